@@ -1,0 +1,23 @@
+#include "proto/base/clock.h"
+
+#include "gtest/gtest.h"
+
+namespace troupe {
+namespace {
+
+TEST(Clock, ManualStandsStillUntilAdvanced) {
+  ManualClock clock(absl::FromUnixSeconds(100));
+  EXPECT_EQ(clock.Now(), absl::FromUnixSeconds(100));
+  clock.Advance(absl::Milliseconds(5));
+  EXPECT_EQ(clock.Now() - absl::FromUnixSeconds(100), absl::Milliseconds(5));
+}
+
+TEST(Clock, RealOneNeverGoesBack) {
+  const RealClock clock;
+  const int64_t first = clock.MonotonicNanos();
+  EXPECT_GE(clock.MonotonicNanos(), first);
+  EXPECT_GT(clock.Now(), absl::FromUnixSeconds(0));
+}
+
+}  // namespace
+}  // namespace troupe

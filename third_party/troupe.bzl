@@ -1,0 +1,74 @@
+"""How every C++ target of Troupe is built: one macro for the flags.
+
+troupe_library, troupe_binary, troupe_test are cc_library, cc_binary and
+cc_test with the project's warnings; troupe_proto makes a cc_library of one
+.proto file.
+"""
+
+COPTS = [
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-Wno-unused-parameter",
+    "-Wno-sign-compare",
+    "-Wno-missing-field-initializers",
+]
+
+def troupe_library(name, copts = [], **kwargs):
+    native.cc_library(name = name, copts = COPTS + copts, **kwargs)
+
+def troupe_binary(name, copts = [], **kwargs):
+    native.cc_binary(name = name, copts = COPTS + copts, **kwargs)
+
+def troupe_test(name, copts = [], deps = [], size = "small", main = True, **kwargs):
+    """A GoogleTest test; the main function comes with it unless main = False."""
+    native.cc_test(
+        name = name,
+        copts = COPTS + copts,
+        size = size,
+        deps = deps + ["//third_party:gtest_main" if main else "//third_party:gtest"],
+        **kwargs
+    )
+
+def troupe_proto(name, deps = [], grpc = False, visibility = None):
+    """A cc_library of <name>.proto, with its gRPC stubs where grpc is True.
+
+    Args:
+      name: the .proto file without its ending; the target is <name>_proto.
+      deps: the troupe_proto targets whose files it imports.
+      grpc: whether it has services; the stubs are in <name>_grpc.
+      visibility: as for every rule.
+    """
+    source = name + ".proto"
+    imports = [dep.replace("_proto", ".proto") for dep in deps]
+    native.genrule(
+        name = name + "_proto_gen",
+        srcs = [source] + [i.replace(":", "") for i in imports],
+        outs = [name + ".pb.h", name + ".pb.cc"],
+        cmd = "protoc -I. --cpp_out=$(GENDIR) $(location %s)" % source,
+    )
+    native.cc_library(
+        name = name + "_proto",
+        srcs = [name + ".pb.cc"],
+        hdrs = [name + ".pb.h"],
+        copts = ["-w"],
+        visibility = visibility,
+        deps = deps + ["//third_party:protobuf"],
+    )
+    if grpc:
+        native.genrule(
+            name = name + "_grpc_gen",
+            srcs = [source] + [i.replace(":", "") for i in imports],
+            outs = [name + ".grpc.pb.h", name + ".grpc.pb.cc"],
+            cmd = ("protoc -I. --grpc_out=$(GENDIR) " +
+                   "--plugin=protoc-gen-grpc=$$(command -v grpc_cpp_plugin) " +
+                   "$(location %s)" % source),
+        )
+        native.cc_library(
+            name = name + "_grpc",
+            srcs = [name + ".grpc.pb.cc"],
+            hdrs = [name + ".grpc.pb.h"],
+            copts = ["-w"],
+            visibility = visibility,
+            deps = [":" + name + "_proto", "//third_party:grpc"],
+        )
