@@ -40,10 +40,16 @@ def troupe_proto(name, deps = [], grpc = False, visibility = None):
       visibility: as for every rule.
     """
     source = name + ".proto"
-    imports = [dep.replace("_proto", ".proto") for dep in deps]
+    native.filegroup(
+        name = name + "_sources",
+        srcs = [source] + [dep.replace("_proto", "_sources") for dep in deps],
+    )
     native.genrule(
         name = name + "_proto_gen",
-        srcs = [source] + [i.replace(":", "") for i in imports],
+        srcs = [
+            source,
+            ":" + name + "_sources",
+        ],
         outs = [name + ".pb.h", name + ".pb.cc"],
         cmd = "protoc -I. --cpp_out=$(GENDIR) $(location %s)" % source,
     )
@@ -58,7 +64,10 @@ def troupe_proto(name, deps = [], grpc = False, visibility = None):
     if grpc:
         native.genrule(
             name = name + "_grpc_gen",
-            srcs = [source] + [i.replace(":", "") for i in imports],
+            srcs = [
+                source,
+                ":" + name + "_sources",
+            ],
             outs = [name + ".grpc.pb.h", name + ".grpc.pb.cc"],
             cmd = ("protoc -I. --grpc_out=$(GENDIR) " +
                    "--plugin=protoc-gen-grpc=$$(command -v grpc_cpp_plugin) " +

@@ -1,0 +1,35 @@
+// Refuses a plan that would hang, lose work or overflow memory, before any device
+// is touched, and says why with the whole grid in the message.
+//
+// Checked: instructions well formed and `after` earlier; every buffer read has
+// been written, and a slot is not reused before its readers are done; on every
+// rank each unit runs every micro-batch forward and backward exactly once; every
+// parameter has an owner, replicas of a unit sum over the same group; members of
+// a group enter the same collectives in the same order; no wait cycle across
+// ranks, lane order included; no tier above its budget.
+#ifndef TROUPE_PROTO_PLAN_CHECK_PROGRAM_H_
+#define TROUPE_PROTO_PLAN_CHECK_PROGRAM_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "proto/cluster.pb.h"
+#include "proto/plan.pb.h"
+
+namespace troupe {
+
+// FailedPrecondition (a bug in a pass): any of the structural faults.
+absl::Status CheckPrograms(const Plan& plan);
+
+// InvalidArgument: rank r's tier needs more than `workers[r]` has; the message
+// has every line item and what would make it fit.
+absl::Status CheckBudgets(const Plan& plan,
+                          const std::vector<WorkerDescription>& workers);
+
+// One row a rank, one column an instruction of the lane, in text form.
+std::string ProgramGrid(const Plan& plan, Program::Kind kind);
+
+}  // namespace troupe
+
+#endif  // TROUPE_PROTO_PLAN_CHECK_PROGRAM_H_

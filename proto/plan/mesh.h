@@ -1,0 +1,42 @@
+// The N-d grid of ranks: rank numbers to coordinates and back, and the groups that
+// an axis cuts the grid into. Row-major: the last axis varies fastest, so put the
+// axis that talks most last, where neighbours share a host.
+#ifndef TROUPE_PROTO_PLAN_MESH_H_
+#define TROUPE_PROTO_PLAN_MESH_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "proto/plan.pb.h"
+
+namespace troupe {
+
+// InvalidArgument: a size below 1, a name twice, more than kRanksMax ranks.
+inline constexpr int kRanksMax = 1 << 20;
+absl::Status CheckMesh(const Mesh& mesh);
+
+int MeshSize(const Mesh& mesh);
+
+// Size of the axis; 1 where the mesh does not have it.
+int AxisSize(const Mesh& mesh, absl::string_view axis);
+
+// One coordinate an axis, in the mesh's order, and back.
+std::vector<int> Coordinates(const Mesh& mesh, int rank);
+int RankAt(const Mesh& mesh, const std::vector<int>& coordinates);
+
+// This rank's place on one axis; 0 where the mesh does not have it.
+int CoordinateOn(const Mesh& mesh, absl::string_view axis, int rank);
+
+// The groups of ranks that differ in `axis` only: "data-0", "data-1", ... Every
+// rank is in exactly one. A mesh without the axis gives a group for each rank.
+std::vector<Group> GroupsAlong(const Mesh& mesh, absl::string_view axis,
+                               absl::string_view purpose);
+
+// "data 4 x tensor 2".
+std::string MeshText(const Mesh& mesh);
+
+}  // namespace troupe
+
+#endif  // TROUPE_PROTO_PLAN_MESH_H_

@@ -1,0 +1,44 @@
+// Programs for people: each instruction is one token of letters and numbers, both
+// ways. `F u3 m1` is FORWARD of unit 3 on micro-batch 1.
+//
+//   L LOAD_BATCH   F FORWARD   I BACKWARD_INPUT   W BACKWARD_WEIGHT
+//   R REDUCE_GRADS N GRAD_NORM A REDUCE_SCALARS   O STEP   K SNAPSHOT
+//
+// Fields follow the letter, each only where the instruction has it: u unit (u3-5
+// for units 3 to 5), m micro-batch, v weight version, p peer, g group. A lane
+// other than the kind's usual one is written @lane. In the long form, buffers and
+// order come last: <0,4 reads, >5 writes, ^0,2 after.
+#ifndef TROUPE_PROTO_PLAN_PROGRAM_TEXT_H_
+#define TROUPE_PROTO_PLAN_PROGRAM_TEXT_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "proto/program.pb.h"
+
+namespace troupe {
+
+// The lane on which instructions of this kind run unless a pass says otherwise.
+Lane UsualLane(Instruction::Kind kind);
+
+// "F u3 m1".
+std::string InstructionText(const Instruction& instruction);
+
+// "F u3 m1 <0,4 >5 ^0,2".
+std::string InstructionLongText(const Instruction& instruction);
+
+// Reads both forms. InvalidArgument names the word that is wrong.
+absl::StatusOr<Instruction> ParseInstruction(absl::string_view text);
+
+// One instruction a line, long form. Buffers are not written.
+std::string ProgramText(const Program& program);
+// Blank lines and lines that start with # are skipped; errors name the line.
+absl::StatusOr<Program> ParseProgram(absl::string_view text);
+
+// "FORWARD unit 3, micro-batch 1": for messages.
+std::string InstructionWords(const Instruction& instruction);
+
+}  // namespace troupe
+
+#endif  // TROUPE_PROTO_PLAN_PROGRAM_TEXT_H_
