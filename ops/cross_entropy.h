@@ -1,0 +1,30 @@
+// Softmax cross-entropy and its gradient in one pass over the logits, which are
+// by far the largest activation of a small model and are therefore overwritten:
+//
+//   loss_sum += sum over rows of (logsumexp(logits) - logits[target])
+//   logits    = (softmax(logits) - onehot(target)) * gradient_scale
+//
+// Rows whose target is -1 add nothing and get a gradient of zero. The mean over
+// a global batch of N targets is loss_sum / N with gradient_scale 1 / N.
+#ifndef TROUPE_OPS_CROSS_ENTROPY_H_
+#define TROUPE_OPS_CROSS_ENTROPY_H_
+
+#include "ops/device.h"
+#include "ops/tensor.h"
+
+namespace troupe {
+
+struct CrossEntropyArgs {
+  Tensor logits;          // f32 [rows, vocabulary], rows may be strided
+  Tensor targets;         // i32 [rows] in any shape, each in [-1, vocabulary)
+  Tensor loss_sum;        // f64 [1], accumulated
+  Tensor losses;          // optional, f32 [rows]: the loss of each row
+  bool gradient = false;  // overwrite the logits; otherwise they stay
+  float gradient_scale = 1.0f;
+};
+
+void CrossEntropy(Device& device, const CrossEntropyArgs& args);
+
+}  // namespace troupe
+
+#endif  // TROUPE_OPS_CROSS_ENTROPY_H_

@@ -1,0 +1,70 @@
+// A Device is where tensors lie and ops run. Every op takes one by reference:
+//
+//   std::unique_ptr<Device> device = NewCpuDevice({.threads = 2});
+//   ASSIGN_OR_RETURN(void* memory, device->Allocate(bytes));
+//   MatMul(*device, {.a = x, .b = weight, .c = y});
+//   RETURN_IF_ERROR(device->Synchronize());
+//
+// Ops and copies are *enqueued*: they run in the order of the calls and have
+// surely finished only after Synchronize. A CPU device has finished each when
+// the call returns. Tensors of one op lie on its device, but where the op says
+// otherwise, and stay alive and unchanged until it has run.
+//
+// Same inputs, same number of threads: bitwise the same results.
+//
+// Thread rule: any thread may call ops on any device at any time, also several
+// on the same one; what one thread calls keeps its order. Ops share no state
+// that a caller can see, and devices none at all, so that N ranks may be N
+// threads of one process.
+#ifndef TROUPE_OPS_DEVICE_H_
+#define TROUPE_OPS_DEVICE_H_
+
+#include <cstddef>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace troupe {
+
+struct KernelTable;
+
+enum class DeviceKind { kCpu, kCuda };
+
+class Device {
+ public:
+  // What each allocation is aligned to, and what flat buffers should align
+  // their tensors to.
+  static constexpr size_t kAlignment = 64;
+
+  Device() = default;
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+  virtual ~Device() = default;
+
+  virtual DeviceKind kind() const = 0;
+  virtual std::string Describe() const = 0;  // "cpu: 2 threads, avx512"
+  virtual int threads() const = 0;           // 1 on a GPU
+
+  // The kernels behind the functions of ops/<name>.h.
+  virtual const KernelTable& kernels() const = 0;
+
+  // Uninitialised memory of the device. ResourceExhausted when there is none
+  // left. Budgets are not kept here: they belong to the arenas above.
+  virtual absl::StatusOr<void*> Allocate(size_t bytes) = 0;
+  virtual void Free(void* memory) = 0;
+
+  // Enqueued. Host memory must stay as it is until Synchronize.
+  virtual void CopyWithin(void* to, const void* from, size_t bytes) = 0;
+  virtual void CopyFromHost(void* to, const void* from, size_t bytes) = 0;
+  virtual void CopyToHost(void* to, const void* from, size_t bytes) = 0;
+  virtual void Zero(void* to, size_t bytes) = 0;
+
+  // Waits for all that this thread enqueued. The error of an asynchronous
+  // failure, which no later call mends.
+  virtual absl::Status Synchronize() = 0;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_OPS_DEVICE_H_

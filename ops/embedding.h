@@ -1,0 +1,37 @@
+// Token and position embedding: y[b, t] = wte[tokens[b, t]] + wpe[first + t].
+// The backward adds into the gradients of both tables in a fixed order, so it
+// is deterministic also when a token occurs many times.
+#ifndef TROUPE_OPS_EMBEDDING_H_
+#define TROUPE_OPS_EMBEDDING_H_
+
+#include <cstdint>
+
+#include "ops/device.h"
+#include "ops/tensor.h"
+
+namespace troupe {
+
+struct EmbeddingArgs {
+  Tensor tokens;               // i32 [batch, time], each in [0, vocabulary)
+  Tensor wte;                  // f32 [vocabulary, n]
+  Tensor wpe;                  // optional, f32 [positions, n]
+  Tensor y;                    // f32 [batch, time, n], written
+  int64_t first_position = 0;  // of t = 0; generation and context shards
+};
+
+void Embedding(Device& device, const EmbeddingArgs& args);
+
+// Either gradient may be left out.
+struct EmbeddingBackwardArgs {
+  Tensor tokens;  // as in the forward
+  Tensor dy;      // f32 [batch, time, n]
+  Tensor dwte;    // optional, f32 [vocabulary, n], accumulated
+  Tensor dwpe;    // optional, f32 [positions, n], accumulated
+  int64_t first_position = 0;
+};
+
+void EmbeddingBackward(Device& device, const EmbeddingBackwardArgs& args);
+
+}  // namespace troupe
+
+#endif  // TROUPE_OPS_EMBEDDING_H_

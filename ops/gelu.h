@@ -1,0 +1,32 @@
+// GELU in its tanh form (Hendrycks and Gimpel, 1606.08415), which GPT-2 uses
+// and Hugging Face calls gelu_new:
+//
+//   gelu(x) = x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3)))
+//
+// All tensors f32, dense, of one shape.
+#ifndef TROUPE_OPS_GELU_H_
+#define TROUPE_OPS_GELU_H_
+
+#include "ops/device.h"
+#include "ops/tensor.h"
+
+namespace troupe {
+
+struct GeluArgs {
+  Tensor x;
+  Tensor y;  // written; may be x
+};
+
+void Gelu(Device& device, const GeluArgs& args);
+
+struct GeluBackwardArgs {
+  Tensor x;   // the input of the forward
+  Tensor dy;  // the gradient of its output
+  Tensor dx;  // written; may be dy or x
+};
+
+void GeluBackward(Device& device, const GeluBackwardArgs& args);
+
+}  // namespace troupe
+
+#endif  // TROUPE_OPS_GELU_H_

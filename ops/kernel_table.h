@@ -1,0 +1,65 @@
+// What a device must implement: one function for each op. The functions of
+// ops/<name>.h check shapes and dtypes, once for all devices, and call the
+// device's kernel; a kernel may therefore trust its arguments but for dtypes
+// that the device does not have.
+//
+// To add an op: its header and checks in ops/, its kernel in ops/cpu and
+// ops/cuda under the same file name, a row here and in each device's table.
+#ifndef TROUPE_OPS_KERNEL_TABLE_H_
+#define TROUPE_OPS_KERNEL_TABLE_H_
+
+namespace troupe {
+
+class Device;
+struct AdamWArgs;
+struct AddArgs;
+struct ApplyDropoutArgs;
+struct AttentionArgs;
+struct AttentionBackwardArgs;
+struct BiasGradientArgs;
+struct CopyArgs;
+struct CrossEntropyArgs;
+struct EmbeddingArgs;
+struct EmbeddingBackwardArgs;
+struct FillArgs;
+struct FillNormalArgs;
+struct GeluArgs;
+struct GeluBackwardArgs;
+struct LayerNormArgs;
+struct LayerNormBackwardInputArgs;
+struct LayerNormBackwardWeightArgs;
+struct MatMulArgs;
+struct ScaleArgs;
+struct SgdArgs;
+struct SumOfSquaresArgs;
+
+template <typename Args>
+using Kernel = void (*)(Device& device, const Args& args);
+
+struct KernelTable {
+  Kernel<MatMulArgs> matmul;
+  Kernel<BiasGradientArgs> bias_gradient;
+  Kernel<EmbeddingArgs> embedding;
+  Kernel<EmbeddingBackwardArgs> embedding_backward;
+  Kernel<ApplyDropoutArgs> apply_dropout;
+  Kernel<LayerNormArgs> layer_norm;
+  Kernel<LayerNormBackwardInputArgs> layer_norm_backward_input;
+  Kernel<LayerNormBackwardWeightArgs> layer_norm_backward_weight;
+  Kernel<GeluArgs> gelu;
+  Kernel<GeluBackwardArgs> gelu_backward;
+  Kernel<AttentionArgs> attention;
+  Kernel<AttentionBackwardArgs> attention_backward;
+  Kernel<CrossEntropyArgs> cross_entropy;
+  Kernel<AdamWArgs> adamw;
+  Kernel<SgdArgs> sgd;
+  Kernel<SumOfSquaresArgs> sum_of_squares;
+  Kernel<AddArgs> add;
+  Kernel<ScaleArgs> scale;
+  Kernel<FillArgs> fill;
+  Kernel<CopyArgs> copy;
+  Kernel<FillNormalArgs> fill_normal;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_OPS_KERNEL_TABLE_H_

@@ -1,0 +1,42 @@
+// C = op(A) op(B), where op transposes or not, with what often follows fused:
+// C += for gradients, a bias row, GELU. The three products of a linear layer
+// y = x W + b, W being [in, out] as in GPT-2's Conv1D:
+//
+//   MatMul(device, {.a = x, .b = w, .c = y, .bias = b});
+//   MatMul(device, {.a = dy, .b = w, .c = dx, .transpose_b = true});
+//   MatMul(device, {.a = x, .b = dy, .c = dw, .transpose_a = true,
+//                   .accumulate = true});
+//
+// f32 (bf16 with f32 accumulation comes as one more case of the dtype).
+#ifndef TROUPE_OPS_MATMUL_H_
+#define TROUPE_OPS_MATMUL_H_
+
+#include "ops/device.h"
+#include "ops/tensor.h"
+
+namespace troupe {
+
+enum class Activation { kNone, kGelu };  // kGelu: the tanh form, ops/gelu.h
+
+// All leading dims of a, b and c merge into rows; rows may be strided. With m
+// rows and n columns of c: a is [m, k], or [k, m] where transpose_a; b is
+// [k, n], or [n, k] where transpose_b. c overlaps neither a nor b.
+struct MatMulArgs {
+  Tensor a;
+  Tensor b;
+  Tensor c;
+  bool transpose_a = false;
+  bool transpose_b = false;
+  bool accumulate = false;  // c += the product; not with bias or activation
+  Tensor bias;              // optional, [n]: added to each row
+  Activation activation = Activation::kNone;
+  // Optional, [m, n] dense, only with an activation: receives op(A) op(B) +
+  // bias, which the backward of the activation needs; c receives the rest.
+  Tensor pre_activation;
+};
+
+void MatMul(Device& device, const MatMulArgs& args);
+
+}  // namespace troupe
+
+#endif  // TROUPE_OPS_MATMUL_H_

@@ -1,0 +1,51 @@
+// Passes over flat ranges: what gradients need between backward and step. All
+// tensors are dense; shapes are ignored, element counts must agree.
+#ifndef TROUPE_OPS_REDUCE_H_
+#define TROUPE_OPS_REDUCE_H_
+
+#include "ops/device.h"
+#include "ops/tensor.h"
+
+namespace troupe {
+
+// result += sum of x^2, for norms: f32 within short blocks, f64 across them, in
+// an order that depends on neither threads nor alignment.
+struct SumOfSquaresArgs {
+  Tensor x;       // f32
+  Tensor result;  // f64 [1], accumulated
+};
+void SumOfSquares(Device& device, const SumOfSquaresArgs& args);
+
+// y += alpha * x.
+struct AddArgs {
+  Tensor x;  // f32
+  Tensor y;  // f32, updated
+  float alpha = 1.0f;
+};
+void Add(Device& device, const AddArgs& args);
+
+// x *= alpha.
+struct ScaleArgs {
+  Tensor x;  // f32, updated
+  float alpha = 1.0f;
+};
+void Scale(Device& device, const ScaleArgs& args);
+
+// x = value.
+struct FillArgs {
+  Tensor x;  // f32, written
+  float value = 0.0f;
+};
+void Fill(Device& device, const FillArgs& args);
+
+// y = x, of the same dtype (casts between f32 and bf16 come with bf16). The one
+// op here that looks at shapes: x and y have the same, and may be strided.
+struct CopyArgs {
+  Tensor x;
+  Tensor y;  // written
+};
+void Copy(Device& device, const CopyArgs& args);
+
+}  // namespace troupe
+
+#endif  // TROUPE_OPS_REDUCE_H_
