@@ -1,0 +1,59 @@
+// The directory in which a job's checkpoints lie, and what a reader of it may
+// rely on:
+//
+//   <dir>/step-00000050/                manifest.json, rank-00000.safetensors,
+//   ... <dir>/step-00000100.tmp-<token>/    being written, or left by a crash
+//
+// Only a directory with the first form of name is a checkpoint, and it got that
+// name by one atomic rename after all in it was durable (commit.h). Names of
+// the second form mean nothing to readers.
+#ifndef TROUPE_STORAGE_CHECKPOINT_CHECKPOINT_DIR_H_
+#define TROUPE_STORAGE_CHECKPOINT_CHECKPOINT_DIR_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "storage/checkpoint/manifest.h"
+
+namespace troupe {
+
+struct CheckpointEntry {
+  int64_t step = 0;
+  std::string path;
+};
+
+// <dir>/step-00000050.
+std::string CheckpointPath(const std::string& dir, int64_t step);
+
+// All committed names, oldest step first, complete or not; empty where the
+// directory is missing.
+absl::StatusOr<std::vector<CheckpointEntry>> ListCheckpoints(
+    const std::string& dir);
+
+enum class CheckDepth {
+  kSizes,      // manifest valid, every file there with its size
+  kChecksums,  // and the CRC-32C of every byte
+};
+
+// DataLoss that names the file, where the checkpoint at `path` is not whole.
+// Gives back its manifest.
+absl::StatusOr<Manifest> CheckCheckpoint(const std::string& path,
+                                         CheckDepth depth);
+
+// The highest step that is whole; each newer one that is not costs a warning in
+// the log. NotFound where there is none.
+absl::StatusOr<CheckpointEntry> FindNewestComplete(
+    const std::string& dir, CheckDepth depth = CheckDepth::kSizes);
+
+// Keeps the newest `keep` (>= 1) whole checkpoints; removes older ones, whole
+// or not, and temporary directories of steps up to the newest whole one. Call
+// when no rank writes, or the directory it writes may go. Never removes the
+// newest.
+absl::Status PruneCheckpoints(const std::string& dir, int keep);
+
+}  // namespace troupe
+
+#endif  // TROUPE_STORAGE_CHECKPOINT_CHECKPOINT_DIR_H_

@@ -1,0 +1,83 @@
+// How several ranks write one checkpoint, so that it is there whole or not at
+// all:
+//
+//   1. Every rank:  BeginCheckpoint -> the temporary directory (the first one
+//   to
+//      come makes it; all pass the same token, unique to this attempt).
+//   2. Every rank:  WriteShardFile -> its file, fsynced, and a ShardFile that
+//      describes it. FormatShardFile makes it text for a message.
+//   3. One rank, when it has all ShardFiles:  CommitCheckpoint checks that they
+//      tile every tensor, writes and fsyncs the manifest and the directory,
+//      renames it to its final name, and fsyncs the parent.
+//
+// A crash before the rename leaves a temporary directory, which
+// PruneCheckpoints removes; after it the checkpoint is durable. Where a
+// checkpoint of that step exists already, the two directories are exchanged in
+// one step, then the old one is removed: at no time is there none.
+#ifndef TROUPE_STORAGE_CHECKPOINT_COMMIT_H_
+#define TROUPE_STORAGE_CHECKPOINT_COMMIT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "storage/checkpoint/manifest.h"
+#include "storage/engine/engine.h"
+
+namespace troupe {
+
+// One attempt to write one checkpoint; the same on all ranks.
+struct CheckpointAttempt {
+  std::string dir;   // of all checkpoints; made where it is missing
+  int64_t step = 0;  // steps completed
+  std::string
+      token;  // letters, digits, '-': for example the job's id and attempt
+};
+
+// A piece of a tensor that this rank saves. Replicated tensors: one rank saves.
+struct ShardToWrite {
+  std::string name;  // of the logical tensor
+  StoredDType dtype = StoredDType::kF32;
+  std::vector<int64_t> shape;  // global
+  TensorBox box;
+  const void* data = nullptr;  // the box, dense; borrowed for the call
+};
+
+// What one rank wrote.
+struct ShardFile {
+  ManifestFile file;
+  std::vector<ManifestTensor>
+      tensors;  // each with the shards of this file only
+};
+
+// <dir>/step-00000050.tmp-<token>, made where it is missing.
+absl::StatusOr<std::string> BeginCheckpoint(const CheckpointAttempt& attempt);
+
+// Writes <temporary directory>/rank-00003.safetensors. The engine must be idle.
+// On an error the file is left torn: give up the attempt (AbandonCheckpoint).
+absl::StatusOr<ShardFile> WriteShardFile(IoEngine& engine,
+                                         const CheckpointAttempt& attempt,
+                                         int rank,
+                                         absl::Span<const ShardToWrite> shards);
+
+// `manifest` comes with everything but tensors and files, which are gathered
+// from `shard_files`. Returns the final path. InvalidArgument where the shards
+// do not tile; errors of the disk name the path.
+absl::StatusOr<std::string> CommitCheckpoint(
+    const CheckpointAttempt& attempt, Manifest manifest,
+    absl::Span<const ShardFile> shard_files);
+
+// Removes the temporary directory. OK where there is none.
+absl::Status AbandonCheckpoint(const CheckpointAttempt& attempt);
+
+// As JSON text, for a message between ranks.
+std::string FormatShardFile(const ShardFile& file);
+absl::StatusOr<ShardFile> ParseShardFile(absl::string_view json);
+
+}  // namespace troupe
+
+#endif  // TROUPE_STORAGE_CHECKPOINT_COMMIT_H_

@@ -1,0 +1,76 @@
+// manifest.json: what a checkpoint holds and where. Tensors are named and
+// shaped as in the model, never as in the plan that saved them, so that any
+// other plan can find its pieces. A checkpoint is complete exactly when its
+// directory bears its final name; the manifest then says how large each file
+// must be and what its checksum is.
+#ifndef TROUPE_STORAGE_CHECKPOINT_MANIFEST_H_
+#define TROUPE_STORAGE_CHECKPOINT_MANIFEST_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "storage/checkpoint/stored_dtype.h"
+#include "storage/checkpoint/tensor_box.h"
+
+namespace troupe {
+
+inline constexpr int kManifestVersion = 1;
+inline constexpr absl::string_view kManifestFile = "manifest.json";
+
+// A piece of a tensor: the whole of tensor `key` in `file` is `box` of the
+// logical tensor.
+struct ManifestShard {
+  std::string file;  // in the checkpoint's directory
+  std::string key;   // the tensor's name in that file
+  TensorBox box;
+};
+
+struct ManifestTensor {
+  std::string name;  // "transformer.wte.weight", "optimizer.exp_avg.<name>"
+  StoredDType dtype = StoredDType::kF32;
+  std::vector<int64_t> shape;         // global
+  std::vector<ManifestShard> shards;  // tile the tensor
+};
+
+struct ManifestFile {
+  std::string name;
+  uint64_t bytes = 0;
+  uint32_t crc32c = 0;
+};
+
+struct Manifest {
+  std::string job_name;
+  int64_t step = 0;               // steps completed
+  uint64_t samples_consumed = 0;  // the data cursor: the next sample's number
+  uint64_t seed = 0;
+  std::string plan_fingerprint;  // of the plan that saved it
+  std::string job;        // the resolved job, JSON; storage never reads it
+  std::string tokenizer;  // by name, as in dataset/tokenizer.h
+  absl::Time created;
+  std::vector<ManifestTensor> tensors;
+  std::vector<ManifestFile> files;
+};
+
+// Deterministic: tensors, shards and files are sorted, whatever their order
+// here.
+std::string FormatManifest(const Manifest& manifest);
+
+// Parses and checks. DataLoss with `where` (the path) and the field.
+absl::StatusOr<Manifest> ParseManifest(absl::string_view json,
+                                       absl::string_view where);
+
+// InvalidArgument, with the tensor or file, unless names are unique, every
+// shard's file is listed, and the shards of each tensor tile it exactly once.
+absl::Status CheckManifest(const Manifest& manifest);
+
+// Reads and parses `directory`/manifest.json. NotFound where there is none.
+absl::StatusOr<Manifest> ReadManifest(const std::string& directory);
+
+}  // namespace troupe
+
+#endif  // TROUPE_STORAGE_CHECKPOINT_MANIFEST_H_

@@ -1,0 +1,62 @@
+// Writes a token file as a stream, in bounded memory: aside first
+// (<path>.tmp-<process id>), fsynced, then renamed, so that <path> is whole or
+// not there.
+#ifndef TROUPE_STORAGE_DATASET_TOKEN_FILE_WRITER_H_
+#define TROUPE_STORAGE_DATASET_TOKEN_FILE_WRITER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "storage/dataset/token_file.h"
+#include "storage/dataset/tokenizer.h"
+
+namespace troupe {
+
+struct TokenFileWriterOptions {
+  std::string path;  // replaced where it exists
+  uint64_t vocab_size = 0;
+  std::string tokenizer;  // 1 to 24 bytes
+};
+
+class TokenFileWriter {
+ public:
+  // InvalidArgument for options that the format cannot hold.
+  static absl::StatusOr<std::unique_ptr<TokenFileWriter>> Create(
+      const TokenFileWriterOptions& options);
+  // Removes what an unfinished writer left aside.
+  ~TokenFileWriter();
+
+  // InvalidArgument, with its number, for a token outside the vocabulary.
+  absl::Status Append(absl::Span<const int32_t> tokens);
+  // Makes the file durable under its name. Call once.
+  absl::StatusOr<TokenFileHeader> Finish();
+
+ private:
+  TokenFileWriter(std::string path, std::string aside, TokenFileHeader header,
+                  int fd);
+  absl::Status Flush();
+
+  const std::string path_;
+  const std::string aside_;
+  TokenFileHeader header_;
+  int fd_;
+  std::string buffer_;  // encoded tokens that are not yet written
+  uint64_t offset_;     // of the buffer in the file
+  bool finished_ = false;
+};
+
+// Tokenizes the file `text_path` into the token file `path`, in pieces.
+struct TokenizeFileOptions {
+  std::string text_path;
+  std::string path;
+};
+absl::StatusOr<TokenFileHeader> TokenizeFile(
+    const Tokenizer& tokenizer, const TokenizeFileOptions& options);
+
+}  // namespace troupe
+
+#endif  // TROUPE_STORAGE_DATASET_TOKEN_FILE_WRITER_H_

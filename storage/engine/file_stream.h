@@ -1,0 +1,73 @@
+// A new file written from front to back through an engine: bytes are copied
+// into a few aligned buffers, so that the disk writes one while the next fills,
+// and the checksum is computed on the way. Memory is bounded by buffers *
+// buffer_bytes.
+#ifndef TROUPE_STORAGE_ENGINE_FILE_STREAM_H_
+#define TROUPE_STORAGE_ENGINE_FILE_STREAM_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "storage/engine/engine.h"
+
+namespace troupe {
+
+// What a finished file is known by.
+struct FileSummary {
+  uint64_t bytes = 0;
+  uint32_t crc32c = 0;  // of all its bytes
+};
+
+struct FileStreamOptions {
+  size_t buffer_bytes = 1 << 20;  // a multiple of kIoAlignment
+  int buffers = 4;
+};
+
+// The engine must be idle at Create, outlive the stream, and is the stream's
+// until Finish or destruction. After an error every call returns that error.
+class FileStream {
+ public:
+  // Makes or empties the file.
+  static absl::StatusOr<std::unique_ptr<FileStream>> Create(
+      IoEngine& engine, const std::string& path,
+      const FileStreamOptions& options = {});
+  // Without Finish the file stays as far as it came.
+  ~FileStream();
+
+  absl::Status Append(absl::string_view bytes);
+  // Writes the rest, syncs and closes the file.
+  absl::StatusOr<FileSummary> Finish();
+
+ private:
+  struct FreeDeleter {
+    void operator()(char* p) const;
+  };
+  using Buffer = std::unique_ptr<char, FreeDeleter>;
+
+  FileStream(IoEngine& engine, IoFile file, const FileStreamOptions& options);
+  absl::Status Flush();        // hands the current buffer to the engine
+  absl::Status AwaitBuffer();  // takes a free one, waiting for completions
+  absl::Status AwaitAll();
+  void Collect();  // polls once; records the first error
+
+  IoEngine& engine_;
+  const IoFile file_;
+  const FileStreamOptions options_;
+  std::vector<Buffer> buffers_;
+  std::vector<int> free_;  // indices of buffers
+  int current_ = -1;       // the buffer that fills; -1: none
+  size_t filled_ = 0;      // bytes in it
+  uint64_t offset_ = 0;    // of the current buffer in the file
+  FileSummary summary_;
+  absl::Status error_;
+  bool closed_ = false;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_STORAGE_ENGINE_FILE_STREAM_H_

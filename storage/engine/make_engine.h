@@ -1,0 +1,26 @@
+// The choice of an engine, made once at start: io_uring where the kernel allows
+// it (containers often forbid it), else a thread pool. One log line says which.
+#ifndef TROUPE_STORAGE_ENGINE_MAKE_ENGINE_H_
+#define TROUPE_STORAGE_ENGINE_MAKE_ENGINE_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "storage/engine/engine.h"
+
+namespace troupe {
+
+struct MakeIoEngineOptions {
+  std::string kind = "auto";  // "auto", "io_uring" or "thread_pool"
+  int depth = 32;             // requests in flight, 1 to 4096
+};
+
+// InvalidArgument for an unknown kind or depth; Unavailable where "io_uring" is
+// demanded and the kernel refuses. "auto" never fails on a working machine.
+absl::StatusOr<std::unique_ptr<IoEngine>> MakeIoEngine(
+    const MakeIoEngineOptions& options = {});
+
+}  // namespace troupe
+
+#endif  // TROUPE_STORAGE_ENGINE_MAKE_ENGINE_H_
