@@ -1,6 +1,7 @@
-// CHECK(condition) << "more": our own mistakes, on in every build. A failed check
-// prints file, line, condition and message to stderr and aborts; there is no
-// recovery from a bug. What the world or the user did wrong is a Status instead.
+// CHECK(condition) << "more": our own mistakes, on in every build. A failed
+// check prints file, line, condition and message to stderr and aborts; there is
+// no recovery from a bug. What the world or the user did wrong is a Status
+// instead.
 //
 //   CHECK(rank < ranks) << "rank " << rank << " of " << ranks;
 //   CHECK_EQ(bytes % kAlignment, 0);
@@ -40,20 +41,19 @@ std::string Operands(const char* text, const A& a, const B& b) {
 
 }  // namespace troupe::internal
 
-#define CHECK(condition)                                            \
-  __builtin_expect(static_cast<bool>(condition), true)              \
-      ? (void)0                                                     \
-      : ::troupe::internal::Voidify() &                             \
-            ::troupe::internal::CheckFailure(__FILE__, __LINE__,    \
-                                             #condition)            \
+#define CHECK(condition)                                                     \
+  __builtin_expect(static_cast<bool>(condition), true)                       \
+      ? (void)0                                                              \
+      : ::troupe::internal::Voidify() &                                      \
+            ::troupe::internal::CheckFailure(__FILE__, __LINE__, #condition) \
                 .stream()
 
-#define TROUPE_CHECK_OP_(a, op, b)                                    \
-  __builtin_expect(static_cast<bool>((a)op(b)), true)                 \
-      ? (void)0                                                       \
-      : ::troupe::internal::Voidify() &                               \
-            ::troupe::internal::CheckFailure(                         \
-                __FILE__, __LINE__,                                   \
+#define TROUPE_CHECK_OP_(a, op, b)                                         \
+  __builtin_expect(static_cast<bool>((a)op(b)), true)                      \
+      ? (void)0                                                            \
+      : ::troupe::internal::Voidify() &                                    \
+            ::troupe::internal::CheckFailure(                              \
+                __FILE__, __LINE__,                                        \
                 ::troupe::internal::Operands(#a " " #op " " #b, (a), (b))) \
                 .stream()
 
@@ -64,9 +64,9 @@ std::string Operands(const char* text, const A& a, const B& b) {
 #define CHECK_GT(a, b) TROUPE_CHECK_OP_(a, >, b)
 #define CHECK_GE(a, b) TROUPE_CHECK_OP_(a, >=, b)
 
-#define CHECK_OK(expression)                                          \
-  do {                                                                \
-    const absl::Status troupe_check_status_ = (expression);           \
+#define CHECK_OK(expression)                                             \
+  do {                                                                   \
+    const absl::Status troupe_check_status_ = (expression);              \
     CHECK(troupe_check_status_.ok()) << troupe_check_status_.ToString(); \
   } while (false)
 

@@ -32,8 +32,8 @@ uint32_t ExtendPortable(uint32_t crc, absl::string_view data) {
 }
 
 #if defined(__x86_64__)
-__attribute__((target("sse4.2"))) uint32_t ExtendSse42(
-    uint32_t crc, absl::string_view data) {
+__attribute__((target("sse4.2"))) uint32_t ExtendSse42(uint32_t crc,
+                                                       absl::string_view data) {
   uint64_t wide = crc;
   while (data.size() >= 8) {
     uint64_t word;

@@ -14,10 +14,14 @@ namespace {
 
 spdlog::level::level_enum SpdlogLevel(LogLevel level) {
   switch (level) {
-    case LogLevel::kDebug: return spdlog::level::debug;
-    case LogLevel::kInfo: return spdlog::level::info;
-    case LogLevel::kWarning: return spdlog::level::warn;
-    case LogLevel::kError: return spdlog::level::err;
+    case LogLevel::kDebug:
+      return spdlog::level::debug;
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kWarning:
+      return spdlog::level::warn;
+    case LogLevel::kError:
+      return spdlog::level::err;
   }
   return spdlog::level::info;
 }
@@ -47,7 +51,8 @@ absl::Status StartLog(const LogOptions& options) {
 
 void Log(LogLevel level, absl::string_view message) {
   spdlog::default_logger_raw()->log(
-      SpdlogLevel(level), spdlog::string_view_t(message.data(), message.size()));
+      SpdlogLevel(level),
+      spdlog::string_view_t(message.data(), message.size()));
 }
 
 }  // namespace troupe

@@ -2,7 +2,8 @@
 //
 //   2026-03-01 12:00:00.123 I worker-2  joined job 7 as rank 1
 //
-// The message is built by the caller (absl::StrCat); spdlog stays behind log.cc.
+// The message is built by the caller (absl::StrCat); spdlog stays behind
+// log.cc.
 #ifndef TROUPE_PROTO_BASE_LOG_H_
 #define TROUPE_PROTO_BASE_LOG_H_
 
@@ -16,9 +17,9 @@ namespace troupe {
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
 
 struct LogOptions {
-  std::string name;                   // who speaks, for example "worker-2"
-  LogLevel level = LogLevel::kInfo;   // the least that is written
-  std::string file;                   // also append here; empty: stderr only
+  std::string name;                  // who speaks, for example "worker-2"
+  LogLevel level = LogLevel::kInfo;  // the least that is written
+  std::string file;                  // also append here; empty: stderr only
 };
 
 // Call once, first thing in main. Without it, lines go to stderr, unnamed.

@@ -24,8 +24,8 @@ enum class RandomPurpose : uint32_t {
 struct PhiloxStream {
   uint64_t seed = 0;
   RandomPurpose purpose = RandomPurpose::kInitialWeights;
-  uint32_t site = 0;   // which tensor, unit or layer; below 2^24
-  uint32_t step = 0;   // training step; 0 where there is none
+  uint32_t site = 0;  // which tensor, unit or layer; below 2^24
+  uint32_t step = 0;  // training step; 0 where there is none
 };
 
 // The ten rounds of Philox4x32.

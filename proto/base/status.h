@@ -1,5 +1,5 @@
-// Errors of the world travel as absl::Status. These macros hand one on; Annotate
-// adds context, once, at the boundary that knows it:
+// Errors of the world travel as absl::Status. These macros hand one on;
+// Annotate adds context, once, at the boundary that knows it:
 //
 //   ASSIGN_OR_RETURN(TokenFile file, TokenFile::Open(path));
 //   RETURN_IF_ERROR(Annotate(file.Verify(), absl::StrCat("job ", job.name())));
@@ -30,18 +30,18 @@ inline absl::Status Annotate(const absl::Status& status,
 #define TROUPE_CONCAT_INNER_(a, b) a##b
 #define TROUPE_CONCAT_(a, b) TROUPE_CONCAT_INNER_(a, b)
 
-#define RETURN_IF_ERROR(expression)                         \
-  do {                                                      \
-    if (absl::Status troupe_status_ = (expression);         \
-        !troupe_status_.ok()) {                             \
-      return troupe_status_;                                \
-    }                                                       \
+#define RETURN_IF_ERROR(expression)                                         \
+  do {                                                                      \
+    if (absl::Status troupe_status_ = (expression); !troupe_status_.ok()) { \
+      return troupe_status_;                                                \
+    }                                                                       \
   } while (false)
 
 // Evaluates an absl::StatusOr; declares (or assigns) the left side with its
 // value, or returns its status from the enclosing function.
-#define ASSIGN_OR_RETURN(left, expression) \
-  ASSIGN_OR_RETURN_INNER_(TROUPE_CONCAT_(troupe_or_, __LINE__), left, expression)
+#define ASSIGN_OR_RETURN(left, expression)                            \
+  ASSIGN_OR_RETURN_INNER_(TROUPE_CONCAT_(troupe_or_, __LINE__), left, \
+                          expression)
 
 #define ASSIGN_OR_RETURN_INNER_(result, left, expression) \
   auto result = (expression);                             \

@@ -1,9 +1,9 @@
 // How one tensor lies over the mesh, and which slice that gives a rank.
 //
-// A dim that several axes shard is cut by the first axis named, each piece by the
-// next, and so on. Pieces are as even as can be: the first n % k of k pieces are
-// one longer. So the slices of all ranks tile the tensor, each element exactly as
-// often as the replicating axes multiply it.
+// A dim that several axes shard is cut by the first axis named, each piece by
+// the next, and so on. Pieces are as even as can be: the first n % k of k
+// pieces are one longer. So the slices of all ranks tile the tensor, each
+// element exactly as often as the replicating axes multiply it.
 #ifndef TROUPE_PROTO_PLAN_LAYOUT_H_
 #define TROUPE_PROTO_PLAN_LAYOUT_H_
 

@@ -1,6 +1,6 @@
-// The N-d grid of ranks: rank numbers to coordinates and back, and the groups that
-// an axis cuts the grid into. Row-major: the last axis varies fastest, so put the
-// axis that talks most last, where neighbours share a host.
+// The N-d grid of ranks: rank numbers to coordinates and back, and the groups
+// that an axis cuts the grid into. Row-major: the last axis varies fastest, so
+// put the axis that talks most last, where neighbours share a host.
 #ifndef TROUPE_PROTO_PLAN_MESH_H_
 #define TROUPE_PROTO_PLAN_MESH_H_
 

@@ -1,8 +1,8 @@
 // When may an instruction start? This class is the only answer in Troupe: the
 // simulator drives it with virtual time, a worker with real time.
 //
-// An instruction is ready when all before it in its lane have finished and all in
-// its `after` have finished. Each is handed out exactly once.
+// An instruction is ready when all before it in its lane have finished and all
+// in its `after` have finished. Each is handed out exactly once.
 //
 //   ReadyQueue queue(program);
 //   std::vector<int> ready = queue.Start();
@@ -19,8 +19,8 @@ namespace troupe {
 // Not thread-safe. O(1) amortised for each instruction and edge.
 class ReadyQueue {
  public:
-  // Borrows `program`, which must outlive the queue. REQUIRES what check_program
-  // checks: `after` holds earlier instructions only.
+  // Borrows `program`, which must outlive the queue. REQUIRES what
+  // check_program checks: `after` holds earlier instructions only.
   explicit ReadyQueue(const Program& program);
 
   // Begins a run of the program (again) and returns what may start at once, at
@@ -46,11 +46,11 @@ class ReadyQueue {
  private:
   struct State {
     int next_in_lane = -1;
-    int waits = 0;               // unfinished in `after`
+    int waits = 0;  // unfinished in `after`
     bool at_head = false;
     bool running = false;
     bool finished = false;
-    std::vector<int> releases;   // instructions that name this one in `after`
+    std::vector<int> releases;  // instructions that name this one in `after`
   };
 
   void TakeIfReady(int instruction, std::vector<int>& ready);

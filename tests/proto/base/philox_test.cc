@@ -20,7 +20,8 @@ TEST(Philox, KnownAnswers) {
 }
 
 TEST(Philox, StreamsDiffer) {
-  const PhiloxStream a{.seed = 1, .purpose = RandomPurpose::kDropout, .site = 3};
+  const PhiloxStream a{
+      .seed = 1, .purpose = RandomPurpose::kDropout, .site = 3};
   PhiloxStream b = a;
   b.step = 1;
   PhiloxStream c = a;

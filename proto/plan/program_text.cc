@@ -1,0 +1,228 @@
+#include "proto/plan/program_text.h"
+
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "proto/base/check.h"
+#include "proto/base/status.h"
+
+namespace troupe {
+namespace {
+
+struct KindRow {
+  Instruction::Kind kind;
+  char letter;
+  Lane lane;
+};
+
+constexpr KindRow kKinds[] = {
+    {Instruction::LOAD_BATCH, 'L', DATA},
+    {Instruction::FORWARD, 'F', COMPUTE},
+    {Instruction::BACKWARD_INPUT, 'I', COMPUTE},
+    {Instruction::BACKWARD_WEIGHT, 'W', COMPUTE},
+    {Instruction::REDUCE_GRADS, 'R', COLLECTIVE},
+    {Instruction::GRAD_NORM, 'N', COMPUTE},
+    {Instruction::REDUCE_SCALARS, 'A', COLLECTIVE},
+    {Instruction::STEP, 'O', COMPUTE},
+    {Instruction::SNAPSHOT, 'K', IO},
+};
+
+const KindRow& RowOf(Instruction::Kind kind) {
+  for (const KindRow& row : kKinds) {
+    if (row.kind == kind) return row;
+  }
+  CHECK(false) << "no text form for " << Instruction::Kind_Name(kind);
+  return kKinds[0];
+}
+
+absl::Status WordError(absl::string_view word, absl::string_view what) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("instruction word \"", word, "\": ", what));
+}
+
+absl::StatusOr<int> Number(absl::string_view text, absl::string_view word) {
+  int value = 0;
+  if (!absl::SimpleAtoi(text, &value) || value < 0) {
+    return WordError(word, "a number is expected after the first letter");
+  }
+  return value;
+}
+
+// "u3" or "u3-5".
+absl::Status ParseUnits(absl::string_view word, Instruction& instruction) {
+  const std::vector<absl::string_view> ends =
+      absl::StrSplit(word.substr(1), '-');
+  if (ends.size() > 2) return WordError(word, "want u3 or u3-5");
+  ASSIGN_OR_RETURN(const int first, Number(ends[0], word));
+  instruction.set_unit(first);
+  if (ends.size() == 2) {
+    ASSIGN_OR_RETURN(const int last, Number(ends[1], word));
+    if (last < first) return WordError(word, "the range goes backwards");
+    instruction.set_unit_count(last - first + 1);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ParseList(absl::string_view word,
+                       google::protobuf::RepeatedField<int>& list) {
+  for (const absl::string_view part : absl::StrSplit(word.substr(1), ',')) {
+    ASSIGN_OR_RETURN(const int index, Number(part, word));
+    list.Add(index);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ParseLane(absl::string_view word, Instruction& instruction) {
+  Lane lane = LANE_UNSPECIFIED;
+  if (!Lane_Parse(std::string(word.substr(1)), &lane) ||
+      lane == LANE_UNSPECIFIED) {
+    return WordError(word, "no such lane");
+  }
+  instruction.set_lane(lane);
+  return absl::OkStatus();
+}
+
+absl::Status ParseWord(absl::string_view word, Instruction& instruction) {
+  switch (word[0]) {
+    case 'u':
+      return ParseUnits(word, instruction);
+    case '@':
+      return ParseLane(word, instruction);
+    case '<':
+      return ParseList(word, *instruction.mutable_reads());
+    case '>':
+      return ParseList(word, *instruction.mutable_writes());
+    case '^':
+      return ParseList(word, *instruction.mutable_after());
+    default:
+      break;
+  }
+  ASSIGN_OR_RETURN(const int value, Number(word.substr(1), word));
+  switch (word[0]) {
+    case 'm':
+      instruction.set_micro_batch(value);
+      break;
+    case 'v':
+      instruction.set_weight_version(value);
+      break;
+    case 'p':
+      instruction.set_peer(value);
+      break;
+    case 'g':
+      instruction.set_group(value);
+      break;
+    default:
+      return WordError(word, "no such field; use u m v p g @ < > ^");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Lane UsualLane(Instruction::Kind kind) { return RowOf(kind).lane; }
+
+std::string InstructionText(const Instruction& instruction) {
+  const KindRow& row = RowOf(instruction.kind());
+  std::string text(1, row.letter);
+  if (instruction.has_unit()) {
+    absl::StrAppend(&text, " u", instruction.unit());
+    if (instruction.unit_count() > 1) {
+      absl::StrAppend(&text, "-",
+                      instruction.unit() + instruction.unit_count() - 1);
+    }
+  }
+  if (instruction.has_micro_batch()) {
+    absl::StrAppend(&text, " m", instruction.micro_batch());
+  }
+  if (instruction.has_weight_version()) {
+    absl::StrAppend(&text, " v", instruction.weight_version());
+  }
+  if (instruction.has_peer()) absl::StrAppend(&text, " p", instruction.peer());
+  if (instruction.has_group()) {
+    absl::StrAppend(&text, " g", instruction.group());
+  }
+  if (instruction.lane() != row.lane &&
+      instruction.lane() != LANE_UNSPECIFIED) {
+    absl::StrAppend(&text, " @", Lane_Name(instruction.lane()));
+  }
+  return text;
+}
+
+std::string InstructionLongText(const Instruction& instruction) {
+  std::string text = InstructionText(instruction);
+  const auto append = [&text](absl::string_view mark, const auto& list) {
+    if (!list.empty()) absl::StrAppend(&text, mark, absl::StrJoin(list, ","));
+  };
+  append(" <", instruction.reads());
+  append(" >", instruction.writes());
+  append(" ^", instruction.after());
+  return text;
+}
+
+absl::StatusOr<Instruction> ParseInstruction(absl::string_view text) {
+  const std::vector<absl::string_view> words =
+      absl::StrSplit(text, absl::ByAnyChar(" \t\r"), absl::SkipEmpty());
+  if (words.empty()) return absl::InvalidArgumentError("empty instruction");
+  Instruction instruction;
+  for (const KindRow& row : kKinds) {
+    if (words[0] == absl::string_view(&row.letter, 1)) {
+      instruction.set_kind(row.kind);
+      instruction.set_lane(row.lane);
+    }
+  }
+  if (instruction.kind() == Instruction::KIND_UNSPECIFIED) {
+    return WordError(words[0], "no such kind; use L F I W R N A O or K");
+  }
+  for (size_t i = 1; i < words.size(); ++i) {
+    RETURN_IF_ERROR(ParseWord(words[i], instruction));
+  }
+  return instruction;
+}
+
+std::string ProgramText(const Program& program) {
+  std::string text;
+  for (const Instruction& instruction : program.instructions()) {
+    absl::StrAppend(&text, InstructionLongText(instruction), "\n");
+  }
+  return text;
+}
+
+absl::StatusOr<Program> ParseProgram(absl::string_view text) {
+  Program program;
+  int line_number = 0;
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    ++line_number;
+    line = absl::StripAsciiWhitespace(line);
+    if (line.empty() || line[0] == '#') continue;
+    absl::StatusOr<Instruction> instruction = ParseInstruction(line);
+    if (!instruction.ok()) {
+      return Annotate(instruction.status(), absl::StrCat("line ", line_number));
+    }
+    *program.add_instructions() = *std::move(instruction);
+  }
+  return program;
+}
+
+std::string InstructionWords(const Instruction& instruction) {
+  std::string words = Instruction::Kind_Name(instruction.kind());
+  if (instruction.has_unit()) {
+    absl::StrAppend(&words, instruction.unit_count() > 1 ? " units " : " unit ",
+                    instruction.unit());
+    if (instruction.unit_count() > 1) {
+      absl::StrAppend(&words, " to ",
+                      instruction.unit() + instruction.unit_count() - 1);
+    }
+  }
+  if (instruction.has_micro_batch()) {
+    absl::StrAppend(&words, ", micro-batch ", instruction.micro_batch());
+  }
+  if (instruction.has_peer()) {
+    absl::StrAppend(&words, ", peer rank ", instruction.peer());
+  }
+  return words;
+}
+
+}  // namespace troupe

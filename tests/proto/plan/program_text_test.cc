@@ -1,0 +1,78 @@
+#include "proto/plan/program_text.h"
+
+#include "gtest/gtest.h"
+
+namespace troupe {
+namespace {
+
+TEST(ProgramText, WritesOneTokenAnInstruction) {
+  Instruction forward;
+  forward.set_kind(Instruction::FORWARD);
+  forward.set_lane(COMPUTE);
+  forward.set_unit(3);
+  forward.set_micro_batch(1);
+  EXPECT_EQ(InstructionText(forward), "F u3 m1");
+  EXPECT_EQ(InstructionWords(forward), "FORWARD unit 3, micro-batch 1");
+  forward.add_reads(0);
+  forward.add_reads(4);
+  forward.add_writes(5);
+  forward.add_after(2);
+  EXPECT_EQ(InstructionLongText(forward), "F u3 m1 <0,4 >5 ^2");
+  EXPECT_EQ(InstructionText(forward), "F u3 m1");
+}
+
+TEST(ProgramText, EveryKindGoesBothWays) {
+  for (int number = Instruction::Kind_MIN + 1;
+       number < Instruction::Kind_ARRAYSIZE; ++number) {
+    if (!Instruction::Kind_IsValid(number)) continue;
+    Instruction written;
+    written.set_kind(static_cast<Instruction::Kind>(number));
+    written.set_lane(UsualLane(written.kind()));
+    written.set_unit(2);
+    written.set_unit_count(4);
+    written.set_micro_batch(0);
+    written.set_weight_version(7);
+    written.set_peer(3);
+    written.set_group(1);
+    written.add_writes(12);
+    written.add_after(0);
+    absl::StatusOr<Instruction> read =
+        ParseInstruction(InstructionLongText(written));
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->SerializeAsString(), written.SerializeAsString())
+        << InstructionLongText(written);
+  }
+}
+
+TEST(ProgramText, UnusualLanesAreWritten) {
+  Instruction step;
+  step.set_kind(Instruction::STEP);
+  step.set_lane(HOST_COMPUTE);
+  step.set_unit(1);
+  EXPECT_EQ(InstructionText(step), "O u1 @HOST_COMPUTE");
+  EXPECT_EQ(ParseInstruction("O u1 @HOST_COMPUTE")->lane(), HOST_COMPUTE);
+}
+
+TEST(ProgramText, ProgramsSkipCommentsAndNameTheWrongLine) {
+  absl::StatusOr<Program> program =
+      ParseProgram("# order\nL m0\n\nF u0 m0 ^0\r\n");
+  ASSERT_TRUE(program.ok());
+  EXPECT_EQ(program->instructions_size(), 2);
+  EXPECT_EQ(ParseProgram(ProgramText(*program))->SerializeAsString(),
+            program->SerializeAsString());
+  const absl::Status wrong = ParseProgram("L m0\nF u0 q1\n").status();
+  EXPECT_EQ(wrong.message(),
+            "line 2: instruction word \"q1\": no such field; use u m v p g @ < "
+            "> ^");
+}
+
+TEST(ProgramText, RefusesNonsense) {
+  for (const char* text :
+       {"", "Z", "F u", "F ux", "F u-1", "F u5-3", "F u1-2-3", "F m1 @NOWHERE",
+        "F <1,,2", "FF", "F u99999999999"}) {
+    EXPECT_FALSE(ParseInstruction(text).ok()) << text;
+  }
+}
+
+}  // namespace
+}  // namespace troupe
