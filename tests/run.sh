@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Installs, builds and tests everything. The last line stands alone:
+#   N passed, N failed, N skipped
+# Arguments go to `bazel test` in place of //... (for example //proto/...).
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+third_party/install.sh || { echo "0 passed, 1 failed, 0 skipped"; exit 1; }
+
+targets=("$@")
+[ ${#targets[@]} -gt 0 ] || targets=(//...)
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+bazel test "${targets[@]}" --color=no --curses=no --show_progress_rate_limit=20 \
+  --keep_going --test_summary=short 2>&1 | tee "$log"
+code=${PIPESTATUS[0]}
+
+# Bazel ends with one line a test: "//tests/proto/plan:mesh_test  PASSED in 0.1s".
+passed=$(grep -cE '^//.* (\(cached\) )?PASSED' "$log")
+failed=$(grep -cE '^//.* (FAILED|TIMEOUT|FLAKY|NO STATUS|INCOMPLETE)' "$log")
+skipped=$(grep -cE '^//.* SKIPPED' "$log")
+
+# A build that broke before any test ran is a failure too.
+if [ "$code" -ne 0 ] && [ "$failed" -eq 0 ]; then failed=1; fi
+echo
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]
