@@ -1,0 +1,22 @@
+// Planning without a daemon: what `troupe-scheduler compile` does, so that
+// `troupe plan` can show a plan and its prediction on any machine. A filter:
+// one CompileRequest in, one CompileResponse out, both serialised.
+#ifndef TROUPE_SCHEDULER_COMPILE_COMPILE_H_
+#define TROUPE_SCHEDULER_COMPILE_COMPILE_H_
+
+#include <iosfwd>
+
+#include "proto/scheduler.pb.h"
+
+namespace troupe {
+
+// A refused job is an answer too: `error` says why.
+CompileResponse Compile(const CompileRequest& request);
+
+// Reads a CompileRequest to the end of `in` and writes a CompileResponse. The
+// process's exit code: 0, or 1 where `in` is no CompileRequest or `out` fails.
+int CompileMain(std::istream& in, std::ostream& out);
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_COMPILE_COMPILE_H_

@@ -1,0 +1,31 @@
+// Passes turn the compute order of stages into complete programs, each adding
+// one thing: units, batches, reductions, the optimizer, buffers, slots, waits.
+// The table in passes.cc is the order in which they run; a paradigm is a row in
+// it.
+//
+// To add one: docs/how_to_add/pass.md.
+#ifndef TROUPE_SCHEDULER_PASSES_PASSES_H_
+#define TROUPE_SCHEDULER_PASSES_PASSES_H_
+
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "scheduler/passes/draft.h"
+
+namespace troupe {
+
+// One row of the table. A pass cannot fail: what the user may get wrong is
+// refused before, and check_program finds what a pass gets wrong.
+struct Pass {
+  absl::string_view name;
+  void (*run)(Draft& draft);
+};
+
+// In the order in which they run.
+const std::vector<Pass>& Passes();
+
+void RunPasses(Draft& draft);
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_PASSES_PASSES_H_

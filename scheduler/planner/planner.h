@@ -1,0 +1,38 @@
+// From a job to a checked plan: resolve, lay out the mesh, place the units,
+// order the computation (scheduler/pipelines), add the rest (scheduler/passes),
+// check, simulate, and compare with the memory that there is. Pure: the same
+// job and workers give the same plan, byte for byte.
+#ifndef TROUPE_SCHEDULER_PLANNER_PLANNER_H_
+#define TROUPE_SCHEDULER_PLANNER_PLANNER_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "proto/cluster.pb.h"
+#include "proto/job.pb.h"
+#include "proto/plan.pb.h"
+
+namespace troupe {
+
+// workers[r] is to fill rank r; workers past the last rank are ignored.
+//
+// InvalidArgument: the job is wrong, or rank r needs more memory than
+// workers[r] has; begins with the path of a field. FailedPrecondition: too few
+// workers.
+absl::StatusOr<Plan> CompilePlan(const JobSpec& job,
+                                 const std::vector<WorkerDescription>& workers);
+
+// How many workers the job wants; needs no resolved job.
+int RanksNeeded(const JobSpec& job);
+
+// What goes to the worker of this rank: the plan with its programs only.
+Plan AssignmentPlan(const Plan& plan, int rank);
+
+// Of all of the plan but its prediction and the fingerprint itself: equal for
+// equal plans, on any machine. 16 hexadecimal digits.
+std::string PlanFingerprint(const Plan& plan);
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_PLANNER_PLANNER_H_
