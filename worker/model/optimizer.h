@@ -1,0 +1,61 @@
+// The optimizer of a job, over the flat buffers of its units: what the STEP
+// instruction does.
+//
+//   const Optimizer optimizer(job.optimizer());
+//   const double norm = std::sqrt(scalars[2]);
+//   optimizer.Step(device, unit,
+//                  {.parameters = p, .gradients = g, .state = s, .step = 7,
+//                   .learning_rate = 3e-4,
+//                   .gradient_scale = ClipCoefficient(norm, 1.0)});
+//
+// Weight decay touches only parameters that ask for it; runs of neighbours that
+// agree are updated in one pass.
+#ifndef TROUPE_WORKER_MODEL_OPTIMIZER_H_
+#define TROUPE_WORKER_MODEL_OPTIMIZER_H_
+
+#include <cstdint>
+
+#include "ops/device.h"
+#include "proto/job.pb.h"
+#include "proto/plan.pb.h"
+
+namespace troupe {
+
+// What gradients are multiplied with so that their global norm is at most
+// `norm_max`, as torch.nn.utils.clip_grad_norm_: norm_max / (norm + 1e-6) where
+// that is below 1. `norm_max` 0 means no clipping. A norm that is not finite
+// comes out as NaN or 0: look at the norm, not at the coefficient.
+double ClipCoefficient(double norm, double norm_max);
+
+struct OptimizerStep {
+  void* parameters = nullptr;  // what the model computes with; updated
+  void* gradients = nullptr;   // read; left zero
+  void* state = nullptr;  // OPTIMIZER_STATE, StateBytes; zero before step 1
+  int64_t step = 1;       // of this update; the first is 1
+  double learning_rate = 0;
+  double gradient_scale = 1;
+};
+
+class Optimizer {
+ public:
+  // REQUIRES a resolved spec whose name is adamw or sgd.
+  explicit Optimizer(const OptimizerSpec& spec);
+
+  // Of a flat buffer's state, f32: AdamW's first moments, then its second ones;
+  // SGD's momentum, none without momentum.
+  int64_t StateBytes(int64_t flat_elements) const;
+
+  void Step(Device& device, const Unit& unit, const OptimizerStep& step) const;
+
+ private:
+  struct Range;
+  void StepRange(Device& device, const Range& range,
+                 const OptimizerStep& step) const;
+
+  OptimizerSpec spec_;
+  bool adamw_ = false;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_MODEL_OPTIMIZER_H_
