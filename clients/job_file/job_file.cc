@@ -1,0 +1,157 @@
+#include "clients/job_file/job_file.h"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "clients/job_file/yaml_tree.h"
+#include "proto/base/status.h"
+
+namespace troupe {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kSet[] = "--set ";
+
+fs::path CurrentFolder() {
+  std::error_code error;
+  fs::path folder = fs::current_path(error);
+  return error ? fs::path("/") : folder;
+}
+
+absl::Status ApplyOverride(const std::string& text, JobFile& job) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        kSet, text, ": expected PATH=VALUE, as in --set optimizer.lr=1e-3"));
+  }
+  const std::string path(
+      absl::StripAsciiWhitespace(absl::string_view(text).substr(0, equals)));
+  const std::string value = text.substr(equals + 1);
+  const YamlSource source{absl::StrCat(kSet, path), /*has_lines=*/false};
+  if (absl::StripAsciiWhitespace(value).empty()) {
+    return source.Error(
+        {}, "no value; write null to go back to the field's default");
+  }
+  ASSIGN_OR_RETURN(const YamlNode node, ParseYaml(value, source));
+  return FillField(path, node, source, job.spec, job.positions);
+}
+
+void MakeAbsolute(absl::string_view field, const std::string& folder,
+                  const PositionMap& positions, std::string& path) {
+  if (path.empty() || fs::path(path).is_absolute()) return;
+  const auto position = positions.find(std::string(field));
+  const bool from_override =
+      position != positions.end() && absl::StartsWith(position->second, kSet);
+  const fs::path base = from_override ? CurrentFolder() : fs::path(folder);
+  path = (base / path).lexically_normal().string();
+}
+
+void MakePathsAbsolute(const std::string& folder, JobFile& job) {
+  const PositionMap& positions = job.positions;
+  if (job.spec.has_data()) {
+    MakeAbsolute("data.tokens", folder, positions,
+                 *job.spec.mutable_data()->mutable_tokens());
+  }
+  if (!job.spec.has_checkpoint()) return;
+  CheckpointSpec& checkpoint = *job.spec.mutable_checkpoint();
+  if (checkpoint.has_directory()) {
+    MakeAbsolute("checkpoint.directory", folder, positions,
+                 *checkpoint.mutable_directory());
+  }
+  if (checkpoint.has_resume() && checkpoint.resume() != "latest") {
+    MakeAbsolute("checkpoint.resume", folder, positions,
+                 *checkpoint.mutable_resume());
+  }
+}
+
+// The field's path at the front of a scheduler's message; empty where there is
+// none.
+std::string LeadingPath(absl::string_view message) {
+  size_t length = 0;
+  while (length < message.size() &&
+         (absl::ascii_isalnum(message[length]) ||
+          absl::StrContains("_.[]", message.substr(length, 1)))) {
+    ++length;
+  }
+  const absl::string_view path = message.substr(0, length);
+  const absl::string_view section = path.substr(0, path.find_first_of(".["));
+  const bool ends_path = length < message.size() &&
+                         (message[length] == ':' || message[length] == ' ');
+  if (!ends_path ||
+      JobSpec::descriptor()->FindFieldByName(std::string(section)) == nullptr) {
+    return "";
+  }
+  // "data loader failed" begins with a word, not with a path.
+  if (message[length] == ' ' && section == path) return "";
+  return std::string(path);
+}
+
+}  // namespace
+
+absl::Status JobFile::Locate(const absl::Status& status) const {
+  if (status.code() != absl::StatusCode::kInvalidArgument) return status;
+  absl::string_view message = status.message();
+  const std::string path = LeadingPath(message);
+  if (path.empty()) return status;
+  std::string nearest = path;
+  while (!nearest.empty() && positions.count(nearest) == 0) {
+    const size_t cut = nearest.find_last_of(".[");
+    nearest = cut == std::string::npos ? "" : nearest.substr(0, cut);
+  }
+  const auto position = positions.find(nearest);
+  const std::string where =
+      position == positions.end() ? this->path : position->second;
+  if (where == absl::StrCat(kSet, path)) {  // says the path itself
+    message.remove_prefix(path.size());
+    while (!message.empty() && (message[0] == ':' || message[0] == ' ')) {
+      message.remove_prefix(1);
+    }
+  }
+  return absl::Status(status.code(), absl::StrCat(where, ": ", message));
+}
+
+absl::StatusOr<JobFile> ParseJob(const JobText& job) {
+  const YamlSource source{job.name};
+  ASSIGN_OR_RETURN(const YamlNode root, ParseYaml(job.text, source));
+  if (root.kind == YamlNode::Kind::kNull) {
+    return source.Error(root, "the job file is empty");
+  }
+  JobFile file;
+  file.path = job.name;
+  RETURN_IF_ERROR(FillMessage(root, source, file.spec, file.positions));
+  for (const std::string& text : job.overrides) {
+    RETURN_IF_ERROR(ApplyOverride(text, file));
+  }
+  MakePathsAbsolute(job.folder, file);
+  return file;
+}
+
+absl::StatusOr<JobFile> LoadJobFile(const JobFileOptions& options) {
+  std::error_code error;
+  if (fs::is_directory(options.path, error)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.path, ": is a folder; expected a job file"));
+  }
+  std::ifstream in(options.path, std::ios::binary);
+  if (!in) {
+    return absl::NotFoundError(
+        absl::StrCat(options.path, ": cannot open the job file; is it there?"));
+  }
+  std::string text(kYamlBytesMax + 1, '\0');  // one more than is accepted
+  in.read(text.data(), text.size());
+  text.resize(in.gcount());
+  const fs::path folder =
+      (CurrentFolder() / options.path).lexically_normal().parent_path();
+  return ParseJob({.name = options.path,
+                   .folder = folder.string(),
+                   .text = std::move(text),
+                   .overrides = options.overrides});
+}
+
+}  // namespace troupe

@@ -1,0 +1,107 @@
+#include "clients/job_file/fill_message.h"
+
+#include "gtest/gtest.h"
+#include "proto/job.pb.h"
+
+namespace troupe {
+namespace {
+
+const YamlSource kSource{"job.yaml"};
+
+std::string ErrorOf(const std::string& text) {
+  JobSpec job;
+  PositionMap positions;
+  const YamlNode root = ParseYaml(text, kSource).value();
+  return std::string(FillMessage(root, kSource, job, positions).message());
+}
+
+TEST(FillMessage, FillsWhatIsThere) {
+  JobSpec job;
+  PositionMap positions;
+  const YamlNode root =
+      ParseYaml("name: a\noptimizer: {betas: [0.9, 0.95]}\nlr_scheduler:\n",
+                kSource)
+          .value();
+  ASSERT_TRUE(FillMessage(root, kSource, job, positions).ok());
+  EXPECT_EQ(job.name(), "a");
+  EXPECT_EQ(job.optimizer().betas_size(), 2);
+  EXPECT_FALSE(job.optimizer().has_lr());
+  EXPECT_EQ(positions.at("name"), "job.yaml:1:7");
+  EXPECT_EQ(positions.at("optimizer.betas[1]"), "job.yaml:2:26");
+  EXPECT_EQ(positions.count("optimizer.lr"), 0);
+}
+
+TEST(FillMessage, RefusesWithThePlaceAndTheWayOut) {
+  const struct {
+    const char* text;
+    const char* error;
+  } cases[] = {
+      {"parallelism:\n  dta: 4\n",
+       "job.yaml:2:3: parallelism.dta: no such field; did you mean data?"},
+      {"modle: {}\n",
+       "job.yaml:1:1: modle: no such field; did you mean model?"},
+      {"model: {n_layer: 6}\n",
+       "job.yaml:1:9: model.n_layer: no such field; did you mean "
+       "num_hidden_layers?"},
+      {"training: {learning_rate: 1}\n",
+       "job.yaml:1:12: training.learning_rate: no such field; did you mean "
+       "optimizer.lr?"},
+      {"training: {zebra: 1}\n",
+       "job.yaml:1:12: training.zebra: no such field"},
+      {"training: {steps: many}\n",
+       "job.yaml:1:19: training.steps: expected an integer, found the text "
+       "\"many\""},
+      {"optimizer: {betas: 0.9}\n",
+       "job.yaml:1:20: optimizer.betas: expected a list, as in betas: [...], "
+       "found the number 0.9"},
+      {"optimizer: {betas: [0.9, x]}\n",
+       "job.yaml:1:26: optimizer.betas[1]: expected a number, found the text "
+       "\"x\""},
+      {"training: {steps: [200]}\n",
+       "job.yaml:1:19: training.steps: expected an integer, found a list"},
+      {"model: gpt2\n",
+       "job.yaml:1:8: model: expected fields, as in \"architecture: ...\", "
+       "found the text \"gpt2\""},
+      {"- a\n",
+       "job.yaml:1:1: expected fields, as in \"name: ...\", found a list"},
+      {"name: {a: 1}\n",
+       "job.yaml:1:7: name: expected a text, found a section with fields of "
+       "its "
+       "own"},
+  };
+  for (const auto& c : cases) EXPECT_EQ(ErrorOf(c.text), c.error) << c.text;
+}
+
+TEST(FillField, SetsReplacesAndClears) {
+  JobSpec job;
+  PositionMap positions;
+  const YamlSource source{"--set x", false};
+  const auto set = [&](const char* path, const char* value) {
+    return std::string(FillField(path, ParseYaml(value, source).value(), source,
+                                 job, positions)
+                           .message());
+  };
+  EXPECT_EQ(set("optimizer.betas", "[0.9, 0.95]"), "");
+  EXPECT_EQ(set("optimizer.betas", "[0.8]"), "");
+  EXPECT_EQ(job.optimizer().betas_size(), 1);
+  EXPECT_EQ(set("model", "{hidden_size: 8}"), "");
+  EXPECT_EQ(job.model().hidden_size(), 8);
+  EXPECT_EQ(positions.at("model.hidden_size"), "--set x");
+  EXPECT_EQ(set("model.hidden_size", "null"), "");
+  EXPECT_FALSE(job.model().has_hidden_size());
+  EXPECT_EQ(set("model.hiden_size", "8"),
+            "--set x: model.hiden_size: no such field; did you mean "
+            "hidden_size?");
+  EXPECT_EQ(set("name.first", "a"), "--set x: name has no fields");
+}
+
+TEST(FieldPaths, ListsEveryValue) {
+  const std::vector<std::string> paths = FieldPaths(*JobSpec::descriptor());
+  EXPECT_EQ(paths.front(), "name");
+  EXPECT_EQ(paths[1], "model.architecture");
+  EXPECT_NE(std::find(paths.begin(), paths.end(), "checkpoint.resume"),
+            paths.end());
+}
+
+}  // namespace
+}  // namespace troupe

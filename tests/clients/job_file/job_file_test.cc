@@ -1,0 +1,119 @@
+#include "clients/job_file/job_file.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include "gtest/gtest.h"
+
+namespace troupe {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kJob[] =
+    "name: demo\n"
+    "data: {tokens: demo.tokens}\n"
+    "parallelism:\n"
+    "  data: 3\n"
+    "checkpoint: {directory: ../out, resume: latest}\n";
+
+absl::StatusOr<JobFile> Parse(const std::string& text,
+                              const std::vector<std::string>& overrides = {}) {
+  return ParseJob({.name = "job.yaml",
+                   .folder = "/home/me/jobs",
+                   .text = text,
+                   .overrides = overrides});
+}
+
+std::string Refusal(const std::vector<std::string>& overrides) {
+  return std::string(Parse(kJob, overrides).status().message());
+}
+
+TEST(JobFile, PathsStartFromTheFilesFolder) {
+  const JobFile job = Parse(kJob).value();
+  EXPECT_EQ(job.spec.data().tokens(), "/home/me/jobs/demo.tokens");
+  EXPECT_EQ(job.spec.checkpoint().directory(), "/home/me/out");
+  EXPECT_EQ(job.spec.checkpoint().resume(), "latest");
+}
+
+TEST(JobFile, PathsOfOverridesStartFromHere) {
+  const JobFile job =
+      Parse(kJob, {"data.tokens=x.tokens", "checkpoint.resume=old"}).value();
+  EXPECT_EQ(job.spec.data().tokens(), fs::current_path() / "x.tokens");
+  EXPECT_EQ(job.spec.checkpoint().resume(), fs::current_path() / "old");
+}
+
+TEST(JobFile, OverridesComeAfterTheFile) {
+  const JobFile job =
+      Parse(kJob, {"parallelism.data=4", "optimizer.lr=1e-3",
+                   "optimizer.betas=[0.9, 0.99]", "checkpoint.directory=null"})
+          .value();
+  EXPECT_EQ(job.spec.parallelism().data(), 4);
+  EXPECT_EQ(job.spec.optimizer().lr(), 1e-3);
+  EXPECT_EQ(job.spec.optimizer().betas(1), 0.99);
+  EXPECT_FALSE(job.spec.checkpoint().has_directory());
+}
+
+TEST(JobFile, RefusesBadOverrides) {
+  EXPECT_EQ(Refusal({"parallelism.dta=4"}),
+            "--set parallelism.dta: parallelism.dta: no such field; did you "
+            "mean data?");
+  EXPECT_EQ(Refusal({"parallelism.data=four"}),
+            "--set parallelism.data: parallelism.data: expected an integer, "
+            "found the text \"four\"");
+  EXPECT_EQ(Refusal({"parallelism.data="}),
+            "--set parallelism.data: no value; write null to go back to the "
+            "field's default");
+  EXPECT_EQ(Refusal({"parallelism"}).substr(0, 37),
+            "--set parallelism: expected PATH=VALU");
+  EXPECT_EQ(Refusal({"optimizer.betas=[0.9"}).substr(0, 22),
+            "--set optimizer.betas:");
+}
+
+TEST(JobFile, LocatesWhatTheSchedulerRefuses) {
+  const JobFile job = Parse(kJob, {"training.steps=7"}).value();
+  const auto located = [&](const char* message) {
+    return std::string(
+        job.Locate(absl::InvalidArgumentError(message)).message());
+  };
+  EXPECT_EQ(located("parallelism.data: 3 does not divide"),
+            "job.yaml:4:9: parallelism.data: 3 does not divide");
+  EXPECT_EQ(located("parallelism.data 3 does not divide"),
+            "job.yaml:4:9: parallelism.data 3 does not divide");
+  EXPECT_EQ(located("parallelism.bucket_megabytes: too small"),
+            "job.yaml:4:3: parallelism.bucket_megabytes: too small");
+  EXPECT_EQ(located("model.hidden_size: missing"),
+            "job.yaml:1:1: model.hidden_size: missing");
+  EXPECT_EQ(located("training.steps: 7 is odd"),
+            "--set training.steps: 7 is odd");
+  EXPECT_EQ(located("data loader: broken"), "data loader: broken");
+  EXPECT_EQ(located("needs 4 workers"), "needs 4 workers");
+  const absl::Status other = absl::UnavailableError("parallelism.data: x");
+  EXPECT_EQ(job.Locate(other), other);
+}
+
+TEST(JobFile, RefusesAnEmptyFile) {
+  EXPECT_EQ(Parse("# nothing\n").status().message(),
+            "job.yaml:1:1: the job file is empty");
+}
+
+TEST(JobFile, SaysWhichFileIsMissing) {
+  const absl::Status missing = LoadJobFile({.path = "no/such.yaml"}).status();
+  EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(missing.message(),
+            "no/such.yaml: cannot open the job file; is it there?");
+  EXPECT_EQ(LoadJobFile({.path = "/tmp"}).status().message(),
+            "/tmp: is a folder; expected a job file");
+}
+
+TEST(JobFile, ReadsTheDemo) {
+  const JobFile demo =
+      LoadJobFile({.path = "clients/examples/demo.yaml"}).value();
+  EXPECT_EQ(demo.spec.name(), "demo");
+  EXPECT_EQ(demo.spec.parallelism().data(), 4);
+  EXPECT_EQ(demo.spec.data().tokens(),
+            fs::current_path() / "clients/examples/demo.tokens");
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,56 @@
+#include "clients/job_file/print_job.h"
+
+#include "clients/job_file/job_file.h"
+#include "google/protobuf/util/message_differencer.h"
+#include "gtest/gtest.h"
+
+namespace troupe {
+namespace {
+
+TEST(PrintJob, WritesAJobFile) {
+  JobSpec job;
+  job.set_name("a b");
+  job.mutable_model()->set_hidden_size(384);
+  job.mutable_model()->set_tie_word_embeddings(false);
+  job.mutable_optimizer()->add_betas(0.9);
+  job.mutable_optimizer()->add_betas(0.95);
+  job.mutable_optimizer()->set_eps(1e-8);
+  EXPECT_EQ(JobYaml(job),
+            "name: \"a b\"\n"
+            "model:\n"
+            "  hidden_size: 384\n"
+            "  tie_word_embeddings: false\n"
+            "optimizer:\n"
+            "  betas: [0.9, 0.95]\n"
+            "  eps: 1e-08\n");
+}
+
+TEST(PrintJob, ReadsBackToTheSameJob) {
+  for (const char* name :
+       {"plain", "true", "12", "nil", "null", "a: b", "\"quoted\" \\", "#x",
+        "two\nlines", "-", "1e5", "caf\xc3\xa9", " space "}) {
+    JobSpec job;
+    job.set_name(name);
+    job.mutable_data()->set_tokens("/a/" + std::string(name));
+    job.mutable_data()->set_validation_fraction(1.0 / 3);
+    job.mutable_training()->set_seed(~uint64_t{0});
+    job.mutable_training()->set_steps(1234567890123);
+    job.mutable_lr_scheduler()->set_min_lr(0.1 + 0.2);
+    const absl::StatusOr<JobFile> back =
+        ParseJob({.name = "printed", .folder = "/", .text = JobYaml(job)});
+    ASSERT_TRUE(back.ok()) << back.status() << "\n" << JobYaml(job);
+    EXPECT_TRUE(
+        google::protobuf::util::MessageDifferencer::Equals(back->spec, job))
+        << JobYaml(job);
+  }
+}
+
+TEST(ShortestDouble, IsShortAndExact) {
+  EXPECT_EQ(ShortestDouble(0.0003), "0.0003");
+  EXPECT_EQ(ShortestDouble(0.1), "0.1");
+  EXPECT_EQ(ShortestDouble(1.0), "1");
+  EXPECT_EQ(ShortestDouble(0.1 + 0.2), "0.30000000000000004");
+}
+
+}  // namespace
+}  // namespace troupe

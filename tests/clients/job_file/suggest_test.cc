@@ -1,0 +1,39 @@
+#include "clients/job_file/suggest.h"
+
+#include "gtest/gtest.h"
+
+namespace troupe {
+namespace {
+
+TEST(EditDistance, CountsEdits) {
+  EXPECT_EQ(EditDistance("", ""), 0);
+  EXPECT_EQ(EditDistance("data", "data"), 0);
+  EXPECT_EQ(EditDistance("dta", "data"), 1);
+  EXPECT_EQ(EditDistance("dtaa", "data"), 1);  // neighbours swapped
+  EXPECT_EQ(EditDistance("", "abc"), 3);
+  EXPECT_EQ(EditDistance("kitten", "sitting"), 3);
+}
+
+TEST(Suggest, FindsTheNearest) {
+  const std::vector<std::string> fields = {"data", "bucket_megabytes",
+                                           "tensor"};
+  EXPECT_EQ(Suggest("dta", fields), "data");
+  EXPECT_EQ(Suggest("Data", fields), "data");
+  EXPECT_EQ(Suggest("tensors", fields), "tensor");
+  EXPECT_EQ(Suggest("bucket_mb", fields), "");
+  EXPECT_EQ(Suggest("zzz", fields), "");
+  EXPECT_EQ(Suggest("", fields), "");
+  EXPECT_EQ(Suggest(std::string(1000, 'd'), fields), "");
+}
+
+TEST(Suggest, KnowsWhatOtherToolsCallIt) {
+  const std::vector<std::string> fields = {"num_hidden_layers", "hidden_size"};
+  EXPECT_EQ(Suggest("n_layer", fields), "num_hidden_layers");
+  EXPECT_EQ(Suggest("n_embd", fields), "hidden_size");
+  EXPECT_EQ(Suggest("learning_rate", fields), "");
+  EXPECT_EQ(OurName("learning_rate"), "lr");
+  EXPECT_EQ(OurName("lr"), "lr");
+}
+
+}  // namespace
+}  // namespace troupe
