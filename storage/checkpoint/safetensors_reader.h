@@ -7,13 +7,13 @@
 #define TROUPE_STORAGE_CHECKPOINT_SAFETENSORS_READER_H_
 
 #include <cstdint>
-#include <memory>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "storage/checkpoint/safetensors.h"
+#include "storage/engine/posix_file.h"
 
 namespace troupe {
 
@@ -30,11 +30,7 @@ class SafetensorsReader {
   // the error names the file and the offset.
   static absl::StatusOr<SafetensorsReader> Open(const std::string& path);
 
-  SafetensorsReader(SafetensorsReader&&) noexcept;
-  SafetensorsReader& operator=(SafetensorsReader&&) noexcept;
-  ~SafetensorsReader();
-
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return file_.path(); }
   const SafetensorsHeader& header() const { return header_; }
   // Null where the file has no such tensor. Lives as long as the reader.
   const SafetensorsTensor* Find(absl::string_view name) const;
@@ -45,14 +41,11 @@ class SafetensorsReader {
   absl::Status ReadAll(const SafetensorsTensor& tensor, void* out) const;
 
  private:
-  class OpenFile;
-  SafetensorsReader(std::string path, SafetensorsHeader header,
-                    std::unique_ptr<OpenFile> file);
+  SafetensorsReader(PosixFile file, SafetensorsHeader header);
 
-  std::string path_;
+  PosixFile file_;
   SafetensorsHeader header_;
   absl::flat_hash_map<std::string, size_t> index_;  // into header_.tensors
-  std::unique_ptr<OpenFile> file_;
 };
 
 }  // namespace troupe

@@ -46,7 +46,7 @@ class SafetensorsWriter {
  private:
   SafetensorsWriter(SafetensorsHeader header,
                     std::unique_ptr<FileStream> stream);
-  void SkipFull();
+  bool NextIsFull() const;
 
   SafetensorsHeader header_;
   std::unique_ptr<FileStream> stream_;

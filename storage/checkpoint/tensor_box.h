@@ -24,7 +24,12 @@ struct TensorBox {
 // All of a tensor.
 TensorBox WholeTensor(std::vector<int64_t> shape);
 
-// The product; 1 for a scalar. Requires shape >= 0 without overflow.
+// InvalidArgument for a negative size, or more than kElementsMax elements: what
+// is read from a file is checked before it is multiplied.
+inline constexpr int64_t kElementsMax = int64_t{1} << 56;
+absl::Status CheckShape(absl::Span<const int64_t> shape);
+
+// The product; 1 for a scalar. Requires a shape that passes CheckShape.
 int64_t ElementCount(absl::Span<const int64_t> shape);
 
 // "[0:8, 4:6]".

@@ -1,6 +1,6 @@
 // Reads any piece of any tensor of a checkpoint, from whatever shards hold it:
-// how one plan resumes from what another saved. Only the bytes asked for are
-// read.
+// how one plan resumes from what another saved. It reads whole rows of
+// a shard, a few MiB at a time, and keeps what is asked for.
 //
 //   ASSIGN_OR_RETURN(auto checkpoint, TensorReader::Open(path));
 //   RETURN_IF_ERROR(checkpoint->Read("transformer.wte.weight",

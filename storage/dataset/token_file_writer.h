@@ -13,6 +13,7 @@
 #include "absl/types/span.h"
 #include "storage/dataset/token_file.h"
 #include "storage/dataset/tokenizer.h"
+#include "storage/engine/posix_file.h"
 
 namespace troupe {
 
@@ -36,17 +37,15 @@ class TokenFileWriter {
   absl::StatusOr<TokenFileHeader> Finish();
 
  private:
-  TokenFileWriter(std::string path, std::string aside, TokenFileHeader header,
-                  int fd);
+  TokenFileWriter(std::string path, PosixFile file, TokenFileHeader header);
   absl::Status Flush();
 
   const std::string path_;
-  const std::string aside_;
+  PosixFile file_;  // aside
   TokenFileHeader header_;
-  int fd_;
   std::string buffer_;  // encoded tokens that are not yet written
-  uint64_t offset_;     // of the buffer in the file
-  bool finished_ = false;
+  uint64_t offset_ = kTokenFileHeaderBytes;  // of the buffer in the file
+  bool renamed_ = false;
 };
 
 // Tokenizes the file `text_path` into the token file `path`, in pieces.

@@ -52,8 +52,7 @@ class FileStream {
   FileStream(IoEngine& engine, IoFile file, const FileStreamOptions& options);
   absl::Status Flush();        // hands the current buffer to the engine
   absl::Status AwaitBuffer();  // takes a free one, waiting for completions
-  absl::Status AwaitAll();
-  void Collect();  // polls once; records the first error
+  void Collect();              // polls once; records the first error
 
   IoEngine& engine_;
   const IoFile file_;

@@ -96,9 +96,6 @@ class Arena {
   std::map<std::string, LineItemUse> ledger_ ABSL_GUARDED_BY(mutex_);
 };
 
-// 1536 -> "1.5 KiB": for people, in errors and tables.
-std::string FormatBytes(size_t bytes);
-
 }  // namespace troupe
 
 #endif  // TROUPE_STORAGE_TIER_ARENA_H_

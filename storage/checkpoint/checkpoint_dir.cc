@@ -1,0 +1,189 @@
+#include "storage/checkpoint/checkpoint_dir.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "proto/base/check.h"
+#include "proto/base/crc32c.h"
+#include "proto/base/log.h"
+#include "proto/base/status.h"
+#include "storage/engine/errno_status.h"
+#include "storage/engine/posix_file.h"
+
+namespace troupe {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kChunkBytes = 1 << 20;
+
+// What the name of an entry in a checkpoint directory says.
+struct ParsedName {
+  int64_t step = 0;
+  bool temporary = false;
+};
+
+std::optional<ParsedName> ParseName(absl::string_view name) {
+  constexpr absl::string_view kPrefix = "step-";
+  if (!absl::StartsWith(name, kPrefix)) return std::nullopt;
+  name.remove_prefix(kPrefix.size());
+  size_t digits = 0;
+  while (digits < name.size() && absl::ascii_isdigit(name[digits])) ++digits;
+  ParsedName parsed;
+  if (digits < 8 || !absl::SimpleAtoi(name.substr(0, digits), &parsed.step)) {
+    return std::nullopt;
+  }
+  name.remove_prefix(digits);
+  parsed.temporary = absl::StartsWith(name, ".tmp-");
+  if (!name.empty() && !parsed.temporary) return std::nullopt;
+  return parsed;
+}
+
+struct DirEntry {
+  ParsedName name;
+  std::string path;
+};
+
+// The entries that bear a checkpoint's name, by step.
+absl::StatusOr<std::vector<DirEntry>> ReadDir(const std::string& dir) {
+  std::vector<DirEntry> entries;
+  std::error_code error;
+  fs::directory_iterator it(dir, error);
+  for (; !error && it != fs::directory_iterator(); it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    const std::optional<ParsedName> parsed = ParseName(name);
+    if (parsed.has_value()) {
+      entries.push_back({*parsed, absl::StrCat(dir, "/", name)});
+    }
+  }
+  if (error == std::errc::no_such_file_or_directory) return entries;
+  if (error) return ErrnoStatus(error.value(), absl::StrCat(dir, ": list"));
+  std::sort(
+      entries.begin(), entries.end(), [](const DirEntry& a, const DirEntry& b) {
+        return std::pair(a.name.step, a.path) < std::pair(b.name.step, b.path);
+      });
+  return entries;
+}
+
+absl::Status CheckFile(const std::string& path, const ManifestFile& want,
+                       CheckDepth depth) {
+  absl::StatusOr<PosixFile> file = PosixFile::Open(path, IoMode::kRead);
+  if (absl::IsNotFound(file.status())) {
+    return absl::DataLossError(absl::StrCat(path, ": is missing"));
+  }
+  RETURN_IF_ERROR(file.status());
+  ASSIGN_OR_RETURN(const uint64_t bytes, file->Size());
+  if (bytes != want.bytes) {
+    return absl::DataLossError(absl::StrCat(
+        path, ": has ", bytes, " bytes, the manifest says ", want.bytes));
+  }
+  if (depth == CheckDepth::kSizes) return absl::OkStatus();
+  std::string chunk(kChunkBytes, '\0');
+  uint32_t crc = 0;
+  for (uint64_t at = 0; at < bytes; at += chunk.size()) {
+    chunk.resize(std::min<uint64_t>(kChunkBytes, bytes - at));
+    RETURN_IF_ERROR(file->ReadAt(at, chunk.size(), chunk.data()));
+    crc = ExtendCrc32c(crc, chunk);
+  }
+  if (crc == want.crc32c) return absl::OkStatus();
+  return absl::DataLossError(absl::StrFormat(
+      "%s: CRC-32C is %08x, the manifest says %08x: its content changed", path,
+      crc, want.crc32c));
+}
+
+absl::Status RemoveTree(const std::string& path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  if (!error) return absl::OkStatus();
+  return ErrnoStatus(error.value(), absl::StrCat(path, ": remove"));
+}
+
+// First loses its name, so that a crash leaves no half of a checkpoint.
+absl::Status RemoveCheckpoint(const std::string& path) {
+  const std::string aside = path + ".tmp-pruned";
+  std::error_code error;
+  fs::rename(path, aside, error);
+  if (error) {
+    return ErrnoStatus(error.value(), absl::StrCat(path, ": rename"));
+  }
+  return RemoveTree(aside);
+}
+
+}  // namespace
+
+std::string CheckpointPath(const std::string& dir, int64_t step) {
+  CHECK_GE(step, 0);
+  return absl::StrFormat("%s/step-%08d", dir, step);
+}
+
+absl::StatusOr<std::vector<CheckpointEntry>> ListCheckpoints(
+    const std::string& dir) {
+  ASSIGN_OR_RETURN(const std::vector<DirEntry> entries, ReadDir(dir));
+  std::vector<CheckpointEntry> checkpoints;
+  for (const DirEntry& entry : entries) {
+    if (entry.name.temporary) continue;
+    checkpoints.push_back({entry.name.step, entry.path});
+  }
+  return checkpoints;
+}
+
+absl::StatusOr<Manifest> CheckCheckpoint(const std::string& path,
+                                         CheckDepth depth) {
+  absl::StatusOr<Manifest> manifest = ReadManifest(path);
+  if (absl::IsNotFound(manifest.status())) {
+    return absl::DataLossError(
+        absl::StrCat(path, "/", kManifestFile, ": is missing"));
+  }
+  RETURN_IF_ERROR(manifest.status());
+  for (const ManifestFile& file : manifest->files) {
+    RETURN_IF_ERROR(CheckFile(absl::StrCat(path, "/", file.name), file, depth));
+  }
+  return manifest;
+}
+
+absl::StatusOr<CheckpointEntry> FindNewestComplete(const std::string& dir,
+                                                   CheckDepth depth) {
+  ASSIGN_OR_RETURN(const std::vector<CheckpointEntry> entries,
+                   ListCheckpoints(dir));
+  for (auto it = entries.rbegin(); it != entries.rend(); ++it) {
+    const absl::Status status = CheckCheckpoint(it->path, depth).status();
+    if (status.ok()) return *it;
+    LogWarning(
+        absl::StrCat("skipping checkpoint ", it->path, ": ", status.message()));
+  }
+  return absl::NotFoundError(
+      absl::StrCat(dir, ": no complete checkpoint among ", entries.size()));
+}
+
+absl::Status PruneCheckpoints(const std::string& dir, int keep) {
+  CHECK_GE(keep, 1);
+  ASSIGN_OR_RETURN(const std::vector<DirEntry> entries, ReadDir(dir));
+  int whole = 0;
+  int64_t newest_step = -1;  // of the whole ones
+  absl::Status status;
+  for (auto it = entries.rbegin(); it != entries.rend(); ++it) {
+    if (it->name.temporary) continue;
+    if (whole == keep) {
+      status.Update(RemoveCheckpoint(it->path));
+    } else if (CheckCheckpoint(it->path, CheckDepth::kSizes).ok()) {
+      newest_step = std::max(newest_step, it->name.step);
+      ++whole;
+    }
+  }
+  for (const DirEntry& entry : entries) {
+    if (entry.name.temporary && entry.name.step <= newest_step) {
+      status.Update(RemoveTree(entry.path));
+    }
+  }
+  return status;
+}
+
+}  // namespace troupe

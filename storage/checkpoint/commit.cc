@@ -1,0 +1,241 @@
+#include "storage/checkpoint/commit.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <map>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "proto/base/check.h"
+#include "proto/base/status.h"
+#include "storage/checkpoint/checkpoint_dir.h"
+#include "storage/checkpoint/manifest_json.h"
+#include "storage/checkpoint/safetensors_writer.h"
+#include "storage/checkpoint/strict_json.h"
+#include "storage/engine/errno_status.h"
+#include "storage/engine/posix_file.h"
+
+namespace troupe {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+std::string TemporaryPath(const CheckpointAttempt& attempt) {
+  CHECK(!attempt.token.empty());
+  for (const char c : attempt.token) {
+    CHECK(absl::ascii_isalnum(c) || c == '-') << attempt.token;
+  }
+  return absl::StrCat(CheckpointPath(attempt.dir, attempt.step), ".tmp-",
+                      attempt.token);
+}
+
+// The names of the shards in their file: the tensor's, with the box where the
+// file holds several pieces of it.
+std::vector<std::string> ShardKeys(absl::Span<const ShardToWrite> shards) {
+  std::map<std::string, int> pieces;
+  for (const ShardToWrite& shard : shards) ++pieces[shard.name];
+  std::vector<std::string> keys;
+  for (const ShardToWrite& shard : shards) {
+    keys.push_back(pieces[shard.name] == 1
+                       ? shard.name
+                       : absl::StrCat(shard.name, FormatBox(shard.box)));
+  }
+  return keys;
+}
+
+absl::StatusOr<FileSummary> WriteShards(IoEngine& engine,
+                                        const std::string& path,
+                                        absl::Span<const ShardToWrite> shards,
+                                        absl::Span<const std::string> keys) {
+  std::vector<SafetensorsTensor> tensors;
+  std::map<std::string, const void*> data;
+  for (size_t i = 0; i < shards.size(); ++i) {
+    tensors.push_back({keys[i], shards[i].dtype, shards[i].box.shape});
+    data[keys[i]] = shards[i].data;
+  }
+  // "format" is what Hugging Face's loaders ask for.
+  ASSIGN_OR_RETURN(const auto writer,
+                   SafetensorsWriter::Create(engine, path, std::move(tensors),
+                                             {{"format", "pt"}}));
+  for (const SafetensorsTensor& tensor : writer->header().tensors) {
+    const char* bytes = static_cast<const char*>(data[tensor.name]);
+    RETURN_IF_ERROR(
+        writer->Append(tensor.name, {bytes, tensor.end - tensor.begin}));
+  }
+  return writer->Finish();
+}
+
+// Adds a tensor of one shard file to those of the others.
+absl::Status Gather(const ManifestTensor& piece,
+                    std::map<std::string, ManifestTensor>& tensors) {
+  const auto [it, is_new] = tensors.emplace(piece.name, piece);
+  if (is_new) return absl::OkStatus();
+  ManifestTensor& whole = it->second;
+  if (whole.dtype != piece.dtype || whole.shape != piece.shape) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "tensor ", piece.name, ": ranks disagree about its dtype or shape"));
+  }
+  whole.shards.insert(whole.shards.end(), piece.shards.begin(),
+                      piece.shards.end());
+  return absl::OkStatus();
+}
+
+absl::Status RemoveTree(const std::string& path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  if (!error) return absl::OkStatus();
+  return ErrnoStatus(error.value(), absl::StrCat(path, ": remove"));
+}
+
+absl::Status Rename(const std::string& from, const std::string& to) {
+  if (rename(from.c_str(), to.c_str()) == 0) return absl::OkStatus();
+  return ErrnoStatus(errno, absl::StrCat(from, ": rename to ", to));
+}
+
+// Puts the directory in the place of a checkpoint that has the name already.
+absl::Status Replace(const std::string& temporary, const std::string& final) {
+  if (renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, final.c_str(),
+                RENAME_EXCHANGE) == 0) {
+    return RemoveTree(temporary);
+  }
+  if (errno != EINVAL && errno != ENOSYS) {
+    return ErrnoStatus(errno,
+                       absl::StrCat(temporary, ": exchange with ", final));
+  }
+  // The file system cannot exchange: the old one steps aside first. A crash
+  // between the two renames leaves both, under temporary names.
+  const std::string aside = temporary + "-replaced";
+  RETURN_IF_ERROR(Rename(final, aside));
+  RETURN_IF_ERROR(Rename(temporary, final));
+  return RemoveTree(aside);
+}
+
+// What was promised must lie there before it gets its name.
+absl::Status CheckPresent(const std::string& dir, const Manifest& manifest) {
+  for (const ManifestFile& want : manifest.files) {
+    const std::string path = absl::StrCat(dir, "/", want.name);
+    ASSIGN_OR_RETURN(const PosixFile file,
+                     PosixFile::Open(path, IoMode::kRead));
+    ASSIGN_OR_RETURN(const uint64_t bytes, file.Size());
+    if (bytes != want.bytes) {
+      return absl::DataLossError(absl::StrCat(
+          path, ": has ", bytes, " bytes, its rank wrote ", want.bytes));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> BeginCheckpoint(const CheckpointAttempt& attempt) {
+  std::error_code error;
+  const std::string path = TemporaryPath(attempt);
+  fs::create_directories(path, error);
+  if (error) return ErrnoStatus(error.value(), absl::StrCat(path, ": make"));
+  RETURN_IF_ERROR(SyncDirectory(attempt.dir));
+  return path;
+}
+
+absl::StatusOr<ShardFile> WriteShardFile(
+    IoEngine& engine, const CheckpointAttempt& attempt, int rank,
+    absl::Span<const ShardToWrite> shards) {
+  for (const ShardToWrite& shard : shards) {
+    RETURN_IF_ERROR(Annotate(CheckInside(shard.box, shard.shape), shard.name));
+  }
+  ShardFile written;
+  written.file.name = absl::StrFormat("rank-%05d.safetensors", rank);
+  const std::string path =
+      absl::StrCat(TemporaryPath(attempt), "/", written.file.name);
+  const std::vector<std::string> keys = ShardKeys(shards);
+  ASSIGN_OR_RETURN(const FileSummary summary,
+                   WriteShards(engine, path, shards, keys));
+  written.file.bytes = summary.bytes;
+  written.file.crc32c = summary.crc32c;
+  std::map<std::string, ManifestTensor> tensors;
+  for (size_t i = 0; i < shards.size(); ++i) {
+    const ShardToWrite& shard = shards[i];
+    RETURN_IF_ERROR(Gather({shard.name,
+                            shard.dtype,
+                            shard.shape,
+                            {{written.file.name, keys[i], shard.box}}},
+                           tensors));
+  }
+  for (auto& [name, tensor] : tensors) {
+    written.tensors.push_back(std::move(tensor));
+  }
+  return written;
+}
+
+absl::StatusOr<std::string> CommitCheckpoint(
+    const CheckpointAttempt& attempt, Manifest manifest,
+    absl::Span<const ShardFile> shard_files) {
+  CHECK_EQ(manifest.step, attempt.step);
+  std::map<std::string, ManifestTensor> tensors;
+  manifest.files.clear();
+  manifest.tensors.clear();
+  for (const ShardFile& shard_file : shard_files) {
+    manifest.files.push_back(shard_file.file);
+    for (const ManifestTensor& piece : shard_file.tensors) {
+      RETURN_IF_ERROR(Gather(piece, tensors));
+    }
+  }
+  for (auto& [name, tensor] : tensors) {
+    manifest.tensors.push_back(std::move(tensor));
+  }
+  const std::string temporary = TemporaryPath(attempt);
+  RETURN_IF_ERROR(Annotate(CheckManifest(manifest), temporary));
+  RETURN_IF_ERROR(CheckPresent(temporary, manifest));
+  RETURN_IF_ERROR(WriteWholeFile(absl::StrCat(temporary, "/", kManifestFile),
+                                 FormatManifest(manifest)));
+  RETURN_IF_ERROR(SyncDirectory(temporary));
+
+  const std::string final = CheckpointPath(attempt.dir, attempt.step);
+  const absl::Status renamed = Rename(temporary, final);
+  if (absl::IsAlreadyExists(renamed)) {
+    RETURN_IF_ERROR(Replace(temporary, final));
+  } else {
+    RETURN_IF_ERROR(renamed);
+  }
+  RETURN_IF_ERROR(SyncDirectory(attempt.dir));
+  return final;
+}
+
+absl::Status AbandonCheckpoint(const CheckpointAttempt& attempt) {
+  return RemoveTree(TemporaryPath(attempt));
+}
+
+std::string FormatShardFile(const ShardFile& file) {
+  json tensors = json::array();
+  for (const ManifestTensor& tensor : file.tensors) {
+    tensors.push_back(TensorToJson(tensor));
+  }
+  return FormatJson(
+      {{"file", FileToJson(file.file)}, {"tensors", std::move(tensors)}});
+}
+
+absl::StatusOr<ShardFile> ParseShardFile(absl::string_view text) {
+  ASSIGN_OR_RETURN(const json root, ParseJsonObject(text));
+  ShardFile parsed;
+  const auto file = root.find("file");
+  if (file == root.end()) {
+    return absl::InvalidArgumentError("\"file\" is missing");
+  }
+  ASSIGN_OR_RETURN(parsed.file, FileFromJson(*file));
+  ASSIGN_OR_RETURN(const json* const tensors, ArrayField(root, "tensors"));
+  for (const json& entry : *tensors) {
+    ASSIGN_OR_RETURN(ManifestTensor tensor, TensorFromJson(entry));
+    parsed.tensors.push_back(std::move(tensor));
+  }
+  return parsed;
+}
+
+}  // namespace troupe

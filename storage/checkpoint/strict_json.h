@@ -1,0 +1,39 @@
+// JSON as files carry it, read without trust: every field is asked for by name
+// and type, and an error says where it is missing or what stands there instead.
+// The one place in storage where the JSON library's exceptions are caught.
+#ifndef TROUPE_STORAGE_CHECKPOINT_STRICT_JSON_H_
+#define TROUPE_STORAGE_CHECKPOINT_STRICT_JSON_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "nlohmann/json.hpp"
+
+namespace troupe {
+
+// An object, in which no key comes twice at any level. InvalidArgument with the
+// byte at which `text` stops being one.
+absl::StatusOr<nlohmann::json> ParseJsonObject(absl::string_view text);
+
+// Compact text on one line; bytes that are not UTF-8 become U+FFFD.
+std::string FormatJson(const nlohmann::json& json);
+
+// Fields of an object; InvalidArgument, naming the key, where one is missing or
+// of another type.
+absl::StatusOr<std::string> StringField(const nlohmann::json& object,
+                                        const char* key);
+absl::StatusOr<uint64_t> UintField(const nlohmann::json& object,
+                                   const char* key);
+absl::StatusOr<std::vector<int64_t>> IntsField(const nlohmann::json& object,
+                                               const char* key);
+// Borrowed from `object`.
+absl::StatusOr<const nlohmann::json*> ArrayField(const nlohmann::json& object,
+                                                 const char* key);
+
+}  // namespace troupe
+
+#endif  // TROUPE_STORAGE_CHECKPOINT_STRICT_JSON_H_

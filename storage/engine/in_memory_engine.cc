@@ -1,0 +1,126 @@
+#include "storage/engine/in_memory_engine.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/check.h"
+#include "proto/base/philox.h"
+#include "storage/engine/errno_status.h"
+
+namespace troupe {
+
+InMemoryEngine::InMemoryEngine(int depth, InMemoryFaults faults)
+    : depth_(depth), faults_(std::move(faults)) {
+  CHECK_GE(depth, 1);
+}
+
+const std::string& InMemoryEngine::Content(const std::string& path) const {
+  const auto it = contents_.find(path);
+  CHECK(it != contents_.end()) << path;
+  return it->second;
+}
+
+absl::StatusOr<IoFile> InMemoryEngine::Open(const std::string& path,
+                                            IoMode mode) {
+  const bool exists = contents_.count(path) > 0;
+  if (mode == IoMode::kRead && !exists) {
+    return ErrnoStatus(ENOENT, absl::StrCat(path, ": open"));
+  }
+  if (mode == IoMode::kCreate || !exists) contents_[path].clear();
+  const int id = next_id_++;
+  open_.emplace(id, path);
+  return IoFile{id};
+}
+
+const std::string& InMemoryEngine::PathOf(IoFile file) const {
+  const auto it = open_.find(file.id);
+  CHECK(it != open_.end()) << "file " << file.id << " is not open";
+  return it->second;
+}
+
+absl::StatusOr<uint64_t> InMemoryEngine::Size(IoFile file) {
+  return contents_[PathOf(file)].size();
+}
+
+absl::Status InMemoryEngine::Submit(const IoRequest& request) {
+  PathOf(request.file);
+  if (in_flight() == depth_) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "in_memory engine: ", depth_, " requests in flight; poll first"));
+  }
+  queue_.push_back(request);
+  return absl::OkStatus();
+}
+
+std::vector<IoCompletion> InMemoryEngine::Poll(absl::Duration timeout) {
+  std::vector<IoCompletion> done;
+  if (faults_.shuffle_seed == 0) {
+    for (const IoRequest& request : std::exchange(queue_, {})) {
+      done.push_back(Run(request));
+    }
+    return done;
+  }
+  if (queue_.empty()) return done;
+  const uint32_t drawn = PhiloxUint32({.seed = faults_.shuffle_seed}, polls_++);
+  const auto chosen = queue_.begin() + drawn % queue_.size();
+  const IoRequest request = *chosen;
+  queue_.erase(chosen);
+  done.push_back(Run(request));
+  return done;
+}
+
+absl::Status InMemoryEngine::Sync(IoFile file) {
+  if (faults_.sync_error == 0) return absl::OkStatus();
+  return ErrnoStatus(faults_.sync_error, absl::StrCat(PathOf(file), ": fsync"));
+}
+
+absl::Status InMemoryEngine::Close(IoFile file) {
+  PathOf(file);
+  open_.erase(file.id);
+  return absl::OkStatus();
+}
+
+IoCompletion InMemoryEngine::Run(const IoRequest& request) {
+  const std::string& path = PathOf(request.file);
+  Transfer transfer(request, path);
+  std::string& content = contents_[path];
+  while (transfer.Advance(Operate(transfer, content), false) ==
+         Transfer::Next::kAgain) {
+  }
+  return {request.tag, transfer.status()};
+}
+
+int64_t InMemoryEngine::Operate(const Transfer& transfer,
+                                std::string& content) {
+  const auto error = faults_.errors.find(operations_++);
+  if (error != faults_.errors.end()) return -error->second;
+  size_t bytes = std::min(transfer.bytes(), faults_.operation_bytes_max);
+  if (transfer.request().kind == IoKind::kWrite) {
+    return OperateWrite(transfer, content, bytes);
+  }
+  if (transfer.offset() >= content.size()) return 0;
+  bytes = std::min(bytes, content.size() - transfer.offset());
+  memcpy(transfer.data(), content.data() + transfer.offset(), bytes);
+  return static_cast<int64_t>(bytes);
+}
+
+int64_t InMemoryEngine::OperateWrite(const Transfer& transfer,
+                                     std::string& content, size_t bytes) {
+  if (bytes == 0) return 0;
+  uint64_t others = 0;
+  for (const auto& [path, text] : contents_) {
+    if (&text != &content) others += text.size();
+  }
+  const uint64_t room =
+      faults_.disk_bytes > others ? faults_.disk_bytes - others : 0;
+  if (transfer.offset() >= room) return -ENOSPC;
+  bytes = std::min<uint64_t>(bytes, room - transfer.offset());
+  content.resize(std::max(content.size(), transfer.offset() + bytes));
+  memcpy(content.data() + transfer.offset(), transfer.data(), bytes);
+  return static_cast<int64_t>(bytes);
+}
+
+}  // namespace troupe
