@@ -1,0 +1,156 @@
+#include "clients/cpp/client.h"
+
+#include <utility>
+
+#include "clients/cpp/rpc_status.h"
+#include "clients/cpp/rpc_stream.h"
+#include "grpcpp/grpcpp.h"
+#include "proto/base/status.h"
+#include "proto/scheduler.grpc.pb.h"
+
+namespace troupe {
+namespace {
+
+// A job may run for days; a stream this old is opened again from where it was.
+constexpr absl::Duration kWatchMax = absl::Hours(1);
+constexpr absl::Duration kGenerateMax = absl::Minutes(10);
+// A plan with programs is large.
+constexpr int kMessageBytesMax = 256 << 20;
+
+}  // namespace
+
+struct Client::Connection {
+  std::string address;
+  ClientOptions options;
+  std::shared_ptr<grpc::Channel> channel;
+  std::unique_ptr<Scheduler::Stub> stub;
+
+  template <typename Request, typename Response>
+  using Method = grpc::Status (Scheduler::Stub::*)(grpc::ClientContext*,
+                                                   const Request&, Response*);
+
+  template <typename Request, typename Response>
+  absl::StatusOr<Response> Call(Method<Request, Response> method,
+                                const Request& request,
+                                absl::Duration deadline) {
+    grpc::ClientContext context;
+    context.set_deadline(absl::ToChronoTime(absl::Now() + deadline));
+    Response response;
+    const grpc::Status status =
+        (stub.get()->*method)(&context, request, &response);
+    RETURN_IF_ERROR(RpcStatus(status, address));
+    return response;
+  }
+};
+
+Client::Client(std::unique_ptr<Connection> connection)
+    : connection_(std::move(connection)) {}
+Client::~Client() = default;
+
+const std::string& Client::address() const { return connection_->address; }
+
+absl::StatusOr<std::unique_ptr<Client>> Client::Connect(
+    const std::string& address, const ClientOptions& options) {
+  auto connection = std::make_unique<Connection>();
+  connection->address = address;
+  connection->options = options;
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kMessageBytesMax);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  connection->channel = grpc::CreateCustomChannel(
+      address, grpc::InsecureChannelCredentials(), arguments);
+  if (!connection->channel->WaitForConnected(
+          absl::ToChronoTime(absl::Now() + options.connect))) {
+    return Unreachable(address, options.connect);
+  }
+  connection->stub = Scheduler::NewStub(connection->channel);
+  return std::unique_ptr<Client>(new Client(std::move(connection)));
+}
+
+absl::StatusOr<SubmitJobResponse> Client::Submit(const JobSpec& job) {
+  SubmitJobRequest request;
+  *request.mutable_job() = job;
+  return connection_->Call(&Scheduler::Stub::SubmitJob, request,
+                           connection_->options.plan);
+}
+
+absl::StatusOr<Plan> Client::PlanJob(const PlanJobRequest& request) {
+  ASSIGN_OR_RETURN(PlanJobResponse response,
+                   connection_->Call(&Scheduler::Stub::PlanJob, request,
+                                     connection_->options.plan));
+  return std::move(*response.mutable_plan());
+}
+
+absl::StatusOr<ListJobsResponse> Client::ListJobs() {
+  return connection_->Call(&Scheduler::Stub::ListJobs, ListJobsRequest(),
+                           connection_->options.call);
+}
+
+absl::StatusOr<JobDescription> Client::Describe(int64_t id) {
+  DescribeJobRequest request;
+  request.set_id(id);
+  return connection_->Call(&Scheduler::Stub::DescribeJob, request,
+                           connection_->options.call);
+}
+
+absl::StatusOr<JobStatus> Client::Cancel(int64_t id) {
+  CancelJobRequest request;
+  request.set_id(id);
+  ASSIGN_OR_RETURN(CancelJobResponse response,
+                   connection_->Call(&Scheduler::Stub::CancelJob, request,
+                                     connection_->options.call));
+  return std::move(*response.mutable_status());
+}
+
+absl::StatusOr<ListWorkersResponse> Client::Workers() {
+  return connection_->Call(&Scheduler::Stub::ListWorkers, ListWorkersRequest(),
+                           connection_->options.call);
+}
+
+absl::StatusOr<GetTimelineResponse> Client::Timeline(int64_t id) {
+  GetTimelineRequest request;
+  request.set_id(id);
+  return connection_->Call(&Scheduler::Stub::GetTimeline, request,
+                           connection_->options.call);
+}
+
+absl::Status Client::Watch(
+    const WatchOptions& options,
+    const std::function<void(const WatchJobResponse&)>& on_update,
+    const KeepGoing& keep_going) {
+  WatchJobRequest request;
+  request.set_id(options.id);
+  request.set_from_step(options.from_step);
+  request.set_from_event(options.from_event);
+  const auto on_message = [&](const WatchJobResponse& update) {
+    if (update.steps_size() > 0) {
+      request.set_from_step(update.steps(update.steps_size() - 1).step());
+    }
+    request.set_from_event(request.from_event() + update.events_size());
+    on_update(update);
+  };
+  while (true) {
+    const absl::Status status = ReadStream<WatchJobResponse>(
+        connection_->address, kWatchMax,
+        [&](grpc::ClientContext* context, grpc::CompletionQueue* queue) {
+          return connection_->stub->PrepareAsyncWatchJob(context, request,
+                                                         queue);
+        },
+        on_message, keep_going);
+    if (!absl::IsDeadlineExceeded(status)) return status;
+  }
+}
+
+absl::Status Client::Generate(
+    const GenerateRequest& request,
+    const std::function<void(const GenerateResponse&)>& on_text,
+    const KeepGoing& keep_going) {
+  return ReadStream<GenerateResponse>(
+      connection_->address, kGenerateMax,
+      [&](grpc::ClientContext* context, grpc::CompletionQueue* queue) {
+        return connection_->stub->PrepareAsyncGenerate(context, request, queue);
+      },
+      on_text, keep_going);
+}
+
+}  // namespace troupe

@@ -1,0 +1,82 @@
+// The typed client: one method for each RPC of proto/scheduler.proto, messages
+// in and out, gRPC out of sight.
+//
+//   ASSIGN_OR_RETURN(auto client, Client::Connect("127.0.0.1:4321"));
+//   ASSIGN_OR_RETURN(SubmitJobResponse job, client->Submit(spec));
+//   RETURN_IF_ERROR(client->Watch({.id = job.id()}, on_update, keep_going));
+//
+// Every call carries a deadline. Errors keep the scheduler's code and message;
+// where nobody answers, the message says which address was tried and what to
+// do.
+#ifndef TROUPE_CLIENTS_CPP_CLIENT_H_
+#define TROUPE_CLIENTS_CPP_CLIENT_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "proto/scheduler.pb.h"
+
+namespace troupe {
+
+struct ClientOptions {
+  absl::Duration connect = absl::Seconds(5);
+  absl::Duration call = absl::Seconds(20);
+  // Planning compiles the whole job.
+  absl::Duration plan = absl::Seconds(60);
+};
+
+struct WatchOptions {
+  int64_t id = 0;
+  int64_t from_step = 0;   // steps after this one
+  int64_t from_event = 0;  // events after this many
+};
+
+// Not thread-safe.
+class Client {
+ public:
+  // Unavailable where nothing answers within options.connect.
+  static absl::StatusOr<std::unique_ptr<Client>> Connect(
+      const std::string& address, const ClientOptions& options = {});
+  ~Client();
+
+  const std::string& address() const;
+
+  absl::StatusOr<SubmitJobResponse> Submit(const JobSpec& job);
+  absl::StatusOr<Plan> PlanJob(const PlanJobRequest& request);
+  absl::StatusOr<ListJobsResponse> ListJobs();
+  absl::StatusOr<JobDescription> Describe(int64_t id);
+  absl::StatusOr<JobStatus> Cancel(int64_t id);
+  absl::StatusOr<ListWorkersResponse> Workers();
+  absl::StatusOr<GetTimelineResponse> Timeline(int64_t id);
+
+  // Asked ten times a second while a stream is open; false ends the call with
+  // Cancelled, which harms neither job nor scheduler.
+  using KeepGoing = std::function<bool()>;
+
+  // Hands each piece of news to `on_update`; OK once the job has ended.
+  absl::Status Watch(
+      const WatchOptions& options,
+      const std::function<void(const WatchJobResponse&)>& on_update,
+      const KeepGoing& keep_going);
+
+  // Hands each piece of text to `on_text` as the model writes it.
+  absl::Status Generate(
+      const GenerateRequest& request,
+      const std::function<void(const GenerateResponse&)>& on_text,
+      const KeepGoing& keep_going);
+
+ private:
+  struct Connection;  // channel and stub
+  explicit Client(std::unique_ptr<Connection> connection);
+
+  std::unique_ptr<Connection> connection_;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_CLIENTS_CPP_CLIENT_H_

@@ -1,0 +1,41 @@
+// Which scheduler a command talks to: the address that was given, or the one
+// that a running scheduler wrote into its folder (endpoints.json).
+#ifndef TROUPE_CLIENTS_CPP_FIND_SCHEDULER_H_
+#define TROUPE_CLIENTS_CPP_FIND_SCHEDULER_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace troupe {
+
+inline constexpr char kEndpointsFile[] = "endpoints.json";
+
+struct Endpoints {
+  std::string grpc;  // HOST:PORT
+  std::string http;  // HOST:PORT of the status page; empty where unknown
+  int64_t pid = 0;   // 0 where unknown
+};
+
+// DIR/endpoints.json: {"grpc": "127.0.0.1:4321", "http": "127.0.0.1:4322",
+// "pid": 77}. NotFound where it is not there; FailedPrecondition where the
+// process is gone; DataLoss where the file is no such object.
+absl::StatusOr<Endpoints> ReadEndpoints(const std::string& dir);
+
+struct FindSchedulerOptions {
+  std::string scheduler;        // HOST:PORT, wins where set
+  std::string dir;              // else this; else the environment's
+  std::string environment_dir;  // the value of TROUPE_DIR
+};
+
+// InvalidArgument where nothing says which scheduler, or where HOST:PORT is
+// none; else the errors of ReadEndpoints, with the way out.
+absl::StatusOr<Endpoints> FindScheduler(const FindSchedulerOptions& options);
+
+// Whether a process with this id runs; a zombie does not.
+bool ProcessRuns(int64_t pid);
+
+}  // namespace troupe
+
+#endif  // TROUPE_CLIENTS_CPP_FIND_SCHEDULER_H_

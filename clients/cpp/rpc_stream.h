@@ -1,0 +1,59 @@
+// Reading a server's stream on the caller's own thread, with a say every tenth
+// of a second: so a program can notice Ctrl-C or redraw while no message comes.
+// The essay: a completion queue hands back one tag for each operation that we
+// start; there is never more than one under way (start, then reads one after
+// another, then finish), so tags need no names and nothing is shared between
+// threads.
+#ifndef TROUPE_CLIENTS_CPP_RPC_STREAM_H_
+#define TROUPE_CLIENTS_CPP_RPC_STREAM_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "clients/cpp/rpc_status.h"
+#include "grpcpp/grpcpp.h"
+
+namespace troupe {
+
+// Runs the queue until the operation under way has ended; cancels the call once
+// `keep_going` says no. Returns the operation's ok.
+bool NextCompletion(grpc::CompletionQueue& queue, grpc::ClientContext& context,
+                    const std::function<bool()>& keep_going, bool& cancelled);
+
+// Opens a stream with `prepare(context, queue)`, hands each message to
+// `on_message`, and returns how the stream ended: Cancelled where `keep_going`
+// ended it, DeadlineExceeded after `deadline`.
+template <typename Response, typename Prepare>
+absl::Status ReadStream(const std::string& address, absl::Duration deadline,
+                        const Prepare& prepare,
+                        const std::function<void(const Response&)>& on_message,
+                        const std::function<bool()>& keep_going) {
+  grpc::ClientContext context;
+  context.set_deadline(absl::ToChronoTime(absl::Now() + deadline));
+  grpc::CompletionQueue queue;
+  bool cancelled = false;
+  std::unique_ptr<grpc::ClientAsyncReader<Response>> reader =
+      prepare(&context, &queue);
+  reader->StartCall(nullptr);
+  Response message;
+  bool ok = NextCompletion(queue, context, keep_going, cancelled);
+  while (ok) {
+    reader->Read(&message, nullptr);
+    ok = NextCompletion(queue, context, keep_going, cancelled);
+    if (ok && !cancelled) on_message(message);
+  }
+  grpc::Status status;
+  reader->Finish(&status, nullptr);
+  NextCompletion(queue, context, keep_going, cancelled);
+  queue.Shutdown();
+  if (cancelled) return absl::CancelledError("the call was ended here");
+  return RpcStatus(status, address);
+}
+
+}  // namespace troupe
+
+#endif  // TROUPE_CLIENTS_CPP_RPC_STREAM_H_

@@ -1,0 +1,82 @@
+#include "clients/cpp/find_scheduler.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "gtest/gtest.h"
+
+namespace troupe {
+namespace {
+
+class FindSchedulerTest : public testing::Test {
+ protected:
+  std::string DirWith(const std::string& name, const std::string& endpoints) {
+    const std::filesystem::path dir =
+        std::filesystem::path(testing::TempDir()) / name;
+    std::filesystem::create_directories(dir);
+    std::ofstream(dir / kEndpointsFile) << endpoints;
+    return dir;
+  }
+};
+
+TEST_F(FindSchedulerTest, TakesTheAddress) {
+  EXPECT_EQ(FindScheduler({.scheduler = "host:4321"}).value().grpc,
+            "host:4321");
+  for (const char* bad :
+       {"host", ":1", "host:", "host:0", "host:x", "host:70000"}) {
+    EXPECT_EQ(FindScheduler({.scheduler = bad}).status().code(),
+              absl::StatusCode::kInvalidArgument)
+        << bad;
+  }
+}
+
+TEST_F(FindSchedulerTest, ReadsTheFolder) {
+  const std::string dir = DirWith(
+      "alive",
+      "{\"grpc\": \"127.0.0.1:5\", \"http\": \"127.0.0.1:6\", \"pid\": " +
+          std::to_string(getpid()) + "}");
+  const Endpoints endpoints = FindScheduler({.dir = dir}).value();
+  EXPECT_EQ(endpoints.grpc, "127.0.0.1:5");
+  EXPECT_EQ(endpoints.http, "127.0.0.1:6");
+  EXPECT_EQ(endpoints.pid, getpid());
+  EXPECT_EQ(FindScheduler({.environment_dir = dir}).value().grpc,
+            "127.0.0.1:5");
+  EXPECT_EQ(FindScheduler({.scheduler = "h:1", .dir = dir}).value().grpc,
+            "h:1");
+}
+
+TEST_F(FindSchedulerTest, SaysWhatIsWrong) {
+  EXPECT_EQ(FindScheduler({}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(FindScheduler({.dir = "/no/such"}).status().message(),
+            "no cluster in /no/such (there is no /no/such/endpoints.json); "
+            "start one with: troupe up --workers N --dir /no/such");
+  for (const char* bad : {"", "[]", "{\"grpc\": 5}", "{"}) {
+    EXPECT_EQ(ReadEndpoints(DirWith("bad", bad)).status().code(),
+              absl::StatusCode::kDataLoss)
+        << bad;
+  }
+}
+
+TEST_F(FindSchedulerTest, KnowsTheDead) {
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  siginfo_t info;
+  ASSERT_EQ(waitid(P_PID, child, &info, WEXITED | WNOWAIT), 0);
+  EXPECT_FALSE(ProcessRuns(child)) << "a zombie";
+  const std::string dir = DirWith(
+      "dead",
+      "{\"grpc\": \"127.0.0.1:5\", \"pid\": " + std::to_string(child) + "}");
+  EXPECT_EQ(ReadEndpoints(dir).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  EXPECT_FALSE(ProcessRuns(child));
+  EXPECT_TRUE(ProcessRuns(getpid()));
+  EXPECT_FALSE(ProcessRuns(0));
+}
+
+}  // namespace
+}  // namespace troupe
