@@ -1,0 +1,29 @@
+#include "storage/engine/errno_status.h"
+
+#include <cerrno>
+
+#include "gtest/gtest.h"
+#include "tests/storage/temp_dir.h"
+
+namespace troupe {
+namespace {
+
+TEST(ErrnoStatus, NamesTheErrnoAndTheWayOut) {
+  EXPECT_TRUE(Fails(ErrnoStatus(ENOSPC, "/a: write"),
+                    absl::StatusCode::kResourceExhausted,
+                    {"/a: write: ENOSPC", "free space"}));
+  EXPECT_TRUE(Fails(ErrnoStatus(EIO, "/a"), absl::StatusCode::kDataLoss,
+                    {"EIO", "kernel's log"}));
+  EXPECT_TRUE(Fails(ErrnoStatus(ENOENT, "/a"), absl::StatusCode::kNotFound,
+                    {"no such file"}));
+}
+
+TEST(ErrnoStatus, UnknownOnesKeepTheirName) {
+  EXPECT_TRUE(Fails(ErrnoStatus(EPIPE, "/a"), absl::StatusCode::kInternal,
+                    {"EPIPE", "Broken pipe"}));
+  EXPECT_TRUE(Fails(ErrnoStatus(9999, "/a"), absl::StatusCode::kInternal,
+                    {"errno 9999"}));
+}
+
+}  // namespace
+}  // namespace troupe

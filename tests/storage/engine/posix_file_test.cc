@@ -1,0 +1,49 @@
+#include "storage/engine/posix_file.h"
+
+#include "gtest/gtest.h"
+#include "proto/base/check.h"
+#include "tests/storage/temp_dir.h"
+
+namespace troupe {
+namespace {
+
+TEST(PosixFile, WritesAndReadsWholeFiles) {
+  TempDir dir;
+  const std::string path = dir.File("f");
+  ASSERT_TRUE(WriteWholeFile(path, "long text").ok());
+  ASSERT_TRUE(WriteWholeFile(path, "text").ok());
+  EXPECT_EQ(*ReadWholeFile(path, 4), "text");
+  EXPECT_TRUE(Fails(ReadWholeFile(path, 3).status(),
+                    absl::StatusCode::kOutOfRange, {path, "has 4 bytes"}));
+  EXPECT_TRUE(SyncDirectory(dir.path()).ok());
+}
+
+TEST(PosixFile, ErrorsNameThePath) {
+  TempDir dir;
+  EXPECT_TRUE(Fails(PosixFile::Open(dir.File("no"), IoMode::kRead).status(),
+                    absl::StatusCode::kNotFound, {dir.File("no"), "open"}));
+  EXPECT_TRUE(Fails(PosixFile::Open(dir.path(), IoMode::kCreate).status(),
+                    absl::StatusCode::kFailedPrecondition, {"EISDIR"}));
+  EXPECT_TRUE(Fails(SyncDirectory(dir.File("no")), absl::StatusCode::kNotFound,
+                    {dir.File("no")}));
+  EXPECT_TRUE(Fails(WriteWholeFile("/dev/full", "x"),
+                    absl::StatusCode::kResourceExhausted, {"/dev/full"}));
+}
+
+TEST(PosixFile, MovesItsDescriptor) {
+  TempDir dir;
+  absl::StatusOr<PosixFile> opened =
+      PosixFile::Open(dir.File("f"), IoMode::kCreate);
+  ASSERT_TRUE(opened.ok());
+  PosixFile file = *std::move(opened);
+  EXPECT_EQ(opened->fd(), -1);
+  EXPECT_TRUE(file.WriteAt(2, "ab").ok());
+  char bytes[4];
+  EXPECT_TRUE(file.ReadAt(0, 4, bytes).ok());
+  EXPECT_EQ(std::string(bytes, 4), std::string("\0\0ab", 4));
+  EXPECT_EQ(*file.Size(), 4u);
+  EXPECT_TRUE(file.Close().ok());
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,68 @@
+#include "storage/engine/transfer.h"
+
+#include <cerrno>
+
+#include "gtest/gtest.h"
+#include "tests/storage/temp_dir.h"
+
+namespace troupe {
+namespace {
+
+using Next = Transfer::Next;
+
+alignas(kIoAlignment) char buffer[3 * kIoAlignment];
+
+IoRequest Request(IoKind kind, size_t bytes) {
+  return {.kind = kind, .offset = kIoAlignment, .data = buffer, .bytes = bytes};
+}
+
+TEST(Transfer, ContinuesAfterAShortOperation) {
+  Transfer t(Request(IoKind::kRead, 100), "f");
+  EXPECT_EQ(t.Advance(30, false), Next::kAgain);
+  EXPECT_EQ(t.offset(), kIoAlignment + 30);
+  EXPECT_EQ(t.data(), buffer + 30);
+  EXPECT_EQ(t.bytes(), 70u);
+  EXPECT_EQ(t.Advance(70, false), Next::kDone);
+  EXPECT_TRUE(t.status().ok());
+}
+
+TEST(Transfer, RepeatsWhatWasInterrupted) {
+  Transfer t(Request(IoKind::kWrite, 100), "f");
+  EXPECT_EQ(t.Advance(-EINTR, false), Next::kAgain);
+  EXPECT_EQ(t.Advance(-EAGAIN, false), Next::kAgain);
+  EXPECT_EQ(t.bytes(), 100u);
+}
+
+TEST(Transfer, LeavesDirectWhenRefusedOrMisaligned) {
+  Transfer t(Request(IoKind::kWrite, 2 * kIoAlignment), "f");
+  EXPECT_TRUE(t.FitsDirect());
+  EXPECT_EQ(t.Advance(kIoAlignment, true), Next::kAgain);
+  EXPECT_TRUE(t.FitsDirect());
+  EXPECT_EQ(t.Advance(-EINVAL, true), Next::kAgain);
+  EXPECT_FALSE(t.FitsDirect());
+  EXPECT_TRUE(t.direct_refused());
+  // The same errno without O_DIRECT is an error.
+  EXPECT_EQ(t.Advance(-EINVAL, false), Next::kDone);
+  EXPECT_TRUE(Fails(t.status(), absl::StatusCode::kInvalidArgument,
+                    {"f: write of 4096 bytes at offset 8192", "EINVAL"}));
+  EXPECT_FALSE(Transfer(Request(IoKind::kWrite, 100), "f").FitsDirect());
+}
+
+TEST(Transfer, MovesAtMostAGibibyteAtOnce) {
+  Transfer t(Request(IoKind::kRead, size_t{5} << 30), "f");
+  EXPECT_EQ(t.bytes(), size_t{1} << 30);
+}
+
+TEST(Transfer, EndOfFileAndNothingWritten) {
+  Transfer read(Request(IoKind::kRead, 100), "f");
+  EXPECT_EQ(read.Advance(60, false), Next::kAgain);
+  EXPECT_EQ(read.Advance(0, false), Next::kDone);
+  EXPECT_TRUE(Fails(read.status(), absl::StatusCode::kOutOfRange,
+                    {"ends 40 bytes before"}));
+  Transfer write(Request(IoKind::kWrite, 100), "f");
+  EXPECT_EQ(write.Advance(0, false), Next::kDone);
+  EXPECT_TRUE(Fails(write.status(), absl::StatusCode::kDataLoss, {"nothing"}));
+}
+
+}  // namespace
+}  // namespace troupe
