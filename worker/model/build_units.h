@@ -8,23 +8,16 @@
 #ifndef TROUPE_WORKER_MODEL_BUILD_UNITS_H_
 #define TROUPE_WORKER_MODEL_BUILD_UNITS_H_
 
-#include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "proto/job.pb.h"
 #include "proto/plan.pb.h"
-#include "proto/plan/model.h"
 #include "worker/model/model_unit.h"
+#include "worker/model/unit_options.h"
 
 namespace troupe {
-
-struct BuildUnitsOptions {
-  MicroBatchShape shape;
-  double dropout = 0;  // probability, at the model's usual places
-  uint64_t seed = 0;   // of the job
-};
 
 // All units of the model, in the order of `units`, which are ModelUnits of
 // `model` and `options.shape`. They cost nothing until called, so a rank may

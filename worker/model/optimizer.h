@@ -1,7 +1,7 @@
 // The optimizer of a job, over the flat buffers of its units: what the STEP
 // instruction does.
 //
-//   const Optimizer optimizer(job.optimizer());
+//   const Optimizer optimizer(plan.job().optimizer());
 //   const double norm = std::sqrt(scalars[2]);
 //   optimizer.Step(device, unit,
 //                  {.parameters = p, .gradients = g, .state = s, .step = 7,
@@ -48,10 +48,6 @@ class Optimizer {
   void Step(Device& device, const Unit& unit, const OptimizerStep& step) const;
 
  private:
-  struct Range;
-  void StepRange(Device& device, const Range& range,
-                 const OptimizerStep& step) const;
-
   OptimizerSpec spec_;
   bool adamw_ = false;
 };

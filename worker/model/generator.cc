@@ -1,0 +1,160 @@
+#include "worker/model/generator.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "ops/sample.h"
+#include "proto/base/check.h"
+#include "proto/base/philox.h"
+#include "proto/base/status.h"
+#include "proto/plan/model.h"
+#include "worker/model/build_units.h"
+
+namespace troupe {
+
+// What the generator allocates, for as long as it lives.
+struct Generator::Memory {
+  explicit Memory(Device& device) : device(device) {}
+  ~Memory() {
+    for (void* memory : all) device.Free(memory);
+  }
+  absl::StatusOr<void*> Allocate(int64_t bytes) {
+    if (bytes == 0) return nullptr;
+    ASSIGN_OR_RETURN(void* memory, device.Allocate(bytes));
+    all.push_back(memory);
+    return memory;
+  }
+
+  Device& device;
+  std::vector<void*> all;
+  std::vector<void*> caches;  // by unit
+  void* workspace = nullptr;
+  void* tokens = nullptr;  // i32 [kDecodeTokensMax]
+  void* input = nullptr;   // [kDecodeTokensMax, width]
+  void* output = nullptr;  // the same
+  void* logits = nullptr;  // [vocab]
+};
+
+absl::StatusOr<std::unique_ptr<Generator>> Generator::Create(
+    Device& device, const ModelSpec& model,
+    const std::vector<void*>& parameters) {
+  // Decoding has its own shapes; this one only completes the units' specs.
+  const MicroBatchShape shape = {.sequences = 1, .sequence_length = 1};
+  ASSIGN_OR_RETURN(const std::vector<Unit> specs, ModelUnits(model, shape));
+  CHECK_EQ(specs.size(), parameters.size());
+  auto generator = absl::WrapUnique(new Generator(device, model, parameters));
+  ASSIGN_OR_RETURN(generator->units_,
+                   BuildUnits(model, specs, {.shape = shape}));
+  RETURN_IF_ERROR(generator->Allocate());
+  return generator;
+}
+
+Generator::Generator(Device& device, const ModelSpec& model,
+                     const std::vector<void*>& parameters)
+    : device_(device), model_(model), parameters_(parameters) {}
+
+Generator::~Generator() = default;
+
+absl::Status Generator::Allocate() {
+  memory_ = std::make_unique<Memory>(device_);
+  const int64_t activation_bytes =
+      ModelUnit::kDecodeTokensMax * model_.hidden_size() * sizeof(float);
+  int64_t workspace_bytes = 0;
+  for (const auto& unit : units_) {
+    workspace_bytes = std::max(workspace_bytes, unit->DecodeWorkspaceBytes());
+    ASSIGN_OR_RETURN(
+        void* cache,
+        memory_->Allocate(unit->CacheBytes(model_.max_position_embeddings())));
+    memory_->caches.push_back(cache);
+  }
+  ASSIGN_OR_RETURN(memory_->workspace, memory_->Allocate(workspace_bytes));
+  ASSIGN_OR_RETURN(
+      memory_->tokens,
+      memory_->Allocate(ModelUnit::kDecodeTokensMax * sizeof(int32_t)));
+  ASSIGN_OR_RETURN(memory_->input, memory_->Allocate(activation_bytes));
+  ASSIGN_OR_RETURN(memory_->output, memory_->Allocate(activation_bytes));
+  ASSIGN_OR_RETURN(memory_->logits,
+                   memory_->Allocate(model_.vocab_size() * sizeof(float)));
+  logits_.resize(model_.vocab_size());
+  return absl::OkStatus();
+}
+
+absl::Status Generator::Start(absl::Span<const int32_t> prompt,
+                              const GenerateOptions& options) {
+  if (prompt.empty()) {
+    return absl::InvalidArgumentError(
+        "the prompt is empty; give at least one token");
+  }
+  for (size_t i = 0; i < prompt.size(); ++i) {
+    if (prompt[i] >= 0 && prompt[i] < model_.vocab_size()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "token ", prompt[i], " at place ", i,
+        " of the prompt is not in the model's vocabulary of ",
+        model_.vocab_size(), "; was the text made with another tokenizer?"));
+  }
+  options_ = options;
+  text_.assign(prompt.begin(), prompt.end());
+  cached_ = 0;
+  drawn_ = 0;
+  return Extend();
+}
+
+absl::StatusOr<int32_t> Generator::Next() {
+  CHECK(!text_.empty()) << "Next before Start";
+  const PhiloxStream stream = {.seed = options_.seed,
+                               .purpose = RandomPurpose::kSampling};
+  const int32_t token = SampleToken(
+      logits_, {.temperature = static_cast<float>(options_.temperature),
+                .top_k = options_.top_k,
+                .uniform = PhiloxUniform(PhiloxUint32(stream, drawn_))});
+  ++drawn_;
+  text_.push_back(token);
+  RETURN_IF_ERROR(Extend());
+  return token;
+}
+
+absl::Status Generator::Extend() {
+  const int64_t context = model_.max_position_embeddings();
+  if (static_cast<int64_t>(text_.size()) > context) {
+    const int64_t kept = std::max<int64_t>(context / 2, 1);
+    text_.erase(text_.begin(), text_.end() - kept);
+    cached_ = 0;
+  }
+  while (cached_ < static_cast<int64_t>(text_.size())) {
+    DecodeChunk(std::min(static_cast<int64_t>(text_.size()) - cached_,
+                         ModelUnit::kDecodeTokensMax));
+    RETURN_IF_ERROR(device_.Synchronize());
+  }
+  device_.CopyToHost(logits_.data(), memory_->logits,
+                     logits_.size() * sizeof(float));
+  return device_.Synchronize();
+}
+
+void Generator::DecodeChunk(int64_t count) {
+  device_.CopyFromHost(memory_->tokens, text_.data() + cached_,
+                       count * sizeof(int32_t));
+  void* input = memory_->input;
+  void* output = memory_->output;
+  for (size_t u = 0; u < units_.size(); ++u) {
+    const Unit& spec = units_[u]->spec();
+    const bool last = u + 1 == units_.size();
+    units_[u]->Decode(device_, model_.max_position_embeddings(),
+                      {.position = cached_,
+                       .count = count,
+                       .tokens = static_cast<const int32_t*>(memory_->tokens),
+                       .input = input,
+                       .output = last ? memory_->logits : output,
+                       .cache = memory_->caches[u],
+                       .workspace = memory_->workspace,
+                       .parameters = parameters_[u],
+                       .tied_parameters = spec.tied_size() > 0
+                                              ? parameters_[spec.tied(0).unit()]
+                                              : nullptr});
+    std::swap(input, output);
+  }
+  cached_ += count;
+}
+
+}  // namespace troupe

@@ -1,0 +1,95 @@
+#include "worker/model/optimizer.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "ops/optimizer.h"
+#include "ops/tensor.h"
+#include "proto/base/check.h"
+
+namespace troupe {
+namespace {
+
+// Elements [begin, end) of a flat buffer.
+struct Range {
+  int64_t begin = 0;
+  int64_t end = 0;
+  bool weight_decay = false;
+};
+
+// The flat buffer in as few ranges as weight decay allows. An alignment gap
+// goes with the parameter before it: zeros that stay zeros.
+std::vector<Range> RangesOf(const Unit& unit) {
+  std::vector<Range> ranges;
+  for (const Parameter& parameter : unit.parameters()) {
+    if (ranges.empty() ||
+        ranges.back().weight_decay != parameter.weight_decay()) {
+      if (!ranges.empty()) ranges.back().end = parameter.offset();
+      ranges.push_back({.begin = parameter.offset(),
+                        .weight_decay = parameter.weight_decay()});
+    }
+  }
+  if (!ranges.empty()) ranges.back().end = unit.flat_elements();
+  return ranges;
+}
+
+Tensor Flat(void* buffer, int64_t begin, int64_t end) {
+  return Tensor(static_cast<float*>(buffer) + begin, DType::kF32,
+                {end - begin});
+}
+
+}  // namespace
+
+double ClipCoefficient(double norm, double norm_max) {
+  if (norm_max == 0) return 1.0;
+  return std::min(1.0, norm_max / (norm + 1e-6));
+}
+
+Optimizer::Optimizer(const OptimizerSpec& spec)
+    : spec_(spec), adamw_(spec.name() == "adamw") {
+  CHECK(adamw_ || spec.name() == "sgd") << "optimizer '" << spec.name() << "'";
+  CHECK(!adamw_ || spec.betas_size() == 2);
+}
+
+int64_t Optimizer::StateBytes(int64_t flat_elements) const {
+  const int64_t copies = adamw_ ? 2 : spec_.momentum() != 0 ? 1 : 0;
+  return copies * flat_elements * static_cast<int64_t>(sizeof(float));
+}
+
+void Optimizer::Step(Device& device, const Unit& unit,
+                     const OptimizerStep& step) const {
+  for (const Range& range : RangesOf(unit)) {
+    const auto slice = [&](void* buffer, int64_t first) {
+      return Flat(buffer, first + range.begin, first + range.end);
+    };
+    const float weight_decay =
+        range.weight_decay ? static_cast<float>(spec_.weight_decay()) : 0.0f;
+    if (adamw_) {
+      AdamW(device, {.weights = slice(step.parameters, 0),
+                     .gradients = slice(step.gradients, 0),
+                     .first_moment = slice(step.state, 0),
+                     .second_moment = slice(step.state, unit.flat_elements()),
+                     .learning_rate = static_cast<float>(step.learning_rate),
+                     .beta1 = static_cast<float>(spec_.betas(0)),
+                     .beta2 = static_cast<float>(spec_.betas(1)),
+                     .epsilon = static_cast<float>(spec_.eps()),
+                     .weight_decay = weight_decay,
+                     .step = step.step,
+                     .gradient_scale = static_cast<float>(step.gradient_scale),
+                     .zero_gradients = true});
+    } else {
+      Sgd(device, {.weights = slice(step.parameters, 0),
+                   .gradients = slice(step.gradients, 0),
+                   .momentum_buffer =
+                       spec_.momentum() != 0 ? slice(step.state, 0) : Tensor(),
+                   .learning_rate = static_cast<float>(step.learning_rate),
+                   .momentum = static_cast<float>(spec_.momentum()),
+                   .nesterov = spec_.nesterov(),
+                   .weight_decay = weight_decay,
+                   .gradient_scale = static_cast<float>(step.gradient_scale),
+                   .zero_gradients = true});
+    }
+  }
+}
+
+}  // namespace troupe
