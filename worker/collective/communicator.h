@@ -1,0 +1,147 @@
+// A Communicator lets the ranks of one group exchange data: the collectives and
+// send/recv, over whichever backend fits (in_process, gloo; nccl on GPUs).
+//
+//   RETURN_IF_ERROR(communicator.AllReduce(
+//       CommBuffer::Of(absl::MakeSpan(gradients)), ReduceOp::kSum,
+//       {.name = "gradients of block.3", .timeout = absl::Seconds(60)}));
+//
+// Every member calls the same operations in the same order, with the same
+// sizes; check_program proves that of a plan. Calls block the thread of the
+// lane that makes them: asynchrony is the lane's, and a lane has its own
+// communicator. (A backend with streams may return once the work is enqueued on
+// its stream.)
+//
+// Ranks here are indices into the group's list, 0 .. size() - 1; messages to
+// people name the global rank. A group of one and buffers of no elements are
+// fine: the former return at once.
+//
+// Errors. A failed call names group, operation, buffer, the global rank that
+// did not come and how long it waited, no later than its timeout:
+//   Unavailable       a peer died, closed its communicator or aborted
+//   DeadlineExceeded  a peer did not come
+//   Cancelled         Abort() was called here
+// What the buffer holds is then unspecified. After the first failure the
+// communicator is broken: the other members fail as soon as they notice, and
+// every later call returns the first error at once. Build a new one.
+#ifndef TROUPE_WORKER_COLLECTIVE_COMMUNICATOR_H_
+#define TROUPE_WORKER_COLLECTIVE_COMMUNICATOR_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "worker/collective/element.h"
+
+namespace troupe {
+
+enum class ReduceOp { kSum, kMax };
+
+// A group of the plan: global ranks, ascending in most plans but not by need.
+struct CommGroup {
+  std::string name;
+  std::vector<int> ranks;
+};
+
+struct CommOptions {
+  std::string name;  // what is moved, for errors: "gradients of block.3"
+  absl::Duration timeout = absl::Minutes(5);
+};
+
+// `send` holds size() blocks of equal size; block i goes to rank i, and block i
+// of `receive` comes from rank i. They may not overlap.
+struct AllToAllBuffers {
+  CommBuffer send;
+  CommBuffer receive;
+};
+
+// One call of one thread at a time; Abort from any thread.
+class Communicator {
+ public:
+  // Says nothing to the peers but that it goes: those who wait for it fail.
+  virtual ~Communicator() = default;
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  const CommGroup& group() const { return group_; }
+  int rank() const { return rank_; }
+  int size() const { return static_cast<int>(group_.ranks.size()); }
+
+  // All in place. "Block i" is EvenPiece(elements, {i, size()}), proto/plan:
+  // what ZeRO gives rank i of a flat buffer. Every rank ends with the same
+  // bits, and a run with the same bits as the run before. Sums of bf16 are
+  // taken in f32 and rounded once.
+  absl::Status AllReduce(CommBuffer data, ReduceOp op,
+                         const CommOptions& options);
+  // After it, block rank() holds the result; the other blocks are scratch.
+  absl::Status ReduceScatter(CommBuffer data, ReduceOp op,
+                             const CommOptions& options);
+  // Block rank() goes to all; the other blocks are filled.
+  absl::Status AllGather(CommBuffer data, const CommOptions& options);
+  absl::Status Broadcast(CommBuffer data, int root, const CommOptions& options);
+  absl::Status AllToAll(const AllToAllBuffers& buffers,
+                        const CommOptions& options);
+  // May return before the peer has received; may also wait for its Recv.
+  // REQUIRES peer != rank().
+  absl::Status Send(CommBuffer data, int peer, const CommOptions& options);
+  absl::Status Recv(CommBuffer data, int peer, const CommOptions& options);
+  // Returns once all have entered.
+  absl::Status Barrier(const CommOptions& options);
+
+  // Makes the call in progress, here and at the peers, and all later ones fail.
+  // Any thread, any number of times; the first reason stays.
+  void Abort(const absl::Status& why);
+
+ protected:
+  // What a backend's operation gets besides its buffers.
+  struct Call {
+    const char* operation;  // "all-reduce"
+    absl::Time deadline;    // of the wall clock, InfiniteFuture for none
+    absl::Time start;
+  };
+  // A peer that failed, as a backend reports it: see PeerError.
+  struct PeerFailure {
+    absl::StatusCode code;
+    int peer;          // index in the group
+    std::string what;  // "did not come", "closed its connection"
+  };
+
+  Communicator(CommGroup group, int rank);
+
+  // Backends implement these; arguments are checked, size() >= 2.
+  virtual absl::Status DoAllReduce(CommBuffer data, ReduceOp op,
+                                   const Call& call) = 0;
+  virtual absl::Status DoReduceScatter(CommBuffer data, ReduceOp op,
+                                       const Call& call) = 0;
+  virtual absl::Status DoAllGather(CommBuffer data, const Call& call) = 0;
+  virtual absl::Status DoBroadcast(CommBuffer data, int root,
+                                   const Call& call) = 0;
+  virtual absl::Status DoAllToAll(const AllToAllBuffers& buffers,
+                                  const Call& call) = 0;
+  virtual absl::Status DoSend(CommBuffer data, int peer, const Call& call) = 0;
+  virtual absl::Status DoRecv(CommBuffer data, int peer, const Call& call) = 0;
+  virtual absl::Status DoBarrier(const Call& call) = 0;
+  // Wakes the call in progress and tells the peers. Called once at most.
+  virtual void DoAbort(const absl::Status& why) = 0;
+
+  // "rank 2 did not come after 1.5s".
+  absl::Status PeerError(const PeerFailure& failure, const Call& call) const;
+
+ private:
+  absl::Status Run(const char* operation, const CommOptions& options,
+                   const std::function<absl::Status(const Call&)>& body);
+
+  const CommGroup group_;
+  const int rank_;
+  absl::Mutex mutex_;
+  absl::Status broken_ ABSL_GUARDED_BY(mutex_);  // the first error
+  bool aborted_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_COLLECTIVE_COMMUNICATOR_H_

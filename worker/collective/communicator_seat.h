@@ -1,0 +1,26 @@
+// What a rank brings to join a group.
+#ifndef TROUPE_WORKER_COLLECTIVE_COMMUNICATOR_SEAT_H_
+#define TROUPE_WORKER_COLLECTIVE_COMMUNICATOR_SEAT_H_
+
+#include <string>
+
+#include "absl/time/time.h"
+#include "worker/collective/communicator.h"
+#include "worker/collective/key_value_store.h"
+
+namespace troupe {
+
+struct CommunicatorSeat {
+  CommGroup group;  // its name is unique in the store: keys start with it
+  int rank = 0;     // index into group.ranks
+  KeyValueStore* store = nullptr;  // shared by the members; used while joining
+  // Where this rank listens: an address or host name that the others can reach,
+  // or, where `interface` is not empty, the address of that interface.
+  std::string host = "127.0.0.1";
+  std::string interface;
+  absl::Duration timeout = absl::Minutes(1);  // for all to come
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_COLLECTIVE_COMMUNICATOR_SEAT_H_

@@ -1,0 +1,28 @@
+// Makes communicators by the name of a backend; create_communicator.cc has the
+// table of those that exist. To add one: a folder like gloo/, a row in the
+// table, a row in the contract suite.
+#ifndef TROUPE_WORKER_COLLECTIVE_CREATE_COMMUNICATOR_H_
+#define TROUPE_WORKER_COLLECTIVE_CREATE_COMMUNICATOR_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "worker/collective/communicator.h"
+#include "worker/collective/communicator_seat.h"
+
+namespace troupe {
+
+// "in_process", "gloo".
+std::vector<std::string> CommunicatorBackends();
+
+// Waits until all members of the group have called it. Errors: those of the
+// seat's store; DeadlineExceeded or Unavailable, with the missing global rank;
+// InvalidArgument for an unknown backend or an address that cannot be bound.
+absl::StatusOr<std::unique_ptr<Communicator>> CreateCommunicator(
+    const std::string& backend, const CommunicatorSeat& seat);
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_COLLECTIVE_CREATE_COMMUNICATOR_H_

@@ -1,0 +1,57 @@
+// Where the members of a group find each other: each sets a few small values
+// under names that the others wait for. Between daemons the store is the
+// scheduler's, through worker/service; within one process it is an
+// InMemoryStore.
+#ifndef TROUPE_WORKER_COLLECTIVE_KEY_VALUE_STORE_H_
+#define TROUPE_WORKER_COLLECTIVE_KEY_VALUE_STORE_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+
+namespace troupe {
+
+// Thread-safe.
+class KeyValueStore {
+ public:
+  virtual ~KeyValueStore() = default;
+  // A key is set once. AlreadyExists: it has another value; a key names one
+  // communicator of one attempt. ResourceExhausted: the store is full.
+  virtual absl::Status Set(absl::string_view key, absl::string_view value) = 0;
+  // Waits until the key is set. DeadlineExceeded names the key and the wait; a
+  // store that was aborted returns the reason.
+  virtual absl::StatusOr<std::string> Get(absl::string_view key,
+                                          absl::Duration timeout) = 0;
+};
+
+// A store for the threads of one process.
+class InMemoryStore final : public KeyValueStore {
+ public:
+  // Holds keys and values of `bytes_max` bytes together at most.
+  explicit InMemoryStore(int64_t bytes_max = int64_t{16} << 20);
+
+  absl::Status Set(absl::string_view key, absl::string_view value) override;
+  absl::StatusOr<std::string> Get(absl::string_view key,
+                                  absl::Duration timeout) override;
+  // Every wait and every later call returns `why`, which is not OK.
+  void Abort(const absl::Status& why);
+
+ private:
+  const int64_t bytes_max_;
+  absl::Mutex mutex_;
+  std::map<std::string, std::string, std::less<>> values_
+      ABSL_GUARDED_BY(mutex_);
+  int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Status aborted_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_COLLECTIVE_KEY_VALUE_STORE_H_
