@@ -89,6 +89,8 @@ class Tensor {
   Tensor Slice(int dim, int64_t begin, int64_t end) const;
   // The same elements under another shape; this tensor must be dense.
   Tensor View(std::initializer_list<int64_t> dims) const;
+  // Element 0 of the first dim, without that dim; the rank is at least 2.
+  Tensor Front() const;
   Tensor Flat() const { return View({elements()}); }
 
   bool SameShape(const Tensor& other) const;

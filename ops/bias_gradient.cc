@@ -1,0 +1,14 @@
+#include "ops/bias_gradient.h"
+
+#include "ops/check_tensor.h"
+#include "ops/kernel_table.h"
+
+namespace troupe {
+
+void BiasGradient(Device& device, const BiasGradientArgs& args) {
+  CHECK_DTYPE(args.dy, DType::kF32);
+  CHECK_F32_ELEMENTS(args.db, args.dy.columns());
+  device.kernels().bias_gradient(device, args);
+}
+
+}  // namespace troupe

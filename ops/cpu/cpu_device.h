@@ -1,0 +1,62 @@
+// The CPU device as the kernels of this folder see it. Others use device.h.
+#ifndef TROUPE_OPS_CPU_CPU_DEVICE_H_
+#define TROUPE_OPS_CPU_CPU_DEVICE_H_
+
+#include <string>
+
+#include "ops/cpu/parallel.h"
+#include "ops/cpu/scratch.h"
+#include "ops/cpu/simd/table.h"
+#include "ops/device.h"
+#include "ops/dropout.h"
+#include "ops/tensor.h"
+
+namespace troupe {
+
+class CpuDevice final : public Device {
+ public:
+  CpuDevice(int threads, const SimdTable& simd);
+
+  // The device behind a kernel's first argument.
+  static CpuDevice& From(Device& device) {
+    return static_cast<CpuDevice&>(device);
+  }
+
+  DeviceKind kind() const override { return DeviceKind::kCpu; }
+  std::string Describe() const override;
+  int threads() const override { return threads_; }
+  const KernelTable& kernels() const override;
+  absl::StatusOr<void*> Allocate(size_t bytes) override;
+  void Free(void* memory) override;
+  void CopyWithin(void* to, const void* from, size_t bytes) override;
+  void CopyFromHost(void* to, const void* from, size_t bytes) override;
+  void CopyToHost(void* to, const void* from, size_t bytes) override;
+  void Zero(void* to, size_t bytes) override;
+  absl::Status Synchronize() override { return absl::OkStatus(); }
+
+  const SimdTable& simd() const { return simd_; }
+  ScratchPool& scratch() { return scratch_; }
+
+  // Over elements of memory: ranges start at cache lines, small arrays stay on
+  // one thread.
+  void ForElements(int64_t count,
+                   absl::FunctionRef<void(int64_t, int64_t)> body) const;
+  // Over rows of `columns` elements each.
+  void ForRows(int64_t rows, int64_t columns,
+               absl::FunctionRef<void(int64_t, int64_t)> body) const;
+  // Over columns, each of `rows` elements.
+  void ForColumns(int64_t rows, int64_t columns,
+                  absl::FunctionRef<void(int64_t, int64_t)> body) const;
+
+ private:
+  const int threads_;
+  const SimdTable& simd_;
+  ScratchPool scratch_;
+};
+
+RawDropout ToRaw(float probability, const PhiloxStream& stream,
+                 uint64_t first_element);
+
+}  // namespace troupe
+
+#endif  // TROUPE_OPS_CPU_CPU_DEVICE_H_

@@ -1,0 +1,31 @@
+#include "ops/kernel_table.h"
+
+#include "ops/cpu/kernels.h"
+
+namespace troupe::cpu {
+
+const KernelTable kKernels = {
+    .matmul = MatMul,
+    .bias_gradient = BiasGradient,
+    .embedding = Embedding,
+    .embedding_backward = EmbeddingBackward,
+    .apply_dropout = ApplyDropout,
+    .layer_norm = LayerNorm,
+    .layer_norm_backward_input = LayerNormBackwardInput,
+    .layer_norm_backward_weight = LayerNormBackwardWeight,
+    .gelu = Gelu,
+    .gelu_backward = GeluBackward,
+    .attention = Attention,
+    .attention_backward = AttentionBackward,
+    .cross_entropy = CrossEntropy,
+    .adamw = AdamW,
+    .sgd = Sgd,
+    .sum_of_squares = SumOfSquares,
+    .add = Add,
+    .scale = Scale,
+    .fill = Fill,
+    .copy = Copy,
+    .fill_normal = FillNormal,
+};
+
+}  // namespace troupe::cpu

@@ -1,0 +1,57 @@
+#include "ops/cpu/simd/loops.h"
+#include "ops/cpu/simd/vec.h"
+
+namespace troupe {
+namespace TROUPE_SIMD {
+namespace {
+
+constexpr float kRoot = 0.7978845608028654f;  // sqrt(2 / pi)
+constexpr float kCubic = 0.044715f;
+
+// e^(-2u), where gelu(x) = x/2 (1 + tanh u) = x / (1 + e^(-2u)): the tanh form
+// needs no tanh.
+inline Vec ExpOfInner(Vec x) {
+  return Exp((x * (-2 * kRoot)) * (1.0f + kCubic * x * x));
+}
+
+inline Vec GeluOf(Vec x) { return x / (1.0f + ExpOfInner(x)); }
+
+}  // namespace
+
+void Gelu(const float* x, float* y, int64_t n) {
+  ForEachVec(
+      n, [=](int64_t i, auto l) { Store(y + i, GeluOf(Load(x + i, l)), l); });
+}
+
+// With s = 1 / (1 + e): d = s + x s (1 - s) 2u', and 1 - s = e s.
+void GeluBackward(const float* x, const float* dy, float* dx, int64_t n) {
+  ForEachVec(n, [=](int64_t i, auto l) {
+    const Vec v = Load(x + i, l);
+    const Vec e = ExpOfInner(v);
+    const Vec s = 1.0f / (1.0f + e);
+    const Vec slope = (2 * kRoot) * (1.0f + (3 * kCubic) * v * v);
+    const Vec d = s + (v * slope) * (s * (e * s));
+    Store(dx + i, Load(dy + i, l) * d, l);
+  });
+}
+
+void Bias(float* c, const float* bias, float* pre, bool gelu, int64_t n) {
+  const auto biased = [=](int64_t i, auto l) {
+    return bias ? Load(c + i, l) + Load(bias + i, l) : Load(c + i, l);
+  };
+  if (!gelu) {
+    ForEachVec(n, [=](int64_t i, auto l) { Store(c + i, biased(i, l), l); });
+  } else if (pre) {
+    ForEachVec(n, [=](int64_t i, auto l) {
+      const Vec v = biased(i, l);
+      Store(pre + i, v, l);
+      Store(c + i, GeluOf(v), l);
+    });
+  } else {
+    ForEachVec(
+        n, [=](int64_t i, auto l) { Store(c + i, GeluOf(biased(i, l)), l); });
+  }
+}
+
+}  // namespace TROUPE_SIMD
+}  // namespace troupe

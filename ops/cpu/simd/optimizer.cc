@@ -1,0 +1,44 @@
+#include "ops/cpu/simd/loops.h"
+#include "ops/cpu/simd/vec.h"
+
+namespace troupe {
+namespace TROUPE_SIMD {
+
+void AdamW(const RawAdamW& a, int64_t n) {
+  const float rest1 = 1.0f - a.beta1;
+  const float rest2 = 1.0f - a.beta2;
+  ForEachVec(n, [&](int64_t i, auto l) {
+    const Vec g = Load(a.gradients + i, l) * a.gradient_scale;
+    const Vec m = Load(a.first_moment + i, l) * a.beta1 + g * rest1;
+    const Vec v = Load(a.second_moment + i, l) * a.beta2 + (g * g) * rest2;
+    const Vec denominator = Sqrt(v) / a.root_scale + a.epsilon;
+    const Vec w =
+        Load(a.weights + i, l) * a.decay - (m / denominator) * a.step_size;
+    Store(a.first_moment + i, m, l);
+    Store(a.second_moment + i, v, l);
+    Store(a.weights + i, w, l);
+    if (a.parameters) Store(a.parameters + i, w, l);
+    if (a.zero_gradients) Store(a.gradients + i, Vec{}, l);
+  });
+}
+
+void Sgd(const RawSgd& a, int64_t n) {
+  ForEachVec(n, [&](int64_t i, auto l) {
+    Vec w = Load(a.weights + i, l);
+    const Vec g =
+        Load(a.gradients + i, l) * a.gradient_scale + w * a.weight_decay;
+    Vec step = g;
+    if (a.momentum_buffer) {
+      const Vec u = Load(a.momentum_buffer + i, l) * a.momentum + g;
+      Store(a.momentum_buffer + i, u, l);
+      step = a.nesterov ? g + u * a.momentum : u;
+    }
+    w -= step * a.learning_rate;
+    Store(a.weights + i, w, l);
+    if (a.parameters) Store(a.parameters + i, w, l);
+    if (a.zero_gradients) Store(a.gradients + i, Vec{}, l);
+  });
+}
+
+}  // namespace TROUPE_SIMD
+}  // namespace troupe

@@ -1,0 +1,17 @@
+#include "ops/dropout.h"
+
+#include "ops/check_tensor.h"
+#include "ops/kernel_table.h"
+
+namespace troupe {
+
+void ApplyDropout(Device& device, const ApplyDropoutArgs& args) {
+  CHECK_DENSE_F32(args.x);
+  CHECK_LIKE(args.y, args.x);
+  if (args.residual.defined()) CHECK_LIKE(args.residual, args.x);
+  CHECK(args.mask.probability >= 0 && args.mask.probability < 1)
+      << args.mask.probability;
+  device.kernels().apply_dropout(device, args);
+}
+
+}  // namespace troupe

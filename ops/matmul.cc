@@ -1,0 +1,32 @@
+#include "ops/matmul.h"
+
+#include "ops/check_tensor.h"
+#include "ops/kernel_table.h"
+
+namespace troupe {
+
+void MatMul(Device& device, const MatMulArgs& args) {
+  CHECK(args.a.defined() && args.b.defined() && args.c.defined());
+  CHECK(args.a.dtype() == args.b.dtype())
+      << args.a.ShapeString() << " by " << args.b.ShapeString();
+  const int64_t m = args.c.rows();
+  const int64_t n = args.c.columns();
+  const int64_t k = args.transpose_a ? args.a.rows() : args.a.columns();
+  CHECK_EQ(args.transpose_a ? args.a.columns() : args.a.rows(), m)
+      << args.a.ShapeString() << " into " << args.c.ShapeString();
+  CHECK_EQ(args.transpose_b ? args.b.columns() : args.b.rows(), k)
+      << args.a.ShapeString() << " by " << args.b.ShapeString();
+  CHECK_EQ(args.transpose_b ? args.b.rows() : args.b.columns(), n)
+      << args.b.ShapeString() << " into " << args.c.ShapeString();
+  const bool activation = args.activation != Activation::kNone;
+  CHECK(!args.accumulate || (!args.bias.defined() && !activation));
+  if (args.bias.defined()) CHECK_F32_ELEMENTS(args.bias, n);
+  if (args.pre_activation.defined()) {
+    CHECK(activation) << "pre_activation without an activation";
+    CHECK_F32_ELEMENTS(args.pre_activation, m * n);
+  }
+  if (m == 0 || n == 0) return;
+  device.kernels().matmul(device, args);
+}
+
+}  // namespace troupe
