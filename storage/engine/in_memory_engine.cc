@@ -31,22 +31,22 @@ absl::StatusOr<IoFile> InMemoryEngine::Open(const std::string& path,
   }
   if (mode == IoMode::kCreate || !exists) contents_[path].clear();
   const int id = next_id_++;
-  open_.emplace(id, path);
+  open_.emplace(id, OpenFile{path, mode});
   return IoFile{id};
 }
 
-const std::string& InMemoryEngine::PathOf(IoFile file) const {
+const InMemoryEngine::OpenFile& InMemoryEngine::Find(IoFile file) const {
   const auto it = open_.find(file.id);
   CHECK(it != open_.end()) << "file " << file.id << " is not open";
   return it->second;
 }
 
 absl::StatusOr<uint64_t> InMemoryEngine::Size(IoFile file) {
-  return contents_[PathOf(file)].size();
+  return contents_[Find(file).path].size();
 }
 
 absl::Status InMemoryEngine::Submit(const IoRequest& request) {
-  PathOf(request.file);
+  Find(request.file);
   if (in_flight() == depth_) {
     return absl::FailedPreconditionError(absl::StrCat(
         "in_memory engine: ", depth_, " requests in flight; poll first"));
@@ -74,18 +74,23 @@ std::vector<IoCompletion> InMemoryEngine::Poll(absl::Duration timeout) {
 
 absl::Status InMemoryEngine::Sync(IoFile file) {
   if (faults_.sync_error == 0) return absl::OkStatus();
-  return ErrnoStatus(faults_.sync_error, absl::StrCat(PathOf(file), ": fsync"));
+  return ErrnoStatus(faults_.sync_error,
+                     absl::StrCat(Find(file).path, ": fsync"));
 }
 
 absl::Status InMemoryEngine::Close(IoFile file) {
-  PathOf(file);
+  Find(file);
   open_.erase(file.id);
   return absl::OkStatus();
 }
 
 IoCompletion InMemoryEngine::Run(const IoRequest& request) {
-  const std::string& path = PathOf(request.file);
+  const auto& [path, mode] = Find(request.file);
   Transfer transfer(request, path);
+  if (mode == IoMode::kRead && request.kind == IoKind::kWrite) {
+    transfer.Advance(-EBADF, false);
+    return {request.tag, transfer.status()};
+  }
   std::string& content = contents_[path];
   while (transfer.Advance(Operate(transfer, content), false) ==
          Transfer::Next::kAgain) {

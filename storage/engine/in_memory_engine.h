@@ -51,7 +51,12 @@ class InMemoryEngine final : public IoEngine {
   absl::Status Close(IoFile file) override;
 
  private:
-  const std::string& PathOf(IoFile file) const;
+  struct OpenFile {
+    std::string path;
+    IoMode mode;
+  };
+
+  const OpenFile& Find(IoFile file) const;
   IoCompletion Run(const IoRequest& request);
   int64_t Operate(const Transfer& transfer, std::string& content);
   int64_t OperateWrite(const Transfer& transfer, std::string& content,
@@ -63,8 +68,8 @@ class InMemoryEngine final : public IoEngine {
   uint64_t polls_ = 0;
   int next_id_ = 0;
   std::map<std::string, std::string> contents_;  // by path
-  absl::flat_hash_map<int, std::string> open_;   // paths
-  std::vector<IoRequest> queue_;                 // at most depth_
+  absl::flat_hash_map<int, OpenFile> open_;
+  std::vector<IoRequest> queue_;  // at most depth_
 };
 
 }  // namespace troupe

@@ -1,0 +1,105 @@
+#include "storage/checkpoint/checkpoint_dir.h"
+
+#include <filesystem>
+
+#include "gtest/gtest.h"
+#include "tests/storage/checkpoint/small_checkpoint.h"
+#include "tests/storage/temp_dir.h"
+
+namespace troupe {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<int64_t> Steps(const std::string& dir) {
+  std::vector<int64_t> steps;
+  const auto entries = ListCheckpoints(dir);
+  for (const CheckpointEntry& entry : *entries) {
+    steps.push_back(entry.step);
+  }
+  return steps;
+}
+
+TEST(CheckpointDir, ListsOnlyCommittedNamesInOrder) {
+  TempDir dir;
+  for (const char* name : {"step-00000100", "step-00000020", "step-123456789",
+                           "step-00000030.tmp-x", "step-5", "step-00000040.old",
+                           "stepping", "step-0000004x"}) {
+    fs::create_directory(dir.File(name));
+  }
+  EXPECT_EQ(Steps(dir.path()), (std::vector<int64_t>{20, 100, 123456789}));
+  EXPECT_TRUE(Steps(dir.File("missing")).empty());
+  EXPECT_EQ(CheckpointPath("d", 123456789), "d/step-123456789");
+}
+
+TEST(CheckpointDir, TheNewestCompleteOneWins) {
+  TempDir dir;
+  EXPECT_TRUE(Fails(FindNewestComplete(dir.path()).status(),
+                    absl::StatusCode::kNotFound, {dir.path()}));
+  for (const int64_t step : {10, 20, 30, 40, 50}) {
+    SaveSmall({dir.path(), step, "a"}, 2);
+  }
+  BeginCheckpoint({dir.path(), 60, "torn"}).IgnoreError();
+  EXPECT_EQ(FindNewestComplete(dir.path())->step, 50);
+
+  // Torn in every way, from the newest on.
+  fs::remove(dir.File("step-00000050/manifest.json"));
+  EXPECT_EQ(FindNewestComplete(dir.path())->step, 40);
+  fs::remove(dir.File("step-00000040/rank-00001.safetensors"));
+  EXPECT_EQ(FindNewestComplete(dir.path())->step, 30);
+  const std::string manifest = dir.File("step-00000030/manifest.json");
+  WriteText(manifest, ReadText(manifest).substr(0, 200));
+  EXPECT_EQ(FindNewestComplete(dir.path())->step, 20);
+  const std::string shard = dir.File("step-00000020/rank-00000.safetensors");
+  std::string bytes = ReadText(shard);
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  WriteText(shard, bytes);  // the size stays, the content does not
+  EXPECT_EQ(FindNewestComplete(dir.path())->step, 20);
+  EXPECT_EQ(FindNewestComplete(dir.path(), CheckDepth::kChecksums)->step, 10);
+  EXPECT_TRUE(
+      Fails(CheckCheckpoint(dir.File("step-00000020"), CheckDepth::kChecksums)
+                .status(),
+            absl::StatusCode::kDataLoss, {shard, "CRC-32C"}));
+  WriteText(shard, bytes + "x");
+  EXPECT_TRUE(Fails(
+      CheckCheckpoint(dir.File("step-00000020"), CheckDepth::kSizes).status(),
+      absl::StatusCode::kDataLoss, {shard, "the manifest says"}));
+  EXPECT_EQ(FindNewestComplete(dir.path())->step, 10);
+}
+
+TEST(CheckpointDir, PruneKeepsTheNewestWholeOnes) {
+  TempDir dir;
+  for (const int64_t step : {10, 20, 30, 40, 50}) {
+    SaveSmall({dir.path(), step, "a"}, 1);
+  }
+  fs::remove(dir.File("step-00000040/manifest.json"));
+  BeginCheckpoint({dir.path(), 20, "stale"}).IgnoreError();
+  BeginCheckpoint({dir.path(), 50, "stale"}).IgnoreError();
+  BeginCheckpoint({dir.path(), 60, "running"}).IgnoreError();
+  WriteText(dir.File("notes.txt"), "mine");
+  ASSERT_TRUE(PruneCheckpoints(dir.path(), 2).ok());
+  // 40 is not whole, so 30 is the second to keep.
+  EXPECT_EQ(Steps(dir.path()), (std::vector<int64_t>{30, 40, 50}));
+  EXPECT_FALSE(fs::exists(dir.File("step-00000020.tmp-stale")));
+  EXPECT_FALSE(fs::exists(dir.File("step-00000050.tmp-stale")));
+  EXPECT_TRUE(fs::exists(dir.File("step-00000060.tmp-running")));
+  EXPECT_TRUE(fs::exists(dir.File("notes.txt")));
+
+  ASSERT_TRUE(PruneCheckpoints(dir.path(), 1).ok());
+  EXPECT_EQ(Steps(dir.path()), (std::vector<int64_t>{50}));
+  EXPECT_EQ(FindNewestComplete(dir.path())->step, 50);
+}
+
+TEST(CheckpointDir, PruneRemovesNothingWhenNothingIsWhole) {
+  TempDir dir;
+  fs::create_directory(dir.File("step-00000010"));
+  fs::create_directory(dir.File("step-00000020"));
+  BeginCheckpoint({dir.path(), 10, "a"}).IgnoreError();
+  ASSERT_TRUE(PruneCheckpoints(dir.path(), 1).ok());
+  EXPECT_EQ(Steps(dir.path()), (std::vector<int64_t>{10, 20}));
+  EXPECT_TRUE(fs::exists(dir.File("step-00000010.tmp-a")));
+  EXPECT_TRUE(PruneCheckpoints(dir.File("missing"), 1).ok());
+}
+
+}  // namespace
+}  // namespace troupe

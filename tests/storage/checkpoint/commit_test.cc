@@ -1,0 +1,132 @@
+#include "storage/checkpoint/commit.h"
+
+#include <filesystem>
+
+#include "gtest/gtest.h"
+#include "proto/base/crc32c.h"
+#include "storage/checkpoint/checkpoint_dir.h"
+#include "storage/engine/in_memory_engine.h"
+#include "tests/storage/checkpoint/small_checkpoint.h"
+#include "tests/storage/temp_dir.h"
+
+namespace troupe {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST(Commit, TheNameAppearsOnlyWithTheCommit) {
+  TempDir dir;
+  const CheckpointAttempt attempt = {dir.File("new/dir"), 50, "job1-1"};
+  const auto temporary = BeginCheckpoint(attempt);
+  ASSERT_TRUE(temporary.ok()) << temporary.status().ToString();
+  EXPECT_EQ(*temporary, dir.File("new/dir/step-00000050.tmp-job1-1"));
+  EXPECT_EQ(*BeginCheckpoint(attempt), *temporary);  // the next rank's
+  const auto file = WriteSmallShards(attempt, 0, 1);
+  ASSERT_TRUE(file.ok()) << file.status().ToString();
+  EXPECT_TRUE(ListCheckpoints(attempt.dir)->empty());
+
+  const auto path = CommitCheckpoint(attempt, SmallManifest(50), {*file});
+  ASSERT_TRUE(path.ok()) << path.status().ToString();
+  EXPECT_EQ(*path, dir.File("new/dir/step-00000050"));
+  EXPECT_FALSE(fs::exists(*temporary));
+  const auto manifest = CheckCheckpoint(*path, CheckDepth::kChecksums);
+  ASSERT_TRUE(manifest.ok()) << manifest.status().ToString();
+  EXPECT_EQ(manifest->samples_consumed, 1600u);
+  EXPECT_EQ(manifest->tensors.size(), 3u);
+  const std::string shard = ReadText(*path + "/rank-00000.safetensors");
+  EXPECT_EQ(manifest->files[0].crc32c, Crc32c(shard));
+}
+
+TEST(Commit, AnotherAttemptOfTheSameStepReplacesTheFirst) {
+  TempDir dir;
+  SaveSmall({dir.path(), 50, "a"}, 3);
+  const std::string path = SaveSmall({dir.path(), 50, "b"}, 2);
+  const auto manifest = CheckCheckpoint(path, CheckDepth::kChecksums);
+  ASSERT_TRUE(manifest.ok()) << manifest.status().ToString();
+  EXPECT_EQ(manifest->files.size(), 2u);
+  EXPECT_EQ(std::distance(fs::directory_iterator(dir.path()), {}), 1);
+}
+
+TEST(Commit, RefusesShardsThatDoNotTile) {
+  TempDir dir;
+  const CheckpointAttempt attempt = {dir.path(), 50, "a"};
+  ASSERT_TRUE(BeginCheckpoint(attempt).ok());
+  const auto first = WriteSmallShards(attempt, 0, 2);
+  const auto second = WriteSmallShards(attempt, 1, 2);
+  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+  EXPECT_TRUE(
+      Fails(CommitCheckpoint(attempt, SmallManifest(50), {*first}).status(),
+            kInvalid, {"step-00000050.tmp-a", "tensor ", "hold"}));
+  ShardFile other = *second;
+  other.tensors.back().shape.push_back(1);
+  EXPECT_TRUE(Fails(
+      CommitCheckpoint(attempt, SmallManifest(50), {*first, other}).status(),
+      kInvalid, {other.tensors.back().name, "ranks disagree"}));
+  EXPECT_TRUE(Fails(
+      CommitCheckpoint(attempt, SmallManifest(50), {*first, *second, *second})
+          .status(),
+      kInvalid, {"rank-00001.safetensors is there twice"}));
+  EXPECT_TRUE(ListCheckpoints(dir.path())->empty());
+  EXPECT_TRUE(
+      CommitCheckpoint(attempt, SmallManifest(50), {*first, *second}).ok());
+}
+
+TEST(Commit, RefusesFilesThatAreNotAsTheirRankSaid) {
+  TempDir dir;
+  const CheckpointAttempt attempt = {dir.path(), 50, "a"};
+  const std::string path = *BeginCheckpoint(attempt);
+  const auto file = WriteSmallShards(attempt, 0, 1);
+  const std::string shard = path + "/rank-00000.safetensors";
+  const std::string whole = ReadText(shard);
+  WriteText(shard, whole.substr(1));
+  EXPECT_TRUE(
+      Fails(CommitCheckpoint(attempt, SmallManifest(50), {*file}).status(),
+            absl::StatusCode::kDataLoss, {shard, "its rank wrote"}));
+  fs::remove(shard);
+  EXPECT_TRUE(
+      Fails(CommitCheckpoint(attempt, SmallManifest(50), {*file}).status(),
+            absl::StatusCode::kNotFound, {shard}));
+  EXPECT_TRUE(AbandonCheckpoint(attempt).ok());
+  EXPECT_FALSE(fs::exists(path));
+  EXPECT_TRUE(AbandonCheckpoint(attempt).ok());
+}
+
+TEST(Commit, WritingToAFullDiskFailsAndNamesTheFile) {
+  TempDir dir;
+  const CheckpointAttempt attempt = {dir.path(), 50, "a"};
+  ASSERT_TRUE(BeginCheckpoint(attempt).ok());
+  const std::vector<float> data(10'000);
+  const ShardToWrite shard = {
+      "w", StoredDType::kF32, {10'000}, WholeTensor({10'000}), data.data()};
+  InMemoryEngine full(4, {.disk_bytes = 20'000});
+  EXPECT_TRUE(Fails(WriteShardFile(full, attempt, 3, {shard}).status(),
+                    absl::StatusCode::kResourceExhausted,
+                    {"tmp-a/rank-00003.safetensors", "ENOSPC"}));
+  InMemoryEngine broken(4, {.sync_error = EIO});
+  EXPECT_TRUE(Fails(WriteShardFile(broken, attempt, 3, {shard}).status(),
+                    absl::StatusCode::kDataLoss, {"fsync"}));
+  EXPECT_TRUE(ListCheckpoints(dir.path())->empty());
+}
+
+TEST(Commit, ABoxOutsideItsTensorIsRefused) {
+  TempDir dir;
+  const float value = 0;
+  InMemoryEngine engine(4);
+  EXPECT_TRUE(
+      Fails(WriteShardFile(engine, {dir.path(), 1, "a"}, 0,
+                           {{"w", StoredDType::kF32, {4}, {{4}, {1}}, &value}})
+                .status(),
+            absl::StatusCode::kInvalidArgument, {"w: box", "is not inside"}));
+}
+
+TEST(Commit, DescriptionsAreReadWithoutTrust) {
+  EXPECT_FALSE(ParseShardFile("").ok());
+  EXPECT_TRUE(Fails(ParseShardFile("{}").status(),
+                    absl::StatusCode::kInvalidArgument, {"\"file\""}));
+  EXPECT_FALSE(
+      ParseShardFile(R"({"file": {"name": "a", "bytes": 1}, "tensors": []})")
+          .ok());
+}
+
+}  // namespace
+}  // namespace troupe
