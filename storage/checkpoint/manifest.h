@@ -14,34 +14,12 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "storage/checkpoint/stored_dtype.h"
-#include "storage/checkpoint/tensor_box.h"
+#include "storage/checkpoint/manifest_entries.h"
 
 namespace troupe {
 
 inline constexpr int kManifestVersion = 1;
 inline constexpr absl::string_view kManifestFile = "manifest.json";
-
-// A piece of a tensor: the whole of tensor `key` in `file` is `box` of the
-// logical tensor.
-struct ManifestShard {
-  std::string file;  // in the checkpoint's directory
-  std::string key;   // the tensor's name in that file
-  TensorBox box;
-};
-
-struct ManifestTensor {
-  std::string name;  // "transformer.wte.weight", "optimizer.exp_avg.<name>"
-  StoredDType dtype = StoredDType::kF32;
-  std::vector<int64_t> shape;         // global
-  std::vector<ManifestShard> shards;  // tile the tensor
-};
-
-struct ManifestFile {
-  std::string name;
-  uint64_t bytes = 0;
-  uint32_t crc32c = 0;
-};
 
 struct Manifest {
   std::string job_name;

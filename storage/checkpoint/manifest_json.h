@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "nlohmann/json.hpp"
-#include "storage/checkpoint/manifest.h"
+#include "storage/checkpoint/manifest_entries.h"
 
 namespace troupe {
 

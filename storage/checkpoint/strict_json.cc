@@ -42,6 +42,12 @@ absl::StatusOr<const json*> Field(const json& object, const char* key) {
   return &*it;
 }
 
+// Numbers that come from our own code may be signed, those from text are not.
+bool IsUint(const json& value) {
+  return value.is_number_unsigned() ||
+         (value.is_number_integer() && value.get<int64_t>() >= 0);
+}
+
 absl::Status WrongType(const char* key, absl::string_view wanted,
                        const json& found) {
   return absl::InvalidArgumentError(absl::StrCat(
@@ -88,7 +94,7 @@ absl::StatusOr<std::string> StringField(const json& object, const char* key) {
 
 absl::StatusOr<uint64_t> UintField(const json& object, const char* key) {
   ASSIGN_OR_RETURN(const json* const field, Field(object, key));
-  if (!field->is_number_unsigned()) {
+  if (!IsUint(*field)) {
     return WrongType(key, "an integer >= 0", *field);
   }
   return field->get<uint64_t>();
@@ -99,7 +105,7 @@ absl::StatusOr<std::vector<int64_t>> IntsField(const json& object,
   ASSIGN_OR_RETURN(const json* const field, ArrayField(object, key));
   std::vector<int64_t> values;
   for (const json& item : *field) {
-    if (!item.is_number_unsigned() ||
+    if (!IsUint(item) ||
         item.get<uint64_t>() > uint64_t{std::numeric_limits<int64_t>::max()}) {
       return WrongType(key, "a list of integers from 0 to 2^63 - 1", item);
     }

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
-#include "storage/checkpoint/manifest_json.h"
 #include "tests/storage/temp_dir.h"
 
 namespace troupe {

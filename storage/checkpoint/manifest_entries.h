@@ -1,0 +1,37 @@
+// What a manifest says of one tensor, one shard and one file.
+#ifndef TROUPE_STORAGE_CHECKPOINT_MANIFEST_ENTRIES_H_
+#define TROUPE_STORAGE_CHECKPOINT_MANIFEST_ENTRIES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "storage/checkpoint/stored_dtype.h"
+#include "storage/checkpoint/tensor_box.h"
+
+namespace troupe {
+
+// A piece of a tensor: the whole of tensor `key` in `file` is `box` of the
+// logical tensor.
+struct ManifestShard {
+  std::string file;  // in the checkpoint's directory
+  std::string key;   // the tensor's name in that file
+  TensorBox box;
+};
+
+struct ManifestTensor {
+  std::string name;  // "transformer.wte.weight", "optimizer.exp_avg.<name>"
+  StoredDType dtype = StoredDType::kF32;
+  std::vector<int64_t> shape;         // global
+  std::vector<ManifestShard> shards;  // tile the tensor
+};
+
+struct ManifestFile {
+  std::string name;
+  uint64_t bytes = 0;
+  uint32_t crc32c = 0;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_STORAGE_CHECKPOINT_MANIFEST_ENTRIES_H_
