@@ -1,0 +1,78 @@
+// What the cluster wants done: it decides, others do. Each event returns
+// actions, to be carried out in their order; none of them can fail in a way
+// that the cluster must know, except that a worker's connection ends, which is
+// an event of its own.
+#ifndef TROUPE_SCHEDULER_CLUSTER_ACTION_H_
+#define TROUPE_SCHEDULER_CLUSTER_ACTION_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "proto/base/ids.h"
+#include "proto/job.pb.h"
+#include "proto/plan.pb.h"
+#include "proto/scheduler.pb.h"
+#include "proto/status.pb.h"
+#include "proto/worker.pb.h"
+
+namespace troupe {
+
+// The durable part of a job; its steps and events are rows of their own.
+struct JobRow {
+  JobSpec spec;
+  JobStatus status;
+  std::shared_ptr<const Plan> plan;  // without programs; null before the start
+  int32_t attempt = 0;
+  bool cancelled = false;  // the user asked for its end
+};
+
+struct SendToWorker {
+  WorkerId worker;
+  SchedulerMessage message;
+};
+
+// Ends the worker's connection: it is lost, or it was refused.
+struct DropWorker {
+  WorkerId worker;
+  std::string reason;
+};
+
+struct PersistJob {
+  std::shared_ptr<const JobRow> row;
+};
+
+struct PersistStep {
+  JobId job;
+  StepRecord step;
+};
+
+struct PersistEvent {
+  JobId job;
+  int64_t index = 0;  // 0 is the job's first event
+  JobEvent event;
+};
+
+// The job's status, steps or events changed: those who watch it look again.
+struct NotifyJob {
+  JobId job;
+};
+
+// A piece of a text, to the client that asked for it; the last has `done`.
+struct GenerateReply {
+  int64_t request = 0;
+  GenerateResponse response;
+  bool done = false;
+  absl::Status status;  // with done
+};
+
+using Action = std::variant<SendToWorker, DropWorker, PersistJob, PersistStep,
+                            PersistEvent, NotifyJob, GenerateReply>;
+using Actions = std::vector<Action>;
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_CLUSTER_ACTION_H_

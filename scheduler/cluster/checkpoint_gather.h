@@ -1,0 +1,30 @@
+// Waits until every rank has written its shard of a checkpoint. A checkpoint
+// that some rank never writes is given up when later ones take its place.
+#ifndef TROUPE_SCHEDULER_CLUSTER_CHECKPOINT_GATHER_H_
+#define TROUPE_SCHEDULER_CLUSTER_CHECKPOINT_GATHER_H_
+
+#include <map>
+#include <optional>
+
+#include "proto/worker.pb.h"
+
+namespace troupe {
+
+class CheckpointGather {
+ public:
+  explicit CheckpointGather(int ranks) : ranks_(ranks) {}
+
+  // When the last shard of its step has come: the message for rank 0, but for
+  // its `ref`, with the shards in the order of their ranks.
+  std::optional<CommitCheckpoint> Add(const CheckpointShard& shard);
+
+  static constexpr int kOpenMax = 8;
+
+ private:
+  const int ranks_;
+  std::map<int64_t, std::map<int, CheckpointShard>> open_;  // step, rank
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_CLUSTER_CHECKPOINT_GATHER_H_

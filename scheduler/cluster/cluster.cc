@@ -1,0 +1,235 @@
+#include "scheduler/cluster/cluster.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/status.h"
+#include "scheduler/cluster/placement.h"
+#include "scheduler/cluster/wait_reason.h"
+
+namespace troupe {
+namespace {
+
+std::vector<WorkerDescription> Describe(
+    const std::vector<const Worker*>& workers) {
+  std::vector<WorkerDescription> descriptions;
+  for (const Worker* worker : workers) {
+    descriptions.push_back(worker->status.description());
+  }
+  return descriptions;
+}
+
+}  // namespace
+
+Cluster::Cluster(const Limits& limits, const JobCompiler& compiler)
+    : limits_(limits),
+      compiler_(compiler),
+      workers_(limits),
+      jobs_(limits),
+      runs_(limits, compiler, workers_, jobs_),
+      generations_(limits, workers_) {}
+
+void Cluster::Restore(std::vector<StoredJob> jobs, absl::Time now,
+                      Actions& actions) {
+  for (StoredJob& stored : jobs) {
+    // A job that an older build took and this one refuses still has a place;
+    // it fails, with the reason, when it is its turn.
+    const int ranks = compiler_.RanksNeeded(stored.row.spec).value_or(1);
+    jobs_.Restore(std::move(stored), ranks, now, actions);
+  }
+  Schedule(now, actions);
+}
+
+absl::StatusOr<WorkerId> Cluster::RegisterWorker(const Register& request,
+                                                 absl::Time now,
+                                                 Actions& actions) {
+  ASSIGN_OR_RETURN(const WorkerId id, workers_.Add(request, now));
+  SendToWorker send{id, {}};
+  Registered& registered = *send.message.mutable_registered();
+  registered.set_worker_id(id.value());
+  registered.set_heartbeat_seconds(absl::ToDoubleSeconds(limits_.heartbeat));
+  registered.set_lease_seconds(absl::ToDoubleSeconds(limits_.lease));
+  actions.push_back(std::move(send));
+  Schedule(now, actions);
+  return id;
+}
+
+void Cluster::HandleMessage(WorkerId from, const WorkerMessage& message,
+                            absl::Time now, Actions& actions) {
+  Worker* worker = workers_.Find(from);
+  if (worker == nullptr || !worker->alive()) return;
+  worker->heard = now;
+  worker->status.set_last_heard_unix_ms(absl::ToUnixMillis(now));
+  switch (message.message_case()) {
+    case WorkerMessage::kHeartbeat:
+      worker->status.set_memory_bytes(message.heartbeat().memory_bytes());
+      return;
+    case WorkerMessage::kGoodbye:
+      Lose(from, WorkerStatus::LEFT, message.goodbye().reason(), now, actions);
+      return Schedule(now, actions);
+    case WorkerMessage::kGenerated:
+      generations_.HandlePiece(from, message.generated(), now, actions);
+      if (worker->idle()) Schedule(now, actions);
+      return;
+    case WorkerMessage::kEnded:
+      runs_.HandleMessage(from, message, now, actions);
+      return Schedule(now, actions);
+    default:
+      return runs_.HandleMessage(from, message, now, actions);
+  }
+}
+
+void Cluster::Disconnected(WorkerId id, const std::string& reason,
+                           absl::Time now, Actions& actions) {
+  const Worker* worker = workers_.Find(id);
+  if (worker == nullptr || !worker->alive()) return;
+  Lose(id, WorkerStatus::LOST, reason, now, actions);
+  Schedule(now, actions);
+}
+
+void Cluster::Lose(WorkerId id, WorkerStatus::State state,
+                   const std::string& reason, absl::Time now,
+                   Actions& actions) {
+  const Worker worker = *workers_.Find(id);
+  workers_.Remove(id, state, reason);
+  actions.push_back(DropWorker{id, reason});
+  if (worker.generating != 0) {
+    generations_.WorkerGone(worker, reason, actions);
+  } else if (worker.status.job() != 0) {
+    runs_.WorkerGone(JobId(worker.status.job()), id,
+                     state == WorkerStatus::LOST ? "was lost" : "left", reason,
+                     now, actions);
+  }
+}
+
+absl::StatusOr<CompiledJob> Cluster::PlanJob(const JobSpec& spec) const {
+  ASSIGN_OR_RETURN(const int needed, compiler_.RanksNeeded(spec));
+  std::vector<const Worker*> candidates = workers_.Idle();
+  if (static_cast<int>(candidates.size()) < needed) {
+    candidates = workers_.Alive();
+  }
+  if (static_cast<int>(candidates.size()) < needed) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the job ", WaitReason(needed, workers_)));
+  }
+  return compiler_.Compile(spec, Describe(PlaceRanks(candidates, needed)));
+}
+
+absl::StatusOr<JobId> Cluster::Submit(const JobSpec& spec, absl::Time now,
+                                      Actions& actions) {
+  ASSIGN_OR_RETURN(const int needed, compiler_.RanksNeeded(spec));
+  if (jobs_.queued() >= limits_.jobs_queued_max) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the queue is full: ", limits_.jobs_queued_max,
+                     " jobs wait; submit again when some have started"));
+  }
+  // Where there are workers enough, what cannot fit is refused at once.
+  if (static_cast<int>(workers_.Alive().size()) >= needed) {
+    RETURN_IF_ERROR(PlanJob(spec).status());
+  }
+  const JobId id = jobs_.Add(spec, needed, now, actions).id;
+  Schedule(now, actions);
+  return id;
+}
+
+absl::Status Cluster::Cancel(JobId id, absl::Time now, Actions& actions) {
+  RETURN_IF_ERROR(FindJob(id).status());
+  Job& job = *jobs_.Find(id);
+  if (job.ended()) return absl::OkStatus();
+  if (job.status.state() == QUEUED) {
+    job.cancelled = true;
+    jobs_.SetState(job, CANCELLED, "before its start", now, actions);
+    Schedule(now, actions);
+  } else {
+    runs_.Cancel(job, now, actions);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> Cluster::CheckpointOf(
+    const GenerateRequest& request) const {
+  if (!request.checkpoint().empty()) return request.checkpoint();
+  if (request.job() == 0) {
+    return absl::InvalidArgumentError(
+        "job: give a job's number or a checkpoint's directory");
+  }
+  ASSIGN_OR_RETURN(const Job* job, FindJob(JobId(request.job())));
+  if (job->status.checkpoints().empty()) {
+    return absl::NotFoundError(
+        absl::StrCat("job ", request.job(), " has no checkpoint"));
+  }
+  return job->status.checkpoints().rbegin()->path();
+}
+
+absl::StatusOr<int64_t> Cluster::Generate(const GenerateRequest& request,
+                                          absl::Time now, Actions& actions) {
+  ASSIGN_OR_RETURN(const std::string checkpoint, CheckpointOf(request));
+  return generations_.Start(request, checkpoint, now, actions);
+}
+
+void Cluster::Tick(absl::Time now, Actions& actions) {
+  std::vector<StuckWorker> lost;
+  for (const WorkerId id : workers_.Expired(now)) {
+    const absl::Duration silent =
+        absl::Trunc(now - workers_.Find(id)->heard, absl::Milliseconds(100));
+    lost.push_back(
+        {id, absl::StrCat("not heard for ", absl::FormatDuration(silent))});
+  }
+  for (StuckWorker& stuck : runs_.Tick(now, actions)) {
+    lost.push_back(std::move(stuck));
+  }
+  for (StuckWorker& stuck : generations_.Tick(now)) {
+    lost.push_back(std::move(stuck));
+  }
+  for (const StuckWorker& stuck : lost) {
+    if (workers_.Find(stuck.worker)->alive()) {
+      Lose(stuck.worker, WorkerStatus::LOST, stuck.reason, now, actions);
+    }
+  }
+  if (!lost.empty()) Schedule(now, actions);
+}
+
+absl::StatusOr<const Job*> Cluster::FindJob(JobId id) const {
+  const Job* job = jobs_.Find(id);
+  if (job == nullptr) {
+    return absl::NotFoundError(absl::StrCat("there is no job ", id.value()));
+  }
+  return job;
+}
+
+void Cluster::Schedule(absl::Time now, Actions& actions) {
+  const int alive = static_cast<int>(workers_.Alive().size());
+  const Job* first = nullptr;  // the job that holds back those behind it
+  for (const auto& [id, job] : jobs_.all()) {
+    if (job->status.state() != QUEUED) continue;
+    if (job->ranks_needed > alive) {
+      jobs_.SetWaitReason(*job, WaitReason(job->ranks_needed, workers_),
+                          actions);
+    } else if (first != nullptr) {
+      jobs_.SetWaitReason(
+          *job, absl::StrCat("waits behind job ", first->id.value()), actions);
+    } else if (static_cast<int>(workers_.Idle().size()) < job->ranks_needed) {
+      first = job.get();
+      jobs_.SetWaitReason(*job, WaitReason(job->ranks_needed, workers_),
+                          actions);
+    } else {
+      StartOrFail(*job, now, actions);
+    }
+  }
+}
+
+void Cluster::StartOrFail(Job& job, absl::Time now, Actions& actions) {
+  const std::vector<const Worker*> workers =
+      PlaceRanks(workers_.Idle(), job.ranks_needed);
+  absl::StatusOr<CompiledJob> compiled =
+      compiler_.Compile(job.spec, Describe(workers));
+  if (!compiled.ok()) {
+    jobs_.SetState(job, FAILED, std::string(compiled.status().message()), now,
+                   actions);
+    return;
+  }
+  runs_.Start(job, *compiled, workers, now, actions);
+}
+
+}  // namespace troupe

@@ -1,0 +1,63 @@
+// Texts that workers are writing: each request holds one idle worker until its
+// last piece, and the pieces go to the client that asked. A client that goes
+// away is forgotten; its worker is free when it has finished.
+#ifndef TROUPE_SCHEDULER_CLUSTER_GENERATIONS_H_
+#define TROUPE_SCHEDULER_CLUSTER_GENERATIONS_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "proto/scheduler.pb.h"
+#include "proto/worker.pb.h"
+#include "scheduler/cluster/action.h"
+#include "scheduler/cluster/limits.h"
+#include "scheduler/cluster/run_control.h"
+#include "scheduler/cluster/worker_table.h"
+
+namespace troupe {
+
+class Generations {
+ public:
+  // Borrows the table.
+  Generations(const Limits& limits, WorkerTable& workers)
+      : limits_(limits), workers_(workers) {}
+
+  // The number under which the pieces will come. `checkpoint` is a directory.
+  // UNAVAILABLE: no idle worker. INVALID_ARGUMENT: a number out of range.
+  absl::StatusOr<int64_t> Start(const GenerateRequest& request,
+                                const std::string& checkpoint, absl::Time now,
+                                Actions& actions);
+
+  // A piece; the worker is idle again after the last.
+  void HandlePiece(WorkerId from, const GeneratedText& piece, absl::Time now,
+                   Actions& actions);
+
+  // The client is gone: what still comes is dropped.
+  void Abandon(int64_t request);
+
+  // REQUIRES: the worker generates.
+  void WorkerGone(const Worker& worker, const std::string& reason,
+                  Actions& actions);
+
+  // Workers from which nothing has come for too long.
+  std::vector<StuckWorker> Tick(absl::Time now) const;
+
+ private:
+  struct Text {
+    WorkerId worker;
+    absl::Time heard;
+    bool abandoned = false;
+  };
+
+  const Limits limits_;
+  WorkerTable& workers_;
+  int64_t next_request_ = 1;
+  std::map<int64_t, Text> texts_;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_CLUSTER_GENERATIONS_H_

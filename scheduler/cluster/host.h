@@ -1,0 +1,84 @@
+// The one lock around the state machine. Whoever has an event (an RPC, a
+// worker's message, the ticker) brings it here; events are applied one after
+// another, at a time that never goes backwards, and their actions handed, in
+// the same order, to the sink.
+//
+//   absl::StatusOr<JobId> id = host.Apply(
+//       [&](Cluster& cluster, absl::Time now, Actions& actions) {
+//         return cluster.Submit(spec, now, actions);
+//       });
+//
+// Thread-safe.
+#ifndef TROUPE_SCHEDULER_CLUSTER_HOST_H_
+#define TROUPE_SCHEDULER_CLUSTER_HOST_H_
+
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "proto/base/clock.h"
+#include "scheduler/cluster/action.h"
+#include "scheduler/cluster/cluster.h"
+
+namespace troupe {
+
+// Carries actions out. Called under the host's lock: must not block, nor call
+// the host.
+class ActionSink {
+ public:
+  virtual ~ActionSink() = default;
+  virtual void Carry(const Actions& actions) = 0;
+};
+
+class ClusterHost {
+ public:
+  // Borrows all three.
+  ClusterHost(Cluster& cluster, const Clock& clock, ActionSink& sink)
+      : cluster_(cluster),
+        clock_(clock),
+        sink_(sink),
+        start_(clock.Now()),
+        start_nanos_(clock.MonotonicNanos()) {}
+
+  // event(Cluster&, absl::Time now, Actions&); returns what it returns, when
+  // its actions have been handed to the sink.
+  template <typename Event>
+  auto Apply(Event&& event) ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    Actions actions;
+    struct Deliver {  // after the event, whatever it returns
+      ActionSink& sink;
+      Actions& actions;
+      ~Deliver() {
+        if (!actions.empty()) sink.Carry(actions);
+      }
+    } deliver{sink_, actions};
+    return std::forward<Event>(event)(cluster_, Now(), actions);
+  }
+
+  // look(const Cluster&, absl::Time now).
+  template <typename Look>
+  auto Read(Look&& look) const ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    return std::forward<Look>(look)(static_cast<const Cluster&>(cluster_),
+                                    Now());
+  }
+
+ private:
+  // Wall time at the start, continued by a clock that never jumps.
+  absl::Time Now() const {
+    return start_ + absl::Nanoseconds(clock_.MonotonicNanos() - start_nanos_);
+  }
+
+  mutable absl::Mutex mutex_;
+  Cluster& cluster_ ABSL_GUARDED_BY(mutex_);
+  const Clock& clock_;
+  ActionSink& sink_;
+  const absl::Time start_;
+  const int64_t start_nanos_;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_CLUSTER_HOST_H_

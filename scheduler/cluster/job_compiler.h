@@ -1,0 +1,44 @@
+// The seam between the cluster and the planner: all that the cluster asks of
+// planning. The daemon gives it the planner (service/plan_compiler.h); tests
+// give it one that knows what they need.
+#ifndef TROUPE_SCHEDULER_CLUSTER_JOB_COMPILER_H_
+#define TROUPE_SCHEDULER_CLUSTER_JOB_COMPILER_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "proto/cluster.pb.h"
+#include "proto/job.pb.h"
+#include "proto/plan.pb.h"
+#include "proto/timeline.pb.h"
+
+namespace troupe {
+
+struct CompiledJob {
+  std::shared_ptr<const Plan> plan;  // with the programs of every rank
+  Timeline predicted;
+};
+
+// Thread-safe: holds no state that changes.
+class JobCompiler {
+ public:
+  virtual ~JobCompiler() = default;
+
+  // How many workers the job runs on. INVALID_ARGUMENT, beginning with the
+  // path of the field: the job is wrong whatever it runs on.
+  virtual absl::StatusOr<int> RanksNeeded(const JobSpec& job) const = 0;
+
+  // workers[r] is to carry out rank r. INVALID_ARGUMENT: wrong, or it does not
+  // fit, with the line item and what would make it fit.
+  virtual absl::StatusOr<CompiledJob> Compile(
+      const JobSpec& job,
+      const std::vector<WorkerDescription>& workers) const = 0;
+
+  // What is sent to the worker of this rank: the plan with its programs only.
+  virtual Plan PlanOfRank(const Plan& plan, int rank) const = 0;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_CLUSTER_JOB_COMPILER_H_

@@ -1,0 +1,213 @@
+#include "scheduler/cluster/job_table.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "proto/base/check.h"
+
+namespace troupe {
+namespace {
+
+// Ends have a place even where chatter has filled the list.
+constexpr int kEventsReserved = 8;
+
+std::string EventText(JobState state, const std::string& reason) {
+  const std::string name = absl::AsciiStrToLower(JobState_Name(state));
+  return reason.empty() ? name : absl::StrCat(name, ": ", reason);
+}
+
+}  // namespace
+
+Job& JobTable::Add(const JobSpec& spec, int ranks_needed, absl::Time now,
+                   Actions& actions) {
+  Forget();
+  const JobId id(next_id_++);
+  auto& job = jobs_[id];
+  job = std::make_unique<Job>();
+  job->id = id;
+  job->spec = spec;
+  job->ranks_needed = ranks_needed;
+  job->status.set_id(id.value());
+  job->status.set_name(spec.name());
+  job->status.set_submitted_unix_ms(absl::ToUnixMillis(now));
+  job->status.set_steps_total(spec.training().steps());
+  SetState(*job, QUEUED, "", now, actions);
+  return *job;
+}
+
+void JobTable::Restore(StoredJob stored, int ranks_needed, absl::Time now,
+                       Actions& actions) {
+  const JobId id(stored.row.status.id());
+  CHECK(jobs_.count(id) == 0) << "job " << id << " restored twice";
+  next_id_ = std::max(next_id_, id.value() + 1);
+  auto& job = jobs_[id];
+  job = std::make_unique<Job>();
+  job->id = id;
+  job->spec = std::move(stored.row.spec);
+  job->status = std::move(stored.row.status);
+  job->ranks_needed = ranks_needed;
+  job->attempt = stored.row.attempt;
+  job->cancelled = stored.row.cancelled;
+  job->plan = std::move(stored.row.plan);
+  job->steps.assign(stored.steps.begin(), stored.steps.end());
+  job->events = std::move(stored.events);
+  steps_kept_ += job->steps.size();
+  // Steps are written apart from the job's row, and may be ahead of it.
+  if (!job->steps.empty()) {
+    *job->status.mutable_last_step() = job->steps.back();
+    job->status.set_steps_done(job->steps.back().step());
+  }
+  if (!job->ended() && job->status.state() != QUEUED) {
+    if (job->cancelled) {
+      SetState(*job, CANCELLED, "the scheduler restarted", now, actions);
+    } else {
+      SetState(*job, FAILED, RestartReason(job->status), now, actions);
+    }
+  }
+  Forget();
+}
+
+std::string RestartReason(const JobStatus& status) {
+  if (status.checkpoints().empty()) {
+    return "the scheduler restarted while it ran; it had no checkpoint yet";
+  }
+  return absl::StrCat("the scheduler restarted while it ran; resume from ",
+                      "checkpoint ", status.checkpoints().rbegin()->path());
+}
+
+Job* JobTable::Find(JobId id) {
+  const auto it = jobs_.find(id);
+  return it == jobs_.end() ? nullptr : it->second.get();
+}
+
+const Job* JobTable::Find(JobId id) const {
+  const auto it = jobs_.find(id);
+  return it == jobs_.end() ? nullptr : it->second.get();
+}
+
+int JobTable::queued() const {
+  int count = 0;
+  for (const auto& [id, job] : jobs_) count += job->status.state() == QUEUED;
+  return count;
+}
+
+void JobTable::SetState(Job& job, JobState state, const std::string& reason,
+                        absl::Time now, Actions& actions) {
+  CHECK(!job.ended()) << "job " << job.id << " has ended";
+  job.status.set_state(state);
+  job.status.set_reason(reason);
+  if (state == RUNNING) job.status.set_started_unix_ms(absl::ToUnixMillis(now));
+  if (Job::IsEnded(state)) {
+    job.status.set_finished_unix_ms(absl::ToUnixMillis(now));
+  }
+  Save(job, actions);
+  AddEvent(job, EventText(state, reason), now, actions);
+}
+
+void JobTable::SetWaitReason(Job& job, const std::string& reason,
+                             Actions& actions) {
+  CHECK_EQ(job.status.state(), QUEUED);
+  if (job.status.reason() == reason) return;
+  job.status.set_reason(reason);
+  actions.push_back(NotifyJob{job.id});
+}
+
+void JobTable::AddEvent(Job& job, const std::string& text, absl::Time now,
+                        Actions& actions) {
+  const int count = static_cast<int>(job.events.size());
+  const int room = limits_.events_per_job_max -
+                   (job.ended() || job.cancelled ? 0 : kEventsReserved);
+  if (count >= room) return;
+  JobEvent& event = job.events.emplace_back();
+  event.set_unix_ms(absl::ToUnixMillis(now));
+  event.set_text(text);
+  actions.push_back(PersistEvent{job.id, count, event});
+  actions.push_back(NotifyJob{job.id});
+}
+
+void JobTable::AddStep(Job& job, const StepRecord& step, Actions& actions) {
+  job.steps.push_back(step);
+  ++steps_kept_;
+  if (static_cast<int64_t>(job.steps.size()) > limits_.steps_per_job_max) {
+    job.steps.pop_front();
+    --steps_kept_;
+  }
+  *job.status.mutable_last_step() = step;
+  job.status.set_steps_done(step.step());
+  actions.push_back(PersistStep{job.id, step});
+  actions.push_back(NotifyJob{job.id});
+  if (steps_kept_ > limits_.steps_kept_max) Forget();
+}
+
+void JobTable::AddCheckpoint(Job& job, const CheckpointRecord& checkpoint,
+                             absl::Time now, Actions& actions) {
+  auto& kept = *job.status.mutable_checkpoints();
+  *kept.Add() = checkpoint;
+  // The committing rank deletes what is more than the job keeps.
+  int keep = limits_.checkpoints_per_job_max;
+  const JobSpec& spec = job.plan ? job.plan->job() : job.spec;
+  const int asked = spec.checkpoint().keep();
+  if (asked > 0) keep = std::min(keep, asked);
+  while (kept.size() > keep) kept.erase(kept.begin());
+  Save(job, actions);
+  AddEvent(job,
+           absl::StrFormat("checkpoint of step %d: %s (%.1f MB in %.2f s)",
+                           checkpoint.step(), checkpoint.path(),
+                           checkpoint.bytes() / 1e6, checkpoint.seconds()),
+           now, actions);
+}
+
+void JobTable::Save(const Job& job, Actions& actions) {
+  auto row = std::make_shared<JobRow>();
+  row->spec = job.spec;
+  row->status = job.status;
+  row->plan = job.plan;
+  row->attempt = job.attempt;
+  row->cancelled = job.cancelled;
+  actions.push_back(PersistJob{std::move(row)});
+  actions.push_back(NotifyJob{job.id});
+}
+
+void JobTable::Forget() {
+  int ended = 0;
+  for (const auto& [id, job] : jobs_) ended += job->ended();
+  for (auto it = jobs_.begin(); it != jobs_.end();) {
+    Job& job = *it->second;
+    const bool old = job.ended() && job.run == nullptr;
+    if (old && ended > limits_.ended_jobs_kept) {
+      steps_kept_ -= job.steps.size();
+      --ended;
+      it = jobs_.erase(it);
+      continue;
+    }
+    if (old && steps_kept_ > limits_.steps_kept_max) {
+      steps_kept_ -= job.steps.size();
+      job.steps.clear();
+    }
+    ++it;
+  }
+}
+
+WatchJobResponse JobTable::NewsSince(const Job& job, int64_t from_step,
+                                     int64_t from_event) {
+  WatchJobResponse news;
+  *news.mutable_status() = job.status;
+  auto step = std::upper_bound(
+      job.steps.begin(), job.steps.end(), from_step,
+      [](int64_t from, const StepRecord& s) { return from < s.step(); });
+  for (; step != job.steps.end() && news.steps_size() < kWatchStepsMax;
+       ++step) {
+    *news.add_steps() = *step;
+  }
+  for (size_t i = std::max<int64_t>(0, from_event); i < job.events.size();
+       ++i) {
+    *news.add_events() = job.events[i];
+  }
+  if (job.plan) *news.mutable_derived() = job.plan->derived();
+  return news;
+}
+
+}  // namespace troupe

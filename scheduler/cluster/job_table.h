@@ -1,0 +1,102 @@
+// All jobs that the scheduler remembers, and the one place where a job's
+// status, steps and events change, so that every change is also persisted and
+// told to those who watch. Which change is due is not decided here.
+#ifndef TROUPE_SCHEDULER_CLUSTER_JOB_TABLE_H_
+#define TROUPE_SCHEDULER_CLUSTER_JOB_TABLE_H_
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "proto/base/ids.h"
+#include "proto/scheduler.pb.h"
+#include "proto/status.pb.h"
+#include "proto/timeline.pb.h"
+#include "scheduler/cluster/action.h"
+#include "scheduler/cluster/limits.h"
+#include "scheduler/cluster/run.h"
+
+namespace troupe {
+
+struct Job {
+  JobId id;
+  JobSpec spec;
+  JobStatus status;
+  int ranks_needed = 0;
+  int32_t attempt = 0;
+  bool cancelled = false;
+  std::shared_ptr<const Plan> plan;  // without programs; null before the start
+  Timeline predicted;                // of the last attempt; empty before
+  Timeline measured;                 // last traced step
+  std::deque<StepRecord> steps;      // ascending; the newest of them
+  std::vector<JobEvent> events;
+  std::unique_ptr<Run> run;  // until all its ranks have let go
+
+  bool ended() const { return IsEnded(status.state()); }
+  static bool IsEnded(JobState state) {
+    return state == SUCCEEDED || state == FAILED || state == CANCELLED;
+  }
+};
+
+// A job as the store gives it back.
+struct StoredJob {
+  JobRow row;
+  std::vector<StepRecord> steps;
+  std::vector<JobEvent> events;
+};
+
+class JobTable {
+ public:
+  explicit JobTable(const Limits& limits) : limits_(limits) {}
+
+  // QUEUED, under the next id.
+  Job& Add(const JobSpec& spec, int ranks_needed, absl::Time now,
+           Actions& actions);
+
+  // What was there before the scheduler started. A job that was running then
+  // becomes FAILED (CANCELLED, if its end was asked for).
+  void Restore(StoredJob stored, int ranks_needed, absl::Time now,
+               Actions& actions);
+
+  Job* Find(JobId id);  // null: no such job
+  const Job* Find(JobId id) const;
+  const std::map<JobId, std::unique_ptr<Job>>& all() const { return jobs_; }
+  int queued() const;
+
+  // The state, why, and an event that says so.
+  void SetState(Job& job, JobState state, const std::string& reason,
+                absl::Time now, Actions& actions);
+  // Why a queued job waits; no event. Nothing happens if it says so already.
+  void SetWaitReason(Job& job, const std::string& reason, Actions& actions);
+  void AddEvent(Job& job, const std::string& text, absl::Time now,
+                Actions& actions);
+  void AddStep(Job& job, const StepRecord& step, Actions& actions);
+  void AddCheckpoint(Job& job, const CheckpointRecord& checkpoint,
+                     absl::Time now, Actions& actions);
+  // After a change of what SetState does not know (plan, attempt, workers).
+  void Save(const Job& job, Actions& actions);
+
+  // What a watcher that has seen so much has not: at most kWatchStepsMax steps.
+  static WatchJobResponse NewsSince(const Job& job, int64_t from_step,
+                                    int64_t from_event);
+  static constexpr int kWatchStepsMax = 1000;
+
+ private:
+  // Makes room: of the oldest ended jobs, all or only the steps.
+  void Forget();
+
+  const Limits limits_;
+  int64_t next_id_ = 1;
+  int64_t steps_kept_ = 0;
+  std::map<JobId, std::unique_ptr<Job>> jobs_;
+};
+
+// What a restarted scheduler says of a job that was running.
+std::string RestartReason(const JobStatus& status);
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_CLUSTER_JOB_TABLE_H_

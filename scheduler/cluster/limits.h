@@ -1,0 +1,55 @@
+// The scheduler's bounds, in one place: every queue, table and wait of the
+// cluster has one, so that no client and no worker can make it grow without
+// end.
+#ifndef TROUPE_SCHEDULER_CLUSTER_LIMITS_H_
+#define TROUPE_SCHEDULER_CLUSTER_LIMITS_H_
+
+#include <cstdint>
+
+#include "absl/time/time.h"
+
+namespace troupe {
+
+struct Limits {
+  // Time.
+  absl::Duration heartbeat = absl::Seconds(1);
+  absl::Duration lease = absl::Seconds(5);
+  // From the assignment until every rank is ready.
+  absl::Duration start_max = absl::Minutes(5);
+  // A running job makes progress within the greater of hang_min and
+  // hang_steps predicted steps, or counts as hung.
+  absl::Duration hang_min = absl::Seconds(60);
+  double hang_steps = 20;
+  // A failed job is declared so once its ranks have let go, and after this
+  // long at the latest; its workers are free only when they let go.
+  absl::Duration fail_grace = absl::Seconds(2);
+  // A worker that does not let go of a stopped rank for this long is lost.
+  absl::Duration stop_max = absl::Seconds(30);
+  // Between two pieces of a generated text.
+  absl::Duration generate_max = absl::Minutes(2);
+  // Deadline of a collective: the greater of collective_min and hang_steps
+  // predicted steps.
+  absl::Duration collective_min = absl::Seconds(30);
+
+  // Counts.
+  int workers_max = 4096;
+  int gone_workers_kept = 64;  // lost and left ones, for people to see
+  int jobs_queued_max = 1000;
+  int ended_jobs_kept = 1000;           // older ones stay in the store only
+  int64_t steps_per_job_max = 100'000;  // newest in memory; all in the store
+  int64_t steps_kept_max = 2'000'000;   // over all jobs
+  int events_per_job_max = 1000;
+  int checkpoints_per_job_max = 1000;
+  int64_t trace_every = 10;  // steps
+
+  // Rendezvous, of one attempt of a job.
+  int64_t store_keys_max = 200'000;
+  int64_t store_bytes_max = 64 << 20;
+  int64_t store_value_bytes_max = 1 << 20;
+
+  int64_t prompt_bytes_max = 1 << 20;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_CLUSTER_LIMITS_H_

@@ -1,0 +1,79 @@
+#include "scheduler/cluster/placement.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "proto/base/check.h"
+
+namespace troupe {
+namespace {
+
+absl::string_view TakeDigits(absl::string_view& text) {
+  size_t end = 0;
+  while (end < text.size() && absl::ascii_isdigit(text[end])) ++end;
+  absl::string_view digits = text.substr(0, end);
+  text.remove_prefix(end);
+  while (digits.size() > 1 && digits.front() == '0') digits.remove_prefix(1);
+  return digits;
+}
+
+}  // namespace
+
+bool NaturalLess(absl::string_view a, absl::string_view b) {
+  const absl::string_view whole_a = a;
+  const absl::string_view whole_b = b;
+  while (!a.empty() && !b.empty()) {
+    if (absl::ascii_isdigit(a[0]) && absl::ascii_isdigit(b[0])) {
+      const absl::string_view da = TakeDigits(a);
+      const absl::string_view db = TakeDigits(b);
+      if (da.size() != db.size()) return da.size() < db.size();
+      if (da != db) return da < db;
+      continue;
+    }
+    if (a[0] != b[0]) return a[0] < b[0];
+    a.remove_prefix(1);
+    b.remove_prefix(1);
+  }
+  if (a.empty() != b.empty()) return a.empty();
+  return whole_a < whole_b;  // differ in leading zeros only
+}
+
+std::vector<const Worker*> PlaceRanks(std::vector<const Worker*> candidates,
+                                      int count) {
+  CHECK_LE(count, static_cast<int>(candidates.size()));
+  std::map<std::string, std::vector<const Worker*>> by_host;
+  for (const Worker* worker : candidates) {
+    by_host[worker->status.description().host()].push_back(worker);
+  }
+  std::vector<std::vector<const Worker*>> hosts;
+  for (auto& [host, workers] : by_host) {
+    std::sort(workers.begin(), workers.end(),
+              [](const Worker* a, const Worker* b) {
+                return NaturalLess(a->name(), b->name());
+              });
+    hosts.push_back(std::move(workers));
+  }
+  const std::vector<const Worker*>* tightest = nullptr;
+  for (const auto& host : hosts) {
+    if (static_cast<int>(host.size()) < count) continue;
+    if (tightest == nullptr || host.size() < tightest->size()) tightest = &host;
+  }
+  std::vector<const Worker*> placed;
+  if (tightest != nullptr) {
+    placed.assign(tightest->begin(), tightest->begin() + count);
+    return placed;
+  }
+  std::stable_sort(
+      hosts.begin(), hosts.end(),
+      [](const auto& a, const auto& b) { return a.size() > b.size(); });
+  for (const auto& host : hosts) {
+    for (const Worker* worker : host) {
+      if (static_cast<int>(placed.size()) < count) placed.push_back(worker);
+    }
+  }
+  return placed;
+}
+
+}  // namespace troupe

@@ -1,0 +1,24 @@
+// Which workers take a job's ranks. All on one host where one has room enough
+// (the fullest such host, so that large gaps stay whole), otherwise on as few
+// hosts as possible, largest first. Ranks of one host are neighbours and follow
+// the workers' names, worker-2 before worker-10, so that people recognise them.
+#ifndef TROUPE_SCHEDULER_CLUSTER_PLACEMENT_H_
+#define TROUPE_SCHEDULER_CLUSTER_PLACEMENT_H_
+
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "scheduler/cluster/worker_table.h"
+
+namespace troupe {
+
+// The workers of ranks 0 .. count - 1. REQUIRES: count <= candidates.size().
+std::vector<const Worker*> PlaceRanks(std::vector<const Worker*> candidates,
+                                      int count);
+
+// Compares runs of digits as numbers. A strict weak order.
+bool NaturalLess(absl::string_view a, absl::string_view b);
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_CLUSTER_PLACEMENT_H_

@@ -1,0 +1,62 @@
+#include "scheduler/cluster/run.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace troupe {
+
+std::string RankSeat::Name(int rank) const {
+  return absl::StrCat(worker_name, " (rank ", rank, ")");
+}
+
+Run::Run(int rank_count, const Plan& plan, const Limits& limits)
+    : ranks(rank_count),
+      rendezvous(limits),
+      steps(rank_count, plan),
+      checkpoints(rank_count),
+      hang_max(HangMax(plan, limits)) {}
+
+bool Run::all_running() const {
+  return std::all_of(ranks.begin(), ranks.end(), [](const RankSeat& seat) {
+    return seat.state == RankSeat::kRunning;
+  });
+}
+
+bool Run::all_let_go() const {
+  return std::none_of(ranks.begin(), ranks.end(),
+                      [](const RankSeat& seat) { return seat.live(); });
+}
+
+int Run::Laggard() const {
+  const auto earlier = [](const RankSeat& a, const RankSeat& b) {
+    if (a.step != b.step) return a.step < b.step;
+    return a.heard < b.heard;
+  };
+  return static_cast<int>(
+      std::min_element(ranks.begin(), ranks.end(), earlier) - ranks.begin());
+}
+
+bool Run::Explain(Blame blame_now, std::string cause_now) {
+  if (blame_now <= blame) return false;
+  blame = blame_now;
+  cause = std::move(cause_now);
+  return true;
+}
+
+absl::Duration HangMax(const Plan& plan, const Limits& limits) {
+  double seconds = plan.prediction().step_seconds();
+  const int train = plan.derived().micro_batches();
+  if (train > 0) {
+    seconds *= 1.0 + plan.derived().validation_micro_batches() /
+                         static_cast<double>(train);
+  }
+  return std::max(limits.hang_min, absl::Seconds(limits.hang_steps * seconds));
+}
+
+std::string StepName(bool running, int64_t steps_done) {
+  return running ? absl::StrCat("step ", steps_done + 1) : "its start";
+}
+
+}  // namespace troupe

@@ -1,0 +1,83 @@
+// One attempt to run a job: who fills its ranks, how far each has come, and
+// what went wrong first. Only data and its arithmetic; RunControl decides with
+// it.
+//
+// A failure is seldom reported first by the one at fault: when a worker dies,
+// its peers' collectives fail before its connection is seen to break. So each
+// cause has a Blame, and a better one replaces the cause that is there.
+#ifndef TROUPE_SCHEDULER_CLUSTER_RUN_H_
+#define TROUPE_SCHEDULER_CLUSTER_RUN_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "proto/base/ids.h"
+#include "proto/plan.pb.h"
+#include "proto/worker.pb.h"
+#include "scheduler/cluster/checkpoint_gather.h"
+#include "scheduler/cluster/limits.h"
+#include "scheduler/cluster/rendezvous.h"
+#include "scheduler/cluster/step_gather.h"
+
+namespace troupe {
+
+// How well a cause explains a failure; higher replaces lower.
+enum class Blame {
+  kNone = 0,
+  kMissingPeer,  // a rank waited in vain for another
+  kHang,         // no rank reported progress
+  kRank,         // a rank failed by itself
+  kWorkerLost,   // a worker is gone
+};
+
+struct RankSeat {
+  enum State { kStarting, kRunning, kEnded, kLost };
+  WorkerId worker;
+  std::string worker_name;
+  State state = kStarting;
+  int64_t step = 0;  // last reported
+  absl::Time heard;  // when it last made progress
+
+  bool live() const { return state == kStarting || state == kRunning; }
+  // "worker-2 (rank 2)"
+  std::string Name(int rank) const;
+};
+
+struct Run {
+  Run(int ranks, const Plan& plan, const Limits& limits);
+
+  int32_t attempt = 0;
+  std::vector<RankSeat> ranks;
+  Rendezvous rendezvous;
+  StepGather steps;
+  CheckpointGather checkpoints;
+
+  absl::Time started;
+  absl::Time progress;      // of any rank
+  absl::Duration hang_max;  // the longest plausible wait for progress
+  absl::Time stopping_since = absl::InfiniteFuture();
+  Blame blame = Blame::kNone;
+  std::string cause;
+
+  bool stopping() const { return stopping_since != absl::InfiniteFuture(); }
+  bool all_running() const;
+  bool all_let_go() const;
+  // Whose last sign of progress is the oldest.
+  int Laggard() const;
+  // Whether this cause explains better than the one that is there; then it is
+  // kept.
+  bool Explain(Blame blame_now, std::string cause_now);
+};
+
+// The longest that a healthy job goes without a sign of progress: hang_steps
+// predicted steps, each with a validation, and hang_min at least.
+absl::Duration HangMax(const Plan& plan, const Limits& limits);
+
+// "step 17" of a running job, "its start" of one that has not begun.
+std::string StepName(bool running, int64_t steps_done);
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_CLUSTER_RUN_H_

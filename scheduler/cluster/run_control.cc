@@ -1,0 +1,235 @@
+#include "scheduler/cluster/run_control.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "proto/base/check.h"
+
+namespace troupe {
+namespace {
+
+RankRef RefOf(const Job& job, int rank) {
+  RankRef ref;
+  ref.set_job(job.id.value());
+  ref.set_attempt(job.run->attempt);
+  ref.set_rank(rank);
+  return ref;
+}
+
+std::string Place(const Job& job) {
+  return StepName(job.status.state() != STARTING, job.status.steps_done());
+}
+
+const RankRef* RefIn(const WorkerMessage& message) {
+  switch (message.message_case()) {
+    case WorkerMessage::kRankReady:
+      return &message.rank_ready().ref();
+    case WorkerMessage::kStep:
+      return &message.step().ref();
+    case WorkerMessage::kShard:
+      return &message.shard().ref();
+    case WorkerMessage::kCommitted:
+      return &message.committed().ref();
+    case WorkerMessage::kEnded:
+      return &message.ended().ref();
+    case WorkerMessage::kStoreSet:
+      return &message.store_set().ref();
+    case WorkerMessage::kStoreGet:
+      return &message.store_get().ref();
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+void RunControl::Start(Job& job, const CompiledJob& compiled,
+                       const std::vector<const Worker*>& workers,
+                       absl::Time now, Actions& actions) {
+  const Plan& plan = *compiled.plan;
+  const int ranks = static_cast<int>(workers.size());
+  auto stripped = std::make_shared<Plan>(plan);
+  stripped->clear_ranks();
+  job.plan = std::move(stripped);
+  job.predicted = compiled.predicted;
+  ++job.attempt;
+  job.run = std::make_unique<Run>(ranks, plan, limits_);
+  job.run->attempt = job.attempt;
+  job.run->started = now;
+  job.run->progress = now;
+  job.status.set_fingerprint(plan.fingerprint());
+  job.status.set_predicted_step_seconds(plan.prediction().step_seconds());
+  job.status.set_steps_total(plan.job().training().steps());
+  std::vector<std::string> names;
+  for (int rank = 0; rank < ranks; ++rank) {
+    RankSeat& seat = job.run->ranks[rank];
+    seat.worker = workers[rank]->id;
+    seat.worker_name = workers[rank]->name();
+    seat.heard = now;
+    names.push_back(seat.worker_name);
+    job.status.add_workers(seat.worker_name);
+    workers_.Seat(seat.worker, job.id, rank);
+  }
+  jobs_.SetState(job, STARTING, absl::StrCat("on ", absl::StrJoin(names, ", ")),
+                 now, actions);
+  const double deadline =
+      std::max(absl::ToDoubleSeconds(limits_.collective_min),
+               limits_.hang_steps * plan.prediction().step_seconds());
+  for (int rank = 0; rank < ranks; ++rank) {
+    SendToWorker send{job.run->ranks[rank].worker, {}};
+    Assignment& start = *send.message.mutable_start();
+    *start.mutable_ref() = RefOf(job, rank);
+    *start.mutable_plan() = compiler_.PlanOfRank(plan, rank);
+    for (const std::string& name : names) start.add_worker_names(name);
+    start.set_resume(plan.job().checkpoint().resume());
+    start.set_backend("gloo");
+    start.set_trace_every(limits_.trace_every);
+    start.set_collective_seconds_max(deadline);
+    actions.push_back(std::move(send));
+  }
+}
+
+Job* RunControl::Seated(WorkerId worker, const RankRef& ref) {
+  Job* job = jobs_.Find(JobId(ref.job()));
+  if (job == nullptr || job->run == nullptr) return nullptr;
+  const Run& run = *job->run;
+  if (ref.attempt() != run.attempt || ref.rank() < 0 ||
+      ref.rank() >= static_cast<int>(run.ranks.size())) {
+    return nullptr;
+  }
+  const RankSeat& seat = run.ranks[ref.rank()];
+  return seat.worker == worker && seat.live() ? job : nullptr;
+}
+
+void RunControl::HandleMessage(WorkerId from, const WorkerMessage& message,
+                               absl::Time now, Actions& actions) {
+  const RankRef* ref = RefIn(message);
+  Job* job = ref == nullptr ? nullptr : Seated(from, *ref);
+  if (job == nullptr) return;
+  switch (message.message_case()) {
+    case WorkerMessage::kRankReady:
+      return Ready(*job, message.rank_ready(), now, actions);
+    case WorkerMessage::kStep:
+      return Step(*job, message.step(), now, actions);
+    case WorkerMessage::kShard:
+      return Shard(*job, message.shard(), now, actions);
+    case WorkerMessage::kCommitted:
+      Progress(*job, ref->rank(), now);
+      return jobs_.AddCheckpoint(*job, message.committed().checkpoint(), now,
+                                 actions);
+    case WorkerMessage::kEnded:
+      return Ended(*job, message.ended(), now, actions);
+    case WorkerMessage::kStoreSet:
+      return Set(*job, message.store_set(), now, actions);
+    case WorkerMessage::kStoreGet:
+      return Get(*job, message.store_get(), now, actions);
+    default:
+      return;
+  }
+}
+
+void RunControl::Progress(Job& job, int rank, absl::Time now) {
+  job.run->progress = now;
+  job.run->ranks[rank].heard = now;
+}
+
+void RunControl::Ready(Job& job, const RankReady& ready, absl::Time now,
+                       Actions& actions) {
+  RankSeat& seat = job.run->ranks[ready.ref().rank()];
+  if (seat.state != RankSeat::kStarting) return;
+  seat.state = RankSeat::kRunning;
+  seat.step = std::max<int64_t>(0, ready.first_step() - 1);
+  Progress(job, ready.ref().rank(), now);
+  if (!job.run->all_running() || job.status.state() != STARTING) return;
+  job.status.set_steps_done(seat.step);
+  jobs_.SetState(job, RUNNING, "", now, actions);
+  if (seat.step > 0) {
+    jobs_.AddEvent(job, absl::StrCat("resumed after step ", seat.step), now,
+                   actions);
+  }
+}
+
+void RunControl::Step(Job& job, const StepReport& report, absl::Time now,
+                      Actions& actions) {
+  RankSeat& seat = job.run->ranks[report.ref().rank()];
+  seat.step = std::max(seat.step, report.record().step());
+  Progress(job, report.ref().rank(), now);
+  for (GatheredStep& step : job.run->steps.Add(report)) {
+    if (step.timeline.has_value()) job.measured = *std::move(step.timeline);
+    jobs_.AddStep(job, step.record, actions);
+  }
+}
+
+void RunControl::Shard(Job& job, const CheckpointShard& shard, absl::Time now,
+                       Actions& actions) {
+  Progress(job, shard.ref().rank(), now);
+  std::optional<CommitCheckpoint> commit = job.run->checkpoints.Add(shard);
+  if (!commit.has_value() || !job.run->ranks[0].live()) return;
+  *commit->mutable_ref() = RefOf(job, 0);
+  SendToWorker send{job.run->ranks[0].worker, {}};
+  *send.message.mutable_commit() = *std::move(commit);
+  actions.push_back(std::move(send));
+}
+
+void RunControl::Ended(Job& job, const RankEnded& ended, absl::Time now,
+                       Actions& actions) {
+  const int rank = ended.ref().rank();
+  RankSeat& seat = job.run->ranks[rank];
+  seat.state = RankSeat::kEnded;
+  Progress(job, rank, now);
+  workers_.Release(seat.worker);
+  if (!ended.ok()) {
+    const Blame blame =
+        ended.has_missing_rank() ? Blame::kMissingPeer : Blame::kRank;
+    Fail(job, blame,
+         absl::StrCat(seat.Name(rank), " failed in ", Place(job), ": ",
+                      ended.error()),
+         now, actions);
+  } else if (!job.run->stopping() && ended.step() < job.status.steps_total()) {
+    Fail(job, Blame::kRank,
+         absl::StrCat(seat.Name(rank), " stopped after step ", ended.step(),
+                      " of ", job.status.steps_total()),
+         now, actions);
+  }
+  FinishIfLetGo(job, now, actions);
+}
+
+void RunControl::Set(Job& job, const StoreSet& set, absl::Time now,
+                     Actions& actions) {
+  const auto waited = job.run->rendezvous.Set(set.key(), set.value());
+  if (!waited.ok()) {
+    return Fail(job, Blame::kRank, std::string(waited.status().message()), now,
+                actions);
+  }
+  for (const int rank : *waited) {
+    if (!job.run->ranks[rank].live()) continue;
+    SendToWorker send{job.run->ranks[rank].worker, {}};
+    StoreValue& value = *send.message.mutable_store_value();
+    *value.mutable_ref() = RefOf(job, rank);
+    value.set_key(set.key());
+    value.set_value(set.value());
+    actions.push_back(std::move(send));
+  }
+}
+
+void RunControl::Get(Job& job, const StoreGet& get, absl::Time now,
+                     Actions& actions) {
+  const int rank = get.ref().rank();
+  const auto found = job.run->rendezvous.Get(rank, get.key());
+  if (!found.ok()) {
+    return Fail(job, Blame::kRank, std::string(found.status().message()), now,
+                actions);
+  }
+  if (*found == nullptr) return;
+  SendToWorker send{job.run->ranks[rank].worker, {}};
+  StoreValue& value = *send.message.mutable_store_value();
+  *value.mutable_ref() = get.ref();
+  value.set_key(get.key());
+  value.set_value(**found);
+  actions.push_back(std::move(send));
+}
+
+}  // namespace troupe

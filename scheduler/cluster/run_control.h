@@ -1,0 +1,86 @@
+// Carries jobs from their start to their end: hands out the ranks, gathers what
+// they report, and stops all of them when one fails. A job fails at its first
+// failure, and its other ranks are told to stop; it has ended when all its
+// ranks have let go of it, or are lost. Messages of an earlier attempt, or of a
+// worker that does not have the rank, are dropped.
+#ifndef TROUPE_SCHEDULER_CLUSTER_RUN_CONTROL_H_
+#define TROUPE_SCHEDULER_CLUSTER_RUN_CONTROL_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "proto/worker.pb.h"
+#include "scheduler/cluster/action.h"
+#include "scheduler/cluster/job_compiler.h"
+#include "scheduler/cluster/job_table.h"
+#include "scheduler/cluster/limits.h"
+#include "scheduler/cluster/worker_table.h"
+
+namespace troupe {
+
+// A worker to be treated as lost, and why.
+struct StuckWorker {
+  WorkerId worker;
+  std::string reason;
+};
+
+class RunControl {
+ public:
+  // Borrows the compiler and both tables.
+  RunControl(const Limits& limits, const JobCompiler& compiler,
+             WorkerTable& workers, JobTable& jobs)
+      : limits_(limits), compiler_(compiler), workers_(workers), jobs_(jobs) {}
+
+  // Gives rank r to workers[r]. REQUIRES: the job is queued, they are idle.
+  void Start(Job& job, const CompiledJob& compiled,
+             const std::vector<const Worker*>& workers, absl::Time now,
+             Actions& actions);
+
+  // One that has a RankRef.
+  void HandleMessage(WorkerId from, const WorkerMessage& message,
+                     absl::Time now, Actions& actions);
+
+  // The worker is gone; `how` is "was lost" or "left". REQUIRES: it has a seat
+  // in the job's run.
+  void WorkerGone(JobId job, WorkerId worker, const std::string& how,
+                  const std::string& reason, absl::Time now, Actions& actions);
+
+  // REQUIRES: the job has a run. Stops it, if it is not being stopped.
+  void Cancel(Job& job, absl::Time now, Actions& actions);
+
+  // Fails jobs that do not start or hang; the workers that do not let go.
+  std::vector<StuckWorker> Tick(absl::Time now, Actions& actions);
+
+ private:
+  void Ready(Job& job, const RankReady& ready, absl::Time now,
+             Actions& actions);
+  void Step(Job& job, const StepReport& report, absl::Time now,
+            Actions& actions);
+  void Shard(Job& job, const CheckpointShard& shard, absl::Time now,
+             Actions& actions);
+  void Ended(Job& job, const RankEnded& ended, absl::Time now,
+             Actions& actions);
+  void Set(Job& job, const StoreSet& set, absl::Time now, Actions& actions);
+  void Get(Job& job, const StoreGet& get, absl::Time now, Actions& actions);
+
+  // The job whose run has this worker in this rank, or null.
+  Job* Seated(WorkerId worker, const RankRef& ref);
+  void Progress(Job& job, int rank, absl::Time now);
+  void Fail(Job& job, Blame blame, const std::string& cause, absl::Time now,
+            Actions& actions);
+  void Stop(Job& job, const std::string& reason, bool peers_gone,
+            absl::Time now, Actions& actions);
+  void FinishIfLetGo(Job& job, absl::Time now, Actions& actions);
+  void CheckTime(Job& job, absl::Time now, Actions& actions,
+                 std::vector<StuckWorker>& stuck);
+
+  const Limits limits_;
+  const JobCompiler& compiler_;
+  WorkerTable& workers_;
+  JobTable& jobs_;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_CLUSTER_RUN_CONTROL_H_

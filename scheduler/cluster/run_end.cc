@@ -1,0 +1,142 @@
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/check.h"
+#include "scheduler/cluster/run_control.h"
+
+namespace troupe {
+
+// The half of RunControl that ends runs: failures, cancellation, time.
+
+void RunControl::WorkerGone(JobId id, WorkerId worker, const std::string& how,
+                            const std::string& reason, absl::Time now,
+                            Actions& actions) {
+  Job* job = jobs_.Find(id);
+  CHECK(job != nullptr && job->run != nullptr) << "job " << id;
+  auto& ranks = job->run->ranks;
+  const auto seat = std::find_if(
+      ranks.begin(), ranks.end(),
+      [worker](const RankSeat& s) { return s.worker == worker && s.live(); });
+  CHECK(seat != ranks.end()) << "worker " << worker << " in job " << id;
+  seat->state = RankSeat::kLost;
+  const std::string where =
+      StepName(job->status.state() != STARTING, job->status.steps_done());
+  Fail(*job, Blame::kWorkerLost,
+       absl::StrCat(seat->Name(static_cast<int>(seat - ranks.begin())), " ",
+                    how, " in ", where, ": ", reason),
+       now, actions);
+  FinishIfLetGo(*job, now, actions);
+}
+
+void RunControl::Cancel(Job& job, absl::Time now, Actions& actions) {
+  CHECK(job.run != nullptr);
+  if (job.ended() || job.run->stopping()) return;
+  job.cancelled = true;
+  Stop(job, "cancelled", false, now, actions);
+}
+
+void RunControl::Fail(Job& job, Blame blame, const std::string& cause,
+                      absl::Time now, Actions& actions) {
+  // What ranks say while they are being stopped for a user is no failure.
+  if (job.cancelled) return;
+  const bool better = job.run->Explain(blame, cause);
+  if (!job.run->stopping()) {
+    Stop(job, cause, true, now, actions);
+  } else if (better && !job.ended()) {
+    jobs_.SetState(job, STOPPING, cause, now, actions);
+  } else if (better) {
+    jobs_.AddEvent(job, cause, now, actions);
+  }
+}
+
+void RunControl::Stop(Job& job, const std::string& reason, bool peers_gone,
+                      absl::Time now, Actions& actions) {
+  Run& run = *job.run;
+  run.stopping_since = now;
+  jobs_.SetState(job, STOPPING, reason, now, actions);
+  for (size_t rank = 0; rank < run.ranks.size(); ++rank) {
+    if (!run.ranks[rank].live()) continue;
+    SendToWorker send{run.ranks[rank].worker, {}};
+    StopRank& stop = *send.message.mutable_stop();
+    stop.mutable_ref()->set_job(job.id.value());
+    stop.mutable_ref()->set_attempt(run.attempt);
+    stop.mutable_ref()->set_rank(static_cast<int>(rank));
+    stop.set_reason(reason);
+    stop.set_peers_gone(peers_gone);
+    actions.push_back(std::move(send));
+  }
+}
+
+void RunControl::FinishIfLetGo(Job& job, absl::Time now, Actions& actions) {
+  if (!job.run->all_let_go()) return;
+  if (!job.ended()) {
+    if (job.cancelled) {
+      jobs_.SetState(job, CANCELLED,
+                     absl::StrCat("after step ", job.status.steps_done()), now,
+                     actions);
+    } else if (job.run->blame != Blame::kNone) {
+      jobs_.SetState(job, FAILED, job.run->cause, now, actions);
+    } else {
+      jobs_.SetState(job, SUCCEEDED, "", now, actions);
+    }
+  }
+  job.run.reset();
+}
+
+std::vector<StuckWorker> RunControl::Tick(absl::Time now, Actions& actions) {
+  std::vector<StuckWorker> stuck;
+  for (const auto& [id, job] : jobs_.all()) {
+    if (job->run != nullptr) CheckTime(*job, now, actions, stuck);
+  }
+  return stuck;
+}
+
+void RunControl::CheckTime(Job& job, absl::Time now, Actions& actions,
+                           std::vector<StuckWorker>& stuck) {
+  Run& run = *job.run;
+  if (run.stopping()) {
+    const absl::Duration waited = now - run.stopping_since;
+    if (!job.ended() && !job.cancelled && waited > limits_.fail_grace) {
+      jobs_.SetState(job, FAILED, run.cause, now, actions);
+    }
+    // One that is cancelled finishes its step first, however long that is.
+    const absl::Duration wait_max =
+        job.cancelled ? std::max(run.hang_max, limits_.stop_max)
+                      : limits_.stop_max;
+    if (waited <= wait_max) return;
+    for (const RankSeat& seat : run.ranks) {
+      if (!seat.live()) continue;
+      stuck.push_back(
+          {seat.worker,
+           absl::StrCat("did not let go of job ", job.id.value(), " within ",
+                        absl::FormatDuration(wait_max))});
+    }
+    return;
+  }
+  const int rank = run.Laggard();
+  const std::string laggard = run.ranks[rank].Name(rank);
+  if (job.status.state() == STARTING) {
+    if (now - run.started <= limits_.start_max) return;
+    for (size_t r = 0; r < run.ranks.size(); ++r) {
+      if (run.ranks[r].state != RankSeat::kStarting) continue;
+      return Fail(job, Blame::kHang,
+                  absl::StrCat(run.ranks[r].Name(static_cast<int>(r)),
+                               " was not ready within ",
+                               absl::FormatDuration(limits_.start_max)),
+                  now, actions);
+    }
+  }
+  if (now - run.progress <= run.hang_max) return;
+  Fail(job, Blame::kHang,
+       absl::StrCat("no progress for ", absl::FormatDuration(run.hang_max),
+                    " in step ", job.status.steps_done() + 1, "; ", laggard,
+                    " is last: it reported step ", run.ranks[rank].step, " ",
+                    absl::FormatDuration(absl::Trunc(
+                        now - run.ranks[rank].heard, absl::Seconds(1))),
+                    " ago"),
+       now, actions);
+}
+
+}  // namespace troupe

@@ -1,0 +1,62 @@
+#include "scheduler/cluster/step_gather.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe {
+
+StepGather::StepGather(int ranks, const Plan& plan)
+    : ranks_(ranks),
+      tokens_per_step_(plan.derived().tokens_per_step()),
+      flops_per_token_(plan.derived().model_flops_per_token()),
+      peak_flops_(plan.prediction().peak_flops_per_second()) {}
+
+std::vector<GatheredStep> StepGather::Add(const StepReport& report) {
+  const int64_t step = report.record().step();
+  std::vector<GatheredStep> done;
+  if (step <= last_) return done;
+  open_[step].reports.emplace(report.ref().rank(), report);
+  while (!open_.empty()) {
+    const auto oldest = open_.begin();
+    const bool complete =
+        oldest->second.reports.size() == static_cast<size_t>(ranks_);
+    if (!complete && open_.size() <= kStepsOpenMax) break;
+    done.push_back(Close(oldest->first, oldest->second));
+    last_ = oldest->first;
+    open_.erase(oldest);
+  }
+  return done;
+}
+
+GatheredStep StepGather::Close(int64_t step, const Open& open) const {
+  GatheredStep gathered;
+  StepRecord& record = gathered.record;
+  record = open.reports.begin()->second.record();  // rank 0 where it reported
+  Timeline timeline;
+  timeline.set_step(step);
+  for (const auto& [rank, report] : open.reports) {
+    const StepRecord& of_rank = report.record();
+    record.set_step_seconds(
+        std::max(record.step_seconds(), of_rank.step_seconds()));
+    record.set_memory_bytes(
+        std::max(record.memory_bytes(), of_rank.memory_bytes()));
+    if (!record.has_validation_loss() && of_rank.has_validation_loss()) {
+      record.set_validation_loss(of_rank.validation_loss());
+    }
+    if (report.has_timeline()) {
+      *timeline.add_ranks() = report.timeline();
+      timeline.mutable_ranks(timeline.ranks_size() - 1)->set_rank(rank);
+    }
+  }
+  if (tokens_per_step_ > 0 && record.step_seconds() > 0) {
+    record.set_tokens_per_second(tokens_per_step_ / record.step_seconds());
+    if (peak_flops_ > 0) {
+      record.set_mfu(record.tokens_per_second() * flops_per_token_ /
+                     peak_flops_);
+    }
+  }
+  if (timeline.ranks_size() == ranks_) gathered.timeline = std::move(timeline);
+  return gathered;
+}
+
+}  // namespace troupe

@@ -1,0 +1,53 @@
+// Makes one record of a step from the reports of all ranks: the step is as slow
+// as its slowest rank and uses the memory of the rank that uses most; loss,
+// gradient norm and learning rate are the same on all and taken from rank 0.
+// Tokens/s and MFU follow from the slowest rank's time. Records come out in the
+// order of their steps, each once, when the last rank has reported it.
+#ifndef TROUPE_SCHEDULER_CLUSTER_STEP_GATHER_H_
+#define TROUPE_SCHEDULER_CLUSTER_STEP_GATHER_H_
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "proto/plan.pb.h"
+#include "proto/status.pb.h"
+#include "proto/timeline.pb.h"
+#include "proto/worker.pb.h"
+
+namespace troupe {
+
+struct GatheredStep {
+  StepRecord record;
+  std::optional<Timeline> timeline;  // where all ranks traced the step
+};
+
+class StepGather {
+ public:
+  // `plan` gives the tokens of a step and the peak rate; it is not kept.
+  StepGather(int ranks, const Plan& plan);
+
+  // The steps that this report completes. A report of a step that is past, or a
+  // second one of a rank, is dropped. More than kStepsOpenMax steps are never
+  // open: past that the oldest comes out as it is.
+  std::vector<GatheredStep> Add(const StepReport& report);
+
+  static constexpr int kStepsOpenMax = 64;
+
+ private:
+  struct Open {
+    std::map<int, StepReport> reports;  // by rank
+  };
+  GatheredStep Close(int64_t step, const Open& open) const;
+
+  const int ranks_;
+  const double tokens_per_step_;
+  const double flops_per_token_;
+  const double peak_flops_;
+  int64_t last_ = -1;  // the last step that came out
+  std::map<int64_t, Open> open_;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_CLUSTER_STEP_GATHER_H_

@@ -1,0 +1,23 @@
+// Why a queued job does not start, in a sentence for its user:
+//
+//   waits for 4 workers; 3 are idle: worker-0, worker-1, worker-2; 1 is busy
+//   with job 7
+//   waits for 4 workers; only 2 are registered: worker-0, worker-1
+#ifndef TROUPE_SCHEDULER_CLUSTER_WAIT_REASON_H_
+#define TROUPE_SCHEDULER_CLUSTER_WAIT_REASON_H_
+
+#include <string>
+
+#include "scheduler/cluster/worker_table.h"
+
+namespace troupe {
+
+// REQUIRES: fewer than `needed` workers are idle.
+std::string WaitReason(int needed, const WorkerTable& workers);
+
+// The names in natural order; of many only the first eight.
+std::string NameList(const std::vector<const Worker*>& workers);
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_CLUSTER_WAIT_REASON_H_

@@ -1,0 +1,140 @@
+#include "scheduler/cluster/worker_table.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/check.h"
+
+namespace troupe {
+
+absl::StatusOr<WorkerId> WorkerTable::Add(const Register& request,
+                                          absl::Time now) {
+  if (request.protocol_version() != kProtocolVersion) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the worker speaks protocol version ",
+                     request.protocol_version(), " and this scheduler version ",
+                     kProtocolVersion, "; run both from one build"));
+  }
+  const std::string& name = request.worker().name();
+  if (name.empty()) {
+    return absl::InvalidArgumentError("worker.name: a worker needs a name");
+  }
+  if (const auto it = alive_by_name_.find(name); it != alive_by_name_.end()) {
+    return absl::AlreadyExistsError(absl::StrCat(
+        "a live worker has the name ", name, " (pid ",
+        Find(it->second)->status.pid(), "); give this one another name"));
+  }
+  if (alive_by_name_.size() >= static_cast<size_t>(limits_.workers_max)) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "the cluster has ", limits_.workers_max, " workers, its limit"));
+  }
+  const WorkerId id(next_id_++);
+  Worker& worker = workers_[id];
+  worker.id = id;
+  worker.heard = now;
+  worker.status.set_id(id.value());
+  *worker.status.mutable_description() = request.worker();
+  worker.status.set_state(WorkerStatus::IDLE);
+  worker.status.set_registered_unix_ms(absl::ToUnixMillis(now));
+  worker.status.set_last_heard_unix_ms(absl::ToUnixMillis(now));
+  worker.status.set_pid(request.pid());
+  alive_by_name_[name] = id;
+  // The new one takes the place of a dead one of its name.
+  for (auto it = workers_.begin(); it != workers_.end();) {
+    const bool replaced = !it->second.alive() && it->second.name() == name;
+    it = replaced ? workers_.erase(it) : std::next(it);
+  }
+  return id;
+}
+
+Worker* WorkerTable::Find(WorkerId id) {
+  const auto it = workers_.find(id);
+  return it == workers_.end() ? nullptr : &it->second;
+}
+
+const Worker* WorkerTable::Find(WorkerId id) const {
+  const auto it = workers_.find(id);
+  return it == workers_.end() ? nullptr : &it->second;
+}
+
+void WorkerTable::Seat(WorkerId id, JobId job, int32_t rank) {
+  Worker* worker = Find(id);
+  CHECK(worker != nullptr && worker->idle()) << "worker " << id;
+  worker->status.set_state(WorkerStatus::BUSY);
+  worker->status.set_job(job.value());
+  worker->status.set_rank(rank);
+}
+
+void WorkerTable::SeatGeneration(WorkerId id, int64_t request) {
+  Worker* worker = Find(id);
+  CHECK(worker != nullptr && worker->idle()) << "worker " << id;
+  worker->status.set_state(WorkerStatus::BUSY);
+  worker->status.set_reason("generates text");
+  worker->generating = request;
+}
+
+void WorkerTable::Release(WorkerId id) {
+  Worker* worker = Find(id);
+  CHECK(worker != nullptr && worker->alive() && !worker->idle())
+      << "worker " << id;
+  worker->status.set_state(WorkerStatus::IDLE);
+  worker->status.clear_job();
+  worker->status.clear_rank();
+  worker->status.clear_reason();
+  worker->generating = 0;
+}
+
+void WorkerTable::Remove(WorkerId id, WorkerStatus::State state,
+                         std::string reason) {
+  Worker* worker = Find(id);
+  CHECK(worker != nullptr && worker->alive()) << "worker " << id;
+  alive_by_name_.erase(worker->name());
+  worker->status.set_state(state);
+  worker->status.clear_job();
+  worker->status.clear_rank();
+  worker->status.clear_memory_bytes();
+  worker->status.set_reason(std::move(reason));
+  worker->generating = 0;
+  ForgetOld();
+}
+
+void WorkerTable::ForgetOld() {
+  int gone = static_cast<int>(workers_.size() - alive_by_name_.size());
+  for (auto it = workers_.begin();
+       it != workers_.end() && gone > limits_.gone_workers_kept;) {
+    if (it->second.alive()) {
+      ++it;
+    } else {
+      it = workers_.erase(it);
+      --gone;
+    }
+  }
+}
+
+std::vector<const Worker*> WorkerTable::Idle() const {
+  std::vector<const Worker*> idle;
+  for (const auto& [id, worker] : workers_) {
+    if (worker.idle()) idle.push_back(&worker);
+  }
+  return idle;
+}
+
+std::vector<const Worker*> WorkerTable::Alive() const {
+  std::vector<const Worker*> alive;
+  for (const auto& [id, worker] : workers_) {
+    if (worker.alive()) alive.push_back(&worker);
+  }
+  return alive;
+}
+
+std::vector<WorkerId> WorkerTable::Expired(absl::Time now) const {
+  std::vector<WorkerId> expired;
+  for (const auto& [id, worker] : workers_) {
+    if (worker.alive() && now - worker.heard > limits_.lease) {
+      expired.push_back(id);
+    }
+  }
+  return expired;
+}
+
+}  // namespace troupe

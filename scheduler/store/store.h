@@ -1,0 +1,63 @@
+// The scheduler's memory on disk: jobs, their steps and events, in
+// DIR/troupe.db (SQLite, WAL). What is written is on the disk when Write
+// returns. Messages are kept serialised, beside the columns that a person with
+// a SQL prompt looks for:
+//
+//   jobs    id, name, state, reason, submitted_unix_ms, attempt, cancelled,
+//           spec, status (checkpoints among it), plan (without programs)
+//   steps   job, step, loss (as text), record
+//   events  job, number, unix_ms, text
+//
+// One thread at a time; StoreWriter owns the thread in the daemon.
+#ifndef TROUPE_SCHEDULER_STORE_STORE_H_
+#define TROUPE_SCHEDULER_STORE_STORE_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "scheduler/cluster/action.h"
+#include "scheduler/cluster/job_table.h"
+#include "scheduler/cluster/limits.h"
+#include "scheduler/store/database.h"
+
+namespace troupe {
+
+// What is written at once: all of it or nothing.
+struct StoreBatch {
+  std::map<JobId, std::shared_ptr<const JobRow>> jobs;
+  std::vector<PersistStep> steps;
+  std::vector<PersistEvent> events;
+  bool empty() const { return jobs.empty() && steps.empty() && events.empty(); }
+};
+
+class Store {
+ public:
+  // FAILED_PRECONDITION: a newer build wrote the file. PERMISSION_DENIED,
+  // RESOURCE_EXHAUSTED, DATA_LOSS: as they say, with the file's name.
+  static absl::StatusOr<std::unique_ptr<Store>> Open(
+      const std::string& directory);
+
+  // By id: all jobs that have not ended and the newest that have, as many as
+  // the limits keep in memory, with the newest of their steps.
+  absl::StatusOr<std::vector<StoredJob>> Load(const Limits& limits);
+
+  absl::Status Write(const StoreBatch& batch);
+
+  static constexpr int kSchemaVersion = 1;
+
+ private:
+  explicit Store(Database database) : database_(std::move(database)) {}
+  absl::Status CreateTables();
+  absl::Status WriteRows(const StoreBatch& batch);
+  absl::Status LoadHistory(StoredJob& job, int64_t steps_max);
+
+  Database database_;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_STORE_STORE_H_

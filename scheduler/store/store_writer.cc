@@ -1,0 +1,115 @@
+#include "scheduler/store/store_writer.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/log.h"
+
+namespace troupe {
+namespace {
+
+template <typename T>
+void DropOldest(std::vector<T>& rows, size_t keep) {
+  if (rows.size() > keep) rows.erase(rows.begin(), rows.end() - keep);
+}
+
+template <typename T>
+void Prepend(std::vector<T>& old, std::vector<T>& rows) {
+  old.insert(old.end(), std::make_move_iterator(rows.begin()),
+             std::make_move_iterator(rows.end()));
+  rows = std::move(old);
+}
+
+}  // namespace
+
+StoreWriter::StoreWriter(Store& store)
+    : store_(store), thread_([this] { Loop(); }) {}
+
+StoreWriter::~StoreWriter() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  thread_.join();
+}
+
+void StoreWriter::Add(const Actions& actions) {
+  absl::MutexLock lock(&mutex_);
+  for (const Action& action : actions) {
+    if (const auto* job = std::get_if<PersistJob>(&action)) {
+      pending_.jobs[JobId(job->row->status.id())] = job->row;
+    } else if (const auto* step = std::get_if<PersistStep>(&action)) {
+      pending_.steps.push_back(*step);
+    } else if (const auto* event = std::get_if<PersistEvent>(&action)) {
+      pending_.events.push_back(*event);
+    }
+  }
+  Bound();
+}
+
+void StoreWriter::Flush(Done done) {
+  absl::MutexLock lock(&mutex_);
+  flushes_.push_back(std::move(done));
+}
+
+absl::Status StoreWriter::health() const {
+  absl::MutexLock lock(&mutex_);
+  return health_;
+}
+
+void StoreWriter::Bound() {
+  if (pending_.steps.size() <= kRowsMax && pending_.events.size() <= kRowsMax) {
+    return;
+  }
+  LogWarning("the store cannot keep up: the oldest unwritten steps are lost");
+  DropOldest(pending_.steps, kRowsMax / 2);
+  DropOldest(pending_.events, kRowsMax / 2);
+}
+
+void StoreWriter::PutBack(StoreBatch batch) {
+  pending_.jobs.merge(batch.jobs);  // newer rows of a job win
+  Prepend(batch.steps, pending_.steps);
+  Prepend(batch.events, pending_.events);
+  Bound();
+}
+
+void StoreWriter::Loop() {
+  while (true) {
+    {
+      absl::MutexLock lock(&mutex_);
+      mutex_.AwaitWithTimeout(absl::Condition(this, &StoreWriter::HasUrgent),
+                              health_.ok() ? kInterval : kRetry);
+      if (stopping_ && pending_.empty() && flushes_.empty()) return;
+    }
+    WriteOnce();
+    absl::MutexLock lock(&mutex_);
+    if (stopping_ && !health_.ok()) return;
+  }
+}
+
+void StoreWriter::WriteOnce() {
+  StoreBatch batch;
+  std::vector<Done> flushes;
+  {
+    absl::MutexLock lock(&mutex_);
+    batch = std::exchange(pending_, {});
+    flushes = std::exchange(flushes_, {});
+  }
+  const absl::Status written = store_.Write(batch);
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!written.ok()) PutBack(std::move(batch));
+    if (written.ok() != health_.ok()) {
+      if (written.ok()) {
+        LogInfo("the store can be written again");
+      } else {
+        LogError(
+            absl::StrCat("the store cannot be written: ", written.message()));
+      }
+    }
+    health_ = written;
+  }
+  for (const Done& done : flushes) done(written);
+}
+
+}  // namespace troupe
