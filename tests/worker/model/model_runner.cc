@@ -1,0 +1,194 @@
+#include "tests/worker/model/model_runner.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ops/reduce.h"
+#include "proto/base/check.h"
+#include "proto/plan/model.h"
+#include "worker/model/initialize.h"
+#include "worker/model/optimizer.h"
+
+namespace troupe {
+namespace {
+
+int64_t Elements(const Parameter& parameter) {
+  int64_t elements = 1;
+  for (const int64_t dim : parameter.shape()) elements *= dim;
+  return elements;
+}
+
+}  // namespace
+
+ModelSpec Gpt2Model(const Gpt2Size& size) {
+  ModelSpec model;
+  model.set_architecture("gpt2");
+  model.set_num_hidden_layers(size.layers);
+  model.set_hidden_size(size.hidden);
+  model.set_num_attention_heads(size.heads);
+  model.set_vocab_size(size.vocab);
+  model.set_max_position_embeddings(size.positions);
+  model.set_intermediate_size(size.intermediate);
+  model.set_layer_norm_epsilon(1e-5);
+  model.set_initializer_range(0.02);
+  model.set_tie_word_embeddings(size.tied);
+  return model;
+}
+
+OptimizerSpec AdamWSpec(const AdamWSettings& settings) {
+  OptimizerSpec spec;
+  spec.set_name("adamw");
+  spec.set_lr(settings.lr);
+  spec.add_betas(settings.beta1);
+  spec.add_betas(settings.beta2);
+  spec.set_eps(settings.eps);
+  spec.set_weight_decay(settings.weight_decay);
+  return spec;
+}
+
+ModelRunner::ModelRunner(Device& device, const ModelSpec& model,
+                         const BuildUnitsOptions& options)
+    : device_(device), model_(model), options_(options) {
+  auto specs = ModelUnits(model, options.shape);
+  CHECK_OK(specs.status());
+  specs_ = *std::move(specs);
+  auto units = BuildUnits(model, specs_, options);
+  CHECK_OK(units.status());
+  units_ = *std::move(units);
+  int64_t workspace_bytes = 0;
+  for (const Unit& unit : specs_) {
+    const int64_t flat_bytes = unit.flat_elements() * 4;
+    parameters_.emplace_back(device, flat_bytes);
+    gradients_.emplace_back(device, flat_bytes);
+    state_.emplace_back(device, 2 * flat_bytes);
+    activations_.emplace_back(device, unit.activation_bytes());
+    activation_gradients_.emplace_back(device, unit.activation_bytes());
+    stash_.emplace_back(device, unit.stash_bytes());
+    weight_stash_.emplace_back(device, unit.weight_stash_bytes());
+    gradients_.back().Zero();
+    state_.back().Zero();
+    workspace_bytes = std::max(workspace_bytes, unit.workspace_bytes());
+  }
+  workspace_ = std::make_unique<DeviceMemory>(device, workspace_bytes);
+}
+
+void ModelRunner::Initialize(uint64_t seed) {
+  for (int u = 0; u < units(); ++u) {
+    InitializeParameters(device_, specs_[u], seed, parameters_[u].get());
+  }
+}
+
+UnitBuffers ModelRunner::Buffers(int unit, const int32_t* batch) {
+  const Unit& spec = specs_[unit];
+  const int tied = spec.tied_size() > 0 ? spec.tied(0).unit() : -1;
+  return {
+      .batch = batch,
+      .input = unit > 0 ? activations_[unit - 1].get() : nullptr,
+      .output = activations_[unit].get(),
+      .stash = stash_[unit].get(),
+      .output_gradient = activation_gradients_[unit].get(),
+      .input_gradient =
+          unit > 0 ? activation_gradients_[unit - 1].get() : nullptr,
+      .weight_stash = weight_stash_[unit].get(),
+      .workspace = workspace_->get(),
+      .parameters = parameters_[unit].get(),
+      .tied_parameters = tied >= 0 ? parameters_[tied].get() : nullptr,
+      .parameter_gradients = gradients_[unit].get(),
+      .tied_parameter_gradients = tied >= 0 ? gradients_[tied].get() : nullptr,
+      .scalars = scalars_,
+  };
+}
+
+void ModelRunner::Run(const int32_t* batch, const MicroBatchContext& context) {
+  Forward(batch, context);
+  if (context.training) Backward(batch, context);
+}
+
+void ModelRunner::Forward(const int32_t* batch,
+                          const MicroBatchContext& context) {
+  for (int u = 0; u < units(); ++u) {
+    units_[u]->Forward(device_, context, Buffers(u, batch));
+  }
+  CHECK_OK(device_.Synchronize());
+}
+
+void ModelRunner::Backward(const int32_t* batch,
+                           const MicroBatchContext& context) {
+  for (int u = units() - 1; u >= 0; --u) {
+    const UnitBuffers buffers = Buffers(u, batch);
+    if (u > 0) units_[u]->BackwardInput(device_, context, buffers);
+    units_[u]->BackwardWeight(device_, context, buffers);
+  }
+  CHECK_OK(device_.Synchronize());
+}
+
+double ModelRunner::Step(const OptimizerSpec& spec, int64_t step, double clip) {
+  double squared_norm = 0;
+  const Tensor result(&squared_norm, DType::kF64, {1});
+  for (int u = 0; u < units(); ++u) {
+    SumOfSquares(device_, {.x = Tensor(gradients_[u].get(), DType::kF32,
+                                       {specs_[u].flat_elements()}),
+                           .result = result});
+  }
+  const double norm = std::sqrt(squared_norm);
+  const Optimizer optimizer(spec);
+  for (int u = 0; u < units(); ++u) {
+    optimizer.Step(device_, specs_[u],
+                   {.parameters = parameters_[u].get(),
+                    .gradients = gradients_[u].get(),
+                    .state = state_[u].get(),
+                    .step = step,
+                    .learning_rate = spec.lr(),
+                    .gradient_scale = ClipCoefficient(norm, clip)});
+  }
+  CHECK_OK(device_.Synchronize());
+  return norm;
+}
+
+std::vector<void*> ModelRunner::parameter_buffers() const {
+  std::vector<void*> buffers;
+  for (const DeviceMemory& memory : parameters_)
+    buffers.push_back(memory.get());
+  return buffers;
+}
+
+absl::Span<float> ModelRunner::parameter(const std::string& name) {
+  for (int u = 0; u < units(); ++u) {
+    for (const Parameter& parameter : specs_[u].parameters()) {
+      if (parameter.name() != name) continue;
+      return parameters(u).subspan(parameter.offset(), Elements(parameter));
+    }
+  }
+  CHECK(false) << "no parameter " << name;
+  return {};
+}
+
+absl::Span<float> ModelRunner::gradient(const std::string& name) {
+  for (int u = 0; u < units(); ++u) {
+    for (const Parameter& parameter : specs_[u].parameters()) {
+      if (parameter.name() != name) continue;
+      return gradients(u).subspan(parameter.offset(), Elements(parameter));
+    }
+  }
+  CHECK(false) << "no parameter " << name;
+  return {};
+}
+
+std::vector<float> ModelRunner::Logits() const {
+  // They end the head's stash, rows padded to cache lines.
+  const int64_t rows =
+      options_.shape.sequences * options_.shape.sequence_length;
+  const int64_t vocab = model_.vocab_size();
+  const int64_t stride =
+      (vocab + kFlatAlignment - 1) / kFlatAlignment * kFlatAlignment;
+  const absl::Span<float> all = stash_.back().span();
+  const float* padded = all.data() + all.size() - rows * stride;
+  std::vector<float> logits;
+  for (int64_t row = 0; row < rows; ++row) {
+    logits.insert(logits.end(), padded + row * stride,
+                  padded + row * stride + vocab);
+  }
+  return logits;
+}
+
+}  // namespace troupe

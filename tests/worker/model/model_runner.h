@@ -1,0 +1,87 @@
+// Runs a whole model in one process: every unit with memory of its own, no
+// plan, no slots, no lanes. What the engine must agree with, and what the tests
+// and the benchmark of the model drive.
+#ifndef TROUPE_TESTS_WORKER_MODEL_MODEL_RUNNER_H_
+#define TROUPE_TESTS_WORKER_MODEL_MODEL_RUNNER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "ops/device.h"
+#include "proto/job.pb.h"
+#include "proto/plan.pb.h"
+#include "tests/worker/model/numeric.h"
+#include "worker/model/build_units.h"
+#include "worker/model/model_unit.h"
+
+namespace troupe {
+
+struct Gpt2Size {
+  int layers = 2;
+  int hidden = 24;
+  int heads = 3;
+  int intermediate = 89;
+  int vocab = 61;
+  int positions = 19;
+  bool tied = true;
+};
+ModelSpec Gpt2Model(const Gpt2Size& size);
+
+// AdamW with torch's defaults for what is not given.
+struct AdamWSettings {
+  double lr = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.95;
+  double eps = 1e-8;
+  double weight_decay = 0.1;
+};
+OptimizerSpec AdamWSpec(const AdamWSettings& settings);
+
+class ModelRunner {
+ public:
+  ModelRunner(Device& device, const ModelSpec& model,
+              const BuildUnitsOptions& options);
+
+  void Initialize(uint64_t seed);
+  // One micro-batch: tokens, then targets. Forward, and where the context says
+  // training also backward, which adds to the gradients.
+  void Run(const int32_t* batch, const MicroBatchContext& context);
+  void Forward(const int32_t* batch, const MicroBatchContext& context);
+  void Backward(const int32_t* batch, const MicroBatchContext& context);
+
+  // Clips, steps, leaves the gradients zero; returns the norm before clipping.
+  double Step(const OptimizerSpec& optimizer, int64_t step, double clip);
+
+  int units() const { return static_cast<int>(specs_.size()); }
+  const std::vector<Unit>& specs() const { return specs_; }
+  absl::Span<float> parameters(int unit) { return parameters_[unit].span(); }
+  absl::Span<float> gradients(int unit) { return gradients_[unit].span(); }
+  std::vector<void*> parameter_buffers() const;
+  // By Hugging Face's name.
+  absl::Span<float> parameter(const std::string& name);
+  absl::Span<float> gradient(const std::string& name);
+  // [rows, vocab], after a forward outside of training.
+  std::vector<float> Logits() const;
+  absl::Span<const float> stash(int unit) const { return stash_[unit].span(); }
+  double* scalars() { return scalars_; }
+
+ private:
+  UnitBuffers Buffers(int unit, const int32_t* batch);
+
+  Device& device_;
+  const ModelSpec model_;
+  const BuildUnitsOptions options_;
+  std::vector<Unit> specs_;
+  std::vector<std::unique_ptr<ModelUnit>> units_;
+  std::vector<DeviceMemory> parameters_, gradients_, state_, activations_,
+      activation_gradients_, stash_, weight_stash_;
+  std::unique_ptr<DeviceMemory> workspace_;
+  double scalars_[4] = {};
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_TESTS_WORKER_MODEL_MODEL_RUNNER_H_
