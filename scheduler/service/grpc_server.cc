@@ -1,0 +1,90 @@
+#include "scheduler/service/grpc_server.h"
+
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "grpcpp/ext/proto_server_reflection_plugin.h"
+#include "grpcpp/grpcpp.h"
+#include "grpcpp/health_check_service_interface.h"
+#include "proto/base/check.h"
+#include "scheduler/service/job_watchers.h"
+#include "scheduler/service/scheduler_service.h"
+#include "scheduler/service/text_streams.h"
+#include "scheduler/service/worker_sessions.h"
+
+namespace troupe {
+
+struct GrpcServer::Parts {
+  Parts(ClusterHost& host, GrpcServerOptions options)
+      : sessions(host),
+        watchers(host),
+        texts(host),
+        service(host, watchers, texts, std::move(options.flush),
+                std::move(options.told)) {}
+
+  WorkerSessions sessions;
+  JobWatchers watchers;
+  TextStreams texts;
+  SchedulerService service;
+  std::string address;
+  std::unique_ptr<grpc::Server> server;
+};
+
+GrpcServer::GrpcServer(ClusterHost& host, GrpcServerOptions options)
+    : parts_(std::make_unique<Parts>(host, std::move(options))) {}
+
+GrpcServer::~GrpcServer() { Stop(); }
+
+absl::Status GrpcServer::Start(const std::string& listen) {
+  CHECK(parts_->server == nullptr);
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  grpc::ServerBuilder builder;
+  // Two schedulers on one port would each get some of the connections.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  builder.AddChannelArgument(
+      GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1'000);
+  builder.SetMaxReceiveMessageSize(kMessageBytesMax);
+  builder.SetMaxSendMessageSize(kMessageBytesMax);
+  int port = 0;
+  builder.AddListeningPort(listen, grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(&parts_->sessions);
+  builder.RegisterService(&parts_->service);
+  parts_->server = builder.BuildAndStart();
+  if (parts_->server == nullptr || port == 0) {
+    parts_->server = nullptr;
+    return absl::UnavailableError(absl::StrCat(
+        "cannot listen on ", listen, " (--listen): another process has the ",
+        "port, or the address is not this machine's; port 0 takes a free one"));
+  }
+  parts_->address =
+      absl::StrCat(listen.substr(0, listen.rfind(':')), ":", port);
+  return absl::OkStatus();
+}
+
+const std::string& GrpcServer::address() const {
+  CHECK(parts_->server != nullptr);
+  return parts_->address;
+}
+
+void GrpcServer::Stop() {
+  if (parts_->server == nullptr) return;
+  parts_->sessions.Stopping();
+  parts_->server->Shutdown(std::chrono::system_clock::now() +
+                           std::chrono::milliseconds(200));
+  parts_->server->Wait();
+  parts_->server = nullptr;
+}
+
+void GrpcServer::Carry(const Actions& actions) {
+  parts_->sessions.Carry(actions);
+  parts_->texts.Carry(actions);
+  parts_->watchers.Carry(actions);
+}
+
+}  // namespace troupe

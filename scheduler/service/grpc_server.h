@@ -1,0 +1,56 @@
+// The scheduler on the network: both services, gRPC's health service and
+// reflection, on one port. gRPC stays behind this header.
+//
+//   GrpcServer server(host, {.flush = ..., .told = ...});
+//   sinks.push_back(&server);          // before the first event
+//   RETURN_IF_ERROR(server.Start("127.0.0.1:0"));
+//   ... server.address() ...
+#ifndef TROUPE_SCHEDULER_SERVICE_GRPC_SERVER_H_
+#define TROUPE_SCHEDULER_SERVICE_GRPC_SERVER_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "scheduler/cluster/host.h"
+
+namespace troupe {
+
+struct GrpcServerOptions {
+  // Calls its argument once all that was handed to the sinks is durable, or
+  // with the reason why it is not.
+  std::function<void(std::function<void(const absl::Status&)>)> flush;
+  // Told of each answered RPC; thread-safe.
+  std::function<void(absl::string_view rpc, const absl::Status&)> told;
+};
+
+class GrpcServer final : public ActionSink {
+ public:
+  // Borrows the host.
+  GrpcServer(ClusterHost& host, GrpcServerOptions options);
+  ~GrpcServer() override;
+
+  // HOST:PORT; port 0 asks the kernel for one. UNAVAILABLE: the port is taken,
+  // or the host is not this machine's.
+  absl::Status Start(const std::string& listen);
+  // HOST:PORT, with the port that it has. REQUIRES: started.
+  const std::string& address() const;
+
+  // Ends all calls, within a second. Workers that lose their stream so are no
+  // event: what they did is judged at the next start.
+  void Stop();
+
+  void Carry(const Actions& actions) override;
+
+  static constexpr int kMessageBytesMax = 256 << 20;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_SERVICE_GRPC_SERVER_H_

@@ -1,0 +1,31 @@
+#include "scheduler/service/plan_compiler.h"
+
+#include <memory>
+#include <utility>
+
+#include "proto/base/status.h"
+#include "scheduler/planner/planner.h"
+#include "scheduler/planner/resolve.h"
+#include "scheduler/simulate/simulate.h"
+
+namespace troupe {
+
+absl::StatusOr<int> PlanCompiler::RanksNeeded(const JobSpec& job) const {
+  ASSIGN_OR_RETURN(const JobSpec resolved, ResolveJob(job));
+  return troupe::RanksNeeded(resolved);
+}
+
+absl::StatusOr<CompiledJob> PlanCompiler::Compile(
+    const JobSpec& job, const std::vector<WorkerDescription>& workers) const {
+  ASSIGN_OR_RETURN(Plan plan, CompilePlan(job, workers));
+  CompiledJob compiled;
+  compiled.predicted = PredictTimeline(plan, workers);
+  compiled.plan = std::make_shared<const Plan>(std::move(plan));
+  return compiled;
+}
+
+Plan PlanCompiler::PlanOfRank(const Plan& plan, int rank) const {
+  return AssignmentPlan(plan, rank);
+}
+
+}  // namespace troupe

@@ -1,0 +1,23 @@
+// The planner, as the cluster asks for it.
+#ifndef TROUPE_SCHEDULER_SERVICE_PLAN_COMPILER_H_
+#define TROUPE_SCHEDULER_SERVICE_PLAN_COMPILER_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "scheduler/cluster/job_compiler.h"
+
+namespace troupe {
+
+class PlanCompiler final : public JobCompiler {
+ public:
+  absl::StatusOr<int> RanksNeeded(const JobSpec& job) const override;
+  absl::StatusOr<CompiledJob> Compile(
+      const JobSpec& job,
+      const std::vector<WorkerDescription>& workers) const override;
+  Plan PlanOfRank(const Plan& plan, int rank) const override;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_SERVICE_PLAN_COMPILER_H_

@@ -1,0 +1,78 @@
+// The Scheduler service: RPCs become events of the cluster, and looks at it.
+// Nothing is decided here.
+#ifndef TROUPE_SCHEDULER_SERVICE_SCHEDULER_SERVICE_H_
+#define TROUPE_SCHEDULER_SERVICE_SCHEDULER_SERVICE_H_
+
+#include <functional>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "grpcpp/grpcpp.h"
+#include "proto/scheduler.grpc.pb.h"
+#include "scheduler/cluster/host.h"
+#include "scheduler/service/job_watchers.h"
+#include "scheduler/service/text_streams.h"
+
+namespace troupe {
+
+// Calls its argument once all that was handed to the sinks is durable, or with
+// the reason why it is not.
+using FlushFunction =
+    std::function<void(std::function<void(const absl::Status&)>)>;
+
+// Told of each answered RPC.
+using RpcFunction =
+    std::function<void(absl::string_view rpc, const absl::Status& status)>;
+
+class SchedulerService final : public Scheduler::CallbackService {
+ public:
+  using Context = grpc::CallbackServerContext;
+  using Reactor = grpc::ServerUnaryReactor;
+
+  // Borrows the first three.
+  SchedulerService(ClusterHost& host, JobWatchers& watchers, TextStreams& texts,
+                   FlushFunction flush, RpcFunction told)
+      : host_(host),
+        watchers_(watchers),
+        texts_(texts),
+        flush_(std::move(flush)),
+        told_(std::move(told)) {}
+
+  Reactor* SubmitJob(Context* context, const SubmitJobRequest* request,
+                     SubmitJobResponse* response) override;
+  Reactor* PlanJob(Context* context, const PlanJobRequest* request,
+                   PlanJobResponse* response) override;
+  Reactor* ListJobs(Context* context, const ListJobsRequest* request,
+                    ListJobsResponse* response) override;
+  Reactor* DescribeJob(Context* context, const DescribeJobRequest* request,
+                       JobDescription* response) override;
+  grpc::ServerWriteReactor<WatchJobResponse>* WatchJob(
+      Context* context, const WatchJobRequest* request) override;
+  Reactor* CancelJob(Context* context, const CancelJobRequest* request,
+                     CancelJobResponse* response) override;
+  Reactor* GetTimeline(Context* context, const GetTimelineRequest* request,
+                       GetTimelineResponse* response) override;
+  Reactor* ListWorkers(Context* context, const ListWorkersRequest* request,
+                       ListWorkersResponse* response) override;
+  grpc::ServerWriteReactor<GenerateResponse>* Generate(
+      Context* context, const GenerateRequest* request) override;
+
+ private:
+  // Ends the call with the status, and tells of it.
+  Reactor* Answer(Reactor* reactor, absl::string_view rpc,
+                  const absl::Status& status) const;
+  Reactor* Answer(Context* context, absl::string_view rpc,
+                  const absl::Status& status) const {
+    return Answer(context->DefaultReactor(), rpc, status);
+  }
+
+  ClusterHost& host_;
+  JobWatchers& watchers_;
+  TextStreams& texts_;
+  const FlushFunction flush_;
+  const RpcFunction told_;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_SERVICE_SCHEDULER_SERVICE_H_
