@@ -23,11 +23,18 @@ void Dropout(const float* x, const float* residual, float* y, int64_t n,
     const float* from = x + begin;
     const float* add = residual ? residual + begin : nullptr;
     float* to = y + begin;
-    ForEachVec(count, [&](int64_t i, auto l) {
-      Vec v = Load(from + i, l) * DropoutFactor(dropout, bits + i);
-      if (add) v += Load(add + i, l);
-      Store(to + i, v, l);
-    });
+    const auto kept = [=](int64_t i) {
+      return DropoutFactor(dropout, bits + i);
+    };
+    if (add) {
+      ForEachVec(count, [=](int64_t i, auto l) {
+        Store(to + i, Load(from + i, l) * kept(i) + Load(add + i, l), l);
+      });
+    } else {
+      ForEachVec(count, [=](int64_t i, auto l) {
+        Store(to + i, Load(from + i, l) * kept(i), l);
+      });
+    }
   }
 }
 

@@ -23,14 +23,16 @@ void Gelu(const float* x, float* y, int64_t n) {
       n, [=](int64_t i, auto l) { Store(y + i, GeluOf(Load(x + i, l)), l); });
 }
 
-// With s = 1 / (1 + e): d = s + x s (1 - s) 2u', and 1 - s = e s.
+// With s = 1 / (1 + e): d = s + x s (1 - s) 2u', and 1 - s = e s. Far out the
+// second term is zero, but infinite times zero if x is not held back.
 void GeluBackward(const float* x, const float* dy, float* dx, int64_t n) {
   ForEachVec(n, [=](int64_t i, auto l) {
     const Vec v = Load(x + i, l);
     const Vec e = ExpOfInner(v);
     const Vec s = 1.0f / (1.0f + e);
-    const Vec slope = (2 * kRoot) * (1.0f + (3 * kCubic) * v * v);
-    const Vec d = s + (v * slope) * (s * (e * s));
+    const Vec near = Max(Set(-30.0f), Min(Set(30.0f), v));
+    const Vec slope = (2 * kRoot) * (1.0f + (3 * kCubic) * near * near);
+    const Vec d = s + (near * slope) * (s * (e * s));
     Store(dx + i, Load(dy + i, l) * d, l);
   });
 }

@@ -76,13 +76,21 @@ void LayerNormBackwardInput(const RawLayerNormBackward& a) {
     });
     const float mean_g = Sum(sum_g[0] + sum_g[1]) / a.n;
     const float mean_gh = Sum(sum_gh[0] + sum_gh[1]) / a.n;
-    ForEachVec(a.n, [&](int64_t i, auto l) {
+    const auto gradient = [&](int64_t i, auto l) {
       const Vec g = Load(a.dy + at + i, l) * Load(a.gamma + i, l);
       const Vec h = (Load(a.s + at + i, l) - mean) * rstd;
-      Vec dx = (g - mean_g - h * mean_gh) * rstd;
-      if (a.residual_gradient) dx += Load(a.residual_gradient + at + i, l);
-      Store(a.dx + at + i, dx, l);
-    });
+      return g - mean_g - h * mean_gh;
+    };
+    float* dx = a.dx + at;
+    if (const float* add = a.residual_gradient) {
+      ForEachVec(a.n, [&](int64_t i, auto l) {
+        Store(dx + i, gradient(i, l) * rstd + Load(add + at + i, l), l);
+      });
+    } else {
+      ForEachVec(a.n, [&](int64_t i, auto l) {
+        Store(dx + i, gradient(i, l) * rstd, l);
+      });
+    }
   }
 }
 

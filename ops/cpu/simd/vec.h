@@ -62,6 +62,10 @@ inline UintVec LoadUint(const uint32_t* p) {
   return *reinterpret_cast<const UnalignedUintVec*>(p);
 }
 
+// Bodies keep a product and the sum it goes into in one expression, never
+// across an `if`: otherwise the compiler may fuse them for Full and not for
+// Part, and results would depend on where a loop was cut after all.
+//
 // body(i, lanes) for i = 0, kLanes, ...; lanes is Full but for the last piece.
 template <typename Body>
 inline __attribute__((always_inline)) void ForEachVec(int64_t n, Body body) {
@@ -70,6 +74,7 @@ inline __attribute__((always_inline)) void ForEachVec(int64_t n, Body body) {
   if (i < n) body(i, Part{static_cast<int>(n - i)});
 }
 
+// Where one is not a number, the result is b.
 inline Vec Max(Vec a, Vec b) { return a > b ? a : b; }
 inline Vec Min(Vec a, Vec b) { return a < b ? a : b; }
 
@@ -105,9 +110,10 @@ inline Vec Sqrt(Vec v) {
 
 // e^x to about one unit in the last place (the polynomial of Cephes' expf).
 // Below -87.3 exactly 0, so that a masked score of minus infinity is no weight;
-// above 88 the largest value, so that 1 / (1 + e^x) needs no case.
+// above 88 the largest value, so that 1 / (1 + e^x) needs no case. NaN stays
+// NaN.
 inline Vec Exp(Vec x) {
-  const Vec clamped = Max(Min(x, Set(88.0f)), Set(-87.3f));
+  const Vec clamped = Max(Set(-87.3f), Min(Set(88.0f), x));
   const Vec shifted = clamped * 1.44269504088896341f + 12582912.0f;
   const Vec n = shifted - 12582912.0f;  // rounded to the nearest integer
   const Vec r = (clamped - n * 0.693359375f) - n * -2.12194440e-4f;

@@ -1,0 +1,264 @@
+#include "ops/attention.h"
+
+#include "tests/ops/devices.h"
+
+namespace troupe {
+namespace {
+
+class AttentionTest : public OpTest {};
+
+struct Case {
+  int64_t batch, q_length, kv_length;
+  int heads, kv_heads, head_dim;
+  AttentionDropout dropout = {};
+
+  int64_t q_columns() const { return heads * head_dim; }
+  int64_t kv_columns() const { return kv_heads * head_dim; }
+  int64_t q_elements() const { return batch * q_length * q_columns(); }
+  int64_t kv_elements() const { return batch * kv_length * kv_columns(); }
+  double scale() const { return 1 / std::sqrt(double(head_dim)); }
+};
+
+std::ostream& operator<<(std::ostream& out, const Case& c) {
+  return out << "batch " << c.batch << ", lengths " << c.q_length << " and "
+             << c.kv_length << ", heads " << c.heads << " and " << c.kv_heads
+             << " of " << c.head_dim;
+}
+
+struct Inputs {
+  Values q, k, v, d_o;
+};
+
+struct Results {
+  Values o, logsumexp, dq, dk, dv;
+};
+
+double Factor(const Case& c, int64_t b, int h, int64_t i, int64_t j) {
+  if (c.dropout.probability == 0) return 1;
+  const int64_t heads =
+      c.dropout.total_heads == 0 ? c.heads : c.dropout.total_heads;
+  const uint64_t element =
+      (((c.dropout.first_sample + b) * heads + c.dropout.first_head + h) *
+           c.q_length +
+       i) *
+          c.kv_length +
+      j;
+  const float u = PhiloxUniform(PhiloxUint32(c.dropout.stream, element));
+  return u >= c.dropout.probability ? 1.0 / (1.0f - c.dropout.probability) : 0;
+}
+
+// One query of one head, forward and backward, straight from the definition.
+void Query(const Case& c, const Inputs& in, int64_t b, int h, int64_t i,
+           Results* out) {
+  const int64_t q_at = (b * c.q_length + i) * c.q_columns() + h * c.head_dim;
+  const int kv_head = h / (c.heads / c.kv_heads);
+  const auto kv_at = [&](int64_t j) {
+    return (b * c.kv_length + j) * c.kv_columns() + kv_head * c.head_dim;
+  };
+  const int64_t keys = i + c.kv_length - c.q_length + 1;
+  Values p(keys), dp(keys);
+  double sum = 0, delta = 0;
+  for (int64_t j = 0; j < keys; ++j) {
+    double score = 0;
+    for (int d = 0; d < c.head_dim; ++d) {
+      score += in.q[q_at + d] * in.k[kv_at(j) + d];
+    }
+    sum += p[j] = std::exp(c.scale() * score);
+  }
+  out->logsumexp[(b * c.heads + h) * c.q_length + i] = std::log(sum);
+  for (int64_t j = 0; j < keys; ++j) {
+    p[j] /= sum;
+    const double factor = Factor(c, b, h, i, j);
+    for (int d = 0; d < c.head_dim; ++d) {
+      out->o[q_at + d] += p[j] * factor * in.v[kv_at(j) + d];
+      out->dv[kv_at(j) + d] += p[j] * factor * in.d_o[q_at + d];
+      dp[j] += factor * in.d_o[q_at + d] * in.v[kv_at(j) + d];
+    }
+    delta += p[j] * dp[j];
+  }
+  for (int64_t j = 0; j < keys; ++j) {
+    const double ds = p[j] * (dp[j] - delta) * c.scale();
+    for (int d = 0; d < c.head_dim; ++d) {
+      out->dq[q_at + d] += ds * in.k[kv_at(j) + d];
+      out->dk[kv_at(j) + d] += ds * in.q[q_at + d];
+    }
+  }
+}
+
+Results Reference(const Case& c, const Inputs& in) {
+  Results out{Values(c.q_elements()), Values(c.batch * c.heads * c.q_length),
+              Values(c.q_elements()), Values(c.kv_elements()),
+              Values(c.kv_elements())};
+  for (int64_t b = 0; b < c.batch; ++b) {
+    for (int h = 0; h < c.heads; ++h) {
+      for (int64_t i = 0; i < c.q_length; ++i) Query(c, in, b, h, i, &out);
+    }
+  }
+  return out;
+}
+
+Results RunBoth(Device& device, const Case& c, const Inputs& in) {
+  const std::vector<int64_t> q_dims = {c.batch, c.q_length, c.q_columns()};
+  const std::vector<int64_t> kv_dims = {c.batch, c.kv_length, c.kv_columns()};
+  const TestTensor q(device, q_dims, in.q), k(device, kv_dims, in.k);
+  const TestTensor v(device, kv_dims, in.v), d_o(device, q_dims, in.d_o);
+  const TestTensor o(device, DType::kF32, q_dims);
+  const TestTensor dq(device, DType::kF32, q_dims);
+  const TestTensor dk(device, DType::kF32, kv_dims);
+  const TestTensor dv(device, DType::kF32, kv_dims);
+  const TestTensor lse(device, DType::kF32, {c.batch, c.heads, c.q_length});
+  Attention(device, {.q = q,
+                     .k = k,
+                     .v = v,
+                     .o = o,
+                     .logsumexp = lse,
+                     .heads = c.heads,
+                     .kv_heads = c.kv_heads,
+                     .scale = static_cast<float>(c.scale()),
+                     .dropout = c.dropout});
+  AttentionBackward(device, {.q = q,
+                             .k = k,
+                             .v = v,
+                             .o = o,
+                             .logsumexp = lse,
+                             .d_o = d_o,
+                             .dq = dq,
+                             .dk = dk,
+                             .dv = dv,
+                             .heads = c.heads,
+                             .kv_heads = c.kv_heads,
+                             .scale = static_cast<float>(c.scale()),
+                             .dropout = c.dropout});
+  return {o.Read(), lse.Read(), dq.Read(), dk.Read(), dv.Read()};
+}
+
+const AttentionDropout kDropout{
+    .probability = 0.25f,
+    .stream = {.seed = 3, .purpose = RandomPurpose::kDropout, .site = 4},
+    .first_sample = 5,
+    .first_head = 2,
+    .total_heads = 7};
+
+const Case kCases[] = {
+    {1, 1, 1, 1, 1, 1},
+    {2, 3, 3, 2, 2, 5},
+    {1, 65, 65, 2, 1, 64},
+    {2, 17, 17, 4, 2, 17},
+    {1, 129, 129, 3, 3, 33},
+    {1, 200, 200, 1, 1, 65},
+    {1, 1, 130, 2, 1, 16},
+    {2, 7, 71, 2, 2, 24},
+    {1, 64, 128, 1, 1, 64},
+    {1, 300, 300, 3, 3, 20},
+    {2, 67, 67, 3, 1, 20, kDropout},
+};
+
+TEST_P(AttentionTest, ForwardAndBackward) {
+  for (const Case& c : kCases) {
+    const Inputs in{Random(c.q_elements(), 1.5), Random(c.kv_elements(), 1.5),
+                    Random(c.kv_elements()), Random(c.q_elements())};
+    const Results want = Reference(c, in);
+    const Results got = RunBoth(device(), c, in);
+    EXPECT_LT(RelativeError(got.o, want.o), kF32Error) << c;
+    EXPECT_LT(RelativeError(got.logsumexp, want.logsumexp), kF32Error) << c;
+    if (c.kv_length > 1) {  // one key alone has no gradient but rounding
+      EXPECT_LT(RelativeError(got.dq, want.dq), kF32Error) << c;
+      EXPECT_LT(RelativeError(got.dk, want.dk), kF32Error) << c;
+    }
+    EXPECT_LT(RelativeError(got.dv, want.dv), kF32Error) << c;
+    const Results again = RunBoth(device(), c, in);
+    EXPECT_EQ(got.o, again.o);
+    EXPECT_EQ(got.dk, again.dk);
+  }
+}
+
+// The reference's backward is analytic; this holds it against its own forward.
+TEST(AttentionReference, AgreesWithFiniteDifferences) {
+  const Case c{1, 5, 7, 2, 1, 3};
+  std::mt19937 generator(1);
+  std::normal_distribution<double> normal;
+  const auto random = [&](int64_t n) {
+    Values values(n);
+    for (double& v : values) v = normal(generator);
+    return values;
+  };
+  Inputs in{random(c.q_elements()), random(c.kv_elements()),
+            random(c.kv_elements()), random(c.q_elements())};
+  const Results results = Reference(c, in);
+  const auto check = [&](Values* input, const Values& gradient) {
+    for (size_t i = 0; i < input->size(); ++i) {
+      const auto objective = [&](double step) {
+        const double before = (*input)[i];
+        (*input)[i] += step;
+        const Values o = Reference(c, in).o;
+        (*input)[i] = before;
+        double sum = 0;
+        for (size_t e = 0; e < o.size(); ++e) sum += o[e] * in.d_o[e];
+        return sum;
+      };
+      EXPECT_NEAR((objective(1e-5) - objective(-1e-5)) / 2e-5, gradient[i],
+                  1e-7);
+    }
+  };
+  check(&in.q, results.dq);
+  check(&in.k, results.dk);
+  check(&in.v, results.dv);
+}
+
+TEST_P(AttentionTest, SlicesOfOneTensor) {
+  const Case c{2, 70, 70, 2, 2, 12};
+  const int64_t width = c.q_columns();
+  const Values packed = Random(c.batch * c.q_length * 3 * width);
+  Inputs in{{}, {}, {}, Random(c.q_elements())};
+  for (size_t i = 0; i < packed.size(); ++i) {
+    (i / width % 3 == 0   ? in.q
+     : i / width % 3 == 1 ? in.k
+                          : in.v)
+        .push_back(packed[i]);
+  }
+  const Results want = RunBoth(device(), c, in);
+  const std::vector<int64_t> dims = {c.batch, c.q_length, 3 * width};
+  const TestTensor qkv(device(), dims, packed);
+  const TestTensor gradient(device(), DType::kF32, dims);
+  const TestTensor o(device(), {c.batch, c.q_length, width}, want.o);
+  const TestTensor d_o(device(), {c.batch, c.q_length, width}, in.d_o);
+  const TestTensor lse(device(), {c.batch, c.heads, c.q_length},
+                       want.logsumexp);
+  const auto part = [&](const TestTensor& t, int i) {
+    return t.tensor().Slice(2, i * width, (i + 1) * width);
+  };
+  AttentionBackward(device(), {.q = part(qkv, 0),
+                               .k = part(qkv, 1),
+                               .v = part(qkv, 2),
+                               .o = o,
+                               .logsumexp = lse,
+                               .d_o = d_o,
+                               .dq = part(gradient, 0),
+                               .dk = part(gradient, 1),
+                               .dv = part(gradient, 2),
+                               .heads = c.heads,
+                               .kv_heads = c.kv_heads,
+                               .scale = static_cast<float>(c.scale())});
+  const Values got = gradient.Read();
+  Values dq, dk, dv;
+  for (size_t i = 0; i < got.size(); ++i) {
+    (i / width % 3 == 0 ? dq : i / width % 3 == 1 ? dk : dv).push_back(got[i]);
+  }
+  EXPECT_EQ(dq, want.dq);
+  EXPECT_EQ(dk, want.dk);
+  EXPECT_EQ(dv, want.dv);
+}
+
+// Large scores must neither overflow nor lose the others.
+TEST_P(AttentionTest, LargeScores) {
+  const Case c{1, 100, 100, 1, 1, 8};
+  const Inputs in{Random(c.q_elements(), 12), Random(c.kv_elements(), 12),
+                  Random(c.kv_elements()), Random(c.q_elements())};
+  EXPECT_LT(RelativeError(RunBoth(device(), c, in).o, Reference(c, in).o),
+            1e-4);
+}
+
+TROUPE_ON_EACH_DEVICE(AttentionTest);
+
+}  // namespace
+}  // namespace troupe

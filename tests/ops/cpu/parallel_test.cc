@@ -1,0 +1,45 @@
+#include "ops/cpu/parallel.h"
+
+#include <atomic>
+#include <mutex>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace troupe {
+namespace {
+
+TEST(Parallel, RangesTileExactlyOnce) {
+  for (int threads = 1; threads <= 5; ++threads) {
+    for (int64_t count : {0, 1, 2, 15, 16, 17, 100}) {
+      for (int64_t multiple : {1, 16}) {
+        std::vector<std::atomic<int>> seen(count);
+        ParallelRanges(
+            {.threads = threads, .count = count, .multiple = multiple},
+            [&](int64_t begin, int64_t end) {
+              EXPECT_EQ(begin % multiple, 0);
+              for (int64_t i = begin; i < end; ++i) ++seen[i];
+            });
+        for (auto& times : seen) EXPECT_EQ(times, 1);
+      }
+    }
+  }
+}
+
+TEST(Parallel, TasksRunOnceEach) {
+  for (int threads = 1; threads <= 5; ++threads) {
+    std::vector<std::atomic<int>> seen(23);
+    ParallelTasks(threads, 23, [&](int64_t task) { ++seen[task]; });
+    for (auto& times : seen) EXPECT_EQ(times, 1);
+  }
+}
+
+TEST(Parallel, SmallWorkStaysOnTheCallingThread) {
+  int calls = 0;
+  ParallelRanges({.threads = 4, .count = 100, .at_least = 100},
+                 [&](int64_t, int64_t) { ++calls; });
+  EXPECT_EQ(calls, 1);
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,74 @@
+#include "ops/dropout.h"
+
+#include "tests/ops/devices.h"
+
+namespace troupe {
+namespace {
+
+class DropoutTest : public OpTest {};
+
+const PhiloxStream kStream{.seed = 0x1234567890abcdefu,
+                           .purpose = RandomPurpose::kDropout,
+                           .site = 77,
+                           .step = 3};
+
+TEST_P(DropoutTest, IsThePhiloxMaskAtAnyOffset) {
+  for (int64_t n : {1, 3, 17, 255, 256, 257, 5001}) {
+    for (uint64_t first : {0ull, 1ull, 7ull, 0xffffffffull * 4 - 10}) {
+      const float p = 0.2f;
+      const Values x = Random(n), residual = Random(n);
+      Values want(n);
+      for (int64_t i = 0; i < n; ++i) {
+        const bool kept = PhiloxUniform(PhiloxUint32(kStream, first + i)) >= p;
+        want[i] = residual[i] + (kept ? x[i] / (1 - p) : 0);
+      }
+      const TestTensor tx(device(), {n}, x), tr(device(), {n}, residual);
+      ApplyDropout(
+          device(),
+          {.x = tx, .residual = tr, .y = tx, .mask = {p, kStream, first}});
+      EXPECT_LT(RelativeError(tx.Read(), want), 1e-6) << n << " " << first;
+    }
+  }
+}
+
+TEST_P(DropoutTest, KeepsTheRightShareAndTheMean) {
+  const int64_t n = 100000;
+  const TestTensor x(device(), {n}, Values(n, 1.0));
+  const TestTensor y(device(), DType::kF32, {n});
+  ApplyDropout(device(), {.x = x, .y = y, .mask = {0.1f, kStream, 0}});
+  double kept = 0, sum = 0;
+  for (double v : y.Read()) {
+    kept += v != 0;
+    sum += v;
+  }
+  EXPECT_NEAR(kept / n, 0.9, 0.005);  // five standard deviations
+  EXPECT_NEAR(sum / n, 1.0, 0.006);
+}
+
+TEST_P(DropoutTest, RowsOfAnyPlanAreRowsOfTheWhole) {
+  const int64_t rows = 50, n = 129;
+  const TestTensor whole(device(), {rows, n}, Random(rows * n));
+  const TestTensor parts(device(), {rows, n}, whole.Read());
+  ApplyDropout(device(), {.x = whole, .y = whole, .mask = {0.5f, kStream, 0}});
+  for (int64_t begin = 0; begin < rows; begin += 7) {
+    const Tensor part =
+        parts.tensor().Slice(0, begin, std::min(begin + 7, rows));
+    ApplyDropout(device(),
+                 {.x = part,
+                  .y = part,
+                  .mask = {0.5f, kStream, static_cast<uint64_t>(begin * n)}});
+  }
+  EXPECT_EQ(whole.Read(), parts.Read());
+}
+
+TEST_P(DropoutTest, NoProbabilityChangesNothing) {
+  const TestTensor x(device(), {100}, Random(100));
+  const TestTensor y(device(), DType::kF32, {100});
+  ApplyDropout(device(), {.x = x, .y = y});
+  EXPECT_EQ(x.Read(), y.Read());
+}
+
+TROUPE_ON_EACH_DEVICE(DropoutTest);
+
+}  // namespace
+}  // namespace troupe

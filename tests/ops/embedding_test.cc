@@ -1,0 +1,59 @@
+#include "ops/embedding.h"
+
+#include "tests/ops/devices.h"
+
+namespace troupe {
+namespace {
+
+class EmbeddingTest : public OpTest {};
+
+constexpr int64_t kBatch = 3, kTime = 65, kN = 129, kVocabulary = 17;
+constexpr int64_t kPositions = 80, kFirst = 9;
+
+TEST_P(EmbeddingTest, ForwardAndBackward) {
+  const Values tokens = RandomInts(kBatch * kTime, 0, kVocabulary - 1);
+  const Values wte = Random(kVocabulary * kN), wpe = Random(kPositions * kN);
+  const Values dy = Random(kBatch * kTime * kN);
+  Values want(dy.size()), want_dwte = wte, want_dwpe = wpe;
+  for (int64_t row = 0; row < kBatch * kTime; ++row) {
+    for (int64_t i = 0; i < kN; ++i) {
+      const int64_t t = static_cast<int64_t>(tokens[row]) * kN + i;
+      const int64_t p = (kFirst + row % kTime) * kN + i;
+      want[row * kN + i] = wte[t] + wpe[p];
+      want_dwte[t] += dy[row * kN + i];
+      want_dwpe[p] += dy[row * kN + i];
+    }
+  }
+  const TestTensor ttokens(device(), {kBatch, kTime}, tokens, DType::kI32);
+  const TestTensor twte(device(), {kVocabulary, kN}, wte);
+  const TestTensor twpe(device(), {kPositions, kN}, wpe);
+  const TestTensor y(device(), DType::kF32, {kBatch, kTime, kN});
+  Embedding(device(), {.tokens = ttokens,
+                       .wte = twte,
+                       .wpe = twpe,
+                       .y = y,
+                       .first_position = kFirst});
+  EXPECT_LT(RelativeError(y.Read(), want), 1e-6);
+  y.tensor();
+  TestTensor tdy(device(), {kBatch, kTime, kN}, dy);
+  EmbeddingBackward(device(), {.tokens = ttokens,
+                               .dy = tdy,
+                               .dwte = twte,
+                               .dwpe = twpe,
+                               .first_position = kFirst});
+  EXPECT_LT(RelativeError(twte.Read(), want_dwte), 1e-6);
+  EXPECT_LT(RelativeError(twpe.Read(), want_dwpe), 1e-6);
+}
+
+TEST_P(EmbeddingTest, RefusesTokensOutsideTheVocabulary) {
+  const TestTensor tokens(device(), {1, 2}, {3, 5}, DType::kI32);
+  const TestTensor wte(device(), {5, 4}, Random(20));
+  const TestTensor y(device(), DType::kF32, {1, 2, 4});
+  EXPECT_DEATH(Embedding(device(), {.tokens = tokens, .wte = wte, .y = y}),
+               "token 5 at 1, vocabulary of 5");
+}
+
+TROUPE_ON_EACH_DEVICE(EmbeddingTest);
+
+}  // namespace
+}  // namespace troupe

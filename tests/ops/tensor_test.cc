@@ -1,0 +1,64 @@
+#include "ops/tensor.h"
+
+#include "gtest/gtest.h"
+
+namespace troupe {
+namespace {
+
+TEST(Tensor, ShapeAndAccess) {
+  float data[24];
+  const Tensor t(data, DType::kF32, {2, 3, 4});
+  EXPECT_EQ(t.rank(), 3);
+  EXPECT_EQ(t.elements(), 24);
+  EXPECT_EQ(t.bytes(), 96u);
+  EXPECT_EQ(t.rows(), 6);
+  EXPECT_EQ(t.columns(), 4);
+  EXPECT_EQ(t.RowStride(), 4);
+  EXPECT_EQ(t.dim(-2), 3);
+  EXPECT_TRUE(t.dense());
+  EXPECT_EQ(t.data<float>(), data);
+  EXPECT_EQ(t.ShapeString(), "f32[2, 3, 4]");
+  EXPECT_FALSE(Tensor().defined());
+}
+
+TEST(Tensor, SlicesAreStridedViews) {
+  float data[24];
+  const Tensor t(data, DType::kF32, {2, 3, 4});
+  const Tensor columns = t.Slice(2, 1, 3);
+  EXPECT_EQ(columns.data<float>(), data + 1);
+  EXPECT_EQ(columns.RowStride(), 4);
+  EXPECT_EQ(columns.rows(), 6);
+  EXPECT_FALSE(columns.dense());
+  const Tensor second = t.Slice(0, 1, 2);
+  EXPECT_EQ(second.data<float>(), data + 12);
+  EXPECT_TRUE(second.dense());
+  EXPECT_EQ(second.View({12}).data<float>(), data + 12);
+  EXPECT_EQ(t.Slice(0, 1, 2).Front().ShapeString(), "f32[3, 4]");
+}
+
+TEST(Tensor, RowsOfASliceInTheMiddleMergeOnlyWhereTheyCan) {
+  float data[24];
+  const Tensor t(data, DType::kF32, {2, 3, 4});
+  EXPECT_EQ(t.Slice(1, 0, 1).RowStride(), 12);  // one row of each
+  EXPECT_DEATH(t.Slice(1, 0, 2).RowStride(), "do not merge");
+}
+
+TEST(Tensor, BugsDie) {
+  float data[6];
+  const Tensor t(data, DType::kF32, {2, 3});
+  EXPECT_DEATH(t.data<int32_t>(), "tensor holds f32, not i32");
+  EXPECT_DEATH(t.View({7}), "f32\\[7\\] of f32\\[2, 3\\]");
+  EXPECT_DEATH(t.Slice(0, 1, 3), "dim 0 of f32\\[2, 3\\]");
+  EXPECT_DEATH(t.Slice(1, 0, 2).View({4}), "not dense");
+  EXPECT_DEATH(Tensor(nullptr, DType::kF32, {1}), "at null");
+}
+
+TEST(Tensor, EmptyTensors) {
+  const Tensor t(nullptr, DType::kF32, {0, 5});
+  EXPECT_EQ(t.elements(), 0);
+  EXPECT_EQ(t.rows(), 0);
+  EXPECT_TRUE(t.dense());
+}
+
+}  // namespace
+}  // namespace troupe
