@@ -1,0 +1,96 @@
+#include "tests/bench/timing_device.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "ops/matmul.h"
+#include "proto/base/clock.h"
+
+namespace troupe {
+namespace {
+
+// What is worth knowing of a call beyond its kernel's name.
+template <typename Args>
+std::string Detail(const Args&) {
+  return "";
+}
+template <>
+std::string Detail(const MatMulArgs& args) {
+  const int64_t k = args.transpose_a ? args.a.rows() : args.a.columns();
+  return absl::StrCat(" ", args.c.rows(), "x", args.c.columns(), "x", k, " ",
+                      args.transpose_a ? "t" : "n",
+                      args.transpose_b ? "t" : "n",
+                      args.activation == Activation::kGelu ? " gelu" : "");
+}
+
+constexpr const char* kNames[] = {"matmul",
+                                  "bias_gradient",
+                                  "embedding",
+                                  "embedding_backward",
+                                  "apply_dropout",
+                                  "layer_norm",
+                                  "layer_norm_backward_input",
+                                  "layer_norm_backward_weight",
+                                  "gelu",
+                                  "gelu_backward",
+                                  "attention",
+                                  "attention_backward",
+                                  "cross_entropy",
+                                  "adamw",
+                                  "sum_of_squares"};
+
+// The kernel of the device inside, timed under kNames[name].
+template <int name, auto kernel, typename Args>
+void Timed(Device& device, const Args& args) {
+  auto& timing = static_cast<TimingDevice&>(device);
+  const RealClock clock;
+  const int64_t start = clock.MonotonicNanos();
+  (timing.timed().kernels().*kernel)(timing.timed(), args);
+  timing.Count(absl::StrCat(kNames[name], Detail(args)),
+               1e-9 * static_cast<double>(clock.MonotonicNanos() - start));
+}
+
+// Those that a step does not run are missing.
+constexpr KernelTable kTable = {
+    .matmul = Timed<0, &KernelTable::matmul>,
+    .bias_gradient = Timed<1, &KernelTable::bias_gradient>,
+    .embedding = Timed<2, &KernelTable::embedding>,
+    .embedding_backward = Timed<3, &KernelTable::embedding_backward>,
+    .apply_dropout = Timed<4, &KernelTable::apply_dropout>,
+    .layer_norm = Timed<5, &KernelTable::layer_norm>,
+    .layer_norm_backward_input =
+        Timed<6, &KernelTable::layer_norm_backward_input>,
+    .layer_norm_backward_weight =
+        Timed<7, &KernelTable::layer_norm_backward_weight>,
+    .gelu = Timed<8, &KernelTable::gelu>,
+    .gelu_backward = Timed<9, &KernelTable::gelu_backward>,
+    .attention = Timed<10, &KernelTable::attention>,
+    .attention_backward = Timed<11, &KernelTable::attention_backward>,
+    .cross_entropy = Timed<12, &KernelTable::cross_entropy>,
+    .adamw = Timed<13, &KernelTable::adamw>,
+    .sum_of_squares = Timed<14, &KernelTable::sum_of_squares>,
+};
+
+}  // namespace
+
+TimingDevice::TimingDevice(std::unique_ptr<Device> device)
+    : device_(std::move(device)) {}
+
+const KernelTable& TimingDevice::kernels() const { return kTable; }
+
+absl::StatusOr<void*> TimingDevice::Allocate(size_t bytes) {
+  return device_->Allocate(bytes);
+}
+void TimingDevice::Free(void* memory) { device_->Free(memory); }
+void TimingDevice::CopyWithin(void* to, const void* from, size_t bytes) {
+  device_->CopyWithin(to, from, bytes);
+}
+void TimingDevice::CopyFromHost(void* to, const void* from, size_t bytes) {
+  device_->CopyFromHost(to, from, bytes);
+}
+void TimingDevice::CopyToHost(void* to, const void* from, size_t bytes) {
+  device_->CopyToHost(to, from, bytes);
+}
+void TimingDevice::Zero(void* to, size_t bytes) { device_->Zero(to, bytes); }
+
+}  // namespace troupe

@@ -1,0 +1,129 @@
+#include "worker/model/generator.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ops/cpu/device.h"
+#include "tests/worker/model/model_runner.h"
+#include "tests/worker/model/numeric.h"
+
+namespace troupe {
+namespace {
+
+constexpr int kPositions = 150;  // more than two chunks of decoding
+
+class GeneratorTest : public testing::TestWithParam<bool> {
+ protected:
+  GeneratorTest()
+      : device_(NewCpuDevice({.threads = 1})),
+        model_(Model()),
+        runner_(*device_, model_,
+                {.shape = {.sequences = 1, .sequence_length = kPositions}}) {
+    runner_.Initialize(5);
+    auto generator =
+        Generator::Create(*device_, model_, runner_.parameter_buffers());
+    EXPECT_TRUE(generator.ok()) << generator.status();
+    generator_ = *std::move(generator);
+    for (int i = 0; i < 2 * kPositions; ++i) text_.push_back(i * i % 53);
+  }
+
+  ModelSpec Model() const {
+    ModelSpec model = Gpt2Model({.positions = kPositions, .tied = GetParam()});
+    model.set_initializer_range(0.3);  // so that tokens matter
+    return model;
+  }
+
+  // The row of logits behind `context`, by one whole forward pass.
+  std::vector<float> FullLogits(const std::vector<int32_t>& context) {
+    std::vector<int32_t> batch = context;
+    batch.resize(2 * kPositions, 0);  // causal: what follows does not matter
+    runner_.Run(batch.data(), {.training = false});
+    const std::vector<float> logits = runner_.Logits();
+    const auto row = logits.begin() + (context.size() - 1) * 61;
+    return {row, row + 61};
+  }
+  std::vector<int32_t> Text(int64_t begin, int64_t end) const {
+    return {text_.begin() + begin, text_.begin() + end};
+  }
+
+  std::unique_ptr<Device> device_;
+  const ModelSpec model_;
+  ModelRunner runner_;
+  std::unique_ptr<Generator> generator_;
+  std::vector<int32_t> text_;
+};
+
+TEST_P(GeneratorTest, CachedLogitsAreThoseOfAFullForward) {
+  for (const int64_t length : {1, 2, 63, 64, 65, 130, 150}) {
+    const std::vector<int32_t> prompt = Text(0, length);
+    ASSERT_TRUE(generator_->Start(prompt, {}).ok());
+    EXPECT_LT(RelativeError(generator_->logits(), FullLogits(prompt)), 1e-4)
+        << length;
+  }
+}
+
+TEST_P(GeneratorTest, GreedyTakesTheMostLikelyTokenAtEveryStep) {
+  std::vector<int32_t> text = Text(0, 60);
+  ASSERT_TRUE(generator_->Start(text, {.temperature = 0}).ok());
+  for (int i = 0; i < 12; ++i) {
+    const std::vector<float> logits = FullLogits(text);
+    const auto token = generator_->Next();
+    ASSERT_TRUE(token.ok());
+    EXPECT_EQ(*token,
+              std::max_element(logits.begin(), logits.end()) - logits.begin());
+    text.push_back(*token);
+    EXPECT_LT(RelativeError(generator_->logits(), FullLogits(text)), 1e-4);
+  }
+}
+
+TEST_P(GeneratorTest, AFullContextGoesOnFromItsLastHalf) {
+  std::vector<int32_t> text = Text(0, kPositions);
+  ASSERT_TRUE(generator_->Start(text, {.temperature = 0}).ok());
+  text.push_back(*generator_->Next());
+  text.erase(text.begin(), text.end() - kPositions / 2);
+  EXPECT_LT(RelativeError(generator_->logits(), FullLogits(text)), 1e-4);
+
+  // A prompt that is too long is cut in the same way.
+  ASSERT_TRUE(generator_->Start(Text(0, kPositions + 9), {}).ok());
+  EXPECT_LT(RelativeError(generator_->logits(),
+                          FullLogits(Text(kPositions + 9 - kPositions / 2,
+                                          kPositions + 9))),
+            1e-4);
+}
+
+TEST_P(GeneratorTest, TheSeedDecidesTheText) {
+  const auto draw = [&](uint64_t seed) {
+    std::vector<int32_t> drawn;
+    EXPECT_TRUE(generator_->Start(Text(0, 5), {.seed = seed}).ok());
+    for (int i = 0; i < 20; ++i) drawn.push_back(*generator_->Next());
+    return drawn;
+  };
+  const auto first = draw(1);
+  EXPECT_EQ(first, draw(1));
+  EXPECT_NE(first, draw(2));
+}
+
+TEST_P(GeneratorTest, TopOneIsGreedy) {
+  ASSERT_TRUE(generator_->Start(Text(0, 5), {.temperature = 0}).ok());
+  std::vector<int32_t> greedy;
+  for (int i = 0; i < 8; ++i) greedy.push_back(*generator_->Next());
+  ASSERT_TRUE(generator_->Start(Text(0, 5), {.top_k = 1, .seed = 9}).ok());
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(*generator_->Next(), greedy[i]);
+}
+
+TEST_P(GeneratorTest, RefusesPromptsThatItCannotRead) {
+  EXPECT_EQ(generator_->Start({}, {}).code(),
+            absl::StatusCode::kInvalidArgument);
+  const absl::Status status = generator_->Start({3, 61}, {});
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()),
+              testing::HasSubstr("token 61 at place 1"));
+}
+
+INSTANTIATE_TEST_SUITE_P(TiedAndNot, GeneratorTest, testing::Bool());
+
+}  // namespace
+}  // namespace troupe
