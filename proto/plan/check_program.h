@@ -1,12 +1,12 @@
-// Refuses a plan that would hang, lose work or overflow memory, before any device
-// is touched, and says why with the whole grid in the message.
+// Refuses a plan that would hang, lose work or overflow memory, before any
+// device is touched, and says why with the whole grid in the message.
 //
 // Checked: instructions well formed and `after` earlier; every buffer read has
 // been written, and a slot is not reused before its readers are done; on every
-// rank each unit runs every micro-batch forward and backward exactly once; every
-// parameter has an owner, replicas of a unit sum over the same group; members of
-// a group enter the same collectives in the same order; no wait cycle across
-// ranks, lane order included; no tier above its budget.
+// rank each unit runs every micro-batch forward and backward exactly once;
+// every parameter has an owner, replicas of a unit sum over the same group;
+// members of a group enter the same collectives in the same order; no wait
+// cycle across ranks, lane order included; no tier above its budget.
 #ifndef TROUPE_PROTO_PLAN_CHECK_PROGRAM_H_
 #define TROUPE_PROTO_PLAN_CHECK_PROGRAM_H_
 
@@ -23,7 +23,9 @@ namespace troupe {
 absl::Status CheckPrograms(const Plan& plan);
 
 // InvalidArgument: rank r's tier needs more than `workers[r]` has; the message
-// has every line item and what would make it fit.
+// has every line item and what would make it fit. A worker that states no
+// budget at all is not checked; one that states some has nothing in the other
+// tiers.
 absl::Status CheckBudgets(const Plan& plan,
                           const std::vector<WorkerDescription>& workers);
 

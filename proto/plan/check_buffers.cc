@@ -1,0 +1,135 @@
+#include "proto/plan/check_buffers.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/status.h"
+#include "proto/plan/buffer_kind.h"
+#include "proto/plan/fault.h"
+#include "proto/plan/program_order.h"
+#include "proto/plan/program_text.h"
+
+namespace troupe {
+namespace {
+
+std::string BufferText(const Buffer& buffer) {
+  std::string text = Buffer::Kind_Name(buffer.kind());
+  if (buffer.has_unit()) absl::StrAppend(&text, " u", buffer.unit());
+  if (buffer.has_micro_batch()) {
+    absl::StrAppend(&text, " m", buffer.micro_batch());
+  }
+  return text;
+}
+
+// Walks one program and follows what each slot holds.
+class BufferCheck {
+ public:
+  BufferCheck(const RankPlan& rank, const Program& program)
+      : rank_(rank),
+        program_(program),
+        order_(program),
+        slots_(rank.slots_size()) {}
+
+  absl::Status Run() {
+    RETURN_IF_ERROR(CheckOwnSlots());
+    for (int i = 0; i < program_.instructions_size(); ++i) {
+      for (const int buffer : program_.instructions(i).reads()) {
+        RETURN_IF_ERROR(Read(i, buffer));
+      }
+      for (const int buffer : program_.instructions(i).writes()) {
+        RETURN_IF_ERROR(Write(i, buffer));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  struct SlotState {
+    int holds = -1;            // a buffer; -1: nothing yet
+    int writer = -1;           // an instruction
+    std::vector<int> readers;  // since that write
+  };
+
+  // A resident buffer's slot is never shared.
+  absl::Status CheckOwnSlots() const {
+    std::vector<int> tenant(rank_.slots_size(), -1);
+    for (int b = 0; b < program_.buffers_size(); ++b) {
+      const Buffer& buffer = program_.buffers(b);
+      const int other = tenant[buffer.slot()];
+      if (other >= 0 && (IsResident(buffer.kind()) ||
+                         IsResident(program_.buffers(other).kind()))) {
+        return Fault(absl::StrCat("slot ", buffer.slot(), " is shared by ",
+                                  BufferText(program_.buffers(other)), " and ",
+                                  BufferText(buffer),
+                                  "; resident buffers have their own"));
+      }
+      tenant[buffer.slot()] = b;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Read(int index, int b) {
+    const Buffer& buffer = program_.buffers(b);
+    SlotState& slot = slots_[buffer.slot()];
+    if (slot.holds != b && !IsResident(buffer.kind())) {
+      if (slot.holds < 0) return Fault(index, b, "which nothing has written");
+      return Fault(index, b,
+                   absl::StrCat("but slot ", buffer.slot(), " holds ",
+                                BufferText(program_.buffers(slot.holds)),
+                                " since ", Text(slot.writer)));
+    }
+    if (slot.writer >= 0 && !order_.Before(slot.writer, index)) {
+      return Fault(
+          index, b,
+          absl::StrCat("without waiting for its writer ", Text(slot.writer)));
+    }
+    slot.readers.push_back(index);
+    return absl::OkStatus();
+  }
+
+  absl::Status Write(int index, int b) {
+    SlotState& slot = slots_[program_.buffers(b).slot()];
+    std::vector<int> users = slot.readers;
+    if (slot.writer >= 0) users.push_back(slot.writer);
+    for (const int user : users) {
+      if (user == index || order_.Before(user, index)) continue;
+      return ProgramFault(
+          {.rank = rank_.rank(), .kind = program_.kind()},
+          absl::StrCat(Text(index), " writes ", BufferText(program_.buffers(b)),
+                       " to slot ", program_.buffers(b).slot(),
+                       " without waiting for ", Text(user), ", which uses it"));
+    }
+    slot = {.holds = b, .writer = index, .readers = {}};
+    return absl::OkStatus();
+  }
+
+  std::string Text(int index) const {
+    return InstructionText(program_.instructions(index));
+  }
+  absl::Status Fault(absl::string_view what) const {
+    return ProgramFault({.rank = rank_.rank(), .kind = program_.kind()}, what);
+  }
+  absl::Status Fault(int index, int b, absl::string_view what) const {
+    return Fault(absl::StrCat(Text(index), " reads ",
+                              BufferText(program_.buffers(b)), ", ", what));
+  }
+
+  const RankPlan& rank_;
+  const Program& program_;
+  const ProgramOrder order_;
+  std::vector<SlotState> slots_;
+};
+
+}  // namespace
+
+absl::Status CheckBuffers(const Plan& plan) {
+  for (const RankPlan& rank : plan.ranks()) {
+    for (const Program& program : rank.programs()) {
+      RETURN_IF_ERROR(BufferCheck(rank, program).Run());
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace troupe

@@ -1,0 +1,122 @@
+#include "proto/plan/check_program.h"
+
+#include <map>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "proto/base/status.h"
+#include "proto/plan/check_buffers.h"
+#include "proto/plan/check_shape.h"
+#include "proto/plan/check_waits.h"
+#include "proto/plan/check_work.h"
+#include "proto/plan/memory.h"
+#include "proto/plan/program_text.h"
+
+namespace troupe {
+namespace {
+
+// Of the grid in a message; the grid of a large plan is megabytes.
+constexpr size_t kGridCharactersMax = 16 << 10;
+
+struct Part {
+  absl::Status (*check)(const Plan& plan);
+};
+constexpr Part kParts[] = {
+    {CheckShape}, {CheckWork}, {CheckWaits}, {CheckBuffers}};
+
+absl::Status WithGrid(const absl::Status& fault, const Plan& plan) {
+  std::string grids;
+  for (const Program::Kind kind :
+       {Program::TRAIN, Program::VALIDATE, Program::CHECKPOINT}) {
+    const std::string grid = ProgramGrid(plan, kind);
+    if (grid.empty()) continue;
+    absl::StrAppend(&grids, "\n", Program::Kind_Name(kind), "\n", grid);
+  }
+  if (grids.size() > kGridCharactersMax) {
+    grids.resize(kGridCharactersMax);
+    grids += "... (the rest is left out)\n";
+  }
+  return absl::Status(fault.code(), absl::StrCat(fault.message(), grids));
+}
+
+// "device memory needs 3.00 GiB, 1.00 GiB more than the budget of 2.00 GiB:
+// parameters 1.00 GiB, ... , activations 1.00 GiB (overflows here)".
+std::string Overflow(const RankPlan& rank, Tier tier, int64_t budget) {
+  std::vector<std::string> items;
+  int64_t sum = 0;
+  for (const MemoryItem& item : MemoryItems(rank)) {
+    if (item.tier() != tier) continue;
+    const bool overflows = sum <= budget && sum + item.bytes() > budget;
+    sum += item.bytes();
+    items.push_back(absl::StrCat(item.item(), " ", BytesText(item.bytes()),
+                                 overflows ? " (overflows here)" : ""));
+  }
+  return absl::StrCat(TierText(tier), " memory needs ", BytesText(sum), ", ",
+                      BytesText(sum - budget), " more than the budget of ",
+                      BytesText(budget), ": ", absl::StrJoin(items, ", "));
+}
+
+absl::Status CheckRankBudgets(const RankPlan& rank,
+                              const WorkerDescription& worker) {
+  if (worker.budgets().empty()) return absl::OkStatus();
+  std::map<Tier, int64_t> budgets;
+  for (const TierBudget& budget : worker.budgets()) {
+    budgets[budget.tier()] += budget.bytes();
+  }
+  for (const Tier tier : {DEVICE, HOST, NVME}) {
+    const int64_t bytes = BytesIn(rank, tier);
+    if (bytes <= budgets[tier]) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("rank ", rank.rank(), " on worker ", worker.name(), ": ",
+                     Overflow(rank, tier, budgets[tier]), "; a budget of ",
+                     BytesText(bytes), " (", bytes, " bytes) would do"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckPrograms(const Plan& plan) {
+  for (const Part& part : kParts) {
+    const absl::Status fault = part.check(plan);
+    if (!fault.ok()) return WithGrid(fault, plan);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckBudgets(const Plan& plan,
+                          const std::vector<WorkerDescription>& workers) {
+  if (static_cast<int>(workers.size()) < plan.ranks_size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the plan has ", plan.ranks_size(), " ranks, there are ",
+                     workers.size(), " workers"));
+  }
+  for (const RankPlan& rank : plan.ranks()) {
+    RETURN_IF_ERROR(CheckRankBudgets(rank, workers[rank.rank()]));
+  }
+  return absl::OkStatus();
+}
+
+std::string ProgramGrid(const Plan& plan, Program::Kind kind) {
+  std::string grid;
+  for (const RankPlan& rank : plan.ranks()) {
+    for (const Program& program : rank.programs()) {
+      if (program.kind() != kind) continue;
+      std::map<Lane, std::vector<std::string>> lanes;
+      for (const Instruction& instruction : program.instructions()) {
+        lanes[instruction.lane()].push_back(InstructionText(instruction));
+      }
+      for (const auto& [lane, texts] : lanes) {
+        absl::StrAppend(
+            &grid,
+            absl::StrFormat("rank %-3d %-12s ", rank.rank(), Lane_Name(lane)),
+            absl::StrJoin(texts, " | "), "\n");
+      }
+    }
+  }
+  return grid;
+}
+
+}  // namespace troupe

@@ -1,0 +1,204 @@
+#include "proto/plan/check_shape.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/status.h"
+#include "proto/plan/fault.h"
+#include "proto/plan/meeting.h"
+#include "proto/plan/program_text.h"
+
+namespace troupe {
+namespace {
+
+// What an instruction of each kind carries.
+struct Needs {
+  bool unit = false;
+  bool micro_batch = false;
+};
+Needs NeedsOf(Instruction::Kind kind) {
+  switch (kind) {
+    case Instruction::LOAD_BATCH:
+      return {.micro_batch = true};
+    case Instruction::FORWARD:
+    case Instruction::BACKWARD_INPUT:
+    case Instruction::BACKWARD_WEIGHT:
+      return {.unit = true, .micro_batch = true};
+    case Instruction::REDUCE_SCALARS:
+      return {};
+    default:
+      return {.unit = true};
+  }
+}
+
+bool Within(int index, int size) { return index >= 0 && index < size; }
+
+// The instructions of one program.
+class ShapeCheck {
+ public:
+  ShapeCheck(const Plan& plan, const RankPlan& rank, const Program& program)
+      : plan_(plan), rank_(rank), program_(program) {
+    for (const Placement& placement : plan.placements()) {
+      if (placement.rank() == rank.rank()) units_.insert(placement.unit());
+    }
+  }
+
+  absl::Status Run() const {
+    for (int b = 0; b < program_.buffers_size(); ++b) {
+      RETURN_IF_ERROR(CheckBuffer(b));
+    }
+    for (int i = 0; i < program_.instructions_size(); ++i) {
+      const Instruction& instruction = program_.instructions(i);
+      if (instruction.kind() == Instruction::KIND_UNSPECIFIED ||
+          !Instruction::Kind_IsValid(instruction.kind())) {
+        return Fault(absl::StrCat("instruction ", i, " has no kind"));
+      }
+      RETURN_IF_ERROR(CheckFields(instruction));
+      RETURN_IF_ERROR(CheckGroup(instruction));
+      RETURN_IF_ERROR(CheckIndices(i));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status CheckBuffer(int index) const {
+    const Buffer& buffer = program_.buffers(index);
+    if (!Within(buffer.slot(), rank_.slots_size())) {
+      return Fault(absl::StrCat("buffer ", index, " is in slot ", buffer.slot(),
+                                " of ", rank_.slots_size()));
+    }
+    const int64_t bytes = rank_.slots(buffer.slot()).bytes();
+    if (buffer.bytes() < 1 || buffer.bytes() > bytes) {
+      return Fault(absl::StrCat(
+          Buffer::Kind_Name(buffer.kind()), " buffer ", index, " of ",
+          buffer.bytes(), " bytes is in slot ", buffer.slot(), " of ", bytes));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckFields(const Instruction& instruction) const {
+    const Needs needs = NeedsOf(instruction.kind());
+    const bool lane = instruction.lane() != LANE_UNSPECIFIED &&
+                      Lane_IsValid(instruction.lane());
+    if (!lane) return Fault(instruction, "has no lane");
+    if (needs.unit != instruction.has_unit()) {
+      return Fault(instruction, needs.unit ? "has no unit" : "has a unit");
+    }
+    for (int k = 0; needs.unit && k < std::max(1, instruction.unit_count());
+         ++k) {
+      if (units_.count(instruction.unit() + k) == 0) {
+        return Fault(instruction, absl::StrCat("unit ", instruction.unit() + k,
+                                               " is not on this rank"));
+      }
+    }
+    if (needs.micro_batch != instruction.has_micro_batch()) {
+      return Fault(instruction, needs.micro_batch ? "has no micro-batch"
+                                                  : "has a micro-batch");
+    }
+    const int micro_batches = program_.kind() == Program::VALIDATE
+                                  ? plan_.derived().validation_micro_batches()
+                                  : plan_.derived().micro_batches();
+    if (needs.micro_batch &&
+        !Within(instruction.micro_batch(), micro_batches)) {
+      return Fault(instruction,
+                   absl::StrCat("there are ", micro_batches, " micro-batches"));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckGroup(const Instruction& instruction) const {
+    if (!IsCollective(instruction.kind())) return absl::OkStatus();
+    if (!instruction.has_group() ||
+        !Within(instruction.group(), plan_.groups_size())) {
+      return Fault(instruction, "has no group");
+    }
+    const Group& group = plan_.groups(instruction.group());
+    if (std::count(group.ranks().begin(), group.ranks().end(), rank_.rank()) ==
+        0) {
+      return Fault(instruction,
+                   absl::StrCat("this rank is not in group ", group.name()));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckIndices(int index) const {
+    const Instruction& instruction = program_.instructions(index);
+    for (const auto* list : {&instruction.reads(), &instruction.writes()}) {
+      for (const int buffer : *list) {
+        if (Within(buffer, program_.buffers_size())) continue;
+        return Fault(instruction, absl::StrCat("buffer ", buffer, " of ",
+                                               program_.buffers_size()));
+      }
+    }
+    for (const int earlier : instruction.after()) {
+      if (Within(earlier, index)) continue;
+      return Fault(instruction,
+                   absl::StrCat("is instruction ", index, " and waits for ",
+                                earlier, ", which is not earlier"));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Fault(absl::string_view what) const {
+    return ProgramFault({.rank = rank_.rank(), .kind = program_.kind()}, what);
+  }
+  absl::Status Fault(const Instruction& instruction,
+                     absl::string_view what) const {
+    return Fault(absl::StrCat(InstructionText(instruction), ": ", what));
+  }
+
+  const Plan& plan_;
+  const RankPlan& rank_;
+  const Program& program_;
+  std::set<int> units_;
+};
+
+absl::Status CheckPlacesAndGroups(const Plan& plan) {
+  for (const Group& group : plan.groups()) {
+    int before = -1;
+    for (const int rank : group.ranks()) {
+      if (rank <= before || rank >= plan.ranks_size()) {
+        return absl::FailedPreconditionError(absl::StrCat(
+            "group ", group.name(), ": rank ", rank, " after ", before, " of ",
+            plan.ranks_size(), " ranks; want them ascending"));
+      }
+      before = rank;
+    }
+  }
+  for (const Placement& placement : plan.placements()) {
+    if (!Within(placement.unit(), plan.units_size()) ||
+        !Within(placement.rank(), plan.ranks_size()) ||
+        !Within(placement.replica_group(), plan.groups_size())) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "placement of unit ", placement.unit(), " on rank ", placement.rank(),
+          " in group ", placement.replica_group(), ": there is no such place"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckShape(const Plan& plan) {
+  RETURN_IF_ERROR(CheckPlacesAndGroups(plan));
+  for (int r = 0; r < plan.ranks_size(); ++r) {
+    const RankPlan& rank = plan.ranks(r);
+    if (rank.rank() != r) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the plan of rank ", rank.rank(), " stands at ", r));
+    }
+    std::set<Program::Kind> kinds;
+    for (const Program& program : rank.programs()) {
+      if (!kinds.insert(program.kind()).second) {
+        return ProgramFault({.rank = r, .kind = program.kind()},
+                            "there are two of this program");
+      }
+      RETURN_IF_ERROR(ShapeCheck(plan, rank, program).Run());
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace troupe

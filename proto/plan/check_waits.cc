@@ -1,0 +1,159 @@
+#include "proto/plan/check_waits.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "proto/base/status.h"
+#include "proto/plan/fault.h"
+#include "proto/plan/meeting.h"
+#include "proto/plan/program_text.h"
+#include "proto/plan/ready_queue.h"
+
+namespace troupe {
+namespace {
+
+const Program* Find(const RankPlan& rank, Program::Kind kind) {
+  for (const Program& program : rank.programs()) {
+    if (program.kind() == kind) return &program;
+  }
+  return nullptr;
+}
+
+// The collectives of one rank in one group on one lane, as text, in order.
+using Place = std::pair<int, Lane>;
+std::map<Place, std::vector<std::string>> Collectives(const Program* program) {
+  std::map<Place, std::vector<std::string>> entered;
+  if (program == nullptr) return entered;
+  for (const Instruction& instruction : program->instructions()) {
+    if (!IsCollective(instruction.kind())) continue;
+    entered[{instruction.group(), instruction.lane()}].push_back(
+        InstructionText(instruction));
+  }
+  return entered;
+}
+
+absl::Status CheckSameOrder(const Plan& plan, Program::Kind kind) {
+  std::vector<std::map<Place, std::vector<std::string>>> entered;
+  for (const RankPlan& rank : plan.ranks()) {
+    entered.push_back(Collectives(Find(rank, kind)));
+  }
+  for (int rank = 0; rank < plan.ranks_size(); ++rank) {
+    for (const auto& [place, mine] : entered[rank]) {
+      const Group& group = plan.groups(place.first);
+      for (const int other : group.ranks()) {
+        const std::vector<std::string>& theirs = entered[other][place];
+        const size_t count = std::max(mine.size(), theirs.size());
+        for (size_t i = 0; i < count; ++i) {
+          const std::string here = i < mine.size() ? mine[i] : "nothing";
+          const std::string there = i < theirs.size() ? theirs[i] : "nothing";
+          if (here == there) continue;
+          return ProgramFault(
+              {.rank = rank, .kind = kind},
+              absl::StrCat("collective ", i, " of group ", group.name(), " is ",
+                           here, ", but ", there, " on rank ", other));
+        }
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+// All ranks together, without time.
+class Run {
+ public:
+  Run(const Plan& plan, Program::Kind kind) : meeting_(plan, kind) {
+    for (const RankPlan& rank : plan.ranks()) {
+      const Program* const program = Find(rank, kind);
+      if (program == nullptr) continue;
+      programs_[rank.rank()] = program;
+      queues_[rank.rank()] = std::make_unique<ReadyQueue>(*program);
+    }
+  }
+
+  void ToTheEnd() {
+    std::deque<RankInstruction> reached;
+    const auto add = [&](int rank, const std::vector<int>& ready) {
+      for (const int i : ready) reached.push_back({rank, i});
+    };
+    for (auto& [rank, queue] : queues_) add(rank, queue->Start());
+    while (!reached.empty()) {
+      const RankInstruction next = reached.front();
+      reached.pop_front();
+      for (const RankInstruction& done : meeting_.Arrive(next)) {
+        add(done.rank, queues_.at(done.rank)->Finish(done.instruction));
+      }
+    }
+  }
+
+  // A rank that is not done, or -1.
+  int Stuck() const {
+    for (const auto& [rank, queue] : queues_) {
+      if (!queue->done()) return rank;
+    }
+    return -1;
+  }
+
+  // Follows the waits from a stuck rank until they come back.
+  std::string Cycle(int rank) const {
+    std::vector<int> seen;
+    std::string text;
+    while (rank >= 0 && std::count(seen.begin(), seen.end(), rank) == 0) {
+      seen.push_back(rank);
+      const auto [words, next] = WaitOf(rank);
+      absl::StrAppend(&text, text.empty() ? "" : "; ", words);
+      rank = next;
+    }
+    return text;
+  }
+
+ private:
+  // What the rank waits for across ranks, in words, and the next rank to ask.
+  std::pair<std::string, int> WaitOf(int rank) const {
+    const auto queue = queues_.find(rank);
+    if (queue == queues_.end() || queue->second->done()) {
+      return {absl::StrCat("rank ", rank, " has nothing more to run"), -1};
+    }
+    for (const ReadyQueue::LaneHead& head : queue->second->Heads()) {
+      if (!head.running) continue;
+      const std::vector<int> missing =
+          meeting_.MissingFor({.rank = rank, .instruction = head.instruction});
+      if (missing.empty()) continue;
+      return {absl::StrCat("rank ", rank, " waits in ",
+                           InstructionText(programs_.at(rank)->instructions(
+                               head.instruction)),
+                           " (", Lane_Name(head.lane), " lane) for rank ",
+                           absl::StrJoin(missing, ", ")),
+              missing.front()};
+    }
+    return {absl::StrCat("rank ", rank, " has started nothing"), -1};
+  }
+
+  Meeting meeting_;
+  std::map<int, const Program*> programs_;
+  std::map<int, std::unique_ptr<ReadyQueue>> queues_;
+};
+
+}  // namespace
+
+absl::Status CheckWaits(const Plan& plan) {
+  for (const Program::Kind kind :
+       {Program::TRAIN, Program::VALIDATE, Program::CHECKPOINT}) {
+    RETURN_IF_ERROR(CheckSameOrder(plan, kind));
+    Run run(plan, kind);
+    run.ToTheEnd();
+    const int stuck = run.Stuck();
+    if (stuck < 0) continue;
+    return ProgramFault({.rank = stuck, .kind = kind},
+                        absl::StrCat("never ends: ", run.Cycle(stuck)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace troupe

@@ -1,0 +1,53 @@
+#include "proto/plan/memory.h"
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace troupe {
+
+std::vector<MemoryItem> MemoryItems(const RankPlan& rank) {
+  std::vector<MemoryItem> items;
+  for (const Slot& slot : rank.slots()) {
+    MemoryItem* found = nullptr;
+    for (MemoryItem& item : items) {
+      if (item.tier() == slot.tier() && item.item() == slot.item()) {
+        found = &item;
+      }
+    }
+    if (found == nullptr) {
+      found = &items.emplace_back();
+      found->set_tier(slot.tier());
+      found->set_item(slot.item());
+    }
+    found->set_bytes(found->bytes() + slot.bytes());
+  }
+  return items;
+}
+
+int64_t BytesIn(const RankPlan& rank, Tier tier) {
+  int64_t bytes = 0;
+  for (const Slot& slot : rank.slots()) {
+    if (slot.tier() == tier) bytes += slot.bytes();
+  }
+  return bytes;
+}
+
+std::string BytesText(int64_t bytes) {
+  if (bytes < 1024) return absl::StrCat(bytes, " B");
+  double value = static_cast<double>(bytes);
+  const char* unit = "";
+  for (const char* next : {"KiB", "MiB", "GiB", "TiB"}) {
+    if (value < 1024) break;
+    value /= 1024;
+    unit = next;
+  }
+  const int decimals = value < 10 ? 2 : value < 100 ? 1 : 0;
+  return absl::StrFormat("%.*f %s", decimals, value, unit);
+}
+
+std::string TierText(Tier tier) {
+  return absl::AsciiStrToLower(Tier_Name(tier));
+}
+
+}  // namespace troupe
