@@ -7,8 +7,7 @@
 //                     it, over the measured rate, forward and backward apart
 //   elementwise       bytes over memory bandwidth + elements over their rate
 //   optimizer         bytes of parameters, gradients and moments over its rate
-//   collective        ring all-reduce over D ranks (Patarasuk and Yuan, 2009):
-//                     2 (D-1) latency + 2 (D-1)/D bytes / bandwidth
+//   collective        a ring over the slowest link of the group (rates.h)
 //   every instruction the overhead of a lane
 //
 // Ranks of one host share its cores: where their threads exceed the cores, all
@@ -17,6 +16,7 @@
 #define TROUPE_SCHEDULER_SIMULATE_COST_MODEL_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "proto/cluster.pb.h"
@@ -38,28 +38,8 @@ struct Cost {
   }
 };
 
-// Conservative rates of one core of a ten-year-old server, for workers that
-// sent no calibration: better a pessimistic prediction than none.
-Calibration DefaultCalibration();
-
-// Flops a second of the product [m, k] x [k, n]: linear in the logarithm of the
-// product's flops between measured sizes, constant beyond them.
-struct MatmulSize {
-  int64_t m = 0;
-  int64_t n = 0;
-  int64_t k = 0;
-};
-double MatmulFlopsPerSecond(const Calibration& calibration, ElementType dtype,
-                            const MatmulSize& size);
-
-// Seconds of the all-reduce of `bytes` over `ranks` ranks.
-struct AllReduceSize {
-  int64_t bytes = 0;
-  int ranks = 1;
-};
-double AllReduceSeconds(const LinkRate& link, const AllReduceSize& size);
-// What each rank sends in it.
-int64_t AllReduceBytesSent(const AllReduceSize& size);
+// What the members of a collective reduce together; 0 for other kinds.
+int64_t CollectiveBytes(const Plan& plan, const Instruction& instruction);
 
 class CostModel {
  public:
@@ -78,6 +58,7 @@ class CostModel {
 
  private:
   struct Rank {
+    std::string host;
     Calibration calibration;
     double share = 1;  // of its nominal compute rate
     double communication_share = 1;

@@ -1,0 +1,38 @@
+#include "scheduler/compile/compile.h"
+
+#include <istream>
+#include <iterator>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "scheduler/planner/planner.h"
+#include "scheduler/simulate/simulate.h"
+
+namespace troupe {
+
+CompileResponse Compile(const CompileRequest& request) {
+  CompileResponse response;
+  const std::vector<WorkerDescription> workers(request.workers().begin(),
+                                               request.workers().end());
+  absl::StatusOr<Plan> plan = CompilePlan(request.job(), workers);
+  if (!plan.ok()) {
+    response.set_error(std::string(plan.status().message()));
+    return response;
+  }
+  *response.mutable_predicted() = PredictTimeline(*plan, workers);
+  *response.mutable_plan() = *std::move(plan);
+  return response;
+}
+
+int CompileMain(std::istream& in, std::ostream& out) {
+  const std::string bytes((std::istreambuf_iterator<char>(in)),
+                          std::istreambuf_iterator<char>());
+  CompileRequest request;
+  if (!request.ParseFromString(bytes)) return 1;
+  out << Compile(request).SerializeAsString() << std::flush;
+  return out.good() ? 0 : 1;
+}
+
+}  // namespace troupe

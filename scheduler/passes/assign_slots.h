@@ -1,0 +1,18 @@
+// Gives every buffer a slot. Resident buffers (parameters, gradients, ...) own
+// one each, shared by the rank's programs and listed by kind, then by unit, so
+// that neighbouring units are neighbours in memory. The others share: largest
+// first, each takes the smallest slot that is free from its first writer to its
+// last user, in program order (greedy by size, Pisarchyk and Lee, 2020, arXiv
+// 2001.03288).
+#ifndef TROUPE_SCHEDULER_PASSES_ASSIGN_SLOTS_H_
+#define TROUPE_SCHEDULER_PASSES_ASSIGN_SLOTS_H_
+
+#include "scheduler/passes/draft.h"
+
+namespace troupe {
+
+void AssignSlots(Draft& draft);
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_PASSES_ASSIGN_SLOTS_H_

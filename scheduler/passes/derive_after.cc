@@ -1,0 +1,50 @@
+#include "scheduler/passes/derive_after.h"
+
+#include "proto/plan/program_order.h"
+
+namespace troupe {
+namespace {
+
+// Who used a slot last.
+struct LastUse {
+  int writer = -1;
+  std::vector<int> readers;  // since that write
+};
+
+void Derive(RankPlan& rank, Program& program) {
+  std::vector<LastUse> uses(rank.slots_size());
+  ProgramOrder order;
+  const auto use_of = [&](int buffer) -> LastUse& {
+    return uses[program.buffers(buffer).slot()];
+  };
+  for (int i = 0; i < program.instructions_size(); ++i) {
+    Instruction& instruction = *program.mutable_instructions(i);
+    std::vector<int> after;
+    for (const int buffer : instruction.reads()) {
+      const LastUse& use = use_of(buffer);
+      if (use.writer >= 0) after.push_back(use.writer);
+    }
+    for (const int buffer : instruction.writes()) {
+      const LastUse& use = use_of(buffer);
+      if (use.writer >= 0) after.push_back(use.writer);
+      after.insert(after.end(), use.readers.begin(), use.readers.end());
+    }
+    for (const int earlier : order.Append(instruction.lane(), after)) {
+      instruction.add_after(earlier);
+    }
+    for (const int buffer : instruction.reads()) {
+      use_of(buffer).readers.push_back(i);
+    }
+    for (const int buffer : instruction.writes()) use_of(buffer) = {i, {}};
+  }
+}
+
+}  // namespace
+
+void DeriveAfter(Draft& draft) {
+  for (RankPlan& rank : *draft.plan.mutable_ranks()) {
+    for (Program& program : *rank.mutable_programs()) Derive(rank, program);
+  }
+}
+
+}  // namespace troupe

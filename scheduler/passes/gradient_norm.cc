@@ -1,0 +1,21 @@
+#include "scheduler/passes/gradient_norm.h"
+
+#include "proto/plan/program_text.h"
+
+namespace troupe {
+
+void GradientNorm(Draft& draft) {
+  const std::vector<std::vector<int>> spread = SpreadUnits(draft.plan);
+  for (RankPlan& rank : *draft.plan.mutable_ranks()) {
+    const std::vector<int>& units = spread[rank.rank()];
+    for (auto u = units.rbegin(); u != units.rend(); ++u) {
+      Instruction& norm =
+          *FindProgram(rank, Program::TRAIN)->add_instructions();
+      norm.set_kind(Instruction::GRAD_NORM);
+      norm.set_lane(UsualLane(Instruction::GRAD_NORM));
+      norm.set_unit(*u);
+    }
+  }
+}
+
+}  // namespace troupe

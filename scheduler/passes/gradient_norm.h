@@ -1,0 +1,16 @@
+// Adds GRAD_NORM: each unit on exactly one rank of its replica group, where all
+// hold the same sum, spread over the ranks by bytes. So the sum over all ranks
+// counts every gradient once. They follow all of backward, in the order in
+// which reductions end.
+#ifndef TROUPE_SCHEDULER_PASSES_GRADIENT_NORM_H_
+#define TROUPE_SCHEDULER_PASSES_GRADIENT_NORM_H_
+
+#include "scheduler/passes/draft.h"
+
+namespace troupe {
+
+void GradientNorm(Draft& draft);
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_PASSES_GRADIENT_NORM_H_

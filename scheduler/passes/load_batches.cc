@@ -1,0 +1,60 @@
+#include "scheduler/passes/load_batches.h"
+
+#include <map>
+#include <set>
+
+#include "proto/plan/program_text.h"
+
+namespace troupe {
+namespace {
+
+// Micro-batches in the order of their first use, by the position of that use.
+std::map<int, int> FirstUses(const Plan& plan, const Program& program) {
+  std::map<int, int> first_uses;
+  std::set<int> seen;
+  for (int i = 0; i < program.instructions_size(); ++i) {
+    const Instruction& instruction = program.instructions(i);
+    if (instruction.kind() != Instruction::FORWARD) continue;
+    const Unit::Kind unit = plan.units(instruction.unit()).kind();
+    if (unit == Unit::BLOCK) continue;
+    if (seen.insert(instruction.micro_batch()).second) {
+      first_uses[i] = instruction.micro_batch();
+    }
+  }
+  return first_uses;
+}
+
+void AddLoad(int micro_batch, Program& program) {
+  Instruction& load = *program.add_instructions();
+  load.set_kind(Instruction::LOAD_BATCH);
+  load.set_lane(UsualLane(Instruction::LOAD_BATCH));
+  load.set_micro_batch(micro_batch);
+}
+
+void LoadInto(const Plan& plan, Program& program) {
+  const std::map<int, int> first_uses = FirstUses(plan, program);
+  if (first_uses.empty()) return;
+  Program loaded;
+  loaded.set_kind(program.kind());
+  AddLoad(first_uses.begin()->second, loaded);
+  for (int i = 0; i < program.instructions_size(); ++i) {
+    const auto use = first_uses.find(i);
+    if (use != first_uses.end() && std::next(use) != first_uses.end()) {
+      AddLoad(std::next(use)->second, loaded);
+    }
+    *loaded.add_instructions() = program.instructions(i);
+  }
+  program = loaded;
+}
+
+}  // namespace
+
+void LoadBatches(Draft& draft) {
+  for (RankPlan& rank : *draft.plan.mutable_ranks()) {
+    for (Program& program : *rank.mutable_programs()) {
+      LoadInto(draft.plan, program);
+    }
+  }
+}
+
+}  // namespace troupe

@@ -1,0 +1,40 @@
+#include "scheduler/passes/passes.h"
+
+#include "scheduler/passes/add_checkpoint.h"
+#include "scheduler/passes/add_validation.h"
+#include "scheduler/passes/assign_slots.h"
+#include "scheduler/passes/declare_buffers.h"
+#include "scheduler/passes/derive_after.h"
+#include "scheduler/passes/expand_stages.h"
+#include "scheduler/passes/gradient_norm.h"
+#include "scheduler/passes/load_batches.h"
+#include "scheduler/passes/optimizer_steps.h"
+#include "scheduler/passes/reduce_gradients.h"
+#include "scheduler/passes/reduce_scalars.h"
+
+namespace troupe {
+
+const std::vector<Pass>& Passes() {
+  static const auto* const kPasses = new std::vector<Pass>{
+      {"expand stages", ExpandStages},
+      {"add validation", AddValidation},
+      {"load batches", LoadBatches},
+      {"reduce gradients", ReduceGradients},
+      {"gradient norm", GradientNorm},
+      {"reduce scalars", ReduceScalars},
+      {"optimizer steps", OptimizerSteps},
+      {"add checkpoint", AddCheckpoint},
+      // Nothing above knows of memory or waits; nothing below adds
+      // instructions.
+      {"declare buffers", DeclareBuffers},
+      {"assign slots", AssignSlots},
+      {"derive after", DeriveAfter},
+  };
+  return *kPasses;
+}
+
+void RunPasses(Draft& draft) {
+  for (const Pass& pass : Passes()) pass.run(draft);
+}
+
+}  // namespace troupe

@@ -1,0 +1,82 @@
+#include "scheduler/passes/reduce_gradients.h"
+
+#include <algorithm>
+#include <map>
+
+#include "proto/plan/program_text.h"
+
+namespace troupe {
+namespace {
+
+// Units [first, first + count) of one replica group.
+struct Bucket {
+  int first = 0;
+  int count = 0;
+  int group = 0;
+  int64_t bytes = 0;
+};
+
+std::vector<Bucket> BucketsOf(const Plan& plan, int rank) {
+  const double bytes_max =
+      plan.job().parallelism().bucket_megabytes() * 1024 * 1024;
+  std::vector<int> units = UnitsOf(plan, rank);
+  std::vector<Bucket> buckets;
+  for (auto u = units.rbegin(); u != units.rend(); ++u) {
+    const int group = ReplicaGroup(plan, *u);
+    const int64_t bytes = FlatBytes(plan.units(*u));
+    if (plan.groups(group).ranks_size() == 1 || bytes == 0) continue;
+    const bool joins = !buckets.empty() && buckets.back().group == group &&
+                       buckets.back().first == *u + 1 &&
+                       buckets.back().bytes + bytes <= bytes_max;
+    if (!joins) buckets.push_back({.first = *u, .group = group});
+    buckets.back().first = *u;
+    buckets.back().count += 1;
+    buckets.back().bytes += bytes;
+  }
+  return buckets;
+}
+
+// For each unit, the last instruction that adds to its gradients.
+std::vector<int> LastAdded(const Plan& plan, const Program& program) {
+  std::vector<int> last(plan.units_size(), -1);
+  for (int i = 0; i < program.instructions_size(); ++i) {
+    const Instruction& instruction = program.instructions(i);
+    if (instruction.kind() != Instruction::BACKWARD_WEIGHT) continue;
+    for (const int u : GradientUnits(plan, instruction.unit())) last[u] = i;
+  }
+  return last;
+}
+
+void Emit(const Bucket& bucket, Program& program) {
+  Instruction& reduce = *program.add_instructions();
+  reduce.set_kind(Instruction::REDUCE_GRADS);
+  reduce.set_lane(UsualLane(Instruction::REDUCE_GRADS));
+  reduce.set_unit(bucket.first);
+  if (bucket.count > 1) reduce.set_unit_count(bucket.count);
+  reduce.set_group(bucket.group);
+}
+
+}  // namespace
+
+void ReduceGradients(Draft& draft) {
+  for (RankPlan& rank : *draft.plan.mutable_ranks()) {
+    Program* const program = FindProgram(rank, Program::TRAIN);
+    const std::vector<int> last = LastAdded(draft.plan, *program);
+    // By the instruction behind which they stand, in backward order.
+    std::multimap<int, Bucket> ready;
+    for (const Bucket& bucket : BucketsOf(draft.plan, rank.rank())) {
+      const auto begin = last.begin() + bucket.first;
+      ready.emplace(*std::max_element(begin, begin + bucket.count), bucket);
+    }
+    Program with_reductions;
+    with_reductions.set_kind(Program::TRAIN);
+    for (int i = 0; i < program->instructions_size(); ++i) {
+      *with_reductions.add_instructions() = program->instructions(i);
+      const auto [begin, end] = ready.equal_range(i);
+      for (auto it = begin; it != end; ++it) Emit(it->second, with_reductions);
+    }
+    *program = with_reductions;
+  }
+}
+
+}  // namespace troupe

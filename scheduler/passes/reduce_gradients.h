@@ -1,0 +1,18 @@
+// Adds REDUCE_GRADS, in buckets: consecutive units in backward order, as many
+// as stay within parallelism.bucket_megabytes (a unit that is larger is a
+// bucket of its own). A bucket stands right behind the last BACKWARD_WEIGHT
+// that adds to any of its gradients, tied ones included, so that it travels on
+// the COLLECTIVE lane while backward goes on. Units with one replica have
+// nothing to sum.
+#ifndef TROUPE_SCHEDULER_PASSES_REDUCE_GRADIENTS_H_
+#define TROUPE_SCHEDULER_PASSES_REDUCE_GRADIENTS_H_
+
+#include "scheduler/passes/draft.h"
+
+namespace troupe {
+
+void ReduceGradients(Draft& draft);
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_PASSES_REDUCE_GRADIENTS_H_

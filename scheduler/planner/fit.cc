@@ -1,0 +1,66 @@
+#include "scheduler/planner/fit.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/status.h"
+#include "proto/plan/check_program.h"
+
+namespace troupe {
+namespace {
+
+// The same ranks with another micro-batch. Memory does not depend on how many
+// micro-batches a step has once there are two, so two make a short plan.
+JobSpec WithMicroBatch(const JobSpec& job, int micro_batch) {
+  JobSpec smaller = job;
+  TrainingSpec& training = *smaller.mutable_training();
+  const int replica_batch =
+      training.global_batch_size() / job.parallelism().data();
+  const int micro_batches = std::min(2, replica_batch / micro_batch);
+  training.set_micro_batch_size(micro_batch);
+  training.set_global_batch_size(micro_batch * micro_batches *
+                                 job.parallelism().data());
+  training.set_validation_sequences(
+      std::min(training.validation_sequences(), training.global_batch_size()));
+  return smaller;
+}
+
+// The largest smaller micro-batch that fits; 0: none.
+int LargestThatFits(const JobSpec& job,
+                    const std::vector<WorkerDescription>& workers,
+                    const BuildPlan& build) {
+  const int replica_batch =
+      job.training().global_batch_size() / job.parallelism().data();
+  for (int b = job.training().micro_batch_size() - 1; b >= 1; --b) {
+    if (replica_batch % b != 0) continue;
+    const absl::StatusOr<Plan> plan = build(WithMicroBatch(job, b));
+    if (plan.ok() && CheckBudgets(*plan, workers).ok()) return b;
+  }
+  return 0;
+}
+
+}  // namespace
+
+absl::Status CheckFit(const Plan& plan,
+                      const std::vector<WorkerDescription>& workers,
+                      const BuildPlan& build) {
+  const absl::Status budgets = CheckBudgets(plan, workers);
+  if (budgets.ok()) return budgets;
+  const JobSpec& job = plan.job();
+  const int fits = LargestThatFits(job, workers, build);
+  if (fits > 0) {
+    return Annotate(budgets,
+                    absl::StrCat("training.micro_batch_size: ",
+                                 job.training().micro_batch_size(),
+                                 " needs more memory than there is; use ", fits,
+                                 ", the largest that fits"));
+  }
+  return Annotate(budgets,
+                  absl::StrCat("model.hidden_size: ", job.model().hidden_size(),
+                               " with ", job.model().num_hidden_layers(),
+                               " blocks does not fit with any "
+                               "training.micro_batch_size; use a smaller model "
+                               "or workers with more memory"));
+}
+
+}  // namespace troupe

@@ -1,0 +1,26 @@
+// A plan that needs more memory than there is: refused with the line item that
+// overflows and, where a smaller micro-batch would help, how small.
+#ifndef TROUPE_SCHEDULER_PLANNER_FIT_H_
+#define TROUPE_SCHEDULER_PLANNER_FIT_H_
+
+#include <functional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "proto/cluster.pb.h"
+#include "proto/job.pb.h"
+#include "proto/plan.pb.h"
+
+namespace troupe {
+
+// Builds the plan of another job, to see whether that would fit.
+using BuildPlan = std::function<absl::StatusOr<Plan>(const JobSpec& job)>;
+
+// InvalidArgument, beginning with a field's path.
+absl::Status CheckFit(const Plan& plan,
+                      const std::vector<WorkerDescription>& workers,
+                      const BuildPlan& build);
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_PLANNER_FIT_H_

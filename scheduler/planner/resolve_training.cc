@@ -1,0 +1,247 @@
+#include "scheduler/planner/resolve_training.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/status.h"
+#include "scheduler/planner/fields.h"
+
+namespace troupe {
+namespace {
+
+constexpr int64_t kStepsMax = int64_t{1} << 40;
+constexpr int kBatchMax = 1 << 20;
+constexpr int64_t kMicroBatchTokensMax = int64_t{1} << 27;
+// Of one unit on one micro-batch, over all ranks: the length of a plan.
+constexpr int64_t kPassesMax = int64_t{1} << 18;
+constexpr double kLargeFactor = 1e4;
+
+absl::Status CheckRecipe(const TrainingSpec& training) {
+  RETURN_IF_ERROR(CheckInteger("training.steps", training.steps(),
+                               {.min = 1, .max = kStepsMax}));
+  RETURN_IF_ERROR(CheckInteger("training.global_batch_size",
+                               training.global_batch_size(),
+                               {.min = 1, .max = kBatchMax}));
+  RETURN_IF_ERROR(CheckInteger("training.micro_batch_size",
+                               training.micro_batch_size(),
+                               {.min = 1, .max = kBatchMax}));
+  RETURN_IF_ERROR(CheckNumber("training.gradient_clipping",
+                              training.gradient_clipping(),
+                              {.min = 0, .max = 1e12}));
+  RETURN_IF_ERROR(CheckNumber("training.dropout", training.dropout(),
+                              {.min = 0, .max = 1, .max_open = true}));
+  RETURN_IF_ERROR(CheckInteger("training.validate_every",
+                               training.validate_every(),
+                               {.min = 0, .max = kStepsMax}));
+  RETURN_IF_ERROR(CheckInteger("training.validation_sequences",
+                               training.validation_sequences(),
+                               {.min = 1, .max = 1 << 30}));
+  if (training.precision() == "bf16") {
+    return FieldError("training.precision",
+                      "bf16 is not supported yet: the kernels compute in f32; "
+                      "use f32");
+  }
+  return CheckName("training.precision", training.precision(), {"f32"});
+}
+
+absl::Status CheckSequenceLength(const JobSpec& job) {
+  const TrainingSpec& training = job.training();
+  const int positions = job.model().max_position_embeddings();
+  if (training.sequence_length() < 1 ||
+      training.sequence_length() > positions) {
+    return FieldError(
+        "training.sequence_length",
+        absl::StrCat(training.sequence_length(),
+                     " is not within model.max_position_embeddings ", positions,
+                     "; use 1 to ", positions));
+  }
+  const int64_t tokens =
+      int64_t{training.micro_batch_size()} * training.sequence_length();
+  if (tokens > kMicroBatchTokensMax) {
+    return FieldError(
+        "training.micro_batch_size",
+        absl::StrCat(training.micro_batch_size(),
+                     " x training.sequence_length ", training.sequence_length(),
+                     " = ", tokens, " tokens at once; use at most ",
+                     kMicroBatchTokensMax / training.sequence_length()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckBatches(const JobSpec& job) {
+  const int64_t global = job.training().global_batch_size();
+  const int64_t micro = job.training().micro_batch_size();
+  const int64_t data = job.parallelism().data();
+  if (global % micro != 0) {
+    return FieldError(
+        "training.micro_batch_size",
+        absl::StrCat(micro, " does not divide ", "training.global_batch_size ",
+                     global, "; use ", DivisorsText(global, micro)));
+  }
+  if ((global / micro) % data != 0) {
+    return FieldError(
+        "parallelism.data",
+        absl::StrCat(data, " does not divide training.global_batch_size ",
+                     global, " / training.micro_batch_size ", micro, " = ",
+                     global / micro, " micro-batches; use ",
+                     DivisorsText(global / micro, data)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckPlanLength(const JobSpec& job) {
+  const TrainingSpec& training = job.training();
+  const int64_t units = job.model().num_hidden_layers() + 2;
+  const int64_t micro = training.micro_batch_size();
+  const int64_t micro_batches_max = kPassesMax / units;
+  if (training.global_batch_size() / micro > micro_batches_max) {
+    return FieldError(
+        "training.micro_batch_size",
+        absl::StrCat(micro, " makes ", training.global_batch_size() / micro,
+                     " micro-batches of training.global_batch_size ",
+                     training.global_batch_size(), "; a model of ", units,
+                     " units allows ", micro_batches_max,
+                     " a step: use a larger micro-batch"));
+  }
+  if (training.validate_every() > 0 &&
+      training.validation_sequences() / micro > micro_batches_max) {
+    return FieldError("training.validation_sequences",
+                      absl::StrCat(training.validation_sequences(),
+                                   " is too many at once; use at most ",
+                                   micro_batches_max * micro));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckAdamW(OptimizerSpec& optimizer) {
+  if (optimizer.betas_size() != 2) {
+    return FieldError("optimizer.betas",
+                      absl::StrCat(optimizer.betas_size(),
+                                   " numbers; use two, like [0.9, 0.95]"));
+  }
+  for (const double beta : optimizer.betas()) {
+    RETURN_IF_ERROR(CheckNumber("optimizer.betas", beta,
+                                {.min = 0, .max = 1, .max_open = true}));
+  }
+  RETURN_IF_ERROR(CheckNumber("optimizer.eps", optimizer.eps(),
+                              {.min = 0, .max = 1, .min_open = true}));
+  if (optimizer.momentum() != 0 || optimizer.nesterov()) {
+    return FieldError(
+        optimizer.nesterov() ? "optimizer.nesterov" : "optimizer.momentum",
+        "is for sgd; adamw has betas: leave it out, or use name sgd");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSgd(const OptimizerSpec& optimizer) {
+  RETURN_IF_ERROR(CheckNumber("optimizer.momentum", optimizer.momentum(),
+                              {.min = 0, .max = 1, .max_open = true}));
+  if (optimizer.nesterov() && optimizer.momentum() == 0) {
+    return FieldError("optimizer.nesterov",
+                      "needs optimizer.momentum above 0; use 0.9");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ResolveTraining(JobSpec& job) {
+  TrainingSpec& training = *job.mutable_training();
+  RETURN_IF_ERROR(CheckPresent({.present = training.has_steps(),
+                                .path = "training.steps",
+                                .meaning = "the number of optimizer steps"}));
+  RETURN_IF_ERROR(
+      CheckPresent({.present = training.has_global_batch_size(),
+                    .path = "training.global_batch_size",
+                    .meaning = "the sequences of one step, over all ranks"}));
+  RETURN_IF_ERROR(
+      CheckPresent({.present = training.has_micro_batch_size(),
+                    .path = "training.micro_batch_size",
+                    .meaning = "the sequences of one forward pass on a rank"}));
+  if (!training.has_sequence_length()) {
+    training.set_sequence_length(job.model().max_position_embeddings());
+  }
+  if (!training.has_precision()) training.set_precision("f32");
+  if (!training.has_seed()) training.set_seed(0);
+  if (!training.has_gradient_clipping()) training.set_gradient_clipping(1.0);
+  if (!training.has_dropout()) training.set_dropout(0);
+  if (!training.has_validate_every()) training.set_validate_every(0);
+  if (!training.has_validation_sequences()) {
+    const int64_t sequences = int64_t{4} * training.global_batch_size();
+    training.set_validation_sequences(
+        static_cast<int32_t>(std::clamp<int64_t>(sequences, 1, 1 << 30)));
+  }
+  RETURN_IF_ERROR(CheckRecipe(training));
+  if (training.validate_every() > 0 && job.data().validation_fraction() == 0) {
+    return FieldError(
+        "training.validate_every",
+        absl::StrCat(training.validate_every(),
+                     " needs data.validation_fraction above 0; use 0.05"));
+  }
+  RETURN_IF_ERROR(CheckSequenceLength(job));
+  RETURN_IF_ERROR(CheckBatches(job));
+  return CheckPlanLength(job);
+}
+
+absl::Status ResolveOptimizer(JobSpec& job) {
+  OptimizerSpec& optimizer = *job.mutable_optimizer();
+  if (!optimizer.has_name()) optimizer.set_name("adamw");
+  RETURN_IF_ERROR(
+      CheckName("optimizer.name", optimizer.name(), {"adamw", "sgd"}));
+  RETURN_IF_ERROR(CheckPresent({.present = optimizer.has_lr(),
+                                .path = "optimizer.lr",
+                                .meaning = "the peak learning rate"}));
+  const bool adamw = optimizer.name() == "adamw";
+  if (optimizer.betas().empty()) {
+    optimizer.add_betas(0.9);
+    optimizer.add_betas(0.95);
+  }
+  if (!optimizer.has_eps()) optimizer.set_eps(1e-8);
+  if (!optimizer.has_weight_decay()) {
+    optimizer.set_weight_decay(adamw ? 0.1 : 0);
+  }
+  if (!optimizer.has_momentum()) optimizer.set_momentum(0);
+  if (!optimizer.has_nesterov()) optimizer.set_nesterov(false);
+  RETURN_IF_ERROR(
+      CheckNumber("optimizer.lr", optimizer.lr(),
+                  {.min = 0, .max = kLargeFactor, .min_open = true}));
+  RETURN_IF_ERROR(CheckNumber("optimizer.weight_decay",
+                              optimizer.weight_decay(),
+                              {.min = 0, .max = kLargeFactor}));
+  return adamw ? CheckAdamW(optimizer) : CheckSgd(optimizer);
+}
+
+absl::Status ResolveLrScheduler(JobSpec& job) {
+  LrSchedulerSpec& scheduler = *job.mutable_lr_scheduler();
+  const int64_t steps = job.training().steps();
+  if (!scheduler.has_name()) scheduler.set_name("constant");
+  RETURN_IF_ERROR(CheckName("lr_scheduler.name", scheduler.name(),
+                            {"cosine", "linear", "constant", "wsd"}));
+  const bool wsd = scheduler.name() == "wsd";
+  if (!scheduler.has_warmup_steps()) scheduler.set_warmup_steps(0);
+  if (!scheduler.has_min_lr()) scheduler.set_min_lr(0);
+  RETURN_IF_ERROR(CheckInteger("lr_scheduler.warmup_steps",
+                               scheduler.warmup_steps(),
+                               {.min = 0, .max = steps}));
+  const int64_t after_warmup = steps - scheduler.warmup_steps();
+  if (!scheduler.has_decay_steps()) {
+    scheduler.set_decay_steps(
+        wsd ? std::min(std::max<int64_t>(1, steps / 10), after_warmup) : 0);
+  }
+  RETURN_IF_ERROR(CheckNumber("lr_scheduler.min_lr", scheduler.min_lr(),
+                              {.min = 0, .max = job.optimizer().lr()}));
+  if (scheduler.name() == "constant" && scheduler.min_lr() != 0) {
+    return FieldError("lr_scheduler.min_lr",
+                      "constant never decays; leave it out, or use cosine, "
+                      "linear or wsd");
+  }
+  if (!wsd && scheduler.decay_steps() != 0) {
+    return FieldError(
+        "lr_scheduler.decay_steps",
+        absl::StrCat("is for wsd, not ", scheduler.name(), "; leave it out"));
+  }
+  return CheckInteger("lr_scheduler.decay_steps", scheduler.decay_steps(),
+                      {.min = 0, .max = wsd ? after_warmup : 0});
+}
+
+}  // namespace troupe

@@ -1,0 +1,213 @@
+#include "scheduler/simulate/cost_model.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "proto/base/check.h"
+#include "scheduler/simulate/rates.h"
+
+namespace troupe {
+namespace {
+
+constexpr double kBytesOfF32 = 4;
+// The calibration counts the masked half of the attention matrix, Work does
+// not.
+constexpr double kAttentionCountedInFull = 2;
+// A disk that a checkpoint may meet.
+constexpr double kSnapshotBytesPerSecond = 5e8;
+// Between hosts, where nothing measured the link: 10 Gbit/s Ethernet.
+constexpr double kNetworkLatencyUs = 30;
+constexpr double kNetworkBytesPerSecond = 1.1e9;
+
+struct HostLoad {
+  int threads = 0;
+  int ranks = 0;
+  int cores = 0;  // 0: the workers did not say
+};
+
+}  // namespace
+
+CostModel::CostModel(const Plan& plan,
+                     const std::vector<WorkerDescription>& workers)
+    : plan_(plan) {
+  CHECK_GE(workers.size(), static_cast<size_t>(plan.ranks_size()));
+  std::map<std::string, HostLoad> hosts;
+  for (int r = 0; r < plan.ranks_size(); ++r) {
+    HostLoad& host = hosts[workers[r].host()];
+    host.threads += std::max(1, workers[r].threads());
+    host.ranks += 1;
+    host.cores = std::max(host.cores, workers[r].host_cores());
+  }
+  for (int r = 0; r < plan.ranks_size(); ++r) {
+    const WorkerDescription& worker = workers[r];
+    const HostLoad& load = hosts[worker.host()];
+    Rank& rank = ranks_.emplace_back();
+    rank.host = worker.host();
+    uses_default_ |= worker.calibration().matmul().empty();
+    rank.calibration = CompletedCalibration(worker.calibration());
+    rank.share = std::max(1.0, static_cast<double>(worker.threads())) /
+                 rank.calibration.threads();
+    if (load.cores > 0 && load.threads > load.cores) {
+      rank.share *= static_cast<double>(load.cores) / load.threads;
+    }
+    // Loopback was measured between two ranks; more share the cores that copy.
+    const int copying = std::max(2, load.cores);
+    if (load.cores > 0 && load.ranks > copying) {
+      rank.communication_share = static_cast<double>(copying) / load.ranks;
+    }
+    for (const Unit& unit : plan.units()) {
+      rank.matmul_rate.push_back(MatmulRateOf(unit, rank.calibration));
+    }
+  }
+}
+
+double CostModel::PeakFlopsPerSecond() const {
+  double peak = 0;
+  for (const Rank& rank : ranks_) {
+    double best = 0;
+    for (const MatmulRate& rate : rank.calibration.matmul()) {
+      best = std::max(best, rate.flops_per_second());
+    }
+    peak += best * rank.share;
+  }
+  return peak;
+}
+
+// Of the unit's products together: of every matrix that it owns or is tied to,
+// times all tokens of a micro-batch.
+double CostModel::MatmulRateOf(const Unit& unit,
+                               const Calibration& calibration) const {
+  const TrainingSpec& training = plan_.job().training();
+  const int64_t tokens =
+      int64_t{training.micro_batch_size()} * training.sequence_length();
+  double flops = 0;
+  double seconds = 0;
+  const auto add = [&](const Parameter& parameter) {
+    if (parameter.shape_size() != 2) return;
+    const MatmulSize size = {
+        .m = tokens, .n = parameter.shape(1), .k = parameter.shape(0)};
+    flops += MatmulFlops(size);
+    seconds += MatmulFlops(size) /
+               MatmulFlopsPerSecond(calibration, parameter.dtype(), size);
+  };
+  for (const Parameter& parameter : unit.parameters()) add(parameter);
+  for (const Unit::Tied& tied : unit.tied()) {
+    for (const Parameter& parameter : plan_.units(tied.unit()).parameters()) {
+      if (parameter.name() == tied.parameter()) add(parameter);
+    }
+  }
+  return seconds > 0 ? flops / seconds
+                     : calibration.matmul(0).flops_per_second();
+}
+
+Cost CostModel::PassCost(const Rank& rank, int unit,
+                         Instruction::Kind kind) const {
+  const Unit& u = plan_.units(unit);
+  const bool forward = kind == Instruction::FORWARD;
+  const Work& work = forward ? u.forward()
+                     : kind == Instruction::BACKWARD_INPUT
+                         ? u.backward_input()
+                         : u.backward_weight();
+  const Calibration& rates = rank.calibration;
+  const double attention_rate =
+      forward ? rates.attention_flops_per_second()
+              : rates.attention_backward_flops_per_second();
+  Cost cost;
+  cost.matmul = work.matmul_flops() / (rank.matmul_rate[unit] * rank.share);
+  cost.attention = kAttentionCountedInFull * work.attention_flops() /
+                   (attention_rate * rank.share);
+  cost.elementwise =
+      work.memory_bytes() / (rates.memory_bytes_per_second() * rank.share) +
+      work.elementwise_ops() /
+          (rates.elementwise_ops_per_second() * rank.share);
+  return cost;
+}
+
+Cost CostModel::StateCost(const Rank& rank,
+                          const Instruction& instruction) const {
+  const TrainingSpec& training = plan_.job().training();
+  const OptimizerSpec& optimizer = plan_.job().optimizer();
+  const double memory = rank.calibration.memory_bytes_per_second() * rank.share;
+  Cost cost;
+  if (instruction.kind() == Instruction::LOAD_BATCH) {
+    cost.elementwise = 2.0 * kBytesOfF32 * training.micro_batch_size() *
+                       training.sequence_length() / memory;
+    return cost;
+  }
+  const double bytes =
+      kBytesOfF32 *
+      static_cast<double>(plan_.units(instruction.unit()).flat_elements());
+  const double moments = optimizer.name() == "adamw" ? 2
+                         : optimizer.momentum() > 0  ? 1
+                                                     : 0;
+  if (instruction.kind() == Instruction::GRAD_NORM) {
+    cost.elementwise = bytes / memory;
+  } else if (instruction.kind() == Instruction::STEP) {
+    // Parameters, gradients and moments are each read and written.
+    cost.optimizer =
+        2 * (2 + moments) * bytes /
+        (rank.calibration.optimizer_bytes_per_second() * rank.share);
+  } else if (instruction.kind() == Instruction::SNAPSHOT) {
+    cost.elementwise = (1 + moments) * bytes / kSnapshotBytesPerSecond;
+  }
+  return cost;
+}
+
+Cost CostModel::CollectiveCost(const Instruction& instruction) const {
+  const Group& group = plan_.groups(instruction.group());
+  LinkRate link = ranks_[group.ranks(0)].calibration.loopback();
+  double share = 1;
+  for (const int rank : group.ranks()) {
+    share = std::min(share, ranks_[rank].communication_share);
+    if (ranks_[rank].host == ranks_[group.ranks(0)].host) continue;
+    link.set_latency_us(kNetworkLatencyUs);
+    link.set_bytes_per_second(kNetworkBytesPerSecond);
+  }
+  link.set_bytes_per_second(link.bytes_per_second() * share);
+  Cost cost;
+  cost.communication =
+      AllReduceSeconds(link, {.bytes = CollectiveBytes(plan_, instruction),
+                              .ranks = group.ranks_size()});
+  return cost;
+}
+
+Cost CostModel::CostOf(int rank, const Instruction& instruction) const {
+  const Rank& at = ranks_.at(rank);
+  Cost cost;
+  switch (instruction.kind()) {
+    case Instruction::FORWARD:
+    case Instruction::BACKWARD_INPUT:
+    case Instruction::BACKWARD_WEIGHT:
+      cost = PassCost(at, instruction.unit(), instruction.kind());
+      break;
+    case Instruction::REDUCE_GRADS:
+    case Instruction::REDUCE_SCALARS:
+      cost = CollectiveCost(instruction);
+      break;
+    case Instruction::LOAD_BATCH:
+    case Instruction::GRAD_NORM:
+    case Instruction::STEP:
+    case Instruction::SNAPSHOT:
+      cost = StateCost(at, instruction);
+      break;
+    default:
+      CHECK(false) << "no cost known for "
+                   << Instruction::Kind_Name(instruction.kind());
+  }
+  cost.overhead = at.calibration.instruction_overhead_us() * 1e-6;
+  return cost;
+}
+
+int64_t CollectiveBytes(const Plan& plan, const Instruction& instruction) {
+  constexpr int64_t kScalarsBytes = 4 * 8;
+  if (instruction.kind() == Instruction::REDUCE_SCALARS) return kScalarsBytes;
+  if (instruction.kind() != Instruction::REDUCE_GRADS) return 0;
+  int64_t elements = 0;
+  for (int i = 0; i < std::max(1, instruction.unit_count()); ++i) {
+    elements += plan.units(instruction.unit() + i).flat_elements();
+  }
+  return elements * static_cast<int64_t>(kBytesOfF32);
+}
+
+}  // namespace troupe
