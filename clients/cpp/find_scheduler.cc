@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "clients/cpp/process_state.h"
 #include "nlohmann/json.hpp"
 
 namespace troupe {
@@ -21,17 +22,6 @@ bool IsHostPort(const std::string& text) {
 }
 
 }  // namespace
-
-bool ProcessRuns(int64_t pid) {
-  std::ifstream in(absl::StrCat("/proc/", pid, "/stat"));
-  std::string line;
-  if (pid <= 0 || !std::getline(in, line)) return false;
-  // "77 (name) S ...": the name may hold anything, so the state is looked for
-  // after its closing parenthesis.
-  const size_t close = line.rfind(')');
-  return close != std::string::npos && close + 2 < line.size() &&
-         line[close + 2] != 'Z' && line[close + 2] != 'X';
-}
 
 absl::StatusOr<Endpoints> ReadEndpoints(const std::string& dir) {
   const std::string path = (std::filesystem::path(dir) / kEndpointsFile);
@@ -60,7 +50,7 @@ absl::StatusOr<Endpoints> ReadEndpoints(const std::string& dir) {
   if (json.contains("pid") && json["pid"].is_number_integer()) {
     endpoints.pid = json["pid"].get<int64_t>();
   }
-  if (endpoints.pid != 0 && !ProcessRuns(endpoints.pid)) {
+  if (endpoints.pid != 0 && !IsRunning(endpoints.pid)) {
     return absl::FailedPreconditionError(absl::StrCat(
         "the scheduler of ", dir, " is gone (process ", endpoints.pid,
         "); its last words are in ", dir,

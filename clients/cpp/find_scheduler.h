@@ -33,9 +33,6 @@ struct FindSchedulerOptions {
 // none; else the errors of ReadEndpoints, with the way out.
 absl::StatusOr<Endpoints> FindScheduler(const FindSchedulerOptions& options);
 
-// Whether a process with this id runs; a zombie does not.
-bool ProcessRuns(int64_t pid);
-
 }  // namespace troupe
 
 #endif  // TROUPE_CLIENTS_CPP_FIND_SCHEDULER_H_

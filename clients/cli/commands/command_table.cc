@@ -1,0 +1,25 @@
+#include "clients/cli/command.h"
+#include "clients/cli/commands/commands.h"
+
+namespace troupe {
+
+std::vector<CommandRow> CommandTable() {
+  return {
+      {"up", "Start a cluster on this machine", &MakeUp},
+      {"down", "Stop the cluster of a folder", &MakeDown},
+      {"submit", "Queue a job; with --watch follow it to its end", &MakeSubmit},
+      {"watch", "Follow a job until it ends", &MakeWatch},
+      {"jobs", "List the jobs", &MakeJobs},
+      {"workers", "List the workers", &MakeWorkers},
+      {"describe", "Show all that is known of a job", &MakeDescribe},
+      {"logs", "Show a job's events", &MakeLogs},
+      {"cancel", "Stop a job, in whatever state it is", &MakeCancel},
+      {"plan", "Show what a job needs and how fast it will be; runs nothing",
+       &MakePlan},
+      {"trace", "Draw the timeline of a job's last traced step", &MakeTrace},
+      {"data prepare", "Turn a text into a token file", &MakeDataPrepare},
+      {"generate", "Let a trained model continue a text", &MakeGenerate},
+  };
+}
+
+}  // namespace troupe

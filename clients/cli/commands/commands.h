@@ -1,0 +1,27 @@
+// One maker for each file of this folder; command_table.cc lists them all.
+#ifndef TROUPE_CLIENTS_CLI_COMMANDS_COMMANDS_H_
+#define TROUPE_CLIENTS_CLI_COMMANDS_COMMANDS_H_
+
+#include <memory>
+
+#include "clients/cli/command.h"
+
+namespace troupe {
+
+std::unique_ptr<Command> MakeCancel();
+std::unique_ptr<Command> MakeDataPrepare();
+std::unique_ptr<Command> MakeDescribe();
+std::unique_ptr<Command> MakeDown();
+std::unique_ptr<Command> MakeGenerate();
+std::unique_ptr<Command> MakeJobs();
+std::unique_ptr<Command> MakeLogs();
+std::unique_ptr<Command> MakePlan();
+std::unique_ptr<Command> MakeSubmit();
+std::unique_ptr<Command> MakeTrace();
+std::unique_ptr<Command> MakeUp();
+std::unique_ptr<Command> MakeWatch();
+std::unique_ptr<Command> MakeWorkers();
+
+}  // namespace troupe
+
+#endif  // TROUPE_CLIENTS_CLI_COMMANDS_COMMANDS_H_

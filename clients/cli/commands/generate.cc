@@ -1,0 +1,86 @@
+#include <filesystem>
+#include <ostream>
+#include <string>
+
+#include "clients/cli/cluster_flags.h"
+#include "clients/cli/commands/commands.h"
+#include "clients/cli/interrupt.h"
+#include "proto/base/status.h"
+
+namespace troupe {
+namespace {
+
+class Generate final : public Command {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Optional("JOB", job_,
+                   "The job whose newest checkpoint writes (number, name or "
+                   "latest)");
+    flags.Text("--checkpoint", checkpoint_,
+               {.value = "DIR", .text = "Or the checkpoint itself"});
+    flags.Text("--prompt!", prompt_, {.text = "The text to continue"});
+    flags.Integer("--max-new-tokens", max_new_tokens_, {1, 1 << 20},
+                  {.value = "N", .text = "How much to write [256]"});
+    flags.Number("--temperature", temperature_,
+                 {.value = "X",
+                  .text = "0: always the likeliest; higher: bolder [0.8]"});
+    flags.Integer("--top-k", top_k_, {0, 1 << 30},
+                  {.value = "K",
+                   .text = "Choose among the K likeliest tokens; 0: all [40]"});
+    flags.Integer("--seed", seed_, {0, INT64_MAX},
+                  {.value = "N", .text = "Of the choices [0]"});
+    cluster_.Declare(flags);
+  }
+
+  absl::Status Run(Console& console) override {
+    if (job_.empty() == checkpoint_.empty()) {
+      return absl::InvalidArgumentError(
+          "usage: give either a JOB or --checkpoint DIR");
+    }
+    if (temperature_ < 0) {
+      return absl::InvalidArgumentError(
+          "usage: --temperature: expected 0 or more");
+    }
+    Interrupt interrupt;
+    ASSIGN_OR_RETURN(const auto client, cluster_.Connect(console));
+    GenerateRequest request;
+    if (checkpoint_.empty()) {
+      ASSIGN_OR_RETURN(const int64_t id, FindJob(*client, job_));
+      request.set_job(id);
+    } else {
+      std::error_code error;
+      request.set_checkpoint(
+          std::filesystem::absolute(checkpoint_, error).lexically_normal());
+    }
+    request.set_prompt(prompt_);
+    request.set_max_new_tokens(static_cast<int32_t>(max_new_tokens_));
+    request.set_temperature(temperature_);
+    request.set_top_k(static_cast<int32_t>(top_k_));
+    request.set_seed(seed_);
+    console.out << prompt_ << std::flush;
+    const absl::Status status = client->Generate(
+        request,
+        [&](const GenerateResponse& response) {
+          console.out << response.text() << std::flush;
+        },
+        [&] { return !interrupt.Arrived(); });
+    console.out << std::endl;
+    return status;
+  }
+
+ private:
+  std::string job_;
+  std::string checkpoint_;
+  std::string prompt_;
+  int64_t max_new_tokens_ = 256;
+  double temperature_ = 0.8;
+  int64_t top_k_ = 40;
+  int64_t seed_ = 0;
+  ClusterFlags cluster_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeGenerate() { return std::make_unique<Generate>(); }
+
+}  // namespace troupe

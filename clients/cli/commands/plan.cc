@@ -1,0 +1,95 @@
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "clients/cli/cluster_flags.h"
+#include "clients/cli/commands/commands.h"
+#include "clients/cli/local_plan.h"
+#include "clients/cli/view/message_json.h"
+#include "clients/cli/view/plan_view.h"
+#include "clients/cli/write_file.h"
+#include "clients/gantt/chart.h"
+#include "clients/gantt/svg.h"
+#include "clients/job_file/job_file.h"
+#include "proto/base/status.h"
+
+namespace troupe {
+namespace {
+
+class PlanCommand final : public Command {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Required("FILE", file_, "The job file (YAML)");
+    flags.Integer("--workers", workers_, {1, 4096},
+                  {.value = "N",
+                   .text = "Plan for so many workers like this machine "
+                           "[as many as the job has ranks]"});
+    flags.Texts("--set", overrides_,
+                {.value = "PATH=VALUE",
+                 .text = "Set a field, as in parallelism.data=2; repeatable"});
+    flags.Switch("--json", json_, "Print the plan as JSON");
+    flags.Switch("--programs", programs_, "Show every rank's programs");
+    flags.Text(
+        "--gantt", gantt_,
+        {.value = "FILE", .text = "Draw the predicted step to an SVG file"});
+    flags.Integer("--threads", threads_, {0, 1024},
+                  {.value = "T",
+                   .text = "Threads of each worker [cores / N, at least 1]"});
+    flags.Text("--device-memory", share_.device_memory,
+               {.value = "BYTES",
+                .text = "Memory of each worker, as in 2GiB [an even share]"});
+    flags.Text("--calibration", calibration_,
+               {.value = "FILE",
+                .text = "What `troupe-worker calibrate` measured [the user's "
+                        "cache]"});
+  }
+
+  absl::Status Run(Console& console) override {
+    ASSIGN_OR_RETURN(const JobFile job,
+                     LoadJobFile({.path = file_, .overrides = overrides_}));
+    absl::StatusOr<CompileResponse> compiled =
+        PlanLocally(job.spec, Options(job.spec));
+    if (!compiled.ok()) return job.Locate(compiled.status());
+    Plan& plan = *compiled->mutable_plan();
+    if (!gantt_.empty()) {
+      RETURN_IF_ERROR(
+          WriteFile({.path = gantt_,
+                     .content = ChartSvg({LayOut(compiled->predicted())})}));
+    }
+    if (json_) {
+      if (!programs_) plan.clear_ranks();
+      console.out << MessageJsonText(plan);
+      return absl::OkStatus();
+    }
+    console.out << PlanText(plan);
+    if (programs_) console.out << "\n" << ProgramsText(plan);
+    return absl::OkStatus();
+  }
+
+ private:
+  LocalPlanOptions Options(const JobSpec& job) {
+    share_.threads = static_cast<int>(threads_);
+    const int ranks = std::max(1, job.parallelism().data());
+    return {.workers = workers_ > 0 ? static_cast<int>(workers_) : ranks,
+            .share = share_,
+            .calibration = calibration_,
+            .search = ThisProgram()};
+  }
+
+  std::string file_;
+  int64_t workers_ = 0;
+  std::vector<std::string> overrides_;
+  bool json_ = false;
+  bool programs_ = false;
+  std::string gantt_;
+  int64_t threads_ = 0;
+  WorkerShare share_;
+  std::string calibration_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakePlan() { return std::make_unique<PlanCommand>(); }
+
+}  // namespace troupe

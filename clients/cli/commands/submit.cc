@@ -1,0 +1,58 @@
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "clients/cli/cluster_flags.h"
+#include "clients/cli/commands/commands.h"
+#include "clients/cli/interrupt.h"
+#include "clients/cli/watch_job.h"
+#include "clients/job_file/job_file.h"
+#include "proto/base/status.h"
+
+namespace troupe {
+namespace {
+
+class Submit final : public Command {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Required("FILE", file_, "The job file (YAML)");
+    flags.Texts("--set", overrides_,
+                {.value = "PATH=VALUE",
+                 .text = "Set a field, as in optimizer.lr=1e-3; repeatable"});
+    flags.Switch("--watch,-w", watch_,
+                 "Follow the job; exit with 0 only if it succeeds");
+    cluster_.Declare(flags);
+  }
+
+  absl::Status Run(Console& console) override {
+    Interrupt interrupt;
+    ASSIGN_OR_RETURN(const JobFile job,
+                     LoadJobFile({.path = file_, .overrides = overrides_}));
+    ASSIGN_OR_RETURN(const auto client, cluster_.Connect(console));
+    const absl::StatusOr<SubmitJobResponse> accepted = client->Submit(job.spec);
+    if (!accepted.ok()) return job.Locate(accepted.status());
+    const int64_t id = accepted->id();
+    console.out << "job " << id << " (" << job.spec.name() << ") accepted"
+                << std::endl;
+    if (!watch_) {
+      console.out << "follow it with: troupe watch " << id << cluster_.Words()
+                  << "\n";
+      return absl::OkStatus();
+    }
+    return WatchJob(*client,
+                    {.from = {.id = id}, .cluster_words = cluster_.Words()},
+                    interrupt, console);
+  }
+
+ private:
+  std::string file_;
+  std::vector<std::string> overrides_;
+  bool watch_ = false;
+  ClusterFlags cluster_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeSubmit() { return std::make_unique<Submit>(); }
+
+}  // namespace troupe

@@ -1,0 +1,59 @@
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "clients/cli/cluster_flags.h"
+#include "clients/cli/commands/commands.h"
+#include "clients/cli/write_file.h"
+#include "clients/gantt/chart.h"
+#include "clients/gantt/chrome_trace.h"
+#include "clients/gantt/svg.h"
+#include "clients/gantt/text.h"
+#include "proto/base/status.h"
+
+namespace troupe {
+namespace {
+
+class Trace final : public Command {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Required("JOB", job_, kJobHelp);
+    flags.Choice("--format", format_, {"text", "svg", "chrome"},
+                 "text, svg, or chrome (for ui.perfetto.dev) [text]");
+    flags.Text("--out", out_, {.value = "FILE", .text = "Write to a file"});
+    cluster_.Declare(flags);
+  }
+
+  absl::Status Run(Console& console) override {
+    ASSIGN_OR_RETURN(const auto client, cluster_.Connect(console));
+    ASSIGN_OR_RETURN(const int64_t id, FindJob(*client, job_));
+    ASSIGN_OR_RETURN(const GetTimelineResponse timeline, client->Timeline(id));
+    std::vector<Chart> charts = {LayOut(timeline.measured())};
+    if (timeline.has_predicted())
+      charts.push_back(LayOut(timeline.predicted()));
+    const std::string drawn = format_ == "svg" ? ChartSvg(charts)
+                              : format_ == "chrome"
+                                  ? ChromeTrace(charts)
+                                  : ChartText(charts, console.width);
+    if (out_.empty()) {
+      console.out << drawn;
+      return absl::OkStatus();
+    }
+    RETURN_IF_ERROR(WriteFile({.path = out_, .content = drawn}));
+    console.out << out_ << "\n";
+    return absl::OkStatus();
+  }
+
+ private:
+  std::string job_;
+  std::string format_ = "text";
+  std::string out_;
+  ClusterFlags cluster_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeTrace() { return std::make_unique<Trace>(); }
+
+}  // namespace troupe

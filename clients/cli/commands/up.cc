@@ -1,0 +1,98 @@
+#include <ostream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "clients/cli/commands/commands.h"
+#include "clients/cli/interrupt.h"
+#include "clients/cli/local/local_cluster.h"
+#include "clients/cli/local/process.h"
+#include "proto/base/status.h"
+
+namespace troupe {
+namespace {
+
+class Up final : public Command {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Integer("--workers!", workers_, {1, 256},
+                  {.value = "N", .text = "How many workers"});
+    flags.Text("--dir", dir_,
+               {.value = "DIR",
+                .text = "Where the cluster keeps state and logs [TROUPE_DIR]"});
+    flags.Integer("--threads", threads_, {0, 1024},
+                  {.value = "T",
+                   .text = "Threads of each worker [cores / N, at least 1]"});
+    flags.Text("--device-memory", share_.device_memory,
+               {.value = "BYTES",
+                .text = "Memory of each worker, as in 2GiB [an even share]"});
+    flags.Switch("--foreground", foreground_,
+                 "Stay; Ctrl-C brings the cluster down");
+  }
+
+  absl::Status Run(Console& console) override {
+    Interrupt interrupt;
+    if (dir_.empty()) dir_ = console.environment_dir;
+    if (dir_.empty()) {
+      return absl::InvalidArgumentError(
+          "usage: --dir is required (or TROUPE_DIR)");
+    }
+    share_.threads = static_cast<int>(threads_);
+    console.err << "starting 1 scheduler and " << workers_
+                << (workers_ == 1 ? " worker" : " workers")
+                << "; the first time, workers measure the machine (seconds)"
+                << std::endl;
+    ASSIGN_OR_RETURN(const LocalCluster cluster,
+                     StartLocalCluster({.dir = dir_,
+                                        .workers = static_cast<int>(workers_),
+                                        .share = share_,
+                                        .end_with_us = foreground_,
+                                        .search = ThisProgram()},
+                                       [&] { return !interrupt.Arrived(); }));
+    Print(cluster, console);
+    if (!foreground_) return absl::OkStatus();
+    return Stay(cluster, interrupt, console);
+  }
+
+ private:
+  void Print(const LocalCluster& cluster, Console& console) const {
+    console.out << "scheduler    " << cluster.endpoints.grpc << "\n"
+                << "status page  http://" << cluster.endpoints.http << "/\n"
+                << "workers      " << workers_ << ", " << cluster.share.threads
+                << " thread" << (cluster.share.threads == 1 ? "" : "s")
+                << " each\n"
+                << "logs         " << dir_ << "/logs\n"
+                << (foreground_ ? "Ctrl-C brings it down"
+                                : "stop it with: troupe down --dir " + dir_)
+                << std::endl;
+  }
+
+  // Until Ctrl-C, or until the scheduler ends.
+  absl::Status Stay(const LocalCluster& cluster, Interrupt& interrupt,
+                    Console& console) const {
+    const ProcessId scheduler = cluster.members.front().process;
+    while (!interrupt.Arrived() && IsRunning(scheduler)) {
+      for (const ClusterMember& member : cluster.members) Reap(member.process);
+      absl::SleepFor(absl::Milliseconds(100));
+    }
+    const bool was_asked = interrupt.Arrived();
+    console.out << (was_asked ? "stopping" : "the scheduler ended; stopping")
+                << std::endl;
+    RETURN_IF_ERROR(StopLocalCluster(dir_).status());
+    if (was_asked) return absl::OkStatus();
+    return absl::AbortedError(
+        absl::StrCat("the scheduler ended; its log is in ", dir_, "/logs"));
+  }
+
+  int64_t workers_ = 0;
+  std::string dir_;
+  int64_t threads_ = 0;
+  WorkerShare share_;
+  bool foreground_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeUp() { return std::make_unique<Up>(); }
+
+}  // namespace troupe

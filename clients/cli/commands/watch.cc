@@ -1,0 +1,37 @@
+#include <string>
+
+#include "clients/cli/cluster_flags.h"
+#include "clients/cli/commands/commands.h"
+#include "clients/cli/interrupt.h"
+#include "clients/cli/watch_job.h"
+#include "proto/base/status.h"
+
+namespace troupe {
+namespace {
+
+class Watch final : public Command {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Required("JOB", job_, kJobHelp);
+    cluster_.Declare(flags);
+  }
+
+  absl::Status Run(Console& console) override {
+    Interrupt interrupt;
+    ASSIGN_OR_RETURN(const auto client, cluster_.Connect(console));
+    ASSIGN_OR_RETURN(const int64_t id, FindJob(*client, job_));
+    return WatchJob(*client,
+                    {.from = {.id = id}, .cluster_words = cluster_.Words()},
+                    interrupt, console);
+  }
+
+ private:
+  std::string job_;
+  ClusterFlags cluster_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeWatch() { return std::make_unique<Watch>(); }
+
+}  // namespace troupe

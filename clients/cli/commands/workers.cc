@@ -1,0 +1,61 @@
+#include <ostream>
+
+#include "absl/strings/str_cat.h"
+#include "clients/cli/cluster_flags.h"
+#include "clients/cli/commands/commands.h"
+#include "clients/cli/view/format.h"
+#include "clients/cli/view/message_json.h"
+#include "proto/base/status.h"
+
+namespace troupe {
+namespace {
+
+std::string DeviceBudget(const WorkerDescription& worker) {
+  for (const TierBudget& budget : worker.budgets()) {
+    if (budget.tier() == DEVICE) return BytesText(budget.bytes());
+  }
+  return "-";
+}
+
+class Workers final : public Command {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Switch("--json", json_, "Print JSON");
+    cluster_.Declare(flags);
+  }
+
+  absl::Status Run(Console& console) override {
+    ASSIGN_OR_RETURN(const auto client, cluster_.Connect(console));
+    ASSIGN_OR_RETURN(const ListWorkersResponse list, client->Workers());
+    if (json_) {
+      console.out << MessageJsonText(list);
+      return absl::OkStatus();
+    }
+    Table table({"ID>", "NAME", "STATE", "JOB>", "RANK>", "DEVICE", "THREADS>",
+                 "MEMORY>", "BUDGET>", "PID>", "HEARD", "REASON"});
+    for (const WorkerStatus& worker : list.workers()) {
+      const bool busy = worker.state() == WorkerStatus::BUSY;
+      table.Add({absl::StrCat(worker.id()), worker.description().name(),
+                 WorkerStatus_State_Name(worker.state()),
+                 busy ? absl::StrCat(worker.job()) : "-",
+                 busy ? absl::StrCat(worker.rank()) : "-",
+                 worker.description().device(),
+                 absl::StrCat(worker.description().threads()),
+                 BytesText(worker.memory_bytes()),
+                 DeviceBudget(worker.description()), absl::StrCat(worker.pid()),
+                 TimeText(worker.last_heard_unix_ms()), worker.reason()});
+    }
+    console.out << table.Text();
+    return absl::OkStatus();
+  }
+
+ private:
+  bool json_ = false;
+  ClusterFlags cluster_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeWorkers() { return std::make_unique<Workers>(); }
+
+}  // namespace troupe

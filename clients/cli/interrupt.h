@@ -1,0 +1,29 @@
+// Ctrl-C (SIGINT) and SIGTERM as a question that a command asks, instead of a
+// sudden end: so that `submit --watch` can say how to come back, and `up` can
+// take down what it has started.
+#ifndef TROUPE_CLIENTS_CLI_INTERRUPT_H_
+#define TROUPE_CLIENTS_CLI_INTERRUPT_H_
+
+namespace troupe {
+
+// While one lives the signals end nothing. Make it before anything starts a
+// thread (a gRPC channel does): threads that exist already would still be ended
+// by the signals. At most one at a time.
+class Interrupt {
+ public:
+  Interrupt();
+  ~Interrupt();
+  Interrupt(const Interrupt&) = delete;
+  Interrupt& operator=(const Interrupt&) = delete;
+
+  // Whether a signal has come since the beginning.
+  bool Arrived();
+
+ private:
+  int fd_;
+  bool arrived_ = false;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_CLIENTS_CLI_INTERRUPT_H_

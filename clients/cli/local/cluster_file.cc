@@ -1,0 +1,77 @@
+#include "clients/cli/local/cluster_file.h"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "nlohmann/json.hpp"
+
+namespace troupe {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string PathOf(const std::string& dir) {
+  return std::filesystem::path(dir) / kClusterFile;
+}
+
+bool IsMember(const Json& json) {
+  return json.is_object() && json.contains("name") &&
+         json["name"].is_string() && json.contains("pid") &&
+         json["pid"].is_number_integer() && json.contains("start_ticks") &&
+         json["start_ticks"].is_number_integer();
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<ClusterMember>> ReadClusterFile(
+    const std::string& dir) {
+  std::ifstream in(PathOf(dir));
+  if (!in) return std::vector<ClusterMember>();
+  std::stringstream text;
+  text << in.rdbuf();
+  const Json json = Json::parse(text.str(), nullptr, false);
+  std::vector<ClusterMember> members;
+  bool is_ours = json.is_array();
+  for (size_t i = 0; is_ours && i < json.size(); ++i) {
+    is_ours = IsMember(json[i]);
+    if (!is_ours) break;
+    members.push_back(
+        {json[i]["name"].get<std::string>(),
+         {.pid = json[i]["pid"].get<int64_t>(),
+          .start_ticks = json[i]["start_ticks"].get<uint64_t>()}});
+  }
+  if (is_ours) return members;
+  return absl::DataLossError(
+      absl::StrCat(PathOf(dir),
+                   " is not as troupe up writes it; look for its processes "
+                   "with ps, then remove the file"));
+}
+
+absl::Status WriteClusterFile(const std::string& dir,
+                              const std::vector<ClusterMember>& members) {
+  Json json = Json::array();
+  for (const ClusterMember& member : members) {
+    json.push_back({{"name", member.name},
+                    {"pid", member.process.pid},
+                    {"start_ticks", member.process.start_ticks}});
+  }
+  const std::string aside = PathOf(dir) + ".new";
+  std::ofstream out(aside, std::ios::trunc);
+  out << json.dump(1) << "\n";
+  out.close();
+  std::error_code error;
+  if (out) std::filesystem::rename(aside, PathOf(dir), error);
+  if (!out || error) {
+    return absl::InternalError(absl::StrCat("cannot write ", PathOf(dir)));
+  }
+  return absl::OkStatus();
+}
+
+void RemoveClusterFile(const std::string& dir) {
+  std::error_code error;
+  std::filesystem::remove(PathOf(dir), error);
+}
+
+}  // namespace troupe

@@ -1,0 +1,58 @@
+// A cluster on this machine: one scheduler and N workers as daemons, all that
+// they write in one folder:
+//
+//   DIR/endpoints.json   where the scheduler listens (it writes this itself)
+//   DIR/pids.json        which processes belong to the cluster
+//   DIR/logs/*.log       what they say
+//   DIR/...              the scheduler's state
+#ifndef TROUPE_CLIENTS_CLI_LOCAL_LOCAL_CLUSTER_H_
+#define TROUPE_CLIENTS_CLI_LOCAL_LOCAL_CLUSTER_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "clients/cli/local/cluster_file.h"
+#include "clients/cli/local/machine_share.h"
+#include "clients/cli/local/programs.h"
+#include "clients/cpp/find_scheduler.h"
+
+namespace troupe {
+
+struct LocalClusterOptions {
+  std::string dir;
+  int workers = 1;
+  WorkerShare share;         // of each worker; what is not said is an even one
+  bool end_with_us = false;  // the daemons end when this process does
+  absl::Duration start = absl::Seconds(120);  // calibration included
+  ProgramSearch search;
+};
+
+struct LocalCluster {
+  Endpoints endpoints;
+  std::vector<ClusterMember> members;  // the scheduler first
+  WorkerShare share;                   // of each worker
+};
+
+// Returns once every worker is registered. AlreadyExists where a cluster lives
+// in DIR; Cancelled once `keep_going` says no; else what failed, with the end
+// of the log of the one that failed. After an error nothing is left running.
+absl::StatusOr<LocalCluster> StartLocalCluster(
+    const LocalClusterOptions& options,
+    const std::function<bool()>& keep_going);
+
+struct StoppedCluster {
+  int stopped = 0;                  // members that were running
+  std::vector<std::string> killed;  // names of those that had to be
+};
+// Ends the cluster of DIR: the workers, then the scheduler, each with a grace
+// before it is killed. Only processes that StartLocalCluster started: an id
+// that the kernel has given to another process since is left alone.
+absl::StatusOr<StoppedCluster> StopLocalCluster(const std::string& dir);
+
+}  // namespace troupe
+
+#endif  // TROUPE_CLIENTS_CLI_LOCAL_LOCAL_CLUSTER_H_

@@ -1,0 +1,50 @@
+#include "clients/cli/local/machine_share.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+
+namespace troupe {
+namespace {
+
+// "MemAvailable:  123 kB" of /proc/meminfo; 0 where that cannot be read.
+int64_t AvailableBytes() {
+  std::ifstream in("/proc/meminfo");
+  std::string key;
+  int64_t kilobytes = 0;
+  for (std::string unit; in >> key >> kilobytes; std::getline(in, unit)) {
+    if (key == "MemAvailable:") return kilobytes * 1024;
+  }
+  return 0;
+}
+
+}  // namespace
+
+WorkerShare ShareOfMachine(int workers, const WorkerShare& wanted) {
+  WorkerShare share = wanted;
+  if (share.threads == 0) {
+    const int cores = std::thread::hardware_concurrency();
+    share.threads = std::max(1, cores / workers);
+  }
+  const int64_t available = AvailableBytes();
+  if (share.device_memory.empty() && available > 0) {
+    share.device_memory = absl::StrCat(available / 10 * 8 / workers);
+  }
+  return share;
+}
+
+std::vector<std::string> ShareFlags(const WorkerShare& share) {
+  std::vector<std::string> flags;
+  if (share.threads > 0) {
+    flags.insert(flags.end(), {"--threads", absl::StrCat(share.threads)});
+  }
+  if (!share.device_memory.empty()) {
+    flags.insert(flags.end(), {"--device-memory", share.device_memory});
+  }
+  return flags;
+}
+
+}  // namespace troupe

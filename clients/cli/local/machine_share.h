@@ -1,0 +1,26 @@
+// What one of N workers on this machine gets where the user does not say: an
+// even share of the cores and of the memory that is free.
+#ifndef TROUPE_CLIENTS_CLI_LOCAL_MACHINE_SHARE_H_
+#define TROUPE_CLIENTS_CLI_LOCAL_MACHINE_SHARE_H_
+
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+struct WorkerShare {
+  int threads = 0;            // 0: not said
+  std::string device_memory;  // "2GiB"; empty: not said
+};
+
+// `wanted` with what it does not say filled in: cores / workers but at least 1,
+// 80 % of the available memory / workers. Device memory stays unsaid where
+// /proc/meminfo cannot be read. REQUIRES workers >= 1.
+WorkerShare ShareOfMachine(int workers, const WorkerShare& wanted);
+
+// The flags of troupe-worker that say so.
+std::vector<std::string> ShareFlags(const WorkerShare& share);
+
+}  // namespace troupe
+
+#endif  // TROUPE_CLIENTS_CLI_LOCAL_MACHINE_SHARE_H_

@@ -1,0 +1,62 @@
+#include "clients/cli/local_plan.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "clients/cli/local/process.h"
+#include "proto/base/status.h"
+
+namespace troupe {
+namespace {
+
+absl::StatusOr<WorkerDescription> DescribeThisMachine(
+    const LocalPlanOptions& options) {
+  ASSIGN_OR_RETURN(const std::string program,
+                   FindProgram("troupe-worker", options.search));
+  std::vector<std::string> command = {program, "calibrate", "--describe"};
+  for (std::string& flag :
+       ShareFlags(ShareOfMachine(options.workers, options.share))) {
+    command.push_back(std::move(flag));
+  }
+  if (!options.calibration.empty()) {
+    command.insert(command.end(), {"--calibration-file", options.calibration});
+  }
+  ASSIGN_OR_RETURN(const std::string output,
+                   RunFilter({.command = std::move(command), .input = ""}));
+  WorkerDescription description;
+  if (!description.ParseFromString(output)) {
+    return absl::InternalError(
+        absl::StrCat(program, " calibrate --describe printed no description"));
+  }
+  return description;
+}
+
+}  // namespace
+
+absl::StatusOr<CompileResponse> PlanLocally(const JobSpec& job,
+                                            const LocalPlanOptions& options) {
+  ASSIGN_OR_RETURN(const std::string program,
+                   FindProgram("troupe-scheduler", options.search));
+  ASSIGN_OR_RETURN(WorkerDescription worker, DescribeThisMachine(options));
+  CompileRequest request;
+  *request.mutable_job() = job;
+  for (int i = 0; i < options.workers; ++i) {
+    worker.set_name(absl::StrCat("worker-", i));
+    *request.add_workers() = worker;
+  }
+  ASSIGN_OR_RETURN(const std::string output,
+                   RunFilter({.command = {program, "compile"},
+                              .input = request.SerializeAsString()}));
+  CompileResponse response;
+  if (!response.ParseFromString(output)) {
+    return absl::InternalError(
+        absl::StrCat(program, " compile printed no plan"));
+  }
+  if (!response.error().empty()) {
+    return absl::InvalidArgumentError(response.error());
+  }
+  return response;
+}
+
+}  // namespace troupe

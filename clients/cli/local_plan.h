@@ -1,0 +1,29 @@
+// Planning without a daemon: `troupe-worker` says what this machine can do,
+// `troupe-scheduler compile` makes the plan, both as filters.
+#ifndef TROUPE_CLIENTS_CLI_LOCAL_PLAN_H_
+#define TROUPE_CLIENTS_CLI_LOCAL_PLAN_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "clients/cli/local/machine_share.h"
+#include "clients/cli/local/programs.h"
+#include "proto/scheduler.pb.h"
+
+namespace troupe {
+
+struct LocalPlanOptions {
+  int workers = 1;
+  WorkerShare share;        // of each worker; what is not said is an even one
+  std::string calibration;  // a file; empty: the user's cache
+  ProgramSearch search;
+};
+
+// InvalidArgument where the job is refused (JobFile::Locate finds the place),
+// Aborted where a program fails.
+absl::StatusOr<CompileResponse> PlanLocally(const JobSpec& job,
+                                            const LocalPlanOptions& options);
+
+}  // namespace troupe
+
+#endif  // TROUPE_CLIENTS_CLI_LOCAL_PLAN_H_

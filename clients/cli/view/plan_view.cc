@@ -1,0 +1,193 @@
+#include "clients/cli/view/plan_view.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "clients/cli/view/format.h"
+#include "clients/job_file/print_job.h"
+#include "proto/plan/mesh.h"
+#include "proto/plan/program_text.h"
+
+namespace troupe {
+namespace {
+
+std::string TierName(Tier tier) {
+  return absl::AsciiStrToLower(Tier_Name(tier));
+}
+
+std::string RanksName(const std::vector<int>& ranks) {
+  return absl::StrCat(ranks.size() == 1 ? "rank " : "ranks ",
+                      RangesText(ranks));
+}
+
+// Bytes by tier and line item, and the tiers' budgets: what a column shows.
+struct RankMemory {
+  std::map<std::pair<Tier, std::string>, int64_t> items;
+  std::map<Tier, int64_t> budgets;
+  bool operator==(const RankMemory&) const = default;
+
+  int64_t Total(Tier tier) const {
+    int64_t total = 0;
+    for (const auto& [key, bytes] : items) {
+      if (key.first == tier) total += bytes;
+    }
+    return total;
+  }
+};
+
+struct Column {
+  RankMemory memory;
+  std::vector<int> ranks;
+};
+
+std::vector<Column> Columns(const Prediction& prediction) {
+  std::vector<Column> columns;
+  for (const RankPrediction& rank : prediction.ranks()) {
+    RankMemory memory;
+    for (const MemoryItem& item : rank.memory()) {
+      memory.items[{item.tier(), item.item()}] += item.bytes();
+    }
+    for (const TierBudget& budget : rank.budgets()) {
+      memory.budgets[budget.tier()] = budget.bytes();
+    }
+    const auto same =
+        std::find_if(columns.begin(), columns.end(),
+                     [&](const Column& c) { return c.memory == memory; });
+    if (same == columns.end()) {
+      columns.push_back({std::move(memory), {rank.rank()}});
+    } else {
+      same->ranks.push_back(rank.rank());
+    }
+  }
+  return columns;
+}
+
+// The line items of a tier, in the order in which the planner lists them.
+std::vector<std::string> ItemsOf(const Prediction& prediction, Tier tier) {
+  std::vector<std::string> items;
+  for (const RankPrediction& rank : prediction.ranks()) {
+    for (const MemoryItem& item : rank.memory()) {
+      if (item.tier() == tier &&
+          std::find(items.begin(), items.end(), item.item()) == items.end()) {
+        items.push_back(item.item());
+      }
+    }
+  }
+  return items;
+}
+
+void AddTier(const Prediction& prediction, const std::vector<Column>& columns,
+             Tier tier, Table& table) {
+  const std::vector<std::string> items = ItemsOf(prediction, tier);
+  if (items.empty()) return;
+  const auto add = [&](const std::string& name, const std::string& item,
+                       const auto& cell) {
+    std::vector<std::string> cells = {name, item};
+    for (const Column& column : columns) cells.push_back(cell(column.memory));
+    table.Add(std::move(cells));
+  };
+  for (const std::string& item : items) {
+    add(&item == &items.front() ? TierName(tier) : "", item,
+        [&](const RankMemory& memory) {
+          const auto found = memory.items.find({tier, item});
+          return found == memory.items.end() ? "-" : BytesText(found->second);
+        });
+  }
+  add("", "total",
+      [&](const RankMemory& memory) { return BytesText(memory.Total(tier)); });
+  add("", "of budget", [&](const RankMemory& memory) {
+    const auto found = memory.budgets.find(tier);
+    return found == memory.budgets.end() ? "-" : BytesText(found->second);
+  });
+}
+
+std::string PredictionText(const Prediction& prediction) {
+  int64_t sent_max = 0;
+  double compute_max = 0;
+  double exposed_max = 0;
+  for (const RankPrediction& rank : prediction.ranks()) {
+    sent_max = std::max<int64_t>(sent_max, rank.bytes_sent_per_step());
+    compute_max = std::max(compute_max, rank.compute_seconds());
+    exposed_max = std::max(exposed_max, rank.exposed_communication_seconds());
+  }
+  return absl::StrCat(
+      "  step time        ", SecondsText(prediction.step_seconds()),
+      "  (compute ", SecondsText(compute_max), ", communication not hidden ",
+      SecondsText(exposed_max), ")\n", "  tokens/s         ",
+      CountText(prediction.tokens_per_second()), "\n", "  MFU              ",
+      PercentText(prediction.model_flops_utilization()), " of ",
+      CountText(prediction.peak_flops_per_second()), "FLOP/s\n",
+      "  sent by a rank   ", BytesText(sent_max), " a step\n",
+      "  limited by       ", prediction.limited_by(), "\n");
+}
+
+std::string Indented(const std::string& text) {
+  std::string out;
+  for (absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+    absl::StrAppend(&out, "  ", line, "\n");
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string MemoryTable(const Prediction& prediction) {
+  const std::vector<Column> columns = Columns(prediction);
+  std::vector<std::string> names = {"tier", "item"};
+  for (const Column& column : columns) {
+    names.push_back(RanksName(column.ranks) + ">");
+  }
+  Table table(std::move(names));
+  for (const Tier tier : {DEVICE, HOST, NVME}) {
+    AddTier(prediction, columns, tier, table);
+  }
+  return table.Text("  ");
+}
+
+std::string PlanText(const Plan& plan) {
+  const Derived& derived = plan.derived();
+  return absl::StrCat(
+      "plan of ", plan.job().name(), ", fingerprint ", plan.fingerprint(), "\n",
+      "  mesh             ", MeshText(plan.mesh()), "\n", "  parameters       ",
+      CountText(derived.parameters()), "\n", "  micro-batches    ",
+      derived.micro_batches(), " of ", plan.job().training().micro_batch_size(),
+      " sequences on each rank\n", "  tokens/step      ",
+      GroupedText(derived.tokens_per_step()), "\n", "  model FLOPs      ",
+      CountText(derived.model_flops_per_token()), " a token\n",
+      "\nmemory of a rank\n", MemoryTable(plan.prediction()), "\nprediction\n",
+      PredictionText(plan.prediction()), "\njob, resolved\n",
+      Indented(JobYaml(plan.job())));
+}
+
+std::string ProgramsText(const Plan& plan) {
+  // The text of all programs of a rank, and the ranks that share it.
+  std::vector<std::pair<std::string, std::vector<int>>> shared;
+  for (const RankPlan& rank : plan.ranks()) {
+    std::string text;
+    for (const Program& program : rank.programs()) {
+      absl::StrAppend(&text, "# ", Program_Kind_Name(program.kind()), "\n",
+                      ProgramText(program));
+    }
+    const auto same =
+        std::find_if(shared.begin(), shared.end(),
+                     [&](const auto& entry) { return entry.first == text; });
+    if (same == shared.end()) {
+      shared.push_back({std::move(text), {rank.rank()}});
+    } else {
+      same->second.push_back(rank.rank());
+    }
+  }
+  std::string out;
+  for (const auto& [text, ranks] : shared) {
+    absl::StrAppend(&out, "## ", RanksName(ranks), "\n", text, "\n");
+  }
+  return out;
+}
+
+}  // namespace troupe

@@ -1,0 +1,96 @@
+#include "clients/cli/view/step_line.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "clients/cli/view/format.h"
+
+namespace troupe {
+namespace {
+
+struct Field {
+  std::string text;
+  int rank;  // 0 is the last to be dropped
+};
+
+// In the order in which they are shown.
+std::vector<Field> Fields(const StepRecord& record,
+                          const StepProgress& progress) {
+  std::vector<Field> fields;
+  fields.push_back(
+      {absl::StrCat("step ", record.step(), "/", progress.steps_total), 0});
+  fields.push_back({"loss " + NumberText(record.loss(), 4), 1});
+  if (record.has_validation_loss()) {
+    fields.push_back({"val " + NumberText(record.validation_loss(), 4), 3});
+  }
+  fields.push_back({"grad_norm " + NumberText(record.grad_norm(), 2), 7});
+  fields.push_back({absl::StrFormat("lr %.1e", record.learning_rate()), 6});
+  fields.push_back({CountText(record.tokens_per_second()) + " tok/s", 4});
+  fields.push_back({"MFU " + PercentText(record.mfu()), 5});
+  fields.push_back({"mem " + BytesText(record.memory_bytes()), 8});
+  if (progress.eta_seconds >= 0) {
+    fields.push_back({"ETA " + ClockText(progress.eta_seconds), 2});
+  }
+  return fields;
+}
+
+std::string Joined(const std::vector<Field>& fields) {
+  return absl::StrJoin(fields, "  ", [](std::string* out, const Field& field) {
+    out->append(field.text);
+  });
+}
+
+std::string Bar(double share, int width) {
+  const int full = std::clamp<int>(share * width, 0, width);
+  return absl::StrCat("[", std::string(full, '#'),
+                      std::string(width - full, '-'), "] ");
+}
+
+}  // namespace
+
+std::string StepLine(const StepRecord& record, const StepProgress& progress) {
+  return Joined(Fields(record, progress));
+}
+
+std::string ProgressLine(const StepRecord& record, const StepProgress& progress,
+                         int width) {
+  constexpr int kBarMin = 10;
+  constexpr int kBarMax = 30;
+  constexpr int kBarFrame = 3;  // brackets and a blank
+  std::vector<Field> fields = Fields(record, progress);
+  const auto fits = [&](int bar) {
+    return TextWidth(Joined(fields)) + bar <= width;
+  };
+  const bool has_bar = width >= 40;
+  while (fields.size() > 1 && !fits(has_bar ? kBarMin + kBarFrame : 0)) {
+    fields.erase(std::max_element(
+        fields.begin(), fields.end(),
+        [](const Field& a, const Field& b) { return a.rank < b.rank; }));
+  }
+  const std::string text = Joined(fields);
+  if (!has_bar) return text.substr(0, std::max(0, width));
+  const int room = width - TextWidth(text) - kBarFrame;
+  const double share = progress.steps_total == 0
+                           ? 0
+                           : double(record.step()) / progress.steps_total;
+  return absl::StrCat(Bar(share, std::clamp(room, 0, kBarMax)), text)
+      .substr(0, width);
+}
+
+void StepClock::Add(const StepRecord& record) {
+  constexpr double kNew = 0.1;  // weight of the newest step
+  step_ = record.step();
+  step_seconds_ = step_seconds_ < 0 ? record.step_seconds()
+                                    : (1 - kNew) * step_seconds_ +
+                                          kNew * record.step_seconds();
+}
+
+double StepClock::EtaSeconds(int64_t steps_total) const {
+  if (step_seconds_ < 0) return -1;
+  return step_seconds_ * std::max<int64_t>(0, steps_total - step_);
+}
+
+}  // namespace troupe

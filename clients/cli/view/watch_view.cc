@@ -1,0 +1,134 @@
+#include "clients/cli/view/watch_view.h"
+
+#include <ostream>
+
+#include "absl/strings/str_cat.h"
+#include "clients/cli/view/format.h"
+
+namespace troupe {
+namespace {
+
+std::string JobWords(const JobStatus& status) {
+  return absl::StrCat("job ", status.id(), " (", status.name(), ")");
+}
+
+double RunSeconds(const JobStatus& status) {
+  return (status.finished_unix_ms() - status.started_unix_ms()) * 1e-3;
+}
+
+}  // namespace
+
+bool HasEnded(JobState state) {
+  return state == SUCCEEDED || state == FAILED || state == CANCELLED;
+}
+
+std::string DerivedText(const Derived& derived) {
+  return absl::StrCat(
+      "data ", derived.data_parallel_size(), ", ", derived.micro_batches(),
+      derived.micro_batches() == 1 ? " micro-batch" : " micro-batches",
+      " a step on each rank, ", GroupedText(derived.tokens_per_step()),
+      " tokens a step, ", CountText(derived.parameters()), " parameters");
+}
+
+WatchView::~WatchView() {
+  if (!progress_.empty()) out_ << "\n" << std::flush;
+}
+
+void WatchView::Line(const std::string& text) {
+  if (!progress_.empty()) out_ << "\r\x1b[K";
+  out_ << text << "\n";
+  if (!progress_.empty()) out_ << progress_;
+  out_ << std::flush;
+}
+
+void WatchView::Redraw(const std::string& text) {
+  out_ << "\r\x1b[K" << text << std::flush;
+  progress_ = text;
+}
+
+void WatchView::ShowState(const JobStatus& status) {
+  const bool is_news =
+      status.state() != status_.state() || status.reason() != status_.reason();
+  status_ = status;
+  // The end has its own words in Finish.
+  if (!is_news || HasEnded(status.state())) return;
+  Line(absl::StrCat(JobWords(status), " ", JobState_Name(status.state()),
+                    status.reason().empty() ? "" : ": ", status.reason()));
+}
+
+void WatchView::ShowStep(const StepRecord& record) {
+  clock_.Add(record);
+  last_step_ = record;
+  if (record.has_validation_loss()) {
+    validation_loss_ = record.validation_loss();
+    has_validation_loss_ = true;
+  }
+  const StepProgress progress{
+      .steps_total = status_.steps_total(),
+      .eta_seconds = clock_.EtaSeconds(status_.steps_total())};
+  if (!options_.terminal) {
+    Line(StepLine(record, progress));
+    return;
+  }
+  if (record.has_validation_loss()) Line(StepLine(record, progress));
+  StepRecord shown = record;
+  if (has_validation_loss_) shown.set_validation_loss(validation_loss_);
+  // The last column stays free: a terminal may wrap on it.
+  Redraw(ProgressLine(shown, progress, options_.width - 1));
+}
+
+void WatchView::Show(const WatchJobResponse& update) {
+  if (options_.steps && update.has_status()) ShowState(update.status());
+  if (update.has_status()) status_ = update.status();
+  if (options_.steps && update.has_derived() && !has_derived_) {
+    has_derived_ = true;
+    derived_ = update.derived();
+    const double predicted = status_.predicted_step_seconds();
+    Line(absl::StrCat("plan: ", DerivedText(derived_),
+                      predicted > 0 ? ", predicted step " : "",
+                      predicted > 0 ? SecondsText(predicted) : ""));
+  }
+  for (const JobEvent& event : update.events()) {
+    Line(absl::StrCat(TimeText(event.unix_ms()), "  ", event.text()));
+  }
+  if (!options_.steps) return;
+  for (const StepRecord& record : update.steps()) ShowStep(record);
+}
+
+absl::Status WatchView::Finish() {
+  if (!progress_.empty()) out_ << "\n";
+  progress_.clear();
+  if (!HasEnded(status_.state())) {
+    return absl::UnavailableError(absl::StrCat(
+        "the scheduler stopped reporting while ", JobWords(status_), " was ",
+        JobState_Name(status_.state())));
+  }
+  if (status_.state() == FAILED) {
+    return absl::AbortedError(
+        absl::StrCat(JobWords(status_), " failed: ", status_.reason()));
+  }
+  if (status_.state() == CANCELLED) {
+    return absl::AbortedError(absl::StrCat(JobWords(status_), " was cancelled",
+                                           status_.reason().empty() ? "" : ": ",
+                                           status_.reason()));
+  }
+  std::string text =
+      absl::StrCat(JobWords(status_), " SUCCEEDED: ", status_.steps_done(),
+                   " steps in ", ClockText(RunSeconds(status_)));
+  if (last_step_.step() > 0) {
+    absl::StrAppend(&text, ", loss ", NumberText(last_step_.loss(), 4));
+  }
+  if (has_validation_loss_) {
+    absl::StrAppend(&text, ", validation loss ",
+                    NumberText(validation_loss_, 4));
+  }
+  out_ << text << "\n";
+  if (status_.checkpoints_size() > 0) {
+    out_ << "checkpoint: "
+         << status_.checkpoints(status_.checkpoints_size() - 1).path() << "\n";
+  }
+  out_ << std::flush;
+  return absl::OkStatus();
+}
+
+}  // namespace troupe

@@ -1,0 +1,50 @@
+#include "clients/cpp/process_state.h"
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace troupe {
+namespace {
+
+// The fields of /proc/PID/stat from the third on ("S", ...); empty where there
+// is no such process. The second, "(name)", may hold anything, blanks and
+// parentheses too, so what follows begins after the last parenthesis.
+std::vector<std::string> StatFields(int64_t pid) {
+  if (pid <= 0) return {};
+  std::ifstream in(absl::StrCat("/proc/", pid, "/stat"));
+  std::string line;
+  if (!std::getline(in, line)) return {};
+  const size_t close = line.rfind(')');
+  if (close == std::string::npos) return {};
+  return absl::StrSplit(line.substr(close + 1), ' ', absl::SkipEmpty());
+}
+
+}  // namespace
+
+ProcessId Identify(int64_t pid) {
+  constexpr size_t kStartField = 22 - 3;
+  ProcessId process{.pid = pid, .start_ticks = 0};
+  const std::vector<std::string> fields = StatFields(pid);
+  if (fields.size() > kStartField &&
+      !absl::SimpleAtoi(fields[kStartField], &process.start_ticks)) {
+    process.start_ticks = 0;
+  }
+  return process;
+}
+
+bool IsRunning(int64_t pid) {
+  const std::vector<std::string> fields = StatFields(pid);
+  return !fields.empty() && fields[0] != "Z" && fields[0] != "X";
+}
+
+bool IsRunning(const ProcessId& process) {
+  return process.start_ticks != 0 && IsRunning(process.pid) &&
+         Identify(process.pid) == process;
+}
+
+}  // namespace troupe

@@ -1,0 +1,32 @@
+#include "clients/cli/local/machine_share.h"
+
+#include "absl/strings/numbers.h"
+#include "gtest/gtest.h"
+
+namespace troupe {
+namespace {
+
+TEST(MachineShare, KeepsWhatIsSaid) {
+  const WorkerShare share =
+      ShareOfMachine(4, {.threads = 3, .device_memory = "2GiB"});
+  EXPECT_EQ(
+      ShareFlags(share),
+      (std::vector<std::string>{"--threads", "3", "--device-memory", "2GiB"}));
+  EXPECT_TRUE(ShareFlags({}).empty());
+}
+
+TEST(MachineShare, DividesTheRest) {
+  const WorkerShare many = ShareOfMachine(100000, {});
+  EXPECT_EQ(many.threads, 1);
+  const WorkerShare one = ShareOfMachine(1, {});
+  EXPECT_GE(one.threads, 1);
+  int64_t all = 0;
+  int64_t part = 0;
+  ASSERT_TRUE(absl::SimpleAtoi(one.device_memory, &all));
+  ASSERT_TRUE(absl::SimpleAtoi(many.device_memory, &part));
+  EXPECT_LT(part, all / 1000);
+  EXPECT_GT(part, 0);
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,95 @@
+#include "clients/cli/local/process.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "gtest/gtest.h"
+
+namespace troupe {
+namespace {
+
+std::string TempFile(const std::string& name) {
+  return std::filesystem::path(testing::TempDir()) / name;
+}
+
+// A shell that says it is ready, so that the tests need no sleeps.
+ProcessId StartShell(const std::string& script, const std::string& log) {
+  const ProcessId process =
+      StartDaemon({.command = {"/bin/sh", "-c", script}, .log_file = log})
+          .value();
+  while (LogTail(log, 1) != "\n  ready") {
+    EXPECT_TRUE(IsRunning(process));
+    usleep(1000);
+  }
+  return process;
+}
+
+TEST(Daemon, HasASessionOfItsOwnAndALog) {
+  const std::string log = TempFile("daemon.log");
+  const ProcessId process = StartShell("echo one; echo ready; cat", log);
+  EXPECT_TRUE(IsRunning(process) || LogTail(log, 1) == "\n  ready");
+  ASSERT_EQ(waitpid(process.pid, nullptr, 0), process.pid)
+      << "with no stdin, cat ends";
+  EXPECT_EQ(LogTail(log, 5), "\n  one\n  ready");
+  EXPECT_FALSE(IsRunning(process));
+}
+
+TEST(EndProcesses, AsksFirst) {
+  const std::string log = TempFile("asked.log");
+  const ProcessId process = StartShell(
+      "trap 'echo bye; exit 0' TERM; echo ready; while :; do sleep "
+      "0.01; done",
+      log);
+  EXPECT_EQ(getsid(process.pid), process.pid);
+  EXPECT_TRUE(EndProcesses({process}, absl::Seconds(10)).empty());
+  EXPECT_FALSE(IsRunning(process));
+  EXPECT_EQ(LogTail(log, 1), "\n  bye");
+}
+
+TEST(EndProcesses, KillsWhatStays) {
+  const ProcessId process =
+      StartShell("trap '' TERM; echo ready; while :; do sleep 0.01; done",
+                 TempFile("stays.log"));
+  EXPECT_EQ(EndProcesses({process}, absl::Milliseconds(50)),
+            std::vector<ProcessId>{process});
+  EXPECT_FALSE(IsRunning(process));
+}
+
+TEST(EndProcesses, LeavesStrangersAlone) {
+  // Our own id with another start: whoever had it before is gone.
+  const ProcessId stranger{.pid = getpid(),
+                           .start_ticks = Identify(getpid()).start_ticks - 1};
+  EXPECT_TRUE(EndProcesses({stranger}, absl::Seconds(10)).empty());
+}
+
+TEST(StartDaemon, SaysWhatCannotBeStarted) {
+  EXPECT_FALSE(StartDaemon({.command = {"/no/such/program"},
+                            .log_file = TempFile("none.log")})
+                   .ok());
+  EXPECT_FALSE(
+      StartDaemon({.command = {"/bin/true"}, .log_file = "/no/such/log"}).ok());
+}
+
+TEST(RunFilter, HandsInputThrough) {
+  std::string big(1 << 20, 'x');
+  big[77] = '\0';
+  EXPECT_EQ(RunFilter({.command = {"/bin/cat"}, .input = big}).value(), big);
+}
+
+TEST(RunFilter, SaysWhatWentWrong) {
+  const absl::Status failed =
+      RunFilter({.command = {"/bin/sh", "-c", "echo why >&2; exit 3"}})
+          .status();
+  EXPECT_EQ(failed.message(), "/bin/sh exited with 3\n  why");
+  const absl::Status killed =
+      RunFilter({.command = {"/bin/sh", "-c", "kill -9 $$"}}).status();
+  EXPECT_EQ(killed.message(), "/bin/sh was ended by signal 9");
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,88 @@
+#include "clients/cli/view/plan_view.h"
+
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+
+namespace troupe {
+namespace {
+
+constexpr char kRank[] =
+    "memory { tier: DEVICE item: 'parameters' bytes: 41943040 }"
+    "memory { tier: DEVICE item: 'activations' bytes: 10485760 }"
+    "memory { tier: HOST item: 'buffers' bytes: 1024 }"
+    "budgets { tier: DEVICE bytes: 1073741824 }"
+    "bytes_sent_per_step: 62914560 compute_seconds: 0.4"
+    " exposed_communication_seconds: 0.02";
+
+Plan SomePlan() {
+  std::string ranks;
+  for (int rank = 0; rank < 3; ++rank) {
+    ranks += "ranks { rank: " + std::to_string(rank) + " " + kRank +
+             (rank == 2 ? " memory { tier: DEVICE item: 'parameters' bytes: "
+                          "1048576 }"
+                        : "") +
+             " }";
+  }
+  const std::string text =
+      "job { name: 'demo' training { micro_batch_size: 4 } }"
+      "mesh { axes { name: 'data' size: 3 } } fingerprint: 'abc'"
+      "derived { data_parallel_size: 3 micro_batches: 2 tokens_per_step: 8192"
+      " parameters: 10800000 model_flops_per_token: 7.1e7 }"
+      "prediction { step_seconds: 0.42 tokens_per_second: 19500"
+      " model_flops_utilization: 0.41 peak_flops_per_second: 3.4e12"
+      " limited_by: 'computing: 95 % of the step' " +
+      ranks +
+      "}"
+      "ranks { rank: 0 programs { kind: TRAIN instructions { kind: LOAD_BATCH"
+      " lane: DATA micro_batch: 0 } } }"
+      "ranks { rank: 1 programs { kind: TRAIN instructions { kind: LOAD_BATCH"
+      " lane: DATA micro_batch: 0 } } }"
+      "ranks { rank: 2 programs { kind: TRAIN } }";
+  Plan plan;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &plan));
+  return plan;
+}
+
+TEST(PlanView, FoldsRanksThatAreAlike) {
+  EXPECT_EQ(MemoryTable(SomePlan().prediction()),
+            "  tier    item         ranks 0-1    rank 2\n"
+            "  device  parameters    40.0 MiB  41.0 MiB\n"
+            "          activations   10.0 MiB  10.0 MiB\n"
+            "          total         50.0 MiB  51.0 MiB\n"
+            "          of budget      1.0 GiB   1.0 GiB\n"
+            "  host    buffers        1.0 KiB   1.0 KiB\n"
+            "          total          1.0 KiB   1.0 KiB\n"
+            "          of budget            -         -\n");
+}
+
+TEST(PlanView, SaysWhatWasDerivedAndPredicted) {
+  const Plan plan = SomePlan();
+  EXPECT_EQ(PlanText(plan),
+            "plan of demo, fingerprint abc\n"
+            "  mesh             data 3\n"
+            "  parameters       10.8M\n"
+            "  micro-batches    2 of 4 sequences on each rank\n"
+            "  tokens/step      8,192\n"
+            "  model FLOPs      71.0M a token\n"
+            "\nmemory of a rank\n" +
+                MemoryTable(plan.prediction()) +
+                "\nprediction\n"
+                "  step time        420 ms  (compute 400 ms, communication not "
+                "hidden 20.0 ms)\n"
+                "  tokens/s         19.5k\n"
+                "  MFU              41.0% of 3.4TFLOP/s\n"
+                "  sent by a rank   60.0 MiB a step\n"
+                "  limited by       computing: 95 % of the step\n"
+                "\njob, resolved\n"
+                "  name: demo\n"
+                "  training:\n"
+                "    micro_batch_size: 4\n");
+}
+
+TEST(PlanView, ShowsEachProgramOnce) {
+  EXPECT_EQ(ProgramsText(SomePlan()),
+            "## ranks 0-1\n# TRAIN\nL m0\n\n## rank 2\n# TRAIN\n\n");
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,95 @@
+#include "clients/cli/view/watch_view.h"
+
+#include <sstream>
+
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+
+namespace troupe {
+namespace {
+
+WatchJobResponse Update(const std::string& text) {
+  WatchJobResponse update;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &update));
+  return update;
+}
+
+constexpr char kQueued[] =
+    "status { id: 3 name: 'demo' state: QUEUED steps_total: 2"
+    " reason: 'waits for 2 of 4 workers' }";
+constexpr char kRunning[] =
+    "status { id: 3 name: 'demo' state: RUNNING steps_total: 2"
+    " predicted_step_seconds: 0.5 }"
+    "derived { data_parallel_size: 4 micro_batches: 2 tokens_per_step: 8192"
+    " parameters: 10800000 }";
+constexpr char kSteps[] =
+    "steps { step: 1 loss: 5.5 step_seconds: 1 }"
+    "steps { step: 2 loss: 5.25 validation_loss: 5.125 step_seconds: 1 }";
+constexpr char kSucceeded[] =
+    "status { id: 3 name: 'demo' state: SUCCEEDED steps_total: 2 steps_done: 2"
+    " started_unix_ms: 1000 finished_unix_ms: 3000"
+    " checkpoints { step: 2 path: '/c/step-2' } }";
+
+TEST(WatchView, TellsTheWholeStoryInAPipe) {
+  std::ostringstream out;
+  WatchView view(out, {});
+  for (const char* text : {kQueued, kQueued, kRunning, kSteps, kSucceeded}) {
+    view.Show(Update(text));
+  }
+  EXPECT_TRUE(view.Finish().ok());
+  EXPECT_EQ(out.str(),
+            "job 3 (demo) QUEUED: waits for 2 of 4 workers\n"
+            "job 3 (demo) RUNNING\n"
+            "plan: data 4, 2 micro-batches a step on each rank, 8,192 tokens a "
+            "step, 10.8M parameters, predicted step 500 ms\n"
+            "step 1/2  loss 5.5000  grad_norm 0.00  lr 0.0e+00  0 tok/s  MFU "
+            "0.0%  mem 0 B  ETA 0:01\n"
+            "step 2/2  loss 5.2500  val 5.1250  grad_norm 0.00  lr 0.0e+00  0 "
+            "tok/s  MFU 0.0%  mem 0 B  ETA 0:00\n"
+            "job 3 (demo) SUCCEEDED: 2 steps in 0:02, loss 5.2500, validation "
+            "loss 5.1250\n"
+            "checkpoint: /c/step-2\n");
+}
+
+TEST(WatchView, RedrawsOneLineOnATerminal) {
+  std::ostringstream out;
+  {
+    WatchView view(out, {.terminal = true, .width = 60});
+    view.Show(Update(kRunning));
+    view.Show(Update("steps { step: 1 loss: 5.5 step_seconds: 1 }"));
+    view.Show(Update("events { unix_ms: 0 text: 'hello' }"));
+  }
+  const std::string bar =
+      "[########--------] step 1/2  loss 5.5000  0 tok/s  ETA 0:01";
+  const std::string text = out.str();
+  EXPECT_NE(text.find("\r\x1b[K" + bar), std::string::npos) << text;
+  // The event goes above the bar, which comes back; the end is a fresh line.
+  EXPECT_NE(text.find("\r\x1b[K-  hello\n" + bar + "\n"), std::string::npos)
+      << text;
+}
+
+TEST(WatchView, SaysHowItEnded) {
+  std::ostringstream out;
+  const auto end = [&](const std::string& status) {
+    WatchView view(out, {});
+    view.Show(Update("status { id: 3 name: 'demo' " + status + " }"));
+    return view.Finish();
+  };
+  EXPECT_EQ(
+      end("state: FAILED reason: 'worker-1 was lost in step 7'").message(),
+      "job 3 (demo) failed: worker-1 was lost in step 7");
+  EXPECT_EQ(end("state: CANCELLED").message(), "job 3 (demo) was cancelled");
+  EXPECT_EQ(end("state: RUNNING").code(), absl::StatusCode::kUnavailable);
+}
+
+TEST(WatchView, ShowsEventsOnly) {
+  std::ostringstream out;
+  WatchView view(out, {.steps = false});
+  view.Show(Update(kRunning));
+  view.Show(Update(kSteps));
+  view.Show(Update("events { unix_ms: 0 text: 'hello' }"));
+  EXPECT_EQ(out.str(), "-  hello\n");
+}
+
+}  // namespace
+}  // namespace troupe
