@@ -76,6 +76,7 @@ void PrintBreakdown(const std::map<std::string, double>& seconds,
 }
 
 int Main(int threads, int micro_batches) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
   TimingDevice device(NewCpuDevice({.threads = threads}));
   std::printf("%s\n", device.Describe().c_str());
   const ModelSpec model = Gpt2Model(kGpt2Small);

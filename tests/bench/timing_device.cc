@@ -37,7 +37,13 @@ constexpr const char* kNames[] = {"matmul",
                                   "attention_backward",
                                   "cross_entropy",
                                   "adamw",
-                                  "sum_of_squares"};
+                                  "sum_of_squares",
+                                  "sgd",
+                                  "add",
+                                  "scale",
+                                  "fill",
+                                  "copy",
+                                  "fill_normal"};
 
 // The kernel of the device inside, timed under kNames[name].
 template <int name, auto kernel, typename Args>
@@ -50,7 +56,6 @@ void Timed(Device& device, const Args& args) {
                1e-9 * static_cast<double>(clock.MonotonicNanos() - start));
 }
 
-// Those that a step does not run are missing.
 constexpr KernelTable kTable = {
     .matmul = Timed<0, &KernelTable::matmul>,
     .bias_gradient = Timed<1, &KernelTable::bias_gradient>,
@@ -68,7 +73,13 @@ constexpr KernelTable kTable = {
     .attention_backward = Timed<11, &KernelTable::attention_backward>,
     .cross_entropy = Timed<12, &KernelTable::cross_entropy>,
     .adamw = Timed<13, &KernelTable::adamw>,
+    .sgd = Timed<15, &KernelTable::sgd>,
     .sum_of_squares = Timed<14, &KernelTable::sum_of_squares>,
+    .add = Timed<16, &KernelTable::add>,
+    .scale = Timed<17, &KernelTable::scale>,
+    .fill = Timed<18, &KernelTable::fill>,
+    .copy = Timed<19, &KernelTable::copy>,
+    .fill_normal = Timed<20, &KernelTable::fill_normal>,
 };
 
 }  // namespace

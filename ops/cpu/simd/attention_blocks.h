@@ -6,6 +6,7 @@
 #include "ops/cpu/simd/philox_vec.h"
 #include "ops/cpu/simd/table.h"
 #include "ops/cpu/simd/vec.h"
+#include "ops/cpu/simd/vec_math.h"
 
 namespace troupe {
 namespace TROUPE_SIMD {
@@ -27,14 +28,34 @@ inline void PackRows(const float* from, int64_t stride, int64_t rows,
   }
 }
 
+// Turns a square of kLanes rows into its transpose: each of the log2(kLanes)
+// rounds is a perfect shuffle of the rows, interleaving their lanes.
+inline void Transpose(Vec* square) {
+  for (int round = 1; round < kLanes; round *= 2) {
+    Vec next[kLanes];
+    for (int i = 0; i < kLanes / 2; ++i) {
+      next[2 * i] = InterleaveLow(square[i], square[i + kLanes / 2]);
+      next[2 * i + 1] = InterleaveHigh(square[i], square[i + kLanes / 2]);
+    }
+    for (int i = 0; i < kLanes; ++i) square[i] = next[i];
+  }
+}
+
 // to[d, 0..kKeys) = from[0..rows, d], zeros for rows that are not there.
 inline void PackTransposed(const float* from, int64_t stride, int rows,
                            int head_dim, float* to) {
-  if (rows < kKeys) {
-    for (int i = 0; i < head_dim * kKeys; ++i) to[i] = 0;
-  }
-  for (int r = 0; r < rows; ++r) {
-    for (int d = 0; d < head_dim; ++d) to[d * kKeys + r] = from[r * stride + d];
+  for (int row = 0; row < kKeys; row += kLanes) {
+    ForEachVec(head_dim, [&](int64_t d, auto l) {
+      Vec square[kLanes];
+      for (int i = 0; i < kLanes; ++i) {
+        square[i] =
+            row + i < rows ? Load(from + (row + i) * stride + d, l) : Vec{};
+      }
+      Transpose(square);
+      for (int i = 0; i < l.count; ++i) {
+        Store(to + (d + i) * kKeys + row, square[i]);
+      }
+    });
   }
 }
 

@@ -70,6 +70,11 @@ inline void StripeProduct(const Block& t, int column) {
     TileProduct<accumulate, kTileRows, vecs>(t, t.a + r * t.a_row, b,
                                              t.c + r * t.c_row + column);
   }
+  if (kTileRows > 4 && r + 4 <= t.m) {
+    TileProduct<accumulate, 4, vecs>(t, t.a + r * t.a_row, b,
+                                     t.c + r * t.c_row + column);
+    r += 4;
+  }
   for (; r + 2 <= t.m; r += 2) {
     TileProduct<accumulate, 2, vecs>(t, t.a + r * t.a_row, b,
                                      t.c + r * t.c_row + column);

@@ -1,5 +1,6 @@
 #include "ops/cpu/simd/loops.h"
 #include "ops/cpu/simd/vec.h"
+#include "ops/cpu/simd/vec_math.h"
 
 namespace troupe {
 namespace TROUPE_SIMD {

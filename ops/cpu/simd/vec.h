@@ -74,59 +74,6 @@ inline __attribute__((always_inline)) void ForEachVec(int64_t n, Body body) {
   if (i < n) body(i, Part{static_cast<int>(n - i)});
 }
 
-// Where one is not a number, the result is b.
-inline Vec Max(Vec a, Vec b) { return a > b ? a : b; }
-inline Vec Min(Vec a, Vec b) { return a < b ? a : b; }
-
-inline float Sum(Vec v) {
-  float lanes[kLanes];
-  Store(lanes, v);
-  for (int half = kLanes / 2; half > 0; half /= 2) {
-    for (int i = 0; i < half; ++i) lanes[i] += lanes[i + half];
-  }
-  return lanes[0];
-}
-
-inline float MaxLane(Vec v) {
-  float lanes[kLanes];
-  Store(lanes, v);
-  for (int half = kLanes / 2; half > 0; half /= 2) {
-    for (int i = 0; i < half; ++i) {
-      if (lanes[i + half] > lanes[i]) lanes[i] = lanes[i + half];
-    }
-  }
-  return lanes[0];
-}
-
-inline Vec Sqrt(Vec v) {
-#if defined(__AVX512F__)
-  return _mm512_maskz_sqrt_ps(-1, v);  // unmasked, g++ 12 warns in its header
-#elif defined(__AVX2__)
-  return _mm256_sqrt_ps(v);
-#else
-  return _mm_sqrt_ps(v);
-#endif
-}
-
-// e^x to about one unit in the last place (the polynomial of Cephes' expf).
-// Below -87.3 exactly 0, so that a masked score of minus infinity is no weight;
-// above 88 the largest value, so that 1 / (1 + e^x) needs no case. NaN stays
-// NaN.
-inline Vec Exp(Vec x) {
-  const Vec clamped = Max(Set(-87.3f), Min(Set(88.0f), x));
-  const Vec shifted = clamped * 1.44269504088896341f + 12582912.0f;
-  const Vec n = shifted - 12582912.0f;  // rounded to the nearest integer
-  const Vec r = (clamped - n * 0.693359375f) - n * -2.12194440e-4f;
-  Vec p = r * 1.9875691500e-4f + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
-  p = (p * r) * r + r + 1.0f;
-  const IntVec power = ((IntVec)shifted << 23) + 0x3f800000;  // 2^n
-  return x < -87.3f ? Vec{} : p * (Vec)power;
-}
-
 }  // namespace TROUPE_SIMD
 }  // namespace troupe
 

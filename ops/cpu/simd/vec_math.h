@@ -1,0 +1,103 @@
+// Functions of a Vec: across its lanes, and of each lane.
+#ifndef TROUPE_OPS_CPU_SIMD_VEC_MATH_H_
+#define TROUPE_OPS_CPU_SIMD_VEC_MATH_H_
+
+#include "ops/cpu/simd/vec.h"
+
+namespace troupe {
+namespace TROUPE_SIMD {
+
+// Where one is not a number, the result is b.
+inline Vec Max(Vec a, Vec b) { return a > b ? a : b; }
+inline Vec Min(Vec a, Vec b) { return a < b ? a : b; }
+
+// a[0], b[0], a[1], b[1], ... of the lower halves; of the upper halves.
+#if defined(__AVX512F__)
+inline Vec InterleaveLow(Vec a, Vec b) {
+  return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21,
+                                 6, 22, 7, 23);
+}
+inline Vec InterleaveHigh(Vec a, Vec b) {
+  return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13,
+                                 29, 14, 30, 15, 31);
+}
+#elif defined(__AVX2__)
+inline Vec InterleaveLow(Vec a, Vec b) {
+  return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+}
+inline Vec InterleaveHigh(Vec a, Vec b) {
+  return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+}
+#else
+inline Vec InterleaveLow(Vec a, Vec b) {
+  return __builtin_shufflevector(a, b, 0, 4, 1, 5);
+}
+inline Vec InterleaveHigh(Vec a, Vec b) {
+  return __builtin_shufflevector(a, b, 2, 6, 3, 7);
+}
+#endif
+
+// The lanes folded into one, halves onto halves.
+template <typename Fold>
+inline float FoldLanes(Vec v, Fold fold) {
+  typedef float Four __attribute__((vector_size(16)));
+#if defined(__AVX512F__)
+  typedef float Eight __attribute__((vector_size(32)));
+  const Eight eight =
+      fold(__builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7),
+           __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15));
+#elif defined(__AVX2__)
+  const Vec eight = v;
+#endif
+#if defined(__AVX2__)
+  const Four four = fold(__builtin_shufflevector(eight, eight, 0, 1, 2, 3),
+                         __builtin_shufflevector(eight, eight, 4, 5, 6, 7));
+#else
+  const Four four = v;
+#endif
+  const Four two = fold(four, __builtin_shufflevector(four, four, 2, 3, 2, 3));
+  const Four one = fold(two, __builtin_shufflevector(two, two, 1, 1, 1, 1));
+  return one[0];
+}
+
+inline float Sum(Vec v) {
+  return FoldLanes(v, [](auto a, auto b) { return a + b; });
+}
+
+inline float MaxLane(Vec v) {
+  return FoldLanes(v, [](auto a, auto b) { return a > b ? a : b; });
+}
+
+inline Vec Sqrt(Vec v) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_sqrt_ps(-1, v);  // unmasked, g++ 12 warns in its header
+#elif defined(__AVX2__)
+  return _mm256_sqrt_ps(v);
+#else
+  return _mm_sqrt_ps(v);
+#endif
+}
+
+// e^x to about one unit in the last place (the polynomial of Cephes' expf).
+// Below -87.3 exactly 0, so that a masked score of minus infinity is no weight;
+// above 88 the largest value, so that 1 / (1 + e^x) needs no case. NaN stays
+// NaN.
+inline Vec Exp(Vec x) {
+  const Vec clamped = Max(Set(-87.3f), Min(Set(88.0f), x));
+  const Vec shifted = clamped * 1.44269504088896341f + 12582912.0f;
+  const Vec n = shifted - 12582912.0f;  // rounded to the nearest integer
+  const Vec r = (clamped - n * 0.693359375f) - n * -2.12194440e-4f;
+  Vec p = r * 1.9875691500e-4f + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  p = (p * r) * r + r + 1.0f;
+  const IntVec power = ((IntVec)shifted << 23) + 0x3f800000;  // 2^n
+  return x < -87.3f ? Vec{} : p * (Vec)power;
+}
+
+}  // namespace TROUPE_SIMD
+}  // namespace troupe
+
+#endif  // TROUPE_OPS_CPU_SIMD_VEC_MATH_H_

@@ -1,0 +1,100 @@
+// Tensors that own their memory, and values in double to compare them with.
+#ifndef TROUPE_TESTS_OPS_TEST_TENSOR_H_
+#define TROUPE_TESTS_OPS_TEST_TENSOR_H_
+
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "ops/device.h"
+#include "ops/tensor.h"
+#include "proto/base/check.h"
+
+namespace troupe {
+
+using Values = std::vector<double>;
+
+// Memory of a device with a dense tensor over it.
+class TestTensor {
+ public:
+  TestTensor(Device& device, DType dtype, std::vector<int64_t> dims)
+      : device_(device), dtype_(dtype), dims_(std::move(dims)) {
+    count_ = 1;
+    for (int64_t dim : dims_) count_ *= dim;
+    absl::StatusOr<void*> memory =
+        device_.Allocate(count_ * DTypeBytes(dtype) + 1);
+    CHECK_OK(memory.status());
+    memory_ = *memory;
+  }
+  // With these contents.
+  TestTensor(Device& device, std::vector<int64_t> dims, const Values& values,
+             DType dtype = DType::kF32)
+      : TestTensor(device, dtype, std::move(dims)) {
+    Write(values);
+  }
+  TestTensor(const TestTensor&) = delete;
+  ~TestTensor() { device_.Free(memory_); }
+
+  Tensor tensor() const {
+    const auto& d = dims_;
+    switch (d.size()) {
+      case 1:
+        return Tensor(memory_, dtype_, {d[0]});
+      case 2:
+        return Tensor(memory_, dtype_, {d[0], d[1]});
+      case 3:
+        return Tensor(memory_, dtype_, {d[0], d[1], d[2]});
+    }
+    CHECK(false) << d.size() << " dims";
+    return Tensor();
+  }
+  operator Tensor() const { return tensor(); }
+
+  template <typename T>
+  void WriteAs(const Values& values) {
+    CHECK_EQ(values.size(), static_cast<size_t>(count_));
+    const std::vector<T> host(values.begin(), values.end());
+    device_.CopyFromHost(memory_, host.data(), count_ * sizeof(T));
+    CHECK_OK(device_.Synchronize());
+  }
+  void Write(const Values& values) {
+    if (dtype_ == DType::kF32) return WriteAs<float>(values);
+    if (dtype_ == DType::kI32) return WriteAs<int32_t>(values);
+    WriteAs<double>(values);
+  }
+  template <typename T>
+  Values ReadAs() const {
+    std::vector<T> host(count_);
+    device_.CopyToHost(host.data(), memory_, count_ * sizeof(T));
+    CHECK_OK(device_.Synchronize());
+    return Values(host.begin(), host.end());
+  }
+  Values Read() const {
+    if (dtype_ == DType::kF32) return ReadAs<float>();
+    if (dtype_ == DType::kI32) return ReadAs<int32_t>();
+    return ReadAs<double>();
+  }
+
+ private:
+  Device& device_;
+  DType dtype_;
+  std::vector<int64_t> dims_;
+  int64_t count_;
+  void* memory_;
+};
+
+// ||got - want|| / ||want||, or ||got|| where want is zero; NaN fails any
+// bound.
+inline double RelativeError(const Values& got, const Values& want) {
+  CHECK_EQ(got.size(), want.size());
+  double difference = 0, norm = 0;
+  for (size_t i = 0; i < got.size(); ++i) {
+    difference += (got[i] - want[i]) * (got[i] - want[i]);
+    norm += want[i] * want[i];
+  }
+  return std::sqrt(norm == 0 ? difference : difference / norm);
+}
+
+}  // namespace troupe
+
+#endif  // TROUPE_TESTS_OPS_TEST_TENSOR_H_
