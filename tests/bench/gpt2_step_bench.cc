@@ -9,6 +9,7 @@
 // token are 6 N + 12 L C T (proto/plan/model.h); recomputation counts nothing.
 // The rate of oneDNN is the best of several products of 2048^3 before and after
 // the steps.
+#include <omp.h>
 #include <oneapi/dnnl/dnnl.h>
 
 #include <algorithm>
@@ -43,8 +44,8 @@ double Seconds(int64_t since) {
   return 1e-9 * static_cast<double>(RealClock().MonotonicNanos() - since);
 }
 
-// FLOP/s of the best of several large products, on all of oneDNN's threads,
-// which are OpenMP's.
+// FLOP/s of the best of several large products, on the threads of OpenMP, which
+// are oneDNN's.
 double ProductRate() {
   constexpr int64_t kN = 2048;
   std::vector<float> a(kN * kN, 0.5f), b(kN * kN, 0.25f), c(kN * kN);
@@ -76,6 +77,7 @@ void PrintBreakdown(const std::map<std::string, double>& seconds,
 }
 
 int Main(int threads, int micro_batches) {
+  omp_set_num_threads(threads);
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   TimingDevice device(NewCpuDevice({.threads = threads}));
   std::printf("%s\n", device.Describe().c_str());
