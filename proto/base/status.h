@@ -17,12 +17,18 @@
 
 namespace troupe {
 
-// The same code with "<context>: " before the message; OK stays OK.
+// The same code and payloads with "<context>: " before the message; OK stays
+// OK.
 inline absl::Status Annotate(const absl::Status& status,
                              absl::string_view context) {
   if (status.ok()) return status;
-  return absl::Status(status.code(),
-                      absl::StrCat(context, ": ", status.message()));
+  absl::Status annotated(status.code(),
+                         absl::StrCat(context, ": ", status.message()));
+  status.ForEachPayload(
+      [&](absl::string_view type, const absl::Cord& payload) {
+        annotated.SetPayload(type, payload);
+      });
+  return annotated;
 }
 
 }  // namespace troupe
