@@ -1,0 +1,31 @@
+// Where a rank's weights and moments come from before its first step: the job's
+// seed, or a checkpoint that any plan may have written.
+#ifndef TROUPE_WORKER_RANK_INITIAL_STATE_H_
+#define TROUPE_WORKER_RANK_INITIAL_STATE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "worker/rank/rank_state.h"
+
+namespace troupe {
+
+// How far training had come.
+struct TrainingPosition {
+  int64_t step = 0;              // complete steps
+  int64_t samples_consumed = 0;  // the data position
+};
+
+// Draws the initial weights; moments and gradients zero.
+void InitializeFromSeed(RankState& state);
+
+// Reads weights and moments from the checkpoint's directory; gradients zero.
+// NotFound, DataLoss: as TensorReader says. InvalidArgument where the
+// checkpoint is of another model or optimizer, or lies past the last step.
+absl::StatusOr<TrainingPosition> RestoreFromCheckpoint(const std::string& path,
+                                                       RankState& state);
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_RANK_INITIAL_STATE_H_

@@ -1,0 +1,72 @@
+#include "worker/rank/rank_memory.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "proto/base/status.h"
+
+namespace troupe {
+namespace {
+
+size_t RoundUp(size_t bytes) {
+  return (bytes + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
+}
+
+// For each slot its place among the slots of its line item: the unit whose
+// gradients it holds, else nothing.
+std::vector<int> GradientUnits(const RankPlan& plan) {
+  std::vector<int> units(plan.slots_size(), -1);
+  for (const Program& program : plan.programs()) {
+    for (const Buffer& buffer : program.buffers()) {
+      if (buffer.kind() != Buffer::PARAMETER_GRADIENTS) continue;
+      units.at(buffer.slot()) = buffer.unit();
+    }
+  }
+  return units;
+}
+
+}  // namespace
+
+absl::StatusOr<RankMemory> RankMemory::Create(const RankPlan& plan,
+                                              const TierArenas& arenas) {
+  std::map<std::pair<Tier, std::string>, std::vector<int>> items;
+  for (int i = 0; i < plan.slots_size(); ++i) {
+    items[{plan.slots(i).tier(), plan.slots(i).item()}].push_back(i);
+  }
+  const std::vector<int> gradient_units = GradientUnits(plan);
+  RankMemory memory;
+  memory.slots_.resize(plan.slots_size(), nullptr);
+  for (auto& [key, slots] : items) {
+    std::stable_sort(slots.begin(), slots.end(), [&](int a, int b) {
+      return gradient_units[a] < gradient_units[b];
+    });
+    size_t bytes = 0;
+    for (const int slot : slots) bytes += RoundUp(plan.slots(slot).bytes());
+    ASSIGN_OR_RETURN(Arena * arena, arenas.Find(key.first));
+    ASSIGN_OR_RETURN(ArenaBlock block, arena->Allocate(key.second, bytes));
+    char* next = block.data();
+    for (const int slot : slots) {
+      if (plan.slots(slot).bytes() == 0) continue;
+      memory.slots_[slot] = next;
+      next += RoundUp(plan.slots(slot).bytes());
+    }
+    memory.blocks_.push_back(std::move(block));
+  }
+  return memory;
+}
+
+const Buffer* FindResident(const RankPlan& plan, Buffer::Kind kind,
+                           absl::optional<int> unit) {
+  for (const Program& program : plan.programs()) {
+    for (const Buffer& buffer : program.buffers()) {
+      if (buffer.kind() != kind) continue;
+      if (unit.has_value() != buffer.has_unit()) continue;
+      if (!unit.has_value() || *unit == buffer.unit()) return &buffer;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace troupe

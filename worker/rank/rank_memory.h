@@ -1,0 +1,50 @@
+// Every byte that a rank uses for a job: the slots of its plan, allocated once
+// when the job starts, from the arenas of their tiers, and given back when this
+// is destroyed. Slots of one tier and line item lie one after another in one
+// block. Those of PARAMETER_GRADIENTS do so in the order of their units, so
+// that the gradients of consecutive units are one range and can be summed in
+// one collective.
+#ifndef TROUPE_WORKER_RANK_RANK_MEMORY_H_
+#define TROUPE_WORKER_RANK_RANK_MEMORY_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/optional.h"
+#include "proto/plan.pb.h"
+#include "proto/program.pb.h"
+#include "storage/tier/arena.h"
+#include "worker/rank/tier_arenas.h"
+
+namespace troupe {
+
+// Slots begin at multiples of this many bytes.
+inline constexpr size_t kSlotAlignment = 64;
+
+// Immutable after Create; the bytes themselves are the instructions' affair.
+class RankMemory {
+ public:
+  // ResourceExhausted where a tier's budget is too small, with the line item;
+  // FailedPrecondition for a tier that the worker lacks.
+  static absl::StatusOr<RankMemory> Create(const RankPlan& plan,
+                                           const TierArenas& arenas);
+
+  // The first byte of a slot; null for one of zero bytes.
+  char* slot(int index) const { return slots_.at(index); }
+  char* At(const Buffer& buffer) const { return slot(buffer.slot()); }
+
+ private:
+  RankMemory() = default;
+
+  std::vector<ArenaBlock> blocks_;
+  std::vector<char*> slots_;
+};
+
+// A resident buffer of a unit, looked up in any program that has it; null where
+// none does. `unit` absent: a buffer of the rank.
+const Buffer* FindResident(const RankPlan& plan, Buffer::Kind kind,
+                           absl::optional<int> unit);
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_RANK_RANK_MEMORY_H_

@@ -1,0 +1,74 @@
+#include "worker/rank/rank_state.h"
+
+#include <utility>
+
+#include "proto/base/check.h"
+#include "proto/base/status.h"
+#include "proto/plan/mesh.h"
+#include "worker/model/build_units.h"
+
+namespace troupe {
+
+RankState::RankState(std::shared_ptr<const Plan> plan_in, Device& device_in,
+                     RankMemory memory_in,
+                     std::vector<std::unique_ptr<ModelUnit>> units_in,
+                     SampleReader data_in)
+    : plan(std::move(plan_in)),
+      device(device_in),
+      memory(std::move(memory_in)),
+      units(std::move(units_in)),
+      optimizer(plan->job().optimizer()),
+      data(std::move(data_in)) {}
+
+absl::StatusOr<std::unique_ptr<RankState>> RankState::Create(
+    std::shared_ptr<const Plan> plan, Device& device,
+    const TierArenas& arenas) {
+  CHECK_EQ(plan->ranks_size(), 1);
+  const JobSpec& job = plan->job();
+  ASSIGN_OR_RETURN(SampleReader data,
+                   SampleReader::Create(
+                       job.data().tokens(),
+                       {.sequence_length = static_cast<uint64_t>(
+                            job.training().sequence_length()),
+                        .validation_fraction = job.data().validation_fraction(),
+                        .seed = job.training().seed()}));
+  const uint64_t vocab_size = data.file().header().vocab_size;
+  if (vocab_size > static_cast<uint64_t>(job.model().vocab_size())) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "model.vocab_size: ", job.model().vocab_size(), ", but ",
+        job.data().tokens(), " holds tokens of a vocabulary of ", vocab_size));
+  }
+  ASSIGN_OR_RETURN(auto units, BuildUnits(*plan));
+  ASSIGN_OR_RETURN(RankMemory memory,
+                   RankMemory::Create(plan->ranks(0), arenas));
+  return std::unique_ptr<RankState>(
+      new RankState(std::move(plan), device, std::move(memory),
+                    std::move(units), std::move(data)));
+}
+
+int RankState::data_index() const {
+  return CoordinateOn(plan->mesh(), "data", rank());
+}
+
+UnitMemory RankState::MemoryOfUnit(int unit) const {
+  const Buffer* parameters =
+      FindResident(rank_plan(), Buffer::PARAMETERS, unit);
+  CHECK(parameters != nullptr)
+      << "rank " << rank() << " does not hold unit " << unit;
+  const Buffer* state =
+      FindResident(rank_plan(), Buffer::OPTIMIZER_STATE, unit);
+  return {.parameters = memory.At(*parameters),
+          .optimizer_state = state == nullptr ? nullptr : memory.At(*state)};
+}
+
+std::vector<int> RankState::HeldUnits() const {
+  std::vector<int> held;
+  for (int unit = 0; unit < plan->units_size(); ++unit) {
+    if (FindResident(rank_plan(), Buffer::PARAMETERS, unit) != nullptr) {
+      held.push_back(unit);
+    }
+  }
+  return held;
+}
+
+}  // namespace troupe

@@ -1,0 +1,88 @@
+// What a rank holds of a job, and all that instructions see: memory, units,
+// communicators, data, the optimizer, and the step that they are in. Built when
+// the job starts, destroyed when it ends.
+//
+// Thread rule: the train loop writes it between programs; while one runs,
+// instructions of several lanes read it, and each writes only the buffers that
+// the plan lets it write.
+#ifndef TROUPE_WORKER_RANK_RANK_STATE_H_
+#define TROUPE_WORKER_RANK_RANK_STATE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "ops/device.h"
+#include "proto/plan.pb.h"
+#include "storage/dataset/sample_reader.h"
+#include "worker/collective/communicator.h"
+#include "worker/model/model_unit.h"
+#include "worker/model/optimizer.h"
+#include "worker/rank/rank_memory.h"
+#include "worker/rank/tier_arenas.h"
+#include "worker/rank/unit_state.h"
+
+namespace troupe {
+
+// The step that a program belongs to.
+struct StepContext {
+  int64_t step = 1;            // 1 is the first
+  int64_t samples_before = 0;  // the data position when the step begins
+  double learning_rate = 0;
+  bool training = true;  // false: VALIDATE
+  bool stop = false;     // ask all ranks to stop after this step
+};
+
+// SCALARS, by index.
+enum Scalar {
+  kLossSum = 0,
+  kTokenCount = 1,
+  kSquaredNorm = 2,
+  kStopFlag = 3,
+  kScalarCount = 4,
+};
+
+struct RankState {
+  // `plan` as in an Assignment: its one RankPlan is this rank's. Reserves the
+  // memory, builds the units and opens the data; parameters are not set yet
+  // and `communicators` is empty. The device and the arenas must outlive it.
+  static absl::StatusOr<std::unique_ptr<RankState>> Create(
+      std::shared_ptr<const Plan> plan, Device& device,
+      const TierArenas& arenas);
+
+  const RankPlan& rank_plan() const { return plan->ranks(0); }
+  int rank() const { return rank_plan().rank(); }
+  // Its place on the mesh's data axis, and how many there are.
+  int data_index() const;
+  int data_size() const { return plan->derived().data_parallel_size(); }
+  // A unit's resident buffers. REQUIRES that this rank holds the unit.
+  UnitMemory MemoryOfUnit(int unit) const;
+  // Ascending, those with PARAMETERS here.
+  std::vector<int> HeldUnits() const;
+
+  std::shared_ptr<const Plan> plan;
+  Device& device;
+  RankMemory memory;
+  std::vector<std::unique_ptr<ModelUnit>> units;  // of the whole model
+  Optimizer optimizer;
+  SampleReader data;
+  // By index into plan->groups(); null where this rank is no member.
+  std::vector<std::unique_ptr<Communicator>> communicators;
+  absl::Duration collective_timeout = absl::Minutes(5);
+  StepContext step;
+  // Filled by SNAPSHOT: what this rank is to write. Borrowed from `memory`.
+  std::vector<StateTensor> snapshot;
+
+ private:
+  RankState(std::shared_ptr<const Plan> plan_in, Device& device_in,
+            RankMemory memory_in,
+            std::vector<std::unique_ptr<ModelUnit>> units_in,
+            SampleReader data_in);
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_RANK_RANK_STATE_H_

@@ -1,0 +1,17 @@
+#include "worker/rank/resident_memory.h"
+
+#include <unistd.h>
+
+#include <fstream>
+
+namespace troupe {
+
+int64_t ResidentMemoryBytes() {
+  std::ifstream file("/proc/self/statm");
+  int64_t total_pages = 0;
+  int64_t resident_pages = 0;
+  if (!(file >> total_pages >> resident_pages)) return 0;
+  return resident_pages * sysconf(_SC_PAGESIZE);
+}
+
+}  // namespace troupe
