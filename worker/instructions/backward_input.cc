@@ -1,0 +1,11 @@
+#include "worker/instructions/backward_input.h"
+
+namespace troupe {
+
+absl::Status RunBackwardInput(const Call& call) {
+  UnitOf(call).BackwardInput(call.state.device, ContextOf(call),
+                             BuffersOf(call));
+  return call.state.device.Synchronize();
+}
+
+}  // namespace troupe

@@ -1,0 +1,10 @@
+#include "worker/instructions/forward.h"
+
+namespace troupe {
+
+absl::Status RunForward(const Call& call) {
+  UnitOf(call).Forward(call.state.device, ContextOf(call), BuffersOf(call));
+  return call.state.device.Synchronize();
+}
+
+}  // namespace troupe

@@ -1,0 +1,40 @@
+#include "worker/instructions/instructions.h"
+
+#include "absl/strings/str_cat.h"
+#include "worker/instructions/backward_input.h"
+#include "worker/instructions/backward_weight.h"
+#include "worker/instructions/forward.h"
+#include "worker/instructions/grad_norm.h"
+#include "worker/instructions/load_batch.h"
+#include "worker/instructions/reduce_grads.h"
+#include "worker/instructions/reduce_scalars.h"
+#include "worker/instructions/snapshot.h"
+#include "worker/instructions/step.h"
+
+namespace troupe {
+
+const std::vector<InstructionHandler>& InstructionHandlers() {
+  static const auto* const handlers = new std::vector<InstructionHandler>{
+      {Instruction::LOAD_BATCH, RunLoadBatch},
+      {Instruction::FORWARD, RunForward},
+      {Instruction::BACKWARD_INPUT, RunBackwardInput},
+      {Instruction::BACKWARD_WEIGHT, RunBackwardWeight},
+      {Instruction::REDUCE_GRADS, RunReduceGrads},
+      {Instruction::GRAD_NORM, RunGradNorm},
+      {Instruction::REDUCE_SCALARS, RunReduceScalars},
+      {Instruction::STEP, RunStep},
+      {Instruction::SNAPSHOT, RunSnapshot},
+  };
+  return *handlers;
+}
+
+absl::Status RunInstruction(const Call& call) {
+  for (const InstructionHandler& handler : InstructionHandlers()) {
+    if (handler.kind == call.instruction.kind()) return handler.run(call);
+  }
+  return absl::UnimplementedError(
+      absl::StrCat("this worker cannot do ",
+                   Instruction::Kind_Name(call.instruction.kind())));
+}
+
+}  // namespace troupe

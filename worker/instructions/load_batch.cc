@@ -1,0 +1,59 @@
+#include "worker/instructions/load_batch.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "proto/base/status.h"
+
+namespace troupe {
+namespace {
+
+// The micro-batch's first sample among those that all ranks read in this step.
+int64_t FirstPlace(const Call& call) {
+  const RankState& state = call.state;
+  const Derived& derived = state.plan->derived();
+  const int64_t micro_batches = state.step.training
+                                    ? derived.micro_batches()
+                                    : derived.validation_micro_batches();
+  return (state.data_index() * micro_batches + call.instruction.micro_batch()) *
+         state.plan->job().training().micro_batch_size();
+}
+
+absl::Status ReadSample(const RankState& state, int64_t place,
+                        const SampleOut& out) {
+  if (state.step.training) {
+    return state.data.Read(state.step.samples_before + place, out);
+  }
+  const int64_t windows =
+      std::min<int64_t>(state.plan->job().training().validation_sequences(),
+                        state.data.order().validation_windows());
+  if (place < windows) return state.data.ReadValidation(place, out);
+  std::fill(out.tokens.begin(), out.tokens.end(), 0);
+  std::fill(out.targets.begin(), out.targets.end(), -1);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status RunLoadBatch(const Call& call) {
+  RankState& state = call.state;
+  const TrainingSpec& training = state.plan->job().training();
+  const int64_t sequences = training.micro_batch_size();
+  const int64_t length = training.sequence_length();
+  // Tokens of all sequences, then their targets.
+  std::vector<int32_t> host(2 * sequences * length);
+  const absl::Span<int32_t> all(host);
+  const int64_t first = FirstPlace(call);
+  for (int64_t i = 0; i < sequences; ++i) {
+    RETURN_IF_ERROR(
+        ReadSample(state, first + i,
+                   {.tokens = all.subspan(i * length, length),
+                    .targets = all.subspan((sequences + i) * length, length)}));
+  }
+  state.device.CopyFromHost(NeedOperand(call, Buffer::BATCH), host.data(),
+                            host.size() * sizeof(int32_t));
+  return state.device.Synchronize();
+}
+
+}  // namespace troupe

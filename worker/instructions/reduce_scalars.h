@@ -1,0 +1,16 @@
+// REDUCE_SCALARS: sums loss, token count, squared norm and stop flag over a
+// group, so that all ranks know them. A rank that was asked to stop sets its
+// flag here.
+#ifndef TROUPE_WORKER_INSTRUCTIONS_REDUCE_SCALARS_H_
+#define TROUPE_WORKER_INSTRUCTIONS_REDUCE_SCALARS_H_
+
+#include "absl/status/status.h"
+#include "worker/instructions/call.h"
+
+namespace troupe {
+
+absl::Status RunReduceScalars(const Call& call);
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_INSTRUCTIONS_REDUCE_SCALARS_H_

@@ -1,0 +1,46 @@
+#include "worker/instructions/snapshot.h"
+
+#include <vector>
+
+#include "proto/base/status.h"
+
+namespace troupe {
+namespace {
+
+// Lays parameters and optimizer state behind one another in `copy`.
+UnitMemory CopyState(const Call& call, const UnitMemory& from, char* copy) {
+  const int unit = call.instruction.unit();
+  const Unit& spec = call.state.plan->units(unit);
+  const int64_t parameter_bytes = spec.flat_elements() * sizeof(float);
+  UnitMemory to = {.parameters = copy};
+  call.state.device.CopyToHost(to.parameters, from.parameters, parameter_bytes);
+  if (from.optimizer_state != nullptr) {
+    to.optimizer_state = copy + parameter_bytes;
+    call.state.device.CopyToHost(
+        to.optimizer_state, from.optimizer_state,
+        FindOperand(call, Buffer::OPTIMIZER_STATE, unit)->bytes());
+  }
+  return to;
+}
+
+}  // namespace
+
+absl::Status RunSnapshot(const Call& call) {
+  RankState& state = call.state;
+  const int unit = call.instruction.unit();
+  UnitMemory memory = {
+      .parameters = NeedOperand(call, Buffer::PARAMETERS, unit),
+      .optimizer_state = Operand(call, Buffer::OPTIMIZER_STATE, unit)};
+  char* copy = Operand(call, Buffer::SNAPSHOT_COPY, unit);
+  if (copy != nullptr) {
+    memory = CopyState(call, memory, copy);
+    RETURN_IF_ERROR(state.device.Synchronize());
+  }
+  for (StateTensor& tensor : UnitStateTensors(
+           state.plan->job().optimizer(), state.plan->units(unit), memory)) {
+    state.snapshot.push_back(std::move(tensor));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace troupe

@@ -1,0 +1,15 @@
+// STEP: one optimizer update of a unit, its gradients clipped by the global
+// norm that SCALARS holds and left zero.
+#ifndef TROUPE_WORKER_INSTRUCTIONS_STEP_H_
+#define TROUPE_WORKER_INSTRUCTIONS_STEP_H_
+
+#include "absl/status/status.h"
+#include "worker/instructions/call.h"
+
+namespace troupe {
+
+absl::Status RunStep(const Call& call);
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_INSTRUCTIONS_STEP_H_
