@@ -1,0 +1,115 @@
+#include "worker/engine/checkpoint_writer.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/check.h"
+#include "proto/base/log.h"
+#include "proto/base/status.h"
+#include "storage/checkpoint/checkpoint_dir.h"
+
+namespace troupe {
+namespace {
+
+std::string JobJson(const JobSpec& job) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  std::string json;
+  CHECK(google::protobuf::util::MessageToJsonString(job, &json, options).ok());
+  return json;
+}
+
+}  // namespace
+
+CheckpointWriter::CheckpointWriter(const CheckpointWriterOptions& options,
+                                   const RankState& state, IoEngine& io,
+                                   const Clock& clock, RankListener& listener)
+    : options_(options),
+      state_(state),
+      io_(io),
+      clock_(clock),
+      listener_(listener) {}
+
+absl::Status CheckpointWriter::Write(int64_t step, int64_t samples_consumed) {
+  const int64_t begin_ns = clock_.MonotonicNanos();
+  const CheckpointAttempt attempt = {
+      .dir = state_.plan->job().checkpoint().directory(),
+      .step = step,
+      .token = options_.token};
+  absl::StatusOr<ShardFile> shard = WriteOwnShard(attempt);
+  if (!shard.ok()) {
+    // Gives the space back; the job fails in any case.
+    const absl::Status abandoned = AbandonCheckpoint(attempt);
+    if (!abandoned.ok()) LogWarning(abandoned.message());
+    return shard.status();
+  }
+  RETURN_IF_ERROR(listener_.OnShardWritten(
+      {.step = step,
+       .file = shard->file.name,
+       .bytes = static_cast<int64_t>(shard->file.bytes),
+       .description = FormatShardFile(*shard)}));
+  if (state_.rank() != 0) return absl::OkStatus();
+  return Commit(attempt, samples_consumed, begin_ns);
+}
+
+absl::StatusOr<ShardFile> CheckpointWriter::WriteOwnShard(
+    const CheckpointAttempt& attempt) {
+  const absl::StatusOr<std::string> directory = BeginCheckpoint(attempt);
+  if (!directory.ok()) return directory.status();
+  std::vector<ShardToWrite> shards;
+  for (const StateTensor& tensor : state_.snapshot) {
+    shards.push_back({.name = tensor.name,
+                      .dtype = StoredDType::kF32,
+                      .shape = tensor.shape,
+                      .box = WholeTensor(tensor.shape),
+                      .data = tensor.data});
+  }
+  return WriteShardFile(io_, attempt, state_.rank(), shards);
+}
+
+absl::Status CheckpointWriter::Commit(const CheckpointAttempt& attempt,
+                                      int64_t samples_consumed,
+                                      int64_t begin_ns) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> descriptions,
+                   listener_.AwaitShards(attempt.step));
+  std::vector<ShardFile> files;
+  int64_t bytes = 0;
+  for (const std::string& description : descriptions) {
+    ASSIGN_OR_RETURN(ShardFile file, ParseShardFile(description));
+    bytes += file.file.bytes;
+    files.push_back(std::move(file));
+  }
+  const Plan& plan = *state_.plan;
+  Manifest manifest;
+  manifest.job_name = plan.job().name();
+  manifest.step = attempt.step;
+  manifest.samples_consumed = samples_consumed;
+  manifest.seed = plan.job().training().seed();
+  manifest.plan_fingerprint = plan.fingerprint();
+  manifest.job = JobJson(plan.job());
+  manifest.tokenizer = state_.data.file().header().tokenizer;
+  manifest.created = clock_.Now();
+  absl::StatusOr<std::string> path =
+      CommitCheckpoint(attempt, std::move(manifest), files);
+  if (!path.ok()) {
+    const absl::Status abandoned = AbandonCheckpoint(attempt);
+    if (!abandoned.ok()) LogWarning(abandoned.message());
+    return path.status();
+  }
+  CheckpointRecord record;
+  record.set_step(attempt.step);
+  record.set_path(*path);
+  record.set_bytes(bytes);
+  record.set_seconds((clock_.MonotonicNanos() - begin_ns) * 1e-9);
+  RETURN_IF_ERROR(listener_.OnCommitted(record));
+  const int keep = plan.job().checkpoint().keep();
+  if (keep == 0) return absl::OkStatus();
+  // The new checkpoint is whole: that old ones stay too harms nobody's run.
+  const absl::Status pruned = PruneCheckpoints(attempt.dir, keep);
+  if (!pruned.ok()) LogWarning(pruned.message());
+  return absl::OkStatus();
+}
+
+}  // namespace troupe

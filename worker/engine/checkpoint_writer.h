@@ -1,0 +1,54 @@
+// One rank's side of writing checkpoints: its own shard file, and on rank 0 the
+// commit, once all ranks have written theirs (storage/checkpoint/commit.h says
+// what makes a checkpoint whole). Errors name the path and what the disk said;
+// checkpoints that were there before stay as they are.
+#ifndef TROUPE_WORKER_ENGINE_CHECKPOINT_WRITER_H_
+#define TROUPE_WORKER_ENGINE_CHECKPOINT_WRITER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "proto/base/clock.h"
+#include "storage/checkpoint/commit.h"
+#include "storage/engine/engine.h"
+#include "worker/engine/rank_listener.h"
+#include "worker/rank/rank_state.h"
+
+namespace troupe {
+
+struct CheckpointWriterOptions {
+  // The same on all ranks and unique to this start of the job: letters, digits
+  // and '-'.
+  std::string token;
+};
+
+// One thread.
+class CheckpointWriter {
+ public:
+  // Borrows all; the engine must be idle whenever Write is called.
+  CheckpointWriter(const CheckpointWriterOptions& options,
+                   const RankState& state, IoEngine& io, const Clock& clock,
+                   RankListener& listener);
+
+  // Writes what SNAPSHOT collected in `state.snapshot` as the state after
+  // `step` steps, the data position being `samples_consumed`. On rank 0 returns
+  // when the checkpoint is committed and older ones are pruned.
+  absl::Status Write(int64_t step, int64_t samples_consumed);
+
+ private:
+  absl::StatusOr<ShardFile> WriteOwnShard(const CheckpointAttempt& attempt);
+  absl::Status Commit(const CheckpointAttempt& attempt,
+                      int64_t samples_consumed, int64_t begin_ns);
+
+  const CheckpointWriterOptions options_;
+  const RankState& state_;
+  IoEngine& io_;
+  const Clock& clock_;
+  RankListener& listener_;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_ENGINE_CHECKPOINT_WRITER_H_

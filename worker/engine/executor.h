@@ -1,0 +1,92 @@
+// Runs programs: one actor for each lane, each instruction as soon as
+// ReadyQueue says that it may start. All overlap of compute, communication and
+// I/O comes from here; what an instruction does is the runner's affair.
+//
+//   Executor executor(clock);
+//   RankTimeline timeline;
+//   absl::Status status = executor.Run(program, {
+//       .run = [&](int i) { return handlers.Run(program.instructions(i)); },
+//       .on_failure = [&](const absl::Status&) { AbortCommunicators(); }},
+//       &timeline);
+//
+// A lane takes its next instruction itself where that is ready; it tells other
+// lanes through their mailboxes. A lane has at most one instruction that is
+// ready, so a mailbox of one never overflows.
+#ifndef TROUPE_WORKER_ENGINE_EXECUTOR_H_
+#define TROUPE_WORKER_ENGINE_EXECUTOR_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "proto/base/clock.h"
+#include "proto/plan/ready_queue.h"
+#include "proto/program.pb.h"
+#include "proto/timeline.pb.h"
+#include "worker/actor/actor.h"
+
+namespace troupe {
+
+// What a run calls.
+struct ProgramRunner {
+  // Carries out instruction `index` of the program, on the lane's thread.
+  std::function<absl::Status(int index)> run;
+  // Called once, at the first failure or abort of a run, on any thread: makes
+  // instructions that wait for a peer return. May be empty.
+  std::function<void(const absl::Status& why)> on_failure;
+};
+
+class Executor {
+ public:
+  // Borrows the clock. Lanes are made when a program first uses them and stay
+  // until destruction.
+  explicit Executor(const Clock& clock);
+  // Waits for no run: REQUIRES that none is in progress.
+  ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  // Runs the program to its end, or to the first error: then nothing more
+  // starts, and Run returns when all that had started has returned. The error
+  // says which instruction failed. Fills `timeline` (may be null) with a span
+  // for each instruction that finished, in the order in which they did.
+  // One run at a time; the caller's thread waits.
+  absl::Status Run(const Program& program, const ProgramRunner& runner,
+                   RankTimeline* timeline);
+
+  // Ends the run in progress, and every later one, with `why`, which is an
+  // error. From any thread, at any time; only the first call counts.
+  void Abort(const absl::Status& why);
+
+  // For diagnostics, from any thread: what each lane runs and what it waits
+  // for; empty between runs. "COMPUTE runs FORWARD unit 3, micro-batch 1 for
+  // 0.8 s; COLLECTIVE waits for ..."
+  std::string Describe() const;
+
+ private:
+  struct RunState;
+  using LaneActor = Actor<int>;
+
+  void MakeLanes(const Program& program);
+  // Runs `instruction` and then what its lane may run next, on its thread.
+  void RunLane(int lane, int instruction);
+  // Records the end of an instruction; returns the lane's own next one or -1.
+  int Finish(int lane, int instruction, const absl::Status& status)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void Fail(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  const Clock& clock_;
+  std::map<int, std::unique_ptr<LaneActor>> lanes_;  // by lane number
+  mutable absl::Mutex mutex_;
+  std::unique_ptr<RunState> run_ ABSL_GUARDED_BY(mutex_);  // null: none
+  absl::Status aborted_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_ENGINE_EXECUTOR_H_

@@ -1,0 +1,51 @@
+// What a rank tells the world while it trains, and the one thing that it asks.
+// The service sends these to the scheduler; tests collect them.
+#ifndef TROUPE_WORKER_ENGINE_RANK_LISTENER_H_
+#define TROUPE_WORKER_ENGINE_RANK_LISTENER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "proto/status.pb.h"
+#include "proto/timeline.pb.h"
+
+namespace troupe {
+
+// This rank's part of a checkpoint, on disk. `description` is what the
+// committing rank needs to know of it.
+struct WrittenShard {
+  int64_t step = 0;
+  std::string file;
+  int64_t bytes = 0;
+  std::string description;
+};
+
+// Called by the train loop's thread only. An error ends the run.
+class RankListener {
+ public:
+  virtual ~RankListener() = default;
+
+  // The rank has its memory, its data and its peers.
+  virtual absl::Status OnReady(int64_t first_step) = 0;
+
+  // `timeline` is null where the step is not traced.
+  virtual absl::Status OnStep(const StepRecord& record,
+                              const RankTimeline* timeline) = 0;
+
+  virtual absl::Status OnShardWritten(const WrittenShard& shard) = 0;
+
+  // Rank 0: waits until every rank has written its shard of this step, and
+  // gives back their descriptions. Must return once the run is aborted.
+  virtual absl::StatusOr<std::vector<std::string>> AwaitShards(
+      int64_t step) = 0;
+
+  // Rank 0: the checkpoint is there.
+  virtual absl::Status OnCommitted(const CheckpointRecord& checkpoint) = 0;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_ENGINE_RANK_LISTENER_H_

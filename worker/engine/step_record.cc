@@ -1,0 +1,45 @@
+#include "worker/engine/step_record.h"
+
+#include <cmath>
+
+#include "absl/strings/str_format.h"
+
+namespace troupe {
+
+double MeanLoss(const Scalars& scalars) {
+  return scalars[kLossSum] / scalars[kTokenCount];
+}
+
+StepRecord MakeStepRecord(const Plan& plan, const FinishedStep& step) {
+  StepRecord record;
+  record.set_step(step.context.step);
+  record.set_loss(MeanLoss(step.scalars));
+  record.set_grad_norm(std::sqrt(step.scalars[kSquaredNorm]));
+  record.set_learning_rate(step.context.learning_rate);
+  record.set_step_seconds(step.seconds);
+  record.set_samples_consumed(step.context.samples_before +
+                              plan.job().training().global_batch_size());
+  if (step.seconds > 0) {
+    const double tokens_per_second =
+        plan.derived().tokens_per_step() / step.seconds;
+    record.set_tokens_per_second(tokens_per_second);
+    const double peak = plan.prediction().peak_flops_per_second();
+    if (peak > 0) {
+      record.set_mfu(plan.derived().model_flops_per_token() *
+                     tokens_per_second / peak);
+    }
+  }
+  return record;
+}
+
+absl::Status CheckFinite(const StepRecord& record) {
+  if (std::isfinite(record.loss()) && std::isfinite(record.grad_norm())) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "training diverged: loss %g, gradient norm %g; a lower optimizer.lr, a "
+      "longer lr_scheduler.warmup_steps or training.gradient_clipping may help",
+      record.loss(), record.grad_norm()));
+}
+
+}  // namespace troupe

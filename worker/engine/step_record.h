@@ -1,0 +1,37 @@
+// From what a step left in SCALARS, and how long it took, to the line that
+// people read.
+#ifndef TROUPE_WORKER_ENGINE_STEP_RECORD_H_
+#define TROUPE_WORKER_ENGINE_STEP_RECORD_H_
+
+#include <array>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "proto/plan.pb.h"
+#include "proto/status.pb.h"
+#include "worker/rank/rank_state.h"
+
+namespace troupe {
+
+using Scalars = std::array<double, kScalarCount>;
+
+// Mean loss over the tokens that were counted; NaN where none was.
+double MeanLoss(const Scalars& scalars);
+
+struct FinishedStep {
+  StepContext context;
+  Scalars scalars{};
+  double seconds = 0;
+};
+
+// All of the record but validation_loss and memory_bytes. Tokens/s and the
+// utilisation (docs/performance.md) are those of all ranks together.
+StepRecord MakeStepRecord(const Plan& plan, const FinishedStep& step);
+
+// FailedPrecondition where loss or gradient norm is not finite: nothing that
+// would follow is worth its electricity.
+absl::Status CheckFinite(const StepRecord& record);
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_ENGINE_STEP_RECORD_H_

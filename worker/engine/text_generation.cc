@@ -1,0 +1,101 @@
+#include "worker/engine/text_generation.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/status.h"
+#include "proto/plan/model.h"
+#include "storage/checkpoint/tensor_reader.h"
+#include "storage/dataset/tokenizer.h"
+#include "worker/rank/unit_state.h"
+
+namespace troupe {
+namespace {
+
+absl::StatusOr<ModelSpec> ModelOf(const Manifest& manifest) {
+  google::protobuf::util::JsonParseOptions options;
+  options.ignore_unknown_fields = true;  // of a newer version
+  JobSpec job;
+  const auto parsed =
+      google::protobuf::util::JsonStringToMessage(manifest.job, &job, options);
+  if (!parsed.ok()) {
+    return absl::DataLossError(
+        absl::StrCat("the manifest's job cannot be read: ", parsed.ToString()));
+  }
+  return job.model();
+}
+
+// The flat buffers of all units, in order.
+struct Weights {
+  std::vector<ArenaBlock> blocks;
+  std::vector<void*> pointers;
+};
+
+absl::StatusOr<Weights> LoadWeights(const TensorReader& checkpoint,
+                                    const std::vector<Unit>& units,
+                                    Device& device, Arena& arena) {
+  Weights weights;
+  for (const Unit& unit : units) {
+    ASSIGN_OR_RETURN(
+        ArenaBlock block,
+        arena.Allocate("parameters", unit.flat_elements() * sizeof(float)));
+    for (const StateTensor& tensor : UnitStateTensors(
+             OptimizerSpec(), unit, {.parameters = block.data()})) {
+      std::vector<float> host(tensor.elements);
+      RETURN_IF_ERROR(checkpoint.ReadRange(tensor.name, StoredDType::kF32,
+                                           {.count = tensor.elements},
+                                           host.data()));
+      device.CopyFromHost(tensor.data, host.data(),
+                          tensor.elements * sizeof(float));
+      RETURN_IF_ERROR(device.Synchronize());
+    }
+    weights.pointers.push_back(block.data());
+    weights.blocks.push_back(std::move(block));
+  }
+  return weights;
+}
+
+}  // namespace
+
+absl::Status ContinueText(const TextRequest& request, Device& device,
+                          const TierArenas& arenas, const TextSink& sink) {
+  const std::string context = absl::StrCat("checkpoint ", request.checkpoint);
+  absl::StatusOr<std::unique_ptr<TensorReader>> checkpoint =
+      TensorReader::Open(request.checkpoint);
+  if (!checkpoint.ok()) return Annotate(checkpoint.status(), context);
+  const Manifest& manifest = (*checkpoint)->manifest();
+  absl::StatusOr<ModelSpec> model = ModelOf(manifest);
+  if (!model.ok()) return Annotate(model.status(), context);
+  ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer,
+                   MakeTokenizer(manifest.tokenizer));
+  std::vector<int32_t> prompt;
+  RETURN_IF_ERROR(tokenizer->Encode(request.prompt, prompt));
+
+  ASSIGN_OR_RETURN(const std::vector<Unit> units,
+                   ModelUnits(*model, {.sequences = 1,
+                                       .sequence_length =
+                                           model->max_position_embeddings()}));
+  ASSIGN_OR_RETURN(Arena * arena, arenas.Find(DEVICE));
+  absl::StatusOr<Weights> weights =
+      LoadWeights(**checkpoint, units, device, *arena);
+  if (!weights.ok()) return Annotate(weights.status(), context);
+
+  ASSIGN_OR_RETURN(const std::unique_ptr<Generator> generator,
+                   Generator::Create(device, *model, weights->pointers));
+  RETURN_IF_ERROR(generator->Start(prompt, request.sampling));
+  for (int64_t i = 0; i < request.max_new_tokens; ++i) {
+    ASSIGN_OR_RETURN(const int32_t token, generator->Next());
+    // A model's vocabulary may be larger than its tokenizer's, to be a
+    // multiple of something; such a token stands for no text.
+    if (static_cast<uint64_t>(token) >= tokenizer->vocab_size()) continue;
+    ASSIGN_OR_RETURN(const std::string piece, tokenizer->Decode({token}));
+    RETURN_IF_ERROR(sink(piece));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace troupe

@@ -1,0 +1,185 @@
+#include "worker/engine/train_loop.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/check.h"
+#include "proto/base/status.h"
+#include "proto/plan/lr_schedule.h"
+#include "worker/engine/checkpoint_writer.h"
+#include "worker/instructions/instructions.h"
+#include "worker/rank/resident_memory.h"
+
+namespace troupe {
+namespace {
+
+const Program* FindProgram(const Plan& plan, Program::Kind kind) {
+  for (const Program& program : plan.ranks(0).programs()) {
+    if (program.kind() == kind) return &program;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+TrainLoop::TrainLoop(const TrainLoopOptions& options,
+                     const RankResources& resources, Connector connector,
+                     RankListener& listener)
+    : options_(options),
+      resources_(resources),
+      connector_(std::move(connector)),
+      listener_(listener),
+      train_(FindProgram(*options_.plan, Program::TRAIN)),
+      validate_(FindProgram(*options_.plan, Program::VALIDATE)),
+      checkpoint_(FindProgram(*options_.plan, Program::CHECKPOINT)),
+      executor_(resources.clock) {
+  CHECK(train_ != nullptr) << "a plan without a TRAIN program";
+}
+
+TrainLoop::~TrainLoop() = default;
+
+absl::Status TrainLoop::Run() {
+  absl::Status status = RunSteps();
+  {
+    // From here on nobody may abort the communicators.
+    absl::MutexLock lock(&mutex_);
+    connected_.clear();
+    // What an abort breaks fails in many ways; why it was done is the reason.
+    if (!status.ok() && !aborted_.ok()) status = aborted_;
+  }
+  state_.reset();
+  return status;
+}
+
+void TrainLoop::Abort(const absl::Status& why) {
+  CHECK(!why.ok());
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!aborted_.ok()) return;
+    aborted_ = why;
+  }
+  executor_.Abort(why);
+  AbortCommunicators(why);
+}
+
+void TrainLoop::AbortCommunicators(const absl::Status& why) {
+  absl::MutexLock lock(&mutex_);
+  for (Communicator* communicator : connected_) communicator->Abort(why);
+}
+
+absl::Status TrainLoop::RunSteps() {
+  ASSIGN_OR_RETURN(state_, RankState::Create(options_.plan, resources_.device,
+                                             resources_.arenas));
+  state_->collective_timeout = options_.collective_timeout;
+  TrainingPosition position;
+  if (options_.resume.empty()) {
+    InitializeFromSeed(*state_);
+  } else {
+    ASSIGN_OR_RETURN(position, RestoreFromCheckpoint(options_.resume, *state_));
+  }
+  steps_done_ = position.step;
+  first_step_ = position.step + 1;
+  RETURN_IF_ERROR(Connect());
+  RETURN_IF_ERROR(listener_.OnReady(first_step_));
+  const JobSpec& job = options_.plan->job();
+  for (int64_t step = first_step_; step <= job.training().steps(); ++step) {
+    const StepContext context = {.step = step,
+                                 .samples_before = position.samples_consumed,
+                                 .learning_rate = LearningRate(job, step),
+                                 .stop = stop_requested_};
+    RETURN_IF_ERROR(Annotate(TrainStep(context), absl::StrCat("step ", step)));
+    position.samples_consumed += job.training().global_batch_size();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TrainLoop::Connect() {
+  ASSIGN_OR_RETURN(state_->communicators,
+                   connector_(*options_.plan, state_->rank()));
+  CHECK_EQ(state_->communicators.size(), options_.plan->groups_size());
+  absl::MutexLock lock(&mutex_);
+  if (!aborted_.ok()) return aborted_;
+  for (const auto& communicator : state_->communicators) {
+    if (communicator != nullptr) connected_.push_back(communicator.get());
+  }
+  return absl::OkStatus();
+}
+
+bool TrainLoop::IsDue(int64_t step, int64_t every) const {
+  if (step == options_.plan->job().training().steps()) return true;
+  return every > 0 && step % every == 0;
+}
+
+absl::Status TrainLoop::TrainStep(const StepContext& context) {
+  const Plan& plan = *options_.plan;
+  FinishedStep finished = {.context = context};
+  RankTimeline timeline;
+  timeline.set_rank(state_->rank());
+  const int64_t begin_ns = resources_.clock.MonotonicNanos();
+  ASSIGN_OR_RETURN(finished.scalars, RunProgram(*train_, context, &timeline));
+  finished.seconds = (resources_.clock.MonotonicNanos() - begin_ns) * 1e-9;
+
+  StepRecord record = MakeStepRecord(plan, finished);
+  record.set_memory_bytes(ResidentMemoryBytes());
+  RETURN_IF_ERROR(CheckFinite(record));
+  if (validate_ != nullptr &&
+      IsDue(context.step, plan.job().training().validate_every())) {
+    StepContext validation = context;
+    validation.training = false;
+    ASSIGN_OR_RETURN(const Scalars scalars,
+                     RunProgram(*validate_, validation, nullptr));
+    record.set_validation_loss(MeanLoss(scalars));
+  }
+  steps_done_ = context.step;
+  const bool traced =
+      options_.trace_every > 0 && IsDue(context.step, options_.trace_every);
+  RETURN_IF_ERROR(listener_.OnStep(record, traced ? &timeline : nullptr));
+  if (context.stop || finished.scalars[kStopFlag] > 0) {
+    return absl::CancelledError("a rank was asked to stop");
+  }
+  if (checkpoint_ != nullptr &&
+      IsDue(context.step, plan.job().checkpoint().every())) {
+    RETURN_IF_ERROR(WriteCheckpoint(context, record.samples_consumed()));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Scalars> TrainLoop::RunProgram(const Program& program,
+                                              const StepContext& context,
+                                              RankTimeline* timeline) {
+  RankState& state = *state_;
+  state.step = context;
+  state.snapshot.clear();
+  char* scalars_memory = nullptr;
+  const Buffer* buffer =
+      FindResident(state.rank_plan(), Buffer::SCALARS, absl::nullopt);
+  if (buffer != nullptr) scalars_memory = state.memory.At(*buffer);
+  Scalars scalars{};
+  if (scalars_memory != nullptr) {
+    state.device.Zero(scalars_memory, sizeof(scalars));
+  }
+  const ProgramRunner runner = {
+      .run =
+          [&](int index) {
+            return RunInstruction(
+                {state, program, program.instructions(index)});
+          },
+      .on_failure =
+          [this](const absl::Status& why) { AbortCommunicators(why); }};
+  RETURN_IF_ERROR(executor_.Run(program, runner, timeline));
+  if (scalars_memory != nullptr) {
+    state.device.CopyToHost(scalars.data(), scalars_memory, sizeof(scalars));
+    RETURN_IF_ERROR(state.device.Synchronize());
+  }
+  return scalars;
+}
+
+absl::Status TrainLoop::WriteCheckpoint(const StepContext& context,
+                                        int64_t samples_consumed) {
+  RETURN_IF_ERROR(RunProgram(*checkpoint_, context, nullptr).status());
+  CheckpointWriter writer({.token = options_.checkpoint_token}, *state_,
+                          resources_.io, resources_.clock, listener_);
+  return Annotate(writer.Write(context.step, samples_consumed), "checkpoint");
+}
+
+}  // namespace troupe

@@ -1,0 +1,120 @@
+// One rank of one job, from its first byte of memory to its last step: reserves
+// memory, sets weights, meets its peers, then runs the TRAIN program for each
+// step and VALIDATE and CHECKPOINT where they are due (docs/plan.md,
+// "Programs"). Knows neither scheduler nor network: a listener hears of its
+// progress, a connector gives it its communicators.
+//
+//   TrainLoop loop(options, resources, connector, listener);
+//   absl::Status status = loop.Run();   // on a thread of its own
+//   ... loop.Abort(absl::CancelledError("cancelled by its user"));
+#ifndef TROUPE_WORKER_ENGINE_TRAIN_LOOP_H_
+#define TROUPE_WORKER_ENGINE_TRAIN_LOOP_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "ops/device.h"
+#include "proto/base/clock.h"
+#include "proto/plan.pb.h"
+#include "storage/engine/engine.h"
+#include "worker/collective/communicator.h"
+#include "worker/engine/executor.h"
+#include "worker/engine/rank_listener.h"
+#include "worker/engine/step_record.h"
+#include "worker/rank/initial_state.h"
+#include "worker/rank/rank_state.h"
+#include "worker/rank/tier_arenas.h"
+
+namespace troupe {
+
+struct TrainLoopOptions {
+  std::shared_ptr<const Plan> plan;  // with this rank's programs only
+  std::string resume;            // a checkpoint's directory; empty: from seed
+  int64_t trace_every = 0;       // steps whose timeline is reported; 0: none
+  std::string checkpoint_token;  // checkpoint_writer.h
+  absl::Duration collective_timeout = absl::Minutes(5);
+};
+
+// What the worker lends to a job; all outlive it.
+struct RankResources {
+  Device& device;
+  const TierArenas& arenas;
+  IoEngine& io;
+  const Clock& clock;
+};
+
+// Makes the rank's communicators, by index into plan.groups(), null where it is
+// no member. Must return once the job is aborted.
+using Connector =
+    std::function<absl::StatusOr<std::vector<std::unique_ptr<Communicator>>>(
+        const Plan& plan, int rank)>;
+
+class TrainLoop {
+ public:
+  // Borrows the listener.
+  TrainLoop(const TrainLoopOptions& options, const RankResources& resources,
+            Connector connector, RankListener& listener);
+  ~TrainLoop();
+
+  // Trains to the last step. The error says in which step what failed. All
+  // memory of the job is back in the arenas when it returns. Call once.
+  absl::Status Run();
+
+  // Makes Run return `why` soon, wherever it is: the instructions in progress
+  // are the last ones. From any thread, at any time.
+  void Abort(const absl::Status& why);
+
+  // The last complete step.
+  int64_t steps_done() const { return steps_done_; }
+
+  // Makes all ranks end together after the next step that begins, with
+  // Cancelled, though only one of them be asked. From any thread.
+  void RequestStop() { stop_requested_ = true; }
+
+  // What the lanes do now: Executor::Describe.
+  std::string Describe() const { return executor_.Describe(); }
+
+ private:
+  absl::Status RunSteps();
+  absl::Status Connect();
+  void AbortCommunicators(const absl::Status& why);
+  absl::Status TrainStep(const StepContext& context);
+  // Runs a program with SCALARS at zero; returns what it left there.
+  absl::StatusOr<Scalars> RunProgram(const Program& program,
+                                     const StepContext& context,
+                                     RankTimeline* timeline);
+  absl::Status WriteCheckpoint(const StepContext& context,
+                               int64_t samples_consumed);
+  bool IsDue(int64_t step, int64_t every) const;
+
+  const TrainLoopOptions options_;
+  const RankResources resources_;
+  const Connector connector_;
+  RankListener& listener_;
+  const Program* train_ = nullptr;       // in options_.plan, as the next two
+  const Program* validate_ = nullptr;    // null: the job asks for none
+  const Program* checkpoint_ = nullptr;  // null: the job asks for none
+  Executor executor_;
+  std::unique_ptr<RankState> state_;
+  int64_t first_step_ = 1;
+  std::atomic<int64_t> steps_done_{0};
+  std::atomic<bool> stop_requested_{false};
+
+  absl::Mutex mutex_;
+  absl::Status aborted_ ABSL_GUARDED_BY(mutex_);
+  // Of state_, while they may be aborted.
+  std::vector<Communicator*> connected_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_ENGINE_TRAIN_LOOP_H_
