@@ -1,0 +1,142 @@
+#include "worker/calibrate/calibration_file.h"
+
+#include <fcntl.h>
+#include <google/protobuf/text_format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "proto/base/log.h"
+#include "proto/base/status.h"
+
+namespace troupe {
+namespace {
+
+// Grows when what is measured, or how fast our kernels are, changes much.
+constexpr int kCalibrationVersion = 1;
+
+// Holds the lock of `path`.lock, waiting for it; without a lock where the file
+// system gives none.
+class FileLock {
+ public:
+  explicit FileLock(const std::string& path)
+      : fd_(open(absl::StrCat(path, ".lock").c_str(),
+                 O_CREAT | O_RDWR | O_CLOEXEC, 0644)) {
+    if (fd_ < 0) return;
+    while (flock(fd_, LOCK_EX) != 0 && errno == EINTR) {
+    }
+  }
+  ~FileLock() {
+    if (fd_ >= 0) close(fd_);
+  }
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+
+ private:
+  const int fd_;
+};
+
+absl::StatusOr<Calibration> ReadFile(const CalibrationFileOptions& options) {
+  std::ifstream file(options.path);
+  if (!file) return absl::NotFoundError(options.path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  Calibration calibration;
+  if (!google::protobuf::TextFormat::ParseFromString(text.str(),
+                                                     &calibration)) {
+    return absl::DataLossError(
+        absl::StrCat(options.path, " is no calibration; it is replaced"));
+  }
+  if (calibration.device() != options.device ||
+      calibration.threads() != options.threads) {
+    return absl::NotFoundError(
+        absl::StrCat(options.path, " is for another machine"));
+  }
+  return calibration;
+}
+
+absl::Status WriteFile(const std::string& path,
+                       const Calibration& calibration) {
+  std::string text;
+  google::protobuf::TextFormat::PrintToString(calibration, &text);
+  const std::string aside = absl::StrCat(path, ".tmp-", getpid());
+  {
+    std::ofstream file(aside);
+    file << text;
+    file.close();
+    if (!file) {
+      return absl::UnavailableError(
+          absl::StrCat("cannot write ", aside, ": ", std::strerror(errno)));
+    }
+  }
+  if (std::rename(aside.c_str(), path.c_str()) != 0) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot write ", path, ": ", std::strerror(errno)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string DefaultCalibrationFile(int threads) {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  std::string directory = "/tmp";
+  if (cache != nullptr && *cache != '\0') {
+    directory = cache;
+  } else if (home != nullptr && *home != '\0') {
+    directory = absl::StrCat(home, "/.cache");
+  }
+  return absl::StrCat(directory, "/troupe/calibration-", threads, ".textproto");
+}
+
+std::string CalibrationDevice() {
+  std::string name = "cpu";
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (!absl::StartsWith(line, "model name")) continue;
+    const size_t colon = line.find(':');
+    if (colon == std::string::npos) continue;
+    absl::StrAppend(&name, " ",
+                    absl::StripAsciiWhitespace(line.substr(colon + 1)));
+    break;
+  }
+  return absl::StrCat(name, ", v", kCalibrationVersion);
+}
+
+absl::StatusOr<Calibration> LoadOrMeasure(
+    const CalibrationFileOptions& options,
+    const std::function<absl::StatusOr<Calibration>()>& measure) {
+  std::error_code ignored;
+  std::filesystem::create_directories(
+      std::filesystem::path(options.path).parent_path(), ignored);
+  const FileLock lock(options.path);
+  if (!options.measure_anew) {
+    absl::StatusOr<Calibration> kept = ReadFile(options);
+    if (kept.ok()) return kept;
+    if (absl::IsDataLoss(kept.status())) LogWarning(kept.status().message());
+  }
+  ASSIGN_OR_RETURN(Calibration calibration, measure());
+  calibration.set_device(options.device);
+  calibration.set_threads(options.threads);
+  const absl::Status written = WriteFile(options.path, calibration);
+  if (!written.ok()) {
+    LogWarning(
+        absl::StrCat("the calibration is not kept: ", written.message()));
+  }
+  return calibration;
+}
+
+}  // namespace troupe

@@ -1,0 +1,38 @@
+// Measures how fast this worker computes: rates of the operations that fill a
+// training step, each timed for a fraction of a second on sizes that a step
+// has. The planner predicts with them, so they are rates of our own ops, not
+// of the hardware's data sheet.
+#ifndef TROUPE_WORKER_CALIBRATE_COMPUTE_RATE_H_
+#define TROUPE_WORKER_CALIBRATE_COMPUTE_RATE_H_
+
+#include <functional>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "ops/device.h"
+#include "proto/base/clock.h"
+#include "proto/cluster.pb.h"
+
+namespace troupe {
+
+struct ComputeRateOptions {
+  // How long each rate is measured, at least; about ten are.
+  absl::Duration each = absl::Milliseconds(80);
+  // Divides the sizes, for tests: rates of small sizes mean little.
+  int shrink = 1;
+};
+
+// Fills in matmul, attention_*, memory_*, optimizer_* and elementwise_* of
+// `calibration`. ResourceExhausted where the device lacks 150 MiB.
+absl::Status MeasureComputeRates(Device& device, const Clock& clock,
+                                 const ComputeRateOptions& options,
+                                 Calibration& calibration);
+
+// Seconds of one call of `work`: the fastest of several batches, after one call
+// that is not counted.
+double SecondsOf(const Clock& clock, absl::Duration at_least,
+                 const std::function<void()>& work);
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_CALIBRATE_COMPUTE_RATE_H_

@@ -1,0 +1,28 @@
+// How fast two ranks of this host talk: two threads, each with a Gloo
+// communicator on the loopback interface, exchange small and large messages.
+#ifndef TROUPE_WORKER_CALIBRATE_LINK_RATE_H_
+#define TROUPE_WORKER_CALIBRATE_LINK_RATE_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "proto/base/clock.h"
+#include "proto/cluster.pb.h"
+
+namespace troupe {
+
+struct LinkRateOptions {
+  int64_t bytes = 8 << 20;  // of the large messages
+  int repeats = 4;
+};
+
+// From all-reduces, since that is what a step does: over two ranks one takes
+// 2 latencies, and sends as many bytes as the buffer has. Errors: those of the
+// communicators.
+absl::StatusOr<LinkRate> MeasureLoopback(const Clock& clock,
+                                         const LinkRateOptions& options);
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_CALIBRATE_LINK_RATE_H_

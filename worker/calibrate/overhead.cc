@@ -1,0 +1,45 @@
+#include "worker/calibrate/overhead.h"
+
+#include "proto/base/status.h"
+#include "worker/calibrate/compute_rate.h"
+#include "worker/engine/executor.h"
+
+namespace troupe {
+namespace {
+
+constexpr int kInstructions = 400;
+
+// COMPUTE runs on; COLLECTIVE follows every fourth of its instructions.
+Program EmptyProgram() {
+  Program program;
+  program.set_kind(Program::TRAIN);
+  for (int i = 0; i < kInstructions; ++i) {
+    Instruction& instruction = *program.add_instructions();
+    const bool follows = i % 5 == 4;
+    instruction.set_kind(follows ? Instruction::REDUCE_SCALARS
+                                 : Instruction::FORWARD);
+    instruction.set_lane(follows ? COLLECTIVE : COMPUTE);
+    if (follows) instruction.add_after(i - 1);
+  }
+  return program;
+}
+
+}  // namespace
+
+absl::StatusOr<double> MeasureInstructionOverheadUs(const Clock& clock) {
+  const Program program = EmptyProgram();
+  const ProgramRunner runner = {
+      .run = [](int index) { return absl::OkStatus(); }};
+  Executor executor(clock);
+  absl::Status status;
+  RankTimeline timeline;
+  const double seconds = SecondsOf(clock, absl::Milliseconds(50), [&] {
+    timeline.clear_spans();
+    const absl::Status run = executor.Run(program, runner, &timeline);
+    if (!run.ok()) status = run;
+  });
+  RETURN_IF_ERROR(status);
+  return seconds / kInstructions * 1e6;
+}
+
+}  // namespace troupe
