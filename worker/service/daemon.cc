@@ -1,0 +1,143 @@
+#include "worker/service/daemon.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/log.h"
+#include "proto/base/status.h"
+#include "worker/rank/resident_memory.h"
+
+namespace troupe {
+namespace {
+
+// Of the conversation in worker.proto; the scheduler has the same number.
+constexpr int kProtocolVersion = 1;
+
+constexpr absl::Duration kGoodbyeTimeout = absl::Milliseconds(500);
+
+// A refusal that will not change by asking again.
+bool IsRefusal(const absl::Status& status, bool was_registered) {
+  if (absl::IsFailedPrecondition(status) || absl::IsInvalidArgument(status)) {
+    return true;
+  }
+  // After a lost connection the scheduler may hold our old self for alive
+  // until its lease ends.
+  return absl::IsAlreadyExists(status) && !was_registered;
+}
+
+}  // namespace
+
+Daemon::Daemon(const DaemonOptions& options, const RankResources& resources)
+    : options_(options), resources_(resources) {}
+
+Daemon::~Daemon() = default;
+
+bool Daemon::stopped() const {
+  absl::MutexLock lock(&mutex_);
+  return stopped_;
+}
+
+bool Daemon::WaitToRetry(absl::Duration wait) {
+  absl::MutexLock lock(&mutex_);
+  mutex_.AwaitWithTimeout(absl::Condition(&stopped_), wait);
+  return !stopped_;
+}
+
+absl::StatusOr<std::unique_ptr<Session>> Daemon::Connect() {
+  SessionOptions options = {.scheduler = options_.scheduler,
+                            .memory_bytes = ResidentMemoryBytes};
+  options.registration.set_protocol_version(kProtocolVersion);
+  *options.registration.mutable_worker() = options_.description;
+  options.registration.set_pid(getpid());
+  options.registration.set_address(options_.address);
+  return Session::Open(options);
+}
+
+absl::Status Daemon::Run() {
+  absl::Duration retry = options_.retry_first;
+  std::string told;  // the last complaint; each is logged once
+  while (!stopped()) {
+    absl::StatusOr<std::unique_ptr<Session>> session = Connect();
+    if (session.ok()) {
+      was_registered_ = true;
+      retry = options_.retry_first;
+      told.clear();
+      const absl::Status over = Serve(**session);
+      if (stopped()) break;
+      LogWarning(absl::StrCat("lost the scheduler at ", options_.scheduler,
+                              ": ", over.message(), "; connecting again"));
+    } else if (IsRefusal(session.status(), was_registered_)) {
+      return session.status();
+    } else if (told != session.status().message()) {
+      told = std::string(session.status().message());
+      LogWarning(absl::StrCat(told, "; trying until it does"));
+    }
+    if (!WaitToRetry(retry)) break;
+    retry = std::min(2 * retry, options_.retry_max);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Daemon::Serve(Session& session) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (stopped_) return absl::CancelledError(stop_reason_);
+    session_ = &session;
+  }
+  LogInfo(absl::StrCat("joined the scheduler at ", options_.scheduler,
+                       " as worker ", session.registered().worker_id()));
+  const SendToScheduler send = [&session](WorkerMessage message) {
+    return session.Send(std::move(message));
+  };
+  absl::Status over;
+  while (over.ok()) {
+    absl::StatusOr<SchedulerMessage> message = session.Receive();
+    if (message.ok()) {
+      Handle(*message, send);
+    } else {
+      over = message.status();
+    }
+  }
+  // Nothing that runs may outlive the session that it reports to.
+  if (rank_ != nullptr) {
+    rank_->Abort(absl::UnavailableError("the scheduler is gone"));
+  }
+  rank_.reset();
+  generation_.reset();
+  absl::MutexLock lock(&mutex_);
+  session_ = nullptr;
+  return over;
+}
+
+void Daemon::Handle(const SchedulerMessage& message,
+                    const SendToScheduler& send) {
+  if (message.has_start()) {
+    // The scheduler assigns to idle workers only, so the one before is at its
+    // very end.
+    rank_ = nullptr;
+    generation_ = nullptr;
+    rank_ = std::make_unique<RankRunner>(
+        message.start(), RankRunnerOptions{.resources = resources_,
+                                           .send = send,
+                                           .address = options_.address});
+  } else if (message.has_generate()) {
+    generation_ = nullptr;
+    generation_ = std::make_unique<GenerationRunner>(message.generate(),
+                                                     resources_, send);
+  } else if (rank_ != nullptr) {
+    rank_->OnMessage(message);
+  }
+}
+
+void Daemon::Stop(const std::string& reason) {
+  absl::MutexLock lock(&mutex_);
+  if (stopped_) return;
+  stopped_ = true;
+  stop_reason_ = reason;
+  if (session_ != nullptr) session_->Close(reason, kGoodbyeTimeout);
+}
+
+}  // namespace troupe

@@ -1,0 +1,68 @@
+// The worker's life: connect to the scheduler, do what it says, and when it is
+// lost, give up what runs and connect again. A worker outlives restarts of its
+// scheduler; it ends when it is told to, or when the scheduler refuses it.
+#ifndef TROUPE_WORKER_SERVICE_DAEMON_H_
+#define TROUPE_WORKER_SERVICE_DAEMON_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "proto/cluster.pb.h"
+#include "worker/engine/train_loop.h"
+#include "worker/service/generation_runner.h"
+#include "worker/service/rank_runner.h"
+#include "worker/service/session.h"
+
+namespace troupe {
+
+struct DaemonOptions {
+  std::string scheduler;          // HOST:PORT
+  WorkerDescription description;  // as it registers
+  std::string address;            // where peers reach this worker
+  // Between two attempts to connect; doubles up to the second.
+  absl::Duration retry_first = absl::Milliseconds(100);
+  absl::Duration retry_max = absl::Seconds(5);
+};
+
+class Daemon {
+ public:
+  // Borrows what `resources` refers to.
+  Daemon(const DaemonOptions& options, const RankResources& resources);
+  ~Daemon();
+
+  // Serves until Stop: OK. Or until the scheduler refuses this worker:
+  // AlreadyExists, FailedPrecondition. Call once.
+  absl::Status Run();
+
+  // Ends what runs, says goodbye, and makes Run return, within about a second.
+  // Thread-safe; may be called before Run.
+  void Stop(const std::string& reason);
+
+ private:
+  absl::StatusOr<std::unique_ptr<Session>> Connect();
+  // Serves one session to its end; says why it ended.
+  absl::Status Serve(Session& session);
+  void Handle(const SchedulerMessage& message, const SendToScheduler& send);
+  // Waits, but not past Stop; false: stopped.
+  bool WaitToRetry(absl::Duration wait);
+  bool stopped() const;
+
+  const DaemonOptions options_;
+  const RankResources resources_;
+  bool was_registered_ = false;
+  std::unique_ptr<RankRunner> rank_;  // the reader's; null: idle
+  std::unique_ptr<GenerationRunner> generation_;
+
+  mutable absl::Mutex mutex_;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  std::string stop_reason_ ABSL_GUARDED_BY(mutex_);
+  Session* session_ ABSL_GUARDED_BY(mutex_) = nullptr;  // while one is served
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_SERVICE_DAEMON_H_

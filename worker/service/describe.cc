@@ -1,0 +1,87 @@
+#include "worker/service/describe.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "proto/base/log.h"
+#include "proto/base/status.h"
+#include "worker/calibrate/calibrate.h"
+#include "worker/calibrate/calibration_file.h"
+
+namespace troupe {
+namespace {
+
+std::string HostName() {
+  char name[256] = "localhost";
+  gethostname(name, sizeof(name) - 1);
+  return name;
+}
+
+void AddBudget(WorkerDescription& worker, Tier tier, int64_t bytes) {
+  TierBudget& budget = *worker.add_budgets();
+  budget.set_tier(tier);
+  budget.set_bytes(bytes);
+}
+
+}  // namespace
+
+absl::StatusOr<WorkerDescription> DescribeWorker(const DescribeOptions& options,
+                                                 Device& device,
+                                                 const Clock& clock) {
+  const WorkerOptions& flags = options.worker;
+  WorkerDescription worker;
+  worker.set_name(flags.name);
+  worker.set_host(HostName());
+  worker.set_device(flags.device);
+  worker.set_threads(flags.threads);
+  worker.set_host_cores(
+      std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
+  AddBudget(worker, DEVICE, flags.device_memory);
+  AddBudget(worker, HOST, flags.host_memory);
+  const std::string path = flags.calibration_file.empty()
+                               ? DefaultCalibrationFile(flags.threads)
+                               : flags.calibration_file;
+  ASSIGN_OR_RETURN(
+      *worker.mutable_calibration(),
+      LoadOrMeasure({.path = path,
+                     .threads = flags.threads,
+                     .device = CalibrationDevice(),
+                     .measure_anew = options.measure_anew},
+                    [&] {
+                      LogInfo(absl::StrCat(
+                          "measuring this machine, once; kept in ", path));
+                      return Calibrate(device, clock, {});
+                    }));
+  return worker;
+}
+
+std::string CalibrationText(const Calibration& calibration) {
+  std::string text = absl::StrCat(calibration.device(), ", ",
+                                  calibration.threads(), " threads\n");
+  const auto line = [&](const std::string& what, double rate,
+                        absl::string_view unit) {
+    absl::StrAppendFormat(&text, "  %-34s %9.2f %s\n", what, rate, unit);
+  };
+  for (const MatmulRate& rate : calibration.matmul()) {
+    line(absl::StrFormat("f32 product [%d, %d] x [%d, %d]", rate.m(), rate.k(),
+                         rate.k(), rate.n()),
+         rate.flops_per_second() * 1e-9, "GFLOP/s");
+  }
+  line("attention forward", calibration.attention_flops_per_second() * 1e-9,
+       "GFLOP/s");
+  line("attention backward",
+       calibration.attention_backward_flops_per_second() * 1e-9, "GFLOP/s");
+  line("memory", calibration.memory_bytes_per_second() * 1e-9, "GB/s");
+  line("optimizer", calibration.optimizer_bytes_per_second() * 1e-9, "GB/s");
+  line("gelu", calibration.elementwise_ops_per_second() * 1e-9, "G/s");
+  line("an instruction", calibration.instruction_overhead_us(), "us");
+  line("loopback latency", calibration.loopback().latency_us(), "us");
+  line("loopback", calibration.loopback().bytes_per_second() * 1e-9, "GB/s");
+  return text;
+}
+
+}  // namespace troupe

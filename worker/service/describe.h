@@ -1,0 +1,31 @@
+// How a worker introduces itself to the planner: its device, its memory budgets
+// and what it measured of itself.
+#ifndef TROUPE_WORKER_SERVICE_DESCRIBE_H_
+#define TROUPE_WORKER_SERVICE_DESCRIBE_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "ops/device.h"
+#include "proto/base/clock.h"
+#include "proto/cluster.pb.h"
+#include "worker/service/options.h"
+
+namespace troupe {
+
+// REQUIRES resolved options. Measures (a few seconds) unless the calibration
+// file has it; `measure_anew` measures in any case.
+struct DescribeOptions {
+  const WorkerOptions& worker;
+  bool measure_anew = false;
+};
+absl::StatusOr<WorkerDescription> DescribeWorker(const DescribeOptions& options,
+                                                 Device& device,
+                                                 const Clock& clock);
+
+// A table for people, a line for each rate.
+std::string CalibrationText(const Calibration& calibration);
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_SERVICE_DESCRIBE_H_

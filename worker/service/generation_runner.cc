@@ -1,0 +1,58 @@
+#include "worker/service/generation_runner.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/log.h"
+#include "worker/actor/thread_name.h"
+#include "worker/engine/text_generation.h"
+
+namespace troupe {
+
+GenerationRunner::GenerationRunner(const GenerateText& request,
+                                   const RankResources& resources,
+                                   SendToScheduler send)
+    : request_(request), resources_(resources), send_(std::move(send)) {
+  thread_ = std::thread([this] { Run(); });
+}
+
+GenerationRunner::~GenerationRunner() {
+  stop_ = true;
+  thread_.join();
+}
+
+absl::Status GenerationRunner::SendPiece(absl::string_view piece) {
+  if (stop_) return absl::CancelledError("the worker stops");
+  WorkerMessage message;
+  GeneratedText& text = *message.mutable_generated();
+  text.set_request(request_.request());
+  text.set_text(std::string(piece));
+  text.set_tokens(1);
+  return send_(std::move(message));
+}
+
+void GenerationRunner::Run() {
+  NameThisThread("generate");
+  const absl::Status status = ContinueText(
+      {.checkpoint = request_.checkpoint(),
+       .prompt = request_.prompt(),
+       .max_new_tokens = request_.max_new_tokens(),
+       .sampling = {.temperature = request_.temperature(),
+                    .top_k = request_.top_k(),
+                    .seed = request_.seed()}},
+      resources_.device, resources_.arenas,
+      [this](absl::string_view piece) { return SendPiece(piece); });
+  WorkerMessage message;
+  GeneratedText& last = *message.mutable_generated();
+  last.set_request(request_.request());
+  last.set_done(true);
+  if (!status.ok()) {
+    last.set_error(std::string(status.message()));
+    LogWarning(absl::StrCat("generation failed: ", status.message()));
+  }
+  // Without a scheduler there is nobody to tell.
+  send_(std::move(message)).IgnoreError();
+  ended_.Notify();
+}
+
+}  // namespace troupe

@@ -1,0 +1,37 @@
+// What a worker is told on its command line, parsed. main.cc fills this in;
+// everything below reads it.
+#ifndef TROUPE_WORKER_SERVICE_OPTIONS_H_
+#define TROUPE_WORKER_SERVICE_OPTIONS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace troupe {
+
+struct WorkerOptions {
+  std::string scheduler;  // HOST:PORT
+  std::string name = "worker-0";
+  int threads = 0;  // intra-op threads; 0: one for each core
+  std::string device = "cpu";
+  int64_t device_memory = 0;  // bytes; 0: 80 % of the RAM that is available
+  int64_t host_memory = 0;    // bytes; 0: what device memory leaves of it
+  std::string address = "127.0.0.1";  // where peers reach this worker
+  std::string log_file;               // empty: stderr only
+  std::string calibration_file;       // empty: the user's cache
+  bool exit_with_parent = false;
+};
+
+// Bytes of "8GiB", "512MiB", "1.5 GB", "4096". InvalidArgument says what is
+// wrong and shows a good one.
+absl::StatusOr<int64_t> ParseBytes(absl::string_view text);
+
+// Fills in what was left 0 or empty from this machine. InvalidArgument names
+// the flag.
+absl::StatusOr<WorkerOptions> ResolveOptions(WorkerOptions options);
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_SERVICE_OPTIONS_H_

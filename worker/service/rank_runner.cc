@@ -1,0 +1,203 @@
+#include "worker/service/rank_runner.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/log.h"
+#include "proto/base/status.h"
+#include "worker/actor/thread_name.h"
+#include "worker/collective/communicator.h"
+#include "worker/collective/create_communicator.h"
+
+namespace troupe {
+namespace {
+
+// How long a rank that was asked to stop may go on to the end of its step.
+constexpr absl::Duration kStopGrace = absl::Seconds(1);
+// For all ranks to come to the rendezvous: they have their memory to reserve
+// and their weights to read first.
+constexpr absl::Duration kJoinTimeout = absl::Minutes(4);
+// Rank 0, for the slowest rank's shard to be written.
+constexpr absl::Duration kShardsTimeout = absl::Minutes(30);
+
+TrainLoopOptions LoopOptions(const Assignment& assignment) {
+  return {
+      .plan = std::make_shared<const Plan>(assignment.plan()),
+      .resume = assignment.resume(),
+      .trace_every = assignment.trace_every(),
+      .checkpoint_token = absl::StrCat("job-", assignment.ref().job(), "-",
+                                       assignment.ref().attempt()),
+      .collective_timeout = absl::Seconds(assignment.collective_seconds_max())};
+}
+
+}  // namespace
+
+RankRunner::RankRunner(const Assignment& assignment,
+                       const RankRunnerOptions& options)
+    : ref_(assignment.ref()),
+      worker_names_(assignment.worker_names().begin(),
+                    assignment.worker_names().end()),
+      backend_(assignment.backend()),
+      options_(options),
+      store_(ref_, options_.send),
+      loop_(
+          LoopOptions(assignment), options_.resources,
+          [this](const Plan& plan, int rank) { return Connect(plan, rank); },
+          *this) {
+  thread_ = std::thread([this] { Run(); });
+}
+
+RankRunner::~RankRunner() {
+  if (!ended()) Abort(absl::CancelledError("the worker gave the job up"));
+  thread_.join();
+  if (stopper_.joinable()) stopper_.join();
+}
+
+void RankRunner::Run() {
+  NameThisThread("train loop");
+  LogInfo(absl::StrCat("job ", ref_.job(), ": begins as rank ", ref_.rank(),
+                       " of ", worker_names_.size()));
+  const absl::Status status = loop_.Run();
+  if (status.ok()) {
+    LogInfo(absl::StrCat("job ", ref_.job(), ": rank ", ref_.rank(),
+                         " is done after step ", loop_.steps_done()));
+  } else {
+    LogWarning(absl::StrCat("job ", ref_.job(), ": rank ", ref_.rank(),
+                            " ends after step ", loop_.steps_done(), ": ",
+                            status.message()));
+  }
+  SendEnded(status);
+  ended_.Notify();
+}
+
+void RankRunner::SendEnded(const absl::Status& status) {
+  WorkerMessage message;
+  RankEnded& ended = *message.mutable_ended();
+  *ended.mutable_ref() = ref_;
+  ended.set_ok(status.ok());
+  ended.set_step(loop_.steps_done());
+  if (!status.ok()) ended.set_error(std::string(status.message()));
+  const absl::optional<int> missing = MissingRank(status);
+  if (missing.has_value()) ended.set_missing_rank(*missing);
+  // Without a scheduler there is nobody to tell.
+  options_.send(std::move(message)).IgnoreError();
+}
+
+bool RankRunner::IsOurs(const RankRef& ref) const {
+  return ref.job() == ref_.job() && ref.attempt() == ref_.attempt() &&
+         ref.rank() == ref_.rank();
+}
+
+void RankRunner::OnMessage(const SchedulerMessage& message) {
+  if (message.has_stop() && IsOurs(message.stop().ref())) {
+    Stop(message.stop());
+  } else if (message.has_store_value() && IsOurs(message.store_value().ref())) {
+    store_.OnValue(message.store_value());
+  } else if (message.has_commit() && IsOurs(message.commit().ref())) {
+    std::vector<std::string> descriptions;
+    for (const CheckpointShard& shard : message.commit().shards()) {
+      descriptions.push_back(shard.description());
+    }
+    absl::MutexLock lock(&mutex_);
+    commits_[message.commit().step()] = std::move(descriptions);
+  }
+}
+
+void RankRunner::Stop(const StopRank& stop) {
+  LogInfo(absl::StrCat("job ", ref_.job(), ": asked to stop: ", stop.reason()));
+  const absl::Status why = absl::CancelledError(stop.reason());
+  if (stop.peers_gone() || !ready_ || stopper_.joinable()) {
+    Abort(why);
+    return;
+  }
+  loop_.RequestStop();
+  stopper_ = std::thread([this, why] {
+    if (!ended_.WaitForNotificationWithTimeout(kStopGrace)) Abort(why);
+  });
+}
+
+void RankRunner::Abort(const absl::Status& why) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (aborted_.ok()) aborted_ = why;
+  }
+  store_.Abort(why);
+  loop_.Abort(why);
+}
+
+absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> RankRunner::Connect(
+    const Plan& plan, int rank) {
+  std::vector<std::unique_ptr<Communicator>> communicators;
+  for (const Group& group : plan.groups()) {
+    CommunicatorSeat seat = {.group = {.name = group.name()},
+                             .rank = -1,
+                             .store = &store_,
+                             .host = options_.address,
+                             .timeout = kJoinTimeout};
+    for (const int member : group.ranks()) {
+      if (member == rank) seat.rank = seat.group.ranks.size();
+      seat.group.ranks.push_back(member);
+    }
+    communicators.push_back(nullptr);
+    if (seat.rank < 0) continue;
+    ASSIGN_OR_RETURN(communicators.back(), CreateCommunicator(backend_, seat));
+  }
+  return communicators;
+}
+
+absl::Status RankRunner::OnReady(int64_t first_step) {
+  ready_ = true;
+  WorkerMessage message;
+  *message.mutable_rank_ready()->mutable_ref() = ref_;
+  message.mutable_rank_ready()->set_first_step(first_step);
+  return options_.send(std::move(message));
+}
+
+absl::Status RankRunner::OnStep(const StepRecord& record,
+                                const RankTimeline* timeline) {
+  WorkerMessage message;
+  StepReport& report = *message.mutable_step();
+  *report.mutable_ref() = ref_;
+  *report.mutable_record() = record;
+  if (timeline != nullptr) *report.mutable_timeline() = *timeline;
+  return options_.send(std::move(message));
+}
+
+absl::Status RankRunner::OnShardWritten(const WrittenShard& shard) {
+  WorkerMessage message;
+  CheckpointShard& report = *message.mutable_shard();
+  *report.mutable_ref() = ref_;
+  report.set_step(shard.step);
+  report.set_file(shard.file);
+  report.set_bytes(shard.bytes);
+  report.set_description(shard.description);
+  return options_.send(std::move(message));
+}
+
+absl::StatusOr<std::vector<std::string>> RankRunner::AwaitShards(int64_t step) {
+  absl::MutexLock lock(&mutex_);
+  const auto answered = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return !aborted_.ok() || commits_.count(step) > 0;
+  };
+  const bool in_time =
+      mutex_.AwaitWithTimeout(absl::Condition(&answered), kShardsTimeout);
+  if (!aborted_.ok()) return aborted_;
+  if (!in_time) {
+    return absl::DeadlineExceededError(
+        absl::StrCat("not all ranks wrote their shard within ",
+                     absl::FormatDuration(kShardsTimeout)));
+  }
+  std::vector<std::string> shards = std::move(commits_[step]);
+  commits_.erase(step);
+  return shards;
+}
+
+absl::Status RankRunner::OnCommitted(const CheckpointRecord& checkpoint) {
+  LogInfo(absl::StrCat("job ", ref_.job(), ": checkpoint ", checkpoint.path()));
+  WorkerMessage message;
+  *message.mutable_committed()->mutable_ref() = ref_;
+  *message.mutable_committed()->mutable_checkpoint() = checkpoint;
+  return options_.send(std::move(message));
+}
+
+}  // namespace troupe

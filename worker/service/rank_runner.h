@@ -1,0 +1,85 @@
+// One Assignment from start to end: runs a TrainLoop on a thread of its own,
+// joins its peers through the scheduler's store, and turns what the loop
+// reports into messages. The last one is RankEnded, sent when all memory of the
+// job is free again.
+//
+//   RankRunner runner(assignment, options);
+//   runner.OnMessage(message);     // store values, commits, stops
+//   ...                            // its destructor aborts and waits
+#ifndef TROUPE_WORKER_SERVICE_RANK_RUNNER_H_
+#define TROUPE_WORKER_SERVICE_RANK_RUNNER_H_
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "proto/worker.pb.h"
+#include "worker/engine/rank_listener.h"
+#include "worker/engine/train_loop.h"
+#include "worker/service/scheduler_store.h"
+
+namespace troupe {
+
+struct RankRunnerOptions {
+  const RankResources& resources;
+  SendToScheduler send;
+  std::string address;  // where peers reach this worker
+};
+
+// OnMessage and Abort from any thread.
+class RankRunner final : private RankListener {
+ public:
+  RankRunner(const Assignment& assignment, const RankRunnerOptions& options);
+  ~RankRunner() override;
+
+  // A StopRank, StoreValue or CommitCheckpoint. Those of another job or attempt
+  // are dropped. Never blocks.
+  void OnMessage(const SchedulerMessage& message);
+
+  void Abort(const absl::Status& why);
+
+  // Whether RankEnded has been sent (or could not be).
+  bool ended() const { return ended_.HasBeenNotified(); }
+
+ private:
+  void Run();
+  void Stop(const StopRank& stop);
+  absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> Connect(
+      const Plan& plan, int rank);
+  void SendEnded(const absl::Status& status);
+  bool IsOurs(const RankRef& ref) const;
+
+  absl::Status OnReady(int64_t first_step) override;
+  absl::Status OnStep(const StepRecord& record,
+                      const RankTimeline* timeline) override;
+  absl::Status OnShardWritten(const WrittenShard& shard) override;
+  absl::StatusOr<std::vector<std::string>> AwaitShards(int64_t step) override;
+  absl::Status OnCommitted(const CheckpointRecord& checkpoint) override;
+
+  const RankRef ref_;
+  const std::vector<std::string> worker_names_;  // by rank
+  const std::string backend_;
+  const RankRunnerOptions options_;
+  SchedulerStore store_;
+  TrainLoop loop_;
+  std::atomic<bool> ready_{false};
+
+  absl::Mutex mutex_;
+  // Descriptions of all shards, by step.
+  std::map<int64_t, std::vector<std::string>> commits_ ABSL_GUARDED_BY(mutex_);
+  absl::Status aborted_ ABSL_GUARDED_BY(mutex_);
+
+  absl::Notification ended_;
+  std::thread stopper_;  // aborts a stop that takes too long
+  std::thread thread_;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_SERVICE_RANK_RUNNER_H_

@@ -1,0 +1,97 @@
+#include "worker/service/run_worker.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <iostream>
+#include <memory>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "ops/cpu/device.h"
+#include "proto/base/clock.h"
+#include "proto/base/log.h"
+#include "proto/base/status.h"
+#include "storage/engine/make_engine.h"
+#include "storage/tier/allocator.h"
+#include "worker/service/daemon.h"
+#include "worker/service/describe.h"
+#include "worker/service/signal_watch.h"
+
+namespace troupe {
+namespace {
+
+absl::Status Serve(const WorkerOptions& flags, SignalWatch& signals) {
+  ASSIGN_OR_RETURN(const WorkerOptions options, ResolveOptions(flags));
+  const RealClock clock;
+  const std::unique_ptr<Device> device =
+      NewCpuDevice({.threads = options.threads});
+  LogInfo(absl::StrFormat("%s, %.1f GiB of device memory", device->Describe(),
+                          options.device_memory * 0x1p-30));
+  ASSIGN_OR_RETURN(const WorkerDescription description,
+                   DescribeWorker({.worker = options}, *device, clock));
+  HostAllocator allocator;
+  const TierArenas arenas(
+      {description.budgets().begin(), description.budgets().end()}, allocator);
+  ASSIGN_OR_RETURN(const std::unique_ptr<IoEngine> io, MakeIoEngine());
+  Daemon daemon({.scheduler = options.scheduler,
+                 .description = description,
+                 .address = options.address},
+                {*device, arenas, *io, clock});
+  signals.OnSignal([&daemon](const std::string& name) {
+    LogInfo(absl::StrCat("stopping: ", name));
+    daemon.Stop(name);
+  });
+  const absl::Status status = daemon.Run();
+  signals.OnSignal(nullptr);
+  return status;
+}
+
+absl::Status CalibrateAndPrint(const RunCalibrateOptions& options) {
+  ASSIGN_OR_RETURN(const WorkerOptions worker, ResolveOptions(options.worker));
+  const RealClock clock;
+  const std::unique_ptr<Device> device =
+      NewCpuDevice({.threads = worker.threads});
+  ASSIGN_OR_RETURN(
+      const WorkerDescription description,
+      DescribeWorker({.worker = worker, .measure_anew = !options.describe},
+                     *device, clock));
+  if (options.describe) {
+    if (!description.SerializeToOstream(&std::cout)) {
+      return absl::UnavailableError("cannot write to stdout");
+    }
+    return absl::OkStatus();
+  }
+  std::cout << CalibrationText(description.calibration());
+  return absl::OkStatus();
+}
+
+int ExitCode(const absl::Status& status) {
+  if (status.ok()) return 0;
+  LogError(status.message());
+  return 1;
+}
+
+}  // namespace
+
+int RunWorker(const WorkerOptions& options) {
+  SignalWatch signals;
+  if (options.exit_with_parent) {
+    const pid_t parent = getppid();
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    // It may have gone before the kernel was asked.
+    if (getppid() != parent || parent == 1) return 0;
+  }
+  const absl::Status log =
+      StartLog({.name = options.name, .file = options.log_file});
+  if (!log.ok()) return ExitCode(log);
+  return ExitCode(Serve(options, signals));
+}
+
+int RunCalibrate(const RunCalibrateOptions& options) {
+  return ExitCode(CalibrateAndPrint(options));
+}
+
+}  // namespace troupe

@@ -1,0 +1,224 @@
+#include "worker/service/session.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <deque>
+#include <thread>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "proto/base/status.h"
+#include "proto/worker.grpc.pb.h"
+
+namespace troupe {
+namespace {
+
+constexpr size_t kQueueMessagesMax = 256;
+constexpr absl::Duration kSendTimeout = absl::Seconds(10);
+
+absl::Status ToAbsl(const grpc::Status& status) {
+  // The two enumerations have the same numbers.
+  return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
+                      status.error_message());
+}
+
+class GrpcSession final : public Session {
+ public:
+  GrpcSession(const SessionOptions& options,
+              std::shared_ptr<grpc::Channel> channel)
+      : options_(options), stub_(Workers::NewStub(std::move(channel))) {
+    stream_ = stub_->Session(&context_);
+  }
+
+  ~GrpcSession() override {
+    End();
+    if (writer_.joinable()) writer_.join();
+    // A stream must be read to its end before its status may be asked for.
+    if (!finished_) FinishStream().IgnoreError();
+  }
+
+  absl::Status Start() {
+    WorkerMessage first;
+    *first.mutable_register_() = options_.registration;
+    if (!stream_->Write(first)) return FinishStream();
+    writer_ = std::thread([this] { WriteLoop(); });
+    SchedulerMessage answer;
+    if (!stream_->Read(&answer)) return FinishStream();
+    if (!answer.has_registered()) {
+      return absl::InternalError(
+          "the scheduler's first message is not Registered");
+    }
+    absl::MutexLock lock(&mutex_);
+    registered_ = answer.registered();
+    is_registered_ = true;
+    return absl::OkStatus();
+  }
+
+  const Registered& registered() const override { return registered_; }
+
+  absl::Status Send(WorkerMessage message) override {
+    absl::MutexLock lock(&mutex_);
+    const auto has_room = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+      return closing_ || queue_.size() < kQueueMessagesMax;
+    };
+    if (!mutex_.AwaitWithTimeout(absl::Condition(&has_room), kSendTimeout)) {
+      closing_ = broken_ = true;
+      context_.TryCancel();
+    }
+    if (closing_) {
+      return absl::UnavailableError("the session with the scheduler is over");
+    }
+    queue_.push_back(std::move(message));
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<SchedulerMessage> Receive() override {
+    SchedulerMessage message;
+    if (stream_->Read(&message)) return message;
+    absl::Status status = FinishStream();
+    if (!status.ok()) return status;
+    return absl::UnavailableError("the scheduler ended the session");
+  }
+
+  void Close(const std::string& reason, absl::Duration timeout) override {
+    absl::MutexLock lock(&mutex_);
+    if (!closing_) {
+      WorkerMessage goodbye;
+      goodbye.mutable_goodbye()->set_reason(reason);
+      queue_.push_back(std::move(goodbye));
+    }
+    closing_ = true;
+    const auto drained = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+      return broken_ || (queue_.empty() && !writing_);
+    };
+    mutex_.AwaitWithTimeout(absl::Condition(&drained), timeout);
+    broken_ = true;
+    context_.TryCancel();
+  }
+
+  void End() {
+    absl::MutexLock lock(&mutex_);
+    closing_ = broken_ = true;
+    context_.TryCancel();
+  }
+
+ private:
+  // Until when the writer may wait: the next heartbeat, or the end of the time
+  // that the scheduler has for its first answer.
+  absl::Duration Patience(absl::Time opened, absl::Time last_beat) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    if (!is_registered_) {
+      return opened + options_.register_timeout - absl::Now();
+    }
+    return last_beat + absl::Seconds(registered_.heartbeat_seconds()) -
+           absl::Now();
+  }
+
+  // The writer: messages as they come, heartbeats between them.
+  void WriteLoop() {
+    const absl::Time opened = absl::Now();
+    absl::Time last_beat = opened;
+    while (true) {
+      WorkerMessage message;
+      {
+        absl::MutexLock lock(&mutex_);
+        const bool was_registered = is_registered_;
+        const auto has_work = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+          return !queue_.empty() || closing_ ||
+                 is_registered_ != was_registered;
+        };
+        mutex_.AwaitWithTimeout(absl::Condition(&has_work),
+                                Patience(opened, last_beat));
+        if (broken_ || (closing_ && queue_.empty())) return;
+        const bool late = Patience(opened, last_beat) <= absl::ZeroDuration();
+        if (late && !is_registered_) {
+          timed_out_ = true;
+          context_.TryCancel();
+          return;
+        }
+        if (late) {
+          last_beat = absl::Now();
+          message.mutable_heartbeat()->set_memory_bytes(
+              options_.memory_bytes ? options_.memory_bytes() : 0);
+        } else if (!queue_.empty()) {
+          message = std::move(queue_.front());
+          queue_.pop_front();
+        } else {
+          continue;
+        }
+        writing_ = true;
+      }
+      const bool written = stream_->Write(message);
+      absl::MutexLock lock(&mutex_);
+      writing_ = false;
+      if (!written) {
+        closing_ = broken_ = true;
+        return;
+      }
+    }
+  }
+
+  absl::Status FinishStream() {
+    {
+      absl::MutexLock lock(&mutex_);
+      closing_ = broken_ = true;
+    }
+    if (writer_.joinable()) writer_.join();
+    SchedulerMessage rest;
+    while (stream_->Read(&rest)) {
+    }
+    finished_ = true;
+    const absl::Status status = ToAbsl(stream_->Finish());
+    absl::MutexLock lock(&mutex_);
+    if (timed_out_) {
+      return absl::UnavailableError(
+          absl::StrCat("the scheduler at ", options_.scheduler,
+                       " did not answer the registration"));
+    }
+    return status;
+  }
+
+  const SessionOptions options_;
+  std::unique_ptr<Workers::Stub> stub_;
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientReaderWriter<WorkerMessage, SchedulerMessage>>
+      stream_;
+  std::thread writer_;
+  Registered registered_;  // written once, before Open returns
+  bool finished_ = false;  // the reader's
+
+  absl::Mutex mutex_;
+  std::deque<WorkerMessage> queue_ ABSL_GUARDED_BY(mutex_);
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_registered_ ABSL_GUARDED_BY(mutex_) = false;
+  bool closing_ ABSL_GUARDED_BY(mutex_) = false;  // nothing more is queued
+  bool broken_ ABSL_GUARDED_BY(mutex_) = false;   // nothing more is sent
+  bool timed_out_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Session>> Session::Open(
+    const SessionOptions& options) {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(256 << 20);  // a plan of many ranks
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 20'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
+  const std::shared_ptr<grpc::Channel> channel = grpc::CreateCustomChannel(
+      options.scheduler, grpc::InsecureChannelCredentials(), arguments);
+  if (!channel->WaitForConnected(
+          std::chrono::system_clock::now() +
+          absl::ToChronoNanoseconds(options.connect_timeout))) {
+    return absl::UnavailableError(
+        absl::StrCat("no scheduler answers at ", options.scheduler));
+  }
+  auto session = std::make_unique<GrpcSession>(options, channel);
+  const absl::Status started = session->Start();
+  if (!started.ok()) return started;
+  return session;
+}
+
+}  // namespace troupe

@@ -1,0 +1,61 @@
+// One conversation with the scheduler: connect, register, then messages both
+// ways until one side ends it. gRPC's stream stays behind this class.
+//
+//   ASSIGN_OR_RETURN(auto session, Session::Open(options));
+//   while (true) {
+//     absl::StatusOr<SchedulerMessage> message = session->Receive();
+//     if (!message.ok()) break;   // the session is over
+//     ...
+//   }
+//
+// Messages are sent by a thread of the session's own, from a bounded queue, and
+// so are heartbeats, so that neither training nor a slow network delays them.
+#ifndef TROUPE_WORKER_SERVICE_SESSION_H_
+#define TROUPE_WORKER_SERVICE_SESSION_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "proto/worker.pb.h"
+
+namespace troupe {
+
+struct SessionOptions {
+  std::string scheduler;  // HOST:PORT
+  Register registration;
+  std::function<int64_t()> memory_bytes;  // for heartbeats
+  absl::Duration connect_timeout = absl::Seconds(1);
+  absl::Duration register_timeout = absl::Seconds(5);
+};
+
+class Session {
+ public:
+  // Returns once the scheduler has answered Registered. Unavailable: it cannot
+  // be reached, or went away; AlreadyExists, FailedPrecondition: it refused.
+  static absl::StatusOr<std::unique_ptr<Session>> Open(
+      const SessionOptions& options);
+
+  virtual ~Session() = default;
+
+  virtual const Registered& registered() const = 0;
+
+  // Queues a message; waits while the queue is full. Unavailable once the
+  // session is over, or where the queue stays full for 10 s, which ends it.
+  // Thread-safe.
+  virtual absl::Status Send(WorkerMessage message) = 0;
+
+  // The next message, or why the session is over. One thread.
+  virtual absl::StatusOr<SchedulerMessage> Receive() = 0;
+
+  // Sends what is queued and a Goodbye, for at most `timeout`, then ends the
+  // session, so that Receive returns. Thread-safe.
+  virtual void Close(const std::string& reason, absl::Duration timeout) = 0;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_SERVICE_SESSION_H_
