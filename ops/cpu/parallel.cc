@@ -1,15 +1,19 @@
 #include "ops/cpu/parallel.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <atomic>
 
-// What g++ makes of `#pragma omp parallel`. clang would call a runtime of its
-// own, with a second pool of threads beside the one of libdnnl, which is linked
-// with libgomp; so both compilers call libgomp by hand.
-extern "C" void GOMP_parallel(void (*body)(void*), void* data, unsigned threads,
-                              unsigned flags);
+// libgomp's functions; GOMP_parallel is what g++ makes of `#pragma omp
+// parallel`. clang would make it a call to a runtime of its own, with a second
+// pool of threads beside the one of libdnnl, which is linked with libgomp; and
+// its omp.h may be missing. So both compilers call libgomp by hand.
+extern "C" {
+void GOMP_parallel(void (*body)(void*), void* data, unsigned threads,
+                   unsigned flags);
+int omp_get_thread_num();
+int omp_get_max_threads();
+void omp_set_num_threads(int threads);
+}
 
 namespace troupe {
 namespace {
