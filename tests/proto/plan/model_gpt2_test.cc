@@ -1,0 +1,183 @@
+#include "proto/plan/model_gpt2.h"
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace troupe {
+namespace {
+
+using ::testing::StartsWith;
+
+ModelSpec Gpt2(int layers, int hidden, int heads) {
+  ModelSpec model;
+  model.set_architecture("gpt2");
+  model.set_num_hidden_layers(layers);
+  model.set_hidden_size(hidden);
+  model.set_num_attention_heads(heads);
+  model.set_vocab_size(50257);
+  model.set_max_position_embeddings(1024);
+  model.set_intermediate_size(4 * hidden);
+  model.set_layer_norm_epsilon(1e-5);
+  model.set_initializer_range(0.02);
+  model.set_tie_word_embeddings(true);
+  return model;
+}
+
+constexpr MicroBatchShape kShape = {.sequences = 3, .sequence_length = 17};
+
+std::vector<Unit> UnitsOf(const ModelSpec& model,
+                          const MicroBatchShape& shape = kShape) {
+  const auto units = Gpt2Units(model, shape);
+  EXPECT_TRUE(units.ok()) << units.status();
+  return *units;
+}
+
+int64_t Elements(const Parameter& parameter) {
+  int64_t elements = 1;
+  for (const int64_t dim : parameter.shape()) elements *= dim;
+  return elements;
+}
+
+TEST(ModelGpt2Test, UnitsComeInOrderWithHuggingFaceNames) {
+  const auto units = UnitsOf(Gpt2(2, 24, 3));
+  ASSERT_EQ(units.size(), 4u);
+  EXPECT_EQ(units[0].kind(), Unit::EMBEDDING);
+  EXPECT_EQ(units[1].kind(), Unit::BLOCK);
+  EXPECT_EQ(units[2].layer(), 1);
+  EXPECT_EQ(units[3].kind(), Unit::HEAD);
+  std::vector<std::string> names;
+  for (const auto& parameter : units[2].parameters()) {
+    names.push_back(parameter.name());
+  }
+  const std::string h = "transformer.h.1.";
+  EXPECT_EQ(names,
+            (std::vector<std::string>{
+                h + "ln_1.weight", h + "ln_1.bias", h + "attn.c_attn.weight",
+                h + "attn.c_attn.bias", h + "attn.c_proj.weight",
+                h + "attn.c_proj.bias", h + "ln_2.weight", h + "ln_2.bias",
+                h + "mlp.c_fc.weight", h + "mlp.c_fc.bias",
+                h + "mlp.c_proj.weight", h + "mlp.c_proj.bias"}));
+  EXPECT_EQ(units[3].tied(0).unit(), 0);
+  EXPECT_EQ(units[3].tied(0).parameter(), "transformer.wte.weight");
+}
+
+TEST(ModelGpt2Test, AnUntiedProjectionHasItsOwnTable) {
+  ModelSpec model = Gpt2(12, 768, 12);
+  model.set_tie_word_embeddings(false);
+  const auto units = UnitsOf(model);
+  EXPECT_EQ(ParameterCount(units), 124439808 + 50257 * 768);
+  EXPECT_EQ(units.back().tied_size(), 0);
+  EXPECT_EQ(units.back().parameters(2).name(), "lm_head.weight");
+}
+
+TEST(ModelGpt2Test, ParametersFillTheFlatBufferAlignedAndApart) {
+  ModelSpec model = Gpt2(2, 27, 3);
+  model.set_vocab_size(61);
+  model.set_intermediate_size(71);
+  for (const Unit& unit : UnitsOf(model)) {
+    int64_t end = 0;
+    for (const Parameter& parameter : unit.parameters()) {
+      EXPECT_EQ(parameter.offset() % kFlatAlignment, 0) << parameter.name();
+      EXPECT_GE(parameter.offset(), end) << parameter.name();
+      EXPECT_LT(parameter.offset(), end + kFlatAlignment) << parameter.name();
+      end = parameter.offset() + Elements(parameter);
+    }
+    EXPECT_GE(unit.flat_elements(), end);
+    EXPECT_LT(unit.flat_elements(), end + kFlatAlignment);
+  }
+}
+
+TEST(ModelGpt2Test, InitialisesAndDecaysAsGpt2) {
+  const auto units = UnitsOf(Gpt2(8, 24, 3));
+  for (const Unit& unit : units) {
+    for (const Parameter& p : unit.parameters()) {
+      SCOPED_TRACE(p.name());
+      const bool bias = p.name().find(".bias") != std::string::npos;
+      const bool norm = p.name().find("ln_") != std::string::npos;
+      const bool residual = p.name().find("c_proj.weight") != std::string::npos;
+      EXPECT_EQ(p.weight_decay(), !bias && !norm);
+      EXPECT_EQ(p.init(), bias   ? Parameter::ZEROS
+                          : norm ? Parameter::ONES
+                                 : Parameter::NORMAL);
+      if (p.init() != Parameter::NORMAL) continue;
+      EXPECT_DOUBLE_EQ(p.init_std(), residual ? 0.02 / 4 : 0.02);
+    }
+  }
+}
+
+TEST(ModelGpt2Test, RandomSitesAreUniqueAndIndependentOfTheShape) {
+  std::set<int> sites;
+  int parameters = 0;
+  const auto units = UnitsOf(Gpt2(5, 24, 3));
+  const auto others = UnitsOf(Gpt2(5, 24, 3), {9, 4});
+  for (size_t u = 0; u < units.size(); ++u) {
+    for (int i = 0; i < units[u].parameters_size(); ++i, ++parameters) {
+      const int site = units[u].parameters(i).random_site();
+      EXPECT_LT(site, 1 << 24);
+      sites.insert(site);
+      EXPECT_EQ(site, others[u].parameters(i).random_site());
+    }
+  }
+  EXPECT_EQ(static_cast<int>(sites.size()), parameters);
+}
+
+TEST(ModelGpt2Test, BytesOfOddSizesAreSumsOfCacheLines) {
+  ModelSpec model = Gpt2(1, 21, 3);
+  model.set_vocab_size(61);
+  const auto units = UnitsOf(model, {.sequences = 1, .sequence_length = 5});
+  // 5 x 21 = 105 elements take 112; 3 x 105 take 320; 5 x 84 take 432.
+  EXPECT_EQ(units[0].activation_bytes(), 112 * 4);
+  EXPECT_EQ(units[0].stash_bytes(), 0);
+  EXPECT_EQ(units[1].stash_bytes(),
+            4 * (4 * 16 + 16 + 4 * 112 + 320 + 2 * 432));
+  EXPECT_EQ(units[1].weight_stash_bytes(), 4 * (3 * 112 + 320 + 432));
+  EXPECT_EQ(units[2].stash_bytes(), 4 * (2 * 16 + 112 + 5 * 64));
+  EXPECT_EQ(units[2].activation_bytes(), 0);
+}
+
+// Products alone: 6 FLOPs for each weight of a matrix and token.
+TEST(ModelGpt2Test, WorkOfTheUnitsAddsUpToTheModelFlops) {
+  const ModelSpec model = Gpt2(12, 768, 12);
+  double products = 0;
+  int64_t matrices = 0;
+  for (const Unit& unit : UnitsOf(model)) {
+    products += unit.forward().matmul_flops() +
+                unit.backward_input().matmul_flops() +
+                unit.backward_weight().matmul_flops();
+    for (const Parameter& p : unit.parameters()) {
+      const bool table = p.name() == "transformer.wpe.weight";
+      if (p.shape_size() == 2 && !table) matrices += Elements(p);
+    }
+  }
+  EXPECT_DOUBLE_EQ(products, 6.0 * matrices * 3 * 17);
+}
+
+TEST(ModelGpt2Test, RefusesWhatDoesNotFitWithTheWayOut) {
+  const auto refusal = [](const ModelSpec& model, MicroBatchShape shape) {
+    const auto units = Gpt2Units(model, shape);
+    EXPECT_EQ(units.status().code(), absl::StatusCode::kInvalidArgument);
+    return std::string(units.status().message());
+  };
+  EXPECT_EQ(refusal(Gpt2(2, 12, 5), kShape),
+            "model.num_attention_heads: 5 does not divide model.hidden_size "
+            "12; use 1, 2, 3, 4, 6 or 12");
+  EXPECT_THAT(refusal(Gpt2(0, 12, 3), kShape),
+              StartsWith("model.num_hidden_layers: must be at least 1"));
+  EXPECT_THAT(refusal(Gpt2(300000, 12, 3), kShape),
+              StartsWith("model.num_hidden_layers: 300000 is more"));
+  EXPECT_THAT(
+      refusal(Gpt2(2, 12, 3), {.sequences = 1, .sequence_length = 1025}),
+      StartsWith("training.sequence_length: 1025 is more than"));
+  EXPECT_THAT(refusal(Gpt2(2, 12, 3), {.sequences = 0, .sequence_length = 5}),
+              StartsWith("training.micro_batch_size: must be"));
+  ModelSpec epsilon = Gpt2(2, 12, 3);
+  epsilon.set_layer_norm_epsilon(0);
+  EXPECT_THAT(refusal(epsilon, kShape), StartsWith("model.layer_norm_epsilon"));
+}
+
+}  // namespace
+}  // namespace troupe
