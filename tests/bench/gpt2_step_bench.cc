@@ -9,7 +9,6 @@
 // token are 6 N + 12 L C T (proto/plan/model.h); recomputation counts nothing.
 // The rate of oneDNN is the best of several products of 2048^3 before and after
 // the steps.
-#include <omp.h>
 #include <oneapi/dnnl/dnnl.h>
 
 #include <algorithm>
@@ -28,6 +27,9 @@
 #include "proto/plan/model.h"
 #include "tests/bench/timing_device.h"
 #include "tests/worker/model/model_runner.h"
+
+// Of libgomp, which oneDNN runs on; clang may lack the header.
+extern "C" void omp_set_num_threads(int threads);
 
 namespace troupe {
 namespace {
