@@ -1,0 +1,153 @@
+#include "scheduler/cluster/cluster.h"
+
+#include "gtest/gtest.h"
+#include "tests/scheduler/cluster/harness.h"
+
+namespace troupe {
+namespace {
+
+TEST(Cluster, AJobStartsOnAllItsRanksOrOnNone) {
+  Harness h;
+  h.JoinMany(3);
+  const JobId id = h.Submit(SpecOf(4));
+  EXPECT_EQ(h.status(id).state(), QUEUED);
+  EXPECT_EQ(h.status(id).reason(),
+            "waits for 4 workers; only 3 are registered: w0, w1, w2");
+  EXPECT_EQ(h.cluster.workers().Idle().size(), 3u);
+  h.Join("w3");
+  EXPECT_EQ(h.status(id).state(), STARTING);
+  EXPECT_TRUE(h.cluster.workers().Idle().empty());
+}
+
+TEST(Cluster, TheQueueIsServedInOrder) {
+  Harness h;
+  const std::vector<WorkerId> on = h.JoinMany(2);
+  const JobId first = h.Running({on[0]});
+  const JobId large = h.Submit(SpecOf(2));
+  const JobId small = h.Submit(SpecOf(1));
+  const JobId huge = h.Submit(SpecOf(9));
+  EXPECT_EQ(h.status(large).reason(),
+            "waits for 2 workers; 1 is idle: w1; 1 is busy with job 1");
+  EXPECT_EQ(h.status(small).reason(), "waits behind job 2");
+  EXPECT_EQ(h.status(huge).reason(),
+            "waits for 9 workers; only 2 are registered: w0, w1");
+  h.Ended(first, 0, on[0], {});
+  EXPECT_EQ(h.status(large).state(), STARTING);
+  EXPECT_EQ(h.status(small).state(), QUEUED);
+}
+
+TEST(Cluster, AJobForWhichTheClusterIsTooSmallHoldsNobodyBack) {
+  Harness h;
+  h.JoinMany(2);
+  const JobId huge = h.Submit(SpecOf(9));
+  const JobId small = h.Submit(SpecOf(2));
+  EXPECT_EQ(h.status(huge).state(), QUEUED);
+  EXPECT_EQ(h.status(small).state(), STARTING);
+}
+
+TEST(Cluster, RefusesWhatIsWrongAndWhatCannotFit) {
+  Harness h;
+  JobSpec wrong = SpecOf(1);
+  wrong.set_name("wrong");
+  EXPECT_EQ(h.cluster.Submit(wrong, h.now, h.actions).status().message(),
+            "name: this one is wrong");
+  JobSpec large = SpecOf(1);
+  large.mutable_model()->set_hidden_size(5000);
+  // With no worker nobody knows whether it fits: it waits, and fails then.
+  const JobId id = h.Submit(large);
+  h.Join("w0");
+  EXPECT_EQ(h.status(id).state(), FAILED);
+  EXPECT_EQ(h.status(id).reason(),
+            "model.hidden_size: rank 0 needs more memory");
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      h.cluster.Submit(large, h.now, h.actions).status()));
+  EXPECT_EQ(h.cluster.jobs().all().size(), 1u);
+}
+
+TEST(Cluster, PlansWithoutRunning) {
+  Harness h;
+  EXPECT_TRUE(
+      absl::IsFailedPrecondition(h.cluster.PlanJob(SpecOf(2)).status()));
+  h.JoinMany(2);
+  const auto compiled = h.cluster.PlanJob(SpecOf(2));
+  ASSERT_TRUE(compiled.ok());
+  EXPECT_EQ(compiled->plan->ranks_size(), 2);
+  EXPECT_TRUE(h.cluster.jobs().all().empty());
+}
+
+TEST(Cluster, TheQueueIsBounded) {
+  Harness h({.jobs_queued_max = 3});
+  for (int i = 0; i < 3; ++i) h.Submit(SpecOf(1));
+  EXPECT_TRUE(absl::IsResourceExhausted(
+      h.cluster.Submit(SpecOf(1), h.now, h.actions).status()));
+}
+
+TEST(Cluster, CancelsWhatWaits) {
+  Harness h;
+  const JobId first = h.Submit(SpecOf(1));
+  const JobId second = h.Submit(SpecOf(1));
+  EXPECT_TRUE(h.cluster.Cancel(first, h.now, h.actions).ok());
+  EXPECT_EQ(h.status(first).state(), CANCELLED);
+  h.Join("w");
+  EXPECT_EQ(h.status(second).state(), STARTING);
+  EXPECT_TRUE(absl::IsNotFound(h.cluster.Cancel(JobId(99), h.now, h.actions)));
+}
+
+TEST(Cluster, TakesTheNextJobAfterALostWorker) {
+  Harness h;
+  const std::vector<WorkerId> on = h.JoinMany(2);
+  const JobId first = h.Running(on);
+  const JobId second = h.Submit(SpecOf(1));
+  h.cluster.Disconnected(on[1], "connection closed", h.now, h.actions);
+  EXPECT_EQ(h.status(second).state(), QUEUED);
+  h.Ended(first, 0, on[0], {.ok = false, .error = "stopped"});
+  EXPECT_EQ(h.status(first).state(), FAILED);
+  EXPECT_EQ(h.status(second).state(), STARTING);
+}
+
+TEST(Cluster, TheDeadAreNotHeard) {
+  Harness h;
+  const WorkerId worker = h.Join("w");
+  h.cluster.Disconnected(worker, "connection closed", h.now, h.actions);
+  h.actions.clear();
+  h.cluster.Disconnected(worker, "again", h.now, h.actions);
+  h.Heartbeat(worker);
+  EXPECT_TRUE(h.actions.empty());
+  EXPECT_EQ(h.worker(worker).reason(), "connection closed");
+}
+
+TEST(Cluster, GeneratesFromAJobsNewestCheckpoint) {
+  Harness h;
+  const std::vector<WorkerId> on = h.JoinMany(2);
+  const JobId id = h.Running({on[0]});
+  GenerateRequest request;
+  request.set_job(id.value());
+  request.set_max_new_tokens(1);
+  EXPECT_TRUE(
+      absl::IsNotFound(h.cluster.Generate(request, h.now, h.actions).status()));
+  WorkerMessage committed;
+  *committed.mutable_committed()->mutable_ref() = h.Ref(id, 0);
+  committed.mutable_committed()->mutable_checkpoint()->set_path("/c/5");
+  h.Send(on[0], committed);
+  ASSERT_TRUE(h.cluster.Generate(request, h.now, h.actions).ok());
+  EXPECT_EQ(h.Sent(on[1]).back().generate().checkpoint(), "/c/5");
+}
+
+TEST(Cluster, RestoredJobsRun) {
+  Harness before;
+  const JobId id = before.Submit(SpecOf(1));
+  StoredJob stored;
+  stored.row = *before.All<PersistJob>().back().row;
+  Harness after;
+  std::vector<StoredJob> jobs;
+  jobs.push_back(std::move(stored));
+  after.cluster.Restore(std::move(jobs), after.now, after.actions);
+  EXPECT_EQ(after.status(id).state(), QUEUED);
+  EXPECT_EQ(after.status(id).reason(),
+            "waits for 1 worker; none is registered");
+  after.Join("w");
+  EXPECT_EQ(after.status(id).state(), STARTING);
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,56 @@
+#include "scheduler/cluster/describe.h"
+
+#include "gtest/gtest.h"
+#include "tests/scheduler/cluster/harness.h"
+
+namespace troupe {
+namespace {
+
+TEST(Describe, ShowsJobsAndWorkers) {
+  Harness h;
+  const std::vector<WorkerId> on = {h.Join("w10"), h.Join("w9"), h.Join("w1")};
+  const JobId first = h.Submit(SpecOf(1));
+  const JobId second = h.Submit(SpecOf(5));
+  h.cluster.Disconnected(on[1], "gone", h.now, h.actions);
+  h.Ready(first, 0, on[2]);
+  h.Step(first, 0, on[2], 1);
+
+  const ListJobsResponse jobs = ListJobs(h.cluster);
+  ASSERT_EQ(jobs.jobs_size(), 2);
+  EXPECT_EQ(jobs.jobs(0).id(), second.value()) << "newest first";
+
+  const ListWorkersResponse workers = ListWorkers(h.cluster);
+  ASSERT_EQ(workers.workers_size(), 3);
+  EXPECT_EQ(workers.workers(0).description().name(), "w1");
+  EXPECT_EQ(workers.workers(1).description().name(), "w10");
+  EXPECT_EQ(workers.workers(2).state(), WorkerStatus::LOST);
+
+  const JobDescription job = *DescribeJob(h.cluster, first);
+  EXPECT_EQ(job.steps_size(), 1);
+  EXPECT_EQ(job.plan().fingerprint(), "0123456789abcdef");
+  EXPECT_EQ(job.plan().ranks_size(), 0) << "without programs";
+  EXPECT_GE(job.events_size(), 3);
+  EXPECT_EQ(DescribeJob(h.cluster, first, {.steps = false})->steps_size(), 0);
+  EXPECT_EQ(DescribeJob(h.cluster, second)->plan().job().name(), "job-5");
+  EXPECT_TRUE(absl::IsNotFound(DescribeJob(h.cluster, JobId(9)).status()));
+}
+
+TEST(Describe, TimelinesOfWhatWasPredictedAndTraced) {
+  Harness h;
+  const WorkerId worker = h.Join("w");
+  const JobId waiting = h.Submit(SpecOf(2));
+  const JobId id = h.Submit(SpecOf(1));
+  EXPECT_TRUE(absl::IsNotFound(TimelineOf(h.cluster, waiting).status()));
+  ASSERT_TRUE(TimelineOf(h.cluster, id).ok());
+  EXPECT_TRUE(TimelineOf(h.cluster, id)->has_predicted());
+  EXPECT_FALSE(TimelineOf(h.cluster, id)->has_measured());
+  WorkerMessage step;
+  *step.mutable_step()->mutable_ref() = h.Ref(id, 0);
+  step.mutable_step()->mutable_record()->set_step(1);
+  step.mutable_step()->mutable_timeline()->add_spans();
+  h.Send(worker, step);
+  EXPECT_EQ(TimelineOf(h.cluster, id)->measured().step(), 1);
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,115 @@
+#include "scheduler/cluster/generations.h"
+
+#include "gtest/gtest.h"
+#include "tests/scheduler/cluster/harness.h"
+
+namespace troupe {
+namespace {
+
+GenerateRequest RequestOf(const std::string& checkpoint) {
+  GenerateRequest request;
+  request.set_checkpoint(checkpoint);
+  request.set_prompt("In the beginning");
+  request.set_max_new_tokens(4);
+  return request;
+}
+
+void Piece(Harness& h, WorkerId from, int64_t request, const std::string& text,
+           bool done) {
+  WorkerMessage message;
+  message.mutable_generated()->set_request(request);
+  message.mutable_generated()->set_text(text);
+  message.mutable_generated()->set_done(done);
+  h.Send(from, message);
+}
+
+TEST(Generations, RelaysThePiecesAndFreesTheWorker) {
+  Harness h;
+  const WorkerId worker = h.Join("w");
+  const int64_t request =
+      *h.cluster.Generate(RequestOf("/c"), h.now, h.actions);
+  EXPECT_EQ(h.Sent(worker).back().generate().checkpoint(), "/c");
+  EXPECT_EQ(h.worker(worker).state(), WorkerStatus::BUSY);
+  const auto busy = h.cluster.Generate(RequestOf("/c"), h.now, h.actions);
+  EXPECT_TRUE(absl::IsUnavailable(busy.status())) << busy.status();
+  Piece(h, worker, request, "a", false);
+  Piece(h, worker, request, "b", true);
+  const auto replies = h.All<GenerateReply>();
+  ASSERT_EQ(replies.size(), 2u);
+  EXPECT_EQ(replies[0].response.text(), "a");
+  EXPECT_FALSE(replies[0].done);
+  EXPECT_TRUE(replies[1].done);
+  EXPECT_TRUE(replies[1].status.ok());
+  EXPECT_EQ(h.worker(worker).state(), WorkerStatus::IDLE);
+  Piece(h, worker, request, "late", true);
+  EXPECT_EQ(h.All<GenerateReply>().size(), 2u);
+}
+
+TEST(Generations, AQueuedJobStartsWhenTheTextIsWritten) {
+  Harness h;
+  const WorkerId worker = h.Join("w");
+  const int64_t request =
+      *h.cluster.Generate(RequestOf("/c"), h.now, h.actions);
+  const JobId job = h.Submit(SpecOf(1));
+  EXPECT_EQ(h.status(job).state(), QUEUED);
+  Piece(h, worker, request, "", true);
+  EXPECT_EQ(h.status(job).state(), STARTING);
+}
+
+TEST(Generations, ALostWorkerEndsTheText) {
+  Harness h;
+  const WorkerId worker = h.Join("w");
+  ASSERT_TRUE(h.cluster.Generate(RequestOf("/c"), h.now, h.actions).ok());
+  h.cluster.Disconnected(worker, "connection closed", h.now, h.actions);
+  const auto replies = h.All<GenerateReply>();
+  ASSERT_EQ(replies.size(), 1u);
+  EXPECT_TRUE(absl::IsUnavailable(replies[0].status));
+  EXPECT_EQ(replies[0].status.message(),
+            "w was lost while it wrote the text: connection closed");
+}
+
+TEST(Generations, AnAbandonedTextIsDropped) {
+  Harness h;
+  const WorkerId worker = h.Join("w");
+  const int64_t request =
+      *h.cluster.Generate(RequestOf("/c"), h.now, h.actions);
+  h.cluster.AbandonGenerate(request);
+  Piece(h, worker, request, "a", true);
+  EXPECT_TRUE(h.All<GenerateReply>().empty());
+  EXPECT_EQ(h.worker(worker).state(), WorkerStatus::IDLE);
+}
+
+TEST(Generations, ASilentWorkerIsLost) {
+  Harness h;
+  const WorkerId worker = h.Join("w");
+  ASSERT_TRUE(h.cluster.Generate(RequestOf("/c"), h.now, h.actions).ok());
+  h.Pass(absl::Seconds(121), {worker});
+  EXPECT_EQ(h.worker(worker).state(), WorkerStatus::LOST);
+  EXPECT_EQ(h.All<GenerateReply>().size(), 1u);
+}
+
+TEST(Generations, RefusesNonsense) {
+  Harness h;
+  h.Join("w");
+  const auto code = [&](auto change) {
+    GenerateRequest request = RequestOf("/c");
+    change(request);
+    return h.cluster.Generate(request, h.now, h.actions).status().code();
+  };
+  const auto invalid = absl::StatusCode::kInvalidArgument;
+  EXPECT_EQ(code([](auto& r) { r.set_max_new_tokens(0); }), invalid);
+  EXPECT_EQ(code([](auto& r) { r.set_temperature(-1); }), invalid);
+  EXPECT_EQ(code([](auto& r) { r.set_temperature(std::nan("")); }), invalid);
+  EXPECT_EQ(code([](auto& r) { r.set_top_k(-1); }), invalid);
+  EXPECT_EQ(code([](auto& r) { r.set_prompt(std::string(2 << 20, 'x')); }),
+            invalid);
+  EXPECT_EQ(code([](auto& r) { r.clear_checkpoint(); }), invalid);
+  EXPECT_EQ(code([](auto& r) {
+              r.clear_checkpoint();
+              r.set_job(5);
+            }),
+            absl::StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace troupe

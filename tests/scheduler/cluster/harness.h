@@ -1,0 +1,196 @@
+// A cluster in a test's hands: a compiler that knows what tests need, a clock
+// that the test turns, and what was asked to be done.
+#ifndef TROUPE_TESTS_SCHEDULER_CLUSTER_HARNESS_H_
+#define TROUPE_TESTS_SCHEDULER_CLUSTER_HARNESS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/check.h"
+#include "scheduler/cluster/cluster.h"
+
+namespace troupe {
+
+// Ranks: parallelism.data. Refuses jobs named "wrong", and those that need more
+// memory (hidden_size, in bytes) than a worker's device has.
+class FakeCompiler final : public JobCompiler {
+ public:
+  absl::StatusOr<int> RanksNeeded(const JobSpec& job) const override {
+    if (job.name() == "wrong") {
+      return absl::InvalidArgumentError("name: this one is wrong");
+    }
+    return job.parallelism().data();
+  }
+  absl::StatusOr<CompiledJob> Compile(
+      const JobSpec& job,
+      const std::vector<WorkerDescription>& workers) const override {
+    const int ranks = job.parallelism().data();
+    CHECK_EQ(ranks, static_cast<int>(workers.size()));
+    auto plan = std::make_shared<Plan>();
+    *plan->mutable_job() = job;
+    plan->set_fingerprint("0123456789abcdef");
+    plan->mutable_prediction()->set_step_seconds(0.1);
+    plan->mutable_prediction()->set_peak_flops_per_second(1e9);
+    plan->mutable_derived()->set_tokens_per_step(100);
+    plan->mutable_derived()->set_model_flops_per_token(1e5);
+    CompiledJob compiled;
+    for (int rank = 0; rank < ranks; ++rank) {
+      for (const TierBudget& budget : workers[rank].budgets()) {
+        if (budget.bytes() < job.model().hidden_size()) {
+          return absl::InvalidArgumentError(absl::StrCat(
+              "model.hidden_size: rank ", rank, " needs more memory"));
+        }
+      }
+      plan->add_ranks()->set_rank(rank);
+      compiled.predicted.add_ranks()->set_rank(rank);
+    }
+    compiled.plan = std::move(plan);
+    return compiled;
+  }
+  Plan PlanOfRank(const Plan& plan, int rank) const override {
+    Plan part = plan;
+    part.clear_ranks();
+    *part.add_ranks() = plan.ranks(rank);
+    return part;
+  }
+};
+
+inline JobSpec SpecOf(int ranks, int steps = 10) {
+  JobSpec spec;
+  spec.set_name(absl::StrCat("job-", ranks));
+  spec.mutable_parallelism()->set_data(ranks);
+  spec.mutable_training()->set_steps(steps);
+  return spec;
+}
+
+inline Register RegisterOf(const std::string& name,
+                           const std::string& host = "h") {
+  Register request;
+  request.set_protocol_version(kProtocolVersion);
+  request.mutable_worker()->set_name(name);
+  request.mutable_worker()->set_host(host);
+  request.set_pid(1);
+  TierBudget* budget = request.mutable_worker()->add_budgets();
+  budget->set_tier(DEVICE);
+  budget->set_bytes(1000);
+  return request;
+}
+
+struct Harness {
+  explicit Harness(const Limits& limits = {}) : cluster(limits, compiler) {}
+
+  WorkerId Join(const std::string& name, const std::string& host = "h") {
+    auto id = cluster.RegisterWorker(RegisterOf(name, host), now, actions);
+    CHECK_OK(id.status());
+    return *id;
+  }
+  std::vector<WorkerId> JoinMany(int count) {
+    std::vector<WorkerId> ids;
+    for (int i = 0; i < count; ++i) ids.push_back(Join(absl::StrCat("w", i)));
+    return ids;
+  }
+  JobId Submit(const JobSpec& spec) {
+    auto id = cluster.Submit(spec, now, actions);
+    CHECK_OK(id.status());
+    return *id;
+  }
+  const Job& job(JobId id) const { return **cluster.FindJob(id); }
+  const JobStatus& status(JobId id) const { return job(id).status; }
+  const WorkerStatus& worker(WorkerId id) const {
+    return cluster.workers().Find(id)->status;
+  }
+  void Tick(absl::Duration by) {
+    now += by;
+    cluster.Tick(now, actions);
+  }
+  void Send(WorkerId from, const WorkerMessage& message) {
+    cluster.HandleMessage(from, message, now, actions);
+  }
+  void Heartbeat(WorkerId from) {
+    WorkerMessage message;
+    message.mutable_heartbeat()->set_memory_bytes(5);
+    Send(from, message);
+  }
+  // Time passes while these workers keep their leases.
+  void Pass(absl::Duration time, const std::vector<WorkerId>& alive) {
+    for (; time > absl::ZeroDuration(); time -= absl::Seconds(1)) {
+      for (const WorkerId id : alive) Heartbeat(id);
+      Tick(absl::Seconds(1));
+    }
+  }
+
+  RankRef Ref(JobId id, int rank) const {
+    RankRef ref;
+    ref.set_job(id.value());
+    ref.set_attempt(job(id).attempt);
+    ref.set_rank(rank);
+    return ref;
+  }
+  void Ready(JobId id, int rank, WorkerId from, int64_t first_step = 1) {
+    WorkerMessage message;
+    *message.mutable_rank_ready()->mutable_ref() = Ref(id, rank);
+    message.mutable_rank_ready()->set_first_step(first_step);
+    Send(from, message);
+  }
+  void Step(JobId id, int rank, WorkerId from, int64_t step) {
+    WorkerMessage message;
+    *message.mutable_step()->mutable_ref() = Ref(id, rank);
+    StepRecord* record = message.mutable_step()->mutable_record();
+    record->set_step(step);
+    record->set_loss(1.0 / step);
+    record->set_step_seconds(0.1 * (rank + 1));
+    record->set_memory_bytes(100 * (rank + 1));
+    Send(from, message);
+  }
+  struct End {
+    bool ok = true;
+    std::string error;
+    int missing_rank = -1;
+    int64_t step = 10;
+  };
+  void Ended(JobId id, int rank, WorkerId from, const End& end) {
+    WorkerMessage message;
+    RankEnded* ended = message.mutable_ended();
+    *ended->mutable_ref() = Ref(id, rank);
+    ended->set_ok(end.ok);
+    ended->set_error(end.error);
+    ended->set_step(end.step);
+    if (end.missing_rank >= 0) ended->set_missing_rank(end.missing_rank);
+    Send(from, message);
+  }
+  // Ranks 0.. on these workers, in order, all ready.
+  JobId Running(const std::vector<WorkerId>& on) {
+    const JobId id = Submit(SpecOf(static_cast<int>(on.size())));
+    for (size_t r = 0; r < on.size(); ++r) Ready(id, r, on[r]);
+    CHECK_EQ(status(id).state(), RUNNING);
+    return id;
+  }
+
+  // The messages to this worker since the last call, in order.
+  std::vector<SchedulerMessage> Sent(WorkerId to) {
+    std::vector<SchedulerMessage> sent;
+    for (const Action& action : actions) {
+      const auto* send = std::get_if<SendToWorker>(&action);
+      if (send != nullptr && send->worker == to) sent.push_back(send->message);
+    }
+    return sent;
+  }
+  template <typename T>
+  std::vector<T> All() const {
+    std::vector<T> all;
+    for (const Action& action : actions) {
+      if (const T* one = std::get_if<T>(&action)) all.push_back(*one);
+    }
+    return all;
+  }
+
+  FakeCompiler compiler;
+  Cluster cluster;
+  absl::Time now = absl::FromUnixSeconds(1'000'000);
+  Actions actions;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_TESTS_SCHEDULER_CLUSTER_HARNESS_H_

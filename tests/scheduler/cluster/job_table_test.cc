@@ -1,0 +1,151 @@
+#include "scheduler/cluster/job_table.h"
+
+#include "gtest/gtest.h"
+#include "tests/scheduler/cluster/harness.h"
+
+namespace troupe {
+namespace {
+
+const absl::Time kNow = absl::FromUnixSeconds(1000);
+
+StepRecord StepOf(int64_t step) {
+  StepRecord record;
+  record.set_step(step);
+  return record;
+}
+
+TEST(JobTable, EveryChangeIsPersistedAndTold) {
+  JobTable table({});
+  Actions actions;
+  Job& job = table.Add(SpecOf(1), 1, kNow, actions);
+  EXPECT_EQ(job.status.state(), QUEUED);
+  EXPECT_EQ(job.status.steps_total(), 10);
+  table.SetState(job, RUNNING, "", kNow, actions);
+  table.AddStep(job, StepOf(1), actions);
+  int jobs = 0, steps = 0, events = 0, told = 0;
+  for (const Action& action : actions) {
+    jobs += std::holds_alternative<PersistJob>(action);
+    steps += std::holds_alternative<PersistStep>(action);
+    events += std::holds_alternative<PersistEvent>(action);
+    told += std::holds_alternative<NotifyJob>(action);
+  }
+  EXPECT_EQ(jobs, 2);
+  EXPECT_EQ(steps, 1);
+  EXPECT_EQ(events, 2);
+  EXPECT_GE(told, 3);
+  EXPECT_EQ(job.status.started_unix_ms(), 1000'000);
+  EXPECT_EQ(job.status.steps_done(), 1);
+}
+
+TEST(JobTable, EndIsFinal) {
+  JobTable table({});
+  Actions actions;
+  Job& job = table.Add(SpecOf(1), 1, kNow, actions);
+  table.SetState(job, FAILED, "why", kNow, actions);
+  EXPECT_DEATH(table.SetState(job, RUNNING, "", kNow, actions), "has ended");
+}
+
+TEST(JobTable, MemoryIsBounded) {
+  Limits limits;
+  limits.ended_jobs_kept = 3;
+  limits.steps_per_job_max = 5;
+  limits.steps_kept_max = 12;
+  limits.events_per_job_max = 20;
+  limits.checkpoints_per_job_max = 4;
+  JobTable table(limits);
+  Actions actions;
+  for (int i = 0; i < 10; ++i) {
+    Job& job = table.Add(SpecOf(1), 1, kNow, actions);
+    for (int step = 1; step <= 9; ++step) {
+      table.AddStep(job, StepOf(step), actions);
+    }
+    for (int event = 0; event < 100; ++event) {
+      table.AddEvent(job, "chatter", kNow, actions);
+    }
+    CheckpointRecord checkpoint;
+    for (int n = 0; n < 9; ++n) {
+      table.AddCheckpoint(job, checkpoint, kNow, actions);
+    }
+    EXPECT_LE(job.steps.size(), 5u);
+    EXPECT_LE(job.events.size(), 20u);
+    EXPECT_EQ(job.status.checkpoints_size(), 4);
+    table.SetState(job, FAILED, "the end has a place", kNow, actions);
+    EXPECT_EQ(job.events.back().text(), "failed: the end has a place");
+  }
+  size_t steps = 0;
+  for (const auto& [id, job] : table.all()) steps += job->steps.size();
+  EXPECT_LE(table.all().size(), 4u);
+  EXPECT_LE(steps, 12u);
+  EXPECT_EQ(table.all().rbegin()->first, JobId(10));
+}
+
+TEST(JobTable, KeepsTheCheckpointsThatTheJobKeeps) {
+  JobTable table({});
+  Actions actions;
+  JobSpec spec = SpecOf(1);
+  spec.mutable_checkpoint()->set_keep(2);
+  Job& job = table.Add(spec, 1, kNow, actions);
+  for (int n = 1; n <= 5; ++n) {
+    CheckpointRecord checkpoint;
+    checkpoint.set_step(n);
+    table.AddCheckpoint(job, checkpoint, kNow, actions);
+  }
+  ASSERT_EQ(job.status.checkpoints_size(), 2);
+  EXPECT_EQ(job.status.checkpoints(0).step(), 4);
+}
+
+StoredJob StoredOf(int64_t id, JobState state) {
+  StoredJob stored;
+  stored.row.spec = SpecOf(1);
+  stored.row.status.set_id(id);
+  stored.row.status.set_state(state);
+  return stored;
+}
+
+TEST(JobTable, RestoresWhatWasRunningAsFailed) {
+  JobTable table({});
+  Actions actions;
+  table.Restore(StoredOf(3, QUEUED), 1, kNow, actions);
+  table.Restore(StoredOf(4, SUCCEEDED), 1, kNow, actions);
+  StoredJob running = StoredOf(5, RUNNING);
+  running.row.status.add_checkpoints()->set_path("/c/step-50");
+  running.steps.push_back(StepOf(51));
+  table.Restore(std::move(running), 1, kNow, actions);
+  table.Restore(StoredOf(6, STARTING), 1, kNow, actions);
+  StoredJob stopping = StoredOf(7, STOPPING);
+  stopping.row.cancelled = true;
+  table.Restore(std::move(stopping), 1, kNow, actions);
+
+  EXPECT_EQ(table.Find(JobId(3))->status.state(), QUEUED);
+  EXPECT_EQ(table.Find(JobId(4))->status.state(), SUCCEEDED);
+  EXPECT_EQ(table.Find(JobId(5))->status.state(), FAILED);
+  EXPECT_EQ(table.Find(JobId(5))->status.reason(),
+            "the scheduler restarted while it ran; resume from checkpoint "
+            "/c/step-50");
+  EXPECT_EQ(table.Find(JobId(5))->status.steps_done(), 51);
+  EXPECT_EQ(table.Find(JobId(6))->status.reason(),
+            "the scheduler restarted while it ran; it had no checkpoint yet");
+  EXPECT_EQ(table.Find(JobId(7))->status.state(), CANCELLED);
+  EXPECT_EQ(table.Add(SpecOf(1), 1, kNow, actions).id, JobId(8));
+}
+
+TEST(JobTable, NewsIsWhatTheWatcherHasNotSeen) {
+  JobTable table({});
+  Actions actions;
+  Job& job = table.Add(SpecOf(1), 1, kNow, actions);
+  for (int step = 1; step <= 5; ++step) {
+    table.AddStep(job, StepOf(step), actions);
+  }
+  table.AddEvent(job, "two", kNow, actions);
+  WatchJobResponse news = JobTable::NewsSince(job, 3, 1);
+  ASSERT_EQ(news.steps_size(), 2);
+  EXPECT_EQ(news.steps(0).step(), 4);
+  ASSERT_EQ(news.events_size(), 1);
+  EXPECT_EQ(news.events(0).text(), "two");
+  news = JobTable::NewsSince(job, 5, 2);
+  EXPECT_EQ(news.steps_size() + news.events_size(), 0);
+  EXPECT_EQ(JobTable::NewsSince(job, -7, -7).steps_size(), 5);
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,41 @@
+#include "scheduler/cluster/rendezvous.h"
+
+#include "gtest/gtest.h"
+
+namespace troupe {
+namespace {
+
+TEST(Rendezvous, AnswersNowOrWhenTheKeyComes) {
+  Rendezvous store({});
+  EXPECT_EQ(*store.Get(1, "k"), nullptr);
+  EXPECT_EQ(*store.Get(2, "k"), nullptr);
+  EXPECT_EQ(*store.Get(2, "other"), nullptr);
+  EXPECT_EQ(*store.Set("k", "v"), (std::vector<int>{1, 2}));
+  ASSERT_NE(*store.Get(3, "k"), nullptr);
+  EXPECT_EQ(**store.Get(3, "k"), "v");
+  EXPECT_TRUE(store.Set("k", "w")->empty()) << "nobody is told twice";
+  EXPECT_EQ(**store.Get(3, "k"), "w");
+}
+
+TEST(Rendezvous, IsBounded) {
+  Limits limits;
+  limits.store_keys_max = 3;
+  limits.store_bytes_max = 100;
+  limits.store_value_bytes_max = 60;
+  Rendezvous store(limits);
+  EXPECT_TRUE(
+      absl::IsResourceExhausted(store.Set("k", std::string(60, 'x')).status()));
+  ASSERT_TRUE(store.Set("a", std::string(50, 'x')).ok());
+  EXPECT_TRUE(
+      absl::IsResourceExhausted(store.Set("b", std::string(50, 'x')).status()));
+  // A value that is replaced makes room.
+  ASSERT_TRUE(store.Set("a", "x").ok());
+  ASSERT_TRUE(store.Set("b", std::string(50, 'x')).ok());
+  ASSERT_TRUE(store.Set("c", "").ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(store.Set("d", "").status()));
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(store.Get(0, "later").ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(store.Get(0, "later").status()));
+}
+
+}  // namespace
+}  // namespace troupe

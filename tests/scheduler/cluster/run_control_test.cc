@@ -1,0 +1,141 @@
+// A job that goes well: start, rendezvous, steps, checkpoints, end.
+#include "scheduler/cluster/run_control.h"
+
+#include "gtest/gtest.h"
+#include "tests/scheduler/cluster/harness.h"
+
+namespace troupe {
+namespace {
+
+TEST(RunControl, HandsOutAllRanks) {
+  Harness h;
+  const std::vector<WorkerId> on = h.JoinMany(3);
+  JobSpec spec = SpecOf(3);
+  spec.mutable_checkpoint()->set_resume("/c/step-4");
+  const JobId id = h.Submit(spec);
+  EXPECT_EQ(h.status(id).state(), STARTING);
+  EXPECT_EQ(h.status(id).reason(), "on w0, w1, w2");
+  for (int rank = 0; rank < 3; ++rank) {
+    const auto sent = h.Sent(on[rank]);
+    ASSERT_EQ(sent.size(), 2u);
+    EXPECT_TRUE(sent[0].has_registered());
+    const Assignment& start = sent[1].start();
+    EXPECT_EQ(start.ref().job(), id.value());
+    EXPECT_EQ(start.ref().attempt(), 1);
+    EXPECT_EQ(start.ref().rank(), rank);
+    ASSERT_EQ(start.plan().ranks_size(), 1);
+    EXPECT_EQ(start.plan().ranks(0).rank(), rank);
+    EXPECT_EQ(start.worker_names_size(), 3);
+    EXPECT_EQ(start.resume(), "/c/step-4");
+    EXPECT_EQ(start.collective_seconds_max(), 30);
+    EXPECT_EQ(h.worker(on[rank]).rank(), rank);
+  }
+}
+
+TEST(RunControl, RunsToTheEnd) {
+  Harness h;
+  const std::vector<WorkerId> on = h.JoinMany(2);
+  const JobId id = h.Submit(SpecOf(2, 3));
+  h.Ready(id, 1, on[1]);
+  EXPECT_EQ(h.status(id).state(), STARTING);
+  h.Ready(id, 0, on[0]);
+  EXPECT_EQ(h.status(id).state(), RUNNING);
+  for (int step = 1; step <= 3; ++step) {
+    h.Step(id, 0, on[0], step);
+    EXPECT_EQ(h.status(id).steps_done(), step - 1);
+    h.Step(id, 1, on[1], step);
+    EXPECT_EQ(h.status(id).steps_done(), step);
+  }
+  EXPECT_DOUBLE_EQ(h.status(id).last_step().step_seconds(), 0.2);
+  EXPECT_DOUBLE_EQ(h.status(id).last_step().tokens_per_second(), 500);
+  h.Ended(id, 0, on[0], {.step = 3});
+  EXPECT_EQ(h.worker(on[0]).state(), WorkerStatus::IDLE);
+  EXPECT_EQ(h.status(id).state(), RUNNING);
+  h.Ended(id, 1, on[1], {.step = 3});
+  EXPECT_EQ(h.status(id).state(), SUCCEEDED);
+  EXPECT_EQ(h.worker(on[1]).state(), WorkerStatus::IDLE);
+  EXPECT_EQ(h.job(id).run, nullptr);
+}
+
+TEST(RunControl, ResumedJobsCountFromTheirCheckpoint) {
+  Harness h;
+  const std::vector<WorkerId> on = h.JoinMany(1);
+  const JobId id = h.Submit(SpecOf(1));
+  h.Ready(id, 0, on[0], 8);
+  EXPECT_EQ(h.status(id).steps_done(), 7);
+  EXPECT_EQ(h.job(id).events.back().text(), "resumed after step 7");
+}
+
+TEST(RunControl, RanksMeet) {
+  Harness h;
+  const std::vector<WorkerId> on = h.JoinMany(3);
+  const JobId id = h.Submit(SpecOf(3));
+  const auto get = [&](int rank) {
+    WorkerMessage message;
+    *message.mutable_store_get()->mutable_ref() = h.Ref(id, rank);
+    message.mutable_store_get()->set_key("k");
+    h.Send(on[rank], message);
+  };
+  h.actions.clear();
+  get(1);
+  EXPECT_TRUE(h.Sent(on[1]).empty());
+  WorkerMessage set;
+  *set.mutable_store_set()->mutable_ref() = h.Ref(id, 0);
+  set.mutable_store_set()->set_key("k");
+  set.mutable_store_set()->set_value("v");
+  h.Send(on[0], set);
+  get(2);
+  for (const int rank : {1, 2}) {
+    const auto sent = h.Sent(on[rank]);
+    ASSERT_EQ(sent.size(), 1u) << rank;
+    EXPECT_EQ(sent[0].store_value().value(), "v");
+    EXPECT_EQ(sent[0].store_value().ref().rank(), rank);
+  }
+  EXPECT_TRUE(h.Sent(on[0]).empty());
+}
+
+TEST(RunControl, CheckpointsAreCommittedByRankZero) {
+  Harness h;
+  const std::vector<WorkerId> on = h.JoinMany(2);
+  const JobId id = h.Running(on);
+  h.actions.clear();
+  for (const int rank : {1, 0}) {
+    EXPECT_TRUE(h.Sent(on[0]).empty());
+    WorkerMessage shard;
+    *shard.mutable_shard()->mutable_ref() = h.Ref(id, rank);
+    shard.mutable_shard()->set_step(5);
+    h.Send(on[rank], shard);
+  }
+  ASSERT_EQ(h.Sent(on[0]).size(), 1u);
+  EXPECT_EQ(h.Sent(on[0])[0].commit().shards_size(), 2);
+  EXPECT_EQ(h.Sent(on[0])[0].commit().ref().rank(), 0);
+  EXPECT_TRUE(h.Sent(on[1]).empty());
+  WorkerMessage committed;
+  *committed.mutable_committed()->mutable_ref() = h.Ref(id, 0);
+  committed.mutable_committed()->mutable_checkpoint()->set_path("/c/step-5");
+  h.Send(on[0], committed);
+  ASSERT_EQ(h.status(id).checkpoints_size(), 1);
+  EXPECT_EQ(h.status(id).checkpoints(0).path(), "/c/step-5");
+}
+
+TEST(RunControl, LateAndForeignMessagesAreDropped) {
+  Harness h;
+  const std::vector<WorkerId> on = h.JoinMany(3);
+  const JobId id = h.Submit(SpecOf(2));
+  h.Ready(id, 0, on[1]);  // has rank 1
+  h.Ready(id, 0, on[2]);  // has none
+  h.Ready(id, 7, on[0]);  // there is none
+  WorkerMessage late;
+  *late.mutable_ended()->mutable_ref() = h.Ref(id, 0);
+  late.mutable_ended()->mutable_ref()->set_attempt(0);
+  h.Send(on[0], late);
+  WorkerMessage nowhere;
+  nowhere.mutable_ended()->mutable_ref()->set_job(99);
+  h.Send(on[0], nowhere);
+  h.Send(on[0], WorkerMessage());
+  EXPECT_EQ(h.status(id).state(), STARTING);
+  EXPECT_EQ(h.job(id).run->ranks[0].state, RankSeat::kStarting);
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,167 @@
+// How jobs end before their time.
+#include "gtest/gtest.h"
+#include "scheduler/cluster/run_control.h"
+#include "tests/scheduler/cluster/harness.h"
+
+namespace troupe {
+namespace {
+
+bool ToldToStop(Harness& h, WorkerId worker, bool peers_gone) {
+  for (const SchedulerMessage& message : h.Sent(worker)) {
+    if (message.has_stop()) return message.stop().peers_gone() == peers_gone;
+  }
+  return false;
+}
+
+TEST(RunEnd, ALostWorkerFailsTheJobAtOnce) {
+  Harness h;
+  const std::vector<WorkerId> on = h.JoinMany(3);
+  const JobId id = h.Running(on);
+  for (int step = 1; step <= 4; ++step) {
+    for (int r = 0; r < 3; ++r) h.Step(id, r, on[r], step);
+  }
+  h.cluster.Disconnected(on[2], "connection closed", h.now, h.actions);
+  EXPECT_EQ(h.status(id).state(), STOPPING);
+  EXPECT_EQ(h.status(id).reason(),
+            "w2 (rank 2) was lost in step 5: connection closed");
+  EXPECT_TRUE(ToldToStop(h, on[0], true));
+  EXPECT_TRUE(ToldToStop(h, on[1], true));
+  h.Ended(id, 0, on[0], {.ok = false, .error = "x", .missing_rank = 2});
+  h.Ended(id, 1, on[1], {.ok = false, .error = "y", .missing_rank = 2});
+  EXPECT_EQ(h.status(id).state(), FAILED);
+  EXPECT_EQ(h.status(id).reason(),
+            "w2 (rank 2) was lost in step 5: connection closed");
+  EXPECT_EQ(h.cluster.workers().Idle().size(), 2u);
+}
+
+TEST(RunEnd, TheCauseIsTheLostWorkerAlthoughItsPeersSpokeFirst) {
+  Harness h;
+  const std::vector<WorkerId> on = h.JoinMany(2);
+  const JobId id = h.Running(on);
+  h.Ended(id, 0, on[0],
+          {.ok = false, .error = "rank 1 did not come", .missing_rank = 1});
+  EXPECT_EQ(h.status(id).reason(),
+            "w0 (rank 0) failed in step 1: rank 1 did not come");
+  h.cluster.Disconnected(on[1], "connection closed", h.now, h.actions);
+  EXPECT_EQ(h.status(id).state(), FAILED);
+  EXPECT_EQ(h.status(id).reason(),
+            "w1 (rank 1) was lost in step 1: connection closed");
+}
+
+TEST(RunEnd, AStoppedWorkerFailsTheJobWithinTenSeconds) {
+  Harness h;
+  const std::vector<WorkerId> on = h.JoinMany(2);
+  const JobId id = h.Running(on);
+  // Worker 1 says nothing more; worker 0 hangs in a collective with it.
+  const absl::Time stopped = h.now;
+  while (h.status(id).state() != FAILED) {
+    h.Heartbeat(on[0]);
+    h.Tick(absl::Milliseconds(200));
+    ASSERT_LT(h.now - stopped, absl::Seconds(10));
+  }
+  EXPECT_EQ(h.status(id).reason().find("w1 (rank 1) was lost in step 1: not "),
+            0u)
+      << h.status(id).reason();
+  // The other is free when it lets go.
+  EXPECT_EQ(h.worker(on[0]).state(), WorkerStatus::BUSY);
+  h.Ended(id, 0, on[0], {.ok = false, .error = "stopped"});
+  EXPECT_EQ(h.worker(on[0]).state(), WorkerStatus::IDLE);
+  EXPECT_EQ(h.job(id).run, nullptr);
+}
+
+TEST(RunEnd, AWorkerThatNeverLetsGoIsLost) {
+  Harness h;
+  const std::vector<WorkerId> on = h.JoinMany(2);
+  const JobId id = h.Running(on);
+  h.cluster.Disconnected(on[1], "connection closed", h.now, h.actions);
+  h.Pass(absl::Seconds(31), {on[0]});
+  EXPECT_EQ(h.worker(on[0]).state(), WorkerStatus::LOST);
+  EXPECT_EQ(h.worker(on[0]).reason(), "did not let go of job 1 within 30s");
+  EXPECT_EQ(h.job(id).run, nullptr);
+}
+
+TEST(RunEnd, AFailingRankFailsTheJob) {
+  Harness h;
+  const std::vector<WorkerId> on = h.JoinMany(2);
+  const JobId id = h.Running(on);
+  h.Ended(id, 1, on[1], {.ok = false, .error = "no space left"});
+  EXPECT_TRUE(ToldToStop(h, on[0], true));
+  h.Ended(id, 0, on[0], {.ok = false, .error = "stopped"});
+  EXPECT_EQ(h.status(id).state(), FAILED);
+  EXPECT_EQ(h.status(id).reason(),
+            "w1 (rank 1) failed in step 1: no space left");
+}
+
+TEST(RunEnd, ARankThatStopsEarlyFailsTheJob) {
+  Harness h;
+  const std::vector<WorkerId> on = h.JoinMany(1);
+  const JobId id = h.Running(on);
+  h.Ended(id, 0, on[0], {.ok = true, .step = 4});
+  EXPECT_EQ(h.status(id).reason(), "w0 (rank 0) stopped after step 4 of 10");
+}
+
+TEST(RunEnd, AWorkerThatLeavesSaysSo) {
+  Harness h;
+  const std::vector<WorkerId> on = h.JoinMany(1);
+  const JobId id = h.Running(on);
+  WorkerMessage goodbye;
+  goodbye.mutable_goodbye()->set_reason("asked to stop");
+  h.Send(on[0], goodbye);
+  EXPECT_EQ(h.worker(on[0]).state(), WorkerStatus::LEFT);
+  EXPECT_EQ(h.status(id).reason(), "w0 (rank 0) left in step 1: asked to stop");
+}
+
+TEST(RunEnd, CancelWaitsUntilAllHaveLetGo) {
+  for (const bool running : {false, true}) {
+    Harness h;
+    const std::vector<WorkerId> on = h.JoinMany(2);
+    const JobId id = running ? h.Running(on) : h.Submit(SpecOf(2));
+    EXPECT_TRUE(h.cluster.Cancel(id, h.now, h.actions).ok());
+    EXPECT_EQ(h.status(id).state(), STOPPING);
+    EXPECT_TRUE(ToldToStop(h, on[0], false));
+    EXPECT_TRUE(h.cluster.Cancel(id, h.now, h.actions).ok()) << "again";
+    h.Ended(id, 0, on[0], {.ok = true, .step = 3});
+    EXPECT_EQ(h.status(id).state(), STOPPING);
+    h.Ended(id, 1, on[1], {.ok = false, .error = "stopped"});
+    EXPECT_EQ(h.status(id).state(), CANCELLED);
+    EXPECT_TRUE(h.cluster.Cancel(id, h.now, h.actions).ok()) << "ended";
+    EXPECT_EQ(h.status(id).state(), CANCELLED);
+  }
+}
+
+TEST(RunEnd, AHangNamesWhoWasLastHeard) {
+  Harness h;
+  const std::vector<WorkerId> on = h.JoinMany(2);
+  const JobId id = h.Running(on);
+  h.Pass(absl::Seconds(30), on);
+  h.Step(id, 0, on[0], 1);
+  h.Pass(absl::Seconds(60), on);
+  EXPECT_EQ(h.status(id).state(), RUNNING);
+  h.Pass(absl::Seconds(1), on);
+  EXPECT_EQ(h.status(id).state(), STOPPING);
+  EXPECT_EQ(h.status(id).reason(),
+            "no progress for 1m in step 1; w1 (rank 1) is last: it reported "
+            "step 0 1m31s ago");
+}
+
+TEST(RunEnd, AStartThatTakesTooLongNamesTheRank) {
+  Harness h({.start_max = absl::Seconds(20)});
+  const std::vector<WorkerId> on = h.JoinMany(2);
+  const JobId id = h.Submit(SpecOf(2));
+  h.Ready(id, 0, on[0]);
+  h.Pass(absl::Seconds(21), on);
+  EXPECT_EQ(h.status(id).reason(), "w1 (rank 1) was not ready within 20s");
+}
+
+TEST(RunEnd, LostWhileStartingIsSaidSo) {
+  Harness h;
+  const std::vector<WorkerId> on = h.JoinMany(1);
+  const JobId id = h.Submit(SpecOf(1));
+  h.cluster.Disconnected(on[0], "connection closed", h.now, h.actions);
+  EXPECT_EQ(h.status(id).reason(),
+            "w0 (rank 0) was lost in its start: connection closed");
+  EXPECT_EQ(h.status(id).state(), FAILED);
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,53 @@
+#include "scheduler/cluster/run.h"
+
+#include "gtest/gtest.h"
+
+namespace troupe {
+namespace {
+
+TEST(Run, KeepsTheBestExplanation) {
+  struct Run run(2, Plan(), {});
+  EXPECT_TRUE(run.Explain(Blame::kMissingPeer, "rank 1 did not come"));
+  EXPECT_FALSE(run.Explain(Blame::kMissingPeer, "rank 0 did not come"));
+  EXPECT_TRUE(run.Explain(Blame::kWorkerLost, "worker-1 was lost"));
+  EXPECT_FALSE(run.Explain(Blame::kRank, "rank 0 failed"));
+  EXPECT_EQ(run.cause, "worker-1 was lost");
+}
+
+TEST(Run, TheLaggardIsTheOneLeastFar) {
+  struct Run run(3, Plan(), {});
+  for (int r = 0; r < 3; ++r) {
+    run.ranks[r].step = 5;
+    run.ranks[r].heard = absl::FromUnixSeconds(100 - r);
+  }
+  EXPECT_EQ(run.Laggard(), 2) << "of equals the one longest silent";
+  run.ranks[1].step = 4;
+  EXPECT_EQ(run.Laggard(), 1);
+}
+
+TEST(Run, LetsGoWhenNoRankIsLive) {
+  struct Run run(2, Plan(), {});
+  EXPECT_FALSE(run.all_let_go());
+  EXPECT_FALSE(run.all_running());
+  run.ranks[0].state = run.ranks[1].state = RankSeat::kRunning;
+  EXPECT_TRUE(run.all_running());
+  run.ranks[0].state = RankSeat::kEnded;
+  EXPECT_FALSE(run.all_let_go());
+  run.ranks[1].state = RankSeat::kLost;
+  EXPECT_TRUE(run.all_let_go());
+}
+
+TEST(HangMax, FollowsThePrediction) {
+  const Limits limits;
+  Plan plan;
+  plan.mutable_prediction()->set_step_seconds(0.1);
+  EXPECT_EQ(HangMax(plan, limits), absl::Seconds(60));
+  plan.mutable_prediction()->set_step_seconds(10);
+  EXPECT_EQ(HangMax(plan, limits), absl::Seconds(200));
+  plan.mutable_derived()->set_micro_batches(4);
+  plan.mutable_derived()->set_validation_micro_batches(8);
+  EXPECT_EQ(HangMax(plan, limits), absl::Seconds(600));
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,84 @@
+#include "scheduler/cluster/step_gather.h"
+
+#include <cmath>
+
+#include "gtest/gtest.h"
+
+namespace troupe {
+namespace {
+
+StepReport ReportOf(int rank, int64_t step, bool traced = false) {
+  StepReport report;
+  report.mutable_ref()->set_rank(rank);
+  report.mutable_record()->set_step(step);
+  report.mutable_record()->set_loss(rank == 0 ? 2.5 : -1);
+  report.mutable_record()->set_step_seconds(rank == 1 ? 0.5 : 0.25);
+  report.mutable_record()->set_memory_bytes(100 - rank);
+  if (rank == 2) report.mutable_record()->set_validation_loss(3);
+  if (traced) report.mutable_timeline()->add_spans()->set_unit(rank);
+  return report;
+}
+
+Plan PlanOf() {
+  Plan plan;
+  plan.mutable_derived()->set_tokens_per_step(1000);
+  plan.mutable_derived()->set_model_flops_per_token(1e6);
+  plan.mutable_prediction()->set_peak_flops_per_second(1e10);
+  return plan;
+}
+
+TEST(StepGather, OneRecordFromAllRanks) {
+  StepGather gather(3, PlanOf());
+  EXPECT_TRUE(gather.Add(ReportOf(2, 1, true)).empty());
+  EXPECT_TRUE(gather.Add(ReportOf(1, 1, true)).empty());
+  EXPECT_TRUE(gather.Add(ReportOf(1, 1, true)).empty()) << "counted once";
+  const auto steps = gather.Add(ReportOf(0, 1, true));
+  ASSERT_EQ(steps.size(), 1u);
+  const StepRecord& record = steps[0].record;
+  EXPECT_EQ(record.step(), 1);
+  EXPECT_EQ(record.loss(), 2.5) << "rank 0's";
+  EXPECT_EQ(record.step_seconds(), 0.5) << "the slowest rank's";
+  EXPECT_EQ(record.memory_bytes(), 100) << "the largest rank's";
+  EXPECT_EQ(record.validation_loss(), 3) << "of whoever has it";
+  EXPECT_DOUBLE_EQ(record.tokens_per_second(), 2000);
+  EXPECT_DOUBLE_EQ(record.mfu(), 0.2);
+  ASSERT_TRUE(steps[0].timeline.has_value());
+  ASSERT_EQ(steps[0].timeline->ranks_size(), 3);
+  for (int rank = 0; rank < 3; ++rank) {
+    EXPECT_EQ(steps[0].timeline->ranks(rank).rank(), rank);
+    EXPECT_EQ(steps[0].timeline->ranks(rank).spans(0).unit(), rank);
+  }
+}
+
+TEST(StepGather, StepsComeOutInOrderOnce) {
+  StepGather gather(2, PlanOf());
+  EXPECT_TRUE(gather.Add(ReportOf(0, 1)).empty());
+  EXPECT_TRUE(gather.Add(ReportOf(0, 2)).empty());
+  EXPECT_TRUE(gather.Add(ReportOf(1, 2)).empty()) << "step 1 comes first";
+  const auto steps = gather.Add(ReportOf(1, 1));
+  ASSERT_EQ(steps.size(), 2u);
+  EXPECT_EQ(steps[0].record.step(), 1);
+  EXPECT_EQ(steps[1].record.step(), 2);
+  EXPECT_TRUE(gather.Add(ReportOf(0, 1)).empty());
+  EXPECT_TRUE(gather.Add(ReportOf(1, 1)).empty()) << "it is past";
+}
+
+TEST(StepGather, ATimelineNeedsAllRanks) {
+  StepGather gather(2, PlanOf());
+  gather.Add(ReportOf(0, 1, true));
+  const auto steps = gather.Add(ReportOf(1, 1, false));
+  ASSERT_EQ(steps.size(), 1u);
+  EXPECT_FALSE(steps[0].timeline.has_value());
+}
+
+TEST(StepGather, OpenStepsAreBounded) {
+  StepGather gather(2, PlanOf());
+  int out = 0;
+  for (int step = 1; step <= 1000; ++step) {
+    out += static_cast<int>(gather.Add(ReportOf(0, step)).size());
+  }
+  EXPECT_EQ(out, 1000 - StepGather::kStepsOpenMax);
+}
+
+}  // namespace
+}  // namespace troupe
