@@ -18,7 +18,8 @@ ListJobsResponse ListJobs(const Cluster& cluster) {
   return list;
 }
 
-absl::StatusOr<JobDescription> DescribeJob(const Cluster& cluster, JobId id) {
+absl::StatusOr<JobDescription> DescribeJob(const Cluster& cluster, JobId id,
+                                           const DescribeOptions& options) {
   ASSIGN_OR_RETURN(const Job* job, cluster.FindJob(id));
   JobDescription description;
   *description.mutable_status() = job->status;
@@ -27,7 +28,9 @@ absl::StatusOr<JobDescription> DescribeJob(const Cluster& cluster, JobId id) {
   } else {
     *description.mutable_plan()->mutable_job() = job->spec;
   }
-  description.mutable_steps()->Add(job->steps.begin(), job->steps.end());
+  if (options.steps) {
+    description.mutable_steps()->Add(job->steps.begin(), job->steps.end());
+  }
   description.mutable_events()->Add(job->events.begin(), job->events.end());
   return description;
 }

@@ -14,8 +14,13 @@ namespace troupe {
 // Newest first.
 ListJobsResponse ListJobs(const Cluster& cluster);
 
-// NOT_FOUND.
-absl::StatusOr<JobDescription> DescribeJob(const Cluster& cluster, JobId id);
+struct DescribeOptions {
+  bool steps = true;
+};
+
+// NOT_FOUND. A job that has not started has a plan with its `job` only.
+absl::StatusOr<JobDescription> DescribeJob(const Cluster& cluster, JobId id,
+                                           const DescribeOptions& options = {});
 
 // NOT_FOUND: no such job, or it has neither a measured nor a predicted one.
 absl::StatusOr<GetTimelineResponse> TimelineOf(const Cluster& cluster,

@@ -1,0 +1,151 @@
+#include "scheduler/daemon.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "proto/base/clock.h"
+#include "proto/base/log.h"
+#include "proto/base/status.h"
+#include "scheduler/cluster/host.h"
+#include "scheduler/service/grpc_server.h"
+#include "scheduler/service/plan_compiler.h"
+#include "scheduler/status/json.h"
+#include "scheduler/status/metrics.h"
+#include "scheduler/status/status_server.h"
+#include "scheduler/store/state_lock.h"
+#include "scheduler/store/store.h"
+#include "scheduler/store/store_writer.h"
+
+namespace troupe {
+namespace {
+
+constexpr absl::Duration kTick = absl::Milliseconds(200);
+
+// Hands actions to all who carry some of them out. The store comes first: what
+// a message tells somebody is queued for the disk by then.
+struct FanOut final : public ActionSink {
+  void Carry(const Actions& actions) override {
+    store->Add(actions);
+    metrics->Carry(actions);
+    grpc->Carry(actions);
+  }
+  StoreWriter* store = nullptr;
+  Metrics* metrics = nullptr;
+  GrpcServer* grpc = nullptr;
+};
+
+// Whole or not at all: readers poll for it.
+absl::Status WriteAtomically(const std::string& path, const std::string& text) {
+  const std::string aside = absl::StrCat(path, ".tmp");
+  std::ofstream file(aside, std::ios::trunc);
+  file << text;
+  file.close();
+  if (!file || std::rename(aside.c_str(), path.c_str()) != 0) {
+    return absl::InternalError(
+        absl::StrCat("cannot write ", path, ": ", std::strerror(errno)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+// In the order of their making; they end in the reverse order.
+struct Daemon::Parts {
+  Parts(const DaemonOptions& options, std::unique_ptr<StateLock> held,
+        std::unique_ptr<Store> opened)
+      : endpoints(absl::StrCat(options.state, "/endpoints.json")),
+        lock(std::move(held)),
+        store(std::move(opened)),
+        writer(*store),
+        cluster(options.limits, compiler),
+        host(cluster, clock, sink),
+        grpc(host,
+             {.flush = [this](auto done) { writer.Flush(std::move(done)); },
+              .told =
+                  [this](absl::string_view rpc, const absl::Status& s) {
+                    metrics.CountRpc(rpc, s);
+                  }}),
+        http(host, metrics, [this] { return writer.health(); }) {
+    sink.store = &writer;
+    sink.metrics = &metrics;
+    sink.grpc = &grpc;
+  }
+
+  void Tick() {
+    while (!stopping.WaitForNotificationWithTimeout(kTick)) {
+      host.Apply([](Cluster& cluster, absl::Time now, Actions& actions) {
+        cluster.Tick(now, actions);
+      });
+    }
+  }
+
+  const std::string endpoints;
+  const std::unique_ptr<StateLock> lock;
+  const std::unique_ptr<Store> store;
+  const RealClock clock;
+  const PlanCompiler compiler;
+  Metrics metrics;
+  FanOut sink;
+  StoreWriter writer;
+  Cluster cluster;
+  ClusterHost host;
+  GrpcServer grpc;
+  StatusServer http;
+  absl::Notification stopping;
+  std::thread ticker;
+};
+
+Daemon::Daemon(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(
+    const DaemonOptions& options) {
+  ASSIGN_OR_RETURN(auto lock, StateLock::Take(options.state));
+  ASSIGN_OR_RETURN(auto store, Store::Open(options.state));
+  ASSIGN_OR_RETURN(std::vector<StoredJob> jobs, store->Load(options.limits));
+  const size_t remembered = jobs.size();
+  auto daemon = std::unique_ptr<Daemon>(new Daemon(
+      std::make_unique<Parts>(options, std::move(lock), std::move(store))));
+  Parts& parts = *daemon->parts_;
+  parts.host.Apply([&](Cluster& cluster, absl::Time now, Actions& actions) {
+    cluster.Restore(std::move(jobs), now, actions);
+  });
+  RETURN_IF_ERROR(parts.grpc.Start(options.listen));
+  RETURN_IF_ERROR(parts.http.Start(options.http));
+  parts.ticker = std::thread([&parts] { parts.Tick(); });
+  RETURN_IF_ERROR(WriteAtomically(
+      parts.endpoints,
+      absl::StrCat("{\"grpc\": ", JsonString(parts.grpc.address()),
+                   ", \"http\": ", JsonString(parts.http.url()),
+                   ", \"pid\": ", getpid(), "}\n")));
+  LogInfo(absl::StrCat("serving on ", parts.grpc.address(), ", status page ",
+                       parts.http.url(), ", ", remembered,
+                       " jobs remembered in ", options.state));
+  return daemon;
+}
+
+Daemon::~Daemon() {
+  if (parts_->ticker.joinable()) {
+    unlink(parts_->endpoints.c_str());
+    parts_->stopping.Notify();
+    parts_->ticker.join();
+  }
+  parts_->http.Stop();
+  parts_->grpc.Stop();
+}
+
+const std::string& Daemon::grpc_address() const {
+  return parts_->grpc.address();
+}
+
+std::string Daemon::http_url() const { return parts_->http.url(); }
+
+}  // namespace troupe

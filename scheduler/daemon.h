@@ -1,0 +1,48 @@
+// A scheduler, put together: lock, store, cluster, gRPC, HTTP, time. main.cc
+// parses its options; a test starts one inside itself.
+//
+//   ASSIGN_OR_RETURN(auto daemon, Daemon::Start({.state = "/var/lib/troupe"}));
+//   ... daemon->grpc_address(), daemon->http_url() ...
+//   daemon.reset();   // graceful: sessions end, what is queued is written
+#ifndef TROUPE_SCHEDULER_DAEMON_H_
+#define TROUPE_SCHEDULER_DAEMON_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "scheduler/cluster/limits.h"
+
+namespace troupe {
+
+struct DaemonOptions {
+  std::string state;                   // directory, made where missing
+  std::string listen = "127.0.0.1:0";  // gRPC; port 0: the kernel chooses
+  std::string http = "127.0.0.1:0";
+  Limits limits;
+};
+
+class Daemon {
+ public:
+  // Returns when it serves. Then STATE/endpoints.json says where:
+  //   {"grpc": "127.0.0.1:PORT", "http": "http://127.0.0.1:PORT", "pid": N}
+  // FAILED_PRECONDITION: another scheduler has the state directory; other
+  // errors as StateLock, Store, GrpcServer and StatusServer say.
+  static absl::StatusOr<std::unique_ptr<Daemon>> Start(
+      const DaemonOptions& options);
+
+  // Stops within two seconds; takes endpoints.json away.
+  ~Daemon();
+
+  const std::string& grpc_address() const;
+  std::string http_url() const;
+
+ private:
+  struct Parts;
+  explicit Daemon(std::unique_ptr<Parts> parts);
+  const std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_DAEMON_H_

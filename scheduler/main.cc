@@ -1,0 +1,63 @@
+// troupe-scheduler: serves until it is told to stop; `compile` plans one job on
+// stdin instead.
+#include <csignal>
+#include <iostream>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "proto/base/log.h"
+#include "scheduler/compile/compile.h"
+#include "scheduler/daemon.h"
+
+namespace {
+
+int Serve(const troupe::DaemonOptions& options, const std::string& log) {
+  if (absl::Status status =
+          troupe::StartLog({.name = "scheduler", .file = log});
+      !status.ok()) {
+    std::cerr << "troupe-scheduler: " << status.message() << "\n";
+    return 1;
+  }
+  // Blocked in every thread, so that sigwait below is the one that gets them.
+  sigset_t stops;
+  sigemptyset(&stops);
+  sigaddset(&stops, SIGTERM);
+  sigaddset(&stops, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &stops, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+
+  auto daemon = troupe::Daemon::Start(options);
+  if (!daemon.ok()) {
+    std::cerr << "troupe-scheduler: " << daemon.status().message() << "\n";
+    return 1;
+  }
+  std::cout << "grpc " << (*daemon)->grpc_address() << "\nhttp "
+            << (*daemon)->http_url() << std::endl;
+  int signal_number = 0;
+  sigwait(&stops, &signal_number);
+  troupe::LogInfo("stopping");
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Troupe's scheduler", "troupe-scheduler");
+  troupe::DaemonOptions options;
+  std::string log;
+  app.add_option("--state", options.state, "Directory of the durable state");
+  app.add_option("--listen", options.listen, "HOST:PORT of gRPC")
+      ->capture_default_str();
+  app.add_option("--http", options.http, "HOST:PORT of the status page")
+      ->capture_default_str();
+  app.add_option("--log", log, "Write the log to this file too");
+  CLI::App* compile = app.add_subcommand(
+      "compile", "Plan one job: CompileRequest on stdin, CompileResponse out");
+  CLI11_PARSE(app, argc, argv);
+  if (compile->parsed()) return troupe::CompileMain(std::cin, std::cout);
+  if (options.state.empty()) {
+    std::cerr << "troupe-scheduler: give a directory with --state DIR\n";
+    return 2;
+  }
+  return Serve(options, log);
+}

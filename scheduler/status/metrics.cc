@@ -1,0 +1,154 @@
+#include "scheduler/status/metrics.h"
+
+#include <iterator>
+#include <map>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "prometheus/counter.h"
+#include "prometheus/family.h"
+#include "prometheus/gauge.h"
+#include "prometheus/histogram.h"
+#include "prometheus/registry.h"
+#include "prometheus/text_serializer.h"
+
+namespace troupe {
+namespace {
+
+using prometheus::Family;
+using prometheus::Gauge;
+
+Family<Gauge>& AddGauge(prometheus::Registry& registry, const char* name,
+                        const char* help) {
+  return prometheus::BuildGauge().Name(name).Help(help).Register(registry);
+}
+
+prometheus::Histogram::BucketBoundaries StepBuckets() {
+  return {0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300};
+}
+
+void AddCounts(prometheus::Registry& registry, const Cluster& cluster) {
+  auto& workers =
+      AddGauge(registry, "troupe_workers", "Workers, by their state");
+  std::map<WorkerStatus::State, int> by_state;
+  for (const auto state : {WorkerStatus::IDLE, WorkerStatus::BUSY,
+                           WorkerStatus::LOST, WorkerStatus::LEFT}) {
+    by_state[state] = 0;
+  }
+  auto& memory = AddGauge(registry, "troupe_worker_memory_bytes",
+                          "Resident memory of a worker's process");
+  for (const auto& [id, worker] : cluster.workers().all()) {
+    ++by_state[worker.status.state()];
+    if (!worker.alive()) continue;
+    memory.Add({{"worker", worker.name()}})
+        .Set(static_cast<double>(worker.status.memory_bytes()));
+  }
+  for (const auto& [state, count] : by_state) {
+    workers
+        .Add(
+            {{"state", absl::AsciiStrToLower(WorkerStatus::State_Name(state))}})
+        .Set(count);
+  }
+  auto& jobs = AddGauge(registry, "troupe_jobs", "Jobs, by their state");
+  std::map<JobState, int> jobs_by_state;
+  for (int state = JobState_MIN + 1; state <= JobState_MAX; ++state) {
+    jobs_by_state[static_cast<JobState>(state)] = 0;
+  }
+  for (const auto& [id, job] : cluster.jobs().all()) {
+    ++jobs_by_state[job->status.state()];
+  }
+  for (const auto& [state, count] : jobs_by_state) {
+    jobs.Add({{"state", absl::AsciiStrToLower(JobState_Name(state))}})
+        .Set(count);
+  }
+}
+
+void AddRunning(prometheus::Registry& registry, const Cluster& cluster) {
+  auto& step = AddGauge(registry, "troupe_job_step",
+                        "Last finished step of a running job");
+  auto& loss = AddGauge(registry, "troupe_job_loss",
+                        "Training loss of a running job's last step");
+  auto& norm = AddGauge(registry, "troupe_job_grad_norm",
+                        "Gradient norm of a running job's last step");
+  auto& rate = AddGauge(registry, "troupe_job_learning_rate",
+                        "Learning rate of a running job's last step");
+  auto& tokens = AddGauge(registry, "troupe_job_tokens_per_second",
+                          "Tokens a second of a running job's last step");
+  auto& mfu = AddGauge(registry, "troupe_job_mfu",
+                       "Model FLOP/s of a running job's last step over the "
+                       "measured peak of its workers");
+  for (const auto& [id, job] : cluster.jobs().all()) {
+    const StepRecord& last = job->status.last_step();
+    if (job->status.state() != RUNNING || last.step() == 0) continue;
+    const prometheus::Labels labels = {{"job", absl::StrCat(id.value())},
+                                       {"name", job->status.name()}};
+    step.Add(labels).Set(static_cast<double>(last.step()));
+    loss.Add(labels).Set(last.loss());
+    norm.Add(labels).Set(last.grad_norm());
+    rate.Add(labels).Set(last.learning_rate());
+    tokens.Add(labels).Set(last.tokens_per_second());
+    mfu.Add(labels).Set(last.mfu());
+  }
+}
+
+}  // namespace
+
+struct Metrics::Parts {
+  prometheus::Registry registry;
+  prometheus::Counter& steps = prometheus::BuildCounter()
+                                   .Name("troupe_steps_total")
+                                   .Help("Training steps finished by all jobs")
+                                   .Register(registry)
+                                   .Add({});
+  prometheus::Histogram& step_seconds =
+      prometheus::BuildHistogram()
+          .Name("troupe_step_seconds")
+          .Help("How long training steps took")
+          .Register(registry)
+          .Add({}, StepBuckets());
+  Family<prometheus::Counter>& rpcs =
+      prometheus::BuildCounter()
+          .Name("troupe_rpcs_total")
+          .Help("RPCs of clients that were answered, by their status")
+          .Register(registry);
+};
+
+Metrics::Metrics() : parts_(std::make_unique<Parts>()) {}
+Metrics::~Metrics() = default;
+
+void Metrics::Carry(const Actions& actions) {
+  for (const Action& action : actions) {
+    const auto* step = std::get_if<PersistStep>(&action);
+    if (step == nullptr) continue;
+    parts_->steps.Increment();
+    parts_->step_seconds.Observe(step->step.step_seconds());
+  }
+}
+
+void Metrics::CountRpc(absl::string_view rpc, const absl::Status& status) {
+  parts_->rpcs
+      .Add({{"rpc", std::string(rpc)},
+            {"code", absl::StatusCodeToString(status.code())}})
+      .Increment();
+}
+
+std::string Metrics::Text(const Cluster& cluster, absl::Duration uptime) const {
+  prometheus::Registry now;
+  AddCounts(now, cluster);
+  AddRunning(now, cluster);
+  AddGauge(now, "troupe_uptime_seconds", "Since the scheduler started")
+      .Add({})
+      .Set(absl::ToDoubleSeconds(uptime));
+  std::vector<prometheus::MetricFamily> families = parts_->registry.Collect();
+  std::vector<prometheus::MetricFamily> gauges = now.Collect();
+  families.insert(families.end(), std::make_move_iterator(gauges.begin()),
+                  std::make_move_iterator(gauges.end()));
+  std::ostringstream text;
+  prometheus::TextSerializer().Serialize(text, families);
+  return text.str();
+}
+
+}  // namespace troupe

@@ -1,0 +1,47 @@
+// The scheduler over HTTP, for people and scrapers: the status page at /, JSON
+// under /api/v1 (api.h), /metrics, /healthz. Read-only. httplib stays behind
+// this header.
+//
+// A few threads serve; connections beyond kConnectionsMax wait to be accepted.
+#ifndef TROUPE_SCHEDULER_STATUS_STATUS_SERVER_H_
+#define TROUPE_SCHEDULER_STATUS_STATUS_SERVER_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "scheduler/cluster/host.h"
+#include "scheduler/status/metrics.h"
+
+namespace troupe {
+
+class StatusServer {
+ public:
+  // OK, or what is wrong with the scheduler.
+  using HealthFunction = std::function<absl::Status()>;
+
+  // Borrows the host and the metrics.
+  StatusServer(const ClusterHost& host, const Metrics& metrics,
+               HealthFunction health);
+  ~StatusServer();
+
+  // HOST:PORT; port 0 asks the kernel for one. INVALID_ARGUMENT: no such
+  // address. UNAVAILABLE: the port is taken.
+  absl::Status Start(const std::string& listen);
+  // "http://HOST:PORT". REQUIRES: started.
+  std::string url() const;
+  // Returns when all requests have ended.
+  void Stop();
+
+  static constexpr int kThreads = 8;
+  static constexpr size_t kConnectionsMax = 64;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_STATUS_STATUS_SERVER_H_
