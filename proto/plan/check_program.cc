@@ -50,12 +50,13 @@ std::string Overflow(const RankPlan& rank, Tier tier, int64_t budget) {
     if (item.tier() != tier) continue;
     const bool overflows = sum <= budget && sum + item.bytes() > budget;
     sum += item.bytes();
-    items.push_back(absl::StrCat(item.item(), " ", BytesText(item.bytes()),
+    items.push_back(absl::StrCat(item.item(), " ", ReadableBytes(item.bytes()),
                                  overflows ? " (overflows here)" : ""));
   }
-  return absl::StrCat(TierText(tier), " memory needs ", BytesText(sum), ", ",
-                      BytesText(sum - budget), " more than the budget of ",
-                      BytesText(budget), ": ", absl::StrJoin(items, ", "));
+  return absl::StrCat(TierText(tier), " memory needs ", ReadableBytes(sum),
+                      ", ", ReadableBytes(sum - budget),
+                      " more than the budget of ", ReadableBytes(budget), ": ",
+                      absl::StrJoin(items, ", "));
 }
 
 absl::Status CheckRankBudgets(const RankPlan& rank,
@@ -71,7 +72,7 @@ absl::Status CheckRankBudgets(const RankPlan& rank,
     return absl::InvalidArgumentError(
         absl::StrCat("rank ", rank.rank(), " on worker ", worker.name(), ": ",
                      Overflow(rank, tier, budgets[tier]), "; a budget of ",
-                     BytesText(bytes), " (", bytes, " bytes) would do"));
+                     ReadableBytes(bytes), " (", bytes, " bytes) would do"));
   }
   return absl::OkStatus();
 }

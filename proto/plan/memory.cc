@@ -33,7 +33,7 @@ int64_t BytesIn(const RankPlan& rank, Tier tier) {
   return bytes;
 }
 
-std::string BytesText(int64_t bytes) {
+std::string ReadableBytes(int64_t bytes) {
   if (bytes < 1024) return absl::StrCat(bytes, " B");
   double value = static_cast<double>(bytes);
   const char* unit = "";

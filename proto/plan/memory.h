@@ -18,7 +18,7 @@ std::vector<MemoryItem> MemoryItems(const RankPlan& rank);
 int64_t BytesIn(const RankPlan& rank, Tier tier);
 
 // "512 B", "1.5 KiB", "42.3 MiB", "7.00 GiB": three digits.
-std::string BytesText(int64_t bytes);
+std::string ReadableBytes(int64_t bytes);
 
 // "device", "host", "nvme".
 std::string TierText(Tier tier);

@@ -1,0 +1,87 @@
+#include "proto/plan/check_buffers.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/scheduler/example_plan.h"
+
+namespace troupe {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+Program& Train(Plan& plan) { return ProgramOf(plan, 0, Program::TRAIN); }
+
+Instruction& At(Plan& plan, const char* text) {
+  return *Train(plan).mutable_instructions(IndexOf(Train(plan), text));
+}
+
+std::string Message(const Plan& plan) {
+  const absl::Status status = CheckBuffers(plan);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  return std::string(status.message());
+}
+
+TEST(CheckBuffers, AcceptsACompiledPlan) {
+  EXPECT_TRUE(
+      CheckBuffers(ExamplePlan(ExampleJob({.data = 2, .micro_batches = 3})))
+          .ok());
+}
+
+TEST(CheckBuffers, ReadWithoutWrite) {
+  Plan plan = ExamplePlan(ExampleJob({.micro_batches = 3}));
+  At(plan, "L m2").clear_writes();
+  EXPECT_THAT(Message(plan),
+              AllOf(HasSubstr("rank 0, TRAIN: F u0 m2 reads BATCH m2"),
+                    HasSubstr("but slot")));
+  Plan first = ExamplePlan(ExampleJob({}));
+  At(first, "L m0").clear_writes();
+  EXPECT_THAT(Message(first), HasSubstr("which nothing has written"));
+}
+
+TEST(CheckBuffers, ReadWithoutWaiting) {
+  Plan plan = ExamplePlan(ExampleJob({}));
+  At(plan, "F u0 m0").clear_after();
+  EXPECT_THAT(Message(plan),
+              HasSubstr("F u0 m0 reads BATCH m0, without waiting for its "
+                        "writer L m0"));
+}
+
+TEST(CheckBuffers, SlotReusedBeforeItsReaderIsDone) {
+  Plan plan = ExamplePlan(ExampleJob({.micro_batches = 3}));
+  At(plan, "L m2").clear_after();
+  EXPECT_THAT(Message(plan), AllOf(HasSubstr("L m2 writes BATCH m2"),
+                                   HasSubstr("without waiting for"),
+                                   HasSubstr("which uses it")));
+}
+
+TEST(CheckBuffers, ReadAfterTheSlotWasGivenAway) {
+  Plan plan = ExamplePlan(ExampleJob({}));
+  // The second block's stash is moved onto the first one's while both live.
+  Program& train = Train(plan);
+  int stash_slot = -1;
+  for (Buffer& buffer : *train.mutable_buffers()) {
+    if (buffer.kind() != Buffer::STASH || buffer.unit() > 2) continue;
+    if (buffer.unit() == 1) stash_slot = buffer.slot();
+    if (buffer.unit() == 2) buffer.set_slot(stash_slot);
+  }
+  EXPECT_THAT(Message(plan), AllOf(HasSubstr("reads STASH u1 m0"),
+                                   HasSubstr("holds STASH u2 m0")));
+}
+
+TEST(CheckBuffers, ResidentBuffersShareNothing) {
+  Plan plan = ExamplePlan(ExampleJob({}));
+  Program& train = Train(plan);
+  int slot = -1;
+  for (Buffer& buffer : *train.mutable_buffers()) {
+    if (buffer.kind() != Buffer::PARAMETERS) continue;
+    if (slot < 0) slot = buffer.slot();
+    buffer.set_slot(slot);
+  }
+  EXPECT_THAT(Message(plan), HasSubstr("resident buffers have their own"));
+}
+
+}  // namespace
+}  // namespace troupe

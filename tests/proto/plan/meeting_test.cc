@@ -1,0 +1,57 @@
+#include "proto/plan/meeting.h"
+
+#include "gtest/gtest.h"
+#include "proto/plan/program_text.h"
+
+namespace troupe {
+namespace {
+
+// Ranks with the same program, all in group 0; ranks 0 and 1 in group 1.
+Plan PlanOf(int ranks, const char* text) {
+  Plan plan;
+  Group& all = *plan.add_groups();
+  Group& pair = *plan.add_groups();
+  for (int r = 0; r < ranks; ++r) {
+    all.add_ranks(r);
+    if (r < 2) pair.add_ranks(r);
+    RankPlan& rank = *plan.add_ranks();
+    rank.set_rank(r);
+    *rank.add_programs() = *ParseProgram(text);
+    rank.mutable_programs(0)->set_kind(Program::TRAIN);
+  }
+  return plan;
+}
+
+using Members = std::vector<RankInstruction>;
+
+TEST(Meeting, LocalInstructionsRunAtOnce) {
+  const Plan plan = PlanOf(2, "F u0 m0");
+  Meeting meeting(plan, Program::TRAIN);
+  EXPECT_EQ(meeting.Arrive({1, 0}), (Members{{1, 0}}));
+  EXPECT_TRUE(meeting.MissingFor({1, 0}).empty());
+}
+
+TEST(Meeting, CollectivesWaitForTheWholeGroup) {
+  const Plan plan = PlanOf(3, "R u0 g0\nR u1 g0");
+  Meeting meeting(plan, Program::TRAIN);
+  EXPECT_TRUE(meeting.Arrive({2, 0}).empty());
+  EXPECT_EQ(meeting.MissingFor({2, 0}), (std::vector<int>{0, 1}));
+  EXPECT_TRUE(meeting.Arrive({0, 0}).empty());
+  EXPECT_EQ(meeting.MissingFor({2, 0}), (std::vector<int>{1}));
+  EXPECT_EQ(meeting.Arrive({1, 0}), (Members{{2, 0}, {0, 0}, {1, 0}}));
+  // The next one starts from nothing.
+  EXPECT_TRUE(meeting.Arrive({0, 1}).empty());
+  EXPECT_EQ(meeting.MissingFor({0, 1}), (std::vector<int>{1, 2}));
+}
+
+TEST(Meeting, GroupsDoNotMix) {
+  const Plan plan = PlanOf(3, "R u0 g0\nA g1 @GRADIENTS");
+  Meeting meeting(plan, Program::TRAIN);
+  EXPECT_TRUE(meeting.Arrive({0, 0}).empty());
+  EXPECT_TRUE(meeting.Arrive({0, 1}).empty());
+  EXPECT_EQ(meeting.Arrive({1, 1}), (Members{{0, 1}, {1, 1}}));
+  EXPECT_EQ(meeting.MissingFor({0, 0}), (std::vector<int>{1, 2}));
+}
+
+}  // namespace
+}  // namespace troupe

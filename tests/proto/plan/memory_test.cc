@@ -1,0 +1,52 @@
+#include "proto/plan/memory.h"
+
+#include <string>
+
+#include "gtest/gtest.h"
+
+namespace troupe {
+namespace {
+
+void AddSlot(RankPlan& rank, Tier tier, const std::string& item,
+             int64_t bytes) {
+  Slot& slot = *rank.add_slots();
+  slot.set_tier(tier);
+  slot.set_item(item);
+  slot.set_bytes(bytes);
+}
+
+TEST(Memory, SumsSlotsByTierAndItem) {
+  RankPlan rank;
+  AddSlot(rank, DEVICE, "parameters", 100);
+  AddSlot(rank, DEVICE, "activations", 7);
+  AddSlot(rank, HOST, "parameters", 1000);
+  AddSlot(rank, DEVICE, "parameters", 20);
+  const std::vector<MemoryItem> items = MemoryItems(rank);
+  ASSERT_EQ(items.size(), 3);
+  EXPECT_EQ(items[0].item(), "parameters");
+  EXPECT_EQ(items[0].tier(), DEVICE);
+  EXPECT_EQ(items[0].bytes(), 120);
+  EXPECT_EQ(items[1].bytes(), 7);
+  EXPECT_EQ(items[2].tier(), HOST);
+  EXPECT_EQ(items[2].bytes(), 1000);
+  EXPECT_EQ(BytesIn(rank, DEVICE), 127);
+  EXPECT_EQ(BytesIn(rank, HOST), 1000);
+  EXPECT_EQ(BytesIn(rank, NVME), 0);
+}
+
+TEST(Memory, BytesForPeople) {
+  EXPECT_EQ(ReadableBytes(0), "0 B");
+  EXPECT_EQ(ReadableBytes(1023), "1023 B");
+  EXPECT_EQ(ReadableBytes(1536), "1.50 KiB");
+  EXPECT_EQ(ReadableBytes(int64_t{42} << 20), "42.0 MiB");
+  EXPECT_EQ(ReadableBytes(int64_t{7} << 30), "7.00 GiB");
+  EXPECT_EQ(ReadableBytes(int64_t{300} << 40), "300 TiB");
+}
+
+TEST(Memory, TiersForPeople) {
+  EXPECT_EQ(TierText(DEVICE), "device");
+  EXPECT_EQ(TierText(NVME), "nvme");
+}
+
+}  // namespace
+}  // namespace troupe
