@@ -33,7 +33,7 @@ void Flags::Texts(const char* flag, std::vector<std::string>& values,
                   const Doc& doc) {
   // One value a flag: "--set a=1 FILE" must leave FILE alone; and commas in it,
   // as in a list, are its own.
-  Add(app_, flag, values, doc)->expected(1)->allow_extra_args(false);
+  Add(app_, flag, values, doc)->allow_extra_args(false);
 }
 
 void Flags::Switch(const char* flag, bool& value, const char* text) {

@@ -14,13 +14,14 @@ inline constexpr char kEndpointsFile[] = "endpoints.json";
 
 struct Endpoints {
   std::string grpc;  // HOST:PORT
-  std::string http;  // HOST:PORT of the status page; empty where unknown
+  std::string http;  // URL of the status page; empty where unknown
   int64_t pid = 0;   // 0 where unknown
 };
 
-// DIR/endpoints.json: {"grpc": "127.0.0.1:4321", "http": "127.0.0.1:4322",
-// "pid": 77}. NotFound where it is not there; FailedPrecondition where the
-// process is gone; DataLoss where the file is no such object.
+// DIR/endpoints.json: {"grpc": "127.0.0.1:4321", "http":
+// "http://127.0.0.1:4322", "pid": 77}. NotFound where it is not there;
+// FailedPrecondition where the process is gone; DataLoss where the file is no
+// such object.
 absl::StatusOr<Endpoints> ReadEndpoints(const std::string& dir);
 
 struct FindSchedulerOptions {

@@ -26,6 +26,26 @@ spdlog::level::level_enum SpdlogLevel(LogLevel level) {
   return spdlog::level::info;
 }
 
+constexpr char kPattern[] = "%Y-%m-%d %H:%M:%S.%e %L %n  %v";
+
+// Before StartLog: stderr as well, for stdout may be a filter's output.
+void UseStderr() {
+  auto logger = std::make_shared<spdlog::logger>(
+      "", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  logger->set_pattern(kPattern);
+  spdlog::set_default_logger(std::move(logger));
+}
+
+// spdlog's own default logger has no name and writes to stdout.
+spdlog::logger& Logger() {
+  static const bool is_ready = [] {
+    if (spdlog::default_logger_raw()->name().empty()) UseStderr();
+    return true;
+  }();
+  static_cast<void>(is_ready);
+  return *spdlog::default_logger_raw();
+}
+
 }  // namespace
 
 absl::Status StartLog(const LogOptions& options) {
@@ -42,7 +62,7 @@ absl::Status StartLog(const LogOptions& options) {
   }
   auto logger = std::make_shared<spdlog::logger>(options.name, sinks.begin(),
                                                  sinks.end());
-  logger->set_pattern("%Y-%m-%d %H:%M:%S.%e %L %n  %v");
+  logger->set_pattern(kPattern);
   logger->set_level(SpdlogLevel(options.level));
   logger->flush_on(spdlog::level::info);
   spdlog::set_default_logger(std::move(logger));
@@ -50,9 +70,8 @@ absl::Status StartLog(const LogOptions& options) {
 }
 
 void Log(LogLevel level, absl::string_view message) {
-  spdlog::default_logger_raw()->log(
-      SpdlogLevel(level),
-      spdlog::string_view_t(message.data(), message.size()));
+  Logger().log(SpdlogLevel(level),
+               spdlog::string_view_t(message.data(), message.size()));
 }
 
 }  // namespace troupe

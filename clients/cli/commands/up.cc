@@ -57,7 +57,7 @@ class Up final : public Command {
  private:
   void Print(const LocalCluster& cluster, Console& console) const {
     console.out << "scheduler    " << cluster.endpoints.grpc << "\n"
-                << "status page  http://" << cluster.endpoints.http << "/\n"
+                << "status page  " << cluster.endpoints.http << "\n"
                 << "workers      " << workers_ << ", " << cluster.share.threads
                 << " thread" << (cluster.share.threads == 1 ? "" : "s")
                 << " each\n"

@@ -69,7 +69,7 @@ class Starting {
     ASSIGN_OR_RETURN(const std::string program,
                      FindProgram("troupe-scheduler", options_.search));
     RETURN_IF_ERROR(
-        StartMember(kSchedulerName, {program, "--dir", options_.dir}));
+        StartMember(kSchedulerName, {program, "--state", options_.dir}));
     const ProcessId scheduler = cluster_.members.back().process;
     while (true) {
       const absl::StatusOr<Endpoints> endpoints = ReadEndpoints(options_.dir);
@@ -92,6 +92,7 @@ class Starting {
       for (std::string& flag : ShareFlags(cluster_.share)) {
         command.push_back(std::move(flag));
       }
+      if (options_.end_with_us) command.push_back("--exit-with-parent");
       RETURN_IF_ERROR(StartMember(name, std::move(command)));
     }
     return WaitForWorkers();
@@ -105,7 +106,6 @@ class Starting {
  private:
   absl::Status StartMember(const std::string& name,
                            std::vector<std::string> command) {
-    if (options_.end_with_us) command.push_back("--exit-with-parent");
     ASSIGN_OR_RETURN(const ProcessId process,
                      StartDaemon({.command = std::move(command),
                                   .log_file = LogFile(options_.dir, name)}));

@@ -26,7 +26,7 @@ struct LocalClusterOptions {
   std::string dir;
   int workers = 1;
   WorkerShare share;         // of each worker; what is not said is an even one
-  bool end_with_us = false;  // the daemons end when this process does
+  bool end_with_us = false;  // the workers end when this process does
   absl::Duration start = absl::Seconds(120);  // calibration included
   ProgramSearch search;
 };

@@ -81,15 +81,17 @@ std::string ProgressLine(const StepRecord& record, const StepProgress& progress,
 }
 
 void StepClock::Add(const StepRecord& record) {
-  constexpr double kNew = 0.1;  // weight of the newest step
+  constexpr double kNewMin = 0.1;  // weight of the newest step
   step_ = record.step();
-  step_seconds_ = step_seconds_ < 0 ? record.step_seconds()
-                                    : (1 - kNew) * step_seconds_ +
-                                          kNew * record.step_seconds();
+  ++steps_seen_;
+  // The first step warms everything up, so the second one replaces it.
+  const double weight =
+      std::max(kNewMin, 1.0 / std::max<int64_t>(1, steps_seen_ - 1));
+  step_seconds_ = (1 - weight) * step_seconds_ + weight * record.step_seconds();
 }
 
 double StepClock::EtaSeconds(int64_t steps_total) const {
-  if (step_seconds_ < 0) return -1;
+  if (steps_seen_ == 0) return -1;
   return step_seconds_ * std::max<int64_t>(0, steps_total - step_);
 }
 

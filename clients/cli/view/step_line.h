@@ -32,7 +32,8 @@ class StepClock {
   double EtaSeconds(int64_t steps_total) const;  // below 0: no step yet
 
  private:
-  double step_seconds_ = -1;  // smoothed
+  double step_seconds_ = 0;  // smoothed
+  int64_t steps_seen_ = 0;
   int64_t step_ = 0;
 };
 

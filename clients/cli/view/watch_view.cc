@@ -1,6 +1,7 @@
 #include "clients/cli/view/watch_view.h"
 
 #include <ostream>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "clients/cli/view/format.h"
@@ -46,14 +47,20 @@ void WatchView::Redraw(const std::string& text) {
   progress_ = text;
 }
 
+// Events tell when a job starts, runs and ends; why it waits is only said here.
 void WatchView::ShowState(const JobStatus& status) {
-  const bool is_news =
-      status.state() != status_.state() || status.reason() != status_.reason();
+  const bool waits = status.state() == QUEUED && !status.reason().empty() &&
+                     status.reason() != status_.reason();
   status_ = status;
-  // The end has its own words in Finish.
-  if (!is_news || HasEnded(status.state())) return;
-  Line(absl::StrCat(JobWords(status), " ", JobState_Name(status.state()),
-                    status.reason().empty() ? "" : ": ", status.reason()));
+  if (waits) Line(absl::StrCat(JobWords(status), " waits: ", status.reason()));
+}
+
+void WatchView::ShowDerived(const Derived& derived) {
+  if (std::exchange(has_derived_, true)) return;
+  const double predicted = status_.predicted_step_seconds();
+  Line(absl::StrCat("plan: ", DerivedText(derived),
+                    predicted > 0 ? ", predicted step " : "",
+                    predicted > 0 ? SecondsText(predicted) : ""));
 }
 
 void WatchView::ShowStep(const StepRecord& record) {
@@ -78,20 +85,13 @@ void WatchView::ShowStep(const StepRecord& record) {
 }
 
 void WatchView::Show(const WatchJobResponse& update) {
-  if (options_.steps && update.has_status()) ShowState(update.status());
+  if (update.has_status() && options_.steps) ShowState(update.status());
   if (update.has_status()) status_ = update.status();
-  if (options_.steps && update.has_derived() && !has_derived_) {
-    has_derived_ = true;
-    derived_ = update.derived();
-    const double predicted = status_.predicted_step_seconds();
-    Line(absl::StrCat("plan: ", DerivedText(derived_),
-                      predicted > 0 ? ", predicted step " : "",
-                      predicted > 0 ? SecondsText(predicted) : ""));
-  }
   for (const JobEvent& event : update.events()) {
     Line(absl::StrCat(TimeText(event.unix_ms()), "  ", event.text()));
   }
   if (!options_.steps) return;
+  if (update.has_derived()) ShowDerived(update.derived());
   for (const StepRecord& record : update.steps()) ShowStep(record);
 }
 

@@ -38,6 +38,7 @@ class WatchView {
 
  private:
   void ShowState(const JobStatus& status);
+  void ShowDerived(const Derived& derived);
   void ShowStep(const StepRecord& record);
   // Prints a line that stays, above the progress line.
   void Line(const std::string& text);
@@ -46,7 +47,6 @@ class WatchView {
   std::ostream& out_;
   const WatchViewOptions options_;
   JobStatus status_;
-  Derived derived_;
   bool has_derived_ = false;
   StepClock clock_;
   StepRecord last_step_;

@@ -36,11 +36,11 @@ TEST_F(FindSchedulerTest, TakesTheAddress) {
 TEST_F(FindSchedulerTest, ReadsTheFolder) {
   const std::string dir = DirWith(
       "alive",
-      "{\"grpc\": \"127.0.0.1:5\", \"http\": \"127.0.0.1:6\", \"pid\": " +
+      "{\"grpc\": \"127.0.0.1:5\", \"http\": \"http://127.0.0.1:6\", \"pid\": " +
           std::to_string(getpid()) + "}");
   const Endpoints endpoints = FindScheduler({.dir = dir}).value();
   EXPECT_EQ(endpoints.grpc, "127.0.0.1:5");
-  EXPECT_EQ(endpoints.http, "127.0.0.1:6");
+  EXPECT_EQ(endpoints.http, "http://127.0.0.1:6");
   EXPECT_EQ(endpoints.pid, getpid());
   EXPECT_EQ(FindScheduler({.environment_dir = dir}).value().grpc,
             "127.0.0.1:5");

@@ -9,6 +9,16 @@
 namespace troupe {
 namespace {
 
+// First, so that no test before it has started the log.
+TEST(Log, GoesToStderrBeforeItIsStarted) {
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  LogInfo("early");
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("early"),
+            std::string::npos);
+}
+
 TEST(Log, WritesNamedLinesFromTheLevelUp) {
   const std::string file = testing::TempDir() + "/log_test.log";
   ASSERT_TRUE(StartLog({.name = "worker-2", .file = file}).ok());

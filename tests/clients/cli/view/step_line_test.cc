@@ -40,10 +40,9 @@ TEST(ProgressLine, NeverIsWiderThanTheTerminal) {
   EXPECT_EQ(ProgressLine(record, progress, 200),
             "[##################------------] " + StepLine(record, progress));
   // What matters least goes first.
-  EXPECT_EQ(
-      ProgressLine(record, progress, 80),
-      "[##########--------] step 120/200  loss 2.3412  12.3k tok/s  MFU "
-      "41.2%  ETA 0:42");
+  EXPECT_EQ(ProgressLine(record, progress, 80),
+            "[##########--------] step 120/200  loss 2.3412  12.3k tok/s  MFU "
+            "41.2%  ETA 0:42");
   EXPECT_EQ(ProgressLine(record, progress, 20), "step 120/200");
 }
 
@@ -56,7 +55,11 @@ TEST(StepClock, EstimatesFromTheStepsSeen) {
   record.set_step(121);
   record.set_step_seconds(1.5);
   clock.Add(record);
-  EXPECT_DOUBLE_EQ(clock.EtaSeconds(200), 79 * 0.6);
+  EXPECT_DOUBLE_EQ(clock.EtaSeconds(200), 79 * 1.5) << "the first warms up";
+  record.set_step(122);
+  record.set_step_seconds(0.5);
+  clock.Add(record);
+  EXPECT_DOUBLE_EQ(clock.EtaSeconds(200), 78 * 1.0);
   EXPECT_DOUBLE_EQ(clock.EtaSeconds(100), 0);
 }
 

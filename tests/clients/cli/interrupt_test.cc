@@ -1,0 +1,42 @@
+#include "clients/cli/interrupt.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include "gtest/gtest.h"
+
+namespace troupe {
+namespace {
+
+TEST(Interrupt, TurnsSignalsIntoAnAnswer) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    Interrupt interrupt;
+    EXPECT_FALSE(interrupt.Arrived());
+    ASSERT_EQ(kill(getpid(), signal), 0);
+    EXPECT_TRUE(interrupt.Arrived());
+    EXPECT_TRUE(interrupt.Arrived()) << "it stays said";
+  }
+}
+
+TEST(Interrupt, SwallowsWhatNobodyAskedFor) {
+  {
+    Interrupt interrupt;
+    ASSERT_EQ(kill(getpid(), SIGINT), 0);
+  }
+  // Still here: the signal did not end us when it was let through again.
+  Interrupt next;
+  EXPECT_FALSE(next.Arrived());
+}
+
+TEST(InterruptDeathTest, SignalsEndUsAgainAfterwards) {
+  EXPECT_EXIT(
+      {
+        { Interrupt interrupt; }
+        kill(getpid(), SIGTERM);
+        pause();
+      },
+      testing::KilledBySignal(SIGTERM), "");
+}
+
+}  // namespace
+}  // namespace troupe
