@@ -1,0 +1,101 @@
+#include "scheduler/passes/assign_slots.h"
+
+#include <map>
+#include <set>
+
+#include "gtest/gtest.h"
+#include "proto/plan/buffer_kind.h"
+#include "tests/scheduler/example_plan.h"
+
+namespace troupe {
+namespace {
+
+int64_t Bytes(const Plan& plan, const std::string& item) {
+  int64_t bytes = 0;
+  for (const Slot& slot : plan.ranks(0).slots()) {
+    if (slot.item() == item) bytes += slot.bytes();
+  }
+  return bytes;
+}
+
+TEST(AssignSlots, ActivationsOfOneMicroBatchAtATime) {
+  for (int blocks = 1; blocks <= 5; ++blocks) {
+    const Plan one = ExamplePlan(ExampleJob({.blocks = blocks}));
+    for (int m = 2; m <= 6; ++m) {
+      const Plan more =
+          ExamplePlan(ExampleJob({.micro_batches = m, .blocks = blocks}));
+      EXPECT_EQ(Bytes(more, "activations"), Bytes(one, "activations"))
+          << blocks << " blocks, " << m << " micro-batches";
+    }
+  }
+}
+
+// What must be there together: all stashes and activations when backward
+// starts, then the gradient and the weight stash of one unit at a time.
+TEST(AssignSlots, ActivationsAreNearTheirLeast) {
+  for (int blocks = 1; blocks <= 6; ++blocks) {
+    const Plan plan = ExamplePlan(ExampleJob({.blocks = blocks}));
+    int64_t least = 0;
+    for (const Unit& unit : plan.units()) {
+      least += unit.stash_bytes() + unit.activation_bytes();
+    }
+    int64_t one_unit = 0;
+    for (const Unit& unit : plan.units()) {
+      one_unit = std::max(
+          one_unit, unit.weight_stash_bytes() + 2 * unit.activation_bytes());
+    }
+    EXPECT_GE(Bytes(plan, "activations"), least);
+    EXPECT_LE(Bytes(plan, "activations"), least + one_unit) << blocks;
+  }
+}
+
+TEST(AssignSlots, OneSlotHoldsEveryBlocksWeightStash) {
+  Plan plan = ExamplePlan(ExampleJob({.micro_batches = 3, .blocks = 5}));
+  std::set<int> slots;
+  for (const Buffer& buffer : ProgramOf(plan, 0, Program::TRAIN).buffers()) {
+    const bool block =
+        buffer.has_unit() && plan.units(buffer.unit()).kind() == Unit::BLOCK;
+    if (buffer.kind() == Buffer::WEIGHT_STASH && block) {
+      slots.insert(buffer.slot());
+    }
+  }
+  EXPECT_EQ(slots.size(), 1);
+}
+
+TEST(AssignSlots, GradientsOfNeighboursAreNeighbours) {
+  Plan plan = ExamplePlan(ExampleJob({.data = 2, .blocks = 4}));
+  std::map<int, int> slot_of_unit;
+  for (const Buffer& buffer : ProgramOf(plan, 1, Program::TRAIN).buffers()) {
+    if (buffer.kind() == Buffer::PARAMETER_GRADIENTS) {
+      slot_of_unit[buffer.unit()] = buffer.slot();
+    }
+  }
+  ASSERT_EQ(slot_of_unit.size(), 6);
+  for (const auto& [unit, slot] : slot_of_unit) {
+    EXPECT_EQ(slot, slot_of_unit[0] + unit);
+    EXPECT_EQ(plan.ranks(1).slots(slot).item(), "gradients");
+  }
+}
+
+TEST(AssignSlots, ProgramsShareResidentSlotsAndScratch) {
+  JobSpec job = ExampleJob({.micro_batches = 2});
+  const int slots = ExamplePlan(job).ranks(0).slots_size();
+  job.mutable_checkpoint()->set_directory("checkpoints");
+  job.mutable_data()->set_validation_fraction(0.1);
+  job.mutable_training()->set_validate_every(3);
+  Plan plan = ExamplePlan(job);
+  EXPECT_EQ(plan.ranks(0).slots_size(), slots);
+  std::map<std::pair<Buffer::Kind, int>, std::set<int>> resident;
+  for (const Program& program : plan.ranks(0).programs()) {
+    for (const Buffer& buffer : program.buffers()) {
+      if (!IsResident(buffer.kind())) continue;
+      resident[{buffer.kind(), buffer.unit()}].insert(buffer.slot());
+    }
+  }
+  for (const auto& [name, slots_of_it] : resident) {
+    EXPECT_EQ(slots_of_it.size(), 1) << Buffer::Kind_Name(name.first);
+  }
+}
+
+}  // namespace
+}  // namespace troupe

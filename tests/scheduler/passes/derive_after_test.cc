@@ -1,0 +1,76 @@
+#include "scheduler/passes/derive_after.h"
+
+#include "gtest/gtest.h"
+#include "proto/plan/program_text.h"
+#include "tests/scheduler/example_plan.h"
+
+namespace troupe {
+namespace {
+
+// A rank with `slots` slots and, for each, a buffer of the same number.
+Draft DraftOf(int slots, const char* program) {
+  Draft draft;
+  RankPlan& rank = *draft.plan.add_ranks();
+  *rank.add_programs() = *ParseProgram(program);
+  for (int i = 0; i < slots; ++i) {
+    rank.add_slots();
+    rank.mutable_programs(0)->add_buffers()->set_slot(i);
+  }
+  return draft;
+}
+
+std::string Derived(int slots, const char* program) {
+  Draft draft = DraftOf(slots, program);
+  DeriveAfter(draft);
+  return ProgramText(draft.plan.ranks(0).programs(0));
+}
+
+TEST(DeriveAfter, ReadersWaitForTheWriter) {
+  EXPECT_EQ(Derived(1, "L m0 >0\nF u0 m0 <0\nK u0 <0"),
+            "L m0 >0\nF u0 m0 <0 ^0\nK u0 <0 ^0\n");
+}
+
+TEST(DeriveAfter, WritersWaitForReadersAndWriters) {
+  EXPECT_EQ(Derived(1, "L m0 >0\nF u0 m0 <0\nK u0 <0\nL m1 >0"),
+            "L m0 >0\nF u0 m0 <0 ^0\nK u0 <0 ^0\nL m1 >0 ^1,2\n");
+  EXPECT_EQ(Derived(1, "L m0 >0\nF u0 m0 >0"), "L m0 >0\nF u0 m0 >0 ^0\n");
+}
+
+TEST(DeriveAfter, ReadersDoNotWaitForReaders) {
+  EXPECT_EQ(Derived(1, "F u0 m0 <0\nK u0 <0\nL m0 <0"),
+            "F u0 m0 <0\nK u0 <0\nL m0 <0\n");
+}
+
+TEST(DeriveAfter, WhatTheLaneSaysIsNotRepeated) {
+  EXPECT_EQ(Derived(1, "F u0 m0 >0\nF u1 m0 <0 >0"),
+            "F u0 m0 >0\nF u1 m0 <0 >0\n");
+}
+
+TEST(DeriveAfter, WhatFollowsIsNotRepeated) {
+  EXPECT_EQ(Derived(2, "L m0 >0\nF u0 m0 <0 >1\nK u0 <0,1"),
+            "L m0 >0\nF u0 m0 <0 >1 ^0\nK u0 <0,1 ^1\n");
+}
+
+// Two buffers of one slot are ordered like one.
+TEST(DeriveAfter, SlotReuseIsAnEdge) {
+  Draft draft = DraftOf(2, "L m0 >0\nF u0 m0 <0\nL m1 >1");
+  draft.plan.mutable_ranks(0)
+      ->mutable_programs(0)
+      ->mutable_buffers(1)
+      ->set_slot(0);
+  DeriveAfter(draft);
+  EXPECT_EQ(ProgramText(draft.plan.ranks(0).programs(0)),
+            "L m0 >0\nF u0 m0 <0 ^0\nL m1 >1 ^1\n");
+}
+
+// Lanes are few, so an instruction never needs more edges than other lanes.
+TEST(DeriveAfter, ProgramsStaySmall) {
+  Plan plan = ExamplePlan(ExampleJob({.data = 4, .micro_batches = 8}));
+  for (const Instruction& instruction :
+       ProgramOf(plan, 0, Program::TRAIN).instructions()) {
+    EXPECT_LE(instruction.after_size(), 2);
+  }
+}
+
+}  // namespace
+}  // namespace troupe

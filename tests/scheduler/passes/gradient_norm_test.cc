@@ -1,0 +1,26 @@
+#include "scheduler/passes/gradient_norm.h"
+
+#include <map>
+
+#include "gtest/gtest.h"
+#include "tests/scheduler/example_plan.h"
+
+namespace troupe {
+namespace {
+
+TEST(GradientNorm, EachUnitOnOneRankLastUnitFirst) {
+  const Draft draft = ExampleDraft(ExampleJob({.data = 2}), "gradient norm");
+  const std::string rank0 = ProgramWords(draft.plan, 0, Program::TRAIN);
+  const std::string rank1 = ProgramWords(draft.plan, 1, Program::TRAIN);
+  EXPECT_EQ(rank0.substr(rank0.find("R u0 g0")), "R u0 g0 | N u1 | N u0");
+  EXPECT_EQ(rank1.substr(rank1.find("R u0 g0")), "R u0 g0 | N u3 | N u2");
+}
+
+TEST(GradientNorm, OneRankCountsAll) {
+  const Draft draft = ExampleDraft(ExampleJob({}), "gradient norm");
+  const std::string words = ProgramWords(draft.plan, 0, Program::TRAIN);
+  EXPECT_EQ(words.substr(words.find('N')), "N u3 | N u2 | N u1 | N u0");
+}
+
+}  // namespace
+}  // namespace troupe
