@@ -39,8 +39,9 @@ int64_t ParameterCount(const std::vector<Unit>& units);
 
 // Model FLOPs of training one token, forward and backward:
 //   6 N + 12 L C T
-// (PaLM, arXiv 2204.02311, appendix B), N counting every parameter that takes
-// part in a matrix product: all but the position embedding, the tied table once.
+// (PaLM, arXiv 2204.02311, appendix B), N counting all parameters but tables
+// that are only looked up: the position embedding, and the token embedding where
+// the projection has a table of its own; a tied one counts once.
 // Attention is counted in full, the causally masked half included.
 double ModelFlopsPerToken(const ModelSpec& model, int64_t sequence_length);
 

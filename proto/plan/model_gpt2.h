@@ -19,6 +19,8 @@
 //   stash         mean, rstd [R] each, norm [R, C], logits [R, V], which the
 //                 loss overwrites with their gradient
 //   weight stash  gradient of the norm's output [R, C]
+//
+// Work leaves dropout out: its masks are cheap beside the passes they ride on.
 #ifndef TROUPE_PROTO_PLAN_MODEL_GPT2_H_
 #define TROUPE_PROTO_PLAN_MODEL_GPT2_H_
 
