@@ -26,7 +26,6 @@
 #ifndef TROUPE_WORKER_COLLECTIVE_COMMUNICATOR_H_
 #define TROUPE_WORKER_COLLECTIVE_COMMUNICATOR_H_
 
-#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -35,6 +34,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "absl/types/optional.h"
 #include "worker/collective/element.h"
 
 namespace troupe {
@@ -58,6 +58,9 @@ struct AllToAllBuffers {
   CommBuffer send;
   CommBuffer receive;
 };
+
+// The global rank that an error of a communicator blames; nothing for others.
+absl::optional<int> MissingRank(const absl::Status& status);
 
 // One call of one thread at a time; Abort from any thread.
 class Communicator {
@@ -97,13 +100,14 @@ class Communicator {
   void Abort(const absl::Status& why);
 
  protected:
-  // What a backend's operation gets besides its buffers.
+  // What a backend's operation gets besides its buffers. `deadline` is of the
+  // wall clock; InfiniteFuture where there is none.
   struct Call {
     const char* operation;  // "all-reduce"
-    absl::Time deadline;    // of the wall clock, InfiniteFuture for none
     absl::Time start;
+    absl::Time deadline;
   };
-  // A peer that failed, as a backend reports it: see PeerError.
+  // A peer that failed, as a backend reports it to PeerError.
   struct PeerFailure {
     absl::StatusCode code;
     int peer;          // index in the group
@@ -112,7 +116,8 @@ class Communicator {
 
   Communicator(CommGroup group, int rank);
 
-  // Backends implement these; arguments are checked, size() >= 2.
+  // Backends implement these. REQUIRES size() >= 2, something to move, and
+  // arguments that fit one another: the public functions see to it.
   virtual absl::Status DoAllReduce(CommBuffer data, ReduceOp op,
                                    const Call& call) = 0;
   virtual absl::Status DoReduceScatter(CommBuffer data, ReduceOp op,
@@ -125,10 +130,11 @@ class Communicator {
   virtual absl::Status DoSend(CommBuffer data, int peer, const Call& call) = 0;
   virtual absl::Status DoRecv(CommBuffer data, int peer, const Call& call) = 0;
   virtual absl::Status DoBarrier(const Call& call) = 0;
-  // Wakes the call in progress and tells the peers. Called once at most.
+  // Makes the call in progress, if any, return Cancelled(why), and tells the
+  // peers. Called once at most, from any thread.
   virtual void DoAbort(const absl::Status& why) = 0;
 
-  // "rank 2 did not come after 1.5s".
+  // "rank 2 did not come (waited 1.5s)".
   absl::Status PeerError(const PeerFailure& failure, const Call& call) const;
 
  private:
@@ -139,7 +145,6 @@ class Communicator {
   const int rank_;
   absl::Mutex mutex_;
   absl::Status broken_ ABSL_GUARDED_BY(mutex_);  // the first error
-  bool aborted_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace troupe

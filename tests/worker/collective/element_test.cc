@@ -1,0 +1,38 @@
+#include "worker/collective/element.h"
+
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace troupe {
+namespace {
+
+TEST(ElementTest, ViewsKnowTheirTypeAndBytes) {
+  std::vector<float> f32(3);
+  std::vector<uint16_t> bf16(3);
+  std::vector<int64_t> i64(3);
+  std::vector<char> bytes(3);
+  EXPECT_EQ(CommBuffer::Of(absl::MakeSpan(f32)).bytes(), 12);
+  EXPECT_EQ(CommBuffer::Of(absl::MakeSpan(bf16)).bytes(), 6);
+  EXPECT_EQ(CommBuffer::Of(absl::MakeSpan(i64)).bytes(), 24);
+  EXPECT_EQ(CommBuffer::Of(absl::MakeSpan(bytes)).bytes(), 3);
+  EXPECT_STREQ(ElementName(CommBuffer::Of(absl::MakeSpan(bf16)).element),
+               "bf16");
+}
+
+TEST(ElementTest, SlicesAreElements) {
+  std::vector<double> values(10);
+  const CommBuffer slice = CommBuffer::Of(absl::MakeSpan(values)).Slice(3, 7);
+  EXPECT_EQ(slice.data, &values[3]);
+  EXPECT_EQ(slice.elements, 4);
+  EXPECT_EQ(slice.bytes(), 32);
+}
+
+TEST(ElementDeathTest, SlicesLieWithin) {
+  std::vector<double> values(10);
+  const CommBuffer all = CommBuffer::Of(absl::MakeSpan(values));
+  EXPECT_DEATH(all.Slice(3, 11), "of 10");
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,69 @@
+#include "worker/collective/key_value_store.h"
+
+#include <string>
+#include <thread>
+
+#include "gtest/gtest.h"
+
+namespace troupe {
+namespace {
+
+TEST(InMemoryStoreTest, ReturnsWhatWasSet) {
+  InMemoryStore store;
+  ASSERT_TRUE(store.Set("a", std::string("x\0y", 3)).ok());
+  EXPECT_EQ(*store.Get("a", absl::ZeroDuration()), std::string("x\0y", 3));
+  EXPECT_EQ(*store.Get("a", absl::Seconds(9)), std::string("x\0y", 3));
+}
+
+TEST(InMemoryStoreTest, GetWaits) {
+  InMemoryStore store;
+  std::thread getter([&] {
+    const auto value = store.Get("later", absl::Seconds(100));
+    ASSERT_TRUE(value.ok()) << value.status();
+    EXPECT_EQ(*value, "here");
+  });
+  ASSERT_TRUE(store.Set("later", "here").ok());
+  getter.join();
+}
+
+TEST(InMemoryStoreTest, GetNamesTheKeyThatDidNotCome) {
+  InMemoryStore store;
+  const absl::Status status = store.Get("k", absl::Milliseconds(3)).status();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(status));
+  EXPECT_EQ(status.message(), "rendezvous key k was not set within 3ms");
+}
+
+TEST(InMemoryStoreTest, AKeyIsSetOnce) {
+  InMemoryStore store;
+  ASSERT_TRUE(store.Set("k", "1").ok());
+  EXPECT_TRUE(store.Set("k", "1").ok());
+  EXPECT_TRUE(absl::IsAlreadyExists(store.Set("k", "2")));
+  EXPECT_EQ(*store.Get("k", absl::ZeroDuration()), "1");
+}
+
+TEST(InMemoryStoreTest, IsBounded) {
+  InMemoryStore store(/*bytes_max=*/10);
+  ASSERT_TRUE(store.Set("12", "345").ok());
+  const absl::Status status = store.Set("67", "8901");
+  EXPECT_TRUE(absl::IsResourceExhausted(status));
+  EXPECT_EQ(status.message(),
+            "rendezvous store: 67 needs 6 bytes, 5 of 10 are left");
+  EXPECT_TRUE(store.Set("67", "890").ok());
+}
+
+TEST(InMemoryStoreTest, AbortEndsWaitsAndAllThatFollows) {
+  InMemoryStore store;
+  ASSERT_TRUE(store.Set("k", "1").ok());
+  std::thread getter([&] {
+    EXPECT_TRUE(absl::IsCancelled(
+        store.Get("never", absl::InfiniteDuration()).status()));
+  });
+  store.Abort(absl::CancelledError("the job was cancelled"));
+  store.Abort(absl::InternalError("too late"));
+  getter.join();
+  EXPECT_TRUE(absl::IsCancelled(store.Set("x", "1")));
+  EXPECT_TRUE(absl::IsCancelled(store.Get("k", absl::ZeroDuration()).status()));
+}
+
+}  // namespace
+}  // namespace troupe

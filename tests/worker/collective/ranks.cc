@@ -1,0 +1,48 @@
+#include "tests/worker/collective/ranks.h"
+
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "worker/collective/create_communicator.h"
+
+namespace troupe {
+
+int GlobalRank(int index) { return 7 + 3 * index; }
+
+CommunicatorSeat TestSeat(int ranks, int index, KeyValueStore* store) {
+  CommunicatorSeat seat;
+  seat.group.name = "test-group";
+  for (int i = 0; i < ranks; ++i) seat.group.ranks.push_back(GlobalRank(i));
+  seat.rank = index;
+  seat.store = store;
+  return seat;
+}
+
+void OnThreads(int count, const std::function<void(int)>& body) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < count; ++i) threads.emplace_back(body, i);
+  for (std::thread& thread : threads) thread.join();
+}
+
+void TogetherOwning(
+    const RanksOptions& options,
+    const std::function<void(std::unique_ptr<Communicator>)>& body) {
+  InMemoryStore store;
+  OnThreads(options.ranks, [&](int index) {
+    auto communicator = CreateCommunicator(
+        options.backend, TestSeat(options.ranks, index, &store));
+    ASSERT_TRUE(communicator.ok()) << communicator.status();
+    body(*std::move(communicator));
+  });
+}
+
+void Together(const RanksOptions& options,
+              const std::function<void(Communicator&)>& body) {
+  TogetherOwning(options, [&](std::unique_ptr<Communicator> communicator) {
+    body(*communicator);
+  });
+}
+
+}  // namespace troupe

@@ -1,0 +1,48 @@
+// N ranks as N threads, for tests of communicators.
+//
+//   Together({.backend = "gloo", .ranks = 4}, [](Communicator& communicator) {
+//     EXPECT_TRUE(communicator.Barrier({}).ok());
+//   });
+#ifndef TROUPE_TESTS_WORKER_COLLECTIVE_RANKS_H_
+#define TROUPE_TESTS_WORKER_COLLECTIVE_RANKS_H_
+
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <string>
+
+#include "worker/collective/communicator.h"
+#include "worker/collective/communicator_seat.h"
+
+namespace troupe {
+
+struct RanksOptions {
+  std::string backend;
+  int ranks = 2;
+
+  friend std::ostream& operator<<(std::ostream& out, const RanksOptions& o) {
+    return out << o.ranks << " ranks on " << o.backend;
+  }
+};
+
+// The global rank of member `index` in these tests: 7, 10, 13, ..., so that
+// nobody takes an index for a rank.
+int GlobalRank(int index);
+
+// Group "test-group" of that many members.
+CommunicatorSeat TestSeat(int ranks, int index, KeyValueStore* store);
+
+// Runs `body` once on each rank, with its communicator, and joins the threads.
+// TogetherOwning lets the body destroy its communicator.
+void Together(const RanksOptions& options,
+              const std::function<void(Communicator&)>& body);
+void TogetherOwning(
+    const RanksOptions& options,
+    const std::function<void(std::unique_ptr<Communicator>)>& body);
+
+// Runs body(0) ... body(count - 1) on as many threads and joins them.
+void OnThreads(int count, const std::function<void(int)>& body);
+
+}  // namespace troupe
+
+#endif  // TROUPE_TESTS_WORKER_COLLECTIVE_RANKS_H_

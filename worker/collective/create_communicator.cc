@@ -1,0 +1,44 @@
+#include "worker/collective/create_communicator.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "proto/base/check.h"
+#include "worker/collective/gloo/gloo_communicator.h"
+#include "worker/collective/in_process/in_process_communicator.h"
+
+namespace troupe {
+namespace {
+
+struct Backend {
+  const char* name;
+  absl::StatusOr<std::unique_ptr<Communicator>> (*create)(
+      const CommunicatorSeat& seat);
+};
+
+constexpr Backend kBackends[] = {
+    {"in_process", CreateInProcess},
+    {"gloo", CreateGloo},
+};
+
+}  // namespace
+
+std::vector<std::string> CommunicatorBackends() {
+  std::vector<std::string> names;
+  for (const Backend& backend : kBackends) names.push_back(backend.name);
+  return names;
+}
+
+absl::StatusOr<std::unique_ptr<Communicator>> CreateCommunicator(
+    const std::string& backend, const CommunicatorSeat& seat) {
+  CHECK(seat.store != nullptr && seat.rank >= 0 &&
+        seat.rank < static_cast<int>(seat.group.ranks.size()))
+      << "seat " << seat.rank << " of group " << seat.group.name;
+  for (const Backend& row : kBackends) {
+    if (backend == row.name) return row.create(seat);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("communicator backend ", backend, " is unknown; there are ",
+                   absl::StrJoin(CommunicatorBackends(), ", ")));
+}
+
+}  // namespace troupe

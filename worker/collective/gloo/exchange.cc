@@ -1,0 +1,230 @@
+#include "worker/collective/gloo/exchange.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "proto/base/status.h"
+#include "proto/plan/layout.h"
+#include "worker/collective/reduce.h"
+
+namespace troupe {
+namespace {
+
+constexpr int64_t kSegmentBytes = 256 << 10;
+
+// Bytes of block `index` of `buffer`, as a message with `peer`.
+WireMessage BlockMessage(const Wires& wires, CommBuffer buffer, int index,
+                         int peer) {
+  const Range range = EvenPiece(buffer.elements, {index, wires.size()});
+  const size_t bytes = ElementBytes(buffer.element);
+  return {.peer = peer,
+          .offset = range.begin * bytes,
+          .bytes = range.size() * bytes};
+}
+
+absl::Status SendIfAny(Wires& wires, Wire& wire, const WireMessage& message) {
+  return message.bytes == 0 ? absl::OkStatus() : wires.PostSend(wire, message);
+}
+
+absl::Status RecvIfAny(Wires& wires, Wire& wire, const WireMessage& message) {
+  return message.bytes == 0 ? absl::OkStatus() : wires.PostRecv(wire, message);
+}
+
+// A wire for each peer, all over the same memory.
+std::vector<Wire> AttachEach(Wires& wires, CommBuffer memory) {
+  std::vector<Wire> attached(wires.size());
+  for (int peer = 0; peer < wires.size(); ++peer) {
+    if (peer == wires.rank()) continue;
+    attached[peer] = wires.Attach(memory.data, memory.bytes());
+  }
+  return attached;
+}
+
+CommBuffer Bytes(std::vector<char>& bytes) {
+  return CommBuffer::Of(absl::MakeSpan(bytes));
+}
+
+// Part `index` of a block, in elements of the buffer; may be empty.
+Range SegmentOf(const Range& block, int64_t index, int64_t segment) {
+  const int64_t begin = std::min(block.begin + index * segment, block.end);
+  return {begin, std::min(begin + segment, block.end)};
+}
+
+// Reduces segments of this rank's block while the next ones arrive.
+class BlockReducer {
+ public:
+  BlockReducer(Wires& wires, CommBuffer data)
+      : wires_(wires),
+        data_(data),
+        element_bytes_(ElementBytes(data.element)),
+        segment_(kSegmentBytes / element_bytes_),
+        scratch_(2 * wires.size() * segment_ * element_bytes_),
+        memory_(AttachEach(wires, data)) {
+    for (std::vector<Wire>& landing : landing_) {
+      landing = AttachEach(wires, Bytes(scratch_));
+    }
+  }
+
+  absl::Status Run(ReduceOp op) {
+    const int64_t longest = Block(0).size();
+    const int64_t segments = (longest + segment_ - 1) / segment_;
+    for (int64_t i = 0; i <= segments; ++i) {
+      if (i < segments) RETURN_IF_ERROR(Post(i));
+      if (i > 0) RETURN_IF_ERROR(Reduce(i - 1, op));
+    }
+    return wires_.WaitAllSends(absl::MakeSpan(memory_));
+  }
+
+ private:
+  Range Block(int index) const {
+    return EvenPiece(data_.elements, {index, wires_.size()});
+  }
+  // Where the segment of `peer` lands; two segments are under way at a time.
+  size_t Landing(int64_t index, int peer) const {
+    return ((index % 2) * wires_.size() + peer) * segment_ * element_bytes_;
+  }
+
+  absl::Status Post(int64_t index) {
+    const Range mine = SegmentOf(Block(wires_.rank()), index, segment_);
+    for (int step = 1; step < wires_.size(); ++step) {
+      const int peer = (wires_.rank() + step) % wires_.size();
+      RETURN_IF_ERROR(RecvIfAny(wires_, landing_[index % 2][peer],
+                                {.peer = peer,
+                                 .offset = Landing(index, peer),
+                                 .bytes = mine.size() * element_bytes_}));
+    }
+    for (int step = 1; step < wires_.size(); ++step) {
+      const int peer = (wires_.rank() + step) % wires_.size();
+      const Range theirs = SegmentOf(Block(peer), index, segment_);
+      RETURN_IF_ERROR(SendIfAny(wires_, memory_[peer],
+                                {.peer = peer,
+                                 .offset = theirs.begin * element_bytes_,
+                                 .bytes = theirs.size() * element_bytes_}));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Reduce(int64_t index, ReduceOp op) {
+    RETURN_IF_ERROR(wires_.WaitAllRecvs(absl::MakeSpan(landing_[index % 2])));
+    const Range mine = SegmentOf(Block(wires_.rank()), index, segment_);
+    const CommBuffer out = data_.Slice(mine.begin, mine.end);
+    std::vector<CommBuffer> rows(wires_.size());
+    for (int rank = 0; rank < wires_.size(); ++rank) {
+      rows[rank] = rank == wires_.rank()
+                       ? out
+                       : CommBuffer{scratch_.data() + Landing(index, rank),
+                                    mine.size(), data_.element};
+    }
+    ReduceRows(op, out, rows);
+    return absl::OkStatus();
+  }
+
+  Wires& wires_;
+  const CommBuffer data_;
+  const size_t element_bytes_;
+  const int64_t segment_;  // elements
+  std::vector<char> scratch_;
+  std::vector<Wire> memory_;
+  std::vector<Wire> landing_[2];
+};
+
+}  // namespace
+
+absl::Status DirectAllReduce(Wires& wires, CommBuffer data, ReduceOp op) {
+  const size_t bytes = data.bytes();
+  std::vector<char> scratch(bytes * wires.size());
+  std::vector<Wire> memory = AttachEach(wires, data);
+  std::vector<Wire> landing = AttachEach(wires, Bytes(scratch));
+  std::vector<CommBuffer> rows(wires.size());
+  rows[wires.rank()] = data;
+  for (int step = 1; step < wires.size(); ++step) {
+    const int peer = (wires.rank() + step) % wires.size();
+    rows[peer] = {scratch.data() + peer * bytes, data.elements, data.element};
+    RETURN_IF_ERROR(wires.PostRecv(
+        landing[peer], {.peer = peer, .offset = peer * bytes, .bytes = bytes}));
+  }
+  for (int step = 1; step < wires.size(); ++step) {
+    const int peer = (wires.rank() + step) % wires.size();
+    RETURN_IF_ERROR(
+        wires.PostSend(memory[peer], {.peer = peer, .bytes = bytes}));
+  }
+  RETURN_IF_ERROR(wires.WaitAllRecvs(absl::MakeSpan(landing)));
+  RETURN_IF_ERROR(wires.WaitAllSends(absl::MakeSpan(memory)));
+  ReduceRows(op, data, rows);
+  return absl::OkStatus();
+}
+
+absl::Status DirectReduceScatter(Wires& wires, CommBuffer data, ReduceOp op) {
+  return BlockReducer(wires, data).Run(op);
+}
+
+absl::Status DirectAllGather(Wires& wires, CommBuffer data) {
+  std::vector<Wire> memory = AttachEach(wires, data);
+  for (int step = 1; step < wires.size(); ++step) {
+    const int peer = (wires.rank() + step) % wires.size();
+    RETURN_IF_ERROR(
+        RecvIfAny(wires, memory[peer], BlockMessage(wires, data, peer, peer)));
+  }
+  for (int step = 1; step < wires.size(); ++step) {
+    const int peer = (wires.rank() + step) % wires.size();
+    RETURN_IF_ERROR(SendIfAny(wires, memory[peer],
+                              BlockMessage(wires, data, wires.rank(), peer)));
+  }
+  RETURN_IF_ERROR(wires.WaitAllRecvs(absl::MakeSpan(memory)));
+  return wires.WaitAllSends(absl::MakeSpan(memory));
+}
+
+absl::Status DirectBroadcast(Wires& wires, CommBuffer data, int root) {
+  std::vector<Wire> memory = AttachEach(wires, data);
+  if (wires.rank() != root) {
+    RETURN_IF_ERROR(
+        wires.PostRecv(memory[root], {.peer = root, .bytes = data.bytes()}));
+    return wires.WaitRecv(memory[root]);
+  }
+  for (int step = 1; step < wires.size(); ++step) {
+    const int peer = (root + step) % wires.size();
+    RETURN_IF_ERROR(
+        wires.PostSend(memory[peer], {.peer = peer, .bytes = data.bytes()}));
+  }
+  return wires.WaitAllSends(absl::MakeSpan(memory));
+}
+
+absl::Status DirectAllToAll(Wires& wires, const AllToAllBuffers& buffers) {
+  std::vector<Wire> from = AttachEach(wires, buffers.send);
+  std::vector<Wire> to = AttachEach(wires, buffers.receive);
+  for (int step = 1; step < wires.size(); ++step) {
+    const int peer = (wires.rank() + wires.size() - step) % wires.size();
+    RETURN_IF_ERROR(wires.PostRecv(
+        to[peer], BlockMessage(wires, buffers.receive, peer, peer)));
+  }
+  for (int step = 1; step < wires.size(); ++step) {
+    const int peer = (wires.rank() + step) % wires.size();
+    RETURN_IF_ERROR(wires.PostSend(
+        from[peer], BlockMessage(wires, buffers.send, peer, peer)));
+  }
+  const WireMessage own =
+      BlockMessage(wires, buffers.send, wires.rank(), wires.rank());
+  std::memcpy(static_cast<char*>(buffers.receive.data) + own.offset,
+              static_cast<const char*>(buffers.send.data) + own.offset,
+              own.bytes);
+  RETURN_IF_ERROR(wires.WaitAllRecvs(absl::MakeSpan(to)));
+  return wires.WaitAllSends(absl::MakeSpan(from));
+}
+
+absl::Status DisseminationBarrier(Wires& wires) {
+  char bytes[2] = {};
+  Wire out = wires.Attach(&bytes[0], 1);
+  Wire in = wires.Attach(&bytes[1], 1);
+  for (int distance = 1; distance < wires.size(); distance *= 2) {
+    const int to = (wires.rank() + distance) % wires.size();
+    const int from = (wires.rank() + wires.size() - distance) % wires.size();
+    RETURN_IF_ERROR(wires.PostRecv(in, {.peer = from, .bytes = 1}));
+    RETURN_IF_ERROR(wires.PostSend(out, {.peer = to, .bytes = 1}));
+    RETURN_IF_ERROR(wires.WaitRecv(in));
+    RETURN_IF_ERROR(wires.WaitSend(out));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace troupe

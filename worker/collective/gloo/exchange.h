@@ -1,0 +1,31 @@
+// Collectives in which each rank talks to each other directly.
+//
+// For small buffers, where the number of steps counts and not the bytes: one
+// step, in which each rank sends N - 1 messages. And for sums of bf16: a rank
+// receives its block from all the others and adds them up in f32, in the order
+// of the ranks, rounding once; the ring would round at each step. The bytes are
+// those of the ring, (N - 1) / N S, but N - 1 peers send to a rank at once.
+#ifndef TROUPE_WORKER_COLLECTIVE_GLOO_EXCHANGE_H_
+#define TROUPE_WORKER_COLLECTIVE_GLOO_EXCHANGE_H_
+
+#include "absl/status/status.h"
+#include "worker/collective/communicator.h"
+#include "worker/collective/gloo/wires.h"
+
+namespace troupe {
+
+// In place, as in communicator.h, within an operation of the wires.
+
+// Every rank sends all of its buffer, S bytes, to each other.
+absl::Status DirectAllReduce(Wires& wires, CommBuffer data, ReduceOp op);
+// Segment by segment of the rank's block.
+absl::Status DirectReduceScatter(Wires& wires, CommBuffer data, ReduceOp op);
+absl::Status DirectAllGather(Wires& wires, CommBuffer data);
+absl::Status DirectBroadcast(Wires& wires, CommBuffer data, int root);
+absl::Status DirectAllToAll(Wires& wires, const AllToAllBuffers& buffers);
+// Dissemination: in round k each rank tells rank r + 2^k; log2 N rounds.
+absl::Status DisseminationBarrier(Wires& wires);
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_COLLECTIVE_GLOO_EXCHANGE_H_

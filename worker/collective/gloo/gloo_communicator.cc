@@ -1,0 +1,151 @@
+#include "worker/collective/gloo/gloo_communicator.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/status.h"
+#include "worker/collective/gloo/exchange.h"
+#include "worker/collective/gloo/mesh.h"
+#include "worker/collective/gloo/ring.h"
+#include "worker/collective/gloo/wires.h"
+
+namespace troupe {
+namespace {
+
+// Below these, one step with more bytes beats more steps with fewer.
+constexpr size_t kDirectBytes = 64 << 10;  // sent by a rank, all told
+constexpr size_t kDirectBroadcastBytes = 64 << 10;
+
+enum class Kind : uint64_t {
+  kAllReduce = 1,
+  kReduceScatter,
+  kAllGather,
+  kBroadcast,
+  kAllToAll,
+  kSendRecv,
+  kBarrier,
+};
+
+class GlooCommunicator final : public Communicator {
+ public:
+  GlooCommunicator(const CommunicatorSeat& seat, std::unique_ptr<GlooMesh> mesh)
+      : Communicator(seat.group, seat.rank) {
+    // A group of one has nobody to talk to.
+    if (mesh != nullptr) wires_ = std::make_unique<Wires>(std::move(mesh));
+  }
+
+ private:
+  // One operation: `body` moves the data; a failure is put into words.
+  template <typename Body>
+  absl::Status Operate(Kind kind, size_t bytes, const Call& call,
+                       const Body& body) {
+    const uint64_t slot = (static_cast<uint64_t>(kind) << 56) | bytes;
+    absl::Status status = wires_->Begin(call.deadline, slot);
+    if (status.ok()) status = body();
+    if (status.ok()) {
+      wires_->End();
+      return status;
+    }
+    const Verdict verdict = wires_->Close();
+    if (verdict.code == absl::StatusCode::kCancelled) {
+      return absl::CancelledError(verdict.what);
+    }
+    return PeerError({verdict.code, verdict.peer, verdict.what}, call);
+  }
+
+  bool SmallBlocks(CommBuffer data) const {
+    return data.bytes() / size() * (size() - 1) <= kDirectBytes;
+  }
+
+  absl::Status DoAllReduce(CommBuffer data, ReduceOp op,
+                           const Call& call) override {
+    return Operate(Kind::kAllReduce, data.bytes(), call, [&]() -> absl::Status {
+      if (data.bytes() * (size() - 1) <= kDirectBytes) {
+        return DirectAllReduce(*wires_, data, op);
+      }
+      if (data.element == Element::kBF16) {
+        RETURN_IF_ERROR(DirectReduceScatter(*wires_, data, op));
+        return RingAllGather(*wires_, data);
+      }
+      return RingAllReduce(*wires_, data, op);
+    });
+  }
+
+  absl::Status DoReduceScatter(CommBuffer data, ReduceOp op,
+                               const Call& call) override {
+    return Operate(Kind::kReduceScatter, data.bytes(), call, [&] {
+      return SmallBlocks(data) || data.element == Element::kBF16
+                 ? DirectReduceScatter(*wires_, data, op)
+                 : RingReduceScatter(*wires_, data, op);
+    });
+  }
+
+  absl::Status DoAllGather(CommBuffer data, const Call& call) override {
+    return Operate(Kind::kAllGather, data.bytes(), call, [&] {
+      return SmallBlocks(data) ? DirectAllGather(*wires_, data)
+                               : RingAllGather(*wires_, data);
+    });
+  }
+
+  absl::Status DoBroadcast(CommBuffer data, int root,
+                           const Call& call) override {
+    return Operate(Kind::kBroadcast, data.bytes(), call, [&] {
+      return size() == 2 || data.bytes() <= kDirectBroadcastBytes
+                 ? DirectBroadcast(*wires_, data, root)
+                 : RingBroadcast(*wires_, data, root);
+    });
+  }
+
+  absl::Status DoAllToAll(const AllToAllBuffers& buffers,
+                          const Call& call) override {
+    return Operate(Kind::kAllToAll, buffers.send.bytes(), call,
+                   [&] { return DirectAllToAll(*wires_, buffers); });
+  }
+
+  absl::Status DoSend(CommBuffer data, int peer, const Call& call) override {
+    return Operate(Kind::kSendRecv, data.bytes(), call, [&]() -> absl::Status {
+      Wire wire = wires_->Attach(data.data, data.bytes());
+      RETURN_IF_ERROR(
+          wires_->PostSend(wire, {.peer = peer, .bytes = data.bytes()}));
+      return wires_->WaitSend(wire);
+    });
+  }
+
+  absl::Status DoRecv(CommBuffer data, int peer, const Call& call) override {
+    return Operate(Kind::kSendRecv, data.bytes(), call, [&]() -> absl::Status {
+      Wire wire = wires_->Attach(data.data, data.bytes());
+      RETURN_IF_ERROR(
+          wires_->PostRecv(wire, {.peer = peer, .bytes = data.bytes()}));
+      return wires_->WaitRecv(wire);
+    });
+  }
+
+  absl::Status DoBarrier(const Call& call) override {
+    return Operate(Kind::kBarrier, 0, call,
+                   [&] { return DisseminationBarrier(*wires_); });
+  }
+
+  void DoAbort(const absl::Status& why) override {
+    if (wires_ != nullptr) wires_->Abort(why);
+  }
+
+  std::unique_ptr<Wires> wires_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Communicator>> CreateGloo(
+    const CommunicatorSeat& seat) {
+  if (seat.group.ranks.size() == 1) {
+    return std::make_unique<GlooCommunicator>(seat, nullptr);
+  }
+  absl::StatusOr<std::unique_ptr<GlooMesh>> mesh = GlooMesh::Connect(seat);
+  if (!mesh.ok()) {
+    return Annotate(mesh.status(),
+                    absl::StrCat("group ", seat.group.name, ": join"));
+  }
+  return std::make_unique<GlooCommunicator>(seat, *std::move(mesh));
+}
+
+}  // namespace troupe

@@ -1,0 +1,249 @@
+#include "worker/collective/gloo/wires.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/check.h"
+#include "proto/base/status.h"
+#include "worker/actor/thread_name.h"
+
+namespace troupe {
+namespace {
+
+constexpr absl::Duration kLook = absl::Milliseconds(20);
+// How long peers have to answer once a wait has failed.
+constexpr absl::Duration kAnswer = absl::Milliseconds(200);
+constexpr auto kForever = std::chrono::milliseconds(std::chrono::hours(9999));
+
+void Expect(Wire::Traffic& traffic, int peer) {
+  CHECK(traffic.pending == 0 || traffic.peer == peer)
+      << "a wire to " << traffic.peer << " has a message for " << peer;
+  traffic.peer = peer;
+  ++traffic.pending;
+}
+
+}  // namespace
+
+Wires::Wires(std::unique_ptr<GlooMesh> mesh)
+    : rank_(mesh->rank),
+      size_(mesh->size),
+      mesh_(std::move(mesh)),
+      notices_(std::make_unique<Notices>(*mesh_)),
+      watch_([this] { Watch(); }) {}
+
+Wires::~Wires() {
+  bool failing = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+    failing = failing_;
+  }
+  watch_.join();
+  if (failing) return;  // closed already
+  notices_->Say(Notice::kLeft, rank_, "");
+  CloseMesh(/*culprit=*/-1);
+}
+
+absl::Status Wires::Begin(absl::Time deadline, uint64_t slot) {
+  const absl::Time now = absl::Now();
+  absl::MutexLock lock(&mutex_);
+  if (failing_) return absl::CancelledError("aborted");
+  active_ = true;
+  ++begun_;
+  slot_ = slot;
+  deadline_ = deadline;
+  soft_deadline_ = deadline - std::min(kAnswer, (deadline - now) / 4);
+  return absl::OkStatus();
+}
+
+void Wires::End() {
+  std::string why;
+  {
+    absl::MutexLock lock(&mutex_);
+    active_ = false;
+    if (aborted_.ok()) {
+      failing_ = false;  // the watch was about to interrupt what ended well
+      return;
+    }
+    why = std::string(aborted_.message());
+  }
+  // Aborted while the operation ended well: the peers are to know now.
+  notices_->Say(Notice::kAborted, rank_, why);
+  CloseMesh(/*culprit=*/-1);
+}
+
+Wire Wires::Attach(void* memory, size_t bytes) {
+  Wire wire;
+  wire.buffer = mesh_->createUnboundBuffer(memory, bytes);
+  return wire;
+}
+
+absl::Status Wires::PostSend(Wire& wire, const WireMessage& message) {
+  Expect(wire.sends, message.peer);
+  const absl::Status posted = CatchGloo([&] {
+    wire.buffer->send(message.peer, slot_, message.offset, message.bytes);
+  });
+  return posted.ok() ? posted : Fail(message.peer);
+}
+
+absl::Status Wires::PostRecv(Wire& wire, const WireMessage& message) {
+  Expect(wire.recvs, message.peer);
+  const absl::Status posted = CatchGloo([&] {
+    wire.buffer->recv(message.peer, slot_, message.offset, message.bytes);
+  });
+  return posted.ok() ? posted : Fail(message.peer);
+}
+
+absl::Status Wires::WaitSend(Wire& wire) { return WaitOne(wire, Wait::kSend); }
+absl::Status Wires::WaitRecv(Wire& wire) { return WaitOne(wire, Wait::kRecv); }
+
+absl::Status Wires::WaitAllSends(absl::Span<Wire> wires) {
+  for (Wire& wire : wires) {
+    while (wire.sends.pending > 0) RETURN_IF_ERROR(WaitSend(wire));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Wires::WaitAllRecvs(absl::Span<Wire> wires) {
+  for (Wire& wire : wires) {
+    while (wire.recvs.pending > 0) RETURN_IF_ERROR(WaitRecv(wire));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Wires::WaitOne(Wire& wire, Wait kind) {
+  Wire::Traffic& traffic = kind == Wait::kSend ? wire.sends : wire.recvs;
+  bool failing = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    failing = failing_;
+    waiting_ = kind;
+    wire_ = &wire;
+  }
+  if (failing) return Fail(traffic.peer);
+  bool done = false;
+  const absl::Status waited = CatchGloo([&] {
+    done = kind == Wait::kSend ? wire.buffer->waitSend(kForever)
+                               : wire.buffer->waitRecv(kForever);
+  });
+  {
+    absl::MutexLock lock(&mutex_);
+    waiting_ = Wait::kNone;
+    wire_ = nullptr;
+  }
+  if (!waited.ok() || !done) return Fail(traffic.peer);
+  --traffic.pending;
+  return absl::OkStatus();
+}
+
+absl::Status Wires::Fail(int peer) {
+  {
+    absl::MutexLock lock(&mutex_);
+    failing_ = true;  // from here on the notices are this thread's
+    waiting_ = Wait::kNone;
+    wire_ = nullptr;
+  }
+  Verdict verdict = Judge(peer);
+  absl::MutexLock lock(&mutex_);
+  verdict_ = std::move(verdict);
+  return absl::Status(verdict_.code, verdict_.what);
+}
+
+Verdict Wires::Judge(int peer) {
+  absl::Status aborted;
+  absl::Time end;
+  {
+    absl::MutexLock lock(&mutex_);
+    aborted = aborted_;
+    end = std::min(deadline_, absl::Now() + kAnswer);
+  }
+  if (!aborted.ok()) {
+    notices_->Say(Notice::kAborted, rank_, aborted.message());
+    return {absl::StatusCode::kCancelled, rank_,
+            absl::StrCat("aborted: ", aborted.message())};
+  }
+  notices_->Poll();
+  std::optional<Verdict> verdict = notices_->Blame(peer);
+  const bool lost =
+      verdict.has_value() && verdict->code == absl::StatusCode::kUnavailable;
+  notices_->Say(lost ? Notice::kLost : Notice::kWaiting,
+                lost ? verdict->peer : peer, "");
+  while (!verdict.has_value() && absl::Now() < end) {
+    absl::SleepFor(absl::Milliseconds(1));
+    notices_->Poll();
+    verdict = notices_->Blame(peer);
+  }
+  return verdict.has_value() ? *std::move(verdict) : notices_->BlameNow(peer);
+}
+
+Verdict Wires::Close() {
+  Verdict verdict;
+  {
+    absl::MutexLock lock(&mutex_);
+    active_ = false;
+    verdict = verdict_;
+  }
+  CloseMesh(verdict.peer);
+  return verdict;
+}
+
+void Wires::Abort(const absl::Status& why) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (failing_) return;
+    failing_ = true;
+    aborted_ = why;
+    if (waiting_ == Wait::kSend) wire_->buffer->abortWaitSend();
+    if (waiting_ == Wait::kRecv) wire_->buffer->abortWaitRecv();
+    if (active_) return;  // the thread of the operation does the rest
+    verdict_ = {absl::StatusCode::kCancelled, rank_,
+                absl::StrCat("aborted: ", why.message())};
+  }
+  notices_->Say(Notice::kAborted, rank_, why.message());
+  CloseMesh(/*culprit=*/-1);
+}
+
+void Wires::CloseMesh(int culprit) {
+  absl::MutexLock lock(&closing_);
+  if (mesh_ == nullptr) return;
+  notices_->Flush(culprit);
+  notices_ = nullptr;
+  mesh_ = nullptr;
+}
+
+void Wires::Watch() {
+  NameThisThread("gloo watch");
+  absl::MutexLock lock(&mutex_);
+  while (!stopping_) {
+    const int64_t begun = begun_;
+    next_look_ = absl::Now() + kLook;
+    if (active_) next_look_ = std::min(next_look_, soft_deadline_);
+    const auto hurry = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return stopping_ || (active_ && soft_deadline_ < next_look_);
+    };
+    mutex_.AwaitWithDeadline(absl::Condition(&hurry), next_look_);
+    if (active_ && !failing_) LookAround();
+    if (failing_ || (!active_ && begun_ == begun)) {  // nothing goes on: sleep
+      const auto work = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return stopping_ || (active_ && !failing_);
+      };
+      mutex_.Await(absl::Condition(&work));
+    }
+  }
+}
+
+void Wires::LookAround() {
+  bool hopeless = absl::Now() >= soft_deadline_;
+  if (!hopeless) {
+    notices_->Poll();
+    hopeless = notices_->Bad();
+  }
+  if (!hopeless) return;
+  failing_ = true;
+  if (waiting_ == Wait::kSend) wire_->buffer->abortWaitSend();
+  if (waiting_ == Wait::kRecv) wire_->buffer->abortWaitRecv();
+}
+
+}  // namespace troupe

@@ -1,0 +1,140 @@
+// Sends and receives over a mesh that end: with the data, or with who is to
+// blame.
+//
+//   wires.Begin(deadline, slot);
+//   Wire wire = wires.Attach(memory, bytes);
+//   RETURN_IF_ERROR(wires.PostRecv(wire, {.peer = left, .bytes = 4096}));
+//   RETURN_IF_ERROR(wires.WaitRecv(wire));
+//   ...
+//   wires.End();
+//
+// How a failure is found and named (the order in which things happen):
+//
+// 1. Gloo tells a waiting call that its peer's connection ended, but not where
+// a
+//    message was under way, nor when another member died; and its timeout tears
+//    down all connections, so that nobody can be asked any more. Therefore
+//    waits are endless for Gloo, and a watch, a thread of the communicator,
+//    looks around every 20 ms while an operation is in progress and interrupts
+//    the wait: a member died, sent its notice, or time is up.
+// 2. Each rank keeps one small receive posted for each peer. It completes with
+//    the peer's Notice, or with an error where the connection ended without
+//    one: that peer is dead.
+// 3. A rank whose time is up sends "I wait for p" to all. They, too, are now
+//    stuck, and answer in kind. So everyone can follow the chain r waits for p
+//    waits for q ... to a rank that says nothing: it is the one that is
+//    missing. Time is up a little before the deadline, to leave time for the
+//    answers.
+// 4. Having named the culprit a rank closes its connections, after its notice.
+//    The communicator is broken from then on.
+#ifndef TROUPE_WORKER_COLLECTIVE_GLOO_WIRES_H_
+#define TROUPE_WORKER_COLLECTIVE_GLOO_WIRES_H_
+
+#include <gloo/transport/unbound_buffer.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "worker/collective/gloo/mesh.h"
+#include "worker/collective/gloo/notice.h"
+
+namespace troupe {
+
+// Memory that takes part in an operation, with the messages under way in it:
+// all sends to one peer, all receives from one peer, so that it is known who is
+// missing. (Gloo tells only whose message completed last.) Several wires may
+// lie over the same memory. Destroy them before the memory goes.
+struct Wire {
+  struct Traffic {
+    int peer = -1;
+    int pending = 0;
+  };
+  std::unique_ptr<::gloo::transport::UnboundBuffer> buffer;
+  Traffic sends;
+  Traffic recvs;
+};
+
+struct WireMessage {
+  int peer = 0;
+  size_t offset = 0;  // in the wire's memory
+  size_t bytes = 0;
+};
+
+// Abort from any thread, all else from one thread at a time.
+class Wires {
+ public:
+  explicit Wires(std::unique_ptr<GlooMesh> mesh);
+  // Takes leave of the peers.
+  ~Wires();
+  Wires(const Wires&) = delete;
+  Wires& operator=(const Wires&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+
+  // An operation. Messages meet messages of the same slot only, in order, so a
+  // slot that tells the operation and its size keeps different calls apart.
+  // REQUIRES size() >= 2.
+  absl::Status Begin(absl::Time deadline, uint64_t slot);
+  void End();
+
+  // An error of these ends the operation: the verdict is in. REQUIRES: all
+  // wires of the operation alive.
+  Wire Attach(void* memory, size_t bytes);
+  absl::Status PostSend(Wire& wire, const WireMessage& message);
+  absl::Status PostRecv(Wire& wire, const WireMessage& message);
+  // Waits for one send (one receive) of the wire to complete. Receives from one
+  // peer complete in order. A send is complete when its memory may be changed.
+  absl::Status WaitSend(Wire& wire);
+  absl::Status WaitRecv(Wire& wire);
+  absl::Status WaitAllSends(absl::Span<Wire> wires);
+  absl::Status WaitAllRecvs(absl::Span<Wire> wires);
+
+  // REQUIRES that an operation failed. Closes the connections.
+  Verdict Close();
+  void Abort(const absl::Status& why);
+
+ private:
+  enum class Wait { kNone, kSend, kRecv };
+
+  absl::Status WaitOne(Wire& wire, Wait kind) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Finds who is to blame, tells the peers, and returns an error.
+  absl::Status Fail(int peer) ABSL_LOCKS_EXCLUDED(mutex_);
+  Verdict Judge(int peer) ABSL_LOCKS_EXCLUDED(mutex_);
+  void CloseMesh(int culprit) ABSL_LOCKS_EXCLUDED(mutex_, closing_);
+  void Watch() ABSL_LOCKS_EXCLUDED(mutex_);
+  void LookAround() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const int rank_;
+  const int size_;
+  std::unique_ptr<GlooMesh> mesh_;    // null once closed
+  std::unique_ptr<Notices> notices_;  // the watch's; once failing, the caller's
+  uint64_t slot_ = 0;
+
+  absl::Mutex mutex_;
+  bool active_ ABSL_GUARDED_BY(mutex_) = false;   // an operation is in progress
+  bool failing_ ABSL_GUARDED_BY(mutex_) = false;  // for good
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status aborted_ ABSL_GUARDED_BY(mutex_);
+  absl::Time soft_deadline_ ABSL_GUARDED_BY(mutex_);  // see 3.
+  absl::Time deadline_ ABSL_GUARDED_BY(mutex_);
+  absl::Time next_look_ ABSL_GUARDED_BY(mutex_);
+  int64_t begun_ ABSL_GUARDED_BY(mutex_) = 0;  // operations so far
+  Wait waiting_ ABSL_GUARDED_BY(mutex_) = Wait::kNone;
+  Wire* wire_ ABSL_GUARDED_BY(mutex_) = nullptr;  // of the wait
+  Verdict verdict_ ABSL_GUARDED_BY(mutex_);
+  absl::Mutex closing_;  // only one thread closes
+  std::thread watch_;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_COLLECTIVE_GLOO_WIRES_H_

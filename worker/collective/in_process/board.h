@@ -1,0 +1,91 @@
+// The memory that the ranks of an in-process group share: who has come, which
+// buffer each has put up, and how the group failed, if it did.
+//
+// A collective is a row of phases. In the first all ranks put up their buffers
+// and wait for each other: here a rank can be missed, time can run out, a peer
+// can abort. Once all have come every rank is inside the call and computing, so
+// the later phases end by themselves and wait without a deadline; that is what
+// makes it safe to read the buffers of others.
+#ifndef TROUPE_WORKER_COLLECTIVE_IN_PROCESS_BOARD_H_
+#define TROUPE_WORKER_COLLECTIVE_IN_PROCESS_BOARD_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "worker/collective/element.h"
+
+namespace troupe {
+
+// How a wait ended. code OK: the peers came.
+struct BoardOutcome {
+  absl::StatusCode code = absl::StatusCode::kOk;
+  int peer = 0;  // who is to blame where the code is not OK
+  std::string what;
+  bool ok() const { return code == absl::StatusCode::kOk; }
+};
+
+// Thread-safe; one call a rank at a time, but for Fail and Leave.
+class Board {
+ public:
+  explicit Board(int ranks);
+
+  // Puts up the rank's buffers and waits until all ranks have done so.
+  // `call` is what it called: all must call the same.
+  struct Entry {
+    std::string call;
+    CommBuffer buffer;
+  };
+  BoardOutcome Enter(int rank, Entry entry, absl::Time deadline)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // REQUIRES that this rank's last Enter succeeded. Waits for all to call it.
+  void NextPhase(int rank) ABSL_LOCKS_EXCLUDED(mutex_);
+  // What `rank` put up; valid from Enter until the rank's last NextPhase.
+  CommBuffer BufferOf(int rank) const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Copies from the sender's buffer into the receiver's when both have come.
+  struct Route {
+    int sender;
+    int receiver;
+  };
+  BoardOutcome Send(const Route& route, CommBuffer data, absl::Time deadline)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  BoardOutcome Recv(const Route& route, CommBuffer data, absl::Time deadline)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // The group failed: all who wait return `outcome`. The first stays.
+  void Fail(BoardOutcome outcome) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The rank destroyed its communicator: those who wait for it fail.
+  void Leave(int rank) ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  enum class Mail { kEmpty, kWanted, kFilling, kFilled };
+  struct Box {  // between one sender and one receiver
+    Mail mail = Mail::kEmpty;
+    CommBuffer into;
+  };
+  Box& BoxOf(const Route& route) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return boxes_[route.sender * ranks_ + route.receiver];
+  }
+  int MissingRank(int64_t phase) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  BoardOutcome FailLocked(BoardOutcome outcome)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const int ranks_;
+  mutable absl::Mutex mutex_;
+  std::vector<int64_t> phase_ ABSL_GUARDED_BY(mutex_);  // reached, by rank
+  std::vector<CommBuffer> buffers_ ABSL_GUARDED_BY(mutex_);
+  int64_t call_phase_ ABSL_GUARDED_BY(mutex_) = 0;  // where call_ was entered
+  std::string call_ ABSL_GUARDED_BY(mutex_);
+  std::vector<bool> left_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Box> boxes_ ABSL_GUARDED_BY(mutex_);
+  BoardOutcome failure_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_COLLECTIVE_IN_PROCESS_BOARD_H_

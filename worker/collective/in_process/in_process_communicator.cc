@@ -1,0 +1,211 @@
+#include "worker/collective/in_process/in_process_communicator.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "proto/base/status.h"
+#include "proto/plan/layout.h"
+#include "worker/collective/in_process/board.h"
+#include "worker/collective/reduce.h"
+
+namespace troupe {
+namespace {
+
+class InProcessCommunicator final : public Communicator {
+ public:
+  InProcessCommunicator(const CommunicatorSeat& seat,
+                        std::shared_ptr<Board> board)
+      : Communicator(seat.group, seat.rank), board_(std::move(board)) {}
+  ~InProcessCommunicator() override { board_->Leave(rank()); }
+
+  absl::Status Join(absl::Duration timeout) {
+    const absl::Time now = absl::Now();
+    return DoBarrier({"join", now, now + timeout});
+  }
+
+ private:
+  CommBuffer Block(CommBuffer data, int index) const {
+    const Range range =
+        EvenPiece(data.elements, {.index = index, .count = size()});
+    return data.Slice(range.begin, range.end);
+  }
+
+  absl::Status Result(const BoardOutcome& outcome, const Call& call) {
+    if (outcome.ok()) return absl::OkStatus();
+    {
+      absl::MutexLock lock(&mutex_);
+      if (!aborted_.ok()) {
+        return absl::CancelledError(
+            absl::StrCat("aborted: ", aborted_.message()));
+      }
+    }
+    return PeerError({outcome.code, outcome.peer, outcome.what}, call);
+  }
+
+  absl::Status Enter(CommBuffer buffer, const Call& call) {
+    return Result(
+        board_->Enter(rank(),
+                      {absl::StrCat(call.operation, " of ", buffer.elements,
+                                    " ", ElementName(buffer.element)),
+                       buffer},
+                      call.deadline),
+        call);
+  }
+
+  void ReduceOwnBlock(ReduceOp op) {
+    std::vector<CommBuffer> rows(size());
+    for (int i = 0; i < size(); ++i) {
+      rows[i] = Block(board_->BufferOf(i), rank());
+    }
+    ReduceRows(op, rows[rank()], rows);
+  }
+
+  // Copies each block that another rank owns from that rank's buffer.
+  void CopyOtherBlocks(CommBuffer data) {
+    for (int i = 0; i < size(); ++i) {
+      const CommBuffer from = Block(board_->BufferOf(i), i);
+      if (i == rank() || from.elements == 0) continue;
+      std::memcpy(Block(data, i).data, from.data, from.bytes());
+    }
+  }
+
+  absl::Status DoAllReduce(CommBuffer data, ReduceOp op,
+                           const Call& call) override {
+    RETURN_IF_ERROR(Enter(data, call));
+    ReduceOwnBlock(op);
+    board_->NextPhase(rank());
+    CopyOtherBlocks(data);
+    board_->NextPhase(rank());
+    return absl::OkStatus();
+  }
+
+  absl::Status DoReduceScatter(CommBuffer data, ReduceOp op,
+                               const Call& call) override {
+    RETURN_IF_ERROR(Enter(data, call));
+    ReduceOwnBlock(op);
+    board_->NextPhase(rank());
+    return absl::OkStatus();
+  }
+
+  absl::Status DoAllGather(CommBuffer data, const Call& call) override {
+    RETURN_IF_ERROR(Enter(data, call));
+    CopyOtherBlocks(data);
+    board_->NextPhase(rank());
+    return absl::OkStatus();
+  }
+
+  absl::Status DoBroadcast(CommBuffer data, int root,
+                           const Call& call) override {
+    RETURN_IF_ERROR(Enter(data, call));
+    if (rank() != root) {
+      std::memcpy(data.data, board_->BufferOf(root).data, data.bytes());
+    }
+    board_->NextPhase(rank());
+    return absl::OkStatus();
+  }
+
+  absl::Status DoAllToAll(const AllToAllBuffers& buffers,
+                          const Call& call) override {
+    RETURN_IF_ERROR(Enter(buffers.send, call));
+    for (int i = 0; i < size(); ++i) {
+      const CommBuffer from = Block(board_->BufferOf(i), rank());
+      std::memcpy(Block(buffers.receive, i).data, from.data, from.bytes());
+    }
+    board_->NextPhase(rank());
+    return absl::OkStatus();
+  }
+
+  absl::Status DoSend(CommBuffer data, int peer, const Call& call) override {
+    return Result(
+        board_->Send({.sender = rank(), .receiver = peer}, data, call.deadline),
+        call);
+  }
+
+  absl::Status DoRecv(CommBuffer data, int peer, const Call& call) override {
+    return Result(
+        board_->Recv({.sender = peer, .receiver = rank()}, data, call.deadline),
+        call);
+  }
+
+  absl::Status DoBarrier(const Call& call) override { return Enter({}, call); }
+
+  void DoAbort(const absl::Status& why) override {
+    {
+      absl::MutexLock lock(&mutex_);
+      aborted_ = why;
+    }
+    board_->Fail({absl::StatusCode::kUnavailable, rank(),
+                  absl::StrCat("aborted: ", why.message())});
+  }
+
+  const std::shared_ptr<Board> board_;
+  absl::Mutex mutex_;
+  absl::Status aborted_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Keeps the board alive until every member has taken it; the last deletes it.
+// Where one never comes, these few hundred bytes stay behind.
+struct Invitation {
+  std::shared_ptr<Board> board;
+  std::atomic<int> left;
+};
+
+std::shared_ptr<Board> Take(Invitation* invitation) {
+  std::shared_ptr<Board> board = invitation->board;
+  if (invitation->left.fetch_sub(1) == 1) delete invitation;
+  return board;
+}
+
+absl::StatusOr<std::shared_ptr<Board>> FindBoard(const CommunicatorSeat& seat) {
+  const int ranks = static_cast<int>(seat.group.ranks.size());
+  const std::string key = absl::StrCat(seat.group.name, "/in_process");
+  if (seat.rank == 0) {
+    auto* invitation = new Invitation{std::make_shared<Board>(ranks), {ranks}};
+    const absl::Status set = seat.store->Set(
+        key, absl::StrCat(getpid(), " ", absl::Hex(invitation)));
+    if (!set.ok()) {
+      delete invitation;
+      return Annotate(set, absl::StrCat("group ", seat.group.name));
+    }
+    return Take(invitation);
+  }
+  const absl::StatusOr<std::string> value = seat.store->Get(key, seat.timeout);
+  if (!value.ok()) {
+    return Annotate(value.status(),
+                    absl::StrCat("group ", seat.group.name, ": rank ",
+                                 seat.group.ranks[0], " did not come"));
+  }
+  const std::vector<std::string> words = absl::StrSplit(*value, ' ');
+  uint64_t address = 0;
+  int process = 0;
+  if (words.size() != 2 || !absl::SimpleAtoi(words[0], &process) ||
+      !absl::SimpleHexAtoi(words[1], &address) || process != getpid()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "group ", seat.group.name, ": in_process joins threads of one process,",
+        " but rank ", seat.group.ranks[0], " is in process ", process,
+        "; use gloo"));
+  }
+  return Take(reinterpret_cast<Invitation*>(address));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Communicator>> CreateInProcess(
+    const CommunicatorSeat& seat) {
+  ASSIGN_OR_RETURN(std::shared_ptr<Board> board, FindBoard(seat));
+  auto communicator =
+      std::make_unique<InProcessCommunicator>(seat, std::move(board));
+  RETURN_IF_ERROR(Annotate(communicator->Join(seat.timeout),
+                           absl::StrCat("group ", seat.group.name, ": join")));
+  return communicator;
+}
+
+}  // namespace troupe

@@ -1,0 +1,52 @@
+#include "worker/collective/key_value_store.h"
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/check.h"
+
+namespace troupe {
+
+InMemoryStore::InMemoryStore(int64_t bytes_max) : bytes_max_(bytes_max) {}
+
+absl::Status InMemoryStore::Set(absl::string_view key,
+                                absl::string_view value) {
+  absl::MutexLock lock(&mutex_);
+  if (!aborted_.ok()) return aborted_;
+  if (const auto found = values_.find(key); found != values_.end()) {
+    if (found->second == value) return absl::OkStatus();
+    return absl::AlreadyExistsError(
+        absl::StrCat("rendezvous key ", key, " is set to another value"));
+  }
+  const int64_t more = static_cast<int64_t>(key.size() + value.size());
+  if (bytes_ + more > bytes_max_) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("rendezvous store: ", key, " needs ", more, " bytes, ",
+                     bytes_max_ - bytes_, " of ", bytes_max_, " are left"));
+  }
+  bytes_ += more;
+  values_.emplace(key, value);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> InMemoryStore::Get(absl::string_view key,
+                                               absl::Duration timeout) {
+  absl::MutexLock lock(&mutex_);
+  const auto set = [this, key]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return !aborted_.ok() || values_.find(key) != values_.end();
+  };
+  const bool in_time = mutex_.AwaitWithTimeout(absl::Condition(&set), timeout);
+  if (!aborted_.ok()) return aborted_;
+  if (!in_time) {
+    return absl::DeadlineExceededError(
+        absl::StrCat("rendezvous key ", key, " was not set within ",
+                     absl::FormatDuration(timeout)));
+  }
+  return values_.find(key)->second;
+}
+
+void InMemoryStore::Abort(const absl::Status& why) {
+  CHECK(!why.ok()) << "an abort needs a reason";
+  absl::MutexLock lock(&mutex_);
+  if (aborted_.ok()) aborted_ = why;
+}
+
+}  // namespace troupe

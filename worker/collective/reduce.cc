@@ -1,0 +1,139 @@
+#include "worker/collective/reduce.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "proto/base/check.h"
+
+namespace troupe {
+namespace {
+
+// Tiles that stay in the first cache while rows are added to them.
+constexpr int64_t kTile = 2048;
+
+// bf16 is the upper half of an f32.
+struct BF16 {
+  uint16_t bits;
+};
+
+float Load(BF16 value) {
+  const uint32_t bits = uint32_t{value.bits} << 16;
+  float result;
+  std::memcpy(&result, &bits, sizeof(result));
+  return result;
+}
+
+void Store(float value, BF16& out) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof(bits));
+  if (value != value) {
+    out.bits = static_cast<uint16_t>((bits >> 16) | 0x40);  // stays a NaN
+  } else {
+    bits += 0x7fff + ((bits >> 16) & 1);  // to nearest, ties to even
+    out.bits = static_cast<uint16_t>(bits >> 16);
+  }
+}
+
+template <typename T>
+T Load(T value) {
+  return value;
+}
+template <typename T>
+void Store(T value, T& out) {
+  out = value;
+}
+
+template <typename T>
+struct Accumulator {
+  using Type = T;
+};
+template <>
+struct Accumulator<BF16> {
+  using Type = float;
+};
+
+template <typename A>
+A Larger(A a, A b) {
+  return (b > a || b != b) ? b : a;
+}
+
+template <typename T, typename A>
+void Accumulate(ReduceOp op, A* __restrict into, const T* __restrict from,
+                int64_t count) {
+  if (op == ReduceOp::kSum) {
+    for (int64_t i = 0; i < count; ++i) into[i] = into[i] + Load(from[i]);
+  } else {
+    for (int64_t i = 0; i < count; ++i) {
+      into[i] = Larger<A>(into[i], Load(from[i]));
+    }
+  }
+}
+
+template <typename T>
+const T* At(CommBuffer buffer) {
+  return static_cast<const T*>(buffer.data);
+}
+
+template <typename T>
+void Rows(ReduceOp op, CommBuffer out, absl::Span<const CommBuffer> rows) {
+  typename Accumulator<T>::Type tile[kTile];
+  T* const result = static_cast<T*>(out.data);
+  for (int64_t begin = 0; begin < out.elements; begin += kTile) {
+    const int64_t count = std::min(kTile, out.elements - begin);
+    const T* const first = At<T>(rows[0]) + begin;
+    for (int64_t i = 0; i < count; ++i) tile[i] = Load(first[i]);
+    for (const CommBuffer& row : rows.subspan(1)) {
+      Accumulate(op, tile, At<T>(row) + begin, count);
+    }
+    for (int64_t i = 0; i < count; ++i) Store(tile[i], result[begin + i]);
+  }
+}
+
+template <typename T>
+void Into(ReduceOp op, CommBuffer into, CommBuffer from) {
+  Accumulate(op, static_cast<T*>(into.data), At<T>(from), into.elements);
+}
+
+}  // namespace
+
+void ReduceInto(ReduceOp op, CommBuffer into, CommBuffer from) {
+  CHECK(into.element == from.element && into.elements == from.elements);
+  switch (into.element) {
+    case Element::kF32:
+      return Into<float>(op, into, from);
+    case Element::kF64:
+      return Into<double>(op, into, from);
+    case Element::kI32:
+      return Into<int32_t>(op, into, from);
+    case Element::kI64:
+      return Into<int64_t>(op, into, from);
+    case Element::kBF16:
+      return ReduceRows(op, into, {into, from});
+    case Element::kByte:
+      CHECK(false) << "bytes cannot be reduced";
+  }
+}
+
+void ReduceRows(ReduceOp op, CommBuffer out,
+                absl::Span<const CommBuffer> rows) {
+  CHECK(!rows.empty());
+  for (const CommBuffer& row : rows) {
+    CHECK(row.element == out.element && row.elements == out.elements);
+  }
+  switch (out.element) {
+    case Element::kF32:
+      return Rows<float>(op, out, rows);
+    case Element::kF64:
+      return Rows<double>(op, out, rows);
+    case Element::kI32:
+      return Rows<int32_t>(op, out, rows);
+    case Element::kI64:
+      return Rows<int64_t>(op, out, rows);
+    case Element::kBF16:
+      return Rows<BF16>(op, out, rows);
+    case Element::kByte:
+      CHECK(false) << "bytes cannot be reduced";
+  }
+}
+
+}  // namespace troupe
