@@ -1,0 +1,215 @@
+#include "tests/scheduler/status/made_up_cluster.h"
+
+#include <cmath>
+#include <memory>
+
+#include "absl/time/clock.h"
+
+namespace troupe {
+namespace {
+
+constexpr int64_t kMiB = 1 << 20;
+
+Timeline TimelineOf(int ranks, double stretch) {
+  Timeline timeline;
+  for (int rank = 0; rank < ranks; ++rank) {
+    RankTimeline* of_rank = timeline.add_ranks();
+    of_rank->set_rank(rank);
+    int64_t now = rank * 1'000'000;
+    const auto add = [&](Instruction::Kind kind, Lane lane, int unit,
+                         double ms) {
+      Span* span = of_rank->add_spans();
+      span->set_kind(kind);
+      span->set_lane(lane);
+      span->set_unit(unit);
+      span->set_start_ns(now);
+      const int64_t end = now + static_cast<int64_t>(ms * stretch * 1e6);
+      span->set_end_ns(end);
+      if (lane == COMPUTE) now = end;
+    };
+    for (int m = 0; m < 2; ++m) {
+      add(Instruction::LOAD_BATCH, DATA, 0, 0.5);
+      for (int u = 0; u < 8; ++u) add(Instruction::FORWARD, COMPUTE, u, 6);
+      for (int u = 7; u >= 0; --u) {
+        add(Instruction::BACKWARD_INPUT, COMPUTE, u, 6);
+        add(Instruction::BACKWARD_WEIGHT, COMPUTE, u, 5);
+        if (m == 1 && u % 3 == 0) {
+          add(Instruction::REDUCE_GRADS, COLLECTIVE, u, 20);
+        }
+      }
+    }
+    now += static_cast<int64_t>(20e6 * stretch);
+    for (int u = 0; u < 8; ++u) add(Instruction::STEP, COMPUTE, u, 2);
+  }
+  return timeline;
+}
+
+}  // namespace
+
+absl::StatusOr<int> MadeUpCluster::Compiler::RanksNeeded(
+    const JobSpec& job) const {
+  return job.parallelism().data();
+}
+
+absl::StatusOr<CompiledJob> MadeUpCluster::Compiler::Compile(
+    const JobSpec& job, const std::vector<WorkerDescription>& workers) const {
+  const int ranks = job.parallelism().data();
+  auto plan = std::make_shared<Plan>();
+  *plan->mutable_job() = job;
+  plan->set_fingerprint("9f3ac21b7d04e865");
+  Axis* axis = plan->mutable_mesh()->add_axes();
+  axis->set_name("data");
+  axis->set_size(ranks);
+  plan->mutable_derived()->set_tokens_per_step(8192);
+  plan->mutable_derived()->set_parameters(10'795'776);
+  plan->mutable_derived()->set_micro_batches(2);
+  plan->mutable_derived()->set_model_flops_per_token(7.2e7);
+  Prediction* prediction = plan->mutable_prediction();
+  prediction->set_step_seconds(0.31);
+  prediction->set_peak_flops_per_second(2.9e12);
+  prediction->set_limited_by(
+      "Matrix products take 71 % of the step; 4 % is exposed communication.");
+  for (int rank = 0; rank < ranks; ++rank) {
+    RankPrediction* of_rank = prediction->add_ranks();
+    of_rank->set_rank(rank);
+    of_rank->set_bytes_sent_per_step(64'774'656);
+    *of_rank->mutable_budgets() = workers[rank].budgets();
+    const std::vector<std::pair<const char*, int64_t>> items = {
+        {"parameters", 41},
+        {"gradients", 41},
+        {"optimizer_moments", 82},
+        {"activations", 118},
+        {"buffers", 12}};
+    for (const auto& [name, mib] : items) {
+      MemoryItem* item = of_rank->add_memory();
+      item->set_tier(DEVICE);
+      item->set_item(name);
+      item->set_bytes(mib * kMiB);
+    }
+  }
+  CompiledJob compiled;
+  compiled.plan = std::move(plan);
+  compiled.predicted = TimelineOf(ranks, 0.92);
+  compiled.predicted.set_predicted(true);
+  return compiled;
+}
+
+Plan MadeUpCluster::Compiler::PlanOfRank(const Plan& plan, int) const {
+  return plan;
+}
+
+MadeUpCluster::MadeUpCluster(ActionSink* sink)
+    : clock_(absl::Now()),
+      cluster_(limits_, compiler_),
+      host(cluster_, clock_, sink_) {
+  sink_.other = sink;
+  for (int i = 0; i < 6; ++i) Join(i);
+  const JobId ended = Submit("warm-up", 1, 20);
+  running_ = Submit("demo", 4, 200);
+  WorkerMessage ready;
+  *ready.mutable_rank_ready()->mutable_ref() = Ref(ended, 0);
+  Send(0, ready);
+  for (int step = 1; step <= 20; ++step) {
+    WorkerMessage report;
+    *report.mutable_step()->mutable_ref() = Ref(ended, 0);
+    report.mutable_step()->mutable_record()->set_step(step);
+    report.mutable_step()->mutable_record()->set_loss(5 - 0.05 * step);
+    Send(0, report);
+  }
+  WorkerMessage end;
+  *end.mutable_ended()->mutable_ref() = Ref(ended, 0);
+  end.mutable_ended()->set_ok(true);
+  end.mutable_ended()->set_step(20);
+  Send(0, end);
+  for (int rank = 0; rank < 4; ++rank) {
+    WorkerMessage message;
+    *message.mutable_rank_ready()->mutable_ref() = Ref(running_, rank);
+    for (int worker = 0; worker < 6; ++worker) Send(worker, message);
+  }
+  for (int i = 0; i < 120; ++i) Step();
+  WorkerMessage committed;
+  *committed.mutable_committed()->mutable_ref() = Ref(running_, 0);
+  CheckpointRecord* checkpoint =
+      committed.mutable_committed()->mutable_checkpoint();
+  checkpoint->set_step(100);
+  checkpoint->set_path("/home/ada/checkpoints/step-100");
+  checkpoint->set_bytes(129'549'312);
+  checkpoint->set_seconds(0.21);
+  for (int worker = 0; worker < 6; ++worker) Send(worker, committed);
+  host.Apply([&](Cluster& cluster, absl::Time now, Actions& out) {
+    cluster.Disconnected(workers_[5], "connection closed", now, out);
+  });
+  Submit("larger-model", 4, 1000);
+}
+
+void MadeUpCluster::Join(int number) {
+  Register request = RegisterOf(absl::StrCat("worker-", number), "orchard");
+  WorkerDescription* worker = request.mutable_worker();
+  worker->set_device("cpu");
+  worker->set_threads(2);
+  worker->mutable_budgets(0)->set_bytes(600 * kMiB);
+  request.set_pid(4200 + number);
+  host.Apply([&](Cluster& cluster, absl::Time now, Actions& out) {
+    const auto id = cluster.RegisterWorker(request, now, out);
+    CHECK_OK(id.status());
+    workers_.push_back(*id);
+  });
+  WorkerMessage heartbeat;
+  heartbeat.mutable_heartbeat()->set_memory_bytes((310 + 9 * number) * kMiB);
+  Send(number, heartbeat);
+}
+
+JobId MadeUpCluster::Submit(const char* name, int ranks, int64_t steps) {
+  JobSpec spec;
+  spec.set_name(name);
+  spec.mutable_parallelism()->set_data(ranks);
+  spec.mutable_training()->set_steps(steps);
+  return host.Apply([&](Cluster& cluster, absl::Time now, Actions& out) {
+    const auto id = cluster.Submit(spec, now, out);
+    CHECK_OK(id.status());
+    return *id;
+  });
+}
+
+RankRef MadeUpCluster::Ref(JobId job, int rank) const {
+  RankRef ref;
+  ref.set_job(job.value());
+  ref.set_attempt(1);
+  ref.set_rank(rank);
+  return ref;
+}
+
+void MadeUpCluster::Send(int worker, const WorkerMessage& message) {
+  host.Apply([&](Cluster& cluster, absl::Time now, Actions& out) {
+    cluster.HandleMessage(workers_[worker], message, now, out);
+  });
+}
+
+void MadeUpCluster::ReportStep(JobId job, int rank, int64_t step) {
+  WorkerMessage message;
+  StepReport* report = message.mutable_step();
+  *report->mutable_ref() = Ref(job, rank);
+  StepRecord* record = report->mutable_record();
+  const double noise = std::sin(step * 12.9898) * 0.5 + std::sin(step * 4.1);
+  record->set_step(step);
+  record->set_loss(1.3 + 4.2 * std::exp(-step / 38.0) + 0.05 * noise);
+  if (step % 25 == 0) record->set_validation_loss(record->loss() + 0.09);
+  record->set_grad_norm(0.6 + 3 * std::exp(-step / 20.0) + 0.1 * noise);
+  record->set_learning_rate(
+      step < 20 ? 3e-4 * step / 20
+                : 3e-5 + 1.35e-4 * (1 + std::cos(3.14159 * (step - 20) / 180)));
+  record->set_step_seconds(0.335 + 0.012 * noise + 0.002 * rank);
+  record->set_memory_bytes(330 * kMiB);
+  if (step % 10 == 0) {
+    *report->mutable_timeline() = TimelineOf(4, 1.0).ranks(rank);
+  }
+  for (int worker = 0; worker < 6; ++worker) Send(worker, message);
+}
+
+void MadeUpCluster::Step() {
+  clock_.Advance(absl::Milliseconds(335));
+  ++step_;
+  for (int rank = 0; rank < 4; ++rank) ReportStep(running_, rank, step_);
+}
+
+}  // namespace troupe
