@@ -1,0 +1,64 @@
+#include "scheduler/compile/compile.h"
+
+#include <sstream>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/scheduler/example_job.h"
+
+namespace troupe {
+namespace {
+
+using ::testing::StartsWith;
+
+CompileRequest Request(const JobSpec& job, int workers) {
+  CompileRequest request;
+  *request.mutable_job() = job;
+  for (const WorkerDescription& worker : ExampleWorkers(workers)) {
+    *request.add_workers() = worker;
+  }
+  return request;
+}
+
+TEST(Compile, AnswersWithPlanAndTimeline) {
+  const CompileResponse response = Compile(Request(ExampleJob({.data = 2}), 2));
+  EXPECT_EQ(response.error(), "");
+  EXPECT_EQ(response.plan().ranks_size(), 2);
+  EXPECT_TRUE(response.predicted().predicted());
+  EXPECT_EQ(response.predicted().ranks(1).spans_size(),
+            response.plan().ranks(1).programs(0).instructions_size());
+}
+
+TEST(Compile, ARefusalIsAnAnswer) {
+  JobSpec job = ExampleJob({});
+  job.mutable_model()->set_num_attention_heads(3);
+  const CompileResponse response = Compile(Request(job, 1));
+  EXPECT_THAT(response.error(), StartsWith("model.num_attention_heads: 3 "));
+  EXPECT_FALSE(response.has_plan());
+}
+
+TEST(CompileMain, FiltersBytes) {
+  const CompileRequest request = Request(ExampleJob({}), 1);
+  std::istringstream in(request.SerializeAsString());
+  std::ostringstream out;
+  EXPECT_EQ(CompileMain(in, out), 0);
+  EXPECT_EQ(out.str(), Compile(request).SerializeAsString());
+}
+
+TEST(CompileMain, RefusesWhatIsNoRequest) {
+  std::istringstream in("\xff\xff\xff not a message");
+  std::ostringstream out;
+  EXPECT_EQ(CompileMain(in, out), 1);
+  EXPECT_EQ(out.str(), "");
+}
+
+TEST(CompileMain, SaysWhenTheAnswerCannotBeWritten) {
+  std::istringstream in(Request(ExampleJob({}), 1).SerializeAsString());
+  std::ostringstream out;
+  out.setstate(std::ios::badbit);
+  EXPECT_EQ(CompileMain(in, out), 1);
+}
+
+}  // namespace
+}  // namespace troupe

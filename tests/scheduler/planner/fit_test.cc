@@ -1,0 +1,78 @@
+#include "scheduler/planner/fit.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "scheduler/planner/planner.h"
+#include "tests/scheduler/example_plan.h"
+
+namespace troupe {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+int64_t Need(const JobSpec& job) {
+  int64_t bytes = 0;
+  const Plan plan = ExamplePlan(job);
+  for (const Slot& slot : plan.ranks(0).slots()) bytes += slot.bytes();
+  return bytes;
+}
+
+absl::Status Compile(const JobSpec& job, int64_t budget) {
+  std::vector<WorkerDescription> workers = ExampleWorkers(RanksNeeded(job));
+  for (WorkerDescription& worker : workers) {
+    worker.mutable_budgets(0)->set_bytes(budget);
+  }
+  return CompilePlan(job, workers).status();
+}
+
+JobSpec Job(int micro_batch_size) {
+  JobSpec job = ExampleJob({.data = 2});
+  job.mutable_training()->set_global_batch_size(2 * 16);
+  job.mutable_training()->set_micro_batch_size(micro_batch_size);
+  return job;
+}
+
+TEST(CheckFit, NamesTheLargestMicroBatchThatFits) {
+  const int64_t four = Need(Job(4));
+  ASSERT_GT(Need(Job(8)), four);
+  EXPECT_TRUE(Compile(Job(4), four).ok());
+  for (const int wanted : {8, 16}) {
+    const absl::Status status = Compile(Job(wanted), four);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(
+        std::string(status.message()),
+        AllOf(
+            StartsWith("training.micro_batch_size: " + std::to_string(wanted) +
+                       " needs more memory than "
+                       "there is; use 4, the largest that fits: rank 0 on "
+                       "worker worker-0: device memory needs"),
+            HasSubstr("(overflows here)")));
+  }
+}
+
+// What is advised must work: the advice is taken for every budget in between.
+TEST(CheckFit, TheAdviceFits) {
+  for (int64_t budget = Need(Job(1)); budget < Need(Job(16)); budget += 20000) {
+    const absl::Status status = Compile(Job(16), budget);
+    const std::string message(status.message());
+    const size_t at = message.find("use ");
+    ASSERT_NE(at, std::string::npos);
+    const int advised = std::stoi(message.substr(at + 4));
+    EXPECT_TRUE(Compile(Job(advised), budget).ok()) << budget;
+    EXPECT_FALSE(Compile(Job(2 * advised), budget).ok()) << budget;
+  }
+}
+
+TEST(CheckFit, SaysSoWhereNoMicroBatchFits) {
+  EXPECT_THAT(std::string(Compile(Job(4), 100000).message()),
+              AllOf(StartsWith("model.hidden_size: 16 with 2 blocks does not "
+                               "fit with any training.micro_batch_size"),
+                    HasSubstr("optimizer_moments 60.5 KiB (overflows here)")));
+}
+
+}  // namespace
+}  // namespace troupe

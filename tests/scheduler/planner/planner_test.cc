@@ -1,0 +1,172 @@
+#include "scheduler/planner/planner.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "proto/plan/check_program.h"
+#include "scheduler/simulate/simulate.h"
+#include "tests/scheduler/example_plan.h"
+
+namespace troupe {
+namespace {
+
+using ::testing::StartsWith;
+
+JobSpec FullJob(const JobSize& size) {
+  JobSpec job = ExampleJob(size);
+  job.mutable_checkpoint()->set_directory("checkpoints");
+  job.mutable_data()->set_validation_fraction(0.1);
+  job.mutable_training()->set_validate_every(5);
+  job.mutable_training()->set_validation_sequences(5);
+  return job;
+}
+
+int CountOver(const Plan& plan, Instruction::Kind kind, int unit) {
+  int count = 0;
+  for (const RankPlan& rank : plan.ranks()) {
+    for (const Program& program : rank.programs()) {
+      for (const Instruction& instruction : program.instructions()) {
+        count += instruction.kind() == kind && instruction.unit() == unit;
+      }
+    }
+  }
+  return count;
+}
+
+// Every instruction of the COMPUTE lane takes 1, everything else nothing.
+int64_t UnitMakespan(const Plan& plan) {
+  const Timeline timeline =
+      Simulate(plan, Program::TRAIN, [](int, const Instruction& instruction) {
+        return int64_t{instruction.lane() == COMPUTE ? 1 : 0};
+      });
+  int64_t end = 0;
+  for (const RankTimeline& rank : timeline.ranks()) {
+    for (const Span& span : rank.spans()) end = std::max(end, span.end_ns());
+  }
+  return end;
+}
+
+// M micro-batches of U forward, U - 1 backward-input and U backward-weight
+// passes; then the largest share of the norms, then U steps.
+int64_t ClosedForm(const Plan& plan) {
+  const int64_t units = plan.units_size();
+  int64_t norms_max = 0;
+  for (const RankPlan& rank : plan.ranks()) {
+    int64_t norms = 0;
+    for (const Instruction& instruction : rank.programs(0).instructions()) {
+      norms += instruction.kind() == Instruction::GRAD_NORM;
+    }
+    norms_max = std::max(norms_max, norms);
+  }
+  return plan.derived().micro_batches() * (3 * units - 1) + norms_max + units;
+}
+
+TEST(CompilePlan, AllSmallSizes) {
+  for (int data = 1; data <= 8; ++data) {
+    for (int m = 1; m <= 12; ++m) {
+      for (int blocks = 1; blocks <= 5; ++blocks) {
+        SCOPED_TRACE(testing::Message() << "data " << data << ", micro-batches "
+                                        << m << ", blocks " << blocks);
+        const Plan plan = ExamplePlan(
+            FullJob({.data = data, .micro_batches = m, .blocks = blocks}));
+        ASSERT_TRUE(CheckPrograms(plan).ok());
+        for (int u = 0; u < plan.units_size(); ++u) {
+          EXPECT_EQ(CountOver(plan, Instruction::GRAD_NORM, u), 1);
+          EXPECT_EQ(CountOver(plan, Instruction::SNAPSHOT, u), 1);
+          EXPECT_EQ(CountOver(plan, Instruction::STEP, u), data);
+        }
+        EXPECT_EQ(UnitMakespan(plan), ClosedForm(plan));
+      }
+    }
+  }
+}
+
+// Gradients travel while backward goes on: every bucket but the last.
+TEST(CompilePlan, ReductionsOverlapBackward) {
+  const Plan plan =
+      ExamplePlan(ExampleJob({.data = 4, .micro_batches = 2, .blocks = 5}));
+  const Timeline timeline =
+      Simulate(plan, Program::TRAIN,
+               [](int, const Instruction&) { return int64_t{10}; });
+  for (const RankTimeline& rank : timeline.ranks()) {
+    std::vector<Span> reductions;
+    for (const Span& span : rank.spans()) {
+      if (span.kind() == Instruction::REDUCE_GRADS) reductions.push_back(span);
+    }
+    ASSERT_EQ(reductions.size(), 6);
+    for (size_t i = 0; i + 1 < reductions.size(); ++i) {
+      const bool overlaps = std::any_of(
+          rank.spans().begin(), rank.spans().end(), [&](const Span& span) {
+            return (span.kind() == Instruction::BACKWARD_INPUT ||
+                    span.kind() == Instruction::BACKWARD_WEIGHT) &&
+                   span.start_ns() < reductions[i].end_ns() &&
+                   span.end_ns() > reductions[i].start_ns();
+          });
+      EXPECT_TRUE(overlaps) << "bucket " << i << " of rank " << rank.rank();
+    }
+  }
+}
+
+TEST(CompilePlan, IsDeterministic) {
+  const JobSpec job = FullJob({.data = 3, .micro_batches = 2});
+  EXPECT_EQ(ExamplePlan(job).SerializeAsString(),
+            ExamplePlan(job).SerializeAsString());
+}
+
+TEST(CompilePlan, FingerprintFollowsThePlanNotTheMachine) {
+  const JobSpec job = FullJob({.data = 2});
+  const Plan plan = ExamplePlan(job);
+  EXPECT_EQ(plan.fingerprint().size(), 16);
+  EXPECT_EQ(PlanFingerprint(plan), plan.fingerprint());
+  std::vector<WorkerDescription> slower = ExampleWorkers(2);
+  slower[1].mutable_calibration()->set_memory_bytes_per_second(1);
+  const Plan elsewhere = *CompilePlan(job, slower);
+  EXPECT_EQ(elsewhere.fingerprint(), plan.fingerprint());
+  EXPECT_GT(elsewhere.prediction().step_seconds(),
+            plan.prediction().step_seconds());
+  JobSpec other = job;
+  other.mutable_training()->set_seed(1);
+  EXPECT_NE(ExamplePlan(other).fingerprint(), plan.fingerprint());
+}
+
+TEST(CompilePlan, SaysHowManyWorkersAreMissing) {
+  const absl::Status status =
+      CompilePlan(ExampleJob({.data = 4}), ExampleWorkers(3)).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()),
+              StartsWith("parallelism.data: 4 wants 4 workers, there are 3"));
+}
+
+TEST(CompilePlan, IgnoresWorkersPastTheLastRank) {
+  const Plan plan = *CompilePlan(ExampleJob({.data = 2}), ExampleWorkers(5));
+  EXPECT_EQ(plan.ranks_size(), 2);
+  EXPECT_EQ(plan.prediction().ranks_size(), 2);
+}
+
+TEST(RanksNeeded, OfJobsAsWritten) {
+  EXPECT_EQ(RanksNeeded(JobSpec()), 1);
+  EXPECT_EQ(RanksNeeded(ExampleJob({.data = 6})), 6);
+  JobSpec wrong = ExampleJob({});
+  wrong.mutable_parallelism()->set_data(-2);
+  EXPECT_EQ(RanksNeeded(wrong), 1);
+}
+
+TEST(AssignmentPlan, HasOneRanksProgramsAndAllElse) {
+  const Plan plan = ExamplePlan(FullJob({.data = 3}));
+  const Plan assignment = AssignmentPlan(plan, 1);
+  ASSERT_EQ(assignment.ranks_size(), 1);
+  EXPECT_EQ(assignment.ranks(0).SerializeAsString(),
+            plan.ranks(1).SerializeAsString());
+  Plan rest = plan;
+  rest.clear_ranks();
+  Plan assignment_rest = assignment;
+  assignment_rest.clear_ranks();
+  EXPECT_EQ(assignment_rest.SerializeAsString(), rest.SerializeAsString());
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,95 @@
+#include "scheduler/simulate/cost_model.h"
+
+#include "gtest/gtest.h"
+#include "proto/plan/program_text.h"
+#include "tests/scheduler/example_plan.h"
+
+namespace troupe {
+namespace {
+
+Cost CostOf(const CostModel& model, const char* instruction) {
+  return model.CostOf(0, *ParseInstruction(instruction));
+}
+
+// With every rate 1e9, seconds are counts of the plan's Work in 1e-9.
+TEST(CostModel, PassesCostTheirWork) {
+  const Plan plan = ExamplePlan(ExampleJob({}));
+  const CostModel model(plan, ExampleWorkers(1));
+  const Work& forward = plan.units(1).forward();
+  const Cost cost = CostOf(model, "F u1 m0");
+  EXPECT_DOUBLE_EQ(cost.matmul, forward.matmul_flops() * 1e-9);
+  EXPECT_DOUBLE_EQ(cost.attention, 2 * forward.attention_flops() * 1e-9);
+  EXPECT_DOUBLE_EQ(cost.elementwise,
+                   (forward.memory_bytes() + forward.elementwise_ops()) * 1e-9);
+  EXPECT_EQ(cost.communication, 0);
+  EXPECT_DOUBLE_EQ(CostOf(model, "I u1 m0").matmul,
+                   plan.units(1).backward_input().matmul_flops() * 1e-9);
+  EXPECT_DOUBLE_EQ(CostOf(model, "W u3 m0").matmul,
+                   plan.units(3).backward_weight().matmul_flops() * 1e-9);
+}
+
+TEST(CostModel, StatesCostTheirBytes) {
+  const Plan plan = ExamplePlan(ExampleJob({}));
+  const CostModel model(plan, ExampleWorkers(1));
+  const double bytes = 4.0 * plan.units(1).flat_elements();
+  EXPECT_DOUBLE_EQ(CostOf(model, "N u1").elementwise, bytes * 1e-9);
+  EXPECT_DOUBLE_EQ(CostOf(model, "O u1").optimizer, 8 * bytes * 1e-9);
+  EXPECT_DOUBLE_EQ(CostOf(model, "L m0").elementwise, 128e-9);
+  EXPECT_GT(CostOf(model, "K u1").total(), 0);
+}
+
+TEST(CostModel, CollectivesCostTheirRing) {
+  const Plan plan = ExamplePlan(ExampleJob({.data = 2}));
+  const CostModel model(plan, ExampleWorkers(2));
+  const double bytes =
+      4.0 * (plan.units(2).flat_elements() + plan.units(3).flat_elements());
+  EXPECT_DOUBLE_EQ(CostOf(model, "R u2-3 g0").communication,
+                   2 * 10e-6 + bytes * 1e-9);
+  EXPECT_DOUBLE_EQ(CostOf(model, "A g0").communication, 2 * 10e-6 + 32e-9);
+  EXPECT_EQ(CollectiveBytes(plan, *ParseInstruction("F u1 m0")), 0);
+}
+
+TEST(CostModel, RanksOfAHostShareItsCores) {
+  const Plan plan = ExamplePlan(ExampleJob({.data = 4}));
+  std::vector<WorkerDescription> workers = ExampleWorkers(4);
+  const double alone = CostOf(CostModel(plan, workers), "F u1 m0").total();
+  const double ring = CostOf(CostModel(plan, workers), "A g0").total();
+  for (WorkerDescription& worker : workers) worker.set_host_cores(2);
+  const CostModel crowded(plan, workers);
+  EXPECT_DOUBLE_EQ(CostOf(crowded, "F u1 m0").total(), 2 * alone);
+  EXPECT_GT(CostOf(crowded, "A g0").total(), ring);
+  EXPECT_DOUBLE_EQ(crowded.PeakFlopsPerSecond(), 2e9);
+  for (int r = 0; r < 4; ++r) workers[r].set_host(r < 2 ? "a" : "b");
+  EXPECT_DOUBLE_EQ(CostOf(CostModel(plan, workers), "F u1 m0").total(), alone);
+}
+
+TEST(CostModel, MoreThreadsThanWereMeasuredScale) {
+  const Plan plan = ExamplePlan(ExampleJob({}));
+  std::vector<WorkerDescription> workers = ExampleWorkers(1);
+  const double one = CostOf(CostModel(plan, workers), "F u1 m0").total();
+  workers[0].set_threads(4);
+  workers[0].set_host_cores(8);
+  const CostModel model(plan, workers);
+  EXPECT_DOUBLE_EQ(CostOf(model, "F u1 m0").total(), one / 4);
+  EXPECT_DOUBLE_EQ(model.PeakFlopsPerSecond(), 4e9);
+}
+
+TEST(CostModel, SaysWhereNothingWasMeasured) {
+  const Plan plan = ExamplePlan(ExampleJob({}));
+  std::vector<WorkerDescription> workers = ExampleWorkers(1);
+  EXPECT_FALSE(CostModel(plan, workers).uses_default());
+  workers[0].clear_calibration();
+  const CostModel model(plan, workers);
+  EXPECT_TRUE(model.uses_default());
+  EXPECT_GT(CostOf(model, "F u1 m0").total(), 0);
+}
+
+TEST(CostModel, EveryInstructionHasTheLanesOverhead) {
+  const Plan plan = ExamplePlan(ExampleJob({}));
+  std::vector<WorkerDescription> workers = ExampleWorkers(1);
+  workers[0].mutable_calibration()->set_instruction_overhead_us(5);
+  EXPECT_DOUBLE_EQ(CostOf(CostModel(plan, workers), "L m0").overhead, 5e-6);
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,94 @@
+#include "scheduler/simulate/prediction.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/scheduler/example_plan.h"
+
+namespace troupe {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+TEST(Predict, OneRankComputesAllTheTime) {
+  const Plan plan = ExamplePlan(ExampleJob({.micro_batches = 2}));
+  const Prediction& prediction = plan.prediction();
+  const RankPrediction& rank = prediction.ranks(0);
+  EXPECT_EQ(rank.bytes_sent_per_step(), 0);
+  EXPECT_EQ(rank.exposed_communication_seconds(), 0);
+  EXPECT_NEAR(rank.compute_seconds(), prediction.step_seconds(), 1e-6);
+  EXPECT_DOUBLE_EQ(prediction.tokens_per_second(),
+                   static_cast<double>(plan.derived().tokens_per_step()) /
+                       prediction.step_seconds());
+  EXPECT_DOUBLE_EQ(prediction.model_flops_utilization(),
+                   plan.derived().model_flops_per_token() *
+                       prediction.tokens_per_second() / 1e9);
+  EXPECT_GT(prediction.model_flops_utilization(), 0);
+  EXPECT_LT(prediction.model_flops_utilization(), 1);
+  EXPECT_THAT(prediction.limited_by(),
+              StartsWith("compute: 100 % of the step; largest share: block "
+                         "forward/backward matrix products"));
+}
+
+TEST(Predict, CountsBytesByTheRing) {
+  const Plan plan = ExamplePlan(ExampleJob({.data = 4}));
+  // All gradients and the scalars, 2 (D-1)/D each.
+  int64_t gradients = 0;
+  for (const Unit& unit : plan.units()) gradients += 4 * unit.flat_elements();
+  for (const RankPrediction& rank : plan.prediction().ranks()) {
+    EXPECT_EQ(rank.bytes_sent_per_step(), (gradients + 32) * 3 / 2);
+  }
+}
+
+TEST(Predict, MemoryIsThatOfTheSlots) {
+  const Plan plan = ExamplePlan(ExampleJob({.data = 2}));
+  const RankPrediction& rank = plan.prediction().ranks(1);
+  int64_t slots = 0;
+  for (const Slot& slot : plan.ranks(1).slots()) slots += slot.bytes();
+  int64_t items = 0;
+  for (const MemoryItem& item : rank.memory()) items += item.bytes();
+  EXPECT_EQ(items, slots);
+  EXPECT_EQ(rank.budgets(0).bytes(), int64_t{1} << 30);
+}
+
+TEST(Predict, ASlowLinkIsWhatLimits) {
+  std::vector<WorkerDescription> workers = ExampleWorkers(2);
+  for (WorkerDescription& worker : workers) {
+    worker.mutable_calibration()->mutable_loopback()->set_bytes_per_second(1e6);
+  }
+  const Plan plan = ExamplePlan(ExampleJob({.data = 2}));
+  const Prediction prediction = Predict(plan, workers);
+  EXPECT_THAT(prediction.limited_by(), StartsWith("communication: "));
+  const RankPrediction& rank = prediction.ranks(0);
+  EXPECT_GT(rank.exposed_communication_seconds(), rank.compute_seconds());
+  EXPECT_LE(rank.exposed_communication_seconds() + rank.compute_seconds(),
+            prediction.step_seconds() + 1e-9);
+}
+
+TEST(Predict, RemarksOnSharedCoresAndDefaultRates) {
+  const Plan plan = ExamplePlan(ExampleJob({.data = 4}));
+  std::vector<WorkerDescription> workers = ExampleWorkers(4);
+  for (WorkerDescription& worker : workers) {
+    worker.set_host_cores(2);
+    worker.clear_calibration();
+  }
+  const std::string limited_by = Predict(plan, workers).limited_by();
+  EXPECT_THAT(limited_by, HasSubstr("4 threads share the 2 cores of host"));
+  EXPECT_THAT(limited_by, HasSubstr("a worker sent no calibration"));
+}
+
+TEST(Predict, MoreWorkersAreFaster) {
+  JobSpec job = ExampleJob({.micro_batches = 8, .micro_batch_size = 4});
+  double before = 1e9;
+  for (const int data : {1, 2, 4, 8}) {
+    job.mutable_parallelism()->set_data(data);
+    const double step = ExamplePlan(job).prediction().step_seconds();
+    EXPECT_LT(step, before) << data;
+    before = step;
+  }
+}
+
+}  // namespace
+}  // namespace troupe
