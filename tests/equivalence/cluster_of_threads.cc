@@ -1,0 +1,252 @@
+#include "tests/equivalence/cluster_of_threads.h"
+
+#include <map>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "gtest/gtest.h"
+#include "ops/cpu/device.h"
+#include "proto/base/check.h"
+#include "proto/base/philox.h"
+#include "proto/base/status.h"
+#include "scheduler/planner/planner.h"
+#include "storage/dataset/token_file_writer.h"
+#include "storage/engine/make_engine.h"
+#include "storage/tier/allocator.h"
+#include "worker/collective/create_communicator.h"
+#include "worker/collective/key_value_store.h"
+
+namespace troupe {
+namespace {
+
+constexpr int64_t kBudgetBytes = int64_t{1} << 30;
+
+// Where ranks leave their shards for rank 0.
+class ShardBoard {
+ public:
+  explicit ShardBoard(int ranks) : ranks_(ranks) {}
+
+  void Add(const WrittenShard& shard) {
+    absl::MutexLock lock(&mutex_);
+    shards_[shard.step].push_back(shard.description);
+  }
+  absl::StatusOr<std::vector<std::string>> Await(int64_t step) {
+    absl::MutexLock lock(&mutex_);
+    const auto all = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return failed_ || shards_[step].size() == ranks_;
+    };
+    mutex_.Await(absl::Condition(&all));
+    if (failed_) return absl::CancelledError("another rank failed");
+    return shards_[step];
+  }
+  void Fail() {
+    absl::MutexLock lock(&mutex_);
+    failed_ = true;
+  }
+
+ private:
+  const size_t ranks_;
+  absl::Mutex mutex_;
+  std::map<int64_t, std::vector<std::string>> shards_ ABSL_GUARDED_BY(mutex_);
+  bool failed_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+// What one rank has, and what it reports.
+class Rank final : public RankListener {
+ public:
+  Rank(int rank, const TrainOptions& options, const Plan& plan,
+       ShardBoard& board, InMemoryStore& store)
+      : rank_(rank),
+        options_(options),
+        board_(board),
+        device_(NewCpuDevice({.threads = 1})),
+        arenas_(Budgets(), allocator_),
+        io_(MakeIoEngine({.kind = "thread_pool", .depth = 4}).value()),
+        resources_{*device_, arenas_, *io_, clock_},
+        loop_(
+            {.plan = std::make_shared<Plan>(AssignmentPlan(plan, rank)),
+             .resume = options.resume,
+             .trace_every = 1,
+             .checkpoint_token = "test",
+             .collective_timeout = absl::Seconds(20)},
+            resources_,
+            [&store, &options](const Plan& plan, int rank) {
+              return Connect(plan, rank, options.backend, store);
+            },
+            *this) {}
+
+  void Run(const std::vector<TrainLoop*>& loops) {
+    loops_ = loops;
+    status = loop_.Run();
+    if (!status.ok()) board_.Fail();
+  }
+  TrainLoop& loop() { return loop_; }
+  size_t bytes_left() const { return arenas_.used(); }
+
+  absl::Status status;
+  std::vector<StepRecord> steps;
+  std::vector<RankTimeline> timelines;
+  std::vector<CheckpointRecord> checkpoints;
+
+ private:
+  static std::vector<TierBudget> Budgets() {
+    TierBudget budget;
+    budget.set_tier(DEVICE);
+    budget.set_bytes(kBudgetBytes);
+    return {budget};
+  }
+
+  static absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> Connect(
+      const Plan& plan, int rank, const std::string& backend,
+      InMemoryStore& store) {
+    std::vector<std::unique_ptr<Communicator>> communicators;
+    for (const Group& group : plan.groups()) {
+      CommunicatorSeat seat = {.group = {.name = group.name()},
+                               .rank = -1,
+                               .store = &store,
+                               .timeout = absl::Seconds(20)};
+      for (const int member : group.ranks()) {
+        if (member == rank) seat.rank = seat.group.ranks.size();
+        seat.group.ranks.push_back(member);
+      }
+      communicators.push_back(nullptr);
+      if (seat.rank < 0) continue;
+      ASSIGN_OR_RETURN(communicators.back(), CreateCommunicator(backend, seat));
+    }
+    return communicators;
+  }
+
+  absl::Status OnReady(int64_t first_step) override { return absl::OkStatus(); }
+  absl::Status OnStep(const StepRecord& record,
+                      const RankTimeline* timeline) override {
+    steps.push_back(record);
+    if (timeline != nullptr) timelines.push_back(*timeline);
+    if (options_.on_step) options_.on_step(rank_, record, loops_);
+    return absl::OkStatus();
+  }
+  absl::Status OnShardWritten(const WrittenShard& shard) override {
+    board_.Add(shard);
+    return absl::OkStatus();
+  }
+  absl::StatusOr<std::vector<std::string>> AwaitShards(int64_t step) override {
+    return board_.Await(step);
+  }
+  absl::Status OnCommitted(const CheckpointRecord& checkpoint) override {
+    checkpoints.push_back(checkpoint);
+    return absl::OkStatus();
+  }
+
+  const int rank_;
+  const TrainOptions& options_;
+  ShardBoard& board_;
+  const RealClock clock_;
+  HostAllocator allocator_;
+  const std::unique_ptr<Device> device_;
+  const TierArenas arenas_;
+  const std::unique_ptr<IoEngine> io_;
+  const RankResources resources_;
+  TrainLoop loop_;
+  std::vector<TrainLoop*> loops_;
+};
+
+std::vector<WorkerDescription> Workers(int count) {
+  std::vector<WorkerDescription> workers(count);
+  for (int i = 0; i < count; ++i) {
+    workers[i].set_name(absl::StrCat("worker-", i));
+    workers[i].set_device("cpu");
+    workers[i].set_threads(1);
+    workers[i].set_host_cores(2);
+    TierBudget& budget = *workers[i].add_budgets();
+    budget.set_tier(DEVICE);
+    budget.set_bytes(kBudgetBytes);
+  }
+  return workers;
+}
+
+}  // namespace
+
+absl::Status TrainingRun::status() const {
+  for (const absl::Status& status : statuses) {
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+TrainingRun Train(const JobSpec& job, const TrainOptions& options) {
+  absl::StatusOr<Plan> plan = CompilePlan(job, Workers(options.ranks));
+  CHECK(plan.ok()) << plan.status().ToString();
+  ShardBoard board(options.ranks);
+  InMemoryStore store;
+  std::vector<std::unique_ptr<Rank>> ranks;
+  std::vector<TrainLoop*> loops;
+  for (int r = 0; r < options.ranks; ++r) {
+    ranks.push_back(std::make_unique<Rank>(r, options, *plan, board, store));
+    loops.push_back(&ranks.back()->loop());
+  }
+  std::vector<std::thread> threads;
+  for (const auto& rank : ranks) {
+    threads.emplace_back([&] { rank->Run(loops); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  TrainingRun run;
+  run.plan = *std::move(plan);
+  for (const auto& rank : ranks) {
+    run.statuses.push_back(rank->status);
+    run.steps.push_back(rank->steps);
+    run.timelines.push_back(rank->timelines);
+    run.checkpoints.insert(run.checkpoints.end(), rank->checkpoints.begin(),
+                           rank->checkpoints.end());
+    run.bytes_left += rank->bytes_left();
+  }
+  return run;
+}
+
+JobSpec SmallJob() {
+  constexpr int kVocab = 61;
+  const std::string path =
+      absl::StrCat(testing::TempDir(), "/equivalence.tokens");
+  auto writer = TokenFileWriter::Create(
+      {.path = path, .vocab_size = kVocab, .tokenizer = "bytes"});
+  CHECK(writer.ok()) << writer.status().ToString();
+  // Each token all but follows from the one before, so there is something to
+  // learn.
+  std::vector<int32_t> tokens(4000);
+  for (size_t i = 1; i < tokens.size(); ++i) {
+    const uint32_t random =
+        PhiloxUint32({.seed = 5, .purpose = RandomPurpose::kSampling}, i);
+    tokens[i] = (tokens[i - 1] * 3 + 1 + random % 3) % kVocab;
+  }
+  CHECK_OK((*writer)->Append(tokens));
+  CHECK((*writer)->Finish().ok());
+
+  JobSpec job;
+  job.set_name("small");
+  ModelSpec& model = *job.mutable_model();
+  model.set_architecture("gpt2");
+  model.set_num_hidden_layers(2);
+  model.set_hidden_size(24);
+  model.set_num_attention_heads(3);
+  model.set_vocab_size(kVocab);
+  model.set_max_position_embeddings(20);
+  job.mutable_data()->set_tokens(path);
+  job.mutable_data()->set_validation_fraction(0.2);
+  TrainingSpec& training = *job.mutable_training();
+  training.set_steps(20);
+  training.set_global_batch_size(8);
+  training.set_micro_batch_size(8);
+  training.set_sequence_length(17);
+  training.set_seed(3);
+  training.set_validate_every(10);
+  training.set_validation_sequences(13);
+  job.mutable_optimizer()->set_lr(1e-2);
+  job.mutable_lr_scheduler()->set_name("cosine");
+  job.mutable_lr_scheduler()->set_warmup_steps(4);
+  job.mutable_parallelism()->set_data(1);
+  return job;
+}
+
+}  // namespace troupe

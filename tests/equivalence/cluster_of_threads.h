@@ -1,0 +1,55 @@
+// A job on N ranks without daemons: the planner's plan, and one thread with a
+// train loop for each rank. What the scheduler would do for them, a board in
+// memory does.
+//
+//   const TrainingRun run = Train(job, {.ranks = 2, .backend = "gloo"});
+//   run.steps[0][4].loss()   // of rank 0, the fifth step
+#ifndef TROUPE_TESTS_EQUIVALENCE_CLUSTER_OF_THREADS_H_
+#define TROUPE_TESTS_EQUIVALENCE_CLUSTER_OF_THREADS_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "proto/job.pb.h"
+#include "proto/plan.pb.h"
+#include "proto/status.pb.h"
+#include "proto/timeline.pb.h"
+#include "worker/engine/train_loop.h"
+
+namespace troupe {
+
+struct TrainOptions {
+  int ranks = 1;
+  std::string backend = "in_process";
+  std::string resume;  // a checkpoint's directory
+  // Called after each step of each rank, on its thread; may abort loops.
+  std::function<void(int rank, const StepRecord& record,
+                     const std::vector<TrainLoop*>& loops)>
+      on_step;
+};
+
+// By rank, all of it.
+struct TrainingRun {
+  Plan plan;
+  std::vector<absl::Status> statuses;
+  std::vector<std::vector<StepRecord>> steps;
+  std::vector<std::vector<RankTimeline>> timelines;
+  std::vector<CheckpointRecord> checkpoints;  // in the order of their commits
+  size_t bytes_left = 0;                      // in the arenas, after the run
+
+  // The first error of any rank.
+  absl::Status status() const;
+};
+
+// CHECKs that the job compiles.
+TrainingRun Train(const JobSpec& job, const TrainOptions& options);
+
+// A GPT-2 of two small blocks on random tokens: 20 steps of 8 sequences. The
+// token file is made in the test's directory.
+JobSpec SmallJob();
+
+}  // namespace troupe
+
+#endif  // TROUPE_TESTS_EQUIVALENCE_CLUSTER_OF_THREADS_H_

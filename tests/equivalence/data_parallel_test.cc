@@ -1,0 +1,90 @@
+// The promise: every synchronous plan of a job trains the same model. However
+// a job is cut over ranks and micro-batches, with dropout or without, over
+// whichever backend, its losses are those of a single rank to rounding.
+#include <cmath>
+#include <tuple>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "tests/equivalence/cluster_of_threads.h"
+
+namespace troupe {
+namespace {
+
+constexpr double kRelativeError = 1e-5;
+
+void ExpectSameTraining(const TrainingRun& run, const TrainingRun& reference) {
+  ASSERT_TRUE(run.status().ok()) << run.status();
+  for (size_t rank = 0; rank < run.steps.size(); ++rank) {
+    ASSERT_EQ(run.steps[rank].size(), reference.steps[0].size());
+    for (size_t i = 0; i < run.steps[rank].size(); ++i) {
+      const StepRecord& got = run.steps[rank][i];
+      const StepRecord& want = reference.steps[0][i];
+      const auto expect_near = [&](double a, double b, const char* what) {
+        EXPECT_LE(std::abs(a - b), kRelativeError * std::abs(b))
+            << what << " of step " << want.step() << " on rank " << rank << ": "
+            << a << ", not " << b;
+      };
+      EXPECT_EQ(got.step(), want.step());
+      EXPECT_EQ(got.learning_rate(), want.learning_rate());
+      EXPECT_EQ(got.samples_consumed(), want.samples_consumed());
+      expect_near(got.loss(), want.loss(), "loss");
+      expect_near(got.grad_norm(), want.grad_norm(), "gradient norm");
+      ASSERT_EQ(got.has_validation_loss(), want.has_validation_loss());
+      if (want.has_validation_loss()) {
+        expect_near(got.validation_loss(), want.validation_loss(),
+                    "validation loss");
+      }
+    }
+  }
+  EXPECT_EQ(run.bytes_left, 0u);
+}
+
+// Ranks, sequences of a micro-batch, dropout, backend.
+using Cut = std::tuple<int, int, double, std::string>;
+
+class DataParallel : public testing::TestWithParam<Cut> {};
+
+TEST_P(DataParallel, TrainsTheSameModel) {
+  const auto& [ranks, micro_batch, dropout, backend] = GetParam();
+  JobSpec job = SmallJob();
+  job.mutable_training()->set_dropout(dropout);
+  const TrainingRun reference = Train(job, {});
+  ASSERT_TRUE(reference.status().ok()) << reference.status();
+  ASSERT_EQ(reference.steps[0].size(), 20u);
+  EXPECT_LT(reference.steps[0].back().loss(),
+            reference.steps[0][0].loss() - 0.5);
+
+  job.mutable_parallelism()->set_data(ranks);
+  job.mutable_training()->set_micro_batch_size(micro_batch);
+  // Buckets of a few kilobytes, so that there are several.
+  job.mutable_parallelism()->set_bucket_megabytes(0.02);
+  ExpectSameTraining(Train(job, {.ranks = ranks, .backend = backend}),
+                     reference);
+}
+
+INSTANTIATE_TEST_SUITE_P(InProcess, DataParallel,
+                         testing::Combine(testing::Values(1, 2, 4),
+                                          testing::Values(1, 2),
+                                          testing::Values(0.0, 0.1),
+                                          testing::Values("in_process")));
+INSTANTIATE_TEST_SUITE_P(Gloo, DataParallel,
+                         testing::Combine(testing::Values(2, 4),
+                                          testing::Values(2),
+                                          testing::Values(0.1),
+                                          testing::Values("gloo")));
+
+TEST(DataParallel, SgdWithMomentumTrainsTheSameModel) {
+  JobSpec job = SmallJob();
+  job.mutable_optimizer()->set_name("sgd");
+  job.mutable_optimizer()->set_momentum(0.9);
+  job.mutable_optimizer()->set_lr(0.1);
+  const TrainingRun reference = Train(job, {});
+  ASSERT_TRUE(reference.status().ok()) << reference.status();
+  job.mutable_parallelism()->set_data(4);
+  job.mutable_training()->set_micro_batch_size(1);
+  ExpectSameTraining(Train(job, {.ranks = 4}), reference);
+}
+
+}  // namespace
+}  // namespace troupe

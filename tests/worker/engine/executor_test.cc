@@ -1,0 +1,168 @@
+#include "worker/engine/executor.h"
+
+#include <atomic>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/synchronization/notification.h"
+#include "gtest/gtest.h"
+#include "proto/plan/program_text.h"
+
+namespace troupe {
+namespace {
+
+Program Parse(const std::string& text) {
+  absl::StatusOr<Program> program = ParseProgram(text);
+  EXPECT_TRUE(program.ok()) << program.status();
+  return *program;
+}
+
+// Compute on one lane, reductions on another, each after its backward.
+Program TwoLanes() {
+  return Parse(
+      "F u0 m0\n"
+      "F u1 m0 ^0\n"
+      "W u1 m0 ^1\n"
+      "R u1 g0 ^2\n"
+      "W u0 m0 ^2\n"
+      "R u0 g0 ^4\n"
+      "O u0 ^5\n"
+      "O u1 ^3\n");
+}
+
+TEST(Executor, RunsEveryInstructionOnceAndInOrder) {
+  const RealClock clock;
+  Executor executor(clock);
+  const Program program = TwoLanes();
+  // Again and again on the same lanes.
+  for (int round = 0; round < 200; ++round) {
+    std::vector<std::atomic<bool>> done(program.instructions_size());
+    std::atomic<int> count{0};
+    const ProgramRunner runner = {.run = [&](int index) {
+      for (const int earlier : program.instructions(index).after()) {
+        EXPECT_TRUE(done[earlier]) << index << " before " << earlier;
+      }
+      EXPECT_FALSE(done[index].exchange(true));
+      ++count;
+      return absl::OkStatus();
+    }};
+    RankTimeline timeline;
+    ASSERT_TRUE(executor.Run(program, runner, &timeline).ok());
+    EXPECT_EQ(count, program.instructions_size());
+    ASSERT_EQ(timeline.spans_size(), program.instructions_size());
+    for (const Span& span : timeline.spans()) {
+      EXPECT_GE(span.start_ns(), 0);
+      EXPECT_LE(span.start_ns(), span.end_ns());
+      EXPECT_EQ(span.lane(), program.instructions(span.instruction()).lane());
+    }
+  }
+}
+
+TEST(Executor, LanesRunAtTheSameTime) {
+  const RealClock clock;
+  Executor executor(clock);
+  const Program program = Parse("F u0 m0\nR u1 g0\n");
+  absl::Notification compute;
+  absl::Notification collective;
+  // Each waits for the other to have begun.
+  const ProgramRunner runner = {.run = [&](int index) {
+    (index == 0 ? compute : collective).Notify();
+    (index == 0 ? collective : compute).WaitForNotification();
+    return absl::OkStatus();
+  }};
+  EXPECT_TRUE(executor.Run(program, runner, nullptr).ok());
+}
+
+TEST(Executor, AnEmptyProgramIsDoneAtOnce) {
+  const RealClock clock;
+  Executor executor(clock);
+  const Program program;
+  EXPECT_TRUE(executor.Run(program, {.run = nullptr}, nullptr).ok());
+  EXPECT_EQ(executor.Describe(), "");
+}
+
+TEST(Executor, TheFirstErrorStopsTheRun) {
+  const RealClock clock;
+  Executor executor(clock);
+  const Program program = TwoLanes();
+  std::atomic<int> started{0};
+  std::atomic<int> failures{0};
+  const ProgramRunner runner = {
+      .run =
+          [&](int index) {
+            ++started;
+            return index == 2 ? absl::UnavailableError("the disk is on fire")
+                              : absl::OkStatus();
+          },
+      .on_failure = [&](const absl::Status& why) { ++failures; }};
+  const absl::Status status = executor.Run(program, runner, nullptr);
+  EXPECT_EQ(status, absl::UnavailableError(
+                        "BACKWARD_WEIGHT unit 1, micro-batch 0: the disk is "
+                        "on fire"));
+  EXPECT_EQ(started, 3);
+  EXPECT_EQ(failures, 1);
+  // And the executor is fit for another run.
+  EXPECT_TRUE(
+      executor
+          .Run(program, {.run = [](int) { return absl::OkStatus(); }}, nullptr)
+          .ok());
+}
+
+TEST(Executor, AFailureWakesALaneThatWaitsForAPeer) {
+  const RealClock clock;
+  Executor executor(clock);
+  const Program program = Parse("R u0 g0\nF u0 m0\nF u1 m0\n");
+  absl::Notification waiting;
+  absl::Notification aborted;
+  const ProgramRunner runner = {
+      .run =
+          [&](int index) {
+            if (index == 0) {
+              waiting.Notify();
+              aborted.WaitForNotification();
+              return absl::CancelledError("aborted");
+            }
+            waiting.WaitForNotification();
+            return absl::InternalError("broken");
+          },
+      .on_failure = [&](const absl::Status& why) { aborted.Notify(); }};
+  const absl::Status status = executor.Run(program, runner, nullptr);
+  EXPECT_TRUE(absl::IsInternal(status)) << status;
+}
+
+TEST(Executor, AbortEndsTheRunAndEveryLaterOne) {
+  const RealClock clock;
+  Executor executor(clock);
+  const Program program = TwoLanes();
+  absl::Notification running;
+  absl::Notification aborted;
+  const ProgramRunner runner = {
+      .run =
+          [&](int index) {
+            if (index == 1) {
+              running.Notify();
+              aborted.WaitForNotification();
+            }
+            EXPECT_LE(index, 1);
+            return absl::OkStatus();
+          },
+      .on_failure = [&](const absl::Status& why) { aborted.Notify(); }};
+  std::thread aborter([&] {
+    running.WaitForNotification();
+    EXPECT_TRUE(
+        absl::StrContains(executor.Describe(), "COMPUTE runs FORWARD unit 1"))
+        << executor.Describe();
+    executor.Abort(absl::CancelledError("enough"));
+  });
+  EXPECT_EQ(executor.Run(program, runner, nullptr),
+            absl::CancelledError("enough"));
+  aborter.join();
+  EXPECT_EQ(executor.Run(program, runner, nullptr),
+            absl::CancelledError("enough"));
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,123 @@
+#include "worker/engine/train_loop.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "storage/checkpoint/checkpoint_dir.h"
+#include "tests/equivalence/cluster_of_threads.h"
+
+namespace troupe {
+namespace {
+
+TEST(TrainLoop, ReportsWhatPeopleWantToKnow) {
+  JobSpec job = SmallJob();
+  job.mutable_training()->set_steps(12);
+  const TrainingRun run = Train(job, {});
+  ASSERT_TRUE(run.status().ok()) << run.status();
+  ASSERT_EQ(run.steps[0].size(), 12u);
+  for (const StepRecord& step : run.steps[0]) {
+    EXPECT_GT(step.loss(), 0);
+    EXPECT_GT(step.grad_norm(), 0);
+    EXPECT_GT(step.step_seconds(), 0);
+    EXPECT_NEAR(step.tokens_per_second() * step.step_seconds(), 8 * 17, 1e-6);
+    EXPECT_GT(step.mfu(), 0);
+    EXPECT_GT(step.memory_bytes(), 1 << 20);
+    EXPECT_EQ(step.samples_consumed(), step.step() * 8);
+    // Every ten steps, and after the last.
+    EXPECT_EQ(step.has_validation_loss(),
+              step.step() == 10 || step.step() == 12);
+  }
+}
+
+TEST(TrainLoop, AbortEndsEveryRankAndFreesItsMemory) {
+  JobSpec job = SmallJob();
+  job.mutable_training()->set_steps(1'000'000);
+  job.mutable_training()->set_micro_batch_size(4);
+  job.mutable_parallelism()->set_data(2);
+  const TrainingRun run =
+      Train(job, {.ranks = 2,
+                  .on_step = [](int rank, const StepRecord& record,
+                                const std::vector<TrainLoop*>& loops) {
+                    if (rank != 0 || record.step() != 3) return;
+                    loops[0]->Abort(
+                        absl::CancelledError("its user changed his mind"));
+                  }});
+  EXPECT_EQ(run.statuses[0], absl::CancelledError("its user changed his mind"));
+  // The other rank notices that its peer is gone.
+  EXPECT_FALSE(run.statuses[1].ok());
+  EXPECT_TRUE(absl::StartsWith(run.statuses[1].message(), "step 4: "))
+      << run.statuses[1];
+  EXPECT_EQ(MissingRank(run.statuses[1]), 0) << run.statuses[1];
+  EXPECT_EQ(run.bytes_left, 0u);
+}
+
+TEST(TrainLoop, ARequestToStopEndsAllRanksAfterTheSameStep) {
+  JobSpec job = SmallJob();
+  job.mutable_training()->set_steps(1'000'000);
+  job.mutable_training()->set_micro_batch_size(4);
+  job.mutable_parallelism()->set_data(2);
+  const TrainingRun run =
+      Train(job, {.ranks = 2,
+                  .on_step = [](int rank, const StepRecord& record,
+                                const std::vector<TrainLoop*>& loops) {
+                    if (rank == 1 && record.step() == 3) {
+                      loops[1]->RequestStop();
+                    }
+                  }});
+  EXPECT_TRUE(absl::IsCancelled(run.statuses[0])) << run.statuses[0];
+  EXPECT_TRUE(absl::IsCancelled(run.statuses[1])) << run.statuses[1];
+  EXPECT_EQ(run.steps[0].size(), 4u);
+  EXPECT_EQ(run.steps[1].size(), 4u);
+}
+
+TEST(TrainLoop, ADiskErrorFailsTheJobAndLeavesOlderCheckpoints) {
+  JobSpec job = SmallJob();
+  const std::string directory = absl::StrCat(testing::TempDir(), "/disk_error");
+  std::filesystem::remove_all(directory);
+  job.mutable_checkpoint()->set_directory(directory);
+  job.mutable_checkpoint()->set_every(5);
+  const TrainingRun run = Train(
+      job, {.on_step = [&](int rank, const StepRecord& record,
+                           const std::vector<TrainLoop*>& loops) {
+        if (record.step() != 10) return;
+        // The temporary directory of the next checkpoint cannot be made.
+        std::ofstream(CheckpointPath(directory, 10) + ".tmp-test") << "taken";
+      }});
+  ASSERT_FALSE(run.status().ok());
+  EXPECT_TRUE(absl::StrContains(run.status().message(), "step 10: checkpoint"))
+      << run.status();
+  EXPECT_TRUE(absl::StrContains(run.status().message(), "step-00000010.tmp-"))
+      << run.status();
+  EXPECT_EQ(run.steps[0].size(), 10u);
+  const auto newest = FindNewestComplete(directory, CheckDepth::kChecksums);
+  ASSERT_TRUE(newest.ok()) << newest.status();
+  EXPECT_EQ(newest->step, 5);
+  EXPECT_EQ(run.bytes_left, 0u);
+}
+
+TEST(TrainLoop, DivergenceIsAnErrorThatSaysWhatMayHelp) {
+  JobSpec job = SmallJob();
+  job.mutable_optimizer()->set_name("sgd");
+  job.mutable_optimizer()->set_lr(1e4);
+  job.mutable_training()->set_gradient_clipping(0);
+  job.mutable_lr_scheduler()->set_warmup_steps(0);
+  const TrainingRun run = Train(job, {});
+  EXPECT_TRUE(absl::IsFailedPrecondition(run.status())) << run.status();
+  EXPECT_TRUE(absl::StrContains(run.status().message(), "training diverged"))
+      << run.status();
+}
+
+TEST(TrainLoop, AMissingTokenFileIsNamed) {
+  JobSpec job = SmallJob();
+  job.mutable_data()->set_tokens("/no/such/file.tokens");
+  const TrainingRun run = Train(job, {});
+  EXPECT_TRUE(absl::IsNotFound(run.status())) << run.status();
+  EXPECT_TRUE(absl::StrContains(run.status().message(), "/no/such/file.tokens"))
+      << run.status();
+}
+
+}  // namespace
+}  // namespace troupe
