@@ -9,7 +9,8 @@ namespace {
 
 constexpr int kInstructions = 400;
 
-// COMPUTE runs on; COLLECTIVE follows every fourth of its instructions.
+// Four instructions of COMPUTE, one of COLLECTIVE that waits for them and that
+// the next four wait for: two handovers between lanes in five instructions.
 Program EmptyProgram() {
   Program program;
   program.set_kind(Program::TRAIN);
@@ -19,7 +20,7 @@ Program EmptyProgram() {
     instruction.set_kind(follows ? Instruction::REDUCE_SCALARS
                                  : Instruction::FORWARD);
     instruction.set_lane(follows ? COLLECTIVE : COMPUTE);
-    if (follows) instruction.add_after(i - 1);
+    if (follows || (i > 0 && i % 5 == 0)) instruction.add_after(i - 1);
   }
   return program;
 }

@@ -8,8 +8,8 @@
 
 namespace troupe {
 
-// Microseconds, of instructions that do nothing: one lane's, every fourth of
-// them waited for by another lane, as in a training step.
+// Microseconds, of instructions that do nothing, two in five of which are handed
+// from one lane to another.
 absl::StatusOr<double> MeasureInstructionOverheadUs(const Clock& clock);
 
 }  // namespace troupe

@@ -91,6 +91,9 @@ int RunWorker(const WorkerOptions& options) {
 }
 
 int RunCalibrate(const RunCalibrateOptions& options) {
+  // Stdout is for the answer.
+  const absl::Status log = StartLog({.name = "troupe-worker"});
+  if (!log.ok()) return ExitCode(log);
   return ExitCode(CalibrateAndPrint(options));
 }
 
