@@ -37,11 +37,15 @@ struct SharedSlot {
   }
 };
 
+// Workers lay slots out on cache lines, so that is what a slot costs.
+constexpr int64_t kSlotAlignment = 64;
+
 int AddSlot(const std::string& item, int64_t bytes, RankPlan& rank) {
   Slot& slot = *rank.add_slots();
   slot.set_item(item);
   slot.set_tier(DEVICE);
-  slot.set_bytes(bytes);
+  slot.set_bytes((bytes + kSlotAlignment - 1) / kSlotAlignment *
+                 kSlotAlignment);
   return rank.slots_size() - 1;
 }
 

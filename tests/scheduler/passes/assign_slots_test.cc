@@ -77,6 +77,16 @@ TEST(AssignSlots, GradientsOfNeighboursAreNeighbours) {
   }
 }
 
+TEST(AssignSlots, SlotsAreWholeCacheLines) {
+  JobSpec job = ExampleJob({.micro_batch_size = 1});
+  job.mutable_training()->set_sequence_length(3);
+  const Plan plan = ExamplePlan(job);
+  for (const Slot& slot : plan.ranks(0).slots()) {
+    EXPECT_GT(slot.bytes(), 0);
+    EXPECT_EQ(slot.bytes() % 64, 0) << slot.item();
+  }
+}
+
 TEST(AssignSlots, ProgramsShareResidentSlotsAndScratch) {
   JobSpec job = ExampleJob({.micro_batches = 2});
   const int slots = ExamplePlan(job).ranks(0).slots_size();
