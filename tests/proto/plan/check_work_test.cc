@@ -1,6 +1,5 @@
 #include "proto/plan/check_work.h"
 
-#include <functional>
 #include <string>
 
 #include "gmock/gmock.h"
@@ -35,7 +34,7 @@ constexpr auto kTrain = Program::TRAIN;
 
 struct Fault {
   const char* name;
-  std::function<void(Plan&)> plant;
+  void (*plant)(Plan& plan);
   const char* message;
 };
 
@@ -43,67 +42,67 @@ TEST(CheckWork, AcceptsACompiledPlan) {
   EXPECT_TRUE(CheckWork(ExamplePlan(Job())).ok());
 }
 
+const Fault kFaults[] = {
+    {"lost forward", [](Plan& p) { Drop(p, 1, kTrain, "F u2 m1"); },
+     "rank 1, TRAIN: FORWARD of unit 2 is missing for micro-batch 1"},
+    {"doubled backward", [](Plan& p) { Double(p, 0, kTrain, "I u1 m0"); },
+     "BACKWARD_INPUT of unit 1 is there 2 times for micro-batch 0"},
+    {"lost gradient", [](Plan& p) { Drop(p, 0, kTrain, "W u0 m1"); },
+     "BACKWARD_WEIGHT of unit 0 is missing for micro-batch 1"},
+    {"lost validation",
+     [](Plan& p) { Drop(p, 0, Program::VALIDATE, "F u3 m7"); },
+     "rank 0, VALIDATE: FORWARD of unit 3 is missing for micro-batch 7"},
+    {"gradient not summed", [](Plan& p) { Drop(p, 1, kTrain, "R u1 g0"); },
+     "rank 1, TRAIN: REDUCE_GRADS of unit 1 is missing"},
+    {"gradient summed twice", [](Plan& p) { Double(p, 1, kTrain, "R u1 g0"); },
+     "REDUCE_GRADS of unit 1 is there 2 times"},
+    {"gradient summed too early",
+     [](Plan& p) {
+       Program& train = ProgramOf(p, 0, kTrain);
+       train.mutable_instructions()->SwapElements(IndexOf(train, "R u0 g0"),
+                                                  IndexOf(train, "W u0 m1"));
+     },
+     "W u0 m1 adds to the gradients of unit 0 after they were reduced"},
+    {"norm counted twice",
+     [](Plan& p) {
+       Program& from = ProgramOf(p, 0, kTrain);
+       *ProgramOf(p, 1, kTrain).add_instructions() =
+           from.instructions(IndexOf(from, "N u0"));
+     },
+     "GRAD_NORM of unit 0 is there 2 times on ranks 0, 1 together"},
+    {"norm not counted", [](Plan& p) { Drop(p, 1, kTrain, "N u2"); },
+     "GRAD_NORM of unit 2 is missing"},
+    {"no step", [](Plan& p) { Drop(p, 1, kTrain, "O u1"); },
+     "rank 1, TRAIN: STEP of unit 1 is missing"},
+    {"stepped twice", [](Plan& p) { Double(p, 1, kTrain, "O u1"); },
+     "STEP of unit 1 is there 2 times"},
+    {"not saved", [](Plan& p) { Drop(p, 0, Program::CHECKPOINT, "K u0"); },
+     "SNAPSHOT of unit 0 is missing"},
+    {"no owner",
+     [](Plan& p) {
+       auto& placements = *p.mutable_placements();
+       for (int i = placements.size() - 1; i >= 0; --i) {
+         if (placements[i].unit() == 2) placements.DeleteSubrange(i, 1);
+       }
+     },
+     "unit 2 is on no rank: its parameters have no owner"},
+    {"two groups",
+     [](Plan& p) {
+       *p.add_groups() = p.groups(0);
+       p.mutable_groups(1)->set_name("again");
+       p.mutable_placements(0)->set_replica_group(1);
+     },
+     "unit 0 sums its gradients over groups again and data-0"},
+    {"placed outside its group",
+     [](Plan& p) { p.mutable_placements()->DeleteSubrange(0, 1); },
+     "unit 0 is on ranks 1 but sums its gradients over ranks 0, 1"},
+    {"program missing on one rank",
+     [](Plan& p) { p.mutable_ranks(1)->mutable_programs()->RemoveLast(); },
+     "1 of 2 ranks have a CHECKPOINT program"},
+};
+
 TEST(CheckWork, NamesTheFault) {
-  const Fault faults[] = {
-      {"lost forward", [](Plan& p) { Drop(p, 1, kTrain, "F u2 m1"); },
-       "rank 1, TRAIN: FORWARD of unit 2 is missing for micro-batch 1"},
-      {"doubled backward", [](Plan& p) { Double(p, 0, kTrain, "I u1 m0"); },
-       "BACKWARD_INPUT of unit 1 is there 2 times for micro-batch 0"},
-      {"lost gradient", [](Plan& p) { Drop(p, 0, kTrain, "W u0 m1"); },
-       "BACKWARD_WEIGHT of unit 0 is missing for micro-batch 1"},
-      {"lost validation",
-       [](Plan& p) { Drop(p, 0, Program::VALIDATE, "F u3 m7"); },
-       "rank 0, VALIDATE: FORWARD of unit 3 is missing for micro-batch 7"},
-      {"gradient not summed", [](Plan& p) { Drop(p, 1, kTrain, "R u1 g0"); },
-       "rank 1, TRAIN: REDUCE_GRADS of unit 1 is missing"},
-      {"gradient summed twice",
-       [](Plan& p) { Double(p, 1, kTrain, "R u1 g0"); },
-       "REDUCE_GRADS of unit 1 is there 2 times"},
-      {"gradient summed too early",
-       [](Plan& p) {
-         Program& train = ProgramOf(p, 0, kTrain);
-         train.mutable_instructions()->SwapElements(IndexOf(train, "R u0 g0"),
-                                                    IndexOf(train, "W u0 m1"));
-       },
-       "W u0 m1 adds to the gradients of unit 0 after they were reduced"},
-      {"norm counted twice",
-       [](Plan& p) {
-         Program& from = ProgramOf(p, 0, kTrain);
-         *ProgramOf(p, 1, kTrain).add_instructions() =
-             from.instructions(IndexOf(from, "N u0"));
-       },
-       "GRAD_NORM of unit 0 is there 2 times on ranks 0, 1 together"},
-      {"norm not counted", [](Plan& p) { Drop(p, 1, kTrain, "N u2"); },
-       "GRAD_NORM of unit 2 is missing"},
-      {"no step", [](Plan& p) { Drop(p, 1, kTrain, "O u1"); },
-       "rank 1, TRAIN: STEP of unit 1 is missing"},
-      {"stepped twice", [](Plan& p) { Double(p, 1, kTrain, "O u1"); },
-       "STEP of unit 1 is there 2 times"},
-      {"not saved", [](Plan& p) { Drop(p, 0, Program::CHECKPOINT, "K u0"); },
-       "SNAPSHOT of unit 0 is missing"},
-      {"no owner",
-       [](Plan& p) {
-         auto& placements = *p.mutable_placements();
-         for (int i = placements.size() - 1; i >= 0; --i) {
-           if (placements[i].unit() == 2) placements.DeleteSubrange(i, 1);
-         }
-       },
-       "unit 2 is on no rank: its parameters have no owner"},
-      {"two groups",
-       [](Plan& p) {
-         *p.add_groups() = p.groups(0);
-         p.mutable_groups(1)->set_name("again");
-         p.mutable_placements(0)->set_replica_group(1);
-       },
-       "unit 0 sums its gradients over groups again and data-0"},
-      {"placed outside its group",
-       [](Plan& p) { p.mutable_placements()->DeleteSubrange(0, 1); },
-       "unit 0 is on ranks 1 but sums its gradients over ranks 0, 1"},
-      {"program missing on one rank",
-       [](Plan& p) { p.mutable_ranks(1)->mutable_programs()->RemoveLast(); },
-       "1 of 2 ranks have a CHECKPOINT program"},
-  };
-  for (const Fault& fault : faults) {
+  for (const Fault& fault : kFaults) {
     Plan plan = ExamplePlan(Job());
     fault.plant(plan);
     const absl::Status status = CheckWork(plan);

@@ -1,7 +1,6 @@
 #include "scheduler/planner/resolve_training.h"
 
 #include <cmath>
-#include <functional>
 #include <string>
 
 #include "gmock/gmock.h"
@@ -49,7 +48,7 @@ TEST(ResolveTraining, WsdDecayFitsBehindTheWarmup) {
 }
 
 struct Case {
-  std::function<void(JobSpec&)> spoil;
+  void (*spoil)(JobSpec& job);
   const char* message;
 };
 
@@ -94,80 +93,81 @@ TEST(ResolveTraining, BatchesDivide) {
   for (const Case& c : cases) ExpectRefused(job, c);
 }
 
+const Case kRecipes[] = {
+    {[](JobSpec& j) { j.mutable_training()->set_steps(0); },
+     "training.steps: 0 is out of range"},
+    {[](JobSpec& j) { j.mutable_training()->set_sequence_length(9); },
+     "training.sequence_length: 9 is not within "
+     "model.max_position_embeddings 8; use 1 to 8"},
+    {[](JobSpec& j) { j.mutable_training()->set_sequence_length(0); },
+     "training.sequence_length: 0 is not within"},
+    {[](JobSpec& j) { j.mutable_training()->set_precision("bf16"); },
+     "training.precision: bf16 is not supported yet"},
+    {[](JobSpec& j) { j.mutable_training()->set_precision("fp32"); },
+     "training.precision: there is no \"fp32\"; use f32; did you mean"},
+    {[](JobSpec& j) { j.mutable_training()->set_dropout(1); },
+     "training.dropout: 1 is out of range"},
+    {[](JobSpec& j) { j.mutable_training()->set_gradient_clipping(NAN); },
+     "training.gradient_clipping: nan is out of range"},
+    {[](JobSpec& j) { j.mutable_training()->set_validate_every(-1); },
+     "training.validate_every: -1 is out of range"},
+    {[](JobSpec& j) { j.mutable_training()->set_validate_every(50); },
+     "training.validate_every: 50 needs data.validation_fraction above 0"},
+    {[](JobSpec& j) {
+       j.mutable_data()->set_validation_fraction(0.1);
+       j.mutable_training()->set_validate_every(50);
+       j.mutable_training()->set_validation_sequences(1 << 20);
+     },
+     "training.validation_sequences: 1048576 is too many at once"},
+    {[](JobSpec& j) { j.mutable_optimizer()->set_name("adam"); },
+     "optimizer.name: there is no \"adam\"; use adamw or sgd; did you mean "
+     "\"adamw\"?"},
+    {[](JobSpec& j) { j.mutable_optimizer()->set_lr(0); },
+     "optimizer.lr: 0 is out of range; use a number above 0"},
+    {[](JobSpec& j) { j.mutable_optimizer()->set_lr(INFINITY); },
+     "optimizer.lr: inf is out of range"},
+    {[](JobSpec& j) { j.mutable_optimizer()->add_betas(0.9); },
+     "optimizer.betas: 1 numbers; use two"},
+    {[](JobSpec& j) {
+       j.mutable_optimizer()->add_betas(0.9);
+       j.mutable_optimizer()->add_betas(1);
+     },
+     "optimizer.betas: 1 is out of range"},
+    {[](JobSpec& j) { j.mutable_optimizer()->set_eps(0); },
+     "optimizer.eps: 0 is out of range"},
+    {[](JobSpec& j) { j.mutable_optimizer()->set_weight_decay(-0.1); },
+     "optimizer.weight_decay: -0.1 is out of range"},
+    {[](JobSpec& j) { j.mutable_optimizer()->set_momentum(0.9); },
+     "optimizer.momentum: is for sgd"},
+    {[](JobSpec& j) {
+       j.mutable_optimizer()->set_name("sgd");
+       j.mutable_optimizer()->set_nesterov(true);
+     },
+     "optimizer.nesterov: needs optimizer.momentum above 0"},
+    {[](JobSpec& j) { j.mutable_lr_scheduler()->set_name("cosin"); },
+     "lr_scheduler.name: there is no \"cosin\"; use cosine, linear, "
+     "constant or wsd; did you mean \"cosine\"?"},
+    {[](JobSpec& j) { j.mutable_lr_scheduler()->set_warmup_steps(11); },
+     "lr_scheduler.warmup_steps: 11 is out of range; use 0 to 10"},
+    {[](JobSpec& j) {
+       j.mutable_lr_scheduler()->set_name("cosine");
+       j.mutable_lr_scheduler()->set_min_lr(1);
+     },
+     "lr_scheduler.min_lr: 1 is out of range; use a number from 0 to 0.001"},
+    {[](JobSpec& j) { j.mutable_lr_scheduler()->set_min_lr(1e-4); },
+     "lr_scheduler.min_lr: constant never decays"},
+    {[](JobSpec& j) { j.mutable_lr_scheduler()->set_decay_steps(2); },
+     "lr_scheduler.decay_steps: is for wsd, not constant"},
+    {[](JobSpec& j) {
+       j.mutable_lr_scheduler()->set_name("wsd");
+       j.mutable_lr_scheduler()->set_warmup_steps(6);
+       j.mutable_lr_scheduler()->set_decay_steps(5);
+     },
+     "lr_scheduler.decay_steps: 5 is out of range; use 0 to 4"},
+};
+
 TEST(ResolveTraining, RefusesARecipeThatCannotBe) {
-  const Case cases[] = {
-      {[](JobSpec& j) { j.mutable_training()->set_steps(0); },
-       "training.steps: 0 is out of range"},
-      {[](JobSpec& j) { j.mutable_training()->set_sequence_length(9); },
-       "training.sequence_length: 9 is not within "
-       "model.max_position_embeddings 8; use 1 to 8"},
-      {[](JobSpec& j) { j.mutable_training()->set_sequence_length(0); },
-       "training.sequence_length: 0 is not within"},
-      {[](JobSpec& j) { j.mutable_training()->set_precision("bf16"); },
-       "training.precision: bf16 is not supported yet"},
-      {[](JobSpec& j) { j.mutable_training()->set_precision("fp32"); },
-       "training.precision: there is no \"fp32\"; use f32; did you mean"},
-      {[](JobSpec& j) { j.mutable_training()->set_dropout(1); },
-       "training.dropout: 1 is out of range"},
-      {[](JobSpec& j) { j.mutable_training()->set_gradient_clipping(NAN); },
-       "training.gradient_clipping: nan is out of range"},
-      {[](JobSpec& j) { j.mutable_training()->set_validate_every(-1); },
-       "training.validate_every: -1 is out of range"},
-      {[](JobSpec& j) { j.mutable_training()->set_validate_every(50); },
-       "training.validate_every: 50 needs data.validation_fraction above 0"},
-      {[](JobSpec& j) {
-         j.mutable_data()->set_validation_fraction(0.1);
-         j.mutable_training()->set_validate_every(50);
-         j.mutable_training()->set_validation_sequences(1 << 20);
-       },
-       "training.validation_sequences: 1048576 is too many at once"},
-      {[](JobSpec& j) { j.mutable_optimizer()->set_name("adam"); },
-       "optimizer.name: there is no \"adam\"; use adamw or sgd; did you mean "
-       "\"adamw\"?"},
-      {[](JobSpec& j) { j.mutable_optimizer()->set_lr(0); },
-       "optimizer.lr: 0 is out of range; use a number above 0"},
-      {[](JobSpec& j) { j.mutable_optimizer()->set_lr(INFINITY); },
-       "optimizer.lr: inf is out of range"},
-      {[](JobSpec& j) { j.mutable_optimizer()->add_betas(0.9); },
-       "optimizer.betas: 1 numbers; use two"},
-      {[](JobSpec& j) {
-         j.mutable_optimizer()->add_betas(0.9);
-         j.mutable_optimizer()->add_betas(1);
-       },
-       "optimizer.betas: 1 is out of range"},
-      {[](JobSpec& j) { j.mutable_optimizer()->set_eps(0); },
-       "optimizer.eps: 0 is out of range"},
-      {[](JobSpec& j) { j.mutable_optimizer()->set_weight_decay(-0.1); },
-       "optimizer.weight_decay: -0.1 is out of range"},
-      {[](JobSpec& j) { j.mutable_optimizer()->set_momentum(0.9); },
-       "optimizer.momentum: is for sgd"},
-      {[](JobSpec& j) {
-         j.mutable_optimizer()->set_name("sgd");
-         j.mutable_optimizer()->set_nesterov(true);
-       },
-       "optimizer.nesterov: needs optimizer.momentum above 0"},
-      {[](JobSpec& j) { j.mutable_lr_scheduler()->set_name("cosin"); },
-       "lr_scheduler.name: there is no \"cosin\"; use cosine, linear, "
-       "constant or wsd; did you mean \"cosine\"?"},
-      {[](JobSpec& j) { j.mutable_lr_scheduler()->set_warmup_steps(11); },
-       "lr_scheduler.warmup_steps: 11 is out of range; use 0 to 10"},
-      {[](JobSpec& j) {
-         j.mutable_lr_scheduler()->set_name("cosine");
-         j.mutable_lr_scheduler()->set_min_lr(1);
-       },
-       "lr_scheduler.min_lr: 1 is out of range; use a number from 0 to 0.001"},
-      {[](JobSpec& j) { j.mutable_lr_scheduler()->set_min_lr(1e-4); },
-       "lr_scheduler.min_lr: constant never decays"},
-      {[](JobSpec& j) { j.mutable_lr_scheduler()->set_decay_steps(2); },
-       "lr_scheduler.decay_steps: is for wsd, not constant"},
-      {[](JobSpec& j) {
-         j.mutable_lr_scheduler()->set_name("wsd");
-         j.mutable_lr_scheduler()->set_warmup_steps(6);
-         j.mutable_lr_scheduler()->set_decay_steps(5);
-       },
-       "lr_scheduler.decay_steps: 5 is out of range; use 0 to 4"},
-  };
-  for (const Case& c : cases) ExpectRefused(ExampleJob({}), c);
+  for (const Case& c : kRecipes) ExpectRefused(ExampleJob({}), c);
 }
 
 TEST(ResolveTraining, RefusesMicroBatchesTooLargeToCount) {
