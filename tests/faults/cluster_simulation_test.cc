@@ -1,0 +1,340 @@
+// A whole cluster under a seed: workers join, work, hang, die and leave,
+// clients submit and cancel, messages come late or never, and after every event
+// the invariants hold. A failure names its seed.
+#include <deque>
+#include <map>
+#include <random>
+#include <set>
+
+#include "gtest/gtest.h"
+#include "tests/scheduler/cluster/harness.h"
+
+namespace troupe {
+namespace {
+
+// A worker as the cluster sees it: carries out what it is told, message by
+// message, unless it hangs.
+struct SimulatedWorker {
+  struct Seat {
+    Assignment start;
+    int64_t step = 0;
+    bool ready = false;
+  };
+  std::string name;
+  bool hangs = false;
+  std::optional<Seat> seat;
+  std::deque<SchedulerMessage> inbox;
+  std::deque<WorkerMessage> outbox;
+};
+
+class Simulation {
+ public:
+  explicit Simulation(uint32_t seed) : random_(seed), h_(MakeLimits()) {}
+
+  void Run(int events) {
+    for (int i = 0; i < events; ++i) {
+      Event();
+      Deliver();
+      Check();
+    }
+    Settle();
+  }
+
+  int ended() const { return static_cast<int>(ended_.size()); }
+  int succeeded() const { return succeeded_; }
+
+ private:
+  static Limits MakeLimits() {
+    Limits limits;
+    limits.jobs_queued_max = 6;
+    limits.workers_max = 8;
+    limits.start_max = absl::Seconds(30);
+    limits.gone_workers_kept = 4;
+    return limits;
+  }
+
+  int Draw(int below) { return static_cast<int>(random_() % below); }
+
+  SimulatedWorker* Any() {
+    if (workers_.empty()) return nullptr;
+    auto it = workers_.begin();
+    std::advance(it, Draw(static_cast<int>(workers_.size())));
+    victim_ = it->first;
+    return &it->second;
+  }
+
+  void Join() {
+    const std::string name = absl::StrCat("w", Draw(10));
+    const auto id = h_.cluster.RegisterWorker(
+        RegisterOf(name, absl::StrCat("host", Draw(2))), h_.now, h_.actions);
+    if (id.ok()) workers_[*id].name = name;
+  }
+
+  void Kill() {
+    if (Any() == nullptr) return;
+    workers_.erase(victim_);
+    h_.cluster.Disconnected(victim_, "connection closed", h_.now, h_.actions);
+  }
+
+  void Leave() {
+    SimulatedWorker* worker = Any();
+    if (worker == nullptr || worker->hangs) return;
+    WorkerMessage message;
+    message.mutable_goodbye()->set_reason("asked to stop");
+    worker->outbox.push_back(message);
+  }
+
+  void Submit() {
+    JobSpec spec = SpecOf(1 + Draw(4), 1 + Draw(6));
+    const auto id = h_.cluster.Submit(spec, h_.now, h_.actions);
+    if (id.ok()) {
+      submitted_.push_back(*id);
+    } else {
+      EXPECT_TRUE(absl::IsResourceExhausted(id.status())) << id.status();
+    }
+  }
+
+  void Cancel() {
+    if (submitted_.empty()) return;
+    const JobId id = submitted_[Draw(static_cast<int>(submitted_.size()))];
+    EXPECT_TRUE(h_.cluster.Cancel(id, h_.now, h_.actions).ok());
+  }
+
+  void Generate() {
+    GenerateRequest request;
+    request.set_checkpoint("/c");
+    request.set_max_new_tokens(1);
+    const auto id = h_.cluster.Generate(request, h_.now, h_.actions);
+    if (!id.ok()) {
+      EXPECT_TRUE(absl::IsUnavailable(id.status()));
+    }
+  }
+
+  // One piece of a worker's work.
+  void Work(SimulatedWorker& worker) {
+    if (worker.hangs) return;
+    worker.outbox.emplace_back().mutable_heartbeat();
+    if (!worker.inbox.empty()) {
+      Obey(worker, worker.inbox.front());
+      worker.inbox.pop_front();
+      return;
+    }
+    if (!worker.seat.has_value()) return;
+    SimulatedWorker::Seat& seat = *worker.seat;
+    if (!seat.ready) {
+      WorkerMessage message;
+      *message.mutable_rank_ready()->mutable_ref() = seat.start.ref();
+      message.mutable_rank_ready()->set_first_step(1);
+      worker.outbox.push_back(message);
+      seat.ready = true;
+    } else if (seat.step < seat.start.plan().job().training().steps()) {
+      WorkerMessage message;
+      *message.mutable_step()->mutable_ref() = seat.start.ref();
+      message.mutable_step()->mutable_record()->set_step(++seat.step);
+      worker.outbox.push_back(message);
+      if (Draw(40) == 0) End(worker, false, "bad luck");
+    } else {
+      End(worker, true, "");
+    }
+  }
+
+  void End(SimulatedWorker& worker, bool ok, const std::string& error) {
+    WorkerMessage message;
+    *message.mutable_ended()->mutable_ref() = worker.seat->start.ref();
+    message.mutable_ended()->set_ok(ok);
+    message.mutable_ended()->set_error(error);
+    message.mutable_ended()->set_step(worker.seat->step);
+    if (!ok && Draw(2) == 0) message.mutable_ended()->set_missing_rank(0);
+    worker.outbox.push_back(message);
+    worker.seat.reset();
+  }
+
+  void Obey(SimulatedWorker& worker, const SchedulerMessage& message) {
+    if (message.has_start()) {
+      EXPECT_FALSE(worker.seat.has_value())
+          << worker.name << " was given a second rank";
+      worker.seat.emplace().start = message.start();
+    } else if (message.has_stop() && worker.seat.has_value() &&
+               worker.seat->start.ref().job() == message.stop().ref().job()) {
+      End(worker, Draw(2) == 0, "stopped");
+    } else if (message.has_generate()) {
+      WorkerMessage piece;
+      piece.mutable_generated()->set_request(message.generate().request());
+      piece.mutable_generated()->set_done(true);
+      worker.outbox.push_back(piece);
+    }
+  }
+
+  void Event() {
+    h_.now += absl::Milliseconds(Draw(400));
+    const int what = Draw(100);
+    if (what < 6)
+      Join();
+    else if (what < 8)
+      Kill();
+    else if (what < 9)
+      Leave();
+    else if (what < 14)
+      Submit();
+    else if (what < 16)
+      Cancel();
+    else if (what < 17)
+      Generate();
+    else if (what < 18 && Any() != nullptr)
+      workers_[victim_].hangs = true;
+    else if (what < 30)
+      h_.cluster.Tick(h_.now, h_.actions);
+    else if (what < 70) {
+      for (auto& [id, worker] : workers_) Work(worker);
+    } else if (Any() != nullptr) {
+      Receive(victim_);
+    }
+    // Now and then a message of the past comes again.
+    if (Draw(50) == 0 && !past_.empty() && Any() != nullptr) {
+      h_.Send(victim_, past_[Draw(static_cast<int>(past_.size()))]);
+    }
+  }
+
+  // What one worker has sent arrives.
+  void Receive(WorkerId id) {
+    std::deque<WorkerMessage> messages = std::exchange(workers_[id].outbox, {});
+    for (const WorkerMessage& message : messages) {
+      // Ends of a present attempt are no past; steps and the like are.
+      if (message.has_step() && past_.size() < 100) past_.push_back(message);
+      h_.Send(id, message);
+    }
+  }
+
+  void Deliver() {
+    for (const Action& action : h_.actions) {
+      if (const auto* send = std::get_if<SendToWorker>(&action)) {
+        const Worker* to = h_.cluster.workers().Find(send->worker);
+        if (to == nullptr || !to->alive() ||
+            workers_.count(send->worker) == 0) {
+          // Only one that died later in the same event may have been meant.
+          EXPECT_EQ(dropped_.count(send->worker), 0u) << "sent to the dead";
+          continue;
+        }
+        workers_[send->worker].inbox.push_back(send->message);
+      } else if (const auto* drop = std::get_if<DropWorker>(&action)) {
+        EXPECT_TRUE(dropped_.insert(drop->worker).second) << "dropped twice";
+        workers_.erase(drop->worker);
+      }
+    }
+    h_.actions.clear();
+  }
+
+  void Check() {
+    std::map<int64_t, std::set<int>> seats;  // by job, of the workers
+    for (const auto& [id, worker] : h_.cluster.workers().all()) {
+      if (worker.status.state() != WorkerStatus::BUSY) {
+        EXPECT_EQ(worker.status.job(), 0);
+        continue;
+      }
+      EXPECT_NE(worker.status.job() != 0, worker.generating != 0)
+          << "one thing at a time";
+      if (worker.status.job() == 0) continue;
+      EXPECT_TRUE(
+          seats[worker.status.job()].insert(worker.status.rank()).second)
+          << "a rank has two workers";
+    }
+    for (const auto& [id, job] : h_.cluster.jobs().all()) {
+      std::set<int> live;
+      if (job->run != nullptr) {
+        ASSERT_EQ(job->run->ranks.size(),
+                  static_cast<size_t>(job->ranks_needed))
+            << "all ranks or none";
+        for (size_t r = 0; r < job->run->ranks.size(); ++r) {
+          if (job->run->ranks[r].live()) live.insert(static_cast<int>(r));
+        }
+        EXPECT_FALSE(live.empty()) << "a run that all have left";
+      }
+      EXPECT_EQ(live, seats[id.value()]) << "job " << id;
+      CheckState(*job, live);
+    }
+  }
+
+  void CheckState(const Job& job, const std::set<int>& live) {
+    switch (job.status.state()) {
+      case QUEUED:
+        EXPECT_NE(job.status.reason(), "") << "a job that waits says why";
+        EXPECT_EQ(job.run, nullptr);
+        break;
+      case STARTING:
+      case RUNNING:
+      case STOPPING:
+        EXPECT_NE(job.run, nullptr);
+        break;
+      case FAILED:
+        EXPECT_NE(job.status.reason(), "");
+        [[fallthrough]];
+      case SUCCEEDED:
+      case CANCELLED:
+        if (ended_.insert(job.id).second) {
+          succeeded_ += job.status.state() == SUCCEEDED;
+        }
+        if (job.status.state() != FAILED) {
+          EXPECT_EQ(job.run, nullptr);
+        }
+        break;
+      default:
+        ADD_FAILURE() << "job " << job.id << " has no state";
+    }
+    if (ended_.count(job.id) > 0) {
+      EXPECT_TRUE(Job::IsEnded(job.status.state())) << "the end is final";
+    }
+  }
+
+  // No more events from outside: everything comes to its end by itself.
+  void Settle() {
+    for (int i = 0; i < 1200; ++i) {
+      h_.now += absl::Milliseconds(250);
+      for (auto& [id, worker] : workers_) Work(worker);
+      std::vector<WorkerId> ids;
+      for (auto& [id, worker] : workers_) ids.push_back(id);
+      for (const WorkerId id : ids) {
+        if (workers_.count(id) > 0) Receive(id);
+        Deliver();
+      }
+      h_.cluster.Tick(h_.now, h_.actions);
+      Deliver();
+      Check();
+    }
+    const int alive = static_cast<int>(h_.cluster.workers().Alive().size());
+    EXPECT_EQ(h_.cluster.workers().Idle().size(), static_cast<size_t>(alive));
+    for (const auto& [id, job] : h_.cluster.jobs().all()) {
+      EXPECT_EQ(job->run, nullptr);
+      EXPECT_TRUE(job->ended() || job->ranks_needed > alive)
+          << "job " << id << " waits for nothing: " << job->status.reason();
+    }
+  }
+
+  std::mt19937 random_;
+  Harness h_;
+  std::map<WorkerId, SimulatedWorker> workers_;
+  WorkerId victim_;
+  std::vector<JobId> submitted_;
+  std::vector<WorkerMessage> past_;
+  std::set<WorkerId> dropped_;
+  std::set<JobId> ended_;
+  int succeeded_ = 0;
+};
+
+TEST(ClusterSimulation, InvariantsHoldUnderManySeeds) {
+  int ended = 0, succeeded = 0;
+  for (uint32_t seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    Simulation simulation(seed);
+    simulation.Run(1500);
+    ended += simulation.ended();
+    succeeded += simulation.succeeded();
+    if (testing::Test::HasFailure()) break;
+  }
+  // The dice let enough happen.
+  EXPECT_GT(ended, 1000);
+  EXPECT_GT(succeeded, 200);
+  EXPECT_LT(succeeded, ended);
+}
+
+}  // namespace
+}  // namespace troupe
