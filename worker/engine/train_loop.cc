@@ -6,6 +6,7 @@
 #include "proto/base/check.h"
 #include "proto/base/status.h"
 #include "proto/plan/lr_schedule.h"
+#include "storage/checkpoint/checkpoint_dir.h"
 #include "worker/engine/checkpoint_writer.h"
 #include "worker/instructions/instructions.h"
 #include "worker/rank/resident_memory.h"
@@ -18,6 +19,19 @@ const Program* FindProgram(const Plan& plan, Program::Kind kind) {
     if (program.kind() == kind) return &program;
   }
   return nullptr;
+}
+
+// The checkpoint that `resume` means: `latest` is the newest whole one of the
+// job's own directory, the same on every rank, for nobody writes there yet.
+absl::StatusOr<std::string> CheckpointToResume(const std::string& resume,
+                                               const Plan& plan) {
+  if (resume != "latest") return resume;
+  const absl::StatusOr<CheckpointEntry> newest =
+      FindNewestComplete(plan.job().checkpoint().directory());
+  if (!newest.ok()) {
+    return Annotate(newest.status(), "checkpoint.resume latest");
+  }
+  return newest->path;
 }
 
 }  // namespace
@@ -75,7 +89,9 @@ absl::Status TrainLoop::RunSteps() {
   if (options_.resume.empty()) {
     InitializeFromSeed(*state_);
   } else {
-    ASSIGN_OR_RETURN(position, RestoreFromCheckpoint(options_.resume, *state_));
+    ASSIGN_OR_RETURN(const std::string path,
+                     CheckpointToResume(options_.resume, *options_.plan));
+    ASSIGN_OR_RETURN(position, RestoreFromCheckpoint(path, *state_));
   }
   steps_done_ = position.step;
   first_step_ = position.step + 1;

@@ -38,7 +38,8 @@ namespace troupe {
 
 struct TrainLoopOptions {
   std::shared_ptr<const Plan> plan;  // with this rank's programs only
-  std::string resume;            // a checkpoint's directory; empty: from seed
+  std::string resume;            // a checkpoint's directory, `latest`, or
+                                 // empty: from seed
   int64_t trace_every = 0;       // steps whose timeline is reported; 0: none
   std::string checkpoint_token;  // checkpoint_writer.h
   absl::Duration collective_timeout = absl::Minutes(5);
