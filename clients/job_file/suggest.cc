@@ -1,9 +1,9 @@
 #include "clients/job_file/suggest.h"
 
 #include <algorithm>
-#include <cstddef>
 
 #include "absl/strings/ascii.h"
+#include "proto/base/closest.h"
 
 namespace troupe {
 namespace {
@@ -53,23 +53,6 @@ constexpr OtherName kOtherNames[] = {
 
 }  // namespace
 
-int EditDistance(absl::string_view a, absl::string_view b) {
-  std::vector<std::vector<int>> cost(a.size() + 1,
-                                     std::vector<int>(b.size() + 1));
-  for (size_t i = 0; i <= a.size(); ++i) cost[i][0] = i;
-  for (size_t j = 0; j <= b.size(); ++j) cost[0][j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const int replace = cost[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      cost[i][j] = std::min({cost[i - 1][j] + 1, cost[i][j - 1] + 1, replace});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
-      }
-    }
-  }
-  return cost[a.size()][b.size()];
-}
-
 std::string OurName(absl::string_view name) {
   for (const OtherName& other : kOtherNames) {
     if (name == other.theirs) return other.ours;
@@ -80,20 +63,11 @@ std::string OurName(absl::string_view name) {
 std::string Suggest(absl::string_view name,
                     const std::vector<std::string>& candidates) {
   // A name far longer than any field is no typo, and would cost time.
-  if (name.empty() || name.size() > 64) return "";
-  const std::string lower = absl::AsciiStrToLower(name);
-  const std::string ours = OurName(lower);
-  std::string best;
-  int best_distance = std::max<int>(1, lower.size() / 3) + 1;
-  for (const std::string& candidate : candidates) {
-    if (candidate == ours) return candidate;
-    const int distance = EditDistance(lower, candidate);
-    if (distance < best_distance) {
-      best_distance = distance;
-      best = candidate;
-    }
-  }
-  return best;
+  if (name.size() > 64) return "";
+  const std::string ours = OurName(absl::AsciiStrToLower(name));
+  const bool is_known =
+      std::find(candidates.begin(), candidates.end(), ours) != candidates.end();
+  return is_known ? ours : ClosestName(name, candidates);
 }
 
 }  // namespace troupe

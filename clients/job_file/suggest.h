@@ -1,6 +1,5 @@
-// "did you mean ...?": the name that someone probably meant. A typo is the
-// nearest name by edit distance; names that other tools use for the same thing
-// (n_layer, learning_rate) are in a table.
+// The field that someone meant by an unknown name: a typo, or what another tool
+// calls the same thing (n_layer, learning_rate), which a table knows.
 #ifndef TROUPE_CLIENTS_JOB_FILE_SUGGEST_H_
 #define TROUPE_CLIENTS_JOB_FILE_SUGGEST_H_
 
@@ -10,10 +9,6 @@
 #include "absl/strings/string_view.h"
 
 namespace troupe {
-
-// Insertions, deletions, substitutions and swaps of neighbours that turn `a`
-// into `b` (optimal string alignment). O(|a| |b|).
-int EditDistance(absl::string_view a, absl::string_view b);
 
 // The candidate that `name` most likely stands for; empty where none is near.
 std::string Suggest(absl::string_view name,

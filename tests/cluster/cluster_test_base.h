@@ -1,0 +1,51 @@
+// A real cluster for a test: scheduler and workers as daemons on loopback,
+// ports from the kernel, all files in the test's own folder, everything ended
+// with the test. Workers measure the machine once for each test program.
+#ifndef TROUPE_TESTS_CLUSTER_CLUSTER_TEST_BASE_H_
+#define TROUPE_TESTS_CLUSTER_CLUSTER_TEST_BASE_H_
+
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/cluster/troupe_program.h"
+
+namespace troupe {
+
+class ClusterTestBase : public testing::Test {
+ protected:
+  ClusterTestBase();
+  ~ClusterTestBase() override;
+
+  const std::string& dir() const { return dir_; }
+
+  // `troupe up` in dir(); checks that it succeeds.
+  void Up(int workers, const std::vector<std::string>& more = {});
+  // A `troupe` command with --dir.
+  Outcome Troupe(std::vector<std::string> arguments) const;
+  std::vector<std::string> Command(std::vector<std::string> arguments) const;
+
+  // Submits a tiny job with these fields set ("training.steps=5"), and returns
+  // its number; 0, with a test failure, where it is refused.
+  int Submit(const std::vector<std::string>& settings = {}) const;
+  // `troupe submit` with the tiny job and these fields.
+  std::vector<std::string> SubmitCommand(
+      const std::vector<std::string>& settings) const;
+  // Follows the job to its end.
+  Outcome Watch(int job) const;
+  // `troupe describe --json`.
+  nlohmann::json Describe(int job) const;
+  // The process of the worker with this name.
+  pid_t WorkerPid(const std::string& name) const;
+
+ private:
+  std::string dir_;
+};
+
+// A job that goes on until someone ends it.
+inline constexpr char kEndless[] = "training.steps=1000000";
+
+}  // namespace troupe
+
+#endif  // TROUPE_TESTS_CLUSTER_CLUSTER_TEST_BASE_H_

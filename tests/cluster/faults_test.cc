@@ -1,0 +1,150 @@
+// What users and machines do to a cluster, with real daemons.
+#include <signal.h>
+
+#include <memory>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "clients/cpp/process_state.h"
+#include "gtest/gtest.h"
+#include "tests/cluster/cluster_test_base.h"
+
+namespace troupe {
+namespace {
+
+class FaultsTest : public ClusterTestBase {
+ protected:
+  // The number of an endless job that has taken a few steps, and its watcher.
+  std::unique_ptr<Program> StartEndless(
+      const std::vector<std::string>& settings = {}) {
+    std::vector<std::string> all = settings;
+    all.push_back(kEndless);
+    std::vector<std::string> command = SubmitCommand(all);
+    command.push_back("--watch");
+    auto program = std::make_unique<Program>(Command(command));
+    EXPECT_NE(program->WaitForLine("step 3/"), "");
+    return program;
+  }
+};
+
+TEST_F(FaultsTest, AKilledWorkerFailsTheJobAndTheNextOneRuns) {
+  Up(3);
+  const auto job = StartEndless();
+  const std::string victim = Describe(1)["workers"][1];
+  const absl::Time killed = absl::Now();
+  ASSERT_EQ(kill(WorkerPid(victim), SIGKILL), 0);
+  const Outcome outcome = job->Wait();
+  EXPECT_LT(absl::Now() - killed, absl::Seconds(10));
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.err.find("failed"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find(victim), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("step"), std::string::npos) << outcome.err;
+  EXPECT_EQ(Describe(1)["state"], "FAILED");
+
+  EXPECT_EQ(Watch(Submit()).code, 0) << "two workers are left";
+  EXPECT_NE(Troupe({"workers"}).out.find("LOST"), std::string::npos);
+}
+
+TEST_F(FaultsTest, CancelsAJobThatRunsAndOneThatWaits) {
+  Up(2);
+  const auto running = StartEndless();
+  const int waiting = Submit();
+  const auto described = Describe(waiting);
+  EXPECT_EQ(described["state"], "QUEUED");
+  EXPECT_NE(described["reason"], "") << "a job that waits says why";
+  EXPECT_EQ(Troupe({"cancel", std::to_string(waiting)}).code, 0);
+  EXPECT_EQ(Describe(waiting)["state"], "CANCELLED");
+  EXPECT_EQ(Describe(1)["state"], "RUNNING");
+
+  EXPECT_EQ(Troupe({"cancel", "1"}).code, 0);
+  const Outcome cancelled = running->Wait();
+  EXPECT_EQ(cancelled.code, 1);
+  EXPECT_NE(cancelled.err.find("was cancelled"), std::string::npos)
+      << cancelled.err;
+  EXPECT_EQ(Describe(1)["state"], "CANCELLED");
+  EXPECT_NE(Troupe({"cancel", "1"}).out.find("had ended before"),
+            std::string::npos);
+  EXPECT_EQ(Watch(Submit()).code, 0) << "its workers are free again";
+}
+
+TEST_F(FaultsTest, AClientThatGoesAwayHarmsNothing) {
+  Up(2);
+  auto job = StartEndless();
+  job->Signal(SIGKILL);
+  EXPECT_EQ(job->Wait().code, 128 + SIGKILL);
+
+  Program watcher(Command({"watch", "1"}));
+  EXPECT_NE(watcher.WaitForLine("step 5/"), "") << "the past steps come first";
+  watcher.Signal(SIGINT);
+  const Outcome left = watcher.Wait();
+  EXPECT_EQ(left.code, 130);
+  EXPECT_NE(left.err.find("troupe watch 1 --dir " + dir()), std::string::npos)
+      << left.err;
+  EXPECT_EQ(Describe(1)["state"], "RUNNING");
+  EXPECT_EQ(Troupe({"cancel", "1"}).code, 0);
+}
+
+TEST_F(FaultsTest, OneFolderHasOneCluster) {
+  Up(1);
+  const Outcome again = Troupe({"up", "--workers", "1"});
+  EXPECT_EQ(again.code, 1);
+  EXPECT_NE(again.err.find("a cluster already lives in"), std::string::npos)
+      << again.err;
+  const Outcome second = RunProgram({kScheduler, "--state", dir()});
+  EXPECT_EQ(second.code, 1);
+  EXPECT_NE(second.err.find("troupe-scheduler: "), std::string::npos)
+      << second.err;
+  EXPECT_EQ(Troupe({"jobs"}).code, 0) << "the first one still serves";
+}
+
+TEST_F(FaultsTest, JobsOutliveTheirScheduler) {
+  Up(1);
+  const int job = Submit({"parallelism.data=1"});
+  ASSERT_EQ(Watch(job).code, 0);
+  ASSERT_EQ(Troupe({"down"}).code, 0);
+  EXPECT_EQ(Troupe({"jobs"}).code, 1);
+  Up(1);
+  const auto described = Describe(job);
+  EXPECT_EQ(described["state"], "SUCCEEDED");
+  EXPECT_EQ(described["steps"].size(), 4);
+  EXPECT_EQ(Watch(Submit({"parallelism.data=1"})).code, 0);
+}
+
+TEST_F(FaultsTest, DownLeavesNothingRunning) {
+  Up(2);
+  const pid_t worker = WorkerPid("worker-0");
+  const pid_t scheduler = WorkerPid("scheduler");
+  const auto job = StartEndless();
+  const Outcome down = Troupe({"down"});
+  EXPECT_EQ(down.code, 0) << down.err;
+  EXPECT_EQ(down.out, "stopped 3 processes of " + dir() + "\n");
+  for (const pid_t pid : {worker, scheduler}) {
+    EXPECT_FALSE(IsRunning(int64_t{pid})) << pid;
+  }
+  EXPECT_EQ(job->Wait().code, 1);
+  EXPECT_EQ(Troupe({"down"}).code, 1) << "there is no cluster any more";
+}
+
+TEST_F(FaultsTest, UpThatFailsLeavesNothingBehind) {
+  const Outcome up =
+      Troupe({"up", "--workers", "1", "--device-memory", "lots"});
+  EXPECT_EQ(up.code, 1);
+  EXPECT_NE(up.err.find("worker-0 ended while starting"), std::string::npos)
+      << up.err;
+  EXPECT_NE(up.err.find("lots"), std::string::npos) << "its log's end";
+  const Outcome down = Troupe({"down"});
+  EXPECT_NE(down.err.find("no cluster in"), std::string::npos) << down.err;
+}
+
+TEST_F(FaultsTest, CtrlCBringsAForegroundClusterDown) {
+  Program up(Command({"up", "--workers", "1", "--foreground"}));
+  ASSERT_NE(up.WaitForLine("Ctrl-C"), "");
+  const pid_t worker = WorkerPid("worker-0");
+  EXPECT_TRUE(IsRunning(int64_t{worker}));
+  up.Signal(SIGINT);
+  EXPECT_EQ(up.Wait().code, 0);
+  EXPECT_FALSE(IsRunning(int64_t{worker}));
+}
+
+}  // namespace
+}  // namespace troupe

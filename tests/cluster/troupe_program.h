@@ -1,0 +1,57 @@
+// The real `troupe`, as a user runs it: a process with arguments, whose output
+// is read while it runs.
+#ifndef TROUPE_TESTS_CLUSTER_TROUPE_PROGRAM_H_
+#define TROUPE_TESTS_CLUSTER_TROUPE_PROGRAM_H_
+
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+// Where Bazel put the programs, from the test's working directory.
+inline constexpr char kTroupe[] = "clients/cli/troupe";
+inline constexpr char kScheduler[] = "scheduler/troupe-scheduler";
+inline constexpr char kWorker[] = "worker/troupe-worker";
+
+struct Outcome {
+  int code = -1;  // the exit code; 128 + the signal that ended it
+  std::string out;
+  std::string err;
+};
+
+// Runs a program to its end.
+Outcome RunProgram(const std::vector<std::string>& command);
+
+// A program under way; killed where it still runs at the end of its life.
+class Program {
+ public:
+  explicit Program(const std::vector<std::string>& command);
+  ~Program();
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  pid_t pid() const { return pid_; }
+  void Signal(int signal) const;
+  // Reads stdout until a line holds `text`, and returns that line; empty where
+  // the output ends before.
+  std::string WaitForLine(const std::string& text);
+  // Reads to the end. Call once.
+  Outcome Wait();
+
+ private:
+  // False at the end of the output.
+  bool ReadMore();
+
+  pid_t pid_ = -1;
+  int out_fd_ = -1;
+  std::string err_file_;
+  std::string out_;      // all that was read
+  size_t searched_ = 0;  // of it, by WaitForLine
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_TESTS_CLUSTER_TROUPE_PROGRAM_H_
