@@ -1,0 +1,74 @@
+#include "gtest/gtest.h"
+#include "tests/scheduler/service/served_cluster.h"
+
+namespace troupe {
+namespace {
+
+TEST(JobWatchers, SeesEveryStepOnceAndTheEnd) {
+  ServedCluster served;
+  const auto worker = served.Join("w0");
+  const int64_t job = served.Submit(SpecOf(1, 100));
+  const Assignment rank = worker->TakeRank();
+  const auto context = Call();
+  WatchJobRequest request;
+  request.set_id(job);
+  request.set_from_step(10);
+  const auto watch = served.stub->WatchJob(context.get(), request);
+  for (int step = 1; step <= 100; ++step) worker->Step(rank, step);
+  worker->End(rank, true, 100);
+  int64_t next = 11;
+  int events = 0, derived = 0;
+  WatchJobResponse news;
+  while (watch->Read(&news)) {
+    for (const StepRecord& step : news.steps()) EXPECT_EQ(step.step(), next++);
+    events += news.events_size();
+    derived += news.has_derived();
+  }
+  EXPECT_TRUE(watch->Finish().ok());
+  EXPECT_EQ(next, 101);
+  EXPECT_EQ(news.status().state(), SUCCEEDED);
+  EXPECT_EQ(events, 4);  // queued, starting, running, succeeded
+  EXPECT_EQ(derived, 1);
+}
+
+TEST(JobWatchers, AnEndedJobIsToldAtOnce) {
+  ServedCluster served;
+  const int64_t job = served.Submit(SpecOf(1));
+  ASSERT_TRUE(served.Cancel(job).ok());
+  EXPECT_EQ(served.Await(job, CANCELLED).id(), job);
+}
+
+TEST(JobWatchers, NoSuchJob) {
+  ServedCluster served;
+  const auto context = Call();
+  WatchJobRequest request;
+  request.set_id(7);
+  const auto watch = served.stub->WatchJob(context.get(), request);
+  WatchJobResponse news;
+  EXPECT_FALSE(watch->Read(&news));
+  EXPECT_EQ(watch->Finish().error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
+TEST(JobWatchers, ClientsThatGoAwayHarmNothing) {
+  ServedCluster served;
+  const auto worker = served.Join("w0");
+  const int64_t job = served.Submit(SpecOf(1, 50));
+  const Assignment rank = worker->TakeRank();
+  WatchJobRequest request;
+  request.set_id(job);
+  for (int i = 0; i < 25; ++i) {
+    const auto context = Call();
+    const auto watch = served.stub->WatchJob(context.get(), request);
+    worker->Step(rank, 2 * i + 1);
+    WatchJobResponse news;
+    if (i % 2 == 0) watch->Read(&news);
+    context->TryCancel();
+    watch->Finish();
+    worker->Step(rank, 2 * i + 2);
+  }
+  worker->End(rank, true, 50);
+  EXPECT_EQ(served.Await(job, SUCCEEDED).steps_done(), 50);
+}
+
+}  // namespace
+}  // namespace troupe

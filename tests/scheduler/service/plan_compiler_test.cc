@@ -1,0 +1,62 @@
+#include "scheduler/service/plan_compiler.h"
+
+#include "gtest/gtest.h"
+
+namespace troupe {
+namespace {
+
+JobSpec Spec() {
+  JobSpec spec;
+  spec.set_name("small");
+  spec.mutable_model()->set_architecture("gpt2");
+  spec.mutable_model()->set_num_hidden_layers(2);
+  spec.mutable_model()->set_hidden_size(32);
+  spec.mutable_model()->set_num_attention_heads(2);
+  spec.mutable_model()->set_vocab_size(256);
+  spec.mutable_model()->set_max_position_embeddings(16);
+  spec.mutable_data()->set_tokens("some.tokens");
+  spec.mutable_training()->set_steps(3);
+  spec.mutable_training()->set_global_batch_size(4);
+  spec.mutable_training()->set_micro_batch_size(1);
+  spec.mutable_optimizer()->set_lr(1e-3);
+  spec.mutable_parallelism()->set_data(2);
+  return spec;
+}
+
+std::vector<WorkerDescription> WorkersWith(int64_t bytes) {
+  std::vector<WorkerDescription> workers(2);
+  for (WorkerDescription& worker : workers) {
+    worker.set_name("w");
+    worker.set_host("h");
+    TierBudget* budget = worker.add_budgets();
+    budget->set_tier(DEVICE);
+    budget->set_bytes(bytes);
+  }
+  return workers;
+}
+
+TEST(PlanCompiler, CompilesForItsRanks) {
+  const PlanCompiler compiler;
+  ASSERT_EQ(*compiler.RanksNeeded(Spec()), 2);
+  const auto compiled = compiler.Compile(Spec(), WorkersWith(1 << 30));
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  EXPECT_EQ(compiled->plan->ranks_size(), 2);
+  EXPECT_EQ(compiled->predicted.ranks_size(), 2);
+  const Plan part = compiler.PlanOfRank(*compiled->plan, 1);
+  ASSERT_EQ(part.ranks_size(), 1);
+  EXPECT_EQ(part.ranks(0).rank(), 1);
+}
+
+TEST(PlanCompiler, RefusesWithThePathOfTheField) {
+  const PlanCompiler compiler;
+  JobSpec spec = Spec();
+  spec.mutable_parallelism()->set_data(3);
+  const absl::Status status = compiler.RanksNeeded(spec).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status));
+  EXPECT_EQ(status.message().substr(0, 16), "parallelism.data") << status;
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      compiler.Compile(Spec(), WorkersWith(1000)).status()));
+}
+
+}  // namespace
+}  // namespace troupe

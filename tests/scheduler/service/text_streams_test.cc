@@ -1,0 +1,79 @@
+#include "gtest/gtest.h"
+#include "tests/scheduler/service/served_cluster.h"
+
+namespace troupe {
+namespace {
+
+GenerateRequest RequestOf() {
+  GenerateRequest request;
+  request.set_checkpoint("/c");
+  request.set_prompt("In the");
+  request.set_max_new_tokens(3);
+  return request;
+}
+
+void Piece(FakeWorker& worker, int64_t request, const std::string& text,
+           bool done) {
+  WorkerMessage message;
+  message.mutable_generated()->set_request(request);
+  message.mutable_generated()->set_text(text);
+  message.mutable_generated()->set_tokens(1);
+  message.mutable_generated()->set_done(done);
+  worker.Write(message);
+}
+
+TEST(TextStreams, RelaysAText) {
+  ServedCluster served;
+  const auto worker = served.Join("w0");
+  const auto context = Call();
+  const auto stream = served.stub->Generate(context.get(), RequestOf());
+  const GenerateText asked = worker->Read()->generate();
+  EXPECT_EQ(asked.prompt(), "In the");
+  Piece(*worker, asked.request(), " beginning", false);
+  Piece(*worker, asked.request(), " was", true);
+  std::string text;
+  GenerateResponse piece;
+  while (stream->Read(&piece)) text += piece.text();
+  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_EQ(text, " beginning was");
+}
+
+TEST(TextStreams, NobodyToWriteIt) {
+  ServedCluster served;
+  const auto context = Call();
+  const auto stream = served.stub->Generate(context.get(), RequestOf());
+  GenerateResponse piece;
+  EXPECT_FALSE(stream->Read(&piece));
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST(TextStreams, ALostWorkerEndsIt) {
+  ServedCluster served;
+  auto worker = served.Join("w0");
+  const auto context = Call();
+  const auto stream = served.stub->Generate(context.get(), RequestOf());
+  ASSERT_TRUE(worker->Read()->has_generate());
+  worker.reset();
+  GenerateResponse piece;
+  EXPECT_FALSE(stream->Read(&piece));
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST(TextStreams, AClientThatGoesAwayFreesTheWorkerInTheEnd) {
+  ServedCluster served;
+  const auto worker = served.Join("w0");
+  GenerateText asked;
+  {
+    const auto context = Call();
+    const auto stream = served.stub->Generate(context.get(), RequestOf());
+    asked = worker->Read()->generate();
+    context->TryCancel();
+    stream->Finish();
+  }
+  Piece(*worker, asked.request(), "unread", true);
+  served.AwaitThat(
+      [](const Cluster& cluster) { return !cluster.workers().Idle().empty(); });
+}
+
+}  // namespace
+}  // namespace troupe
