@@ -41,8 +41,8 @@ std::vector<Wire> AttachEach(Wires& wires, CommBuffer memory) {
   return attached;
 }
 
-CommBuffer Bytes(std::vector<char>& bytes) {
-  return CommBuffer::Of(absl::MakeSpan(bytes));
+CommBuffer Scratch(Wires& wires, int64_t bytes) {
+  return {wires.Scratch(bytes), bytes, Element::kByte};
 }
 
 // Part `index` of a block, in elements of the buffer; may be empty.
@@ -59,10 +59,10 @@ class BlockReducer {
         data_(data),
         element_bytes_(ElementBytes(data.element)),
         segment_(kSegmentBytes / element_bytes_),
-        scratch_(2 * wires.size() * segment_ * element_bytes_),
+        scratch_(Scratch(wires, 2 * wires.size() * segment_ * element_bytes_)),
         memory_(AttachEach(wires, data)) {
     for (std::vector<Wire>& landing : landing_) {
-      landing = AttachEach(wires, Bytes(scratch_));
+      landing = AttachEach(wires, scratch_);
     }
   }
 
@@ -113,7 +113,8 @@ class BlockReducer {
     for (int rank = 0; rank < wires_.size(); ++rank) {
       rows[rank] = rank == wires_.rank()
                        ? out
-                       : CommBuffer{scratch_.data() + Landing(index, rank),
+                       : CommBuffer{static_cast<char*>(scratch_.data) +
+                                        Landing(index, rank),
                                     mine.size(), data_.element};
     }
     ReduceRows(op, out, rows);
@@ -124,7 +125,7 @@ class BlockReducer {
   const CommBuffer data_;
   const size_t element_bytes_;
   const int64_t segment_;  // elements
-  std::vector<char> scratch_;
+  const CommBuffer scratch_;
   std::vector<Wire> memory_;
   std::vector<Wire> landing_[2];
 };
@@ -133,14 +134,15 @@ class BlockReducer {
 
 absl::Status DirectAllReduce(Wires& wires, CommBuffer data, ReduceOp op) {
   const size_t bytes = data.bytes();
-  std::vector<char> scratch(bytes * wires.size());
+  const CommBuffer scratch = Scratch(wires, bytes * wires.size());
   std::vector<Wire> memory = AttachEach(wires, data);
-  std::vector<Wire> landing = AttachEach(wires, Bytes(scratch));
+  std::vector<Wire> landing = AttachEach(wires, scratch);
   std::vector<CommBuffer> rows(wires.size());
   rows[wires.rank()] = data;
   for (int step = 1; step < wires.size(); ++step) {
     const int peer = (wires.rank() + step) % wires.size();
-    rows[peer] = {scratch.data() + peer * bytes, data.elements, data.element};
+    rows[peer] = {static_cast<char*>(scratch.data) + peer * bytes,
+                  data.elements, data.element};
     RETURN_IF_ERROR(wires.PostRecv(
         landing[peer], {.peer = peer, .offset = peer * bytes, .bytes = bytes}));
   }

@@ -1,7 +1,6 @@
 #include "worker/collective/gloo/ring.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "proto/base/status.h"
 #include "proto/plan/layout.h"
@@ -10,7 +9,10 @@
 namespace troupe {
 namespace {
 
-constexpr int64_t kSegmentBytes = 256 << 10;
+// Each segment wakes Gloo's thread and ours, on both ends: the longest is where
+// that no longer shows, the shortest still pays for itself.
+constexpr int64_t kLongestSegment = 1 << 20;  // bytes
+constexpr int64_t kShortestSegment = 128 << 10;
 // Receives posted, and sends begun, ahead of the segment in hand.
 constexpr int64_t kAhead = 4;
 
@@ -27,13 +29,17 @@ class Ring {
   Ring(Wires& wires, CommBuffer data, const RingSteps& steps)
       : wires_(wires), data_(data), steps_(steps), ranks_(wires.size()) {
     const int64_t block = EvenPiece(data.elements, {0, ranks_}).size();
-    segment_ = std::max<int64_t>(1, kSegmentBytes / ElementBytes(data.element));
+    const int64_t element = ElementBytes(data.element);
+    // Two to a block, so that sending and adding overlap.
+    segment_ = std::clamp(block / 2, kShortestSegment / element,
+                          kLongestSegment / element);
     segments_ = std::max<int64_t>(1, (block + segment_ - 1) / segment_);
     items_ = steps.count * segments_;
     memory_ = wires.Attach(data.data, data.bytes());
     if (steps.reduce > 0) {
-      scratch_.resize(kAhead * segment_ * ElementBytes(data.element));
-      landing_ = wires.Attach(scratch_.data(), scratch_.size());
+      const size_t bytes = kAhead * segment_ * element;
+      scratch_ = wires.Scratch(bytes);
+      landing_ = wires.Attach(scratch_, bytes);
     }
   }
 
@@ -100,9 +106,8 @@ class Ring {
     if (range.size() == 0) return absl::OkStatus();
     if (!Reduces(item)) return wires_.WaitRecv(memory_);
     RETURN_IF_ERROR(wires_.WaitRecv(landing_));
-    ReduceInto(
-        op, data_.Slice(range.begin, range.end),
-        {scratch_.data() + LandingOffset(item), range.size(), data_.element});
+    ReduceInto(op, data_.Slice(range.begin, range.end),
+               {scratch_ + LandingOffset(item), range.size(), data_.element});
     return absl::OkStatus();
   }
 
@@ -113,7 +118,7 @@ class Ring {
   int64_t segment_ = 0;   // elements
   int64_t segments_ = 0;  // of the longest block
   int64_t items_ = 0;
-  std::vector<char> scratch_;
+  char* scratch_ = nullptr;  // kAhead segments
   Wire memory_;
   Wire landing_;
 };
@@ -144,15 +149,16 @@ absl::Status RingBroadcast(Wires& wires, CommBuffer data, int root) {
   const size_t bytes = data.bytes();
   Wire wire = wires.Attach(data.data, bytes);
   const auto segment = [bytes](size_t begin, int peer) {
-    return WireMessage{.peer = peer,
-                       .offset = begin,
-                       .bytes = std::min<size_t>(kSegmentBytes, bytes - begin)};
+    return WireMessage{
+        .peer = peer,
+        .offset = begin,
+        .bytes = std::min<size_t>(kLongestSegment, bytes - begin)};
   };
   size_t posted = 0;
-  for (size_t begin = 0; begin < bytes; begin += kSegmentBytes) {
-    const size_t ahead = begin + kAhead * kSegmentBytes;
+  for (size_t begin = 0; begin < bytes; begin += kLongestSegment) {
+    const size_t ahead = begin + kAhead * kLongestSegment;
     for (; receives && posted < std::min(ahead, bytes);
-         posted += kSegmentBytes) {
+         posted += kLongestSegment) {
       RETURN_IF_ERROR(wires.PostRecv(wire, segment(posted, previous)));
     }
     if (receives) RETURN_IF_ERROR(wires.WaitRecv(wire));

@@ -80,6 +80,14 @@ Wire Wires::Attach(void* memory, size_t bytes) {
   return wire;
 }
 
+char* Wires::Scratch(size_t bytes) {
+  if (bytes > scratch_bytes_) {
+    scratch_.reset(new char[bytes]);
+    scratch_bytes_ = bytes;
+  }
+  return scratch_.get();
+}
+
 absl::Status Wires::PostSend(Wire& wire, const WireMessage& message) {
   Expect(wire.sends, message.peer);
   const absl::Status posted = CatchGloo([&] {

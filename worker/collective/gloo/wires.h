@@ -89,6 +89,9 @@ class Wires {
   // An error of these ends the operation: the verdict is in. REQUIRES: all
   // wires of the operation alive.
   Wire Attach(void* memory, size_t bytes);
+  // Memory for what arrives, one piece an operation. It stays, so that it need
+  // not be mapped anew each time: a few megabytes.
+  char* Scratch(size_t bytes);
   absl::Status PostSend(Wire& wire, const WireMessage& message);
   absl::Status PostRecv(Wire& wire, const WireMessage& message);
   // Waits for one send (one receive) of the wire to complete. Receives from one
@@ -118,6 +121,8 @@ class Wires {
   std::unique_ptr<GlooMesh> mesh_;    // null once closed
   std::unique_ptr<Notices> notices_;  // the watch's; once failing, the caller's
   uint64_t slot_ = 0;
+  std::unique_ptr<char[]> scratch_;
+  size_t scratch_bytes_ = 0;
 
   absl::Mutex mutex_;
   bool active_ ABSL_GUARDED_BY(mutex_) = false;   // an operation is in progress
