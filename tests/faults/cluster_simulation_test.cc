@@ -7,25 +7,11 @@
 #include <set>
 
 #include "gtest/gtest.h"
+#include "tests/faults/simulated_worker.h"
 #include "tests/scheduler/cluster/harness.h"
 
 namespace troupe {
 namespace {
-
-// A worker as the cluster sees it: carries out what it is told, message by
-// message, unless it hangs.
-struct SimulatedWorker {
-  struct Seat {
-    Assignment start;
-    int64_t step = 0;
-    bool ready = false;
-  };
-  std::string name;
-  bool hangs = false;
-  std::optional<Seat> seat;
-  std::deque<SchedulerMessage> inbox;
-  std::deque<WorkerMessage> outbox;
-};
 
 class Simulation {
  public:
@@ -110,61 +96,6 @@ class Simulation {
     }
   }
 
-  // One piece of a worker's work.
-  void Work(SimulatedWorker& worker) {
-    if (worker.hangs) return;
-    worker.outbox.emplace_back().mutable_heartbeat();
-    if (!worker.inbox.empty()) {
-      Obey(worker, worker.inbox.front());
-      worker.inbox.pop_front();
-      return;
-    }
-    if (!worker.seat.has_value()) return;
-    SimulatedWorker::Seat& seat = *worker.seat;
-    if (!seat.ready) {
-      WorkerMessage message;
-      *message.mutable_rank_ready()->mutable_ref() = seat.start.ref();
-      message.mutable_rank_ready()->set_first_step(1);
-      worker.outbox.push_back(message);
-      seat.ready = true;
-    } else if (seat.step < seat.start.plan().job().training().steps()) {
-      WorkerMessage message;
-      *message.mutable_step()->mutable_ref() = seat.start.ref();
-      message.mutable_step()->mutable_record()->set_step(++seat.step);
-      worker.outbox.push_back(message);
-      if (Draw(40) == 0) End(worker, false, "bad luck");
-    } else {
-      End(worker, true, "");
-    }
-  }
-
-  void End(SimulatedWorker& worker, bool ok, const std::string& error) {
-    WorkerMessage message;
-    *message.mutable_ended()->mutable_ref() = worker.seat->start.ref();
-    message.mutable_ended()->set_ok(ok);
-    message.mutable_ended()->set_error(error);
-    message.mutable_ended()->set_step(worker.seat->step);
-    if (!ok && Draw(2) == 0) message.mutable_ended()->set_missing_rank(0);
-    worker.outbox.push_back(message);
-    worker.seat.reset();
-  }
-
-  void Obey(SimulatedWorker& worker, const SchedulerMessage& message) {
-    if (message.has_start()) {
-      EXPECT_FALSE(worker.seat.has_value())
-          << worker.name << " was given a second rank";
-      worker.seat.emplace().start = message.start();
-    } else if (message.has_stop() && worker.seat.has_value() &&
-               worker.seat->start.ref().job() == message.stop().ref().job()) {
-      End(worker, Draw(2) == 0, "stopped");
-    } else if (message.has_generate()) {
-      WorkerMessage piece;
-      piece.mutable_generated()->set_request(message.generate().request());
-      piece.mutable_generated()->set_done(true);
-      worker.outbox.push_back(piece);
-    }
-  }
-
   void Event() {
     h_.now += absl::Milliseconds(Draw(400));
     const int what = Draw(100);
@@ -185,7 +116,7 @@ class Simulation {
     else if (what < 30)
       h_.cluster.Tick(h_.now, h_.actions);
     else if (what < 70) {
-      for (auto& [id, worker] : workers_) Work(worker);
+      for (auto& [id, worker] : workers_) worker.Work(random_);
     } else if (Any() != nullptr) {
       Receive(victim_);
     }
@@ -289,7 +220,7 @@ class Simulation {
   void Settle() {
     for (int i = 0; i < 1200; ++i) {
       h_.now += absl::Milliseconds(250);
-      for (auto& [id, worker] : workers_) Work(worker);
+      for (auto& [id, worker] : workers_) worker.Work(random_);
       std::vector<WorkerId> ids;
       for (auto& [id, worker] : workers_) ids.push_back(id);
       for (const WorkerId id : ids) {

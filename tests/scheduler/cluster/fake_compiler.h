@@ -1,0 +1,83 @@
+// A compiler that knows what tests need, and the jobs and workers for it.
+#ifndef TROUPE_TESTS_SCHEDULER_CLUSTER_FAKE_COMPILER_H_
+#define TROUPE_TESTS_SCHEDULER_CLUSTER_FAKE_COMPILER_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/check.h"
+#include "scheduler/cluster/job_compiler.h"
+#include "scheduler/cluster/worker_table.h"
+
+namespace troupe {
+
+// Ranks: parallelism.data. Refuses jobs named "wrong", and those that need more
+// memory (hidden_size, in bytes) than a worker's device has.
+class FakeCompiler final : public JobCompiler {
+ public:
+  absl::StatusOr<int> RanksNeeded(const JobSpec& job) const override {
+    if (job.name() == "wrong") {
+      return absl::InvalidArgumentError("name: this one is wrong");
+    }
+    return job.parallelism().data();
+  }
+  absl::StatusOr<CompiledJob> Compile(
+      const JobSpec& job,
+      const std::vector<WorkerDescription>& workers) const override {
+    const int ranks = job.parallelism().data();
+    CHECK_EQ(ranks, static_cast<int>(workers.size()));
+    auto plan = std::make_shared<Plan>();
+    *plan->mutable_job() = job;
+    plan->set_fingerprint("0123456789abcdef");
+    plan->mutable_prediction()->set_step_seconds(0.1);
+    plan->mutable_prediction()->set_peak_flops_per_second(1e9);
+    plan->mutable_derived()->set_tokens_per_step(100);
+    plan->mutable_derived()->set_model_flops_per_token(1e5);
+    CompiledJob compiled;
+    for (int rank = 0; rank < ranks; ++rank) {
+      for (const TierBudget& budget : workers[rank].budgets()) {
+        if (budget.bytes() < job.model().hidden_size()) {
+          return absl::InvalidArgumentError(absl::StrCat(
+              "model.hidden_size: rank ", rank, " needs more memory"));
+        }
+      }
+      plan->add_ranks()->set_rank(rank);
+      compiled.predicted.add_ranks()->set_rank(rank);
+    }
+    compiled.plan = std::move(plan);
+    return compiled;
+  }
+  Plan PlanOfRank(const Plan& plan, int rank) const override {
+    Plan part = plan;
+    part.clear_ranks();
+    *part.add_ranks() = plan.ranks(rank);
+    return part;
+  }
+};
+
+inline JobSpec SpecOf(int ranks, int steps = 10) {
+  JobSpec spec;
+  spec.set_name(absl::StrCat("job-", ranks));
+  spec.mutable_parallelism()->set_data(ranks);
+  spec.mutable_training()->set_steps(steps);
+  return spec;
+}
+
+inline Register RegisterOf(const std::string& name,
+                           const std::string& host = "h") {
+  Register request;
+  request.set_protocol_version(kProtocolVersion);
+  request.mutable_worker()->set_name(name);
+  request.mutable_worker()->set_host(host);
+  request.set_pid(1);
+  TierBudget* budget = request.mutable_worker()->add_budgets();
+  budget->set_tier(DEVICE);
+  budget->set_bytes(1000);
+  return request;
+}
+
+}  // namespace troupe
+
+#endif  // TROUPE_TESTS_SCHEDULER_CLUSTER_FAKE_COMPILER_H_
