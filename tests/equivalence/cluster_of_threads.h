@@ -46,10 +46,6 @@ struct TrainingRun {
 // CHECKs that the job compiles.
 TrainingRun Train(const JobSpec& job, const TrainOptions& options);
 
-// A GPT-2 of two small blocks on random tokens: 20 steps of 8 sequences. The
-// token file is made in the test's directory.
-JobSpec SmallJob();
-
 }  // namespace troupe
 
 #endif  // TROUPE_TESTS_EQUIVALENCE_CLUSTER_OF_THREADS_H_

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tests/equivalence/cluster_of_threads.h"
+#include "tests/equivalence/small_job.h"
 
 namespace troupe {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "gtest/gtest.h"
 #include "tests/equivalence/cluster_of_threads.h"
+#include "tests/equivalence/small_job.h"
 
 namespace troupe {
 namespace {

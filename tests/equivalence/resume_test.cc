@@ -7,6 +7,7 @@
 #include "gtest/gtest.h"
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "tests/equivalence/cluster_of_threads.h"
+#include "tests/equivalence/small_job.h"
 
 namespace troupe {
 namespace {

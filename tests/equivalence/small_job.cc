@@ -1,0 +1,58 @@
+#include "tests/equivalence/small_job.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "proto/base/check.h"
+#include "proto/base/philox.h"
+#include "storage/dataset/token_file_writer.h"
+
+namespace troupe {
+
+JobSpec SmallJob() {
+  constexpr int kVocab = 61;
+  const std::string path =
+      absl::StrCat(testing::TempDir(), "/equivalence.tokens");
+  auto writer = TokenFileWriter::Create(
+      {.path = path, .vocab_size = kVocab, .tokenizer = "bytes"});
+  CHECK(writer.ok()) << writer.status().ToString();
+  // Each token all but follows from the one before, so there is something to
+  // learn.
+  std::vector<int32_t> tokens(4000);
+  for (size_t i = 1; i < tokens.size(); ++i) {
+    const uint32_t random =
+        PhiloxUint32({.seed = 5, .purpose = RandomPurpose::kSampling}, i);
+    tokens[i] = (tokens[i - 1] * 3 + 1 + random % 3) % kVocab;
+  }
+  CHECK_OK((*writer)->Append(tokens));
+  CHECK((*writer)->Finish().ok());
+
+  JobSpec job;
+  job.set_name("small");
+  ModelSpec& model = *job.mutable_model();
+  model.set_architecture("gpt2");
+  model.set_num_hidden_layers(2);
+  model.set_hidden_size(24);
+  model.set_num_attention_heads(3);
+  model.set_vocab_size(kVocab);
+  model.set_max_position_embeddings(20);
+  job.mutable_data()->set_tokens(path);
+  job.mutable_data()->set_validation_fraction(0.2);
+  TrainingSpec& training = *job.mutable_training();
+  training.set_steps(20);
+  training.set_global_batch_size(8);
+  training.set_micro_batch_size(8);
+  training.set_sequence_length(17);
+  training.set_seed(3);
+  training.set_validate_every(10);
+  training.set_validation_sequences(13);
+  job.mutable_optimizer()->set_lr(1e-2);
+  job.mutable_lr_scheduler()->set_name("cosine");
+  job.mutable_lr_scheduler()->set_warmup_steps(4);
+  job.mutable_parallelism()->set_data(1);
+  return job;
+}
+
+}  // namespace troupe

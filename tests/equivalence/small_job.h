@@ -1,0 +1,17 @@
+// The job that tests of whole ranks train: small enough for milliseconds, with
+// sizes that are no powers of two.
+#ifndef TROUPE_TESTS_EQUIVALENCE_SMALL_JOB_H_
+#define TROUPE_TESTS_EQUIVALENCE_SMALL_JOB_H_
+
+#include "proto/job.pb.h"
+
+namespace troupe {
+
+// A GPT-2 of two blocks, four units: 20 steps of 8 sequences of 17 tokens, each
+// of which all but follows from the one before. Makes the token file in the
+// test's directory.
+JobSpec SmallJob();
+
+}  // namespace troupe
+
+#endif  // TROUPE_TESTS_EQUIVALENCE_SMALL_JOB_H_

@@ -1,0 +1,109 @@
+#include "worker/calibrate/calibration_file.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace troupe {
+namespace {
+
+class CalibrationFile : public testing::Test {
+ protected:
+  void SetUp() override {
+    directory_ = testing::TempDir() + "/calibration";
+    std::filesystem::remove_all(directory_);
+  }
+  // What a measurement gives; counts how often it is asked.
+  absl::StatusOr<Calibration> Measure() {
+    ++measured_;
+    Calibration calibration;
+    calibration.set_memory_bytes_per_second(5e9);
+    return calibration;
+  }
+  absl::StatusOr<Calibration> Load(const CalibrationFileOptions& options) {
+    return LoadOrMeasure(options, [this] { return Measure(); });
+  }
+  CalibrationFileOptions Options() const {
+    return {.path = directory_ + "/deep/file.textproto",
+            .threads = 2,
+            .device = "cpu of a test"};
+  }
+
+  std::string directory_;
+  std::atomic<int> measured_{0};
+};
+
+TEST_F(CalibrationFile, IsMeasuredOnce) {
+  for (int i = 0; i < 3; ++i) {
+    const auto calibration = Load(Options());
+    ASSERT_TRUE(calibration.ok()) << calibration.status();
+    EXPECT_EQ(calibration->memory_bytes_per_second(), 5e9);
+    EXPECT_EQ(calibration->device(), "cpu of a test");
+    EXPECT_EQ(calibration->threads(), 2);
+  }
+  EXPECT_EQ(measured_, 1);
+}
+
+TEST_F(CalibrationFile, WorkersThatStartTogetherTakeTurns) {
+  std::vector<std::thread> workers;
+  for (int i = 0; i < 4; ++i) {
+    workers.emplace_back([this] { EXPECT_TRUE(Load(Options()).ok()); });
+  }
+  for (std::thread& worker : workers) worker.join();
+  EXPECT_EQ(measured_, 1);
+}
+
+TEST_F(CalibrationFile, AnotherMachineOrThreadCountIsMeasuredAnew) {
+  ASSERT_TRUE(Load(Options()).ok());
+  CalibrationFileOptions options = Options();
+  options.threads = 3;
+  ASSERT_TRUE(Load(options).ok());
+  EXPECT_EQ(measured_, 2);
+  options.device = "another cpu";
+  ASSERT_TRUE(Load(options).ok());
+  EXPECT_EQ(measured_, 3);
+  options.measure_anew = true;
+  ASSERT_TRUE(Load(options).ok());
+  EXPECT_EQ(measured_, 4);
+}
+
+TEST_F(CalibrationFile, ADamagedFileIsReplaced) {
+  ASSERT_TRUE(Load(Options()).ok());
+  std::ofstream(Options().path) << "not a calibration {";
+  ASSERT_TRUE(Load(Options()).ok());
+  ASSERT_TRUE(Load(Options()).ok());
+  EXPECT_EQ(measured_, 2);
+}
+
+TEST_F(CalibrationFile, WhereItCannotBeKeptItIsStillMeasured) {
+  CalibrationFileOptions options = Options();
+  options.path = "/proc/no/such/place.textproto";
+  EXPECT_TRUE(Load(options).ok());
+  EXPECT_EQ(measured_, 1);
+}
+
+TEST_F(CalibrationFile, AFailedMeasurementIsAnError) {
+  const absl::Status status =
+      LoadOrMeasure(Options(), [] {
+        return absl::StatusOr<Calibration>(absl::InternalError("broken"));
+      }).status();
+  EXPECT_TRUE(absl::IsInternal(status));
+}
+
+TEST(DefaultCalibrationFile, FollowsTheUsersCache) {
+  setenv("XDG_CACHE_HOME", "/cache", 1);
+  EXPECT_EQ(DefaultCalibrationFile(4), "/cache/troupe/calibration-4.textproto");
+  unsetenv("XDG_CACHE_HOME");
+  setenv("HOME", "/home/ada", 1);
+  EXPECT_EQ(DefaultCalibrationFile(2),
+            "/home/ada/.cache/troupe/calibration-2.textproto");
+  EXPECT_EQ(CalibrationDevice().substr(0, 4), "cpu ");
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,56 @@
+#include "worker/instructions/call.h"
+
+#include "gtest/gtest.h"
+#include "tests/equivalence/small_job.h"
+#include "tests/worker/rank/small_rank.h"
+
+namespace troupe {
+namespace {
+
+TEST(Call, FindsOperandsByKindAndUnit) {
+  SmallRank rank(SmallJob(), {});
+  const auto find = [&](Instruction::Kind kind, int unit) {
+    for (const Instruction& instruction : rank.program().instructions()) {
+      if (instruction.kind() == kind && instruction.unit() == unit) {
+        return Call{rank.state(), rank.program(), instruction};
+      }
+    }
+    return Call{rank.state(), rank.program(), rank.program().instructions(0)};
+  };
+  // A block's forward: from the unit before, no gradients.
+  const UnitBuffers block = BuffersOf(find(Instruction::FORWARD, 1));
+  EXPECT_EQ(block.input, rank.Memory<void>(Buffer::ACTIVATION, 0, 0));
+  EXPECT_EQ(block.output, rank.Memory<void>(Buffer::ACTIVATION, 1, 0));
+  EXPECT_EQ(block.parameters, rank.Memory<void>(Buffer::PARAMETERS, 1));
+  EXPECT_EQ(block.batch, nullptr);
+  EXPECT_EQ(block.scalars, nullptr);
+  EXPECT_EQ(block.tied_parameters, nullptr);
+  EXPECT_EQ(block.parameter_gradients, nullptr);
+  // The head projects with the embedding's table.
+  const UnitBuffers head = BuffersOf(find(Instruction::FORWARD, 3));
+  EXPECT_EQ(head.tied_parameters, rank.Memory<void>(Buffer::PARAMETERS, 0));
+  EXPECT_EQ(head.output, nullptr);
+  EXPECT_NE(head.batch, nullptr);
+  EXPECT_NE(head.scalars, nullptr);
+  // The embedding has nothing before it.
+  const UnitBuffers embedding = BuffersOf(find(Instruction::FORWARD, 0));
+  EXPECT_EQ(embedding.input, nullptr);
+  EXPECT_NE(embedding.output, nullptr);
+}
+
+TEST(Call, SamplesAreNumberedInTheGlobalBatch) {
+  JobSpec job = SmallJob();
+  job.mutable_training()->set_micro_batch_size(2);
+  SmallRank rank(job, {.ranks = 2, .rank = 1});
+  for (const Instruction& instruction : rank.program().instructions()) {
+    if (instruction.kind() != Instruction::FORWARD) continue;
+    const MicroBatchContext context =
+        ContextOf({rank.state(), rank.program(), instruction});
+    EXPECT_EQ(context.first_sample, 4 + 2 * instruction.micro_batch());
+    EXPECT_DOUBLE_EQ(context.gradient_scale, 1.0 / (8 * 17));
+    EXPECT_TRUE(context.training);
+  }
+}
+
+}  // namespace
+}  // namespace troupe

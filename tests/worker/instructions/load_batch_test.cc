@@ -1,0 +1,55 @@
+#include "worker/instructions/load_batch.h"
+
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/equivalence/small_job.h"
+#include "tests/worker/rank/small_rank.h"
+
+namespace troupe {
+namespace {
+
+std::vector<int32_t> Sample(const RankState& state, uint64_t number) {
+  std::vector<int32_t> tokens(17);
+  std::vector<int32_t> targets(17);
+  EXPECT_TRUE(state.data
+                  .Read(number, {.tokens = absl::MakeSpan(tokens),
+                                 .targets = absl::MakeSpan(targets)})
+                  .ok());
+  tokens.insert(tokens.end(), targets.begin(), targets.end());
+  return tokens;
+}
+
+TEST(LoadBatch, ReadsTheSamplesOfThisRankAndMicroBatch) {
+  JobSpec job = SmallJob();
+  job.mutable_training()->set_micro_batch_size(2);
+  SmallRank rank(job, {.ranks = 2, .rank = 1});
+  rank.state().step.samples_before = 40;
+  ASSERT_TRUE(rank.Run("L m1").ok());
+  // 40 + r M b + m b, with M = 2 and b = 2.
+  const int32_t* batch = rank.Memory<int32_t>(Buffer::BATCH, {}, 1);
+  for (int i = 0; i < 2; ++i) {
+    const std::vector<int32_t> want = Sample(rank.state(), 40 + 4 + 2 + i);
+    for (int t = 0; t < 17; ++t) {
+      EXPECT_EQ(batch[i * 17 + t], want[t]);
+      EXPECT_EQ(batch[(2 + i) * 17 + t], want[17 + t]);
+    }
+  }
+}
+
+TEST(LoadBatch, ValidationEndsWithTargetsThatCountForNothing) {
+  // 13 sequences over two ranks, four of a micro-batch: the last three of the
+  // last micro-batch are missing.
+  JobSpec job = SmallJob();
+  job.mutable_training()->set_micro_batch_size(4);
+  SmallRank rank(job, {.ranks = 2, .rank = 1, .program = Program::VALIDATE});
+  ASSERT_TRUE(rank.Run("L m1").ok());
+  const int32_t* targets = rank.Memory<int32_t>(Buffer::BATCH, {}, 1) + 4 * 17;
+  for (int t = 0; t < 17; ++t) {
+    EXPECT_GE(targets[t], 0);
+    for (int i = 1; i < 4; ++i) EXPECT_EQ(targets[i * 17 + t], -1);
+  }
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,40 @@
+#include "worker/rank/rank_state.h"
+
+#include "gtest/gtest.h"
+#include "tests/equivalence/small_job.h"
+#include "tests/worker/rank/small_rank.h"
+
+namespace troupe {
+namespace {
+
+TEST(RankState, KnowsItsPlaceAndItsUnits) {
+  SmallRank rank(SmallJob(), {.ranks = 4, .rank = 3});
+  RankState& state = rank.state();
+  EXPECT_EQ(state.rank(), 3);
+  EXPECT_EQ(state.data_index(), 3);
+  EXPECT_EQ(state.data_size(), 4);
+  EXPECT_EQ(state.HeldUnits(), (std::vector<int>{0, 1, 2, 3}));
+  EXPECT_EQ(state.MemoryOfUnit(2).parameters,
+            rank.Memory<char>(Buffer::PARAMETERS, 2));
+  EXPECT_EQ(state.MemoryOfUnit(2).optimizer_state,
+            rank.Memory<char>(Buffer::OPTIMIZER_STATE, 2));
+  EXPECT_EQ(state.units.size(), 4u);
+}
+
+TEST(RankState, TokensMustFitTheVocabulary) {
+  JobSpec job = SmallJob();
+  SmallRank rank(job, {});
+  Plan plan = *rank.state().plan;
+  plan.mutable_job()->mutable_model()->set_vocab_size(60);
+  const absl::Status status =
+      RankState::Create(std::make_shared<Plan>(plan), rank.state().device,
+                        rank.arenas())
+          .status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_NE(status.message().find("model.vocab_size: 60"),
+            absl::string_view::npos)
+      << status;
+}
+
+}  // namespace
+}  // namespace troupe

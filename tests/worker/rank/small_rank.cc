@@ -1,0 +1,94 @@
+#include "tests/worker/rank/small_rank.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "ops/cpu/device.h"
+#include "proto/base/check.h"
+#include "proto/plan/program_text.h"
+#include "scheduler/planner/planner.h"
+#include "worker/instructions/instructions.h"
+#include "worker/rank/initial_state.h"
+
+namespace troupe {
+namespace {
+
+std::vector<TierBudget> Budgets() {
+  TierBudget budget;
+  budget.set_tier(DEVICE);
+  budget.set_bytes(256 << 20);
+  return {budget};
+}
+
+}  // namespace
+
+SmallRank::SmallRank(const JobSpec& job, const SmallRankOptions& options)
+    : device_(NewCpuDevice({.threads = 1})), arenas_(Budgets(), allocator_) {
+  JobSpec cut = job;
+  cut.mutable_parallelism()->set_data(options.ranks);
+  TrainingSpec& training = *cut.mutable_training();
+  training.set_micro_batch_size(
+      std::min(training.micro_batch_size(),
+               training.global_batch_size() / options.ranks));
+  std::vector<WorkerDescription> workers(options.ranks);
+  for (WorkerDescription& worker : workers) {
+    worker.set_threads(1);
+    worker.set_host_cores(1);
+    *worker.add_budgets() = Budgets()[0];
+  }
+  const absl::StatusOr<Plan> plan = CompilePlan(cut, workers);
+  CHECK(plan.ok()) << plan.status().ToString();
+  absl::StatusOr<std::unique_ptr<RankState>> state = RankState::Create(
+      std::make_shared<Plan>(AssignmentPlan(*plan, options.rank)), *device_,
+      arenas_);
+  CHECK(state.ok()) << state.status().ToString();
+  state_ = *std::move(state);
+  InitializeFromSeed(*state_);
+  for (const Program& program : state_->rank_plan().programs()) {
+    if (program.kind() == options.program) program_ = &program;
+  }
+  CHECK(program_ != nullptr);
+  state_->step.training = options.program == Program::TRAIN;
+}
+
+absl::Status SmallRank::Run(const std::string& text) {
+  for (const Instruction& instruction : program_->instructions()) {
+    if (InstructionText(instruction) != text) continue;
+    return RunInstruction({*state_, *program_, instruction});
+  }
+  CHECK(false) << "no instruction \"" << text << "\" in\n"
+               << ProgramText(*program_);
+}
+
+absl::Status SmallRank::RunAll(const std::string& prefix) {
+  int count = 0;
+  for (const Instruction& instruction : program_->instructions()) {
+    if (!absl::StartsWith(InstructionText(instruction) + " ", prefix + " ")) {
+      continue;
+    }
+    ++count;
+    const absl::Status status =
+        RunInstruction({*state_, *program_, instruction});
+    if (!status.ok()) return status;
+  }
+  CHECK_GT(count, 0) << "no instruction begins with \"" << prefix << "\" in\n"
+                     << ProgramText(*program_);
+  return absl::OkStatus();
+}
+
+const Buffer& SmallRank::Find(Buffer::Kind kind, absl::optional<int> unit,
+                              absl::optional<int> micro_batch) const {
+  for (const Buffer& buffer : program_->buffers()) {
+    if (buffer.kind() != kind) continue;
+    if (unit.has_value() && buffer.unit() != *unit) continue;
+    if (micro_batch.has_value() && buffer.micro_batch() != *micro_batch) {
+      continue;
+    }
+    return buffer;
+  }
+  CHECK(false) << "no such buffer";
+}
+
+}  // namespace troupe

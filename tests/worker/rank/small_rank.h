@@ -1,0 +1,62 @@
+// One rank of a small job, compiled by the planner, with memory, units and
+// data, but nobody who runs it: for tests that carry out single instructions.
+//
+//   SmallRank rank(SmallJob(), {.ranks = 2, .rank = 1});
+//   ASSERT_TRUE(rank.Run("L m0").ok());
+//   float* g = rank.Memory<float>(Buffer::PARAMETER_GRADIENTS, 1);
+#ifndef TROUPE_TESTS_WORKER_RANK_SMALL_RANK_H_
+#define TROUPE_TESTS_WORKER_RANK_SMALL_RANK_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/types/optional.h"
+#include "proto/job.pb.h"
+#include "worker/rank/rank_state.h"
+
+namespace troupe {
+
+struct SmallRankOptions {
+  int ranks = 1;
+  int rank = 0;
+  Program::Kind program = Program::TRAIN;
+};
+
+class SmallRank {
+ public:
+  // CHECKs that the job compiles and fits. A micro-batch is at most a rank's
+  // share of the batch. Weights are set from the job's seed.
+  SmallRank(const JobSpec& job, const SmallRankOptions& options);
+
+  RankState& state() { return *state_; }
+  const TierArenas& arenas() const { return arenas_; }
+  const Program& program() const { return *program_; }
+
+  // Carries out the instruction of the program that reads so: "F u1 m0".
+  absl::Status Run(const std::string& text);
+  // All whose text begins so, in order: "F", "F u1".
+  absl::Status RunAll(const std::string& prefix);
+
+  // The buffer of the program; CHECKed to be there.
+  const Buffer& Find(Buffer::Kind kind,
+                     absl::optional<int> unit = absl::nullopt,
+                     absl::optional<int> micro_batch = absl::nullopt) const;
+  template <typename T>
+  T* Memory(Buffer::Kind kind, absl::optional<int> unit = absl::nullopt,
+            absl::optional<int> micro_batch = absl::nullopt) const {
+    return reinterpret_cast<T*>(
+        state_->memory.At(Find(kind, unit, micro_batch)));
+  }
+
+ private:
+  HostAllocator allocator_;
+  const std::unique_ptr<Device> device_;
+  const TierArenas arenas_;
+  std::unique_ptr<RankState> state_;
+  const Program* program_ = nullptr;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_TESTS_WORKER_RANK_SMALL_RANK_H_

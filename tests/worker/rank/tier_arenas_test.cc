@@ -1,0 +1,43 @@
+#include "worker/rank/tier_arenas.h"
+
+#include "gtest/gtest.h"
+#include "storage/tier/allocator.h"
+
+namespace troupe {
+namespace {
+
+std::vector<TierBudget> Budgets() {
+  TierBudget device;
+  device.set_tier(DEVICE);
+  device.set_bytes(1000);
+  TierBudget host;
+  host.set_tier(HOST);
+  host.set_bytes(10);
+  return {device, host};
+}
+
+TEST(TierArenas, HasWhatTheWorkerRegistered) {
+  HostAllocator allocator;
+  const TierArenas arenas(Budgets(), allocator);
+  ASSERT_TRUE(arenas.Find(DEVICE).ok());
+  EXPECT_EQ((*arenas.Find(DEVICE))->budget(), 1000u);
+  EXPECT_EQ((*arenas.Find(HOST))->tier(), "host");
+  const absl::Status missing = arenas.Find(NVME).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(missing)) << missing;
+  EXPECT_NE(missing.message().find("nvme"), absl::string_view::npos);
+}
+
+TEST(TierArenas, CountsWhatIsUsed) {
+  HostAllocator allocator;
+  const TierArenas arenas(Budgets(), allocator);
+  {
+    const auto device = (*arenas.Find(DEVICE))->Allocate("parameters", 100);
+    const auto host = (*arenas.Find(HOST))->Allocate("parameters", 7);
+    ASSERT_TRUE(device.ok() && host.ok());
+    EXPECT_EQ(arenas.used(), 107u);
+  }
+  EXPECT_EQ(arenas.used(), 0u);
+}
+
+}  // namespace
+}  // namespace troupe
