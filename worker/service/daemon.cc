@@ -67,8 +67,8 @@ absl::Status Daemon::Run() {
       told.clear();
       const absl::Status over = Serve(**session);
       if (stopped()) break;
-      LogWarning(absl::StrCat("lost the scheduler at ", options_.scheduler,
-                              ": ", over.message(), "; connecting again"));
+      LogWarning(absl::StrCat(over.message(), "; connecting to ",
+                              options_.scheduler, " again"));
     } else if (IsRefusal(session.status(), was_registered_)) {
       return session.status();
     } else if (told != session.status().message()) {
@@ -101,10 +101,15 @@ absl::Status Daemon::Serve(Session& session) {
       over = message.status();
     }
   }
-  // Nothing that runs may outlive the session that it reports to.
-  if (rank_ != nullptr) {
-    rank_->Abort(absl::UnavailableError("the scheduler is gone"));
+  if (stopped()) {
+    absl::MutexLock lock(&mutex_);
+    over = absl::CancelledError(absl::StrCat("the worker stops: ",
+                                             stop_reason_));
+  } else {
+    over = Annotate(over, "the scheduler is gone");
   }
+  // Nothing that runs may outlive the session that it reports to.
+  if (rank_ != nullptr) rank_->Abort(over);
   rank_.reset();
   generation_.reset();
   absl::MutexLock lock(&mutex_);

@@ -205,6 +205,9 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(256 << 20);  // a plan of many ranks
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  // A scheduler that is just starting is found soon.
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 20'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
   const std::shared_ptr<grpc::Channel> channel = grpc::CreateCustomChannel(
