@@ -7,13 +7,11 @@
 //
 // Every member calls the same operations in the same order, with the same
 // sizes; check_program proves that of a plan. Calls block the thread of the
-// lane that makes them: asynchrony is the lane's, and a lane has its own
-// communicator. (A backend with streams may return once the work is enqueued on
-// its stream.)
+// lane that makes them, which has its own communicator: asynchrony is the
+// lane's. (A backend with streams may return once the work is enqueued.)
 //
 // Ranks here are indices into the group's list, 0 .. size() - 1; messages to
-// people name the global rank. A group of one and buffers of no elements are
-// fine: the former return at once.
+// people name the global rank. Groups of one and empty buffers are fine.
 //
 // Errors. A failed call names group, operation, buffer, the global rank that
 // did not come and how long it waited, no later than its timeout:

@@ -1,5 +1,7 @@
-// Real processes that are killed and stopped: the children are forked while the
-// test has no threads, and run one rank each.
+// Wires between threads, and between processes that are killed and stopped: the
+// children are forked while the test has no threads, and run one rank each.
+#include "worker/collective/gloo/wires.h"
+
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +14,8 @@
 #include "absl/synchronization/blocking_counter.h"
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
+#include "proto/base/status.h"
+#include "tests/worker/collective/gloo/on_wires.h"
 #include "tests/worker/collective/gloo/shared_store.h"
 #include "tests/worker/collective/ranks.h"
 #include "tests/worker/collective/tells.h"
@@ -59,9 +63,65 @@ std::string VictimWords(int ranks) {
   return absl::StrCat("rank ", GlobalRank(ranks - 1), " ");
 }
 
-class GlooProcessTest : public testing::TestWithParam<int> {};
+TEST(WiresTest, MessagesLandWhereTheyAreAskedTo) {
+  OnWires(2, [](Wires& wires) {
+    std::vector<char> bytes(10, wires.rank() == 0 ? 'a' : '-');
+    const absl::Status status = Operation(wires, [&]() -> absl::Status {
+      Wire wire = wires.Attach(bytes.data(), bytes.size());
+      for (const size_t offset : {7, 2}) {
+        if (wires.rank() == 0) {
+          RETURN_IF_ERROR(
+              wires.PostSend(wire, {.peer = 1, .offset = offset, .bytes = 2}));
+        } else {
+          RETURN_IF_ERROR(
+              wires.PostRecv(wire, {.peer = 0, .offset = offset, .bytes = 2}));
+        }
+      }
+      RETURN_IF_ERROR(wires.WaitAllSends({&wire, 1}));
+      return wires.WaitAllRecvs({&wire, 1});
+    });
+    ASSERT_TRUE(status.ok()) << status;
+    if (wires.rank() == 1) {
+      EXPECT_EQ(std::string(bytes.begin(), bytes.end()), "--aa---aa-");
+    }
+  });
+}
 
-TEST_P(GlooProcessTest, AKilledPeerIsNamedAtOnce) {
+TEST(WiresTest, SlotsKeepOperationsApart) {
+  OnWires(2, [](Wires& wires) {
+    char byte = 0;
+    ASSERT_TRUE(
+        wires.Begin(absl::Now() + absl::Milliseconds(200), 5 + wires.rank())
+            .ok());
+    {
+      Wire wire = wires.Attach(&byte, 1);
+      absl::Status status = wires.rank() == 0
+                                ? wires.PostSend(wire, {.peer = 1, .bytes = 1})
+                                : wires.PostRecv(wire, {.peer = 0, .bytes = 1});
+      if (status.ok()) {
+        status =
+            wires.rank() == 0 ? wires.WaitSend(wire) : wires.WaitRecv(wire);
+      }
+      EXPECT_FALSE(status.ok());
+    }
+    const Verdict verdict = wires.Close();
+    EXPECT_EQ(verdict.code, absl::StatusCode::kDeadlineExceeded);
+    EXPECT_EQ(verdict.peer, 1 - wires.rank());
+  });
+}
+
+TEST(WiresTest, AbortBetweenOperationsRefusesTheNext) {
+  OnWires(2, [](Wires& wires) {
+    if (wires.rank() == 1) return;
+    wires.Abort(absl::InternalError("out of paper"));
+    EXPECT_FALSE(wires.Begin(absl::InfiniteFuture(), 1).ok());
+    EXPECT_EQ(wires.Close().what, "aborted: out of paper");
+  });
+}
+
+class KilledProcessTest : public testing::TestWithParam<int> {};
+
+TEST_P(KilledProcessTest, AKilledPeerIsNamedAtOnce) {
   const int ranks = GetParam();
   SharedStore store;
   const pid_t child =
@@ -85,7 +145,7 @@ TEST_P(GlooProcessTest, AKilledPeerIsNamedAtOnce) {
   });
 }
 
-TEST_P(GlooProcessTest, APeerKilledInTheMiddleOfTransfersIsNamed) {
+TEST_P(KilledProcessTest, APeerKilledInTheMiddleOfTransfersIsNamed) {
   const int ranks = GetParam();
   constexpr int64_t kSize = 500'000;
   SharedStore store;
@@ -113,7 +173,7 @@ TEST_P(GlooProcessTest, APeerKilledInTheMiddleOfTransfersIsNamed) {
   });
 }
 
-TEST_P(GlooProcessTest, AStoppedPeerIsNamedWhenTimeIsUp) {
+TEST_P(KilledProcessTest, AStoppedPeerIsNamedWhenTimeIsUp) {
   const int ranks = GetParam();
   for (const int64_t size : {10, 500'000}) {
     SharedStore store;
@@ -144,7 +204,7 @@ TEST_P(GlooProcessTest, AStoppedPeerIsNamedWhenTimeIsUp) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, GlooProcessTest, testing::Values(2, 3, 4, 5));
+INSTANTIATE_TEST_SUITE_P(Ranks, KilledProcessTest, testing::Values(2, 3, 4, 5));
 
 }  // namespace
 }  // namespace troupe

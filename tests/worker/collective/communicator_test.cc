@@ -1,0 +1,148 @@
+// What the base class does for all backends, with one that only counts.
+#include "worker/collective/communicator.h"
+
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace troupe {
+namespace {
+
+class CountingCommunicator final : public Communicator {
+ public:
+  explicit CountingCommunicator(int ranks, absl::Status result = {})
+      : Communicator(GroupOf(ranks), 0), result_(std::move(result)) {}
+
+  int calls = 0;
+  int aborts = 0;
+  absl::Status result_;
+  bool blame = false;  // the last rank
+
+ private:
+  static CommGroup GroupOf(int ranks) {
+    CommGroup group{.name = "data-0"};
+    for (int i = 0; i < ranks; ++i) group.ranks.push_back(40 + i);
+    return group;
+  }
+  absl::Status Answer(const Call& call) {
+    ++calls;
+    if (!blame) return result_;
+    return PeerError({absl::StatusCode::kUnavailable, size() - 1, "died"},
+                     {call.operation, absl::Now(), call.deadline});
+  }
+  absl::Status DoAllReduce(CommBuffer, ReduceOp, const Call& c) override {
+    return Answer(c);
+  }
+  absl::Status DoReduceScatter(CommBuffer, ReduceOp, const Call& c) override {
+    return Answer(c);
+  }
+  absl::Status DoAllGather(CommBuffer, const Call& c) override {
+    return Answer(c);
+  }
+  absl::Status DoBroadcast(CommBuffer, int, const Call& c) override {
+    return Answer(c);
+  }
+  absl::Status DoAllToAll(const AllToAllBuffers&, const Call& c) override {
+    return Answer(c);
+  }
+  absl::Status DoSend(CommBuffer, int, const Call& c) override {
+    return Answer(c);
+  }
+  absl::Status DoRecv(CommBuffer, int, const Call& c) override {
+    return Answer(c);
+  }
+  absl::Status DoBarrier(const Call& c) override { return Answer(c); }
+  void DoAbort(const absl::Status&) override { ++aborts; }
+};
+
+// Calls everything once.
+void CallAll(Communicator& communicator, CommBuffer data) {
+  std::vector<float> other(data.elements);
+  const CommBuffer receive = CommBuffer::Of(absl::MakeSpan(other));
+  EXPECT_TRUE(communicator.AllReduce(data, ReduceOp::kSum, {}).ok());
+  EXPECT_TRUE(communicator.ReduceScatter(data, ReduceOp::kSum, {}).ok());
+  EXPECT_TRUE(communicator.AllGather(data, {}).ok());
+  EXPECT_TRUE(communicator.Broadcast(data, 0, {}).ok());
+  EXPECT_TRUE(
+      communicator.AllToAll({.send = data, .receive = receive}, {}).ok());
+  if (communicator.size() > 1) {
+    EXPECT_TRUE(communicator.Send(data, 1, {}).ok());
+    EXPECT_TRUE(communicator.Recv(data, 1, {}).ok());
+  }
+}
+
+TEST(CommunicatorTest, NothingToMoveIsNoCall) {
+  CountingCommunicator communicator(4);
+  std::vector<float> none;
+  CallAll(communicator, CommBuffer::Of(absl::MakeSpan(none)));
+  EXPECT_EQ(communicator.calls, 0);
+  std::vector<float> some(4);
+  CallAll(communicator, CommBuffer::Of(absl::MakeSpan(some)));
+  EXPECT_EQ(communicator.calls, 7);
+}
+
+TEST(CommunicatorTest, AGroupOfOneNeedsNoBackend) {
+  CountingCommunicator communicator(1);
+  std::vector<float> some = {1, 2}, copy(2);
+  CallAll(communicator, CommBuffer::Of(absl::MakeSpan(some)));
+  EXPECT_TRUE(communicator.Barrier({}).ok());
+  EXPECT_EQ(communicator.calls, 0);
+  ASSERT_TRUE(communicator
+                  .AllToAll({.send = CommBuffer::Of(absl::MakeSpan(some)),
+                             .receive = CommBuffer::Of(absl::MakeSpan(copy))},
+                            {})
+                  .ok());
+  EXPECT_EQ(copy, some);
+}
+
+TEST(CommunicatorTest, TheFirstErrorStays) {
+  CountingCommunicator communicator(3);
+  communicator.blame = true;
+  std::vector<float> some(4);
+  const CommBuffer data = CommBuffer::Of(absl::MakeSpan(some));
+  const absl::Status first = communicator.AllReduce(
+      data, ReduceOp::kSum, {.name = "gradients of block.3"});
+  EXPECT_EQ(first.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(first.message(),
+            "group data-0: all-reduce of gradients of block.3: rank 42 died "
+            "(rank 40 waited 0)");
+  EXPECT_EQ(MissingRank(first), 42);
+  EXPECT_EQ(MissingRank(absl::UnavailableError("else")), absl::nullopt);
+  EXPECT_EQ(communicator.Barrier({}), first);
+  EXPECT_EQ(communicator.AllGather(data, {.name = "other"}), first);
+  EXPECT_EQ(communicator.calls, 1);
+  communicator.Abort(absl::InternalError("late"));  // broken already
+  EXPECT_EQ(communicator.aborts, 0);
+  EXPECT_EQ(communicator.Barrier({}), first);
+}
+
+TEST(CommunicatorTest, AbortStaysToo) {
+  CountingCommunicator communicator(3);
+  communicator.Abort(absl::InternalError("out of paper"));
+  communicator.Abort(absl::InternalError("out of ink"));
+  EXPECT_EQ(communicator.aborts, 1);
+  EXPECT_EQ(communicator.Barrier({}),
+            absl::CancelledError("group data-0 was aborted: out of paper"));
+  EXPECT_EQ(communicator.calls, 0);
+}
+
+TEST(CommunicatorDeathTest, WrongArgumentsAreOurBugs) {
+  CountingCommunicator communicator(3);
+  std::vector<char> bytes(4);
+  std::vector<float> some(4);
+  const CommBuffer data = CommBuffer::Of(absl::MakeSpan(some));
+  EXPECT_DEATH(
+      communicator
+          .AllReduce(CommBuffer::Of(absl::MakeSpan(bytes)), ReduceOp::kSum, {})
+          .IgnoreError(),
+      "bytes cannot be reduced");
+  EXPECT_DEATH(communicator.Send(data, 0, {}).IgnoreError(), "sends to 0");
+  EXPECT_DEATH(communicator.Broadcast(data, 3, {}).IgnoreError(), "root 3");
+  EXPECT_DEATH(
+      communicator.AllToAll({.send = data, .receive = data}, {}).IgnoreError(),
+      "size");
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,75 @@
+#include "worker/collective/gloo/mesh.h"
+
+#include <stdexcept>
+
+#include "absl/strings/match.h"
+#include "gtest/gtest.h"
+#include "tests/worker/collective/ranks.h"
+
+namespace troupe {
+namespace {
+
+TEST(MeshTest, ConnectsEveryPair) {
+  for (int ranks = 2; ranks <= 6; ++ranks) {
+    InMemoryStore store;
+    OnThreads(ranks, [&](int index) {
+      const auto mesh = GlooMesh::Connect(TestSeat(ranks, index, &store));
+      ASSERT_TRUE(mesh.ok()) << mesh.status();
+      EXPECT_EQ((*mesh)->rank, index);
+      EXPECT_EQ((*mesh)->size, ranks);
+    });
+  }
+}
+
+TEST(MeshTest, ListensOnTheInterfaceThatIsAskedFor) {
+  InMemoryStore store;
+  OnThreads(2, [&](int index) {
+    CommunicatorSeat seat = TestSeat(2, index, &store);
+    seat.interface = "lo";
+    EXPECT_TRUE(GlooMesh::Connect(seat).ok());
+  });
+}
+
+TEST(MeshTest, RefusesAnAddressThatIsNotHere) {
+  InMemoryStore store;
+  CommunicatorSeat seat = TestSeat(2, 0, &store);
+  seat.host = "192.0.2.1";  // reserved for documentation
+  absl::Status status = GlooMesh::Connect(seat).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), "host 192.0.2.1"));
+  seat.interface = "nonexistent0";
+  status = GlooMesh::Connect(seat).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), "interface nonexistent0"));
+}
+
+TEST(MeshTest, NamesTheRankThatDoesNotCome) {
+  InMemoryStore store;
+  CommunicatorSeat seat = TestSeat(2, 0, &store);
+  seat.timeout = absl::Milliseconds(50);
+  const absl::Status status = GlooMesh::Connect(seat).status();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), "rank 10 did not come"));
+}
+
+// It published its addresses and died: nobody listens there any more.
+TEST(MeshTest, NamesTheRankThatCannotBeReached) {
+  InMemoryStore store;
+  CommunicatorSeat seat = TestSeat(2, 0, &store);
+  seat.timeout = absl::Milliseconds(50);
+  ASSERT_FALSE(GlooMesh::Connect(seat).ok());
+  seat.rank = 1;
+  const absl::Status status = GlooMesh::Connect(seat).status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), "rank 7 cannot be reached"));
+}
+
+TEST(MeshTest, ExceptionsBecomeErrors) {
+  EXPECT_TRUE(CatchGloo([] {}).ok());
+  const absl::Status status =
+      CatchGloo([] { throw std::runtime_error("why"); });
+  EXPECT_EQ(status, absl::UnavailableError("why"));
+}
+
+}  // namespace
+}  // namespace troupe
