@@ -113,7 +113,27 @@ absl::StatusOr<CompiledJob> Cluster::PlanJob(const JobSpec& spec) const {
     return absl::FailedPreconditionError(
         absl::StrCat("the job ", WaitReason(needed, workers_)));
   }
-  return compiler_.Compile(spec, Describe(PlaceRanks(candidates, needed)));
+  absl::StatusOr<Fitting> fitting = Fit(spec, needed, candidates);
+  // What does not fit the idle ones may fit the others.
+  if (!fitting.ok()) fitting = Fit(spec, needed, workers_.Alive());
+  RETURN_IF_ERROR(fitting.status());
+  return std::move(fitting->compiled);
+}
+
+absl::StatusOr<Cluster::Fitting> Cluster::Fit(
+    const JobSpec& spec, int needed,
+    const std::vector<const Worker*>& candidates) const {
+  Fitting fitting;
+  fitting.workers = PlaceRanks(candidates, needed);
+  absl::StatusOr<CompiledJob> compiled =
+      compiler_.Compile(spec, Describe(fitting.workers));
+  if (absl::IsInvalidArgument(compiled.status())) {
+    fitting.workers = PlaceRanks(LargestOf(candidates, needed), needed);
+    compiled = compiler_.Compile(spec, Describe(fitting.workers));
+  }
+  RETURN_IF_ERROR(compiled.status());
+  fitting.compiled = *std::move(compiled);
+  return fitting;
 }
 
 absl::StatusOr<JobId> Cluster::Submit(const JobSpec& spec, absl::Time now,
@@ -213,23 +233,30 @@ void Cluster::Schedule(absl::Time now, Actions& actions) {
       first = job.get();
       jobs_.SetWaitReason(*job, WaitReason(job->ranks_needed, workers_),
                           actions);
-    } else {
-      StartOrFail(*job, now, actions);
+    } else if (!StartOrFail(*job, now, actions)) {
+      first = job.get();
     }
   }
 }
 
-void Cluster::StartOrFail(Job& job, absl::Time now, Actions& actions) {
-  const std::vector<const Worker*> workers =
-      PlaceRanks(workers_.Idle(), job.ranks_needed);
-  absl::StatusOr<CompiledJob> compiled =
-      compiler_.Compile(job.spec, Describe(workers));
-  if (!compiled.ok()) {
-    jobs_.SetState(job, FAILED, std::string(compiled.status().message()), now,
-                   actions);
-    return;
+bool Cluster::StartOrFail(Job& job, absl::Time now, Actions& actions) {
+  const absl::StatusOr<Fitting> fitting =
+      Fit(job.spec, job.ranks_needed, workers_.Idle());
+  if (fitting.ok()) {
+    runs_.Start(job, fitting->compiled, fitting->workers, now, actions);
+    return true;
   }
-  runs_.Start(job, *compiled, workers, now, actions);
+  if (Fit(job.spec, job.ranks_needed, workers_.Alive()).ok()) {
+    jobs_.SetWaitReason(
+        job,
+        absl::StrCat("waits for busy workers, for the idle ones have too ",
+                     "little memory: ", fitting.status().message()),
+        actions);
+    return false;
+  }
+  jobs_.SetState(job, FAILED, std::string(fitting.status().message()), now,
+                 actions);
+  return true;
 }
 
 }  // namespace troupe

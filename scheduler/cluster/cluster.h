@@ -74,9 +74,21 @@ class Cluster {
   const WorkerTable& workers() const { return workers_; }
 
  private:
+  // A compiled job and who is to carry it out.
+  struct Fitting {
+    std::vector<const Worker*> workers;
+    CompiledJob compiled;
+  };
+  // On the candidates that placement prefers or, where it does not fit them, on
+  // those with the most memory. REQUIRES: enough candidates.
+  absl::StatusOr<Fitting> Fit(
+      const JobSpec& spec, int needed,
+      const std::vector<const Worker*>& candidates) const;
+
   // Starts what can start; tells the others why they wait.
   void Schedule(absl::Time now, Actions& actions);
-  void StartOrFail(Job& job, absl::Time now, Actions& actions);
+  // False: it waits for busy workers that have more memory.
+  bool StartOrFail(Job& job, absl::Time now, Actions& actions);
   void Lose(WorkerId worker, WorkerStatus::State state,
             const std::string& reason, absl::Time now, Actions& actions);
   absl::StatusOr<std::string> CheckpointOf(

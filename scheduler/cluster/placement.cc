@@ -19,7 +19,28 @@ absl::string_view TakeDigits(absl::string_view& text) {
   return digits;
 }
 
+int64_t DeviceBytes(const Worker& worker) {
+  int64_t bytes = 0;
+  for (const TierBudget& budget : worker.status.description().budgets()) {
+    if (budget.tier() == DEVICE) bytes += budget.bytes();
+  }
+  return bytes;
+}
+
 }  // namespace
+
+std::vector<const Worker*> LargestOf(std::vector<const Worker*> candidates,
+                                     int count) {
+  CHECK_LE(count, static_cast<int>(candidates.size()));
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Worker* a, const Worker* b) {
+                     return DeviceBytes(*a) > DeviceBytes(*b);
+                   });
+  candidates.resize(count);
+  std::sort(candidates.begin(), candidates.end(),
+            [](const Worker* a, const Worker* b) { return a->id < b->id; });
+  return candidates;
+}
 
 bool NaturalLess(absl::string_view a, absl::string_view b) {
   const absl::string_view whole_a = a;

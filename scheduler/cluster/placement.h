@@ -16,6 +16,11 @@ namespace troupe {
 std::vector<const Worker*> PlaceRanks(std::vector<const Worker*> candidates,
                                       int count);
 
+// The `count` candidates whose devices have the most memory, by id.
+// REQUIRES: count <= candidates.size().
+std::vector<const Worker*> LargestOf(std::vector<const Worker*> candidates,
+                                     int count);
+
 // Compares runs of digits as numbers. A strict weak order.
 bool NaturalLess(absl::string_view a, absl::string_view b);
 

@@ -43,12 +43,12 @@ class QueuedStream : public Base {
     CloseLocked(std::move(status));
   }
 
-  // Ends it now; what was not sent is dropped.
+  // Ends it after the message that is on its way; what waits is dropped. If the
+  // other side does not even take that one, keepalive ends the connection.
   void Abort(grpc::Status status) {
     absl::MutexLock lock(&mutex_);
     if (!finished_) queue_.clear();
     CloseLocked(std::move(status));
-    if (writing_) context_->TryCancel();
   }
 
   void OnWriteDone(bool ok) final {

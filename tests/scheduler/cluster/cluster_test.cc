@@ -64,6 +64,28 @@ TEST(Cluster, RefusesWhatIsWrongAndWhatCannotFit) {
   EXPECT_EQ(h.cluster.jobs().all().size(), 1u);
 }
 
+TEST(Cluster, FindsTheWorkersThatAreLargeEnough) {
+  Harness h;
+  h.JoinMany(2);
+  Register large = RegisterOf("z-large");
+  large.mutable_worker()->mutable_budgets(0)->set_bytes(10000);
+  const WorkerId id = *h.cluster.RegisterWorker(large, h.now, h.actions);
+  JobSpec spec = SpecOf(1);
+  spec.mutable_model()->set_hidden_size(5000);
+  const JobId first = h.Submit(spec);
+  EXPECT_EQ(h.status(first).workers(0), "z-large");
+  const JobId second = h.Submit(spec);
+  const JobId third = h.Submit(SpecOf(1));
+  EXPECT_EQ(h.status(second).state(), QUEUED);
+  EXPECT_EQ(h.status(second).reason(),
+            "waits for busy workers, for the idle ones have too little "
+            "memory: model.hidden_size: rank 0 needs more memory");
+  EXPECT_EQ(h.status(third).reason(), "waits behind job 2");
+  h.Ended(first, 0, id, {});
+  EXPECT_EQ(h.status(second).state(), STARTING);
+  EXPECT_EQ(h.status(third).state(), STARTING);
+}
+
 TEST(Cluster, PlansWithoutRunning) {
   Harness h;
   EXPECT_TRUE(
