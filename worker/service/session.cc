@@ -90,10 +90,9 @@ class GrpcSession final : public Session {
       queue_.push_back(std::move(goodbye));
     }
     closing_ = true;
-    const auto drained = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-      return broken_ || (queue_.empty() && !writing_);
-    };
-    mutex_.AwaitWithTimeout(absl::Condition(&drained), timeout);
+    // The writer ends our half of the stream; the scheduler, having read it
+    // all, ends the other. To cancel before that could lose the last words.
+    mutex_.AwaitWithTimeout(absl::Condition(&read_to_end_), timeout);
     broken_ = true;
     context_.TryCancel();
   }
@@ -131,7 +130,8 @@ class GrpcSession final : public Session {
         };
         mutex_.AwaitWithTimeout(absl::Condition(&has_work),
                                 Patience(opened, last_beat));
-        if (broken_ || (closing_ && queue_.empty())) return;
+        if (broken_) return;
+        if (closing_ && queue_.empty()) break;
         const bool late = Patience(opened, last_beat) <= absl::ZeroDuration();
         if (late && !is_registered_) {
           timed_out_ = true;
@@ -148,22 +148,20 @@ class GrpcSession final : public Session {
         } else {
           continue;
         }
-        writing_ = true;
       }
       const bool written = stream_->Write(message);
+      if (written) continue;
       absl::MutexLock lock(&mutex_);
-      writing_ = false;
-      if (!written) {
-        closing_ = broken_ = true;
-        return;
-      }
+      closing_ = broken_ = true;
+      return;
     }
+    stream_->WritesDone();
   }
 
   absl::Status FinishStream() {
     {
       absl::MutexLock lock(&mutex_);
-      closing_ = broken_ = true;
+      closing_ = broken_ = read_to_end_ = true;
     }
     if (writer_.joinable()) writer_.join();
     SchedulerMessage rest;
@@ -191,7 +189,7 @@ class GrpcSession final : public Session {
 
   absl::Mutex mutex_;
   std::deque<WorkerMessage> queue_ ABSL_GUARDED_BY(mutex_);
-  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool read_to_end_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_registered_ ABSL_GUARDED_BY(mutex_) = false;
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;  // nothing more is queued
   bool broken_ ABSL_GUARDED_BY(mutex_) = false;   // nothing more is sent

@@ -51,8 +51,9 @@ class Session {
   // The next message, or why the session is over. One thread.
   virtual absl::StatusOr<SchedulerMessage> Receive() = 0;
 
-  // Sends what is queued and a Goodbye, for at most `timeout`, then ends the
-  // session, so that Receive returns. Thread-safe.
+  // Sends what is queued and a Goodbye, then ends the session, so that Receive
+  // returns, which another thread must call meanwhile: after `timeout` this
+  // waits no longer for the scheduler to have read it. Thread-safe.
   virtual void Close(const std::string& reason, absl::Duration timeout) = 0;
 };
 

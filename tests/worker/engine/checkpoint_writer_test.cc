@@ -1,0 +1,125 @@
+#include "worker/engine/checkpoint_writer.h"
+
+#include <filesystem>
+
+#include "gtest/gtest.h"
+#include "storage/checkpoint/checkpoint_dir.h"
+#include "storage/checkpoint/tensor_reader.h"
+#include "storage/engine/make_engine.h"
+#include "tests/equivalence/small_job.h"
+#include "tests/worker/rank/small_rank.h"
+
+namespace troupe {
+namespace {
+
+// Gives shards back as they come: a job of one rank.
+class OneRank final : public RankListener {
+ public:
+  absl::Status OnReady(int64_t) override { return absl::OkStatus(); }
+  absl::Status OnStep(const StepRecord&, const RankTimeline*) override {
+    return absl::OkStatus();
+  }
+  absl::Status OnShardWritten(const WrittenShard& shard) override {
+    shards = {shard.description};
+    return absl::OkStatus();
+  }
+  absl::StatusOr<std::vector<std::string>> AwaitShards(int64_t) override {
+    if (!refusal.ok()) return refusal;
+    return shards;
+  }
+  absl::Status OnCommitted(const CheckpointRecord& checkpoint) override {
+    committed.push_back(checkpoint);
+    return absl::OkStatus();
+  }
+
+  absl::Status refusal;
+  std::vector<std::string> shards;
+  std::vector<CheckpointRecord> committed;
+};
+
+class CheckpointWriterTest : public testing::Test {
+ protected:
+  CheckpointWriterTest()
+      : directory_(testing::TempDir() + "/checkpoint_writer"),
+        io_(MakeIoEngine({.kind = "thread_pool", .depth = 4}).value()) {
+    std::filesystem::remove_all(directory_);
+    JobSpec job = SmallJob();
+    job.mutable_checkpoint()->set_directory(directory_);
+    job.mutable_checkpoint()->set_keep(2);
+    rank_ = std::make_unique<SmallRank>(
+        job, SmallRankOptions{.program = Program::CHECKPOINT});
+    writer_ = std::make_unique<CheckpointWriter>(
+        CheckpointWriterOptions{.token = "test"}, rank_->state(), *io_, clock_,
+        listener_);
+  }
+
+  absl::Status Write(int64_t step) {
+    rank_->state().snapshot.clear();
+    const absl::Status collected = rank_->RunAll("K");
+    return collected.ok() ? writer_->Write(step, step * 8) : collected;
+  }
+
+  const std::string directory_;
+  const RealClock clock_;
+  const std::unique_ptr<IoEngine> io_;
+  OneRank listener_;
+  std::unique_ptr<SmallRank> rank_;
+  std::unique_ptr<CheckpointWriter> writer_;
+};
+
+TEST_F(CheckpointWriterTest, WritesWhatAnyPlanCanRead) {
+  const absl::Status written = Write(7);
+  ASSERT_TRUE(written.ok()) << written;
+  ASSERT_EQ(listener_.committed.size(), 1u);
+  EXPECT_EQ(listener_.committed[0].step(), 7);
+  EXPECT_EQ(listener_.committed[0].path(), CheckpointPath(directory_, 7));
+
+  const auto reader = TensorReader::Open(CheckpointPath(directory_, 7));
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  const Manifest& manifest = (*reader)->manifest();
+  EXPECT_EQ(manifest.step, 7);
+  EXPECT_EQ(manifest.samples_consumed, 56u);
+  EXPECT_EQ(manifest.seed, 3u);
+  EXPECT_EQ(manifest.tokenizer, "bytes");
+  EXPECT_EQ(manifest.plan_fingerprint, rank_->state().plan->fingerprint());
+  EXPECT_NE(manifest.job.find("\"hidden_size\":24"), std::string::npos);
+  std::vector<float> table(61 * 24);
+  ASSERT_TRUE((*reader)
+                  ->ReadRange("transformer.wte.weight", StoredDType::kF32,
+                              {.count = 61 * 24}, table.data())
+                  .ok());
+  const float* weights = rank_->Memory<float>(Buffer::PARAMETERS, 0);
+  for (int i = 0; i < 61 * 24; ++i) EXPECT_EQ(table[i], weights[i]);
+}
+
+TEST_F(CheckpointWriterTest, KeepsTheNewestFew) {
+  for (int step = 1; step <= 4; ++step) ASSERT_TRUE(Write(step).ok());
+  const auto kept = ListCheckpoints(directory_);
+  ASSERT_TRUE(kept.ok());
+  ASSERT_EQ(kept->size(), 2u);
+  EXPECT_EQ((*kept)[0].step, 3);
+  EXPECT_EQ((*kept)[1].step, 4);
+}
+
+TEST_F(CheckpointWriterTest, WithoutAllShardsThereIsNoCheckpoint) {
+  ASSERT_TRUE(Write(1).ok());
+  listener_.refusal = absl::CancelledError("a rank is gone");
+  EXPECT_EQ(Write(2), absl::CancelledError("a rank is gone"));
+  const auto kept = ListCheckpoints(directory_);
+  ASSERT_TRUE(kept.ok());
+  EXPECT_EQ(kept->size(), 1u);
+}
+
+TEST_F(CheckpointWriterTest, ShardsThatDoNotTileAreRefused) {
+  rank_->state().snapshot.clear();
+  ASSERT_TRUE(rank_->RunAll("K").ok());
+  ASSERT_TRUE(writer_->Write(1, 8).ok());
+  // Twice the same shard.
+  rank_->state().snapshot.push_back(rank_->state().snapshot[0]);
+  EXPECT_FALSE(writer_->Write(2, 16).ok());
+  EXPECT_TRUE(FindNewestComplete(directory_, CheckDepth::kChecksums)->step ==
+              1);
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,96 @@
+#include "worker/engine/text_generation.h"
+
+#include <filesystem>
+
+#include "gtest/gtest.h"
+#include "ops/cpu/device.h"
+#include "storage/checkpoint/checkpoint_dir.h"
+#include "storage/tier/allocator.h"
+#include "tests/equivalence/cluster_of_threads.h"
+#include "tests/equivalence/small_job.h"
+
+namespace troupe {
+namespace {
+
+std::vector<TierBudget> Budget(int64_t bytes) {
+  TierBudget budget;
+  budget.set_tier(DEVICE);
+  budget.set_bytes(bytes);
+  return {budget};
+}
+
+class TextGeneration : public testing::Test {
+ protected:
+  void SetUp() override {
+    JobSpec job = SmallJob();
+    const std::string directory = testing::TempDir() + "/text_generation";
+    std::filesystem::remove_all(directory);
+    job.mutable_training()->set_steps(6);
+    job.mutable_checkpoint()->set_directory(directory);
+    ASSERT_TRUE(Train(job, {}).status().ok());
+    request_ = {.checkpoint = CheckpointPath(directory, 6),
+                .prompt = "0123",
+                .max_new_tokens = 30,
+                .sampling = {.temperature = 1.0, .top_k = 20, .seed = 4}};
+  }
+
+  absl::Status Continue(const TextRequest& request, std::string& text,
+                        int64_t budget = 1 << 20) {
+    const TierArenas arenas(Budget(budget), allocator_);
+    const absl::Status status =
+        ContinueText(request, *device_, arenas, [&](absl::string_view piece) {
+          text += std::string(piece);
+          return absl::OkStatus();
+        });
+    EXPECT_EQ(arenas.used(), 0u);
+    return status;
+  }
+
+  HostAllocator allocator_;
+  const std::unique_ptr<Device> device_ = NewCpuDevice({.threads = 1});
+  TextRequest request_;
+};
+
+TEST_F(TextGeneration, IsAFunctionOfItsSeed) {
+  std::string one;
+  std::string again;
+  std::string other;
+  ASSERT_TRUE(Continue(request_, one).ok());
+  ASSERT_TRUE(Continue(request_, again).ok());
+  request_.sampling.seed = 5;
+  ASSERT_TRUE(Continue(request_, other).ok());
+  // Past the 20 positions of the model, too.
+  EXPECT_EQ(one.size(), 30u);
+  EXPECT_EQ(one, again);
+  EXPECT_NE(one, other);
+}
+
+TEST_F(TextGeneration, SaysWhatIsWrong) {
+  std::string text;
+  TextRequest request = request_;
+  request.checkpoint = "/no/such/checkpoint";
+  EXPECT_TRUE(absl::IsNotFound(Continue(request, text)));
+  request = request_;
+  request.prompt = "";
+  EXPECT_TRUE(absl::IsInvalidArgument(Continue(request, text)));
+  // "z" is no token of a vocabulary of 61.
+  request.prompt = "z";
+  EXPECT_TRUE(absl::IsInvalidArgument(Continue(request, text)));
+  EXPECT_TRUE(absl::IsResourceExhausted(Continue(request_, text, 1000)));
+  EXPECT_EQ(text, "");
+}
+
+TEST_F(TextGeneration, AnErrorOfTheSinkEndsIt) {
+  const TierArenas arenas(Budget(1 << 20), allocator_);
+  int pieces = 0;
+  const absl::Status status =
+      ContinueText(request_, *device_, arenas, [&](absl::string_view) {
+        return ++pieces == 3 ? absl::CancelledError("enough")
+                             : absl::OkStatus();
+      });
+  EXPECT_EQ(status, absl::CancelledError("enough"));
+  EXPECT_EQ(pieces, 3);
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,144 @@
+#include "worker/service/daemon.h"
+
+#include <thread>
+
+#include "gtest/gtest.h"
+#include "tests/equivalence/small_job.h"
+#include "tests/worker/service/fake_scheduler.h"
+#include "tests/worker/service/small_worker.h"
+
+namespace troupe {
+namespace {
+
+bool IsRegister(const WorkerMessage& m) { return m.has_register_(); }
+bool IsEnded(const WorkerMessage& m) { return m.has_ended(); }
+bool IsStep(const WorkerMessage& m) { return m.has_step(); }
+bool IsGoodbye(const WorkerMessage& m) { return m.has_goodbye(); }
+
+// A daemon on its thread.
+class Running {
+ public:
+  explicit Running(const std::string& scheduler)
+      : daemon_({.scheduler = scheduler,
+                 .description = worker_.Description(),
+                 .address = "127.0.0.1",
+                 .retry_first = absl::Milliseconds(5),
+                 .retry_max = absl::Milliseconds(20)},
+                worker_.resources()),
+        thread_([this] { status_ = daemon_.Run(); }) {}
+  ~Running() {
+    daemon_.Stop("the test is over");
+    if (thread_.joinable()) thread_.join();
+  }
+
+  const SmallWorker& worker() const { return worker_; }
+  void Stop() { daemon_.Stop("enough"); }
+  absl::Status Join() {
+    thread_.join();
+    return status_;
+  }
+
+ private:
+  SmallWorker worker_;
+  Daemon daemon_;
+  absl::Status status_;
+  std::thread thread_;
+};
+
+SchedulerMessage Start(const JobSpec& job, const SmallWorker& worker) {
+  SchedulerMessage message;
+  *message.mutable_start() = Assign(job, worker);
+  return message;
+}
+
+TEST(Daemon, RunsOneJobAfterAnother) {
+  FakeScheduler scheduler;
+  Running daemon(scheduler.address());
+  ASSERT_EQ(scheduler.AwaitMessages(1, IsRegister).size(), 1u);
+  for (size_t job = 1; job <= 3; ++job) {
+    scheduler.Send("ada", Start(SmallJob(), daemon.worker()));
+    const auto ended = scheduler.AwaitMessages(job, IsEnded);
+    ASSERT_EQ(ended.size(), job);
+    EXPECT_TRUE(ended.back().ended().ok()) << ended.back().ended().error();
+  }
+  EXPECT_EQ(scheduler.Count(IsStep), 60u);
+}
+
+TEST(Daemon, StopEndsAJobAndSaysGoodbye) {
+  FakeScheduler scheduler;
+  Running daemon(scheduler.address());
+  ASSERT_EQ(scheduler.AwaitMessages(1, IsRegister).size(), 1u);
+  JobSpec job = SmallJob();
+  job.mutable_training()->set_steps(100'000);
+  scheduler.Send("ada", Start(job, daemon.worker()));
+  ASSERT_GE(scheduler.AwaitMessages(3, IsStep).size(), 3u);
+  daemon.Stop();
+  EXPECT_TRUE(daemon.Join().ok());
+  const auto goodbye = scheduler.AwaitMessages(1, IsGoodbye);
+  ASSERT_EQ(goodbye.size(), 1u);
+  EXPECT_EQ(goodbye[0].goodbye().reason(), "enough");
+  EXPECT_EQ(daemon.worker().arenas().used(), 0u);
+}
+
+TEST(Daemon, OutlivesItsScheduler) {
+  auto scheduler = std::make_unique<FakeScheduler>();
+  const std::string address = scheduler->address();
+  Running daemon(address);
+  ASSERT_EQ(scheduler->AwaitMessages(1, IsRegister).size(), 1u);
+  JobSpec job = SmallJob();
+  job.mutable_training()->set_steps(100'000);
+  scheduler->Send("ada", Start(job, daemon.worker()));
+  ASSERT_GE(scheduler->AwaitMessages(3, IsStep).size(), 3u);
+  scheduler = nullptr;
+
+  // Another one takes its place.
+  scheduler = std::make_unique<FakeScheduler>(
+      FakeScheduler::Options{.address = address});
+  ASSERT_EQ(scheduler->AwaitMessages(1, IsRegister).size(), 1u);
+  scheduler->Send("ada", Start(SmallJob(), daemon.worker()));
+  const auto ended = scheduler->AwaitMessages(1, IsEnded);
+  ASSERT_EQ(ended.size(), 1u);
+  EXPECT_TRUE(ended[0].ended().ok()) << ended[0].ended().error();
+  EXPECT_EQ(scheduler->Count(IsStep), 20u);
+}
+
+TEST(Daemon, ARefusalIsFinal) {
+  for (const absl::Status& refusal :
+       {absl::AlreadyExistsError("a live worker has the name ada"),
+        absl::FailedPreconditionError("another protocol version")}) {
+    FakeScheduler scheduler({.refusal = refusal});
+    Running daemon(scheduler.address());
+    EXPECT_EQ(daemon.Join(), refusal);
+  }
+}
+
+TEST(Daemon, CanBeStoppedWhileItLooksForAScheduler) {
+  std::string address;
+  {
+    FakeScheduler gone;
+    address = gone.address();
+  }
+  Running daemon(address);
+  daemon.Stop();
+  EXPECT_TRUE(daemon.Join().ok());
+}
+
+TEST(Daemon, AGenerationThatFailsSaysSo) {
+  FakeScheduler scheduler;
+  Running daemon(scheduler.address());
+  ASSERT_EQ(scheduler.AwaitMessages(1, IsRegister).size(), 1u);
+  SchedulerMessage message;
+  message.mutable_generate()->set_request(9);
+  message.mutable_generate()->set_checkpoint("/no/such/checkpoint");
+  scheduler.Send("ada", message);
+  const auto generated = scheduler.AwaitMessages(
+      1, [](const WorkerMessage& m) { return m.has_generated(); });
+  ASSERT_EQ(generated.size(), 1u);
+  EXPECT_EQ(generated[0].generated().request(), 9);
+  EXPECT_TRUE(generated[0].generated().done());
+  EXPECT_NE(generated[0].generated().error().find("/no/such/checkpoint"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace troupe

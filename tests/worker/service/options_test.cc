@@ -1,0 +1,51 @@
+#include "worker/service/options.h"
+
+#include "gtest/gtest.h"
+
+namespace troupe {
+namespace {
+
+TEST(ParseBytes, ReadsWhatPeopleWrite) {
+  EXPECT_EQ(*ParseBytes("8GiB"), int64_t{8} << 30);
+  EXPECT_EQ(*ParseBytes("512MiB"), 512 << 20);
+  EXPECT_EQ(*ParseBytes("1.5 GB"), 1'500'000'000);
+  EXPECT_EQ(*ParseBytes(" 4096 "), 4096);
+  EXPECT_EQ(*ParseBytes("2g"), int64_t{2} << 30);
+}
+
+TEST(ParseBytes, RefusesTheRest) {
+  for (const char* text :
+       {"", "GiB", "-1GiB", "8 apples", "0", "1e3", "99999999TiB", "1..5GiB"}) {
+    const absl::Status status = ParseBytes(text).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << text << ": " << status;
+  }
+}
+
+TEST(ResolveOptions, FillsInThisMachine) {
+  const auto options = ResolveOptions({.scheduler = "127.0.0.1:1"});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_GE(options->threads, 1);
+  EXPECT_GT(options->device_memory, 1 << 20);
+  EXPECT_GT(options->host_memory, 0);
+}
+
+TEST(ResolveOptions, KeepsWhatIsSaid) {
+  const auto options = ResolveOptions(
+      {.threads = 3, .device_memory = 1000, .host_memory = 2000});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->threads, 3);
+  EXPECT_EQ(options->device_memory, 1000);
+  EXPECT_EQ(options->host_memory, 2000);
+}
+
+TEST(ResolveOptions, NamesTheFlagThatIsWrong) {
+  const auto message = [](WorkerOptions options) {
+    return std::string(ResolveOptions(options).status().message());
+  };
+  EXPECT_EQ(message({.threads = -1}).substr(0, 9), "--threads");
+  EXPECT_EQ(message({.device = "cuda"}).substr(0, 8), "--device");
+  EXPECT_EQ(message({.name = ""}).substr(0, 6), "--name");
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,184 @@
+#include "worker/service/rank_runner.h"
+
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "tests/equivalence/small_job.h"
+#include "tests/worker/service/small_worker.h"
+
+namespace troupe {
+namespace {
+
+// What the runner sends, for tests to wait for.
+class Outbox {
+ public:
+  SendToScheduler Sender() {
+    return [this](WorkerMessage message) {
+      absl::MutexLock lock(&mutex_);
+      sent_.push_back(std::move(message));
+      return absl::OkStatus();
+    };
+  }
+  // Waits for the first that satisfies it.
+  WorkerMessage Await(std::function<bool(const WorkerMessage&)> wanted) {
+    absl::MutexLock lock(&mutex_);
+    WorkerMessage found;
+    const auto there = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      for (const WorkerMessage& message : sent_) {
+        if (!wanted(message)) continue;
+        found = message;
+        return true;
+      }
+      return false;
+    };
+    EXPECT_TRUE(
+        mutex_.AwaitWithTimeout(absl::Condition(&there), absl::Seconds(20)));
+    return found;
+  }
+  WorkerMessage AwaitEnd() {
+    return Await([](const WorkerMessage& m) { return m.has_ended(); });
+  }
+  int Steps() {
+    absl::MutexLock lock(&mutex_);
+    int steps = 0;
+    for (const WorkerMessage& message : sent_) steps += message.has_step();
+    return steps;
+  }
+
+ private:
+  absl::Mutex mutex_;
+  std::vector<WorkerMessage> sent_ ABSL_GUARDED_BY(mutex_);
+};
+
+SchedulerMessage StopOf(const Assignment& assignment, bool peers_gone) {
+  SchedulerMessage message;
+  *message.mutable_stop()->mutable_ref() = assignment.ref();
+  message.mutable_stop()->set_reason("its user cancelled it");
+  message.mutable_stop()->set_peers_gone(peers_gone);
+  return message;
+}
+
+bool IsStep3(const WorkerMessage& message) {
+  return message.has_step() && message.step().record().step() == 3;
+}
+
+TEST(RankRunner, ReportsFromReadyToEnd) {
+  SmallWorker worker;
+  Assignment assignment = Assign(SmallJob(), worker);
+  assignment.set_trace_every(10);
+  Outbox outbox;
+  RankRunner runner(assignment, {.resources = worker.resources(),
+                                 .send = outbox.Sender(),
+                                 .address = "127.0.0.1"});
+  const RankEnded ended = outbox.AwaitEnd().ended();
+  EXPECT_TRUE(ended.ok()) << ended.error();
+  EXPECT_EQ(ended.step(), 20);
+  EXPECT_EQ(ended.ref().job(), 5);
+  EXPECT_EQ(ended.ref().attempt(), 2);
+  EXPECT_EQ(outbox.Steps(), 20);
+  EXPECT_EQ(worker.arenas().used(), 0u);
+  const WorkerMessage ready =
+      outbox.Await([](const WorkerMessage& m) { return m.has_rank_ready(); });
+  EXPECT_EQ(ready.rank_ready().first_step(), 1);
+  const WorkerMessage traced = outbox.Await(
+      [](const WorkerMessage& m) { return m.step().has_timeline(); });
+  EXPECT_EQ(traced.step().record().step(), 10);
+}
+
+TEST(RankRunner, CommitsWhenTheSchedulerHasAllShards) {
+  JobSpec job = SmallJob();
+  const std::string directory =
+      absl::StrCat(testing::TempDir(), "/rank_runner");
+  std::filesystem::remove_all(directory);
+  job.mutable_checkpoint()->set_directory(directory);
+  SmallWorker worker;
+  const Assignment assignment = Assign(job, worker);
+  Outbox outbox;
+  RankRunner runner(assignment, {.resources = worker.resources(),
+                                 .send = outbox.Sender(),
+                                 .address = "127.0.0.1"});
+  const WorkerMessage shard =
+      outbox.Await([](const WorkerMessage& m) { return m.has_shard(); });
+  EXPECT_EQ(shard.shard().step(), 20);
+  EXPECT_EQ(shard.shard().file(), "rank-00000.safetensors");
+
+  // One of an earlier attempt is dropped.
+  SchedulerMessage commit;
+  *commit.mutable_commit()->mutable_ref() = assignment.ref();
+  commit.mutable_commit()->mutable_ref()->set_attempt(1);
+  commit.mutable_commit()->set_step(20);
+  runner.OnMessage(commit);
+  commit.mutable_commit()->mutable_ref()->set_attempt(2);
+  *commit.mutable_commit()->add_shards() = shard.shard();
+  runner.OnMessage(commit);
+
+  const RankEnded ended = outbox.AwaitEnd().ended();
+  EXPECT_TRUE(ended.ok()) << ended.error();
+  const WorkerMessage committed =
+      outbox.Await([](const WorkerMessage& m) { return m.has_committed(); });
+  EXPECT_EQ(committed.committed().checkpoint().path(),
+            directory + "/step-00000020");
+  EXPECT_GT(committed.committed().checkpoint().bytes(), 0);
+}
+
+TEST(RankRunner, StopsWhereverItIs) {
+  for (const bool peers_gone : {false, true}) {
+    JobSpec job = SmallJob();
+    job.mutable_training()->set_steps(100'000);
+    SmallWorker worker;
+    const Assignment assignment = Assign(job, worker);
+    Outbox outbox;
+    RankRunner runner(assignment, {.resources = worker.resources(),
+                                   .send = outbox.Sender(),
+                                   .address = "127.0.0.1"});
+    outbox.Await(IsStep3);
+    // Not ours: of another attempt.
+    SchedulerMessage other = StopOf(assignment, true);
+    other.mutable_stop()->mutable_ref()->set_attempt(1);
+    runner.OnMessage(other);
+    runner.OnMessage(StopOf(assignment, peers_gone));
+    const RankEnded ended = outbox.AwaitEnd().ended();
+    EXPECT_FALSE(ended.ok());
+    EXPECT_GE(ended.step(), 3);
+    EXPECT_FALSE(ended.has_missing_rank());
+    EXPECT_EQ(worker.arenas().used(), 0u);
+  }
+}
+
+TEST(RankRunner, ARankThatWaitsForItsPeersCanBeStopped) {
+  SmallWorker worker;
+  Assignment assignment = Assign(SmallJob(), worker);
+  // A group whose other member never comes.
+  Group& group = *assignment.mutable_plan()->add_groups();
+  group.set_name("lonely");
+  group.add_ranks(0);
+  group.add_ranks(1);
+  Outbox outbox;
+  RankRunner runner(assignment, {.resources = worker.resources(),
+                                 .send = outbox.Sender(),
+                                 .address = "127.0.0.1"});
+  outbox.Await([](const WorkerMessage& m) { return m.has_store_get(); });
+  runner.OnMessage(StopOf(assignment, false));
+  const RankEnded ended = outbox.AwaitEnd().ended();
+  EXPECT_FALSE(ended.ok());
+  EXPECT_EQ(ended.error(), "its user cancelled it");
+}
+
+TEST(RankRunner, DestructionEndsWhatRuns) {
+  JobSpec job = SmallJob();
+  job.mutable_training()->set_steps(100'000);
+  SmallWorker worker;
+  Outbox outbox;
+  {
+    RankRunner runner(Assign(job, worker), {.resources = worker.resources(),
+                                            .send = outbox.Sender(),
+                                            .address = "127.0.0.1"});
+    outbox.Await(IsStep3);
+  }
+  EXPECT_FALSE(outbox.AwaitEnd().ended().ok());
+  EXPECT_EQ(worker.arenas().used(), 0u);
+}
+
+}  // namespace
+}  // namespace troupe
