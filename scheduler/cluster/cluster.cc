@@ -203,7 +203,9 @@ void Cluster::Tick(absl::Time now, Actions& actions) {
     lost.push_back(std::move(stuck));
   }
   for (const StuckWorker& stuck : lost) {
-    if (workers_.Find(stuck.worker)->alive()) {
+    // It may be there twice: gone since the first time, even forgotten.
+    const Worker* worker = workers_.Find(stuck.worker);
+    if (worker != nullptr && worker->alive()) {
       Lose(stuck.worker, WorkerStatus::LOST, stuck.reason, now, actions);
     }
   }

@@ -1,5 +1,6 @@
 // A worker as the cluster sees it, in a simulation: it carries out what it is
-// told, a message or a step at a time, unless it hangs; now and then it fails.
+// told, a message or a step at a time, unless it hangs or is stubborn; now and
+// then it fails.
 #ifndef TROUPE_TESTS_FAULTS_SIMULATED_WORKER_H_
 #define TROUPE_TESTS_FAULTS_SIMULATED_WORKER_H_
 
@@ -20,7 +21,8 @@ struct SimulatedWorker {
     bool ready = false;
   };
   std::string name;
-  bool hangs = false;
+  bool hangs = false;     // says nothing more
+  bool stubborn = false;  // is alive, but does nothing that it is told
   std::optional<Seat> seat;
   std::deque<SchedulerMessage> inbox;
   std::deque<WorkerMessage> outbox;
@@ -29,6 +31,7 @@ struct SimulatedWorker {
   void Work(std::mt19937& random) {
     if (hangs) return;
     outbox.emplace_back().mutable_heartbeat();
+    if (stubborn) return;
     if (!inbox.empty()) {
       Obey(inbox.front(), random);
       inbox.pop_front();

@@ -138,6 +138,16 @@ TEST(Cluster, TheDeadAreNotHeard) {
   EXPECT_EQ(h.worker(worker).reason(), "connection closed");
 }
 
+TEST(Cluster, AWorkerCanBeSilentAndStuckAtOnce) {
+  Harness h({.gone_workers_kept = 0});
+  const WorkerId worker = h.Join("w");
+  const JobId id = h.Running({worker});
+  ASSERT_TRUE(h.cluster.Cancel(id, h.now, h.actions).ok());
+  h.Tick(absl::Minutes(5));
+  EXPECT_EQ(h.cluster.workers().Find(worker), nullptr);
+  EXPECT_EQ(h.status(id).state(), CANCELLED);
+}
+
 TEST(Cluster, GeneratesFromAJobsNewestCheckpoint) {
   Harness h;
   const std::vector<WorkerId> on = h.JoinMany(2);
