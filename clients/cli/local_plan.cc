@@ -20,7 +20,7 @@ absl::StatusOr<WorkerDescription> DescribeThisMachine(
     command.push_back(std::move(flag));
   }
   if (!options.calibration.empty()) {
-    command.insert(command.end(), {"--calibration-file", options.calibration});
+    command.insert(command.end(), {"--calibration", options.calibration});
   }
   ASSIGN_OR_RETURN(const std::string output,
                    RunFilter({.command = std::move(command), .input = ""}));

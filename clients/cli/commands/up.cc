@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <ostream>
 #include <string>
 
@@ -37,6 +38,9 @@ class Up final : public Command {
       return absl::InvalidArgumentError(
           "usage: --dir is required (or TROUPE_DIR)");
     }
+    // The daemons keep it for longer than the current folder means anything.
+    std::error_code error;
+    dir_ = std::filesystem::absolute(dir_, error).lexically_normal().string();
     share_.threads = static_cast<int>(threads_);
     console.err << "starting 1 scheduler and " << workers_
                 << (workers_ == 1 ? " worker" : " workers")

@@ -66,6 +66,8 @@ void WatchView::ShowDerived(const Derived& derived) {
 void WatchView::ShowStep(const StepRecord& record) {
   clock_.Add(record);
   last_step_ = record;
+  tokens_ += record.tokens_per_second() * record.step_seconds();
+  seconds_ += record.step_seconds();
   if (record.has_validation_loss()) {
     validation_loss_ = record.validation_loss();
     has_validation_loss_ = true;
@@ -121,6 +123,9 @@ absl::Status WatchView::Finish() {
   if (has_validation_loss_) {
     absl::StrAppend(&text, ", validation loss ",
                     NumberText(validation_loss_, 4));
+  }
+  if (seconds_ > 0) {
+    absl::StrAppend(&text, ", ", CountText(tokens_ / seconds_), " tokens/s");
   }
   out_ << text << "\n";
   if (status_.checkpoints_size() > 0) {

@@ -50,6 +50,8 @@ class WatchView {
   bool has_derived_ = false;
   StepClock clock_;
   StepRecord last_step_;
+  double tokens_ = 0;   // of the steps shown
+  double seconds_ = 0;  // that they took
   double validation_loss_ = 0;
   bool has_validation_loss_ = false;
   std::string progress_;  // what is on the redrawn line

@@ -30,10 +30,10 @@ TEST(Client, SubmitsAndKeepsTheRefusal) {
   const SubmitJobResponse accepted = client->Submit(job).value();
   EXPECT_EQ(accepted.id(), 1);
   EXPECT_EQ(accepted.status().state(), QUEUED);
-  EXPECT_EQ(scheduler.submitted().at(0).name(), "demo");
+  EXPECT_EQ(scheduler.asked().submitted.at(0).name(), "demo");
 
-  scheduler.refusal = {grpc::StatusCode::INVALID_ARGUMENT,
-                       "parallelism.data: 3 does not divide"};
+  scheduler.refusal =
+      absl::InvalidArgumentError("parallelism.data: 3 does not divide");
   const absl::Status refused = client->Submit(job).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(refused.message(), "parallelism.data: 3 does not divide");
@@ -44,13 +44,13 @@ TEST(Client, FindsJobsAndWorkers) {
   scheduler.jobs.resize(2);
   scheduler.jobs[0].mutable_status()->set_id(7);
   scheduler.jobs[1].mutable_status()->set_id(8);
-  scheduler.workers.resize(3);
+  scheduler.workers = [] { return std::vector<WorkerStatus>(3); };
   const auto client = ConnectTo(scheduler);
   EXPECT_EQ(client->ListJobs().value().jobs_size(), 2);
   EXPECT_EQ(client->Describe(8).value().status().id(), 8);
   EXPECT_EQ(client->Describe(9).status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(client->Cancel(7).value().state(), CANCELLED);
-  EXPECT_EQ(scheduler.cancelled(), std::vector<int64_t>{7});
+  EXPECT_EQ(scheduler.asked().cancelled, std::vector<int64_t>{7});
   EXPECT_EQ(client->Workers().value().workers_size(), 3);
   EXPECT_EQ(client->Timeline(9).status().code(), absl::StatusCode::kNotFound);
 }
@@ -72,8 +72,8 @@ TEST(Client, WatchesToTheEnd) {
       Always);
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_EQ(steps, (std::vector<int64_t>{1, 2}));
-  EXPECT_EQ(scheduler.watched().at(0).from_step(), 3);
-  EXPECT_EQ(scheduler.watched().at(0).from_event(), 4);
+  EXPECT_EQ(scheduler.asked().watched.at(0).from_step(), 3);
+  EXPECT_EQ(scheduler.asked().watched.at(0).from_event(), 4);
 }
 
 TEST(Client, LeavesAStreamThatHangs) {
@@ -115,7 +115,7 @@ TEST(Client, StreamsText) {
                       Always)
                   .ok());
   EXPECT_EQ(text, "In the beginning");
-  EXPECT_EQ(scheduler.generated().at(0).prompt(), "x");
+  EXPECT_EQ(scheduler.asked().generated.at(0).prompt(), "x");
 }
 
 }  // namespace

@@ -1,148 +1,166 @@
 #include "tests/clients/cpp/fake_scheduler.h"
 
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "grpcpp/grpcpp.h"
 #include "proto/base/check.h"
+#include "proto/scheduler.grpc.pb.h"
 
 namespace troupe {
-namespace {
 
-grpc::Status NoJob(int64_t id) {
-  return {grpc::StatusCode::NOT_FOUND, absl::StrCat("no job ", id)};
-}
+class FakeScheduler::Service final : public Scheduler::Service {
+ public:
+  explicit Service(const FakeScheduler& script) : script_(script) {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
+                             &port_);
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+    CHECK(server_ != nullptr && port_ != 0);
+  }
+  ~Service() override { server_->Shutdown(absl::ToChronoTime(absl::Now())); }
 
-}  // namespace
+  int port() const { return port_; }
+  Asked asked() const {
+    absl::MutexLock lock(&mutex_);
+    return asked_;
+  }
+  void WaitForGoneWatcher() { watcher_gone_.WaitForNotification(); }
 
-FakeScheduler::FakeScheduler() {
-  grpc::ServerBuilder builder;
-  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
-                           &port_);
-  builder.RegisterService(this);
-  server_ = builder.BuildAndStart();
-  CHECK(server_ != nullptr && port_ != 0);
-}
+ private:
+  using Context = grpc::ServerContext;
 
-FakeScheduler::~FakeScheduler() {
-  server_->Shutdown(absl::ToChronoTime(absl::Now()));
-}
+  static grpc::Status NoJob(int64_t id) {
+    return {grpc::StatusCode::NOT_FOUND, absl::StrCat("no job ", id)};
+  }
+
+  grpc::Status Refusal() const {
+    return {static_cast<grpc::StatusCode>(script_.refusal.code()),
+            std::string(script_.refusal.message())};
+  }
+
+  const JobDescription* Find(int64_t id) const {
+    for (const JobDescription& job : script_.jobs) {
+      if (job.status().id() == id) return &job;
+    }
+    return nullptr;
+  }
+
+  grpc::Status SubmitJob(Context*, const SubmitJobRequest* request,
+                         SubmitJobResponse* response) override {
+    if (!script_.refusal.ok()) return Refusal();
+    absl::MutexLock lock(&mutex_);
+    asked_.submitted.push_back(request->job());
+    response->set_id(asked_.submitted.size());
+    response->mutable_status()->set_id(response->id());
+    response->mutable_status()->set_name(request->job().name());
+    response->mutable_status()->set_state(QUEUED);
+    return grpc::Status::OK;
+  }
+
+  grpc::Status PlanJob(Context*, const PlanJobRequest* request,
+                       PlanJobResponse* response) override {
+    if (!script_.refusal.ok()) return Refusal();
+    *response->mutable_plan()->mutable_job() = request->job();
+    return grpc::Status::OK;
+  }
+
+  grpc::Status ListJobs(Context*, const ListJobsRequest*,
+                        ListJobsResponse* response) override {
+    for (const JobDescription& job : script_.jobs) {
+      *response->add_jobs() = job.status();
+    }
+    return grpc::Status::OK;
+  }
+
+  grpc::Status DescribeJob(Context*, const DescribeJobRequest* request,
+                           JobDescription* response) override {
+    const JobDescription* job = Find(request->id());
+    if (job == nullptr) return NoJob(request->id());
+    *response = *job;
+    return grpc::Status::OK;
+  }
+
+  grpc::Status WatchJob(Context* context, const WatchJobRequest* request,
+                        grpc::ServerWriter<WatchJobResponse>* writer) override {
+    {
+      absl::MutexLock lock(&mutex_);
+      asked_.watched.push_back(*request);
+    }
+    for (const WatchJobResponse& update : script_.watch) writer->Write(update);
+    if (script_.watch_hangs) {
+      // gRPC's blocking server has no other way to notice.
+      while (!context->IsCancelled()) absl::SleepFor(absl::Milliseconds(2));
+      watcher_gone_.Notify();
+    }
+    return grpc::Status::OK;
+  }
+
+  grpc::Status CancelJob(Context*, const CancelJobRequest* request,
+                         CancelJobResponse* response) override {
+    const JobDescription* job = Find(request->id());
+    if (job == nullptr) return NoJob(request->id());
+    absl::MutexLock lock(&mutex_);
+    asked_.cancelled.push_back(request->id());
+    *response->mutable_status() = job->status();
+    response->mutable_status()->set_state(CANCELLED);
+    return grpc::Status::OK;
+  }
+
+  grpc::Status GetTimeline(Context*, const GetTimelineRequest* request,
+                           GetTimelineResponse* response) override {
+    if (Find(request->id()) == nullptr) return NoJob(request->id());
+    *response = script_.timeline;
+    return grpc::Status::OK;
+  }
+
+  grpc::Status ListWorkers(Context*, const ListWorkersRequest*,
+                           ListWorkersResponse* response) override {
+    if (script_.workers == nullptr) return grpc::Status::OK;
+    for (const WorkerStatus& worker : script_.workers()) {
+      *response->add_workers() = worker;
+    }
+    return grpc::Status::OK;
+  }
+
+  grpc::Status Generate(Context*, const GenerateRequest* request,
+                        grpc::ServerWriter<GenerateResponse>* writer) override {
+    {
+      absl::MutexLock lock(&mutex_);
+      asked_.generated.push_back(*request);
+    }
+    for (const std::string& piece : script_.text) {
+      GenerateResponse response;
+      response.set_text(piece);
+      response.set_tokens(piece.size());
+      writer->Write(response);
+    }
+    return grpc::Status::OK;
+  }
+
+  const FakeScheduler& script_;
+  mutable absl::Mutex mutex_;
+  Asked asked_ ABSL_GUARDED_BY(mutex_);
+  absl::Notification watcher_gone_;
+  int port_ = 0;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+FakeScheduler::FakeScheduler() : service_(std::make_unique<Service>(*this)) {}
+FakeScheduler::~FakeScheduler() = default;
 
 std::string FakeScheduler::address() const {
-  return absl::StrCat("127.0.0.1:", port_);
+  return absl::StrCat("127.0.0.1:", service_->port());
 }
 
-std::vector<JobSpec> FakeScheduler::submitted() const {
-  absl::MutexLock lock(&mutex_);
-  return submitted_;
-}
-std::vector<WatchJobRequest> FakeScheduler::watched() const {
-  absl::MutexLock lock(&mutex_);
-  return watched_;
-}
-std::vector<GenerateRequest> FakeScheduler::generated() const {
-  absl::MutexLock lock(&mutex_);
-  return generated_;
-}
-std::vector<int64_t> FakeScheduler::cancelled() const {
-  absl::MutexLock lock(&mutex_);
-  return cancelled_;
-}
+FakeScheduler::Asked FakeScheduler::asked() const { return service_->asked(); }
 
-const JobDescription* FakeScheduler::Find(int64_t id) const {
-  for (const JobDescription& job : jobs) {
-    if (job.status().id() == id) return &job;
-  }
-  return nullptr;
-}
-
-grpc::Status FakeScheduler::SubmitJob(Context*, const SubmitJobRequest* request,
-                                      SubmitJobResponse* response) {
-  if (!refusal.ok()) return refusal;
-  absl::MutexLock lock(&mutex_);
-  submitted_.push_back(request->job());
-  response->set_id(submitted_.size());
-  response->mutable_status()->set_id(submitted_.size());
-  response->mutable_status()->set_name(request->job().name());
-  response->mutable_status()->set_state(QUEUED);
-  return grpc::Status::OK;
-}
-
-grpc::Status FakeScheduler::PlanJob(Context*, const PlanJobRequest* request,
-                                    PlanJobResponse* response) {
-  if (!refusal.ok()) return refusal;
-  *response->mutable_plan()->mutable_job() = request->job();
-  return grpc::Status::OK;
-}
-
-grpc::Status FakeScheduler::ListJobs(Context*, const ListJobsRequest*,
-                                     ListJobsResponse* response) {
-  for (const JobDescription& job : jobs) *response->add_jobs() = job.status();
-  return grpc::Status::OK;
-}
-
-grpc::Status FakeScheduler::DescribeJob(Context*,
-                                        const DescribeJobRequest* request,
-                                        JobDescription* response) {
-  const JobDescription* job = Find(request->id());
-  if (job == nullptr) return NoJob(request->id());
-  *response = *job;
-  return grpc::Status::OK;
-}
-
-grpc::Status FakeScheduler::WatchJob(
-    Context* context, const WatchJobRequest* request,
-    grpc::ServerWriter<WatchJobResponse>* writer) {
-  {
-    absl::MutexLock lock(&mutex_);
-    watched_.push_back(*request);
-  }
-  for (const WatchJobResponse& update : watch) writer->Write(update);
-  if (watch_hangs) {
-    while (!context->IsCancelled()) absl::SleepFor(absl::Milliseconds(2));
-    watcher_gone_.Notify();
-  }
-  return grpc::Status::OK;
-}
-
-grpc::Status FakeScheduler::CancelJob(Context*, const CancelJobRequest* request,
-                                      CancelJobResponse* response) {
-  const JobDescription* job = Find(request->id());
-  if (job == nullptr) return NoJob(request->id());
-  absl::MutexLock lock(&mutex_);
-  cancelled_.push_back(request->id());
-  *response->mutable_status() = job->status();
-  response->mutable_status()->set_state(CANCELLED);
-  return grpc::Status::OK;
-}
-
-grpc::Status FakeScheduler::GetTimeline(Context*,
-                                        const GetTimelineRequest* request,
-                                        GetTimelineResponse* response) {
-  if (Find(request->id()) == nullptr) return NoJob(request->id());
-  *response = timeline;
-  return grpc::Status::OK;
-}
-
-grpc::Status FakeScheduler::ListWorkers(Context*, const ListWorkersRequest*,
-                                        ListWorkersResponse* response) {
-  for (const WorkerStatus& worker : workers) *response->add_workers() = worker;
-  return grpc::Status::OK;
-}
-
-grpc::Status FakeScheduler::Generate(
-    Context*, const GenerateRequest* request,
-    grpc::ServerWriter<GenerateResponse>* writer) {
-  {
-    absl::MutexLock lock(&mutex_);
-    generated_.push_back(*request);
-  }
-  for (const std::string& piece : text) {
-    GenerateResponse response;
-    response.set_text(piece);
-    response.set_tokens(piece.size());
-    writer->Write(response);
-  }
-  return grpc::Status::OK;
-}
+void FakeScheduler::WaitForGoneWatcher() { service_->WaitForGoneWatcher(); }
 
 }  // namespace troupe

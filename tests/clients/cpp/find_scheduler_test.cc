@@ -34,10 +34,10 @@ TEST_F(FindSchedulerTest, TakesTheAddress) {
 }
 
 TEST_F(FindSchedulerTest, ReadsTheFolder) {
-  const std::string dir = DirWith(
-      "alive",
-      "{\"grpc\": \"127.0.0.1:5\", \"http\": \"http://127.0.0.1:6\", \"pid\": " +
-          std::to_string(getpid()) + "}");
+  const std::string dir = DirWith("alive",
+                                  "{\"grpc\": \"127.0.0.1:5\", \"http\": "
+                                  "\"http://127.0.0.1:6\", \"pid\": " +
+                                      std::to_string(getpid()) + "}");
   const Endpoints endpoints = FindScheduler({.dir = dir}).value();
   EXPECT_EQ(endpoints.grpc, "127.0.0.1:5");
   EXPECT_EQ(endpoints.http, "http://127.0.0.1:6");

@@ -1,5 +1,11 @@
 #include "clients/job_file/fill_message.h"
 
+#include <algorithm>
+#include <fstream>
+#include <set>
+#include <string>
+
+#include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
 #include "proto/job.pb.h"
 
@@ -101,6 +107,28 @@ TEST(FieldPaths, ListsEveryValue) {
   EXPECT_EQ(paths[1], "model.architecture");
   EXPECT_NE(std::find(paths.begin(), paths.end(), "checkpoint.resume"),
             paths.end());
+}
+
+// The first cell of each table row that is a path in backticks.
+std::set<std::string> DocumentedPaths() {
+  std::ifstream in("docs/job.md");
+  EXPECT_TRUE(in.good());
+  std::set<std::string> paths;
+  std::string line;
+  while (std::getline(in, line)) {
+    const std::vector<std::string> parts = absl::StrSplit(line, '`');
+    if (parts.size() < 3 || parts[0] != "| ") continue;
+    EXPECT_TRUE(paths.insert(parts[1]).second) << parts[1] << " twice";
+    EXPECT_EQ(std::count(line.begin(), line.end(), '|'), 5) << line;
+  }
+  return paths;
+}
+
+// docs/job.md: every field has its row, every row its field.
+TEST(FieldPaths, AreTheOnesOfTheReference) {
+  const std::vector<std::string> paths = FieldPaths(*JobSpec::descriptor());
+  EXPECT_EQ(DocumentedPaths(),
+            std::set<std::string>(paths.begin(), paths.end()));
 }
 
 }  // namespace

@@ -24,7 +24,8 @@ constexpr char kRunning[] =
     " parameters: 10800000 }";
 constexpr char kSteps[] =
     "steps { step: 1 loss: 5.5 step_seconds: 1 }"
-    "steps { step: 2 loss: 5.25 validation_loss: 5.125 step_seconds: 1 }";
+    "steps { step: 2 loss: 5.25 validation_loss: 5.125 step_seconds: 1"
+    " tokens_per_second: 2000 }";
 constexpr char kSucceeded[] =
     "status { id: 3 name: 'demo' state: SUCCEEDED steps_total: 2 steps_done: 2"
     " started_unix_ms: 1000 finished_unix_ms: 3000"
@@ -37,17 +38,18 @@ TEST(WatchView, TellsTheWholeStoryInAPipe) {
     view.Show(Update(text));
   }
   EXPECT_TRUE(view.Finish().ok());
-  EXPECT_EQ(out.str(),
-            "job 3 (demo) waits: for 2 of 4 workers\n"
-            "plan: data 4, 2 micro-batches a step on each rank, 8,192 tokens a "
-            "step, 10.8M parameters, predicted step 500 ms\n"
-            "step 1/2  loss 5.5000  grad_norm 0.00  lr 0.0e+00  0 tok/s  MFU "
-            "0.0%  mem 0 B  ETA 0:01\n"
-            "step 2/2  loss 5.2500  val 5.1250  grad_norm 0.00  lr 0.0e+00  0 "
-            "tok/s  MFU 0.0%  mem 0 B  ETA 0:00\n"
-            "job 3 (demo) SUCCEEDED: 2 steps in 0:02, loss 5.2500, validation "
-            "loss 5.1250\n"
-            "checkpoint: /c/step-2\n");
+  EXPECT_EQ(
+      out.str(),
+      "job 3 (demo) waits: for 2 of 4 workers\n"
+      "plan: data 4, 2 micro-batches a step on each rank, 8,192 tokens a "
+      "step, 10.8M parameters, predicted step 500 ms\n"
+      "step 1/2  loss 5.5000  grad_norm 0.00  lr 0.0e+00  0 tok/s  MFU "
+      "0.0%  mem 0 B  ETA 0:01\n"
+      "step 2/2  loss 5.2500  val 5.1250  grad_norm 0.00  lr 0.0e+00  2.0k "
+      "tok/s  MFU 0.0%  mem 0 B  ETA 0:00\n"
+      "job 3 (demo) SUCCEEDED: 2 steps in 0:02, loss 5.2500, validation "
+      "loss 5.1250, 1.0k tokens/s\n"
+      "checkpoint: /c/step-2\n");
 }
 
 TEST(WatchView, RedrawsOneLineOnATerminal) {

@@ -1,0 +1,139 @@
+#!/usr/bin/env bash
+# The demo: from nothing to a trained model that writes, on one machine.
+#
+#   clients/demo.sh [--text FILE] [--dir DIR] [--keep]
+#
+# Installs what is missing, builds, turns an English text into tokens, starts a
+# scheduler and four workers, trains clients/examples/demo.yaml with live
+# progress, and lets the model write a paragraph. Ctrl-C leaves nothing running;
+# a second run starts within seconds.
+set -euo pipefail
+
+usage() {
+  cat <<'TEXT'
+usage: clients/demo.sh [--text FILE] [--dir DIR] [--keep] [--set PATH=VALUE]...
+  --text FILE       learn from this text [the King James Bible, public domain]
+  --dir DIR         work here [${XDG_CACHE_HOME:-~/.cache}/troupe/demo]
+  --keep            leave the cluster running at the end
+  --set PATH=VALUE  change a field of the job, as in training.steps=50
+TEXT
+}
+
+fail() {
+  echo "demo: $*" >&2
+  exit 1
+}
+
+text=
+dir=${XDG_CACHE_HOME:-$HOME/.cache}/troupe/demo
+keep=
+settings=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    --text | --dir | --set)
+      [ $# -ge 2 ] || fail "$1 needs a value"
+      case $1 in
+        --text) text=$(realpath -- "$2") ;;
+        --dir) dir=$(realpath -m -- "$2") ;;
+        --set) settings+=(--set "$2") ;;
+      esac
+      shift 2
+      ;;
+    --keep) keep=1 && shift ;;
+    -h | --help) usage && exit 0 ;;
+    *) usage >&2 && exit 2 ;;
+  esac
+done
+[ -z "$text" ] || [ -r "$text" ] || fail "cannot read $text"
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+repository=$PWD
+troupe=
+child=
+
+# Whatever happens, what we started ends with us: the command under way, the
+# cluster, and the build server if it is ours.
+finish() {
+  local code=$?
+  trap '' INT TERM
+  trap - EXIT
+  if [ -n "$child" ]; then
+    kill "$child" 2> /dev/null || true
+    wait "$child" 2> /dev/null || true
+  fi
+  if [ -n "$troupe" ] && { [ "$code" -ne 0 ] || [ -z "$keep" ]; }; then
+    "$troupe" down > /dev/null 2>&1 || true
+  fi
+  if [ -n "$own_build_server" ]; then bazel shutdown > /dev/null 2>&1 || true; fi
+  exit "$code"
+}
+
+# Waits for a command so that a signal to this script alone is heard at once.
+run() {
+  "$@" &
+  child=$!
+  local code=0
+  wait "$child" || code=$?
+  child=
+  return "$code"
+}
+
+# The brackets keep grep from finding itself.
+build_server_runs() {
+  grep -qsaz -e "[-]-workspace_directory=$repository" /proc/[0-9]*/cmdline
+}
+
+own_build_server=
+trap finish EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+run third_party/install.sh
+echo "building"
+build_server_runs || own_build_server=1
+run bazel build //clients/cli:troupe //scheduler:troupe-scheduler \
+  //worker:troupe-worker
+mkdir -p "$dir"
+export TROUPE_DIR=$dir/cluster
+troupe=$(bazel info bazel-bin 2> /dev/null)/clients/cli/troupe
+
+if [ -z "$text" ]; then
+  text=$dir/bible.txt
+  if [ ! -s "$text" ]; then # a verse a line, without its number
+    bible -f gen1:1-rev22:21 | sed -E 's/^[0-9A-Za-z]+:[0-9]+ //' > "$text.new"
+    mv "$text.new" "$text"
+  fi
+fi
+tokens=$dir/$(sha256sum "$text" | cut -c 1-16).tokens # made once for each text
+if [ ! -s "$tokens" ]; then
+  echo
+  run "$troupe" data prepare "$text" --tokenizer bytes --out "$tokens"
+fi
+
+echo
+"$troupe" down > /dev/null 2>&1 || true # what a killed demo may have left
+run "$troupe" up --workers 4 > "$dir/up.txt"
+cat "$dir/up.txt"
+page=$(sed -n 's/^status page *//p' "$dir/up.txt")
+
+echo
+rm -rf "$dir/checkpoints"
+run "$troupe" submit clients/examples/demo.yaml --watch \
+  --set "data.tokens=$tokens" --set "checkpoint.directory=$dir/checkpoints" \
+  "${settings[@]}"
+
+echo
+echo "The trained model goes on from \"And the LORD said\":"
+echo
+run "$troupe" generate latest --prompt "And the LORD said" \
+  --max-new-tokens 500 --temperature 0.7 --top-k 20 --seed 1 > "$dir/text.txt"
+fold -s -w 78 "$dir/text.txt"
+
+echo
+echo "checkpoint   $(find "$dir/checkpoints" -mindepth 1 -maxdepth 1 | sort | tail -n 1)"
+echo "status page  $page"
+if [ -n "$keep" ]; then
+  echo "the cluster goes on; stop it with: $troupe down --dir $TROUPE_DIR"
+else
+  echo "the cluster is being stopped, and the page with it (--keep leaves both)"
+fi

@@ -1,0 +1,44 @@
+#include "clients/cli/cluster_flags.h"
+
+#include <sstream>
+
+#include "gtest/gtest.h"
+#include "tests/clients/cli/command_test_base.h"
+
+namespace troupe {
+namespace {
+
+class ClusterFlagsTest : public CommandTestBase {};
+
+TEST_F(ClusterFlagsTest, FindsJobsByNumberNameAndLatest) {
+  const auto client = Client::Connect(scheduler_.address()).value();
+  EXPECT_EQ(FindJob(*client, "1").value(), 1);
+  EXPECT_EQ(FindJob(*client, "77").value(), 77) << "the scheduler will say";
+  EXPECT_EQ(FindJob(*client, "demo").value(), 2) << "the newest";
+  EXPECT_EQ(FindJob(*client, "latest").value(), 2);
+  EXPECT_EQ(FindJob(*client, "nobody").status(),
+            absl::NotFoundError("no job is called nobody; troupe jobs lists "
+                                "those there are"));
+}
+
+TEST_F(ClusterFlagsTest, SaysThatThereIsNoJob) {
+  scheduler_.jobs.clear();
+  const auto client = Client::Connect(scheduler_.address()).value();
+  EXPECT_EQ(FindJob(*client, "latest").status(),
+            absl::NotFoundError("no job latest: this cluster has had none"));
+}
+
+TEST_F(ClusterFlagsTest, TheEnvironmentNamesTheCluster) {
+  std::ostringstream text;
+  const Console console{
+      .out = text, .err = text, .environment_dir = "/no/such"};
+  EXPECT_EQ(ClusterFlags().Connect(console).status().code(),
+            absl::StatusCode::kNotFound);
+  const Console bare{.out = text, .err = text};
+  EXPECT_EQ(ClusterFlags().Connect(bare).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ClusterFlags().Words(), "");
+}
+
+}  // namespace
+}  // namespace troupe

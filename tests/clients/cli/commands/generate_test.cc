@@ -1,0 +1,41 @@
+#include "gtest/gtest.h"
+#include "tests/clients/cli/command_test_base.h"
+
+namespace troupe {
+namespace {
+
+class GenerateTest : public CommandTestBase {};
+
+TEST_F(GenerateTest, WritesThePromptAndWhatFollows) {
+  scheduler_.text = {" upon", " a time"};
+  const CommandOutcome outcome =
+      Ask({"generate", "latest", "--prompt", "Once", "--top-k", "5", "--seed",
+           "7", "--temperature", "0.5", "--max-new-tokens", "12"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "Once upon a time\n");
+  const GenerateRequest request = scheduler_.asked().generated.at(0);
+  EXPECT_EQ(request.job(), 2);
+  EXPECT_EQ(request.prompt(), "Once");
+  EXPECT_EQ(request.top_k(), 5);
+  EXPECT_EQ(request.seed(), 7);
+  EXPECT_EQ(request.temperature(), 0.5);
+  EXPECT_EQ(request.max_new_tokens(), 12);
+}
+
+TEST_F(GenerateTest, TakesACheckpointInsteadOfAJob) {
+  EXPECT_EQ(
+      Ask({"generate", "--checkpoint", "/c/step-9", "--prompt", "x"}).code, 0);
+  EXPECT_EQ(scheduler_.asked().generated.at(0).checkpoint(), "/c/step-9");
+  EXPECT_EQ(scheduler_.asked().generated.at(0).job(), 0);
+  for (const std::vector<std::string>& wrong :
+       std::vector<std::vector<std::string>>{
+           {"generate", "--prompt", "x"},
+           {"generate", "1", "--checkpoint", "c", "--prompt", "x"},
+           {"generate", "1"},
+           {"generate", "1", "--prompt", "x", "--temperature", "-1"}}) {
+    EXPECT_EQ(Ask(wrong).code, 2);
+  }
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,137 @@
+#include "clients/cli/local/local_cluster.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "gtest/gtest.h"
+#include "tests/clients/cpp/fake_scheduler.h"
+
+namespace troupe {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Scripts in place of the daemons: the scheduler points at a fake that runs in
+// this test, workers write down who they are, and both stay until they are told
+// to go.
+class LocalClusterTest : public testing::Test {
+ protected:
+  LocalClusterTest()
+      : programs_(fs::path(testing::TempDir()) / "programs"),
+        dir_(fs::path(testing::TempDir()) / "cluster") {
+    fs::remove_all(programs_);
+    fs::remove_all(dir_);
+    fs::create_directories(programs_);
+    Script("troupe-scheduler",
+           "echo '{\"grpc\": \"" + scheduler_.address() +
+               "\", \"pid\": '$$'}' > \"$2/endpoints.json\"\n" +
+               "exec sleep 1000");
+    Script("troupe-worker", "echo \"$@\" > " +
+                                (programs_ / "$$.args").string() +
+                                "\nexec sleep 1000");
+    scheduler_.workers = [this] { return Workers(); };
+  }
+  ~LocalClusterTest() override {
+    StopLocalCluster(dir_.string()).status().IgnoreError();
+  }
+
+  void Script(const std::string& name, const std::string& body) {
+    std::ofstream(programs_ / name) << "#!/bin/sh\n" << body << "\n";
+    fs::permissions(programs_ / name, fs::perms::owner_all);
+  }
+
+  // Those that have written down who they are.
+  std::vector<WorkerStatus> Workers() const {
+    std::vector<WorkerStatus> workers;
+    for (const auto& file : fs::directory_iterator(programs_)) {
+      if (file.path().extension() != ".args") continue;
+      WorkerStatus& worker = workers.emplace_back();
+      worker.set_pid(std::stoll(file.path().stem().string()));
+      worker.set_state(WorkerStatus::IDLE);
+    }
+    return workers;
+  }
+
+  absl::StatusOr<LocalCluster> Start(absl::Duration start = absl::Minutes(2)) {
+    return StartLocalCluster(
+        {.dir = dir_.string(),
+         .workers = 2,
+         .share = {.threads = 3, .device_memory = "1GiB"},
+         .start = start,
+         .search = {.self = (programs_ / "troupe").string(), .path = ""}},
+        keep_going_);
+  }
+
+  FakeScheduler scheduler_;
+  const fs::path programs_;
+  const fs::path dir_;
+  std::function<bool()> keep_going_ = [] { return true; };
+};
+
+TEST_F(LocalClusterTest, StartsAllAndStopsAll) {
+  const LocalCluster cluster = Start().value();
+  EXPECT_EQ(cluster.endpoints.grpc, scheduler_.address());
+  ASSERT_EQ(cluster.members.size(), 3);
+  EXPECT_EQ(cluster.members[0].name, "scheduler");
+  EXPECT_EQ(cluster.members[2].name, "worker-1");
+  for (const ClusterMember& member : cluster.members) {
+    EXPECT_TRUE(IsRunning(member.process)) << member.name;
+  }
+  EXPECT_EQ(ReadClusterFile(dir_.string()).value(), cluster.members);
+  std::string arguments;
+  std::getline(
+      std::ifstream(programs_ /
+                    (std::to_string(cluster.members[2].process.pid) + ".args")),
+      arguments);
+  EXPECT_EQ(arguments, "--scheduler " + scheduler_.address() +
+                           " --name worker-1 --threads 3 --device-memory 1GiB");
+
+  const absl::Status again = Start().status();
+  EXPECT_EQ(again.code(), absl::StatusCode::kAlreadyExists) << again;
+
+  const StoppedCluster stopped = StopLocalCluster(dir_.string()).value();
+  EXPECT_EQ(stopped.stopped, 3);
+  EXPECT_TRUE(stopped.killed.empty());
+  for (const ClusterMember& member : cluster.members) {
+    EXPECT_FALSE(IsRunning(member.process)) << member.name;
+  }
+  EXPECT_EQ(StopLocalCluster(dir_.string()).status().code(),
+            absl::StatusCode::kNotFound);
+}
+
+TEST_F(LocalClusterTest, ShowsTheLogOfTheOneThatFails) {
+  Script("troupe-worker", "echo no such device; exit 1");
+  const absl::Status failed = Start().status();
+  EXPECT_EQ(failed.code(), absl::StatusCode::kAborted);
+  EXPECT_NE(failed.message().find("ended while starting; its log ends with\n  "
+                                  "no such device"),
+            std::string::npos)
+      << failed;
+  EXPECT_FALSE(ReadEndpoints(dir_.string()).ok()) << "the scheduler is gone";
+  EXPECT_FALSE(fs::exists(dir_ / kClusterFile));
+}
+
+TEST_F(LocalClusterTest, GivesUpWhenToldToOrWhenTimeIsUp) {
+  scheduler_.workers = nullptr;  // nobody ever registers
+  const absl::Status late = Start(absl::Milliseconds(200)).status();
+  EXPECT_EQ(late.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_NE(late.message().find("2 of 2 workers to register"),
+            std::string::npos)
+      << late;
+  keep_going_ = [this] { return Workers().size() < 2; };
+  EXPECT_EQ(Start().status().code(), absl::StatusCode::kCancelled);
+  for (const WorkerStatus& worker : Workers()) {
+    EXPECT_FALSE(IsRunning(worker.pid()));
+  }
+}
+
+TEST_F(LocalClusterTest, SaysWhatIsMissing) {
+  fs::remove(programs_ / "troupe-worker");
+  EXPECT_EQ(Start().status().code(), absl::StatusCode::kNotFound);
+  EXPECT_FALSE(ReadEndpoints(dir_.string()).ok()) << "the scheduler is gone";
+}
+
+}  // namespace
+}  // namespace troupe
