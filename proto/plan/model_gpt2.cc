@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "proto/base/choices.h"
 #include "proto/base/status.h"
 
 namespace troupe {
@@ -51,20 +52,6 @@ absl::Status CheckPositive(const char* field, int64_t value) {
       absl::StrCat(field, ": must be at least 1, but is ", value));
 }
 
-// "1, 2, 4 or 8": the divisors of `number` up to `limit`.
-std::string Divisors(int64_t number, int64_t limit) {
-  std::vector<int64_t> divisors;
-  for (int64_t d = 1; d <= number && d <= limit; ++d) {
-    if (number % d == 0) divisors.push_back(d);
-  }
-  std::string text;
-  for (size_t i = 0; i < divisors.size(); ++i) {
-    const bool last = i + 1 == divisors.size();
-    absl::StrAppend(&text, i == 0 ? "" : last ? " or " : ", ", divisors[i]);
-  }
-  return text;
-}
-
 absl::Status CheckFields(const ModelSpec& model, const MicroBatchShape& shape) {
   const std::pair<const char*, int64_t> positive[] = {
       {"model.num_hidden_layers", model.num_hidden_layers()},
@@ -85,10 +72,10 @@ absl::Status CheckFields(const ModelSpec& model, const MicroBatchShape& shape) {
                      " is more than the ", kLayersMax, " that there can be"));
   }
   if (model.hidden_size() % model.num_attention_heads() != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("model.num_attention_heads: ", model.num_attention_heads(),
-                     " does not divide model.hidden_size ", model.hidden_size(),
-                     "; use ", Divisors(model.hidden_size(), 64)));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "model.num_attention_heads: ", model.num_attention_heads(),
+        " does not divide model.hidden_size ", model.hidden_size(), "; use ",
+        DivisorsText(model.hidden_size(), model.num_attention_heads())));
   }
   if (shape.sequence_length > model.max_position_embeddings()) {
     return absl::InvalidArgumentError(absl::StrCat(

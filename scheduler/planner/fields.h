@@ -45,9 +45,6 @@ absl::Status CheckNumber(absl::string_view path, double value,
 absl::Status CheckName(absl::string_view path, absl::string_view value,
                        const std::vector<std::string>& names);
 
-// The divisors of `n` nearest to `wanted`, at most seven: "1, 2, 4 or 8".
-std::string DivisorsText(int64_t n, int64_t wanted);
-
 }  // namespace troupe
 
 #endif  // TROUPE_SCHEDULER_PLANNER_FIELDS_H_

@@ -2,6 +2,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "proto/base/choices.h"
 #include "proto/base/status.h"
 #include "scheduler/planner/fields.h"
 #include "scheduler/planner/resolve_training.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "proto/base/choices.h"
 #include "proto/base/status.h"
 #include "scheduler/planner/fields.h"
 

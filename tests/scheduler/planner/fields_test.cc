@@ -57,12 +57,5 @@ TEST(Fields, NamesSuggest) {
             "x: there is no \"lion\"; use adamw or sgd");
 }
 
-TEST(Fields, DivisorsNearWhatWasWanted) {
-  EXPECT_EQ(DivisorsText(8, 3), "1, 2, 4 or 8");
-  EXPECT_EQ(DivisorsText(1, 5), "1");
-  EXPECT_EQ(DivisorsText(7, 2), "1 or 7");
-  EXPECT_EQ(DivisorsText(360, 7), "3, 4, 5, 6, 8, 9 or 10");
-}
-
 }  // namespace
 }  // namespace troupe
