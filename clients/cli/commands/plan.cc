@@ -43,13 +43,15 @@ class PlanCommand final : public Command {
                {.value = "FILE",
                 .text = "What `troupe-worker calibrate` measured [the user's "
                         "cache]"});
+    cluster_.Declare(flags);
   }
 
   absl::Status Run(Console& console) override {
     ASSIGN_OR_RETURN(const JobFile job,
                      LoadJobFile({.path = file_, .overrides = overrides_}));
     absl::StatusOr<CompileResponse> compiled =
-        PlanLocally(job.spec, Options(job.spec));
+        cluster_.is_given() ? PlanInCluster(job.spec, console)
+                            : PlanLocally(job.spec, Options(job.spec));
     if (!compiled.ok()) return job.Locate(compiled.status());
     Plan& plan = *compiled->mutable_plan();
     if (!gantt_.empty()) {
@@ -68,6 +70,23 @@ class PlanCommand final : public Command {
   }
 
  private:
+  // For the workers of a running cluster. It predicts, but sends no timeline.
+  absl::StatusOr<CompileResponse> PlanInCluster(const JobSpec& job,
+                                                const Console& console) {
+    if (workers_ > 0 || !gantt_.empty()) {
+      return absl::InvalidArgumentError(
+          "usage: --workers and --gantt plan without a cluster; leave --dir "
+          "and --scheduler out");
+    }
+    ASSIGN_OR_RETURN(const auto client, cluster_.Connect(console));
+    PlanJobRequest request;
+    *request.mutable_job() = job;
+    request.set_programs(programs_);
+    CompileResponse response;
+    ASSIGN_OR_RETURN(*response.mutable_plan(), client->PlanJob(request));
+    return response;
+  }
+
   LocalPlanOptions Options(const JobSpec& job) {
     share_.threads = static_cast<int>(threads_);
     const int ranks = std::max(1, job.parallelism().data());
@@ -86,6 +105,7 @@ class PlanCommand final : public Command {
   int64_t threads_ = 0;
   WorkerShare share_;
   std::string calibration_;
+  ClusterFlags cluster_;
 };
 
 }  // namespace

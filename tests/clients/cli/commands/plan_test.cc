@@ -18,6 +18,17 @@ TEST_F(PlanTest, RefusesAWrongFileBeforeItAsksAnyone) {
                              "mean data?\n");
 }
 
+TEST_F(PlanTest, PlansForARunningCluster) {
+  const std::string file = File("cluster_plan.yaml", "name: demo\n");
+  const CommandOutcome outcome = Ask({"plan", file});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out.rfind("plan of demo, fingerprint", 0), 0);
+  scheduler_.refusal = absl::InvalidArgumentError("name: too plain");
+  EXPECT_EQ(Ask({"plan", file}).err,
+            "troupe: " + file + ":1:7: name: too plain\n");
+  EXPECT_EQ(Ask({"plan", file, "--workers", "2"}).code, 2);
+}
+
 TEST_F(PlanTest, NeedsTheDaemonsPrograms) {
   // This test's own folder has none, and neither has the PATH.
   const std::string file = File("plan.yaml", "name: demo\n");
