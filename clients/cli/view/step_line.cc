@@ -72,7 +72,8 @@ std::string ProgressLine(const StepRecord& record, const StepProgress& progress,
   }
   const std::string text = Joined(fields);
   if (!has_bar) return text.substr(0, std::max(0, width));
-  const int room = width - TextWidth(text) - kBarFrame;
+  // In fives, so that it does not jump with every digit.
+  const int room = (width - TextWidth(text) - kBarFrame) / 5 * 5;
   const double share = progress.steps_total == 0
                            ? 0
                            : double(record.step()) / progress.steps_total;

@@ -41,7 +41,7 @@ TEST(ProgressLine, NeverIsWiderThanTheTerminal) {
             "[##################------------] " + StepLine(record, progress));
   // What matters least goes first.
   EXPECT_EQ(ProgressLine(record, progress, 80),
-            "[##########--------] step 120/200  loss 2.3412  12.3k tok/s  MFU "
+            "[#########------] step 120/200  loss 2.3412  12.3k tok/s  MFU "
             "41.2%  ETA 0:42");
   EXPECT_EQ(ProgressLine(record, progress, 20), "step 120/200");
 }

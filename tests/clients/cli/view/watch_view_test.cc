@@ -61,7 +61,7 @@ TEST(WatchView, RedrawsOneLineOnATerminal) {
     view.Show(Update("events { unix_ms: 0 text: 'hello' }"));
   }
   const std::string bar =
-      "[########--------] step 1/2  loss 5.5000  0 tok/s  ETA 0:01";
+      "[#######--------] step 1/2  loss 5.5000  0 tok/s  ETA 0:01";
   const std::string text = out.str();
   EXPECT_NE(text.find("\r\x1b[K" + bar), std::string::npos) << text;
   // The event goes above the bar, which comes back; the end is a fresh line.
