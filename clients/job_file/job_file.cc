@@ -24,6 +24,15 @@ fs::path CurrentFolder() {
   return error ? fs::path("/") : folder;
 }
 
+// "--set a.b: a.b: what" without the second path.
+absl::Status SayPathOnce(const absl::Status& status, absl::string_view path) {
+  const std::string once = absl::StrCat(kSet, path, ": ");
+  absl::string_view message = status.message();
+  if (!absl::StartsWith(message, absl::StrCat(once, path, ": "))) return status;
+  message.remove_prefix(once.size() + path.size() + 2);
+  return absl::Status(status.code(), absl::StrCat(once, message));
+}
+
 absl::Status ApplyOverride(const std::string& text, JobFile& job) {
   const size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0) {
@@ -39,7 +48,8 @@ absl::Status ApplyOverride(const std::string& text, JobFile& job) {
         {}, "no value; write null to go back to the field's default");
   }
   ASSIGN_OR_RETURN(const YamlNode node, ParseYaml(value, source));
-  return FillField(path, node, source, job.spec, job.positions);
+  return SayPathOnce(FillField(path, node, source, job.spec, job.positions),
+                     path);
 }
 
 void MakeAbsolute(absl::string_view field, const std::string& folder,

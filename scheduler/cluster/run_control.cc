@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/base/check.h"
@@ -184,8 +185,11 @@ void RunControl::Ended(Job& job, const RankEnded& ended, absl::Time now,
   if (!ended.ok()) {
     const Blame blame =
         ended.has_missing_rank() ? Blame::kMissingPeer : Blame::kRank;
+    // A rank that was running says the step itself.
+    const bool says_step = absl::StartsWith(ended.error(), "step ");
     Fail(job, blame,
-         absl::StrCat(seat.Name(rank), " failed in ", Place(job), ": ",
+         absl::StrCat(seat.Name(rank), " failed in ",
+                      says_step ? "" : absl::StrCat(Place(job), ": "),
                       ended.error()),
          now, actions);
   } else if (!job.run->stopping() && ended.step() < job.status.steps_total()) {

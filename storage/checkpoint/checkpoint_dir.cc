@@ -1,6 +1,10 @@
 #include "storage/checkpoint/checkpoint_dir.h"
 
+#include <stdlib.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -122,6 +126,24 @@ absl::Status RemoveCheckpoint(const std::string& path) {
 std::string CheckpointPath(const std::string& dir, int64_t step) {
   CHECK_GE(step, 0);
   return absl::StrFormat("%s/step-%08d", dir, step);
+}
+
+absl::Status PrepareCheckpointDirectory(const std::string& dir) {
+  std::error_code error;
+  fs::create_directories(dir, error);
+  if (error) {
+    return ErrnoStatus(error.value(), absl::StrCat(dir, ": make the folder"));
+  }
+  std::string probe = absl::StrCat(dir, "/.probe-XXXXXX");
+  const int fd = mkstemp(probe.data());
+  if (fd < 0) {
+    return ErrnoStatus(errno, absl::StrCat(dir, ": make a file in it"));
+  }
+  close(fd);
+  if (unlink(probe.c_str()) != 0) {
+    return ErrnoStatus(errno, absl::StrCat(probe, ": remove"));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<CheckpointEntry>> ListCheckpoints(

@@ -33,6 +33,11 @@ std::string CheckpointPath(const std::string& dir, int64_t step);
 absl::StatusOr<std::vector<CheckpointEntry>> ListCheckpoints(
     const std::string& dir);
 
+// Makes the directory where it is missing and proves that files can be made in
+// it: better known before the first step than at the first checkpoint. Errors
+// name the path and say what to do.
+absl::Status PrepareCheckpointDirectory(const std::string& dir);
+
 enum class CheckDepth {
   kSizes,      // manifest valid, every file there with its size
   kChecksums,  // and the CRC-32C of every byte

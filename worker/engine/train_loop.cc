@@ -85,6 +85,11 @@ absl::Status TrainLoop::RunSteps() {
   ASSIGN_OR_RETURN(state_, RankState::Create(options_.plan, resources_.device,
                                              resources_.arenas));
   state_->collective_timeout = options_.collective_timeout;
+  if (checkpoint_ != nullptr) {
+    const std::string& dir = options_.plan->job().checkpoint().directory();
+    RETURN_IF_ERROR(
+        Annotate(PrepareCheckpointDirectory(dir), "checkpoint.directory"));
+  }
   TrainingPosition position;
   if (options_.resume.empty()) {
     InitializeFromSeed(*state_);

@@ -56,11 +56,10 @@ TEST(JobFile, OverridesComeAfterTheFile) {
 
 TEST(JobFile, RefusesBadOverrides) {
   EXPECT_EQ(Refusal({"parallelism.dta=4"}),
-            "--set parallelism.dta: parallelism.dta: no such field; did you "
-            "mean data?");
+            "--set parallelism.dta: no such field; did you mean data?");
   EXPECT_EQ(Refusal({"parallelism.data=four"}),
-            "--set parallelism.data: parallelism.data: expected an integer, "
-            "found the text \"four\"");
+            "--set parallelism.data: expected an integer, found the text "
+            "\"four\"");
   EXPECT_EQ(Refusal({"parallelism.data="}),
             "--set parallelism.data: no value; write null to go back to the "
             "field's default");

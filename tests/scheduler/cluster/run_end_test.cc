@@ -92,6 +92,15 @@ TEST(RunEnd, AFailingRankFailsTheJob) {
             "w1 (rank 1) failed in step 1: no space left");
 }
 
+TEST(RunEnd, ARankThatSaysTheStepIsBelieved) {
+  Harness h;
+  const std::vector<WorkerId> on = h.JoinMany(1);
+  const JobId id = h.Running(on);
+  h.Ended(id, 0, on[0], {.ok = false, .error = "step 10: checkpoint: full"});
+  EXPECT_EQ(h.status(id).reason(),
+            "w0 (rank 0) failed in step 10: checkpoint: full");
+}
+
 TEST(RunEnd, ARankThatStopsEarlyFailsTheJob) {
   Harness h;
   const std::vector<WorkerId> on = h.JoinMany(1);

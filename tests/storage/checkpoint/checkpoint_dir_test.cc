@@ -32,6 +32,14 @@ TEST(CheckpointDir, ListsOnlyCommittedNamesInOrder) {
   EXPECT_EQ(CheckpointPath("d", 123456789), "d/step-123456789");
 }
 
+TEST(CheckpointDir, PreparesAFolderOrSaysWhyNot) {
+  TempDir dir;
+  EXPECT_TRUE(PrepareCheckpointDirectory(dir.File("a/b")).ok());
+  EXPECT_TRUE(fs::is_empty(dir.File("a/b")));
+  EXPECT_FALSE(PrepareCheckpointDirectory("/proc/none").ok());
+  EXPECT_FALSE(PrepareCheckpointDirectory("/proc").ok());
+}
+
 TEST(CheckpointDir, TheNewestCompleteOneWins) {
   TempDir dir;
   EXPECT_TRUE(Fails(FindNewestComplete(dir.path()).status(),
