@@ -51,10 +51,11 @@ absl::StatusOr<Endpoints> ReadEndpoints(const std::string& dir) {
     endpoints.pid = json["pid"].get<int64_t>();
   }
   if (endpoints.pid != 0 && !IsRunning(endpoints.pid)) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the scheduler of ", dir, " is gone (process ", endpoints.pid,
-        "); its last words are in ", dir,
-        "/logs; start it again with: troupe up --workers N --dir ", dir));
+    return absl::FailedPreconditionError(
+        absl::StrCat("the scheduler of ", dir, " is gone (process ",
+                     endpoints.pid, "); its last words are in ", dir,
+                     "/logs; start again with: troupe down --dir ", dir,
+                     " && troupe up --workers N --dir ", dir));
   }
   return endpoints;
 }
