@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <google/protobuf/text_format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -17,9 +18,13 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "proto/base/log.h"
 #include "proto/base/status.h"
+#include "worker/calibrate/other_load.h"
 
 namespace troupe {
 namespace {
@@ -48,6 +53,19 @@ class FileLock {
   const int fd_;
 };
 
+// The first line of a file that was measured beside others' work. Its rates are
+// better than none, but only for the while that such work may last.
+constexpr absl::string_view kBusyLine = "# measured on a busy machine";
+constexpr double kBusyShare = 0.2;
+constexpr absl::Duration kBusyFor = absl::Minutes(5);
+
+bool IsStale(const std::string& path, absl::string_view text) {
+  if (!absl::StartsWith(text, kBusyLine)) return false;
+  struct stat file = {};
+  return stat(path.c_str(), &file) != 0 ||
+         absl::Now() - absl::TimeFromTimespec(file.st_mtim) > kBusyFor;
+}
+
 absl::StatusOr<Calibration> ReadFile(const CalibrationFileOptions& options) {
   std::ifstream file(options.path);
   if (!file) return absl::NotFoundError(options.path);
@@ -64,13 +82,24 @@ absl::StatusOr<Calibration> ReadFile(const CalibrationFileOptions& options) {
     return absl::NotFoundError(
         absl::StrCat(options.path, " is for another machine"));
   }
+  if (IsStale(options.path, text.str())) {
+    return absl::NotFoundError(
+        absl::StrCat(options.path, " was measured on a busy machine"));
+  }
   return calibration;
 }
 
-absl::Status WriteFile(const std::string& path,
-                       const Calibration& calibration) {
+absl::Status WriteFile(const std::string& path, const Calibration& calibration,
+                       double others_share) {
   std::string text;
   google::protobuf::TextFormat::PrintToString(calibration, &text);
+  if (others_share > kBusyShare) {
+    LogWarning(absl::StrFormat(
+        "others used %.0f %% of the machine while it was measured: predictions "
+        "are too slow until a calibration in %d minutes or later",
+        100 * others_share, absl::ToInt64Minutes(kBusyFor)));
+    text = absl::StrCat(kBusyLine, "\n", text);
+  }
   const std::string aside = absl::StrCat(path, ".tmp-", getpid());
   {
     std::ofstream file(aside);
@@ -128,10 +157,12 @@ absl::StatusOr<Calibration> LoadOrMeasure(
     if (kept.ok()) return kept;
     if (absl::IsDataLoss(kept.status())) LogWarning(kept.status().message());
   }
+  const OtherLoad others;
   ASSIGN_OR_RETURN(Calibration calibration, measure());
   calibration.set_device(options.device);
   calibration.set_threads(options.threads);
-  const absl::Status written = WriteFile(options.path, calibration);
+  const absl::Status written =
+      WriteFile(options.path, calibration, others.Share());
   if (!written.ok()) {
     LogWarning(
         absl::StrCat("the calibration is not kept: ", written.message()));

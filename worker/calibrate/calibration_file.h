@@ -1,6 +1,7 @@
 // A calibration takes seconds, so it is measured once for each machine and
 // number of threads and kept in a file of the user's cache. Workers that start
-// together take turns on a lock: the first measures, the others read.
+// together take turns on a lock: the first measures, the others read. What was
+// measured while others used the machine is kept for minutes only.
 #ifndef TROUPE_WORKER_CALIBRATE_CALIBRATION_FILE_H_
 #define TROUPE_WORKER_CALIBRATE_CALIBRATION_FILE_H_
 

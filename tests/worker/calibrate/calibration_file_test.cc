@@ -1,9 +1,11 @@
 #include "worker/calibrate/calibration_file.h"
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <thread>
 #include <vector>
 
@@ -47,6 +49,21 @@ TEST_F(CalibrationFile, IsMeasuredOnce) {
     EXPECT_EQ(calibration->threads(), 2);
   }
   EXPECT_EQ(measured_, 1);
+}
+
+TEST_F(CalibrationFile, OfABusyMachineIsKeptForMinutesOnly) {
+  ASSERT_TRUE(Load(Options()).ok());
+  std::stringstream text;
+  text << std::ifstream(Options().path).rdbuf();
+  std::ofstream(Options().path) << "# measured on a busy machine\n"
+                                << text.str();
+  ASSERT_TRUE(Load(Options()).ok());
+  EXPECT_EQ(measured_, 1);
+  std::filesystem::last_write_time(
+      Options().path,
+      std::filesystem::file_time_type::clock::now() - std::chrono::minutes(6));
+  ASSERT_TRUE(Load(Options()).ok());
+  EXPECT_EQ(measured_, 2);
 }
 
 TEST_F(CalibrationFile, WorkersThatStartTogetherTakeTurns) {
