@@ -12,10 +12,10 @@ namespace {
 TEST(Overlap, BucketsAreReducedWhileBackwardRuns) {
   JobSpec job = SmallJob();
   job.mutable_model()->set_num_hidden_layers(6);
-  job.mutable_model()->set_hidden_size(48);
+  job.mutable_model()->set_hidden_size(240);  // work enough to overlap with
   job.mutable_training()->set_micro_batch_size(4);
   job.mutable_parallelism()->set_data(2);
-  job.mutable_parallelism()->set_bucket_megabytes(0.1);
+  job.mutable_parallelism()->set_bucket_megabytes(1);
   const TrainingRun run = Train(job, {.ranks = 2});
   ASSERT_TRUE(run.status().ok()) << run.status();
   for (const std::vector<RankTimeline>& timelines : run.timelines) {

@@ -1,6 +1,8 @@
 #include "worker/collective/gloo/mesh.h"
 
+#include <functional>
 #include <stdexcept>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
@@ -9,25 +11,41 @@
 namespace troupe {
 namespace {
 
+using Mesh = decltype(GlooMesh::Connect(CommunicatorSeat()));
+
+// All keep their mesh until the last one has joined: one that leaves early
+// closes connections that its peers are still making.
+std::vector<Mesh> ConnectAll(int ranks,
+                             const std::function<CommunicatorSeat(int)>& seat) {
+  std::vector<Mesh> meshes;
+  for (int i = 0; i < ranks; ++i) meshes.push_back(absl::UnknownError(""));
+  OnThreads(ranks,
+            [&](int index) { meshes[index] = GlooMesh::Connect(seat(index)); });
+  return meshes;
+}
+
 TEST(MeshTest, ConnectsEveryPair) {
   for (int ranks = 2; ranks <= 6; ++ranks) {
     InMemoryStore store;
-    OnThreads(ranks, [&](int index) {
-      const auto mesh = GlooMesh::Connect(TestSeat(ranks, index, &store));
+    const std::vector<Mesh> meshes = ConnectAll(
+        ranks, [&](int index) { return TestSeat(ranks, index, &store); });
+    for (int index = 0; index < ranks; ++index) {
+      const Mesh& mesh = meshes[index];
       ASSERT_TRUE(mesh.ok()) << mesh.status();
       EXPECT_EQ((*mesh)->rank, index);
       EXPECT_EQ((*mesh)->size, ranks);
-    });
+    }
   }
 }
 
 TEST(MeshTest, ListensOnTheInterfaceThatIsAskedFor) {
   InMemoryStore store;
-  OnThreads(2, [&](int index) {
+  const std::vector<Mesh> meshes = ConnectAll(2, [&](int index) {
     CommunicatorSeat seat = TestSeat(2, index, &store);
     seat.interface = "lo";
-    EXPECT_TRUE(GlooMesh::Connect(seat).ok());
+    return seat;
   });
+  for (const Mesh& mesh : meshes) EXPECT_TRUE(mesh.ok()) << mesh.status();
 }
 
 TEST(MeshTest, RefusesAnAddressThatIsNotHere) {
