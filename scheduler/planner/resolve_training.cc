@@ -221,10 +221,12 @@ absl::Status ResolveLrScheduler(JobSpec& job) {
   const bool wsd = scheduler.name() == "wsd";
   if (!scheduler.has_warmup_steps()) scheduler.set_warmup_steps(0);
   if (!scheduler.has_min_lr()) scheduler.set_min_lr(0);
+  // A job cut short for a trial may end within its warm-up.
   RETURN_IF_ERROR(CheckInteger("lr_scheduler.warmup_steps",
                                scheduler.warmup_steps(),
-                               {.min = 0, .max = steps}));
-  const int64_t after_warmup = steps - scheduler.warmup_steps();
+                               {.min = 0, .max = kStepsMax}));
+  const int64_t after_warmup =
+      std::max<int64_t>(0, steps - scheduler.warmup_steps());
   if (!scheduler.has_decay_steps()) {
     scheduler.set_decay_steps(
         wsd ? std::min(std::max<int64_t>(1, steps / 10), after_warmup) : 0);

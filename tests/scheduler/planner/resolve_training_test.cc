@@ -47,6 +47,17 @@ TEST(ResolveTraining, WsdDecayFitsBehindTheWarmup) {
   EXPECT_EQ(job.lr_scheduler().decay_steps(), 10);
 }
 
+TEST(ResolveTraining, AJobMayEndWithinItsWarmup) {
+  for (const char* name : {"cosine", "linear", "constant", "wsd"}) {
+    JobSpec job = ExampleJob({});
+    job.mutable_training()->set_steps(3);
+    job.mutable_lr_scheduler()->set_name(name);
+    job.mutable_lr_scheduler()->set_warmup_steps(20);
+    ASSERT_TRUE(Resolve(job).ok()) << name;
+    EXPECT_EQ(job.lr_scheduler().decay_steps(), 0);
+  }
+}
+
 struct Case {
   void (*spoil)(JobSpec& job);
   const char* message;
@@ -147,8 +158,8 @@ const Case kRecipes[] = {
     {[](JobSpec& j) { j.mutable_lr_scheduler()->set_name("cosin"); },
      "lr_scheduler.name: there is no \"cosin\"; use cosine, linear, "
      "constant or wsd; did you mean \"cosine\"?"},
-    {[](JobSpec& j) { j.mutable_lr_scheduler()->set_warmup_steps(11); },
-     "lr_scheduler.warmup_steps: 11 is out of range; use 0 to 10"},
+    {[](JobSpec& j) { j.mutable_lr_scheduler()->set_warmup_steps(-1); },
+     "lr_scheduler.warmup_steps: -1 is out of range; use 0 to "},
     {[](JobSpec& j) {
        j.mutable_lr_scheduler()->set_name("cosine");
        j.mutable_lr_scheduler()->set_min_lr(1);
