@@ -6,26 +6,12 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/proto/plan/gpt2_spec.h"
 
 namespace troupe {
 namespace {
 
 using ::testing::StartsWith;
-
-ModelSpec Gpt2(int layers, int hidden, int heads) {
-  ModelSpec model;
-  model.set_architecture("gpt2");
-  model.set_num_hidden_layers(layers);
-  model.set_hidden_size(hidden);
-  model.set_num_attention_heads(heads);
-  model.set_vocab_size(50257);
-  model.set_max_position_embeddings(1024);
-  model.set_intermediate_size(4 * hidden);
-  model.set_layer_norm_epsilon(1e-5);
-  model.set_initializer_range(0.02);
-  model.set_tie_word_embeddings(true);
-  return model;
-}
 
 constexpr MicroBatchShape kShape = {.sequences = 3, .sequence_length = 17};
 
