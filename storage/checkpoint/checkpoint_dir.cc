@@ -19,6 +19,7 @@
 #include "proto/base/crc32c.h"
 #include "proto/base/log.h"
 #include "proto/base/status.h"
+#include "storage/checkpoint/assets.h"
 #include "storage/engine/errno_status.h"
 #include "storage/engine/posix_file.h"
 
@@ -167,6 +168,9 @@ absl::StatusOr<Manifest> CheckCheckpoint(const std::string& path,
   RETURN_IF_ERROR(manifest.status());
   for (const ManifestFile& file : manifest->files) {
     RETURN_IF_ERROR(CheckFile(absl::StrCat(path, "/", file.name), file, depth));
+  }
+  for (const ManifestFile& asset : manifest->assets) {
+    RETURN_IF_ERROR(CheckFile(AssetPath(path, asset.name), asset, depth));
   }
   return manifest;
 }

@@ -1,8 +1,9 @@
 // The directory in which a job's checkpoints lie, and what a reader of it may
 // rely on:
 //
-//   <dir>/step-00000050/                manifest.json, rank-00000.safetensors,
-//   ... <dir>/step-00000100.tmp-<token>/    being written, or left by a crash
+//   <dir>/step-00000050/               manifest.json, rank-00000.safetensors,
+//                                      ..., assets/tokenizer.model, ...
+//   <dir>/step-00000100.tmp-<token>/   being written, or left by a crash
 //
 // Only a directory with the first form of name is a checkpoint, and it got that
 // name by one atomic rename after all in it was durable (commit.h). Names of

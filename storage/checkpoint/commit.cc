@@ -177,11 +177,13 @@ absl::StatusOr<ShardFile> WriteShardFile(
 
 absl::StatusOr<std::string> CommitCheckpoint(
     const CheckpointAttempt& attempt, Manifest manifest,
-    absl::Span<const ShardFile> shard_files) {
+    absl::Span<const ShardFile> shard_files,
+    absl::Span<const CarriedFile> carried) {
   CHECK_EQ(manifest.step, attempt.step);
   std::map<std::string, ManifestTensor> tensors;
   manifest.files.clear();
   manifest.tensors.clear();
+  manifest.assets = DescribeCarriedFiles(carried);
   for (const ShardFile& shard_file : shard_files) {
     manifest.files.push_back(shard_file.file);
     for (const ManifestTensor& piece : shard_file.tensors) {
@@ -194,6 +196,7 @@ absl::StatusOr<std::string> CommitCheckpoint(
   const std::string temporary = TemporaryPath(attempt);
   RETURN_IF_ERROR(Annotate(CheckManifest(manifest), temporary));
   RETURN_IF_ERROR(CheckPresent(temporary, manifest));
+  RETURN_IF_ERROR(WriteCarriedFiles(temporary, carried));
   RETURN_IF_ERROR(WriteWholeFile(absl::StrCat(temporary, "/", kManifestFile),
                                  FormatManifest(manifest)));
   RETURN_IF_ERROR(SyncDirectory(temporary));

@@ -2,13 +2,13 @@
 // all:
 //
 //   1. Every rank:  BeginCheckpoint -> the temporary directory (the first one
-//   to
-//      come makes it; all pass the same token, unique to this attempt).
+//      to come makes it; all pass the same token, unique to this attempt).
 //   2. Every rank:  WriteShardFile -> its file, fsynced, and a ShardFile that
 //      describes it. FormatShardFile makes it text for a message.
 //   3. One rank, when it has all ShardFiles:  CommitCheckpoint checks that they
-//      tile every tensor, writes and fsyncs the manifest and the directory,
-//      renames it to its final name, and fsyncs the parent.
+//      tile every tensor, writes the assets (assets.h) and the manifest,
+//      fsyncs them and the directory, renames it to its final name, and
+//      fsyncs the parent.
 //
 // A crash before the rename leaves a temporary directory, which
 // PruneCheckpoints removes; after it the checkpoint is durable. Where a
@@ -25,6 +25,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "storage/checkpoint/assets.h"
 #include "storage/checkpoint/manifest.h"
 #include "storage/engine/engine.h"
 
@@ -64,12 +65,14 @@ absl::StatusOr<ShardFile> WriteShardFile(IoEngine& engine,
                                          int rank,
                                          absl::Span<const ShardToWrite> shards);
 
-// `manifest` comes with everything but tensors and files, which are gathered
-// from `shard_files`. Returns the final path. InvalidArgument where the shards
-// do not tile; errors of the disk name the path.
+// `manifest` comes with everything but tensors, files and assets, which are
+// gathered from `shard_files` and `carried`. Returns the final path.
+// InvalidArgument where the shards do not tile or two assets have one name;
+// errors of the disk name the path.
 absl::StatusOr<std::string> CommitCheckpoint(
     const CheckpointAttempt& attempt, Manifest manifest,
-    absl::Span<const ShardFile> shard_files);
+    absl::Span<const ShardFile> shard_files,
+    absl::Span<const CarriedFile> carried = {});
 
 // Removes the temporary directory. OK where there is none.
 absl::Status AbandonCheckpoint(const CheckpointAttempt& attempt);

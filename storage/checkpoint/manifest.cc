@@ -37,6 +37,7 @@ Manifest Sorted(Manifest manifest) {
   };
   std::sort(manifest.tensors.begin(), manifest.tensors.end(), by_name);
   std::sort(manifest.files.begin(), manifest.files.end(), by_name);
+  std::sort(manifest.assets.begin(), manifest.assets.end(), by_name);
   for (ManifestTensor& tensor : manifest.tensors) {
     std::sort(tensor.shards.begin(), tensor.shards.end(),
               [](const ManifestShard& a, const ManifestShard& b) {
@@ -58,6 +59,17 @@ absl::Status CheckSelfChecksum(absl::string_view text) {
   }
   return absl::DataLossError(absl::StrCat(
       "its own checksum does not fit its content, which has ", want));
+}
+
+absl::StatusOr<std::vector<ManifestFile>> ParseFiles(const json& root,
+                                                     const char* key) {
+  ASSIGN_OR_RETURN(const json* const entries, ArrayField(root, key));
+  std::vector<ManifestFile> files;
+  for (const json& entry : *entries) {
+    ASSIGN_OR_RETURN(ManifestFile file, FileFromJson(entry));
+    files.push_back(std::move(file));
+  }
+  return files;
 }
 
 absl::StatusOr<Manifest> ParseFields(const json& root) {
@@ -88,10 +100,10 @@ absl::StatusOr<Manifest> ParseFields(const json& root) {
     ASSIGN_OR_RETURN(ManifestTensor tensor, TensorFromJson(entry));
     manifest.tensors.push_back(std::move(tensor));
   }
-  ASSIGN_OR_RETURN(const json* const files, ArrayField(root, "files"));
-  for (const json& entry : *files) {
-    ASSIGN_OR_RETURN(ManifestFile file, FileFromJson(entry));
-    manifest.files.push_back(std::move(file));
+  ASSIGN_OR_RETURN(manifest.files, ParseFiles(root, "files"));
+  // Those of earlier versions have none.
+  if (root.contains("assets")) {
+    ASSIGN_OR_RETURN(manifest.assets, ParseFiles(root, "assets"));
   }
   return manifest;
 }
@@ -104,9 +116,9 @@ absl::StatusOr<Manifest> Parse(absl::string_view text) {
   return manifest;
 }
 
-absl::Status CheckFiles(const Manifest& manifest,
+absl::Status CheckFiles(const std::vector<ManifestFile>& files,
                         std::set<std::string>& names) {
-  for (const ManifestFile& file : manifest.files) {
+  for (const ManifestFile& file : files) {
     if (file.name.empty() || file.name[0] == '.' ||
         absl::StrContains(file.name, '/')) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -137,7 +149,9 @@ std::string FormatManifest(const Manifest& unsorted) {
       absl::FormatTime(absl::RFC3339_full, manifest.created,
                        absl::UTCTimeZone()),
       "\",\n\"tensors\": [\n", JoinLines(manifest.tensors, &TensorToJson),
-      "\n],\n\"files\": [\n", JoinLines(manifest.files, &FileToJson), "\n],\n");
+      "\n],\n\"files\": [\n", JoinLines(manifest.files, &FileToJson),
+      "\n],\n\"assets\": [\n", JoinLines(manifest.assets, &FileToJson),
+      "\n],\n");
   const std::string crc = FormatCrc(Crc32c(out));
   absl::StrAppend(&out, kChecksumLine, " \"", crc, "\"\n}\n");
   return out;
@@ -153,7 +167,9 @@ absl::StatusOr<Manifest> ParseManifest(absl::string_view text,
 
 absl::Status CheckManifest(const Manifest& manifest) {
   std::set<std::string> files;
-  RETURN_IF_ERROR(CheckFiles(manifest, files));
+  RETURN_IF_ERROR(CheckFiles(manifest.files, files));
+  std::set<std::string> assets;
+  RETURN_IF_ERROR(Annotate(CheckFiles(manifest.assets, assets), "assets"));
   std::set<std::string> tensors;
   std::set<std::pair<std::string, std::string>> keys;
   for (const ManifestTensor& tensor : manifest.tensors) {

@@ -32,6 +32,7 @@ struct Manifest {
   absl::Time created;
   std::vector<ManifestTensor> tensors;
   std::vector<ManifestFile> files;
+  std::vector<ManifestFile> assets;  // in the folder assets/ (assets.h)
 };
 
 // Deterministic: tensors, shards and files are sorted, whatever their order
@@ -42,8 +43,9 @@ std::string FormatManifest(const Manifest& manifest);
 absl::StatusOr<Manifest> ParseManifest(absl::string_view json,
                                        absl::string_view where);
 
-// InvalidArgument, with the tensor or file, unless names are unique, every
-// shard's file is listed, and the shards of each tensor tile it exactly once.
+// InvalidArgument, with the tensor or file, unless names are unique and none
+// leaves its folder, every shard's file is listed, and the shards of each
+// tensor tile it exactly once.
 absl::Status CheckManifest(const Manifest& manifest);
 
 // Reads and parses `directory`/manifest.json. NotFound where there is none.

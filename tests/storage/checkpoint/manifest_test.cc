@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <functional>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "proto/base/crc32c.h"
 #include "tests/storage/temp_dir.h"
 
 namespace troupe {
@@ -21,6 +23,7 @@ Manifest Example() {
   m.created = absl::FromUnixNanos(1'700'000'000'123'456'789);
   m.files = {{"rank-00001.safetensors", 300, 0xabc},
              {"rank-00000.safetensors", 200, 0xdeadbeef}};
+  m.assets = {{"tokenizer.model", 7, 0xfeed}};
   m.tensors = {{"transformer.wte.weight",
                 StoredDType::kF32,
                 {4, 6},
@@ -51,6 +54,24 @@ TEST(Manifest, ComesBackAsItWas) {
   EXPECT_EQ(parsed->tensors[0].dtype, StoredDType::kI64);
   EXPECT_EQ(parsed->tensors[1].shards[1].box, (TensorBox{{2, 0}, {2, 6}}));
   EXPECT_EQ(parsed->files[0].crc32c, 0xdeadbeefu);
+  ASSERT_EQ(parsed->assets.size(), 1u);
+  EXPECT_EQ(parsed->assets[0].name, "tokenizer.model");
+  EXPECT_EQ(parsed->assets[0].crc32c, 0xfeedu);
+}
+
+TEST(Manifest, OneFromBeforeThereWereAssetsIsRead) {
+  std::string text = FormatManifest(Example());
+  const size_t at = text.find("\"assets\"");
+  const size_t crc = text.find("\"manifest_crc32c\"");
+  ASSERT_LT(at, crc);
+  text.erase(at, crc - at);
+  const std::string sum =
+      absl::StrCat(absl::Hex(Crc32c(text.substr(0, at)), absl::kZeroPad8));
+  text.replace(text.rfind('"') - 8, 8, sum);
+  const auto parsed = ParseManifest(text, "m");
+  ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
+  EXPECT_EQ(parsed->files.size(), 2u);
+  EXPECT_TRUE(parsed->assets.empty());
 }
 
 TEST(Manifest, TextDoesNotDependOnTheOrderOfArrival) {
@@ -105,6 +126,10 @@ TEST(Manifest, ChecksWhatItClaims) {
                       m.files.push_back({"../secret", 1, 1});
                     }),
                     kInvalid, {"\"../secret\" is no name"}));
+  EXPECT_TRUE(Fails(error([](Manifest& m) {
+                      m.assets.push_back({"../secret", 1, 1});
+                    }),
+                    kInvalid, {"assets: \"../secret\" is no name"}));
   EXPECT_TRUE(
       Fails(error([](Manifest& m) { m.tensors[1].shards[0].key = "wte"; }),
             kInvalid, {"wte of rank-00000.safetensors is used twice"}));
