@@ -55,6 +55,7 @@ GoldenFile ReadGoldenFile(const std::string& path) {
       const std::string recipe = entry.at("recipe");
       golden.recipe =
           nlohmann::json::parse(recipe).get<std::map<std::string, double>>();
+      golden.model = entry.at("model");
       continue;
     }
     const size_t begin = entry.at("data_offsets")[0];

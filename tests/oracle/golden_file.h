@@ -1,5 +1,6 @@
-// Reads a golden file whole: safetensors of f32, f64 and i32, with a recipe in
-// its metadata. Independent of storage/, which has tests of its own.
+// Reads a golden file whole: safetensors of f32, f64 and i32, with the model
+// and the recipe in its metadata. Independent of storage/, which has tests of
+// its own.
 #ifndef TROUPE_TESTS_ORACLE_GOLDEN_FILE_H_
 #define TROUPE_TESTS_ORACLE_GOLDEN_FILE_H_
 
@@ -13,6 +14,7 @@ namespace troupe {
 struct GoldenFile {
   std::map<std::string, std::vector<double>> tensors;
   std::map<std::string, double> recipe;
+  std::string model;  // a ModelSpec in JSON
 
   // CHECKs that they are there.
   const std::vector<double>& Get(const std::string& name) const;

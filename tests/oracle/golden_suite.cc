@@ -1,0 +1,143 @@
+#include "tests/oracle/golden_suite.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "ops/cpu/device.h"
+#include "proto/base/check.h"
+#include "tests/worker/model/numeric.h"
+
+namespace troupe {
+namespace {
+
+constexpr int64_t kSteps = 5;
+constexpr int64_t kSequences = 3;
+constexpr int64_t kLength = 17;
+constexpr int64_t kTokens = kSequences * kLength;
+
+ModelSpec Model(const GoldenFile& golden) {
+  ModelSpec model;
+  const auto status =
+      google::protobuf::util::JsonStringToMessage(golden.model, &model);
+  CHECK(status.ok()) << golden.model << ": " << status.ToString();
+  model.set_initializer_range(0.02);  // overwritten by the file's weights
+  return model;
+}
+
+}  // namespace
+
+GoldenSuite::GoldenSuite()
+    : golden_(ReadGoldenFile("tests/oracle/" + GetParam() + ".safetensors")),
+      device_(NewCpuDevice({.threads = 2})),
+      runner_(
+          *device_, Model(golden_),
+          {.shape = {.sequences = kSequences, .sequence_length = kLength}}) {
+  for (const double token : golden_.Get("batches")) {
+    batches_.push_back(static_cast<int32_t>(token));
+  }
+  CHECK_EQ(batches_.size(), kSteps * 2 * kTokens);
+  runner_.Initialize(1);  // zero in the alignment gaps
+  for (const std::string& name : ParameterNames()) {
+    const std::vector<double>& initial = golden_.Get("initial." + name);
+    const absl::Span<float> parameter = runner_.parameter(name);
+    CHECK_EQ(parameter.size(), initial.size()) << name;
+    std::copy(initial.begin(), initial.end(), parameter.begin());
+  }
+}
+
+std::vector<std::string> GoldenSuite::ParameterNames() const {
+  std::vector<std::string> names;
+  for (const Unit& unit : runner_.specs()) {
+    for (const Parameter& parameter : unit.parameters()) {
+      names.push_back(parameter.name());
+    }
+  }
+  return names;
+}
+
+const int32_t* GoldenSuite::Batch(int64_t step) const {
+  return batches_.data() + (step - 1) * 2 * kTokens;
+}
+
+MicroBatchContext GoldenSuite::Training(int64_t step) const {
+  return {.step = step, .training = true, .gradient_scale = 1.0 / kTokens};
+}
+
+TEST_P(GoldenSuite, HasTheSameParameters) {
+  std::vector<std::string> expected, names = ParameterNames();
+  const std::string prefix = "initial.";
+  for (const auto& [name, values] : golden_.tensors) {
+    if (name.compare(0, prefix.size(), prefix) == 0) {
+      expected.push_back(name.substr(prefix.size()));
+    }
+  }
+  std::sort(names.begin(), names.end());
+  EXPECT_EQ(names, expected);
+}
+
+TEST_P(GoldenSuite, LogitsAndLoss) {
+  runner_.Run(Batch(1), {.training = false});
+  const double error = RelativeError(runner_.Logits(), golden_.Get("logits"));
+  EXPECT_LT(error, 1e-5);
+  const double loss = runner_.scalars()[0] / kTokens;
+  const double expected = golden_.Get("losses")[0];
+  EXPECT_NEAR(loss / expected, 1.0, 1e-5);
+  EXPECT_EQ(runner_.scalars()[1], kTokens);
+  std::printf("logits error %.2e\n", error);
+  for (int u = 0; u < runner_.units(); ++u) {
+    for (const float gradient : runner_.gradients(u)) {
+      ASSERT_EQ(gradient, 0) << "validation left a gradient in unit " << u;
+    }
+  }
+}
+
+TEST_P(GoldenSuite, EveryGradient) {
+  runner_.Run(Batch(1), Training(1));
+  double worst = 0;
+  for (const std::string& name : ParameterNames()) {
+    const double error =
+        RelativeError(runner_.gradient(name), golden_.Get("gradient." + name));
+    EXPECT_LT(error, 1e-4) << name;
+    worst = std::max(worst, error);
+  }
+  std::printf("worst gradient error %.2e\n", worst);
+}
+
+TEST_P(GoldenSuite, FiveStepsWithClipping) {
+  const OptimizerSpec optimizer =
+      AdamWSpec({.lr = golden_.Number("lr"),
+                 .beta1 = golden_.Number("beta1"),
+                 .beta2 = golden_.Number("beta2"),
+                 .eps = golden_.Number("eps"),
+                 .weight_decay = golden_.Number("weight_decay")});
+  for (int64_t step = 1; step <= kSteps; ++step) {
+    runner_.scalars()[0] = 0;
+    runner_.Run(Batch(step), Training(step));
+    const double loss = runner_.scalars()[0] / kTokens;
+    EXPECT_NEAR(loss / golden_.Get("losses")[step - 1], 1.0, 1e-5) << step;
+    const double norm = runner_.Step(optimizer, step, golden_.Number("clip"));
+    EXPECT_NEAR(norm / golden_.Get("norms")[step - 1], 1.0, 1e-5) << step;
+  }
+  double worst = 0;
+  for (const std::string& name : ParameterNames()) {
+    const double error =
+        RelativeError(runner_.parameter(name), golden_.Get("final." + name));
+    EXPECT_LT(error, 1e-4) << name;
+    worst = std::max(worst, error);
+    // Five small steps leave the weights near where they were, so the way that
+    // they went is compared too.
+    const std::vector<double>& initial = golden_.Get("initial." + name);
+    std::vector<double> expected = golden_.Get("final." + name);
+    std::vector<float> way(expected.size());
+    for (size_t i = 0; i < way.size(); ++i) {
+      way[i] = static_cast<float>(runner_.parameter(name)[i] - initial[i]);
+      expected[i] -= initial[i];
+    }
+    EXPECT_LT(RelativeError(way, expected), 1e-3) << name;
+  }
+  std::printf("worst weight error %.2e\n", worst);
+}
+
+}  // namespace troupe

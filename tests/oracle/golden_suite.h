@@ -1,0 +1,47 @@
+// One rank against PyTorch in float64: the tests that the golden file of every
+// architecture passes. Norm-wise relative errors of the logits, the loss, every
+// gradient, and the weights after a few AdamW steps with clipping.
+//
+//   INSTANTIATE_TEST_SUITE_P(Gpt2, GoldenSuite,
+//                            testing::Values("gpt2_tied"), GoldenFileName);
+#ifndef TROUPE_TESTS_ORACLE_GOLDEN_SUITE_H_
+#define TROUPE_TESTS_ORACLE_GOLDEN_SUITE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "ops/device.h"
+#include "proto/plan.pb.h"
+#include "tests/oracle/golden_file.h"
+#include "tests/worker/model/model_runner.h"
+
+namespace troupe {
+
+// The parameter: a file of tests/oracle, without its ending.
+class GoldenSuite : public testing::TestWithParam<std::string> {
+ protected:
+  GoldenSuite();
+
+  // Of all parameters, by Hugging Face's name.
+  std::vector<std::string> ParameterNames() const;
+  // Tokens, then targets, of the step'th batch; the first is 1.
+  const int32_t* Batch(int64_t step) const;
+  MicroBatchContext Training(int64_t step) const;
+
+  const GoldenFile golden_;
+  std::unique_ptr<Device> device_;
+  ModelRunner runner_;  // with the file's initial weights
+  std::vector<int32_t> batches_;
+};
+
+inline std::string GoldenFileName(
+    const testing::TestParamInfo<std::string>& info) {
+  return info.param;
+}
+
+}  // namespace troupe
+
+#endif  // TROUPE_TESTS_ORACLE_GOLDEN_SUITE_H_
