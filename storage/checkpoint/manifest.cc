@@ -21,6 +21,8 @@ namespace {
 using nlohmann::json;
 
 constexpr uint64_t kManifestBytesMax = uint64_t{1} << 30;
+// Of steps and samples: what is added to them stays within an int64.
+constexpr uint64_t kCountMax = uint64_t{1} << 62;
 // Opens the last line; the checksum in it covers all bytes before it.
 constexpr absl::string_view kChecksumLine = "\"manifest_crc32c\":";
 
@@ -72,6 +74,13 @@ absl::StatusOr<std::vector<ManifestFile>> ParseFiles(const json& root,
   return files;
 }
 
+absl::StatusOr<uint64_t> CountField(const json& root, const char* key) {
+  ASSIGN_OR_RETURN(const uint64_t count, UintField(root, key));
+  if (count <= kCountMax) return count;
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", key, "\" is ", count, "; at most 2^62 makes sense"));
+}
+
 absl::StatusOr<Manifest> ParseFields(const json& root) {
   ASSIGN_OR_RETURN(const uint64_t version, UintField(root, "format_version"));
   if (version != kManifestVersion) {
@@ -80,10 +89,10 @@ absl::StatusOr<Manifest> ParseFields(const json& root) {
   }
   Manifest manifest;
   ASSIGN_OR_RETURN(manifest.job_name, StringField(root, "job_name"));
-  ASSIGN_OR_RETURN(const uint64_t step, UintField(root, "step"));
+  ASSIGN_OR_RETURN(const uint64_t step, CountField(root, "step"));
   manifest.step = static_cast<int64_t>(step);
   ASSIGN_OR_RETURN(manifest.samples_consumed,
-                   UintField(root, "samples_consumed"));
+                   CountField(root, "samples_consumed"));
   ASSIGN_OR_RETURN(manifest.seed, UintField(root, "seed"));
   ASSIGN_OR_RETURN(manifest.plan_fingerprint,
                    StringField(root, "plan_fingerprint"));

@@ -96,6 +96,8 @@ absl::Status CheckShape(absl::Span<const int64_t> shape) {
 }
 
 int64_t ElementCount(absl::Span<const int64_t> shape) {
+  // Sizes next to a zero are unbounded: their product must not be taken.
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
   return std::accumulate(shape.begin(), shape.end(), int64_t{1},
                          std::multiplies<int64_t>());
 }

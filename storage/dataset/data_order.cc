@@ -22,7 +22,7 @@ PhiloxStream RoundStream(const PermutationKey& key, uint32_t round) {
 
 uint64_t Permute(const PermutationKey& key, uint64_t size, uint64_t index) {
   CHECK_LT(index, size);
-  CHECK_LT(key.epoch, uint64_t{1} << 52);
+  CHECK_LT(key.epoch, kEpochsMax);
   uint32_t half_bits = 1;
   while (half_bits < 32 && uint64_t{1} << (2 * half_bits) < size) ++half_bits;
   const uint64_t mask = (uint64_t{1} << half_bits) - 1;

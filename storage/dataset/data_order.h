@@ -21,10 +21,12 @@
 
 namespace troupe {
 
+inline constexpr uint64_t kEpochsMax = uint64_t{1} << 52;
+
 // Where in the permutation of [0, size) of (seed, epoch) `index` lies.
 struct PermutationKey {
   uint64_t seed = 0;
-  uint64_t epoch = 0;  // below 2^52
+  uint64_t epoch = 0;  // below kEpochsMax
 };
 // Requires index < size.
 uint64_t Permute(const PermutationKey& key, uint64_t size, uint64_t index);
@@ -48,7 +50,8 @@ class DataOrder {
   // Zero where validation_fraction is.
   uint64_t validation_windows() const { return validation_windows_; }
 
-  // The first token of sample `number`; its window is T + 1 tokens.
+  // The first token of sample `number`; its window is T + 1 tokens. Requires
+  // number / training_windows() < kEpochsMax.
   uint64_t TrainingToken(uint64_t number) const;
   // Requires index < validation_windows().
   uint64_t ValidationToken(uint64_t index) const;

@@ -21,6 +21,11 @@ absl::StatusOr<SampleReader> SampleReader::Create(
 }
 
 absl::Status SampleReader::Read(uint64_t number, const SampleOut& out) const {
+  if (number / order_.training_windows() >= kEpochsMax) {
+    return absl::OutOfRangeError(absl::StrCat(
+        file_.path(), ": sample ", number, " is past 2^52 epochs of ",
+        order_.training_windows(), " windows; is the checkpoint damaged?"));
+  }
   return ReadWindow(order_.TrainingToken(number), out);
 }
 

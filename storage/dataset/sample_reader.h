@@ -40,8 +40,8 @@ class SampleReader {
   const TokenFile& file() const { return file_; }
   const DataOrder& order() const { return order_; }
 
-  // The training sample of this number; numbers never end (epoch follows
-  // epoch).
+  // The training sample of this number; epoch follows epoch. OutOfRange past
+  // kEpochsMax of them: only a damaged position in the data is that far.
   absl::Status Read(uint64_t number, const SampleOut& out) const;
   // OutOfRange for index >= order().validation_windows().
   absl::Status ReadValidation(uint64_t index, const SampleOut& out) const;

@@ -135,6 +135,19 @@ TEST(Manifest, ChecksWhatItClaims) {
             kInvalid, {"wte of rank-00000.safetensors is used twice"}));
 }
 
+TEST(Manifest, NumbersThatNoTrainingReachesAreRefused) {
+  Manifest m = Example();
+  m.samples_consumed = uint64_t{1} << 62;
+  EXPECT_TRUE(ParseManifest(FormatManifest(m), "m").ok());
+  m.samples_consumed += 1;
+  EXPECT_TRUE(Fails(ParseManifest(FormatManifest(m), "m").status(),
+                    absl::StatusCode::kDataLoss, {"\"samples_consumed\""}));
+  m = Example();
+  m.step = (int64_t{1} << 62) + 1;
+  EXPECT_TRUE(Fails(ParseManifest(FormatManifest(m), "m").status(),
+                    absl::StatusCode::kDataLoss, {"\"step\""}));
+}
+
 TEST(Manifest, ReadsTheFile) {
   TempDir dir;
   EXPECT_TRUE(Fails(ReadManifest(dir.path()).status(),

@@ -116,6 +116,8 @@ TEST(TensorBox, ShapesFromFilesAreBounded) {
   EXPECT_FALSE(CheckShape({kHuge, kHuge, 2}).ok());
   EXPECT_FALSE(CheckShape({3, -1}).ok());
   EXPECT_FALSE(CheckShape({0, -1}).ok());
+  EXPECT_EQ(ElementCount({kHuge, kHuge, 0}), 0);
+  EXPECT_TRUE(CheckTiling({}, {kHuge, kHuge, 0}).ok());
 }
 
 TEST(TensorBox, Intersect) {

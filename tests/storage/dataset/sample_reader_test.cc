@@ -64,6 +64,16 @@ TEST_F(SampleReaderTest, ValidationIsTheTailInOrder) {
                     absl::StatusCode::kOutOfRange, {"window 11 of 11"}));
 }
 
+TEST_F(SampleReaderTest, SamplesGoOnForManyEpochsButNotForever) {
+  const auto reader = SampleReader::Create(path_, {.sequence_length = 999});
+  ASSERT_TRUE(reader.ok()) << reader.status().ToString();
+  std::vector<int32_t> tokens(999), targets(999);
+  const SampleOut out = {absl::MakeSpan(tokens), absl::MakeSpan(targets)};
+  EXPECT_TRUE(reader->Read(kEpochsMax - 1, out).ok());
+  EXPECT_TRUE(Fails(reader->Read(kEpochsMax, out),
+                    absl::StatusCode::kOutOfRange, {path_, "2^52 epochs"}));
+}
+
 TEST_F(SampleReaderTest, ErrorsNameTheFile) {
   EXPECT_TRUE(
       Fails(SampleReader::Create(path_, {.sequence_length = 1000}).status(),
