@@ -1,7 +1,7 @@
 #include "clients/job_file/yaml_tree.h"
 
+#include <cstdint>
 #include <map>
-#include <set>
 #include <sstream>
 #include <utility>
 
@@ -16,15 +16,27 @@
 namespace troupe {
 namespace {
 
-int CountNodes(const YamlNode& node) {
-  int count = 1;
-  for (const YamlNode& key : node.keys) count += CountNodes(key);
-  for (const YamlNode& item : node.items) count += CountNodes(item);
-  return count;
+// What a tree takes: a short text of aliases can stand for a huge one.
+struct TreeSize {
+  int64_t nodes = 0;
+  int64_t bytes = 0;  // of texts
+
+  TreeSize& operator+=(const TreeSize& other) {
+    nodes += other.nodes;
+    bytes += other.bytes;
+    return *this;
+  }
+};
+
+TreeSize SizeOf(const YamlNode& node) {
+  TreeSize size = {1, static_cast<int64_t>(node.text.size())};
+  for (const YamlNode& key : node.keys) size += SizeOf(key);
+  for (const YamlNode& item : node.items) size += SizeOf(item);
+  return size;
 }
 
-// Builds the tree from the parser's events. The first fault is kept; what comes
-// after it is ignored.
+// Builds the tree from the parser's events. The first fault is kept, and what
+// comes after it is ignored.
 class TreeBuilder final : public YAML::EventHandler {
  public:
   explicit TreeBuilder(const YamlSource& source) : source_(source) {}
@@ -59,9 +71,7 @@ class TreeBuilder final : public YAML::EventHandler {
       Fail(At(mark, YamlNode::Kind::kNull), "an alias inside its own anchor");
       return;
     }
-    YamlNode copy = found->second;
-    nodes_ += CountNodes(copy) - 1;
-    Leaf(std::move(copy), 0);
+    if (Takes(found->second, SizeOf(found->second))) Place(found->second);
   }
 
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag,
@@ -100,6 +110,7 @@ class TreeBuilder final : public YAML::EventHandler {
   }
 
   void Open(YamlNode node, const std::string& tag, YAML::anchor_t anchor) {
+    if (!status_.ok()) return;
     CheckTag(node, tag);
     if (open_.size() >= kYamlDepthMax) {
       Fail(node, absl::StrCat("nested deeper than ", kYamlDepthMax, " levels"));
@@ -108,6 +119,7 @@ class TreeBuilder final : public YAML::EventHandler {
   }
 
   void Close() {
+    if (!status_.ok()) return;
     OpenNode closed = std::move(open_.back());
     open_.pop_back();
     if (closed.node.kind == YamlNode::Kind::kMap) CheckKeys(closed.node);
@@ -129,13 +141,29 @@ class TreeBuilder final : public YAML::EventHandler {
     }
   }
 
-  // Puts a finished node where the innermost open one expects it.
-  void Leaf(YamlNode node, YAML::anchor_t anchor) {
-    if (++nodes_ > kYamlNodesMax) {
+  // Whether there is room for what `node` adds to the tree.
+  bool Takes(const YamlNode& node, const TreeSize& added) {
+    if (!status_.ok()) return false;
+    size_ += added;
+    if (size_.nodes > kYamlNodesMax) {
       Fail(node, absl::StrCat("more than ", kYamlNodesMax, " values"));
-      return;
+    } else if (size_.bytes > 2 * kYamlBytesMax) {
+      Fail(node, absl::StrCat("more than ", 2 * kYamlBytesMax,
+                              " bytes once aliases are expanded"));
     }
+    return status_.ok();
+  }
+
+  // A node that is finished; what it holds is in the tree's size already.
+  void Leaf(YamlNode node, YAML::anchor_t anchor) {
+    const auto bytes = static_cast<int64_t>(node.text.size());
+    if (!Takes(node, {.nodes = 1, .bytes = bytes})) return;
     if (anchor != 0) anchors_[anchor] = node;
+    Place(std::move(node));
+  }
+
+  // Puts a node where the innermost open one expects it.
+  void Place(YamlNode node) {
     if (open_.empty()) {
       root_ = std::move(node);
       return;
@@ -152,7 +180,7 @@ class TreeBuilder final : public YAML::EventHandler {
   std::vector<OpenNode> open_;
   std::map<YAML::anchor_t, YamlNode> anchors_;
   int documents_ = 0;
-  int nodes_ = 0;
+  TreeSize size_;
 };
 
 // Length of the UTF-8 sequence at the front of `text`; 0 where there is none.

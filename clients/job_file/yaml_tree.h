@@ -18,7 +18,7 @@
 
 namespace troupe {
 
-inline constexpr int kYamlBytesMax = 1 << 20;
+inline constexpr int kYamlBytesMax = 1 << 20;  // of the text; a tree: twice
 inline constexpr int kYamlNodesMax = 20000;
 inline constexpr int kYamlDepthMax = 32;
 

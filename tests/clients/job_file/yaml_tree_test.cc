@@ -88,6 +88,16 @@ TEST(YamlTree, RefusesWhatIsAbsurd) {
     for (int j = 0; j < 9; ++j) laughs += last + (j < 8 ? "," : "]\n");
   }
   EXPECT_NE(ErrorOf(laughs).find("more than 20000 values"), std::string::npos);
+  // What the first aliases make too large is not expanded by the others.
+  std::string echoes = "a: &a \"" + std::string(500000, 'x') + "\"\nb: [";
+  for (int i = 0; i < 100000; ++i) echoes += "*a,";
+  EXPECT_EQ(ErrorOf(echoes + "*a]\n"),
+            "job.yaml:1:4: more than 2097152 bytes once aliases are expanded");
+  std::string wide = "a: &a [";
+  for (int i = 0; i < 15000; ++i) wide += "1,";
+  wide += "1]\nb: [";
+  for (int i = 0; i < 200000; ++i) wide += "*a,";
+  EXPECT_EQ(ErrorOf(wide + "*a]\n"), "job.yaml:1:4: more than 20000 values");
 }
 
 }  // namespace
