@@ -86,7 +86,6 @@ void RunControl::Start(Job& job, const CompiledJob& compiled,
     *start.mutable_plan() = compiler_.PlanOfRank(plan, rank);
     for (const std::string& name : names) start.add_worker_names(name);
     start.set_resume(plan.job().checkpoint().resume());
-    start.set_backend("gloo");
     start.set_trace_every(limits_.trace_every);
     start.set_collective_seconds_max(deadline);
     actions.push_back(std::move(send));

@@ -9,6 +9,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/check_program.h"
 #include "scheduler/passes/passes.h"
+#include "scheduler/planner/choose_backends.h"
 #include "scheduler/planner/fit.h"
 #include "scheduler/planner/resolve.h"
 #include "scheduler/planner/start_draft.h"
@@ -40,6 +41,7 @@ absl::StatusOr<Plan> CompilePlan(
                                             workers.begin() + ranks);
   ASSIGN_OR_RETURN(Plan plan, Build(resolved));
   RETURN_IF_ERROR(CheckFit(plan, used, Build));
+  ChooseBackends(used, plan);
   plan.set_fingerprint(PlanFingerprint(plan));
   *plan.mutable_prediction() = Predict(plan, used);
   return plan;
@@ -69,6 +71,7 @@ std::string PlanFingerprint(const Plan& plan) {
   Plan bare = plan;
   bare.clear_prediction();
   bare.clear_fingerprint();
+  for (Group& group : *bare.mutable_groups()) group.clear_backend();
   // No message of a plan has a map, so equal plans serialise to equal bytes.
   uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, 64 bits
   for (const char byte : bare.SerializeAsString()) {

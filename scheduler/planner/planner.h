@@ -29,8 +29,9 @@ int RanksNeeded(const JobSpec& job);
 // What goes to the worker of this rank: the plan with its programs only.
 Plan AssignmentPlan(const Plan& plan, int rank);
 
-// Of all of the plan but its prediction and the fingerprint itself: equal for
-// equal plans, on any machine. 16 hexadecimal digits.
+// Of all of the plan but its prediction, its groups' backends and the
+// fingerprint itself: equal for equal plans, on any machine. 16 hexadecimal
+// digits.
 std::string PlanFingerprint(const Plan& plan);
 
 }  // namespace troupe

@@ -37,7 +37,6 @@ RankRunner::RankRunner(const Assignment& assignment,
     : ref_(assignment.ref()),
       worker_names_(assignment.worker_names().begin(),
                     assignment.worker_names().end()),
-      backend_(assignment.backend()),
       options_(options),
       store_(ref_, options_.send),
       loop_(
@@ -140,7 +139,8 @@ absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> RankRunner::Connect(
     }
     communicators.push_back(nullptr);
     if (seat.rank < 0) continue;
-    ASSIGN_OR_RETURN(communicators.back(), CreateCommunicator(backend_, seat));
+    ASSIGN_OR_RETURN(communicators.back(),
+                     CreateCommunicator(group.backend(), seat));
   }
   return communicators;
 }

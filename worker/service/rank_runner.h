@@ -64,7 +64,6 @@ class RankRunner final : private RankListener {
 
   const RankRef ref_;
   const std::vector<std::string> worker_names_;  // by rank
-  const std::string backend_;
   const RankRunnerOptions options_;
   SchedulerStore store_;
   TrainLoop loop_;

@@ -42,7 +42,6 @@ Assignment Assign(const JobSpec& job, const SmallWorker& worker) {
   assignment.mutable_ref()->set_attempt(2);
   *assignment.mutable_plan() = AssignmentPlan(*plan, 0);
   assignment.add_worker_names("ada");
-  assignment.set_backend("gloo");
   assignment.set_collective_seconds_max(20);
   return assignment;
 }
