@@ -4,22 +4,16 @@ Small Llama models: tied and untied, with and without biases, grouped-query and
 multi-head attention, heads that do not add up to the hidden size, and one model
 of one block for each way of scaling rotary embeddings. golden.py says what is
 in a file and README.md how to run this.
-
-Llama of `transformers` takes norms, softmax and rotary embeddings in float32
-whatever the model's dtype; float64() lifts those to float64 too, with nothing
-else changed.
 """
 
-import contextlib
 import os
 import sys
 
 import torch
 import transformers
-from transformers import modeling_rope_utils
-from transformers.models.llama import modeling_llama
 
 import golden
+from llama_float64 import float64
 
 # Ours: the field of a job's model. Theirs: of LlamaConfig, where the names or
 # the meaning differ.
@@ -64,30 +58,6 @@ VARIANTS = {
         type="longrope", original_max_position_embeddings=16,
         short_factor=SHORT_FACTOR, long_factor=LONG_FACTOR)),
 }
-
-
-class DoubleTorch:
-    """`torch` with float64 where a module writes float32."""
-
-    float = float32 = torch.float64
-
-    def __getattr__(self, name):
-        return getattr(torch, name)
-
-
-@contextlib.contextmanager
-def float64():
-    modules = (modeling_llama, modeling_rope_utils)
-    to_float = torch.Tensor.float
-    for module in modules:
-        module.torch = DoubleTorch()
-    torch.Tensor.float = torch.Tensor.double
-    try:
-        yield
-    finally:
-        torch.Tensor.float = to_float
-        for module in modules:
-            module.torch = torch
 
 
 def llama_config(job_model):

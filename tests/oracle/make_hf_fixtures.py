@@ -1,0 +1,191 @@
+"""Writes tests/oracle/hf: small models as `transformers` stores them.
+
+Each directory is what save_pretrained writes, with a tokenizer, plus an
+expected.json: ids, the mean loss of predicting each from those before it in
+float32 and float64, and the ids that follow greedily. README.md says how to run
+this.
+"""
+
+import json
+import os
+import shutil
+import sys
+
+import sentencepiece
+import tokenizers
+import torch
+import transformers
+from safetensors.torch import load_file, save_file
+
+from llama_float64 import float64
+
+PROMPT_TOKENS = 24
+NEW_TOKENS = 16
+# How far ahead of the next best logit each greedy id is, at least.
+MARGIN = 0.02
+TEXT = ["The quick brown fox jumps over the lazy dog while a troupe of actors",
+        "plays on, act after act; each of them knows its part, and no one reads",
+        "the whole play but the one who wrote it. What they play is the plan."]
+
+LLAMA = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=4,
+             num_key_value_heads=2, intermediate_size=40,
+             max_position_embeddings=64, rms_norm_eps=1e-5, bos_token_id=1,
+             eos_token_id=2)
+
+
+def randomise(model, seed):
+    """Weights wide enough for logits that differ clearly."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            noise = torch.randn(parameter.shape, generator=generator)
+            if parameter.dim() > 1:
+                parameter.copy_(0.35 * noise)
+            else:
+                norm = name.endswith("weight")
+                parameter.copy_(1 + 0.2 * noise if norm else 0.05 * noise)
+
+
+def mean_loss(model, ids):
+    with torch.no_grad():
+        logits = model(torch.tensor([ids])).logits[0, :-1]
+        return torch.nn.functional.cross_entropy(
+            logits, torch.tensor(ids[1:])).item()
+
+
+def continue_greedily(model, ids):
+    ids, margins = list(ids), []
+    for _ in range(NEW_TOKENS):
+        with torch.no_grad():
+            logits = model(torch.tensor([ids]), use_cache=False).logits[0, -1]
+        best = torch.topk(logits, 2)
+        margins.append((best.values[0] - best.values[1]).item())
+        ids.append(best.indices[0].item())
+    return ids[-NEW_TOKENS:], min(margins)
+
+
+def write_expected(folder, seed):
+    """What the directory gives when read back, in float32 and float64."""
+    load = transformers.AutoModelForCausalLM.from_pretrained
+    model = load(folder, dtype=torch.float32).eval()
+    generator = torch.Generator().manual_seed(seed)
+    ids = torch.randint(3, model.config.vocab_size, (PROMPT_TOKENS,),
+                        generator=generator).tolist()
+    greedy, margin = continue_greedily(model, ids)
+    loss = mean_loss(model, ids)
+    with float64():
+        double = load(folder, dtype=torch.float64).eval()
+        assert continue_greedily(double, ids)[0] == greedy
+        double_loss = mean_loss(double, ids)
+    if (margin < MARGIN or len(set(greedy)) < NEW_TOKENS // 2 or
+            model.config.eos_token_id in greedy):
+        return False
+    with open(os.path.join(folder, "expected.json"), "w") as file:
+        json.dump(dict(
+            parameters=sum(p.numel() for p in model.parameters()), ids=ids,
+            loss_float32=loss, loss_float64=double_loss, greedy=greedy,
+            smallest_margin=round(margin, 4),
+            transformers=transformers.__version__), file, indent=1)
+        file.write("\n")
+    print(folder, "loss", loss, double_loss, "margin", margin)
+    return True
+
+
+def write(folder, model, dtype, finish, **options):
+    """Tries seeds until the greedy ids differ and none is a close call."""
+    for seed in range(1000):
+        randomise(model, seed)
+        shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(folder)
+        model.to(dtype).save_pretrained(folder, **options)
+        model.float()
+        finish(folder)
+        if write_expected(folder, seed):
+            break
+    for name in os.listdir(folder):
+        os.chmod(os.path.join(folder, name), 0o644)
+
+
+def byte_level_tokenizer(vocab_size):
+    tokenizer = tokenizers.ByteLevelBPETokenizer()
+    tokenizer.train_from_iterator(TEXT, vocab_size, show_progress=False,
+                                  special_tokens=["<|endoftext|>"])
+    return tokenizer
+
+
+def llama_tiny(folder):
+    """As transformers 5 writes it: one file, rope_parameters, f32."""
+    model = transformers.LlamaForCausalLM(transformers.LlamaConfig(
+        **LLAMA, vocab_size=272, head_dim=6,
+        rope_parameters=dict(rope_type="default", rope_theta=5000.0)))
+
+    def finish(folder):
+        byte_level_tokenizer(272).save(os.path.join(folder, "tokenizer.json"))
+
+    write(folder, model, torch.float32, finish)
+
+
+def llama_tied_bf16_sharded(folder):
+    """As transformers 4 wrote Llama 3.2: shards, rope_scaling, bf16."""
+    scaling = dict(rope_type="llama3", factor=4.0, low_freq_factor=1.0,
+                   high_freq_factor=4.0, original_max_position_embeddings=16)
+    model = transformers.LlamaForCausalLM(transformers.LlamaConfig(
+        **LLAMA, vocab_size=320, tie_word_embeddings=True,
+        rope_parameters=dict(scaling, rope_theta=500000.0)))
+
+    def finish(folder):
+        path = os.path.join(folder, "config.json")
+        with open(path) as file:
+            config = json.load(file)
+        del config["rope_parameters"], config["head_dim"]
+        config.update(rope_theta=500000.0, rope_scaling=scaling,
+                      torch_dtype=config.pop("dtype"),
+                      transformers_version="4.46.0")
+        with open(path, "w") as file:
+            json.dump(config, file, indent=2)
+            file.write("\n")
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(TEXT), vocab_size=320, model_type="bpe",
+            model_prefix=os.path.join(folder, "tokenizer"), byte_fallback=True,
+            normalization_rule_name="identity", minloglevel=2)
+        os.remove(os.path.join(folder, "tokenizer.vocab"))
+
+    write(folder, model, torch.bfloat16, finish, max_shard_size="12KB")
+
+
+def gpt2(folder, dtype, finish):
+    write(folder, transformers.GPT2LMHeadModel(transformers.GPT2Config(
+        n_layer=2, n_embd=16, n_head=4, vocab_size=272, n_positions=64,
+        bos_token_id=0, eos_token_id=0)), dtype, finish)
+
+
+def gpt2_tiny(folder):
+    """As transformers 5 writes it, f16."""
+    gpt2(folder, torch.float16, lambda folder: byte_level_tokenizer(272).save(
+        os.path.join(folder, "tokenizer.json")))
+
+
+def gpt2_bare(folder):
+    """As the first GPT-2 is still published: no prefix, attention masks."""
+
+    def finish(folder):
+        path = os.path.join(folder, "model.safetensors")
+        tensors = {name.removeprefix("transformer."): tensor
+                   for name, tensor in load_file(path).items()}
+        for layer in range(2):
+            tensors[f"h.{layer}.attn.bias"] = torch.ones(
+                64, 64, dtype=torch.uint8).tril()[None, None].float()
+        save_file(tensors, path, metadata={"format": "pt"})
+        byte_level_tokenizer(272).save_model(folder)
+
+    gpt2(folder, torch.float32, finish)
+
+
+def main():
+    folder = os.path.join(os.path.dirname(os.path.abspath(sys.argv[0])), "hf")
+    for make in (llama_tiny, llama_tied_bf16_sharded, gpt2_tiny, gpt2_bare):
+        make(os.path.join(folder, make.__name__))
+
+
+if __name__ == "__main__":
+    main()
