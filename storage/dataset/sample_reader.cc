@@ -10,7 +10,8 @@ namespace troupe {
 
 absl::StatusOr<SampleReader> SampleReader::Create(
     const std::string& path, const SampleReaderOptions& options) {
-  ASSIGN_OR_RETURN(TokenFile file, TokenFile::Open(path));
+  ASSIGN_OR_RETURN(TokenFile file,
+                   TokenFile::Open(path, {.vocab_size = options.vocab_size}));
   absl::StatusOr<DataOrder> order =
       DataOrder::Create({.token_count = file.size(),
                          .sequence_length = options.sequence_length,

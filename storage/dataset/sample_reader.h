@@ -22,6 +22,7 @@ struct SampleReaderOptions {
   uint64_t sequence_length = 0;
   double validation_fraction = 0;
   uint64_t seed = 0;
+  uint64_t vocab_size = 0;  // of the model; 0: as in TokenFileOptions
 };
 
 // Where a sample goes; each span holds sequence_length ids.

@@ -1,4 +1,4 @@
-// Writes a token file as a stream, in bounded memory: aside first
+// Writes a token file of Troupe's as a stream, in bounded memory: aside first
 // (<path>.tmp-<process id>), fsynced, then renamed, so that <path> is whole or
 // not there.
 #ifndef TROUPE_STORAGE_DATASET_TOKEN_FILE_WRITER_H_
@@ -11,8 +11,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "storage/dataset/token_file.h"
 #include "storage/dataset/tokenizer.h"
+#include "storage/dataset/troupe_file.h"
 #include "storage/engine/posix_file.h"
 
 namespace troupe {

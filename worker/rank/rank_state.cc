@@ -25,14 +25,17 @@ absl::StatusOr<std::unique_ptr<RankState>> RankState::Create(
     const TierArenas& arenas) {
   CHECK_EQ(plan->ranks_size(), 1);
   const JobSpec& job = plan->job();
-  ASSIGN_OR_RETURN(SampleReader data,
-                   SampleReader::Create(
-                       job.data().tokens(),
-                       {.sequence_length = static_cast<uint64_t>(
-                            job.training().sequence_length()),
-                        .validation_fraction = job.data().validation_fraction(),
-                        .seed = job.training().seed()}));
-  const uint64_t vocab_size = data.file().header().vocab_size;
+  ASSIGN_OR_RETURN(
+      SampleReader data,
+      SampleReader::Create(
+          job.data().tokens(),
+          {.sequence_length =
+               static_cast<uint64_t>(job.training().sequence_length()),
+           .validation_fraction = job.data().validation_fraction(),
+           .seed = job.training().seed(),
+           .vocab_size = static_cast<uint64_t>(job.model().vocab_size())}));
+  // What a file of another format holds is seen when it is read.
+  const uint64_t vocab_size = data.file().layout().vocab_size;
   if (vocab_size > static_cast<uint64_t>(job.model().vocab_size())) {
     return absl::InvalidArgumentError(absl::StrCat(
         "model.vocab_size: ", job.model().vocab_size(), ", but ",

@@ -6,9 +6,9 @@
 #include "clients/cli/commands/commands.h"
 #include "clients/cli/view/format.h"
 #include "proto/base/status.h"
-#include "storage/dataset/token_file.h"
 #include "storage/dataset/token_file_writer.h"
 #include "storage/dataset/tokenizer.h"
+#include "storage/dataset/troupe_file.h"
 
 namespace troupe {
 namespace {

@@ -1,157 +1,121 @@
 #include "storage/dataset/token_file.h"
 
-#include <filesystem>
+#include <vector>
 
 #include "gtest/gtest.h"
-#include "proto/base/check.h"
-#include "proto/base/crc32c.h"
 #include "storage/dataset/token_file_writer.h"
-#include "storage/engine/little_endian.h"
+#include "tests/storage/dataset/foreign_files.h"
 #include "tests/storage/temp_dir.h"
 
 namespace troupe {
 namespace {
 
+std::vector<int32_t> ReadAll(const TokenFile& file) {
+  std::vector<int32_t> ids(file.size());
+  const absl::Status read = file.Read(0, ids.size(), ids.data());
+  EXPECT_TRUE(read.ok()) << read.ToString();
+  return ids;
+}
+
 class TokenFileTest : public ::testing::Test {
  protected:
-  // `count` tokens: 3 i modulo the vocabulary.
-  void Write(uint64_t vocab_size, int count) {
-    auto writer = TokenFileWriter::Create(
-        {.path = path_, .vocab_size = vocab_size, .tokenizer = "bytes"});
-    CHECK_OK(writer.status());
-    std::vector<int32_t> tokens(count);
-    for (int i = 0; i < count; ++i) {
-      tokens[i] = static_cast<int32_t>(3 * i % vocab_size);
-    }
-    CHECK_OK((*writer)->Append(tokens));
-    CHECK_OK((*writer)->Finish().status());
+  // 1 2 3 4 5 6 of which 4 5 6 come first in the .bin.
+  std::string Megatron(int code, const std::string& bin, int64_t bytes) {
+    const std::string prefix = dir_.File("megatron");
+    WriteText(prefix + ".bin", bin);
+    WriteText(prefix + ".idx", MegatronIndexBytes({.code = code,
+                                                   .lengths = {3, 3},
+                                                   .pointers = {3 * bytes, 0},
+                                                   .documents = {0, 1, 2}}));
+    return prefix;
   }
-
-  absl::Status OpenStatus() { return TokenFile::Open(path_).status(); }
 
   TempDir dir_;
-  const std::string path_ = dir_.File("demo.tokens");
 };
 
-TEST_F(TokenFileTest, ReadsBackAtEveryWidth) {
-  for (const uint64_t vocab :
-       {uint64_t{1}, uint64_t{256}, uint64_t{257}, uint64_t{65536},
-        uint64_t{65537}, uint64_t{1} << 31}) {
-    Write(vocab, 1000);
-    const auto file = TokenFile::Open(path_);
-    ASSERT_TRUE(file.ok()) << file.status().ToString();
-    EXPECT_EQ(file->size(), 1000u);
-    EXPECT_EQ(file->header().vocab_size, vocab);
-    EXPECT_EQ(file->header().tokenizer, "bytes");
-    EXPECT_TRUE(file->Verify().ok());
-    int32_t out[3];
-    ASSERT_TRUE(file->Read(500, 3, out).ok());
-    EXPECT_EQ(out[2], static_cast<int32_t>(3 * 502 % vocab));
-    EXPECT_EQ(std::filesystem::file_size(path_),
-              64 + 1000 * BytesPerToken(vocab));
+TEST_F(TokenFileTest, FormatsAreToldApartByContent) {
+  const std::string ours = dir_.File("a.bin");
+  auto writer = TokenFileWriter::Create(
+      {.path = ours, .vocab_size = 10, .tokenizer = "x"});
+  ASSERT_TRUE((*writer)->Append({1, 2, 3}).ok());
+  ASSERT_TRUE((*writer)->Finish().ok());
+  const std::string llmc = dir_.File("b.idx");
+  WriteText(llmc, LlmcHeaderBytes({.tokens = 2}) + Packed({9, 50256}, 2));
+  const std::string megatron = Megatron(8, Packed({4, 5, 6, 1, 2, 3}, 2), 2);
+
+  EXPECT_EQ(TokenFile::Open(ours)->layout().format, "troupe");
+  const auto open = TokenFile::Open(llmc);
+  ASSERT_TRUE(open.ok()) << open.status().ToString();
+  EXPECT_EQ(open->layout().format, "llm.c");
+  EXPECT_EQ(ReadAll(*open), (std::vector<int32_t>{9, 50256}));
+  for (const char* end : {"", ".bin", ".idx"}) {
+    EXPECT_EQ(TokenFile::Open(megatron + end)->layout().format, "megatron");
   }
-  EXPECT_EQ(BytesPerToken(256), 1u);
-  EXPECT_EQ(BytesPerToken(257), 2u);
-  EXPECT_EQ(BytesPerToken(65536), 2u);
-  EXPECT_EQ(BytesPerToken(65537), 4u);
+  WriteText(dir_.File("text"), "Once upon a time");
+  EXPECT_TRUE(Fails(
+      TokenFile::Open(dir_.File("text")).status(), absl::StatusCode::kDataLoss,
+      {dir_.File("text"), "no token file", "TROUPETK", "llm.c", "MMIDIDX"}));
+  EXPECT_TRUE(Fails(TokenFile::Open(dir_.File("none")).status(),
+                    absl::StatusCode::kNotFound, {dir_.File("none")}));
 }
 
-TEST_F(TokenFileTest, TheEndIsTheEnd) {
-  Write(256, 10);
-  const auto file = TokenFile::Open(path_);
-  int32_t out[10];
-  EXPECT_TRUE(file->Read(0, 10, out).ok());
-  EXPECT_TRUE(file->Read(10, 0, out).ok());
-  EXPECT_TRUE(Fails(file->Read(1, 10, out), absl::StatusCode::kOutOfRange,
-                    {path_, "has 10 tokens, asked for 10 from 1"}));
-  EXPECT_FALSE(file->Read(UINT64_MAX, 2, out).ok());
-}
-
-TEST_F(TokenFileTest, AnEmptyFileIsAFile) {
-  Write(256, 0);
-  const auto file = TokenFile::Open(path_);
-  ASSERT_TRUE(file.ok());
+TEST_F(TokenFileTest, ReadsAcrossRuns) {
+  const auto file =
+      TokenFile::Open(Megatron(4, Packed({4, 5, 6, 1, 2, 3}, 4), 4));
+  ASSERT_TRUE(file.ok()) << file.status().ToString();
+  const std::vector<int32_t> all = {1, 2, 3, 4, 5, 6};
+  EXPECT_EQ(ReadAll(*file), all);
+  for (uint64_t first = 0; first <= 6; ++first) {
+    for (uint64_t count = 0; first + count <= 6; ++count) {
+      std::vector<int32_t> ids(count);
+      ASSERT_TRUE(file->Read(first, count, ids.data()).ok());
+      EXPECT_EQ(ids, std::vector<int32_t>(all.begin() + first,
+                                          all.begin() + first + count));
+    }
+  }
+  int32_t ids[7];
+  EXPECT_TRUE(absl::IsOutOfRange(file->Read(0, 7, ids)));
+  EXPECT_TRUE(absl::IsOutOfRange(file->Read(UINT64_MAX, 2, ids)));
   EXPECT_TRUE(file->Verify().ok());
 }
 
-TEST_F(TokenFileTest, EveryTruncationAndEveryFlippedBitIsFound) {
-  Write(300, 20);
-  const std::string whole = ReadText(path_);
-  for (size_t bytes = 0; bytes < whole.size(); ++bytes) {
-    WriteText(path_, whole.substr(0, bytes));
-    EXPECT_TRUE(
-        Fails(OpenStatus(), absl::StatusCode::kDataLoss, {path_, "offset"}))
-        << bytes;
-  }
-  WriteText(path_, whole + "x");
-  EXPECT_TRUE(Fails(OpenStatus(), absl::StatusCode::kDataLoss,
-                    {"offset 104", "something follows"}));
-  for (size_t at = 0; at < whole.size(); ++at) {
-    for (int bit = 0; bit < 8; ++bit) {
-      std::string flipped = whole;
-      flipped[at] = static_cast<char>(flipped[at] ^ (1 << bit));
-      WriteText(path_, flipped);
-      const auto file = TokenFile::Open(path_);
-      EXPECT_EQ(file.ok(), at >= 64) << at;
-      if (file.ok()) {
-        EXPECT_FALSE(file->Verify().ok()) << at;
-      }
+TEST_F(TokenFileTest, IdsOutsideTheVocabularyAreNamedWithFileAndOffset) {
+  struct Case {
+    int code;
+    int64_t bytes;
+    int64_t bad;
+  };
+  for (const Case& c : std::vector<Case>{{8, 2, 100},
+                                         {2, 1, -1},
+                                         {3, 2, -32768},
+                                         {4, 4, -1},
+                                         {5, 8, int64_t{1} << 40},
+                                         {5, 8, INT64_MIN}}) {
+    // The bad one is the stream's token 5, the .bin's third.
+    const std::string path =
+        Megatron(c.code, Packed({4, 5, c.bad, 1, 2, 3}, c.bytes), c.bytes);
+    const auto file = TokenFile::Open(path, {.vocab_size = 100});
+    ASSERT_TRUE(file.ok()) << file.status().ToString();
+    int32_t ids[6];
+    EXPECT_TRUE(file->Read(0, 5, ids).ok());
+    for (const absl::Status& bad : {file->Read(4, 2, ids), file->Verify()}) {
+      EXPECT_TRUE(Fails(bad, absl::StatusCode::kDataLoss,
+                        {absl::StrCat(path, ".bin: offset ", 2 * c.bytes,
+                                      ": token 5 is ", c.bad),
+                         "the vocabulary has 100"}));
     }
   }
 }
 
-TEST_F(TokenFileTest, ErrorsSayWhatIsWrong) {
-  EXPECT_TRUE(Fails(OpenStatus(), absl::StatusCode::kNotFound, {path_}));
-  WriteText(path_, std::string(100, 'a'));
-  EXPECT_TRUE(Fails(OpenStatus(), absl::StatusCode::kDataLoss,
-                    {"offset 0: no token file", "troupe data prepare"}));
-  Write(256, 10);
-  std::string bytes = ReadText(path_);
-  bytes[8] = 2;
-  WriteText(path_, bytes);
-  EXPECT_TRUE(Fails(OpenStatus(), absl::StatusCode::kDataLoss,
-                    {"offset 8: version 2"}));
-}
-
-TEST_F(TokenFileTest, AHeaderThatContradictsItselfIsRefused) {
-  TokenFileHeader header = {.bytes_per_token = 1,
-                            .vocab_size = 300,
-                            .token_count = 0,
-                            .tokenizer = "bytes"};
-  WriteText(path_, FormatTokenFileHeader(header));
-  EXPECT_TRUE(Fails(OpenStatus(), absl::StatusCode::kDataLoss,
-                    {"offset 12", "takes 2"}));
-  header.vocab_size = 0;
-  WriteText(path_, FormatTokenFileHeader(header));
-  EXPECT_TRUE(Fails(OpenStatus(), absl::StatusCode::kDataLoss,
-                    {"offset 16: vocabulary size 0"}));
-  header = {.bytes_per_token = 1,
-            .vocab_size = 256,
-            .token_count = UINT64_MAX,
-            .tokenizer = "bytes"};
-  WriteText(path_, FormatTokenFileHeader(header));
-  EXPECT_TRUE(Fails(OpenStatus(), absl::StatusCode::kDataLoss, {"offset 24"}));
-}
-
-TEST_F(TokenFileTest, TokensOutsideTheVocabularyAreNamed) {
-  // A sound file by its checksums, with token 7 = 200 in a vocabulary of 100.
-  std::string tokens(10, '\1');
-  tokens[7] = static_cast<char>(200);
-  const TokenFileHeader header = {.bytes_per_token = 1,
-                                  .vocab_size = 100,
-                                  .token_count = 10,
-                                  .data_crc32c = Crc32c(tokens),
-                                  .tokenizer = "bytes"};
-  WriteText(path_, FormatTokenFileHeader(header) + tokens);
-  const auto file = TokenFile::Open(path_);
-  ASSERT_TRUE(file.ok()) << file.status().ToString();
-  int32_t out[10];
-  EXPECT_TRUE(file->Read(0, 7, out).ok());
-  for (const absl::Status& status : {file->Read(5, 5, out), file->Verify()}) {
-    EXPECT_TRUE(
-        Fails(status, absl::StatusCode::kDataLoss,
-              {path_, "offset 71: token 7 is 200", "the vocabulary has 100"}));
-  }
+TEST_F(TokenFileTest, WithoutABoundAnyIdThatAnInt32HoldsIsRead) {
+  const std::string path =
+      Megatron(5, Packed({4, 5, INT32_MAX, 1, 2, int64_t{1} << 31}, 8), 8);
+  const auto file = TokenFile::Open(path);
+  int32_t ids[6];
+  EXPECT_TRUE(file->Read(3, 3, ids).ok());
+  EXPECT_EQ(ids[2], INT32_MAX);
+  EXPECT_TRUE(Fails(file->Read(0, 6, ids), absl::StatusCode::kDataLoss,
+                    {"offset 40: token 2 is 2147483648"}));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "gtest/gtest.h"
 #include "proto/base/check.h"
+#include "storage/dataset/token_file.h"
 #include "tests/storage/temp_dir.h"
 
 namespace troupe {

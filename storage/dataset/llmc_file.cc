@@ -1,0 +1,86 @@
+#include "storage/dataset/llmc_file.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/check.h"
+#include "proto/base/status.h"
+#include "storage/engine/little_endian.h"
+
+namespace troupe {
+namespace {
+
+constexpr uint64_t kVersionAt = 4;
+constexpr uint64_t kTokenCountAt = 8;
+constexpr uint64_t kHeaderBytes = 1024;
+
+struct Variant {
+  uint32_t magic;
+  uint32_t version;
+  uint32_t bytes_per_token;
+};
+constexpr Variant kVariants[] = {
+    {20240520, 1, 2},  // gpt-2
+    {20240801, 7, 4},  // llama-3
+};
+
+const Variant* FindVariant(absl::string_view head) {
+  if (head.size() < kVersionAt) return nullptr;
+  const uint32_t magic = LoadLittleEndian<uint32_t>(head.data());
+  for (const Variant& variant : kVariants) {
+    if (variant.magic == magic) return &variant;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+bool IsLlmcFile(const std::string& path) {
+  return FindVariant(FirstBytes(path, kVersionAt)) != nullptr;
+}
+
+absl::StatusOr<TokenLayout> ReadLlmcFile(const std::string& path) {
+  TokenLayout layout{.format = "llm.c"};
+  ASSIGN_OR_RETURN(layout.data, MappedFile::Open(path));
+  const absl::string_view bytes = layout.data.bytes();
+  const Variant* const variant = FindVariant(bytes);
+  CHECK(variant != nullptr) << path;
+  const auto damaged = [&](uint64_t offset, const std::string& what) {
+    return absl::DataLossError(
+        absl::StrCat(path, ": offset ", offset, ": ", what));
+  };
+  if (bytes.size() < kHeaderBytes) {
+    return damaged(bytes.size(),
+                   absl::StrCat("the file ends inside its ", kHeaderBytes,
+                                " byte header (llm.c)"));
+  }
+  const uint32_t version =
+      LoadLittleEndian<uint32_t>(bytes.data() + kVersionAt);
+  if (version != variant->version) {
+    return damaged(
+        kVersionAt,
+        absl::StrCat("version ", version, " of llm.c's magic ", variant->magic,
+                     "; this program reads ", variant->version));
+  }
+  const int32_t count = static_cast<int32_t>(
+      LoadLittleEndian<uint32_t>(bytes.data() + kTokenCountAt));
+  if (count < 0) {
+    return damaged(kTokenCountAt, absl::StrCat(count, " tokens"));
+  }
+  layout.token_count = static_cast<uint64_t>(count);
+  layout.type = {.bytes = variant->bytes_per_token};
+  const uint64_t want = kHeaderBytes + layout.token_count * layout.type.bytes;
+  if (bytes.size() != want) {
+    return damaged(
+        std::min<uint64_t>(bytes.size(), want),
+        absl::StrCat("the file has ", bytes.size(), " bytes, its header says ",
+                     want,
+                     bytes.size() < want ? ": it is truncated"
+                                         : ": something follows the tokens"));
+  }
+  if (layout.token_count > 0) layout.runs = {{0, kHeaderBytes}};
+  return layout;
+}
+
+}  // namespace troupe

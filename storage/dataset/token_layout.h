@@ -1,0 +1,44 @@
+// What a token file of any format comes down to: a mapped file, the type of an
+// id in it, and where in it the ids lie. Each format (troupe_file,
+// megatron_file, llmc_file) is a function that checks its files and returns
+// this; TokenFile reads ids by it, and is the only one that does.
+#ifndef TROUPE_STORAGE_DATASET_TOKEN_LAYOUT_H_
+#define TROUPE_STORAGE_DATASET_TOKEN_LAYOUT_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "storage/dataset/mapped_file.h"
+
+namespace troupe {
+
+// Little-endian, of 1, 2, 4 or 8 bytes.
+struct TokenType {
+  uint32_t bytes = 1;
+  bool is_signed = false;
+};
+
+// Ids that lie one after the other: from number `first_token` on, up to the
+// next run or the end.
+struct TokenRun {
+  uint64_t first_token = 0;
+  uint64_t offset = 0;  // bytes, in `data`
+};
+
+struct TokenLayout {
+  std::string format;  // "troupe", "megatron", "llm.c"
+  MappedFile data;     // all runs lie in it
+  TokenType type;
+  uint64_t token_count = 0;
+  std::vector<TokenRun> runs;  // by first_token, the first at 0; none if empty
+  uint64_t vocab_size = 0;     // 0: the format does not say
+  uint64_t documents = 0;      // 0: the format does not say
+  std::string tokenizer;       // by name; empty: the format does not say
+  std::optional<uint32_t> data_crc32c;  // of the one run, where there is one
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_STORAGE_DATASET_TOKEN_LAYOUT_H_
