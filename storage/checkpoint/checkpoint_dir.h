@@ -17,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "storage/checkpoint/check_file.h"
 #include "storage/checkpoint/manifest.h"
 
 namespace troupe {
@@ -38,11 +39,6 @@ absl::StatusOr<std::vector<CheckpointEntry>> ListCheckpoints(
 // it: better known before the first step than at the first checkpoint. Errors
 // name the path and say what to do.
 absl::Status PrepareCheckpointDirectory(const std::string& dir);
-
-enum class CheckDepth {
-  kSizes,      // manifest valid, every file there with its size
-  kChecksums,  // and the CRC-32C of every byte
-};
 
 // DataLoss that names the file, where the checkpoint at `path` is not whole.
 // Gives back its manifest.

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/base/status.h"
+#include "storage/checkpoint/check_file.h"
 
 namespace troupe {
 namespace {
@@ -158,12 +159,8 @@ absl::StatusOr<const SafetensorsReader*> TensorReader::File(
   if (it != open_.end()) return it->second.get();
   ASSIGN_OR_RETURN(SafetensorsReader file,
                    SafetensorsReader::Open(absl::StrCat(path_, "/", name)));
-  const uint64_t want = files_.at(name)->bytes;
-  if (file.header().file_bytes != want) {
-    return absl::DataLossError(
-        absl::StrCat(file.path(), ": has ", file.header().file_bytes,
-                     " bytes, the manifest says ", want));
-  }
+  RETURN_IF_ERROR(
+      CheckFile(file.path(), *files_.at(name), CheckDepth::kChecksums));
   auto owned = std::make_unique<SafetensorsReader>(std::move(file));
   return open_.emplace(name, std::move(owned)).first->second.get();
 }

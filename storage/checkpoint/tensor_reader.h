@@ -28,8 +28,8 @@ namespace troupe {
 // Thread-safe.
 class TensorReader {
  public:
-  // `path`: one checkpoint (<dir>/step-...). Checks the manifest; files are
-  // opened, and checked against it, when first needed.
+  // `path`: one checkpoint (<dir>/step-...). Checks the manifest; a file is
+  // opened, and all of it checked against its checksum, when first needed.
   static absl::StatusOr<std::unique_ptr<TensorReader>> Open(
       const std::string& path);
 

@@ -126,6 +126,12 @@ TEST(TensorReader, FilesThatDifferFromTheManifestAreFound) {
   ASSERT_TRUE(read().ok());
   WriteText(shard, whole.substr(0, whole.size() - 4));
   EXPECT_TRUE(Fails(read(), absl::StatusCode::kDataLoss, {shard}));
+  // Every value but one, and that by one bit.
+  std::string flipped = whole;
+  flipped[flipped.size() - 4] ^= 1;
+  WriteText(shard, flipped);
+  EXPECT_TRUE(
+      Fails(read(), absl::StatusCode::kDataLoss, {shard, "CRC-32C is"}));
   // A sound file, but another one.
   std::filesystem::copy_file(other + "/rank-00000.safetensors", shard,
                              std::filesystem::copy_options::overwrite_existing);
