@@ -6,7 +6,7 @@
 namespace troupe {
 
 void BiasGradient(Device& device, const BiasGradientArgs& args) {
-  CHECK_DTYPE(args.dy, DType::kF32);
+  CHECK_ACTIVATION(args.dy);
   CHECK_F32_ELEMENTS(args.db, args.dy.columns());
   device.kernels().bias_gradient(device, args);
 }

@@ -11,20 +11,42 @@
       << #tensor " is " << (tensor).ShapeString() << ", wants " \
       << ::troupe::DTypeName(expected)
 
+// The tensor is there and holds activations or parameters: f32 or bf16.
+#define CHECK_ACTIVATION(tensor)                                            \
+  CHECK((tensor).defined() && ((tensor).dtype() == ::troupe::DType::kF32 || \
+                               (tensor).dtype() == ::troupe::DType::kBF16)) \
+      << #tensor " is " << (tensor).ShapeString() << ", wants f32 or bf16"
+
+// As above, without gaps.
+#define CHECK_DENSE_ACTIVATION(tensor)                                \
+  CHECK_ACTIVATION(tensor);                                           \
+  CHECK((tensor).dense()) << #tensor " is " << (tensor).ShapeString() \
+                          << " with gaps"
+
 // The tensor is there, f32 and without gaps.
 #define CHECK_DENSE_F32(tensor)                                            \
   CHECK((tensor).defined() && (tensor).dtype() == ::troupe::DType::kF32 && \
         (tensor).dense())                                                  \
       << #tensor " is " << (tensor).ShapeString() << ", wants dense f32"
 
-// As above, with this many elements.
-#define CHECK_F32_ELEMENTS(tensor, count)                                    \
-  CHECK((tensor).defined() && (tensor).dtype() == ::troupe::DType::kF32 &&   \
-        (tensor).dense() && (tensor).elements() == (count))                  \
-      << #tensor " is " << (tensor).ShapeString() << ", wants dense f32 of " \
-      << (count) << " elements"
+// The tensor is there, of this dtype, without gaps and with this many elements.
+#define CHECK_ELEMENTS(tensor, expected, count)                       \
+  CHECK((tensor).defined() && (tensor).dtype() == (expected) &&       \
+        (tensor).dense() && (tensor).elements() == (count))           \
+      << #tensor " is " << (tensor).ShapeString() << ", wants dense " \
+      << ::troupe::DTypeName(expected) << " of " << (count) << " elements"
 
-// As above, and of the same shape as another.
+#define CHECK_F32_ELEMENTS(tensor, count) \
+  CHECK_ELEMENTS(tensor, ::troupe::DType::kF32, count)
+
+// The tensor is there, of the same dtype and shape as another.
+#define CHECK_STRIDED_LIKE(tensor, other)                            \
+  CHECK((tensor).defined() && (tensor).dtype() == (other).dtype() && \
+        (tensor).SameShape(other))                                   \
+      << #tensor " is " << (tensor).ShapeString() << ", wants a "    \
+      << (other).ShapeString() << " like " #other
+
+// As above, without gaps.
 #define CHECK_LIKE(tensor, other)                                       \
   CHECK((tensor).defined() && (tensor).dtype() == (other).dtype() &&    \
         (tensor).dense() && (tensor).SameShape(other))                  \

@@ -6,7 +6,7 @@
 namespace troupe {
 
 void CrossEntropy(Device& device, const CrossEntropyArgs& args) {
-  CHECK_DTYPE(args.logits, DType::kF32);
+  CHECK_ACTIVATION(args.logits);
   CHECK_DTYPE(args.targets, DType::kI32);
   CHECK_DTYPE(args.loss_sum, DType::kF64);
   CHECK_GT(args.logits.columns(), 0);

@@ -6,7 +6,7 @@
 namespace troupe {
 
 void ApplyDropout(Device& device, const ApplyDropoutArgs& args) {
-  CHECK_DENSE_F32(args.x);
+  CHECK_DENSE_ACTIVATION(args.x);
   CHECK_LIKE(args.y, args.x);
   if (args.residual.defined()) CHECK_LIKE(args.residual, args.x);
   CHECK(args.mask.probability >= 0 && args.mask.probability < 1)

@@ -6,13 +6,13 @@
 namespace troupe {
 
 void Gelu(Device& device, const GeluArgs& args) {
-  CHECK_DENSE_F32(args.x);
+  CHECK_DENSE_ACTIVATION(args.x);
   CHECK_LIKE(args.y, args.x);
   device.kernels().gelu(device, args);
 }
 
 void GeluBackward(Device& device, const GeluBackwardArgs& args) {
-  CHECK_DENSE_F32(args.x);
+  CHECK_DENSE_ACTIVATION(args.x);
   CHECK_LIKE(args.dy, args.x);
   CHECK_LIKE(args.dx, args.x);
   device.kernels().gelu_backward(device, args);

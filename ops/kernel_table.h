@@ -29,9 +29,15 @@ struct LayerNormArgs;
 struct LayerNormBackwardInputArgs;
 struct LayerNormBackwardWeightArgs;
 struct MatMulArgs;
+struct RmsNormArgs;
+struct RmsNormBackwardInputArgs;
+struct RmsNormBackwardWeightArgs;
+struct RotaryArgs;
 struct ScaleArgs;
 struct SgdArgs;
 struct SumOfSquaresArgs;
+struct SwiGluArgs;
+struct SwiGluBackwardArgs;
 
 template <typename Args>
 using Kernel = void (*)(Device& device, const Args& args);
@@ -45,8 +51,14 @@ struct KernelTable {
   Kernel<LayerNormArgs> layer_norm;
   Kernel<LayerNormBackwardInputArgs> layer_norm_backward_input;
   Kernel<LayerNormBackwardWeightArgs> layer_norm_backward_weight;
+  Kernel<RmsNormArgs> rms_norm;
+  Kernel<RmsNormBackwardInputArgs> rms_norm_backward_input;
+  Kernel<RmsNormBackwardWeightArgs> rms_norm_backward_weight;
   Kernel<GeluArgs> gelu;
   Kernel<GeluBackwardArgs> gelu_backward;
+  Kernel<SwiGluArgs> swiglu;
+  Kernel<SwiGluBackwardArgs> swiglu_backward;
+  Kernel<RotaryArgs> rotary;
   Kernel<AttentionArgs> attention;
   Kernel<AttentionBackwardArgs> attention_backward;
   Kernel<CrossEntropyArgs> cross_entropy;

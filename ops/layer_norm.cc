@@ -6,10 +6,10 @@
 namespace troupe {
 
 void LayerNorm(Device& device, const LayerNormArgs& args) {
-  CHECK_DENSE_F32(args.x);
+  CHECK_DENSE_ACTIVATION(args.x);
   CHECK_LIKE(args.y, args.x);
-  CHECK_F32_ELEMENTS(args.gamma, args.x.columns());
-  CHECK_F32_ELEMENTS(args.beta, args.x.columns());
+  CHECK_ELEMENTS(args.gamma, args.x.dtype(), args.x.columns());
+  CHECK_ELEMENTS(args.beta, args.x.dtype(), args.x.columns());
   CHECK_EQ(args.residual.defined(), args.sum.defined());
   CHECK_EQ(args.mean.defined(), args.rstd.defined());
   if (args.residual.defined()) {
@@ -30,13 +30,13 @@ void LayerNorm(Device& device, const LayerNormArgs& args) {
 
 void LayerNormBackwardInput(Device& device,
                             const LayerNormBackwardInputArgs& args) {
-  CHECK_DENSE_F32(args.dy);
+  CHECK_DENSE_ACTIVATION(args.dy);
   CHECK_LIKE(args.s, args.dy);
   CHECK_LIKE(args.dx, args.dy);
   if (args.residual_gradient.defined()) {
     CHECK_LIKE(args.residual_gradient, args.dy);
   }
-  CHECK_F32_ELEMENTS(args.gamma, args.dy.columns());
+  CHECK_ELEMENTS(args.gamma, args.dy.dtype(), args.dy.columns());
   CHECK_F32_ELEMENTS(args.mean, args.dy.rows());
   CHECK_F32_ELEMENTS(args.rstd, args.dy.rows());
   device.kernels().layer_norm_backward_input(device, args);
@@ -44,7 +44,7 @@ void LayerNormBackwardInput(Device& device,
 
 void LayerNormBackwardWeight(Device& device,
                              const LayerNormBackwardWeightArgs& args) {
-  CHECK_DENSE_F32(args.dy);
+  CHECK_DENSE_ACTIVATION(args.dy);
   CHECK_LIKE(args.s, args.dy);
   CHECK_F32_ELEMENTS(args.mean, args.dy.rows());
   CHECK_F32_ELEMENTS(args.rstd, args.dy.rows());

@@ -24,12 +24,16 @@ void Scale(Device& device, const ScaleArgs& args) {
 }
 
 void Fill(Device& device, const FillArgs& args) {
-  CHECK_DENSE_F32(args.x);
+  CHECK_DENSE_ACTIVATION(args.x);
   device.kernels().fill(device, args);
 }
 
 void Copy(Device& device, const CopyArgs& args) {
   CHECK(args.x.defined() && args.y.defined());
+  if (args.x.dtype() != args.y.dtype()) {
+    CHECK_ACTIVATION(args.x);
+    CHECK_ACTIVATION(args.y);
+  }
   CHECK(args.x.SameShape(args.y))
       << args.x.ShapeString() << " to " << args.y.ShapeString();
   device.kernels().copy(device, args);

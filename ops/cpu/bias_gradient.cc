@@ -7,12 +7,15 @@ namespace troupe::cpu {
 
 void BiasGradient(Device& device, const BiasGradientArgs& args) {
   const CpuDevice& cpu = CpuDevice::From(device);
-  const float* dy = args.dy.data<float>();
   float* db = args.db.data<float>();
   const int64_t rows = args.dy.rows();
   const int64_t stride = args.dy.RowStride();
-  cpu.ForColumns(rows, args.dy.columns(), [&](int64_t begin, int64_t end) {
-    cpu.simd().column_sum(dy + begin, rows, stride, db + begin, end - begin);
+  WithActivationType(args.dy.dtype(), [&]<typename T>() {
+    const T* dy = args.dy.data<T>();
+    cpu.ForColumns(rows, args.dy.columns(), [&](int64_t begin, int64_t end) {
+      cpu.loops<T>().column_sum(dy + begin, rows, stride, db + begin,
+                                end - begin);
+    });
   });
 }
 

@@ -3,7 +3,9 @@
 #define TROUPE_OPS_CPU_CPU_DEVICE_H_
 
 #include <string>
+#include <type_traits>
 
+#include "ops/cpu/activation_type.h"
 #include "ops/cpu/parallel.h"
 #include "ops/cpu/scratch.h"
 #include "ops/cpu/simd/table.h"
@@ -35,6 +37,15 @@ class CpuDevice final : public Device {
   absl::Status Synchronize() override { return absl::OkStatus(); }
 
   const SimdTable& simd() const { return simd_; }
+  // The loops over activations of type T: float or uint16_t (bf16).
+  template <typename T>
+  const ActivationLoops<T>& loops() const {
+    if constexpr (std::is_same_v<T, float>) {
+      return simd_.f32;
+    } else {
+      return simd_.bf16;
+    }
+  }
   ScratchPool& scratch() { return scratch_; }
 
   // Over elements of memory: ranges start at cache lines, small arrays stay on

@@ -16,7 +16,7 @@ namespace {
 // Elements that keep a thread busy for longer than it takes to wake it.
 constexpr int64_t kElementsMin = 16384;
 
-constexpr int64_t kLineElements = 16;  // of f32 in a cache line
+constexpr int64_t kLineElements = 32;  // of bf16 in a cache line, or in two
 
 // Widest first. The x86-64-v3 and v4 levels, by what our compilers may emit.
 struct InstructionSet {

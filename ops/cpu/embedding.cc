@@ -1,7 +1,5 @@
 #include "ops/embedding.h"
 
-#include <cstring>
-
 #include "ops/cpu/cpu_device.h"
 #include "ops/cpu/kernels.h"
 
@@ -20,19 +18,19 @@ int64_t CheckedToken(const int32_t* tokens, int64_t row, int64_t vocabulary) {
 void Embedding(Device& device, const EmbeddingArgs& args) {
   const CpuDevice& cpu = CpuDevice::From(device);
   const int32_t* tokens = args.tokens.data<int32_t>();
-  const float* wte = args.wte.data<float>();
-  const float* wpe = args.wpe.defined() ? args.wpe.data<float>() : nullptr;
-  float* y = args.y.data<float>();
   const int64_t n = args.y.columns();
   const int64_t time = args.tokens.dim(1);
-  cpu.ForRows(args.y.rows(), n, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      const int64_t token = CheckedToken(tokens, row, args.wte.dim(0));
-      std::memcpy(y + row * n, wte + token * n, n * sizeof(float));
-      if (wpe == nullptr) continue;
-      const int64_t position = args.first_position + row % time;
-      cpu.simd().add(wpe + position * n, y + row * n, n, 1.0f);
-    }
+  WithActivationType(args.y.dtype(), [&]<typename T>() {
+    cpu.ForRows(args.y.rows(), n, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        const int64_t token = CheckedToken(tokens, row, args.wte.dim(0));
+        const int64_t position = args.first_position + row % time;
+        // Nothing dropped: a sum, or a copy where there are no positions.
+        cpu.loops<T>().dropout(DataFrom<T>(args.wte, token * n),
+                               DataFrom<T>(args.wpe, position * n),
+                               DataFrom<T>(args.y, row * n), n, RawDropout{});
+      }
+    });
   });
 }
 
@@ -40,24 +38,26 @@ void Embedding(Device& device, const EmbeddingArgs& args) {
 void EmbeddingBackward(Device& device, const EmbeddingBackwardArgs& args) {
   const CpuDevice& cpu = CpuDevice::From(device);
   const int32_t* tokens = args.tokens.data<int32_t>();
-  const float* dy = args.dy.data<float>();
-  float* dwte = args.dwte.defined() ? args.dwte.data<float>() : nullptr;
-  float* dwpe = args.dwpe.defined() ? args.dwpe.data<float>() : nullptr;
+  float* dwte = DataFrom<float>(args.dwte, 0);
+  float* dwpe = DataFrom<float>(args.dwpe, 0);
   const int64_t n = args.dy.columns();
   const int64_t rows = args.dy.rows();
   const int64_t time = args.tokens.dim(1);
-  cpu.ForColumns(rows, n, [&](int64_t begin, int64_t end) {
-    for (int64_t row = 0; row < rows; ++row) {
-      const float* from = dy + row * n + begin;
-      if (dwte != nullptr) {
-        const int64_t token = CheckedToken(tokens, row, args.dwte.dim(0));
-        cpu.simd().add(from, dwte + token * n + begin, end - begin, 1.0f);
+  WithActivationType(args.dy.dtype(), [&]<typename T>() {
+    cpu.ForColumns(rows, n, [&](int64_t begin, int64_t end) {
+      const auto add_into = [&](float* table, int64_t at, int64_t row) {
+        cpu.loops<T>().add(DataFrom<T>(args.dy, row * n + begin),
+                           table + at * n + begin, end - begin, 1.0f);
+      };
+      for (int64_t row = 0; row < rows; ++row) {
+        if (dwte != nullptr) {
+          add_into(dwte, CheckedToken(tokens, row, args.dwte.dim(0)), row);
+        }
+        if (dwpe != nullptr) {
+          add_into(dwpe, args.first_position + row % time, row);
+        }
       }
-      if (dwpe != nullptr) {
-        const int64_t position = args.first_position + row % time;
-        cpu.simd().add(from, dwpe + position * n + begin, end - begin, 1.0f);
-      }
-    }
+    });
   });
 }
 

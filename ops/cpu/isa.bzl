@@ -20,7 +20,7 @@ def isa_library(name, srcs, hdrs):
     Args:
       name: of the library that holds all copies.
       srcs: sources whose code is in namespace TROUPE_SIMD.
-      hdrs: the plain header through which others see them.
+      hdrs: the plain headers through which others see them.
     """
     copies = []
     for instruction_set, march in INSTRUCTION_SETS.items():

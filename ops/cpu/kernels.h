@@ -19,8 +19,15 @@ void LayerNormBackwardInput(Device& device,
                             const LayerNormBackwardInputArgs& args);
 void LayerNormBackwardWeight(Device& device,
                              const LayerNormBackwardWeightArgs& args);
+void RmsNorm(Device& device, const RmsNormArgs& args);
+void RmsNormBackwardInput(Device& device, const RmsNormBackwardInputArgs& args);
+void RmsNormBackwardWeight(Device& device,
+                           const RmsNormBackwardWeightArgs& args);
 void Gelu(Device& device, const GeluArgs& args);
 void GeluBackward(Device& device, const GeluBackwardArgs& args);
+void SwiGlu(Device& device, const SwiGluArgs& args);
+void SwiGluBackward(Device& device, const SwiGluBackwardArgs& args);
+void Rotary(Device& device, const RotaryArgs& args);
 void Attention(Device& device, const AttentionArgs& args);
 void AttentionBackward(Device& device, const AttentionBackwardArgs& args);
 void CrossEntropy(Device& device, const CrossEntropyArgs& args);

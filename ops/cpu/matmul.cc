@@ -42,8 +42,8 @@ void MatMul(Device& device, const MatMulArgs& args) {
   const int64_t stride = args.c.RowStride();
   cpu.ForRows(args.c.rows(), n, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
-      cpu.simd().bias(c + row * stride, bias, pre ? pre + row * n : nullptr,
-                      gelu, n);
+      cpu.loops<float>().bias(c + row * stride, bias,
+                              pre ? pre + row * n : nullptr, gelu, n);
     }
   });
 }

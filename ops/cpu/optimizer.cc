@@ -8,8 +8,9 @@
 namespace troupe::cpu {
 namespace {
 
-float* From(const Tensor& t, int64_t begin) {
-  return t.defined() ? t.data<float>() + begin : nullptr;
+// The type of the copy of the weights; any, where there is none.
+DType CopyType(const Tensor& parameters) {
+  return parameters.defined() ? parameters.dtype() : DType::kF32;
 }
 
 }  // namespace
@@ -20,38 +21,44 @@ void AdamW(Device& device, const AdamWArgs& args) {
   const double correction1 = 1.0 - std::pow(double{args.beta1}, step);
   const double correction2 = 1.0 - std::pow(double{args.beta2}, step);
   const double lr = args.learning_rate;
-  cpu.ForElements(args.weights.elements(), [&](int64_t begin, int64_t end) {
-    cpu.simd().adamw({.weights = From(args.weights, begin),
-                      .gradients = From(args.gradients, begin),
-                      .first_moment = From(args.first_moment, begin),
-                      .second_moment = From(args.second_moment, begin),
-                      .parameters = From(args.parameters, begin),
-                      .beta1 = args.beta1,
-                      .beta2 = args.beta2,
-                      .epsilon = args.epsilon,
-                      .decay = static_cast<float>(1.0 - lr * args.weight_decay),
-                      .step_size = static_cast<float>(lr / correction1),
-                      .root_scale = static_cast<float>(std::sqrt(correction2)),
-                      .gradient_scale = args.gradient_scale,
-                      .zero_gradients = args.zero_gradients},
-                     end - begin);
+  WithActivationType(CopyType(args.parameters), [&]<typename T>() {
+    cpu.ForElements(args.weights.elements(), [&](int64_t begin, int64_t end) {
+      cpu.loops<T>().adamw(
+          {.weights = DataFrom<float>(args.weights, begin),
+           .gradients = DataFrom<float>(args.gradients, begin),
+           .first_moment = DataFrom<float>(args.first_moment, begin),
+           .second_moment = DataFrom<float>(args.second_moment, begin),
+           .parameters = DataFrom<T>(args.parameters, begin),
+           .beta1 = args.beta1,
+           .beta2 = args.beta2,
+           .epsilon = args.epsilon,
+           .decay = static_cast<float>(1.0 - lr * args.weight_decay),
+           .step_size = static_cast<float>(lr / correction1),
+           .root_scale = static_cast<float>(std::sqrt(correction2)),
+           .gradient_scale = args.gradient_scale,
+           .zero_gradients = args.zero_gradients},
+          end - begin);
+    });
   });
 }
 
 void Sgd(Device& device, const SgdArgs& args) {
   const CpuDevice& cpu = CpuDevice::From(device);
-  cpu.ForElements(args.weights.elements(), [&](int64_t begin, int64_t end) {
-    cpu.simd().sgd({.weights = From(args.weights, begin),
-                    .gradients = From(args.gradients, begin),
-                    .momentum_buffer = From(args.momentum_buffer, begin),
-                    .parameters = From(args.parameters, begin),
-                    .learning_rate = args.learning_rate,
-                    .momentum = args.momentum,
-                    .weight_decay = args.weight_decay,
-                    .gradient_scale = args.gradient_scale,
-                    .nesterov = args.nesterov,
-                    .zero_gradients = args.zero_gradients},
-                   end - begin);
+  WithActivationType(CopyType(args.parameters), [&]<typename T>() {
+    cpu.ForElements(args.weights.elements(), [&](int64_t begin, int64_t end) {
+      cpu.loops<T>().sgd(
+          {.weights = DataFrom<float>(args.weights, begin),
+           .gradients = DataFrom<float>(args.gradients, begin),
+           .momentum_buffer = DataFrom<float>(args.momentum_buffer, begin),
+           .parameters = DataFrom<T>(args.parameters, begin),
+           .learning_rate = args.learning_rate,
+           .momentum = args.momentum,
+           .weight_decay = args.weight_decay,
+           .gradient_scale = args.gradient_scale,
+           .nesterov = args.nesterov,
+           .zero_gradients = args.zero_gradients},
+          end - begin);
+    });
   });
 }
 

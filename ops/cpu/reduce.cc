@@ -7,6 +7,33 @@
 #include "ops/cpu/kernels.h"
 
 namespace troupe::cpu {
+namespace {
+
+// Copies `count` elements from element `from` of x on to element `to` of y.
+struct Run {
+  const Tensor& x;
+  int64_t from;
+  const Tensor& y;
+  int64_t to;
+  int64_t count;
+};
+
+void CopyRun(const CpuDevice& cpu, const Run& run) {
+  if (run.x.dtype() == run.y.dtype()) {
+    const size_t width = DTypeBytes(run.x.dtype());
+    std::memcpy(static_cast<char*>(run.y.raw()) + run.to * width,
+                static_cast<char*>(run.x.raw()) + run.from * width,
+                run.count * width);
+  } else if (run.x.dtype() == DType::kF32) {
+    cpu.simd().bf16.from_f32(run.x.data<float>() + run.from,
+                             run.y.data<uint16_t>() + run.to, run.count);
+  } else {
+    cpu.simd().bf16.to_f32(run.x.data<uint16_t>() + run.from,
+                           run.y.data<float>() + run.to, run.count);
+  }
+}
+
+}  // namespace
 
 // One sum for each piece of fixed length, added in order.
 void SumOfSquares(Device& device, const SumOfSquaresArgs& args) {
@@ -33,7 +60,7 @@ void Add(Device& device, const AddArgs& args) {
   const float* x = args.x.data<float>();
   float* y = args.y.data<float>();
   cpu.ForElements(args.x.elements(), [&](int64_t begin, int64_t end) {
-    cpu.simd().add(x + begin, y + begin, end - begin, args.alpha);
+    cpu.loops<float>().add(x + begin, y + begin, end - begin, args.alpha);
   });
 }
 
@@ -47,35 +74,38 @@ void Scale(Device& device, const ScaleArgs& args) {
 
 void Fill(Device& device, const FillArgs& args) {
   const CpuDevice& cpu = CpuDevice::From(device);
-  float* x = args.x.data<float>();
-  cpu.ForElements(args.x.elements(), [&](int64_t begin, int64_t end) {
-    cpu.simd().fill(x + begin, end - begin, args.value);
+  WithActivationType(args.x.dtype(), [&]<typename T>() {
+    T* x = args.x.data<T>();
+    cpu.ForElements(args.x.elements(), [&](int64_t begin, int64_t end) {
+      cpu.loops<T>().fill(x + begin, end - begin, args.value);
+    });
   });
 }
 
 void Copy(Device& device, const CopyArgs& args) {
-  CHECK(args.x.dtype() == args.y.dtype())
-      << args.x.ShapeString() << " to " << args.y.ShapeString();
   const CpuDevice& cpu = CpuDevice::From(device);
-  if (args.x.dense() && args.y.dense()) {
-    return device.CopyWithin(args.y.raw(), args.x.raw(), args.x.bytes());
+  const Tensor& x = args.x;
+  const Tensor& y = args.y;
+  if (x.dense() && y.dense()) {
+    if (x.dtype() == y.dtype()) {
+      return device.CopyWithin(y.raw(), x.raw(), x.bytes());
+    }
+    return cpu.ForElements(x.elements(), [&](int64_t begin, int64_t end) {
+      CopyRun(cpu, {x, begin, y, begin, end - begin});
+    });
   }
   // The leftmost dims that do not merge into rows go one by one.
-  if (args.x.rank() > 2) {
-    for (int64_t i = 0; i < args.x.dim(0); ++i) {
+  if (x.rank() > 2) {
+    for (int64_t i = 0; i < x.dim(0); ++i) {
       const auto part = [i](const Tensor& t) { return t.Slice(0, i, i + 1); };
-      cpu::Copy(device, {.x = part(args.x).Front(), .y = part(args.y).Front()});
+      cpu::Copy(device, {.x = part(x).Front(), .y = part(y).Front()});
     }
     return;
   }
-  const size_t width = DTypeBytes(args.x.dtype());
-  const int64_t columns = args.x.columns();
-  cpu.ForRows(args.x.rows(), columns, [&](int64_t begin, int64_t end) {
+  const int64_t columns = x.columns();
+  cpu.ForRows(x.rows(), columns, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
-      std::memcpy(
-          static_cast<char*>(args.y.raw()) + row * args.y.RowStride() * width,
-          static_cast<char*>(args.x.raw()) + row * args.x.RowStride() * width,
-          columns * width);
+      CopyRun(cpu, {x, row * x.RowStride(), y, row * y.RowStride(), columns});
     }
   });
 }

@@ -43,7 +43,13 @@ constexpr const char* kNames[] = {"matmul",
                                   "scale",
                                   "fill",
                                   "copy",
-                                  "fill_normal"};
+                                  "fill_normal",
+                                  "rms_norm",
+                                  "rms_norm_backward_input",
+                                  "rms_norm_backward_weight",
+                                  "swiglu",
+                                  "swiglu_backward",
+                                  "rotary"};
 
 // The kernel of the device inside, timed under kNames[name].
 template <int name, auto kernel, typename Args>
@@ -67,8 +73,16 @@ constexpr KernelTable kTable = {
         Timed<6, &KernelTable::layer_norm_backward_input>,
     .layer_norm_backward_weight =
         Timed<7, &KernelTable::layer_norm_backward_weight>,
+    .rms_norm = Timed<21, &KernelTable::rms_norm>,
+    .rms_norm_backward_input =
+        Timed<22, &KernelTable::rms_norm_backward_input>,
+    .rms_norm_backward_weight =
+        Timed<23, &KernelTable::rms_norm_backward_weight>,
     .gelu = Timed<8, &KernelTable::gelu>,
     .gelu_backward = Timed<9, &KernelTable::gelu_backward>,
+    .swiglu = Timed<24, &KernelTable::swiglu>,
+    .swiglu_backward = Timed<25, &KernelTable::swiglu_backward>,
+    .rotary = Timed<26, &KernelTable::rotary>,
     .attention = Timed<10, &KernelTable::attention>,
     .attention_backward = Timed<11, &KernelTable::attention_backward>,
     .cross_entropy = Timed<12, &KernelTable::cross_entropy>,

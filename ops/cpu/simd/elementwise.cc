@@ -5,7 +5,8 @@
 namespace troupe {
 namespace TROUPE_SIMD {
 
-void Dropout(const float* x, const float* residual, float* y, int64_t n,
+template <typename T>
+void Dropout(const T* x, const T* residual, T* y, int64_t n,
              const RawDropout& dropout) {
   if (dropout.threshold == 0) {
     ForEachVec(n, [=](int64_t i, auto l) {
@@ -20,9 +21,9 @@ void Dropout(const float* x, const float* residual, float* y, int64_t n,
         static_cast<int>(n - begin < kPhiloxRun ? n - begin : kPhiloxRun);
     const uint32_t* bits =
         PhiloxRun(dropout.philox, dropout.first_element + begin, count, room);
-    const float* from = x + begin;
-    const float* add = residual ? residual + begin : nullptr;
-    float* to = y + begin;
+    const T* from = x + begin;
+    const T* add = residual ? residual + begin : nullptr;
+    T* to = y + begin;
     const auto kept = [=](int64_t i) {
       return DropoutFactor(dropout, bits + i);
     };
@@ -38,7 +39,8 @@ void Dropout(const float* x, const float* residual, float* y, int64_t n,
   }
 }
 
-void Add(const float* x, float* y, int64_t n, float alpha) {
+template <typename T>
+void Add(const T* x, float* y, int64_t n, float alpha) {
   ForEachVec(n, [=](int64_t i, auto l) {
     Store(y + i, Load(y + i, l) + alpha * Load(x + i, l), l);
   });
@@ -49,10 +51,28 @@ void Scale(float* x, int64_t n, float alpha) {
       n, [=](int64_t i, auto l) { Store(x + i, alpha * Load(x + i, l), l); });
 }
 
-void Fill(float* x, int64_t n, float value) {
+template <typename T>
+void Fill(T* x, int64_t n, float value) {
   const Vec v = Set(value);
   ForEachVec(n, [=](int64_t i, auto l) { Store(x + i, v, l); });
 }
+
+template <typename From, typename To>
+void Cast(const From* x, To* y, int64_t n) {
+  ForEachVec(n, [=](int64_t i, auto l) { Store(y + i, Load(x + i, l), l); });
+}
+
+template void Dropout(const float*, const float*, float*, int64_t,
+                      const RawDropout&);
+template void Add(const float*, float*, int64_t, float);
+template void Fill(float*, int64_t, float);
+template void Dropout(const uint16_t*, const uint16_t*, uint16_t*, int64_t,
+                      const RawDropout&);
+template void Add(const uint16_t*, float*, int64_t, float);
+template void Fill(uint16_t*, int64_t, float);
+template void Cast(const float*, float*, int64_t);
+template void Cast(const float*, uint16_t*, int64_t);
+template void Cast(const uint16_t*, float*, int64_t);
 
 }  // namespace TROUPE_SIMD
 }  // namespace troupe

@@ -19,14 +19,16 @@ inline Vec GeluOf(Vec x) { return x / (1.0f + ExpOfInner(x)); }
 
 }  // namespace
 
-void Gelu(const float* x, float* y, int64_t n) {
+template <typename T>
+void Gelu(const T* x, T* y, int64_t n) {
   ForEachVec(
       n, [=](int64_t i, auto l) { Store(y + i, GeluOf(Load(x + i, l)), l); });
 }
 
 // With s = 1 / (1 + e): d = s + x s (1 - s) 2u', and 1 - s = e s. Far out the
 // second term is zero, but infinite times zero if x is not held back.
-void GeluBackward(const float* x, const float* dy, float* dx, int64_t n) {
+template <typename T>
+void GeluBackward(const T* x, const T* dy, T* dx, int64_t n) {
   ForEachVec(n, [=](int64_t i, auto l) {
     const Vec v = Load(x + i, l);
     const Vec e = ExpOfInner(v);
@@ -38,7 +40,8 @@ void GeluBackward(const float* x, const float* dy, float* dx, int64_t n) {
   });
 }
 
-void Bias(float* c, const float* bias, float* pre, bool gelu, int64_t n) {
+template <typename T>
+void Bias(T* c, const T* bias, T* pre, bool gelu, int64_t n) {
   const auto biased = [=](int64_t i, auto l) {
     return bias ? Load(c + i, l) + Load(bias + i, l) : Load(c + i, l);
   };
@@ -55,6 +58,14 @@ void Bias(float* c, const float* bias, float* pre, bool gelu, int64_t n) {
         n, [=](int64_t i, auto l) { Store(c + i, GeluOf(biased(i, l)), l); });
   }
 }
+
+template void Gelu(const float*, float*, int64_t);
+template void GeluBackward(const float*, const float*, float*, int64_t);
+template void Bias(float*, const float*, float*, bool, int64_t);
+template void Gelu(const uint16_t*, uint16_t*, int64_t);
+template void GeluBackward(const uint16_t*, const uint16_t*, uint16_t*,
+                           int64_t);
+template void Bias(uint16_t*, const uint16_t*, uint16_t*, bool, int64_t);
 
 }  // namespace TROUPE_SIMD
 }  // namespace troupe

@@ -1,5 +1,6 @@
+#include "ops/cpu/simd/column_sums.h"
 #include "ops/cpu/simd/loops.h"
-#include "ops/cpu/simd/philox_vec.h"
+#include "ops/cpu/simd/norm_rows.h"
 #include "ops/cpu/simd/vec.h"
 #include "ops/cpu/simd/vec_math.h"
 
@@ -7,14 +8,8 @@ namespace troupe {
 namespace TROUPE_SIMD {
 namespace {
 
-// Keeps the lanes of a partial vector that lie outside out of a sum.
-inline Vec Inside(Vec v, Full) { return v; }
-inline Vec Inside(Vec v, Part part) {
-  for (int i = part.count; i < kLanes; ++i) v[i] = 0;
-  return v;
-}
-
-inline float Mean(const float* s, int64_t n) {
+template <typename T>
+inline float Mean(const T* s, int64_t n) {
   Vec sums[4] = {};
   int64_t i = 0;
   for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
@@ -24,7 +19,8 @@ inline float Mean(const float* s, int64_t n) {
   return Sum((sums[0] + sums[1]) + (sums[2] + sums[3])) / n;
 }
 
-inline float Variance(const float* s, float mean, int64_t n) {
+template <typename T>
+inline float Variance(const T* s, float mean, int64_t n) {
   Vec sums[2] = {};
   ForEachVec(n, [&](int64_t i, auto l) {
     const Vec d = Inside(Load(s + i, l) - mean, l);
@@ -35,20 +31,14 @@ inline float Variance(const float* s, float mean, int64_t n) {
 
 }  // namespace
 
-void LayerNorm(const RawLayerNorm& a) {
+template <typename T>
+void LayerNorm(const RawNorm<T>& a) {
   for (int64_t row = 0; row < a.rows; ++row) {
-    const int64_t at = row * a.n;
-    const float* s = a.x + at;
-    if (a.residual) {
-      RawDropout dropout = a.dropout;
-      dropout.first_element += at;
-      Dropout(s, a.residual + at, a.sum + at, a.n, dropout);
-      s = a.sum + at;
-    }
+    const T* s = NormInput(a, row);
     const float mean = Mean(s, a.n);
     const float rstd =
         1.0f / __builtin_sqrtf(Variance(s, mean, a.n) + a.epsilon);
-    float* y = a.y + at;
+    T* y = a.y + row * a.n;
     ForEachVec(a.n, [&](int64_t i, auto l) {
       const Vec normal = (Load(s + i, l) - mean) * rstd;
       Store(y + i, normal * Load(a.gamma + i, l) + Load(a.beta + i, l), l);
@@ -62,7 +52,8 @@ void LayerNorm(const RawLayerNorm& a) {
 
 // With g = dy * gamma and h the normalised row:
 // dx = rstd * (g - mean(g) - h * mean(g * h)).
-void LayerNormBackwardInput(const RawLayerNormBackward& a) {
+template <typename T>
+void LayerNormBackwardInput(const RawNormBackward<T>& a) {
   for (int64_t row = 0; row < a.rows; ++row) {
     const int64_t at = row * a.n;
     const float mean = a.mean[row];
@@ -82,8 +73,8 @@ void LayerNormBackwardInput(const RawLayerNormBackward& a) {
       const Vec h = (Load(a.s + at + i, l) - mean) * rstd;
       return g - mean_g - h * mean_gh;
     };
-    float* dx = a.dx + at;
-    if (const float* add = a.residual_gradient) {
+    T* dx = a.dx + at;
+    if (const T* add = a.residual_gradient) {
       ForEachVec(a.n, [&](int64_t i, auto l) {
         Store(dx + i, gradient(i, l) * rstd + Load(add + at + i, l), l);
       });
@@ -95,52 +86,25 @@ void LayerNormBackwardInput(const RawLayerNormBackward& a) {
   }
 }
 
-namespace {
-
-constexpr int64_t kRowBlock = 64;
-constexpr int kTile = 4;
-
-template <int vecs, typename Lanes>
-inline void WeightTile(const RawLayerNormBackward& a, int64_t column,
-                       Lanes lanes) {
-  Vec gamma[vecs] = {};
-  Vec beta[vecs] = {};
-  for (int64_t begin = 0; begin < a.rows; begin += kRowBlock) {
-    const int64_t end = begin + kRowBlock < a.rows ? begin + kRowBlock : a.rows;
-    Vec block_gamma[vecs] = {};
-    Vec block_beta[vecs] = {};
-    for (int64_t row = begin; row < end; ++row) {
-      const int64_t at = row * a.stride + column;
-      for (int v = 0; v < vecs; ++v) {
-        const Vec dy = Load(a.dy + at + v * kLanes, lanes);
-        const Vec s = Load(a.s + at + v * kLanes, lanes);
-        block_gamma[v] += dy * ((s - a.mean[row]) * a.rstd[row]);
-        block_beta[v] += dy;
-      }
-    }
-    for (int v = 0; v < vecs; ++v) {
-      gamma[v] += block_gamma[v];
-      beta[v] += block_beta[v];
-    }
-  }
-  for (int v = 0; v < vecs; ++v) {
-    float* to_gamma = a.dgamma + column + v * kLanes;
-    float* to_beta = a.dbeta + column + v * kLanes;
-    Store(to_gamma, Load(to_gamma, lanes) + gamma[v], lanes);
-    Store(to_beta, Load(to_beta, lanes) + beta[v], lanes);
-  }
+template <typename T>
+void LayerNormBackwardWeight(const RawNormBackward<T>& a) {
+  float* const gradients[] = {a.dgamma, a.dbeta};
+  SumColumns<2, 4>(a.rows, a.n, gradients,
+                   [&](Vec* sums, int64_t row, int64_t column, auto l) {
+                     const int64_t at = row * a.stride + column;
+                     const Vec dy = Load(a.dy + at, l);
+                     sums[0] +=
+                         dy * ((Load(a.s + at, l) - a.mean[row]) * a.rstd[row]);
+                     sums[1] += dy;
+                   });
 }
 
-}  // namespace
-
-void LayerNormBackwardWeight(const RawLayerNormBackward& a) {
-  int64_t i = 0;
-  for (; i + kTile * kLanes <= a.n; i += kTile * kLanes) {
-    WeightTile<kTile>(a, i, Full{});
-  }
-  for (; i + kLanes <= a.n; i += kLanes) WeightTile<1>(a, i, Full{});
-  if (i < a.n) WeightTile<1>(a, i, Part{static_cast<int>(a.n - i)});
-}
+template void LayerNorm(const RawNorm<float>&);
+template void LayerNormBackwardInput(const RawNormBackward<float>&);
+template void LayerNormBackwardWeight(const RawNormBackward<float>&);
+template void LayerNorm(const RawNorm<uint16_t>&);
+template void LayerNormBackwardInput(const RawNormBackward<uint16_t>&);
+template void LayerNormBackwardWeight(const RawNormBackward<uint16_t>&);
 
 }  // namespace TROUPE_SIMD
 }  // namespace troupe

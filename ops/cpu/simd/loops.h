@@ -1,4 +1,6 @@
-// The functions behind table.h, file by file; only table.cc reads this.
+// The functions behind table.h, file by file; only table.cc reads this. The
+// templates are instantiated, where they are defined, for the two types of
+// activations: float and uint16_t (bf16).
 #ifndef TROUPE_OPS_CPU_SIMD_LOOPS_H_
 #define TROUPE_OPS_CPU_SIMD_LOOPS_H_
 
@@ -8,32 +10,67 @@ namespace troupe {
 namespace TROUPE_SIMD {
 
 // gelu.cc
-void Gelu(const float* x, float* y, int64_t n);
-void GeluBackward(const float* x, const float* dy, float* dx, int64_t n);
-void Bias(float* c, const float* bias, float* pre, bool gelu, int64_t n);
+template <typename T>
+void Gelu(const T* x, T* y, int64_t n);
+template <typename T>
+void GeluBackward(const T* x, const T* dy, T* dx, int64_t n);
+template <typename T>
+void Bias(T* c, const T* bias, T* pre, bool gelu, int64_t n);
+
+// swiglu.cc
+template <typename T>
+void SwiGlu(const T* gate, const T* up, T* y, int64_t n);
+template <typename T>
+void SwiGluBackward(const T* gate, const T* up, const T* dy, T* d_gate, T* d_up,
+                    int64_t n);
+
+// rotary.cc
+template <typename T>
+void Rotate(T* x, const float* cosines, const float* sines, int64_t half,
+            int64_t heads);
 
 // layer_norm.cc
-void LayerNorm(const RawLayerNorm& args);
-void LayerNormBackwardInput(const RawLayerNormBackward& args);
-void LayerNormBackwardWeight(const RawLayerNormBackward& args);
+template <typename T>
+void LayerNorm(const RawNorm<T>& args);
+template <typename T>
+void LayerNormBackwardInput(const RawNormBackward<T>& args);
+template <typename T>
+void LayerNormBackwardWeight(const RawNormBackward<T>& args);
+
+// rms_norm.cc
+template <typename T>
+void RmsNorm(const RawNorm<T>& args);
+template <typename T>
+void RmsNormBackwardInput(const RawNormBackward<T>& args);
+template <typename T>
+void RmsNormBackwardWeight(const RawNormBackward<T>& args);
 
 // elementwise.cc
-void Dropout(const float* x, const float* residual, float* y, int64_t n,
+template <typename T>
+void Dropout(const T* x, const T* residual, T* y, int64_t n,
              const RawDropout& dropout);
-void Add(const float* x, float* y, int64_t n, float alpha);
+template <typename T>
+void Add(const T* x, float* y, int64_t n, float alpha);
+template <typename T>
+void Fill(T* x, int64_t n, float value);
+template <typename From, typename To>
+void Cast(const From* x, To* y, int64_t n);
 void Scale(float* x, int64_t n, float alpha);
-void Fill(float* x, int64_t n, float value);
 
 // reduce.cc
-void ColumnSum(const float* dy, int64_t rows, int64_t stride, float* db,
-               int64_t n);
+template <typename T>
+void ColumnSum(const T* dy, int64_t rows, int64_t stride, float* db, int64_t n);
+template <typename T>
+void SoftmaxSum(const T* x, int64_t n, float* largest, double* sum);
+template <typename T>
+void ExpScaled(T* x, int64_t n, float shift, float scale);
 double SumOfSquares(const float* x, int64_t n);
-void SoftmaxSum(const float* x, int64_t n, float* largest, double* sum);
-void ExpScaled(float* x, int64_t n, float shift, float scale);
 
 // optimizer.cc
-void AdamW(const RawAdamW& args, int64_t n);
-void Sgd(const RawSgd& args, int64_t n);
+template <typename T>
+void AdamW(const RawAdamW<T>& args, int64_t n);
+template <typename T>
+void Sgd(const RawSgd<T>& args, int64_t n);
 
 // attention.cc, attention_backward.cc
 void Attention(const RawAttention& args);

@@ -5,7 +5,8 @@
 namespace troupe {
 namespace TROUPE_SIMD {
 
-void AdamW(const RawAdamW& a, int64_t n) {
+template <typename T>
+void AdamW(const RawAdamW<T>& a, int64_t n) {
   const float rest1 = 1.0f - a.beta1;
   const float rest2 = 1.0f - a.beta2;
   ForEachVec(n, [&](int64_t i, auto l) {
@@ -23,7 +24,8 @@ void AdamW(const RawAdamW& a, int64_t n) {
   });
 }
 
-void Sgd(const RawSgd& a, int64_t n) {
+template <typename T>
+void Sgd(const RawSgd<T>& a, int64_t n) {
   ForEachVec(n, [&](int64_t i, auto l) {
     Vec w = Load(a.weights + i, l);
     const Vec g =
@@ -40,6 +42,11 @@ void Sgd(const RawSgd& a, int64_t n) {
     if (a.zero_gradients) Store(a.gradients + i, Vec{}, l);
   });
 }
+
+template void AdamW(const RawAdamW<float>&, int64_t);
+template void Sgd(const RawSgd<float>&, int64_t);
+template void AdamW(const RawAdamW<uint16_t>&, int64_t);
+template void Sgd(const RawSgd<uint16_t>&, int64_t);
 
 }  // namespace TROUPE_SIMD
 }  // namespace troupe

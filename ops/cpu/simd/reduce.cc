@@ -1,51 +1,18 @@
+#include "ops/cpu/simd/column_sums.h"
 #include "ops/cpu/simd/loops.h"
 #include "ops/cpu/simd/vec.h"
 #include "ops/cpu/simd/vec_math.h"
 
 namespace troupe {
 namespace TROUPE_SIMD {
-namespace {
-
-// Rows summed in f32 before the sum moves on to the total: short enough that
-// rounding stays small, long enough that moving costs nothing.
-constexpr int64_t kRowBlock = 64;
-constexpr int kTile = 8;  // vectors of columns in registers
-
-// Columns of one tile of `vecs` full vectors.
-template <int vecs, typename Lanes>
-inline void SumTile(const float* dy, int64_t rows, int64_t stride, float* db,
-                    Lanes lanes) {
-  Vec total[vecs] = {};
-  for (int64_t begin = 0; begin < rows; begin += kRowBlock) {
-    const int64_t end = begin + kRowBlock < rows ? begin + kRowBlock : rows;
-    Vec block[vecs] = {};
-    for (int64_t r = begin; r < end; ++r) {
-      for (int v = 0; v < vecs; ++v) {
-        block[v] += Load(dy + r * stride + v * kLanes, lanes);
-      }
-    }
-    for (int v = 0; v < vecs; ++v) total[v] += block[v];
-  }
-  for (int v = 0; v < vecs; ++v) {
-    float* to = db + v * kLanes;
-    Store(to, Load(to, lanes) + total[v], lanes);
-  }
-}
-
-}  // namespace
-
-void ColumnSum(const float* dy, int64_t rows, int64_t stride, float* db,
+template <typename T>
+void ColumnSum(const T* dy, int64_t rows, int64_t stride, float* db,
                int64_t n) {
-  int64_t i = 0;
-  for (; i + kTile * kLanes <= n; i += kTile * kLanes) {
-    SumTile<kTile>(dy + i, rows, stride, db + i, Full{});
-  }
-  for (; i + kLanes <= n; i += kLanes) {
-    SumTile<1>(dy + i, rows, stride, db + i, Full{});
-  }
-  if (i < n) {
-    SumTile<1>(dy + i, rows, stride, db + i, Part{static_cast<int>(n - i)});
-  }
+  float* const sums[] = {db};
+  SumColumns<1, 8>(rows, n, sums,
+                   [=](Vec* to, int64_t row, int64_t column, auto l) {
+                     to[0] += Load(dy + row * stride + column, l);
+                   });
 }
 
 double SumOfSquares(const float* x, int64_t n) {
@@ -73,21 +40,23 @@ double SumOfSquares(const float* x, int64_t n) {
   return total;
 }
 
-void SoftmaxSum(const float* x, int64_t n, float* largest, double* sum) {
+template <typename T>
+void SoftmaxSum(const T* x, int64_t n, float* largest, double* sum) {
   constexpr int64_t kBlock = 1024;
   float top = -__builtin_inff();
   double total = 0;
   for (int64_t begin = 0; begin < n; begin += kBlock) {
     const int64_t count = n - begin < kBlock ? n - begin : kBlock;
-    const float* from = x + begin;
-    Vec block_top = Set(from[0]);
+    const T* from = x + begin;
+    Vec block_top = Set(LoadOne(from));
     int64_t whole = 0;
     for (; whole + kLanes <= count; whole += kLanes) {
       block_top = Max(block_top, Load(from + whole));
     }
     float next = MaxLane(block_top);
     for (int64_t i = whole; i < count; ++i) {
-      if (from[i] > next) next = from[i];
+      const float value = LoadOne(from + i);
+      if (value > next) next = value;
     }
     if (next > top) {
       total *= __builtin_exp(static_cast<double>(top) - next);
@@ -108,11 +77,19 @@ void SoftmaxSum(const float* x, int64_t n, float* largest, double* sum) {
   *sum = total;
 }
 
-void ExpScaled(float* x, int64_t n, float shift, float scale) {
+template <typename T>
+void ExpScaled(T* x, int64_t n, float shift, float scale) {
   ForEachVec(n, [=](int64_t i, auto l) {
     Store(x + i, Exp(Load(x + i, l) - shift) * scale, l);
   });
 }
+
+template void ColumnSum(const float*, int64_t, int64_t, float*, int64_t);
+template void SoftmaxSum(const float*, int64_t, float*, double*);
+template void ExpScaled(float*, int64_t, float, float);
+template void ColumnSum(const uint16_t*, int64_t, int64_t, float*, int64_t);
+template void SoftmaxSum(const uint16_t*, int64_t, float*, double*);
+template void ExpScaled(uint16_t*, int64_t, float, float);
 
 }  // namespace TROUPE_SIMD
 }  // namespace troupe

@@ -7,25 +7,42 @@
 
 namespace troupe {
 namespace TROUPE_SIMD {
+namespace {
 
-extern const SimdTable kTable = {
-    .name = TROUPE_STRING(TROUPE_SIMD),
+template <typename T>
+constexpr ActivationLoops<T> kLoops = {
     .gelu = Gelu,
     .gelu_backward = GeluBackward,
+    .swiglu = SwiGlu,
+    .swiglu_backward = SwiGluBackward,
     .bias = Bias,
+    .rotate = Rotate,
     .column_sum = ColumnSum,
     .layer_norm = LayerNorm,
     .layer_norm_backward_input = LayerNormBackwardInput,
     .layer_norm_backward_weight = LayerNormBackwardWeight,
+    .rms_norm = RmsNorm,
+    .rms_norm_backward_input = RmsNormBackwardInput,
+    .rms_norm_backward_weight = RmsNormBackwardWeight,
     .dropout = Dropout,
     .softmax_sum = SoftmaxSum,
     .exp_scaled = ExpScaled,
     .adamw = AdamW,
     .sgd = Sgd,
-    .sum_of_squares = SumOfSquares,
     .add = Add,
-    .scale = Scale,
     .fill = Fill,
+    .from_f32 = Cast,
+    .to_f32 = Cast,
+};
+
+}  // namespace
+
+extern const SimdTable kTable = {
+    .name = TROUPE_STRING(TROUPE_SIMD),
+    .f32 = kLoops<float>,
+    .bf16 = kLoops<uint16_t>,
+    .sum_of_squares = SumOfSquares,
+    .scale = Scale,
     .attention = Attention,
     .attention_backward = AttentionBackward,
     .attention_scratch = AttentionScratch,

@@ -7,6 +7,12 @@
 //
 // Vec is GCC's and clang's vector type: + - * / and comparisons act on lanes,
 // a scalar operand is broadcast, and c ? a : b picks by lane.
+//
+// Loops over activations and parameters are templates on their type T: float,
+// or uint16_t for the bits of bf16. They compute on Vec either way: loads widen
+// (exact), stores round once, to nearest and ties to even as ToBF16 of
+// proto/base/bf16.h does. (The instruction of AVX512_BF16 would not: it takes
+// denormals for zero.)
 #ifndef TROUPE_OPS_CPU_SIMD_VEC_H_
 #define TROUPE_OPS_CPU_SIMD_VEC_H_
 
@@ -28,10 +34,13 @@ constexpr int kLanes = kVecBytes / 4;
 typedef float Vec __attribute__((vector_size(kVecBytes)));
 typedef int32_t IntVec __attribute__((vector_size(kVecBytes)));
 typedef uint32_t UintVec __attribute__((vector_size(kVecBytes)));
+typedef uint16_t HalfVec __attribute__((vector_size(kVecBytes / 2)));
 typedef float UnalignedVec
     __attribute__((vector_size(kVecBytes), aligned(4), may_alias));
 typedef uint32_t UnalignedUintVec
     __attribute__((vector_size(kVecBytes), aligned(4), may_alias));
+typedef uint16_t UnalignedHalfVec
+    __attribute__((vector_size(kVecBytes / 2), aligned(2), may_alias));
 
 // How much of a vector a load or store touches: all, or the first n lanes at
 // the end of an array. The lanes beyond are zero, and compute like the others,
@@ -58,6 +67,36 @@ inline void Store(float* p, Vec v, Full = {}) {
 inline void Store(float* p, Vec v, Part part) {
   __builtin_memcpy(p, &v, part.count * sizeof(float));
 }
+
+inline Vec Widen(HalfVec bits) {
+  return (Vec)(__builtin_convertvector(bits, UintVec) << 16);
+}
+inline HalfVec Narrow(Vec v) {
+  const UintVec bits = (UintVec)v;
+  const UintVec nearest = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+  const UintVec nan = (bits >> 16) | 0x40;
+  return __builtin_convertvector(v == v ? nearest : nan, HalfVec);
+}
+inline Vec Load(const uint16_t* p, Full = {}) {
+  return Widen(*reinterpret_cast<const UnalignedHalfVec*>(p));
+}
+inline Vec Load(const uint16_t* p, Part part) {
+  HalfVec bits{};
+  __builtin_memcpy(&bits, p, part.count * sizeof(uint16_t));
+  return Widen(bits);
+}
+inline void Store(uint16_t* p, Vec v, Full = {}) {
+  *reinterpret_cast<UnalignedHalfVec*>(p) = Narrow(v);
+}
+inline void Store(uint16_t* p, Vec v, Part part) {
+  const HalfVec bits = Narrow(v);
+  __builtin_memcpy(p, &bits, part.count * sizeof(uint16_t));
+}
+
+// One element.
+inline float LoadOne(const float* p) { return *p; }
+inline float LoadOne(const uint16_t* p) { return Load(p, Part{1})[0]; }
+
 inline UintVec LoadUint(const uint32_t* p) {
   return *reinterpret_cast<const UnalignedUintVec*>(p);
 }

@@ -1,0 +1,54 @@
+// The C++ type of a tensor of activations or parameters, found out once for
+// each call of an op; the kernels are templates on it.
+#ifndef TROUPE_OPS_CPU_ACTIVATION_TYPE_H_
+#define TROUPE_OPS_CPU_ACTIVATION_TYPE_H_
+
+#include <cstdint>
+#include <utility>
+
+#include "ops/tensor.h"
+#include "proto/base/bf16.h"
+#include "proto/base/check.h"
+
+namespace troupe {
+
+// run.operator()<T>() with T the type of f32 or bf16 elements:
+//
+//   WithActivationType(args.x.dtype(), [&]<typename T>() {
+//     cpu.loops<T>().gelu(args.x.data<T>(), args.y.data<T>(), n);
+//   });
+template <typename Run>
+void WithActivationType(DType dtype, Run&& run) {
+  switch (dtype) {
+    case DType::kF32:
+      return std::forward<Run>(run).template operator()<float>();
+    case DType::kBF16:
+      return std::forward<Run>(run).template operator()<uint16_t>();
+    default:
+      CHECK(false) << "activations of " << DTypeName(dtype);
+  }
+}
+
+// The number that an element holds, and the element that holds a number.
+inline float FromElement(float x) { return x; }
+inline float FromElement(uint16_t bits) { return FromBF16(bits); }
+template <typename T>
+T ToElement(float x);
+template <>
+inline float ToElement<float>(float x) {
+  return x;
+}
+template <>
+inline uint16_t ToElement<uint16_t>(float x) {
+  return ToBF16(x);
+}
+
+// Where the elements of a tensor begin that may be left out, or null.
+template <typename T>
+T* DataFrom(const Tensor& t, int64_t begin) {
+  return t.defined() ? t.data<T>() + begin : nullptr;
+}
+
+}  // namespace troupe
+
+#endif  // TROUPE_OPS_CPU_ACTIVATION_TYPE_H_

@@ -1,0 +1,96 @@
+// The arguments of the vectorised loops that take many: plain pointers and
+// counts, as table.h says. T is the type of activations and parameters: float,
+// or uint16_t for bf16.
+#ifndef TROUPE_OPS_CPU_SIMD_RAW_ARGS_H_
+#define TROUPE_OPS_CPU_SIMD_RAW_ARGS_H_
+
+#include <stdint.h>
+
+namespace troupe {
+
+// A PhiloxStream, laid out as the counter and key words it stands for.
+struct RawPhilox {
+  uint32_t key0, key1;
+  uint32_t counter2, counter3;
+};
+
+// Element e is kept iff (number e >> 8) >= threshold. Threshold 0: no dropout.
+struct RawDropout {
+  RawPhilox philox;
+  uint32_t threshold;
+  float keep_scale;
+  uint64_t first_element;
+};
+
+// Layer norm and RMS norm; `beta` and `mean` are layer norm's only.
+template <typename T>
+struct RawNorm {
+  int64_t rows, n;
+  const T* x;
+  const T* residual;  // or null
+  T* sum;             // iff residual
+  RawDropout dropout;
+  const T *gamma, *beta;
+  float epsilon;
+  T* y;
+  float *mean, *rstd;  // or null
+};
+
+// BackwardInput and BackwardWeight of both: `mean` and `dbeta` as above.
+template <typename T>
+struct RawNormBackward {
+  int64_t rows, n;  // BackwardWeight: n columns of rows that are `stride` apart
+  int64_t stride;
+  const T *dy, *s, *gamma;
+  const float *mean, *rstd;
+  const T* residual_gradient;  // or null
+  T* dx;
+  float *dgamma, *dbeta;
+};
+
+template <typename T>
+struct RawAdamW {
+  float *weights, *gradients, *first_moment, *second_moment;
+  T* parameters;  // or null
+  float beta1, beta2, epsilon;
+  float decay;       // 1 - lr * weight_decay
+  float step_size;   // lr / (1 - beta1^step)
+  float root_scale;  // sqrt(1 - beta2^step)
+  float gradient_scale;
+  bool zero_gradients;
+};
+
+template <typename T>
+struct RawSgd {
+  float *weights, *gradients;
+  float* momentum_buffer;  // or null
+  T* parameters;           // or null
+  float learning_rate, momentum, weight_decay, gradient_scale;
+  bool nesterov, zero_gradients;
+};
+
+// One head of one sample. Strides are between rows (positions). Backward writes
+// dq and adds into dk and dv, which are dense [kv_length, padded head_dim].
+struct RawAttention {
+  const float *q, *k, *v;
+  int64_t q_stride, k_stride, v_stride;
+  float* o;
+  int64_t o_stride;
+  float* logsumexp;  // [q_length], or null in the forward
+  int64_t q_length, kv_length;
+  int64_t q_begin, q_end;  // the forward's queries
+  int head_dim;
+  float scale;
+  RawDropout dropout;  // first_element: of query 0, key 0
+  float* scratch;
+  // backward
+  const float* d_o;
+  int64_t d_o_stride;
+  float* dq;
+  int64_t dq_stride;
+  float *dk_sum, *dv_sum;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_OPS_CPU_SIMD_RAW_ARGS_H_

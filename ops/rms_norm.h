@@ -1,0 +1,60 @@
+// Root mean square normalisation over the last dim (Zhang and Sennrich,
+// 1910.07467), fused with the residual connection in front of it:
+//
+//   s = residual + dropout(x)      (or s = x without a residual)
+//   y = s * rstd(s) * gamma,  rstd = 1 / sqrt(mean(s^2) + epsilon)
+//
+// Backward with respect to the input and to the weights are two ops, because a
+// pipeline may run them at different times. All tensors are dense; leading dims
+// merge into rows. X is f32 or bf16, the same for all tensors of a call; rstd
+// and the weights' gradients are f32. In bf16 `sum` is rounded once, and what
+// is normalised is the rounded one, which the backward sees too; y and dx are
+// computed in f32 and rounded once.
+#ifndef TROUPE_OPS_RMS_NORM_H_
+#define TROUPE_OPS_RMS_NORM_H_
+
+#include "ops/device.h"
+#include "ops/dropout.h"
+#include "ops/tensor.h"
+
+namespace troupe {
+
+struct RmsNormArgs {
+  Tensor x;             // X [rows, n]
+  Tensor residual;      // optional, X [rows, n]
+  Tensor sum;           // with a residual: receives s; may be x or residual
+  DropoutMask dropout;  // of x; only with a residual
+  Tensor gamma;         // X [n]
+  float epsilon = 1e-5f;
+  Tensor y;     // X [rows, n], written; may be x where that is not also sum
+  Tensor rstd;  // optional, f32 [rows], written
+};
+
+void RmsNorm(Device& device, const RmsNormArgs& args);
+
+// dx = gradient through the norm (+ residual_gradient): the gradient of s. The
+// gradient of `residual` is dx itself, that of `x` is dropout of dx.
+struct RmsNormBackwardInputArgs {
+  Tensor dy;                 // X [rows, n]
+  Tensor s;                  // X [rows, n]: what was normalised
+  Tensor gamma;              // X [n]
+  Tensor rstd;               // f32 [rows]
+  Tensor residual_gradient;  // optional, X [rows, n]
+  Tensor dx;  // X [rows, n], written; may be dy or residual_gradient
+};
+
+void RmsNormBackwardInput(Device& device, const RmsNormBackwardInputArgs& args);
+
+struct RmsNormBackwardWeightArgs {
+  Tensor dy;      // X [rows, n]
+  Tensor s;       // X [rows, n]
+  Tensor rstd;    // f32 [rows]
+  Tensor dgamma;  // f32 [n], accumulated
+};
+
+void RmsNormBackwardWeight(Device& device,
+                           const RmsNormBackwardWeightArgs& args);
+
+}  // namespace troupe
+
+#endif  // TROUPE_OPS_RMS_NORM_H_

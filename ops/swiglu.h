@@ -1,0 +1,42 @@
+// The gate of Llama's feed-forward layer: SwiGLU (Shazeer, 2002.05202),
+//
+//   y = silu(gate) * up,  silu(x) = x / (1 + e^-x)
+//
+// where gate and up are two products of the same input, usually the column
+// halves of one [rows, 2n] tensor.
+//
+// X is f32 or bf16, the same for all tensors of a call; computed in f32, each
+// element stored is rounded once.
+#ifndef TROUPE_OPS_SWIGLU_H_
+#define TROUPE_OPS_SWIGLU_H_
+
+#include "ops/device.h"
+#include "ops/tensor.h"
+
+namespace troupe {
+
+// All of one shape; rows of gate and up may be strided, y is dense.
+struct SwiGluArgs {
+  Tensor gate;  // X [rows, n]
+  Tensor up;    // X [rows, n]
+  Tensor y;     // X [rows, n], written; may be gate or up where that is dense
+};
+
+void SwiGlu(Device& device, const SwiGluArgs& args);
+
+// All of one shape; rows may be strided, but for dy's. A gradient may overlay
+// any of the tensors that are read, element for element: usually d_gate is gate
+// and d_up is up.
+struct SwiGluBackwardArgs {
+  Tensor gate;    // X [rows, n], as in the forward
+  Tensor up;      // X [rows, n], as in the forward
+  Tensor dy;      // X [rows, n], dense: the gradient of y
+  Tensor d_gate;  // X [rows, n], written
+  Tensor d_up;    // X [rows, n], written; not d_gate
+};
+
+void SwiGluBackward(Device& device, const SwiGluBackwardArgs& args);
+
+}  // namespace troupe
+
+#endif  // TROUPE_OPS_SWIGLU_H_
