@@ -4,7 +4,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
+#include "proto/base/choices.h"
 #include "proto/base/status.h"
+#include "proto/plan/fields.h"
+#include "proto/plan/model_fields.h"
 #include "proto/plan/model_gpt2.h"
 
 namespace troupe {
@@ -12,32 +15,77 @@ namespace {
 
 struct Architecture {
   const char* name;
-  absl::StatusOr<std::vector<Unit>> (*units)(const ModelSpec& model,
-                                             const MicroBatchShape& shape);
+  // Fields that other architectures do not have.
+  std::vector<std::string> own_fields;
+  absl::Status (*resolve)(ModelSpec& model);
+  absl::Status (*check)(const ModelSpec& model);
+  std::vector<Unit> (*units)(const ModelSpec& model,
+                             const MicroBatchShape& shape);
   int64_t (*lookup_parameters)(const ModelSpec& model);
+  int64_t (*attention_width)(const ModelSpec& model);
 };
 
-constexpr Architecture kArchitectures[] = {
-    {"gpt2", Gpt2Units, Gpt2LookupParameters},
-};
+std::vector<Architecture> Architectures() {
+  return {
+      {"gpt2",
+       {"layer_norm_epsilon"},
+       ResolveGpt2,
+       CheckGpt2,
+       Gpt2Units,
+       Gpt2LookupParameters,
+       Gpt2AttentionWidth},
+  };
+}
 
 absl::StatusOr<Architecture> FindArchitecture(const std::string& name) {
-  std::string known;
-  for (const Architecture& architecture : kArchitectures) {
+  std::vector<std::string> names;
+  for (const Architecture& architecture : Architectures()) {
     if (name == architecture.name) return architecture;
-    absl::StrAppend(&known, known.empty() ? "" : ", ", architecture.name);
+    names.push_back(architecture.name);
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("model.architecture: no architecture is named '", name,
-                   "'; use one of: ", known));
+  RETURN_IF_ERROR(CheckPresent({.present = !name.empty(),
+                                .path = "model.architecture",
+                                .meaning = OrList(names)}));
+  return CheckName("model.architecture", name, names);
+}
+
+// Refuses fields that only other architectures have.
+absl::Status CheckForeignFields(const ModelSpec& model) {
+  for (const Architecture& other : Architectures()) {
+    if (model.architecture() == other.name) continue;
+    for (const std::string& name : other.own_fields) {
+      const auto* field = ModelSpec::descriptor()->FindFieldByName(name);
+      CHECK(field != nullptr) << name;
+      if (!ModelSpec::GetReflection()->HasField(model, field)) continue;
+      return FieldError(absl::StrCat("model.", name),
+                        absl::StrCat("is a field of ", other.name, ", not of ",
+                                     model.architecture(), "; leave it out"));
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
+
+absl::Status ResolveModel(ModelSpec& model) {
+  ASSIGN_OR_RETURN(const Architecture architecture,
+                   FindArchitecture(model.architecture()));
+  RETURN_IF_ERROR(CheckForeignFields(model));
+  RETURN_IF_ERROR(CheckModelSizes(model));
+  SetModelDefaults(model);
+  RETURN_IF_ERROR(CheckModelDefaults(model));
+  return architecture.resolve(model);
+}
 
 absl::StatusOr<std::vector<Unit>> ModelUnits(const ModelSpec& model,
                                              const MicroBatchShape& shape) {
   ASSIGN_OR_RETURN(const Architecture architecture,
                    FindArchitecture(model.architecture()));
+  RETURN_IF_ERROR(CheckForeignFields(model));
+  RETURN_IF_ERROR(CheckModelSizes(model));
+  RETURN_IF_ERROR(CheckModelDefaults(model));
+  RETURN_IF_ERROR(architecture.check(model));
+  RETURN_IF_ERROR(CheckMicroBatch(model, shape));
   return architecture.units(model, shape);
 }
 
@@ -56,14 +104,15 @@ int64_t ParameterCount(const std::vector<Unit>& units) {
 double ModelFlopsPerToken(const ModelSpec& model, int64_t sequence_length) {
   const auto architecture = FindArchitecture(model.architecture());
   CHECK_OK(architecture.status());
-  const auto units = architecture->units(
-      model, {.sequences = 1, .sequence_length = sequence_length});
+  const auto units =
+      ModelUnits(model, {.sequences = 1, .sequence_length = sequence_length});
   CHECK_OK(units.status());
   const double multiplied = static_cast<double>(
       ParameterCount(*units) - architecture->lookup_parameters(model));
-  return 6.0 * multiplied + 12.0 * model.num_hidden_layers() *
-                                model.hidden_size() *
-                                static_cast<double>(sequence_length);
+  return 6.0 * multiplied +
+         12.0 * model.num_hidden_layers() *
+             static_cast<double>(architecture->attention_width(model)) *
+             static_cast<double>(sequence_length);
 }
 
 }  // namespace troupe

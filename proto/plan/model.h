@@ -8,40 +8,41 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "proto/job.pb.h"
 #include "proto/plan.pb.h"
+#include "proto/plan/micro_batch.h"
+#include "proto/plan/unit_builder.h"
 
 namespace troupe {
 
-// The shape of one micro-batch on one rank.
-struct MicroBatchShape {
-  int64_t sequences = 0;
-  int64_t sequence_length = 0;
-};
+// Fills every field of the model that has a default. InvalidArgument, beginning
+// with the field's path ("model.hidden_size: ..."), for a field that is missing
+// or out of range, sizes that do not fit together, and fields of another
+// architecture. Resolving twice is resolving once.
+absl::Status ResolveModel(ModelSpec& model);
 
 // The units of `model`, in order: EMBEDDING, BLOCK 0..L-1, HEAD. Parameters
 // carry Hugging Face's names and shapes, their initialisation and the offset in
 // their unit's flat buffer (each starts on a multiple of kFlatAlignment
 // elements). A tied vocabulary projection belongs to the embedding; the head
-// names it under `tied`.
+// names it under `tied`. Activation and stash bytes are for `shape`.
 //
-// REQUIRES a resolved model (every field set). InvalidArgument, beginning with
-// the field's path ("model.hidden_size: ..."), where sizes do not fit together.
+// REQUIRES a resolved model. InvalidArgument, as ResolveModel, where it is not
+// one, and where the shape does not fit it.
 absl::StatusOr<std::vector<Unit>> ModelUnits(const ModelSpec& model,
                                              const MicroBatchShape& shape);
-
-// Flat buffers keep every tensor on a cache line: 16 f32 elements, 64 bytes.
-inline constexpr int64_t kFlatAlignment = 16;
 
 // Number of trained scalars, tied ones once, alignment gaps left out.
 int64_t ParameterCount(const std::vector<Unit>& units);
 
 // Model FLOPs of training one token, forward and backward:
-//   6 N + 12 L C T
-// (PaLM, arXiv 2204.02311, appendix B), N counting all parameters but tables
-// that are only looked up: the position embedding, and the token embedding where
-// the projection has a table of its own; a tied one counts once.
+//   6 N + 12 L A T
+// (PaLM, arXiv 2204.02311, appendix B), A being the width of all query heads
+// together (hidden_size in most models), N counting all parameters but tables
+// that are only looked up: the position embedding, and the token embedding
+// where the projection has a table of its own; a tied one counts once.
 // Attention is counted in full, the causally masked half included.
 double ModelFlopsPerToken(const ModelSpec& model, int64_t sequence_length);
 

@@ -3,7 +3,8 @@
 //
 // What a block keeps between its passes, with R = sequences x sequence_length
 // rows, C = hidden_size, F = intermediate_size (each tensor starts on 64
-// bytes):
+// bytes; statistics, up to log-sum-exp, are f32, all others of the shape's
+// dtype):
 //
 //   stash         mean and rstd of both norms [R] each, log-sum-exp
 //                 [sequences, heads, sequence_length], norm 1 [R, C], qkv
@@ -27,19 +28,25 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "proto/job.pb.h"
 #include "proto/plan.pb.h"
-#include "proto/plan/model.h"
+#include "proto/plan/micro_batch.h"
 
 namespace troupe {
 
-absl::StatusOr<std::vector<Unit>> Gpt2Units(const ModelSpec& model,
-                                            const MicroBatchShape& shape);
+// The part of ResolveModel and ModelUnits that is GPT-2's own.
+absl::Status ResolveGpt2(ModelSpec& model);
+absl::Status CheckGpt2(const ModelSpec& model);
+std::vector<Unit> Gpt2Units(const ModelSpec& model,
+                            const MicroBatchShape& shape);
 
 // Parameters that are only looked up, never multiplied with: the position
 // table, and the token table where the projection has its own.
 int64_t Gpt2LookupParameters(const ModelSpec& model);
+
+// Width of attention: of all heads together.
+int64_t Gpt2AttentionWidth(const ModelSpec& model);
 
 }  // namespace troupe
 

@@ -2,19 +2,15 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "proto/base/choices.h"
 #include "proto/base/status.h"
-#include "scheduler/planner/fields.h"
+#include "proto/plan/fields.h"
+#include "proto/plan/model.h"
 #include "scheduler/planner/resolve_training.h"
 
 namespace troupe {
 namespace {
 
 constexpr size_t kNameLengthMax = 100;
-constexpr int kLayersMax = 4096;
-constexpr int kHiddenMax = 1 << 16;
-constexpr int kVocabularyMax = 1 << 24;
-constexpr int kPositionsMax = 1 << 24;
 constexpr int kReplicasMax = 1024;
 constexpr double kBucketMegabytesMax = 1 << 20;
 
@@ -28,77 +24,6 @@ absl::Status CheckJobName(absl::string_view name) {
   if (printable) return absl::OkStatus();
   return FieldError("name", absl::StrCat("use at most ", kNameLengthMax,
                                          " printable characters"));
-}
-
-absl::Status CheckModelPresent(const ModelSpec& model) {
-  const RequiredField fields[] = {
-      {model.has_num_hidden_layers(), "model.num_hidden_layers",
-       "the number of blocks"},
-      {model.has_hidden_size(), "model.hidden_size",
-       "the width of the residual stream"},
-      {model.has_num_attention_heads(), "model.num_attention_heads",
-       "a divisor of hidden_size"},
-      {model.has_vocab_size(), "model.vocab_size",
-       "the number of tokens; 256 for the bytes tokenizer"},
-      {model.has_max_position_embeddings(), "model.max_position_embeddings",
-       "the longest sequence"},
-  };
-  for (const RequiredField& field : fields)
-    RETURN_IF_ERROR(CheckPresent(field));
-  return absl::OkStatus();
-}
-
-absl::Status CheckModelRanges(const ModelSpec& model) {
-  struct Row {
-    absl::string_view path;
-    int64_t value;
-    int64_t max;
-  };
-  const Row rows[] = {
-      {"model.num_hidden_layers", model.num_hidden_layers(), kLayersMax},
-      {"model.hidden_size", model.hidden_size(), kHiddenMax},
-      {"model.num_attention_heads", model.num_attention_heads(), kHiddenMax},
-      {"model.vocab_size", model.vocab_size(), kVocabularyMax},
-      {"model.max_position_embeddings", model.max_position_embeddings(),
-       kPositionsMax},
-      {"model.intermediate_size", model.intermediate_size(), 16 * kHiddenMax},
-  };
-  for (const Row& row : rows) {
-    RETURN_IF_ERROR(
-        CheckInteger(row.path, row.value, {.min = 1, .max = row.max}));
-  }
-  RETURN_IF_ERROR(CheckNumber("model.layer_norm_epsilon",
-                              model.layer_norm_epsilon(),
-                              {.min = 0, .max = 1, .min_open = true}));
-  return CheckNumber("model.initializer_range", model.initializer_range(),
-                     {.min = 0, .max = 100});
-}
-
-absl::Status ResolveModel(ModelSpec& model) {
-  RETURN_IF_ERROR(CheckPresent({.present = !model.architecture().empty(),
-                                .path = "model.architecture",
-                                .meaning = "gpt2"}));
-  RETURN_IF_ERROR(
-      CheckName("model.architecture", model.architecture(), {"gpt2"}));
-  RETURN_IF_ERROR(CheckModelPresent(model));
-  if (!model.has_intermediate_size()) {
-    RETURN_IF_ERROR(CheckInteger("model.hidden_size", model.hidden_size(),
-                                 {.min = 1, .max = kHiddenMax}));
-    model.set_intermediate_size(4 * model.hidden_size());
-  }
-  if (!model.has_layer_norm_epsilon()) model.set_layer_norm_epsilon(1e-5);
-  if (!model.has_initializer_range()) model.set_initializer_range(0.02);
-  if (!model.has_tie_word_embeddings()) model.set_tie_word_embeddings(true);
-  RETURN_IF_ERROR(CheckModelRanges(model));
-  if (model.hidden_size() % model.num_attention_heads() != 0) {
-    return FieldError(
-        "model.num_attention_heads",
-        absl::StrCat(
-            model.num_attention_heads(), " does not divide model.hidden_size ",
-            model.hidden_size(), "; use ",
-            DivisorsText(model.hidden_size(), model.num_attention_heads())));
-  }
-  return absl::OkStatus();
 }
 
 absl::Status ResolveData(DataSpec& data) {

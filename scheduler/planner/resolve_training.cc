@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/choices.h"
 #include "proto/base/status.h"
-#include "scheduler/planner/fields.h"
+#include "proto/plan/fields.h"
 
 namespace troupe {
 namespace {

@@ -66,8 +66,8 @@ TEST(CheckBudgets, ToTheByte) {
       std::string(status.message()),
       AllOf(HasSubstr("rank 0 on worker worker-0: device memory"),
             HasSubstr("1 B more than the budget of"),
-            HasSubstr("parameters 30.2 KiB"), HasSubstr("gradients 30.2 KiB"),
-            HasSubstr("optimizer_moments 60.5 KiB"),
+            HasSubstr("parameters 31.2 KiB"), HasSubstr("gradients 31.2 KiB"),
+            HasSubstr("optimizer_moments 62.5 KiB"),
             HasSubstr("activations 45.8 KiB (overflows here)")));
 }
 
@@ -75,7 +75,7 @@ TEST(CheckBudgets, NamesTheFirstItemThatOverflows) {
   const Plan plan = ExamplePlan(ExampleJob({}));
   EXPECT_THAT(
       std::string(CheckBudgets(plan, WithBudget(1, 40 << 10)).message()),
-      HasSubstr("gradients 30.2 KiB (overflows here), optimizer_moments"));
+      HasSubstr("gradients 31.2 KiB (overflows here), optimizer_moments"));
 }
 
 TEST(CheckBudgets, NamesTheWorkerThatIsTooSmall) {

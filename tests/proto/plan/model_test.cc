@@ -1,12 +1,16 @@
 #include "proto/plan/model.h"
 
+#include <string>
 #include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/proto/plan/gpt2_spec.h"
 
 namespace troupe {
 namespace {
+
+using ::testing::StartsWith;
 
 constexpr MicroBatchShape kShape = {.sequences = 3, .sequence_length = 17};
 
@@ -41,8 +45,30 @@ TEST(ModelTest, RefusesUnknownArchitectures) {
   const auto units = ModelUnits(model, kShape);
   EXPECT_EQ(units.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(units.status().message(),
-            "model.architecture: no architecture is named 'gtp2'; use one of: "
-            "gpt2");
+            "model.architecture: there is no \"gtp2\"; use gpt2; did you mean "
+            "\"gpt2\"?");
+  EXPECT_EQ(ResolveModel(model), units.status());
+  model.clear_architecture();
+  EXPECT_EQ(ResolveModel(model).message(),
+            "model.architecture: is missing; give gpt2");
+}
+
+TEST(ModelTest, RefusesWhatDoesNotFit) {
+  const auto refusal = [](const ModelSpec& model, MicroBatchShape shape) {
+    return std::string(ModelUnits(model, shape).status().message());
+  };
+  EXPECT_THAT(refusal(Gpt2(0, 12, 3), kShape),
+              StartsWith("model.num_hidden_layers: 0 is out of range"));
+  EXPECT_THAT(refusal(Gpt2(2, 12, 5), kShape),
+              StartsWith("model.num_attention_heads: 5 does not divide"));
+  ModelSpec no_width = Gpt2(2, 12, 3);
+  no_width.clear_intermediate_size();
+  EXPECT_THAT(refusal(no_width, kShape),
+              StartsWith("model.intermediate_size: 0 is out of range"));
+  EXPECT_THAT(
+      refusal(Gpt2(2, 12, 3), {.sequences = 1, .sequence_length = 1025}),
+      StartsWith("training.sequence_length: 1025 is out of range; use 1 to "
+                 "1024"));
 }
 
 }  // namespace

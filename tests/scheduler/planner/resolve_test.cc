@@ -47,7 +47,6 @@ TEST(ResolveJob, LeavesNoFieldUnset) {
     }
   };
   all_set(job);
-  all_set(job.model());
   all_set(job.data());
   all_set(job.training());
   all_set(job.optimizer());

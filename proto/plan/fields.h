@@ -1,7 +1,7 @@
 // The checks that fields of a job share, and the form of their messages:
 // "<path of the field>: <what is wrong, with the numbers>; <the way out>".
-#ifndef TROUPE_SCHEDULER_PLANNER_FIELDS_H_
-#define TROUPE_SCHEDULER_PLANNER_FIELDS_H_
+#ifndef TROUPE_PROTO_PLAN_FIELDS_H_
+#define TROUPE_PROTO_PLAN_FIELDS_H_
 
 #include <cstdint>
 #include <string>
@@ -47,4 +47,4 @@ absl::Status CheckName(absl::string_view path, absl::string_view value,
 
 }  // namespace troupe
 
-#endif  // TROUPE_SCHEDULER_PLANNER_FIELDS_H_
+#endif  // TROUPE_PROTO_PLAN_FIELDS_H_

@@ -1,4 +1,4 @@
-#include "scheduler/planner/fields.h"
+#include "proto/plan/fields.h"
 
 #include <algorithm>
 

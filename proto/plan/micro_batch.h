@@ -1,0 +1,22 @@
+// The shape of the work that goes through a unit at once.
+#ifndef TROUPE_PROTO_PLAN_MICRO_BATCH_H_
+#define TROUPE_PROTO_PLAN_MICRO_BATCH_H_
+
+#include <cstdint>
+
+#include "proto/cluster.pb.h"
+
+namespace troupe {
+
+// One micro-batch on one rank.
+struct MicroBatchShape {
+  int64_t sequences = 0;
+  int64_t sequence_length = 0;
+  // Of parameters and activations, F32 or BF16; statistics (means, reciprocal
+  // deviations, log-sum-exps) are f32 in either.
+  ElementType dtype = F32;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_PROTO_PLAN_MICRO_BATCH_H_

@@ -1,0 +1,51 @@
+#include "proto/plan/unit_builder.h"
+
+#include "proto/base/check.h"
+#include "proto/plan/precision.h"
+
+namespace troupe {
+namespace {
+
+constexpr int64_t kCacheLineBytes = 64;
+// Random sites of one unit.
+constexpr int64_t kSitesPerUnit = 64;
+
+}  // namespace
+
+int64_t BufferBytes(std::initializer_list<int64_t> elements,
+                    ElementType dtype) {
+  int64_t sum = 0;
+  for (const int64_t count : elements) {
+    const int64_t bytes = count * BytesOfElement(dtype);
+    sum += (bytes + kCacheLineBytes - 1) / kCacheLineBytes * kCacheLineBytes;
+  }
+  return sum;
+}
+
+UnitBuilder::UnitBuilder(Unit::Kind kind, int64_t index, ElementType dtype)
+    : index_(index), dtype_(dtype) {
+  unit_.set_kind(kind);
+}
+
+void UnitBuilder::Add(const std::string& name,
+                      std::initializer_list<int64_t> shape,
+                      Parameter::Init init, double init_std) {
+  CHECK_LT(unit_.parameters_size(), kSitesPerUnit);
+  const int64_t site = index_ * kSitesPerUnit + unit_.parameters_size();
+  Parameter& parameter = *unit_.add_parameters();
+  parameter.set_name(name);
+  int64_t elements = 1;
+  for (const int64_t dim : shape) {
+    parameter.add_shape(dim);
+    elements *= dim;
+  }
+  parameter.set_dtype(dtype_);
+  parameter.set_offset(unit_.flat_elements());
+  parameter.set_init(init);
+  parameter.set_init_std(init_std);
+  parameter.set_weight_decay(shape.size() >= 2);
+  parameter.set_random_site(static_cast<int32_t>(site));
+  unit_.set_flat_elements(unit_.flat_elements() + FlatAligned(elements));
+}
+
+}  // namespace troupe
