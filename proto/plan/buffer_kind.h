@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "proto/cluster.pb.h"
 #include "proto/program.pb.h"
 
 namespace troupe {
@@ -28,9 +29,16 @@ inline std::string LineItem(Buffer::Kind kind) {
     case Buffer::GRADIENT:
     case Buffer::WEIGHT_STASH:
       return "activations";
+    case Buffer::SNAPSHOT_COPY:
+      return "snapshot";
     default:
       return "buffers";
   }
+}
+
+// Where buffers of a kind rest.
+inline Tier HomeTier(Buffer::Kind kind) {
+  return kind == Buffer::SNAPSHOT_COPY ? HOST : DEVICE;
 }
 
 }  // namespace troupe

@@ -40,10 +40,11 @@ struct SharedSlot {
 // Workers lay slots out on cache lines, so that is what a slot costs.
 constexpr int64_t kSlotAlignment = 64;
 
-int AddSlot(const std::string& item, int64_t bytes, RankPlan& rank) {
+int AddSlot(const Buffer& buffer, RankPlan& rank) {
+  const int64_t bytes = buffer.bytes();
   Slot& slot = *rank.add_slots();
-  slot.set_item(item);
-  slot.set_tier(DEVICE);
+  slot.set_item(LineItem(buffer.kind()));
+  slot.set_tier(HomeTier(buffer.kind()));
   slot.set_bytes((bytes + kSlotAlignment - 1) / kSlotAlignment *
                  kSlotAlignment);
   return rank.slots_size() - 1;
@@ -60,10 +61,10 @@ void AssignResident(RankPlan& rank) {
     }
   }
   for (const auto& [name, buffers] : resident) {
-    const std::string item = LineItem(name.first);
-    const int slot = AddSlot(item, buffers.front()->bytes(), rank);
+    const int slot = AddSlot(*buffers.front(), rank);
     for (Buffer* const buffer : buffers) {
-      CHECK_EQ(buffer->bytes(), buffers.front()->bytes()) << item;
+      CHECK_EQ(buffer->bytes(), buffers.front()->bytes())
+          << LineItem(name.first);
       buffer->set_slot(slot);
     }
   }
@@ -106,7 +107,7 @@ void AssignShared(RankPlan& rank) {
       return s.item == item && s.FreeDuring(transient.life);
     });
     if (slot == slots.rend()) {
-      const int index = AddSlot(item, buffer.bytes(), rank);
+      const int index = AddSlot(buffer, rank);
       slots.push_back({.item = item, .bytes = buffer.bytes(), .index = index});
       slot = slots.rbegin();
     }

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "proto/base/check.h"
+#include "proto/plan/precision.h"
 
 namespace troupe {
 namespace {
@@ -53,8 +54,7 @@ class Declaration {
       case Instruction::STEP:
         return Step(instruction.unit());
       case Instruction::SNAPSHOT:
-        Read(Buffer::PARAMETERS, instruction.unit());
-        return Read(Buffer::OPTIMIZER_STATE, instruction.unit());
+        return Snapshot(instruction.unit());
       default:
         CHECK(false) << "no buffers known for "
                      << Instruction::Kind_Name(instruction.kind());
@@ -94,7 +94,18 @@ class Declaration {
     Update(Buffer::PARAMETER_GRADIENTS, u);
     Read(Buffer::SCALARS);
     Update(Buffer::OPTIMIZER_STATE, u);
+    if (HasMasterWeights(plan_.job().training())) {
+      Update(Buffer::MASTER_WEIGHTS, u);
+    }
     Write(Buffer::PARAMETERS, u);
+  }
+
+  void Snapshot(int u) {
+    Read(HasMasterWeights(plan_.job().training()) ? Buffer::MASTER_WEIGHTS
+                                                  : Buffer::PARAMETERS,
+         u);
+    Read(Buffer::OPTIMIZER_STATE, u);
+    if (plan_.job().checkpoint().background()) Write(Buffer::SNAPSHOT_COPY, u);
   }
 
   void ReadParameters(int u) {
@@ -149,22 +160,22 @@ class Declaration {
       case Buffer::WEIGHT_STASH:
         return plan_.units(unit).weight_stash_bytes();
       case Buffer::PARAMETERS:
+        return plan_.units(unit).flat_elements() *
+               BytesOfElement(ComputeType(training));
       case Buffer::PARAMETER_GRADIENTS:
+      case Buffer::MASTER_WEIGHTS:
         return FlatBytes(plan_.units(unit));
       case Buffer::OPTIMIZER_STATE:
         return FlatBytes(plan_.units(unit)) * Moments();
+      case Buffer::SNAPSHOT_COPY:
+        return FlatBytes(plan_.units(unit)) * (1 + Moments());
       default:
         CHECK(false) << "no size known for " << Buffer::Kind_Name(kind);
         return 0;
     }
   }
 
-  // Numbers that the optimizer keeps for each parameter.
-  int Moments() const {
-    const OptimizerSpec& optimizer = plan_.job().optimizer();
-    if (optimizer.name() == "adamw") return 2;
-    return optimizer.momentum() > 0 ? 1 : 0;
-  }
+  int Moments() const { return OptimizerMoments(plan_.job().optimizer()); }
 
   int64_t WorkspaceBytes() const {
     int64_t bytes = 0;

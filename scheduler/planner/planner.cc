@@ -26,6 +26,22 @@ absl::StatusOr<Plan> Build(const JobSpec& resolved) {
   return std::move(draft.plan);
 }
 
+// A plan that fits. Where the job leaves open whether checkpoints are written
+// in the background, they are if the memory for the copy is there.
+absl::StatusOr<Plan> BuildFitting(
+    JobSpec resolved, const std::vector<WorkerDescription>& workers) {
+  CheckpointSpec& checkpoint = *resolved.mutable_checkpoint();
+  if (!checkpoint.has_background()) {
+    checkpoint.set_background(true);
+    ASSIGN_OR_RETURN(Plan plan, Build(resolved));
+    if (CheckBudgets(plan, workers).ok()) return plan;
+    checkpoint.set_background(false);
+  }
+  ASSIGN_OR_RETURN(Plan plan, Build(resolved));
+  RETURN_IF_ERROR(CheckFit(plan, workers, Build));
+  return plan;
+}
+
 }  // namespace
 
 absl::StatusOr<Plan> CompilePlan(
@@ -39,8 +55,7 @@ absl::StatusOr<Plan> CompilePlan(
   }
   const std::vector<WorkerDescription> used(workers.begin(),
                                             workers.begin() + ranks);
-  ASSIGN_OR_RETURN(Plan plan, Build(resolved));
-  RETURN_IF_ERROR(CheckFit(plan, used, Build));
+  ASSIGN_OR_RETURN(Plan plan, BuildFitting(resolved, used));
   ChooseBackends(used, plan);
   plan.set_fingerprint(PlanFingerprint(plan));
   *plan.mutable_prediction() = Predict(plan, used);
@@ -59,9 +74,20 @@ Plan AssignmentPlan(const Plan& plan, int rank) {
   *assignment.mutable_mesh() = plan.mesh();
   *assignment.mutable_groups() = plan.groups();
   *assignment.mutable_units() = plan.units();
-  *assignment.mutable_placements() = plan.placements();
+  for (const Placement& placement : plan.placements()) {
+    if (placement.rank() == rank) *assignment.add_placements() = placement;
+  }
   *assignment.add_ranks() = plan.ranks(rank);
-  *assignment.mutable_prediction() = plan.prediction();
+  const Prediction& prediction = plan.prediction();
+  Prediction& part = *assignment.mutable_prediction();
+  part.set_step_seconds(prediction.step_seconds());
+  part.set_tokens_per_second(prediction.tokens_per_second());
+  part.set_model_flops_utilization(prediction.model_flops_utilization());
+  part.set_limited_by(prediction.limited_by());
+  part.set_peak_flops_per_second(prediction.peak_flops_per_second());
+  for (const RankPrediction& of_rank : prediction.ranks()) {
+    if (of_rank.rank() == rank) *part.add_ranks() = of_rank;
+  }
   assignment.set_fingerprint(plan.fingerprint());
   *assignment.mutable_derived() = plan.derived();
   return assignment;

@@ -26,7 +26,8 @@ absl::StatusOr<Plan> CompilePlan(const JobSpec& job,
 // How many workers the job wants; needs no resolved job.
 int RanksNeeded(const JobSpec& job);
 
-// What goes to the worker of this rank: the plan with its programs only.
+// What goes to the worker of this rank: the plan with its programs, its
+// placements and its part of the prediction only.
 Plan AssignmentPlan(const Plan& plan, int rank);
 
 // Of all of the plan but its prediction, its groups' backends and the

@@ -66,6 +66,12 @@ absl::Status ResolveCheckpoint(CheckpointSpec& checkpoint, int64_t steps) {
                       "latest is looked for in checkpoint.directory, which is "
                       "missing; give it, or resume from a directory");
   }
+  if (checkpoint.background()) {
+    return FieldError("checkpoint.background",
+                      "there is nothing to write without "
+                      "checkpoint.directory; give it, or leave this out");
+  }
+  checkpoint.set_background(false);
   return absl::OkStatus();
 }
 

@@ -9,7 +9,8 @@
 
 namespace troupe {
 
-// The job with every field set. Resolving a resolved job changes nothing.
+// The job with every field set, but for checkpoint.background where memory
+// decides. Resolving a resolved job changes nothing.
 //
 // InvalidArgument begins with the path of the field and has the numbers and the
 // way out:

@@ -37,12 +37,10 @@ absl::Status CheckRecipe(const TrainingSpec& training) {
   RETURN_IF_ERROR(CheckInteger("training.validation_sequences",
                                training.validation_sequences(),
                                {.min = 1, .max = 1 << 30}));
-  if (training.precision() == "bf16") {
-    return FieldError("training.precision",
-                      "bf16 is not supported yet: the kernels compute in f32; "
-                      "use f32");
-  }
-  return CheckName("training.precision", training.precision(), {"f32"});
+  RETURN_IF_ERROR(CheckInteger("training.stop_after", training.stop_after(),
+                               {.min = 0, .max = training.steps()}));
+  return CheckName("training.precision", training.precision(),
+                   {"f32", "bf16"});
 }
 
 absl::Status CheckSequenceLength(const JobSpec& job) {
@@ -167,6 +165,7 @@ absl::Status ResolveTraining(JobSpec& job) {
   if (!training.has_gradient_clipping()) training.set_gradient_clipping(1.0);
   if (!training.has_dropout()) training.set_dropout(0);
   if (!training.has_validate_every()) training.set_validate_every(0);
+  if (!training.has_stop_after()) training.set_stop_after(0);
   if (!training.has_validation_sequences()) {
     const int64_t sequences = int64_t{4} * training.global_batch_size();
     training.set_validation_sequences(

@@ -7,6 +7,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/model.h"
+#include "proto/plan/precision.h"
 #include "scheduler/pipelines/pipelines.h"
 
 namespace troupe {
@@ -29,7 +30,8 @@ absl::Status AddUnits(Plan& plan) {
   ASSIGN_OR_RETURN(std::vector<Unit> units,
                    ModelUnits(plan.job().model(),
                               {.sequences = training.micro_batch_size(),
-                               .sequence_length = training.sequence_length()}));
+                               .sequence_length = training.sequence_length(),
+                               .dtype = ComputeType(training)}));
   Derived& derived = *plan.mutable_derived();
   derived.set_parameters(ParameterCount(units));
   for (Unit& unit : units) *plan.add_units() = std::move(unit);

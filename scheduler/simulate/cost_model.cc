@@ -5,6 +5,7 @@
 #include <string>
 
 #include "proto/base/check.h"
+#include "proto/plan/precision.h"
 #include "scheduler/simulate/rates.h"
 
 namespace troupe {
@@ -25,6 +26,24 @@ struct HostLoad {
   int ranks = 0;
   int cores = 0;  // 0: the workers did not say
 };
+
+// Rates that depend on the precision.
+struct PassRates {
+  double attention = 0;  // flops a second, forward
+  double attention_backward = 0;
+  double elementwise = 0;  // elements a second
+};
+
+PassRates RatesOf(const Calibration& calibration, ElementType type) {
+  if (type == BF16) {
+    return {calibration.attention_bf16_flops_per_second(),
+            calibration.attention_backward_bf16_flops_per_second(),
+            calibration.elementwise_bf16_ops_per_second()};
+  }
+  return {calibration.attention_flops_per_second(),
+          calibration.attention_backward_flops_per_second(),
+          calibration.elementwise_ops_per_second()};
+}
 
 }  // namespace
 
@@ -67,6 +86,7 @@ double CostModel::PeakFlopsPerSecond() const {
   for (const Rank& rank : ranks_) {
     double best = 0;
     for (const MatmulRate& rate : rank.calibration.matmul()) {
+      if (rate.dtype() != ComputeType(plan_.job().training())) continue;
       best = std::max(best, rate.flops_per_second());
     }
     peak += best * rank.share;
@@ -109,25 +129,24 @@ Cost CostModel::PassCost(const Rank& rank, int unit,
                      : kind == Instruction::BACKWARD_INPUT
                          ? u.backward_input()
                          : u.backward_weight();
-  const Calibration& rates = rank.calibration;
+  const PassRates rates =
+      RatesOf(rank.calibration, ComputeType(plan_.job().training()));
   const double attention_rate =
-      forward ? rates.attention_flops_per_second()
-              : rates.attention_backward_flops_per_second();
+      forward ? rates.attention : rates.attention_backward;
   Cost cost;
   cost.matmul = work.matmul_flops() / (rank.matmul_rate[unit] * rank.share);
   cost.attention = kAttentionCountedInFull * work.attention_flops() /
                    (attention_rate * rank.share);
   cost.elementwise =
-      work.memory_bytes() / (rates.memory_bytes_per_second() * rank.share) +
-      work.elementwise_ops() /
-          (rates.elementwise_ops_per_second() * rank.share);
+      work.memory_bytes() /
+          (rank.calibration.memory_bytes_per_second() * rank.share) +
+      work.elementwise_ops() / (rates.elementwise * rank.share);
   return cost;
 }
 
 Cost CostModel::StateCost(const Rank& rank,
                           const Instruction& instruction) const {
   const TrainingSpec& training = plan_.job().training();
-  const OptimizerSpec& optimizer = plan_.job().optimizer();
   const double memory = rank.calibration.memory_bytes_per_second() * rank.share;
   Cost cost;
   if (instruction.kind() == Instruction::LOAD_BATCH) {
@@ -138,18 +157,20 @@ Cost CostModel::StateCost(const Rank& rank,
   const double bytes =
       kBytesOfF32 *
       static_cast<double>(plan_.units(instruction.unit()).flat_elements());
-  const double moments = optimizer.name() == "adamw" ? 2
-                         : optimizer.momentum() > 0  ? 1
-                                                     : 0;
+  const double moments = OptimizerMoments(plan_.job().optimizer());
   if (instruction.kind() == Instruction::GRAD_NORM) {
     cost.elementwise = bytes / memory;
   } else if (instruction.kind() == Instruction::STEP) {
-    // Parameters, gradients and moments are each read and written.
+    // Weights, gradients and moments are each read and written; in bf16 a
+    // copy half as large is written too.
+    const double copy = HasMasterWeights(training) ? 0.5 : 0;
     cost.optimizer =
-        2 * (2 + moments) * bytes /
+        (2 * (2 + moments) + copy) * bytes /
         (rank.calibration.optimizer_bytes_per_second() * rank.share);
   } else if (instruction.kind() == Instruction::SNAPSHOT) {
-    cost.elementwise = (1 + moments) * bytes / kSnapshotBytesPerSecond;
+    const bool copied = plan_.job().checkpoint().background();
+    cost.elementwise =
+        (1 + moments) * bytes / (copied ? memory / 2 : kSnapshotBytesPerSecond);
   }
   return cost;
 }

@@ -49,8 +49,8 @@ class CostModel {
   // For a collective: from when every member has reached it.
   Cost CostOf(int rank, const Instruction& instruction) const;
 
-  // Best measured product rate of all ranks together: what utilisation is
-  // measured against.
+  // Best measured product rate, in the job's precision, of all ranks together:
+  // what utilisation is measured against.
   double PeakFlopsPerSecond() const;
 
   // Whether some worker sent no calibration.

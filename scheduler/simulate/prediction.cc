@@ -65,6 +65,16 @@ double StepSeconds(const Timeline& timeline) {
   return static_cast<double>(end) * kNs;
 }
 
+// On a CPU worker all but NVMe is memory of the process.
+int64_t ResidentBytes(const RankPrediction& rank,
+                      const WorkerDescription& worker) {
+  int64_t bytes = worker.process_bytes();
+  for (const MemoryItem& item : rank.memory()) {
+    if (item.tier() != NVME) bytes += item.bytes();
+  }
+  return bytes;
+}
+
 const Program& TrainProgram(const RankPlan& rank) {
   for (const Program& program : rank.programs()) {
     if (program.kind() == Program::TRAIN) return program;
@@ -170,6 +180,7 @@ Prediction Predict(const Plan& plan,
       *rank.add_memory() = std::move(item);
     }
     *rank.mutable_budgets() = workers[r].budgets();
+    rank.set_resident_bytes(ResidentBytes(rank, workers[r]));
     rank.set_bytes_sent_per_step(BytesSent(plan, plan.ranks(r)));
     rank.set_compute_seconds(ComputeSeconds(spans));
     rank.set_exposed_communication_seconds(ExposedSeconds(spans));

@@ -13,6 +13,27 @@ void FillIn(double fallback, double measured, void (Calibration::*set)(double),
   if (!(measured > 0)) (calibration.*set)(fallback);
 }
 
+// A worker that measured nothing in bf16 converts to f32, more or less.
+void CompleteBf16(Calibration& calibration) {
+  const auto products = calibration.matmul();
+  const bool measured =
+      std::any_of(products.begin(), products.end(),
+                  [](const MatmulRate& rate) { return rate.dtype() == BF16; });
+  for (const MatmulRate& rate : products) {
+    if (!measured) (*calibration.add_matmul() = rate).set_dtype(BF16);
+  }
+  FillIn(calibration.attention_flops_per_second(),
+         calibration.attention_bf16_flops_per_second(),
+         &Calibration::set_attention_bf16_flops_per_second, calibration);
+  FillIn(calibration.attention_backward_flops_per_second(),
+         calibration.attention_backward_bf16_flops_per_second(),
+         &Calibration::set_attention_backward_bf16_flops_per_second,
+         calibration);
+  FillIn(calibration.elementwise_ops_per_second(),
+         calibration.elementwise_bf16_ops_per_second(),
+         &Calibration::set_elementwise_bf16_ops_per_second, calibration);
+}
+
 }  // namespace
 
 Calibration DefaultCalibration() {
@@ -58,6 +79,7 @@ Calibration CompletedCalibration(const Calibration& measured) {
   if (!(full.loopback().bytes_per_second() > 0)) {
     *full.mutable_loopback() = fallback.loopback();
   }
+  CompleteBf16(full);
   return full;
 }
 

@@ -11,6 +11,7 @@
 #include "proto/base/status.h"
 #include "worker/calibrate/calibrate.h"
 #include "worker/calibrate/calibration_file.h"
+#include "worker/rank/resident_memory.h"
 
 namespace troupe {
 namespace {
@@ -56,6 +57,7 @@ absl::StatusOr<WorkerDescription> DescribeWorker(const DescribeOptions& options,
                           "measuring this machine, once; kept in ", path));
                       return Calibrate(device, clock, {});
                     }));
+  worker.set_process_bytes(ResidentMemoryBytes());
   return worker;
 }
 
@@ -67,17 +69,25 @@ std::string CalibrationText(const Calibration& calibration) {
     absl::StrAppendFormat(&text, "  %-34s %9.2f %s\n", what, rate, unit);
   };
   for (const MatmulRate& rate : calibration.matmul()) {
-    line(absl::StrFormat("f32 product [%d, %d] x [%d, %d]", rate.m(), rate.k(),
-                         rate.k(), rate.n()),
+    line(absl::StrFormat("%s product [%d, %d] x [%d, %d]",
+                         rate.dtype() == BF16 ? "bf16" : "f32", rate.m(),
+                         rate.k(), rate.k(), rate.n()),
          rate.flops_per_second() * 1e-9, "GFLOP/s");
   }
-  line("attention forward", calibration.attention_flops_per_second() * 1e-9,
-       "GFLOP/s");
-  line("attention backward",
+  line("attention forward, f32",
+       calibration.attention_flops_per_second() * 1e-9, "GFLOP/s");
+  line("attention backward, f32",
        calibration.attention_backward_flops_per_second() * 1e-9, "GFLOP/s");
+  line("attention forward, bf16",
+       calibration.attention_bf16_flops_per_second() * 1e-9, "GFLOP/s");
+  line("attention backward, bf16",
+       calibration.attention_backward_bf16_flops_per_second() * 1e-9,
+       "GFLOP/s");
   line("memory", calibration.memory_bytes_per_second() * 1e-9, "GB/s");
   line("optimizer", calibration.optimizer_bytes_per_second() * 1e-9, "GB/s");
-  line("gelu", calibration.elementwise_ops_per_second() * 1e-9, "G/s");
+  line("gelu, f32", calibration.elementwise_ops_per_second() * 1e-9, "G/s");
+  line("gelu, bf16", calibration.elementwise_bf16_ops_per_second() * 1e-9,
+       "G/s");
   line("an instruction", calibration.instruction_overhead_us(), "us");
   line("loopback latency", calibration.loopback().latency_us(), "us");
   line("loopback", calibration.loopback().bytes_per_second() * 1e-9, "GB/s");

@@ -80,6 +80,34 @@ TEST(DeclareBuffers, IsTheTableOfTheReference) {
             "PARAMETERS(1) OPTIMIZER_STATE(1) -> ");
 }
 
+TEST(DeclareBuffers, InBf16TheOptimizerKeepsMasterWeights) {
+  JobSpec job = ExampleJob({});
+  job.mutable_checkpoint()->set_directory("checkpoints");
+  job.mutable_checkpoint()->set_background(true);
+  job.mutable_training()->set_precision("bf16");
+  Draft draft = ExampleDraft(job, "declare buffers");
+  EXPECT_EQ(Use(draft.plan, Program::TRAIN, "O u2"),
+            "PARAMETER_GRADIENTS(2) SCALARS OPTIMIZER_STATE(2) "
+            "MASTER_WEIGHTS(2) -> PARAMETER_GRADIENTS(2) OPTIMIZER_STATE(2) "
+            "MASTER_WEIGHTS(2) PARAMETERS(2) WORKSPACE");
+  EXPECT_EQ(Use(draft.plan, Program::CHECKPOINT, "K u1"),
+            "MASTER_WEIGHTS(1) OPTIMIZER_STATE(1) -> SNAPSHOT_COPY(1)");
+  const int64_t elements = draft.plan.units(1).flat_elements();
+  for (const Program& program : draft.plan.ranks(0).programs()) {
+    for (const Buffer& buffer : program.buffers()) {
+      if (buffer.unit() != 1) continue;
+      if (buffer.kind() == Buffer::PARAMETERS) {
+        EXPECT_EQ(buffer.bytes(), 2 * elements);
+      } else if (buffer.kind() == Buffer::MASTER_WEIGHTS ||
+                 buffer.kind() == Buffer::PARAMETER_GRADIENTS) {
+        EXPECT_EQ(buffer.bytes(), 4 * elements);
+      } else if (buffer.kind() == Buffer::SNAPSHOT_COPY) {
+        EXPECT_EQ(buffer.bytes(), 12 * elements);
+      }
+    }
+  }
+}
+
 TEST(DeclareBuffers, SizesAreThoseOfTheUnits) {
   Draft draft =
       ExampleDraft(ExampleJob({.micro_batches = 2}), "declare buffers");
@@ -112,7 +140,7 @@ TEST(DeclareBuffers, SgdKeepsMomentumOnlyWhereItHasSome) {
   };
   EXPECT_EQ(states(), 0);
   job.mutable_optimizer()->set_momentum(0.9);
-  EXPECT_EQ(states(), 30976);
+  EXPECT_EQ(states(), 32000);
 }
 
 }  // namespace

@@ -85,6 +85,27 @@ TEST(CompilePlan, AllSmallSizes) {
   }
 }
 
+bool WritesInBackground(const Plan& plan) {
+  return plan.job().checkpoint().background();
+}
+
+TEST(CompilePlan, WritesCheckpointsInTheBackgroundWhereThereIsRoom) {
+  JobSpec job = FullJob({});
+  std::vector<WorkerDescription> workers = ExampleWorkers(1);
+  TierBudget& host = *workers[0].add_budgets();
+  host.set_tier(HOST);
+  host.set_bytes(int64_t{1} << 30);
+  EXPECT_TRUE(WritesInBackground(*CompilePlan(job, workers)));
+  host.set_bytes(1 << 10);
+  EXPECT_FALSE(WritesInBackground(*CompilePlan(job, workers)));
+  job.mutable_checkpoint()->set_background(true);
+  EXPECT_THAT(std::string(CompilePlan(job, workers).status().message()),
+              ::testing::HasSubstr("host memory"));
+  host.set_bytes(int64_t{1} << 30);
+  job.mutable_checkpoint()->set_background(false);
+  EXPECT_FALSE(WritesInBackground(*CompilePlan(job, workers)));
+}
+
 // Gradients travel while backward goes on: every bucket but the last.
 TEST(CompilePlan, ReductionsOverlapBackward) {
   const Plan plan =
@@ -155,17 +176,25 @@ TEST(RanksNeeded, OfJobsAsWritten) {
   EXPECT_EQ(RanksNeeded(wrong), 1);
 }
 
-TEST(AssignmentPlan, HasOneRanksProgramsAndAllElse) {
+TEST(AssignmentPlan, HasWhatConcernsItsRankAndAllElse) {
   const Plan plan = ExamplePlan(FullJob({.data = 3}));
   const Plan assignment = AssignmentPlan(plan, 1);
   ASSERT_EQ(assignment.ranks_size(), 1);
   EXPECT_EQ(assignment.ranks(0).SerializeAsString(),
             plan.ranks(1).SerializeAsString());
-  Plan rest = plan;
-  rest.clear_ranks();
-  Plan assignment_rest = assignment;
-  assignment_rest.clear_ranks();
-  EXPECT_EQ(assignment_rest.SerializeAsString(), rest.SerializeAsString());
+  EXPECT_EQ(assignment.placements_size(), plan.units_size());
+  for (const Placement& placement : assignment.placements()) {
+    EXPECT_EQ(placement.rank(), 1);
+  }
+  ASSERT_EQ(assignment.prediction().ranks_size(), 1);
+  EXPECT_EQ(assignment.prediction().ranks(0).rank(), 1);
+  const auto rest = [](Plan p) {
+    p.clear_ranks();
+    p.clear_placements();
+    p.mutable_prediction()->clear_ranks();
+    return p.SerializeAsString();
+  };
+  EXPECT_EQ(rest(assignment), rest(plan));
 }
 
 }  // namespace

@@ -56,7 +56,10 @@ TEST(Rates, WhatIsMissingComesFromTheDefault) {
   calibration.set_memory_bytes_per_second(7);
   const Calibration full = CompletedCalibration(calibration);
   EXPECT_EQ(full.memory_bytes_per_second(), 7);
-  EXPECT_EQ(full.matmul_size(), 1);
+  EXPECT_EQ(full.matmul_size(), 2);  // one of each precision
+  EXPECT_EQ(full.matmul(1).dtype(), BF16);
+  EXPECT_EQ(full.attention_bf16_flops_per_second(),
+            full.attention_flops_per_second());
   EXPECT_EQ(full.threads(), 1);
   EXPECT_GT(full.attention_flops_per_second(), 0);
   EXPECT_GT(full.attention_backward_flops_per_second(), 0);
