@@ -1,0 +1,41 @@
+// Hugging Face's config.json and our ModelSpec, one into the other: what
+// `model: {hf: DIR}`, `troupe import` and `troupe export` know of a model
+// besides its weights.
+//
+// Read: model_type `gpt2`, and the Llama family (`llama`; `mistral` where it
+// has no sliding window, which is the same network). RoPE is read as
+// transformers 5 writes it (rope_parameters) and as it was before (rope_theta,
+// rope_scaling). What would train another network than the file means, an
+// activation that we lack or quantised weights, is refused with the key.
+#ifndef TROUPE_CLIENTS_HUGGING_FACE_CONFIG_H_
+#define TROUPE_CLIENTS_HUGGING_FACE_CONFIG_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "proto/job.pb.h"
+
+namespace troupe {
+
+// The model of a config.json; `where`, its path, opens each error.
+// InvalidArgument for text that is no such file or a network that Troupe lacks.
+absl::StatusOr<ModelSpec> ParseHuggingFaceConfig(absl::string_view json,
+                                                 absl::string_view where);
+
+// That of `directory`/config.json, with `hf` set. NotFound where there is none.
+absl::StatusOr<ModelSpec> ReadHuggingFaceConfig(const std::string& directory);
+
+// config.json of a resolved model. Keys that say nothing about the network (ids
+// of special tokens, ...) are taken from `base`, an earlier config.json, where
+// it is not empty. `dtype` is of the weights: "float32", "bfloat16".
+struct HuggingFaceConfigArgs {
+  const ModelSpec& model;
+  std::string dtype;
+  std::string base;
+};
+std::string FormatHuggingFaceConfig(const HuggingFaceConfigArgs& args);
+
+}  // namespace troupe
+
+#endif  // TROUPE_CLIENTS_HUGGING_FACE_CONFIG_H_

@@ -1,0 +1,105 @@
+#include "clients/hugging_face/json_fields.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "proto/base/status.h"
+
+namespace troupe {
+
+using nlohmann::json;
+
+JsonFields::JsonFields(const json& object, std::string where)
+    : object_(&object), where_(std::move(where)) {}
+
+bool JsonFields::Has(const char* key) const {
+  const auto found = object_->find(key);
+  return found != object_->end() && !found->is_null();
+}
+
+absl::StatusOr<int> JsonFields::Int(const char* key) const {
+  if (!Has(key)) return Error(key, "is missing");
+  const json& value = object_->at(key);
+  const int max = std::numeric_limits<int>::max();
+  if (value.is_number_integer() && value >= 0 && value <= max) {
+    return value.get<int>();
+  }
+  return Error(key, absl::StrCat("is no integer from 0 to ", max));
+}
+
+absl::StatusOr<double> JsonFields::Number(const char* key) const {
+  if (!Has(key)) return Error(key, "is missing");
+  const json& value = object_->at(key);
+  if (value.is_number() && std::isfinite(value.get<double>())) {
+    return value.get<double>();
+  }
+  return Error(key, "is no number");
+}
+
+absl::StatusOr<std::string> JsonFields::Text(const char* key) const {
+  if (!Has(key)) return Error(key, "is missing");
+  const json& value = object_->at(key);
+  if (value.is_string()) return value.get<std::string>();
+  return Error(key, "is no text");
+}
+
+absl::StatusOr<std::vector<double>> JsonFields::Numbers(const char* key) const {
+  if (!Has(key)) return Error(key, "is missing");
+  const json& value = object_->at(key);
+  std::vector<double> numbers;
+  for (const json& item : value) {
+    if (!value.is_array() || !item.is_number()) break;
+    numbers.push_back(item.get<double>());
+  }
+  if (value.is_array() && numbers.size() == value.size()) return numbers;
+  return Error(key, "is no list of numbers");
+}
+
+absl::StatusOr<JsonFields> JsonFields::Object(const char* key) const {
+  if (!Has(key)) return Error(key, "is missing");
+  const json& value = object_->at(key);
+  if (!value.is_object()) return Error(key, "is no object");
+  return JsonFields(value, absl::StrCat(where_, ": ", key));
+}
+
+absl::StatusOr<double> JsonFields::NumberOr(const char* key,
+                                            double fallback) const {
+  if (!Has(key)) return fallback;
+  return Number(key);
+}
+
+absl::StatusOr<bool> JsonFields::BoolOr(const char* key, bool fallback) const {
+  if (!Has(key)) return fallback;
+  const json& value = object_->at(key);
+  if (!value.is_boolean()) return Error(key, "is neither true nor false");
+  return value.get<bool>();
+}
+
+absl::Status JsonFields::Expect(
+    const char* key, std::initializer_list<absl::string_view> values) const {
+  if (!Has(key)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::string found, Text(key));
+  if (std::find(values.begin(), values.end(), found) != values.end()) {
+    return absl::OkStatus();
+  }
+  return Error(key, absl::StrCat("'", found, "' is not supported, only ",
+                                 absl::StrJoin(values, " and ")));
+}
+
+absl::Status JsonFields::ExpectBool(const char* key, bool value) const {
+  ASSIGN_OR_RETURN(const bool found, BoolOr(key, value));
+  if (found == value) return absl::OkStatus();
+  return Error(key,
+               absl::StrCat(found ? "true" : "false", " is not supported"));
+}
+
+absl::Status JsonFields::Error(const char* key, absl::string_view what) const {
+  return absl::InvalidArgumentError(
+      absl::StrCat(where_, ": ", key, ": ", what));
+}
+
+}  // namespace troupe

@@ -1,0 +1,28 @@
+// The rotary embedding in a config.json. transformers 5 keeps it in one object,
+//
+//   "rope_parameters": {"rope_type": "llama3", "rope_theta": 500000.0, ...}
+//
+// and before it was "rope_theta" beside "rope_scaling": {"type" or "rope_type":
+// ...}. Both are read, the first is written.
+#ifndef TROUPE_CLIENTS_HUGGING_FACE_ROPE_CONFIG_H_
+#define TROUPE_CLIENTS_HUGGING_FACE_ROPE_CONFIG_H_
+
+#include <nlohmann/json.hpp>
+
+#include "absl/status/status.h"
+#include "clients/hugging_face/json_fields.h"
+#include "proto/job.pb.h"
+
+namespace troupe {
+
+// Sets rope_theta and rope_scaling. InvalidArgument for a rotation of a part of
+// each head only, or a field of a wrong type; whether type and fields fit each
+// other the planner checks.
+absl::Status ReadRope(const JsonFields& config, ModelSpec& model);
+
+// REQUIRES a resolved model.
+void WriteRope(const ModelSpec& model, nlohmann::json& config);
+
+}  // namespace troupe
+
+#endif  // TROUPE_CLIENTS_HUGGING_FACE_ROPE_CONFIG_H_

@@ -1,0 +1,112 @@
+#include "clients/hugging_face/config.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/util/message_differencer.h"
+#include "gtest/gtest.h"
+
+namespace troupe {
+namespace {
+
+using ::google::protobuf::util::MessageDifferencer;
+using ::testing::HasSubstr;
+
+// Directories that transformers wrote (tests/oracle/make_hf_fixtures.py).
+absl::StatusOr<ModelSpec> ReadFixture(const std::string& name) {
+  return ReadHuggingFaceConfig(absl::StrCat("tests/oracle/hf/", name));
+}
+
+constexpr char kLlama[] = R"({
+  "model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2,
+  "num_attention_heads": 4, "intermediate_size": 96, "vocab_size": 256,
+  "max_position_embeddings": 128, "hidden_act": "silu"})";
+
+TEST(HuggingFaceConfig, ReadsWhatTransformersWrites) {
+  for (const char* name :
+       {"gpt2_tiny", "gpt2_bare", "llama_tiny", "llama_tied_bf16_sharded"}) {
+    SCOPED_TRACE(name);
+    const absl::StatusOr<ModelSpec> model = ReadFixture(name);
+    ASSERT_TRUE(model.ok()) << model.status();
+    EXPECT_EQ(model->hf(), absl::StrCat("tests/oracle/hf/", name));
+    EXPECT_GT(model->num_hidden_layers(), 0);
+    EXPECT_GT(model->vocab_size(), 0);
+    EXPECT_EQ(model->architecture(),
+              absl::StartsWith(name, "gpt2") ? "gpt2" : "llama");
+  }
+  EXPECT_TRUE(ReadFixture("llama_tied_bf16_sharded")->tie_word_embeddings());
+  EXPECT_FALSE(ReadFixture("llama_tiny")->tie_word_embeddings());
+}
+
+TEST(HuggingFaceConfig, WrittenIsRead) {
+  for (const char* name : {"gpt2_tiny", "llama_tiny"}) {
+    SCOPED_TRACE(name);
+    ModelSpec model = *ReadFixture(name);
+    if (!model.has_intermediate_size()) {
+      model.set_intermediate_size(4 * model.hidden_size());
+    }
+    if (model.architecture() == "llama") {
+      if (!model.has_head_dim()) model.set_head_dim(16);
+    }
+    const std::string written =
+        FormatHuggingFaceConfig({.model = model, .dtype = "float32"});
+    auto read = ParseHuggingFaceConfig(written, "written");
+    ASSERT_TRUE(read.ok()) << read.status();
+    read->set_hf(model.hf());
+    EXPECT_TRUE(MessageDifferencer::Equals(*read, model))
+        << read->ShortDebugString() << "\n"
+        << model.ShortDebugString();
+  }
+}
+
+TEST(HuggingFaceConfig, KeepsWhatItDoesNotKnow) {
+  const std::string written = FormatHuggingFaceConfig(
+      {.model = *ReadFixture("llama_tiny"),
+       .dtype = "bfloat16",
+       .base = R"({"eos_token_id": 7, "torch_dtype": "float32", "x": [1]})"});
+  EXPECT_THAT(written, HasSubstr("\"eos_token_id\": 7"));
+  EXPECT_THAT(written, HasSubstr("\"x\": ["));
+  EXPECT_THAT(written, HasSubstr("\"dtype\": \"bfloat16\""));
+  EXPECT_THAT(written, ::testing::Not(HasSubstr("torch_dtype")));
+}
+
+TEST(HuggingFaceConfig, MistralIsLlamaWithoutAWindow) {
+  const std::string mistral =
+      absl::StrReplaceAll(kLlama, {{"\"llama\"", "\"mistral\""}});
+  EXPECT_EQ(ParseHuggingFaceConfig(mistral, "m")->architecture(), "llama");
+  const std::string window = absl::StrReplaceAll(
+      mistral, {{"\"vocab_size\"", "\"sliding_window\": 64, \"vocab_size\""}});
+  EXPECT_THAT(ParseHuggingFaceConfig(window, "m").status().message(),
+              HasSubstr("m: sliding_window"));
+}
+
+TEST(HuggingFaceConfig, RefusesOtherNetworks) {
+  const std::pair<const char*, const char*> changes[] = {
+      {"\"llama\"", "\"bert\""},
+      {"\"silu\"", "\"relu\""},
+      {"\"vocab_size\": 256", "\"vocab_size\": -1"},
+      {"\"vocab_size\": 256", "\"vocab\": 256"},
+      {"\"hidden_size\": 64", "\"hidden_size\": \"64\""},
+      {"\"hidden_act\"", "\"quantization_config\": {}, \"hidden_act\""},
+  };
+  ASSERT_TRUE(ParseHuggingFaceConfig(kLlama, "c").ok());
+  for (const auto& [from, to] : changes) {
+    const auto model =
+        ParseHuggingFaceConfig(absl::StrReplaceAll(kLlama, {{from, to}}), "c");
+    EXPECT_EQ(model.status().code(), absl::StatusCode::kInvalidArgument) << to;
+    EXPECT_THAT(model.status().message(), HasSubstr("c: "));
+  }
+  for (const char* text : {"", "[]", "{", "3", "{\"model_type\": 2}"}) {
+    EXPECT_FALSE(ParseHuggingFaceConfig(text, "c").ok()) << text;
+  }
+}
+
+TEST(HuggingFaceConfig, AnAbsentDirectorySaysWhatToGive) {
+  EXPECT_EQ(ReadHuggingFaceConfig("/nowhere").status().message(),
+            "/nowhere/config.json: cannot be read; give a Hugging Face "
+            "model's directory");
+}
+
+}  // namespace
+}  // namespace troupe
