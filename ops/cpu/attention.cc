@@ -8,20 +8,23 @@
 namespace troupe::cpu {
 namespace {
 
-struct Head {
+// Some neighbouring heads of a sample that read the same kv head.
+struct Heads {
   int64_t sample;
-  int head;
+  int first;
+  int count;
   int kv_head;
 };
 
 // Where column `head * head_dim` of a sample begins.
-float* At(const Tensor& t, int64_t sample, int64_t column) {
-  return t.data<float>() + sample * t.stride(0) + column;
+template <typename T>
+T* At(const Tensor& t, int64_t sample, int64_t column) {
+  return t.data<T>() + sample * t.stride(0) + column;
 }
 
-// What forward and backward tell the loops about one head.
-template <typename Args>
-RawAttention Common(const Args& args, const Head& at) {
+// What forward and backward tell the loops about the heads.
+template <typename T, typename Args>
+RawAttention<T> Common(const Args& args, const Heads& at) {
   const int head_dim = static_cast<int>(args.q.dim(2) / args.heads);
   const int64_t q_length = args.q.dim(1);
   const int64_t kv_length = args.k.dim(1);
@@ -29,22 +32,23 @@ RawAttention Common(const Args& args, const Head& at) {
   const int64_t total_heads =
       dropout.total_heads == 0 ? args.heads : dropout.total_heads;
   const int64_t global_head = (dropout.first_sample + at.sample) * total_heads +
-                              dropout.first_head + at.head;
-  RawAttention raw = {};
-  raw.q = At(args.q, at.sample, at.head * head_dim);
-  raw.k = At(args.k, at.sample, at.kv_head * head_dim);
-  raw.v = At(args.v, at.sample, at.kv_head * head_dim);
-  raw.o = At(args.o, at.sample, at.head * head_dim);
+                              dropout.first_head + at.first;
+  RawAttention<T> raw = {};
+  raw.q = At<T>(args.q, at.sample, at.first * head_dim);
+  raw.k = At<T>(args.k, at.sample, at.kv_head * head_dim);
+  raw.v = At<T>(args.v, at.sample, at.kv_head * head_dim);
+  raw.o = At<T>(args.o, at.sample, at.first * head_dim);
   raw.q_stride = args.q.stride(1);
   raw.k_stride = args.k.stride(1);
   raw.v_stride = args.v.stride(1);
   raw.o_stride = args.o.stride(1);
   if (args.logsumexp.defined()) {
     raw.logsumexp = args.logsumexp.template data<float>() +
-                    (at.sample * args.heads + at.head) * q_length;
+                    (at.sample * args.heads + at.first) * q_length;
   }
   raw.q_length = q_length;
   raw.kv_length = kv_length;
+  raw.heads = at.count;
   raw.head_dim = head_dim;
   raw.scale = args.scale;
   raw.dropout =
@@ -53,83 +57,107 @@ RawAttention Common(const Args& args, const Head& at) {
   return raw;
 }
 
-// Into how many ranges the queries of a head are cut, so that few heads still
+// Into how many ranges the queries of a head are cut, so that few tasks still
 // keep all threads busy. Each range packs the head's keys anew.
-int64_t QueryRanges(int64_t heads, int threads, int64_t q_length) {
+int64_t QueryRanges(int64_t tasks, int threads, int64_t q_length) {
   constexpr int64_t kQueriesMin = 128;
-  if (heads >= 2 * threads || heads % threads == 0) return 1;
-  const int64_t wanted = (2 * threads + heads - 1) / heads;
+  if (tasks >= 2 * threads || tasks % threads == 0) return 1;
+  const int64_t wanted = (2 * threads + tasks - 1) / tasks;
   return std::clamp<int64_t>(q_length / kQueriesMin, 1, wanted);
+}
+
+template <typename T>
+void Forward(CpuDevice& cpu, const AttentionArgs& args) {
+  const int64_t batch = args.q.dim(0);
+  const int64_t q_length = args.q.dim(1);
+  const int group = args.heads / args.kv_heads;
+  // Heads of a group share the packed keys and values, unless that would leave
+  // threads without work.
+  const int together = batch * args.kv_heads >= cpu.threads() ? group : 1;
+  const int pieces = args.heads / together;  // of a sample
+  const int64_t tasks = batch * pieces;
+  const int64_t ranges = QueryRanges(tasks, cpu.threads(), q_length);
+  const int head_dim = static_cast<int>(args.q.dim(2) / args.heads);
+  const int64_t scratch_bytes =
+      sizeof(float) *
+      cpu.simd().attention_scratch(q_length, args.k.dim(1), head_dim, false);
+  ParallelTasks(cpu.threads(), tasks * ranges, [&](int64_t task) {
+    // The last ranges of a causal mask are the longest: they come first.
+    const int64_t range = ranges - 1 - task / tasks;
+    const int first = static_cast<int>(task % tasks % pieces) * together;
+    RawAttention<T> raw = Common<T>(args, {.sample = task % tasks / pieces,
+                                           .first = first,
+                                           .count = together,
+                                           .kv_head = first / group});
+    ScratchPool::Block scratch = cpu.scratch().Take(scratch_bytes);
+    raw.scratch = scratch.as<float>();
+    raw.q_begin = q_length * range / ranges;
+    raw.q_end = q_length * (range + 1) / ranges;
+    cpu.loops<T>().attention(raw);
+  });
+}
+
+// One kv head of one sample, with all the heads that read it, in order: the sum
+// over them has one owner, and needs no second pass.
+template <typename T>
+void BackwardOfKvHead(CpuDevice& cpu, const AttentionBackwardArgs& args,
+                      int64_t sample, int kv_head) {
+  const int64_t kv_length = args.k.dim(1);
+  const int head_dim = static_cast<int>(args.q.dim(2) / args.heads);
+  const int padded = cpu.simd().padded_head_dim(head_dim);
+  const int group = args.heads / args.kv_heads;
+  const int64_t sum_elements = kv_length * padded;
+  ScratchPool::Block scratch = cpu.scratch().Take(
+      sizeof(float) *
+      (2 * sum_elements +
+       cpu.simd().attention_scratch(args.q.dim(1), kv_length, head_dim, true)));
+  float* dk_sum = scratch.as<float>();
+  float* dv_sum = dk_sum + sum_elements;
+  std::fill(dk_sum, dv_sum + sum_elements, 0.0f);
+  for (int head = kv_head * group; head < (kv_head + 1) * group; ++head) {
+    RawAttention<T> raw = Common<T>(
+        args,
+        {.sample = sample, .first = head, .count = 1, .kv_head = kv_head});
+    raw.d_o = At<T>(args.d_o, sample, head * head_dim);
+    raw.d_o_stride = args.d_o.stride(1);
+    raw.dq = At<T>(args.dq, sample, head * head_dim);
+    raw.dq_stride = args.dq.stride(1);
+    raw.dk_sum = dk_sum;
+    raw.dv_sum = dv_sum;
+    raw.scratch = dv_sum + sum_elements;
+    cpu.loops<T>().attention_backward(raw);
+  }
+  T* dk = At<T>(args.dk, sample, kv_head * head_dim);
+  T* dv = At<T>(args.dv, sample, kv_head * head_dim);
+  for (int64_t key = 0; key < kv_length; ++key) {
+    cpu.loops<T>().from_f32(dk_sum + key * padded, dk + key * args.dk.stride(1),
+                            head_dim);
+    cpu.loops<T>().from_f32(dv_sum + key * padded, dv + key * args.dv.stride(1),
+                            head_dim);
+  }
+}
+
+template <typename T>
+void Backward(CpuDevice& cpu, const AttentionBackwardArgs& args) {
+  ParallelTasks(cpu.threads(), args.q.dim(0) * args.kv_heads,
+                [&](int64_t task) {
+                  BackwardOfKvHead<T>(cpu, args, task / args.kv_heads,
+                                      static_cast<int>(task % args.kv_heads));
+                });
 }
 
 }  // namespace
 
 void Attention(Device& device, const AttentionArgs& args) {
   CpuDevice& cpu = CpuDevice::From(device);
-  const int64_t q_length = args.q.dim(1);
-  const int64_t heads = args.q.dim(0) * args.heads;
-  const int64_t ranges = QueryRanges(heads, cpu.threads(), q_length);
-  const int head_dim = static_cast<int>(args.q.dim(2) / args.heads);
-  const int64_t scratch_bytes =
-      sizeof(float) *
-      cpu.simd().attention_scratch(q_length, args.k.dim(1), head_dim, false);
-  ParallelTasks(cpu.threads(), heads * ranges, [&](int64_t task) {
-    // The last ranges of a causal mask are the longest: they come first.
-    const int64_t range = ranges - 1 - task / heads;
-    const int head = static_cast<int>(task % heads % args.heads);
-    RawAttention raw =
-        Common(args, {.sample = task % heads / args.heads,
-                      .head = head,
-                      .kv_head = head / (args.heads / args.kv_heads)});
-    ScratchPool::Block scratch = cpu.scratch().Take(scratch_bytes);
-    raw.scratch = scratch.as<float>();
-    raw.q_begin = q_length * range / ranges;
-    raw.q_end = q_length * (range + 1) / ranges;
-    cpu.simd().attention(raw);
-  });
+  if (args.q.dtype() == DType::kBF16) return Forward<uint16_t>(cpu, args);
+  Forward<float>(cpu, args);
 }
 
 void AttentionBackward(Device& device, const AttentionBackwardArgs& args) {
   CpuDevice& cpu = CpuDevice::From(device);
-  const int64_t kv_length = args.k.dim(1);
-  const int head_dim = static_cast<int>(args.q.dim(2) / args.heads);
-  const int padded = cpu.simd().padded_head_dim(head_dim);
-  const int group = args.heads / args.kv_heads;
-  const int64_t sum_elements = kv_length * padded;
-  const int64_t scratch_elements =
-      2 * sum_elements +
-      cpu.simd().attention_scratch(args.q.dim(1), kv_length, head_dim, true);
-  // A task is a kv head, with all the heads that read it, in order.
-  ParallelTasks(
-      cpu.threads(), args.q.dim(0) * args.kv_heads, [&](int64_t task) {
-        const int64_t sample = task / args.kv_heads;
-        const int kv_head = static_cast<int>(task % args.kv_heads);
-        ScratchPool::Block scratch =
-            cpu.scratch().Take(scratch_elements * sizeof(float));
-        float* dk_sum = scratch.as<float>();
-        float* dv_sum = dk_sum + sum_elements;
-        std::fill(dk_sum, dv_sum + sum_elements, 0.0f);
-        for (int head = kv_head * group; head < (kv_head + 1) * group; ++head) {
-          RawAttention raw = Common(
-              args, {.sample = sample, .head = head, .kv_head = kv_head});
-          raw.d_o = At(args.d_o, sample, head * head_dim);
-          raw.d_o_stride = args.d_o.stride(1);
-          raw.dq = At(args.dq, sample, head * head_dim);
-          raw.dq_stride = args.dq.stride(1);
-          raw.dk_sum = dk_sum;
-          raw.dv_sum = dv_sum;
-          raw.scratch = dv_sum + sum_elements;
-          cpu.simd().attention_backward(raw);
-        }
-        float* dk = At(args.dk, sample, kv_head * head_dim);
-        float* dv = At(args.dv, sample, kv_head * head_dim);
-        for (int64_t key = 0; key < kv_length; ++key) {
-          std::copy_n(dk_sum + key * padded, head_dim,
-                      dk + key * args.dk.stride(1));
-          std::copy_n(dv_sum + key * padded, head_dim,
-                      dv + key * args.dv.stride(1));
-        }
-      });
+  if (args.q.dtype() == DType::kBF16) return Backward<uint16_t>(cpu, args);
+  Backward<float>(cpu, args);
 }
 
 }  // namespace troupe::cpu

@@ -18,7 +18,8 @@ struct Forward {
   float sum[kQueries];
 };
 
-Forward Lay(const RawAttention& a) {
+template <typename T>
+Forward Lay(const RawAttention<T>& a) {
   Forward f;
   f.padded = PaddedHeadDim(a.head_dim);
   f.k_transposed = a.scratch;
@@ -31,7 +32,8 @@ Forward Lay(const RawAttention& a) {
 
 // One row of scores becomes unnormalised probabilities exp(score - largest);
 // what was gathered under a smaller `largest` is scaled down.
-void OnlineSoftmax(const RawAttention& a, Forward& f, int row, int64_t query,
+template <typename T>
+void OnlineSoftmax(const RawAttention<T>& a, Forward& f, int row, int64_t query,
                    int64_t key) {
   float* scores = f.scores + row * kKeys;
   const int visible = Visible(a, query, key);
@@ -68,7 +70,9 @@ void OnlineSoftmax(const RawAttention& a, Forward& f, int row, int64_t query,
   f.sum[row] += Sum(sum);
 }
 
-void ForwardBlock(const RawAttention& a, Forward& f, int64_t query, int rows) {
+template <typename T>
+void ForwardBlock(const RawAttention<T>& a, Forward& f, int64_t query,
+                  int rows) {
   PackRows(a.q + query * a.q_stride, a.q_stride, rows, a.head_dim, f.padded,
            a.scale, f.q);
   for (int i = 0; i < rows * f.padded; i += kLanes) Store(f.o + i, Vec{});
@@ -101,7 +105,7 @@ void ForwardBlock(const RawAttention& a, Forward& f, int64_t query, int rows) {
   }
   for (int r = 0; r < rows; ++r) {
     const float inverse = 1.0f / f.sum[r];
-    float* o = a.o + (query + r) * a.o_stride;
+    T* o = a.o + (query + r) * a.o_stride;
     ForEachVec(a.head_dim, [&](int64_t i, auto l) {
       Store(o + i, Load(f.o + r * f.padded + i) * inverse, l);
     });
@@ -110,6 +114,17 @@ void ForwardBlock(const RawAttention& a, Forward& f, int64_t query, int rows) {
           static_cast<float>(f.largest[r] + __builtin_log(double{f.sum[r]}));
     }
   }
+}
+
+template <typename T>
+RawAttention<T> OneHead(const RawAttention<T>& a, int head) {
+  RawAttention<T> one = a;
+  one.q += head * a.head_dim;
+  one.o += head * a.head_dim;
+  if (a.logsumexp) one.logsumexp += head * a.q_length;
+  one.dropout.first_element +=
+      static_cast<uint64_t>(head) * a.q_length * a.kv_length;
+  return one;
 }
 
 }  // namespace
@@ -127,7 +142,8 @@ int64_t AttentionScratch(int64_t q_length, int64_t kv_length, int head_dim,
          blocks;
 }
 
-void Attention(const RawAttention& a) {
+template <typename T>
+void Attention(const RawAttention<T>& a) {
   Forward f = Lay(a);
   // Keys beyond what the last query sees are of no use.
   const int64_t keys = a.q_end + (a.kv_length - a.q_length);
@@ -137,11 +153,17 @@ void Attention(const RawAttention& a) {
                    f.k_transposed + key * f.padded);
   }
   PackRows(a.v, a.v_stride, keys, a.head_dim, f.padded, 1.0f, f.v);
-  for (int64_t query = a.q_begin; query < a.q_end; query += kQueries) {
-    ForwardBlock(a, f, query,
-                 static_cast<int>(Least(kQueries, a.q_end - query)));
+  for (int head = 0; head < a.heads; ++head) {
+    const RawAttention<T> one = OneHead(a, head);
+    for (int64_t query = a.q_begin; query < a.q_end; query += kQueries) {
+      ForwardBlock(one, f, query,
+                   static_cast<int>(Least(kQueries, a.q_end - query)));
+    }
   }
 }
+
+template void Attention(const RawAttention<float>& a);
+template void Attention(const RawAttention<uint16_t>& a);
 
 }  // namespace TROUPE_SIMD
 }  // namespace troupe

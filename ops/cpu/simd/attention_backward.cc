@@ -22,7 +22,8 @@ struct Backward {
   float* ds;            // [kQueries, kKeys]: dO V^T, then dS
 };
 
-Backward Lay(const RawAttention& a) {
+template <typename T>
+Backward Lay(const RawAttention<T>& a) {
   Backward b;
   const int64_t rows = RoundUp(a.q_length, kQueries);
   b.padded = PaddedHeadDim(a.head_dim);
@@ -39,7 +40,8 @@ Backward Lay(const RawAttention& a) {
 }
 
 // Turns one row of scores and of dO V^T into P o D and dS.
-void GradientRow(const RawAttention& a, const Backward& b, int row,
+template <typename T>
+void GradientRow(const RawAttention<T>& a, const Backward& b, int row,
                  int64_t query, int64_t key) {
   float* p = b.p + row * kKeys;
   float* ds = b.ds + row * kKeys;
@@ -65,7 +67,8 @@ void GradientRow(const RawAttention& a, const Backward& b, int row,
   }
 }
 
-void BackwardBlock(const RawAttention& a, const Backward& b, int64_t query,
+template <typename T>
+void BackwardBlock(const RawAttention<T>& a, const Backward& b, int64_t query,
                    int rows, int64_t key, int keys) {
   const int64_t at = query * b.padded;
   BlockProduct<false>({.a = b.q + at,
@@ -121,15 +124,16 @@ void BackwardBlock(const RawAttention& a, const Backward& b, int64_t query,
                       .k = keys});
 }
 
-void PackQueries(const RawAttention& a, const Backward& b) {
+template <typename T>
+void PackQueries(const RawAttention<T>& a, const Backward& b) {
   PackRows(a.q, a.q_stride, a.q_length, a.head_dim, b.padded, a.scale, b.q);
   PackRows(a.d_o, a.d_o_stride, a.q_length, a.head_dim, b.padded, 1.0f, b.d_o);
   for (int64_t i = 0; i < a.q_length * b.padded; i += kLanes) {
     Store(b.dq + i, Vec{});
   }
   for (int64_t query = 0; query < a.q_length; ++query) {
-    const float* d_o = a.d_o + query * a.d_o_stride;
-    const float* o = a.o + query * a.o_stride;
+    const T* d_o = a.d_o + query * a.d_o_stride;
+    const T* o = a.o + query * a.o_stride;
     Vec sum{};
     ForEachVec(a.head_dim, [&](int64_t i, auto l) {
       sum += Load(d_o + i, l) * Load(o + i, l);
@@ -140,12 +144,13 @@ void PackQueries(const RawAttention& a, const Backward& b) {
 
 }  // namespace
 
-void AttentionBackward(const RawAttention& a) {
+template <typename T>
+void AttentionBackward(const RawAttention<T>& a) {
   const Backward b = Lay(a);
   PackQueries(a, b);
   for (int64_t key = 0; key < a.kv_length; key += kKeys) {
     const int keys = static_cast<int>(Least(kKeys, a.kv_length - key));
-    const float* k = a.k + key * a.k_stride;
+    const T* k = a.k + key * a.k_stride;
     PackRows(k, a.k_stride, keys, a.head_dim, b.padded, 1.0f, b.k);
     PackTransposed(k, a.k_stride, keys, a.head_dim, b.k_transposed);
     PackTransposed(a.v + key * a.v_stride, a.v_stride, keys, a.head_dim,
@@ -163,6 +168,9 @@ void AttentionBackward(const RawAttention& a) {
     });
   }
 }
+
+template void AttentionBackward(const RawAttention<float>& a);
+template void AttentionBackward(const RawAttention<uint16_t>& a);
 
 }  // namespace TROUPE_SIMD
 }  // namespace troupe

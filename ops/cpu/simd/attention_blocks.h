@@ -19,8 +19,9 @@ inline int64_t RoundUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 inline int64_t Least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 // to[r, 0..padded) = scale * from[r], zeros beyond head_dim.
-inline void PackRows(const float* from, int64_t stride, int64_t rows,
-                     int head_dim, int padded, float scale, float* to) {
+template <typename T>
+inline void PackRows(const T* from, int64_t stride, int64_t rows, int head_dim,
+                     int padded, float scale, float* to) {
   for (int64_t r = 0; r < rows; ++r) {
     ForEachVec(head_dim, [&](int64_t i, auto l) {
       Store(to + r * padded + i, Load(from + r * stride + i, l) * scale);
@@ -42,7 +43,8 @@ inline void Transpose(Vec* square) {
 }
 
 // to[d, 0..kKeys) = from[0..rows, d], zeros for rows that are not there.
-inline void PackTransposed(const float* from, int64_t stride, int rows,
+template <typename T>
+inline void PackTransposed(const T* from, int64_t stride, int rows,
                            int head_dim, float* to) {
   for (int row = 0; row < kKeys; row += kLanes) {
     ForEachVec(head_dim, [&](int64_t d, auto l) {
@@ -60,13 +62,15 @@ inline void PackTransposed(const float* from, int64_t stride, int rows,
 }
 
 // How many of the keys [key, key + kKeys) query sees.
-inline int Visible(const RawAttention& a, int64_t query, int64_t key) {
+template <typename T>
+inline int Visible(const RawAttention<T>& a, int64_t query, int64_t key) {
   const int64_t seen = query + (a.kv_length - a.q_length) + 1 - key;
   return static_cast<int>(seen < 0 ? 0 : Least(seen, kKeys));
 }
 
 // The dropout numbers of one query for a block of keys.
-inline const uint32_t* MaskBits(const RawAttention& a, int64_t query,
+template <typename T>
+inline const uint32_t* MaskBits(const RawAttention<T>& a, int64_t query,
                                 int64_t key, uint32_t* room) {
   const uint64_t element = a.dropout.first_element +
                            static_cast<uint64_t>(query * a.kv_length + key);

@@ -73,8 +73,10 @@ template <typename T>
 void Sgd(const RawSgd<T>& args, int64_t n);
 
 // attention.cc, attention_backward.cc
-void Attention(const RawAttention& args);
-void AttentionBackward(const RawAttention& args);
+template <typename T>
+void Attention(const RawAttention<T>& args);
+template <typename T>
+void AttentionBackward(const RawAttention<T>& args);
 int64_t AttentionScratch(int64_t q_length, int64_t kv_length, int head_dim,
                          bool backward);
 int PaddedHeadDim(int head_dim);

@@ -69,24 +69,28 @@ struct RawSgd {
   bool nesterov, zero_gradients;
 };
 
-// One head of one sample. Strides are between rows (positions). Backward writes
-// dq and adds into dk and dv, which are dense [kv_length, padded head_dim].
+// Heads of one sample that read the same kv head, side by side: `heads` in the
+// forward, one in the backward. Strides are between rows (positions). Backward
+// writes dq and adds into dk and dv, which are dense [kv_length, padded
+// head_dim].
+template <typename T>
 struct RawAttention {
-  const float *q, *k, *v;
+  const T *q, *k, *v;
   int64_t q_stride, k_stride, v_stride;
-  float* o;
+  T* o;
   int64_t o_stride;
-  float* logsumexp;  // [q_length], or null in the forward
+  float* logsumexp;  // [heads, q_length], or null in the forward
   int64_t q_length, kv_length;
   int64_t q_begin, q_end;  // the forward's queries
+  int heads;
   int head_dim;
   float scale;
-  RawDropout dropout;  // first_element: of query 0, key 0
+  RawDropout dropout;  // first_element: of head 0, query 0, key 0
   float* scratch;
   // backward
-  const float* d_o;
+  const T* d_o;
   int64_t d_o_stride;
-  float* dq;
+  T* dq;
   int64_t dq_stride;
   float *dk_sum, *dv_sum;
 };

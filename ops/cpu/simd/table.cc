@@ -31,6 +31,8 @@ constexpr ActivationLoops<T> kLoops = {
     .sgd = Sgd,
     .add = Add,
     .fill = Fill,
+    .attention = Attention,
+    .attention_backward = AttentionBackward,
     .from_f32 = Cast,
     .to_f32 = Cast,
 };
@@ -43,8 +45,6 @@ extern const SimdTable kTable = {
     .bf16 = kLoops<uint16_t>,
     .sum_of_squares = SumOfSquares,
     .scale = Scale,
-    .attention = Attention,
-    .attention_backward = AttentionBackward,
     .attention_scratch = AttentionScratch,
     .padded_head_dim = PaddedHeadDim,
 };

@@ -48,6 +48,8 @@ struct ActivationLoops {
   // y += alpha * x.
   void (*add)(const T* x, float* y, int64_t n, float alpha);
   void (*fill)(T* x, int64_t n, float value);
+  void (*attention)(const RawAttention<T>& args);
+  void (*attention_backward)(const RawAttention<T>& args);
   void (*from_f32)(const float* x, T* y, int64_t n);
   void (*to_f32)(const T* x, float* y, int64_t n);
 };
@@ -60,9 +62,7 @@ struct SimdTable {
 
   double (*sum_of_squares)(const float* x, int64_t n);
   void (*scale)(float* x, int64_t n, float alpha);
-  void (*attention)(const RawAttention& args);
-  void (*attention_backward)(const RawAttention& args);
-  // Floats of scratch that the two need, and the padded head_dim.
+  // Floats of scratch that attention needs, and the padded head_dim.
   int64_t (*attention_scratch)(int64_t q_length, int64_t kv_length,
                                int head_dim, bool backward);
   int (*padded_head_dim)(int head_dim);
