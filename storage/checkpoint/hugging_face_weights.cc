@@ -1,0 +1,167 @@
+#include "storage/checkpoint/hugging_face_weights.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "proto/base/status.h"
+#include "storage/checkpoint/strict_json.h"
+#include "storage/checkpoint/to_f32.h"
+#include "storage/engine/posix_file.h"
+
+namespace troupe {
+namespace {
+
+constexpr absl::string_view kSingleFile = "model.safetensors";
+constexpr absl::string_view kIndexFile = "model.safetensors.index.json";
+constexpr uint64_t kIndexBytesMax = uint64_t{256} << 20;
+constexpr absl::string_view kModelPrefix = "transformer.";
+
+bool Exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
+
+absl::StatusOr<std::string> ReadIndex(const std::string& path) {
+  ASSIGN_OR_RETURN(PosixFile file, PosixFile::Open(path, IoMode::kRead));
+  ASSIGN_OR_RETURN(const uint64_t bytes, file.Size());
+  if (bytes > kIndexBytesMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": ", bytes, " bytes, no index is so large"));
+  }
+  std::string text(bytes, '\0');
+  RETURN_IF_ERROR(file.ReadAt(0, bytes, text.data()));
+  return text;
+}
+
+// "weight_map": {tensor: file}.
+absl::StatusOr<std::set<std::string>> FilesOfIndex(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string text, ReadIndex(path));
+  const auto index = ParseJsonObject(text);
+  if (!index.ok()) return Annotate(index.status(), path);
+  const auto map = index->find("weight_map");
+  if (map == index->end() || !map->is_object() || map->empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": weight_map: is missing, or no object"));
+  }
+  std::set<std::string> files;
+  for (const auto& [tensor, file] : map->items()) {
+    if (!file.is_string() || absl::StrContains(file.get<std::string>(), "/")) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          path, ": weight_map: ", tensor, ": is no name of a file beside it"));
+    }
+    files.insert(file.get<std::string>());
+  }
+  return files;
+}
+
+absl::StatusOr<std::set<std::string>> FilesOf(const std::string& directory) {
+  const std::string index = absl::StrCat(directory, "/", kIndexFile);
+  if (Exists(index)) return FilesOfIndex(index);
+  if (Exists(absl::StrCat(directory, "/", kSingleFile))) {
+    return std::set<std::string>{std::string(kSingleFile)};
+  }
+  const bool pickled = Exists(absl::StrCat(directory, "/pytorch_model.bin"));
+  return absl::NotFoundError(absl::StrCat(
+      directory, ": has neither ", kSingleFile, " nor ", kIndexFile,
+      pickled ? "; pickled weights are not read: save them with "
+                "save_pretrained, which writes safetensors"
+              : ""));
+}
+
+}  // namespace
+
+HuggingFaceWeights::HuggingFaceWeights(std::string directory)
+    : directory_(std::move(directory)) {}
+
+absl::StatusOr<HuggingFaceWeights> HuggingFaceWeights::Open(
+    const std::string& directory) {
+  ASSIGN_OR_RETURN(const std::set<std::string> files, FilesOf(directory));
+  HuggingFaceWeights weights(directory);
+  for (const std::string& file : files) RETURN_IF_ERROR(weights.Add(file));
+  return weights;
+}
+
+absl::Status HuggingFaceWeights::Add(const std::string& file) {
+  ASSIGN_OR_RETURN(
+      SafetensorsReader reader,
+      SafetensorsReader::Open(absl::StrCat(directory_, "/", file)));
+  files_.push_back(std::make_unique<SafetensorsReader>(std::move(reader)));
+  const SafetensorsReader& added = *files_.back();
+  for (const SafetensorsTensor& tensor : added.header().tensors) {
+    const auto [place, is_new] =
+        places_.try_emplace(tensor.name, Place{&added, &tensor});
+    if (is_new) continue;
+    return absl::InvalidArgumentError(absl::StrCat(added.path(), ": tensor ",
+                                                   tensor.name, " is also in ",
+                                                   place->second.file->path()));
+  }
+  return absl::OkStatus();
+}
+
+const HuggingFaceWeights::Place* HuggingFaceWeights::FindPlace(
+    absl::string_view name) const {
+  auto found = places_.find(name);
+  if (found == places_.end() && absl::ConsumePrefix(&name, kModelPrefix)) {
+    found = places_.find(name);
+  }
+  return found == places_.end() ? nullptr : &found->second;
+}
+
+const SafetensorsTensor* HuggingFaceWeights::Find(
+    absl::string_view name) const {
+  const Place* place = FindPlace(name);
+  return place == nullptr ? nullptr : place->tensor;
+}
+
+absl::Status HuggingFaceWeights::CheckShape(
+    absl::string_view name, const std::vector<int64_t>& shape) const {
+  const Place* place = FindPlace(name);
+  if (place == nullptr) {
+    return absl::NotFoundError(
+        absl::StrCat(directory_, ": has no tensor ", name,
+                     ", which the model of its config.json needs"));
+  }
+  if (!ConvertsToF32(place->tensor->dtype)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(place->file->path(), ": tensor ", name, " is ",
+                     StoredDTypeName(place->tensor->dtype),
+                     "; F32, BF16, F16 and F64 are read"));
+  }
+  if (place->tensor->shape == shape) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      place->file->path(), ": tensor ", name, " is [",
+      absl::StrJoin(place->tensor->shape, ", "),
+      "], but config.json makes it [", absl::StrJoin(shape, ", "), "]"));
+}
+
+absl::Status HuggingFaceWeights::ReadF32(absl::string_view name,
+                                         const FlatRange& range,
+                                         float* out) const {
+  const Place* place = FindPlace(name);
+  if (place == nullptr) {
+    return absl::NotFoundError(
+        absl::StrCat(directory_, ": has no tensor ", name));
+  }
+  const StoredDType dtype = place->tensor->dtype;
+  const int64_t element_bytes = StoredDTypeBytes(dtype);
+  const int64_t at_once = kBufferBytes / element_bytes;
+  std::vector<char> buffer;
+  for (int64_t done = 0; done < range.count;) {
+    const int64_t count = std::min(at_once, range.count - done);
+    buffer.resize(count * element_bytes);
+    RETURN_IF_ERROR(place->file->Read(
+        *place->tensor,
+        {.offset = static_cast<uint64_t>((range.begin + done) * element_bytes),
+         .bytes = buffer.size()},
+        buffer.data()));
+    RETURN_IF_ERROR(ToF32(dtype, buffer.data(), count, out + done));
+    done += count;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace troupe

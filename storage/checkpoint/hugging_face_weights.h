@@ -1,0 +1,66 @@
+// The weights of a Hugging Face directory, whichever way it keeps them: one
+// model.safetensors, or several with model.safetensors.index.json; in F32,
+// BF16, F16 or F64. Read in place, never as a whole.
+//
+//   ASSIGN_OR_RETURN(HuggingFaceWeights weights,
+//                    HuggingFaceWeights::Open(directory));
+//   RETURN_IF_ERROR(weights.CheckShape("model.norm.weight", {512}));
+//   RETURN_IF_ERROR(weights.ReadF32("model.norm.weight", {0, 512}, out));
+#ifndef TROUPE_STORAGE_CHECKPOINT_HUGGING_FACE_WEIGHTS_H_
+#define TROUPE_STORAGE_CHECKPOINT_HUGGING_FACE_WEIGHTS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "storage/checkpoint/safetensors_reader.h"
+#include "storage/checkpoint/tensor_box.h"
+
+namespace troupe {
+
+// Move-only; reads are thread-safe.
+class HuggingFaceWeights {
+ public:
+  // Opens every file and checks it whole: headers, sizes, and that the index
+  // and the files agree. NotFound where there are no safetensors; DataLoss or
+  // InvalidArgument with the file and what is wrong with it.
+  static absl::StatusOr<HuggingFaceWeights> Open(const std::string& directory);
+
+  // Null where there is none. Published GPT-2 files leave out the
+  // "transformer." that the names of the whole model begin with; both are
+  // found.
+  const SafetensorsTensor* Find(absl::string_view name) const;
+
+  // NotFound with the name; InvalidArgument with both shapes where it has
+  // another, or for a dtype that is none of the four.
+  absl::Status CheckShape(absl::string_view name,
+                          const std::vector<int64_t>& shape) const;
+
+  // Elements [begin, begin + count) of the flattened tensor, as f32: exact from
+  // F32, BF16 and F16. Uses at most kBufferBytes besides `out`.
+  absl::Status ReadF32(absl::string_view name, const FlatRange& range,
+                       float* out) const;
+  static constexpr int64_t kBufferBytes = int64_t{4} << 20;
+
+ private:
+  struct Place {
+    const SafetensorsReader* file;
+    const SafetensorsTensor* tensor;
+  };
+  explicit HuggingFaceWeights(std::string directory);
+  absl::Status Add(const std::string& file);
+  const Place* FindPlace(absl::string_view name) const;
+
+  std::string directory_;
+  std::vector<std::unique_ptr<SafetensorsReader>> files_;
+  absl::flat_hash_map<std::string, Place> places_;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_STORAGE_CHECKPOINT_HUGGING_FACE_WEIGHTS_H_

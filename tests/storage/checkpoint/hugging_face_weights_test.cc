@@ -1,0 +1,114 @@
+#include "storage/checkpoint/hugging_face_weights.h"
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace troupe {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string Fixture(const std::string& name) {
+  return absl::StrCat("tests/oracle/hf/", name);
+}
+
+// A directory of our own, to break.
+std::string CopyOf(const std::string& name) {
+  const std::string copy = absl::StrCat(
+      ::testing::TempDir(), "/", name, "-",
+      ::testing::UnitTest::GetInstance()->current_test_info()->name());
+  std::filesystem::remove_all(copy);
+  std::filesystem::copy(Fixture(name), copy,
+                        std::filesystem::copy_options::recursive);
+  for (const auto& file : std::filesystem::directory_iterator(copy)) {
+    std::filesystem::permissions(file.path(),
+                                 std::filesystem::perms::owner_all);
+  }
+  return copy;
+}
+
+TEST(HuggingFaceWeights, OneFile) {
+  const auto weights = HuggingFaceWeights::Open(Fixture("llama_tiny"));
+  ASSERT_TRUE(weights.ok()) << weights.status();
+  const SafetensorsTensor* norm = weights->Find("model.norm.weight");
+  ASSERT_NE(norm, nullptr);
+  ASSERT_EQ(norm->shape.size(), 1);
+  EXPECT_TRUE(weights->CheckShape("model.norm.weight", norm->shape).ok());
+  EXPECT_EQ(weights->CheckShape("model.absent", {1}).code(),
+            absl::StatusCode::kNotFound);
+  EXPECT_THAT(
+      std::string(weights->CheckShape("model.norm.weight", {1, 2}).message()),
+      HasSubstr("but config.json makes it [1, 2]"));
+}
+
+TEST(HuggingFaceWeights, ShardsInBf16AreReadAsF32) {
+  const auto weights =
+      HuggingFaceWeights::Open(Fixture("llama_tied_bf16_sharded"));
+  ASSERT_TRUE(weights.ok()) << weights.status();
+  const SafetensorsTensor* tensor = weights->Find("model.embed_tokens.weight");
+  ASSERT_NE(tensor, nullptr);
+  EXPECT_EQ(tensor->dtype, StoredDType::kBF16);
+  const int64_t count = ElementCount(tensor->shape);
+  std::vector<float> all(count);
+  ASSERT_TRUE(weights->ReadF32(tensor->name, {0, count}, all.data()).ok());
+  double squares = 0;
+  for (const float value : all) squares += double{value} * value;
+  const double deviation = std::sqrt(squares / count);
+  EXPECT_GT(deviation, 1e-3);  // initial weights, not noise
+  EXPECT_LT(deviation, 1);
+  std::vector<float> piece(7);
+  ASSERT_TRUE(weights->ReadF32(tensor->name, {11, 7}, piece.data()).ok());
+  for (int i = 0; i < 7; ++i) EXPECT_EQ(piece[i], all[11 + i]);
+}
+
+TEST(HuggingFaceWeights, Gpt2WithAndWithoutThePrefix) {
+  for (const char* name : {"gpt2_tiny", "gpt2_bare"}) {
+    const auto weights = HuggingFaceWeights::Open(Fixture(name));
+    ASSERT_TRUE(weights.ok()) << weights.status();
+    EXPECT_NE(weights->Find("transformer.wte.weight"), nullptr) << name;
+  }
+}
+
+TEST(HuggingFaceWeights, AMissingShardIsNamed) {
+  const std::string copy = CopyOf("llama_tied_bf16_sharded");
+  std::filesystem::remove(copy + "/model-00002-of-00002.safetensors");
+  EXPECT_THAT(std::string(HuggingFaceWeights::Open(copy).status().message()),
+              HasSubstr("model-00002-of-00002.safetensors"));
+}
+
+TEST(HuggingFaceWeights, ATruncatedShardIsNamed) {
+  const std::string copy = CopyOf("llama_tiny");
+  const std::string file = copy + "/model.safetensors";
+  std::filesystem::resize_file(file, std::filesystem::file_size(file) - 1);
+  const absl::Status status = HuggingFaceWeights::Open(copy).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(file));
+}
+
+TEST(HuggingFaceWeights, AnIndexThatIsNoneIsRefused) {
+  const std::string copy = CopyOf("llama_tied_bf16_sharded");
+  for (const char* text :
+       {"", "{}", "{\"weight_map\": 3}", "{\"weight_map\": {\"a\": 1}}",
+        "{\"weight_map\": {\"a\": \"../b\"}}"}) {
+    std::ofstream(copy + "/model.safetensors.index.json") << text;
+    const absl::Status status = HuggingFaceWeights::Open(copy).status();
+    EXPECT_FALSE(status.ok()) << text;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("index.json")) << text;
+  }
+}
+
+TEST(HuggingFaceWeights, PickledWeightsAreExplained) {
+  const std::string copy = CopyOf("llama_tiny");
+  std::filesystem::rename(copy + "/model.safetensors",
+                          copy + "/pytorch_model.bin");
+  EXPECT_THAT(std::string(HuggingFaceWeights::Open(copy).status().message()),
+              HasSubstr("save_pretrained"));
+}
+
+}  // namespace
+}  // namespace troupe
