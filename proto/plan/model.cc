@@ -9,6 +9,7 @@
 #include "proto/plan/fields.h"
 #include "proto/plan/model_fields.h"
 #include "proto/plan/model_gpt2.h"
+#include "proto/plan/model_llama.h"
 
 namespace troupe {
 namespace {
@@ -34,6 +35,14 @@ std::vector<Architecture> Architectures() {
        Gpt2Units,
        Gpt2LookupParameters,
        Gpt2AttentionWidth},
+      {"llama",
+       {"num_key_value_heads", "head_dim", "rms_norm_eps", "rope_theta",
+        "rope_scaling", "attention_bias", "mlp_bias"},
+       ResolveLlama,
+       CheckLlama,
+       LlamaUnits,
+       LlamaLookupParameters,
+       LlamaAttentionWidth},
   };
 }
 

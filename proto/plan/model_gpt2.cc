@@ -154,19 +154,11 @@ Unit HeadUnit(const Sizes& s) {
   unit.set_stash_bytes(BufferBytes({s.r, s.r}, F32) +
                        BufferBytes({rc, s.r * FlatAligned(s.v)}, s.dtype));
   unit.set_weight_stash_bytes(BufferBytes({rc}, s.dtype));
-  const double products = 2.0 * s.rows() * s.c * s.v;
-  Work& forward = *unit.mutable_forward();
-  forward.set_matmul_flops(products);
-  // The loss reads the logits twice and writes their gradient.
-  forward.set_memory_bytes(s.rows() * (2.0 * s.c + 3.0 * s.v) *
-                           s.element_bytes());
-  forward.set_elementwise_ops(2.0 * s.rows() * s.v);
-  Work& input = *unit.mutable_backward_input();
-  input.set_matmul_flops(products);
-  input.set_memory_bytes(3.0 * rc * s.element_bytes());
-  Work& weight = *unit.mutable_backward_weight();
-  weight.set_matmul_flops(products);
-  weight.set_memory_bytes(2.0 * rc * s.element_bytes());
+  SetHeadWork({.rows = s.rows(),
+               .width = static_cast<double>(s.c),
+               .vocab = static_cast<double>(s.v),
+               .dtype = s.dtype},
+              unit);
   return std::move(unit);
 }
 

@@ -48,4 +48,22 @@ void UnitBuilder::Add(const std::string& name,
   unit_.set_flat_elements(unit_.flat_elements() + FlatAligned(elements));
 }
 
+void SetHeadWork(const HeadShape& shape, Unit& unit) {
+  const double bytes = static_cast<double>(BytesOfElement(shape.dtype));
+  const double inputs = shape.rows * shape.width;
+  const double logits = shape.rows * shape.vocab;
+  const double products = 2.0 * inputs * shape.vocab;
+  Work& forward = *unit.mutable_forward();
+  forward.set_matmul_flops(products);
+  // The loss reads the logits twice and writes their gradient.
+  forward.set_memory_bytes((2.0 * inputs + 3.0 * logits) * bytes);
+  forward.set_elementwise_ops(2.0 * logits);
+  Work& input = *unit.mutable_backward_input();
+  input.set_matmul_flops(products);
+  input.set_memory_bytes(3.0 * inputs * bytes);
+  Work& weight = *unit.mutable_backward_weight();
+  weight.set_matmul_flops(products);
+  weight.set_memory_bytes(2.0 * inputs * bytes);
+}
+
 }  // namespace troupe

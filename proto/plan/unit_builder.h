@@ -43,6 +43,15 @@ class UnitBuilder {
   Unit unit_;
 };
 
+// The work of a HEAD: a norm, the vocabulary projection and the loss.
+struct HeadShape {
+  double rows = 0;  // sequences x sequence_length
+  double width = 0;
+  double vocab = 0;
+  ElementType dtype = F32;
+};
+void SetHeadWork(const HeadShape& shape, Unit& unit);
+
 }  // namespace troupe
 
 #endif  // TROUPE_PROTO_PLAN_UNIT_BUILDER_H_

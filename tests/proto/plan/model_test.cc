@@ -6,6 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/proto/plan/gpt2_spec.h"
+#include "tests/proto/plan/llama_spec.h"
 
 namespace troupe {
 namespace {
@@ -44,13 +45,48 @@ TEST(ModelTest, RefusesUnknownArchitectures) {
   model.set_architecture("gtp2");
   const auto units = ModelUnits(model, kShape);
   EXPECT_EQ(units.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(units.status().message(),
-            "model.architecture: there is no \"gtp2\"; use gpt2; did you mean "
-            "\"gpt2\"?");
+  EXPECT_EQ(
+      units.status().message(),
+      "model.architecture: there is no \"gtp2\"; use gpt2 or llama; did you "
+      "mean \"gpt2\"?");
   EXPECT_EQ(ResolveModel(model), units.status());
   model.clear_architecture();
   EXPECT_EQ(ResolveModel(model).message(),
-            "model.architecture: is missing; give gpt2");
+            "model.architecture: is missing; give gpt2 or llama");
+}
+
+TEST(ModelTest, RefusesFieldsOfAnotherArchitecture) {
+  ModelSpec gpt2 = Gpt2(2, 12, 3);
+  gpt2.mutable_rope_scaling();
+  EXPECT_EQ(ResolveModel(gpt2).message(),
+            "model.rope_scaling: is a field of llama, not of gpt2; leave it "
+            "out");
+  ModelSpec llama = Llama({});
+  llama.set_layer_norm_epsilon(1e-5);
+  EXPECT_EQ(ModelUnits(llama, kShape).status().message(),
+            "model.layer_norm_epsilon: is a field of gpt2, not of llama; leave "
+            "it out");
+}
+
+// All but those of other architectures, rope_scaling, whose absence means none,
+// and hf, which is where a model came from.
+TEST(ModelTest, ResolvingLeavesNoFieldUnset) {
+  for (const char* architecture : {"gpt2", "llama"}) {
+    const bool gpt2 = architecture == std::string("gpt2");
+    ModelSpec bare;
+    bare.set_architecture(architecture);
+    bare.set_num_hidden_layers(2);
+    bare.set_hidden_size(12);
+    bare.set_num_attention_heads(3);
+    bare.set_vocab_size(61);
+    bare.set_max_position_embeddings(64);
+    ASSERT_TRUE(ResolveModel(bare).ok());
+    std::vector<const google::protobuf::FieldDescriptor*> fields;
+    ModelSpec::GetReflection()->ListFields(bare, &fields);
+    const int unset = ModelSpec::descriptor()->field_count() -
+                      static_cast<int>(fields.size());
+    EXPECT_EQ(unset, gpt2 ? 7 + 1 : 1 + 2) << bare.DebugString();
+  }
 }
 
 TEST(ModelTest, RefusesWhatDoesNotFit) {

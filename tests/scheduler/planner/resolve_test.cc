@@ -79,10 +79,10 @@ TEST(ResolveJob, RefusesWithThePathAndTheWayOut) {
       {[](JobSpec& j) { j.clear_name(); }, "name: is missing"},
       {[](JobSpec& j) { j.set_name("a\nb"); }, "name: use at most 100"},
       {[](JobSpec& j) { j.mutable_model()->clear_architecture(); },
-       "model.architecture: is missing; give gpt2"},
+       "model.architecture: is missing; give gpt2 or llama"},
       {[](JobSpec& j) { j.mutable_model()->set_architecture("gtp2"); },
-       "model.architecture: there is no \"gtp2\"; use gpt2; did you mean "
-       "\"gpt2\"?"},
+       "model.architecture: there is no \"gtp2\"; use gpt2 or llama; did "
+       "you mean \"gpt2\"?"},
       {[](JobSpec& j) { j.mutable_model()->clear_hidden_size(); },
        "model.hidden_size: is missing"},
       {[](JobSpec& j) { j.mutable_model()->set_num_hidden_layers(0); },
