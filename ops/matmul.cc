@@ -6,9 +6,11 @@
 namespace troupe {
 
 void MatMul(Device& device, const MatMulArgs& args) {
-  CHECK(args.a.defined() && args.b.defined() && args.c.defined());
-  CHECK(args.a.dtype() == args.b.dtype())
-      << args.a.ShapeString() << " by " << args.b.ShapeString();
+  CHECK_ACTIVATION(args.a);
+  CHECK_DTYPE(args.b, args.a.dtype());
+  CHECK_ACTIVATION(args.c);
+  CHECK(args.c.dtype() == args.a.dtype() || args.c.dtype() == DType::kF32)
+      << args.a.ShapeString() << " into " << args.c.ShapeString();
   const int64_t m = args.c.rows();
   const int64_t n = args.c.columns();
   const int64_t k = args.transpose_a ? args.a.rows() : args.a.columns();
@@ -20,10 +22,12 @@ void MatMul(Device& device, const MatMulArgs& args) {
       << args.b.ShapeString() << " into " << args.c.ShapeString();
   const bool activation = args.activation != Activation::kNone;
   CHECK(!args.accumulate || (!args.bias.defined() && !activation));
-  if (args.bias.defined()) CHECK_F32_ELEMENTS(args.bias, n);
+  if (args.bias.defined()) {
+    CHECK_ELEMENTS(args.bias, args.a.dtype(), n);
+  }
   if (args.pre_activation.defined()) {
     CHECK(activation) << "pre_activation without an activation";
-    CHECK_F32_ELEMENTS(args.pre_activation, m * n);
+    CHECK_ELEMENTS(args.pre_activation, args.c.dtype(), m * n);
   }
   if (m == 0 || n == 0) return;
   device.kernels().matmul(device, args);

@@ -7,7 +7,11 @@
 //   MatMul(device, {.a = x, .b = dy, .c = dw, .transpose_a = true,
 //                   .accumulate = true});
 //
-// f32 (bf16 with f32 accumulation comes as one more case of the dtype).
+// a and b are both f32 or both bf16. c is of their dtype, or f32 with bf16
+// inputs, for gradients that add up over micro-batches. Sums are in f32 and
+// rounded once, after the bias; an activation is computed from pre_activation
+// as stored, whether or not the caller keeps it, so that a backward that reads
+// it back, or computes it anew, sees the same numbers.
 #ifndef TROUPE_OPS_MATMUL_H_
 #define TROUPE_OPS_MATMUL_H_
 
@@ -28,10 +32,11 @@ struct MatMulArgs {
   bool transpose_a = false;
   bool transpose_b = false;
   bool accumulate = false;  // c += the product; not with bias or activation
-  Tensor bias;              // optional, [n]: added to each row
+  Tensor bias;              // optional, [n] of a's dtype: added to each row
   Activation activation = Activation::kNone;
-  // Optional, [m, n] dense, only with an activation: receives op(A) op(B) +
-  // bias, which the backward of the activation needs; c receives the rest.
+  // Optional, [m, n] dense of c's dtype, only with an activation: receives
+  // op(A) op(B) + bias, which the backward of the activation needs; c receives
+  // the rest.
   Tensor pre_activation;
 };
 

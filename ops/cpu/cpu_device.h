@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "ops/cpu/activation_type.h"
+#include "ops/cpu/bf16_product.h"
 #include "ops/cpu/parallel.h"
 #include "ops/cpu/scratch.h"
 #include "ops/cpu/simd/table.h"
@@ -47,6 +48,7 @@ class CpuDevice final : public Device {
     }
   }
   ScratchPool& scratch() { return scratch_; }
+  Bf16Products& bf16_products() { return bf16_products_; }
 
   // Over elements of memory: ranges start at cache lines, small arrays stay on
   // one thread.
@@ -63,6 +65,7 @@ class CpuDevice final : public Device {
   const int threads_;
   const SimdTable& simd_;
   ScratchPool scratch_;
+  Bf16Products bf16_products_;
 };
 
 RawDropout ToRaw(float probability, const PhiloxStream& stream,

@@ -18,6 +18,9 @@ constexpr int64_t kElementsMin = 16384;
 
 constexpr int64_t kLineElements = 32;  // of bf16 in a cache line, or in two
 
+// Those of a model's training step, its validation and some lengths of prompts.
+constexpr size_t kBf16ProductsKept = 256;
+
 // Widest first. The x86-64-v3 and v4 levels, by what our compilers may emit.
 struct InstructionSet {
   const char* name;
@@ -67,7 +70,10 @@ std::unique_ptr<Device> NewCpuDevice(const CpuDeviceOptions& options) {
 }
 
 CpuDevice::CpuDevice(int threads, const SimdTable& simd)
-    : threads_(threads), simd_(simd), scratch_(2 * threads + 2) {
+    : threads_(threads),
+      simd_(simd),
+      scratch_(2 * threads + 2),
+      bf16_products_(kBf16ProductsKept) {
   CHECK_GE(threads, 1);
 }
 
