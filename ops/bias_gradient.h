@@ -1,6 +1,6 @@
 // The gradient of a bias: the sum over the rows of the output's gradient,
-// accumulated. Rows are added in a fixed order, in blocks whose sums are then
-// added up (the error grows with the block count, not with the row count).
+// accumulated. Rows are added in f32 in a fixed order, in blocks whose sums are
+// then added up (the error grows with the block count, not with the row count).
 #ifndef TROUPE_OPS_BIAS_GRADIENT_H_
 #define TROUPE_OPS_BIAS_GRADIENT_H_
 
@@ -10,7 +10,7 @@
 namespace troupe {
 
 struct BiasGradientArgs {
-  Tensor dy;  // f32 [rows, n], rows may be strided
+  Tensor dy;  // f32 or bf16 [rows, n], rows may be strided
   Tensor db;  // f32 [n], db += sum over rows of dy
 };
 

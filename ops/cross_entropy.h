@@ -6,6 +6,10 @@
 //
 // Rows whose target is -1 add nothing and get a gradient of zero. The mean over
 // a global batch of N targets is loss_sum / N with gradient_scale 1 / N.
+//
+// Logits are f32 or bf16. Either way the exponentials are f32, and each element
+// of the gradient is rounded once: that of a target is the difference, not the
+// difference of a rounded probability.
 #ifndef TROUPE_OPS_CROSS_ENTROPY_H_
 #define TROUPE_OPS_CROSS_ENTROPY_H_
 
@@ -15,7 +19,7 @@
 namespace troupe {
 
 struct CrossEntropyArgs {
-  Tensor logits;          // f32 [rows, vocabulary], rows may be strided
+  Tensor logits;          // f32 or bf16 [rows, vocabulary], rows may be strided
   Tensor targets;         // i32 [rows] in any shape, each in [-1, vocabulary)
   Tensor loss_sum;        // f64 [1], accumulated
   Tensor losses;          // optional, f32 [rows]: the loss of each row

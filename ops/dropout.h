@@ -25,8 +25,8 @@ struct DropoutMask {
   uint64_t first_element = 0;
 };
 
-// y = dropout(x) (+ residual). All f32, dense, of one shape; y may be x or
-// residual.
+// y = dropout(x) (+ residual). All dense, of one shape and one dtype, f32 or
+// bf16; computed in f32 and rounded once. y may be x or residual.
 struct ApplyDropoutArgs {
   Tensor x;
   Tensor residual;  // optional

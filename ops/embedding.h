@@ -1,6 +1,8 @@
 // Token and position embedding: y[b, t] = wte[tokens[b, t]] + wpe[first + t].
 // The backward adds into the gradients of both tables in a fixed order, so it
-// is deterministic also when a token occurs many times.
+// is deterministic also when a token occurs many times. X is f32 or bf16, the
+// same for all tensors of a call; the sum is rounded once, and the tables'
+// gradients are f32.
 #ifndef TROUPE_OPS_EMBEDDING_H_
 #define TROUPE_OPS_EMBEDDING_H_
 
@@ -13,9 +15,9 @@ namespace troupe {
 
 struct EmbeddingArgs {
   Tensor tokens;               // i32 [batch, time], each in [0, vocabulary)
-  Tensor wte;                  // f32 [vocabulary, n]
-  Tensor wpe;                  // optional, f32 [positions, n]
-  Tensor y;                    // f32 [batch, time, n], written
+  Tensor wte;                  // X [vocabulary, n]
+  Tensor wpe;                  // optional, X [positions, n]
+  Tensor y;                    // X [batch, time, n], written
   int64_t first_position = 0;  // of t = 0; generation and context shards
 };
 
@@ -24,7 +26,7 @@ void Embedding(Device& device, const EmbeddingArgs& args);
 // Either gradient may be left out.
 struct EmbeddingBackwardArgs {
   Tensor tokens;  // as in the forward
-  Tensor dy;      // f32 [batch, time, n]
+  Tensor dy;      // X [batch, time, n]
   Tensor dwte;    // optional, f32 [vocabulary, n], accumulated
   Tensor dwpe;    // optional, f32 [positions, n], accumulated
   int64_t first_position = 0;

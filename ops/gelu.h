@@ -3,7 +3,8 @@
 //
 //   gelu(x) = x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3)))
 //
-// All tensors f32, dense, of one shape.
+// All tensors dense, of one shape and one dtype, f32 or bf16; computed in f32
+// and rounded once.
 #ifndef TROUPE_OPS_GELU_H_
 #define TROUPE_OPS_GELU_H_
 

@@ -5,8 +5,11 @@
 //   y = (s - mean(s)) * rstd(s) * gamma + beta,  rstd = 1 / sqrt(var + epsilon)
 //
 // Backward with respect to the input and to the weights are two ops, because a
-// pipeline may run them at different times. All tensors are f32 and dense;
-// leading dims merge into rows.
+// pipeline may run them at different times. All tensors are dense; leading dims
+// merge into rows. X is f32 or bf16, the same for all tensors of a call; mean,
+// rstd and the weights' gradients are f32. In bf16 `sum` is rounded once, and
+// what is normalised is the rounded one, which the backward sees too; y and dx
+// are computed in f32 and rounded once.
 #ifndef TROUPE_OPS_LAYER_NORM_H_
 #define TROUPE_OPS_LAYER_NORM_H_
 
@@ -17,16 +20,16 @@
 namespace troupe {
 
 struct LayerNormArgs {
-  Tensor x;             // [rows, n]
-  Tensor residual;      // optional, [rows, n]
+  Tensor x;             // X [rows, n]
+  Tensor residual;      // optional, X [rows, n]
   Tensor sum;           // with a residual: receives s; may be x or residual
   DropoutMask dropout;  // of x; only with a residual
-  Tensor gamma;         // [n]
-  Tensor beta;          // [n]
+  Tensor gamma;         // X [n]
+  Tensor beta;          // X [n]
   float epsilon = 1e-5f;
-  Tensor y;     // [rows, n], written; may be x where that is not also sum
-  Tensor mean;  // [rows], written; optional together with rstd
-  Tensor rstd;  // [rows], written
+  Tensor y;     // X [rows, n], written; may be x where that is not also sum
+  Tensor mean;  // f32 [rows], written; optional together with rstd
+  Tensor rstd;  // f32 [rows], written
 };
 
 void LayerNorm(Device& device, const LayerNormArgs& args);
@@ -34,25 +37,25 @@ void LayerNorm(Device& device, const LayerNormArgs& args);
 // dx = gradient through the norm (+ residual_gradient): the gradient of s. The
 // gradient of `residual` is dx itself, that of `x` is dropout of dx.
 struct LayerNormBackwardInputArgs {
-  Tensor dy;                 // [rows, n]
-  Tensor s;                  // [rows, n]: what was normalised
-  Tensor gamma;              // [n]
-  Tensor mean;               // [rows]
-  Tensor rstd;               // [rows]
-  Tensor residual_gradient;  // optional, [rows, n]
-  Tensor dx;  // [rows, n], written; may be dy or residual_gradient
+  Tensor dy;                 // X [rows, n]
+  Tensor s;                  // X [rows, n]: what was normalised
+  Tensor gamma;              // X [n]
+  Tensor mean;               // f32 [rows]
+  Tensor rstd;               // f32 [rows]
+  Tensor residual_gradient;  // optional, X [rows, n]
+  Tensor dx;  // X [rows, n], written; may be dy or residual_gradient
 };
 
 void LayerNormBackwardInput(Device& device,
                             const LayerNormBackwardInputArgs& args);
 
 struct LayerNormBackwardWeightArgs {
-  Tensor dy;      // [rows, n]
-  Tensor s;       // [rows, n]
-  Tensor mean;    // [rows]
-  Tensor rstd;    // [rows]
-  Tensor dgamma;  // [n], accumulated
-  Tensor dbeta;   // [n], accumulated
+  Tensor dy;      // X [rows, n]
+  Tensor s;       // X [rows, n]
+  Tensor mean;    // f32 [rows]
+  Tensor rstd;    // f32 [rows]
+  Tensor dgamma;  // f32 [n], accumulated
+  Tensor dbeta;   // f32 [n], accumulated
 };
 
 void LayerNormBackwardWeight(Device& device,

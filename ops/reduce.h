@@ -33,13 +33,14 @@ void Scale(Device& device, const ScaleArgs& args);
 
 // x = value.
 struct FillArgs {
-  Tensor x;  // f32, written
+  Tensor x;  // f32 or bf16, written
   float value = 0.0f;
 };
 void Fill(Device& device, const FillArgs& args);
 
-// y = x, of the same dtype (casts between f32 and bf16 come with bf16). The one
-// op here that looks at shapes: x and y have the same, and may be strided.
+// y = x, of the same dtype or cast between f32 and bf16: widening is exact,
+// narrowing rounds to nearest, ties to even (proto/base/bf16.h). The one op
+// here that looks at shapes: x and y have the same, and may be strided.
 struct CopyArgs {
   Tensor x;
   Tensor y;  // written

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "proto/base/bf16.h"
 #include "proto/base/check.h"
 
 namespace troupe {
@@ -46,6 +47,13 @@ int SampleToken(absl::Span<const float> logits, const SampleOptions& options) {
     if (left < 0) return i;
   }
   return best;  // rounding ate the last candidate's share
+}
+
+int SampleToken(absl::Span<const uint16_t> logits,
+                const SampleOptions& options) {
+  std::vector<float> widened(logits.size());
+  std::transform(logits.begin(), logits.end(), widened.begin(), FromBF16);
+  return SampleToken(absl::MakeConstSpan(widened), options);
 }
 
 }  // namespace troupe

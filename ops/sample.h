@@ -3,6 +3,8 @@
 #ifndef TROUPE_OPS_SAMPLE_H_
 #define TROUPE_OPS_SAMPLE_H_
 
+#include <cstdint>
+
 #include "absl/types/span.h"
 
 namespace troupe {
@@ -16,6 +18,10 @@ struct SampleOptions {
 // The index of the drawn token. Ties are broken by the lower index, and tokens
 // are laid along [0, 1) in the order of their indices. `logits` is not empty.
 int SampleToken(absl::Span<const float> logits, const SampleOptions& options);
+
+// The same of bf16 logits, given as their bits.
+int SampleToken(absl::Span<const uint16_t> logits,
+                const SampleOptions& options);
 
 }  // namespace troupe
 

@@ -41,6 +41,14 @@ TEST(SampleToken, OnlyAmongTheTopK) {
   ExpectShares(Shares({.top_k = 99}), {0.125, 0.25, 0.5, 0.125});
 }
 
+TEST(SampleToken, OfBf16Logits) {
+  // 1 and 2 differ in their last bit; 3 is as large as 2, which comes first.
+  const std::vector<uint16_t> bits = {0x3f80, 0x4000, 0x4001, 0x4001};
+  EXPECT_EQ(SampleToken(bits, {.temperature = 0}), 2);
+  EXPECT_EQ(SampleToken(bits, {.top_k = 2, .uniform = 0.49f}), 2);
+  EXPECT_EQ(SampleToken(bits, {.top_k = 2, .uniform = 0.51f}), 3);
+}
+
 TEST(SampleToken, TheMostLikely) {
   EXPECT_EQ(SampleToken(kLogits, {.temperature = 0, .uniform = 0.99f}), 2);
   EXPECT_EQ(SampleToken(kLogits, {.top_k = 1, .uniform = 0.0f}), 2);
