@@ -13,26 +13,30 @@ TEST_P(BiasGradientTest, SumsColumnsIntoWhatIsThere) {
   };
   for (const Sizes& s : {Sizes{1, 1}, Sizes{3, 17}, Sizes{65, 129},
                          Sizes{1025, 65}, Sizes{130, 1030}}) {
-    const Values dy = Random(s.rows * s.n);
-    Values want = Random(s.n);
-    const TestTensor tdy(device(), {s.rows, s.n}, dy);
-    const TestTensor db(device(), {s.n}, want);
-    for (size_t i = 0; i < dy.size(); ++i) want[i % s.n] += dy[i];
-    BiasGradient(device(), {.dy = tdy, .db = db});
-    EXPECT_LT(RelativeError(db.Read(), want), 1e-6) << s.rows << " " << s.n;
+    for (const DType dtype : kActivationTypes) {
+      const Values dy = Random(dtype, s.rows * s.n);
+      Values want = Random(s.n);
+      const TestTensor tdy(device(), {s.rows, s.n}, dy, dtype);
+      const TestTensor db(device(), {s.n}, want);
+      for (size_t i = 0; i < dy.size(); ++i) want[i % s.n] += dy[i];
+      BiasGradient(device(), {.dy = tdy, .db = db});
+      EXPECT_LT(RelativeError(db.Read(), want), 1e-6) << s.rows << " " << s.n;
+    }
   }
 }
 
 TEST_P(BiasGradientTest, StridedRows) {
-  const Values dy = Random(50 * 60);
-  Values want(20);
-  for (int64_t i = 0; i < 50; ++i) {
-    for (int64_t j = 0; j < 20; ++j) want[j] += dy[i * 60 + 30 + j];
+  for (const DType dtype : kActivationTypes) {
+    const Values dy = Random(dtype, 50 * 60);
+    Values want(20);
+    for (int64_t i = 0; i < 50; ++i) {
+      for (int64_t j = 0; j < 20; ++j) want[j] += dy[i * 60 + 30 + j];
+    }
+    const TestTensor tdy(device(), {50, 60}, dy, dtype);
+    const TestTensor db(device(), {20}, Values(20));
+    BiasGradient(device(), {.dy = tdy.tensor().Slice(1, 30, 50), .db = db});
+    EXPECT_LT(RelativeError(db.Read(), want), 1e-6);
   }
-  const TestTensor tdy(device(), {50, 60}, dy);
-  const TestTensor db(device(), {20}, Values(20));
-  BiasGradient(device(), {.dy = tdy.tensor().Slice(1, 30, 50), .db = db});
-  EXPECT_LT(RelativeError(db.Read(), want), 1e-6);
 }
 
 TROUPE_ON_EACH_DEVICE(BiasGradientTest);

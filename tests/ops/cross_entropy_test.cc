@@ -13,40 +13,43 @@ TEST_P(CrossEntropyTest, LossAndGradient) {
   };
   for (const Sizes& s :
        {Sizes{1, 1}, Sizes{3, 17}, Sizes{17, 129}, Sizes{65, 5003}}) {
-    const double scale = 0.125;
-    const Values logits = Random(s.rows * s.n, 5.0);
-    Values targets = RandomInts(s.rows, 0, static_cast<int>(s.n) - 1);
-    if (s.rows > 2) targets[1] = -1;
-    Values gradient(logits.size()), losses(s.rows);
-    double total = 10;
-    for (int64_t r = 0; r < s.rows; ++r) {
-      if (targets[r] < 0) continue;
-      double sum = 0;
-      for (int64_t i = 0; i < s.n; ++i) sum += std::exp(logits[r * s.n + i]);
-      const auto target = static_cast<int64_t>(targets[r]);
-      losses[r] = std::log(sum) - logits[r * s.n + target];
-      total += losses[r];
-      for (int64_t i = 0; i < s.n; ++i) {
-        gradient[r * s.n + i] =
-            (std::exp(logits[r * s.n + i]) / sum - (i == target)) * scale;
+    for (const DType dtype : kActivationTypes) {
+      const double scale = 0.125;
+      const Values logits = Random(dtype, s.rows * s.n, 5.0);
+      Values targets = RandomInts(s.rows, 0, static_cast<int>(s.n) - 1);
+      if (s.rows > 2) targets[1] = -1;
+      Values gradient(logits.size()), losses(s.rows);
+      double total = 10;
+      for (int64_t r = 0; r < s.rows; ++r) {
+        if (targets[r] < 0) continue;
+        double sum = 0;
+        for (int64_t i = 0; i < s.n; ++i) sum += std::exp(logits[r * s.n + i]);
+        const auto target = static_cast<int64_t>(targets[r]);
+        losses[r] = std::log(sum) - logits[r * s.n + target];
+        total += losses[r];
+        for (int64_t i = 0; i < s.n; ++i) {
+          gradient[r * s.n + i] =
+              (std::exp(logits[r * s.n + i]) / sum - (i == target)) * scale;
+        }
       }
+      const TestTensor tl(device(), {s.rows, s.n}, logits, dtype);
+      const TestTensor tt(device(), {s.rows}, targets, DType::kI32);
+      const TestTensor loss(device(), {1}, {10}, DType::kF64);
+      const TestTensor row_losses(device(), DType::kF32, {s.rows});
+      CrossEntropy(device(), {.logits = tl,
+                              .targets = tt,
+                              .loss_sum = loss,
+                              .losses = row_losses});
+      EXPECT_NEAR(loss.Read()[0], total, 1e-6 * total);
+      EXPECT_LT(RelativeError(row_losses.Read(), losses), kF32Error) << s.n;
+      EXPECT_EQ(tl.Read(), logits);
+      CrossEntropy(device(), {.logits = tl,
+                              .targets = tt,
+                              .loss_sum = loss,
+                              .gradient = true,
+                              .gradient_scale = static_cast<float>(scale)});
+      EXPECT_LT(RelativeError(tl.Read(), gradient), ErrorOf(dtype)) << s.n;
     }
-    const TestTensor tl(device(), {s.rows, s.n}, logits);
-    const TestTensor tt(device(), {s.rows}, targets, DType::kI32);
-    const TestTensor loss(device(), {1}, {10}, DType::kF64);
-    const TestTensor row_losses(device(), DType::kF32, {s.rows});
-    CrossEntropy(
-        device(),
-        {.logits = tl, .targets = tt, .loss_sum = loss, .losses = row_losses});
-    EXPECT_NEAR(loss.Read()[0], total, 1e-6 * total);
-    EXPECT_LT(RelativeError(row_losses.Read(), losses), kF32Error) << s.n;
-    EXPECT_EQ(tl.Read(), logits);
-    CrossEntropy(device(), {.logits = tl,
-                            .targets = tt,
-                            .loss_sum = loss,
-                            .gradient = true,
-                            .gradient_scale = static_cast<float>(scale)});
-    EXPECT_LT(RelativeError(tl.Read(), gradient), kF32Error) << s.n;
   }
 }
 

@@ -47,6 +47,10 @@ class OpTest : public testing::TestWithParam<TestDevice> {
     for (double& v : values) v = normal(generator_);
     return values;
   }
+  // And that a tensor of this dtype holds exactly.
+  Values Random(DType dtype, int64_t count, double scale = 1.0) {
+    return AsStored(dtype, Random(count, scale));
+  }
   Values RandomInts(int64_t count, int low, int high) {
     std::uniform_int_distribution<int> uniform(low, high);
     Values values(count);
@@ -62,8 +66,6 @@ class OpTest : public testing::TestWithParam<TestDevice> {
 #define TROUPE_ON_EACH_DEVICE(Suite)                                  \
   INSTANTIATE_TEST_SUITE_P(, Suite, testing::ValuesIn(TestDevices()), \
                            [](const auto& info) { return info.param.name; })
-
-constexpr double kF32Error = 1e-5;
 
 }  // namespace troupe
 

@@ -16,17 +16,22 @@ TEST_P(DropoutTest, IsThePhiloxMaskAtAnyOffset) {
   for (int64_t n : {1, 3, 17, 255, 256, 257, 5001}) {
     for (uint64_t first : {0ull, 1ull, 7ull, 0xffffffffull * 4 - 10}) {
       const float p = 0.2f;
-      const Values x = Random(n), residual = Random(n);
-      Values want(n);
-      for (int64_t i = 0; i < n; ++i) {
-        const bool kept = PhiloxUniform(PhiloxUint32(kStream, first + i)) >= p;
-        want[i] = residual[i] + (kept ? x[i] / (1 - p) : 0);
+      for (const DType dtype : kActivationTypes) {
+        const Values x = Random(dtype, n), residual = Random(dtype, n);
+        Values want(n);
+        for (int64_t i = 0; i < n; ++i) {
+          const bool kept =
+              PhiloxUniform(PhiloxUint32(kStream, first + i)) >= p;
+          want[i] = residual[i] + (kept ? x[i] / (1 - p) : 0);
+        }
+        const TestTensor tx(device(), {n}, x, dtype);
+        const TestTensor tr(device(), {n}, residual, dtype);
+        ApplyDropout(
+            device(),
+            {.x = tx, .residual = tr, .y = tx, .mask = {p, kStream, first}});
+        EXPECT_LT(RelativeError(tx.Read(), want), ErrorOf(dtype, 1e-6))
+            << n << " " << first;
       }
-      const TestTensor tx(device(), {n}, x), tr(device(), {n}, residual);
-      ApplyDropout(
-          device(),
-          {.x = tx, .residual = tr, .y = tx, .mask = {p, kStream, first}});
-      EXPECT_LT(RelativeError(tx.Read(), want), 1e-6) << n << " " << first;
     }
   }
 }
@@ -62,10 +67,12 @@ TEST_P(DropoutTest, RowsOfAnyPlanAreRowsOfTheWhole) {
 }
 
 TEST_P(DropoutTest, NoProbabilityChangesNothing) {
-  const TestTensor x(device(), {100}, Random(100));
-  const TestTensor y(device(), DType::kF32, {100});
-  ApplyDropout(device(), {.x = x, .y = y});
-  EXPECT_EQ(x.Read(), y.Read());
+  for (const DType dtype : kActivationTypes) {
+    const TestTensor x(device(), {100}, Random(100), dtype);
+    const TestTensor y(device(), dtype, {100});
+    ApplyDropout(device(), {.x = x, .y = y});
+    EXPECT_EQ(x.Read(), y.Read());
+  }
 }
 
 TROUPE_ON_EACH_DEVICE(DropoutTest);

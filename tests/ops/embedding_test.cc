@@ -12,37 +12,44 @@ constexpr int64_t kPositions = 80, kFirst = 9;
 
 TEST_P(EmbeddingTest, ForwardAndBackward) {
   const Values tokens = RandomInts(kBatch * kTime, 0, kVocabulary - 1);
-  const Values wte = Random(kVocabulary * kN), wpe = Random(kPositions * kN);
-  const Values dy = Random(kBatch * kTime * kN);
-  Values want(dy.size()), want_dwte = wte, want_dwpe = wpe;
-  for (int64_t row = 0; row < kBatch * kTime; ++row) {
-    for (int64_t i = 0; i < kN; ++i) {
-      const int64_t t = static_cast<int64_t>(tokens[row]) * kN + i;
-      const int64_t p = (kFirst + row % kTime) * kN + i;
-      want[row * kN + i] = wte[t] + wpe[p];
-      want_dwte[t] += dy[row * kN + i];
-      want_dwpe[p] += dy[row * kN + i];
+  for (const DType dtype : kActivationTypes) {
+    const Values wte = Random(dtype, kVocabulary * kN);
+    const Values wpe = Random(dtype, kPositions * kN);
+    const Values dy = Random(dtype, kBatch * kTime * kN);
+    Values want(dy.size()), copied(dy.size()), want_dwte = wte, want_dwpe = wpe;
+    for (int64_t row = 0; row < kBatch * kTime; ++row) {
+      for (int64_t i = 0; i < kN; ++i) {
+        const int64_t t = static_cast<int64_t>(tokens[row]) * kN + i;
+        const int64_t p = (kFirst + row % kTime) * kN + i;
+        want[row * kN + i] = wte[t] + wpe[p];
+        copied[row * kN + i] = wte[t];
+        want_dwte[t] += dy[row * kN + i];
+        want_dwpe[p] += dy[row * kN + i];
+      }
     }
+    const TestTensor ttokens(device(), {kBatch, kTime}, tokens, DType::kI32);
+    const TestTensor twte(device(), {kVocabulary, kN}, wte, dtype);
+    const TestTensor twpe(device(), {kPositions, kN}, wpe, dtype);
+    const TestTensor y(device(), dtype, {kBatch, kTime, kN});
+    Embedding(device(), {.tokens = ttokens,
+                         .wte = twte,
+                         .wpe = twpe,
+                         .y = y,
+                         .first_position = kFirst});
+    EXPECT_LT(RelativeError(y.Read(), want), ErrorOf(dtype, 1e-6));
+    Embedding(device(), {.tokens = ttokens, .wte = twte, .y = y});
+    EXPECT_EQ(y.Read(), copied);
+    const TestTensor tdy(device(), {kBatch, kTime, kN}, dy, dtype);
+    const TestTensor dwte(device(), {kVocabulary, kN}, wte);
+    const TestTensor dwpe(device(), {kPositions, kN}, wpe);
+    EmbeddingBackward(device(), {.tokens = ttokens,
+                                 .dy = tdy,
+                                 .dwte = dwte,
+                                 .dwpe = dwpe,
+                                 .first_position = kFirst});
+    EXPECT_LT(RelativeError(dwte.Read(), want_dwte), 1e-6);
+    EXPECT_LT(RelativeError(dwpe.Read(), want_dwpe), 1e-6);
   }
-  const TestTensor ttokens(device(), {kBatch, kTime}, tokens, DType::kI32);
-  const TestTensor twte(device(), {kVocabulary, kN}, wte);
-  const TestTensor twpe(device(), {kPositions, kN}, wpe);
-  const TestTensor y(device(), DType::kF32, {kBatch, kTime, kN});
-  Embedding(device(), {.tokens = ttokens,
-                       .wte = twte,
-                       .wpe = twpe,
-                       .y = y,
-                       .first_position = kFirst});
-  EXPECT_LT(RelativeError(y.Read(), want), 1e-6);
-  y.tensor();
-  TestTensor tdy(device(), {kBatch, kTime, kN}, dy);
-  EmbeddingBackward(device(), {.tokens = ttokens,
-                               .dy = tdy,
-                               .dwte = twte,
-                               .dwpe = twpe,
-                               .first_position = kFirst});
-  EXPECT_LT(RelativeError(twte.Read(), want_dwte), 1e-6);
-  EXPECT_LT(RelativeError(twpe.Read(), want_dwpe), 1e-6);
 }
 
 TEST_P(EmbeddingTest, RefusesTokensOutsideTheVocabulary) {

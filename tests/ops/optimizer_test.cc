@@ -8,41 +8,43 @@ namespace {
 class OptimizerTest : public OpTest {};
 
 TEST_P(OptimizerTest, AdamWOverSomeSteps) {
-  for (int64_t n : {1, 17, 129, 40003}) {
-    const double lr = 0.01, b1 = 0.9, b2 = 0.95, eps = 1e-8, decay = 0.1;
-    Values w = Random(n), m(n), v(n);
-    const TestTensor tw(device(), {n}, w), tm(device(), {n}, m);
-    const TestTensor tv(device(), {n}, v), copy(device(), {n}, w);
-    for (int step = 1; step <= 3; ++step) {
-      const Values g = Random(n);
-      for (int64_t i = 0; i < n; ++i) {
-        const double scaled = 0.5 * g[i];
-        w[i] *= 1 - lr * decay;
-        m[i] = b1 * m[i] + (1 - b1) * scaled;
-        v[i] = b2 * v[i] + (1 - b2) * scaled * scaled;
-        w[i] -= lr / (1 - std::pow(b1, step)) * m[i] /
-                (std::sqrt(v[i]) / std::sqrt(1 - std::pow(b2, step)) + eps);
+  for (const DType dtype : kActivationTypes) {
+    for (int64_t n : {1, 17, 129, 40003}) {
+      const double lr = 0.01, b1 = 0.9, b2 = 0.95, eps = 1e-8, decay = 0.1;
+      Values w = Random(n), m(n), v(n);
+      const TestTensor tw(device(), {n}, w), tm(device(), {n}, m);
+      const TestTensor tv(device(), {n}, v), copy(device(), dtype, {n});
+      for (int step = 1; step <= 3; ++step) {
+        const Values g = Random(n);
+        for (int64_t i = 0; i < n; ++i) {
+          const double scaled = 0.5 * g[i];
+          w[i] *= 1 - lr * decay;
+          m[i] = b1 * m[i] + (1 - b1) * scaled;
+          v[i] = b2 * v[i] + (1 - b2) * scaled * scaled;
+          w[i] -= lr / (1 - std::pow(b1, step)) * m[i] /
+                  (std::sqrt(v[i]) / std::sqrt(1 - std::pow(b2, step)) + eps);
+        }
+        const TestTensor tg(device(), {n}, g);
+        AdamW(device(), {.weights = tw,
+                         .gradients = tg,
+                         .first_moment = tm,
+                         .second_moment = tv,
+                         .parameters = copy,
+                         .learning_rate = 0.01f,
+                         .beta1 = 0.9f,
+                         .beta2 = 0.95f,
+                         .epsilon = 1e-8f,
+                         .weight_decay = 0.1f,
+                         .step = step,
+                         .gradient_scale = 0.5f,
+                         .zero_gradients = step == 3});
+        EXPECT_EQ(tg.Read(), step == 3 ? Values(n) : g);
       }
-      const TestTensor tg(device(), {n}, g);
-      AdamW(device(), {.weights = tw,
-                       .gradients = tg,
-                       .first_moment = tm,
-                       .second_moment = tv,
-                       .parameters = copy,
-                       .learning_rate = 0.01f,
-                       .beta1 = 0.9f,
-                       .beta2 = 0.95f,
-                       .epsilon = 1e-8f,
-                       .weight_decay = 0.1f,
-                       .step = step,
-                       .gradient_scale = 0.5f,
-                       .zero_gradients = step == 3});
-      EXPECT_EQ(tg.Read(), step == 3 ? Values(n) : g);
+      EXPECT_LT(RelativeError(tw.Read(), w), kF32Error) << n;
+      EXPECT_LT(RelativeError(tm.Read(), m), kF32Error) << n;
+      EXPECT_LT(RelativeError(tv.Read(), v), kF32Error) << n;
+      EXPECT_EQ(copy.Read(), AsStored(dtype, tw.Read()));
     }
-    EXPECT_LT(RelativeError(tw.Read(), w), kF32Error) << n;
-    EXPECT_LT(RelativeError(tm.Read(), m), kF32Error) << n;
-    EXPECT_LT(RelativeError(tv.Read(), v), kF32Error) << n;
-    EXPECT_EQ(copy.Read(), tw.Read());
   }
 }
 
@@ -71,32 +73,37 @@ TEST_P(OptimizerTest, PartsOfAFlatBufferAreUpdatedAlike) {
 TEST_P(OptimizerTest, SgdOverSomeSteps) {
   for (const bool nesterov : {false, true}) {
     for (const double momentum : {0.0, 0.9}) {
-      const int64_t n = 129;
-      Values w = Random(n), u(n);
-      const TestTensor tw(device(), {n}, w), tu(device(), {n}, u);
-      for (int step = 1; step <= 3; ++step) {
-        const Values gradient = Random(n);
-        for (int64_t i = 0; i < n; ++i) {
-          const double g = 2 * gradient[i] + 0.1 * w[i];
-          u[i] = step == 1 ? g : momentum * u[i] + g;
-          const double move = momentum == 0 ? g
-                              : nesterov    ? g + momentum * u[i]
-                                            : u[i];
-          w[i] -= 0.05 * move;
+      for (const DType dtype : kActivationTypes) {
+        const int64_t n = 129;
+        Values w = Random(n), u(n);
+        const TestTensor tw(device(), {n}, w), tu(device(), {n}, u);
+        const TestTensor copy(device(), dtype, {n});
+        for (int step = 1; step <= 3; ++step) {
+          const Values gradient = Random(n);
+          for (int64_t i = 0; i < n; ++i) {
+            const double g = 2 * gradient[i] + 0.1 * w[i];
+            u[i] = step == 1 ? g : momentum * u[i] + g;
+            const double move = momentum == 0 ? g
+                                : nesterov    ? g + momentum * u[i]
+                                              : u[i];
+            w[i] -= 0.05 * move;
+          }
+          const TestTensor tg(device(), {n}, gradient);
+          Sgd(device(), {.weights = tw,
+                         .gradients = tg,
+                         .momentum_buffer = momentum == 0 ? Tensor() : tu,
+                         .parameters = copy,
+                         .learning_rate = 0.05f,
+                         .momentum = static_cast<float>(momentum),
+                         .nesterov = nesterov,
+                         .weight_decay = 0.1f,
+                         .gradient_scale = 2.0f,
+                         .zero_gradients = true});
+          EXPECT_EQ(tg.Read(), Values(n));
         }
-        const TestTensor tg(device(), {n}, gradient);
-        Sgd(device(), {.weights = tw,
-                       .gradients = tg,
-                       .momentum_buffer = momentum == 0 ? Tensor() : tu,
-                       .learning_rate = 0.05f,
-                       .momentum = static_cast<float>(momentum),
-                       .nesterov = nesterov,
-                       .weight_decay = 0.1f,
-                       .gradient_scale = 2.0f,
-                       .zero_gradients = true});
-        EXPECT_EQ(tg.Read(), Values(n));
+        EXPECT_LT(RelativeError(tw.Read(), w), kF32Error);
+        EXPECT_EQ(copy.Read(), AsStored(dtype, tw.Read()));
       }
-      EXPECT_LT(RelativeError(tw.Read(), w), kF32Error);
     }
   }
 }

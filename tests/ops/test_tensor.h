@@ -8,11 +8,35 @@
 
 #include "ops/device.h"
 #include "ops/tensor.h"
+#include "proto/base/bf16.h"
 #include "proto/base/check.h"
 
 namespace troupe {
 
 using Values = std::vector<double>;
+
+// The dtypes of activations and parameters; tests of ops go through both.
+constexpr DType kActivationTypes[] = {DType::kF32, DType::kBF16};
+
+// How far, by RelativeError, what an op stores may be from a reference in
+// double that starts from the same stored inputs. In bf16 the one rounding of
+// each element is all that may be lost, at most 2^-8 of it: no arithmetic is
+// done in bf16. Sums that an op leaves in f32 keep to kF32Error whatever they
+// sum.
+constexpr double kF32Error = 1e-5;
+constexpr double kBF16Error = 1.0 / 256 + kF32Error;
+inline double ErrorOf(DType dtype, double f32_error = kF32Error) {
+  return dtype == DType::kBF16 ? kBF16Error : f32_error;
+}
+
+// What a tensor of this dtype holds when it is given these values.
+inline Values AsStored(DType dtype, Values values) {
+  for (double& v : values) {
+    v = static_cast<float>(v);
+    if (dtype == DType::kBF16) v = FromBF16(ToBF16(static_cast<float>(v)));
+  }
+  return values;
+}
 
 // Memory of a device with a dense tensor over it.
 class TestTensor {
@@ -60,6 +84,11 @@ class TestTensor {
   void Write(const Values& values) {
     if (dtype_ == DType::kF32) return WriteAs<float>(values);
     if (dtype_ == DType::kI32) return WriteAs<int32_t>(values);
+    if (dtype_ == DType::kBF16) {
+      Values bits = values;
+      for (double& v : bits) v = ToBF16(static_cast<float>(v));
+      return WriteAs<uint16_t>(bits);
+    }
     WriteAs<double>(values);
   }
   template <typename T>
@@ -72,6 +101,11 @@ class TestTensor {
   Values Read() const {
     if (dtype_ == DType::kF32) return ReadAs<float>();
     if (dtype_ == DType::kI32) return ReadAs<int32_t>();
+    if (dtype_ == DType::kBF16) {
+      Values values = ReadAs<uint16_t>();
+      for (double& v : values) v = FromBF16(static_cast<uint16_t>(v));
+      return values;
+    }
     return ReadAs<double>();
   }
 

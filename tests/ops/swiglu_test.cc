@@ -1,0 +1,121 @@
+#include "ops/swiglu.h"
+
+#include "tests/ops/devices.h"
+
+namespace troupe {
+namespace {
+
+class SwiGluTest : public OpTest {};
+
+struct Sizes {
+  int64_t rows, n;
+};
+const Sizes kSizes[] = {{1, 1}, {3, 17}, {5, 65}, {130, 129}, {65, 770}};
+
+double Silu(double x) { return x / (1 + std::exp(-x)); }
+
+// One [rows, 2n] tensor holds gate and up as its halves.
+Values Halves(const Sizes& size, const Values& gate, const Values& up) {
+  Values both(gate.size() * 2);
+  for (int64_t r = 0; r < size.rows; ++r) {
+    for (int64_t i = 0; i < size.n; ++i) {
+      both[r * 2 * size.n + i] = gate[r * size.n + i];
+      both[(r * 2 + 1) * size.n + i] = up[r * size.n + i];
+    }
+  }
+  return both;
+}
+
+TEST_P(SwiGluTest, HalvesOfOneTensorForwardAndBackwardInPlace) {
+  for (const DType dtype : kActivationTypes) {
+    for (const Sizes& size : kSizes) {
+      const int64_t count = size.rows * size.n;
+      const Values gate = Random(dtype, count, 3.0), up = Random(dtype, count);
+      const Values dy = Random(dtype, count);
+      Values want_y(count), want_gate(count), want_up(count);
+      for (int64_t i = 0; i < count; ++i) {
+        const double h = 1e-5;
+        want_y[i] = Silu(gate[i]) * up[i];
+        want_gate[i] =
+            dy[i] * up[i] * (Silu(gate[i] + h) - Silu(gate[i] - h)) / (2 * h);
+        want_up[i] = dy[i] * Silu(gate[i]);
+      }
+      const TestTensor both(device(), {size.rows, 2 * size.n},
+                            Halves(size, gate, up), dtype);
+      const Tensor tgate = both.tensor().Slice(1, 0, size.n);
+      const Tensor tup = both.tensor().Slice(1, size.n, 2 * size.n);
+      const TestTensor y(device(), dtype, {size.rows, size.n});
+      SwiGlu(device(), {.gate = tgate, .up = tup, .y = y});
+      EXPECT_LT(RelativeError(y.Read(), want_y), ErrorOf(dtype)) << size.n;
+      const TestTensor tdy(device(), {size.rows, size.n}, dy, dtype);
+      SwiGluBackward(
+          device(),
+          {.gate = tgate, .up = tup, .dy = tdy, .d_gate = tgate, .d_up = tup});
+      EXPECT_LT(RelativeError(both.Read(), Halves(size, want_gate, want_up)),
+                ErrorOf(dtype))
+          << size.n;
+    }
+  }
+}
+
+// Where things lie changes no bit.
+TEST_P(SwiGluTest, DenseTensorsOverlaidInAnyWay) {
+  const int64_t n = 1037;
+  for (const DType dtype : kActivationTypes) {
+    const Values gate = Random(dtype, n), up = Random(dtype, n);
+    const Values dy = Random(dtype, n);
+    const TestTensor tgate(device(), {1, n}, gate, dtype);
+    TestTensor tup(device(), {1, n}, up, dtype);
+    const TestTensor tdy(device(), {1, n}, dy, dtype);
+    const TestTensor y(device(), dtype, {1, n});
+    const TestTensor d_gate(device(), dtype, {1, n});
+    const TestTensor d_up(device(), dtype, {1, n});
+    SwiGlu(device(), {.gate = tgate, .up = tup, .y = y});
+    SwiGluBackward(
+        device(),
+        {.gate = tgate, .up = tup, .dy = tdy, .d_gate = d_gate, .d_up = d_up});
+    SwiGluBackward(
+        device(),
+        {.gate = tgate, .up = tup, .dy = tdy, .d_gate = tup, .d_up = tdy});
+    EXPECT_EQ(tup.Read(), d_gate.Read());
+    EXPECT_EQ(tdy.Read(), d_up.Read());
+    tup.Write(up);
+    SwiGlu(device(), {.gate = tgate, .up = tup, .y = tup});
+    EXPECT_EQ(tup.Read(), y.Read());
+  }
+}
+
+TEST_P(SwiGluTest, FarOutAndNotANumber) {
+  for (const DType dtype : kActivationTypes) {
+    const Values gate =
+        AsStored(dtype, {-INFINITY, -3e38, -1000, -90, 0, 90, 1000, 3e38, NAN});
+    const int64_t n = static_cast<int64_t>(gate.size());
+    const TestTensor tgate(device(), {n}, gate, dtype);
+    const TestTensor ones(device(), {n}, Values(n, 1.0), dtype);
+    const TestTensor y(device(), dtype, {n});
+    const TestTensor d_up(device(), dtype, {n});
+    SwiGlu(device(), {.gate = tgate, .up = ones, .y = y});
+    SwiGluBackward(
+        device(),
+        {.gate = tgate, .up = ones, .dy = ones, .d_gate = tgate, .d_up = d_up});
+    const Values got = y.Read(), slope = tgate.Read();
+    for (int i = 0; i < n - 1; ++i) {
+      const bool left = gate[i] < 0;
+      EXPECT_NEAR(got[i], left ? 0 : gate[i], 1e-30) << gate[i];
+      EXPECT_NEAR(slope[i],
+                  left           ? 0
+                  : gate[i] == 0 ? 0.5
+                                 : 1,
+                  1e-30)
+          << gate[i];
+    }
+    EXPECT_EQ(d_up.Read()[n - 2], got[n - 2]);
+    EXPECT_TRUE(std::isnan(got[n - 1]));
+    EXPECT_TRUE(std::isnan(slope[n - 1]));
+  }
+}
+
+TROUPE_ON_EACH_DEVICE(SwiGluTest);
+
+}  // namespace
+}  // namespace troupe
