@@ -13,37 +13,42 @@ double GeluOf(double x) {
 }
 
 TEST_P(GeluTest, ForwardAndBackward) {
-  for (int64_t n : {1, 3, 17, 65, 129, 40001}) {
-    const Values x = Random(n, 2.0), dy = Random(n);
-    Values want_y(n), want_dx(n);
-    for (int64_t i = 0; i < n; ++i) {
-      const double h = 1e-5;
-      want_y[i] = GeluOf(x[i]);
-      want_dx[i] = dy[i] * (GeluOf(x[i] + h) - GeluOf(x[i] - h)) / (2 * h);
+  for (const DType dtype : kActivationTypes) {
+    for (int64_t n : {1, 3, 17, 65, 129, 40001}) {
+      const Values x = Random(dtype, n, 2.0), dy = Random(dtype, n);
+      Values want_y(n), want_dx(n);
+      for (int64_t i = 0; i < n; ++i) {
+        const double h = 1e-5;
+        want_y[i] = GeluOf(x[i]);
+        want_dx[i] = dy[i] * (GeluOf(x[i] + h) - GeluOf(x[i] - h)) / (2 * h);
+      }
+      const TestTensor tx(device(), {n}, x, dtype);
+      const TestTensor tdy(device(), {n}, dy, dtype);
+      const TestTensor y(device(), dtype, {n});
+      Gelu(device(), {.x = tx, .y = y});
+      EXPECT_LT(RelativeError(y.Read(), want_y), ErrorOf(dtype, 1e-6)) << n;
+      GeluBackward(device(), {.x = tx, .dy = tdy, .dx = tdy});
+      EXPECT_LT(RelativeError(tdy.Read(), want_dx), ErrorOf(dtype)) << n;
     }
-    const TestTensor tx(device(), {n}, x), tdy(device(), {n}, dy);
-    const TestTensor y(device(), DType::kF32, {n});
-    Gelu(device(), {.x = tx, .y = y});
-    EXPECT_LT(RelativeError(y.Read(), want_y), 1e-6) << n;
-    GeluBackward(device(), {.x = tx, .dy = tdy, .dx = tdy});
-    EXPECT_LT(RelativeError(tdy.Read(), want_dx), kF32Error) << n;
   }
 }
 
 TEST_P(GeluTest, FarOutAndNotANumber) {
-  const Values x = {-1e30, -100, -12, 0, 12, 100, 1e30, NAN};
-  const TestTensor tx(device(), {8}, x);
-  const TestTensor ones(device(), {8}, Values(8, 1.0));
-  const TestTensor y(device(), DType::kF32, {8});
-  Gelu(device(), {.x = tx, .y = y});
-  const Values got = y.Read();
-  for (int i = 0; i < 3; ++i) EXPECT_NEAR(got[i], 0, 1e-7) << i;
-  for (int i = 3; i < 7; ++i) EXPECT_EQ(got[i], static_cast<float>(x[i])) << i;
-  EXPECT_TRUE(std::isnan(got[7]));
-  GeluBackward(device(), {.x = tx, .dy = ones, .dx = y});
-  EXPECT_EQ(y.Read()[6], 1.0);
-  EXPECT_NEAR(y.Read()[1], 0.0, 1e-7);
-  EXPECT_TRUE(std::isnan(y.Read()[7]));
+  for (const DType dtype : kActivationTypes) {
+    const Values x = AsStored(dtype, {-1e30, -100, -12, 0, 12, 100, 1e30, NAN});
+    const TestTensor tx(device(), {8}, x, dtype);
+    const TestTensor ones(device(), {8}, Values(8, 1.0), dtype);
+    const TestTensor y(device(), dtype, {8});
+    Gelu(device(), {.x = tx, .y = y});
+    const Values got = y.Read();
+    for (int i = 0; i < 3; ++i) EXPECT_NEAR(got[i], 0, 1e-7) << i;
+    for (int i = 3; i < 7; ++i) EXPECT_EQ(got[i], x[i]) << i;
+    EXPECT_TRUE(std::isnan(got[7]));
+    GeluBackward(device(), {.x = tx, .dy = ones, .dx = y});
+    EXPECT_EQ(y.Read()[6], 1.0);
+    EXPECT_NEAR(y.Read()[1], 0.0, 1e-7);
+    EXPECT_TRUE(std::isnan(y.Read()[7]));
+  }
 }
 
 TROUPE_ON_EACH_DEVICE(GeluTest);

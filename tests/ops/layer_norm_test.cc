@@ -40,96 +40,105 @@ double Objective(const Sizes& size, const Values& s, const Values& gamma,
 }
 
 TEST_P(LayerNormTest, ForwardWithResidual) {
-  for (const Sizes& size : kSizes) {
-    const Values x = Random(size.rows * size.n, 2.0);
-    const Values residual = Random(size.rows * size.n);
-    const Values gamma = Random(size.n), beta = Random(size.n);
-    Values s(x.size()), y(x.size()), mean, rstd;
-    for (size_t i = 0; i < x.size(); ++i) s[i] = x[i] + residual[i] + 3;
-    for (int64_t r = 0; r < size.rows; ++r) {
-      const Statistics stats = Of(&s[r * size.n], size.n);
-      mean.push_back(stats.mean);
-      rstd.push_back(stats.rstd);
-      for (int64_t i = r * size.n; i < (r + 1) * size.n; ++i) {
-        y[i] = (s[i] - stats.mean) * stats.rstd * gamma[i % size.n] +
-               beta[i % size.n];
+  for (const DType dtype : kActivationTypes) {
+    for (const Sizes& size : kSizes) {
+      const Values x = Random(dtype, size.rows * size.n, 2.0);
+      Values residual = Random(size.rows * size.n);
+      for (double& v : residual) v += 3;
+      residual = AsStored(dtype, residual);
+      const Values gamma = Random(dtype, size.n), beta = Random(dtype, size.n);
+      Values s(x.size()), y(x.size()), mean, rstd;
+      for (size_t i = 0; i < x.size(); ++i) s[i] = x[i] + residual[i];
+      s = AsStored(dtype, s);
+      for (int64_t r = 0; r < size.rows; ++r) {
+        const Statistics stats = Of(&s[r * size.n], size.n);
+        mean.push_back(stats.mean);
+        rstd.push_back(stats.rstd);
+        for (int64_t i = r * size.n; i < (r + 1) * size.n; ++i) {
+          y[i] = (s[i] - stats.mean) * stats.rstd * gamma[i % size.n] +
+                 beta[i % size.n];
+        }
       }
+      const std::vector<int64_t> dims = {size.rows, size.n};
+      const TestTensor tx(device(), dims, x, dtype);
+      const TestTensor tr(device(), dims, residual, dtype);
+      const TestTensor tg(device(), {size.n}, gamma, dtype);
+      const TestTensor tb(device(), {size.n}, beta, dtype);
+      const TestTensor ty(device(), dtype, dims);
+      const TestTensor tmean(device(), DType::kF32, {size.rows});
+      const TestTensor trstd(device(), DType::kF32, {size.rows});
+      LayerNorm(device(), {.x = tx,
+                           .residual = tr,
+                           .sum = tr,
+                           .gamma = tg,
+                           .beta = tb,
+                           .y = ty,
+                           .mean = tmean,
+                           .rstd = trstd});
+      EXPECT_EQ(tr.Read(), s);
+      EXPECT_LT(RelativeError(ty.Read(), y), ErrorOf(dtype)) << size.n;
+      EXPECT_LT(RelativeError(tmean.Read(), mean), kF32Error);
+      EXPECT_LT(RelativeError(trstd.Read(), rstd), kF32Error);
+      // Without a residual, of the sum, the same.
+      const TestTensor again(device(), dtype, dims);
+      LayerNorm(device(), {.x = tr, .gamma = tg, .beta = tb, .y = again});
+      EXPECT_EQ(again.Read(), ty.Read());
     }
-    Values shifted = residual;
-    for (double& v : shifted) v = static_cast<float>(v + 3);
-    const std::vector<int64_t> dims = {size.rows, size.n};
-    const TestTensor tx(device(), dims, x), tr(device(), dims, shifted);
-    const TestTensor tg(device(), {size.n}, gamma),
-        tb(device(), {size.n}, beta);
-    const TestTensor ty(device(), DType::kF32, dims);
-    const TestTensor tmean(device(), DType::kF32, {size.rows});
-    const TestTensor trstd(device(), DType::kF32, {size.rows});
-    LayerNorm(device(), {.x = tx,
-                         .residual = tr,
-                         .sum = tr,
-                         .gamma = tg,
-                         .beta = tb,
-                         .y = ty,
-                         .mean = tmean,
-                         .rstd = trstd});
-    EXPECT_LT(RelativeError(tr.Read(), s), 1e-6);
-    EXPECT_LT(RelativeError(ty.Read(), y), kF32Error) << size.n;
-    EXPECT_LT(RelativeError(tmean.Read(), mean), kF32Error);
-    EXPECT_LT(RelativeError(trstd.Read(), rstd), kF32Error);
-    // Without a residual, of the sum, the same.
-    const TestTensor again(device(), DType::kF32, dims);
-    LayerNorm(device(), {.x = tr, .gamma = tg, .beta = tb, .y = again});
-    EXPECT_EQ(again.Read(), ty.Read());
   }
 }
 
 TEST_P(LayerNormTest, BackwardByFiniteDifferences) {
-  for (const Sizes& size : {Sizes{1, 3}, Sizes{3, 17}, Sizes{7, 65}}) {
-    const Values s = Random(size.rows * size.n), dy = Random(s.size());
-    const Values gamma = Random(size.n), beta = Random(size.n);
-    const auto derivative = [&](int which, size_t i) {
-      const auto at = [&](double step) {
-        Values moved[3] = {s, gamma, beta};
-        moved[which][i] += step;
-        return Objective(size, moved[0], moved[1], moved[2], dy);
+  for (const DType dtype : kActivationTypes) {
+    for (const Sizes& size : {Sizes{1, 3}, Sizes{3, 17}, Sizes{7, 65}}) {
+      const Values s = Random(dtype, size.rows * size.n);
+      const Values dy = Random(dtype, s.size());
+      const Values gamma = Random(dtype, size.n), beta = Random(size.n);
+      const auto derivative = [&](int which, size_t i) {
+        const auto at = [&](double step) {
+          Values moved[3] = {s, gamma, beta};
+          moved[which][i] += step;
+          return Objective(size, moved[0], moved[1], moved[2], dy);
+        };
+        return (at(1e-5) - at(-1e-5)) / 2e-5;
       };
-      return (at(1e-5) - at(-1e-5)) / 2e-5;
-    };
-    const Values incoming = Random(s.size());
-    Values dx = incoming, dgamma = gamma, dbeta = beta, mean, rstd;
-    for (size_t i = 0; i < s.size(); ++i) dx[i] += derivative(0, i);
-    for (int64_t i = 0; i < size.n; ++i) {
-      dgamma[i] += derivative(1, i);
-      dbeta[i] += derivative(2, i);
+      const Values incoming = Random(dtype, s.size());
+      Values dx = incoming, dgamma = gamma, dbeta = beta, mean, rstd;
+      for (size_t i = 0; i < s.size(); ++i) dx[i] += derivative(0, i);
+      for (int64_t i = 0; i < size.n; ++i) {
+        dgamma[i] += derivative(1, i);
+        dbeta[i] += derivative(2, i);
+      }
+      for (int64_t r = 0; r < size.rows; ++r) {
+        mean.push_back(Of(&s[r * size.n], size.n).mean);
+        rstd.push_back(Of(&s[r * size.n], size.n).rstd);
+      }
+      const std::vector<int64_t> dims = {size.rows, size.n};
+      const TestTensor ts(device(), dims, s, dtype);
+      const TestTensor tdy(device(), dims, dy, dtype);
+      const TestTensor tin(device(), dims, incoming, dtype);
+      const TestTensor tgamma(device(), {size.n}, gamma, dtype);
+      const TestTensor tg(device(), {size.n}, gamma);
+      const TestTensor tb(device(), {size.n}, beta);
+      const TestTensor tmean(device(), {size.rows}, mean);
+      const TestTensor trstd(device(), {size.rows}, rstd);
+      const TestTensor tdx(device(), dtype, dims);
+      LayerNormBackwardInput(device(), {.dy = tdy,
+                                        .s = ts,
+                                        .gamma = tgamma,
+                                        .mean = tmean,
+                                        .rstd = trstd,
+                                        .residual_gradient = tin,
+                                        .dx = tdx});
+      EXPECT_LT(RelativeError(tdx.Read(), dx), ErrorOf(dtype)) << size.n;
+      LayerNormBackwardWeight(device(), {.dy = tdy,
+                                         .s = ts,
+                                         .mean = tmean,
+                                         .rstd = trstd,
+                                         .dgamma = tg,
+                                         .dbeta = tb});
+      EXPECT_LT(RelativeError(tg.Read(), dgamma), kF32Error) << size.n;
+      EXPECT_LT(RelativeError(tb.Read(), dbeta), kF32Error) << size.n;
     }
-    for (int64_t r = 0; r < size.rows; ++r) {
-      mean.push_back(Of(&s[r * size.n], size.n).mean);
-      rstd.push_back(Of(&s[r * size.n], size.n).rstd);
-    }
-    const std::vector<int64_t> dims = {size.rows, size.n};
-    const TestTensor ts(device(), dims, s), tdy(device(), dims, dy);
-    const TestTensor tin(device(), dims, incoming);
-    const TestTensor tg(device(), {size.n}, gamma),
-        tb(device(), {size.n}, beta);
-    const TestTensor tmean(device(), {size.rows}, mean);
-    const TestTensor trstd(device(), {size.rows}, rstd);
-    const TestTensor tdx(device(), DType::kF32, dims);
-    LayerNormBackwardInput(device(), {.dy = tdy,
-                                      .s = ts,
-                                      .gamma = tg,
-                                      .mean = tmean,
-                                      .rstd = trstd,
-                                      .residual_gradient = tin,
-                                      .dx = tdx});
-    EXPECT_LT(RelativeError(tdx.Read(), dx), kF32Error) << size.n;
-    LayerNormBackwardWeight(device(), {.dy = tdy,
-                                       .s = ts,
-                                       .mean = tmean,
-                                       .rstd = trstd,
-                                       .dgamma = tg,
-                                       .dbeta = tb});
-    EXPECT_LT(RelativeError(tg.Read(), dgamma), kF32Error) << size.n;
-    EXPECT_LT(RelativeError(tb.Read(), dbeta), kF32Error) << size.n;
   }
 }
 

@@ -1,5 +1,7 @@
 #include "ops/reduce.h"
 
+#include <bit>
+
 #include "tests/ops/devices.h"
 
 namespace troupe {
@@ -49,25 +51,61 @@ TEST_P(ReduceTest, AddScaleFill) {
     EXPECT_LT(RelativeError(ty.Read(), sum), 1e-6);
     Scale(device(), {.x = tx, .alpha = 3.0f});
     EXPECT_LT(RelativeError(tx.Read(), scaled), 1e-6);
-    Fill(device(), {.x = tx, .value = 1.5f});
-    EXPECT_EQ(tx.Read(), Values(n, 1.5));
+    for (const DType dtype : kActivationTypes) {
+      const TestTensor filled(device(), dtype, {n});
+      Fill(device(), {.x = filled, .value = 1.5f});
+      EXPECT_EQ(filled.Read(), Values(n, 1.5));
+    }
   }
 }
 
 TEST_P(ReduceTest, CopyOfStridedTensors) {
-  const TestTensor x(device(), {3, 4, 10}, Random(120));
-  const TestTensor y(device(), {3, 5, 6}, Values(90));
-  Copy(device(),
-       {.x = x.tensor().Slice(2, 1, 7), .y = y.tensor().Slice(1, 1, 5)});
-  const Values from = x.Read(), to = y.Read();
-  for (int b = 0; b < 3; ++b) {
-    for (int r = 0; r < 5; ++r) {
-      for (int i = 0; i < 6; ++i) {
-        EXPECT_EQ(to[(b * 5 + r) * 6 + i],
-                  r == 0 ? 0 : from[(b * 4 + r - 1) * 10 + 1 + i]);
+  for (const DType x_type : kActivationTypes) {
+    for (const DType y_type : kActivationTypes) {
+      const TestTensor x(device(), {3, 4, 10}, Random(120), x_type);
+      const TestTensor y(device(), {3, 5, 6}, Values(90), y_type);
+      Copy(device(),
+           {.x = x.tensor().Slice(2, 1, 7), .y = y.tensor().Slice(1, 1, 5)});
+      const Values from = AsStored(y_type, x.Read()), to = y.Read();
+      for (int b = 0; b < 3; ++b) {
+        for (int r = 0; r < 5; ++r) {
+          for (int i = 0; i < 6; ++i) {
+            EXPECT_EQ(to[(b * 5 + r) * 6 + i],
+                      r == 0 ? 0 : from[(b * 4 + r - 1) * 10 + 1 + i]);
+          }
+        }
       }
     }
   }
+}
+
+// Every bf16 number and what lies between it and the next: the vectors round as
+// ToBF16 does, bit for bit, infinities, denormals and NaN among them.
+TEST_P(ReduceTest, CastsRoundAsToBF16) {
+  std::vector<float> numbers;
+  for (uint32_t bits = 0; bits <= 0xffff; ++bits) {
+    for (uint32_t lower : {0x0000, 0x0001, 0x7fff, 0x8000, 0x8001, 0xffff}) {
+      numbers.push_back(std::bit_cast<float>(bits << 16 | lower));
+    }
+  }
+  numbers.push_back(1.0f);  // a last vector that is not full
+  const int64_t n = static_cast<int64_t>(numbers.size());
+  const TestTensor wide(device(), DType::kF32, {n});
+  const TestTensor narrow(device(), DType::kBF16, {n});
+  device().CopyFromHost(wide.tensor().raw(), numbers.data(), 4 * n);
+  Copy(device(), {.x = wide, .y = narrow});
+  Copy(device(), {.x = narrow, .y = wide});
+  std::vector<uint16_t> narrowed(n);
+  std::vector<uint32_t> widened(n);
+  device().CopyToHost(narrowed.data(), narrow.tensor().raw(), 2 * n);
+  device().CopyToHost(widened.data(), wide.tensor().raw(), 4 * n);
+  CHECK_OK(device().Synchronize());
+  int64_t wrong = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    wrong += narrowed[i] != ToBF16(numbers[i]);
+    wrong += widened[i] != uint32_t{narrowed[i]} << 16;
+  }
+  EXPECT_EQ(wrong, 0);
 }
 
 TROUPE_ON_EACH_DEVICE(ReduceTest);
