@@ -20,6 +20,7 @@ void MatMul(Device& device, const MatMulArgs& args) {
       << args.a.ShapeString() << " by " << args.b.ShapeString();
   CHECK_EQ(args.transpose_b ? args.b.rows() : args.b.columns(), n)
       << args.b.ShapeString() << " into " << args.c.ShapeString();
+  CHECK_GE(k, 1) << args.a.ShapeString();
   const bool activation = args.activation != Activation::kNone;
   CHECK(!args.accumulate || (!args.bias.defined() && !activation));
   if (args.bias.defined()) {

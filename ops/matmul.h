@@ -24,7 +24,8 @@ enum class Activation { kNone, kGelu };  // kGelu: the tanh form, ops/gelu.h
 
 // All leading dims of a, b and c merge into rows; rows may be strided. With m
 // rows and n columns of c: a is [m, k], or [k, m] where transpose_a; b is
-// [k, n], or [n, k] where transpose_b. c overlaps neither a nor b.
+// [k, n], or [n, k] where transpose_b; k is at least 1. c overlaps neither a
+// nor b.
 struct MatMulArgs {
   Tensor a;
   Tensor b;

@@ -124,7 +124,6 @@ bool Bf16Products::Multiply(const Bf16ProductShape& shape,
                             const Bf16ProductMatrices& matrices,
                             ScratchPool& scratch) {
   CHECK_EQ(shape.bias, matrices.bias != nullptr);
-  if (shape.k == 0) return false;
   try {
     const std::shared_ptr<const Primitive> primitive = Find(shape);
     if (!primitive->supported()) return false;

@@ -51,7 +51,7 @@ class Bf16Products {
 
   // On as many threads as OpenMP gives the caller, which must be the same at
   // each call. False, and nothing done, where oneDNN has no code for bf16 on
-  // this machine (before AVX-512), or for an empty product (k == 0).
+  // this machine (before AVX-512).
   bool Multiply(const Bf16ProductShape& shape,
                 const Bf16ProductMatrices& matrices, ScratchPool& scratch);
 

@@ -97,15 +97,17 @@ Results Reference(const Case& c, const Inputs& in) {
   return out;
 }
 
-Results RunBoth(Device& device, const Case& c, const Inputs& in) {
+Results RunBoth(Device& device, const Case& c, const Inputs& in, DType dtype) {
   const std::vector<int64_t> q_dims = {c.batch, c.q_length, c.q_columns()};
   const std::vector<int64_t> kv_dims = {c.batch, c.kv_length, c.kv_columns()};
-  const TestTensor q(device, q_dims, in.q), k(device, kv_dims, in.k);
-  const TestTensor v(device, kv_dims, in.v), d_o(device, q_dims, in.d_o);
-  const TestTensor o(device, DType::kF32, q_dims);
-  const TestTensor dq(device, DType::kF32, q_dims);
-  const TestTensor dk(device, DType::kF32, kv_dims);
-  const TestTensor dv(device, DType::kF32, kv_dims);
+  const TestTensor q(device, q_dims, in.q, dtype);
+  const TestTensor k(device, kv_dims, in.k, dtype);
+  const TestTensor v(device, kv_dims, in.v, dtype);
+  const TestTensor d_o(device, q_dims, in.d_o, dtype);
+  const TestTensor o(device, dtype, q_dims);
+  const TestTensor dq(device, dtype, q_dims);
+  const TestTensor dk(device, dtype, kv_dims);
+  const TestTensor dv(device, dtype, kv_dims);
   const TestTensor lse(device, DType::kF32, {c.batch, c.heads, c.q_length});
   Attention(device, {.q = q,
                      .k = k,
@@ -140,35 +142,43 @@ const AttentionDropout kDropout{
     .total_heads = 7};
 
 const Case kCases[] = {
-    {1, 1, 1, 1, 1, 1},
-    {2, 3, 3, 2, 2, 5},
-    {1, 65, 65, 2, 1, 64},
-    {2, 17, 17, 4, 2, 17},
-    {1, 129, 129, 3, 3, 33},
-    {1, 200, 200, 1, 1, 65},
-    {1, 1, 130, 2, 1, 16},
-    {2, 7, 71, 2, 2, 24},
-    {1, 64, 128, 1, 1, 64},
-    {1, 300, 300, 3, 3, 20},
-    {2, 67, 67, 3, 1, 20, kDropout},
+    {1, 1, 1, 1, 1, 1},      {2, 3, 3, 2, 2, 5},
+    {1, 65, 65, 2, 1, 64},   {2, 17, 17, 4, 2, 17},
+    {1, 129, 129, 3, 3, 33}, {1, 200, 200, 1, 1, 65},
+    {1, 1, 130, 2, 1, 16},   {2, 7, 71, 2, 2, 24},
+    {1, 64, 128, 1, 1, 64},  {1, 300, 300, 3, 3, 20},
+    {2, 40, 40, 8, 2, 32},   {1, 70, 70, 6, 2, 48},
+    {1, 66, 66, 4, 1, 80},   {1, 33, 97, 2, 1, 128},
+    {3, 1, 90, 6, 2, 64},    {2, 67, 67, 3, 1, 20, kDropout},
 };
 
+// The backward reads o as it is stored, rounded, which dq and dk inherit.
+double GradientErrorOf(DType dtype) {
+  return dtype == DType::kBF16 ? 2 * kBF16Error : kF32Error;
+}
+
 TEST_P(AttentionTest, ForwardAndBackward) {
-  for (const Case& c : kCases) {
-    const Inputs in{Random(c.q_elements(), 1.5), Random(c.kv_elements(), 1.5),
-                    Random(c.kv_elements()), Random(c.q_elements())};
-    const Results want = Reference(c, in);
-    const Results got = RunBoth(device(), c, in);
-    EXPECT_LT(RelativeError(got.o, want.o), kF32Error) << c;
-    EXPECT_LT(RelativeError(got.logsumexp, want.logsumexp), kF32Error) << c;
-    if (c.kv_length > 1) {  // one key alone has no gradient but rounding
-      EXPECT_LT(RelativeError(got.dq, want.dq), kF32Error) << c;
-      EXPECT_LT(RelativeError(got.dk, want.dk), kF32Error) << c;
+  for (const DType dtype : kActivationTypes) {
+    const double error = ErrorOf(dtype);
+    for (const Case& c : kCases) {
+      const Inputs in{Random(dtype, c.q_elements(), 1.5),
+                      Random(dtype, c.kv_elements(), 1.5),
+                      Random(dtype, c.kv_elements()),
+                      Random(dtype, c.q_elements())};
+      const Results want = Reference(c, in);
+      const Results got = RunBoth(device(), c, in, dtype);
+      EXPECT_LT(RelativeError(got.o, want.o), error) << c;
+      EXPECT_LT(RelativeError(got.logsumexp, want.logsumexp), kF32Error) << c;
+      if (c.kv_length > 1) {  // one key alone has no gradient but rounding
+        EXPECT_LT(RelativeError(got.dq, want.dq), GradientErrorOf(dtype)) << c;
+        EXPECT_LT(RelativeError(got.dk, want.dk), GradientErrorOf(dtype)) << c;
+      }
+      EXPECT_LT(RelativeError(got.dv, want.dv), error) << c;
+      const Results again = RunBoth(device(), c, in, dtype);
+      EXPECT_EQ(got.o, again.o);
+      EXPECT_EQ(got.dq, again.dq);
+      EXPECT_EQ(got.dk, again.dk);
     }
-    EXPECT_LT(RelativeError(got.dv, want.dv), kF32Error) << c;
-    const Results again = RunBoth(device(), c, in);
-    EXPECT_EQ(got.o, again.o);
-    EXPECT_EQ(got.dk, again.dk);
   }
 }
 
@@ -205,40 +215,41 @@ TEST(AttentionReference, AgreesWithFiniteDifferences) {
   check(&in.v, results.dv);
 }
 
-TEST_P(AttentionTest, SlicesOfOneTensor) {
-  const Case c{2, 70, 70, 2, 2, 12};
+const Case kSliced{2, 70, 70, 2, 2, 12};
+
+void SlicesAgree(Device& device, const Values& packed, const Values& d_o_values,
+                 DType dtype) {
+  const Case& c = kSliced;
   const int64_t width = c.q_columns();
-  const Values packed = Random(c.batch * c.q_length * 3 * width);
-  Inputs in{{}, {}, {}, Random(c.q_elements())};
+  Inputs in{{}, {}, {}, d_o_values};
   for (size_t i = 0; i < packed.size(); ++i) {
     (i / width % 3 == 0   ? in.q
      : i / width % 3 == 1 ? in.k
                           : in.v)
         .push_back(packed[i]);
   }
-  const Results want = RunBoth(device(), c, in);
+  const Results want = RunBoth(device, c, in, dtype);
   const std::vector<int64_t> dims = {c.batch, c.q_length, 3 * width};
-  const TestTensor qkv(device(), dims, packed);
-  const TestTensor gradient(device(), DType::kF32, dims);
-  const TestTensor o(device(), {c.batch, c.q_length, width}, want.o);
-  const TestTensor d_o(device(), {c.batch, c.q_length, width}, in.d_o);
-  const TestTensor lse(device(), {c.batch, c.heads, c.q_length},
-                       want.logsumexp);
+  const TestTensor qkv(device, dims, packed, dtype);
+  const TestTensor gradient(device, dtype, dims);
+  const TestTensor o(device, {c.batch, c.q_length, width}, want.o, dtype);
+  const TestTensor d_o(device, {c.batch, c.q_length, width}, in.d_o, dtype);
+  const TestTensor lse(device, {c.batch, c.heads, c.q_length}, want.logsumexp);
   const auto part = [&](const TestTensor& t, int i) {
     return t.tensor().Slice(2, i * width, (i + 1) * width);
   };
-  AttentionBackward(device(), {.q = part(qkv, 0),
-                               .k = part(qkv, 1),
-                               .v = part(qkv, 2),
-                               .o = o,
-                               .logsumexp = lse,
-                               .d_o = d_o,
-                               .dq = part(gradient, 0),
-                               .dk = part(gradient, 1),
-                               .dv = part(gradient, 2),
-                               .heads = c.heads,
-                               .kv_heads = c.kv_heads,
-                               .scale = static_cast<float>(c.scale())});
+  AttentionBackward(device, {.q = part(qkv, 0),
+                             .k = part(qkv, 1),
+                             .v = part(qkv, 2),
+                             .o = o,
+                             .logsumexp = lse,
+                             .d_o = d_o,
+                             .dq = part(gradient, 0),
+                             .dk = part(gradient, 1),
+                             .dv = part(gradient, 2),
+                             .heads = c.heads,
+                             .kv_heads = c.kv_heads,
+                             .scale = static_cast<float>(c.scale())});
   const Values got = gradient.Read();
   Values dq, dk, dv;
   for (size_t i = 0; i < got.size(); ++i) {
@@ -249,12 +260,20 @@ TEST_P(AttentionTest, SlicesOfOneTensor) {
   EXPECT_EQ(dv, want.dv);
 }
 
+TEST_P(AttentionTest, SlicesOfOneTensor) {
+  for (const DType dtype : kActivationTypes) {
+    SlicesAgree(device(), Random(dtype, 3 * kSliced.q_elements()),
+                Random(dtype, kSliced.q_elements()), dtype);
+  }
+}
+
 // Large scores must neither overflow nor lose the others.
 TEST_P(AttentionTest, LargeScores) {
   const Case c{1, 100, 100, 1, 1, 8};
   const Inputs in{Random(c.q_elements(), 12), Random(c.kv_elements(), 12),
                   Random(c.kv_elements()), Random(c.q_elements())};
-  EXPECT_LT(RelativeError(RunBoth(device(), c, in).o, Reference(c, in).o),
+  EXPECT_LT(RelativeError(RunBoth(device(), c, in, DType::kF32).o,
+                          Reference(c, in).o),
             1e-4);
 }
 

@@ -7,6 +7,18 @@ namespace {
 
 class MatMulTest : public OpTest {};
 
+// Of a, b and the bias; of c and the pre-activation.
+struct Types {
+  DType in, out;
+};
+constexpr Types kTypes[] = {{DType::kF32, DType::kF32},
+                            {DType::kBF16, DType::kBF16},
+                            {DType::kBF16, DType::kF32}};
+
+std::ostream& operator<<(std::ostream& out, const Types& types) {
+  return out << DTypeName(types.in) << " into " << DTypeName(types.out);
+}
+
 double GeluOf(double x) {
   return 0.5 * x *
          (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
@@ -33,100 +45,149 @@ Values Product(const Sizes& s, const Values& a, bool ta, const Values& b,
 }
 
 TEST_P(MatMulTest, AllTransposesAndAccumulation) {
-  for (const Sizes& s : {Sizes{1, 1, 1}, Sizes{3, 17, 65}, Sizes{65, 129, 3},
-                         Sizes{129, 1, 17}, Sizes{1, 131, 67}}) {
-    for (int which = 0; which < 8; ++which) {
-      const bool ta = which & 1, tb = which & 2, accumulate = which & 4;
-      const Values a = Random(s.m * s.k), b = Random(s.k * s.n);
-      const Values before = Random(s.m * s.n);
-      Values want = Product(s, a, ta, b, tb);
-      if (accumulate) {
-        for (size_t i = 0; i < want.size(); ++i) want[i] += before[i];
+  for (const Types& types : kTypes) {
+    for (const Sizes& s : {Sizes{1, 1, 1}, Sizes{3, 17, 65}, Sizes{65, 129, 3},
+                           Sizes{129, 1, 17}, Sizes{1, 131, 67}}) {
+      for (int which = 0; which < 8; ++which) {
+        const bool ta = which & 1, tb = which & 2, accumulate = which & 4;
+        const Values a = Random(types.in, s.m * s.k);
+        const Values b = Random(types.in, s.k * s.n);
+        const Values before = Random(types.out, s.m * s.n);
+        Values want = Product(s, a, ta, b, tb);
+        if (accumulate) {
+          for (size_t i = 0; i < want.size(); ++i) want[i] += before[i];
+        }
+        const TestTensor ta_(device(),
+                             ta ? std::vector{s.k, s.m} : std::vector{s.m, s.k},
+                             a, types.in);
+        const TestTensor tb_(device(),
+                             tb ? std::vector{s.n, s.k} : std::vector{s.k, s.n},
+                             b, types.in);
+        const TestTensor tc(device(), {s.m, s.n}, before, types.out);
+        MatMul(device(), {.a = ta_,
+                          .b = tb_,
+                          .c = tc,
+                          .transpose_a = ta,
+                          .transpose_b = tb,
+                          .accumulate = accumulate});
+        EXPECT_LT(RelativeError(tc.Read(), want), ErrorOf(types.out))
+            << types << " " << s.m << " " << s.n << " " << s.k << " case "
+            << which;
       }
-      const TestTensor ta_(
-          device(), ta ? std::vector{s.k, s.m} : std::vector{s.m, s.k}, a);
-      const TestTensor tb_(
-          device(), tb ? std::vector{s.n, s.k} : std::vector{s.k, s.n}, b);
-      const TestTensor tc(device(), {s.m, s.n}, before);
-      MatMul(device(), {.a = ta_,
-                        .b = tb_,
-                        .c = tc,
-                        .transpose_a = ta,
-                        .transpose_b = tb,
-                        .accumulate = accumulate});
-      EXPECT_LT(RelativeError(tc.Read(), want), kF32Error)
-          << s.m << " " << s.n << " " << s.k << " case " << which;
+    }
+  }
+}
+
+// Longer than any block of a kernel in each direction.
+TEST_P(MatMulTest, ManyBlocks) {
+  for (const Types& types : kTypes) {
+    for (const Sizes& s :
+         {Sizes{3, 5, 2100}, Sizes{530, 7, 40}, Sizes{7, 1050, 40}}) {
+      const Values a = Random(types.in, s.m * s.k);
+      const Values b = Random(types.in, s.k * s.n);
+      const Values bias = Random(types.in, s.n);
+      Values want = Product(s, a, false, b, true);
+      for (size_t i = 0; i < want.size(); ++i) want[i] += bias[i % s.n];
+      const TestTensor ta(device(), {s.m, s.k}, a, types.in);
+      const TestTensor tb(device(), {s.n, s.k}, b, types.in);
+      const TestTensor tbias(device(), {s.n}, bias, types.in);
+      const TestTensor c(device(), types.out, {s.m, s.n});
+      MatMul(device(),
+             {.a = ta, .b = tb, .c = c, .transpose_b = true, .bias = tbias});
+      EXPECT_LT(RelativeError(c.Read(), want), ErrorOf(types.out))
+          << types << " " << s.m << " " << s.n << " " << s.k;
     }
   }
 }
 
 TEST_P(MatMulTest, BiasAndGelu) {
   const Sizes s{17, 67, 33};
-  const Values a = Random(s.m * s.k), b = Random(s.k * s.n), bias = Random(s.n);
-  Values pre = Product(s, a, false, b, false);
-  Values want(pre.size());
-  for (size_t i = 0; i < pre.size(); ++i) {
-    pre[i] += bias[i % s.n];
-    want[i] = GeluOf(pre[i]);
+  for (const Types& types : kTypes) {
+    const Values a = Random(types.in, s.m * s.k);
+    const Values b = Random(types.in, s.k * s.n);
+    const Values bias = Random(types.in, s.n);
+    Values pre = Product(s, a, false, b, false);
+    for (size_t i = 0; i < pre.size(); ++i) pre[i] += bias[i % s.n];
+    Values want = AsStored(types.out, pre);
+    for (double& v : want) v = GeluOf(v);
+    const TestTensor ta(device(), {s.m, s.k}, a, types.in);
+    const TestTensor tb(device(), {s.k, s.n}, b, types.in);
+    const TestTensor tbias(device(), {s.n}, bias, types.in);
+    const TestTensor c(device(), types.out, {s.m, s.n});
+    const TestTensor tpre(device(), types.out, {s.m, s.n});
+    MatMul(device(), {.a = ta, .b = tb, .c = c, .bias = tbias});
+    EXPECT_LT(RelativeError(c.Read(), pre), ErrorOf(types.out)) << types;
+    MatMul(device(), {.a = ta,
+                      .b = tb,
+                      .c = c,
+                      .bias = tbias,
+                      .activation = Activation::kGelu,
+                      .pre_activation = tpre});
+    const Values with_pre = c.Read();
+    EXPECT_LT(RelativeError(with_pre, want), ErrorOf(types.out)) << types;
+    EXPECT_LT(RelativeError(tpre.Read(), pre), ErrorOf(types.out)) << types;
+    MatMul(device(), {.a = ta,
+                      .b = tb,
+                      .c = c,
+                      .bias = tbias,
+                      .activation = Activation::kGelu});
+    EXPECT_EQ(c.Read(), with_pre) << types;
   }
-  const TestTensor ta(device(), {s.m, s.k}, a), tb(device(), {s.k, s.n}, b);
-  const TestTensor tbias(device(), {s.n}, bias);
-  const TestTensor c(device(), DType::kF32, {s.m, s.n});
-  const TestTensor tpre(device(), DType::kF32, {s.m, s.n});
-  MatMul(device(), {.a = ta, .b = tb, .c = c, .bias = tbias});
-  EXPECT_LT(RelativeError(c.Read(), pre), kF32Error);
-  MatMul(device(), {.a = ta,
-                    .b = tb,
-                    .c = c,
-                    .bias = tbias,
-                    .activation = Activation::kGelu,
-                    .pre_activation = tpre});
-  EXPECT_LT(RelativeError(c.Read(), want), kF32Error);
-  EXPECT_LT(RelativeError(tpre.Read(), pre), kF32Error);
-  MatMul(device(), {.a = ta,
-                    .b = tb,
-                    .c = c,
-                    .bias = tbias,
-                    .activation = Activation::kGelu});
-  EXPECT_LT(RelativeError(c.Read(), want), kF32Error);
 }
 
+// Columns of wider matrices, as a and c and as both transposed.
 TEST_P(MatMulTest, StridedRows) {
   const Sizes s{5, 6, 7};
-  const Values a = Random(s.m * 10), b = Random(s.k * s.n);
-  Values dense;
-  for (int64_t i = 0; i < s.m; ++i) {
-    dense.insert(dense.end(), a.begin() + i * 10 + 2, a.begin() + i * 10 + 9);
-  }
-  const TestTensor ta(device(), {s.m, 10}, a), tb(device(), {s.k, s.n}, b);
-  const TestTensor c(device(), {s.m, 8}, Values(s.m * 8, 3.0));
-  MatMul(device(), {.a = ta.tensor().Slice(1, 2, 9),
-                    .b = tb,
-                    .c = c.tensor().Slice(1, 1, 7)});
-  const Values got = c.Read(), want = Product(s, dense, false, b, false);
-  for (int64_t i = 0; i < s.m; ++i) {
-    EXPECT_EQ(got[i * 8], 3.0);
-    EXPECT_EQ(got[i * 8 + 7], 3.0);
-    for (int64_t j = 0; j < s.n; ++j) {
-      EXPECT_NEAR(got[i * 8 + 1 + j], want[i * s.n + j], 1e-5);
+  for (const Types& types : kTypes) {
+    for (const bool transposed : {false, true}) {
+      const int64_t rows = transposed ? s.k : s.m;
+      const int64_t columns = transposed ? s.m : s.k;
+      const Values a = Random(types.in, rows * 10);
+      const Values b = Random(types.in, s.k * s.n);
+      Values dense;
+      for (int64_t i = 0; i < rows; ++i) {
+        const auto row = a.begin() + i * 10 + 2;
+        dense.insert(dense.end(), row, row + columns);
+      }
+      const TestTensor ta(device(), {rows, 10}, a, types.in);
+      const TestTensor tb(device(), {s.k, s.n}, b, types.in);
+      const TestTensor c(device(), {s.m, 8}, Values(s.m * 8, 3.0), types.out);
+      MatMul(device(), {.a = ta.tensor().Slice(1, 2, 2 + columns),
+                        .b = tb,
+                        .c = c.tensor().Slice(1, 1, 7),
+                        .transpose_a = transposed});
+      const Values got = c.Read();
+      const Values want = Product(s, dense, transposed, b, false);
+      Values inside;
+      for (int64_t i = 0; i < s.m; ++i) {
+        EXPECT_EQ(got[i * 8], 3.0);
+        EXPECT_EQ(got[i * 8 + 7], 3.0);
+        inside.insert(inside.end(), got.begin() + i * 8 + 1,
+                      got.begin() + i * 8 + 7);
+      }
+      EXPECT_LT(RelativeError(inside, want), ErrorOf(types.out)) << types;
     }
   }
 }
 
 TEST_P(MatMulTest, Repeats) {
-  const TestTensor a(device(), {200, 300}, Random(60000));
-  const TestTensor b(device(), {300, 150}, Random(45000));
-  const TestTensor c(device(), DType::kF32, {200, 150});
-  MatMul(device(), {.a = a, .b = b, .c = c});
-  const Values first = c.Read();
-  MatMul(device(), {.a = a, .b = b, .c = c});
-  EXPECT_EQ(first, c.Read());
+  for (const Types& types : kTypes) {
+    const TestTensor a(device(), {200, 300}, Random(60000), types.in);
+    const TestTensor b(device(), {300, 150}, Random(45000), types.in);
+    const TestTensor c(device(), types.out, {200, 150});
+    MatMul(device(), {.a = a, .b = b, .c = c});
+    const Values first = c.Read();
+    MatMul(device(), {.a = a, .b = b, .c = c});
+    EXPECT_EQ(first, c.Read()) << types;
+  }
 }
 
 TEST_P(MatMulTest, WrongShapesDie) {
   const TestTensor a(device(), {2, 3}, Random(6));
   const TestTensor c(device(), {2, 2}, Random(4));
   EXPECT_DEATH(MatMul(device(), {.a = a, .b = a, .c = c}), "f32\\[2, 3\\]");
+  const TestTensor b(device(), DType::kBF16, {3, 2});
+  EXPECT_DEATH(MatMul(device(), {.a = a, .b = b, .c = c}), "bf16\\[3, 2\\]");
 }
 
 TROUPE_ON_EACH_DEVICE(MatMulTest);
