@@ -5,6 +5,8 @@
 //
 //   bazel run //tests/bench:ops_bench -- [threads]
 //
+// Products and attention come in f32 and in bf16, beside a product of the same.
+//
 // Attention counts half of the products (the causal half), forward 2 and
 // backward 5 of them, as flash attention needs.
 #include <chrono>
@@ -58,8 +60,10 @@ class Bench {
 
   void Run() {
     std::printf("%s\n", device_->Describe().c_str());
-    Products();
-    AttentionOps();
+    for (const DType dtype : {DType::kF32, DType::kBF16}) {
+      Products(dtype);
+      AttentionOps(dtype);
+    }
     const Tensor from = New({1 << 25});
     const Tensor to = New({1 << 25});
     copy_rate_ = 2.0 * from.bytes() /
@@ -84,6 +88,7 @@ class Bench {
     if (dtype == DType::kF32) {
       FillNormal(*device_, {.x = tensor, .standard_deviation = 0.1f});
     }
+    if (dtype == DType::kBF16) Fill(*device_, {.x = tensor, .value = 0.1f});
     return tensor;
   }
 
@@ -104,41 +109,49 @@ class Bench {
                 bytes / seconds / copy_rate_);
   }
 
-  void Product(const char* name, int64_t m, int64_t n, int64_t k, bool ta,
-               bool tb, bool accumulate) {
-    const Tensor a = ta ? New({k, m}) : New({m, k});
-    const Tensor b = tb ? New({n, k}) : New({k, n});
-    const Tensor c = New({m, n});
+  struct Transposes {
+    bool a = false, b = false;
+  };
+
+  // Gradients of weights (a transposed) add up in f32.
+  void Product(const char* name, DType dtype, int64_t m, int64_t n, int64_t k,
+               Transposes transpose) {
+    const Tensor a = New({transpose.a ? k : m, transpose.a ? m : k}, dtype);
+    const Tensor b = New({transpose.b ? n : k, transpose.b ? k : n}, dtype);
+    const Tensor c = New({m, n}, transpose.a ? DType::kF32 : dtype);
     Compute(name, 2.0 * m * n * k, [&] {
       MatMul(*device_, {.a = a,
                         .b = b,
                         .c = c,
-                        .transpose_a = ta,
-                        .transpose_b = tb,
-                        .accumulate = accumulate});
+                        .transpose_a = transpose.a,
+                        .transpose_b = transpose.b,
+                        .accumulate = transpose.a});
     });
     memory_.resize(memory_.size() - 3);
   }
 
-  void Products() {
-    Product("product 2048^3", 2048, 2048, 2048, false, false, false);
-    Product("y = x W, qkv", kTime, 3 * kWidth, kWidth, false, false, false);
-    Product("dx = dy W^T, qkv", kTime, kWidth, 3 * kWidth, false, true, false);
-    Product("dW += x^T dy, qkv", kWidth, 3 * kWidth, kTime, true, false, true);
-    Product("y = x W, hidden", kTime, kHidden, kWidth, false, false, false);
-    Product("dx = dy W^T, hidden", kTime, kWidth, kHidden, false, true, false);
-    Product("dW += x^T dy, hidden", kWidth, kHidden, kTime, true, false, true);
-    Product("logits = x wte^T", kTime, kVocabulary, kWidth, false, true, false);
-    Product("dx = dlogits wte", kTime, kWidth, kVocabulary, false, false,
-            false);
-    Product("dwte += dlogits^T x", kVocabulary, kWidth, kTime, true, false,
-            true);
+  void Products(DType dtype) {
+    std::printf("%s\n", DTypeName(dtype));
+    product_rate_ = 0;  // the next product sets it
+    Product("product 2048^3", dtype, 2048, 2048, 2048, {});
+    Product("y = x W, qkv", dtype, kTime, 3 * kWidth, kWidth, {});
+    Product("dx = dy W^T, qkv", dtype, kTime, kWidth, 3 * kWidth, {.b = true});
+    Product("dW += x^T dy, qkv", dtype, kWidth, 3 * kWidth, kTime, {.a = true});
+    Product("y = x W, hidden", dtype, kTime, kHidden, kWidth, {});
+    Product("dx = dy W^T, hidden", dtype, kTime, kWidth, kHidden, {.b = true});
+    Product("dW += x^T dy, hidden", dtype, kWidth, kHidden, kTime, {.a = true});
+    Product("logits = x wte^T", dtype, kTime, kVocabulary, kWidth, {.b = true});
+    Product("dx = dlogits wte", dtype, kTime, kWidth, kVocabulary, {});
+    Product("dwte += dlogits^T x", dtype, kVocabulary, kWidth, kTime,
+            {.a = true});
+    Product("logits, one row", dtype, 1, kVocabulary, kWidth, {.b = true});
   }
 
-  void AttentionOps() {
-    const Tensor qkv = New({1, kTime, 3 * kWidth});
-    const Tensor gradient = New({1, kTime, 3 * kWidth});
-    const Tensor o = New({1, kTime, kWidth}), d_o = New({1, kTime, kWidth});
+  void AttentionOps(DType dtype) {
+    const Tensor qkv = New({1, kTime, 3 * kWidth}, dtype);
+    const Tensor gradient = New({1, kTime, 3 * kWidth}, dtype);
+    const Tensor o = New({1, kTime, kWidth}, dtype);
+    const Tensor d_o = New({1, kTime, kWidth}, dtype);
     const Tensor logsumexp = New({1, kHeads, kTime});
     const auto part = [](const Tensor& t, int i) {
       return t.Slice(2, i * kWidth, (i + 1) * kWidth);
