@@ -68,6 +68,10 @@ void MakePathsAbsolute(const std::string& folder, JobFile& job) {
     MakeAbsolute("data.tokens", folder, positions,
                  *job.spec.mutable_data()->mutable_tokens());
   }
+  if (job.spec.model().has_hf()) {
+    MakeAbsolute("model.hf", folder, positions,
+                 *job.spec.mutable_model()->mutable_hf());
+  }
   if (!job.spec.has_checkpoint()) return;
   CheckpointSpec& checkpoint = *job.spec.mutable_checkpoint();
   if (checkpoint.has_directory()) {

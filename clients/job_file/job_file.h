@@ -36,7 +36,7 @@ struct JobFile {
 };
 
 // Reads the file and applies the overrides. Relative paths among the fields
-// (data.tokens, checkpoint.directory, checkpoint.resume) become absolute: those
+// (model.hf, data.tokens, checkpoint.directory and resume) become absolute: those
 // in the file from the file's folder, those in an override from the current
 // one. Errors: NotFound for the file, else InvalidArgument as in FillMessage.
 absl::StatusOr<JobFile> LoadJobFile(const JobFileOptions& options);

@@ -102,6 +102,12 @@ absl::Status HuggingFaceWeights::Add(const std::string& file) {
   return absl::OkStatus();
 }
 
+std::vector<const SafetensorsTensor*> HuggingFaceWeights::tensors() const {
+  std::vector<const SafetensorsTensor*> tensors;
+  for (const auto& [name, place] : places_) tensors.push_back(place.tensor);
+  return tensors;
+}
+
 const HuggingFaceWeights::Place* HuggingFaceWeights::FindPlace(
     absl::string_view name) const {
   auto found = places_.find(name);

@@ -31,6 +31,10 @@ class HuggingFaceWeights {
   // InvalidArgument with the file and what is wrong with it.
   static absl::StatusOr<HuggingFaceWeights> Open(const std::string& directory);
 
+  const std::string& directory() const { return directory_; }
+  // Of all files, in no order.
+  std::vector<const SafetensorsTensor*> tensors() const;
+
   // Null where there is none. Published GPT-2 files leave out the
   // "transformer." that the names of the whole model begin with; both are
   // found.

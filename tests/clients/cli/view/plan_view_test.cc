@@ -72,7 +72,7 @@ TEST(PlanView, SaysWhatWasDerivedAndPredicted) {
                 "  tokens/s         19.5k\n"
                 "  MFU              41.0% of 3.4TFLOP/s\n"
                 "  resident memory  0 B of a worker at its peak\n"
-            "  sent by a rank   60.0 MiB a step\n"
+                "  sent by a rank   60.0 MiB a step\n"
                 "  limited by       computing: 95 % of the step\n"
                 "\njob, resolved\n"
                 "  name: demo\n"

@@ -1,0 +1,33 @@
+#include "clients/hugging_face/expand_model.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "clients/hugging_face/config.h"
+#include "google/protobuf/descriptor.h"
+#include "proto/base/status.h"
+
+namespace troupe {
+
+absl::Status ExpandHuggingFaceModel(ModelSpec& model) {
+  if (!model.has_hf()) return absl::OkStatus();
+  std::vector<const google::protobuf::FieldDescriptor*> fields;
+  model.GetReflection()->ListFields(model, &fields);
+  for (const google::protobuf::FieldDescriptor* field : fields) {
+    if (field->name() == "hf") continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("model.", field->name(),
+                     ": the config.json of model.hf says it; leave it out"));
+  }
+  absl::StatusOr<ModelSpec> read = ReadHuggingFaceConfig(model.hf());
+  if (!read.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model.hf: ", read.status().message()));
+  }
+  model = *std::move(read);
+  return absl::OkStatus();
+}
+
+}  // namespace troupe

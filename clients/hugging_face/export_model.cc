@@ -1,0 +1,249 @@
+#include "clients/hugging_face/export_model.h"
+
+#include <google/protobuf/util/json_util.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "clients/hugging_face/config.h"
+#include "proto/base/status.h"
+#include "proto/plan/model.h"
+#include "storage/checkpoint/assets.h"
+#include "storage/checkpoint/hugging_face_files.h"
+#include "storage/checkpoint/safetensors_writer.h"
+#include "storage/checkpoint/tensor_reader.h"
+#include "storage/checkpoint/to_f32.h"
+#include "storage/engine/make_engine.h"
+#include "storage/engine/posix_file.h"
+
+namespace troupe {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kElementsAtOnce = int64_t{1} << 20;
+
+int64_t BytesOf(const SafetensorsTensor& tensor) {
+  return ElementCount(tensor.shape) * StoredDTypeBytes(tensor.dtype);
+}
+
+absl::StatusOr<ModelSpec> ModelOf(const TensorReader& checkpoint,
+                                  const std::string& path) {
+  JobSpec job;
+  google::protobuf::util::JsonParseOptions options;
+  options.ignore_unknown_fields = true;
+  const auto parsed = google::protobuf::util::JsonStringToMessage(
+      checkpoint.manifest().job, &job, options);
+  if (!parsed.ok()) {
+    return absl::DataLossError(absl::StrCat(
+        path,
+        ": the manifest's job is no job: ", std::string(parsed.message())));
+  }
+  ModelSpec model = job.model();
+  RETURN_IF_ERROR(Annotate(ResolveModel(model), path));
+  return model;
+}
+
+// The parameters, checked against what the checkpoint holds.
+absl::StatusOr<std::vector<SafetensorsTensor>> TensorsOf(
+    const std::vector<Unit>& units, const TensorReader& checkpoint,
+    const ExportOptions& options) {
+  std::vector<SafetensorsTensor> tensors;
+  for (const Unit& unit : units) {
+    for (const Parameter& parameter : unit.parameters()) {
+      const std::vector<int64_t> shape(parameter.shape().begin(),
+                                       parameter.shape().end());
+      const ManifestTensor* stored = checkpoint.Find(parameter.name());
+      if (stored == nullptr || stored->shape != shape ||
+          stored->dtype != StoredDType::kF32) {
+        return absl::DataLossError(absl::StrCat(
+            options.checkpoint, ": has no tensor ", parameter.name(),
+            " of F32[", absl::StrJoin(shape, ", "),
+            "], which its model needs"));
+      }
+      tensors.push_back(
+          {.name = parameter.name(), .dtype = options.dtype, .shape = shape});
+    }
+  }
+  return tensors;
+}
+
+using Files = std::vector<std::vector<SafetensorsTensor>>;
+
+Files Divide(const std::vector<SafetensorsTensor>& tensors, int64_t bytes_max) {
+  Files files(1);
+  int64_t bytes = 0;
+  for (const SafetensorsTensor& tensor : tensors) {
+    if (bytes > 0 && bytes + BytesOf(tensor) > bytes_max) {
+      files.emplace_back();
+      bytes = 0;
+    }
+    bytes += BytesOf(tensor);
+    files.back().push_back(tensor);
+  }
+  return files;
+}
+
+std::string FileName(size_t index, size_t count) {
+  if (count == 1) return "model.safetensors";
+  return absl::StrFormat("model-%05d-of-%05d.safetensors", index + 1, count);
+}
+
+// One run of an export: into `directory`, which is then renamed.
+class Export {
+ public:
+  Export(const ExportOptions& options, const TensorReader& checkpoint,
+         std::string directory)
+      : options_(options),
+        checkpoint_(checkpoint),
+        directory_(std::move(directory)) {}
+
+  absl::Status WriteWeights(const Files& files, int64_t total) {
+    ASSIGN_OR_RETURN(const std::unique_ptr<IoEngine> io, MakeIoEngine());
+    total_ = total;
+    nlohmann::json map = nlohmann::json::object();
+    for (size_t i = 0; i < files.size(); ++i) {
+      const std::string name = FileName(i, files.size());
+      RETURN_IF_ERROR(WriteFile(*io, name, files[i]));
+      for (const SafetensorsTensor& tensor : files[i]) map[tensor.name] = name;
+    }
+    if (files.size() == 1) return absl::OkStatus();
+    const nlohmann::json index = {{"metadata", {{"total_size", total}}},
+                                  {"weight_map", std::move(map)}};
+    return WriteWholeFile(
+        absl::StrCat(directory_, "/model.safetensors.index.json"),
+        absl::StrCat(index.dump(2), "\n"));
+  }
+
+  absl::Status WriteOthers(const ModelSpec& model) {
+    std::string base;
+    for (const ManifestFile& asset : checkpoint_.manifest().assets) {
+      ASSIGN_OR_RETURN(const std::string bytes,
+                       ReadCarriedFile(options_.checkpoint, asset.name));
+      if (asset.name == kHuggingFaceConfig) {
+        base = bytes;
+        continue;
+      }
+      RETURN_IF_ERROR(
+          WriteWholeFile(absl::StrCat(directory_, "/", asset.name), bytes));
+    }
+    return WriteWholeFile(
+        absl::StrCat(directory_, "/", kHuggingFaceConfig),
+        FormatHuggingFaceConfig({.model = model,
+                                 .dtype = options_.dtype == StoredDType::kBF16
+                                              ? "bfloat16"
+                                              : "float32",
+                                 .base = base}));
+  }
+
+ private:
+  absl::Status WriteFile(IoEngine& io, const std::string& name,
+                         const std::vector<SafetensorsTensor>& tensors) {
+    ASSIGN_OR_RETURN(
+        const std::unique_ptr<SafetensorsWriter> writer,
+        SafetensorsWriter::Create(io, absl::StrCat(directory_, "/", name),
+                                  tensors, {{"format", "pt"}}));
+    for (const SafetensorsTensor& tensor : writer->header().tensors) {
+      RETURN_IF_ERROR(WriteTensor(tensor, *writer));
+    }
+    return writer->Finish().status();
+  }
+
+  absl::Status WriteTensor(const SafetensorsTensor& tensor,
+                           SafetensorsWriter& writer) {
+    const int64_t elements = ElementCount(tensor.shape);
+    for (int64_t at = 0; at < elements; at += kElementsAtOnce) {
+      const int64_t count = std::min(kElementsAtOnce, elements - at);
+      values_.resize(count);
+      stored_.resize(count * StoredDTypeBytes(tensor.dtype));
+      RETURN_IF_ERROR(checkpoint_.ReadRange(tensor.name, StoredDType::kF32,
+                                            {.begin = at, .count = count},
+                                            values_.data()));
+      RETURN_IF_ERROR(
+          FromF32(tensor.dtype, values_.data(), count, stored_.data()));
+      RETURN_IF_ERROR(
+          writer.Append(tensor.name, {stored_.data(), stored_.size()}));
+      written_ += static_cast<int64_t>(stored_.size());
+      if (options_.progress) options_.progress(written_, total_);
+    }
+    return absl::OkStatus();
+  }
+
+  const ExportOptions& options_;
+  const TensorReader& checkpoint_;
+  const std::string directory_;
+  int64_t total_ = 0;
+  int64_t written_ = 0;
+  std::vector<float> values_;
+  std::vector<char> stored_;
+};
+
+absl::Status CheckFree(const std::string& path) {
+  std::error_code error;
+  if (!fs::exists(path, error)) return absl::OkStatus();
+  if (fs::is_directory(path, error) && fs::is_empty(path, error)) {
+    return absl::OkStatus();
+  }
+  return absl::AlreadyExistsError(
+      absl::StrCat(path, ": is there already; remove it, or give another"));
+}
+
+// REQUIRES that `to` is free.
+absl::Status WriteAside(const ExportOptions& options,
+                        const TensorReader& checkpoint, const Files& files,
+                        const ModelSpec& model, int64_t bytes) {
+  const std::string aside = absl::StrCat(options.to, ".tmp-", getpid());
+  std::error_code error;
+  fs::create_directories(aside, error);
+  if (error) {
+    return absl::UnavailableError(
+        absl::StrCat(aside, ": cannot be made: ", error.message(),
+                     "; give --to a directory in which you may write"));
+  }
+  Export run(options, checkpoint, aside);
+  absl::Status status = run.WriteWeights(files, bytes);
+  if (status.ok()) status = run.WriteOthers(model);
+  if (status.ok()) {
+    fs::rename(aside, options.to, error);
+    if (!error) return absl::OkStatus();
+    status = absl::UnavailableError(absl::StrCat(
+        options.to, ": cannot be made of ", aside, ": ", error.message()));
+  }
+  fs::remove_all(aside, error);
+  return status;
+}
+
+}  // namespace
+
+absl::StatusOr<ExportedModel> ExportModel(const ExportOptions& options) {
+  RETURN_IF_ERROR(CheckFree(options.to));
+  ASSIGN_OR_RETURN(const std::unique_ptr<TensorReader> checkpoint,
+                   TensorReader::Open(options.checkpoint));
+  ASSIGN_OR_RETURN(const ModelSpec model,
+                   ModelOf(*checkpoint, options.checkpoint));
+  ASSIGN_OR_RETURN(const std::vector<Unit> units,
+                   ModelUnits(model, {.sequences = 1, .sequence_length = 1}));
+  ASSIGN_OR_RETURN(const std::vector<SafetensorsTensor> tensors,
+                   TensorsOf(units, *checkpoint, options));
+  ExportedModel exported = {.step = checkpoint->manifest().step,
+                            .parameters = ParameterCount(units)};
+  for (const SafetensorsTensor& tensor : tensors) {
+    exported.bytes += BytesOf(tensor);
+  }
+  const Files files = Divide(tensors, options.file_bytes_max);
+  exported.files = static_cast<int>(files.size());
+  RETURN_IF_ERROR(
+      WriteAside(options, *checkpoint, files, model, exported.bytes));
+  return exported;
+}
+
+}  // namespace troupe

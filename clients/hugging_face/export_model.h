@@ -1,0 +1,42 @@
+// Makes a Hugging Face directory of a checkpoint, one that transformers'
+// from_pretrained loads: config.json, the weights as safetensors (in several
+// files with an index where they are large), and the generation config and
+// tokenizer files that the checkpoint carries.
+#ifndef TROUPE_CLIENTS_HUGGING_FACE_EXPORT_MODEL_H_
+#define TROUPE_CLIENTS_HUGGING_FACE_EXPORT_MODEL_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "storage/checkpoint/stored_dtype.h"
+
+namespace troupe {
+
+struct ExportOptions {
+  std::string checkpoint;  // the directory of one, <dir>/step-...
+  std::string to;          // must not exist, or be empty
+  StoredDType dtype = StoredDType::kF32;      // or kBF16, rounded to nearest
+  int64_t file_bytes_max = int64_t{5} << 30;  // of weights; a tensor is whole
+  // Called now and then with the bytes written so far, and of all.
+  std::function<void(int64_t done, int64_t total)> progress;
+};
+
+struct ExportedModel {
+  int64_t step = 0;  // of the checkpoint
+  int64_t parameters = 0;
+  int64_t bytes = 0;
+  int files = 0;  // of weights
+};
+
+// Streams: whatever the model's size, it holds less than kExportBytesMax.
+// Writes to <to>.tmp-<process id> and renames. AlreadyExists where `to` has
+// content; NotFound, DataLoss or InvalidArgument, with the file, for a
+// checkpoint that is none, damaged or of a model that it does not describe.
+inline constexpr int64_t kExportBytesMax = int64_t{32} << 20;
+absl::StatusOr<ExportedModel> ExportModel(const ExportOptions& options);
+
+}  // namespace troupe
+
+#endif  // TROUPE_CLIENTS_HUGGING_FACE_EXPORT_MODEL_H_

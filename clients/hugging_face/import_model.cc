@@ -1,0 +1,183 @@
+#include "clients/hugging_face/import_model.h"
+
+#include <google/protobuf/util/json_util.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "clients/hugging_face/config.h"
+#include "proto/base/check.h"
+#include "proto/base/status.h"
+#include "proto/plan/model.h"
+#include "storage/checkpoint/assets.h"
+#include "storage/checkpoint/commit.h"
+#include "storage/checkpoint/hugging_face_files.h"
+#include "storage/checkpoint/hugging_face_weights.h"
+#include "storage/checkpoint/safetensors_writer.h"
+#include "storage/engine/make_engine.h"
+#include "storage/engine/posix_file.h"
+
+namespace troupe {
+namespace {
+
+constexpr char kShardFile[] = "rank-00000.safetensors";
+constexpr int64_t kElementsAtOnce = int64_t{1} << 20;
+
+std::vector<SafetensorsTensor> TensorsOf(const std::vector<Unit>& units) {
+  std::vector<SafetensorsTensor> tensors;
+  for (const Unit& unit : units) {
+    for (const Parameter& parameter : unit.parameters()) {
+      tensors.push_back(
+          {.name = parameter.name(),
+           .dtype = StoredDType::kF32,
+           .shape = {parameter.shape().begin(), parameter.shape().end()}});
+    }
+  }
+  return tensors;
+}
+
+// What files carry that is no parameter: masks and tables that the code makes,
+// and the projection where it is the embedding.
+bool IsNoParameter(const std::string& name, bool tied) {
+  return absl::EndsWith(name, ".attn.bias") ||
+         absl::EndsWith(name, ".attn.masked_bias") ||
+         absl::EndsWith(name, ".rotary_emb.inv_freq") ||
+         (tied && name == "lm_head.weight");
+}
+
+absl::Status CheckWeights(const HuggingFaceWeights& weights,
+                          const std::vector<SafetensorsTensor>& tensors,
+                          bool tied) {
+  std::set<const SafetensorsTensor*> known;
+  for (const SafetensorsTensor& tensor : tensors) {
+    RETURN_IF_ERROR(weights.CheckShape(tensor.name, tensor.shape));
+    known.insert(weights.Find(tensor.name));
+  }
+  for (const SafetensorsTensor* stored : weights.tensors()) {
+    if (known.count(stored) > 0 || IsNoParameter(stored->name, tied)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        weights.directory(), ": tensor ", stored->name,
+        " belongs to no model that its config.json describes; is it of "
+        "another architecture?"));
+  }
+  return absl::OkStatus();
+}
+
+// Streams every tensor into one shard file.
+absl::StatusOr<ShardFile> WriteWeights(const HuggingFaceWeights& weights,
+                                       std::vector<SafetensorsTensor> tensors,
+                                       const std::string& directory,
+                                       const ImportOptions& options) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<IoEngine> io, MakeIoEngine());
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<SafetensorsWriter> writer,
+      SafetensorsWriter::Create(*io, absl::StrCat(directory, "/", kShardFile),
+                                std::move(tensors), {}));
+  ShardFile shard;
+  const SafetensorsHeader& header = writer->header();
+  const int64_t total = header.file_bytes - header.data_offset;
+  int64_t written = 0;
+  std::vector<float> piece;
+  for (const SafetensorsTensor& tensor : header.tensors) {
+    const int64_t elements = ElementCount(tensor.shape);
+    for (int64_t at = 0; at < elements; at += kElementsAtOnce) {
+      piece.resize(std::min(kElementsAtOnce, elements - at));
+      const int64_t count = static_cast<int64_t>(piece.size());
+      RETURN_IF_ERROR(weights.ReadF32(
+          tensor.name, {.begin = at, .count = count}, piece.data()));
+      RETURN_IF_ERROR(writer->Append(
+          tensor.name, {reinterpret_cast<const char*>(piece.data()),
+                        piece.size() * sizeof(float)}));
+      written += count * static_cast<int64_t>(sizeof(float));
+      if (options.progress) options.progress(written, total);
+    }
+    shard.tensors.push_back(
+        {.name = tensor.name,
+         .dtype = tensor.dtype,
+         .shape = tensor.shape,
+         .shards = {{kShardFile, tensor.name, WholeTensor(tensor.shape)}}});
+  }
+  ASSIGN_OR_RETURN(const FileSummary summary, writer->Finish());
+  shard.file = {kShardFile, summary.bytes, summary.crc32c};
+  return shard;
+}
+
+absl::StatusOr<std::vector<CarriedFile>> ReadCarried(const std::string& from) {
+  std::vector<CarriedFile> carried;
+  for (const char* name : kHuggingFaceFiles) {
+    absl::StatusOr<std::string> bytes =
+        ReadWholeFile(absl::StrCat(from, "/", name), kCarriedFileBytesMax);
+    if (absl::IsNotFound(bytes.status())) continue;
+    if (!bytes.ok()) return bytes.status();
+    carried.push_back({name, *std::move(bytes)});
+  }
+  return carried;
+}
+
+// The manifest keeps the job; of this one there is only a model.
+std::string JobJson(const ModelSpec& model) {
+  JobSpec job;
+  *job.mutable_model() = model;
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  std::string json;
+  CHECK(google::protobuf::util::MessageToJsonString(job, &json, options).ok());
+  return json;
+}
+
+absl::StatusOr<std::string> Write(const HuggingFaceWeights& weights,
+                                  const std::vector<Unit>& units,
+                                  const CheckpointAttempt& attempt,
+                                  const ImportedModel& imported,
+                                  const ImportOptions& options) {
+  ASSIGN_OR_RETURN(const std::string directory, BeginCheckpoint(attempt));
+  ASSIGN_OR_RETURN(const ShardFile shard,
+                   WriteWeights(weights, TensorsOf(units), directory, options));
+  ASSIGN_OR_RETURN(const std::vector<CarriedFile> carried,
+                   ReadCarried(options.from));
+  Manifest manifest;
+  manifest.job_name = "import";
+  manifest.job = JobJson(imported.model);
+  manifest.created = absl::Now();
+  return CommitCheckpoint(attempt, std::move(manifest), {shard}, carried);
+}
+
+}  // namespace
+
+absl::StatusOr<ImportedModel> ImportModel(const ImportOptions& options) {
+  ImportedModel imported;
+  ASSIGN_OR_RETURN(imported.model, ReadHuggingFaceConfig(options.from));
+  const absl::Status resolved = ResolveModel(imported.model);
+  if (!resolved.ok()) {
+    return Annotate(resolved, absl::StrCat(options.from, "/config.json"));
+  }
+  ASSIGN_OR_RETURN(
+      const std::vector<Unit> units,
+      ModelUnits(imported.model, {.sequences = 1, .sequence_length = 1}));
+  ASSIGN_OR_RETURN(const HuggingFaceWeights weights,
+                   HuggingFaceWeights::Open(options.from));
+  RETURN_IF_ERROR(CheckWeights(weights, TensorsOf(units),
+                               imported.model.tie_word_embeddings()));
+  imported.parameters = ParameterCount(units);
+  imported.bytes = imported.parameters * static_cast<int64_t>(sizeof(float));
+  const CheckpointAttempt attempt = {
+      .dir = options.to, .step = 0, .token = absl::StrCat("import-", getpid())};
+  absl::StatusOr<std::string> path =
+      Write(weights, units, attempt, imported, options);
+  if (!path.ok()) {
+    // The space is worth more than the torn file; the first error is the one.
+    AbandonCheckpoint(attempt).IgnoreError();
+    return path.status();
+  }
+  imported.checkpoint = *std::move(path);
+  return imported;
+}
+
+}  // namespace troupe

@@ -1,0 +1,116 @@
+#include "clients/hugging_face/export_model.h"
+
+#include <cmath>
+#include <fstream>
+
+#include "clients/hugging_face/config.h"
+#include "clients/hugging_face/import_model.h"
+#include "gmock/gmock.h"
+#include "tests/clients/hugging_face/round_trip.h"
+
+namespace troupe {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string Imported(const std::string& name) {
+  const auto imported =
+      ImportModel({.from = HfFixture(name), .to = FreshPath("checkpoint")});
+  EXPECT_TRUE(imported.ok()) << imported.status();
+  return imported.ok() ? imported->checkpoint : "";
+}
+
+// What was imported, exported, is what it was.
+TEST(ExportModel, RoundTrip) {
+  for (const char* name :
+       {"llama_tiny", "llama_tied_bf16_sharded", "gpt2_tiny"}) {
+    SCOPED_TRACE(name);
+    const std::string to = FreshPath(name);
+    const auto exported = ExportModel({.checkpoint = Imported(name), .to = to});
+    ASSERT_TRUE(exported.ok()) << exported.status();
+    EXPECT_EQ(exported->files, 1);
+    EXPECT_TRUE(std::filesystem::exists(to + "/generation_config.json"));
+    const auto before = HuggingFaceWeights::Open(HfFixture(name));
+    const auto after = HuggingFaceWeights::Open(to);
+    ASSERT_TRUE(after.ok()) << after.status();
+    EXPECT_EQ(after->tensors().size(), before->tensors().size());
+    for (const SafetensorsTensor* tensor : after->tensors()) {
+      EXPECT_EQ(AllOf(*after, *tensor), AllOf(*before, *tensor))
+          << tensor->name;
+    }
+    ModelSpec model = *ReadHuggingFaceConfig(to);
+    const ModelSpec was = *ReadHuggingFaceConfig(HfFixture(name));
+    EXPECT_EQ(model.architecture(), was.architecture());
+    EXPECT_EQ(model.rope_scaling().SerializeAsString(),
+              was.rope_scaling().SerializeAsString());
+    EXPECT_EQ(model.tie_word_embeddings(), was.tie_word_embeddings());
+  }
+}
+
+TEST(ExportModel, SeveralFilesWithAnIndex) {
+  const std::string to = FreshPath("sharded");
+  const auto exported = ExportModel({.checkpoint = Imported("llama_tiny"),
+                                     .to = to,
+                                     .file_bytes_max = 20000});
+  ASSERT_TRUE(exported.ok()) << exported.status();
+  EXPECT_GT(exported->files, 1);
+  const auto before = HuggingFaceWeights::Open(HfFixture("llama_tiny"));
+  const auto after = HuggingFaceWeights::Open(to);
+  ASSERT_TRUE(after.ok()) << after.status();
+  EXPECT_EQ(after->tensors().size(), before->tensors().size());
+}
+
+TEST(ExportModel, InBf16EachIsRounded) {
+  const std::string to = FreshPath("bf16");
+  ASSERT_TRUE(ExportModel({.checkpoint = Imported("llama_tiny"),
+                           .to = to,
+                           .dtype = StoredDType::kBF16})
+                  .ok());
+  const auto before = HuggingFaceWeights::Open(HfFixture("llama_tiny"));
+  const auto after = HuggingFaceWeights::Open(to);
+  for (const SafetensorsTensor* tensor : after->tensors()) {
+    EXPECT_EQ(tensor->dtype, StoredDType::kBF16);
+    const std::vector<float> want = AllOf(*before, *tensor);
+    const std::vector<float> got = AllOf(*after, *tensor);
+    for (size_t i = 0; i < want.size(); ++i) {
+      ASSERT_NEAR(got[i], want[i], std::abs(want[i]) / 256) << tensor->name;
+    }
+  }
+}
+
+TEST(ExportModel, NeverWritesOverWhatIsThere) {
+  const std::string to = FreshPath("there");
+  std::filesystem::create_directories(to);
+  const std::string checkpoint = Imported("gpt2_tiny");
+  ASSERT_TRUE(ExportModel({.checkpoint = checkpoint, .to = to}).ok())
+      << "an empty folder is free";
+  const absl::Status again =
+      ExportModel({.checkpoint = checkpoint, .to = to}).status();
+  EXPECT_EQ(again.code(), absl::StatusCode::kAlreadyExists);
+}
+
+TEST(ExportModel, ADamagedCheckpointIsRefusedAndNothingIsLeft) {
+  const std::string checkpoint = Imported("llama_tiny");
+  std::fstream shard(checkpoint + "/rank-00000.safetensors",
+                     std::ios::in | std::ios::out | std::ios::binary);
+  shard.seekp(-5, std::ios::end);
+  shard.put('\x55');
+  shard.close();
+  const std::string to = FreshPath("out");
+  const absl::Status status =
+      ExportModel({.checkpoint = checkpoint, .to = to}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("rank-00000.safetensors"));
+  EXPECT_FALSE(std::filesystem::exists(to));
+}
+
+TEST(ExportModel, NoCheckpointNoExport) {
+  EXPECT_EQ(ExportModel({.checkpoint = "/nowhere", .to = FreshPath("x")})
+                .status()
+                .code(),
+            absl::StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace troupe

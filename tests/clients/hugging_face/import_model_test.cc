@@ -1,0 +1,105 @@
+#include "clients/hugging_face/import_model.h"
+
+#include <fstream>
+#include <sstream>
+
+#include "gmock/gmock.h"
+#include "storage/checkpoint/assets.h"
+#include "storage/checkpoint/tensor_reader.h"
+#include "tests/clients/hugging_face/round_trip.h"
+
+namespace troupe {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string MessageOfImport(const std::string& from) {
+  return std::string(
+      ImportModel({.from = from, .to = FreshPath("out")}).status().message());
+}
+
+TEST(ImportModel, EveryWeightAsF32) {
+  for (const char* name :
+       {"llama_tiny", "llama_tied_bf16_sharded", "gpt2_tiny", "gpt2_bare"}) {
+    SCOPED_TRACE(name);
+    int64_t last = 0;
+    const auto imported = ImportModel({.from = HfFixture(name),
+                                       .to = FreshPath(name),
+                                       .progress = [&](int64_t done, int64_t) {
+                                         EXPECT_GT(done, last);
+                                         last = done;
+                                       }});
+    ASSERT_TRUE(imported.ok()) << imported.status();
+    EXPECT_EQ(last, imported->bytes);
+    const auto checkpoint = TensorReader::Open(imported->checkpoint);
+    ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+    EXPECT_EQ((*checkpoint)->manifest().step, 0);
+    const auto weights = HuggingFaceWeights::Open(HfFixture(name));
+    int64_t parameters = 0;
+    for (const ManifestTensor& tensor : (*checkpoint)->manifest().tensors) {
+      const std::vector<float> want =
+          AllOf(*weights, {.name = tensor.name, .shape = tensor.shape});
+      std::vector<float> got(want.size());
+      ASSERT_TRUE((*checkpoint)
+                      ->Read(tensor.name, StoredDType::kF32,
+                             WholeTensor(tensor.shape), got.data())
+                      .ok());
+      EXPECT_EQ(got, want) << tensor.name;
+      parameters += static_cast<int64_t>(got.size());
+    }
+    EXPECT_EQ(parameters, imported->parameters);
+    EXPECT_TRUE(
+        CarriedFilePath(imported->checkpoint, "generation_config.json").ok());
+    EXPECT_TRUE(CarriedFilePath(imported->checkpoint, "config.json").ok());
+  }
+}
+
+// A config.json with one value in place of another.
+void Change(const std::string& directory, const std::string& from,
+            const std::string& to) {
+  std::stringstream config;
+  config << std::ifstream(directory + "/config.json").rdbuf();
+  std::string text = config.str();
+  const size_t at = text.find(from);
+  ASSERT_NE(at, std::string::npos) << from;
+  text.replace(at, from.size(), to);
+  std::ofstream(directory + "/config.json") << text;
+}
+
+TEST(ImportModel, ConfigAndWeightsMustFit) {
+  std::string copy = CopyOfFixture("llama_tiny");
+  Change(copy, "\"tie_word_embeddings\": false",
+         "\"tie_word_embeddings\": true");
+  EXPECT_EQ(MessageOfImport(copy), "");  // the projection is not needed then
+  copy = CopyOfFixture("llama_tiny");
+  Change(copy, "\"mlp_bias\": false", "\"mlp_bias\": true");
+  EXPECT_THAT(MessageOfImport(copy), HasSubstr("mlp.gate_proj.bias"));
+  copy = CopyOfFixture("llama_tiny");
+  Change(copy, "\"vocab_size\": ", "\"vocab_size\": 1");
+  EXPECT_THAT(MessageOfImport(copy), HasSubstr("but config.json makes it"));
+  copy = CopyOfFixture("llama_tiny");
+  Change(copy, "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 1");
+  EXPECT_THAT(MessageOfImport(copy), HasSubstr("belongs to no model"));
+}
+
+TEST(ImportModel, WhatItCannotUseIsNamed) {
+  EXPECT_THAT(MessageOfImport("/nowhere"), HasSubstr("/nowhere/config.json"));
+  const std::string copy = CopyOfFixture("llama_tiny");
+  std::filesystem::remove(copy + "/model.safetensors");
+  EXPECT_THAT(MessageOfImport(copy), HasSubstr("has neither"));
+  // The weights of another model.
+  std::filesystem::copy(HfFixture("gpt2_tiny") + "/model.safetensors",
+                        copy + "/model.safetensors");
+  EXPECT_THAT(MessageOfImport(copy), HasSubstr("has no tensor model."));
+}
+
+TEST(ImportModel, LeavesNothingBehindWhereItFails) {
+  const std::string copy = CopyOfFixture("llama_tied_bf16_sharded");
+  std::filesystem::resize_file(copy + "/model-00002-of-00002.safetensors", 100);
+  const std::string to = FreshPath("out");
+  EXPECT_FALSE(ImportModel({.from = copy, .to = to}).ok());
+  EXPECT_TRUE(!std::filesystem::exists(to) || std::filesystem::is_empty(to));
+}
+
+}  // namespace
+}  // namespace troupe
