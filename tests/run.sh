@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs, builds and tests everything. The last line stands alone:
 #   N passed, N failed, N skipped
-# Arguments go to `bazel test` in place of //... (for example //proto/...).
+# Arguments go to `bazel test` in place of //... (for example //proto/...); without
+# them each fuzz target runs for a few seconds too, and counts as one test.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -16,6 +17,10 @@ trap 'rm -f "$log"' EXIT
 bazel test "${targets[@]}" --color=no --curses=no --show_progress_rate_limit=20 \
   --keep_going --test_summary=short 2>&1 | tee "$log"
 code=${PIPESTATUS[0]}
+if [ $# -eq 0 ]; then
+  tests/fuzz/run.sh "${TROUPE_FUZZ_SECONDS:-10}" 2>&1 | tee -a "$log"
+  [ "${PIPESTATUS[0]}" -eq 0 ] || code=1
+fi
 
 # Bazel ends with one line a test: "//tests/proto/plan:mesh_test  PASSED in 0.1s".
 passed=$(grep -cE '^//.* (\(cached\) )?PASSED' "$log")
