@@ -68,7 +68,7 @@ struct Daemon::Parts {
         writer(*store),
         cluster(options.limits, compiler),
         host(cluster, clock, sink),
-        grpc(host,
+        grpc(host, compiler,
              {.flush = [this](auto done) { writer.Flush(std::move(done)); },
               .told =
                   [this](absl::string_view rpc, const absl::Status& s) {

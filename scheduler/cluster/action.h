@@ -18,6 +18,7 @@
 #include "proto/scheduler.pb.h"
 #include "proto/status.pb.h"
 #include "proto/worker.pb.h"
+#include "scheduler/cluster/compilation.h"
 
 namespace troupe {
 
@@ -30,9 +31,17 @@ struct JobRow {
   bool cancelled = false;  // the user asked for its end
 };
 
+// What the assignments of an attempt have in common.
+struct HandOut {
+  Assignment assignment;             // without ref and plan
+  std::shared_ptr<const Plan> plan;  // with the programs of every rank
+};
+
 struct SendToWorker {
   WorkerId worker;
   SchedulerMessage message;
+  // Of an assignment: what it is completed with when it is sent (hand_out.h).
+  std::shared_ptr<const HandOut> hand_out = nullptr;
 };
 
 // Ends the worker's connection: it is lost, or it was refused.
@@ -69,8 +78,15 @@ struct GenerateReply {
   absl::Status status;  // with done
 };
 
+// A queued job's turn has come: to be compiled, and the outcome brought back
+// with Cluster::Compiled.
+struct CompileJob {
+  JobId job;
+  std::shared_ptr<const Compilation> compilation;
+};
+
 using Action = std::variant<SendToWorker, DropWorker, PersistJob, PersistStep,
-                            PersistEvent, NotifyJob, GenerateReply>;
+                            PersistEvent, NotifyJob, GenerateReply, CompileJob>;
 using Actions = std::vector<Action>;
 
 }  // namespace troupe

@@ -5,29 +5,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
-#include "scheduler/cluster/placement.h"
 #include "scheduler/cluster/wait_reason.h"
 
 namespace troupe {
-namespace {
-
-std::vector<WorkerDescription> Describe(
-    const std::vector<const Worker*>& workers) {
-  std::vector<WorkerDescription> descriptions;
-  for (const Worker* worker : workers) {
-    descriptions.push_back(worker->status.description());
-  }
-  return descriptions;
-}
-
-}  // namespace
-
 Cluster::Cluster(const Limits& limits, const JobCompiler& compiler)
     : limits_(limits),
       compiler_(compiler),
       workers_(limits),
       jobs_(limits),
-      runs_(limits, compiler, workers_, jobs_),
+      runs_(limits, workers_, jobs_),
       generations_(limits, workers_) {}
 
 void Cluster::Restore(std::vector<StoredJob> jobs, absl::Time now,
@@ -103,54 +89,65 @@ void Cluster::Lose(WorkerId id, WorkerStatus::State state,
   }
 }
 
-absl::StatusOr<CompiledJob> Cluster::PlanJob(const JobSpec& spec) const {
+absl::StatusOr<Compilation> Cluster::PlanJob(const JobSpec& spec) const {
   ASSIGN_OR_RETURN(const int needed, compiler_.RanksNeeded(spec));
-  std::vector<const Worker*> candidates = workers_.Idle();
-  if (static_cast<int>(candidates.size()) < needed) {
-    candidates = workers_.Alive();
-  }
-  if (static_cast<int>(candidates.size()) < needed) {
+  if (workers_.alive_count() < needed) {
     return absl::FailedPreconditionError(
         absl::StrCat("the job ", WaitReason(needed, workers_)));
   }
-  absl::StatusOr<Fitting> fitting = Fit(spec, needed, candidates);
-  // What does not fit the idle ones may fit the others.
-  if (!fitting.ok()) fitting = Fit(spec, needed, workers_.Alive());
-  RETURN_IF_ERROR(fitting.status());
-  return std::move(fitting->compiled);
+  return CompilationFor(spec, needed, workers_);
 }
 
-absl::StatusOr<Cluster::Fitting> Cluster::Fit(
-    const JobSpec& spec, int needed,
-    const std::vector<const Worker*>& candidates) const {
-  Fitting fitting;
-  fitting.workers = PlaceRanks(candidates, needed);
-  absl::StatusOr<CompiledJob> compiled =
-      compiler_.Compile(spec, Describe(fitting.workers));
-  if (absl::IsInvalidArgument(compiled.status())) {
-    fitting.workers = PlaceRanks(LargestOf(candidates, needed), needed);
-    compiled = compiler_.Compile(spec, Describe(fitting.workers));
-  }
-  RETURN_IF_ERROR(compiled.status());
-  fitting.compiled = *std::move(compiled);
-  return fitting;
-}
-
-absl::StatusOr<JobId> Cluster::Submit(const JobSpec& spec, absl::Time now,
-                                      Actions& actions) {
+absl::StatusOr<Compilation> Cluster::Consider(const JobSpec& spec) const {
   ASSIGN_OR_RETURN(const int needed, compiler_.RanksNeeded(spec));
-  if (jobs_.queued() >= limits_.jobs_queued_max) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the queue is full: ", limits_.jobs_queued_max,
-                     " jobs wait; submit again when some have started"));
-  }
-  // Where there are workers enough, what cannot fit is refused at once.
-  if (static_cast<int>(workers_.Alive().size()) >= needed) {
-    RETURN_IF_ERROR(PlanJob(spec).status());
-  }
+  RETURN_IF_ERROR(CheckQueue());
+  return CompilationFor(spec, needed, workers_);
+}
+
+absl::Status Cluster::CheckQueue() const {
+  if (jobs_.queued() < limits_.jobs_queued_max) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the queue is full: ", limits_.jobs_queued_max,
+                   " jobs wait; submit again when some have started"));
+}
+
+absl::StatusOr<JobId> Cluster::Submit(const JobSpec& spec,
+                                      const CompileOutcome& considered,
+                                      absl::Time now, Actions& actions) {
+  ASSIGN_OR_RETURN(const int needed, compiler_.RanksNeeded(spec));
+  RETURN_IF_ERROR(CheckQueue());
   const JobId id = jobs_.Add(spec, needed, now, actions).id;
-  Schedule(now, actions);
+  Schedule(now, actions, {.job = id, .outcome = &considered});
   return id;
+}
+
+void Cluster::Compiled(JobId id, const Compilation& compilation,
+                       const CompileOutcome& outcome, absl::Time now,
+                       Actions& actions) {
+  Job* job = jobs_.Find(id);
+  if (job == nullptr || job->status.state() != QUEUED ||
+      job->compilation != compilation.number) {
+    return;  // it was cancelled meanwhile
+  }
+  job->compilation = 0;
+  const bool current = compilation.changes == workers_.changes();
+  if (outcome.fits() && outcome.idle) {
+    return Schedule(now, actions, {.job = id, .outcome = &outcome});
+  }
+  // A refusal holds for the workers that it was asked for; for others the
+  // question is asked again.
+  if (current && outcome.fits()) {
+    job->too_small_at = compilation.changes;
+    jobs_.SetWaitReason(
+        *job,
+        absl::StrCat("waits for busy workers, for the idle ones have too ",
+                     "little memory: ", outcome.refusal.message()),
+        actions);
+  } else if (current) {
+    jobs_.SetState(*job, FAILED, std::string(outcome.refusal.message()), now,
+                   actions);
+  }
+  Schedule(now, actions);
 }
 
 absl::Status Cluster::Cancel(JobId id, absl::Time now, Actions& actions) {
@@ -159,6 +156,7 @@ absl::Status Cluster::Cancel(JobId id, absl::Time now, Actions& actions) {
   if (job.ended()) return absl::OkStatus();
   if (job.status.state() == QUEUED) {
     job.cancelled = true;
+    job.compilation = 0;
     jobs_.SetState(job, CANCELLED, "before its start", now, actions);
     Schedule(now, actions);
   } else {
@@ -220,45 +218,47 @@ absl::StatusOr<const Job*> Cluster::FindJob(JobId id) const {
   return job;
 }
 
-void Cluster::Schedule(absl::Time now, Actions& actions) {
-  const int alive = static_cast<int>(workers_.Alive().size());
+void Cluster::Schedule(absl::Time now, Actions& actions, const Offer& offer) {
   const Job* first = nullptr;  // the job that holds back those behind it
   for (const auto& [id, job] : jobs_.all()) {
     if (job->status.state() != QUEUED) continue;
-    if (job->ranks_needed > alive) {
+    if (job->ranks_needed > workers_.alive_count()) {
       jobs_.SetWaitReason(*job, WaitReason(job->ranks_needed, workers_),
                           actions);
     } else if (first != nullptr) {
       jobs_.SetWaitReason(
           *job, absl::StrCat("waits behind job ", first->id.value()), actions);
-    } else if (static_cast<int>(workers_.Idle().size()) < job->ranks_needed) {
+    } else if (workers_.idle_count() < job->ranks_needed) {
       first = job.get();
       jobs_.SetWaitReason(*job, WaitReason(job->ranks_needed, workers_),
                           actions);
-    } else if (!StartOrFail(*job, now, actions)) {
+    } else if (offer.job != id || !Start(*job, *offer.outcome, now, actions)) {
       first = job.get();
+      AskToCompile(*job, actions);
     }
   }
 }
 
-bool Cluster::StartOrFail(Job& job, absl::Time now, Actions& actions) {
-  const absl::StatusOr<Fitting> fitting =
-      Fit(job.spec, job.ranks_needed, workers_.Idle());
-  if (fitting.ok()) {
-    runs_.Start(job, fitting->compiled, fitting->workers, now, actions);
-    return true;
+bool Cluster::Start(Job& job, const CompileOutcome& outcome, absl::Time now,
+                    Actions& actions) {
+  if (!outcome.fits()) return false;
+  std::vector<const Worker*> workers;
+  for (const WorkerId id : outcome.workers) {
+    workers.push_back(workers_.Find(id));
+    if (workers.back() == nullptr || !workers.back()->idle()) return false;
   }
-  if (Fit(job.spec, job.ranks_needed, workers_.Alive()).ok()) {
-    jobs_.SetWaitReason(
-        job,
-        absl::StrCat("waits for busy workers, for the idle ones have too ",
-                     "little memory: ", fitting.status().message()),
-        actions);
-    return false;
-  }
-  jobs_.SetState(job, FAILED, std::string(fitting.status().message()), now,
-                 actions);
+  job.compilation = 0;
+  runs_.Start(job, outcome.compiled, workers, now, actions);
   return true;
+}
+
+void Cluster::AskToCompile(Job& job, Actions& actions) {
+  if (job.compilation != 0 || job.too_small_at == workers_.changes()) return;
+  auto compilation = std::make_shared<Compilation>(
+      CompilationFor(job.spec, job.ranks_needed, workers_));
+  job.compilation = compilation->number = ++last_compilation_;
+  jobs_.SetWaitReason(job, "is being planned", actions);
+  actions.push_back(CompileJob{job.id, std::move(compilation)});
 }
 
 }  // namespace troupe

@@ -6,7 +6,9 @@
 // The queue is served in the order of submission. The first job that the
 // registered workers could carry, but not the idle ones, holds those behind it
 // back, so that it is not starved; a job that needs more workers than are
-// registered holds nobody back.
+// registered holds nobody back. When a job's turn comes it is compiled, beside
+// the cluster (compilation.h), and starts when the outcome is there, unless its
+// workers are no longer idle: then it is compiled for others.
 //
 // One caller at a time (host.h). Time never goes backwards.
 #ifndef TROUPE_SCHEDULER_CLUSTER_CLUSTER_H_
@@ -21,6 +23,7 @@
 #include "proto/scheduler.pb.h"
 #include "proto/worker.pb.h"
 #include "scheduler/cluster/action.h"
+#include "scheduler/cluster/compilation.h"
 #include "scheduler/cluster/generations.h"
 #include "scheduler/cluster/job_compiler.h"
 #include "scheduler/cluster/job_table.h"
@@ -53,14 +56,28 @@ class Cluster {
 
   // --- What clients do; errors as in scheduler.proto ---
 
-  absl::StatusOr<JobId> Submit(const JobSpec& spec, absl::Time now,
+  // What to compile to answer PlanJob.
+  absl::StatusOr<Compilation> PlanJob(const JobSpec& spec) const;
+
+  // Submission has two halves, since what cannot fit is refused at once: what
+  // to compile first (no choices: too few workers to tell), and then, unless
+  // it was refused, the submission with the outcome.
+  absl::StatusOr<Compilation> Consider(const JobSpec& spec) const;
+  absl::StatusOr<JobId> Submit(const JobSpec& spec,
+                               const CompileOutcome& considered, absl::Time now,
                                Actions& actions);
-  absl::StatusOr<CompiledJob> PlanJob(const JobSpec& spec) const;
   absl::Status Cancel(JobId id, absl::Time now, Actions& actions);
   // The number under which GenerateReply actions will come.
   absl::StatusOr<int64_t> Generate(const GenerateRequest& request,
                                    absl::Time now, Actions& actions);
   void AbandonGenerate(int64_t request) { generations_.Abandon(request); }
+
+  // --- What planning does ---
+
+  // The outcome of a CompileJob action.
+  void Compiled(JobId id, const Compilation& compilation,
+                const CompileOutcome& outcome, absl::Time now,
+                Actions& actions);
 
   // --- What time does: call it a few times a second ---
 
@@ -74,21 +91,24 @@ class Cluster {
   const WorkerTable& workers() const { return workers_; }
 
  private:
-  // A compiled job and who is to carry it out.
-  struct Fitting {
-    std::vector<const Worker*> workers;
-    CompiledJob compiled;
+  // An outcome that is at hand for a queued job.
+  struct Offer {
+    JobId job;
+    const CompileOutcome* outcome = nullptr;
   };
-  // On the candidates that placement prefers or, where it does not fit them, on
-  // those with the most memory. REQUIRES: enough candidates.
-  absl::StatusOr<Fitting> Fit(
-      const JobSpec& spec, int needed,
-      const std::vector<const Worker*>& candidates) const;
 
-  // Starts what can start; tells the others why they wait.
-  void Schedule(absl::Time now, Actions& actions);
-  // False: it waits for busy workers that have more memory.
-  bool StartOrFail(Job& job, absl::Time now, Actions& actions);
+  absl::Status CheckQueue() const;
+  // Starts what can start, has compiled what could, and tells the others why
+  // they wait.
+  void Schedule(absl::Time now, Actions& actions, const Offer& offer);
+  void Schedule(absl::Time now, Actions& actions) {
+    Schedule(now, actions, Offer());
+  }
+  // False: it is for workers that are not idle, or for none.
+  bool Start(Job& job, const CompileOutcome& outcome, absl::Time now,
+             Actions& actions);
+  // Unless that is under way, or would say once more that it does not fit.
+  void AskToCompile(Job& job, Actions& actions);
   void Lose(WorkerId worker, WorkerStatus::State state,
             const std::string& reason, absl::Time now, Actions& actions);
   absl::StatusOr<std::string> CheckpointOf(
@@ -96,6 +116,7 @@ class Cluster {
 
   const Limits limits_;
   const JobCompiler& compiler_;
+  int64_t last_compilation_ = 0;
   WorkerTable workers_;
   JobTable jobs_;
   RunControl runs_;

@@ -38,18 +38,14 @@ absl::StatusOr<JobDescription> DescribeJob(const Cluster& cluster, JobId id,
 absl::StatusOr<GetTimelineResponse> TimelineOf(const Cluster& cluster,
                                                JobId id) {
   ASSIGN_OR_RETURN(const Job* job, cluster.FindJob(id));
-  if (job->measured.ranks().empty() && job->predicted.ranks().empty()) {
+  if (job->measured == nullptr && job->predicted == nullptr) {
     return absl::NotFoundError(absl::StrCat(
         "no step of job ", id.value(), " has been traced or predicted since ",
         "the scheduler started"));
   }
   GetTimelineResponse response;
-  if (job->measured.ranks_size() > 0) {
-    *response.mutable_measured() = job->measured;
-  }
-  if (job->predicted.ranks_size() > 0) {
-    *response.mutable_predicted() = job->predicted;
-  }
+  if (job->measured) *response.mutable_measured() = *job->measured;
+  if (job->predicted) *response.mutable_predicted() = *job->predicted;
   return response;
 }
 

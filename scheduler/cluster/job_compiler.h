@@ -5,6 +5,7 @@
 #define TROUPE_SCHEDULER_CLUSTER_JOB_COMPILER_H_
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -16,9 +17,22 @@
 namespace troupe {
 
 struct CompiledJob {
-  std::shared_ptr<const Plan> plan;  // with the programs of every rank
+  std::shared_ptr<const Plan> plan;     // with the programs of every rank
+  std::shared_ptr<const Plan> outline;  // the same without `ranks`
   Timeline predicted;
 };
+
+// Makes the outline too.
+inline CompiledJob MakeCompiledJob(Plan plan, Timeline predicted) {
+  CompiledJob compiled;
+  google::protobuf::RepeatedPtrField<RankPlan> ranks;
+  ranks.Swap(plan.mutable_ranks());
+  compiled.outline = std::make_shared<const Plan>(plan);
+  ranks.Swap(plan.mutable_ranks());
+  compiled.plan = std::make_shared<const Plan>(std::move(plan));
+  compiled.predicted = std::move(predicted);
+  return compiled;
+}
 
 // Thread-safe: holds no state that changes.
 class JobCompiler {
@@ -35,7 +49,7 @@ class JobCompiler {
       const JobSpec& job,
       const std::vector<WorkerDescription>& workers) const = 0;
 
-  // What is sent to the worker of this rank: the plan with its programs only.
+  // What is sent to the worker of this rank: the plan as far as it concerns it.
   virtual Plan PlanOfRank(const Plan& plan, int rank) const = 0;
 };
 

@@ -29,9 +29,14 @@ struct Job {
   int32_t attempt = 0;
   bool cancelled = false;
   std::shared_ptr<const Plan> plan;  // without programs; null before the start
-  Timeline predicted;                // of the last attempt; empty before
-  Timeline measured;                 // last traced step
-  std::deque<StepRecord> steps;      // ascending; the newest of them
+  // Of the traced ranks (step_gather.h); null before there is one.
+  std::shared_ptr<const Timeline> predicted;  // of the last attempt
+  std::shared_ptr<const Timeline> measured;   // last traced step
+  // Queued: the number of the compilation that is under way, or 0.
+  int64_t compilation = 0;
+  // Queued: WorkerTable::changes() when the idle workers were found too small.
+  int64_t too_small_at = -1;
+  std::deque<StepRecord> steps;  // ascending; the newest of them
   std::vector<JobEvent> events;
   std::unique_ptr<Run> run;  // until all its ranks have let go
 

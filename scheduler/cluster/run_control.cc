@@ -1,13 +1,15 @@
 #include "scheduler/cluster/run_control.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "proto/base/check.h"
+#include "scheduler/cluster/step_gather.h"
+#include "scheduler/cluster/wait_reason.h"
 
 namespace troupe {
 namespace {
@@ -22,6 +24,17 @@ RankRef RefOf(const Job& job, int rank) {
 
 std::string Place(const Job& job) {
   return StepName(job.status.state() != STARTING, job.status.steps_done());
+}
+
+std::shared_ptr<const Timeline> Traced(const Timeline& whole) {
+  auto timeline = std::make_shared<Timeline>();
+  timeline->set_step(whole.step());
+  timeline->set_predicted(whole.predicted());
+  for (const RankTimeline& rank : whole.ranks()) {
+    if (!IsTraced(rank.rank(), whole.ranks_size())) continue;
+    *timeline->add_ranks() = rank;
+  }
+  return timeline;
 }
 
 const RankRef* RefIn(const WorkerMessage& message) {
@@ -50,44 +63,52 @@ const RankRef* RefIn(const WorkerMessage& message) {
 void RunControl::Start(Job& job, const CompiledJob& compiled,
                        const std::vector<const Worker*>& workers,
                        absl::Time now, Actions& actions) {
-  const Plan& plan = *compiled.plan;
-  const int ranks = static_cast<int>(workers.size());
-  auto stripped = std::make_shared<Plan>(plan);
-  stripped->clear_ranks();
-  job.plan = std::move(stripped);
-  job.predicted = compiled.predicted;
+  const Plan& outline = *compiled.outline;
+  job.plan = compiled.outline;
+  job.predicted = Traced(compiled.predicted);
   ++job.attempt;
-  job.run = std::make_unique<Run>(ranks, plan, limits_);
+  job.run =
+      std::make_unique<Run>(static_cast<int>(workers.size()), outline, limits_);
   job.run->attempt = job.attempt;
   job.run->started = now;
   job.run->progress = now;
-  job.status.set_fingerprint(plan.fingerprint());
-  job.status.set_predicted_step_seconds(plan.prediction().step_seconds());
-  job.status.set_steps_total(plan.job().training().steps());
-  std::vector<std::string> names;
-  for (int rank = 0; rank < ranks; ++rank) {
+  job.status.set_fingerprint(outline.fingerprint());
+  job.status.set_predicted_step_seconds(outline.prediction().step_seconds());
+  job.status.set_steps_total(outline.job().training().steps());
+  Seat(job, workers, now);
+  jobs_.SetState(job, STARTING, absl::StrCat("on ", NameList(workers)), now,
+                 actions);
+  HandOutRanks(job, compiled, actions);
+}
+
+void RunControl::Seat(Job& job, const std::vector<const Worker*>& workers,
+                      absl::Time now) {
+  for (size_t rank = 0; rank < workers.size(); ++rank) {
     RankSeat& seat = job.run->ranks[rank];
     seat.worker = workers[rank]->id;
     seat.worker_name = workers[rank]->name();
     seat.heard = now;
-    names.push_back(seat.worker_name);
     job.status.add_workers(seat.worker_name);
-    workers_.Seat(seat.worker, job.id, rank);
+    workers_.Seat(seat.worker, job.id, static_cast<int>(rank));
   }
-  jobs_.SetState(job, STARTING, absl::StrCat("on ", absl::StrJoin(names, ", ")),
-                 now, actions);
-  const double deadline =
+}
+
+void RunControl::HandOutRanks(const Job& job, const CompiledJob& compiled,
+                              Actions& actions) {
+  auto common = std::make_shared<HandOut>();
+  common->plan = compiled.plan;
+  Assignment& assignment = common->assignment;
+  *assignment.mutable_worker_names() = job.status.workers();
+  assignment.set_resume(job.plan->job().checkpoint().resume());
+  assignment.set_collective_seconds_max(
       std::max(absl::ToDoubleSeconds(limits_.collective_min),
-               limits_.hang_steps * plan.prediction().step_seconds());
+               limits_.hang_steps * job.plan->prediction().step_seconds()));
+  const int ranks = static_cast<int>(job.run->ranks.size());
   for (int rank = 0; rank < ranks; ++rank) {
-    SendToWorker send{job.run->ranks[rank].worker, {}};
+    SendToWorker send{job.run->ranks[rank].worker, {}, common};
     Assignment& start = *send.message.mutable_start();
     *start.mutable_ref() = RefOf(job, rank);
-    *start.mutable_plan() = compiler_.PlanOfRank(plan, rank);
-    for (const std::string& name : names) start.add_worker_names(name);
-    start.set_resume(plan.job().checkpoint().resume());
-    start.set_trace_every(limits_.trace_every);
-    start.set_collective_seconds_max(deadline);
+    if (IsTraced(rank, ranks)) start.set_trace_every(limits_.trace_every);
     actions.push_back(std::move(send));
   }
 }
@@ -158,7 +179,10 @@ void RunControl::Step(Job& job, const StepReport& report, absl::Time now,
   seat.step = std::max(seat.step, report.record().step());
   Progress(job, report.ref().rank(), now);
   for (GatheredStep& step : job.run->steps.Add(report)) {
-    if (step.timeline.has_value()) job.measured = *std::move(step.timeline);
+    if (step.timeline.has_value()) {
+      job.measured =
+          std::make_shared<const Timeline>(*std::move(step.timeline));
+    }
     jobs_.AddStep(job, step.record, actions);
   }
 }

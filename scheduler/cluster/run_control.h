@@ -27,10 +27,9 @@ struct StuckWorker {
 
 class RunControl {
  public:
-  // Borrows the compiler and both tables.
-  RunControl(const Limits& limits, const JobCompiler& compiler,
-             WorkerTable& workers, JobTable& jobs)
-      : limits_(limits), compiler_(compiler), workers_(workers), jobs_(jobs) {}
+  // Borrows both tables.
+  RunControl(const Limits& limits, WorkerTable& workers, JobTable& jobs)
+      : limits_(limits), workers_(workers), jobs_(jobs) {}
 
   // Gives rank r to workers[r]. REQUIRES: the job is queued, they are idle.
   void Start(Job& job, const CompiledJob& compiled,
@@ -53,6 +52,11 @@ class RunControl {
   std::vector<StuckWorker> Tick(absl::Time now, Actions& actions);
 
  private:
+  // Fills the run's seats.
+  void Seat(Job& job, const std::vector<const Worker*>& workers,
+            absl::Time now);
+  void HandOutRanks(const Job& job, const CompiledJob& compiled,
+                    Actions& actions);
   void Ready(Job& job, const RankReady& ready, absl::Time now,
              Actions& actions);
   void Step(Job& job, const StepReport& report, absl::Time now,
@@ -76,7 +80,6 @@ class RunControl {
                  std::vector<StuckWorker>& stuck);
 
   const Limits limits_;
-  const JobCompiler& compiler_;
   WorkerTable& workers_;
   JobTable& jobs_;
 };

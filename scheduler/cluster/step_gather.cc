@@ -5,6 +5,12 @@
 
 namespace troupe {
 
+bool IsTraced(int rank, int ranks) {
+  if (ranks <= kTracedRanksMax || rank == 0) return true;
+  const auto share = [ranks](int64_t r) { return r * kTracedRanksMax / ranks; };
+  return share(rank) != share(rank - 1);
+}
+
 StepGather::StepGather(int ranks, const Plan& plan)
     : ranks_(ranks),
       tokens_per_step_(plan.derived().tokens_per_step()),
@@ -43,7 +49,7 @@ GatheredStep StepGather::Close(int64_t step, const Open& open) const {
     if (!record.has_validation_loss() && of_rank.has_validation_loss()) {
       record.set_validation_loss(of_rank.validation_loss());
     }
-    if (report.has_timeline()) {
+    if (report.has_timeline() && IsTraced(rank, ranks_)) {
       *timeline.add_ranks() = report.timeline();
       timeline.mutable_ranks(timeline.ranks_size() - 1)->set_rank(rank);
     }
@@ -55,7 +61,9 @@ GatheredStep StepGather::Close(int64_t step, const Open& open) const {
                      peak_flops_);
     }
   }
-  if (timeline.ranks_size() == ranks_) gathered.timeline = std::move(timeline);
+  if (timeline.ranks_size() == std::min(ranks_, kTracedRanksMax)) {
+    gathered.timeline = std::move(timeline);
+  }
   return gathered;
 }
 

@@ -3,6 +3,9 @@
 // gradient norm and learning rate are the same on all and taken from rank 0.
 // Tokens/s and MFU follow from the slowest rank's time. Records come out in the
 // order of their steps, each once, when the last rank has reported it.
+//
+// Timelines are large, so of a large job only kTracedRanksMax ranks, evenly
+// spread with rank 0 among them, are asked for theirs.
 #ifndef TROUPE_SCHEDULER_CLUSTER_STEP_GATHER_H_
 #define TROUPE_SCHEDULER_CLUSTER_STEP_GATHER_H_
 
@@ -17,9 +20,15 @@
 
 namespace troupe {
 
+inline constexpr int kTracedRanksMax = 64;
+
+// Whether this one of `ranks` ranks is among those that are traced.
+bool IsTraced(int rank, int ranks);
+
 struct GatheredStep {
   StepRecord record;
-  std::optional<Timeline> timeline;  // where all ranks traced the step
+  // Of the traced ranks, where all of them traced the step.
+  std::optional<Timeline> timeline;
 };
 
 class StepGather {

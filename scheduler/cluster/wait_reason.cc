@@ -22,11 +22,13 @@ std::string Workers(int count) {
 }  // namespace
 
 std::string NameList(const std::vector<const Worker*>& workers) {
-  std::vector<std::string> names;
+  std::vector<absl::string_view> names;
   for (const Worker* worker : workers) names.push_back(worker->name());
-  std::sort(names.begin(), names.end(), NaturalLess);
-  const size_t more = names.size() - std::min(names.size(), kNamesMax);
-  names.resize(names.size() - more);
+  const size_t shown = std::min(names.size(), kNamesMax);
+  const size_t more = names.size() - shown;
+  std::partial_sort(names.begin(), names.begin() + shown, names.end(),
+                    NaturalLess);
+  names.resize(shown);
   std::string list = absl::StrJoin(names, ", ");
   if (more > 0) absl::StrAppend(&list, " and ", more, " more");
   return list;

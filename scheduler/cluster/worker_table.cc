@@ -39,12 +39,18 @@ absl::StatusOr<WorkerId> WorkerTable::Add(const Register& request,
   worker.status.set_last_heard_unix_ms(absl::ToUnixMillis(now));
   worker.status.set_pid(request.pid());
   alive_by_name_[name] = id;
-  // The new one takes the place of a dead one of its name.
+  ++idle_count_;
+  ++changes_;
+  ForgetNamesake(name);
+  return id;
+}
+
+void WorkerTable::ForgetNamesake(const std::string& name) {
+  if (workers_.size() == alive_by_name_.size()) return;  // none is gone
   for (auto it = workers_.begin(); it != workers_.end();) {
     const bool replaced = !it->second.alive() && it->second.name() == name;
     it = replaced ? workers_.erase(it) : std::next(it);
   }
-  return id;
 }
 
 Worker* WorkerTable::Find(WorkerId id) {
@@ -60,6 +66,8 @@ const Worker* WorkerTable::Find(WorkerId id) const {
 void WorkerTable::Seat(WorkerId id, JobId job, int32_t rank) {
   Worker* worker = Find(id);
   CHECK(worker != nullptr && worker->idle()) << "worker " << id;
+  --idle_count_;
+  ++changes_;
   worker->status.set_state(WorkerStatus::BUSY);
   worker->status.set_job(job.value());
   worker->status.set_rank(rank);
@@ -68,6 +76,8 @@ void WorkerTable::Seat(WorkerId id, JobId job, int32_t rank) {
 void WorkerTable::SeatGeneration(WorkerId id, int64_t request) {
   Worker* worker = Find(id);
   CHECK(worker != nullptr && worker->idle()) << "worker " << id;
+  --idle_count_;
+  ++changes_;
   worker->status.set_state(WorkerStatus::BUSY);
   worker->status.set_reason("generates text");
   worker->generating = request;
@@ -77,6 +87,8 @@ void WorkerTable::Release(WorkerId id) {
   Worker* worker = Find(id);
   CHECK(worker != nullptr && worker->alive() && !worker->idle())
       << "worker " << id;
+  ++idle_count_;
+  ++changes_;
   worker->status.set_state(WorkerStatus::IDLE);
   worker->status.clear_job();
   worker->status.clear_rank();
@@ -89,6 +101,8 @@ void WorkerTable::Remove(WorkerId id, WorkerStatus::State state,
   Worker* worker = Find(id);
   CHECK(worker != nullptr && worker->alive()) << "worker " << id;
   alive_by_name_.erase(worker->name());
+  idle_count_ -= worker->idle();
+  ++changes_;
   worker->status.set_state(state);
   worker->status.clear_job();
   worker->status.clear_rank();

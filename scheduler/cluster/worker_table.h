@@ -61,16 +61,26 @@ class WorkerTable {
   // By id, ascending. Pointers are valid until the next Add or Remove.
   std::vector<const Worker*> Idle() const;
   std::vector<const Worker*> Alive() const;
+  int idle_count() const { return idle_count_; }
+  int alive_count() const { return static_cast<int>(alive_by_name_.size()); }
+
+  // Grows when a worker comes, goes, becomes busy or idle.
+  int64_t changes() const { return changes_; }
+
   const std::map<WorkerId, Worker>& all() const { return workers_; }
 
   // Live workers not heard for longer than the lease.
   std::vector<WorkerId> Expired(absl::Time now) const;
 
  private:
+  // The new one takes the place of a gone one of its name.
+  void ForgetNamesake(const std::string& name);
   void ForgetOld();
 
   const Limits limits_;
   int64_t next_id_ = 1;
+  int64_t changes_ = 0;
+  int idle_count_ = 0;
   std::map<WorkerId, Worker> workers_;
   absl::flat_hash_map<std::string, WorkerId> alive_by_name_;
 };

@@ -9,6 +9,7 @@
 #include "grpcpp/health_check_service_interface.h"
 #include "proto/base/check.h"
 #include "scheduler/service/job_watchers.h"
+#include "scheduler/service/planning.h"
 #include "scheduler/service/scheduler_service.h"
 #include "scheduler/service/text_streams.h"
 #include "scheduler/service/worker_sessions.h"
@@ -16,13 +17,16 @@
 namespace troupe {
 
 struct GrpcServer::Parts {
-  Parts(ClusterHost& host, GrpcServerOptions options)
-      : sessions(host),
+  Parts(ClusterHost& host, const JobCompiler& compiler,
+        GrpcServerOptions options)
+      : planning(host, compiler),
+        sessions(host, compiler),
         watchers(host),
         texts(host),
-        service(host, watchers, texts, std::move(options.flush),
+        service(host, planning, watchers, texts, std::move(options.flush),
                 std::move(options.told)) {}
 
+  Planning planning;
   WorkerSessions sessions;
   JobWatchers watchers;
   TextStreams texts;
@@ -31,8 +35,9 @@ struct GrpcServer::Parts {
   std::unique_ptr<grpc::Server> server;
 };
 
-GrpcServer::GrpcServer(ClusterHost& host, GrpcServerOptions options)
-    : parts_(std::make_unique<Parts>(host, std::move(options))) {}
+GrpcServer::GrpcServer(ClusterHost& host, const JobCompiler& compiler,
+                       GrpcServerOptions options)
+    : parts_(std::make_unique<Parts>(host, compiler, std::move(options))) {}
 
 GrpcServer::~GrpcServer() { Stop(); }
 
@@ -75,6 +80,7 @@ const std::string& GrpcServer::address() const {
 void GrpcServer::Stop() {
   if (parts_->server == nullptr) return;
   parts_->sessions.Stopping();
+  parts_->planning.Stop();  // whose clients wait for an answer
   parts_->server->Shutdown(std::chrono::system_clock::now() +
                            std::chrono::milliseconds(200));
   parts_->server->Wait();
@@ -82,6 +88,7 @@ void GrpcServer::Stop() {
 }
 
 void GrpcServer::Carry(const Actions& actions) {
+  parts_->planning.Carry(actions);
   parts_->sessions.Carry(actions);
   parts_->texts.Carry(actions);
   parts_->watchers.Carry(actions);

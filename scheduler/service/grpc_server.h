@@ -1,7 +1,7 @@
 // The scheduler on the network: both services, gRPC's health service and
 // reflection, on one port. gRPC stays behind this header.
 //
-//   GrpcServer server(host, {.flush = ..., .told = ...});
+//   GrpcServer server(host, compiler, {.flush = ..., .told = ...});
 //   sinks.push_back(&server);          // before the first event
 //   RETURN_IF_ERROR(server.Start("127.0.0.1:0"));
 //   ... server.address() ...
@@ -28,8 +28,9 @@ struct GrpcServerOptions {
 
 class GrpcServer final : public ActionSink {
  public:
-  // Borrows the host.
-  GrpcServer(ClusterHost& host, GrpcServerOptions options);
+  // Borrows the first two.
+  GrpcServer(ClusterHost& host, const JobCompiler& compiler,
+             GrpcServerOptions options);
   ~GrpcServer() override;
 
   // HOST:PORT; port 0 asks the kernel for one. UNAVAILABLE: the port is taken,

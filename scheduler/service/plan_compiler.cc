@@ -18,10 +18,8 @@ absl::StatusOr<int> PlanCompiler::RanksNeeded(const JobSpec& job) const {
 absl::StatusOr<CompiledJob> PlanCompiler::Compile(
     const JobSpec& job, const std::vector<WorkerDescription>& workers) const {
   ASSIGN_OR_RETURN(Plan plan, CompilePlan(job, workers));
-  CompiledJob compiled;
-  compiled.predicted = PredictTimeline(plan, workers);
-  compiled.plan = std::make_shared<const Plan>(std::move(plan));
-  return compiled;
+  Timeline predicted = PredictTimeline(plan, workers);
+  return MakeCompiledJob(std::move(plan), std::move(predicted));
 }
 
 Plan PlanCompiler::PlanOfRank(const Plan& plan, int rank) const {

@@ -3,8 +3,11 @@
 // ends the stream exactly once. Base is grpc::ServerBidiReactor<...> or
 // grpc::ServerWriteReactor<...>; a subclass owns itself until OnDone.
 //
-// Push and Close are thread-safe. A stream whose queue runs full is broken off:
-// the other side has stopped reading.
+// What is queued becomes a message when its turn comes (Outgoing). Enqueue only
+// puts it there, at no cost; Pump begins to send, which serialises a message.
+//
+// All public methods are thread-safe. A stream whose queue runs full is broken
+// off: the other side has stopped reading.
 #ifndef TROUPE_SCHEDULER_SERVICE_QUEUED_STREAM_H_
 #define TROUPE_SCHEDULER_SERVICE_QUEUED_STREAM_H_
 
@@ -18,13 +21,13 @@
 
 namespace troupe {
 
-template <typename Base, typename Message>
+template <typename Base, typename Message, typename Queued = Message>
 class QueuedStream : public Base {
  public:
   QueuedStream(grpc::CallbackServerContext* context, size_t queue_max)
       : context_(context), queue_max_(queue_max) {}
 
-  void Push(Message message) {
+  void Enqueue(Queued queued) {
     absl::MutexLock lock(&mutex_);
     if (closing_) return;
     if (queue_.size() >= queue_max_) {
@@ -33,8 +36,17 @@ class QueuedStream : public Base {
       context_->TryCancel();
       return;
     }
-    queue_.push_back(std::move(message));
-    if (!writing_) WriteNext();
+    queue_.push_back(std::move(queued));
+  }
+
+  void Pump() {
+    absl::MutexLock lock(&mutex_);
+    if (!writing_ && !queue_.empty()) WriteNext();
+  }
+
+  void Push(Queued queued) {
+    Enqueue(std::move(queued));
+    Pump();
   }
 
   // Ends the stream when what was pushed has been sent. Only the first counts.
@@ -54,6 +66,7 @@ class QueuedStream : public Base {
   void OnWriteDone(bool ok) final {
     absl::MutexLock lock(&mutex_);
     writing_ = false;
+    outgoing_ = Message();  // it may be large
     if (!ok) {
       queue_.clear();
       CloseLocked(grpc::Status(grpc::StatusCode::CANCELLED, "not read"));
@@ -73,9 +86,12 @@ class QueuedStream : public Base {
     return closing_;
   }
 
+  // What is sent for what was queued. Called once for each, in order.
+  virtual Message Outgoing(Queued queued) const = 0;
+
  private:
   void WriteNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    outgoing_ = std::move(queue_.front());
+    outgoing_ = Outgoing(std::move(queue_.front()));
     queue_.pop_front();
     writing_ = true;
     this->StartWrite(&outgoing_);
@@ -96,7 +112,7 @@ class QueuedStream : public Base {
   grpc::CallbackServerContext* const context_;
   const size_t queue_max_;
   mutable absl::Mutex mutex_;
-  std::deque<Message> queue_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Queued> queue_ ABSL_GUARDED_BY(mutex_);
   Message outgoing_;  // gRPC reads it while writing_
   grpc::Status status_ ABSL_GUARDED_BY(mutex_);
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;

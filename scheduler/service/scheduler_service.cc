@@ -20,43 +20,84 @@ SchedulerService::Reactor* SchedulerService::Answer(
 SchedulerService::Reactor* SchedulerService::SubmitJob(
     Context* context, const SubmitJobRequest* request,
     SubmitJobResponse* response) {
+  absl::StatusOr<Compilation> compilation =
+      host_.Read([&](const Cluster& cluster, absl::Time) {
+        return cluster.Consider(request->job());
+      });
+  if (!compilation.ok()) {
+    return Answer(context, "SubmitJob", compilation.status());
+  }
+  Reactor* reactor = context->DefaultReactor();
+  if (compilation->choices.empty()) {
+    Submit(reactor, request->job(), CompileOutcome(), response);
+  } else {
+    planning_.Compile(*std::move(compilation),
+                      [=, this](const auto& considered) {
+                        Submit(reactor, request->job(), considered, response);
+                      });
+  }
+  return reactor;
+}
+
+void SchedulerService::Submit(Reactor* reactor, const JobSpec& job,
+                              const absl::StatusOr<CompileOutcome>& considered,
+                              SubmitJobResponse* response) {
+  absl::Status refusal = considered.status();
+  if (considered.ok() && !considered->fits()) refusal = considered->refusal;
+  if (!refusal.ok()) {
+    Answer(reactor, "SubmitJob", refusal);
+    return;
+  }
   const absl::StatusOr<JobId> id =
       host_.Apply([&](Cluster& cluster, absl::Time now, Actions& out) {
-        auto submitted = cluster.Submit(request->job(), now, out);
+        auto submitted = cluster.Submit(job, *considered, now, out);
         if (submitted.ok()) {
           response->set_id(submitted->value());
           *response->mutable_status() = (*cluster.FindJob(*submitted))->status;
         }
         return submitted;
       });
-  if (!id.ok()) return Answer(context, "SubmitJob", id.status());
-  LogInfo(absl::StrCat("job ", id->value(), " (", request->job().name(),
-                       ") submitted"));
-  Reactor* reactor = context->DefaultReactor();
-  flush_([this, reactor, job = *id](const absl::Status& durable) {
+  if (!id.ok()) {
+    Answer(reactor, "SubmitJob", id.status());
+    return;
+  }
+  LogInfo(absl::StrCat("job ", id->value(), " (", job.name(), ") submitted"));
+  flush_([this, reactor, id = *id](const absl::Status& durable) {
     if (!durable.ok()) {
       host_.Apply([&](Cluster& cluster, absl::Time now, Actions& out) {
-        cluster.Cancel(job, now, out).IgnoreError();
+        cluster.Cancel(id, now, out).IgnoreError();
       });
     }
     Answer(reactor, "SubmitJob",
            Annotate(durable, "the job is not taken, for it cannot be stored"));
   });
-  return reactor;
 }
 
 SchedulerService::Reactor* SchedulerService::PlanJob(
     Context* context, const PlanJobRequest* request,
     PlanJobResponse* response) {
-  const absl::StatusOr<CompiledJob> compiled =
+  absl::StatusOr<Compilation> compilation =
       host_.Read([&](const Cluster& cluster, absl::Time) {
         return cluster.PlanJob(request->job());
       });
-  if (compiled.ok()) {
-    *response->mutable_plan() = *compiled->plan;
-    if (!request->programs()) response->mutable_plan()->clear_ranks();
+  if (!compilation.ok()) {
+    return Answer(context, "PlanJob", compilation.status());
   }
-  return Answer(context, "PlanJob", compiled.status());
+  Reactor* reactor = context->DefaultReactor();
+  planning_.Compile(
+      *std::move(compilation),
+      [=, this](const absl::StatusOr<CompileOutcome>& outcome) {
+        if (!outcome.ok() || !outcome->fits()) {
+          Answer(reactor, "PlanJob",
+                 outcome.ok() ? outcome->refusal : outcome.status());
+          return;
+        }
+        const CompiledJob& compiled = outcome->compiled;
+        *response->mutable_plan() =
+            request->programs() ? *compiled.plan : *compiled.outline;
+        Answer(reactor, "PlanJob", absl::OkStatus());
+      });
+  return reactor;
 }
 
 SchedulerService::Reactor* SchedulerService::ListJobs(

@@ -11,6 +11,7 @@
 #include "proto/scheduler.grpc.pb.h"
 #include "scheduler/cluster/host.h"
 #include "scheduler/service/job_watchers.h"
+#include "scheduler/service/planning.h"
 #include "scheduler/service/text_streams.h"
 
 namespace troupe {
@@ -29,10 +30,11 @@ class SchedulerService final : public Scheduler::CallbackService {
   using Context = grpc::CallbackServerContext;
   using Reactor = grpc::ServerUnaryReactor;
 
-  // Borrows the first three.
-  SchedulerService(ClusterHost& host, JobWatchers& watchers, TextStreams& texts,
-                   FlushFunction flush, RpcFunction told)
+  // Borrows the first four.
+  SchedulerService(ClusterHost& host, Planning& planning, JobWatchers& watchers,
+                   TextStreams& texts, FlushFunction flush, RpcFunction told)
       : host_(host),
+        planning_(planning),
         watchers_(watchers),
         texts_(texts),
         flush_(std::move(flush)),
@@ -66,7 +68,13 @@ class SchedulerService final : public Scheduler::CallbackService {
     return Answer(context->DefaultReactor(), rpc, status);
   }
 
+  // The second half of SubmitJob, with what came of the first.
+  void Submit(Reactor* reactor, const JobSpec& job,
+              const absl::StatusOr<CompileOutcome>& considered,
+              SubmitJobResponse* response);
+
   ClusterHost& host_;
+  Planning& planning_;
   JobWatchers& watchers_;
   TextStreams& texts_;
   const FlushFunction flush_;

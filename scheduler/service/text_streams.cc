@@ -19,6 +19,11 @@ class TextStream final
     delete this;
   }
 
+ protected:
+  GenerateResponse Outgoing(GenerateResponse piece) const override {
+    return piece;
+  }
+
  private:
   TextStreams& table_;
   int64_t request_ = 0;

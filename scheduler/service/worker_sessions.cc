@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/log.h"
+#include "scheduler/cluster/hand_out.h"
 #include "scheduler/service/grpc_status.h"
 #include "scheduler/service/queued_stream.h"
 
@@ -12,14 +13,12 @@ namespace troupe {
 class WorkerSession final
     : public QueuedStream<
           grpc::ServerBidiReactor<WorkerMessage, SchedulerMessage>,
-          SchedulerMessage> {
+          SchedulerMessage, SendToWorker> {
  public:
   WorkerSession(WorkerSessions& table, grpc::CallbackServerContext* context)
       : QueuedStream(context, WorkerSessions::kQueueMax),
         table_(table),
-        peer_(context->peer()) {
-    StartRead(&incoming_);
-  }
+        peer_(context->peer()) {}
 
   void OnReadDone(bool ok) override {
     if (!ok) {
@@ -40,7 +39,19 @@ class WorkerSession final
   void OnDone() override {
     Disconnected();
     table_.Detach(id_, this);
-    delete this;
+    // It may be sending just now; whoever lets go last deletes it.
+    const std::shared_ptr<WorkerSession> self = std::move(self_);
+  }
+
+  // Until OnDone it keeps itself alive.
+  void Begin(std::shared_ptr<WorkerSession> self) {
+    self_ = std::move(self);
+    StartRead(&incoming_);
+  }
+
+ protected:
+  SchedulerMessage Outgoing(SendToWorker send) const override {
+    return Completed(send, table_.compiler_);
   }
 
  private:
@@ -55,7 +66,7 @@ class WorkerSession final
               auto id = cluster.RegisterWorker(message.register_(), now, out);
               if (id.ok()) {
                 id_ = *id;
-                table_.Attach(id_, this);  // before the actions are carried
+                table_.Attach(id_, self_);  // before the actions are carried
               }
               return id;
             })
@@ -81,22 +92,53 @@ class WorkerSession final
   const std::string peer_;
   WorkerId id_;  // set by the first message; reads are one after another
   WorkerMessage incoming_;
+  std::shared_ptr<WorkerSession> self_;
 };
+
+WorkerSessions::WorkerSessions(ClusterHost& host, const JobCompiler& compiler)
+    : host_(host), compiler_(compiler), sender_([this] { SendLoop(); }) {}
+
+WorkerSessions::~WorkerSessions() {
+  {
+    absl::MutexLock lock(&mutex_);
+    ended_ = true;
+  }
+  sender_.join();
+}
 
 grpc::ServerBidiReactor<WorkerMessage, SchedulerMessage>*
 WorkerSessions::Session(grpc::CallbackServerContext* context) {
-  return new WorkerSession(*this, context);
+  auto session = std::make_shared<WorkerSession>(*this, context);
+  session->Begin(session);
+  return session.get();
 }
 
-void WorkerSessions::Attach(WorkerId id, WorkerSession* session) {
+void WorkerSessions::Attach(WorkerId id,
+                            std::shared_ptr<WorkerSession> session) {
   absl::MutexLock lock(&mutex_);
-  sessions_[id] = session;
+  sessions_[id] = std::move(session);
 }
 
-void WorkerSessions::Detach(WorkerId id, WorkerSession* session) {
+void WorkerSessions::Detach(WorkerId id, const WorkerSession* session) {
   absl::MutexLock lock(&mutex_);
   const auto it = sessions_.find(id);
-  if (it != sessions_.end() && it->second == session) sessions_.erase(it);
+  if (it != sessions_.end() && it->second.get() == session) sessions_.erase(it);
+}
+
+void WorkerSessions::SendLoop() {
+  while (true) {
+    std::set<std::shared_ptr<WorkerSession>> due;
+    {
+      absl::MutexLock lock(&mutex_);
+      const auto is_due = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+        return ended_ || !due_.empty();
+      };
+      mutex_.Await(absl::Condition(&is_due));
+      if (ended_) return;
+      due.swap(due_);
+    }
+    for (const std::shared_ptr<WorkerSession>& session : due) session->Pump();
+  }
 }
 
 void WorkerSessions::Carry(const Actions& actions) {
@@ -104,7 +146,9 @@ void WorkerSessions::Carry(const Actions& actions) {
   for (const Action& action : actions) {
     if (const auto* send = std::get_if<SendToWorker>(&action)) {
       const auto it = sessions_.find(send->worker);
-      if (it != sessions_.end()) it->second->Push(send->message);
+      if (it == sessions_.end()) continue;
+      it->second->Enqueue(*send);
+      due_.insert(it->second);
     } else if (const auto* drop = std::get_if<DropWorker>(&action)) {
       const auto it = sessions_.find(drop->worker);
       LogInfo(absl::StrCat("worker ", drop->worker.value(),

@@ -2,13 +2,20 @@
 // the cluster's messages find it. What a worker says becomes an event; the end
 // of its stream is the event Disconnected.
 //
+// Under the host's lock a message is only queued; a thread of its own completes
+// it (scheduler/cluster/hand_out.h) and begins to send it, so that a thousand
+// assignments at once hold nobody up.
+//
 // Locks: the host's comes first, then the table's, then a stream's.
 #ifndef TROUPE_SCHEDULER_SERVICE_WORKER_SESSIONS_H_
 #define TROUPE_SCHEDULER_SERVICE_WORKER_SESSIONS_H_
 
 #include <atomic>
 #include <map>
+#include <memory>
+#include <set>
 #include <string>
+#include <thread>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
@@ -23,8 +30,10 @@ class WorkerSession;
 class WorkerSessions final : public Workers::CallbackService,
                              public ActionSink {
  public:
-  // Borrows the host.
-  explicit WorkerSessions(ClusterHost& host) : host_(host) {}
+  // Borrows both.
+  WorkerSessions(ClusterHost& host, const JobCompiler& compiler);
+  // REQUIRES: all streams are done.
+  ~WorkerSessions() override;
 
   grpc::ServerBidiReactor<WorkerMessage, SchedulerMessage>* Session(
       grpc::CallbackServerContext* context) override;
@@ -40,14 +49,21 @@ class WorkerSessions final : public Workers::CallbackService,
 
  private:
   friend class WorkerSession;
-  void Attach(WorkerId id, WorkerSession* session);
+  void Attach(WorkerId id, std::shared_ptr<WorkerSession> session);
   // The session is about to go away.
-  void Detach(WorkerId id, WorkerSession* session);
+  void Detach(WorkerId id, const WorkerSession* session);
+  void SendLoop();
 
   ClusterHost& host_;
+  const JobCompiler& compiler_;
   std::atomic<bool> stopping_ = false;
   absl::Mutex mutex_;
-  std::map<WorkerId, WorkerSession*> sessions_ ABSL_GUARDED_BY(mutex_);
+  std::map<WorkerId, std::shared_ptr<WorkerSession>> sessions_
+      ABSL_GUARDED_BY(mutex_);
+  // Something was queued for them.
+  std::set<std::shared_ptr<WorkerSession>> due_ ABSL_GUARDED_BY(mutex_);
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread sender_;  // last: starts when all else is there
 };
 
 }  // namespace troupe

@@ -1,12 +1,14 @@
 // A whole cluster under a seed: workers join, work, hang, die and leave,
-// clients submit and cancel, messages come late or never, and after every event
-// the invariants hold. A failure names its seed.
+// clients submit and cancel, messages and plans come late or never, and after
+// every event the invariants hold. A failure names its seed.
 #include <deque>
 #include <map>
 #include <random>
 #include <set>
 
 #include "gtest/gtest.h"
+#include "scheduler/cluster/hand_out.h"
+#include "tests/faults/simulated_planner.h"
 #include "tests/faults/simulated_worker.h"
 #include "tests/scheduler/cluster/harness.h"
 
@@ -15,7 +17,9 @@ namespace {
 
 class Simulation {
  public:
-  explicit Simulation(uint32_t seed) : random_(seed), h_(MakeLimits()) {}
+  explicit Simulation(uint32_t seed) : random_(seed), h_(MakeLimits()) {
+    h_.by_hand = true;
+  }
 
   void Run(int events) {
     for (int i = 0; i < events; ++i) {
@@ -72,7 +76,9 @@ class Simulation {
 
   void Submit() {
     JobSpec spec = SpecOf(1 + Draw(4), 1 + Draw(6));
-    const auto id = h_.cluster.Submit(spec, h_.now, h_.actions);
+    const CompileOutcome planned = planner_.Consider(spec, h_);
+    if (planned.fits()) spec = planned.compiled.plan->job();
+    const auto id = h_.cluster.Submit(spec, planned, h_.now, h_.actions);
     if (id.ok()) {
       submitted_.push_back(*id);
     } else {
@@ -114,8 +120,10 @@ class Simulation {
     else if (what < 18 && Any() != nullptr)
       (Draw(2) == 0 ? workers_[victim_].hangs : workers_[victim_].stubborn) =
           true;
-    else if (what < 30)
+    else if (what < 26)
       Tick();
+    else if (what < 30)
+      planner_.FinishOne(random_, h_);
     else if (what < 70) {
       for (auto& [id, worker] : workers_) worker.Work(random_);
     } else if (Any() != nullptr) {
@@ -155,13 +163,15 @@ class Simulation {
           EXPECT_EQ(dropped_.count(send->worker), 0u) << "sent to the dead";
           continue;
         }
-        workers_[send->worker].inbox.push_back(send->message);
+        workers_[send->worker].inbox.push_back(Completed(*send, h_.compiler));
       } else if (const auto* drop = std::get_if<DropWorker>(&action)) {
         EXPECT_TRUE(dropped_.insert(drop->worker).second) << "dropped twice";
         workers_.erase(drop->worker);
+      } else if (const auto* compile = std::get_if<CompileJob>(&action)) {
+        planner_.Ask(*compile);
       }
     }
-    h_.actions.clear();
+    h_.ClearActions();
   }
 
   void Check() {
@@ -236,6 +246,7 @@ class Simulation {
         if (workers_.count(id) > 0) Receive(id);
         Deliver();
       }
+      planner_.FinishOne(random_, h_);
       Tick();
       Deliver();
       Check();
@@ -245,6 +256,7 @@ class Simulation {
 
   // All is at rest: workers idle, and jobs ended unless workers are missing.
   bool Settled() const {
+    if (!planner_.idle()) return false;
     const size_t alive = h_.cluster.workers().Alive().size();
     if (h_.cluster.workers().Idle().size() != alive) return false;
     for (const auto& [id, job] : h_.cluster.jobs().all()) {
@@ -261,6 +273,7 @@ class Simulation {
   std::map<WorkerId, SimulatedWorker> workers_;
   WorkerId victim_;
   std::vector<JobId> submitted_;
+  SimulatedPlanner planner_;
   std::vector<WorkerMessage> past_;
   std::set<WorkerId> dropped_;
   std::set<JobId> ended_;

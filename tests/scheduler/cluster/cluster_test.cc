@@ -49,8 +49,7 @@ TEST(Cluster, RefusesWhatIsWrongAndWhatCannotFit) {
   Harness h;
   JobSpec wrong = SpecOf(1);
   wrong.set_name("wrong");
-  EXPECT_EQ(h.cluster.Submit(wrong, h.now, h.actions).status().message(),
-            "name: this one is wrong");
+  EXPECT_EQ(h.TrySubmit(wrong).status().message(), "name: this one is wrong");
   JobSpec large = SpecOf(1);
   large.mutable_model()->set_hidden_size(5000);
   // With no worker nobody knows whether it fits: it waits, and fails then.
@@ -59,8 +58,7 @@ TEST(Cluster, RefusesWhatIsWrongAndWhatCannotFit) {
   EXPECT_EQ(h.status(id).state(), FAILED);
   EXPECT_EQ(h.status(id).reason(),
             "model.hidden_size: rank 0 needs more memory");
-  EXPECT_TRUE(absl::IsInvalidArgument(
-      h.cluster.Submit(large, h.now, h.actions).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(h.TrySubmit(large).status()));
   EXPECT_EQ(h.cluster.jobs().all().size(), 1u);
 }
 
@@ -91,17 +89,91 @@ TEST(Cluster, PlansWithoutRunning) {
   EXPECT_TRUE(
       absl::IsFailedPrecondition(h.cluster.PlanJob(SpecOf(2)).status()));
   h.JoinMany(2);
-  const auto compiled = h.cluster.PlanJob(SpecOf(2));
-  ASSERT_TRUE(compiled.ok());
-  EXPECT_EQ(compiled->plan->ranks_size(), 2);
+  const auto compilation = h.cluster.PlanJob(SpecOf(2));
+  ASSERT_TRUE(compilation.ok());
+  const CompileOutcome outcome = CompileFirstFit(h.compiler, *compilation);
+  EXPECT_EQ(outcome.compiled.plan->ranks_size(), 2);
   EXPECT_TRUE(h.cluster.jobs().all().empty());
+}
+
+// A job whose turn has come, with its compilation in the test's hands.
+struct Planned : Harness {
+  Planned() {
+    by_hand = true;
+    on = JoinMany(2);
+    id = *cluster.Submit(SpecOf(2), {}, now, actions);
+    CHECK_EQ(status(id).reason(), "is being planned");
+  }
+  CompileJob Asked() const { return All<CompileJob>().back(); }
+  std::vector<WorkerId> on;
+  JobId id;
+};
+
+TEST(Cluster, IsThereWhileAJobIsPlanned) {
+  Planned h;
+  h.Heartbeat(h.on[0]);
+  h.Tick(absl::Seconds(1));
+  const JobId behind = *h.cluster.Submit(SpecOf(1), {}, h.now, h.actions);
+  EXPECT_EQ(h.status(behind).reason(), "waits behind job 1");
+  EXPECT_EQ(h.All<CompileJob>().size(), 1u) << "one job at a time, and once";
+  h.Compiled(h.Asked());
+  EXPECT_EQ(h.status(h.id).state(), STARTING);
+  EXPECT_EQ(h.Sent(h.on[1]).back().start().plan().ranks(0).rank(), 1);
+}
+
+TEST(Cluster, AJobThatIsCancelledWhileItIsPlannedNeverStarts) {
+  Planned h;
+  ASSERT_TRUE(h.cluster.Cancel(h.id, h.now, h.actions).ok());
+  h.Compiled(h.Asked());
+  EXPECT_EQ(h.status(h.id).state(), CANCELLED);
+  EXPECT_EQ(h.cluster.workers().idle_count(), 2);
+}
+
+TEST(Cluster, AJobWhoseWorkersAreLostWhileItIsPlannedIsPlannedForOthers) {
+  Planned h;
+  h.Join("w2");
+  h.Disconnect(h.on[1], "connection closed");
+  const CompileJob first = h.Asked();
+  h.Compiled(first);
+  EXPECT_EQ(h.status(h.id).state(), QUEUED);
+  const CompileJob second = h.Asked();
+  EXPECT_GT(second.compilation->number, first.compilation->number);
+  h.Compiled(first);  // once more: nobody waits for it
+  EXPECT_EQ(h.status(h.id).state(), QUEUED);
+  h.Compiled(second);
+  EXPECT_EQ(h.status(h.id).state(), STARTING);
+  EXPECT_EQ(h.status(h.id).workers(1), "w2");
+}
+
+TEST(Cluster, AJobThatNoLongerHasWorkersEnoughWaitsForThem) {
+  Planned h;
+  h.Disconnect(h.on[1], "connection closed");
+  h.Compiled(h.Asked());
+  EXPECT_EQ(h.status(h.id).reason(),
+            "waits for 2 workers; only 1 is registered: w0");
+}
+
+TEST(Cluster, ARefusalForWorkersOfThePastIsAskedAgain) {
+  Harness h;
+  h.by_hand = true;
+  JobSpec large = SpecOf(1);
+  large.mutable_model()->set_hidden_size(5000);
+  const JobId id = *h.cluster.Submit(large, {}, h.now, h.actions);
+  h.Join("small");
+  const CompileJob asked = h.All<CompileJob>().back();
+  Register has_room = RegisterOf("z-large");
+  has_room.mutable_worker()->mutable_budgets(0)->set_bytes(10000);
+  ASSERT_TRUE(h.cluster.RegisterWorker(has_room, h.now, h.actions).ok());
+  h.Compiled(asked);
+  EXPECT_EQ(h.status(id).state(), QUEUED);
+  h.Compiled(h.All<CompileJob>().back());
+  EXPECT_EQ(h.status(id).workers(0), "z-large");
 }
 
 TEST(Cluster, TheQueueIsBounded) {
   Harness h({.jobs_queued_max = 3});
   for (int i = 0; i < 3; ++i) h.Submit(SpecOf(1));
-  EXPECT_TRUE(absl::IsResourceExhausted(
-      h.cluster.Submit(SpecOf(1), h.now, h.actions).status()));
+  EXPECT_TRUE(absl::IsResourceExhausted(h.TrySubmit(SpecOf(1)).status()));
 }
 
 TEST(Cluster, CancelsWhatWaits) {
@@ -120,7 +192,7 @@ TEST(Cluster, TakesTheNextJobAfterALostWorker) {
   const std::vector<WorkerId> on = h.JoinMany(2);
   const JobId first = h.Running(on);
   const JobId second = h.Submit(SpecOf(1));
-  h.cluster.Disconnected(on[1], "connection closed", h.now, h.actions);
+  h.Disconnect(on[1], "connection closed");
   EXPECT_EQ(h.status(second).state(), QUEUED);
   h.Ended(first, 0, on[0], {.ok = false, .error = "stopped"});
   EXPECT_EQ(h.status(first).state(), FAILED);
@@ -130,9 +202,9 @@ TEST(Cluster, TakesTheNextJobAfterALostWorker) {
 TEST(Cluster, TheDeadAreNotHeard) {
   Harness h;
   const WorkerId worker = h.Join("w");
-  h.cluster.Disconnected(worker, "connection closed", h.now, h.actions);
-  h.actions.clear();
-  h.cluster.Disconnected(worker, "again", h.now, h.actions);
+  h.Disconnect(worker, "connection closed");
+  h.ClearActions();
+  h.Disconnect(worker, "again");
   h.Heartbeat(worker);
   EXPECT_TRUE(h.actions.empty());
   EXPECT_EQ(h.worker(worker).reason(), "connection closed");

@@ -11,7 +11,7 @@ TEST(Describe, ShowsJobsAndWorkers) {
   const std::vector<WorkerId> on = {h.Join("w10"), h.Join("w9"), h.Join("w1")};
   const JobId first = h.Submit(SpecOf(1));
   const JobId second = h.Submit(SpecOf(5));
-  h.cluster.Disconnected(on[1], "gone", h.now, h.actions);
+  h.Disconnect(on[1], "gone");
   h.Ready(first, 0, on[2]);
   h.Step(first, 0, on[2], 1);
 

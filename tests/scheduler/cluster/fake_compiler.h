@@ -28,14 +28,14 @@ class FakeCompiler final : public JobCompiler {
       const std::vector<WorkerDescription>& workers) const override {
     const int ranks = job.parallelism().data();
     CHECK_EQ(ranks, static_cast<int>(workers.size()));
-    auto plan = std::make_shared<Plan>();
-    *plan->mutable_job() = job;
-    plan->set_fingerprint("0123456789abcdef");
-    plan->mutable_prediction()->set_step_seconds(0.1);
-    plan->mutable_prediction()->set_peak_flops_per_second(1e9);
-    plan->mutable_derived()->set_tokens_per_step(100);
-    plan->mutable_derived()->set_model_flops_per_token(1e5);
-    CompiledJob compiled;
+    Plan plan;
+    *plan.mutable_job() = job;
+    plan.set_fingerprint("0123456789abcdef");
+    plan.mutable_prediction()->set_step_seconds(0.1);
+    plan.mutable_prediction()->set_peak_flops_per_second(1e9);
+    plan.mutable_derived()->set_tokens_per_step(100);
+    plan.mutable_derived()->set_model_flops_per_token(1e5);
+    Timeline predicted;
     for (int rank = 0; rank < ranks; ++rank) {
       for (const TierBudget& budget : workers[rank].budgets()) {
         if (budget.bytes() < job.model().hidden_size()) {
@@ -43,11 +43,10 @@ class FakeCompiler final : public JobCompiler {
               "model.hidden_size: rank ", rank, " needs more memory"));
         }
       }
-      plan->add_ranks()->set_rank(rank);
-      compiled.predicted.add_ranks()->set_rank(rank);
+      plan.add_ranks()->set_rank(rank);
+      predicted.add_ranks()->set_rank(rank);
     }
-    compiled.plan = std::move(plan);
-    return compiled;
+    return MakeCompiledJob(std::move(plan), std::move(predicted));
   }
   Plan PlanOfRank(const Plan& plan, int rank) const override {
     Plan part = plan;

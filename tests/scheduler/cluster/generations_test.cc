@@ -60,7 +60,7 @@ TEST(Generations, ALostWorkerEndsTheText) {
   Harness h;
   const WorkerId worker = h.Join("w");
   ASSERT_TRUE(h.cluster.Generate(RequestOf("/c"), h.now, h.actions).ok());
-  h.cluster.Disconnected(worker, "connection closed", h.now, h.actions);
+  h.Disconnect(worker, "connection closed");
   const auto replies = h.All<GenerateReply>();
   ASSERT_EQ(replies.size(), 1u);
   EXPECT_TRUE(absl::IsUnavailable(replies[0].status));

@@ -1,5 +1,6 @@
 // A cluster in a test's hands: a clock that the test turns, the messages of
-// workers, and what was asked to be done.
+// workers, and what was asked to be done. What is to be compiled is compiled at
+// once, unless the test takes that into its own hands too.
 #ifndef TROUPE_TESTS_SCHEDULER_CLUSTER_HARNESS_H_
 #define TROUPE_TESTS_SCHEDULER_CLUSTER_HARNESS_H_
 
@@ -19,6 +20,7 @@ struct Harness {
   WorkerId Join(const std::string& name, const std::string& host = "h") {
     auto id = cluster.RegisterWorker(RegisterOf(name, host), now, actions);
     CHECK_OK(id.status());
+    Compile();
     return *id;
   }
   std::vector<WorkerId> JoinMany(int count) {
@@ -26,11 +28,16 @@ struct Harness {
     for (int i = 0; i < count; ++i) ids.push_back(Join(absl::StrCat("w", i)));
     return ids;
   }
+  // As a client's submission goes: both halves.
+  absl::StatusOr<JobId> TrySubmit(const JobSpec& spec);
   JobId Submit(const JobSpec& spec) {
-    auto id = cluster.Submit(spec, now, actions);
+    auto id = TrySubmit(spec);
     CHECK_OK(id.status());
     return *id;
   }
+  // Carries out what the cluster asks to be compiled, until it asks no more.
+  void Compile();
+  void Compiled(const CompileJob& asked);
   const Job& job(JobId id) const { return **cluster.FindJob(id); }
   const JobStatus& status(JobId id) const { return job(id).status; }
   const WorkerStatus& worker(WorkerId id) const {
@@ -39,9 +46,20 @@ struct Harness {
   void Tick(absl::Duration by) {
     now += by;
     cluster.Tick(now, actions);
+    Compile();
+  }
+  void Disconnect(WorkerId worker, const std::string& reason) {
+    cluster.Disconnected(worker, reason, now, actions);
+    Compile();
   }
   void Send(WorkerId from, const WorkerMessage& message) {
     cluster.HandleMessage(from, message, now, actions);
+    Compile();
+  }
+  // What was asked for since then is forgotten.
+  void ClearActions() {
+    actions.clear();
+    compiled_actions = 0;
   }
   void Heartbeat(WorkerId from) {
     WorkerMessage message;
@@ -69,32 +87,14 @@ struct Harness {
     message.mutable_rank_ready()->set_first_step(first_step);
     Send(from, message);
   }
-  void Step(JobId id, int rank, WorkerId from, int64_t step) {
-    WorkerMessage message;
-    *message.mutable_step()->mutable_ref() = Ref(id, rank);
-    StepRecord* record = message.mutable_step()->mutable_record();
-    record->set_step(step);
-    record->set_loss(1.0 / step);
-    record->set_step_seconds(0.1 * (rank + 1));
-    record->set_memory_bytes(100 * (rank + 1));
-    Send(from, message);
-  }
+  void Step(JobId id, int rank, WorkerId from, int64_t step);
   struct End {
     bool ok = true;
     std::string error;
     int missing_rank = -1;
     int64_t step = 10;
   };
-  void Ended(JobId id, int rank, WorkerId from, const End& end) {
-    WorkerMessage message;
-    RankEnded* ended = message.mutable_ended();
-    *ended->mutable_ref() = Ref(id, rank);
-    ended->set_ok(end.ok);
-    ended->set_error(end.error);
-    ended->set_step(end.step);
-    if (end.missing_rank >= 0) ended->set_missing_rank(end.missing_rank);
-    Send(from, message);
-  }
+  void Ended(JobId id, int rank, WorkerId from, const End& end);
   // Ranks 0.. on these workers, in order, all ready.
   JobId Running(const std::vector<WorkerId>& on) {
     const JobId id = Submit(SpecOf(static_cast<int>(on.size())));
@@ -104,14 +104,7 @@ struct Harness {
   }
 
   // The messages to this worker since the last call, in order.
-  std::vector<SchedulerMessage> Sent(WorkerId to) {
-    std::vector<SchedulerMessage> sent;
-    for (const Action& action : actions) {
-      const auto* send = std::get_if<SendToWorker>(&action);
-      if (send != nullptr && send->worker == to) sent.push_back(send->message);
-    }
-    return sent;
-  }
+  std::vector<SchedulerMessage> Sent(WorkerId to) const;
   template <typename T>
   std::vector<T> All() const {
     std::vector<T> all;
@@ -125,6 +118,8 @@ struct Harness {
   Cluster cluster;
   absl::Time now = absl::FromUnixSeconds(1'000'000);
   Actions actions;
+  bool by_hand = false;         // the test compiles, with Compiled
+  size_t compiled_actions = 0;  // of the actions, as far as Compile has come
 };
 
 }  // namespace troupe

@@ -76,7 +76,7 @@ TEST(RunControl, RanksMeet) {
     message.mutable_store_get()->set_key("k");
     h.Send(on[rank], message);
   };
-  h.actions.clear();
+  h.ClearActions();
   get(1);
   EXPECT_TRUE(h.Sent(on[1]).empty());
   WorkerMessage set;
@@ -98,7 +98,7 @@ TEST(RunControl, CheckpointsAreCommittedByRankZero) {
   Harness h;
   const std::vector<WorkerId> on = h.JoinMany(2);
   const JobId id = h.Running(on);
-  h.actions.clear();
+  h.ClearActions();
   for (const int rank : {1, 0}) {
     EXPECT_TRUE(h.Sent(on[0]).empty());
     WorkerMessage shard;

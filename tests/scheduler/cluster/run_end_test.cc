@@ -20,7 +20,7 @@ TEST(RunEnd, ALostWorkerFailsTheJobAtOnce) {
   for (int step = 1; step <= 4; ++step) {
     for (int r = 0; r < 3; ++r) h.Step(id, r, on[r], step);
   }
-  h.cluster.Disconnected(on[2], "connection closed", h.now, h.actions);
+  h.Disconnect(on[2], "connection closed");
   EXPECT_EQ(h.status(id).state(), STOPPING);
   EXPECT_EQ(h.status(id).reason(),
             "w2 (rank 2) was lost in step 5: connection closed");
@@ -42,7 +42,7 @@ TEST(RunEnd, TheCauseIsTheLostWorkerAlthoughItsPeersSpokeFirst) {
           {.ok = false, .error = "rank 1 did not come", .missing_rank = 1});
   EXPECT_EQ(h.status(id).reason(),
             "w0 (rank 0) failed in step 1: rank 1 did not come");
-  h.cluster.Disconnected(on[1], "connection closed", h.now, h.actions);
+  h.Disconnect(on[1], "connection closed");
   EXPECT_EQ(h.status(id).state(), FAILED);
   EXPECT_EQ(h.status(id).reason(),
             "w1 (rank 1) was lost in step 1: connection closed");
@@ -73,7 +73,7 @@ TEST(RunEnd, AWorkerThatNeverLetsGoIsLost) {
   Harness h;
   const std::vector<WorkerId> on = h.JoinMany(2);
   const JobId id = h.Running(on);
-  h.cluster.Disconnected(on[1], "connection closed", h.now, h.actions);
+  h.Disconnect(on[1], "connection closed");
   h.Pass(absl::Seconds(31), {on[0]});
   EXPECT_EQ(h.worker(on[0]).state(), WorkerStatus::LOST);
   EXPECT_EQ(h.worker(on[0]).reason(), "did not let go of job 1 within 30s");
@@ -166,7 +166,7 @@ TEST(RunEnd, LostWhileStartingIsSaidSo) {
   Harness h;
   const std::vector<WorkerId> on = h.JoinMany(1);
   const JobId id = h.Submit(SpecOf(1));
-  h.cluster.Disconnected(on[0], "connection closed", h.now, h.actions);
+  h.Disconnect(on[0], "connection closed");
   EXPECT_EQ(h.status(id).reason(),
             "w0 (rank 0) was lost in its start: connection closed");
   EXPECT_EQ(h.status(id).state(), FAILED);

@@ -23,12 +23,13 @@ class ServedCluster final : public ActionSink {
   explicit ServedCluster(const Limits& limits = {})
       : cluster(limits, compiler),
         host(cluster, clock, *this),
-        server(host, {.flush =
-                          [this](std::function<void(const absl::Status&)> f) {
-                            f(durable);
-                          },
-                      .told = [this](absl::string_view,
-                                     const absl::Status&) { ++rpcs; }}) {
+        server(host, compiler,
+               {.flush =
+                    [this](std::function<void(const absl::Status&)> f) {
+                      f(durable);
+                    },
+                .told = [this](absl::string_view,
+                               const absl::Status&) { ++rpcs; }}) {
     CHECK_OK(server.Start("127.0.0.1:0"));
     channel = grpc::CreateChannel(server.address(),
                                   grpc::InsecureChannelCredentials());

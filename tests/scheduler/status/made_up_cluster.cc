@@ -87,11 +87,9 @@ absl::StatusOr<CompiledJob> MadeUpCluster::Compiler::Compile(
       item->set_bytes(mib * kMiB);
     }
   }
-  CompiledJob compiled;
-  compiled.plan = std::move(plan);
-  compiled.predicted = TimelineOf(ranks, 0.92);
-  compiled.predicted.set_predicted(true);
-  return compiled;
+  Timeline predicted = TimelineOf(ranks, 0.92);
+  predicted.set_predicted(true);
+  return MakeCompiledJob(std::move(*plan), std::move(predicted));
 }
 
 Plan MadeUpCluster::Compiler::PlanOfRank(const Plan& plan, int) const {
@@ -165,7 +163,10 @@ JobId MadeUpCluster::Submit(const char* name, int ranks, int64_t steps) {
   spec.mutable_parallelism()->set_data(ranks);
   spec.mutable_training()->set_steps(steps);
   return host.Apply([&](Cluster& cluster, absl::Time now, Actions& out) {
-    const auto id = cluster.Submit(spec, now, out);
+    const auto compilation = cluster.Consider(spec);
+    CHECK_OK(compilation.status());
+    const auto id = cluster.Submit(
+        spec, CompileFirstFit(compiler_, *compilation), now, out);
     CHECK_OK(id.status());
     return *id;
   });

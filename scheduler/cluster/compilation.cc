@@ -1,0 +1,69 @@
+#include "scheduler/cluster/compilation.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "scheduler/cluster/placement.h"
+
+namespace troupe {
+namespace {
+
+Choice ChoiceOf(const std::vector<const Worker*>& placed, bool idle) {
+  Choice choice;
+  choice.idle = idle;
+  for (const Worker* worker : placed) {
+    choice.ids.push_back(worker->id);
+    choice.workers.push_back(worker->status.description());
+  }
+  return choice;
+}
+
+}  // namespace
+
+Compilation CompilationFor(const JobSpec& spec, int needed,
+                           const WorkerTable& workers) {
+  Compilation compilation;
+  compilation.spec = spec;
+  compilation.changes = workers.changes();
+  std::set<std::vector<const Worker*>> seen;  // each sorted
+  const auto add = [&](const std::vector<const Worker*>& placed, bool idle) {
+    std::vector<const Worker*> sorted = placed;
+    std::sort(sorted.begin(), sorted.end());
+    if (!seen.insert(std::move(sorted)).second) return;
+    compilation.choices.push_back(ChoiceOf(placed, idle));
+  };
+  for (const bool idle : {true, false}) {
+    const std::vector<const Worker*> candidates =
+        idle ? workers.Idle() : workers.Alive();
+    if (static_cast<int>(candidates.size()) < needed) continue;
+    add(PlaceRanks(candidates, needed), idle);
+    add(PlaceRanks(LargestOf(candidates, needed), needed), idle);
+  }
+  return compilation;
+}
+
+CompileOutcome CompileFirstFit(const JobCompiler& compiler,
+                               const Compilation& compilation) {
+  CompileOutcome outcome;
+  for (const Choice& choice : compilation.choices) {
+    absl::StatusOr<CompiledJob> compiled =
+        compiler.Compile(compilation.spec, choice.workers);
+    if (compiled.ok()) {
+      outcome.compiled = *std::move(compiled);
+      outcome.workers = choice.ids;
+      outcome.idle = choice.idle;
+      if (choice.idle == compilation.choices.front().idle) {
+        outcome.refusal = absl::OkStatus();
+      }
+      return outcome;
+    }
+    if (choice.idle == compilation.choices.front().idle) {
+      outcome.refusal = compiled.status();
+    }
+    if (!absl::IsInvalidArgument(compiled.status())) return outcome;
+  }
+  return outcome;
+}
+
+}  // namespace troupe

@@ -1,0 +1,57 @@
+// Planning takes as long as a job is large, and no client and no heartbeat
+// should wait for it. So the cluster only says what is to be compiled and for
+// whom, best first; somebody beside it does the work (CompileFirstFit) and
+// brings the outcome back as an event. Much may have changed by then: whoever
+// uses an outcome looks whether its workers are still there and idle.
+#ifndef TROUPE_SCHEDULER_CLUSTER_COMPILATION_H_
+#define TROUPE_SCHEDULER_CLUSTER_COMPILATION_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "proto/base/ids.h"
+#include "proto/cluster.pb.h"
+#include "proto/job.pb.h"
+#include "scheduler/cluster/job_compiler.h"
+#include "scheduler/cluster/worker_table.h"
+
+namespace troupe {
+
+// Who might carry a job out: rank r on the worker ids[r].
+struct Choice {
+  std::vector<WorkerId> ids;
+  std::vector<WorkerDescription> workers;  // the same ones
+  bool idle = false;                       // all of them are
+};
+
+struct Compilation {
+  int64_t number = 0;  // of a queued job's; 0: for a client who asks
+  JobSpec spec;
+  std::vector<Choice> choices;  // best first, no two with the same workers
+  int64_t changes = 0;          // WorkerTable::changes() at its making
+};
+
+struct CompileOutcome {
+  CompiledJob compiled;  // for the first choice that does; else without plan
+  std::vector<WorkerId> workers;  // of that choice
+  bool idle = false;              // they were, at the compilation's making
+  // Why idle workers will not do, or busy ones where none are idle; OK if they
+  // do.
+  absl::Status refusal;
+
+  bool fits() const { return compiled.plan != nullptr; }
+};
+
+// The idle workers that placement prefers, the idle ones with the most memory,
+// and then the same of all that are alive. None where there are too few.
+Compilation CompilationFor(const JobSpec& spec, int needed,
+                           const WorkerTable& workers);
+
+// Tries the choices in turn: the next where one has too little memory.
+CompileOutcome CompileFirstFit(const JobCompiler& compiler,
+                               const Compilation& compilation);
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_CLUSTER_COMPILATION_H_

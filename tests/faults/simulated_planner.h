@@ -1,0 +1,45 @@
+// Planning as the cluster sees it, in a simulation: what it asks to be compiled
+// is ready some time later, not always in the order of the questions, and
+// clients submit with plans for workers that may be gone or busy by then.
+#ifndef TROUPE_TESTS_FAULTS_SIMULATED_PLANNER_H_
+#define TROUPE_TESTS_FAULTS_SIMULATED_PLANNER_H_
+
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "tests/scheduler/cluster/harness.h"
+
+namespace troupe {
+
+class SimulatedPlanner {
+ public:
+  void Ask(const CompileJob& asked) { under_way_.push_back(asked); }
+  bool idle() const { return under_way_.empty(); }
+
+  // One of the compilations under way comes to its end.
+  void FinishOne(std::mt19937& random, Harness& h) {
+    if (under_way_.empty()) return;
+    const auto it = under_way_.begin() + random() % under_way_.size();
+    const CompileJob asked = *it;
+    under_way_.erase(it);
+    h.Compiled(asked);
+  }
+
+  // What a client considered when the last job was submitted; then considers
+  // this one. So outcomes are old when they are used.
+  CompileOutcome Consider(const JobSpec& spec, const Harness& h) {
+    CompileOutcome next;
+    const auto compilation = h.cluster.PlanJob(spec);
+    if (compilation.ok()) next = CompileFirstFit(h.compiler, *compilation);
+    return std::exchange(considered_, std::move(next));
+  }
+
+ private:
+  std::vector<CompileJob> under_way_;
+  CompileOutcome considered_;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_TESTS_FAULTS_SIMULATED_PLANNER_H_

@@ -1,0 +1,77 @@
+#include "scheduler/cluster/compilation.h"
+
+#include "gtest/gtest.h"
+#include "tests/scheduler/cluster/fake_compiler.h"
+
+namespace troupe {
+namespace {
+
+struct Workers {
+  WorkerId Add(const std::string& name, int64_t bytes = 1000) {
+    Register request = RegisterOf(name);
+    request.mutable_worker()->mutable_budgets(0)->set_bytes(bytes);
+    return *table.Add(request, absl::UnixEpoch());
+  }
+  WorkerTable table{Limits()};
+};
+
+TEST(Compilation, HasNoChoiceWhereThereAreTooFewWorkers) {
+  Workers workers;
+  workers.Add("w0");
+  EXPECT_TRUE(CompilationFor(SpecOf(2), 2, workers.table).choices.empty());
+}
+
+TEST(Compilation, AsksOnceWhereAllChoicesAreTheSame) {
+  Workers workers;
+  const WorkerId w1 = workers.Add("w1");
+  const WorkerId w0 = workers.Add("w0");
+  const Compilation c = CompilationFor(SpecOf(2), 2, workers.table);
+  ASSERT_EQ(c.choices.size(), 1u);
+  EXPECT_TRUE(c.choices[0].idle);
+  EXPECT_EQ(c.choices[0].ids, (std::vector<WorkerId>{w0, w1}));
+  EXPECT_EQ(c.choices[0].workers[0].name(), "w0");
+}
+
+TEST(Compilation, PrefersIdleOnesThenLargeOnesThenAll) {
+  Workers workers;
+  const WorkerId busy = workers.Add("a-largest", 3000);
+  workers.table.Seat(busy, JobId(1), 0);
+  const WorkerId small = workers.Add("b");
+  const WorkerId large = workers.Add("c-large", 2000);
+  const Compilation c = CompilationFor(SpecOf(1), 1, workers.table);
+  ASSERT_EQ(c.choices.size(), 3u);
+  EXPECT_EQ(c.choices[0].ids[0], small);
+  EXPECT_EQ(c.choices[1].ids[0], large);
+  EXPECT_EQ(c.choices[2].ids[0], busy);
+  EXPECT_FALSE(c.choices[2].idle);
+}
+
+TEST(Compilation, TakesTheFirstChoiceThatFits) {
+  const FakeCompiler compiler;
+  Workers workers;
+  const WorkerId busy = workers.Add("a-largest", 3000);
+  workers.table.Seat(busy, JobId(1), 0);
+  workers.Add("b");
+  const WorkerId large = workers.Add("c-large", 2000);
+  const auto outcome_of = [&](int bytes) {
+    JobSpec spec = SpecOf(1);
+    spec.mutable_model()->set_hidden_size(bytes);
+    return CompileFirstFit(compiler, CompilationFor(spec, 1, workers.table));
+  };
+  CompileOutcome outcome = outcome_of(1500);
+  EXPECT_TRUE(outcome.fits() && outcome.idle);
+  EXPECT_EQ(outcome.workers[0], large);
+  EXPECT_TRUE(outcome.refusal.ok());
+  EXPECT_EQ(outcome.compiled.outline->ranks_size(), 0);
+  outcome = outcome_of(2500);
+  EXPECT_TRUE(outcome.fits());
+  EXPECT_FALSE(outcome.idle);
+  EXPECT_EQ(outcome.workers[0], busy);
+  EXPECT_TRUE(absl::IsInvalidArgument(outcome.refusal));
+  outcome = outcome_of(9000);
+  EXPECT_FALSE(outcome.fits());
+  EXPECT_TRUE(absl::IsInvalidArgument(outcome.refusal));
+}
+
+}  // namespace
+}  // namespace troupe

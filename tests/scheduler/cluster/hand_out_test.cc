@@ -1,0 +1,39 @@
+#include "scheduler/cluster/hand_out.h"
+
+#include "gtest/gtest.h"
+#include "tests/scheduler/cluster/fake_compiler.h"
+
+namespace troupe {
+namespace {
+
+TEST(HandOut, CompletesAnAssignment) {
+  const FakeCompiler compiler;
+  auto common = std::make_shared<HandOut>();
+  common->assignment.add_worker_names("w0");
+  common->assignment.add_worker_names("w1");
+  common->assignment.set_resume("/c/1");
+  Plan plan;
+  plan.set_fingerprint("f");
+  for (int rank = 0; rank < 2; ++rank) plan.add_ranks()->set_rank(rank);
+  common->plan = std::make_shared<const Plan>(std::move(plan));
+  SendToWorker send{WorkerId(7), {}, common};
+  send.message.mutable_start()->mutable_ref()->set_rank(1);
+  send.message.mutable_start()->set_trace_every(10);
+  const Assignment start = Completed(send, compiler).start();
+  EXPECT_EQ(start.ref().rank(), 1);
+  EXPECT_EQ(start.trace_every(), 10);
+  EXPECT_EQ(start.worker_names(1), "w1");
+  EXPECT_EQ(start.resume(), "/c/1");
+  EXPECT_EQ(start.plan().fingerprint(), "f");
+  ASSERT_EQ(start.plan().ranks_size(), 1);
+  EXPECT_EQ(start.plan().ranks(0).rank(), 1);
+}
+
+TEST(HandOut, LeavesOtherMessagesAsTheyAre) {
+  SendToWorker send{WorkerId(7), {}};
+  send.message.mutable_stop()->set_reason("why");
+  EXPECT_EQ(Completed(send, FakeCompiler()).stop().reason(), "why");
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,68 @@
+#include "tests/scheduler/cluster/harness.h"
+
+#include "proto/base/status.h"
+#include "scheduler/cluster/hand_out.h"
+
+namespace troupe {
+
+absl::StatusOr<JobId> Harness::TrySubmit(const JobSpec& spec) {
+  ASSIGN_OR_RETURN(const Compilation compilation, cluster.Consider(spec));
+  CompileOutcome outcome;
+  if (!compilation.choices.empty()) {
+    outcome = CompileFirstFit(compiler, compilation);
+    if (!outcome.fits()) return outcome.refusal;
+  }
+  auto id = cluster.Submit(spec, outcome, now, actions);
+  Compile();
+  return id;
+}
+
+void Harness::Compile() {
+  for (size_t i = compiled_actions; !by_hand && i < actions.size(); ++i) {
+    compiled_actions = i + 1;
+    // A copy: an outcome adds actions.
+    const Action action = actions[i];
+    if (const auto* job = std::get_if<CompileJob>(&action)) Compiled(*job);
+  }
+  compiled_actions = actions.size();
+}
+
+void Harness::Compiled(const CompileJob& asked) {
+  cluster.Compiled(asked.job, *asked.compilation,
+                   CompileFirstFit(compiler, *asked.compilation), now, actions);
+}
+
+void Harness::Step(JobId id, int rank, WorkerId from, int64_t step) {
+  WorkerMessage message;
+  *message.mutable_step()->mutable_ref() = Ref(id, rank);
+  StepRecord* record = message.mutable_step()->mutable_record();
+  record->set_step(step);
+  record->set_loss(1.0 / step);
+  record->set_step_seconds(0.1 * (rank + 1));
+  record->set_memory_bytes(100 * (rank + 1));
+  Send(from, message);
+}
+
+void Harness::Ended(JobId id, int rank, WorkerId from, const End& end) {
+  WorkerMessage message;
+  RankEnded* ended = message.mutable_ended();
+  *ended->mutable_ref() = Ref(id, rank);
+  ended->set_ok(end.ok);
+  ended->set_error(end.error);
+  ended->set_step(end.step);
+  if (end.missing_rank >= 0) ended->set_missing_rank(end.missing_rank);
+  Send(from, message);
+}
+
+std::vector<SchedulerMessage> Harness::Sent(WorkerId to) const {
+  std::vector<SchedulerMessage> sent;
+  for (const Action& action : actions) {
+    const auto* send = std::get_if<SendToWorker>(&action);
+    if (send != nullptr && send->worker == to) {
+      sent.push_back(Completed(*send, compiler));
+    }
+  }
+  return sent;
+}
+
+}  // namespace troupe
