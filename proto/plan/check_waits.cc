@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,22 +45,29 @@ absl::Status CheckSameOrder(const Plan& plan, Program::Kind kind) {
   for (const RankPlan& rank : plan.ranks()) {
     entered.push_back(Collectives(Find(rank, kind)));
   }
-  for (int rank = 0; rank < plan.ranks_size(); ++rank) {
-    for (const auto& [place, mine] : entered[rank]) {
-      const Group& group = plan.groups(place.first);
-      for (const int other : group.ranks()) {
-        const std::vector<std::string>& theirs = entered[other][place];
-        const size_t count = std::max(mine.size(), theirs.size());
-        for (size_t i = 0; i < count; ++i) {
-          const std::string here = i < mine.size() ? mine[i] : "nothing";
-          const std::string there = i < theirs.size() ? theirs[i] : "nothing";
-          if (here == there) continue;
-          return ProgramFault(
-              {.rank = rank, .kind = kind},
-              absl::StrCat("collective ", i, " of group ", group.name(), " is ",
-                           here, ", but ", there, " on rank ", other));
-        }
-      }
+  // Where some member enters a collective, every member enters what the first
+  // one does.
+  std::set<Place> places;
+  for (const auto& of_rank : entered) {
+    for (const auto& [place, texts] : of_rank) places.insert(place);
+  }
+  for (const Place& place : places) {
+    const Group& group = plan.groups(place.first);
+    const int first = group.ranks(0);
+    for (const int other : group.ranks()) {
+      const auto& mine = entered[first][place];
+      const auto& theirs = entered[other][place];
+      if (mine == theirs) continue;
+      const size_t i =
+          std::mismatch(mine.begin(), mine.end(), theirs.begin(), theirs.end())
+              .first -
+          mine.begin();
+      return ProgramFault(
+          {.rank = first, .kind = kind},
+          absl::StrCat("collective ", i, " of group ", group.name(), " is ",
+                       i < mine.size() ? mine[i] : "nothing", ", but ",
+                       i < theirs.size() ? theirs[i] : "nothing", " on rank ",
+                       other));
     }
   }
   return absl::OkStatus();

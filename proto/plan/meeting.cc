@@ -1,7 +1,5 @@
 #include "proto/plan/meeting.h"
 
-#include <algorithm>
-
 #include "proto/base/check.h"
 
 namespace troupe {
@@ -26,18 +24,17 @@ const Instruction& Meeting::At(const RankInstruction& here) const {
 std::vector<RankInstruction> Meeting::Arrive(const RankInstruction& here) {
   const Instruction& instruction = At(here);
   if (!IsCollective(instruction.kind())) return {here};
-  std::vector<RankInstruction>& waiting =
-      waiting_[{instruction.group(), instruction.lane()}];
-  for (const RankInstruction& other : waiting) {
-    CHECK_NE(other.rank, here.rank) << "a lane runs one instruction at a time";
-  }
-  waiting.push_back(here);
+  const Place place = {instruction.group(), instruction.lane()};
+  std::map<int, int>& waiting = waiting_[place];
+  CHECK(waiting.emplace(here.rank, here.instruction).second)
+      << "a lane runs one instruction at a time";
   if (static_cast<int>(waiting.size()) <
       plan_.groups(instruction.group()).ranks_size()) {
     return {};
   }
   std::vector<RankInstruction> together;
-  together.swap(waiting);
+  for (const auto& [rank, index] : waiting) together.push_back({rank, index});
+  waiting.clear();
   return together;
 }
 
@@ -47,10 +44,7 @@ std::vector<int> Meeting::MissingFor(const RankInstruction& here) const {
   const auto place = waiting_.find({instruction.group(), instruction.lane()});
   std::vector<int> missing;
   for (const int rank : plan_.groups(instruction.group()).ranks()) {
-    const bool came =
-        place != waiting_.end() &&
-        std::any_of(place->second.begin(), place->second.end(),
-                    [&](const RankInstruction& i) { return i.rank == rank; });
+    const bool came = place != waiting_.end() && place->second.count(rank) > 0;
     if (!came) missing.push_back(rank);
   }
   return missing;

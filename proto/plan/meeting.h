@@ -44,7 +44,8 @@ class Meeting {
 
   const Plan& plan_;
   std::map<int, const Program*> programs_;  // by rank
-  std::map<Place, std::vector<RankInstruction>> waiting_;
+  // Who has come: the instruction of each rank.
+  std::map<Place, std::map<int, int>> waiting_;
 };
 
 }  // namespace troupe

@@ -79,6 +79,9 @@ CostModel::CostModel(const Plan& plan,
       rank.matmul_rate.push_back(MatmulRateOf(unit, rank.calibration));
     }
   }
+  for (const Group& group : plan.groups()) {
+    links_.push_back(SlowestLinkOf(group));
+  }
 }
 
 double CostModel::PeakFlopsPerSecond() const {
@@ -175,8 +178,7 @@ Cost CostModel::StateCost(const Rank& rank,
   return cost;
 }
 
-Cost CostModel::CollectiveCost(const Instruction& instruction) const {
-  const Group& group = plan_.groups(instruction.group());
+LinkRate CostModel::SlowestLinkOf(const Group& group) const {
   LinkRate link = ranks_[group.ranks(0)].calibration.loopback();
   double share = 1;
   for (const int rank : group.ranks()) {
@@ -186,10 +188,15 @@ Cost CostModel::CollectiveCost(const Instruction& instruction) const {
     link.set_bytes_per_second(kNetworkBytesPerSecond);
   }
   link.set_bytes_per_second(link.bytes_per_second() * share);
+  return link;
+}
+
+Cost CostModel::CollectiveCost(const Instruction& instruction) const {
   Cost cost;
-  cost.communication =
-      AllReduceSeconds(link, {.bytes = CollectiveBytes(plan_, instruction),
-                              .ranks = group.ranks_size()});
+  cost.communication = AllReduceSeconds(
+      links_[instruction.group()],
+      {.bytes = CollectiveBytes(plan_, instruction),
+       .ranks = plan_.groups(instruction.group()).ranks_size()});
   return cost;
 }
 

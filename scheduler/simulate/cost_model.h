@@ -69,9 +69,11 @@ class CostModel {
   Cost PassCost(const Rank& rank, int unit, Instruction::Kind kind) const;
   Cost StateCost(const Rank& rank, const Instruction& instruction) const;
   Cost CollectiveCost(const Instruction& instruction) const;
+  LinkRate SlowestLinkOf(const Group& group) const;
 
   const Plan& plan_;
   std::vector<Rank> ranks_;
+  std::vector<LinkRate> links_;  // by group: the slowest between its members
   bool uses_default_ = false;
 };
 
