@@ -15,13 +15,13 @@ namespace {
 class FaultsTest : public ClusterTestBase {
  protected:
   // The number of an endless job that has taken a few steps, and its watcher.
-  std::unique_ptr<Program> StartEndless(
+  std::unique_ptr<TroupeProgram> StartEndless(
       const std::vector<std::string>& settings = {}) {
     std::vector<std::string> all = settings;
     all.push_back(kEndless);
     std::vector<std::string> command = SubmitCommand(all);
     command.push_back("--watch");
-    auto program = std::make_unique<Program>(Command(command));
+    auto program = std::make_unique<TroupeProgram>(Command(command));
     EXPECT_NE(program->WaitForLine("step 3/"), "");
     return program;
   }
@@ -73,7 +73,7 @@ TEST_F(FaultsTest, AClientThatGoesAwayHarmsNothing) {
   job->Signal(SIGKILL);
   EXPECT_EQ(job->Wait().code, 128 + SIGKILL);
 
-  Program watcher(Command({"watch", "1"}));
+  TroupeProgram watcher(Command({"watch", "1"}));
   EXPECT_NE(watcher.WaitForLine("step 5/"), "") << "the past steps come first";
   watcher.Signal(SIGINT);
   const Outcome left = watcher.Wait();
@@ -137,7 +137,7 @@ TEST_F(FaultsTest, UpThatFailsLeavesNothingBehind) {
 }
 
 TEST_F(FaultsTest, CtrlCBringsAForegroundClusterDown) {
-  Program up(Command({"up", "--workers", "1", "--foreground"}));
+  TroupeProgram up(Command({"up", "--workers", "1", "--foreground"}));
   ASSERT_NE(up.WaitForLine("Ctrl-C"), "");
   const pid_t worker = WorkerPid("worker-0");
   EXPECT_TRUE(IsRunning(int64_t{worker}));

@@ -28,7 +28,7 @@ int ExitCode(int status) {
 
 }  // namespace
 
-Program::Program(const std::vector<std::string>& command)
+TroupeProgram::TroupeProgram(const std::vector<std::string>& command)
     : err_file_(ErrFile()) {
   int pipe_fds[2];
   CHECK(pipe2(pipe_fds, O_CLOEXEC) == 0);
@@ -50,7 +50,7 @@ Program::Program(const std::vector<std::string>& command)
   out_fd_ = pipe_fds[0];
 }
 
-Program::~Program() {
+TroupeProgram::~TroupeProgram() {
   if (pid_ > 0) {
     kill(pid_, SIGKILL);
     waitpid(pid_, nullptr, 0);
@@ -58,9 +58,9 @@ Program::~Program() {
   if (out_fd_ >= 0) close(out_fd_);
 }
 
-void Program::Signal(int signal) const { CHECK(kill(pid_, signal) == 0); }
+void TroupeProgram::Signal(int signal) const { CHECK(kill(pid_, signal) == 0); }
 
-bool Program::ReadMore() {
+bool TroupeProgram::ReadMore() {
   char buffer[4096];
   const ssize_t n = read(out_fd_, buffer, sizeof(buffer));
   if (n <= 0) return false;
@@ -68,7 +68,7 @@ bool Program::ReadMore() {
   return true;
 }
 
-std::string Program::WaitForLine(const std::string& text) {
+std::string TroupeProgram::WaitForLine(const std::string& text) {
   while (true) {
     const size_t end = out_.find('\n', searched_);
     if (end == std::string::npos) {
@@ -81,7 +81,7 @@ std::string Program::WaitForLine(const std::string& text) {
   }
 }
 
-Outcome Program::Wait() {
+Outcome TroupeProgram::Wait() {
   while (ReadMore()) {
   }
   int status = 0;
@@ -93,7 +93,7 @@ Outcome Program::Wait() {
 }
 
 Outcome RunProgram(const std::vector<std::string>& command) {
-  return Program(command).Wait();
+  return TroupeProgram(command).Wait();
 }
 
 }  // namespace troupe

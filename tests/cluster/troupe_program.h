@@ -26,12 +26,12 @@ struct Outcome {
 Outcome RunProgram(const std::vector<std::string>& command);
 
 // A program under way; killed where it still runs at the end of its life.
-class Program {
+class TroupeProgram {
  public:
-  explicit Program(const std::vector<std::string>& command);
-  ~Program();
-  Program(const Program&) = delete;
-  Program& operator=(const Program&) = delete;
+  explicit TroupeProgram(const std::vector<std::string>& command);
+  ~TroupeProgram();
+  TroupeProgram(const TroupeProgram&) = delete;
+  TroupeProgram& operator=(const TroupeProgram&) = delete;
 
   pid_t pid() const { return pid_; }
   void Signal(int signal) const;

@@ -1,0 +1,265 @@
+#include "tests/bench/scheduler_scale/fleet_worker.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "scheduler/cluster/worker_table.h"
+
+namespace troupe {
+namespace {
+
+constexpr int64_t kMiB = 1 << 20;
+
+// The figures of a machine that somebody might have.
+WorkerDescription Describe(const FleetOptions& options, int index) {
+  WorkerDescription worker;
+  worker.set_name(absl::StrCat("worker-", index));
+  worker.set_host(absl::StrCat("host-", index / options.workers_per_host));
+  worker.set_device("cpu");
+  worker.set_threads(2);
+  worker.set_host_cores(2 * options.workers_per_host);
+  TierBudget& budget = *worker.add_budgets();
+  budget.set_tier(DEVICE);
+  budget.set_bytes(64 * 1024 * kMiB);
+  Calibration& measured = *worker.mutable_calibration();
+  measured.set_device("cpu of a fleet");
+  measured.set_threads(2);
+  for (const int size : {256, 512, 1024, 2048}) {
+    MatmulRate& rate = *measured.add_matmul();
+    rate.set_dtype(F32);
+    rate.set_m(size);
+    rate.set_n(size);
+    rate.set_k(size);
+    rate.set_flops_per_second(2e11);
+  }
+  measured.set_attention_flops_per_second(1.5e11);
+  measured.set_attention_backward_flops_per_second(1.5e11);
+  measured.set_memory_bytes_per_second(5e10);
+  measured.set_optimizer_bytes_per_second(5e10);
+  measured.set_instruction_overhead_us(5);
+  measured.mutable_loopback()->set_latency_us(20);
+  measured.mutable_loopback()->set_bytes_per_second(3e9);
+  measured.set_elementwise_ops_per_second(1e9);
+  worker.set_process_bytes(60 * kMiB);
+  return worker;
+}
+
+std::string AddressKey(int rank) { return absl::StrCat("ring/", rank); }
+
+// Of each instruction of the step, one after another.
+RankTimeline TimelineOf(const std::vector<Instruction>& program) {
+  RankTimeline timeline;
+  timeline.set_start_unix_ns(absl::ToUnixNanos(absl::Now()));
+  for (size_t i = 0; i < program.size(); ++i) {
+    const Instruction& instruction = program[i];
+    Span& span = *timeline.add_spans();
+    span.set_instruction(static_cast<int>(i));
+    span.set_kind(instruction.kind());
+    span.set_lane(instruction.lane());
+    if (instruction.has_unit()) span.set_unit(instruction.unit());
+    span.set_unit_count(instruction.unit_count());
+    if (instruction.has_micro_batch()) {
+      span.set_micro_batch(instruction.micro_batch());
+    }
+    span.set_start_ns(1'000'000 * i);
+    span.set_end_ns(1'000'000 * (i + 1));
+  }
+  return timeline;
+}
+
+}  // namespace
+
+FleetWorker::FleetWorker(Fleet& fleet, const FleetOptions& options, int index)
+    : fleet_(fleet) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // own connection
+  arguments.SetMaxReceiveMessageSize(256 << 20);
+  stub_ = Workers::NewStub(grpc::CreateCustomChannel(
+      options.scheduler, grpc::InsecureChannelCredentials(), arguments));
+  stub_->async()->Session(&context_, this);
+  WorkerMessage message;
+  Register& hello = *message.mutable_register_();
+  hello.set_protocol_version(kProtocolVersion);
+  *hello.mutable_worker() = Describe(options, index);
+  hello.set_pid(1000 + index);
+  hello.set_address("127.0.0.1");
+  AddHold();  // for the writes that other threads start
+  Send(std::move(message));
+  StartRead(&incoming_);
+  StartCall();
+}
+
+void FleetWorker::Send(WorkerMessage message) {
+  absl::MutexLock lock(&mutex_);
+  SendLocked(std::move(message));
+}
+
+void FleetWorker::SendLocked(WorkerMessage message) {
+  if (leaving_) return;
+  queue_.push_back(std::move(message));
+  if (!writing_) WriteNext();
+}
+
+void FleetWorker::WriteNext() {
+  outgoing_ = std::move(queue_.front());
+  queue_.pop_front();
+  writing_ = true;
+  StartWrite(&outgoing_);
+}
+
+void FleetWorker::OnWriteDone(bool ok) {
+  absl::MutexLock lock(&mutex_);
+  writing_ = false;
+  if (ok && !queue_.empty()) return WriteNext();
+  if (!ok) leaving_ = true;
+  if (leaving_) StartWritesDone();
+}
+
+void FleetWorker::OnReadDone(bool ok) {
+  if (!ok) return;
+  {
+    absl::MutexLock lock(&mutex_);
+    switch (incoming_.message_case()) {
+      case SchedulerMessage::kRegistered:
+        fleet_.Count([this](Fleet::Progress& p) {
+          ++p.registered;
+          p.heartbeat =
+              absl::Seconds(incoming_.registered().heartbeat_seconds());
+        });
+        break;
+      case SchedulerMessage::kStart:
+        fleet_.Count([bytes = incoming_.ByteSizeLong()](Fleet::Progress& p) {
+          ++p.assigned;
+          p.assigned_bytes += bytes;
+          p.last_assigned = absl::Now();
+        });
+        Take(incoming_.start());
+        break;
+      case SchedulerMessage::kStoreValue:
+        Handle(incoming_.store_value());
+        break;
+      case SchedulerMessage::kStop:
+        LetGo();
+        break;
+      default:
+        break;
+    }
+  }
+  StartRead(&incoming_);
+}
+
+void FleetWorker::Take(const Assignment& start) {
+  seat_ = std::make_unique<Seat>();
+  seat_->ref = start.ref();
+  seat_->trace_every = start.trace_every();
+  seat_->ranks = start.worker_names_size();
+  for (const Program& program : start.plan().ranks(0).programs()) {
+    if (program.kind() != Program::TRAIN) continue;
+    seat_->train.assign(program.instructions().begin(),
+                        program.instructions().end());
+  }
+  Meet();
+}
+
+void FleetWorker::Meet() {
+  const int rank = seat_->ref.rank();
+  const int ranks = seat_->ranks;
+  WorkerMessage message;
+  *message.mutable_store_set()->mutable_ref() = seat_->ref;
+  message.mutable_store_set()->set_key(AddressKey(rank));
+  message.mutable_store_set()->set_value(std::string(200, 'a'));
+  SendLocked(message);
+  for (const int peer : {0, (rank + 1) % ranks, (rank + ranks - 1) % ranks}) {
+    *message.mutable_store_get()->mutable_ref() = seat_->ref;
+    message.mutable_store_get()->set_key(AddressKey(peer));
+    SendLocked(message);
+    ++seat_->values_missing;
+  }
+}
+
+void FleetWorker::Handle(const StoreValue& value) {
+  if (seat_ == nullptr) return;
+  if (seat_->ready) {
+    answered_ = true;
+  } else if (--seat_->values_missing == 0) {
+    seat_->ready = true;
+    WorkerMessage message;
+    *message.mutable_rank_ready()->mutable_ref() = seat_->ref;
+    message.mutable_rank_ready()->set_first_step(1);
+    SendLocked(std::move(message));
+    fleet_.Count([](Fleet::Progress& p) {
+      ++p.ready;
+      p.last_ready = absl::Now();
+    });
+  }
+}
+
+void FleetWorker::LetGo() {
+  if (seat_ == nullptr) return;
+  WorkerMessage message;
+  *message.mutable_ended()->mutable_ref() = seat_->ref;
+  message.mutable_ended()->set_ok(true);
+  message.mutable_ended()->set_step(seat_->step);
+  SendLocked(std::move(message));
+  seat_.reset();
+  fleet_.Count([](Fleet::Progress& p) { ++p.ended; });
+}
+
+void FleetWorker::Heartbeat() {
+  WorkerMessage message;
+  message.mutable_heartbeat()->set_memory_bytes(400 * kMiB);
+  Send(std::move(message));
+}
+
+void FleetWorker::ReportStep(int64_t step) {
+  absl::MutexLock lock(&mutex_);
+  if (seat_ == nullptr) return;
+  seat_->step = step;
+  WorkerMessage message;
+  StepReport& report = *message.mutable_step();
+  *report.mutable_ref() = seat_->ref;
+  StepRecord& record = *report.mutable_record();
+  record.set_step(step);
+  record.set_loss(10.0 / step);
+  record.set_grad_norm(1);
+  record.set_learning_rate(1e-4);
+  record.set_step_seconds(1);
+  record.set_memory_bytes(400 * kMiB);
+  record.set_samples_consumed(step * seat_->ranks);
+  if (seat_->trace_every > 0 && step % seat_->trace_every == 0) {
+    *report.mutable_timeline() = TimelineOf(seat_->train);
+  }
+  SendLocked(std::move(message));
+}
+
+absl::Duration FleetWorker::StoreRoundTrip() {
+  absl::MutexLock lock(&mutex_);
+  if (seat_ == nullptr) return absl::InfiniteDuration();
+  answered_ = false;
+  WorkerMessage message;
+  *message.mutable_store_get()->mutable_ref() = seat_->ref;
+  message.mutable_store_get()->set_key(AddressKey(seat_->ref.rank()));
+  const absl::Time asked = absl::Now();
+  SendLocked(std::move(message));
+  const bool in_time =
+      mutex_.AwaitWithTimeout(absl::Condition(&answered_), absl::Seconds(10));
+  return in_time ? absl::Now() - asked : absl::InfiniteDuration();
+}
+
+void FleetWorker::Leave() {
+  WorkerMessage message;
+  message.mutable_goodbye()->set_reason("the fleet goes home");
+  {
+    absl::MutexLock lock(&mutex_);
+    SendLocked(std::move(message));
+    leaving_ = true;  // the last write's end closes our half
+  }
+  RemoveHold();
+}
+
+void FleetWorker::OnDone(const grpc::Status&) {
+  fleet_.Count([](Fleet::Progress& p) { ++p.gone; });
+}
+
+}  // namespace troupe

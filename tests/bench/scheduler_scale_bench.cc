@@ -1,0 +1,30 @@
+// One scheduler and a thousand workers: how much processor and memory it takes,
+// how long clients wait, how soon a job on all workers starts.
+//
+//   bazel run //tests/bench:scheduler_scale_bench [WORKERS [STEPS]]
+//
+// A step a second. The scheduler is the real program in a process of its own;
+// the workers are real sessions without training (scheduler_scale/fleet.h), all
+// of them in this process, on the same cores.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "tests/bench/scheduler_scale/scenario.h"
+
+int main(int argc, char** argv) {
+  troupe::ScenarioOptions options;
+  if (argc > 1) options.workers = std::atoi(argv[1]);
+  if (argc > 2) options.steps = std::atoi(argv[2]);
+  options.state = std::filesystem::temp_directory_path() /
+                  absl::StrCat("scheduler-scale-", getpid());
+  std::filesystem::create_directories(options.state);
+  const troupe::ScenarioReport report = troupe::RunScenario(options);
+  std::fputs(troupe::ReportText(options, report).c_str(), stdout);
+  std::filesystem::remove_all(options.state);
+  return 0;
+}

@@ -1,0 +1,30 @@
+// The benchmark's scenario, small and quick: it works, and its end is clean.
+#include <filesystem>
+
+#include "gtest/gtest.h"
+#include "tests/bench/scheduler_scale/scenario.h"
+
+namespace troupe {
+namespace {
+
+TEST(SchedulerScale, AJobOnFiftyWorkersFromItsStartToItsEnd) {
+  ScenarioOptions options;
+  options.state = std::filesystem::path(testing::TempDir()) / "state";
+  std::filesystem::create_directories(options.state);
+  options.workers = 50;
+  options.steps = 24;
+  options.step = absl::Milliseconds(20);
+  options.idle = absl::Milliseconds(100);
+  const ScenarioReport report = RunScenario(options);
+  EXPECT_EQ(report.end, "CANCELLED");
+  EXPECT_EQ(report.exit_code, 0);
+  EXPECT_EQ(report.workers_lost, 0);
+  EXPECT_EQ(report.steps_seen, 1 + options.steps);
+  EXPECT_GT(report.hand_out_bytes, 0);
+  EXPECT_GT(report.resident_bytes_max, 0);
+  EXPECT_NE(ReportText(options, report).find("running: ListJobs"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace troupe
