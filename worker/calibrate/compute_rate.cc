@@ -30,13 +30,16 @@ class Scratch {
   }
   ~Scratch() { device_.Free(memory_); }
 
-  Tensor Take(std::initializer_list<int64_t> dims) {
+  // Room for f32, whatever the dtype.
+  Tensor Take(std::initializer_list<int64_t> dims, DType dtype = DType::kF32) {
     int64_t elements = 1;
     for (const int64_t dim : dims) elements *= dim;
     float* start = memory_ + used_;
     used_ += (elements + 15) / 16 * 16;
     CHECK_LE(used_, elements_);
-    return Tensor(start, DType::kF32, dims);
+    const Tensor tensor(start, dtype, dims);
+    if (dtype != DType::kF32) Fill(device_, {.x = tensor, .value = 0.01f});
+    return tensor;
   }
   void Reset() { used_ = 0; }
 
@@ -74,18 +77,18 @@ struct Bench {
   }
 };
 
-void MeasureProducts(const Bench& bench) {
+void MeasureProducts(const Bench& bench, DType dtype) {
   for (const ProductSize& size : kProducts) {
     const int64_t m = size.m / bench.options.shrink;
     const int64_t n = size.n / bench.options.shrink;
     const int64_t k = size.k / bench.options.shrink;
     bench.scratch.Reset();
-    const MatMulArgs args = {.a = bench.scratch.Take({m, k}),
-                             .b = bench.scratch.Take({k, n}),
-                             .c = bench.scratch.Take({m, n})};
+    const MatMulArgs args = {.a = bench.scratch.Take({m, k}, dtype),
+                             .b = bench.scratch.Take({k, n}, dtype),
+                             .c = bench.scratch.Take({m, n}, dtype)};
     const double seconds = bench.Seconds([&] { MatMul(bench.device, args); });
     MatmulRate& rate = *bench.calibration.add_matmul();
-    rate.set_dtype(F32);
+    rate.set_dtype(dtype == DType::kBF16 ? BF16 : F32);
     rate.set_m(m);
     rate.set_n(n);
     rate.set_k(k);
@@ -94,14 +97,18 @@ void MeasureProducts(const Bench& bench) {
 }
 
 // As in a GPT-2: heads of 64 columns.
-void MeasureAttention(const Bench& bench) {
+struct AttentionRates {
+  double forward = 0;  // flops a second
+  double backward = 0;
+};
+AttentionRates MeasureAttention(const Bench& bench, DType dtype) {
   constexpr int64_t kBatch = 2;
   constexpr int64_t kHeads = 6;
   constexpr int64_t kWidth = kHeads * 64;
   const int64_t length = 512 / bench.options.shrink;
   bench.scratch.Reset();
   const auto rows = [&](int64_t width) {
-    return bench.scratch.Take({kBatch, length, width});
+    return bench.scratch.Take({kBatch, length, width}, dtype);
   };
   const Tensor qkv = rows(3 * kWidth);
   const Tensor d_qkv = rows(3 * kWidth);
@@ -137,9 +144,7 @@ void MeasureAttention(const Bench& bench) {
   });
   // Two products forward and five backward, the masked half included.
   const double product = 2.0 * kBatch * length * length * kWidth;
-  bench.calibration.set_attention_flops_per_second(2 * product / forward);
-  bench.calibration.set_attention_backward_flops_per_second(5 * product /
-                                                            backward);
+  return {.forward = 2 * product / forward, .backward = 5 * product / backward};
 }
 
 void MeasureMemory(const Bench& bench) {
@@ -161,12 +166,29 @@ void MeasureMemory(const Bench& bench) {
   const double step = bench.Seconds([&] { AdamW(bench.device, adamw); });
   // Weights, gradients and two moments, each read and written.
   bench.calibration.set_optimizer_bytes_per_second(8.0 * 4.0 * large / step);
+}
 
+// GELUs a second.
+double MeasureElementwise(const Bench& bench, DType dtype) {
   const int64_t small = (256 << 10) / bench.options.shrink;
-  const double gelu = bench.Seconds([&] {
-    Gelu(bench.device, {.x = x.Slice(0, 0, small), .y = y.Slice(0, 0, small)});
-  });
-  bench.calibration.set_elementwise_ops_per_second(small / gelu);
+  bench.scratch.Reset();
+  const Tensor x = bench.scratch.Take({small}, dtype);
+  const Tensor y = bench.scratch.Take({small}, dtype);
+  return small / bench.Seconds([&] { Gelu(bench.device, {.x = x, .y = y}); });
+}
+
+void MeasurePasses(const Bench& bench) {
+  Calibration& calibration = bench.calibration;
+  const AttentionRates f32 = MeasureAttention(bench, DType::kF32);
+  calibration.set_attention_flops_per_second(f32.forward);
+  calibration.set_attention_backward_flops_per_second(f32.backward);
+  const AttentionRates bf16 = MeasureAttention(bench, DType::kBF16);
+  calibration.set_attention_bf16_flops_per_second(bf16.forward);
+  calibration.set_attention_backward_bf16_flops_per_second(bf16.backward);
+  calibration.set_elementwise_ops_per_second(
+      MeasureElementwise(bench, DType::kF32));
+  calibration.set_elementwise_bf16_ops_per_second(
+      MeasureElementwise(bench, DType::kBF16));
 }
 
 }  // namespace
@@ -198,8 +220,9 @@ absl::Status MeasureComputeRates(Device& device, const Clock& clock,
                    Scratch::Create(device, (40 << 20) / options.shrink));
   calibration.clear_matmul();
   const Bench bench = {device, clock, options, *scratch, calibration};
-  MeasureProducts(bench);
-  MeasureAttention(bench);
+  MeasureProducts(bench, DType::kF32);
+  MeasureProducts(bench, DType::kBF16);
+  MeasurePasses(bench);
   MeasureMemory(bench);
   return absl::OkStatus();
 }

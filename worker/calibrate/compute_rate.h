@@ -16,14 +16,15 @@
 namespace troupe {
 
 struct ComputeRateOptions {
-  // How long each rate is measured, at least; about ten are.
+  // How long each rate is measured, at least; about twenty are.
   absl::Duration each = absl::Milliseconds(80);
   // Divides the sizes, for tests: rates of small sizes mean little.
   int shrink = 1;
 };
 
 // Fills in matmul, attention_*, memory_*, optimizer_* and elementwise_* of
-// `calibration`. ResourceExhausted where the device lacks 150 MiB.
+// `calibration`, in f32 and bf16. ResourceExhausted where the device lacks 150
+// MiB.
 absl::Status MeasureComputeRates(Device& device, const Clock& clock,
                                  const ComputeRateOptions& options,
                                  Calibration& calibration);

@@ -14,7 +14,9 @@ TEST(ComputeRate, EveryRateIsMeasured) {
       *device, clock, {.each = absl::Milliseconds(1), .shrink = 16},
       calibration);
   ASSERT_TRUE(status.ok()) << status;
-  EXPECT_GE(calibration.matmul_size(), 5);
+  EXPECT_GE(calibration.matmul_size(), 10);
+  EXPECT_EQ(calibration.matmul(0).dtype(), F32);
+  EXPECT_EQ(calibration.matmul(calibration.matmul_size() - 1).dtype(), BF16);
   for (const MatmulRate& rate : calibration.matmul()) {
     EXPECT_GT(rate.m(), 0);
     EXPECT_GT(rate.n(), 0);
@@ -26,6 +28,9 @@ TEST(ComputeRate, EveryRateIsMeasured) {
   EXPECT_GT(calibration.memory_bytes_per_second(), 0);
   EXPECT_GT(calibration.optimizer_bytes_per_second(), 0);
   EXPECT_GT(calibration.elementwise_ops_per_second(), 0);
+  EXPECT_GT(calibration.attention_bf16_flops_per_second(), 0);
+  EXPECT_GT(calibration.attention_backward_bf16_flops_per_second(), 0);
+  EXPECT_GT(calibration.elementwise_bf16_ops_per_second(), 0);
 }
 
 TEST(ComputeRate, SecondsOfIsTheFastestCall) {
