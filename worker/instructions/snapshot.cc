@@ -28,8 +28,11 @@ UnitMemory CopyState(const Call& call, const UnitMemory& from, char* copy) {
 absl::Status RunSnapshot(const Call& call) {
   RankState& state = call.state;
   const int unit = call.instruction.unit();
+  char* const master = Operand(call, Buffer::MASTER_WEIGHTS, unit);
   UnitMemory memory = {
-      .parameters = NeedOperand(call, Buffer::PARAMETERS, unit),
+      .parameters = master != nullptr
+                        ? master
+                        : NeedOperand(call, Buffer::PARAMETERS, unit),
       .optimizer_state = Operand(call, Buffer::OPTIMIZER_STATE, unit)};
   char* copy = Operand(call, Buffer::SNAPSHOT_COPY, unit);
   if (copy != nullptr) {

@@ -15,10 +15,14 @@ absl::Status RunStep(const Call& call) {
       NeedOperand(call, Buffer::SCALARS) + kSquaredNorm * sizeof(double),
       sizeof(double));
   RETURN_IF_ERROR(state.device.Synchronize());
+  // In bf16 the optimizer's weights are others than the model's parameters.
+  char* const parameters = NeedOperand(call, Buffer::PARAMETERS, unit);
+  char* const master = Operand(call, Buffer::MASTER_WEIGHTS, unit);
   const double norm_max = state.plan->job().training().gradient_clipping();
   state.optimizer.Step(
       state.device, state.plan->units(unit),
-      {.parameters = NeedOperand(call, Buffer::PARAMETERS, unit),
+      {.weights = master == nullptr ? parameters : master,
+       .parameters = master == nullptr ? nullptr : parameters,
        .gradients = NeedOperand(call, Buffer::PARAMETER_GRADIENTS, unit),
        .state = Operand(call, Buffer::OPTIMIZER_STATE, unit),
        .step = state.step.step,

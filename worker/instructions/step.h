@@ -1,5 +1,6 @@
 // STEP: one optimizer update of a unit, its gradients clipped by the global
-// norm that SCALARS holds and left zero.
+// norm that SCALARS holds and left zero. Where the plan has MASTER_WEIGHTS,
+// those are updated, and PARAMETERS become them rounded to bf16.
 #ifndef TROUPE_WORKER_INSTRUCTIONS_STEP_H_
 #define TROUPE_WORKER_INSTRUCTIONS_STEP_H_
 

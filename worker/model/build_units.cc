@@ -4,7 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
+#include "proto/plan/precision.h"
 #include "worker/model/gpt2_unit.h"
+#include "worker/model/llama_unit.h"
 #include "worker/model/unit_options.h"
 
 namespace troupe {
@@ -18,6 +20,7 @@ struct Architecture {
 
 constexpr Architecture kArchitectures[] = {
     {"gpt2", NewGpt2Unit},
+    {"llama", NewLlamaUnit},
 };
 
 }  // namespace
@@ -57,7 +60,8 @@ absl::StatusOr<std::vector<std::unique_ptr<ModelUnit>>> BuildUnits(
   return BuildUnits(
       job.model(), {plan.units().begin(), plan.units().end()},
       {.shape = {.sequences = job.training().micro_batch_size(),
-                 .sequence_length = job.training().sequence_length()},
+                 .sequence_length = job.training().sequence_length(),
+                 .dtype = ComputeType(job.training())},
        .dropout = job.training().dropout(),
        .seed = job.training().seed()});
 }

@@ -27,7 +27,8 @@ absl::StatusOr<std::vector<std::unique_ptr<ModelUnit>>> BuildUnits(
     const ModelSpec& model, const std::vector<Unit>& units,
     const BuildUnitsOptions& options);
 
-// The same for a plan: its job's micro-batch shape, dropout and seed.
+// The same for a plan: its job's micro-batch shape, precision, dropout and
+// seed.
 absl::StatusOr<std::vector<std::unique_ptr<ModelUnit>>> BuildUnits(
     const Plan& plan);
 

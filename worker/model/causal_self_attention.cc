@@ -4,15 +4,20 @@
 #include <utility>
 
 #include "ops/reduce.h"
+#include "ops/rotary.h"
+#include "proto/base/check.h"
 #include "proto/base/status.h"
 
 namespace troupe {
 namespace {
 
-// The part'th of three column blocks: queries, keys, values.
-Tensor Part(const Tensor& qkv, int part) {
-  const int64_t width = qkv.columns() / 3;
-  return qkv.Slice(2, part * width, (part + 1) * width);
+std::vector<JoinedLinear::Projection> Projections(
+    const CausalSelfAttention::Options& options) {
+  const int64_t q = options.heads * options.head_dim;
+  const int64_t kv = options.kv_heads * options.head_dim;
+  if (options.qkv.size() == 1) return {{options.qkv[0], q + 2 * kv}};
+  CHECK_EQ(options.qkv.size(), 3u);
+  return {{options.qkv[0], q}, {options.qkv[1], kv}, {options.qkv[2], kv}};
 }
 
 }  // namespace
@@ -20,82 +25,112 @@ Tensor Part(const Tensor& qkv, int part) {
 absl::StatusOr<CausalSelfAttention> CausalSelfAttention::Create(
     const Unit& unit, const Options& options) {
   ASSIGN_OR_RETURN(
-      Linear c_attn,
-      Linear::Create(unit, options.prefix + ".c_attn",
-                     {.in = options.width, .out = 3 * options.width}));
-  ASSIGN_OR_RETURN(Linear c_proj,
-                   Linear::Create(unit, options.prefix + ".c_proj",
-                                  {.in = options.width, .out = options.width}));
-  return CausalSelfAttention(std::move(c_attn), std::move(c_proj), options);
+      JoinedLinear qkv,
+      JoinedLinear::Create(unit, {.projections = Projections(options),
+                                  .in = options.width,
+                                  .layout = options.layout,
+                                  .bias = options.bias}));
+  ASSIGN_OR_RETURN(Linear out,
+                   Linear::Create(unit, options.out,
+                                  {.in = options.heads * options.head_dim,
+                                   .out = options.width,
+                                   .layout = options.layout,
+                                   .bias = options.bias}));
+  return CausalSelfAttention(std::move(qkv), std::move(out), options);
 }
 
-CausalSelfAttention::CausalSelfAttention(Linear c_attn, Linear c_proj,
+CausalSelfAttention::CausalSelfAttention(JoinedLinear qkv, Linear out,
                                          const Options& options)
-    : c_attn_(std::move(c_attn)),
-      c_proj_(std::move(c_proj)),
-      width_(options.width),
-      heads_(options.heads) {}
+    : qkv_(std::move(qkv)), out_(std::move(out)), options_(options) {}
 
 float CausalSelfAttention::Scale() const {
   return static_cast<float>(1.0 /
-                            std::sqrt(static_cast<double>(width_) / heads_));
+                            std::sqrt(static_cast<double>(options_.head_dim)));
+}
+
+Tensor CausalSelfAttention::Queries(const Tensor& qkv) const {
+  return qkv.Slice(2, 0, q_width());
+}
+
+Tensor CausalSelfAttention::Keys(const Tensor& qkv) const {
+  return qkv.Slice(2, q_width(), q_width() + kv_width());
+}
+
+Tensor CausalSelfAttention::Values(const Tensor& qkv) const {
+  return qkv.Slice(2, q_width() + kv_width(), q_width() + 2 * kv_width());
+}
+
+void CausalSelfAttention::Rotate(Device& device, const Rope& rope,
+                                 const Rotation& rotation,
+                                 const Tensor& qkv) const {
+  if (rope.inverse_frequencies.empty()) return;
+  Rotary(device, {.x = qkv.Slice(2, 0, q_width() + kv_width()),
+                  .heads = options_.heads + options_.kv_heads,
+                  .inverse_frequencies = rope.inverse_frequencies.data(),
+                  .scale = rope.attention_factor,
+                  .first_position = rotation.first_position,
+                  .inverse = rotation.inverse});
 }
 
 void CausalSelfAttention::Forward(Device& device, void* parameters,
                                   const ForwardArgs& args) const {
-  c_attn_.Forward(device, parameters, {.x = args.x, .y = args.qkv});
-  Attention(device, {.q = Part(args.qkv, 0),
-                     .k = Part(args.qkv, 1),
-                     .v = Part(args.qkv, 2),
+  qkv_.Forward(device, parameters, {.x = args.x, .y = args.qkv});
+  Rotate(device, options_.rope, {}, args.qkv);
+  Attention(device, {.q = Queries(args.qkv),
+                     .k = Keys(args.qkv),
+                     .v = Values(args.qkv),
                      .o = args.o,
                      .logsumexp = args.logsumexp,
-                     .heads = heads_,
-                     .kv_heads = heads_,
+                     .heads = options_.heads,
+                     .kv_heads = options_.kv_heads,
                      .scale = Scale(),
                      .dropout = args.dropout});
-  c_proj_.Forward(device, parameters, {.x = args.o, .y = args.y});
+  out_.Forward(device, parameters, {.x = args.o, .y = args.y});
 }
 
 void CausalSelfAttention::BackwardInput(Device& device, void* parameters,
                                         const BackwardInputArgs& args) const {
-  c_proj_.BackwardInput(device, parameters, {.dy = args.dy, .dx = args.d_o});
-  AttentionBackward(device, {.q = Part(args.qkv, 0),
-                             .k = Part(args.qkv, 1),
-                             .v = Part(args.qkv, 2),
+  out_.BackwardInput(device, parameters, {.dy = args.dy, .dx = args.d_o});
+  AttentionBackward(device, {.q = Queries(args.qkv),
+                             .k = Keys(args.qkv),
+                             .v = Values(args.qkv),
                              .o = args.o,
                              .logsumexp = args.logsumexp,
                              .d_o = args.d_o,
-                             .dq = Part(args.dqkv, 0),
-                             .dk = Part(args.dqkv, 1),
-                             .dv = Part(args.dqkv, 2),
-                             .heads = heads_,
-                             .kv_heads = heads_,
+                             .dq = Queries(args.dqkv),
+                             .dk = Keys(args.dqkv),
+                             .dv = Values(args.dqkv),
+                             .heads = options_.heads,
+                             .kv_heads = options_.kv_heads,
                              .scale = Scale(),
                              .dropout = args.dropout});
-  c_attn_.BackwardInput(device, parameters, {.dy = args.dqkv, .dx = args.dx});
+  Rotate(device, options_.rope, {.inverse = true}, args.dqkv);
+  qkv_.BackwardInput(device, parameters, {.dy = args.dqkv, .dx = args.dx});
 }
 
 void CausalSelfAttention::BackwardWeight(Device& device, void* gradients,
                                          const BackwardWeightArgs& args) const {
-  c_proj_.BackwardWeight(device, gradients, {.x = args.o, .dy = args.dy});
-  c_attn_.BackwardWeight(device, gradients, {.x = args.x, .dy = args.dqkv});
+  out_.BackwardWeight(device, gradients, {.x = args.o, .dy = args.dy});
+  qkv_.BackwardWeight(device, gradients, {.x = args.x, .dy = args.dqkv});
 }
 
 void CausalSelfAttention::Decode(Device& device, void* parameters,
                                  const DecodeArgs& args) const {
   const int64_t end = args.position + args.x.dim(1);
-  c_attn_.Forward(device, parameters, {.x = args.x, .y = args.qkv});
-  Copy(device, {.x = args.qkv.Slice(2, width_, 3 * width_),
+  qkv_.Forward(device, parameters, {.x = args.x, .y = args.qkv});
+  Rotate(device, options_.decode_rope, {.first_position = args.position},
+         args.qkv);
+  Copy(device, {.x = args.qkv.Slice(2, q_width(), q_width() + 2 * kv_width()),
                 .y = args.cache.Slice(1, args.position, end)});
   const Tensor seen = args.cache.Slice(1, 0, end);
-  Attention(device, {.q = Part(args.qkv, 0),
-                     .k = seen.Slice(2, 0, width_),
-                     .v = seen.Slice(2, width_, 2 * width_),
+  Attention(device, {.q = Queries(args.qkv),
+                     .k = seen.Slice(2, 0, kv_width()),
+                     .v = seen.Slice(2, kv_width(), 2 * kv_width()),
                      .o = args.o,
-                     .heads = heads_,
-                     .kv_heads = heads_,
+                     .heads = options_.heads,
+                     .kv_heads = options_.kv_heads,
                      .scale = Scale()});
-  c_proj_.Forward(device, parameters, {.x = args.o, .y = args.y});
+  out_.Forward(device, parameters, {.x = args.o, .y = args.y});
 }
 
 }  // namespace troupe

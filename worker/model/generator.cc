@@ -5,12 +5,14 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "ops/reduce.h"
 #include "ops/sample.h"
 #include "proto/base/check.h"
 #include "proto/base/philox.h"
 #include "proto/base/status.h"
 #include "proto/plan/model.h"
 #include "worker/model/build_units.h"
+#include "worker/model/tensor_place.h"
 
 namespace troupe {
 
@@ -31,20 +33,23 @@ struct Generator::Memory {
   std::vector<void*> all;
   std::vector<void*> caches;  // by unit
   void* workspace = nullptr;
-  void* tokens = nullptr;  // i32 [kDecodeTokensMax]
-  void* input = nullptr;   // [kDecodeTokensMax, width]
-  void* output = nullptr;  // the same
-  void* logits = nullptr;  // [vocab]
+  void* tokens = nullptr;      // i32 [kDecodeTokensMax]
+  void* input = nullptr;       // [kDecodeTokensMax, width]
+  void* output = nullptr;      // the same
+  void* logits = nullptr;      // [vocab]
+  void* f32_logits = nullptr;  // the same, where `logits` is of another dtype
 };
 
 absl::StatusOr<std::unique_ptr<Generator>> Generator::Create(
     Device& device, const ModelSpec& model,
-    const std::vector<void*>& parameters) {
+    const std::vector<void*>& parameters, ElementType dtype) {
   // Decoding has its own shapes; this one only completes the units' specs.
-  const MicroBatchShape shape = {.sequences = 1, .sequence_length = 1};
+  const MicroBatchShape shape = {
+      .sequences = 1, .sequence_length = 1, .dtype = dtype};
   ASSIGN_OR_RETURN(const std::vector<Unit> specs, ModelUnits(model, shape));
   CHECK_EQ(specs.size(), parameters.size());
-  auto generator = absl::WrapUnique(new Generator(device, model, parameters));
+  auto generator =
+      absl::WrapUnique(new Generator(device, model, parameters, dtype));
   ASSIGN_OR_RETURN(generator->units_,
                    BuildUnits(model, specs, {.shape = shape}));
   RETURN_IF_ERROR(generator->Allocate());
@@ -52,15 +57,18 @@ absl::StatusOr<std::unique_ptr<Generator>> Generator::Create(
 }
 
 Generator::Generator(Device& device, const ModelSpec& model,
-                     const std::vector<void*>& parameters)
-    : device_(device), model_(model), parameters_(parameters) {}
+                     const std::vector<void*>& parameters, ElementType dtype)
+    : device_(device),
+      model_(model),
+      parameters_(parameters),
+      dtype_(ComputeDType(dtype)) {}
 
 Generator::~Generator() = default;
 
 absl::Status Generator::Allocate() {
   memory_ = std::make_unique<Memory>(device_);
   const int64_t activation_bytes =
-      ModelUnit::kDecodeTokensMax * model_.hidden_size() * sizeof(float);
+      ModelUnit::kDecodeTokensMax * model_.hidden_size() * DTypeBytes(dtype_);
   int64_t workspace_bytes = 0;
   for (const auto& unit : units_) {
     workspace_bytes = std::max(workspace_bytes, unit->DecodeWorkspaceBytes());
@@ -76,7 +84,11 @@ absl::Status Generator::Allocate() {
   ASSIGN_OR_RETURN(memory_->input, memory_->Allocate(activation_bytes));
   ASSIGN_OR_RETURN(memory_->output, memory_->Allocate(activation_bytes));
   ASSIGN_OR_RETURN(memory_->logits,
-                   memory_->Allocate(model_.vocab_size() * sizeof(float)));
+                   memory_->Allocate(model_.vocab_size() * DTypeBytes(dtype_)));
+  if (dtype_ != DType::kF32) {
+    ASSIGN_OR_RETURN(memory_->f32_logits,
+                     memory_->Allocate(model_.vocab_size() * sizeof(float)));
+  }
   logits_.resize(model_.vocab_size());
   return absl::OkStatus();
 }
@@ -127,8 +139,18 @@ absl::Status Generator::Extend() {
                          ModelUnit::kDecodeTokensMax));
     RETURN_IF_ERROR(device_.Synchronize());
   }
-  device_.CopyToHost(logits_.data(), memory_->logits,
-                     logits_.size() * sizeof(float));
+  return ReadLogits();
+}
+
+absl::Status Generator::ReadLogits() {
+  const void* logits = memory_->logits;
+  if (dtype_ != DType::kF32) {
+    const int64_t vocab = model_.vocab_size();
+    Copy(device_, {.x = Tensor(memory_->logits, dtype_, {vocab}),
+                   .y = Tensor(memory_->f32_logits, DType::kF32, {vocab})});
+    logits = memory_->f32_logits;
+  }
+  device_.CopyToHost(logits_.data(), logits, logits_.size() * sizeof(float));
   return device_.Synchronize();
 }
 

@@ -24,6 +24,8 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ops/device.h"
+#include "ops/tensor.h"
+#include "proto/cluster.pb.h"
 #include "proto/job.pb.h"
 #include "proto/plan.pb.h"
 #include "worker/model/model_unit.h"
@@ -39,11 +41,13 @@ struct GenerateOptions {
 class Generator {
  public:
   // `parameters` are the flat buffers of ModelUnits(model), in order, on the
-  // device; borrowed, as the device is. InvalidArgument for a model that cannot
-  // be; ResourceExhausted when there is no memory for the cache.
+  // device, of `dtype` (F32 or BF16), in which everything but the choice of a
+  // token is then computed; borrowed, as the device is. InvalidArgument for a
+  // model that cannot be; ResourceExhausted when there is no memory for the
+  // cache.
   static absl::StatusOr<std::unique_ptr<Generator>> Create(
       Device& device, const ModelSpec& model,
-      const std::vector<void*>& parameters);
+      const std::vector<void*>& parameters, ElementType dtype = F32);
   ~Generator();
 
   // Forgets all and reads the prompt. InvalidArgument when it is empty or holds
@@ -59,9 +63,11 @@ class Generator {
  private:
   struct Memory;
   Generator(Device& device, const ModelSpec& model,
-            const std::vector<void*>& parameters);
+            const std::vector<void*>& parameters, ElementType dtype);
 
   absl::Status Allocate();
+  // Of the last token that was read, into logits_.
+  absl::Status ReadLogits();
   // Runs text_[cached_, ...) through the model, restarting where it is full.
   absl::Status Extend();
   void DecodeChunk(int64_t count);
@@ -69,6 +75,7 @@ class Generator {
   Device& device_;
   const ModelSpec model_;
   const std::vector<void*> parameters_;
+  const DType dtype_;  // of parameters and activations
   std::vector<std::unique_ptr<ModelUnit>> units_;
   std::unique_ptr<Memory> memory_;
   GenerateOptions options_;

@@ -6,19 +6,21 @@
 #include "ops/dropout.h"
 #include "proto/base/status.h"
 #include "worker/model/causal_self_attention.h"
+#include "worker/model/dropout_masks.h"
 #include "worker/model/gpt2_block_places.h"
 #include "worker/model/gpt2_unit.h"
-#include "worker/model/layer_normalization.h"
 #include "worker/model/mlp.h"
+#include "worker/model/normalization.h"
 #include "worker/model/tensor_place.h"
+#include "worker/model/unit_bytes.h"
 
 namespace troupe {
 namespace {
 
 struct Layers {
-  LayerNormalization norm_1;
+  Normalization norm_1;
   CausalSelfAttention attention;
-  LayerNormalization norm_2;
+  Normalization norm_2;
   Mlp mlp;
 };
 
@@ -40,11 +42,11 @@ class Gpt2Block final : public ModelUnit {
 
   int64_t CacheBytes(int64_t positions) const override {
     BufferLayout layout;
-    layout.Add({1, positions, 2 * options_.model.hidden_size()});
+    layout.Add({1, positions, 2 * options_.model.hidden_size()}, dtype());
     return layout.bytes();
   }
   int64_t DecodeWorkspaceBytes() const override {
-    return Gpt2DecodePlaces(options_.model, kDecodeTokensMax).layout.bytes();
+    return DecodePlaces(kDecodeTokensMax).layout.bytes();
   }
   void Decode(Device& device, int64_t positions,
               const DecodeBuffers& buffers) const override;
@@ -52,14 +54,20 @@ class Gpt2Block final : public ModelUnit {
  private:
   DropoutMask Mask(const MicroBatchContext& context,
                    Gpt2DropoutSite site) const {
-    return Gpt2Mask(options_, Gpt2BlockDropoutSite(options_.unit.layer(), site),
-                    context);
+    return HiddenMask(
+        options_, Gpt2BlockDropoutSite(options_.unit.layer(), site), context);
   }
-  AttentionDropout AttentionMask(const MicroBatchContext& context) const {
-    const DropoutMask mask = Mask(context, Gpt2DropoutSite::kAttention);
-    return {.probability = mask.probability,
-            .stream = mask.stream,
-            .first_sample = context.first_sample};
+  AttentionDropout ProbabilityMask(const MicroBatchContext& context) const {
+    return AttentionMask(options_,
+                         Gpt2BlockDropoutSite(options_.unit.layer(),
+                                              Gpt2DropoutSite::kAttention),
+                         context);
+  }
+  DType dtype() const { return places_.activation.dtype; }
+  Gpt2DecodePlaces DecodePlaces(int64_t count) const {
+    return Gpt2DecodePlaces(
+        options_.model,
+        {.sequence_length = count, .dtype = options_.build.shape.dtype});
   }
   // The gradient of x where `gradient` is that of dropout(x): itself, or masked
   // in the workspace.
@@ -90,7 +98,7 @@ void Gpt2Block::Forward(Device& device, const MicroBatchContext& context,
                              .o = places_.attention.In(stash),
                              .logsumexp = places_.logsumexp.In(stash),
                              .y = residual,
-                             .dropout = AttentionMask(context)});
+                             .dropout = ProbabilityMask(context)});
   layers_.norm_2.Forward(
       device, buffers.parameters,
       {.x = residual,
@@ -153,7 +161,7 @@ void Gpt2Block::BackwardInput(Device& device, const MicroBatchContext& context,
        .d_o = d_input,
        .dqkv = places_.d_qkv.In(weight_stash),
        .dx = d_norm_1,
-       .dropout = AttentionMask(context)});
+       .dropout = ProbabilityMask(context)});
   layers_.norm_1.BackwardInput(device, buffers.parameters,
                                {.dy = d_norm_1,
                                 .s = places_.activation.In(buffers.input),
@@ -199,9 +207,9 @@ void Gpt2Block::BackwardWeight(Device& device, const MicroBatchContext& context,
 void Gpt2Block::Decode(Device& device, int64_t positions,
                        const DecodeBuffers& buffers) const {
   const int64_t width = options_.model.hidden_size();
-  const Gpt2DecodePlaces places(options_.model, buffers.count);
-  const Tensor input(buffers.input, DType::kF32, {1, buffers.count, width});
-  const Tensor output(buffers.output, DType::kF32, {1, buffers.count, width});
+  const Gpt2DecodePlaces places = DecodePlaces(buffers.count);
+  const Tensor input(buffers.input, dtype(), {1, buffers.count, width});
+  const Tensor output(buffers.output, dtype(), {1, buffers.count, width});
   const Tensor norm = places.norm.In(buffers.workspace);
   const Tensor residual = places.residual.In(buffers.workspace);
   layers_.norm_1.Forward(device, buffers.parameters, {.x = input, .y = norm});
@@ -211,7 +219,7 @@ void Gpt2Block::Decode(Device& device, int64_t positions,
        .qkv = places.qkv.In(buffers.workspace),
        .o = places.attention.In(buffers.workspace),
        .y = residual,
-       .cache = Tensor(buffers.cache, DType::kF32, {1, positions, 2 * width}),
+       .cache = Tensor(buffers.cache, dtype(), {1, positions, 2 * width}),
        .position = buffers.position});
   layers_.norm_2.Forward(
       device, buffers.parameters,
@@ -228,18 +236,24 @@ absl::StatusOr<Layers> CreateLayers(const UnitOptions& options) {
   const std::string prefix =
       absl::StrCat("transformer.h.", options.unit.layer(), ".");
   const auto norm = [&](const char* name) {
-    return LayerNormalization::Create(options.unit,
-                                      {.prefix = prefix + name,
-                                       .width = model.hidden_size(),
-                                       .epsilon = model.layer_norm_epsilon()});
+    return Normalization::Create(options.unit,
+                                 {.kind = Normalization::Kind::kLayerNorm,
+                                  .prefix = prefix + name,
+                                  .width = model.hidden_size(),
+                                  .epsilon = model.layer_norm_epsilon()});
   };
-  ASSIGN_OR_RETURN(LayerNormalization norm_1, norm("ln_1"));
-  ASSIGN_OR_RETURN(CausalSelfAttention attention,
-                   CausalSelfAttention::Create(
-                       options.unit, {.prefix = prefix + "attn",
-                                      .width = model.hidden_size(),
-                                      .heads = model.num_attention_heads()}));
-  ASSIGN_OR_RETURN(LayerNormalization norm_2, norm("ln_2"));
+  ASSIGN_OR_RETURN(Normalization norm_1, norm("ln_1"));
+  ASSIGN_OR_RETURN(
+      CausalSelfAttention attention,
+      CausalSelfAttention::Create(
+          options.unit,
+          {.qkv = {prefix + "attn.c_attn"},
+           .out = prefix + "attn.c_proj",
+           .width = model.hidden_size(),
+           .heads = model.num_attention_heads(),
+           .kv_heads = model.num_attention_heads(),
+           .head_dim = model.hidden_size() / model.num_attention_heads()}));
+  ASSIGN_OR_RETURN(Normalization norm_2, norm("ln_2"));
   ASSIGN_OR_RETURN(
       Mlp mlp,
       Mlp::Create(options.unit, {.prefix = prefix + "mlp",
@@ -254,7 +268,7 @@ absl::StatusOr<Layers> CreateLayers(const UnitOptions& options) {
 absl::StatusOr<std::unique_ptr<ModelUnit>> NewGpt2Block(
     const UnitOptions& options) {
   Gpt2BlockPlaces places(options.model, options.build.shape);
-  RETURN_IF_ERROR(CheckGpt2Bytes(
+  RETURN_IF_ERROR(CheckUnitBytes(
       options.unit, {.activation = places.activation_layout.bytes(),
                      .stash = places.stash_layout.bytes(),
                      .weight_stash = places.weight_stash_layout.bytes(),

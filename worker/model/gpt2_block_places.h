@@ -43,9 +43,10 @@ struct Gpt2BlockPlaces {
   TensorPlace masked;  // [b, t, width]: a gradient under a dropout mask
 };
 
-// Of one call of Decode for `count` tokens, all in its workspace.
+// Of one call of Decode, for sequence_length tokens of one sequence, all in its
+// workspace.
 struct Gpt2DecodePlaces {
-  Gpt2DecodePlaces(const ModelSpec& model, int64_t count);
+  Gpt2DecodePlaces(const ModelSpec& model, const MicroBatchShape& shape);
 
   BufferLayout layout;
   TensorPlace norm;        // [1, count, width]

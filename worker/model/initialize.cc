@@ -8,8 +8,8 @@
 namespace troupe {
 
 void InitializeParameters(Device& device, const Unit& unit, uint64_t seed,
-                          void* parameters) {
-  const Tensor flat(parameters, DType::kF32, {unit.flat_elements()});
+                          void* weights) {
+  const Tensor flat(weights, DType::kF32, {unit.flat_elements()});
   device.Zero(flat.raw(), flat.bytes());
   for (const Parameter& parameter : unit.parameters()) {
     int64_t elements = 1;
@@ -36,6 +36,13 @@ void InitializeParameters(Device& device, const Unit& unit, uint64_t seed,
         CHECK(false) << parameter.name() << " has no initialisation";
     }
   }
+}
+
+void RoundParameters(Device& device, const Unit& unit,
+                     const RoundedParameters& buffers) {
+  const int64_t n = unit.flat_elements();
+  Copy(device, {.x = Tensor(buffers.weights, DType::kF32, {n}),
+                .y = Tensor(buffers.parameters, DType::kBF16, {n})});
 }
 
 }  // namespace troupe

@@ -10,10 +10,20 @@
 
 namespace troupe {
 
-// Writes all of a unit's flat buffer of parameters: unit.flat_elements() f32,
-// alignment gaps zero.
+// Writes all of a unit's flat buffer of weights: unit.flat_elements() f32,
+// alignment gaps zero. Whatever computes in bf16 gets them rounded by
+// RoundParameters.
 void InitializeParameters(Device& device, const Unit& unit, uint64_t seed,
-                          void* parameters);
+                          void* weights);
+
+// The unit's flat buffer of bf16 parameters: its f32 weights, each rounded to
+// the nearest, as the optimizer rounds them.
+struct RoundedParameters {
+  void* weights = nullptr;     // f32
+  void* parameters = nullptr;  // bf16, written
+};
+void RoundParameters(Device& device, const Unit& unit,
+                     const RoundedParameters& buffers);
 
 }  // namespace troupe
 

@@ -1,12 +1,12 @@
-// y = x W + b, W being [in, out] as in GPT-2's Conv1D, with an optional GELU
-// behind it. The weights are places in a flat buffer, so one layer serves any
-// copy of the parameters.
+// y = x W + b, with an optional GELU behind it. The weights are places in a
+// flat buffer, so one layer serves any copy of the parameters.
 #ifndef TROUPE_WORKER_MODEL_LINEAR_H_
 #define TROUPE_WORKER_MODEL_LINEAR_H_
 
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "ops/device.h"
 #include "ops/tensor.h"
 #include "proto/plan.pb.h"
@@ -14,22 +14,34 @@
 
 namespace troupe {
 
-struct LinearSize {
+// How W is stored: [in, out] as GPT-2's Conv1D has it, or [out, in] as torch's
+// nn.Linear does.
+enum class WeightLayout { kInOut, kOutIn };
+
+struct LinearOptions {
   int64_t in = 0;
   int64_t out = 0;
+  WeightLayout layout = WeightLayout::kInOut;
+  bool bias = true;
 };
 
 class Linear {
  public:
-  // Finds `<prefix>.weight` and `<prefix>.bias` in the unit; InvalidArgument as
-  // FindParameter.
+  // Finds `<prefix>.weight` and, where there is one, `<prefix>.bias` in the
+  // unit; InvalidArgument as FindParameter.
   static absl::StatusOr<Linear> Create(const Unit& unit,
                                        const std::string& prefix,
-                                       const LinearSize& size);
+                                       const LinearOptions& options);
+
+  // The one layer that does what both do for one input, its output being
+  // theirs side by side; where that is not one range of memory, nothing.
+  static absl::optional<Linear> Join(const Linear& left, const Linear& right);
+
+  int64_t out() const;
 
   struct ForwardArgs {
     Tensor x;  // [..., in]
-    Tensor y;  // [..., out], written
+    Tensor y;  // [..., out], written; rows may be strided
     // Whether y is gelu(x W + b); then `before_gelu`, where given, receives
     // x W + b, which the backward of the GELU needs.
     bool gelu = false;
@@ -38,25 +50,27 @@ class Linear {
   void Forward(Device& device, void* parameters, const ForwardArgs& args) const;
 
   struct BackwardInputArgs {
-    Tensor dy;  // of x W + b
-    Tensor dx;  // written
+    Tensor dy;                // of x W + b; rows may be strided
+    Tensor dx;                // written
+    bool accumulate = false;  // dx is added to instead
   };
   void BackwardInput(Device& device, void* parameters,
                      const BackwardInputArgs& args) const;
 
   struct BackwardWeightArgs {
     Tensor x;
-    Tensor dy;
+    Tensor dy;  // rows may be strided
   };
   // Adds to the flat buffer of gradients.
   void BackwardWeight(Device& device, void* gradients,
                       const BackwardWeightArgs& args) const;
 
  private:
-  Linear(TensorPlace weight, TensorPlace bias);
+  Linear(ParameterPlace weight, ParameterPlace bias, WeightLayout layout);
 
-  TensorPlace weight_;
-  TensorPlace bias_;
+  ParameterPlace weight_;
+  ParameterPlace bias_;  // optional
+  WeightLayout layout_;
 };
 
 }  // namespace troupe

@@ -8,12 +8,12 @@
 
 namespace troupe {
 
-LmHead::LmHead(TensorPlace weight) : weight_(std::move(weight)) {}
+LmHead::LmHead(ParameterPlace weight) : weight_(std::move(weight)) {}
 
 void LmHead::Project(Device& device, void* parameters,
                      const ProjectArgs& args) const {
   MatMul(device, {.a = args.x,
-                  .b = weight_.In(parameters),
+                  .b = weight_.values.In(parameters),
                   .c = args.logits,
                   .transpose_b = true});
 }
@@ -33,15 +33,16 @@ void LmHead::Loss(Device& device, const LossArgs& args) const {
 
 void LmHead::BackwardInput(Device& device, void* parameters,
                            const BackwardInputArgs& args) const {
-  MatMul(device,
-         {.a = args.d_logits, .b = weight_.In(parameters), .c = args.dx});
+  MatMul(
+      device,
+      {.a = args.d_logits, .b = weight_.values.In(parameters), .c = args.dx});
 }
 
 void LmHead::BackwardWeight(Device& device, void* gradients,
                             const BackwardWeightArgs& args) const {
   MatMul(device, {.a = args.d_logits,
                   .b = args.x,
-                  .c = weight_.In(gradients),
+                  .c = weight_.gradient.In(gradients),
                   .transpose_a = true,
                   .accumulate = true});
 }

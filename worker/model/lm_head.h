@@ -17,7 +17,7 @@ namespace troupe {
 class LmHead {
  public:
   // The weight's place in the flat buffer that the calls name.
-  explicit LmHead(TensorPlace weight);
+  explicit LmHead(ParameterPlace weight);
 
   struct ProjectArgs {
     Tensor x;       // [..., width]
@@ -51,7 +51,7 @@ class LmHead {
                       const BackwardWeightArgs& args) const;
 
  private:
-  TensorPlace weight_;
+  ParameterPlace weight_;
 };
 
 }  // namespace troupe

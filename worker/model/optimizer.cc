@@ -33,9 +33,16 @@ std::vector<Range> RangesOf(const Unit& unit) {
   return ranges;
 }
 
-Tensor Flat(void* buffer, int64_t begin, int64_t end) {
-  return Tensor(static_cast<float*>(buffer) + begin, DType::kF32,
-                {end - begin});
+Tensor Flat(void* buffer, const Range& range, int64_t first = 0) {
+  return Tensor(static_cast<float*>(buffer) + first + range.begin, DType::kF32,
+                {range.end - range.begin});
+}
+
+// The rounded copy, where there is one.
+Tensor Copy(void* parameters, const Range& range) {
+  if (parameters == nullptr) return Tensor();
+  return Tensor(static_cast<uint16_t*>(parameters) + range.begin, DType::kBF16,
+                {range.end - range.begin});
 }
 
 }  // namespace
@@ -59,35 +66,36 @@ int64_t Optimizer::StateBytes(int64_t flat_elements) const {
 void Optimizer::Step(Device& device, const Unit& unit,
                      const OptimizerStep& step) const {
   for (const Range& range : RangesOf(unit)) {
-    const auto slice = [&](void* buffer, int64_t first) {
-      return Flat(buffer, first + range.begin, first + range.end);
-    };
     const float weight_decay =
         range.weight_decay ? static_cast<float>(spec_.weight_decay()) : 0.0f;
     if (adamw_) {
-      AdamW(device, {.weights = slice(step.parameters, 0),
-                     .gradients = slice(step.gradients, 0),
-                     .first_moment = slice(step.state, 0),
-                     .second_moment = slice(step.state, unit.flat_elements()),
-                     .learning_rate = static_cast<float>(step.learning_rate),
-                     .beta1 = static_cast<float>(spec_.betas(0)),
-                     .beta2 = static_cast<float>(spec_.betas(1)),
-                     .epsilon = static_cast<float>(spec_.eps()),
-                     .weight_decay = weight_decay,
-                     .step = step.step,
-                     .gradient_scale = static_cast<float>(step.gradient_scale),
-                     .zero_gradients = true});
+      AdamW(device,
+            {.weights = Flat(step.weights, range),
+             .gradients = Flat(step.gradients, range),
+             .first_moment = Flat(step.state, range),
+             .second_moment = Flat(step.state, range, unit.flat_elements()),
+             .parameters = Copy(step.parameters, range),
+             .learning_rate = static_cast<float>(step.learning_rate),
+             .beta1 = static_cast<float>(spec_.betas(0)),
+             .beta2 = static_cast<float>(spec_.betas(1)),
+             .epsilon = static_cast<float>(spec_.eps()),
+             .weight_decay = weight_decay,
+             .step = step.step,
+             .gradient_scale = static_cast<float>(step.gradient_scale),
+             .zero_gradients = true});
     } else {
-      Sgd(device, {.weights = slice(step.parameters, 0),
-                   .gradients = slice(step.gradients, 0),
-                   .momentum_buffer =
-                       spec_.momentum() != 0 ? slice(step.state, 0) : Tensor(),
-                   .learning_rate = static_cast<float>(step.learning_rate),
-                   .momentum = static_cast<float>(spec_.momentum()),
-                   .nesterov = spec_.nesterov(),
-                   .weight_decay = weight_decay,
-                   .gradient_scale = static_cast<float>(step.gradient_scale),
-                   .zero_gradients = true});
+      Sgd(device,
+          {.weights = Flat(step.weights, range),
+           .gradients = Flat(step.gradients, range),
+           .momentum_buffer =
+               spec_.momentum() != 0 ? Flat(step.state, range) : Tensor(),
+           .parameters = Copy(step.parameters, range),
+           .learning_rate = static_cast<float>(step.learning_rate),
+           .momentum = static_cast<float>(spec_.momentum()),
+           .nesterov = spec_.nesterov(),
+           .weight_decay = weight_decay,
+           .gradient_scale = static_cast<float>(step.gradient_scale),
+           .zero_gradients = true});
     }
   }
 }

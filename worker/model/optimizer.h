@@ -4,7 +4,7 @@
 //   const Optimizer optimizer(plan.job().optimizer());
 //   const double norm = std::sqrt(scalars[2]);
 //   optimizer.Step(device, unit,
-//                  {.parameters = p, .gradients = g, .state = s, .step = 7,
+//                  {.weights = w, .gradients = g, .state = s, .step = 7,
 //                   .learning_rate = 3e-4,
 //                   .gradient_scale = ClipCoefficient(norm, 1.0)});
 //
@@ -28,10 +28,13 @@ namespace troupe {
 double ClipCoefficient(double norm, double norm_max);
 
 struct OptimizerStep {
-  void* parameters = nullptr;  // what the model computes with; updated
-  void* gradients = nullptr;   // read; left zero
-  void* state = nullptr;  // OPTIMIZER_STATE, StateBytes; zero before step 1
-  int64_t step = 1;       // of this update; the first is 1
+  void* weights = nullptr;  // f32, updated
+  // Of bf16: receives the new weights, rounded; null where the model computes
+  // with the weights themselves.
+  void* parameters = nullptr;
+  void* gradients = nullptr;  // read; left zero
+  void* state = nullptr;      // OPTIMIZER_STATE, StateBytes; zero before step 1
+  int64_t step = 1;           // of this update; the first is 1
   double learning_rate = 0;
   double gradient_scale = 1;
 };

@@ -32,25 +32,49 @@ TensorPlace BufferLayout::Add(std::vector<int64_t> dims, DType dtype) {
   return place;
 }
 
-absl::StatusOr<TensorPlace> FindParameter(const Unit& unit,
-                                          const std::string& name,
-                                          const std::vector<int64_t>& dims) {
+absl::StatusOr<ParameterPlace> FindParameter(const Unit& unit,
+                                             const std::string& name,
+                                             const std::vector<int64_t>& dims) {
   for (const Parameter& parameter : unit.parameters()) {
     if (parameter.name() != name) continue;
     const std::vector<int64_t> shape(parameter.shape().begin(),
                                      parameter.shape().end());
-    if (shape != dims || parameter.dtype() != F32) {
+    const bool computes = parameter.dtype() == F32 || parameter.dtype() == BF16;
+    if (shape != dims || !computes) {
       return absl::InvalidArgumentError(absl::StrCat(
           "parameter ", name, " is ", ElementType_Name(parameter.dtype()), "[",
-          absl::StrJoin(shape, ", "), "] in the plan, but the model needs F32[",
+          absl::StrJoin(shape, ", "), "] in the plan, but the model needs ",
+          computes ? ElementType_Name(parameter.dtype()) : "F32", "[",
           absl::StrJoin(dims, ", "), "]"));
     }
-    return TensorPlace{
-        parameter.offset() * static_cast<int64_t>(DTypeBytes(DType::kF32)),
-        DType::kF32, dims};
+    const auto place = [&](DType dtype) {
+      return TensorPlace{
+          parameter.offset() * static_cast<int64_t>(DTypeBytes(dtype)), dtype,
+          dims};
+    };
+    return ParameterPlace{.values = place(ComputeDType(parameter.dtype())),
+                          .gradient = place(DType::kF32)};
   }
   return absl::InvalidArgumentError(
       absl::StrCat("the plan's unit has no parameter named ", name));
+}
+
+absl::optional<ParameterPlace> JoinRows(const ParameterPlace& above,
+                                        const ParameterPlace& below) {
+  int64_t bytes = DTypeBytes(above.gradient.dtype);
+  for (const int64_t dim : above.gradient.dims) bytes *= dim;
+  if (above.gradient.offset_bytes + bytes != below.gradient.offset_bytes) {
+    return absl::nullopt;
+  }
+  ParameterPlace both = above;
+  both.values.dims[0] += below.values.dims[0];
+  both.gradient.dims[0] += below.gradient.dims[0];
+  return both;
+}
+
+DType ComputeDType(ElementType type) {
+  CHECK(type == F32 || type == BF16) << ElementType_Name(type);
+  return type == BF16 ? DType::kBF16 : DType::kF32;
 }
 
 }  // namespace troupe

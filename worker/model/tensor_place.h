@@ -16,7 +16,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "ops/tensor.h"
+#include "proto/cluster.pb.h"
 #include "proto/plan.pb.h"
 
 namespace troupe {
@@ -40,11 +42,30 @@ class BufferLayout {
   int64_t bytes_ = 0;
 };
 
-// The place of a parameter in its unit's flat buffer. InvalidArgument when the
-// unit has none of that name, or it has another shape or dtype than f32.
-absl::StatusOr<TensorPlace> FindParameter(const Unit& unit,
-                                          const std::string& name,
-                                          const std::vector<int64_t>& dims);
+// The place of a parameter in its unit's flat buffers: of parameters, in the
+// plan's dtype, and of their gradients, which are f32.
+// One without dims stands for an optional parameter left out.
+struct ParameterPlace {
+  bool defined() const { return !values.dims.empty(); }
+
+  TensorPlace values;
+  TensorPlace gradient;
+};
+
+// InvalidArgument when the unit has no parameter of that name, or it has
+// another shape or a dtype that no kernel computes with.
+absl::StatusOr<ParameterPlace> FindParameter(const Unit& unit,
+                                             const std::string& name,
+                                             const std::vector<int64_t>& dims);
+
+// One parameter that is both, `below` under `above` along the first dim;
+// nothing where there is a gap between them.
+absl::optional<ParameterPlace> JoinRows(const ParameterPlace& above,
+                                        const ParameterPlace& below);
+
+// The dtype of tensors of a plan's parameters or activations. REQUIRES F32 or
+// BF16.
+DType ComputeDType(ElementType type);
 
 }  // namespace troupe
 

@@ -7,14 +7,14 @@
 
 #include "proto/job.pb.h"
 #include "proto/plan.pb.h"
-#include "proto/plan/model.h"
+#include "proto/plan/micro_batch.h"
 
 namespace troupe {
 
 // The same for all units of a job.
 struct BuildUnitsOptions {
   MicroBatchShape shape;
-  double dropout = 0;  // probability, at the model's usual places
+  double dropout = 0;  // probability, where the model has it
   uint64_t seed = 0;   // of the job
 };
 

@@ -41,6 +41,15 @@ absl::Status ReadTensor(const TensorReader& checkpoint,
   return state.device.Synchronize();
 }
 
+// Lets the model compute with the weights, where it does not with themselves.
+void RoundWeights(RankState& state, int unit) {
+  const UnitMemory memory = state.MemoryOfUnit(unit);
+  if (memory.rounded_parameters == nullptr) return;
+  RoundParameters(
+      state.device, state.plan->units(unit),
+      {.weights = memory.parameters, .parameters = memory.rounded_parameters});
+}
+
 }  // namespace
 
 void InitializeFromSeed(RankState& state) {
@@ -48,6 +57,7 @@ void InitializeFromSeed(RankState& state) {
     InitializeParameters(state.device, state.plan->units(unit),
                          state.plan->job().training().seed(),
                          state.MemoryOfUnit(unit).parameters);
+    RoundWeights(state, unit);
     ZeroResident(state, Buffer::OPTIMIZER_STATE, unit);
     ZeroResident(state, Buffer::PARAMETER_GRADIENTS, unit);
   }
@@ -75,6 +85,7 @@ absl::StatusOr<TrainingPosition> RestoreFromCheckpoint(const std::string& path,
       RETURN_IF_ERROR(
           Annotate(ReadTensor(**checkpoint, tensor, state), context));
     }
+    RoundWeights(state, unit);
   }
   return TrainingPosition{
       .step = manifest.step,

@@ -60,8 +60,15 @@ UnitMemory RankState::MemoryOfUnit(int unit) const {
       << "rank " << rank() << " does not hold unit " << unit;
   const Buffer* state =
       FindResident(rank_plan(), Buffer::OPTIMIZER_STATE, unit);
-  return {.parameters = memory.At(*parameters),
-          .optimizer_state = state == nullptr ? nullptr : memory.At(*state)};
+  const Buffer* master =
+      FindResident(rank_plan(), Buffer::MASTER_WEIGHTS, unit);
+  UnitMemory unit_memory = {.parameters = memory.At(*parameters)};
+  if (master != nullptr) {
+    unit_memory.rounded_parameters = unit_memory.parameters;
+    unit_memory.parameters = memory.At(*master);
+  }
+  if (state != nullptr) unit_memory.optimizer_state = memory.At(*state);
+  return unit_memory;
 }
 
 std::vector<int> RankState::HeldUnits() const {

@@ -25,10 +25,12 @@ struct StateTensor {
   int64_t elements = 0;
 };
 
-// A unit's flat buffers: unit.flat_elements() f32 of parameters, and the
+// A unit's flat buffers: unit.flat_elements() f32 of parameters, which are
+// MASTER_WEIGHTS where the job has them and PARAMETERS where not, and the
 // optimizer's state behind one another (docs/plan.md, OPTIMIZER_STATE).
 struct UnitMemory {
   char* parameters = nullptr;
+  char* rounded_parameters = nullptr;  // bf16 PARAMETERS; null: no master
   char* optimizer_state = nullptr;  // null: none is kept
 };
 

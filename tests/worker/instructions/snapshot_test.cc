@@ -36,5 +36,16 @@ TEST(Snapshot, RanksTogetherCollectEveryTensorOnce) {
   EXPECT_EQ(names.count("optimizer.exp_avg_sq.transformer.wte.weight"), 1u);
 }
 
+TEST(Snapshot, OfBf16IsOfTheMasterWeights) {
+  JobSpec job = CheckpointedJob();
+  job.mutable_training()->set_precision("bf16");
+  job.mutable_checkpoint()->set_background(false);
+  SmallRank rank(job, {.program = Program::CHECKPOINT});
+  ASSERT_TRUE(rank.RunAll("K").ok());
+  const StateTensor& first = rank.state().snapshot.front();
+  EXPECT_EQ(first.name, "transformer.wte.weight");
+  EXPECT_EQ(first.data, rank.Memory<char>(Buffer::MASTER_WEIGHTS, 0));
+}
+
 }  // namespace
 }  // namespace troupe

@@ -42,5 +42,27 @@ TEST(Step, ClipsByTheGlobalNorm) {
   EXPECT_NEAR(WeightAfterStep(rank, 64), 1 - 0.125 * 2 / 8, 1e-6);
 }
 
+// 1 - 2^-10 is exact in f32, but rounds to 1 in bf16: only the master weights
+// remember such a step.
+TEST(Step, OfBf16UpdatesTheMasterWeightsAndRoundsThem) {
+  JobSpec job = SgdJob();
+  job.mutable_training()->set_precision("bf16");
+  SmallRank rank(job, {});
+  const float* master = rank.Memory<float>(Buffer::MASTER_WEIGHTS, 3);
+  const auto* parameters = rank.Memory<uint16_t>(Buffer::PARAMETERS, 3);
+  float* gradient = rank.Memory<float>(Buffer::PARAMETER_GRADIENTS, 3);
+  rank.Memory<double>(Buffer::SCALARS)[kSquaredNorm] = 1;
+  rank.state().step.learning_rate = 1.0 / 1024;
+  for (const auto& [weight, bits] :
+       {std::pair<float, uint16_t>{1 - 1.0f / 1024, 0x3f80},
+        std::pair<float, uint16_t>{1 - 2.0f / 1024, 0x3f80},
+        std::pair<float, uint16_t>{1 - 3.0f / 1024, 0x3f7f}}) {
+    gradient[0] = 1;
+    ASSERT_TRUE(rank.Run("O u3").ok());
+    EXPECT_EQ(master[0], weight);
+    EXPECT_EQ(parameters[0], bits);
+  }
+}
+
 }  // namespace
 }  // namespace troupe

@@ -20,6 +20,13 @@ std::string Refusal(const ModelSpec& model, const std::vector<Unit>& units) {
   return std::string(built.status().message());
 }
 
+void ExpectBuilds(const ModelSpec& model, const MicroBatchShape& shape) {
+  const auto units = ModelUnits(model, shape);
+  ASSERT_TRUE(units.ok()) << units.status();
+  const auto built = BuildUnits(model, *units, {.shape = shape});
+  EXPECT_TRUE(built.ok()) << built.status();
+}
+
 // The bytes that the layers lay out are the bytes that the plan counts, also
 // where nothing is a multiple of anything: BuildUnits compares them.
 TEST(BuildUnitsTest, LayersAndPlanCountTheSameBytes) {
@@ -31,12 +38,19 @@ TEST(BuildUnitsTest, LayersAndPlanCountTheSameBytes) {
                                            .intermediate = 2 * hidden + 5,
                                            .vocab = vocab,
                                            .tied = length % 2 == 0});
-        const MicroBatchShape shape = {.sequences = 1 + length % 3,
-                                       .sequence_length = length};
-        const auto units = ModelUnits(model, shape);
-        ASSERT_TRUE(units.ok());
-        const auto built = BuildUnits(model, *units, {.shape = shape});
-        EXPECT_TRUE(built.ok()) << built.status();
+        const ModelSpec llama = LlamaModel({.hidden = hidden,
+                                            .head_dim = 2 * (hidden % 4 + 1),
+                                            .intermediate = 2 * hidden + 5,
+                                            .vocab = vocab,
+                                            .tied = length % 2 == 0,
+                                            .bias = vocab == 16});
+        for (const ElementType dtype : {F32, BF16}) {
+          const MicroBatchShape shape = {.sequences = 1 + length % 3,
+                                         .sequence_length = length,
+                                         .dtype = dtype};
+          ExpectBuilds(model, shape);
+          ExpectBuilds(llama, shape);
+        }
       }
     }
   }
@@ -74,8 +88,8 @@ TEST(BuildUnitsTest, RefusesAPlanOfAnotherBuild) {
   units[1].set_kind(Unit::KIND_UNSPECIFIED);
   EXPECT_THAT(Refusal(model, units), HasSubstr("no unit of kind"));
   ModelSpec other = model;
-  other.set_architecture("llama");
-  EXPECT_THAT(Refusal(other, good), HasSubstr("no layers for 'llama'"));
+  other.set_architecture("bert");
+  EXPECT_THAT(Refusal(other, good), HasSubstr("no layers for 'bert'"));
 }
 
 }  // namespace

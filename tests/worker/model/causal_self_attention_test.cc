@@ -23,8 +23,13 @@ class CausalSelfAttentionTest : public testing::Test {
                         {"attn.c_attn.bias", {3 * kWidth}},
                         {"attn.c_proj.weight", {kWidth, kWidth}},
                         {"attn.c_proj.bias", {kWidth}}})),
-        attention_(*CausalSelfAttention::Create(
-            unit_, {.prefix = "attn", .width = kWidth, .heads = kHeads})),
+        attention_(
+            *CausalSelfAttention::Create(unit_, {.qkv = {"attn.c_attn"},
+                                                 .out = "attn.c_proj",
+                                                 .width = kWidth,
+                                                 .heads = kHeads,
+                                                 .kv_heads = kHeads,
+                                                 .head_dim = kWidth / kHeads})),
         parameters_(*device_, unit_.flat_elements() * 4),
         gradients_(*device_, unit_.flat_elements() * 4) {
     FillRandom(parameters_.span(), 1);

@@ -38,7 +38,8 @@ TEST(Gpt2BlockPlacesTest, TileTheirBuffers) {
 }
 
 TEST(Gpt2DecodePlacesTest, TileTheWorkspace) {
-  const Gpt2DecodePlaces p(Gpt2Model({.hidden = 15, .intermediate = 23}), 5);
+  const Gpt2DecodePlaces p(Gpt2Model({.hidden = 15, .intermediate = 23}),
+                           {.sequence_length = 5});
   ExpectTiles({p.norm, p.qkv, p.attention, p.residual, p.after_gelu},
               p.layout.bytes());
 }

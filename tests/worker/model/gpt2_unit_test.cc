@@ -176,21 +176,5 @@ TEST(Gpt2UnitTest, EveryPlaceOfDropoutHasItsOwnStream) {
   for (size_t i = 0; i < sites.size(); ++i) EXPECT_EQ(sites[i], i);
 }
 
-TEST(Gpt2UnitTest, MasksAreIndexedByThePlaceInTheGlobalBatch) {
-  UnitOptions options = {
-      .model = Gpt2Model(kSize),
-      .build = {.shape = {.sequences = 2, .sequence_length = kLength},
-                .dropout = 0.5,
-                .seed = 11}};
-  const DropoutMask mask =
-      Gpt2Mask(options, 5, {.step = 8, .first_sample = 3, .training = true});
-  EXPECT_EQ(mask.first_element, uint64_t{3 * kLength * 24});
-  EXPECT_EQ(mask.stream.site, 5u);
-  EXPECT_EQ(mask.stream.step, 8u);
-  EXPECT_EQ(mask.stream.seed, 11u);
-  EXPECT_EQ(mask.probability, 0.5f);
-  EXPECT_EQ(Gpt2Mask(options, 5, {.step = 8}).probability, 0.0f);
-}
-
 }  // namespace
 }  // namespace troupe

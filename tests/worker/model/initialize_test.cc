@@ -63,5 +63,24 @@ TEST(InitializeTest, DependsOnTheSeedAndTheParameterOnly) {
   EXPECT_NE(once, Weights(units[2], 3));
 }
 
+// 1 + 2^-8 is half way between two numbers of bf16, 1 the even one.
+TEST(InitializeTest, RoundsToTheNearestEven) {
+  const auto device = NewCpuDevice({.threads = 1});
+  const Unit unit = UnitWith({{"a", {4}}});
+  DeviceMemory weights(*device, unit.flat_elements() * 4);
+  DeviceMemory parameters(*device, unit.flat_elements() * 2);
+  weights.Zero();
+  weights.floats()[0] = 1 + 1.0f / 256;
+  weights.floats()[1] = 1 + 3.0f / 256;
+  weights.floats()[2] = -2.71828f;
+  RoundParameters(*device, unit,
+                  {.weights = weights.get(), .parameters = parameters.get()});
+  const auto* bits = static_cast<const uint16_t*>(parameters.get());
+  EXPECT_EQ(bits[0], 0x3f80);  // 1
+  EXPECT_EQ(bits[1], 0x3f82);  // 1 + 4/256
+  EXPECT_EQ(bits[2], 0xc02e);  // -2.71875
+  EXPECT_EQ(bits[3], 0);
+}
+
 }  // namespace
 }  // namespace troupe

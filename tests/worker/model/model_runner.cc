@@ -35,6 +35,25 @@ ModelSpec Gpt2Model(const Gpt2Size& size) {
   return model;
 }
 
+ModelSpec LlamaModel(const LlamaShape& shape) {
+  ModelSpec model;
+  model.set_architecture("llama");
+  model.set_num_hidden_layers(shape.layers);
+  model.set_hidden_size(shape.hidden);
+  model.set_num_attention_heads(shape.heads);
+  model.set_num_key_value_heads(shape.kv_heads);
+  model.set_head_dim(shape.head_dim);
+  model.set_intermediate_size(shape.intermediate);
+  model.set_vocab_size(shape.vocab);
+  model.set_max_position_embeddings(shape.positions);
+  model.set_rope_theta(100);
+  model.set_tie_word_embeddings(shape.tied);
+  model.set_attention_bias(shape.bias);
+  model.set_mlp_bias(shape.bias);
+  CHECK_OK(ResolveModel(model));
+  return model;
+}
+
 OptimizerSpec AdamWSpec(const AdamWSettings& settings) {
   OptimizerSpec spec;
   spec.set_name("adamw");
@@ -59,6 +78,7 @@ ModelRunner::ModelRunner(Device& device, const ModelSpec& model,
   for (const Unit& unit : specs_) {
     const int64_t flat_bytes = unit.flat_elements() * 4;
     parameters_.emplace_back(device, flat_bytes);
+    rounded_.emplace_back(device, rounds() ? flat_bytes / 2 : 0);
     gradients_.emplace_back(device, flat_bytes);
     state_.emplace_back(device, 2 * flat_bytes);
     activations_.emplace_back(device, unit.activation_bytes());
@@ -76,6 +96,16 @@ void ModelRunner::Initialize(uint64_t seed) {
   for (int u = 0; u < units(); ++u) {
     InitializeParameters(device_, specs_[u], seed, parameters_[u].get());
   }
+  Round();
+}
+
+void ModelRunner::Round() {
+  if (!rounds()) return;
+  for (int u = 0; u < units(); ++u) {
+    RoundParameters(
+        device_, specs_[u],
+        {.weights = parameters_[u].get(), .parameters = rounded_[u].get()});
+  }
 }
 
 UnitBuffers ModelRunner::Buffers(int unit, const int32_t* batch) {
@@ -91,8 +121,8 @@ UnitBuffers ModelRunner::Buffers(int unit, const int32_t* batch) {
           unit > 0 ? activation_gradients_[unit - 1].get() : nullptr,
       .weight_stash = weight_stash_[unit].get(),
       .workspace = workspace_->get(),
-      .parameters = parameters_[unit].get(),
-      .tied_parameters = tied >= 0 ? parameters_[tied].get() : nullptr,
+      .parameters = computed(unit),
+      .tied_parameters = tied >= 0 ? computed(tied) : nullptr,
       .parameter_gradients = gradients_[unit].get(),
       .tied_parameter_gradients = tied >= 0 ? gradients_[tied].get() : nullptr,
       .scalars = scalars_,
@@ -134,7 +164,8 @@ double ModelRunner::Step(const OptimizerSpec& spec, int64_t step, double clip) {
   const Optimizer optimizer(spec);
   for (int u = 0; u < units(); ++u) {
     optimizer.Step(device_, specs_[u],
-                   {.parameters = parameters_[u].get(),
+                   {.weights = parameters_[u].get(),
+                    .parameters = rounded_[u].get(),
                     .gradients = gradients_[u].get(),
                     .state = state_[u].get(),
                     .step = step,
@@ -147,8 +178,7 @@ double ModelRunner::Step(const OptimizerSpec& spec, int64_t step, double clip) {
 
 std::vector<void*> ModelRunner::parameter_buffers() const {
   std::vector<void*> buffers;
-  for (const DeviceMemory& memory : parameters_)
-    buffers.push_back(memory.get());
+  for (int u = 0; u < units(); ++u) buffers.push_back(computed(u));
   return buffers;
 }
 
@@ -179,15 +209,16 @@ std::vector<float> ModelRunner::Logits() const {
   const int64_t rows =
       options_.shape.sequences * options_.shape.sequence_length;
   const int64_t vocab = model_.vocab_size();
-  const int64_t stride =
-      (vocab + kFlatAlignment - 1) / kFlatAlignment * kFlatAlignment;
-  const absl::Span<float> all = stash_.back().span();
-  const float* padded = all.data() + all.size() - rows * stride;
-  std::vector<float> logits;
-  for (int64_t row = 0; row < rows; ++row) {
-    logits.insert(logits.end(), padded + row * stride,
-                  padded + row * stride + vocab);
-  }
+  const int64_t stride = FlatAligned(vocab);
+  const DType dtype = rounds() ? DType::kBF16 : DType::kF32;
+  const int64_t bytes = rows * stride * static_cast<int64_t>(DTypeBytes(dtype));
+  const Tensor padded(static_cast<char*>(stash_.back().get()) +
+                          specs_.back().stash_bytes() - bytes,
+                      dtype, {rows, stride});
+  std::vector<float> logits(rows * vocab);
+  Copy(device_, {.x = padded.Slice(1, 0, vocab),
+                 .y = Tensor(logits.data(), DType::kF32, {rows, vocab})});
+  CHECK_OK(device_.Synchronize());
   return logits;
 }
 

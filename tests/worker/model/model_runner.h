@@ -30,6 +30,22 @@ struct Gpt2Size {
 };
 ModelSpec Gpt2Model(const Gpt2Size& size);
 
+// Sizes of nothing in common, heads that do not add up to the width, and
+// projections that do not lie side by side.
+struct LlamaShape {
+  int layers = 2;
+  int hidden = 24;
+  int heads = 4;
+  int kv_heads = 2;
+  int head_dim = 10;
+  int intermediate = 37;
+  int vocab = 61;
+  int positions = 19;
+  bool tied = false;
+  bool bias = false;  // of attention and MLP
+};
+ModelSpec LlamaModel(const LlamaShape& shape);
+
 // AdamW with torch's defaults for what is not given.
 struct AdamWSettings {
   double lr = 1e-3;
@@ -40,12 +56,15 @@ struct AdamWSettings {
 };
 OptimizerSpec AdamWSpec(const AdamWSettings& settings);
 
+// In bf16, `parameters` below are the f32 master weights.
 class ModelRunner {
  public:
   ModelRunner(Device& device, const ModelSpec& model,
               const BuildUnitsOptions& options);
 
   void Initialize(uint64_t seed);
+  // After `parameters` were written: what the model computes with follows them.
+  void Round();
   // One micro-batch: tokens, then targets. Forward, and where the context says
   // training also backward, which adds to the gradients.
   void Run(const int32_t* batch, const MicroBatchContext& context);
@@ -59,6 +78,7 @@ class ModelRunner {
   const std::vector<Unit>& specs() const { return specs_; }
   absl::Span<float> parameters(int unit) { return parameters_[unit].span(); }
   absl::Span<float> gradients(int unit) { return gradients_[unit].span(); }
+  // What the model computes with.
   std::vector<void*> parameter_buffers() const;
   // By Hugging Face's name.
   absl::Span<float> parameter(const std::string& name);
@@ -69,6 +89,10 @@ class ModelRunner {
   double* scalars() { return scalars_; }
 
  private:
+  bool rounds() const { return options_.shape.dtype == BF16; }
+  void* computed(int unit) const {
+    return (rounds() ? rounded_ : parameters_)[unit].get();
+  }
   UnitBuffers Buffers(int unit, const int32_t* batch);
 
   Device& device_;
@@ -76,8 +100,8 @@ class ModelRunner {
   const BuildUnitsOptions options_;
   std::vector<Unit> specs_;
   std::vector<std::unique_ptr<ModelUnit>> units_;
-  std::vector<DeviceMemory> parameters_, gradients_, state_, activations_,
-      activation_gradients_, stash_, weight_stash_;
+  std::vector<DeviceMemory> parameters_, rounded_, gradients_, state_,
+      activations_, activation_gradients_, stash_, weight_stash_;
   std::unique_ptr<DeviceMemory> workspace_;
   double scalars_[4] = {};
 };

@@ -1,6 +1,7 @@
 #include "worker/model/optimizer.h"
 
 #include <cmath>
+#include <cstring>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -90,7 +91,7 @@ void ExpectSteps(const OptimizerSpec& spec) {
       expected[i].Step(spec, 0.5 * g, 0.01 * step, decay[i], step);
     }
     optimizer.Step(*device, unit,
-                   {.parameters = weights.get(),
+                   {.weights = weights.get(),
                     .gradients = gradients.get(),
                     .state = state.get(),
                     .step = step,
@@ -107,6 +108,35 @@ TEST(OptimizerTest, AdamWDecaysOnlyWhatAsksForIt) { ExpectSteps(AdamWSpec()); }
 TEST(OptimizerTest, PlainSgd) { ExpectSteps(SgdSpec(0, false)); }
 TEST(OptimizerTest, SgdWithMomentum) { ExpectSteps(SgdSpec(0.9, false)); }
 TEST(OptimizerTest, SgdWithNesterov) { ExpectSteps(SgdSpec(0.9, true)); }
+
+// Of bf16: the weights stay exact, and a copy of them is rounded.
+TEST(OptimizerTest, RoundsTheNewWeightsWhereTheModelComputesInBf16) {
+  const auto device = NewCpuDevice({.threads = 1});
+  const Unit unit = ThreeParameters();
+  const int64_t n = unit.flat_elements();
+  for (const OptimizerSpec& spec : {AdamWSpec(), SgdSpec(0.9, false)}) {
+    const Optimizer optimizer(spec);
+    DeviceMemory weights(*device, n * 4), gradients(*device, n * 4),
+        state(*device, optimizer.StateBytes(n)), parameters(*device, n * 2);
+    FillRandom(weights.span(), 1);
+    FillRandom(gradients.span(), 2);
+    state.Zero();
+    optimizer.Step(*device, unit,
+                   {.weights = weights.get(),
+                    .parameters = parameters.get(),
+                    .gradients = gradients.get(),
+                    .state = state.get(),
+                    .learning_rate = 0.01});
+    for (int64_t i = 0; i < n; ++i) {
+      const uint32_t bits =
+          uint32_t{static_cast<const uint16_t*>(parameters.get())[i]} << 16;
+      float rounded;
+      std::memcpy(&rounded, &bits, sizeof(rounded));
+      EXPECT_NEAR(rounded, weights.span()[i], std::abs(weights.span()[i]) / 256)
+          << i;
+    }
+  }
+}
 
 TEST(OptimizerTest, StateBytesFollowTheKind) {
   EXPECT_EQ(Optimizer(AdamWSpec()).StateBytes(48), 2 * 48 * 4);

@@ -41,12 +41,38 @@ TEST(FindParameterTest, FindsByNameAndRefusesOtherShapes) {
   const Unit unit = UnitWith({{"a", {3}}, {"b", {2, 5}}});
   const auto found = FindParameter(unit, "b", {2, 5});
   ASSERT_TRUE(found.ok());
-  EXPECT_EQ(found->offset_bytes, 64);
+  EXPECT_EQ(found->values.offset_bytes, 128);
   EXPECT_EQ(FindParameter(unit, "b", {5, 2}).status().message(),
             "parameter b is F32[2, 5] in the plan, but the model needs "
             "F32[5, 2]");
   EXPECT_THAT(std::string(FindParameter(unit, "c", {1}).status().message()),
               testing::HasSubstr("no parameter named c"));
+}
+
+TEST(FindParameterTest, GradientsOfBf16AreF32) {
+  Unit unit = UnitWith({{"a", {3}}, {"b", {2, 5}}});
+  unit.mutable_parameters(1)->set_dtype(BF16);
+  const ParameterPlace b = *FindParameter(unit, "b", {2, 5});
+  std::vector<char> buffer(512);
+  const Tensor values = b.values.In(buffer.data());
+  EXPECT_EQ(values.ShapeString(), "bf16[2, 5]");
+  EXPECT_EQ(values.raw(), buffer.data() + 32 * 2);
+  const Tensor gradient = b.gradient.In(buffer.data());
+  EXPECT_EQ(gradient.ShapeString(), "f32[2, 5]");
+  EXPECT_EQ(gradient.raw(), buffer.data() + 32 * 4);
+}
+
+TEST(JoinRowsTest, JoinsWhatLiesSideBySide) {
+  const Unit unit = UnitWith({{"a", {4, 8}}, {"b", {3, 8}}, {"c", {2, 8}}});
+  const ParameterPlace a = *FindParameter(unit, "a", {4, 8});
+  const ParameterPlace b = *FindParameter(unit, "b", {3, 8});
+  const ParameterPlace c = *FindParameter(unit, "c", {2, 8});
+  const auto joined = JoinRows(a, b);
+  ASSERT_TRUE(joined.has_value());
+  EXPECT_EQ(joined->values.dims, (std::vector<int64_t>{7, 8}));
+  EXPECT_EQ(joined->gradient.dims, (std::vector<int64_t>{7, 8}));
+  EXPECT_EQ(joined->values.offset_bytes, 0);
+  EXPECT_FALSE(JoinRows(b, c).has_value()) << "24 elements leave a gap";
 }
 
 }  // namespace

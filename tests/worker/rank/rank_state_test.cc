@@ -21,6 +21,18 @@ TEST(RankState, KnowsItsPlaceAndItsUnits) {
   EXPECT_EQ(state.units.size(), 4u);
 }
 
+TEST(RankState, OfBf16TheWeightsAreTheMasterOnes) {
+  JobSpec job = SmallJob();
+  job.mutable_training()->set_precision("bf16");
+  SmallRank rank(job, {});
+  const UnitMemory memory = rank.state().MemoryOfUnit(2);
+  EXPECT_EQ(memory.parameters, rank.Memory<char>(Buffer::MASTER_WEIGHTS, 2));
+  EXPECT_EQ(memory.rounded_parameters,
+            rank.Memory<char>(Buffer::PARAMETERS, 2));
+  SmallRank f32(SmallJob(), {});
+  EXPECT_EQ(f32.state().MemoryOfUnit(2).rounded_parameters, nullptr);
+}
+
 TEST(RankState, TokensMustFitTheVocabulary) {
   JobSpec job = SmallJob();
   SmallRank rank(job, {});

@@ -12,9 +12,9 @@ constexpr int64_t kWidth = 4;
 constexpr int64_t kRows = 8;
 constexpr MicroBatchShape kShape = {.sequences = 2, .sequence_length = 4};
 
-class Gpt2HeadTest : public testing::TestWithParam<bool> {
+class HeadUnitTest : public testing::TestWithParam<bool> {
  protected:
-  Gpt2HeadTest() : head_(Model(), 3, {.shape = kShape}) {
+  HeadUnitTest() : head_(Model(), 3, {.shape = kShape}) {
     head_.batch.resize(kRows, 0);
     for (const int32_t target : {3, 9, -1, 0, 10, 3, -1, 5}) {
       head_.batch.push_back(target);
@@ -34,7 +34,7 @@ class Gpt2HeadTest : public testing::TestWithParam<bool> {
   UnitHarness head_;
 };
 
-TEST_P(Gpt2HeadTest, BackwardAgreesWithFiniteDifferences) {
+TEST_P(HeadUnitTest, BackwardAgreesWithFiniteDifferences) {
   const MicroBatchContext context = {
       .step = 1, .training = true, .gradient_scale = 0.125};
   head_.Forward(context);
@@ -57,7 +57,7 @@ TEST_P(Gpt2HeadTest, BackwardAgreesWithFiniteDifferences) {
       << "a head of its own must not touch the embedding";
 }
 
-TEST_P(Gpt2HeadTest, TheLossAddsUpOverMicroBatches) {
+TEST_P(HeadUnitTest, TheLossAddsUpOverMicroBatches) {
   head_.Forward({.training = false});
   const double once = head_.scalars[0];
   head_.Forward({.training = false});
@@ -65,11 +65,11 @@ TEST_P(Gpt2HeadTest, TheLossAddsUpOverMicroBatches) {
   EXPECT_EQ(head_.scalars[1], 12);
 }
 
-TEST_P(Gpt2HeadTest, DecodeGivesTheLogitsOfTheLastToken) {
+TEST_P(HeadUnitTest, DecodeGivesTheLogitsOfTheLastToken) {
   head_.Forward({.training = false});
-  // The logits end the stash, each row on a cache line.
+  // The logits end the stash, each row on a cache line of bf16.
   const float* last = head_.stash.floats() + head_.stash.span().size() -
-                      (kRows - 2) * 16;  // of row 2
+                      (kRows - 2) * 32;  // of row 2
   DeviceMemory workspace(*head_.device, head_.unit->DecodeWorkspaceBytes());
   std::vector<float> logits(11);
   head_.unit->Decode(*head_.device, 6,
@@ -83,7 +83,7 @@ TEST_P(Gpt2HeadTest, DecodeGivesTheLogitsOfTheLastToken) {
   EXPECT_LT(RelativeError(logits, absl::MakeSpan(last, 11)), 1e-5);
 }
 
-INSTANTIATE_TEST_SUITE_P(TiedAndNot, Gpt2HeadTest, testing::Bool());
+INSTANTIATE_TEST_SUITE_P(TiedAndNot, HeadUnitTest, testing::Bool());
 
 }  // namespace
 }  // namespace troupe

@@ -1,26 +1,31 @@
-// Token and position embedding with dropout behind it.
+#include "worker/model/embedding_unit.h"
+
 #include <utility>
 
 #include "ops/dropout.h"
 #include "ops/embedding.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
-#include "worker/model/gpt2_unit.h"
+#include "worker/model/dropout_masks.h"
 #include "worker/model/tensor_place.h"
+#include "worker/model/unit_bytes.h"
 
 namespace troupe {
 namespace {
 
-class Gpt2Embedding final : public ModelUnit {
+class EmbeddingUnit final : public ModelUnit {
  public:
   struct Places {
-    TensorPlace wte;     // [vocab, width]
-    TensorPlace wpe;     // [positions, width]
+    ParameterPlace wte;  // [vocab, width]
+    ParameterPlace wpe;  // [positions, width], optional
     TensorPlace output;  // [sequences, time, width]
-    TensorPlace d_sum;   // workspace, of the same shape
+    TensorPlace d_sum;   // workspace, of the same shape, where there is dropout
   };
-  Gpt2Embedding(const UnitOptions& options, Places places)
-      : options_(options), places_(std::move(places)) {}
+  EmbeddingUnit(const UnitOptions& options, Places places,
+                absl::optional<uint32_t> dropout_site)
+      : options_(options),
+        places_(std::move(places)),
+        dropout_site_(dropout_site) {}
 
   const Unit& spec() const override { return options_.unit; }
 
@@ -28,8 +33,8 @@ class Gpt2Embedding final : public ModelUnit {
                const UnitBuffers& buffers) const override {
     const Tensor output = places_.output.In(buffers.output);
     Embedding(device, {.tokens = Tokens(buffers),
-                       .wte = places_.wte.In(buffers.parameters),
-                       .wpe = places_.wpe.In(buffers.parameters),
+                       .wte = places_.wte.values.In(buffers.parameters),
+                       .wpe = PositionTable(buffers.parameters),
                        .y = output});
     const DropoutMask mask = Mask(context);
     if (mask.probability > 0) {
@@ -51,11 +56,14 @@ class Gpt2Embedding final : public ModelUnit {
       ApplyDropout(device, {.x = d_sum, .y = masked, .mask = mask});
       d_sum = masked;
     }
-    EmbeddingBackward(device,
-                      {.tokens = Tokens(buffers),
-                       .dy = d_sum,
-                       .dwte = places_.wte.In(buffers.parameter_gradients),
-                       .dwpe = places_.wpe.In(buffers.parameter_gradients)});
+    EmbeddingBackward(
+        device,
+        {.tokens = Tokens(buffers),
+         .dy = d_sum,
+         .dwte = places_.wte.gradient.In(buffers.parameter_gradients),
+         .dwpe = places_.wpe.defined()
+                     ? places_.wpe.gradient.In(buffers.parameter_gradients)
+                     : Tensor()});
   }
 
   int64_t CacheBytes(int64_t) const override { return 0; }
@@ -66,9 +74,9 @@ class Gpt2Embedding final : public ModelUnit {
     Embedding(device,
               {.tokens = Tensor(const_cast<int32_t*>(buffers.tokens),
                                 DType::kI32, {1, buffers.count}),
-               .wte = places_.wte.In(buffers.parameters),
-               .wpe = places_.wpe.In(buffers.parameters),
-               .y = Tensor(buffers.output, DType::kF32,
+               .wte = places_.wte.values.In(buffers.parameters),
+               .wpe = PositionTable(buffers.parameters),
+               .y = Tensor(buffers.output, places_.output.dtype,
                            {1, buffers.count, options_.model.hidden_size()}),
                .first_position = buffers.position});
   }
@@ -80,38 +88,49 @@ class Gpt2Embedding final : public ModelUnit {
                   {shape.sequences, shape.sequence_length});
   }
   DropoutMask Mask(const MicroBatchContext& context) const {
-    return Gpt2Mask(options_, kGpt2EmbeddingDropoutSite, context);
+    if (!dropout_site_.has_value()) return {};
+    return HiddenMask(options_, *dropout_site_, context);
+  }
+  Tensor PositionTable(void* parameters) const {
+    if (!places_.wpe.defined()) return Tensor();
+    return places_.wpe.values.In(parameters);
   }
 
   const UnitOptions options_;
   const Places places_;
+  const absl::optional<uint32_t> dropout_site_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ModelUnit>> NewGpt2Embedding(
-    const UnitOptions& options) {
+absl::StatusOr<std::unique_ptr<ModelUnit>> NewEmbeddingUnit(
+    const UnitOptions& options, const EmbeddingTables& tables) {
   const int64_t width = options.model.hidden_size();
   const MicroBatchShape& shape = options.build.shape;
-  ASSIGN_OR_RETURN(TensorPlace wte,
-                   FindParameter(options.unit, "transformer.wte.weight",
+  EmbeddingUnit::Places places;
+  ASSIGN_OR_RETURN(places.wte,
+                   FindParameter(options.unit, tables.tokens,
                                  {options.model.vocab_size(), width}));
-  ASSIGN_OR_RETURN(
-      TensorPlace wpe,
-      FindParameter(options.unit, "transformer.wpe.weight",
-                    {options.model.max_position_embeddings(), width}));
+  if (!tables.positions.empty()) {
+    ASSIGN_OR_RETURN(
+        places.wpe,
+        FindParameter(options.unit, tables.positions,
+                      {options.model.max_position_embeddings(), width}));
+  }
+  const DType dtype = ComputeDType(shape.dtype);
   BufferLayout activation;
   BufferLayout workspace;
-  Gpt2Embedding::Places places = {
-      .wte = std::move(wte),
-      .wpe = std::move(wpe),
-      .output = activation.Add({shape.sequences, shape.sequence_length, width}),
-      .d_sum = workspace.Add({shape.sequences, shape.sequence_length, width}),
-  };
-  RETURN_IF_ERROR(CheckGpt2Bytes(
+  places.output =
+      activation.Add({shape.sequences, shape.sequence_length, width}, dtype);
+  if (tables.dropout_site.has_value()) {
+    places.d_sum =
+        workspace.Add({shape.sequences, shape.sequence_length, width}, dtype);
+  }
+  RETURN_IF_ERROR(CheckUnitBytes(
       options.unit,
       {.activation = activation.bytes(), .workspace = workspace.bytes()}));
-  return std::make_unique<Gpt2Embedding>(options, std::move(places));
+  return std::make_unique<EmbeddingUnit>(options, std::move(places),
+                                         tables.dropout_site);
 }
 
 }  // namespace troupe

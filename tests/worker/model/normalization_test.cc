@@ -1,4 +1,4 @@
-#include "worker/model/layer_normalization.h"
+#include "worker/model/normalization.h"
 
 #include <vector>
 
@@ -12,11 +12,17 @@ namespace {
 constexpr int64_t kRows = 4;
 constexpr int64_t kWidth = 11;
 
-TEST(LayerNormalizationTest, BackwardAgreesWithFiniteDifferences) {
+class NormalizationTest : public testing::TestWithParam<Normalization::Kind> {};
+
+TEST_P(NormalizationTest, BackwardAgreesWithFiniteDifferences) {
+  const bool layer_norm = GetParam() == Normalization::Kind::kLayerNorm;
   const auto device = NewCpuDevice({.threads = 1});
-  const Unit unit = UnitWith({{"n.weight", {kWidth}}, {"n.bias", {kWidth}}});
-  const auto norm = LayerNormalization::Create(
-      unit, {.prefix = "n", .width = kWidth, .epsilon = 0.1});
+  std::vector<NamedShape> shapes = {{"n.weight", {kWidth}}};
+  if (layer_norm) shapes.push_back({"n.bias", {kWidth}});
+  const Unit unit = UnitWith(shapes);
+  const auto norm = Normalization::Create(
+      unit,
+      {.kind = GetParam(), .prefix = "n", .width = kWidth, .epsilon = 0.1});
   ASSERT_TRUE(norm.ok());
   DeviceMemory parameters(*device, unit.flat_elements() * 4);
   DeviceMemory gradients(*device, unit.flat_elements() * 4);
@@ -29,7 +35,8 @@ TEST(LayerNormalizationTest, BackwardAgreesWithFiniteDifferences) {
   const auto rows = [](std::vector<float>& v) {
     return Tensor(v.data(), DType::kF32, {kRows, kWidth});
   };
-  const Tensor means(mean.data(), DType::kF32, {kRows});
+  const Tensor means =
+      layer_norm ? Tensor(mean.data(), DType::kF32, {kRows}) : Tensor();
   const Tensor rstds(rstd.data(), DType::kF32, {kRows});
   const auto loss = [&] {
     norm->Forward(*device, parameters.get(),
@@ -50,10 +57,14 @@ TEST(LayerNormalizationTest, BackwardAgreesWithFiniteDifferences) {
   EXPECT_LT(GradientError(loss, parameters.span(), gradients.span()), 1e-3);
 }
 
-TEST(LayerNormalizationTest, RefusesAUnitWithoutIt) {
+INSTANTIATE_TEST_SUITE_P(Kinds, NormalizationTest,
+                         testing::Values(Normalization::Kind::kLayerNorm,
+                                         Normalization::Kind::kRmsNorm));
+
+TEST(NormalizationRefusalTest, AUnitWithoutIt) {
   const Unit unit = UnitWith({{"n.weight", {kWidth}}});
   EXPECT_FALSE(
-      LayerNormalization::Create(unit, {.prefix = "n", .width = kWidth}).ok());
+      Normalization::Create(unit, {.prefix = "n", .width = kWidth}).ok());
 }
 
 }  // namespace

@@ -1,21 +1,23 @@
-// Final normalisation, vocabulary projection, loss.
+#include "worker/model/head_unit.h"
+
 #include <utility>
 
 #include "proto/base/status.h"
-#include "worker/model/gpt2_unit.h"
-#include "worker/model/layer_normalization.h"
+#include "proto/plan/model.h"
 #include "worker/model/lm_head.h"
 #include "worker/model/tensor_place.h"
+#include "worker/model/unit_bytes.h"
 
 namespace troupe {
 namespace {
 
 struct Places {
-  Places(const ModelSpec& model, const MicroBatchShape& shape);
+  Places(const ModelSpec& model, const MicroBatchShape& shape,
+         Normalization::Kind norm_kind);
 
   TensorPlace activation;  // the input and its gradient, [b, t, width]
   BufferLayout stash_layout;
-  TensorPlace mean;           // [b t]
+  TensorPlace mean;           // [b t]; of a LayerNorm
   TensorPlace rstd;           // [b t]
   TensorPlace norm;           // [b, t, width]
   TensorPlace padded_logits;  // [b t, vocab up to the next cache line]
@@ -23,27 +25,30 @@ struct Places {
   TensorPlace d_norm;  // [b, t, width]
 };
 
-Places::Places(const ModelSpec& model, const MicroBatchShape& shape) {
+Places::Places(const ModelSpec& model, const MicroBatchShape& shape,
+               Normalization::Kind norm_kind) {
   const int64_t b = shape.sequences;
   const int64_t t = shape.sequence_length;
-  const int64_t padded_vocab = (model.vocab_size() + kFlatAlignment - 1) /
-                               kFlatAlignment * kFlatAlignment;
-  activation = BufferLayout().Add({b, t, model.hidden_size()});
-  mean = stash_layout.Add({b * t});
+  const DType dtype = ComputeDType(shape.dtype);
+  activation = BufferLayout().Add({b, t, model.hidden_size()}, dtype);
+  if (norm_kind == Normalization::Kind::kLayerNorm) {
+    mean = stash_layout.Add({b * t});
+  }
   rstd = stash_layout.Add({b * t});
-  norm = stash_layout.Add({b, t, model.hidden_size()});
-  padded_logits = stash_layout.Add({b * t, padded_vocab});
-  d_norm = weight_stash_layout.Add({b, t, model.hidden_size()});
+  norm = stash_layout.Add({b, t, model.hidden_size()}, dtype);
+  padded_logits =
+      stash_layout.Add({b * t, FlatAligned(model.vocab_size())}, dtype);
+  d_norm = weight_stash_layout.Add({b, t, model.hidden_size()}, dtype);
 }
 
 struct Layers {
-  LayerNormalization norm;
+  Normalization norm;
   LmHead lm_head;
 };
 
-class Gpt2Head final : public ModelUnit {
+class HeadUnit final : public ModelUnit {
  public:
-  Gpt2Head(const UnitOptions& options, Places places, Layers layers)
+  HeadUnit(const UnitOptions& options, Places places, Layers layers)
       : options_(options),
         places_(std::move(places)),
         layers_(std::move(layers)) {}
@@ -57,7 +62,7 @@ class Gpt2Head final : public ModelUnit {
     layers_.norm.Forward(device, buffers.parameters,
                          {.x = places_.activation.In(buffers.input),
                           .y = norm,
-                          .mean = places_.mean.In(buffers.stash),
+                          .mean = Mean(buffers),
                           .rstd = places_.rstd.In(buffers.stash)});
     layers_.lm_head.Project(
         device, tied() ? buffers.tied_parameters : buffers.parameters,
@@ -80,7 +85,7 @@ class Gpt2Head final : public ModelUnit {
         device, buffers.parameters,
         {.dy = d_norm,
          .s = places_.activation.In(buffers.input),
-         .mean = places_.mean.In(buffers.stash),
+         .mean = Mean(buffers),
          .rstd = places_.rstd.In(buffers.stash),
          .dx = places_.activation.In(buffers.input_gradient)});
   }
@@ -94,23 +99,23 @@ class Gpt2Head final : public ModelUnit {
     layers_.norm.BackwardWeight(device, buffers.parameter_gradients,
                                 {.dy = places_.d_norm.In(buffers.weight_stash),
                                  .s = places_.activation.In(buffers.input),
-                                 .mean = places_.mean.In(buffers.stash),
+                                 .mean = Mean(buffers),
                                  .rstd = places_.rstd.In(buffers.stash)});
   }
 
   int64_t CacheBytes(int64_t) const override { return 0; }
   int64_t DecodeWorkspaceBytes() const override {
     BufferLayout layout;
-    layout.Add({1, options_.model.hidden_size()});
+    layout.Add({1, options_.model.hidden_size()}, dtype());
     return layout.bytes();
   }
 
   void Decode(Device& device, int64_t,
               const DecodeBuffers& buffers) const override {
     const int64_t width = options_.model.hidden_size();
-    const Tensor input(buffers.input, DType::kF32, {buffers.count, width});
-    const Tensor norm(buffers.workspace, DType::kF32, {1, width});
-    const Tensor logits(buffers.output, DType::kF32,
+    const Tensor input(buffers.input, dtype(), {buffers.count, width});
+    const Tensor norm(buffers.workspace, dtype(), {1, width});
+    const Tensor logits(buffers.output, dtype(),
                         {1, options_.model.vocab_size()});
     layers_.norm.Forward(
         device, buffers.parameters,
@@ -122,6 +127,12 @@ class Gpt2Head final : public ModelUnit {
 
  private:
   bool tied() const { return options_.unit.tied_size() > 0; }
+  DType dtype() const { return places_.activation.dtype; }
+
+  Tensor Mean(const UnitBuffers& buffers) const {
+    return places_.mean.dims.empty() ? Tensor()
+                                     : places_.mean.In(buffers.stash);
+  }
 
   Tensor Logits(const UnitBuffers& buffers) const {
     return places_.padded_logits.In(buffers.stash)
@@ -134,7 +145,7 @@ class Gpt2Head final : public ModelUnit {
 };
 
 // The projection's weight: in this unit's flat buffer, or in the tied one's.
-absl::StatusOr<TensorPlace> FindProjection(const UnitOptions& options) {
+absl::StatusOr<ParameterPlace> FindProjection(const UnitOptions& options) {
   const std::vector<int64_t> dims = {options.model.vocab_size(),
                                      options.model.hidden_size()};
   if (options.unit.tied_size() == 0) {
@@ -146,20 +157,16 @@ absl::StatusOr<TensorPlace> FindProjection(const UnitOptions& options) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ModelUnit>> NewGpt2Head(
-    const UnitOptions& options) {
-  Places places(options.model, options.build.shape);
-  RETURN_IF_ERROR(CheckGpt2Bytes(
+absl::StatusOr<std::unique_ptr<ModelUnit>> NewHeadUnit(
+    const UnitOptions& options, const Normalization::Options& norm_options) {
+  Places places(options.model, options.build.shape, norm_options.kind);
+  RETURN_IF_ERROR(CheckUnitBytes(
       options.unit, {.stash = places.stash_layout.bytes(),
                      .weight_stash = places.weight_stash_layout.bytes()}));
-  ASSIGN_OR_RETURN(TensorPlace projection, FindProjection(options));
-  ASSIGN_OR_RETURN(
-      LayerNormalization norm,
-      LayerNormalization::Create(
-          options.unit, {.prefix = "transformer.ln_f",
-                         .width = options.model.hidden_size(),
-                         .epsilon = options.model.layer_norm_epsilon()}));
-  return std::make_unique<Gpt2Head>(
+  ASSIGN_OR_RETURN(ParameterPlace projection, FindProjection(options));
+  ASSIGN_OR_RETURN(Normalization norm,
+                   Normalization::Create(options.unit, norm_options));
+  return std::make_unique<HeadUnit>(
       options, std::move(places),
       Layers{std::move(norm), LmHead(std::move(projection))});
 }

@@ -14,9 +14,9 @@ constexpr int64_t kSequences = 2;
 constexpr MicroBatchShape kShape = {.sequences = kSequences,
                                     .sequence_length = kLength};
 
-class Gpt2EmbeddingTest : public testing::TestWithParam<double> {
+class EmbeddingUnitTest : public testing::TestWithParam<double> {
  protected:
-  Gpt2EmbeddingTest()
+  EmbeddingUnitTest()
       : embedding_(
             Gpt2Model(
                 {.hidden = kWidth, .heads = 2, .vocab = 11, .positions = 6}),
@@ -35,7 +35,7 @@ class Gpt2EmbeddingTest : public testing::TestWithParam<double> {
   UnitHarness embedding_;
 };
 
-TEST_P(Gpt2EmbeddingTest, ForwardAddsTheTwoTables) {
+TEST_P(EmbeddingUnitTest, ForwardAddsTheTwoTables) {
   embedding_.Forward({.training = false});
   for (int64_t row = 0; row < kSequences * kLength; ++row) {
     for (int64_t column = 0; column < kWidth; ++column) {
@@ -45,7 +45,7 @@ TEST_P(Gpt2EmbeddingTest, ForwardAddsTheTwoTables) {
   }
 }
 
-TEST_P(Gpt2EmbeddingTest, BackwardAgreesWithFiniteDifferences) {
+TEST_P(EmbeddingUnitTest, BackwardAgreesWithFiniteDifferences) {
   const MicroBatchContext context = {
       .step = 2, .first_sample = 4, .training = true};
   embedding_.unit->BackwardWeight(*embedding_.device, context,
@@ -59,7 +59,7 @@ TEST_P(Gpt2EmbeddingTest, BackwardAgreesWithFiniteDifferences) {
             1e-3);
 }
 
-TEST_P(Gpt2EmbeddingTest, DecodeStartsAtItsPosition) {
+TEST_P(EmbeddingUnitTest, DecodeStartsAtItsPosition) {
   std::vector<float> output(2 * kWidth);
   embedding_.unit->Decode(*embedding_.device, 6,
                           {.position = 2,
@@ -72,13 +72,13 @@ TEST_P(Gpt2EmbeddingTest, DecodeStartsAtItsPosition) {
   }
 }
 
-TEST_P(Gpt2EmbeddingTest, TokensHaveNoGradient) {
+TEST_P(EmbeddingUnitTest, TokensHaveNoGradient) {
   EXPECT_DEATH(embedding_.unit->BackwardInput(*embedding_.device, {},
                                               embedding_.Buffers()),
                "tokens have no gradient");
 }
 
-INSTANTIATE_TEST_SUITE_P(WithAndWithoutDropout, Gpt2EmbeddingTest,
+INSTANTIATE_TEST_SUITE_P(WithAndWithoutDropout, EmbeddingUnitTest,
                          testing::Values(0.0, 0.4));
 
 }  // namespace
