@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -26,6 +27,13 @@ absl::StatusOr<ManifestFile> FindCarriedFile(const std::string& checkpoint,
 }
 
 }  // namespace
+
+absl::StatusOr<CarriedFile> LoadCarriedFile(const std::string& name,
+                                            const std::string& path) {
+  ASSIGN_OR_RETURN(std::string bytes,
+                   ReadWholeFile(path, kCarriedFileBytesMax));
+  return CarriedFile{name, std::move(bytes)};
+}
 
 std::string AssetPath(const std::string& checkpoint, absl::string_view name) {
   return absl::StrCat(checkpoint, "/", kAssetsFolder, "/", name);

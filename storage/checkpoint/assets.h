@@ -32,6 +32,10 @@ struct CarriedFile {
   std::string bytes;
 };
 
+// The file at `path`, to be carried under `name`. Errors name the path.
+absl::StatusOr<CarriedFile> LoadCarriedFile(const std::string& name,
+                                            const std::string& path);
+
 // <checkpoint>/assets/<name>.
 std::string AssetPath(const std::string& checkpoint, absl::string_view name);
 

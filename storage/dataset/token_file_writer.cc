@@ -3,11 +3,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
@@ -103,28 +101,6 @@ absl::StatusOr<TokenFileHeader> TokenFileWriter::Finish() {
   renamed_ = true;
   RETURN_IF_ERROR(SyncDirectory(DirectoryOf(path_)));
   return header_;
-}
-
-absl::StatusOr<TokenFileHeader> TokenizeFile(
-    const Tokenizer& tokenizer, const TokenizeFileOptions& options) {
-  ASSIGN_OR_RETURN(const PosixFile text,
-                   PosixFile::Open(options.text_path, IoMode::kRead));
-  ASSIGN_OR_RETURN(const uint64_t bytes, text.Size());
-  ASSIGN_OR_RETURN(
-      const std::unique_ptr<TokenFileWriter> writer,
-      TokenFileWriter::Create({.path = options.path,
-                               .vocab_size = tokenizer.vocab_size(),
-                               .tokenizer = std::string(tokenizer.name())}));
-  std::string chunk;
-  std::vector<int32_t> ids;
-  for (uint64_t at = 0; at < bytes; at += chunk.size()) {
-    chunk.resize(std::min<uint64_t>(kBufferBytes, bytes - at));
-    RETURN_IF_ERROR(text.ReadAt(at, chunk.size(), chunk.data()));
-    ids.clear();
-    RETURN_IF_ERROR(Annotate(tokenizer.Encode(chunk, ids), options.text_path));
-    RETURN_IF_ERROR(writer->Append(ids));
-  }
-  return writer->Finish();
 }
 
 }  // namespace troupe

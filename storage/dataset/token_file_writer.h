@@ -11,7 +11,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "storage/dataset/tokenizer.h"
 #include "storage/dataset/troupe_file.h"
 #include "storage/engine/posix_file.h"
 
@@ -47,14 +46,6 @@ class TokenFileWriter {
   uint64_t offset_ = kTokenFileHeaderBytes;  // of the buffer in the file
   bool renamed_ = false;
 };
-
-// Tokenizes the file `text_path` into the token file `path`, in pieces.
-struct TokenizeFileOptions {
-  std::string text_path;
-  std::string path;
-};
-absl::StatusOr<TokenFileHeader> TokenizeFile(
-    const Tokenizer& tokenizer, const TokenizeFileOptions& options);
 
 }  // namespace troupe
 

@@ -92,7 +92,7 @@ absl::Status CheckpointWriter::Commit(const CheckpointAttempt& attempt,
   manifest.tokenizer = state_.data.file().layout().tokenizer;
   manifest.created = clock_.Now();
   absl::StatusOr<std::string> path =
-      CommitCheckpoint(attempt, std::move(manifest), files);
+      CommitCheckpoint(attempt, std::move(manifest), files, options_.carried);
   if (!path.ok()) {
     const absl::Status abandoned = AbandonCheckpoint(attempt);
     if (!abandoned.ok()) LogWarning(abandoned.message());

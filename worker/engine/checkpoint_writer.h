@@ -22,6 +22,7 @@ struct CheckpointWriterOptions {
   // The same on all ranks and unique to this start of the job: letters, digits
   // and '-'.
   std::string token;
+  std::vector<CarriedFile> carried;  // rank 0's go into each checkpoint
 };
 
 // One thread.

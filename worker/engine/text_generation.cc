@@ -3,14 +3,19 @@
 #include <google/protobuf/util/json_util.h>
 
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
 #include "proto/plan/model.h"
+#include "storage/checkpoint/assets.h"
 #include "storage/checkpoint/tensor_reader.h"
-#include "storage/dataset/tokenizer.h"
+#include "storage/dataset/make_tokenizer.h"
+#include "storage/dataset/sentencepiece/tokenizer.h"
+#include "storage/dataset/text_stream.h"
+#include "worker/engine/carried_files.h"
 #include "worker/rank/unit_state.h"
 
 namespace troupe {
@@ -59,6 +64,49 @@ absl::StatusOr<Weights> LoadWeights(const TensorReader& checkpoint,
   return weights;
 }
 
+// By the name in the manifest, with the model that the checkpoint carries. The
+// data of others (Megatron-LM, llm.c) does not say by what it was made: then
+// the model alone decides.
+absl::StatusOr<std::unique_ptr<Tokenizer>> TokenizerOf(
+    const std::string& checkpoint, const Manifest& manifest) {
+  absl::StatusOr<std::string> model =
+      ReadCarriedFile(checkpoint, kTokenizerModelAsset);
+  if (!model.ok() && !absl::IsNotFound(model.status())) return model.status();
+  absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer =
+      absl::NotFoundError("its tokenizer is not known");
+  if (!manifest.tokenizer.empty()) {
+    tokenizer =
+        MakeTokenizer(manifest.tokenizer,
+                      model.ok() ? std::make_optional(*model) : std::nullopt);
+  } else if (model.ok()) {
+    tokenizer = MakeSentencePieceTokenizer(*model);
+  }
+  if (tokenizer.ok()) return tokenizer;
+  return absl::FailedPreconditionError(
+      absl::StrCat(tokenizer.status().message(),
+                   "; give the prompt as token ids: --prompt-ids"));
+}
+
+// Without a tokenizer: ids only.
+absl::Status Draw(Generator& generator, const Tokenizer* tokenizer,
+                  int64_t tokens, const TextSink& sink) {
+  std::optional<TextStream> stream;
+  if (tokenizer != nullptr) stream.emplace(*tokenizer);
+  for (int64_t i = 0; i < tokens; ++i) {
+    ASSIGN_OR_RETURN(const int32_t token, generator.Next());
+    TextPiece piece{.text = "", .ids = {token}};
+    // A model's vocabulary may be larger than its tokenizer's, to be a
+    // multiple of something; such a token stands for no text.
+    if (stream.has_value() &&
+        static_cast<uint64_t>(token) < tokenizer->vocab_size()) {
+      ASSIGN_OR_RETURN(piece.text, stream->Add(token));
+    }
+    RETURN_IF_ERROR(sink(piece));
+  }
+  const std::string rest = stream.has_value() ? stream->Finish() : "";
+  return rest.empty() ? absl::OkStatus() : sink({.text = rest, .ids = {}});
+}
+
 }  // namespace
 
 absl::Status ContinueText(const TextRequest& request, Device& device,
@@ -70,10 +118,14 @@ absl::Status ContinueText(const TextRequest& request, Device& device,
   const Manifest& manifest = (*checkpoint)->manifest();
   absl::StatusOr<ModelSpec> model = ModelOf(manifest);
   if (!model.ok()) return Annotate(model.status(), context);
-  ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer,
-                   MakeTokenizer(manifest.tokenizer));
-  std::vector<int32_t> prompt;
-  RETURN_IF_ERROR(tokenizer->Encode(request.prompt, prompt));
+  // Ids need no tokenizer; where there is one, they come with their text.
+  const absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer =
+      TokenizerOf(request.checkpoint, manifest);
+  std::vector<int32_t> prompt = request.prompt_ids;
+  if (prompt.empty()) {
+    if (!tokenizer.ok()) return Annotate(tokenizer.status(), context);
+    RETURN_IF_ERROR((*tokenizer)->Encode(request.prompt, prompt));
+  }
 
   ASSIGN_OR_RETURN(const std::vector<Unit> units,
                    ModelUnits(*model, {.sequences = 1,
@@ -87,15 +139,8 @@ absl::Status ContinueText(const TextRequest& request, Device& device,
   ASSIGN_OR_RETURN(const std::unique_ptr<Generator> generator,
                    Generator::Create(device, *model, weights->pointers));
   RETURN_IF_ERROR(generator->Start(prompt, request.sampling));
-  for (int64_t i = 0; i < request.max_new_tokens; ++i) {
-    ASSIGN_OR_RETURN(const int32_t token, generator->Next());
-    // A model's vocabulary may be larger than its tokenizer's, to be a
-    // multiple of something; such a token stands for no text.
-    if (static_cast<uint64_t>(token) >= tokenizer->vocab_size()) continue;
-    ASSIGN_OR_RETURN(const std::string piece, tokenizer->Decode({token}));
-    RETURN_IF_ERROR(sink(piece));
-  }
-  return absl::OkStatus();
+  return Draw(*generator, tokenizer.ok() ? tokenizer->get() : nullptr,
+              request.max_new_tokens, sink);
 }
 
 }  // namespace troupe

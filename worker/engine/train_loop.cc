@@ -7,6 +7,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/lr_schedule.h"
 #include "storage/checkpoint/checkpoint_dir.h"
+#include "worker/engine/carried_files.h"
 #include "worker/engine/checkpoint_writer.h"
 #include "worker/instructions/instructions.h"
 #include "worker/rank/resident_memory.h"
@@ -91,12 +92,21 @@ absl::Status TrainLoop::RunSteps() {
         Annotate(PrepareCheckpointDirectory(dir), "checkpoint.directory"));
   }
   TrainingPosition position;
+  std::string resumed_from;
   if (options_.resume.empty()) {
     InitializeFromSeed(*state_);
   } else {
-    ASSIGN_OR_RETURN(const std::string path,
+    ASSIGN_OR_RETURN(resumed_from,
                      CheckpointToResume(options_.resume, *options_.plan));
-    ASSIGN_OR_RETURN(position, RestoreFromCheckpoint(path, *state_));
+    ASSIGN_OR_RETURN(position, RestoreFromCheckpoint(resumed_from, *state_));
+  }
+  if (checkpoint_ != nullptr && state_->rank() == 0) {
+    const JobSpec& spec = options_.plan->job();
+    carried_ = CollectCarriedFiles(
+        {.tokens = spec.data().tokens(),
+         .tokenizer = state_->data.file().layout().tokenizer,
+         .hf = spec.model().hf(),
+         .resumed_from = resumed_from});
   }
   steps_done_ = position.step;
   first_step_ = position.step + 1;
@@ -198,8 +208,9 @@ absl::StatusOr<Scalars> TrainLoop::RunProgram(const Program& program,
 absl::Status TrainLoop::WriteCheckpoint(const StepContext& context,
                                         int64_t samples_consumed) {
   RETURN_IF_ERROR(RunProgram(*checkpoint_, context, nullptr).status());
-  CheckpointWriter writer({.token = options_.checkpoint_token}, *state_,
-                          resources_.io, resources_.clock, listener_);
+  CheckpointWriter writer(
+      {.token = options_.checkpoint_token, .carried = carried_}, *state_,
+      resources_.io, resources_.clock, listener_);
   return Annotate(writer.Write(context.step, samples_consumed), "checkpoint");
 }
 

@@ -25,6 +25,7 @@
 #include "ops/device.h"
 #include "proto/base/clock.h"
 #include "proto/plan.pb.h"
+#include "storage/checkpoint/assets.h"
 #include "storage/engine/engine.h"
 #include "worker/collective/communicator.h"
 #include "worker/engine/executor.h"
@@ -106,6 +107,7 @@ class TrainLoop {
   const Program* checkpoint_ = nullptr;  // null: the job asks for none
   Executor executor_;
   std::unique_ptr<RankState> state_;
+  std::vector<CarriedFile> carried_;  // by the job's checkpoints; of rank 0
   int64_t first_step_ = 1;
   std::atomic<int64_t> steps_done_{0};
   std::atomic<bool> stop_requested_{false};

@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/log.h"
 #include "worker/actor/thread_name.h"
-#include "worker/engine/text_generation.h"
 
 namespace troupe {
 
@@ -21,27 +20,30 @@ GenerationRunner::~GenerationRunner() {
   thread_.join();
 }
 
-absl::Status GenerationRunner::SendPiece(absl::string_view piece) {
+absl::Status GenerationRunner::SendPiece(const TextPiece& piece) {
   if (stop_) return absl::CancelledError("the worker stops");
   WorkerMessage message;
   GeneratedText& text = *message.mutable_generated();
   text.set_request(request_.request());
-  text.set_text(std::string(piece));
-  text.set_tokens(1);
+  text.set_text(piece.text);
+  text.set_tokens(static_cast<int32_t>(piece.ids.size()));
+  text.mutable_ids()->Assign(piece.ids.begin(), piece.ids.end());
   return send_(std::move(message));
 }
 
 void GenerationRunner::Run() {
   NameThisThread("generate");
-  const absl::Status status = ContinueText(
-      {.checkpoint = request_.checkpoint(),
-       .prompt = request_.prompt(),
-       .max_new_tokens = request_.max_new_tokens(),
-       .sampling = {.temperature = request_.temperature(),
-                    .top_k = request_.top_k(),
-                    .seed = request_.seed()}},
-      resources_.device, resources_.arenas,
-      [this](absl::string_view piece) { return SendPiece(piece); });
+  const absl::Status status =
+      ContinueText({.checkpoint = request_.checkpoint(),
+                    .prompt = request_.prompt(),
+                    .prompt_ids = {request_.prompt_ids().begin(),
+                                   request_.prompt_ids().end()},
+                    .max_new_tokens = request_.max_new_tokens(),
+                    .sampling = {.temperature = request_.temperature(),
+                                 .top_k = request_.top_k(),
+                                 .seed = request_.seed()}},
+                   resources_.device, resources_.arenas,
+                   [this](const TextPiece& piece) { return SendPiece(piece); });
   WorkerMessage message;
   GeneratedText& last = *message.mutable_generated();
   last.set_request(request_.request());

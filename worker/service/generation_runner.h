@@ -8,6 +8,7 @@
 
 #include "absl/synchronization/notification.h"
 #include "proto/worker.pb.h"
+#include "worker/engine/text_generation.h"
 #include "worker/engine/train_loop.h"
 #include "worker/service/scheduler_store.h"
 
@@ -25,7 +26,7 @@ class GenerationRunner {
 
  private:
   void Run();
-  absl::Status SendPiece(absl::string_view piece);
+  absl::Status SendPiece(const TextPiece& piece);
 
   const GenerateText request_;
   const RankResources& resources_;

@@ -18,6 +18,7 @@ std::vector<CommandRow> CommandTable() {
        &MakePlan},
       {"trace", "Draw the timeline of a job's last traced step", &MakeTrace},
       {"data prepare", "Turn a text into a token file", &MakeDataPrepare},
+      {"data inspect", "Show what a token file holds", &MakeDataInspect},
       {"generate", "Let a trained model continue a text", &MakeGenerate},
   };
 }

@@ -1,35 +1,73 @@
+#include <filesystem>
+#include <optional>
 #include <ostream>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "clients/cli/commands/commands.h"
+#include "clients/cli/local/process.h"
+#include "clients/cli/local/programs.h"
 #include "clients/cli/view/format.h"
 #include "proto/base/status.h"
-#include "storage/dataset/token_file_writer.h"
-#include "storage/dataset/tokenizer.h"
-#include "storage/dataset/troupe_file.h"
+#include "storage/dataset/make_tokenizer.h"
+#include "storage/dataset/sentencepiece/tokenizer.h"
+#include "storage/dataset/text_sample.h"
+#include "storage/dataset/tokenize_file.h"
 
 namespace troupe {
 namespace {
+
+constexpr uint64_t kSampleBytesMax = 16 << 20;
+constexpr absl::Duration kProgressEvery = absl::Milliseconds(500);
 
 class DataPrepare final : public Command {
  public:
   void Declare(Flags& flags) override {
     flags.Required("FILE", file_, "The text");
-    flags.Text(
-        "--tokenizer", tokenizer_,
-        {.value = "NAME", .text = "bytes: each byte is a token [bytes]"});
+    flags.Text("--tokenizer", tokenizer_,
+               {.value = "NAME",
+                .text = "bytes: each byte is a token; sentencepiece: trains a "
+                        "model on the text (16 MiB of it at most, evenly "
+                        "spread) and puts it beside the token file; or the "
+                        "path of a SentencePiece tokenizer.model [bytes]"});
+    flags.Integer("--vocab-size", vocab_size_, {260, 1 << 20},
+                  {.value = "N",
+                   .text = "Of the model that sentencepiece trains [8000]"});
+    flags.Choice("--model-type", model_type_, {"unigram", "bpe"},
+                 "Of the model that sentencepiece trains [unigram]");
+    flags.Switch("--append-eos-per-line", eos_per_line_,
+                 "Each line is a document: EOS follows it. Without, the file "
+                 "is one text and nothing is inserted");
     flags.Text("--out!", out_,
                {.value = "FILE", .text = "The token file to write"});
   }
 
   absl::Status Run(Console& console) override {
-    ASSIGN_OR_RETURN(const auto tokenizer, MakeTokenizer(tokenizer_));
     const absl::Time start = absl::Now();
+    ASSIGN_OR_RETURN(const std::optional<std::string> model, Model(console));
+    absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer =
+        model.has_value() ? MakeSentencePieceTokenizer(*model)
+                          : MakeTokenizer(tokenizer_);
+    if (!tokenizer.ok()) {
+      return model.has_value() ? Annotate(tokenizer.status(), tokenizer_)
+                               : tokenizer.status();
+    }
+    // First the model: where the tokens are, what they mean is too.
+    if (model.has_value()) {
+      RETURN_IF_ERROR(WriteTokenizerModel(out_, *model));
+    }
     ASSIGN_OR_RETURN(
         const TokenFileHeader header,
-        TokenizeFile(*tokenizer, {.text_path = file_, .path = out_}));
+        TokenizeFile(**tokenizer,
+                     {.text_path = file_,
+                      .path = out_,
+                      .eos_per_line = eos_per_line_,
+                      .progress = [&](uint64_t done, uint64_t total) {
+                        Progress(done, total, console);
+                      }}));
+    if (shown_) console.err << "\n";
     console.out << out_ << ": " << GroupedText(header.token_count)
                 << " tokens, vocabulary " << GroupedText(header.vocab_size)
                 << " (" << header.tokenizer << "), "
@@ -42,9 +80,52 @@ class DataPrepare final : public Command {
   }
 
  private:
+  // The bytes of the tokenizer's model, where it has one.
+  absl::StatusOr<std::optional<std::string>> Model(Console& console) {
+    if (tokenizer_ == "sentencepiece") {
+      ASSIGN_OR_RETURN(std::string model, Train(console));
+      return std::optional<std::string>(std::move(model));
+    }
+    std::error_code error;
+    const bool is_path = absl::StrContains(tokenizer_, '/') ||
+                         std::filesystem::exists(tokenizer_, error);
+    if (!is_path) return std::nullopt;  // a name
+    ASSIGN_OR_RETURN(std::string model, ReadTokenizerModel(tokenizer_));
+    return std::optional<std::string>(std::move(model));
+  }
+
+  absl::StatusOr<std::string> Train(Console& console) {
+    ASSIGN_OR_RETURN(const std::string program,
+                     FindProgram("troupe-tokenizer", ThisProgram()));
+    ASSIGN_OR_RETURN(std::string sample,
+                     SampleText(file_, {.bytes_max = kSampleBytesMax}));
+    console.err << "training a " << model_type_ << " vocabulary of "
+                << GroupedText(vocab_size_) << " on "
+                << BytesText(static_cast<int64_t>(sample.size()))
+                << " of text ..." << std::endl;
+    return RunFilter(
+        {.command = {program, absl::StrCat(vocab_size_), model_type_},
+         .input = std::move(sample)});
+  }
+
+  // One line that is written over, on a terminal; long texts only.
+  void Progress(uint64_t done, uint64_t total, Console& console) {
+    if (!console.terminal || absl::Now() - shown_at_ < kProgressEvery) return;
+    shown_at_ = absl::Now();
+    shown_ = true;
+    console.err << "\r" << BytesText(done) << " of " << BytesText(total) << " ("
+                << PercentText(static_cast<double>(done) / total) << ")  "
+                << std::flush;
+  }
+
   std::string file_;
   std::string tokenizer_ = "bytes";
+  int64_t vocab_size_ = 8000;
+  std::string model_type_ = "unigram";
+  bool eos_per_line_ = false;
   std::string out_;
+  absl::Time shown_at_ = absl::Now();
+  bool shown_ = false;
 };
 
 }  // namespace

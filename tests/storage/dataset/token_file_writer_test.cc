@@ -60,28 +60,5 @@ TEST(TokenFileWriter, RefusesWhatTheFormatCannotHold) {
             absl::StatusCode::kNotFound, {dir.File("no/t")}));
 }
 
-TEST(TokenFileWriter, TokenizesAFileLargerThanItsBuffers) {
-  TempDir dir;
-  std::string text(3'500'000, '\0');
-  for (size_t i = 0; i < text.size(); ++i) {
-    text[i] = static_cast<char>(i * 7 + i / 1000);
-  }
-  WriteText(dir.File("text"), text);
-  const auto tokenizer = MakeTokenizer("bytes");
-  const auto header = TokenizeFile(
-      **tokenizer, {.text_path = dir.File("text"), .path = dir.File("t")});
-  ASSERT_TRUE(header.ok()) << header.status().ToString();
-  EXPECT_EQ(header->token_count, text.size());
-  const auto file = TokenFile::Open(dir.File("t"));
-  ASSERT_TRUE(file.ok());
-  EXPECT_TRUE(file->Verify().ok());
-  std::vector<int32_t> tokens(text.size());
-  ASSERT_TRUE(file->Read(0, text.size(), tokens.data()).ok());
-  EXPECT_EQ(*(*tokenizer)->Decode(tokens), text);
-  EXPECT_TRUE(
-      Fails(TokenizeFile(**tokenizer, {dir.File("no"), dir.File("t")}).status(),
-            absl::StatusCode::kNotFound, {dir.File("no")}));
-}
-
 }  // namespace
 }  // namespace troupe

@@ -1,10 +1,14 @@
 #include "worker/engine/text_generation.h"
 
 #include <filesystem>
+#include <fstream>
+#include <utility>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "ops/cpu/device.h"
 #include "storage/checkpoint/checkpoint_dir.h"
+#include "storage/checkpoint/manifest.h"
 #include "storage/tier/allocator.h"
 #include "tests/equivalence/cluster_of_threads.h"
 #include "tests/equivalence/small_job.h"
@@ -38,8 +42,9 @@ class TextGeneration : public testing::Test {
                         int64_t budget = 1 << 20) {
     const TierArenas arenas(Budget(budget), allocator_);
     const absl::Status status =
-        ContinueText(request, *device_, arenas, [&](absl::string_view piece) {
-          text += std::string(piece);
+        ContinueText(request, *device_, arenas, [&](const TextPiece& piece) {
+          text += piece.text;
+          ids_.insert(ids_.end(), piece.ids.begin(), piece.ids.end());
           return absl::OkStatus();
         });
     EXPECT_EQ(arenas.used(), 0u);
@@ -49,6 +54,7 @@ class TextGeneration : public testing::Test {
   HostAllocator allocator_;
   const std::unique_ptr<Device> device_ = NewCpuDevice({.threads = 1});
   TextRequest request_;
+  std::vector<int32_t> ids_;  // drawn, of all requests
 };
 
 TEST_F(TextGeneration, IsAFunctionOfItsSeed) {
@@ -63,6 +69,42 @@ TEST_F(TextGeneration, IsAFunctionOfItsSeed) {
   EXPECT_EQ(one.size(), 30u);
   EXPECT_EQ(one, again);
   EXPECT_NE(one, other);
+}
+
+TEST_F(TextGeneration, IdsSayTheSameAsText) {
+  std::string of_text;
+  ASSERT_TRUE(Continue(request_, of_text).ok());
+  const std::vector<int32_t> drawn = std::exchange(ids_, {});
+  EXPECT_EQ(drawn.size(), 30u);
+  TextRequest request = request_;
+  request.prompt = "";
+  request.prompt_ids = {'0', '1', '2', '3'};
+  std::string of_ids;
+  ASSERT_TRUE(Continue(request, of_ids).ok());
+  EXPECT_EQ(ids_, drawn);
+  EXPECT_EQ(of_ids, of_text);
+}
+
+// As a checkpoint of tokens that another program made.
+TEST_F(TextGeneration, WithoutATokenizerIdsAreContinued) {
+  auto manifest = ReadManifest(request_.checkpoint);
+  ASSERT_TRUE(manifest.ok());
+  for (const char* tokenizer : {"", "gpt2"}) {
+    manifest->tokenizer = tokenizer;
+    std::ofstream(request_.checkpoint + "/manifest.json")
+        << FormatManifest(*manifest);
+    std::string text;
+    const absl::Status refused = Continue(request_, text);
+    EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+    EXPECT_NE(refused.message().find("--prompt-ids"), std::string::npos);
+    TextRequest request = request_;
+    request.prompt_ids = {1, 2, 3};
+    ids_.clear();
+    const absl::Status continued = Continue(request, text);
+    EXPECT_TRUE(continued.ok()) << continued;
+    EXPECT_EQ(ids_.size(), 30u);
+    EXPECT_EQ(text, "");
+  }
 }
 
 TEST_F(TextGeneration, SaysWhatIsWrong) {
@@ -84,7 +126,7 @@ TEST_F(TextGeneration, AnErrorOfTheSinkEndsIt) {
   const TierArenas arenas(Budget(1 << 20), allocator_);
   int pieces = 0;
   const absl::Status status =
-      ContinueText(request_, *device_, arenas, [&](absl::string_view) {
+      ContinueText(request_, *device_, arenas, [&](const TextPiece&) {
         return ++pieces == 3 ? absl::CancelledError("enough")
                              : absl::OkStatus();
       });

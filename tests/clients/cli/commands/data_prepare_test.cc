@@ -36,5 +36,35 @@ TEST_F(DataPrepareTest, SaysWhatIsWrong) {
   EXPECT_NE(tokenizer.err.find("bytes"), std::string::npos) << tokenizer.err;
 }
 
+TEST_F(DataPrepareTest, TrainsASentencePieceModelAndUsesItAgain) {
+  std::string words;
+  for (int i = 0; i < 300; ++i) {
+    words += "Once upon a time there were " + std::to_string(i * i) +
+             " quick brown foxes\n";
+  }
+  const std::string text = File("tale.txt", words);
+  const std::string out = text + ".tok";
+  setenv("PATH", "clients/cli", 1);  // troupe-tokenizer, among the runfiles
+  const CommandOutcome outcome = RunCommand(
+      {"data", "prepare", text, "--out", out, "--tokenizer", "sentencepiece",
+       "--vocab-size", "300", "--model-type", "bpe"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("vocabulary 300 (sentencepiece:"),
+            std::string::npos)
+      << outcome.out;
+  const CommandOutcome shown = RunCommand({"data", "inspect", out});
+  EXPECT_NE(shown.out.find("\"Once upon a time"), std::string::npos)
+      << shown.out;
+
+  // The same text by the model that was trained: the same tokens.
+  const std::string again = text + ".again";
+  ASSERT_EQ(RunCommand({"data", "prepare", text, "--out", again, "--tokenizer",
+                        out + ".model"})
+                .code,
+            0);
+  EXPECT_EQ(Content(again), Content(out));
+  EXPECT_EQ(Content(again + ".model"), Content(out + ".model"));
+}
+
 }  // namespace
 }  // namespace troupe

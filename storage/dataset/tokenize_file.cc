@@ -1,0 +1,108 @@
+#include "storage/dataset/tokenize_file.h"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/status.h"
+#include "storage/dataset/token_file_writer.h"
+#include "storage/engine/posix_file.h"
+
+namespace troupe {
+namespace {
+
+constexpr uint64_t kReadBytes = 1 << 18;
+constexpr uint64_t kUncutBytesMax = 64 << 20;
+
+// Takes the text as it is read, and writes the tokens of what is complete.
+class Encoding {
+ public:
+  Encoding(const Tokenizer& tokenizer, const TokenizeFileOptions& options,
+           TokenFileWriter& writer)
+      : tokenizer_(tokenizer), options_(options), writer_(writer) {}
+
+  absl::Status Add(absl::string_view text) {
+    waiting_.append(text.data(), text.size());
+    const size_t bytes = Complete();
+    if (bytes == 0 && waiting_.size() > kUncutBytesMax) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(options_.text_path, ": ", waiting_.size(),
+                       " bytes without a line's or a word's end; is it text?"));
+    }
+    return Encode(bytes);
+  }
+
+  absl::Status Finish() { return Encode(waiting_.size()); }
+
+ private:
+  // How much of what waits may be encoded now.
+  size_t Complete() const {
+    if (!options_.eos_per_line) return tokenizer_.CutPoint(waiting_);
+    const size_t end = waiting_.rfind('\n');
+    return end == std::string::npos ? 0 : end + 1;
+  }
+
+  absl::Status Encode(size_t bytes) {
+    if (bytes == 0) return absl::OkStatus();
+    ids_.clear();
+    const absl::string_view text = absl::string_view(waiting_).substr(0, bytes);
+    const absl::Status encoded = options_.eos_per_line ? EncodeLines(text)
+                                 : begun_ ? tokenizer_.EncodeLater(text, ids_)
+                                          : tokenizer_.Encode(text, ids_);
+    RETURN_IF_ERROR(Annotate(encoded, options_.text_path));
+    begun_ = true;
+    waiting_.erase(0, bytes);
+    return writer_.Append(ids_);
+  }
+
+  absl::Status EncodeLines(absl::string_view text) {
+    while (!text.empty()) {
+      const absl::string_view line = text.substr(0, text.find('\n'));
+      text.remove_prefix(std::min(text.size(), line.size() + 1));
+      if (line.empty()) continue;
+      RETURN_IF_ERROR(tokenizer_.Encode(line, ids_));
+      ids_.push_back(*tokenizer_.eos_id());
+    }
+    return absl::OkStatus();
+  }
+
+  const Tokenizer& tokenizer_;
+  const TokenizeFileOptions& options_;
+  TokenFileWriter& writer_;
+  std::string waiting_;
+  std::vector<int32_t> ids_;
+  bool begun_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<TokenFileHeader> TokenizeFile(
+    const Tokenizer& tokenizer, const TokenizeFileOptions& options) {
+  if (options.eos_per_line && !tokenizer.eos_id().has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the tokenizer ", tokenizer.name(),
+        " has no token that ends a document; use sentencepiece, or do without "
+        "--append-eos-per-line"));
+  }
+  ASSIGN_OR_RETURN(const PosixFile text,
+                   PosixFile::Open(options.text_path, IoMode::kRead));
+  ASSIGN_OR_RETURN(const uint64_t bytes, text.Size());
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<TokenFileWriter> writer,
+      TokenFileWriter::Create({.path = options.path,
+                               .vocab_size = tokenizer.vocab_size(),
+                               .tokenizer = tokenizer.name()}));
+  Encoding encoding(tokenizer, options, *writer);
+  std::string chunk;
+  for (uint64_t at = 0; at < bytes; at += chunk.size()) {
+    chunk.resize(std::min<uint64_t>(kReadBytes, bytes - at));
+    RETURN_IF_ERROR(text.ReadAt(at, chunk.size(), chunk.data()));
+    RETURN_IF_ERROR(encoding.Add(chunk));
+    if (options.progress) options.progress(at + chunk.size(), bytes);
+  }
+  RETURN_IF_ERROR(encoding.Finish());
+  return writer->Finish();
+}
+
+}  // namespace troupe

@@ -1,0 +1,33 @@
+// A text file, tokenized into a token file in bounded memory.
+#ifndef TROUPE_STORAGE_DATASET_TOKENIZE_FILE_H_
+#define TROUPE_STORAGE_DATASET_TOKENIZE_FILE_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "storage/dataset/tokenizer.h"
+#include "storage/dataset/troupe_file.h"
+
+namespace troupe {
+
+struct TokenizeFileOptions {
+  std::string text_path;
+  std::string path;  // the token file; replaced where it exists
+  // Each line that is not empty is a document: encoded without its line end and
+  // followed by the tokenizer's EOS. Else the file is one text, and nothing is
+  // inserted.
+  bool eos_per_line = false;
+  // Told now and then how many bytes of the text are done.
+  std::function<void(uint64_t done, uint64_t total)> progress = nullptr;
+};
+
+// InvalidArgument where eos_per_line is asked of a tokenizer without EOS, or
+// where 64 MiB of the text have no place at which they may be cut.
+absl::StatusOr<TokenFileHeader> TokenizeFile(
+    const Tokenizer& tokenizer, const TokenizeFileOptions& options);
+
+}  // namespace troupe
+
+#endif  // TROUPE_STORAGE_DATASET_TOKENIZE_FILE_H_

@@ -1,0 +1,94 @@
+#include "storage/dataset/tokenize_file.h"
+
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "storage/dataset/bytes_tokenizer.h"
+#include "storage/dataset/sentencepiece/tokenizer.h"
+#include "storage/dataset/token_file.h"
+#include "tests/storage/dataset/sentencepiece/library.h"
+#include "tests/storage/temp_dir.h"
+
+namespace troupe {
+namespace {
+
+std::vector<int32_t> Tokens(const std::string& path) {
+  const auto file = TokenFile::Open(path);
+  EXPECT_TRUE(file->Verify().ok());
+  std::vector<int32_t> tokens(file->size());
+  EXPECT_TRUE(file->Read(0, tokens.size(), tokens.data()).ok());
+  return tokens;
+}
+
+TEST(TokenizeFile, TakesAFileLargerThanItsBuffers) {
+  TempDir dir;
+  std::string text(3'500'000, '\0');
+  for (size_t i = 0; i < text.size(); ++i) {
+    text[i] = static_cast<char>(i * 7 + i / 1000);
+  }
+  WriteText(dir.File("text"), text);
+  const auto tokenizer = MakeBytesTokenizer();
+  uint64_t told = 0;
+  const auto header =
+      TokenizeFile(*tokenizer, {.text_path = dir.File("text"),
+                                .path = dir.File("t"),
+                                .progress = [&](uint64_t done, uint64_t total) {
+                                  EXPECT_LT(told, done);
+                                  EXPECT_EQ(total, text.size());
+                                  told = done;
+                                }});
+  ASSERT_TRUE(header.ok()) << header.status().ToString();
+  EXPECT_EQ(header->token_count, text.size());
+  EXPECT_EQ(told, text.size());
+  EXPECT_EQ(*tokenizer->Decode(Tokens(dir.File("t"))), text);
+  EXPECT_TRUE(
+      Fails(TokenizeFile(*tokenizer, {dir.File("no"), dir.File("t")}).status(),
+            absl::StatusCode::kNotFound, {dir.File("no")}));
+}
+
+TEST(TokenizeFile, PartsOfATextAreNotSeen) {
+  TempDir dir;
+  const auto tokenizer =
+      MakeSentencePieceTokenizer(SmallModel(LikeLlama("bpe")));
+  std::string text;
+  while (text.size() < 700'000) {
+    for (const std::string& line : TrainingLines()) {
+      text += line + (text.size() % 5 == 0 ? "\n" : " ");
+    }
+  }
+  WriteText(dir.File("text"), text);
+  const auto header = TokenizeFile(
+      **tokenizer, {.text_path = dir.File("text"), .path = dir.File("t")});
+  ASSERT_TRUE(header.ok()) << header.status().ToString();
+  EXPECT_EQ(header->tokenizer, (*tokenizer)->name());
+  std::vector<int32_t> whole;
+  ASSERT_TRUE((*tokenizer)->Encode(text, whole).ok());
+  EXPECT_EQ(Tokens(dir.File("t")), whole);
+}
+
+TEST(TokenizeFile, LinesMayBeDocuments) {
+  TempDir dir;
+  const auto tokenizer =
+      MakeSentencePieceTokenizer(SmallModel(LikeLlama("bpe")));
+  WriteText(dir.File("text"), "The quick fox\n\nA lazy dog");
+  ASSERT_TRUE(TokenizeFile(**tokenizer, {.text_path = dir.File("text"),
+                                         .path = dir.File("t"),
+                                         .eos_per_line = true})
+                  .ok());
+  std::vector<int32_t> want;
+  for (const char* line : {"The quick fox", "A lazy dog"}) {
+    ASSERT_TRUE((*tokenizer)->Encode(line, want).ok());
+    want.push_back(2);
+  }
+  EXPECT_EQ(Tokens(dir.File("t")), want);
+  EXPECT_TRUE(
+      Fails(TokenizeFile(*MakeBytesTokenizer(), {.text_path = dir.File("text"),
+                                                 .path = dir.File("t"),
+                                                 .eos_per_line = true})
+                .status(),
+            absl::StatusCode::kInvalidArgument,
+            {"bytes has no token that ends a document"}));
+}
+
+}  // namespace
+}  // namespace troupe

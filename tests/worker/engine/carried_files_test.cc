@@ -1,0 +1,73 @@
+#include "worker/engine/carried_files.h"
+
+#include <filesystem>
+#include <map>
+
+#include "gtest/gtest.h"
+#include "tests/storage/checkpoint/small_checkpoint.h"
+#include "tests/storage/temp_dir.h"
+
+namespace troupe {
+namespace {
+
+using Contents = std::map<std::string, std::string>;
+
+Contents Collect(const CarriedFilesOptions& options) {
+  Contents contents;
+  for (const CarriedFile& file : CollectCarriedFiles(options)) {
+    EXPECT_TRUE(contents.emplace(file.name, file.bytes).second) << file.name;
+  }
+  return contents;
+}
+
+class CarriedFilesTest : public testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::create_directory(hf_); }
+
+  TempDir dir_;
+  const std::string tokens_ = dir_.File("data.bin");
+  const std::string hf_ = dir_.File("hf");
+};
+
+TEST_F(CarriedFilesTest, MayBeNone) {
+  EXPECT_TRUE(Collect({.tokens = tokens_, .tokenizer = "bytes"}).empty());
+  EXPECT_TRUE(Collect({.tokens = tokens_, .hf = hf_}).empty());
+}
+
+TEST_F(CarriedFilesTest, TheFirstOfEachNameIsCarried) {
+  WriteText(hf_ + "/config.json", "config");
+  WriteText(hf_ + "/tokenizer.model", "of the model");
+  WriteText(hf_ + "/model.safetensors", "weights");
+  EXPECT_EQ(Collect({.tokens = tokens_, .hf = hf_}),
+            (Contents{{"config.json", "config"},
+                      {"tokenizer.model", "of the model"}}));
+  WriteText(tokens_ + ".model", "of the tokens");
+  const Contents own = Collect({.tokens = tokens_, .hf = hf_});
+  EXPECT_EQ(own, (Contents{{"config.json", "config"},
+                           {"tokenizer.model", "of the tokens"}}));
+
+  const CheckpointAttempt attempt = {dir_.path(), 50, "a"};
+  ASSERT_TRUE(BeginCheckpoint(attempt).ok());
+  const auto shards = WriteSmallShards(attempt, 0, 1);
+  const auto checkpoint =
+      CommitCheckpoint(attempt, SmallManifest(50), {*shards},
+                       {{"vocab.json", "old"}, {"config.json", "old"}});
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  Contents all = own;
+  all["vocab.json"] = "old";
+  EXPECT_EQ(
+      Collect({.tokens = tokens_, .hf = hf_, .resumed_from = *checkpoint}),
+      all);
+}
+
+TEST_F(CarriedFilesTest, AModelThatDidNotMakeTheTokensIsLeftOut) {
+  WriteText(tokens_ + ".model", "another");
+  EXPECT_TRUE(
+      Collect({.tokens = tokens_, .tokenizer = "sentencepiece:00000001"})
+          .empty());
+  EXPECT_TRUE(Collect({.tokens = tokens_, .resumed_from = "/no/such"})
+                  .count("tokenizer.model"));
+}
+
+}  // namespace
+}  // namespace troupe
