@@ -9,6 +9,16 @@ namespace troupe {
 namespace {
 
 absl::Status Validate(const GenerateRequest& request, const Limits& limits) {
+  const int64_t id_bytes = int64_t{request.prompt_ids_size()} * 4;
+  if (id_bytes > limits.prompt_bytes_max) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("prompt_ids: ", request.prompt_ids_size(),
+                     " are more than ", limits.prompt_bytes_max / 4));
+  }
+  if (!request.prompt().empty() && request.prompt_ids_size() > 0) {
+    return absl::InvalidArgumentError(
+        "prompt and prompt_ids: give one of them");
+  }
   if (static_cast<int64_t>(request.prompt().size()) > limits.prompt_bytes_max) {
     return absl::InvalidArgumentError(
         absl::StrCat("prompt: ", request.prompt().size(), " bytes are more ",
@@ -56,6 +66,7 @@ absl::StatusOr<int64_t> Generations::Start(const GenerateRequest& request,
   text.set_request(id);
   text.set_checkpoint(checkpoint);
   text.set_prompt(request.prompt());
+  *text.mutable_prompt_ids() = request.prompt_ids();
   text.set_max_new_tokens(request.max_new_tokens());
   text.set_temperature(request.temperature());
   text.set_top_k(request.top_k());
@@ -75,6 +86,7 @@ void Generations::HandlePiece(WorkerId from, const GeneratedText& piece,
     reply.request = piece.request();
     reply.response.set_text(piece.text());
     reply.response.set_tokens(piece.tokens());
+    *reply.response.mutable_ids() = piece.ids();
     reply.done = done;
     if (!piece.error().empty()) {
       reply.status = absl::FailedPreconditionError(piece.error());

@@ -1,7 +1,11 @@
 #include <filesystem>
 #include <ostream>
 #include <string>
+#include <utility>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "clients/cli/cluster_flags.h"
 #include "clients/cli/commands/commands.h"
 #include "clients/cli/interrupt.h"
@@ -18,7 +22,13 @@ class Generate final : public Command {
                    "latest)");
     flags.Text("--checkpoint", checkpoint_,
                {.value = "DIR", .text = "Or the checkpoint itself"});
-    flags.Text("--prompt!", prompt_, {.text = "The text to continue"});
+    flags.Text("--prompt", prompt_, {.text = "The text to continue"});
+    flags.Text("--prompt-ids", prompt_ids_,
+               {.value = "1,2,3",
+                .text = "Or its token ids, for models with a tokenizer that "
+                        "Troupe does not read"});
+    flags.Switch("--ids", show_ids_,
+                 "Write the new tokens' ids in place of their text");
     flags.Integer("--max-new-tokens", max_new_tokens_, {1, 1 << 20},
                   {.value = "N", .text = "How much to write [256]"});
     flags.Number("--temperature", temperature_,
@@ -41,9 +51,22 @@ class Generate final : public Command {
       return absl::InvalidArgumentError(
           "usage: --temperature: expected 0 or more");
     }
+    if (prompt_.empty() == prompt_ids_.empty()) {
+      return absl::InvalidArgumentError(
+          "usage: give either --prompt TEXT or --prompt-ids 1,2,3");
+    }
+    GenerateRequest request;
+    for (const absl::string_view word :
+         absl::StrSplit(prompt_ids_, ',', absl::SkipEmpty())) {
+      int32_t id = 0;
+      if (!absl::SimpleAtoi(word, &id) || id < 0) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("usage: --prompt-ids: \"", word, "\" is no token id"));
+      }
+      request.add_prompt_ids(id);
+    }
     Interrupt interrupt;
     ASSIGN_OR_RETURN(const auto client, cluster_.Connect(console));
-    GenerateRequest request;
     if (checkpoint_.empty()) {
       ASSIGN_OR_RETURN(const int64_t id, FindJob(*client, job_));
       request.set_job(id);
@@ -57,11 +80,16 @@ class Generate final : public Command {
     request.set_temperature(temperature_);
     request.set_top_k(static_cast<int32_t>(top_k_));
     request.set_seed(seed_);
-    console.out << prompt_ << std::flush;
+    if (!show_ids_) console.out << prompt_ << std::flush;
+    const char* separator = "";
     const absl::Status status = client->Generate(
         request,
         [&](const GenerateResponse& response) {
-          console.out << response.text() << std::flush;
+          if (!show_ids_) console.out << response.text();
+          for (const int32_t id : response.ids()) {
+            if (show_ids_) console.out << std::exchange(separator, ",") << id;
+          }
+          console.out << std::flush;
         },
         [&] { return !interrupt.Arrived(); });
     console.out << std::endl;
@@ -72,6 +100,8 @@ class Generate final : public Command {
   std::string job_;
   std::string checkpoint_;
   std::string prompt_;
+  std::string prompt_ids_;
+  bool show_ids_ = false;
   int64_t max_new_tokens_ = 256;
   double temperature_ = 0.8;
   int64_t top_k_ = 40;

@@ -135,9 +135,11 @@ class FakeScheduler::Service final : public Scheduler::Service {
       absl::MutexLock lock(&mutex_);
       asked_.generated.push_back(*request);
     }
+    int32_t id = 0;
     for (const std::string& piece : script_.text) {
       GenerateResponse response;
       response.set_text(piece);
+      response.add_ids(id++);
       response.set_tokens(piece.size());
       writer->Write(response);
     }

@@ -32,9 +32,25 @@ TEST_F(GenerateTest, TakesACheckpointInsteadOfAJob) {
            {"generate", "--prompt", "x"},
            {"generate", "1", "--checkpoint", "c", "--prompt", "x"},
            {"generate", "1"},
+           {"generate", "1", "--prompt", "x", "--prompt-ids", "1"},
+           {"generate", "1", "--prompt-ids", "1,x"},
+           {"generate", "1", "--prompt-ids", "-1"},
            {"generate", "1", "--prompt", "x", "--temperature", "-1"}}) {
     EXPECT_EQ(Ask(wrong).code, 2);
   }
+}
+
+TEST_F(GenerateTest, TakesAndWritesIds) {
+  scheduler_.text = {" upon", " a time"};
+  const CommandOutcome outcome =
+      Ask({"generate", "latest", "--prompt-ids", "3,1,50256", "--ids"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const GenerateRequest request = scheduler_.asked().generated.at(0);
+  EXPECT_EQ(request.prompt(), "");
+  EXPECT_EQ(std::vector<int>(request.prompt_ids().begin(),
+                             request.prompt_ids().end()),
+            (std::vector<int>{3, 1, 50256}));
+  EXPECT_EQ(outcome.out, "0,1\n");  // the fake numbers its pieces
 }
 
 }  // namespace
