@@ -11,7 +11,7 @@ namespace {
 
 TEST(GrpcServer, RefusesATakenPort) {
   ServedCluster served;
-  GrpcServer other(served.host,
+  GrpcServer other(served.host, served.compiler,
                    {.flush = [](auto) {}, .told = [](auto, const auto&) {}});
   const absl::Status status = other.Start(served.server.address());
   EXPECT_TRUE(absl::IsUnavailable(status));
