@@ -7,6 +7,7 @@
 
 #include "ops/cpu/device.h"
 #include "proto/base/check.h"
+#include "proto/plan/model.h"
 #include "tests/worker/model/numeric.h"
 
 namespace troupe {
@@ -22,7 +23,7 @@ ModelSpec Model(const GoldenFile& golden) {
   const auto status =
       google::protobuf::util::JsonStringToMessage(golden.model, &model);
   CHECK(status.ok()) << golden.model << ": " << status.ToString();
-  model.set_initializer_range(0.02);  // overwritten by the file's weights
+  CHECK_OK(ResolveModel(model));
   return model;
 }
 
