@@ -10,7 +10,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 seconds=${1:-60}
 targets=("${@:2}")
-[ ${#targets[@]} -gt 0 ] || targets=(job_file job_message manifest safetensors token_file)
+[ ${#targets[@]} -gt 0 ] || targets=(hugging_face job_file job_message manifest safetensors token_file)
 programs=("${targets[@]/#///tests/fuzz:}")
 programs=("${programs[@]/%/_fuzz}")
 
