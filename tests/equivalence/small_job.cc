@@ -55,4 +55,18 @@ JobSpec SmallJob() {
   return job;
 }
 
+JobSpec SmallLlamaJob() {
+  JobSpec job = SmallJob();
+  ModelSpec& model = *job.mutable_model();
+  model.set_architecture("llama");
+  model.set_num_attention_heads(4);
+  model.set_num_key_value_heads(2);
+  model.set_head_dim(10);
+  model.set_intermediate_size(50);
+  RopeScaling& scaling = *model.mutable_rope_scaling();
+  scaling.set_type("yarn");
+  scaling.set_original_max_position_embeddings(10);
+  return job;
+}
+
 }  // namespace troupe

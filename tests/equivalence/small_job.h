@@ -12,6 +12,9 @@ namespace troupe {
 // test's directory.
 JobSpec SmallJob();
 
+// The same with a Llama: two query heads to a key-value head, YaRN.
+JobSpec SmallLlamaJob();
+
 }  // namespace troupe
 
 #endif  // TROUPE_TESTS_EQUIVALENCE_SMALL_JOB_H_
