@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
+#include "proto/plan/last_step.h"
 #include "scheduler/cluster/step_gather.h"
 #include "scheduler/cluster/wait_reason.h"
 
@@ -167,6 +168,10 @@ void RunControl::Ready(Job& job, const RankReady& ready, absl::Time now,
   if (!job.run->all_running() || job.status.state() != STARTING) return;
   job.status.set_steps_done(seat.step);
   jobs_.SetState(job, RUNNING, "", now, actions);
+  // The same on all ranks: those of the one that completes them will do.
+  for (const std::string& warning : ready.warnings()) {
+    jobs_.AddEvent(job, warning, now, actions);
+  }
   if (seat.step > 0) {
     jobs_.AddEvent(job, absl::StrCat("resumed after step ", seat.step), now,
                    actions);
@@ -215,7 +220,8 @@ void RunControl::Ended(Job& job, const RankEnded& ended, absl::Time now,
                       says_step ? "" : absl::StrCat(Place(job), ": "),
                       ended.error()),
          now, actions);
-  } else if (!job.run->stopping() && ended.step() < job.status.steps_total()) {
+  } else if (!job.run->stopping() &&
+             ended.step() < LastStep(job.plan->job().training())) {
     Fail(job, Blame::kRank,
          absl::StrCat(seat.Name(rank), " stopped after step ", ended.step(),
                       " of ", job.status.steps_total()),

@@ -4,9 +4,22 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
+#include "proto/plan/last_step.h"
 #include "scheduler/cluster/run_control.h"
 
 namespace troupe {
+namespace {
+
+// Why a job that succeeded did not run all of its steps; empty: it did.
+std::string EarlyEnd(const Job& job) {
+  const TrainingSpec& training = job.plan->job().training();
+  const int64_t last = LastStep(training);
+  if (last == training.steps()) return "";
+  return absl::StrCat("stopped after step ", last, " of ", training.steps(),
+                      " as asked");
+}
+
+}  // namespace
 
 // The half of RunControl that ends runs: failures, cancellation, time.
 
@@ -79,7 +92,7 @@ void RunControl::FinishIfLetGo(Job& job, absl::Time now, Actions& actions) {
     } else if (job.run->blame != Blame::kNone) {
       jobs_.SetState(job, FAILED, job.run->cause, now, actions);
     } else {
-      jobs_.SetState(job, SUCCEEDED, "", now, actions);
+      jobs_.SetState(job, SUCCEEDED, EarlyEnd(job), now, actions);
     }
   }
   job.run.reset();

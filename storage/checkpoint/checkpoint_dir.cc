@@ -145,18 +145,28 @@ absl::StatusOr<Manifest> CheckCheckpoint(const std::string& path,
   return manifest;
 }
 
-absl::StatusOr<CheckpointEntry> FindNewestComplete(const std::string& dir,
-                                                   CheckDepth depth) {
+absl::StatusOr<NewestCheckpoint> FindNewestComplete(const std::string& dir,
+                                                    CheckDepth depth) {
   ASSIGN_OR_RETURN(const std::vector<CheckpointEntry> entries,
                    ListCheckpoints(dir));
+  NewestCheckpoint newest;
   for (auto it = entries.rbegin(); it != entries.rend(); ++it) {
     const absl::Status status = CheckCheckpoint(it->path, depth).status();
-    if (status.ok()) return *it;
-    LogWarning(
+    if (status.ok()) {
+      newest.step = it->step;
+      newest.path = it->path;
+      return newest;
+    }
+    newest.skipped.push_back(
         absl::StrCat("skipping checkpoint ", it->path, ": ", status.message()));
+    LogWarning(newest.skipped.back());
   }
-  return absl::NotFoundError(
-      absl::StrCat(dir, ": no complete checkpoint among ", entries.size()));
+  std::string error =
+      absl::StrCat(dir, ": no complete checkpoint among ", entries.size());
+  if (!newest.skipped.empty()) {
+    absl::StrAppend(&error, "; ", newest.skipped.front());
+  }
+  return absl::NotFoundError(error);
 }
 
 absl::Status PruneCheckpoints(const std::string& dir, int keep) {

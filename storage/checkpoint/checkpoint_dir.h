@@ -45,9 +45,15 @@ absl::Status PrepareCheckpointDirectory(const std::string& dir);
 absl::StatusOr<Manifest> CheckCheckpoint(const std::string& path,
                                          CheckDepth depth);
 
-// The highest step that is whole; each newer one that is not costs a warning in
-// the log. NotFound where there is none.
-absl::StatusOr<CheckpointEntry> FindNewestComplete(
+// The newest whole checkpoint of a directory, and for each newer one that is
+// not a line that names what is wrong with which of its files.
+struct NewestCheckpoint : CheckpointEntry {
+  std::vector<std::string> skipped;  // newest first; also in the log
+};
+
+// The highest step that is whole. NotFound where there is none, with what is
+// wrong with the newest. Whoever looks while nobody writes finds the same.
+absl::StatusOr<NewestCheckpoint> FindNewestComplete(
     const std::string& dir, CheckDepth depth = CheckDepth::kSizes);
 
 // Keeps the newest `keep` (>= 1) whole checkpoints; removes older ones, whole

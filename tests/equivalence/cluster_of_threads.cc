@@ -88,6 +88,7 @@ class Rank final : public RankListener {
   std::vector<StepRecord> steps;
   std::vector<RankTimeline> timelines;
   std::vector<CheckpointRecord> checkpoints;
+  std::vector<std::string> warnings;
 
  private:
   static std::vector<TierBudget> Budgets() {
@@ -117,6 +118,10 @@ class Rank final : public RankListener {
     return communicators;
   }
 
+  absl::Status OnWarning(const std::string& warning) override {
+    warnings.push_back(warning);
+    return absl::OkStatus();
+  }
   absl::Status OnReady(int64_t first_step) override { return absl::OkStatus(); }
   absl::Status OnStep(const StepRecord& record,
                       const RankTimeline* timeline) override {
@@ -199,6 +204,7 @@ TrainingRun Train(const JobSpec& job, const TrainOptions& options) {
                            rank->checkpoints.end());
     run.bytes_left += rank->bytes_left();
   }
+  run.warnings = ranks[0]->warnings;
   return run;
 }
 

@@ -23,7 +23,7 @@ namespace troupe {
 struct TrainOptions {
   int ranks = 1;
   std::string backend = "in_process";
-  std::string resume;  // a checkpoint's directory
+  std::string resume;  // a checkpoint's directory, or `latest`
   // Called after each step of each rank, on its thread; may abort loops.
   std::function<void(int rank, const StepRecord& record,
                      const std::vector<TrainLoop*>& loops)>
@@ -37,6 +37,7 @@ struct TrainingRun {
   std::vector<std::vector<StepRecord>> steps;
   std::vector<std::vector<RankTimeline>> timelines;
   std::vector<CheckpointRecord> checkpoints;  // in the order of their commits
+  std::vector<std::string> warnings;          // of rank 0
   size_t bytes_left = 0;                      // in the arenas, after the run
 
   // The first error of any rank.

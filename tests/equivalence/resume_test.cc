@@ -1,11 +1,14 @@
 // A job that stops and resumes from a checkpoint trains the same model as one
 // that never stopped, also where the second half runs on other ranks.
 #include <cmath>
+#include <cstring>
 #include <filesystem>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "storage/checkpoint/checkpoint_dir.h"
+#include "storage/checkpoint/tensor_reader.h"
 #include "tests/equivalence/cluster_of_threads.h"
 #include "tests/equivalence/small_job.h"
 
@@ -64,6 +67,81 @@ TEST(Resume, ContinuesAsIfNothingHadHappened) {
   job.mutable_training()->set_micro_batch_size(4);
   ExpectContinues(Train(job, {.ranks = 1, .resume = step_8}), whole, 1e-5);
 }
+
+// Weights and moments of the two checkpoints, bit for bit.
+void ExpectSameState(const std::string& a, const std::string& b) {
+  const auto first = TensorReader::Open(a);
+  const auto second = TensorReader::Open(b);
+  ASSERT_TRUE(first.ok()) << first.status();
+  ASSERT_TRUE(second.ok()) << second.status();
+  const Manifest& manifest = (*first)->manifest();
+  EXPECT_GT(manifest.tensors.size(), 20u);
+  for (const ManifestTensor& tensor : manifest.tensors) {
+    std::vector<float> want(ElementCount(tensor.shape));
+    std::vector<float> got(want.size());
+    const FlatRange all = {.begin = 0,
+                           .count = static_cast<int64_t>(want.size())};
+    const auto read = [&](const TensorReader& reader, float* to) {
+      return reader.ReadRange(tensor.name, StoredDType::kF32, all, to);
+    };
+    ASSERT_TRUE(read(**first, want.data()).ok()) << tensor.name;
+    ASSERT_TRUE(read(**second, got.data()).ok()) << tensor.name;
+    EXPECT_EQ(std::memcmp(want.data(), got.data(), want.size() * sizeof(float)),
+              0)
+        << tensor.name;
+  }
+}
+
+class ResumeExactly : public testing::TestWithParam<std::string> {};
+
+TEST_P(ResumeExactly, TwoHalvesAreTheWholeBitForBit) {
+  JobSpec job = CheckpointedJob("resume_whole_" + GetParam());
+  job.mutable_training()->set_precision(GetParam());
+  job.mutable_parallelism()->set_data(2);
+  const TrainingRun whole = Train(job, {.ranks = 2});
+  ASSERT_TRUE(whole.status().ok()) << whole.status();
+  const std::string whole_directory = job.checkpoint().directory();
+
+  *job.mutable_checkpoint() =
+      CheckpointedJob("resume_half_" + GetParam()).checkpoint();
+  const std::string directory = job.checkpoint().directory();
+  job.mutable_training()->set_stop_after(10);
+  TrainingRun halves = Train(job, {.ranks = 2});
+  ASSERT_TRUE(halves.status().ok()) << halves.status();
+  ASSERT_EQ(halves.steps[0].size(), 10u);
+  EXPECT_EQ(halves.checkpoints.back().step(), 10);
+  job.mutable_training()->clear_stop_after();
+
+  // The other half on four ranks, without a trace on disk.
+  JobSpec wider = job;
+  wider.mutable_parallelism()->set_data(4);
+  wider.clear_checkpoint();
+  const TrainingRun on_four =
+      Train(wider, {.ranks = 4, .resume = CheckpointPath(directory, 10)});
+  ASSERT_TRUE(on_four.status().ok()) << on_four.status();
+
+  const TrainingRun rest = Train(job, {.ranks = 2, .resume = "latest"});
+  ASSERT_TRUE(rest.status().ok()) << rest.status();
+  ASSERT_EQ(rest.steps[0].size(), 10u);
+  for (size_t i = 0; i < 20; ++i) {
+    const StepRecord& want = whole.steps[0][i];
+    const StepRecord& got = i < 10 ? halves.steps[0][i] : rest.steps[0][i - 10];
+    EXPECT_EQ(got.step(), want.step());
+    EXPECT_EQ(got.loss(), want.loss()) << "step " << want.step();
+    EXPECT_EQ(got.grad_norm(), want.grad_norm()) << "step " << want.step();
+    EXPECT_EQ(got.learning_rate(), want.learning_rate());
+    if (i < 10 || GetParam() != "f32") continue;
+    EXPECT_NEAR(on_four.steps[0][i - 10].loss(), want.loss(),
+                1e-5 * want.loss())
+        << "step " << want.step();
+  }
+  ExpectSameState(CheckpointPath(whole_directory, 20),
+                  CheckpointPath(directory, 20));
+}
+
+INSTANTIATE_TEST_SUITE_P(Precisions, ResumeExactly,
+                         testing::Values("f32", "bf16"),
+                         [](const auto& info) { return info.param; });
 
 TEST(Resume, AnotherModelIsRefusedByName) {
   JobSpec job = CheckpointedJob("resume_other");

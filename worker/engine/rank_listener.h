@@ -28,6 +28,12 @@ class RankListener {
  public:
   virtual ~RankListener() = default;
 
+  // Something that the job's user should hear of, before OnReady; the same on
+  // all ranks.
+  virtual absl::Status OnWarning(const std::string& warning) {
+    return absl::OkStatus();
+  }
+
   // The rank has its memory, its data and its peers.
   virtual absl::Status OnReady(int64_t first_step) = 0;
 

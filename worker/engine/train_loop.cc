@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "proto/plan/last_step.h"
 #include "proto/plan/lr_schedule.h"
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "worker/engine/carried_files.h"
@@ -22,19 +23,6 @@ const Program* FindProgram(const Plan& plan, Program::Kind kind) {
   return nullptr;
 }
 
-// The checkpoint that `resume` means: `latest` is the newest whole one of the
-// job's own directory, the same on every rank, for nobody writes there yet.
-absl::StatusOr<std::string> CheckpointToResume(const std::string& resume,
-                                               const Plan& plan) {
-  if (resume != "latest") return resume;
-  const absl::StatusOr<CheckpointEntry> newest =
-      FindNewestComplete(plan.job().checkpoint().directory());
-  if (!newest.ok()) {
-    return Annotate(newest.status(), "checkpoint.resume latest");
-  }
-  return newest->path;
-}
-
 }  // namespace
 
 TrainLoop::TrainLoop(const TrainLoopOptions& options,
@@ -44,6 +32,7 @@ TrainLoop::TrainLoop(const TrainLoopOptions& options,
       resources_(resources),
       connector_(std::move(connector)),
       listener_(listener),
+      last_step_(LastStep(options_.plan->job().training())),
       train_(FindProgram(*options_.plan, Program::TRAIN)),
       validate_(FindProgram(*options_.plan, Program::VALIDATE)),
       checkpoint_(FindProgram(*options_.plan, Program::CHECKPOINT)),
@@ -91,14 +80,37 @@ absl::Status TrainLoop::RunSteps() {
     RETURN_IF_ERROR(
         Annotate(PrepareCheckpointDirectory(dir), "checkpoint.directory"));
   }
+  ASSIGN_OR_RETURN(TrainingPosition position, SetState());
+  steps_done_ = position.step;
+  first_step_ = position.step + 1;
+  RETURN_IF_ERROR(Connect());
+  RETURN_IF_ERROR(listener_.OnReady(first_step_));
+  const JobSpec& job = options_.plan->job();
+  for (int64_t step = first_step_; step <= last_step_; ++step) {
+    const StepContext context = {.step = step,
+                                 .samples_before = position.samples_consumed,
+                                 .learning_rate = LearningRate(job, step),
+                                 .stop = stop_requested_};
+    RETURN_IF_ERROR(Annotate(TrainStep(context), absl::StrCat("step ", step)));
+    position.samples_consumed += job.training().global_batch_size();
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TrainingPosition> TrainLoop::SetState() {
   TrainingPosition position;
   std::string resumed_from;
   if (options_.resume.empty()) {
     InitializeFromSeed(*state_);
   } else {
-    ASSIGN_OR_RETURN(resumed_from,
-                     CheckpointToResume(options_.resume, *options_.plan));
+    ASSIGN_OR_RETURN(resumed_from, CheckpointToResume());
     ASSIGN_OR_RETURN(position, RestoreFromCheckpoint(resumed_from, *state_));
+    if (position.step > last_step_) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "training.stop_after: ", last_step_, ", but checkpoint ",
+          resumed_from, " is of step ", position.step,
+          "; ask for a later step, or for 0: all of training.steps"));
+    }
   }
   if (checkpoint_ != nullptr && state_->rank() == 0) {
     const JobSpec& spec = options_.plan->job();
@@ -108,20 +120,23 @@ absl::Status TrainLoop::RunSteps() {
          .hf = spec.model().hf(),
          .resumed_from = resumed_from});
   }
-  steps_done_ = position.step;
-  first_step_ = position.step + 1;
-  RETURN_IF_ERROR(Connect());
-  RETURN_IF_ERROR(listener_.OnReady(first_step_));
-  const JobSpec& job = options_.plan->job();
-  for (int64_t step = first_step_; step <= job.training().steps(); ++step) {
-    const StepContext context = {.step = step,
-                                 .samples_before = position.samples_consumed,
-                                 .learning_rate = LearningRate(job, step),
-                                 .stop = stop_requested_};
-    RETURN_IF_ERROR(Annotate(TrainStep(context), absl::StrCat("step ", step)));
-    position.samples_consumed += job.training().global_batch_size();
+  return position;
+}
+
+// `latest` is the newest of the job's own directory whose files are all as the
+// manifest lists them: one flipped bit would train on silently. Every rank
+// reads them all and so finds the same one, for nobody writes there yet.
+absl::StatusOr<std::string> TrainLoop::CheckpointToResume() {
+  if (options_.resume != "latest") return options_.resume;
+  const absl::StatusOr<NewestCheckpoint> newest = FindNewestComplete(
+      options_.plan->job().checkpoint().directory(), CheckDepth::kChecksums);
+  if (!newest.ok()) {
+    return Annotate(newest.status(), "checkpoint.resume latest");
   }
-  return absl::OkStatus();
+  for (const std::string& skipped : newest->skipped) {
+    RETURN_IF_ERROR(listener_.OnWarning(skipped));
+  }
+  return newest->path;
 }
 
 absl::Status TrainLoop::Connect() {
@@ -137,7 +152,7 @@ absl::Status TrainLoop::Connect() {
 }
 
 bool TrainLoop::IsDue(int64_t step, int64_t every) const {
-  if (step == options_.plan->job().training().steps()) return true;
+  if (step == last_step_) return true;
   return every > 0 && step % every == 0;
 }
 

@@ -39,8 +39,8 @@ namespace troupe {
 
 struct TrainLoopOptions {
   std::shared_ptr<const Plan> plan;  // with this rank's programs only
-  std::string resume;            // a checkpoint's directory, `latest`, or
-                                 // empty: from seed
+  std::string resume;                // a checkpoint's directory, `latest`, or
+                                     // empty: from seed
   int64_t trace_every = 0;       // steps whose timeline is reported; 0: none
   std::string checkpoint_token;  // checkpoint_writer.h
   absl::Duration collective_timeout = absl::Minutes(5);
@@ -67,8 +67,9 @@ class TrainLoop {
             Connector connector, RankListener& listener);
   ~TrainLoop();
 
-  // Trains to the last step. The error says in which step what failed. All
-  // memory of the job is back in the arenas when it returns. Call once.
+  // Trains to the job's last step (proto/plan/last_step.h). The error says in
+  // which step what failed. All memory of the job is back in the arenas when it
+  // returns. Call once.
   absl::Status Run();
 
   // Makes Run return `why` soon, wherever it is: the instructions in progress
@@ -87,6 +88,9 @@ class TrainLoop {
 
  private:
   absl::Status RunSteps();
+  // Sets the weights: from seed, or from the checkpoint to resume.
+  absl::StatusOr<TrainingPosition> SetState();
+  absl::StatusOr<std::string> CheckpointToResume();
   absl::Status Connect();
   void AbortCommunicators(const absl::Status& why);
   absl::Status TrainStep(const StepContext& context);
@@ -102,6 +106,7 @@ class TrainLoop {
   const RankResources resources_;
   const Connector connector_;
   RankListener& listener_;
+  const int64_t last_step_;
   const Program* train_ = nullptr;       // in options_.plan, as the next two
   const Program* validate_ = nullptr;    // null: the job asks for none
   const Program* checkpoint_ = nullptr;  // null: the job asks for none

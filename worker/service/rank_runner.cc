@@ -145,11 +145,18 @@ absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> RankRunner::Connect(
   return communicators;
 }
 
+absl::Status RankRunner::OnWarning(const std::string& warning) {
+  warnings_.push_back(warning);
+  return absl::OkStatus();
+}
+
 absl::Status RankRunner::OnReady(int64_t first_step) {
   ready_ = true;
   WorkerMessage message;
-  *message.mutable_rank_ready()->mutable_ref() = ref_;
-  message.mutable_rank_ready()->set_first_step(first_step);
+  RankReady& ready = *message.mutable_rank_ready();
+  *ready.mutable_ref() = ref_;
+  ready.set_first_step(first_step);
+  ready.mutable_warnings()->Assign(warnings_.begin(), warnings_.end());
   return options_.send(std::move(message));
 }
 

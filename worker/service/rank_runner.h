@@ -55,6 +55,7 @@ class RankRunner final : private RankListener {
   void SendEnded(const absl::Status& status);
   bool IsOurs(const RankRef& ref) const;
 
+  absl::Status OnWarning(const std::string& warning) override;
   absl::Status OnReady(int64_t first_step) override;
   absl::Status OnStep(const StepRecord& record,
                       const RankTimeline* timeline) override;
@@ -68,6 +69,7 @@ class RankRunner final : private RankListener {
   SchedulerStore store_;
   TrainLoop loop_;
   std::atomic<bool> ready_{false};
+  std::vector<std::string> warnings_;  // the train loop's thread
 
   absl::Mutex mutex_;
   // Descriptions of all shards, by step.

@@ -94,6 +94,25 @@ TEST(RunControl, RanksMeet) {
   EXPECT_TRUE(h.Sent(on[0]).empty());
 }
 
+TEST(RunControl, WhatTheRanksWarnOfIsAnEventOnce) {
+  Harness h;
+  const std::vector<WorkerId> on = h.JoinMany(2);
+  const JobId id = h.Submit(SpecOf(2));
+  for (const int rank : {0, 1}) {
+    WorkerMessage ready;
+    *ready.mutable_rank_ready()->mutable_ref() = h.Ref(id, rank);
+    ready.mutable_rank_ready()->set_first_step(4);
+    ready.mutable_rank_ready()->add_warnings("skipping checkpoint /c/step-5");
+    h.Send(on[rank], ready);
+  }
+  EXPECT_EQ(h.status(id).state(), RUNNING);
+  int warned = 0;
+  for (const JobEvent& event : h.job(id).events) {
+    warned += event.text() == "skipping checkpoint /c/step-5";
+  }
+  EXPECT_EQ(warned, 1);
+}
+
 TEST(RunControl, CheckpointsAreCommittedByRankZero) {
   Harness h;
   const std::vector<WorkerId> on = h.JoinMany(2);

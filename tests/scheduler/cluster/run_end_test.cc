@@ -13,6 +13,23 @@ bool ToldToStop(Harness& h, WorkerId worker, bool peers_gone) {
   return false;
 }
 
+TEST(RunEnd, AJobThatEndsEarlyAsAskedSucceedsAndSaysSo) {
+  for (const int64_t ended_after : {6, 5}) {
+    Harness h;
+    const WorkerId on = h.Join("w0");
+    JobSpec spec = SpecOf(1);
+    spec.mutable_training()->set_stop_after(6);
+    const JobId id = h.Submit(spec);
+    h.Ready(id, 0, on);
+    h.Ended(id, 0, on, {.step = ended_after});
+    const bool as_asked = ended_after == 6;
+    EXPECT_EQ(h.status(id).state(), as_asked ? SUCCEEDED : FAILED);
+    EXPECT_EQ(h.status(id).reason(),
+              as_asked ? "stopped after step 6 of 10 as asked"
+                       : "w0 (rank 0) stopped after step 5 of 10");
+  }
+}
+
 TEST(RunEnd, ALostWorkerFailsTheJobAtOnce) {
   Harness h;
   const std::vector<WorkerId> on = h.JoinMany(3);

@@ -73,6 +73,21 @@ TEST(CheckpointDir, TheNewestCompleteOneWins) {
       CheckCheckpoint(dir.File("step-00000020"), CheckDepth::kSizes).status(),
       absl::StatusCode::kDataLoss, {shard, "the manifest says"}));
   EXPECT_EQ(FindNewestComplete(dir.path())->step, 10);
+  const auto newest = FindNewestComplete(dir.path(), CheckDepth::kChecksums);
+  ASSERT_TRUE(newest.ok()) << newest.status();
+  EXPECT_EQ(newest->path, dir.File("step-00000010"));
+  ASSERT_EQ(newest->skipped.size(), 4u);
+  EXPECT_NE(newest->skipped[0].find("step-00000050/manifest.json: is missing"),
+            std::string::npos)
+      << newest->skipped[0];
+  EXPECT_NE(newest->skipped[3].find(shard), std::string::npos)
+      << newest->skipped[3];
+
+  // A shard that ends too early, and none is left.
+  fs::resize_file(dir.File("step-00000010/rank-00000.safetensors"), 100);
+  EXPECT_TRUE(Fails(FindNewestComplete(dir.path()).status(),
+                    absl::StatusCode::kNotFound,
+                    {"no complete checkpoint among 5", "step-00000050"}));
 }
 
 TEST(CheckpointDir, PruneKeepsTheNewestWholeOnes) {

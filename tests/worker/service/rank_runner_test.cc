@@ -152,6 +152,7 @@ TEST(RankRunner, ARankThatWaitsForItsPeersCanBeStopped) {
   // A group whose other member never comes.
   Group& group = *assignment.mutable_plan()->add_groups();
   group.set_name("lonely");
+  group.set_backend("gloo");
   group.add_ranks(0);
   group.add_ranks(1);
   Outbox outbox;
