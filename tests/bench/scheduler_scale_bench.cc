@@ -6,6 +6,7 @@
 // A step a second. The scheduler is the real program in a process of its own;
 // the workers are real sessions without training (scheduler_scale/fleet.h), all
 // of them in this process, on the same cores.
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -17,6 +18,11 @@
 #include "tests/bench/scheduler_scale/scenario.h"
 
 int main(int argc, char** argv) {
+  rlimit files;  // a worker is a connection
+  if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+  }
   troupe::ScenarioOptions options;
   if (argc > 1) options.workers = std::atoi(argv[1]);
   if (argc > 2) options.steps = std::atoi(argv[2]);
