@@ -51,7 +51,7 @@ void Communicator::Abort(const absl::Status& why) {
   DoAbort(why);
 }
 
-absl::Status Communicator::PeerError(const PeerFailure& failure,
+absl::Status Communicator::PeerError(const Verdict& failure,
                                      const Call& call) const {
   // Enough digits for people: 1.534s, 12ms.
   const absl::Duration waited =

@@ -1,5 +1,6 @@
 // A Communicator lets the ranks of one group exchange data: the collectives and
-// send/recv, over whichever backend fits (in_process, gloo; nccl on GPUs).
+// send/recv, over whichever backend fits (in_process, shared_memory,
+// gloo; nccl on GPUs).
 //
 //   RETURN_IF_ERROR(communicator.AllReduce(
 //       CommBuffer::Of(absl::MakeSpan(gradients)), ReduceOp::kSum,
@@ -34,6 +35,7 @@
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
 #include "worker/collective/element.h"
+#include "worker/collective/verdict.h"
 
 namespace troupe {
 
@@ -105,13 +107,6 @@ class Communicator {
     absl::Time start;
     absl::Time deadline;
   };
-  // A peer that failed, as a backend reports it to PeerError.
-  struct PeerFailure {
-    absl::StatusCode code;
-    int peer;          // index in the group
-    std::string what;  // "did not come", "closed its connection"
-  };
-
   Communicator(CommGroup group, int rank);
 
   // Backends implement these. REQUIRES size() >= 2, something to move, and
@@ -132,8 +127,8 @@ class Communicator {
   // peers. Called once at most, from any thread.
   virtual void DoAbort(const absl::Status& why) = 0;
 
-  // "rank 2 did not come (waited 1.5s)".
-  absl::Status PeerError(const PeerFailure& failure, const Call& call) const;
+  // "rank 2 did not come (waited 1.5s)". REQUIRES !failure.ok().
+  absl::Status PeerError(const Verdict& failure, const Call& call) const;
 
  private:
   absl::Status Run(const char* operation, const CommOptions& options,

@@ -3,8 +3,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/base/check.h"
+#include "proto/base/log.h"
 #include "worker/collective/gloo/gloo_communicator.h"
 #include "worker/collective/in_process/in_process_communicator.h"
+#include "worker/collective/shared_memory/shared_memory_communicator.h"
 
 namespace troupe {
 namespace {
@@ -13,10 +15,14 @@ struct Backend {
   const char* name;
   absl::StatusOr<std::unique_ptr<Communicator>> (*create)(
       const CommunicatorSeat& seat);
+  // What takes its place where it says FailedPrecondition, as all members of
+  // the group then do.
+  const char* fallback = nullptr;
 };
 
 constexpr Backend kBackends[] = {
     {"in_process", CreateInProcess},
+    {"shared_memory", CreateSharedMemory, /*fallback=*/"gloo"},
     {"gloo", CreateGloo},
 };
 
@@ -34,7 +40,15 @@ absl::StatusOr<std::unique_ptr<Communicator>> CreateCommunicator(
         seat.rank < static_cast<int>(seat.group.ranks.size()))
       << "seat " << seat.rank << " of group " << seat.group.name;
   for (const Backend& row : kBackends) {
-    if (backend == row.name) return row.create(seat);
+    if (backend != row.name) continue;
+    auto communicator = row.create(seat);
+    if (!absl::IsFailedPrecondition(communicator.status()) ||
+        row.fallback == nullptr) {
+      return communicator;
+    }
+    LogWarning(absl::StrCat(communicator.status().message(), "; it uses ",
+                            row.fallback, " instead"));
+    return CreateCommunicator(row.fallback, seat);
   }
   return absl::InvalidArgumentError(
       absl::StrCat("communicator backend ", backend, " is unknown; there are ",

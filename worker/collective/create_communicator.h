@@ -14,10 +14,12 @@
 
 namespace troupe {
 
-// "in_process", "gloo".
+// "in_process", "shared_memory", "gloo".
 std::vector<std::string> CommunicatorBackends();
 
-// Waits until all members of the group have called it. Errors: those of the
+// Waits until all members of the group have called it. Members that turn out
+// not to share memory, where they were said to, all use gloo instead, and log
+// why. Errors: those of the
 // seat's store; DeadlineExceeded or Unavailable, with the missing global rank;
 // InvalidArgument for an unknown backend or an address that cannot be bound.
 absl::StatusOr<std::unique_ptr<Communicator>> CreateCommunicator(

@@ -8,7 +8,7 @@ namespace {
 
 TEST(CreateCommunicatorTest, ListsItsBackends) {
   EXPECT_EQ(CommunicatorBackends(),
-            (std::vector<std::string>{"in_process", "gloo"}));
+            (std::vector<std::string>{"in_process", "shared_memory", "gloo"}));
 }
 
 TEST(CreateCommunicatorTest, RefusesABackendThatIsUnknown) {
@@ -18,7 +18,22 @@ TEST(CreateCommunicatorTest, RefusesABackendThatIsUnknown) {
   EXPECT_TRUE(absl::IsInvalidArgument(status));
   EXPECT_EQ(status.message(),
             "communicator backend pigeons is unknown; there are in_process, "
-            "gloo");
+            "shared_memory, gloo");
+}
+
+// As if rank 0 were in another container: the others do with sockets.
+TEST(CreateCommunicatorTest, MembersThatShareNoMemoryUseGloo) {
+  InMemoryStore store;
+  ASSERT_TRUE(
+      store.Set("test-group/shared_memory/0", "\nthere is no memory for it")
+          .ok());
+  OnThreads(2, [&](int index) {
+    // Rank 0 knows it already.
+    auto communicator = CreateCommunicator(
+        index == 0 ? "gloo" : "shared_memory", TestSeat(2, index, &store));
+    ASSERT_TRUE(communicator.ok()) << communicator.status();
+    EXPECT_TRUE((*communicator)->Barrier({}).ok());
+  });
 }
 
 TEST(CreateCommunicatorDeathTest, ASeatIsInItsGroup) {

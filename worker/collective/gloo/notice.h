@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "worker/collective/gloo/mesh.h"
+#include "worker/collective/verdict.h"
 
 namespace troupe {
 
@@ -33,13 +34,6 @@ struct Notice {
   char text[176] = {};
   // Last, so that it is there only when all the rest is.
   uint64_t complete = 0;
-};
-
-// Who broke the communicator. code Cancelled: Abort was called here.
-struct Verdict {
-  absl::StatusCode code = absl::StatusCode::kOk;
-  int peer = 0;      // index in the group
-  std::string what;  // "did not come"
 };
 
 // The notices of all peers, and ours. One thread at a time.

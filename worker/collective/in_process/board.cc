@@ -9,11 +9,11 @@
 namespace troupe {
 namespace {
 
-BoardOutcome Late(int peer) {
+Verdict Late(int peer) {
   return {absl::StatusCode::kDeadlineExceeded, peer, "did not come"};
 }
 
-BoardOutcome Gone(int peer) {
+Verdict Gone(int peer) {
   return {absl::StatusCode::kUnavailable, peer, "closed its communicator"};
 }
 
@@ -36,12 +36,12 @@ int Board::MissingRank(int64_t phase) const {
   return missing;
 }
 
-BoardOutcome Board::FailLocked(BoardOutcome outcome) {
+Verdict Board::FailLocked(Verdict outcome) {
   if (failure_.ok()) failure_ = std::move(outcome);
   return failure_;
 }
 
-void Board::Fail(BoardOutcome outcome) {
+void Board::Fail(Verdict outcome) {
   absl::MutexLock lock(&mutex_);
   FailLocked(std::move(outcome));
 }
@@ -51,7 +51,7 @@ void Board::Leave(int rank) {
   left_[rank] = true;
 }
 
-BoardOutcome Board::Enter(int rank, Entry entry, absl::Time deadline) {
+Verdict Board::Enter(int rank, Entry entry, absl::Time deadline) {
   absl::MutexLock lock(&mutex_);
   if (!failure_.ok()) return failure_;
   const int64_t phase = ++phase_[rank];
@@ -90,8 +90,7 @@ CommBuffer Board::BufferOf(int rank) const {
   return buffers_[rank];
 }
 
-BoardOutcome Board::Send(const Route& route, CommBuffer data,
-                         absl::Time deadline) {
+Verdict Board::Send(const Route& route, CommBuffer data, absl::Time deadline) {
   CommBuffer into;
   {
     absl::MutexLock lock(&mutex_);
@@ -116,8 +115,7 @@ BoardOutcome Board::Send(const Route& route, CommBuffer data,
   return {};
 }
 
-BoardOutcome Board::Recv(const Route& route, CommBuffer data,
-                         absl::Time deadline) {
+Verdict Board::Recv(const Route& route, CommBuffer data, absl::Time deadline) {
   absl::MutexLock lock(&mutex_);
   if (!failure_.ok()) return failure_;
   Box& box = BoxOf(route);

@@ -18,16 +18,9 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "worker/collective/element.h"
+#include "worker/collective/verdict.h"
 
 namespace troupe {
-
-// How a wait ended. code OK: the peers came.
-struct BoardOutcome {
-  absl::StatusCode code = absl::StatusCode::kOk;
-  int peer = 0;  // who is to blame where the code is not OK
-  std::string what;
-  bool ok() const { return code == absl::StatusCode::kOk; }
-};
 
 // Thread-safe; one call a rank at a time, but for Fail and Leave.
 class Board {
@@ -40,7 +33,7 @@ class Board {
     std::string call;
     CommBuffer buffer;
   };
-  BoardOutcome Enter(int rank, Entry entry, absl::Time deadline)
+  Verdict Enter(int rank, Entry entry, absl::Time deadline)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // REQUIRES that this rank's last Enter succeeded. Waits for all to call it.
   void NextPhase(int rank) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -52,13 +45,13 @@ class Board {
     int sender;
     int receiver;
   };
-  BoardOutcome Send(const Route& route, CommBuffer data, absl::Time deadline)
+  Verdict Send(const Route& route, CommBuffer data, absl::Time deadline)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  BoardOutcome Recv(const Route& route, CommBuffer data, absl::Time deadline)
+  Verdict Recv(const Route& route, CommBuffer data, absl::Time deadline)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The group failed: all who wait return `outcome`. The first stays.
-  void Fail(BoardOutcome outcome) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Fail(Verdict outcome) ABSL_LOCKS_EXCLUDED(mutex_);
   // The rank destroyed its communicator: those who wait for it fail.
   void Leave(int rank) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -72,8 +65,7 @@ class Board {
     return boxes_[route.sender * ranks_ + route.receiver];
   }
   int MissingRank(int64_t phase) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  BoardOutcome FailLocked(BoardOutcome outcome)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Verdict FailLocked(Verdict outcome) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int ranks_;
   mutable absl::Mutex mutex_;
@@ -83,7 +75,7 @@ class Board {
   std::string call_ ABSL_GUARDED_BY(mutex_);
   std::vector<bool> left_ ABSL_GUARDED_BY(mutex_);
   std::vector<Box> boxes_ ABSL_GUARDED_BY(mutex_);
-  BoardOutcome failure_ ABSL_GUARDED_BY(mutex_);
+  Verdict failure_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace troupe

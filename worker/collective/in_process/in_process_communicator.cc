@@ -38,7 +38,7 @@ class InProcessCommunicator final : public Communicator {
     return data.Slice(range.begin, range.end);
   }
 
-  absl::Status Result(const BoardOutcome& outcome, const Call& call) {
+  absl::Status Result(const Verdict& outcome, const Call& call) {
     if (outcome.ok()) return absl::OkStatus();
     {
       absl::MutexLock lock(&mutex_);
@@ -47,7 +47,7 @@ class InProcessCommunicator final : public Communicator {
             absl::StrCat("aborted: ", aborted_.message()));
       }
     }
-    return PeerError({outcome.code, outcome.peer, outcome.what}, call);
+    return PeerError(outcome, call);
   }
 
   absl::Status Enter(CommBuffer buffer, const Call& call) {

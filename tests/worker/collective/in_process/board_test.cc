@@ -34,11 +34,11 @@ TEST(BoardTest, AllSeeTheBuffersOfAll) {
 
 TEST(BoardTest, NamesTheFirstWhoDidNotCome) {
   Board board(3);
-  const BoardOutcome late = board.Enter(0, {"x", {}}, absl::Now());
+  const Verdict late = board.Enter(0, {"x", {}}, absl::Now());
   EXPECT_EQ(late.code, StatusCode::kDeadlineExceeded);
   EXPECT_EQ(late.peer, 1);
   // The group has failed: whoever comes later hears the same.
-  const BoardOutcome second = board.Enter(1, {"x", {}}, kNever);
+  const Verdict second = board.Enter(1, {"x", {}}, kNever);
   EXPECT_EQ(second.code, StatusCode::kDeadlineExceeded);
   EXPECT_EQ(second.peer, 1);
 }
@@ -46,7 +46,7 @@ TEST(BoardTest, NamesTheFirstWhoDidNotCome) {
 TEST(BoardTest, SomeoneWhoLeftSaysMoreThanSomeoneLate) {
   Board board(3);
   board.Leave(2);
-  const BoardOutcome outcome = board.Enter(0, {"x", {}}, kNever);
+  const Verdict outcome = board.Enter(0, {"x", {}}, kNever);
   EXPECT_EQ(outcome.code, StatusCode::kUnavailable);
   EXPECT_EQ(outcome.peer, 2);
 }
@@ -68,10 +68,9 @@ TEST(BoardTest, AFailureFreesThoseWhoWait) {
       return;
     }
     std::vector<char> byte(1);
-    const BoardOutcome outcome =
-        rank == 0
-            ? board.Enter(0, {"x", {}}, kNever)
-            : board.Recv({.sender = 0, .receiver = 1}, View(byte), kNever);
+    const Verdict outcome = rank == 0 ? board.Enter(0, {"x", {}}, kNever)
+                                      : board.Recv({.sender = 0, .receiver = 1},
+                                                   View(byte), kNever);
     EXPECT_EQ(outcome.peer, 2);
     EXPECT_EQ(outcome.what, "aborted: x");
   });
@@ -94,13 +93,13 @@ TEST(BoardTest, MessagesKeepTheirOrder) {
 TEST(BoardTest, SenderAndReceiverNameEachOther) {
   std::vector<char> byte(1);
   Board sending(3);
-  const BoardOutcome sent =
+  const Verdict sent =
       sending.Send({.sender = 0, .receiver = 2}, View(byte), absl::Now());
   EXPECT_EQ(sent.code, StatusCode::kDeadlineExceeded);
   EXPECT_EQ(sent.peer, 2);
   Board receiving(3);
   receiving.Leave(1);
-  const BoardOutcome received =
+  const Verdict received =
       receiving.Recv({.sender = 1, .receiver = 0}, View(byte), kNever);
   EXPECT_EQ(received.code, StatusCode::kUnavailable);
   EXPECT_EQ(received.peer, 1);

@@ -1,0 +1,59 @@
+#include "worker/collective/shared_memory/collectives.h"
+
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/worker/collective/shared_memory/on_segment.h"
+
+namespace troupe {
+namespace {
+
+// One piece less, more and many; all of it follows one after the other, so that
+// slots of both parities are used again by operations of another sort.
+TEST(SharedCollectives, FollowEachOtherInAnyOrder) {
+  for (const int ranks : {2, 3}) {
+    OnSegment(ranks, [](Phases& phases) {
+      const int ranks = phases.ranks();
+      for (const int64_t size : {7, 8192, 200'001, 700'000, 5, 300'000}) {
+        std::vector<int32_t> sum(size), root(size, phases.rank());
+        for (int64_t i = 0; i < size; ++i) sum[i] = phases.rank() + i % 5;
+        ASSERT_TRUE(phases.Begin(absl::InfiniteFuture(), size).ok());
+        ASSERT_TRUE(SharedAllReduce(phases, CommBuffer::Of(absl::MakeSpan(sum)),
+                                    ReduceOp::kSum)
+                        .ok());
+        for (int64_t i = 0; i < size; ++i) {
+          ASSERT_EQ(sum[i], ranks * (ranks - 1) / 2 + ranks * (i % 5));
+        }
+        ASSERT_TRUE(phases.Begin(absl::InfiniteFuture(), size).ok());
+        ASSERT_TRUE(
+            SharedBroadcast(phases, CommBuffer::Of(absl::MakeSpan(root)), 1)
+                .ok());
+        ASSERT_EQ(root, std::vector<int32_t>(size, 1));
+      }
+    });
+  }
+}
+
+// Small ones are added up by everybody, large ones by the owner of each block:
+// in the same order, so the same numbers give the same bits.
+TEST(SharedCollectives, SmallAndLargeSumsHaveTheSameBits) {
+  constexpr int64_t kSmall = 1000, kLarge = 100'000;
+  OnSegment(3, [](Phases& phases) {
+    std::vector<float> large(kLarge);
+    for (int64_t i = 0; i < kLarge; ++i) {
+      large[i] = 1.0f / (1 + phases.rank() + i % kSmall);
+    }
+    std::vector<float> small(large.begin(), large.begin() + kSmall);
+    for (auto* values : {&small, &large}) {
+      ASSERT_TRUE(phases.Begin(absl::InfiniteFuture(), 1).ok());
+      ASSERT_TRUE(SharedAllReduce(phases,
+                                  CommBuffer::Of(absl::MakeSpan(*values)),
+                                  ReduceOp::kSum)
+                      .ok());
+    }
+    for (int64_t i = 0; i < kLarge; ++i) ASSERT_EQ(large[i], small[i % kSmall]);
+  });
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,119 @@
+#include "worker/collective/shared_memory/shared_memory_communicator.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "proto/base/status.h"
+#include "worker/collective/shared_memory/collectives.h"
+#include "worker/collective/shared_memory/join.h"
+#include "worker/collective/shared_memory/members.h"
+#include "worker/collective/shared_memory/messages.h"
+#include "worker/collective/shared_memory/phases.h"
+#include "worker/collective/shared_memory/segment.h"
+#include "worker/collective/shared_memory/segment_map.h"
+
+namespace troupe {
+namespace {
+
+// Tells calls apart: FNV-1a of the operation, its size and its type. Not 0.
+uint64_t CallNumber(absl::string_view operation, CommBuffer data) {
+  uint64_t hash = 0xcbf29ce484222325;
+  const auto mix = [&hash](uint64_t value) {
+    hash = (hash ^ value) * 0x100000001b3;
+  };
+  for (const char c : operation) mix(static_cast<uint8_t>(c));
+  mix(static_cast<uint64_t>(data.elements));
+  mix(static_cast<uint64_t>(data.element));
+  return hash | 1;
+}
+
+class SharedMemoryCommunicator final : public Communicator {
+ public:
+  SharedMemoryCommunicator(const CommunicatorSeat& seat, Segment segment)
+      : Communicator(seat.group, seat.rank),
+        segment_(std::move(segment)),
+        map_(segment_.data(), size()),
+        members_(map_, rank()),
+        phases_(map_, members_, rank()) {}
+
+  absl::Status Join(absl::Time deadline) {
+    return DoBarrier({"join", absl::Now(), deadline});
+  }
+
+ private:
+  template <typename Body>
+  absl::Status Run(const Call& call, uint64_t number, const Body& body) {
+    absl::Status status = phases_.Begin(call.deadline, number);
+    if (status.ok()) status = body();
+    if (status.ok()) return status;
+    const Verdict& verdict = phases_.verdict();
+    if (verdict.code == absl::StatusCode::kCancelled) {
+      return absl::CancelledError(verdict.what);
+    }
+    return PeerError(verdict, call);
+  }
+  template <typename Body>
+  absl::Status RunCollective(const Call& call, CommBuffer data,
+                             const Body& body) {
+    return Run(call, CallNumber(call.operation, data), body);
+  }
+
+  absl::Status DoAllReduce(CommBuffer data, ReduceOp op,
+                           const Call& call) override {
+    return RunCollective(call, data,
+                         [&] { return SharedAllReduce(phases_, data, op); });
+  }
+  absl::Status DoReduceScatter(CommBuffer data, ReduceOp op,
+                               const Call& call) override {
+    return RunCollective(
+        call, data, [&] { return SharedReduceScatter(phases_, data, op); });
+  }
+  absl::Status DoAllGather(CommBuffer data, const Call& call) override {
+    return RunCollective(call, data,
+                         [&] { return SharedAllGather(phases_, data); });
+  }
+  absl::Status DoBroadcast(CommBuffer data, int root,
+                           const Call& call) override {
+    return RunCollective(call, data,
+                         [&] { return SharedBroadcast(phases_, data, root); });
+  }
+  absl::Status DoAllToAll(const AllToAllBuffers& buffers,
+                          const Call& call) override {
+    return RunCollective(call, buffers.send,
+                         [&] { return SharedAllToAll(phases_, buffers); });
+  }
+  absl::Status DoSend(CommBuffer data, int peer, const Call& call) override {
+    return Run(call, 0, [&] { return SharedSend(phases_, data, peer); });
+  }
+  absl::Status DoRecv(CommBuffer data, int peer, const Call& call) override {
+    return Run(call, 0, [&] { return SharedRecv(phases_, data, peer); });
+  }
+  absl::Status DoBarrier(const Call& call) override {
+    return RunCollective(call, {}, [&] { return phases_.Next(); });
+  }
+  void DoAbort(const absl::Status& why) override { members_.Abort(why); }
+
+  const Segment segment_;
+  const SegmentMap map_;
+  Members members_;
+  Phases phases_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Communicator>> CreateSharedMemory(
+    const CommunicatorSeat& seat) {
+  const absl::Time deadline = absl::Now() + seat.timeout;
+  const std::string group = absl::StrCat("group ", seat.group.name);
+  absl::StatusOr<Segment> segment = JoinSegment(seat);
+  if (!segment.ok()) return Annotate(segment.status(), group);
+  auto communicator =
+      std::make_unique<SharedMemoryCommunicator>(seat, *std::move(segment));
+  RETURN_IF_ERROR(
+      Annotate(communicator->Join(deadline), absl::StrCat(group, ": join")));
+  return communicator;
+}
+
+}  // namespace troupe
