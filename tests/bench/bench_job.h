@@ -1,0 +1,32 @@
+// The jobs that are benchmarked: GPT-2 124M and a Llama of its size, on tokens
+// at random. pytorch_models.py has the same two.
+#ifndef TROUPE_TESTS_BENCH_BENCH_JOB_H_
+#define TROUPE_TESTS_BENCH_BENCH_JOB_H_
+
+#include <string>
+
+#include "proto/job.pb.h"
+#include "proto/plan.pb.h"
+
+namespace troupe {
+
+struct BenchJobOptions {
+  std::string model = "gpt2";     // gpt2, llama
+  std::string precision = "f32";  // f32, bf16
+  int workers = 1;                // data-parallel
+  int threads = 2;                // of each worker
+  int batch = 1;                  // sequences of a micro-batch
+  int micro_batches = 1;          // of a worker in a step
+  int sequence_length = 1024;
+};
+
+// Sequences of one step, over all workers, times their length.
+int64_t TokensPerStep(const BenchJobOptions& options);
+
+// As the scheduler would plan it for workers of this host. Writes the token
+// file `tokens`. CHECKs the options.
+Plan BenchPlan(const BenchJobOptions& options, const std::string& tokens);
+
+}  // namespace troupe
+
+#endif  // TROUPE_TESTS_BENCH_BENCH_JOB_H_

@@ -1,0 +1,112 @@
+// How fast a training step is: GPT-2 124M or a Llama of its size, real train
+// loops over real communicators, one process a worker.
+//
+//   bazel run //tests/bench:step_bench -- --model gpt2 --threads 2
+//   bazel run //tests/bench:step_bench -- --model llama --precision bf16
+//       --workers 2 --threads 1
+//
+// A step is forward and backward of each micro-batch, the all-reduce of the
+// gradients, their norm, clipping, and AdamW on all parameters. Prints each
+// step, where the last one went (of one worker), and the rate of the best one
+// beside what oneDNN's products reach on as many threads. Model FLOPs of a
+// token are 6 N + 12 L C T (proto/plan/model.h); recomputation counts nothing.
+//
+// --paced is for versus_pytorch.py: each line of stdin asks for a step, "done"
+// answers.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+#include <limits>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/clock.h"
+#include "tests/bench/bench_job.h"
+#include "tests/bench/bench_ranks.h"
+#include "tests/bench/product_rate.h"
+
+namespace troupe {
+namespace {
+
+struct Options {
+  BenchJobOptions job;
+  int steps = 4;
+  bool paced = false;
+};
+
+void RunPaced(BenchRanks& ranks) {
+  std::cout << "ready" << std::endl;
+  for (std::string line; std::getline(std::cin, line);) {
+    ranks.Step();
+    std::cout << "done" << std::endl;
+  }
+}
+
+// Seconds of the best step; the first one warms up.
+double BestStep(int steps, BenchRanks& ranks) {
+  double best = std::numeric_limits<double>::infinity();
+  ranks.Step();
+  for (int step = 1; step <= steps; ++step) {
+    const int64_t start = RealClock().MonotonicNanos();
+    ranks.Step();
+    const double seconds = 1e-9 * (RealClock().MonotonicNanos() - start);
+    std::printf("step %d: %.3f s\n", step, seconds);
+    best = std::min(best, seconds);
+  }
+  return best;
+}
+
+void Run(const Options& options) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  const BenchJobOptions& job = options.job;
+  const std::string tokens =
+      absl::StrCat("/tmp/step_bench-", getpid(), ".tokens");
+  const Plan plan = BenchPlan(job, tokens);
+  double best = 0;
+  {
+    BenchRanks ranks(plan, {.threads = job.threads,
+                            .breakdown = !options.paced && job.workers == 1});
+    unlink(tokens.c_str());
+    if (options.paced) return RunPaced(ranks);
+    best = BestStep(options.steps, ranks);
+  }
+  const double count = static_cast<double>(TokensPerStep(job));
+  const double flops = plan.derived().model_flops_per_token() * count;
+  const double rate = ProductRate(job.precision, job.threads * job.workers);
+  std::printf(
+      "%s in %s: %ld parameters, %.4g model FLOPs a token\n"
+      "step of %.0f tokens: %.3f s, %.1f tokens/s, %.1f model GFLOP/s\n"
+      "oneDNN %s product 2048^3: %.1f GFLOP/s\n"
+      "model FLOP/s over oneDNN's product rate: %.3f\n",
+      job.model.c_str(), job.precision.c_str(),
+      static_cast<long>(plan.derived().parameters()),
+      plan.derived().model_flops_per_token(), count, best, count / best,
+      1e-9 * flops / best, job.precision.c_str(), 1e-9 * rate,
+      flops / best / rate);
+}
+
+}  // namespace
+}  // namespace troupe
+
+int main(int argc, char** argv) {
+  CLI::App app("Times training steps on this machine.");
+  troupe::Options options;
+  app.add_option("--model", options.job.model)
+      ->check(CLI::IsMember({"gpt2", "llama"}));
+  app.add_option("--precision", options.job.precision)
+      ->check(CLI::IsMember({"f32", "bf16"}));
+  app.add_option("--workers", options.job.workers, "one process each");
+  app.add_option("--threads", options.job.threads, "of each worker");
+  app.add_option("--batch", options.job.batch, "sequences of a micro-batch");
+  app.add_option("--micro-batches", options.job.micro_batches,
+                 "of a worker in a step");
+  app.add_option("--seq", options.job.sequence_length, "tokens of a sequence");
+  app.add_option("--steps", options.steps);
+  app.add_flag("--paced", options.paced, "a step for each line of stdin");
+  CLI11_PARSE(app, argc, argv);
+  troupe::Run(options);
+  return 0;
+}

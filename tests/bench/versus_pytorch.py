@@ -1,0 +1,131 @@
+"""Troupe's training step beside PyTorch's, in turns, on this machine.
+
+    python3 -m venv ~/torch && ~/torch/bin/pip install torch numpy
+    bazel build //tests/bench:step_bench
+    ~/torch/bin/python tests/bench/versus_pytorch.py bazel-bin/tests/bench/step_bench
+
+For each model, precision and layout it starts ours (step_bench: real train
+loops over real communicators) and PyTorch's (pytorch_step.py: eager and
+torch.compile, DistributedDataParallel on Gloo where there are several
+processes), both paced: one step of one, one step of the next, and so on, so
+that what else goes on strikes all alike. A step counts from the order to the
+answer. Prints medians of tokens/s, and ours over PyTorch's best.
+
+bf16 is autocast in PyTorch, which keeps f32 weights as ours does; "pure" is
+beside it, whose weights and AdamW moments are bf16 too.
+"""
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+VARIANTS = {"f32": ["eager", "compile"],
+            "bf16": ["autocast-eager", "autocast-compile", "pure-eager",
+                     "pure-compile"]}
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("ours", help="the binary of step_bench")
+    parser.add_argument("--models", nargs="+", default=["gpt2", "llama"])
+    parser.add_argument("--precisions", nargs="+", default=["f32", "bf16"])
+    parser.add_argument("--layouts", nargs="+", default=["1x2", "2x1"],
+                        metavar="PROCESSESxTHREADS")
+    parser.add_argument("--batch", type=int, default=1,
+                        help="sequences of a step, of each process")
+    parser.add_argument("--seq", type=int, default=1024)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--no-compile", action="store_true",
+                        help="leaves torch.compile out")
+    return parser.parse_args()
+
+
+class Contestant:
+    """A paced process: a step for each line, and its variants by name."""
+
+    def __init__(self, command, environment=None):
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env=dict(os.environ, **(environment or {})))
+
+    def await_line(self, expected):
+        while (line := self.process.stdout.readline()):
+            if line.strip() == expected:
+                return
+        raise SystemExit(f"{self.process.args[0]} ended early")
+
+    def step(self, variant):
+        """Seconds."""
+        start = time.perf_counter()
+        self.process.stdin.write(variant + "\n")
+        self.process.stdin.flush()
+        self.await_line("done")
+        return time.perf_counter() - start
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def start(arguments, model, precision, processes, threads, variants):
+    common = ["--model", model, "--precision", precision, "--threads",
+              str(threads), "--batch", str(arguments.batch), "--seq",
+              str(arguments.seq), "--paced"]
+    ours = Contestant([arguments.ours, "--workers", str(processes)] + common)
+    theirs = Contestant(
+        [sys.executable, os.path.join(FOLDER, "pytorch_step.py")] + common +
+        (["--ddp", str(processes)] if processes > 1 else []) +
+        ["--variants"] + variants, {"OMP_NUM_THREADS": str(threads)})
+    for contestant in (ours, theirs):
+        contestant.await_line("ready")
+    return [("ours", ours)] + [(variant, theirs) for variant in variants]
+
+
+def measure(arguments, model, precision, layout):
+    processes, threads = map(int, layout.split("x"))
+    variants = [v for v in VARIANTS[precision]
+                if not (arguments.no_compile and v.endswith("compile"))]
+    entries = start(arguments, model, precision, processes, threads, variants)
+    seconds = {name: [] for name, _ in entries}
+    for round_number in range(-2, arguments.rounds):  # two to warm up
+        for name, contestant in entries:
+            taken = contestant.step(name)
+            if round_number >= 0:
+                seconds[name].append(taken)
+    for contestant in {id(c): c for _, c in entries}.values():
+        contestant.close()
+    tokens = processes * arguments.batch * arguments.seq
+    rates = {name: tokens / statistics.median(taken)
+             for name, taken in seconds.items()}
+    report(f"{model} {precision} {layout}", rates)
+
+
+def report(title, rates):
+    ours = rates.pop("ours")
+    peers = {}
+    for name, rate in rates.items():
+        kind = name.rpartition("-")[0]  # autocast, pure, or nothing
+        peers[kind] = max(peers.get(kind, 0), rate)
+    cells = [f"{title:16}", f"ours {ours:7.1f}"]
+    cells += [f"{name} {rate:7.1f}" for name, rate in rates.items()]
+    cells += [f"ratio {ours / rate:.2f}" + (f" ({kind})" if kind else "")
+              for kind, rate in peers.items()]
+    print("  ".join(cells), flush=True)
+
+
+def main():
+    arguments = parse_arguments()
+    print(f"tokens/s, {arguments.batch} x {arguments.seq} tokens a process",
+          flush=True)
+    for model in arguments.models:
+        for precision in arguments.precisions:
+            for layout in arguments.layouts:
+                measure(arguments, model, precision, layout)
+
+
+if __name__ == "__main__":
+    main()
