@@ -62,12 +62,18 @@ absl::Status CheckSameOrder(const Plan& plan, Program::Kind kind) {
           std::mismatch(mine.begin(), mine.end(), theirs.begin(), theirs.end())
               .first -
           mine.begin();
+      const auto text = [i](const std::vector<std::string>& texts) {
+        return i < texts.size() ? texts[i] : "nothing";
+      };
+      // One that enters something there is named first.
+      const bool first_enters = i < mine.size();
+      const int here = first_enters ? first : other;
+      const int there = first_enters ? other : first;
       return ProgramFault(
-          {.rank = first, .kind = kind},
+          {.rank = here, .kind = kind},
           absl::StrCat("collective ", i, " of group ", group.name(), " is ",
-                       i < mine.size() ? mine[i] : "nothing", ", but ",
-                       i < theirs.size() ? theirs[i] : "nothing", " on rank ",
-                       other));
+                       text(entered[here][place]), ", but ",
+                       text(entered[there][place]), " on rank ", there));
     }
   }
   return absl::OkStatus();
