@@ -115,18 +115,19 @@ absl::Status Phases::Sleep(SharedCounter& counter, uint32_t seen,
   return absl::OkStatus();
 }
 
-// Who has not ended this phase; first, one that is furthest behind.
+// Who has not ended this phase; first, one that is furthest behind. Each phase
+// is read once: they go on meanwhile.
 const std::vector<int>& Phases::Missing() {
   missing_.clear();
+  uint32_t furthest = 0;
   for (int rank = 0; rank < ranks(); ++rank) {
-    if (map_.state(rank).phase.load() - phase_ > UINT32_MAX / 2) {  // is less
-      missing_.push_back(rank);
-    }
+    const uint32_t behind = phase_ - map_.state(rank).phase.load();
+    if (behind == 0 || behind > UINT32_MAX / 2) continue;  // here, or ahead
+    missing_.push_back(rank);
+    if (behind <= furthest) continue;
+    furthest = behind;
+    std::swap(missing_.front(), missing_.back());
   }
-  std::stable_sort(missing_.begin(), missing_.end(), [this](int a, int b) {
-    return static_cast<int32_t>(map_.state(a).phase.load() -
-                                map_.state(b).phase.load()) < 0;
-  });
   return missing_;
 }
 
