@@ -1,11 +1,15 @@
 #include "worker/rank/initial_state.h"
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/base/status.h"
+#include "storage/checkpoint/hugging_face_weights.h"
 #include "storage/checkpoint/tensor_reader.h"
 #include "worker/model/initialize.h"
 
@@ -17,6 +21,24 @@ void ZeroResident(RankState& state, Buffer::Kind kind, int unit) {
   const Buffer* buffer = FindResident(state.rank_plan(), kind, unit);
   if (buffer == nullptr || buffer->bytes() == 0) return;
   state.device.Zero(state.memory.At(*buffer), buffer->bytes());
+}
+
+// Puts a tensor on the device through little host memory: `read` gives elements
+// [begin, begin + count).
+absl::Status FillInPieces(
+    Device& device, const StateTensor& tensor,
+    absl::FunctionRef<absl::Status(int64_t begin, int64_t count, float* host)>
+        read) {
+  constexpr int64_t kElementsAtOnce = int64_t{1} << 20;
+  std::vector<float> host(std::min(kElementsAtOnce, tensor.elements));
+  for (int64_t begin = 0; begin < tensor.elements; begin += kElementsAtOnce) {
+    const int64_t count = std::min(kElementsAtOnce, tensor.elements - begin);
+    RETURN_IF_ERROR(read(begin, count, host.data()));
+    device.CopyFromHost(tensor.data + begin * sizeof(float), host.data(),
+                        count * sizeof(float));
+    RETURN_IF_ERROR(device.Synchronize());
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ReadTensor(const TensorReader& checkpoint,
@@ -32,13 +54,11 @@ absl::Status ReadTensor(const TensorReader& checkpoint,
         tensor.name, " is [", absl::StrJoin(stored->shape, ", "),
         "] there, but [", absl::StrJoin(tensor.shape, ", "), "] in this job"));
   }
-  std::vector<float> host(tensor.elements);
-  RETURN_IF_ERROR(checkpoint.ReadRange(tensor.name, StoredDType::kF32,
-                                       {.begin = 0, .count = tensor.elements},
-                                       host.data()));
-  state.device.CopyFromHost(tensor.data, host.data(),
-                            tensor.elements * sizeof(float));
-  return state.device.Synchronize();
+  return FillInPieces(
+      state.device, tensor, [&](int64_t begin, int64_t count, float* host) {
+        return checkpoint.ReadRange(tensor.name, StoredDType::kF32,
+                                    {.begin = begin, .count = count}, host);
+      });
 }
 
 // Lets the model compute with the weights, where it does not with themselves.
@@ -63,6 +83,34 @@ void InitializeFromSeed(RankState& state) {
   }
 }
 
+absl::Status InitializeFromHuggingFace(const std::string& directory,
+                                       RankState& state) {
+  // Alignment gaps, moments and gradients are as from seed.
+  InitializeFromSeed(state);
+  absl::StatusOr<HuggingFaceWeights> weights =
+      HuggingFaceWeights::Open(directory);
+  if (!weights.ok()) return Annotate(weights.status(), "model.hf");
+  for (const int unit : state.HeldUnits()) {
+    UnitMemory memory = state.MemoryOfUnit(unit);
+    memory.optimizer_state = nullptr;  // the directory has none
+    for (const StateTensor& tensor : UnitStateTensors(
+             state.plan->job().optimizer(), state.plan->units(unit), memory)) {
+      absl::Status read = weights->CheckShape(tensor.name, tensor.shape);
+      if (read.ok()) {
+        read = FillInPieces(state.device, tensor,
+                            [&](int64_t begin, int64_t count, float* host) {
+                              return weights->ReadF32(
+                                  tensor.name, {.begin = begin, .count = count},
+                                  host);
+                            });
+      }
+      RETURN_IF_ERROR(Annotate(read, "model.hf"));
+    }
+    RoundWeights(state, unit);
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<TrainingPosition> RestoreFromCheckpoint(const std::string& path,
                                                        RankState& state) {
   // Alignment gaps and what the checkpoint lacks by design start as from seed.
@@ -82,6 +130,11 @@ absl::StatusOr<TrainingPosition> RestoreFromCheckpoint(const std::string& path,
     for (const StateTensor& tensor :
          UnitStateTensors(state.plan->job().optimizer(),
                           state.plan->units(unit), state.MemoryOfUnit(unit))) {
+      // An imported model has no moments yet: they are zero, as before step 1.
+      if (manifest.step == 0 && (*checkpoint)->Find(tensor.name) == nullptr &&
+          absl::StartsWith(tensor.name, "optimizer.")) {
+        continue;
+      }
       RETURN_IF_ERROR(
           Annotate(ReadTensor(**checkpoint, tensor, state), context));
     }

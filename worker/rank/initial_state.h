@@ -1,5 +1,6 @@
 // Where a rank's weights and moments come from before its first step: the job's
-// seed, or a checkpoint that any plan may have written.
+// seed, a Hugging Face directory, or a checkpoint that any plan may have
+// written.
 #ifndef TROUPE_WORKER_RANK_INITIAL_STATE_H_
 #define TROUPE_WORKER_RANK_INITIAL_STATE_H_
 
@@ -20,7 +21,14 @@ struct TrainingPosition {
 // Draws the initial weights; moments and gradients zero.
 void InitializeFromSeed(RankState& state);
 
-// Reads weights and moments from the checkpoint's directory; gradients zero.
+// Reads the weights of a Hugging Face directory; moments and gradients zero.
+// Errors begin with "model.hf" and say as HuggingFaceWeights does what is
+// missing or does not fit.
+absl::Status InitializeFromHuggingFace(const std::string& directory,
+                                       RankState& state);
+
+// Reads weights and moments from the checkpoint's directory; gradients zero. An
+// imported model (step 0) has no moments: they are zero.
 // NotFound, DataLoss: as TensorReader says. InvalidArgument where the
 // checkpoint is of another model or optimizer, or lies past the last step.
 absl::StatusOr<TrainingPosition> RestoreFromCheckpoint(const std::string& path,
