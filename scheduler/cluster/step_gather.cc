@@ -46,6 +46,8 @@ GatheredStep StepGather::Close(int64_t step, const Open& open) const {
         std::max(record.step_seconds(), of_rank.step_seconds()));
     record.set_memory_bytes(
         std::max(record.memory_bytes(), of_rank.memory_bytes()));
+    record.set_checkpoint_stall_seconds(std::max(
+        record.checkpoint_stall_seconds(), of_rank.checkpoint_stall_seconds()));
     if (!record.has_validation_loss() && of_rank.has_validation_loss()) {
       record.set_validation_loss(of_rank.validation_loss());
     }

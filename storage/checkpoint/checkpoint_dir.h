@@ -58,7 +58,7 @@ absl::StatusOr<NewestCheckpoint> FindNewestComplete(
 
 // Keeps the newest `keep` (>= 1) whole checkpoints; removes older ones, whole
 // or not, and temporary directories of steps up to the newest whole one. Call
-// when no rank writes, or the directory it writes may go. Never removes the
+// when no rank writes such a step, or the directory it writes may go. Never removes the
 // newest.
 absl::Status PruneCheckpoints(const std::string& dir, int keep);
 

@@ -22,6 +22,14 @@ namespace {
 
 constexpr int64_t kBudgetBytes = int64_t{1} << 30;
 
+std::vector<TierBudget> Budgets() {
+  std::vector<TierBudget> budgets(2);
+  budgets[0].set_tier(DEVICE);
+  budgets[1].set_tier(HOST);
+  for (TierBudget& budget : budgets) budget.set_bytes(kBudgetBytes);
+  return budgets;
+}
+
 // Where ranks leave their shards for rank 0.
 class ShardBoard {
  public:
@@ -91,13 +99,6 @@ class Rank final : public RankListener {
   std::vector<std::string> warnings;
 
  private:
-  static std::vector<TierBudget> Budgets() {
-    TierBudget budget;
-    budget.set_tier(DEVICE);
-    budget.set_bytes(kBudgetBytes);
-    return {budget};
-  }
-
   static absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> Connect(
       const Plan& plan, int rank, const std::string& backend,
       InMemoryStore& store) {
@@ -131,6 +132,9 @@ class Rank final : public RankListener {
     return absl::OkStatus();
   }
   absl::Status OnShardWritten(const WrittenShard& shard) override {
+    if (options_.on_shard) {
+      RETURN_IF_ERROR(options_.on_shard(rank_, shard, loops_));
+    }
     board_.Add(shard);
     return absl::OkStatus();
   }
@@ -162,9 +166,9 @@ std::vector<WorkerDescription> Workers(int count) {
     workers[i].set_device("cpu");
     workers[i].set_threads(1);
     workers[i].set_host_cores(2);
-    TierBudget& budget = *workers[i].add_budgets();
-    budget.set_tier(DEVICE);
-    budget.set_bytes(kBudgetBytes);
+    for (const TierBudget& budget : Budgets()) {
+      *workers[i].add_budgets() = budget;
+    }
   }
   return workers;
 }

@@ -28,6 +28,11 @@ struct TrainOptions {
   std::function<void(int rank, const StepRecord& record,
                      const std::vector<TrainLoop*>& loops)>
       on_step;
+  // Called when a rank has written its shard, on the thread that did; an error
+  // ends the rank.
+  std::function<absl::Status(int rank, const WrittenShard& shard,
+                             const std::vector<TrainLoop*>& loops)>
+      on_shard;
 };
 
 // By rank, all of it.

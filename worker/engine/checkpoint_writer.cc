@@ -21,6 +21,13 @@ std::string JobJson(const JobSpec& job) {
   return json;
 }
 
+// Gives the space back; the job ends in any case.
+absl::Status GiveUp(const CheckpointAttempt& attempt, const absl::Status& why) {
+  const absl::Status abandoned = AbandonCheckpoint(attempt);
+  if (!abandoned.ok()) LogWarning(abandoned.message());
+  return why;
+}
+
 }  // namespace
 
 CheckpointWriter::CheckpointWriter(const CheckpointWriterOptions& options,
@@ -32,34 +39,31 @@ CheckpointWriter::CheckpointWriter(const CheckpointWriterOptions& options,
       clock_(clock),
       listener_(listener) {}
 
-absl::Status CheckpointWriter::Write(int64_t step, int64_t samples_consumed) {
+absl::Status CheckpointWriter::Write(const Snapshot& snapshot) {
   const int64_t begin_ns = clock_.MonotonicNanos();
   const CheckpointAttempt attempt = {
       .dir = state_.plan->job().checkpoint().directory(),
-      .step = step,
+      .step = snapshot.step,
       .token = options_.token};
-  absl::StatusOr<ShardFile> shard = WriteOwnShard(attempt);
-  if (!shard.ok()) {
-    // Gives the space back; the job fails in any case.
-    const absl::Status abandoned = AbandonCheckpoint(attempt);
-    if (!abandoned.ok()) LogWarning(abandoned.message());
-    return shard.status();
-  }
-  RETURN_IF_ERROR(listener_.OnShardWritten(
-      {.step = step,
+  absl::StatusOr<ShardFile> shard = WriteOwnShard(attempt, snapshot.tensors);
+  if (!shard.ok()) return GiveUp(attempt, shard.status());
+  const absl::Status told = listener_.OnShardWritten(
+      {.step = snapshot.step,
        .file = shard->file.name,
        .bytes = static_cast<int64_t>(shard->file.bytes),
-       .description = FormatShardFile(*shard)}));
-  if (state_.rank() != 0) return absl::OkStatus();
-  return Commit(attempt, samples_consumed, begin_ns);
+       .description = FormatShardFile(*shard)});
+  // Another rank's commit may be under way.
+  if (state_.rank() != 0) return told;
+  if (!told.ok()) return GiveUp(attempt, told);
+  return Commit(attempt, snapshot.samples_consumed, begin_ns);
 }
 
 absl::StatusOr<ShardFile> CheckpointWriter::WriteOwnShard(
-    const CheckpointAttempt& attempt) {
+    const CheckpointAttempt& attempt, const std::vector<StateTensor>& tensors) {
   const absl::StatusOr<std::string> directory = BeginCheckpoint(attempt);
   if (!directory.ok()) return directory.status();
   std::vector<ShardToWrite> shards;
-  for (const StateTensor& tensor : state_.snapshot) {
+  for (const StateTensor& tensor : tensors) {
     shards.push_back({.name = tensor.name,
                       .dtype = StoredDType::kF32,
                       .shape = tensor.shape,
@@ -72,11 +76,12 @@ absl::StatusOr<ShardFile> CheckpointWriter::WriteOwnShard(
 absl::Status CheckpointWriter::Commit(const CheckpointAttempt& attempt,
                                       int64_t samples_consumed,
                                       int64_t begin_ns) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> descriptions,
-                   listener_.AwaitShards(attempt.step));
+  const absl::StatusOr<std::vector<std::string>> descriptions =
+      listener_.AwaitShards(attempt.step);
+  if (!descriptions.ok()) return GiveUp(attempt, descriptions.status());
   std::vector<ShardFile> files;
   int64_t bytes = 0;
-  for (const std::string& description : descriptions) {
+  for (const std::string& description : *descriptions) {
     ASSIGN_OR_RETURN(ShardFile file, ParseShardFile(description));
     bytes += file.file.bytes;
     files.push_back(std::move(file));
@@ -93,11 +98,7 @@ absl::Status CheckpointWriter::Commit(const CheckpointAttempt& attempt,
   manifest.created = clock_.Now();
   absl::StatusOr<std::string> path =
       CommitCheckpoint(attempt, std::move(manifest), files, options_.carried);
-  if (!path.ok()) {
-    const absl::Status abandoned = AbandonCheckpoint(attempt);
-    if (!abandoned.ok()) LogWarning(abandoned.message());
-    return path.status();
-  }
+  if (!path.ok()) return GiveUp(attempt, path.status());
   CheckpointRecord record;
   record.set_step(attempt.step);
   record.set_path(*path);

@@ -25,7 +25,15 @@ struct CheckpointWriterOptions {
   std::vector<CarriedFile> carried;  // rank 0's go into each checkpoint
 };
 
-// One thread.
+// A rank's state after `step` steps, as SNAPSHOT collected it.
+struct Snapshot {
+  int64_t step = 0;
+  int64_t samples_consumed = 0;      // the data position
+  std::vector<StateTensor> tensors;  // borrowed from the rank's memory
+};
+
+// One thread, which need not be the train loop's: of `state` only what stays
+// while the rank lives is read.
 class CheckpointWriter {
  public:
   // Borrows all; the engine must be idle whenever Write is called.
@@ -33,13 +41,15 @@ class CheckpointWriter {
                    const RankState& state, IoEngine& io, const Clock& clock,
                    RankListener& listener);
 
-  // Writes what SNAPSHOT collected in `state.snapshot` as the state after
-  // `step` steps, the data position being `samples_consumed`. On rank 0 returns
-  // when the checkpoint is committed and older ones are pruned.
-  absl::Status Write(int64_t step, int64_t samples_consumed);
+  // On rank 0 returns when the checkpoint is committed and older ones are
+  // pruned. Where its own shard or the commit fails, what was written of the
+  // checkpoint is removed.
+  absl::Status Write(const Snapshot& snapshot);
 
  private:
-  absl::StatusOr<ShardFile> WriteOwnShard(const CheckpointAttempt& attempt);
+  absl::StatusOr<ShardFile> WriteOwnShard(
+      const CheckpointAttempt& attempt,
+      const std::vector<StateTensor>& tensors);
   absl::Status Commit(const CheckpointAttempt& attempt,
                       int64_t samples_consumed, int64_t begin_ns);
 

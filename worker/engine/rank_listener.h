@@ -23,7 +23,10 @@ struct WrittenShard {
   std::string description;
 };
 
-// Called by the train loop's thread only. An error ends the run.
+// Called by the train loop's thread; OnShardWritten, AwaitShards and
+// OnCommitted by the thread that writes checkpoints, which is another one where
+// they are written in the background. One call of those three at a time, and it
+// may come during any other. An error ends the run.
 class RankListener {
  public:
   virtual ~RankListener() = default;

@@ -9,7 +9,6 @@
 #include "proto/plan/lr_schedule.h"
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "worker/engine/carried_files.h"
-#include "worker/engine/checkpoint_writer.h"
 #include "worker/instructions/instructions.h"
 #include "worker/rank/resident_memory.h"
 
@@ -44,6 +43,8 @@ TrainLoop::~TrainLoop() = default;
 
 absl::Status TrainLoop::Run() {
   absl::Status status = RunSteps();
+  const absl::Status written = EndWriter();
+  if (status.ok()) status = written;
   {
     // From here on nobody may abort the communicators.
     absl::MutexLock lock(&mutex_);
@@ -79,6 +80,9 @@ absl::Status TrainLoop::RunSteps() {
     const std::string& dir = options_.plan->job().checkpoint().directory();
     RETURN_IF_ERROR(
         Annotate(PrepareCheckpointDirectory(dir), "checkpoint.directory"));
+    if (options_.plan->job().checkpoint().background()) {
+      background_ = std::make_unique<BackgroundWriter>();
+    }
   }
   ASSIGN_OR_RETURN(TrainingPosition position, SetState());
   steps_done_ = position.step;
@@ -158,6 +162,7 @@ bool TrainLoop::IsDue(int64_t step, int64_t every) const {
 
 absl::Status TrainLoop::TrainStep(const StepContext& context) {
   const Plan& plan = *options_.plan;
+  if (background_ != nullptr) RETURN_IF_ERROR(background_->status());
   FinishedStep finished = {.context = context};
   RankTimeline timeline;
   timeline.set_rank(state_->rank());
@@ -167,6 +172,8 @@ absl::Status TrainLoop::TrainStep(const StepContext& context) {
 
   StepRecord record = MakeStepRecord(plan, finished);
   record.set_memory_bytes(ResidentMemoryBytes());
+  record.set_checkpoint_stall_seconds(
+      std::exchange(checkpoint_stall_seconds_, 0));
   RETURN_IF_ERROR(CheckFinite(record));
   if (validate_ != nullptr &&
       IsDue(context.step, plan.job().training().validate_every())) {
@@ -222,11 +229,37 @@ absl::StatusOr<Scalars> TrainLoop::RunProgram(const Program& program,
 
 absl::Status TrainLoop::WriteCheckpoint(const StepContext& context,
                                         int64_t samples_consumed) {
+  const int64_t begin_ns = resources_.clock.MonotonicNanos();
+  // There is one copy: what is in it must be written before it is replaced.
+  if (background_ != nullptr) RETURN_IF_ERROR(background_->AwaitIdle());
   RETURN_IF_ERROR(RunProgram(*checkpoint_, context, nullptr).status());
+  Snapshot snapshot = {.step = context.step,
+                       .samples_consumed = samples_consumed,
+                       .tensors = std::move(state_->snapshot)};
+  if (background_ != nullptr) {
+    background_->Start(
+        [this, snapshot = std::move(snapshot)] { return Write(snapshot); });
+  } else {
+    RETURN_IF_ERROR(Write(snapshot));
+  }
+  checkpoint_stall_seconds_ =
+      (resources_.clock.MonotonicNanos() - begin_ns) * 1e-9;
+  return absl::OkStatus();
+}
+
+absl::Status TrainLoop::Write(const Snapshot& snapshot) {
   CheckpointWriter writer(
       {.token = options_.checkpoint_token, .carried = carried_}, *state_,
       resources_.io, resources_.clock, listener_);
-  return Annotate(writer.Write(context.step, samples_consumed), "checkpoint");
+  return Annotate(writer.Write(snapshot),
+                  absl::StrCat("checkpoint of step ", snapshot.step));
+}
+
+absl::Status TrainLoop::EndWriter() {
+  if (background_ == nullptr) return absl::OkStatus();
+  const absl::Status written = background_->AwaitIdle();
+  background_.reset();
+  return written;
 }
 
 }  // namespace troupe

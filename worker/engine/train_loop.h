@@ -1,8 +1,10 @@
 // One rank of one job, from its first byte of memory to its last step: reserves
 // memory, sets weights, meets its peers, then runs the TRAIN program for each
 // step and VALIDATE and CHECKPOINT where they are due (docs/plan.md,
-// "Programs"). Knows neither scheduler nor network: a listener hears of its
-// progress, a connector gives it its communicators.
+// "Programs"). Where the plan has room for a copy of the state
+// (`checkpoint.background`), a checkpoint is written from the copy while
+// training goes on. Knows neither scheduler nor network: a listener hears of
+// its progress, a connector gives it its communicators.
 //
 //   TrainLoop loop(options, resources, connector, listener);
 //   absl::Status status = loop.Run();   // on a thread of its own
@@ -28,6 +30,8 @@
 #include "storage/checkpoint/assets.h"
 #include "storage/engine/engine.h"
 #include "worker/collective/communicator.h"
+#include "worker/engine/background_writer.h"
+#include "worker/engine/checkpoint_writer.h"
 #include "worker/engine/executor.h"
 #include "worker/engine/rank_listener.h"
 #include "worker/engine/step_record.h"
@@ -67,13 +71,15 @@ class TrainLoop {
             Connector connector, RankListener& listener);
   ~TrainLoop();
 
-  // Trains to the job's last step (proto/plan/last_step.h). The error says in
-  // which step what failed. All memory of the job is back in the arenas when it
-  // returns. Call once.
+  // Trains to the job's last step (proto/plan/last_step.h); all checkpoints are
+  // written when it returns, or given up, and all memory of the job is back in
+  // the arenas. The error says in which step what failed. Call once.
   absl::Status Run();
 
   // Makes Run return `why` soon, wherever it is: the instructions in progress
-  // are the last ones. From any thread, at any time.
+  // are the last ones, and so is the shard that is being written. The listener
+  // is not told: it must end an AwaitShards by itself. From any thread, at any
+  // time.
   void Abort(const absl::Status& why);
 
   // The last complete step.
@@ -98,8 +104,11 @@ class TrainLoop {
   absl::StatusOr<Scalars> RunProgram(const Program& program,
                                      const StepContext& context,
                                      RankTimeline* timeline);
+  // Or has it written in the background; waits for the one before.
   absl::Status WriteCheckpoint(const StepContext& context,
                                int64_t samples_consumed);
+  absl::Status Write(const Snapshot& snapshot);
+  absl::Status EndWriter();
   bool IsDue(int64_t step, int64_t every) const;
 
   const TrainLoopOptions options_;
@@ -113,6 +122,9 @@ class TrainLoop {
   Executor executor_;
   std::unique_ptr<RankState> state_;
   std::vector<CarriedFile> carried_;  // by the job's checkpoints; of rank 0
+  // Reads state_. Null: training waits while a checkpoint is written.
+  std::unique_ptr<BackgroundWriter> background_;
+  double checkpoint_stall_seconds_ = 0;  // since the last step
   int64_t first_step_ = 1;
   std::atomic<int64_t> steps_done_{0};
   std::atomic<bool> stop_requested_{false};

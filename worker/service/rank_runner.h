@@ -32,7 +32,9 @@ struct RankRunnerOptions {
   std::string address;  // where peers reach this worker
 };
 
-// OnMessage and Abort from any thread.
+// OnMessage and Abort from any thread. The loop calls from two: its own, and
+// that of its checkpoint writer, whose calls touch nothing but what mutex_
+// guards and `send`, which is thread-safe.
 class RankRunner final : private RankListener {
  public:
   RankRunner(const Assignment& assignment, const RankRunnerOptions& options);

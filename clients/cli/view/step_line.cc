@@ -31,6 +31,11 @@ std::vector<Field> Fields(const StepRecord& record,
   fields.push_back({CountText(record.tokens_per_second()) + " tok/s", 4});
   fields.push_back({"MFU " + PercentText(record.mfu()), 5});
   fields.push_back({"mem " + BytesText(record.memory_bytes()), 8});
+  if (record.checkpoint_stall_seconds() > 0) {
+    fields.push_back({absl::StrFormat("checkpoint %.2f s",
+                                      record.checkpoint_stall_seconds()),
+                      9});
+  }
   if (progress.eta_seconds >= 0) {
     fields.push_back({"ETA " + ClockText(progress.eta_seconds), 2});
   }

@@ -17,7 +17,8 @@ struct StepProgress {
   double eta_seconds = -1;  // below 0: not known
 };
 
-// For a pipe: every field.
+// For a pipe: every field; the step after a checkpoint has one more, for how
+// long training stood still for it: "checkpoint 0.31 s".
 std::string StepLine(const StepRecord& record, const StepProgress& progress);
 
 // For a terminal: a bar, then as many fields as fit into `width` columns, the

@@ -14,6 +14,7 @@ StepReport ReportOf(int rank, int64_t step, bool traced = false) {
   report.mutable_record()->set_loss(rank == 0 ? 2.5 : -1);
   report.mutable_record()->set_step_seconds(rank == 1 ? 0.5 : 0.25);
   report.mutable_record()->set_memory_bytes(100 - rank);
+  report.mutable_record()->set_checkpoint_stall_seconds(rank);
   if (rank == 2) report.mutable_record()->set_validation_loss(3);
   if (traced) report.mutable_timeline()->add_spans()->set_unit(rank);
   return report;
@@ -39,6 +40,7 @@ TEST(StepGather, OneRecordFromAllRanks) {
   EXPECT_EQ(record.loss(), 2.5) << "rank 0's";
   EXPECT_EQ(record.step_seconds(), 0.5) << "the slowest rank's";
   EXPECT_EQ(record.memory_bytes(), 100) << "the largest rank's";
+  EXPECT_EQ(record.checkpoint_stall_seconds(), 2) << "the longest";
   EXPECT_EQ(record.validation_loss(), 3) << "of whoever has it";
   EXPECT_DOUBLE_EQ(record.tokens_per_second(), 2000);
   EXPECT_DOUBLE_EQ(record.mfu(), 0.2);

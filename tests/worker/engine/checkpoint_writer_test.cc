@@ -53,10 +53,16 @@ class CheckpointWriterTest : public testing::Test {
         listener_);
   }
 
+  Snapshot Taken(int64_t step) {
+    return {.step = step,
+            .samples_consumed = step * 8,
+            .tensors = rank_->state().snapshot};
+  }
+
   absl::Status Write(int64_t step) {
     rank_->state().snapshot.clear();
     const absl::Status collected = rank_->RunAll("K");
-    return collected.ok() ? writer_->Write(step, step * 8) : collected;
+    return collected.ok() ? writer_->Write(Taken(step)) : collected;
   }
 
   const std::string directory_;
@@ -108,15 +114,17 @@ TEST_F(CheckpointWriterTest, WithoutAllShardsThereIsNoCheckpoint) {
   const auto kept = ListCheckpoints(directory_);
   ASSERT_TRUE(kept.ok());
   EXPECT_EQ(kept->size(), 1u);
+  EXPECT_FALSE(
+      std::filesystem::exists(CheckpointPath(directory_, 2) + ".tmp-test"));
 }
 
 TEST_F(CheckpointWriterTest, ShardsThatDoNotTileAreRefused) {
   rank_->state().snapshot.clear();
   ASSERT_TRUE(rank_->RunAll("K").ok());
-  ASSERT_TRUE(writer_->Write(1, 8).ok());
+  ASSERT_TRUE(writer_->Write(Taken(1)).ok());
   // Twice the same shard.
   rank_->state().snapshot.push_back(rank_->state().snapshot[0]);
-  EXPECT_FALSE(writer_->Write(2, 16).ok());
+  EXPECT_FALSE(writer_->Write(Taken(2)).ok());
   EXPECT_TRUE(FindNewestComplete(directory_, CheckDepth::kChecksums)->step ==
               1);
 }

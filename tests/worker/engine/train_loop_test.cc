@@ -1,10 +1,12 @@
 #include "worker/engine/train_loop.h"
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "tests/equivalence/cluster_of_threads.h"
@@ -115,29 +117,119 @@ TEST(TrainLoop, AStopBeforeTheCheckpointIsRefused) {
       << run.status();
 }
 
-TEST(TrainLoop, ADiskErrorFailsTheJobAndLeavesOlderCheckpoints) {
+// Writes one after every fifth step of its twenty.
+JobSpec CheckpointedJob(const std::string& name, bool background) {
   JobSpec job = SmallJob();
-  const std::string directory = absl::StrCat(testing::TempDir(), "/disk_error");
+  const std::string directory = absl::StrCat(testing::TempDir(), "/", name);
   std::filesystem::remove_all(directory);
   job.mutable_checkpoint()->set_directory(directory);
   job.mutable_checkpoint()->set_every(5);
+  job.mutable_checkpoint()->set_background(background);
+  return job;
+}
+
+TEST(TrainLoop, ADiskErrorFailsTheJobAndLeavesOlderCheckpoints) {
+  for (const bool background : {false, true}) {
+    const JobSpec job = CheckpointedJob("disk_error", background);
+    const std::string& directory = job.checkpoint().directory();
+    const TrainingRun run = Train(
+        job, {.on_step = [&](int, const StepRecord& record,
+                             const std::vector<TrainLoop*>&) {
+          if (record.step() != 10) return;
+          // The temporary directory of the next checkpoint cannot be made.
+          std::ofstream(CheckpointPath(directory, 10) + ".tmp-test") << "taken";
+        }});
+    ASSERT_FALSE(run.status().ok());
+    for (const char* part : {"checkpoint of step 10", "step-00000010.tmp-"}) {
+      EXPECT_TRUE(absl::StrContains(run.status().message(), part))
+          << run.status();
+    }
+    // In the background: where it is noticed, and before the next checkpoint.
+    EXPECT_GE(run.steps[0].size(), 10u);
+    EXPECT_LE(run.steps[0].size(), background ? 15u : 10u);
+    const auto newest = FindNewestComplete(directory, CheckDepth::kChecksums);
+    ASSERT_TRUE(newest.ok()) << newest.status();
+    EXPECT_EQ(newest->step, 5);
+    EXPECT_EQ(run.bytes_left, 0u);
+  }
+}
+
+TEST(TrainLoop, TrainsOnWhileACheckpointIsWrittenButNotIntoTheNext) {
+  const TrainingRun waiting = Train(CheckpointedJob("waiting", false), {});
+  ASSERT_TRUE(waiting.status().ok()) << waiting.status();
+  const JobSpec job = CheckpointedJob("background", true);
+  absl::Notification trained_on;
+  std::atomic<bool> written = false;
   const TrainingRun run = Train(
-      job, {.on_step = [&](int rank, const StepRecord& record,
-                           const std::vector<TrainLoop*>& loops) {
-        if (record.step() != 10) return;
-        // The temporary directory of the next checkpoint cannot be made.
-        std::ofstream(CheckpointPath(directory, 10) + ".tmp-test") << "taken";
+      job,
+      {.on_step =
+           [&](int, const StepRecord& record, const std::vector<TrainLoop*>&) {
+             if (record.step() == 8) trained_on.Notify();
+             // Behind the checkpoint of step 10.
+             EXPECT_TRUE(record.step() != 11 || written);
+           },
+       .on_shard =
+           [&](int, const WrittenShard& shard, const std::vector<TrainLoop*>&) {
+             if (shard.step == 5) trained_on.WaitForNotification();
+             written = true;
+             return absl::OkStatus();
+           }});
+  ASSERT_TRUE(run.status().ok()) << run.status();
+  ASSERT_EQ(run.checkpoints.size(), 4u);
+  for (size_t i = 0; i < 20; ++i) {
+    // The first step after a checkpoint says what it cost.
+    for (const TrainingRun* of : {&run, &waiting}) {
+      EXPECT_EQ(of->steps[0][i].checkpoint_stall_seconds() > 0,
+                i > 0 && i % 5 == 0)
+          << "step " << i + 1;
+    }
+    EXPECT_EQ(run.steps[0][i].loss(), waiting.steps[0][i].loss());
+  }
+  for (const int64_t step : {10, 15, 20}) {
+    const absl::Status whole =
+        CheckCheckpoint(CheckpointPath(job.checkpoint().directory(), step),
+                        CheckDepth::kChecksums)
+            .status();
+    EXPECT_TRUE(whole.ok()) << whole;
+  }
+}
+
+TEST(TrainLoop, AWriterThatFailsEndsTheRun) {
+  const JobSpec job = CheckpointedJob("writer_fails", true);
+  const TrainingRun run = Train(
+      job, {.on_shard = [](int, const WrittenShard&,
+                           const std::vector<TrainLoop*>&) -> absl::Status {
+        return absl::ResourceExhaustedError("the disk is full");
       }});
-  ASSERT_FALSE(run.status().ok());
-  EXPECT_TRUE(absl::StrContains(run.status().message(), "step 10: checkpoint"))
+  EXPECT_TRUE(absl::IsResourceExhausted(run.status())) << run.status();
+  EXPECT_TRUE(absl::StrContains(run.status().message(),
+                                "checkpoint of step 5: the disk is full"))
       << run.status();
-  EXPECT_TRUE(absl::StrContains(run.status().message(), "step-00000010.tmp-"))
-      << run.status();
-  EXPECT_EQ(run.steps[0].size(), 10u);
-  const auto newest = FindNewestComplete(directory, CheckDepth::kChecksums);
-  ASSERT_TRUE(newest.ok()) << newest.status();
-  EXPECT_EQ(newest->step, 5);
+  EXPECT_LE(run.steps[0].size(), 10u);
+  EXPECT_TRUE(std::filesystem::is_empty(job.checkpoint().directory()));
   EXPECT_EQ(run.bytes_left, 0u);
+}
+
+TEST(TrainLoop, AnAbortDuringAWriteLeavesAWholeCheckpointOrNone) {
+  const absl::Status why = absl::CancelledError("its user changed his mind");
+  for (const absl::Status& told : {absl::OkStatus(), why}) {
+    const JobSpec job = CheckpointedJob("abort_during_write", true);
+    const TrainingRun run =
+        Train(job, {.on_shard = [&](int rank, const WrittenShard&,
+                                    const std::vector<TrainLoop*>& loops) {
+                loops[rank]->Abort(why);
+                return told;
+              }});
+    EXPECT_EQ(run.status(), why);
+    EXPECT_EQ(run.bytes_left, 0u);
+    const std::string& directory = job.checkpoint().directory();
+    if (told.ok()) {
+      EXPECT_EQ(FindNewestComplete(directory, CheckDepth::kChecksums)->step, 5);
+      EXPECT_EQ(ListCheckpoints(directory)->size(), 1u);
+    } else {
+      EXPECT_TRUE(std::filesystem::is_empty(directory));
+    }
+  }
 }
 
 TEST(TrainLoop, DivergenceIsAnErrorThatSaysWhatMayHelp) {

@@ -31,6 +31,14 @@ TEST(StepLine, HasWhatTheFieldExpects) {
             " 12.3k tok/s  MFU 41.2%  mem 1.2 GiB");
 }
 
+TEST(StepLine, SaysWhatACheckpointCost) {
+  StepRecord record = Record();
+  record.set_checkpoint_stall_seconds(0.314);
+  EXPECT_EQ(StepLine(record, {.steps_total = 200, .eta_seconds = 42}),
+            "step 120/200  loss 2.3412  grad_norm 0.83  lr 2.1e-04  12.3k "
+            "tok/s  MFU 41.2%  mem 1.2 GiB  checkpoint 0.31 s  ETA 0:42");
+}
+
 TEST(ProgressLine, NeverIsWiderThanTheTerminal) {
   const StepRecord record = Record();
   const StepProgress progress{.steps_total = 200, .eta_seconds = 42};
