@@ -70,7 +70,7 @@ CostModel::CostModel(const Plan& plan,
     if (load.cores > 0 && load.threads > load.cores) {
       rank.share *= static_cast<double>(load.cores) / load.threads;
     }
-    // Loopback was measured between two ranks; more share the cores that copy.
+    // Links were measured between two ranks; more share the cores that copy.
     const int copying = std::max(2, load.cores);
     if (load.cores > 0 && load.ranks > copying) {
       rank.communication_share = static_cast<double>(copying) / load.ranks;
@@ -179,11 +179,14 @@ Cost CostModel::StateCost(const Rank& rank,
 }
 
 LinkRate CostModel::SlowestLinkOf(const Group& group) const {
-  LinkRate link = ranks_[group.ranks(0)].calibration.loopback();
+  const Rank& first = ranks_[group.ranks(0)];
+  const bool memory = group.backend() == "shared_memory";
+  LinkRate link =
+      memory ? first.calibration.shared_memory() : first.calibration.loopback();
   double share = 1;
   for (const int rank : group.ranks()) {
     share = std::min(share, ranks_[rank].communication_share);
-    if (ranks_[rank].host == ranks_[group.ranks(0)].host) continue;
+    if (memory || ranks_[rank].host == first.host) continue;
     link.set_latency_us(kNetworkLatencyUs);
     link.set_bytes_per_second(kNetworkBytesPerSecond);
   }

@@ -79,6 +79,9 @@ Calibration CompletedCalibration(const Calibration& measured) {
   if (!(full.loopback().bytes_per_second() > 0)) {
     *full.mutable_loopback() = fallback.loopback();
   }
+  if (!(full.shared_memory().bytes_per_second() > 0)) {
+    *full.mutable_shared_memory() = full.loopback();
+  }
   CompleteBf16(full);
   return full;
 }

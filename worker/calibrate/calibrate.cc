@@ -2,6 +2,7 @@
 
 #include "proto/base/status.h"
 #include "worker/calibrate/overhead.h"
+#include "worker/collective/shared_memory/memory_domain.h"
 
 namespace troupe {
 
@@ -13,7 +14,11 @@ absl::StatusOr<Calibration> Calibrate(Device& device, const Clock& clock,
   ASSIGN_OR_RETURN(const double overhead, MeasureInstructionOverheadUs(clock));
   calibration.set_instruction_overhead_us(overhead);
   ASSIGN_OR_RETURN(*calibration.mutable_loopback(),
-                   MeasureLoopback(clock, options.link));
+                   MeasureLink("gloo", clock, options.link));
+  if (!MemoryDomain().empty()) {
+    ASSIGN_OR_RETURN(*calibration.mutable_shared_memory(),
+                     MeasureLink("shared_memory", clock, options.link));
+  }
   return calibration;
 }
 

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
 #include "worker/collective/create_communicator.h"
 #include "worker/collective/key_value_store.h"
@@ -34,15 +35,15 @@ absl::StatusOr<double> SecondsOfAllReduce(Communicator& communicator,
   return best;
 }
 
-absl::StatusOr<LinkRate> MeasureAsRank(int rank, KeyValueStore& store,
-                                       const Clock& clock,
+absl::StatusOr<LinkRate> MeasureAsRank(int rank, const std::string& backend,
+                                       KeyValueStore& store, const Clock& clock,
                                        const LinkRateOptions& options) {
   ASSIGN_OR_RETURN(const std::unique_ptr<Communicator> communicator,
-                   CreateCommunicator("gloo", {.group = {.name = "calibration",
-                                                         .ranks = {0, 1}},
-                                               .rank = rank,
-                                               .store = &store,
-                                               .timeout = kTimeout}));
+                   CreateCommunicator(backend, {.group = {.name = "calibration",
+                                                          .ranks = {0, 1}},
+                                                .rank = rank,
+                                                .store = &store,
+                                                .timeout = kTimeout}));
   std::vector<float> values(options.bytes / sizeof(float));
   const absl::Span<float> all(values);
   ASSIGN_OR_RETURN(
@@ -60,19 +61,23 @@ absl::StatusOr<LinkRate> MeasureAsRank(int rank, KeyValueStore& store,
 
 }  // namespace
 
-absl::StatusOr<LinkRate> MeasureLoopback(const Clock& clock,
-                                         const LinkRateOptions& options) {
+absl::StatusOr<LinkRate> MeasureLink(const std::string& backend,
+                                     const Clock& clock,
+                                     const LinkRateOptions& options) {
   InMemoryStore store;
   std::array<absl::StatusOr<LinkRate>, 2> rates;
   std::array<std::thread, 2> ranks;
   for (int rank = 0; rank < 2; ++rank) {
     ranks[rank] = std::thread([&, rank] {
-      rates[rank] = MeasureAsRank(rank, store, clock, options);
+      rates[rank] = MeasureAsRank(rank, backend, store, clock, options);
     });
   }
   for (std::thread& rank : ranks) rank.join();
-  if (!rates[0].ok()) return Annotate(rates[0].status(), "loopback");
-  if (!rates[1].ok()) return Annotate(rates[1].status(), "loopback");
+  for (const absl::StatusOr<LinkRate>& rate : rates) {
+    if (!rate.ok()) {
+      return Annotate(rate.status(), absl::StrCat("link over ", backend));
+    }
+  }
   return rates[0];
 }
 

@@ -1,9 +1,10 @@
-// How fast two ranks of this host talk: two threads, each with a Gloo
-// communicator on the loopback interface, exchange small and large messages.
+// How fast two ranks of this host talk: two threads, each with a communicator
+// such as a plan's group gets, exchange small and large messages.
 #ifndef TROUPE_WORKER_CALIBRATE_LINK_RATE_H_
 #define TROUPE_WORKER_CALIBRATE_LINK_RATE_H_
 
 #include <cstdint>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -19,9 +20,11 @@ struct LinkRateOptions {
 
 // From all-reduces, since that is what a step does: over two ranks one takes
 // 2 latencies, and sends as many bytes as the buffer has. Errors: those of the
-// communicators.
-absl::StatusOr<LinkRate> MeasureLoopback(const Clock& clock,
-                                         const LinkRateOptions& options);
+// communicators. `backend`: "gloo", over the loopback interface, or
+// "shared_memory".
+absl::StatusOr<LinkRate> MeasureLink(const std::string& backend,
+                                     const Clock& clock,
+                                     const LinkRateOptions& options);
 
 }  // namespace troupe
 

@@ -11,6 +11,7 @@
 #include "proto/base/status.h"
 #include "worker/calibrate/calibrate.h"
 #include "worker/calibrate/calibration_file.h"
+#include "worker/collective/shared_memory/memory_domain.h"
 #include "worker/rank/resident_memory.h"
 
 namespace troupe {
@@ -37,6 +38,7 @@ absl::StatusOr<WorkerDescription> DescribeWorker(const DescribeOptions& options,
   WorkerDescription worker;
   worker.set_name(flags.name);
   worker.set_host(HostName());
+  worker.set_memory_domain(MemoryDomain());
   worker.set_device(flags.device);
   worker.set_threads(flags.threads);
   worker.set_host_cores(
@@ -91,6 +93,11 @@ std::string CalibrationText(const Calibration& calibration) {
   line("an instruction", calibration.instruction_overhead_us(), "us");
   line("loopback latency", calibration.loopback().latency_us(), "us");
   line("loopback", calibration.loopback().bytes_per_second() * 1e-9, "GB/s");
+  if (calibration.has_shared_memory()) {
+    const LinkRate& memory = calibration.shared_memory();
+    line("shared memory latency", memory.latency_us(), "us");
+    line("shared memory", memory.bytes_per_second() * 1e-9, "GB/s");
+  }
   return text;
 }
 

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "clients/cli/view/format.h"
 #include "clients/job_file/print_job.h"
@@ -130,6 +132,23 @@ std::string PredictionText(const Prediction& prediction) {
       " a step\n", "  limited by       ", prediction.limited_by(), "\n");
 }
 
+// "data-0 over shared_memory"; of many groups, how many.
+std::string GroupsText(const Plan& plan) {
+  constexpr size_t kNamesMax = 3;
+  std::map<std::string, std::vector<std::string>> names;  // by backend
+  for (const Group& group : plan.groups()) {
+    names[group.backend()].push_back(group.name());
+  }
+  std::vector<std::string> parts;
+  for (const auto& [backend, groups] : names) {
+    parts.push_back(absl::StrCat(groups.size() <= kNamesMax
+                                     ? absl::StrJoin(groups, ", ")
+                                     : absl::StrCat(groups.size(), " groups"),
+                                 " over ", backend));
+  }
+  return absl::StrJoin(parts, "; ");
+}
+
 std::string Indented(const std::string& text) {
   std::string out;
   for (absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
@@ -157,7 +176,8 @@ std::string PlanText(const Plan& plan) {
   const Derived& derived = plan.derived();
   return absl::StrCat(
       "plan of ", plan.job().name(), ", fingerprint ", plan.fingerprint(), "\n",
-      "  mesh             ", MeshText(plan.mesh()), "\n", "  parameters       ",
+      "  mesh             ", MeshText(plan.mesh()), "\n", "  communication    ",
+      GroupsText(plan), "\n", "  parameters       ",
       CountText(derived.parameters()), "\n", "  micro-batches    ",
       derived.micro_batches(), " of ", plan.job().training().micro_batch_size(),
       " sequences on each rank\n", "  tokens/step      ",

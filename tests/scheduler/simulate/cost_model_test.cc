@@ -49,6 +49,25 @@ TEST(CostModel, CollectivesCostTheirRing) {
   EXPECT_EQ(CollectiveBytes(plan, *ParseInstruction("F u1 m0")), 0);
 }
 
+TEST(CostModel, AGroupHasTheRateOfItsBackend) {
+  Plan plan = ExamplePlan(ExampleJob({.data = 2}));
+  std::vector<WorkerDescription> workers = ExampleWorkers(2);
+  const auto seconds = [&](const char* backend) {
+    plan.mutable_groups(0)->set_backend(backend);
+    return CostOf(CostModel(plan, workers), "A g0").communication;
+  };
+  EXPECT_DOUBLE_EQ(seconds("gloo"), 2 * 10e-6 + 32e-9);
+  EXPECT_DOUBLE_EQ(seconds("shared_memory"), seconds("gloo"));  // not measured
+  for (WorkerDescription& worker : workers) {
+    LinkRate& memory = *worker.mutable_calibration()->mutable_shared_memory();
+    memory.set_latency_us(1);
+    memory.set_bytes_per_second(4e9);
+  }
+  EXPECT_DOUBLE_EQ(seconds("shared_memory"), 2 * 1e-6 + 8e-9);
+  workers[1].set_host("another");
+  EXPECT_GT(seconds("gloo"), 2 * 30e-6);
+}
+
 TEST(CostModel, RanksOfAHostShareItsCores) {
   const Plan plan = ExamplePlan(ExampleJob({.data = 4}));
   std::vector<WorkerDescription> workers = ExampleWorkers(4);

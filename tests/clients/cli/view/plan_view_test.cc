@@ -26,6 +26,7 @@ Plan SomePlan() {
   const std::string text =
       "job { name: 'demo' training { micro_batch_size: 4 } }"
       "mesh { axes { name: 'data' size: 3 } } fingerprint: 'abc'"
+      "groups { name: 'data-0' backend: 'shared_memory' }"
       "derived { data_parallel_size: 3 micro_batches: 2 tokens_per_step: 8192"
       " parameters: 10800000 model_flops_per_token: 7.1e7 }"
       "prediction { step_seconds: 0.42 tokens_per_second: 19500"
@@ -60,6 +61,7 @@ TEST(PlanView, SaysWhatWasDerivedAndPredicted) {
   EXPECT_EQ(PlanText(plan),
             "plan of demo, fingerprint abc\n"
             "  mesh             data 3\n"
+            "  communication    data-0 over shared_memory\n"
             "  parameters       10.8M\n"
             "  micro-batches    2 of 4 sequences on each rank\n"
             "  tokens/step      8,192\n"
