@@ -1,12 +1,14 @@
-// All-reduce of f32 over loopback, one process a rank: ours (chunked ring on
-// Gloo's send and receive; direct exchange for small buffers) beside Gloo's own
-// ring, in the same run, on separate connections.
+// All-reduce of f32 between processes of this host, one process a rank: ours
+// through shared memory and through Gloo's connections, beside Gloo's own ring
+// and OpenMPI's, where it is installed.
 //
 //   bazel run //tests/bench:all_reduce_bench
 //
-// Bus bandwidth = 2 (N - 1) / N x bytes / seconds: what each rank has to send.
-// Each figure is of the best of many rounds, in which the two take turns: other
-// work on the machine only makes rounds longer.
+// All take turns, batch by batch, in one run. A time is that of rank 0, from a
+// barrier to the end of the call (of small ones, several in a row); of many
+// rounds, the shortest, since other work on the machine only makes rounds
+// longer, and beside it the median. Bus bandwidth = 2 (N - 1) / N x bytes /
+// seconds: what a ring has each rank send.
 #include <gloo/allreduce.h>
 #include <gloo/math.h>
 #include <sys/wait.h>
@@ -14,7 +16,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,14 +26,17 @@
 #include "absl/time/clock.h"
 #include "proto/base/check.h"
 #include "proto/base/clock.h"
+#include "tests/bench/mpi_peer.h"
 #include "tests/worker/collective/gloo/shared_store.h"
 #include "worker/collective/gloo/gloo_communicator.h"
 #include "worker/collective/gloo/mesh.h"
+#include "worker/collective/shared_memory/shared_memory_communicator.h"
 
 namespace troupe {
 namespace {
 
 constexpr int64_t kLargest = 128 << 20;
+constexpr int kBatches = 8;
 
 CommunicatorSeat Seat(const std::string& name, int ranks, int rank,
                       SharedStore& store) {
@@ -41,65 +48,119 @@ CommunicatorSeat Seat(const std::string& name, int ranks, int rank,
   return seat;
 }
 
-double Best(const std::vector<double>& values) {
-  return *std::min_element(values.begin(), values.end());
+// Of a batch. Small ones run back to back, so that nobody gains by coming last
+// out of the barrier.
+AllReduceRounds RoundsOf(int64_t bytes) {
+  if (bytes <= (256 << 10)) return {.bytes = bytes, .rounds = 10, .calls = 20};
+  if (bytes <= (4 << 20)) return {.bytes = bytes, .rounds = 5, .calls = 4};
+  if (bytes <= (16 << 20)) return {.bytes = bytes, .rounds = 4, .calls = 1};
+  return {.bytes = bytes, .rounds = 2, .calls = 1};
 }
+
+struct Times {
+  std::vector<double> seconds;
+
+  double Best() const {
+    return *std::min_element(seconds.begin(), seconds.end());
+  }
+  double Median() const {
+    std::vector<double> sorted = seconds;
+    std::sort(sorted.begin(), sorted.end());
+    return sorted[sorted.size() / 2];
+  }
+};
 
 class Bench {
  public:
   Bench(int ranks, int rank, SharedStore& store) : ranks_(ranks), rank_(rank) {
-    auto ours = CreateGloo(Seat("ours", ranks, rank, store));
-    CHECK_OK(ours.status());
-    ours_ = *std::move(ours);
-    // Its own, so that starting together costs neither of the two.
-    auto start = CreateGloo(Seat("start", ranks, rank, store));
-    CHECK_OK(start.status());
-    start_ = *std::move(start);
-    auto theirs = GlooMesh::Connect(Seat("theirs", ranks, rank, store));
-    CHECK_OK(theirs.status());
-    theirs_ = *std::move(theirs);
+    shared_ = Made(CreateSharedMemory(Seat("memory", ranks, rank, store)));
+    gloo_ = Made(CreateGloo(Seat("gloo", ranks, rank, store)));
+    // Its own, so that starting together costs none of them.
+    start_ = Made(CreateSharedMemory(Seat("start", ranks, rank, store)));
+    auto ring = GlooMesh::Connect(Seat("ring", ranks, rank, store));
+    CHECK_OK(ring.status());
+    ring_ = *std::move(ring);
     values_.resize(kLargest / sizeof(float), 1e-30f);
   }
 
-  void Run(int64_t bytes) {
-    const int rounds = bytes <= (1 << 20) ? 200 : bytes <= (16 << 20) ? 40 : 10;
-    std::vector<double> ours, theirs;
-    for (int round = -1; round < rounds; ++round) {  // one to warm up
-      double mine = 0, gloos = 0;
-      if (round % 2 == 0) mine = Seconds([&] { Ours(bytes); });
-      gloos = Seconds([&] { Theirs(bytes); });
-      if (round % 2 != 0) mine = Seconds([&] { Ours(bytes); });
-      if (round < 0) continue;
-      ours.push_back(mine);
-      theirs.push_back(gloos);
+  // MPI is asked by rank 0, while the others wait at the barrier.
+  void Run(int64_t bytes, MpiPeer* mpi) {
+    Times shared, gloo, ring, theirs;
+    for (int batch = -1; batch < kBatches; ++batch) {  // one to warm up
+      const AllReduceRounds rounds = RoundsOf(bytes);
+      Times ignored;
+      const auto into = [&](Times& times) -> Times& {
+        return batch < 0 ? ignored : times;
+      };
+      Batch(
+          rounds, [&] { Reduce(*shared_, bytes); }, into(shared));
+      if (mpi != nullptr) {
+        Times& times = into(theirs);
+        for (const double seconds : mpi->AllReduce(rounds)) {
+          times.seconds.push_back(seconds);
+        }
+      }
+      Batch(
+          rounds, [&] { Reduce(*gloo_, bytes); }, into(gloo));
+      Batch(
+          rounds, [&] { GloosRing(bytes); }, into(ring));
     }
     if (rank_ != 0) return;
-    const double mine = Best(ours), gloos = Best(theirs);
-    const double bus_bytes = 2.0 * (ranks_ - 1) / ranks_ * bytes;
-    std::printf(
-        "%5d %9ld KiB %10.1f us %7.2f GB/s %10.1f us %7.2f GB/s %6.2f\n",
-        ranks_, static_cast<long>(bytes >> 10), mine * 1e6,
-        bus_bytes / mine / 1e9, gloos * 1e6, bus_bytes / gloos / 1e9,
-        gloos / mine);
+    std::printf("%5d %7ld KiB", ranks_, static_cast<long>(bytes >> 10));
+    for (const Times* times : {&shared, &gloo, &ring, &theirs}) {
+      Print(bytes, *times);
+    }
+    const auto ratio = [&shared](const Times& other) {
+      if (other.seconds.empty()) return;
+      std::printf("  %5.2f (%5.2f)", other.Best() / shared.Best(),
+                  other.Median() / shared.Median());
+    };
+    ratio(gloo);
+    ratio(ring);
+    ratio(theirs);
+    std::printf("\n");
+    std::fflush(stdout);
   }
+
+  // Nobody hangs up while others still talk.
+  void Finish() { CHECK_OK(start_->Barrier({})); }
 
  private:
-  template <typename Body>
-  double Seconds(const Body& body) {
-    CHECK_OK(start_->Barrier({}));
-    const int64_t start = clock_.MonotonicNanos();
-    body();
-    return (clock_.MonotonicNanos() - start) * 1e-9;
+  static std::unique_ptr<Communicator> Made(
+      absl::StatusOr<std::unique_ptr<Communicator>> made) {
+    CHECK_OK(made.status());
+    return *std::move(made);
   }
 
-  void Ours(int64_t bytes) {
-    CHECK_OK(ours_->AllReduce(
+  void Batch(const AllReduceRounds& rounds, const std::function<void()>& body,
+             Times& times) {
+    for (int64_t round = 0; round < rounds.rounds; ++round) {
+      CHECK_OK(start_->Barrier({}));
+      const int64_t start = clock_.MonotonicNanos();
+      for (int64_t call = 0; call < rounds.calls; ++call) body();
+      times.seconds.push_back((clock_.MonotonicNanos() - start) * 1e-9 /
+                              rounds.calls);
+    }
+  }
+
+  void Print(int64_t bytes, const Times& times) const {
+    if (times.seconds.empty()) {
+      std::printf("%22s", "not found");
+      return;
+    }
+    const double bus_bytes = 2.0 * (ranks_ - 1) / ranks_ * bytes;
+    std::printf(" %10.1f us %5.2f GB/s", times.Best() * 1e6,
+                bus_bytes / times.Best() / 1e9);
+  }
+
+  void Reduce(Communicator& communicator, int64_t bytes) {
+    CHECK_OK(communicator.AllReduce(
         CommBuffer::Of(absl::MakeSpan(values_.data(), bytes / sizeof(float))),
         ReduceOp::kSum, {}));
   }
 
-  void Theirs(int64_t bytes) {
-    ::gloo::AllreduceOptions options(theirs_);
+  void GloosRing(int64_t bytes) {
+    ::gloo::AllreduceOptions options(ring_);
     options.setAlgorithm(::gloo::AllreduceOptions::Algorithm::RING);
     options.setOutput(values_.data(), bytes / sizeof(float));
     options.setReduceFunction(
@@ -112,14 +173,31 @@ class Bench {
   const int rank_;
   const RealClock clock_;
   std::unique_ptr<Communicator> start_;
-  std::unique_ptr<Communicator> ours_;
-  std::shared_ptr<::gloo::Context> theirs_;
+  std::unique_ptr<Communicator> shared_;
+  std::unique_ptr<Communicator> gloo_;
+  std::shared_ptr<::gloo::Context> ring_;
   std::vector<float> values_;
 };
 
-void RunRank(int ranks, int rank, SharedStore& store) {
+void RunRank(int ranks, int rank, SharedStore& store, MpiPeer* mpi) {
   Bench bench(ranks, rank, store);
-  for (int64_t bytes = 4 << 10; bytes <= kLargest; bytes *= 8) bench.Run(bytes);
+  for (int64_t bytes = 4 << 10; bytes <= kLargest; bytes *= 4) {
+    bench.Run(bytes, mpi);
+  }
+  bench.Run(kLargest, mpi);
+  bench.Finish();
+}
+
+void RunRanks(int ranks) {
+  SharedStore store;
+  for (int rank = 1; rank < ranks; ++rank) {
+    if (fork() == 0) {
+      RunRank(ranks, rank, store, nullptr);
+      _exit(0);
+    }
+  }
+  std::optional<MpiPeer> mpi = MpiPeer::Start(ranks);
+  RunRank(ranks, 0, store, mpi.has_value() ? &*mpi : nullptr);
 }
 
 }  // namespace
@@ -127,18 +205,12 @@ void RunRank(int ranks, int rank, SharedStore& store) {
 
 int main() {
   std::printf(
-      "ranks          size       ours                    Gloo's ring"
-      "              ratio\n");
+      "ranks        size    shared memory           gloo backend"
+      "            Gloo's ring             MPI                  "
+      "   time over shared memory's, best (median): gloo, ring, MPI\n");
   std::fflush(stdout);
   for (const int ranks : {2, 4}) {
-    troupe::SharedStore store;
-    for (int rank = 1; rank < ranks; ++rank) {
-      if (fork() == 0) {
-        troupe::RunRank(ranks, rank, store);
-        _exit(0);
-      }
-    }
-    troupe::RunRank(ranks, 0, store);
+    troupe::RunRanks(ranks);
     while (wait(nullptr) > 0) {
     }
   }
