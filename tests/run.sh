@@ -2,7 +2,8 @@
 # Installs, builds and tests everything. The last line stands alone:
 #   N passed, N failed, N skipped
 # Arguments go to `bazel test` in place of //... (for example //proto/...); without
-# them each fuzz target runs for a few seconds too, and counts as one test.
+# them the fuzz targets of file formats run for a few seconds too, and count as one
+# test each. (All targets: tests/fuzz/run.sh.)
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -18,7 +19,8 @@ bazel test "${targets[@]}" --color=no --curses=no --show_progress_rate_limit=20 
   --keep_going --test_summary=short 2>&1 | tee "$log"
 code=${PIPESTATUS[0]}
 if [ $# -eq 0 ]; then
-  tests/fuzz/run.sh "${TROUPE_FUZZ_SECONDS:-10}" 2>&1 | tee -a "$log"
+  tests/fuzz/run.sh "${TROUPE_FUZZ_SECONDS:-10}" \
+    job_file manifest safetensors token_file 2>&1 | tee -a "$log"
   [ "${PIPESTATUS[0]}" -eq 0 ] || code=1
 fi
 

@@ -1,10 +1,7 @@
 #include "tests/fuzz/plan_job.h"
 
 #include <cstdint>
-#include <string>
 
-#include "clients/job_file/job_file.h"
-#include "clients/job_file/print_job.h"
 #include "proto/base/check.h"
 #include "scheduler/planner/planner.h"
 #include "scheduler/planner/resolve.h"
@@ -27,15 +24,6 @@ bool IsShort(const JobSpec& resolved) {
 }
 
 }  // namespace
-
-void ReadBack(const JobSpec& job) {
-  const std::string text = JobYaml(job);
-  if (text.empty()) return;
-  const absl::StatusOr<JobFile> again =
-      ParseJob({.name = "printed", .folder = "/", .text = text});
-  CHECK_OK(again.status());
-  CHECK_EQ(again->spec.SerializeAsString(), job.SerializeAsString()) << text;
-}
 
 void PlanJob(const JobSpec& job) {
   const absl::StatusOr<JobSpec> resolved = ResolveJob(job);

@@ -6,10 +6,7 @@
 
 namespace troupe {
 
-// Prints the job as a job file and reads it back: the same job.
-void ReadBack(const JobSpec& job);
-
-// Resolves the job, twice, prints it, and compiles it for four workers where
+// Resolves the job, twice, and compiles it for four workers where
 // its plan would be short.
 void PlanJob(const JobSpec& job);
 
