@@ -166,7 +166,7 @@ std::vector<ProcessId> EndProcesses(const std::vector<ProcessId>& processes,
   return killed;
 }
 
-absl::StatusOr<std::string> RunFilter(const FilterOptions& options) {
+absl::StatusOr<FilterOutcome> RunToEnd(const FilterOptions& options) {
   ASSIGN_OR_RETURN(const Fd in, MemoryFile(options.input));
   ASSIGN_OR_RETURN(const Fd out, MemoryFile(""));
   ASSIGN_OR_RETURN(const Fd err, MemoryFile(""));
@@ -178,16 +178,22 @@ absl::StatusOr<std::string> RunFilter(const FilterOptions& options) {
   while (waitpid(pid, &status, 0) < 0) {
     if (errno != EINTR) return SystemError("waitpid", errno);
   }
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-    std::istringstream said(ReadAll(err));
-    const std::string how =
-        WIFEXITED(status)
-            ? absl::StrCat("exited with ", WEXITSTATUS(status))
-            : absl::StrCat("was ended by signal ", WTERMSIG(status));
-    return absl::AbortedError(
-        absl::StrCat(options.command[0], " ", how, Tail(said, 5)));
-  }
-  return ReadAll(out);
+  return FilterOutcome{
+      .exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status),
+      .out = ReadAll(out),
+      .err = ReadAll(err)};
+}
+
+absl::StatusOr<std::string> RunFilter(const FilterOptions& options) {
+  ASSIGN_OR_RETURN(FilterOutcome outcome, RunToEnd(options));
+  if (outcome.exit_code == 0) return std::move(outcome.out);
+  std::istringstream said(outcome.err);
+  const std::string how =
+      outcome.exit_code > 0
+          ? absl::StrCat("exited with ", outcome.exit_code)
+          : absl::StrCat("was ended by signal ", -outcome.exit_code);
+  return absl::AbortedError(
+      absl::StrCat(options.command[0], " ", how, Tail(said, 5)));
 }
 
 std::string LogTail(const std::string& file, int lines) {

@@ -32,12 +32,23 @@ std::vector<ProcessId> EndProcesses(const std::vector<ProcessId>& processes,
 // Collects a child that has ended; does nothing while it runs.
 void Reap(const ProcessId& process);
 
-// Runs a program to its end with `input` on stdin and returns its stdout.
-// Aborted, with the last lines of its stderr, where it does not exit with 0.
 struct FilterOptions {
   std::vector<std::string> command;
   std::string input;
 };
+
+struct FilterOutcome {
+  int exit_code = 0;  // -N where signal N ended it
+  std::string out;
+  std::string err;
+};
+
+// Runs a program to its end with `input` on stdin, whatever its end is. An
+// error where it cannot be started.
+absl::StatusOr<FilterOutcome> RunToEnd(const FilterOptions& options);
+
+// The same, and returns its stdout. Aborted, with the last lines of its stderr,
+// where it does not exit with 0.
 absl::StatusOr<std::string> RunFilter(const FilterOptions& options);
 
 // The last `lines` lines of a file, indented; empty where it cannot be read.

@@ -75,6 +75,19 @@ TEST(StartDaemon, SaysWhatCannotBeStarted) {
       StartDaemon({.command = {"/bin/true"}, .log_file = "/no/such/log"}).ok());
 }
 
+TEST(RunToEnd, TellsHowItEnded) {
+  const auto failed =
+      RunToEnd({.command = {"/bin/sh", "-c", "cat; echo why >&2; exit 3"},
+                .input = "in"});
+  ASSERT_TRUE(failed.ok()) << failed.status();
+  EXPECT_EQ(failed->exit_code, 3);
+  EXPECT_EQ(failed->out, "in");
+  EXPECT_EQ(failed->err, "why\n");
+  EXPECT_EQ(RunToEnd({.command = {"/bin/sh", "-c", "kill -9 $$"}})->exit_code,
+            -9);
+  EXPECT_FALSE(RunToEnd({.command = {"/no/such/program"}}).ok());
+}
+
 TEST(RunFilter, HandsInputThrough) {
   std::string big(1 << 20, 'x');
   big[77] = '\0';
