@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "worker/doctor/run_doctor.h"
 #include "worker/service/options.h"
 #include "worker/service/run_worker.h"
 
@@ -42,6 +43,7 @@ void AddDeviceFlags(CLI::App& app, troupe::WorkerOptions& options) {
 
 int main(int argc, char** argv) {
   troupe::RunCalibrateOptions calibrate;
+  troupe::DoctorOptions doctor;
   troupe::WorkerOptions options;
   CLI::App app("Fills a rank of a job at a time, for a scheduler.",
                "troupe-worker");
@@ -60,7 +62,13 @@ int main(int argc, char** argv) {
   command->add_flag("--describe", calibrate.describe,
                     "write a serialised WorkerDescription to stdout; measure "
                     "only where no calibration is kept");
+  CLI::App* doctor_command =
+      app.add_subcommand("doctor", "says what of Troupe works on this machine");
+  doctor_command->add_flag("--json", doctor.json, "print JSON");
+  doctor_command->add_option("--port", doctor.subject.port, "to listen on");
+  doctor_command->add_option("--state", doctor.subject.state_dir, "its folder");
   CLI11_PARSE(app, argc, argv);
+  if (doctor_command->parsed()) return troupe::RunDoctor(doctor);
   if (command->parsed()) return troupe::RunCalibrate(calibrate);
   if (options.scheduler.empty()) {
     return app.exit(CLI::RequiredError("--scheduler"));

@@ -1,0 +1,65 @@
+#include "worker/doctor/calibration.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "worker/calibrate/calibration_file.h"
+
+namespace troupe {
+
+namespace fs = std::filesystem;
+
+Finding JudgeCalibration(const CalibrationCache& cache) {
+  if (cache.threads.empty()) {
+    return {.state = FindingState::kNone,
+            .text = absl::StrCat("this machine is not measured yet (",
+                                 cache.folder, ")"),
+            .advice =
+                "the first worker does, in some seconds; for a good "
+                "measure let nothing else run then"};
+  }
+  return {.text = absl::StrCat(
+              "measured for workers of ", absl::StrJoin(cache.threads, ", "),
+              cache.threads == std::vector<int>{1} ? " thread" : " threads",
+              ", in ", cache.folder)};
+}
+
+CalibrationCache ReadCalibrationCache(const CalibrationSearch& search) {
+  CalibrationCache cache = {.folder = search.folder};
+  const std::string device =
+      absl::StrCat("device: \"", absl::CEscape(search.device), "\"");
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(search.folder, error)) {
+    const std::string name = entry.path().filename().string();
+    absl::string_view number = name;
+    int threads = 0;
+    if (!absl::ConsumePrefix(&number, "calibration-") ||
+        !absl::ConsumeSuffix(&number, ".textproto") ||
+        !absl::SimpleAtoi(number, &threads)) {
+      continue;
+    }
+    std::stringstream content;
+    content << std::ifstream(entry.path()).rdbuf();
+    if (absl::StrContains(content.str(), device)) {
+      cache.threads.push_back(threads);
+    }
+  }
+  std::sort(cache.threads.begin(), cache.threads.end());
+  return cache;
+}
+
+Finding CheckCalibration() {
+  const fs::path file = DefaultCalibrationFile(1);
+  return JudgeCalibration(ReadCalibrationCache(
+      {.folder = file.parent_path().string(), .device = CalibrationDevice()}));
+}
+
+}  // namespace troupe

@@ -1,0 +1,34 @@
+#include "worker/doctor/checks.h"
+
+#include "worker/doctor/accelerators.h"
+#include "worker/doctor/calibration.h"
+#include "worker/doctor/limits.h"
+#include "worker/doctor/memory.h"
+#include "worker/doctor/network.h"
+#include "worker/doctor/processor.h"
+#include "worker/doctor/storage.h"
+
+namespace troupe {
+
+std::vector<Check> AllChecks() {
+  using Subject = CheckSubject;
+  return {
+      {"instruction set", [](const Subject&) { return CheckInstructionSet(); }},
+      {"cores", [](const Subject&) { return CheckCores(); }},
+      {"memory", [](const Subject&) { return CheckMemory(); }},
+      {"shared memory", [](const Subject&) { return CheckSharedMemory(); }},
+      {"io_uring", [](const Subject&) { return CheckIoUring(); }},
+      {"state folder",
+       [](const Subject& s) { return CheckStateFolder(s.state_dir); }},
+      {"ports", [](const Subject& s) { return CheckPorts(s.port); }},
+      {"host name", [](const Subject&) { return CheckHostName(); }},
+      {"loopback", [](const Subject&) { return CheckLoopback(); }},
+      {"file limit", [](const Subject&) { return CheckFileLimit(); }},
+      {"lock limit", [](const Subject&) { return CheckLockLimit(); }},
+      {"calibration", [](const Subject&) { return CheckCalibration(); }},
+      {"CUDA", [](const Subject&) { return CheckCuda(); }},
+      {"NCCL", [](const Subject&) { return CheckNccl(); }},
+  };
+}
+
+}  // namespace troupe

@@ -1,0 +1,30 @@
+// The table of what `troupe doctor` looks at. A check needs no cluster, changes
+// nothing that lasts, and may take until its time limit (bounded.h).
+#ifndef TROUPE_WORKER_DOCTOR_CHECKS_H_
+#define TROUPE_WORKER_DOCTOR_CHECKS_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "worker/doctor/finding.h"
+
+namespace troupe {
+
+// Of whom the checks ask.
+struct CheckSubject {
+  int port = 0;                 // to listen on; 0: any
+  std::string state_dir = ".";  // of a cluster
+};
+
+struct Check {
+  std::string name;
+  std::function<Finding(const CheckSubject&)> run;
+};
+
+// All, in the order of the report.
+std::vector<Check> AllChecks();
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_DOCTOR_CHECKS_H_

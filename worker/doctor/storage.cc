@@ -1,0 +1,123 @@
+#include "worker/doctor/storage.h"
+
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/status.h"
+#include "storage/engine/make_engine.h"
+
+namespace troupe {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct alignas(kIoAlignment) Block {
+  char bytes[1 << 20];
+};
+
+// Parameters and AdamW's two moments of GPT-2 124M in f32 take 1.4 GiB.
+constexpr int64_t kFreeWanted = int64_t{4} << 30;
+
+// One request from its start to its end. The process's time limit bounds it.
+absl::Status Carry(IoEngine& engine, const IoRequest& request) {
+  RETURN_IF_ERROR(engine.Submit(request));
+  while (true) {
+    const std::vector<IoCompletion> done =
+        engine.Poll(absl::InfiniteDuration());
+    if (!done.empty()) return done.front().status;
+  }
+}
+
+fs::path NearestFolder(const std::string& dir) {
+  std::error_code error;
+  fs::path folder = fs::absolute(dir, error).lexically_normal();
+  while (!fs::exists(folder, error) && folder.has_relative_path()) {
+    folder = folder.parent_path();
+  }
+  return folder;
+}
+
+}  // namespace
+
+absl::Status WriteAndReadBack(IoEngine& engine, const std::string& path) {
+  const auto written = std::make_unique<Block>();
+  const auto read = std::make_unique<Block>();
+  for (size_t i = 0; i < sizeof(Block); ++i) {
+    written->bytes[i] = static_cast<char>(i * 31 + (i >> 12));
+  }
+  ASSIGN_OR_RETURN(const IoFile file, engine.Open(path, IoMode::kCreate));
+  unlink(path.c_str());
+  RETURN_IF_ERROR(Carry(engine, {.kind = IoKind::kWrite,
+                                 .file = file,
+                                 .data = written->bytes,
+                                 .bytes = sizeof(Block)}));
+  RETURN_IF_ERROR(engine.Sync(file));
+  RETURN_IF_ERROR(Carry(engine, {.kind = IoKind::kRead,
+                                 .file = file,
+                                 .data = read->bytes,
+                                 .bytes = sizeof(Block)}));
+  RETURN_IF_ERROR(engine.Close(file));
+  if (std::memcmp(written->bytes, read->bytes, sizeof(Block)) != 0) {
+    return absl::DataLossError(
+        absl::StrCat(path, ": what was read is not what was written"));
+  }
+  return absl::OkStatus();
+}
+
+Finding JudgeIoUring(const absl::Status& probe) {
+  if (probe.ok()) return {.text = "carries reads and writes"};
+  return {.state = FindingState::kFail,
+          .text = absl::StrCat(probe.message(),
+                               "; the thread pool is used instead, which is "
+                               "slower"),
+          .advice =
+              "use Linux 5.11 or later, and in a container one that "
+              "allows io_uring_setup (docker: --security-opt "
+              "seccomp=unconfined)"};
+}
+
+Finding JudgeStateFolder(const StateFolder& folder) {
+  if (!folder.trial.ok()) {
+    return {.state = FindingState::kFail,
+            .text = std::string(folder.trial.message()),
+            .advice = "choose another folder: troupe up --dir DIR"};
+  }
+  Finding finding = {.text =
+                         absl::StrCat(folder.path, ": ", folder.engine,
+                                      " wrote 1 MiB and ", "read it back; ",
+                                      MemoryText(folder.free_bytes), " free")};
+  if (folder.free_bytes < kFreeWanted) {
+    finding.state = FindingState::kWarn;
+    absl::StrAppend(&finding.text,
+                    ", and a checkpoint of GPT-2 124M takes 1.4 GiB");
+    finding.advice = "free space, or choose another folder: troupe up --dir";
+  }
+  return finding;
+}
+
+Finding CheckIoUring() {
+  return JudgeIoUring(MakeIoEngine({.kind = "io_uring"}).status());
+}
+
+Finding CheckStateFolder(const std::string& dir) {
+  const fs::path path = NearestFolder(dir);
+  StateFolder folder = {.path = path.string()};
+  const auto engine = MakeIoEngine();
+  folder.trial = engine.status();
+  if (engine.ok()) {
+    folder.engine = std::string((*engine)->name());
+    const std::string name = absl::StrCat("troupe-doctor-", getpid());
+    folder.trial = WriteAndReadBack(**engine, path / name);
+  }
+  std::error_code error;
+  const fs::space_info space = fs::space(path, error);
+  if (!error) folder.free_bytes = static_cast<int64_t>(space.available);
+  return JudgeStateFolder(folder);
+}
+
+}  // namespace troupe

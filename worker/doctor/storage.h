@@ -1,0 +1,38 @@
+// Checks of disks: the engine that carries reads and writes, and the folder in
+// which a cluster keeps its state.
+#ifndef TROUPE_WORKER_DOCTOR_STORAGE_H_
+#define TROUPE_WORKER_DOCTOR_STORAGE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "storage/engine/engine.h"
+#include "worker/doctor/finding.h"
+
+namespace troupe {
+
+Finding CheckIoUring();
+// `dir` need not be there yet: then the nearest folder above it is tried.
+// Leaves nothing behind.
+Finding CheckStateFolder(const std::string& dir);
+
+// `probe`: what starting the engine said.
+Finding JudgeIoUring(const absl::Status& probe);
+
+struct StateFolder {
+  std::string path;
+  std::string engine;      // that was tried, as it names itself
+  absl::Status trial;      // of writing and reading back
+  int64_t free_bytes = 0;  // of its file system
+};
+Finding JudgeStateFolder(const StateFolder& folder);
+
+// Writes 1 MiB to a new file, syncs, reads it back and compares: DataLoss where
+// it differs, else the engine's errors. The file loses its name as soon as it
+// is open, so that nothing is left however this ends.
+absl::Status WriteAndReadBack(IoEngine& engine, const std::string& path);
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_DOCTOR_STORAGE_H_
