@@ -5,6 +5,8 @@ namespace troupe {
 
 std::vector<CommandRow> CommandTable() {
   return {
+      {"doctor", "Say what this machine lacks, and what to do about it",
+       &MakeDoctor},
       {"up", "Start a cluster on this machine", &MakeUp},
       {"down", "Stop the cluster of a folder", &MakeDown},
       {"submit", "Queue a job; with --watch follow it to its end", &MakeSubmit},

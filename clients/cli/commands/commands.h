@@ -12,6 +12,7 @@ std::unique_ptr<Command> MakeCancel();
 std::unique_ptr<Command> MakeDataInspect();
 std::unique_ptr<Command> MakeDataPrepare();
 std::unique_ptr<Command> MakeDescribe();
+std::unique_ptr<Command> MakeDoctor();
 std::unique_ptr<Command> MakeDown();
 std::unique_ptr<Command> MakeGenerate();
 std::unique_ptr<Command> MakeJobs();

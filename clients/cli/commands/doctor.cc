@@ -1,0 +1,60 @@
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "clients/cli/commands/commands.h"
+#include "clients/cli/local/process.h"
+#include "clients/cli/local/programs.h"
+#include "proto/base/status.h"
+
+namespace troupe {
+namespace {
+
+class Doctor final : public Command {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Switch("--json", json_, "Print the findings as JSON");
+    flags.Integer("--port", port_, {0, 65535},
+                  {.value = "PORT",
+                   .text = "Try to listen on this port [one that is free]"});
+    flags.Text("--state", state_,
+               {.value = "DIR",
+                .text = "Try this folder for a cluster's state [TROUPE_DIR, "
+                        "else the current folder]"});
+  }
+
+  absl::Status Run(Console& console) override {
+    if (state_.empty()) state_ = console.environment_dir;
+    ASSIGN_OR_RETURN(const std::string program,
+                     FindProgram("troupe-worker", ThisProgram()));
+    std::vector<std::string> command = {program, "doctor", "--port",
+                                        absl::StrCat(port_)};
+    if (!state_.empty()) command.insert(command.end(), {"--state", state_});
+    if (json_) command.push_back("--json");
+    ASSIGN_OR_RETURN(const FilterOutcome outcome,
+                     RunToEnd({.command = std::move(command)}));
+    console.out << outcome.out << std::flush;
+    if (outcome.exit_code == 0) return absl::OkStatus();
+    if (outcome.exit_code != 1 || outcome.out.empty()) {
+      return absl::AbortedError(
+          absl::StrCat(program, " doctor ended with ", outcome.exit_code, ": ",
+                       absl::StripTrailingAsciiWhitespace(outcome.err)));
+    }
+    // Its last word: how many checks fail, and which.
+    return absl::FailedPreconditionError(
+        absl::StripTrailingAsciiWhitespace(outcome.err));
+  }
+
+ private:
+  bool json_ = false;
+  int64_t port_ = 0;
+  std::string state_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeDoctor() { return std::make_unique<Doctor>(); }
+
+}  // namespace troupe

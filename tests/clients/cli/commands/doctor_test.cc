@@ -1,0 +1,74 @@
+#include <stdlib.h>
+
+#include <filesystem>
+
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/clients/cli/command_test_base.h"
+
+namespace troupe {
+namespace {
+
+namespace fs = std::filesystem;
+
+class DoctorTest : public CommandTestBase {
+ protected:
+  // A folder of a "troupe-worker" with this body.
+  static void UseWorker(const std::string& body) {
+    const fs::path worker = File("troupe-worker", "#!/bin/sh\n" + body + "\n");
+    fs::permissions(worker, fs::perms::owner_all);
+    setenv("PATH", (worker.parent_path().string() + ":/bin").c_str(), 1);
+  }
+};
+
+// What it says of the machine is the machine's; this is what it always says.
+TEST_F(DoctorTest, AsksTheRealWorkerProgram) {
+  setenv("PATH", "worker", 1);  // troupe-worker, among the runfiles
+  const CommandOutcome outcome =
+      RunCommand({"doctor", "--json", "--state", testing::TempDir()});
+  const nlohmann::json findings =
+      nlohmann::json::parse(outcome.out, nullptr, false);
+  ASSERT_TRUE(findings.is_array()) << outcome.out << outcome.err;
+  int failures = 0;
+  for (const nlohmann::json& finding : findings) {
+    EXPECT_EQ(finding.size(), 4);
+    EXPECT_FALSE(finding["text"].get<std::string>().empty()) << finding;
+    if (finding["state"] == "fail") ++failures;
+  }
+  EXPECT_EQ(findings[0]["check"], "instruction set");
+  EXPECT_EQ(findings.size(), 14);
+  EXPECT_EQ(outcome.code, failures == 0 ? 0 : 1);
+  EXPECT_EQ(outcome.err.find(" of 14 checks fail") != std::string::npos,
+            failures > 0)
+      << outcome.err;
+
+  const CommandOutcome text = RunCommand({"doctor"});
+  EXPECT_NE(text.out.find("\nok     loopback          a byte there"),
+            std::string::npos)
+      << text.out;
+}
+
+TEST_F(DoctorTest, HandsArgumentsAndExitCodeOn) {
+  UseWorker("echo \"$@\"; echo 1 of 14 checks fails: ports >&2; exit 1");
+  const CommandOutcome outcome =
+      RunCommand({"doctor", "--port", "9", "--state", "dir"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.out, "doctor --port 9 --state dir\n");
+  EXPECT_EQ(outcome.err, "troupe: 1 of 14 checks fails: ports\n");
+  EXPECT_EQ(RunCommand({"doctor", "--port", "70000"}).code, 2);
+}
+
+TEST_F(DoctorTest, SaysWhereTheWorkerIsNotOrBreaks) {
+  UseWorker("echo no such library >&2; exit 127");
+  const CommandOutcome broken = RunCommand({"doctor"});
+  EXPECT_EQ(broken.code, 1);
+  EXPECT_NE(broken.err.find("ended with 127: no such library"),
+            std::string::npos)
+      << broken.err;
+  setenv("PATH", "/no/such", 1);
+  EXPECT_NE(RunCommand({"doctor"}).err.find("cannot find troupe-worker"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace troupe
