@@ -18,9 +18,13 @@ std::vector<CommandRow> CommandTable() {
       {"cancel", "Stop a job, in whatever state it is", &MakeCancel},
       {"plan", "Show what a job needs and how fast it will be; runs nothing",
        &MakePlan},
+      {"verify", "Run a job's plan and one rank side by side, and compare",
+       &MakeVerify},
       {"trace", "Draw the timeline of a job's last traced step", &MakeTrace},
       {"data prepare", "Turn a text into a token file", &MakeDataPrepare},
       {"data inspect", "Show what a token file holds", &MakeDataInspect},
+      {"import", "Make a checkpoint of a Hugging Face directory", &MakeImport},
+      {"export", "Make a Hugging Face directory of a checkpoint", &MakeExport},
       {"generate", "Let a trained model continue a text", &MakeGenerate},
   };
 }

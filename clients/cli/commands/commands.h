@@ -14,13 +14,16 @@ std::unique_ptr<Command> MakeDataPrepare();
 std::unique_ptr<Command> MakeDescribe();
 std::unique_ptr<Command> MakeDoctor();
 std::unique_ptr<Command> MakeDown();
+std::unique_ptr<Command> MakeExport();
 std::unique_ptr<Command> MakeGenerate();
+std::unique_ptr<Command> MakeImport();
 std::unique_ptr<Command> MakeJobs();
 std::unique_ptr<Command> MakeLogs();
 std::unique_ptr<Command> MakePlan();
 std::unique_ptr<Command> MakeSubmit();
 std::unique_ptr<Command> MakeTrace();
 std::unique_ptr<Command> MakeUp();
+std::unique_ptr<Command> MakeVerify();
 std::unique_ptr<Command> MakeWatch();
 std::unique_ptr<Command> MakeWorkers();
 

@@ -5,13 +5,13 @@
 
 #include "clients/cli/cluster_flags.h"
 #include "clients/cli/commands/commands.h"
+#include "clients/cli/load_job.h"
 #include "clients/cli/local_plan.h"
 #include "clients/cli/view/message_json.h"
 #include "clients/cli/view/plan_view.h"
 #include "clients/cli/write_file.h"
 #include "clients/gantt/chart.h"
 #include "clients/gantt/svg.h"
-#include "clients/job_file/job_file.h"
 #include "proto/base/status.h"
 
 namespace troupe {
@@ -48,7 +48,7 @@ class PlanCommand final : public Command {
 
   absl::Status Run(Console& console) override {
     ASSIGN_OR_RETURN(const JobFile job,
-                     LoadJobFile({.path = file_, .overrides = overrides_}));
+                     LoadJob({.path = file_, .overrides = overrides_}));
     absl::StatusOr<CompileResponse> compiled =
         cluster_.is_given() ? PlanInCluster(job.spec, console)
                             : PlanLocally(job.spec, Options(job.spec));

@@ -5,8 +5,8 @@
 #include "clients/cli/cluster_flags.h"
 #include "clients/cli/commands/commands.h"
 #include "clients/cli/interrupt.h"
+#include "clients/cli/load_job.h"
 #include "clients/cli/watch_job.h"
-#include "clients/job_file/job_file.h"
 #include "proto/base/status.h"
 
 namespace troupe {
@@ -27,7 +27,7 @@ class Submit final : public Command {
   absl::Status Run(Console& console) override {
     Interrupt interrupt;
     ASSIGN_OR_RETURN(const JobFile job,
-                     LoadJobFile({.path = file_, .overrides = overrides_}));
+                     LoadJob({.path = file_, .overrides = overrides_}));
     ASSIGN_OR_RETURN(const auto client, cluster_.Connect(console));
     const absl::StatusOr<SubmitJobResponse> accepted = client->Submit(job.spec);
     if (!accepted.ok()) return job.Locate(accepted.status());

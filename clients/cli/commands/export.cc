@@ -1,0 +1,92 @@
+#include <algorithm>
+#include <ostream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "clients/cli/cluster_flags.h"
+#include "clients/cli/commands/commands.h"
+#include "clients/cli/progress.h"
+#include "clients/cli/view/format.h"
+#include "clients/hugging_face/export_model.h"
+#include "proto/base/status.h"
+
+namespace troupe {
+namespace {
+
+class Export final : public Command {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Optional("JOB", job_,
+                   "The job whose newest checkpoint is exported (number, name "
+                   "or latest)");
+    flags.Text("--checkpoint", checkpoint_,
+               {.value = "DIR", .text = "Or the checkpoint itself"});
+    flags.Text("--to!", to_,
+               {.value = "DIR", .text = "The Hugging Face directory to make"});
+    flags.Choice("--dtype", dtype_, {"f32", "bf16"},
+                 "Of the weights in the files [f32]");
+    flags.Integer("--file-megabytes", file_megabytes_, {1, 1 << 20},
+                  {.value = "N", .text = "Largest file of weights [5120]"});
+    cluster_.Declare(flags);
+  }
+
+  absl::Status Run(Console& console) override {
+    if (job_.empty() == checkpoint_.empty()) {
+      return absl::InvalidArgumentError(
+          "usage: give either a JOB or --checkpoint DIR");
+    }
+    if (checkpoint_.empty()) {
+      ASSIGN_OR_RETURN(checkpoint_, NewestCheckpoint(console));
+    }
+    ASSIGN_OR_RETURN(const ExportedModel exported, Convert(console));
+    console.out << to_ << ": step " << GroupedText(exported.step) << ", "
+                << CountText(static_cast<double>(exported.parameters))
+                << " parameters, " << BytesText(exported.bytes) << " of "
+                << dtype_ << " in " << exported.files
+                << (exported.files == 1 ? " file\n" : " files\n");
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::StatusOr<std::string> NewestCheckpoint(const Console& console) {
+    ASSIGN_OR_RETURN(const auto client, cluster_.Connect(console));
+    ASSIGN_OR_RETURN(const int64_t id, FindJob(*client, job_));
+    ASSIGN_OR_RETURN(const JobDescription job, client->Describe(id));
+    const auto& checkpoints = job.status().checkpoints();
+    if (checkpoints.empty()) {
+      return absl::NotFoundError(
+          absl::StrCat("job ", id, " (", job.status().name(),
+                       ") has no checkpoint yet; give its job file a "
+                       "checkpoint.directory, or wait for the first"));
+    }
+    return std::max_element(
+               checkpoints.begin(), checkpoints.end(),
+               [](const auto& a, const auto& b) { return a.step() < b.step(); })
+        ->path();
+  }
+
+  absl::StatusOr<ExportedModel> Convert(Console& console) {
+    Progress progress(console, "exporting");
+    return ExportModel(
+        {.checkpoint = checkpoint_,
+         .to = to_,
+         .dtype = dtype_ == "bf16" ? StoredDType::kBF16 : StoredDType::kF32,
+         .file_bytes_max = file_megabytes_ << 20,
+         .progress = [&](int64_t done, int64_t total) {
+           progress.Show(done, total);
+         }});
+  }
+
+  std::string job_;
+  std::string checkpoint_;
+  std::string to_;
+  std::string dtype_ = "f32";
+  int64_t file_megabytes_ = 5120;
+  ClusterFlags cluster_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeExport() { return std::make_unique<Export>(); }
+
+}  // namespace troupe

@@ -1,0 +1,55 @@
+#include <ostream>
+#include <string>
+
+#include "clients/cli/commands/commands.h"
+#include "clients/cli/progress.h"
+#include "clients/cli/view/format.h"
+#include "clients/hugging_face/import_model.h"
+#include "proto/base/status.h"
+
+namespace troupe {
+namespace {
+
+class Import final : public Command {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Required("DIR", from_,
+                   "The Hugging Face directory: config.json and safetensors");
+    flags.Text("--to!", to_,
+               {.value = "DIR",
+                .text = "Where the checkpoint goes, as DIR/step-00000000"});
+  }
+
+  absl::Status Run(Console& console) override {
+    absl::StatusOr<ImportedModel> imported = Convert(console);
+    if (!imported.ok()) return imported.status();
+    const ModelSpec& model = imported->model;
+    console.out << imported->checkpoint << ": " << model.architecture() << ", "
+                << CountText(static_cast<double>(imported->parameters))
+                << " parameters, " << BytesText(imported->bytes) << "\n"
+                << "train on with, in the job:  model: {hf: " << from_
+                << "}  checkpoint: {resume: " << imported->checkpoint << "}\n"
+                << "or let it write:  troupe generate --checkpoint "
+                << imported->checkpoint << "\n";
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::StatusOr<ImportedModel> Convert(Console& console) {
+    Progress progress(console, "importing");
+    return ImportModel({.from = from_,
+                        .to = to_,
+                        .progress = [&](int64_t done, int64_t total) {
+                          progress.Show(done, total);
+                        }});
+  }
+
+  std::string from_;
+  std::string to_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeImport() { return std::make_unique<Import>(); }
+
+}  // namespace troupe

@@ -1,0 +1,16 @@
+// A job file as every command takes it: read, and where its model is a Hugging
+// Face directory, with what that says filled in.
+#ifndef TROUPE_CLIENTS_CLI_LOAD_JOB_H_
+#define TROUPE_CLIENTS_CLI_LOAD_JOB_H_
+
+#include "absl/status/statusor.h"
+#include "clients/job_file/job_file.h"
+
+namespace troupe {
+
+// The errors of LoadJobFile; those of the directory bear the place of model.hf.
+absl::StatusOr<JobFile> LoadJob(const JobFileOptions& options);
+
+}  // namespace troupe
+
+#endif  // TROUPE_CLIENTS_CLI_LOAD_JOB_H_

@@ -1,0 +1,35 @@
+// "1.2 GiB of 4.8 GiB (25.0%)" while something large is written: one line that
+// is written over, on a terminal only.
+#ifndef TROUPE_CLIENTS_CLI_PROGRESS_H_
+#define TROUPE_CLIENTS_CLI_PROGRESS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/time/time.h"
+#include "clients/cli/command.h"
+
+namespace troupe {
+
+class Progress {
+ public:
+  // Borrows the console. `what` opens the line: "importing".
+  Progress(Console& console, std::string what);
+  // Ends the line.
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  // Shows it, unless it was shown less than half a second ago.
+  void Show(int64_t done, int64_t total);
+
+ private:
+  Console& console_;
+  const std::string what_;
+  absl::Time shown_at_;
+  bool shown_ = false;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_CLIENTS_CLI_PROGRESS_H_

@@ -1,0 +1,42 @@
+#include "clients/verify/verify_jobs.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace troupe {
+namespace {
+
+JobSpec CutShort(const JobSpec& job, const VerifyOptions& options,
+                 const char* name) {
+  JobSpec cut = job;
+  cut.set_name(absl::StrCat("verify ", name));
+  TrainingSpec& training = *cut.mutable_training();
+  training.set_stop_after(options.steps);
+  training.clear_validate_every();
+  training.clear_validation_sequences();
+  CheckpointSpec& checkpoint = *cut.mutable_checkpoint();
+  checkpoint.set_directory(absl::StrCat(options.directory, "/", name));
+  // N - 1 divides no other step up to N but itself, save where it is 1.
+  checkpoint.set_every(std::max<int64_t>(1, options.steps - 1));
+  checkpoint.set_keep(2);
+  checkpoint.set_background(false);
+  checkpoint.clear_resume();
+  return cut;
+}
+
+}  // namespace
+
+VerifyJobs MakeVerifyJobs(const JobSpec& job, const VerifyOptions& options) {
+  VerifyJobs jobs = {.run = CutShort(job, options, "plan"),
+                     .reference = CutShort(job, options, "single-rank")};
+  jobs.reference.clear_parallelism();
+  return jobs;
+}
+
+VerifyTolerance ToleranceOf(const std::string& precision) {
+  if (precision != "bf16") return {};
+  return {.loss = 3e-3, .gradient = 1e-1, .weights = 1e-2};
+}
+
+}  // namespace troupe

@@ -1,0 +1,38 @@
+// The two jobs that `troupe verify` runs: the user's, cut short, and the same
+// on one rank. Both save their last two steps, for compare.h.
+#ifndef TROUPE_CLIENTS_VERIFY_VERIFY_JOBS_H_
+#define TROUPE_CLIENTS_VERIFY_VERIFY_JOBS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "proto/job.pb.h"
+
+namespace troupe {
+
+struct VerifyOptions {
+  int64_t steps = 3;      // N, at least 1 and at most the job's steps
+  std::string directory;  // where both save; the workers and we see it
+};
+
+struct VerifyJobs {
+  JobSpec run;        // the job's own plan
+  JobSpec reference;  // one rank
+};
+
+// Learning rates, data and seed stay the job's: both do its first N steps
+// (training.stop_after), from its first weights, and resume from nothing.
+VerifyJobs MakeVerifyJobs(const JobSpec& job, const VerifyOptions& options);
+
+// How far apart the two may be, as relative distances: in f32 the rounding of
+// sums in another order, in bf16 that of activations (docs/performance.md).
+struct VerifyTolerance {
+  double loss = 1e-5;
+  double gradient = 1e-3;
+  double weights = 1e-4;
+};
+VerifyTolerance ToleranceOf(const std::string& precision);
+
+}  // namespace troupe
+
+#endif  // TROUPE_CLIENTS_VERIFY_VERIFY_JOBS_H_

@@ -1,0 +1,33 @@
+#include <filesystem>
+
+#include "gtest/gtest.h"
+#include "tests/clients/cli/command_test_base.h"
+
+namespace troupe {
+namespace {
+
+class ImportTest : public CommandTestBase {};
+
+TEST_F(ImportTest, SaysWhatToDoWithTheCheckpoint) {
+  const std::string to = File("import", "") + ".checkpoints";
+  std::filesystem::remove_all(to);
+  const CommandOutcome outcome =
+      RunCommand({"import", "tests/oracle/hf/llama_tiny", "--to", to});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out.rfind(to + "/step-00000000: llama, ", 0), 0)
+      << outcome.out;
+  EXPECT_NE(outcome.out.find("checkpoint: {resume: " + to), std::string::npos);
+  EXPECT_TRUE(std::filesystem::exists(to + "/step-00000000/manifest.json"));
+}
+
+TEST_F(ImportTest, SaysWhatIsWrong) {
+  const CommandOutcome outcome =
+      RunCommand({"import", "/nowhere", "--to", "/tmp/unused"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.err.find("/nowhere/config.json"), std::string::npos)
+      << outcome.err;
+  EXPECT_EQ(RunCommand({"import", "tests/oracle/hf/llama_tiny"}).code, 2);
+}
+
+}  // namespace
+}  // namespace troupe

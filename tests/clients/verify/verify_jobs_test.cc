@@ -1,0 +1,48 @@
+#include "clients/verify/verify_jobs.h"
+
+#include "gtest/gtest.h"
+
+namespace troupe {
+namespace {
+
+JobSpec Job() {
+  JobSpec job;
+  job.mutable_training()->set_steps(1000);
+  job.mutable_training()->set_validate_every(10);
+  job.mutable_parallelism()->set_data(4);
+  job.mutable_checkpoint()->set_directory("mine");
+  job.mutable_checkpoint()->set_resume("latest");
+  return job;
+}
+
+TEST(MakeVerifyJobs, BothEndEarlyAndSaveElsewhere) {
+  const VerifyJobs jobs =
+      MakeVerifyJobs(Job(), {.steps = 5, .directory = "/work"});
+  for (const JobSpec* job : {&jobs.run, &jobs.reference}) {
+    EXPECT_EQ(job->training().steps(), 1000) << "the learning rates' length";
+    EXPECT_EQ(job->training().stop_after(), 5);
+    EXPECT_FALSE(job->training().has_validate_every());
+    EXPECT_EQ(job->checkpoint().every(), 4);
+    EXPECT_FALSE(job->checkpoint().has_resume());
+    EXPECT_EQ(job->checkpoint().directory().rfind("/work/", 0), 0u);
+  }
+  EXPECT_NE(jobs.run.checkpoint().directory(),
+            jobs.reference.checkpoint().directory());
+  EXPECT_EQ(jobs.run.parallelism().data(), 4);
+  EXPECT_FALSE(jobs.reference.has_parallelism());
+}
+
+TEST(MakeVerifyJobs, OneStepNeedsNoneBefore) {
+  EXPECT_EQ(MakeVerifyJobs(Job(), {.steps = 1, .directory = "/work"})
+                .run.checkpoint()
+                .every(),
+            1);
+}
+
+TEST(ToleranceOf, Bf16IsCoarser) {
+  EXPECT_GT(ToleranceOf("bf16").loss, ToleranceOf("f32").loss);
+  EXPECT_EQ(ToleranceOf("").loss, ToleranceOf("f32").loss);
+}
+
+}  // namespace
+}  // namespace troupe

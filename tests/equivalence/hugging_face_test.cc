@@ -1,0 +1,158 @@
+// A model made in transformers and brought here by `model: {hf: DIR}` or an
+// import is the same model: the same loss on the same tokens, the same greedy
+// continuation (tests/oracle/hf/*/expected.json, which transformers computed).
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "clients/hugging_face/config.h"
+#include "clients/hugging_face/export_model.h"
+#include "clients/hugging_face/import_model.h"
+#include "gtest/gtest.h"
+#include "ops/cpu/device.h"
+#include "storage/dataset/token_file_writer.h"
+#include "storage/tier/allocator.h"
+#include "tests/equivalence/cluster_of_threads.h"
+#include "tests/equivalence/small_job.h"
+#include "worker/engine/text_generation.h"
+
+namespace troupe {
+namespace {
+
+constexpr const char* kModels[] = {"gpt2_tiny", "gpt2_bare", "llama_tiny",
+                                   "llama_tied_bf16_sharded"};
+
+// What transformers says of a model directory.
+struct Expected {
+  explicit Expected(const std::string& model)
+      : directory(absl::StrCat("tests/oracle/hf/", model)) {
+    const nlohmann::json json =
+        nlohmann::json::parse(std::ifstream(directory + "/expected.json"));
+    ids = json.at("ids").get<std::vector<int32_t>>();
+    greedy = json.at("greedy").get<std::vector<int32_t>>();
+    loss = json.at("loss_float64").get<double>();
+  }
+
+  std::string directory;
+  std::vector<int32_t> ids;
+  std::vector<int32_t> greedy;
+  double loss = 0;
+};
+
+std::string FreshPath(const std::string& name) {
+  const std::string path = absl::StrCat(testing::TempDir(), "/hf_", name);
+  std::filesystem::remove_all(path);
+  return path;
+}
+
+std::string TokensOf(const std::vector<int32_t>& ids, uint64_t vocab_size) {
+  const std::string path = FreshPath("tokens");
+  auto writer = TokenFileWriter::Create(
+      {.path = path, .vocab_size = vocab_size, .tokenizer = "none"});
+  EXPECT_TRUE(writer.ok()) << writer.status();
+  EXPECT_TRUE((*writer)->Append(ids).ok());
+  EXPECT_TRUE((*writer)->Finish().ok());
+  return path;
+}
+
+// One step on the one window that the ids are.
+JobSpec OneStep(const Expected& expected, const ModelSpec& model) {
+  JobSpec job = SmallJob();
+  *job.mutable_model() = model;
+  job.mutable_data()->set_tokens(TokensOf(expected.ids, model.vocab_size()));
+  job.mutable_data()->set_validation_fraction(0);
+  TrainingSpec& training = *job.mutable_training();
+  training.set_steps(1);
+  training.set_dropout(0);
+  training.clear_validate_every();
+  training.set_global_batch_size(1);
+  training.set_micro_batch_size(1);
+  training.set_sequence_length(static_cast<int>(expected.ids.size()) - 1);
+  job.mutable_lr_scheduler()->set_warmup_steps(0);
+  return job;
+}
+
+std::vector<int32_t> Continue(const std::string& checkpoint,
+                              const Expected& expected) {
+  const std::unique_ptr<Device> device = NewCpuDevice({.threads = 1});
+  TierBudget budget;
+  budget.set_tier(DEVICE);
+  budget.set_bytes(int64_t{1} << 30);
+  HostAllocator allocator;
+  const TierArenas arenas({budget}, allocator);
+  std::vector<int32_t> ids;
+  const absl::Status status = ContinueText(
+      {.checkpoint = checkpoint,
+       .prompt_ids = expected.ids,
+       .max_new_tokens = static_cast<int64_t>(expected.greedy.size()),
+       .sampling = {.temperature = 0}},
+      *device, arenas, [&](const TextPiece& piece) {
+        ids.insert(ids.end(), piece.ids.begin(), piece.ids.end());
+        return absl::OkStatus();
+      });
+  EXPECT_TRUE(status.ok()) << status;
+  return ids;
+}
+
+TEST(HuggingFace, TheLossIsThatOfTransformers) {
+  for (const char* name : kModels) {
+    SCOPED_TRACE(name);
+    const Expected expected(name);
+    const auto model = ReadHuggingFaceConfig(expected.directory);
+    ASSERT_TRUE(model.ok()) << model.status();
+    const TrainingRun run = Train(OneStep(expected, *model), {});
+    ASSERT_TRUE(run.status().ok()) << run.status();
+    EXPECT_NEAR(run.steps[0][0].loss(), expected.loss, 1e-4);
+  }
+}
+
+TEST(HuggingFace, ImportedItContinuesAsInTransformers) {
+  for (const char* name : kModels) {
+    SCOPED_TRACE(name);
+    const Expected expected(name);
+    const auto imported =
+        ImportModel({.from = expected.directory, .to = FreshPath(name)});
+    ASSERT_TRUE(imported.ok()) << imported.status();
+    EXPECT_EQ(Continue(imported->checkpoint, expected), expected.greedy);
+  }
+}
+
+// From a directory, a step of training, out to a directory, and in again: what
+// the second job begins with is what the first ended with.
+TEST(HuggingFace, TrainedAndExportedItIsTheSameModel) {
+  for (const char* name : {"gpt2_tiny", "llama_tiny"}) {
+    SCOPED_TRACE(name);
+    const Expected expected(name);
+    JobSpec job = OneStep(expected, *ReadHuggingFaceConfig(expected.directory));
+    job.mutable_training()->set_steps(2);
+    job.mutable_checkpoint()->set_directory(FreshPath("checkpoints"));
+    job.mutable_checkpoint()->set_every(1);
+    job.mutable_checkpoint()->set_keep(0);
+    const TrainingRun run = Train(job, {});
+    ASSERT_TRUE(run.status().ok()) << run.status();
+    const std::string to = FreshPath("exported");
+    const auto exported =
+        ExportModel({.checkpoint = run.checkpoints[0].path(), .to = to});
+    ASSERT_TRUE(exported.ok()) << exported.status();
+    const TrainingRun second =
+        Train(OneStep(expected, *ReadHuggingFaceConfig(to)), {});
+    ASSERT_TRUE(second.status().ok()) << second.status();
+    EXPECT_NEAR(second.steps[0][0].loss(), run.steps[0][1].loss(), 1e-6);
+    EXPECT_LT(second.steps[0][0].loss(), run.steps[0][0].loss());
+  }
+}
+
+TEST(HuggingFace, AnImportedCheckpointIsTrainedOn) {
+  const Expected expected("llama_tiny");
+  const auto imported =
+      ImportModel({.from = expected.directory, .to = FreshPath("resume")});
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  const TrainingRun run = Train(OneStep(expected, imported->model),
+                                {.resume = imported->checkpoint});
+  ASSERT_TRUE(run.status().ok()) << run.status();
+  EXPECT_NEAR(run.steps[0][0].loss(), expected.loss, 1e-4);
+}
+
+}  // namespace
+}  // namespace troupe
