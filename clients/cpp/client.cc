@@ -93,9 +93,10 @@ absl::StatusOr<JobDescription> Client::Describe(int64_t id) {
                            connection_->options.call);
 }
 
-absl::StatusOr<JobStatus> Client::Cancel(int64_t id) {
+absl::StatusOr<JobStatus> Client::Cancel(int64_t id, bool checkpoint) {
   CancelJobRequest request;
   request.set_id(id);
+  request.set_checkpoint(checkpoint);
   ASSIGN_OR_RETURN(CancelJobResponse response,
                    connection_->Call(&Scheduler::Stub::CancelJob, request,
                                      connection_->options.call));

@@ -50,7 +50,8 @@ class Client {
   absl::StatusOr<Plan> PlanJob(const PlanJobRequest& request);
   absl::StatusOr<ListJobsResponse> ListJobs();
   absl::StatusOr<JobDescription> Describe(int64_t id);
-  absl::StatusOr<JobStatus> Cancel(int64_t id);
+  // With `checkpoint`: after the step in progress, which is saved.
+  absl::StatusOr<JobStatus> Cancel(int64_t id, bool checkpoint = false);
   absl::StatusOr<ListWorkersResponse> Workers();
   absl::StatusOr<GetTimelineResponse> Timeline(int64_t id);
 

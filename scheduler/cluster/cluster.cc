@@ -165,6 +165,20 @@ absl::Status Cluster::Cancel(JobId id, absl::Time now, Actions& actions) {
   return absl::OkStatus();
 }
 
+absl::Status Cluster::SaveAndCancel(JobId id, absl::Time now,
+                                    Actions& actions) {
+  RETURN_IF_ERROR(FindJob(id).status());
+  Job& job = *jobs_.Find(id);
+  if (!job.spec.checkpoint().has_directory()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "job ", id.value(), " has no checkpoint.directory to be saved in; it ",
+        "can be cancelled without a checkpoint"));
+  }
+  if (job.ended() || job.run == nullptr) return Cancel(id, now, actions);
+  runs_.SaveAndCancel(job, now, actions);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::string> Cluster::CheckpointOf(
     const GenerateRequest& request) const {
   if (!request.checkpoint().empty()) return request.checkpoint();

@@ -67,6 +67,8 @@ class Cluster {
                                const CompileOutcome& considered, absl::Time now,
                                Actions& actions);
   absl::Status Cancel(JobId id, absl::Time now, Actions& actions);
+  // The same, with a checkpoint first where the job runs.
+  absl::Status SaveAndCancel(JobId id, absl::Time now, Actions& actions);
   // The number under which GenerateReply actions will come.
   absl::StatusOr<int64_t> Generate(const GenerateRequest& request,
                                    absl::Time now, Actions& actions);

@@ -58,6 +58,7 @@ struct Run {
   absl::Time progress;      // of any rank
   absl::Duration hang_max;  // the longest plausible wait for progress
   absl::Time stopping_since = absl::InfiniteFuture();
+  bool saving = false;  // stopping with a checkpoint
   Blame blame = Blame::kNone;
   std::string cause;
 

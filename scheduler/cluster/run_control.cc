@@ -195,7 +195,7 @@ void RunControl::Step(Job& job, const StepReport& report, absl::Time now,
 void RunControl::Shard(Job& job, const CheckpointShard& shard, absl::Time now,
                        Actions& actions) {
   Progress(job, shard.ref().rank(), now);
-  std::optional<CommitCheckpoint> commit = job.run->checkpoints.Add(shard);
+  std::optional<CheckpointCommit> commit = job.run->checkpoints.Add(shard);
   if (!commit.has_value() || !job.run->ranks[0].live()) return;
   *commit->mutable_ref() = RefOf(job, 0);
   SendToWorker send{job.run->ranks[0].worker, {}};
@@ -210,7 +210,7 @@ void RunControl::Ended(Job& job, const RankEnded& ended, absl::Time now,
   seat.state = RankSeat::kEnded;
   Progress(job, rank, now);
   workers_.Release(seat.worker);
-  if (!ended.ok()) {
+  if (!ended.ok() && !(ended.stopped() && job.run->stopping())) {
     const Blame blame =
         ended.has_missing_rank() ? Blame::kMissingPeer : Blame::kRank;
     // A rank that was running says the step itself.

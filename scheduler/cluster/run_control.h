@@ -45,8 +45,12 @@ class RunControl {
   void WorkerGone(JobId job, WorkerId worker, const std::string& how,
                   const std::string& reason, absl::Time now, Actions& actions);
 
-  // REQUIRES: the job has a run. Stops it, if it is not being stopped.
+  // REQUIRES: the job has a run. Stops it, if it is not being stopped, or only
+  // with a checkpoint.
   void Cancel(Job& job, absl::Time now, Actions& actions);
+  // The same, with a checkpoint of the step in progress. A job that has not
+  // begun has nothing to save.
+  void SaveAndCancel(Job& job, absl::Time now, Actions& actions);
 
   // Fails jobs that do not start or hang; the workers that do not let go.
   std::vector<StuckWorker> Tick(absl::Time now, Actions& actions);

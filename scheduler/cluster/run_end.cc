@@ -19,6 +19,19 @@ std::string EarlyEnd(const Job& job) {
                       " as asked");
 }
 
+std::string CancelledWhere(const Job& job) {
+  const int64_t step = job.status.steps_done();
+  if (!job.run->saving) return absl::StrCat("after step ", step);
+  const std::string where =
+      absl::StrCat("cancelled by its user after step ", step);
+  for (const CheckpointRecord& checkpoint : job.status.checkpoints()) {
+    if (checkpoint.step() != step) continue;
+    return absl::StrCat(where, "; saved in ", checkpoint.path());
+  }
+  return absl::StrCat(where, "; it could not be saved",
+                      job.run->cause.empty() ? "" : ": ", job.run->cause);
+}
+
 }  // namespace
 
 // The half of RunControl that ends runs: failures, cancellation, time.
@@ -45,15 +58,31 @@ void RunControl::WorkerGone(JobId id, WorkerId worker, const std::string& how,
 
 void RunControl::Cancel(Job& job, absl::Time now, Actions& actions) {
   CHECK(job.run != nullptr);
-  if (job.ended() || job.run->stopping()) return;
+  if (job.ended() || (job.run->stopping() && !job.run->saving)) return;
   job.cancelled = true;
+  job.run->saving = false;
   Stop(job, "cancelled", false, now, actions);
+}
+
+void RunControl::SaveAndCancel(Job& job, absl::Time now, Actions& actions) {
+  CHECK(job.run != nullptr);
+  if (job.ended() || job.run->stopping()) return;
+  if (job.status.state() != RUNNING) return Cancel(job, now, actions);
+  job.cancelled = true;
+  job.run->saving = true;
+  Stop(job, "cancelled, with a checkpoint", false, now, actions);
 }
 
 void RunControl::Fail(Job& job, Blame blame, const std::string& cause,
                       absl::Time now, Actions& actions) {
-  // What ranks say while they are being stopped for a user is no failure.
-  if (job.cancelled) return;
+  // What ranks say while they are being stopped for a user is no failure; but
+  // without the share of each of them nothing can be saved.
+  if (job.cancelled) {
+    if (job.run->Explain(blame, cause) && job.run->saving && !job.ended()) {
+      Stop(job, cause, true, now, actions);
+    }
+    return;
+  }
   const bool better = job.run->Explain(blame, cause);
   if (!job.run->stopping()) {
     Stop(job, cause, true, now, actions);
@@ -78,6 +107,7 @@ void RunControl::Stop(Job& job, const std::string& reason, bool peers_gone,
     stop.mutable_ref()->set_rank(static_cast<int>(rank));
     stop.set_reason(reason);
     stop.set_peers_gone(peers_gone);
+    stop.set_checkpoint(run.saving);
     actions.push_back(std::move(send));
   }
 }
@@ -86,9 +116,7 @@ void RunControl::FinishIfLetGo(Job& job, absl::Time now, Actions& actions) {
   if (!job.run->all_let_go()) return;
   if (!job.ended()) {
     if (job.cancelled) {
-      jobs_.SetState(job, CANCELLED,
-                     absl::StrCat("after step ", job.status.steps_done()), now,
-                     actions);
+      jobs_.SetState(job, CANCELLED, CancelledWhere(job), now, actions);
     } else if (job.run->blame != Blame::kNone) {
       jobs_.SetState(job, FAILED, job.run->cause, now, actions);
     } else {
@@ -110,7 +138,11 @@ void RunControl::CheckTime(Job& job, absl::Time now, Actions& actions,
                            std::vector<StuckWorker>& stuck) {
   Run& run = *job.run;
   if (run.stopping()) {
-    const absl::Duration waited = now - run.stopping_since;
+    // One that saves has time as long as it gets on.
+    const absl::Time since = run.saving
+                                 ? std::max(run.stopping_since, run.progress)
+                                 : run.stopping_since;
+    const absl::Duration waited = now - since;
     if (!job.ended() && !job.cancelled && waited > limits_.fail_grace) {
       jobs_.SetState(job, FAILED, run.cause, now, actions);
     }

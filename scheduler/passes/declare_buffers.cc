@@ -10,7 +10,8 @@
 namespace troupe {
 namespace {
 
-constexpr int64_t kScalarsBytes = 4 * 8;  // f64: loss, tokens, norm, stop
+// f64: loss, tokens, norm, stop, save.
+constexpr int64_t kScalarsBytes = 5 * 8;
 constexpr int64_t kBytesOfI32 = 4;
 
 // Adds to one program the buffers that its instructions name, once each.

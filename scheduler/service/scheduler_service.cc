@@ -132,7 +132,9 @@ SchedulerService::Reactor* SchedulerService::CancelJob(
   const absl::Status cancelled =
       host_.Apply([&](Cluster& cluster, absl::Time now, Actions& out) {
         const JobId id(request->id());
-        absl::Status status = cluster.Cancel(id, now, out);
+        absl::Status status = request->checkpoint()
+                                  ? cluster.SaveAndCancel(id, now, out)
+                                  : cluster.Cancel(id, now, out);
         if (status.ok()) {
           *response->mutable_status() = (*cluster.FindJob(id))->status;
         }

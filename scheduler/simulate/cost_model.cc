@@ -231,7 +231,7 @@ Cost CostModel::CostOf(int rank, const Instruction& instruction) const {
 }
 
 int64_t CollectiveBytes(const Plan& plan, const Instruction& instruction) {
-  constexpr int64_t kScalarsBytes = 4 * 8;
+  constexpr int64_t kScalarsBytes = 5 * 8;
   if (instruction.kind() == Instruction::REDUCE_SCALARS) return kScalarsBytes;
   if (instruction.kind() != Instruction::REDUCE_GRADS) return 0;
   int64_t elements = 0;

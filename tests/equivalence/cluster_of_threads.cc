@@ -45,8 +45,8 @@ class ShardBoard {
       return failed_ || shards_[step].size() == ranks_;
     };
     mutex_.Await(absl::Condition(&all));
-    if (failed_) return absl::CancelledError("another rank failed");
-    return shards_[step];
+    if (shards_[step].size() == ranks_) return shards_[step];
+    return absl::CancelledError("another rank failed");
   }
   void Fail() {
     absl::MutexLock lock(&mutex_);

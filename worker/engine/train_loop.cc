@@ -44,7 +44,11 @@ TrainLoop::~TrainLoop() = default;
 absl::Status TrainLoop::Run() {
   absl::Status status = RunSteps();
   const absl::Status written = EndWriter();
-  if (status.ok()) status = written;
+  // Whoever asked to stop may count on what was to be saved.
+  if (status.ok() || (absl::IsCancelled(status) && !written.ok())) {
+    status = written;
+    if (!written.ok()) stopped_ = false;
+  }
   {
     // From here on nobody may abort the communicators.
     absl::MutexLock lock(&mutex_);
@@ -94,7 +98,8 @@ absl::Status TrainLoop::RunSteps() {
     const StepContext context = {.step = step,
                                  .samples_before = position.samples_consumed,
                                  .learning_rate = LearningRate(job, step),
-                                 .stop = stop_requested_};
+                                 .stop = stop_requested_,
+                                 .save = save_requested_};
     RETURN_IF_ERROR(Annotate(TrainStep(context), absl::StrCat("step ", step)));
     position.samples_consumed += job.training().global_batch_size();
   }
@@ -104,7 +109,10 @@ absl::Status TrainLoop::RunSteps() {
 absl::StatusOr<TrainingPosition> TrainLoop::SetState() {
   TrainingPosition position;
   std::string resumed_from;
-  if (options_.resume.empty()) {
+  const std::string& hf = options_.plan->job().model().hf();
+  if (options_.resume.empty() && !hf.empty()) {
+    RETURN_IF_ERROR(InitializeFromHuggingFace(hf, *state_));
+  } else if (options_.resume.empty()) {
     InitializeFromSeed(*state_);
   } else {
     ASSIGN_OR_RETURN(resumed_from, CheckpointToResume());
@@ -187,14 +195,15 @@ absl::Status TrainLoop::TrainStep(const StepContext& context) {
   const bool traced =
       options_.trace_every > 0 && IsDue(context.step, options_.trace_every);
   RETURN_IF_ERROR(listener_.OnStep(record, traced ? &timeline : nullptr));
-  if (context.stop || finished.scalars[kStopFlag] > 0) {
-    return absl::CancelledError("a rank was asked to stop");
-  }
+  const bool stop = context.stop || finished.scalars[kStopFlag] > 0;
+  const bool save = context.save || finished.scalars[kSaveFlag] > 0;
   if (checkpoint_ != nullptr &&
-      IsDue(context.step, plan.job().checkpoint().every())) {
+      (stop ? save : IsDue(context.step, plan.job().checkpoint().every()))) {
     RETURN_IF_ERROR(WriteCheckpoint(context, record.samples_consumed()));
   }
-  return absl::OkStatus();
+  if (!stop) return absl::OkStatus();
+  stopped_ = true;
+  return absl::CancelledError("a rank was asked to stop");
 }
 
 absl::StatusOr<Scalars> TrainLoop::RunProgram(const Program& program,

@@ -82,12 +82,19 @@ class TrainLoop {
   // time.
   void Abort(const absl::Status& why);
 
-  // The last complete step.
-  int64_t steps_done() const { return steps_done_; }
+  int64_t steps_done() const { return steps_done_; }  // complete ones
 
   // Makes all ranks end together after the next step that begins, with
   // Cancelled, though only one of them be asked. From any thread.
   void RequestStop() { stop_requested_ = true; }
+  // The same, after a checkpoint of that step where the job has any.
+  void RequestSaveAndStop() {
+    save_requested_ = true;
+    stop_requested_ = true;
+  }
+
+  // Whether Run ended because a rank was asked to stop.
+  bool stopped() const { return stopped_; }
 
   // What the lanes do now: Executor::Describe.
   std::string Describe() const { return executor_.Describe(); }
@@ -127,6 +134,8 @@ class TrainLoop {
   double checkpoint_stall_seconds_ = 0;  // since the last step
   int64_t first_step_ = 1;
   std::atomic<int64_t> steps_done_{0};
+  std::atomic<bool> stopped_{false};
+  std::atomic<bool> save_requested_{false};  // only with the next
   std::atomic<bool> stop_requested_{false};
 
   absl::Mutex mutex_;

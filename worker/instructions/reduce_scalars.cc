@@ -12,6 +12,7 @@ absl::Status RunReduceScalars(const Call& call) {
   state.device.CopyToHost(scalars, memory, sizeof(scalars));
   RETURN_IF_ERROR(state.device.Synchronize());
   if (state.step.stop) scalars[kStopFlag] = 1;
+  if (state.step.save) scalars[kSaveFlag] = 1;
   RETURN_IF_ERROR(state.communicators.at(call.instruction.group())
                       ->AllReduce(CommBuffer::Of(absl::MakeSpan(scalars)),
                                   ReduceOp::kSum,

@@ -34,6 +34,7 @@ struct StepContext {
   double learning_rate = 0;
   bool training = true;  // false: VALIDATE
   bool stop = false;     // ask all ranks to stop after this step
+  bool save = false;     // and to write a checkpoint then
 };
 
 // SCALARS, by index.
@@ -42,7 +43,8 @@ enum Scalar {
   kTokenCount = 1,
   kSquaredNorm = 2,
   kStopFlag = 3,
-  kScalarCount = 4,
+  kSaveFlag = 4,
+  kScalarCount = 5,
 };
 
 struct RankState {

@@ -75,6 +75,7 @@ void RankRunner::SendEnded(const absl::Status& status) {
   *ended.mutable_ref() = ref_;
   ended.set_ok(status.ok());
   ended.set_step(loop_.steps_done());
+  ended.set_stopped(loop_.stopped());
   if (!status.ok()) ended.set_error(std::string(status.message()));
   const absl::optional<int> missing = MissingRank(status);
   if (missing.has_value()) ended.set_missing_rank(*missing);
@@ -107,6 +108,10 @@ void RankRunner::Stop(const StopRank& stop) {
   const absl::Status why = absl::CancelledError(stop.reason());
   if (stop.peers_gone() || !ready_ || stopper_.joinable()) {
     Abort(why);
+    return;
+  }
+  if (stop.checkpoint()) {
+    loop_.RequestSaveAndStop();
     return;
   }
   loop_.RequestStop();

@@ -14,6 +14,8 @@ class Cancel final : public Command {
  public:
   void Declare(Flags& flags) override {
     flags.Required("JOB", job_, kJobHelp);
+    flags.Switch("--checkpoint", checkpoint_,
+                 "finish the step in progress and save it first");
     cluster_.Declare(flags);
   }
 
@@ -21,7 +23,7 @@ class Cancel final : public Command {
     ASSIGN_OR_RETURN(const auto client, cluster_.Connect(console));
     ASSIGN_OR_RETURN(const int64_t id, FindJob(*client, job_));
     ASSIGN_OR_RETURN(const JobStatus before, Before(*client, id));
-    ASSIGN_OR_RETURN(const JobStatus status, client->Cancel(id));
+    ASSIGN_OR_RETURN(const JobStatus status, client->Cancel(id, checkpoint_));
     console.out << "job " << id << " (" << status.name() << ") "
                 << (HasEnded(before.state()) ? "had ended before: " : "is ")
                 << JobState_Name(status.state()) << "\n";
@@ -35,6 +37,7 @@ class Cancel final : public Command {
   }
 
   std::string job_;
+  bool checkpoint_ = false;
   ClusterFlags cluster_;
 };
 

@@ -30,6 +30,64 @@ TEST(RunEnd, AJobThatEndsEarlyAsAskedSucceedsAndSaysSo) {
   }
 }
 
+TEST(RunEnd, ACancelledJobIsSavedIfItsUserAsksForIt) {
+  for (const bool saved : {true, false}) {
+    Harness h;
+    const WorkerId on = h.Join("w0");
+    JobSpec spec = SpecOf(1);
+    const JobId bare = h.Submit(spec);
+    EXPECT_TRUE(absl::IsFailedPrecondition(
+        h.cluster.SaveAndCancel(bare, h.now, h.actions)));
+    h.Ended(bare, 0, on, {});
+    spec.mutable_checkpoint()->set_directory("/c");
+    const JobId id = h.Submit(spec);
+    h.Ready(id, 0, on);
+    h.Step(id, 0, on, 1);
+    h.ClearActions();
+    ASSERT_TRUE(h.cluster.SaveAndCancel(id, h.now, h.actions).ok());
+    ASSERT_EQ(h.Sent(on).size(), 1u);
+    EXPECT_TRUE(h.Sent(on)[0].stop().checkpoint());
+    EXPECT_FALSE(h.Sent(on)[0].stop().peers_gone());
+    EXPECT_EQ(h.status(id).state(), STOPPING);
+    h.Step(id, 0, on, 2);
+    if (saved) {
+      WorkerMessage committed;
+      *committed.mutable_committed()->mutable_ref() = h.Ref(id, 0);
+      CheckpointRecord& record =
+          *committed.mutable_committed()->mutable_checkpoint();
+      record.set_step(2);
+      record.set_path("/c/step-2");
+      h.Send(on, committed);
+    }
+    WorkerMessage ended;
+    *ended.mutable_ended()->mutable_ref() = h.Ref(id, 0);
+    ended.mutable_ended()->set_stopped(saved);
+    ended.mutable_ended()->set_error("step 2: the disk is full");
+    h.Send(on, ended);
+    EXPECT_EQ(h.status(id).state(), CANCELLED);
+    EXPECT_EQ(h.status(id).reason(),
+              saved ? "cancelled by its user after step 2; saved in /c/step-2"
+                    : "cancelled by its user after step 2; it could not be "
+                      "saved: w0 (rank 0) failed in step 2: the disk is full");
+  }
+}
+
+TEST(RunEnd, ASecondCancelDoesNotWaitForTheCheckpoint) {
+  Harness h;
+  const WorkerId on = h.Join("w0");
+  JobSpec spec = SpecOf(1);
+  spec.mutable_checkpoint()->set_directory("/c");
+  const JobId id = h.Submit(spec);
+  h.Ready(id, 0, on);
+  ASSERT_TRUE(h.cluster.SaveAndCancel(id, h.now, h.actions).ok());
+  h.ClearActions();
+  ASSERT_TRUE(h.cluster.SaveAndCancel(id, h.now, h.actions).ok());
+  EXPECT_TRUE(h.Sent(on).empty());
+  ASSERT_TRUE(h.cluster.Cancel(id, h.now, h.actions).ok());
+  ASSERT_EQ(h.Sent(on).size(), 1u);
+  EXPECT_FALSE(h.Sent(on)[0].stop().checkpoint());
+}
+
 TEST(RunEnd, ALostWorkerFailsTheJobAtOnce) {
   Harness h;
   const std::vector<WorkerId> on = h.JoinMany(3);

@@ -194,6 +194,29 @@ TEST(TrainLoop, TrainsOnWhileACheckpointIsWrittenButNotIntoTheNext) {
   }
 }
 
+TEST(TrainLoop, ARankThatIsAskedToSavesWithAllOthers) {
+  for (const bool background : {false, true}) {
+    JobSpec job = CheckpointedJob("save_and_stop", background);
+    job.mutable_training()->set_steps(1'000'000);
+    job.mutable_training()->set_micro_batch_size(4);
+    job.mutable_parallelism()->set_data(2);
+    const TrainingRun run =
+        Train(job, {.ranks = 2,
+                    .on_step = [](int rank, const StepRecord& record,
+                                  const std::vector<TrainLoop*>& loops) {
+                      if (rank == 1 && record.step() == 6) {
+                        loops[1]->RequestSaveAndStop();
+                      }
+                    }});
+    EXPECT_TRUE(absl::IsCancelled(run.statuses[0])) << run.statuses[0];
+    EXPECT_TRUE(absl::IsCancelled(run.statuses[1])) << run.statuses[1];
+    const auto newest = FindNewestComplete(job.checkpoint().directory(),
+                                           CheckDepth::kChecksums);
+    ASSERT_TRUE(newest.ok()) << newest.status();
+    EXPECT_EQ(newest->step, 7);
+  }
+}
+
 TEST(TrainLoop, AWriterThatFailsEndsTheRun) {
   const JobSpec job = CheckpointedJob("writer_fails", true);
   const TrainingRun run = Train(
