@@ -45,7 +45,7 @@ TEST(CostModel, CollectivesCostTheirRing) {
       4.0 * (plan.units(2).flat_elements() + plan.units(3).flat_elements());
   EXPECT_DOUBLE_EQ(CostOf(model, "R u2-3 g0").communication,
                    2 * 10e-6 + bytes * 1e-9);
-  EXPECT_DOUBLE_EQ(CostOf(model, "A g0").communication, 2 * 10e-6 + 32e-9);
+  EXPECT_DOUBLE_EQ(CostOf(model, "A g0").communication, 2 * 10e-6 + 40e-9);
   EXPECT_EQ(CollectiveBytes(plan, *ParseInstruction("F u1 m0")), 0);
 }
 
@@ -56,14 +56,14 @@ TEST(CostModel, AGroupHasTheRateOfItsBackend) {
     plan.mutable_groups(0)->set_backend(backend);
     return CostOf(CostModel(plan, workers), "A g0").communication;
   };
-  EXPECT_DOUBLE_EQ(seconds("gloo"), 2 * 10e-6 + 32e-9);
+  EXPECT_DOUBLE_EQ(seconds("gloo"), 2 * 10e-6 + 40e-9);
   EXPECT_DOUBLE_EQ(seconds("shared_memory"), seconds("gloo"));  // not measured
   for (WorkerDescription& worker : workers) {
     LinkRate& memory = *worker.mutable_calibration()->mutable_shared_memory();
     memory.set_latency_us(1);
     memory.set_bytes_per_second(4e9);
   }
-  EXPECT_DOUBLE_EQ(seconds("shared_memory"), 2 * 1e-6 + 8e-9);
+  EXPECT_DOUBLE_EQ(seconds("shared_memory"), 2 * 1e-6 + 10e-9);
   workers[1].set_host("another");
   EXPECT_GT(seconds("gloo"), 2 * 30e-6);
 }
