@@ -38,7 +38,7 @@ TEST(Predict, CountsBytesByTheRing) {
   int64_t gradients = 0;
   for (const Unit& unit : plan.units()) gradients += 4 * unit.flat_elements();
   for (const RankPrediction& rank : plan.prediction().ranks()) {
-    EXPECT_EQ(rank.bytes_sent_per_step(), (gradients + 32) * 3 / 2);
+    EXPECT_EQ(rank.bytes_sent_per_step(), (gradients + 40) * 3 / 2);
   }
 }
 
