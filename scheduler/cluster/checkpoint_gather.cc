@@ -2,12 +2,12 @@
 
 namespace troupe {
 
-std::optional<CommitCheckpoint> CheckpointGather::Add(
+std::optional<CheckpointCommit> CheckpointGather::Add(
     const CheckpointShard& shard) {
   auto& shards = open_[shard.step()];
   shards[shard.ref().rank()] = shard;
   if (shards.size() == static_cast<size_t>(ranks_)) {
-    CommitCheckpoint commit;
+    CheckpointCommit commit;
     commit.set_step(shard.step());
     for (const auto& [rank, of_rank] : shards) *commit.add_shards() = of_rank;
     open_.erase(shard.step());

@@ -16,7 +16,7 @@ class CheckpointGather {
 
   // When the last shard of its step has come: the message for rank 0, but for
   // its `ref`, with the shards in the order of their ranks.
-  std::optional<CommitCheckpoint> Add(const CheckpointShard& shard);
+  std::optional<CheckpointCommit> Add(const CheckpointShard& shard);
 
   static constexpr int kOpenMax = 8;
 

@@ -40,7 +40,7 @@ class RankRunner final : private RankListener {
   RankRunner(const Assignment& assignment, const RankRunnerOptions& options);
   ~RankRunner() override;
 
-  // A StopRank, StoreValue or CommitCheckpoint. Those of another job or attempt
+  // A StopRank, StoreValue or CheckpointCommit. Those of another job or attempt
   // are dropped. Never blocks.
   void OnMessage(const SchedulerMessage& message);
 

@@ -125,7 +125,7 @@ void FakeScheduler::React(Stream& stream, const WorkerMessage& message) {
     stream.Write(answer);
   } else if (message.has_shard()) {
     // Jobs of these tests have one rank.
-    CommitCheckpoint& commit = *answer.mutable_commit();
+    CheckpointCommit& commit = *answer.mutable_commit();
     *commit.mutable_ref() = message.shard().ref();
     commit.set_step(message.shard().step());
     *commit.add_shards() = message.shard();
