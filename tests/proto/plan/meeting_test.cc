@@ -38,7 +38,7 @@ TEST(Meeting, CollectivesWaitForTheWholeGroup) {
   EXPECT_EQ(meeting.MissingFor({2, 0}), (std::vector<int>{0, 1}));
   EXPECT_TRUE(meeting.Arrive({0, 0}).empty());
   EXPECT_EQ(meeting.MissingFor({2, 0}), (std::vector<int>{1}));
-  EXPECT_EQ(meeting.Arrive({1, 0}), (Members{{2, 0}, {0, 0}, {1, 0}}));
+  EXPECT_EQ(meeting.Arrive({1, 0}), (Members{{0, 0}, {1, 0}, {2, 0}}));
   // The next one starts from nothing.
   EXPECT_TRUE(meeting.Arrive({0, 1}).empty());
   EXPECT_EQ(meeting.MissingFor({0, 1}), (std::vector<int>{1, 2}));

@@ -26,8 +26,8 @@ TEST(ReduceGradients, EachUnitBehindItsLastBackward) {
 }
 
 TEST(ReduceGradients, NeighboursShareABucketUpToItsSize) {
-  // Blocks have 12.8 KiB; the tied head has a norm's 128 bytes.
-  EXPECT_EQ(Tail(0.026, /*tied=*/true),
+  // Blocks have 13.3 KiB; the tied head has a norm's 256 bytes.
+  EXPECT_EQ(Tail(0.027, /*tied=*/true),
             "I u4 m1 | W u4 m1 | I u3 m1 | W u3 m1 | I u2 m1 | W u2 m1 | "
             "R u2-4 g0 | I u1 m1 | W u1 m1 | W u0 m1 | R u0-1 g0");
   EXPECT_EQ(Tail(25, /*tied=*/true),
