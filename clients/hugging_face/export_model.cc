@@ -108,7 +108,8 @@ class Export {
         directory_(std::move(directory)) {}
 
   absl::Status WriteWeights(const Files& files, int64_t total) {
-    ASSIGN_OR_RETURN(const std::unique_ptr<IoEngine> io, MakeIoEngine());
+    ASSIGN_OR_RETURN(const std::unique_ptr<IoEngine> io,
+                     MakeIoEngine({.log = false}));
     total_ = total;
     nlohmann::json map = nlohmann::json::object();
     for (size_t i = 0; i < files.size(); ++i) {

@@ -75,7 +75,8 @@ absl::StatusOr<ShardFile> WriteWeights(const HuggingFaceWeights& weights,
                                        std::vector<SafetensorsTensor> tensors,
                                        const std::string& directory,
                                        const ImportOptions& options) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<IoEngine> io, MakeIoEngine());
+  ASSIGN_OR_RETURN(const std::unique_ptr<IoEngine> io,
+                   MakeIoEngine({.log = false}));
   ASSIGN_OR_RETURN(
       const std::unique_ptr<SafetensorsWriter> writer,
       SafetensorsWriter::Create(*io, absl::StrCat(directory, "/", kShardFile),

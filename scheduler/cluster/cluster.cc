@@ -58,6 +58,9 @@ void Cluster::HandleMessage(WorkerId from, const WorkerMessage& message,
       generations_.HandlePiece(from, message.generated(), now, actions);
       if (worker->idle()) Schedule(now, actions);
       return;
+    case WorkerMessage::kLeaving:
+      workers_.Leave(from);
+      return runs_.HandleMessage(from, message, now, actions);
     case WorkerMessage::kEnded:
       runs_.HandleMessage(from, message, now, actions);
       return Schedule(now, actions);
@@ -175,7 +178,7 @@ absl::Status Cluster::SaveAndCancel(JobId id, absl::Time now,
         "can be cancelled without a checkpoint"));
   }
   if (job.ended() || job.run == nullptr) return Cancel(id, now, actions);
-  runs_.SaveAndCancel(job, now, actions);
+  runs_.SaveAndCancel(job, "cancelled by its user", now, actions);
   return absl::OkStatus();
 }
 

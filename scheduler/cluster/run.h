@@ -58,7 +58,8 @@ struct Run {
   absl::Time progress;      // of any rank
   absl::Duration hang_max;  // the longest plausible wait for progress
   absl::Time stopping_since = absl::InfiniteFuture();
-  bool saving = false;  // stopping with a checkpoint
+  bool saving = false;   // stopping with a checkpoint
+  std::string save_why;  // "cancelled by its user"
   Blame blame = Blame::kNone;
   std::string cause;
 

@@ -50,6 +50,8 @@ const RankRef* RefIn(const WorkerMessage& message) {
       return &message.committed().ref();
     case WorkerMessage::kEnded:
       return &message.ended().ref();
+    case WorkerMessage::kLeaving:
+      return &message.leaving().ref();
     case WorkerMessage::kStoreSet:
       return &message.store_set().ref();
     case WorkerMessage::kStoreGet:
@@ -144,6 +146,8 @@ void RunControl::HandleMessage(WorkerId from, const WorkerMessage& message,
                                  actions);
     case WorkerMessage::kEnded:
       return Ended(*job, message.ended(), now, actions);
+    case WorkerMessage::kLeaving:
+      return Leave(*job, message.leaving(), now, actions);
     case WorkerMessage::kStoreSet:
       return Set(*job, message.store_set(), now, actions);
     case WorkerMessage::kStoreGet:

@@ -49,8 +49,9 @@ class RunControl {
   // with a checkpoint.
   void Cancel(Job& job, absl::Time now, Actions& actions);
   // The same, with a checkpoint of the step in progress. A job that has not
-  // begun has nothing to save.
-  void SaveAndCancel(Job& job, absl::Time now, Actions& actions);
+  // begun has nothing to save. `why` opens the job's reason.
+  void SaveAndCancel(Job& job, const std::string& why, absl::Time now,
+                     Actions& actions);
 
   // Fails jobs that do not start or hang; the workers that do not let go.
   std::vector<StuckWorker> Tick(absl::Time now, Actions& actions);
@@ -68,6 +69,8 @@ class RunControl {
   void Shard(Job& job, const CheckpointShard& shard, absl::Time now,
              Actions& actions);
   void Ended(Job& job, const RankEnded& ended, absl::Time now,
+             Actions& actions);
+  void Leave(Job& job, const Leaving& leaving, absl::Time now,
              Actions& actions);
   void Set(Job& job, const StoreSet& set, absl::Time now, Actions& actions);
   void Get(Job& job, const StoreGet& get, absl::Time now, Actions& actions);

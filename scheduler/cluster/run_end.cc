@@ -23,7 +23,7 @@ std::string CancelledWhere(const Job& job) {
   const int64_t step = job.status.steps_done();
   if (!job.run->saving) return absl::StrCat("after step ", step);
   const std::string where =
-      absl::StrCat("cancelled by its user after step ", step);
+      absl::StrCat(job.run->save_why, " after step ", step);
   for (const CheckpointRecord& checkpoint : job.status.checkpoints()) {
     if (checkpoint.step() != step) continue;
     return absl::StrCat(where, "; saved in ", checkpoint.path());
@@ -64,13 +64,29 @@ void RunControl::Cancel(Job& job, absl::Time now, Actions& actions) {
   Stop(job, "cancelled", false, now, actions);
 }
 
-void RunControl::SaveAndCancel(Job& job, absl::Time now, Actions& actions) {
+void RunControl::SaveAndCancel(Job& job, const std::string& why, absl::Time now,
+                               Actions& actions) {
   CHECK(job.run != nullptr);
   if (job.ended() || job.run->stopping()) return;
   if (job.status.state() != RUNNING) return Cancel(job, now, actions);
   job.cancelled = true;
   job.run->saving = true;
-  Stop(job, "cancelled, with a checkpoint", false, now, actions);
+  job.run->save_why = why;
+  Stop(job, absl::StrCat(why, ", with a checkpoint"), false, now, actions);
+}
+
+void RunControl::Leave(Job& job, const Leaving& leaving, absl::Time now,
+                       Actions& actions) {
+  const int rank = leaving.ref().rank();
+  const std::string why =
+      absl::StrCat(job.run->ranks[rank].Name(rank), " was asked to end (",
+                   leaving.reason(), ")");
+  if (job.status.state() == STARTING) {
+    Fail(job, Blame::kWorkerLost, absl::StrCat(why, " in its start"), now,
+         actions);
+  } else {
+    SaveAndCancel(job, why, now, actions);
+  }
 }
 
 void RunControl::Fail(Job& job, Blame blame, const std::string& cause,

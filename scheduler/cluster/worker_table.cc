@@ -87,13 +87,20 @@ void WorkerTable::Release(WorkerId id) {
   Worker* worker = Find(id);
   CHECK(worker != nullptr && worker->alive() && !worker->idle())
       << "worker " << id;
-  ++idle_count_;
   ++changes_;
   worker->status.set_state(WorkerStatus::IDLE);
+  idle_count_ += worker->idle();
   worker->status.clear_job();
   worker->status.clear_rank();
   worker->status.clear_reason();
   worker->generating = 0;
+}
+
+void WorkerTable::Leave(WorkerId id) {
+  Worker* worker = Find(id);
+  CHECK(worker != nullptr && worker->alive()) << "worker " << id;
+  idle_count_ -= worker->idle();
+  worker->leaving = true;
 }
 
 void WorkerTable::Remove(WorkerId id, WorkerStatus::State state,

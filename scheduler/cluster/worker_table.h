@@ -28,13 +28,14 @@ struct Worker {
   WorkerStatus status;  // what people see; kept up to date
   absl::Time heard;
   int64_t generating = 0;  // the text request it works on, or 0
+  bool leaving = false;    // takes nothing new
 
   const std::string& name() const { return status.description().name(); }
   bool alive() const {
     return status.state() == WorkerStatus::IDLE ||
            status.state() == WorkerStatus::BUSY;
   }
-  bool idle() const { return status.state() == WorkerStatus::IDLE; }
+  bool idle() const { return status.state() == WorkerStatus::IDLE && !leaving; }
 };
 
 class WorkerTable {
@@ -54,6 +55,9 @@ class WorkerTable {
   void SeatGeneration(WorkerId id, int64_t request);
   // REQUIRES: BUSY.
   void Release(WorkerId id);
+
+  // From now on it is given nothing new. REQUIRES: alive.
+  void Leave(WorkerId id);
 
   // LOST or LEFT. REQUIRES: alive.
   void Remove(WorkerId id, WorkerStatus::State state, std::string reason);

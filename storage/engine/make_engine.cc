@@ -26,13 +26,18 @@ absl::StatusOr<std::unique_ptr<IoEngine>> MakeIoEngine(
     absl::StatusOr<std::unique_ptr<IoEngine>> engine =
         MakeIoUringEngine(options.depth);
     if (engine.ok()) {
-      LogInfo(absl::StrCat("I/O engine: io_uring, depth ", options.depth));
+      if (options.log) {
+        LogInfo(absl::StrCat("I/O engine: io_uring, depth ", options.depth));
+      }
       return engine;
     }
     if (options.kind == "io_uring") return engine.status();
     why = absl::StrCat(" (", engine.status().message(), ")");
   }
-  LogInfo(absl::StrCat("I/O engine: thread_pool, depth ", options.depth, why));
+  if (options.log) {
+    LogInfo(
+        absl::StrCat("I/O engine: thread_pool, depth ", options.depth, why));
+  }
   return MakeThreadPoolEngine(options.depth);
 }
 

@@ -14,6 +14,7 @@ namespace troupe {
 struct MakeIoEngineOptions {
   std::string kind = "auto";  // "auto", "io_uring" or "thread_pool"
   int depth = 32;             // requests in flight, 1 to 4096
+  bool log = true;            // one line that says which it is
 };
 
 // InvalidArgument for an unknown kind or depth; Unavailable where "io_uring" is

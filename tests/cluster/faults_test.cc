@@ -146,5 +146,27 @@ TEST_F(FaultsTest, CtrlCBringsAForegroundClusterDown) {
   EXPECT_FALSE(IsRunning(int64_t{worker}));
 }
 
+// SIGTERM is a request: the job is saved first, and goes on from there.
+TEST_F(FaultsTest, AWorkerThatIsAskedToEndSavesItsJob) {
+  Up(2);
+  const std::string checkpoints = "checkpoint.directory=" + dir() + "/saved";
+  const int job = Submit({kEndless, checkpoints});
+  TroupeProgram watch(Command({"watch", std::to_string(job)}));
+  ASSERT_NE(watch.WaitForLine("step 3/"), "");
+  ASSERT_EQ(kill(WorkerPid("worker-1"), SIGTERM), 0);
+  const Outcome watched = watch.Wait();
+  EXPECT_NE(watched.out.find("worker-1 (rank 1) was asked to end (SIGTERM) "
+                             "after step "),
+            std::string::npos)
+      << watched.out << watched.err;
+  EXPECT_NE(watched.out.find("; saved in " + dir() + "/saved/step-"),
+            std::string::npos)
+      << watched.out;
+  const int next = Submit({kEndless, checkpoints, "checkpoint.resume=latest",
+                           "parallelism.data=1"});
+  TroupeProgram again(Command({"watch", std::to_string(next)}));
+  EXPECT_NE(again.WaitForLine("resumed after step "), "");
+}
+
 }  // namespace
 }  // namespace troupe

@@ -101,13 +101,14 @@ Finding JudgeStateFolder(const StateFolder& folder) {
 }
 
 Finding CheckIoUring() {
-  return JudgeIoUring(MakeIoEngine({.kind = "io_uring"}).status());
+  return JudgeIoUring(
+      MakeIoEngine({.kind = "io_uring", .log = false}).status());
 }
 
 Finding CheckStateFolder(const std::string& dir) {
   const fs::path path = NearestFolder(dir);
   StateFolder folder = {.path = path.string()};
-  const auto engine = MakeIoEngine();
+  const auto engine = MakeIoEngine({.log = false});
   folder.trial = engine.status();
   if (engine.ok()) {
     folder.engine = std::string((*engine)->name());

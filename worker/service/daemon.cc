@@ -17,6 +17,7 @@ namespace {
 constexpr int kProtocolVersion = 1;
 
 constexpr absl::Duration kGoodbyeTimeout = absl::Milliseconds(500);
+constexpr absl::Duration kSaveTimeout = absl::Minutes(1);
 
 // A refusal that will not change by asking again.
 bool IsRefusal(const absl::Status& status, bool was_registered) {
@@ -89,8 +90,14 @@ absl::Status Daemon::Serve(Session& session) {
   }
   LogInfo(absl::StrCat("joined the scheduler at ", options_.scheduler,
                        " as worker ", session.registered().worker_id()));
-  const SendToScheduler send = [&session](WorkerMessage message) {
-    return session.Send(std::move(message));
+  const SendToScheduler send = [this, &session](WorkerMessage message) {
+    const bool ended = message.has_ended();
+    const absl::Status sent = session.Send(std::move(message));
+    if (ended) {
+      absl::MutexLock lock(&mutex_);
+      savable_.reset();
+    }
+    return sent;
   };
   absl::Status over;
   while (over.ok()) {
@@ -103,8 +110,8 @@ absl::Status Daemon::Serve(Session& session) {
   }
   if (stopped()) {
     absl::MutexLock lock(&mutex_);
-    over = absl::CancelledError(absl::StrCat("the worker stops: ",
-                                             stop_reason_));
+    over =
+        absl::CancelledError(absl::StrCat("the worker stops: ", stop_reason_));
   } else {
     over = Annotate(over, "the scheduler is gone");
   }
@@ -114,6 +121,7 @@ absl::Status Daemon::Serve(Session& session) {
   generation_.reset();
   absl::MutexLock lock(&mutex_);
   session_ = nullptr;
+  savable_.reset();
   return over;
 }
 
@@ -124,6 +132,10 @@ void Daemon::Handle(const SchedulerMessage& message,
     // very end.
     rank_ = nullptr;
     generation_ = nullptr;
+    if (!message.start().plan().job().checkpoint().directory().empty()) {
+      absl::MutexLock lock(&mutex_);
+      savable_ = message.start().ref();
+    }
     rank_ = std::make_unique<RankRunner>(
         message.start(), RankRunnerOptions{.resources = resources_,
                                            .send = send,
@@ -137,9 +149,22 @@ void Daemon::Handle(const SchedulerMessage& message,
   }
 }
 
+void Daemon::SaveFirst(const std::string& reason) {
+  if (session_ == nullptr || !savable_.has_value()) return;
+  WorkerMessage message;
+  *message.mutable_leaving()->mutable_ref() = *savable_;
+  message.mutable_leaving()->set_reason(reason);
+  if (!session_->Send(std::move(message)).ok()) return;
+  const auto ended = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return !savable_.has_value();
+  };
+  mutex_.AwaitWithTimeout(absl::Condition(&ended), kSaveTimeout);
+}
+
 void Daemon::Stop(const std::string& reason) {
   absl::MutexLock lock(&mutex_);
   if (stopped_) return;
+  SaveFirst(reason);
   stopped_ = true;
   stop_reason_ = reason;
   if (session_ != nullptr) session_->Close(reason, kGoodbyeTimeout);

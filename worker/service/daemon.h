@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "absl/types/optional.h"
 #include "proto/cluster.pb.h"
 #include "worker/engine/train_loop.h"
 #include "worker/service/generation_runner.h"
@@ -38,8 +39,10 @@ class Daemon {
   // AlreadyExists, FailedPrecondition. Call once.
   absl::Status Run();
 
-  // Ends what runs, says goodbye, and makes Run return, within about a second.
-  // Thread-safe; may be called before Run.
+  // Ends what runs, says goodbye, and makes Run return, within about a second;
+  // but a job that has somewhere to be saved is saved first, which may take as
+  // long as a step and a checkpoint, and a minute at most. Thread-safe; may be
+  // called before Run.
   void Stop(const std::string& reason);
 
  private:
@@ -50,6 +53,10 @@ class Daemon {
   // Waits, but not past Stop; false: stopped.
   bool WaitToRetry(absl::Duration wait);
   bool stopped() const;
+  // Tells the scheduler that this worker leaves, and waits until its rank has
+  // been saved and has ended; not at all where there is nothing to save.
+  void SaveFirst(const std::string& reason)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const DaemonOptions options_;
   const RankResources resources_;
@@ -61,6 +68,8 @@ class Daemon {
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   std::string stop_reason_ ABSL_GUARDED_BY(mutex_);
   Session* session_ ABSL_GUARDED_BY(mutex_) = nullptr;  // while one is served
+  // The rank that runs here, where its job has checkpoints.
+  absl::optional<RankRef> savable_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace troupe

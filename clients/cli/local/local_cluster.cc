@@ -17,6 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr absl::Duration kGrace = absl::Seconds(10);
+// A worker saves its job first.
+constexpr absl::Duration kWorkerGrace = absl::Seconds(30);
 constexpr absl::Duration kPoll = absl::Milliseconds(20);
 constexpr int kTailLines = 12;
 constexpr char kSchedulerName[] = "scheduler";
@@ -33,7 +35,7 @@ std::vector<std::string> EndMembers(const std::vector<ClusterMember>& members) {
     (member.name == kSchedulerName ? schedulers : workers)
         .push_back(member.process);
   }
-  std::vector<ProcessId> killed = EndProcesses(workers, kGrace);
+  std::vector<ProcessId> killed = EndProcesses(workers, kWorkerGrace);
   for (const ProcessId& process : EndProcesses(schedulers, kGrace)) {
     killed.push_back(process);
   }

@@ -88,6 +88,52 @@ TEST(RunEnd, ASecondCancelDoesNotWaitForTheCheckpoint) {
   EXPECT_FALSE(h.Sent(on)[0].stop().checkpoint());
 }
 
+WorkerMessage LeavingOf(const Harness& h, JobId id, int rank) {
+  WorkerMessage message;
+  *message.mutable_leaving()->mutable_ref() = h.Ref(id, rank);
+  message.mutable_leaving()->set_reason("SIGTERM");
+  return message;
+}
+
+TEST(RunEnd, AWorkerThatLeavesHasItsJobSavedAndGetsNoOther) {
+  Harness h;
+  const std::vector<WorkerId> on = h.JoinMany(2);
+  JobSpec spec = SpecOf(2);
+  spec.mutable_checkpoint()->set_directory("/c");
+  const JobId id = h.Submit(spec);
+  for (int r = 0; r < 2; ++r) h.Ready(id, r, on[r]);
+  for (int r = 0; r < 2; ++r) h.Step(id, r, on[r], 1);
+  h.ClearActions();
+  h.Send(on[1], LeavingOf(h, id, 1));
+  for (const WorkerId worker : on) {
+    ASSERT_EQ(h.Sent(worker).size(), 1u);
+    EXPECT_TRUE(h.Sent(worker)[0].stop().checkpoint());
+  }
+  for (int r = 0; r < 2; ++r) {
+    WorkerMessage ended;
+    *ended.mutable_ended()->mutable_ref() = h.Ref(id, r);
+    ended.mutable_ended()->set_stopped(true);
+    h.Send(on[r], ended);
+  }
+  EXPECT_EQ(h.status(id).state(), CANCELLED);
+  EXPECT_EQ(h.status(id).reason(),
+            "w1 (rank 1) was asked to end (SIGTERM) after step 1; it could not "
+            "be saved");
+  ASSERT_EQ(h.cluster.workers().Idle().size(), 1u);
+  EXPECT_EQ(h.cluster.workers().Idle()[0]->id, on[0]);
+}
+
+TEST(RunEnd, AWorkerThatLeavesBeforeTheFirstStepFailsItsJob) {
+  Harness h;
+  const WorkerId on = h.Join("w0");
+  JobSpec spec = SpecOf(1);
+  spec.mutable_checkpoint()->set_directory("/c");
+  const JobId id = h.Submit(spec);
+  h.Send(on, LeavingOf(h, id, 0));
+  EXPECT_EQ(h.status(id).reason(),
+            "w0 (rank 0) was asked to end (SIGTERM) in its start");
+}
+
 TEST(RunEnd, ALostWorkerFailsTheJobAtOnce) {
   Harness h;
   const std::vector<WorkerId> on = h.JoinMany(3);

@@ -80,6 +80,36 @@ TEST(Daemon, StopEndsAJobAndSaysGoodbye) {
   EXPECT_EQ(daemon.worker().arenas().used(), 0u);
 }
 
+// Asked to end, it says so, goes on until its rank is saved and has ended, and
+// only then says goodbye.
+TEST(Daemon, StopSavesAJobThatHasCheckpoints) {
+  FakeScheduler scheduler;
+  Running daemon(scheduler.address());
+  ASSERT_EQ(scheduler.AwaitMessages(1, IsRegister).size(), 1u);
+  JobSpec job = SmallJob();
+  job.mutable_training()->set_steps(100'000);
+  job.mutable_checkpoint()->set_directory(testing::TempDir() + "/daemon_save");
+  const SchedulerMessage start = Start(job, daemon.worker());
+  scheduler.Send("ada", start);
+  ASSERT_GE(scheduler.AwaitMessages(3, IsStep).size(), 3u);
+  std::thread stop([&] { daemon.Stop(); });
+  const auto leaving = scheduler.AwaitMessages(
+      1, [](const WorkerMessage& m) { return m.has_leaving(); });
+  ASSERT_EQ(leaving.size(), 1u);
+  EXPECT_EQ(leaving[0].leaving().reason(), "enough");
+  SchedulerMessage save;
+  *save.mutable_stop()->mutable_ref() = start.start().ref();
+  save.mutable_stop()->set_checkpoint(true);
+  scheduler.Send("ada", save);
+  const auto committed = scheduler.AwaitMessages(
+      1, [](const WorkerMessage& m) { return m.has_committed(); });
+  EXPECT_EQ(committed.size(), 1u);
+  stop.join();
+  EXPECT_TRUE(daemon.Join().ok());
+  EXPECT_EQ(scheduler.AwaitMessages(1, IsEnded).size(), 1u);
+  EXPECT_EQ(scheduler.AwaitMessages(1, IsGoodbye).size(), 1u);
+}
+
 TEST(Daemon, OutlivesItsScheduler) {
   auto scheduler = std::make_unique<FakeScheduler>();
   const std::string address = scheduler->address();
