@@ -35,6 +35,32 @@ TreeSize SizeOf(const YamlNode& node) {
   return size;
 }
 
+// Length of the UTF-8 sequence at the front of `text`; 0 where there is none.
+int Utf8Length(absl::string_view text) {
+  const unsigned char first = text[0];
+  if (first < 0x80) return first == 0 ? 0 : 1;
+  const int length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
+  for (int i = 1; i < length; ++i) {
+    if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) return 0;
+  }
+  const unsigned char second = text[1];
+  if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
+      (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f)) {
+    return 0;
+  }
+  return length;
+}
+
+bool IsUtf8(absl::string_view text) {
+  while (!text.empty()) {
+    const int length = Utf8Length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
 // Builds the tree from the parser's events. The first fault is kept, and what
 // comes after it is ignored.
 class TreeBuilder final : public YAML::EventHandler {
@@ -60,6 +86,10 @@ class TreeBuilder final : public YAML::EventHandler {
                 YAML::anchor_t anchor, const std::string& value) override {
     YamlNode node = At(mark, YamlNode::Kind::kScalar);
     node.text = value;
+    // The text is UTF-8, but the library makes bytes of some escapes.
+    if (!IsUtf8(value)) {
+      Fail(node, "an escape in it makes no UTF-8 text; write the character");
+    }
     node.quoted = tag == "!" || tag == "tag:yaml.org,2002:str";
     if (!node.quoted) CheckTag(node, tag);
     Leaf(std::move(node), anchor);
@@ -182,23 +212,6 @@ class TreeBuilder final : public YAML::EventHandler {
   int documents_ = 0;
   TreeSize size_;
 };
-
-// Length of the UTF-8 sequence at the front of `text`; 0 where there is none.
-int Utf8Length(absl::string_view text) {
-  const unsigned char first = text[0];
-  if (first < 0x80) return first == 0 ? 0 : 1;
-  const int length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
-  for (int i = 1; i < length; ++i) {
-    if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) return 0;
-  }
-  const unsigned char second = text[1];
-  if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
-      (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f)) {
-    return 0;
-  }
-  return length;
-}
 
 absl::Status CheckText(absl::string_view text, const YamlSource& source) {
   YamlNode place;

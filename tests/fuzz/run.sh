@@ -4,7 +4,8 @@
 # Prints one line a target, as `bazel test` does, and fails where one crashed,
 # leaked, hung or took too much memory; the input that did it is named and kept.
 # With FUZZ_DIR=<folder> the inputs that reach new code are kept there too, and
-# the next run goes on from them.
+# the next run goes on from them. With FUZZ_RUNS=<n> each target runs so many inputs
+# at most, the same ones every time.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -23,6 +24,8 @@ bin=$(bazel info --config=fuzz bazel-bin 2>/dev/null)
 
 dir=$(mktemp -d)
 code=0
+same=()
+[ -z "${FUZZ_RUNS:-}" ] || same=(-seed=1 -runs="$FUZZ_RUNS")
 for target in "${targets[@]}"; do
   program=tests/fuzz/${target}_fuzz
   grown=${FUZZ_DIR:-$dir}/$target
@@ -31,7 +34,7 @@ for target in "${targets[@]}"; do
   [ -f "$dictionary" ] && dictionary=(-dict="$dictionary") || dictionary=()
   if "$bin/$program" -max_total_time="$seconds" -timeout=60 \
     -rss_limit_mb=1024 -malloc_limit_mb=512 -max_len=4096 \
-    -artifact_prefix="$dir/$target-" "${dictionary[@]}" \
+    -artifact_prefix="$dir/$target-" "${same[@]}" "${dictionary[@]}" \
     "$grown" "tests/fuzz/corpus/$target" >"$dir/log" 2>&1; then
     echo "//${program/fuzz\//fuzz:}  PASSED in ${seconds}s"
   else

@@ -100,5 +100,17 @@ TEST(YamlTree, RefusesWhatIsAbsurd) {
   EXPECT_EQ(ErrorOf(wide + "*a]\n"), "job.yaml:1:4: more than 20000 values");
 }
 
+// yaml-cpp makes the single byte a0 of \\_ and 85 of \\N.
+TEST(ParseYaml, EscapesMakeUtf8OrAreRefused) {
+  for (const char* text : {"a: \"x\\_y\"", "a: \"\\N\"", "a: \"\\0\""}) {
+    const auto tree = ParseYaml(text, {"job.yaml"});
+    EXPECT_EQ(tree.status().message(),
+              "job.yaml:1:4: an escape in it makes no UTF-8 text; write the "
+              "character")
+        << text;
+  }
+  EXPECT_TRUE(ParseYaml("a: \"\\t\\u00e9\"", {"job.yaml"}).ok());
+}
+
 }  // namespace
 }  // namespace troupe
