@@ -24,10 +24,9 @@ void Progress::Show(int64_t done, int64_t total) {
   if (!console_.terminal || absl::Now() - shown_at_ < kEvery) return;
   shown_at_ = absl::Now();
   shown_ = true;
-  console_.err << "\r" << what_ << ": " << BytesText(done) << " of "
-               << BytesText(total) << " ("
-               << PercentText(static_cast<double>(done) / total) << ")  "
-               << std::flush;
+  console_.err << "\r" << what_ << BytesText(done) << " of " << BytesText(total)
+               << " (" << PercentText(static_cast<double>(done) / total)
+               << ")  " << std::flush;
 }
 
 }  // namespace troupe

@@ -13,7 +13,7 @@ namespace troupe {
 
 class Progress {
  public:
-  // Borrows the console. `what` opens the line: "importing".
+  // Borrows the console. `what` opens the line: "importing: ".
   Progress(Console& console, std::string what);
   // Ends the line.
   ~Progress();

@@ -1,8 +1,8 @@
 #include "worker/collective/reduce.h"
 
 #include <algorithm>
-#include <cstring>
 
+#include "proto/base/bf16.h"
 #include "proto/base/check.h"
 
 namespace troupe {
@@ -11,28 +11,14 @@ namespace {
 // Tiles that stay in the first cache while rows are added to them.
 constexpr int64_t kTile = 2048;
 
-// bf16 is the upper half of an f32.
+// Its bits, apart from numbers.
 struct BF16 {
   uint16_t bits;
 };
 
-float Load(BF16 value) {
-  const uint32_t bits = uint32_t{value.bits} << 16;
-  float result;
-  std::memcpy(&result, &bits, sizeof(result));
-  return result;
-}
+float Load(BF16 value) { return FromBF16(value.bits); }
 
-void Store(float value, BF16& out) {
-  uint32_t bits;
-  std::memcpy(&bits, &value, sizeof(bits));
-  if (value != value) {
-    out.bits = static_cast<uint16_t>((bits >> 16) | 0x40);  // stays a NaN
-  } else {
-    bits += 0x7fff + ((bits >> 16) & 1);  // to nearest, ties to even
-    out.bits = static_cast<uint16_t>(bits >> 16);
-  }
-}
+void Store(float value, BF16& out) { out.bits = ToBF16(value); }
 
 template <typename T>
 T Load(T value) {

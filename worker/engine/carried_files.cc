@@ -6,19 +6,12 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "proto/base/log.h"
+#include "storage/checkpoint/hugging_face_files.h"
 #include "storage/checkpoint/manifest.h"
 #include "storage/dataset/make_tokenizer.h"
 
 namespace troupe {
 namespace {
-
-// Of a Hugging Face directory, all but the weights.
-constexpr const char* kHfFiles[] = {
-    "config.json",         "generation_config.json",  "tokenizer.json",
-    kTokenizerModelAsset,  "tokenizer_config.json",   "vocab.json",
-    "merges.txt",          "special_tokens_map.json", "added_tokens.json",
-    "chat_template.jinja",
-};
 
 class Collection {
  public:
@@ -60,7 +53,7 @@ void AddOfTokens(const CarriedFilesOptions& options, Collection& collection) {
 }
 
 void AddOfDirectory(const std::string& directory, Collection& collection) {
-  for (const char* name : kHfFiles) {
+  for (const char* name : kHuggingFaceFiles) {
     const std::string path = absl::StrCat(directory, "/", name);
     if (!collection.Has(name)) {
       collection.Add(path, LoadCarriedFile(name, path));

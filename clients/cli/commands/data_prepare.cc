@@ -9,6 +9,7 @@
 #include "clients/cli/commands/commands.h"
 #include "clients/cli/local/process.h"
 #include "clients/cli/local/programs.h"
+#include "clients/cli/progress.h"
 #include "clients/cli/view/format.h"
 #include "proto/base/status.h"
 #include "storage/dataset/make_tokenizer.h"
@@ -20,7 +21,6 @@ namespace troupe {
 namespace {
 
 constexpr uint64_t kSampleBytesMax = 16 << 20;
-constexpr absl::Duration kProgressEvery = absl::Milliseconds(500);
 
 class DataPrepare final : public Command {
  public:
@@ -58,16 +58,8 @@ class DataPrepare final : public Command {
     if (model.has_value()) {
       RETURN_IF_ERROR(WriteTokenizerModel(out_, *model));
     }
-    ASSIGN_OR_RETURN(
-        const TokenFileHeader header,
-        TokenizeFile(**tokenizer,
-                     {.text_path = file_,
-                      .path = out_,
-                      .eos_per_line = eos_per_line_,
-                      .progress = [&](uint64_t done, uint64_t total) {
-                        Progress(done, total, console);
-                      }}));
-    if (shown_) console.err << "\n";
+    ASSIGN_OR_RETURN(const TokenFileHeader header,
+                     Tokenize(**tokenizer, console));
     console.out << out_ << ": " << GroupedText(header.token_count)
                 << " tokens, vocabulary " << GroupedText(header.vocab_size)
                 << " (" << header.tokenizer << "), "
@@ -108,14 +100,17 @@ class DataPrepare final : public Command {
          .input = std::move(sample)});
   }
 
-  // One line that is written over, on a terminal; long texts only.
-  void Progress(uint64_t done, uint64_t total, Console& console) {
-    if (!console.terminal || absl::Now() - shown_at_ < kProgressEvery) return;
-    shown_at_ = absl::Now();
-    shown_ = true;
-    console.err << "\r" << BytesText(done) << " of " << BytesText(total) << " ("
-                << PercentText(static_cast<double>(done) / total) << ")  "
-                << std::flush;
+  absl::StatusOr<TokenFileHeader> Tokenize(const Tokenizer& tokenizer,
+                                           Console& console) const {
+    Progress progress(console, "");
+    return TokenizeFile(tokenizer,
+                        {.text_path = file_,
+                         .path = out_,
+                         .eos_per_line = eos_per_line_,
+                         .progress = [&](uint64_t done, uint64_t total) {
+                           progress.Show(static_cast<int64_t>(done),
+                                         static_cast<int64_t>(total));
+                         }});
   }
 
   std::string file_;
@@ -124,8 +119,6 @@ class DataPrepare final : public Command {
   std::string model_type_ = "unigram";
   bool eos_per_line_ = false;
   std::string out_;
-  absl::Time shown_at_ = absl::Now();
-  bool shown_ = false;
 };
 
 }  // namespace

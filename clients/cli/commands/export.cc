@@ -66,7 +66,7 @@ class Export final : public Command {
   }
 
   absl::StatusOr<ExportedModel> Convert(Console& console) {
-    Progress progress(console, "exporting");
+    Progress progress(console, "exporting: ");
     return ExportModel(
         {.checkpoint = checkpoint_,
          .to = to_,

@@ -36,7 +36,7 @@ class Import final : public Command {
 
  private:
   absl::StatusOr<ImportedModel> Convert(Console& console) {
-    Progress progress(console, "importing");
+    Progress progress(console, "importing: ");
     return ImportModel({.from = from_,
                         .to = to_,
                         .progress = [&](int64_t done, int64_t total) {
