@@ -15,7 +15,8 @@ COPTS = [
 ]
 
 def troupe_library(name, copts = [], **kwargs):
-    native.cc_library(name = name, copts = COPTS + copts, **kwargs)
+    # Static only: a shared twin of each would be compiled and linked for nobody.
+    native.cc_library(name = name, copts = COPTS + copts, linkstatic = True, **kwargs)
 
 def troupe_binary(name, copts = [], **kwargs):
     native.cc_binary(name = name, copts = COPTS + copts, **kwargs)
@@ -58,6 +59,7 @@ def troupe_proto(name, deps = [], grpc = False, visibility = None):
         srcs = [name + ".pb.cc"],
         hdrs = [name + ".pb.h"],
         copts = ["-w"],
+        linkstatic = True,
         visibility = visibility,
         deps = deps + ["//third_party:protobuf"],
     )
@@ -78,6 +80,7 @@ def troupe_proto(name, deps = [], grpc = False, visibility = None):
             srcs = [name + ".grpc.pb.cc"],
             hdrs = [name + ".grpc.pb.h"],
             copts = ["-w"],
+            linkstatic = True,
             visibility = visibility,
             deps = [":" + name + "_proto", "//third_party:grpc"],
         )
