@@ -7,7 +7,6 @@
 #include "proto/base/status.h"
 #include "proto/plan/layout.h"
 #include "worker/collective/reduce.h"
-#include "worker/collective/shared_memory/stream_copy.h"
 
 namespace troupe {
 namespace {
@@ -22,9 +21,10 @@ void Copy(void* to, const void* from, size_t bytes) {
 // Buffers in pieces, and the slots that they pass through in this phase.
 class Pieces {
  public:
-  // `slot_bytes` are for one piece; `ranges` are cut into pieces.
-  Pieces(Phases& phases, CommBuffer data, int64_t bytes)
+  // Of no more than so many bytes each.
+  Pieces(Phases& phases, CopyKind kind, CommBuffer data, int64_t bytes)
       : phases_(phases),
+        kind_(kind),
         map_(phases.map()),
         data_(data),
         elements_(bytes / static_cast<int64_t>(ElementBytes(data.element))) {}
@@ -45,6 +45,10 @@ class Pieces {
   }
   CommBuffer OfBlock(int rank, int64_t t) const { return Of(Block(rank), t); }
 
+  void Put(char* slot, CommBuffer piece) const {
+    CopyAs(kind_, slot, piece.data, piece.bytes());
+  }
+
   // In slots: what `from` gives, for the owner of a block where it is cut up.
   char* Given() const {
     return map_.in_slot({.rank = me(), .parity = phases_.writes()});
@@ -58,8 +62,7 @@ class Pieces {
   void GiveShares(int64_t t) const {
     for (int rank = 0; rank < ranks(); ++rank) {
       if (rank == me()) continue;
-      const CommBuffer piece = OfBlock(rank, t);
-      StreamCopy(Given() + SharePlace(rank), piece.data, piece.bytes());
+      Put(Given() + SharePlace(rank), OfBlock(rank, t));
     }
   }
   // Piece t of our block: the sum of what all gave.
@@ -82,15 +85,17 @@ class Pieces {
 
  private:
   Phases& phases_;
+  const CopyKind kind_;
   const SegmentMap& map_;
   const CommBuffer data_;
   const int64_t elements_;  // of a piece
   std::vector<CommBuffer> rows_;
 };
 
-absl::Status DirectAllReduce(Phases& phases, CommBuffer data, ReduceOp op) {
-  Pieces pieces(phases, data, phases.map().slot_bytes());
-  StreamCopy(pieces.Given(), data.data, data.bytes());
+absl::Status DirectAllReduce(Phases& phases, CopyKind kind, CommBuffer data,
+                             ReduceOp op) {
+  Pieces pieces(phases, kind, data, phases.map().slot_bytes());
+  pieces.Put(pieces.Given(), data);
   RETURN_IF_ERROR(phases.Next());
   ReduceRows(op, data, pieces.Rows(data, 0));
   return absl::OkStatus();
@@ -98,22 +103,23 @@ absl::Status DirectAllReduce(Phases& phases, CommBuffer data, ReduceOp op) {
 
 }  // namespace
 
-absl::Status SharedAllReduce(Phases& phases, CommBuffer data, ReduceOp op) {
+absl::Status SharedAllReduce(Phases& phases, CopyKind kind, CommBuffer data,
+                             ReduceOp op) {
   const SegmentMap& map = phases.map();
   if (static_cast<int64_t>(data.bytes()) <=
       std::min(kDirectBytesMax, map.slot_bytes())) {
-    return DirectAllReduce(phases, data, op);
+    return DirectAllReduce(phases, kind, data, op);
   }
-  Pieces pieces(phases, data, map.piece_bytes());
+  Pieces pieces(phases, kind, data, map.piece_bytes());
   const int64_t count = pieces.CountIn(pieces.Block(0).size());
   for (int64_t t = 0; t < count + 2; ++t) {
     if (t > 0) RETURN_IF_ERROR(phases.Next());
     if (t < count) pieces.GiveShares(t);
     if (t >= 1 && t - 1 < count) {
       const CommBuffer own = pieces.ReduceOwn(t - 1, op);
-      StreamCopy(
+      pieces.Put(
           map.out_slot({.rank = phases.rank(), .parity = phases.writes()}),
-          own.data, own.bytes());
+          own);
     }
     if (t < 2) continue;
     for (int rank = 0; rank < phases.ranks(); ++rank) {
@@ -126,8 +132,9 @@ absl::Status SharedAllReduce(Phases& phases, CommBuffer data, ReduceOp op) {
   return absl::OkStatus();
 }
 
-absl::Status SharedReduceScatter(Phases& phases, CommBuffer data, ReduceOp op) {
-  Pieces pieces(phases, data, phases.map().piece_bytes());
+absl::Status SharedReduceScatter(Phases& phases, CopyKind kind, CommBuffer data,
+                                 ReduceOp op) {
+  Pieces pieces(phases, kind, data, phases.map().piece_bytes());
   const int64_t count = pieces.CountIn(pieces.Block(0).size());
   for (int64_t t = 0; t < count + 1; ++t) {
     if (t > 0) RETURN_IF_ERROR(phases.Next());
@@ -137,14 +144,13 @@ absl::Status SharedReduceScatter(Phases& phases, CommBuffer data, ReduceOp op) {
   return absl::OkStatus();
 }
 
-absl::Status SharedAllGather(Phases& phases, CommBuffer data) {
-  Pieces pieces(phases, data, phases.map().slot_bytes());
+absl::Status SharedAllGather(Phases& phases, CopyKind kind, CommBuffer data) {
+  Pieces pieces(phases, kind, data, phases.map().slot_bytes());
   const int64_t count = pieces.CountIn(pieces.Block(0).size());
   for (int64_t t = 0; t < count + 1; ++t) {
     if (t > 0) RETURN_IF_ERROR(phases.Next());
     if (t < count) {
-      const CommBuffer own = pieces.OfBlock(phases.rank(), t);
-      StreamCopy(pieces.Given(), own.data, own.bytes());
+      pieces.Put(pieces.Given(), pieces.OfBlock(phases.rank(), t));
     }
     if (t == 0) continue;
     for (int rank = 0; rank < phases.ranks(); ++rank) {
@@ -156,15 +162,15 @@ absl::Status SharedAllGather(Phases& phases, CommBuffer data) {
   return absl::OkStatus();
 }
 
-absl::Status SharedBroadcast(Phases& phases, CommBuffer data, int root) {
-  Pieces pieces(phases, data, phases.map().slot_bytes());
+absl::Status SharedBroadcast(Phases& phases, CopyKind kind, CommBuffer data,
+                             int root) {
+  Pieces pieces(phases, kind, data, phases.map().slot_bytes());
   const Range all = {0, data.elements};
   const int64_t count = pieces.CountIn(data.elements);
   for (int64_t t = 0; t < count + 1; ++t) {
     if (t > 0) RETURN_IF_ERROR(phases.Next());
     if (phases.rank() == root) {
-      const CommBuffer piece = pieces.Of(all, t);  // none after the last
-      StreamCopy(pieces.Given(), piece.data, piece.bytes());
+      pieces.Put(pieces.Given(), pieces.Of(all, t));  // none after the last
     } else if (t > 0) {
       const CommBuffer piece = pieces.Of(all, t - 1);
       Copy(piece.data, pieces.TakenFrom(root), piece.bytes());
@@ -173,9 +179,10 @@ absl::Status SharedBroadcast(Phases& phases, CommBuffer data, int root) {
   return absl::OkStatus();
 }
 
-absl::Status SharedAllToAll(Phases& phases, const AllToAllBuffers& buffers) {
-  Pieces send(phases, buffers.send, phases.map().piece_bytes());
-  Pieces receive(phases, buffers.receive, phases.map().piece_bytes());
+absl::Status SharedAllToAll(Phases& phases, CopyKind kind,
+                            const AllToAllBuffers& buffers) {
+  Pieces send(phases, kind, buffers.send, phases.map().piece_bytes());
+  Pieces receive(phases, kind, buffers.receive, phases.map().piece_bytes());
   const int me = phases.rank();
   const int64_t count = send.CountIn(send.Block(0).size());
   for (int64_t t = 0; t < count + 1; ++t) {

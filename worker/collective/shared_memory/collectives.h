@@ -20,16 +20,22 @@
 
 #include "absl/status/status.h"
 #include "worker/collective/communicator.h"
+#include "worker/collective/shared_memory/copy_choice.h"
 #include "worker/collective/shared_memory/phases.h"
 
 namespace troupe {
 
-// In place, as in communicator.h, within an operation of the phases.
-absl::Status SharedAllReduce(Phases& phases, CommBuffer data, ReduceOp op);
-absl::Status SharedReduceScatter(Phases& phases, CommBuffer data, ReduceOp op);
-absl::Status SharedAllGather(Phases& phases, CommBuffer data);
-absl::Status SharedBroadcast(Phases& phases, CommBuffer data, int root);
-absl::Status SharedAllToAll(Phases& phases, const AllToAllBuffers& buffers);
+// In place, as in communicator.h, within an operation of the phases. A rank
+// copies into slots as its `kind` says, and from slots as memcpy.
+absl::Status SharedAllReduce(Phases& phases, CopyKind kind, CommBuffer data,
+                             ReduceOp op);
+absl::Status SharedReduceScatter(Phases& phases, CopyKind kind, CommBuffer data,
+                                 ReduceOp op);
+absl::Status SharedAllGather(Phases& phases, CopyKind kind, CommBuffer data);
+absl::Status SharedBroadcast(Phases& phases, CopyKind kind, CommBuffer data,
+                             int root);
+absl::Status SharedAllToAll(Phases& phases, CopyKind kind,
+                            const AllToAllBuffers& buffers);
 
 }  // namespace troupe
 

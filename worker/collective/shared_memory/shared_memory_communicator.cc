@@ -7,6 +7,7 @@
 #include "absl/time/clock.h"
 #include "proto/base/status.h"
 #include "worker/collective/shared_memory/collectives.h"
+#include "worker/collective/shared_memory/copy_choice.h"
 #include "worker/collective/shared_memory/join.h"
 #include "worker/collective/shared_memory/members.h"
 #include "worker/collective/shared_memory/messages.h"
@@ -57,32 +58,43 @@ class SharedMemoryCommunicator final : public Communicator {
   template <typename Body>
   absl::Status RunCollective(const Call& call, CommBuffer data,
                              const Body& body) {
-    return Run(call, CallNumber(call.operation, data), body);
+    return Run(call, CallNumber(call.operation, data), [&] {
+      if (choice_.Due(data.bytes())) {
+        RETURN_IF_ERROR(choice_.Try(
+            [this](CopyKind kind) { return TimeExchange(phases_, kind); }));
+      }
+      return body();
+    });
   }
 
   absl::Status DoAllReduce(CommBuffer data, ReduceOp op,
                            const Call& call) override {
-    return RunCollective(call, data,
-                         [&] { return SharedAllReduce(phases_, data, op); });
+    return RunCollective(call, data, [&] {
+      return SharedAllReduce(phases_, choice_.kind(), data, op);
+    });
   }
   absl::Status DoReduceScatter(CommBuffer data, ReduceOp op,
                                const Call& call) override {
-    return RunCollective(
-        call, data, [&] { return SharedReduceScatter(phases_, data, op); });
+    return RunCollective(call, data, [&] {
+      return SharedReduceScatter(phases_, choice_.kind(), data, op);
+    });
   }
   absl::Status DoAllGather(CommBuffer data, const Call& call) override {
-    return RunCollective(call, data,
-                         [&] { return SharedAllGather(phases_, data); });
+    return RunCollective(call, data, [&] {
+      return SharedAllGather(phases_, choice_.kind(), data);
+    });
   }
   absl::Status DoBroadcast(CommBuffer data, int root,
                            const Call& call) override {
-    return RunCollective(call, data,
-                         [&] { return SharedBroadcast(phases_, data, root); });
+    return RunCollective(call, data, [&] {
+      return SharedBroadcast(phases_, choice_.kind(), data, root);
+    });
   }
   absl::Status DoAllToAll(const AllToAllBuffers& buffers,
                           const Call& call) override {
-    return RunCollective(call, buffers.send,
-                         [&] { return SharedAllToAll(phases_, buffers); });
+    return RunCollective(call, buffers.send, [&] {
+      return SharedAllToAll(phases_, choice_.kind(), buffers);
+    });
   }
   absl::Status DoSend(CommBuffer data, int peer, const Call& call) override {
     return Run(call, 0, [&] { return SharedSend(phases_, data, peer); });
@@ -99,6 +111,7 @@ class SharedMemoryCommunicator final : public Communicator {
   const SegmentMap map_;
   Members members_;
   Phases phases_;
+  CopyChoice choice_;  // for collectives
 };
 
 }  // namespace

@@ -1,10 +1,7 @@
 // Copies into memory that another core will read next.
 //
-// A line that the other core has read lies in its cache too, and an ordinary
-// store must first take it away there: one round trip between the cores for
-// every 64 bytes. Stores that go around the caches need not ask: on the machine
-// of docs/performance.md they write a slot ten times as fast, and the other
-// core reads it no slower.
+// Its stores go around the caches, so that they need not first take away the
+// lines that the other core has read: copy_choice.h says when that is faster.
 #ifndef TROUPE_WORKER_COLLECTIVE_SHARED_MEMORY_STREAM_COPY_H_
 #define TROUPE_WORKER_COLLECTIVE_SHARED_MEMORY_STREAM_COPY_H_
 

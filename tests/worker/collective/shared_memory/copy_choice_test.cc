@@ -1,0 +1,95 @@
+#include "worker/collective/shared_memory/copy_choice.h"
+
+#include <algorithm>
+#include <string>
+
+#include "gtest/gtest.h"
+#include "tests/worker/collective/shared_memory/on_segment.h"
+
+namespace troupe {
+namespace {
+
+// Of an exchange of either kind.
+struct Times {
+  absl::Duration stream;
+  absl::Duration ordinary;
+};
+
+absl::Status TryWith(const Times& times, CopyChoice& choice) {
+  return choice.Try([&times](CopyKind kind) {
+    return kind == CopyKind::kStream ? times.stream : times.ordinary;
+  });
+}
+
+TEST(CopyAs, CopiesTheSameEitherWay) {
+  alignas(16) char to[300];
+  const std::string from(300, 'x');
+  for (const CopyKind kind : {CopyKind::kStream, CopyKind::kOrdinary}) {
+    for (const size_t bytes : {0, 1, 64, 200}) {
+      std::fill_n(to, sizeof(to), ' ');
+      CopyAs(kind, to, from.data(), bytes);
+      EXPECT_EQ(std::string(to, sizeof(to)),
+                from.substr(0, bytes) + std::string(300 - bytes, ' '));
+    }
+  }
+  CopyAs(CopyKind::kOrdinary, nullptr, nullptr, 0);
+}
+
+TEST(CopyChoice, FollowsTheTimes) {
+  CopyChoice choice;
+  EXPECT_EQ(choice.kind(), CopyKind::kStream);
+  const absl::Duration us = absl::Microseconds(1);
+  ASSERT_TRUE(TryWith({.stream = 20 * us, .ordinary = 9 * us}, choice).ok());
+  EXPECT_EQ(choice.kind(), CopyKind::kOrdinary);
+  ASSERT_TRUE(TryWith({.stream = 20 * us, .ordinary = 90 * us}, choice).ok());
+  EXPECT_EQ(choice.kind(), CopyKind::kStream);
+}
+
+// What disturbs some exchanges only makes them longer.
+TEST(CopyChoice, ComparesTheShortestTimes) {
+  CopyChoice choice;
+  int exchange = 0;
+  ASSERT_TRUE(choice
+                  .Try([&exchange](CopyKind kind) {
+                    const bool disturbed =
+                        (kind == CopyKind::kOrdinary) == (exchange++ < 5);
+                    return absl::Microseconds(
+                        (disturbed ? 1000 : 0) +
+                        (kind == CopyKind::kOrdinary ? 9 : 10));
+                  })
+                  .ok());
+  EXPECT_EQ(exchange, 2 * CopyChoice::kTurns);
+  EXPECT_EQ(choice.kind(), CopyKind::kOrdinary);
+}
+
+TEST(CopyChoice, ReturnsTheErrorOfAnExchange) {
+  CopyChoice choice;
+  EXPECT_EQ(choice.Try([](CopyKind) { return absl::AbortedError("gone"); }),
+            absl::AbortedError("gone"));
+}
+
+TEST(CopyChoice, IsDueAtFirstAndAfterSoManyBytes) {
+  CopyChoice choice;
+  EXPECT_TRUE(choice.Due(0));
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_FALSE(choice.Due(CopyChoice::kBytesBetween - 1));
+    EXPECT_FALSE(choice.Due(1));
+    EXPECT_TRUE(choice.Due(0));
+  }
+}
+
+TEST(TimeExchange, IsARowOfPhasesInWhichAllPassOn) {
+  for (const int ranks : {2, 3}) {
+    OnSegment(ranks, [](Phases& phases) {
+      ASSERT_TRUE(phases.Begin(absl::InfiniteFuture(), 1).ok());
+      for (const CopyKind kind : {CopyKind::kStream, CopyKind::kOrdinary}) {
+        const auto took = TimeExchange(phases, kind);
+        ASSERT_TRUE(took.ok());
+        EXPECT_GT(*took, absl::ZeroDuration());
+      }
+    });
+  }
+}
+
+}  // namespace
+}  // namespace troupe
