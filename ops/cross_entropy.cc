@@ -13,6 +13,9 @@ void CrossEntropy(Device& device, const CrossEntropyArgs& args) {
   CHECK(args.targets.dense() && args.targets.elements() == args.logits.rows())
       << args.targets.ShapeString() << " for " << args.logits.ShapeString();
   CHECK_EQ(args.loss_sum.elements(), 1);
+  if (args.count.defined()) {
+    CHECK_ELEMENTS(args.count, DType::kF64, 1);
+  }
   if (args.losses.defined()) {
     CHECK_F32_ELEMENTS(args.losses, args.logits.rows());
   }

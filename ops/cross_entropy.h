@@ -22,6 +22,7 @@ struct CrossEntropyArgs {
   Tensor logits;          // f32 or bf16 [rows, vocabulary], rows may be strided
   Tensor targets;         // i32 [rows] in any shape, each in [-1, vocabulary)
   Tensor loss_sum;        // f64 [1], accumulated
+  Tensor count;           // optional, f64 [1], accumulated: targets but -1
   Tensor losses;          // optional, f32 [rows]: the loss of each row
   bool gradient = false;  // overwrite the logits; otherwise they stay
   float gradient_scale = 1.0f;

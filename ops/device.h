@@ -10,6 +10,10 @@
 // the call returns. Tensors of one op lie on its device, but where the op says
 // otherwise, and stay alive and unchanged until it has run.
 //
+// Each thread enqueues into a queue of its own. Where what one thread enqueues
+// needs what another one did, a fence (fence.h) orders the two queues without
+// either thread waiting.
+//
 // Same inputs, same number of threads: bitwise the same results.
 //
 // Thread rule: any thread may call ops on any device at any time, also several
@@ -20,10 +24,12 @@
 #define TROUPE_OPS_DEVICE_H_
 
 #include <cstddef>
+#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "ops/fence.h"
 
 namespace troupe {
 
@@ -46,6 +52,12 @@ class Device {
   virtual std::string Describe() const = 0;  // "cpu: 2 threads, avx512"
   virtual int threads() const = 0;           // 1 on a GPU
 
+  // Whether what is enqueued may run after its call has returned.
+  virtual bool asynchronous() const { return false; }
+  // Whether its memory is the host's, which any thread may read and write; else
+  // only ops and copies reach it.
+  virtual bool has_host_memory() const { return kind() == DeviceKind::kCpu; }
+
   // The kernels behind the functions of ops/<name>.h.
   virtual const KernelTable& kernels() const = 0;
 
@@ -53,6 +65,12 @@ class Device {
   // left. Budgets are not kept here: they belong to the arenas above.
   virtual absl::StatusOr<void*> Allocate(size_t bytes) = 0;
   virtual void Free(void* memory) = 0;
+  // Host memory that copies from and to this device reach fastest: page-locked
+  // for a GPU.
+  virtual absl::StatusOr<void*> AllocateHost(size_t bytes) {
+    return Allocate(bytes);
+  }
+  virtual void FreeHost(void* memory) { Free(memory); }
 
   // Enqueued. Host memory must stay as it is until Synchronize.
   virtual void CopyWithin(void* to, const void* from, size_t bytes) = 0;
@@ -63,6 +81,14 @@ class Device {
   // Waits for all that this thread enqueued. The error of an asynchronous
   // failure, which no later call mends.
   virtual absl::Status Synchronize() = 0;
+
+  // Marks the place that this thread's queue has reached. Null where the device
+  // is not asynchronous: all has run.
+  virtual std::unique_ptr<Fence> Record(FenceUse use) { return nullptr; }
+  // What this thread enqueues from now on runs after all before the fence,
+  // which is of this device and may be destroyed as soon as this returns. Does
+  // not wait.
+  virtual void WaitFor(const Fence& fence) {}
 };
 
 }  // namespace troupe

@@ -127,6 +127,12 @@ Tensor Tensor::View(std::initializer_list<int64_t> dims) const {
   return view;
 }
 
+Tensor Tensor::At(void* data) const {
+  Tensor there = *this;
+  there.data_ = data;
+  return there;
+}
+
 bool Tensor::SameShape(const Tensor& other) const {
   if (rank_ != other.rank_) return false;
   for (int i = 0; i < rank_; ++i) {

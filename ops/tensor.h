@@ -92,6 +92,8 @@ class Tensor {
   // Element 0 of the first dim, without that dim; the rank is at least 2.
   Tensor Front() const;
   Tensor Flat() const { return View({elements()}); }
+  // The same view of other memory.
+  Tensor At(void* data) const;
 
   bool SameShape(const Tensor& other) const;
   std::string ShapeString() const;  // "f32[2, 3]"

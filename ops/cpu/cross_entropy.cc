@@ -1,5 +1,6 @@
 #include "ops/cross_entropy.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "ops/cpu/cpu_device.h"
@@ -56,6 +57,10 @@ void CrossEntropy(Device& device, const CrossEntropyArgs& args) {
   double sum = 0;
   for (int64_t row = 0; row < rows; ++row) sum += row_losses[row];
   *args.loss_sum.data<double>() += sum;
+  if (args.count.defined()) {
+    *args.count.data<double>() +=
+        static_cast<double>(rows - std::count(targets, targets + rows, -1));
+  }
 }
 
 }  // namespace troupe::cpu

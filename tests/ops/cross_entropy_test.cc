@@ -35,12 +35,15 @@ TEST_P(CrossEntropyTest, LossAndGradient) {
       const TestTensor tl(device(), {s.rows, s.n}, logits, dtype);
       const TestTensor tt(device(), {s.rows}, targets, DType::kI32);
       const TestTensor loss(device(), {1}, {10}, DType::kF64);
+      const TestTensor count(device(), {1}, {5}, DType::kF64);
       const TestTensor row_losses(device(), DType::kF32, {s.rows});
       CrossEntropy(device(), {.logits = tl,
                               .targets = tt,
                               .loss_sum = loss,
+                              .count = count,
                               .losses = row_losses});
       EXPECT_NEAR(loss.Read()[0], total, 1e-6 * total);
+      EXPECT_EQ(count.Read()[0], 5 + s.rows - (s.rows > 2 ? 1 : 0));
       EXPECT_LT(RelativeError(row_losses.Read(), losses), kF32Error) << s.n;
       EXPECT_EQ(tl.Read(), logits);
       CrossEntropy(device(), {.logits = tl,

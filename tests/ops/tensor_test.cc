@@ -36,6 +36,15 @@ TEST(Tensor, SlicesAreStridedViews) {
   EXPECT_EQ(t.Slice(0, 1, 2).Front().ShapeString(), "f32[3, 4]");
 }
 
+TEST(Tensor, TheSameViewOfOtherMemory) {
+  float here[24], there[24];
+  const Tensor slice = Tensor(here, DType::kF32, {4, 6}).Slice(1, 1, 3);
+  const Tensor moved = slice.At(there);
+  EXPECT_EQ(moved.raw(), there);
+  EXPECT_EQ(moved.ShapeString(), slice.ShapeString());
+  EXPECT_EQ(moved.stride(0), 6);
+}
+
 TEST(Tensor, RowsOfASliceInTheMiddleMergeOnlyWhereTheyCan) {
   float data[24];
   const Tensor t(data, DType::kF32, {2, 3, 4});

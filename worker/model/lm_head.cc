@@ -1,6 +1,5 @@
 #include "worker/model/lm_head.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "ops/cross_entropy.h"
@@ -19,16 +18,14 @@ void LmHead::Project(Device& device, void* parameters,
 }
 
 void LmHead::Loss(Device& device, const LossArgs& args) const {
-  const int64_t rows = args.logits.rows();
   CrossEntropy(device,
                {.logits = args.logits,
                 .targets = Tensor(const_cast<int32_t*>(args.targets),
-                                  DType::kI32, {rows}),
+                                  DType::kI32, {args.logits.rows()}),
                 .loss_sum = Tensor(args.loss_sum, DType::kF64, {1}),
+                .count = Tensor(args.count, DType::kF64, {1}),
                 .gradient = args.gradient,
                 .gradient_scale = static_cast<float>(args.gradient_scale)});
-  *args.count += static_cast<double>(
-      rows - std::count(args.targets, args.targets + rows, -1));
 }
 
 void LmHead::BackwardInput(Device& device, void* parameters,

@@ -25,9 +25,10 @@ class LmHead {
   };
   void Project(Device& device, void* parameters, const ProjectArgs& args) const;
 
+  // All on the device.
   struct LossArgs {
     Tensor logits;           // read; overwritten where `gradient`
-    const int32_t* targets;  // one a row; -1: not counted. Host memory
+    const int32_t* targets;  // one a row; -1: not counted
     bool gradient = false;
     double gradient_scale = 1.0;
     double* loss_sum;  // added to
