@@ -5,7 +5,7 @@
 #include <string>
 #include <type_traits>
 
-#include "ops/cpu/activation_type.h"
+#include "ops/activation_type.h"
 #include "ops/cpu/bf16_product.h"
 #include "ops/cpu/parallel.h"
 #include "ops/cpu/scratch.h"

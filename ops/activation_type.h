@@ -1,7 +1,7 @@
 // The C++ type of a tensor of activations or parameters, found out once for
 // each call of an op; the kernels are templates on it.
-#ifndef TROUPE_OPS_CPU_ACTIVATION_TYPE_H_
-#define TROUPE_OPS_CPU_ACTIVATION_TYPE_H_
+#ifndef TROUPE_OPS_ACTIVATION_TYPE_H_
+#define TROUPE_OPS_ACTIVATION_TYPE_H_
 
 #include <cstdint>
 #include <utility>
@@ -30,8 +30,8 @@ void WithActivationType(DType dtype, Run&& run) {
 }
 
 // The number that an element holds, and the element that holds a number.
-inline float FromElement(float x) { return x; }
-inline float FromElement(uint16_t bits) { return FromBF16(bits); }
+constexpr float FromElement(float x) { return x; }
+constexpr float FromElement(uint16_t bits) { return FromBF16(bits); }
 template <typename T>
 T ToElement(float x);
 template <>
@@ -51,4 +51,4 @@ T* DataFrom(const Tensor& t, int64_t begin) {
 
 }  // namespace troupe
 
-#endif  // TROUPE_OPS_CPU_ACTIVATION_TYPE_H_
+#endif  // TROUPE_OPS_ACTIVATION_TYPE_H_

@@ -1,0 +1,94 @@
+// The GPU as the kernels of this folder see it. Others use device.h.
+//
+// A call that fails is recorded and makes the device fail for good: nothing
+// more is enqueued, and each Synchronize returns the first error. Kernels
+// therefore return void and check nothing themselves:
+//
+//   CudaDevice& cuda = CudaDevice::From(device);
+//   cuda.Check(cudaMemsetAsync(to, 0, bytes, cuda.stream()),
+//              "cudaMemsetAsync");
+#ifndef TROUPE_OPS_CUDA_CUDA_DEVICE_H_
+#define TROUPE_OPS_CUDA_CUDA_DEVICE_H_
+
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <unordered_map>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "ops/cuda/fault.h"
+#include "ops/cuda/thread_stream.h"
+#include "ops/device.h"
+
+namespace troupe {
+
+class CudaDevice final : public Device {
+ public:
+  static absl::StatusOr<std::unique_ptr<CudaDevice>> Create(int ordinal);
+  ~CudaDevice() override;
+
+  // The device behind a kernel's first argument.
+  static CudaDevice& From(Device& device) {
+    return static_cast<CudaDevice&>(device);
+  }
+
+  DeviceKind kind() const override { return DeviceKind::kCuda; }
+  std::string Describe() const override;
+  int threads() const override { return 1; }
+  const KernelTable& kernels() const override;
+  absl::StatusOr<void*> Allocate(size_t bytes) override;
+  // Waits until the device needs it no more.
+  void Free(void* memory) override;
+  void CopyWithin(void* to, const void* from, size_t bytes) override;
+  void CopyFromHost(void* to, const void* from, size_t bytes) override;
+  void CopyToHost(void* to, const void* from, size_t bytes) override;
+  void Zero(void* to, size_t bytes) override;
+  absl::Status Synchronize() override;
+
+  // The calling thread's own; this device is then the current one, as the
+  // runtime's calls want it. A default one where the device has failed.
+  cudaStream_t stream();
+  Blas blas();
+
+  // Record what is not a success, and say whether it was one.
+  bool Check(cudaError_t code, absl::string_view call);
+  bool Check(cublasStatus_t code, absl::string_view call);
+  bool Check(absl::Status status);
+  bool failed() const { return failed_.load(std::memory_order_acquire); }
+
+  int ordinal() const { return ordinal_; }
+  int multiprocessors() const { return properties_.multiProcessorCount; }
+  // 80 for compute capability 8.0.
+  int generation() const { return properties_.major * 10 + properties_.minor; }
+  // Of blocks of scratch.h; keeps what is given back.
+  cudaMemPool_t scratch_pool() const { return scratch_pool_; }
+  // For kernels that read indices.
+  Fault* fault() const { return fault_; }
+
+ private:
+  explicit CudaDevice(int ordinal) : ordinal_(ordinal) {}
+  absl::Status Open();
+  // Null where the device has failed.
+  ThreadStream* Mine();
+
+  const int ordinal_;
+  cudaDeviceProp properties_{};
+  cudaMemPool_t scratch_pool_ = nullptr;
+  Fault* fault_ = nullptr;
+  std::atomic<bool> failed_{false};
+  absl::Mutex mutex_;
+  absl::Status error_ ABSL_GUARDED_BY(mutex_);
+  // Threads that have ended leave theirs to the next of their id.
+  std::unordered_map<std::thread::id, std::unique_ptr<ThreadStream>> streams_
+      ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_OPS_CUDA_CUDA_DEVICE_H_

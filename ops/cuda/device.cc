@@ -1,0 +1,201 @@
+#include "ops/cuda/device.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "ops/cuda/cuda_device.h"
+#include "ops/cuda/kernels.h"
+#include "ops/cuda/status.h"
+#include "proto/base/status.h"
+
+namespace troupe {
+namespace {
+
+constexpr int kGenerationMin = 80;  // third_party/cuda.bzl
+
+absl::Status ToStatus(const Fault& fault) {
+  switch (fault.kind) {
+    case FaultKind::kNone:
+      return absl::OkStatus();
+    case FaultKind::kToken:
+      return absl::InternalError(absl::StrCat("embedding: token ", fault.value,
+                                              " at ", fault.index,
+                                              ", vocabulary of ", fault.limit));
+    case FaultKind::kTarget:
+      return absl::InternalError(absl::StrCat("cross entropy: target ",
+                                              fault.value, " at ", fault.index,
+                                              ", vocabulary of ", fault.limit));
+  }
+  return absl::InternalError("a kernel met an index out of range");
+}
+
+}  // namespace
+
+bool BuiltWithCuda() { return true; }
+
+absl::StatusOr<std::unique_ptr<Device>> NewCudaDevice(
+    const CudaDeviceOptions& options) {
+  return CudaDevice::Create(options.ordinal);
+}
+
+absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Create(int ordinal) {
+  auto device = std::unique_ptr<CudaDevice>(new CudaDevice(ordinal));
+  RETURN_IF_ERROR(device->Open());
+  return device;
+}
+
+absl::Status CudaDevice::Open() {
+  RETURN_IF_ERROR(
+      troupe::ToStatus(cudaInitDevice(ordinal_, cudaDeviceScheduleBlockingSync,
+                                      cudaInitDeviceFlagsAreValid),
+                       "cudaInitDevice"));
+  RETURN_IF_ERROR(troupe::ToStatus(cudaSetDevice(ordinal_), "cudaSetDevice"));
+  RETURN_IF_ERROR(
+      troupe::ToStatus(cudaGetDeviceProperties(&properties_, ordinal_),
+                       "cudaGetDeviceProperties"));
+  if (generation() < kGenerationMin) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        Describe(), " is of compute capability ", properties_.major, ".",
+        properties_.minor, ": this build needs 8.0 (A100) or later"));
+  }
+  cudaMemPoolProps pool{};
+  pool.allocType = cudaMemAllocationTypePinned;
+  pool.location.type = cudaMemLocationTypeDevice;
+  pool.location.id = ordinal_;
+  RETURN_IF_ERROR(troupe::ToStatus(cudaMemPoolCreate(&scratch_pool_, &pool),
+                                   "cudaMemPoolCreate"));
+  uint64_t kept = std::numeric_limits<uint64_t>::max();
+  RETURN_IF_ERROR(troupe::ToStatus(
+      cudaMemPoolSetAttribute(scratch_pool_, cudaMemPoolAttrReleaseThreshold,
+                              &kept),
+      "cudaMemPoolSetAttribute"));
+  void* fault = nullptr;
+  RETURN_IF_ERROR(troupe::ToStatus(
+      cudaHostAlloc(&fault, sizeof(Fault), cudaHostAllocMapped),
+      "cudaHostAlloc"));
+  fault_ = new (fault) Fault{};
+  return absl::OkStatus();
+}
+
+CudaDevice::~CudaDevice() {
+  cudaSetDevice(ordinal_);
+  {
+    absl::MutexLock lock(&mutex_);
+    streams_.clear();
+  }
+  if (scratch_pool_ != nullptr) cudaMemPoolDestroy(scratch_pool_);
+  cudaFreeHost(fault_);
+}
+
+std::string CudaDevice::Describe() const {
+  return absl::StrCat("cuda:", ordinal_, ": ", properties_.name, ", ",
+                      properties_.multiProcessorCount, " multiprocessors, ",
+                      properties_.totalGlobalMem >> 20, " MiB");
+}
+
+const KernelTable& CudaDevice::kernels() const { return cuda::kKernels; }
+
+ThreadStream* CudaDevice::Mine() {
+  if (failed() || !Check(cudaSetDevice(ordinal_), "cudaSetDevice")) {
+    return nullptr;
+  }
+  absl::StatusOr<std::unique_ptr<ThreadStream>> made;
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto found = streams_.find(std::this_thread::get_id());
+    if (found != streams_.end()) return found->second.get();
+    made = ThreadStream::Create();
+    if (made.ok()) {
+      return (streams_[std::this_thread::get_id()] = *std::move(made)).get();
+    }
+  }
+  Check(made.status());
+  return nullptr;
+}
+
+cudaStream_t CudaDevice::stream() {
+  const ThreadStream* mine = Mine();
+  return mine == nullptr ? nullptr : mine->get();
+}
+
+Blas CudaDevice::blas() {
+  ThreadStream* mine = Mine();
+  if (mine == nullptr) return {};
+  const absl::StatusOr<Blas> blas = mine->GetBlas();
+  return Check(blas.status()) ? *blas : Blas{};
+}
+
+bool CudaDevice::Check(cudaError_t code, absl::string_view call) {
+  return code == cudaSuccess || Check(troupe::ToStatus(code, call));
+}
+
+bool CudaDevice::Check(cublasStatus_t code, absl::string_view call) {
+  return code == CUBLAS_STATUS_SUCCESS || Check(troupe::ToStatus(code, call));
+}
+
+bool CudaDevice::Check(absl::Status status) {
+  if (status.ok()) return true;
+  absl::MutexLock lock(&mutex_);
+  if (error_.ok()) error_ = std::move(status);
+  failed_.store(true, std::memory_order_release);
+  return false;
+}
+
+absl::StatusOr<void*> CudaDevice::Allocate(size_t bytes) {
+  RETURN_IF_ERROR(troupe::ToStatus(cudaSetDevice(ordinal_), "cudaSetDevice"));
+  void* memory = nullptr;
+  const cudaError_t code = cudaMalloc(&memory, std::max<size_t>(bytes, 1));
+  if (code == cudaSuccess) return memory;
+  cudaGetLastError();  // it is told here, and not once more by a later call
+  if (code != cudaErrorMemoryAllocation) {
+    return troupe::ToStatus(code, "cudaMalloc");
+  }
+  size_t free = 0, total = 0;
+  RETURN_IF_ERROR(
+      troupe::ToStatus(cudaMemGetInfo(&free, &total), "cudaMemGetInfo"));
+  return absl::ResourceExhaustedError(
+      absl::StrCat("no memory for ", bytes, " bytes on cuda:", ordinal_, ": ",
+                   free, " of ", total, " bytes are free"));
+}
+
+void CudaDevice::Free(void* memory) {
+  cudaSetDevice(ordinal_);
+  Check(cudaFree(memory), "cudaFree");
+}
+
+void CudaDevice::CopyWithin(void* to, const void* from, size_t bytes) {
+  const ThreadStream* mine = bytes == 0 ? nullptr : Mine();
+  if (mine == nullptr) return;
+  Check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, mine->get()),
+        "cudaMemcpyAsync");
+}
+
+void CudaDevice::CopyFromHost(void* to, const void* from, size_t bytes) {
+  ThreadStream* mine = bytes == 0 ? nullptr : Mine();
+  if (mine != nullptr) Check(mine->CopyFromHost(to, from, bytes));
+}
+
+void CudaDevice::CopyToHost(void* to, const void* from, size_t bytes) {
+  ThreadStream* mine = bytes == 0 ? nullptr : Mine();
+  if (mine != nullptr) Check(mine->CopyToHost(to, from, bytes));
+}
+
+void CudaDevice::Zero(void* to, size_t bytes) {
+  const ThreadStream* mine = bytes == 0 ? nullptr : Mine();
+  if (mine == nullptr) return;
+  Check(cudaMemsetAsync(to, 0, bytes, mine->get()), "cudaMemsetAsync");
+}
+
+absl::Status CudaDevice::Synchronize() {
+  const ThreadStream* mine = Mine();
+  if (mine != nullptr &&
+      Check(cudaStreamSynchronize(mine->get()), "cudaStreamSynchronize")) {
+    Check(ToStatus(*fault_));
+  }
+  absl::MutexLock lock(&mutex_);
+  return error_;
+}
+
+}  // namespace troupe

@@ -1,0 +1,28 @@
+// A GPU as a Device. Each thread that calls ops on it has a stream of its own
+// there: what one thread calls keeps its order, what several call may overlap.
+// No thread spins while it waits.
+#ifndef TROUPE_OPS_CUDA_DEVICE_H_
+#define TROUPE_OPS_CUDA_DEVICE_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "ops/device.h"
+
+namespace troupe {
+
+// Whether this build has CUDA at all (--config=cuda).
+bool BuiltWithCuda();
+
+struct CudaDeviceOptions {
+  int ordinal = 0;  // among those that CUDA_VISIBLE_DEVICES leaves
+};
+
+// Unimplemented in a build without CUDA; FailedPrecondition where there is no
+// such GPU, no driver for it, or no code for its generation in this build.
+absl::StatusOr<std::unique_ptr<Device>> NewCudaDevice(
+    const CudaDeviceOptions& options);
+
+}  // namespace troupe
+
+#endif  // TROUPE_OPS_CUDA_DEVICE_H_

@@ -1,0 +1,28 @@
+// What a kernel says when it meets a number that only a bug can have put there,
+// such as a token outside the vocabulary. A kernel cannot CHECK: it writes the
+// first such find here, goes on with a harmless value, and the device's next
+// Synchronize returns it.
+#ifndef TROUPE_OPS_CUDA_FAULT_H_
+#define TROUPE_OPS_CUDA_FAULT_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+namespace troupe {
+
+enum class FaultKind : int { kNone = 0, kToken, kTarget };
+
+// In pinned host memory, which kernels write through their own address space.
+// The host reads it only when the kernel has surely finished.
+struct Fault {
+  int taken;  // by the first thread that has something to say
+  FaultKind kind;
+  int64_t value;
+  int64_t index;  // where the value stands
+  int64_t limit;  // the value must be below
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_OPS_CUDA_FAULT_H_

@@ -1,0 +1,45 @@
+// The kernels of GPUs, each in the file of its op's name, and the table of
+// them. What they do stands in ops/<name>.h, which has checked the arguments.
+#ifndef TROUPE_OPS_CUDA_KERNELS_H_
+#define TROUPE_OPS_CUDA_KERNELS_H_
+
+#include "ops/kernel_table.h"
+
+namespace troupe::cuda {
+
+extern const KernelTable kKernels;
+
+void MatMul(Device& device, const MatMulArgs& args);
+void BiasGradient(Device& device, const BiasGradientArgs& args);
+void Embedding(Device& device, const EmbeddingArgs& args);
+void EmbeddingBackward(Device& device, const EmbeddingBackwardArgs& args);
+void ApplyDropout(Device& device, const ApplyDropoutArgs& args);
+void LayerNorm(Device& device, const LayerNormArgs& args);
+void LayerNormBackwardInput(Device& device,
+                            const LayerNormBackwardInputArgs& args);
+void LayerNormBackwardWeight(Device& device,
+                             const LayerNormBackwardWeightArgs& args);
+void RmsNorm(Device& device, const RmsNormArgs& args);
+void RmsNormBackwardInput(Device& device, const RmsNormBackwardInputArgs& args);
+void RmsNormBackwardWeight(Device& device,
+                           const RmsNormBackwardWeightArgs& args);
+void Gelu(Device& device, const GeluArgs& args);
+void GeluBackward(Device& device, const GeluBackwardArgs& args);
+void SwiGlu(Device& device, const SwiGluArgs& args);
+void SwiGluBackward(Device& device, const SwiGluBackwardArgs& args);
+void Rotary(Device& device, const RotaryArgs& args);
+void Attention(Device& device, const AttentionArgs& args);
+void AttentionBackward(Device& device, const AttentionBackwardArgs& args);
+void CrossEntropy(Device& device, const CrossEntropyArgs& args);
+void AdamW(Device& device, const AdamWArgs& args);
+void Sgd(Device& device, const SgdArgs& args);
+void SumOfSquares(Device& device, const SumOfSquaresArgs& args);
+void Add(Device& device, const AddArgs& args);
+void Scale(Device& device, const ScaleArgs& args);
+void Fill(Device& device, const FillArgs& args);
+void Copy(Device& device, const CopyArgs& args);
+void FillNormal(Device& device, const FillNormalArgs& args);
+
+}  // namespace troupe::cuda
+
+#endif  // TROUPE_OPS_CUDA_KERNELS_H_

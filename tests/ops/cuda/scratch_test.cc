@@ -1,0 +1,46 @@
+#include "ops/cuda/scratch.h"
+
+#include <cstdint>
+
+#include "gtest/gtest.h"
+
+namespace troupe {
+namespace {
+
+class ScratchTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    absl::StatusOr<std::unique_ptr<CudaDevice>> device = CudaDevice::Create(0);
+    if (!device.ok()) GTEST_SKIP() << "no CUDA device: " << device.status();
+    device_ = *std::move(device);
+  }
+
+  std::unique_ptr<CudaDevice> device_;
+};
+
+TEST_F(ScratchTest, KeepsBlocksApartAndAligned) {
+  const Scratch a(*device_, 1000), b(*device_, 1000);
+  EXPECT_NE(a.as<char>(), b.as<char>());
+  for (const Scratch* block : {&a, &b}) {
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(block->as<char>()) % 256, 0u);
+  }
+  EXPECT_TRUE(device_->Synchronize().ok());
+}
+
+TEST_F(ScratchTest, NothingIsAsNothing) {
+  EXPECT_EQ(Scratch(*device_, 0).as<char>(), nullptr);
+  EXPECT_TRUE(device_->Synchronize().ok());
+}
+
+// The device fails for good, and says for what.
+TEST_F(ScratchTest, TooMuchIsTheDevicesError) {
+  { const Scratch block(*device_, size_t{1} << 60); }
+  EXPECT_TRUE(device_->failed());
+  for (int i = 0; i < 2; ++i) {
+    const absl::Status status = device_->Synchronize();
+    EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  }
+}
+
+}  // namespace
+}  // namespace troupe
