@@ -105,20 +105,22 @@ Verdict Members::Broken() const {
   return {};
 }
 
-Verdict Members::Look(absl::Span<const int> missing, absl::Time deadline) {
+Verdict Members::Look(absl::Span<const int> missing, absl::Time deadline,
+                      absl::FunctionRef<bool()> came) {
   Verdict broken = Broken();
-  if (!broken.ok()) return broken;
+  if (!broken.ok()) return came() ? Verdict() : broken;
   poll(processes_.data(), processes_.size(), 0);
   for (int peer = 0; peer < map_.ranks(); ++peer) {
     const bool missed =
         std::find(missing.begin(), missing.end(), peer) != missing.end();
     // Whoever left in peace may be dead by now: nobody else minds.
     if (HasLeft(peer) ? missed : IsDead(peer)) {
+      if (came()) return {};
       Say(RankState::kLost, peer, "");
       return Lost(peer);
     }
   }
-  if (absl::Now() < deadline) return {};
+  if (absl::Now() < deadline || came()) return {};
   const int last = EndOfChain(missing[0]);
   Say(RankState::kGaveUp, last == rank_ ? missing[0] : last, "");
   if (last != rank_) {

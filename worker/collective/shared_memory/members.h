@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
@@ -31,8 +32,11 @@ class Members {
   Members& operator=(const Members&) = delete;
 
   // Whether waiting for `missing`, of whom the first is furthest behind, may go
-  // on; if not, why. REQUIRES one or more.
-  Verdict Look(absl::Span<const int> missing, absl::Time deadline);
+  // on; if not, why, and the others are told. REQUIRES one or more. `came` says
+  // whether the wait has ended meanwhile: a rank that leaves after its part is
+  // not to blame.
+  Verdict Look(absl::Span<const int> missing, absl::Time deadline,
+               absl::FunctionRef<bool()> came);
   // Whether the group is broken already, as far as its members said.
   Verdict Broken() const;
 

@@ -99,15 +99,13 @@ absl::Status Phases::Sleep(SharedCounter& counter, uint32_t seen,
                            const MissingRanks& missing) {
   state_.waits_at.store(map_.PlaceOf(counter));
   state_.waits_seen.store(seen);
-  while (counter.Get() == seen) {
+  const auto came = [&counter, seen] { return counter.Get() != seen; };
+  while (!came()) {
     const std::vector<int>& ranks = missing();
     if (!ranks.empty()) {  // else the last one has come in this moment
       state_.waits_for.store(ranks[0]);
-      Verdict verdict = members_.Look(ranks, deadline_);
-      if (!verdict.ok()) {
-        if (counter.Get() != seen) break;
-        return Fail(std::move(verdict));
-      }
+      Verdict verdict = members_.Look(ranks, deadline_, came);
+      if (!verdict.ok()) return Fail(std::move(verdict));
     }
     counter.Sleep(seen, std::min(kLook, deadline_ - absl::Now()));
   }
