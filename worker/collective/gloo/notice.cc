@@ -5,11 +5,16 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 
 namespace troupe {
 namespace {
 
 constexpr uint64_t kNoticeSlot = ~uint64_t{0};
+// How long peers have to say their last words too. Those in an operation look
+// around every 20 ms; the others say none, but read ours meanwhile.
+constexpr absl::Duration kLinger = absl::Milliseconds(500);
 
 }  // namespace
 
@@ -142,6 +147,19 @@ void Notices::Flush(int culprit) {
       peers_[i]->send->waitSend(std::chrono::milliseconds(100));
     }).IgnoreError();
   }
+  if (ours_.kind == Notice::kLeft) return;
+  const absl::Time end = absl::Now() + kLinger;
+  for (Poll(); !AllHaveSpoken(culprit) && absl::Now() < end; Poll()) {
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+}
+
+bool Notices::AllHaveSpoken(int culprit) const {
+  for (int i = 0; i < mesh_.size; ++i) {
+    if (peers_[i] == nullptr || i == culprit) continue;
+    if (!peers_[i]->said && !peers_[i]->dead) return false;
+  }
+  return true;
 }
 
 }  // namespace troupe

@@ -57,7 +57,10 @@ class Notices {
 
   // Sends our notice to all who are not dead: once at most.
   void Say(Notice::Kind kind, int peer, absl::string_view text);
-  // Waits shortly until it is on its way to all but `culprit` (-1: to all).
+  // Waits shortly until it is on its way to all but `culprit` (-1: to all);
+  // and, where it says more than that we leave, until they have said theirs:
+  // what a peer has not read yet when it writes to a closed connection is lost,
+  // and it would take the messenger for dead.
   void Flush(int culprit);
 
  private:
@@ -69,6 +72,7 @@ class Notices {
     bool dead = false;  // the connection ended without one
   };
   static void PollPeer(Peer& peer);
+  bool AllHaveSpoken(int culprit) const;
   int EndOfChain(int peer) const;
   Verdict Lost(int peer) const;
 
