@@ -21,23 +21,26 @@ constexpr int64_t kLineElements = 32;  // of bf16 in a cache line, or in two
 // Those of a model's training step, its validation and some lengths of prompts.
 constexpr size_t kBf16ProductsKept = 256;
 
-// Widest first. The x86-64-v3 and v4 levels, by what our compilers may emit.
+// Widest first. The x86-64-v3 and v4 levels and AVX512_BF16, by what our
+// compilers may emit.
 struct InstructionSet {
   const char* name;
   const SimdTable* table;
   bool (*supported)();
 };
 
+bool HasAvx512() {
+  return __builtin_cpu_supports("avx512f") &&
+         __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512cd") &&
+         __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("bmi2");
+}
+
 constexpr InstructionSet kInstructionSets[] = {
-    {"avx512", &simd_avx512::kTable,
-     [] {
-       return __builtin_cpu_supports("avx512f") &&
-              __builtin_cpu_supports("avx512bw") &&
-              __builtin_cpu_supports("avx512cd") &&
-              __builtin_cpu_supports("avx512dq") &&
-              __builtin_cpu_supports("avx512vl") &&
-              __builtin_cpu_supports("bmi2");
-     }},
+    {"avx512_bf16", &simd_avx512_bf16::kTable,
+     [] { return HasAvx512() && __builtin_cpu_supports("avx512bf16"); }},
+    {"avx512", &simd_avx512::kTable, HasAvx512},
     {"avx2", &simd_avx2::kTable,
      [] {
        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&

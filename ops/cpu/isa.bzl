@@ -9,9 +9,10 @@ sources say.
 load("//third_party:troupe.bzl", "troupe_library")
 
 INSTRUCTION_SETS = {
-    "baseline": "x86-64",
-    "avx2": "x86-64-v3",
-    "avx512": "x86-64-v4",
+    "baseline": ["-march=x86-64"],
+    "avx2": ["-march=x86-64-v3"],
+    "avx512": ["-march=x86-64-v4"],
+    "avx512_bf16": ["-march=x86-64-v4", "-mavx512bf16"],
 }
 
 def isa_library(name, srcs, hdrs):
@@ -23,19 +24,18 @@ def isa_library(name, srcs, hdrs):
       hdrs: the plain headers through which others see them.
     """
     copies = []
-    for instruction_set, march in INSTRUCTION_SETS.items():
+    for instruction_set, flags in INSTRUCTION_SETS.items():
         copies.append(name + "_" + instruction_set)
         troupe_library(
             name = copies[-1],
             srcs = srcs + hdrs,
             copts = [
                 "-DTROUPE_SIMD=simd_" + instruction_set,
-                "-march=" + march,
                 "-O3",
                 "-ffp-contract=fast",
                 "-fno-math-errno",
                 "-fno-trapping-math",
-            ],
+            ] + flags,
             visibility = ["//visibility:private"],
         )
     troupe_library(

@@ -6,6 +6,7 @@
 #include <sstream>
 #include <thread>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
@@ -19,7 +20,9 @@ namespace {
 std::string Bf16Text(const InstructionSet& set) {
   const std::set<std::string> flags =
       absl::StrSplit(set.cpu_flags, ' ', absl::SkipEmpty());
-  if (set.kernels != "avx512") return "bf16 products are computed in f32";
+  if (!absl::StartsWith(set.kernels, "avx512")) {
+    return "bf16 products are computed in f32";
+  }
   if (flags.count("amx_bf16") > 0) return "bf16 products by AMX";
   if (flags.count("avx512_bf16") > 0) {
     return "bf16 products by avx512_bf16, no AMX";

@@ -14,7 +14,8 @@ namespace troupe {
 Finding CheckInstructionSet();
 Finding CheckCores();
 
-// `kernels` is what the CPU device chooses: "baseline", "avx2" or "avx512".
+// `kernels` is what the CPU device chooses: "baseline", "avx2", "avx512"
+// or "avx512_bf16".
 struct InstructionSet {
   std::string kernels;
   std::string cpu_flags;  // separated by blanks

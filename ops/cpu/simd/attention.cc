@@ -7,101 +7,136 @@ namespace TROUPE_SIMD {
 namespace {
 
 // Where things lie in the scratch memory.
+template <typename T>
 struct Forward {
   int padded;
-  float* k_transposed;  // by block of keys: [head_dim, kKeys]
-  float* v;             // [kv_length, padded]
-  float* q;             // [kQueries, padded], scaled
-  float* o;             // [kQueries, padded], before division by the sums
-  float* scores;        // [kQueries, kKeys], then probabilities
+  Element<T>* k_transposed;  // by block of keys: [head_dim, kKeys]
+  Element<T>* v;             // [kv_length, padded], to contract over keys
+  Element<T>* q;             // [kQueries, padded]
+  float* o;                  // [kQueries, padded], before division by the sums
+  float* scores;             // [kQueries, kKeys]
+  T* p;                      // [kQueries, kKeys]: probabilities; f32: scores
   float largest[kQueries];
   float sum[kQueries];
 };
 
 template <typename T>
-Forward Lay(const RawAttention<T>& a) {
-  Forward f;
+Forward<T> Lay(const RawAttention<T>& a) {
+  Forward<T> f;
   f.padded = PaddedHeadDim(a.head_dim);
-  f.k_transposed = a.scratch;
-  f.v = f.k_transposed + RoundUp(a.kv_length, kKeys) * f.padded;
-  f.q = f.v + RoundUp(a.kv_length, kKeys) * f.padded;
-  f.o = f.q + kQueries * f.padded;
+  const int64_t of_keys =
+      Elements<T>(RoundUp(a.kv_length, kKeys) * int64_t{f.padded});
+  f.k_transposed = reinterpret_cast<Element<T>*>(a.scratch);
+  f.v = f.k_transposed + of_keys;
+  f.q = f.v + of_keys;
+  f.o = reinterpret_cast<float*>(f.q + Elements<T>(kQueries * f.padded));
   f.scores = f.o + kQueries * f.padded;
+  f.p = reinterpret_cast<T*>(
+      sizeof(T) == sizeof(float) ? f.scores : f.scores + kQueries * kKeys);
   return f;
 }
 
-// One row of scores becomes unnormalised probabilities exp(score - largest);
-// what was gathered under a smaller `largest` is scaled down.
+// The scores of one row, those it does not see -inf; returns the largest.
 template <typename T>
-void OnlineSoftmax(const RawAttention<T>& a, Forward& f, int row, int64_t query,
-                   int64_t key) {
+float MaskRow(const RawAttention<T>& a, Forward<T>& f, int row, int visible) {
   float* scores = f.scores + row * kKeys;
-  const int visible = Visible(a, query, key);
   for (int i = visible; i < kKeys; ++i) scores[i] = -__builtin_inff();
   Vec top = Load(scores);
   for (int i = kLanes; i < kKeys; i += kLanes) top = Max(top, Load(scores + i));
-  const float block_largest = MaxLane(top);
-  float largest = f.largest[row];
-  if (block_largest > largest) {
-    const float shrink =
-        static_cast<float>(__builtin_exp(double{largest} - block_largest));
-    largest = f.largest[row] = block_largest;
-    f.sum[row] *= shrink;
-    float* o = f.o + row * f.padded;
-    for (int d = 0; d < f.padded; d += kLanes)
-      Store(o + d, Load(o + d) * shrink);
-  }
+  return MaxLane(top) * a.scale;
+}
+
+// Scores of one row become unnormalised probabilities exp(score - largest).
+template <typename T>
+void ExpRow(const RawAttention<T>& a, Forward<T>& f, int row, int64_t query,
+            int64_t key) {
+  const float* scores = f.scores + row * kKeys;
+  T* probabilities = f.p + row * kKeys;
+  const float largest = f.largest[row];
   Vec sum{};
   if (a.dropout.threshold == 0) {
     for (int i = 0; i < kKeys; i += kLanes) {
-      const Vec p = Exp(Load(scores + i) - largest);
+      const Vec p = Exp(Load(scores + i) * a.scale - largest);
       sum += p;
-      Store(scores + i, p);
+      StoreFactor(probabilities + i, p);
     }
   } else {
     uint32_t room[kPhiloxRoom];
     const uint32_t* bits = MaskBits(a, query, key, room);
     for (int i = 0; i < kKeys; i += kLanes) {
-      const Vec p = Exp(Load(scores + i) - largest);
+      const Vec p = Exp(Load(scores + i) * a.scale - largest);
       sum += p;
-      Store(scores + i, p * DropoutFactor(a.dropout, bits + i));
+      StoreFactor(probabilities + i, p * DropoutFactor(a.dropout, bits + i));
     }
   }
   f.sum[row] += Sum(sum);
 }
 
+// What was gathered under smaller largest scores is scaled down to those that
+// `largest` brings, of all rows at once.
 template <typename T>
-void ForwardBlock(const RawAttention<T>& a, Forward& f, int64_t query,
+void OnlineSoftmax(const RawAttention<T>& a, Forward<T>& f, int rows,
+                   int64_t query, int64_t key) {
+  float largest[kQueries];
+  float shrink[kQueries];
+  for (int r = 0; r < kQueries; ++r) {
+    largest[r] = r < rows ? MaskRow(a, f, r, Visible(a, query + r, key)) : 0;
+  }
+  for (int r = 0; r < kQueries; r += kLanes) {
+    const Vec before = Load(f.largest + r);
+    const Vec now = Max(before, Load(largest + r));
+    const Vec factor = Exp(before - now);
+    Store(f.largest + r, now);
+    Store(shrink + r, factor);
+    Store(f.sum + r, Load(f.sum + r) * factor);
+  }
+  for (int r = 0; r < rows; ++r) {
+    if (shrink[r] != 1.0f) {
+      float* o = f.o + r * f.padded;
+      for (int d = 0; d < f.padded; d += kLanes) {
+        Store(o + d, Load(o + d) * shrink[r]);
+      }
+    }
+    ExpRow(a, f, r, query + r, key);
+  }
+}
+
+template <typename T>
+void ForwardBlock(const RawAttention<T>& a, Forward<T>& f, int64_t query,
                   int rows) {
   PackRows(a.q + query * a.q_stride, a.q_stride, rows, a.head_dim, f.padded,
-           a.scale, f.q);
+           f.q);
   for (int i = 0; i < rows * f.padded; i += kLanes) Store(f.o + i, Vec{});
-  for (int r = 0; r < rows; ++r) {
+  for (int r = 0; r < kQueries; ++r) {
     f.largest[r] = -__builtin_inff();
     f.sum[r] = 0;
   }
   for (int64_t key = 0; Visible(a, query + rows - 1, key) > 0; key += kKeys) {
-    BlockProduct<false>({.a = f.q,
-                         .a_row = f.padded,
-                         .a_column = 1,
-                         .b = f.k_transposed + key * f.padded,
-                         .b_row = kKeys,
-                         .c = f.scores,
-                         .c_row = kKeys,
-                         .m = rows,
-                         .n = kKeys,
-                         .k = a.head_dim});
-    for (int r = 0; r < rows; ++r) OnlineSoftmax(a, f, r, query + r, key);
-    BlockProduct<true>({.a = f.scores,
-                        .a_row = kKeys,
-                        .a_column = 1,
-                        .b = f.v + key * f.padded,
-                        .b_row = f.padded,
-                        .c = f.o,
-                        .c_row = f.padded,
-                        .m = rows,
-                        .n = f.padded,
-                        .k = Visible(a, query + rows - 1, key)});
+    const int64_t first = Elements<T>(key * f.padded);
+    BlockProduct<false>(
+        Block<Element<T>>{.a = f.q,
+                          .a_row = Elements<T>(f.padded),
+                          .a_column = 1,
+                          .b = f.k_transposed + first,
+                          .b_row = kKeys,
+                          .c = f.scores,
+                          .c_row = kKeys,
+                          .m = rows,
+                          .n = kKeys,
+                          .k = static_cast<int>(Elements<T>(a.head_dim))});
+    OnlineSoftmax(a, f, rows, query, key);
+    const int visible = Visible(a, query + rows - 1, key);
+    BlockProduct<true>(
+        Block<Element<T>>{.a = reinterpret_cast<const Element<T>*>(f.p),
+                          .a_row = Elements<T>(kKeys),
+                          .a_column = 1,
+                          .b = f.v + first,
+                          .b_row = f.padded,
+                          .c = f.o,
+                          .c_row = f.padded,
+                          .m = rows,
+                          .n = f.padded,
+                          .k = static_cast<int>(Elements<T>(visible))});
   }
   for (int r = 0; r < rows; ++r) {
     const float inverse = 1.0f / f.sum[r];
@@ -136,7 +171,7 @@ int PaddedHeadDim(int head_dim) {
 int64_t AttentionScratch(int64_t q_length, int64_t kv_length, int head_dim,
                          bool backward) {
   const int64_t padded = PaddedHeadDim(head_dim);
-  const int64_t blocks = 2 * kQueries * kKeys + 2 * kQueries * padded;
+  const int64_t blocks = 4 * kQueries * kKeys + 2 * kQueries * padded;
   if (!backward) return 2 * RoundUp(kv_length, kKeys) * padded + blocks;
   return 3 * RoundUp(q_length, kQueries) * (padded + 1) + 3 * kKeys * padded +
          blocks;
@@ -144,15 +179,15 @@ int64_t AttentionScratch(int64_t q_length, int64_t kv_length, int head_dim,
 
 template <typename T>
 void Attention(const RawAttention<T>& a) {
-  Forward f = Lay(a);
+  Forward<T> f = Lay(a);
   // Keys beyond what the last query sees are of no use.
   const int64_t keys = a.q_end + (a.kv_length - a.q_length);
   for (int64_t key = 0; key < keys; key += kKeys) {
     PackTransposed(a.k + key * a.k_stride, a.k_stride,
                    static_cast<int>(Least(kKeys, keys - key)), a.head_dim,
-                   f.k_transposed + key * f.padded);
+                   f.k_transposed + Elements<T>(key * f.padded));
   }
-  PackRows(a.v, a.v_stride, keys, a.head_dim, f.padded, 1.0f, f.v);
+  PackColumns(a.v, a.v_stride, keys, a.head_dim, f.padded, f.v);
   for (int head = 0; head < a.heads; ++head) {
     const RawAttention<T> one = OneHead(a, head);
     for (int64_t query = a.q_begin; query < a.q_end; query += kQueries) {

@@ -9,11 +9,14 @@ namespace troupe {
 namespace TROUPE_SIMD {
 
 // A is [m, k] with any strides (so a transposed block needs no copy); B is
-// [k, n] and C [m, n], dense rows, n a multiple of kLanes.
+// [k, n] and C [m, n], dense rows, n a multiple of kLanes. Elements of A and B
+// are floats, or pairs of bf16 (uint32_t) that are neighbours along k, which
+// counts pairs then.
+template <typename Element>
 struct Block {
-  const float* a;
+  const Element* a;
   int64_t a_row, a_column;  // strides
-  const float* b;
+  const Element* b;
   int64_t b_row;
   float* c;
   int64_t c_row;
@@ -29,9 +32,11 @@ constexpr int kTileRows = 4;
 constexpr int kTileVecs = 2;
 #endif
 
-template <bool accumulate, int rows, int vecs>
-inline void TileProduct(const Block& t, const float* a, const float* b,
-                        float* c) {
+// Not inline: among other code the compilers would spill the sums.
+template <bool accumulate, int rows, int vecs, typename Element>
+__attribute__((noinline)) void TileProduct(const Block<Element>& t,
+                                           const Element* a, const Element* b,
+                                           float* c) {
   Vec sums[rows][vecs];
 #pragma GCC unroll 8
   for (int r = 0; r < rows; ++r) {
@@ -41,14 +46,16 @@ inline void TileProduct(const Block& t, const float* a, const float* b,
     }
   }
   for (int p = 0; p < t.k; ++p) {
-    Vec row[vecs];
+    decltype(Load(b)) row[vecs];
 #pragma GCC unroll 8
     for (int v = 0; v < vecs; ++v) row[v] = Load(b + v * kLanes);
 #pragma GCC unroll 8
     for (int r = 0; r < rows; ++r) {
-      const float scalar = a[r * t.a_row];
+      const Element scalar = a[r * t.a_row];
 #pragma GCC unroll 8
-      for (int v = 0; v < vecs; ++v) sums[r][v] += row[v] * scalar;
+      for (int v = 0; v < vecs; ++v) {
+        sums[r][v] = AddProduct(sums[r][v], row[v], scalar);
+      }
     }
     a += t.a_column;
     b += t.b_row;
@@ -62,9 +69,9 @@ inline void TileProduct(const Block& t, const float* a, const float* b,
 }
 
 // All rows of a stripe of `vecs` vectors.
-template <bool accumulate, int vecs>
-inline void StripeProduct(const Block& t, int column) {
-  const float* b = t.b + column;
+template <bool accumulate, int vecs, typename Element>
+inline void StripeProduct(const Block<Element>& t, int column) {
+  const Element* b = t.b + column;
   int r = 0;
   for (; r + kTileRows <= t.m; r += kTileRows) {
     TileProduct<accumulate, kTileRows, vecs>(t, t.a + r * t.a_row, b,
@@ -85,8 +92,8 @@ inline void StripeProduct(const Block& t, int column) {
   }
 }
 
-template <bool accumulate>
-inline void BlockProduct(const Block& t) {
+template <bool accumulate, typename Element>
+inline void BlockProduct(const Block<Element>& t) {
   int column = 0;
   for (; column + kTileVecs * kLanes <= t.n; column += kTileVecs * kLanes) {
     StripeProduct<accumulate, kTileVecs>(t, column);

@@ -87,7 +87,7 @@ inline const uint32_t* PhiloxRun(const RawPhilox& philox, uint64_t first, int n,
 // What to multiply with: keep_scale where the element stays, else 0.
 inline Vec DropoutFactor(const RawDropout& dropout, const uint32_t* bits) {
   const IntVec kept =
-      (IntVec)(LoadUint(bits) >> 8) >= static_cast<int32_t>(dropout.threshold);
+      (IntVec)(Load(bits) >> 8) >= static_cast<int32_t>(dropout.threshold);
   return kept ? Set(dropout.keep_scale) : Vec{};
 }
 

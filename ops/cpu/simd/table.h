@@ -1,7 +1,7 @@
 // The vectorised loops, one table of them for each instruction set. Plain
 // pointers and counts: the kernels of ops/cpu divide the work over threads and
-// call these for each thread's part (raw_args.h). Sources are compiled three
-// times (vec.h says why this header must stay plain).
+// call these for each thread's part (raw_args.h). Sources are compiled once for
+// each set (vec.h says why this header must stay plain).
 #ifndef TROUPE_OPS_CPU_SIMD_TABLE_H_
 #define TROUPE_OPS_CPU_SIMD_TABLE_H_
 
@@ -75,6 +75,9 @@ namespace simd_avx2 {
 extern const SimdTable kTable;
 }
 namespace simd_avx512 {
+extern const SimdTable kTable;
+}
+namespace simd_avx512_bf16 {
 extern const SimdTable kTable;
 }
 

@@ -1,7 +1,7 @@
 // The vectors in which the loops of this folder are written. Each source here
 // is compiled once for each instruction set, in a namespace of its own
-// (TROUPE_SIMD: simd_baseline, simd_avx2, simd_avx512), and `table.h` is the
-// only door: nothing with external linkage may be shared, or the linker could
+// (TROUPE_SIMD: simd_baseline, simd_avx2, ...), and `table.h` is the only
+// door: nothing with external linkage may be shared, or the linker could
 // pick the AVX-512 copy of an inline function for a machine without it. So: no
 // standard library templates, no absl.
 //
@@ -71,11 +71,15 @@ inline void Store(float* p, Vec v, Part part) {
 inline Vec Widen(HalfVec bits) {
   return (Vec)(__builtin_convertvector(bits, UintVec) << 16);
 }
-inline HalfVec Narrow(Vec v) {
+// The nearest number of bf16, in the lower half of each lane.
+inline UintVec Nearest(Vec v) {
   const UintVec bits = (UintVec)v;
   const UintVec nearest = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
   const UintVec nan = (bits >> 16) | 0x40;
-  return __builtin_convertvector(v == v ? nearest : nan, HalfVec);
+  return v == v ? nearest : nan;
+}
+inline HalfVec Narrow(Vec v) {
+  return __builtin_convertvector(Nearest(v), HalfVec);
 }
 inline Vec Load(const uint16_t* p, Full = {}) {
   return Widen(*reinterpret_cast<const UnalignedHalfVec*>(p));
@@ -97,8 +101,50 @@ inline void Store(uint16_t* p, Vec v, Part part) {
 inline float LoadOne(const float* p) { return *p; }
 inline float LoadOne(const uint16_t* p) { return Load(p, Part{1})[0]; }
 
-inline UintVec LoadUint(const uint32_t* p) {
+inline UintVec Load(const uint32_t* p) {
   return *reinterpret_cast<const UnalignedUintVec*>(p);
+}
+inline void Store(uint32_t* p, UintVec v) {
+  *reinterpret_cast<UnalignedUintVec*>(p) = v;
+}
+
+// Factors of products in bf16, rounded as above but that denormals may become
+// zero: one in each lane, and pairs of the same lane of two vectors.
+inline void StoreFactor(float* p, Vec v) { Store(p, v); }
+inline void StoreFactor(uint16_t* p, Vec v) {
+#if defined(__AVX512BF16__)
+  *reinterpret_cast<UnalignedHalfVec*>(p) =
+      (HalfVec)_mm512_cvtneps_pbh((__m512)v);
+#else
+  Store(p, v);
+#endif
+}
+inline UintVec FactorPairs(Vec low, Vec high) {
+#if defined(__AVX512BF16__)
+  const __m512i halves =
+      (__m512i)_mm512_cvtne2ps_pbh((__m512)high, (__m512)low);
+  const UintVec order = {0x100000, 0x110001, 0x120002, 0x130003,
+                         0x140004, 0x150005, 0x160006, 0x170007,
+                         0x180008, 0x190009, 0x1a000a, 0x1b000b,
+                         0x1c000c, 0x1d000d, 0x1e000e, 0x1f000f};
+  return (UintVec)_mm512_permutexvar_epi16((__m512i)order, halves);
+#else
+  return Nearest(low) | Nearest(high) << 16;
+#endif
+}
+
+// sum + row * a, and the same where each lane holds a pair of bf16, the first
+// in its lower half: the sum of both products is added.
+inline Vec AddProduct(Vec sum, Vec row, float a) { return sum + row * a; }
+inline Vec AddProduct(Vec sum, UintVec row, uint32_t a) {
+#if defined(__AVX512BF16__)
+  const UintVec pair = a - UintVec{};
+  return (Vec)_mm512_dpbf16_ps((__m512)sum, (__m512bh)row, (__m512bh)pair);
+#else
+  const UintVec pair = a - UintVec{};
+  sum = sum + (Vec)(row << 16) * (Vec)(pair << 16);
+  return sum + (Vec)(row & 0xffff0000u) * (Vec)(pair & 0xffff0000u);
+#endif
 }
 
 // Bodies keep a product and the sum it goes into in one expression, never
