@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "proto/base/clock.h"
 #include "proto/base/status.h"
 #include "proto/plan/layout.h"
 #include "worker/collective/reduce.h"
@@ -198,6 +199,17 @@ absl::Status SharedAllToAll(Phases& phases, CopyKind kind,
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status TryCopies(Phases& phases, CopyChoice& choice) {
+  std::vector<int32_t> zeros(2 * phases.map().slot_bytes() / sizeof(int32_t));
+  const CommBuffer data = CommBuffer::Of(absl::MakeSpan(zeros));
+  const RealClock clock;
+  return choice.Try([&](CopyKind kind) -> absl::StatusOr<absl::Duration> {
+    const int64_t start = clock.MonotonicNanos();
+    RETURN_IF_ERROR(SharedAllReduce(phases, kind, data, ReduceOp::kSum));
+    return absl::Nanoseconds(clock.MonotonicNanos() - start);
+  });
 }
 
 }  // namespace troupe

@@ -37,6 +37,10 @@ absl::Status SharedBroadcast(Phases& phases, CopyKind kind, CommBuffer data,
 absl::Status SharedAllToAll(Phases& phases, CopyKind kind,
                             const AllToAllBuffers& buffers);
 
+// Chooses the copies of the collectives that follow: all-reduces two slots of
+// zeros either way, which takes a few milliseconds at most.
+absl::Status TryCopies(Phases& phases, CopyChoice& choice);
+
 }  // namespace troupe
 
 #endif  // TROUPE_WORKER_COLLECTIVE_SHARED_MEMORY_COLLECTIVES_H_

@@ -60,8 +60,7 @@ class SharedMemoryCommunicator final : public Communicator {
                              const Body& body) {
     return Run(call, CallNumber(call.operation, data), [&] {
       if (choice_.Due(data.bytes())) {
-        RETURN_IF_ERROR(choice_.Try(
-            [this](CopyKind kind) { return TimeExchange(phases_, kind); }));
+        RETURN_IF_ERROR(TryCopies(phases_, choice_));
       }
       return body();
     });

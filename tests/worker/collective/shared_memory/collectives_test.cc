@@ -67,5 +67,22 @@ TEST(SharedCollectives, SmallAndLargeSumsHaveTheSameBits) {
   });
 }
 
+// As before any other operation.
+TEST(SharedCollectives, AnOperationMayBeginWithATrial) {
+  OnSegment(2, [](Phases& phases) {
+    CopyChoice choice;
+    for (int round = 0; round < 3; ++round) {
+      ASSERT_TRUE(phases.Begin(absl::InfiniteFuture(), 1).ok());
+      ASSERT_TRUE(TryCopies(phases, choice).ok());
+      std::vector<int32_t> sum(300'000, 1 + phases.rank());
+      ASSERT_TRUE(SharedAllReduce(phases, choice.kind(),
+                                  CommBuffer::Of(absl::MakeSpan(sum)),
+                                  ReduceOp::kSum)
+                      .ok());
+      ASSERT_EQ(sum, std::vector<int32_t>(300'000, 3));
+    }
+  });
+}
+
 }  // namespace
 }  // namespace troupe

@@ -4,12 +4,11 @@
 #include <string>
 
 #include "gtest/gtest.h"
-#include "tests/worker/collective/shared_memory/on_segment.h"
 
 namespace troupe {
 namespace {
 
-// Of an exchange of either kind.
+// Of a run of either kind.
 struct Times {
   absl::Duration stream;
   absl::Duration ordinary;
@@ -45,24 +44,24 @@ TEST(CopyChoice, FollowsTheTimes) {
   EXPECT_EQ(choice.kind(), CopyKind::kStream);
 }
 
-// What disturbs some exchanges only makes them longer.
+// What disturbs some runs only makes them longer.
 TEST(CopyChoice, ComparesTheShortestTimes) {
   CopyChoice choice;
-  int exchange = 0;
+  int runs = 0;
   ASSERT_TRUE(choice
-                  .Try([&exchange](CopyKind kind) {
+                  .Try([&runs](CopyKind kind) {
                     const bool disturbed =
-                        (kind == CopyKind::kOrdinary) == (exchange++ < 5);
+                        (kind == CopyKind::kOrdinary) == (runs++ < 3);
                     return absl::Microseconds(
                         (disturbed ? 1000 : 0) +
                         (kind == CopyKind::kOrdinary ? 9 : 10));
                   })
                   .ok());
-  EXPECT_EQ(exchange, 2 * CopyChoice::kTurns);
+  EXPECT_EQ(runs, 2 * CopyChoice::kTurns);
   EXPECT_EQ(choice.kind(), CopyKind::kOrdinary);
 }
 
-TEST(CopyChoice, ReturnsTheErrorOfAnExchange) {
+TEST(CopyChoice, ReturnsTheErrorOfARun) {
   CopyChoice choice;
   EXPECT_EQ(choice.Try([](CopyKind) { return absl::AbortedError("gone"); }),
             absl::AbortedError("gone"));
@@ -75,19 +74,6 @@ TEST(CopyChoice, IsDueAtFirstAndAfterSoManyBytes) {
     EXPECT_FALSE(choice.Due(CopyChoice::kBytesBetween - 1));
     EXPECT_FALSE(choice.Due(1));
     EXPECT_TRUE(choice.Due(0));
-  }
-}
-
-TEST(TimeExchange, IsARowOfPhasesInWhichAllPassOn) {
-  for (const int ranks : {2, 3}) {
-    OnSegment(ranks, [](Phases& phases) {
-      ASSERT_TRUE(phases.Begin(absl::InfiniteFuture(), 1).ok());
-      for (const CopyKind kind : {CopyKind::kStream, CopyKind::kOrdinary}) {
-        const auto took = TimeExchange(phases, kind);
-        ASSERT_TRUE(took.ok());
-        EXPECT_GT(*took, absl::ZeroDuration());
-      }
-    });
   }
 }
 
