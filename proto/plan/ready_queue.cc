@@ -4,6 +4,11 @@
 
 namespace troupe {
 
+bool IsDeviceLane(Lane lane) {
+  return lane == COMPUTE || lane == ACTIVATIONS || lane == GRADIENTS ||
+         lane == COLLECTIVE;
+}
+
 ReadyQueue::ReadyQueue(const Program& program)
     : program_(program),
       states_(program.instructions_size()),
@@ -29,7 +34,7 @@ std::vector<int> ReadyQueue::Start() {
   for (int i = 0; i < static_cast<int>(states_.size()); ++i) {
     State& state = states_[i];
     state.waits = program_.instructions(i).after_size();
-    state.at_head = state.running = state.finished = false;
+    state.at_head = state.running = state.issued = state.finished = false;
   }
   unfinished_ = static_cast<int>(states_.size());
   std::vector<int> ready;
@@ -48,15 +53,34 @@ std::vector<int> ReadyQueue::Finish(int instruction) {
   state.finished = true;
   --unfinished_;
   std::vector<int> ready;
-  if (state.next_in_lane >= 0) {
-    states_[state.next_in_lane].at_head = true;
-    TakeIfReady(state.next_in_lane, ready);
-  }
+  if (!state.issued) AdvanceLane(state, ready);
   for (const int later : state.releases) {
+    if (state.issued && IsDeviceLane(LaneOf(later))) continue;
     --states_[later].waits;
     TakeIfReady(later, ready);
   }
   return ready;
+}
+
+std::vector<int> ReadyQueue::Issue(int instruction) {
+  State& state = states_.at(instruction);
+  CHECK(state.running && !state.issued && IsDeviceLane(LaneOf(instruction)))
+      << "instruction " << instruction;
+  state.issued = true;
+  std::vector<int> ready;
+  AdvanceLane(state, ready);
+  for (const int later : state.releases) {
+    if (!IsDeviceLane(LaneOf(later))) continue;
+    --states_[later].waits;
+    TakeIfReady(later, ready);
+  }
+  return ready;
+}
+
+void ReadyQueue::AdvanceLane(const State& state, std::vector<int>& ready) {
+  if (state.next_in_lane < 0) return;
+  states_[state.next_in_lane].at_head = true;
+  TakeIfReady(state.next_in_lane, ready);
 }
 
 void ReadyQueue::TakeIfReady(int instruction, std::vector<int>& ready) {
@@ -70,12 +94,13 @@ std::vector<ReadyQueue::LaneHead> ReadyQueue::Heads() const {
   std::vector<LaneHead> heads;
   for (int i = 0; i < static_cast<int>(states_.size()); ++i) {
     const State& state = states_[i];
-    if (!state.at_head || state.finished) continue;
-    LaneHead head{.lane = program_.instructions(i).lane(),
-                  .instruction = i,
-                  .running = state.running};
+    if (!state.at_head || state.issued || state.finished) continue;
+    LaneHead head{
+        .lane = LaneOf(i), .instruction = i, .running = state.running};
     for (const int earlier : program_.instructions(i).after()) {
-      if (!states_[earlier].finished) head.waits_for.push_back(earlier);
+      const State& before = states_[earlier];
+      const bool enough = IsDeviceLane(head.lane) && before.issued;
+      if (!before.finished && !enough) head.waits_for.push_back(earlier);
     }
     heads.push_back(head);
   }

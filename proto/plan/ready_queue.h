@@ -7,6 +7,11 @@
 //   ReadyQueue queue(program);
 //   std::vector<int> ready = queue.Start();
 //   while (!queue.done()) { ... ready = queue.Finish(index); ... }
+//
+// Where lanes are queues of an asynchronous device, which keeps the order of
+// what is put into them, an instruction may be issued before it has finished.
+// For the lanes of the device that is as good as finished; lanes of the host
+// wait for the end.
 #ifndef TROUPE_PROTO_PLAN_READY_QUEUE_H_
 #define TROUPE_PROTO_PLAN_READY_QUEUE_H_
 
@@ -15,6 +20,10 @@
 #include "proto/program.pb.h"
 
 namespace troupe {
+
+// Whether an instruction of the lane is work for the worker's device, or for
+// its network, and not for its host.
+bool IsDeviceLane(Lane lane);
 
 // Not thread-safe. O(1) amortised for each instruction and edge.
 class ReadyQueue {
@@ -31,10 +40,15 @@ class ReadyQueue {
   // because of it. CHECKs that it was handed out and not yet finished.
   std::vector<int> Finish(int instruction);
 
+  // Records that a handed-out instruction of a device lane has been issued, and
+  // will finish later; returns what device lanes may issue because of it.
+  // Finish then returns what the host's lanes may start. CHECKs as Finish does.
+  std::vector<int> Issue(int instruction);
+
   bool done() const { return unfinished_ == 0; }
 
-  // For messages: the next instruction of each lane that has one, whether it
-  // runs, and what it still waits for.
+  // For messages: the next instruction of each lane that has one to finish, or
+  // to issue, whether it runs, and what it still waits for.
   struct LaneHead {
     Lane lane;
     int instruction;
@@ -49,11 +63,16 @@ class ReadyQueue {
     int waits = 0;  // unfinished in `after`
     bool at_head = false;
     bool running = false;
+    bool issued = false;
     bool finished = false;
     std::vector<int> releases;  // instructions that name this one in `after`
   };
 
   void TakeIfReady(int instruction, std::vector<int>& ready);
+  void AdvanceLane(const State& state, std::vector<int>& ready);
+  Lane LaneOf(int instruction) const {
+    return program_.instructions(instruction).lane();
+  }
 
   const Program& program_;
   std::vector<State> states_;

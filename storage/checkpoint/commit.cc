@@ -26,6 +26,8 @@
 namespace troupe {
 namespace {
 
+constexpr uint64_t kFetchBytes = uint64_t{4} << 20;
+
 namespace fs = std::filesystem;
 using nlohmann::json;
 
@@ -52,24 +54,40 @@ std::vector<std::string> ShardKeys(absl::Span<const ShardToWrite> shards) {
   return keys;
 }
 
+absl::Status AppendShard(const ShardToWrite& shard,
+                         const SafetensorsTensor& tensor,
+                         SafetensorsWriter& writer) {
+  const uint64_t bytes = tensor.end - tensor.begin;
+  if (shard.fetch == nullptr) {
+    return writer.Append(tensor.name,
+                         {static_cast<const char*>(shard.data), bytes});
+  }
+  std::vector<char> piece(std::min(bytes, kFetchBytes));
+  for (uint64_t offset = 0; offset < bytes; offset += piece.size()) {
+    const absl::Span<char> part = absl::MakeSpan(piece).first(
+        std::min<uint64_t>(piece.size(), bytes - offset));
+    RETURN_IF_ERROR(Annotate(shard.fetch(offset, part), tensor.name));
+    RETURN_IF_ERROR(writer.Append(tensor.name, {part.data(), part.size()}));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<FileSummary> WriteShards(IoEngine& engine,
                                         const std::string& path,
                                         absl::Span<const ShardToWrite> shards,
                                         absl::Span<const std::string> keys) {
   std::vector<SafetensorsTensor> tensors;
-  std::map<std::string, const void*> data;
+  std::map<std::string, const ShardToWrite*> by_key;
   for (size_t i = 0; i < shards.size(); ++i) {
     tensors.push_back({keys[i], shards[i].dtype, shards[i].box.shape});
-    data[keys[i]] = shards[i].data;
+    by_key[keys[i]] = &shards[i];
   }
   // "format" is what Hugging Face's loaders ask for.
   ASSIGN_OR_RETURN(const auto writer,
                    SafetensorsWriter::Create(engine, path, std::move(tensors),
                                              {{"format", "pt"}}));
   for (const SafetensorsTensor& tensor : writer->header().tensors) {
-    const char* bytes = static_cast<const char*>(data[tensor.name]);
-    RETURN_IF_ERROR(
-        writer->Append(tensor.name, {bytes, tensor.end - tensor.begin}));
+    RETURN_IF_ERROR(AppendShard(*by_key[tensor.name], tensor, *writer));
   }
   return writer->Finish();
 }

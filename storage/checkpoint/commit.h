@@ -18,6 +18,7 @@
 #define TROUPE_STORAGE_CHECKPOINT_COMMIT_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,9 @@ struct ShardToWrite {
   std::vector<int64_t> shape;  // global
   TensorBox box;
   const void* data = nullptr;  // the box, dense; borrowed for the call
+  // In place of data that the host cannot read: fetches the box's bytes from
+  // `offset` on.
+  std::function<absl::Status(uint64_t offset, absl::Span<char> bytes)> fetch;
 };
 
 // What one rank wrote.

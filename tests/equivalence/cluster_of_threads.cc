@@ -16,6 +16,7 @@
 #include "storage/tier/allocator.h"
 #include "worker/collective/create_communicator.h"
 #include "worker/collective/key_value_store.h"
+#include "worker/rank/device_allocator.h"
 
 namespace troupe {
 namespace {
@@ -68,8 +69,14 @@ class Rank final : public RankListener {
       : rank_(rank),
         options_(options),
         board_(board),
-        device_(NewCpuDevice({.threads = 1})),
-        arenas_(Budgets(), allocator_),
+        device_(options.new_device ? options.new_device()
+                                   : NewCpuDevice({.threads = 1})),
+        device_memory_(*device_),
+        pinned_memory_(*device_),
+        arenas_(device_->has_host_memory()
+                    ? TierArenas(Budgets(), host_memory_)
+                    : TierArenas(Budgets(), {.device = device_memory_,
+                                             .host = pinned_memory_})),
         io_(MakeIoEngine({.kind = "thread_pool", .depth = 4}).value()),
         resources_{*device_, arenas_, *io_, clock_},
         loop_(
@@ -79,8 +86,8 @@ class Rank final : public RankListener {
              .checkpoint_token = "test",
              .collective_timeout = absl::Seconds(20)},
             resources_,
-            [&store, &options](const Plan& plan, int rank) {
-              return Connect(plan, rank, options.backend, store);
+            [this, &store](const Plan& plan, int rank) {
+              return Connect(plan, rank, store);
             },
             *this) {}
 
@@ -99,22 +106,23 @@ class Rank final : public RankListener {
   std::vector<std::string> warnings;
 
  private:
-  static absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> Connect(
-      const Plan& plan, int rank, const std::string& backend,
-      InMemoryStore& store) {
+  absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> Connect(
+      const Plan& plan, int rank, InMemoryStore& store) {
     std::vector<std::unique_ptr<Communicator>> communicators;
     for (const Group& group : plan.groups()) {
       CommunicatorSeat seat = {.group = {.name = group.name()},
                                .rank = -1,
                                .store = &store,
-                               .timeout = absl::Seconds(20)};
+                               .timeout = absl::Seconds(20),
+                               .device = device_.get()};
       for (const int member : group.ranks()) {
         if (member == rank) seat.rank = seat.group.ranks.size();
         seat.group.ranks.push_back(member);
       }
       communicators.push_back(nullptr);
       if (seat.rank < 0) continue;
-      ASSIGN_OR_RETURN(communicators.back(), CreateCommunicator(backend, seat));
+      ASSIGN_OR_RETURN(communicators.back(),
+                       CreateCommunicator(options_.backend, seat));
     }
     return communicators;
   }
@@ -150,8 +158,10 @@ class Rank final : public RankListener {
   const TrainOptions& options_;
   ShardBoard& board_;
   const RealClock clock_;
-  HostAllocator allocator_;
+  HostAllocator host_memory_;
   const std::unique_ptr<Device> device_;
+  DeviceAllocator device_memory_;
+  PinnedAllocator pinned_memory_;
   const TierArenas arenas_;
   const std::unique_ptr<IoEngine> io_;
   const RankResources resources_;

@@ -8,10 +8,12 @@
 #define TROUPE_TESTS_EQUIVALENCE_CLUSTER_OF_THREADS_H_
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "ops/device.h"
 #include "proto/job.pb.h"
 #include "proto/plan.pb.h"
 #include "proto/status.pb.h"
@@ -24,6 +26,8 @@ struct TrainOptions {
   int ranks = 1;
   std::string backend = "in_process";
   std::string resume;  // a checkpoint's directory, or `latest`
+  // Makes each rank's device; empty: a CPU of one thread.
+  std::function<std::unique_ptr<Device>()> new_device;
   // Called after each step of each rank, on its thread; may abort loops.
   std::function<void(int rank, const StepRecord& record,
                      const std::vector<TrainLoop*>& loops)>

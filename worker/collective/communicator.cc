@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/cord.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
@@ -30,11 +31,15 @@ absl::Status Communicator::Run(
     if (!broken_.ok()) return broken_;
   }
   const absl::Time start = absl::Now();
-  absl::Status status = body({operation, start, start + options.timeout});
+  absl::Status status =
+      body({operation, start, start + options.timeout, options.name});
   if (status.ok()) return status;
   std::string context = absl::StrCat("group ", group_.name, ": ", operation);
   if (!options.name.empty()) absl::StrAppend(&context, " of ", options.name);
-  status = Annotate(status, context);
+  // Where this communicator is made of another one, that has said it already.
+  if (!absl::StartsWith(status.message(), context)) {
+    status = Annotate(status, context);
+  }
   absl::MutexLock lock(&mutex_);
   if (broken_.ok()) broken_ = status;
   return status;
@@ -119,12 +124,14 @@ absl::Status Communicator::AllToAll(const AllToAllBuffers& buffers,
   CHECK_EQ(send.elements % size(), 0);
   return Run("all-to-all", options, [&](const Call& call) {
     if (send.elements == 0) return absl::OkStatus();
-    if (size() == 1) {
-      std::memcpy(buffers.receive.data, send.data, send.bytes());
-      return absl::OkStatus();
-    }
+    if (size() == 1) return CopyToSelf(buffers);
     return DoAllToAll(buffers, call);
   });
+}
+
+absl::Status Communicator::CopyToSelf(const AllToAllBuffers& buffers) {
+  std::memcpy(buffers.receive.data, buffers.send.data, buffers.send.bytes());
+  return absl::OkStatus();
 }
 
 absl::Status Communicator::Send(CommBuffer data, int peer,

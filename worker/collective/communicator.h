@@ -6,10 +6,14 @@
 //       CommBuffer::Of(absl::MakeSpan(gradients)), ReduceOp::kSum,
 //       {.name = "gradients of block.3", .timeout = absl::Seconds(60)}));
 //
+// Buffers lie on the device of the seat that the communicator was made for
+// (communicator_seat.h); what the calling thread has enqueued there is done
+// before they are read.
+//
 // Every member calls the same operations in the same order, with the same
 // sizes; check_program proves that of a plan. Calls block the thread of the
 // lane that makes them, which has its own communicator: asynchrony is the
-// lane's. (A backend with streams may return once the work is enqueued.)
+// lane's.
 //
 // Ranks here are indices into the group's list, 0 .. size() - 1; messages to
 // people name the global rank. Groups of one and empty buffers are fine.
@@ -31,6 +35,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
@@ -106,6 +111,7 @@ class Communicator {
     const char* operation;  // "all-reduce"
     absl::Time start;
     absl::Time deadline;
+    absl::string_view name = {};  // what is moved, as the caller calls it
   };
   Communicator(CommGroup group, int rank);
 
@@ -123,6 +129,8 @@ class Communicator {
   virtual absl::Status DoSend(CommBuffer data, int peer, const Call& call) = 0;
   virtual absl::Status DoRecv(CommBuffer data, int peer, const Call& call) = 0;
   virtual absl::Status DoBarrier(const Call& call) = 0;
+  // All-to-all in a group of one. What is implemented here copies host memory.
+  virtual absl::Status CopyToSelf(const AllToAllBuffers& buffers);
   // Makes the call in progress, if any, return Cancelled(why), and tells the
   // peers. Called once at most, from any thread.
   virtual void DoAbort(const absl::Status& why) = 0;

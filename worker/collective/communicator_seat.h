@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "ops/device.h"
 #include "worker/collective/communicator.h"
 #include "worker/collective/key_value_store.h"
 
@@ -19,6 +20,7 @@ struct CommunicatorSeat {
   std::string host = "127.0.0.1";
   std::string interface;
   absl::Duration timeout = absl::Minutes(1);  // for all to come
+  Device* device = nullptr;  // where the buffers lie; null: in host memory
 };
 
 }  // namespace troupe

@@ -7,6 +7,7 @@
 #include "worker/collective/gloo/gloo_communicator.h"
 #include "worker/collective/in_process/in_process_communicator.h"
 #include "worker/collective/shared_memory/shared_memory_communicator.h"
+#include "worker/collective/staged/staged_communicator.h"
 
 namespace troupe {
 namespace {
@@ -18,6 +19,8 @@ struct Backend {
   // What takes its place where it says FailedPrecondition, as all members of
   // the group then do.
   const char* fallback = nullptr;
+  // Whether it moves memory of a device; else that is staged through the host.
+  bool moves_device_memory = false;
 };
 
 constexpr Backend kBackends[] = {
@@ -25,6 +28,17 @@ constexpr Backend kBackends[] = {
     {"shared_memory", CreateSharedMemory, /*fallback=*/"gloo"},
     {"gloo", CreateGloo},
 };
+
+absl::StatusOr<std::unique_ptr<Communicator>> Create(
+    const Backend& backend, const CommunicatorSeat& seat) {
+  absl::StatusOr<std::unique_ptr<Communicator>> communicator =
+      backend.create(seat);
+  const bool on_host = seat.device == nullptr || seat.device->has_host_memory();
+  if (!communicator.ok() || on_host || backend.moves_device_memory) {
+    return communicator;
+  }
+  return StageThroughHost(*std::move(communicator), *seat.device);
+}
 
 }  // namespace
 
@@ -41,7 +55,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> CreateCommunicator(
       << "seat " << seat.rank << " of group " << seat.group.name;
   for (const Backend& row : kBackends) {
     if (backend != row.name) continue;
-    auto communicator = row.create(seat);
+    auto communicator = Create(row, seat);
     if (!absl::IsFailedPrecondition(communicator.status()) ||
         row.fallback == nullptr) {
       return communicator;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "proto/base/check.h"
 #include "proto/base/log.h"
 #include "proto/base/status.h"
@@ -69,6 +70,13 @@ absl::StatusOr<ShardFile> CheckpointWriter::WriteOwnShard(
                       .shape = tensor.shape,
                       .box = WholeTensor(tensor.shape),
                       .data = tensor.data});
+    if (tensor.on_host || state_.device.has_host_memory()) continue;
+    shards.back().fetch = [this, &tensor](uint64_t offset,
+                                          absl::Span<char> bytes) {
+      state_.device.CopyToHost(bytes.data(), tensor.data + offset,
+                               bytes.size());
+      return state_.device.Synchronize();
+    };
   }
   return WriteShardFile(io_, attempt, state_.rank(), shards);
 }

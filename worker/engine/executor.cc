@@ -1,5 +1,7 @@
 #include "worker/engine/executor.h"
 
+#include <deque>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -9,14 +11,43 @@
 #include "proto/base/check.h"
 #include "proto/base/status.h"
 #include "proto/plan/program_text.h"
+#include "worker/engine/step_fences.h"
 
 namespace troupe {
+namespace {
+
+// Instructions that a lane may have issued and not done: enough to keep the
+// device busy, whatever the host does meanwhile.
+constexpr int kIssuedMax = 256;
+
+void FillSpan(const Program& program, int index, Span& span) {
+  const Instruction& instruction = program.instructions(index);
+  span.set_instruction(index);
+  span.set_kind(instruction.kind());
+  span.set_lane(instruction.lane());
+  if (instruction.has_unit()) span.set_unit(instruction.unit());
+  span.set_unit_count(instruction.unit_count());
+  if (instruction.has_micro_batch()) {
+    span.set_micro_batch(instruction.micro_batch());
+  }
+}
+
+}  // namespace
 
 // One run of a program. Lanes may look at it without the lock as long as an
 // instruction of theirs counts as running: Run waits for that count.
 struct Executor::RunState {
   RunState(const Program& program_in, const ProgramRunner& runner_in)
       : program(program_in), runner(runner_in), queue(program_in) {}
+
+  // Takes what the queue has handed out: the lane's own next one or -1, and
+  // what to send to other lanes.
+  struct HandedOut {
+    int own = -1;
+    std::vector<std::pair<int, int>> wake;  // lane and instruction
+  };
+  HandedOut HandOut(int lane, const std::vector<int>& ready, int64_t now_ns);
+  void AddSpan(int lane, int instruction, int64_t now_ns);
 
   const Program& program;
   const ProgramRunner& runner;
@@ -25,11 +56,45 @@ struct Executor::RunState {
   absl::Status status;
   RankTimeline* timeline = nullptr;
   int64_t origin_ns = 0;
-  std::map<int, int64_t> started_ns;  // by lane, of its current instruction
-  std::map<int, int> last_finished;   // by lane
+  std::optional<StepFences> fences;       // on an asynchronous device
+  std::map<int, int64_t> started_ns;      // by lane, of its current instruction
+  std::map<int, int> last_finished;       // by lane
+  std::map<int, std::deque<int>> issued;  // by lane, not yet done
 };
 
-Executor::Executor(const Clock& clock) : clock_(clock) {}
+Executor::RunState::HandedOut Executor::RunState::HandOut(
+    int lane, const std::vector<int>& ready, int64_t now_ns) {
+  HandedOut out;
+  for (const int next : ready) {
+    ++running;
+    const int next_lane = program.instructions(next).lane();
+    if (next_lane == lane) {
+      out.own = next;
+      started_ns[lane] = now_ns;
+    } else {
+      out.wake.push_back({next_lane, next});
+    }
+  }
+  return out;
+}
+
+void Executor::RunState::AddSpan(int lane, int instruction, int64_t now_ns) {
+  if (timeline == nullptr) return;
+  Span& span = *timeline->add_spans();
+  FillSpan(program, instruction, span);
+  if (issued.count(lane) > 0) {
+    const StepFences::Nanos times = fences->Times(instruction);
+    span.set_start_ns(times.start);
+    span.set_end_ns(times.end);
+  } else {
+    span.set_start_ns(started_ns[lane] - origin_ns);
+    span.set_end_ns(now_ns - origin_ns);
+  }
+}
+
+Executor::Executor(const Clock& clock, Device* device)
+    : clock_(clock),
+      device_(device != nullptr && device->asynchronous() ? device : nullptr) {}
 
 Executor::~Executor() {
   absl::MutexLock lock(&mutex_);
@@ -44,18 +109,37 @@ void Executor::MakeLanes(const Program& program) {
         ActorOptions{.name = absl::StrCat("lane ", Lane_Name(lane)),
                      .capacity = 1},
         [this, lane](int instruction) { RunLane(lane, instruction); });
+    if (!OnDevice(lane)) continue;
+    waiters_[lane] = std::make_unique<LaneActor>(
+        ActorOptions{.name = absl::StrCat("done ", Lane_Name(lane)),
+                     .capacity = kIssuedMax},
+        [this, lane](int instruction) { AwaitEnd(lane, instruction); });
   }
+}
+
+bool Executor::OnDevice(int lane) const {
+  return device_ != nullptr && IsDeviceLane(static_cast<Lane>(lane));
+}
+
+Executor::RunState* Executor::run() {
+  absl::MutexLock lock(&mutex_);
+  return run_.get();
 }
 
 absl::Status Executor::Run(const Program& program, const ProgramRunner& runner,
                            RankTimeline* timeline) {
   MakeLanes(program);
+  auto state = std::make_unique<RunState>(program, runner);
+  if (device_ != nullptr) {
+    state->fences.emplace(*device_, program, /*timed=*/timeline != nullptr);
+    RETURN_IF_ERROR(state->fences->Begin());
+  }
   std::vector<int> ready;
   {
     absl::MutexLock lock(&mutex_);
     CHECK(run_ == nullptr) << "an executor runs one program at a time";
     if (!aborted_.ok()) return aborted_;
-    run_ = std::make_unique<RunState>(program, runner);
+    run_ = std::move(state);
     run_->timeline = timeline;
     run_->origin_ns = clock_.MonotonicNanos();
     ready = run_->queue.Start();
@@ -88,55 +172,68 @@ void Executor::RunLane(int lane, int instruction) {
     run->started_ns[lane] = clock_.MonotonicNanos();
   }
   while (instruction >= 0) {
-    instruction = Finish(lane, instruction, run->runner.run(instruction));
+    if (OnDevice(lane)) {
+      instruction = Issue(lane, instruction);
+      continue;
+    }
+    absl::Status status = run->runner.run(instruction);
+    if (status.ok() && device_ != nullptr) status = device_->Synchronize();
+    instruction = Finish(lane, instruction, status);
   }
+}
+
+int Executor::Issue(int lane, int instruction) {
+  RunState& state = *run();
+  state.fences->Enter(instruction);
+  const absl::Status status = state.runner.run(instruction);
+  if (!status.ok()) {
+    // Nothing that it enqueued may be under way when the run has ended.
+    device_->Synchronize().IgnoreError();
+    return Finish(lane, instruction, status);
+  }
+  state.fences->Leave(instruction);
+  RunState::HandedOut out;
+  {
+    absl::MutexLock lock(&mutex_);
+    state.issued[lane].push_back(instruction);
+    state.started_ns.erase(lane);
+    if (state.status.ok()) {
+      out = state.HandOut(lane, state.queue.Issue(instruction),
+                          clock_.MonotonicNanos());
+    }
+  }
+  for (const auto& [other, next] : out.wake) lanes_.at(other)->Send(next);
+  waiters_.at(lane)->Send(instruction);
+  return out.own;
+}
+
+void Executor::AwaitEnd(int lane, int instruction) {
+  Finish(lane, instruction, run()->fences->Await(instruction));
 }
 
 int Executor::Finish(int lane, int instruction, const absl::Status& status) {
   if (!status.ok()) {
-    const Program* program = nullptr;
-    {
-      absl::MutexLock lock(&mutex_);
-      program = &run_->program;
-    }
-    Fail(
-        Annotate(status, InstructionWords(program->instructions(instruction))));
+    const Program& program = run()->program;
+    Fail(Annotate(status, InstructionWords(program.instructions(instruction))));
   }
-  int own = -1;
-  std::vector<std::pair<int, int>> wake;  // lane and instruction
+  RunState::HandedOut out;
   {
     absl::MutexLock lock(&mutex_);
-    RunState& run = *run_;
+    RunState& state = *run_;
     const int64_t now_ns = clock_.MonotonicNanos();
-    --run.running;
-    if (!run.status.ok()) return -1;
-    if (run.timeline != nullptr) {
-      const Instruction& done = run.program.instructions(instruction);
-      Span& span = *run.timeline->add_spans();
-      span.set_instruction(instruction);
-      span.set_kind(done.kind());
-      span.set_lane(done.lane());
-      if (done.has_unit()) span.set_unit(done.unit());
-      span.set_unit_count(done.unit_count());
-      if (done.has_micro_batch()) span.set_micro_batch(done.micro_batch());
-      span.set_start_ns(run.started_ns[lane] - run.origin_ns);
-      span.set_end_ns(now_ns - run.origin_ns);
+    --state.running;
+    if (!state.status.ok()) return -1;
+    state.AddSpan(lane, instruction, now_ns);
+    state.last_finished[lane] = instruction;
+    if (OnDevice(lane)) {
+      state.issued[lane].pop_front();
+    } else {
+      state.started_ns.erase(lane);
     }
-    run.last_finished[lane] = instruction;
-    run.started_ns.erase(lane);
-    for (const int next : run.queue.Finish(instruction)) {
-      ++run.running;
-      const int next_lane = run.program.instructions(next).lane();
-      if (next_lane == lane) {
-        own = next;
-        run.started_ns[lane] = now_ns;
-      } else {
-        wake.push_back({next_lane, next});
-      }
-    }
+    out = state.HandOut(lane, state.queue.Finish(instruction), now_ns);
   }
-  for (const auto& [other, next] : wake) lanes_.at(other)->Send(next);
-  return own;
+  for (const auto& [other, next] : out.wake) lanes_.at(other)->Send(next);
+  return out.own;
 }
 
 void Executor::Fail(const absl::Status& why) {
@@ -186,6 +283,12 @@ std::string Executor::Describe() const {
           InstructionWords(run_->program.instructions(last->second)), ")");
     }
     lines.push_back(std::move(line));
+  }
+  for (const auto& [lane, issued] : run_->issued) {
+    if (issued.empty()) continue;
+    lines.push_back(absl::StrCat(
+        "the device has ", issued.size(), " of ", Lane_Name(lane), ", first ",
+        InstructionWords(run_->program.instructions(issued.front()))));
   }
   return absl::StrJoin(lines, "; ");
 }

@@ -12,6 +12,11 @@
 // A lane takes its next instruction itself where that is ready; it tells other
 // lanes through their mailboxes. A lane has at most one instruction that is
 // ready, so a mailbox of one never overflows.
+//
+// On an asynchronous device the thread of a device lane (ready_queue.h) is the
+// device's queue. When the runner returns, the instruction is issued: other
+// device lanes go on, their queues waiting for this one's by a fence. A second
+// thread of the lane sleeps until it is done, and lets the host's lanes go on.
 #ifndef TROUPE_WORKER_ENGINE_EXECUTOR_H_
 #define TROUPE_WORKER_ENGINE_EXECUTOR_H_
 
@@ -24,6 +29,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "ops/device.h"
 #include "proto/base/clock.h"
 #include "proto/plan/ready_queue.h"
 #include "proto/program.pb.h"
@@ -34,7 +40,8 @@ namespace troupe {
 
 // What a run calls.
 struct ProgramRunner {
-  // Carries out instruction `index` of the program, on the lane's thread.
+  // Carries out instruction `index` of the program, on the lane's thread, or
+  // enqueues it on the device.
   std::function<absl::Status(int index)> run;
   // Called once, at the first failure or abort of a run, on any thread: makes
   // instructions that wait for a peer return. May be empty.
@@ -43,19 +50,22 @@ struct ProgramRunner {
 
 class Executor {
  public:
-  // Borrows the clock. Lanes are made when a program first uses them and stay
+  // Borrows the clock and the device that instructions work on; null: none that
+  // is asynchronous. Lanes are made when a program first uses them and stay
   // until destruction.
-  explicit Executor(const Clock& clock);
+  explicit Executor(const Clock& clock, Device* device = nullptr);
   // Waits for no run: REQUIRES that none is in progress.
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
   // Runs the program to its end, or to the first error: then nothing more
-  // starts, and Run returns when all that had started has returned. The error
-  // says which instruction failed. Fills `timeline` (may be null) with a span
-  // for each instruction that finished, in the order in which they did.
-  // One run at a time; the caller's thread waits.
+  // starts, and Run returns when all that had started is done. The error says
+  // which instruction failed. Fills `timeline` (may be null) with a span for
+  // each instruction that finished, in the order in which they did; a span on
+  // an asynchronous device is the time in which the device worked. What the
+  // caller has enqueued on the device runs before. One run at a time; the
+  // caller's thread waits.
   absl::Status Run(const Program& program, const ProgramRunner& runner,
                    RankTimeline* timeline);
 
@@ -73,15 +83,25 @@ class Executor {
   using LaneActor = Actor<int>;
 
   void MakeLanes(const Program& program);
+  bool OnDevice(int lane) const;
   // Runs `instruction` and then what its lane may run next, on its thread.
   void RunLane(int lane, int instruction);
-  // Records the end of an instruction; returns the lane's own next one or -1.
+  // Each records what became of an instruction, and returns the lane's own next
+  // one or -1. Issue runs it, too.
+  int Issue(int lane, int instruction) ABSL_LOCKS_EXCLUDED(mutex_);
   int Finish(int lane, int instruction, const absl::Status& status)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // Waits for the end of an issued instruction.
+  void AwaitEnd(int lane, int instruction);
+  RunState* run() ABSL_LOCKS_EXCLUDED(mutex_);
   void Fail(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const Clock& clock_;
-  std::map<int, std::unique_ptr<LaneActor>> lanes_;  // by lane number
+  Device* const device_;  // null: instructions are done when the runner returns
+  // By lane number. Those who wait for the ends of a device lane's instructions
+  // outlive the lanes, which send them those.
+  std::map<int, std::unique_ptr<LaneActor>> waiters_;
+  std::map<int, std::unique_ptr<LaneActor>> lanes_;
   mutable absl::Mutex mutex_;
   std::unique_ptr<RunState> run_ ABSL_GUARDED_BY(mutex_);  // null: none
   absl::Status aborted_ ABSL_GUARDED_BY(mutex_);

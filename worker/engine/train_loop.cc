@@ -35,7 +35,7 @@ TrainLoop::TrainLoop(const TrainLoopOptions& options,
       train_(FindProgram(*options_.plan, Program::TRAIN)),
       validate_(FindProgram(*options_.plan, Program::VALIDATE)),
       checkpoint_(FindProgram(*options_.plan, Program::CHECKPOINT)),
-      executor_(resources.clock) {
+      executor_(resources.clock, &resources.device) {
   CHECK(train_ != nullptr) << "a plan without a TRAIN program";
 }
 
@@ -124,6 +124,8 @@ absl::StatusOr<TrainingPosition> TrainLoop::SetState() {
           "; ask for a later step, or for 0: all of training.steps"));
     }
   }
+  // What was enqueued here, lanes will use.
+  RETURN_IF_ERROR(state_->device.Synchronize());
   if (checkpoint_ != nullptr && state_->rank() == 0) {
     const JobSpec& spec = options_.plan->job();
     carried_ = CollectCarriedFiles(
@@ -175,7 +177,10 @@ absl::Status TrainLoop::TrainStep(const StepContext& context) {
   RankTimeline timeline;
   timeline.set_rank(state_->rank());
   const int64_t begin_ns = resources_.clock.MonotonicNanos();
-  ASSIGN_OR_RETURN(finished.scalars, RunProgram(*train_, context, &timeline));
+  const bool traced =
+      options_.trace_every > 0 && IsDue(context.step, options_.trace_every);
+  ASSIGN_OR_RETURN(finished.scalars,
+                   RunProgram(*train_, context, traced ? &timeline : nullptr));
   finished.seconds = (resources_.clock.MonotonicNanos() - begin_ns) * 1e-9;
 
   StepRecord record = MakeStepRecord(plan, finished);
@@ -192,8 +197,6 @@ absl::Status TrainLoop::TrainStep(const StepContext& context) {
     record.set_validation_loss(MeanLoss(scalars));
   }
   steps_done_ = context.step;
-  const bool traced =
-      options_.trace_every > 0 && IsDue(context.step, options_.trace_every);
   RETURN_IF_ERROR(listener_.OnStep(record, traced ? &timeline : nullptr));
   const bool stop = context.stop || finished.scalars[kStopFlag] > 0;
   const bool save = context.save || finished.scalars[kSaveFlag] > 0;
@@ -211,6 +214,7 @@ absl::StatusOr<Scalars> TrainLoop::RunProgram(const Program& program,
                                               RankTimeline* timeline) {
   RankState& state = *state_;
   state.step = context;
+  state.squared_norm.reset();
   state.snapshot.clear();
   char* scalars_memory = nullptr;
   const Buffer* buffer =

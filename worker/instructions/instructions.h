@@ -16,7 +16,10 @@ namespace troupe {
 struct InstructionHandler {
   Instruction::Kind kind;
   // Carries the instruction out, on its lane's thread, and returns when it is
-  // done. Errors: the world's only; where and when is added by the caller.
+  // done; on an asynchronous device, when its work is in the thread's queue and
+  // needs nothing of the host any more. Operands lie on the device: only ops
+  // and copies may touch them. Errors: the world's only; where and when is
+  // added by the caller.
   absl::Status (*run)(const Call& call);
 };
 

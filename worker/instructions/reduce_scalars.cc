@@ -1,6 +1,5 @@
 #include "worker/instructions/reduce_scalars.h"
 
-#include "absl/types/span.h"
 #include "proto/base/status.h"
 
 namespace troupe {
@@ -8,18 +7,18 @@ namespace troupe {
 absl::Status RunReduceScalars(const Call& call) {
   RankState& state = call.state;
   char* memory = NeedOperand(call, Buffer::SCALARS);
-  double scalars[kScalarCount];
-  state.device.CopyToHost(scalars, memory, sizeof(scalars));
+  const double flags[] = {state.step.stop ? 1.0 : 0.0,
+                          state.step.save ? 1.0 : 0.0};
+  static_assert(kSaveFlag == kStopFlag + 1);
+  state.device.CopyFromHost(memory + kStopFlag * sizeof(double), flags,
+                            sizeof(flags));
   RETURN_IF_ERROR(state.device.Synchronize());
-  if (state.step.stop) scalars[kStopFlag] = 1;
-  if (state.step.save) scalars[kSaveFlag] = 1;
-  RETURN_IF_ERROR(state.communicators.at(call.instruction.group())
-                      ->AllReduce(CommBuffer::Of(absl::MakeSpan(scalars)),
-                                  ReduceOp::kSum,
-                                  {.name = "loss and gradient norm",
-                                   .timeout = state.collective_timeout}));
-  state.device.CopyFromHost(memory, scalars, sizeof(scalars));
-  return state.device.Synchronize();
+  return state.communicators.at(call.instruction.group())
+      ->AllReduce(
+          {.data = memory, .elements = kScalarCount, .element = Element::kF64},
+          ReduceOp::kSum,
+          {.name = "loss and gradient norm",
+           .timeout = state.collective_timeout});
 }
 
 }  // namespace troupe

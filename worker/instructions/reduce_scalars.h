@@ -1,5 +1,5 @@
-// REDUCE_SCALARS: sums loss, token count, squared norm, stop and save flag over a
-// group, so that all ranks know them. A rank that was asked to stop sets its
+// REDUCE_SCALARS: sums loss, token count, squared norm, stop and save flag over
+// a group, so that all ranks know them. A rank that was asked to stop sets its
 // flag here.
 #ifndef TROUPE_WORKER_INSTRUCTIONS_REDUCE_SCALARS_H_
 #define TROUPE_WORKER_INSTRUCTIONS_REDUCE_SCALARS_H_

@@ -41,6 +41,7 @@ absl::Status RunSnapshot(const Call& call) {
   }
   for (StateTensor& tensor : UnitStateTensors(
            state.plan->job().optimizer(), state.plan->units(unit), memory)) {
+    tensor.on_host = copy != nullptr;
     state.snapshot.push_back(std::move(tensor));
   }
   return absl::OkStatus();

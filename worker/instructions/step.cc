@@ -5,20 +5,35 @@
 #include "proto/base/status.h"
 
 namespace troupe {
+namespace {
+
+// What clipping multiplies the gradients with. The host has to know it: the
+// first STEP of a step waits for the norm.
+absl::StatusOr<double> GradientScale(const Call& call) {
+  RankState& state = call.state;
+  const double norm_max = state.plan->job().training().gradient_clipping();
+  if (norm_max == 0) return 1.0;
+  if (!state.squared_norm.has_value()) {
+    double squared_norm = 0;
+    state.device.CopyToHost(
+        &squared_norm,
+        NeedOperand(call, Buffer::SCALARS) + kSquaredNorm * sizeof(double),
+        sizeof(double));
+    RETURN_IF_ERROR(state.device.Synchronize());
+    state.squared_norm = squared_norm;
+  }
+  return ClipCoefficient(std::sqrt(*state.squared_norm), norm_max);
+}
+
+}  // namespace
 
 absl::Status RunStep(const Call& call) {
   RankState& state = call.state;
   const int unit = call.instruction.unit();
-  double squared_norm = 0;
-  state.device.CopyToHost(
-      &squared_norm,
-      NeedOperand(call, Buffer::SCALARS) + kSquaredNorm * sizeof(double),
-      sizeof(double));
-  RETURN_IF_ERROR(state.device.Synchronize());
+  ASSIGN_OR_RETURN(const double gradient_scale, GradientScale(call));
   // In bf16 the optimizer's weights are others than the model's parameters.
   char* const parameters = NeedOperand(call, Buffer::PARAMETERS, unit);
   char* const master = Operand(call, Buffer::MASTER_WEIGHTS, unit);
-  const double norm_max = state.plan->job().training().gradient_clipping();
   state.optimizer.Step(
       state.device, state.plan->units(unit),
       {.weights = master == nullptr ? parameters : master,
@@ -27,8 +42,8 @@ absl::Status RunStep(const Call& call) {
        .state = Operand(call, Buffer::OPTIMIZER_STATE, unit),
        .step = state.step.step,
        .learning_rate = state.step.learning_rate,
-       .gradient_scale = ClipCoefficient(std::sqrt(squared_norm), norm_max)});
-  return state.device.Synchronize();
+       .gradient_scale = gradient_scale});
+  return absl::OkStatus();
 }
 
 }  // namespace troupe

@@ -15,6 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "absl/types/optional.h"
 #include "ops/device.h"
 #include "proto/plan.pb.h"
 #include "storage/dataset/sample_reader.h"
@@ -75,6 +76,9 @@ struct RankState {
   std::vector<std::unique_ptr<Communicator>> communicators;
   absl::Duration collective_timeout = absl::Minutes(5);
   StepContext step;
+  // Of the step's gradients, as far as its STEPs have asked; empty when it
+  // begins.
+  absl::optional<double> squared_norm;
   // Filled by SNAPSHOT: what this rank is to write. Borrowed from `memory`.
   std::vector<StateTensor> snapshot;
 

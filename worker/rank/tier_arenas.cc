@@ -11,10 +11,15 @@ std::string TierName(Tier tier) {
 }
 
 TierArenas::TierArenas(const std::vector<TierBudget>& budgets,
-                       TierAllocator& allocator) {
+                       TierAllocator& allocator)
+    : TierArenas(budgets, {.device = allocator, .host = allocator}) {}
+
+TierArenas::TierArenas(const std::vector<TierBudget>& budgets,
+                       const Allocators& allocators) {
   for (const TierBudget& budget : budgets) {
-    arenas_[budget.tier()] = std::make_unique<Arena>(TierName(budget.tier()),
-                                                     budget.bytes(), allocator);
+    arenas_[budget.tier()] = std::make_unique<Arena>(
+        TierName(budget.tier()), budget.bytes(),
+        budget.tier() == DEVICE ? allocators.device : allocators.host);
   }
 }
 

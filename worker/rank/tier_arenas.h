@@ -25,6 +25,13 @@ class TierArenas {
  public:
   // Memory of every tier comes from `allocator`, which must outlive this.
   TierArenas(const std::vector<TierBudget>& budgets, TierAllocator& allocator);
+  // From allocators of their own: those of device and host memory.
+  struct Allocators {
+    TierAllocator& device;
+    TierAllocator& host;  // of all tiers but DEVICE
+  };
+  TierArenas(const std::vector<TierBudget>& budgets,
+             const Allocators& allocators);
 
   // FailedPrecondition where the worker has no such tier.
   absl::StatusOr<Arena*> Find(Tier tier) const;

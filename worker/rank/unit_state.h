@@ -21,7 +21,8 @@ namespace troupe {
 struct StateTensor {
   std::string name;
   std::vector<int64_t> shape;
-  char* data = nullptr;
+  char* data = nullptr;  // on the device, but where the next says otherwise
+  bool on_host = false;
   int64_t elements = 0;
 };
 
@@ -31,7 +32,7 @@ struct StateTensor {
 struct UnitMemory {
   char* parameters = nullptr;
   char* rounded_parameters = nullptr;  // bf16 PARAMETERS; null: no master
-  char* optimizer_state = nullptr;  // null: none is kept
+  char* optimizer_state = nullptr;     // null: none is kept
 };
 
 std::vector<StateTensor> UnitStateTensors(const OptimizerSpec& optimizer,

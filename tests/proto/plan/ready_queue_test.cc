@@ -38,6 +38,37 @@ TEST(ReadyQueue, TellsWhoWaitsForWhat) {
   EXPECT_EQ(heads[2].waits_for, (Indices{1}));
 }
 
+// Compute is issued ahead of what it has finished; the collective lane follows
+// it, the data lane waits.
+TEST(ReadyQueue, LanesOfTheDeviceFollowWhatIsIssued) {
+  const Program program =
+      ParseProgram("L m0\nF u0 m0 ^0\nR u0 g0 ^1\nF u1 m0 ^1\nL m1 ^1\n")
+          .value();
+  ReadyQueue queue(program);
+  EXPECT_EQ(queue.Start(), (Indices{0}));
+  EXPECT_EQ(queue.Finish(0), (Indices{1}));
+  EXPECT_EQ(queue.Issue(1), (Indices{2, 3}));
+  const std::vector<ReadyQueue::LaneHead> heads = queue.Heads();
+  ASSERT_EQ(heads.size(), 3u);
+  EXPECT_EQ(heads[0].instruction, 2);
+  EXPECT_EQ(heads[1].instruction, 3);
+  EXPECT_EQ(heads[2].waits_for, (Indices{1}));
+  EXPECT_EQ(queue.Issue(3), Indices{});
+  EXPECT_EQ(queue.Finish(1), (Indices{4}));
+  EXPECT_EQ(queue.Finish(2), Indices{});  // never issued: at once
+  EXPECT_EQ(queue.Finish(4), Indices{});
+  EXPECT_FALSE(queue.done());
+  EXPECT_EQ(queue.Finish(3), Indices{});
+  EXPECT_TRUE(queue.done());
+}
+
+TEST(ReadyQueueDeathTest, TheHostsLanesAreNotIssued) {
+  const Program program = ParseProgram("L m0\n").value();
+  ReadyQueue queue(program);
+  queue.Start();
+  EXPECT_DEATH(queue.Issue(0), "instruction 0");
+}
+
 TEST(ReadyQueueDeathTest, RefusesWhatWasNotHandedOut) {
   const Program program = ParseProgram("L m0\nF u0 m0 ^0\n").value();
   ReadyQueue queue(program);

@@ -1,5 +1,6 @@
 #include "storage/checkpoint/commit.h"
 
+#include <cstring>
 #include <filesystem>
 
 #include "gtest/gtest.h"
@@ -89,6 +90,36 @@ TEST(Commit, RefusesFilesThatAreNotAsTheirRankSaid) {
   EXPECT_TRUE(AbandonCheckpoint(attempt).ok());
   EXPECT_FALSE(fs::exists(path));
   EXPECT_TRUE(AbandonCheckpoint(attempt).ok());
+}
+
+TEST(Commit, FetchesWhatTheHostCannotRead) {
+  TempDir dir;
+  std::vector<float> data(2'300'000);  // two pieces and a bit
+  for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<float>(i);
+  ShardToWrite shard = {"w",
+                        StoredDType::kF32,
+                        {2'300'000},
+                        WholeTensor({2'300'000}),
+                        data.data()};
+  InMemoryEngine engine(4, {});
+  const CheckpointAttempt attempt = {dir.path(), 50, "a"};
+  const auto whole = WriteShardFile(engine, attempt, 0, {shard});
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  shard.data = nullptr;
+  shard.fetch = [&](uint64_t offset, absl::Span<char> bytes) {
+    std::memcpy(bytes.data(), reinterpret_cast<char*>(data.data()) + offset,
+                bytes.size());
+    return absl::OkStatus();
+  };
+  const auto fetched = WriteShardFile(engine, attempt, 1, {shard});
+  ASSERT_TRUE(fetched.ok()) << fetched.status();
+  EXPECT_EQ(fetched->file.bytes, whole->file.bytes);
+  EXPECT_EQ(fetched->file.crc32c, whole->file.crc32c);
+  shard.fetch = [](uint64_t, absl::Span<char>) {
+    return absl::UnavailableError("the device is gone");
+  };
+  EXPECT_TRUE(Fails(WriteShardFile(engine, attempt, 2, {shard}).status(),
+                    absl::StatusCode::kUnavailable, {"w: the device is gone"}));
 }
 
 TEST(Commit, WritingToAFullDiskFailsAndNamesTheFile) {

@@ -15,7 +15,14 @@
 
 namespace troupe {
 
-class CommunicatorContract : public testing::TestWithParam<RanksOptions> {};
+class CommunicatorContract : public testing::TestWithParam<RanksOptions> {
+ protected:
+  void SetUp() override {
+    if (GetParam().why_not == nullptr) return;
+    const std::string why_not = GetParam().why_not(GetParam().ranks);
+    if (!why_not.empty()) GTEST_SKIP() << why_not;
+  }
+};
 
 // Groups of 1 to 5.
 inline auto EachSizeOf(const std::string& backend) {

@@ -193,6 +193,7 @@ TEST_P(CommunicatorFailureContract, JoiningNamesTheMemberThatDoesNotCome) {
     OnThreads(options.ranks, [&](int index) {
       if (index == missing) return;
       CommunicatorSeat seat = TestSeat(options.ranks, index, &store);
+      const std::unique_ptr<Device> device = SeatDevice(options, index, seat);
       seat.timeout = kShort;
       EXPECT_TRUE(Tells(CreateCommunicator(options.backend, seat).status(),
                         absl::StatusCode::kDeadlineExceeded,
@@ -206,9 +207,9 @@ TEST_P(CommunicatorFailureContract, AbortOfTheStoreEndsJoining) {
   InMemoryStore store;
   store.Abort(absl::CancelledError("the job was cancelled"));
   OnThreads(options.ranks, [&](int index) {
-    EXPECT_TRUE(Tells(CreateCommunicator(options.backend,
-                                         TestSeat(options.ranks, index, &store))
-                          .status(),
+    CommunicatorSeat seat = TestSeat(options.ranks, index, &store);
+    const std::unique_ptr<Device> device = SeatDevice(options, index, seat);
+    EXPECT_TRUE(Tells(CreateCommunicator(options.backend, seat).status(),
                       absl::StatusCode::kCancelled, {"the job was cancelled"}));
   });
 }

@@ -11,7 +11,14 @@
 namespace troupe {
 
 class CommunicatorFailureContract
-    : public testing::TestWithParam<RanksOptions> {};
+    : public testing::TestWithParam<RanksOptions> {
+ protected:
+  void SetUp() override {
+    if (GetParam().why_not == nullptr) return;
+    const std::string why_not = GetParam().why_not(GetParam().ranks);
+    if (!why_not.empty()) GTEST_SKIP() << why_not;
+  }
+};
 
 // Groups of 2 to 5: failures take a peer.
 inline auto FailingSizesOf(const std::string& backend) {

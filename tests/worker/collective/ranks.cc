@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "tests/worker/collective/on_device.h"
 #include "worker/collective/create_communicator.h"
 
 namespace troupe {
@@ -20,6 +21,14 @@ CommunicatorSeat TestSeat(int ranks, int index, KeyValueStore* store) {
   return seat;
 }
 
+std::unique_ptr<Device> SeatDevice(const RanksOptions& options, int index,
+                                   CommunicatorSeat& seat) {
+  if (options.new_device == nullptr) return nullptr;
+  std::unique_ptr<Device> device = options.new_device(index);
+  seat.device = device.get();
+  return device;
+}
+
 void OnThreads(int count, const std::function<void(int)>& body) {
   std::vector<std::thread> threads;
   for (int i = 0; i < count; ++i) threads.emplace_back(body, i);
@@ -31,10 +40,13 @@ void TogetherOwning(
     const std::function<void(std::unique_ptr<Communicator>)>& body) {
   InMemoryStore store;
   OnThreads(options.ranks, [&](int index) {
-    auto communicator = CreateCommunicator(
-        options.backend, TestSeat(options.ranks, index, &store));
+    CommunicatorSeat seat = TestSeat(options.ranks, index, &store);
+    const std::unique_ptr<Device> device = SeatDevice(options, index, seat);
+    auto communicator = CreateCommunicator(options.backend, seat);
     ASSERT_TRUE(communicator.ok()) << communicator.status();
-    body(*std::move(communicator));
+    body(device == nullptr
+             ? *std::move(communicator)
+             : BuffersOnDevice(*std::move(communicator), *device));
   });
 }
 

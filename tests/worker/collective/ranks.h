@@ -11,6 +11,7 @@
 #include <ostream>
 #include <string>
 
+#include "ops/device.h"
 #include "worker/collective/communicator.h"
 #include "worker/collective/communicator_seat.h"
 
@@ -19,6 +20,12 @@ namespace troupe {
 struct RanksOptions {
   std::string backend;
   int ranks = 2;
+  // Makes the device of a rank, where the communicator is for one: buffers are
+  // then moved there and back (on_device.h). Empty: in host memory.
+  std::unique_ptr<Device> (*new_device)(int index) = nullptr;
+  // Says why this machine cannot run so many ranks, whose tests are then
+  // skipped; empty: it can.
+  std::string (*why_not)(int ranks) = nullptr;
 
   friend std::ostream& operator<<(std::ostream& out, const RanksOptions& o) {
     return out << o.ranks << " ranks on " << o.backend;
@@ -31,6 +38,10 @@ int GlobalRank(int index);
 
 // Group "test-group" of that many members.
 CommunicatorSeat TestSeat(int ranks, int index, KeyValueStore* store);
+
+// Makes the device of the rank, if it is to have one, and names it to the seat.
+std::unique_ptr<Device> SeatDevice(const RanksOptions& options, int index,
+                                   CommunicatorSeat& seat);
 
 // Runs `body` once on each rank, with its communicator, and joins the threads.
 // TogetherOwning lets the body destroy its communicator.

@@ -10,6 +10,7 @@
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
 #include "proto/plan/program_text.h"
+#include "tests/ops/split_memory_device.h"
 
 namespace troupe {
 namespace {
@@ -162,6 +163,65 @@ TEST(Executor, AbortEndsTheRunAndEveryLaterOne) {
   aborter.join();
   EXPECT_EQ(executor.Run(program, runner, nullptr),
             absl::CancelledError("enough"));
+}
+
+// The forward is issued, and so is all that is behind it on lanes of the
+// device, while the device has not begun; the data lane waits until it has
+// ended.
+TEST(Executor, ADevicesLanesRunAheadOfIt) {
+  const RealClock clock;
+  SplitMemoryDevice device({.threads = 1});
+  Executor executor(clock, &device);
+  const Program program = Parse(
+      "L m0\n"
+      "F u0 m0 ^0\n"
+      "F u1 m0 ^1\n"
+      "R u1 g0 ^2\n"
+      "O u1 ^3\n"
+      "L m1 ^1\n");
+  absl::Notification reduction_issued;
+  std::atomic<bool> forward_done{false};
+  std::vector<int> order;  // of the device's work; its fences keep it apart
+  const ProgramRunner runner = {.run = [&](int index) {
+    if (program.instructions(index).lane() == DATA) {
+      EXPECT_EQ(forward_done, index == 5);
+      return absl::OkStatus();
+    }
+    device.Enqueue([&, index] {
+      if (index == 1) {
+        reduction_issued.WaitForNotification();
+        forward_done = true;
+      }
+      order.push_back(index);
+    });
+    if (index == 3) {
+      EXPECT_TRUE(absl::StrContains(executor.Describe(),
+                                    "the device has 2 of COMPUTE, first "
+                                    "FORWARD unit 0"))
+          << executor.Describe();
+      reduction_issued.Notify();
+    }
+    return absl::OkStatus();
+  }};
+  RankTimeline timeline;
+  ASSERT_TRUE(executor.Run(program, runner, &timeline).ok());
+  EXPECT_EQ(order, (std::vector<int>{1, 2, 3, 4}));
+  EXPECT_EQ(timeline.spans_size(), program.instructions_size());
+}
+
+TEST(Executor, AFailureEndsWhatTheDeviceHas) {
+  const RealClock clock;
+  SplitMemoryDevice device({.threads = 1});
+  Executor executor(clock, &device);
+  const Program program = Parse("F u0 m0\nF u1 m0\nF u2 m0\n");
+  std::atomic<int> done{0};
+  const ProgramRunner runner = {.run = [&](int index) {
+    device.Enqueue([&] { ++done; });
+    return index == 1 ? absl::UnavailableError("broken") : absl::OkStatus();
+  }};
+  EXPECT_EQ(executor.Run(program, runner, nullptr),
+            absl::UnavailableError("FORWARD unit 1, micro-batch 0: broken"));
+  EXPECT_EQ(done, 2);
 }
 
 }  // namespace

@@ -39,5 +39,29 @@ TEST(TierArenas, CountsWhatIsUsed) {
   EXPECT_EQ(arenas.used(), 0u);
 }
 
+// Counts what it gives out.
+class Counted final : public TierAllocator {
+ public:
+  absl::StatusOr<void*> Allocate(size_t bytes) override {
+    given += bytes;
+    return host_.Allocate(bytes);
+  }
+  void Free(void* data, size_t bytes) override { host_.Free(data, bytes); }
+
+  size_t given = 0;
+
+ private:
+  HostAllocator host_;
+};
+
+TEST(TierArenas, EachTierHasItsMemory) {
+  Counted device, host;
+  const TierArenas arenas(Budgets(), {.device = device, .host = host});
+  ASSERT_TRUE((*arenas.Find(DEVICE))->Allocate("parameters", 100).ok());
+  ASSERT_TRUE((*arenas.Find(HOST))->Allocate("snapshot", 7).ok());
+  EXPECT_EQ(device.given, 100u);
+  EXPECT_EQ(host.given, 7u);
+}
+
 }  // namespace
 }  // namespace troupe

@@ -1,0 +1,204 @@
+// The worker reaches operands through its device only, and orders what its
+// lanes enqueue: on a device whose memory the host cannot read and whose queues
+// run late (split_memory_device.h), every number is that of the plain CPU, bit
+// for bit. What holds there holds on a GPU but for the arithmetic of its
+// kernels.
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <tuple>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "storage/checkpoint/tensor_reader.h"
+#include "storage/tier/allocator.h"
+#include "tests/equivalence/cluster_of_threads.h"
+#include "tests/equivalence/small_job.h"
+#include "tests/ops/split_memory_device.h"
+#include "worker/engine/text_generation.h"
+#include "worker/rank/device_allocator.h"
+
+namespace troupe {
+namespace {
+
+std::unique_ptr<Device> NewSplitDevice() {
+  return std::make_unique<SplitMemoryDevice>(CpuDeviceOptions{.threads = 1});
+}
+
+// But for what time it took.
+void ExpectSameSteps(const TrainingRun& run, const TrainingRun& reference) {
+  ASSERT_TRUE(run.status().ok()) << run.status();
+  ASSERT_TRUE(reference.status().ok()) << reference.status();
+  ASSERT_EQ(run.steps.size(), reference.steps.size());
+  for (size_t rank = 0; rank < run.steps.size(); ++rank) {
+    ASSERT_EQ(run.steps[rank].size(), reference.steps[rank].size());
+    for (size_t i = 0; i < run.steps[rank].size(); ++i) {
+      const StepRecord& got = run.steps[rank][i];
+      const StepRecord& want = reference.steps[rank][i];
+      EXPECT_EQ(got.loss(), want.loss()) << "step " << want.step();
+      EXPECT_EQ(got.grad_norm(), want.grad_norm()) << "step " << want.step();
+      EXPECT_EQ(got.validation_loss(), want.validation_loss());
+      EXPECT_EQ(got.samples_consumed(), want.samples_consumed());
+    }
+  }
+  EXPECT_EQ(run.bytes_left, 0u);
+}
+
+// Architecture, precision, ranks, backend.
+using Cut = std::tuple<std::string, std::string, int, std::string>;
+
+class DeviceMemory : public testing::TestWithParam<Cut> {};
+
+TEST_P(DeviceMemory, TrainsAsHostMemoryDoes) {
+  const auto& [architecture, precision, ranks, backend] = GetParam();
+  JobSpec job = architecture == "gpt2" ? SmallJob() : SmallLlamaJob();
+  job.mutable_training()->set_precision(precision);
+  job.mutable_training()->set_dropout(0.1);
+  job.mutable_training()->set_micro_batch_size(2);
+  job.mutable_parallelism()->set_data(ranks);
+  job.mutable_parallelism()->set_bucket_megabytes(0.02);
+  const TrainingRun reference =
+      Train(job, {.ranks = ranks, .backend = backend});
+  const TrainingRun run = Train(
+      job, {.ranks = ranks, .backend = backend, .new_device = NewSplitDevice});
+  ExpectSameSteps(run, reference);
+  EXPECT_LT(run.steps[0].back().loss(), run.steps[0][0].loss() - 0.5);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, DeviceMemory,
+                         testing::Combine(testing::Values("gpt2", "llama"),
+                                          testing::Values("f32", "bf16"),
+                                          testing::Values(1, 2),
+                                          testing::Values("in_process")));
+INSTANTIATE_TEST_SUITE_P(
+    Backends, DeviceMemory,
+    testing::Combine(testing::Values("gpt2"), testing::Values("f32"),
+                     testing::Values(2, 4),
+                     testing::Values("shared_memory", "gloo")));
+
+TEST(DeviceMemory, SgdAndNoClippingTrainTheSame) {
+  JobSpec job = SmallJob();
+  job.mutable_optimizer()->set_name("sgd");
+  job.mutable_optimizer()->set_momentum(0.9);
+  job.mutable_optimizer()->set_lr(0.1);
+  job.mutable_training()->set_gradient_clipping(0);
+  ExpectSameSteps(Train(job, {.new_device = NewSplitDevice}), Train(job, {}));
+}
+
+// What the device did is in the timeline, in an order that its fences forced.
+TEST(DeviceMemory, SpansAreTheDevices) {
+  JobSpec job = SmallJob();
+  job.mutable_training()->set_micro_batch_size(2);
+  const TrainingRun run = Train(job, {.new_device = NewSplitDevice});
+  ASSERT_TRUE(run.status().ok()) << run.status();
+  const Program& program = run.plan.ranks(0).programs(0);
+  for (const RankTimeline& timeline : run.timelines[0]) {
+    ASSERT_EQ(timeline.spans_size(), program.instructions_size());
+    std::vector<const Span*> spans(program.instructions_size());
+    for (const Span& span : timeline.spans()) {
+      spans.at(span.instruction()) = &span;
+    }
+    for (int i = 0; i < program.instructions_size(); ++i) {
+      ASSERT_NE(spans[i], nullptr);
+      EXPECT_LE(spans[i]->start_ns(), spans[i]->end_ns());
+      for (const int earlier : program.instructions(i).after()) {
+        // Both clocks are this machine's.
+        EXPECT_LE(spans[earlier]->end_ns(), spans[i]->end_ns());
+      }
+    }
+  }
+}
+
+JobSpec CheckpointedJob(const std::string& name, bool background) {
+  JobSpec job = SmallJob();
+  const std::string directory = absl::StrCat(testing::TempDir(), "/", name);
+  std::filesystem::remove_all(directory);
+  job.mutable_checkpoint()->set_directory(directory);
+  job.mutable_checkpoint()->set_every(10);
+  job.mutable_checkpoint()->set_background(background);
+  return job;
+}
+
+void ExpectSameTensors(const std::string& a, const std::string& b) {
+  const auto first = TensorReader::Open(a);
+  const auto second = TensorReader::Open(b);
+  ASSERT_TRUE(first.ok()) << first.status();
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_GT((*first)->manifest().tensors.size(), 20u);
+  for (const ManifestTensor& tensor : (*first)->manifest().tensors) {
+    std::vector<float> want(ElementCount(tensor.shape));
+    std::vector<float> got(want.size());
+    const FlatRange all = {.count = static_cast<int64_t>(want.size())};
+    ASSERT_TRUE(
+        (*first)
+            ->ReadRange(tensor.name, StoredDType::kF32, all, want.data())
+            .ok());
+    ASSERT_TRUE((*second)
+                    ->ReadRange(tensor.name, StoredDType::kF32, all, got.data())
+                    .ok());
+    EXPECT_EQ(std::memcmp(want.data(), got.data(), 4 * want.size()), 0)
+        << tensor.name;
+  }
+}
+
+class DeviceCheckpoint : public testing::TestWithParam<bool> {};
+
+TEST_P(DeviceCheckpoint, IsThatOfHostMemoryAndResumes) {
+  const bool background = GetParam();
+  const JobSpec plain = CheckpointedJob("plain", background);
+  const TrainingRun reference = Train(plain, {});
+  const JobSpec job = CheckpointedJob("split", background);
+  const TrainingRun run = Train(job, {.new_device = NewSplitDevice});
+  ExpectSameSteps(run, reference);
+  ASSERT_EQ(run.checkpoints.size(), 2u);
+  for (size_t i = 0; i < run.checkpoints.size(); ++i) {
+    ExpectSameTensors(run.checkpoints[i].path(),
+                      reference.checkpoints[i].path());
+  }
+  JobSpec rest = job;
+  rest.clear_checkpoint();
+  const TrainingRun resumed = Train(rest, {.resume = run.checkpoints[0].path(),
+                                           .new_device = NewSplitDevice});
+  ASSERT_TRUE(resumed.status().ok()) << resumed.status();
+  ASSERT_EQ(resumed.steps[0].size(), 10u);
+  for (size_t i = 0; i < 10; ++i) {
+    EXPECT_EQ(resumed.steps[0][i].loss(), reference.steps[0][i + 10].loss());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Background, DeviceCheckpoint, testing::Bool());
+
+std::vector<int32_t> Continue(const std::string& checkpoint, Device& device) {
+  TierBudget budget;
+  budget.set_tier(DEVICE);
+  budget.set_bytes(int64_t{1} << 28);
+  HostAllocator host;
+  DeviceAllocator memory(device);
+  const TierArenas arenas({budget}, {.device = memory, .host = host});
+  std::vector<int32_t> ids;
+  const absl::Status status =
+      ContinueText({.checkpoint = checkpoint,
+                    .prompt_ids = {1, 4, 13},
+                    .max_new_tokens = 30,
+                    .sampling = {.temperature = 0.7, .seed = 3}},
+                   device, arenas, [&](const TextPiece& piece) {
+                     ids.insert(ids.end(), piece.ids.begin(), piece.ids.end());
+                     return absl::OkStatus();
+                   });
+  EXPECT_TRUE(status.ok()) << status;
+  return ids;
+}
+
+TEST(DeviceMemory, TextIsContinuedAsFromHostMemory) {
+  const TrainingRun run = Train(CheckpointedJob("text", false), {});
+  ASSERT_TRUE(run.status().ok()) << run.status();
+  const std::string& path = run.checkpoints.back().path();
+  const std::unique_ptr<Device> split = NewSplitDevice();
+  const std::unique_ptr<Device> cpu = NewCpuDevice({.threads = 1});
+  const std::vector<int32_t> ids = Continue(path, *split);
+  EXPECT_EQ(ids.size(), 30u);
+  EXPECT_EQ(ids, Continue(path, *cpu));
+}
+
+}  // namespace
+}  // namespace troupe

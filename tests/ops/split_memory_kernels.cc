@@ -1,0 +1,148 @@
+#include "tests/ops/split_memory_kernels.h"
+
+#include <vector>
+
+#include "ops/attention.h"
+#include "ops/bias_gradient.h"
+#include "ops/cross_entropy.h"
+#include "ops/dropout.h"
+#include "ops/embedding.h"
+#include "ops/gelu.h"
+#include "ops/layer_norm.h"
+#include "ops/matmul.h"
+#include "ops/optimizer.h"
+#include "ops/random.h"
+#include "ops/reduce.h"
+#include "ops/rms_norm.h"
+#include "ops/rotary.h"
+#include "ops/swiglu.h"
+#include "tests/ops/split_memory_device.h"
+
+namespace troupe {
+namespace {
+
+// The members of an op's arguments that are tensors. An op is listed at the end
+// of this file with all of its own.
+template <typename Args>
+using Operand = Tensor Args::*;
+
+template <typename Args>
+Args OnRealBytes(const SplitMemoryDevice& split, Args args,
+                 const std::vector<Operand<Args>>& operands) {
+  for (const Operand<Args> operand : operands) {
+    Tensor& tensor = args.*operand;
+    if (tensor.defined()) tensor = tensor.At(split.Bytes(tensor.raw()));
+  }
+  return args;
+}
+
+template <auto kernel, auto... operands, typename Args>
+void Enqueued(Device& device, const Args& args) {
+  auto& split = static_cast<SplitMemoryDevice&>(device);
+  split.Enqueue([&split, real = OnRealBytes(split, args, {operands...})] {
+    (split.cpu().kernels().*kernel)(split.cpu(), real);
+  });
+}
+
+// Its table lies on the host and is read before the call returns.
+void EnqueuedRotary(Device& device, const RotaryArgs& args) {
+  auto& split = static_cast<SplitMemoryDevice&>(device);
+  const int64_t pairs = args.x.columns() / args.heads / 2;
+  std::vector<double> frequencies(args.inverse_frequencies,
+                                  args.inverse_frequencies + pairs);
+  split.Enqueue([&split, real = OnRealBytes(split, args, {&RotaryArgs::x}),
+                 frequencies = std::move(frequencies)]() mutable {
+    real.inverse_frequencies = frequencies.data();
+    split.cpu().kernels().rotary(split.cpu(), real);
+  });
+}
+
+using K = KernelTable;
+
+}  // namespace
+
+constexpr KernelTable kSplitMemoryKernels = {
+    .matmul =
+        Enqueued<&K::matmul, &MatMulArgs::a, &MatMulArgs::b, &MatMulArgs::c,
+                 &MatMulArgs::bias, &MatMulArgs::pre_activation>,
+    .bias_gradient = Enqueued<&K::bias_gradient, &BiasGradientArgs::dy,
+                              &BiasGradientArgs::db>,
+    .embedding =
+        Enqueued<&K::embedding, &EmbeddingArgs::tokens, &EmbeddingArgs::wte,
+                 &EmbeddingArgs::wpe, &EmbeddingArgs::y>,
+    .embedding_backward =
+        Enqueued<&K::embedding_backward, &EmbeddingBackwardArgs::tokens,
+                 &EmbeddingBackwardArgs::dy, &EmbeddingBackwardArgs::dwte,
+                 &EmbeddingBackwardArgs::dwpe>,
+    .apply_dropout =
+        Enqueued<&K::apply_dropout, &ApplyDropoutArgs::x,
+                 &ApplyDropoutArgs::residual, &ApplyDropoutArgs::y>,
+    .layer_norm =
+        Enqueued<&K::layer_norm, &LayerNormArgs::x, &LayerNormArgs::residual,
+                 &LayerNormArgs::sum, &LayerNormArgs::gamma,
+                 &LayerNormArgs::beta, &LayerNormArgs::y, &LayerNormArgs::mean,
+                 &LayerNormArgs::rstd>,
+    .layer_norm_backward_input = Enqueued<
+        &K::layer_norm_backward_input, &LayerNormBackwardInputArgs::dy,
+        &LayerNormBackwardInputArgs::s, &LayerNormBackwardInputArgs::gamma,
+        &LayerNormBackwardInputArgs::mean, &LayerNormBackwardInputArgs::rstd,
+        &LayerNormBackwardInputArgs::residual_gradient,
+        &LayerNormBackwardInputArgs::dx>,
+    .layer_norm_backward_weight = Enqueued<
+        &K::layer_norm_backward_weight, &LayerNormBackwardWeightArgs::dy,
+        &LayerNormBackwardWeightArgs::s, &LayerNormBackwardWeightArgs::mean,
+        &LayerNormBackwardWeightArgs::rstd,
+        &LayerNormBackwardWeightArgs::dgamma,
+        &LayerNormBackwardWeightArgs::dbeta>,
+    .rms_norm = Enqueued<&K::rms_norm, &RmsNormArgs::x, &RmsNormArgs::residual,
+                         &RmsNormArgs::sum, &RmsNormArgs::gamma,
+                         &RmsNormArgs::y, &RmsNormArgs::rstd>,
+    .rms_norm_backward_input =
+        Enqueued<&K::rms_norm_backward_input, &RmsNormBackwardInputArgs::dy,
+                 &RmsNormBackwardInputArgs::s, &RmsNormBackwardInputArgs::gamma,
+                 &RmsNormBackwardInputArgs::rstd,
+                 &RmsNormBackwardInputArgs::residual_gradient,
+                 &RmsNormBackwardInputArgs::dx>,
+    .rms_norm_backward_weight =
+        Enqueued<&K::rms_norm_backward_weight, &RmsNormBackwardWeightArgs::dy,
+                 &RmsNormBackwardWeightArgs::s,
+                 &RmsNormBackwardWeightArgs::rstd,
+                 &RmsNormBackwardWeightArgs::dgamma>,
+    .gelu = Enqueued<&K::gelu, &GeluArgs::x, &GeluArgs::y>,
+    .gelu_backward = Enqueued<&K::gelu_backward, &GeluBackwardArgs::x,
+                              &GeluBackwardArgs::dy, &GeluBackwardArgs::dx>,
+    .swiglu = Enqueued<&K::swiglu, &SwiGluArgs::gate, &SwiGluArgs::up,
+                       &SwiGluArgs::y>,
+    .swiglu_backward =
+        Enqueued<&K::swiglu_backward, &SwiGluBackwardArgs::gate,
+                 &SwiGluBackwardArgs::up, &SwiGluBackwardArgs::dy,
+                 &SwiGluBackwardArgs::d_gate, &SwiGluBackwardArgs::d_up>,
+    .rotary = EnqueuedRotary,
+    .attention = Enqueued<&K::attention, &AttentionArgs::q, &AttentionArgs::k,
+                          &AttentionArgs::v, &AttentionArgs::o,
+                          &AttentionArgs::logsumexp>,
+    .attention_backward =
+        Enqueued<&K::attention_backward, &AttentionBackwardArgs::q,
+                 &AttentionBackwardArgs::k, &AttentionBackwardArgs::v,
+                 &AttentionBackwardArgs::o, &AttentionBackwardArgs::logsumexp,
+                 &AttentionBackwardArgs::d_o, &AttentionBackwardArgs::dq,
+                 &AttentionBackwardArgs::dk, &AttentionBackwardArgs::dv>,
+    .cross_entropy =
+        Enqueued<&K::cross_entropy, &CrossEntropyArgs::logits,
+                 &CrossEntropyArgs::targets, &CrossEntropyArgs::loss_sum,
+                 &CrossEntropyArgs::count, &CrossEntropyArgs::losses>,
+    .adamw = Enqueued<&K::adamw, &AdamWArgs::weights, &AdamWArgs::gradients,
+                      &AdamWArgs::first_moment, &AdamWArgs::second_moment,
+                      &AdamWArgs::parameters>,
+    .sgd = Enqueued<&K::sgd, &SgdArgs::weights, &SgdArgs::gradients,
+                    &SgdArgs::momentum_buffer, &SgdArgs::parameters>,
+    .sum_of_squares = Enqueued<&K::sum_of_squares, &SumOfSquaresArgs::x,
+                               &SumOfSquaresArgs::result>,
+    .add = Enqueued<&K::add, &AddArgs::x, &AddArgs::y>,
+    .scale = Enqueued<&K::scale, &ScaleArgs::x>,
+    .fill = Enqueued<&K::fill, &FillArgs::x>,
+    .copy = Enqueued<&K::copy, &CopyArgs::x, &CopyArgs::y>,
+    .fill_normal = Enqueued<&K::fill_normal, &FillNormalArgs::x>,
+};
+
+}  // namespace troupe

@@ -1,0 +1,59 @@
+// The fences of one run of a program on an asynchronous device: which place in
+// which lane's queue each instruction ends at. The executor brackets each
+// instruction of a device lane with them:
+//
+//   fences.Enter(i);             // the lane's queue waits for what i is after
+//   ... the handler of i enqueues its work ...
+//   fences.Leave(i);             // from now on i is issued
+//   status = fences.Await(i);    // on another thread: i is done
+//
+// Thread rule: Enter and Leave of an instruction on its lane's thread; Leave of
+// an instruction before Enter of what is after it and before its Await, which
+// the caller sees to.
+#ifndef TROUPE_WORKER_ENGINE_STEP_FENCES_H_
+#define TROUPE_WORKER_ENGINE_STEP_FENCES_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "ops/device.h"
+#include "ops/fence.h"
+#include "proto/program.pb.h"
+
+namespace troupe {
+
+class StepFences {
+ public:
+  // Borrows both. `timed`: Times will be asked for.
+  StepFences(Device& device, const Program& program, bool timed);
+
+  // Waits for all that the calling thread has enqueued; time counts from here.
+  absl::Status Begin();
+
+  void Enter(int instruction);
+  void Leave(int instruction);
+  // Sleeps until the instruction's work has run.
+  absl::Status Await(int instruction);
+
+  // When the device worked on it, since Begin. REQUIRES `timed`, and that its
+  // Await succeeded.
+  struct Nanos {
+    int64_t start = 0;
+    int64_t end = 0;
+  };
+  Nanos Times(int instruction) const;
+
+ private:
+  Device& device_;
+  const Program& program_;
+  const FenceUse use_;
+  std::unique_ptr<Fence> origin_;
+  std::vector<std::unique_ptr<Fence>> starts_;  // by instruction, where timed
+  std::vector<std::unique_ptr<Fence>> ends_;    // by instruction
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_ENGINE_STEP_FENCES_H_
