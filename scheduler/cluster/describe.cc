@@ -9,19 +9,17 @@
 
 namespace troupe {
 
-ListJobsResponse ListJobs(const Cluster& cluster) {
-  ListJobsResponse list;
+void ListJobs(const Cluster& cluster, ListJobsResponse& list) {
   const auto& jobs = cluster.jobs().all();
   for (auto it = jobs.rbegin(); it != jobs.rend(); ++it) {
     *list.add_jobs() = it->second->status;
   }
-  return list;
 }
 
-absl::StatusOr<JobDescription> DescribeJob(const Cluster& cluster, JobId id,
-                                           const DescribeOptions& options) {
+absl::Status DescribeJob(const Cluster& cluster, JobId id,
+                         const DescribeOptions& options,
+                         JobDescription& description) {
   ASSIGN_OR_RETURN(const Job* job, cluster.FindJob(id));
-  JobDescription description;
   *description.mutable_status() = job->status;
   if (job->plan) {
     *description.mutable_plan() = *job->plan;
@@ -32,24 +30,23 @@ absl::StatusOr<JobDescription> DescribeJob(const Cluster& cluster, JobId id,
     description.mutable_steps()->Add(job->steps.begin(), job->steps.end());
   }
   description.mutable_events()->Add(job->events.begin(), job->events.end());
-  return description;
+  return absl::OkStatus();
 }
 
-absl::StatusOr<GetTimelineResponse> TimelineOf(const Cluster& cluster,
-                                               JobId id) {
+absl::Status TimelineOf(const Cluster& cluster, JobId id,
+                        GetTimelineResponse& timelines) {
   ASSIGN_OR_RETURN(const Job* job, cluster.FindJob(id));
   if (job->measured == nullptr && job->predicted == nullptr) {
     return absl::NotFoundError(absl::StrCat(
         "no step of job ", id.value(), " has been traced or predicted since ",
         "the scheduler started"));
   }
-  GetTimelineResponse response;
-  if (job->measured) *response.mutable_measured() = *job->measured;
-  if (job->predicted) *response.mutable_predicted() = *job->predicted;
-  return response;
+  if (job->measured) *timelines.mutable_measured() = *job->measured;
+  if (job->predicted) *timelines.mutable_predicted() = *job->predicted;
+  return absl::OkStatus();
 }
 
-ListWorkersResponse ListWorkers(const Cluster& cluster) {
+void ListWorkers(const Cluster& cluster, ListWorkersResponse& list) {
   std::vector<const Worker*> workers;
   for (const auto& [id, worker] : cluster.workers().all()) {
     workers.push_back(&worker);
@@ -62,9 +59,7 @@ ListWorkersResponse ListWorkers(const Cluster& cluster) {
               }
               return a->id < b->id;
             });
-  ListWorkersResponse list;
   for (const Worker* worker : workers) *list.add_workers() = worker->status;
-  return list;
 }
 
 }  // namespace troupe

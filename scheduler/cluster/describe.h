@@ -3,7 +3,7 @@
 #ifndef TROUPE_SCHEDULER_CLUSTER_DESCRIBE_H_
 #define TROUPE_SCHEDULER_CLUSTER_DESCRIBE_H_
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "proto/base/ids.h"
 #include "proto/scheduler.pb.h"
 #include "proto/status.pb.h"
@@ -11,23 +11,27 @@
 
 namespace troupe {
 
+// Each fills an empty message, which may lie on an arena: those of a large
+// cluster have many parts.
+
 // Newest first.
-ListJobsResponse ListJobs(const Cluster& cluster);
+void ListJobs(const Cluster& cluster, ListJobsResponse& list);
 
 struct DescribeOptions {
   bool steps = true;
 };
 
 // NOT_FOUND. A job that has not started has a plan with its `job` only.
-absl::StatusOr<JobDescription> DescribeJob(const Cluster& cluster, JobId id,
-                                           const DescribeOptions& options = {});
+absl::Status DescribeJob(const Cluster& cluster, JobId id,
+                         const DescribeOptions& options,
+                         JobDescription& description);
 
 // NOT_FOUND: no such job, or it has neither a measured nor a predicted one.
-absl::StatusOr<GetTimelineResponse> TimelineOf(const Cluster& cluster,
-                                               JobId id);
+absl::Status TimelineOf(const Cluster& cluster, JobId id,
+                        GetTimelineResponse& timelines);
 
 // Live ones first, in the natural order of their names.
-ListWorkersResponse ListWorkers(const Cluster& cluster);
+void ListWorkers(const Cluster& cluster, ListWorkersResponse& list);
 
 }  // namespace troupe
 

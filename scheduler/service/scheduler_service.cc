@@ -1,6 +1,7 @@
 #include "scheduler/service/scheduler_service.h"
 
 #include <memory>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/log.h"
@@ -9,6 +10,21 @@
 #include "scheduler/service/grpc_status.h"
 
 namespace troupe {
+
+SchedulerService::SchedulerService(ClusterHost& host, Planning& planning,
+                                   JobWatchers& watchers, TextStreams& texts,
+                                   FlushFunction flush, RpcFunction told)
+    : host_(host),
+      planning_(planning),
+      watchers_(watchers),
+      texts_(texts),
+      flush_(std::move(flush)),
+      told_(std::move(told)) {
+  SetMessageAllocatorFor_ListJobs(&list_jobs_);
+  SetMessageAllocatorFor_DescribeJob(&describe_job_);
+  SetMessageAllocatorFor_GetTimeline(&get_timeline_);
+  SetMessageAllocatorFor_ListWorkers(&list_workers_);
+}
 
 SchedulerService::Reactor* SchedulerService::Answer(
     Reactor* reactor, absl::string_view rpc, const absl::Status& status) const {
@@ -103,7 +119,7 @@ SchedulerService::Reactor* SchedulerService::PlanJob(
 SchedulerService::Reactor* SchedulerService::ListJobs(
     Context* context, const ListJobsRequest*, ListJobsResponse* response) {
   host_.Read([&](const Cluster& cluster, absl::Time) {
-    *response = troupe::ListJobs(cluster);
+    troupe::ListJobs(cluster, *response);
   });
   return Answer(context, "ListJobs", absl::OkStatus());
 }
@@ -111,12 +127,10 @@ SchedulerService::Reactor* SchedulerService::ListJobs(
 SchedulerService::Reactor* SchedulerService::DescribeJob(
     Context* context, const DescribeJobRequest* request,
     JobDescription* response) {
-  const absl::Status status =
-      host_.Read([&](const Cluster& cluster, absl::Time) -> absl::Status {
-        ASSIGN_OR_RETURN(*response,
-                         troupe::DescribeJob(cluster, JobId(request->id())));
-        return absl::OkStatus();
-      });
+  const absl::Status status = host_.Read([&](const Cluster& cluster,
+                                             absl::Time) {
+    return troupe::DescribeJob(cluster, JobId(request->id()), {}, *response);
+  });
   return Answer(context, "DescribeJob", status);
 }
 
@@ -153,10 +167,8 @@ SchedulerService::Reactor* SchedulerService::GetTimeline(
     Context* context, const GetTimelineRequest* request,
     GetTimelineResponse* response) {
   const absl::Status status =
-      host_.Read([&](const Cluster& cluster, absl::Time) -> absl::Status {
-        ASSIGN_OR_RETURN(*response,
-                         troupe::TimelineOf(cluster, JobId(request->id())));
-        return absl::OkStatus();
+      host_.Read([&](const Cluster& cluster, absl::Time) {
+        return troupe::TimelineOf(cluster, JobId(request->id()), *response);
       });
   return Answer(context, "GetTimeline", status);
 }
@@ -165,7 +177,7 @@ SchedulerService::Reactor* SchedulerService::ListWorkers(
     Context* context, const ListWorkersRequest*,
     ListWorkersResponse* response) {
   host_.Read([&](const Cluster& cluster, absl::Time) {
-    *response = troupe::ListWorkers(cluster);
+    troupe::ListWorkers(cluster, *response);
   });
   return Answer(context, "ListWorkers", absl::OkStatus());
 }

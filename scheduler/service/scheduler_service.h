@@ -10,6 +10,7 @@
 #include "grpcpp/grpcpp.h"
 #include "proto/scheduler.grpc.pb.h"
 #include "scheduler/cluster/host.h"
+#include "scheduler/service/arena_messages.h"
 #include "scheduler/service/job_watchers.h"
 #include "scheduler/service/planning.h"
 #include "scheduler/service/text_streams.h"
@@ -32,13 +33,7 @@ class SchedulerService final : public Scheduler::CallbackService {
 
   // Borrows the first four.
   SchedulerService(ClusterHost& host, Planning& planning, JobWatchers& watchers,
-                   TextStreams& texts, FlushFunction flush, RpcFunction told)
-      : host_(host),
-        planning_(planning),
-        watchers_(watchers),
-        texts_(texts),
-        flush_(std::move(flush)),
-        told_(std::move(told)) {}
+                   TextStreams& texts, FlushFunction flush, RpcFunction told);
 
   Reactor* SubmitJob(Context* context, const SubmitJobRequest* request,
                      SubmitJobResponse* response) override;
@@ -79,6 +74,11 @@ class SchedulerService final : public Scheduler::CallbackService {
   TextStreams& texts_;
   const FlushFunction flush_;
   const RpcFunction told_;
+  // Those whose replies are large.
+  ArenaMessages<ListJobsRequest, ListJobsResponse> list_jobs_;
+  ArenaMessages<DescribeJobRequest, JobDescription> describe_job_;
+  ArenaMessages<GetTimelineRequest, GetTimelineResponse> get_timeline_;
+  ArenaMessages<ListWorkersRequest, ListWorkersResponse> list_workers_;
 };
 
 }  // namespace troupe

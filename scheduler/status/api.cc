@@ -41,12 +41,11 @@ std::string ClusterJson(const ClusterHost& host, absl::Duration uptime) {
 }
 
 absl::StatusOr<std::string> JobJson(const ClusterHost& host, JobId id) {
-  absl::StatusOr<JobDescription> job =
-      host.Read([&](const Cluster& cluster, absl::Time) {
-        return DescribeJob(cluster, id, {.steps = false});
-      });
-  RETURN_IF_ERROR(job.status());
-  return ToJson(*job);
+  JobDescription job;
+  RETURN_IF_ERROR(host.Read([&](const Cluster& cluster, absl::Time) {
+    return DescribeJob(cluster, id, {.steps = false}, job);
+  }));
+  return ToJson(job);
 }
 
 absl::StatusOr<std::string> StepsJson(const ClusterHost& host, JobId id,
@@ -71,12 +70,26 @@ absl::StatusOr<std::string> StepsJson(const ClusterHost& host, JobId id,
 }
 
 absl::StatusOr<std::string> TimelineJson(const ClusterHost& host, JobId id) {
-  absl::StatusOr<GetTimelineResponse> timeline =
-      host.Read([&](const Cluster& cluster, absl::Time) {
-        return TimelineOf(cluster, id);
-      });
-  RETURN_IF_ERROR(timeline.status());
-  return ToJson(*timeline);
+  GetTimelineResponse timelines;
+  RETURN_IF_ERROR(host.Read([&](const Cluster& cluster, absl::Time) {
+    return TimelineOf(cluster, id, timelines);
+  }));
+  return ToJson(timelines);
+}
+
+std::string WorkersJson(const ClusterHost& host) {
+  ListWorkersResponse workers;
+  host.Read([&](const Cluster& cluster, absl::Time) {
+    ListWorkers(cluster, workers);
+  });
+  return ToJson(workers);
+}
+
+std::string JobsJson(const ClusterHost& host) {
+  ListJobsResponse jobs;
+  host.Read(
+      [&](const Cluster& cluster, absl::Time) { ListJobs(cluster, jobs); });
+  return ToJson(jobs);
 }
 
 }  // namespace
@@ -90,13 +103,10 @@ absl::StatusOr<std::string> ApiAnswer(const ClusterHost& host,
     return ClusterJson(host, uptime);
   }
   if (parts.size() == 1 && parts[0] == "workers") {
-    return ToJson(host.Read([](const Cluster& cluster, absl::Time) {
-      return ListWorkers(cluster);
-    }));
+    return WorkersJson(host);
   }
   if (parts.size() == 1 && parts[0] == "jobs") {
-    return ToJson(host.Read(
-        [](const Cluster& cluster, absl::Time) { return ListJobs(cluster); }));
+    return JobsJson(host);
   }
   int64_t number = 0;
   if (parts.size() >= 2 && parts.size() <= 3 && parts[0] == "jobs" &&

@@ -1,10 +1,25 @@
 #include "scheduler/cluster/describe.h"
 
 #include "gtest/gtest.h"
+#include "proto/base/status.h"
 #include "tests/scheduler/cluster/harness.h"
 
 namespace troupe {
 namespace {
+
+absl::StatusOr<JobDescription> Described(const Cluster& cluster, JobId id,
+                                         const DescribeOptions& options = {}) {
+  JobDescription description;
+  RETURN_IF_ERROR(DescribeJob(cluster, id, options, description));
+  return description;
+}
+
+absl::StatusOr<GetTimelineResponse> Timelines(const Cluster& cluster,
+                                              JobId id) {
+  GetTimelineResponse timelines;
+  RETURN_IF_ERROR(TimelineOf(cluster, id, timelines));
+  return timelines;
+}
 
 TEST(Describe, ShowsJobsAndWorkers) {
   Harness h;
@@ -15,24 +30,26 @@ TEST(Describe, ShowsJobsAndWorkers) {
   h.Ready(first, 0, on[2]);
   h.Step(first, 0, on[2], 1);
 
-  const ListJobsResponse jobs = ListJobs(h.cluster);
+  ListJobsResponse jobs;
+  ListJobs(h.cluster, jobs);
   ASSERT_EQ(jobs.jobs_size(), 2);
   EXPECT_EQ(jobs.jobs(0).id(), second.value()) << "newest first";
 
-  const ListWorkersResponse workers = ListWorkers(h.cluster);
+  ListWorkersResponse workers;
+  ListWorkers(h.cluster, workers);
   ASSERT_EQ(workers.workers_size(), 3);
   EXPECT_EQ(workers.workers(0).description().name(), "w1");
   EXPECT_EQ(workers.workers(1).description().name(), "w10");
   EXPECT_EQ(workers.workers(2).state(), WorkerStatus::LOST);
 
-  const JobDescription job = *DescribeJob(h.cluster, first);
+  const JobDescription job = *Described(h.cluster, first);
   EXPECT_EQ(job.steps_size(), 1);
   EXPECT_EQ(job.plan().fingerprint(), "0123456789abcdef");
   EXPECT_EQ(job.plan().ranks_size(), 0) << "without programs";
   EXPECT_GE(job.events_size(), 3);
-  EXPECT_EQ(DescribeJob(h.cluster, first, {.steps = false})->steps_size(), 0);
-  EXPECT_EQ(DescribeJob(h.cluster, second)->plan().job().name(), "job-5");
-  EXPECT_TRUE(absl::IsNotFound(DescribeJob(h.cluster, JobId(9)).status()));
+  EXPECT_EQ(Described(h.cluster, first, {.steps = false})->steps_size(), 0);
+  EXPECT_EQ(Described(h.cluster, second)->plan().job().name(), "job-5");
+  EXPECT_TRUE(absl::IsNotFound(Described(h.cluster, JobId(9)).status()));
 }
 
 TEST(Describe, TimelinesOfWhatWasPredictedAndTraced) {
@@ -40,16 +57,16 @@ TEST(Describe, TimelinesOfWhatWasPredictedAndTraced) {
   const WorkerId worker = h.Join("w");
   const JobId waiting = h.Submit(SpecOf(2));
   const JobId id = h.Submit(SpecOf(1));
-  EXPECT_TRUE(absl::IsNotFound(TimelineOf(h.cluster, waiting).status()));
-  ASSERT_TRUE(TimelineOf(h.cluster, id).ok());
-  EXPECT_TRUE(TimelineOf(h.cluster, id)->has_predicted());
-  EXPECT_FALSE(TimelineOf(h.cluster, id)->has_measured());
+  EXPECT_TRUE(absl::IsNotFound(Timelines(h.cluster, waiting).status()));
+  ASSERT_TRUE(Timelines(h.cluster, id).ok());
+  EXPECT_TRUE(Timelines(h.cluster, id)->has_predicted());
+  EXPECT_FALSE(Timelines(h.cluster, id)->has_measured());
   WorkerMessage step;
   *step.mutable_step()->mutable_ref() = h.Ref(id, 0);
   step.mutable_step()->mutable_record()->set_step(1);
   step.mutable_step()->mutable_timeline()->add_spans();
   h.Send(worker, step);
-  EXPECT_EQ(TimelineOf(h.cluster, id)->measured().step(), 1);
+  EXPECT_EQ(Timelines(h.cluster, id)->measured().step(), 1);
 }
 
 }  // namespace
