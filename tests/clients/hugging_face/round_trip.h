@@ -1,4 +1,4 @@
-// Folders and comparisons for the tests of import and export.
+// Folders and comparisons for tests of Hugging Face directories.
 #ifndef TROUPE_TESTS_CLIENTS_HUGGING_FACE_ROUND_TRIP_H_
 #define TROUPE_TESTS_CLIENTS_HUGGING_FACE_ROUND_TRIP_H_
 

@@ -4,36 +4,17 @@
 #include <filesystem>
 #include <fstream>
 
-#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/clients/hugging_face/round_trip.h"
 
 namespace troupe {
 namespace {
 
 using ::testing::HasSubstr;
 
-std::string Fixture(const std::string& name) {
-  return absl::StrCat("tests/oracle/hf/", name);
-}
-
-// A directory of our own, to break.
-std::string CopyOf(const std::string& name) {
-  const std::string copy = absl::StrCat(
-      ::testing::TempDir(), "/", name, "-",
-      ::testing::UnitTest::GetInstance()->current_test_info()->name());
-  std::filesystem::remove_all(copy);
-  std::filesystem::copy(Fixture(name), copy,
-                        std::filesystem::copy_options::recursive);
-  for (const auto& file : std::filesystem::directory_iterator(copy)) {
-    std::filesystem::permissions(file.path(),
-                                 std::filesystem::perms::owner_all);
-  }
-  return copy;
-}
-
 TEST(HuggingFaceWeights, OneFile) {
-  const auto weights = HuggingFaceWeights::Open(Fixture("llama_tiny"));
+  const auto weights = HuggingFaceWeights::Open(HfFixture("llama_tiny"));
   ASSERT_TRUE(weights.ok()) << weights.status();
   const SafetensorsTensor* norm = weights->Find("model.norm.weight");
   ASSERT_NE(norm, nullptr);
@@ -48,17 +29,15 @@ TEST(HuggingFaceWeights, OneFile) {
 
 TEST(HuggingFaceWeights, ShardsInBf16AreReadAsF32) {
   const auto weights =
-      HuggingFaceWeights::Open(Fixture("llama_tied_bf16_sharded"));
+      HuggingFaceWeights::Open(HfFixture("llama_tied_bf16_sharded"));
   ASSERT_TRUE(weights.ok()) << weights.status();
   const SafetensorsTensor* tensor = weights->Find("model.embed_tokens.weight");
   ASSERT_NE(tensor, nullptr);
   EXPECT_EQ(tensor->dtype, StoredDType::kBF16);
-  const int64_t count = ElementCount(tensor->shape);
-  std::vector<float> all(count);
-  ASSERT_TRUE(weights->ReadF32(tensor->name, {0, count}, all.data()).ok());
+  const std::vector<float> all = AllOf(*weights, *tensor);
   double squares = 0;
   for (const float value : all) squares += double{value} * value;
-  const double deviation = std::sqrt(squares / count);
+  const double deviation = std::sqrt(squares / all.size());
   EXPECT_GT(deviation, 1e-3);  // initial weights, not noise
   EXPECT_LT(deviation, 1);
   std::vector<float> piece(7);
@@ -68,21 +47,21 @@ TEST(HuggingFaceWeights, ShardsInBf16AreReadAsF32) {
 
 TEST(HuggingFaceWeights, Gpt2WithAndWithoutThePrefix) {
   for (const char* name : {"gpt2_tiny", "gpt2_bare"}) {
-    const auto weights = HuggingFaceWeights::Open(Fixture(name));
+    const auto weights = HuggingFaceWeights::Open(HfFixture(name));
     ASSERT_TRUE(weights.ok()) << weights.status();
     EXPECT_NE(weights->Find("transformer.wte.weight"), nullptr) << name;
   }
 }
 
 TEST(HuggingFaceWeights, AMissingShardIsNamed) {
-  const std::string copy = CopyOf("llama_tied_bf16_sharded");
+  const std::string copy = CopyOfFixture("llama_tied_bf16_sharded");
   std::filesystem::remove(copy + "/model-00002-of-00002.safetensors");
   EXPECT_THAT(std::string(HuggingFaceWeights::Open(copy).status().message()),
               HasSubstr("model-00002-of-00002.safetensors"));
 }
 
 TEST(HuggingFaceWeights, ATruncatedShardIsNamed) {
-  const std::string copy = CopyOf("llama_tiny");
+  const std::string copy = CopyOfFixture("llama_tiny");
   const std::string file = copy + "/model.safetensors";
   std::filesystem::resize_file(file, std::filesystem::file_size(file) - 1);
   const absl::Status status = HuggingFaceWeights::Open(copy).status();
@@ -91,7 +70,7 @@ TEST(HuggingFaceWeights, ATruncatedShardIsNamed) {
 }
 
 TEST(HuggingFaceWeights, AnIndexThatIsNoneIsRefused) {
-  const std::string copy = CopyOf("llama_tied_bf16_sharded");
+  const std::string copy = CopyOfFixture("llama_tied_bf16_sharded");
   for (const char* text :
        {"", "{}", "{\"weight_map\": 3}", "{\"weight_map\": {\"a\": 1}}",
         "{\"weight_map\": {\"a\": \"../b\"}}"}) {
@@ -103,7 +82,7 @@ TEST(HuggingFaceWeights, AnIndexThatIsNoneIsRefused) {
 }
 
 TEST(HuggingFaceWeights, PickledWeightsAreExplained) {
-  const std::string copy = CopyOf("llama_tiny");
+  const std::string copy = CopyOfFixture("llama_tiny");
   std::filesystem::rename(copy + "/model.safetensors",
                           copy + "/pytorch_model.bin");
   EXPECT_THAT(std::string(HuggingFaceWeights::Open(copy).status().message()),
