@@ -22,6 +22,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "ops/cuda/event_pool.h"
 #include "ops/cuda/fault.h"
 #include "ops/cuda/thread_stream.h"
 #include "ops/device.h"
@@ -41,20 +42,30 @@ class CudaDevice final : public Device {
   DeviceKind kind() const override { return DeviceKind::kCuda; }
   std::string Describe() const override;
   int threads() const override { return 1; }
+  bool asynchronous() const override { return true; }
   const KernelTable& kernels() const override;
   absl::StatusOr<void*> Allocate(size_t bytes) override;
   // Waits until the device needs it no more.
   void Free(void* memory) override;
+  absl::StatusOr<void*> AllocateHost(size_t bytes) override;
+  void FreeHost(void* memory) override;
   void CopyWithin(void* to, const void* from, size_t bytes) override;
   void CopyFromHost(void* to, const void* from, size_t bytes) override;
   void CopyToHost(void* to, const void* from, size_t bytes) override;
   void Zero(void* to, size_t bytes) override;
   absl::Status Synchronize() override;
+  std::unique_ptr<Fence> Record(FenceUse use) override;
+  void WaitFor(const Fence& fence) override;
 
   // The calling thread's own; this device is then the current one, as the
   // runtime's calls want it. A default one where the device has failed.
   cudaStream_t stream();
   Blas blas();
+  EventPool& events() { return events_; }
+  // For calls of the runtime that take no stream; false where it has failed.
+  bool MakeCurrent();
+  // The first error, those of kernels included that have surely run.
+  absl::Status status();
 
   // Record what is not a success, and say whether it was one.
   bool Check(cudaError_t code, absl::string_view call);
@@ -81,6 +92,7 @@ class CudaDevice final : public Device {
   cudaDeviceProp properties_{};
   cudaMemPool_t scratch_pool_ = nullptr;
   Fault* fault_ = nullptr;
+  EventPool events_;
   std::atomic<bool> failed_{false};
   absl::Mutex mutex_;
   absl::Status error_ ABSL_GUARDED_BY(mutex_);

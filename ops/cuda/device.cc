@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ops/cuda/cuda_device.h"
+#include "ops/cuda/cuda_fence.h"
 #include "ops/cuda/kernels.h"
 #include "ops/cuda/status.h"
 #include "proto/base/status.h"
@@ -98,9 +99,7 @@ std::string CudaDevice::Describe() const {
 const KernelTable& CudaDevice::kernels() const { return cuda::kKernels; }
 
 ThreadStream* CudaDevice::Mine() {
-  if (failed() || !Check(cudaSetDevice(ordinal_), "cudaSetDevice")) {
-    return nullptr;
-  }
+  if (!MakeCurrent()) return nullptr;
   absl::StatusOr<std::unique_ptr<ThreadStream>> made;
   {
     absl::MutexLock lock(&mutex_);
@@ -113,6 +112,10 @@ ThreadStream* CudaDevice::Mine() {
   }
   Check(made.status());
   return nullptr;
+}
+
+bool CudaDevice::MakeCurrent() {
+  return !failed() && Check(cudaSetDevice(ordinal_), "cudaSetDevice");
 }
 
 cudaStream_t CudaDevice::stream() {
@@ -165,6 +168,26 @@ void CudaDevice::Free(void* memory) {
   Check(cudaFree(memory), "cudaFree");
 }
 
+absl::StatusOr<void*> CudaDevice::AllocateHost(size_t bytes) {
+  RETURN_IF_ERROR(troupe::ToStatus(cudaSetDevice(ordinal_), "cudaSetDevice"));
+  void* memory = nullptr;
+  const cudaError_t code =
+      cudaHostAlloc(&memory, std::max<size_t>(bytes, 1), cudaHostAllocDefault);
+  if (code == cudaSuccess) return memory;
+  cudaGetLastError();  // it is told here, and not once more by a later call
+  if (code != cudaErrorMemoryAllocation) {
+    return troupe::ToStatus(code, "cudaHostAlloc");
+  }
+  return absl::ResourceExhaustedError(
+      absl::StrCat("no page-locked host memory for ", bytes,
+                   " bytes: lower --host-memory below what the machine has"));
+}
+
+void CudaDevice::FreeHost(void* memory) {
+  cudaSetDevice(ordinal_);
+  Check(cudaFreeHost(memory), "cudaFreeHost");
+}
+
 void CudaDevice::CopyWithin(void* to, const void* from, size_t bytes) {
   const ThreadStream* mine = bytes == 0 ? nullptr : Mine();
   if (mine == nullptr) return;
@@ -192,8 +215,25 @@ absl::Status CudaDevice::Synchronize() {
   const ThreadStream* mine = Mine();
   if (mine != nullptr &&
       Check(cudaStreamSynchronize(mine->get()), "cudaStreamSynchronize")) {
-    Check(ToStatus(*fault_));
+    return status();
   }
+  absl::MutexLock lock(&mutex_);
+  return error_;
+}
+
+std::unique_ptr<Fence> CudaDevice::Record(FenceUse use) {
+  return CudaFence::Record(*this, use);
+}
+
+void CudaDevice::WaitFor(const Fence& fence) {
+  const cudaEvent_t event = static_cast<const CudaFence&>(fence).event();
+  const ThreadStream* mine = event == nullptr ? nullptr : Mine();
+  if (mine == nullptr) return;
+  Check(cudaStreamWaitEvent(mine->get(), event), "cudaStreamWaitEvent");
+}
+
+absl::Status CudaDevice::status() {
+  if (!failed()) Check(ToStatus(*fault_));
   absl::MutexLock lock(&mutex_);
   return error_;
 }

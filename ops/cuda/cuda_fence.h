@@ -1,0 +1,37 @@
+// A Fence of a GPU: an event in the stream of the thread that recorded it.
+#ifndef TROUPE_OPS_CUDA_CUDA_FENCE_H_
+#define TROUPE_OPS_CUDA_CUDA_FENCE_H_
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+
+#include "ops/cuda/cuda_device.h"
+#include "ops/fence.h"
+
+namespace troupe {
+
+class CudaFence final : public Fence {
+ public:
+  // In the calling thread's stream. Where the device has failed there is no
+  // event, and the device's error is what Await says.
+  static std::unique_ptr<CudaFence> Record(CudaDevice& device, FenceUse use);
+  ~CudaFence() override;
+
+  // Null where the device had failed.
+  cudaEvent_t event() const { return event_; }
+
+  absl::Status Await() override;
+  int64_t NanosSince(const Fence& earlier) const override;
+
+ private:
+  CudaFence(CudaDevice& device, FenceUse use) : device_(device), use_(use) {}
+
+  CudaDevice& device_;
+  const FenceUse use_;
+  cudaEvent_t event_ = nullptr;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_OPS_CUDA_CUDA_FENCE_H_
