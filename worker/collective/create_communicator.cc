@@ -6,6 +6,7 @@
 #include "proto/base/log.h"
 #include "worker/collective/gloo/gloo_communicator.h"
 #include "worker/collective/in_process/in_process_communicator.h"
+#include "worker/collective/nccl/nccl_communicator.h"
 #include "worker/collective/shared_memory/shared_memory_communicator.h"
 #include "worker/collective/staged/staged_communicator.h"
 
@@ -27,6 +28,7 @@ constexpr Backend kBackends[] = {
     {"in_process", CreateInProcess},
     {"shared_memory", CreateSharedMemory, /*fallback=*/"gloo"},
     {"gloo", CreateGloo},
+    {"nccl", CreateNccl, /*fallback=*/nullptr, /*moves_device_memory=*/true},
 };
 
 absl::StatusOr<std::unique_ptr<Communicator>> Create(

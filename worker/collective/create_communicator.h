@@ -14,7 +14,7 @@
 
 namespace troupe {
 
-// "in_process", "shared_memory", "gloo".
+// "in_process", "shared_memory", "gloo", "nccl".
 std::vector<std::string> CommunicatorBackends();
 
 // Waits until all members of the group have called it. Members that turn out

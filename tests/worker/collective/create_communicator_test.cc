@@ -8,7 +8,8 @@ namespace {
 
 TEST(CreateCommunicatorTest, ListsItsBackends) {
   EXPECT_EQ(CommunicatorBackends(),
-            (std::vector<std::string>{"in_process", "shared_memory", "gloo"}));
+            (std::vector<std::string>{"in_process", "shared_memory", "gloo",
+                                      "nccl"}));
 }
 
 TEST(CreateCommunicatorTest, RefusesABackendThatIsUnknown) {
@@ -18,7 +19,7 @@ TEST(CreateCommunicatorTest, RefusesABackendThatIsUnknown) {
   EXPECT_TRUE(absl::IsInvalidArgument(status));
   EXPECT_EQ(status.message(),
             "communicator backend pigeons is unknown; there are in_process, "
-            "shared_memory, gloo");
+            "shared_memory, gloo, nccl");
 }
 
 // As if rank 0 were in another container: the others do with sockets.

@@ -1,0 +1,57 @@
+#include "worker/collective/nccl/meeting.h"
+
+#include "absl/synchronization/notification.h"
+#include "gtest/gtest.h"
+#include "tests/worker/collective/ranks.h"
+
+namespace troupe {
+namespace {
+
+void AtMeeting(int ranks, const std::function<void(int, Meeting&)>& body) {
+  TogetherOwning({.backend = "in_process", .ranks = ranks},
+                 [&](std::unique_ptr<Communicator> communicator) {
+                   const int rank = communicator->rank();
+                   Meeting meeting(std::move(communicator));
+                   body(rank, meeting);
+                 });
+}
+
+TEST(MeetingTest, AllMeetAndPairsMeet) {
+  AtMeeting(3, [](int rank, Meeting& meeting) {
+    EXPECT_TRUE(meeting.All({.name = "gradients"}).ok());
+    if (rank == 2) return;
+    EXPECT_TRUE(meeting.With(1 - rank, {}).ok());
+  });
+}
+
+// The operation puts its own words before it.
+TEST(MeetingTest, SaysOnlyWhoDidNotCome) {
+  absl::Notification over;
+  AtMeeting(2, [&](int rank, Meeting& meeting) {
+    if (rank == 1) {
+      over.WaitForNotification();
+      return;
+    }
+    const absl::Status status =
+        meeting.All({.name = "gradients", .timeout = absl::Milliseconds(50)});
+    EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
+    EXPECT_EQ(status.message().substr(0, 21), "rank 10 did not come ")
+        << status;
+    EXPECT_EQ(MissingRank(status), 10);
+    over.Notify();
+  });
+}
+
+TEST(MeetingTest, AnAbortReachesThePeers) {
+  AtMeeting(2, [](int rank, Meeting& meeting) {
+    if (rank == 1) {
+      meeting.Abort(absl::CancelledError("enough"));
+      return;
+    }
+    const absl::Status status = meeting.All({.timeout = absl::Seconds(100)});
+    EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  });
+}
+
+}  // namespace
+}  // namespace troupe

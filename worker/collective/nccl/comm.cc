@@ -1,0 +1,115 @@
+#include "worker/collective/nccl/comm.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "proto/base/status.h"
+
+namespace troupe {
+namespace {
+
+// Between two looks whether NCCL has set up what a call needs: rare, as later
+// calls find it there.
+constexpr absl::Duration kLook = absl::Microseconds(200);
+constexpr absl::Duration kGoodbye = absl::Seconds(5);
+
+absl::Status Aborted() {
+  return absl::AbortedError("the NCCL communicator was aborted");
+}
+
+}  // namespace
+
+absl::Status ToStatus(ncclResult_t result, absl::string_view call) {
+  if (result == ncclSuccess || result == ncclInProgress) {
+    return absl::OkStatus();
+  }
+  const std::string text = absl::StrCat(call, ": ", ncclGetErrorString(result));
+  const bool ours = result == ncclInvalidArgument || result == ncclInvalidUsage;
+  return ours ? absl::InvalidArgumentError(text) : absl::InternalError(text);
+}
+
+absl::StatusOr<std::unique_ptr<NcclComm>> NcclComm::Create(
+    CudaDevice& device, const Place& place, absl::Time deadline) {
+  if (!device.MakeCurrent()) return device.status();
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  std::unique_ptr<NcclComm> comm(new NcclComm);
+  ncclComm_t made = nullptr;
+  const ncclResult_t result =
+      ncclCommInitRankConfig(&made, place.size, place.id, place.rank, &config);
+  {
+    absl::MutexLock lock(&comm->mutex_);
+    comm->comm_ = made;
+  }
+  RETURN_IF_ERROR(ToStatus(result, "ncclCommInitRankConfig"));
+  const absl::Status settled = comm->Settle("ncclCommInitRankConfig", deadline);
+  if (settled.ok()) return comm;
+  comm->Abort();
+  return settled;
+}
+
+NcclComm::~NcclComm() {
+  ncclComm_t comm = nullptr;
+  {
+    absl::MutexLock lock(&mutex_);
+    comm = comm_;
+  }
+  if (comm == nullptr) return;
+  absl::Status gone = ToStatus(ncclCommFinalize(comm), "ncclCommFinalize");
+  if (gone.ok()) gone = Settle("ncclCommFinalize", absl::Now() + kGoodbye);
+  if (gone.ok()) {
+    ncclCommDestroy(comm);
+  } else {
+    Abort();
+  }
+}
+
+ncclResult_t NcclComm::State() {
+  absl::MutexLock lock(&mutex_);
+  if (comm_ == nullptr) return ncclInvalidUsage;
+  ncclResult_t state = ncclSuccess;
+  const ncclResult_t asked = ncclCommGetAsyncError(comm_, &state);
+  return asked == ncclSuccess ? state : asked;
+}
+
+absl::Status NcclComm::AsyncError() {
+  return ToStatus(State(), "an operation of NCCL");
+}
+
+absl::Status NcclComm::Settle(absl::string_view call, absl::Time deadline) {
+  while (true) {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (comm_ == nullptr) return Aborted();
+    }
+    const ncclResult_t state = State();
+    if (state != ncclInProgress) return ToStatus(state, call);
+    if (absl::Now() >= deadline) {
+      return absl::DeadlineExceededError(
+          absl::StrCat(call, " did not end in time"));
+    }
+    absl::SleepFor(kLook);
+  }
+}
+
+absl::Status NcclComm::Enqueue(
+    absl::string_view name, absl::FunctionRef<ncclResult_t(ncclComm_t)> call) {
+  ncclResult_t result = ncclSuccess;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (comm_ == nullptr) return Aborted();
+    result = call(comm_);
+  }
+  RETURN_IF_ERROR(ToStatus(result, name));
+  if (result == ncclSuccess) return absl::OkStatus();
+  // Whoever watches the deadline aborts.
+  return Settle(name, absl::InfiniteFuture());
+}
+
+void NcclComm::Abort() {
+  absl::MutexLock lock(&mutex_);
+  if (comm_ != nullptr) ncclCommAbort(std::exchange(comm_, nullptr));
+}
+
+}  // namespace troupe

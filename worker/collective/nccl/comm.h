@@ -1,0 +1,67 @@
+// An NCCL communicator that never blocks: its calls return while NCCL still
+// sets up what they need, and another thread may abort it at any time.
+#ifndef TROUPE_WORKER_COLLECTIVE_NCCL_COMM_H_
+#define TROUPE_WORKER_COLLECTIVE_NCCL_COMM_H_
+
+#include <nccl.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "ops/cuda/cuda_device.h"
+
+namespace troupe {
+
+// Internal, or InvalidArgument where we called it wrongly: "ncclAllReduce:
+// unhandled cuda error". In progress is no error.
+absl::Status ToStatus(ncclResult_t result, absl::string_view call);
+
+// Thread-safe; one thread enqueues.
+class NcclComm {
+ public:
+  struct Place {
+    ncclUniqueId id;
+    int rank = 0;
+    int size = 1;
+  };
+  // Waits until all members have called it, or for the deadline:
+  // DeadlineExceeded.
+  static absl::StatusOr<std::unique_ptr<NcclComm>> Create(CudaDevice& device,
+                                                          const Place& place,
+                                                          absl::Time deadline);
+  // Lets what the peers still receive from here go out first, within seconds.
+  ~NcclComm();
+  NcclComm(const NcclComm&) = delete;
+  NcclComm& operator=(const NcclComm&) = delete;
+
+  // Runs `call`, which enqueues on a stream, and waits, asleep, until NCCL has
+  // done so. Aborted once Abort was called.
+  absl::Status Enqueue(absl::string_view name,
+                       absl::FunctionRef<ncclResult_t(ncclComm_t)> call);
+
+  // What NCCL has noticed meanwhile.
+  absl::Status AsyncError();
+
+  // Ends what is enqueued, unfinished.
+  void Abort();
+
+ private:
+  NcclComm() = default;
+  // Asleep, until the last call has had its effect.
+  absl::Status Settle(absl::string_view call, absl::Time deadline);
+  ncclResult_t State() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  absl::Mutex mutex_;
+  ncclComm_t comm_ ABSL_GUARDED_BY(mutex_) = nullptr;  // null: aborted
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_COLLECTIVE_NCCL_COMM_H_

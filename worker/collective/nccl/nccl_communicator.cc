@@ -1,0 +1,285 @@
+#include "worker/collective/nccl/nccl_communicator.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "ops/cuda/cuda_device.h"
+#include "ops/fence.h"
+#include "ops/reduce.h"
+#include "proto/base/check.h"
+#include "proto/base/status.h"
+#include "proto/plan/layout.h"
+#include "worker/collective/nccl/join.h"
+#include "worker/collective/nccl/watch.h"
+
+namespace troupe {
+namespace {
+
+// For the members to find out, after a failure, who of them is to blame.
+constexpr absl::Duration kInquest = absl::Seconds(2);
+
+ncclDataType_t TypeOf(Element element) {
+  switch (element) {
+    case Element::kF32:
+      return ncclFloat32;
+    case Element::kF64:
+      return ncclFloat64;
+    case Element::kI32:
+      return ncclInt32;
+    case Element::kI64:
+      return ncclInt64;
+    case Element::kBF16:
+      return ncclBfloat16;
+    case Element::kByte:
+      return ncclUint8;
+  }
+  CHECK(false) << "element " << static_cast<int>(element);
+  return ncclUint8;
+}
+
+ncclRedOp_t OpOf(ReduceOp op) {
+  return op == ReduceOp::kSum ? ncclSum : ncclMax;
+}
+
+class NcclCommunicator final : public Communicator {
+ public:
+  // In a group of one there is nobody to meet.
+  NcclCommunicator(const CommunicatorSeat& seat, JoinedNccl joined)
+      : Communicator(seat.group, seat.rank),
+        device_(CudaDevice::From(*seat.device)),
+        meeting_(std::move(joined.meeting)),
+        comm_(std::move(joined.comm)) {
+    if (comm_ != nullptr) watch_ = std::make_unique<NcclWatch>(*comm_);
+  }
+  ~NcclCommunicator() override {
+    if (scratch_ != nullptr) device_.Free(scratch_);
+  }
+
+ private:
+  using Enqueued = absl::FunctionRef<ncclResult_t(ncclComm_t, cudaStream_t)>;
+
+  static CommOptions OptionsOf(const Call& call) {
+    return {.name = std::string(call.name),
+            .timeout = call.deadline - absl::Now()};
+  }
+
+  // One operation of all members.
+  absl::Status Operate(const Call& call, Enqueued enqueue) {
+    RETURN_IF_ERROR(meeting_->All(OptionsOf(call)));
+    return Move(call, enqueue);
+  }
+
+  // Enqueues and waits for the end.
+  absl::Status Move(const Call& call, Enqueued enqueue) {
+    const cudaStream_t stream = device_.stream();
+    watch_->Begin(call.deadline);
+    absl::Status status = comm_->Enqueue(
+        call.operation, [&](ncclComm_t comm) { return enqueue(comm, stream); });
+    if (status.ok()) status = device_.Record(FenceUse::kOrder)->Await();
+    const absl::Status watched = watch_->End();
+    {
+      absl::MutexLock lock(&mutex_);
+      if (!aborted_.ok()) {
+        return absl::CancelledError(
+            absl::StrCat("aborted: ", aborted_.message()));
+      }
+    }
+    if (!watched.ok()) return Blame(call, watched);
+    return status.ok() ? status : Blame(call, status);
+  }
+
+  // A member that does not come now is the reason why NCCL failed.
+  absl::Status Blame(const Call& call, const absl::Status& failure) {
+    comm_->Abort();
+    const absl::Status met =
+        meeting_->All({.name = std::string(call.name), .timeout = kInquest});
+    return met.ok() ? failure : met;
+  }
+
+  CommBuffer Block(const CommBuffer& data, int index) const {
+    const Range range =
+        EvenPiece(data.elements, {.index = index, .count = size()});
+    return data.Slice(range.begin, range.end);
+  }
+
+  // An f32 copy on the device, whose reduction is rounded once.
+  absl::Status InF32(const CommBuffer& bf16,
+                     absl::FunctionRef<absl::Status(const CommBuffer&)> body) {
+    const CommBuffer f32 = {.elements = bf16.elements,
+                            .element = Element::kF32};
+    RETURN_IF_ERROR(Reserve(f32.bytes()));
+    const Tensor narrow(bf16.data, DType::kBF16, {bf16.elements});
+    const Tensor wide(scratch_, DType::kF32, {bf16.elements});
+    Copy(device_, {.x = narrow, .y = wide});
+    RETURN_IF_ERROR(body({scratch_, f32.elements, f32.element}));
+    Copy(device_, {.x = wide, .y = narrow});
+    return device_.Synchronize();
+  }
+  absl::Status Reserve(size_t bytes) {
+    if (bytes <= scratch_bytes_) return absl::OkStatus();
+    if (scratch_ != nullptr) device_.Free(scratch_);
+    scratch_ = nullptr;
+    scratch_bytes_ = 0;
+    ASSIGN_OR_RETURN(scratch_, device_.Allocate(bytes));
+    scratch_bytes_ = bytes;
+    return absl::OkStatus();
+  }
+  static bool NeedsF32(const CommBuffer& data, ReduceOp op) {
+    return data.element == Element::kBF16 && op == ReduceOp::kSum;
+  }
+
+  absl::Status DoAllReduce(CommBuffer data, ReduceOp op,
+                           const Call& call) override {
+    if (NeedsF32(data, op)) {
+      return InF32(data, [&](const CommBuffer& wide) {
+        return DoAllReduce(wide, op, call);
+      });
+    }
+    return Operate(call, [&](ncclComm_t comm, cudaStream_t stream) {
+      return ncclAllReduce(data.data, data.data, data.elements,
+                           TypeOf(data.element), OpOf(op), comm, stream);
+    });
+  }
+
+  // Blocks of unequal sizes are reduced one by one, in one launch.
+  absl::Status DoReduceScatter(CommBuffer data, ReduceOp op,
+                               const Call& call) override {
+    if (NeedsF32(data, op)) {
+      return InF32(data, [&](const CommBuffer& wide) {
+        return DoReduceScatter(wide, op, call);
+      });
+    }
+    return Operate(call, [&](ncclComm_t comm, cudaStream_t stream) {
+      const ncclDataType_t type = TypeOf(data.element);
+      if (data.elements % size() == 0) {
+        return ncclReduceScatter(data.data, Block(data, rank()).data,
+                                 data.elements / size(), type, OpOf(op), comm,
+                                 stream);
+      }
+      return Grouped([&](int i) {
+        const CommBuffer block = Block(data, i);
+        return ncclReduce(block.data, block.data, block.elements, type,
+                          OpOf(op), i, comm, stream);
+      });
+    });
+  }
+
+  absl::Status DoAllGather(CommBuffer data, const Call& call) override {
+    return Operate(call, [&](ncclComm_t comm, cudaStream_t stream) {
+      const ncclDataType_t type = TypeOf(data.element);
+      if (data.elements % size() == 0) {
+        return ncclAllGather(Block(data, rank()).data, data.data,
+                             data.elements / size(), type, comm, stream);
+      }
+      return Grouped([&](int i) {
+        const CommBuffer block = Block(data, i);
+        return ncclBroadcast(block.data, block.data, block.elements, type, i,
+                             comm, stream);
+      });
+    });
+  }
+
+  absl::Status DoBroadcast(CommBuffer data, int root,
+                           const Call& call) override {
+    return Operate(call, [&](ncclComm_t comm, cudaStream_t stream) {
+      return ncclBroadcast(data.data, data.data, data.elements,
+                           TypeOf(data.element), root, comm, stream);
+    });
+  }
+
+  absl::Status DoAllToAll(const AllToAllBuffers& buffers,
+                          const Call& call) override {
+    return Operate(call, [&](ncclComm_t comm, cudaStream_t stream) {
+      const ncclDataType_t type = TypeOf(buffers.send.element);
+      return Grouped([&](int i) {
+        const CommBuffer out = Block(buffers.send, i);
+        const CommBuffer in = Block(buffers.receive, i);
+        const ncclResult_t sent =
+            ncclSend(out.data, out.elements, type, i, comm, stream);
+        if (sent != ncclSuccess && sent != ncclInProgress) return sent;
+        return ncclRecv(in.data, in.elements, type, i, comm, stream);
+      });
+    });
+  }
+
+  absl::Status DoSend(CommBuffer data, int peer, const Call& call) override {
+    RETURN_IF_ERROR(meeting_->With(peer, OptionsOf(call)));
+    return Move(call, [&](ncclComm_t comm, cudaStream_t stream) {
+      return ncclSend(data.data, data.elements, TypeOf(data.element), peer,
+                      comm, stream);
+    });
+  }
+
+  absl::Status DoRecv(CommBuffer data, int peer, const Call& call) override {
+    RETURN_IF_ERROR(meeting_->With(peer, OptionsOf(call)));
+    return Move(call, [&](ncclComm_t comm, cudaStream_t stream) {
+      return ncclRecv(data.data, data.elements, TypeOf(data.element), peer,
+                      comm, stream);
+    });
+  }
+
+  absl::Status DoBarrier(const Call& call) override {
+    return meeting_->All(OptionsOf(call));
+  }
+
+  absl::Status CopyToSelf(const AllToAllBuffers& buffers) override {
+    device_.CopyWithin(buffers.receive.data, buffers.send.data,
+                       buffers.send.bytes());
+    return device_.Synchronize();
+  }
+
+  void DoAbort(const absl::Status& why) override {
+    {
+      absl::MutexLock lock(&mutex_);
+      aborted_ = why;
+    }
+    if (meeting_ != nullptr) meeting_->Abort(why);
+    if (comm_ != nullptr) comm_->Abort();
+  }
+
+  // A call for each member, launched as one.
+  ncclResult_t Grouped(absl::FunctionRef<ncclResult_t(int)> call) const {
+    ncclResult_t result = ncclGroupStart();
+    for (int i = 0; i < size() && result == ncclSuccess; ++i) {
+      result = call(i);
+      if (result == ncclInProgress) result = ncclSuccess;
+    }
+    const ncclResult_t ended = ncclGroupEnd();
+    return result == ncclSuccess ? ended : result;
+  }
+
+  CudaDevice& device_;
+  const std::unique_ptr<Meeting> meeting_;
+  const std::unique_ptr<NcclComm> comm_;
+  std::unique_ptr<NcclWatch> watch_;
+  void* scratch_ = nullptr;  // device memory
+  size_t scratch_bytes_ = 0;
+  absl::Mutex mutex_;
+  absl::Status aborted_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Communicator>> CreateNccl(
+    const CommunicatorSeat& seat) {
+  CHECK(seat.device != nullptr && seat.device->kind() == DeviceKind::kCuda)
+      << "group " << seat.group.name << " has no GPU";
+  JoinedNccl joined;
+  if (seat.group.ranks.size() > 1) {
+    ASSIGN_OR_RETURN(joined, JoinNccl(seat));
+  }
+  return std::make_unique<NcclCommunicator>(seat, std::move(joined));
+}
+
+std::string NcclVersion() {
+  int version = 0;
+  if (ncclGetVersion(&version) != ncclSuccess) return "";
+  return absl::StrCat(version / 10000, ".", version % 10000 / 100, ".",
+                      version % 100);
+}
+
+}  // namespace troupe
