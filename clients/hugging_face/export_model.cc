@@ -1,6 +1,5 @@
 #include "clients/hugging_face/export_model.h"
 
-#include <google/protobuf/util/json_util.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "clients/hugging_face/config.h"
 #include "proto/base/status.h"
+#include "proto/plan/job_json.h"
 #include "proto/plan/model.h"
 #include "storage/checkpoint/assets.h"
 #include "storage/checkpoint/hugging_face_files.h"
@@ -38,17 +38,9 @@ int64_t BytesOf(const SafetensorsTensor& tensor) {
 
 absl::StatusOr<ModelSpec> ModelOf(const TensorReader& checkpoint,
                                   const std::string& path) {
-  JobSpec job;
-  google::protobuf::util::JsonParseOptions options;
-  options.ignore_unknown_fields = true;
-  const auto parsed = google::protobuf::util::JsonStringToMessage(
-      checkpoint.manifest().job, &job, options);
-  if (!parsed.ok()) {
-    return absl::DataLossError(absl::StrCat(
-        path,
-        ": the manifest's job is no job: ", std::string(parsed.message())));
-  }
-  ModelSpec model = job.model();
+  absl::StatusOr<JobSpec> job = ParseJobJson(checkpoint.manifest().job);
+  if (!job.ok()) return Annotate(job.status(), path);
+  ModelSpec model = std::move(*job->mutable_model());
   RETURN_IF_ERROR(Annotate(ResolveModel(model), path));
   return model;
 }

@@ -1,6 +1,5 @@
 #include "clients/hugging_face/import_model.h"
 
-#include <google/protobuf/util/json_util.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "clients/hugging_face/config.h"
-#include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "proto/plan/job_json.h"
 #include "proto/plan/model.h"
 #include "storage/checkpoint/assets.h"
 #include "storage/checkpoint/commit.h"
@@ -122,17 +121,6 @@ absl::StatusOr<std::vector<CarriedFile>> ReadCarried(const std::string& from) {
   return carried;
 }
 
-// The manifest keeps the job; of this one there is only a model.
-std::string JobJson(const ModelSpec& model) {
-  JobSpec job;
-  *job.mutable_model() = model;
-  google::protobuf::util::JsonPrintOptions options;
-  options.preserve_proto_field_names = true;
-  std::string json;
-  CHECK(google::protobuf::util::MessageToJsonString(job, &json, options).ok());
-  return json;
-}
-
 absl::StatusOr<std::string> Write(const HuggingFaceWeights& weights,
                                   const std::vector<Unit>& units,
                                   const CheckpointAttempt& attempt,
@@ -145,7 +133,9 @@ absl::StatusOr<std::string> Write(const HuggingFaceWeights& weights,
                    ReadCarried(options.from));
   Manifest manifest;
   manifest.job_name = "import";
-  manifest.job = JobJson(imported.model);
+  JobSpec job;  // of which there is only a model
+  *job.mutable_model() = imported.model;
+  manifest.job = JobJson(job);
   manifest.created = absl::Now();
   return CommitCheckpoint(attempt, std::move(manifest), {shard}, carried);
 }

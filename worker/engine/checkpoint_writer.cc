@@ -1,26 +1,16 @@
 #include "worker/engine/checkpoint_writer.h"
 
-#include <google/protobuf/util/json_util.h>
-
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "proto/base/check.h"
 #include "proto/base/log.h"
 #include "proto/base/status.h"
+#include "proto/plan/job_json.h"
 #include "storage/checkpoint/checkpoint_dir.h"
 
 namespace troupe {
 namespace {
-
-std::string JobJson(const JobSpec& job) {
-  google::protobuf::util::JsonPrintOptions options;
-  options.preserve_proto_field_names = true;
-  std::string json;
-  CHECK(google::protobuf::util::MessageToJsonString(job, &json, options).ok());
-  return json;
-}
 
 // Gives the space back; the job ends in any case.
 absl::Status GiveUp(const CheckpointAttempt& attempt, const absl::Status& why) {

@@ -1,7 +1,5 @@
 #include "worker/engine/text_generation.h"
 
-#include <google/protobuf/util/json_util.h>
-
 #include <memory>
 #include <optional>
 #include <utility>
@@ -9,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
+#include "proto/plan/job_json.h"
 #include "proto/plan/model.h"
 #include "storage/checkpoint/assets.h"
 #include "storage/checkpoint/tensor_reader.h"
@@ -20,19 +19,6 @@
 
 namespace troupe {
 namespace {
-
-absl::StatusOr<ModelSpec> ModelOf(const Manifest& manifest) {
-  google::protobuf::util::JsonParseOptions options;
-  options.ignore_unknown_fields = true;  // of a newer version
-  JobSpec job;
-  const auto parsed =
-      google::protobuf::util::JsonStringToMessage(manifest.job, &job, options);
-  if (!parsed.ok()) {
-    return absl::DataLossError(
-        absl::StrCat("the manifest's job cannot be read: ", parsed.ToString()));
-  }
-  return job.model();
-}
 
 // The flat buffers of all units, in order.
 struct Weights {
@@ -116,8 +102,9 @@ absl::Status ContinueText(const TextRequest& request, Device& device,
       TensorReader::Open(request.checkpoint);
   if (!checkpoint.ok()) return Annotate(checkpoint.status(), context);
   const Manifest& manifest = (*checkpoint)->manifest();
-  absl::StatusOr<ModelSpec> model = ModelOf(manifest);
-  if (!model.ok()) return Annotate(model.status(), context);
+  const absl::StatusOr<JobSpec> job = ParseJobJson(manifest.job);
+  if (!job.ok()) return Annotate(job.status(), context);
+  const ModelSpec& model = job->model();
   // Ids need no tokenizer; where there is one, they come with their text.
   const absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer =
       TokenizerOf(request.checkpoint, manifest);
@@ -127,17 +114,17 @@ absl::Status ContinueText(const TextRequest& request, Device& device,
     RETURN_IF_ERROR((*tokenizer)->Encode(request.prompt, prompt));
   }
 
-  ASSIGN_OR_RETURN(const std::vector<Unit> units,
-                   ModelUnits(*model, {.sequences = 1,
-                                       .sequence_length =
-                                           model->max_position_embeddings()}));
+  ASSIGN_OR_RETURN(
+      const std::vector<Unit> units,
+      ModelUnits(model, {.sequences = 1,
+                         .sequence_length = model.max_position_embeddings()}));
   ASSIGN_OR_RETURN(Arena * arena, arenas.Find(DEVICE));
   absl::StatusOr<Weights> weights =
       LoadWeights(**checkpoint, units, device, *arena);
   if (!weights.ok()) return Annotate(weights.status(), context);
 
   ASSIGN_OR_RETURN(const std::unique_ptr<Generator> generator,
-                   Generator::Create(device, *model, weights->pointers));
+                   Generator::Create(device, model, weights->pointers));
   RETURN_IF_ERROR(generator->Start(prompt, request.sampling));
   return Draw(*generator, tokenizer.ok() ? tokenizer->get() : nullptr,
               request.max_new_tokens, sink);
