@@ -181,24 +181,15 @@ Unit BlockUnit(const Sizes& s, int64_t layer) {
 Unit HeadUnit(const Sizes& s) {
   UnitBuilder builder(Unit::HEAD, 1 + s.l, s.dtype);
   AddNorm(builder, "model.norm", s);
-  Unit& unit = builder.unit();
-  if (s.tied) {
-    Unit::Tied& tied = *unit.add_tied();
-    tied.set_unit(0);
-    tied.set_parameter("model.embed_tokens.weight");
-  } else {
-    builder.Add("lm_head.weight", {s.v, s.c}, Parameter::NORMAL, s.init_std);
-  }
-  const int64_t rc = s.r * s.c;
-  unit.set_stash_bytes(BufferBytes({s.r}, F32) +
-                       BufferBytes({rc, s.r * FlatAligned(s.v)}, s.dtype));
-  unit.set_weight_stash_bytes(BufferBytes({rc}, s.dtype));
-  SetHeadWork({.rows = s.rows(),
-               .width = static_cast<double>(s.c),
-               .vocab = static_cast<double>(s.v),
-               .dtype = s.dtype},
-              unit);
-  return std::move(unit);
+  CompleteHead({.rows = s.r,
+                .width = s.c,
+                .vocab = s.v,
+                .dtype = s.dtype,
+                .norm_statistics = 1,
+                .tied_to = s.tied ? "model.embed_tokens.weight" : "",
+                .init_std = s.init_std},
+               builder);
+  return std::move(builder.unit());
 }
 
 absl::Status CheckHeads(const ModelSpec& model) {

@@ -10,6 +10,25 @@ constexpr int64_t kCacheLineBytes = 64;
 // Random sites of one unit.
 constexpr int64_t kSitesPerUnit = 64;
 
+void SetHeadWork(const HeadShape& shape, Unit& unit) {
+  const double bytes = static_cast<double>(BytesOfElement(shape.dtype));
+  const double rows = static_cast<double>(shape.rows);
+  const double inputs = rows * static_cast<double>(shape.width);
+  const double logits = rows * static_cast<double>(shape.vocab);
+  const double products = 2.0 * inputs * static_cast<double>(shape.vocab);
+  Work& forward = *unit.mutable_forward();
+  forward.set_matmul_flops(products);
+  // The loss reads the logits twice and writes their gradient.
+  forward.set_memory_bytes((2.0 * inputs + 3.0 * logits) * bytes);
+  forward.set_elementwise_ops(2.0 * logits);
+  Work& input = *unit.mutable_backward_input();
+  input.set_matmul_flops(products);
+  input.set_memory_bytes(3.0 * inputs * bytes);
+  Work& weight = *unit.mutable_backward_weight();
+  weight.set_matmul_flops(products);
+  weight.set_memory_bytes(2.0 * inputs * bytes);
+}
+
 }  // namespace
 
 int64_t BufferBytes(std::initializer_list<int64_t> elements,
@@ -48,22 +67,22 @@ void UnitBuilder::Add(const std::string& name,
   unit_.set_flat_elements(unit_.flat_elements() + FlatAligned(elements));
 }
 
-void SetHeadWork(const HeadShape& shape, Unit& unit) {
-  const double bytes = static_cast<double>(BytesOfElement(shape.dtype));
-  const double inputs = shape.rows * shape.width;
-  const double logits = shape.rows * shape.vocab;
-  const double products = 2.0 * inputs * shape.vocab;
-  Work& forward = *unit.mutable_forward();
-  forward.set_matmul_flops(products);
-  // The loss reads the logits twice and writes their gradient.
-  forward.set_memory_bytes((2.0 * inputs + 3.0 * logits) * bytes);
-  forward.set_elementwise_ops(2.0 * logits);
-  Work& input = *unit.mutable_backward_input();
-  input.set_matmul_flops(products);
-  input.set_memory_bytes(3.0 * inputs * bytes);
-  Work& weight = *unit.mutable_backward_weight();
-  weight.set_matmul_flops(products);
-  weight.set_memory_bytes(2.0 * inputs * bytes);
+void CompleteHead(const HeadShape& shape, UnitBuilder& builder) {
+  Unit& unit = builder.unit();
+  if (shape.tied_to.empty()) {
+    builder.Add("lm_head.weight", {shape.vocab, shape.width}, Parameter::NORMAL,
+                shape.init_std);
+  } else {
+    Unit::Tied& tied = *unit.add_tied();
+    tied.set_unit(0);
+    tied.set_parameter(shape.tied_to);
+  }
+  const int64_t inputs = shape.rows * shape.width;
+  const int64_t logits = shape.rows * FlatAligned(shape.vocab);
+  unit.set_stash_bytes(shape.norm_statistics * BufferBytes({shape.rows}, F32) +
+                       BufferBytes({inputs, logits}, shape.dtype));
+  unit.set_weight_stash_bytes(BufferBytes({inputs}, shape.dtype));
+  SetHeadWork(shape, unit);
 }
 
 }  // namespace troupe

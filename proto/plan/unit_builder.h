@@ -43,14 +43,20 @@ class UnitBuilder {
   Unit unit_;
 };
 
-// The work of a HEAD: a norm, the vocabulary projection and the loss.
+// What a HEAD has behind its norm, whichever that is: the vocabulary projection
+// and the loss.
 struct HeadShape {
-  double rows = 0;  // sequences x sequence_length
-  double width = 0;
-  double vocab = 0;
+  int64_t rows = 0;  // sequences x sequence_length
+  int64_t width = 0;
+  int64_t vocab = 0;
   ElementType dtype = F32;
+  int64_t norm_statistics = 1;  // of a row
+  std::string tied_to;          // a table of unit 0; empty: lm_head.weight
+  double init_std = 0;          // of lm_head.weight
 };
-void SetHeadWork(const HeadShape& shape, Unit& unit);
+// Adds it to the unit, after the norm's parameters, with the bytes and the work
+// of the whole unit.
+void CompleteHead(const HeadShape& shape, UnitBuilder& builder);
 
 }  // namespace troupe
 

@@ -41,5 +41,37 @@ TEST(UnitBuilderTest, BuffersHoldTensorsOnCacheLines) {
   EXPECT_EQ(BufferBytes({}, F32), 0);
 }
 
+TEST(UnitBuilderTest, AHeadIsTiedOrHasATableOfItsOwn) {
+  HeadShape shape = {.rows = 16,
+                     .width = 32,
+                     .vocab = 100,
+                     .dtype = BF16,
+                     .norm_statistics = 2,
+                     .tied_to = "table"};
+  UnitBuilder tied(Unit::HEAD, 2, BF16);
+  CompleteHead(shape, tied);
+  EXPECT_EQ(tied.unit().parameters_size(), 0);
+  ASSERT_EQ(tied.unit().tied_size(), 1);
+  EXPECT_EQ(tied.unit().tied(0).unit(), 0);
+  EXPECT_EQ(tied.unit().tied(0).parameter(), "table");
+
+  shape.tied_to = "";
+  shape.init_std = 0.5;
+  UnitBuilder own(Unit::HEAD, 2, BF16);
+  CompleteHead(shape, own);
+  EXPECT_EQ(own.unit().tied_size(), 0);
+  ASSERT_EQ(own.unit().parameters_size(), 1);
+  EXPECT_EQ(own.unit().parameters(0).name(), "lm_head.weight");
+  EXPECT_EQ(own.unit().parameters(0).init_std(), 0.5);
+
+  for (const Unit& unit : {tied.unit(), own.unit()}) {
+    // Two statistics of 16 rows in f32; the norm's output and the logits, whose
+    // rows are on cache lines.
+    EXPECT_EQ(unit.stash_bytes(), 2 * 64 + 2 * 16 * 32 + 2 * 16 * 128);
+    EXPECT_EQ(unit.weight_stash_bytes(), 2 * 16 * 32);
+    EXPECT_EQ(unit.forward().matmul_flops(), 2.0 * 16 * 32 * 100);
+  }
+}
+
 }  // namespace
 }  // namespace troupe
