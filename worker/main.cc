@@ -29,14 +29,16 @@ void AddBytes(CLI::App& app, const std::string& name, int64_t& bytes,
 void AddDeviceFlags(CLI::App& app, troupe::WorkerOptions& options) {
   app.add_option("--threads", options.threads,
                  "threads of an operation; default: one for each core");
-  app.add_option("--device", options.device, "cpu");
+  app.add_option("--device", options.device,
+                 "cpu, or cuda:N for a GPU; default: cpu");
   AddBytes(app, "--device-memory", options.device_memory,
-           "budget of the device tier; default: 80 % of the available RAM");
+           "budget of the device tier; default: 80 % of the available RAM, or "
+           "90 % of what is free on the GPU");
   AddBytes(app, "--host-memory", options.host_memory,
-           "budget of the host tier; default: the rest");
+           "budget of the host tier; default: the rest, or half of the RAM");
   app.add_option("--calibration", options.calibration_file,
                  "file that keeps this machine's rates; default: "
-                 "~/.cache/troupe/calibration-THREADS.textproto");
+                 "~/.cache/troupe/calibration-THREADS.textproto, or -GPU");
 }
 
 }  // namespace

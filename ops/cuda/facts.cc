@@ -1,6 +1,7 @@
 #include "ops/cuda/facts.h"
 
 #include <cuda_runtime_api.h>
+#include <dlfcn.h>
 
 #include <fstream>
 
@@ -46,6 +47,18 @@ std::string LinkText(int ordinal) {
   return absl::StrCat("PCIe ", absl::StripSuffix(speed, " PCIe"), " x", width);
 }
 
+std::string CudnnVersion() {
+  // Loaded until the process ends, as such libraries like it.
+  void* const library = dlopen("libcudnn.so.9", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return "";
+  auto* const ask =
+      reinterpret_cast<size_t (*)()>(dlsym(library, "cudnnGetVersion"));
+  if (ask == nullptr) return "";
+  const size_t version = ask();
+  return absl::StrCat(version / 10000, ".", version % 10000 / 100, ".",
+                      version % 100);
+}
+
 }  // namespace
 
 absl::StatusOr<GpuFacts> ReadGpuFacts(int ordinal) {
@@ -59,6 +72,7 @@ absl::StatusOr<GpuFacts> ReadGpuFacts(int ordinal) {
                     .uuid = UuidText(properties.uuid),
                     .memory_bytes = static_cast<int64_t>(total),
                     .free_bytes = static_cast<int64_t>(free),
+                    .cudnn_version = CudnnVersion(),
                     .link = LinkText(ordinal)};
   RETURN_IF_ERROR(ToStatus(cudaDriverGetVersion(&facts.driver_version),
                            "cudaDriverGetVersion"));

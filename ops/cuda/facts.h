@@ -15,6 +15,9 @@ struct GpuFacts {
   int64_t memory_bytes = 0;
   int64_t free_bytes = 0;  // now; the runtime's own share is taken already
   int driver_version = 0;  // the newest CUDA that the driver knows: 13000
+  // Of the library that the loader finds, "9.13.0"; empty: none, which does no
+  // harm, as the kernels here are our own.
+  std::string cudnn_version;
   // To the host, as the kernel says it: "PCIe 32.0 GT/s x16"; empty: unknown.
   std::string link;
 };

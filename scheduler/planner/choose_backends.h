@@ -1,5 +1,11 @@
-// What carries each group of a plan: memory, where its ranks share some, else
-// sockets. Ranks share memory where their workers gave the same memory domain
+// What carries each group of a plan.
+//
+//   ranks on CPUs              memory, where they share some, else sockets
+//   on GPUs, one for each      NCCL
+//   on GPUs that they share    as on CPUs, staged through the host: NCCL does
+//                              not join two ranks of one GPU
+//
+// Ranks share memory where their workers gave the same memory domain
 // when they registered (WorkerDescription.memory_domain): the same host name
 // would not do, as containers have names of their own, or all the same one.
 #ifndef TROUPE_SCHEDULER_PLANNER_CHOOSE_BACKENDS_H_
@@ -12,8 +18,8 @@
 
 namespace troupe {
 
-// Sets the backend of every group: "shared_memory" or "gloo". workers[r] is to
-// fill rank r.
+// Sets the backend of every group, "shared_memory", "gloo" or "nccl", and
+// whether it is staged. workers[r] is to fill rank r. REQUIRES CheckDevices.
 void ChooseBackends(const std::vector<WorkerDescription>& workers, Plan& plan);
 
 }  // namespace troupe

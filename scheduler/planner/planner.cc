@@ -9,6 +9,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/check_program.h"
 #include "scheduler/passes/passes.h"
+#include "scheduler/planner/check_devices.h"
 #include "scheduler/planner/choose_backends.h"
 #include "scheduler/planner/fit.h"
 #include "scheduler/planner/resolve.h"
@@ -55,6 +56,7 @@ absl::StatusOr<Plan> CompilePlan(
   }
   const std::vector<WorkerDescription> used(workers.begin(),
                                             workers.begin() + ranks);
+  RETURN_IF_ERROR(CheckDevices(used));
   ASSIGN_OR_RETURN(Plan plan, BuildFitting(resolved, used));
   ChooseBackends(used, plan);
   plan.set_fingerprint(PlanFingerprint(plan));
@@ -97,7 +99,10 @@ std::string PlanFingerprint(const Plan& plan) {
   Plan bare = plan;
   bare.clear_prediction();
   bare.clear_fingerprint();
-  for (Group& group : *bare.mutable_groups()) group.clear_backend();
+  for (Group& group : *bare.mutable_groups()) {
+    group.clear_backend();
+    group.clear_staged();
+  }
   // No message of a plan has a map, so equal plans serialise to equal bytes.
   uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, 64 bits
   for (const char byte : bare.SerializeAsString()) {

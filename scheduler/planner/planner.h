@@ -18,8 +18,8 @@ namespace troupe {
 // workers[r] is to fill rank r; workers past the last rank are ignored.
 //
 // InvalidArgument: the job is wrong, or rank r needs more memory than
-// workers[r] has; begins with the path of a field. FailedPrecondition: too few
-// workers.
+// workers[r] has, or some workers have GPUs and others have not; begins with
+// the path of a field. FailedPrecondition: too few workers.
 absl::StatusOr<Plan> CompilePlan(const JobSpec& job,
                                  const std::vector<WorkerDescription>& workers);
 

@@ -65,12 +65,14 @@ double StepSeconds(const Timeline& timeline) {
   return static_cast<double>(end) * kNs;
 }
 
-// On a CPU worker all but NVMe is memory of the process.
+// On a CPU worker all but NVMe is memory of the process, on a GPU worker what
+// is not on the GPU either.
 int64_t ResidentBytes(const RankPrediction& rank,
                       const WorkerDescription& worker) {
   int64_t bytes = worker.process_bytes();
   for (const MemoryItem& item : rank.memory()) {
-    if (item.tier() != NVME) bytes += item.bytes();
+    const bool on_gpu = item.tier() == DEVICE && worker.has_gpu();
+    if (item.tier() != NVME && !on_gpu) bytes += item.bytes();
   }
   return bytes;
 }

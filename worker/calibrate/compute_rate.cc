@@ -70,10 +70,12 @@ struct Bench {
   Calibration& calibration;
 
   double Seconds(const std::function<void()>& work) const {
-    return SecondsOf(clock, options.each, [&] {
-      work();
-      CHECK_OK(device.Synchronize());
-    });
+    return SecondsOf(clock, options.each,
+                     [&] {
+                       for (int i = 0; i < options.calls_at_once; ++i) work();
+                       CHECK_OK(device.Synchronize());
+                     }) /
+           options.calls_at_once;
   }
 };
 

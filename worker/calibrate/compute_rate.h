@@ -20,6 +20,9 @@ struct ComputeRateOptions {
   absl::Duration each = absl::Milliseconds(80);
   // Divides the sizes, for tests: rates of small sizes mean little.
   int shrink = 1;
+  // Calls for which the device is waited for together; more than one on a GPU,
+  // which is not waited for after each op of a step.
+  int calls_at_once = 1;
 };
 
 // Fills in matmul, attention_*, memory_*, optimizer_* and elementwise_* of

@@ -5,11 +5,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "ops/cuda/device.h"
 
 namespace troupe {
 namespace {
 
-constexpr char kNotUsed[] = "GPUs are not used by this build";
+constexpr char kNotUsed[] =
+    "GPUs are not used by this build; build with --config=cuda";
+
+std::string AdviceFor(bool used) { return used ? "" : kNotUsed; }
 
 // A shared library, loaded until the process ends: drivers do not like to be
 // unloaded.
@@ -51,7 +55,8 @@ std::string ErrorText(const Library& cuda, int error) {
 
 CudaDriver AskCuda(const Library& cuda) {
   CudaDriver driver = {.missing = cuda.missing(),
-                       .has_device_file = access("/dev/nvidia0", F_OK) == 0};
+                       .has_device_file = access("/dev/nvidia0", F_OK) == 0,
+                       .used = BuiltWithCuda()};
   if (!driver.missing.empty()) return driver;
   auto* const init = cuda.Find<Init>("cuInit");
   auto* const get_version = cuda.Find<GetVersion>("cuDriverGetVersion");
@@ -71,6 +76,11 @@ CudaDriver AskCuda(const Library& cuda) {
     return driver;
   }
   for (int i = 0; i < count; ++i) {
+    const absl::StatusOr<GpuFacts> facts = ReadGpuFacts(i);
+    if (facts.ok()) {
+      driver.gpus.push_back(GpuText(*facts));
+      continue;
+    }
     int device = 0;
     char name[256] = "";
     const bool known = get_device(&device, i) == 0 &&
@@ -89,29 +99,35 @@ Finding JudgeCuda(const CudaDriver& driver) {
     return {.state = FindingState::kNone,
             .text = absl::StrCat("no driver (", device_file, "; ",
                                  driver.missing, ")"),
-            .advice = kNotUsed};
+            .advice = driver.used ? "workers here compute on the CPU"
+                                  : AdviceFor(driver.used)};
   }
   if (!driver.error.empty()) {
-    return {
-        .state = FindingState::kWarn,
-        .text = absl::StrCat("the driver does not start: ", driver.error, " (",
-                             device_file, ")"),
-        .advice = absl::StrCat(kNotUsed,
-                               "; for other programs see nvidia-smi, and in a "
-                               "container whether it was given the GPUs")};
+    return {.state = FindingState::kWarn,
+            .text = absl::StrCat("the driver does not start: ", driver.error,
+                                 " (", device_file, ")"),
+            .advice = absl::StrCat(
+                AdviceFor(driver.used), driver.used ? "" : "; ",
+                "see nvidia-smi, and in a container whether it was given the "
+                "GPUs")};
   }
   const std::string version =
       absl::StrCat(driver.version / 1000, ".", driver.version % 1000 / 10);
   if (driver.gpus.empty()) {
     return {.state = FindingState::kNone,
             .text = absl::StrCat("driver for CUDA ", version, ", no GPU"),
-            .advice = kNotUsed};
+            .advice = AdviceFor(driver.used)};
   }
   return {.text = absl::StrCat("driver for CUDA ", version, ", ",
                                driver.gpus.size(),
                                driver.gpus.size() == 1 ? " GPU (" : " GPUs (",
-                               absl::StrJoin(driver.gpus, ", "), ")"),
-          .advice = absl::StrCat(kNotUsed, ", which computes on CPUs only")};
+                               absl::StrJoin(driver.gpus, "; "), ")"),
+          .advice = AdviceFor(driver.used)};
+}
+
+std::string GpuText(const GpuFacts& facts) {
+  return absl::StrCat(facts.name, ", ", MemoryText(facts.memory_bytes), ", ",
+                      facts.uuid, facts.link.empty() ? "" : ", ", facts.link);
 }
 
 std::string NcclVersionText(int version) {
@@ -120,23 +136,48 @@ std::string NcclVersionText(int version) {
                       version % 100);
 }
 
-Finding JudgeNccl(const NcclLibrary& library) {
+Finding JudgeNccl(const GpuLibrary& library) {
   if (!library.missing.empty()) {
     return {.state = FindingState::kNone,
             .text = absl::StrCat("no library (", library.missing, ")"),
             .advice =
-                "this build communicates over shared memory and sockets "
-                "and does without"};
+                "workers on CPUs communicate over shared memory and sockets "
+                "and do without"};
   }
   return {.text = absl::StrCat("NCCL ", NcclVersionText(library.version)),
-          .advice = kNotUsed};
+          .advice = AdviceFor(library.used)};
+}
+
+Finding JudgeCudnn(const GpuLibrary& library) {
+  if (!library.missing.empty()) {
+    return {.state = FindingState::kNone,
+            .text = absl::StrCat("no library (", library.missing, ")"),
+            .advice = "Troupe has kernels of its own and does without"};
+  }
+  return {.text = absl::StrCat("cuDNN ", library.version / 10000, ".",
+                               library.version % 10000 / 100, ".",
+                               library.version % 100)};
 }
 
 Finding CheckCuda() { return JudgeCuda(AskCuda(Library("libcuda.so.1"))); }
 
+Finding CheckCudnn() {
+  const Library cudnn("libcudnn.so.9");
+  GpuLibrary library = {.missing = cudnn.missing()};
+  if (library.missing.empty()) {
+    auto* const get_version = cudnn.Find<size_t()>("cudnnGetVersion");
+    if (get_version == nullptr) {
+      library.missing = "libcudnn.so.9 does not say its version";
+    } else {
+      library.version = static_cast<int>(get_version());
+    }
+  }
+  return JudgeCudnn(library);
+}
+
 Finding CheckNccl() {
   const Library nccl("libnccl.so.2");
-  NcclLibrary library = {.missing = nccl.missing()};
+  GpuLibrary library = {.missing = nccl.missing(), .used = BuiltWithCuda()};
   if (library.missing.empty()) {
     auto* const get_version = nccl.Find<GetVersion>("ncclGetVersion");
     if (get_version == nullptr || get_version(&library.version) != 0) {

@@ -28,6 +28,7 @@ std::vector<Check> AllChecks() {
       {"calibration", [](const Subject&) { return CheckCalibration(); }},
       {"CUDA", [](const Subject&) { return CheckCuda(); }},
       {"NCCL", [](const Subject&) { return CheckNccl(); }},
+      {"cuDNN", [](const Subject&) { return CheckCudnn(); }},
   };
 }
 

@@ -10,6 +10,7 @@
 #include "proto/base/log.h"
 #include "proto/base/status.h"
 #include "worker/calibrate/calibrate.h"
+#include "worker/calibrate/calibrate_gpu.h"
 #include "worker/calibrate/calibration_file.h"
 #include "worker/collective/shared_memory/memory_domain.h"
 #include "worker/rank/resident_memory.h"
@@ -29,6 +30,23 @@ void AddBudget(WorkerDescription& worker, Tier tier, int64_t bytes) {
   budget.set_bytes(bytes);
 }
 
+// A GPU computes alike whatever the host's threads are.
+CalibrationFileOptions CalibrationFileFor(const DescribeOptions& options) {
+  const WorkerOptions& flags = options.worker;
+  const bool gpu = options.gpu.has_value();
+  CalibrationFileOptions file = {
+      .path = flags.calibration_file,
+      .threads = gpu ? 1 : flags.threads,
+      .device =
+          gpu ? GpuCalibrationDevice(options.gpu->name()) : CalibrationDevice(),
+      .measure_anew = options.measure_anew};
+  if (file.path.empty()) {
+    file.path = gpu ? GpuCalibrationFile(options.gpu->name())
+                    : DefaultCalibrationFile(flags.threads);
+  }
+  return file;
+}
+
 }  // namespace
 
 absl::StatusOr<WorkerDescription> DescribeWorker(const DescribeOptions& options,
@@ -40,25 +58,19 @@ absl::StatusOr<WorkerDescription> DescribeWorker(const DescribeOptions& options,
   worker.set_host(HostName());
   worker.set_memory_domain(MemoryDomain());
   worker.set_device(flags.device);
-  worker.set_threads(flags.threads);
+  // A GPU keeps about one busy: that of the lane which enqueues.
+  worker.set_threads(options.gpu.has_value() ? 1 : flags.threads);
   worker.set_host_cores(
       std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
   AddBudget(worker, DEVICE, flags.device_memory);
   AddBudget(worker, HOST, flags.host_memory);
-  const std::string path = flags.calibration_file.empty()
-                               ? DefaultCalibrationFile(flags.threads)
-                               : flags.calibration_file;
-  ASSIGN_OR_RETURN(
-      *worker.mutable_calibration(),
-      LoadOrMeasure({.path = path,
-                     .threads = flags.threads,
-                     .device = CalibrationDevice(),
-                     .measure_anew = options.measure_anew},
-                    [&] {
-                      LogInfo(absl::StrCat(
-                          "measuring this machine, once; kept in ", path));
-                      return Calibrate(device, clock, {});
-                    }));
+  if (options.gpu.has_value()) *worker.mutable_gpu() = *options.gpu;
+  const CalibrationFileOptions file = CalibrationFileFor(options);
+  ASSIGN_OR_RETURN(*worker.mutable_calibration(), LoadOrMeasure(file, [&] {
+    LogInfo(absl::StrCat("measuring this machine, once; kept in ", file.path));
+    return options.gpu.has_value() ? CalibrateGpu(device, clock, {})
+                                   : Calibrate(device, clock, {});
+  }));
   worker.set_process_bytes(ResidentMemoryBytes());
   return worker;
 }

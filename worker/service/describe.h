@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "ops/device.h"
 #include "proto/base/clock.h"
 #include "proto/cluster.pb.h"
@@ -13,10 +14,12 @@
 
 namespace troupe {
 
-// REQUIRES resolved options. Measures (a few seconds) unless the calibration
-// file has it; `measure_anew` measures in any case.
+// REQUIRES resolved options, and those of the opened device. Measures (a few
+// seconds) unless the calibration file has it; `measure_anew` measures in any
+// case.
 struct DescribeOptions {
   const WorkerOptions& worker;
+  absl::optional<Gpu> gpu;  // what the device is, where it is one
   bool measure_anew = false;
 };
 absl::StatusOr<WorkerDescription> DescribeWorker(const DescribeOptions& options,

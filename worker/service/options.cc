@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "proto/base/status.h"
 
 namespace troupe {
@@ -56,12 +57,21 @@ absl::StatusOr<int64_t> ParseBytes(absl::string_view text) {
       "\"", text, "\" is no amount of memory; write it like 8GiB or 512MiB"));
 }
 
-absl::StatusOr<WorkerOptions> ResolveOptions(WorkerOptions options) {
-  if (options.device != "cpu") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--device: \"", options.device,
-                     "\" is not a device that this build has; use cpu"));
+absl::StatusOr<absl::optional<int>> GpuOrdinal(absl::string_view device) {
+  if (device == "cpu") return absl::optional<int>();
+  absl::string_view number = device;
+  int ordinal = -1;
+  if (absl::ConsumePrefix(&number, "cuda:") &&
+      absl::SimpleAtoi(number, &ordinal) && ordinal >= 0 && ordinal < 1024) {
+    return absl::optional<int>(ordinal);
   }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--device: \"", device,
+                   "\" is no device; use cpu, or cuda:0 for the first GPU"));
+}
+
+absl::StatusOr<WorkerOptions> ResolveOptions(WorkerOptions options) {
+  ASSIGN_OR_RETURN(const absl::optional<int> gpu, GpuOrdinal(options.device));
   if (options.name.empty()) {
     return absl::InvalidArgumentError("--name: must not be empty");
   }
@@ -73,6 +83,10 @@ absl::StatusOr<WorkerOptions> ResolveOptions(WorkerOptions options) {
         "--threads: ", options.threads, " is not between 1 and 1024"));
   }
   const int64_t available = AvailableMemory();
+  if (gpu.has_value()) {
+    if (options.host_memory == 0) options.host_memory = available / 2;
+    return options;
+  }
   if (options.device_memory == 0) options.device_memory = available / 10 * 8;
   if (options.host_memory == 0) {
     options.host_memory =

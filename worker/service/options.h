@@ -8,16 +8,21 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 
 namespace troupe {
 
 struct WorkerOptions {
   std::string scheduler;  // HOST:PORT
   std::string name = "worker-0";
-  int threads = 0;  // intra-op threads; 0: one for each core
-  std::string device = "cpu";
-  int64_t device_memory = 0;  // bytes; 0: 80 % of the RAM that is available
-  int64_t host_memory = 0;    // bytes; 0: what device memory leaves of it
+  int threads = 0;             // intra-op threads; 0: one for each core
+  std::string device = "cpu";  // or "cuda:0", "cuda:1", ...
+  // Bytes; 0: 80 % of the RAM that is available, or 90 % of what is free on the
+  // GPU.
+  int64_t device_memory = 0;
+  // Bytes; 0: what device memory leaves of the available RAM; of a worker on a
+  // GPU half of that RAM, as it is page-locked.
+  int64_t host_memory = 0;
   std::string address = "127.0.0.1";  // where peers reach this worker
   std::string log_file;               // empty: stderr only
   std::string calibration_file;       // empty: the user's cache
@@ -28,8 +33,11 @@ struct WorkerOptions {
 // wrong and shows a good one.
 absl::StatusOr<int64_t> ParseBytes(absl::string_view text);
 
-// Fills in what was left 0 or empty from this machine. InvalidArgument names
-// the flag.
+// The ordinal of "cuda:0", nothing for "cpu". InvalidArgument names the flag.
+absl::StatusOr<absl::optional<int>> GpuOrdinal(absl::string_view device);
+
+// Fills in what was left 0 or empty from this machine; but for a GPU's memory,
+// which open_device.h asks the GPU for. InvalidArgument names the flag.
 absl::StatusOr<WorkerOptions> ResolveOptions(WorkerOptions options);
 
 }  // namespace troupe

@@ -137,7 +137,8 @@ absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> RankRunner::Connect(
                              .rank = -1,
                              .store = &store_,
                              .host = options_.address,
-                             .timeout = kJoinTimeout};
+                             .timeout = kJoinTimeout,
+                             .device = &options_.resources.device};
     for (const int member : group.ranks()) {
       if (member == rank) seat.rank = seat.group.ranks.size();
       seat.group.ranks.push_back(member);

@@ -10,36 +10,36 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "ops/cpu/device.h"
 #include "proto/base/clock.h"
 #include "proto/base/log.h"
 #include "proto/base/status.h"
 #include "storage/engine/make_engine.h"
-#include "storage/tier/allocator.h"
 #include "worker/service/daemon.h"
 #include "worker/service/describe.h"
+#include "worker/service/open_device.h"
 #include "worker/service/signal_watch.h"
 
 namespace troupe {
 namespace {
 
 absl::Status Serve(const WorkerOptions& flags, SignalWatch& signals) {
-  ASSIGN_OR_RETURN(const WorkerOptions options, ResolveOptions(flags));
+  ASSIGN_OR_RETURN(WorkerOptions options, ResolveOptions(flags));
   const RealClock clock;
-  const std::unique_ptr<Device> device =
-      NewCpuDevice({.threads = options.threads});
-  LogInfo(absl::StrFormat("%s, %.1f GiB of device memory", device->Describe(),
+  ASSIGN_OR_RETURN(const OpenedDevice opened, OpenDevice(options));
+  Device& device = *opened.device;
+  LogInfo(absl::StrFormat("%s, %.1f GiB of device memory", device.Describe(),
                           options.device_memory * 0x1p-30));
-  ASSIGN_OR_RETURN(const WorkerDescription description,
-                   DescribeWorker({.worker = options}, *device, clock));
-  HostAllocator allocator;
+  ASSIGN_OR_RETURN(
+      const WorkerDescription description,
+      DescribeWorker({.worker = options, .gpu = opened.gpu}, device, clock));
   const TierArenas arenas(
-      {description.budgets().begin(), description.budgets().end()}, allocator);
+      {description.budgets().begin(), description.budgets().end()},
+      {.device = *opened.device_memory, .host = *opened.host_memory});
   ASSIGN_OR_RETURN(const std::unique_ptr<IoEngine> io, MakeIoEngine());
   Daemon daemon({.scheduler = options.scheduler,
                  .description = description,
                  .address = options.address},
-                {*device, arenas, *io, clock});
+                {device, arenas, *io, clock});
   signals.OnSignal([&daemon](const std::string& name) {
     LogInfo(absl::StrCat("stopping: ", name));
     daemon.Stop(name);
@@ -50,14 +50,14 @@ absl::Status Serve(const WorkerOptions& flags, SignalWatch& signals) {
 }
 
 absl::Status CalibrateAndPrint(const RunCalibrateOptions& options) {
-  ASSIGN_OR_RETURN(const WorkerOptions worker, ResolveOptions(options.worker));
+  ASSIGN_OR_RETURN(WorkerOptions worker, ResolveOptions(options.worker));
   const RealClock clock;
-  const std::unique_ptr<Device> device =
-      NewCpuDevice({.threads = worker.threads});
-  ASSIGN_OR_RETURN(
-      const WorkerDescription description,
-      DescribeWorker({.worker = worker, .measure_anew = !options.describe},
-                     *device, clock));
+  ASSIGN_OR_RETURN(const OpenedDevice opened, OpenDevice(worker));
+  ASSIGN_OR_RETURN(const WorkerDescription description,
+                   DescribeWorker({.worker = worker,
+                                   .gpu = opened.gpu,
+                                   .measure_anew = !options.describe},
+                                  *opened.device, clock));
   if (options.describe) {
     if (!description.SerializeToOstream(&std::cout)) {
       return absl::UnavailableError("cannot write to stdout");

@@ -17,6 +17,12 @@ std::string DeviceBudget(const WorkerDescription& worker) {
   return "-";
 }
 
+// "cpu", "cuda:0 NVIDIA H200".
+std::string DeviceText(const WorkerDescription& worker) {
+  if (!worker.has_gpu()) return worker.device();
+  return absl::StrCat(worker.device(), " ", worker.gpu().name());
+}
+
 class Workers final : public Command {
  public:
   void Declare(Flags& flags) override {
@@ -39,7 +45,7 @@ class Workers final : public Command {
                  WorkerStatus_State_Name(worker.state()),
                  busy ? absl::StrCat(worker.job()) : "-",
                  busy ? absl::StrCat(worker.rank()) : "-",
-                 worker.description().device(),
+                 DeviceText(worker.description()),
                  absl::StrCat(worker.description().threads()),
                  BytesText(worker.memory_bytes()),
                  DeviceBudget(worker.description()), absl::StrCat(worker.pid()),

@@ -137,7 +137,9 @@ std::string GroupsText(const Plan& plan) {
   constexpr size_t kNamesMax = 3;
   std::map<std::string, std::vector<std::string>> names;  // by backend
   for (const Group& group : plan.groups()) {
-    names[group.backend()].push_back(group.name());
+    names[absl::StrCat(group.backend(),
+                       group.staged() ? ", staged through the host" : "")]
+        .push_back(group.name());
   }
   std::vector<std::string> parts;
   for (const auto& [backend, groups] : names) {

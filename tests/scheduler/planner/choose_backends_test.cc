@@ -40,5 +40,32 @@ TEST(ChooseBackends, NoDomainIsSharedWithNobody) {
   EXPECT_EQ(Backends({"a", "a", "", "a"}), "shared_memory gloo gloo ");
 }
 
+// The backends of groups {0, 1} and {0, 2} of workers on these GPUs, all on one
+// host.
+std::string GpuBackends(const std::vector<std::string>& uuids) {
+  std::vector<WorkerDescription> workers(uuids.size());
+  for (size_t i = 0; i < uuids.size(); ++i) {
+    workers[i].set_memory_domain("a");
+    workers[i].mutable_gpu()->set_uuid(uuids[i]);
+  }
+  Plan plan;
+  for (const int other : {1, 2}) {
+    Group& group = *plan.add_groups();
+    group.add_ranks(0);
+    group.add_ranks(other);
+  }
+  ChooseBackends(workers, plan);
+  std::string backends;
+  for (const Group& group : plan.groups()) {
+    backends += (group.staged() ? "staged " : "") + group.backend() + ", ";
+  }
+  return backends;
+}
+
+TEST(ChooseBackends, NcclWhereEachRankHasAGpu) {
+  EXPECT_EQ(GpuBackends({"x", "y", "z"}), "nccl, nccl, ");
+  EXPECT_EQ(GpuBackends({"x", "x", "z"}), "staged shared_memory, nccl, ");
+}
+
 }  // namespace
 }  // namespace troupe

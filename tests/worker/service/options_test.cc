@@ -1,5 +1,6 @@
 #include "worker/service/options.h"
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
 namespace troupe {
@@ -38,12 +39,26 @@ TEST(ResolveOptions, KeepsWhatIsSaid) {
   EXPECT_EQ(options->host_memory, 2000);
 }
 
+TEST(ResolveOptions, LeavesAGpusMemoryToTheGpu) {
+  const auto options = ResolveOptions({.device = "cuda:3"});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->device_memory, 0);
+  EXPECT_GT(options->host_memory, 0);
+  EXPECT_EQ(GpuOrdinal("cuda:3").value(), 3);
+  EXPECT_FALSE(GpuOrdinal("cpu").value().has_value());
+}
+
 TEST(ResolveOptions, NamesTheFlagThatIsWrong) {
   const auto message = [](WorkerOptions options) {
     return std::string(ResolveOptions(options).status().message());
   };
   EXPECT_EQ(message({.threads = -1}).substr(0, 9), "--threads");
-  EXPECT_EQ(message({.device = "cuda"}).substr(0, 8), "--device");
+  for (const char* device : {"cuda", "cuda:", "cuda:x", "cuda:-1", "gpu"}) {
+    EXPECT_EQ(message({.device = device}),
+              absl::StrCat("--device: \"", device,
+                           "\" is no device; use cpu, or cuda:0 for the first "
+                           "GPU"));
+  }
   EXPECT_EQ(message({.name = ""}).substr(0, 6), "--name");
 }
 

@@ -76,6 +76,7 @@ class NcclCommunicator final : public Communicator {
   // Enqueues and waits for the end.
   absl::Status Move(const Call& call, Enqueued enqueue) {
     const cudaStream_t stream = device_.stream();
+    if (device_.failed()) return device_.status();
     watch_->Begin(call.deadline);
     absl::Status status = comm_->Enqueue(
         call.operation, [&](ncclComm_t comm) { return enqueue(comm, stream); });

@@ -1,0 +1,38 @@
+#include "scheduler/planner/check_devices.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace troupe {
+namespace {
+
+constexpr size_t kNamesMax = 4;
+
+// "worker-0, worker-1 and 3 more".
+std::string NamesText(std::vector<std::string> names) {
+  const size_t more = names.size() > kNamesMax ? names.size() - kNamesMax : 0;
+  names.resize(names.size() - more);
+  const std::string list = absl::StrJoin(names, ", ");
+  return more == 0 ? list : absl::StrCat(list, " and ", more, " more");
+}
+
+}  // namespace
+
+absl::Status CheckDevices(const std::vector<WorkerDescription>& workers) {
+  std::vector<std::string> gpus;
+  std::vector<std::string> cpus;
+  for (const WorkerDescription& worker : workers) {
+    (worker.has_gpu() ? gpus : cpus).push_back(worker.name());
+  }
+  if (gpus.empty() || cpus.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "parallelism.data: ", workers.size(), " ranks would take ", gpus.size(),
+      gpus.size() == 1 ? " worker" : " workers", " on GPUs (", NamesText(gpus),
+      ") and ", cpus.size(), " on CPUs (", NamesText(cpus),
+      "), and all would wait for the CPUs in each step; use ", gpus.size(),
+      ", or stop the workers of one kind"));
+}
+
+}  // namespace troupe

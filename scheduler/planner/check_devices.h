@@ -1,0 +1,19 @@
+// Whether workers may do one job together.
+#ifndef TROUPE_SCHEDULER_PLANNER_CHECK_DEVICES_H_
+#define TROUPE_SCHEDULER_PLANNER_CHECK_DEVICES_H_
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "proto/cluster.pb.h"
+
+namespace troupe {
+
+// InvalidArgument where some compute on GPUs and others on CPUs, with their
+// names and the way out: all ranks of a step wait for the slowest, so its GPUs
+// would idle. workers[r] is to fill rank r.
+absl::Status CheckDevices(const std::vector<WorkerDescription>& workers);
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_PLANNER_CHECK_DEVICES_H_

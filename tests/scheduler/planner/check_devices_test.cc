@@ -1,0 +1,43 @@
+#include "scheduler/planner/check_devices.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+
+namespace troupe {
+namespace {
+
+// 'g' on a GPU, 'c' on a CPU.
+std::vector<WorkerDescription> Workers(const std::string& kinds) {
+  std::vector<WorkerDescription> workers(kinds.size());
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    workers[i].set_name(absl::StrCat("worker-", i));
+    if (kinds[i] == 'g') workers[i].mutable_gpu()->set_uuid("x");
+  }
+  return workers;
+}
+
+TEST(CheckDevices, OneKindIsFine) {
+  EXPECT_TRUE(CheckDevices(Workers("c")).ok());
+  EXPECT_TRUE(CheckDevices(Workers("cccc")).ok());
+  EXPECT_TRUE(CheckDevices(Workers("ggg")).ok());
+}
+
+TEST(CheckDevices, TwoKindsAreNamed) {
+  EXPECT_EQ(CheckDevices(Workers("gcg")),
+            absl::InvalidArgumentError(
+                "parallelism.data: 3 ranks would take 2 workers on GPUs "
+                "(worker-0, worker-2) and 1 on CPUs (worker-1), and all would "
+                "wait for the CPUs in each step; use 2, or stop the workers of "
+                "one kind"));
+  const absl::Status many = CheckDevices(Workers("gcccccc"));
+  EXPECT_NE(
+      many.message().find(
+          "6 on CPUs (worker-1, worker-2, worker-3, worker-4 and 2 more)"),
+      absl::string_view::npos)
+      << many;
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,104 @@
+#include "worker/calibrate/calibrate_gpu.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "ops/matmul.h"
+#include "ops/reduce.h"
+#include "ops/tensor.h"
+#include "proto/base/check.h"
+#include "proto/base/status.h"
+#include "worker/calibrate/calibration_file.h"
+
+namespace troupe {
+namespace {
+
+constexpr int kCallsAtOnce = 20;
+// Raise it where other things are measured, or in another way.
+constexpr int kVersion = 1;
+
+struct ProductSize {
+  int64_t m, n, k;
+};
+
+// Behind those of compute_rate.cc: from what a middle-sized block has to what
+// reaches the peak.
+constexpr ProductSize kProducts[] = {
+    {4096, 2048, 2048}, {8192, 4096, 4096}, {8192, 8192, 8192}};
+
+MatmulRate MeasureProduct(Device& device, const Clock& clock,
+                          const ComputeRateOptions& options, void* memory,
+                          const ProductSize& size, DType dtype) {
+  const int64_t m = size.m / options.shrink;
+  const int64_t n = size.n / options.shrink;
+  const int64_t k = size.k / options.shrink;
+  char* next = static_cast<char*>(memory);
+  const auto take = [&](int64_t rows, int64_t columns) {
+    const Tensor tensor(next, dtype, {rows, columns});
+    next += (tensor.bytes() + 255) / 256 * 256;
+    Fill(device, {.x = tensor, .value = 0.01f});
+    return tensor;
+  };
+  const MatMulArgs args = {.a = take(m, k), .b = take(k, n), .c = take(m, n)};
+  const double seconds = SecondsOf(clock, options.each,
+                                   [&] {
+                                     for (int i = 0; i < kCallsAtOnce; ++i)
+                                       MatMul(device, args);
+                                     CHECK_OK(device.Synchronize());
+                                   }) /
+                         kCallsAtOnce;
+  MatmulRate rate;
+  rate.set_dtype(dtype == DType::kBF16 ? BF16 : F32);
+  rate.set_m(m);
+  rate.set_n(n);
+  rate.set_k(k);
+  rate.set_flops_per_second(2.0 * m * n * k / seconds);
+  return rate;
+}
+
+absl::Status MeasureLargeProducts(Device& device, const Clock& clock,
+                                  const ComputeRateOptions& options,
+                                  Calibration& calibration) {
+  size_t bytes = 0;
+  for (const ProductSize& size : kProducts) {
+    const size_t elements = size.m * size.k + size.k * size.n + size.m * size.n;
+    bytes = std::max(bytes, elements * sizeof(float) / options.shrink + 4096);
+  }
+  ASSIGN_OR_RETURN(void* memory, device.Allocate(bytes));
+  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    for (const ProductSize& size : kProducts) {
+      *calibration.add_matmul() =
+          MeasureProduct(device, clock, options, memory, size, dtype);
+    }
+  }
+  device.Free(memory);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Calibration> CalibrateGpu(Device& device, const Clock& clock,
+                                         CalibrateOptions options) {
+  options.compute.calls_at_once = kCallsAtOnce;
+  ASSIGN_OR_RETURN(Calibration calibration, Calibrate(device, clock, options));
+  RETURN_IF_ERROR(
+      MeasureLargeProducts(device, clock, options.compute, calibration));
+  return calibration;
+}
+
+std::string GpuCalibrationFile(const std::string& gpu_name) {
+  std::string name = absl::AsciiStrToLower(gpu_name);
+  for (char& letter : name) {
+    if (!absl::ascii_isalnum(letter)) letter = '-';
+  }
+  return std::filesystem::path(DefaultCalibrationFile(1))
+      .replace_filename(absl::StrCat("calibration-", name, ".textproto"));
+}
+
+std::string GpuCalibrationDevice(const std::string& gpu_name) {
+  return absl::StrCat("cuda ", gpu_name, ", v", kVersion);
+}
+
+}  // namespace troupe

@@ -1,0 +1,75 @@
+#include "worker/service/open_device.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "ops/cpu/device.h"
+#include "ops/cuda/device.h"
+#include "ops/cuda/facts.h"
+#include "proto/base/status.h"
+#include "worker/collective/nccl/nccl_communicator.h"
+#include "worker/rank/device_allocator.h"
+
+namespace troupe {
+namespace {
+
+// The rest is for kernels' scratch, NCCL and the fragments between.
+constexpr int kFreePercent = 90;
+
+absl::Status WrongFlag(const WorkerOptions& options,
+                       const absl::Status& status) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--device: ", options.device, ": ", status.message(), "; or use cpu"));
+}
+
+Gpu Describe(const GpuFacts& facts) {
+  Gpu gpu;
+  gpu.set_name(facts.name);
+  gpu.set_uuid(facts.uuid);
+  gpu.set_memory_bytes(facts.memory_bytes);
+  gpu.set_driver_version(facts.driver_version);
+  gpu.set_nccl_version(NcclVersion());
+  gpu.set_cudnn_version(facts.cudnn_version);
+  gpu.set_link(facts.link);
+  return gpu;
+}
+
+absl::Status Budget(const GpuFacts& facts, WorkerOptions& options) {
+  if (options.device_memory == 0) {
+    options.device_memory = facts.free_bytes / 100 * kFreePercent;
+  }
+  if (options.device_memory <= facts.free_bytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "--device-memory: %.1f GiB, but of %s's %.1f GiB only %.1f GiB are free",
+      options.device_memory * 0x1p-30, facts.name, facts.memory_bytes * 0x1p-30,
+      facts.free_bytes * 0x1p-30));
+}
+
+absl::StatusOr<OpenedDevice> OpenGpu(int ordinal, WorkerOptions& options) {
+  absl::StatusOr<std::unique_ptr<Device>> device =
+      NewCudaDevice({.ordinal = ordinal});
+  if (!device.ok()) return WrongFlag(options, device.status());
+  const absl::StatusOr<GpuFacts> facts = ReadGpuFacts(ordinal);
+  if (!facts.ok()) return WrongFlag(options, facts.status());
+  RETURN_IF_ERROR(Budget(*facts, options));
+  OpenedDevice opened = {.device = *std::move(device), .gpu = Describe(*facts)};
+  opened.device_memory = std::make_unique<DeviceAllocator>(*opened.device);
+  opened.host_memory = std::make_unique<PinnedAllocator>(*opened.device);
+  return opened;
+}
+
+}  // namespace
+
+absl::StatusOr<OpenedDevice> OpenDevice(WorkerOptions& options) {
+  ASSIGN_OR_RETURN(const absl::optional<int> gpu, GpuOrdinal(options.device));
+  if (gpu.has_value()) return OpenGpu(*gpu, options);
+  OpenedDevice opened;
+  opened.device = NewCpuDevice({.threads = options.threads});
+  opened.device_memory = std::make_unique<HostAllocator>();
+  opened.host_memory = std::make_unique<HostAllocator>();
+  return opened;
+}
+
+}  // namespace troupe
