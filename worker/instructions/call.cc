@@ -20,6 +20,29 @@ const Buffer* FindAmong(
   return nullptr;
 }
 
+bool IsTiedTo(const Plan& plan, int unit, int owner) {
+  for (const Unit::Tied& tied : plan.units(unit).tied()) {
+    if (tied.unit() == owner) return true;
+  }
+  return false;
+}
+
+// Whether the call is the program's first to add to its parameter gradients,
+// which units that are tied share.
+bool AddsFirst(const Call& call) {
+  if (call.instruction.kind() != Instruction::BACKWARD_WEIGHT) return false;
+  const Plan& plan = *call.state.plan;
+  const int unit = call.instruction.unit();
+  for (const Instruction& other : call.program.instructions()) {
+    if (other.kind() != Instruction::BACKWARD_WEIGHT) continue;
+    if (other.unit() == unit || IsTiedTo(plan, unit, other.unit()) ||
+        IsTiedTo(plan, other.unit(), unit)) {
+      return &other == &call.instruction;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 const Buffer* FindOperand(const Call& call, Buffer::Kind kind,
@@ -82,6 +105,7 @@ MicroBatchContext ContextOf(const Call& call) {
                       training.micro_batch_size(),
       .training = state.step.training,
       .gradient_scale = 1.0 / static_cast<double>(derived.tokens_per_step()),
+      .gradients_are_zero = AddsFirst(call),
   };
 }
 

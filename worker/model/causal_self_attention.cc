@@ -110,8 +110,12 @@ void CausalSelfAttention::BackwardInput(Device& device, void* parameters,
 
 void CausalSelfAttention::BackwardWeight(Device& device, void* gradients,
                                          const BackwardWeightArgs& args) const {
-  out_.BackwardWeight(device, gradients, {.x = args.o, .dy = args.dy});
-  qkv_.BackwardWeight(device, gradients, {.x = args.x, .dy = args.dqkv});
+  out_.BackwardWeight(
+      device, gradients,
+      {.x = args.o, .dy = args.dy, .from_zero = args.from_zero});
+  qkv_.BackwardWeight(
+      device, gradients,
+      {.x = args.x, .dy = args.dqkv, .from_zero = args.from_zero});
 }
 
 void CausalSelfAttention::Decode(Device& device, void* parameters,

@@ -75,8 +75,9 @@ class CausalSelfAttention {
     Tensor dqkv;
     Tensor o;
     Tensor dy;
+    bool from_zero = false;
   };
-  // Adds to the flat buffer of gradients.
+  // Adds to the flat buffer of gradients; from_zero: which holds zeros.
   void BackwardWeight(Device& device, void* gradients,
                       const BackwardWeightArgs& args) const;
 

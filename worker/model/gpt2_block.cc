@@ -184,7 +184,8 @@ void Gpt2Block::BackwardWeight(Device& device, const MicroBatchContext& context,
        .d_before_gelu = places_.d_before_gelu.In(weight_stash),
        .after_gelu = places_.after_gelu.In(stash),
        .dy = Masked(device, Mask(context, Gpt2DropoutSite::kAfterMlp), d_output,
-                    buffers)});
+                    buffers),
+       .from_zero = context.gradients_are_zero});
   layers_.norm_2.BackwardWeight(device, gradients,
                                 {.dy = places_.d_norm_2.In(weight_stash),
                                  .s = places_.residual.In(stash),
@@ -196,7 +197,8 @@ void Gpt2Block::BackwardWeight(Device& device, const MicroBatchContext& context,
        .dqkv = places_.d_qkv.In(weight_stash),
        .o = places_.attention.In(stash),
        .dy = Masked(device, Mask(context, Gpt2DropoutSite::kAfterAttention),
-                    d_residual, buffers)});
+                    d_residual, buffers),
+       .from_zero = context.gradients_are_zero});
   layers_.norm_1.BackwardWeight(device, gradients,
                                 {.dy = places_.d_norm_1.In(weight_stash),
                                  .s = places_.activation.In(buffers.input),

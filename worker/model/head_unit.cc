@@ -90,12 +90,14 @@ class HeadUnit final : public ModelUnit {
          .dx = places_.activation.In(buffers.input_gradient)});
   }
 
-  void BackwardWeight(Device& device, const MicroBatchContext&,
+  void BackwardWeight(Device& device, const MicroBatchContext& context,
                       const UnitBuffers& buffers) const override {
     layers_.lm_head.BackwardWeight(
         device,
         tied() ? buffers.tied_parameter_gradients : buffers.parameter_gradients,
-        {.x = places_.norm.In(buffers.stash), .d_logits = Logits(buffers)});
+        {.x = places_.norm.In(buffers.stash),
+         .d_logits = Logits(buffers),
+         .from_zero = context.gradients_are_zero});
     layers_.norm.BackwardWeight(device, buffers.parameter_gradients,
                                 {.dy = places_.d_norm.In(buffers.weight_stash),
                                  .s = places_.activation.In(buffers.input),

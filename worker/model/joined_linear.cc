@@ -68,7 +68,9 @@ void JoinedLinear::BackwardWeight(Device& device, void* gradients,
   int64_t begin = 0;
   for (const Linear& part : parts_) {
     part.BackwardWeight(device, gradients,
-                        {.x = args.x, .dy = NextColumns(args.dy, part, begin)});
+                        {.x = args.x,
+                         .dy = NextColumns(args.dy, part, begin),
+                         .from_zero = args.from_zero});
   }
 }
 

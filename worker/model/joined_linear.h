@@ -49,8 +49,9 @@ class JoinedLinear {
   struct BackwardWeightArgs {
     Tensor x;
     Tensor dy;
+    bool from_zero = false;
   };
-  // Adds to the flat buffer of gradients.
+  // Adds to the flat buffer of gradients; from_zero: which holds zeros.
   void BackwardWeight(Device& device, void* gradients,
                       const BackwardWeightArgs& args) const;
 

@@ -77,7 +77,7 @@ void Linear::BackwardWeight(Device& device, void* gradients,
                   .b = out_in ? args.x : args.dy,
                   .c = weight_.gradient.In(gradients),
                   .transpose_a = true,
-                  .accumulate = true});
+                  .accumulate = !args.from_zero});
   if (!bias_.defined()) return;
   BiasGradient(device, {.dy = args.dy, .db = bias_.gradient.In(gradients)});
 }

@@ -60,8 +60,9 @@ class Linear {
   struct BackwardWeightArgs {
     Tensor x;
     Tensor dy;  // rows may be strided
+    bool from_zero = false;
   };
-  // Adds to the flat buffer of gradients.
+  // Adds to the flat buffer of gradients; from_zero: which holds zeros.
   void BackwardWeight(Device& device, void* gradients,
                       const BackwardWeightArgs& args) const;
 

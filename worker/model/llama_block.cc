@@ -141,7 +141,8 @@ void LlamaBlock::BackwardInput(Device& device, const MicroBatchContext& context,
        .dx = places_.activation.In(buffers.input_gradient)});
 }
 
-void LlamaBlock::BackwardWeight(Device& device, const MicroBatchContext&,
+void LlamaBlock::BackwardWeight(Device& device,
+                                const MicroBatchContext& context,
                                 const UnitBuffers& buffers) const {
   void* const stash = buffers.stash;
   void* const weight_stash = buffers.weight_stash;
@@ -151,7 +152,8 @@ void LlamaBlock::BackwardWeight(Device& device, const MicroBatchContext&,
       {.x = places_.norm_2.In(stash),
        .d_gate_up = places_.d_gate_up.In(weight_stash),
        .gated = places_.gated.In(stash),
-       .dy = places_.activation.In(buffers.output_gradient)});
+       .dy = places_.activation.In(buffers.output_gradient),
+       .from_zero = context.gradients_are_zero});
   layers_.norm_2.BackwardWeight(device, gradients,
                                 {.dy = places_.d_norm_2.In(weight_stash),
                                  .s = places_.residual.In(stash),
@@ -160,7 +162,8 @@ void LlamaBlock::BackwardWeight(Device& device, const MicroBatchContext&,
                                    {.x = places_.norm_1.In(stash),
                                     .dqkv = places_.d_qkv.In(weight_stash),
                                     .o = places_.attention.In(stash),
-                                    .dy = places_.d_residual.In(weight_stash)});
+                                    .dy = places_.d_residual.In(weight_stash),
+                                    .from_zero = context.gradients_are_zero});
   layers_.norm_1.BackwardWeight(device, gradients,
                                 {.dy = places_.d_norm_1.In(weight_stash),
                                  .s = places_.activation.In(buffers.input),

@@ -41,7 +41,7 @@ void LmHead::BackwardWeight(Device& device, void* gradients,
                   .b = args.x,
                   .c = weight_.gradient.In(gradients),
                   .transpose_a = true,
-                  .accumulate = true});
+                  .accumulate = !args.from_zero});
 }
 
 }  // namespace troupe

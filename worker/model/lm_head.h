@@ -46,8 +46,9 @@ class LmHead {
   struct BackwardWeightArgs {
     Tensor x;
     Tensor d_logits;
+    bool from_zero = false;
   };
-  // Adds to the flat buffer of gradients.
+  // Adds to the flat buffer of gradients; from_zero: which holds zeros.
   void BackwardWeight(Device& device, void* gradients,
                       const BackwardWeightArgs& args) const;
 

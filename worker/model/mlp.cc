@@ -44,10 +44,12 @@ void Mlp::BackwardInput(Device& device, void* parameters,
 
 void Mlp::BackwardWeight(Device& device, void* gradients,
                          const BackwardWeightArgs& args) const {
-  c_proj_.BackwardWeight(device, gradients,
-                         {.x = args.after_gelu, .dy = args.dy});
-  c_fc_.BackwardWeight(device, gradients,
-                       {.x = args.x, .dy = args.d_before_gelu});
+  c_proj_.BackwardWeight(
+      device, gradients,
+      {.x = args.after_gelu, .dy = args.dy, .from_zero = args.from_zero});
+  c_fc_.BackwardWeight(
+      device, gradients,
+      {.x = args.x, .dy = args.d_before_gelu, .from_zero = args.from_zero});
 }
 
 }  // namespace troupe

@@ -46,8 +46,9 @@ class Mlp {
     Tensor d_before_gelu;
     Tensor after_gelu;
     Tensor dy;
+    bool from_zero = false;
   };
-  // Adds to the flat buffer of gradients.
+  // Adds to the flat buffer of gradients; from_zero: which holds zeros.
   void BackwardWeight(Device& device, void* gradients,
                       const BackwardWeightArgs& args) const;
 

@@ -31,6 +31,9 @@ struct MicroBatchContext {
   // 1 / tokens of the step, over all ranks and micro-batches: gradients of the
   // micro-batches then add up to that of the mean loss.
   double gradient_scale = 1.0;
+  // Parameter gradients hold zeros, as nothing of the step was added to them
+  // yet. Then the products that make up most of them need not read them first.
+  bool gradients_are_zero = false;
 };
 
 // Memory of the buffers of docs/plan.md, each aligned to Device::kAlignment and

@@ -64,9 +64,12 @@ void SwiGluMlp::BackwardInput(Device& device, void* parameters,
 
 void SwiGluMlp::BackwardWeight(Device& device, void* gradients,
                                const BackwardWeightArgs& args) const {
-  down_.BackwardWeight(device, gradients, {.x = args.gated, .dy = args.dy});
-  gate_up_.BackwardWeight(device, gradients,
-                          {.x = args.x, .dy = args.d_gate_up});
+  down_.BackwardWeight(
+      device, gradients,
+      {.x = args.gated, .dy = args.dy, .from_zero = args.from_zero});
+  gate_up_.BackwardWeight(
+      device, gradients,
+      {.x = args.x, .dy = args.d_gate_up, .from_zero = args.from_zero});
 }
 
 }  // namespace troupe

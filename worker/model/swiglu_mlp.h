@@ -53,8 +53,9 @@ class SwiGluMlp {
     Tensor d_gate_up;
     Tensor gated;
     Tensor dy;
+    bool from_zero = false;
   };
-  // Adds to the flat buffer of gradients.
+  // Adds to the flat buffer of gradients; from_zero: which holds zeros.
   void BackwardWeight(Device& device, void* gradients,
                       const BackwardWeightArgs& args) const;
 

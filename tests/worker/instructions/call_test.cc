@@ -1,5 +1,7 @@
 #include "worker/instructions/call.h"
 
+#include <vector>
+
 #include "gtest/gtest.h"
 #include "tests/equivalence/small_job.h"
 #include "tests/worker/rank/small_rank.h"
@@ -49,6 +51,31 @@ TEST(Call, SamplesAreNumberedInTheGlobalBatch) {
     EXPECT_EQ(context.first_sample, 4 + 2 * instruction.micro_batch());
     EXPECT_DOUBLE_EQ(context.gradient_scale, 1.0 / (8 * 17));
     EXPECT_TRUE(context.training);
+  }
+}
+
+TEST(Call, TheFirstToAddToGradientsFindsZeros) {
+  JobSpec job = SmallJob();
+  job.mutable_training()->set_micro_batch_size(2);
+  for (const bool tied : {true, false}) {
+    job.mutable_model()->set_tie_word_embeddings(tied);
+    SmallRank rank(job, {});
+    std::vector<int> first;
+    int calls = 0;
+    for (const Instruction& instruction : rank.program().instructions()) {
+      const bool zero = ContextOf({rank.state(), rank.program(), instruction})
+                            .gradients_are_zero;
+      if (zero) first.push_back(instruction.unit());
+      if (instruction.kind() != Instruction::BACKWARD_WEIGHT) {
+        EXPECT_FALSE(zero);
+        continue;
+      }
+      EXPECT_EQ(zero, calls++ < (tied ? 3 : 4));
+    }
+    EXPECT_EQ(calls, 4 * 4);
+    // The head has added to the embedding's table already.
+    EXPECT_EQ(first, tied ? std::vector<int>({3, 2, 1})
+                          : std::vector<int>({3, 2, 1, 0}));
   }
 }
 

@@ -95,6 +95,14 @@ TEST_F(LinearTest, BackwardAgreesWithFiniteDifferencesAndAdds) {
   for (size_t i = 0; i < once.size(); ++i) {
     EXPECT_NEAR(gradients_.span()[i], 2 * once[i], 1e-5);
   }
+
+  // The same bits, whether zeros are added to or written over.
+  for (float& gradient : gradients_.span()) gradient = 0;
+  linear_.BackwardWeight(*device_, gradients_.get(),
+                         {.x = X(), .dy = Dy(), .from_zero = true});
+  for (size_t i = 0; i < once.size(); ++i) {
+    EXPECT_EQ(gradients_.span()[i], once[i]);
+  }
 }
 
 TEST_F(LinearTest, RefusesWeightsOfAnotherShape) {
