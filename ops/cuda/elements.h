@@ -1,7 +1,7 @@
 // How kernels read and write the elements of tensors: some at once, as f32.
 //
-// `n` elements lie in one, two or four accesses of up to 16 bytes, the widest
-// that a thread has. Where rows start elsewhere than at such a boundary, or end
+// `n` elements are one or two accesses of up to 16 bytes, the widest that a
+// thread has. Where rows start elsewhere than at such a boundary, or end
 // within one, elements are read one by one: what is computed is the same.
 //
 //   float values[8];
@@ -30,6 +30,12 @@ bool Aligned(const T*... at) {
   constexpr auto kBytes = [](size_t bytes) { return bytes < 16 ? bytes : 16; };
   return ((reinterpret_cast<uintptr_t>(at) % kBytes(n * sizeof(T)) == 0) &&
           ...);
+}
+
+// The same of rows that lie `stride` elements apart.
+template <int n, typename... T>
+bool AlignedRows(int64_t stride, const T*... at) {
+  return stride % n == 0 && Aligned<n>(at...);
 }
 
 // To nearest, ties to even, by the GPU's own instruction: as ToBF16, but for

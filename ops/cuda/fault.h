@@ -16,11 +16,11 @@ enum class FaultKind : int { kNone = 0, kToken, kTarget };
 // In pinned host memory, which kernels write through their own address space.
 // The host reads it only when the kernel has surely finished.
 struct Fault {
-  int taken;  // by the first thread that has something to say
-  FaultKind kind;
-  int64_t value;
-  int64_t index;  // where the value stands
-  int64_t limit;  // the value must be below
+  FaultKind kind = FaultKind::kNone;
+  int64_t value = 0;
+  int64_t index = 0;  // where the value stands
+  int64_t limit = 0;  // the value must be below
+  int taken = 0;      // by the first thread that has something to say
 };
 
 }  // namespace troupe

@@ -5,7 +5,30 @@
 namespace troupe::cuda {
 
 const KernelTable kKernels = {
+    .bias_gradient = BiasGradient,
+    .embedding = Embedding,
+    .embedding_backward = EmbeddingBackward,
+    .apply_dropout = ApplyDropout,
+    .layer_norm = LayerNorm,
+    .layer_norm_backward_input = LayerNormBackwardInput,
+    .layer_norm_backward_weight = LayerNormBackwardWeight,
+    .rms_norm = RmsNorm,
+    .rms_norm_backward_input = RmsNormBackwardInput,
+    .rms_norm_backward_weight = RmsNormBackwardWeight,
+    .gelu = Gelu,
+    .gelu_backward = GeluBackward,
+    .swiglu = SwiGlu,
+    .swiglu_backward = SwiGluBackward,
+    .rotary = Rotary,
+    .cross_entropy = CrossEntropy,
+    .adamw = AdamW,
+    .sgd = Sgd,
+    .sum_of_squares = SumOfSquares,
+    .add = Add,
+    .scale = Scale,
     .fill = Fill,
+    .copy = Copy,
+    .fill_normal = FillNormal,
 };
 
 }  // namespace troupe::cuda

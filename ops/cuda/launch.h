@@ -46,16 +46,17 @@ void Launch(CudaDevice& device, void (*kernel)(Params...),
   config.dynamicSmemBytes = shape.shared_bytes;
   config.stream = device.stream();
   if (device.failed()) return;
+  const void* symbol = reinterpret_cast<const void*>(kernel);
   if (shape.shared_bytes > kSharedBytesDefault) {
     device.Check(cudaFuncSetAttribute(
-                     kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                     symbol, cudaFuncAttributeMaxDynamicSharedMemorySize,
                      static_cast<int>(shape.shared_bytes)),
                  "cudaFuncSetAttribute");
   }
   const cudaError_t code = cudaLaunchKernelEx(&config, kernel, args...);
   if (code == cudaSuccess) return;
   const char* name = nullptr;
-  cudaFuncGetName(&name, reinterpret_cast<const void*>(kernel));
+  cudaFuncGetName(&name, symbol);
   device.Check(code, name == nullptr ? "cudaLaunchKernelEx" : name);
 }
 

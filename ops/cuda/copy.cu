@@ -1,0 +1,125 @@
+// The copy of ops/reduce.h: of whole rows where it can, with a cast where the
+// dtypes differ.
+#include <algorithm>
+#include <array>
+
+#include "ops/cuda/elements.h"
+#include "ops/cuda/kernels.h"
+#include "ops/cuda/launch.h"
+#include "ops/reduce.h"
+#include "proto/base/bf16.h"
+
+namespace troupe::cuda {
+namespace {
+
+constexpr int n = 4;  // elements of a thread
+constexpr int kBeside = 32, kBelow = 8;
+constexpr int kLeadingMax = Tensor::kRankMax - 1;
+
+// Where the rows of x and y lie: all dims but the last, outermost first.
+struct RowPlaces {
+  int dims_count;
+  std::array<int64_t, kLeadingMax> dims, x_strides, y_strides;
+};
+
+// Narrowing is exact to the bit also for NaN, unlike the GPU's instruction.
+template <typename To, typename From>
+__device__ inline To Moved(From value) {
+  if constexpr (sizeof(To) == sizeof(From)) {
+    return value;
+  } else if constexpr (sizeof(To) < sizeof(From)) {
+    return ToBF16(value);
+  } else {
+    return FromBF16(value);
+  }
+}
+
+// Up to n elements, all at once where that is possible.
+template <typename From, typename To>
+__device__ inline void MoveSome(const From* x, To* y, int64_t count,
+                                bool aligned) {
+  if (aligned && count >= n) {
+    const auto from = *reinterpret_cast<const Elements<From, n>*>(x);
+    Elements<To, n> to;
+#pragma unroll
+    for (int i = 0; i < n; ++i) to.at[i] = Moved<To>(from.at[i]);
+    *reinterpret_cast<Elements<To, n>*>(y) = to;
+  } else {
+    for (int i = 0; i < n && i < count; ++i) y[i] = Moved<To>(x[i]);
+  }
+}
+
+template <typename From, typename To>
+__global__ void CastKernel(const From* x, To* y, int64_t count, bool aligned) {
+  const int64_t begin = FlatBegin(n);
+  MoveSome(x + begin, y + begin, count - begin, aligned);
+}
+
+// A block: kBelow rows, each by kBeside threads.
+template <typename From, typename To>
+__global__ void CopyRowsKernel(const From* x, To* y, RowPlaces places,
+                               int64_t rows, int64_t columns, bool aligned) {
+  const int64_t row = int64_t{blockIdx.x} * kBelow + threadIdx.y;
+  if (row >= rows) return;
+  int64_t rest = row;
+  for (int dim = places.dims_count - 1; dim >= 0; --dim) {
+    const int64_t index = rest % places.dims[dim];
+    rest /= places.dims[dim];
+    x += index * places.x_strides[dim];
+    y += index * places.y_strides[dim];
+  }
+  for (int64_t i = int64_t{threadIdx.x} * n; i < columns; i += kBeside * n) {
+    MoveSome(x + i, y + i, columns - i, aligned);
+  }
+}
+
+template <typename From, typename To>
+void Copy(CudaDevice& cuda, const CopyArgs& args) {
+  const auto* x = static_cast<const From*>(args.x.raw());
+  auto* y = static_cast<To*>(args.y.raw());
+  const int64_t count = args.x.elements(), columns = args.x.columns();
+  bool aligned = Aligned<n>(x) && Aligned<n>(y);
+  if (args.x.dense() && args.y.dense()) {
+    return Launch(cuda, CastKernel<From, To>, FlatShape(count, n), x, y, count,
+                  aligned);
+  }
+  RowPlaces places{.dims_count = args.x.rank() - 1};
+  for (int dim = 0; dim < places.dims_count; ++dim) {
+    places.dims[dim] = args.x.dim(dim);
+    places.x_strides[dim] = args.x.stride(dim);
+    places.y_strides[dim] = args.y.stride(dim);
+    aligned = aligned && places.x_strides[dim] % n == 0 &&
+              places.y_strides[dim] % n == 0;
+  }
+  const int64_t rows = columns == 0 ? 0 : count / columns;
+  Launch(cuda, CopyRowsKernel<From, To>,
+         {.grid = dim3(static_cast<unsigned>((rows + kBelow - 1) / kBelow)),
+          .block = dim3(kBeside, kBelow)},
+         x, y, places, rows, columns, aligned);
+}
+
+}  // namespace
+
+void Copy(Device& device, const CopyArgs& args) {
+  CudaDevice& cuda = CudaDevice::From(device);
+  const Tensor &x = args.x, &y = args.y;
+  if (x.dtype() == DType::kF32 && y.dtype() == DType::kBF16) {
+    return Copy<float, uint16_t>(cuda, args);
+  }
+  if (x.dtype() == DType::kBF16 && y.dtype() == DType::kF32) {
+    return Copy<uint16_t, float>(cuda, args);
+  }
+  if (x.dense() && y.dense()) {
+    return device.CopyWithin(y.raw(), x.raw(), x.bytes());
+  }
+  switch (DTypeBytes(x.dtype())) {
+    case 2:
+      return Copy<uint16_t, uint16_t>(cuda, args);
+    case 4:
+      return Copy<uint32_t, uint32_t>(cuda, args);
+    default:
+      return Copy<uint64_t, uint64_t>(cuda, args);
+  }
+}
+
+}  // namespace troupe::cuda

@@ -1,0 +1,172 @@
+// The rows of layer norm (kCentred) and RMS norm: one block a row, which reads
+// the row once, keeps it as f32 in shared memory, and writes it once. A thread
+// meets only elements that it wrote there itself; what the threads share are
+// the sums.
+#ifndef TROUPE_OPS_CUDA_NORM_ROWS_H_
+#define TROUPE_OPS_CUDA_NORM_ROWS_H_
+
+#include <cstdint>
+
+#include "ops/cuda/block.h"
+#include "ops/cuda/dropout_mask.h"
+#include "ops/cuda/elements.h"
+#include "ops/cuda/launch.h"
+
+namespace troupe::cuda {
+
+// `beta` and `mean` are layer norm's only.
+template <typename T>
+struct RawNorm {
+  int64_t n;
+  const T* x;
+  const T* residual;  // or null
+  T* sum;             // iff residual
+  RawDropout dropout;
+  const T *gamma, *beta;
+  float epsilon;
+  T* y;
+  float *mean, *rstd;  // or null
+  bool aligned;
+};
+
+// run(column, count, kept): all columns of a thread, kPack<T> at a time, with
+// their place in shared memory.
+template <typename T, typename Run>
+__device__ inline void ForMine(int64_t n, float* row, const Run& run) {
+  constexpr int k = kPack<T>;
+  for (int64_t i = int64_t{threadIdx.x} * k; i < n;
+       i += int64_t{blockDim.x} * k) {
+    run(i, n - i, row + i);
+  }
+}
+
+// residual + dropout(x), rounded as it is stored, or x. Zero past the row's
+// end.
+template <typename T>
+__device__ inline void LoadNormed(const RawNorm<T>& a, int64_t at,
+                                  int64_t count, float (&s)[kPack<T>]) {
+  constexpr int k = kPack<T>;
+  Load(a.x + at, count, a.aligned, s);
+  if (a.residual == nullptr) return;
+  if (a.dropout.threshold != 0) {
+    float factors[k];
+    DropoutFactors(a.dropout, at, factors);
+#pragma unroll
+    for (int i = 0; i < k; ++i) s[i] *= factors[i];
+  }
+  float residual[k];
+  Load(a.residual + at, count, a.aligned, residual);
+#pragma unroll
+  for (int i = 0; i < k; ++i) {
+    s[i] = FromElement(Rounded<T>(s[i] + residual[i]));
+  }
+  Store(a.sum + at, count, a.aligned, s);
+}
+
+template <typename T, bool kCentred>
+__global__ void NormKernel(RawNorm<T> a) {
+  constexpr int k = kPack<T>;
+  float* const row = DynamicShared<float>();
+  const int64_t start = blockIdx.x * a.n;
+  float total = 0;
+  ForMine<T>(a.n, row, [&](int64_t i, int64_t count, float* kept) {
+    float s[k];
+    LoadNormed(a, start + i, count, s);
+#pragma unroll
+    for (int j = 0; j < k; ++j) {
+      kept[j] = s[j];
+      total += kCentred ? s[j] : s[j] * s[j];
+    }
+  });
+  float mean = 0;
+  float squares = BlockSum(total);
+  if constexpr (kCentred) {
+    mean = squares / a.n;
+    total = 0;
+    ForMine<T>(a.n, row, [&](int64_t i, int64_t count, const float* kept) {
+#pragma unroll
+      for (int j = 0; j < k; ++j) {
+        const float d = j < count ? kept[j] - mean : 0;
+        total += d * d;
+      }
+    });
+    squares = BlockSum(total);
+  }
+  const float rstd = 1.0f / sqrtf(squares / a.n + a.epsilon);
+  ForMine<T>(a.n, row, [&](int64_t i, int64_t count, const float* kept) {
+    float gamma[k], beta[k] = {}, y[k];
+    Load(a.gamma + i, count, a.aligned, gamma);
+    if constexpr (kCentred) Load(a.beta + i, count, a.aligned, beta);
+#pragma unroll
+    for (int j = 0; j < k; ++j) {
+      y[j] = (kept[j] - mean) * rstd * gamma[j] + beta[j];
+    }
+    Store(a.y + start + i, count, a.aligned, y);
+  });
+  if (threadIdx.x == 0) {
+    if (kCentred && a.mean != nullptr) a.mean[blockIdx.x] = mean;
+    if (a.rstd != nullptr) a.rstd[blockIdx.x] = rstd;
+  }
+}
+
+template <typename T>
+struct RawNormBackward {
+  int64_t n;
+  const T *dy, *s, *gamma;
+  const float *mean, *rstd;
+  const T* residual_gradient;  // or null
+  T* dx;
+  bool aligned;
+};
+
+// With g = dy * gamma and h = (s - mean) rstd, what was normalised:
+//   dx = rstd (g - mean(g) - h mean(g h)), for RMS norm without mean(g).
+template <typename T, bool kCentred>
+__global__ void NormBackwardKernel(RawNormBackward<T> a) {
+  constexpr int k = kPack<T>;
+  float* const g_row = DynamicShared<float>();
+  float* const h_row = g_row + (a.n + k - 1) / k * k;
+  const int64_t start = blockIdx.x * a.n;
+  const float mean = kCentred ? a.mean[blockIdx.x] : 0;
+  const float rstd = a.rstd[blockIdx.x];
+  float g_sum = 0, gh_sum = 0;
+  ForMine<T>(a.n, g_row, [&](int64_t i, int64_t count, float* g) {
+    float dy[k], s[k], gamma[k];
+    Load(a.dy + start + i, count, a.aligned, dy);
+    Load(a.s + start + i, count, a.aligned, s);
+    Load(a.gamma + i, count, a.aligned, gamma);
+#pragma unroll
+    for (int j = 0; j < k; ++j) {  // past the row's end g is zero
+      g[j] = dy[j] * gamma[j];
+      h_row[i + j] = (s[j] - mean) * rstd;
+      g_sum += g[j];
+      gh_sum += g[j] * h_row[i + j];
+    }
+  });
+  const float g_mean = kCentred ? BlockSum(g_sum) / a.n : 0;
+  const float gh_mean = BlockSum(gh_sum) / a.n;
+  ForMine<T>(a.n, g_row, [&](int64_t i, int64_t count, const float* g) {
+    float dx[k], residual[k] = {};
+    if (a.residual_gradient != nullptr) {
+      Load(a.residual_gradient + start + i, count, a.aligned, residual);
+    }
+#pragma unroll
+    for (int j = 0; j < k; ++j) {
+      dx[j] = rstd * (g[j] - g_mean - h_row[i + j] * gh_mean) + residual[j];
+    }
+    Store(a.dx + start + i, count, a.aligned, dx);
+  });
+}
+
+// One block for each row; the kernel keeps `kept_rows` of them.
+template <typename T>
+LaunchShape NormShape(int64_t rows, int64_t n, int kept_rows) {
+  constexpr int k = kPack<T>;
+  return {.grid = dim3(static_cast<unsigned>(rows)),
+          .block = dim3(ThreadsForRow(n, k)),
+          .shared_bytes = kept_rows * ((n + k - 1) / k * k) * sizeof(float)};
+}
+
+}  // namespace troupe::cuda
+
+#endif  // TROUPE_OPS_CUDA_NORM_ROWS_H_

@@ -1,0 +1,145 @@
+#include <cmath>
+
+#include "ops/cuda/elements.h"
+#include "ops/cuda/kernels.h"
+#include "ops/cuda/launch.h"
+#include "ops/optimizer.h"
+
+namespace troupe::cuda {
+namespace {
+
+constexpr int n = 4;  // elements of a thread: 16 bytes of each f32 state
+
+template <typename T>
+struct RawAdamW {
+  float *weights, *gradients, *first_moment, *second_moment;
+  T* parameters;  // or null
+  float beta1, beta2, epsilon;
+  float decay;       // 1 - lr * weight_decay
+  float step_size;   // lr / (1 - beta1^step)
+  float root_scale;  // sqrt(1 - beta2^step)
+  float gradient_scale;
+  bool zero_gradients, aligned;
+};
+
+template <typename T>
+__global__ void AdamWKernel(RawAdamW<T> a, int64_t count) {
+  const int64_t begin = FlatBegin(n), rest = count - begin;
+  if (rest <= 0) return;
+  float w[n], g[n], m[n], v[n];
+  Load(a.weights + begin, rest, a.aligned, w);
+  Load(a.gradients + begin, rest, a.aligned, g);
+  Load(a.first_moment + begin, rest, a.aligned, m);
+  Load(a.second_moment + begin, rest, a.aligned, v);
+#pragma unroll
+  for (int i = 0; i < n; ++i) {
+    g[i] *= a.gradient_scale;
+    m[i] = m[i] * a.beta1 + g[i] * (1.0f - a.beta1);
+    v[i] = v[i] * a.beta2 + (g[i] * g[i]) * (1.0f - a.beta2);
+    const float denominator = sqrtf(v[i]) / a.root_scale + a.epsilon;
+    w[i] = w[i] * a.decay - (m[i] / denominator) * a.step_size;
+    g[i] = 0;
+  }
+  Store(a.first_moment + begin, rest, a.aligned, m);
+  Store(a.second_moment + begin, rest, a.aligned, v);
+  Store(a.weights + begin, rest, a.aligned, w);
+  if (a.parameters != nullptr) {
+    Store(a.parameters + begin, rest, a.aligned, w);
+  }
+  if (a.zero_gradients) Store(a.gradients + begin, rest, a.aligned, g);
+}
+
+template <typename T>
+struct RawSgd {
+  float *weights, *gradients;
+  float* momentum_buffer;  // or null
+  T* parameters;           // or null
+  float learning_rate, momentum, weight_decay, gradient_scale;
+  bool nesterov, zero_gradients, aligned;
+};
+
+template <typename T>
+__global__ void SgdKernel(RawSgd<T> a, int64_t count) {
+  const int64_t begin = FlatBegin(n), rest = count - begin;
+  if (rest <= 0) return;
+  float w[n], g[n], u[n];
+  Load(a.weights + begin, rest, a.aligned, w);
+  Load(a.gradients + begin, rest, a.aligned, g);
+  const bool momentum = a.momentum_buffer != nullptr;
+  if (momentum) Load(a.momentum_buffer + begin, rest, a.aligned, u);
+#pragma unroll
+  for (int i = 0; i < n; ++i) {
+    g[i] = g[i] * a.gradient_scale + w[i] * a.weight_decay;
+    float step = g[i];
+    if (momentum) {
+      u[i] = u[i] * a.momentum + g[i];
+      step = a.nesterov ? g[i] + u[i] * a.momentum : u[i];
+    }
+    w[i] -= step * a.learning_rate;
+    g[i] = 0;
+  }
+  if (momentum) Store(a.momentum_buffer + begin, rest, a.aligned, u);
+  Store(a.weights + begin, rest, a.aligned, w);
+  if (a.parameters != nullptr) {
+    Store(a.parameters + begin, rest, a.aligned, w);
+  }
+  if (a.zero_gradients) Store(a.gradients + begin, rest, a.aligned, g);
+}
+
+// The type of the copy of the weights; any, where there is none.
+DType CopyType(const Tensor& parameters) {
+  return parameters.defined() ? parameters.dtype() : DType::kF32;
+}
+
+}  // namespace
+
+void AdamW(Device& device, const AdamWArgs& args) {
+  const double step = static_cast<double>(args.step);
+  const double correction1 = 1.0 - std::pow(double{args.beta1}, step);
+  const double correction2 = 1.0 - std::pow(double{args.beta2}, step);
+  const double lr = args.learning_rate;
+  const int64_t count = args.weights.elements();
+  WithActivationType(CopyType(args.parameters), [&]<typename T>() {
+    RawAdamW<T> raw = {
+        .weights = args.weights.data<float>(),
+        .gradients = args.gradients.data<float>(),
+        .first_moment = args.first_moment.data<float>(),
+        .second_moment = args.second_moment.data<float>(),
+        .parameters = DataFrom<T>(args.parameters, 0),
+        .beta1 = args.beta1,
+        .beta2 = args.beta2,
+        .epsilon = args.epsilon,
+        .decay = static_cast<float>(1.0 - lr * args.weight_decay),
+        .step_size = static_cast<float>(lr / correction1),
+        .root_scale = static_cast<float>(std::sqrt(correction2)),
+        .gradient_scale = args.gradient_scale,
+        .zero_gradients = args.zero_gradients};
+    raw.aligned = Aligned<n>(raw.weights, raw.gradients, raw.first_moment,
+                             raw.second_moment, raw.parameters);
+    Launch(CudaDevice::From(device), AdamWKernel<T>, FlatShape(count, n), raw,
+           count);
+  });
+}
+
+void Sgd(Device& device, const SgdArgs& args) {
+  const int64_t count = args.weights.elements();
+  WithActivationType(CopyType(args.parameters), [&]<typename T>() {
+    RawSgd<T> raw = {
+        .weights = args.weights.data<float>(),
+        .gradients = args.gradients.data<float>(),
+        .momentum_buffer = DataFrom<float>(args.momentum_buffer, 0),
+        .parameters = DataFrom<T>(args.parameters, 0),
+        .learning_rate = args.learning_rate,
+        .momentum = args.momentum,
+        .weight_decay = args.weight_decay,
+        .gradient_scale = args.gradient_scale,
+        .nesterov = args.nesterov,
+        .zero_gradients = args.zero_gradients};
+    raw.aligned = Aligned<n>(raw.weights, raw.gradients, raw.momentum_buffer,
+                             raw.parameters);
+    Launch(CudaDevice::From(device), SgdKernel<T>, FlatShape(count, n), raw,
+           count);
+  });
+}
+
+}  // namespace troupe::cuda
