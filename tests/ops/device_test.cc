@@ -26,7 +26,9 @@ TEST_P(DeviceTest, MemoryIsAlignedCopiedAndZeroed) {
 }
 
 TEST_P(DeviceTest, DescribesItself) {
-  EXPECT_NE(device().Describe().find("thread"), std::string::npos);
+  const bool cpu = device().kind() == DeviceKind::kCpu;
+  EXPECT_EQ(device().Describe().rfind(cpu ? "cpu: " : "cuda:0: ", 0), 0u)
+      << device().Describe();
 }
 
 TEST_P(DeviceTest, TooMuchMemoryIsAnError) {
@@ -50,7 +52,7 @@ TEST_P(DeviceTest, OpsMayRunConcurrently) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 6; ++i) {
     threads.emplace_back([&, i] {
-      const std::unique_ptr<Device> own = NewCpuDevice(GetParam().cpu);
+      const std::unique_ptr<Device> own = *NewDevice();
       for (int round = 0; round < 5; ++round) {
         got[i] = product(i % 2 == 0 ? device() : *own);
       }

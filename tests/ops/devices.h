@@ -1,6 +1,7 @@
 // The devices on which the tests of ops run. Each test is a contract: it takes
 // a Device and compares with a naive reference in double, so a new device joins
-// by one line in TestDevices.
+// by one line in TestDevices. In a build with CUDA a GPU is one of them; its
+// tests skip, and say why, where there is none.
 //
 //   class GeluTest : public OpTest {};
 //   TEST_P(GeluTest, Forward) { ... device() ... }
@@ -11,10 +12,12 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "ops/cpu/device.h"
+#include "ops/cuda/device.h"
 #include "ops/device.h"
 #include "tests/ops/test_tensor.h"
 
@@ -22,21 +25,36 @@ namespace troupe {
 
 struct TestDevice {
   std::string name;
-  CpuDeviceOptions cpu;
+  DeviceKind kind = DeviceKind::kCpu;
+  CpuDeviceOptions cpu;  // of a CPU
 };
 
 inline std::vector<TestDevice> TestDevices() {
   std::vector<TestDevice> devices;
   for (const std::string& set : CpuInstructionSets()) {
-    devices.push_back({"cpu_" + set, {.threads = 1, .instruction_set = set}});
+    devices.push_back(
+        {.name = "cpu_" + set, .cpu = {.threads = 1, .instruction_set = set}});
   }
-  devices.push_back({"cpu_2_threads", {.threads = 2}});
+  devices.push_back({.name = "cpu_2_threads", .cpu = {.threads = 2}});
+  if (BuiltWithCuda()) {
+    devices.push_back({.name = "cuda", .kind = DeviceKind::kCuda});
+  }
   return devices;
 }
 
 class OpTest : public testing::TestWithParam<TestDevice> {
  protected:
-  OpTest() : device_(NewCpuDevice(GetParam().cpu)) {}
+  void SetUp() override {
+    absl::StatusOr<std::unique_ptr<Device>> device = NewDevice();
+    if (!device.ok()) GTEST_SKIP() << "no CUDA device: " << device.status();
+    device_ = *std::move(device);
+  }
+
+  // One more of the same.
+  absl::StatusOr<std::unique_ptr<Device>> NewDevice() const {
+    if (GetParam().kind == DeviceKind::kCuda) return NewCudaDevice({});
+    return NewCpuDevice(GetParam().cpu);
+  }
 
   Device& device() { return *device_; }
 
