@@ -44,7 +44,8 @@ struct CompileOutcome {
 };
 
 // The idle workers that placement prefers, the idle ones with the most memory,
-// and then the same of all that are alive. None where there are too few.
+// and then the same of all that are alive; where some have GPUs, those first,
+// and never both kinds unless neither is enough. None where there are too few.
 Compilation CompilationFor(const JobSpec& spec, int needed,
                            const WorkerTable& workers);
 

@@ -1,19 +1,16 @@
 // A Communicator lets the ranks of one group exchange data: the collectives and
-// send/recv, over whichever backend fits (in_process, shared_memory,
-// gloo; nccl on GPUs).
+// send/recv, over whichever backend fits (create_communicator.h).
 //
 //   RETURN_IF_ERROR(communicator.AllReduce(
 //       CommBuffer::Of(absl::MakeSpan(gradients)), ReduceOp::kSum,
 //       {.name = "gradients of block.3", .timeout = absl::Seconds(60)}));
 //
-// Buffers lie on the device of the seat that the communicator was made for
-// (communicator_seat.h); what the calling thread has enqueued there is done
-// before they are read.
+// Buffers lie on the device of the seat (communicator_seat.h); what the calling
+// thread has enqueued there is done before they are read.
 //
 // Every member calls the same operations in the same order, with the same
-// sizes; check_program proves that of a plan. Calls block the thread of the
-// lane that makes them, which has its own communicator: asynchrony is the
-// lane's.
+// sizes; check_program proves that of a plan. Calls block the lane that makes
+// them, which has its own communicator: asynchrony is the lane's.
 //
 // Ranks here are indices into the group's list, 0 .. size() - 1; messages to
 // people name the global rank. Groups of one and empty buffers are fine.
@@ -23,9 +20,9 @@
 //   Unavailable       a peer died, closed its communicator or aborted
 //   DeadlineExceeded  a peer did not come
 //   Cancelled         Abort() was called here
-// What the buffer holds is then unspecified. After the first failure the
-// communicator is broken: the other members fail as soon as they notice, and
-// every later call returns the first error at once. Build a new one.
+// What the buffer holds is then unspecified. A communicator that failed is
+// broken: the others fail as soon as they notice, and every later call returns
+// the first error at once. Build a new one.
 #ifndef TROUPE_WORKER_COLLECTIVE_COMMUNICATOR_H_
 #define TROUPE_WORKER_COLLECTIVE_COMMUNICATOR_H_
 
@@ -116,7 +113,7 @@ class Communicator {
   Communicator(CommGroup group, int rank);
 
   // Backends implement these. REQUIRES size() >= 2, something to move, and
-  // arguments that fit one another: the public functions see to it.
+  // arguments that fit one another.
   virtual absl::Status DoAllReduce(CommBuffer data, ReduceOp op,
                                    const Call& call) = 0;
   virtual absl::Status DoReduceScatter(CommBuffer data, ReduceOp op,
@@ -131,8 +128,8 @@ class Communicator {
   virtual absl::Status DoBarrier(const Call& call) = 0;
   // All-to-all in a group of one. What is implemented here copies host memory.
   virtual absl::Status CopyToSelf(const AllToAllBuffers& buffers);
-  // Makes the call in progress, if any, return Cancelled(why), and tells the
-  // peers. Called once at most, from any thread.
+  // Makes the call in progress return Cancelled(why), and tells the peers.
+  // Called once at most, from any thread.
   virtual void DoAbort(const absl::Status& why) = 0;
 
   // "rank 2 did not come (waited 1.5s)". REQUIRES !failure.ok().

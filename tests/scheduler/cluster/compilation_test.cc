@@ -12,6 +12,11 @@ struct Workers {
     request.mutable_worker()->mutable_budgets(0)->set_bytes(bytes);
     return *table.Add(request, absl::UnixEpoch());
   }
+  WorkerId AddGpu(const std::string& name) {
+    Register request = RegisterOf(name);
+    request.mutable_worker()->mutable_gpu()->set_uuid(name);
+    return *table.Add(request, absl::UnixEpoch());
+  }
   WorkerTable table{Limits()};
 };
 
@@ -44,6 +49,22 @@ TEST(Compilation, PrefersIdleOnesThenLargeOnesThenAll) {
   EXPECT_EQ(c.choices[1].ids[0], large);
   EXPECT_EQ(c.choices[2].ids[0], busy);
   EXPECT_FALSE(c.choices[2].idle);
+}
+
+TEST(Compilation, KeepsGpusAndCpusApartWhereEitherIsEnough) {
+  Workers workers;
+  const WorkerId a = workers.Add("a", 9000);
+  const WorkerId b = workers.AddGpu("b");
+  const WorkerId c = workers.Add("c");
+  const WorkerId d = workers.AddGpu("d");
+  const Compilation two = CompilationFor(SpecOf(2), 2, workers.table);
+  ASSERT_EQ(two.choices.size(), 2u);
+  EXPECT_EQ(two.choices[0].ids, (std::vector<WorkerId>{b, d}));
+  EXPECT_EQ(two.choices[1].ids, (std::vector<WorkerId>{a, c}));
+  // Neither is: the planner is to say what is wrong.
+  const Compilation three = CompilationFor(SpecOf(3), 3, workers.table);
+  ASSERT_FALSE(three.choices.empty());
+  EXPECT_EQ(three.choices[0].ids.size(), 3u);
 }
 
 TEST(Compilation, TakesTheFirstChoiceThatFits) {
