@@ -27,6 +27,7 @@ class Up final : public Command {
     flags.Text("--device-memory", share_.device_memory,
                {.value = "BYTES",
                 .text = "Memory of each worker, as in 2GiB [an even share]"});
+    flags.Switch("--gpus", share_.gpu, "A GPU for each worker, cuda:0 on");
     flags.Switch("--foreground", foreground_,
                  "Stay; Ctrl-C brings the cluster down");
   }

@@ -91,7 +91,7 @@ class Starting {
       const std::string name = absl::StrCat("worker-", i);
       std::vector<std::string> command = {
           program, "--scheduler", cluster_.endpoints.grpc, "--name", name};
-      for (std::string& flag : ShareFlags(cluster_.share)) {
+      for (std::string& flag : ShareFlags(cluster_.share, i)) {
         command.push_back(std::move(flag));
       }
       if (options_.end_with_us) command.push_back("--exit-with-parent");

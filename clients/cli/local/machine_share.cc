@@ -30,19 +30,28 @@ WorkerShare ShareOfMachine(int workers, const WorkerShare& wanted) {
     share.threads = std::max(1, cores / workers);
   }
   const int64_t available = AvailableBytes();
-  if (share.device_memory.empty() && available > 0) {
+  if (available == 0) return share;
+  if (share.gpu) {
+    share.host_memory = absl::StrCat(available / 2 / workers);
+  } else if (share.device_memory.empty()) {
     share.device_memory = absl::StrCat(available / 10 * 8 / workers);
   }
   return share;
 }
 
-std::vector<std::string> ShareFlags(const WorkerShare& share) {
+std::vector<std::string> ShareFlags(const WorkerShare& share, int worker) {
   std::vector<std::string> flags;
   if (share.threads > 0) {
     flags.insert(flags.end(), {"--threads", absl::StrCat(share.threads)});
   }
   if (!share.device_memory.empty()) {
     flags.insert(flags.end(), {"--device-memory", share.device_memory});
+  }
+  if (!share.host_memory.empty()) {
+    flags.insert(flags.end(), {"--host-memory", share.host_memory});
+  }
+  if (share.gpu) {
+    flags.insert(flags.end(), {"--device", absl::StrCat("cuda:", worker)});
   }
   return flags;
 }

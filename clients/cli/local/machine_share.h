@@ -11,15 +11,19 @@ namespace troupe {
 struct WorkerShare {
   int threads = 0;            // 0: not said
   std::string device_memory;  // "2GiB"; empty: not said
+  std::string host_memory;    // the same
+  bool gpu = false;           // each worker takes a GPU of its own
 };
 
 // `wanted` with what it does not say filled in: cores / workers but at least 1,
-// 80 % of the available memory / workers. Device memory stays unsaid where
-// /proc/meminfo cannot be read. REQUIRES workers >= 1.
+// 80 % of the available memory / workers; on GPUs half of the available memory
+// / workers for the host tier, while the GPU says what it has itself. Memory
+// stays unsaid where /proc/meminfo cannot be read. REQUIRES workers >= 1.
 WorkerShare ShareOfMachine(int workers, const WorkerShare& wanted);
 
-// The flags of troupe-worker that say so.
-std::vector<std::string> ShareFlags(const WorkerShare& share);
+// The flags of troupe-worker that say so, of the worker with this index: it
+// takes the GPU of the same.
+std::vector<std::string> ShareFlags(const WorkerShare& share, int worker);
 
 }  // namespace troupe
 

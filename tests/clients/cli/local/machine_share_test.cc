@@ -10,9 +10,18 @@ TEST(MachineShare, KeepsWhatIsSaid) {
   const WorkerShare share =
       ShareOfMachine(4, {.threads = 3, .device_memory = "2GiB"});
   EXPECT_EQ(
-      ShareFlags(share),
+      ShareFlags(share, 1),
       (std::vector<std::string>{"--threads", "3", "--device-memory", "2GiB"}));
-  EXPECT_TRUE(ShareFlags({}).empty());
+  EXPECT_TRUE(ShareFlags({}, 0).empty());
+}
+
+TEST(MachineShare, GivesEachWorkerAGpu) {
+  const WorkerShare share = ShareOfMachine(2, {.threads = 3, .gpu = true});
+  EXPECT_TRUE(share.device_memory.empty());
+  EXPECT_EQ(
+      ShareFlags(share, 1),
+      (std::vector<std::string>{"--threads", "3", "--host-memory",
+                                share.host_memory, "--device", "cuda:1"}));
 }
 
 TEST(MachineShare, DividesTheRest) {
