@@ -53,6 +53,24 @@ TEST(Predict, MemoryIsThatOfTheSlots) {
   EXPECT_EQ(rank.budgets(0).bytes(), int64_t{1} << 30);
 }
 
+// What lies on a GPU is no memory of the process.
+TEST(Predict, ResidentIsWhatLiesOnTheHost) {
+  std::vector<WorkerDescription> workers = ExampleWorkers(1);
+  workers[0].set_process_bytes(1000);
+  const Plan plan = ExamplePlan(ExampleJob({}));
+  int64_t on_device = 0;
+  int64_t elsewhere = 0;
+  for (const Slot& slot : plan.ranks(0).slots()) {
+    (slot.tier() == DEVICE ? on_device : elsewhere) += slot.bytes();
+  }
+  const auto resident = [&] {
+    return Predict(plan, workers).ranks(0).resident_bytes();
+  };
+  EXPECT_EQ(resident(), 1000 + on_device + elsewhere);
+  workers[0].mutable_gpu()->set_uuid("x");
+  EXPECT_EQ(resident(), 1000 + elsewhere);
+}
+
 TEST(Predict, ASlowLinkIsWhatLimits) {
   std::vector<WorkerDescription> workers = ExampleWorkers(2);
   for (WorkerDescription& worker : workers) {

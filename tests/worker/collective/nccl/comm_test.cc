@@ -1,5 +1,6 @@
 #include "worker/collective/nccl/comm.h"
 
+#include "absl/time/clock.h"
 #include "gtest/gtest.h"
 
 namespace troupe {
