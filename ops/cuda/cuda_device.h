@@ -24,6 +24,7 @@
 #include "absl/synchronization/mutex.h"
 #include "ops/cuda/event_pool.h"
 #include "ops/cuda/fault.h"
+#include "ops/cuda/lt_products.h"
 #include "ops/cuda/thread_stream.h"
 #include "ops/device.h"
 
@@ -61,6 +62,7 @@ class CudaDevice final : public Device {
   // runtime's calls want it. A default one where the device has failed.
   cudaStream_t stream();
   Blas blas();
+  cuda::LtProducts& products() { return products_; }
   EventPool& events() { return events_; }
   // For calls of the runtime that take no stream; false where it has failed.
   bool MakeCurrent();
@@ -83,6 +85,9 @@ class CudaDevice final : public Device {
   Fault* fault() const { return fault_; }
 
  private:
+  // Those of a model's training step, its validation and some prompts.
+  static constexpr size_t kProductsKept = 256;
+
   explicit CudaDevice(int ordinal) : ordinal_(ordinal) {}
   absl::Status Open();
   // Null where the device has failed.
@@ -93,6 +98,7 @@ class CudaDevice final : public Device {
   cudaMemPool_t scratch_pool_ = nullptr;
   Fault* fault_ = nullptr;
   EventPool events_;
+  cuda::LtProducts products_{kProductsKept};
   std::atomic<bool> failed_{false};
   absl::Mutex mutex_;
   absl::Status error_ ABSL_GUARDED_BY(mutex_);

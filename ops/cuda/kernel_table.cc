@@ -5,6 +5,7 @@
 namespace troupe::cuda {
 
 const KernelTable kKernels = {
+    .matmul = MatMul,
     .bias_gradient = BiasGradient,
     .embedding = Embedding,
     .embedding_backward = EmbeddingBackward,
@@ -20,6 +21,8 @@ const KernelTable kKernels = {
     .swiglu = SwiGlu,
     .swiglu_backward = SwiGluBackward,
     .rotary = Rotary,
+    .attention = Attention,
+    .attention_backward = AttentionBackward,
     .cross_entropy = CrossEntropy,
     .adamw = AdamW,
     .sgd = Sgd,

@@ -1,0 +1,107 @@
+#include "ops/attention.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "ops/cuda/attention_kernels.h"
+#include "ops/cuda/cuda_device.h"
+#include "ops/cuda/kernels.h"
+#include "ops/cuda/scratch.h"
+
+namespace troupe::cuda {
+namespace {
+
+// Rows may be copied 16 bytes at a time.
+bool Vectors(const Tensor& t, int head_dim) {
+  const size_t element = DTypeBytes(t.dtype());
+  const auto whole = [](size_t bytes) { return bytes % 16 == 0; };
+  return whole(reinterpret_cast<uintptr_t>(t.raw())) &&
+         whole(t.stride(0) * element) && whole(t.stride(1) * element) &&
+         whole(head_dim * element);
+}
+
+template <typename T>
+HeadsOf<T> Heads(const Tensor& t, int head_dim) {
+  return {.data = t.data<std::remove_const_t<T>>(),
+          .sample_stride = t.stride(0),
+          .row_stride = t.stride(1),
+          .length = static_cast<int>(t.dim(1)),
+          .vectors = Vectors(t, head_dim)};
+}
+
+DropoutOfHeads Dropout(const AttentionDropout& dropout, int heads) {
+  const int64_t total = dropout.total_heads == 0 ? heads : dropout.total_heads;
+  // PhiloxUniform(bits) >= p  <=>  bits >> 8 >= p * 2^24, exactly.
+  const double threshold = std::ceil(double{dropout.probability} * 16777216.0);
+  return {.stream = dropout.stream,
+          .threshold = static_cast<uint32_t>(threshold),
+          .keep_scale = 1.0f / (1.0f - dropout.probability),
+          .first_head = dropout.first_sample * total + dropout.first_head,
+          .total_heads = total};
+}
+
+// What forward and backward tell their kernels alike.
+template <typename T, typename Args>
+RawAttention<T> Common(const Args& args) {
+  const int head_dim = static_cast<int>(args.q.dim(2) / args.heads);
+  RawAttention<T> raw = {};
+  raw.q = Heads<const T>(args.q, head_dim);
+  raw.k = Heads<const T>(args.k, head_dim);
+  raw.v = Heads<const T>(args.v, head_dim);
+  raw.o = Heads<T>(args.o, head_dim);
+  if (args.logsumexp.defined()) {
+    raw.logsumexp = args.logsumexp.template data<float>();
+  }
+  raw.batch = static_cast<int>(args.q.dim(0));
+  raw.heads = args.heads;
+  raw.kv_heads = args.kv_heads;
+  raw.head_dim = head_dim;
+  raw.scale = args.scale;
+  raw.dropout = Dropout(args.dropout, args.heads);
+  return raw;
+}
+
+// Whether the kernels go so far.
+bool CheckHeadDim(CudaDevice& cuda, int64_t head_dim) {
+  if (head_dim <= kAttentionHeadDimMax) return true;
+  return cuda.Check(absl::UnimplementedError(absl::StrCat(
+      "attention on a GPU takes heads of up to ", kAttentionHeadDimMax,
+      " dims, not ", head_dim, "; use more heads, or workers on CPUs")));
+}
+
+template <typename T>
+void Forward(CudaDevice& cuda, const AttentionArgs& args) {
+  LaunchForward(cuda, Common<T>(args));
+}
+
+template <typename T>
+void Backward(CudaDevice& cuda, const AttentionBackwardArgs& args) {
+  RawAttention<T> raw = Common<T>(args);
+  raw.d_o = Heads<const T>(args.d_o, raw.head_dim);
+  raw.dq = Heads<T>(args.dq, raw.head_dim);
+  raw.dk = Heads<T>(args.dk, raw.head_dim);
+  raw.dv = Heads<T>(args.dv, raw.head_dim);
+  Scratch delta(cuda, args.logsumexp.bytes());
+  raw.delta = delta.as<float>();
+  LaunchDelta(cuda, raw);
+  LaunchGradientOfQueries(cuda, raw);
+  LaunchGradientsOfKeys(cuda, raw);
+}
+
+}  // namespace
+
+void Attention(Device& device, const AttentionArgs& args) {
+  CudaDevice& cuda = CudaDevice::From(device);
+  if (!CheckHeadDim(cuda, args.q.dim(2) / args.heads)) return;
+  if (args.q.dtype() == DType::kBF16) return Forward<uint16_t>(cuda, args);
+  Forward<float>(cuda, args);
+}
+
+void AttentionBackward(Device& device, const AttentionBackwardArgs& args) {
+  CudaDevice& cuda = CudaDevice::From(device);
+  if (!CheckHeadDim(cuda, args.q.dim(2) / args.heads)) return;
+  if (args.q.dtype() == DType::kBF16) return Backward<uint16_t>(cuda, args);
+  Backward<float>(cuda, args);
+}
+
+}  // namespace troupe::cuda

@@ -1,0 +1,173 @@
+// FlashAttention-2's forward (2307.08691, algorithm 1). A block of threads owns
+// a tile of queries of one head and goes through the keys that they see, tile
+// by tile, with the softmax of what came so far in registers.
+//
+// K and V have one buffer each, filled in turn: V arrives while the scores are
+// computed, the next K while the weights meet V. The last queries of a causal
+// mask have the most keys: their blocks start first.
+#include "ops/cuda/attention_kernels.h"
+#include "ops/cuda/attention_products.h"
+
+namespace troupe::cuda {
+namespace {
+
+constexpr float kLn2 = 0.6931471805599453f;
+
+template <typename Products>
+struct Layout {
+  using Mask = DropoutTile<Products::kRows, Products::kColumns>;
+  static constexpr int kBytes = Products::RowTile::kBytes +
+                                2 * Products::ColumnTile::kBytes +
+                                Products::kExchangeBytes + Mask::kBytes;
+
+  typename Products::RowTile q;  // in the end o
+  typename Products::ColumnTile k, v;
+  float* exchange;
+  Mask mask;
+
+  __device__ Layout() {
+    SharedMemory memory;
+    q = memory.Take<typename Products::RowTile>();
+    k = memory.Take<typename Products::ColumnTile>();
+    v = memory.Take<typename Products::ColumnTile>();
+    exchange = memory.Take<float>(Products::kExchangeBytes);
+    mask.words = memory.Take<uint32_t>(Mask::kBytes);
+  }
+};
+
+// The softmax of each of a thread's rows over the keys so far.
+template <typename Products>
+struct OnlineSoftmax {
+  float largest[Products::kThreadRows];  // of the scaled scores
+  float sum[Products::kThreadRows];      // of this thread's columns
+
+  __device__ OnlineSoftmax() {
+#pragma unroll
+    for (int i = 0; i < Products::kThreadRows; ++i) {
+      largest[i] = -INFINITY;
+      sum[i] = 0;
+    }
+  }
+
+  // Turns scores into exp2(scale * score - largest), and scales down what was
+  // gathered under a smaller `largest`. Each row sees the first key, so that
+  // `largest` is finite from the first tile on.
+  __device__ void Weigh(float scale, typename Products::Scores& scores,
+                        typename Products::Sums& sums) {
+#pragma unroll
+    for (int i = 0; i < Products::kThreadRows; ++i) {
+      float top = scores[i][0];
+#pragma unroll
+      for (int j = 1; j < Products::kThreadColumns; ++j) {
+        top = fmaxf(top, scores[i][j]);
+      }
+      const float before = largest[i];
+      largest[i] = fmaxf(before, MaxOfRow<Products>(top) * scale);
+      if (largest[i] != before) {  // rare after the first tiles
+        const float shrink = Exp2(before - largest[i]);
+        sum[i] *= shrink;
+#pragma unroll
+        for (int j = 0; j < Products::kThreadDims; ++j) sums[i][j] *= shrink;
+      }
+#pragma unroll
+      for (int j = 0; j < Products::kThreadColumns; ++j) {
+        scores[i][j] = Exp2(fmaf(scores[i][j], scale, -largest[i]));
+        sum[i] += scores[i][j];
+      }
+    }
+  }
+};
+
+template <typename Products>
+__device__ void DropOut(
+    const DropoutTile<Products::kRows, Products::kColumns>& mask,
+    typename Products::Scores& weights) {
+#pragma unroll
+  for (int i = 0; i < Products::kThreadRows; ++i) {
+#pragma unroll
+    for (int j = 0; j < Products::kThreadColumns; ++j) {
+      if (!mask.Keeps(Products::Row(i), Products::Column(j))) weights[i][j] = 0;
+    }
+  }
+}
+
+// o and the logsumexp of a tile of queries.
+template <typename Products, typename T>
+__device__ void Finish(const RawAttention<T>& a, const Layout<Products>& shared,
+                       const OnlineSoftmax<Products>& softmax,
+                       const typename Products::Sums& sums, int query) {
+  const int head = blockIdx.y, sample = blockIdx.z;
+  float factor[Products::kThreadRows];
+#pragma unroll
+  for (int i = 0; i < Products::kThreadRows; ++i) {
+    const float sum = SumOfRow<Products>(softmax.sum[i]);
+    factor[i] = a.dropout.keep_scale / sum;
+    const int at = query + Products::Row(i);
+    if (a.logsumexp != nullptr && at < a.q_length() && Products::Dim(0) == 0) {
+      a.logsumexp[a.RowOf(sample, head, at)] =
+          softmax.largest[i] * kLn2 + logf(sum);
+    }
+  }
+  Products::Put(sums, factor, shared.q);
+  __syncthreads();
+  shared.q.template Store<Products::kThreads>(
+      a.o.From(sample, head, a.head_dim, query));
+}
+
+template <typename Products>
+__global__ void __launch_bounds__(Products::kThreads, 1)
+    ForwardKernel(RawAttention<typename Products::Element> a) {
+  constexpr int kThreads = Products::kThreads, kKeys = Products::kColumns;
+  const int head = blockIdx.y, sample = blockIdx.z;
+  const int kv_head = head / (a.heads / a.kv_heads);
+  const int query = (gridDim.x - 1 - blockIdx.x) * Products::kRows;
+  const int keys = min(a.kv_length(), query + Products::kRows + a.past());
+  const Layout<Products> shared;
+  const auto fill_k = [&](int key) {
+    shared.k.template Fill<kThreads>(
+        a.k.From(sample, kv_head, a.head_dim, key));
+  };
+  shared.q.template Fill<kThreads>(a.q.From(sample, head, a.head_dim, query));
+  fill_k(0);
+  OnlineSoftmax<Products> softmax;
+  typename Products::Sums sums = {};
+  for (int key = 0; key < keys; key += kKeys) {
+    WaitForCopies();
+    __syncthreads();  // k is there, and nobody reads v any more
+    shared.v.template Fill<kThreads>(
+        a.v.From(sample, kv_head, a.head_dim, key));
+    if (a.dropout.threshold != 0) {
+      shared.mask.template Draw<kThreads>(a, sample, head, query, key);
+    }
+    typename Products::Scores scores;
+    Products::Multiply(shared.q, shared.k, scores);
+    HideFuture<Products>(a, query, key, scores);
+    softmax.Weigh(a.scale * kLog2E, scores, sums);
+    WaitForCopies();
+    __syncthreads();  // v and the mask are there, nobody reads k any more
+    if (key + kKeys < keys) fill_k(key + kKeys);
+    if (a.dropout.threshold != 0) DropOut<Products>(shared.mask, scores);
+    Products::AddProduct(scores, shared.v, shared.exchange, sums);
+  }
+  Finish<Products>(a, shared, softmax, sums, query);
+}
+
+}  // namespace
+
+template <typename T>
+void LaunchForward(CudaDevice& device, const RawAttention<T>& a) {
+  WithAttentionProducts<T>(a.head_dim, [&]<typename All>() {
+    using Products = typename All::Forward;
+    Launch(
+        device, ForwardKernel<Products>,
+        {.grid = dim3(Blocks(a.q_length(), Products::kRows), a.heads, a.batch),
+         .block = Products::kThreads,
+         .shared_bytes = Layout<Products>::kBytes},
+        a);
+  });
+}
+
+template void LaunchForward(CudaDevice&, const RawAttention<float>&);
+template void LaunchForward(CudaDevice&, const RawAttention<uint16_t>&);
+
+}  // namespace troupe::cuda

@@ -1,0 +1,27 @@
+// The kernels of attention as ops/cuda/attention.cc enqueues them, for T float
+// and uint16_t (bf16).
+#ifndef TROUPE_OPS_CUDA_ATTENTION_KERNELS_H_
+#define TROUPE_OPS_CUDA_ATTENTION_KERNELS_H_
+
+#include "ops/cuda/attention_heads.h"
+#include "ops/cuda/cuda_device.h"
+
+namespace troupe::cuda {
+
+constexpr int kAttentionHeadDimMax = 256;
+
+// o and logsumexp.
+template <typename T>
+void LaunchForward(CudaDevice& device, const RawAttention<T>& a);
+
+// The backward, in this order: delta from o and d_o; then dq; then dk and dv.
+template <typename T>
+void LaunchDelta(CudaDevice& device, const RawAttention<T>& a);
+template <typename T>
+void LaunchGradientOfQueries(CudaDevice& device, const RawAttention<T>& a);
+template <typename T>
+void LaunchGradientsOfKeys(CudaDevice& device, const RawAttention<T>& a);
+
+}  // namespace troupe::cuda
+
+#endif  // TROUPE_OPS_CUDA_ATTENTION_KERNELS_H_

@@ -1,0 +1,119 @@
+// Which products attention uses for which head dims, and what else its kernels
+// share. A head dim between those below is padded with zeros to the next.
+//
+// bf16, forward and gradients of queries: 32 rows to a warp as long as the sums
+// leave room for them in 255 registers. Gradients of keys keep two sums, so
+// that their rows or their columns are fewer.
+#ifndef TROUPE_OPS_CUDA_ATTENTION_PRODUCTS_H_
+#define TROUPE_OPS_CUDA_ATTENTION_PRODUCTS_H_
+
+#include "ops/cuda/attention_fma.h"
+#include "ops/cuda/attention_heads.h"
+#include "ops/cuda/attention_kernels.h"
+#include "ops/cuda/attention_mma.h"
+#include "ops/cuda/launch.h"
+#include "proto/base/check.h"
+
+namespace troupe::cuda {
+
+// For a type of elements and a padded head dim.
+template <typename T, int kDim>
+struct AttentionProducts;
+
+template <>
+struct AttentionProducts<uint16_t, 64> {
+  using Forward = MmaProducts<64, 2, 64>;
+  using OfQueries = MmaProducts<64, 2, 32>;
+  using OfKeys = MmaProducts<64, 1, 64>;
+};
+template <>
+struct AttentionProducts<uint16_t, 128> {
+  using Forward = MmaProducts<128, 2, 32>;
+  using OfQueries = MmaProducts<128, 1, 64>;
+  using OfKeys = MmaProducts<128, 1, 32>;
+};
+template <>
+struct AttentionProducts<uint16_t, 256> {
+  using Forward = MmaProducts<256, 1, 64>;
+  using OfQueries = MmaProducts<256, 1, 32>;
+  using OfKeys = MmaProducts<256, 1, 32, 2>;
+};
+template <>
+struct AttentionProducts<float, 64> {
+  using Forward = FmaProducts<64, 4, 4>;
+  using OfQueries = FmaProducts<64, 4, 2>;
+  using OfKeys = FmaProducts<64, 4, 2>;
+};
+template <>
+struct AttentionProducts<float, 128> {
+  using Forward = FmaProducts<128, 4, 4>;
+  using OfQueries = FmaProducts<128, 4, 2>;
+  using OfKeys = FmaProducts<128, 4, 2>;
+};
+template <>
+struct AttentionProducts<float, 256> {
+  using Forward = FmaProducts<256, 2, 2>;
+  using OfQueries = FmaProducts<256, 2, 1>;
+  using OfKeys = FmaProducts<256, 2, 1>;
+};
+
+// run.operator()<AttentionProducts<T, ...>>() for a head dim up to
+// kAttentionHeadDimMax.
+template <typename T, typename Run>
+void WithAttentionProducts(int head_dim, Run&& run) {
+  if (head_dim <= 64) {
+    run.template operator()<AttentionProducts<T, 64>>();
+  } else if (head_dim <= 128) {
+    run.template operator()<AttentionProducts<T, 128>>();
+  } else {
+    CHECK_LE(head_dim, kAttentionHeadDimMax);
+    run.template operator()<AttentionProducts<T, 256>>();
+  }
+}
+
+inline unsigned Blocks(int64_t count, int of) {
+  return static_cast<unsigned>((count + of - 1) / of);
+}
+
+// Exponents are of 2: log2(e) is part of the scale.
+constexpr float kLog2E = 1.4426950408889634f;
+
+// Scores of keys that a query does not see become -inf. Rows are queries from
+// `query` on, columns keys from `key` on.
+template <typename Products, typename T>
+__device__ void HideFuture(const RawAttention<T>& a, int query, int key,
+                           typename Products::Scores& scores) {
+  const int past = query + a.past() - key;
+  if (Products::kColumns - 1 <= Products::Row(0) + past) return;
+#pragma unroll
+  for (int i = 0; i < Products::kThreadRows; ++i) {
+#pragma unroll
+    for (int j = 0; j < Products::kThreadColumns; ++j) {
+      if (Products::Column(j) > Products::Row(i) + past) {
+        scores[i][j] = -INFINITY;
+      }
+    }
+  }
+}
+
+// Over the columns of a thread's row; all lanes of the row get it.
+template <typename Products>
+__device__ float MaxOfRow(float x) {
+#pragma unroll
+  for (int lane = 1; lane < Products::kLanesOfRow; lane *= 2) {
+    x = fmaxf(x, __shfl_xor_sync(kAllLanes, x, lane));
+  }
+  return x;
+}
+template <typename Products>
+__device__ float SumOfRow(float x) {
+#pragma unroll
+  for (int lane = 1; lane < Products::kLanesOfRow; lane *= 2) {
+    x += __shfl_xor_sync(kAllLanes, x, lane);
+  }
+  return x;
+}
+
+}  // namespace troupe::cuda
+
+#endif  // TROUPE_OPS_CUDA_ATTENTION_PRODUCTS_H_

@@ -1,0 +1,193 @@
+#include "ops/cuda/lt_products.h"
+
+#include <algorithm>
+#include <array>
+
+#include "ops/cuda/status.h"
+#include "proto/base/check.h"
+#include "proto/base/status.h"
+
+namespace troupe::cuda {
+
+uint32_t LtProductMatrices::Alignment() const {
+  uintptr_t bits = 16;
+  for (const void* p : {a, b, bias, static_cast<const void*>(before_gelu),
+                        static_cast<const void*>(c)}) {
+    bits |= reinterpret_cast<uintptr_t>(p);
+  }
+  return static_cast<uint32_t>(bits & -bits);
+}
+
+// One product in cuBLASLt's words.
+//
+// It stores matrices by columns. A row-major matrix read by columns is its
+// transpose, so what it is asked for is c^T [n, m] = op(b)^T op(a)^T: our b is
+// its A, our a its B, strides are leading dimensions, and a matrix that op
+// leaves alone is left alone there too. A bias for each column of c is one for
+// each row of c^T, which is the kind that it can fuse.
+class LtProducts::Call {
+ public:
+  static absl::StatusOr<Call> Describe(const LtProductShape& s,
+                                       const LtProductMatrices& matrices) {
+    Call call;
+    RETURN_IF_ERROR(call.DescribeMatrices(s));
+    RETURN_IF_ERROR(call.DescribeProduct(s, matrices));
+    return call;
+  }
+
+  absl::StatusOr<Kept> Choose(cublasLtHandle_t handle, uint32_t alignment);
+
+  absl::Status Enqueue(const cublasLtMatmulAlgo_t& algorithm, bool accumulate,
+                       const LtProductMatrices& matrices, const Blas& blas,
+                       cudaStream_t stream) {
+    const float alpha = 1.0f, beta = accumulate ? 1.0f : 0.0f;
+    return ToStatus(cublasLtMatmul(blas.handle, &product_, &alpha, matrices.b,
+                                   &b_, matrices.a, &a_, &beta, matrices.c, &c_,
+                                   matrices.c, &c_, &algorithm, blas.workspace,
+                                   Blas::kWorkspaceBytes, stream),
+                    "cublasLtMatmul");
+  }
+
+ private:
+  Call() = default;
+
+  // As they lie in memory, read by columns.
+  absl::Status DescribeMatrices(const LtProductShape& s) {
+    const cudaDataType_t in = s.bf16 ? CUDA_R_16BF : CUDA_R_32F;
+    const cudaDataType_t out = s.c_is_f32 ? CUDA_R_32F : in;
+    const auto describe = [](cublasLtMatrixLayoutOpaque_t* to,
+                             cudaDataType_t type, int64_t rows, int64_t columns,
+                             int64_t stride) {
+      return ToStatus(cublasLtMatrixLayoutInit(to, type, columns, rows,
+                                               std::max(stride, columns)),
+                      "cublasLtMatrixLayoutInit");
+    };
+    RETURN_IF_ERROR(s.transpose_a ? describe(&a_, in, s.k, s.m, s.a_stride)
+                                  : describe(&a_, in, s.m, s.k, s.a_stride));
+    RETURN_IF_ERROR(s.transpose_b ? describe(&b_, in, s.n, s.k, s.b_stride)
+                                  : describe(&b_, in, s.k, s.n, s.b_stride));
+    return describe(&c_, out, s.m, s.n, s.c_stride);
+  }
+
+  absl::Status DescribeProduct(const LtProductShape& s,
+                               const LtProductMatrices& matrices) {
+    // Sums are in f32. Of f32 inputs so are the products: TF32, which would
+    // drop 13 bits of each factor, is another compute type, and is never asked
+    // for.
+    RETURN_IF_ERROR(ToStatus(
+        cublasLtMatmulDescInit(&product_, CUBLAS_COMPUTE_32F, CUDA_R_32F),
+        "cublasLtMatmulDescInit"));
+    const cublasOperation_t of_a = s.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
+    const cublasOperation_t of_b = s.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
+    RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_TRANSA, of_b));
+    RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_TRANSB, of_a));
+    const cublasLtEpilogue_t epilogue =
+        s.gelu ? (s.bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS
+                         : CUBLASLT_EPILOGUE_GELU_AUX)
+               : (s.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT);
+    RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue));
+    if (s.bias) {
+      RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, matrices.bias));
+    }
+    if (s.gelu) {
+      RETURN_IF_ERROR(
+          Set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, matrices.before_gelu));
+      RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, s.n));
+    }
+    return absl::OkStatus();
+  }
+
+  template <typename T>
+  absl::Status Set(cublasLtMatmulDescAttributes_t name, const T& value) {
+    return ToStatus(
+        cublasLtMatmulDescSetAttribute(&product_, name, &value, sizeof(value)),
+        "cublasLtMatmulDescSetAttribute");
+  }
+
+  // All plain memory: describing a product allocates nothing.
+  cublasLtMatmulDescOpaque_t product_;
+  cublasLtMatrixLayoutOpaque_t a_, b_, c_;
+};
+
+absl::StatusOr<LtProducts::Kept> LtProducts::Call::Choose(
+    cublasLtHandle_t handle, uint32_t alignment) {
+  cublasLtMatmulPreferenceOpaque_t wishes;
+  RETURN_IF_ERROR(ToStatus(cublasLtMatmulPreferenceInit(&wishes),
+                           "cublasLtMatmulPreferenceInit"));
+  const auto wish = [&](cublasLtMatmulPreferenceAttributes_t name,
+                        const auto& value) {
+    return ToStatus(cublasLtMatmulPreferenceSetAttribute(&wishes, name, &value,
+                                                         sizeof(value)),
+                    "cublasLtMatmulPreferenceSetAttribute");
+  };
+  RETURN_IF_ERROR(wish(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                       uint64_t{Blas::kWorkspaceBytes}));
+  // Where k is split over several blocks, their sums meet in f32: those that
+  // meet in bf16 would be rounded more than once.
+  RETURN_IF_ERROR(wish(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                       uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE}));
+  for (const auto matrix : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
+                            CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+                            CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
+                            CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
+    RETURN_IF_ERROR(wish(matrix, alignment));
+  }
+  cublasLtMatmulHeuristicResult_t best{};
+  int found = 0;
+  const cublasStatus_t code = cublasLtMatmulAlgoGetHeuristic(
+      handle, &product_, &b_, &a_, &c_, &c_, &wishes, 1, &best, &found);
+  if (code == CUBLAS_STATUS_NOT_SUPPORTED) return Kept{};
+  RETURN_IF_ERROR(ToStatus(code, "cublasLtMatmulAlgoGetHeuristic"));
+  return Kept{.supported = found == 1 && best.state == CUBLAS_STATUS_SUCCESS,
+              .algorithm = best.algo};
+}
+
+LtProducts::LtProducts(size_t kept_max) : kept_max_(kept_max) {
+  CHECK_GE(kept_max, 1u);
+}
+
+size_t LtProducts::kept() const {
+  absl::MutexLock lock(&mutex_);
+  return kept_.size();
+}
+
+absl::StatusOr<LtProducts::Kept> LtProducts::Find(const LtProductShape& shape,
+                                                  Call& call,
+                                                  cublasLtHandle_t handle) {
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto found = kept_.find(shape);
+    if (found != kept_.end()) {
+      found->second.last_use = ++uses_;
+      return found->second;
+    }
+  }
+  // Two threads may both ask; the answer is the same.
+  ASSIGN_OR_RETURN(Kept chosen, call.Choose(handle, shape.alignment));
+  absl::MutexLock lock(&mutex_);
+  if (kept_.size() == kept_max_ && !kept_.contains(shape)) {
+    kept_.erase(std::min_element(kept_.begin(), kept_.end(),
+                                 [](const auto& a, const auto& b) {
+                                   return a.second.last_use < b.second.last_use;
+                                 }));
+  }
+  chosen.last_use = ++uses_;
+  kept_[shape] = chosen;
+  return chosen;
+}
+
+absl::StatusOr<bool> LtProducts::Multiply(const LtProductShape& shape,
+                                          const LtProductMatrices& matrices,
+                                          const Blas& blas,
+                                          cudaStream_t stream) {
+  CHECK_EQ(shape.bias, matrices.bias != nullptr);
+  CHECK_EQ(shape.gelu, matrices.before_gelu != nullptr);
+  ASSIGN_OR_RETURN(Call call, Call::Describe(shape, matrices));
+  ASSIGN_OR_RETURN(const Kept kept, Find(shape, call, blas.handle));
+  if (!kept.supported) return false;
+  RETURN_IF_ERROR(
+      call.Enqueue(kept.algorithm, shape.accumulate, matrices, blas, stream));
+  return true;
+}
+
+}  // namespace troupe::cuda

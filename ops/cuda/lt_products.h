@@ -1,0 +1,91 @@
+// Products of matrices by cuBLASLt, on tensor cores for bf16 and on plain ones
+// for f32, with what follows a product fused where it has a kernel for that.
+// Asking which of its hundreds of kernels suits a shape best costs as much as a
+// small product, so the answers for the shapes last seen are kept: a training
+// step has some dozens.
+#ifndef TROUPE_OPS_CUDA_LT_PRODUCTS_H_
+#define TROUPE_OPS_CUDA_LT_PRODUCTS_H_
+
+#include <cublasLt.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "ops/cuda/thread_stream.h"
+
+namespace troupe::cuda {
+
+// What a kernel is chosen for: c [m, n] (+)= op(a) op(b), row-major. Strides
+// are between rows of the matrices as they lie in memory.
+struct LtProductShape {
+  int64_t m = 0, n = 0, k = 0;
+  int64_t a_stride = 0, b_stride = 0, c_stride = 0;
+  bool transpose_a = false, transpose_b = false;
+  bool bf16 = false;      // a and b, and the bias
+  bool c_is_f32 = false;  // and not of a's type
+  bool accumulate = false;
+  bool bias = false;  // only where c is of a's type
+  // c = gelu(product + bias), and before_gelu, dense and of c's type, the rest.
+  bool gelu = false;
+  uint32_t alignment = 0;  // bytes to which all matrices are aligned; see below
+
+  bool operator==(const LtProductShape&) const = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const LtProductShape& s) {
+    return H::combine(std::move(h), s.m, s.n, s.k, s.a_stride, s.b_stride,
+                      s.c_stride, s.transpose_a, s.transpose_b, s.bf16,
+                      s.c_is_f32, s.accumulate, s.bias, s.gelu, s.alignment);
+  }
+};
+
+struct LtProductMatrices {
+  const void* a = nullptr;
+  const void* b = nullptr;
+  const void* bias = nullptr;   // iff the shape has one
+  void* before_gelu = nullptr;  // iff the shape has a gelu
+  void* c = nullptr;
+
+  // What they are all aligned to: a power of two, at most 16, since no kernel
+  // asks for more.
+  uint32_t Alignment() const;
+};
+
+// Thread-safe: several threads may multiply at once, each on its own stream.
+class LtProducts {
+ public:
+  // Keeps at most this many answers.
+  explicit LtProducts(size_t kept_max);
+
+  // Enqueues the product. False, and nothing done, where cuBLASLt has no kernel
+  // for this; each product without gelu has one.
+  absl::StatusOr<bool> Multiply(const LtProductShape& shape,
+                                const LtProductMatrices& matrices,
+                                const Blas& blas, cudaStream_t stream);
+
+  size_t kept() const;
+
+ private:
+  struct Kept {
+    bool supported = false;
+    cublasLtMatmulAlgo_t algorithm{};
+    uint64_t last_use = 0;
+  };
+  class Call;
+
+  absl::StatusOr<Kept> Find(const LtProductShape& shape, Call& call,
+                            cublasLtHandle_t handle);
+
+  const size_t kept_max_;
+  mutable absl::Mutex mutex_;
+  absl::flat_hash_map<LtProductShape, Kept> kept_ ABSL_GUARDED_BY(mutex_);
+  uint64_t uses_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace troupe::cuda
+
+#endif  // TROUPE_OPS_CUDA_LT_PRODUCTS_H_

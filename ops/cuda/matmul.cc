@@ -1,0 +1,96 @@
+#include "ops/matmul.h"
+
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "ops/cuda/cuda_device.h"
+#include "ops/cuda/finish_rows.h"
+#include "ops/cuda/kernels.h"
+#include "ops/cuda/lt_products.h"
+#include "ops/cuda/scratch.h"
+
+namespace troupe::cuda {
+namespace {
+
+// c (+)= op(a) op(b), with bias and GELU where `args` and `before_gelu` have
+// them. False where cuBLASLt cannot, or the device has failed.
+bool Multiply(CudaDevice& cuda, const MatMulArgs& args, void* before_gelu) {
+  const LtProductMatrices matrices = {
+      .a = args.a.raw(),
+      .b = args.b.raw(),
+      .bias = args.bias.defined() ? args.bias.raw() : nullptr,
+      .before_gelu = before_gelu,
+      .c = args.c.raw()};
+  const LtProductShape shape = {
+      .m = args.c.rows(),
+      .n = args.c.columns(),
+      .k = args.transpose_a ? args.a.rows() : args.a.columns(),
+      .a_stride = args.a.RowStride(),
+      .b_stride = args.b.RowStride(),
+      .c_stride = args.c.RowStride(),
+      .transpose_a = args.transpose_a,
+      .transpose_b = args.transpose_b,
+      .bf16 = args.a.dtype() == DType::kBF16,
+      .c_is_f32 = args.c.dtype() != args.a.dtype(),
+      .accumulate = args.accumulate,
+      .bias = args.bias.defined(),
+      .gelu = before_gelu != nullptr,
+      .alignment = matrices.Alignment()};
+  const Blas blas = cuda.blas();
+  if (cuda.failed()) return false;
+  const absl::StatusOr<bool> done =
+      cuda.products().Multiply(shape, matrices, blas, cuda.stream());
+  return cuda.Check(done.status()) && *done;
+}
+
+void PlainProduct(CudaDevice& cuda, const MatMulArgs& args) {
+  if (Multiply(cuda, args, nullptr) || cuda.failed()) return;
+  cuda.Check(absl::InternalError(
+      absl::StrCat("cuBLASLt has no product of ", args.a.ShapeString(), " by ",
+                   args.b.ShapeString(), " into ", args.c.ShapeString())));
+}
+
+// All in one pass over c, where there is a kernel for it. A GELU is fused in
+// bf16 only: how exact cuBLASLt's tanh is it does not say, but closer than bf16
+// rounds. Its input is always stored, in scratch memory where the caller does
+// not keep it, so that the same kernel computes the same numbers for both.
+bool Fused(CudaDevice& cuda, const MatMulArgs& args) {
+  if (args.bias.defined() && args.c.dtype() != args.a.dtype()) return false;
+  if (args.activation == Activation::kNone) {
+    return Multiply(cuda, args, nullptr);
+  }
+  if (args.c.dtype() != DType::kBF16) return false;
+  if (args.c.columns() % 8 != 0) return false;  // it asks for that
+  if (args.pre_activation.defined()) {
+    return Multiply(cuda, args, args.pre_activation.raw());
+  }
+  const Scratch before_gelu(cuda, args.c.elements() * sizeof(uint16_t));
+  return Multiply(cuda, args, before_gelu.as<void>());
+}
+
+}  // namespace
+
+void MatMul(Device& device, const MatMulArgs& args) {
+  CudaDevice& cuda = CudaDevice::From(device);
+  if (!args.bias.defined() && args.activation == Activation::kNone) {
+    return PlainProduct(cuda, args);
+  }
+  if (Fused(cuda, args) || cuda.failed()) return;
+  // The sums in f32, then the rest: what is stored is rounded once all the
+  // same.
+  MatMulArgs plain = {.a = args.a,
+                      .b = args.b,
+                      .c = args.c,
+                      .transpose_a = args.transpose_a,
+                      .transpose_b = args.transpose_b};
+  std::optional<Scratch> sums;
+  if (args.c.dtype() != DType::kF32) {
+    sums.emplace(cuda, args.c.elements() * sizeof(float));
+    plain.c = Tensor(sums->as<float>(), DType::kF32,
+                     {args.c.rows(), args.c.columns()});
+  }
+  PlainProduct(cuda, plain);
+  FinishRows(cuda, args, plain.c);
+}
+
+}  // namespace troupe::cuda
