@@ -3,7 +3,8 @@
 #   N passed, N failed, N skipped
 # Arguments go to `bazel test` in place of //... (for example //proto/...); without
 # them the fuzz targets of file formats run for a few seconds too, and count as one
-# test each. (All targets: tests/fuzz/run.sh.)
+# test each (all targets: tests/fuzz/run.sh); and where there is a CUDA toolkit,
+# everything is built with it, and the tests of what only such a build has run.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -23,6 +24,16 @@ if [ $# -eq 0 ]; then
   FUZZ_RUNS=30000 tests/fuzz/run.sh "${TROUPE_FUZZ_SECONDS:-10}" \
     job_file manifest safetensors token_file 2>&1 | tee -a "$log"
   [ "${PIPESTATUS[0]}" -eq 0 ] || code=1
+  # Where there is a CUDA toolkit, all must build with it too. Its tests skip
+  # what needs a GPU that is not there.
+  if [ -x "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" ]; then
+    cuda=(--config=cuda --color=no --curses=no --show_progress_rate_limit=20 --keep_going)
+    bazel build "${cuda[@]}" //... 2>&1 | tee -a "$log"
+    [ "${PIPESTATUS[0]}" -eq 0 ] || code=1
+    bazel test "${cuda[@]}" --test_summary=short \
+      //tests/ops/cuda/... //tests/worker/collective/nccl/... 2>&1 | tee -a "$log"
+    [ "${PIPESTATUS[0]}" -eq 0 ] || code=1
+  fi
 fi
 
 # Bazel ends with one line a test: "//tests/proto/plan:mesh_test  PASSED in 0.1s".
