@@ -1,7 +1,29 @@
 #!/usr/bin/env bash
 # Installs what Troupe is built with and runs on: Debian 12 packages. Idempotent:
 # with all of them there it prints one line and changes nothing.
+#
+# install.sh --cuda installs nothing: it says which CUDA toolkit a build with
+# --config=cuda uses, or how to get one.
 set -euo pipefail
+
+if [ "${1:-}" = --cuda ]; then
+  home=${CUDA_HOME:-/usr/local/cuda}
+  missing=()
+  for file in bin/nvcc include/cuda.h lib64/libcudart_static.a \
+    lib64/libcublasLt.so lib64/libcudnn.so lib64/libnccl.so; do
+    [ -e "$home/$file" ] || missing+=("$file")
+  done
+  if [ ${#missing[@]} -eq 0 ]; then
+    echo "install: --config=cuda uses $home:" \
+      "$("$home/bin/nvcc" --version | grep release)"
+    exit 0
+  fi
+  echo "install: $home lacks ${missing[*]}" >&2
+  echo "install: install NVIDIA's CUDA toolkit 13 with cuBLAS, cuDNN and NCCL" \
+    "(Debian has none that knows these GPUs), or set CUDA_HOME to where they" \
+    "are; at run time a GPU's driver is needed, to build none" >&2
+  exit 1
+fi
 
 packages=(
   # the build

@@ -62,7 +62,9 @@ __global__ void CopyRowsKernel(const From* x, To* y, RowPlaces places,
   const int64_t row = int64_t{blockIdx.x} * kBelow + threadIdx.y;
   if (row >= rows) return;
   int64_t rest = row;
-  for (int dim = places.dims_count - 1; dim >= 0; --dim) {
+#pragma unroll  // so that the places stay in the kernel's parameters
+  for (int dim = kLeadingMax - 1; dim >= 0; --dim) {
+    if (dim >= places.dims_count) continue;
     const int64_t index = rest % places.dims[dim];
     rest /= places.dims[dim];
     x += index * places.x_strides[dim];
