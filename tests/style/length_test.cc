@@ -20,7 +20,9 @@ constexpr size_t kFunctionLinesMax = 60;
 
 size_t LinesMax(const std::string& path) {
   if (absl::EndsWith(path, "/main.cc")) return kMainLinesMax;
-  return absl::EndsWith(path, ".h") ? kHeaderLinesMax : kSourceLinesMax;
+  const bool header =
+      absl::EndsWith(path, ".h") || absl::EndsWith(path, ".cuh");
+  return header ? kHeaderLinesMax : kSourceLinesMax;
 }
 
 // Compares what breaks a rule with the list of what may.
@@ -44,7 +46,8 @@ TEST(Length, Files) {
   ExpectExactly(broken, "long files");
 }
 
-// Functions of clang-formatted code start and end in column 0.
+// Functions of clang-formatted code start and end in column 0; those of CUDA
+// may start with __device__.
 TEST(Length, Functions) {
   std::set<std::string> broken;
   for (const SourceFile& file : ReadSourceTree()) {
@@ -54,9 +57,10 @@ TEST(Length, Functions) {
       if (line == "}" && i - start + 1 > kFunctionLinesMax) {
         broken.insert(absl::StrCat(file.path, ": ", file.lines[start]));
       }
-      const bool starts = !line.empty() &&
-                          (std::isalpha(line[0]) != 0 || line[0] == '~') &&
-                          !absl::StartsWith(line, "namespace");
+      const bool starts =
+          !line.empty() &&
+          (std::isalpha(line[0]) != 0 || line[0] == '~' || line[0] == '_') &&
+          !absl::StartsWith(line, "namespace");
       if (starts) start = i;
     }
   }
