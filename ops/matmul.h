@@ -11,7 +11,9 @@
 // inputs, for gradients that add up over micro-batches. Sums are in f32 and
 // rounded once, after the bias; an activation is computed from pre_activation
 // as stored, whether or not the caller keeps it, so that a backward that reads
-// it back, or computes it anew, sees the same numbers.
+// it back, or computes it anew, sees the same numbers. (A GPU that fuses both
+// in bf16 computes it from the sum before that rounding; it too does the same
+// with and without pre_activation.)
 #ifndef TROUPE_OPS_MATMUL_H_
 #define TROUPE_OPS_MATMUL_H_
 

@@ -1,9 +1,16 @@
 // Which products attention uses for which head dims, and what else its kernels
 // share. A head dim between those below is padded with zeros to the next.
 //
-// bf16, forward and gradients of queries: 32 rows to a warp as long as the sums
-// leave room for them in 255 registers. Gradients of keys keep two sums, so
-// that their rows or their columns are fewer.
+// The bf16 shapes are the largest whose sums, scores and fragments fit in the
+// 255 registers that a thread can have on sm_80, sm_90a and sm_100 alike
+// (docs/cuda.md has the counts; none spills): 32 rows to a warp where there is
+// one sum and room for it, 16 where there are two. A multiprocessor's 65536
+// registers then hold two blocks of 128 threads, whose eight warps, two on each
+// of its four tensor cores, hide each other's softmax behind products; two
+// blocks rather than one of twice the size, so that one computes while the
+// other waits at its barrier. Of shared memory, of which an A100 has 163 KB and
+// an H100 227, a block needs 33 to 50 KB for head dim 64, 49 to 97 for 128 and
+// 97 to 129 for 256.
 #ifndef TROUPE_OPS_CUDA_ATTENTION_PRODUCTS_H_
 #define TROUPE_OPS_CUDA_ATTENTION_PRODUCTS_H_
 
