@@ -1,5 +1,7 @@
 #include "ops/cpu/simd/attention_blocks.h"
+#include "ops/cpu/simd/attention_pack.h"
 #include "ops/cpu/simd/block_product.h"
+#include "ops/cpu/simd/factors.h"
 #include "ops/cpu/simd/loops.h"
 
 namespace troupe {

@@ -3,6 +3,7 @@
 #ifndef TROUPE_OPS_CPU_SIMD_BLOCK_PRODUCT_H_
 #define TROUPE_OPS_CPU_SIMD_BLOCK_PRODUCT_H_
 
+#include "ops/cpu/simd/factors.h"
 #include "ops/cpu/simd/vec.h"
 
 namespace troupe {
