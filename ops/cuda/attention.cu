@@ -1,8 +1,7 @@
-#include "ops/attention.h"
-
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "ops/attention.h"
 #include "ops/cuda/attention_kernels.h"
 #include "ops/cuda/cuda_device.h"
 #include "ops/cuda/kernels.h"
