@@ -132,6 +132,36 @@ def cuda_cc_library(name, **kwargs):
     """A troupe_library that uses CUDA's headers or libraries."""
     troupe_library(name = name, target_compatible_with = WITH_CUDA, **kwargs)
 
+def _linked_impl(ctx):
+    return [CcInfo(linking_context = ctx.attr.library[CcInfo].linking_context)]
+
+_linked = rule(
+    implementation = _linked_impl,
+    attrs = {"library": attr.label(providers = [CcInfo])},
+)
+
+def cuda_or_absent_library(name, present, absent, deps = [], **kwargs):
+    """Headers without CUDA, and what is behind them: one library or another.
+
+    Those who include the headers are linked with it but see nothing else of it,
+    so that they are compiled alike in both configurations.
+
+    Args:
+      name: of the target.
+      present: the library with --config=cuda.
+      absent: the library that stands for it otherwise.
+      deps: what the headers include.
+      **kwargs: passed on (hdrs, visibility).
+    """
+    _linked(
+        name = name + "_linked",
+        library = select({
+            "//third_party:cuda": present,
+            "//conditions:default": absent,
+        }),
+    )
+    troupe_library(name = name, deps = deps + [":" + name + "_linked"], **kwargs)
+
 def cuda_test(name, **kwargs):
     """A troupe_test of what is there with CUDA only."""
     troupe_test(name = name, target_compatible_with = WITH_CUDA, **kwargs)
