@@ -1,6 +1,7 @@
 #include "ops/cuda/column_sums.h"
 #include "ops/cuda/kernels.h"
 #include "ops/cuda/norm_rows.h"
+#include "ops/cuda/norm_rows_backward.h"
 #include "ops/rms_norm.h"
 
 namespace troupe::cuda {
