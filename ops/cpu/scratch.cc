@@ -27,11 +27,14 @@ ScratchPool::~ScratchPool() {
 }
 
 ScratchPool::Block ScratchPool::Take(size_t bytes) {
+  bytes = std::max<size_t>(bytes, 64);
   {
     absl::MutexLock lock(&mutex_);
     // The smallest that is large enough.
     auto best = kept_.end();
+    auto largest = kept_.end();
     for (auto it = kept_.begin(); it != kept_.end(); ++it) {
+      if (largest == kept_.end() || it->bytes > largest->bytes) largest = it;
       if (it->bytes >= bytes &&
           (best == kept_.end() || it->bytes < best->bytes))
         best = it;
@@ -41,9 +44,19 @@ ScratchPool::Block ScratchPool::Take(size_t bytes) {
       kept_.erase(best);
       return Block(this, found.memory, found.bytes);
     }
+    if (largest != kept_.end()) {
+      bytes_ -= largest->bytes;
+      ::operator delete(largest->memory, kAlignment);
+      kept_.erase(largest);
+    }
+    bytes_ += bytes;
   }
-  return Block(this, ::operator new(std::max<size_t>(bytes, 64), kAlignment),
-               bytes);
+  return Block(this, ::operator new(bytes, kAlignment), bytes);
+}
+
+size_t ScratchPool::bytes() const {
+  absl::MutexLock lock(&mutex_);
+  return bytes_;
 }
 
 void ScratchPool::Return(void* memory, size_t bytes) {
@@ -57,6 +70,7 @@ void ScratchPool::Return(void* memory, size_t bytes) {
       std::swap(smallest->memory, memory);
       std::swap(smallest->bytes, bytes);
     }
+    bytes_ -= bytes;
     ::operator delete(memory, kAlignment);
     return;
   }

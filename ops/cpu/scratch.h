@@ -1,6 +1,8 @@
 // Short-lived working memory of a kernel, such as the packed blocks of
 // attention. Blocks go back to a pool of bounded size, so that a training step
-// allocates nothing after the first.
+// allocates nothing after the first. A block that is too small for what is
+// asked is replaced and not kept beside the larger one: the pool grows to as
+// many blocks as are lent at once, each as large as the largest request.
 #ifndef TROUPE_OPS_CPU_SCRATCH_H_
 #define TROUPE_OPS_CPU_SCRATCH_H_
 
@@ -43,6 +45,9 @@ class ScratchPool {
 
   Block Take(size_t bytes);
 
+  // Of all blocks, lent or kept.
+  size_t bytes() const;
+
  private:
   struct Kept {
     void* memory;
@@ -52,8 +57,9 @@ class ScratchPool {
   void Return(void* memory, size_t bytes);
 
   const size_t kept_blocks_max_;
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   std::vector<Kept> kept_ ABSL_GUARDED_BY(mutex_);
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace troupe

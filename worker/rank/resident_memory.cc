@@ -1,5 +1,6 @@
 #include "worker/rank/resident_memory.h"
 
+#include <malloc.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -13,5 +14,7 @@ int64_t ResidentMemoryBytes() {
   if (!(file >> total_pages >> resident_pages)) return 0;
   return resident_pages * sysconf(_SC_PAGESIZE);
 }
+
+void ReleaseFreeMemory() { malloc_trim(0); }
 
 }  // namespace troupe

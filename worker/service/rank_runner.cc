@@ -8,6 +8,7 @@
 #include "worker/actor/thread_name.h"
 #include "worker/collective/communicator.h"
 #include "worker/collective/create_communicator.h"
+#include "worker/rank/resident_memory.h"
 
 namespace troupe {
 namespace {
@@ -57,6 +58,7 @@ void RankRunner::Run() {
   LogInfo(absl::StrCat("job ", ref_.job(), ": begins as rank ", ref_.rank(),
                        " of ", worker_names_.size()));
   const absl::Status status = loop_.Run();
+  ReleaseFreeMemory();
   if (status.ok()) {
     LogInfo(absl::StrCat("job ", ref_.job(), ": rank ", ref_.rank(),
                          " is done after step ", loop_.steps_done()));

@@ -33,5 +33,18 @@ TEST(ScratchPool, KeepsTheLargeOnes) {
   EXPECT_EQ(pool.Take(1 << 20).as<void>(), memory);
 }
 
+TEST(ScratchPool, GrowsToTheLargestOfWhatIsLentAtOnce) {
+  ScratchPool pool(4);
+  for (int step = 0; step < 3; ++step) {
+    for (const size_t bytes : {100, 5000, 300, 2000}) {
+      const ScratchPool::Block a = pool.Take(bytes);
+      const ScratchPool::Block b = pool.Take(bytes);
+    }
+    pool.Take(9000);
+  }
+  EXPECT_LE(pool.bytes(), 2u * 9000u);
+  EXPECT_GE(pool.bytes(), 5000u + 9000u);
+}
+
 }  // namespace
 }  // namespace troupe

@@ -1,5 +1,7 @@
 #include "worker/rank/resident_memory.h"
 
+#include <algorithm>
+#include <memory>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -14,6 +16,26 @@ TEST(ResidentMemory, GrowsByWhatIsTouched) {
   const std::vector<char> touched(kBytes, 1);
   EXPECT_GE(ResidentMemoryBytes(), before + kBytes / 2);
   EXPECT_EQ(touched.back(), 1);
+}
+
+// Touches `bytes` in blocks that are too small for mappings of their own.
+void Touch(size_t bytes) {
+  constexpr size_t kBlock = 64 << 10;
+  std::vector<std::unique_ptr<char[]>> blocks;
+  for (size_t i = 0; i < bytes / kBlock; ++i) {
+    blocks.push_back(std::make_unique<char[]>(kBlock));
+    std::fill_n(blocks.back().get(), kBlock, static_cast<char>(i));
+  }
+}
+
+TEST(ResidentMemory, IsReleasedWhereItIsFree) {
+  constexpr int64_t kBytes = 64 << 20;
+  Touch(kBytes);
+  ReleaseFreeMemory();
+  const int64_t before = ResidentMemoryBytes();
+  Touch(kBytes);
+  ReleaseFreeMemory();
+  EXPECT_LT(ResidentMemoryBytes(), before + kBytes / 8);
 }
 
 }  // namespace
