@@ -24,6 +24,7 @@ struct Architecture {
                              const MicroBatchShape& shape);
   int64_t (*lookup_parameters)(const ModelSpec& model);
   int64_t (*attention_width)(const ModelSpec& model);
+  bool weights_are_in_out;
 };
 
 std::vector<Architecture> Architectures() {
@@ -34,7 +35,8 @@ std::vector<Architecture> Architectures() {
        CheckGpt2,
        Gpt2Units,
        Gpt2LookupParameters,
-       Gpt2AttentionWidth},
+       Gpt2AttentionWidth,
+       /*weights_are_in_out=*/true},
       {"llama",
        {"num_key_value_heads", "head_dim", "rms_norm_eps", "rope_theta",
         "rope_scaling", "attention_bias", "mlp_bias"},
@@ -42,7 +44,8 @@ std::vector<Architecture> Architectures() {
        CheckLlama,
        LlamaUnits,
        LlamaLookupParameters,
-       LlamaAttentionWidth},
+       LlamaAttentionWidth,
+       /*weights_are_in_out=*/false},
   };
 }
 
@@ -96,6 +99,12 @@ absl::StatusOr<std::vector<Unit>> ModelUnits(const ModelSpec& model,
   RETURN_IF_ERROR(architecture.check(model));
   RETURN_IF_ERROR(CheckMicroBatch(model, shape));
   return architecture.units(model, shape);
+}
+
+bool BlockWeightsAreInOut(const ModelSpec& model) {
+  const auto architecture = FindArchitecture(model.architecture());
+  CHECK_OK(architecture.status());
+  return architecture->weights_are_in_out;
 }
 
 int64_t ParameterCount(const std::vector<Unit>& units) {

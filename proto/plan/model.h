@@ -34,6 +34,11 @@ absl::Status ResolveModel(ModelSpec& model);
 absl::StatusOr<std::vector<Unit>> ModelUnits(const ModelSpec& model,
                                              const MicroBatchShape& shape);
 
+// Whether the linear layers of its blocks keep their weights [in, out], as
+// GPT-2's Conv1D does, and not [out, in]. The vocabulary projection's is always
+// [out, in]. REQUIRES a resolved model.
+bool BlockWeightsAreInOut(const ModelSpec& model);
+
 // Number of trained scalars, tied ones once, alignment gaps left out.
 int64_t ParameterCount(const std::vector<Unit>& units);
 

@@ -6,7 +6,6 @@
 
 #include "proto/base/check.h"
 #include "proto/plan/precision.h"
-#include "scheduler/simulate/rates.h"
 
 namespace troupe {
 namespace {
@@ -27,22 +26,12 @@ struct HostLoad {
   int cores = 0;  // 0: the workers did not say
 };
 
-// Rates that depend on the precision.
-struct PassRates {
-  double attention = 0;  // flops a second, forward
-  double attention_backward = 0;
-  double elementwise = 0;  // elements a second
-};
-
-PassRates RatesOf(const Calibration& calibration, ElementType type) {
-  if (type == BF16) {
-    return {calibration.attention_bf16_flops_per_second(),
-            calibration.attention_backward_bf16_flops_per_second(),
-            calibration.elementwise_bf16_ops_per_second()};
-  }
-  return {calibration.attention_flops_per_second(),
-          calibration.attention_backward_flops_per_second(),
-          calibration.elementwise_ops_per_second()};
+AttentionSize AttentionSizeOf(const JobSpec& job) {
+  const ModelSpec& model = job.model();
+  return {.length = job.training().sequence_length(),
+          .head_dim = model.has_head_dim()
+                          ? model.head_dim()
+                          : model.hidden_size() / model.num_attention_heads()};
 }
 
 }  // namespace
@@ -75,9 +64,10 @@ CostModel::CostModel(const Plan& plan,
     if (load.cores > 0 && load.ranks > copying) {
       rank.communication_share = static_cast<double>(copying) / load.ranks;
     }
-    for (const Unit& unit : plan.units()) {
-      rank.matmul_rate.push_back(MatmulRateOf(unit, rank.calibration));
-    }
+    rank.products = ProductRatesOf(plan, rank.calibration);
+    rank.attention =
+        AttentionRateOf(rank.calibration, ComputeType(plan.job().training()),
+                        AttentionSizeOf(plan.job()));
   }
   for (const Group& group : plan.groups()) {
     links_.push_back(SlowestLinkOf(group));
@@ -97,54 +87,32 @@ double CostModel::PeakFlopsPerSecond() const {
   return peak;
 }
 
-// Of the unit's products together: of every matrix that it owns or is tied to,
-// times all tokens of a micro-batch.
-double CostModel::MatmulRateOf(const Unit& unit,
-                               const Calibration& calibration) const {
-  const TrainingSpec& training = plan_.job().training();
-  const int64_t tokens =
-      int64_t{training.micro_batch_size()} * training.sequence_length();
-  double flops = 0;
-  double seconds = 0;
-  const auto add = [&](const Parameter& parameter) {
-    if (parameter.shape_size() != 2) return;
-    const MatmulSize size = {
-        .m = tokens, .n = parameter.shape(1), .k = parameter.shape(0)};
-    flops += MatmulFlops(size);
-    seconds += MatmulFlops(size) /
-               MatmulFlopsPerSecond(calibration, parameter.dtype(), size);
-  };
-  for (const Parameter& parameter : unit.parameters()) add(parameter);
-  for (const Unit::Tied& tied : unit.tied()) {
-    for (const Parameter& parameter : plan_.units(tied.unit()).parameters()) {
-      if (parameter.name() == tied.parameter()) add(parameter);
-    }
-  }
-  return seconds > 0 ? flops / seconds
-                     : calibration.matmul(0).flops_per_second();
-}
-
 Cost CostModel::PassCost(const Rank& rank, int unit,
                          Instruction::Kind kind) const {
   const Unit& u = plan_.units(unit);
-  const bool forward = kind == Instruction::FORWARD;
-  const Work& work = forward ? u.forward()
-                     : kind == Instruction::BACKWARD_INPUT
-                         ? u.backward_input()
-                         : u.backward_weight();
-  const PassRates rates =
-      RatesOf(rank.calibration, ComputeType(plan_.job().training()));
-  const double attention_rate =
-      forward ? rates.attention : rates.attention_backward;
-  Cost cost;
-  cost.matmul = work.matmul_flops() / (rank.matmul_rate[unit] * rank.share);
-  cost.attention = kAttentionCountedInFull * work.attention_flops() /
-                   (attention_rate * rank.share);
-  cost.elementwise =
-      work.memory_bytes() /
-          (rank.calibration.memory_bytes_per_second() * rank.share) +
-      work.elementwise_ops() / (rates.elementwise * rank.share);
-  return cost;
+  const Calibration& calibration = rank.calibration;
+  const bool bf16 = ComputeType(plan_.job().training()) == BF16;
+  const double memory = bf16 ? calibration.memory_bf16_bytes_per_second()
+                             : calibration.memory_bytes_per_second();
+  const double elements = bf16 ? calibration.elementwise_bf16_ops_per_second()
+                               : calibration.elementwise_ops_per_second();
+  const ProductRates& products = rank.products[unit];
+  const auto cost = [&](const Work& work, double product, double attention) {
+    return Cost{.matmul = work.matmul_flops() / (product * rank.share),
+                .attention = kAttentionCountedInFull * work.attention_flops() /
+                             (attention * rank.share),
+                .elementwise = (work.memory_bytes() / memory +
+                                work.elementwise_ops() / elements) /
+                               rank.share};
+  };
+  const auto& [forward, backward] = rank.attention;
+  if (kind == Instruction::FORWARD) {
+    return cost(u.forward(), products.forward, forward);
+  }
+  if (kind == Instruction::BACKWARD_INPUT) {
+    return cost(u.backward_input(), products.backward_input, backward);
+  }
+  return cost(u.backward_weight(), products.backward_weight, backward);
 }
 
 Cost CostModel::StateCost(const Rank& rank,

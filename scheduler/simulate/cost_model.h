@@ -1,14 +1,19 @@
 // How long does an instruction take on a worker? Answered from what the worker
 // measured of itself (Calibration), never from the name of its device.
 //
-//   matrix products   flops over the measured rate of products of that size,
-//                     interpolated between measured sizes
+//   matrix products   flops over the rate of products of that size (rates.h)
+//                     and form: forward, the gradient of the input and that of
+//                     the weight read their operands in different orders
 //   attention         flops, the masked half included as the calibration counts
-//                     it, over the measured rate, forward and backward apart
-//   elementwise       bytes over memory bandwidth + elements over their rate
+//                     it, over the rate at that length and width of heads
+//   elementwise       bytes over the rate of passes over memory + elements over
+//                     their rate, each in the job's precision
 //   optimizer         bytes of parameters, gradients and moments over its rate
 //   collective        a ring over the slowest link of the group (rates.h)
 //   every instruction the overhead of a lane
+//
+// Rates are in flops, bytes or elements a second, of operands that come from
+// memory as they do in a step, where everything else has been touched since.
 //
 // Ranks of one host share its cores: where their threads exceed the cores, all
 // rates shrink by that factor.
@@ -21,6 +26,8 @@
 
 #include "proto/cluster.pb.h"
 #include "proto/plan.pb.h"
+#include "scheduler/simulate/product_rates.h"
+#include "scheduler/simulate/rates.h"
 
 namespace troupe {
 
@@ -62,10 +69,10 @@ class CostModel {
     Calibration calibration;
     double share = 1;  // of its nominal compute rate
     double communication_share = 1;
-    std::vector<double> matmul_rate;  // by unit
+    std::vector<ProductRates> products;  // by unit
+    AttentionFlopsPerSecond attention;
   };
 
-  double MatmulRateOf(const Unit& unit, const Calibration& calibration) const;
   Cost PassCost(const Rank& rank, int unit, Instruction::Kind kind) const;
   Cost StateCost(const Rank& rank, const Instruction& instruction) const;
   Cost CollectiveCost(const Instruction& instruction) const;

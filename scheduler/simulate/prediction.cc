@@ -11,6 +11,7 @@
 #include "proto/timeline.pb.h"
 #include "scheduler/simulate/cost_model.h"
 #include "scheduler/simulate/rates.h"
+#include "scheduler/simulate/scratch_bytes.h"
 #include "scheduler/simulate/simulate.h"
 
 namespace troupe {
@@ -69,7 +70,7 @@ double StepSeconds(const Timeline& timeline) {
 // is not on the GPU either.
 int64_t ResidentBytes(const RankPrediction& rank,
                       const WorkerDescription& worker) {
-  int64_t bytes = worker.process_bytes();
+  int64_t bytes = worker.process_bytes() + rank.scratch_bytes();
   for (const MemoryItem& item : rank.memory()) {
     const bool on_gpu = item.tier() == DEVICE && worker.has_gpu();
     if (item.tier() != NVME && !on_gpu) bytes += item.bytes();
@@ -182,6 +183,10 @@ Prediction Predict(const Plan& plan,
       *rank.add_memory() = std::move(item);
     }
     *rank.mutable_budgets() = workers[r].budgets();
+    if (!workers[r].has_gpu()) {
+      rank.set_scratch_bytes(
+          ScratchBytesOf(plan, workers[r].threads()).total());
+    }
     rank.set_resident_bytes(ResidentBytes(rank, workers[r]));
     rank.set_bytes_sent_per_step(BytesSent(plan, plan.ranks(r)));
     rank.set_compute_seconds(ComputeSeconds(spans));

@@ -1,9 +1,8 @@
 #include "scheduler/simulate/rates.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <iterator>
-#include <map>
 
 namespace troupe {
 namespace {
@@ -14,25 +13,55 @@ void FillIn(double fallback, double measured, void (Calibration::*set)(double),
 }
 
 // A worker that measured nothing in bf16 converts to f32, more or less.
-void CompleteBf16(Calibration& calibration) {
-  const auto products = calibration.matmul();
-  const bool measured =
-      std::any_of(products.begin(), products.end(),
-                  [](const MatmulRate& rate) { return rate.dtype() == BF16; });
-  for (const MatmulRate& rate : products) {
-    if (!measured) (*calibration.add_matmul() = rate).set_dtype(BF16);
+template <typename Rates>
+void CopyToBf16(Rates& rates) {
+  for (const auto& rate : rates) {
+    if (rate.dtype() == BF16) return;
   }
-  FillIn(calibration.attention_flops_per_second(),
-         calibration.attention_bf16_flops_per_second(),
-         &Calibration::set_attention_bf16_flops_per_second, calibration);
-  FillIn(calibration.attention_backward_flops_per_second(),
-         calibration.attention_backward_bf16_flops_per_second(),
-         &Calibration::set_attention_backward_bf16_flops_per_second,
-         calibration);
+  const Rates measured = rates;
+  for (const auto& rate : measured) (*rates.Add() = rate).set_dtype(BF16);
+}
+
+void CompleteBf16(Calibration& calibration) {
+  CopyToBf16(*calibration.mutable_matmul());
+  CopyToBf16(*calibration.mutable_attention());
   FillIn(calibration.elementwise_ops_per_second(),
          calibration.elementwise_bf16_ops_per_second(),
          &Calibration::set_elementwise_bf16_ops_per_second, calibration);
+  FillIn(calibration.memory_bytes_per_second(),
+         calibration.memory_bf16_bytes_per_second(),
+         &Calibration::set_memory_bf16_bytes_per_second, calibration);
 }
+
+// Shepard's mean of what is added, around the size `at`.
+template <size_t dims>
+class Nearby {
+ public:
+  using Size = std::array<int64_t, dims>;
+
+  explicit Nearby(const Size& at) : at_(at) {}
+
+  void Add(const Size& size, double value) {
+    double squares = 0;
+    for (size_t i = 0; i < dims; ++i) {
+      const double distance =
+          std::log(static_cast<double>(size[i]) / static_cast<double>(at_[i]));
+      squares += distance * distance;
+    }
+    // So near is the same size, and takes all weight.
+    const double weight = 1 / std::max(squares * squares, 1e-12);
+    weights_ += weight;
+    sum_ += weight * value;
+  }
+
+  bool empty() const { return weights_ == 0; }
+  double value() const { return sum_ / weights_; }
+
+ private:
+  const Size at_;
+  double weights_ = 0;
+  double sum_ = 0;
+};
 
 }  // namespace
 
@@ -46,8 +75,12 @@ Calibration DefaultCalibration() {
   matmul.set_n(1024);
   matmul.set_k(1024);
   matmul.set_flops_per_second(30e9);
-  calibration.set_attention_flops_per_second(10e9);
-  calibration.set_attention_backward_flops_per_second(8e9);
+  AttentionRate& attention = *calibration.add_attention();
+  attention.set_dtype(F32);
+  attention.set_length(512);
+  attention.set_head_dim(64);
+  attention.set_forward_flops_per_second(10e9);
+  attention.set_backward_flops_per_second(8e9);
   calibration.set_memory_bytes_per_second(4e9);
   calibration.set_optimizer_bytes_per_second(4e9);
   calibration.set_elementwise_ops_per_second(2e8);
@@ -61,13 +94,10 @@ Calibration CompletedCalibration(const Calibration& measured) {
   const Calibration fallback = DefaultCalibration();
   Calibration full = measured;
   if (full.matmul().empty()) *full.mutable_matmul() = fallback.matmul();
+  if (full.attention().empty()) {
+    *full.mutable_attention() = fallback.attention();
+  }
   if (full.threads() < 1) full.set_threads(1);
-  FillIn(fallback.attention_flops_per_second(),
-         full.attention_flops_per_second(),
-         &Calibration::set_attention_flops_per_second, full);
-  FillIn(fallback.attention_backward_flops_per_second(),
-         full.attention_backward_flops_per_second(),
-         &Calibration::set_attention_backward_flops_per_second, full);
   FillIn(fallback.memory_bytes_per_second(), full.memory_bytes_per_second(),
          &Calibration::set_memory_bytes_per_second, full);
   FillIn(fallback.optimizer_bytes_per_second(),
@@ -88,22 +118,35 @@ Calibration CompletedCalibration(const Calibration& measured) {
 
 double MatmulFlopsPerSecond(const Calibration& calibration, ElementType dtype,
                             const MatmulSize& size) {
-  std::map<double, double> rates;  // by the logarithm of the product's flops
+  Nearby<3> of_form({size.m, size.n, size.k});
+  Nearby<3> of_any({size.m, size.n, size.k});
   for (const MatmulRate& rate : calibration.matmul()) {
     if (rate.dtype() != dtype || !(rate.flops_per_second() > 0)) continue;
-    double& best = rates[std::log(MatmulFlops({rate.m(), rate.n(), rate.k()}))];
-    best = std::max(best, rate.flops_per_second());
+    Nearby<3>& mean = rate.form() == size.form ? of_form : of_any;
+    mean.Add({rate.m(), rate.n(), rate.k()}, rate.flops_per_second());
   }
-  if (rates.empty()) {
-    return DefaultCalibration().matmul(0).flops_per_second();
+  if (!of_form.empty()) return of_form.value();
+  if (!of_any.empty()) return of_any.value();
+  return DefaultCalibration().matmul(0).flops_per_second();
+}
+
+AttentionFlopsPerSecond AttentionRateOf(const Calibration& calibration,
+                                        ElementType dtype,
+                                        const AttentionSize& size) {
+  Nearby<2> forward({size.length, size.head_dim});
+  Nearby<2> backward({size.length, size.head_dim});
+  for (const AttentionRate& rate : calibration.attention()) {
+    if (rate.dtype() != dtype) continue;
+    const Nearby<2>::Size at = {rate.length(), rate.head_dim()};
+    forward.Add(at, rate.forward_flops_per_second());
+    backward.Add(at, rate.backward_flops_per_second());
   }
-  const double at = std::log(MatmulFlops(size));
-  const auto above = rates.lower_bound(at);
-  if (above == rates.end()) return rates.rbegin()->second;
-  if (above == rates.begin()) return above->second;
-  const auto below = std::prev(above);
-  const double part = (at - below->first) / (above->first - below->first);
-  return below->second + part * (above->second - below->second);
+  const AttentionRate fallback = DefaultCalibration().attention(0);
+  if (forward.empty()) {
+    return {.forward = fallback.forward_flops_per_second(),
+            .backward = fallback.backward_flops_per_second()};
+  }
+  return {.forward = forward.value(), .backward = backward.value()};
 }
 
 double MatmulFlops(const MatmulSize& size) {

@@ -17,18 +17,37 @@ Calibration DefaultCalibration();
 // The calibration, with what it lacks taken from the default.
 Calibration CompletedCalibration(const Calibration& measured);
 
-// Flops a second of the product [m, k] x [k, n]: linear in the logarithm of the
-// product's flops between measured sizes, constant beyond them.
+// A rate at a size that nobody measured is the mean of the measured ones,
+// weighted by 1/d^4, d being the distance between the logarithms of the sizes
+// (Shepard, 1968): exact where it was measured, the nearest ones' elsewhere.
+
+// The product [m, k] x [k, n], after transposition.
 struct MatmulSize {
   int64_t m = 0;
   int64_t n = 0;
   int64_t k = 0;
+  ProductForm form = PLAIN;
 };
+// Flops a second, from the measured products of the same dtype and form; of any
+// form where none of that one was measured.
 double MatmulFlopsPerSecond(const Calibration& calibration, ElementType dtype,
                             const MatmulSize& size);
 
 // Flops of one product.
 double MatmulFlops(const MatmulSize& size);
+
+// Causal attention over `length` rows. Flops a second, the masked half counted.
+struct AttentionSize {
+  int64_t length = 0;
+  int64_t head_dim = 0;
+};
+struct AttentionFlopsPerSecond {
+  double forward = 0;
+  double backward = 0;
+};
+AttentionFlopsPerSecond AttentionRateOf(const Calibration& calibration,
+                                        ElementType dtype,
+                                        const AttentionSize& size);
 
 // Seconds of the ring all-reduce of `bytes` over `ranks` ranks (Patarasuk and
 // Yuan, 2009): 2 (D-1) latency + 2 (D-1)/D bytes / bandwidth. One rank:

@@ -48,8 +48,12 @@ std::vector<WorkerDescription> ExampleWorkers(int count) {
     matmul.set_n(64);
     matmul.set_k(64);
     matmul.set_flops_per_second(1e9);
-    calibration.set_attention_flops_per_second(1e9);
-    calibration.set_attention_backward_flops_per_second(1e9);
+    AttentionRate& attention = *calibration.add_attention();
+    attention.set_dtype(F32);
+    attention.set_length(8);
+    attention.set_head_dim(8);
+    attention.set_forward_flops_per_second(1e9);
+    attention.set_backward_flops_per_second(1e9);
     calibration.set_memory_bytes_per_second(1e9);
     calibration.set_optimizer_bytes_per_second(1e9);
     calibration.set_elementwise_ops_per_second(1e9);

@@ -22,4 +22,10 @@ absl::StatusOr<Calibration> Calibrate(Device& device, const Clock& clock,
   return calibration;
 }
 
+absl::Status WarmUp(Device& device, const Clock& clock) {
+  Calibration unused;
+  return MeasureComputeRates(
+      device, clock, {.each = absl::ZeroDuration(), .shrink = 16}, unused);
+}
+
 }  // namespace troupe

@@ -11,13 +11,14 @@
 #include "proto/base/check.h"
 #include "proto/base/status.h"
 #include "worker/calibrate/calibration_file.h"
+#include "worker/calibrate/cold_bench.h"
 
 namespace troupe {
 namespace {
 
 constexpr int kCallsAtOnce = 20;
 // Raise it where other things are measured, or in another way.
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 
 struct ProductSize {
   int64_t m, n, k;
@@ -30,18 +31,27 @@ constexpr ProductSize kProducts[] = {
 
 MatmulRate MeasureProduct(Device& device, const Clock& clock,
                           const ComputeRateOptions& options, void* memory,
-                          const ProductSize& size, DType dtype) {
+                          const ProductSize& size, ProductForm form,
+                          DType dtype) {
   const int64_t m = size.m / options.shrink;
   const int64_t n = size.n / options.shrink;
   const int64_t k = size.k / options.shrink;
+  const bool transpose_a = form == GRADIENT;
+  const bool transpose_b = form == TRANSPOSED;
   char* next = static_cast<char*>(memory);
-  const auto take = [&](int64_t rows, int64_t columns) {
-    const Tensor tensor(next, dtype, {rows, columns});
+  const auto take = [&](int64_t rows, int64_t columns, DType type) {
+    const Tensor tensor(next, type, {rows, columns});
     next += (tensor.bytes() + 255) / 256 * 256;
     Fill(device, {.x = tensor, .value = 0.01f});
     return tensor;
   };
-  const MatMulArgs args = {.a = take(m, k), .b = take(k, n), .c = take(m, n)};
+  const MatMulArgs args = {
+      .a = transpose_a ? take(k, m, dtype) : take(m, k, dtype),
+      .b = transpose_b ? take(n, k, dtype) : take(k, n, dtype),
+      .c = take(m, n, form == GRADIENT ? DType::kF32 : dtype),
+      .transpose_a = transpose_a,
+      .transpose_b = transpose_b,
+      .accumulate = form == GRADIENT};
   const double seconds = SecondsOf(clock, options.each,
                                    [&] {
                                      for (int i = 0; i < kCallsAtOnce; ++i)
@@ -51,6 +61,7 @@ MatmulRate MeasureProduct(Device& device, const Clock& clock,
                          kCallsAtOnce;
   MatmulRate rate;
   rate.set_dtype(dtype == DType::kBF16 ? BF16 : F32);
+  rate.set_form(form);
   rate.set_m(m);
   rate.set_n(n);
   rate.set_k(k);
@@ -69,8 +80,10 @@ absl::Status MeasureLargeProducts(Device& device, const Clock& clock,
   ASSIGN_OR_RETURN(void* memory, device.Allocate(bytes));
   for (const DType dtype : {DType::kF32, DType::kBF16}) {
     for (const ProductSize& size : kProducts) {
-      *calibration.add_matmul() =
-          MeasureProduct(device, clock, options, memory, size, dtype);
+      for (const ProductForm form : {PLAIN, TRANSPOSED, GRADIENT}) {
+        *calibration.add_matmul() =
+            MeasureProduct(device, clock, options, memory, size, form, dtype);
+      }
     }
   }
   device.Free(memory);

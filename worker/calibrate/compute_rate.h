@@ -1,11 +1,9 @@
 // Measures how fast this worker computes: rates of the operations that fill a
 // training step, each timed for a fraction of a second on sizes that a step
-// has. The planner predicts with them, so they are rates of our own ops, not
-// of the hardware's data sheet.
+// has, under the conditions of a step (cold_bench.h). The planner predicts with
+// them, so they are rates of our own ops, not of the hardware's data sheet.
 #ifndef TROUPE_WORKER_CALIBRATE_COMPUTE_RATE_H_
 #define TROUPE_WORKER_CALIBRATE_COMPUTE_RATE_H_
-
-#include <functional>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -16,26 +14,19 @@
 namespace troupe {
 
 struct ComputeRateOptions {
-  // How long each rate is measured, at least; about twenty are.
-  absl::Duration each = absl::Milliseconds(80);
+  // How long each rate is measured, at least; about a hundred are.
+  absl::Duration each = absl::Milliseconds(30);
   // Divides the sizes, for tests: rates of small sizes mean little.
   int shrink = 1;
-  // Calls for which the device is waited for together; more than one on a GPU,
-  // which is not waited for after each op of a step.
-  int calls_at_once = 1;
+  int calls_at_once = 1;  // as in cold_bench.h
 };
 
-// Fills in matmul, attention_*, memory_*, optimizer_* and elementwise_* of
+// Fills in matmul, attention, memory_*, optimizer_* and elementwise_* of
 // `calibration`, in f32 and bf16. ResourceExhausted where the device lacks 150
 // MiB.
 absl::Status MeasureComputeRates(Device& device, const Clock& clock,
                                  const ComputeRateOptions& options,
                                  Calibration& calibration);
-
-// Seconds of one call of `work`: the fastest of several batches, after one call
-// that is not counted.
-double SecondsOf(const Clock& clock, absl::Duration at_least,
-                 const std::function<void()>& work);
 
 }  // namespace troupe
 

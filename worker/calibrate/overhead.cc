@@ -1,7 +1,7 @@
 #include "worker/calibrate/overhead.h"
 
 #include "proto/base/status.h"
-#include "worker/calibrate/compute_rate.h"
+#include "worker/calibrate/cold_bench.h"
 #include "worker/engine/executor.h"
 
 namespace troupe {

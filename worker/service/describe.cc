@@ -71,6 +71,8 @@ absl::StatusOr<WorkerDescription> DescribeWorker(const DescribeOptions& options,
     return options.gpu.has_value() ? CalibrateGpu(device, clock, {})
                                    : Calibrate(device, clock, {});
   }));
+  if (!options.gpu.has_value()) RETURN_IF_ERROR(WarmUp(device, clock));
+  ReleaseFreeMemory();
   worker.set_process_bytes(ResidentMemoryBytes());
   return worker;
 }
@@ -80,24 +82,29 @@ std::string CalibrationText(const Calibration& calibration) {
                                   calibration.threads(), " threads\n");
   const auto line = [&](const std::string& what, double rate,
                         absl::string_view unit) {
-    absl::StrAppendFormat(&text, "  %-34s %9.2f %s\n", what, rate, unit);
+    absl::StrAppendFormat(&text, "  %-44s %9.2f %s\n", what, rate, unit);
+  };
+  const auto name = [](ElementType type) {
+    return type == BF16 ? "bf16" : "f32";
   };
   for (const MatmulRate& rate : calibration.matmul()) {
-    line(absl::StrFormat("%s product [%d, %d] x [%d, %d]",
-                         rate.dtype() == BF16 ? "bf16" : "f32", rate.m(),
-                         rate.k(), rate.k(), rate.n()),
+    line(absl::StrFormat("%s %s [%d, %d] x [%d, %d]", name(rate.dtype()),
+                         rate.form() == PLAIN        ? "product"
+                         : rate.form() == TRANSPOSED ? "x W^T"
+                                                     : "x^T y",
+                         rate.m(), rate.k(), rate.k(), rate.n()),
          rate.flops_per_second() * 1e-9, "GFLOP/s");
   }
-  line("attention forward, f32",
-       calibration.attention_flops_per_second() * 1e-9, "GFLOP/s");
-  line("attention backward, f32",
-       calibration.attention_backward_flops_per_second() * 1e-9, "GFLOP/s");
-  line("attention forward, bf16",
-       calibration.attention_bf16_flops_per_second() * 1e-9, "GFLOP/s");
-  line("attention backward, bf16",
-       calibration.attention_backward_bf16_flops_per_second() * 1e-9,
-       "GFLOP/s");
-  line("memory", calibration.memory_bytes_per_second() * 1e-9, "GB/s");
+  for (const AttentionRate& rate : calibration.attention()) {
+    const std::string shape =
+        absl::StrFormat("%s attention, %d rows, heads of %d",
+                        name(rate.dtype()), rate.length(), rate.head_dim());
+    line(shape, rate.forward_flops_per_second() * 1e-9, "GFLOP/s");
+    line(shape + ", back", rate.backward_flops_per_second() * 1e-9, "GFLOP/s");
+  }
+  line("memory, f32", calibration.memory_bytes_per_second() * 1e-9, "GB/s");
+  line("memory, bf16", calibration.memory_bf16_bytes_per_second() * 1e-9,
+       "GB/s");
   line("optimizer", calibration.optimizer_bytes_per_second() * 1e-9, "GB/s");
   line("gelu, f32", calibration.elementwise_ops_per_second() * 1e-9, "G/s");
   line("gelu, bf16", calibration.elementwise_bf16_ops_per_second() * 1e-9,

@@ -33,8 +33,12 @@ WorkerDescription Describe(const FleetOptions& options, int index) {
     rate.set_k(size);
     rate.set_flops_per_second(2e11);
   }
-  measured.set_attention_flops_per_second(1.5e11);
-  measured.set_attention_backward_flops_per_second(1.5e11);
+  AttentionRate& attention = *measured.add_attention();
+  attention.set_dtype(F32);
+  attention.set_length(1024);
+  attention.set_head_dim(64);
+  attention.set_forward_flops_per_second(1.5e11);
+  attention.set_backward_flops_per_second(1.5e11);
   measured.set_memory_bytes_per_second(5e10);
   measured.set_optimizer_bytes_per_second(5e10);
   measured.set_instruction_overhead_us(5);

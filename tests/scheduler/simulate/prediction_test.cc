@@ -53,7 +53,7 @@ TEST(Predict, MemoryIsThatOfTheSlots) {
   EXPECT_EQ(rank.budgets(0).bytes(), int64_t{1} << 30);
 }
 
-// What lies on a GPU is no memory of the process.
+// With what the kernels take; what lies on a GPU is no memory of the process.
 TEST(Predict, ResidentIsWhatLiesOnTheHost) {
   std::vector<WorkerDescription> workers = ExampleWorkers(1);
   workers[0].set_process_bytes(1000);
@@ -63,12 +63,14 @@ TEST(Predict, ResidentIsWhatLiesOnTheHost) {
   for (const Slot& slot : plan.ranks(0).slots()) {
     (slot.tier() == DEVICE ? on_device : elsewhere) += slot.bytes();
   }
-  const auto resident = [&] {
-    return Predict(plan, workers).ranks(0).resident_bytes();
-  };
-  EXPECT_EQ(resident(), 1000 + on_device + elsewhere);
+  const RankPrediction on_cpu = Predict(plan, workers).ranks(0);
+  EXPECT_GT(on_cpu.scratch_bytes(), 0);
+  EXPECT_EQ(on_cpu.resident_bytes(),
+            1000 + on_device + elsewhere + on_cpu.scratch_bytes());
   workers[0].mutable_gpu()->set_uuid("x");
-  EXPECT_EQ(resident(), 1000 + elsewhere);
+  const RankPrediction on_gpu = Predict(plan, workers).ranks(0);
+  EXPECT_EQ(on_gpu.scratch_bytes(), 0);
+  EXPECT_EQ(on_gpu.resident_bytes(), 1000 + elsewhere);
 }
 
 TEST(Predict, ASlowLinkIsWhatLimits) {

@@ -22,7 +22,7 @@ TEST(CalibrateGpu, AddsProductsThatFillAGpu) {
     largest = std::max(largest, rate.m() * rate.n() * rate.k());
   }
   EXPECT_EQ(largest, int64_t{128} * 128 * 128);
-  EXPECT_GT(calibration->attention_backward_bf16_flops_per_second(), 0);
+  EXPECT_GT(calibration->attention_size(), 0);
   EXPECT_GT(calibration->instruction_overhead_us(), 0);
 }
 
@@ -30,7 +30,7 @@ TEST(CalibrateGpu, IsKeptByTheGpusName) {
   EXPECT_TRUE(absl::EndsWith(GpuCalibrationFile("NVIDIA H200"),
                              "/troupe/calibration-nvidia-h200.textproto"))
       << GpuCalibrationFile("NVIDIA H200");
-  EXPECT_EQ(GpuCalibrationDevice("NVIDIA H200"), "cuda NVIDIA H200, v1");
+  EXPECT_EQ(GpuCalibrationDevice("NVIDIA H200"), "cuda NVIDIA H200, v2");
 }
 
 }  // namespace

@@ -1,0 +1,80 @@
+#include "scheduler/simulate/product_rates.h"
+
+#include <functional>
+
+#include "proto/plan/model.h"
+#include "proto/plan/precision.h"
+#include "scheduler/simulate/rates.h"
+
+namespace troupe {
+namespace {
+
+ProductRates RatesOf(const std::vector<Linear>& linears, int64_t rows,
+                     const std::function<double(const MatmulSize&)>& rate) {
+  double flops = 0;
+  ProductRates seconds;
+  const auto seconds_of = [&](const MatmulSize& size) {
+    return MatmulFlops(size) / rate(size);
+  };
+  for (const auto& [in, out, in_out] : linears) {
+    flops += MatmulFlops({.m = rows, .n = out, .k = in});
+    seconds.forward += seconds_of(
+        {.m = rows, .n = out, .k = in, .form = in_out ? PLAIN : TRANSPOSED});
+    seconds.backward_input += seconds_of(
+        {.m = rows, .n = in, .k = out, .form = in_out ? TRANSPOSED : PLAIN});
+    seconds.backward_weight += seconds_of({.m = in_out ? in : out,
+                                           .n = in_out ? out : in,
+                                           .k = rows,
+                                           .form = GRADIENT});
+  }
+  return {.forward = flops / seconds.forward,
+          .backward_input = flops / seconds.backward_input,
+          .backward_weight = flops / seconds.backward_weight};
+}
+
+}  // namespace
+
+std::vector<Linear> LinearsOf(const Plan& plan, const Unit& unit) {
+  const bool in_out =
+      unit.kind() == Unit::BLOCK && BlockWeightsAreInOut(plan.job().model());
+  std::vector<Linear> linears;
+  const auto add = [&](const Parameter& parameter) {
+    if (parameter.shape_size() != 2) return;
+    linears.push_back({.in = parameter.shape(in_out ? 0 : 1),
+                       .out = parameter.shape(in_out ? 1 : 0),
+                       .in_out = in_out});
+  };
+  for (const Parameter& parameter : unit.parameters()) add(parameter);
+  for (const Unit::Tied& tied : unit.tied()) {
+    for (const Parameter& parameter : plan.units(tied.unit()).parameters()) {
+      if (parameter.name() == tied.parameter()) add(parameter);
+    }
+  }
+  return linears;
+}
+
+std::vector<ProductRates> ProductRatesOf(const Plan& plan,
+                                         const Calibration& calibration) {
+  const TrainingSpec& training = plan.job().training();
+  const int64_t rows =
+      int64_t{training.micro_batch_size()} * training.sequence_length();
+  const double any = calibration.matmul(0).flops_per_second();
+  std::vector<ProductRates> rates;
+  for (int u = 0; u < plan.units_size(); ++u) {
+    const Unit& unit = plan.units(u);
+    if (u > 0 && unit.kind() == plan.units(u - 1).kind()) {
+      rates.push_back(rates.back());
+    } else if (unit.forward().matmul_flops() == 0) {
+      rates.push_back({any, any, any});
+    } else {
+      rates.push_back(
+          RatesOf(LinearsOf(plan, unit), rows, [&](const MatmulSize& size) {
+            return MatmulFlopsPerSecond(calibration, ComputeType(training),
+                                        size);
+          }));
+    }
+  }
+  return rates;
+}
+
+}  // namespace troupe

@@ -1,0 +1,67 @@
+#include "scheduler/simulate/scratch_bytes.h"
+
+#include <algorithm>
+
+#include "proto/plan/precision.h"
+#include "scheduler/simulate/product_rates.h"
+
+namespace troupe {
+namespace {
+
+constexpr int64_t kF32Bytes = 4;
+
+int64_t RoundUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+
+// Of one head of one sample, at the widest vectors, 16 lanes.
+int64_t AttentionBytes(const JobSpec& job) {
+  constexpr int64_t kBlock = 64;  // queries, or keys
+  const ModelSpec& model = job.model();
+  const int64_t head_dim = RoundUp(
+      model.has_head_dim() ? model.head_dim()
+                           : model.hidden_size() / model.num_attention_heads(),
+      16);
+  const int64_t length = RoundUp(job.training().sequence_length(), kBlock);
+  const int64_t queries = 3 * length * (head_dim + 1);
+  const int64_t sums = 2 * length * head_dim;
+  const int64_t blocks = 5 * kBlock * head_dim + 4 * kBlock * kBlock;
+  return kF32Bytes * (queries + sums + blocks);
+}
+
+// The product [m, k] x [k, n], for any m.
+int64_t PackedBytes(int64_t n, int64_t k, int threads) {
+  constexpr int64_t kColumns = 9984, kRowsAtOnce = 48, kBlock = 384;
+  constexpr int kThreadsMax = 10;
+  const int64_t columns = std::min(RoundUp(n, kRowsAtOnce),
+                                   kColumns * std::min(threads, kThreadsMax));
+  const int64_t shared = columns * std::min(k, kBlock);
+  return kF32Bytes * (shared + threads * kBlock * kBlock);
+}
+
+int64_t F32ProductBytes(const Plan& plan, int threads) {
+  const TrainingSpec& training = plan.job().training();
+  const int64_t rows =
+      int64_t{training.micro_batch_size()} * training.sequence_length();
+  int64_t most = 0;
+  for (const Unit& unit : plan.units()) {
+    if (unit.forward().matmul_flops() == 0) continue;
+    for (const Linear& linear : LinearsOf(plan, unit)) {
+      const auto [in, out, in_out] = linear;
+      most = std::max({most, PackedBytes(out, in, threads),
+                       PackedBytes(in, out, threads),
+                       PackedBytes(in_out ? out : in, rows, threads)});
+    }
+  }
+  return most;
+}
+
+}  // namespace
+
+ScratchBytes ScratchBytesOf(const Plan& plan, int threads) {
+  constexpr int64_t kBf16ProductBytes = 3 << 19;
+  const bool bf16 = ComputeType(plan.job().training()) == BF16;
+  return {.attention = threads * AttentionBytes(plan.job()),
+          .products = bf16 ? threads * kBf16ProductBytes
+                           : F32ProductBytes(plan, threads)};
+}
+
+}  // namespace troupe

@@ -1,0 +1,34 @@
+// Memory that the kernels of a CPU worker take beside the plan's slots, for as
+// long as they run. They keep what they took (ops/cpu/scratch.h, and the heap
+// under oneDNN), so this is the most that they take in any instruction:
+//
+//   attention      for each thread, the block that the backward of one head
+//   packs
+//                  (ops/cpu/simd/attention_backward.cc), with the sums of its
+//                  keys' and values' gradients; forward needs less
+//   f32 products   what oneDNN's sgemm packs: of the operand that both share,
+//   up
+//                  to 9,984 columns for each of up to 10 threads, by 384 rows;
+//                  of the other, 384 by 384 for each thread
+//   bf16 products  what oneDNN's brgemm packs, at most 1.5 MiB for each thread
+#ifndef TROUPE_SCHEDULER_SIMULATE_SCRATCH_BYTES_H_
+#define TROUPE_SCHEDULER_SIMULATE_SCRATCH_BYTES_H_
+
+#include <cstdint>
+
+#include "proto/plan.pb.h"
+
+namespace troupe {
+
+struct ScratchBytes {
+  int64_t attention = 0;
+  int64_t products = 0;
+  int64_t total() const { return attention + products; }
+};
+
+// Of one rank, on `threads` threads of a CPU.
+ScratchBytes ScratchBytesOf(const Plan& plan, int threads);
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_SIMULATE_SCRATCH_BYTES_H_

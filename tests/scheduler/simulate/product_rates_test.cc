@@ -1,0 +1,55 @@
+#include "scheduler/simulate/product_rates.h"
+
+#include "gtest/gtest.h"
+#include "scheduler/simulate/rates.h"
+#include "tests/scheduler/example_plan.h"
+
+namespace troupe {
+namespace {
+
+// One rate for each form, whatever the size.
+Calibration OneRateAForm() {
+  Calibration calibration;
+  double rate = 1e9;
+  for (const ProductForm form : {PLAIN, TRANSPOSED, GRADIENT}) {
+    MatmulRate& measured = *calibration.add_matmul();
+    measured.set_dtype(F32);
+    measured.set_form(form);
+    measured.set_m(64);
+    measured.set_n(64);
+    measured.set_k(64);
+    measured.set_flops_per_second(rate);
+    rate *= 2;
+  }
+  return CompletedCalibration(calibration);
+}
+
+TEST(ProductRates, Gpt2BlocksMultiplyWithTheirWeightsAsTheyLie) {
+  const Plan plan = ExamplePlan(ExampleJob({}));
+  const std::vector<ProductRates> rates = ProductRatesOf(plan, OneRateAForm());
+  ASSERT_EQ(rates.size(), 4u);
+  EXPECT_NEAR(rates[1].forward, 1e9, 1);
+  EXPECT_NEAR(rates[1].backward_input, 2e9, 1);
+  EXPECT_NEAR(rates[1].backward_weight, 4e9, 1);
+  EXPECT_EQ(rates[2].forward, rates[1].forward);
+}
+
+TEST(ProductRates, TheVocabularyProjectionTransposesIts) {
+  const Plan plan = ExamplePlan(ExampleJob({}));
+  const ProductRates head = ProductRatesOf(plan, OneRateAForm()).back();
+  EXPECT_NEAR(head.forward, 2e9, 1);
+  EXPECT_NEAR(head.backward_input, 1e9, 1);
+  EXPECT_NEAR(head.backward_weight, 4e9, 1);
+}
+
+TEST(ProductRates, LlamaTransposesAllWeights) {
+  JobSpec job = ExampleJob({});
+  job.mutable_model()->set_architecture("llama");
+  const ProductRates block =
+      ProductRatesOf(ExamplePlan(job), OneRateAForm()).at(1);
+  EXPECT_NEAR(block.forward, 2e9, 1);
+  EXPECT_NEAR(block.backward_input, 1e9, 1);
+}
+
+}  // namespace
+}  // namespace troupe

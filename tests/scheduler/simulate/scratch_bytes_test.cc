@@ -1,0 +1,144 @@
+#include "scheduler/simulate/scratch_bytes.h"
+
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "ops/attention.h"
+#include "ops/cpu/cpu_device.h"
+#include "ops/cpu/device.h"
+#include "ops/matmul.h"
+#include "ops/reduce.h"
+#include "tests/scheduler/example_plan.h"
+
+namespace troupe {
+namespace {
+
+constexpr int64_t kSequences = 4, kLength = 256, kWidth = 256, kHeads = 4;
+constexpr int64_t kRows = kSequences * kLength, kVocabulary = 4096;
+
+Plan SomePlan(const std::string& precision) {
+  JobSpec job = ExampleJob({.micro_batch_size = kSequences});
+  job.mutable_model()->set_hidden_size(kWidth);
+  job.mutable_model()->set_num_attention_heads(kHeads);
+  job.mutable_model()->set_vocab_size(kVocabulary);
+  job.mutable_model()->set_max_position_embeddings(kLength);
+  job.mutable_training()->set_sequence_length(kLength);
+  job.mutable_training()->set_precision(precision);
+  return ExamplePlan(job);
+}
+
+// The kernels that take most, at the sizes of that plan.
+class Kernels {
+ public:
+  Kernels(int threads, DType dtype)
+      : device_(NewCpuDevice({.threads = threads})), dtype_(dtype) {
+    qkv_ = New({kSequences, kLength, 3 * kWidth});
+    d_qkv_ = New({kSequences, kLength, 3 * kWidth});
+    o_ = New({kSequences, kLength, kWidth});
+    logsumexp_ = New({kSequences, kHeads, kLength}, DType::kF32);
+    hidden_ = New({kRows, 4 * kWidth});
+    weight_ = New({kWidth, 4 * kWidth});
+    gradient_ = New({kWidth, 4 * kWidth}, DType::kF32);
+    table_ = New({kVocabulary, kWidth});
+    logits_ = New({kRows, kVocabulary});
+  }
+  ~Kernels() {
+    for (void* memory : memory_) device_->Free(memory);
+  }
+
+  int64_t pool_bytes() {
+    return static_cast<int64_t>(CpuDevice::From(*device_).scratch().bytes());
+  }
+
+  void Run() {
+    const Tensor x = o_.View({kRows, kWidth});
+    AttentionBackward(*device_, {.q = Part(qkv_, 0),
+                                 .k = Part(qkv_, 1),
+                                 .v = Part(qkv_, 2),
+                                 .o = o_,
+                                 .logsumexp = logsumexp_,
+                                 .d_o = o_,
+                                 .dq = Part(d_qkv_, 0),
+                                 .dk = Part(d_qkv_, 1),
+                                 .dv = Part(d_qkv_, 2),
+                                 .heads = kHeads,
+                                 .kv_heads = kHeads,
+                                 .scale = 0.125f});
+    MatMul(*device_, {.a = x, .b = weight_, .c = hidden_});
+    MatMul(*device_, {.a = x,
+                      .b = hidden_,
+                      .c = gradient_,
+                      .transpose_a = true,
+                      .accumulate = true});
+    MatMul(*device_, {.a = x, .b = table_, .c = logits_, .transpose_b = true});
+  }
+
+ private:
+  Tensor New(std::initializer_list<int64_t> dims) { return New(dims, dtype_); }
+  Tensor New(std::initializer_list<int64_t> dims, DType dtype) {
+    int64_t bytes = DTypeBytes(dtype);
+    for (const int64_t dim : dims) bytes *= dim;
+    memory_.push_back(*device_->Allocate(bytes));
+    const Tensor tensor(memory_.back(), dtype, dims);
+    Fill(*device_, {.x = tensor, .value = 0.01f});
+    return tensor;
+  }
+  static Tensor Part(const Tensor& x, int index) {
+    return x.Slice(2, index * kWidth, (index + 1) * kWidth);
+  }
+
+  const std::unique_ptr<Device> device_;
+  const DType dtype_;
+  std::vector<void*> memory_;
+  Tensor qkv_, d_qkv_, o_, logsumexp_, hidden_, weight_, gradient_, table_,
+      logits_;
+};
+
+TEST(ScratchBytes, AttentionsAreWhatThePoolHolds) {
+  const Plan plan = SomePlan("f32");
+  for (const int threads : {1, 2}) {
+    Kernels kernels(threads, DType::kF32);
+    for (int step = 0; step < 3; ++step) kernels.Run();
+    const ScratchBytes predicted = ScratchBytesOf(plan, threads);
+    EXPECT_LE(kernels.pool_bytes(), predicted.attention) << threads;
+    // One thread may have done the work of two.
+    EXPECT_GE(kernels.pool_bytes() * threads, predicted.attention * 9 / 10)
+        << threads;
+  }
+}
+
+TEST(ScratchBytes, Bf16ProductsTakeTheirsFromThePoolToo) {
+  const Plan plan = SomePlan("bf16");
+  for (const int threads : {1, 2}) {
+    Kernels kernels(threads, DType::kBF16);
+    for (int step = 0; step < 3; ++step) kernels.Run();
+    EXPECT_LE(kernels.pool_bytes(), ScratchBytesOf(plan, threads).total())
+        << threads;
+  }
+}
+
+// [1024, 256] x [256, 32000], as oneDNN packs it: 19,968 columns of the table,
+// and 384 x 384 for each of two threads.
+TEST(ScratchBytes, F32ProductsPackTheVocabulary) {
+  Plan plan = SomePlan("f32");
+  for (Parameter& parameter : *plan.mutable_units(0)->mutable_parameters()) {
+    if (parameter.shape(0) == kVocabulary) parameter.set_shape(0, 32000);
+  }
+  EXPECT_EQ(ScratchBytesOf(plan, 2).products,
+            4 * (19968 * 256 + 2 * 384 * 384));
+}
+
+TEST(ScratchBytes, GrowWithThreadsAndLength) {
+  const Plan plan = SomePlan("f32");
+  EXPECT_GT(ScratchBytesOf(plan, 2).total(), ScratchBytesOf(plan, 1).total());
+  Plan longer = plan;
+  longer.mutable_job()->mutable_training()->set_sequence_length(4 * kLength);
+  EXPECT_GT(ScratchBytesOf(longer, 1).attention,
+            ScratchBytesOf(plan, 1).attention);
+}
+
+}  // namespace
+}  // namespace troupe
