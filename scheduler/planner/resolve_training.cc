@@ -39,8 +39,7 @@ absl::Status CheckRecipe(const TrainingSpec& training) {
                                {.min = 1, .max = 1 << 30}));
   RETURN_IF_ERROR(CheckInteger("training.stop_after", training.stop_after(),
                                {.min = 0, .max = training.steps()}));
-  return CheckName("training.precision", training.precision(),
-                   {"f32", "bf16"});
+  return CheckName("training.precision", training.precision(), {"f32", "bf16"});
 }
 
 absl::Status CheckSequenceLength(const JobSpec& job) {
