@@ -116,6 +116,9 @@ Verdict Members::Look(absl::Span<const int> missing, absl::Time deadline,
     // Whoever left in peace may be dead by now: nobody else minds.
     if (HasLeft(peer) ? missed : IsDead(peer)) {
       if (came()) return {};
+      // It may have gone because of a notice that came since we looked.
+      broken = Broken();
+      if (!broken.ok()) return broken;
       Say(RankState::kLost, peer, "");
       return Lost(peer);
     }
