@@ -26,7 +26,7 @@ if [ $# -eq 0 ]; then
   [ "${PIPESTATUS[0]}" -eq 0 ] || code=1
   # Where there is a CUDA toolkit, all must build with it too. Its tests skip
   # what needs a GPU that is not there.
-  if [ -x "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" ]; then
+  if third_party/install.sh --cuda; then
     cuda=(--config=cuda --color=no --curses=no --show_progress_rate_limit=20 --keep_going)
     bazel build "${cuda[@]}" //... 2>&1 | tee -a "$log"
     [ "${PIPESTATUS[0]}" -eq 0 ] || code=1
