@@ -1,29 +1,12 @@
 #include "worker/collective/nccl/comm.h"
 
-#include "absl/time/clock.h"
 #include "gtest/gtest.h"
+#include "tests/worker/collective/nccl/group_of_one.h"
 
 namespace troupe {
 namespace {
 
-// A group of one, which NCCL allows.
-class NcclCommTest : public testing::Test {
- protected:
-  void SetUp() override {
-    absl::StatusOr<std::unique_ptr<CudaDevice>> device = CudaDevice::Create(0);
-    if (!device.ok()) GTEST_SKIP() << "no CUDA device: " << device.status();
-    device_ = *std::move(device);
-    NcclComm::Place place;
-    ASSERT_EQ(ncclGetUniqueId(&place.id), ncclSuccess);
-    auto comm =
-        NcclComm::Create(*device_, place, absl::Now() + absl::Seconds(60));
-    ASSERT_TRUE(comm.ok()) << comm.status();
-    comm_ = *std::move(comm);
-  }
-
-  std::unique_ptr<CudaDevice> device_;
-  std::unique_ptr<NcclComm> comm_;
-};
+using NcclCommTest = GroupOfOne;
 
 TEST(NcclStatusTest, NamesTheCall) {
   EXPECT_TRUE(ToStatus(ncclSuccess, "f").ok());

@@ -4,24 +4,13 @@
 
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
+#include "tests/worker/collective/nccl/group_of_one.h"
 
 namespace troupe {
 namespace {
 
-class NcclWatchTest : public testing::Test {
+class NcclWatchTest : public GroupOfOne {
  protected:
-  void SetUp() override {
-    absl::StatusOr<std::unique_ptr<CudaDevice>> device = CudaDevice::Create(0);
-    if (!device.ok()) GTEST_SKIP() << "no CUDA device: " << device.status();
-    device_ = *std::move(device);
-    NcclComm::Place place;
-    ASSERT_EQ(ncclGetUniqueId(&place.id), ncclSuccess);
-    auto comm =
-        NcclComm::Create(*device_, place, absl::Now() + absl::Seconds(60));
-    ASSERT_TRUE(comm.ok()) << comm.status();
-    comm_ = *std::move(comm);
-  }
-
   // Waits until the watch, or somebody, has aborted the communicator.
   absl::Status Refused() {
     while (comm_->Enqueue("nothing", [](ncclComm_t) { return ncclSuccess; })
@@ -30,9 +19,6 @@ class NcclWatchTest : public testing::Test {
     }
     return absl::OkStatus();
   }
-
-  std::unique_ptr<CudaDevice> device_;
-  std::unique_ptr<NcclComm> comm_;
 };
 
 TEST_F(NcclWatchTest, LeavesInPeaceWhatEndsInTime) {
