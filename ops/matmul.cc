@@ -30,6 +30,11 @@ void MatMul(Device& device, const MatMulArgs& args) {
     CHECK(activation) << "pre_activation without an activation";
     CHECK_ELEMENTS(args.pre_activation, args.c.dtype(), m * n);
   }
+  if (args.gelu_input.defined()) {
+    CHECK(!args.accumulate && !args.bias.defined() && !activation);
+    CHECK_ELEMENTS(args.c, args.a.dtype(), m * n);
+    CHECK_ELEMENTS(args.gelu_input, args.a.dtype(), m * n);
+  }
   if (m == 0 || n == 0) return;
   device.kernels().matmul(device, args);
 }

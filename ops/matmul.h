@@ -1,6 +1,6 @@
 // C = op(A) op(B), where op transposes or not, with what often follows fused:
-// C += for gradients, a bias row, GELU. The three products of a linear layer
-// y = x W + b, W being [in, out] as in GPT-2's Conv1D:
+// C += for gradients, a bias row, GELU and its gradient. The three products of
+// a linear layer y = x W + b, W being [in, out] as in GPT-2's Conv1D:
 //
 //   MatMul(device, {.a = x, .b = w, .c = y, .bias = b});
 //   MatMul(device, {.a = dy, .b = w, .c = dx, .transpose_b = true});
@@ -13,7 +13,9 @@
 // as stored, whether or not the caller keeps it, so that a backward that reads
 // it back, or computes it anew, sees the same numbers. (A GPU that fuses both
 // in bf16 computes it from the sum before that rounding; it too does the same
-// with and without pre_activation.)
+// with and without pre_activation.) With gelu_input too the product may be
+// rounded to c's dtype before it is multiplied by the slope, and once more
+// after.
 #ifndef TROUPE_OPS_MATMUL_H_
 #define TROUPE_OPS_MATMUL_H_
 
@@ -41,6 +43,11 @@ struct MatMulArgs {
   // op(A) op(B) + bias, which the backward of the activation needs; c receives
   // the rest.
   Tensor pre_activation;
+  // Optional, [m, n] of a's dtype: the backward of a GELU whose output was
+  // multiplied. c, then dense and of a's dtype, is op(A) op(B) times GELU's
+  // slope at gelu_input, element by element; not with accumulate, bias or
+  // activation. Overlaps none of the others.
+  Tensor gelu_input;
 };
 
 void MatMul(Device& device, const MatMulArgs& args);

@@ -6,6 +6,7 @@
 
 #include "ops/cpu/cpu_device.h"
 #include "ops/cpu/kernels.h"
+#include "ops/gelu.h"
 
 namespace troupe::cpu {
 namespace {
@@ -182,8 +183,16 @@ void F32MatMul(CpuDevice& cpu, const MatMulArgs& args) {
 
 void MatMul(Device& device, const MatMulArgs& args) {
   CpuDevice& cpu = CpuDevice::From(device);
-  if (args.a.dtype() == DType::kBF16) return Bf16MatMul(cpu, args);
-  F32MatMul(cpu, args);
+  if (args.a.dtype() == DType::kBF16) {
+    Bf16MatMul(cpu, args);
+  } else {
+    F32MatMul(cpu, args);
+  }
+  // oneDNN fuses nothing that reads another matrix into these products.
+  if (args.gelu_input.defined()) {
+    cpu::GeluBackward(device,
+                      {.x = args.gelu_input, .dy = args.c, .dx = args.c});
+  }
 }
 
 }  // namespace troupe::cpu

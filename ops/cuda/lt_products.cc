@@ -12,11 +12,24 @@ namespace troupe::cuda {
 uint32_t LtProductMatrices::Alignment() const {
   uintptr_t bits = 16;
   for (const void* p : {a, b, bias, static_cast<const void*>(before_gelu),
-                        static_cast<const void*>(c)}) {
+                        gelu_input, static_cast<const void*>(c)}) {
     bits |= reinterpret_cast<uintptr_t>(p);
   }
   return static_cast<uint32_t>(bits & -bits);
 }
+
+namespace {
+
+cublasLtEpilogue_t EpilogueOf(const LtProductShape& s) {
+  if (s.gelu_slope) return CUBLASLT_EPILOGUE_DGELU;
+  if (s.gelu) {
+    return s.bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS
+                  : CUBLASLT_EPILOGUE_GELU_AUX;
+  }
+  return s.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+}
+
+}  // namespace
 
 // One product in cuBLASLt's words.
 //
@@ -81,17 +94,14 @@ class LtProducts::Call {
     const cublasOperation_t of_b = s.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
     RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_TRANSA, of_b));
     RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_TRANSB, of_a));
-    const cublasLtEpilogue_t epilogue =
-        s.gelu ? (s.bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS
-                         : CUBLASLT_EPILOGUE_GELU_AUX)
-               : (s.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT);
-    RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue));
+    RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_EPILOGUE, EpilogueOf(s)));
     if (s.bias) {
       RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, matrices.bias));
     }
-    if (s.gelu) {
-      RETURN_IF_ERROR(
-          Set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, matrices.before_gelu));
+    if (s.gelu || s.gelu_slope) {
+      const void* const aux =
+          s.gelu ? matrices.before_gelu : matrices.gelu_input;
+      RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aux));
       RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, s.n));
     }
     return absl::OkStatus();
@@ -182,6 +192,8 @@ absl::StatusOr<bool> LtProducts::Multiply(const LtProductShape& shape,
                                           cudaStream_t stream) {
   CHECK_EQ(shape.bias, matrices.bias != nullptr);
   CHECK_EQ(shape.gelu, matrices.before_gelu != nullptr);
+  CHECK_EQ(shape.gelu_slope, matrices.gelu_input != nullptr);
+  CHECK(!shape.gelu_slope || (!shape.gelu && !shape.bias));
   ASSIGN_OR_RETURN(Call call, Call::Describe(shape, matrices));
   ASSIGN_OR_RETURN(const Kept kept, Find(shape, call, blas.handle));
   if (!kept.supported) return false;

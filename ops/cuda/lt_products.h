@@ -32,6 +32,9 @@ struct LtProductShape {
   bool bias = false;  // only where c is of a's type
   // c = gelu(product + bias), and before_gelu, dense and of c's type, the rest.
   bool gelu = false;
+  // c = product times GELU's slope at gelu_input, dense and of c's type; with
+  // neither of the others.
+  bool gelu_slope = false;
   uint32_t alignment = 0;  // bytes to which all matrices are aligned; see below
 
   bool operator==(const LtProductShape&) const = default;
@@ -39,15 +42,17 @@ struct LtProductShape {
   friend H AbslHashValue(H h, const LtProductShape& s) {
     return H::combine(std::move(h), s.m, s.n, s.k, s.a_stride, s.b_stride,
                       s.c_stride, s.transpose_a, s.transpose_b, s.bf16,
-                      s.c_is_f32, s.accumulate, s.bias, s.gelu, s.alignment);
+                      s.c_is_f32, s.accumulate, s.bias, s.gelu, s.gelu_slope,
+                      s.alignment);
   }
 };
 
 struct LtProductMatrices {
   const void* a = nullptr;
   const void* b = nullptr;
-  const void* bias = nullptr;   // iff the shape has one
-  void* before_gelu = nullptr;  // iff the shape has a gelu
+  const void* bias = nullptr;        // iff the shape has one
+  void* before_gelu = nullptr;       // iff the shape has a gelu
+  const void* gelu_input = nullptr;  // iff it has a gelu_slope
   void* c = nullptr;
 
   // What they are all aligned to: a power of two, at most 16, since no kernel
@@ -62,7 +67,7 @@ class LtProducts {
   explicit LtProducts(size_t kept_max);
 
   // Enqueues the product. False, and nothing done, where cuBLASLt has no kernel
-  // for this; each product without gelu has one.
+  // for this; each product without gelu and gelu_slope has one.
   absl::StatusOr<bool> Multiply(const LtProductShape& shape,
                                 const LtProductMatrices& matrices,
                                 const Blas& blas, cudaStream_t stream);

@@ -8,18 +8,22 @@
 #include "ops/cuda/kernels.h"
 #include "ops/cuda/lt_products.h"
 #include "ops/cuda/scratch.h"
+#include "ops/gelu.h"
 
 namespace troupe::cuda {
 namespace {
 
-// c (+)= op(a) op(b), with bias and GELU where `args` and `before_gelu` have
-// them. False where cuBLASLt cannot, or the device has failed.
+// c (+)= op(a) op(b), with bias, GELU and its slope where `args` and
+// `before_gelu` have them. False where cuBLASLt cannot, or the device has
+// failed.
 bool Multiply(CudaDevice& cuda, const MatMulArgs& args, void* before_gelu) {
+  const bool slope = args.gelu_input.defined();
   const LtProductMatrices matrices = {
       .a = args.a.raw(),
       .b = args.b.raw(),
       .bias = args.bias.defined() ? args.bias.raw() : nullptr,
       .before_gelu = before_gelu,
+      .gelu_input = slope ? args.gelu_input.raw() : nullptr,
       .c = args.c.raw()};
   const LtProductShape shape = {
       .m = args.c.rows(),
@@ -35,6 +39,7 @@ bool Multiply(CudaDevice& cuda, const MatMulArgs& args, void* before_gelu) {
       .accumulate = args.accumulate,
       .bias = args.bias.defined(),
       .gelu = before_gelu != nullptr,
+      .gelu_slope = slope,
       .alignment = matrices.Alignment()};
   const Blas blas = cuda.blas();
   if (cuda.failed()) return false;
@@ -50,17 +55,24 @@ void PlainProduct(CudaDevice& cuda, const MatMulArgs& args) {
                    args.b.ShapeString(), " into ", args.c.ShapeString())));
 }
 
-// All in one pass over c, where there is a kernel for it. A GELU is fused in
-// bf16 only: how exact cuBLASLt's tanh is it does not say, but closer than bf16
-// rounds. Its input is always stored, in scratch memory where the caller does
-// not keep it, so that the same kernel computes the same numbers for both.
+// What cuBLASLt asks of the matrix beside c that a GELU's epilogue reads or
+// writes, and we of its arithmetic: how exact its tanh is it does not say, but
+// closer than bf16 rounds.
+bool FusesGelu(const Tensor& c, const Tensor& beside) {
+  const bool aligned =
+      !beside.defined() || reinterpret_cast<uintptr_t>(beside.raw()) % 16 == 0;
+  return c.dtype() == DType::kBF16 && c.columns() % 8 == 0 && aligned;
+}
+
+// All in one pass over c, where there is a kernel for it. A GELU's input is
+// always stored, in scratch memory where the caller does not keep it, so that
+// the same kernel computes the same numbers for both.
 bool Fused(CudaDevice& cuda, const MatMulArgs& args) {
   if (args.bias.defined() && args.c.dtype() != args.a.dtype()) return false;
   if (args.activation == Activation::kNone) {
     return Multiply(cuda, args, nullptr);
   }
-  if (args.c.dtype() != DType::kBF16) return false;
-  if (args.c.columns() % 8 != 0) return false;  // it asks for that
+  if (!FusesGelu(args.c, args.pre_activation)) return false;
   if (args.pre_activation.defined()) {
     return Multiply(cuda, args, args.pre_activation.raw());
   }
@@ -68,10 +80,22 @@ bool Fused(CudaDevice& cuda, const MatMulArgs& args) {
   return Multiply(cuda, args, before_gelu.as<void>());
 }
 
+void ProductBySlope(CudaDevice& cuda, const MatMulArgs& args) {
+  if (FusesGelu(args.c, args.gelu_input) && Multiply(cuda, args, nullptr)) {
+    return;
+  }
+  if (cuda.failed()) return;
+  MatMulArgs product = args;
+  product.gelu_input = Tensor();
+  PlainProduct(cuda, product);
+  cuda::GeluBackward(cuda, {.x = args.gelu_input, .dy = args.c, .dx = args.c});
+}
+
 }  // namespace
 
 void MatMul(Device& device, const MatMulArgs& args) {
   CudaDevice& cuda = CudaDevice::From(device);
+  if (args.gelu_input.defined()) return ProductBySlope(cuda, args);
   if (!args.bias.defined() && args.activation == Activation::kNone) {
     return PlainProduct(cuda, args);
   }

@@ -20,7 +20,8 @@ std::string Detail(const MatMulArgs& args) {
   return absl::StrCat(" ", args.c.rows(), "x", args.c.columns(), "x", k, " ",
                       args.transpose_a ? "t" : "n",
                       args.transpose_b ? "t" : "n",
-                      args.activation == Activation::kGelu ? " gelu" : "");
+                      args.activation == Activation::kGelu ? " gelu" : "",
+                      args.gelu_input.defined() ? " gelu slope" : "");
 }
 
 constexpr const char* kNames[] = {"matmul",
@@ -74,8 +75,7 @@ constexpr KernelTable kTable = {
     .layer_norm_backward_weight =
         Timed<7, &KernelTable::layer_norm_backward_weight>,
     .rms_norm = Timed<21, &KernelTable::rms_norm>,
-    .rms_norm_backward_input =
-        Timed<22, &KernelTable::rms_norm_backward_input>,
+    .rms_norm_backward_input = Timed<22, &KernelTable::rms_norm_backward_input>,
     .rms_norm_backward_weight =
         Timed<23, &KernelTable::rms_norm_backward_weight>,
     .gelu = Timed<8, &KernelTable::gelu>,

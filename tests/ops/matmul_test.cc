@@ -137,6 +137,40 @@ TEST_P(MatMulTest, BiasAndGelu) {
   }
 }
 
+double SlopeOf(double x) {
+  constexpr double kStep = 1e-5;
+  return (GeluOf(x + kStep) - GeluOf(x - kStep)) / (2 * kStep);
+}
+
+// A product, then the backward of the GELU before it.
+TEST_P(MatMulTest, GeluSlope) {
+  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    for (const Sizes& s : {Sizes{17, 67, 33}, Sizes{17, 64, 40}}) {
+      for (const bool transposed : {false, true}) {
+        const Values a = Random(dtype, s.m * s.k);
+        const Values b = Random(dtype, s.k * s.n);
+        const Values x = Random(dtype, s.m * s.n, 2.0);
+        Values want = Product(s, a, false, b, transposed);
+        for (size_t i = 0; i < want.size(); ++i) want[i] *= SlopeOf(x[i]);
+        const TestTensor ta(device(), {s.m, s.k}, a, dtype);
+        const TestTensor tb(
+            device(),
+            transposed ? std::vector{s.n, s.k} : std::vector{s.k, s.n}, b,
+            dtype);
+        const TestTensor tx(device(), {s.m, s.n}, x, dtype);
+        const TestTensor c(device(), dtype, {s.m, s.n});
+        MatMul(device(), {.a = ta,
+                          .b = tb,
+                          .c = c,
+                          .transpose_b = transposed,
+                          .gelu_input = tx});
+        EXPECT_LT(RelativeError(c.Read(), want), ErrorOf(dtype))
+            << DTypeName(dtype) << " " << s.n << " columns";
+      }
+    }
+  }
+}
+
 // Columns of wider matrices, as a and c and as both transposed.
 TEST_P(MatMulTest, StridedRows) {
   const Sizes s{5, 6, 7};
@@ -190,6 +224,9 @@ TEST_P(MatMulTest, WrongShapesDie) {
   EXPECT_DEATH(MatMul(device(), {.a = a, .b = a, .c = c}), "f32\\[2, 3\\]");
   const TestTensor b(device(), DType::kBF16, {3, 2});
   EXPECT_DEATH(MatMul(device(), {.a = a, .b = b, .c = c}), "bf16\\[3, 2\\]");
+  const TestTensor square(device(), {3, 3}, Random(9));
+  EXPECT_DEATH(MatMul(device(), {.a = a, .b = square, .c = a, .gelu_input = c}),
+               "f32\\[2, 2\\]");
 }
 
 TROUPE_ON_EACH_DEVICE(MatMulTest);

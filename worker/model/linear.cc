@@ -67,7 +67,8 @@ void Linear::BackwardInput(Device& device, void* parameters,
                   .b = weight_.values.In(parameters),
                   .c = args.dx,
                   .transpose_b = layout_ == WeightLayout::kInOut,
-                  .accumulate = args.accumulate});
+                  .accumulate = args.accumulate,
+                  .gelu_input = args.gelu_input});
 }
 
 void Linear::BackwardWeight(Device& device, void* gradients,

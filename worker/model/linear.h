@@ -53,6 +53,8 @@ class Linear {
     Tensor dy;                // of x W + b; rows may be strided
     Tensor dx;                // written
     bool accumulate = false;  // dx is added to instead
+    // Optional: x was gelu(gelu_input), and dx is the gradient of gelu_input.
+    Tensor gelu_input;
   };
   void BackwardInput(Device& device, void* parameters,
                      const BackwardInputArgs& args) const;

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "ops/gelu.h"
 #include "proto/base/status.h"
 
 namespace troupe {
@@ -34,10 +33,9 @@ void Mlp::Forward(Device& device, void* parameters,
 void Mlp::BackwardInput(Device& device, void* parameters,
                         const BackwardInputArgs& args) const {
   c_proj_.BackwardInput(device, parameters,
-                        {.dy = args.dy, .dx = args.d_before_gelu});
-  GeluBackward(device, {.x = args.before_gelu,
-                        .dy = args.d_before_gelu,
-                        .dx = args.d_before_gelu});
+                        {.dy = args.dy,
+                         .dx = args.d_before_gelu,
+                         .gelu_input = args.before_gelu});
   c_fc_.BackwardInput(device, parameters,
                       {.dy = args.d_before_gelu, .dx = args.dx});
 }
