@@ -1,20 +1,18 @@
 #include "scheduler/pipelines/naive.h"
 
-#include "absl/strings/str_cat.h"
+#include "proto/base/status.h"
+#include "scheduler/pipelines/refusals.h"
 
 namespace troupe {
 
 absl::StatusOr<ComputeOrder> NaiveOrder(const PipelineShape& shape) {
-  if (shape.virtual_stages != 1) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the naive schedule has one stage a rank, not ", shape.virtual_stages));
-  }
+  RETURN_IF_ERROR(CheckVirtualStages("naive", 1, shape));
   ComputeOrder order(shape.ranks);
-  for (int stage = 0; stage < shape.ranks; ++stage) {
+  for (int rank = 0; rank < shape.ranks; ++rank) {
     for (int m = 0; m < shape.micro_batches; ++m) {
-      order[stage].push_back({ComputeStep::kForward, stage, m});
-      order[stage].push_back({ComputeStep::kBackwardInput, stage, m});
-      order[stage].push_back({ComputeStep::kBackwardWeight, stage, m});
+      order[rank].push_back({ComputeStep::kForward, rank, m});
+      order[rank].push_back({ComputeStep::kBackwardInput, rank, m});
+      order[rank].push_back({ComputeStep::kBackwardWeight, rank, m});
     }
   }
   return order;

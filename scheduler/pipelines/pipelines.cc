@@ -3,13 +3,17 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/base/closest.h"
+#include "scheduler/pipelines/gpipe.h"
 #include "scheduler/pipelines/naive.h"
+#include "scheduler/pipelines/one_forward_one_backward.h"
 
 namespace troupe {
 
 const std::vector<Pipeline>& Pipelines() {
   static const auto* const kPipelines = new std::vector<Pipeline>{
       {"naive", "one micro-batch at a time, forward and backward", NaiveOrder},
+      {"gpipe", "all micro-batches forward, then all backward", GpipeOrder},
+      {"1f1b", "backward as early as possible", OneForwardOneBackwardOrder},
   };
   return *kPipelines;
 }
@@ -25,23 +29,6 @@ absl::StatusOr<Pipeline> FindPipeline(absl::string_view name) {
       "there is no pipeline schedule \"", name, "\"; ",
       closest.empty() ? absl::StrCat("there are: ", absl::StrJoin(names, ", "))
                       : absl::StrCat("did you mean \"", closest, "\"?")));
-}
-
-std::string ComputeOrderText(const ComputeOrder& order) {
-  std::string text;
-  for (const std::vector<ComputeStep>& steps : order) {
-    absl::string_view space = "";
-    for (const ComputeStep& step : steps) {
-      const char* const letter = step.kind == ComputeStep::kForward ? "F"
-                                 : step.kind == ComputeStep::kBackwardInput
-                                     ? "I"
-                                     : "W";
-      absl::StrAppend(&text, space, letter, step.stage, "m", step.micro_batch);
-      space = " ";
-    }
-    text += "\n";
-  }
-  return text;
 }
 
 }  // namespace troupe

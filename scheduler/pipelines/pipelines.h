@@ -1,48 +1,34 @@
-// In which order does each rank compute? A pipeline schedule answers that and
-// nothing else: a pure function from the pipeline's shape to one list of
-// compute steps for each pipeline rank. Authors think in stages;
-// scheduler/passes expands a stage into its units and adds transfers,
-// collectives, memory and waits.
+// All pipeline schedules there are. What a schedule is, says compute_order.h;
+// what each is good for, its own header and docs/pipelines.md.
 //
 // To add one: docs/how_to_add/pipeline.md.
 #ifndef TROUPE_SCHEDULER_PIPELINES_PIPELINES_H_
 #define TROUPE_SCHEDULER_PIPELINES_PIPELINES_H_
 
-#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "scheduler/pipelines/compute_order.h"
 
 namespace troupe {
-
-struct PipelineShape {
-  int ranks = 1;           // pipeline ranks
-  int micro_batches = 1;   // that travel through in one step
-  int virtual_stages = 1;  // stages of each rank
-  int stages() const { return ranks * virtual_stages; }
-};
-
-// One piece of computation: a stage on a micro-batch.
-struct ComputeStep {
-  enum Kind { kForward, kBackwardInput, kBackwardWeight };
-  Kind kind = kForward;
-  int stage = 0;
-  int micro_batch = 0;
-  bool operator==(const ComputeStep&) const = default;
-};
-
-// For each pipeline rank, what it computes, in order. A backward-input step
-// directly followed by the backward-weight step of the same stage and
-// micro-batch means one fused backward pass.
-using ComputeOrder = std::vector<std::vector<ComputeStep>>;
 
 // One row of the table.
 struct Pipeline {
   absl::string_view name;
   absl::string_view summary;
-  // InvalidArgument where the schedule does not exist for this shape.
-  absl::StatusOr<ComputeOrder> (*order)(const PipelineShape& shape);
+  // InvalidArgument, beginning with the path of the job's field, where the
+  // schedule does not exist for this shape.
+  absl::StatusOr<ComputeOrder> (*order)(const PipelineShape& shape) = nullptr;
+  // Where the job does not say. Stages of a rank that differ: a second copy of
+  // the model, as in Chimera, is none.
+  int default_virtual_stages = 1;
+  // Never drains: ranks work ahead of the optimizer step, with weights of
+  // several ages.
+  bool asynchronous = false;
+  // The schedule is for ranks that start the next optimizer step while others
+  // still finish this one; a barrier between steps costs it its advantage.
+  bool overlaps_steps = false;
 };
 
 // All there are, by name.
@@ -50,9 +36,6 @@ const std::vector<Pipeline>& Pipelines();
 
 // InvalidArgument lists the names there are.
 absl::StatusOr<Pipeline> FindPipeline(absl::string_view name);
-
-// "F0m0 I0m0 W0m0": stage and micro-batch of each step; one line a rank.
-std::string ComputeOrderText(const ComputeOrder& order);
 
 }  // namespace troupe
 

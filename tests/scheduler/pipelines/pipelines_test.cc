@@ -17,12 +17,14 @@ TEST(Pipelines, NamesAreUniqueAndFound) {
   }
 }
 
-TEST(Pipelines, EveryScheduleRunsOneStage) {
+TEST(Pipelines, EveryScheduleRunsOnOneRank) {
   for (const Pipeline& pipeline : Pipelines()) {
-    const auto order = pipeline.order({.micro_batches = 2});
+    const int stages = pipeline.default_virtual_stages;
+    const auto order =
+        pipeline.order({.micro_batches = 2, .virtual_stages = stages});
     ASSERT_TRUE(order.ok()) << pipeline.name;
     EXPECT_EQ(order->size(), 1) << pipeline.name;
-    EXPECT_EQ(order->front().size(), 6) << pipeline.name;
+    EXPECT_EQ(order->front().size(), 6 * stages) << pipeline.name;
   }
 }
 
@@ -30,7 +32,8 @@ TEST(Pipelines, UnknownNames) {
   EXPECT_EQ(FindPipeline("niave").status().message(),
             "there is no pipeline schedule \"niave\"; did you mean \"naive\"?");
   EXPECT_EQ(FindPipeline("zigzag").status().message(),
-            "there is no pipeline schedule \"zigzag\"; there are: naive");
+            "there is no pipeline schedule \"zigzag\"; there are: naive, "
+            "gpipe, 1f1b");
 }
 
 }  // namespace
