@@ -108,9 +108,11 @@ absl::StatusOr<ListWorkersResponse> Client::Workers() {
                            connection_->options.call);
 }
 
-absl::StatusOr<GetTimelineResponse> Client::Timeline(int64_t id) {
+absl::StatusOr<GetTimelineResponse> Client::Timeline(
+    const TimelineOptions& options) {
   GetTimelineRequest request;
-  request.set_id(id);
+  request.set_id(options.id);
+  request.set_step(options.step);
   return connection_->Call(&Scheduler::Stub::GetTimeline, request,
                            connection_->options.call);
 }

@@ -53,7 +53,11 @@ class Client {
   // With `checkpoint`: after the step in progress, which is saved.
   absl::StatusOr<JobStatus> Cancel(int64_t id, bool checkpoint = false);
   absl::StatusOr<ListWorkersResponse> Workers();
-  absl::StatusOr<GetTimelineResponse> Timeline(int64_t id);
+  struct TimelineOptions {
+    int64_t id = 0;
+    int64_t step = 0;  // 0: the last traced one
+  };
+  absl::StatusOr<GetTimelineResponse> Timeline(const TimelineOptions& options);
 
   // Asked ten times a second while a stream is open; false ends the call with
   // Cancelled, which harms neither job nor scheduler.

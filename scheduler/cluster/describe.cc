@@ -8,6 +8,21 @@
 #include "scheduler/cluster/placement.h"
 
 namespace troupe {
+namespace {
+
+absl::StatusOr<const Timeline*> TraceOf(const Job& job, int64_t step) {
+  std::string traced;
+  for (const auto& timeline : job.measured) {
+    if (timeline->step() == step) return timeline.get();
+    absl::StrAppend(&traced, traced.empty() ? "" : ", ", timeline->step());
+  }
+  return absl::NotFoundError(absl::StrCat(
+      "job ", job.id.value(), " has no trace of step ", step,
+      traced.empty() ? ": no step has been traced yet"
+                     : absl::StrCat("; there are those of ", traced)));
+}
+
+}  // namespace
 
 void ListJobs(const Cluster& cluster, ListJobsResponse& list) {
   const auto& jobs = cluster.jobs().all();
@@ -33,16 +48,23 @@ absl::Status DescribeJob(const Cluster& cluster, JobId id,
   return absl::OkStatus();
 }
 
-absl::Status TimelineOf(const Cluster& cluster, JobId id,
+absl::Status TimelineOf(const Cluster& cluster,
+                        const GetTimelineRequest& request,
                         GetTimelineResponse& timelines) {
-  ASSIGN_OR_RETURN(const Job* job, cluster.FindJob(id));
-  if (job->measured == nullptr && job->predicted == nullptr) {
+  ASSIGN_OR_RETURN(const Job* job, cluster.FindJob(JobId(request.id())));
+  if (job->measured.empty() && job->predicted == nullptr) {
     return absl::NotFoundError(absl::StrCat(
-        "no step of job ", id.value(), " has been traced or predicted since ",
+        "no step of job ", request.id(), " has been traced or predicted since ",
         "the scheduler started"));
   }
-  if (job->measured) *timelines.mutable_measured() = *job->measured;
+  const Timeline* measured =
+      job->measured.empty() ? nullptr : job->measured.back().get();
+  if (request.step() != 0) {
+    ASSIGN_OR_RETURN(measured, TraceOf(*job, request.step()));
+  }
+  if (measured != nullptr) *timelines.mutable_measured() = *measured;
   if (job->predicted) *timelines.mutable_predicted() = *job->predicted;
+  if (job->plan) *timelines.mutable_stages() = job->plan->stages();
   return absl::OkStatus();
 }
 

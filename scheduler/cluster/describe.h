@@ -26,8 +26,10 @@ absl::Status DescribeJob(const Cluster& cluster, JobId id,
                          const DescribeOptions& options,
                          JobDescription& description);
 
-// NOT_FOUND: no such job, or it has neither a measured nor a predicted one.
-absl::Status TimelineOf(const Cluster& cluster, JobId id,
+// NOT_FOUND: no such job; it has neither a measured nor a predicted one; or
+// there is no trace of the step that is asked for (0: of the last traced one).
+absl::Status TimelineOf(const Cluster& cluster,
+                        const GetTimelineRequest& request,
                         GetTimelineResponse& timelines);
 
 // Live ones first, in the natural order of their names.

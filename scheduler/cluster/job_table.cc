@@ -142,6 +142,21 @@ void JobTable::AddStep(Job& job, const StepRecord& step, Actions& actions) {
   if (steps_kept_ > limits_.steps_kept_max) Forget();
 }
 
+void JobTable::AddTrace(Job& job, Timeline measured) {
+  auto& kept = job.measured;
+  // A new attempt runs some steps again.
+  while (!kept.empty() && kept.back()->step() >= measured.step()) {
+    kept.pop_back();
+  }
+  kept.push_back(std::make_shared<const Timeline>(std::move(measured)));
+  int64_t bytes = 0;
+  for (const auto& timeline : kept) bytes += timeline->SpaceUsedLong();
+  while (kept.size() > 1 && bytes > limits_.trace_bytes_per_job_max) {
+    bytes -= kept.front()->SpaceUsedLong();
+    kept.pop_front();
+  }
+}
+
 void JobTable::AddCheckpoint(Job& job, const CheckpointRecord& checkpoint,
                              absl::Time now, Actions& actions) {
   auto& kept = *job.status.mutable_checkpoints();

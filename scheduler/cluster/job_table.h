@@ -30,8 +30,8 @@ struct Job {
   bool cancelled = false;
   std::shared_ptr<const Plan> plan;  // without programs; null before the start
   // Of the traced ranks (step_gather.h); null before there is one.
-  std::shared_ptr<const Timeline> predicted;  // of the last attempt
-  std::shared_ptr<const Timeline> measured;   // last traced step
+  std::shared_ptr<const Timeline> predicted;             // of the last attempt
+  std::deque<std::shared_ptr<const Timeline>> measured;  // the newest, by step
   // Queued: the number of the compilation that is under way, or 0.
   int64_t compilation = 0;
   // Queued: WorkerTable::changes() when the idle workers were found too small.
@@ -79,6 +79,8 @@ class JobTable {
   void AddEvent(Job& job, const std::string& text, absl::Time now,
                 Actions& actions);
   void AddStep(Job& job, const StepRecord& step, Actions& actions);
+  // Kept in memory only.
+  void AddTrace(Job& job, Timeline measured);
   void AddCheckpoint(Job& job, const CheckpointRecord& checkpoint,
                      absl::Time now, Actions& actions);
   // After a change of what SetState does not know (plan, attempt, workers).

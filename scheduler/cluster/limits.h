@@ -41,6 +41,8 @@ struct Limits {
   int events_per_job_max = 1000;
   int checkpoints_per_job_max = 1000;
   int64_t trace_every = 10;  // steps
+  // Of a job: as many of its newest traces as fit, the last one in any case.
+  int64_t trace_bytes_per_job_max = 4 << 20;
 
   // Rendezvous, of one attempt of a job.
   int64_t store_keys_max = 200'000;

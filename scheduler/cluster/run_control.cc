@@ -189,8 +189,7 @@ void RunControl::Step(Job& job, const StepReport& report, absl::Time now,
   Progress(job, report.ref().rank(), now);
   for (GatheredStep& step : job.run->steps.Add(report)) {
     if (step.timeline.has_value()) {
-      job.measured =
-          std::make_shared<const Timeline>(*std::move(step.timeline));
+      jobs_.AddTrace(job, *std::move(step.timeline));
     }
     jobs_.AddStep(job, step.record, actions);
   }

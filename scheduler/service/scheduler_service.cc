@@ -168,7 +168,7 @@ SchedulerService::Reactor* SchedulerService::GetTimeline(
     GetTimelineResponse* response) {
   const absl::Status status =
       host_.Read([&](const Cluster& cluster, absl::Time) {
-        return troupe::TimelineOf(cluster, JobId(request->id()), *response);
+        return troupe::TimelineOf(cluster, *request, *response);
       });
   return Answer(context, "GetTimeline", status);
 }

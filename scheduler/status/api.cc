@@ -70,9 +70,11 @@ absl::StatusOr<std::string> StepsJson(const ClusterHost& host, JobId id,
 }
 
 absl::StatusOr<std::string> TimelineJson(const ClusterHost& host, JobId id) {
+  GetTimelineRequest request;
+  request.set_id(id.value());
   GetTimelineResponse timelines;
   RETURN_IF_ERROR(host.Read([&](const Cluster& cluster, absl::Time) {
-    return TimelineOf(cluster, id, timelines);
+    return TimelineOf(cluster, request, timelines);
   }));
   return ToJson(timelines);
 }

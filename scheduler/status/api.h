@@ -7,7 +7,8 @@
 //   /api/v1/jobs/ID              JobDescription, with no steps
 //   /api/v1/jobs/ID/steps?from=N {"steps": [StepRecord]} after step N, at most
 //                                kStepsMax of them
-//   /api/v1/jobs/ID/timeline     {"measured": Timeline, "predicted": Timeline}
+//   /api/v1/jobs/ID/timeline     {"measured": Timeline of the last traced step,
+//                                "predicted": Timeline, "stages": [Stage]}
 #ifndef TROUPE_SCHEDULER_STATUS_API_H_
 #define TROUPE_SCHEDULER_STATUS_API_H_
 

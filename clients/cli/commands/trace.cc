@@ -1,3 +1,4 @@
+#include <limits>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -19,6 +20,8 @@ class Trace final : public Command {
  public:
   void Declare(Flags& flags) override {
     flags.Required("JOB", job_, kJobHelp);
+    flags.Integer("--step", step_, {0, std::numeric_limits<int64_t>::max()},
+                  {.value = "N", .text = "The step [the last traced one]"});
     flags.Choice("--format", format_, {"text", "svg", "chrome"},
                  "text, svg, or chrome (for ui.perfetto.dev) [text]");
     flags.Text("--out", out_, {.value = "FILE", .text = "Write to a file"});
@@ -28,7 +31,8 @@ class Trace final : public Command {
   absl::Status Run(Console& console) override {
     ASSIGN_OR_RETURN(const auto client, cluster_.Connect(console));
     ASSIGN_OR_RETURN(const int64_t id, FindJob(*client, job_));
-    ASSIGN_OR_RETURN(const GetTimelineResponse timeline, client->Timeline(id));
+    ASSIGN_OR_RETURN(const GetTimelineResponse timeline,
+                     client->Timeline({.id = id, .step = step_}));
     std::vector<Chart> charts = {LayOut(timeline.measured())};
     if (timeline.has_predicted())
       charts.push_back(LayOut(timeline.predicted()));
@@ -47,6 +51,7 @@ class Trace final : public Command {
 
  private:
   std::string job_;
+  int64_t step_ = 0;
   std::string format_ = "text";
   std::string out_;
   ClusterFlags cluster_;

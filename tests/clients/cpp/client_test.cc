@@ -52,7 +52,8 @@ TEST(Client, FindsJobsAndWorkers) {
   EXPECT_EQ(client->Cancel(7).value().state(), CANCELLED);
   EXPECT_EQ(scheduler.asked().cancelled, std::vector<int64_t>{7});
   EXPECT_EQ(client->Workers().value().workers_size(), 3);
-  EXPECT_EQ(client->Timeline(9).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(client->Timeline({.id = 9}).status().code(),
+            absl::StatusCode::kNotFound);
 }
 
 TEST(Client, WatchesToTheEnd) {

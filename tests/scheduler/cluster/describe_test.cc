@@ -14,10 +14,13 @@ absl::StatusOr<JobDescription> Described(const Cluster& cluster, JobId id,
   return description;
 }
 
-absl::StatusOr<GetTimelineResponse> Timelines(const Cluster& cluster,
-                                              JobId id) {
+absl::StatusOr<GetTimelineResponse> Timelines(const Cluster& cluster, JobId id,
+                                              int64_t step = 0) {
+  GetTimelineRequest request;
+  request.set_id(id.value());
+  request.set_step(step);
   GetTimelineResponse timelines;
-  RETURN_IF_ERROR(TimelineOf(cluster, id, timelines));
+  RETURN_IF_ERROR(TimelineOf(cluster, request, timelines));
   return timelines;
 }
 
@@ -63,10 +66,15 @@ TEST(Describe, TimelinesOfWhatWasPredictedAndTraced) {
   EXPECT_FALSE(Timelines(h.cluster, id)->has_measured());
   WorkerMessage step;
   *step.mutable_step()->mutable_ref() = h.Ref(id, 0);
-  step.mutable_step()->mutable_record()->set_step(1);
   step.mutable_step()->mutable_timeline()->add_spans();
-  h.Send(worker, step);
-  EXPECT_EQ(Timelines(h.cluster, id)->measured().step(), 1);
+  for (int number = 1; number <= 2; ++number) {
+    step.mutable_step()->mutable_record()->set_step(number);
+    h.Send(worker, step);
+  }
+  EXPECT_EQ(Timelines(h.cluster, id)->measured().step(), 2) << "the last";
+  EXPECT_EQ(Timelines(h.cluster, id, 1)->measured().step(), 1);
+  EXPECT_EQ(Timelines(h.cluster, id, 3).status().message(),
+            "job 2 has no trace of step 3; there are those of 1, 2");
 }
 
 }  // namespace

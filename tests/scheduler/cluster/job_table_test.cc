@@ -37,6 +37,28 @@ TEST(JobTable, EveryChangeIsPersistedAndTold) {
   EXPECT_EQ(job.status.steps_done(), 1);
 }
 
+TEST(JobTable, KeepsTheNewestTracesThatFit) {
+  Timeline trace;
+  for (int i = 0; i < 100; ++i) trace.add_ranks()->add_spans()->set_unit(i);
+  const int64_t bytes = trace.SpaceUsedLong();
+  JobTable table({.trace_bytes_per_job_max = 3 * bytes});
+  Actions actions;
+  Job& job = table.Add(SpecOf(1), 1, kNow, actions);
+  const auto add = [&](int step) {
+    trace.set_step(step);
+    table.AddTrace(job, trace);
+  };
+  for (const int step : {10, 20, 30, 40}) add(step);
+  EXPECT_LT(job.measured.size(), 4u);
+  EXPECT_EQ(job.measured.back()->step(), 40);
+  add(30);
+  EXPECT_EQ(job.measured.back()->step(), 30) << "a new attempt";
+  for (int i = 0; i < 1000; ++i) trace.add_ranks()->add_spans()->set_unit(i);
+  add(50);
+  ASSERT_EQ(job.measured.size(), 1u) << "the last one in any case";
+  EXPECT_EQ(job.measured[0]->step(), 50);
+}
+
 TEST(JobTable, EndIsFinal) {
   JobTable table({});
   Actions actions;
