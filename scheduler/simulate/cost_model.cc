@@ -21,17 +21,39 @@ constexpr double kNetworkLatencyUs = 30;
 constexpr double kNetworkBytesPerSecond = 1.1e9;
 
 struct HostLoad {
-  int threads = 0;
   int ranks = 0;
   int cores = 0;  // 0: the workers did not say
 };
 
 AttentionSize AttentionSizeOf(const JobSpec& job) {
   const ModelSpec& model = job.model();
+  const int heads = std::max(1, model.num_attention_heads());
   return {.length = job.training().sequence_length(),
-          .head_dim = model.has_head_dim()
-                          ? model.head_dim()
-                          : model.hidden_size() / model.num_attention_heads()};
+          .head_dim = model.has_head_dim() ? model.head_dim()
+                                           : model.hidden_size() / heads};
+}
+
+LinkRate NetworkOf(const WorkerDescription& worker) {
+  if (worker.network().bytes_per_second() > 0) return worker.network();
+  LinkRate network;
+  network.set_latency_us(kNetworkLatencyUs);
+  network.set_bytes_per_second(kNetworkBytesPerSecond);
+  return network;
+}
+
+// Bytes a second of a checkpoint's state, to the host or straight to a disk.
+double SnapshotRate(const Calibration& calibration, bool copied,
+                    double memory) {
+  const double measured = copied ? calibration.host_bytes_per_second()
+                                 : calibration.nvme_bytes_per_second();
+  if (measured > 0) return measured;
+  return copied ? memory / 2 : kSnapshotBytesPerSecond;
+}
+
+// The same bytes over `rails` such links at once.
+LinkRate Times(LinkRate link, double rails) {
+  link.set_bytes_per_second(link.bytes_per_second() * rails);
+  return link;
 }
 
 }  // namespace
@@ -40,30 +62,29 @@ CostModel::CostModel(const Plan& plan,
                      const std::vector<WorkerDescription>& workers)
     : plan_(plan) {
   CHECK_GE(workers.size(), static_cast<size_t>(plan.ranks_size()));
+  const std::vector<WorkerDescription> used(
+      workers.begin(), workers.begin() + plan.ranks_size());
+  seats_ = SeatsOf(used);
   std::map<std::string, HostLoad> hosts;
-  for (int r = 0; r < plan.ranks_size(); ++r) {
-    HostLoad& host = hosts[workers[r].host()];
-    host.threads += std::max(1, workers[r].threads());
+  for (const WorkerDescription& worker : used) {
+    HostLoad& host = hosts[worker.host()];
     host.ranks += 1;
-    host.cores = std::max(host.cores, workers[r].host_cores());
+    host.cores = std::max(host.cores, worker.host_cores());
   }
-  for (int r = 0; r < plan.ranks_size(); ++r) {
-    const WorkerDescription& worker = workers[r];
+  for (const WorkerDescription& worker : used) {
     const HostLoad& load = hosts[worker.host()];
     Rank& rank = ranks_.emplace_back();
     rank.host = worker.host();
     uses_default_ |= worker.calibration().matmul().empty();
     rank.calibration = CompletedCalibration(worker.calibration());
-    rank.share = std::max(1.0, static_cast<double>(worker.threads())) /
+    rank.scale = std::max(1.0, static_cast<double>(worker.threads())) /
                  rank.calibration.threads();
-    if (load.cores > 0 && load.threads > load.cores) {
-      rank.share *= static_cast<double>(load.cores) / load.threads;
-    }
     // Links were measured between two ranks; more share the cores that copy.
     const int copying = std::max(2, load.cores);
     if (load.cores > 0 && load.ranks > copying) {
       rank.communication_share = static_cast<double>(copying) / load.ranks;
     }
+    rank.network = NetworkOf(worker);
     rank.products = ProductRatesOf(plan, rank.calibration);
     rank.attention =
         AttentionRateOf(rank.calibration, ComputeType(plan.job().training()),
@@ -76,13 +97,14 @@ CostModel::CostModel(const Plan& plan,
 
 double CostModel::PeakFlopsPerSecond() const {
   double peak = 0;
-  for (const Rank& rank : ranks_) {
+  for (size_t r = 0; r < ranks_.size(); ++r) {
+    const Rank& rank = ranks_[r];
     double best = 0;
     for (const MatmulRate& rate : rank.calibration.matmul()) {
       if (rate.dtype() != ComputeType(plan_.job().training())) continue;
       best = std::max(best, rate.flops_per_second());
     }
-    peak += best * rank.share;
+    peak += best * rank.scale * seats_.FairShare(static_cast<int>(r));
   }
   return peak;
 }
@@ -98,12 +120,13 @@ Cost CostModel::PassCost(const Rank& rank, int unit,
                                : calibration.elementwise_ops_per_second();
   const ProductRates& products = rank.products[unit];
   const auto cost = [&](const Work& work, double product, double attention) {
-    return Cost{.matmul = work.matmul_flops() / (product * rank.share),
+    return Cost{.matmul = work.matmul_flops() / (product * rank.scale),
                 .attention = kAttentionCountedInFull * work.attention_flops() /
-                             (attention * rank.share),
+                             (attention * rank.scale),
                 .elementwise = (work.memory_bytes() / memory +
                                 work.elementwise_ops() / elements) /
-                               rank.share};
+                               rank.scale,
+                .waiting = work.wait_seconds()};
   };
   const auto& [forward, backward] = rank.attention;
   if (kind == Instruction::FORWARD) {
@@ -118,7 +141,7 @@ Cost CostModel::PassCost(const Rank& rank, int unit,
 Cost CostModel::StateCost(const Rank& rank,
                           const Instruction& instruction) const {
   const TrainingSpec& training = plan_.job().training();
-  const double memory = rank.calibration.memory_bytes_per_second() * rank.share;
+  const double memory = rank.calibration.memory_bytes_per_second() * rank.scale;
   Cost cost;
   if (instruction.kind() == Instruction::LOAD_BATCH) {
     cost.elementwise = 2.0 * kBytesOfF32 * training.micro_batch_size() *
@@ -137,29 +160,55 @@ Cost CostModel::StateCost(const Rank& rank,
     const double copy = HasMasterWeights(training) ? 0.5 : 0;
     cost.optimizer =
         (2 * (2 + moments) + copy) * bytes /
-        (rank.calibration.optimizer_bytes_per_second() * rank.share);
+        (rank.calibration.optimizer_bytes_per_second() * rank.scale);
   } else if (instruction.kind() == Instruction::SNAPSHOT) {
     const bool copied = plan_.job().checkpoint().background();
     cost.elementwise =
-        (1 + moments) * bytes / (copied ? memory / 2 : kSnapshotBytesPerSecond);
+        (1 + moments) * bytes / SnapshotRate(rank.calibration, copied, memory);
   }
   return cost;
 }
 
+// Between ranks of one host.
+const LinkRate& CostModel::LocalLink(int rank, const Group& group) const {
+  const Calibration& calibration = ranks_[rank].calibration;
+  return group.backend() == "shared_memory" ? calibration.shared_memory()
+                                            : calibration.loopback();
+}
+
 LinkRate CostModel::SlowestLinkOf(const Group& group) const {
-  const Rank& first = ranks_[group.ranks(0)];
-  const bool memory = group.backend() == "shared_memory";
-  LinkRate link =
-      memory ? first.calibration.shared_memory() : first.calibration.loopback();
+  LinkRate local = LocalLink(group.ranks(0), group);
+  LinkRate network = ranks_[group.ranks(0)].network;
   double share = 1;
+  std::map<std::string, int> members;  // by host
   for (const int rank : group.ranks()) {
     share = std::min(share, ranks_[rank].communication_share);
-    if (memory || ranks_[rank].host == first.host) continue;
-    link.set_latency_us(kNetworkLatencyUs);
-    link.set_bytes_per_second(kNetworkBytesPerSecond);
+    local = Slower(local, LocalLink(rank, group));
+    network = Slower(network, ranks_[rank].network);
+    ++members[ranks_[rank].host];
   }
-  link.set_bytes_per_second(link.bytes_per_second() * share);
-  return link;
+  if (members.size() <= 1) return Times(local, share);
+  int fewest = group.ranks_size();
+  int most = 0;
+  for (const auto& [host, count] : members) {
+    fewest = std::min(fewest, count);
+    most = std::max(most, count);
+  }
+  if (group.backend() == "nccl") network = Times(network, fewest);
+  return Times(most > 1 ? Slower(network, local) : network, share);
+}
+
+Cost CostModel::TransferCost(int rank, const Instruction& instruction) const {
+  const Group& group = plan_.groups(instruction.group());
+  const int peer = instruction.peer();
+  const Rank& a = ranks_.at(rank);
+  const Rank& b = ranks_.at(peer);
+  const LinkRate link =
+      a.host == b.host ? Slower(LocalLink(rank, group), LocalLink(peer, group))
+                       : Slower(a.network, b.network);
+  Cost cost;
+  cost.communication = TransferSeconds(link, TransferBytes(plan_, instruction));
+  return cost;
 }
 
 Cost CostModel::CollectiveCost(const Instruction& instruction) const {
@@ -184,6 +233,10 @@ Cost CostModel::CostOf(int rank, const Instruction& instruction) const {
     case Instruction::REDUCE_SCALARS:
       cost = CollectiveCost(instruction);
       break;
+    case Instruction::SEND:
+    case Instruction::RECV:
+      cost = TransferCost(rank, instruction);
+      break;
     case Instruction::LOAD_BATCH:
     case Instruction::GRAD_NORM:
     case Instruction::STEP:
@@ -194,7 +247,10 @@ Cost CostModel::CostOf(int rank, const Instruction& instruction) const {
       CHECK(false) << "no cost known for "
                    << Instruction::Kind_Name(instruction.kind());
   }
-  cost.overhead = at.calibration.instruction_overhead_us() * 1e-6;
+  // A given time is all that a synthetic unit takes.
+  if (cost.waiting == 0) {
+    cost.overhead = at.calibration.instruction_overhead_us() * 1e-6;
+  }
   return cost;
 }
 
@@ -207,6 +263,12 @@ int64_t CollectiveBytes(const Plan& plan, const Instruction& instruction) {
     elements += plan.units(instruction.unit() + i).flat_elements();
   }
   return elements * static_cast<int64_t>(kBytesOfF32);
+}
+
+int64_t TransferBytes(const Plan& plan, const Instruction& instruction) {
+  const bool transfer = instruction.kind() == Instruction::SEND ||
+                        instruction.kind() == Instruction::RECV;
+  return transfer ? plan.units(instruction.unit()).activation_bytes() : 0;
 }
 
 }  // namespace troupe

@@ -10,13 +10,17 @@
 //                     their rate, each in the job's precision
 //   optimizer         bytes of parameters, gradients and moments over its rate
 //   collective        a ring over the slowest link of the group (rates.h)
-//   every instruction the overhead of a lane
+//   SEND, RECV        latency + bytes / bandwidth of the link between the two
+//   synthetic units   the time that the job gives them
+//   every other       the overhead of a lane
 //
 // Rates are in flops, bytes or elements a second, of operands that come from
 // memory as they do in a step, where everything else has been touched since.
 //
-// Ranks of one host share its cores: where their threads exceed the cores, all
-// rates shrink by that factor.
+// Costs are those of a rank that has its processor to itself: ranks share one
+// only while they compute (seats.h, run_programs.h). Between hosts a group of
+// NCCL uses the links of all its ranks at once, one ring through each
+// (multi-rail); any other uses one.
 #ifndef TROUPE_SCHEDULER_SIMULATE_COST_MODEL_H_
 #define TROUPE_SCHEDULER_SIMULATE_COST_MODEL_H_
 
@@ -28,6 +32,7 @@
 #include "proto/plan.pb.h"
 #include "scheduler/simulate/product_rates.h"
 #include "scheduler/simulate/rates.h"
+#include "scheduler/simulate/seats.h"
 
 namespace troupe {
 
@@ -38,22 +43,26 @@ struct Cost {
   double elementwise = 0;  // norms, activations, loss, copies: memory-bound
   double optimizer = 0;
   double communication = 0;
+  double waiting = 0;  // takes no processor
   double overhead = 0;
   double total() const {
     return matmul + attention + elementwise + optimizer + communication +
-           overhead;
+           waiting + overhead;
   }
 };
 
 // What the members of a collective reduce together; 0 for other kinds.
 int64_t CollectiveBytes(const Plan& plan, const Instruction& instruction);
 
+// What a SEND or RECV moves; 0 for other kinds.
+int64_t TransferBytes(const Plan& plan, const Instruction& instruction);
+
 class CostModel {
  public:
   // Borrows `plan`. REQUIRES a worker for each rank.
   CostModel(const Plan& plan, const std::vector<WorkerDescription>& workers);
 
-  // For a collective: from when every member has reached it.
+  // For a collective or a transfer: from when every member has reached it.
   Cost CostOf(int rank, const Instruction& instruction) const;
 
   // Best measured product rate, in the job's precision, of all ranks together:
@@ -67,8 +76,9 @@ class CostModel {
   struct Rank {
     std::string host;
     Calibration calibration;
-    double share = 1;  // of its nominal compute rate
+    double scale = 1;  // by threads, from what was measured to what it has
     double communication_share = 1;
+    LinkRate network;                    // to other hosts
     std::vector<ProductRates> products;  // by unit
     AttentionFlopsPerSecond attention;
   };
@@ -76,11 +86,14 @@ class CostModel {
   Cost PassCost(const Rank& rank, int unit, Instruction::Kind kind) const;
   Cost StateCost(const Rank& rank, const Instruction& instruction) const;
   Cost CollectiveCost(const Instruction& instruction) const;
+  Cost TransferCost(int rank, const Instruction& instruction) const;
+  const LinkRate& LocalLink(int rank, const Group& group) const;
   LinkRate SlowestLinkOf(const Group& group) const;
 
   const Plan& plan_;
+  Seats seats_;
   std::vector<Rank> ranks_;
-  std::vector<LinkRate> links_;  // by group: the slowest between its members
+  std::vector<LinkRate> links_;  // by group: what a ring of it sends over
   bool uses_default_ = false;
 };
 

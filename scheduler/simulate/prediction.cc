@@ -2,69 +2,25 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "proto/plan/memory.h"
-#include "proto/timeline.pb.h"
+#include "proto/plan/mesh.h"
 #include "scheduler/simulate/cost_model.h"
 #include "scheduler/simulate/rates.h"
 #include "scheduler/simulate/scratch_bytes.h"
 #include "scheduler/simulate/simulate.h"
+#include "scheduler/simulate/usage.h"
 
 namespace troupe {
 namespace {
 
 constexpr double kNs = 1e-9;
-
-bool IsNetwork(Lane lane) {
-  return lane == COLLECTIVE || lane == ACTIVATIONS || lane == GRADIENTS;
-}
-
-// Time in which the rank communicates and does not compute.
-double ExposedSeconds(const RankTimeline& rank) {
-  // +1 and -1 where a span begins and ends, for either sort of lane.
-  struct Change {
-    int compute = 0;
-    int network = 0;
-  };
-  std::map<int64_t, Change> changes;
-  for (const Span& span : rank.spans()) {
-    const bool network = IsNetwork(span.lane());
-    if (!network && span.lane() != COMPUTE) continue;
-    int Change::*const which = network ? &Change::network : &Change::compute;
-    changes[span.start_ns()].*which += 1;
-    changes[span.end_ns()].*which -= 1;
-  }
-  int64_t exposed = 0;
-  int64_t before = 0;
-  Change active;
-  for (const auto& [time, change] : changes) {
-    if (active.network > 0 && active.compute == 0) exposed += time - before;
-    active.network += change.network;
-    active.compute += change.compute;
-    before = time;
-  }
-  return static_cast<double>(exposed) * kNs;
-}
-
-double ComputeSeconds(const RankTimeline& rank) {
-  int64_t busy = 0;
-  for (const Span& span : rank.spans()) {
-    if (span.lane() == COMPUTE) busy += span.end_ns() - span.start_ns();
-  }
-  return static_cast<double>(busy) * kNs;
-}
-
-double StepSeconds(const Timeline& timeline) {
-  int64_t end = 0;
-  for (const RankTimeline& rank : timeline.ranks()) {
-    for (const Span& span : rank.spans()) end = std::max(end, span.end_ns());
-  }
-  return static_cast<double>(end) * kNs;
-}
+// Of the ranks' time.
+constexpr double kBubbleWorthSaying = 0.05;
 
 // On a CPU worker all but NVMe is memory of the process, on a GPU worker what
 // is not on the GPU either.
@@ -79,15 +35,16 @@ int64_t ResidentBytes(const RankPrediction& rank,
 }
 
 const Program& TrainProgram(const RankPlan& rank) {
-  for (const Program& program : rank.programs()) {
-    if (program.kind() == Program::TRAIN) return program;
-  }
-  return Program::default_instance();
+  const Program* const program = ProgramOf(rank, Program::TRAIN);
+  return program == nullptr ? Program::default_instance() : *program;
 }
 
 int64_t BytesSent(const Plan& plan, const RankPlan& rank) {
   int64_t bytes = 0;
   for (const Instruction& instruction : TrainProgram(rank).instructions()) {
+    if (instruction.kind() == Instruction::SEND) {
+      bytes += TransferBytes(plan, instruction);
+    }
     const int64_t reduced = CollectiveBytes(plan, instruction);
     if (reduced == 0) continue;
     bytes += AllReduceBytesSent(
@@ -97,10 +54,10 @@ int64_t BytesSent(const Plan& plan, const RankPlan& rank) {
   return bytes;
 }
 
-// What the rank's compute lane does most: its name and its seconds.
+// What the rank's compute lane does most, and what part of all it does that is.
 struct Share {
   std::string name;
-  double seconds = 0;
+  double part = 0;
 };
 Share LargestShare(const Plan& plan, const CostModel& costs, int rank) {
   std::map<std::string, double> seconds;
@@ -114,12 +71,16 @@ Share LargestShare(const Plan& plan, const CostModel& costs, int rank) {
     seconds["memory-bound passes (norms, activations, loss)"] +=
         cost.elementwise;
     seconds["optimizer"] += cost.optimizer;
+    seconds["given times of synthetic units"] += cost.waiting;
     seconds["overhead of instructions"] += cost.overhead;
   }
   Share largest;
+  double all = 0;
   for (const auto& [name, spent] : seconds) {
-    if (spent > largest.seconds) largest = {name, spent};
+    if (spent > largest.part) largest = {name, spent};
+    all += spent;
   }
+  if (all > 0) largest.part /= all;
   return largest;
 }
 
@@ -147,6 +108,36 @@ std::string Remarks(const CostModel& costs,
   return remarks;
 }
 
+// What ranks of a pipeline wait for each other, where more is lost so than by
+// communication.
+std::string BubbleText(const Plan& plan, const Prediction& prediction) {
+  double exposed = 0;
+  for (const RankPrediction& rank : prediction.ranks()) {
+    exposed += rank.exposed_communication_seconds();
+  }
+  exposed /= prediction.ranks_size() * prediction.step_seconds();
+  const double waits = prediction.bubble_of_total() - exposed;
+  const bool pipeline = AxisSize(plan.mesh(), "pipeline") > 1;
+  if (!pipeline || waits < kBubbleWorthSaying || waits < exposed) return "";
+  return absl::StrFormat(
+      "pipeline bubble: ranks wait for each other %.0f %% of the time; ",
+      100 * waits);
+}
+
+// Idle time of the compute lanes, over all of it and over the rest.
+void SetBubble(Prediction& prediction) {
+  double busy = 0;
+  for (const RankPrediction& rank : prediction.ranks()) {
+    busy += rank.compute_seconds();
+  }
+  const double all = prediction.ranks_size() * prediction.step_seconds();
+  if (!(busy > 0)) return;
+  // Roundings of the period may be nanoseconds short of what is done in it.
+  const double idle = std::max(0.0, all - busy);
+  prediction.set_bubble_of_total(idle / all);
+  prediction.set_bubble_of_ideal(idle / busy);
+}
+
 std::string LimitedBy(const Plan& plan, const CostModel& costs,
                       const Prediction& prediction) {
   const RankPrediction* busiest = &prediction.ranks(0);
@@ -154,6 +145,7 @@ std::string LimitedBy(const Plan& plan, const CostModel& costs,
     if (rank.compute_seconds() > busiest->compute_seconds()) busiest = &rank;
   }
   const double step = prediction.step_seconds();
+  if (!(step > 0)) return "nothing: no instruction takes any time";
   const double compute = busiest->compute_seconds() / step;
   const double exposed = busiest->exposed_communication_seconds() / step;
   if (exposed > compute) {
@@ -163,9 +155,32 @@ std::string LimitedBy(const Plan& plan, const CostModel& costs,
         100 * exposed, 100 * compute);
   }
   const Share largest = LargestShare(plan, costs, busiest->rank());
-  return absl::StrFormat(
-      "compute: %.0f %% of the step; largest share: %s, %.0f %%", 100 * compute,
-      largest.name, 100 * largest.seconds / step);
+  return BubbleText(plan, prediction) +
+         absl::StrFormat(
+             "compute: %.0f %% of the step; largest share: %s, %.0f %%",
+             100 * compute, largest.name, 100 * compute * largest.part);
+}
+
+RankPrediction PredictRank(const Plan& plan, const WorkerDescription& worker,
+                           const RankTimes& times) {
+  const RankPlan& rank = plan.ranks(times.rank);
+  RankPrediction prediction;
+  prediction.set_rank(times.rank);
+  for (MemoryItem& item : MemoryItems(rank)) {
+    *prediction.add_memory() = std::move(item);
+  }
+  prediction.set_peak_bytes(BytesIn(rank, DEVICE));
+  *prediction.mutable_budgets() = worker.budgets();
+  if (!worker.has_gpu()) {
+    prediction.set_scratch_bytes(
+        ScratchBytesOf(plan, worker.threads()).total());
+  }
+  prediction.set_resident_bytes(ResidentBytes(prediction, worker));
+  prediction.set_bytes_sent_per_step(BytesSent(plan, rank));
+  const Usage usage = UsageOf(TrainProgram(rank), times);
+  prediction.set_compute_seconds(usage.compute_seconds);
+  prediction.set_exposed_communication_seconds(usage.exposed_seconds);
+  return prediction;
 }
 
 }  // namespace
@@ -173,34 +188,23 @@ std::string LimitedBy(const Plan& plan, const CostModel& costs,
 Prediction Predict(const Plan& plan,
                    const std::vector<WorkerDescription>& workers) {
   const CostModel costs(plan, workers);
-  const Timeline timeline = PredictTimeline(plan, workers);
+  const SteadyStep step = PredictStep(plan, workers);
   Prediction prediction;
-  for (int r = 0; r < plan.ranks_size(); ++r) {
-    const RankTimeline& spans = timeline.ranks(r);
-    RankPrediction& rank = *prediction.add_ranks();
-    rank.set_rank(r);
-    for (MemoryItem& item : MemoryItems(plan.ranks(r))) {
-      *rank.add_memory() = std::move(item);
-    }
-    *rank.mutable_budgets() = workers[r].budgets();
-    if (!workers[r].has_gpu()) {
-      rank.set_scratch_bytes(
-          ScratchBytesOf(plan, workers[r].threads()).total());
-    }
-    rank.set_resident_bytes(ResidentBytes(rank, workers[r]));
-    rank.set_bytes_sent_per_step(BytesSent(plan, plan.ranks(r)));
-    rank.set_compute_seconds(ComputeSeconds(spans));
-    rank.set_exposed_communication_seconds(ExposedSeconds(spans));
+  for (const RankTimes& times : step.ranks) {
+    *prediction.add_ranks() = PredictRank(plan, workers[times.rank], times);
   }
-  const double step = StepSeconds(timeline);
-  const double tokens =
-      static_cast<double>(plan.derived().tokens_per_step()) / step;
-  prediction.set_step_seconds(step);
-  prediction.set_tokens_per_second(tokens);
+  prediction.set_step_seconds(static_cast<double>(step.period_ns) * kNs);
   prediction.set_peak_flops_per_second(costs.PeakFlopsPerSecond());
-  prediction.set_model_flops_utilization(
-      tokens * plan.derived().model_flops_per_token() /
-      prediction.peak_flops_per_second());
+  if (step.period_ns > 0) {
+    prediction.set_tokens_per_second(
+        static_cast<double>(plan.derived().tokens_per_step()) /
+        prediction.step_seconds());
+    prediction.set_model_flops_utilization(
+        prediction.tokens_per_second() *
+        plan.derived().model_flops_per_token() /
+        prediction.peak_flops_per_second());
+  }
+  SetBubble(prediction);
   prediction.set_limited_by(LimitedBy(plan, costs, prediction) +
                             Remarks(costs, workers));
   return prediction;

@@ -1,5 +1,6 @@
-// What people want to know of a plan before it runs: step time, tokens a
-// second, utilisation, memory by line item, bytes sent, and what limits.
+// What people want to know of a plan before it runs: step time, the pipeline's
+// bubble, tokens a second, utilisation, memory by line item, bytes sent, and
+// what limits.
 #ifndef TROUPE_SCHEDULER_SIMULATE_PREDICTION_H_
 #define TROUPE_SCHEDULER_SIMULATE_PREDICTION_H_
 

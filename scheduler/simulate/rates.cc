@@ -166,4 +166,17 @@ int64_t AllReduceBytesSent(const AllReduceSize& size) {
   return 2 * (size.ranks - 1) * size.bytes / size.ranks;
 }
 
+double TransferSeconds(const LinkRate& link, int64_t bytes) {
+  return link.latency_us() * 1e-6 +
+         static_cast<double>(bytes) / link.bytes_per_second();
+}
+
+LinkRate Slower(const LinkRate& a, const LinkRate& b) {
+  LinkRate slower;
+  slower.set_latency_us(std::max(a.latency_us(), b.latency_us()));
+  slower.set_bytes_per_second(
+      std::min(a.bytes_per_second(), b.bytes_per_second()));
+  return slower;
+}
+
 }  // namespace troupe

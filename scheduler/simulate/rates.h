@@ -60,6 +60,12 @@ double AllReduceSeconds(const LinkRate& link, const AllReduceSize& size);
 // What each rank sends in it.
 int64_t AllReduceBytesSent(const AllReduceSize& size);
 
+// Seconds of moving `bytes` from one rank to another.
+double TransferSeconds(const LinkRate& link, int64_t bytes);
+
+// The slower of the two in either respect.
+LinkRate Slower(const LinkRate& a, const LinkRate& b);
+
 }  // namespace troupe
 
 #endif  // TROUPE_SCHEDULER_SIMULATE_RATES_H_

@@ -16,6 +16,7 @@ int64_t RoundUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 int64_t AttentionBytes(const JobSpec& job) {
   constexpr int64_t kBlock = 64;  // queries, or keys
   const ModelSpec& model = job.model();
+  if (model.num_attention_heads() == 0) return 0;  // synthetic
   const int64_t head_dim = RoundUp(
       model.has_head_dim() ? model.head_dim()
                            : model.hidden_size() / model.num_attention_heads(),

@@ -2,128 +2,141 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <memory>
-#include <queue>
-#include <tuple>
+#include <cstdlib>
 #include <utility>
 
-#include "proto/base/check.h"
-#include "proto/plan/meeting.h"
-#include "proto/plan/ready_queue.h"
+#include "proto/plan/mesh.h"
 #include "scheduler/simulate/cost_model.h"
+#include "scheduler/simulate/seats.h"
 
 namespace troupe {
 namespace {
 
-class Simulation {
- public:
-  Simulation(const Plan& plan, Program::Kind kind, const InstructionTime& time)
-      : time_(time), meeting_(plan, kind) {
-    for (const RankPlan& rank : plan.ranks()) {
-      for (const Program& program : rank.programs()) {
-        if (program.kind() != kind) continue;
-        ranks_.emplace(rank.rank(), RankState(program));
+// So many steps in a row must last equally long; where steps overlap, as many
+// more as there are ranks in a pipeline: what one waits for has reached all of
+// them by then.
+constexpr int kEqualSteps = 2;
+constexpr int kEqualWithin = 1000;  // one part in so many
+// Past so many times that, the mean of the later half must do.
+constexpr int kPatience = 4;
+
+bool HasFill(const Plan& plan) {
+  return std::any_of(plan.ranks().begin(), plan.ranks().end(),
+                     [](const RankPlan& rank) {
+                       return ProgramOf(rank, Program::FILL) != nullptr;
+                     });
+}
+
+bool LastAreEqual(const std::vector<int64_t>& ends, int steps) {
+  const int last = static_cast<int>(ends.size()) - 1;
+  if (last < steps) return false;
+  const int64_t period = ends[last] - ends[last - 1];
+  for (int k = last - steps + 1; k < last; ++k) {
+    const int64_t other = ends[k] - ends[k - 1];
+    if (std::abs(other - period) > period / kEqualWithin) return false;
+  }
+  return true;
+}
+
+// Of a step, once `steps` in a row were equal, or as it looks without that.
+int64_t PeriodOf(const std::vector<int64_t>& ends, int steps) {
+  if (ends.empty()) return 0;
+  if (ends.size() == 1) return ends.back();
+  const int last = static_cast<int>(ends.size()) - 1;
+  const int from = LastAreEqual(ends, steps) ? last - 1 : last / 2;
+  return (ends[last] - ends[from]) / (last - from);
+}
+
+SteadyStep RunUntilSteady(const Plan& plan, const InstructionEffort& effort,
+                          Seats seats) {
+  RunOptions options = {.seats = std::move(seats), .is_enough = nullptr};
+  const int pipeline = AxisSize(plan.mesh(), "pipeline");
+  const bool overlap = plan.derived().report_lag() > 0 || HasFill(plan);
+  const int equal = kEqualSteps + (overlap ? pipeline : 0);
+  // Where all ranks have one program and end it together, a step is as good as
+  // any. Ranks of a pipeline have different ones, and begin at different times.
+  if (overlap || pipeline > 1) {
+    options.first = Program::FILL;
+    options.runs_max = kPatience * equal;
+    options.is_enough = [&](const std::vector<int64_t>& ends) {
+      return LastAreEqual(ends, equal);
+    };
+  }
+  ProgramsRun run = RunPrograms(plan, effort, options);
+  return {.period_ns = PeriodOf(run.ends, equal),
+          .ranks = std::move(run.ranks)};
+}
+
+Timeline TimelineOf(const Plan& plan, Program::Kind kind,
+                    const std::vector<RankTimes>& ranks) {
+  Timeline timeline;
+  timeline.set_predicted(true);
+  for (const RankTimes& times : ranks) {
+    RankTimeline& rank = *timeline.add_ranks();
+    rank.set_rank(times.rank);
+    const Program& program = *ProgramOf(plan.ranks(times.rank), kind);
+    for (int i = 0; i < program.instructions_size(); ++i) {
+      const Instruction& instruction = program.instructions(i);
+      Span& span = *rank.add_spans();
+      span.set_instruction(i);
+      span.set_kind(instruction.kind());
+      span.set_lane(instruction.lane());
+      if (instruction.has_unit()) span.set_unit(instruction.unit());
+      span.set_unit_count(instruction.unit_count());
+      if (instruction.has_micro_batch()) {
+        span.set_micro_batch(instruction.micro_batch());
       }
+      if (instruction.has_peer()) span.set_peer(instruction.peer());
+      span.set_ahead(instruction.ahead());
+      span.set_start_ns(times.instructions[i].start);
+      span.set_end_ns(times.instructions[i].end);
     }
   }
+  return timeline;
+}
 
-  Timeline Run() {
-    for (auto& [rank, state] : ranks_) StartAll(rank, state.queue->Start());
-    while (!endings_.empty()) {
-      const Ending ending = endings_.top();
-      endings_.pop();
-      now_ = ending.time;
-      RankState& state = ranks_.at(ending.at.rank);
-      state.spans[ending.at.instruction].set_end_ns(now_);
-      StartAll(ending.at.rank, state.queue->Finish(ending.at.instruction));
-    }
-    Timeline timeline;
-    timeline.set_predicted(true);
-    for (auto& [rank, state] : ranks_) {
-      CHECK(state.queue->done()) << "rank " << rank << " never finishes";
-      RankTimeline& out = *timeline.add_ranks();
-      out.set_rank(rank);
-      for (Span& span : state.spans) *out.add_spans() = std::move(span);
-    }
-    return timeline;
-  }
-
- private:
-  struct RankState {
-    explicit RankState(const Program& p)
-        : program(&p),
-          queue(std::make_unique<ReadyQueue>(p)),
-          spans(p.instructions_size()) {}
-    const Program* program;
-    std::unique_ptr<ReadyQueue> queue;
-    std::vector<Span> spans;  // by instruction
+InstructionEffort Plain(const InstructionTime& time) {
+  return [&time](int rank, const Instruction& instruction) {
+    return Effort{.other_ns = time(rank, instruction)};
   };
+}
 
-  struct Ending {
-    int64_t time = 0;
-    RankInstruction at;
-    bool operator>(const Ending& other) const {
-      return std::tie(time, at.rank, at.instruction) >
-             std::tie(other.time, other.at.rank, other.at.instruction);
-    }
-  };
-
-  const Instruction& At(const RankInstruction& here) const {
-    return ranks_.at(here.rank).program->instructions(here.instruction);
-  }
-
-  void StartAll(int rank, const std::vector<int>& ready) {
-    for (const int i : ready) Start({.rank = rank, .instruction = i});
-  }
-
-  // From here on the instruction holds its lane; it runs when all have come.
-  void Start(const RankInstruction& here) {
-    const Instruction& instruction = At(here);
-    Span& span = ranks_.at(here.rank).spans[here.instruction];
-    span.set_instruction(here.instruction);
-    span.set_kind(instruction.kind());
-    span.set_lane(instruction.lane());
-    if (instruction.has_unit()) span.set_unit(instruction.unit());
-    span.set_unit_count(instruction.unit_count());
-    if (instruction.has_micro_batch()) {
-      span.set_micro_batch(instruction.micro_batch());
-    }
-    span.set_start_ns(now_);
-
-    const std::vector<RankInstruction> together = meeting_.Arrive(here);
-    int64_t duration = 0;
-    for (const RankInstruction& member : together) {
-      duration = std::max(duration, time_(member.rank, At(member)));
-    }
-    for (const RankInstruction& member : together) {
-      endings_.push({.time = now_ + duration, .at = member});
-    }
-  }
-
-  const InstructionTime& time_;
-  Meeting meeting_;
-  std::map<int, RankState> ranks_;
-  std::priority_queue<Ending, std::vector<Ending>, std::greater<Ending>>
-      endings_;
-  int64_t now_ = 0;
-};
+int64_t Nanoseconds(double seconds) {
+  return static_cast<int64_t>(std::llround(seconds * 1e9));
+}
 
 }  // namespace
 
 Timeline Simulate(const Plan& plan, Program::Kind kind,
                   const InstructionTime& time) {
-  return Simulation(plan, kind, time).Run();
+  const ProgramsRun run = RunPrograms(
+      plan, Plain(time), {.kind = kind, .seats = {}, .is_enough = nullptr});
+  return TimelineOf(plan, kind, run.ranks);
+}
+
+SteadyStep SimulateSteps(const Plan& plan, const InstructionTime& time) {
+  return RunUntilSteady(plan, Plain(time), {});
+}
+
+SteadyStep PredictStep(const Plan& plan,
+                       const std::vector<WorkerDescription>& workers) {
+  const CostModel costs(plan, workers);
+  const auto effort = [&](int rank, const Instruction& instruction) {
+    const Cost cost = costs.CostOf(rank, instruction);
+    const bool computes =
+        instruction.lane() == COMPUTE || instruction.lane() == HOST_COMPUTE;
+    const double other = computes ? cost.waiting : cost.total();
+    return Effort{.compute_ns = Nanoseconds(cost.total() - other),
+                  .other_ns = Nanoseconds(other)};
+  };
+  std::vector<WorkerDescription> used(workers.begin(),
+                                      workers.begin() + plan.ranks_size());
+  return RunUntilSteady(plan, effort, SeatsOf(used));
 }
 
 Timeline PredictTimeline(const Plan& plan,
                          const std::vector<WorkerDescription>& workers) {
-  const CostModel costs(plan, workers);
-  return Simulate(
-      plan, Program::TRAIN, [&](int rank, const Instruction& instruction) {
-        const double seconds = costs.CostOf(rank, instruction).total();
-        return static_cast<int64_t>(std::llround(seconds * 1e9));
-      });
+  return TimelineOf(plan, Program::TRAIN, PredictStep(plan, workers).ranks);
 }
 
 }  // namespace troupe

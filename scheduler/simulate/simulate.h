@@ -1,9 +1,9 @@
-// What will a step take? The simulator runs the plan's TRAIN programs with
-// virtual time: each rank's ReadyQueue says what may start, the cost model how
-// long it takes, and a collective starts when every member has reached it,
-// holding its lane until then, as on the real thing. Out comes a Timeline of
-// the same form as a measured one, so prediction against reality is a
-// difference of two.
+// What will a step take? The simulator runs the plan's programs with virtual
+// time (run_programs.h), for as long as the cost model says: a collective
+// starts when every member has reached it, a SEND when its RECV has been
+// reached too, and each holds its lane until then, as on the real thing. Out
+// comes a Timeline of the same form as a measured one, so prediction against
+// reality is a difference of two.
 #ifndef TROUPE_SCHEDULER_SIMULATE_SIMULATE_H_
 #define TROUPE_SCHEDULER_SIMULATE_SIMULATE_H_
 
@@ -14,6 +14,7 @@
 #include "proto/cluster.pb.h"
 #include "proto/plan.pb.h"
 #include "proto/timeline.pb.h"
+#include "scheduler/simulate/run_programs.h"
 
 namespace troupe {
 
@@ -22,11 +23,26 @@ namespace troupe {
 using InstructionTime =
     std::function<int64_t(int rank, const Instruction& instruction)>;  // ns
 
-// Runs one program of every rank. REQUIRES CheckPrograms(plan).
+// Runs one program of every rank, from a standing start. REQUIRES
+// CheckPrograms(plan), as all below.
 Timeline Simulate(const Plan& plan, Program::Kind kind,
                   const InstructionTime& time);
 
-// The timeline of a training step on these workers (workers[r] fills rank r).
+// A training step in the middle of many. Where no rank waits for the others at
+// the end of a step, steps overlap, and asynchronous pipelines take some to
+// settle; so FILL and TRAIN programs run back to back until steps take equally
+// long.
+struct SteadyStep {
+  int64_t period_ns = 0;         // from one step to the next
+  std::vector<RankTimes> ranks;  // since the first rank began the step
+};
+SteadyStep SimulateSteps(const Plan& plan, const InstructionTime& time);
+
+// The same on these workers (workers[r] fills rank r).
+SteadyStep PredictStep(const Plan& plan,
+                       const std::vector<WorkerDescription>& workers);
+
+// The step as a timeline.
 Timeline PredictTimeline(const Plan& plan,
                          const std::vector<WorkerDescription>& workers);
 

@@ -68,18 +68,102 @@ TEST(CostModel, AGroupHasTheRateOfItsBackend) {
   EXPECT_GT(seconds("gloo"), 2 * 30e-6);
 }
 
-TEST(CostModel, RanksOfAHostShareItsCores) {
+// Costs are those of a rank that has its processor to itself.
+TEST(CostModel, RanksOfAHostCopyOnItsCores) {
   const Plan plan = ExamplePlan(ExampleJob({.data = 4}));
   std::vector<WorkerDescription> workers = ExampleWorkers(4);
   const double alone = CostOf(CostModel(plan, workers), "F u1 m0").total();
   const double ring = CostOf(CostModel(plan, workers), "A g0").total();
   for (WorkerDescription& worker : workers) worker.set_host_cores(2);
   const CostModel crowded(plan, workers);
-  EXPECT_DOUBLE_EQ(CostOf(crowded, "F u1 m0").total(), 2 * alone);
+  EXPECT_DOUBLE_EQ(CostOf(crowded, "F u1 m0").total(), alone);
   EXPECT_GT(CostOf(crowded, "A g0").total(), ring);
   EXPECT_DOUBLE_EQ(crowded.PeakFlopsPerSecond(), 2e9);
-  for (int r = 0; r < 4; ++r) workers[r].set_host(r < 2 ? "a" : "b");
-  EXPECT_DOUBLE_EQ(CostOf(CostModel(plan, workers), "F u1 m0").total(), alone);
+}
+
+LinkRate Link(double latency_us, double bytes_per_second) {
+  LinkRate link;
+  link.set_latency_us(latency_us);
+  link.set_bytes_per_second(bytes_per_second);
+  return link;
+}
+
+TEST(CostModel, TransfersCostLatencyAndBytesOfTheirLink) {
+  Plan plan = ExamplePlan(ExampleJob({.data = 2}));
+  std::vector<WorkerDescription> workers = ExampleWorkers(2);
+  const double bytes = static_cast<double>(plan.units(1).activation_bytes());
+  EXPECT_EQ(TransferBytes(plan, *ParseInstruction("S u1 m0 p1 g0")), bytes);
+  EXPECT_EQ(TransferBytes(plan, *ParseInstruction("A g0")), 0);
+  const auto seconds = [&] {
+    const CostModel model(plan, workers);
+    const double send = CostOf(model, "S u1 m0 p1 g0").communication;
+    const double recv =
+        model.CostOf(1, *ParseInstruction("V u1 m0 p0 g0")).communication;
+    EXPECT_EQ(send, recv);
+    return send;
+  };
+  EXPECT_DOUBLE_EQ(seconds(), 10e-6 + bytes * 1e-9);
+  *workers[0].mutable_calibration()->mutable_shared_memory() = Link(1, 4e9);
+  *workers[1].mutable_calibration()->mutable_shared_memory() = Link(2, 8e9);
+  plan.mutable_groups(0)->set_backend("shared_memory");
+  EXPECT_DOUBLE_EQ(seconds(), 2e-6 + bytes / 4e9);
+  plan.mutable_groups(0)->set_backend("gloo");
+  workers[1].set_host("another");
+  EXPECT_DOUBLE_EQ(seconds(), 30e-6 + bytes / 1.1e9);
+  for (auto& worker : workers) *worker.mutable_network() = Link(4, 25e9);
+  EXPECT_DOUBLE_EQ(seconds(), 4e-6 + bytes / 25e9);
+}
+
+// Four ranks on two hosts. NCCL's rings leave a host by the links of both of
+// its ranks.
+TEST(CostModel, AGroupThatSpansHostsUsesTheirNetwork) {
+  Plan plan = ExamplePlan(ExampleJob({.data = 4}));
+  std::vector<WorkerDescription> workers = ExampleWorkers(4);
+  for (int r = 0; r < 4; ++r) {
+    workers[r].set_host(r < 2 ? "a" : "b");
+    *workers[r].mutable_network() = Link(20, 1e8);
+    *workers[r].mutable_calibration()->mutable_loopback() = Link(5, 1e9);
+  }
+  const auto seconds = [&](const char* backend) {
+    plan.mutable_groups(0)->set_backend(backend);
+    return CostOf(CostModel(plan, workers), "A g0").communication;
+  };
+  EXPECT_DOUBLE_EQ(seconds("gloo"), 6 * 20e-6 + 60 / 1e8);
+  EXPECT_DOUBLE_EQ(seconds("nccl"), 6 * 20e-6 + 60 / 2e8);
+  for (auto& worker : workers) *worker.mutable_network() = Link(2, 1e10);
+  EXPECT_DOUBLE_EQ(seconds("nccl"), 6 * 5e-6 + 60 / 1e9);  // inside a host
+}
+
+TEST(CostModel, SyntheticUnitsTakeTheTimeTheyAreGiven) {
+  Plan plan = ExamplePlan(ExampleJob({}));
+  Unit& unit = *plan.mutable_units(1);
+  unit.set_kind(Unit::SYNTHETIC);
+  for (Work* work : {unit.mutable_forward(), unit.mutable_backward_weight()}) {
+    work->Clear();
+    work->set_wait_seconds(0.018);
+  }
+  std::vector<WorkerDescription> workers = ExampleWorkers(1);
+  workers[0].set_threads(4);
+  workers[0].mutable_calibration()->set_instruction_overhead_us(5);
+  const CostModel model(plan, workers);
+  const Cost cost = CostOf(model, "F u1 m0");
+  EXPECT_EQ(cost.waiting, 0.018);
+  EXPECT_EQ(cost.total(), 0.018);
+  EXPECT_EQ(CostOf(model, "W u1 m0").total(), 0.018);
+}
+
+TEST(CostModel, ACheckpointsCopyHasTheRateOfItsTier) {
+  Plan plan = ExamplePlan(ExampleJob({}));
+  std::vector<WorkerDescription> workers = ExampleWorkers(1);
+  workers[0].mutable_calibration()->set_host_bytes_per_second(2e7);
+  workers[0].mutable_calibration()->set_nvme_bytes_per_second(1e7);
+  const double bytes = 3 * 4.0 * plan.units(1).flat_elements();
+  plan.mutable_job()->mutable_checkpoint()->set_background(true);
+  EXPECT_DOUBLE_EQ(CostOf(CostModel(plan, workers), "K u1").elementwise,
+                   bytes / 2e7);
+  plan.mutable_job()->mutable_checkpoint()->set_background(false);
+  EXPECT_DOUBLE_EQ(CostOf(CostModel(plan, workers), "K u1").elementwise,
+                   bytes / 1e7);
 }
 
 TEST(CostModel, MoreThreadsThanWereMeasuredScale) {

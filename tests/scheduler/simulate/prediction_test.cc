@@ -4,6 +4,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/plan/memory.h"
+#include "proto/plan/program_text.h"
 #include "tests/scheduler/example_plan.h"
 
 namespace troupe {
@@ -50,6 +52,7 @@ TEST(Predict, MemoryIsThatOfTheSlots) {
   int64_t items = 0;
   for (const MemoryItem& item : rank.memory()) items += item.bytes();
   EXPECT_EQ(items, slots);
+  EXPECT_EQ(rank.peak_bytes(), BytesIn(plan.ranks(1), DEVICE));
   EXPECT_EQ(rank.budgets(0).bytes(), int64_t{1} << 30);
 }
 
@@ -85,6 +88,51 @@ TEST(Predict, ASlowLinkIsWhatLimits) {
   EXPECT_GT(rank.exposed_communication_seconds(), rank.compute_seconds());
   EXPECT_LE(rank.exposed_communication_seconds() + rank.compute_seconds(),
             prediction.step_seconds() + 1e-9);
+}
+
+TEST(Predict, TheBubbleIsWhatComputeLanesDoNotDo) {
+  const Plan plan = ExamplePlan(ExampleJob({.data = 2}));
+  const Prediction prediction = Predict(plan, ExampleWorkers(2));
+  double busy = 0;
+  for (const RankPrediction& rank : prediction.ranks()) {
+    busy += rank.compute_seconds();
+  }
+  const double all = 2 * prediction.step_seconds();
+  EXPECT_NEAR(prediction.bubble_of_total(), 1 - busy / all, 1e-9);
+  EXPECT_NEAR(prediction.bubble_of_ideal(), all / busy - 1, 1e-9);
+  EXPECT_GT(prediction.bubble_of_total(), 0);
+}
+
+// The second rank takes what the first has made, unit for unit: at any time one
+// of them waits.
+Plan TwoStages() {
+  Plan plan = ExamplePlan(ExampleJob({.data = 2}));
+  plan.mutable_mesh()->clear_axes();
+  Axis& pipeline = *plan.mutable_mesh()->add_axes();
+  pipeline.set_name("pipeline");
+  pipeline.set_size(2);
+  const char* const texts[] = {"F u1 m0\nS u1 m0 p1 g0 ^0",
+                               "V u1 m0 p0 g0\nF u2 m0 ^0\nA g0 ^1"};
+  for (int r = 0; r < 2; ++r) {
+    Program& train = ProgramOf(plan, r, Program::TRAIN);
+    train = *ParseProgram(texts[r]);
+    train.set_kind(Program::TRAIN);
+  }
+  *ProgramOf(plan, 0, Program::TRAIN).add_instructions() =
+      *ParseInstruction("A g0 ^0,1");
+  return plan;
+}
+
+TEST(Predict, SaysWhatAPipelineWaits) {
+  const Plan plan = TwoStages();
+  const Prediction prediction = Predict(plan, ExampleWorkers(2));
+  EXPECT_NEAR(prediction.bubble_of_total(), 0.5, 0.1);
+  EXPECT_NEAR(prediction.bubble_of_ideal(), 1, 0.4);
+  EXPECT_THAT(prediction.limited_by(),
+              StartsWith("pipeline bubble: ranks wait for each other "));
+  EXPECT_EQ(prediction.ranks(0).bytes_sent_per_step(),
+            plan.units(1).activation_bytes() + 40);
+  EXPECT_EQ(prediction.ranks(1).bytes_sent_per_step(), 40);
 }
 
 TEST(Predict, RemarksOnSharedCoresAndDefaultRates) {

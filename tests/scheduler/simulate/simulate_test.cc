@@ -67,6 +67,46 @@ TEST(Simulate, AHeldLaneHoldsBackWhatFollows) {
   EXPECT_EQ(Spans(timeline.ranks(0)), "0-14 14-21 ");
 }
 
+TEST(Simulate, ATransferIsDrawnWithItsPeer) {
+  const Plan plan = PlanOf({"F u0 m0\nS u0 m0 p1 g0 ^0", "V u0 m0 p0 g0"});
+  const Timeline timeline = Simulate(
+      plan, Program::TRAIN, [](int, const Instruction&) { return int64_t{5}; });
+  EXPECT_EQ(Spans(timeline.ranks(1)), "0-10 ");
+  EXPECT_EQ(timeline.ranks(1).spans(0).peer(), 0);
+  EXPECT_EQ(timeline.ranks(0).spans(1).peer(), 1);
+  EXPECT_FALSE(timeline.ranks(0).spans(0).has_peer());
+}
+
+// The stages pass on without end: what a step takes is what the slowest rank
+// does in it, however long the first is underway.
+TEST(SimulateSteps, OverlappingStepsLastAsLongAsTheSlowestRank) {
+  Plan plan = PlanOf(
+      {"F u0 m0\nS u0 m0 p1 g0 ^0", "V u0 m0 p0 g0\nF u1 m0 ^0\nF u2 m0"});
+  plan.mutable_derived()->set_report_lag(1);
+  const SteadyStep step =
+      SimulateSteps(plan, [](int, const Instruction& instruction) {
+        return int64_t{instruction.lane() == COMPUTE ? 10 : 0};
+      });
+  EXPECT_EQ(step.period_ns, 20);
+}
+
+// Rank 1 has work left when the sum is done, rank 0 begins its next step.
+TEST(SimulateSteps, APipelinesRanksBeginAStepWhenTheyCan) {
+  Plan plan = PlanOf({"F u0 m0\nR u0 g0 ^0", "F u0 m0\nR u0 g0 ^0\nO u0 ^1"});
+  const InstructionTime ten = [](int, const Instruction&) {
+    return int64_t{10};
+  };
+  EXPECT_EQ(SimulateSteps(plan, ten).period_ns, 30);  // one step, as it stands
+  Axis& pipeline = *plan.mutable_mesh()->add_axes();
+  pipeline.set_name("pipeline");
+  pipeline.set_size(2);
+  const SteadyStep step = SimulateSteps(plan, ten);
+  EXPECT_EQ(step.period_ns, 30);
+  // Since rank 0 began: rank 1 is 10 behind.
+  EXPECT_EQ(step.ranks[0].instructions[0].start, 0);
+  EXPECT_EQ(step.ranks[1].instructions[0].start, 10);
+}
+
 TEST(PredictTimeline, LastsAsLongAsTheCostModelSays) {
   const Plan plan = ExamplePlan(ExampleJob({.micro_batches = 2}));
   const CostModel costs(plan, ExampleWorkers(1));
@@ -81,6 +121,23 @@ TEST(PredictTimeline, LastsAsLongAsTheCostModelSays) {
         span.end_ns() - span.start_ns(),
         std::llround(costs.CostOf(0, train.instructions(i)).total() * 1e9));
   }
+}
+
+// Where ranks share cores, only those that compute do.
+TEST(PredictStep, RanksOfAHostShareItsCores) {
+  const Plan plan = ExamplePlan(ExampleJob({.data = 4}));
+  std::vector<WorkerDescription> workers = ExampleWorkers(4);
+  const int64_t alone = PredictStep(plan, workers).period_ns;
+  for (WorkerDescription& worker : workers) worker.set_host_cores(2);
+  const int64_t crowded = PredictStep(plan, workers).period_ns;
+  EXPECT_GT(crowded, alone);
+  EXPECT_LT(crowded, 2 * alone);  // transfers take no core
+  for (int r = 0; r < 4; ++r) workers[r].set_host(r < 2 ? "a" : "b");
+  const CostModel costs(plan, workers);
+  const Program& train = plan.ranks(0).programs(0);
+  const SteadyStep apart = PredictStep(plan, workers);
+  EXPECT_EQ(apart.ranks[0].instructions[0].end,
+            std::llround(costs.CostOf(0, train.instructions(0)).total() * 1e9));
 }
 
 }  // namespace

@@ -1,0 +1,23 @@
+// What a rank's step goes into: computing, communicating, and waiting for
+// others.
+#ifndef TROUPE_SCHEDULER_SIMULATE_USAGE_H_
+#define TROUPE_SCHEDULER_SIMULATE_USAGE_H_
+
+#include "proto/program.pb.h"
+#include "scheduler/simulate/run_programs.h"
+
+namespace troupe {
+
+struct Usage {
+  double compute_seconds = 0;  // of the compute lane
+  // Something moves between ranks, and the rank does not compute meanwhile. A
+  // wait until the others come is none: that is the pipeline's bubble.
+  double exposed_seconds = 0;
+};
+
+// REQUIRES times of the program's instructions.
+Usage UsageOf(const Program& program, const RankTimes& times);
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_SIMULATE_USAGE_H_
