@@ -21,4 +21,6 @@ absl::StatusOr<std::unique_ptr<Device>> NewCudaDevice(
 
 absl::StatusOr<GpuFacts> ReadGpuFacts(int ordinal) { return NoCuda(); }
 
+absl::StatusOr<int64_t> FreeGpuBytes(int ordinal) { return NoCuda(); }
+
 }  // namespace troupe

@@ -79,4 +79,11 @@ absl::StatusOr<GpuFacts> ReadGpuFacts(int ordinal) {
   return facts;
 }
 
+absl::StatusOr<int64_t> FreeGpuBytes(int ordinal) {
+  RETURN_IF_ERROR(ToStatus(cudaSetDevice(ordinal), "cudaSetDevice"));
+  size_t free = 0, total = 0;
+  RETURN_IF_ERROR(ToStatus(cudaMemGetInfo(&free, &total), "cudaMemGetInfo"));
+  return static_cast<int64_t>(free);
+}
+
 }  // namespace troupe

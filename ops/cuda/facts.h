@@ -25,6 +25,9 @@ struct GpuFacts {
 // Errors as NewCudaDevice's.
 absl::StatusOr<GpuFacts> ReadGpuFacts(int ordinal);
 
+// Its free_bytes alone, in microseconds.
+absl::StatusOr<int64_t> FreeGpuBytes(int ordinal);
+
 }  // namespace troupe
 
 #endif  // TROUPE_OPS_CUDA_FACTS_H_

@@ -8,28 +8,42 @@
 #include "proto/base/philox.h"
 #include "scheduler/planner/planner.h"
 #include "storage/dataset/token_file_writer.h"
+#include "tests/bench/bench_device.h"
 #include "worker/collective/shared_memory/memory_domain.h"
 
 namespace troupe {
 namespace {
 
-constexpr int64_t kBudgetBytes = int64_t{1} << 40;  // plans, reserves nothing
+// pytorch_models.py has the same.
+struct Sizes {
+  const char* name;
+  const char* architecture;
+  int layers, hidden, heads, key_value_heads, intermediate, vocab, positions;
+};
+constexpr Sizes kModels[] = {
+    {"gpt2", "gpt2", 12, 768, 12, 12, 3072, 50257, 1024},
+    {"gpt2-1.5b", "gpt2", 48, 1600, 25, 25, 6400, 50257, 1024},
+    {"llama", "llama", 12, 768, 12, 4, 2048, 32000, 1024},
+    {"llama-1b", "llama", 22, 2048, 32, 4, 5632, 32000, 4096},
+};
 
 ModelSpec Model(const BenchJobOptions& options) {
-  ModelSpec model;
-  model.set_architecture(options.model);
-  model.set_num_hidden_layers(12);
-  model.set_hidden_size(768);
-  model.set_num_attention_heads(12);
-  model.set_max_position_embeddings(1024);
-  if (options.model == "llama") {
-    model.set_num_key_value_heads(4);
-    model.set_intermediate_size(2048);
-    model.set_vocab_size(32000);
-  } else {
-    model.set_intermediate_size(3072);
-    model.set_vocab_size(50257);
+  const Sizes* sizes = nullptr;
+  for (const Sizes& row : kModels) {
+    if (options.model == row.name) sizes = &row;
   }
+  CHECK(sizes != nullptr) << options.model;
+  ModelSpec model;
+  model.set_architecture(sizes->architecture);
+  model.set_num_hidden_layers(sizes->layers);
+  model.set_hidden_size(sizes->hidden);
+  model.set_num_attention_heads(sizes->heads);
+  if (sizes->key_value_heads != sizes->heads) {
+    model.set_num_key_value_heads(sizes->key_value_heads);
+  }
+  model.set_intermediate_size(sizes->intermediate);
+  model.set_vocab_size(sizes->vocab);
+  model.set_max_position_embeddings(sizes->positions);
   return model;
 }
 
@@ -37,7 +51,7 @@ void WriteTokens(const std::string& path, int vocab) {
   auto writer = TokenFileWriter::Create(
       {.path = path, .vocab_size = uint64_t(vocab), .tokenizer = "none"});
   CHECK_OK(writer.status());
-  std::vector<int32_t> tokens(1 << 18);
+  std::vector<int32_t> tokens(1 << 20);
   for (size_t i = 0; i < tokens.size(); ++i) {
     tokens[i] = PhiloxUint32({.seed = 2}, i) % vocab;
   }
@@ -46,16 +60,16 @@ void WriteTokens(const std::string& path, int vocab) {
 }
 
 std::vector<WorkerDescription> Workers(const BenchJobOptions& options) {
-  std::vector<WorkerDescription> workers(options.workers);
+  std::vector<WorkerDescription> workers(
+      options.workers, DescribeBenchDevice({.device = options.device,
+                                            .threads = options.threads}));
   for (int i = 0; i < options.workers; ++i) {
     workers[i].set_name(absl::StrCat("worker-", i));
-    workers[i].set_device("cpu");
-    workers[i].set_threads(options.threads);
     workers[i].set_host_cores(std::thread::hardware_concurrency());
     workers[i].set_memory_domain(MemoryDomain());
-    TierBudget& budget = *workers[i].add_budgets();
-    budget.set_tier(DEVICE);
-    budget.set_bytes(kBudgetBytes);
+    for (TierBudget& budget : *workers[i].mutable_budgets()) {
+      budget.set_bytes(budget.bytes() / options.workers);
+    }
   }
   return workers;
 }
@@ -67,7 +81,14 @@ int64_t TokensPerStep(const BenchJobOptions& options) {
          options.sequence_length;
 }
 
-Plan BenchPlan(const BenchJobOptions& options, const std::string& tokens) {
+std::vector<std::string> BenchModels() {
+  std::vector<std::string> names;
+  for (const Sizes& row : kModels) names.push_back(row.name);
+  return names;
+}
+
+absl::StatusOr<Plan> BenchPlan(const BenchJobOptions& options,
+                               const std::string& tokens) {
   JobSpec job;
   job.set_name("bench");
   *job.mutable_model() = Model(options);
@@ -82,9 +103,7 @@ Plan BenchPlan(const BenchJobOptions& options, const std::string& tokens) {
   training.set_precision(options.precision);
   job.mutable_optimizer()->set_lr(1e-5);
   job.mutable_parallelism()->set_data(options.workers);
-  absl::StatusOr<Plan> plan = CompilePlan(job, Workers(options));
-  CHECK_OK(plan.status());
-  return *std::move(plan);
+  return CompilePlan(job, Workers(options));
 }
 
 }  // namespace troupe

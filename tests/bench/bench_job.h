@@ -1,18 +1,22 @@
-// The jobs that are benchmarked: GPT-2 124M and a Llama of its size, on tokens
-// at random. pytorch_models.py has the same two.
+// The jobs that are benchmarked: GPT-2 124M and a Llama of its size, for GPUs
+// also GPT-2 1.5B and a Llama of 1.1B, on tokens at random. pytorch_models.py
+// has the same.
 #ifndef TROUPE_TESTS_BENCH_BENCH_JOB_H_
 #define TROUPE_TESTS_BENCH_BENCH_JOB_H_
 
 #include <string>
+#include <vector>
 
+#include "absl/status/statusor.h"
 #include "proto/job.pb.h"
 #include "proto/plan.pb.h"
 
 namespace troupe {
 
 struct BenchJobOptions {
-  std::string model = "gpt2";     // gpt2, llama
+  std::string model = "gpt2";     // one of BenchModels()
   std::string precision = "f32";  // f32, bf16
+  std::string device = "cpu";     // or a GPU that all workers share, "cuda:0"
   int workers = 1;                // data-parallel
   int threads = 2;                // of each worker
   int batch = 1;                  // sequences of a micro-batch
@@ -23,9 +27,13 @@ struct BenchJobOptions {
 // Sequences of one step, over all workers, times their length.
 int64_t TokensPerStep(const BenchJobOptions& options);
 
-// As the scheduler would plan it for workers of this host. Writes the token
-// file `tokens`. CHECKs the options.
-Plan BenchPlan(const BenchJobOptions& options, const std::string& tokens);
+std::vector<std::string> BenchModels();
+
+// As the scheduler would plan it for workers of this host, whose errors it
+// returns: that the job does not fit into a GPU, for one. Writes the token file
+// `tokens`. CHECKs the options.
+absl::StatusOr<Plan> BenchPlan(const BenchJobOptions& options,
+                               const std::string& tokens);
 
 }  // namespace troupe
 

@@ -11,13 +11,13 @@
 #include <string>
 #include <utility>
 
-#include "ops/cpu/device.h"
+#include "ops/cuda/facts.h"
 #include "proto/base/check.h"
 #include "proto/base/clock.h"
 #include "proto/base/status.h"
 #include "scheduler/planner/planner.h"
 #include "storage/engine/make_engine.h"
-#include "storage/tier/allocator.h"
+#include "tests/bench/bench_device.h"
 #include "tests/bench/timing_device.h"
 #include "worker/collective/create_communicator.h"
 #include "worker/engine/train_loop.h"
@@ -47,6 +47,36 @@ void Print(const Breakdown& breakdown) {
   std::fflush(stdout);
 }
 
+// What one of several processes has taken of a GPU's memory since
+// `free_before`, if the others have what they want: the runtime keeps what it
+// once took, so after a step this is the peak.
+class GpuMemoryUse {
+ public:
+  explicit GpuMemoryUse(int ordinal)
+      : ordinal_(ordinal), free_before_(Free()) {}
+
+  void Look() { taken_ = std::max(taken_, free_before_ - Free()); }
+
+  void Print(const Plan& plan) const {
+    const int64_t planned = plan.prediction().ranks(0).peak_bytes();
+    std::printf("device memory: %.0f MiB taken, %.0f MiB planned: %.3f\n",
+                taken_ * 0x1p-20, planned * 0x1p-20,
+                static_cast<double>(taken_) / planned);
+    std::fflush(stdout);
+  }
+
+ private:
+  int64_t Free() const {
+    const absl::StatusOr<int64_t> free = FreeGpuBytes(ordinal_);
+    CHECK_OK(free.status());
+    return *free;
+  }
+
+  const int ordinal_;
+  const int64_t free_before_;
+  int64_t taken_ = 0;
+};
+
 // False at the end of the pipe.
 bool ReadByte(int pipe) {
   char byte;
@@ -67,6 +97,7 @@ class Pacer final : public RankListener {
     int go;
     int done;
     TimingDevice* timing;  // null: no breakdown
+    GpuMemoryUse* memory;  // null: on a CPU
   };
   explicit Pacer(const Options& options) : options_(options) {}
 
@@ -79,6 +110,7 @@ class Pacer final : public RankListener {
       last_step_ = {.seconds = options_.timing->seconds(),
                     .total = record.step_seconds()};
     }
+    if (options_.memory != nullptr) options_.memory->Look();
     return Pause();
   }
 
@@ -105,15 +137,23 @@ class Pacer final : public RankListener {
   Breakdown last_step_;
 };
 
+struct Place {
+  int rank;
+  Device& device;
+  KeyValueStore& store;
+};
+
 absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> Connect(
-    const Plan& plan, int rank, KeyValueStore& store) {
+    const Plan& plan, const Place& place) {
   std::vector<std::unique_ptr<Communicator>> communicators;
   for (const Group& group : plan.groups()) {
     const auto& ranks = group.ranks();
     CommunicatorSeat seat;
     seat.group = {.name = group.name(), .ranks = {ranks.begin(), ranks.end()}};
-    seat.rank = std::find(ranks.begin(), ranks.end(), rank) - ranks.begin();
-    seat.store = &store;
+    seat.rank =
+        std::find(ranks.begin(), ranks.end(), place.rank) - ranks.begin();
+    seat.store = &place.store;
+    seat.device = &place.device;
     CHECK_LT(seat.rank, ranks.size());  // all are data-parallel
     ASSIGN_OR_RETURN(communicators.emplace_back(),
                      CreateCommunicator(group.backend(), seat));
@@ -128,32 +168,50 @@ struct RankProcess {
   int done;
 };
 
+std::vector<TierBudget> Unbounded() {
+  std::vector<TierBudget> budgets(2);
+  budgets[0].set_tier(DEVICE);
+  budgets[1].set_tier(HOST);
+  // Whatever the plan needs.
+  for (TierBudget& budget : budgets) budget.set_bytes(int64_t{1} << 40);
+  return budgets;
+}
+
 // The process of a rank, from its fork to its end.
 void RunRank(const RankProcess& process, const Plan& plan, SharedStore& store) {
-  auto cpu = NewCpuDevice({.threads = process.options.threads});
+  OpenedDevice opened = OpenBenchDevice(
+      {.device = process.options.device, .threads = process.options.threads});
+  const bool tells = process.options.breakdown && process.rank == 0;
   std::unique_ptr<TimingDevice> timing;
-  if (process.options.breakdown && process.rank == 0) {
-    timing = std::make_unique<TimingDevice>(std::move(cpu));
+  absl::optional<GpuMemoryUse> memory;
+  if (tells && opened.gpu.has_value()) {
+    memory.emplace(GpuOrdinal(process.options.device)->value());
+  } else if (tells) {
+    timing = std::make_unique<TimingDevice>(std::move(opened.device));
   }
-  Device& device = timing != nullptr ? static_cast<Device&>(*timing) : *cpu;
-  HostAllocator allocator;
-  TierBudget budget;
-  budget.set_tier(DEVICE);
-  budget.set_bytes(int64_t{1} << 40);  // whatever the plan needs
-  const TierArenas arenas({budget}, allocator);
+  Device& device =
+      timing != nullptr ? static_cast<Device&>(*timing) : *opened.device;
+  const TierArenas arenas(Unbounded(), {.device = *opened.device_memory,
+                                        .host = *opened.host_memory});
   const auto io = MakeIoEngine({.kind = "thread_pool", .depth = 4});
   CHECK_OK(io.status());
   const RealClock clock;
-  Pacer pacer({.go = process.go, .done = process.done, .timing = timing.get()});
+  Pacer pacer({.go = process.go,
+               .done = process.done,
+               .timing = timing.get(),
+               .memory = memory.has_value() ? &*memory : nullptr});
   const RankResources resources{device, arenas, **io, clock};
   TrainLoop loop(
       {.plan = std::make_shared<Plan>(AssignmentPlan(plan, process.rank))},
       resources,
-      [&](const Plan& plan, int rank) { return Connect(plan, rank, store); },
+      [&](const Plan& plan, int rank) {
+        return Connect(plan, {.rank = rank, .device = device, .store = store});
+      },
       pacer);
   const absl::Status status = loop.Run();
   CHECK(absl::IsCancelled(status)) << status.ToString();
   if (timing != nullptr) Print(pacer.last_step());
+  if (memory.has_value()) memory->Print(plan);
 }
 
 }  // namespace

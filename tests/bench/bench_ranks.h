@@ -8,6 +8,7 @@
 
 #include <sys/types.h>
 
+#include <string>
 #include <vector>
 
 #include "proto/plan.pb.h"
@@ -16,8 +17,11 @@
 namespace troupe {
 
 struct BenchRanksOptions {
-  int threads = 1;         // of each rank
-  bool breakdown = false;  // rank 0 says at the end where its last step went
+  std::string device = "cpu";
+  int threads = 1;  // of each rank
+  // Rank 0 says at the end where its last step went; on a GPU instead what it
+  // took of its memory, beside what the plan gave it.
+  bool breakdown = false;
 };
 
 // One thread.

@@ -3,7 +3,12 @@
 #include <algorithm>
 #include <limits>
 #include <oneapi/dnnl/dnnl.hpp>
+#include <vector>
 
+#include "ops/matmul.h"
+#include "ops/random.h"
+#include "ops/reduce.h"
+#include "proto/base/check.h"
 #include "proto/base/clock.h"
 
 // Of libgomp, which oneDNN runs on; clang may lack the header.
@@ -37,6 +42,38 @@ double ProductRate(const std::string& precision, int threads) {
     best = std::min(best, 1e-9 * (RealClock().MonotonicNanos() - start));
   }
   return 2.0 * kN * kN * kN / best;
+}
+
+double GpuProductRate(const std::string& precision, Device& device) {
+  constexpr int64_t kN = 8192;
+  constexpr int kRuns = 5;
+  const DType dtype = precision == "bf16" ? DType::kBF16 : DType::kF32;
+  const int calls = dtype == DType::kBF16 ? 50 : 5;
+  const absl::StatusOr<void*> memory = device.Allocate(4 * kN * kN * 4);
+  CHECK_OK(memory.status());
+  const auto square = [&](int index, DType type) {
+    return Tensor(static_cast<float*>(*memory) + index * kN * kN, type,
+                  {kN, kN});
+  };
+  const Tensor random = square(0, DType::kF32);
+  FillNormal(device, {.x = random, .stream = {.seed = 1}});
+  const MatMulArgs args = {
+      .a = square(1, dtype), .b = square(2, dtype), .c = square(3, dtype)};
+  for (const Tensor& factor : {args.a, args.b}) {
+    Copy(device, {.x = random, .y = factor});
+  }
+  std::vector<double> seconds;
+  for (int run = 0; run <= kRuns; ++run) {
+    CHECK_OK(device.Synchronize());
+    const int64_t start = RealClock().MonotonicNanos();
+    for (int call = 0; call < calls; ++call) MatMul(device, args);
+    CHECK_OK(device.Synchronize());
+    const double taken = 1e-9 * (RealClock().MonotonicNanos() - start);
+    if (run > 0) seconds.push_back(taken / calls);
+  }
+  device.Free(*memory);
+  std::nth_element(seconds.begin(), seconds.begin() + kRuns / 2, seconds.end());
+  return 2.0 * kN * kN * kN / seconds[kRuns / 2];
 }
 
 }  // namespace troupe

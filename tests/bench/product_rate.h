@@ -1,14 +1,21 @@
-// What oneDNN reaches on this machine: the yardstick of our own steps.
+// What the vendors' products reach on this machine: the yardstick of our own
+// steps.
 #ifndef TROUPE_TESTS_BENCH_PRODUCT_RATE_H_
 #define TROUPE_TESTS_BENCH_PRODUCT_RATE_H_
 
 #include <string>
+
+#include "ops/device.h"
 
 namespace troupe {
 
 // FLOP/s of the best of several products of 2048^3 in "f32" or "bf16" (with
 // sums in f32), on so many threads.
 double ProductRate(const std::string& precision, int threads);
+
+// The same of cuBLASLt on a GPU: the median of several runs of products of
+// 8192^3 of random numbers, each run long enough for the clock to settle.
+double GpuProductRate(const std::string& precision, Device& device);
 
 }  // namespace troupe
 

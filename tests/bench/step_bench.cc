@@ -4,12 +4,16 @@
 //   bazel run //tests/bench:step_bench -- --model gpt2 --threads 2
 //   bazel run //tests/bench:step_bench -- --model llama --precision bf16
 //       --workers 2 --threads 1
+//   bazel run --config=cuda //tests/bench:step_bench -- --model gpt2-1.5b
+//       --precision bf16 --device cuda:0 --batch 16
 //
 // A step is forward and backward of each micro-batch, the all-reduce of the
 // gradients, their norm, clipping, and AdamW on all parameters. Prints each
 // step, where the last one went (of one worker), and the rate of the best one
-// beside what oneDNN's products reach on as many threads. Model FLOPs of a
-// token are 6 N + 12 L C T (proto/plan/model.h); recomputation counts nothing.
+// beside what oneDNN's products reach on as many threads. Of a GPU it prints
+// what was taken of its memory instead of where time went, and cuBLASLt's
+// products. Model FLOPs of a token are 6 N + 12 L C T (proto/plan/model.h);
+// recomputation counts nothing. Ends with 1 where the job does not fit.
 //
 // --paced is for versus_pytorch.py: each line of stdin asks for a step, "done"
 // answers.
@@ -24,6 +28,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/clock.h"
+#include "tests/bench/bench_device.h"
 #include "tests/bench/bench_job.h"
 #include "tests/bench/bench_ranks.h"
 #include "tests/bench/product_rate.h"
@@ -59,33 +64,53 @@ double BestStep(int steps, BenchRanks& ranks) {
   return best;
 }
 
-void Run(const Options& options) {
+void Report(const Options& options, const Plan& plan, double seconds) {
+  const BenchJobOptions& job = options.job;
+  const bool gpu = job.device != "cpu";
+  const double count = static_cast<double>(TokensPerStep(job));
+  const double flops = plan.derived().model_flops_per_token() * count;
+  const double rate =
+      gpu ? GpuProductRate(job.precision,
+                           *OpenBenchDevice({.device = job.device}).device)
+          : ProductRate(job.precision, job.threads * job.workers);
+  const char* const whose = gpu ? "cuBLASLt" : "oneDNN";
+  std::printf(
+      "%s in %s: %ld parameters, %.4g model FLOPs a token\n"
+      "step of %.0f tokens: %.3f s, %.1f tokens/s, %.1f model GFLOP/s\n"
+      "%s %s product %s: %.1f GFLOP/s\n"
+      "model FLOP/s over %s's product rate: %.3f\n",
+      job.model.c_str(), job.precision.c_str(),
+      static_cast<long>(plan.derived().parameters()),
+      plan.derived().model_flops_per_token(), count, seconds, count / seconds,
+      1e-9 * flops / seconds, whose, job.precision.c_str(),
+      gpu ? "8192^3" : "2048^3", 1e-9 * rate, whose, flops / seconds / rate);
+}
+
+int Run(const Options& options) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   const BenchJobOptions& job = options.job;
   const std::string tokens =
       absl::StrCat("/tmp/step_bench-", getpid(), ".tokens");
-  const Plan plan = BenchPlan(job, tokens);
+  const absl::StatusOr<Plan> plan = BenchPlan(job, tokens);
+  if (!plan.ok()) {
+    unlink(tokens.c_str());
+    std::fprintf(stderr, "%s\n", plan.status().ToString().c_str());
+    return 1;
+  }
   double best = 0;
   {
-    BenchRanks ranks(plan, {.threads = job.threads,
-                            .breakdown = !options.paced && job.workers == 1});
+    BenchRanks ranks(*plan, {.device = job.device,
+                             .threads = job.threads,
+                             .breakdown = !options.paced && job.workers == 1});
     unlink(tokens.c_str());
-    if (options.paced) return RunPaced(ranks);
+    if (options.paced) {
+      RunPaced(ranks);
+      return 0;
+    }
     best = BestStep(options.steps, ranks);
   }
-  const double count = static_cast<double>(TokensPerStep(job));
-  const double flops = plan.derived().model_flops_per_token() * count;
-  const double rate = ProductRate(job.precision, job.threads * job.workers);
-  std::printf(
-      "%s in %s: %ld parameters, %.4g model FLOPs a token\n"
-      "step of %.0f tokens: %.3f s, %.1f tokens/s, %.1f model GFLOP/s\n"
-      "oneDNN %s product 2048^3: %.1f GFLOP/s\n"
-      "model FLOP/s over oneDNN's product rate: %.3f\n",
-      job.model.c_str(), job.precision.c_str(),
-      static_cast<long>(plan.derived().parameters()),
-      plan.derived().model_flops_per_token(), count, best, count / best,
-      1e-9 * flops / best, job.precision.c_str(), 1e-9 * rate,
-      flops / best / rate);
+  Report(options, *plan, best);
+  return 0;
 }
 
 }  // namespace
@@ -95,9 +120,10 @@ int main(int argc, char** argv) {
   CLI::App app("Times training steps on this machine.");
   troupe::Options options;
   app.add_option("--model", options.job.model)
-      ->check(CLI::IsMember({"gpt2", "llama"}));
+      ->check(CLI::IsMember(troupe::BenchModels()));
   app.add_option("--precision", options.job.precision)
       ->check(CLI::IsMember({"f32", "bf16"}));
+  app.add_option("--device", options.job.device, "cpu or cuda:N");
   app.add_option("--workers", options.job.workers, "one process each");
   app.add_option("--threads", options.job.threads, "of each worker");
   app.add_option("--batch", options.job.batch, "sequences of a micro-batch");
@@ -107,6 +133,5 @@ int main(int argc, char** argv) {
   app.add_option("--steps", options.steps);
   app.add_flag("--paced", options.paced, "a step for each line of stdin");
   CLI11_PARSE(app, argc, argv);
-  troupe::Run(options);
-  return 0;
+  return troupe::Run(options);
 }

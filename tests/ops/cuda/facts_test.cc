@@ -10,6 +10,7 @@ TEST(GpuFactsTest, AreThoseOfTheDevice) {
   const absl::StatusOr<std::unique_ptr<Device>> device = NewCudaDevice({});
   if (!device.ok()) {
     EXPECT_FALSE(ReadGpuFacts(0).ok());
+    EXPECT_FALSE(FreeGpuBytes(0).ok());
     GTEST_SKIP() << "no CUDA device: " << device.status();
   }
   const absl::StatusOr<GpuFacts> facts = ReadGpuFacts(0);
@@ -20,6 +21,9 @@ TEST(GpuFactsTest, AreThoseOfTheDevice) {
   EXPECT_GT(facts->free_bytes, 0);
   EXPECT_LT(facts->free_bytes, facts->memory_bytes);
   EXPECT_GE(facts->driver_version, 12000);
+  const absl::StatusOr<int64_t> free = FreeGpuBytes(0);
+  ASSERT_TRUE(free.ok()) << free.status();
+  EXPECT_GT(*free, 0);
 }
 
 }  // namespace
