@@ -8,20 +8,32 @@
 namespace troupe {
 namespace {
 
-std::string StepText(const ComputeStep& step) {
-  constexpr char kLetters[] = {'F', 'I', 'W'};
-  std::string text = absl::StrCat(std::string(1, kLetters[step.kind]),
-                                  step.stage, "m", step.micro_batch);
+std::string StepText(char letter, const ComputeStep& step) {
+  std::string text =
+      absl::StrCat(std::string(1, letter), step.stage, "m", step.micro_batch);
   if (step.ahead > 0) absl::StrAppend(&text, "+", step.ahead);
   if (step.weight_version > 0) absl::StrAppend(&text, "@", step.weight_version);
   return text;
+}
+
+std::string StepsText(const std::vector<ComputeStep>& steps) {
+  constexpr char kLetters[] = {'F', 'I', 'W'};
+  std::vector<std::string> words;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    if (i + 1 < steps.size() && OneBackward(steps[i], steps[i + 1])) {
+      words.push_back(StepText('B', steps[i++]));
+    } else {
+      words.push_back(StepText(kLetters[steps[i].kind], steps[i]));
+    }
+  }
+  return absl::StrJoin(words, " ");
 }
 
 }  // namespace
 
 bool OneBackward(const ComputeStep& first, const ComputeStep& second) {
   return first.kind == ComputeStep::kBackwardInput &&
-         second.kind == ComputeStep::kBackwardWeight &&
+         second.kind == ComputeStep::kBackwardWeight && !first.split &&
          first.stage == second.stage &&
          first.micro_batch == second.micro_batch && first.ahead == second.ahead;
 }
@@ -58,12 +70,7 @@ int WeightVersions(const std::vector<ComputeStep>& steps) {
 std::string ComputeOrderText(const ComputeOrder& order) {
   std::string text;
   for (const std::vector<ComputeStep>& steps : order) {
-    absl::StrAppend(&text,
-                    absl::StrJoin(steps, " ",
-                                  [](std::string* out, const ComputeStep& s) {
-                                    *out += StepText(s);
-                                  }),
-                    "\n");
+    absl::StrAppend(&text, StepsText(steps), "\n");
   }
   return text;
 }

@@ -35,6 +35,9 @@ struct ComputeStep {
   // How many optimizer steps older than the newest weights that the rank has
   // when the program begins the weights are that the step uses.
   int weight_version = 0;
+  // Of a backward-input: not one pass with the backward-weight behind it. Ranks
+  // that wait for the gradient get it before the weight's turn.
+  bool split = false;
   bool operator==(const ComputeStep&) const = default;
 };
 
@@ -42,8 +45,7 @@ struct ComputeStep {
 using ComputeOrder = std::vector<std::vector<ComputeStep>>;
 
 // Whether these two neighbours of a list are one backward pass: input and
-// weight of the same stage and micro-batch. Schedules that want them apart put
-// other steps between.
+// weight of the same stage and micro-batch, not split.
 bool OneBackward(const ComputeStep& first, const ComputeStep& second);
 
 // The ranks that hold each stage, ascending: those with a forward of it.
@@ -57,8 +59,9 @@ int MaxAhead(const std::vector<ComputeStep>& steps);
 // weight_version.
 int WeightVersions(const std::vector<ComputeStep>& steps);
 
-// "F0m0 I0m0 W0m0": stage and micro-batch of each step; one line a rank.
-// "F1m2+1": of the next optimizer step; "W1m2@1": with weights one step old.
+// "F0m0 I0m0 W0m0": forward, backward-input and backward-weight, each with its
+// stage and micro-batch; one line a rank. "B0m0" is one backward pass; "F1m2+1"
+// of the next optimizer step; "B1m2@1" with weights one step old.
 std::string ComputeOrderText(const ComputeOrder& order);
 
 }  // namespace troupe

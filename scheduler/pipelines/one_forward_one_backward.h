@@ -11,7 +11,7 @@
 // M.
 //
 // Narayanan et al., "Memory-Efficient Pipeline-Parallel DNN Training", arXiv
-// 2006.09503, section 3.3 (PipeDream-flush); Fan et al., "DAPPLE", arXiv
+// 2006.09503, section 3.2 (PipeDream-flush); Fan et al., "DAPPLE", arXiv
 // 2007.01045, section 3.
 #ifndef TROUPE_SCHEDULER_PIPELINES_ONE_FORWARD_ONE_BACKWARD_H_
 #define TROUPE_SCHEDULER_PIPELINES_ONE_FORWARD_ONE_BACKWARD_H_

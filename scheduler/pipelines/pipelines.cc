@@ -3,9 +3,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/base/closest.h"
+#include "scheduler/pipelines/chimera.h"
 #include "scheduler/pipelines/gpipe.h"
 #include "scheduler/pipelines/naive.h"
 #include "scheduler/pipelines/one_forward_one_backward.h"
+#include "scheduler/pipelines/pipedream.h"
+#include "scheduler/pipelines/pipedream_2bw.h"
+#include "scheduler/pipelines/zb_h1.h"
+#include "scheduler/pipelines/zb_h2.h"
+#include "scheduler/pipelines/zb_v.h"
 
 namespace troupe {
 
@@ -14,6 +20,25 @@ const std::vector<Pipeline>& Pipelines() {
       {"naive", "one micro-batch at a time, forward and backward", NaiveOrder},
       {"gpipe", "all micro-batches forward, then all backward", GpipeOrder},
       {"1f1b", "backward as early as possible", OneForwardOneBackwardOrder},
+      {"chimera", "two directions at once", ChimeraOrder},
+      {"zb_h1", "backward in two halves, memory of 1f1b", ZbH1Order},
+      {.name = "zb_h2",
+       .summary = "backward in two halves, no bubble, twice the memory",
+       .order = ZbH2Order,
+       .overlaps_steps = true},
+      {.name = "zb_v",
+       .summary = "two stages a rank in a V, no bubble, memory of 1f1b",
+       .order = ZbVOrder,
+       .default_virtual_stages = 2,
+       .overlaps_steps = true},
+      {.name = "pipedream",
+       .summary = "never drains; weights of several ages",
+       .order = PipedreamOrder,
+       .asynchronous = true},
+      {.name = "pipedream_2bw",
+       .summary = "never drains; weights one step old everywhere",
+       .order = Pipedream2bwOrder,
+       .asynchronous = true},
   };
   return *kPipelines;
 }
@@ -26,7 +51,7 @@ absl::StatusOr<Pipeline> FindPipeline(absl::string_view name) {
   }
   const std::string closest = ClosestName(name, names);
   return absl::InvalidArgumentError(absl::StrCat(
-      "there is no pipeline schedule \"", name, "\"; ",
+      "parallelism.pipeline_schedule: there is no \"", name, "\"; ",
       closest.empty() ? absl::StrCat("there are: ", absl::StrJoin(names, ", "))
                       : absl::StrCat("did you mean \"", closest, "\"?")));
 }

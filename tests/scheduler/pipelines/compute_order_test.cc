@@ -15,6 +15,8 @@ TEST(ComputeOrder, InputAndWeightOfOneMicroBatchAreOneBackward) {
   EXPECT_FALSE(OneBackward({kI, 1, 2}, {kW, 0, 2}));
   EXPECT_FALSE(OneBackward({kI, 1, 2}, {kF, 1, 2}));
   EXPECT_FALSE(OneBackward({kW, 1, 2}, {kI, 1, 2}));
+  EXPECT_FALSE(OneBackward(
+      {.kind = kI, .stage = 1, .micro_batch = 2, .split = true}, {kW, 1, 2}));
 }
 
 TEST(ComputeOrder, ForwardsSayWhoHoldsAStage) {
@@ -42,9 +44,11 @@ TEST(ComputeOrder, AsText) {
                                 .ahead = 2,
                                 .weight_version = 3},
                                {kI, 0, 3}},
-                              {{kW, 2, 1, 0, 1}}}),
+                              {{kW, 2, 1, 0, 1}, {kI, 2, 2}, {kW, 2, 2}},
+                              {}}),
             "F1m12+2@3 I0m3\n"
-            "W2m1@1\n");
+            "W2m1@1 B2m2\n"
+            "\n");
 }
 
 }  // namespace

@@ -7,8 +7,8 @@ namespace {
 
 TEST(Gpipe, AllForwardThenAllBackward) {
   EXPECT_EQ(ComputeOrderText(*GpipeOrder({.ranks = 2, .micro_batches = 3})),
-            "F0m0 F0m1 F0m2 I0m2 W0m2 I0m1 W0m1 I0m0 W0m0\n"
-            "F1m0 F1m1 F1m2 I1m2 W1m2 I1m1 W1m1 I1m0 W1m0\n");
+            "F0m0 F0m1 F0m2 B0m2 B0m1 B0m0\n"
+            "F1m0 F1m1 F1m2 B1m2 B1m1 B1m0\n");
 }
 
 TEST(Gpipe, RefusesVirtualStages) {

@@ -7,13 +7,13 @@ namespace {
 
 TEST(Naive, OneStageAccumulatesGradients) {
   EXPECT_EQ(ComputeOrderText(*NaiveOrder({.micro_batches = 3})),
-            "F0m0 I0m0 W0m0 F0m1 I0m1 W0m1 F0m2 I0m2 W0m2\n");
+            "F0m0 B0m0 F0m1 B0m1 F0m2 B0m2\n");
 }
 
 TEST(Naive, EveryStageDoesTheSame) {
   EXPECT_EQ(ComputeOrderText(*NaiveOrder({.ranks = 2, .micro_batches = 2})),
-            "F0m0 I0m0 W0m0 F0m1 I0m1 W0m1\n"
-            "F1m0 I1m0 W1m0 F1m1 I1m1 W1m1\n");
+            "F0m0 B0m0 F0m1 B0m1\n"
+            "F1m0 B1m0 F1m1 B1m1\n");
 }
 
 TEST(Naive, RefusesVirtualStages) {

@@ -8,17 +8,17 @@ namespace {
 TEST(OneForwardOneBackward, GoesBackwardAsSoonAsItCan) {
   EXPECT_EQ(ComputeOrderText(
                 *OneForwardOneBackwardOrder({.ranks = 3, .micro_batches = 4})),
-            "F0m0 F0m1 F0m2 I0m0 W0m0 F0m3 I0m1 W0m1 I0m2 W0m2 I0m3 W0m3\n"
-            "F1m0 F1m1 I1m0 W1m0 F1m2 I1m1 W1m1 F1m3 I1m2 W1m2 I1m3 W1m3\n"
-            "F2m0 I2m0 W2m0 F2m1 I2m1 W2m1 F2m2 I2m2 W2m2 F2m3 I2m3 W2m3\n");
+            "F0m0 F0m1 F0m2 B0m0 F0m3 B0m1 B0m2 B0m3\n"
+            "F1m0 F1m1 B1m0 F1m2 B1m1 F1m3 B1m2 B1m3\n"
+            "F2m0 B2m0 F2m1 B2m1 F2m2 B2m2 F2m3 B2m3\n");
 }
 
 TEST(OneForwardOneBackward, FewerMicroBatchesThanRanks) {
   EXPECT_EQ(ComputeOrderText(
                 *OneForwardOneBackwardOrder({.ranks = 3, .micro_batches = 2})),
-            "F0m0 F0m1 I0m0 W0m0 I0m1 W0m1\n"
-            "F1m0 F1m1 I1m0 W1m0 I1m1 W1m1\n"
-            "F2m0 I2m0 W2m0 F2m1 I2m1 W2m1\n");
+            "F0m0 F0m1 B0m0 B0m1\n"
+            "F1m0 F1m1 B1m0 B1m1\n"
+            "F2m0 B2m0 F2m1 B2m1\n");
 }
 
 TEST(OneForwardOneBackward, RefusesVirtualStages) {
