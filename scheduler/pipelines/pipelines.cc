@@ -5,6 +5,7 @@
 #include "proto/base/closest.h"
 #include "scheduler/pipelines/chimera.h"
 #include "scheduler/pipelines/gpipe.h"
+#include "scheduler/pipelines/interleaved_1f1b.h"
 #include "scheduler/pipelines/naive.h"
 #include "scheduler/pipelines/one_forward_one_backward.h"
 #include "scheduler/pipelines/pipedream.h"
@@ -20,6 +21,7 @@ const std::vector<Pipeline>& Pipelines() {
       {"naive", "one micro-batch at a time, forward and backward", NaiveOrder},
       {"gpipe", "all micro-batches forward, then all backward", GpipeOrder},
       {"1f1b", "backward as early as possible", OneForwardOneBackwardOrder},
+      {"interleaved_1f1b", "several stages a rank", Interleaved1F1BOrder, 2},
       {"chimera", "two directions at once", ChimeraOrder},
       {"zb_h1", "backward in two halves, memory of 1f1b", ZbH1Order},
       {.name = "zb_h2",

@@ -30,13 +30,19 @@ Bubble NaiveBubble(const PipelineShape& s, const PassTimes& t) {
 }
 int NaivePeak(const PipelineShape&, int) { return 1; }
 
-// 1811.06965, section 2.3; 2006.09503, section 3.2.
+// 1811.06965, section 2.3; 2006.09503, section 3.2; 2104.04473, section 2.2.2
+// (whose V-th part is in the times of a stage).
 Bubble FillAndDrain(const PipelineShape& s, const PassTimes& t) {
   return (s.ranks - 1) * t.all();
 }
 int GpipePeak(const PipelineShape& s, int) { return s.micro_batches; }
 int OneForwardOneBackwardPeak(const PipelineShape& s, int rank) {
   return std::min(s.ranks - rank, s.micro_batches);
+}
+int InterleavedPeak(const PipelineShape& s, int rank) {
+  const int warm_up =
+      (s.virtual_stages - 1) * s.ranks + 2 * (s.ranks - 1 - rank);
+  return std::min(warm_up + 1, s.micro_batches * s.virtual_stages);
 }
 
 // 2107.06925, table 2 for backward passes as long as forward passes; section
@@ -107,6 +113,7 @@ constexpr ClosedForm kClosedForms[] = {
     {"naive", NaiveBubble, NaivePeak},
     {"gpipe", FillAndDrain, GpipePeak},
     {"1f1b", FillAndDrain, OneForwardOneBackwardPeak},
+    {"interleaved_1f1b", FillAndDrain, InterleavedPeak},
     {"chimera", ChimeraBubble, ChimeraPeak},
     {"zb_h1", ZbH1Bubble, ZbH1Peak},
     {"zb_h2", ZbH2Bubble, ZbH2Peak, /*of_a_rank=*/true},

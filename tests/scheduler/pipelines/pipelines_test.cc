@@ -112,7 +112,9 @@ TEST(Pipelines, ShapesThatThereAre) {
                         {"naive", all},
                         {"gpipe", all},
                         {"1f1b", all},
-                        {"chimera", all / 2},  // even ranks
+                        {"interleaved_1f1b",
+                         2 * (24 + 12 + 8 + 6 + 4 + 4 + 3 + 3)},  // ranks | M
+                        {"chimera", all / 2},                     // even ranks
                         {"zb_h1", all},
                         {"zb_h2", all},
                         {"zb_v", all},
@@ -215,6 +217,11 @@ TEST(Pipelines, PublishedBubbles) {
         EXPECT_DOUBLE_EQ(BubbleOfTotal(name, shape, longer_backward),
                          fill / (m + fill));
       }
+      // Megatron-LM: of the ideal time, (p - 1) / (v m).
+      const PipelineShape three = {
+          .ranks = p, .micro_batches = m, .virtual_stages = 3};
+      EXPECT_DOUBLE_EQ(BubbleOfTotal("interleaved_1f1b", three, equal),
+                       fill / (3 * m + fill));
       // Chimera, table 2, with D = p and N = m.
       EXPECT_DOUBLE_EQ(BubbleOfTotal("chimera", shape, equal),
                        (p - 2.0) / (2 * m + p - 2));
