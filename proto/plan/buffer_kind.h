@@ -3,6 +3,7 @@
 #ifndef TROUPE_PROTO_PLAN_BUFFER_KIND_H_
 #define TROUPE_PROTO_PLAN_BUFFER_KIND_H_
 
+#include <cstdint>
 #include <string>
 
 #include "proto/cluster.pb.h"
@@ -11,8 +12,30 @@
 namespace troupe {
 
 // Resident buffers live as long as the job, each in a slot of its own; the
-// others from their first writer to their last user.
+// others from their first writer to their last user, but where they are carried
+// from one program to a later one.
 inline bool IsResident(Buffer::Kind kind) { return kind >= Buffer::PARAMETERS; }
+inline bool HasOwnSlot(const Buffer& buffer) {
+  return buffer.carried() || IsResident(buffer.kind());
+}
+
+// Whether two buffers are the same value, or versions of it.
+inline bool SameValue(const Buffer& a, const Buffer& b) {
+  return a.kind() == b.kind() && a.has_unit() == b.has_unit() &&
+         a.unit() == b.unit() && a.has_micro_batch() == b.has_micro_batch() &&
+         a.micro_batch() == b.micro_batch();
+}
+
+// Copies of a slot, and which of them a buffer is in a program that runs for a
+// step: number 0 to copies - 1.
+inline int CopiesOf(const Slot& slot) {
+  return slot.copies() > 1 ? slot.copies() : 1;
+}
+inline int CopyAt(const Buffer& buffer, const Slot& slot, int64_t step) {
+  const int64_t copies = CopiesOf(slot);
+  return static_cast<int>(((step + buffer.copy_offset()) % copies + copies) %
+                          copies);
+}
 
 inline std::string LineItem(Buffer::Kind kind) {
   switch (kind) {

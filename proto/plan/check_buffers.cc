@@ -1,6 +1,8 @@
 #include "proto/plan/check_buffers.h"
 
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -26,10 +28,7 @@ std::string BufferText(const Buffer& buffer) {
 class BufferCheck {
  public:
   BufferCheck(const RankPlan& rank, const Program& program)
-      : rank_(rank),
-        program_(program),
-        order_(program),
-        slots_(rank.slots_size()) {}
+      : rank_(rank), program_(program), order_(program) {}
 
   absl::Status Run() {
     RETURN_IF_ERROR(CheckOwnSlots());
@@ -51,14 +50,21 @@ class BufferCheck {
     std::vector<int> readers;  // since that write
   };
 
-  // A resident buffer's slot is never shared.
+  // What a copy of a buffer's slot holds.
+  SlotState& StateOf(const Buffer& buffer) {
+    const int copy = CopyAt(buffer, rank_.slots(buffer.slot()), /*step=*/0);
+    return slots_[{buffer.slot(), copy}];
+  }
+
+  // The slot of a resident or carried buffer is shared with versions of it
+  // only.
   absl::Status CheckOwnSlots() const {
     std::vector<int> tenant(rank_.slots_size(), -1);
     for (int b = 0; b < program_.buffers_size(); ++b) {
       const Buffer& buffer = program_.buffers(b);
       const int other = tenant[buffer.slot()];
-      if (other >= 0 && (IsResident(buffer.kind()) ||
-                         IsResident(program_.buffers(other).kind()))) {
+      if (other >= 0 && !SameValue(buffer, program_.buffers(other)) &&
+          (HasOwnSlot(buffer) || HasOwnSlot(program_.buffers(other)))) {
         return Fault(absl::StrCat("slot ", buffer.slot(), " is shared by ",
                                   BufferText(program_.buffers(other)), " and ",
                                   BufferText(buffer),
@@ -71,8 +77,8 @@ class BufferCheck {
 
   absl::Status Read(int index, int b) {
     const Buffer& buffer = program_.buffers(b);
-    SlotState& slot = slots_[buffer.slot()];
-    if (slot.holds != b && !IsResident(buffer.kind())) {
+    SlotState& slot = StateOf(buffer);
+    if (slot.holds != b && !HasOwnSlot(buffer)) {
       if (slot.holds < 0) return Fault(index, b, "which nothing has written");
       return Fault(index, b,
                    absl::StrCat("but slot ", buffer.slot(), " holds ",
@@ -89,7 +95,7 @@ class BufferCheck {
   }
 
   absl::Status Write(int index, int b) {
-    SlotState& slot = slots_[program_.buffers(b).slot()];
+    SlotState& slot = StateOf(program_.buffers(b));
     std::vector<int> users = slot.readers;
     if (slot.writer >= 0) users.push_back(slot.writer);
     for (const int user : users) {
@@ -118,7 +124,7 @@ class BufferCheck {
   const RankPlan& rank_;
   const Program& program_;
   const ProgramOrder order_;
-  std::vector<SlotState> slots_;
+  std::map<std::pair<int, int>, SlotState> slots_;  // by slot and copy
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "proto/base/status.h"
 #include "proto/plan/check_buffers.h"
+#include "proto/plan/check_passes.h"
 #include "proto/plan/check_shape.h"
 #include "proto/plan/check_waits.h"
 #include "proto/plan/check_work.h"
@@ -24,12 +25,13 @@ struct Part {
   absl::Status (*check)(const Plan& plan);
 };
 constexpr Part kParts[] = {
-    {CheckShape}, {CheckWork}, {CheckWaits}, {CheckBuffers}};
+    {CheckShape}, {CheckPasses}, {CheckWork}, {CheckWaits}, {CheckBuffers}};
 
 absl::Status WithGrid(const absl::Status& fault, const Plan& plan) {
   std::string grids;
   for (const Program::Kind kind :
-       {Program::TRAIN, Program::VALIDATE, Program::CHECKPOINT}) {
+       {Program::FILL, Program::TRAIN, Program::VALIDATE, Program::CHECKPOINT,
+        Program::REPORT}) {
     const std::string grid = ProgramGrid(plan, kind);
     if (grid.empty()) continue;
     absl::StrAppend(&grids, "\n", Program::Kind_Name(kind), "\n", grid);

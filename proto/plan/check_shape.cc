@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
+#include "proto/plan/buffer_kind.h"
 #include "proto/plan/fault.h"
 #include "proto/plan/meeting.h"
 #include "proto/plan/program_text.h"
@@ -17,6 +18,7 @@ namespace {
 struct Needs {
   bool unit = false;
   bool micro_batch = false;
+  bool peer = false;
 };
 Needs NeedsOf(Instruction::Kind kind) {
   switch (kind) {
@@ -26,6 +28,9 @@ Needs NeedsOf(Instruction::Kind kind) {
     case Instruction::BACKWARD_INPUT:
     case Instruction::BACKWARD_WEIGHT:
       return {.unit = true, .micro_batch = true};
+    case Instruction::SEND:
+    case Instruction::RECV:
+      return {.unit = true, .micro_batch = true, .peer = true};
     case Instruction::REDUCE_SCALARS:
       return {};
     default:
@@ -75,6 +80,14 @@ class ShapeCheck {
           Buffer::Kind_Name(buffer.kind()), " buffer ", index, " of ",
           buffer.bytes(), " bytes is in slot ", buffer.slot(), " of ", bytes));
     }
+    const int copies = CopiesOf(rank_.slots(buffer.slot()));
+    const int offset = buffer.copy_offset();
+    if (copies == 1 ? offset != 0 : offset < -copies || offset >= copies) {
+      return Fault(absl::StrCat(
+          Buffer::Kind_Name(buffer.kind()), " buffer ", index, " is ", offset,
+          " programs away, and slot ", buffer.slot(), " keeps ", copies,
+          copies == 1 ? " copy" : " copies"));
+    }
     return absl::OkStatus();
   }
 
@@ -86,13 +99,7 @@ class ShapeCheck {
     if (needs.unit != instruction.has_unit()) {
       return Fault(instruction, needs.unit ? "has no unit" : "has a unit");
     }
-    for (int k = 0; needs.unit && k < std::max(1, instruction.unit_count());
-         ++k) {
-      if (units_.count(instruction.unit() + k) == 0) {
-        return Fault(instruction, absl::StrCat("unit ", instruction.unit() + k,
-                                               " is not on this rank"));
-      }
-    }
+    RETURN_IF_ERROR(CheckUnits(instruction, needs));
     if (needs.micro_batch != instruction.has_micro_batch()) {
       return Fault(instruction, needs.micro_batch ? "has no micro-batch"
                                                   : "has a micro-batch");
@@ -108,8 +115,48 @@ class ShapeCheck {
     return absl::OkStatus();
   }
 
+  absl::Status CheckUnits(const Instruction& instruction,
+                          const Needs& needs) const {
+    for (int k = 0; needs.unit && k < std::max(1, instruction.unit_count());
+         ++k) {
+      const int unit = instruction.unit() + k;
+      // What moves may be of a unit that only the peer has.
+      const bool there = needs.peer ? Within(unit, plan_.units_size())
+                                    : units_.count(unit) > 0;
+      if (!there) {
+        return Fault(instruction,
+                     absl::StrCat("unit ", unit, " is not on this rank"));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckPeer(const Instruction& instruction) const {
+    const bool transfer = IsTransfer(instruction.kind());
+    if (transfer != instruction.has_peer()) {
+      return Fault(instruction, transfer ? "has no peer" : "has a peer");
+    }
+    if (!transfer) return absl::OkStatus();
+    if (instruction.lane() != ACTIVATIONS && instruction.lane() != GRADIENTS) {
+      return Fault(instruction,
+                   "is not on the lane of activations or that of "
+                   "their gradients");
+    }
+    const auto& ranks = plan_.groups(instruction.group()).ranks();
+    if (instruction.peer() == rank_.rank() ||
+        std::count(ranks.begin(), ranks.end(), instruction.peer()) == 0) {
+      return Fault(instruction,
+                   absl::StrCat("rank ", instruction.peer(),
+                                " is no other rank of group ",
+                                plan_.groups(instruction.group()).name()));
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status CheckGroup(const Instruction& instruction) const {
-    if (!IsCollective(instruction.kind())) return absl::OkStatus();
+    if (!IsCollective(instruction.kind()) && !IsTransfer(instruction.kind())) {
+      return CheckPeer(instruction);
+    }
     if (!instruction.has_group() ||
         !Within(instruction.group(), plan_.groups_size())) {
       return Fault(instruction, "has no group");
@@ -120,7 +167,7 @@ class ShapeCheck {
       return Fault(instruction,
                    absl::StrCat("this rank is not in group ", group.name()));
     }
-    return absl::OkStatus();
+    return CheckPeer(instruction);
   }
 
   absl::Status CheckIndices(int index) const {

@@ -79,10 +79,68 @@ absl::Status CheckSameOrder(const Plan& plan, Program::Kind kind) {
   return absl::OkStatus();
 }
 
+// What goes from one rank to another in one group on one lane.
+struct Channel {
+  int group = 0;
+  Lane lane = LANE_UNSPECIFIED;
+  int from = 0;
+  int to = 0;
+  auto operator<=>(const Channel&) const = default;
+};
+struct Transfers {
+  std::vector<std::string> sent;
+  std::vector<std::string> received;
+};
+
+std::string Moved(const Instruction& instruction) {
+  std::string text =
+      absl::StrCat("u", instruction.unit(), " m", instruction.micro_batch());
+  if (instruction.ahead() != 0) {
+    absl::StrAppend(&text, " +", instruction.ahead());
+  }
+  return text;
+}
+
+absl::Status CheckTransfers(const Plan& plan, Program::Kind kind) {
+  std::map<Channel, Transfers> channels;
+  for (const RankPlan& rank : plan.ranks()) {
+    const Program* const program = Find(rank, kind);
+    if (program == nullptr) continue;
+    for (const Instruction& instruction : program->instructions()) {
+      if (!IsTransfer(instruction.kind())) continue;
+      const bool sends = instruction.kind() == Instruction::SEND;
+      Transfers& transfers =
+          channels[{.group = instruction.group(),
+                    .lane = instruction.lane(),
+                    .from = sends ? rank.rank() : instruction.peer(),
+                    .to = sends ? instruction.peer() : rank.rank()}];
+      (sends ? transfers.sent : transfers.received)
+          .push_back(Moved(instruction));
+    }
+  }
+  for (const auto& [channel, transfers] : channels) {
+    const auto& [sent, received] = transfers;
+    if (sent == received) continue;
+    const size_t i = std::mismatch(sent.begin(), sent.end(), received.begin(),
+                                   received.end())
+                         .first -
+                     sent.begin();
+    const auto text = [i](const std::vector<std::string>& moved) {
+      return i < moved.size() ? moved[i] : "nothing";
+    };
+    return ProgramFault(
+        {.rank = channel.from, .kind = kind},
+        absl::StrCat("transfer ", i, " to rank ", channel.to, " (",
+                     Lane_Name(channel.lane), " lane) is SEND ", text(sent),
+                     ", but rank ", channel.to, " has RECV ", text(received)));
+  }
+  return absl::OkStatus();
+}
+
 // All ranks together, without time.
 class Run {
  public:
-  Run(const Plan& plan, Program::Kind kind) : meeting_(plan, kind) {
+  Run(const Plan& plan, Program::Kind kind) : meeting_(plan) {
     for (const RankPlan& rank : plan.ranks()) {
       const Program* const program = Find(rank, kind);
       if (program == nullptr) continue;
@@ -100,7 +158,9 @@ class Run {
     while (!reached.empty()) {
       const RankInstruction next = reached.front();
       reached.pop_front();
-      for (const RankInstruction& done : meeting_.Arrive(next)) {
+      const Instruction& instruction =
+          programs_.at(next.rank)->instructions(next.instruction);
+      for (const RankInstruction& done : meeting_.Arrive(next, instruction)) {
         add(done.rank, queues_.at(done.rank)->Finish(done.instruction));
       }
     }
@@ -136,15 +196,15 @@ class Run {
     }
     for (const ReadyQueue::LaneHead& head : queue->second->Heads()) {
       if (!head.running) continue;
-      const std::vector<int> missing =
-          meeting_.MissingFor({.rank = rank, .instruction = head.instruction});
+      const Instruction& instruction =
+          programs_.at(rank)->instructions(head.instruction);
+      const std::vector<int> missing = meeting_.MissingFor(rank, instruction);
       if (missing.empty()) continue;
-      return {absl::StrCat("rank ", rank, " waits in ",
-                           InstructionText(programs_.at(rank)->instructions(
-                               head.instruction)),
-                           " (", Lane_Name(head.lane), " lane) for rank ",
-                           absl::StrJoin(missing, ", ")),
-              missing.front()};
+      return {
+          absl::StrCat("rank ", rank, " waits in ",
+                       InstructionText(instruction), " (", Lane_Name(head.lane),
+                       " lane) for rank ", absl::StrJoin(missing, ", ")),
+          missing.front()};
     }
     return {absl::StrCat("rank ", rank, " has started nothing"), -1};
   }
@@ -158,8 +218,10 @@ class Run {
 
 absl::Status CheckWaits(const Plan& plan) {
   for (const Program::Kind kind :
-       {Program::TRAIN, Program::VALIDATE, Program::CHECKPOINT}) {
+       {Program::FILL, Program::TRAIN, Program::VALIDATE, Program::CHECKPOINT,
+        Program::REPORT}) {
     RETURN_IF_ERROR(CheckSameOrder(plan, kind));
+    RETURN_IF_ERROR(CheckTransfers(plan, kind));
     Run run(plan, kind);
     run.ToTheEnd();
     const int stuck = run.Stuck();

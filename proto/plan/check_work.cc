@@ -91,33 +91,6 @@ absl::StatusOr<std::vector<Home>> HomesOf(const Plan& plan) {
   return homes;
 }
 
-// Each unit of the rank runs each micro-batch once in each of `kinds`.
-absl::Status CheckPasses(const Plan& plan, const ProgramPlace& place,
-                         const Tally& tally, const std::vector<Home>& homes) {
-  const bool train = place.kind == Program::TRAIN;
-  const int micro_batches = train ? plan.derived().micro_batches()
-                                  : plan.derived().validation_micro_batches();
-  for (int u = 0; u < plan.units_size(); ++u) {
-    const std::vector<int>& ranks = homes[u].ranks;
-    if (!std::binary_search(ranks.begin(), ranks.end(), place.rank)) continue;
-    const bool embedding = plan.units(u).kind() == Unit::EMBEDDING;
-    const std::pair<Instruction::Kind, int> wanted[] = {
-        {Instruction::FORWARD, 1},
-        {Instruction::BACKWARD_INPUT, train && !embedding ? 1 : 0},
-        {Instruction::BACKWARD_WEIGHT, train ? 1 : 0}};
-    for (int m = 0; m < micro_batches; ++m) {
-      for (const auto& [kind, times] : wanted) {
-        const int count = Count(tally, kind, u, m);
-        if (count == times) continue;
-        return ProgramFault(
-            place, absl::StrCat(Times(kind, u, count), " for micro-batch ", m,
-                                "; want ", times));
-      }
-    }
-  }
-  return absl::OkStatus();
-}
-
 // A gradient travels once, and not before its last addend.
 absl::Status CheckReductions(const Plan& plan, const ProgramPlace& place,
                              const Program& program,
@@ -213,25 +186,24 @@ absl::StatusOr<std::map<int, Tally>> TalliesOf(const Plan& plan,
 
 absl::Status CheckWork(const Plan& plan) {
   ASSIGN_OR_RETURN(const std::vector<Home> homes, HomesOf(plan));
-  for (const Program::Kind kind : {Program::TRAIN, Program::VALIDATE}) {
-    ASSIGN_OR_RETURN(const auto tallies, TalliesOf(plan, kind));
-    for (const auto& [rank, tally] : tallies) {
-      const ProgramPlace place = {.rank = rank, .kind = kind};
-      RETURN_IF_ERROR(CheckPasses(plan, place, tally, homes));
-      RETURN_IF_ERROR(kind == Program::TRAIN
-                          ? CheckReductions(plan, place,
-                                            *Find(plan.ranks(rank), kind),
-                                            homes)
-                          : absl::OkStatus());
-    }
-    if (kind != Program::TRAIN) continue;
-    RETURN_IF_ERROR(
-        CheckOnce(plan, kind, Instruction::GRAD_NORM, tallies, homes));
-    RETURN_IF_ERROR(CheckSteps(plan, tallies, homes));
+  for (const Program::Kind kind :
+       {Program::VALIDATE, Program::FILL, Program::REPORT}) {
+    RETURN_IF_ERROR(TalliesOf(plan, kind).status());
   }
-  ASSIGN_OR_RETURN(const auto tallies, TalliesOf(plan, Program::CHECKPOINT));
-  if (tallies.empty()) return absl::OkStatus();
-  return CheckOnce(plan, Program::CHECKPOINT, Instruction::SNAPSHOT, tallies,
+  ASSIGN_OR_RETURN(const auto training, TalliesOf(plan, Program::TRAIN));
+  for (const auto& [rank, tally] : training) {
+    const ProgramPlace place = {.rank = rank, .kind = Program::TRAIN};
+    RETURN_IF_ERROR(CheckReductions(
+        plan, place, *Find(plan.ranks(rank), Program::TRAIN), homes));
+  }
+  if (plan.job().optimizer().name() != "none") {
+    RETURN_IF_ERROR(CheckOnce(plan, Program::TRAIN, Instruction::GRAD_NORM,
+                              training, homes));
+    RETURN_IF_ERROR(CheckSteps(plan, training, homes));
+  }
+  ASSIGN_OR_RETURN(const auto saving, TalliesOf(plan, Program::CHECKPOINT));
+  if (saving.empty()) return absl::OkStatus();
+  return CheckOnce(plan, Program::CHECKPOINT, Instruction::SNAPSHOT, saving,
                    homes);
 }
 

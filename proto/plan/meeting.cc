@@ -9,43 +9,55 @@ bool IsCollective(Instruction::Kind kind) {
          kind == Instruction::REDUCE_SCALARS;
 }
 
-Meeting::Meeting(const Plan& plan, Program::Kind kind) : plan_(plan) {
-  for (const RankPlan& rank : plan.ranks()) {
-    for (const Program& program : rank.programs()) {
-      if (program.kind() == kind) programs_[rank.rank()] = &program;
-    }
+bool IsTransfer(Instruction::Kind kind) {
+  return kind == Instruction::SEND || kind == Instruction::RECV;
+}
+
+Meeting::Place Meeting::PlaceOf(int rank, const Instruction& instruction) {
+  const int group = instruction.group();
+  if (instruction.kind() == Instruction::SEND) {
+    return {group, instruction.lane(), rank, instruction.peer()};
   }
+  if (instruction.kind() == Instruction::RECV) {
+    return {group, instruction.lane(), instruction.peer(), rank};
+  }
+  return {group, instruction.lane(), -1, -1};
 }
 
-const Instruction& Meeting::At(const RankInstruction& here) const {
-  return programs_.at(here.rank)->instructions(here.instruction);
+std::vector<int> Meeting::Members(int rank,
+                                  const Instruction& instruction) const {
+  if (IsTransfer(instruction.kind())) return {rank, instruction.peer()};
+  if (!IsCollective(instruction.kind())) return {rank};
+  const auto& ranks = plan_.groups(instruction.group()).ranks();
+  return {ranks.begin(), ranks.end()};
 }
 
-std::vector<RankInstruction> Meeting::Arrive(const RankInstruction& here) {
-  const Instruction& instruction = At(here);
-  if (!IsCollective(instruction.kind())) return {here};
-  const Place place = {instruction.group(), instruction.lane()};
-  std::map<int, int>& waiting = waiting_[place];
+std::vector<RankInstruction> Meeting::Arrive(const RankInstruction& here,
+                                             const Instruction& instruction) {
+  const bool meets =
+      IsCollective(instruction.kind()) || IsTransfer(instruction.kind());
+  if (!meets) return {here};
+  std::map<int, int>& waiting = waiting_[PlaceOf(here.rank, instruction)];
   CHECK(waiting.emplace(here.rank, here.instruction).second)
       << "a lane runs one instruction at a time";
-  if (static_cast<int>(waiting.size()) <
-      plan_.groups(instruction.group()).ranks_size()) {
-    return {};
-  }
+  const size_t members = IsTransfer(instruction.kind())
+                             ? 2
+                             : plan_.groups(instruction.group()).ranks_size();
+  if (waiting.size() < members) return {};
   std::vector<RankInstruction> together;
   for (const auto& [rank, index] : waiting) together.push_back({rank, index});
   waiting.clear();
   return together;
 }
 
-std::vector<int> Meeting::MissingFor(const RankInstruction& here) const {
-  const Instruction& instruction = At(here);
-  if (!IsCollective(instruction.kind())) return {};
-  const auto place = waiting_.find({instruction.group(), instruction.lane()});
+std::vector<int> Meeting::MissingFor(int rank,
+                                     const Instruction& instruction) const {
+  const auto place = waiting_.find(PlaceOf(rank, instruction));
   std::vector<int> missing;
-  for (const int rank : plan_.groups(instruction.group()).ranks()) {
-    const bool came = place != waiting_.end() && place->second.count(rank) > 0;
-    if (!came) missing.push_back(rank);
+  for (const int member : Members(rank, instruction)) {
+    const bool came = member == rank || (place != waiting_.end() &&
+                                         place->second.count(member) > 0);
+    if (!came) missing.push_back(member);
   }
   return missing;
 }

@@ -1,12 +1,12 @@
 // Where instructions of several ranks meet. A collective runs once every member
-// of its group has reached it, and holds its lane on each of them until then.
-// The simulator and check_program both run programs with ReadyQueue and this
-// class, so they agree on what a wait across ranks is.
+// of its group has reached it, a SEND and its RECV once both ranks have; until
+// then each holds its lane. The simulator and check_program both run programs
+// with ReadyQueue and this class, so they agree on what a wait across ranks is.
 #ifndef TROUPE_PROTO_PLAN_MEETING_H_
 #define TROUPE_PROTO_PLAN_MEETING_H_
 
 #include <map>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "proto/plan.pb.h"
@@ -20,30 +20,35 @@ struct RankInstruction {
   bool operator==(const RankInstruction&) const = default;
 };
 
-// Whether instructions of this kind need other ranks to run.
+// Whether instructions of this kind are entered by all members of their group.
 bool IsCollective(Instruction::Kind kind);
+// Whether they move something between the rank and its peer.
+bool IsTransfer(Instruction::Kind kind);
 
 class Meeting {
  public:
-  // Borrows `plan`. Ranks without a program of this kind never arrive.
-  Meeting(const Plan& plan, Program::Kind kind);
+  // Borrows `plan`, for its groups.
+  explicit Meeting(const Plan& plan) : plan_(plan) {}
 
   // The rank has reached this instruction. Returns all that run together from
-  // now on, this one included, or nothing while others have yet to come.
-  std::vector<RankInstruction> Arrive(const RankInstruction& here);
+  // now on, this one included, or nothing while others have yet to come. As
+  // ranks may be in different programs, what meets is the next that each has
+  // come to: check_program proves that these are the same.
+  std::vector<RankInstruction> Arrive(const RankInstruction& here,
+                                      const Instruction& instruction);
 
   // The ranks that an instruction which has arrived still waits for.
-  std::vector<int> MissingFor(const RankInstruction& here) const;
+  std::vector<int> MissingFor(int rank, const Instruction& instruction) const;
 
  private:
   // What meets: instructions of one group on one lane, in the order of the
-  // lane.
-  using Place = std::pair<int, Lane>;
+  // lane; of a transfer, from one rank to another.
+  using Place = std::tuple<int, Lane, int, int>;  // group, lane, from, to
 
-  const Instruction& At(const RankInstruction& here) const;
+  static Place PlaceOf(int rank, const Instruction& instruction);
+  std::vector<int> Members(int rank, const Instruction& instruction) const;
 
   const Plan& plan_;
-  std::map<int, const Program*> programs_;  // by rank
   // Who has come: the instruction of each rank.
   std::map<Place, std::map<int, int>> waiting_;
 };

@@ -3,6 +3,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "proto/plan/buffer_kind.h"
 
 namespace troupe {
 
@@ -20,7 +21,7 @@ std::vector<MemoryItem> MemoryItems(const RankPlan& rank) {
       found->set_tier(slot.tier());
       found->set_item(slot.item());
     }
-    found->set_bytes(found->bytes() + slot.bytes());
+    found->set_bytes(found->bytes() + slot.bytes() * CopiesOf(slot));
   }
   return items;
 }
@@ -28,7 +29,7 @@ std::vector<MemoryItem> MemoryItems(const RankPlan& rank) {
 int64_t BytesIn(const RankPlan& rank, Tier tier) {
   int64_t bytes = 0;
   for (const Slot& slot : rank.slots()) {
-    if (slot.tier() == tier) bytes += slot.bytes();
+    if (slot.tier() == tier) bytes += slot.bytes() * CopiesOf(slot);
   }
   return bytes;
 }

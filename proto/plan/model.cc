@@ -10,6 +10,7 @@
 #include "proto/plan/model_fields.h"
 #include "proto/plan/model_gpt2.h"
 #include "proto/plan/model_llama.h"
+#include "proto/plan/model_synthetic.h"
 
 namespace troupe {
 namespace {
@@ -25,6 +26,8 @@ struct Architecture {
   int64_t (*lookup_parameters)(const ModelSpec& model);
   int64_t (*attention_width)(const ModelSpec& model);
   bool weights_are_in_out;
+  // Has the sizes that transformers share, and needs them.
+  bool transformer;
 };
 
 std::vector<Architecture> Architectures() {
@@ -36,7 +39,8 @@ std::vector<Architecture> Architectures() {
        Gpt2Units,
        Gpt2LookupParameters,
        Gpt2AttentionWidth,
-       /*weights_are_in_out=*/true},
+       /*weights_are_in_out=*/true,
+       /*transformer=*/true},
       {"llama",
        {"num_key_value_heads", "head_dim", "rms_norm_eps", "rope_theta",
         "rope_scaling", "attention_bias", "mlp_bias"},
@@ -45,7 +49,21 @@ std::vector<Architecture> Architectures() {
        LlamaUnits,
        LlamaLookupParameters,
        LlamaAttentionWidth,
-       /*weights_are_in_out=*/false},
+       /*weights_are_in_out=*/false,
+       /*transformer=*/true},
+      {"synthetic",
+       {"units", "forward_us", "backward_input_us", "backward_weight_us",
+        "activation_bytes", "parameter_bytes"},
+       ResolveSynthetic,
+       CheckSynthetic,
+       SyntheticUnits,
+       // Nothing is multiplied.
+       +[](const ModelSpec& model) {
+         return ParameterCount(SyntheticUnits(model, {.sequences = 1}));
+       },
+       +[](const ModelSpec&) { return int64_t{0}; },
+       /*weights_are_in_out=*/false,
+       /*transformer=*/false},
   };
 }
 
@@ -61,20 +79,49 @@ absl::StatusOr<Architecture> FindArchitecture(const std::string& name) {
   return CheckName("model.architecture", name, names);
 }
 
+bool HasModelField(const ModelSpec& model, const std::string& name) {
+  const auto* field = ModelSpec::descriptor()->FindFieldByName(name);
+  CHECK(field != nullptr) << name;
+  const auto* reflection = ModelSpec::GetReflection();
+  return field->is_repeated() ? reflection->FieldSize(model, field) > 0
+                              : reflection->HasField(model, field);
+}
+
+absl::Status Foreign(const ModelSpec& model, const std::string& name,
+                     absl::string_view of) {
+  return FieldError(absl::StrCat("model.", name),
+                    absl::StrCat("is a field of ", of, ", not of ",
+                                 model.architecture(), "; leave it out"));
+}
+
 // Refuses fields that only other architectures have.
-absl::Status CheckForeignFields(const ModelSpec& model) {
+absl::Status CheckForeignFields(const ModelSpec& model,
+                                const Architecture& own) {
   for (const Architecture& other : Architectures()) {
     if (model.architecture() == other.name) continue;
     for (const std::string& name : other.own_fields) {
-      const auto* field = ModelSpec::descriptor()->FindFieldByName(name);
-      CHECK(field != nullptr) << name;
-      if (!ModelSpec::GetReflection()->HasField(model, field)) continue;
-      return FieldError(absl::StrCat("model.", name),
-                        absl::StrCat("is a field of ", other.name, ", not of ",
-                                     model.architecture(), "; leave it out"));
+      if (HasModelField(model, name)) return Foreign(model, name, other.name);
+    }
+  }
+  if (own.transformer) return absl::OkStatus();
+  for (const char* const name :
+       {"num_hidden_layers", "hidden_size", "num_attention_heads", "vocab_size",
+        "max_position_embeddings", "intermediate_size", "initializer_range",
+        "tie_word_embeddings", "hf"}) {
+    if (HasModelField(model, name)) {
+      return Foreign(model, name, "transformers");
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckSizes(const ModelSpec& model, const Architecture& own,
+                        const MicroBatchShape& shape) {
+  if (!own.transformer) return own.check(model);
+  RETURN_IF_ERROR(CheckModelSizes(model));
+  RETURN_IF_ERROR(CheckModelDefaults(model));
+  RETURN_IF_ERROR(own.check(model));
+  return CheckMicroBatch(model, shape);
 }
 
 }  // namespace
@@ -82,7 +129,8 @@ absl::Status CheckForeignFields(const ModelSpec& model) {
 absl::Status ResolveModel(ModelSpec& model) {
   ASSIGN_OR_RETURN(const Architecture architecture,
                    FindArchitecture(model.architecture()));
-  RETURN_IF_ERROR(CheckForeignFields(model));
+  RETURN_IF_ERROR(CheckForeignFields(model, architecture));
+  if (!architecture.transformer) return architecture.resolve(model);
   RETURN_IF_ERROR(CheckModelSizes(model));
   SetModelDefaults(model);
   RETURN_IF_ERROR(CheckModelDefaults(model));
@@ -93,12 +141,17 @@ absl::StatusOr<std::vector<Unit>> ModelUnits(const ModelSpec& model,
                                              const MicroBatchShape& shape) {
   ASSIGN_OR_RETURN(const Architecture architecture,
                    FindArchitecture(model.architecture()));
-  RETURN_IF_ERROR(CheckForeignFields(model));
-  RETURN_IF_ERROR(CheckModelSizes(model));
-  RETURN_IF_ERROR(CheckModelDefaults(model));
-  RETURN_IF_ERROR(architecture.check(model));
-  RETURN_IF_ERROR(CheckMicroBatch(model, shape));
+  RETURN_IF_ERROR(CheckForeignFields(model, architecture));
+  RETURN_IF_ERROR(CheckSizes(model, architecture, shape));
   return architecture.units(model, shape);
+}
+
+bool IsSynthetic(const ModelSpec& model) {
+  return model.architecture() == "synthetic";
+}
+
+int UnitCount(const ModelSpec& model) {
+  return IsSynthetic(model) ? model.units() : model.num_hidden_layers() + 2;
 }
 
 bool BlockWeightsAreInOut(const ModelSpec& model) {

@@ -34,6 +34,12 @@ absl::Status ResolveModel(ModelSpec& model);
 absl::StatusOr<std::vector<Unit>> ModelUnits(const ModelSpec& model,
                                              const MicroBatchShape& shape);
 
+// Of a model that waits instead of computing: it has no data and no loss.
+bool IsSynthetic(const ModelSpec& model);
+
+// How many units it has. REQUIRES a resolved model.
+int UnitCount(const ModelSpec& model);
+
 // Whether the linear layers of its blocks keep their weights [in, out], as
 // GPT-2's Conv1D does, and not [out, in]. The vocabulary projection's is always
 // [out, in]. REQUIRES a resolved model.

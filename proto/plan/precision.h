@@ -25,7 +25,7 @@ inline bool HasMasterWeights(const TrainingSpec& training) {
 // Numbers that the optimizer keeps for each parameter, all f32.
 inline int OptimizerMoments(const OptimizerSpec& optimizer) {
   if (optimizer.name() == "adamw") return 2;
-  return optimizer.momentum() > 0 ? 1 : 0;
+  return optimizer.name() == "sgd" && optimizer.momentum() > 0 ? 1 : 0;
 }
 
 // REQUIRES a floating-point type.

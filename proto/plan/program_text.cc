@@ -28,6 +28,8 @@ constexpr KindRow kKinds[] = {
     {Instruction::REDUCE_SCALARS, 'A', COLLECTIVE},
     {Instruction::STEP, 'O', COMPUTE},
     {Instruction::SNAPSHOT, 'K', IO},
+    {Instruction::SEND, 'S', ACTIVATIONS},
+    {Instruction::RECV, 'V', ACTIVATIONS},
 };
 
 const KindRow& RowOf(Instruction::Kind kind) {
@@ -85,6 +87,13 @@ absl::Status ParseLane(absl::string_view word, Instruction& instruction) {
   return absl::OkStatus();
 }
 
+// "+1", "-1".
+absl::Status ParseAhead(absl::string_view word, Instruction& instruction) {
+  ASSIGN_OR_RETURN(const int steps, Number(word.substr(1), word));
+  instruction.set_ahead(word[0] == '+' ? steps : -steps);
+  return absl::OkStatus();
+}
+
 absl::Status ParseWord(absl::string_view word, Instruction& instruction) {
   switch (word[0]) {
     case 'u':
@@ -97,6 +106,9 @@ absl::Status ParseWord(absl::string_view word, Instruction& instruction) {
       return ParseList(word, *instruction.mutable_writes());
     case '^':
       return ParseList(word, *instruction.mutable_after());
+    case '+':
+    case '-':
+      return ParseAhead(word, instruction);
     default:
       break;
   }
@@ -115,7 +127,7 @@ absl::Status ParseWord(absl::string_view word, Instruction& instruction) {
       instruction.set_group(value);
       break;
     default:
-      return WordError(word, "no such field; use u m v p g @ < > ^");
+      return WordError(word, "no such field; use u m + v p g @ < > ^");
   }
   return absl::OkStatus();
 }
@@ -136,6 +148,10 @@ std::string InstructionText(const Instruction& instruction) {
   }
   if (instruction.has_micro_batch()) {
     absl::StrAppend(&text, " m", instruction.micro_batch());
+  }
+  if (instruction.ahead() != 0) {
+    absl::StrAppend(&text, instruction.ahead() > 0 ? " +" : " ",
+                    instruction.ahead());
   }
   if (instruction.has_weight_version()) {
     absl::StrAppend(&text, " v", instruction.weight_version());
@@ -174,7 +190,7 @@ absl::StatusOr<Instruction> ParseInstruction(absl::string_view text) {
     }
   }
   if (instruction.kind() == Instruction::KIND_UNSPECIFIED) {
-    return WordError(words[0], "no such kind; use L F I W R N A O or K");
+    return WordError(words[0], "no such kind; use L F I W R N A O K S or V");
   }
   for (size_t i = 1; i < words.size(); ++i) {
     RETURN_IF_ERROR(ParseWord(words[i], instruction));
@@ -218,6 +234,9 @@ std::string InstructionWords(const Instruction& instruction) {
   }
   if (instruction.has_micro_batch()) {
     absl::StrAppend(&words, ", micro-batch ", instruction.micro_batch());
+  }
+  if (instruction.ahead() > 0) {
+    absl::StrAppend(&words, " of ", instruction.ahead(), " steps ahead");
   }
   if (instruction.has_peer()) {
     absl::StrAppend(&words, ", peer rank ", instruction.peer());

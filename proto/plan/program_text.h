@@ -3,11 +3,13 @@
 //
 //   L LOAD_BATCH   F FORWARD   I BACKWARD_INPUT   W BACKWARD_WEIGHT
 //   R REDUCE_GRADS N GRAD_NORM A REDUCE_SCALARS   O STEP   K SNAPSHOT
+//   S SEND         V RECV
 //
 // Fields follow the letter, each only where the instruction has it: u unit
-// (u3-5 for units 3 to 5), m micro-batch, v weight version, p peer, g group. A
-// lane other than the kind's usual one is written @lane. In the long form,
-// buffers and order come last: <0,4 reads, >5 writes, ^0,2 after.
+// (u3-5 for units 3 to 5), m micro-batch, +1 steps ahead (-1: behind), v weight
+// version, p peer, g group. A lane other than the kind's usual one is written
+// @lane. In the long form, buffers and order come last: <0,4 reads, >5 writes,
+// ^0,2 after.
 #ifndef TROUPE_PROTO_PLAN_PROGRAM_TEXT_H_
 #define TROUPE_PROTO_PLAN_PROGRAM_TEXT_H_
 

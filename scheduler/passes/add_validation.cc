@@ -1,26 +1,27 @@
 #include "scheduler/passes/add_validation.h"
 
-#include "proto/plan/program_text.h"
+#include <algorithm>
+
+#include "scheduler/passes/expand_order.h"
 
 namespace troupe {
 
 void AddValidation(Draft& draft) {
   if (draft.plan.job().training().validate_every() == 0) return;
-  for (RankPlan& rank : *draft.plan.mutable_ranks()) {
-    Program& program = *rank.add_programs();
-    program.set_kind(Program::VALIDATE);
-    const std::vector<int> units = UnitsOf(draft.plan, rank.rank());
-    const int micro_batches = draft.plan.derived().validation_micro_batches();
-    for (int m = 0; m < micro_batches; ++m) {
-      for (const int u : units) {
-        Instruction& instruction = *program.add_instructions();
-        instruction.set_kind(Instruction::FORWARD);
-        instruction.set_lane(UsualLane(Instruction::FORWARD));
-        instruction.set_unit(u);
-        instruction.set_micro_batch(m);
+  const int ranks = static_cast<int>(draft.compute_order.size());
+  const int micro_batches = draft.plan.derived().validation_micro_batches();
+  ComputeOrder order(ranks);
+  for (int first = 0; first < micro_batches; first += ranks) {
+    const int end = std::min(micro_batches, first + ranks);
+    for (int s = 0; s < draft.plan.stages_size(); ++s) {
+      // Of a stage's replicas, one is enough.
+      const int rank = draft.plan.stages(s).pipeline_ranks(0);
+      for (int m = first; m < end; ++m) {
+        order[rank].push_back({.stage = s, .micro_batch = m});
       }
     }
   }
+  ExpandOrder(order, order, Program::VALIDATE, draft);
 }
 
 }  // namespace troupe

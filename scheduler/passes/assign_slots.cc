@@ -50,22 +50,66 @@ int AddSlot(const Buffer& buffer, RankPlan& rank) {
   return rank.slots_size() - 1;
 }
 
-void AssignResident(RankPlan& rank) {
-  // By kind, then unit: the order in which the slots are laid out.
-  std::map<std::pair<Buffer::Kind, int>, std::vector<Buffer*>> resident;
-  for (Program& program : *rank.mutable_programs()) {
-    for (Buffer& buffer : *program.mutable_buffers()) {
-      if (!IsResident(buffer.kind())) continue;
-      const int unit = buffer.has_unit() ? buffer.unit() : -1;
-      resident[{buffer.kind(), unit}].push_back(&buffer);
+// Uses of a value's copies by a rank's programs.
+struct OwnSlot {
+  std::vector<Buffer*> buffers;
+  int offset_min = 0;
+  int offset_max = 0;
+};
+
+// Whether TRAIN has done with the oldest copy of a carried value when it first
+// touches the newest: then the two can be one.
+bool OldestIsFree(const Program& train, const OwnSlot& own) {
+  bool newest_touched = false;
+  for (const Instruction& instruction : train.instructions()) {
+    for (const auto* list : {&instruction.reads(), &instruction.writes()}) {
+      for (const int index : *list) {
+        const Buffer& buffer = train.buffers(index);
+        if (!SameValue(buffer, *own.buffers.front())) continue;
+        newest_touched |= buffer.copy_offset() == own.offset_max;
+        if (newest_touched && buffer.copy_offset() == own.offset_min) {
+          return false;
+        }
+      }
     }
   }
-  for (const auto& [name, buffers] : resident) {
-    const int slot = AddSlot(*buffers.front(), rank);
-    for (Buffer* const buffer : buffers) {
-      CHECK_EQ(buffer->bytes(), buffers.front()->bytes())
-          << LineItem(name.first);
+  return true;
+}
+
+int CopiesNeeded(const Program& train, const OwnSlot& own) {
+  const Buffer::Kind kind = own.buffers.front()->kind();
+  // The version that STEP writes takes the place of the oldest one.
+  if (kind == Buffer::PARAMETERS) return std::max(1, -own.offset_min);
+  const int apart = own.offset_max - own.offset_min;
+  return apart > 0 && OldestIsFree(train, own) ? apart : apart + 1;
+}
+
+void AssignOwn(RankPlan& rank) {
+  // By kind, then unit: the order in which the slots are laid out.
+  std::map<std::tuple<Buffer::Kind, int, int>, OwnSlot> owners;
+  for (Program& program : *rank.mutable_programs()) {
+    for (Buffer& buffer : *program.mutable_buffers()) {
+      if (!HasOwnSlot(buffer)) continue;
+      const int unit = buffer.has_unit() ? buffer.unit() : -1;
+      const int m = buffer.has_micro_batch() ? buffer.micro_batch() : -1;
+      OwnSlot& own = owners[{buffer.kind(), unit, m}];
+      own.buffers.push_back(&buffer);
+      own.offset_min = std::min(own.offset_min, buffer.copy_offset());
+      own.offset_max = std::max(own.offset_max, buffer.copy_offset());
+    }
+  }
+  const Program& train = *FindProgram(rank, Program::TRAIN);
+  for (const auto& [name, own] : owners) {
+    const int copies = CopiesNeeded(train, own);
+    const int slot = AddSlot(*own.buffers.front(), rank);
+    if (copies > 1) rank.mutable_slots(slot)->set_copies(copies);
+    for (Buffer* const buffer : own.buffers) {
+      CHECK_EQ(buffer->bytes(), own.buffers.front()->bytes())
+          << LineItem(buffer->kind());
       buffer->set_slot(slot);
+      if (buffer->copy_offset() >= copies || copies == 1) {
+        buffer->set_copy_offset(buffer->copy_offset() % copies);
+      }
     }
   }
 }
@@ -84,7 +128,7 @@ std::vector<Transient> TransientsOf(RankPlan& rank) {
       for (const int buffer : program.instructions(i).writes()) use(buffer);
     }
     for (int b = 0; b < program.buffers_size(); ++b) {
-      if (IsResident(program.buffers(b).kind())) continue;
+      if (HasOwnSlot(program.buffers(b))) continue;
       transients.push_back({program.mutable_buffers(b), lives[b]});
     }
     offset += program.instructions_size();
@@ -120,7 +164,7 @@ void AssignShared(RankPlan& rank) {
 
 void AssignSlots(Draft& draft) {
   for (RankPlan& rank : *draft.plan.mutable_ranks()) {
-    AssignResident(rank);
+    AssignOwn(rank);
     AssignShared(rank);
   }
 }

@@ -1,6 +1,7 @@
-// Gives every buffer a slot. Resident buffers (parameters, gradients, ...) own
-// one each, shared by the rank's programs and listed by kind, then by unit, so
-// that neighbouring units are neighbours in memory. The others share: largest
+// Gives every buffer a slot. Resident buffers (parameters, gradients, ...) and
+// carried ones own one each, with as many copies as are in use at once, shared
+// by the rank's programs and listed by kind, then by unit, so that neighbouring
+// units are neighbours in memory. The others share: largest
 // first, each takes the smallest slot that is free from its first writer to its
 // last user, in program order (greedy by size, Pisarchyk and Lee, 2020, arXiv
 // 2001.03288).

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
+#include <utility>
 
 #include "proto/base/check.h"
+#include "proto/plan/buffer_kind.h"
 #include "proto/plan/precision.h"
 
 namespace troupe {
@@ -13,12 +16,23 @@ namespace {
 // f64: loss, tokens, norm, stop, save.
 constexpr int64_t kScalarsBytes = 5 * 8;
 constexpr int64_t kBytesOfI32 = 4;
+constexpr int kNone = -1;
+
+// A value in memory: kind, unit, micro-batch.
+using Value = std::tuple<Buffer::Kind, int, int>;
+
+// What holds for all programs of a rank.
+struct RankValues {
+  std::map<int, int>
+      versions;  // of a unit's parameters, where there are several
+  std::set<Value> carried;
+};
 
 // Adds to one program the buffers that its instructions name, once each.
 class Declaration {
  public:
-  Declaration(const Plan& plan, Program& program)
-      : plan_(plan), program_(program) {}
+  Declaration(const Plan& plan, const RankValues& values, Program& program)
+      : plan_(plan), values_(values), program_(program) {}
 
   void Run() {
     for (Instruction& instruction : *program_.mutable_instructions()) {
@@ -28,9 +42,19 @@ class Declaration {
     }
   }
 
+  // After Run: the values that are used at several offsets.
+  std::set<Value> Carried() const {
+    std::map<Value, int> offsets;
+    for (const auto& [name, index] : indices_) offsets[name.first] += 1;
+    std::set<Value> carried;
+    for (const auto& [value, count] : offsets) {
+      if (count > 1) carried.insert(value);
+    }
+    return carried;
+  }
+
  private:
-  static constexpr int kNone = -1;
-  using Name = std::tuple<Buffer::Kind, int, int>;  // kind, unit, micro-batch
+  using Name = std::pair<Value, int>;  // and its copy's offset
 
   void Declare(const Instruction& instruction) {
     switch (instruction.kind()) {
@@ -56,10 +80,21 @@ class Declaration {
         return Step(instruction.unit());
       case Instruction::SNAPSHOT:
         return Snapshot(instruction.unit());
+      case Instruction::SEND:
+        return Read(Moved(instruction), instruction.unit(),
+                    instruction.micro_batch());
+      case Instruction::RECV:
+        return Write(Moved(instruction), instruction.unit(),
+                     instruction.micro_batch());
       default:
         CHECK(false) << "no buffers known for "
                      << Instruction::Kind_Name(instruction.kind());
     }
+  }
+
+  static Buffer::Kind Moved(const Instruction& transfer) {
+    return transfer.lane() == ACTIVATIONS ? Buffer::ACTIVATION
+                                          : Buffer::GRADIENT;
   }
 
   void Forward(int u, int m) {
@@ -73,10 +108,10 @@ class Declaration {
 
   void BackwardInput(int u, int m) {
     Read(Buffer::GRADIENT, u, m);
-    Read(Buffer::ACTIVATION, u - 1, m);
+    if (u > 0) Read(Buffer::ACTIVATION, u - 1, m);
     Read(Buffer::STASH, u, m);
     ReadParameters(u);
-    Write(Buffer::GRADIENT, u - 1, m);
+    if (u > 0) Write(Buffer::GRADIENT, u - 1, m);
     Write(Buffer::WEIGHT_STASH, u, m);
   }
 
@@ -93,46 +128,77 @@ class Declaration {
 
   void Step(int u) {
     Update(Buffer::PARAMETER_GRADIENTS, u);
-    Read(Buffer::SCALARS);
+    // The norm by which gradients are clipped.
+    if (plan_.job().training().gradient_clipping() > 0) Read(Buffer::SCALARS);
     Update(Buffer::OPTIMIZER_STATE, u);
     if (HasMasterWeights(plan_.job().training())) {
       Update(Buffer::MASTER_WEIGHTS, u);
     }
-    Write(Buffer::PARAMETERS, u);
+    if (Versions(u) > 1) Use(Buffer::PARAMETERS, u, NewestOffset(u), kRead);
+    Use(Buffer::PARAMETERS, u, 0, kWrite);
   }
 
   void Snapshot(int u) {
-    Read(HasMasterWeights(plan_.job().training()) ? Buffer::MASTER_WEIGHTS
-                                                  : Buffer::PARAMETERS,
-         u);
+    if (HasMasterWeights(plan_.job().training())) {
+      Read(Buffer::MASTER_WEIGHTS, u);
+    } else {
+      Use(Buffer::PARAMETERS, u, NewestOffset(u), kRead);
+    }
     Read(Buffer::OPTIMIZER_STATE, u);
     if (plan_.job().checkpoint().background()) Write(Buffer::SNAPSHOT_COPY, u);
   }
 
+  int Versions(int u) const {
+    const auto found = values_.versions.find(u);
+    return found == values_.versions.end() ? 1 : found->second;
+  }
+
+  // TRAIN of step s writes version s; so at its beginning version s - 1 is the
+  // newest, in all other programs of that step version s.
+  int NewestOffset(int u) const {
+    return Versions(u) > 1 && program_.kind() == Program::TRAIN ? -1 : 0;
+  }
+
   void ReadParameters(int u) {
     for (const int owner : GradientUnits(plan_, u)) {
-      Read(Buffer::PARAMETERS, owner);
+      const int age = Versions(owner) > 1 ? at_->weight_version() : 0;
+      Use(Buffer::PARAMETERS, owner, NewestOffset(owner) - age, kRead);
     }
   }
 
+  enum Access { kRead, kWrite };
+
   void Read(Buffer::Kind kind, int unit = kNone, int micro_batch = kNone) {
-    const int index = Index({kind, unit, micro_batch});
-    if (index >= 0) at_->add_reads(index);
+    Add({{kind, unit, micro_batch}, OffsetOf(kind)}, kRead);
   }
   void Write(Buffer::Kind kind, int unit = kNone, int micro_batch = kNone) {
-    const int index = Index({kind, unit, micro_batch});
-    if (index >= 0) at_->add_writes(index);
+    Add({{kind, unit, micro_batch}, OffsetOf(kind)}, kWrite);
   }
   void Update(Buffer::Kind kind, int unit = kNone) {
     Read(kind, unit);
     Write(kind, unit);
+  }
+  void Use(Buffer::Kind kind, int unit, int offset, Access access) {
+    Add({{kind, unit, kNone}, offset}, access);
+  }
+  void Add(const Name& name, Access access) {
+    const int index = Index(name);
+    if (index < 0) return;
+    access == kRead ? at_->add_reads(index) : at_->add_writes(index);
+  }
+
+  // What belongs to a step has a copy for each that is under way.
+  int OffsetOf(Buffer::Kind kind) const {
+    const bool of_a_step = !IsResident(kind) || kind == Buffer::SCALARS;
+    return of_a_step ? at_->ahead() : 0;
   }
 
   // Of the buffer, declared where it is new; negative: it has no bytes.
   int Index(const Name& name) {
     const auto [found, is_new] = indices_.try_emplace(name, kNone);
     if (!is_new) return found->second;
-    const auto [kind, unit, micro_batch] = name;
+    const auto& [value, offset] = name;
+    const auto [kind, unit, micro_batch] = value;
     const int64_t bytes = BytesOf(kind, unit);
     if (bytes == 0) return kNone;
     Buffer& buffer = *program_.add_buffers();
@@ -140,6 +206,10 @@ class Declaration {
     if (unit != kNone) buffer.set_unit(unit);
     if (micro_batch != kNone) buffer.set_micro_batch(micro_batch);
     buffer.set_bytes(bytes);
+    const bool trains =
+        program_.kind() == Program::TRAIN || program_.kind() == Program::FILL;
+    buffer.set_carried(trains && values_.carried.count(value) > 0);
+    if (HasOwnSlot(buffer)) buffer.set_copy_offset(offset);
     return found->second = program_.buffers_size() - 1;
   }
 
@@ -192,17 +262,39 @@ class Declaration {
   bool IsHead(int u) const { return plan_.units(u).kind() == Unit::HEAD; }
 
   const Plan& plan_;
+  const RankValues& values_;
   Program& program_;
   Instruction* at_ = nullptr;
   std::map<Name, int> indices_;
 };
 
+// The versions that TRAIN uses, and what it carries to its next runs.
+RankValues ValuesOf(const Plan& plan, const Program& train) {
+  RankValues values;
+  for (const Instruction& instruction : train.instructions()) {
+    if (instruction.weight_version() == 0) continue;
+    for (const int owner : GradientUnits(plan, instruction.unit())) {
+      int& versions = values.versions[owner];
+      versions = std::max(versions, 1 + instruction.weight_version());
+    }
+  }
+  Program trial = train;
+  Declaration declaration(plan, values, trial);
+  declaration.Run();
+  for (const Value& value : declaration.Carried()) {
+    if (!IsResident(std::get<0>(value))) values.carried.insert(value);
+  }
+  return values;
+}
+
 }  // namespace
 
 void DeclareBuffers(Draft& draft) {
   for (RankPlan& rank : *draft.plan.mutable_ranks()) {
+    const RankValues values =
+        ValuesOf(draft.plan, *FindProgram(rank, Program::TRAIN));
     for (Program& program : *rank.mutable_programs()) {
-      Declaration(draft.plan, program).Run();
+      Declaration(draft.plan, values, program).Run();
     }
   }
 }

@@ -1,5 +1,10 @@
 #include "scheduler/passes/derive_after.h"
 
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "proto/plan/buffer_kind.h"
 #include "proto/plan/program_order.h"
 
 namespace troupe {
@@ -12,10 +17,12 @@ struct LastUse {
 };
 
 void Derive(RankPlan& rank, Program& program) {
-  std::vector<LastUse> uses(rank.slots_size());
+  std::map<std::pair<int, int>, LastUse> uses;  // by slot and copy
   ProgramOrder order;
-  const auto use_of = [&](int buffer) -> LastUse& {
-    return uses[program.buffers(buffer).slot()];
+  const auto use_of = [&](int index) -> LastUse& {
+    const Buffer& buffer = program.buffers(index);
+    return uses[{buffer.slot(),
+                 CopyAt(buffer, rank.slots(buffer.slot()), /*step=*/0)}];
   };
   for (int i = 0; i < program.instructions_size(); ++i) {
     Instruction& instruction = *program.mutable_instructions(i);

@@ -1,7 +1,7 @@
 // Last pass: what must be done before what. Two uses of a slot, one of them a
 // write, keep their order in the program; whatever that does not say, may
-// overlap. Edges that follow from others or from the order of a lane are left
-// out.
+// overlap. Copies of a slot are memory of their own. Edges that follow from
+// others or from the order of a lane are left out.
 #ifndef TROUPE_SCHEDULER_PASSES_DERIVE_AFTER_H_
 #define TROUPE_SCHEDULER_PASSES_DERIVE_AFTER_H_
 

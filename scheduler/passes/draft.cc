@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 
 namespace troupe {
@@ -44,9 +45,26 @@ int ReplicaGroup(const Plan& plan, int unit) {
 
 int WorldGroup(const Plan& plan) {
   for (int g = 0; g < plan.groups_size(); ++g) {
-    if (plan.groups(g).ranks_size() == plan.ranks_size()) return g;
+    if (plan.groups(g).name() == kWorldGroup) return g;
   }
-  CHECK(false) << "no group has all " << plan.ranks_size() << " ranks";
+  // Without pipelines, the first group is of all.
+  CHECK(plan.groups_size() > 0 &&
+        plan.groups(0).ranks_size() == plan.ranks_size())
+      << "no group has all " << plan.ranks_size() << " ranks";
+  return 0;
+}
+
+std::string TransferGroupName(int data_index, Lane lane) {
+  return absl::StrCat("pipeline-", data_index, "-",
+                      lane == ACTIVATIONS ? "activations" : "gradients");
+}
+
+int TransferGroup(const Plan& plan, int data_index, Lane lane) {
+  const std::string name = TransferGroupName(data_index, lane);
+  for (int g = 0; g < plan.groups_size(); ++g) {
+    if (plan.groups(g).name() == name) return g;
+  }
+  CHECK(false) << "no group " << name;
   return -1;
 }
 

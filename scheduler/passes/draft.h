@@ -4,18 +4,20 @@
 #ifndef TROUPE_SCHEDULER_PASSES_DRAFT_H_
 #define TROUPE_SCHEDULER_PASSES_DRAFT_H_
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "proto/plan.pb.h"
-#include "scheduler/pipelines/pipelines.h"
+#include "scheduler/pipelines/compute_order.h"
 
 namespace troupe {
 
 struct Draft {
-  // Job, mesh, groups, units, placements and derived are set, and there is an
-  // empty RankPlan for each rank.
+  // Job, mesh, groups, units, stages, placements and derived are set, and there
+  // is an empty RankPlan for each rank.
   Plan plan;
-  // Of each pipeline rank.
+  // Of each pipeline rank, in a training step.
   ComputeOrder compute_order;
   // The contiguous units of each stage, ascending.
   std::vector<std::vector<int>> stage_units;
@@ -25,14 +27,21 @@ struct Draft {
 Program* FindProgram(RankPlan& rank, Program::Kind kind);
 const Program* FindProgram(const RankPlan& rank, Program::Kind kind);
 
-// Units on this rank, ascending.
+// Units on this rank, ascending; those too of which it holds the parameters
+// only, since a unit of its own is tied to them.
 std::vector<int> UnitsOf(const Plan& plan, int rank);
 
 // Index of the group whose gradients of `unit` are summed.
 int ReplicaGroup(const Plan& plan, int unit);
 
 // Index of the group of all ranks; CHECKs that there is one.
+inline constexpr char kWorldGroup[] = "world";
 int WorldGroup(const Plan& plan);
+
+// Index of the group over which the pipeline of this place on the data axis
+// moves what `lane` carries.
+int TransferGroup(const Plan& plan, int data_index, Lane lane);
+std::string TransferGroupName(int data_index, Lane lane);
 
 // Units whose gradient buffers a BACKWARD_WEIGHT of `unit` adds to: itself and
 // those that it is tied to.

@@ -5,6 +5,7 @@
 namespace troupe {
 
 void GradientNorm(Draft& draft) {
+  if (draft.plan.job().optimizer().name() == "none") return;
   const std::vector<std::vector<int>> spread = SpreadUnits(draft.plan);
   for (RankPlan& rank : *draft.plan.mutable_ranks()) {
     const std::vector<int>& units = spread[rank.rank()];

@@ -8,31 +8,39 @@
 namespace troupe {
 namespace {
 
+// A micro-batch of the step that is `ahead` of the program's.
+struct Batch {
+  int micro_batch = 0;
+  int ahead = 0;
+  auto operator<=>(const Batch&) const = default;
+};
+
 // Micro-batches in the order of their first use, by the position of that use.
-std::map<int, int> FirstUses(const Plan& plan, const Program& program) {
-  std::map<int, int> first_uses;
-  std::set<int> seen;
+std::map<int, Batch> FirstUses(const Plan& plan, const Program& program) {
+  std::map<int, Batch> first_uses;
+  std::set<Batch> seen;
   for (int i = 0; i < program.instructions_size(); ++i) {
     const Instruction& instruction = program.instructions(i);
     if (instruction.kind() != Instruction::FORWARD) continue;
     const Unit::Kind unit = plan.units(instruction.unit()).kind();
-    if (unit == Unit::BLOCK) continue;
-    if (seen.insert(instruction.micro_batch()).second) {
-      first_uses[i] = instruction.micro_batch();
-    }
+    if (unit != Unit::EMBEDDING && unit != Unit::HEAD) continue;
+    const Batch batch = {.micro_batch = instruction.micro_batch(),
+                         .ahead = instruction.ahead()};
+    if (seen.insert(batch).second) first_uses[i] = batch;
   }
   return first_uses;
 }
 
-void AddLoad(int micro_batch, Program& program) {
+void AddLoad(const Batch& batch, Program& program) {
   Instruction& load = *program.add_instructions();
   load.set_kind(Instruction::LOAD_BATCH);
   load.set_lane(UsualLane(Instruction::LOAD_BATCH));
-  load.set_micro_batch(micro_batch);
+  load.set_micro_batch(batch.micro_batch);
+  load.set_ahead(batch.ahead);
 }
 
 void LoadInto(const Plan& plan, Program& program) {
-  const std::map<int, int> first_uses = FirstUses(plan, program);
+  const std::map<int, Batch> first_uses = FirstUses(plan, program);
   if (first_uses.empty()) return;
   Program loaded;
   loaded.set_kind(program.kind());

@@ -5,6 +5,7 @@
 namespace troupe {
 
 void OptimizerSteps(Draft& draft) {
+  if (draft.plan.job().optimizer().name() == "none") return;
   for (RankPlan& rank : *draft.plan.mutable_ranks()) {
     for (const int u : UnitsOf(draft.plan, rank.rank())) {
       if (draft.plan.units(u).flat_elements() == 0) continue;

@@ -1,6 +1,7 @@
 #include "scheduler/passes/passes.h"
 
 #include "scheduler/passes/add_checkpoint.h"
+#include "scheduler/passes/add_fill.h"
 #include "scheduler/passes/add_validation.h"
 #include "scheduler/passes/assign_slots.h"
 #include "scheduler/passes/declare_buffers.h"
@@ -17,6 +18,7 @@ namespace troupe {
 const std::vector<Pass>& Passes() {
   static const auto* const kPasses = new std::vector<Pass>{
       {"expand stages", ExpandStages},
+      {"add fill", AddFill},
       {"add validation", AddValidation},
       {"load batches", LoadBatches},
       {"reduce gradients", ReduceGradients},

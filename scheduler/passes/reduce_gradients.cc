@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
+#include <utility>
 
 #include "proto/plan/program_text.h"
 
@@ -47,6 +49,55 @@ std::vector<int> LastAdded(const Plan& plan, const Program& program) {
   return last;
 }
 
+// A bucket as all ranks of its group see it.
+using BucketName = std::pair<int, int>;  // group, first unit
+
+// Where in their programs ranks are ready for buckets.
+class Readiness {
+ public:
+  explicit Readiness(Draft& draft) : buckets_(draft.plan.ranks_size()) {
+    for (RankPlan& rank : *draft.plan.mutable_ranks()) {
+      const Program& program = *FindProgram(rank, Program::TRAIN);
+      const std::vector<int> last = LastAdded(draft.plan, program);
+      for (const Bucket& bucket : BucketsOf(draft.plan, rank.rank())) {
+        const auto begin = last.begin() + bucket.first;
+        const int index = *std::max_element(begin, begin + bucket.count);
+        buckets_[rank.rank()].push_back({bucket, index});
+        double& when = shares_[{bucket.group, bucket.first}];
+        when = std::max(
+            when, static_cast<double>(index) / program.instructions_size());
+      }
+    }
+  }
+
+  struct Ready {
+    Bucket bucket;
+    int index = -1;  // of the instruction behind which it may stand
+  };
+  // In the order of all ranks, each no earlier than the one before.
+  std::vector<Ready> Of(int rank) const {
+    std::vector<Ready> ready = buckets_[rank];
+    std::stable_sort(ready.begin(), ready.end(),
+                     [this](const Ready& a, const Ready& b) {
+                       return KeyOf(a.bucket) < KeyOf(b.bucket);
+                     });
+    for (size_t i = 1; i < ready.size(); ++i) {
+      ready[i].index = std::max(ready[i].index, ready[i - 1].index);
+    }
+    return ready;
+  }
+
+ private:
+  // Neighbours in backward order come first, last units first.
+  std::tuple<double, int, int> KeyOf(const Bucket& bucket) const {
+    return {shares_.at({bucket.group, bucket.first}), -bucket.first,
+            bucket.group};
+  }
+
+  std::vector<std::vector<Ready>> buckets_;  // by rank
+  std::map<BucketName, double> shares_;
+};
+
 void Emit(const Bucket& bucket, Program& program) {
   Instruction& reduce = *program.add_instructions();
   reduce.set_kind(Instruction::REDUCE_GRADS);
@@ -59,21 +110,18 @@ void Emit(const Bucket& bucket, Program& program) {
 }  // namespace
 
 void ReduceGradients(Draft& draft) {
+  const Readiness readiness(draft);
   for (RankPlan& rank : *draft.plan.mutable_ranks()) {
     Program* const program = FindProgram(rank, Program::TRAIN);
-    const std::vector<int> last = LastAdded(draft.plan, *program);
-    // By the instruction behind which they stand, in backward order.
-    std::multimap<int, Bucket> ready;
-    for (const Bucket& bucket : BucketsOf(draft.plan, rank.rank())) {
-      const auto begin = last.begin() + bucket.first;
-      ready.emplace(*std::max_element(begin, begin + bucket.count), bucket);
-    }
+    const std::vector<Readiness::Ready> ready = readiness.Of(rank.rank());
+    auto next = ready.begin();
     Program with_reductions;
     with_reductions.set_kind(Program::TRAIN);
     for (int i = 0; i < program->instructions_size(); ++i) {
       *with_reductions.add_instructions() = program->instructions(i);
-      const auto [begin, end] = ready.equal_range(i);
-      for (auto it = begin; it != end; ++it) Emit(it->second, with_reductions);
+      for (; next != ready.end() && next->index <= i; ++next) {
+        Emit(next->bucket, with_reductions);
+      }
     }
     *program = with_reductions;
   }

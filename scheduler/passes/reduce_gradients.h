@@ -4,6 +4,11 @@
 // that adds to any of its gradients, tied ones included, so that it travels on
 // the COLLECTIVE lane while backward goes on. Units with one replica have
 // nothing to sum.
+//
+// Ranks of a group may be ready for its buckets in different orders, and be
+// members of several groups. So all buckets of all groups stand in one order,
+// by when the last of their ranks is ready, as a share of its program; each
+// rank has its part of that.
 #ifndef TROUPE_SCHEDULER_PASSES_REDUCE_GRADIENTS_H_
 #define TROUPE_SCHEDULER_PASSES_REDUCE_GRADIENTS_H_
 

@@ -9,14 +9,18 @@
 namespace troupe {
 namespace {
 
-// The same ranks with another micro-batch. Memory does not depend on how many
-// micro-batches a step has once there are two, so two make a short plan.
+// The same ranks with another micro-batch. Without a pipeline, memory does not
+// depend on how many micro-batches a step has once there are two, so two make a
+// short plan.
 JobSpec WithMicroBatch(const JobSpec& job, int micro_batch) {
   JobSpec smaller = job;
   TrainingSpec& training = *smaller.mutable_training();
   const int replica_batch =
       training.global_batch_size() / job.parallelism().data();
-  const int micro_batches = std::min(2, replica_batch / micro_batch);
+  const bool pipelined = job.parallelism().pipeline() > 1;
+  const int micro_batches = pipelined
+                                ? replica_batch / micro_batch
+                                : std::min(2, replica_batch / micro_batch);
   training.set_micro_batch_size(micro_batch);
   training.set_global_batch_size(micro_batch * micro_batches *
                                  job.parallelism().data());

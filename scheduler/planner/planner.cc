@@ -8,6 +8,7 @@
 #include "proto/base/check.h"
 #include "proto/base/status.h"
 #include "proto/plan/check_program.h"
+#include "proto/plan/mesh.h"
 #include "scheduler/passes/passes.h"
 #include "scheduler/planner/check_devices.h"
 #include "scheduler/planner/choose_backends.h"
@@ -18,6 +19,17 @@
 
 namespace troupe {
 namespace {
+
+// "parallelism.data: 4", "parallelism.pipeline: 2 x parallelism.data 4".
+std::string SizesText(const ParallelismSpec& parallelism) {
+  if (parallelism.pipeline() == 1) {
+    return absl::StrCat("parallelism.data: ", parallelism.data());
+  }
+  const std::string pipeline =
+      absl::StrCat("parallelism.pipeline: ", parallelism.pipeline());
+  if (parallelism.data() == 1) return pipeline;
+  return absl::StrCat(pipeline, " x parallelism.data ", parallelism.data());
+}
 
 // All but the prediction, the comparison with budgets and the fingerprint.
 absl::StatusOr<Plan> Build(const JobSpec& resolved) {
@@ -50,9 +62,10 @@ absl::StatusOr<Plan> CompilePlan(
   ASSIGN_OR_RETURN(const JobSpec resolved, ResolveJob(job));
   const int ranks = RanksNeeded(resolved);
   if (static_cast<int>(workers.size()) < ranks) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "parallelism.data: ", ranks, " wants ", ranks, " workers, there are ",
-        workers.size(), "; start more workers or use a smaller size"));
+    return absl::FailedPreconditionError(
+        absl::StrCat(SizesText(resolved.parallelism()), " wants ", ranks,
+                     " workers, there are ", workers.size(),
+                     "; start more workers or use a smaller size"));
   }
   const std::vector<WorkerDescription> used(workers.begin(),
                                             workers.begin() + ranks);
@@ -65,8 +78,14 @@ absl::StatusOr<Plan> CompilePlan(
 }
 
 int RanksNeeded(const JobSpec& job) {
-  return job.parallelism().has_data() ? std::max(1, job.parallelism().data())
-                                      : 1;
+  const ParallelismSpec& parallelism = job.parallelism();
+  const auto size = [](bool given, int64_t value) {
+    return given ? std::clamp<int64_t>(value, 1, kRanksMax) : 1;
+  };
+  const int64_t ranks =
+      size(parallelism.has_data(), parallelism.data()) *
+      size(parallelism.has_pipeline(), parallelism.pipeline());
+  return static_cast<int>(std::min<int64_t>(ranks, kRanksMax));
 }
 
 Plan AssignmentPlan(const Plan& plan, int rank) {
@@ -92,6 +111,7 @@ Plan AssignmentPlan(const Plan& plan, int rank) {
   }
   assignment.set_fingerprint(plan.fingerprint());
   *assignment.mutable_derived() = plan.derived();
+  *assignment.mutable_stages() = plan.stages();
   return assignment;
 }
 

@@ -5,14 +5,13 @@
 #include "proto/base/status.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/model.h"
+#include "scheduler/planner/resolve_parallelism.h"
 #include "scheduler/planner/resolve_training.h"
 
 namespace troupe {
 namespace {
 
 constexpr size_t kNameLengthMax = 100;
-constexpr int kReplicasMax = 1024;
-constexpr double kBucketMegabytesMax = 1 << 20;
 
 absl::Status CheckJobName(absl::string_view name) {
   RETURN_IF_ERROR(CheckPresent(
@@ -26,6 +25,21 @@ absl::Status CheckJobName(absl::string_view name) {
                                          " printable characters"));
 }
 
+// A synthetic model reads nothing.
+absl::Status ResolveNoData(DataSpec& data) {
+  if (!data.tokens().empty()) {
+    return FieldError("data.tokens",
+                      "a synthetic model reads no data; leave it out");
+  }
+  if (data.validation_fraction() > 0) {
+    return FieldError("data.validation_fraction",
+                      "a synthetic model has no data to hold back; leave it "
+                      "out");
+  }
+  data.set_validation_fraction(0);
+  return absl::OkStatus();
+}
+
 absl::Status ResolveData(DataSpec& data) {
   RETURN_IF_ERROR(
       CheckPresent({.present = !data.tokens().empty(),
@@ -34,16 +48,6 @@ absl::Status ResolveData(DataSpec& data) {
   if (!data.has_validation_fraction()) data.set_validation_fraction(0);
   return CheckNumber("data.validation_fraction", data.validation_fraction(),
                      {.min = 0, .max = 1, .max_open = true});
-}
-
-absl::Status ResolveParallelism(ParallelismSpec& parallelism) {
-  if (!parallelism.has_data()) parallelism.set_data(1);
-  if (!parallelism.has_bucket_megabytes()) parallelism.set_bucket_megabytes(25);
-  RETURN_IF_ERROR(CheckInteger("parallelism.data", parallelism.data(),
-                               {.min = 1, .max = kReplicasMax}));
-  return CheckNumber("parallelism.bucket_megabytes",
-                     parallelism.bucket_megabytes(),
-                     {.min = 0, .max = kBucketMegabytesMax, .min_open = true});
 }
 
 absl::Status ResolveCheckpoint(CheckpointSpec& checkpoint, int64_t steps) {
@@ -81,7 +85,9 @@ absl::StatusOr<JobSpec> ResolveJob(const JobSpec& job) {
   JobSpec resolved = job;
   RETURN_IF_ERROR(CheckJobName(job.name()));
   RETURN_IF_ERROR(ResolveModel(*resolved.mutable_model()));
-  RETURN_IF_ERROR(ResolveData(*resolved.mutable_data()));
+  RETURN_IF_ERROR(IsSynthetic(job.model())
+                      ? ResolveNoData(*resolved.mutable_data())
+                      : ResolveData(*resolved.mutable_data()));
   RETURN_IF_ERROR(ResolveParallelism(*resolved.mutable_parallelism()));
   RETURN_IF_ERROR(ResolveTraining(resolved));
   RETURN_IF_ERROR(ResolveOptimizer(resolved));

@@ -1,11 +1,15 @@
 #include "scheduler/planner/resolve_training.h"
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/choices.h"
 #include "proto/base/status.h"
 #include "proto/plan/fields.h"
+#include "proto/plan/model.h"
+#include "scheduler/pipelines/pipelines.h"
 
 namespace troupe {
 namespace {
@@ -42,9 +46,42 @@ absl::Status CheckRecipe(const TrainingSpec& training) {
   return CheckName("training.precision", training.precision(), {"f32", "bf16"});
 }
 
+int PositionsMax(const ModelSpec& model) {
+  constexpr int kSyntheticMax = 1 << 20;
+  return IsSynthetic(model) ? kSyntheticMax : model.max_position_embeddings();
+}
+
+// Whether ranks run ahead of the optimizer, so that nothing may wait for all of
+// them.
+bool NeverDrains(const ParallelismSpec& parallelism) {
+  if (parallelism.pipeline() <= 1) return false;
+  const absl::StatusOr<Pipeline> schedule =
+      FindPipeline(parallelism.pipeline_schedule());
+  return schedule.ok() && schedule->asynchronous;
+}
+
+absl::Status ResolveClipping(JobSpec& job) {
+  TrainingSpec& training = *job.mutable_training();
+  const bool never_drains = NeverDrains(job.parallelism());
+  if (!training.has_gradient_clipping()) {
+    training.set_gradient_clipping(
+        never_drains || IsSynthetic(job.model()) ? 0.0 : 1.0);
+  }
+  if (!never_drains || training.gradient_clipping() == 0) {
+    return absl::OkStatus();
+  }
+  return FieldError(
+      "training.gradient_clipping",
+      absl::StrCat(training.gradient_clipping(),
+                   " needs the norm of all gradients before each update, and ",
+                   job.parallelism().pipeline_schedule(),
+                   " never stops for one; use 0, or a synchronous "
+                   "parallelism.pipeline_schedule"));
+}
+
 absl::Status CheckSequenceLength(const JobSpec& job) {
   const TrainingSpec& training = job.training();
-  const int positions = job.model().max_position_embeddings();
+  const int positions = PositionsMax(job.model());
   if (training.sequence_length() < 1 ||
       training.sequence_length() > positions) {
     return FieldError(
@@ -89,7 +126,7 @@ absl::Status CheckBatches(const JobSpec& job) {
 
 absl::Status CheckPlanLength(const JobSpec& job) {
   const TrainingSpec& training = job.training();
-  const int64_t units = job.model().num_hidden_layers() + 2;
+  const int64_t units = UnitCount(job.model());
   const int64_t micro = training.micro_batch_size();
   const int64_t micro_batches_max = kPassesMax / units;
   if (training.global_batch_size() / micro > micro_batches_max) {
@@ -157,11 +194,12 @@ absl::Status ResolveTraining(JobSpec& job) {
                     .path = "training.micro_batch_size",
                     .meaning = "the sequences of one forward pass on a rank"}));
   if (!training.has_sequence_length()) {
-    training.set_sequence_length(job.model().max_position_embeddings());
+    training.set_sequence_length(
+        IsSynthetic(job.model()) ? 1 : job.model().max_position_embeddings());
   }
   if (!training.has_precision()) training.set_precision("f32");
   if (!training.has_seed()) training.set_seed(0);
-  if (!training.has_gradient_clipping()) training.set_gradient_clipping(1.0);
+  RETURN_IF_ERROR(ResolveClipping(job));
   if (!training.has_dropout()) training.set_dropout(0);
   if (!training.has_validate_every()) training.set_validate_every(0);
   if (!training.has_stop_after()) training.set_stop_after(0);
@@ -184,9 +222,14 @@ absl::Status ResolveTraining(JobSpec& job) {
 
 absl::Status ResolveOptimizer(JobSpec& job) {
   OptimizerSpec& optimizer = *job.mutable_optimizer();
-  if (!optimizer.has_name()) optimizer.set_name("adamw");
-  RETURN_IF_ERROR(
-      CheckName("optimizer.name", optimizer.name(), {"adamw", "sgd"}));
+  const bool synthetic = IsSynthetic(job.model());
+  if (!optimizer.has_name()) {
+    optimizer.set_name(synthetic && !optimizer.has_lr() ? "none" : "adamw");
+  }
+  std::vector<std::string> names = {"adamw", "sgd"};
+  if (synthetic) names.push_back("none");
+  RETURN_IF_ERROR(CheckName("optimizer.name", optimizer.name(), names));
+  if (optimizer.name() == "none") return absl::OkStatus();
   RETURN_IF_ERROR(CheckPresent({.present = optimizer.has_lr(),
                                 .path = "optimizer.lr",
                                 .meaning = "the peak learning rate"}));

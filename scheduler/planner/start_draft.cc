@@ -9,19 +9,21 @@
 #include "proto/plan/model.h"
 #include "proto/plan/precision.h"
 #include "scheduler/pipelines/pipelines.h"
+#include "scheduler/planner/lay_groups.h"
+#include "scheduler/planner/partition.h"
 
 namespace troupe {
 namespace {
 
 void LayMesh(Plan& plan) {
+  const ParallelismSpec& parallelism = plan.job().parallelism();
+  Axis& pipeline = *plan.mutable_mesh()->add_axes();
+  pipeline.set_name("pipeline");
+  pipeline.set_size(parallelism.pipeline());
   Axis& data = *plan.mutable_mesh()->add_axes();
   data.set_name("data");
-  data.set_size(plan.job().parallelism().data());
+  data.set_size(parallelism.data());
   CHECK_OK(CheckMesh(plan.mesh()));
-  for (Group& group :
-       GroupsAlong(plan.mesh(), "data", "sum gradients over data replicas")) {
-    *plan.add_groups() = std::move(group);
-  }
   for (int r = 0; r < MeshSize(plan.mesh()); ++r) plan.add_ranks()->set_rank(r);
 }
 
@@ -36,20 +38,6 @@ absl::Status AddUnits(Plan& plan) {
   derived.set_parameters(ParameterCount(units));
   for (Unit& unit : units) *plan.add_units() = std::move(unit);
   return absl::OkStatus();
-}
-
-// Every rank holds every unit: data parallelism.
-void PlaceUnits(Plan& plan) {
-  for (int g = 0; g < plan.groups_size(); ++g) {
-    for (const int rank : plan.groups(g).ranks()) {
-      for (int u = 0; u < plan.units_size(); ++u) {
-        Placement& placement = *plan.add_placements();
-        placement.set_unit(u);
-        placement.set_rank(rank);
-        placement.set_replica_group(g);
-      }
-    }
-  }
 }
 
 void Derive(Plan& plan) {
@@ -70,15 +58,36 @@ void Derive(Plan& plan) {
   }
 }
 
+// Ranks need not wait for one another between steps where no update waits for
+// the norm of all gradients, and the schedule makes something of it.
+int ReportLag(const Plan& plan, const Pipeline& pipeline) {
+  if (plan.ranks_size() == 1) return 0;
+  const bool clips = plan.job().training().gradient_clipping() > 0;
+  return pipeline.asynchronous || (pipeline.overlaps_steps && !clips) ? 1 : 0;
+}
+
 absl::Status OrderStages(Draft& draft) {
-  ASSIGN_OR_RETURN(const Pipeline pipeline, FindPipeline("naive"));
-  const PipelineShape shape = {
-      .ranks = AxisSize(draft.plan.mesh(), "pipeline"),
-      .micro_batches = draft.plan.derived().micro_batches()};
+  Plan& plan = draft.plan;
+  const ParallelismSpec& parallelism = plan.job().parallelism();
+  ASSIGN_OR_RETURN(const Pipeline pipeline,
+                   FindPipeline(parallelism.pipeline_schedule()));
+  const PipelineShape shape = {.ranks = parallelism.pipeline(),
+                               .micro_batches = plan.derived().micro_batches(),
+                               .virtual_stages = parallelism.virtual_stages(),
+                               .vertical_sync = parallelism.vertical_sync()};
   ASSIGN_OR_RETURN(draft.compute_order, pipeline.order(shape));
-  CHECK_EQ(shape.stages(), 1) << "the mesh has no pipeline axis";
-  std::vector<int>& units = draft.stage_units.emplace_back();
-  for (int u = 0; u < draft.plan.units_size(); ++u) units.push_back(u);
+  ASSIGN_OR_RETURN(draft.stage_units,
+                   PartitionUnits({plan.units().begin(), plan.units().end()},
+                                  shape.stages(), parallelism));
+  const std::vector<std::vector<int>> holders =
+      StageHolders(draft.compute_order, shape.stages());
+  for (int s = 0; s < shape.stages(); ++s) {
+    Stage& stage = *plan.add_stages();
+    stage.set_unit(draft.stage_units[s].front());
+    stage.set_unit_count(static_cast<int>(draft.stage_units[s].size()));
+    for (const int rank : holders[s]) stage.add_pipeline_ranks(rank);
+  }
+  plan.mutable_derived()->set_report_lag(ReportLag(plan, pipeline));
   return absl::OkStatus();
 }
 
@@ -89,9 +98,9 @@ absl::StatusOr<Draft> StartDraft(const JobSpec& resolved) {
   *draft.plan.mutable_job() = resolved;
   LayMesh(draft.plan);
   RETURN_IF_ERROR(AddUnits(draft.plan));
-  PlaceUnits(draft.plan);
   Derive(draft.plan);
   RETURN_IF_ERROR(OrderStages(draft));
+  LayGroups(draft.plan);
   return draft;
 }
 

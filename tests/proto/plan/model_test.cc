@@ -45,14 +45,13 @@ TEST(ModelTest, RefusesUnknownArchitectures) {
   model.set_architecture("gtp2");
   const auto units = ModelUnits(model, kShape);
   EXPECT_EQ(units.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(
-      units.status().message(),
-      "model.architecture: there is no \"gtp2\"; use gpt2 or llama; did you "
-      "mean \"gpt2\"?");
+  EXPECT_EQ(units.status().message(),
+            "model.architecture: there is no \"gtp2\"; use gpt2, llama or "
+            "synthetic; did you mean \"gpt2\"?");
   EXPECT_EQ(ResolveModel(model), units.status());
   model.clear_architecture();
   EXPECT_EQ(ResolveModel(model).message(),
-            "model.architecture: is missing; give gpt2 or llama");
+            "model.architecture: is missing; give gpt2, llama or synthetic");
 }
 
 TEST(ModelTest, RefusesFieldsOfAnotherArchitecture) {
@@ -85,7 +84,9 @@ TEST(ModelTest, ResolvingLeavesNoFieldUnset) {
     ModelSpec::GetReflection()->ListFields(bare, &fields);
     const int unset = ModelSpec::descriptor()->field_count() -
                       static_cast<int>(fields.size());
-    EXPECT_EQ(unset, gpt2 ? 7 + 1 : 1 + 2) << bare.DebugString();
+    const int of_synthetic = 6;
+    EXPECT_EQ(unset, of_synthetic + (gpt2 ? 7 + 1 : 1 + 2))
+        << bare.DebugString();
   }
 }
 

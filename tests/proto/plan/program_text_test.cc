@@ -62,8 +62,8 @@ TEST(ProgramText, ProgramsSkipCommentsAndNameTheWrongLine) {
             program->SerializeAsString());
   const absl::Status wrong = ParseProgram("L m0\nF u0 q1\n").status();
   EXPECT_EQ(wrong.message(),
-            "line 2: instruction word \"q1\": no such field; use u m v p g @ < "
-            "> ^");
+            "line 2: instruction word \"q1\": no such field; use u m + v p g @ "
+            "< > ^");
 }
 
 TEST(ProgramText, RefusesNonsense) {

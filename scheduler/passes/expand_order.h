@@ -1,0 +1,22 @@
+// Writes a compute order of stages into programs of units. Each stage becomes
+// its units: ascending for FORWARD, descending for the two backward kinds.
+// Where backward-weight directly follows backward-input of the same stage and
+// micro-batch, the two are interleaved unit by unit, so that what the one
+// leaves for the other lives for a moment only. An embedding has no
+// BACKWARD_INPUT. Between stages on different ranks stand SEND and RECV, each
+// where the dry run has what it carries (transfers.h): behind the sender's
+// computation, before the receiver's.
+#ifndef TROUPE_SCHEDULER_PASSES_EXPAND_ORDER_H_
+#define TROUPE_SCHEDULER_PASSES_EXPAND_ORDER_H_
+
+#include "scheduler/passes/draft.h"
+
+namespace troupe {
+
+// Adds a program of this kind to every rank. `homes`: transfers.h.
+void ExpandOrder(const ComputeOrder& order, const ComputeOrder& homes,
+                 Program::Kind kind, Draft& draft);
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_PASSES_EXPAND_ORDER_H_

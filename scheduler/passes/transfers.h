@@ -1,0 +1,43 @@
+// What the ranks of a pipeline send one another in a compute order, in an order
+// that all of them keep.
+//
+// A SEND and its RECV hold a lane on both ranks until both are there, so lanes
+// that list them in different orders can wait for one another in a circle. Here
+// all transfers of all ranks stand in one list, by the time at which a dry run
+// has what they carry; each rank's lanes are parts of that list. Then the first
+// transfer that is not done can always be done: whatever it waits for stands
+// before it. At equal times, as in the steady state of a balanced pipeline,
+// even ranks send first and odd ranks then: no chain of ranks each of which
+// waits for the next.
+#ifndef TROUPE_SCHEDULER_PASSES_TRANSFERS_H_
+#define TROUPE_SCHEDULER_PASSES_TRANSFERS_H_
+
+#include <vector>
+
+#include "scheduler/passes/draft.h"
+#include "scheduler/passes/dry_run.h"
+
+namespace troupe {
+
+// ACTIVATION (on lane ACTIVATIONS) or GRADIENT (on GRADIENTS) of `unit`, the
+// last of its stage, between neighbouring stages.
+struct Transfer {
+  Lane lane = LANE_UNSPECIFIED;
+  int from = 0;  // pipeline ranks
+  int to = 0;
+  int unit = 0;
+  int micro_batch = 0;
+  int ahead = 0;
+  double time = 0;  // when the dry run has it
+};
+
+// `homes` is the order that says where a stage's micro-batches are computed:
+// `order` itself, but for programs that leave the receiver's part to a later
+// one.
+std::vector<Transfer> TransfersOf(
+    const Draft& draft, const ComputeOrder& order, const ComputeOrder& homes,
+    const std::vector<std::vector<StepTimes>>& times);
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_PASSES_TRANSFERS_H_

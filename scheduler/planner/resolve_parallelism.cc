@@ -1,0 +1,63 @@
+#include "scheduler/planner/resolve_parallelism.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/status.h"
+#include "proto/plan/fields.h"
+#include "scheduler/pipelines/pipelines.h"
+
+namespace troupe {
+namespace {
+
+constexpr double kBucketMegabytesMax = 1 << 20;
+constexpr int kVirtualStagesMax = 64;
+
+absl::StatusOr<Pipeline> ScheduleOf(const ParallelismSpec& parallelism) {
+  std::vector<std::string> names;
+  for (const Pipeline& pipeline : Pipelines()) {
+    names.emplace_back(pipeline.name);
+  }
+  RETURN_IF_ERROR(CheckName("parallelism.pipeline_schedule",
+                            parallelism.pipeline_schedule(), names));
+  return FindPipeline(parallelism.pipeline_schedule());
+}
+
+absl::Status ResolvePipeline(ParallelismSpec& parallelism) {
+  if (!parallelism.has_pipeline()) parallelism.set_pipeline(1);
+  if (!parallelism.has_pipeline_schedule()) {
+    parallelism.set_pipeline_schedule("1f1b");
+  }
+  ASSIGN_OR_RETURN(const Pipeline schedule, ScheduleOf(parallelism));
+  if (!parallelism.has_virtual_stages()) {
+    parallelism.set_virtual_stages(schedule.default_virtual_stages);
+  }
+  if (!parallelism.has_vertical_sync()) parallelism.set_vertical_sync(false);
+  RETURN_IF_ERROR(CheckInteger("parallelism.pipeline", parallelism.pipeline(),
+                               {.min = 1, .max = kPipelineMax}));
+  RETURN_IF_ERROR(CheckInteger("parallelism.virtual_stages",
+                               parallelism.virtual_stages(),
+                               {.min = 1, .max = kVirtualStagesMax}));
+  if (!parallelism.vertical_sync() || schedule.name == "pipedream") {
+    return absl::OkStatus();
+  }
+  return FieldError(
+      "parallelism.vertical_sync",
+      absl::StrCat("is for pipedream, not ", schedule.name, "; leave it out"));
+}
+
+}  // namespace
+
+absl::Status ResolveParallelism(ParallelismSpec& parallelism) {
+  if (!parallelism.has_data()) parallelism.set_data(1);
+  if (!parallelism.has_bucket_megabytes()) parallelism.set_bucket_megabytes(25);
+  RETURN_IF_ERROR(CheckInteger("parallelism.data", parallelism.data(),
+                               {.min = 1, .max = kDataParallelMax}));
+  RETURN_IF_ERROR(CheckNumber(
+      "parallelism.bucket_megabytes", parallelism.bucket_megabytes(),
+      {.min = 0, .max = kBucketMegabytesMax, .min_open = true}));
+  return ResolvePipeline(parallelism);
+}
+
+}  // namespace troupe

@@ -1,0 +1,21 @@
+// The part of resolving a job that is about parallelism. Used by resolve.cc
+// only.
+#ifndef TROUPE_SCHEDULER_PLANNER_RESOLVE_PARALLELISM_H_
+#define TROUPE_SCHEDULER_PLANNER_RESOLVE_PARALLELISM_H_
+
+#include "absl/status/status.h"
+#include "proto/job.pb.h"
+
+namespace troupe {
+
+inline constexpr int kDataParallelMax = 1024;
+inline constexpr int kPipelineMax = 1024;
+
+// Fills in the defaults of job.parallelism and checks each field. What a
+// schedule thinks of the pipeline's shape is asked later, when the
+// micro-batches are known.
+absl::Status ResolveParallelism(ParallelismSpec& parallelism);
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_PLANNER_RESOLVE_PARALLELISM_H_
