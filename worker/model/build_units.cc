@@ -7,6 +7,7 @@
 #include "proto/plan/precision.h"
 #include "worker/model/gpt2_unit.h"
 #include "worker/model/llama_unit.h"
+#include "worker/model/synthetic_unit.h"
 #include "worker/model/unit_options.h"
 
 namespace troupe {
@@ -21,6 +22,7 @@ struct Architecture {
 constexpr Architecture kArchitectures[] = {
     {"gpt2", NewGpt2Unit},
     {"llama", NewLlamaUnit},
+    {"synthetic", NewSyntheticUnit},
 };
 
 }  // namespace
@@ -33,7 +35,10 @@ absl::StatusOr<std::vector<std::unique_ptr<ModelUnit>>> BuildUnits(
     std::vector<std::unique_ptr<ModelUnit>> built;
     for (size_t i = 0; i < units.size(); ++i) {
       UnitOptions unit_options = {
-          .model = model, .unit = units[i], .build = options};
+          .model = model,
+          .unit = units[i],
+          .input_bytes = i > 0 ? units[i - 1].activation_bytes() : 0,
+          .build = options};
       if (units[i].tied_size() > 0) {
         const int tied = units[i].tied(0).unit();
         if (tied < 0 || tied >= static_cast<int>(units.size())) {

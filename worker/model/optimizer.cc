@@ -54,7 +54,8 @@ double ClipCoefficient(double norm, double norm_max) {
 
 Optimizer::Optimizer(const OptimizerSpec& spec)
     : spec_(spec), adamw_(spec.name() == "adamw") {
-  CHECK(adamw_ || spec.name() == "sgd") << "optimizer '" << spec.name() << "'";
+  CHECK(adamw_ || spec.name() == "sgd" || spec.name() == "none")
+      << "optimizer '" << spec.name() << "'";
   CHECK(!adamw_ || spec.betas_size() == 2);
 }
 
@@ -65,6 +66,7 @@ int64_t Optimizer::StateBytes(int64_t flat_elements) const {
 
 void Optimizer::Step(Device& device, const Unit& unit,
                      const OptimizerStep& step) const {
+  CHECK(spec_.name() != "none") << "a job without optimizer has no STEP";
   for (const Range& range : RangesOf(unit)) {
     const float weight_decay =
         range.weight_decay ? static_cast<float>(spec_.weight_decay()) : 0.0f;

@@ -41,7 +41,7 @@ struct OptimizerStep {
 
 class Optimizer {
  public:
-  // REQUIRES a resolved spec whose name is adamw or sgd.
+  // REQUIRES a resolved spec. One whose name is none has no Step.
   explicit Optimizer(const OptimizerSpec& spec);
 
   // Of a flat buffer's state, f32: AdamW's first moments, then its second ones;

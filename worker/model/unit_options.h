@@ -23,6 +23,7 @@ struct UnitOptions {
   Unit unit;
   Unit
       tied_unit;  // whose parameter `unit` uses too; empty where it is not tied
+  int64_t input_bytes = 0;  // activation_bytes of the unit before
   BuildUnitsOptions build;
 };
 

@@ -1,0 +1,103 @@
+#include "worker/model/synthetic_unit.h"
+
+#include <time.h>
+
+#include <cerrno>
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/check.h"
+
+namespace troupe {
+namespace {
+
+// From its construction on; an absolute time, so that what happens in between
+// does not add to it.
+class Deadline {
+ public:
+  explicit Deadline(double seconds) {
+    constexpr int64_t kNanos = 1'000'000'000;
+    CHECK_EQ(clock_gettime(CLOCK_MONOTONIC, &end_), 0);
+    const int64_t nanos = end_.tv_nsec + static_cast<int64_t>(seconds * kNanos);
+    end_.tv_sec += nanos / kNanos;
+    end_.tv_nsec = nanos % kNanos;
+  }
+
+  void Await() const {
+    int error = EINTR;
+    while (error == EINTR) {
+      error = clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end_, nullptr);
+    }
+    CHECK_EQ(error, 0) << "clock_nanosleep";
+  }
+
+ private:
+  timespec end_{};
+};
+
+class SyntheticUnit final : public ModelUnit {
+ public:
+  explicit SyntheticUnit(const UnitOptions& options) : options_(options) {}
+
+  const Unit& spec() const override { return options_.unit; }
+
+  void Forward(Device& device, const MicroBatchContext&,
+               const UnitBuffers& buffers) const override {
+    const Deadline deadline(spec().forward().wait_seconds());
+    Write(device, buffers.output, spec().activation_bytes());
+    if (buffers.scalars != nullptr) CountTokens(device, buffers.scalars);
+    deadline.Await();
+  }
+
+  void BackwardInput(Device& device, const MicroBatchContext&,
+                     const UnitBuffers& buffers) const override {
+    const Deadline deadline(spec().backward_input().wait_seconds());
+    Write(device, buffers.input_gradient, options_.input_bytes);
+    deadline.Await();
+  }
+
+  void BackwardWeight(Device&, const MicroBatchContext&,
+                      const UnitBuffers&) const override {
+    Deadline(spec().backward_weight().wait_seconds()).Await();
+  }
+
+  int64_t CacheBytes(int64_t) const override { return 0; }
+  int64_t DecodeWorkspaceBytes() const override { return 0; }
+  void Decode(Device&, int64_t, const DecodeBuffers&) const override {
+    CHECK(false) << "a synthetic model has no text to go on with";
+  }
+
+ private:
+  static void Write(Device& device, void* to, int64_t bytes) {
+    if (to != nullptr) device.Zero(to, bytes);
+  }
+
+  // In SCALARS [1], which only copies reach. What goes wrong on the device, the
+  // end of the step says.
+  void CountTokens(Device& device, double* scalars) const {
+    const MicroBatchShape& shape = options_.build.shape;
+    double tokens = 0;
+    device.CopyToHost(&tokens, scalars + 1, sizeof(tokens));
+    device.Synchronize().IgnoreError();
+    tokens += static_cast<double>(shape.sequences * shape.sequence_length);
+    device.CopyFromHost(scalars + 1, &tokens, sizeof(tokens));
+    device.Synchronize().IgnoreError();
+  }
+
+  const UnitOptions options_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ModelUnit>> NewSyntheticUnit(
+    const UnitOptions& options) {
+  if (options.unit.kind() != Unit::SYNTHETIC) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a synthetic model has no unit of kind ",
+                     Unit::Kind_Name(options.unit.kind()),
+                     "; scheduler and worker must be of one build"));
+  }
+  return std::make_unique<SyntheticUnit>(options);
+}
+
+}  // namespace troupe
