@@ -81,7 +81,7 @@ void AddOfCheckpoint(const std::string& checkpoint, Collection& collection) {
 std::vector<CarriedFile> CollectCarriedFiles(
     const CarriedFilesOptions& options) {
   Collection collection;
-  AddOfTokens(options, collection);
+  if (!options.tokens.empty()) AddOfTokens(options, collection);
   if (!options.hf.empty()) AddOfDirectory(options.hf, collection);
   if (!options.resumed_from.empty()) {
     AddOfCheckpoint(options.resumed_from, collection);

@@ -20,7 +20,7 @@ namespace troupe {
 inline constexpr char kTokenizerModelAsset[] = "tokenizer.model";
 
 struct CarriedFilesOptions {
-  std::string tokens;        // data.tokens
+  std::string tokens;        // data.tokens; empty: none
   std::string tokenizer;     // that made them, by name; empty: not known
   std::string hf;            // model.hf; empty: none
   std::string resumed_from;  // a checkpoint's directory; empty: none

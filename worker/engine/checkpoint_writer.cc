@@ -92,7 +92,7 @@ absl::Status CheckpointWriter::Commit(const CheckpointAttempt& attempt,
   manifest.seed = plan.job().training().seed();
   manifest.plan_fingerprint = plan.fingerprint();
   manifest.job = JobJson(plan.job());
-  manifest.tokenizer = state_.data.file().layout().tokenizer;
+  manifest.tokenizer = state_.tokenizer();
   manifest.created = clock_.Now();
   absl::StatusOr<std::string> path =
       CommitCheckpoint(attempt, std::move(manifest), files, options_.carried);

@@ -9,20 +9,12 @@
 #include "proto/plan/lr_schedule.h"
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "worker/engine/carried_files.h"
+#include "worker/engine/program_scalars.h"
+#include "worker/engine/starting_point.h"
 #include "worker/instructions/instructions.h"
 #include "worker/rank/resident_memory.h"
 
 namespace troupe {
-namespace {
-
-const Program* FindProgram(const Plan& plan, Program::Kind kind) {
-  for (const Program& program : plan.ranks(0).programs()) {
-    if (program.kind() == kind) return &program;
-  }
-  return nullptr;
-}
-
-}  // namespace
 
 TrainLoop::TrainLoop(const TrainLoopOptions& options,
                      const RankResources& resources, Connector connector,
@@ -32,12 +24,9 @@ TrainLoop::TrainLoop(const TrainLoopOptions& options,
       connector_(std::move(connector)),
       listener_(listener),
       last_step_(LastStep(options_.plan->job().training())),
-      train_(FindProgram(*options_.plan, Program::TRAIN)),
-      validate_(FindProgram(*options_.plan, Program::VALIDATE)),
-      checkpoint_(FindProgram(*options_.plan, Program::CHECKPOINT)),
-      executor_(resources.clock, &resources.device) {
-  CHECK(train_ != nullptr) << "a plan without a TRAIN program";
-}
+      report_lag_(options_.plan->derived().report_lag()),
+      programs_(ProgramsOf(options_.plan->ranks(0), options_.plan->derived())),
+      executor_(resources.clock, &resources.device) {}
 
 TrainLoop::~TrainLoop() = default;
 
@@ -80,7 +69,7 @@ absl::Status TrainLoop::RunSteps() {
   ASSIGN_OR_RETURN(state_, RankState::Create(options_.plan, resources_.device,
                                              resources_.arenas));
   state_->collective_timeout = options_.collective_timeout;
-  if (checkpoint_ != nullptr) {
+  if (programs_.checkpoint != nullptr) {
     const std::string& dir = options_.plan->job().checkpoint().directory();
     RETURN_IF_ERROR(
         Annotate(PrepareCheckpointDirectory(dir), "checkpoint.directory"));
@@ -88,69 +77,33 @@ absl::Status TrainLoop::RunSteps() {
       background_ = std::make_unique<BackgroundWriter>();
     }
   }
-  ASSIGN_OR_RETURN(TrainingPosition position, SetState());
-  steps_done_ = position.step;
-  first_step_ = position.step + 1;
-  RETURN_IF_ERROR(Connect());
-  RETURN_IF_ERROR(listener_.OnReady(first_step_));
+  ASSIGN_OR_RETURN(
+      const StartingPoint start,
+      SetStartingPoint({.resume = options_.resume, .last_step = last_step_},
+                       *state_, listener_));
+  steps_done_ = start.position.step;
   const JobSpec& job = options_.plan->job();
-  for (int64_t step = first_step_; step <= last_step_; ++step) {
+  if (programs_.checkpoint != nullptr && state_->rank() == 0) {
+    carried_ = CollectCarriedFiles({.tokens = job.data().tokens(),
+                                    .tokenizer = state_->tokenizer(),
+                                    .hf = job.model().hf(),
+                                    .resumed_from = start.resumed_from});
+  }
+  RETURN_IF_ERROR(Connect());
+  const int64_t first_step = start.position.step + 1;
+  RETURN_IF_ERROR(listener_.OnReady(first_step));
+  int64_t samples_before = start.position.samples_consumed;
+  for (int64_t step = first_step; step <= last_step_; ++step) {
     const StepContext context = {.step = step,
-                                 .samples_before = position.samples_consumed,
+                                 .samples_before = samples_before,
                                  .learning_rate = LearningRate(job, step),
                                  .stop = stop_requested_,
                                  .save = save_requested_};
+    if (step == first_step) RETURN_IF_ERROR(FillPipeline(context));
     RETURN_IF_ERROR(Annotate(TrainStep(context), absl::StrCat("step ", step)));
-    position.samples_consumed += job.training().global_batch_size();
+    samples_before += job.training().global_batch_size();
   }
   return absl::OkStatus();
-}
-
-absl::StatusOr<TrainingPosition> TrainLoop::SetState() {
-  TrainingPosition position;
-  std::string resumed_from;
-  const std::string& hf = options_.plan->job().model().hf();
-  if (options_.resume.empty() && !hf.empty()) {
-    RETURN_IF_ERROR(InitializeFromHuggingFace(hf, *state_));
-  } else if (options_.resume.empty()) {
-    InitializeFromSeed(*state_);
-  } else {
-    ASSIGN_OR_RETURN(resumed_from, CheckpointToResume());
-    ASSIGN_OR_RETURN(position, RestoreFromCheckpoint(resumed_from, *state_));
-    if (position.step > last_step_) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "training.stop_after: ", last_step_, ", but checkpoint ",
-          resumed_from, " is of step ", position.step,
-          "; ask for a later step, or for 0: all of training.steps"));
-    }
-  }
-  // What was enqueued here, lanes will use.
-  RETURN_IF_ERROR(state_->device.Synchronize());
-  if (checkpoint_ != nullptr && state_->rank() == 0) {
-    const JobSpec& spec = options_.plan->job();
-    carried_ = CollectCarriedFiles(
-        {.tokens = spec.data().tokens(),
-         .tokenizer = state_->data.file().layout().tokenizer,
-         .hf = spec.model().hf(),
-         .resumed_from = resumed_from});
-  }
-  return position;
-}
-
-// `latest` is the newest of the job's own directory whose files are all as the
-// manifest lists them: one flipped bit would train on silently. Every rank
-// reads them all and so finds the same one, for nobody writes there yet.
-absl::StatusOr<std::string> TrainLoop::CheckpointToResume() {
-  if (options_.resume != "latest") return options_.resume;
-  const absl::StatusOr<NewestCheckpoint> newest = FindNewestComplete(
-      options_.plan->job().checkpoint().directory(), CheckDepth::kChecksums);
-  if (!newest.ok()) {
-    return Annotate(newest.status(), "checkpoint.resume latest");
-  }
-  for (const std::string& skipped : newest->skipped) {
-    RETURN_IF_ERROR(listener_.OnWarning(skipped));
-  }
-  return newest->path;
 }
 
 absl::Status TrainLoop::Connect() {
@@ -170,43 +123,94 @@ bool TrainLoop::IsDue(int64_t step, int64_t every) const {
   return every > 0 && step % every == 0;
 }
 
-absl::Status TrainLoop::TrainStep(const StepContext& context) {
-  const Plan& plan = *options_.plan;
-  if (background_ != nullptr) RETURN_IF_ERROR(background_->status());
-  FinishedStep finished = {.context = context};
-  RankTimeline timeline;
-  timeline.set_rank(state_->rank());
-  const int64_t begin_ns = resources_.clock.MonotonicNanos();
-  const bool traced =
-      options_.trace_every > 0 && IsDue(context.step, options_.trace_every);
-  ASSIGN_OR_RETURN(finished.scalars,
-                   RunProgram(*train_, context, traced ? &timeline : nullptr));
-  finished.seconds = (resources_.clock.MonotonicNanos() - begin_ns) * 1e-9;
+// The program runs as if for the step before the first: what it computes is all
+// ahead of that.
+absl::Status TrainLoop::FillPipeline(const StepContext& first) {
+  if (programs_.fill == nullptr) return absl::OkStatus();
+  const StepContext before = {
+      .step = first.step - 1,
+      .samples_before = first.samples_before -
+                        options_.plan->job().training().global_batch_size()};
+  return Annotate(RunProgram(*programs_.fill, before, nullptr).status(),
+                  "while the pipeline was filled");
+}
 
-  StepRecord record = MakeStepRecord(plan, finished);
-  record.set_memory_bytes(ResidentMemoryBytes());
-  record.set_checkpoint_stall_seconds(
-      std::exchange(checkpoint_stall_seconds_, 0));
-  RETURN_IF_ERROR(CheckFinite(record));
-  if (validate_ != nullptr &&
-      IsDue(context.step, plan.job().training().validate_every())) {
-    StepContext validation = context;
-    validation.training = false;
-    ASSIGN_OR_RETURN(const Scalars scalars,
-                     RunProgram(*validate_, validation, nullptr));
-    record.set_validation_loss(MeanLoss(scalars));
+absl::Status TrainLoop::TrainStep(const StepContext& context) {
+  if (background_ != nullptr) RETURN_IF_ERROR(background_->status());
+  ASSIGN_OR_RETURN(PendingReport report, RunStep(context));
+  const Scalars scalars = report.finished.scalars;
+  pending_.Add(std::move(report));
+  RETURN_IF_ERROR(Report(context.step - report_lag_, scalars));
+  const bool stop = context.stop || scalars[kStopFlag] > 0;
+  const bool save = context.save || scalars[kSaveFlag] > 0;
+  const CheckpointSpec& spec = options_.plan->job().checkpoint();
+  const bool checkpoint = programs_.checkpoint != nullptr &&
+                          (stop ? save : IsDue(context.step, spec.every()));
+  if (checkpoint || stop || context.step == last_step_) {
+    RETURN_IF_ERROR(ReportAll(context.step));
   }
-  steps_done_ = context.step;
-  RETURN_IF_ERROR(listener_.OnStep(record, traced ? &timeline : nullptr));
-  const bool stop = context.stop || finished.scalars[kStopFlag] > 0;
-  const bool save = context.save || finished.scalars[kSaveFlag] > 0;
-  if (checkpoint_ != nullptr &&
-      (stop ? save : IsDue(context.step, plan.job().checkpoint().every()))) {
-    RETURN_IF_ERROR(WriteCheckpoint(context, record.samples_consumed()));
-  }
+  if (checkpoint) RETURN_IF_ERROR(WriteCheckpoint(context));
   if (!stop) return absl::OkStatus();
   stopped_ = true;
   return absl::CancelledError("a rank was asked to stop");
+}
+
+absl::StatusOr<PendingReport> TrainLoop::RunStep(const StepContext& context) {
+  PendingReport report = {
+      .finished = {.context = context},
+      .checkpoint_stall_seconds = std::exchange(checkpoint_stall_seconds_, 0)};
+  if (options_.trace_every > 0 && IsDue(context.step, options_.trace_every)) {
+    report.timeline.emplace().set_rank(state_->rank());
+  }
+  const int64_t begin_ns = resources_.clock.MonotonicNanos();
+  ASSIGN_OR_RETURN(
+      report.finished.scalars,
+      RunProgram(*programs_.train, context,
+                 report.timeline.has_value() ? &*report.timeline : nullptr));
+  report.finished.seconds =
+      (resources_.clock.MonotonicNanos() - begin_ns) * 1e-9;
+  report.memory_bytes = ResidentMemoryBytes();
+  const TrainingSpec& training = options_.plan->job().training();
+  if (programs_.validate != nullptr &&
+      IsDue(context.step, training.validate_every())) {
+    StepContext validation = context;
+    validation.training = false;
+    ASSIGN_OR_RETURN(const Scalars scalars,
+                     RunProgram(*programs_.validate, validation, nullptr));
+    report.validation_loss = MeanLoss(scalars);
+  }
+  return report;
+}
+
+absl::Status TrainLoop::Report(int64_t step, const Scalars& scalars) {
+  absl::optional<PendingReport> report = pending_.Take(step);
+  if (!report.has_value()) return absl::OkStatus();
+  report->finished.scalars = scalars;
+  StepRecord record = MakeStepRecord(*options_.plan, report->finished);
+  record.set_memory_bytes(report->memory_bytes);
+  record.set_checkpoint_stall_seconds(report->checkpoint_stall_seconds);
+  if (report->validation_loss.has_value()) {
+    record.set_validation_loss(*report->validation_loss);
+  }
+  absl::Status finite = CheckFinite(record);
+  if (report_lag_ > 0)
+    finite = Annotate(finite, absl::StrCat("of step ", step));
+  RETURN_IF_ERROR(finite);
+  steps_done_ = step;
+  return listener_.OnStep(
+      record, report->timeline.has_value() ? &*report->timeline : nullptr);
+}
+
+// The same programs on all ranks, for a collective is in them, though a rank
+// may have fewer steps to report than the lag has.
+absl::Status TrainLoop::ReportAll(int64_t done) {
+  for (int64_t later = 1; later <= report_lag_; ++later) {
+    const StepContext context = {.step = done + later};
+    ASSIGN_OR_RETURN(const Scalars scalars,
+                     RunProgram(*programs_.report, context, nullptr));
+    RETURN_IF_ERROR(Report(context.step - report_lag_, scalars));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Scalars> TrainLoop::RunProgram(const Program& program,
@@ -216,14 +220,8 @@ absl::StatusOr<Scalars> TrainLoop::RunProgram(const Program& program,
   state.step = context;
   state.squared_norm.reset();
   state.snapshot.clear();
-  char* scalars_memory = nullptr;
-  const Buffer* buffer =
-      FindResident(state.rank_plan(), Buffer::SCALARS, absl::nullopt);
-  if (buffer != nullptr) scalars_memory = state.memory.At(*buffer);
-  Scalars scalars{};
-  if (scalars_memory != nullptr) {
-    state.device.Zero(scalars_memory, sizeof(scalars));
-  }
+  const ProgramScalars scalars(program, state.memory, context.step);
+  scalars.Begin(state.device);
   const ProgramRunner runner = {
       .run =
           [&](int index) {
@@ -233,22 +231,19 @@ absl::StatusOr<Scalars> TrainLoop::RunProgram(const Program& program,
       .on_failure =
           [this](const absl::Status& why) { AbortCommunicators(why); }};
   RETURN_IF_ERROR(executor_.Run(program, runner, timeline));
-  if (scalars_memory != nullptr) {
-    state.device.CopyToHost(scalars.data(), scalars_memory, sizeof(scalars));
-    RETURN_IF_ERROR(state.device.Synchronize());
-  }
-  return scalars;
+  return scalars.Read(state.device);
 }
 
-absl::Status TrainLoop::WriteCheckpoint(const StepContext& context,
-                                        int64_t samples_consumed) {
+absl::Status TrainLoop::WriteCheckpoint(const StepContext& context) {
   const int64_t begin_ns = resources_.clock.MonotonicNanos();
   // There is one copy: what is in it must be written before it is replaced.
   if (background_ != nullptr) RETURN_IF_ERROR(background_->AwaitIdle());
-  RETURN_IF_ERROR(RunProgram(*checkpoint_, context, nullptr).status());
-  Snapshot snapshot = {.step = context.step,
-                       .samples_consumed = samples_consumed,
-                       .tensors = std::move(state_->snapshot)};
+  RETURN_IF_ERROR(RunProgram(*programs_.checkpoint, context, nullptr).status());
+  Snapshot snapshot = {
+      .step = context.step,
+      .samples_consumed = context.samples_before +
+                          options_.plan->job().training().global_batch_size(),
+      .tensors = std::move(state_->snapshot)};
   if (background_ != nullptr) {
     background_->Start(
         [this, snapshot = std::move(snapshot)] { return Write(snapshot); });

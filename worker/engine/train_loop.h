@@ -1,10 +1,12 @@
 // One rank of one job, from its first byte of memory to its last step: reserves
 // memory, sets weights, meets its peers, then runs the TRAIN program for each
 // step and VALIDATE and CHECKPOINT where they are due (docs/plan.md,
-// "Programs"). Where the plan has room for a copy of the state
-// (`checkpoint.background`), a checkpoint is written from the copy while
-// training goes on. Knows neither scheduler nor network: a listener hears of
-// its progress, a connector gives it its communicators.
+// "Programs"). Where steps are summed late they are reported late, but all that
+// are done before a checkpoint is written and at the end. Where the plan has
+// room for a copy of the state (`checkpoint.background`), a checkpoint is
+// written from the copy while training goes on. Knows neither scheduler nor
+// network: a listener hears of its progress, a connector gives it its
+// communicators.
 //
 //   TrainLoop loop(options, resources, connector, listener);
 //   absl::Status status = loop.Run();   // on a thread of its own
@@ -33,9 +35,10 @@
 #include "worker/engine/background_writer.h"
 #include "worker/engine/checkpoint_writer.h"
 #include "worker/engine/executor.h"
+#include "worker/engine/pending_reports.h"
 #include "worker/engine/rank_listener.h"
+#include "worker/engine/rank_programs.h"
 #include "worker/engine/step_record.h"
-#include "worker/rank/initial_state.h"
 #include "worker/rank/rank_state.h"
 #include "worker/rank/tier_arenas.h"
 
@@ -43,8 +46,7 @@ namespace troupe {
 
 struct TrainLoopOptions {
   std::shared_ptr<const Plan> plan;  // with this rank's programs only
-  std::string resume;                // a checkpoint's directory, `latest`, or
-                                     // empty: from seed
+  std::string resume;                // starting_point.h
   int64_t trace_every = 0;       // steps whose timeline is reported; 0: none
   std::string checkpoint_token;  // checkpoint_writer.h
   absl::Duration collective_timeout = absl::Minutes(5);
@@ -82,7 +84,7 @@ class TrainLoop {
   // time.
   void Abort(const absl::Status& why);
 
-  int64_t steps_done() const { return steps_done_; }  // complete ones
+  int64_t steps_done() const { return steps_done_; }  // complete and reported
 
   // Makes all ranks end together after the next step that begins, with
   // Cancelled, though only one of them be asked. From any thread.
@@ -93,27 +95,27 @@ class TrainLoop {
     stop_requested_ = true;
   }
 
-  // Whether Run ended because a rank was asked to stop.
-  bool stopped() const { return stopped_; }
+  bool stopped() const { return stopped_; }  // as a rank was asked to
 
   // What the lanes do now: Executor::Describe.
   std::string Describe() const { return executor_.Describe(); }
 
  private:
   absl::Status RunSteps();
-  // Sets the weights: from seed, or from the checkpoint to resume.
-  absl::StatusOr<TrainingPosition> SetState();
-  absl::StatusOr<std::string> CheckpointToResume();
   absl::Status Connect();
   void AbortCommunicators(const absl::Status& why);
+  absl::Status FillPipeline(const StepContext& first);
   absl::Status TrainStep(const StepContext& context);
-  // Runs a program with SCALARS at zero; returns what it left there.
+  // Runs TRAIN, and VALIDATE where it is due. The scalars are those of the step
+  // `report_lag_` before, with the flags that all ranks have just exchanged.
+  absl::StatusOr<PendingReport> RunStep(const StepContext& context);
+  absl::Status Report(int64_t step, const Scalars& scalars);
+  absl::Status ReportAll(int64_t done);  // every step that is done
   absl::StatusOr<Scalars> RunProgram(const Program& program,
                                      const StepContext& context,
                                      RankTimeline* timeline);
   // Or has it written in the background; waits for the one before.
-  absl::Status WriteCheckpoint(const StepContext& context,
-                               int64_t samples_consumed);
+  absl::Status WriteCheckpoint(const StepContext& context);
   absl::Status Write(const Snapshot& snapshot);
   absl::Status EndWriter();
   bool IsDue(int64_t step, int64_t every) const;
@@ -123,16 +125,14 @@ class TrainLoop {
   const Connector connector_;
   RankListener& listener_;
   const int64_t last_step_;
-  const Program* train_ = nullptr;       // in options_.plan, as the next two
-  const Program* validate_ = nullptr;    // null: the job asks for none
-  const Program* checkpoint_ = nullptr;  // null: the job asks for none
+  const int64_t report_lag_;  // Derived.report_lag
+  const RankPrograms programs_;
   Executor executor_;
   std::unique_ptr<RankState> state_;
   std::vector<CarriedFile> carried_;  // by the job's checkpoints; of rank 0
-  // Reads state_. Null: training waits while a checkpoint is written.
-  std::unique_ptr<BackgroundWriter> background_;
-  double checkpoint_stall_seconds_ = 0;  // since the last step
-  int64_t first_step_ = 1;
+  std::unique_ptr<BackgroundWriter> background_;  // reads state_; or null
+  double checkpoint_stall_seconds_ = 0;           // since the last step
+  PendingReports pending_;
   std::atomic<int64_t> steps_done_{0};
   std::atomic<bool> stopped_{false};
   std::atomic<bool> save_requested_{false};  // only with the next

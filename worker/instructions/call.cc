@@ -27,6 +27,10 @@ bool IsTiedTo(const Plan& plan, int unit, int owner) {
   return false;
 }
 
+char* MemoryOf(const Call& call, const Buffer& buffer) {
+  return call.state.memory.At(buffer, call.state.step.step);
+}
+
 // Whether the call is the program's first to add to its parameter gradients,
 // which units that are tied share.
 bool AddsFirst(const Call& call) {
@@ -54,7 +58,7 @@ const Buffer* FindOperand(const Call& call, Buffer::Kind kind,
 
 char* Operand(const Call& call, Buffer::Kind kind, absl::optional<int> unit) {
   const Buffer* buffer = FindOperand(call, kind, unit);
-  return buffer == nullptr ? nullptr : call.state.memory.At(*buffer);
+  return buffer == nullptr ? nullptr : MemoryOf(call, *buffer);
 }
 
 char* NeedOperand(const Call& call, Buffer::Kind kind,
@@ -63,7 +67,25 @@ char* NeedOperand(const Call& call, Buffer::Kind kind,
   CHECK(buffer != nullptr) << InstructionWords(call.instruction) << " has no "
                            << Buffer::Kind_Name(kind) << " of unit "
                            << unit.value_or(-1);
-  return call.state.memory.At(*buffer);
+  return MemoryOf(call, *buffer);
+}
+
+char* NeedWritten(const Call& call, Buffer::Kind kind,
+                  absl::optional<int> unit) {
+  const Buffer* buffer = FindAmong(call, call.instruction.writes(), kind, unit);
+  CHECK(buffer != nullptr) << InstructionWords(call.instruction)
+                           << " writes no " << Buffer::Kind_Name(kind);
+  return MemoryOf(call, *buffer);
+}
+
+int64_t StepOf(const Call& call) {
+  return call.state.step.step + call.instruction.ahead();
+}
+
+int64_t SamplesBefore(const Call& call) {
+  return call.state.step.samples_before +
+         int64_t{call.instruction.ahead()} *
+             call.state.plan->job().training().global_batch_size();
 }
 
 const ModelUnit& UnitOf(const Call& call) {
@@ -99,7 +121,7 @@ MicroBatchContext ContextOf(const Call& call) {
   const TrainingSpec& training = state.plan->job().training();
   const int64_t micro_batches = derived.micro_batches();
   return {
-      .step = state.step.step,
+      .step = StepOf(call),
       .first_sample = (state.data_index() * micro_batches +
                        call.instruction.micro_batch()) *
                       training.micro_batch_size(),

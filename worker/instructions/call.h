@@ -25,12 +25,23 @@ struct Call {
 const Buffer* FindOperand(const Call& call, Buffer::Kind kind,
                           absl::optional<int> unit = absl::nullopt);
 
-// Its memory; null where the call has no such buffer.
+// Its memory in the step that the program runs for; null where the call has no
+// such buffer.
 char* Operand(const Call& call, Buffer::Kind kind,
               absl::optional<int> unit = absl::nullopt);
 // The same, CHECKed to be there.
 char* NeedOperand(const Call& call, Buffer::Kind kind,
                   absl::optional<int> unit = absl::nullopt);
+
+// A buffer that the call reads one version of and writes another: the one that
+// it writes.
+char* NeedWritten(const Call& call, Buffer::Kind kind,
+                  absl::optional<int> unit);
+
+// The step that the instruction is part of, which may be a later one than that
+// for which the program runs, and the data position when that begins.
+int64_t StepOf(const Call& call);
+int64_t SamplesBefore(const Call& call);
 
 // What FORWARD, BACKWARD_INPUT and BACKWARD_WEIGHT hand to the unit.
 const ModelUnit& UnitOf(const Call& call);

@@ -6,8 +6,10 @@
 #include "worker/instructions/forward.h"
 #include "worker/instructions/grad_norm.h"
 #include "worker/instructions/load_batch.h"
+#include "worker/instructions/recv.h"
 #include "worker/instructions/reduce_grads.h"
 #include "worker/instructions/reduce_scalars.h"
+#include "worker/instructions/send.h"
 #include "worker/instructions/snapshot.h"
 #include "worker/instructions/step.h"
 
@@ -24,6 +26,8 @@ const std::vector<InstructionHandler>& InstructionHandlers() {
       {Instruction::REDUCE_SCALARS, RunReduceScalars},
       {Instruction::STEP, RunStep},
       {Instruction::SNAPSHOT, RunSnapshot},
+      {Instruction::SEND, RunSend},
+      {Instruction::RECV, RunRecv},
   };
   return *handlers;
 }

@@ -20,15 +20,15 @@ int64_t FirstPlace(const Call& call) {
          state.plan->job().training().micro_batch_size();
 }
 
-absl::Status ReadSample(const RankState& state, int64_t place,
-                        const SampleOut& out) {
+absl::Status ReadSample(const Call& call, int64_t place, const SampleOut& out) {
+  const RankState& state = call.state;
   if (state.step.training) {
-    return state.data.Read(state.step.samples_before + place, out);
+    return state.data->Read(SamplesBefore(call) + place, out);
   }
   const int64_t windows =
       std::min<int64_t>(state.plan->job().training().validation_sequences(),
-                        state.data.order().validation_windows());
-  if (place < windows) return state.data.ReadValidation(place, out);
+                        state.data->order().validation_windows());
+  if (place < windows) return state.data->ReadValidation(place, out);
   std::fill(out.tokens.begin(), out.tokens.end(), 0);
   std::fill(out.targets.begin(), out.targets.end(), -1);
   return absl::OkStatus();
@@ -47,7 +47,7 @@ absl::Status RunLoadBatch(const Call& call) {
   const int64_t first = FirstPlace(call);
   for (int64_t i = 0; i < sequences; ++i) {
     RETURN_IF_ERROR(
-        ReadSample(state, first + i,
+        ReadSample(call, first + i,
                    {.tokens = all.subspan(i * length, length),
                     .targets = all.subspan((sequences + i) * length, length)}));
   }

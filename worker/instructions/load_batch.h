@@ -1,8 +1,8 @@
 // LOAD_BATCH: reads the samples of a micro-batch from the token file into its
-// BATCH. Which samples a rank reads follows from the step alone (docs/plan.md,
-// "Which data a rank reads"). In a VALIDATE program they are the validation
-// windows in file order, spread over the ranks; places past the last one get
-// targets of -1, which count for nothing.
+// BATCH. Which samples a rank reads follows from the micro-batch's step alone
+// (docs/plan.md, "Which data a rank reads"). In a VALIDATE program they are the
+// validation windows in file order, spread over the ranks; places past the last
+// one get targets of -1, which count for nothing.
 #ifndef TROUPE_WORKER_INSTRUCTIONS_LOAD_BATCH_H_
 #define TROUPE_WORKER_INSTRUCTIONS_LOAD_BATCH_H_
 

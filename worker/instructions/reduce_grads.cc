@@ -20,11 +20,13 @@ absl::Status RunReduceGrads(const Call& call) {
   RankState& state = call.state;
   const int first = call.instruction.unit();
   const int count = std::max(1, call.instruction.unit_count());
-  char* begin = NeedOperand(call, Buffer::PARAMETER_GRADIENTS, first);
+  char* begin = nullptr;
   int64_t bytes = 0;
   for (int unit = first; unit < first + count; ++unit) {
-    CHECK_EQ(NeedOperand(call, Buffer::PARAMETER_GRADIENTS, unit),
-             begin + bytes)
+    char* const gradients = Operand(call, Buffer::PARAMETER_GRADIENTS, unit);
+    if (gradients == nullptr) continue;  // a unit without parameters
+    if (begin == nullptr) begin = gradients;
+    CHECK_EQ(gradients, begin + bytes)
         << "gradients of unit " << unit << " are not where those before end";
     bytes += SpanBytes(
         FindOperand(call, Buffer::PARAMETER_GRADIENTS, unit)->bytes());

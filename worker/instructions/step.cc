@@ -31,9 +31,14 @@ absl::Status RunStep(const Call& call) {
   RankState& state = call.state;
   const int unit = call.instruction.unit();
   ASSIGN_OR_RETURN(const double gradient_scale, GradientScale(call));
+  char* const parameters = NeedWritten(call, Buffer::PARAMETERS, unit);
   // In bf16 the optimizer's weights are others than the model's parameters.
-  char* const parameters = NeedOperand(call, Buffer::PARAMETERS, unit);
   char* const master = Operand(call, Buffer::MASTER_WEIGHTS, unit);
+  const Buffer& newest = *FindOperand(call, Buffer::PARAMETERS, unit);
+  char* const newest_memory = state.memory.At(newest, state.step.step);
+  if (master == nullptr && newest_memory != parameters) {
+    state.device.CopyWithin(parameters, newest_memory, newest.bytes());
+  }
   state.optimizer.Step(
       state.device, state.plan->units(unit),
       {.weights = master == nullptr ? parameters : master,

@@ -20,7 +20,9 @@ namespace {
 void ZeroResident(RankState& state, Buffer::Kind kind, int unit) {
   const Buffer* buffer = FindResident(state.rank_plan(), kind, unit);
   if (buffer == nullptr || buffer->bytes() == 0) return;
-  state.device.Zero(state.memory.At(*buffer), buffer->bytes());
+  for (char* const copy : state.memory.Copies(*buffer)) {
+    state.device.Zero(copy, buffer->bytes());
+  }
 }
 
 // Puts a tensor on the device through little host memory: `read` gives elements
@@ -61,13 +63,21 @@ absl::Status ReadTensor(const TensorReader& checkpoint,
       });
 }
 
-// Lets the model compute with the weights, where it does not with themselves.
-void RoundWeights(RankState& state, int unit) {
+// Lets the model compute with the weights that were set: rounds them where it
+// does not compute with themselves, and makes every version of them the same.
+void SpreadWeights(RankState& state, int unit) {
   const UnitMemory memory = state.MemoryOfUnit(unit);
-  if (memory.rounded_parameters == nullptr) return;
-  RoundParameters(
-      state.device, state.plan->units(unit),
-      {.weights = memory.parameters, .parameters = memory.rounded_parameters});
+  if (memory.rounded_parameters != nullptr) {
+    RoundParameters(state.device, state.plan->units(unit),
+                    {.weights = memory.parameters,
+                     .parameters = memory.rounded_parameters});
+  }
+  const Buffer& parameters =
+      *FindResident(state.rank_plan(), Buffer::PARAMETERS, unit);
+  const std::vector<char*> copies = state.memory.Copies(parameters);
+  for (size_t i = 1; i < copies.size(); ++i) {
+    state.device.CopyWithin(copies[i], copies[0], parameters.bytes());
+  }
 }
 
 }  // namespace
@@ -77,7 +87,7 @@ void InitializeFromSeed(RankState& state) {
     InitializeParameters(state.device, state.plan->units(unit),
                          state.plan->job().training().seed(),
                          state.MemoryOfUnit(unit).parameters);
-    RoundWeights(state, unit);
+    SpreadWeights(state, unit);
     ZeroResident(state, Buffer::OPTIMIZER_STATE, unit);
     ZeroResident(state, Buffer::PARAMETER_GRADIENTS, unit);
   }
@@ -106,7 +116,7 @@ absl::Status InitializeFromHuggingFace(const std::string& directory,
       }
       RETURN_IF_ERROR(Annotate(read, "model.hf"));
     }
-    RoundWeights(state, unit);
+    SpreadWeights(state, unit);
   }
   return absl::OkStatus();
 }
@@ -138,7 +148,7 @@ absl::StatusOr<TrainingPosition> RestoreFromCheckpoint(const std::string& path,
       RETURN_IF_ERROR(
           Annotate(ReadTensor(**checkpoint, tensor, state), context));
     }
-    RoundWeights(state, unit);
+    SpreadWeights(state, unit);
   }
   return TrainingPosition{
       .step = manifest.step,

@@ -1,6 +1,7 @@
 // Where a rank's weights and moments come from before its first step: the job's
 // seed, a Hugging Face directory, or a checkpoint that any plan may have
-// written.
+// written. Where a unit has several versions of its weights, all of them begin
+// as these. A rank sets what it holds.
 #ifndef TROUPE_WORKER_RANK_INITIAL_STATE_H_
 #define TROUPE_WORKER_RANK_INITIAL_STATE_H_
 

@@ -10,9 +10,12 @@
 namespace troupe {
 namespace {
 
-size_t RoundUp(size_t bytes) {
+size_t BytesOfCopy(const Slot& slot) {
+  const size_t bytes = slot.bytes();
   return (bytes + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
 }
+
+int CopiesOf(const Slot& slot) { return std::max(1, slot.copies()); }
 
 // For each slot its place among the slots of its line item: the unit whose
 // gradients it holds, else nothing.
@@ -37,24 +40,39 @@ absl::StatusOr<RankMemory> RankMemory::Create(const RankPlan& plan,
   }
   const std::vector<int> gradient_units = GradientUnits(plan);
   RankMemory memory;
-  memory.slots_.resize(plan.slots_size(), nullptr);
+  memory.slots_.resize(plan.slots_size());
   for (auto& [key, slots] : items) {
     std::stable_sort(slots.begin(), slots.end(), [&](int a, int b) {
       return gradient_units[a] < gradient_units[b];
     });
     size_t bytes = 0;
-    for (const int slot : slots) bytes += RoundUp(plan.slots(slot).bytes());
+    for (const int slot : slots) {
+      bytes += BytesOfCopy(plan.slots(slot)) * CopiesOf(plan.slots(slot));
+    }
     ASSIGN_OR_RETURN(Arena * arena, arenas.Find(key.first));
     ASSIGN_OR_RETURN(ArenaBlock block, arena->Allocate(key.second, bytes));
     char* next = block.data();
     for (const int slot : slots) {
-      if (plan.slots(slot).bytes() == 0) continue;
-      memory.slots_[slot] = next;
-      next += RoundUp(plan.slots(slot).bytes());
+      const size_t copy_bytes = BytesOfCopy(plan.slots(slot));
+      for (int copy = 0; copy < CopiesOf(plan.slots(slot)); ++copy) {
+        memory.slots_[slot].push_back(copy_bytes > 0 ? next : nullptr);
+        next += copy_bytes;
+      }
     }
     memory.blocks_.push_back(std::move(block));
   }
   return memory;
+}
+
+char* RankMemory::At(const Buffer& buffer, int64_t step) const {
+  const std::vector<char*>& copies = slots_.at(buffer.slot());
+  const auto count = static_cast<int64_t>(copies.size());
+  const int64_t copy = (step + buffer.copy_offset()) % count;
+  return copies[copy < 0 ? copy + count : copy];
+}
+
+std::vector<char*> RankMemory::Copies(const Buffer& buffer) const {
+  return slots_.at(buffer.slot());
 }
 
 const Buffer* FindResident(const RankPlan& plan, Buffer::Kind kind,

@@ -3,10 +3,12 @@
 // is destroyed. Slots of one tier and line item lie one after another in one
 // block. Those of PARAMETER_GRADIENTS do so in the order of their units, so
 // that the gradients of consecutive units are one range and can be summed in
-// one collective.
+// one collective. The copies of a slot that has several lie behind one another:
+// versions of weights, activations of a step that is computed ahead.
 #ifndef TROUPE_WORKER_RANK_RANK_MEMORY_H_
 #define TROUPE_WORKER_RANK_RANK_MEMORY_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -29,15 +31,17 @@ class RankMemory {
   static absl::StatusOr<RankMemory> Create(const RankPlan& plan,
                                            const TierArenas& arenas);
 
-  // The first byte of a slot; null for one of zero bytes.
-  char* slot(int index) const { return slots_.at(index); }
-  char* At(const Buffer& buffer) const { return slot(buffer.slot()); }
+  // The first byte of the copy that the buffer is in the program that runs for
+  // `step`, which may be 0 or less; null where it has no bytes.
+  char* At(const Buffer& buffer, int64_t step) const;
+  // All copies of the buffer's slot, one where nothing else is said.
+  std::vector<char*> Copies(const Buffer& buffer) const;
 
  private:
   RankMemory() = default;
 
   std::vector<ArenaBlock> blocks_;
-  std::vector<char*> slots_;
+  std::vector<std::vector<char*>> slots_;  // by copy
 };
 
 // A resident buffer of a unit, looked up in any program that has it; null where

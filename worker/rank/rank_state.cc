@@ -8,23 +8,18 @@
 #include "worker/model/build_units.h"
 
 namespace troupe {
+namespace {
 
-RankState::RankState(std::shared_ptr<const Plan> plan_in, Device& device_in,
-                     RankMemory memory_in,
-                     std::vector<std::unique_ptr<ModelUnit>> units_in,
-                     SampleReader data_in)
-    : plan(std::move(plan_in)),
-      device(device_in),
-      memory(std::move(memory_in)),
-      units(std::move(units_in)),
-      optimizer(plan->job().optimizer()),
-      data(std::move(data_in)) {}
+bool LoadsBatches(const RankPlan& plan) {
+  for (const Program& program : plan.programs()) {
+    for (const Instruction& instruction : program.instructions()) {
+      if (instruction.kind() == Instruction::LOAD_BATCH) return true;
+    }
+  }
+  return false;
+}
 
-absl::StatusOr<std::unique_ptr<RankState>> RankState::Create(
-    std::shared_ptr<const Plan> plan, Device& device,
-    const TierArenas& arenas) {
-  CHECK_EQ(plan->ranks_size(), 1);
-  const JobSpec& job = plan->job();
+absl::StatusOr<SampleReader> OpenData(const JobSpec& job) {
   ASSIGN_OR_RETURN(
       SampleReader data,
       SampleReader::Create(
@@ -41,6 +36,30 @@ absl::StatusOr<std::unique_ptr<RankState>> RankState::Create(
         "model.vocab_size: ", job.model().vocab_size(), ", but ",
         job.data().tokens(), " holds tokens of a vocabulary of ", vocab_size));
   }
+  return data;
+}
+
+}  // namespace
+
+RankState::RankState(std::shared_ptr<const Plan> plan_in, Device& device_in,
+                     RankMemory memory_in,
+                     std::vector<std::unique_ptr<ModelUnit>> units_in,
+                     absl::optional<SampleReader> data_in)
+    : plan(std::move(plan_in)),
+      device(device_in),
+      memory(std::move(memory_in)),
+      units(std::move(units_in)),
+      optimizer(plan->job().optimizer()),
+      data(std::move(data_in)) {}
+
+absl::StatusOr<std::unique_ptr<RankState>> RankState::Create(
+    std::shared_ptr<const Plan> plan, Device& device,
+    const TierArenas& arenas) {
+  CHECK_EQ(plan->ranks_size(), 1);
+  absl::optional<SampleReader> data;
+  if (LoadsBatches(plan->ranks(0))) {
+    ASSIGN_OR_RETURN(data, OpenData(plan->job()));
+  }
   ASSIGN_OR_RETURN(auto units, BuildUnits(*plan));
   ASSIGN_OR_RETURN(RankMemory memory,
                    RankMemory::Create(plan->ranks(0), arenas));
@@ -53,6 +72,10 @@ int RankState::data_index() const {
   return CoordinateOn(plan->mesh(), "data", rank());
 }
 
+std::string RankState::tokenizer() const {
+  return data.has_value() ? data->file().layout().tokenizer : "";
+}
+
 UnitMemory RankState::MemoryOfUnit(int unit) const {
   const Buffer* parameters =
       FindResident(rank_plan(), Buffer::PARAMETERS, unit);
@@ -62,12 +85,14 @@ UnitMemory RankState::MemoryOfUnit(int unit) const {
       FindResident(rank_plan(), Buffer::OPTIMIZER_STATE, unit);
   const Buffer* master =
       FindResident(rank_plan(), Buffer::MASTER_WEIGHTS, unit);
-  UnitMemory unit_memory = {.parameters = memory.At(*parameters)};
+  UnitMemory unit_memory = {.parameters = memory.Copies(*parameters).front()};
   if (master != nullptr) {
     unit_memory.rounded_parameters = unit_memory.parameters;
-    unit_memory.parameters = memory.At(*master);
+    unit_memory.parameters = memory.Copies(*master).front();
   }
-  if (state != nullptr) unit_memory.optimizer_state = memory.At(*state);
+  if (state != nullptr) {
+    unit_memory.optimizer_state = memory.Copies(*state).front();
+  }
   return unit_memory;
 }
 

@@ -50,8 +50,9 @@ enum Scalar {
 
 struct RankState {
   // `plan` as in an Assignment: its one RankPlan is this rank's. Reserves the
-  // memory, builds the units and opens the data; parameters are not set yet
-  // and `communicators` is empty. The device and the arenas must outlive it.
+  // memory, builds the units and opens the data where the rank loads any;
+  // parameters are not set yet and `communicators` is empty. The device and the
+  // arenas must outlive it.
   static absl::StatusOr<std::unique_ptr<RankState>> Create(
       std::shared_ptr<const Plan> plan, Device& device,
       const TierArenas& arenas);
@@ -61,7 +62,10 @@ struct RankState {
   // Its place on the mesh's data axis, and how many there are.
   int data_index() const;
   int data_size() const { return plan->derived().data_parallel_size(); }
-  // A unit's resident buffers. REQUIRES that this rank holds the unit.
+  // By what the data was made, by name; empty: not known, or no data here.
+  std::string tokenizer() const;
+  // A unit's resident buffers, the first copy of each. REQUIRES that this rank
+  // holds the unit.
   UnitMemory MemoryOfUnit(int unit) const;
   // Ascending, those with PARAMETERS here.
   std::vector<int> HeldUnits() const;
@@ -71,7 +75,7 @@ struct RankState {
   RankMemory memory;
   std::vector<std::unique_ptr<ModelUnit>> units;  // of the whole model
   Optimizer optimizer;
-  SampleReader data;
+  absl::optional<SampleReader> data;  // where programs have a LOAD_BATCH
   // By index into plan->groups(); null where this rank is no member.
   std::vector<std::unique_ptr<Communicator>> communicators;
   absl::Duration collective_timeout = absl::Minutes(5);
@@ -86,7 +90,7 @@ struct RankState {
   RankState(std::shared_ptr<const Plan> plan_in, Device& device_in,
             RankMemory memory_in,
             std::vector<std::unique_ptr<ModelUnit>> units_in,
-            SampleReader data_in);
+            absl::optional<SampleReader> data_in);
 };
 
 }  // namespace troupe

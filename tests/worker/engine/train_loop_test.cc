@@ -76,47 +76,6 @@ TEST(TrainLoop, ARequestToStopEndsAllRanksAfterTheSameStep) {
   EXPECT_EQ(run.steps[1].size(), 4u);
 }
 
-TEST(TrainLoop, LatestSkipsACheckpointWithAFlippedBit) {
-  JobSpec job = SmallJob();
-  const std::string directory = absl::StrCat(testing::TempDir(), "/flipped");
-  std::filesystem::remove_all(directory);
-  job.mutable_checkpoint()->set_directory(directory);
-  job.mutable_checkpoint()->set_every(5);
-  job.mutable_training()->set_stop_after(10);
-  ASSERT_TRUE(Train(job, {}).status().ok());
-  const std::string shard =
-      CheckpointPath(directory, 10) + "/rank-00000.safetensors";
-  {
-    std::fstream file(shard, std::ios::in | std::ios::out | std::ios::binary);
-    file.seekg(-1, std::ios::end);
-    const char last = static_cast<char>(file.get() ^ 4);
-    file.seekp(-1, std::ios::end);
-    file.put(last);
-  }
-  job.mutable_training()->set_stop_after(8);
-  const TrainingRun run = Train(job, {.resume = "latest"});
-  ASSERT_TRUE(run.status().ok()) << run.status();
-  ASSERT_EQ(run.steps[0].size(), 3u);
-  EXPECT_EQ(run.steps[0][0].step(), 6);
-  ASSERT_EQ(run.warnings.size(), 1u);
-  EXPECT_TRUE(absl::StrContains(run.warnings[0], shard)) << run.warnings[0];
-}
-
-TEST(TrainLoop, AStopBeforeTheCheckpointIsRefused) {
-  JobSpec job = SmallJob();
-  const std::string directory = absl::StrCat(testing::TempDir(), "/past");
-  std::filesystem::remove_all(directory);
-  job.mutable_checkpoint()->set_directory(directory);
-  job.mutable_training()->set_stop_after(5);
-  ASSERT_TRUE(Train(job, {}).status().ok());
-  job.mutable_training()->set_stop_after(4);
-  const TrainingRun run = Train(job, {.resume = "latest"});
-  EXPECT_TRUE(absl::IsInvalidArgument(run.status())) << run.status();
-  EXPECT_TRUE(
-      absl::StrContains(run.status().message(), "training.stop_after: 4, but"))
-      << run.status();
-}
-
 // Writes one after every fifth step of its twenty.
 JobSpec CheckpointedJob(const std::string& name, bool background) {
   JobSpec job = SmallJob();

@@ -13,8 +13,8 @@ std::vector<int32_t> Sample(const RankState& state, uint64_t number) {
   std::vector<int32_t> tokens(17);
   std::vector<int32_t> targets(17);
   EXPECT_TRUE(state.data
-                  .Read(number, {.tokens = absl::MakeSpan(tokens),
-                                 .targets = absl::MakeSpan(targets)})
+                  ->Read(number, {.tokens = absl::MakeSpan(tokens),
+                                  .targets = absl::MakeSpan(targets)})
                   .ok());
   tokens.insert(tokens.end(), targets.begin(), targets.end());
   return tokens;
@@ -35,6 +35,18 @@ TEST(LoadBatch, ReadsTheSamplesOfThisRankAndMicroBatch) {
       EXPECT_EQ(batch[(2 + i) * 17 + t], want[17 + t]);
     }
   }
+}
+
+TEST(LoadBatch, AheadOfItsStepReadsWhatALaterStepReads) {
+  SmallRank rank(SmallJob(), {});
+  rank.state().step.samples_before = 40;
+  Instruction ahead = rank.program().instructions(0);
+  ASSERT_EQ(ahead.kind(), Instruction::LOAD_BATCH);
+  ahead.set_ahead(2);
+  ASSERT_TRUE(RunLoadBatch({rank.state(), rank.program(), ahead}).ok());
+  const int32_t* batch = rank.Memory<int32_t>(Buffer::BATCH, {}, 0);
+  const std::vector<int32_t> want = Sample(rank.state(), 40 + 2 * 8);
+  for (int t = 0; t < 17; ++t) EXPECT_EQ(batch[t], want[t]);
 }
 
 TEST(LoadBatch, ValidationEndsWithTargetsThatCountForNothing) {

@@ -1,6 +1,7 @@
 #include "worker/instructions/step.h"
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -61,6 +62,56 @@ TEST(Step, OfBf16UpdatesTheMasterWeightsAndRoundsThem) {
     ASSERT_TRUE(rank.Run("O u3").ok());
     EXPECT_EQ(master[0], weight);
     EXPECT_EQ(parameters[0], bits);
+  }
+}
+
+// Two versions of every unit's weights, the newest of which a STEP reads.
+void KeepTwoVersions(Plan& plan) {
+  RankPlan& rank = *plan.mutable_ranks(0);
+  Program& program = *rank.mutable_programs(0);
+  for (Instruction& instruction : *program.mutable_instructions()) {
+    if (instruction.kind() != Instruction::STEP) continue;
+    Buffer newest;
+    for (const int index : instruction.writes()) {
+      const Buffer& buffer = program.buffers(index);
+      if (buffer.kind() == Buffer::PARAMETERS) newest = buffer;
+    }
+    rank.mutable_slots(newest.slot())->set_copies(2);
+    newest.set_copy_offset(-1);
+    *program.add_buffers() = newest;
+    instruction.add_reads(program.buffers_size() - 1);
+  }
+}
+
+TEST(Step, OfSeveralVersionsTheNewestStaysAndTheOldestGives) {
+  for (const char* precision : {"f32", "bf16"}) {
+    JobSpec job = SgdJob();
+    job.mutable_training()->set_precision(precision);
+    SmallRank rank(job, {.change = KeepTwoVersions});
+    const bool is_f32 = job.training().precision() == "f32";
+    const auto first_weight = [&](const char* copy) {
+      uint32_t bits = 0;
+      std::memcpy(&bits, copy, is_f32 ? 4 : 2);
+      if (!is_f32) bits <<= 16;
+      float value = 0;
+      std::memcpy(&value, &bits, sizeof(value));
+      return value;
+    };
+    const std::vector<char*> copies =
+        rank.state().memory.Copies(rank.Find(Buffer::PARAMETERS, 3));
+    ASSERT_EQ(copies.size(), 2u);
+    float* gradient = rank.Memory<float>(Buffer::PARAMETER_GRADIENTS, 3);
+    rank.Memory<double>(Buffer::SCALARS)[kSquaredNorm] = 1;
+    rank.state().step.learning_rate = 0.125;
+    float newest = 1;
+    for (const int64_t step : {1, 2, 3, 4}) {
+      rank.state().step.step = step;
+      gradient[0] = 1;
+      ASSERT_TRUE(rank.Run("O u3").ok());
+      EXPECT_EQ(first_weight(copies[(step + 1) % 2]), newest);
+      newest -= 0.125f;
+      EXPECT_EQ(first_weight(copies[step % 2]), newest);
+    }
   }
 }
 

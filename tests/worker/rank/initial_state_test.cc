@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "tests/equivalence/small_job.h"
@@ -42,6 +43,28 @@ TEST(InitialState, Bf16StartsFromTheSameWeightsRounded) {
       float value;
       std::memcpy(&value, &bits, sizeof(value));
       EXPECT_NEAR(value, weights[i], std::abs(weights[i]) / 256);
+    }
+  }
+}
+
+TEST(InitialState, EveryVersionOfTheWeightsBeginsTheSame) {
+  for (const char* precision : {"f32", "bf16"}) {
+    JobSpec job = SmallJob();
+    job.mutable_training()->set_precision(precision);
+    SmallRank rank(job, {.change = [](Plan& plan) {
+                     RankPlan& plan_of_rank = *plan.mutable_ranks(0);
+                     for (Slot& slot : *plan_of_rank.mutable_slots()) {
+                       if (slot.item() == "parameters") slot.set_copies(3);
+                     }
+                   }});
+    for (int unit = 0; unit < 4; ++unit) {
+      const Buffer& buffer = rank.Find(Buffer::PARAMETERS, unit);
+      const std::vector<char*> copies = rank.state().memory.Copies(buffer);
+      ASSERT_EQ(copies.size(), 3u);
+      EXPECT_NE(*reinterpret_cast<const uint64_t*>(copies[0]), 0u);
+      for (const char* copy : copies) {
+        EXPECT_EQ(std::memcmp(copy, copies[0], buffer.bytes()), 0);
+      }
     }
   }
 }

@@ -1,5 +1,7 @@
 #include "worker/rank/rank_memory.h"
 
+#include <vector>
+
 #include "gtest/gtest.h"
 #include "storage/tier/allocator.h"
 
@@ -46,11 +48,48 @@ TEST(RankMemory, GradientsOfNeighboursAreOneRange) {
   const TierArenas arenas({DeviceBudget(1 << 20)}, allocator);
   const auto memory = RankMemory::Create(plan, arenas);
   ASSERT_TRUE(memory.ok()) << memory.status();
-  EXPECT_EQ(memory->slot(of_unit_1), memory->slot(of_unit_0) + 64);
-  EXPECT_EQ(memory->slot(of_unit_2), memory->slot(of_unit_1) + 128);
-  for (int slot = 0; slot < 4; ++slot) {
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(memory->slot(slot)) % 64, 0u);
+  // In the order in which they were added.
+  const auto& buffers = plan.programs(0).buffers();
+  char* const unit_0 = memory->At(buffers[2], 1);
+  EXPECT_EQ(memory->At(buffers[3], 1), unit_0 + 64);
+  EXPECT_EQ(memory->At(buffers[0], 1), unit_0 + 64 + 128);
+  for (const Buffer& buffer : buffers) {
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(memory->At(buffer, 1)) % 64, 0u);
   }
+}
+
+TEST(RankMemory, AVersionIsFoundAgainInLaterStepsUntilItsCopyIsReused) {
+  RankPlan plan;
+  const int slot = AddSlot(plan, "parameters", 100);
+  plan.mutable_slots(slot)->set_copies(3);
+  AddBuffer(plan, Buffer::PARAMETERS, 0, slot);
+  AddBuffer(plan, Buffer::PARAMETERS, 1, AddSlot(plan, "parameters", 64));
+  HostAllocator allocator;
+  // 3 x 128 bytes, and 64.
+  const TierArenas arenas({DeviceBudget(448)}, allocator);
+  const auto memory = RankMemory::Create(plan, arenas);
+  ASSERT_TRUE(memory.ok()) << memory.status();
+  EXPECT_EQ(arenas.used(), 448u);
+
+  Buffer buffer = plan.programs(0).buffers(0);
+  const std::vector<char*> copies = memory->Copies(buffer);
+  ASSERT_EQ(copies.size(), 3u);
+  EXPECT_EQ(copies[1], copies[0] + 128);
+  EXPECT_EQ(copies[2], copies[1] + 128);
+  // A pipeline is filled before step 1, and looks back from there.
+  for (int64_t step = 0; step < 7; ++step) {
+    buffer.set_copy_offset(0);
+    char* const written = memory->At(buffer, step);
+    EXPECT_EQ(written, copies[step % 3]);
+    for (int age = 1; age < 6; ++age) {
+      buffer.set_copy_offset(-age);
+      EXPECT_EQ(memory->At(buffer, step + age), written);
+      EXPECT_EQ(memory->At(buffer, step) == written, age % 3 == 0);
+    }
+  }
+  const Buffer& of_unit_1 = plan.programs(0).buffers(1);
+  EXPECT_EQ(memory->Copies(of_unit_1).size(), 1u);
+  EXPECT_EQ(memory->At(of_unit_1, 5), memory->At(of_unit_1, 6));
 }
 
 TEST(RankMemory, PastTheBudgetTheLineItemIsNamedAndNothingStays) {

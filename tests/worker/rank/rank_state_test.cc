@@ -21,6 +21,24 @@ TEST(RankState, KnowsItsPlaceAndItsUnits) {
   EXPECT_EQ(state.units.size(), 4u);
 }
 
+TEST(RankState, DataIsOpenedWhereBatchesAreLoaded) {
+  const SmallRankOptions options = {.change = [](Plan& plan) {
+    for (Program& program : *plan.mutable_ranks(0)->mutable_programs()) {
+      for (Instruction& instruction : *program.mutable_instructions()) {
+        if (instruction.kind() != Instruction::LOAD_BATCH) continue;
+        instruction.set_kind(Instruction::RECV);
+      }
+    }
+  }};
+  SmallRank with_data(SmallJob(), {});
+  EXPECT_EQ(with_data.state().tokenizer(), "bytes");
+  JobSpec job = SmallJob();
+  job.mutable_data()->set_tokens("/no/such/file");
+  SmallRank without(job, options);
+  EXPECT_FALSE(without.state().data.has_value());
+  EXPECT_EQ(without.state().tokenizer(), "");
+}
+
 TEST(RankState, OfBf16TheWeightsAreTheMasterOnes) {
   JobSpec job = SmallJob();
   job.mutable_training()->set_precision("bf16");

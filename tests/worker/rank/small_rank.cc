@@ -27,11 +27,11 @@ std::vector<TierBudget> Budgets() {
 SmallRank::SmallRank(const JobSpec& job, const SmallRankOptions& options)
     : device_(NewCpuDevice({.threads = 1})), arenas_(Budgets(), allocator_) {
   JobSpec cut = job;
-  cut.mutable_parallelism()->set_data(options.ranks);
+  const int data = options.ranks / std::max(1, cut.parallelism().pipeline());
+  cut.mutable_parallelism()->set_data(data);
   TrainingSpec& training = *cut.mutable_training();
-  training.set_micro_batch_size(
-      std::min(training.micro_batch_size(),
-               training.global_batch_size() / options.ranks));
+  training.set_micro_batch_size(std::min(training.micro_batch_size(),
+                                         training.global_batch_size() / data));
   std::vector<WorkerDescription> workers(options.ranks);
   for (WorkerDescription& worker : workers) {
     worker.set_threads(1);
@@ -40,9 +40,10 @@ SmallRank::SmallRank(const JobSpec& job, const SmallRankOptions& options)
   }
   const absl::StatusOr<Plan> plan = CompilePlan(cut, workers);
   CHECK(plan.ok()) << plan.status().ToString();
-  absl::StatusOr<std::unique_ptr<RankState>> state = RankState::Create(
-      std::make_shared<Plan>(AssignmentPlan(*plan, options.rank)), *device_,
-      arenas_);
+  auto assigned = std::make_shared<Plan>(AssignmentPlan(*plan, options.rank));
+  if (options.change) options.change(*assigned);
+  absl::StatusOr<std::unique_ptr<RankState>> state =
+      RankState::Create(assigned, *device_, arenas_);
   CHECK(state.ok()) << state.status().ToString();
   state_ = *std::move(state);
   InitializeFromSeed(*state_);

@@ -7,6 +7,7 @@
 #ifndef TROUPE_TESTS_WORKER_RANK_SMALL_RANK_H_
 #define TROUPE_TESTS_WORKER_RANK_SMALL_RANK_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -21,12 +22,15 @@ struct SmallRankOptions {
   int ranks = 1;
   int rank = 0;
   Program::Kind program = Program::TRAIN;
+  // What to change in the compiled plan of this rank; may be empty.
+  std::function<void(Plan& plan)> change;
 };
 
 class SmallRank {
  public:
-  // CHECKs that the job compiles and fits. A micro-batch is at most a rank's
-  // share of the batch. Weights are set from the job's seed.
+  // CHECKs that the job compiles and fits. Ranks are data-parallel, as many as
+  // the job's pipelines leave. A micro-batch is at most a rank's share of the
+  // batch. Weights are set from the job's seed.
   SmallRank(const JobSpec& job, const SmallRankOptions& options);
 
   RankState& state() { return *state_; }
@@ -38,7 +42,7 @@ class SmallRank {
   // All whose text begins so, in order: "F", "F u1".
   absl::Status RunAll(const std::string& prefix);
 
-  // The buffer of the program; CHECKed to be there.
+  // The first such buffer of the program; CHECKed to be there.
   const Buffer& Find(Buffer::Kind kind,
                      absl::optional<int> unit = absl::nullopt,
                      absl::optional<int> micro_batch = absl::nullopt) const;
@@ -46,7 +50,7 @@ class SmallRank {
   T* Memory(Buffer::Kind kind, absl::optional<int> unit = absl::nullopt,
             absl::optional<int> micro_batch = absl::nullopt) const {
     return reinterpret_cast<T*>(
-        state_->memory.At(Find(kind, unit, micro_batch)));
+        state_->memory.At(Find(kind, unit, micro_batch), state_->step.step));
   }
 
  private:

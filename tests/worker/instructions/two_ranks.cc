@@ -1,0 +1,54 @@
+#include "tests/worker/instructions/two_ranks.h"
+
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "proto/base/check.h"
+#include "tests/equivalence/small_job.h"
+#include "worker/collective/create_communicator.h"
+#include "worker/collective/key_value_store.h"
+
+namespace troupe {
+
+void RunOnTwoRanks(const std::function<void(SmallRank& rank, int peer)>& body) {
+  const JobSpec job = SmallJob();
+  InMemoryStore store;
+  std::vector<std::thread> threads;
+  for (int r = 0; r < 2; ++r) {
+    threads.emplace_back([&, r] {
+      SmallRank rank(job, {.ranks = 2, .rank = r});
+      for (const Group& group : rank.state().plan->groups()) {
+        auto communicator = CreateCommunicator(
+            "in_process", {.group = {.name = group.name(), .ranks = {3, 7}},
+                           .rank = r,
+                           .store = &store});
+        CHECK_OK(communicator.status());
+        rank.state().communicators.push_back(*std::move(communicator));
+      }
+      body(rank, r == 0 ? 7 : 3);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+Instruction TransferInstruction(const SmallRank& rank,
+                                const TransferFields& fields) {
+  const Buffer::Kind kind =
+      fields.lane == ACTIVATIONS ? Buffer::ACTIVATION : Buffer::GRADIENT;
+  const Buffer* const buffer = &rank.Find(kind, fields.unit, 0);
+  int index = 0;
+  while (&rank.program().buffers(index) != buffer) ++index;
+  Instruction instruction;
+  instruction.set_kind(fields.kind);
+  instruction.set_lane(fields.lane);
+  instruction.set_unit(fields.unit);
+  instruction.set_micro_batch(0);
+  instruction.set_peer(fields.peer);
+  instruction.set_group(0);
+  if (fields.kind == Instruction::SEND) instruction.add_reads(index);
+  if (fields.kind == Instruction::RECV) instruction.add_writes(index);
+  return instruction;
+}
+
+}  // namespace troupe

@@ -1,0 +1,31 @@
+#include "worker/engine/pending_reports.h"
+
+#include <utility>
+
+#include "proto/base/check.h"
+
+namespace troupe {
+namespace {
+
+int64_t StepOf(const PendingReport& report) {
+  return report.finished.context.step;
+}
+
+}  // namespace
+
+void PendingReports::Add(PendingReport report) {
+  CHECK(reports_.empty() || StepOf(reports_.back()) < StepOf(report));
+  reports_.push_back(std::move(report));
+}
+
+absl::optional<PendingReport> PendingReports::Take(int64_t step) {
+  // Steps become known in their order.
+  if (reports_.empty() || StepOf(reports_.front()) != step) {
+    return absl::nullopt;
+  }
+  PendingReport report = std::move(reports_.front());
+  reports_.pop_front();
+  return report;
+}
+
+}  // namespace troupe

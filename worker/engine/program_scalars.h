@@ -1,0 +1,41 @@
+// SCALARS of one run of a program. A plan whose steps are summed late has
+// several copies of them, each of another step (docs/plan.md): a run begins the
+// copy of its own step at zero, and what is known when it ends is in the copy
+// of the earliest step that it touches. In most plans they are the same.
+//
+//   const ProgramScalars scalars(program, memory, step);
+//   scalars.Begin(device);
+//   ... the program runs ...
+//   ASSIGN_OR_RETURN(const Scalars sums, scalars.Read(device));
+#ifndef TROUPE_WORKER_ENGINE_PROGRAM_SCALARS_H_
+#define TROUPE_WORKER_ENGINE_PROGRAM_SCALARS_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "ops/device.h"
+#include "proto/program.pb.h"
+#include "worker/engine/step_record.h"
+#include "worker/rank/rank_memory.h"
+
+namespace troupe {
+
+class ProgramScalars {
+ public:
+  // Of the run of `program` for `step`. A program may have none.
+  ProgramScalars(const Program& program, const RankMemory& memory,
+                 int64_t step);
+
+  // Enqueued.
+  void Begin(Device& device) const;
+  // Waits for the device. Zeros where the program has no SCALARS.
+  absl::StatusOr<Scalars> Read(Device& device) const;
+
+ private:
+  char* begun_ = nullptr;
+  char* known_ = nullptr;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_ENGINE_PROGRAM_SCALARS_H_

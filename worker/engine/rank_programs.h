@@ -1,0 +1,23 @@
+// The programs of one rank, by what they are for (docs/plan.md, "Programs").
+#ifndef TROUPE_WORKER_ENGINE_RANK_PROGRAMS_H_
+#define TROUPE_WORKER_ENGINE_RANK_PROGRAMS_H_
+
+#include "proto/plan.pb.h"
+
+namespace troupe {
+
+// Borrowed from the plan.
+struct RankPrograms {
+  const Program* train = nullptr;
+  const Program* validate = nullptr;    // null: the job asks for none
+  const Program* checkpoint = nullptr;  // null: the job asks for none
+  const Program* fill = nullptr;        // null: the pipeline drains
+  const Program* report = nullptr;      // null where report_lag is 0
+};
+
+// CHECKs that there is all that a plan must have.
+RankPrograms ProgramsOf(const RankPlan& rank, const Derived& derived);
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_ENGINE_RANK_PROGRAMS_H_

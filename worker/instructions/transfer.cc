@@ -1,0 +1,44 @@
+#include "worker/instructions/transfer.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/check.h"
+#include "proto/plan/program_text.h"
+
+namespace troupe {
+namespace {
+
+int PlaceIn(const CommGroup& group, int rank) {
+  const auto found = std::find(group.ranks.begin(), group.ranks.end(), rank);
+  CHECK(found != group.ranks.end())
+      << "rank " << rank << " is not of group " << group.name;
+  return static_cast<int>(found - group.ranks.begin());
+}
+
+}  // namespace
+
+Transfer TransferOf(const Call& call) {
+  const Instruction& instruction = call.instruction;
+  const bool activations = instruction.lane() == ACTIVATIONS;
+  CHECK(activations || instruction.lane() == GRADIENTS)
+      << InstructionWords(instruction);
+  const Buffer::Kind kind = activations ? Buffer::ACTIVATION : Buffer::GRADIENT;
+  const int unit = instruction.unit();
+  char* const memory = NeedOperand(call, kind, unit);
+  Communicator& communicator =
+      *call.state.communicators.at(instruction.group());
+  return {
+      .communicator = communicator,
+      .data = {.data = memory,
+               .elements = FindOperand(call, kind, unit)->bytes(),
+               .element = Element::kByte},
+      .peer = PlaceIn(communicator.group(), instruction.peer()),
+      .options = {.name = absl::StrCat(
+                      activations ? "activations" : "gradients", " of unit ",
+                      unit, ", micro-batch ", instruction.micro_batch()),
+                  .timeout = call.state.collective_timeout}};
+}
+
+}  // namespace troupe
