@@ -34,15 +34,14 @@ absl::StatusOr<WorkerDescription> DescribeThisMachine(
 
 }  // namespace
 
-absl::StatusOr<CompileResponse> PlanLocally(const JobSpec& job,
-                                            const LocalPlanOptions& options) {
+absl::StatusOr<CompileResponse> PlanForWorkers(
+    const JobSpec& job, const std::vector<WorkerDescription>& workers,
+    const ProgramSearch& search) {
   ASSIGN_OR_RETURN(const std::string program,
-                   FindProgram("troupe-scheduler", options.search));
-  ASSIGN_OR_RETURN(WorkerDescription worker, DescribeThisMachine(options));
+                   FindProgram("troupe-scheduler", search));
   CompileRequest request;
   *request.mutable_job() = job;
-  for (int i = 0; i < options.workers; ++i) {
-    worker.set_name(absl::StrCat("worker-", i));
+  for (const WorkerDescription& worker : workers) {
     *request.add_workers() = worker;
   }
   ASSIGN_OR_RETURN(const std::string output,
@@ -57,6 +56,19 @@ absl::StatusOr<CompileResponse> PlanLocally(const JobSpec& job,
     return absl::InvalidArgumentError(response.error());
   }
   return response;
+}
+
+absl::StatusOr<CompileResponse> PlanLocally(const JobSpec& job,
+                                            const LocalPlanOptions& options) {
+  // Before the worker is asked, who may have to measure.
+  RETURN_IF_ERROR(FindProgram("troupe-scheduler", options.search).status());
+  ASSIGN_OR_RETURN(const WorkerDescription worker,
+                   DescribeThisMachine(options));
+  std::vector<WorkerDescription> workers(options.workers, worker);
+  for (int i = 0; i < options.workers; ++i) {
+    workers[i].set_name(absl::StrCat("worker-", i));
+  }
+  return PlanForWorkers(job, workers, options.search);
 }
 
 }  // namespace troupe

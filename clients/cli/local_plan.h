@@ -4,10 +4,12 @@
 #define TROUPE_CLIENTS_CLI_LOCAL_PLAN_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "clients/cli/local/machine_share.h"
 #include "clients/cli/local/programs.h"
+#include "proto/cluster.pb.h"
 #include "proto/scheduler.pb.h"
 
 namespace troupe {
@@ -23,6 +25,11 @@ struct LocalPlanOptions {
 // Aborted where a program fails.
 absl::StatusOr<CompileResponse> PlanLocally(const JobSpec& job,
                                             const LocalPlanOptions& options);
+
+// The same for workers that somebody has described: worker i is to fill rank i.
+absl::StatusOr<CompileResponse> PlanForWorkers(
+    const JobSpec& job, const std::vector<WorkerDescription>& workers,
+    const ProgramSearch& search);
 
 }  // namespace troupe
 

@@ -24,7 +24,7 @@ void AddPaths(const Descriptor& descriptor, const std::string& prefix,
   for (int i = 0; i < descriptor.field_count(); ++i) {
     const FieldDescriptor& field = *descriptor.field(i);
     const std::string path = Join(prefix, field.name());
-    if (field.message_type() != nullptr) {
+    if (field.message_type() != nullptr && !field.is_map()) {
       AddPaths(*field.message_type(), path, paths);
     } else {
       paths.push_back(path);
@@ -81,6 +81,7 @@ class Filler {
   absl::Status Field(const YamlNode& node, const FieldDescriptor& field,
                      const std::string& path, Message& message) {
     positions_[path] = source_.At(node);
+    if (field.is_map()) return Named(node, field, path, message);
     if (field.is_repeated()) return List(node, field, path, message);
     if (field.message_type() != nullptr) {
       Message& child =
@@ -106,6 +107,11 @@ class Filler {
  private:
   absl::Status List(const YamlNode& node, const FieldDescriptor& field,
                     const std::string& path, Message& message) {
+    if (node.kind == YamlNode::Kind::kScalar &&
+        field.message_type() == nullptr) {
+      message.GetReflection()->ClearField(&message, &field);
+      return Item(node, field, path, message);
+    }
     if (node.kind != YamlNode::Kind::kList) {
       return source_.Error(
           node, absl::StrCat(path, ": expected a list, as in ", field.name(),
@@ -115,8 +121,44 @@ class Filler {
     for (size_t i = 0; i < node.items.size(); ++i) {
       const std::string item_path = absl::StrCat(path, "[", i, "]");
       positions_[item_path] = source_.At(node.items[i]);
-      RETURN_IF_ERROR(Located(node.items[i], item_path,
-                              SetScalar(node.items[i], field, message)));
+      RETURN_IF_ERROR(Item(node.items[i], field, item_path, message));
+    }
+    return absl::OkStatus();
+  }
+
+  // One of a list.
+  absl::Status Item(const YamlNode& node, const FieldDescriptor& field,
+                    const std::string& path, Message& message) {
+    if (field.message_type() == nullptr) {
+      return Located(node, path, SetScalar(node, field, message));
+    }
+    return Section(node, path,
+                   *message.GetReflection()->AddMessage(&message, &field));
+  }
+
+  // Sections with names of the user's choice: a map from texts to messages.
+  absl::Status Named(const YamlNode& node, const FieldDescriptor& field,
+                     const std::string& path, Message& message) {
+    if (node.kind == YamlNode::Kind::kNull) return absl::OkStatus();
+    if (node.kind != YamlNode::Kind::kMap) {
+      return source_.Error(
+          node, absl::StrCat(path,
+                             ": expected names with a section each, as "
+                             "in ",
+                             field.name(), ": {NAME: {...}}, found ",
+                             FoundText(node)));
+    }
+    const Descriptor& entry_type = *field.message_type();
+    for (size_t i = 0; i < node.keys.size(); ++i) {
+      const std::string& name = node.keys[i].text;
+      Message& entry = *message.GetReflection()->AddMessage(&message, &field);
+      const google::protobuf::Reflection& set = *entry.GetReflection();
+      set.SetString(&entry, entry_type.map_key(), name);
+      const std::string item_path = Join(path, name);
+      positions_[item_path] = source_.At(node.items[i]);
+      RETURN_IF_ERROR(
+          Section(node.items[i], item_path,
+                  *set.MutableMessage(&entry, entry_type.map_value())));
     }
     return absl::OkStatus();
   }

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cstdint>
 #include <ostream>
 #include <string>
 #include <utility>
@@ -10,6 +12,8 @@
 #include "clients/cli/view/message_json.h"
 #include "clients/cli/view/plan_view.h"
 #include "clients/cli/write_file.h"
+#include "clients/cluster_file/cluster_file.h"
+#include "clients/cluster_file/cluster_workers.h"
 #include "clients/gantt/chart.h"
 #include "clients/gantt/svg.h"
 #include "proto/base/status.h"
@@ -17,17 +21,31 @@
 namespace troupe {
 namespace {
 
+constexpr int64_t kWorkersMax = 4096;
+
+// Of the job, as far as workers are described for it: past that the planner
+// says that there are too few.
+int RanksOf(const JobSpec& job) {
+  const int64_t data = std::max(1, job.parallelism().data());
+  const int64_t pipeline = std::max(1, job.parallelism().pipeline());
+  return static_cast<int>(std::min(data * pipeline, kWorkersMax));
+}
+
 class PlanCommand final : public Command {
  public:
   void Declare(Flags& flags) override {
     flags.Required("FILE", file_, "The job file (YAML)");
-    flags.Integer("--workers", workers_, {1, 4096},
+    flags.Integer("--workers", workers_, {1, kWorkersMax},
                   {.value = "N",
                    .text = "Plan for so many workers like this machine "
                            "[as many as the job has ranks]"});
     flags.Texts("--set", overrides_,
                 {.value = "PATH=VALUE",
                  .text = "Set a field, as in parallelism.data=2; repeatable"});
+    flags.Text("--cluster", hardware_,
+               {.value = "FILE",
+                .text = "Plan for the hardware that FILE describes "
+                        "(docs/cluster.md), not for this machine"});
     flags.Switch("--json", json_, "Print the plan as JSON");
     flags.Switch("--programs", programs_, "Show every rank's programs");
     flags.Text(
@@ -49,9 +67,7 @@ class PlanCommand final : public Command {
   absl::Status Run(Console& console) override {
     ASSIGN_OR_RETURN(const JobFile job,
                      LoadJob({.path = file_, .overrides = overrides_}));
-    absl::StatusOr<CompileResponse> compiled =
-        cluster_.is_given() ? PlanInCluster(job.spec, console)
-                            : PlanLocally(job.spec, Options(job.spec));
+    absl::StatusOr<CompileResponse> compiled = Compile(job.spec, console);
     if (!compiled.ok()) return job.Locate(compiled.status());
     Plan& plan = *compiled->mutable_plan();
     if (!gantt_.empty()) {
@@ -70,6 +86,31 @@ class PlanCommand final : public Command {
   }
 
  private:
+  absl::StatusOr<CompileResponse> Compile(const JobSpec& job,
+                                          const Console& console) {
+    if (!hardware_.empty()) return PlanForHardware(job);
+    if (cluster_.is_given()) return PlanInCluster(job, console);
+    return PlanLocally(job, Options(job));
+  }
+
+  // For what a cluster file describes.
+  absl::StatusOr<CompileResponse> PlanForHardware(const JobSpec& job) const {
+    if (workers_ > 0 || threads_ > 0 || !share_.device_memory.empty() ||
+        !calibration_.empty() || cluster_.is_given()) {
+      return absl::InvalidArgumentError(
+          "usage: --cluster FILE says what the workers are; leave --workers, "
+          "--threads, --device-memory, --calibration, --dir and --scheduler "
+          "out");
+    }
+    ASSIGN_OR_RETURN(const ClusterSpec cluster, LoadClusterSpec(hardware_));
+    const bool bf16 = job.training().precision() == "bf16";
+    const absl::StatusOr<std::vector<WorkerDescription>> workers =
+        ClusterWorkers(cluster, {.count = RanksOf(job),
+                                 .precision = bf16 ? "bf16" : "f32"});
+    if (!workers.ok()) return Annotate(workers.status(), hardware_);
+    return PlanForWorkers(job, *workers, ThisProgram());
+  }
+
   // For the workers of a running cluster. It predicts, but sends no timeline.
   absl::StatusOr<CompileResponse> PlanInCluster(const JobSpec& job,
                                                 const Console& console) {
@@ -89,8 +130,7 @@ class PlanCommand final : public Command {
 
   LocalPlanOptions Options(const JobSpec& job) {
     share_.threads = static_cast<int>(threads_);
-    const int ranks = std::max(1, job.parallelism().data());
-    return {.workers = workers_ > 0 ? static_cast<int>(workers_) : ranks,
+    return {.workers = workers_ > 0 ? static_cast<int>(workers_) : RanksOf(job),
             .share = share_,
             .calibration = calibration_,
             .search = ThisProgram()};
@@ -102,6 +142,7 @@ class PlanCommand final : public Command {
   bool json_ = false;
   bool programs_ = false;
   std::string gantt_;
+  std::string hardware_;  // a cluster file
   int64_t threads_ = 0;
   WorkerShare share_;
   std::string calibration_;

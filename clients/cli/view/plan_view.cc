@@ -123,10 +123,12 @@ std::string PredictionText(const Prediction& prediction) {
   return absl::StrCat(
       "  step time        ", SecondsText(prediction.step_seconds()),
       "  (compute ", SecondsText(compute_max), ", communication not hidden ",
-      SecondsText(exposed_max), ")\n", "  tokens/s         ",
-      CountText(prediction.tokens_per_second()), "\n", "  MFU              ",
-      PercentText(prediction.model_flops_utilization()), " of ",
-      CountText(prediction.peak_flops_per_second()), "FLOP/s\n",
+      SecondsText(exposed_max), ")\n", "  bubble           ",
+      PercentText(prediction.bubble_of_total()), " of the step, ",
+      PercentText(prediction.bubble_of_ideal()), " of the ideal one\n",
+      "  tokens/s         ", CountText(prediction.tokens_per_second()), "\n",
+      "  MFU              ", PercentText(prediction.model_flops_utilization()),
+      " of ", CountText(prediction.peak_flops_per_second()), "FLOP/s\n",
       "  resident memory  ", BytesText(resident_max),
       " of a worker at its peak\n", "  sent by a rank   ", BytesText(sent_max),
       " a step\n", "  limited by       ", prediction.limited_by(), "\n");
@@ -149,6 +151,22 @@ std::string GroupsText(const Plan& plan) {
                                  " over ", backend));
   }
   return absl::StrJoin(parts, "; ");
+}
+
+// "units 0-2 | 3-5 on 2 pipeline ranks"; empty without a pipeline.
+std::string StagesText(const Plan& plan) {
+  const int ranks = AxisSize(plan.mesh(), "pipeline");
+  if (ranks <= 1) return "";
+  std::vector<std::string> stages;
+  for (const Stage& stage : plan.stages()) {
+    const int last = stage.unit() + stage.unit_count() - 1;
+    stages.push_back(stage.unit() == last
+                         ? absl::StrCat(last)
+                         : absl::StrCat(stage.unit(), "-", last));
+  }
+  return absl::StrCat("  stages           ", stages.size(), " on ", ranks,
+                      " ranks, ", plan.job().parallelism().pipeline_schedule(),
+                      ": units ", absl::StrJoin(stages, " | "), "\n");
 }
 
 std::string Indented(const std::string& text) {
@@ -179,7 +197,7 @@ std::string PlanText(const Plan& plan) {
   return absl::StrCat(
       "plan of ", plan.job().name(), ", fingerprint ", plan.fingerprint(), "\n",
       "  mesh             ", MeshText(plan.mesh()), "\n", "  communication    ",
-      GroupsText(plan), "\n", "  parameters       ",
+      GroupsText(plan), "\n", StagesText(plan), "  parameters       ",
       CountText(derived.parameters()), "\n", "  micro-batches    ",
       derived.micro_batches(), " of ", plan.job().training().micro_batch_size(),
       " sequences on each rank\n", "  tokens/step      ",

@@ -67,6 +67,19 @@ TEST_F(LocalPlanTest, AsksTheWorkerThenThePlanner) {
   EXPECT_EQ(request.workers(1).threads(), 3);
 }
 
+TEST_F(LocalPlanTest, PlansForWorkersThatAreDescribed) {
+  std::vector<WorkerDescription> workers(3);
+  workers[2].set_name("node-0/2");
+  fs::remove(dir_ / "troupe-worker");  // is not asked
+  const CompileResponse response =
+      PlanForWorkers(job_, workers, Options().search).value();
+  EXPECT_EQ(response.plan().fingerprint(), "abc");
+  CompileRequest request;
+  ASSERT_TRUE(request.ParseFromString(Read("scheduler.in")));
+  ASSERT_EQ(request.workers_size(), 3);
+  EXPECT_EQ(request.workers(2).name(), "node-0/2");
+}
+
 TEST_F(LocalPlanTest, HandsTheRefusalOn) {
   CompileResponse response;
   response.set_error("parallelism.data: 3 does not divide 8");

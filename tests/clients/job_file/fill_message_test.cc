@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
+#include "proto/cluster_spec.pb.h"
 #include "proto/job.pb.h"
 
 namespace troupe {
@@ -57,9 +58,12 @@ TEST(FillMessage, RefusesWithThePlaceAndTheWayOut) {
       {"training: {steps: many}\n",
        "job.yaml:1:19: training.steps: expected an integer, found the text "
        "\"many\""},
-      {"optimizer: {betas: 0.9}\n",
+      {"optimizer: {betas: {a: 1}}\n",
        "job.yaml:1:20: optimizer.betas: expected a list, as in betas: [...], "
-       "found the number 0.9"},
+       "found a section with fields of its own"},
+      {"optimizer: {betas: x}\n",
+       "job.yaml:1:20: optimizer.betas: expected a number, found the text "
+       "\"x\""},
       {"optimizer: {betas: [0.9, x]}\n",
        "job.yaml:1:26: optimizer.betas[1]: expected a number, found the text "
        "\"x\""},
@@ -99,6 +103,48 @@ TEST(FillField, SetsReplacesAndClears) {
             "--set x: model.hiden_size: no such field; did you mean "
             "hidden_size?");
   EXPECT_EQ(set("name.first", "a"), "--set x: name has no fields");
+}
+
+TEST(FillMessage, ASingleValueIsAListOfOne) {
+  JobSpec job;
+  PositionMap positions;
+  const YamlNode root =
+      ParseYaml("model: {forward_us: 18000}", kSource).value();
+  ASSERT_TRUE(FillMessage(root, kSource, job, positions).ok());
+  ASSERT_EQ(job.model().forward_us_size(), 1);
+  EXPECT_EQ(job.model().forward_us(0), 18000);
+}
+
+// Lists of sections, and sections under names of the user's choice.
+TEST(FillMessage, FillsListsAndMapsOfSections) {
+  const auto fill = [](const std::string& text, ClusterSpec& cluster) {
+    PositionMap positions;
+    const YamlNode root = ParseYaml(text, kSource).value();
+    const absl::Status status = FillMessage(root, kSource, cluster, positions);
+    return std::string(status.message());
+  };
+  ClusterSpec cluster;
+  EXPECT_EQ(fill("nodes: [{workers: 8}, {count: 3}]\n"
+                 "devices: {big: {kind: gpu}, small: {overhead_us: 2}}\n",
+                 cluster),
+            "");
+  ASSERT_EQ(cluster.nodes_size(), 2);
+  EXPECT_EQ(cluster.nodes(0).workers(), 8);
+  EXPECT_EQ(cluster.nodes(1).count(), 3);
+  ASSERT_EQ(cluster.devices_size(), 2);
+  EXPECT_EQ(cluster.devices().at("big").kind(), "gpu");
+  EXPECT_EQ(cluster.devices().at("small").overhead_us(), 2);
+  EXPECT_EQ(fill("nodes: [8]", cluster),
+            "job.yaml:1:9: nodes[0]: expected fields, as in \"count: ...\", "
+            "found the number 8");
+  EXPECT_EQ(fill("nodes: [{wokers: 8}]", cluster),
+            "job.yaml:1:10: nodes[0].wokers: no such field; did you mean "
+            "workers?");
+  EXPECT_EQ(fill("devices: 7", cluster),
+            "job.yaml:1:10: devices: expected names with a section each, as in "
+            "devices: {NAME: {...}}, found the number 7");
+  EXPECT_EQ(fill("devices: {big: {kind: []}}", cluster),
+            "job.yaml:1:23: devices.big.kind: expected a text, found a list");
 }
 
 TEST(FieldPaths, ListsEveryValue) {

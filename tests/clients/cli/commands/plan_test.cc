@@ -29,6 +29,27 @@ TEST_F(PlanTest, PlansForARunningCluster) {
   EXPECT_EQ(Ask({"plan", file, "--workers", "2"}).code, 2);
 }
 
+TEST_F(PlanTest, RefusesAWrongClusterBeforeItAsksAnyone) {
+  const std::string job =
+      File("hardware_job.yaml", "parallelism: {pipeline: 2, data: 2}\n");
+  const std::string cluster = File(
+      "cluster.yaml",
+      "nodes: [{workers: 3, device: {matmul: [{dtype: f32, m: 8, n: 8, k: 8, "
+      "tflops: 1}], memory: {device: {size_gib: 8, bandwidth_gb_s: 50}}}}]\n"
+      "links: {intra_node: {latency_us: 5, bandwidth_gb_s: 10}}\n");
+  const CommandOutcome few = RunCommand({"plan", job, "--cluster", cluster});
+  EXPECT_EQ(few.code, 1);
+  EXPECT_EQ(few.err, "troupe: " + cluster +
+                         ": nodes: 3 workers on 1 node, and the job wants 4; "
+                         "add nodes, or use smaller parallelism sizes\n");
+  const std::string wrong = File("wrong_cluster.yaml", "nodes: [{count: 0}]\n");
+  EXPECT_EQ(RunCommand({"plan", job, "--cluster", wrong}).err,
+            "troupe: " + wrong + ":1:17: nodes[0].count: 0; use 1 to 100000\n");
+  EXPECT_EQ(
+      RunCommand({"plan", job, "--cluster", cluster, "--workers", "2"}).code,
+      2);
+}
+
 TEST_F(PlanTest, NeedsTheDaemonsPrograms) {
   // This test's own folder has none, and neither has the PATH.
   const std::string file = File("plan.yaml", "name: demo\n");

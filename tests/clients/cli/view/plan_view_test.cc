@@ -29,7 +29,8 @@ Plan SomePlan() {
       "groups { name: 'data-0' backend: 'shared_memory' }"
       "derived { data_parallel_size: 3 micro_batches: 2 tokens_per_step: 8192"
       " parameters: 10800000 model_flops_per_token: 7.1e7 }"
-      "prediction { step_seconds: 0.42 tokens_per_second: 19500"
+      "prediction { bubble_of_total: 0.04 bubble_of_ideal: 0.042"
+      " step_seconds: 0.42 tokens_per_second: 19500"
       " model_flops_utilization: 0.41 peak_flops_per_second: 3.4e12"
       " limited_by: 'computing: 95 % of the step' " +
       ranks +
@@ -71,6 +72,7 @@ TEST(PlanView, SaysWhatWasDerivedAndPredicted) {
                 "\nprediction\n"
                 "  step time        420 ms  (compute 400 ms, communication not "
                 "hidden 20.0 ms)\n"
+                "  bubble           4.0% of the step, 4.2% of the ideal one\n"
                 "  tokens/s         19.5k\n"
                 "  MFU              41.0% of 3.4TFLOP/s\n"
                 "  resident memory  0 B of a worker at its peak\n"
@@ -80,6 +82,24 @@ TEST(PlanView, SaysWhatWasDerivedAndPredicted) {
                 "  name: demo\n"
                 "  training:\n"
                 "    micro_batch_size: 4\n");
+}
+
+TEST(PlanView, SaysWhichUnitsTheStagesHave) {
+  Plan plan = SomePlan();
+  EXPECT_EQ(PlanText(plan).find("stages"), std::string::npos);
+  Axis& pipeline = *plan.mutable_mesh()->add_axes();
+  pipeline.set_name("pipeline");
+  pipeline.set_size(2);
+  plan.mutable_job()->mutable_parallelism()->set_pipeline_schedule("1f1b");
+  for (const int first : {0, 3}) {
+    Stage& stage = *plan.add_stages();
+    stage.set_unit(first);
+    stage.set_unit_count(first == 0 ? 3 : 1);
+  }
+  EXPECT_NE(PlanText(plan).find(
+                "  stages           2 on 2 ranks, 1f1b: units 0-2 | 3\n"),
+            std::string::npos)
+      << PlanText(plan);
 }
 
 TEST(PlanView, ShowsEachProgramOnce) {

@@ -1,0 +1,102 @@
+#include "clients/cluster_file/check_cluster.h"
+
+#include <string>
+
+#include "absl/strings/str_replace.h"
+#include "clients/cluster_file/cluster_file.h"
+#include "gtest/gtest.h"
+
+namespace troupe {
+namespace {
+
+constexpr char kCluster[] =
+    "nodes: [{count: 2, workers: 8, device: gpu}]\n"
+    "devices:\n"
+    "  gpu:\n"
+    "    matmul: [{dtype: bf16, m: 8192, n: 8192, k: 8192, tflops: 250}]\n"
+    "    attention: [{dtype: bf16, length: 2048, head_dim: 128, "
+    "forward_tflops: 190, backward_tflops: 150}]\n"
+    "    memory: {device: {size_gib: 80, bandwidth_gb_s: 2000}}\n"
+    "links:\n"
+    "  intra_node: {latency_us: 5, bandwidth_gb_s: 230}\n"
+    "  inter_node: {latency_us: 15, bandwidth_gb_s: 23}\n";
+
+// What is wrong with the cluster once `from` stands as `to`.
+std::string Wrong(const char* from, const char* to) {
+  const std::string text = absl::StrReplaceAll(kCluster, {{from, to}});
+  EXPECT_NE(text, kCluster) << from;
+  return std::string(
+      ParseClusterSpec({.name = "c.yaml", .text = text}).status().message());
+}
+
+TEST(CheckCluster, FillsInDefaults) {
+  const ClusterSpec cluster =
+      ParseClusterSpec(
+          {.name = "c.yaml",
+           .text = absl::StrReplaceAll(kCluster, {{"count: 2, ", ""}})})
+          .value();
+  EXPECT_EQ(cluster.nodes(0).count(), 1);
+  EXPECT_EQ(cluster.nodes(0).device().kind(), "gpu");
+  EXPECT_EQ(cluster.nodes(0).device().overhead_us(), 5);
+}
+
+TEST(CheckCluster, RefusesWhatIsAbsurdWithThePlace) {
+  EXPECT_EQ(Wrong("count: 2", "count: 0"),
+            "c.yaml:1:17: nodes[0].count: 0; use 1 to 100000");
+  EXPECT_EQ(Wrong("workers: 8", "workers: -8"),
+            "c.yaml:1:29: nodes[0].workers: -8; use 1 to 1024");
+  EXPECT_EQ(Wrong("m: 8192, n", "m: 0, n"),
+            "c.yaml:4:31: devices.gpu.matmul[0].m: 0; use 1 to 16777216");
+  EXPECT_EQ(Wrong("tflops: 250", "tflops: -250"),
+            "c.yaml:4:63: devices.gpu.matmul[0].tflops: -250; use more than "
+            "0, up to 100000");
+  EXPECT_EQ(Wrong("size_gib: 80", "size_gib: 0"),
+            "c.yaml:6:33: devices.gpu.memory.device.size_gib: 0; use more "
+            "than 0, up to 10000000");
+  EXPECT_EQ(Wrong("bandwidth_gb_s: 23}", "bandwidth_gb_s: 23e9}"),
+            "c.yaml:9:48: links.inter_node.bandwidth_gb_s: 2.3e+10; use more "
+            "than 0, up to 1000000");
+  EXPECT_EQ(Wrong("latency_us: 15", "latency_us: -1"),
+            "c.yaml:9:28: links.inter_node.latency_us: -1; use 0 to 10000000");
+  EXPECT_EQ(Wrong("latency_us: 15", "latency_us: .nan"),
+            "c.yaml:9:28: links.inter_node.latency_us: expected a number, "
+            "found the text \".nan\"");
+  EXPECT_EQ(Wrong("latency_us: 15", "latency_us: nan"),
+            "c.yaml:9:28: links.inter_node.latency_us: expected a finite "
+            "number, found the number nan");
+  EXPECT_EQ(Wrong("dtype: bf16, m", "dtype: fp8, m"),
+            "c.yaml:4:22: devices.gpu.matmul[0].dtype: fp8; use f32 or bf16");
+  EXPECT_EQ(Wrong("    matmul", "    kind: tpu\n    matmul"),
+            "c.yaml:4:11: devices.gpu.kind: tpu; use gpu or cpu");
+}
+
+TEST(CheckCluster, RefusesWhatIsMissingWhereItWouldStand) {
+  EXPECT_EQ(Wrong("workers: 8, ", ""),
+            "c.yaml:1:9: nodes[0].workers: missing; use 1 to 1024");
+  EXPECT_EQ(Wrong(", tflops: 250", ""),
+            "c.yaml:4:14: devices.gpu.matmul[0].tflops: missing; use more "
+            "than 0, up to 100000");
+  EXPECT_EQ(
+      Wrong("    memory: {device: {size_gib: 80, bandwidth_gb_s: 2000}}\n", ""),
+      "c.yaml:4:5: devices.gpu.memory.device.size_gib: missing; use "
+      "more than 0, up to 10000000");
+  EXPECT_EQ(Wrong("  inter_node: {latency_us: 15, bandwidth_gb_s: 23}\n", ""),
+            "c.yaml:8:3: links.inter_node.latency_us: missing; use 0 to "
+            "10000000");
+  EXPECT_EQ(Wrong("nodes: [{count: 2, workers: 8, device: gpu}]\n", ""),
+            "c.yaml:1:1: nodes: missing; as in nodes: [{count: 2, workers: 8, "
+            "device: {...}}]");
+}
+
+// A cluster of one node needs no network.
+TEST(CheckCluster, WantsNoLinkThatNothingUses) {
+  EXPECT_EQ(Wrong("count: 2", "count: 1"), "");
+  const std::string alone = absl::StrReplaceAll(
+      kCluster, {{"count: 2, workers: 8", "count: 1, workers: 1"},
+                 {"  intra_node: {latency_us: 5, bandwidth_gb_s: 230}\n", ""},
+                 {"  inter_node: {latency_us: 15, bandwidth_gb_s: 23}\n", ""}});
+  EXPECT_TRUE(ParseClusterSpec({.name = "c.yaml", .text = alone}).ok());
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,105 @@
+#include "clients/cluster_file/cluster_workers.h"
+
+#include "clients/cluster_file/cluster_file.h"
+#include "gtest/gtest.h"
+
+namespace troupe {
+namespace {
+
+constexpr char kCluster[] =
+    "nodes:\n"
+    "- {count: 2, workers: 2, device: gpu}\n"
+    "- {workers: 1, device: cpu}\n"
+    "devices:\n"
+    "  gpu:\n"
+    "    matmul: [{dtype: bf16, m: 8, n: 9, k: 10, tflops: 250}]\n"
+    "    memory: {device: {size_gib: 80, bandwidth_gb_s: 2000}, "
+    "host: {size_gib: 128, bandwidth_gb_s: 25}, "
+    "nvme: {size_gib: 1000, bandwidth_gb_s: 3}}\n"
+    "    overhead_us: 7\n"
+    "  cpu:\n"
+    "    kind: cpu\n"
+    "    matmul: [{dtype: bf16, m: 8, n: 8, k: 8, tflops: 1}]\n"
+    "    attention: [{dtype: bf16, length: 64, head_dim: 8, "
+    "forward_tflops: 0.5, backward_tflops: 0.25}]\n"
+    "    memory: {device: {size_gib: 0.5, bandwidth_gb_s: 50}}\n"
+    "links:\n"
+    "  intra_node: {latency_us: 5, bandwidth_gb_s: 230}\n"
+    "  inter_node: {latency_us: 15, bandwidth_gb_s: 23}\n";
+
+absl::StatusOr<std::vector<WorkerDescription>> Workers(
+    int count, const std::string& precision = "bf16") {
+  return ClusterWorkers(
+      ParseClusterSpec({.name = "c.yaml", .text = kCluster}).value(),
+      {.count = count, .precision = precision});
+}
+
+TEST(ClusterWorkers, FillTheNodesInOrder) {
+  const std::vector<WorkerDescription> workers = Workers(5).value();
+  ASSERT_EQ(workers.size(), 5u);
+  EXPECT_EQ(workers[0].name(), "node-0/0");
+  EXPECT_EQ(workers[1].name(), "node-0/1");
+  EXPECT_EQ(workers[1].host(), "node-0");
+  EXPECT_EQ(workers[2].name(), "node-1/0");
+  EXPECT_EQ(workers[4].host(), "node-2");
+  EXPECT_TRUE(workers[3].has_gpu());
+  EXPECT_NE(workers[2].gpu().uuid(), workers[3].gpu().uuid());
+  EXPECT_FALSE(workers[4].has_gpu());
+  EXPECT_EQ(workers[4].memory_domain(), "node-2");
+  EXPECT_EQ(Workers(3)->size(), 3u);
+}
+
+TEST(ClusterWorkers, DescribeThemselvesInTheUnitsOfWorkers) {
+  const WorkerDescription worker = Workers(1)->at(0);
+  const Calibration& rates = worker.calibration();
+  ASSERT_EQ(rates.matmul_size(), 1);
+  EXPECT_EQ(rates.matmul(0).dtype(), BF16);
+  EXPECT_EQ(rates.matmul(0).k(), 10);
+  EXPECT_EQ(rates.matmul(0).flops_per_second(), 250e12);
+  EXPECT_EQ(rates.memory_bytes_per_second(), 2e12);
+  EXPECT_EQ(rates.memory_bf16_bytes_per_second(), 2e12);
+  EXPECT_EQ(rates.optimizer_bytes_per_second(), 2e12);
+  EXPECT_EQ(rates.host_bytes_per_second(), 25e9);
+  EXPECT_EQ(rates.nvme_bytes_per_second(), 3e9);
+  EXPECT_EQ(rates.instruction_overhead_us(), 7);
+  EXPECT_EQ(rates.loopback().bytes_per_second(), 230e9);
+  EXPECT_EQ(rates.shared_memory().latency_us(), 5);
+  EXPECT_EQ(worker.network().bytes_per_second(), 23e9);
+  EXPECT_EQ(worker.network().latency_us(), 15);
+  ASSERT_EQ(worker.budgets_size(), 3);
+  EXPECT_EQ(worker.budgets(0).tier(), DEVICE);
+  EXPECT_EQ(worker.budgets(0).bytes(), int64_t{80} << 30);
+  EXPECT_EQ(worker.budgets(2).bytes(), int64_t{1000} << 30);
+}
+
+// Files count what causal attention computes, calibrations all of the matrix.
+TEST(ClusterWorkers, AttentionIsGivenOrFollowsFromProducts) {
+  const std::vector<WorkerDescription> workers = Workers(5).value();
+  const auto& given = workers[4].calibration().attention();
+  ASSERT_EQ(given.size(), 1);
+  EXPECT_EQ(given[0].forward_flops_per_second(), 1e12);
+  EXPECT_EQ(given[0].backward_flops_per_second(), 0.5e12);
+  const auto& derived = workers[0].calibration().attention();
+  ASSERT_EQ(derived.size(), 1);  // of the one dtype that has products
+  EXPECT_EQ(derived[0].dtype(), BF16);
+  EXPECT_GT(derived[0].forward_flops_per_second(), 200e12);
+  EXPECT_LT(derived[0].backward_flops_per_second(),
+            derived[0].forward_flops_per_second());
+}
+
+TEST(ClusterWorkers, SayWhenThereAreTooFew) {
+  EXPECT_EQ(Workers(6).status(),
+            absl::FailedPreconditionError(
+                "nodes: 5 workers on 3 nodes, and the job wants 6; add nodes, "
+                "or use smaller parallelism sizes"));
+}
+
+TEST(ClusterWorkers, NeedARateForTheJobsPrecision) {
+  EXPECT_EQ(Workers(1, "f32").status(),
+            absl::InvalidArgumentError(
+                "nodes[0].device.matmul: no product in f32, in which the job "
+                "computes; add one, or set training.precision"));
+}
+
+}  // namespace
+}  // namespace troupe
