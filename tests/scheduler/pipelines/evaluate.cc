@@ -6,23 +6,14 @@
 namespace troupe {
 namespace {
 
-// A step of one of the programs; `entered` counts micro-batches from the first
-// program on.
-struct Pass {
-  ComputeStep step;
-  int entered = 0;
-  int program = 0;  // -1: while the pipeline is filled
-  bool with_weight = false;
-};
-
-std::vector<Pass> PassesOf(const std::vector<ComputeStep>& steps,
-                           const EvaluateOptions& options) {
-  std::vector<Pass> passes;
+std::vector<TimedPass> PassesOf(const std::vector<ComputeStep>& steps,
+                                const EvaluateOptions& options) {
+  std::vector<TimedPass> passes;
   for (int program = -MaxAhead(steps); program < options.programs; ++program) {
     for (size_t i = 0; i < steps.size(); ++i) {
       const int step = program + steps[i].ahead;
       if (program < 0 && (steps[i].ahead == 0 || step < 0)) continue;
-      Pass& pass = passes.emplace_back();
+      TimedPass& pass = passes.emplace_back();
       pass.step = steps[i];
       pass.entered = step * options.shape.micro_batches + steps[i].micro_batch;
       pass.program = std::max(program, -1);
@@ -42,7 +33,7 @@ class Clockwork {
     int entered = 0;
     for (size_t r = 0; r < order.size(); ++r) {
       ranks_[r].passes = PassesOf(order[r], options);
-      for (const Pass& p : ranks_[r].passes) {
+      for (const TimedPass& p : ranks_[r].passes) {
         entered = std::max(entered, p.entered + 1);
       }
     }
@@ -63,31 +54,29 @@ class Clockwork {
     result.complete = true;
     for (const Rank& rank : ranks_) {
       result.complete &= rank.next == rank.passes.size();
-      if (rank.starts.empty()) continue;
       result.makespan = std::max(result.makespan, rank.now);
       result.longest_span =
-          std::max(result.longest_span, rank.now - rank.starts.front());
+          std::max(result.longest_span, rank.now - rank.passes.front().start);
       result.peaks.push_back(rank.peak);
       result.program_ends.push_back(rank.program_ends);
-      result.starts.push_back(rank.starts);
+      result.passes.push_back(rank.passes);
     }
     return result;
   }
 
  private:
   struct Rank {
-    std::vector<Pass> passes;
+    std::vector<TimedPass> passes;
     size_t next = 0;
     int64_t now = 0;
     int kept = 0;
     int peak = 0;
-    std::vector<int64_t> starts;
     std::vector<int64_t> program_ends;
   };
   using Ends = std::vector<std::vector<std::optional<int64_t>>>;
 
   // When what the pass reads is there: nothing while it is not.
-  std::optional<int64_t> Ready(const Pass& pass) const {
+  std::optional<int64_t> Ready(const TimedPass& pass) const {
     const int stage = pass.step.stage;
     switch (pass.step.kind) {
       case ComputeStep::kForward:
@@ -104,17 +93,16 @@ class Clockwork {
   }
 
   bool RunNext(Rank& rank) {
-    const Pass& pass = rank.passes[rank.next];
+    TimedPass& pass = rank.passes[rank.next];
     const std::optional<int64_t> ready = Ready(pass);
     if (!ready) return false;
-    const int64_t start = std::max(rank.now, *ready);
-    rank.starts.push_back(start);
+    pass.start = std::max(rank.now, *ready);
     const bool forward = pass.step.kind == ComputeStep::kForward;
     const bool input = pass.step.kind == ComputeStep::kBackwardInput;
     const bool weight = !forward && (!input || pass.with_weight);
-    rank.now = start + (forward ? options_.times.forward : 0) +
-               (input ? options_.times.backward_input : 0) +
-               (weight ? options_.times.backward_weight : 0);
+    rank.now = pass.end = pass.start + (forward ? options_.times.forward : 0) +
+                          (input ? options_.times.backward_input : 0) +
+                          (weight ? options_.times.backward_weight : 0);
     if (forward) ends_[0][pass.step.stage][pass.entered] = rank.now;
     if (input) ends_[1][pass.step.stage][pass.entered] = rank.now;
     rank.kept += forward ? 1 : weight ? -1 : 0;

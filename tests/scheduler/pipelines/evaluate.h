@@ -31,6 +31,16 @@ struct EvaluateOptions {
   int programs = 1;
 };
 
+// A step as it ran; one backward pass is one.
+struct TimedPass {
+  ComputeStep step;
+  bool with_weight = false;  // a backward-input: with its backward-weight
+  int entered = 0;  // micro-batches of the job that entered before this one
+  int program = 0;  // -1: while the pipeline was filled
+  int64_t start = 0;
+  int64_t end = 0;
+};
+
 struct Evaluation {
   bool complete = false;     // false: ranks wait for each other for ever
   int64_t makespan = 0;      // until the last rank is done
@@ -39,7 +49,7 @@ struct Evaluation {
   // has not, at most, for each rank.
   std::vector<int> peaks;
   std::vector<std::vector<int64_t>> program_ends;  // [rank][program]
-  std::vector<std::vector<int64_t>> starts;        // [rank][step], programs = 1
+  std::vector<std::vector<TimedPass>> passes;      // [rank], in order
 };
 
 Evaluation Evaluate(const ComputeOrder& order, const EvaluateOptions& options);

@@ -199,6 +199,17 @@ TEST(Pipelines, StepsFollowEachOtherWithoutABarrier) {
   });
 }
 
+// docs/pipelines.md: what clipping costs the schedules that overlap steps.
+TEST(Pipelines, WithABarrierRanksWaitForTheLast) {
+  ForAll([](const Pipeline& pipeline, const PipelineShape& shape,
+            const ComputeOrder& order) {
+    if (!pipeline.overlaps_steps) return;
+    if (shape.micro_batches < 2 * shape.ranks - 1) return;
+    ASSERT_EQ(Evaluate(order, {.shape = shape}).makespan,
+              Busy(shape, {}) + shape.ranks - 1);
+  });
+}
+
 // The share of a step that ranks idle, as printed in the papers.
 double BubbleOfTotal(absl::string_view schedule, const PipelineShape& shape,
                      const PassTimes& times) {
