@@ -2,134 +2,243 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
-#include <limits>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "clients/gantt/merge_units.h"
+#include "clients/gantt/placed_spans.h"
 
 namespace troupe {
 namespace {
 
-BarKind KindOf(Instruction::Kind kind) {
-  switch (kind) {
-    case Instruction::FORWARD:
-      return BarKind::kForward;
-    case Instruction::BACKWARD_INPUT:
-      return BarKind::kBackwardInput;
-    case Instruction::BACKWARD_WEIGHT:
-      return BarKind::kBackwardWeight;
-    case Instruction::REDUCE_GRADS:
-    case Instruction::REDUCE_SCALARS:
-      return BarKind::kCollective;
-    case Instruction::GRAD_NORM:
-    case Instruction::STEP:
-      return BarKind::kStep;
-    case Instruction::LOAD_BATCH:
-      return BarKind::kData;
-    default:
-      return BarKind::kOther;
-  }
-}
-
-std::string Words(const Span& span) {
-  std::string words = Instruction_Kind_Name(span.kind());
-  if (span.has_unit()) {
-    absl::StrAppend(&words, " unit", span.unit_count() > 1 ? "s " : " ",
-                    span.unit());
-    if (span.unit_count() > 1) {
-      absl::StrAppend(&words, "-", span.unit() + span.unit_count() - 1);
-    }
-  }
-  if (span.has_micro_batch()) {
-    absl::StrAppend(&words, span.has_unit() ? "," : "", " micro-batch ",
-                    span.micro_batch());
-  }
-  return words;
-}
-
-Bar BarOf(const Span& span, double offset) {
-  Bar bar;
-  bar.kind = KindOf(span.kind());
-  bar.start = offset + span.start_ns() * 1e-9;
-  bar.end = std::max(bar.start, offset + span.end_ns() * 1e-9);
-  if (span.has_micro_batch()) bar.label = absl::StrCat(span.micro_batch());
-  bar.title = absl::StrCat(
-      Words(span),
-      absl::StrFormat(": %.2f to %.2f ms", bar.start * 1e3, bar.end * 1e3));
-  return bar;
-}
+// Spans of a bar may lie so much of the chart apart: less than can be seen.
+constexpr double kGapShareMax = 1e-3;
 
 std::string LaneName(Lane lane) {
   return absl::StrReplaceAll(absl::AsciiStrToLower(Lane_Name(lane)),
                              {{"_", " "}});
 }
 
-// Where the axis begins, in the ranks' wall clocks.
-int64_t Origin(const Timeline& timeline) {
-  int64_t origin = std::numeric_limits<int64_t>::max();
-  for (const RankTimeline& rank : timeline.ranks()) {
-    origin = std::min<int64_t>(origin, rank.start_unix_ns());
+double Seconds(int64_t ns) { return ns * 1e-9; }
+
+// "FORWARD units 3-5, micro-batch 1": the span's words, for several units.
+std::string BarWords(const std::vector<PlacedSpan>& spans,
+                     const std::vector<int>& bar) {
+  Span whole = *spans[bar[0]].span;
+  int least = whole.unit();
+  int most = least + std::max(1, whole.unit_count()) - 1;
+  std::string kinds = Instruction_Kind_Name(whole.kind());
+  std::set<Instruction::Kind> seen = {whole.kind()};
+  for (const int i : bar) {
+    const Span& span = *spans[i].span;
+    least = std::min(least, span.unit());
+    most = std::max(most, span.unit() + std::max(1, span.unit_count()) - 1);
+    if (seen.insert(span.kind()).second) {
+      absl::StrAppend(&kinds, ", ", Instruction_Kind_Name(span.kind()));
+    }
   }
-  return origin;
+  if (whole.has_unit()) {
+    whole.set_unit(least);
+    whole.set_unit_count(most - least + 1);
+  }
+  const std::string first = Instruction_Kind_Name(whole.kind());
+  std::string words = kinds + SpanWords(whole).substr(first.size());
+  if (whole.ahead() > 0) {
+    absl::StrAppend(&words, ", for the step ", whole.ahead(), " later");
+  }
+  return words;
 }
+
+class Drafting {
+ public:
+  Drafting(const Timeline& timeline, const ChartOptions& options)
+      : timeline_(timeline), options_(options), spans_(PlaceSpans(timeline)) {
+    chart_.title = timeline.predicted() ? "predicted" : "measured";
+    if (timeline.step() > 0) {
+      absl::StrAppend(&chart_.title, ", step ", timeline.step());
+    }
+  }
+
+  Chart Draft() && {
+    int64_t end_ns = 0;
+    for (const PlacedSpan& span : spans_) {
+      end_ns = std::max(end_ns, span.end_ns);
+    }
+    chart_.seconds = Seconds(end_ns);
+    chart_.path = FindCriticalPath(spans_);
+    chart_.stretches = Stretches(spans_, chart_.path);
+    for (const PathPiece& piece : chart_.path.pieces) {
+      critical_.insert({piece.span, piece.last_to_come});
+    }
+    AddRows();
+    AddBubbles();
+    AddHops();
+    for (const BarKind kind : kBarKinds) {
+      if (kinds_.count(kind) > 0) chart_.kinds.push_back(kind);
+    }
+    return std::move(chart_);
+  }
+
+ private:
+  void AddRows() {
+    std::map<int, std::map<int, std::vector<int>>> lanes;  // by rank and lane
+    for (const RankTimeline& rank : timeline_.ranks()) lanes[rank.rank()];
+    for (int i = 0; i < static_cast<int>(spans_.size()); ++i) {
+      lanes[spans_[i].rank][spans_[i].span->lane()].push_back(i);
+    }
+    for (auto& [rank, rows] : lanes) {
+      chart_.ranks.push_back({.rank = rank});
+      SetChunks(rows);
+      for (auto& [lane, spans] : rows) {
+        std::stable_sort(spans.begin(), spans.end(), [this](int a, int b) {
+          return spans_[a].start_ns < spans_[b].start_ns;
+        });
+        AddRow(static_cast<Lane>(lane), spans);
+      }
+    }
+  }
+
+  void AddRow(Lane lane, const std::vector<int>& spans) {
+    Row row = {.lane = LaneName(lane), .is_compute = lane == COMPUTE};
+    std::vector<std::vector<int>> bars;
+    if (options_.merge_units) {
+      bars = MergeUnits(spans_, spans,
+                        {.gap_ns_max = static_cast<int64_t>(chart_.seconds *
+                                                            1e9 * kGapShareMax),
+                         .stages = options_.stages});
+    } else {
+      for (const int i : spans) bars.push_back({i});
+    }
+    std::vector<Row>& rows = chart_.ranks.back().rows;
+    for (const std::vector<int>& bar : bars) {
+      for (const int i : bar) {
+        places_[i] = {.rank = static_cast<int>(chart_.ranks.size()) - 1,
+                      .row = static_cast<int>(rows.size())};
+      }
+      row.bars.push_back(BarOf(bar));
+    }
+    rows.push_back(std::move(row));
+  }
+
+  Bar BarOf(const std::vector<int>& spans) {
+    const PlacedSpan& first = spans_[spans[0]];
+    Bar bar = {.kind = KindOf(first.span->kind()),
+               .start = Seconds(first.start_ns),
+               .run = Seconds(first.met_ns),
+               .ahead = first.span->ahead(),
+               .meeting = first.meeting};
+    for (const int i : spans) {
+      const PlacedSpan& span = spans_[i];
+      bar.parts.push_back({.kind = KindOf(span.span->kind()),
+                           .start = Seconds(span.start_ns),
+                           .end = Seconds(span.end_ns),
+                           .critical = critical_.count(i) > 0});
+      bar.end = std::max(bar.end, Seconds(span.end_ns));
+      bar.critical = bar.critical || bar.parts.back().critical;
+      kinds_.insert(bar.parts.back().kind);
+    }
+    if (IsPass(bar.kind)) bar.chunk = chunk_of_unit_[first.span->unit()];
+    if (first.span->has_micro_batch()) {
+      bar.label = absl::StrCat(first.span->micro_batch());
+    }
+    bar.title = absl::StrFormat("%s: %.2f to %.2f ms (%.2f ms",
+                                BarWords(spans_, spans), bar.start * 1e3,
+                                bar.end * 1e3, (bar.end - bar.start) * 1e3);
+    if (bar.run > bar.start) {
+      absl::StrAppendFormat(&bar.title, ", %.2f of them waiting",
+                            (bar.run - bar.start) * 1e3);
+      chart_.waits = true;
+    }
+    bar.title += ")";
+    chart_.works_ahead = chart_.works_ahead || bar.ahead > 0;
+    return bar;
+  }
+
+  // Numbers the stages that the rank holds, by what it runs forward.
+  void SetChunks(const std::map<int, std::vector<int>>& lanes) {
+    chunk_of_unit_.clear();
+    for (const auto& [lane, spans] : lanes) {
+      for (const int i : spans) {
+        const Span& span = *spans_[i].span;
+        if (IsPass(KindOf(span.kind()))) chunk_of_unit_[span.unit()] = 0;
+      }
+    }
+    int chunk = 0;
+    int before = -1;
+    for (auto& [unit, number] : chunk_of_unit_) {
+      const bool begins =
+          options_.stages.empty()
+              ? unit != before + 1
+              : std::any_of(options_.stages.begin(), options_.stages.end(),
+                            [&](const Stage& stage) {
+                              return before < stage.unit() &&
+                                     stage.unit() <= unit;
+                            });
+      if (before >= 0 && begins) ++chunk;
+      number = chunk;
+      before = unit;
+    }
+    chart_.chunks_max = std::max(chart_.chunks_max, chunk + 1);
+  }
+
+  void AddBubbles() {
+    std::map<int, int64_t> busy_ns;
+    std::map<int, std::pair<int64_t, int64_t>> extents;
+    for (const PlacedSpan& span : spans_) {
+      auto [extent, is_first] =
+          extents.emplace(span.rank, std::pair(span.start_ns, span.end_ns));
+      auto& [start, end] = extent->second;
+      start = std::min(start, span.start_ns);
+      end = std::max(end, span.end_ns);
+      if (span.span->lane() == COMPUTE) {
+        busy_ns[span.rank] += span.end_ns - span.start_ns;
+      }
+    }
+    int64_t step_ns = 0;
+    for (const auto& [rank, extent] : extents) {
+      step_ns = std::max(step_ns, extent.second - extent.first);
+    }
+    chart_.step_seconds = Seconds(step_ns);
+    if (step_ns == 0) return;
+    for (RankRows& rank : chart_.ranks) {
+      rank.bubble = 1 - static_cast<double>(busy_ns[rank.rank]) / step_ns;
+      chart_.bubble += rank.bubble / chart_.ranks.size();
+    }
+  }
+
+  Hop::End PlaceOf(int span, int64_t at_ns) const {
+    Hop::End place = places_.at(span);
+    place.at = Seconds(at_ns);
+    return place;
+  }
+
+  void AddHops() {
+    for (const PathPiece& piece : chart_.path.pieces) {
+      if (spans_[piece.span].rank == spans_[piece.last_to_come].rank) continue;
+      chart_.hops.push_back({PlaceOf(piece.last_to_come, piece.start_ns),
+                             PlaceOf(piece.span, piece.end_ns)});
+    }
+  }
+
+  const Timeline& timeline_;
+  const ChartOptions& options_;
+  const std::vector<PlacedSpan> spans_;
+  Chart chart_;
+  std::set<int> critical_;            // spans
+  std::map<int, Hop::End> places_;    // of spans
+  std::map<int, int> chunk_of_unit_;  // of the rank in hand
+  std::set<BarKind> kinds_;
+};
 
 }  // namespace
 
-BarStyle StyleOf(BarKind kind) {
-  switch (kind) {
-    case BarKind::kForward:
-      return {"forward", "#2f6fb0", 'F'};
-    case BarKind::kBackwardInput:
-      return {"backward, input", "#d9822b", 'I'};
-    case BarKind::kBackwardWeight:
-      return {"backward, weight", "#f2c14e", 'W'};
-    case BarKind::kCollective:
-      return {"collective", "#8e5ea2", 'R'};
-    case BarKind::kStep:
-      return {"optimizer step", "#3c9d6b", 'O'};
-    case BarKind::kData:
-      return {"data", "#8a8f98", 'L'};
-    case BarKind::kOther:
-      break;
-  }
-  return {"other", "#c9ccd1", '?'};
-}
-
-Chart LayOut(const Timeline& timeline) {
-  Chart chart;
-  chart.title = absl::StrCat(timeline.predicted() ? "predicted" : "measured");
-  if (timeline.step() > 0) {
-    absl::StrAppend(&chart.title, ", step ", timeline.step());
-  }
-  const int64_t origin = Origin(timeline);
-  for (const RankTimeline& rank : timeline.ranks()) {
-    const double offset = (rank.start_unix_ns() - origin) * 1e-9;
-    std::map<int, Row> lanes;
-    for (const Span& span : rank.spans()) {
-      lanes[span.lane()].bars.push_back(BarOf(span, offset));
-    }
-    bool is_first = true;
-    for (auto& [lane, row] : lanes) {
-      row.rank = rank.rank();
-      row.lane = LaneName(static_cast<Lane>(lane));
-      row.first_of_rank = std::exchange(is_first, false);
-      std::stable_sort(
-          row.bars.begin(), row.bars.end(),
-          [](const Bar& a, const Bar& b) { return a.start < b.start; });
-      for (const Bar& bar : row.bars) {
-        chart.seconds = std::max(chart.seconds, bar.end);
-      }
-      chart.rows.push_back(std::move(row));
-    }
-  }
-  std::stable_sort(chart.rows.begin(), chart.rows.end(),
-                   [](const Row& a, const Row& b) { return a.rank < b.rank; });
-  return chart;
+Chart LayOut(const Timeline& timeline, const ChartOptions& options) {
+  return Drafting(timeline, options).Draft();
 }
 
 }  // namespace troupe

@@ -1,64 +1,93 @@
 // A Timeline laid out for drawing, before any format is chosen: one row for
-// each rank and lane, one bar for each span, times in seconds on an axis that
-// all ranks share. The text, SVG and Chrome trace writers read this and nothing
-// else.
+// each rank and lane, one bar for each pass over a stage, transfer, collective
+// or step, times in seconds on an axis that all ranks share, and what the
+// picture is looked at for: each rank's bubble and the critical path. The text,
+// SVG and Chrome trace writers read this and nothing else.
 #ifndef TROUPE_CLIENTS_GANTT_CHART_H_
 #define TROUPE_CLIENTS_GANTT_CHART_H_
 
 #include <string>
 #include <vector>
 
+#include "clients/gantt/bar_kind.h"
+#include "clients/gantt/critical_path.h"
+#include "clients/gantt/path_stretches.h"
+#include "proto/plan.pb.h"
 #include "proto/timeline.pb.h"
 
 namespace troupe {
 
-// Bars of one kind share a colour and a letter.
-enum class BarKind {
-  kForward,
-  kBackwardInput,
-  kBackwardWeight,
-  kCollective,
-  kStep,
-  kData,
-  kOther,
-};
-inline constexpr BarKind kBarKinds[] = {
-    BarKind::kForward,    BarKind::kBackwardInput, BarKind::kBackwardWeight,
-    BarKind::kCollective, BarKind::kStep,          BarKind::kData,
-    BarKind::kOther,
-};
-
-struct BarStyle {
-  const char* name;    // "backward (input)"
-  const char* colour;  // "#c2410c"
-  char letter;         // in text charts
-};
-BarStyle StyleOf(BarKind kind);
-
 struct Bar {
-  BarKind kind = BarKind::kOther;
-  double start = 0;  // seconds
+  // One span of the bar: a unit's.
+  struct Part {
+    BarKind kind = BarKind::kOther;
+    double start = 0;  // seconds
+    double end = 0;
+    bool critical = false;  // on the critical path
+  };
+
+  BarKind kind = BarKind::kOther;  // of its first part
+  double start = 0;
+  double run = 0;  // until here it waits for other ranks
   double end = 0;
-  std::string label;  // short: the micro-batch's number, or empty
-  std::string title;  // "FORWARD unit 3, micro-batch 1: 2.1 to 4.0 ms"
+  std::string label;      // short: the micro-batch's number, or empty
+  std::string title;      // "FORWARD units 3-5, micro-batch 1: 2.10 to 4.00 ms"
+  int ahead = 0;          // > 0: work for so many steps later
+  int chunk = 0;          // number of the stage among those that the rank holds
+  int meeting = -1;       // bars with the same number ran together
+  bool critical = false;  // one of its parts is
+  std::vector<Part> parts;  // by start
 };
 
 struct Row {
-  int rank = 0;
   std::string lane;  // "compute"
-  bool first_of_rank = false;
+  bool is_compute = false;
   std::vector<Bar> bars;  // by start
 };
 
-struct Chart {
-  std::string title;   // "measured, step 20"
-  double seconds = 0;  // length of the axis
-  std::vector<Row>
-      rows;  // by rank, then lane; lanes that nothing uses left out
+struct RankRows {
+  int rank = 0;
+  double bubble = 0;      // share of the step in which it does not compute
+  std::vector<Row> rows;  // lanes that nothing uses left out
 };
 
-// Measured ranks are placed by their wall clocks, the earliest start at 0.
-Chart LayOut(const Timeline& timeline);
+// Where the critical path changes from one rank to another.
+struct Hop {
+  // The place of a row: chart.ranks[rank].rows[row].
+  struct End {
+    int rank = 0;
+    int row = 0;
+    double at = 0;  // seconds
+  };
+  End from;
+  End to;
+};
+
+struct Chart {
+  std::string title;        // "measured, step 20"
+  double seconds = 0;       // length of the axis
+  double step_seconds = 0;  // of the rank that takes longest for its program
+  double bubble = 0;        // of all ranks together
+  std::vector<RankRows> ranks;  // ascending
+  std::vector<Hop> hops;
+  CriticalPath path;
+  std::vector<PathStretch> stretches;  // of the path
+  // What is in the picture, for its legend.
+  std::vector<BarKind> kinds;
+  int chunks_max = 0;  // stages of the rank that holds most
+  bool waits = false;
+  bool works_ahead = false;
+};
+
+struct ChartOptions {
+  std::vector<Stage> stages;  // the plan's; without them, guessed from units
+  bool merge_units = true;    // else a bar for each span
+};
+
+// A rank's step is from its first start to its last end; the chart's the
+// longest of them, which is the time from step to step also where ranks are in
+// different steps at once. Bubbles are shares of the chart's step.
+Chart LayOut(const Timeline& timeline, const ChartOptions& options = {});
 
 }  // namespace troupe
 

@@ -1,6 +1,9 @@
-// Charts as one SVG picture that stands alone: a row for each rank and lane,
-// bars coloured by kind with their micro-batch's number, a time axis, a legend.
-// With two charts, predicted and measured, both have the same scale.
+// Charts as one SVG picture that stands alone: for each rank a row of what it
+// computes and thinner ones of its other lanes, bars coloured by kind with
+// their micro-batch's number where there is room, each rank's bubble beside its
+// row, the critical path outlined, a time axis, a legend. Titles, which a
+// browser shows under the pointer, say everything. With two charts, predicted
+// and measured, both have the same scale. docs/gantt.md tells how to read it.
 #ifndef TROUPE_CLIENTS_GANTT_SVG_H_
 #define TROUPE_CLIENTS_GANTT_SVG_H_
 

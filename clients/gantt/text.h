@@ -1,8 +1,12 @@
 // Charts as text, for a terminal:
 //
-//   measured, step 20                                              0 .. 41.2 ms
-//   rank 0  compute     FFFFFFFFFIIIIIWWWWWIIIIWWWW............OOOO
-//           collective  ...................RRRRRRRRRRRRRRRRRRR.....
+//   predicted: step 41.20 ms, bubble 27.3%
+//   rank 0  compute      F0FFF1FF.......I0IIW0II1IW1O        27.3%
+//           activations  ---T...-T...
+//   critical path        FFFFTFFFTIIIWWWW...
+//         on rank        000001111100000
+//
+// and below it the stretches of the critical path: who, what and how long.
 #ifndef TROUPE_CLIENTS_GANTT_TEXT_H_
 #define TROUPE_CLIENTS_GANTT_TEXT_H_
 
@@ -13,8 +17,11 @@
 
 namespace troupe {
 
-// One chart under the other, on one scale, `width` columns wide (at least 40).
-// Each column shows the kind that fills most of it, '.' where nothing runs.
+// One chart under the other, on one scale, `width` columns wide (at least 60).
+// Each column shows the kind that fills most of it: '.' where nothing runs, '-'
+// where the rank waits for others. Where there is room a bar begins with its
+// letter and micro-batch. Of two charts the last line says how the first, the
+// measured one, compares with the second.
 std::string ChartText(const std::vector<Chart>& charts, int width);
 
 }  // namespace troupe

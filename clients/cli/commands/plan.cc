@@ -71,9 +71,11 @@ class PlanCommand final : public Command {
     if (!compiled.ok()) return job.Locate(compiled.status());
     Plan& plan = *compiled->mutable_plan();
     if (!gantt_.empty()) {
+      const Chart chart =
+          LayOut(compiled->predicted(),
+                 {.stages = {plan.stages().begin(), plan.stages().end()}});
       RETURN_IF_ERROR(
-          WriteFile({.path = gantt_,
-                     .content = ChartSvg({LayOut(compiled->predicted())})}));
+          WriteFile({.path = gantt_, .content = ChartSvg({chart})}));
     }
     if (json_) {
       if (!programs_) plan.clear_ranks();

@@ -33,13 +33,7 @@ class Trace final : public Command {
     ASSIGN_OR_RETURN(const int64_t id, FindJob(*client, job_));
     ASSIGN_OR_RETURN(const GetTimelineResponse timeline,
                      client->Timeline({.id = id, .step = step_}));
-    std::vector<Chart> charts = {LayOut(timeline.measured())};
-    if (timeline.has_predicted())
-      charts.push_back(LayOut(timeline.predicted()));
-    const std::string drawn = format_ == "svg" ? ChartSvg(charts)
-                              : format_ == "chrome"
-                                  ? ChromeTrace(charts)
-                                  : ChartText(charts, console.width);
+    const std::string drawn = Draw(timeline, console);
     if (out_.empty()) {
       console.out << drawn;
       return absl::OkStatus();
@@ -50,6 +44,24 @@ class Trace final : public Command {
   }
 
  private:
+  // Measured over predicted, where there are both.
+  std::string Draw(const GetTimelineResponse& timeline,
+                   const Console& console) const {
+    const ChartOptions options = {
+        .stages = {timeline.stages().begin(), timeline.stages().end()},
+        .merge_units = format_ != "chrome"};
+    std::vector<Chart> charts;
+    if (timeline.has_measured()) {
+      charts.push_back(LayOut(timeline.measured(), options));
+    }
+    if (timeline.has_predicted()) {
+      charts.push_back(LayOut(timeline.predicted(), options));
+    }
+    if (format_ == "svg") return ChartSvg(charts);
+    if (format_ == "chrome") return ChromeTrace(charts);
+    return ChartText(charts, console.width);
+  }
+
   std::string job_;
   int64_t step_ = 0;
   std::string format_ = "text";

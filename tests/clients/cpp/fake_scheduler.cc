@@ -116,6 +116,8 @@ class FakeScheduler::Service final : public Scheduler::Service {
   grpc::Status GetTimeline(Context*, const GetTimelineRequest* request,
                            GetTimelineResponse* response) override {
     if (Find(request->id()) == nullptr) return NoJob(request->id());
+    absl::MutexLock lock(&mutex_);
+    asked_.traced.push_back(request->step());
     *response = script_.timeline;
     return grpc::Status::OK;
   }

@@ -38,6 +38,7 @@ class FakeScheduler {
     std::vector<WatchJobRequest> watched;
     std::vector<GenerateRequest> generated;
     std::vector<int64_t> cancelled;
+    std::vector<int64_t> traced;  // steps
   };
   Asked asked() const;
   // Returns once a watcher of a hanging stream has gone.

@@ -1,0 +1,56 @@
+#include "clients/gantt/bar_kind.h"
+
+namespace troupe {
+
+BarKind KindOf(Instruction::Kind kind) {
+  switch (kind) {
+    case Instruction::FORWARD:
+      return BarKind::kForward;
+    case Instruction::BACKWARD_INPUT:
+      return BarKind::kBackwardInput;
+    case Instruction::BACKWARD_WEIGHT:
+      return BarKind::kBackwardWeight;
+    case Instruction::SEND:
+    case Instruction::RECV:
+      return BarKind::kTransfer;
+    case Instruction::REDUCE_GRADS:
+    case Instruction::REDUCE_SCALARS:
+      return BarKind::kCollective;
+    case Instruction::GRAD_NORM:
+    case Instruction::STEP:
+      return BarKind::kStep;
+    case Instruction::LOAD_BATCH:
+      return BarKind::kData;
+    default:
+      return BarKind::kOther;
+  }
+}
+
+BarName NameOf(BarKind kind) {
+  switch (kind) {
+    case BarKind::kForward:
+      return {"forward", 'F'};
+    case BarKind::kBackwardInput:
+      return {"backward, input", 'I'};
+    case BarKind::kBackwardWeight:
+      return {"backward, weight", 'W'};
+    case BarKind::kTransfer:
+      return {"transfer", 'T'};
+    case BarKind::kCollective:
+      return {"collective", 'R'};
+    case BarKind::kStep:
+      return {"optimizer step", 'O'};
+    case BarKind::kData:
+      return {"data", 'L'};
+    case BarKind::kOther:
+      break;
+  }
+  return {"other", '?'};
+}
+
+bool IsPass(BarKind kind) {
+  return kind == BarKind::kForward || kind == BarKind::kBackwardInput ||
+         kind == BarKind::kBackwardWeight;
+}
+
+}  // namespace troupe

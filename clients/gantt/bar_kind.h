@@ -1,0 +1,38 @@
+// What a bar of a chart stands for: kinds of instructions that look alike.
+#ifndef TROUPE_CLIENTS_GANTT_BAR_KIND_H_
+#define TROUPE_CLIENTS_GANTT_BAR_KIND_H_
+
+#include "proto/program.pb.h"
+
+namespace troupe {
+
+enum class BarKind {
+  kForward,
+  kBackwardInput,
+  kBackwardWeight,
+  kTransfer,    // SEND, RECV
+  kCollective,  // REDUCE_GRADS, REDUCE_SCALARS
+  kStep,        // GRAD_NORM, STEP
+  kData,
+  kOther,
+};
+inline constexpr BarKind kBarKinds[] = {
+    BarKind::kForward,  BarKind::kBackwardInput, BarKind::kBackwardWeight,
+    BarKind::kTransfer, BarKind::kCollective,    BarKind::kStep,
+    BarKind::kData,     BarKind::kOther,
+};
+
+BarKind KindOf(Instruction::Kind kind);
+
+struct BarName {
+  const char* name;  // "backward, input", for legends
+  char letter;       // in text charts, as in the text form of programs
+};
+BarName NameOf(BarKind kind);
+
+// Whether it is a piece of a pass over one stage and micro-batch.
+bool IsPass(BarKind kind);
+
+}  // namespace troupe
+
+#endif  // TROUPE_CLIENTS_GANTT_BAR_KIND_H_

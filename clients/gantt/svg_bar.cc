@@ -1,0 +1,148 @@
+#include "clients/gantt/svg_bar.h"
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "clients/gantt/svg_style.h"
+
+namespace troupe {
+namespace {
+
+constexpr double kWidthMin = 0.6;      // of a bar, so that it is seen
+constexpr double kEdgeWidthMin = 3;    // of a bar that is parted from others
+constexpr double kPartWidthMin = 8;    // of units that are parted
+constexpr double kPathWidthMin = 1.5;  // of bars that are outlined
+
+struct Interval {
+  double from = 0;
+  double to = 0;
+  double width() const { return to - from; }
+};
+
+class BarDrawing {
+ public:
+  BarDrawing(const Bar& bar, const BarShape& shape)
+      : bar_(bar),
+        shape_(shape),
+        whole_({X(bar.start), std::max(X(bar.end), X(bar.start) + kWidthMin)}) {
+  }
+
+  std::string Svg() const {
+    std::string svg =
+        absl::StrCat("<g><title>", EscapedXml(bar_.title), "</title>");
+    const double run = X(bar_.run);
+    const bool waits = run - whole_.from >= kWidthMin;
+    const std::string name = BarClass(bar_.kind, bar_.chunk);
+    if (waits) svg += Box(name + " wait", {whole_.from, run});
+    const double from =
+        waits ? std::min(run, whole_.to - kWidthMin) : whole_.from;
+    svg += Box(name, {from, whole_.to});
+    AddOtherKind(svg);
+    if (bar_.ahead > 0) svg += Box("ahead", whole_);
+    svg += Edges();
+    if (bar_.critical && whole_.width() >= kPathWidthMin) AddPath(svg);
+    svg += "</g>";
+    AddLabel(svg);
+    return svg + "\n";
+  }
+
+ private:
+  double X(double seconds) const { return shape_.scale.X(seconds); }
+
+  std::string Box(const std::string& name, const Interval& x,
+                  const Interval& y) const {
+    return absl::StrCat("<path class=\"", name, "\" d=\"M", Pixels(x.from), " ",
+                        Pixels(y.from), "h", Pixels(x.width()), "v",
+                        Pixels(y.width()), "h-", Pixels(x.width()), "z\"/>");
+  }
+  std::string Box(const std::string& name, const Interval& x) const {
+    return Box(name, x, {0, shape_.height});
+  }
+
+  // Where a bar is both parts of backward, unit by unit, each has so much of
+  // its height as it has of its time.
+  void AddOtherKind(std::string& svg) const {
+    double others = 0;
+    double all = 0;
+    BarKind kind = bar_.kind;
+    for (const Bar::Part& part : bar_.parts) {
+      all += part.end - part.start;
+      if (part.kind == bar_.kind) continue;
+      others += part.end - part.start;
+      kind = part.kind;
+    }
+    if (kind == bar_.kind || !(all > 0)) return;
+    svg += Box(BarClass(kind, bar_.chunk), whole_,
+               {shape_.height * (1 - others / all), shape_.height});
+  }
+
+  // Lines in the background's colour part neighbours, and fainter ones units,
+  // where there is room for them.
+  std::string Edges() const {
+    std::string edges;
+    if (whole_.width() > kEdgeWidthMin) {
+      edges = absl::StrCat("<path class=\"edge\" d=\"", Line(whole_.from),
+                           Line(whole_.to), "\"/>");
+    }
+    std::string units;
+    if (whole_.width() > kPartWidthMin * bar_.parts.size()) {
+      for (size_t i = 1; i < bar_.parts.size(); ++i) {
+        absl::StrAppend(&units, Line(X(bar_.parts[i].start)));
+      }
+    }
+    if (units.empty()) return edges;
+    return absl::StrCat(edges, "<path class=\"edge unit\" d=\"", units, "\"/>");
+  }
+
+  std::string Line(double x) const {
+    return absl::StrCat("M", Pixels(x), " 0v", Pixels(shape_.height));
+  }
+
+  void AddPath(std::string& svg) const {
+    const double from = std::max(X(bar_.run), whole_.from) + 0.5;
+    const double width = std::max(whole_.to - 0.5 - from, 0.3);
+    absl::StrAppend(&svg, "<path class=\"path\" d=\"M", Pixels(from), " .7h",
+                    Pixels(width), "v", Pixels(shape_.height - 1.4), "h-",
+                    Pixels(width), "z\"/>");
+  }
+
+  void AddLabel(std::string& svg) const {
+    const int length = static_cast<int>(bar_.label.size());
+    if (length == 0 ||
+        whole_.width() < DigitsWidth(length) * shape_.font_size + 1.5) {
+      return;
+    }
+    // Digits are 0.72 of the font's size high.
+    absl::StrAppend(&svg, "<text class=\"label ",
+                    LabelClass(bar_.kind, bar_.chunk), "\" x=\"",
+                    Pixels((whole_.from + whole_.to) / 2), "\" y=\"",
+                    Pixels((shape_.height + 0.72 * shape_.font_size) / 2),
+                    "\">", EscapedXml(bar_.label), "</text>");
+  }
+
+  const Bar& bar_;
+  const BarShape& shape_;
+  const Interval whole_;
+};
+
+}  // namespace
+
+std::string BarSvg(const Bar& bar, const BarShape& shape) {
+  return BarDrawing(bar, shape).Svg();
+}
+
+std::string EscapedXml(const std::string& text) {
+  return absl::StrReplaceAll(
+      text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}});
+}
+
+std::string Pixels(double value) {
+  std::string text = absl::StrFormat("%.1f", value);
+  if (absl::EndsWith(text, ".0")) text.resize(text.size() - 2);
+  return text;
+}
+
+}  // namespace troupe

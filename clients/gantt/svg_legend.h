@@ -1,0 +1,23 @@
+// The line of a picture that says what its colours mean: what is in the charts
+// and nothing else.
+#ifndef TROUPE_CLIENTS_GANTT_SVG_LEGEND_H_
+#define TROUPE_CLIENTS_GANTT_SVG_LEGEND_H_
+
+#include <string>
+#include <vector>
+
+#include "clients/gantt/chart.h"
+
+namespace troupe {
+
+struct LegendPlace {
+  double x = 0;  // pixels
+  double y = 0;  // of the upper edge; it is 14 high
+};
+
+std::string LegendSvg(const std::vector<Chart>& charts,
+                      const LegendPlace& place);
+
+}  // namespace troupe
+
+#endif  // TROUPE_CLIENTS_GANTT_SVG_LEGEND_H_
