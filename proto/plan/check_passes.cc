@@ -99,7 +99,8 @@ class Pipeline {
       const PassAt& at = places.front();
       const int age = at.instruction->weight_version();
       const int versions = VersionsOf(at.rank, u);
-      if (age < 0 || age >= versions) {
+      const bool reads = kind != Instruction::BACKWARD_WEIGHT;
+      if (age < 0 || (reads && age >= versions)) {
         return Fault(at,
                      absl::StrCat("uses weights that are ", age,
                                   " steps old, and the rank keeps ", versions,

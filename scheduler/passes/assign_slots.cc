@@ -80,6 +80,8 @@ int CopiesNeeded(const Program& train, const OwnSlot& own) {
   const Buffer::Kind kind = own.buffers.front()->kind();
   // The version that STEP writes takes the place of the oldest one.
   if (kind == Buffer::PARAMETERS) return std::max(1, -own.offset_min);
+  // A step's scalars are zero before its program begins.
+  if (kind == Buffer::SCALARS) return 1 - own.offset_min;
   const int apart = own.offset_max - own.offset_min;
   return apart > 0 && OldestIsFree(train, own) ? apart : apart + 1;
 }
@@ -114,15 +116,54 @@ void AssignOwn(RankPlan& rank) {
   }
 }
 
+// Whether a stage's units do this for one micro-batch one after the other.
+bool OfOneStep(const Instruction& a, const Instruction& b) {
+  const bool forwards =
+      (a.kind() == Instruction::FORWARD) == (b.kind() == Instruction::FORWARD);
+  return forwards && a.micro_batch() == b.micro_batch() &&
+         a.ahead() == b.ahead();
+}
+
+// When the instruction uses its buffers: while it runs, and transfers while the
+// step of computation next to them runs too. So what a rank sends is not
+// written over before the next step is done, and what it receives has room from
+// the beginning of the step before: otherwise they would wait for each other
+// instead of overlapping.
+Life UseOf(const Program& program, int index) {
+  const auto& list = program.instructions();
+  Life use = {index, index};
+  const Instruction::Kind kind = list[index].kind();
+  if (kind == Instruction::SEND) {
+    int i = index + 1;
+    while (i < list.size() && list[i].lane() != COMPUTE) ++i;
+    for (int first = i; i < list.size(); ++i) {
+      if (list[i].lane() == COMPUTE && !OfOneStep(list[first], list[i])) break;
+      use.end = i;
+    }
+  } else if (kind == Instruction::RECV) {
+    int i = index - 1;
+    while (i >= 0 && list[i].lane() != COMPUTE) --i;
+    for (int last = i; i >= 0; --i) {
+      if (list[i].lane() == COMPUTE && !OfOneStep(list[last], list[i])) break;
+      use.begin = i;
+    }
+  }
+  return use;
+}
+
 std::vector<Transient> TransientsOf(RankPlan& rank) {
   std::vector<Transient> transients;
   int offset = 0;
   for (Program& program : *rank.mutable_programs()) {
     std::vector<Life> lives(program.buffers_size(), Life{-1, -1});
     for (int i = 0; i < program.instructions_size(); ++i) {
+      const Life time = UseOf(program, i);
       const auto use = [&](int buffer) {
-        if (lives[buffer].begin < 0) lives[buffer].begin = offset + i;
-        lives[buffer].end = offset + i;
+        Life& life = lives[buffer];
+        const bool is_new = life.begin < 0;
+        life.begin = is_new ? offset + time.begin
+                            : std::min(life.begin, offset + time.begin);
+        life.end = std::max(life.end, offset + time.end);
       };
       for (const int buffer : program.instructions(i).reads()) use(buffer);
       for (const int buffer : program.instructions(i).writes()) use(buffer);

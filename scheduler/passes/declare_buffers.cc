@@ -23,8 +23,7 @@ using Value = std::tuple<Buffer::Kind, int, int>;
 
 // What holds for all programs of a rank.
 struct RankValues {
-  std::map<int, int>
-      versions;  // of a unit's parameters, where there are several
+  std::map<int, int> versions;  // of a unit's parameters, if several
   std::set<Value> carried;
 };
 
@@ -99,11 +98,13 @@ class Declaration {
 
   void Forward(int u, int m) {
     if (u > 0) Read(Buffer::ACTIVATION, u - 1, m);
-    if (IsEmbedding(u) || IsHead(u)) Read(Buffer::BATCH, kNone, m);
+    if (Is(u, Unit::EMBEDDING) || Is(u, Unit::HEAD)) {
+      Read(Buffer::BATCH, kNone, m);
+    }
     ReadParameters(u);
     Write(Buffer::ACTIVATION, u, m);
     Write(Buffer::STASH, u, m);
-    if (IsHead(u)) Write(Buffer::SCALARS);
+    if (u + 1 == plan_.units_size()) Write(Buffer::SCALARS);
   }
 
   void BackwardInput(int u, int m) {
@@ -120,7 +121,7 @@ class Declaration {
     if (u > 0) Read(Buffer::ACTIVATION, u - 1, m);
     Read(Buffer::STASH, u, m);
     Read(Buffer::WEIGHT_STASH, u, m);
-    if (IsEmbedding(u)) Read(Buffer::BATCH, kNone, m);
+    if (Is(u, Unit::EMBEDDING)) Read(Buffer::BATCH, kNone, m);
     for (const int owner : GradientUnits(plan_, u)) {
       Update(Buffer::PARAMETER_GRADIENTS, owner);
     }
@@ -187,10 +188,12 @@ class Declaration {
     access == kRead ? at_->add_reads(index) : at_->add_writes(index);
   }
 
-  // What belongs to a step has a copy for each that is under way.
+  // What belongs to a step has a copy for each that is under way. Scalars of a
+  // validation take that of the step which comes next.
   int OffsetOf(Buffer::Kind kind) const {
-    const bool of_a_step = !IsResident(kind) || kind == Buffer::SCALARS;
-    return of_a_step ? at_->ahead() : 0;
+    const bool validates = program_.kind() == Program::VALIDATE;
+    if (kind == Buffer::SCALARS) return validates ? 1 : at_->ahead();
+    return IsResident(kind) ? 0 : at_->ahead();
   }
 
   // Of the buffer, declared where it is new; negative: it has no bytes.
@@ -256,10 +259,9 @@ class Declaration {
     return bytes;
   }
 
-  bool IsEmbedding(int u) const {
-    return plan_.units(u).kind() == Unit::EMBEDDING;
+  bool Is(int u, Unit::Kind kind) const {
+    return plan_.units(u).kind() == kind;
   }
-  bool IsHead(int u) const { return plan_.units(u).kind() == Unit::HEAD; }
 
   const Plan& plan_;
   const RankValues& values_;
@@ -272,7 +274,11 @@ class Declaration {
 RankValues ValuesOf(const Plan& plan, const Program& train) {
   RankValues values;
   for (const Instruction& instruction : train.instructions()) {
-    if (instruction.weight_version() == 0) continue;
+    // Backward-weight needs gradients and activations only.
+    if (instruction.weight_version() == 0 ||
+        instruction.kind() == Instruction::BACKWARD_WEIGHT) {
+      continue;
+    }
     for (const int owner : GradientUnits(plan, instruction.unit())) {
       int& versions = values.versions[owner];
       versions = std::max(versions, 1 + instruction.weight_version());

@@ -43,15 +43,6 @@ TEST(CheckWork, AcceptsACompiledPlan) {
 }
 
 const Fault kFaults[] = {
-    {"lost forward", [](Plan& p) { Drop(p, 1, kTrain, "F u2 m1"); },
-     "rank 1, TRAIN: FORWARD of unit 2 is missing for micro-batch 1"},
-    {"doubled backward", [](Plan& p) { Double(p, 0, kTrain, "I u1 m0"); },
-     "BACKWARD_INPUT of unit 1 is there 2 times for micro-batch 0"},
-    {"lost gradient", [](Plan& p) { Drop(p, 0, kTrain, "W u0 m1"); },
-     "BACKWARD_WEIGHT of unit 0 is missing for micro-batch 1"},
-    {"lost validation",
-     [](Plan& p) { Drop(p, 0, Program::VALIDATE, "F u3 m7"); },
-     "rank 0, VALIDATE: FORWARD of unit 3 is missing for micro-batch 7"},
     {"gradient not summed", [](Plan& p) { Drop(p, 1, kTrain, "R u1 g0"); },
      "rank 1, TRAIN: REDUCE_GRADS of unit 1 is missing"},
     {"gradient summed twice", [](Plan& p) { Double(p, 1, kTrain, "R u1 g0"); },

@@ -110,7 +110,7 @@ TEST(PipelinePlan, PipedreamKeepsVersions) {
     EXPECT_EQ(versions, 4 - r);
   }
   EXPECT_EQ(plan->derived().report_lag(), 1);
-  EXPECT_EQ(ProgramWords(*plan, 0, Program::REPORT), "A -1 g4");
+  EXPECT_EQ(ProgramWords(*plan, 0, Program::REPORT), "A -1 g5");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "scheduler/planner/start_draft.h"
 
 #include "gtest/gtest.h"
+#include "proto/plan/mesh.h"
 #include "tests/scheduler/example_plan.h"
 
 namespace troupe {
@@ -8,14 +9,38 @@ namespace {
 
 TEST(StartDraft, LaysOutTheMesh) {
   const Draft draft = ExampleDraft(ExampleJob({.data = 3}), "");
-  ASSERT_EQ(draft.plan.mesh().axes_size(), 1);
-  EXPECT_EQ(draft.plan.mesh().axes(0).name(), "data");
-  EXPECT_EQ(draft.plan.mesh().axes(0).size(), 3);
+  EXPECT_EQ(MeshText(draft.plan.mesh()), "pipeline 1 x data 3");
   ASSERT_EQ(draft.plan.groups_size(), 1);
   EXPECT_EQ(draft.plan.groups(0).ranks_size(), 3);
   EXPECT_EQ(draft.plan.ranks_size(), 3);
   EXPECT_EQ(draft.plan.placements_size(), 3 * 4);
   EXPECT_EQ(draft.stage_units, (std::vector<std::vector<int>>{{0, 1, 2, 3}}));
+}
+
+TEST(StartDraft, TellsWhoHoldsTheStages) {
+  JobSpec job = ExampleJob({.micro_batches = 4, .blocks = 4});
+  job.mutable_parallelism()->set_pipeline(2);
+  job.mutable_parallelism()->set_pipeline_schedule("chimera");
+  const Draft draft = ExampleDraft(job, "");
+  ASSERT_EQ(draft.plan.stages_size(), 2);
+  EXPECT_EQ(draft.plan.stages(0).unit(), 0);
+  EXPECT_EQ(draft.plan.stages(0).pipeline_ranks_size(), 2);
+  EXPECT_EQ(draft.plan.stages(1).unit(), draft.plan.stages(0).unit_count());
+}
+
+// Only where no update waits for all ranks, and the schedule gains by it.
+TEST(StartDraft, LetsStepsOverlap) {
+  const auto lag = [](const char* schedule, double clipping) {
+    JobSpec job = ExampleJob({.micro_batches = 4});
+    job.mutable_parallelism()->set_pipeline(2);
+    job.mutable_parallelism()->set_pipeline_schedule(schedule);
+    job.mutable_training()->set_gradient_clipping(clipping);
+    return ExampleDraft(job, "").plan.derived().report_lag();
+  };
+  EXPECT_EQ(lag("1f1b", 0), 0);
+  EXPECT_EQ(lag("zb_h2", 1), 0);
+  EXPECT_EQ(lag("zb_h2", 0), 1);
+  EXPECT_EQ(lag("pipedream", 0), 1);
 }
 
 TEST(StartDraft, EchoesWhatFollows) {

@@ -1,0 +1,54 @@
+#include "scheduler/passes/dry_run.h"
+
+#include "gtest/gtest.h"
+#include "tests/scheduler/example_plan.h"
+#include "tests/scheduler/synthetic_job.h"
+
+namespace troupe {
+namespace {
+
+// Of stages that take 1, 2 and 3 s forward, backward-input, backward-weight.
+std::vector<std::vector<StepTimes>> TimesOf(const ComputeOrder& order) {
+  const int ranks = static_cast<int>(order.size());
+  const Draft draft = ExampleDraft(SyntheticJob({.pipeline = ranks,
+                                                 .schedule = "1f1b",
+                                                 .micro_batches = 4,
+                                                 .forward_us = 1e6,
+                                                 .backward_input_us = 2e6,
+                                                 .backward_weight_us = 3e6}),
+                                   "");
+  return DryRun(draft, order);
+}
+
+constexpr auto kF = ComputeStep::kForward;
+constexpr auto kI = ComputeStep::kBackwardInput;
+constexpr auto kW = ComputeStep::kBackwardWeight;
+
+TEST(DryRun, WaitsForTheStageBeforeAndTheStageAfter) {
+  const auto times = TimesOf({{{kF, 0, 0}, {kF, 0, 1}, {kI, 0, 0}, {kW, 0, 0}},
+                              {{kF, 1, 0}, {kI, 1, 0}, {kW, 1, 0}}});
+  EXPECT_NEAR(times[0][1].end, 2, 1e-6);
+  EXPECT_NEAR(times[1][0].start, 1, 1e-6);
+  EXPECT_NEAR(times[1][1].end, 4, 1e-6);
+  EXPECT_NEAR(times[0][2].start, 4, 1e-6);
+  EXPECT_NEAR(times[0][3].end, 9, 1e-6);
+}
+
+// What an earlier program has done is there at once.
+TEST(DryRun, StepsAheadDoNotHoldBackThisStep) {
+  ComputeStep ahead = {kF, 0, 0};
+  ahead.ahead = 1;
+  const auto times = TimesOf({{ahead, {kI, 0, 0}}, {{kF, 1, 0}, {kI, 1, 0}}});
+  EXPECT_NEAR(times[0][0].start, 0, 1e-6);
+  EXPECT_NEAR(times[0][1].start, 3, 1e-6);
+}
+
+// check_program will name it; here it only must not hang.
+TEST(DryRun, EndsWhereRanksWaitForOneAnother) {
+  const auto times =
+      TimesOf({{{kI, 0, 0}, {kF, 0, 0}}, {{kF, 1, 0}, {kI, 1, 0}}});
+  EXPECT_GT(times[1][1].end, 0);
+}
+
+}  // namespace
+}  // namespace troupe

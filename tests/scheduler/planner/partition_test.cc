@@ -1,0 +1,108 @@
+#include "scheduler/planner/partition.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace troupe {
+namespace {
+
+using ::testing::StartsWith;
+
+std::vector<Unit> UnitsOf(const std::vector<double>& seconds) {
+  std::vector<Unit> units;
+  for (const double time : seconds) {
+    units.emplace_back().mutable_forward()->set_wait_seconds(time);
+  }
+  return units;
+}
+
+ParallelismSpec Given(const std::vector<int>& stages) {
+  ParallelismSpec parallelism;
+  parallelism.set_pipeline(static_cast<int>(stages.size()));
+  parallelism.set_virtual_stages(1);
+  for (const int units : stages) parallelism.add_stages(units);
+  return parallelism;
+}
+
+std::vector<int> Counts(const std::vector<Unit>& units, int stages,
+                        const ParallelismSpec& parallelism = {}) {
+  std::vector<int> counts;
+  int next = 0;
+  const auto partition = PartitionUnits(units, stages, parallelism);
+  EXPECT_TRUE(partition.ok()) << partition.status();
+  for (const auto& stage : *partition) {
+    EXPECT_EQ(stage.front(), next);
+    next = stage.back() + 1;
+    counts.push_back(static_cast<int>(stage.size()));
+  }
+  EXPECT_EQ(next, static_cast<int>(units.size()));
+  return counts;
+}
+
+TEST(Partition, BalancesByCost) {
+  EXPECT_EQ(Counts(UnitsOf({1, 1, 1, 1}), 2), (std::vector<int>{2, 2}));
+  EXPECT_EQ(Counts(UnitsOf({0.01, 1, 1, 1, 1, 3}), 3),
+            (std::vector<int>{3, 2, 1}));
+  EXPECT_EQ(Counts(UnitsOf({5, 1, 1, 1}), 2), (std::vector<int>{1, 3}));
+}
+
+// The costliest stage is the same; the others are as even as can be.
+TEST(Partition, BalancesWhatIsLeft) {
+  EXPECT_EQ(Counts(UnitsOf({9, 1, 1, 1, 1}), 3), (std::vector<int>{1, 2, 2}));
+}
+
+// Against all cuts.
+TEST(Partition, NoCutIsBetter) {
+  const std::vector<double> seconds = {3, 1, 4, 1, 5, 9, 2, 6};
+  const auto most = [&](const std::vector<int>& counts) {
+    double worst = 0;
+    size_t next = 0;
+    for (const int count : counts) {
+      double sum = 0;
+      for (int i = 0; i < count; ++i) sum += seconds[next++];
+      worst = std::max(worst, sum);
+    }
+    return worst;
+  };
+  double best = 1e9;
+  for (int a = 1; a <= 6; ++a) {
+    for (int b = 1; a + b <= 7; ++b) {
+      best = std::min(best, most({a, b, 8 - a - b}));
+    }
+  }
+  EXPECT_EQ(most(Counts(UnitsOf(seconds), 3)), best);
+}
+
+TEST(Partition, TakesWhatIsGiven) {
+  EXPECT_EQ(Counts(UnitsOf({1, 1, 1, 1, 1}), 2, Given({1, 4})),
+            (std::vector<int>{1, 4}));
+}
+
+TEST(Partition, RefusesWhatDoesNotFit) {
+  const auto message = [](int units, const ParallelismSpec& parallelism,
+                          int stages) {
+    return std::string(PartitionUnits(UnitsOf(std::vector<double>(units, 1)),
+                                      stages, parallelism)
+                           .status()
+                           .message());
+  };
+  EXPECT_THAT(message(5, Given({3, 3}), 2),
+              StartsWith("parallelism.stages: [3, 3] are 6 units, the model "
+                         "has 5"));
+  EXPECT_THAT(message(5, Given({1, 2, 2}), 2),
+              StartsWith("parallelism.stages: [1, 2, 2] has 3 stages; "));
+  EXPECT_THAT(message(5, Given({0, 5}), 2),
+              StartsWith("parallelism.stages: 0"));
+  ParallelismSpec many;
+  many.set_pipeline(6);
+  many.set_virtual_stages(1);
+  EXPECT_THAT(message(5, many, 6),
+              StartsWith("parallelism.pipeline: 6 with "
+                         "parallelism.virtual_stages 1 makes 6 stages, and "
+                         "the model has 5 units"));
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,56 @@
+#include "scheduler/planner/resolve_parallelism.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace troupe {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+TEST(ResolveParallelism, FillsInDefaults) {
+  ParallelismSpec parallelism;
+  ASSERT_TRUE(ResolveParallelism(parallelism).ok());
+  EXPECT_EQ(parallelism.data(), 1);
+  EXPECT_EQ(parallelism.pipeline(), 1);
+  EXPECT_EQ(parallelism.pipeline_schedule(), "1f1b");
+  EXPECT_EQ(parallelism.virtual_stages(), 1);
+  EXPECT_FALSE(parallelism.vertical_sync());
+}
+
+// As many as the schedule needs.
+TEST(ResolveParallelism, VirtualStagesFollowTheSchedule) {
+  ParallelismSpec parallelism;
+  parallelism.set_pipeline(2);
+  parallelism.set_pipeline_schedule("interleaved_1f1b");
+  ASSERT_TRUE(ResolveParallelism(parallelism).ok());
+  EXPECT_EQ(parallelism.virtual_stages(), 2);
+}
+
+TEST(ResolveParallelism, Refuses) {
+  const auto message = [](void (*change)(ParallelismSpec&)) {
+    ParallelismSpec parallelism;
+    change(parallelism);
+    return std::string(ResolveParallelism(parallelism).message());
+  };
+  EXPECT_THAT(message([](ParallelismSpec& p) { p.set_pipeline(0); }),
+              StartsWith("parallelism.pipeline: 0 is out of range"));
+  EXPECT_THAT(message([](ParallelismSpec& p) { p.set_data(-1); }),
+              StartsWith("parallelism.data: -1 is out of range"));
+  EXPECT_THAT(
+      message([](ParallelismSpec& p) { p.set_pipeline_schedule("1F1B"); }),
+      AllOf(StartsWith("parallelism.pipeline_schedule: there is no \"1F1B\""),
+            HasSubstr("1f1b")));
+  EXPECT_THAT(message([](ParallelismSpec& p) { p.set_virtual_stages(0); }),
+              StartsWith("parallelism.virtual_stages: 0 is out of range"));
+  EXPECT_THAT(message([](ParallelismSpec& p) { p.set_vertical_sync(true); }),
+              StartsWith("parallelism.vertical_sync: is for pipedream, not "
+                         "1f1b; leave it out"));
+}
+
+}  // namespace
+}  // namespace troupe
