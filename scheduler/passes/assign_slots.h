@@ -4,7 +4,8 @@
 // units are neighbours in memory. The others share: largest
 // first, each takes the smallest slot that is free from its first writer to its
 // last user, in program order (greedy by size, Pisarchyk and Lee, 2020, arXiv
-// 2001.03288).
+// 2001.03288). What a transfer moves is in use while the step of computation
+// next to it runs too, so that the two overlap.
 #ifndef TROUPE_SCHEDULER_PASSES_ASSIGN_SLOTS_H_
 #define TROUPE_SCHEDULER_PASSES_ASSIGN_SLOTS_H_
 

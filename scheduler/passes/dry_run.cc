@@ -12,11 +12,15 @@ namespace {
 
 class Run {
  public:
-  Run(const Draft& draft, const ComputeOrder& order)
-      : draft_(draft), order_(order), next_(order.size(), 0) {
+  Run(const Draft& draft, const ComputeOrder& order, int runs)
+      : draft_(draft), order_(order), runs_(runs), next_(order.size(), 0) {
     for (const std::vector<ComputeStep>& steps : order) {
       times_.emplace_back(steps.size());
-      for (const ComputeStep& step : steps) ends_[NameOf(step)] = std::nullopt;
+      for (int run = 0; run < runs; ++run) {
+        for (const ComputeStep& step : steps) {
+          ends_[NameOf(step, run)] = std::nullopt;
+        }
+      }
     }
   }
 
@@ -29,43 +33,54 @@ class Run {
       }
     }
     for (size_t rank = 0; rank < order_.size(); ++rank) {
-      while (next_[rank] < order_[rank].size()) Place(rank, last_);
+      while (!AtEnd(rank)) Place(rank, last_);
     }
     return std::move(times_);
   }
 
  private:
-  // Kind, stage, micro-batch and ahead.
+  // Kind, stage, micro-batch, and the training step that it is part of.
   using Name = std::tuple<ComputeStep::Kind, int, int, int>;
-  static Name NameOf(const ComputeStep& step) {
-    return {step.kind, step.stage, step.micro_batch, step.ahead};
+  static Name NameOf(const ComputeStep& step, int run) {
+    return {step.kind, step.stage, step.micro_batch, run + step.ahead};
   }
 
-  // When the step is done that `name` names: 0 where this program has none, for
+  bool AtEnd(size_t rank) const {
+    return next_[rank] == order_[rank].size() * runs_;
+  }
+  const ComputeStep& StepAt(size_t rank) const {
+    return order_[rank][next_[rank] % order_[rank].size()];
+  }
+  Name NameAt(size_t rank) const {
+    const size_t run = next_[rank] / order_[rank].size();
+    return NameOf(StepAt(rank), static_cast<int>(run));
+  }
+
+  // When the step is done that `name` names: 0 where these runs have none, for
   // then an earlier program has done it, and nothing where it has yet to run.
   std::optional<double> EndOf(const Name& name) const {
     const auto end = ends_.find(name);
     return end == ends_.end() ? 0.0 : end->second;
   }
 
-  std::vector<Name> WaitsOf(const ComputeStep& step) const {
-    const auto [kind, stage, m, ahead] = NameOf(step);
+  static std::vector<Name> WaitsOf(const Name& name) {
+    const auto [kind, stage, m, step] = name;
     if (kind == ComputeStep::kForward) {
-      return {{kind, stage - 1, m, ahead}};
+      return {{kind, stage - 1, m, step}};
     }
     if (kind == ComputeStep::kBackwardInput) {
-      return {{ComputeStep::kForward, stage, m, ahead},
-              {kind, stage + 1, m, ahead}};
+      return {{ComputeStep::kForward, stage, m, step},
+              {kind, stage + 1, m, step}};
     }
-    return {{ComputeStep::kForward, stage, m, ahead},
-            {ComputeStep::kBackwardInput, stage, m, ahead}};
+    return {{ComputeStep::kForward, stage, m, step},
+            {ComputeStep::kBackwardInput, stage, m, step}};
   }
 
   // Runs the rank's next step if that may run.
   bool Advance(size_t rank) {
-    if (next_[rank] == order_[rank].size()) return false;
+    if (AtEnd(rank)) return false;
     double start = 0;
-    for (const Name& name : WaitsOf(order_[rank][next_[rank]])) {
+    for (const Name& name : WaitsOf(NameAt(rank))) {
       const std::optional<double> end = EndOf(name);
       if (!end.has_value()) return false;
       start = std::max(start, *end);
@@ -75,12 +90,16 @@ class Run {
   }
 
   void Place(size_t rank, double start) {
-    const size_t index = next_[rank]++;
-    if (index > 0) start = std::max(start, times_[rank][index - 1].end);
-    const double end = start + SecondsOf(order_[rank][index]);
+    const size_t steps = order_[rank].size();
+    const size_t index = next_[rank] % steps;
+    if (next_[rank] > 0) {
+      start = std::max(start, times_[rank][(index + steps - 1) % steps].end);
+    }
+    const double end = start + SecondsOf(StepAt(rank));
     times_[rank][index] = {.start = start, .end = end};
-    ends_[NameOf(order_[rank][index])] = end;
+    ends_[NameAt(rank)] = end;
     last_ = std::max(last_, end);
+    ++next_[rank];
   }
 
   double SecondsOf(const ComputeStep& step) const {
@@ -97,7 +116,8 @@ class Run {
 
   const Draft& draft_;
   const ComputeOrder& order_;
-  std::vector<size_t> next_;  // by rank
+  const int runs_;
+  std::vector<size_t> next_;  // by rank, of all runs
   std::vector<std::vector<StepTimes>> times_;
   std::map<Name, std::optional<double>> ends_;
   double last_ = 0;
@@ -106,8 +126,17 @@ class Run {
 }  // namespace
 
 std::vector<std::vector<StepTimes>> DryRun(const Draft& draft,
-                                           const ComputeOrder& order) {
-  return Run(draft, order).ToTheEnd();
+                                           const ComputeOrder& order,
+                                           int runs) {
+  return Run(draft, order, runs).ToTheEnd();
+}
+
+int RunsUntilSteady(const Draft& draft) {
+  const Derived& derived = draft.plan.derived();
+  if (derived.report_lag() == 0) return 1;
+  // A rank is at most two micro-batches a stage away from its neighbours.
+  const int ranks = static_cast<int>(draft.compute_order.size());
+  return 3 + 2 * ranks / derived.micro_batches();
 }
 
 }  // namespace troupe

@@ -2,6 +2,10 @@
 // with transfers that cost nothing? From this, transfers get one order that all
 // ranks agree on (transfers.h).
 //
+// Where ranks go from one program to the next without waiting for the others,
+// they come to differ in when they begin one: then the order is run several
+// times over, and the last run counts.
+//
 // A forward waits for the same micro-batch's forward of the stage before, a
 // backward-input for that of the stage after and for its own forward, a
 // backward-weight for its backward-input; and each for what stands before it on
@@ -15,7 +19,7 @@
 
 namespace troupe {
 
-// Seconds since the program began.
+// Seconds since the first program began.
 struct StepTimes {
   double start = 0;
   double end = 0;
@@ -25,7 +29,12 @@ struct StepTimes {
 // that wait for one another for ever come last, in the order of the list:
 // check_program will say what is wrong with them.
 std::vector<std::vector<StepTimes>> DryRun(const Draft& draft,
-                                           const ComputeOrder& order);
+                                           const ComputeOrder& order,
+                                           int runs = 1);
+
+// After so many runs of the training step's order its ranks are as far apart as
+// they get.
+int RunsUntilSteady(const Draft& draft);
 
 }  // namespace troupe
 

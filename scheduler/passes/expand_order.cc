@@ -102,7 +102,8 @@ class Expansion {
 
 void ExpandOrder(const ComputeOrder& order, const ComputeOrder& homes,
                  Program::Kind kind, Draft& draft) {
-  const std::vector<std::vector<StepTimes>> times = DryRun(draft, order);
+  const std::vector<std::vector<StepTimes>> times =
+      DryRun(draft, order, kind == Program::TRAIN ? RunsUntilSteady(draft) : 1);
   const std::vector<Transfer> transfers =
       TransfersOf(draft, order, homes, times);
   for (RankPlan& rank : *draft.plan.mutable_ranks()) {

@@ -107,5 +107,44 @@ TEST(AssignSlots, ProgramsShareResidentSlotsAndScratch) {
   }
 }
 
+// A rank computes on while it sends what it has computed, and room for what it
+// receives is there before the step ends that runs when it comes.
+TEST(AssignSlots, TransfersOverlapWithTheStepNextToThem) {
+  JobSpec job = ExampleJob({.micro_batches = 6});
+  job.mutable_parallelism()->set_pipeline(2);
+  const Plan plan = ExamplePlan(job);
+  for (const RankPlan& rank : plan.ranks()) {
+    const Program& train = *FindProgram(rank, Program::TRAIN);
+    const Instruction* step = nullptr;  // the last of a unit
+    std::set<int> of_last_step;
+    int sent = -1;
+    for (int i = 0; i < train.instructions_size(); ++i) {
+      const Instruction& instruction = train.instructions(i);
+      const std::set<int> after(instruction.after().begin(),
+                                instruction.after().end());
+      if (instruction.kind() == Instruction::SEND) sent = i;
+      if (instruction.kind() == Instruction::RECV) {
+        for (const int earlier : after) {
+          EXPECT_EQ(of_last_step.count(earlier), 0)
+              << ProgramWords(plan, rank.rank(), Program::TRAIN);
+        }
+      }
+      if (instruction.lane() != COMPUTE) continue;
+      const bool same_step = step != nullptr &&
+                             step->micro_batch() == instruction.micro_batch() &&
+                             (step->kind() == Instruction::FORWARD) ==
+                                 (instruction.kind() == Instruction::FORWARD);
+      if (!same_step) {
+        of_last_step.clear();
+        EXPECT_EQ(after.count(sent), 0)
+            << ProgramWords(plan, rank.rank(), Program::TRAIN);
+        sent = -1;
+      }
+      of_last_step.insert(i);
+      step = &instruction;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace troupe

@@ -43,6 +43,21 @@ TEST(DryRun, StepsAheadDoNotHoldBackThisStep) {
   EXPECT_NEAR(times[0][1].start, 3, 1e-6);
 }
 
+// Without a barrier between programs, a rank that is done goes on.
+TEST(DryRun, RunsOverlap) {
+  const Draft draft = ExampleDraft(
+      SyntheticJob({.pipeline = 2, .schedule = "zb_h2", .micro_batches = 8}),
+      "");
+  const int runs = RunsUntilSteady(draft);
+  EXPECT_GT(runs, 1);
+  const auto before = DryRun(draft, draft.compute_order, runs - 1);
+  const auto times = DryRun(draft, draft.compute_order, runs);
+  for (int rank = 0; rank < 2; ++rank) {
+    // No bubble: 8 micro-batches of 3 s.
+    EXPECT_NEAR(times[rank].back().end - before[rank].back().end, 24, 1e-3);
+  }
+}
+
 // check_program will name it; here it only must not hang.
 TEST(DryRun, EndsWhereRanksWaitForOneAnother) {
   const auto times =
