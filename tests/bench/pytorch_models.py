@@ -1,4 +1,5 @@
-"""GPT-2 124M and a Llama of its size, as plain PyTorch modules.
+"""GPT-2 124M and a Llama of its size, GPT-2 1.5B and a Llama of 1.1B, as plain
+PyTorch modules: the models of bench_job.cc.
 
 The same arithmetic as `transformers`, with fewer Python calls and no cache:
 attention is torch.nn.functional.scaled_dot_product_attention, there is no
@@ -9,10 +10,16 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-GPT2 = dict(layers=12, hidden=768, heads=12, kv_heads=12, intermediate=3072,
-            vocab=50257, positions=1024)
-LLAMA = dict(layers=12, hidden=768, heads=12, kv_heads=4, intermediate=2048,
-             vocab=32000, positions=1024)
+MODELS = {
+    "gpt2": dict(layers=12, hidden=768, heads=12, kv_heads=12,
+                 intermediate=3072, vocab=50257, positions=1024),
+    "gpt2-1.5b": dict(layers=48, hidden=1600, heads=25, kv_heads=25,
+                      intermediate=6400, vocab=50257, positions=1024),
+    "llama": dict(layers=12, hidden=768, heads=12, kv_heads=4,
+                  intermediate=2048, vocab=32000, positions=1024),
+    "llama-1b": dict(layers=22, hidden=2048, heads=32, kv_heads=4,
+                     intermediate=5632, vocab=32000, positions=4096),
+}
 
 
 class Gpt2Block(nn.Module):
@@ -111,11 +118,14 @@ class LanguageModel(nn.Module):
             x = x + self.positions.weight[:tokens.shape[1]]
         for block in self.blocks:
             x = block(x, rope)
+        return self.loss(x, targets)
+
+    def loss(self, x, targets):
         logits = self.head(self.norm(x)).float()
         return functional.cross_entropy(logits.flatten(0, 1),
                                         targets.flatten())
 
 
-def build(architecture):
+def build(name):
     torch.manual_seed(1)
-    return LanguageModel(architecture, GPT2 if architecture == "gpt2" else LLAMA)
+    return LanguageModel(name.partition("-")[0], MODELS[name])

@@ -1,4 +1,4 @@
-"""How fast PyTorch trains on this machine's CPU: the peer of step_bench.
+"""How fast PyTorch trains on this machine: the peer of step_bench.
 
     python3 -m venv ~/torch && ~/torch/bin/pip install torch numpy
     ~/torch/bin/python tests/bench/pytorch_step.py --model gpt2 --threads 2
@@ -12,11 +12,19 @@ of each variant, in turns:
   autocast-eager, -compile     bf16 products, weights and AdamW's state f32
   pure-eager, -compile         weights, gradients and AdamW's state bf16
 
+On a GPU, --device cuda:0, only --find-batch: it doubles the batch from --batch
+on until memory is full, the step is no faster for it, or --seconds are over.
+Blocks and loss are compiled one by one there, which takes seconds where whole
+models take minutes; the whole model is then compiled for the best batch. Prints
+a line of JSON for each.
+
 --paced makes it wait: each line of stdin names a variant, one step of which is
 run; "done" answers. versus_pytorch.py runs it so.
 """
 
 import argparse
+import gc
+import json
 import os
 import statistics
 import sys
@@ -36,7 +44,8 @@ VARIANTS = {"f32": ["eager", "compile"],
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--model", choices=["gpt2", "llama"], default="gpt2")
+    parser.add_argument("--model", choices=list(pytorch_models.MODELS),
+                        default="gpt2")
     parser.add_argument("--batch", type=int, default=1,
                         help="sequences of a step, of each process")
     parser.add_argument("--seq", type=int, default=1024)
@@ -48,6 +57,10 @@ def parse_arguments():
     parser.add_argument("--ddp", type=int, default=0, metavar="N",
                         help="DistributedDataParallel on Gloo, N processes")
     parser.add_argument("--paced", action="store_true")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--find-batch", action="store_true")
+    parser.add_argument("--seconds", type=float, default=120,
+                        help="after which --find-batch tries no more")
     arguments = parser.parse_args()
     arguments.variants = arguments.variants or VARIANTS[arguments.precision]
     return arguments
@@ -57,7 +70,8 @@ class Trainer:
     """A model, its optimizer, and its variants, which share both."""
 
     def __init__(self, arguments, pure):
-        self.model = pytorch_models.build(arguments.model)
+        self.device = torch.device(arguments.device)
+        self.model = pytorch_models.build(arguments.model).to(self.device)
         if pure:
             self.model.to(torch.bfloat16)
         self.parameters = list(self.model.parameters())
@@ -72,9 +86,15 @@ class Trainer:
                 self.model, gradient_as_bucket_view=True)
         self.compiled = torch.compile(self.model, dynamic=False)
 
+    def compile_parts(self):
+        for block in self.model.blocks:
+            block.compile(dynamic=False)
+        self.model.loss = torch.compile(self.model.loss, dynamic=False)
+
     def step(self, compiled, autocast, batch):
         model = self.compiled if compiled else self.model
-        with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+        with torch.autocast(self.device.type, torch.bfloat16,
+                            enabled=autocast):
             loss = model(*batch)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.parameters, 1.0)
@@ -150,6 +170,58 @@ def run(arguments, contestant):
             f"{min(cpu_seconds[variant]):.3f} s of CPU time")
 
 
+def gpu_tokens_per_second(arguments, trainer, compiled, batch):
+    """The best of some steps; None where the GPU has too little memory."""
+    vocab = pytorch_models.MODELS[arguments.model]["vocab"]
+    tokens = torch.randint(vocab, (2, batch, arguments.seq),
+                           device=trainer.device).unbind()
+    torch.cuda.reset_peak_memory_stats()
+    times = []
+    try:
+        for _ in range(3 + arguments.steps):  # three to warm up
+            start = time.perf_counter()
+            trainer.step(compiled, arguments.precision == "bf16", tokens)
+            times.append(time.perf_counter() - start)
+    except torch.cuda.OutOfMemoryError:
+        trainer.optimizer.zero_grad()
+        return None
+    return batch * arguments.seq / min(times[3:])
+
+
+def say_rate(name, batch, rate):
+    print(json.dumps(dict(
+        variant=name, batch=batch, tokens_per_second=rate,
+        peak_mib=round(torch.cuda.max_memory_reserved() / 2**20))), flush=True)
+
+
+def find_batch(arguments):
+    deadline = time.monotonic() + arguments.seconds
+    trainer = Trainer(arguments, pure=False)
+    trainer.compile_parts()
+    best, best_batch, batch = 0, 0, arguments.batch
+    while time.monotonic() < deadline:
+        rate = gpu_tokens_per_second(arguments, trainer, False, batch)
+        torch.cuda.empty_cache()
+        if rate is not None:
+            say_rate("parts compiled", batch, rate)
+        if rate is None or rate < 1.01 * best:
+            if best or batch == 1:
+                break
+            batch //= 2  # the first was too large
+            continue
+        best, best_batch = rate, batch
+        batch *= 2
+    del trainer
+    gc.collect()
+    torch.cuda.empty_cache()
+    if best_batch and time.monotonic() < deadline:
+        torch.compiler.reset()
+        rate = gpu_tokens_per_second(arguments, Trainer(arguments, pure=False),
+                                     True, best_batch)
+        if rate is not None:
+            say_rate("compiled", best_batch, rate)
+
+
 def train(process, arguments, meeting_file):
     torch.set_num_threads(arguments.threads)
     torch.manual_seed(process)
@@ -168,6 +240,8 @@ def train(process, arguments, meeting_file):
 
 def main():
     arguments = parse_arguments()
+    if arguments.find_batch:
+        return find_batch(arguments)
     if arguments.ddp:
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     with tempfile.TemporaryDirectory() as folder:

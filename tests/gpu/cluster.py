@@ -1,0 +1,210 @@
+"""Whether workers that share a GPU train the model that one worker trains on it,
+and that a CPU trains: real daemons, the losses of 20 steps.
+
+    python3 cluster.py --bin bin --work /tmp/cluster [--device cuda:0]
+
+Starts a scheduler and workers three times over: one worker on the GPU, several on
+it (their collectives go through the host: NCCL cannot join two ranks of one GPU),
+one on the CPU. Each cluster trains the same small GPT-2 on tokens made here. In
+f32 the losses of each step may differ by 1e-4, in bf16 by 2e-2. With --device cpu
+it checks itself where there is no GPU. Needs nothing but Python.
+"""
+
+import argparse
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import time
+
+STEPS = 20
+LARGEST = {"f32": 1e-4, "bf16": 2e-2}
+JOB = """
+name: losses
+model: {architecture: gpt2, num_hidden_layers: 4, hidden_size: 128,
+        num_attention_heads: 4, vocab_size: 256, max_position_embeddings: 128}
+data: {tokens: words.tokens}
+training: {steps: %d, global_batch_size: 16, micro_batch_size: 2,
+           sequence_length: 128, dropout: 0.1, seed: 7}
+optimizer: {name: adamw, lr: 1.0e-3}
+"""
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--bin", required=True, help="the folder of programs")
+    parser.add_argument("--work", required=True, help="made anew")
+    parser.add_argument("--device", default="cuda:0")
+    parser.add_argument("--workers", type=int, default=4)
+    parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--rows", metavar="FILE",
+                        help="also append the table's rows to FILE")
+    return parser.parse_args()
+
+
+class Failure(Exception):
+    """What a person should read."""
+
+
+class Cluster:
+    """A scheduler and workers on one device, ended on exit."""
+
+    def __init__(self, arguments, name, device, workers, deadline):
+        self.bin, self.deadline = arguments.bin, deadline
+        self.folder = os.path.join(arguments.work, name)
+        self.processes = []
+        self.device, self.workers = device, workers
+
+    def __enter__(self):
+        os.makedirs(self.folder)
+        try:
+            self.start("scheduler", "troupe-scheduler", "--state", self.folder)
+            endpoints = os.path.join(self.folder, "endpoints.json")
+            self.wait_for("the scheduler", lambda: os.path.exists(endpoints))
+            with open(endpoints, encoding="utf-8") as file:
+                address = json.load(file)["grpc"]
+            memory = (["--device-memory", "1GiB", "--host-memory", "256MiB"]
+                      if self.device != "cpu" else [])
+            threads = max(1, os.cpu_count() // self.workers)
+            for i in range(self.workers):
+                self.start(f"worker-{i}", "troupe-worker", "--scheduler",
+                           address, "--name", f"worker-{i}", "--device",
+                           self.device, "--threads", str(threads), *memory)
+            self.wait_for("the workers", lambda: len(json.loads(
+                self.ask("workers", "--json"))["workers"]) == self.workers)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        for process in reversed(self.processes):
+            process.terminate()
+        for process in reversed(self.processes):
+            try:
+                process.wait(timeout=5)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def start(self, name, program, *flags):
+        with open(os.path.join(self.folder, name + ".log"), "wb") as log:
+            self.processes.append(subprocess.Popen(
+                [os.path.join(self.bin, program), *flags], stdout=log,
+                stderr=log))
+
+    def wait_for(self, what, done):
+        while not done():
+            if any(p.poll() is not None for p in self.processes):
+                raise Failure(f"{what}: a process ended, see {self.folder}")
+            if time.monotonic() > self.deadline:
+                raise Failure(f"{what}: no time left, see {self.folder}")
+            time.sleep(0.1)
+
+    def ask(self, *words):
+        left = max(1, self.deadline - time.monotonic())
+        try:
+            done = subprocess.run(
+                [os.path.join(self.bin, "troupe"), *words, "--dir",
+                 self.folder], capture_output=True, text=True, timeout=left)
+        except subprocess.TimeoutExpired:
+            raise Failure(f"troupe {words[0]}: no time left, see "
+                          f"{self.folder}") from None
+        if done.returncode != 0:
+            raise Failure(f"troupe {words[0]}: {done.stdout[-300:]} "
+                          f"{done.stderr[-300:]}, see {self.folder}")
+        return done.stdout
+
+    def losses(self, job, precision):
+        self.ask("submit", job, "--watch", "--set",
+                 f"training.precision={precision}", "--set",
+                 f"parallelism.data={self.workers}")
+        described = json.loads(self.ask("describe", "latest", "--json"))
+        return [step["loss"] for step in described["steps"]]
+
+
+def make_job(arguments):
+    """Words at random, as tokens, and a job on them."""
+    path = os.path.join(arguments.work, "words")
+    draw = random.Random(1)
+    words = ["".join(draw.choices("etaoinshrdlu", k=draw.randint(2, 7)))
+             for _ in range(200)]
+    with open(path + ".txt", "w", encoding="utf-8") as file:
+        file.write(" ".join(draw.choices(words, k=40000)))
+    subprocess.run([os.path.join(arguments.bin, "troupe"), "data", "prepare",
+                    path + ".txt", "--tokenizer", "bytes", "--out",
+                    path + ".tokens"], check=True, stdout=subprocess.DEVNULL)
+    job = os.path.join(arguments.work, "job.yaml")
+    with open(job, "w", encoding="utf-8") as file:
+        file.write(JOB % STEPS)
+    return job
+
+
+class Table:
+    """Rows for run.sh; remembers whether one failed."""
+
+    def __init__(self, file):
+        self.file, self.failed = file, False
+
+    def add(self, what, result):
+        self.failed |= result.startswith("FAILED")
+        print(f"{what}: {result}", flush=True)
+        if self.file:
+            with open(self.file, "a", encoding="utf-8") as rows:
+                rows.write(f"cluster\t{what}\t{result}\n")
+
+    def compare(self, what, precision, losses, reference):
+        if len(losses) != STEPS or len(reference) != STEPS:
+            return self.add(what, f"FAILED: {len(losses)} and "
+                                  f"{len(reference)} steps, not {STEPS}")
+        largest = max(abs(a - b) for a, b in zip(losses, reference))
+        text = (f"largest difference of {STEPS} losses {largest:.1e}, may be "
+                f"{LARGEST[precision]:.0e}; {reference[0]:.3f} to "
+                f"{reference[-1]:.3f}")
+        learned = reference[-1] < reference[0] - 0.5
+        good = largest <= LARGEST[precision] and learned
+        return self.add(what, text if good else "FAILED: " + text)
+
+
+def train(arguments, job, clusters, deadline):
+    """Losses by cluster and precision."""
+    losses = {}
+    for name, (device, workers, precisions) in clusters.items():
+        with Cluster(arguments, name, device, workers, deadline) as cluster:
+            for precision in precisions:
+                losses[name, precision] = cluster.losses(job, precision)
+    return losses
+
+
+def main():
+    arguments = parse_arguments()
+    arguments.work = os.path.abspath(arguments.work)
+    deadline = time.monotonic() + arguments.seconds
+    shutil.rmtree(arguments.work, ignore_errors=True)
+    os.makedirs(arguments.work)
+    table = Table(arguments.rows)
+    device = arguments.device
+    clusters = {"one": (device, 1, ["f32", "bf16"]),
+                "several": (device, arguments.workers, ["f32", "bf16"])}
+    if device != "cpu":
+        clusters["cpu"] = ("cpu", 1, ["f32"])
+    try:
+        losses = train(arguments, make_job(arguments), clusters, deadline)
+    except (Failure, OSError, subprocess.SubprocessError, ValueError,
+            KeyError) as failure:
+        table.add("daemons", f"FAILED: {failure}")
+        return 1
+    for precision in ["f32", "bf16"]:
+        table.compare(f"{arguments.workers} workers on {device}, {precision}",
+                      precision, losses["several", precision],
+                      losses["one", precision])
+    if device != "cpu":
+        table.compare(f"{device} beside the CPU, f32", "f32",
+                      losses["one", "f32"], losses["cpu", "f32"])
+    return 1 if table.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
