@@ -9,44 +9,15 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tests/equivalence/cluster_of_threads.h"
+#include "tests/equivalence/same_training.h"
 #include "tests/equivalence/small_job.h"
 
 namespace troupe {
 namespace {
 
-// Sums are taken in another order, and rounded to f32.
-constexpr double kRelativeError = 1e-5;
-// The same, but a master weight that lies near the middle between two numbers
-// of bf16 may then be rounded to either, which differ by one part in 256.
+// A master weight that lies near the middle between two numbers of bf16 may be
+// rounded to either, which differ by one part in 256.
 constexpr double kBf16RelativeError = 1e-2;
-
-void ExpectSameTraining(const TrainingRun& run, const TrainingRun& reference,
-                        double relative_error = kRelativeError) {
-  ASSERT_TRUE(run.status().ok()) << run.status();
-  for (size_t rank = 0; rank < run.steps.size(); ++rank) {
-    ASSERT_EQ(run.steps[rank].size(), reference.steps[0].size());
-    for (size_t i = 0; i < run.steps[rank].size(); ++i) {
-      const StepRecord& got = run.steps[rank][i];
-      const StepRecord& want = reference.steps[0][i];
-      const auto expect_near = [&](double a, double b, const char* what) {
-        EXPECT_LE(std::abs(a - b), relative_error * std::abs(b))
-            << what << " of step " << want.step() << " on rank " << rank << ": "
-            << a << ", not " << b;
-      };
-      EXPECT_EQ(got.step(), want.step());
-      EXPECT_EQ(got.learning_rate(), want.learning_rate());
-      EXPECT_EQ(got.samples_consumed(), want.samples_consumed());
-      expect_near(got.loss(), want.loss(), "loss");
-      expect_near(got.grad_norm(), want.grad_norm(), "gradient norm");
-      ASSERT_EQ(got.has_validation_loss(), want.has_validation_loss());
-      if (want.has_validation_loss()) {
-        expect_near(got.validation_loss(), want.validation_loss(),
-                    "validation loss");
-      }
-    }
-  }
-  EXPECT_EQ(run.bytes_left, 0u);
-}
 
 // Ranks, sequences of a micro-batch, dropout, backend.
 using Cut = std::tuple<int, int, double, std::string>;

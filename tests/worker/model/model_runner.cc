@@ -136,20 +136,26 @@ void ModelRunner::Run(const int32_t* batch, const MicroBatchContext& context) {
 
 void ModelRunner::Forward(const int32_t* batch,
                           const MicroBatchContext& context) {
-  for (int u = 0; u < units(); ++u) {
-    units_[u]->Forward(device_, context, Buffers(u, batch));
-  }
+  for (int u = 0; u < units(); ++u) ForwardUnit(u, batch, context);
   CHECK_OK(device_.Synchronize());
 }
 
 void ModelRunner::Backward(const int32_t* batch,
                            const MicroBatchContext& context) {
-  for (int u = units() - 1; u >= 0; --u) {
-    const UnitBuffers buffers = Buffers(u, batch);
-    if (u > 0) units_[u]->BackwardInput(device_, context, buffers);
-    units_[u]->BackwardWeight(device_, context, buffers);
-  }
+  for (int u = units() - 1; u >= 0; --u) BackwardUnit(u, batch, context);
   CHECK_OK(device_.Synchronize());
+}
+
+void ModelRunner::ForwardUnit(int unit, const int32_t* batch,
+                              const MicroBatchContext& context) {
+  units_[unit]->Forward(device_, context, Buffers(unit, batch));
+}
+
+void ModelRunner::BackwardUnit(int unit, const int32_t* batch,
+                               const MicroBatchContext& context) {
+  const UnitBuffers buffers = Buffers(unit, batch);
+  if (unit > 0) units_[unit]->BackwardInput(device_, context, buffers);
+  units_[unit]->BackwardWeight(device_, context, buffers);
 }
 
 double ModelRunner::Step(const OptimizerSpec& spec, int64_t step, double clip) {

@@ -70,6 +70,11 @@ class ModelRunner {
   void Run(const int32_t* batch, const MicroBatchContext& context);
   void Forward(const int32_t* batch, const MicroBatchContext& context);
   void Backward(const int32_t* batch, const MicroBatchContext& context);
+  // The same of one unit at a time, so that its parameters may be set before.
+  void ForwardUnit(int unit, const int32_t* batch,
+                   const MicroBatchContext& context);
+  void BackwardUnit(int unit, const int32_t* batch,
+                    const MicroBatchContext& context);
 
   // Clips, steps, leaves the gradients zero; returns the norm before clipping.
   double Step(const OptimizerSpec& optimizer, int64_t step, double clip);
