@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "proto/base/status.h"
+#include "proto/plan/buffer_kind.h"
 
 namespace troupe {
 namespace {
@@ -14,8 +15,6 @@ size_t BytesOfCopy(const Slot& slot) {
   const size_t bytes = slot.bytes();
   return (bytes + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
 }
-
-int CopiesOf(const Slot& slot) { return std::max(1, slot.copies()); }
 
 // For each slot its place among the slots of its line item: the unit whose
 // gradients it holds, else nothing.
@@ -40,7 +39,9 @@ absl::StatusOr<RankMemory> RankMemory::Create(const RankPlan& plan,
   }
   const std::vector<int> gradient_units = GradientUnits(plan);
   RankMemory memory;
-  memory.slots_.resize(plan.slots_size());
+  for (const Slot& slot : plan.slots()) {
+    memory.places_.push_back({.slot = slot});
+  }
   for (auto& [key, slots] : items) {
     std::stable_sort(slots.begin(), slots.end(), [&](int a, int b) {
       return gradient_units[a] < gradient_units[b];
@@ -55,7 +56,7 @@ absl::StatusOr<RankMemory> RankMemory::Create(const RankPlan& plan,
     for (const int slot : slots) {
       const size_t copy_bytes = BytesOfCopy(plan.slots(slot));
       for (int copy = 0; copy < CopiesOf(plan.slots(slot)); ++copy) {
-        memory.slots_[slot].push_back(copy_bytes > 0 ? next : nullptr);
+        memory.places_[slot].copies.push_back(copy_bytes > 0 ? next : nullptr);
         next += copy_bytes;
       }
     }
@@ -65,14 +66,12 @@ absl::StatusOr<RankMemory> RankMemory::Create(const RankPlan& plan,
 }
 
 char* RankMemory::At(const Buffer& buffer, int64_t step) const {
-  const std::vector<char*>& copies = slots_.at(buffer.slot());
-  const auto count = static_cast<int64_t>(copies.size());
-  const int64_t copy = (step + buffer.copy_offset()) % count;
-  return copies[copy < 0 ? copy + count : copy];
+  const Place& place = places_.at(buffer.slot());
+  return place.copies[CopyAt(buffer, place.slot, step)];
 }
 
 std::vector<char*> RankMemory::Copies(const Buffer& buffer) const {
-  return slots_.at(buffer.slot());
+  return places_.at(buffer.slot()).copies;
 }
 
 const Buffer* FindResident(const RankPlan& plan, Buffer::Kind kind,

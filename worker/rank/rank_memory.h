@@ -41,7 +41,11 @@ class RankMemory {
   RankMemory() = default;
 
   std::vector<ArenaBlock> blocks_;
-  std::vector<std::vector<char*>> slots_;  // by copy
+  struct Place {
+    Slot slot;
+    std::vector<char*> copies;
+  };
+  std::vector<Place> places_;  // by slot
 };
 
 // A resident buffer of a unit, looked up in any program that has it; null where
