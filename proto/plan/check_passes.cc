@@ -99,7 +99,8 @@ class Pipeline {
       const PassAt& at = places.front();
       const int age = at.instruction->weight_version();
       const int versions = VersionsOf(at.rank, u);
-      const bool reads = kind != Instruction::BACKWARD_WEIGHT;
+      const bool reads = kind != Instruction::BACKWARD_WEIGHT &&
+                         plan_.units(u).flat_elements() > 0;
       if (age < 0 || (reads && age >= versions)) {
         return Fault(at,
                      absl::StrCat("uses weights that are ", age,

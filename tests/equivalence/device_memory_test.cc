@@ -13,6 +13,7 @@
 #include "storage/checkpoint/tensor_reader.h"
 #include "storage/tier/allocator.h"
 #include "tests/equivalence/cluster_of_threads.h"
+#include "tests/equivalence/pipeline_job.h"
 #include "tests/equivalence/small_job.h"
 #include "tests/ops/split_memory_device.h"
 #include "worker/engine/text_generation.h"
@@ -75,6 +76,24 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Combine(testing::Values("gpt2"), testing::Values("f32"),
                      testing::Values(2, 4),
                      testing::Values("shared_memory", "gloo")));
+
+class DevicePipeline : public testing::TestWithParam<PipelineCut> {};
+
+TEST_P(DevicePipeline, TrainsAsHostMemoryDoes) {
+  JobSpec job = CutJob(PipelineJob({.dropout = 0.1}), GetParam());
+  job.mutable_training()->set_gradient_clipping(0);
+  const int ranks = GetParam().ranks();
+  ExpectSameSteps(Train(job, {.ranks = ranks, .new_device = NewSplitDevice}),
+                  Train(job, {.ranks = ranks}));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Schedules, DevicePipeline,
+    testing::Values(PipelineCut{.schedule = "1f1b", .data = 2},
+                    PipelineCut{.schedule = "chimera", .pipeline = 4},
+                    PipelineCut{.schedule = "zb_v", .pipeline = 2},
+                    PipelineCut{.schedule = "pipedream", .pipeline = 4}),
+    [](const auto& info) { return info.param.schedule; });
 
 TEST(DeviceMemory, SgdAndNoClippingTrainTheSame) {
   JobSpec job = SmallJob();

@@ -13,6 +13,7 @@
 #include "ops/cuda/device.h"
 #include "proto/base/check.h"
 #include "tests/equivalence/cluster_of_threads.h"
+#include "tests/equivalence/pipeline_job.h"
 #include "tests/equivalence/small_job.h"
 
 namespace troupe {
@@ -84,6 +85,20 @@ TEST_P(GpuTest, RanksThatShareItTrainAsOne) {
                 {.ranks = ranks, .backend = backend, .new_device = NewGpu}),
           reference);
     }
+  }
+}
+
+TEST_P(GpuTest, PipelinesThatShareItTrainAsOne) {
+  JobSpec job = Job();
+  job.mutable_training()->set_gradient_clipping(0);
+  const TrainingRun reference = Train(job, {.new_device = NewGpu});
+  job.mutable_training()->set_micro_batch_size(2);
+  for (const char* const schedule : {"1f1b", "chimera", "zb_h2"}) {
+    const PipelineCut cut = {.schedule = schedule};
+    ExpectSameLosses(Train(CutJob(job, cut), {.ranks = cut.ranks(),
+                                              .backend = "shared_memory",
+                                              .new_device = NewGpu}),
+                     reference);
   }
 }
 

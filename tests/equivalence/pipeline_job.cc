@@ -16,7 +16,7 @@ JobSpec PipelineJob(const PipelineModel& model) {
   return job;
 }
 
-JobSpec Cut(const JobSpec& job, const PipelineCut& cut) {
+JobSpec CutJob(const JobSpec& job, const PipelineCut& cut) {
   JobSpec result = job;
   ParallelismSpec& parallelism = *result.mutable_parallelism();
   parallelism.set_pipeline(cut.pipeline);

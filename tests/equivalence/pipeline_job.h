@@ -28,7 +28,7 @@ struct PipelineCut {
   std::vector<int> stages;  // units of each; empty: balanced
   int ranks() const { return pipeline * data; }
 };
-JobSpec Cut(const JobSpec& job, const PipelineCut& cut);
+JobSpec CutJob(const JobSpec& job, const PipelineCut& cut);
 
 }  // namespace troupe
 

@@ -33,7 +33,7 @@ void ExpectPiecesAreTheWhole(JobSpec job, const std::vector<PipelineCut>& cuts,
                  << "piece " << piece << ": " << cut.schedule << ", "
                  << cut.pipeline << " x " << cut.data);
     const int64_t end = steps * (piece + 1) / pieces;
-    JobSpec part = Cut(job, cut);
+    JobSpec part = CutJob(job, cut);
     part.mutable_training()->set_stop_after(end);
     const TrainingRun run =
         Train(part, {.ranks = cut.ranks(), .resume = done > 0 ? "latest" : ""});

@@ -56,7 +56,8 @@ TEST_P(EverySchedule, TrainsTheSameModel) {
             reference.steps[0][0].loss() - 0.2);
   const PipelineCut cut = {
       .schedule = schedule, .pipeline = pipeline, .data = data};
-  ExpectSameTraining(Train(Cut(job, cut), {.ranks = cut.ranks()}), reference);
+  ExpectSameTraining(Train(CutJob(job, cut), {.ranks = cut.ranks()}),
+                     reference);
 }
 
 std::string CaseName(const testing::TestParamInfo<Case>& info) {
@@ -83,7 +84,7 @@ TEST_P(OneSchedule, TakesStagesThatAreUneven) {
   ASSERT_TRUE(pipeline.ok());
   PipelineCut cut = {.schedule = GetParam(), .stages = {5, 3}};
   if (pipeline->default_virtual_stages == 2) cut.stages = {1, 4, 2, 1};
-  ExpectSameTraining(Train(Cut(job, cut), {.ranks = 2}), reference);
+  ExpectSameTraining(Train(CutJob(job, cut), {.ranks = 2}), reference);
 }
 
 TEST_P(OneSchedule, TrainsTheSameModelInBf16ButForItsRounding) {
@@ -91,7 +92,7 @@ TEST_P(OneSchedule, TrainsTheSameModelInBf16ButForItsRounding) {
   job.mutable_training()->set_precision("bf16");
   const TrainingRun reference = Train(job, {});
   const PipelineCut cut = {.schedule = GetParam(), .pipeline = 4};
-  ExpectSameTraining(Train(Cut(job, cut), {.ranks = 4}), reference, 1e-2);
+  ExpectSameTraining(Train(CutJob(job, cut), {.ranks = 4}), reference, 1e-2);
 }
 
 TEST_P(OneSchedule, TakesAThirdStageWhereItCan) {
@@ -101,7 +102,7 @@ TEST_P(OneSchedule, TakesAThirdStageWhereItCan) {
   job.mutable_training()->set_global_batch_size(9);
   const TrainingRun reference = Train(job, {});
   const PipelineCut cut = {.schedule = GetParam(), .pipeline = 3};
-  ExpectSameTraining(Train(Cut(job, cut), {.ranks = 3}), reference);
+  ExpectSameTraining(Train(CutJob(job, cut), {.ranks = 3}), reference);
 }
 
 INSTANTIATE_TEST_SUITE_P(InProcess, OneSchedule,
@@ -118,7 +119,7 @@ TEST_P(Overlapping, TrainsTheSameModelWithoutABarrierBetweenSteps) {
   for (const int data : {1, 2}) {
     const PipelineCut cut = {
         .schedule = GetParam(), .pipeline = 4, .data = data};
-    const TrainingRun run = Train(Cut(job, cut), {.ranks = cut.ranks()});
+    const TrainingRun run = Train(CutJob(job, cut), {.ranks = cut.ranks()});
     ExpectSameTraining(run, reference);
     EXPECT_GT(run.plan.derived().report_lag(), 0);
   }
@@ -133,7 +134,7 @@ TEST(Pipelines, TrainTheSameModelOverGloo) {
   const TrainingRun reference = Train(job, {});
   const PipelineCut cut = {.schedule = "1f1b", .pipeline = 2, .data = 2};
   ExpectSameTraining(
-      Train(Cut(job, cut), {.ranks = cut.ranks(), .backend = "gloo"}),
+      Train(CutJob(job, cut), {.ranks = cut.ranks(), .backend = "gloo"}),
       reference);
 }
 
@@ -144,7 +145,7 @@ TEST(Pipelines, TakeSeveralVirtualStages) {
     const PipelineCut cut = {.schedule = "interleaved_1f1b",
                              .pipeline = 2,
                              .virtual_stages = virtual_stages};
-    ExpectSameTraining(Train(Cut(job, cut), {.ranks = 2}), reference);
+    ExpectSameTraining(Train(CutJob(job, cut), {.ranks = 2}), reference);
   }
 }
 
@@ -155,7 +156,7 @@ TEST(Pipelines, SgdWithMomentumTrainsTheSameModel) {
   job.mutable_optimizer()->set_lr(0.1);
   const TrainingRun reference = Train(job, {});
   const PipelineCut cut = {.schedule = "1f1b", .pipeline = 4};
-  ExpectSameTraining(Train(Cut(job, cut), {.ranks = 4}), reference);
+  ExpectSameTraining(Train(CutJob(job, cut), {.ranks = 4}), reference);
 }
 
 }  // namespace

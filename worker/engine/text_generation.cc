@@ -105,6 +105,10 @@ absl::Status ContinueText(const TextRequest& request, Device& device,
   const absl::StatusOr<JobSpec> job = ParseJobJson(manifest.job);
   if (!job.ok()) return Annotate(job.status(), context);
   const ModelSpec& model = job->model();
+  if (IsSynthetic(model)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(context, ": a synthetic model has no text"));
+  }
   // Ids need no tokenizer; where there is one, they come with their text.
   const absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer =
       TokenizerOf(request.checkpoint, manifest);

@@ -107,6 +107,48 @@ TEST_F(TextGeneration, WithoutATokenizerIdsAreContinued) {
   }
 }
 
+// Whatever ranks held the model while it was trained.
+TEST_F(TextGeneration, OfAPipelineIsOfTheWholeModel) {
+  JobSpec job = SmallJob();
+  const std::string directory = testing::TempDir() + "/of_a_pipeline";
+  std::filesystem::remove_all(directory);
+  job.mutable_training()->set_steps(6);
+  job.mutable_training()->set_micro_batch_size(2);
+  job.mutable_checkpoint()->set_directory(directory);
+  job.mutable_parallelism()->set_pipeline(2);
+  ASSERT_TRUE(Train(job, {.ranks = 2}).status().ok());
+  std::string of_one_rank;
+  ASSERT_TRUE(Continue(request_, of_one_rank).ok());
+  TextRequest request = request_;
+  request.checkpoint = CheckpointPath(directory, 6);
+  std::string of_two;
+  ASSERT_TRUE(Continue(request, of_two).ok());
+  EXPECT_EQ(of_two, of_one_rank);
+}
+
+TEST_F(TextGeneration, OfASyntheticModelThereIsNone) {
+  JobSpec job;
+  job.set_name("synthetic");
+  job.mutable_model()->set_architecture("synthetic");
+  job.mutable_model()->set_units(2);
+  job.mutable_model()->add_forward_us(10);
+  job.mutable_model()->add_parameter_bytes(400);
+  job.mutable_training()->set_steps(1);
+  job.mutable_training()->set_global_batch_size(1);
+  job.mutable_training()->set_micro_batch_size(1);
+  const std::string directory = testing::TempDir() + "/of_a_synthetic";
+  std::filesystem::remove_all(directory);
+  job.mutable_checkpoint()->set_directory(directory);
+  const TrainingRun run = Train(job, {});
+  ASSERT_TRUE(run.status().ok()) << run.status();
+  TextRequest request = request_;
+  request.checkpoint = CheckpointPath(directory, 1);
+  request.prompt_ids = {1};
+  std::string text;
+  const absl::Status status = Continue(request, text);
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+}
+
 TEST_F(TextGeneration, SaysWhatIsWrong) {
   std::string text;
   TextRequest request = request_;

@@ -21,6 +21,23 @@ TEST(RankState, KnowsItsPlaceAndItsUnits) {
   EXPECT_EQ(state.units.size(), 4u);
 }
 
+TEST(RankState, OfAPipelineHoldsItsStageAndWhatThatIsTiedTo) {
+  JobSpec job = SmallJob();
+  job.mutable_training()->set_micro_batch_size(2);
+  ParallelismSpec& parallelism = *job.mutable_parallelism();
+  parallelism.set_pipeline(2);
+  for (const int units : {2, 2}) parallelism.add_stages(units);
+  // Two replicas: ranks 0 and 1 have the first stage, 2 and 3 the second.
+  SmallRank first(job, {.ranks = 4, .rank = 1});
+  EXPECT_EQ(first.state().HeldUnits(), (std::vector<int>{0, 1}));
+  EXPECT_EQ(first.state().data_index(), 1);
+  EXPECT_EQ(first.state().data_size(), 2);
+  SmallRank last(job, {.ranks = 4, .rank = 2});
+  EXPECT_EQ(last.state().HeldUnits(), (std::vector<int>{0, 2, 3}));
+  EXPECT_EQ(last.state().data_index(), 0);
+  EXPECT_TRUE(last.state().data.has_value());  // for the targets
+}
+
 TEST(RankState, DataIsOpenedWhereBatchesAreLoaded) {
   const SmallRankOptions options = {.change = [](Plan& plan) {
     for (Program& program : *plan.mutable_ranks(0)->mutable_programs()) {
