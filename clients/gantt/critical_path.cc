@@ -61,9 +61,11 @@ class Walk {
           !MayWaitFor(*later.span, *earlier.span)) {
         continue;
       }
-      found = i;
-      // Of several that ended at once, that of the lane: it is certain.
-      if (earlier.span->lane() == later.span->lane()) break;
+      // Of several that ended at once, what a rank computes: the rest of the
+      // path is then about work, and not about the order of a lane.
+      const bool computes = earlier.span->lane() == COMPUTE;
+      if (found < 0 || computes) found = i;
+      if (computes) break;
     }
     return found;
   }

@@ -6,8 +6,8 @@
 // A timeline says what ran when, not what waited for what, so the chain follows
 // ends that touch starts: an instruction waits for those before it in its lane
 // and for others of its rank that concern the same micro-batch, and of them for
-// the one that ended last before it started; what several ranks run together
-// waits for the rank that came last.
+// the one that ended last before it started (of equals, for one that computes);
+// what several ranks run together waits for the rank that came last.
 #ifndef TROUPE_CLIENTS_GANTT_CRITICAL_PATH_H_
 #define TROUPE_CLIENTS_GANTT_CRITICAL_PATH_H_
 

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
@@ -77,6 +78,22 @@ TEST(ChartSvg, NumbersEveryPassOfALongPipeline) {
     }
     EXPECT_EQ(labels, picture.passes) << picture.name;
   }
+}
+
+// The example of docs/gantt.md. After a change: copy it from this test's
+// outputs.
+TEST(ChartSvg, IsAsTheDocsShow) {
+  Timeline timeline = MakePipeline(OneForwardOneBackward(4, 8),
+                                   {.units_per_stage = 2, .alternating = true});
+  timeline.set_predicted(true);
+  const std::string svg =
+      ChartSvg({LayOut(timeline, {.stages = StagesOf(4, 2)})});
+  Keep("gantt.svg", svg);
+  EXPECT_LT(svg.size(), 60'000);
+  std::ifstream file("docs/gantt.svg");
+  std::stringstream shown;
+  shown << file.rdbuf();
+  EXPECT_TRUE(shown.str() == svg) << "docs/gantt.svg is out of date";
 }
 
 }  // namespace

@@ -4,43 +4,26 @@
 #include <memory>
 
 #include "absl/time/clock.h"
+#include "tests/clients/gantt/made_pipeline.h"
 
 namespace troupe {
 namespace {
 
 constexpr int64_t kMiB = 1 << 20;
 
-Timeline TimelineOf(int ranks, double stretch) {
-  Timeline timeline;
-  for (int rank = 0; rank < ranks; ++rank) {
-    RankTimeline* of_rank = timeline.add_ranks();
-    of_rank->set_rank(rank);
-    int64_t now = rank * 1'000'000;
-    const auto add = [&](Instruction::Kind kind, Lane lane, int unit,
-                         double ms) {
-      Span* span = of_rank->add_spans();
-      span->set_kind(kind);
-      span->set_lane(lane);
-      span->set_unit(unit);
-      span->set_start_ns(now);
-      const int64_t end = now + static_cast<int64_t>(ms * stretch * 1e6);
-      span->set_end_ns(end);
-      if (lane == COMPUTE) now = end;
-    };
-    for (int m = 0; m < 2; ++m) {
-      add(Instruction::LOAD_BATCH, DATA, 0, 0.5);
-      for (int u = 0; u < 8; ++u) add(Instruction::FORWARD, COMPUTE, u, 6);
-      for (int u = 7; u >= 0; --u) {
-        add(Instruction::BACKWARD_INPUT, COMPUTE, u, 6);
-        add(Instruction::BACKWARD_WEIGHT, COMPUTE, u, 5);
-        if (m == 1 && u % 3 == 0) {
-          add(Instruction::REDUCE_GRADS, COLLECTIVE, u, 20);
-        }
-      }
-    }
-    now += static_cast<int64_t>(20e6 * stretch);
-    for (int u = 0; u < 8; ++u) add(Instruction::STEP, COMPUTE, u, 2);
-  }
+constexpr int kUnitsPerStage = 3;
+
+// A step of a pipeline, of 0.3 s.
+Timeline TimelineOf(int ranks, bool predicted) {
+  const int micro_batches = 2 * ranks;
+  const int64_t pass_ns = 300'000'000 / (3 * (micro_batches + ranks - 1));
+  Timeline timeline = MakePipeline(OneForwardOneBackward(ranks, micro_batches),
+                                   {.units_per_stage = kUnitsPerStage,
+                                    .pass_ns = pass_ns,
+                                    .transfer_ns = pass_ns / 20,
+                                    .jitter_ns = predicted ? 0 : pass_ns / 6,
+                                    .alternating = true});
+  timeline.set_predicted(predicted);
   return timeline;
 }
 
@@ -58,7 +41,7 @@ absl::StatusOr<CompiledJob> MadeUpCluster::Compiler::Compile(
   *plan->mutable_job() = job;
   plan->set_fingerprint("9f3ac21b7d04e865");
   Axis* axis = plan->mutable_mesh()->add_axes();
-  axis->set_name("data");
+  axis->set_name("pipeline");
   axis->set_size(ranks);
   plan->mutable_derived()->set_tokens_per_step(8192);
   plan->mutable_derived()->set_parameters(10'795'776);
@@ -87,23 +70,26 @@ absl::StatusOr<CompiledJob> MadeUpCluster::Compiler::Compile(
       item->set_bytes(mib * kMiB);
     }
   }
-  Timeline predicted = TimelineOf(ranks, 0.92);
-  predicted.set_predicted(true);
-  return MakeCompiledJob(std::move(*plan), std::move(predicted));
+  for (Stage& stage : StagesOf(ranks, kUnitsPerStage)) {
+    *plan->add_stages() = std::move(stage);
+  }
+  return MakeCompiledJob(std::move(*plan), TimelineOf(ranks, true));
 }
 
 Plan MadeUpCluster::Compiler::PlanOfRank(const Plan& plan, int) const {
   return plan;
 }
 
-MadeUpCluster::MadeUpCluster(ActionSink* sink)
-    : clock_(absl::Now()),
+MadeUpCluster::MadeUpCluster(ActionSink* sink, int ranks)
+    : ranks_(ranks),
+      clock_(absl::Now()),
       cluster_(limits_, compiler_),
       host(cluster_, clock_, sink_) {
   sink_.other = sink;
-  for (int i = 0; i < 6; ++i) Join(i);
+  const int workers = ranks + 2;
+  for (int i = 0; i < workers; ++i) Join(i);
   const JobId ended = Submit("warm-up", 1, 20);
-  running_ = Submit("demo", 4, 200);
+  running_ = Submit("demo", ranks, 200);
   WorkerMessage ready;
   *ready.mutable_rank_ready()->mutable_ref() = Ref(ended, 0);
   Send(0, ready);
@@ -119,10 +105,10 @@ MadeUpCluster::MadeUpCluster(ActionSink* sink)
   end.mutable_ended()->set_ok(true);
   end.mutable_ended()->set_step(20);
   Send(0, end);
-  for (int rank = 0; rank < 4; ++rank) {
+  for (int rank = 0; rank < ranks; ++rank) {
     WorkerMessage message;
     *message.mutable_rank_ready()->mutable_ref() = Ref(running_, rank);
-    for (int worker = 0; worker < 6; ++worker) Send(worker, message);
+    for (int worker = 0; worker < workers; ++worker) Send(worker, message);
   }
   for (int i = 0; i < 120; ++i) Step();
   WorkerMessage committed;
@@ -133,11 +119,11 @@ MadeUpCluster::MadeUpCluster(ActionSink* sink)
   checkpoint->set_path("/home/ada/checkpoints/step-100");
   checkpoint->set_bytes(129'549'312);
   checkpoint->set_seconds(0.21);
-  for (int worker = 0; worker < 6; ++worker) Send(worker, committed);
+  for (int worker = 0; worker < workers; ++worker) Send(worker, committed);
   host.Apply([&](Cluster& cluster, absl::Time now, Actions& out) {
-    cluster.Disconnected(workers_[5], "connection closed", now, out);
+    cluster.Disconnected(workers_.back(), "connection closed", now, out);
   });
-  Submit("larger-model", 4, 1000);
+  Submit("larger-model", ranks, 1000);
 }
 
 void MadeUpCluster::Join(int number) {
@@ -202,15 +188,15 @@ void MadeUpCluster::ReportStep(JobId job, int rank, int64_t step) {
   record->set_step_seconds(0.335 + 0.012 * noise + 0.002 * rank);
   record->set_memory_bytes(330 * kMiB);
   if (step % 10 == 0) {
-    *report->mutable_timeline() = TimelineOf(4, 1.0).ranks(rank);
+    *report->mutable_timeline() = TimelineOf(ranks_, false).ranks(rank);
   }
-  for (int worker = 0; worker < 6; ++worker) Send(worker, message);
+  for (size_t i = 0; i < workers_.size(); ++i) Send(i, message);
 }
 
 void MadeUpCluster::Step() {
   clock_.Advance(absl::Milliseconds(335));
   ++step_;
-  for (int rank = 0; rank < 4; ++rank) ReportStep(running_, rank, step_);
+  for (int rank = 0; rank < ranks_; ++rank) ReportStep(running_, rank, step_);
 }
 
 }  // namespace troupe

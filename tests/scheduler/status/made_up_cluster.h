@@ -1,7 +1,7 @@
 // A cluster with something to see: one job that has ended, one that runs on
-// four workers, with a loss curve, a plan, timelines and a checkpoint, one that
-// waits; an idle worker and a lost one. For tests of what shows them, and for
-// page_preview.
+// a pipeline of four workers or more, with a loss curve, a plan, timelines and
+// a checkpoint, one that waits; an idle worker and a lost one. For tests of
+// what shows them, and for page_preview.
 #ifndef TROUPE_TESTS_SCHEDULER_STATUS_MADE_UP_CLUSTER_H_
 #define TROUPE_TESTS_SCHEDULER_STATUS_MADE_UP_CLUSTER_H_
 
@@ -15,7 +15,7 @@ namespace troupe {
 class MadeUpCluster {
  public:
   // Hands all actions to `sink`, where there is one.
-  explicit MadeUpCluster(ActionSink* sink = nullptr);
+  explicit MadeUpCluster(ActionSink* sink = nullptr, int ranks = 4);
 
   JobId running() const { return running_; }
   // One more step of the running job.
@@ -43,6 +43,7 @@ class MadeUpCluster {
   void Send(int worker, const WorkerMessage& message);
   RankRef Ref(JobId job, int rank) const;
 
+  const int ranks_;  // of the running job
   Compiler compiler_;
   Limits limits_;
   ManualClock clock_;

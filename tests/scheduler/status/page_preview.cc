@@ -1,6 +1,7 @@
 // Serves the status page with a made-up cluster, for those who work on the
 // page:
-//   bazel run //tests/scheduler/status:page_preview -- 127.0.0.1:8080
+//   bazel run //tests/scheduler/status:page_preview -- 127.0.0.1:8080 [RANKS]
+#include <cstdlib>
 #include <iostream>
 
 #include "absl/time/clock.h"
@@ -9,7 +10,7 @@
 
 int main(int argc, char** argv) {
   troupe::Metrics metrics;
-  troupe::MadeUpCluster made_up(&metrics);
+  troupe::MadeUpCluster made_up(&metrics, argc > 2 ? std::atoi(argv[2]) : 4);
   troupe::StatusServer server(made_up.host, metrics,
                               [] { return absl::OkStatus(); });
   CHECK_OK(server.Start(argc > 1 ? argv[1] : "127.0.0.1:0"));

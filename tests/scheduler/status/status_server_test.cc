@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
 #include "httplib.h"
 #include "nlohmann/json.hpp"
@@ -35,9 +36,11 @@ TEST_F(StatusServerTest, ServesThePageWithoutForeignAssets) {
   EXPECT_EQ(page->status, 200);
   EXPECT_EQ(page->get_header_value("Content-Type"), "text/html; charset=utf-8");
   EXPECT_TRUE(absl::StrContains(page->body, "</html>")) << "whole";
+  // A pattern of the page's own is not foreign.
+  const std::string body = absl::StrReplaceAll(page->body, {{"url(#", "("}});
   for (const char* foreign :
        {"src=\"", "url(", "@import", "href=\"http", "https://"}) {
-    EXPECT_FALSE(absl::StrContains(page->body, foreign)) << foreign;
+    EXPECT_FALSE(absl::StrContains(body, foreign)) << foreign;
   }
 }
 
