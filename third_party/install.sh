@@ -37,6 +37,8 @@ packages=(
   liburing-dev libprotobuf-dev libsentencepiece-dev libspdlog-dev
   libsqlite3-dev libyaml-cpp-dev nlohmann-json3-dev prometheus-cpp-dev
   zlib1g-dev
+  # the browser in which tests/browser looks at charts, and its type
+  chromium fonts-liberation
   # the text of the demo, in the public domain
   bible-kjv bible-kjv-text
 )

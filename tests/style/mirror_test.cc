@@ -19,7 +19,8 @@ std::string WithoutEnding(const std::string& path) {
 bool StandsAlone(const std::string& path) {
   for (const char* folder :
        {"tests/golden/", "tests/equivalence/", "tests/cluster/",
-        "tests/faults/", "tests/oracle/", "tests/bench/", "tests/style/"}) {
+        "tests/faults/", "tests/oracle/", "tests/bench/", "tests/browser/",
+        "tests/style/"}) {
     if (absl::StartsWith(path, folder)) return true;
   }
   return false;

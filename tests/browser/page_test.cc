@@ -1,0 +1,113 @@
+// The status page as Chromium shows it, with a job on a pipeline of eight.
+#include "scheduler/status/page.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "gtest/gtest.h"
+#include "httplib.h"
+#include "scheduler/status/api.h"
+#include "tests/browser/chromium.h"
+#include "tests/scheduler/status/made_up_cluster.h"
+
+namespace troupe {
+namespace {
+
+using nlohmann::json;
+
+// The page measures itself once it shows a job's step.
+constexpr char kWhenDrawn[] =
+    "const errors = []; addEventListener('error', e => errors.push(e.message));"
+    "const timer = setInterval(() => {"
+    "  const charts = [...document.querySelectorAll('svg.gantt')]"
+    "    .filter(svg => svg.querySelector('g.compute'));"
+    "  if (!charts.length) return;"
+    "  clearInterval(timer);"
+    "  const page = document.documentElement;"
+    "  leaveReport({ errors, text: document.getElementById('gantt').innerText,"
+    "    wide: page.scrollWidth - page.clientWidth,"
+    "    charts: measureCharts(charts) });"
+    "}, 100);";
+
+std::string PageThatMeasuresItself() {
+  std::ifstream file("tests/browser/measure.js");
+  std::stringstream script;
+  script << file.rdbuf();
+  return absl::StrReplaceAll(
+      kPageHtml, {{"</body>", absl::StrCat("<script>", script.str(), kWhenDrawn,
+                                           "</script></body>")}});
+}
+
+// Serves the page and the API as the scheduler does.
+class PageServer {
+ public:
+  explicit PageServer(const ClusterHost& host) {
+    server_.Get("/", [](const httplib::Request&, httplib::Response& response) {
+      response.set_content(PageThatMeasuresItself(),
+                           "text/html; charset=utf-8");
+    });
+    server_.Get("/api/v1(/.*)", [&host](const httplib::Request& request,
+                                        httplib::Response& response) {
+      const std::string from = request.get_param_value("from");
+      const auto answer = ApiAnswer(host, std::string(request.matches[1]),
+                                    std::atoll(from.c_str()), absl::Seconds(1));
+      if (!answer.ok()) {
+        response.status = 404;
+        return;
+      }
+      response.set_content(*answer, "application/json");
+    });
+    port_ = server_.bind_to_any_port("127.0.0.1");
+    thread_ = std::thread([this] { server_.listen_after_bind(); });
+    while (!server_.is_running()) std::this_thread::yield();
+  }
+  ~PageServer() {
+    server_.stop();
+    thread_.join();
+  }
+  std::string url() const { return absl::StrCat("http://127.0.0.1:", port_); }
+
+ private:
+  httplib::Server server_;
+  int port_ = 0;
+  std::thread thread_;
+};
+
+TEST(StatusPage, ShowsTheStepOfAPipelineOfEight) {
+  MadeUpCluster made_up(nullptr, /*ranks=*/8);
+  const PageServer server(made_up.host);
+  const char* kept = std::getenv("TEST_UNDECLARED_OUTPUTS_DIR");
+  const std::string screenshot = absl::StrCat(
+      kept != nullptr ? kept : std::getenv("TEST_TMPDIR"), "/page.png");
+  const auto shown = ReportOf({.url = server.url(),
+                               .width = 1400,
+                               .height = 3200,
+                               .screenshot = screenshot});
+  ASSERT_TRUE(shown.ok()) << shown.status();
+  const json& report = *shown;
+  EXPECT_TRUE(report["errors"].empty()) << report["errors"].dump();
+  EXPECT_LE(report["wide"], 0) << "the page itself does not scroll sideways";
+  const std::string text = report["text"];
+  EXPECT_NE(text.find("measured, step 120"), std::string::npos) << text;
+  EXPECT_NE(text.find("predicted"), std::string::npos) << text;
+  EXPECT_NE(text.find("bubble"), std::string::npos) << text;
+  ASSERT_EQ(report["charts"].size(), 2);
+  for (const json& chart : report["charts"]) {
+    EXPECT_EQ(chart["compute_rows"], 8);
+    EXPECT_EQ(chart["passes"], 2 * 8 * 16);
+    EXPECT_EQ(chart["pass_labels"], 2 * 8 * 16);
+    EXPECT_GT(chart["critical"], 10);
+    EXPECT_TRUE(chart["outside"].empty()) << chart["outside"].dump(1);
+    EXPECT_TRUE(chart["overlapping"].empty()) << chart["overlapping"].dump(1);
+    EXPECT_TRUE(chart["clipped"].empty()) << chart["clipped"].dump(1);
+  }
+  EXPECT_GT(std::filesystem::file_size(screenshot), 50'000);
+}
+
+}  // namespace
+}  // namespace troupe
