@@ -116,25 +116,10 @@ int StashSlots(const RankPlan& rank) {
   return slots;
 }
 
-bool Splits(const ComputeOrder& order) {
-  for (const auto& steps : order) {
-    for (const ComputeStep& step : steps) {
-      if (step.split) return true;
-    }
-  }
-  return false;
-}
-
-// In the papers, what one backward pass makes is there at its end: the half
-// that others wait for takes its whole time.
 void ExpectClosedForm(const Pipeline& pipeline, const PipelineShape& shape,
                       int data) {
   const auto order = pipeline.order(shape);
-  const bool splits = order.ok() && Splits(*order);
-  const auto plan =
-      MakePlan(Job(pipeline, shape,
-                   {.times = splits ? PassTimes{1, 1, 1} : PassTimes{1, 2, 0},
-                    .data = data}));
+  const auto plan = MakePlan(Job(pipeline, shape, {.times = {}, .data = data}));
   ASSERT_EQ(plan.status(), order.status());
   if (!plan.ok()) return;
   ASSERT_EQ(CheckPrograms(*plan), absl::OkStatus());
@@ -184,11 +169,9 @@ TEST_P(AllPipelinePlans, TakeAndKeepWhatThePapersSay) {
   ExpectClosedForms(GetParam());
 }
 
-// A gradient leaves when the first unit of its stage has its backward-input,
-// before that unit's backward-weight. So the bubble of 1F1B, and of whatever
-// runs backward in one pass, is smaller than the paper's where the halves do
-// take their time: by a unit's backward-weight for each rank but one.
-TEST(PipelinePlans, GradientsLeaveBeforeTheLastWeights) {
+// However many units a stage has: a backward pass that is not split is one
+// piece, whose gradient leaves at its end.
+TEST(PipelinePlans, AStageIsOnePiece) {
   for (const char* const name : {"gpipe", "1f1b"}) {
     for (const int units : {1, 2, 3}) {
       for (const int ranks : {1, 2, 5}) {
@@ -196,11 +179,28 @@ TEST(PipelinePlans, GradientsLeaveBeforeTheLastWeights) {
         const auto plan = MakePlan(
             Job(*FindPipeline(name), shape, {.units = units, .times = {}}));
         ASSERT_EQ(plan.status(), absl::OkStatus());
-        const int passes = 7 * 3 * units + (ranks - 1) * (3 * units - 1);
+        const int passes = (7 + ranks - 1) * 3 * units;
         EXPECT_EQ(StepTime(*plan), passes * kPass)
             << name << " on " << ranks << " ranks of " << units << " units";
       }
     }
+  }
+}
+
+// Without clipping, ranks are in different steps at once; with it, each step
+// ends when the last rank is done.
+TEST(PipelinePlans, ClippingEndsAStepInABarrier) {
+  for (const char* const name : {"zb_h2", "zb_v"}) {
+    const Pipeline pipeline = *FindPipeline(name);
+    const PipelineShape shape = {
+        .ranks = 4,
+        .micro_batches = 8,
+        .virtual_stages = pipeline.default_virtual_stages};
+    const int busy = 3 * shape.micro_batches * shape.virtual_stages;
+    JobSpec job = Job(pipeline, shape, {});
+    EXPECT_EQ(StepTime(*MakePlan(job)), busy * kPass) << name;
+    job.mutable_training()->set_gradient_clipping(1);
+    EXPECT_EQ(StepTime(*MakePlan(job)), (busy + 3) * kPass) << name;
   }
 }
 
