@@ -80,7 +80,14 @@ class Walk {
 };
 
 void AddUp(const std::vector<PlacedSpan>& spans, CriticalPath& path) {
-  int64_t now = 0;
+  const int first = spans[path.pieces[0].last_to_come].rank;
+  path.start_ns = path.pieces[0].start_ns;
+  for (const PlacedSpan& span : spans) {
+    if (span.rank == first) {
+      path.start_ns = std::min(path.start_ns, span.start_ns);
+    }
+  }
+  int64_t now = path.start_ns;
   for (const PathPiece& piece : path.pieces) {
     const int64_t took = piece.end_ns - piece.start_ns;
     path.waiting_ns += piece.start_ns - now;

@@ -31,6 +31,9 @@ struct PathPiece {
 
 struct CriticalPath {
   std::vector<PathPiece> pieces;  // by time
+  // When the rank of the first piece began with the step: others may have begun
+  // earlier, with it or, where steps overlap, with the end of another.
+  int64_t start_ns = 0;
 
   // What the path consists of: sums of its pieces, and of the time between.
   int64_t compute_ns = 0;
@@ -44,7 +47,7 @@ struct CriticalPath {
   }
 };
 
-// Empty where there are no spans. The path begins at the earliest start.
+// Empty where there are no spans.
 CriticalPath FindCriticalPath(const std::vector<PlacedSpan>& spans);
 
 }  // namespace troupe

@@ -71,7 +71,7 @@ std::vector<PathStretch> Stretches(const std::vector<PlacedSpan>& spans,
                                    const CriticalPath& path) {
   std::vector<PathStretch> stretches;
   std::vector<const Span*> stretch;
-  int64_t now = 0;
+  int64_t now = path.start_ns;
   for (size_t i = 0; i < path.pieces.size(); ++i) {
     const PathPiece& piece = path.pieces[i];
     const PlacedSpan& placed = spans[piece.span];

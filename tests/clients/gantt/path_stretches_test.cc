@@ -19,7 +19,7 @@ TEST(PathStretches, SayWhoWhatAndHowLong) {
             "LOAD_BATCH, FORWARD, BACKWARD_INPUT, BACKWARD_WEIGHT of "
             "micro-batch 0");
   EXPECT_NEAR(stretches[0].seconds, 60 * kMs, 1e-9);
-  EXPECT_NEAR(stretches[0].waited_seconds, 10 * kMs, 1e-9);
+  EXPECT_NEAR(stretches[0].waited_seconds, 0, 1e-9);
   EXPECT_EQ(stretches[1].what, "REDUCE_GRADS unit 1");
   EXPECT_NEAR(stretches[1].seconds, 20 * kMs, 1e-9);
   EXPECT_EQ(stretches[2].what, "STEP unit 0");
@@ -44,6 +44,18 @@ TEST(PathStretches, GoFromRankToRankByTransfers) {
   EXPECT_EQ(stretches[4].what,
             "BACKWARD_INPUT, BACKWARD_WEIGHT, STEP of micro-batch 1");
   EXPECT_EQ(stretches[5].what, "REDUCE_SCALARS");
+}
+
+TEST(PathStretches, SayWhereNothingRan) {
+  Timeline timeline;
+  RankTimeline& rank = *timeline.add_ranks();
+  AddSpan({Instruction::LOAD_BATCH, DATA, -1, 0, 0, 2}, rank);
+  AddSpan({Instruction::FORWARD, COMPUTE, 0, 0, 5, 8}, rank);
+  const std::vector<PlacedSpan> spans = PlaceSpans(timeline);
+  const auto stretches = Stretches(spans, FindCriticalPath(spans));
+  ASSERT_EQ(stretches.size(), 1);
+  EXPECT_NEAR(stretches[0].seconds, 5 * kMs, 1e-9);
+  EXPECT_NEAR(stretches[0].waited_seconds, 3 * kMs, 1e-9);
 }
 
 TEST(PathStretches, OfNothing) {
