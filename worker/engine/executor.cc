@@ -1,16 +1,14 @@
 #include "worker/engine/executor.h"
 
-#include <deque>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
 #include "proto/plan/program_text.h"
+#include "worker/engine/lane_log.h"
 #include "worker/engine/step_fences.h"
 
 namespace troupe {
@@ -38,7 +36,10 @@ void FillSpan(const Program& program, int index, Span& span) {
 // instruction of theirs counts as running: Run waits for that count.
 struct Executor::RunState {
   RunState(const Program& program_in, const ProgramRunner& runner_in)
-      : program(program_in), runner(runner_in), queue(program_in) {}
+      : program(program_in),
+        runner(runner_in),
+        queue(program_in),
+        log(program_in, queue) {}
 
   // Takes what the queue has handed out: the lane's own next one or -1, and
   // what to send to other lanes.
@@ -47,19 +48,17 @@ struct Executor::RunState {
     std::vector<std::pair<int, int>> wake;  // lane and instruction
   };
   HandedOut HandOut(int lane, const std::vector<int>& ready, int64_t now_ns);
-  void AddSpan(int lane, int instruction, int64_t now_ns);
+  void AddSpan(int instruction, int64_t now_ns);
 
   const Program& program;
   const ProgramRunner& runner;
   ReadyQueue queue;
+  LaneLog log;
   int running = 0;  // handed out and not finished
   absl::Status status;
   RankTimeline* timeline = nullptr;
   int64_t origin_ns = 0;
-  std::optional<StepFences> fences;       // on an asynchronous device
-  std::map<int, int64_t> started_ns;      // by lane, of its current instruction
-  std::map<int, int> last_finished;       // by lane
-  std::map<int, std::deque<int>> issued;  // by lane, not yet done
+  std::optional<StepFences> fences;  // on an asynchronous device
 };
 
 Executor::RunState::HandedOut Executor::RunState::HandOut(
@@ -70,7 +69,7 @@ Executor::RunState::HandedOut Executor::RunState::HandOut(
     const int next_lane = program.instructions(next).lane();
     if (next_lane == lane) {
       out.own = next;
-      started_ns[lane] = now_ns;
+      log.Start(next, now_ns);
     } else {
       out.wake.push_back({next_lane, next});
     }
@@ -78,23 +77,24 @@ Executor::RunState::HandedOut Executor::RunState::HandOut(
   return out;
 }
 
-void Executor::RunState::AddSpan(int lane, int instruction, int64_t now_ns) {
+void Executor::RunState::AddSpan(int instruction, int64_t now_ns) {
   if (timeline == nullptr) return;
   Span& span = *timeline->add_spans();
   FillSpan(program, instruction, span);
-  if (issued.count(lane) > 0) {
+  if (fences.has_value() && IsDeviceLane(span.lane())) {
     const StepFences::Nanos times = fences->Times(instruction);
     span.set_start_ns(times.start);
     span.set_end_ns(times.end);
   } else {
-    span.set_start_ns(started_ns[lane] - origin_ns);
+    span.set_start_ns(log.StartOf(instruction) - origin_ns);
     span.set_end_ns(now_ns - origin_ns);
   }
 }
 
 Executor::Executor(const Clock& clock, Device* device)
     : clock_(clock),
-      device_(device != nullptr && device->asynchronous() ? device : nullptr) {}
+      device_(device != nullptr && device->asynchronous() ? device : nullptr),
+      ended_ns_(clock.MonotonicNanos()) {}
 
 Executor::~Executor() {
   absl::MutexLock lock(&mutex_);
@@ -142,6 +142,7 @@ absl::Status Executor::Run(const Program& program, const ProgramRunner& runner,
     run_ = std::move(state);
     run_->timeline = timeline;
     run_->origin_ns = clock_.MonotonicNanos();
+    step_ = runner.step;
     ready = run_->queue.Start();
     run_->running = static_cast<int>(ready.size());
   }
@@ -155,6 +156,7 @@ absl::Status Executor::Run(const Program& program, const ProgramRunner& runner,
   mutex_.Await(absl::Condition(
       +[](Executor* self) { return self->run_->running == 0; }, this));
   const std::unique_ptr<RunState> run = std::move(run_);
+  ended_ns_ = clock_.MonotonicNanos();
   CHECK(!run->status.ok() || run->queue.done())
       << "nothing runs and nothing may start";
   return run->status;
@@ -169,7 +171,7 @@ void Executor::RunLane(int lane, int instruction) {
       --run->running;
       return;
     }
-    run->started_ns[lane] = clock_.MonotonicNanos();
+    run->log.Start(instruction, clock_.MonotonicNanos());
   }
   while (instruction >= 0) {
     if (OnDevice(lane)) {
@@ -195,11 +197,10 @@ int Executor::Issue(int lane, int instruction) {
   RunState::HandedOut out;
   {
     absl::MutexLock lock(&mutex_);
-    state.issued[lane].push_back(instruction);
-    state.started_ns.erase(lane);
+    const int64_t now_ns = clock_.MonotonicNanos();
+    state.log.Issue(instruction, now_ns);
     if (state.status.ok()) {
-      out = state.HandOut(lane, state.queue.Issue(instruction),
-                          clock_.MonotonicNanos());
+      out = state.HandOut(lane, state.queue.Issue(instruction), now_ns);
     }
   }
   for (const auto& [other, next] : out.wake) lanes_.at(other)->Send(next);
@@ -223,13 +224,8 @@ int Executor::Finish(int lane, int instruction, const absl::Status& status) {
     const int64_t now_ns = clock_.MonotonicNanos();
     --state.running;
     if (!state.status.ok()) return -1;
-    state.AddSpan(lane, instruction, now_ns);
-    state.last_finished[lane] = instruction;
-    if (OnDevice(lane)) {
-      state.issued[lane].pop_front();
-    } else {
-      state.started_ns.erase(lane);
-    }
+    state.AddSpan(instruction, now_ns);
+    state.log.Finish(instruction, now_ns);
     out = state.HandOut(lane, state.queue.Finish(instruction), now_ns);
   }
   for (const auto& [other, next] : out.wake) lanes_.at(other)->Send(next);
@@ -257,40 +253,21 @@ void Executor::Abort(const absl::Status& why) {
   Fail(why);
 }
 
-std::string Executor::Describe() const {
+RankProgress Executor::Progress() const {
   absl::MutexLock lock(&mutex_);
-  if (run_ == nullptr) return "";
   const int64_t now_ns = clock_.MonotonicNanos();
-  std::vector<std::string> lines;
-  for (const ReadyQueue::LaneHead& head : run_->queue.Heads()) {
-    std::string line = absl::StrCat(
-        Lane_Name(head.lane), head.running ? " runs " : " waits with ",
-        InstructionWords(run_->program.instructions(head.instruction)));
-    const auto started = run_->started_ns.find(head.lane);
-    if (head.running && started != run_->started_ns.end()) {
-      absl::StrAppendFormat(&line, " for %.1f s",
-                            (now_ns - started->second) * 1e-9);
-    }
-    if (!head.waits_for.empty()) {
-      absl::StrAppend(
-          &line, " for ",
-          InstructionWords(run_->program.instructions(head.waits_for.front())));
-    }
-    const auto last = run_->last_finished.find(head.lane);
-    if (last != run_->last_finished.end()) {
-      absl::StrAppend(
-          &line, " (last: ",
-          InstructionWords(run_->program.instructions(last->second)), ")");
-    }
-    lines.push_back(std::move(line));
+  RankProgress progress;
+  progress.set_step(step_);
+  if (run_ == nullptr) {
+    progress.set_step_seconds((now_ns - ended_ns_) * 1e-9);
+    return progress;
   }
-  for (const auto& [lane, issued] : run_->issued) {
-    if (issued.empty()) continue;
-    lines.push_back(absl::StrCat(
-        "the device has ", issued.size(), " of ", Lane_Name(lane), ", first ",
-        InstructionWords(run_->program.instructions(issued.front()))));
+  progress.set_program(run_->program.kind());
+  progress.set_step_seconds((now_ns - run_->origin_ns) * 1e-9);
+  for (LaneProgress& lane : run_->log.Progress(now_ns)) {
+    *progress.add_lanes() = std::move(lane);
   }
-  return absl::StrJoin(lines, "; ");
+  return progress;
 }
 
 }  // namespace troupe

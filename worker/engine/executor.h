@@ -24,7 +24,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <string>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -34,6 +33,7 @@
 #include "proto/plan/ready_queue.h"
 #include "proto/program.pb.h"
 #include "proto/timeline.pb.h"
+#include "proto/worker.pb.h"
 #include "worker/actor/actor.h"
 
 namespace troupe {
@@ -46,6 +46,7 @@ struct ProgramRunner {
   // Called once, at the first failure or abort of a run, on any thread: makes
   // instructions that wait for a peer return. May be empty.
   std::function<void(const absl::Status& why)> on_failure;
+  int64_t step = 0;  // that the program runs for: Progress says it
 };
 
 class Executor {
@@ -73,10 +74,9 @@ class Executor {
   // error. From any thread, at any time; only the first call counts.
   void Abort(const absl::Status& why);
 
-  // For diagnostics, from any thread: what each lane runs and what it waits
-  // for; empty between runs. "COMPUTE runs FORWARD unit 3, micro-batch 1 for
-  // 0.8 s; COLLECTIVE waits for ..."
-  std::string Describe() const;
+  // Where the rank is, but for its `ref`: what each lane of the run in progress
+  // does, or when the last one ended. From any thread.
+  RankProgress Progress() const;
 
  private:
   struct RunState;
@@ -105,6 +105,8 @@ class Executor {
   mutable absl::Mutex mutex_;
   std::unique_ptr<RunState> run_ ABSL_GUARDED_BY(mutex_);  // null: none
   absl::Status aborted_ ABSL_GUARDED_BY(mutex_);
+  int64_t step_ ABSL_GUARDED_BY(mutex_) = 0;  // of the last run
+  int64_t ended_ns_ ABSL_GUARDED_BY(mutex_);  // it; or the executor was made
 };
 
 }  // namespace troupe

@@ -229,7 +229,8 @@ absl::StatusOr<Scalars> TrainLoop::RunProgram(const Program& program,
                 {state, program, program.instructions(index)});
           },
       .on_failure =
-          [this](const absl::Status& why) { AbortCommunicators(why); }};
+          [this](const absl::Status& why) { AbortCommunicators(why); },
+      .step = context.step};
   RETURN_IF_ERROR(executor_.Run(program, runner, timeline));
   return scalars.Read(state.device);
 }

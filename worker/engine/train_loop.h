@@ -29,6 +29,7 @@
 #include "ops/device.h"
 #include "proto/base/clock.h"
 #include "proto/plan.pb.h"
+#include "proto/worker.pb.h"
 #include "storage/checkpoint/assets.h"
 #include "storage/engine/engine.h"
 #include "worker/collective/communicator.h"
@@ -97,8 +98,8 @@ class TrainLoop {
 
   bool stopped() const { return stopped_; }  // as a rank was asked to
 
-  // What the lanes do now: Executor::Describe.
-  std::string Describe() const { return executor_.Describe(); }
+  // Where the rank is now, but for its `ref`. From any thread.
+  RankProgress Progress() const { return executor_.Progress(); }
 
  private:
   absl::Status RunSteps();

@@ -6,7 +6,6 @@
 #include <thread>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
 #include "proto/plan/program_text.h"
@@ -32,6 +31,16 @@ Program TwoLanes() {
       "R u0 g0 ^4\n"
       "O u0 ^5\n"
       "O u1 ^3\n");
+}
+
+// What the lane runs now; empty: nothing.
+std::string Doing(const Executor& executor, Lane lane) {
+  const RankProgress now = executor.Progress();
+  for (const LaneProgress& progress : now.lanes()) {
+    if (progress.lane() != lane || !progress.running()) continue;
+    return InstructionText(progress.current());
+  }
+  return "";
 }
 
 TEST(Executor, RunsEveryInstructionOnceAndInOrder) {
@@ -82,7 +91,8 @@ TEST(Executor, AnEmptyProgramIsDoneAtOnce) {
   Executor executor(clock);
   const Program program;
   EXPECT_TRUE(executor.Run(program, {.run = nullptr}, nullptr).ok());
-  EXPECT_EQ(executor.Describe(), "");
+  EXPECT_EQ(executor.Progress().program(), Program::KIND_UNSPECIFIED);
+  EXPECT_EQ(executor.Progress().lanes_size(), 0);
 }
 
 TEST(Executor, TheFirstErrorStopsTheRun) {
@@ -153,9 +163,7 @@ TEST(Executor, AbortEndsTheRunAndEveryLaterOne) {
       .on_failure = [&](const absl::Status& why) { aborted.Notify(); }};
   std::thread aborter([&] {
     running.WaitForNotification();
-    EXPECT_TRUE(
-        absl::StrContains(executor.Describe(), "COMPUTE runs FORWARD unit 1"))
-        << executor.Describe();
+    EXPECT_EQ(Doing(executor, COMPUTE), "F u1 m0");
     executor.Abort(absl::CancelledError("enough"));
   });
   EXPECT_EQ(executor.Run(program, runner, nullptr),
@@ -195,10 +203,7 @@ TEST(Executor, ADevicesLanesRunAheadOfIt) {
       order.push_back(index);
     });
     if (index == 3) {
-      EXPECT_TRUE(absl::StrContains(executor.Describe(),
-                                    "the device has 2 of COMPUTE, first "
-                                    "FORWARD unit 0"))
-          << executor.Describe();
+      EXPECT_EQ(Doing(executor, COMPUTE), "F u0 m0");
       reduction_issued.Notify();
     }
     return absl::OkStatus();
@@ -207,6 +212,27 @@ TEST(Executor, ADevicesLanesRunAheadOfIt) {
   ASSERT_TRUE(executor.Run(program, runner, &timeline).ok());
   EXPECT_EQ(order, (std::vector<int>{1, 2, 3, 4}));
   EXPECT_EQ(timeline.spans_size(), program.instructions_size());
+}
+
+TEST(Executor, SaysWhichStepItIsIn) {
+  const RealClock clock;
+  Executor executor(clock);
+  Program program = Parse("F u0 m0\n");
+  program.set_kind(Program::TRAIN);
+  const ProgramRunner runner = {
+      .run =
+          [&](int) {
+            const RankProgress now = executor.Progress();
+            EXPECT_EQ(now.program(), Program::TRAIN);
+            EXPECT_EQ(now.step(), 12);
+            EXPECT_EQ(Doing(executor, COMPUTE), "F u0 m0");
+            return absl::OkStatus();
+          },
+      .step = 12};
+  EXPECT_EQ(executor.Progress().step(), 0);
+  ASSERT_TRUE(executor.Run(program, runner, nullptr).ok());
+  EXPECT_EQ(executor.Progress().step(), 12);
+  EXPECT_EQ(executor.Progress().program(), Program::KIND_UNSPECIFIED);
 }
 
 TEST(Executor, AFailureEndsWhatTheDeviceHas) {
