@@ -49,7 +49,7 @@ bool Daemon::WaitToRetry(absl::Duration wait) {
 
 absl::StatusOr<std::unique_ptr<Session>> Daemon::Connect() {
   SessionOptions options = {.scheduler = options_.scheduler,
-                            .memory_bytes = ResidentMemoryBytes};
+                            .heartbeat = [this] { return Beat(); }};
   options.registration.set_protocol_version(kProtocolVersion);
   *options.registration.mutable_worker() = options_.description;
   options.registration.set_pid(getpid());
@@ -117,7 +117,7 @@ absl::Status Daemon::Serve(Session& session) {
   }
   // Nothing that runs may outlive the session that it reports to.
   if (rank_ != nullptr) rank_->Abort(over);
-  rank_.reset();
+  Replace(nullptr);
   generation_.reset();
   absl::MutexLock lock(&mutex_);
   session_ = nullptr;
@@ -130,16 +130,16 @@ void Daemon::Handle(const SchedulerMessage& message,
   if (message.has_start()) {
     // The scheduler assigns to idle workers only, so the one before is at its
     // very end.
-    rank_ = nullptr;
+    Replace(nullptr);
     generation_ = nullptr;
     if (!message.start().plan().job().checkpoint().directory().empty()) {
       absl::MutexLock lock(&mutex_);
       savable_ = message.start().ref();
     }
-    rank_ = std::make_unique<RankRunner>(
+    Replace(std::make_unique<RankRunner>(
         message.start(), RankRunnerOptions{.resources = resources_,
                                            .send = send,
-                                           .address = options_.address});
+                                           .address = options_.address}));
   } else if (message.has_generate()) {
     generation_ = nullptr;
     generation_ = std::make_unique<GenerationRunner>(message.generate(),
@@ -147,6 +147,24 @@ void Daemon::Handle(const SchedulerMessage& message,
   } else if (rank_ != nullptr) {
     rank_->OnMessage(message);
   }
+}
+
+void Daemon::Replace(std::unique_ptr<RankRunner> rank) {
+  {
+    absl::MutexLock lock(&rank_mutex_);
+    rank_.swap(rank);
+  }
+  // The old one ends here: its last words wait for the heartbeats' thread.
+}
+
+Heartbeat Daemon::Beat() const {
+  Heartbeat heartbeat;
+  heartbeat.set_memory_bytes(ResidentMemoryBytes());
+  absl::MutexLock lock(&rank_mutex_);
+  if (rank_ != nullptr && !rank_->ended()) {
+    *heartbeat.mutable_progress() = rank_->Progress();
+  }
+  return heartbeat;
 }
 
 void Daemon::SaveFirst(const std::string& reason) {

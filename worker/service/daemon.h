@@ -50,6 +50,10 @@ class Daemon {
   // Serves one session to its end; says why it ended.
   absl::Status Serve(Session& session);
   void Handle(const SchedulerMessage& message, const SendToScheduler& send);
+  // Ends the rank that runs here, if any, and puts this one in its place.
+  void Replace(std::unique_ptr<RankRunner> rank)
+      ABSL_LOCKS_EXCLUDED(rank_mutex_);
+  Heartbeat Beat() const ABSL_LOCKS_EXCLUDED(rank_mutex_);
   // Waits, but not past Stop; false: stopped.
   bool WaitToRetry(absl::Duration wait);
   bool stopped() const;
@@ -61,7 +65,10 @@ class Daemon {
   const DaemonOptions options_;
   const RankResources resources_;
   bool was_registered_ = false;
-  std::unique_ptr<RankRunner> rank_;  // the reader's; null: idle
+  // Written by the reader, which alone may use it without the lock; null: idle.
+  // Nothing else is locked meanwhile.
+  mutable absl::Mutex rank_mutex_;
+  std::unique_ptr<RankRunner> rank_;
   std::unique_ptr<GenerationRunner> generation_;
 
   mutable absl::Mutex mutex_;

@@ -85,6 +85,12 @@ void RankRunner::SendEnded(const absl::Status& status) {
   options_.send(std::move(message)).IgnoreError();
 }
 
+RankProgress RankRunner::Progress() const {
+  RankProgress progress = loop_.Progress();
+  *progress.mutable_ref() = ref_;
+  return progress;
+}
+
 bool RankRunner::IsOurs(const RankRef& ref) const {
   return ref.job() == ref_.job() && ref.attempt() == ref_.attempt() &&
          ref.rank() == ref_.rank();

@@ -32,9 +32,9 @@ struct RankRunnerOptions {
   std::string address;  // where peers reach this worker
 };
 
-// OnMessage and Abort from any thread. The loop calls from two: its own, and
-// that of its checkpoint writer, whose calls touch nothing but what mutex_
-// guards and `send`, which is thread-safe.
+// OnMessage, Abort and Progress from any thread. The loop calls from two: its
+// own, and that of its checkpoint writer, whose calls touch nothing but what
+// mutex_ guards and `send`, which is thread-safe.
 class RankRunner final : private RankListener {
  public:
   RankRunner(const Assignment& assignment, const RankRunnerOptions& options);
@@ -45,6 +45,9 @@ class RankRunner final : private RankListener {
   void OnMessage(const SchedulerMessage& message);
 
   void Abort(const absl::Status& why);
+
+  // Where the rank is now.
+  RankProgress Progress() const;
 
   // Whether RankEnded has been sent (or could not be).
   bool ended() const { return ended_.HasBeenNotified(); }

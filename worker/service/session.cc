@@ -121,6 +121,7 @@ class GrpcSession final : public Session {
     absl::Time last_beat = opened;
     while (true) {
       WorkerMessage message;
+      bool beats = false;
       {
         absl::MutexLock lock(&mutex_);
         const bool was_registered = is_registered_;
@@ -140,14 +141,17 @@ class GrpcSession final : public Session {
         }
         if (late) {
           last_beat = absl::Now();
-          message.mutable_heartbeat()->set_memory_bytes(
-              options_.memory_bytes ? options_.memory_bytes() : 0);
+          beats = true;
         } else if (!queue_.empty()) {
           message = std::move(queue_.front());
           queue_.pop_front();
         } else {
           continue;
         }
+      }
+      if (beats) {
+        *message.mutable_heartbeat() =
+            options_.heartbeat ? options_.heartbeat() : Heartbeat();
       }
       const bool written = stream_->Write(message);
       if (written) continue;

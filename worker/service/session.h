@@ -27,7 +27,9 @@ namespace troupe {
 struct SessionOptions {
   std::string scheduler;  // HOST:PORT
   Register registration;
-  std::function<int64_t()> memory_bytes;  // for heartbeats
+  // What a heartbeat says; asked by a thread of the session, which every
+  // message waits for. Must not call the session.
+  std::function<Heartbeat()> heartbeat;
   absl::Duration connect_timeout = absl::Seconds(1);
   absl::Duration register_timeout = absl::Seconds(5);
 };

@@ -64,6 +64,29 @@ TEST(Daemon, RunsOneJobAfterAnother) {
   EXPECT_EQ(scheduler.Count(IsStep), 60u);
 }
 
+TEST(Daemon, HeartbeatsSayWhereTheRankIs) {
+  FakeScheduler scheduler;
+  Running daemon(scheduler.address());
+  ASSERT_EQ(scheduler.AwaitMessages(1, IsRegister).size(), 1u);
+  JobSpec job = SmallJob();
+  job.mutable_training()->set_steps(100'000);
+  scheduler.Send("ada", Start(job, daemon.worker()));
+  const auto beats = scheduler.AwaitMessages(3, [](const WorkerMessage& m) {
+    return m.heartbeat().progress().step() > 1 &&
+           m.heartbeat().progress().lanes_size() > 0;
+  });
+  ASSERT_GE(beats.size(), 3u);
+  for (const WorkerMessage& message : beats) {
+    const RankProgress& progress = message.heartbeat().progress();
+    EXPECT_EQ(progress.ref().job(), 5);
+    EXPECT_EQ(progress.ref().attempt(), 2);
+    EXPECT_EQ(progress.program(), Program::TRAIN);
+    EXPECT_NE(progress.lanes(0).current().kind(),
+              Instruction::KIND_UNSPECIFIED);
+    EXPECT_GT(message.heartbeat().memory_bytes(), 0);
+  }
+}
+
 TEST(Daemon, StopEndsAJobAndSaysGoodbye) {
   FakeScheduler scheduler;
   Running daemon(scheduler.address());

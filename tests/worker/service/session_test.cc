@@ -12,7 +12,11 @@ namespace {
 SessionOptions OptionsFor(const std::string& address) {
   SessionOptions options = {.scheduler = address};
   options.registration.mutable_worker()->set_name("ada");
-  options.memory_bytes = [] { return 42; };
+  options.heartbeat = [] {
+    Heartbeat heartbeat;
+    heartbeat.set_memory_bytes(42);
+    return heartbeat;
+  };
   return options;
 }
 
