@@ -1,0 +1,68 @@
+#include "scheduler/cluster/rank_view.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "scheduler/cluster/rank_position.h"
+
+namespace troupe {
+namespace {
+
+// "FORWARD u6 m3", and of which program, unless that is the usual one.
+std::string Doing(const RankReport& report, const RankView& view) {
+  const Program::Kind program = report.progress.program();
+  return absl::StrCat(
+      InstructionName(view.lane->current()),
+      program == Program::TRAIN ? "" : " of ",
+      program == Program::TRAIN ? "" : Program::Kind_Name(program));
+}
+
+}  // namespace
+
+RankView ViewOf(const RankReport& report, const ViewOptions& options) {
+  const absl::Duration age = options.now - report.heard;
+  const RankProgress& progress = report.progress;
+  const LaneProgress* lane = Blocking(progress);
+  if (age > options.silent_after) return {RankView::kSilent, lane, age};
+  if (lane == nullptr) {
+    return {RankView::kBetween, nullptr,
+            absl::Seconds(progress.step_seconds()) + age};
+  }
+  const Instruction& current = lane->current();
+  const bool meets = current.has_peer() || current.has_group();
+  return {meets ? RankView::kMeets : RankView::kAlone, lane,
+          absl::Seconds(lane->seconds()) + age};
+}
+
+std::string EndWords(int rank, const RankReport& report, const RankView& view) {
+  const std::string who = absl::StrCat("rank ", rank, " has ");
+  const std::string time = absl::StrCat(" for ", SecondsWords(view.time));
+  std::string what;
+  switch (view.state) {
+    case RankView::kSilent:
+      what = absl::StrCat("not been heard", time,
+                          view.lane == nullptr ? "" : ", and was in ",
+                          view.lane == nullptr ? "" : Doing(report, view));
+      break;
+    case RankView::kBetween:
+      what = absl::StrCat("been between programs", time, ", after step ",
+                          report.progress.step());
+      break;
+    case RankView::kAlone:
+      what = absl::StrCat("been in ", Doing(report, view), time);
+      break;
+    case RankView::kMeets:
+      what = absl::StrCat("been in ", Doing(report, view), time,
+                          ", and so have all that it needs");
+      break;
+  }
+  return absl::StrCat(who, what, " (", report.worker_name, ")");
+}
+
+std::string SecondsWords(absl::Duration time) {
+  const double seconds = absl::ToDoubleSeconds(time);
+  if (seconds >= 10) return absl::StrFormat("%.0f s", seconds);
+  if (seconds >= 1) return absl::StrFormat("%.1f s", seconds);
+  return absl::StrFormat("%.2g s", seconds);
+}
+
+}  // namespace troupe
