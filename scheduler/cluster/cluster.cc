@@ -50,7 +50,7 @@ void Cluster::HandleMessage(WorkerId from, const WorkerMessage& message,
   switch (message.message_case()) {
     case WorkerMessage::kHeartbeat:
       worker->status.set_memory_bytes(message.heartbeat().memory_bytes());
-      return;
+      return runs_.HandleMessage(from, message, now, actions);
     case WorkerMessage::kGoodbye:
       Lose(from, WorkerStatus::LEFT, message.goodbye().reason(), now, actions);
       return Schedule(now, actions);

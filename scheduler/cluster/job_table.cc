@@ -109,7 +109,7 @@ void JobTable::SetState(Job& job, JobState state, const std::string& reason,
 
 void JobTable::SetWaitReason(Job& job, const std::string& reason,
                              Actions& actions) {
-  CHECK_EQ(job.status.state(), QUEUED);
+  CHECK(!job.ended()) << "job " << job.id << " has ended";
   if (job.status.reason() == reason) return;
   job.status.set_reason(reason);
   actions.push_back(NotifyJob{job.id});

@@ -74,7 +74,8 @@ class JobTable {
   // The state, why, and an event that says so.
   void SetState(Job& job, JobState state, const std::string& reason,
                 absl::Time now, Actions& actions);
-  // Why a queued job waits; no event. Nothing happens if it says so already.
+  // Why a queued job waits, or a running one is late; no event. Nothing happens
+  // if it says so already.
   void SetWaitReason(Job& job, const std::string& reason, Actions& actions);
   void AddEvent(Job& job, const std::string& text, absl::Time now,
                 Actions& actions);

@@ -20,6 +20,13 @@ struct Limits {
   // hang_steps predicted steps, or counts as hung.
   absl::Duration hang_min = absl::Seconds(60);
   double hang_steps = 20;
+  // A step is late after this long (step_deadline.h); who waits for whom is
+  // looked up again and again, and said again, where others are to blame.
+  absl::Duration late_min = absl::Seconds(3);
+  absl::Duration late_first_min = absl::Seconds(10);
+  double late_steps = 4;
+  absl::Duration late_look_every = absl::Seconds(1);
+  absl::Duration late_say_every = absl::Seconds(5);
   // A failed job is declared so once its ranks have let go, and after this
   // long at the latest; its workers are free only when they let go.
   absl::Duration fail_grace = absl::Seconds(2);
@@ -39,6 +46,7 @@ struct Limits {
   int64_t steps_per_job_max = 100'000;  // newest in memory; all in the store
   int64_t steps_kept_max = 2'000'000;   // over all jobs
   int events_per_job_max = 1000;
+  int late_events_max = 100;  // of one attempt
   int checkpoints_per_job_max = 1000;
   int64_t trace_every = 10;  // steps
   // Of a job: as many of its newest traces as fit, the last one in any case.

@@ -16,6 +16,8 @@ Run::Run(int rank_count, const Plan& plan, const Limits& limits)
       rendezvous(limits),
       steps(rank_count, plan),
       checkpoints(rank_count),
+      reports(rank_count),
+      deadline(absl::Seconds(plan.prediction().step_seconds()), limits),
       hang_max(HangMax(plan, limits)) {}
 
 bool Run::all_running() const {

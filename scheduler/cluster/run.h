@@ -18,8 +18,11 @@
 #include "proto/worker.pb.h"
 #include "scheduler/cluster/checkpoint_gather.h"
 #include "scheduler/cluster/limits.h"
+#include "scheduler/cluster/rank_view.h"
 #include "scheduler/cluster/rendezvous.h"
+#include "scheduler/cluster/step_deadline.h"
 #include "scheduler/cluster/step_gather.h"
+#include "scheduler/cluster/who_waits.h"
 
 namespace troupe {
 
@@ -45,6 +48,15 @@ struct RankSeat {
   std::string Name(int rank) const;
 };
 
+// A step that was said to be late, until it goes on.
+struct LateStep {
+  int64_t step = 0;               // 0: none
+  absl::Duration time;            // that it has taken so far
+  std::vector<Culprit> culprits;  // as they were said
+  absl::Time said = absl::InfinitePast();
+  absl::Time looked = absl::InfinitePast();
+};
+
 struct Run {
   Run(int ranks, const Plan& plan, const Limits& limits);
 
@@ -53,6 +65,13 @@ struct Run {
   Rendezvous rendezvous;
   StepGather steps;
   CheckpointGather checkpoints;
+  std::vector<RankReport> reports;  // by rank; from heartbeats
+  StepDeadline deadline;
+  // When a rank was last seen in something else than a step: a validation, a
+  // checkpoint, between two steps. Only what comes after may be late.
+  absl::Time outside_step;
+  LateStep late;
+  int late_events = 0;
 
   absl::Time started;
   absl::Time progress;      // of any rank

@@ -40,6 +40,8 @@ std::shared_ptr<const Timeline> Traced(const Timeline& whole) {
 
 const RankRef* RefIn(const WorkerMessage& message) {
   switch (message.message_case()) {
+    case WorkerMessage::kHeartbeat:
+      return &message.heartbeat().progress().ref();
     case WorkerMessage::kRankReady:
       return &message.rank_ready().ref();
     case WorkerMessage::kStep:
@@ -75,6 +77,7 @@ void RunControl::Start(Job& job, const CompiledJob& compiled,
   job.run->attempt = job.attempt;
   job.run->started = now;
   job.run->progress = now;
+  job.run->outside_step = now;
   job.status.set_fingerprint(outline.fingerprint());
   job.status.set_predicted_step_seconds(outline.prediction().step_seconds());
   job.status.set_steps_total(outline.job().training().steps());
@@ -91,6 +94,7 @@ void RunControl::Seat(Job& job, const std::vector<const Worker*>& workers,
     seat.worker = workers[rank]->id;
     seat.worker_name = workers[rank]->name();
     seat.heard = now;
+    job.run->reports[rank] = {.worker_name = seat.worker_name, .heard = now};
     job.status.add_workers(seat.worker_name);
     workers_.Seat(seat.worker, job.id, static_cast<int>(rank));
   }
@@ -134,6 +138,8 @@ void RunControl::HandleMessage(WorkerId from, const WorkerMessage& message,
   Job* job = ref == nullptr ? nullptr : Seated(from, *ref);
   if (job == nullptr) return;
   switch (message.message_case()) {
+    case WorkerMessage::kHeartbeat:
+      return Hear(*job, message.heartbeat().progress(), now);
     case WorkerMessage::kRankReady:
       return Ready(*job, message.rank_ready(), now, actions);
     case WorkerMessage::kStep:
@@ -187,10 +193,12 @@ void RunControl::Step(Job& job, const StepReport& report, absl::Time now,
   RankSeat& seat = job.run->ranks[report.ref().rank()];
   seat.step = std::max(seat.step, report.record().step());
   Progress(job, report.ref().rank(), now);
+  HearStep(job, report, now);
   for (GatheredStep& step : job.run->steps.Add(report)) {
     if (step.timeline.has_value()) {
       jobs_.AddTrace(job, *std::move(step.timeline));
     }
+    job.run->deadline.Add(absl::Seconds(step.record.step_seconds()));
     jobs_.AddStep(job, step.record, actions);
   }
 }

@@ -72,6 +72,8 @@ class RunControl {
              Actions& actions);
   void Leave(Job& job, const Leaving& leaving, absl::Time now,
              Actions& actions);
+  void Hear(Job& job, const RankProgress& progress, absl::Time now);
+  void HearStep(Job& job, const StepReport& step, absl::Time now);
   void Set(Job& job, const StoreSet& set, absl::Time now, Actions& actions);
   void Get(Job& job, const StoreGet& get, absl::Time now, Actions& actions);
 
@@ -85,6 +87,14 @@ class RunControl {
   void FinishIfLetGo(Job& job, absl::Time now, Actions& actions);
   void CheckTime(Job& job, absl::Time now, Actions& actions,
                  std::vector<StuckWorker>& stuck);
+  // Says who waits for whom in a step that is late.
+  void CheckStep(Job& job, absl::Time now, Actions& actions);
+  void SayLate(Job& job, absl::Time now, Actions& actions);
+  void AddLateEvent(Job& job, const std::string& text, absl::Time now,
+                    Actions& actions);
+  Waits WaitsOf(const Job& job, absl::Time now) const;
+  // "; rank 0 waits in ... for rank 1", where this rank was silent; or empty.
+  std::string WaitersFor(const Job& job, int rank, absl::Time now) const;
 
   const Limits limits_;
   WorkerTable& workers_;

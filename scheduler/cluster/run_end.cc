@@ -32,9 +32,18 @@ std::string CancelledWhere(const Job& job) {
                       job.run->cause.empty() ? "" : ": ", job.run->cause);
 }
 
+std::string LastHeard(const Run& run, absl::Time now) {
+  const int rank = run.Laggard();
+  const RankSeat& seat = run.ranks[rank];
+  return absl::StrCat(
+      seat.Name(rank), " is last: it reported step ", seat.step, " ",
+      absl::FormatDuration(absl::Trunc(now - seat.heard, absl::Seconds(1))),
+      " ago");
+}
+
 }  // namespace
 
-// The half of RunControl that ends runs: failures, cancellation, time.
+// The part of RunControl that ends runs: failures, cancellation, time.
 
 void RunControl::WorkerGone(JobId id, WorkerId worker, const std::string& how,
                             const std::string& reason, absl::Time now,
@@ -47,11 +56,12 @@ void RunControl::WorkerGone(JobId id, WorkerId worker, const std::string& how,
       [worker](const RankSeat& s) { return s.worker == worker && s.live(); });
   CHECK(seat != ranks.end()) << "worker " << worker << " in job " << id;
   seat->state = RankSeat::kLost;
+  const int rank = static_cast<int>(seat - ranks.begin());
   const std::string where =
       StepName(job->status.state() != STARTING, job->status.steps_done());
   Fail(*job, Blame::kWorkerLost,
-       absl::StrCat(seat->Name(static_cast<int>(seat - ranks.begin())), " ",
-                    how, " in ", where, ": ", reason),
+       absl::StrCat(seat->Name(rank), " ", how, " in ", where, ": ", reason,
+                    WaitersFor(*job, rank, now)),
        now, actions);
   FinishIfLetGo(*job, now, actions);
 }
@@ -176,8 +186,6 @@ void RunControl::CheckTime(Job& job, absl::Time now, Actions& actions,
     }
     return;
   }
-  const int rank = run.Laggard();
-  const std::string laggard = run.ranks[rank].Name(rank);
   if (job.status.state() == STARTING) {
     if (now - run.started <= limits_.start_max) return;
     for (size_t r = 0; r < run.ranks.size(); ++r) {
@@ -189,14 +197,12 @@ void RunControl::CheckTime(Job& job, absl::Time now, Actions& actions,
                   now, actions);
     }
   }
-  if (now - run.progress <= run.hang_max) return;
+  if (now - run.progress <= run.hang_max) return CheckStep(job, now, actions);
+  std::string who = WaitsOf(job, now).Text();
+  if (who.empty()) who = LastHeard(run, now);
   Fail(job, Blame::kHang,
        absl::StrCat("no progress for ", absl::FormatDuration(run.hang_max),
-                    " in step ", job.status.steps_done() + 1, "; ", laggard,
-                    " is last: it reported step ", run.ranks[rank].step, " ",
-                    absl::FormatDuration(absl::Trunc(
-                        now - run.ranks[rank].heard, absl::Seconds(1))),
-                    " ago"),
+                    " in step ", job.status.steps_done() + 1, "; ", who),
        now, actions);
 }
 

@@ -13,8 +13,9 @@
 
 namespace troupe {
 
-// Ranks: parallelism.data. Refuses jobs named "wrong", and those that need more
-// memory (hidden_size, in bytes) than a worker's device has.
+// Ranks: parallelism.data, all in one group. Refuses jobs named "wrong", and
+// those that need more memory (hidden_size, in bytes) than a worker's device
+// has.
 class FakeCompiler final : public JobCompiler {
  public:
   absl::StatusOr<int> RanksNeeded(const JobSpec& job) const override {
@@ -35,6 +36,8 @@ class FakeCompiler final : public JobCompiler {
     plan.mutable_prediction()->set_peak_flops_per_second(1e9);
     plan.mutable_derived()->set_tokens_per_step(100);
     plan.mutable_derived()->set_model_flops_per_token(1e5);
+    Group& group = *plan.add_groups();
+    for (int rank = 0; rank < ranks; ++rank) group.add_ranks(rank);
     Timeline predicted;
     for (int rank = 0; rank < ranks; ++rank) {
       for (const TierBudget& budget : workers[rank].budgets()) {

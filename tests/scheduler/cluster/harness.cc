@@ -32,6 +32,17 @@ void Harness::Compiled(const CompileJob& asked) {
                    CompileFirstFit(compiler, *asked.compilation), now, actions);
 }
 
+void Harness::Heartbeat(WorkerId from) {
+  WorkerMessage message;
+  message.mutable_heartbeat()->set_memory_bytes(5);
+  const WorkerStatus& status = worker(from);
+  if (status.job() != 0) {
+    *message.mutable_heartbeat()->mutable_progress()->mutable_ref() =
+        Ref(JobId(status.job()), status.rank());
+  }
+  Send(from, message);
+}
+
 void Harness::Step(JobId id, int rank, WorkerId from, int64_t step) {
   WorkerMessage message;
   *message.mutable_step()->mutable_ref() = Ref(id, rank);

@@ -61,11 +61,8 @@ struct Harness {
     actions.clear();
     compiled_actions = 0;
   }
-  void Heartbeat(WorkerId from) {
-    WorkerMessage message;
-    message.mutable_heartbeat()->set_memory_bytes(5);
-    Send(from, message);
-  }
+  // Of a worker whose rank, if it has one, is between programs.
+  void Heartbeat(WorkerId from);
   // Time passes while these workers keep their leases.
   void Pass(absl::Duration time, const std::vector<WorkerId>& alive) {
     for (; time > absl::ZeroDuration(); time -= absl::Seconds(1)) {

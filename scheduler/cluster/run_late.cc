@@ -1,0 +1,115 @@
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "scheduler/cluster/rank_view.h"
+#include "scheduler/cluster/run_control.h"
+#include "scheduler/cluster/who_waits.h"
+
+namespace troupe {
+namespace {
+
+struct StepInProgress {
+  int64_t step = 0;
+  absl::Duration time;
+};
+
+// The step that some rank has been in for longest.
+StepInProgress LongestStep(const Run& run, absl::Time now) {
+  StepInProgress longest;
+  for (const RankReport& report : run.reports) {
+    if (report.progress.program() != Program::TRAIN) continue;
+    const absl::Duration time = std::min(
+        absl::Seconds(report.progress.step_seconds()) + (now - report.heard),
+        now - run.outside_step);
+    if (time <= longest.time) continue;
+    longest = {.step = report.progress.step(), .time = time};
+  }
+  return longest;
+}
+
+}  // namespace
+
+// The part of RunControl that watches how ranks get on between their reports.
+
+void RunControl::Hear(Job& job, const RankProgress& progress, absl::Time now) {
+  if (progress.lanes_size() > Lane_ARRAYSIZE) return;
+  RankReport& report = job.run->reports[progress.ref().rank()];
+  report.progress = progress;
+  report.heard = now;
+  if (progress.program() != Program::TRAIN) job.run->outside_step = now;
+}
+
+// A step that is over is no longer in progress, whatever the heartbeat before
+// said. One that is reported late is over for long.
+void RunControl::HearStep(Job& job, const StepReport& step, absl::Time now) {
+  RankReport& report = job.run->reports[step.ref().rank()];
+  if (step.record().step() < report.progress.step()) return;
+  report.progress = RankProgress();
+  report.progress.set_step(step.record().step());
+  report.heard = now;
+}
+
+Waits RunControl::WaitsOf(const Job& job, absl::Time now) const {
+  return WhoWaits(*job.plan, job.run->reports,
+                  {.now = now, .silent_after = 2.5 * limits_.heartbeat});
+}
+
+std::string RunControl::WaitersFor(const Job& job, int rank,
+                                   absl::Time now) const {
+  const Waits waits = WaitsOf(job, now);
+  const Culprit silent = {.rank = rank, .silent = true};
+  const bool to_blame = std::find(waits.culprits.begin(), waits.culprits.end(),
+                                  silent) != waits.culprits.end();
+  if (!to_blame || waits.waiters.empty()) return "";
+  return absl::StrCat("; ", absl::StrJoin(waits.waiters, "; "));
+}
+
+void RunControl::CheckStep(Job& job, absl::Time now, Actions& actions) {
+  if (job.status.state() != RUNNING) return;
+  Run& run = *job.run;
+  const StepInProgress longest = LongestStep(run, now);
+  LateStep& late = run.late;
+  const bool is_late = longest.time > run.deadline.late_after();
+  if (late.step != 0 && (!is_late || longest.step != late.step)) {
+    AddLateEvent(job,
+                 absl::StrCat("step ", late.step, " went on after ",
+                              SecondsWords(late.time)),
+                 now, actions);
+    jobs_.SetWaitReason(job, "", actions);
+    late = LateStep();
+  }
+  if (!is_late) return;
+  late.step = longest.step;
+  late.time = longest.time;
+  if (now - late.looked < limits_.late_look_every) return;
+  late.looked = now;
+  SayLate(job, now, actions);
+}
+
+void RunControl::SayLate(Job& job, absl::Time now, Actions& actions) {
+  LateStep& late = job.run->late;
+  const Waits waits = WaitsOf(job, now);
+  const std::string who = waits.Text();
+  const std::string text =
+      absl::StrCat("step ", late.step, " is late (", SecondsWords(late.time),
+                   ", ", SecondsWords(job.run->deadline.expected()),
+                   " expected)", who.empty() ? "" : ": ", who);
+  jobs_.SetWaitReason(job, text, actions);
+  // The same ranks may do other things by now: that is in the reason only.
+  const bool first = late.said == absl::InfinitePast();
+  const bool changed = waits.culprits != late.culprits;
+  if (!first && (!changed || now - late.said < limits_.late_say_every)) return;
+  late.said = now;
+  late.culprits = waits.culprits;
+  AddLateEvent(job, text, now, actions);
+}
+
+void RunControl::AddLateEvent(Job& job, const std::string& text, absl::Time now,
+                              Actions& actions) {
+  if (++job.run->late_events > limits_.late_events_max) return;
+  jobs_.AddEvent(job, text, now, actions);
+}
+
+}  // namespace troupe
