@@ -30,7 +30,7 @@ struct SimulatedWorker {
   // One piece of its work.
   void Work(std::mt19937& random) {
     if (hangs) return;
-    outbox.emplace_back().mutable_heartbeat();
+    Beat(random, *outbox.emplace_back().mutable_heartbeat());
     if (stubborn) return;
     if (!inbox.empty()) {
       Obey(inbox.front(), random);
@@ -51,6 +51,27 @@ struct SimulatedWorker {
       if (random() % 40 == 0) End(false, "bad luck", random);
     } else {
       End(true, "", random);
+    }
+  }
+
+  // Says anything of where it is.
+  void Beat(std::mt19937& random, Heartbeat& heartbeat) {
+    if (!seat.has_value()) return;
+    const auto draw = [&](int below) {
+      return static_cast<int>(random() % below);
+    };
+    RankProgress& progress = *heartbeat.mutable_progress();
+    *progress.mutable_ref() = seat->start.ref();
+    progress.set_program(static_cast<Program::Kind>(draw(4)));
+    progress.set_step(seat->step + draw(2));
+    progress.set_step_seconds(draw(30));
+    for (int lanes = draw(4); lanes > 0; --lanes) {
+      LaneProgress& lane = *progress.add_lanes();
+      lane.set_lane(static_cast<Lane>(1 + draw(4)));
+      lane.set_running(draw(2) == 0);
+      lane.mutable_waits_for()->set_lane(static_cast<Lane>(1 + draw(4)));
+      if (draw(2) == 0) lane.mutable_current()->set_group(draw(3) - 1);
+      if (draw(2) == 0) lane.mutable_current()->set_peer(draw(5) - 1);
     }
   }
 

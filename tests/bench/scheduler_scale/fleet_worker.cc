@@ -1,5 +1,6 @@
 #include "tests/bench/scheduler_scale/fleet_worker.h"
 
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -70,6 +71,25 @@ RankTimeline TimelineOf(const std::vector<Instruction>& program) {
     span.set_end_ns(1'000'000 * (i + 1));
   }
   return timeline;
+}
+
+// The first instruction of each lane, as if it ran.
+void FillLanes(const std::vector<Instruction>& program,
+               RankProgress& progress) {
+  std::set<Lane> lanes;
+  for (const Instruction& instruction : program) {
+    if (!lanes.insert(instruction.lane()).second) continue;
+    LaneProgress& lane = *progress.add_lanes();
+    lane.set_lane(instruction.lane());
+    lane.set_running(true);
+    lane.set_seconds(0.1);
+    Instruction& current = *lane.mutable_current();
+    current = instruction;
+    current.clear_reads();
+    current.clear_writes();
+    current.clear_after();
+    *lane.mutable_finished() = current;
+  }
 }
 
 }  // namespace
@@ -213,7 +233,15 @@ void FleetWorker::LetGo() {
 void FleetWorker::Heartbeat() {
   WorkerMessage message;
   message.mutable_heartbeat()->set_memory_bytes(400 * kMiB);
-  Send(std::move(message));
+  absl::MutexLock lock(&mutex_);
+  if (seat_ != nullptr && seat_->ready) {
+    RankProgress& progress = *message.mutable_heartbeat()->mutable_progress();
+    *progress.mutable_ref() = seat_->ref;
+    progress.set_program(Program::TRAIN);
+    progress.set_step(seat_->step + 1);
+    FillLanes(seat_->train, progress);
+  }
+  SendLocked(std::move(message));
 }
 
 void FleetWorker::ReportStep(int64_t step) {
