@@ -34,6 +34,11 @@ class Declaration {
       : plan_(plan), values_(values), program_(program) {}
 
   void Run() {
+    for (const Instruction& instruction : program_.instructions()) {
+      if (IsGradientSend(instruction)) {
+        unsent_.insert({instruction.unit(), instruction.micro_batch()});
+      }
+    }
     for (Instruction& instruction : *program_.mutable_instructions()) {
       at_ = &instruction;
       Declare(instruction);
@@ -80,6 +85,9 @@ class Declaration {
       case Instruction::SNAPSHOT:
         return Snapshot(instruction.unit());
       case Instruction::SEND:
+        if (IsGradientSend(instruction)) {
+          unsent_.erase({instruction.unit(), instruction.micro_batch()});
+        }
         return Read(Moved(instruction), instruction.unit(),
                     instruction.micro_batch());
       case Instruction::RECV:
@@ -89,6 +97,11 @@ class Declaration {
         CHECK(false) << "no buffers known for "
                      << Instruction::Kind_Name(instruction.kind());
     }
+  }
+
+  static bool IsGradientSend(const Instruction& instruction) {
+    return instruction.kind() == Instruction::SEND &&
+           instruction.lane() == GRADIENTS;
   }
 
   static Buffer::Kind Moved(const Instruction& transfer) {
@@ -124,6 +137,11 @@ class Declaration {
     if (Is(u, Unit::EMBEDDING)) Read(Buffer::BATCH, kNone, m);
     for (const int owner : GradientUnits(plan_, u)) {
       Update(Buffer::PARAMETER_GRADIENTS, owner);
+    }
+    // Of one backward pass, the SEND stands behind the weight's half: what it
+    // carries is the pass's, and goes when that is done.
+    if (u > 0 && unsent_.count({u - 1, m}) > 0) {
+      Update(Buffer::GRADIENT, u - 1, m);
     }
   }
 
@@ -175,9 +193,9 @@ class Declaration {
   void Write(Buffer::Kind kind, int unit = kNone, int micro_batch = kNone) {
     Add({{kind, unit, micro_batch}, OffsetOf(kind)}, kWrite);
   }
-  void Update(Buffer::Kind kind, int unit = kNone) {
-    Read(kind, unit);
-    Write(kind, unit);
+  void Update(Buffer::Kind kind, int unit = kNone, int micro_batch = kNone) {
+    Read(kind, unit, micro_batch);
+    Write(kind, unit, micro_batch);
   }
   void Use(Buffer::Kind kind, int unit, int offset, Access access) {
     Add({{kind, unit, kNone}, offset}, access);
@@ -267,6 +285,8 @@ class Declaration {
   const RankValues& values_;
   Program& program_;
   Instruction* at_ = nullptr;
+  // Gradients that a later instruction sends: unit and micro-batch.
+  std::set<std::pair<int, int>> unsent_;
   std::map<Name, int> indices_;
 };
 

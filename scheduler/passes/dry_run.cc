@@ -72,8 +72,7 @@ class Run {
       return {{ComputeStep::kForward, stage, m, step},
               {kind, stage + 1, m, step}};
     }
-    return {{ComputeStep::kForward, stage, m, step},
-            {ComputeStep::kBackwardInput, stage, m, step}};
+    return {{ComputeStep::kForward, stage, m, step}};
   }
 
   // Runs the rank's next step if that may run.
@@ -95,9 +94,14 @@ class Run {
     if (next_[rank] > 0) {
       start = std::max(start, times_[rank][(index + steps - 1) % steps].end);
     }
-    const double end = start + SecondsOf(StepAt(rank));
-    times_[rank][index] = {.start = start, .end = end};
-    ends_[NameAt(rank)] = end;
+    const ComputeStep& step = order_[rank][index];
+    const double end = start + SecondsOf(step);
+    times_[rank][index] = {.start = start, .end = end, .gives = end};
+    // Of one backward pass, the gradient is there when all of it is done.
+    if (index + 1 < steps && OneBackward(step, order_[rank][index + 1])) {
+      times_[rank][index].gives += SecondsOf(order_[rank][index + 1]);
+    }
+    ends_[NameAt(rank)] = times_[rank][index].gives;
     last_ = std::max(last_, end);
     ++next_[rank];
   }

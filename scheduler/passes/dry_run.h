@@ -7,9 +7,9 @@
 // times over, and the last run counts.
 //
 // A forward waits for the same micro-batch's forward of the stage before, a
-// backward-input for that of the stage after and for its own forward, a
-// backward-weight for its backward-input; and each for what stands before it on
-// its rank.
+// backward-input for that of the stage after (or, where it is one pass with its
+// backward-weight, for all of that) and for its own forward; and each for what
+// stands before it on its rank.
 #ifndef TROUPE_SCHEDULER_PASSES_DRY_RUN_H_
 #define TROUPE_SCHEDULER_PASSES_DRY_RUN_H_
 
@@ -23,6 +23,7 @@ namespace troupe {
 struct StepTimes {
   double start = 0;
   double end = 0;
+  double gives = 0;  // what other ranks wait for is there
 };
 
 // Of one pipeline of the mesh: result[pipeline rank][index in its order]. Steps

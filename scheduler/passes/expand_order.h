@@ -5,7 +5,8 @@
 // leaves for the other lives for a moment only. An embedding has no
 // BACKWARD_INPUT. Between stages on different ranks stand SEND and RECV, each
 // where the dry run has what it carries (transfers.h): behind the sender's
-// computation, before the receiver's.
+// computation, of a whole backward pass where it is one, and before the
+// receiver's.
 #ifndef TROUPE_SCHEDULER_PASSES_EXPAND_ORDER_H_
 #define TROUPE_SCHEDULER_PASSES_EXPAND_ORDER_H_
 

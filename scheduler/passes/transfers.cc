@@ -60,7 +60,7 @@ std::vector<Transfer> TransfersOf(
                            .unit = draft.stage_units[lower_stage].back(),
                            .micro_batch = step.micro_batch,
                            .ahead = step.ahead,
-                           .time = times[from][i].end});
+                           .time = times[from][i].gives});
     }
   }
   const double quantum = Quantum(times);

@@ -25,13 +25,24 @@ constexpr auto kI = ComputeStep::kBackwardInput;
 constexpr auto kW = ComputeStep::kBackwardWeight;
 
 TEST(DryRun, WaitsForTheStageBeforeAndTheStageAfter) {
+  ComputeStep split = {kI, 1, 0};
+  split.split = true;
   const auto times = TimesOf({{{kF, 0, 0}, {kF, 0, 1}, {kI, 0, 0}, {kW, 0, 0}},
-                              {{kF, 1, 0}, {kI, 1, 0}, {kW, 1, 0}}});
+                              {{kF, 1, 0}, split, {kW, 1, 0}}});
   EXPECT_NEAR(times[0][1].end, 2, 1e-6);
   EXPECT_NEAR(times[1][0].start, 1, 1e-6);
   EXPECT_NEAR(times[1][1].end, 4, 1e-6);
   EXPECT_NEAR(times[0][2].start, 4, 1e-6);
   EXPECT_NEAR(times[0][3].end, 9, 1e-6);
+}
+
+// What one backward pass hands on is there at its end.
+TEST(DryRun, WaitsForAllOfOneBackwardPass) {
+  const auto times = TimesOf({{{kF, 0, 0}, {kI, 0, 0}, {kW, 0, 0}},
+                              {{kF, 1, 0}, {kI, 1, 0}, {kW, 1, 0}}});
+  EXPECT_NEAR(times[1][1].end, 4, 1e-6);
+  EXPECT_NEAR(times[1][1].gives, 7, 1e-6);
+  EXPECT_NEAR(times[0][1].start, 7, 1e-6);
 }
 
 // What an earlier program has done is there at once.
