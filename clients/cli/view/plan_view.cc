@@ -109,13 +109,23 @@ void AddTier(const Prediction& prediction, const std::vector<Column>& columns,
   });
 }
 
+// Of a worker's process; empty where nobody knows, as on hardware that one does
+// not have.
+std::string ResidentText(const Prediction& prediction) {
+  int64_t most = 0;
+  for (const RankPrediction& rank : prediction.ranks()) {
+    most = std::max<int64_t>(most, rank.resident_bytes());
+  }
+  if (most == 0) return "";
+  return absl::StrCat("  resident memory  ", BytesText(most),
+                      " of a worker at its peak\n");
+}
+
 std::string PredictionText(const Prediction& prediction) {
   int64_t sent_max = 0;
   double compute_max = 0;
   double exposed_max = 0;
-  int64_t resident_max = 0;
   for (const RankPrediction& rank : prediction.ranks()) {
-    resident_max = std::max<int64_t>(resident_max, rank.resident_bytes());
     sent_max = std::max<int64_t>(sent_max, rank.bytes_sent_per_step());
     compute_max = std::max(compute_max, rank.compute_seconds());
     exposed_max = std::max(exposed_max, rank.exposed_communication_seconds());
@@ -129,8 +139,7 @@ std::string PredictionText(const Prediction& prediction) {
       "  tokens/s         ", CountText(prediction.tokens_per_second()), "\n",
       "  MFU              ", PercentText(prediction.model_flops_utilization()),
       " of ", CountText(prediction.peak_flops_per_second()), "FLOP/s\n",
-      "  resident memory  ", BytesText(resident_max),
-      " of a worker at its peak\n", "  sent by a rank   ", BytesText(sent_max),
+      ResidentText(prediction), "  sent by a rank   ", BytesText(sent_max),
       " a step\n", "  limited by       ", prediction.limited_by(), "\n");
 }
 

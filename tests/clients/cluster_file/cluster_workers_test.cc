@@ -2,6 +2,7 @@
 
 #include "clients/cluster_file/cluster_file.h"
 #include "gtest/gtest.h"
+#include "scheduler/compile/compile.h"
 
 namespace troupe {
 namespace {
@@ -99,6 +100,63 @@ TEST(ClusterWorkers, NeedARateForTheJobsPrecision) {
             absl::InvalidArgumentError(
                 "nodes[0].device.matmul: no product in f32, in which the job "
                 "computes; add one, or set training.precision"));
+}
+
+// GPT-2 1.5B as 8 stages by 4 replicas on an example.
+Plan PlanOn(const ClusterSpec& cluster) {
+  CompileRequest request;
+  JobSpec& job = *request.mutable_job();
+  job.set_name("hardware");
+  ModelSpec& model = *job.mutable_model();
+  model.set_architecture("gpt2");
+  model.set_num_hidden_layers(48);
+  model.set_hidden_size(1600);
+  model.set_num_attention_heads(25);
+  model.set_vocab_size(50257);
+  model.set_max_position_embeddings(1024);
+  job.mutable_data()->set_tokens("/a.tokens");
+  job.mutable_training()->set_steps(10);
+  job.mutable_training()->set_precision("bf16");
+  job.mutable_training()->set_micro_batch_size(4);
+  job.mutable_training()->set_global_batch_size(256);
+  job.mutable_optimizer()->set_lr(1e-4);
+  job.mutable_parallelism()->set_pipeline(8);
+  job.mutable_parallelism()->set_data(4);
+  const auto workers =
+      ClusterWorkers(cluster, {.count = 32, .precision = "bf16"});
+  EXPECT_TRUE(workers.ok()) << workers.status();
+  for (const WorkerDescription& worker : *workers) {
+    *request.add_workers() = worker;
+  }
+  const CompileResponse response = Compile(request);
+  EXPECT_EQ(response.error(), "");
+  return response.plan();
+}
+
+TEST(ClusterWorkers, ArePlannedForLikeAnyOther) {
+  ClusterSpec a100 = LoadClusterSpec("clients/examples/a100.yaml").value();
+  const ClusterSpec h100 =
+      LoadClusterSpec("clients/examples/h100.yaml").value();
+  const Plan plan = PlanOn(a100);
+  for (const Group& group : plan.groups()) EXPECT_EQ(group.backend(), "nccl");
+  const Prediction& prediction = plan.prediction();
+  EXPECT_GT(prediction.model_flops_utilization(), 0.3);
+  EXPECT_LT(prediction.model_flops_utilization(), 0.8);
+  // Of 16 micro-batches in 8 stages, (P - 1) / (M + P - 1), and a bit more:
+  // stages of whole blocks are not equally long.
+  EXPECT_GT(prediction.bubble_of_total(), 7.0 / 23 - 0.05);
+  EXPECT_LT(prediction.bubble_of_total(), 7.0 / 23 + 0.15);
+  EXPECT_LT(PlanOn(h100).prediction().step_seconds(),
+            0.6 * prediction.step_seconds());
+  for (const RankPrediction& rank : prediction.ranks()) {
+    EXPECT_GT(rank.peak_bytes(), int64_t{1} << 30);
+    EXPECT_EQ(rank.budgets(0).bytes(), int64_t{80} << 30);
+  }
+  // Stages lie on nodes of their own, so what moves between nodes waits for
+  // the slower network.
+  a100.mutable_links()->mutable_inter_node()->set_bandwidth_gb_s(0.5);
+  EXPECT_GT(PlanOn(a100).prediction().step_seconds(),
+            1.1 * prediction.step_seconds());
 }
 
 }  // namespace

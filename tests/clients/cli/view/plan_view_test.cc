@@ -75,7 +75,6 @@ TEST(PlanView, SaysWhatWasDerivedAndPredicted) {
                 "  bubble           4.0% of the step, 4.2% of the ideal one\n"
                 "  tokens/s         19.5k\n"
                 "  MFU              41.0% of 3.4TFLOP/s\n"
-                "  resident memory  0 B of a worker at its peak\n"
                 "  sent by a rank   60.0 MiB a step\n"
                 "  limited by       computing: 95 % of the step\n"
                 "\njob, resolved\n"
