@@ -1,7 +1,7 @@
 // The gradient of the token table must be added up in a fixed order, and a
 // token may occur many times. So the rows are first sorted by token, in order
-// within each; then each run of one token is added up by threads that own the
-// table's row, in the order that a loop over the rows would take.
+// within each (sort_rows.h); then each run of one token is added up by threads
+// that own the table's row, in the order that a loop over the rows would take.
 #include <limits>
 
 #include "ops/cuda/block.h"
@@ -10,13 +10,13 @@
 #include "ops/cuda/launch.h"
 #include "ops/cuda/report.h"
 #include "ops/cuda/scratch.h"
+#include "ops/cuda/sort_rows.h"
 #include "ops/embedding.h"
 
 namespace troupe::cuda {
 namespace {
 
 constexpr int kThreads = 128;
-constexpr int kRankThreads = 256;
 constexpr int n = 4;  // columns of a thread in the tables of f32
 constexpr int kRunColumns = kThreads * n;
 
@@ -60,31 +60,6 @@ __global__ void EmbeddingKernel(RawEmbedding<T> a) {
     }
     Store(a.y + row * a.columns + i, count, a.aligned, y);
   }
-}
-
-// A stable sort by counting, a thread for each row: its place is behind all
-// rows of lower tokens and all earlier ones of its own. Quadratic, but a
-// comparison is one instruction, and a micro-batch has few thousand rows.
-__global__ void SortRowsKernel(const int32_t* tokens, int rows,
-                               int32_t* sorted_tokens, int32_t* sorted_rows) {
-  __shared__ int32_t tile[kRankThreads];
-  const int row = blockIdx.x * kRankThreads + threadIdx.x;
-  const int32_t token = row < rows ? tokens[row] : 0;
-  int place = 0;
-  for (int begin = 0; begin < rows; begin += kRankThreads) {
-    const int count = rows - begin < kRankThreads ? rows - begin : kRankThreads;
-    __syncthreads();
-    if (static_cast<int>(threadIdx.x) < count)
-      tile[threadIdx.x] = tokens[begin + threadIdx.x];
-    __syncthreads();
-    for (int i = 0; i < count; ++i) {
-      const int32_t other = tile[i];
-      place += other < token || (other == token && begin + i < row);
-    }
-  }
-  if (row >= rows) return;
-  sorted_tokens[place] = token;
-  sorted_rows[place] = row;
 }
 
 template <typename T>
@@ -172,12 +147,11 @@ void AddTokens(CudaDevice& cuda, const EmbeddingBackwardArgs& args) {
   CHECK_LE(rows, std::numeric_limits<int32_t>::max());
   const Scratch tokens(cuda, rows * sizeof(int32_t));
   const Scratch order(cuda, rows * sizeof(int32_t));
-  Launch(cuda, SortRowsKernel,
-         {.grid = dim3(
-              static_cast<unsigned>((rows + kRankThreads - 1) / kRankThreads)),
-          .block = dim3(kRankThreads)},
-         args.tokens.data<int32_t>(), static_cast<int>(rows),
-         tokens.as<int32_t>(), order.as<int32_t>());
+  SortRows(cuda, {.tokens = args.tokens.data<int32_t>(),
+                  .rows = static_cast<int>(rows),
+                  .vocabulary = static_cast<int32_t>(args.dwte.dim(0)),
+                  .sorted_tokens = tokens.as<int32_t>(),
+                  .sorted_rows = order.as<int32_t>()});
   const T* dy = args.dy.data<T>();
   float* dwte = args.dwte.data<float>();
   const RawRuns<T> raw = {

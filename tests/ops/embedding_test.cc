@@ -52,6 +52,31 @@ TEST_P(EmbeddingTest, ForwardAndBackward) {
   }
 }
 
+// More rows than a block of threads has, tokens of one to three bytes, many of
+// them met again: each is added up in the order of its rows.
+TEST_P(EmbeddingTest, AddsUpInTheOrderOfRows) {
+  constexpr int64_t kRows = 900, kColumns = 3;
+  for (const int64_t vocabulary : {200, 300, 70000}) {
+    Values tokens = RandomInts(kRows, 0, static_cast<int>(vocabulary) - 1);
+    for (int64_t row = 0; row < kRows; row += 3) {
+      tokens[row] = vocabulary - 1 - row % 7;
+    }
+    const Values dy = Random(kRows * kColumns);
+    Values want(vocabulary * kColumns);
+    for (int64_t i = 0; i < kRows * kColumns; ++i) {
+      double& sum = want[static_cast<int64_t>(tokens[i / kColumns]) * kColumns +
+                         i % kColumns];
+      sum = static_cast<float>(sum) + static_cast<float>(dy[i]);
+    }
+    const TestTensor ttokens(device(), {1, kRows}, tokens, DType::kI32);
+    const TestTensor tdy(device(), {1, kRows, kColumns}, dy);
+    const TestTensor dwte(device(), {vocabulary, kColumns},
+                          Values(vocabulary * kColumns));
+    EmbeddingBackward(device(), {.tokens = ttokens, .dy = tdy, .dwte = dwte});
+    EXPECT_EQ(dwte.Read(), want) << vocabulary;
+  }
+}
+
 TEST_P(EmbeddingTest, RefusesTokensOutsideTheVocabulary) {
   const TestTensor tokens(device(), {1, 2}, {3, 5}, DType::kI32);
   const TestTensor wte(device(), {5, 4}, Random(20));
