@@ -28,6 +28,8 @@ void FillSpan(const Program& program, int index, Span& span) {
   if (instruction.has_micro_batch()) {
     span.set_micro_batch(instruction.micro_batch());
   }
+  if (instruction.has_peer()) span.set_peer(instruction.peer());
+  span.set_ahead(instruction.ahead());
 }
 
 }  // namespace
