@@ -94,6 +94,19 @@ Outcome ClusterTestBase::Watch(int job) const {
   return Troupe({"watch", std::to_string(job)});
 }
 
+std::vector<double> ClusterTestBase::Losses(
+    const std::vector<std::string>& settings) const {
+  const int job = Submit(settings);
+  const Outcome watched = Watch(job);
+  EXPECT_EQ(watched.code, 0) << watched.out << watched.err;
+  std::vector<double> losses;
+  const nlohmann::json described = Describe(job);
+  for (const nlohmann::json& step : described["steps"]) {
+    losses.push_back(step["loss"].get<double>());
+  }
+  return losses;
+}
+
 nlohmann::json ClusterTestBase::Describe(int job) const {
   const Outcome outcome = Troupe({"describe", std::to_string(job), "--json"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;

@@ -34,6 +34,8 @@ class ClusterTestBase : public testing::Test {
       const std::vector<std::string>& settings) const;
   // Follows the job to its end.
   Outcome Watch(int job) const;
+  // Runs such a job to its end, which it must reach well; of each step.
+  std::vector<double> Losses(const std::vector<std::string>& settings) const;
   // `troupe describe --json`.
   nlohmann::json Describe(int job) const;
   // The process of the worker with this name.

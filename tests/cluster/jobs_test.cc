@@ -11,19 +11,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-class JobsTest : public ClusterTestBase {
- protected:
-  std::vector<double> Losses(const std::vector<std::string>& settings) {
-    const int job = Submit(settings);
-    EXPECT_EQ(Watch(job).code, 0);
-    std::vector<double> losses;
-    const json described = Describe(job);
-    for (const json& step : described["steps"]) {
-      losses.push_back(step["loss"].get<double>());
-    }
-    return losses;
-  }
-};
+class JobsTest : public ClusterTestBase {};
 
 TEST_F(JobsTest, TrainsAndTellsAllAboutIt) {
   Up(2);
