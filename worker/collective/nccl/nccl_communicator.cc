@@ -14,6 +14,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/layout.h"
 #include "worker/collective/nccl/join.h"
+#include "worker/collective/nccl/warm_up.h"
 #include "worker/collective/nccl/watch.h"
 
 namespace troupe {
@@ -273,7 +274,11 @@ absl::StatusOr<std::unique_ptr<Communicator>> CreateNccl(
   if (seat.group.ranks.size() > 1) {
     ASSIGN_OR_RETURN(joined, JoinNccl(seat));
   }
-  return std::make_unique<NcclCommunicator>(seat, std::move(joined));
+  auto communicator =
+      std::make_unique<NcclCommunicator>(seat, std::move(joined));
+  RETURN_IF_ERROR(
+      WarmUp(*communicator, {.device = *seat.device, .timeout = seat.timeout}));
+  return communicator;
 }
 
 std::string NcclVersion() {

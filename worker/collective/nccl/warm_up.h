@@ -1,0 +1,29 @@
+// The first operations of a communicator between GPUs, before any that counts.
+//
+// NCCL connects the members, and CUDA may load NCCL's kernels, when an
+// operation is first called, and both may wait for all that the GPU is doing.
+// Two groups whose members are first called in different orders could so wait
+// for each other. Communicators are made in one order, with nothing else under
+// way, so that is where this belongs.
+#ifndef TROUPE_WORKER_COLLECTIVE_NCCL_WARM_UP_H_
+#define TROUPE_WORKER_COLLECTIVE_NCCL_WARM_UP_H_
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "ops/device.h"
+#include "worker/collective/communicator.h"
+
+namespace troupe {
+
+struct WarmUpOptions {
+  Device& device;          // of the communicator's buffers
+  absl::Duration timeout;  // of each operation
+};
+
+// Each collective once, on a few numbers. All members call it. Errors are the
+// communicator's: who did not come.
+absl::Status WarmUp(Communicator& communicator, const WarmUpOptions& options);
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_COLLECTIVE_NCCL_WARM_UP_H_
