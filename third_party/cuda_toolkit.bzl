@@ -32,7 +32,11 @@ _PRESENT = """
 cc_library(
     name = "{name}",
     deps = [":headers"],
-    linkopts = {linkopts},
+    # What is packed finds them on the other machine.
+    linkopts = {linkopts} + select({{
+        "@troupe//third_party:packed": [],
+        "//conditions:default": ["-Wl,-rpath,{home}/lib64"],
+    }}),
     target_compatible_with = select({{
         "@troupe//third_party:cuda": [],
         "//conditions:default": ["@troupe//third_party:cuda_toolkit"],
@@ -71,7 +75,7 @@ def _cuda_toolkit_impl(repository_ctx):
     if present:
         repository_ctx.symlink(home + "/include", "include")
         build += _HEADERS
-    where = ["-L%s/lib64" % home, "-Wl,-rpath,%s/lib64" % home]
+    where = ["-L%s/lib64" % home]
     for name, linkopts in _LIBRARIES.items():
         build += (_PRESENT if present else _ABSENT).format(
             name = name,

@@ -82,6 +82,7 @@ run_tests() {
 reason=$(no_gpu)
 echo "GPU: ${reason:-$(ours "$here/bin/troupe" doctor | sed -n 's/^ok  *CUDA  *//p')}"
 echo "CUDA libraries: $cuda_path; logs: $out/logs"
+reason=${reason%% (*}
 run_tests "$reason"
 if [ -n "$reason" ]; then
   row cluster "losses" "skipped, no GPU: $reason"
