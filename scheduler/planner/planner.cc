@@ -99,12 +99,18 @@ Plan AssignmentPlan(const Plan& plan, int rank) {
     if (placement.rank() == rank) *assignment.add_placements() = placement;
   }
   *assignment.add_ranks() = plan.ranks(rank);
-  *assignment.mutable_prediction() = plan.prediction();
-  assignment.mutable_prediction()->clear_ranks();
-  for (const RankPrediction& of_rank : plan.prediction().ranks()) {
-    if (of_rank.rank() == rank) {
-      *assignment.mutable_prediction()->add_ranks() = of_rank;
-    }
+  // Field by field: copies of all ranks' for all ranks would be many.
+  const Prediction& prediction = plan.prediction();
+  Prediction& part = *assignment.mutable_prediction();
+  part.set_step_seconds(prediction.step_seconds());
+  part.set_tokens_per_second(prediction.tokens_per_second());
+  part.set_model_flops_utilization(prediction.model_flops_utilization());
+  part.set_limited_by(prediction.limited_by());
+  part.set_peak_flops_per_second(prediction.peak_flops_per_second());
+  part.set_bubble_of_total(prediction.bubble_of_total());
+  part.set_bubble_of_ideal(prediction.bubble_of_ideal());
+  for (const RankPrediction& of_rank : prediction.ranks()) {
+    if (of_rank.rank() == rank) *part.add_ranks() = of_rank;
   }
   assignment.set_fingerprint(plan.fingerprint());
   *assignment.mutable_derived() = plan.derived();
