@@ -71,7 +71,8 @@ class Trainer:
 
     def __init__(self, arguments, pure):
         self.device = torch.device(arguments.device)
-        self.model = pytorch_models.build(arguments.model).to(self.device)
+        with self.device:
+            self.model = pytorch_models.build(arguments.model)
         if pure:
             self.model.to(torch.bfloat16)
         self.parameters = list(self.model.parameters())

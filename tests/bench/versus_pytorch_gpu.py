@@ -22,14 +22,15 @@ import argparse
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
-# Model, precision, tokens of a sequence, first batch tried.
-CASES = [("gpt2-1.5b", "bf16", 1024, 8), ("gpt2", "bf16", 1024, 16),
-         ("llama-1b", "bf16", 4096, 2), ("gpt2", "f32", 1024, 8)]
+# Model, precision, tokens of a sequence, first batch tried, share of the time.
+CASES = [("gpt2-1.5b", "bf16", 1024, 8, 3), ("gpt2", "bf16", 1024, 16, 2),
+         ("llama-1b", "bf16", 4096, 2, 2), ("gpt2", "f32", 1024, 8, 1)]
 LEAST_SECONDS = 25  # for a model, else it is not begun
 
 
@@ -48,16 +49,19 @@ def parse_arguments():
 
 def run(command, seconds, environment=None):
     """What it printed, though it may have failed or been stopped."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True,
+                               env=environment, start_new_session=True)
     try:
-        done = subprocess.run(command, capture_output=True, text=True,
-                              timeout=max(1, seconds), env=environment)
-        if done.returncode != 0:
-            print(f"  {' '.join(command[1:])}: {last_line(done.stderr)}",
+        printed, errors = process.communicate(timeout=max(1, seconds))
+        if process.returncode != 0:
+            print(f"  {' '.join(command[1:])}: {last_line(errors)}",
                   flush=True)
-        return done.stdout
-    except subprocess.TimeoutExpired as stopped:
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)  # with ranks and compilers
+        printed, _ = process.communicate()
         print(f"  {' '.join(command[1:])}: no time left", flush=True)
-        return (stopped.stdout or b"").decode()
+    return printed
 
 
 def last_line(text):
@@ -71,7 +75,7 @@ def number(pattern, text):
 
 
 def our_step(arguments, case, batch, seconds):
-    model, precision, length, _ = case
+    model, precision, length = case[:3]
     text = run([arguments.ours, "--model", model, "--precision", precision,
                 "--seq", str(length), "--batch", str(batch), "--device",
                 arguments.device, "--steps", str(arguments.steps)], seconds,
@@ -104,7 +108,7 @@ def our_best(arguments, case, deadline):
 
 
 def their_best(arguments, case, deadline):
-    model, precision, length, batch = case
+    model, precision, length, batch = case[:4]
     left = deadline - time.monotonic()
     text = run([sys.executable, os.path.join(FOLDER, "pytorch_step.py"),
                 "--find-batch", "--device", arguments.device, "--model", model,
@@ -153,7 +157,8 @@ def main():
     for index, case in enumerate(CASES):
         name = f"{case[0]} {case[1]}, {case[2]} tokens"
         print(name, flush=True)
-        share = (end - time.monotonic()) / (len(CASES) - index)
+        shares = [case[4] for case in CASES[index:]]
+        share = (end - time.monotonic()) * shares[0] / sum(shares)
         outcome = ("skipped, no time left" if share < LEAST_SECONDS else
                    measure(arguments, case, share))
         failed |= outcome.startswith("FAILED")
