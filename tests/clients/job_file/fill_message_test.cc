@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
 #include "proto/cluster_spec.pb.h"
@@ -164,6 +165,7 @@ std::set<std::string> DocumentedPaths() {
   while (std::getline(in, line)) {
     const std::vector<std::string> parts = absl::StrSplit(line, '`');
     if (parts.size() < 3 || parts[0] != "| ") continue;
+    if (absl::StrContains(parts[1], ' ')) continue;  // words, no path
     EXPECT_TRUE(paths.insert(parts[1]).second) << parts[1] << " twice";
     EXPECT_EQ(std::count(line.begin(), line.end(), '|'), 5) << line;
   }
