@@ -26,7 +26,7 @@ BarKind KindOf(Instruction::Kind kind);
 
 struct BarName {
   const char* name;  // "backward, input", for legends
-  char letter;       // in text charts, as in the text form of programs
+  char letter;       // in text charts
 };
 BarName NameOf(BarKind kind);
 

@@ -144,7 +144,7 @@ function layOut(timeline, stages) {
   return { timeline, spans, hops, ranks, end, step, pass: passes[Math.floor(passes.length / 10)] || end, bubble: 1 - sum(ranks, r => r.busy) / (step * ranks.length) };
 }
 
-const LEFT = 128, RIGHT = 64, MOST = 2600;  // pixels: names, bubbles, a picture's width
+const LEFT = 136, RIGHT = 24, MOST = 2600;  // pixels: names and bubbles, a margin, a picture's width
 
 // One timeline; `scale` is in pixels a nanosecond.
 function ganttSvg({ ranks, hops, step, pass }, scale, width) {
@@ -152,7 +152,7 @@ function ganttSvg({ ranks, hops, step, pass }, scale, width) {
   const labels = Math.min(11, Math.max(7, (.93 * pass * scale - 1.5) / 1.28));
   let s = '', y = 2;
   for (const r of ranks) {
-    s += `<text class="rank" x="0" y="${y + 15}">rank ${r.rank}</text><text x="${width}" y="${y + 15}" text-anchor="end">${(100 * (1 - r.busy / step)).toFixed(1)} %</text>`;
+    s += `<text class="rank" x="0" y="${y + 12}">rank ${r.rank}</text><text x="0" y="${y + 26}">bubble ${(100 * (1 - r.busy / step)).toFixed(1)} %</text>`;
     for (const { lane, bars } of r.lanes) {
       const compute = lane === 'COMPUTE', height = compute ? 22 : 9, size = compute ? labels : 7;
       middles.set(r.rank + lane, y + height / 2);
@@ -161,7 +161,7 @@ function ganttSvg({ ranks, hops, step, pass }, scale, width) {
         bars.map(bar => barSvg(bar, { X, height, size, chunk: r.chunks.get(bar[0].unit) || 0 })).join('') + '</g>';
       y += height + 1;
     }
-    y += 8;
+    y += r.lanes.length > 1 ? 8 : 16;
   }
   s += hops.map(([a, b]) => `<path class="path" d="M${X(b.met).toFixed(1)} ${middles.get(a.rank + a.lane)}L${X(b.end).toFixed(1)} ${middles.get(b.rank + b.lane)}"/>`).join('');
   return `<svg class="gantt" viewBox="0 0 ${width} ${y}" width="${width}" height="${y}"><defs><pattern id="later" width="4" height="4" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path d="M0 0v4" stroke="#fff" stroke-width="2.4" stroke-opacity=".55"/></pattern></defs>${s}</svg>`;
@@ -180,5 +180,5 @@ function drawTimeline() {
   const swatch = (name, text) => `<span class="key"><svg class="gantt" width="11" height="11"><path class="${name}" d="M0 0h11v11H0z"/></svg>${text}</span>`;
   box.innerHTML = '<h3>One step</h3><div style="margin-bottom:10px">' + Object.entries(BAR_KINDS).filter(([k]) => has(p => p.type === k)).map(([k, text]) => swatch(k, text)).join('') +
     (has(p => p.met > p.start) ? swatch('t wait', 'waiting for other ranks') : '') + (has(p => p.ahead > 0) ? swatch('f', 'hatched: for a later step') : '') + swatch('row path', 'critical path') + '</div>' +
-    parts.map(p => `<div class="dim" style="margin:10px 0 4px">${p.timeline.predicted ? 'predicted' : 'measured, step ' + p.timeline.step}: ${secs(p.step / 1e9)}, bubble ${(100 * p.bubble).toFixed(1)} %</div><div class="scroll steps">${ganttSvg(p, scale, width)}</div>`).join('');
+    '<div class="scroll">' + parts.map(p => `<div class="dim" style="margin:10px 0 4px">${p.timeline.predicted ? 'predicted' : 'measured, step ' + p.timeline.step}: ${secs(p.step / 1e9)}, bubble ${(100 * p.bubble).toFixed(1)} %</div>${ganttSvg(p, scale, width)}`).join('') + '</div>';
 }
