@@ -178,6 +178,20 @@ TEST_F(RunLate, ThereAreNotMoreThanSoManyEvents) {
   EXPECT_TRUE(absl::StartsWith(reason(), "step 199 is late")) << reason();
 }
 
+TEST_F(RunLate, AStepThatIsReportedIsOver) {
+  StuckFor(3);
+  for (int r = 0; r < 2; ++r) h_.Step(id_, r, on_[r], 2);
+  h_.Tick(absl::Milliseconds(800));
+  EXPECT_EQ(reason(), "");
+}
+
+TEST_F(RunLate, AStepThatIsReportedLateEndsNoLaterOne) {
+  StuckFor(3);
+  for (int r = 0; r < 2; ++r) h_.Step(id_, r, on_[r], 1);
+  h_.Tick(absl::Milliseconds(800));
+  EXPECT_TRUE(absl::StartsWith(reason(), "step 2 is late")) << reason();
+}
+
 TEST_F(RunLate, ProgressOfOthersIsDropped) {
   WorkerMessage message;
   RankProgress& progress = *message.mutable_heartbeat()->mutable_progress();
