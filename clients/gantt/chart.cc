@@ -171,19 +171,21 @@ class Drafting {
     int chunk = 0;
     int before = -1;
     for (auto& [unit, number] : chunk_of_unit_) {
-      const bool begins =
-          options_.stages.empty()
-              ? unit != before + 1
-              : std::any_of(options_.stages.begin(), options_.stages.end(),
-                            [&](const Stage& stage) {
-                              return before < stage.unit() &&
-                                     stage.unit() <= unit;
-                            });
-      if (before >= 0 && begins) ++chunk;
+      if (before >= 0 && BeginsStage(unit, before)) ++chunk;
       number = chunk;
       before = unit;
     }
     chart_.chunks_max = std::max(chart_.chunks_max, chunk + 1);
+  }
+
+  // Whether `unit` is of another stage than `before`, the rank's unit before
+  // it.
+  bool BeginsStage(int unit, int before) const {
+    if (options_.stages.empty()) return unit != before + 1;
+    return std::any_of(options_.stages.begin(), options_.stages.end(),
+                       [&](const Stage& stage) {
+                         return before < stage.unit() && stage.unit() <= unit;
+                       });
   }
 
   void AddBubbles() {
