@@ -20,9 +20,15 @@ namespace {
 struct Schedule {
   std::string name;
   bool vertical_sync = false;
+  int micro_batch = 1;  // sequences
+
+  std::string Name() const {
+    return absl::StrCat(name, vertical_sync ? "_synced" : "", "_b",
+                        micro_batch);
+  }
 };
 std::ostream& operator<<(std::ostream& out, const Schedule& schedule) {
-  return out << schedule.name << (schedule.vertical_sync ? "_synced" : "");
+  return out << schedule.Name();
 }
 
 // Rounds down, also below zero.
@@ -59,6 +65,7 @@ JobSpec AsynchronousJob(const PipelineModel& model, const Schedule& schedule,
                         const PipelineCut& cut) {
   JobSpec job = CutJob(PipelineJob(model), cut);
   job.mutable_training()->set_validate_every(0);
+  job.mutable_training()->set_micro_batch_size(schedule.micro_batch);
   if (schedule.vertical_sync) {
     job.mutable_parallelism()->set_vertical_sync(true);
   }
@@ -93,18 +100,17 @@ void ExpectSteps(const std::vector<StepRecord>& steps,
   }
 }
 
-// Schedule, vertical sync, stages, sequences of a micro-batch, optimizer.
-using Case = std::tuple<Schedule, int, int, std::string>;
+// Schedule, stages, optimizer.
+using Case = std::tuple<Schedule, int, std::string>;
 
 class Asynchronous : public testing::TestWithParam<Case> {
  protected:
   // Trains the job with this model and compares; returns the run.
   static void ExpectPrescribed(const PipelineModel& model, int data) {
-    const auto& [schedule, pipeline, micro_batch, optimizer] = GetParam();
+    const auto& [schedule, pipeline, optimizer] = GetParam();
     const PipelineCut cut = {
         .schedule = schedule.name, .pipeline = pipeline, .data = data};
     JobSpec job = AsynchronousJob(model, schedule, cut);
-    job.mutable_training()->set_micro_batch_size(micro_batch);
     job.mutable_optimizer()->set_name(optimizer);
     if (optimizer == "sgd") {
       job.mutable_optimizer()->set_momentum(0.9);
@@ -134,25 +140,23 @@ TEST_P(Asynchronous, TrainsALlamaAsThePaperPrescribes) {
 }
 
 std::string CaseName(const testing::TestParamInfo<Case>& info) {
-  const auto& [schedule, pipeline, micro_batch, optimizer] = info.param;
-  return absl::StrCat(schedule.name, schedule.vertical_sync ? "_synced" : "",
-                      "_", pipeline, "_b", micro_batch, "_", optimizer);
+  const auto& [schedule, pipeline, optimizer] = info.param;
+  return absl::StrCat(schedule.Name(), "_", pipeline, "_", optimizer);
 }
 
-// Steps of 8, 2 and 1 micro-batches.
+// Steps of 8, 2 and 1 micro-batches; PipeDream-2BW needs as many of them as
+// there are stages.
 INSTANTIATE_TEST_SUITE_P(
-    PipeDream, Asynchronous,
+    InProcess, Asynchronous,
     testing::Combine(testing::Values(Schedule{"pipedream"},
-                                     Schedule{"pipedream", true}),
-                     testing::Values(2, 4), testing::Values(1, 4, 8),
-                     testing::Values("adamw", "sgd")),
-    CaseName);
-// It needs as many micro-batches as stages.
-INSTANTIATE_TEST_SUITE_P(
-    PipeDream2bw, Asynchronous,
-    testing::Combine(testing::Values(Schedule{"pipedream_2bw"}),
-                     testing::Values(2, 4), testing::Values(1, 2),
-                     testing::Values("adamw", "sgd")),
+                                     Schedule{"pipedream", false, 4},
+                                     Schedule{"pipedream", false, 8},
+                                     Schedule{"pipedream", true},
+                                     Schedule{"pipedream", true, 4},
+                                     Schedule{"pipedream", true, 8},
+                                     Schedule{"pipedream_2bw"},
+                                     Schedule{"pipedream_2bw", false, 2}),
+                     testing::Values(2, 4), testing::Values("adamw", "sgd")),
     CaseName);
 
 double LargestDifference(const std::vector<DelayedStep>& a,
@@ -184,7 +188,8 @@ TEST_P(AnySchedule, TrainsReplicasAsThePaperPrescribes) {
   EXPECT_GT(LargestDifference(reference, TrainWithDelays(other)),
             10 * kRelativeError);
   const Schedule another = {.name = "pipedream",
-                            .vertical_sync = !schedule.vertical_sync};
+                            .vertical_sync = !schedule.vertical_sync,
+                            .micro_batch = schedule.micro_batch};
   EXPECT_GT(LargestDifference(reference, ReferenceOf(run, another)),
             10 * kRelativeError);
 }
@@ -200,8 +205,7 @@ TEST_P(AnySchedule, IsNotDisturbedByValidationsAndCheckpoints) {
 
   job.mutable_training()->set_validate_every(3);
   const std::string directory =
-      absl::StrCat(testing::TempDir(), "/disturbed_", schedule.name,
-                   schedule.vertical_sync ? "_synced" : "");
+      absl::StrCat(testing::TempDir(), "/disturbed_", schedule.Name());
   std::filesystem::remove_all(directory);
   job.mutable_checkpoint()->set_directory(directory);
   job.mutable_checkpoint()->set_every(4);
@@ -237,8 +241,7 @@ TEST_P(AnySchedule, FillsThePipelineAgainWhenItResumes) {
   const PipelineCut cut = {.schedule = schedule.name, .pipeline = 4};
   JobSpec job = AsynchronousJob({.dropout = 0.1}, schedule, cut);
   const std::string directory =
-      absl::StrCat(testing::TempDir(), "/resumed_", schedule.name,
-                   schedule.vertical_sync ? "_synced" : "");
+      absl::StrCat(testing::TempDir(), "/resumed_", schedule.Name());
   std::filesystem::remove_all(directory);
   job.mutable_checkpoint()->set_directory(directory);
   job.mutable_training()->set_stop_after(7);
@@ -257,13 +260,10 @@ TEST_P(AnySchedule, FillsThePipelineAgainWhenItResumes) {
 
 INSTANTIATE_TEST_SUITE_P(InProcess, AnySchedule,
                          testing::Values(Schedule{"pipedream"},
+                                         Schedule{"pipedream", false, 4},
                                          Schedule{"pipedream", true},
                                          Schedule{"pipedream_2bw"}),
-                         [](const auto& info) {
-                           return absl::StrCat(
-                               info.param.name,
-                               info.param.vertical_sync ? "_synced" : "");
-                         });
+                         [](const auto& info) { return info.param.Name(); });
 
 }  // namespace
 }  // namespace troupe
