@@ -6,6 +6,7 @@
 
 #include "proto/base/check.h"
 #include "proto/plan/precision.h"
+#include "scheduler/simulate/gpu_link.h"
 
 namespace troupe {
 namespace {
@@ -85,6 +86,7 @@ CostModel::CostModel(const Plan& plan,
       rank.communication_share = static_cast<double>(copying) / load.ranks;
     }
     rank.network = NetworkOf(worker);
+    rank.nccl = NcclLinkOf(worker.gpu()).value_or(rank.calibration.loopback());
     rank.products = ProductRatesOf(plan, rank.calibration);
     rank.attention =
         AttentionRateOf(rank.calibration, ComputeType(plan.job().training()),
@@ -171,6 +173,7 @@ Cost CostModel::StateCost(const Rank& rank,
 
 // Between ranks of one host.
 const LinkRate& CostModel::LocalLink(int rank, const Group& group) const {
+  if (group.backend() == "nccl") return ranks_[rank].nccl;
   const Calibration& calibration = ranks_[rank].calibration;
   return group.backend() == "shared_memory" ? calibration.shared_memory()
                                             : calibration.loopback();

@@ -79,6 +79,7 @@ class CostModel {
     double scale = 1;  // by threads, from what was measured to what it has
     double communication_share = 1;
     LinkRate network;                    // to other hosts
+    LinkRate nccl;                       // to GPUs of this host
     std::vector<ProductRates> products;  // by unit
     AttentionFlopsPerSecond attention;
   };

@@ -132,6 +132,12 @@ TEST(CostModel, AGroupThatSpansHostsUsesTheirNetwork) {
   EXPECT_DOUBLE_EQ(seconds("nccl"), 6 * 20e-6 + 60 / 2e8);
   for (auto& worker : workers) *worker.mutable_network() = Link(2, 1e10);
   EXPECT_DOUBLE_EQ(seconds("nccl"), 6 * 5e-6 + 60 / 1e9);  // inside a host
+  // There it is the GPUs' link, where that is known.
+  for (auto& worker : workers) {
+    worker.mutable_gpu()->set_link("PCIe 32.0 GT/s x16");
+    *worker.mutable_network() = Link(2, 1e12);
+  }
+  EXPECT_DOUBLE_EQ(seconds("nccl"), 6 * 10e-6 + 60 / 48e9);
 }
 
 TEST(CostModel, SyntheticUnitsTakeTheTimeTheyAreGiven) {
