@@ -8,9 +8,12 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "clients/gantt/chart.h"
 #include "gtest/gtest.h"
 #include "httplib.h"
+#include "scheduler/cluster/describe.h"
 #include "scheduler/status/api.h"
 #include "tests/browser/chromium.h"
 #include "tests/scheduler/status/made_up_cluster.h"
@@ -78,6 +81,14 @@ class PageServer {
   std::thread thread_;
 };
 
+// "338 ms, bubble 33.1 %", as the page writes it of a timeline.
+std::string Figures(const Timeline& timeline, const GetTimelineResponse& all) {
+  const Chart chart =
+      LayOut(timeline, {.stages = {all.stages().begin(), all.stages().end()}});
+  return absl::StrFormat("%.0f ms, bubble %.1f %%", chart.step_seconds * 1e3,
+                         chart.bubble * 100);
+}
+
 TEST(StatusPage, ShowsTheStepOfAPipelineOfEight) {
   MadeUpCluster made_up(nullptr, /*ranks=*/8);
   const PageServer server(made_up.host);
@@ -96,6 +107,20 @@ TEST(StatusPage, ShowsTheStepOfAPipelineOfEight) {
   EXPECT_NE(text.find("measured, step 120"), std::string::npos) << text;
   EXPECT_NE(text.find("predicted"), std::string::npos) << text;
   EXPECT_NE(text.find("bubble"), std::string::npos) << text;
+  // The page's script and clients/gantt see the same in a timeline.
+  GetTimelineResponse timelines;
+  GetTimelineRequest request;
+  request.set_id(made_up.running().value());
+  ASSERT_TRUE(made_up.host
+                  .Read([&](const Cluster& cluster, absl::Time) {
+                    return TimelineOf(cluster, request, timelines);
+                  })
+                  .ok());
+  for (const Timeline* timeline :
+       {&timelines.measured(), &timelines.predicted()}) {
+    const std::string figures = Figures(*timeline, timelines);
+    EXPECT_NE(text.find(figures), std::string::npos) << figures << "\n" << text;
+  }
   ASSERT_EQ(report["charts"].size(), 2);
   for (const json& chart : report["charts"]) {
     EXPECT_EQ(chart["compute_rows"], 8);
