@@ -1,6 +1,7 @@
 // Jobs from the command line to their checkpoints, with real daemons.
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 
 #include "gtest/gtest.h"
 #include "tests/cluster/cluster_test_base.h"
@@ -134,7 +135,7 @@ TEST_F(JobsTest, PlansWithoutADaemon) {
       RunProgram({kTroupe, "plan", dir() + "/tiny.yaml", "--workers", "2",
                   "--programs", "--gantt", dir() + "/plan.svg"});
   ASSERT_EQ(text.code, 0) << text.err;
-  for (const char* part : {"mesh             data 2", "optimizer_moments",
+  for (const char* part : {"pipeline 1 x data 2", "optimizer_moments",
                            "limited by", "F u1 m0", "ranks 0-1"}) {
     EXPECT_NE(text.out.find(part), std::string::npos) << part << text.out;
   }
@@ -151,6 +152,50 @@ TEST_F(JobsTest, PlansWithoutADaemon) {
   EXPECT_EQ(refused.code, 1);
   EXPECT_NE(refused.err.find("optimizer_moments"), std::string::npos)
       << refused.err;
+}
+
+// Neither a daemon nor a calibration: a cluster file says what there is.
+TEST_F(JobsTest, PlansForHardwareThatIsNotThere) {
+  const std::string cluster = dir() + "/cluster.yaml";
+  const auto describe =
+      [&](const std::string& inter_node) {
+        std::ofstream(cluster)
+            << "nodes: [{count: 2, workers: 1, device: small}]\n"
+               "devices:\n"
+               "  small:\n"
+               "    matmul: [{dtype: f32, m: 512, n: 512, k: 512, tflops: 1}]\n"
+               "    memory: {device: {size_gib: 8, bandwidth_gb_s: 100}}\n"
+               "links: {inter_node: "
+            << inter_node << "}\n";
+      };
+  const std::vector<std::string> command = {kTroupe,
+                                            "plan",
+                                            dir() + "/tiny.yaml",
+                                            "--cluster",
+                                            cluster,
+                                            "--json",
+                                            "--set",
+                                            "parallelism.data=1",
+                                            "--set",
+                                            "parallelism.pipeline=2"};
+  describe("{latency_us: 5, bandwidth_gb_s: 10}");
+  const Outcome fast = RunProgram(command);
+  ASSERT_EQ(fast.code, 0) << fast.err;
+  const json plan = json::parse(fast.out);
+  const json& prediction = plan["prediction"];
+  EXPECT_GT(prediction["step_seconds"], 0);
+  EXPECT_GT(prediction["bubble_of_total"], 0);
+  EXPECT_GT(prediction["bubble_of_ideal"], prediction["bubble_of_total"]);
+  ASSERT_EQ(prediction["ranks"].size(), 2);
+  for (const json& rank : prediction["ranks"]) {
+    EXPECT_GT(rank["peak_bytes"], 0);
+    EXPECT_GT(rank["exposed_communication_seconds"], 0);
+  }
+  describe("{latency_us: 5000, bandwidth_gb_s: 0.01}");
+  const Outcome slow = RunProgram(command);
+  ASSERT_EQ(slow.code, 0) << slow.err;
+  EXPECT_GT(json::parse(slow.out)["prediction"]["step_seconds"],
+            prediction["step_seconds"]);
 }
 
 }  // namespace
