@@ -1,5 +1,6 @@
 #include "tests/equivalence/cluster_of_threads.h"
 
+#include <cstring>
 #include <map>
 #include <memory>
 #include <thread>
@@ -30,6 +31,21 @@ std::vector<TierBudget> Budgets() {
   for (TierBudget& budget : budgets) budget.set_bytes(kBudgetBytes);
   return budgets;
 }
+
+// Memory that is full of NaN at first, as a device's may be: whoever reads what
+// nobody wrote is found out.
+class PoisonedAllocator final : public TierAllocator {
+ public:
+  absl::StatusOr<void*> Allocate(size_t bytes) override {
+    ASSIGN_OR_RETURN(void* const data, host_.Allocate(bytes));
+    std::memset(data, 0xff, bytes);
+    return data;
+  }
+  void Free(void* data, size_t bytes) override { host_.Free(data, bytes); }
+
+ private:
+  HostAllocator host_;
+};
 
 // Where ranks leave their shards for rank 0.
 class ShardBoard {
@@ -159,7 +175,7 @@ class Rank final : public RankListener {
   const TrainOptions& options_;
   ShardBoard& board_;
   const RealClock clock_;
-  HostAllocator host_memory_;
+  PoisonedAllocator host_memory_;
   const std::unique_ptr<Device> device_;
   DeviceAllocator device_memory_;
   PinnedAllocator pinned_memory_;
