@@ -34,8 +34,11 @@ std::map<Place, std::vector<std::string>> Collectives(const Program* program) {
   if (program == nullptr) return entered;
   for (const Instruction& instruction : program->instructions()) {
     if (!IsCollective(instruction.kind())) continue;
+    // In which of its programs a rank sums a step's scalars is its own affair.
+    Instruction entering = instruction;
+    if (entering.kind() == Instruction::REDUCE_SCALARS) entering.clear_ahead();
     entered[{instruction.group(), instruction.lane()}].push_back(
-        InstructionText(instruction));
+        InstructionText(entering));
   }
   return entered;
 }
@@ -137,39 +140,67 @@ absl::Status CheckTransfers(const Plan& plan, Program::Kind kind) {
   return absl::OkStatus();
 }
 
+// What each rank runs, one program after the other.
+using Sequence = std::vector<const Program*>;
+
+// Of steps that overlap, ranks may be in different ones: as many as make the
+// furthest behind and the furthest ahead meet, with what comes before and
+// after.
+Sequence SequenceOf(const Plan& plan, const RankPlan& rank,
+                    Program::Kind kind) {
+  const Program* const program = Find(rank, kind);
+  if (program == nullptr) return {};
+  const int lag = plan.derived().report_lag();
+  if (kind != Program::TRAIN || lag == 0) return {program};
+  Sequence sequence;
+  const Program* const fill = Find(rank, Program::FILL);
+  if (fill != nullptr) sequence.push_back(fill);
+  for (int step = 0; step < lag + 2; ++step) sequence.push_back(program);
+  const Program* const report = Find(rank, Program::REPORT);
+  if (report == nullptr) return sequence;
+  for (const Instruction& instruction : report->instructions()) {
+    for (int late = instruction.ahead(); late < 0; ++late) {
+      sequence.push_back(report);
+    }
+  }
+  return sequence;
+}
+
 // All ranks together, without time.
 class Run {
  public:
   Run(const Plan& plan, Program::Kind kind) : meeting_(plan) {
     for (const RankPlan& rank : plan.ranks()) {
-      const Program* const program = Find(rank, kind);
-      if (program == nullptr) continue;
-      programs_[rank.rank()] = program;
-      queues_[rank.rank()] = std::make_unique<ReadyQueue>(*program);
+      Sequence sequence = SequenceOf(plan, rank, kind);
+      if (sequence.empty()) continue;
+      RankRun& run = ranks_[rank.rank()];
+      run.sequence = std::move(sequence);
+      run.Begin(0);
     }
   }
 
   void ToTheEnd() {
-    std::deque<RankInstruction> reached;
-    const auto add = [&](int rank, const std::vector<int>& ready) {
-      for (const int i : ready) reached.push_back({rank, i});
-    };
-    for (auto& [rank, queue] : queues_) add(rank, queue->Start());
-    while (!reached.empty()) {
-      const RankInstruction next = reached.front();
-      reached.pop_front();
+    for (auto& [rank, run] : ranks_) Reach(rank, run.queue->Start());
+    while (!reached_.empty()) {
+      const RankInstruction next = reached_.front();
+      reached_.pop_front();
+      const RankRun& run = ranks_.at(next.rank);
       const Instruction& instruction =
-          programs_.at(next.rank)->instructions(next.instruction);
+          run.program().instructions(next.instruction);
+      if (run.SumsNoStep(instruction)) {
+        Finish(next);
+        continue;
+      }
       for (const RankInstruction& done : meeting_.Arrive(next, instruction)) {
-        add(done.rank, queues_.at(done.rank)->Finish(done.instruction));
+        Finish(done);
       }
     }
   }
 
   // A rank that is not done, or -1.
   int Stuck() const {
-    for (const auto& [rank, queue] : queues_) {
-      if (!queue->done()) return rank;
+    for (const auto& [rank, run] : ranks_) {
+      if (!run.done()) return rank;
     }
     return -1;
   }
@@ -188,16 +219,48 @@ class Run {
   }
 
  private:
+  struct RankRun {
+    const Program& program() const { return *sequence[at]; }
+    bool done() const { return at + 1 == sequence.size() && queue->done(); }
+    void Begin(size_t index) {
+      at = index;
+      queue = std::make_unique<ReadyQueue>(program());
+      trains += program().kind() != Program::FILL ? 1 : 0;
+    }
+    // Of a step before the first.
+    bool SumsNoStep(const Instruction& instruction) const {
+      return instruction.kind() == Instruction::REDUCE_SCALARS &&
+             instruction.ahead() < 0 && trains + instruction.ahead() < 1;
+    }
+
+    Sequence sequence;
+    size_t at = 0;
+    int trains = 0;  // steps begun
+    std::unique_ptr<ReadyQueue> queue;
+  };
+
+  void Reach(int rank, const std::vector<int>& ready) {
+    for (const int i : ready) reached_.push_back({rank, i});
+    RankRun& run = ranks_.at(rank);
+    while (run.queue->done() && run.at + 1 < run.sequence.size()) {
+      run.Begin(run.at + 1);
+      for (const int i : run.queue->Start()) reached_.push_back({rank, i});
+    }
+  }
+  void Finish(const RankInstruction& done) {
+    Reach(done.rank, ranks_.at(done.rank).queue->Finish(done.instruction));
+  }
+
   // What the rank waits for across ranks, in words, and the next rank to ask.
   std::pair<std::string, int> WaitOf(int rank) const {
-    const auto queue = queues_.find(rank);
-    if (queue == queues_.end() || queue->second->done()) {
+    const auto run = ranks_.find(rank);
+    if (run == ranks_.end() || run->second.done()) {
       return {absl::StrCat("rank ", rank, " has nothing more to run"), -1};
     }
-    for (const ReadyQueue::LaneHead& head : queue->second->Heads()) {
+    for (const ReadyQueue::LaneHead& head : run->second.queue->Heads()) {
       if (!head.running) continue;
       const Instruction& instruction =
-          programs_.at(rank)->instructions(head.instruction);
+          run->second.program().instructions(head.instruction);
       const std::vector<int> missing = meeting_.MissingFor(rank, instruction);
       if (missing.empty()) continue;
       return {
@@ -210,8 +273,8 @@ class Run {
   }
 
   Meeting meeting_;
-  std::map<int, const Program*> programs_;
-  std::map<int, std::unique_ptr<ReadyQueue>> queues_;
+  std::map<int, RankRun> ranks_;
+  std::deque<RankInstruction> reached_;
 };
 
 }  // namespace

@@ -1,6 +1,12 @@
 #include "scheduler/passes/reduce_scalars.h"
 
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "proto/plan/mesh.h"
 #include "proto/plan/program_text.h"
+#include "scheduler/passes/dry_run.h"
 
 namespace troupe {
 
@@ -13,6 +19,38 @@ Instruction Reduction(int group, int lag) {
   reduce.set_group(group);
   reduce.set_ahead(-lag);
   return reduce;
+}
+
+bool SumsGradientsAlongThePipeline(const Plan& plan) {
+  for (const Placement& placement : plan.placements()) {
+    const Group& group = plan.groups(placement.replica_group());
+    const int first = CoordinateOn(plan.mesh(), "pipeline", group.ranks(0));
+    for (const int rank : group.ranks()) {
+      if (CoordinateOn(plan.mesh(), "pipeline", rank) != first) return true;
+    }
+  }
+  return false;
+}
+
+// By pipeline rank, in steps.
+std::vector<int> Lags(const Draft& draft) {
+  if (SumsGradientsAlongThePipeline(draft.plan)) {
+    return std::vector<int>(draft.compute_order.size(), 1);
+  }
+  const int runs = RunsUntilSteady(draft);
+  const auto before = DryRun(draft, draft.compute_order, runs - 1);
+  const auto times = DryRun(draft, draft.compute_order, runs);
+  double last = 0;
+  for (const auto& of_rank : times) {
+    last = std::max(last, of_rank.front().start);
+  }
+  std::vector<int> lags;
+  for (size_t rank = 0; rank < times.size(); ++rank) {
+    const double start = times[rank].front().start;
+    const double period = start - before[rank].front().start;
+    lags.push_back(1 + static_cast<int>(std::lround((last - start) / period)));
+  }
+  return lags;
 }
 
 void AddLate(const Instruction& reduce, RankPlan& rank) {
@@ -32,8 +70,15 @@ void AddLate(const Instruction& reduce, RankPlan& rank) {
 void ReduceScalars(Draft& draft) {
   if (draft.plan.ranks_size() == 1) return;
   const int group = WorldGroup(draft.plan);
-  const int lag = draft.plan.derived().report_lag();
+  std::vector<int> lags(draft.compute_order.size(), 0);
+  if (draft.plan.derived().report_lag() > 0) {
+    lags = Lags(draft);
+    draft.plan.mutable_derived()->set_report_lag(
+        *std::max_element(lags.begin(), lags.end()));
+  }
   for (RankPlan& rank : *draft.plan.mutable_ranks()) {
+    const int lag =
+        lags[CoordinateOn(draft.plan.mesh(), "pipeline", rank.rank())];
     for (Program& program : *rank.mutable_programs()) {
       const bool sums = program.kind() == Program::VALIDATE ||
                         (program.kind() == Program::TRAIN && lag == 0);

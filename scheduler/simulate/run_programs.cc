@@ -72,7 +72,9 @@ class Simulation {
     }
     while (!enough_ && Advance()) {
     }
-    if (!enough_) {
+    // Ranks that sum later than others wait in their last run for sums that
+    // those would make in a next one.
+    if (!enough_ && options_.runs_max == 1) {
       for (const RankState& state : states_) {
         CHECK(state.queue->done()) << "rank " << state.rank << " never ends";
       }
@@ -155,6 +157,11 @@ class Simulation {
     InstructionTimes* times = TimesOf(state, index);
     if (times != nullptr) times->start = now_;
     const Instruction& instruction = state.program->instructions(index);
+    if (IsOfNoRun(state, instruction)) {
+      if (times != nullptr) times->runs = now_;
+      events_.push({.time = now_, .at = {state.rank, index}});
+      return;
+    }
     const std::vector<RankInstruction> together = meeting_.Arrive(
         {.rank = state.rank, .instruction = index}, instruction);
     Effort most;
@@ -168,6 +175,13 @@ class Simulation {
       if (times != nullptr) times->runs = now_;
     }
     for (const RankInstruction& member : together) Work(member, most);
+  }
+
+  // A sum of a step's scalars, where there was no such step: nobody does that.
+  static bool IsOfNoRun(const RankState& state,
+                        const Instruction& instruction) {
+    return instruction.kind() == Instruction::REDUCE_SCALARS &&
+           !state.is_first && state.runs_begun + instruction.ahead() < 1;
   }
 
   void Work(const RankInstruction& at, const Effort& effort) {

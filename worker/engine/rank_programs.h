@@ -13,6 +13,8 @@ struct RankPrograms {
   const Program* checkpoint = nullptr;  // null: the job asks for none
   const Program* fill = nullptr;        // null: the pipeline drains
   const Program* report = nullptr;      // null where report_lag is 0
+  // TRAIN sums the scalars of the step so many before its own.
+  int report_lag = 0;
 };
 
 // CHECKs that there is all that a plan must have.

@@ -1,5 +1,6 @@
 #include "worker/engine/train_loop.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -24,7 +25,6 @@ TrainLoop::TrainLoop(const TrainLoopOptions& options,
       connector_(std::move(connector)),
       listener_(listener),
       last_step_(LastStep(options_.plan->job().training())),
-      report_lag_(options_.plan->derived().report_lag()),
       programs_(ProgramsOf(options_.plan->ranks(0), options_.plan->derived())),
       executor_(resources.clock, &resources.device) {}
 
@@ -92,6 +92,7 @@ absl::Status TrainLoop::RunSteps() {
   RETURN_IF_ERROR(Connect());
   const int64_t first_step = start.position.step + 1;
   RETURN_IF_ERROR(listener_.OnReady(first_step));
+  state_->summed_through = start.position.step;
   int64_t samples_before = start.position.samples_consumed;
   for (int64_t step = first_step; step <= last_step_; ++step) {
     const StepContext context = {.step = step,
@@ -137,25 +138,37 @@ absl::Status TrainLoop::FillPipeline(const StepContext& first) {
 
 absl::Status TrainLoop::TrainStep(const StepContext& context) {
   if (background_ != nullptr) RETURN_IF_ERROR(background_->status());
-  ASSIGN_OR_RETURN(PendingReport report, RunStep(context));
-  const Scalars scalars = report.finished.scalars;
-  pending_.Add(std::move(report));
-  RETURN_IF_ERROR(Report(context.step - report_lag_, scalars));
-  const bool stop = context.stop || scalars[kStopFlag] > 0;
-  const bool save = context.save || scalars[kSaveFlag] > 0;
-  const CheckpointSpec& spec = options_.plan->job().checkpoint();
-  const bool checkpoint = programs_.checkpoint != nullptr &&
-                          (stop ? save : IsDue(context.step, spec.every()));
-  if (checkpoint || stop || context.step == last_step_) {
-    RETURN_IF_ERROR(ReportAll(context.step));
+  const int64_t step = context.step;
+  ASSIGN_OR_RETURN(PendingReport report, RunTrain(context));
+  Scalars scalars = report.finished.scalars;
+  Heed(step - programs_.report_lag, context, scalars);
+  const JobSpec& job = options_.plan->job();
+  const bool stop = step == stop_after_;
+  const bool validate = programs_.validate != nullptr &&
+                        IsDue(step, job.training().validate_every());
+  const bool checkpoint =
+      programs_.checkpoint != nullptr &&
+      (stop ? save_at_stop_ : IsDue(step, job.checkpoint().every()));
+  const bool known_now = programs_.report_lag == 0 || validate || checkpoint ||
+                         stop || step == last_step_;
+  if (programs_.report_lag > 0) {
+    RETURN_IF_ERROR(Report(step - programs_.report_lag, scalars));
+    if (known_now) {
+      ASSIGN_OR_RETURN(scalars, SumLateSteps(step));
+    }
   }
+  if (validate) {
+    ASSIGN_OR_RETURN(report.validation_loss, Validate(context));
+  }
+  pending_.Add(std::move(report));
+  if (known_now) RETURN_IF_ERROR(Report(step, scalars));
   if (checkpoint) RETURN_IF_ERROR(WriteCheckpoint(context));
   if (!stop) return absl::OkStatus();
   stopped_ = true;
   return absl::CancelledError("a rank was asked to stop");
 }
 
-absl::StatusOr<PendingReport> TrainLoop::RunStep(const StepContext& context) {
+absl::StatusOr<PendingReport> TrainLoop::RunTrain(const StepContext& context) {
   PendingReport report = {
       .finished = {.context = context},
       .checkpoint_stall_seconds = std::exchange(checkpoint_stall_seconds_, 0)};
@@ -170,16 +183,40 @@ absl::StatusOr<PendingReport> TrainLoop::RunStep(const StepContext& context) {
   report.finished.seconds =
       (resources_.clock.MonotonicNanos() - begin_ns) * 1e-9;
   report.memory_bytes = ResidentMemoryBytes();
-  const TrainingSpec& training = options_.plan->job().training();
-  if (programs_.validate != nullptr &&
-      IsDue(context.step, training.validate_every())) {
-    StepContext validation = context;
-    validation.training = false;
-    ASSIGN_OR_RETURN(const Scalars scalars,
-                     RunProgram(*programs_.validate, validation, nullptr));
-    report.validation_loss = MeanLoss(scalars);
-  }
   return report;
+}
+
+absl::StatusOr<double> TrainLoop::Validate(const StepContext& context) {
+  StepContext validation = context;
+  validation.training = false;
+  ASSIGN_OR_RETURN(const Scalars scalars,
+                   RunProgram(*programs_.validate, validation, nullptr));
+  return MeanLoss(scalars);
+}
+
+// Ranks may learn of a request in different programs, but all do so before the
+// step that the rank with the longest lag is in then.
+void TrainLoop::Heed(int64_t step, const StepContext& context,
+                     const Scalars& scalars) {
+  if (step <= state_->summed_through) return;  // nothing new
+  state_->summed_through = step;
+  const bool own = programs_.report_lag == 0;
+  if (scalars[kStopFlag] == 0 && !(own && context.stop)) return;
+  stop_after_ =
+      std::min(stop_after_, step + options_.plan->derived().report_lag());
+  save_at_stop_ |= scalars[kSaveFlag] > 0 || (own && context.save);
+}
+
+absl::StatusOr<Scalars> TrainLoop::SumLateSteps(int64_t done) {
+  Scalars scalars{};
+  for (int64_t later = 1; later <= programs_.report_lag; ++later) {
+    const StepContext context = {.step = done + later};
+    const int64_t step = context.step - programs_.report_lag;
+    ASSIGN_OR_RETURN(scalars, RunProgram(*programs_.report, context, nullptr));
+    Heed(step, context, scalars);
+    if (step < done) RETURN_IF_ERROR(Report(step, scalars));
+  }
+  return scalars;
 }
 
 absl::Status TrainLoop::Report(int64_t step, const Scalars& scalars) {
@@ -193,24 +230,12 @@ absl::Status TrainLoop::Report(int64_t step, const Scalars& scalars) {
     record.set_validation_loss(*report->validation_loss);
   }
   absl::Status finite = CheckFinite(record);
-  if (report_lag_ > 0)
+  if (programs_.report_lag > 0)
     finite = Annotate(finite, absl::StrCat("of step ", step));
   RETURN_IF_ERROR(finite);
   steps_done_ = step;
   return listener_.OnStep(
       record, report->timeline.has_value() ? &*report->timeline : nullptr);
-}
-
-// The same programs on all ranks, for a collective is in them, though a rank
-// may have fewer steps to report than the lag has.
-absl::Status TrainLoop::ReportAll(int64_t done) {
-  for (int64_t later = 1; later <= report_lag_; ++later) {
-    const StepContext context = {.step = done + later};
-    ASSIGN_OR_RETURN(const Scalars scalars,
-                     RunProgram(*programs_.report, context, nullptr));
-    RETURN_IF_ERROR(Report(context.step - report_lag_, scalars));
-  }
-  return absl::OkStatus();
 }
 
 absl::StatusOr<Scalars> TrainLoop::RunProgram(const Program& program,

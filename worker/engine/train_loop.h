@@ -17,6 +17,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -61,8 +62,8 @@ struct RankResources {
   const Clock& clock;
 };
 
-// Makes the rank's communicators, by index into plan.groups(), null where it is
-// no member. Must return once the job is aborted.
+// Communicators by index into plan.groups(), null where the rank is no member.
+// Must return once the job is aborted.
 using Connector =
     std::function<absl::StatusOr<std::vector<std::unique_ptr<Communicator>>>(
         const Plan& plan, int rank)>;
@@ -107,15 +108,17 @@ class TrainLoop {
   void AbortCommunicators(const absl::Status& why);
   absl::Status FillPipeline(const StepContext& first);
   absl::Status TrainStep(const StepContext& context);
-  // Runs TRAIN, and VALIDATE where it is due. The scalars are those of the step
-  // `report_lag_` before, with the flags that all ranks have just exchanged.
-  absl::StatusOr<PendingReport> RunStep(const StepContext& context);
+  // Its scalars are of the step that is programs_.report_lag before.
+  absl::StatusOr<PendingReport> RunTrain(const StepContext& context);
+  absl::StatusOr<double> Validate(const StepContext& context);
+  // The scalars of `step` are summed, with what ranks ask for.
+  void Heed(int64_t step, const StepContext& context, const Scalars& scalars);
+  // Sums all steps up to `done`, which is left to report: its scalars.
+  absl::StatusOr<Scalars> SumLateSteps(int64_t done);
   absl::Status Report(int64_t step, const Scalars& scalars);
-  absl::Status ReportAll(int64_t done);  // every step that is done
   absl::StatusOr<Scalars> RunProgram(const Program& program,
                                      const StepContext& context,
                                      RankTimeline* timeline);
-  // Or has it written in the background; waits for the one before.
   absl::Status WriteCheckpoint(const StepContext& context);
   absl::Status Write(const Snapshot& snapshot);
   absl::Status EndWriter();
@@ -126,7 +129,6 @@ class TrainLoop {
   const Connector connector_;
   RankListener& listener_;
   const int64_t last_step_;
-  const int64_t report_lag_;  // Derived.report_lag
   const RankPrograms programs_;
   Executor executor_;
   std::unique_ptr<RankState> state_;
@@ -134,6 +136,8 @@ class TrainLoop {
   std::unique_ptr<BackgroundWriter> background_;  // reads state_; or null
   double checkpoint_stall_seconds_ = 0;           // since the last step
   PendingReports pending_;
+  int64_t stop_after_ = std::numeric_limits<int64_t>::max();  // on all ranks
+  bool save_at_stop_ = false;
   std::atomic<int64_t> steps_done_{0};
   std::atomic<bool> stopped_{false};
   std::atomic<bool> save_requested_{false};  // only with the next
@@ -141,7 +145,7 @@ class TrainLoop {
 
   absl::Mutex mutex_;
   absl::Status aborted_ ABSL_GUARDED_BY(mutex_);
-  // Of state_, while they may be aborted.
+  // While they may be aborted.
   std::vector<Communicator*> connected_ ABSL_GUARDED_BY(mutex_);
 };
 

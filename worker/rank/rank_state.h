@@ -83,6 +83,8 @@ struct RankState {
   // Of the step's gradients, as far as its STEPs have asked; empty when it
   // begins.
   absl::optional<double> squared_norm;
+  // The last step whose scalars have been summed over the ranks.
+  int64_t summed_through = 0;
   // Filled by SNAPSHOT: what this rank is to write. Borrowed from `memory`.
   std::vector<StateTensor> snapshot;
 
