@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/types/optional.h"
 #include "ops/cuda/facts.h"
 #include "proto/base/check.h"
 #include "proto/base/clock.h"
@@ -21,6 +22,7 @@
 #include "tests/bench/timing_device.h"
 #include "worker/collective/create_communicator.h"
 #include "worker/engine/train_loop.h"
+#include "worker/rank/tier_arenas.h"
 
 namespace troupe {
 namespace {
