@@ -1,6 +1,5 @@
 #include "worker/engine/train_loop.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -25,6 +24,7 @@ TrainLoop::TrainLoop(const TrainLoopOptions& options,
       connector_(std::move(connector)),
       listener_(listener),
       last_step_(LastStep(options_.plan->job().training())),
+      stop_(options_.plan->derived().report_lag()),
       programs_(ProgramsOf(options_.plan->ranks(0), options_.plan->derived())),
       executor_(resources.clock, &resources.device) {}
 
@@ -141,14 +141,14 @@ absl::Status TrainLoop::TrainStep(const StepContext& context) {
   const int64_t step = context.step;
   ASSIGN_OR_RETURN(PendingReport report, RunTrain(context));
   Scalars scalars = report.finished.scalars;
-  Heed(step - programs_.report_lag, context, scalars);
+  Heed(step - programs_.report_lag, scalars);
   const JobSpec& job = options_.plan->job();
-  const bool stop = step == stop_after_;
+  const bool stop = stop_.IsAfter(step);
   const bool validate = programs_.validate != nullptr &&
                         IsDue(step, job.training().validate_every());
   const bool checkpoint =
       programs_.checkpoint != nullptr &&
-      (stop ? save_at_stop_ : IsDue(step, job.checkpoint().every()));
+      (stop ? stop_.save() : IsDue(step, job.checkpoint().every()));
   const bool known_now = programs_.report_lag == 0 || validate || checkpoint ||
                          stop || step == last_step_;
   if (programs_.report_lag > 0) {
@@ -183,6 +183,11 @@ absl::StatusOr<PendingReport> TrainLoop::RunTrain(const StepContext& context) {
   report.finished.seconds =
       (resources_.clock.MonotonicNanos() - begin_ns) * 1e-9;
   report.memory_bytes = ResidentMemoryBytes();
+  if (programs_.report_lag == 0) {
+    // In the sum already, where there is another rank to sum with.
+    report.finished.scalars[kStopFlag] += context.stop;
+    report.finished.scalars[kSaveFlag] += context.save;
+  }
   return report;
 }
 
@@ -194,17 +199,10 @@ absl::StatusOr<double> TrainLoop::Validate(const StepContext& context) {
   return MeanLoss(scalars);
 }
 
-// Ranks may learn of a request in different programs, but all do so before the
-// step that the rank with the longest lag is in then.
-void TrainLoop::Heed(int64_t step, const StepContext& context,
-                     const Scalars& scalars) {
-  if (step <= state_->summed_through) return;  // nothing new
+void TrainLoop::Heed(int64_t step, const Scalars& scalars) {
+  if (step <= state_->summed_through) return;  // the sum was left out
   state_->summed_through = step;
-  const bool own = programs_.report_lag == 0;
-  if (scalars[kStopFlag] == 0 && !(own && context.stop)) return;
-  stop_after_ =
-      std::min(stop_after_, step + options_.plan->derived().report_lag());
-  save_at_stop_ |= scalars[kSaveFlag] > 0 || (own && context.save);
+  stop_.Heed(step, scalars);
 }
 
 absl::StatusOr<Scalars> TrainLoop::SumLateSteps(int64_t done) {
@@ -213,7 +211,7 @@ absl::StatusOr<Scalars> TrainLoop::SumLateSteps(int64_t done) {
     const StepContext context = {.step = done + later};
     const int64_t step = context.step - programs_.report_lag;
     ASSIGN_OR_RETURN(scalars, RunProgram(*programs_.report, context, nullptr));
-    Heed(step, context, scalars);
+    Heed(step, scalars);
     if (step < done) RETURN_IF_ERROR(Report(step, scalars));
   }
   return scalars;
@@ -230,8 +228,9 @@ absl::Status TrainLoop::Report(int64_t step, const Scalars& scalars) {
     record.set_validation_loss(*report->validation_loss);
   }
   absl::Status finite = CheckFinite(record);
-  if (programs_.report_lag > 0)
+  if (programs_.report_lag > 0) {
     finite = Annotate(finite, absl::StrCat("of step ", step));
+  }
   RETURN_IF_ERROR(finite);
   steps_done_ = step;
   return listener_.OnStep(

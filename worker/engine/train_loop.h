@@ -9,15 +9,13 @@
 // communicators.
 //
 //   TrainLoop loop(options, resources, connector, listener);
-//   absl::Status status = loop.Run();   // on a thread of its own
-//   ... loop.Abort(absl::CancelledError("cancelled by its user"));
+//   absl::Status status = loop.Run();  // a thread's; others may Abort it
 #ifndef TROUPE_WORKER_ENGINE_TRAIN_LOOP_H_
 #define TROUPE_WORKER_ENGINE_TRAIN_LOOP_H_
 
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,6 +32,7 @@
 #include "storage/checkpoint/assets.h"
 #include "storage/engine/engine.h"
 #include "worker/collective/communicator.h"
+#include "worker/engine/agreed_stop.h"
 #include "worker/engine/background_writer.h"
 #include "worker/engine/checkpoint_writer.h"
 #include "worker/engine/executor.h"
@@ -98,7 +97,6 @@ class TrainLoop {
   }
 
   bool stopped() const { return stopped_; }  // as a rank was asked to
-
   // Where the rank is now, but for its `ref`. From any thread.
   RankProgress Progress() const { return executor_.Progress(); }
 
@@ -108,12 +106,10 @@ class TrainLoop {
   void AbortCommunicators(const absl::Status& why);
   absl::Status FillPipeline(const StepContext& first);
   absl::Status TrainStep(const StepContext& context);
-  // Its scalars are of the step that is programs_.report_lag before.
   absl::StatusOr<PendingReport> RunTrain(const StepContext& context);
   absl::StatusOr<double> Validate(const StepContext& context);
-  // The scalars of `step` are summed, with what ranks ask for.
-  void Heed(int64_t step, const StepContext& context, const Scalars& scalars);
-  // Sums all steps up to `done`, which is left to report: its scalars.
+  void Heed(int64_t step, const Scalars& scalars);
+  // Sums all steps up to `done`, and reports all but that one.
   absl::StatusOr<Scalars> SumLateSteps(int64_t done);
   absl::Status Report(int64_t step, const Scalars& scalars);
   absl::StatusOr<Scalars> RunProgram(const Program& program,
@@ -129,6 +125,7 @@ class TrainLoop {
   const Connector connector_;
   RankListener& listener_;
   const int64_t last_step_;
+  AgreedStop stop_;
   const RankPrograms programs_;
   Executor executor_;
   std::unique_ptr<RankState> state_;
@@ -136,8 +133,6 @@ class TrainLoop {
   std::unique_ptr<BackgroundWriter> background_;  // reads state_; or null
   double checkpoint_stall_seconds_ = 0;           // since the last step
   PendingReports pending_;
-  int64_t stop_after_ = std::numeric_limits<int64_t>::max();  // on all ranks
-  bool save_at_stop_ = false;
   std::atomic<int64_t> steps_done_{0};
   std::atomic<bool> stopped_{false};
   std::atomic<bool> save_requested_{false};  // only with the next
@@ -145,8 +140,7 @@ class TrainLoop {
 
   absl::Mutex mutex_;
   absl::Status aborted_ ABSL_GUARDED_BY(mutex_);
-  // While they may be aborted.
-  std::vector<Communicator*> connected_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Communicator*> connected_ ABSL_GUARDED_BY(mutex_);  // to abort
 };
 
 }  // namespace troupe

@@ -1,0 +1,38 @@
+// After which step all ranks of a run stop, though only one of them be asked. A
+// rank that is asked sets its flags in the sum of a step's scalars. Where steps
+// are summed late, ranks learn of it in different programs; all stop after the
+// one in which the last of them does. Of later requests not all know by then:
+// the first one counts.
+#ifndef TROUPE_WORKER_ENGINE_AGREED_STOP_H_
+#define TROUPE_WORKER_ENGINE_AGREED_STOP_H_
+
+#include <cstdint>
+#include <limits>
+
+#include "worker/engine/step_record.h"
+
+namespace troupe {
+
+class AgreedStop {
+ public:
+  // `lag`: Derived.report_lag.
+  explicit AgreedStop(int64_t lag) : lag_(lag) {}
+
+  // The step's scalars are summed. Call once for each step, in their order.
+  void Heed(int64_t step, const Scalars& scalars);
+
+  bool IsAfter(int64_t step) const { return step == step_; }
+  // Whether a checkpoint was asked for. REQUIRES that ranks stop.
+  bool save() const { return save_; }
+
+ private:
+  static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+
+  const int64_t lag_;
+  int64_t step_ = kNever;
+  bool save_ = false;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_ENGINE_AGREED_STOP_H_
