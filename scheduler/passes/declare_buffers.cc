@@ -9,13 +9,11 @@
 #include "proto/base/check.h"
 #include "proto/plan/buffer_kind.h"
 #include "proto/plan/precision.h"
+#include "scheduler/passes/buffer_bytes.h"
 
 namespace troupe {
 namespace {
 
-// f64: loss, tokens, norm, stop, save.
-constexpr int64_t kScalarsBytes = 5 * 8;
-constexpr int64_t kBytesOfI32 = 4;
 constexpr int kNone = -1;
 
 // A value in memory: kind, unit, micro-batch.
@@ -220,7 +218,7 @@ class Declaration {
     if (!is_new) return found->second;
     const auto& [value, offset] = name;
     const auto [kind, unit, micro_batch] = value;
-    const int64_t bytes = BytesOf(kind, unit);
+    const int64_t bytes = BufferBytes(plan_, kind, unit);
     if (bytes == 0) return kNone;
     Buffer& buffer = *program_.add_buffers();
     buffer.set_kind(kind);
@@ -232,49 +230,6 @@ class Declaration {
     buffer.set_carried(trains && values_.carried.count(value) > 0);
     if (HasOwnSlot(buffer)) buffer.set_copy_offset(offset);
     return found->second = program_.buffers_size() - 1;
-  }
-
-  int64_t BytesOf(Buffer::Kind kind, int unit) const {
-    const TrainingSpec& training = plan_.job().training();
-    switch (kind) {
-      case Buffer::BATCH:
-        return 2 * kBytesOfI32 * training.micro_batch_size() *
-               training.sequence_length();
-      case Buffer::SCALARS:
-        return kScalarsBytes;
-      case Buffer::WORKSPACE:
-        return WorkspaceBytes();
-      case Buffer::ACTIVATION:
-      case Buffer::GRADIENT:
-        return plan_.units(unit).activation_bytes();
-      case Buffer::STASH:
-        return plan_.units(unit).stash_bytes();
-      case Buffer::WEIGHT_STASH:
-        return plan_.units(unit).weight_stash_bytes();
-      case Buffer::PARAMETERS:
-        return plan_.units(unit).flat_elements() *
-               BytesOfElement(ComputeType(training));
-      case Buffer::PARAMETER_GRADIENTS:
-      case Buffer::MASTER_WEIGHTS:
-        return FlatBytes(plan_.units(unit));
-      case Buffer::OPTIMIZER_STATE:
-        return FlatBytes(plan_.units(unit)) * Moments();
-      case Buffer::SNAPSHOT_COPY:
-        return FlatBytes(plan_.units(unit)) * (1 + Moments());
-      default:
-        CHECK(false) << "no size known for " << Buffer::Kind_Name(kind);
-        return 0;
-    }
-  }
-
-  int Moments() const { return OptimizerMoments(plan_.job().optimizer()); }
-
-  int64_t WorkspaceBytes() const {
-    int64_t bytes = 0;
-    for (const Unit& unit : plan_.units()) {
-      bytes = std::max(bytes, unit.workspace_bytes());
-    }
-    return bytes;
   }
 
   bool Is(int u, Unit::Kind kind) const {

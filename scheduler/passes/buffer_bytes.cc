@@ -1,0 +1,60 @@
+#include "scheduler/passes/buffer_bytes.h"
+
+#include <algorithm>
+
+#include "proto/base/check.h"
+#include "proto/plan/precision.h"
+#include "scheduler/passes/draft.h"
+
+namespace troupe {
+namespace {
+
+// f64: loss, tokens, norm, stop, save.
+constexpr int64_t kScalarsBytes = 5 * 8;
+constexpr int64_t kBytesOfI32 = 4;
+
+int64_t WorkspaceBytes(const Plan& plan) {
+  int64_t bytes = 0;
+  for (const Unit& unit : plan.units()) {
+    bytes = std::max(bytes, unit.workspace_bytes());
+  }
+  return bytes;
+}
+
+}  // namespace
+
+int64_t BufferBytes(const Plan& plan, Buffer::Kind kind, int unit) {
+  const TrainingSpec& training = plan.job().training();
+  const int moments = OptimizerMoments(plan.job().optimizer());
+  switch (kind) {
+    case Buffer::BATCH:
+      return 2 * kBytesOfI32 * training.micro_batch_size() *
+             training.sequence_length();
+    case Buffer::SCALARS:
+      return kScalarsBytes;
+    case Buffer::WORKSPACE:
+      return WorkspaceBytes(plan);
+    case Buffer::ACTIVATION:
+    case Buffer::GRADIENT:
+      return plan.units(unit).activation_bytes();
+    case Buffer::STASH:
+      return plan.units(unit).stash_bytes();
+    case Buffer::WEIGHT_STASH:
+      return plan.units(unit).weight_stash_bytes();
+    case Buffer::PARAMETERS:
+      return plan.units(unit).flat_elements() *
+             BytesOfElement(ComputeType(training));
+    case Buffer::PARAMETER_GRADIENTS:
+    case Buffer::MASTER_WEIGHTS:
+      return FlatBytes(plan.units(unit));
+    case Buffer::OPTIMIZER_STATE:
+      return FlatBytes(plan.units(unit)) * moments;
+    case Buffer::SNAPSHOT_COPY:
+      return FlatBytes(plan.units(unit)) * (1 + moments);
+    default:
+      CHECK(false) << "no size known for " << Buffer::Kind_Name(kind);
+      return 0;
+  }
+}
+
+}  // namespace troupe

@@ -1,0 +1,18 @@
+// How large a buffer is, whichever pass asks.
+#ifndef TROUPE_SCHEDULER_PASSES_BUFFER_BYTES_H_
+#define TROUPE_SCHEDULER_PASSES_BUFFER_BYTES_H_
+
+#include <cstdint>
+
+#include "proto/plan.pb.h"
+#include "proto/program.pb.h"
+
+namespace troupe {
+
+// Of one copy, for one micro-batch where it is a micro-batch's. `unit` is
+// ignored for kinds that belong to the rank. 0: there is nothing to keep.
+int64_t BufferBytes(const Plan& plan, Buffer::Kind kind, int unit);
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_PASSES_BUFFER_BYTES_H_

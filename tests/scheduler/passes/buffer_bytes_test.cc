@@ -1,0 +1,35 @@
+#include "scheduler/passes/buffer_bytes.h"
+
+#include "gtest/gtest.h"
+#include "tests/scheduler/example_plan.h"
+
+namespace troupe {
+namespace {
+
+TEST(BufferBytes, FollowPrecisionAndOptimizer) {
+  JobSpec job = ExampleJob({});
+  const Plan f32 = ExampleDraft(job, "").plan;
+  job.mutable_training()->set_precision("bf16");
+  job.mutable_optimizer()->set_name("sgd");
+  const Plan bf16 = ExampleDraft(job, "").plan;
+  const int64_t elements = f32.units(1).flat_elements();
+  EXPECT_EQ(BufferBytes(f32, Buffer::PARAMETERS, 1), 4 * elements);
+  EXPECT_EQ(BufferBytes(bf16, Buffer::PARAMETERS, 1), 2 * elements);
+  EXPECT_EQ(BufferBytes(bf16, Buffer::MASTER_WEIGHTS, 1), 4 * elements);
+  EXPECT_EQ(BufferBytes(f32, Buffer::OPTIMIZER_STATE, 1), 8 * elements);
+  EXPECT_EQ(BufferBytes(bf16, Buffer::OPTIMIZER_STATE, 1), 0);
+  EXPECT_EQ(BufferBytes(f32, Buffer::SNAPSHOT_COPY, 1), 12 * elements);
+}
+
+TEST(BufferBytes, AreThoseOfAMicroBatch) {
+  const Plan plan = ExampleDraft(ExampleJob({.micro_batch_size = 2}), "").plan;
+  // Tokens and targets of 2 sequences of 8.
+  EXPECT_EQ(BufferBytes(plan, Buffer::BATCH, -1), 2 * 2 * 8 * 4);
+  EXPECT_EQ(BufferBytes(plan, Buffer::ACTIVATION, 1),
+            plan.units(1).activation_bytes());
+  // The head hands nothing on.
+  EXPECT_EQ(BufferBytes(plan, Buffer::ACTIVATION, 3), 0);
+}
+
+}  // namespace
+}  // namespace troupe
