@@ -17,7 +17,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 #include "scheduler/pipelines/pipelines.h"
@@ -41,22 +40,13 @@ struct Measured {
   double bubble_predicted = 0;
 };
 
-// Whether the schedule runs the halves of a backward pass apart. For the papers
-// of the others a backward pass is one, and the rank before waits for all of
-// it.
-bool Splits(const Pipeline& pipeline) {
-  return absl::StartsWith(pipeline.name, "zb_");
-}
-
 // One unit a stage, and as much work on every rank whatever the schedule.
 std::string JobText(const Pipeline& pipeline, const PipelineShape& shape) {
   const int us = 1000 * kPassMs / shape.virtual_stages;
-  const bool splits = Splits(pipeline);
   return absl::StrCat(
       "name: bubble-", pipeline.name, "\n",
       "model: {architecture: synthetic, units: ", shape.stages(),
-      ", forward_us: ", us, ", backward_input_us: ", splits ? us : 2 * us,
-      ", backward_weight_us: ", splits ? us : 0, ", activation_bytes: 65536",
+      ", forward_us: ", us, ", activation_bytes: 65536",
       ", parameter_bytes: 65536}\n", "training: {steps: ", kSteps,
       ", micro_batch_size: 1, ", "global_batch_size: ", shape.micro_batches,
       ", gradient_clipping: 0}\n", "parallelism: {pipeline: ", shape.ranks,
