@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "proto/base/status.h"
 #include "proto/plan/fault.h"
+#include "proto/plan/find_program.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/program_text.h"
 
@@ -31,13 +32,6 @@ bool IsPass(Instruction::Kind kind) {
          kind == Instruction::BACKWARD_WEIGHT;
 }
 
-const Program* Find(const RankPlan& rank, Program::Kind kind) {
-  for (const Program& program : rank.programs()) {
-    if (program.kind() == kind) return &program;
-  }
-  return nullptr;
-}
-
 // Of one of the mesh's pipelines: the ranks of one place on the data axis.
 class Pipeline {
  public:
@@ -52,7 +46,7 @@ class Pipeline {
   Passes PassesOf(Program::Kind kind) const {
     Passes passes;
     for (const int rank : ranks_) {
-      const Program* const program = Find(plan_.ranks(rank), kind);
+      const Program* const program = FindProgram(plan_.ranks(rank), kind);
       if (program == nullptr) continue;
       for (const Instruction& instruction : program->instructions()) {
         if (!IsPass(instruction.kind())) continue;
@@ -65,7 +59,7 @@ class Pipeline {
   }
 
   bool Has(Program::Kind kind) const {
-    return Find(plan_.ranks(ranks_.front()), kind) != nullptr;
+    return FindProgram(plan_.ranks(ranks_.front()), kind) != nullptr;
   }
 
   absl::Status CheckOnce(Program::Kind kind) const {
@@ -172,7 +166,7 @@ class Pipeline {
   // Copies of a unit's parameters that the rank keeps.
   int VersionsOf(int rank, int unit) const {
     const RankPlan& of_rank = plan_.ranks(rank);
-    const Program* const train = Find(of_rank, Program::TRAIN);
+    const Program* const train = FindProgram(of_rank, Program::TRAIN);
     for (const Buffer& buffer : train->buffers()) {
       if (buffer.kind() != Buffer::PARAMETERS || buffer.unit() != unit) {
         continue;

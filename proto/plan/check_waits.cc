@@ -13,19 +13,13 @@
 #include "absl/strings/str_join.h"
 #include "proto/base/status.h"
 #include "proto/plan/fault.h"
+#include "proto/plan/find_program.h"
 #include "proto/plan/meeting.h"
 #include "proto/plan/program_text.h"
 #include "proto/plan/ready_queue.h"
 
 namespace troupe {
 namespace {
-
-const Program* Find(const RankPlan& rank, Program::Kind kind) {
-  for (const Program& program : rank.programs()) {
-    if (program.kind() == kind) return &program;
-  }
-  return nullptr;
-}
 
 // The collectives of one rank in one group on one lane, as text, in order.
 using Place = std::pair<int, Lane>;
@@ -46,7 +40,7 @@ std::map<Place, std::vector<std::string>> Collectives(const Program* program) {
 absl::Status CheckSameOrder(const Plan& plan, Program::Kind kind) {
   std::vector<std::map<Place, std::vector<std::string>>> entered;
   for (const RankPlan& rank : plan.ranks()) {
-    entered.push_back(Collectives(Find(rank, kind)));
+    entered.push_back(Collectives(FindProgram(rank, kind)));
   }
   // Where some member enters a collective, every member enters what the first
   // one does.
@@ -107,7 +101,7 @@ std::string Moved(const Instruction& instruction) {
 absl::Status CheckTransfers(const Plan& plan, Program::Kind kind) {
   std::map<Channel, Transfers> channels;
   for (const RankPlan& rank : plan.ranks()) {
-    const Program* const program = Find(rank, kind);
+    const Program* const program = FindProgram(rank, kind);
     if (program == nullptr) continue;
     for (const Instruction& instruction : program->instructions()) {
       if (!IsTransfer(instruction.kind())) continue;
@@ -148,15 +142,15 @@ using Sequence = std::vector<const Program*>;
 // after.
 Sequence SequenceOf(const Plan& plan, const RankPlan& rank,
                     Program::Kind kind) {
-  const Program* const program = Find(rank, kind);
+  const Program* const program = FindProgram(rank, kind);
   if (program == nullptr) return {};
   const int lag = plan.derived().report_lag();
   if (kind != Program::TRAIN || lag == 0) return {program};
   Sequence sequence;
-  const Program* const fill = Find(rank, Program::FILL);
+  const Program* const fill = FindProgram(rank, Program::FILL);
   if (fill != nullptr) sequence.push_back(fill);
   for (int step = 0; step < lag + 2; ++step) sequence.push_back(program);
-  const Program* const report = Find(rank, Program::REPORT);
+  const Program* const report = FindProgram(rank, Program::REPORT);
   if (report == nullptr) return sequence;
   for (const Instruction& instruction : report->instructions()) {
     for (int late = instruction.ahead(); late < 0; ++late) {

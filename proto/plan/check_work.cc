@@ -11,17 +11,11 @@
 #include "absl/strings/str_join.h"
 #include "proto/base/status.h"
 #include "proto/plan/fault.h"
+#include "proto/plan/find_program.h"
 #include "proto/plan/program_text.h"
 
 namespace troupe {
 namespace {
-
-const Program* Find(const RankPlan& rank, Program::Kind kind) {
-  for (const Program& program : rank.programs()) {
-    if (program.kind() == kind) return &program;
-  }
-  return nullptr;
-}
 
 // How often a program has each (kind, unit, micro-batch); ranges of units count
 // for each unit, and micro-batch is -1 where there is none.
@@ -171,7 +165,7 @@ absl::StatusOr<std::map<int, Tally>> TalliesOf(const Plan& plan,
                                                Program::Kind kind) {
   std::map<int, Tally> tallies;
   for (const RankPlan& rank : plan.ranks()) {
-    const Program* const program = Find(rank, kind);
+    const Program* const program = FindProgram(rank, kind);
     if (program != nullptr) tallies[rank.rank()] = TallyOf(*program);
   }
   const int ranks = static_cast<int>(tallies.size());
@@ -194,7 +188,7 @@ absl::Status CheckWork(const Plan& plan) {
   for (const auto& [rank, tally] : training) {
     const ProgramPlace place = {.rank = rank, .kind = Program::TRAIN};
     RETURN_IF_ERROR(CheckReductions(
-        plan, place, *Find(plan.ranks(rank), Program::TRAIN), homes));
+        plan, place, *FindProgram(plan.ranks(rank), Program::TRAIN), homes));
   }
   if (plan.job().optimizer().name() != "none") {
     RETURN_IF_ERROR(CheckOnce(plan, Program::TRAIN, Instruction::GRAD_NORM,

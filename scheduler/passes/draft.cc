@@ -12,20 +12,6 @@ constexpr int64_t kBytesOfF32 = 4;
 
 }  // namespace
 
-Program* FindProgram(RankPlan& rank, Program::Kind kind) {
-  for (Program& program : *rank.mutable_programs()) {
-    if (program.kind() == kind) return &program;
-  }
-  return nullptr;
-}
-
-const Program* FindProgram(const RankPlan& rank, Program::Kind kind) {
-  for (const Program& program : rank.programs()) {
-    if (program.kind() == kind) return &program;
-  }
-  return nullptr;
-}
-
 std::vector<int> UnitsOf(const Plan& plan, int rank) {
   std::vector<int> units;
   for (const Placement& placement : plan.placements()) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "proto/plan.pb.h"
+#include "proto/plan/find_program.h"
 #include "scheduler/pipelines/compute_order.h"
 
 namespace troupe {
@@ -22,10 +23,6 @@ struct Draft {
   // The contiguous units of each stage, ascending.
   std::vector<std::vector<int>> stage_units;
 };
-
-// The rank's program of this kind, or null.
-Program* FindProgram(RankPlan& rank, Program::Kind kind);
-const Program* FindProgram(const RankPlan& rank, Program::Kind kind);
 
 // Units on this rank, ascending; those too of which it holds the parameters
 // only, since a unit of its own is tied to them.

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "proto/plan/find_program.h"
 #include "proto/plan/memory.h"
 #include "proto/plan/mesh.h"
 #include "scheduler/simulate/cost_model.h"
@@ -35,7 +36,7 @@ int64_t ResidentBytes(const RankPrediction& rank,
 }
 
 const Program& TrainProgram(const RankPlan& rank) {
-  const Program* const program = ProgramOf(rank, Program::TRAIN);
+  const Program* const program = FindProgram(rank, Program::TRAIN);
   return program == nullptr ? Program::default_instance() : *program;
 }
 

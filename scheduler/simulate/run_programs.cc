@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "proto/base/check.h"
+#include "proto/plan/find_program.h"
 #include "proto/plan/meeting.h"
 #include "proto/plan/ready_queue.h"
 #include "scheduler/simulate/processor.h"
@@ -51,9 +52,9 @@ class Simulation {
       by_rank_.resize(std::max<size_t>(by_rank_.size(), rank.rank() + 1), -1);
       RankState state;
       state.rank = rank.rank();
-      state.repeated = ProgramOf(rank, options.kind);
+      state.repeated = FindProgram(rank, options.kind);
       if (state.repeated == nullptr) continue;
-      if (const Program* first = ProgramOf(rank, options.first)) {
+      if (const Program* first = FindProgram(rank, options.first)) {
         state.Load(*first);
         state.is_first = true;
       }
@@ -270,13 +271,6 @@ class Simulation {
 };
 
 }  // namespace
-
-const Program* ProgramOf(const RankPlan& rank, Program::Kind kind) {
-  for (const Program& program : rank.programs()) {
-    if (program.kind() == kind) return &program;
-  }
-  return nullptr;
-}
 
 ProgramsRun RunPrograms(const Plan& plan, const InstructionEffort& effort,
                         const RunOptions& options) {

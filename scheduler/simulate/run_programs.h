@@ -51,9 +51,6 @@ struct ProgramsRun {
   std::vector<RankTimes> ranks;  // those that have the program, ascending
 };
 
-// Null where the rank has none of the kind.
-const Program* ProgramOf(const RankPlan& rank, Program::Kind kind);
-
 // REQUIRES CheckPrograms(plan).
 ProgramsRun RunPrograms(const Plan& plan, const InstructionEffort& effort,
                         const RunOptions& options);

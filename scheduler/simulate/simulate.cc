@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "proto/plan/find_program.h"
 #include "proto/plan/mesh.h"
 #include "scheduler/simulate/cost_model.h"
 #include "scheduler/simulate/seats.h"
@@ -23,7 +24,7 @@ constexpr int kPatience = 4;
 bool HasFill(const Plan& plan) {
   return std::any_of(plan.ranks().begin(), plan.ranks().end(),
                      [](const RankPlan& rank) {
-                       return ProgramOf(rank, Program::FILL) != nullptr;
+                       return FindProgram(rank, Program::FILL) != nullptr;
                      });
 }
 
@@ -74,7 +75,7 @@ Timeline TimelineOf(const Plan& plan, Program::Kind kind,
   for (const RankTimes& times : ranks) {
     RankTimeline& rank = *timeline.add_ranks();
     rank.set_rank(times.rank);
-    const Program& program = *ProgramOf(plan.ranks(times.rank), kind);
+    const Program& program = *FindProgram(plan.ranks(times.rank), kind);
     for (int i = 0; i < program.instructions_size(); ++i) {
       const Instruction& instruction = program.instructions(i);
       Span& span = *rank.add_spans();
