@@ -27,6 +27,23 @@ JobSpec CutShort(const JobSpec& job, const VerifyOptions& options,
 
 }  // namespace
 
+absl::Status CheckVerifiable(const JobSpec& job) {
+  const std::string& schedule = job.parallelism().pipeline_schedule();
+  const bool delays = schedule == "pipedream" || schedule == "pipedream_2bw";
+  if (delays && job.parallelism().pipeline() > 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "parallelism.pipeline_schedule: ", schedule,
+        " trains with delayed gradients, and so another model than one rank; "
+        "verify takes synchronous schedules"));
+  }
+  if (job.model().architecture() == "synthetic") {
+    return absl::InvalidArgumentError(
+        "model.architecture: a synthetic model computes nothing that could be "
+        "verified");
+  }
+  return absl::OkStatus();
+}
+
 VerifyJobs MakeVerifyJobs(const JobSpec& job, const VerifyOptions& options) {
   VerifyJobs jobs = {.run = CutShort(job, options, "plan"),
                      .reference = CutShort(job, options, "single-rank")};

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/status/status.h"
 #include "proto/job.pb.h"
 
 namespace troupe {
@@ -19,6 +20,11 @@ struct VerifyJobs {
   JobSpec run;        // the job's own plan
   JobSpec reference;  // one rank
 };
+
+// InvalidArgument, beginning with a field's path, for a job that is not meant
+// to train what one rank trains: its schedule delays gradients, or its model
+// computes nothing.
+absl::Status CheckVerifiable(const JobSpec& job);
 
 // Learning rates, data and seed stay the job's: both do its first N steps
 // (training.stop_after), from its first weights, and resume from nothing.

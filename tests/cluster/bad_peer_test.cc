@@ -94,7 +94,7 @@ TEST_F(BadPeerTest, AWorkerSaysThatItsSchedulerIsOfAnotherVersion) {
 
 TEST_F(BadPeerTest, APeerThatVanishesBeforeTheRendezvousFreesTheOthers) {
   Up(1);
-  Impostor impostor(Scheduler(), 1);
+  Impostor impostor(Scheduler(), 2);
   const absl::Status registered = impostor.AwaitRegistration();
   ASSERT_TRUE(registered.ok()) << registered.ToString();
   const int job = Submit();
@@ -108,7 +108,7 @@ TEST_F(BadPeerTest, APeerThatVanishesBeforeTheRendezvousFreesTheOthers) {
 
 TEST_F(BadPeerTest, NonsenseFromAPeerHarmsNobodyElse) {
   Up(1);
-  Impostor impostor(Scheduler(), 1);
+  Impostor impostor(Scheduler(), 2);
   ASSERT_TRUE(impostor.AwaitRegistration().ok());
   impostor.TalkNonsense();
   impostor.Vanish();

@@ -14,7 +14,7 @@ namespace troupe {
 namespace {
 
 // Of the conversation in worker.proto; the scheduler has the same number.
-constexpr int kProtocolVersion = 1;
+constexpr int kProtocolVersion = 2;
 
 constexpr absl::Duration kGoodbyeTimeout = absl::Milliseconds(500);
 constexpr absl::Duration kSaveTimeout = absl::Minutes(1);

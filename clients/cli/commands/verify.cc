@@ -59,6 +59,7 @@ class Verify final : public Command {
     Interrupt interrupt;
     ASSIGN_OR_RETURN(const JobFile job,
                      LoadJob({.path = file_, .overrides = overrides_}));
+    RETURN_IF_ERROR(job.Locate(CheckVerifiable(job.spec)));
     ASSIGN_OR_RETURN(const auto client, cluster_.Connect(console));
     const std::string work = absl::StrCat(
         work_.empty() ? std::filesystem::temp_directory_path().string() : work_,

@@ -39,6 +39,19 @@ TEST(MakeVerifyJobs, OneStepNeedsNoneBefore) {
             1);
 }
 
+TEST(CheckVerifiable, RefusesWhatTrainsAnotherModel) {
+  JobSpec job = Job();
+  job.mutable_parallelism()->set_pipeline(2);
+  job.mutable_parallelism()->set_pipeline_schedule("zb_h1");
+  EXPECT_TRUE(CheckVerifiable(job).ok());
+  job.mutable_parallelism()->set_pipeline_schedule("pipedream");
+  EXPECT_EQ(CheckVerifiable(job).code(), absl::StatusCode::kInvalidArgument);
+  job.mutable_parallelism()->set_pipeline(1);
+  EXPECT_TRUE(CheckVerifiable(job).ok());
+  job.mutable_model()->set_architecture("synthetic");
+  EXPECT_EQ(CheckVerifiable(job).code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST(ToleranceOf, Bf16IsCoarser) {
   EXPECT_GT(ToleranceOf("bf16").loss, ToleranceOf("f32").loss);
   EXPECT_EQ(ToleranceOf("").loss, ToleranceOf("f32").loss);
