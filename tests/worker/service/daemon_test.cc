@@ -70,6 +70,7 @@ TEST(Daemon, HeartbeatsSayWhereTheRankIs) {
   ASSERT_EQ(scheduler.AwaitMessages(1, IsRegister).size(), 1u);
   JobSpec job = SmallJob();
   job.mutable_training()->set_steps(100'000);
+  job.mutable_training()->clear_validate_every();  // so that it only trains
   scheduler.Send("ada", Start(job, daemon.worker()));
   const auto beats = scheduler.AwaitMessages(3, [](const WorkerMessage& m) {
     return m.heartbeat().progress().step() > 1 &&
