@@ -27,7 +27,7 @@ namespace troupe {
 namespace {
 
 // Of a rank's part of one micro-batch: forward, and each half of backward.
-constexpr int kPassMs = 20;
+constexpr int kPassMs = 30;
 constexpr int kMicroBatchesOverRanks = 2;
 constexpr int kSteps = 7;
 constexpr int kStepsSkipped = 2;
