@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/base/status.h"
+#include "proto/plan/buffer_kind.h"
 #include "proto/plan/fault.h"
 #include "proto/plan/find_program.h"
 #include "proto/plan/mesh.h"
@@ -171,7 +172,7 @@ class Pipeline {
       if (buffer.kind() != Buffer::PARAMETERS || buffer.unit() != unit) {
         continue;
       }
-      return std::max(1, of_rank.slots(buffer.slot()).copies());
+      return CopiesOf(of_rank.slots(buffer.slot()));
     }
     return 1;
   }

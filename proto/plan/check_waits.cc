@@ -181,7 +181,7 @@ class Run {
       const RankRun& run = ranks_.at(next.rank);
       const Instruction& instruction =
           run.program().instructions(next.instruction);
-      if (run.SumsNoStep(instruction)) {
+      if (SumsNoStep(instruction, run.trains)) {
         Finish(next);
         continue;
       }
@@ -220,11 +220,6 @@ class Run {
       at = index;
       queue = std::make_unique<ReadyQueue>(program());
       trains += program().kind() != Program::FILL ? 1 : 0;
-    }
-    // Of a step before the first.
-    bool SumsNoStep(const Instruction& instruction) const {
-      return instruction.kind() == Instruction::REDUCE_SCALARS &&
-             instruction.ahead() < 0 && trains + instruction.ahead() < 1;
     }
 
     Sequence sequence;

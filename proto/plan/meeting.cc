@@ -13,6 +13,11 @@ bool IsTransfer(Instruction::Kind kind) {
   return kind == Instruction::SEND || kind == Instruction::RECV;
 }
 
+bool SumsNoStep(const Instruction& instruction, int64_t step) {
+  return instruction.kind() == Instruction::REDUCE_SCALARS &&
+         instruction.ahead() < 0 && step + instruction.ahead() < 1;
+}
+
 Meeting::Place Meeting::PlaceOf(int rank, const Instruction& instruction) {
   const int group = instruction.group();
   if (instruction.kind() == Instruction::SEND) {

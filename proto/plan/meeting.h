@@ -5,6 +5,7 @@
 #ifndef TROUPE_PROTO_PLAN_MEETING_H_
 #define TROUPE_PROTO_PLAN_MEETING_H_
 
+#include <cstdint>
 #include <map>
 #include <tuple>
 #include <vector>
@@ -24,6 +25,10 @@ struct RankInstruction {
 bool IsCollective(Instruction::Kind kind);
 // Whether they move something between the rank and its peer.
 bool IsTransfer(Instruction::Kind kind);
+
+// Whether the instruction, in the program that runs for `step` (1 is the
+// first), sums the scalars of a step before the first: nobody does that.
+bool SumsNoStep(const Instruction& instruction, int64_t step);
 
 class Meeting {
  public:

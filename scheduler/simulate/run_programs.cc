@@ -158,7 +158,7 @@ class Simulation {
     InstructionTimes* times = TimesOf(state, index);
     if (times != nullptr) times->start = now_;
     const Instruction& instruction = state.program->instructions(index);
-    if (IsOfNoRun(state, instruction)) {
+    if (SumsNoStep(instruction, state.runs_begun)) {
       if (times != nullptr) times->runs = now_;
       events_.push({.time = now_, .at = {state.rank, index}});
       return;
@@ -176,13 +176,6 @@ class Simulation {
       if (times != nullptr) times->runs = now_;
     }
     for (const RankInstruction& member : together) Work(member, most);
-  }
-
-  // A sum of a step's scalars, where there was no such step: nobody does that.
-  static bool IsOfNoRun(const RankState& state,
-                        const Instruction& instruction) {
-    return instruction.kind() == Instruction::REDUCE_SCALARS &&
-           !state.is_first && state.runs_begun + instruction.ahead() < 1;
   }
 
   void Work(const RankInstruction& at, const Effort& effort) {

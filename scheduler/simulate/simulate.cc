@@ -7,6 +7,7 @@
 
 #include "proto/plan/find_program.h"
 #include "proto/plan/mesh.h"
+#include "proto/plan/span.h"
 #include "scheduler/simulate/cost_model.h"
 #include "scheduler/simulate/seats.h"
 
@@ -77,18 +78,7 @@ Timeline TimelineOf(const Plan& plan, Program::Kind kind,
     rank.set_rank(times.rank);
     const Program& program = *FindProgram(plan.ranks(times.rank), kind);
     for (int i = 0; i < program.instructions_size(); ++i) {
-      const Instruction& instruction = program.instructions(i);
-      Span& span = *rank.add_spans();
-      span.set_instruction(i);
-      span.set_kind(instruction.kind());
-      span.set_lane(instruction.lane());
-      if (instruction.has_unit()) span.set_unit(instruction.unit());
-      span.set_unit_count(instruction.unit_count());
-      if (instruction.has_micro_batch()) {
-        span.set_micro_batch(instruction.micro_batch());
-      }
-      if (instruction.has_peer()) span.set_peer(instruction.peer());
-      span.set_ahead(instruction.ahead());
+      Span& span = *rank.add_spans() = SpanOf(program, i);
       span.set_start_ns(times.instructions[i].start);
       span.set_end_ns(times.instructions[i].end);
     }

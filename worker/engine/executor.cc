@@ -8,6 +8,7 @@
 #include "proto/base/check.h"
 #include "proto/base/status.h"
 #include "proto/plan/program_text.h"
+#include "proto/plan/span.h"
 #include "worker/engine/lane_log.h"
 #include "worker/engine/step_fences.h"
 
@@ -17,20 +18,6 @@ namespace {
 // Instructions that a lane may have issued and not done: enough to keep the
 // device busy, whatever the host does meanwhile.
 constexpr int kIssuedMax = 256;
-
-void FillSpan(const Program& program, int index, Span& span) {
-  const Instruction& instruction = program.instructions(index);
-  span.set_instruction(index);
-  span.set_kind(instruction.kind());
-  span.set_lane(instruction.lane());
-  if (instruction.has_unit()) span.set_unit(instruction.unit());
-  span.set_unit_count(instruction.unit_count());
-  if (instruction.has_micro_batch()) {
-    span.set_micro_batch(instruction.micro_batch());
-  }
-  if (instruction.has_peer()) span.set_peer(instruction.peer());
-  span.set_ahead(instruction.ahead());
-}
 
 }  // namespace
 
@@ -81,8 +68,7 @@ Executor::RunState::HandedOut Executor::RunState::HandOut(
 
 void Executor::RunState::AddSpan(int instruction, int64_t now_ns) {
   if (timeline == nullptr) return;
-  Span& span = *timeline->add_spans();
-  FillSpan(program, instruction, span);
+  Span& span = *timeline->add_spans() = SpanOf(program, instruction);
   if (fences.has_value() && IsDeviceLane(span.lane())) {
     const StepFences::Nanos times = fences->Times(instruction);
     span.set_start_ns(times.start);

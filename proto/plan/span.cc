@@ -1,0 +1,21 @@
+#include "proto/plan/span.h"
+
+namespace troupe {
+
+Span SpanOf(const Program& program, int index) {
+  const Instruction& instruction = program.instructions(index);
+  Span span;
+  span.set_instruction(index);
+  span.set_kind(instruction.kind());
+  span.set_lane(instruction.lane());
+  if (instruction.has_unit()) span.set_unit(instruction.unit());
+  span.set_unit_count(instruction.unit_count());
+  if (instruction.has_micro_batch()) {
+    span.set_micro_batch(instruction.micro_batch());
+  }
+  if (instruction.has_peer()) span.set_peer(instruction.peer());
+  span.set_ahead(instruction.ahead());
+  return span;
+}
+
+}  // namespace troupe
