@@ -1,5 +1,6 @@
 #include "worker/engine/executor.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -70,9 +71,12 @@ void Executor::RunState::AddSpan(int instruction, int64_t now_ns) {
   if (timeline == nullptr) return;
   Span& span = *timeline->add_spans() = SpanOf(program, instruction);
   if (fences.has_value() && IsDeviceLane(span.lane())) {
+    // By the device's clock, which agrees with ours to some microseconds; but
+    // nothing runs before it is issued.
+    const int64_t issued_ns = log.StartOf(instruction) - origin_ns;
     const StepFences::Nanos times = fences->Times(instruction);
-    span.set_start_ns(times.start);
-    span.set_end_ns(times.end);
+    span.set_start_ns(std::max(times.start, issued_ns));
+    span.set_end_ns(std::max(times.end, issued_ns));
   } else {
     span.set_start_ns(log.StartOf(instruction) - origin_ns);
     span.set_end_ns(now_ns - origin_ns);
@@ -118,9 +122,10 @@ absl::Status Executor::Run(const Program& program, const ProgramRunner& runner,
                            RankTimeline* timeline) {
   MakeLanes(program);
   auto state = std::make_unique<RunState>(program, runner);
+  int64_t origin_ns = clock_.MonotonicNanos();
   if (device_ != nullptr) {
     state->fences.emplace(*device_, program, /*timed=*/timeline != nullptr);
-    RETURN_IF_ERROR(state->fences->Begin());
+    ASSIGN_OR_RETURN(origin_ns, state->fences->Begin(clock_));
   }
   std::vector<int> ready;
   {
@@ -129,7 +134,7 @@ absl::Status Executor::Run(const Program& program, const ProgramRunner& runner,
     if (!aborted_.ok()) return aborted_;
     run_ = std::move(state);
     run_->timeline = timeline;
-    run_->origin_ns = clock_.MonotonicNanos();
+    run_->origin_ns = origin_ns;
     step_ = runner.step;
     ready = run_->queue.Start();
     run_->running = static_cast<int>(ready.size());

@@ -14,11 +14,14 @@ StepFences::StepFences(Device& device, const Program& program, bool timed)
   CHECK(device.asynchronous()) << device.Describe();
 }
 
-absl::Status StepFences::Begin() {
+absl::StatusOr<int64_t> StepFences::Begin(const Clock& clock) {
   RETURN_IF_ERROR(device_.Synchronize());
-  if (use_ != FenceUse::kTiming) return absl::OkStatus();
-  origin_ = device_.Record(use_);
-  return origin_->Await();
+  const int64_t origin_ns = clock.MonotonicNanos();
+  if (use_ == FenceUse::kTiming) {
+    origin_ = device_.Record(use_);
+    RETURN_IF_ERROR(origin_->Await());
+  }
+  return origin_ns;
 }
 
 void StepFences::Enter(int instruction) {

@@ -18,8 +18,10 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "ops/device.h"
 #include "ops/fence.h"
+#include "proto/base/clock.h"
 #include "proto/program.pb.h"
 
 namespace troupe {
@@ -29,8 +31,11 @@ class StepFences {
   // Borrows both. `timed`: Times will be asked for.
   StepFences(Device& device, const Program& program, bool timed);
 
-  // Waits for all that the calling thread has enqueued; time counts from here.
-  absl::Status Begin();
+  // Waits for all that the calling thread has enqueued. Time counts from here:
+  // what `clock` shows is returned, read just before the device is asked to
+  // mark its own, so that Times are never late by the clock, only early by
+  // what lay between the two.
+  absl::StatusOr<int64_t> Begin(const Clock& clock);
 
   void Enter(int instruction);
   void Leave(int instruction);

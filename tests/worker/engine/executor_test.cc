@@ -1,5 +1,6 @@
 #include "worker/engine/executor.h"
 
+#include <algorithm>
 #include <atomic>
 #include <set>
 #include <string>
@@ -231,6 +232,45 @@ TEST(Executor, ADevicesLanesRunAheadOfIt) {
   ASSERT_TRUE(executor.Run(program, runner, &timeline).ok());
   EXPECT_EQ(order, (std::vector<int>{1, 2, 3, 4}));
   EXPECT_EQ(timeline.spans_size(), program.instructions_size());
+}
+
+// On a machine that is busy elsewhere while a run begins, but not in it.
+class ClockOfABusyMachine final : public Clock {
+ public:
+  absl::Time Now() const override { return real_.Now(); }
+  int64_t MonotonicNanos() const override {
+    const absl::Duration away = absl::Milliseconds(reads_++ < 3 ? 5 : 0);
+    absl::SleepFor(away);
+    const int64_t now = real_.MonotonicNanos();
+    absl::SleepFor(away);
+    return now;
+  }
+
+ private:
+  const RealClock real_;
+  mutable std::atomic<int> reads_{0};
+};
+
+TEST(Executor, SpansOfHostAndDeviceAreInTheOrderOfTheWaits) {
+  const ClockOfABusyMachine clock;
+  SplitMemoryDevice device({.threads = 1});
+  Executor executor(clock, &device);
+  const Program program = Parse(
+      "L m0\n"
+      "F u0 m0 ^0\n"
+      "R u0 g0 ^1\n"
+      "L m1 ^2\n"
+      "F u0 m1 ^3\n");
+  const ProgramRunner runner = {.run = [&](int) { return absl::OkStatus(); }};
+  RankTimeline timeline;
+  ASSERT_TRUE(executor.Run(program, runner, &timeline).ok());
+  ASSERT_EQ(timeline.spans_size(), 5);
+  std::vector<Span> spans(5);
+  for (const Span& span : timeline.spans()) spans[span.instruction()] = span;
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_LE(spans[i].start_ns(), spans[i].end_ns());
+    EXPECT_LE(spans[std::max(i - 1, 0)].end_ns(), spans[i].end_ns()) << i;
+  }
 }
 
 TEST(Executor, SaysWhichStepItIsIn) {

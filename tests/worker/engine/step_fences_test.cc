@@ -20,7 +20,7 @@ class StepFencesTest : public testing::Test {
 
 TEST_F(StepFencesTest, ALanesQueueWaitsForAnothersWork) {
   StepFences fences(device_, program_, /*timed=*/false);
-  ASSERT_TRUE(fences.Begin().ok());
+  ASSERT_TRUE(fences.Begin(RealClock()).ok());
   absl::Notification let_compute_end;
   std::vector<int> order;
   std::thread compute([&] {
@@ -46,7 +46,7 @@ TEST_F(StepFencesTest, ALanesQueueWaitsForAnothersWork) {
 
 TEST_F(StepFencesTest, TimesAreThoseOfTheDevice) {
   StepFences fences(device_, program_, /*timed=*/true);
-  ASSERT_TRUE(fences.Begin().ok());
+  ASSERT_TRUE(fences.Begin(RealClock()).ok());
   for (int i = 0; i < 2; ++i) {
     std::thread lane([&] {
       fences.Enter(i);
@@ -68,7 +68,7 @@ TEST_F(StepFencesTest, BeginWaitsForTheCallersQueue) {
   bool ran = false;
   device_.Enqueue([&] { ran = true; });
   StepFences fences(device_, program_, /*timed=*/false);
-  ASSERT_TRUE(fences.Begin().ok());
+  ASSERT_TRUE(fences.Begin(RealClock()).ok());
   EXPECT_TRUE(ran);
 }
 
