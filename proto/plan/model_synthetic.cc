@@ -98,12 +98,8 @@ std::vector<Unit> SyntheticUnits(const ModelSpec& model,
     }
     Unit& unit = builder.unit();
     unit.set_layer(u);
-    // Nobody reads what the last unit makes.
-    const bool last = u + 1 == model.units();
-    unit.set_activation_bytes(
-        last ? 0
-             : std::max<int64_t>(ValueOf(model.activation_bytes(), u),
-                                 kSyntheticActivationBytesMin));
+    unit.set_activation_bytes(std::max<int64_t>(
+        ValueOf(model.activation_bytes(), u), kSyntheticActivationBytesMin));
     unit.mutable_forward()->set_wait_seconds(ValueOf(model.forward_us(), u) *
                                              kSeconds);
     unit.mutable_backward_input()->set_wait_seconds(

@@ -5,8 +5,10 @@
 //
 // Only model.cc includes this; everybody else reads model.h. All units are of
 // kind SYNTHETIC, in stages like any other; each has all three passes, the
-// first one too, as the papers on schedules have it. A unit's parameter is one
-// f32 vector, "synthetic.<unit>.weight", whose gradient stays zero.
+// first one too, and keeps its own output from its forward to the end of its
+// backward pass, so that ranks keep as many activations as the papers on
+// schedules say. A unit's parameter is one f32 vector,
+// "synthetic.<unit>.weight", whose gradient stays zero.
 #ifndef TROUPE_PROTO_PLAN_MODEL_SYNTHETIC_H_
 #define TROUPE_PROTO_PLAN_MODEL_SYNTHETIC_H_
 

@@ -35,8 +35,10 @@ int64_t BufferBytes(const Plan& plan, Buffer::Kind kind, int unit) {
     case Buffer::WORKSPACE:
       return WorkspaceBytes(plan);
     case Buffer::ACTIVATION:
-    case Buffer::GRADIENT:
       return plan.units(unit).activation_bytes();
+    case Buffer::GRADIENT:  // from the unit behind, which the last one lacks
+      return unit + 1 < plan.units_size() ? plan.units(unit).activation_bytes()
+                                          : 0;
     case Buffer::STASH:
       return plan.units(unit).stash_bytes();
     case Buffer::WEIGHT_STASH:

@@ -118,9 +118,15 @@ class Declaration {
     if (u + 1 == plan_.units_size()) Write(Buffer::SCALARS);
   }
 
+  // Units keep what they read of a micro-batch, synthetic ones what they made.
+  void ReadKeptActivation(int u, int m) {
+    const int kept = Is(u, Unit::SYNTHETIC) ? u : u - 1;
+    if (kept >= 0) Read(Buffer::ACTIVATION, kept, m);
+  }
+
   void BackwardInput(int u, int m) {
     Read(Buffer::GRADIENT, u, m);
-    if (u > 0) Read(Buffer::ACTIVATION, u - 1, m);
+    ReadKeptActivation(u, m);
     Read(Buffer::STASH, u, m);
     ReadParameters(u);
     if (u > 0) Write(Buffer::GRADIENT, u - 1, m);
@@ -129,7 +135,7 @@ class Declaration {
 
   void BackwardWeight(int u, int m) {
     Read(Buffer::GRADIENT, u, m);
-    if (u > 0) Read(Buffer::ACTIVATION, u - 1, m);
+    ReadKeptActivation(u, m);
     Read(Buffer::STASH, u, m);
     Read(Buffer::WEIGHT_STASH, u, m);
     if (Is(u, Unit::EMBEDDING)) Read(Buffer::BATCH, kNone, m);

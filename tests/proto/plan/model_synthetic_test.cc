@@ -43,7 +43,7 @@ TEST(ModelSynthetic, OneValueIsThatOfAllUnits) {
     EXPECT_DOUBLE_EQ(unit.backward_weight().wait_seconds(), 0.5e-3);
   }
   EXPECT_EQ((*units)[1].activation_bytes(), 2000);
-  EXPECT_EQ((*units)[2].activation_bytes(), 0);
+  EXPECT_EQ((*units)[2].activation_bytes(), 3000);
   EXPECT_EQ((*units)[1].parameters(0).shape(0), 2000);
   EXPECT_EQ(ParameterCount(*units), 6000);
   EXPECT_EQ(ModelFlopsPerToken(model, 1), 0);
