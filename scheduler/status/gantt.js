@@ -144,7 +144,7 @@ function layOut(timeline, stages) {
   return { timeline, spans, hops, ranks, end, step, pass: passes[Math.floor(passes.length / 10)] || end, bubble: 1 - sum(ranks, r => r.busy) / (step * ranks.length) };
 }
 
-const LEFT = 136, RIGHT = 24, MOST = 2600;  // pixels: names and bubbles, a margin, a picture's width
+const LEFT = 156, RIGHT = 24, MOST = 2600;  // pixels: names and bubbles, a margin, a picture's width
 
 // One timeline; `scale` is in pixels a nanosecond.
 function ganttSvg({ ranks, hops, step, pass }, scale, width) {
