@@ -40,7 +40,7 @@ class BufferCheck {
         RETURN_IF_ERROR(Write(i, buffer));
       }
     }
-    return absl::OkStatus();
+    return CheckCarriedSlots();
   }
 
  private:
@@ -56,15 +56,15 @@ class BufferCheck {
     return slots_[{buffer.slot(), copy}];
   }
 
-  // The slot of a resident or carried buffer is shared with versions of it
-  // only.
+  // The slot of a resident buffer is shared with versions of it only.
   absl::Status CheckOwnSlots() const {
     std::vector<int> tenant(rank_.slots_size(), -1);
     for (int b = 0; b < program_.buffers_size(); ++b) {
       const Buffer& buffer = program_.buffers(b);
       const int other = tenant[buffer.slot()];
       if (other >= 0 && !SameValue(buffer, program_.buffers(other)) &&
-          (HasOwnSlot(buffer) || HasOwnSlot(program_.buffers(other)))) {
+          (IsResident(buffer.kind()) ||
+           IsResident(program_.buffers(other).kind()))) {
         return Fault(absl::StrCat("slot ", buffer.slot(), " is shared by ",
                                   BufferText(program_.buffers(other)), " and ",
                                   BufferText(buffer),
@@ -75,10 +75,33 @@ class BufferCheck {
     return absl::OkStatus();
   }
 
+  // What others left in the slot of a carried value is lost to the programs
+  // that come, so at the end it holds the value, or was never touched.
+  absl::Status CheckCarriedSlots() const {
+    std::map<int, const Buffer*> carried;
+    for (const Program& program : rank_.programs()) {
+      for (const Buffer& buffer : program.buffers()) {
+        if (buffer.carried()) carried[buffer.slot()] = &buffer;
+      }
+    }
+    for (const auto& [place, slot] : slots_) {
+      const auto found = carried.find(place.first);
+      if (found == carried.end() || slot.holds < 0) continue;
+      const Buffer& held = program_.buffers(slot.holds);
+      if (SameValue(held, *found->second)) continue;
+      return Fault(absl::StrCat("slot ", place.first, " holds ",
+                                BufferText(held), " since ", Text(slot.writer),
+                                ", where later programs look for ",
+                                BufferText(*found->second)));
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status Read(int index, int b) {
     const Buffer& buffer = program_.buffers(b);
     SlotState& slot = StateOf(buffer);
-    if (slot.holds != b && !HasOwnSlot(buffer)) {
+    const bool from_before = slot.holds < 0 && buffer.carried();
+    if (slot.holds != b && !from_before && !IsResident(buffer.kind())) {
       if (slot.holds < 0) return Fault(index, b, "which nothing has written");
       return Fault(index, b,
                    absl::StrCat("but slot ", buffer.slot(), " holds ",

@@ -1,6 +1,7 @@
 #include "scheduler/passes/assign_slots.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <string>
 #include <tuple>
@@ -31,9 +32,10 @@ struct SharedSlot {
   int index = 0;
   std::map<int, int> uses;
 
-  bool FreeDuring(const Life& life) const {
+  bool Fits(const Buffer& buffer, const Life& life) const {
     const auto next = uses.upper_bound(life.end);
-    return next == uses.begin() || std::prev(next)->second < life.begin;
+    return item == LineItem(buffer.kind()) && bytes >= buffer.bytes() &&
+           (next == uses.begin() || std::prev(next)->second < life.begin);
   }
 };
 
@@ -48,72 +50,6 @@ int AddSlot(const Buffer& buffer, RankPlan& rank) {
   slot.set_bytes((bytes + kSlotAlignment - 1) / kSlotAlignment *
                  kSlotAlignment);
   return rank.slots_size() - 1;
-}
-
-// Uses of a value's copies by a rank's programs.
-struct OwnSlot {
-  std::vector<Buffer*> buffers;
-  int offset_min = 0;
-  int offset_max = 0;
-};
-
-// Whether TRAIN has done with the oldest copy of a carried value when it first
-// touches the newest: then the two can be one.
-bool OldestIsFree(const Program& train, const OwnSlot& own) {
-  bool newest_touched = false;
-  for (const Instruction& instruction : train.instructions()) {
-    for (const auto* list : {&instruction.reads(), &instruction.writes()}) {
-      for (const int index : *list) {
-        const Buffer& buffer = train.buffers(index);
-        if (!SameValue(buffer, *own.buffers.front())) continue;
-        newest_touched |= buffer.copy_offset() == own.offset_max;
-        if (newest_touched && buffer.copy_offset() == own.offset_min) {
-          return false;
-        }
-      }
-    }
-  }
-  return true;
-}
-
-int CopiesNeeded(const Program& train, const OwnSlot& own) {
-  const Buffer::Kind kind = own.buffers.front()->kind();
-  // The version that STEP writes takes the place of the oldest one.
-  if (kind == Buffer::PARAMETERS) return std::max(1, -own.offset_min);
-  // A step's scalars are zero before its program begins.
-  if (kind == Buffer::SCALARS) return 1 - own.offset_min;
-  const int apart = own.offset_max - own.offset_min;
-  return apart > 0 && OldestIsFree(train, own) ? apart : apart + 1;
-}
-
-void AssignOwn(RankPlan& rank) {
-  // By kind, then unit: the order in which the slots are laid out.
-  std::map<std::tuple<Buffer::Kind, int, int>, OwnSlot> owners;
-  for (Program& program : *rank.mutable_programs()) {
-    for (Buffer& buffer : *program.mutable_buffers()) {
-      if (!HasOwnSlot(buffer)) continue;
-      const int unit = buffer.has_unit() ? buffer.unit() : -1;
-      const int m = buffer.has_micro_batch() ? buffer.micro_batch() : -1;
-      OwnSlot& own = owners[{buffer.kind(), unit, m}];
-      own.buffers.push_back(&buffer);
-      own.offset_min = std::min(own.offset_min, buffer.copy_offset());
-      own.offset_max = std::max(own.offset_max, buffer.copy_offset());
-    }
-  }
-  const Program& train = *FindProgram(rank, Program::TRAIN);
-  for (const auto& [name, own] : owners) {
-    const int copies = CopiesNeeded(train, own);
-    const int slot = AddSlot(*own.buffers.front(), rank);
-    if (copies > 1) rank.mutable_slots(slot)->set_copies(copies);
-    for (Buffer* const buffer : own.buffers) {
-      CHECK_EQ(buffer->bytes(), own.buffers.front()->bytes())
-          << LineItem(buffer->kind());
-      buffer->set_slot(slot);
-      if (buffer->copy_offset() >= copies || copies == 1) {
-        buffer->set_copy_offset(buffer->copy_offset() % copies);
-      }
-    }
-  }
 }
 
 // Whether a stage's units do this for one micro-batch one after the other.
@@ -151,6 +87,115 @@ Life UseOf(const Program& program, int index) {
   return use;
 }
 
+// Uses of a value's copies by a rank's programs.
+struct OwnSlot {
+  std::vector<Buffer*> buffers;
+  int offset_min = 0;
+  int offset_max = 0;
+
+  bool carried() const { return buffers.front()->carried(); }
+};
+
+// Between TRAIN's last use of the oldest copy of a carried value and its first
+// one of the newest.
+struct Gap {
+  int last_of_oldest = -1;
+  int first_of_newest = 0;
+
+  // Then the two can be one copy.
+  bool OldestIsFree() const { return last_of_oldest < first_of_newest; }
+};
+
+Gap GapOf(const Program& train, const OwnSlot& own) {
+  Gap gap = {.first_of_newest = train.instructions_size()};
+  for (int i = 0; i < train.instructions_size(); ++i) {
+    const Instruction& instruction = train.instructions(i);
+    const Life use = UseOf(train, i);
+    for (const auto* list : {&instruction.reads(), &instruction.writes()}) {
+      for (const int index : *list) {
+        const Buffer& buffer = train.buffers(index);
+        if (!SameValue(buffer, *own.buffers.front())) continue;
+        if (buffer.copy_offset() == own.offset_max) {
+          gap.first_of_newest = std::min(gap.first_of_newest, use.begin);
+        }
+        if (buffer.copy_offset() == own.offset_min) {
+          gap.last_of_oldest = std::max(gap.last_of_oldest, use.end);
+        }
+      }
+    }
+  }
+  return gap;
+}
+
+int CopiesNeeded(const OwnSlot& own, const Gap& gap) {
+  const Buffer::Kind kind = own.buffers.front()->kind();
+  // The version that STEP writes takes the place of the oldest one.
+  if (kind == Buffer::PARAMETERS) return std::max(1, -own.offset_min);
+  // A step's scalars are zero before its program begins.
+  if (kind == Buffer::SCALARS) return 1 - own.offset_min;
+  const int apart = own.offset_max - own.offset_min;
+  return apart > 0 && gap.OldestIsFree() ? apart : apart + 1;
+}
+
+// Instructions of the programs that stand before this one.
+int OffsetOf(const RankPlan& rank, Program::Kind kind) {
+  int offset = 0;
+  for (const Program& program : rank.programs()) {
+    if (program.kind() == kind) break;
+    offset += program.instructions_size();
+  }
+  return offset;
+}
+
+// In use all the time, but for the gap of TRAIN.
+SharedSlot InGap(const Buffer& buffer, const Gap& gap, int train_begin) {
+  SharedSlot slot = {.item = LineItem(buffer.kind()),
+                     .bytes = buffer.bytes(),
+                     .index = buffer.slot()};
+  slot.uses[0] = train_begin + gap.last_of_oldest;
+  slot.uses[train_begin + gap.first_of_newest] =
+      std::numeric_limits<int>::max();
+  return slot;
+}
+
+// The slots in which others may live for a while are returned.
+std::vector<SharedSlot> AssignOwn(RankPlan& rank) {
+  // By kind, then unit: the order in which the slots are laid out.
+  std::map<std::tuple<Buffer::Kind, int, int>, OwnSlot> owners;
+  for (Program& program : *rank.mutable_programs()) {
+    for (Buffer& buffer : *program.mutable_buffers()) {
+      if (!HasOwnSlot(buffer)) continue;
+      const int unit = buffer.has_unit() ? buffer.unit() : -1;
+      const int m = buffer.has_micro_batch() ? buffer.micro_batch() : -1;
+      OwnSlot& own = owners[{buffer.kind(), unit, m}];
+      own.buffers.push_back(&buffer);
+      own.offset_min = std::min(own.offset_min, buffer.copy_offset());
+      own.offset_max = std::max(own.offset_max, buffer.copy_offset());
+    }
+  }
+  const Program& train = *FindProgram(rank, Program::TRAIN);
+  const int train_begin = OffsetOf(rank, Program::TRAIN);
+  std::vector<SharedSlot> shared;
+  for (const auto& [name, own] : owners) {
+    const Gap gap = own.carried() ? GapOf(train, own) : Gap();
+    const int copies = CopiesNeeded(own, gap);
+    const int slot = AddSlot(*own.buffers.front(), rank);
+    if (copies > 1) rank.mutable_slots(slot)->set_copies(copies);
+    for (Buffer* const buffer : own.buffers) {
+      CHECK_EQ(buffer->bytes(), own.buffers.front()->bytes())
+          << LineItem(buffer->kind());
+      buffer->set_slot(slot);
+      if (buffer->copy_offset() >= copies || copies == 1) {
+        buffer->set_copy_offset(buffer->copy_offset() % copies);
+      }
+    }
+    if (own.carried() && copies == 1 && gap.OldestIsFree()) {
+      shared.push_back(InGap(*own.buffers.front(), gap, train_begin));
+    }
+  }
+  return shared;
+}
+
 std::vector<Transient> TransientsOf(RankPlan& rank) {
   std::vector<Transient> transients;
   int offset = 0;
@@ -177,27 +222,28 @@ std::vector<Transient> TransientsOf(RankPlan& rank) {
   return transients;
 }
 
-void AssignShared(RankPlan& rank) {
+void AssignShared(RankPlan& rank, std::vector<SharedSlot> slots) {
   std::vector<Transient> transients = TransientsOf(rank);
   std::stable_sort(transients.begin(), transients.end(),
                    [](const Transient& a, const Transient& b) {
                      return std::make_tuple(-a.buffer->bytes(), a.life.begin) <
                             std::make_tuple(-b.buffer->bytes(), b.life.begin);
                    });
-  std::vector<SharedSlot> slots;  // smaller and smaller
   for (const Transient& transient : transients) {
     Buffer& buffer = *transient.buffer;
-    const std::string item = LineItem(buffer.kind());
-    auto slot = std::find_if(slots.rbegin(), slots.rend(), [&](const auto& s) {
-      return s.item == item && s.FreeDuring(transient.life);
-    });
-    if (slot == slots.rend()) {
-      const int index = AddSlot(buffer, rank);
-      slots.push_back({.item = item, .bytes = buffer.bytes(), .index = index});
-      slot = slots.rbegin();
+    SharedSlot* best = nullptr;  // the smallest, of those the latest
+    for (SharedSlot& slot : slots) {
+      if (!slot.Fits(buffer, transient.life)) continue;
+      if (best == nullptr || slot.bytes <= best->bytes) best = &slot;
     }
-    slot->uses[transient.life.begin] = transient.life.end;
-    buffer.set_slot(slot->index);
+    if (best == nullptr) {
+      slots.push_back({.item = LineItem(buffer.kind()),
+                       .bytes = buffer.bytes(),
+                       .index = AddSlot(buffer, rank)});
+      best = &slots.back();
+    }
+    best->uses[transient.life.begin] = transient.life.end;
+    buffer.set_slot(best->index);
   }
 }
 
@@ -205,8 +251,7 @@ void AssignShared(RankPlan& rank) {
 
 void AssignSlots(Draft& draft) {
   for (RankPlan& rank : *draft.plan.mutable_ranks()) {
-    AssignOwn(rank);
-    AssignShared(rank);
+    AssignShared(rank, AssignOwn(rank));
   }
 }
 

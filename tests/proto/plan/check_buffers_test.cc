@@ -4,7 +4,10 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/base/check.h"
+#include "proto/plan/program_text.h"
 #include "tests/scheduler/example_plan.h"
+#include "tests/scheduler/synthetic_job.h"
 
 namespace troupe {
 namespace {
@@ -69,6 +72,49 @@ TEST(CheckBuffers, ReadAfterTheSlotWasGivenAway) {
   }
   EXPECT_THAT(Message(plan), AllOf(HasSubstr("reads STASH u1 m0"),
                                    HasSubstr("holds STASH u2 m0")));
+}
+
+Plan Pipedream() {
+  return ExamplePlan(SyntheticJob(
+      {.pipeline = 4, .schedule = "pipedream", .micro_batches = 8}));
+}
+
+Buffer& ActivationOf(Program& program, int micro_batch) {
+  for (Buffer& buffer : *program.mutable_buffers()) {
+    if (buffer.kind() == Buffer::ACTIVATION && buffer.unit() == 0 &&
+        buffer.micro_batch() == micro_batch) {
+      return buffer;
+    }
+  }
+  CHECK(false) << "no activation of micro-batch " << micro_batch;
+}
+
+// Of those that the step before left, the first is used when all are there.
+TEST(CheckBuffers, CarriedValueWrittenOverBeforeItsUse) {
+  Plan plan = Pipedream();
+  EXPECT_TRUE(CheckBuffers(plan).ok());
+  const Buffer& carried = ActivationOf(Train(plan), 0);
+  ASSERT_TRUE(carried.carried());
+  ActivationOf(Train(plan), 3).set_slot(carried.slot());
+  EXPECT_THAT(Message(plan), AllOf(HasSubstr("reads ACTIVATION u0 m0"),
+                                   HasSubstr("holds ACTIVATION u0 m3")));
+}
+
+TEST(CheckBuffers, CarriedValueLostAtTheEnd) {
+  Plan plan = Pipedream();
+  Program& train = Train(plan);
+  Buffer other = ActivationOf(train, 0);
+  other.clear_carried();
+  other.set_micro_batch(7);
+  *train.add_buffers() = other;
+  // After all others, as a last one that has no more use for the old contents.
+  Instruction last = ParseProgram("F u0 m7\n")->instructions(0);
+  for (int i = 0; i < train.instructions_size(); ++i) last.add_after(i);
+  last.add_writes(train.buffers_size() - 1);
+  *train.add_instructions() = last;
+  EXPECT_THAT(Message(plan), AllOf(HasSubstr("holds ACTIVATION u0 m7"),
+                                   HasSubstr("later programs look for "
+                                             "ACTIVATION u0 m0")));
 }
 
 TEST(CheckBuffers, ResidentBuffersShareNothing) {

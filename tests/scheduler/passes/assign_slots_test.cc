@@ -6,6 +6,7 @@
 #include "gtest/gtest.h"
 #include "proto/plan/buffer_kind.h"
 #include "tests/scheduler/example_plan.h"
+#include "tests/scheduler/synthetic_job.h"
 
 namespace troupe {
 namespace {
@@ -104,6 +105,28 @@ TEST(AssignSlots, ProgramsShareResidentSlotsAndScratch) {
   }
   for (const auto& [name, slots_of_it] : resident) {
     EXPECT_EQ(slots_of_it.size(), 1) << Buffer::Kind_Name(name.first);
+  }
+}
+
+// What a step leaves for the next is back in its place at the end, and lends it
+// to others meanwhile.
+TEST(AssignSlots, CarriedActivationsLendTheirSlots) {
+  constexpr int kRanks = 4;
+  const Plan plan = ExamplePlan(SyntheticJob(
+      {.pipeline = kRanks, .schedule = "pipedream", .micro_batches = 12}));
+  for (const RankPlan& rank : plan.ranks()) {
+    std::set<int> carried;
+    std::set<int> lent;
+    const Program& train = *FindProgram(rank, Program::TRAIN);
+    for (const Buffer& buffer : train.buffers()) {
+      if (buffer.carried()) carried.insert(buffer.slot());
+    }
+    for (const Buffer& buffer : train.buffers()) {
+      if (buffer.carried() || carried.count(buffer.slot()) == 0) continue;
+      lent.insert(buffer.slot());
+    }
+    EXPECT_GE(carried.size(), kRanks - 1 - rank.rank());
+    EXPECT_EQ(lent, carried) << "rank " << rank.rank();
   }
 }
 
