@@ -72,25 +72,6 @@ TEST(Executor, RunsEveryInstructionOnceAndInOrder) {
   }
 }
 
-TEST(Executor, SpansSayAllThatTellsTransfersApart) {
-  const RealClock clock;
-  Executor executor(clock);
-  const Program program = Parse("F u3 m1 +1\nS u3 m1 +1 p2 g0\n");
-  const ProgramRunner runner = {.run = [](int) { return absl::OkStatus(); }};
-  RankTimeline timeline;
-  ASSERT_TRUE(executor.Run(program, runner, &timeline).ok());
-  ASSERT_EQ(timeline.spans_size(), 2);
-  for (const Span& span : timeline.spans()) {
-    const Instruction& instruction = program.instructions(span.instruction());
-    EXPECT_EQ(span.kind(), instruction.kind());
-    EXPECT_EQ(span.unit(), 3);
-    EXPECT_EQ(span.micro_batch(), 1);
-    EXPECT_EQ(span.ahead(), 1);
-    EXPECT_EQ(span.has_peer(), instruction.has_peer());
-    EXPECT_EQ(span.peer(), instruction.peer());
-  }
-}
-
 TEST(Executor, LanesRunAtTheSameTime) {
   const RealClock clock;
   Executor executor(clock);
