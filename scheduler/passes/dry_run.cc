@@ -1,6 +1,7 @@
 #include "scheduler/passes/dry_run.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -9,6 +10,9 @@
 
 namespace troupe {
 namespace {
+
+// Of the shortest step.
+constexpr double kHandoverShare = 1e-2;
 
 class Run {
  public:
@@ -20,6 +24,9 @@ class Run {
         for (const ComputeStep& step : steps) {
           ends_[NameOf(step, run)] = std::nullopt;
         }
+      }
+      for (const ComputeStep& step : steps) {
+        handover_ = std::min(handover_, kHandoverShare * SecondsOf(step));
       }
     }
   }
@@ -82,7 +89,9 @@ class Run {
     for (const Name& name : WaitsOf(NameAt(rank))) {
       const std::optional<double> end = EndOf(name);
       if (!end.has_value()) return false;
-      start = std::max(start, *end);
+      const bool handed_over =
+          std::get<1>(name) != StepAt(rank).stage && *end > 0;
+      start = std::max(start, *end + (handed_over ? handover_ : 0));
     }
     Place(rank, start);
     return true;
@@ -124,6 +133,7 @@ class Run {
   std::vector<size_t> next_;  // by rank, of all runs
   std::vector<std::vector<StepTimes>> times_;
   std::map<Name, std::optional<double>> ends_;
+  double handover_ = std::numeric_limits<double>::infinity();
   double last_ = 0;
 };
 

@@ -1,6 +1,6 @@
-// When would each step of a compute order run, on machines of nominal speed and
-// with transfers that cost nothing? From this, transfers get one order that all
-// ranks agree on (transfers.h).
+// When would each step of a compute order run, on machines of nominal speed,
+// where a transfer takes a hundredth of the shortest step? From this, transfers
+// get one order that all ranks agree on (transfers.h).
 //
 // Where ranks go from one program to the next without waiting for the others,
 // they come to differ in when they begin one: then the order is run several

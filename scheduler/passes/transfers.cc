@@ -68,7 +68,7 @@ std::vector<Transfer> TransfersOf(
                    [quantum](const Transfer& a, const Transfer& b) {
                      const auto key = [quantum](const Transfer& t) {
                        return std::make_tuple(std::round(t.time / quantum),
-                                              t.from % 2, t.from, t.lane);
+                                              t.from, t.lane);
                      };
                      return key(a) < key(b);
                    });

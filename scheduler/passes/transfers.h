@@ -6,9 +6,9 @@
 // all transfers of all ranks stand in one list, by the time at which a dry run
 // has what they carry; each rank's lanes are parts of that list. Then the first
 // transfer that is not done can always be done: whatever it waits for stands
-// before it. At equal times, as in the steady state of a balanced pipeline,
-// even ranks send first and odd ranks then: no chain of ranks each of which
-// waits for the next.
+// before it. The dry run's transfers take some time, so a rank is a little
+// behind the one before it: it receives the next micro-batch before it sends
+// the last on, and no transfer waits for another one of a balanced pipeline.
 #ifndef TROUPE_SCHEDULER_PASSES_TRANSFERS_H_
 #define TROUPE_SCHEDULER_PASSES_TRANSFERS_H_
 

@@ -30,12 +30,12 @@ TEST(Transfers, StandInTheOrderOfTime) {
             "0>1 u0 m0 | 0>1 u0 m1 | 0>1 u0 m2");
 }
 
-// At one time, ranks 0 and 2 send before rank 1 does.
-TEST(Transfers, EvenRanksSendFirst) {
+// A rank receives the next micro-batch before it sends the last one on.
+TEST(Transfers, EachRankIsALittleBehindTheOneBefore) {
   EXPECT_EQ(Activations(SyntheticJob(
                 {.pipeline = 4, .schedule = "gpipe", .micro_batches = 3})),
-            "0>1 u0 m0 | 0>1 u0 m1 | 1>2 u1 m0 | 0>1 u0 m2 | 2>3 u2 m0 | "
-            "1>2 u1 m1 | 2>3 u2 m1 | 1>2 u1 m2 | 2>3 u2 m2");
+            "0>1 u0 m0 | 0>1 u0 m1 | 1>2 u1 m0 | 0>1 u0 m2 | 1>2 u1 m1 | "
+            "2>3 u2 m0 | 1>2 u1 m2 | 2>3 u2 m1 | 2>3 u2 m2");
 }
 
 // The two middle stages of a V are on one rank.
