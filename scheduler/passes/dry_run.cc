@@ -11,8 +11,10 @@
 namespace troupe {
 namespace {
 
-// Of the shortest step.
-constexpr double kHandoverShare = 1e-2;
+// Of the shortest step. Much less, and steps that are equal but for transfers
+// come to one moment again; much more, and plans wait for transfers that are
+// faster than that.
+constexpr double kHandoverShare = 0.03;
 
 class Run {
  public:

@@ -20,7 +20,7 @@ std::vector<std::vector<StepTimes>> TimesOf(const ComputeOrder& order) {
   return DryRun(draft, order);
 }
 
-constexpr double kHandover = 0.01;
+constexpr double kHandover = 0.03;
 
 constexpr auto kF = ComputeStep::kForward;
 constexpr auto kI = ComputeStep::kBackwardInput;
