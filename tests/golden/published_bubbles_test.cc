@@ -88,8 +88,7 @@ TEST_P(PublishedBubbles, AreOurs) {
   EXPECT_NEAR(BubbleOf("1f1b", 1), row.one_f_one_b, 0.001);
   EXPECT_NEAR(BubbleOf("zb_h1", 1), row.zb_h1, 0.001);
   EXPECT_NEAR(BubbleOf("zb_h2", 1), row.zb_h2, 0.001);
-  // Ours have every transfer wait for its receiver.
-  // Here a rank does not receive while it sends.
+  // Here a rank does not receive activations while it sends some.
   EXPECT_NEAR(BubbleOf("interleaved_1f1b", row.virtual_stages), row.interleaved,
               0.07 * row.interleaved);
 }
