@@ -20,7 +20,7 @@ constexpr double kRight = 76;  // bubbles
 constexpr double kPlotWidthMin = 1000;
 constexpr double kPlotWidthMax = 2600;
 constexpr double kPassWidth = 14;  // of a short pass, where the plot can be so
-constexpr double kLegendHeight = 30;
+constexpr double kLegendGap = 8;   // below it
 constexpr double kTitleHeight = 46;
 constexpr double kAxisHeight = 40;
 constexpr double kRankGap = 8;
@@ -110,8 +110,10 @@ class Drawing {
         (0.93 * pass * scale_.pixels_per_second - 1.5) / DigitsWidth(2), 7.0,
         11.0);
     y_ += 12;
-    front_ += LegendSvg(charts, {.x = kLeft, .y = y_});
-    y_ += kLegendHeight;
+    const Legend legend =
+        LegendSvg(charts, {.x = kLeft, .y = y_, .right = width() - kMargin});
+    front_ += legend.svg;
+    y_ += legend.height + kLegendGap;
     for (const Chart& chart : charts) Add(chart);
   }
 

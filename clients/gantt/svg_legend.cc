@@ -9,6 +9,12 @@
 namespace troupe {
 namespace {
 
+// Pixels.
+constexpr double kLine = 22;
+constexpr double kSwatch = 20;  // and the space behind it
+constexpr double kLetter = 5.7;
+constexpr double kGap = 24;  // between entries
+
 // "class of the swatch", or several, one over the other.
 struct Entry {
   std::vector<std::string> classes;
@@ -50,21 +56,25 @@ std::vector<Entry> Entries(const std::vector<Chart>& charts) {
 
 }  // namespace
 
-std::string LegendSvg(const std::vector<Chart>& charts,
-                      const LegendPlace& place) {
+Legend LegendSvg(const std::vector<Chart>& charts, const LegendPlace& place) {
   std::string svg;
   double x = place.x;
+  double y = place.y;
   for (const Entry& entry : Entries(charts)) {
+    const double width = kSwatch + kLetter * entry.text.size();
+    if (x > place.x && x + width > place.right) {
+      x = place.x;
+      y += kLine;
+    }
     for (const std::string& name : entry.classes) {
       absl::StrAppend(&svg, "<path class=\"", name, "\" d=\"M", Pixels(x), " ",
-                      Pixels(place.y), "h14v14h-14z\"/>");
+                      Pixels(y), "h14v14h-14z\"/>");
     }
-    absl::StrAppend(&svg, "<text x=\"", Pixels(x + 20), "\" y=\"",
-                    Pixels(place.y + 11), "\">", EscapedXml(entry.text),
-                    "</text>\n");
-    x += 44 + 5.7 * entry.text.size();
+    absl::StrAppend(&svg, "<text x=\"", Pixels(x + kSwatch), "\" y=\"",
+                    Pixels(y + 11), "\">", EscapedXml(entry.text), "</text>\n");
+    x += width + kGap;
   }
-  return svg;
+  return {.svg = svg, .height = y + kLine - place.y};
 }
 
 }  // namespace troupe

@@ -1,4 +1,4 @@
-// The line of a picture that says what its colours mean: what is in the charts
+// The lines of a picture that say what its colours mean: what is in the charts
 // and nothing else.
 #ifndef TROUPE_CLIENTS_GANTT_SVG_LEGEND_H_
 #define TROUPE_CLIENTS_GANTT_SVG_LEGEND_H_
@@ -12,11 +12,15 @@ namespace troupe {
 
 struct LegendPlace {
   double x = 0;  // pixels
-  double y = 0;  // of the upper edge; it is 14 high
+  double y = 0;  // of the upper edge
+  double right = 0;
+};
+struct Legend {
+  std::string svg;
+  double height = 0;  // one line or more
 };
 
-std::string LegendSvg(const std::vector<Chart>& charts,
-                      const LegendPlace& place);
+Legend LegendSvg(const std::vector<Chart>& charts, const LegendPlace& place);
 
 }  // namespace troupe
 

@@ -12,7 +12,8 @@ bool Has(const std::string& svg, const std::string& what) {
 
 TEST(SvgLegend, NamesWhatIsThereAndNothingElse) {
   const Chart plain = LayOut(MakePipeline(OneForwardOneBackward(2, 4), {}));
-  const std::string svg = LegendSvg({plain}, {.x = 10, .y = 5});
+  const std::string svg =
+      LegendSvg({plain}, {.x = 10, .y = 5, .right = 2000}).svg;
   for (const char* name : {"forward", "backward, input", "transfer",
                            "optimizer step", "waiting", "critical path"}) {
     EXPECT_TRUE(Has(svg, name)) << name;
@@ -27,9 +28,18 @@ TEST(SvgLegend, CoversAllCharts) {
   const Chart plain = LayOut(MakePipeline(OneForwardOneBackward(2, 4), {}));
   const Chart chunks = LayOut(MakePipeline(Interleaved(2, 4), {}));
   const Chart ahead = LayOut(MakePipeline(Asynchronous(2, 4), {}));
-  const std::string svg = LegendSvg({plain, chunks, ahead}, {});
+  const std::string svg = LegendSvg({plain, chunks, ahead}, {.right = 900}).svg;
   EXPECT_TRUE(Has(svg, "lighter: another stage of the rank"));
   EXPECT_TRUE(Has(svg, "for a later step"));
+}
+
+TEST(SvgLegend, TakesMoreLinesWhereItIsNarrow) {
+  const Chart plain = LayOut(MakePipeline(OneForwardOneBackward(2, 4), {}));
+  const Legend wide = LegendSvg({plain}, {.x = 10, .y = 5, .right = 2000});
+  const Legend narrow = LegendSvg({plain}, {.x = 10, .y = 5, .right = 500});
+  EXPECT_FALSE(Has(wide.svg, "M10 27h"));
+  EXPECT_TRUE(Has(narrow.svg, "M10 27h")) << narrow.svg;
+  EXPECT_GE(narrow.height, wide.height + 22);
 }
 
 }  // namespace
