@@ -40,6 +40,15 @@ absl::StatusOr<Counts> GivenCounts(const ParallelismSpec& parallelism,
                                  ", embedding and head included"));
 }
 
+// result[u]: the sum of the costs of the units before u.
+std::vector<double> CostsBefore(const std::vector<Unit>& units) {
+  std::vector<double> sums(units.size() + 1, 0);
+  for (size_t u = 0; u < units.size(); ++u) {
+    sums[u + 1] = sums[u] + NominalSeconds(units[u]);
+  }
+  return sums;
+}
+
 // What a cut costs: compared by its costliest stage, then by the sum of
 // squares.
 struct CutCost {
@@ -57,12 +66,9 @@ struct CutCost {
 class Cuts {
  public:
   Cuts(const std::vector<Unit>& units, int stages)
-      : sums_(units.size() + 1, 0),
+      : sums_(CostsBefore(units)),
         best_(stages + 1, std::vector<CutCost>(units.size() + 1)),
         last_(stages + 1, std::vector<int>(units.size() + 1, 0)) {
-    for (size_t u = 0; u < units.size(); ++u) {
-      sums_[u + 1] = sums_[u] + NominalSeconds(units[u]);
-    }
     best_[0][0] = {.most = 0, .squares = 0};
     for (int s = 1; s <= stages; ++s) {
       for (size_t end = s; end <= units.size(); ++end) Extend(s, end);
@@ -94,16 +100,93 @@ class Cuts {
     }
   }
 
-  std::vector<double> sums_;  // of the costs of the units before
+  const std::vector<double> sums_;
   std::vector<std::vector<CutCost>> best_;
   std::vector<std::vector<int>> last_;  // units of the last stage
+};
+
+// Moves units between stages, so that ranks that hold several have even loads.
+class EvenRanks {
+ public:
+  EvenRanks(const std::vector<Unit>& units, const StageLayout& layout)
+      : layout_(layout), sums_(CostsBefore(units)) {
+    for (const std::vector<int>& holders : layout.holders) {
+      for (const int rank : holders) ranks_ = std::max(ranks_, rank + 1);
+    }
+  }
+
+  Counts From(Counts counts) const {
+    while (Improve(counts)) {
+    }
+    return counts;
+  }
+
+ private:
+  std::vector<double> Loads(const Counts& counts) const {
+    std::vector<double> loads(ranks_, 0);
+    int begin = 0;
+    for (size_t s = 0; s < counts.size(); ++s) {
+      const double cost = sums_[begin + counts[s]] - sums_[begin];
+      begin += counts[s];
+      // Those of a stage that is held twice share its micro-batches.
+      for (const int rank : layout_.holders[s]) {
+        loads[rank] += cost / layout_.holders[s].size();
+      }
+    }
+    return loads;
+  }
+
+  double StepOf(const Counts& counts) const {
+    const std::vector<double> loads = Loads(counts);
+    double costliest = 0;
+    int begin = 0;
+    for (const int count : counts) {
+      costliest = std::max(costliest, sums_[begin + count] - sums_[begin]);
+      begin += count;
+    }
+    return layout_.micro_batches *
+               *std::max_element(loads.begin(), loads.end()) +
+           (ranks_ - 1) * costliest;
+  }
+
+  // The best move of one unit away from the busiest rank, if that helps.
+  bool Improve(Counts& counts) const {
+    const std::vector<double> loads = Loads(counts);
+    const int busiest = static_cast<int>(
+        std::max_element(loads.begin(), loads.end()) - loads.begin());
+    const double step = StepOf(counts);
+    double best_step = step * (1 - 1e-9);
+    Counts best;
+    for (size_t from = 0; from < counts.size(); ++from) {
+      const std::vector<int>& holders = layout_.holders[from];
+      if (counts[from] == 1) continue;
+      if (std::count(holders.begin(), holders.end(), busiest) == 0) continue;
+      for (size_t to = 0; to < counts.size(); ++to) {
+        Counts moved = counts;
+        --moved[from];
+        ++moved[to];
+        const double moved_step = StepOf(moved);
+        if (moved_step >= best_step) continue;
+        best_step = moved_step;
+        best = std::move(moved);
+      }
+    }
+    if (best.empty()) return false;
+    counts = std::move(best);
+    return true;
+  }
+
+  const StageLayout& layout_;
+  const std::vector<double> sums_;
+  int ranks_ = 0;
 };
 
 }  // namespace
 
 absl::StatusOr<std::vector<std::vector<int>>> PartitionUnits(
-    const std::vector<Unit>& units, int stages,
+    const std::vector<Unit>& units, const StageLayout& layout,
     const ParallelismSpec& parallelism) {
+  const int stages = static_cast<int>(layout.holders.size());
   const int unit_count = static_cast<int>(units.size());
   if (stages > unit_count) {
     return FieldError(
@@ -117,7 +200,7 @@ absl::StatusOr<std::vector<std::vector<int>>> PartitionUnits(
   }
   Counts counts;
   if (parallelism.stages().empty()) {
-    counts = Cuts(units, stages).Cheapest();
+    counts = EvenRanks(units, layout).From(Cuts(units, stages).Cheapest());
   } else {
     ASSIGN_OR_RETURN(counts, GivenCounts(parallelism, stages, unit_count));
   }

@@ -10,17 +10,27 @@
 
 namespace troupe {
 
-// The consecutive units of each of `stages` stages, at least one each. As
-// parallelism.stages says; or, where it says nothing, so that the costliest
-// stage costs as little as can be, and among such cuts the sum of squared costs
-// is least, by the nominal cost of all passes over a micro-batch, embedding and
-// head included (passes/nominal_cost.h): dynamic programming over cuts,
-// O(stages units^2).
+struct StageLayout {
+  std::vector<std::vector<int>> holders;  // pipeline ranks of each stage
+  int micro_batches = 1;
+};
+
+// The consecutive units of each stage, at least one each. As parallelism.stages
+// says; or, where it says nothing, by the nominal cost of all passes over a
+// micro-batch, embedding and head included (passes/nominal_cost.h):
+//
+// * so that the costliest stage costs as little as can be, and among such cuts
+//   the sum of squared costs is least: dynamic programming over cuts,
+//   O(stages units^2);
+// * and where ranks hold several stages, units then move between stages as long
+//   as that shortens a step: all micro-batches on the busiest rank, and one on
+//   the costliest stage of each other rank, while the pipeline fills and
+//   drains.
 //
 // InvalidArgument, beginning with a field's path, where there are fewer units
 // than stages, or parallelism.stages does not fit.
 absl::StatusOr<std::vector<std::vector<int>>> PartitionUnits(
-    const std::vector<Unit>& units, int stages,
+    const std::vector<Unit>& units, const StageLayout& layout,
     const ParallelismSpec& parallelism);
 
 }  // namespace troupe

@@ -76,16 +76,17 @@ absl::Status OrderStages(Draft& draft) {
                                .virtual_stages = parallelism.virtual_stages(),
                                .vertical_sync = parallelism.vertical_sync()};
   ASSIGN_OR_RETURN(draft.compute_order, pipeline.order(shape));
+  const StageLayout layout = {
+      .holders = StageHolders(draft.compute_order, shape.stages()),
+      .micro_batches = shape.micro_batches};
   ASSIGN_OR_RETURN(draft.stage_units,
                    PartitionUnits({plan.units().begin(), plan.units().end()},
-                                  shape.stages(), parallelism));
-  const std::vector<std::vector<int>> holders =
-      StageHolders(draft.compute_order, shape.stages());
+                                  layout, parallelism));
   for (int s = 0; s < shape.stages(); ++s) {
     Stage& stage = *plan.add_stages();
     stage.set_unit(draft.stage_units[s].front());
     stage.set_unit_count(static_cast<int>(draft.stage_units[s].size()));
-    for (const int rank : holders[s]) stage.add_pipeline_ranks(rank);
+    for (const int rank : layout.holders[s]) stage.add_pipeline_ranks(rank);
   }
   plan.mutable_derived()->set_report_lag(ReportLag(plan, pipeline));
   return absl::OkStatus();

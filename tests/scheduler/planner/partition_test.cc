@@ -26,11 +26,19 @@ ParallelismSpec Given(const std::vector<int>& stages) {
   return parallelism;
 }
 
-std::vector<int> Counts(const std::vector<Unit>& units, int stages,
+// Stages of one rank each.
+StageLayout OneEach(int stages) {
+  StageLayout layout;
+  for (int s = 0; s < stages; ++s) layout.holders.push_back({s});
+  return layout;
+}
+
+std::vector<int> Counts(const std::vector<Unit>& units,
+                        const StageLayout& layout,
                         const ParallelismSpec& parallelism = {}) {
   std::vector<int> counts;
   int next = 0;
-  const auto partition = PartitionUnits(units, stages, parallelism);
+  const auto partition = PartitionUnits(units, layout, parallelism);
   EXPECT_TRUE(partition.ok()) << partition.status();
   for (const auto& stage : *partition) {
     EXPECT_EQ(stage.front(), next);
@@ -39,6 +47,11 @@ std::vector<int> Counts(const std::vector<Unit>& units, int stages,
   }
   EXPECT_EQ(next, static_cast<int>(units.size()));
   return counts;
+}
+
+std::vector<int> Counts(const std::vector<Unit>& units, int stages,
+                        const ParallelismSpec& parallelism = {}) {
+  return Counts(units, OneEach(stages), parallelism);
 }
 
 TEST(Partition, BalancesByCost) {
@@ -51,6 +64,22 @@ TEST(Partition, BalancesByCost) {
 // The costliest stage is the same; the others are as even as can be.
 TEST(Partition, BalancesWhatIsLeft) {
   EXPECT_EQ(Counts(UnitsOf({9, 1, 1, 1, 1}), 3), (std::vector<int>{1, 2, 2}));
+}
+
+// A V: the first and the last stage are on rank 0, and the units at both ends
+// cost next to nothing.
+TEST(Partition, RanksOfSeveralStagesAreEven) {
+  const std::vector<Unit> units = UnitsOf({0.01, 1, 1, 1, 1, 1, 1, 0.02});
+  EXPECT_EQ(
+      Counts(units, {.holders = {{0}, {1}, {1}, {0}}, .micro_batches = 4}),
+      (std::vector<int>{3, 1, 2, 2}));
+  // Interleaved, ranks are even as it is.
+  EXPECT_EQ(
+      Counts(units, {.holders = {{0}, {1}, {0}, {1}}, .micro_batches = 4}),
+      (std::vector<int>{2, 2, 2, 2}));
+  // As they are where two ranks share every stage.
+  EXPECT_EQ(Counts(units, {.holders = {{0, 1}, {0, 1}}, .micro_batches = 4}),
+            (std::vector<int>{4, 4}));
 }
 
 // Against all cuts.
@@ -84,7 +113,7 @@ TEST(Partition, RefusesWhatDoesNotFit) {
   const auto message = [](int units, const ParallelismSpec& parallelism,
                           int stages) {
     return std::string(PartitionUnits(UnitsOf(std::vector<double>(units, 1)),
-                                      stages, parallelism)
+                                      OneEach(stages), parallelism)
                            .status()
                            .message());
   };
