@@ -87,34 +87,45 @@ Life UseOf(const Program& program, int index) {
   return use;
 }
 
-// Uses of a value's copies by a rank's programs.
-struct OwnSlot {
-  std::vector<Buffer*> buffers;
-  int offset_min = 0;
-  int offset_max = 0;
-
-  bool carried() const { return buffers.front()->carried(); }
-};
-
-// Between TRAIN's last use of the oldest copy of a carried value and its first
-// one of the newest.
+// Between TRAIN's last use of the oldest copy of a value and its first one of
+// the newest.
 struct Gap {
   int last_of_oldest = -1;
-  int first_of_newest = 0;
+  int first_of_newest = std::numeric_limits<int>::max();
 
   // Then the two can be one copy.
   bool OldestIsFree() const { return last_of_oldest < first_of_newest; }
 };
 
-Gap GapOf(const Program& train, const OwnSlot& own) {
-  Gap gap = {.first_of_newest = train.instructions_size()};
+// Uses of a value's copies by a rank's programs.
+struct OwnSlot {
+  std::vector<Buffer*> buffers;
+  int offset_min = 0;
+  int offset_max = 0;
+  Gap gap;
+
+  bool carried() const { return buffers.front()->carried(); }
+};
+
+// By kind, then unit: the order in which the slots are laid out.
+using OwnSlots = std::map<std::tuple<Buffer::Kind, int, int>, OwnSlot>;
+
+OwnSlot& OwnerOf(const Buffer& buffer, OwnSlots& owners) {
+  const int unit = buffer.has_unit() ? buffer.unit() : -1;
+  const int m = buffer.has_micro_batch() ? buffer.micro_batch() : -1;
+  return owners[{buffer.kind(), unit, m}];
+}
+
+void FindGaps(const Program& train, OwnSlots& owners) {
   for (int i = 0; i < train.instructions_size(); ++i) {
     const Instruction& instruction = train.instructions(i);
     const Life use = UseOf(train, i);
     for (const auto* list : {&instruction.reads(), &instruction.writes()}) {
       for (const int index : *list) {
         const Buffer& buffer = train.buffers(index);
-        if (!SameValue(buffer, *own.buffers.front())) continue;
+        if (!buffer.carried()) continue;
+        OwnSlot& own = OwnerOf(buffer, owners);
+        Gap& gap = own.gap;
         if (buffer.copy_offset() == own.offset_max) {
           gap.first_of_newest = std::min(gap.first_of_newest, use.begin);
         }
@@ -124,17 +135,16 @@ Gap GapOf(const Program& train, const OwnSlot& own) {
       }
     }
   }
-  return gap;
 }
 
-int CopiesNeeded(const OwnSlot& own, const Gap& gap) {
+int CopiesNeeded(const OwnSlot& own) {
   const Buffer::Kind kind = own.buffers.front()->kind();
   // The version that STEP writes takes the place of the oldest one.
   if (kind == Buffer::PARAMETERS) return std::max(1, -own.offset_min);
   // A step's scalars are zero before its program begins.
   if (kind == Buffer::SCALARS) return 1 - own.offset_min;
   const int apart = own.offset_max - own.offset_min;
-  return apart > 0 && gap.OldestIsFree() ? apart : apart + 1;
+  return apart > 0 && own.gap.OldestIsFree() ? apart : apart + 1;
 }
 
 // Instructions of the programs that stand before this one.
@@ -160,25 +170,21 @@ SharedSlot InGap(const Buffer& buffer, const Gap& gap, int train_begin) {
 
 // The slots in which others may live for a while are returned.
 std::vector<SharedSlot> AssignOwn(RankPlan& rank) {
-  // By kind, then unit: the order in which the slots are laid out.
-  std::map<std::tuple<Buffer::Kind, int, int>, OwnSlot> owners;
+  OwnSlots owners;
   for (Program& program : *rank.mutable_programs()) {
     for (Buffer& buffer : *program.mutable_buffers()) {
       if (!HasOwnSlot(buffer)) continue;
-      const int unit = buffer.has_unit() ? buffer.unit() : -1;
-      const int m = buffer.has_micro_batch() ? buffer.micro_batch() : -1;
-      OwnSlot& own = owners[{buffer.kind(), unit, m}];
+      OwnSlot& own = OwnerOf(buffer, owners);
       own.buffers.push_back(&buffer);
       own.offset_min = std::min(own.offset_min, buffer.copy_offset());
       own.offset_max = std::max(own.offset_max, buffer.copy_offset());
     }
   }
-  const Program& train = *FindProgram(rank, Program::TRAIN);
+  FindGaps(*FindProgram(rank, Program::TRAIN), owners);
   const int train_begin = OffsetOf(rank, Program::TRAIN);
   std::vector<SharedSlot> shared;
   for (const auto& [name, own] : owners) {
-    const Gap gap = own.carried() ? GapOf(train, own) : Gap();
-    const int copies = CopiesNeeded(own, gap);
+    const int copies = CopiesNeeded(own);
     const int slot = AddSlot(*own.buffers.front(), rank);
     if (copies > 1) rank.mutable_slots(slot)->set_copies(copies);
     for (Buffer* const buffer : own.buffers) {
@@ -189,8 +195,8 @@ std::vector<SharedSlot> AssignOwn(RankPlan& rank) {
         buffer->set_copy_offset(buffer->copy_offset() % copies);
       }
     }
-    if (own.carried() && copies == 1 && gap.OldestIsFree()) {
-      shared.push_back(InGap(*own.buffers.front(), gap, train_begin));
+    if (own.carried() && copies == 1 && own.gap.OldestIsFree()) {
+      shared.push_back(InGap(*own.buffers.front(), own.gap, train_begin));
     }
   }
   return shared;
@@ -229,21 +235,25 @@ void AssignShared(RankPlan& rank, std::vector<SharedSlot> slots) {
                      return std::make_tuple(-a.buffer->bytes(), a.life.begin) <
                             std::make_tuple(-b.buffer->bytes(), b.life.begin);
                    });
+  const auto larger = [](const SharedSlot& a, const SharedSlot& b) {
+    return a.bytes > b.bytes;
+  };
+  std::stable_sort(slots.begin(), slots.end(), larger);
   for (const Transient& transient : transients) {
     Buffer& buffer = *transient.buffer;
-    SharedSlot* best = nullptr;  // the smallest, of those the latest
-    for (SharedSlot& slot : slots) {
-      if (!slot.Fits(buffer, transient.life)) continue;
-      if (best == nullptr || slot.bytes <= best->bytes) best = &slot;
+    // The smallest.
+    auto slot = std::find_if(slots.rbegin(), slots.rend(), [&](const auto& s) {
+      return s.Fits(buffer, transient.life);
+    });
+    if (slot == slots.rend()) {
+      const SharedSlot made = {.item = LineItem(buffer.kind()),
+                               .bytes = buffer.bytes(),
+                               .index = AddSlot(buffer, rank)};
+      slot = std::make_reverse_iterator(std::next(slots.insert(
+          std::upper_bound(slots.begin(), slots.end(), made, larger), made)));
     }
-    if (best == nullptr) {
-      slots.push_back({.item = LineItem(buffer.kind()),
-                       .bytes = buffer.bytes(),
-                       .index = AddSlot(buffer, rank)});
-      best = &slots.back();
-    }
-    best->uses[transient.life.begin] = transient.life.end;
-    buffer.set_slot(best->index);
+    slot->uses[transient.life.begin] = transient.life.end;
+    buffer.set_slot(slot->index);
   }
 }
 
