@@ -2,8 +2,7 @@
 
 namespace troupe {
 
-Span SpanOf(const Program& program, int index) {
-  const Instruction& instruction = program.instructions(index);
+Span SpanOf(const Instruction& instruction, int index) {
   Span span;
   span.set_instruction(index);
   span.set_kind(instruction.kind());

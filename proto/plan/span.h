@@ -8,8 +8,8 @@
 
 namespace troupe {
 
-// Of instruction `index` of the program, without times.
-Span SpanOf(const Program& program, int index);
+// Of the instruction, which is number `index` of its program; without times.
+Span SpanOf(const Instruction& instruction, int index);
 
 }  // namespace troupe
 

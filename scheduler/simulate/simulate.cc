@@ -78,7 +78,7 @@ Timeline TimelineOf(const Plan& plan, Program::Kind kind,
     rank.set_rank(times.rank);
     const Program& program = *FindProgram(plan.ranks(times.rank), kind);
     for (int i = 0; i < program.instructions_size(); ++i) {
-      Span& span = *rank.add_spans() = SpanOf(program, i);
+      Span& span = *rank.add_spans() = SpanOf(program.instructions(i), i);
       span.set_start_ns(times.instructions[i].start);
       span.set_end_ns(times.instructions[i].end);
     }

@@ -69,7 +69,8 @@ Executor::RunState::HandedOut Executor::RunState::HandOut(
 
 void Executor::RunState::AddSpan(int instruction, int64_t now_ns) {
   if (timeline == nullptr) return;
-  Span& span = *timeline->add_spans() = SpanOf(program, instruction);
+  Span& span = *timeline->add_spans() =
+      SpanOf(program.instructions(instruction), instruction);
   if (fences.has_value() && IsDeviceLane(span.lane())) {
     // By the device's clock, which agrees with ours to some microseconds; but
     // nothing runs before it is issued.
@@ -122,10 +123,10 @@ absl::Status Executor::Run(const Program& program, const ProgramRunner& runner,
                            RankTimeline* timeline) {
   MakeLanes(program);
   auto state = std::make_unique<RunState>(program, runner);
-  int64_t origin_ns = clock_.MonotonicNanos();
+  state->origin_ns = clock_.MonotonicNanos();
   if (device_ != nullptr) {
     state->fences.emplace(*device_, program, /*timed=*/timeline != nullptr);
-    ASSIGN_OR_RETURN(origin_ns, state->fences->Begin(clock_));
+    ASSIGN_OR_RETURN(state->origin_ns, state->fences->Begin(clock_));
   }
   std::vector<int> ready;
   {
@@ -134,7 +135,6 @@ absl::Status Executor::Run(const Program& program, const ProgramRunner& runner,
     if (!aborted_.ok()) return aborted_;
     run_ = std::move(state);
     run_->timeline = timeline;
-    run_->origin_ns = origin_ns;
     step_ = runner.step;
     ready = run_->queue.Start();
     run_->running = static_cast<int>(ready.size());

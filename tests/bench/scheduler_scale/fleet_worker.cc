@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "proto/plan/span.h"
 #include "scheduler/cluster/worker_table.h"
 
 namespace troupe {
@@ -57,16 +58,8 @@ RankTimeline TimelineOf(const std::vector<Instruction>& program) {
   RankTimeline timeline;
   timeline.set_start_unix_ns(absl::ToUnixNanos(absl::Now()));
   for (size_t i = 0; i < program.size(); ++i) {
-    const Instruction& instruction = program[i];
-    Span& span = *timeline.add_spans();
-    span.set_instruction(static_cast<int>(i));
-    span.set_kind(instruction.kind());
-    span.set_lane(instruction.lane());
-    if (instruction.has_unit()) span.set_unit(instruction.unit());
-    span.set_unit_count(instruction.unit_count());
-    if (instruction.has_micro_batch()) {
-      span.set_micro_batch(instruction.micro_batch());
-    }
+    Span& span = *timeline.add_spans() =
+        SpanOf(program[i], static_cast<int>(i));
     span.set_start_ns(1'000'000 * i);
     span.set_end_ns(1'000'000 * (i + 1));
   }

@@ -10,7 +10,7 @@ TEST(SpanOf, SaysWhatTheInstructionSays) {
   const auto program =
       ParseProgram("A g0\nS u3 m1 +2 p5 g1 @GRADIENTS\nR u1-2 g0");
   ASSERT_TRUE(program.ok()) << program.status();
-  const Span send = SpanOf(*program, 1);
+  const Span send = SpanOf(program->instructions(1), 1);
   EXPECT_EQ(send.instruction(), 1);
   EXPECT_EQ(send.kind(), Instruction::SEND);
   EXPECT_EQ(send.lane(), GRADIENTS);
@@ -18,8 +18,8 @@ TEST(SpanOf, SaysWhatTheInstructionSays) {
   EXPECT_EQ(send.micro_batch(), 1);
   EXPECT_EQ(send.peer(), 5);
   EXPECT_EQ(send.ahead(), 2);
-  EXPECT_EQ(SpanOf(*program, 2).unit_count(), 2);
-  const Span sum = SpanOf(*program, 0);
+  EXPECT_EQ(SpanOf(program->instructions(2), 2).unit_count(), 2);
+  const Span sum = SpanOf(program->instructions(0), 0);
   EXPECT_FALSE(sum.has_unit() || sum.has_micro_batch() || sum.has_peer());
 }
 

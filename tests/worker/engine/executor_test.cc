@@ -10,6 +10,7 @@
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
 #include "proto/plan/program_text.h"
+#include "proto/plan/span.h"
 #include "tests/ops/split_memory_device.h"
 
 namespace troupe {
@@ -67,7 +68,13 @@ TEST(Executor, RunsEveryInstructionOnceAndInOrder) {
     for (const Span& span : timeline.spans()) {
       EXPECT_GE(span.start_ns(), 0);
       EXPECT_LE(span.start_ns(), span.end_ns());
-      EXPECT_EQ(span.lane(), program.instructions(span.instruction()).lane());
+      const Instruction& its = program.instructions(span.instruction());
+      EXPECT_EQ(span.lane(), its.lane());
+      Span timeless = span;
+      timeless.clear_start_ns();
+      timeless.clear_end_ns();
+      EXPECT_EQ(timeless.SerializeAsString(),
+                SpanOf(its, span.instruction()).SerializeAsString());
     }
   }
 }
@@ -237,11 +244,8 @@ TEST(Executor, SpansOfHostAndDeviceAreInTheOrderOfTheWaits) {
   SplitMemoryDevice device({.threads = 1});
   Executor executor(clock, &device);
   const Program program = Parse(
-      "L m0\n"
-      "F u0 m0 ^0\n"
-      "R u0 g0 ^1\n"
-      "L m1 ^2\n"
-      "F u0 m1 ^3\n");
+      "L m0\nF u0 m0 ^0\nR u0 g0 ^1\n"
+      "L m1 ^2\nF u0 m1 ^3\n");
   const ProgramRunner runner = {.run = [&](int) { return absl::OkStatus(); }};
   RankTimeline timeline;
   ASSERT_TRUE(executor.Run(program, runner, &timeline).ok());
