@@ -3,7 +3,6 @@
 // transfers that take none a simulated step takes as long, and keeps as many
 // activations, as the schedule's closed form says.
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "scheduler/planner/resolve.h"
 #include "scheduler/planner/start_draft.h"
 #include "scheduler/simulate/simulate.h"
+#include "tests/golden/given_times.h"
 #include "tests/scheduler/pipelines/closed_forms.h"
 
 namespace troupe {
@@ -73,19 +73,9 @@ absl::StatusOr<Plan> MakePlan(const JobSpec& job) {
   return std::move(draft->plan);
 }
 
-// What the model says, and nothing for all that is no pass.
 int64_t StepTime(const Plan& plan) {
-  const auto time = [&](int, const Instruction& instruction) -> int64_t {
-    const Unit& unit = plan.units(instruction.unit());
-    double seconds = 0;
-    if (instruction.kind() == Instruction::FORWARD) {
-      seconds = unit.forward().wait_seconds();
-    } else if (instruction.kind() == Instruction::BACKWARD_INPUT) {
-      seconds = unit.backward_input().wait_seconds();
-    } else if (instruction.kind() == Instruction::BACKWARD_WEIGHT) {
-      seconds = unit.backward_weight().wait_seconds();
-    }
-    return std::llround(seconds * 1e9);
+  const auto time = [&](int, const Instruction& instruction) {
+    return GivenTime(plan, instruction);
   };
   return SimulateSteps(plan, time).period_ns;
 }

@@ -7,7 +7,9 @@
 #include <string>
 
 #include "gtest/gtest.h"
+#include "proto/plan/meeting.h"
 #include "scheduler/simulate/simulate.h"
+#include "tests/golden/given_times.h"
 #include "tests/scheduler/example_plan.h"
 #include "tests/scheduler/synthetic_job.h"
 
@@ -57,27 +59,10 @@ class PublishedBubbles : public testing::TestWithParam<Published> {
 
  private:
   double StepMs(const Plan& plan) const {
+    const int64_t transfer = std::llround(1e6 * GetParam().transfer_ms);
     const auto time = [&](int, const Instruction& instruction) {
-      const Unit& unit = plan.units(instruction.unit());
-      double seconds = 0;
-      switch (instruction.kind()) {
-        case Instruction::FORWARD:
-          seconds = unit.forward().wait_seconds();
-          break;
-        case Instruction::BACKWARD_INPUT:
-          seconds = unit.backward_input().wait_seconds();
-          break;
-        case Instruction::BACKWARD_WEIGHT:
-          seconds = unit.backward_weight().wait_seconds();
-          break;
-        case Instruction::SEND:
-        case Instruction::RECV:
-          seconds = 1e-3 * GetParam().transfer_ms;
-          break;
-        default:
-          break;
-      }
-      return static_cast<int64_t>(std::llround(1e9 * seconds));
+      return IsTransfer(instruction.kind()) ? transfer
+                                            : GivenTime(plan, instruction);
     };
     return 1e-6 * SimulateSteps(plan, time).period_ns;
   }
