@@ -32,10 +32,9 @@ struct SharedSlot {
   int index = 0;
   std::map<int, int> uses;
 
-  bool Fits(const Buffer& buffer, const Life& life) const {
+  bool FreeDuring(const Life& life) const {
     const auto next = uses.upper_bound(life.end);
-    return item == LineItem(buffer.kind()) && bytes >= buffer.bytes() &&
-           (next == uses.begin() || std::prev(next)->second < life.begin);
+    return next == uses.begin() || std::prev(next)->second < life.begin;
   }
 };
 
@@ -195,7 +194,7 @@ std::vector<SharedSlot> AssignOwn(RankPlan& rank) {
         buffer->set_copy_offset(buffer->copy_offset() % copies);
       }
     }
-    if (own.carried() && copies == 1 && own.gap.OldestIsFree()) {
+    if (own.carried() && copies == 1) {
       shared.push_back(InGap(*own.buffers.front(), own.gap, train_begin));
     }
   }
@@ -204,8 +203,8 @@ std::vector<SharedSlot> AssignOwn(RankPlan& rank) {
 
 std::vector<Transient> TransientsOf(RankPlan& rank) {
   std::vector<Transient> transients;
-  int offset = 0;
   for (Program& program : *rank.mutable_programs()) {
+    const int offset = OffsetOf(rank, program.kind());
     std::vector<Life> lives(program.buffers_size(), Life{-1, -1});
     for (int i = 0; i < program.instructions_size(); ++i) {
       const Life time = UseOf(program, i);
@@ -223,7 +222,6 @@ std::vector<Transient> TransientsOf(RankPlan& rank) {
       if (HasOwnSlot(program.buffers(b))) continue;
       transients.push_back({program.mutable_buffers(b), lives[b]});
     }
-    offset += program.instructions_size();
   }
   return transients;
 }
@@ -241,12 +239,14 @@ void AssignShared(RankPlan& rank, std::vector<SharedSlot> slots) {
   std::stable_sort(slots.begin(), slots.end(), larger);
   for (const Transient& transient : transients) {
     Buffer& buffer = *transient.buffer;
+    const std::string item = LineItem(buffer.kind());
     // The smallest.
     auto slot = std::find_if(slots.rbegin(), slots.rend(), [&](const auto& s) {
-      return s.Fits(buffer, transient.life);
+      return s.bytes >= buffer.bytes() && s.item == item &&
+             s.FreeDuring(transient.life);
     });
     if (slot == slots.rend()) {
-      const SharedSlot made = {.item = LineItem(buffer.kind()),
+      const SharedSlot made = {.item = item,
                                .bytes = buffer.bytes(),
                                .index = AddSlot(buffer, rank)};
       slot = std::make_reverse_iterator(std::next(slots.insert(

@@ -65,13 +65,14 @@ struct CutCost {
 // best_[s][u]: the cheapest cut of the first u units into s stages.
 class Cuts {
  public:
-  Cuts(const std::vector<Unit>& units, int stages)
-      : sums_(CostsBefore(units)),
-        best_(stages + 1, std::vector<CutCost>(units.size() + 1)),
-        last_(stages + 1, std::vector<int>(units.size() + 1, 0)) {
+  // Borrows the costs before each unit, and before the end.
+  Cuts(const std::vector<double>& sums, int stages)
+      : sums_(sums),
+        best_(stages + 1, std::vector<CutCost>(sums.size())),
+        last_(stages + 1, std::vector<int>(sums.size(), 0)) {
     best_[0][0] = {.most = 0, .squares = 0};
     for (int s = 1; s <= stages; ++s) {
-      for (size_t end = s; end <= units.size(); ++end) Extend(s, end);
+      for (size_t end = s; end < sums.size(); ++end) Extend(s, end);
     }
   }
 
@@ -100,7 +101,7 @@ class Cuts {
     }
   }
 
-  const std::vector<double> sums_;
+  const std::vector<double>& sums_;
   std::vector<std::vector<CutCost>> best_;
   std::vector<std::vector<int>> last_;  // units of the last stage
 };
@@ -108,8 +109,9 @@ class Cuts {
 // Moves units between stages, so that ranks that hold several have even loads.
 class EvenRanks {
  public:
-  EvenRanks(const std::vector<Unit>& units, const StageLayout& layout)
-      : layout_(layout), sums_(CostsBefore(units)) {
+  // Borrows both.
+  EvenRanks(const std::vector<double>& sums, const StageLayout& layout)
+      : layout_(layout), sums_(sums) {
     for (const std::vector<int>& holders : layout.holders) {
       for (const int rank : holders) ranks_ = std::max(ranks_, rank + 1);
     }
@@ -122,40 +124,42 @@ class EvenRanks {
   }
 
  private:
-  std::vector<double> Loads(const Counts& counts) const {
-    std::vector<double> loads(ranks_, 0);
+  // Of each stage.
+  std::vector<double> Costs(const Counts& counts) const {
+    std::vector<double> costs;
     int begin = 0;
-    for (size_t s = 0; s < counts.size(); ++s) {
-      const double cost = sums_[begin + counts[s]] - sums_[begin];
-      begin += counts[s];
-      // Those of a stage that is held twice share its micro-batches.
+    for (const int count : counts) {
+      costs.push_back(sums_[begin + count] - sums_[begin]);
+      begin += count;
+    }
+    return costs;
+  }
+
+  // Of each rank. Those of a stage that is held twice share its micro-batches.
+  std::vector<double> Loads(const std::vector<double>& costs) const {
+    std::vector<double> loads(ranks_, 0);
+    for (size_t s = 0; s < costs.size(); ++s) {
       for (const int rank : layout_.holders[s]) {
-        loads[rank] += cost / layout_.holders[s].size();
+        loads[rank] += costs[s] / layout_.holders[s].size();
       }
     }
     return loads;
   }
 
   double StepOf(const Counts& counts) const {
-    const std::vector<double> loads = Loads(counts);
-    double costliest = 0;
-    int begin = 0;
-    for (const int count : counts) {
-      costliest = std::max(costliest, sums_[begin + count] - sums_[begin]);
-      begin += count;
-    }
+    const std::vector<double> costs = Costs(counts);
+    const std::vector<double> loads = Loads(costs);
     return layout_.micro_batches *
                *std::max_element(loads.begin(), loads.end()) +
-           (ranks_ - 1) * costliest;
+           (ranks_ - 1) * *std::max_element(costs.begin(), costs.end());
   }
 
   // The best move of one unit away from the busiest rank, if that helps.
   bool Improve(Counts& counts) const {
-    const std::vector<double> loads = Loads(counts);
+    const std::vector<double> loads = Loads(Costs(counts));
     const int busiest = static_cast<int>(
         std::max_element(loads.begin(), loads.end()) - loads.begin());
-    const double step = StepOf(counts);
-    double best_step = step * (1 - 1e-9);
+    double best_step = StepOf(counts) * (1 - 1e-9);
     Counts best;
     for (size_t from = 0; from < counts.size(); ++from) {
       const std::vector<int>& holders = layout_.holders[from];
@@ -177,7 +181,7 @@ class EvenRanks {
   }
 
   const StageLayout& layout_;
-  const std::vector<double> sums_;
+  const std::vector<double>& sums_;
   int ranks_ = 0;
 };
 
@@ -200,7 +204,8 @@ absl::StatusOr<std::vector<std::vector<int>>> PartitionUnits(
   }
   Counts counts;
   if (parallelism.stages().empty()) {
-    counts = EvenRanks(units, layout).From(Cuts(units, stages).Cheapest());
+    const std::vector<double> sums = CostsBefore(units);
+    counts = EvenRanks(sums, layout).From(Cuts(sums, stages).Cheapest());
   } else {
     ASSIGN_OR_RETURN(counts, GivenCounts(parallelism, stages, unit_count));
   }
