@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "proto/plan/model.h"
 
 namespace troupe {
 namespace {
@@ -36,7 +37,7 @@ absl::Status CheckVerifiable(const JobSpec& job) {
         " trains with delayed gradients, and so another model than one rank; "
         "verify takes synchronous schedules"));
   }
-  if (job.model().architecture() == "synthetic") {
+  if (IsSynthetic(job.model())) {
     return absl::InvalidArgumentError(
         "model.architecture: a synthetic model computes nothing that could be "
         "verified");
