@@ -40,7 +40,8 @@ def parse_arguments():
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--steps", type=int, default=5)
-    parser.add_argument("--libraries", default="", metavar="PATH",
+    parser.add_argument("--libraries", metavar="PATH",
+                        default=os.environ.get("LD_LIBRARY_PATH", ""),
                         help="LD_LIBRARY_PATH of ours, not of PyTorch's")
     parser.add_argument("--rows", metavar="FILE",
                         help="also append the table's rows to FILE")

@@ -33,7 +33,8 @@ folder_with() {
 }
 
 # For LD_LIBRARY_PATH: the folders of the files $2..., as seen by the interpreter
-# $1. Says on stderr what is missing and where it was looked for.
+# $1, then those that it has already, by which some machines say where the driver
+# is. Says on stderr what is missing and where it was looked for.
 cuda_library_path() {
   local python=$1 file folder path= packages folders
   shift
@@ -51,5 +52,5 @@ cuda_library_path() {
       *) path=$path${path:+:}$folder ;;
     esac
   done
-  echo "$path"
+  echo "$path${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 }

@@ -25,6 +25,7 @@ SCRIPT
 chmod +x "$root/python"
 
 export CUDA_HOME=$toolkit
+unset LD_LIBRARY_PATH
 find_both() {
   cuda_library_path "$root/python" libcublasLt.so.13 libnccl.so.2 2> "$root/said"
 }
@@ -55,6 +56,9 @@ expect "the toolkit comes first" "$(find_both)" \
 
 touch "$toolkit/lib64/libnccl.so.2"
 expect "one folder once" "$(find_both)" "$toolkit/lib64"
+
+expect "where the driver may be comes last" \
+  "$(LD_LIBRARY_PATH=/driver/lib64 find_both)" "$toolkit/lib64:/driver/lib64"
 
 expect "no interpreter" \
   "$(cuda_library_path "$root/none" libnccl.so.2)" "$toolkit/lib64"

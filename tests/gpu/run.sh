@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks Troupe on this machine's GPU, from the archive that pack.sh made:
 #
-#   troupe-gpu/run.sh [--seconds N] [--out DIR]
+#   troupe-gpu/run.sh [--seconds N] [--out DIR] [--only "tests cluster bench"]
 #
 #   1. the tests of kernels, streams, communicators and whole training runs;
 #   2. a scheduler and several workers that share the GPU, beside one worker on
@@ -15,11 +15,13 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 source "$here/libraries.sh"
 
 seconds=570
+only="tests cluster bench"
 out=
 while [ $# -gt 0 ]; do
   case $1 in
     --seconds) seconds=$2 && shift 2 ;;
     --out) out=$2 && shift 2 ;;
+    --only) only=$2 && shift 2 ;;
     *) sed -n '2,/^set/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2 && exit 2 ;;
   esac
 done
@@ -29,6 +31,7 @@ rows=$out/rows.tsv
 : > "$rows"
 python=${PYTHON:-python3}
 
+wanted() { [[ " $only " == *" $1 "* ]]; }
 left() { echo $((seconds - SECONDS)); }
 row() { printf '%s\t%s\t%s\n' "$@" | tee -a "$rows"; }
 at_most() { [ "$1" -lt "$(left)" ] && echo "$1" || left; }
@@ -83,16 +86,20 @@ reason=$(no_gpu)
 echo "GPU: ${reason:-$(ours "$here/bin/troupe" doctor | sed -n 's/^ok  *CUDA  *//p')}"
 echo "CUDA libraries: $cuda_path; logs: $out/logs"
 reason=${reason%% (*}
-run_tests "$reason"
+wanted tests && run_tests "$reason"
 if [ -n "$reason" ]; then
-  row cluster "losses" "skipped, no GPU: $reason"
-  row bench "steps" "skipped, no GPU: $reason"
-else
+  wanted cluster && row cluster "losses" "skipped, no GPU: $reason"
+  wanted bench && row bench "steps" "skipped, no GPU: $reason"
+  only=
+fi
+if wanted cluster; then
   limit=$(at_most 130)
   ours timeout --kill-after=10 "$limit" "$python" "$here/cluster.py" \
     --bin "$here/bin" --work "$out/cluster" --rows "$rows" \
     --seconds $((limit - 10))
   grep -q '^cluster' "$rows" || row cluster "losses" "FAILED: it was not done"
+fi
+if wanted bench; then
   "$python" "$here/bench/versus_pytorch_gpu.py" "$here/bin/step_bench" \
     --libraries "$cuda_path" --seconds "$(($(left) - 10))" --rows "$rows"
   grep -q '^bench' "$rows" || row bench "steps" "FAILED: they were not done"
