@@ -24,6 +24,7 @@
 #include "absl/synchronization/mutex.h"
 #include "ops/cuda/event_pool.h"
 #include "ops/cuda/fault.h"
+#include "ops/cuda/first_launches.h"
 #include "ops/cuda/lt_products.h"
 #include "ops/cuda/thread_stream.h"
 #include "ops/device.h"
@@ -64,6 +65,7 @@ class CudaDevice final : public Device {
   Blas blas();
   cuda::LtProducts& products() { return products_; }
   EventPool& events() { return events_; }
+  FirstLaunches& first_launches() { return first_launches_; }
   // For calls of the runtime that take no stream; false where it has failed.
   bool MakeCurrent();
   // The first error, those of kernels included that have surely run.
@@ -98,7 +100,8 @@ class CudaDevice final : public Device {
   cudaMemPool_t scratch_pool_ = nullptr;
   Fault* fault_ = nullptr;
   EventPool events_;
-  cuda::LtProducts products_{kProductsKept};
+  FirstLaunches first_launches_;
+  cuda::LtProducts products_{kProductsKept, first_launches_};
   std::atomic<bool> failed_{false};
   absl::Mutex mutex_;
   absl::Status error_ ABSL_GUARDED_BY(mutex_);

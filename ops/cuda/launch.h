@@ -32,8 +32,9 @@ inline LaunchShape FlatShape(int64_t count, int per_thread) {
       .block = dim3(kThreads)};
 }
 
-// What a kernel may use without asking.
-constexpr size_t kSharedBytesDefault = 48 << 10;
+// Of dynamic shared memory a kernel may use this much without asking: there are
+// 48 KiB, of which its static shared memory takes its part.
+constexpr size_t kSharedBytesUnasked = 32 << 10;
 
 template <typename... Params>
 void Launch(CudaDevice& device, void (*kernel)(Params...),
@@ -47,13 +48,16 @@ void Launch(CudaDevice& device, void (*kernel)(Params...),
   config.stream = device.stream();
   if (device.failed()) return;
   const void* symbol = reinterpret_cast<const void*>(kernel);
-  if (shape.shared_bytes > kSharedBytesDefault) {
-    device.Check(cudaFuncSetAttribute(
-                     symbol, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                     static_cast<int>(shape.shared_bytes)),
-                 "cudaFuncSetAttribute");
-  }
-  const cudaError_t code = cudaLaunchKernelEx(&config, kernel, args...);
+  cudaError_t code = cudaSuccess;
+  device.first_launches().Run(symbol, [&] {
+    if (shape.shared_bytes > kSharedBytesUnasked) {
+      device.Check(cudaFuncSetAttribute(
+                       symbol, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                       static_cast<int>(shape.shared_bytes)),
+                   "cudaFuncSetAttribute");
+    }
+    code = cudaLaunchKernelEx(&config, kernel, args...);
+  });
   if (code == cudaSuccess) return;
   const char* name = nullptr;
   cudaFuncGetName(&name, symbol);

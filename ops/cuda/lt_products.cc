@@ -152,7 +152,8 @@ absl::StatusOr<LtProducts::Kept> LtProducts::Call::Choose(
               .algorithm = best.algo};
 }
 
-LtProducts::LtProducts(size_t kept_max) : kept_max_(kept_max) {
+LtProducts::LtProducts(size_t kept_max, FirstLaunches& launches)
+    : kept_max_(kept_max), launches_(launches) {
   CHECK_GE(kept_max, 1u);
 }
 
@@ -161,19 +162,15 @@ size_t LtProducts::kept() const {
   return kept_.size();
 }
 
-absl::StatusOr<LtProducts::Kept> LtProducts::Find(const LtProductShape& shape,
-                                                  Call& call,
-                                                  cublasLtHandle_t handle) {
-  {
-    absl::MutexLock lock(&mutex_);
-    const auto found = kept_.find(shape);
-    if (found != kept_.end()) {
-      found->second.last_use = ++uses_;
-      return found->second;
-    }
-  }
-  // Two threads may both ask; the answer is the same.
-  ASSIGN_OR_RETURN(Kept chosen, call.Choose(handle, shape.alignment));
+absl::optional<LtProducts::Kept> LtProducts::Find(const LtProductShape& shape) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = kept_.find(shape);
+  if (found == kept_.end()) return absl::nullopt;
+  found->second.last_use = ++uses_;
+  return found->second;
+}
+
+void LtProducts::Keep(const LtProductShape& shape, Kept chosen) {
   absl::MutexLock lock(&mutex_);
   if (kept_.size() == kept_max_ && !kept_.contains(shape)) {
     kept_.erase(std::min_element(kept_.begin(), kept_.end(),
@@ -183,7 +180,6 @@ absl::StatusOr<LtProducts::Kept> LtProducts::Find(const LtProductShape& shape,
   }
   chosen.last_use = ++uses_;
   kept_[shape] = chosen;
-  return chosen;
 }
 
 absl::StatusOr<bool> LtProducts::Multiply(const LtProductShape& shape,
@@ -195,11 +191,22 @@ absl::StatusOr<bool> LtProducts::Multiply(const LtProductShape& shape,
   CHECK_EQ(shape.gelu_slope, matrices.gelu_input != nullptr);
   CHECK(!shape.gelu_slope || (!shape.gelu && !shape.bias));
   ASSIGN_OR_RETURN(Call call, Call::Describe(shape, matrices));
-  ASSIGN_OR_RETURN(const Kept kept, Find(shape, call, blas.handle));
-  if (!kept.supported) return false;
-  RETURN_IF_ERROR(
-      call.Enqueue(kept.algorithm, shape.accumulate, matrices, blas, stream));
-  return true;
+  const auto enqueue = [&](const Kept& kept) -> absl::StatusOr<bool> {
+    if (!kept.supported) return false;
+    RETURN_IF_ERROR(
+        call.Enqueue(kept.algorithm, shape.accumulate, matrices, blas, stream));
+    return true;
+  };
+  if (const absl::optional<Kept> kept = Find(shape)) return enqueue(*kept);
+  // Two threads may both ask; the answer is the same.
+  absl::StatusOr<bool> done;
+  launches_.RunAlone([&] {
+    const absl::StatusOr<Kept> chosen =
+        call.Choose(blas.handle, shape.alignment);
+    if (chosen.ok()) Keep(shape, *chosen);
+    done = chosen.ok() ? enqueue(*chosen) : chosen.status();
+  });
+  return done;
 }
 
 }  // namespace troupe::cuda

@@ -16,6 +16,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/types/optional.h"
+#include "ops/cuda/first_launches.h"
 #include "ops/cuda/thread_stream.h"
 
 namespace troupe::cuda {
@@ -63,8 +65,9 @@ struct LtProductMatrices {
 // Thread-safe: several threads may multiply at once, each on its own stream.
 class LtProducts {
  public:
-  // Keeps at most this many answers.
-  explicit LtProducts(size_t kept_max);
+  // Keeps at most this many answers. The first product of each shape, whose
+  // kernel cuBLASLt may have to load, runs alone. Borrows the launches.
+  LtProducts(size_t kept_max, FirstLaunches& launches);
 
   // Enqueues the product. False, and nothing done, where cuBLASLt has no kernel
   // for this; each product without gelu and gelu_slope has one.
@@ -82,10 +85,12 @@ class LtProducts {
   };
   class Call;
 
-  absl::StatusOr<Kept> Find(const LtProductShape& shape, Call& call,
-                            cublasLtHandle_t handle);
+  // What is kept for the shape, if anything.
+  absl::optional<Kept> Find(const LtProductShape& shape);
+  void Keep(const LtProductShape& shape, Kept chosen);
 
   const size_t kept_max_;
+  FirstLaunches& launches_;
   mutable absl::Mutex mutex_;
   absl::flat_hash_map<LtProductShape, Kept> kept_ ABSL_GUARDED_BY(mutex_);
   uint64_t uses_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -69,7 +69,8 @@ class LtProductsTest : public testing::Test {
 };
 
 TEST_F(LtProductsTest, KeepsNoMoreThanItsBound) {
-  LtProducts products(3);
+  FirstLaunches launches;
+  LtProducts products(3, launches);
   for (int64_t m = 1; m <= 3; ++m) {
     ExpectOnes(products, m, 20);
     ExpectOnes(products, m, 20);

@@ -8,6 +8,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "ops/cuda/cuda_device.h"
+#include "ops/cuda/first_launches.h"
 #include "ops/fence.h"
 #include "ops/reduce.h"
 #include "proto/base/check.h"
@@ -78,6 +79,7 @@ class NcclCommunicator final : public Communicator {
   absl::Status Move(const Call& call, Enqueued enqueue) {
     const cudaStream_t stream = device_.stream();
     if (device_.failed()) return device_.status();
+    const FirstLaunches::Operation operation(device_.first_launches());
     watch_->Begin(call.deadline);
     absl::Status status = comm_->Enqueue(
         call.operation, [&](ncclComm_t comm) { return enqueue(comm, stream); });
@@ -123,7 +125,9 @@ class NcclCommunicator final : public Communicator {
   }
   absl::Status Reserve(size_t bytes) {
     if (bytes <= scratch_bytes_) return absl::OkStatus();
-    if (scratch_ != nullptr) device_.Free(scratch_);
+    if (scratch_ != nullptr) {
+      device_.first_launches().RunAlone([this] { device_.Free(scratch_); });
+    }
     scratch_ = nullptr;
     scratch_bytes_ = 0;
     ASSIGN_OR_RETURN(scratch_, device_.Allocate(bytes));

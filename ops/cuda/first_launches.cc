@@ -1,0 +1,44 @@
+#include "ops/cuda/first_launches.h"
+
+namespace troupe {
+
+void FirstLaunches::Run(const void* kernel, absl::FunctionRef<void()> launch) {
+  bool first = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    first = !launched_.contains(kernel);
+  }
+  if (!first) return launch();
+  RunAlone(launch);
+  absl::MutexLock lock(&mutex_);
+  launched_.insert(kernel);
+}
+
+void FirstLaunches::RunAlone(absl::FunctionRef<void()> launch) {
+  {
+    absl::MutexLock lock(&mutex_);
+    mutex_.Await(absl::Condition(
+        +[](int* operations) { return *operations == 0; }, &operations_));
+    ++alone_;
+  }
+  launch();
+  absl::MutexLock lock(&mutex_);
+  --alone_;
+}
+
+// Those that wait to run alone do not hold it up: it may be what they wait for
+// that waits for it, at a peer.
+FirstLaunches::Operation::Operation(FirstLaunches& launches)
+    : launches_(launches) {
+  absl::MutexLock lock(&launches_.mutex_);
+  launches_.mutex_.Await(absl::Condition(
+      +[](int* alone) { return *alone == 0; }, &launches_.alone_));
+  ++launches_.operations_;
+}
+
+FirstLaunches::Operation::~Operation() {
+  absl::MutexLock lock(&launches_.mutex_);
+  --launches_.operations_;
+}
+
+}  // namespace troupe

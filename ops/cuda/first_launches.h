@@ -1,0 +1,65 @@
+// Keeps kernels that are launched for the first time and operations between
+// GPUs apart in time.
+//
+// CUDA loads a kernel's code when it is first launched: with a lock held that
+// every other launch needs, and behind all that the GPU has been given. An
+// operation of NCCL occupies the GPU until the peers' part of it runs. Let two
+// be under way, of two lanes: the one here waits for a peer, the peer's for us.
+// If both ranks now load a kernel, neither can launch what the other waits for
+// (CUDA C++ programming guide, "Lazy Loading", on kernels that must run at the
+// same time). So a first launch waits until no operation is under way here, and
+// no operation begins during one:
+//
+//   launches.Run(kernel, [&] { cudaLaunchKernel(kernel, ...); });
+//
+//   const FirstLaunches::Operation operation(launches);  // met its peers
+//   ncclAllReduce(...);                                  // and waits for it
+//
+// This waits for nothing without an end: an operation whose members have met
+// waits for first launches at the peers at most, and these for operations that
+// have met.
+#ifndef TROUPE_OPS_CUDA_FIRST_LAUNCHES_H_
+#define TROUPE_OPS_CUDA_FIRST_LAUNCHES_H_
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
+#include "absl/synchronization/mutex.h"
+
+namespace troupe {
+
+// Thread-safe. Of one device.
+class FirstLaunches {
+ public:
+  FirstLaunches() = default;
+  FirstLaunches(const FirstLaunches&) = delete;
+  FirstLaunches& operator=(const FirstLaunches&) = delete;
+
+  // Runs `launch`: at once where `kernel` has been launched before, else alone.
+  void Run(const void* kernel, absl::FunctionRef<void()> launch);
+  // Runs `launch` while no operation is under way. For calls that load code of
+  // others, or wait for all that the GPU does.
+  void RunAlone(absl::FunctionRef<void()> launch);
+
+  // From before an operation's launch until it has ended.
+  class Operation {
+   public:
+    explicit Operation(FirstLaunches& launches);
+    ~Operation();
+    Operation(const Operation&) = delete;
+    Operation& operator=(const Operation&) = delete;
+
+   private:
+    FirstLaunches& launches_;
+  };
+
+ private:
+  absl::Mutex mutex_;
+  int operations_ ABSL_GUARDED_BY(mutex_) = 0;  // under way
+  int alone_ ABSL_GUARDED_BY(mutex_) = 0;       // that run, not that wait
+  absl::flat_hash_set<const void*> launched_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_OPS_CUDA_FIRST_LAUNCHES_H_

@@ -1,0 +1,81 @@
+#include "ops/cuda/first_launches.h"
+
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/synchronization/notification.h"
+#include "gtest/gtest.h"
+
+namespace troupe {
+namespace {
+
+constexpr int kKernels[2] = {};
+
+TEST(FirstLaunchesTest, TheFirstWaitsForOperationsUnderWay) {
+  FirstLaunches launches;
+  auto operation = std::make_unique<FirstLaunches::Operation>(launches);
+  std::atomic<bool> ended{false};
+  std::thread lane(
+      [&] { launches.Run(&kKernels[0], [&] { EXPECT_TRUE(ended); }); });
+  // Another lane's, which a peer may wait for: nobody's turn comes before it.
+  { const FirstLaunches::Operation other(launches); }
+  ended = true;
+  operation.reset();
+  lane.join();
+}
+
+TEST(FirstLaunchesTest, LaterOnesWaitForNothing) {
+  FirstLaunches launches;
+  int launched = 0;
+  launches.Run(&kKernels[0], [&] { ++launched; });
+  const FirstLaunches::Operation operation(launches);
+  launches.Run(&kKernels[0], [&] { ++launched; });
+  EXPECT_EQ(launched, 2);
+}
+
+TEST(FirstLaunchesTest, NoOperationBeginsMeanwhile) {
+  FirstLaunches launches;
+  absl::Notification loading;
+  std::atomic<bool> loaded{false};
+  std::thread lane([&] {
+    launches.Run(&kKernels[0], [&] {
+      loading.Notify();
+      // Two may be loaded at the same time.
+      launches.Run(&kKernels[1], [] {});
+      loaded = true;
+    });
+  });
+  loading.WaitForNotification();
+  const FirstLaunches::Operation operation(launches);
+  EXPECT_TRUE(loaded);
+  lane.join();
+}
+
+// Lanes that launch kernels, new to each round, and lanes with operations.
+TEST(FirstLaunchesTest, ManyLanesComeToTheirEnd) {
+  constexpr int kRounds = 1000;
+  FirstLaunches launches;
+  const std::vector<char> kernels(kRounds);
+  std::atomic<int> launched{0};
+  const auto launch = [&] {
+    for (const char& kernel : kernels) {
+      for (int i = 0; i < 3; ++i) launches.Run(&kernel, [&] { ++launched; });
+    }
+  };
+  const auto operate = [&] {
+    for (int i = 0; i < kRounds; ++i) {
+      const FirstLaunches::Operation operation(launches);
+      std::this_thread::yield();
+    }
+  };
+  std::vector<std::thread> lanes;
+  for (int i = 0; i < 2; ++i) lanes.emplace_back(operate);
+  lanes.emplace_back(launch);
+  for (std::thread& lane : lanes) lane.join();
+  EXPECT_EQ(launched, 3 * kRounds);
+}
+
+}  // namespace
+}  // namespace troupe
