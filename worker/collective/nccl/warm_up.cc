@@ -5,12 +5,38 @@
 namespace troupe {
 namespace {
 
+// One number from rank `from` to the next one, and back.
+absl::Status Exchange(Communicator& communicator, int from,
+                      const CommBuffer& number, const CommOptions& options) {
+  const int next = (from + 1) % communicator.size();
+  if (communicator.rank() == from) {
+    RETURN_IF_ERROR(communicator.Send(number, next, options));
+    return communicator.Recv(number, next, options);
+  }
+  RETURN_IF_ERROR(communicator.Recv(number, from, options));
+  return communicator.Send(number, from, options);
+}
+
+// Each with the rank after it and the rank before it, in a ring, as stages of a
+// pipeline do. Even ranks begin with the one after: pairs meet side by side.
+absl::Status MeetNeighbours(Communicator& communicator,
+                            const CommBuffer& number,
+                            const CommOptions& options) {
+  const int rank = communicator.rank();
+  const int before = (rank + communicator.size() - 1) % communicator.size();
+  const bool even = rank % 2 == 0;
+  RETURN_IF_ERROR(
+      Exchange(communicator, even ? rank : before, number, options));
+  return Exchange(communicator, even ? before : rank, number, options);
+}
+
 absl::Status RunEach(Communicator& communicator, const CommBuffer& data,
                      const CommOptions& options) {
   RETURN_IF_ERROR(communicator.AllReduce(data, ReduceOp::kSum, options));
   RETURN_IF_ERROR(communicator.ReduceScatter(data, ReduceOp::kSum, options));
   RETURN_IF_ERROR(communicator.AllGather(data, options));
-  return communicator.Broadcast(data, /*root=*/0, options);
+  RETURN_IF_ERROR(communicator.Broadcast(data, /*root=*/0, options));
+  return MeetNeighbours(communicator, data.Slice(0, 1), options);
 }
 
 }  // namespace

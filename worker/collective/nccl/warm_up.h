@@ -20,8 +20,9 @@ struct WarmUpOptions {
   absl::Duration timeout;  // of each operation
 };
 
-// Each collective once, on a few numbers. All members call it. Errors are the
-// communicator's: who did not come.
+// Each collective once, and transfers between neighbours in the group, both
+// ways, on a few numbers. All members call it. Errors are the communicator's:
+// who did not come.
 absl::Status WarmUp(Communicator& communicator, const WarmUpOptions& options);
 
 }  // namespace troupe
