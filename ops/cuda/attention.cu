@@ -70,7 +70,8 @@ bool CheckHeadDim(CudaDevice& cuda, int64_t head_dim) {
 
 template <typename T>
 void Forward(CudaDevice& cuda, const AttentionArgs& args) {
-  LaunchForward(cuda, Common<T>(args));
+  const RawAttention<T> raw = Common<T>(args);
+  if (!LaunchPartsForward(cuda, raw)) LaunchForward(cuda, raw);
 }
 
 template <typename T>

@@ -10,6 +10,10 @@
 
 namespace troupe::cuda {
 
+// Exponents are of 2: log2(e) is part of the scale.
+constexpr float kLog2E = 1.4426950408889634f;
+constexpr float kLn2 = 0.6931471805599453f;
+
 // A tensor [batch, length, heads * head_dim].
 template <typename T>
 struct HeadsOf {

@@ -14,6 +14,11 @@ constexpr int kAttentionHeadDimMax = 256;
 template <typename T>
 void LaunchForward(CudaDevice& device, const RawAttention<T>& a);
 
+// The same, where there are few queries and many keys, by blocks that share the
+// keys of a head. False, and nothing done, for other shapes.
+template <typename T>
+bool LaunchPartsForward(CudaDevice& device, const RawAttention<T>& a);
+
 // The backward, in this order: delta from o and d_o; then dq; then dk and dv.
 template <typename T>
 void LaunchDelta(CudaDevice& device, const RawAttention<T>& a);

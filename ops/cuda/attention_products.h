@@ -30,36 +30,42 @@ struct AttentionProducts;
 template <>
 struct AttentionProducts<uint16_t, 64> {
   using Forward = MmaProducts<64, 2, 64>;
+  using OfParts = MmaProducts<64, 1, 64>;
   using OfQueries = MmaProducts<64, 2, 32>;
   using OfKeys = MmaProducts<64, 1, 64>;
 };
 template <>
 struct AttentionProducts<uint16_t, 128> {
   using Forward = MmaProducts<128, 2, 32>;
+  using OfParts = MmaProducts<128, 1, 64>;
   using OfQueries = MmaProducts<128, 1, 64>;
   using OfKeys = MmaProducts<128, 1, 32>;
 };
 template <>
 struct AttentionProducts<uint16_t, 256> {
   using Forward = MmaProducts<256, 1, 64>;
+  using OfParts = MmaProducts<256, 1, 32>;
   using OfQueries = MmaProducts<256, 1, 32>;
   using OfKeys = MmaProducts<256, 1, 32, 2>;
 };
 template <>
 struct AttentionProducts<float, 64> {
   using Forward = FmaProducts<64, 4, 4>;
+  using OfParts = FmaProducts<64, 1, 4>;
   using OfQueries = FmaProducts<64, 4, 2>;
   using OfKeys = FmaProducts<64, 4, 2>;
 };
 template <>
 struct AttentionProducts<float, 128> {
   using Forward = FmaProducts<128, 4, 4>;
+  using OfParts = FmaProducts<128, 1, 4>;
   using OfQueries = FmaProducts<128, 4, 2>;
   using OfKeys = FmaProducts<128, 4, 2>;
 };
 template <>
 struct AttentionProducts<float, 256> {
   using Forward = FmaProducts<256, 2, 2>;
+  using OfParts = FmaProducts<256, 1, 2>;
   using OfQueries = FmaProducts<256, 2, 1>;
   using OfKeys = FmaProducts<256, 2, 1>;
 };
@@ -81,9 +87,6 @@ void WithAttentionProducts(int head_dim, Run&& run) {
 inline unsigned Blocks(int64_t count, int of) {
   return static_cast<unsigned>((count + of - 1) / of);
 }
-
-// Exponents are of 2: log2(e) is part of the scale.
-constexpr float kLog2E = 1.4426950408889634f;
 
 // Scores of keys that a query does not see become -inf. Rows are queries from
 // `query` on, columns keys from `key` on.
