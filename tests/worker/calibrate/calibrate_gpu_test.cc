@@ -30,7 +30,7 @@ TEST(CalibrateGpu, IsKeptByTheGpusName) {
   EXPECT_TRUE(absl::EndsWith(GpuCalibrationFile("NVIDIA H200"),
                              "/troupe/calibration-nvidia-h200.textproto"))
       << GpuCalibrationFile("NVIDIA H200");
-  EXPECT_EQ(GpuCalibrationDevice("NVIDIA H200"), "cuda NVIDIA H200, v2");
+  EXPECT_EQ(GpuCalibrationDevice("NVIDIA H200"), "cuda NVIDIA H200, v3");
 }
 
 }  // namespace
