@@ -50,15 +50,19 @@ class LtProducts::Call {
 
   absl::StatusOr<Kept> Choose(cublasLtHandle_t handle, uint32_t alignment);
 
-  absl::Status Enqueue(const cublasLtMatmulAlgo_t& algorithm, bool accumulate,
-                       const LtProductMatrices& matrices, const Blas& blas,
-                       cudaStream_t stream) {
+  // False where it turns out that the algorithm cannot, after all.
+  absl::StatusOr<bool> Enqueue(const cublasLtMatmulAlgo_t& algorithm,
+                               bool accumulate,
+                               const LtProductMatrices& matrices,
+                               const Blas& blas, cudaStream_t stream) {
     const float alpha = 1.0f, beta = accumulate ? 1.0f : 0.0f;
-    return ToStatus(cublasLtMatmul(blas.handle, &product_, &alpha, matrices.b,
-                                   &b_, matrices.a, &a_, &beta, matrices.c, &c_,
-                                   matrices.c, &c_, &algorithm, blas.workspace,
-                                   Blas::kWorkspaceBytes, stream),
-                    "cublasLtMatmul");
+    const cublasStatus_t code = cublasLtMatmul(
+        blas.handle, &product_, &alpha, matrices.b, &b_, matrices.a, &a_, &beta,
+        matrices.c, &c_, matrices.c, &c_, &algorithm, blas.workspace,
+        Blas::kWorkspaceBytes, stream);
+    if (code == CUBLAS_STATUS_NOT_SUPPORTED) return false;
+    RETURN_IF_ERROR(ToStatus(code, "cublasLtMatmul"));
+    return true;
   }
 
  private:
@@ -193,18 +197,18 @@ absl::StatusOr<bool> LtProducts::Multiply(const LtProductShape& shape,
   ASSIGN_OR_RETURN(Call call, Call::Describe(shape, matrices));
   const auto enqueue = [&](const Kept& kept) -> absl::StatusOr<bool> {
     if (!kept.supported) return false;
-    RETURN_IF_ERROR(
-        call.Enqueue(kept.algorithm, shape.accumulate, matrices, blas, stream));
-    return true;
+    return call.Enqueue(kept.algorithm, shape.accumulate, matrices, blas,
+                        stream);
   };
   if (const absl::optional<Kept> kept = Find(shape)) return enqueue(*kept);
   // Two threads may both ask; the answer is the same.
   absl::StatusOr<bool> done;
   launches_.RunAlone([&] {
-    const absl::StatusOr<Kept> chosen =
-        call.Choose(blas.handle, shape.alignment);
-    if (chosen.ok()) Keep(shape, *chosen);
+    absl::StatusOr<Kept> chosen = call.Choose(blas.handle, shape.alignment);
     done = chosen.ok() ? enqueue(*chosen) : chosen.status();
+    if (!done.ok()) return;
+    chosen->supported = *done;
+    Keep(shape, *chosen);
   });
   return done;
 }

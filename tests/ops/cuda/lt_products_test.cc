@@ -7,6 +7,7 @@
 #include "gtest/gtest.h"
 #include "ops/cuda/cuda_device.h"
 #include "ops/cuda/scratch.h"
+#include "proto/base/bf16.h"
 
 namespace troupe::cuda {
 namespace {
@@ -65,8 +66,58 @@ class LtProductsTest : public testing::Test {
     EXPECT_EQ(got, std::vector<float>(got.size(), static_cast<float>(k)));
   }
 
+  // A square product in bf16, each element of which is `want`.
+  void ExpectEach(const LtProductShape& shape,
+                  const LtProductMatrices& matrices, double want) {
+    const absl::StatusOr<bool> done = device_->products().Multiply(
+        shape, matrices, device_->blas(), device_->stream());
+    ASSERT_TRUE(done.ok()) << done.status();
+    ASSERT_TRUE(*done) << "it has no kernel for this: two passes do it";
+    std::vector<uint16_t> got(shape.m * shape.n);
+    device_->CopyToHost(got.data(), matrices.c, got.size() * sizeof(uint16_t));
+    ASSERT_TRUE(device_->Synchronize().ok());
+    for (const uint16_t bits : got)
+      ASSERT_NEAR(FromBF16(bits), want, 1.0 / 256);
+  }
+
   std::unique_ptr<CudaDevice> device_;
 };
+
+// With fusions, which it has for bf16: ones by 1/64, so that each sum is 1.
+TEST_F(LtProductsTest, FusesGeluAndItsSlopeInBf16) {
+  constexpr int64_t kN = 64;
+  constexpr double kGeluOf1 = 0.8411919906, kSlopeAt1 = 1.0829640838;
+  const std::vector<uint16_t> ones(kN * kN, ToBF16(1.0f));
+  const std::vector<uint16_t> parts(kN * kN, ToBF16(1.0f / kN));
+  const std::vector<uint16_t> zeros(kN, 0);
+  const size_t bytes = kN * kN * sizeof(uint16_t);
+  const Scratch a(*device_, bytes), b(*device_, bytes), c(*device_, bytes);
+  const Scratch before(*device_, bytes), bias(*device_, bytes);
+  device_->CopyFromHost(a.as<void>(), ones.data(), bytes);
+  device_->CopyFromHost(b.as<void>(), parts.data(), bytes);
+  device_->CopyFromHost(bias.as<void>(), zeros.data(), kN * sizeof(uint16_t));
+  LtProductShape shape = {.m = kN,
+                          .n = kN,
+                          .k = kN,
+                          .a_stride = kN,
+                          .b_stride = kN,
+                          .c_stride = kN,
+                          .bf16 = true,
+                          .bias = true,
+                          .gelu = true,
+                          .alignment = 16};
+  LtProductMatrices matrices = {.a = a.as<void>(),
+                                .b = b.as<void>(),
+                                .bias = bias.as<void>(),
+                                .before_gelu = before.as<void>(),
+                                .c = c.as<void>()};
+  ExpectEach(shape, matrices, kGeluOf1);
+  shape.bias = shape.gelu = false;
+  shape.gelu_slope = true;
+  matrices.bias = matrices.before_gelu = nullptr;
+  matrices.gelu_input = before.as<void>();
+  ExpectEach(shape, matrices, kSlopeAt1);
+}
 
 TEST_F(LtProductsTest, KeepsNoMoreThanItsBound) {
   FirstLaunches launches;
