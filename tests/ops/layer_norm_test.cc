@@ -142,6 +142,46 @@ TEST_P(LayerNormTest, BackwardByFiniteDifferences) {
   }
 }
 
+// As wide as models are, with g = dy gamma and h what was normalised:
+//   dx = rstd (g - mean(g) - h mean(g h)).
+TEST_P(LayerNormTest, BackwardOfWideRows) {
+  constexpr int64_t kRows = 2;
+  for (const int64_t n : {6144, 12288}) {
+    const Values s = Random(kRows * n), dy = Random(kRows * n);
+    const Values gamma = Random(n);
+    Values dx(s.size()), mean, rstd;
+    for (int64_t r = 0; r < kRows; ++r) {
+      const Statistics stats = Of(&s[r * n], n);
+      mean.push_back(stats.mean);
+      rstd.push_back(stats.rstd);
+      const auto g = [&](int64_t i) { return dy[r * n + i] * gamma[i]; };
+      const auto h = [&](int64_t i) {
+        return (s[r * n + i] - stats.mean) * stats.rstd;
+      };
+      double g_mean = 0, gh_mean = 0;
+      for (int64_t i = 0; i < n; ++i) {
+        g_mean += g(i) / n;
+        gh_mean += g(i) * h(i) / n;
+      }
+      for (int64_t i = 0; i < n; ++i) {
+        dx[r * n + i] = stats.rstd * (g(i) - g_mean - h(i) * gh_mean);
+      }
+    }
+    const TestTensor ts(device(), {kRows, n}, s), tdy(device(), {kRows, n}, dy);
+    const TestTensor tgamma(device(), {n}, gamma);
+    const TestTensor tmean(device(), {kRows}, mean);
+    const TestTensor trstd(device(), {kRows}, rstd);
+    const TestTensor tdx(device(), DType::kF32, {kRows, n});
+    LayerNormBackwardInput(device(), {.dy = tdy,
+                                      .s = ts,
+                                      .gamma = tgamma,
+                                      .mean = tmean,
+                                      .rstd = trstd,
+                                      .dx = tdx});
+    EXPECT_LT(RelativeError(tdx.Read(), dx), kF32Error) << n;
+  }
+}
+
 TEST_P(LayerNormTest, BackwardWeightOverManyRows) {
   const Sizes size{1027, 200};
   const Values s = Random(size.rows * size.n), dy = Random(s.size());
