@@ -57,11 +57,14 @@ void PlainProduct(CudaDevice& cuda, const MatMulArgs& args) {
 
 // What cuBLASLt asks of the matrix beside c that a GELU's epilogue reads or
 // writes, and we of its arithmetic: how exact its tanh is it does not say, but
-// closer than bf16 rounds.
-bool FusesGelu(const Tensor& c, const Tensor& beside) {
+// closer than bf16 rounds. Before Hopper its kernels with a GELU are slower
+// than one without and a pass of ours (so llm.c has found).
+bool FusesGelu(const CudaDevice& cuda, const Tensor& c, const Tensor& beside) {
+  constexpr int kHopper = 90;
   const bool aligned =
       !beside.defined() || reinterpret_cast<uintptr_t>(beside.raw()) % 16 == 0;
-  return c.dtype() == DType::kBF16 && c.columns() % 8 == 0 && aligned;
+  return cuda.generation() >= kHopper && c.dtype() == DType::kBF16 &&
+         c.columns() % 8 == 0 && aligned;
 }
 
 // All in one pass over c, where there is a kernel for it. A GELU's input is
@@ -72,7 +75,7 @@ bool Fused(CudaDevice& cuda, const MatMulArgs& args) {
   if (args.activation == Activation::kNone) {
     return Multiply(cuda, args, nullptr);
   }
-  if (!FusesGelu(args.c, args.pre_activation)) return false;
+  if (!FusesGelu(cuda, args.c, args.pre_activation)) return false;
   if (args.pre_activation.defined()) {
     return Multiply(cuda, args, args.pre_activation.raw());
   }
@@ -81,7 +84,8 @@ bool Fused(CudaDevice& cuda, const MatMulArgs& args) {
 }
 
 void ProductBySlope(CudaDevice& cuda, const MatMulArgs& args) {
-  if (FusesGelu(args.c, args.gelu_input) && Multiply(cuda, args, nullptr)) {
+  if (FusesGelu(cuda, args.c, args.gelu_input) &&
+      Multiply(cuda, args, nullptr)) {
     return;
   }
   if (cuda.failed()) return;
@@ -89,6 +93,21 @@ void ProductBySlope(CudaDevice& cuda, const MatMulArgs& args) {
   product.gelu_input = Tensor();
   PlainProduct(cuda, product);
   cuda::GeluBackward(cuda, {.x = args.gelu_input, .dy = args.c, .dx = args.c});
+}
+
+// The product, rounded as it is stored, then its GELU. REQUIRES that c is
+// dense.
+void ProductThenGelu(CudaDevice& cuda, const MatMulArgs& args) {
+  const auto dense = [&](const Tensor& t) {
+    return Tensor(t.raw(), t.dtype(), {args.c.rows(), args.c.columns()});
+  };
+  MatMulArgs product = args;
+  product.activation = Activation::kNone;
+  product.pre_activation = Tensor();
+  product.c =
+      dense(args.pre_activation.defined() ? args.pre_activation : args.c);
+  cuda::MatMul(cuda, product);
+  cuda::Gelu(cuda, {.x = product.c, .y = dense(args.c)});
 }
 
 }  // namespace
@@ -100,6 +119,10 @@ void MatMul(Device& device, const MatMulArgs& args) {
     return PlainProduct(cuda, args);
   }
   if (Fused(cuda, args) || cuda.failed()) return;
+  if (args.activation == Activation::kGelu && args.c.dtype() == DType::kBF16 &&
+      args.c.dense()) {
+    return ProductThenGelu(cuda, args);
+  }
   // The sums in f32, then the rest: what is stored is rounded once all the
   // same.
   MatMulArgs plain = {.a = args.a,
