@@ -11,8 +11,7 @@
 // Loops over activations and parameters are templates on their type T: float,
 // or uint16_t for the bits of bf16. They compute on Vec either way: loads widen
 // (exact), stores round once, to nearest and ties to even as ToBF16 of
-// proto/base/bf16.h does. (The instruction of AVX512_BF16 would not: it takes
-// denormals for zero.)
+// proto/base/bf16.h does.
 #ifndef TROUPE_OPS_CPU_SIMD_VEC_H_
 #define TROUPE_OPS_CPU_SIMD_VEC_H_
 
@@ -69,7 +68,13 @@ inline void Store(float* p, Vec v, Part part) {
 }
 
 inline Vec Widen(HalfVec bits) {
-  return (Vec)(__builtin_convertvector(bits, UintVec) << 16);
+#if defined(__AVX512F__)
+  // g++ 12 would convert in halves.
+  const UintVec wide = (UintVec)_mm512_maskz_cvtepu16_epi32(-1, (__m256i)bits);
+#else
+  const UintVec wide = __builtin_convertvector(bits, UintVec);
+#endif
+  return (Vec)(wide << 16);
 }
 // The nearest number of bf16, in the lower half of each lane.
 inline UintVec Nearest(Vec v) {
@@ -79,6 +84,13 @@ inline UintVec Nearest(Vec v) {
   return v == v ? nearest : nan;
 }
 inline HalfVec Narrow(Vec v) {
+#if defined(__AVX512BF16__)
+  // The instruction takes denormals for zero, and is right otherwise.
+  constexpr int kDenormal = 0x20;
+  if (__builtin_expect(_mm512_fpclass_ps_mask((__m512)v, kDenormal) == 0, 1)) {
+    return (HalfVec)_mm512_cvtneps_pbh((__m512)v);
+  }
+#endif
   return __builtin_convertvector(Nearest(v), HalfVec);
 }
 inline Vec Load(const uint16_t* p, Full = {}) {
