@@ -18,8 +18,8 @@ struct Forward {
   float* o;                  // [kQueries, padded], before division by the sums
   float* scores;             // [kQueries, kKeys]
   T* p;                      // [kQueries, kKeys]: probabilities; f32: scores
-  float largest[kQueries];
-  float sum[kQueries];
+  float largest[kQueries];   // score of a row, times scale and log2(e)
+  float sum[kQueries][kLanes];  // of its exponentials, by lane
 };
 
 template <typename T>
@@ -45,7 +45,7 @@ float MaskRow(const RawAttention<T>& a, Forward<T>& f, int row, int visible) {
   for (int i = visible; i < kKeys; ++i) scores[i] = -__builtin_inff();
   Vec top = Load(scores);
   for (int i = kLanes; i < kKeys; i += kLanes) top = Max(top, Load(scores + i));
-  return MaxLane(top) * a.scale;
+  return MaxLane(top) * Log2Scale(a);
 }
 
 // Scores of one row become unnormalised probabilities exp(score - largest).
@@ -54,11 +54,12 @@ void ExpRow(const RawAttention<T>& a, Forward<T>& f, int row, int64_t query,
             int64_t key) {
   const float* scores = f.scores + row * kKeys;
   T* probabilities = f.p + row * kKeys;
+  const float scale = Log2Scale(a);
   const float largest = f.largest[row];
-  Vec sum{};
+  Vec sum = Load(f.sum[row]);
   if (a.dropout.threshold == 0) {
     for (int i = 0; i < kKeys; i += kLanes) {
-      const Vec p = Exp(Load(scores + i) * a.scale - largest);
+      const Vec p = Exp2(Load(scores + i) * scale - largest);
       sum += p;
       StoreFactor(probabilities + i, p);
     }
@@ -66,12 +67,12 @@ void ExpRow(const RawAttention<T>& a, Forward<T>& f, int row, int64_t query,
     uint32_t room[kPhiloxRoom];
     const uint32_t* bits = MaskBits(a, query, key, room);
     for (int i = 0; i < kKeys; i += kLanes) {
-      const Vec p = Exp(Load(scores + i) * a.scale - largest);
+      const Vec p = Exp2(Load(scores + i) * scale - largest);
       sum += p;
       StoreFactor(probabilities + i, p * DropoutFactor(a.dropout, bits + i));
     }
   }
-  f.sum[row] += Sum(sum);
+  Store(f.sum[row], sum);
 }
 
 // What was gathered under smaller largest scores is scaled down to those that
@@ -87,13 +88,12 @@ void OnlineSoftmax(const RawAttention<T>& a, Forward<T>& f, int rows,
   for (int r = 0; r < kQueries; r += kLanes) {
     const Vec before = Load(f.largest + r);
     const Vec now = Max(before, Load(largest + r));
-    const Vec factor = Exp(before - now);
     Store(f.largest + r, now);
-    Store(shrink + r, factor);
-    Store(f.sum + r, Load(f.sum + r) * factor);
+    Store(shrink + r, Exp2(before - now));
   }
   for (int r = 0; r < rows; ++r) {
     if (shrink[r] != 1.0f) {
+      Store(f.sum[r], Load(f.sum[r]) * shrink[r]);
       float* o = f.o + r * f.padded;
       for (int d = 0; d < f.padded; d += kLanes) {
         Store(o + d, Load(o + d) * shrink[r]);
@@ -111,7 +111,7 @@ void ForwardBlock(const RawAttention<T>& a, Forward<T>& f, int64_t query,
   for (int i = 0; i < rows * f.padded; i += kLanes) Store(f.o + i, Vec{});
   for (int r = 0; r < kQueries; ++r) {
     f.largest[r] = -__builtin_inff();
-    f.sum[r] = 0;
+    Store(f.sum[r], Vec{});
   }
   for (int64_t key = 0; Visible(a, query + rows - 1, key) > 0; key += kKeys) {
     const int64_t first = Elements<T>(key * f.padded);
@@ -141,14 +141,15 @@ void ForwardBlock(const RawAttention<T>& a, Forward<T>& f, int64_t query,
                           .k = static_cast<int>(Elements<T>(visible))});
   }
   for (int r = 0; r < rows; ++r) {
-    const float inverse = 1.0f / f.sum[r];
+    const float sum = Sum(Load(f.sum[r]));
+    const float inverse = 1.0f / sum;
     T* o = a.o + (query + r) * a.o_stride;
     ForEachVec(a.head_dim, [&](int64_t i, auto l) {
       Store(o + i, Load(f.o + r * f.padded + i) * inverse, l);
     });
     if (a.logsumexp) {
-      a.logsumexp[query + r] =
-          static_cast<float>(f.largest[r] + __builtin_log(double{f.sum[r]}));
+      a.logsumexp[query + r] = static_cast<float>(f.largest[r] / kLog2E +
+                                                  __builtin_log(double{sum}));
     }
   }
 }

@@ -22,9 +22,11 @@ struct Backward {
   Element<T>* k;             // [kKeys, padded], to contract over rows
   Element<T>* k_transposed;  // [head_dim, kKeys]
   Element<T>* v_transposed;  // [head_dim, kKeys]
-  float* p;                  // [kQueries, kKeys]: scores, then P o D
-  float* ds;                 // [kQueries, kKeys]: dO V^T, then dS
-  Element<T>* room[3];       // [kQueries, kKeys]
+  float* scores;             // [kQueries, kKeys]
+  float* dp;                 // [kQueries, kKeys]: dO V^T
+  Element<T>* p;             // [kQueries, kKeys]: P o D, to contract over rows
+  Element<T>* ds;            // the same of dS
+  Element<T>* ds_keys;       // dS, to contract over keys; f32: ds
 };
 
 template <typename T>
@@ -35,9 +37,9 @@ Backward<T> Lay(const RawAttention<T>& a) {
   const int64_t of_keys = int64_t{kKeys} * b.padded;
   b.dq = a.scratch;
   b.delta = b.dq + of_queries;
-  b.p = b.delta + RoundUp(a.q_length, kQueries);
-  b.ds = b.p + kQueries * kKeys;
-  Element<T>* next = reinterpret_cast<Element<T>*>(b.ds + kQueries * kKeys);
+  b.scores = b.delta + RoundUp(a.q_length, kQueries);
+  b.dp = b.scores + kQueries * kKeys;
+  Element<T>* next = reinterpret_cast<Element<T>*>(b.dp + kQueries * kKeys);
   const auto take = [&next](int64_t numbers) {
     return (next += Elements<T>(numbers)) - Elements<T>(numbers);
   };
@@ -49,35 +51,79 @@ Backward<T> Lay(const RawAttention<T>& a) {
   b.k = take(of_keys);
   b.k_transposed = take(of_keys);
   b.v_transposed = take(of_keys);
-  for (Element<T>*& room : b.room) room = take(kTwice ? kQueries * kKeys : 0);
+  b.p = take(kQueries * kKeys);
+  b.ds = take(kQueries * kKeys);
+  b.ds_keys = kTwice ? take(kQueries * kKeys) : b.ds;
   return b;
 }
 
-// Turns one row of scores and of dO V^T into P o D and dS.
+// A row of the block: what its scores and dO V^T become gradients with.
+struct Row {
+  const float* scores;
+  const float* dp;
+  float logsumexp;  // times log2(e)
+  float delta;
+  const uint32_t* bits;  // its dropout numbers
+};
+
+// Row `row` of the block at (query, key) with what it does not see masked; a
+// row beyond the block's `rows` sees nothing. `room` is for its dropout
+// numbers.
 template <typename T>
-void GradientRow(const RawAttention<T>& a, const Backward<T>& b, int row,
-                 int64_t query, int64_t key) {
-  float* p = b.p + row * kKeys;
-  float* ds = b.ds + row * kKeys;
-  const int visible = Visible(a, query, key);
-  for (int i = visible; i < kKeys; ++i) p[i] = -__builtin_inff();
-  const float logsumexp = a.logsumexp[query];
-  const float delta = b.delta[query];
-  if (a.dropout.threshold == 0) {
-    for (int i = 0; i < kKeys; i += kLanes) {
-      const Vec weight = Exp(Load(p + i) * a.scale - logsumexp);
-      Store(p + i, weight);
-      Store(ds + i, weight * (Load(ds + i) - delta) * a.scale);
-    }
-    return;
+Row MaskedRow(const RawAttention<T>& a, const Backward<T>& b, int row, int rows,
+              int64_t query, int64_t key, uint32_t* room) {
+  float* const scores = b.scores + row * kKeys;
+  float* const dp = b.dp + row * kKeys;
+  const bool there = row < rows;
+  const int visible = there ? Visible(a, query + row, key) : 0;
+  for (int i = visible; i < kKeys; ++i) {
+    scores[i] = -__builtin_inff();
+    dp[i] = 0;
   }
-  uint32_t room[kPhiloxRoom];
-  const uint32_t* bits = MaskBits(a, query, key, room);
-  for (int i = 0; i < kKeys; i += kLanes) {
-    const Vec weight = Exp(Load(p + i) * a.scale - logsumexp);
-    const Vec factor = DropoutFactor(a.dropout, bits + i);
-    Store(p + i, weight * factor);
-    Store(ds + i, weight * (Load(ds + i) * factor - delta) * a.scale);
+  if (!there) {
+    return {
+        .scores = scores, .dp = dp, .logsumexp = 0, .delta = 0, .bits = room};
+  }
+  return {.scores = scores,
+          .dp = dp,
+          .logsumexp = a.logsumexp[query + row] * kLog2E,
+          .delta = b.delta[query + row],
+          .bits = a.dropout.threshold == 0
+                      ? nullptr
+                      : MaskBits(a, query + row, key, room)};
+}
+
+struct Gradients {
+  Vec p;   // P o D
+  Vec ds;  // dS
+};
+
+template <bool dropout, typename T>
+Gradients OfRow(const RawAttention<T>& a, const Row& row, int i) {
+  const Vec weight = Exp2(Load(row.scores + i) * Log2Scale(a) - row.logsumexp);
+  const Vec dp = Load(row.dp + i);
+  if (!dropout) return {weight, weight * (dp - row.delta) * a.scale};
+  const Vec factor = DropoutFactor(a.dropout, row.bits + i);
+  return {weight * factor, weight * (dp * factor - row.delta) * a.scale};
+}
+
+// The rows by twos, as pairs of bf16 are stored.
+template <bool dropout, typename T>
+void GradientRows(const RawAttention<T>& a, const Backward<T>& b, int rows,
+                  int64_t query, int64_t key) {
+  uint32_t room[2][kPhiloxRoom] = {};
+  for (int r = 0; r < rows; r += 2) {
+    const Row first = MaskedRow(a, b, r, rows, query, key, room[0]);
+    const Row second = MaskedRow(a, b, r + 1, rows, query, key, room[1]);
+    for (int i = 0; i < kKeys; i += kLanes) {
+      const Gradients upper = OfRow<dropout>(a, first, i);
+      const Gradients lower = OfRow<dropout>(a, second, i);
+      StoreAlongRows(b.p, r, i, upper.p, lower.p);
+      StoreAlongRows(b.ds, r, i, upper.ds, lower.ds);
+      if (b.ds_keys != b.ds) {
+        StoreAlongKeys(b.ds_keys, r, i, upper.ds, lower.ds);
+      }
+    }
   }
 }
 
@@ -99,9 +145,13 @@ void BackwardBlock(const RawAttention<T>& a, const Backward<T>& b,
                           .n = kKeys,
                           .k = static_cast<int>(Elements<T>(a.head_dim))});
   };
-  scores(b.q, b.k_transposed, b.p);
-  scores(b.d_o, b.v_transposed, b.ds);
-  for (int r = 0; r < rows; ++r) GradientRow(a, b, r, query + r, key);
+  scores(b.q, b.k_transposed, b.scores);
+  scores(b.d_o, b.v_transposed, b.dp);
+  if (a.dropout.threshold == 0) {
+    GradientRows<false>(a, b, rows, query, key);
+  } else {
+    GradientRows<true>(a, b, rows, query, key);
+  }
   // C [keys, padded] += A^T B, A of scores, B of the queries.
   const auto of_keys = [&](const Element<T>* p, const Element<T>* q, float* c) {
     BlockProduct<true>(
@@ -116,10 +166,10 @@ void BackwardBlock(const RawAttention<T>& a, const Backward<T>& b,
                           .n = b.padded,
                           .k = static_cast<int>(Elements<T>(rows))});
   };
-  of_keys(AlongRows(b.p, rows, b.room[0]), b.d_o_columns, a.dv_sum);
-  of_keys(AlongRows(b.ds, rows, b.room[1]), b.q_columns, a.dk_sum);
+  of_keys(b.p, b.d_o_columns, a.dv_sum);
+  of_keys(b.ds, b.q_columns, a.dk_sum);
   BlockProduct<true>(
-      Block<Element<T>>{.a = AlongKeys(b.ds, rows, b.room[2]),
+      Block<Element<T>>{.a = b.ds_keys,
                         .a_row = Elements<T>(kKeys),
                         .a_column = 1,
                         .b = b.k,
@@ -146,6 +196,7 @@ void PackQueries(const RawAttention<T>& a, const Backward<T>& b) {
   for (int64_t query = 0; query < a.q_length; ++query) {
     const T* d_o = a.d_o + query * a.d_o_stride;
     const T* o = a.o + query * a.o_stride;
+    PrefetchAhead(o, a.o_stride, a.head_dim);
     Vec sum{};
     ForEachVec(a.head_dim, [&](int64_t i, auto l) {
       sum += Load(d_o + i, l) * Load(o + i, l);

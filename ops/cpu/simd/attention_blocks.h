@@ -15,6 +15,14 @@ constexpr int kQueries = 64;  // of a block
 constexpr int kKeys = 64;     // of a block; a multiple of every kLanes
 static_assert(kKeys % kLanes == 0 && kKeys <= kPhiloxRun);
 
+// Softmax by powers of 2, to which the scores' scale brings them at no cost:
+// e^x = 2^(x kLog2E).
+constexpr float kLog2E = 1.44269504088896341f;
+template <typename T>
+inline float Log2Scale(const RawAttention<T>& a) {
+  return a.scale * kLog2E;
+}
+
 inline int64_t RoundUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 inline int64_t Least(int64_t a, int64_t b) { return a < b ? a : b; }
 

@@ -5,22 +5,42 @@
 
 #include "ops/cpu/simd/attention_blocks.h"
 #include "ops/cpu/simd/factors.h"
+#include "ops/cpu/simd/transpose.h"
 #include "ops/cpu/simd/vec.h"
 #include "ops/cpu/simd/vec_math.h"
 
 namespace troupe {
 namespace TROUPE_SIMD {
 
+// Rows of a head are a stride apart, which the processor's own prefetching does
+// not follow: asks for the row some way ahead.
+template <typename T>
+inline void PrefetchAhead(const T* row, int64_t stride, int head_dim) {
+  constexpr int kAhead = 12;
+  constexpr int kLineBytes = 64;
+  // May lie beyond the array, where there is no pointer but an address.
+  const uintptr_t ahead = reinterpret_cast<uintptr_t>(row) +
+                          kAhead * stride * static_cast<int64_t>(sizeof(T));
+  for (uintptr_t at = 0; at < head_dim * sizeof(T); at += kLineBytes) {
+    __builtin_prefetch(reinterpret_cast<const void*>(ahead + at));
+  }
+}
+
 // to[r, 0..padded) = from[r], zeros beyond head_dim: to contract over head_dim.
 template <typename T>
 inline void PackRows(const T* from, int64_t stride, int64_t rows, int head_dim,
                      int padded, Element<T>* to) {
-  T* const row = reinterpret_cast<T*>(to);
   for (int64_t r = 0; r < rows; ++r) {
-    ForEachVec(head_dim, [&](int64_t i, auto l) {
-      Store(row + r * padded + i, Load(from + r * stride + i, l));
-    });
+    PrefetchAhead(from + r * stride, stride, head_dim);
+    T* const row = reinterpret_cast<T*>(to) + r * padded;
+    __builtin_memcpy(row, from + r * stride, head_dim * sizeof(T));
+    __builtin_memset(row + head_dim, 0, (padded - head_dim) * sizeof(T));
   }
+}
+
+// In each lane a pair of bf16, of two that were widened.
+inline UintVec Pairs(Vec low, Vec high) {
+  return ((UintVec)low >> 16) | (UintVec)high;
 }
 
 // The same to contract over rows. Of an odd number the last row of bf16 gets
@@ -32,51 +52,35 @@ inline void PackColumns(const float* from, int64_t stride, int64_t rows,
 inline void PackColumns(const uint16_t* from, int64_t stride, int64_t rows,
                         int head_dim, int padded, uint32_t* to) {
   for (int64_t r = 0; r < rows; r += 2) {
+    PrefetchAhead(from + r * stride, stride, head_dim);
+    PrefetchAhead(from + (r + 1) * stride, stride, head_dim);
     ForEachVec(head_dim, [&](int64_t i, auto l) {
       const uint16_t* const first = from + r * stride + i;
       const Vec second = r + 1 < rows ? Load(first + stride, l) : Vec{};
-      // Widened, a bf16 is the upper half.
-      Store(to + r / 2 * padded + i,
-            ((UintVec)Load(first, l) >> 16) | (UintVec)second);
+      Store(to + r / 2 * padded + i, Pairs(Load(first, l), second));
     });
   }
 }
 
-// A block [rows, kKeys] of results, to contract over keys (whose rows are
-// Elements(kKeys)) and over rows. f32 stays where it is; bf16 is rounded into
-// `room`, kQueries x kKeys of it.
-inline const float* AlongKeys(const float* block, int, float*) { return block; }
-inline const float* AlongRows(const float* block, int, float*) { return block; }
-inline const uint32_t* AlongKeys(const float* block, int rows, uint32_t* room) {
-  uint16_t* const to = reinterpret_cast<uint16_t*>(room);
-  for (int i = 0; i < rows * kKeys; i += kLanes) {
-    StoreFactor(to + i, Load(block + i));
-  }
-  return room;
+// Results in blocks [kQueries, kKeys], a vector of two neighbouring rows at a
+// time (`row` is even), to contract over rows and over keys. f32 is the same
+// for both; bf16 is pairs of rows in one and of keys in the other.
+inline void StoreAlongRows(float* to, int row, int i, Vec first, Vec second) {
+  Store(to + row * kKeys + i, first);
+  Store(to + (row + 1) * kKeys + i, second);
 }
-inline const uint32_t* AlongRows(const float* block, int rows, uint32_t* room) {
-  for (int r = 0; r < rows; r += 2) {
-    const float* const first = block + r * kKeys;
-    for (int i = 0; i < kKeys; i += kLanes) {
-      const Vec second = r + 1 < rows ? Load(first + kKeys + i) : Vec{};
-      Store(room + r / 2 * kKeys + i, Nearest(Load(first + i)) | Nearest(second)
-                                                                     << 16);
-    }
-  }
-  return room;
+inline void StoreAlongRows(uint32_t* to, int row, int i, Vec first,
+                           Vec second) {
+  Store(to + row / 2 * kKeys + i, FactorPairs(first, second));
 }
-
-// Turns a square of kLanes rows into its transpose: each of the log2(kLanes)
-// rounds is a perfect shuffle of the rows, interleaving their lanes.
-inline void Transpose(Vec* square) {
-  for (int round = 1; round < kLanes; round *= 2) {
-    Vec next[kLanes];
-    for (int i = 0; i < kLanes / 2; ++i) {
-      next[2 * i] = InterleaveLow(square[i], square[i + kLanes / 2]);
-      next[2 * i + 1] = InterleaveHigh(square[i], square[i + kLanes / 2]);
-    }
-    for (int i = 0; i < kLanes; ++i) square[i] = next[i];
-  }
+inline void StoreAlongKeys(float* to, int row, int i, Vec first, Vec second) {
+  StoreAlongRows(to, row, i, first, second);
+}
+inline void StoreAlongKeys(uint32_t* to, int row, int i, Vec first,
+                           Vec second) {
+  uint16_t* const at = reinterpret_cast<uint16_t*>(to) + row * kKeys + i;
+  StoreFactor(at, first);
+  StoreFactor(at + kKeys, second);
 }
 
 // The first numbers of a row as a vector of elements, zeros beyond `count`.
@@ -93,6 +97,25 @@ inline Vec LoadElements(const uint16_t* p, int64_t count) {
   return v;
 }
 
+// to[d, row..row + kLanes) = element d of the rows from `row` on. `all`: they
+// are all there, and so are the elements of a vector.
+template <bool all, typename T>
+inline void PackSquare(const T* from, int64_t stride, int rows, int elements,
+                       float* to) {
+  Vec square[kLanes];
+#pragma GCC unroll 16
+  for (int i = 0; i < kLanes; ++i) {
+    square[i] =
+        all || i < rows ? LoadElements(from + i * stride, elements) : Vec{};
+  }
+  Transpose(square);
+  const int stored = all ? kLanes : Least(kLanes, Elements<T>(elements));
+#pragma GCC unroll 16
+  for (int i = 0; i < kLanes; ++i) {
+    if (all || i < stored) Store(to + i * kKeys, square[i]);
+  }
+}
+
 // to[d, 0..kKeys) = element d of from[0..rows], zeros for rows that are not
 // there: to contract over head_dim.
 template <typename T>
@@ -100,20 +123,18 @@ inline void PackTransposed(const T* from, int64_t stride, int rows,
                            int head_dim, Element<T>* to) {
   constexpr int kStep = kLanes * Contracted<T>::kWidth;
   for (int row = 0; row < kKeys; row += kLanes) {
-    for (int d = 0; d < head_dim; d += kStep) {
-      const int left = head_dim - d;
-      Vec square[kLanes];
-      for (int i = 0; i < kLanes; ++i) {
-        square[i] = row + i < rows
-                        ? LoadElements(from + (row + i) * stride + d, left)
-                        : Vec{};
+    const T* const at = from + row * stride;
+    float* const block = reinterpret_cast<float*>(to) + row;
+    int d = 0;
+    if (row + kLanes <= rows) {
+      for (; d + kStep <= head_dim; d += kStep) {
+        PackSquare<true>(at + d, stride, kLanes, kStep,
+                         block + Elements<T>(d) * kKeys);
       }
-      Transpose(square);
-      float* const block =
-          reinterpret_cast<float*>(to + Elements<T>(d) * kKeys);
-      for (int i = 0; i < Least(kLanes, Elements<T>(left)); ++i) {
-        Store(block + i * kKeys + row, square[i]);
-      }
+    }
+    for (; d < head_dim; d += kStep) {
+      PackSquare<false>(at + d, stride, rows - row, head_dim - d,
+                        block + Elements<T>(d) * kKeys);
     }
   }
 }

@@ -11,32 +11,6 @@ namespace TROUPE_SIMD {
 inline Vec Max(Vec a, Vec b) { return a > b ? a : b; }
 inline Vec Min(Vec a, Vec b) { return a < b ? a : b; }
 
-// a[0], b[0], a[1], b[1], ... of the lower halves; of the upper halves.
-#if defined(__AVX512F__)
-inline Vec InterleaveLow(Vec a, Vec b) {
-  return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21,
-                                 6, 22, 7, 23);
-}
-inline Vec InterleaveHigh(Vec a, Vec b) {
-  return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13,
-                                 29, 14, 30, 15, 31);
-}
-#elif defined(__AVX2__)
-inline Vec InterleaveLow(Vec a, Vec b) {
-  return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
-}
-inline Vec InterleaveHigh(Vec a, Vec b) {
-  return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
-}
-#else
-inline Vec InterleaveLow(Vec a, Vec b) {
-  return __builtin_shufflevector(a, b, 0, 4, 1, 5);
-}
-inline Vec InterleaveHigh(Vec a, Vec b) {
-  return __builtin_shufflevector(a, b, 2, 6, 3, 7);
-}
-#endif
-
 // The lanes folded into one, halves onto halves.
 template <typename Fold>
 inline float FoldLanes(Vec v, Fold fold) {
@@ -95,6 +69,21 @@ inline Vec Exp(Vec x) {
   p = (p * r) * r + r + 1.0f;
   const IntVec power = ((IntVec)shifted << 23) + 0x3f800000;  // 2^n
   return x < -87.3f ? Vec{} : p * (Vec)power;
+}
+
+// 2^x to about one unit in the last place, for x up to 127 (the polynomial of
+// Cephes' exp2f). Below -126 exactly 0, as Exp; NaN stays NaN.
+inline Vec Exp2(Vec x) {
+  const Vec shifted = x + 12582912.0f;
+  const Vec r = x - (shifted - 12582912.0f);  // x less its nearest integer
+  Vec p = r * 1.535336188319500e-4f + 1.339887440266574e-3f;
+  p = p * r + 9.618437357674640e-3f;
+  p = p * r + 5.550332471162809e-2f;
+  p = p * r + 2.402264791363012e-1f;
+  p = p * r + 6.931472028550421e-1f;
+  p = p * r + 1.0f;
+  const IntVec power = ((IntVec)shifted << 23) + 0x3f800000;  // 2^n
+  return x < -126.0f ? Vec{} : p * (Vec)power;
 }
 
 }  // namespace TROUPE_SIMD
