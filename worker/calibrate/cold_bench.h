@@ -29,6 +29,9 @@ class ColdBench {
   struct Options {
     absl::Duration each;   // how long a measurement takes, at least
     int64_t elements = 0;  // of f32, of the memory that operands lie in
+    // Of how much of it cold operands are taken: more than the last level of
+    // caches holds, which on most CPUs is this for one worker.
+    int64_t cold_bytes = 64 << 20;
     // Calls for which the device is waited for together; more than one on a
     // GPU, which is not waited for after each op of a step.
     int calls_at_once = 1;
@@ -55,7 +58,8 @@ class ColdBench {
     used_ = 0;
     std::vector<Args> turns = {take()};
     const int64_t one = used_;
-    const int64_t room = std::min(options_.elements, kColdElements);
+    const int64_t room = std::min<int64_t>(options_.elements,
+                                           options_.cold_bytes / sizeof(float));
     while (used_ + one <= room) turns.push_back(take());
     size_t turn = 0;
     return Seconds([&] { op(device_, turns[turn++ % turns.size()]); });
@@ -71,9 +75,6 @@ class ColdBench {
   }
 
  private:
-  // More than the last level of most caches holds for one worker.
-  static constexpr int64_t kColdElements = (64 << 20) / sizeof(float);
-
   ColdBench(Device& device, const Clock& clock, const Options& options,
             float* memory)
       : device_(device), clock_(clock), options_(options), memory_(memory) {}

@@ -205,11 +205,15 @@ absl::Status MeasureComputeRates(Device& device, const Clock& clock,
                                  const ComputeRateOptions& options,
                                  Calibration& calibration) {
   const int64_t shrink = options.shrink;
+  const int64_t bytes =
+      std::max<int64_t>(160 << 20, options.cold_bytes) / shrink;
   ASSIGN_OR_RETURN(const std::unique_ptr<ColdBench> bench,
-                   ColdBench::Create(device, clock,
-                                     {.each = options.each,
-                                      .elements = (40 << 20) / shrink,
-                                      .calls_at_once = options.calls_at_once}));
+                   ColdBench::Create(
+                       device, clock,
+                       {.each = options.each,
+                        .elements = bytes / static_cast<int64_t>(sizeof(float)),
+                        .cold_bytes = options.cold_bytes,
+                        .calls_at_once = options.calls_at_once}));
   calibration.clear_matmul();
   calibration.clear_attention();
   for (const DType dtype : {DType::kF32, DType::kBF16}) {

@@ -18,12 +18,14 @@ struct ComputeRateOptions {
   absl::Duration each = absl::Milliseconds(30);
   // Divides the sizes, for tests: rates of small sizes mean little.
   int shrink = 1;
-  int calls_at_once = 1;  // as in cold_bench.h
+  // As in cold_bench.h.
+  int calls_at_once = 1;
+  int64_t cold_bytes = 64 << 20;
 };
 
 // Fills in matmul, attention, memory_*, optimizer_* and elementwise_* of
-// `calibration`, in f32 and bf16. ResourceExhausted where the device lacks 150
-// MiB.
+// `calibration`, in f32 and bf16. ResourceExhausted where the device lacks 160
+// MiB, or cold_bytes.
 absl::Status MeasureComputeRates(Device& device, const Clock& clock,
                                  const ComputeRateOptions& options,
                                  Calibration& calibration);

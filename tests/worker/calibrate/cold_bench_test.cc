@@ -49,5 +49,20 @@ TEST(ColdBench, OperandsTakeTurns) {
   EXPECT_EQ(places.size(), 1u);
 }
 
+TEST(ColdBench, ColdOperandsTakeWhatCachesDoNotHold) {
+  const std::unique_ptr<Device> device = NewCpuDevice({.threads = 1});
+  const RealClock clock;
+  const auto bench = ColdBench::Create(*device, clock,
+                                       {.each = absl::Milliseconds(2),
+                                        .elements = 1000,
+                                        .cold_bytes = 500 * sizeof(float)});
+  ASSERT_TRUE(bench.ok()) << bench.status();
+  std::set<const void*> places;
+  (*bench)->ColdSeconds<FillArgs>(
+      [&](Device&, const FillArgs& args) { places.insert(args.x.raw()); },
+      [&] { return FillArgs{.x = (*bench)->Take({160})}; });
+  EXPECT_EQ(places.size(), 3u);
+}
+
 }  // namespace
 }  // namespace troupe
