@@ -42,7 +42,7 @@ ours() { HOME=$out LD_LIBRARY_PATH=$cuda_path "$@"; }
 
 # Why there is no GPU, or nothing.
 no_gpu() {
-  ours "$here/bin/troupe" doctor 2> /dev/null |
+  ours timeout 60 "$here/bin/troupe" doctor 2> /dev/null |
     sed -n 's/^\([a-z]*\)  *CUDA  *\(.*\)/\1 \2/p' | sed -n '/^ok /!s/^[a-z]* //p'
 }
 
@@ -83,7 +83,7 @@ run_tests() {
 }
 
 reason=$(no_gpu)
-echo "GPU: ${reason:-$(ours "$here/bin/troupe" doctor | sed -n 's/^ok  *CUDA  *//p')}"
+echo "GPU: ${reason:-$(ours timeout 60 "$here/bin/troupe" doctor | sed -n 's/^ok  *CUDA  *//p')}"
 echo "CUDA libraries: $cuda_path; logs: $out/logs"
 reason=${reason%% (*}
 wanted tests && run_tests "$reason"
