@@ -1,5 +1,6 @@
 #include "worker/collective/nccl/comm.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,9 +10,12 @@
 namespace troupe {
 namespace {
 
-// Between two looks whether NCCL has set up what a call needs: rare, as later
-// calls find it there.
-constexpr absl::Duration kLook = absl::Microseconds(200);
+// Between two looks whether NCCL has done what a call asks. A communicator that
+// does not block launches each operation in a thread of its own, within some
+// tens of microseconds; the first time it connects the members too, which takes
+// a hundred times as long. So looks become rarer as it takes longer.
+constexpr absl::Duration kFirstLook = absl::Microseconds(5);
+constexpr absl::Duration kLastLook = absl::Microseconds(500);
 constexpr absl::Duration kGoodbye = absl::Seconds(5);
 
 absl::Status Aborted() {
@@ -78,7 +82,8 @@ absl::Status NcclComm::AsyncError() {
 }
 
 absl::Status NcclComm::Settle(absl::string_view call, absl::Time deadline) {
-  while (true) {
+  for (absl::Duration look = kFirstLook;;
+       look = std::min(2 * look, kLastLook)) {
     {
       absl::MutexLock lock(&mutex_);
       if (comm_ == nullptr) return Aborted();
@@ -89,7 +94,7 @@ absl::Status NcclComm::Settle(absl::string_view call, absl::Time deadline) {
       return absl::DeadlineExceededError(
           absl::StrCat(call, " did not end in time"));
     }
-    absl::SleepFor(kLook);
+    absl::SleepFor(look);
   }
 }
 
