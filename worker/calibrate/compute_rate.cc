@@ -39,7 +39,7 @@ struct ProductSize {
 
 MatmulRate MeasureProduct(ColdBench& bench, DType dtype, ProductForm form,
                           const ProductSize& size) {
-  const auto [m, n, k] = size;
+  const int64_t m = size.m, n = size.n, k = size.k;
   const bool transpose_a = form == GRADIENT;
   const bool transpose_b = form == TRANSPOSED;
   const auto matrix = [&](int64_t rows, int64_t columns, bool transposed,

@@ -146,8 +146,10 @@ absl::Status Executor::Run(const Program& program, const ProgramRunner& runner,
     lanes_.at(program.instructions(index).lane())->Send(index);
   }
   absl::MutexLock lock(&mutex_);
-  mutex_.Await(absl::Condition(
-      +[](Executor* self) { return self->run_->running == 0; }, this));
+  const auto ended = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return run_->running == 0;
+  };
+  mutex_.Await(absl::Condition(&ended));
   const std::unique_ptr<RunState> run = std::move(run_);
   ended_ns_ = clock_.MonotonicNanos();
   CHECK(!run->status.ok() || run->queue.done())
