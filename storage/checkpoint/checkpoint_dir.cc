@@ -169,23 +169,26 @@ absl::StatusOr<NewestCheckpoint> FindNewestComplete(const std::string& dir,
   return absl::NotFoundError(error);
 }
 
-absl::Status PruneCheckpoints(const std::string& dir, int keep) {
-  CHECK_GE(keep, 1);
-  ASSIGN_OR_RETURN(const std::vector<DirEntry> entries, ReadDir(dir));
+absl::Status PruneCheckpoints(const PruneOptions& options) {
+  CHECK_GE(options.keep, 1);
+  ASSIGN_OR_RETURN(std::vector<DirEntry> entries, ReadDir(options.dir));
+  const auto is_later = [&](const DirEntry& entry) {
+    return entry.name.step > options.written;
+  };
+  entries.erase(std::remove_if(entries.begin(), entries.end(), is_later),
+                entries.end());
   int whole = 0;
-  int64_t newest_step = -1;  // of the whole ones
   absl::Status status;
   for (auto it = entries.rbegin(); it != entries.rend(); ++it) {
     if (it->name.temporary) continue;
-    if (whole == keep) {
+    if (whole == options.keep) {
       status.Update(RemoveCheckpoint(it->path));
     } else if (CheckCheckpoint(it->path, CheckDepth::kSizes).ok()) {
-      newest_step = std::max(newest_step, it->name.step);
       ++whole;
     }
   }
   for (const DirEntry& entry : entries) {
-    if (entry.name.temporary && entry.name.step <= newest_step) {
+    if (entry.name.temporary && whole > 0) {
       status.Update(RemoveTree(entry.path));
     }
   }

@@ -56,11 +56,17 @@ struct NewestCheckpoint : CheckpointEntry {
 absl::StatusOr<NewestCheckpoint> FindNewestComplete(
     const std::string& dir, CheckDepth depth = CheckDepth::kSizes);
 
-// Keeps the newest `keep` (>= 1) whole checkpoints; removes older ones, whole
-// or not, and temporary directories of steps up to the newest whole one. Call
-// when no rank writes such a step, or the directory it writes may go. Never removes the
-// newest.
-absl::Status PruneCheckpoints(const std::string& dir, int keep);
+struct PruneOptions {
+  std::string dir;
+  int64_t written = 0;  // the step of the checkpoint that was just committed
+  int keep = 1;         // at least 1
+};
+
+// Of the checkpoints up to `written` keeps the newest `keep` whole ones;
+// removes older ones, whole or not, and temporary directories. Those of later
+// steps stay: another rank writes the next one already, or an earlier run of
+// the job left them. Removes nothing where none up to `written` is whole.
+absl::Status PruneCheckpoints(const PruneOptions& options);
 
 }  // namespace troupe
 

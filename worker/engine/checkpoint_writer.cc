@@ -106,7 +106,8 @@ absl::Status CheckpointWriter::Commit(const CheckpointAttempt& attempt,
   const int keep = plan.job().checkpoint().keep();
   if (keep == 0) return absl::OkStatus();
   // The new checkpoint is whole: that old ones stay too harms nobody's run.
-  const absl::Status pruned = PruneCheckpoints(attempt.dir, keep);
+  const absl::Status pruned = PruneCheckpoints(
+      {.dir = attempt.dir, .written = attempt.step, .keep = keep});
   if (!pruned.ok()) LogWarning(pruned.message());
   return absl::OkStatus();
 }

@@ -1,5 +1,7 @@
 #include "worker/engine/starting_point.h"
 
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
 #include "storage/checkpoint/checkpoint_dir.h"
@@ -20,6 +22,22 @@ absl::StatusOr<std::string> CheckpointToResume(const std::string& resume,
     RETURN_IF_ERROR(listener.OnWarning(skipped));
   }
   return newest->path;
+}
+
+// The run's own checkpoints have lower steps, so `latest` passes them over.
+absl::Status WarnOfLaterCheckpoints(const std::string& directory,
+                                    int64_t first_step,
+                                    RankListener& listener) {
+  ASSIGN_OR_RETURN(const std::vector<CheckpointEntry> entries,
+                   ListCheckpoints(directory));
+  if (entries.empty() || entries.back().step < first_step) {
+    return absl::OkStatus();
+  }
+  return listener.OnWarning(absl::StrCat(
+      "checkpoint.directory: ", entries.back().path,
+      " is there from an earlier run, and this one starts at step ", first_step,
+      ": until it is beyond that, `checkpoint.resume: latest` means the other; "
+      "use another directory, or move what is there away"));
 }
 
 }  // namespace
@@ -44,6 +62,12 @@ absl::StatusOr<StartingPoint> SetStartingPoint(const StartOptions& options,
     RETURN_IF_ERROR(InitializeFromHuggingFace(job.model().hf(), state));
   } else {
     InitializeFromSeed(state);
+  }
+  // Of what it skipped, `latest` has warned.
+  const std::string& directory = job.checkpoint().directory();
+  if (!directory.empty() && options.resume != "latest") {
+    RETURN_IF_ERROR(
+        WarnOfLaterCheckpoints(directory, start.position.step + 1, listener));
   }
   // What was enqueued here, lanes will use.
   RETURN_IF_ERROR(state.device.Synchronize());

@@ -26,8 +26,9 @@ struct StartingPoint {
 // `latest` is the newest checkpoint of the job's own directory whose files are
 // all as the manifest lists them: one flipped bit would train on silently.
 // Every rank reads them all and so finds the same one, for nobody writes there
-// yet; the listener is warned of those that were skipped. When this returns the
-// device has done its part.
+// yet; the listener is warned of those that were skipped. It is warned too
+// where another start finds steps in the directory that are still to come: an
+// earlier run left them. When this returns the device has done its part.
 absl::StatusOr<StartingPoint> SetStartingPoint(const StartOptions& options,
                                                RankState& state,
                                                RankListener& listener);

@@ -100,7 +100,7 @@ TEST(CheckpointDir, PruneKeepsTheNewestWholeOnes) {
   BeginCheckpoint({dir.path(), 50, "stale"}).IgnoreError();
   BeginCheckpoint({dir.path(), 60, "running"}).IgnoreError();
   WriteText(dir.File("notes.txt"), "mine");
-  ASSERT_TRUE(PruneCheckpoints(dir.path(), 2).ok());
+  ASSERT_TRUE(PruneCheckpoints({dir.path(), 50, 2}).ok());
   // 40 is not whole, so 30 is the second to keep.
   EXPECT_EQ(Steps(dir.path()), (std::vector<int64_t>{30, 40, 50}));
   EXPECT_FALSE(fs::exists(dir.File("step-00000020.tmp-stale")));
@@ -108,9 +108,23 @@ TEST(CheckpointDir, PruneKeepsTheNewestWholeOnes) {
   EXPECT_TRUE(fs::exists(dir.File("step-00000060.tmp-running")));
   EXPECT_TRUE(fs::exists(dir.File("notes.txt")));
 
-  ASSERT_TRUE(PruneCheckpoints(dir.path(), 1).ok());
+  ASSERT_TRUE(PruneCheckpoints({dir.path(), 50, 1}).ok());
   EXPECT_EQ(Steps(dir.path()), (std::vector<int64_t>{50}));
   EXPECT_EQ(FindNewestComplete(dir.path())->step, 50);
+}
+
+// A job runs again where an earlier run got further.
+TEST(CheckpointDir, PruneLeavesLaterStepsAlone) {
+  TempDir dir;
+  for (const int64_t step : {5, 10, 100, 200}) {
+    SaveSmall({dir.path(), step, "a"}, 1);
+  }
+  BeginCheckpoint({dir.path(), 15, "next"}).IgnoreError();
+  ASSERT_TRUE(PruneCheckpoints({dir.path(), 10, 1}).ok());
+  EXPECT_EQ(Steps(dir.path()), (std::vector<int64_t>{10, 100, 200}))
+      << "what was just written stays, and it is not ours to remove the others";
+  EXPECT_TRUE(fs::exists(dir.File("step-00000015.tmp-next")))
+      << "a rank that is ahead writes there";
 }
 
 TEST(CheckpointDir, PruneRemovesNothingWhenNothingIsWhole) {
@@ -118,10 +132,10 @@ TEST(CheckpointDir, PruneRemovesNothingWhenNothingIsWhole) {
   fs::create_directory(dir.File("step-00000010"));
   fs::create_directory(dir.File("step-00000020"));
   BeginCheckpoint({dir.path(), 10, "a"}).IgnoreError();
-  ASSERT_TRUE(PruneCheckpoints(dir.path(), 1).ok());
+  ASSERT_TRUE(PruneCheckpoints({dir.path(), 20, 1}).ok());
   EXPECT_EQ(Steps(dir.path()), (std::vector<int64_t>{10, 20}));
   EXPECT_TRUE(fs::exists(dir.File("step-00000010.tmp-a")));
-  EXPECT_TRUE(PruneCheckpoints(dir.File("missing"), 1).ok());
+  EXPECT_TRUE(PruneCheckpoints({dir.File("missing"), 20, 1}).ok());
 }
 
 }  // namespace

@@ -54,5 +54,23 @@ TEST(StartingPoint, AStopBeforeTheCheckpointIsRefused) {
       << run.status();
 }
 
+TEST(StartingPoint, WarnsOfWhatAnEarlierRunLeft) {
+  JobSpec job = SmallJob();
+  const std::string directory = absl::StrCat(testing::TempDir(), "/again");
+  std::filesystem::remove_all(directory);
+  job.mutable_checkpoint()->set_directory(directory);
+  job.mutable_training()->set_stop_after(5);
+  EXPECT_TRUE(Train(job, {}).warnings.empty());
+  const TrainingRun again = Train(job, {});
+  ASSERT_TRUE(again.status().ok()) << again.status();
+  ASSERT_EQ(again.warnings.size(), 1u);
+  EXPECT_TRUE(
+      absl::StrContains(again.warnings[0], CheckpointPath(directory, 5)))
+      << again.warnings[0];
+  job.mutable_training()->set_stop_after(6);
+  EXPECT_TRUE(
+      Train(job, {.resume = CheckpointPath(directory, 5)}).warnings.empty());
+}
+
 }  // namespace
 }  // namespace troupe
