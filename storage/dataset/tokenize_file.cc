@@ -1,10 +1,12 @@
 #include "storage/dataset/tokenize_file.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "proto/base/status.h"
 #include "storage/dataset/token_file_writer.h"
 #include "storage/engine/posix_file.h"
@@ -58,8 +60,9 @@ class Encoding {
 
   absl::Status EncodeLines(absl::string_view text) {
     while (!text.empty()) {
-      const absl::string_view line = text.substr(0, text.find('\n'));
+      absl::string_view line = text.substr(0, text.find('\n'));
       text.remove_prefix(std::min(text.size(), line.size() + 1));
+      absl::ConsumeSuffix(&line, "\r");
       if (line.empty()) continue;
       RETURN_IF_ERROR(tokenizer_.Encode(line, ids_));
       ids_.push_back(*tokenizer_.eos_id());
@@ -88,6 +91,18 @@ absl::StatusOr<TokenFileHeader> TokenizeFile(
   ASSIGN_OR_RETURN(const PosixFile text,
                    PosixFile::Open(options.text_path, IoMode::kRead));
   ASSIGN_OR_RETURN(const uint64_t bytes, text.Size());
+  if (bytes == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        options.text_path,
+        ": no text: it is empty, or a pipe, which has to be a file first"));
+  }
+  std::error_code none;  // where the token file is not there yet
+  if (std::filesystem::equivalent(options.text_path, options.path, none)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.path,
+                     ": is the text itself, which the token file would "
+                     "replace; give another --out"));
+  }
   ASSIGN_OR_RETURN(
       const std::unique_ptr<TokenFileWriter> writer,
       TokenFileWriter::Create({.path = options.path,

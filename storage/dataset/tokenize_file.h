@@ -15,16 +15,17 @@ namespace troupe {
 struct TokenizeFileOptions {
   std::string text_path;
   std::string path;  // the token file; replaced where it exists
-  // Each line that is not empty is a document: encoded without its line end and
-  // followed by the tokenizer's EOS. Else the file is one text, and nothing is
-  // inserted.
+  // Each line that is not empty is a document: encoded without its line end (LF
+  // or CR LF) and followed by the tokenizer's EOS. Else the file is one text,
+  // and nothing is inserted.
   bool eos_per_line = false;
   // Told now and then how many bytes of the text are done.
   std::function<void(uint64_t done, uint64_t total)> progress = nullptr;
 };
 
-// InvalidArgument where eos_per_line is asked of a tokenizer without EOS, or
-// where 64 MiB of the text have no place at which they may be cut.
+// InvalidArgument where eos_per_line is asked of a tokenizer without EOS, where
+// there is no text or the token file would replace it, or where 64 MiB of the
+// text have no place at which they may be cut.
 absl::StatusOr<TokenFileHeader> TokenizeFile(
     const Tokenizer& tokenizer, const TokenizeFileOptions& options);
 

@@ -1,5 +1,6 @@
 #include "storage/dataset/tokenize_file.h"
 
+#include <filesystem>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -70,7 +71,7 @@ TEST(TokenizeFile, LinesMayBeDocuments) {
   TempDir dir;
   const auto tokenizer =
       MakeSentencePieceTokenizer(SmallModel(LikeLlama("bpe")));
-  WriteText(dir.File("text"), "The quick fox\n\nA lazy dog");
+  WriteText(dir.File("text"), "The quick fox\r\n\r\n\nA lazy dog");
   ASSERT_TRUE(TokenizeFile(**tokenizer, {.text_path = dir.File("text"),
                                          .path = dir.File("t"),
                                          .eos_per_line = true})
@@ -88,6 +89,30 @@ TEST(TokenizeFile, LinesMayBeDocuments) {
                 .status(),
             absl::StatusCode::kInvalidArgument,
             {"bytes has no token that ends a document"}));
+}
+
+TEST(TokenizeFile, RefusesWhatHasNoText) {
+  TempDir dir;
+  WriteText(dir.File("text"), "");
+  EXPECT_TRUE(
+      Fails(TokenizeFile(*MakeBytesTokenizer(),
+                         {.text_path = dir.File("text"), .path = dir.File("t")})
+                .status(),
+            absl::StatusCode::kInvalidArgument, {dir.File("text"), "empty"}));
+}
+
+TEST(TokenizeFile, LeavesTheTextAlone) {
+  TempDir dir;
+  WriteText(dir.File("text"), "hello");
+  std::filesystem::create_symlink(dir.File("text"), dir.File("link"));
+  for (const char* out : {"text", "link"}) {
+    EXPECT_TRUE(Fails(
+        TokenizeFile(*MakeBytesTokenizer(),
+                     {.text_path = dir.File("text"), .path = dir.File(out)})
+            .status(),
+        absl::StatusCode::kInvalidArgument, {dir.File(out), "--out"}));
+  }
+  EXPECT_EQ(std::filesystem::file_size(dir.File("text")), 5);
 }
 
 }  // namespace
