@@ -21,6 +21,7 @@ namespace troupe {
 namespace {
 
 constexpr uint64_t kSampleBytesMax = 16 << 20;
+constexpr char kTrained[] = "sentencepiece";
 
 class DataPrepare final : public Command {
  public:
@@ -46,6 +47,12 @@ class DataPrepare final : public Command {
 
   absl::Status Run(Console& console) override {
     const absl::Time start = absl::Now();
+    if (tokenizer_ != kTrained && (vocab_size_ != 0 || !model_type_.empty())) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "usage: --vocab-size and --model-type are for a model that is "
+          "trained: --tokenizer sentencepiece, not ",
+          tokenizer_));
+    }
     ASSIGN_OR_RETURN(const std::optional<std::string> model, Model(console));
     absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer =
         model.has_value() ? MakeSentencePieceTokenizer(*model)
@@ -74,7 +81,7 @@ class DataPrepare final : public Command {
  private:
   // The bytes of the tokenizer's model, where it has one.
   absl::StatusOr<std::optional<std::string>> Model(Console& console) {
-    if (tokenizer_ == "sentencepiece") {
+    if (tokenizer_ == kTrained) {
       ASSIGN_OR_RETURN(std::string model, Train(console));
       return std::optional<std::string>(std::move(model));
     }
@@ -89,15 +96,16 @@ class DataPrepare final : public Command {
   absl::StatusOr<std::string> Train(Console& console) {
     ASSIGN_OR_RETURN(const std::string program,
                      FindProgram("troupe-tokenizer", ThisProgram()));
+    const int64_t vocab_size = vocab_size_ == 0 ? 8000 : vocab_size_;
+    const std::string type = model_type_.empty() ? "unigram" : model_type_;
     ASSIGN_OR_RETURN(std::string sample,
                      SampleText(file_, {.bytes_max = kSampleBytesMax}));
-    console.err << "training a " << model_type_ << " vocabulary of "
-                << GroupedText(vocab_size_) << " on "
+    console.err << "training a " << type << " vocabulary of "
+                << GroupedText(vocab_size) << " on "
                 << BytesText(static_cast<int64_t>(sample.size()))
                 << " of text ..." << std::endl;
-    return RunFilter(
-        {.command = {program, absl::StrCat(vocab_size_), model_type_},
-         .input = std::move(sample)});
+    return RunFilter({.command = {program, absl::StrCat(vocab_size), type},
+                      .input = std::move(sample)});
   }
 
   absl::StatusOr<TokenFileHeader> Tokenize(const Tokenizer& tokenizer,
@@ -115,8 +123,8 @@ class DataPrepare final : public Command {
 
   std::string file_;
   std::string tokenizer_ = "bytes";
-  int64_t vocab_size_ = 8000;
-  std::string model_type_ = "unigram";
+  int64_t vocab_size_ = 0;  // 0 and "": not given
+  std::string model_type_;
   bool eos_per_line_ = false;
   std::string out_;
 };

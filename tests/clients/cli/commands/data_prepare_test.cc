@@ -34,6 +34,12 @@ TEST_F(DataPrepareTest, SaysWhatIsWrong) {
       {"data", "prepare", text, "--out", out, "--tokenizer", "words"});
   EXPECT_EQ(tokenizer.code, 1);
   EXPECT_NE(tokenizer.err.find("bytes"), std::string::npos) << tokenizer.err;
+  const CommandOutcome size = RunCommand(
+      {"data", "prepare", text, "--out", out, "--vocab-size", "300"});
+  EXPECT_EQ(size.code, 2) << "bytes has 256 whatever is asked for";
+  EXPECT_NE(size.err.find("--tokenizer sentencepiece, not bytes"),
+            std::string::npos)
+      << size.err;
 }
 
 TEST_F(DataPrepareTest, TrainsASentencePieceModelAndUsesItAgain) {
