@@ -1,6 +1,7 @@
 #include "clients/cli/flags.h"
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/str_join.h"
 
 namespace troupe {
 namespace {
@@ -54,8 +55,8 @@ void Flags::Integer(const char* flag, int64_t& value, const Range& range,
 void Flags::Choice(const char* flag, std::string& value,
                    const std::vector<std::string>& choices, const char* text) {
   app_.add_option(flag, value, text)
-      ->type_name("")
-      ->check(CLI::IsMember(choices));
+      ->type_name(absl::StrJoin(choices, "|"))
+      ->check(CLI::IsMember(choices).description(""));
 }
 
 }  // namespace troupe

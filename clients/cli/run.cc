@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "proto/base/closest.h"
 
 namespace troupe {
 namespace {
@@ -62,6 +63,29 @@ int Report(const absl::Status& status, const std::string& command,
   return 1;
 }
 
+// What is wrong with arguments that could not be read.
+std::string Refusal(const CLI::ParseError& error,
+                    const std::vector<std::string>& arguments,
+                    const CLI::App& root) {
+  const CLI::App* app = &root;
+  size_t words = 0;
+  for (; !app->get_subcommands().empty(); ++words) {
+    app = app->get_subcommands().front();
+  }
+  // The parser says only that a command is missing.
+  if (app->get_require_subcommand_min() == 0 || words >= arguments.size()) {
+    return error.what();
+  }
+  std::vector<std::string> names;
+  for (const CLI::App* known : app->get_subcommands({})) {
+    names.push_back(known->get_name());
+  }
+  const std::string near = ClosestName(arguments[words], names);
+  return absl::StrCat("no such command: ", arguments[words],
+                      near.empty() ? "" : "; did you mean ", near,
+                      near.empty() ? "" : "?");
+}
+
 // The words of the subcommand that the user got to: "data prepare".
 std::string ChosenCommand(const CLI::App& root) {
   std::string words;
@@ -92,7 +116,8 @@ int RunTroupe(const std::vector<std::string>& arguments, Console& console) {
     root.parse(reversed);
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return root.exit(e, console.out, console.err);
-    return ReportUsage(e.what(), ChosenCommand(root), console);
+    return ReportUsage(Refusal(e, arguments, root), ChosenCommand(root),
+                       console);
   }
   for (const Entry& entry : entries) {
     if (!entry.app->parsed()) continue;

@@ -82,5 +82,14 @@ TEST(Flags, Refuse) {
   }
 }
 
+TEST(Flags, ShowTheirChoices) {
+  CLI::App app;
+  Flags flags(app);
+  std::string choice;
+  flags.Choice("--choice", choice, {"svg", "text"}, "How it is drawn");
+  EXPECT_NE(app.help().find("--choice svg|text "), std::string::npos)
+      << app.help();
+}
+
 }  // namespace
 }  // namespace troupe

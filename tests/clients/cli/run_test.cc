@@ -27,6 +27,11 @@ TEST(RunTroupe, UsageErrorsAreOneLineAndExitWithTwo) {
   }
   EXPECT_EQ(RunCommand({"submit"}).err,
             "troupe: FILE is required (see troupe submit --help)\n");
+  EXPECT_EQ(RunCommand({"submitt", "x"}).err,
+            "troupe: no such command: submitt; did you mean submit? (see "
+            "troupe --help)\n");
+  EXPECT_EQ(RunCommand({"data", "dance"}).err,
+            "troupe: no such command: dance (see troupe data --help)\n");
 }
 
 TEST(RunTroupe, HelpIsNoError) {
