@@ -242,6 +242,12 @@ void Cluster::Schedule(absl::Time now, Actions& actions, const Offer& offer) {
     if (job->ranks_needed > workers_.alive_count()) {
       jobs_.SetWaitReason(*job, WaitReason(job->ranks_needed, workers_),
                           actions);
+    } else if (const Job* other = jobs_.SavesInPlaceOf(*job)) {
+      jobs_.SetWaitReason(
+          *job,
+          absl::StrCat("waits for the end of job ", other->id.value(),
+                       ", whose checkpoint.directory is the same"),
+          actions);
     } else if (first != nullptr) {
       jobs_.SetWaitReason(
           *job, absl::StrCat("waits behind job ", first->id.value()), actions);

@@ -94,6 +94,18 @@ int JobTable::queued() const {
   return count;
 }
 
+const Job* JobTable::SavesInPlaceOf(const Job& job) const {
+  const std::string& directory = job.spec.checkpoint().directory();
+  if (directory.empty()) return nullptr;
+  for (const auto& [id, other] : jobs_) {
+    if (other->run != nullptr &&
+        other->spec.checkpoint().directory() == directory) {
+      return other.get();
+    }
+  }
+  return nullptr;
+}
+
 void JobTable::SetState(Job& job, JobState state, const std::string& reason,
                         absl::Time now, Actions& actions) {
   CHECK(!job.ended()) << "job " << job.id << " has ended";

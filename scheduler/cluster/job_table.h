@@ -70,6 +70,9 @@ class JobTable {
   const Job* Find(JobId id) const;
   const std::map<JobId, std::unique_ptr<Job>>& all() const { return jobs_; }
   int queued() const;
+  // The job that holds the directory in which this one would save: two that
+  // wrote and pruned there would destroy each other's checkpoints. Null: none.
+  const Job* SavesInPlaceOf(const Job& job) const;
 
   // The state, why, and an event that says so.
   void SetState(Job& job, JobState state, const std::string& reason,

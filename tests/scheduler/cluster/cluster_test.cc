@@ -45,6 +45,24 @@ TEST(Cluster, AJobForWhichTheClusterIsTooSmallHoldsNobodyBack) {
   EXPECT_EQ(h.status(small).state(), STARTING);
 }
 
+TEST(Cluster, TwoJobsDoNotSaveInOneDirectory) {
+  Harness h;
+  const std::vector<WorkerId> on = h.JoinMany(3);
+  JobSpec spec = SpecOf(1);
+  spec.mutable_checkpoint()->set_directory("/c");
+  const JobId first = h.Submit(spec);
+  const JobId again = h.Submit(spec);
+  spec.mutable_checkpoint()->set_directory("/d");
+  const JobId elsewhere = h.Submit(spec);
+  EXPECT_EQ(h.status(first).state(), STARTING);
+  EXPECT_EQ(h.status(again).reason(),
+            "waits for the end of job 1, whose checkpoint.directory is the "
+            "same");
+  EXPECT_EQ(h.status(elsewhere).state(), STARTING) << "it holds nobody back";
+  h.Ended(first, 0, on[0], {});
+  EXPECT_EQ(h.status(again).state(), STARTING);
+}
+
 TEST(Cluster, RefusesWhatIsWrongAndWhatCannotFit) {
   Harness h;
   JobSpec wrong = SpecOf(1);
