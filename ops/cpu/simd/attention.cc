@@ -148,21 +148,9 @@ void ForwardBlock(const RawAttention<T>& a, Forward<T>& f, int64_t query,
       Store(o + i, Load(f.o + r * f.padded + i) * inverse, l);
     });
     if (a.logsumexp) {
-      a.logsumexp[query + r] = static_cast<float>(f.largest[r] / kLog2E +
-                                                  __builtin_log(double{sum}));
+      a.logsumexp[query + r] = LogSumExp(f.largest[r], sum);
     }
   }
-}
-
-template <typename T>
-RawAttention<T> OneHead(const RawAttention<T>& a, int head) {
-  RawAttention<T> one = a;
-  one.q += head * a.head_dim;
-  one.o += head * a.head_dim;
-  if (a.logsumexp) one.logsumexp += head * a.q_length;
-  one.dropout.first_element +=
-      static_cast<uint64_t>(head) * a.q_length * a.kv_length;
-  return one;
 }
 
 }  // namespace
@@ -182,6 +170,7 @@ int64_t AttentionScratch(int64_t q_length, int64_t kv_length, int head_dim,
 
 template <typename T>
 void Attention(const RawAttention<T>& a) {
+  if (IsOfFew(a)) return AttentionOfFew(a);
   Forward<T> f = Lay(a);
   // Keys beyond what the last query sees are of no use.
   const int64_t keys = a.q_end + (a.kv_length - a.q_length);

@@ -48,6 +48,22 @@ constexpr int64_t Elements(int64_t n) {
   return (n + Contracted<T>::kWidth - 1) / Contracted<T>::kWidth;
 }
 
+// From scores that are powers of 2.
+inline float LogSumExp(float largest, float sum) {
+  return static_cast<float>(largest / kLog2E + __builtin_log(double{sum}));
+}
+
+template <typename T>
+inline RawAttention<T> OneHead(const RawAttention<T>& a, int head) {
+  RawAttention<T> one = a;
+  one.q += head * a.head_dim;
+  one.o += head * a.head_dim;
+  if (a.logsumexp) one.logsumexp += head * a.q_length;
+  one.dropout.first_element +=
+      static_cast<uint64_t>(head) * a.q_length * a.kv_length;
+  return one;
+}
+
 // How many of the keys [key, key + kKeys) query sees.
 template <typename T>
 inline int Visible(const RawAttention<T>& a, int64_t query, int64_t key) {

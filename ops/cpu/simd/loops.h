@@ -81,6 +81,13 @@ int64_t AttentionScratch(int64_t q_length, int64_t kv_length, int head_dim,
                          bool backward);
 int PaddedHeadDim(int head_dim);
 
+// attention_few.cc: few queries read each key once, and packing keys would cost
+// more than multiplying by them. Whether that is so, and their forward.
+template <typename T>
+bool IsOfFew(const RawAttention<T>& args);
+template <typename T>
+void AttentionOfFew(const RawAttention<T>& args);
+
 }  // namespace TROUPE_SIMD
 }  // namespace troupe
 
