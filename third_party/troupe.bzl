@@ -14,15 +14,6 @@ COPTS = [
     "-Wno-missing-field-initializers",
 ]
 
-# Of every test: GoogleTest first, precompiled (precompiled.bzl). Where that is of
-# other flags or another compiler, g++ says so and reads the header.
-GTEST_FIRST = [
-    "-include",
-    "third_party/gtest_precompiled.h",
-    "-Winvalid-pch",
-    "-Wno-error=invalid-pch",
-]
-
 def troupe_library(name, copts = [], **kwargs):
     # Static only: a shared twin of each would be compiled and linked for nobody.
     native.cc_library(name = name, copts = COPTS + copts, linkstatic = True, **kwargs)
@@ -34,12 +25,9 @@ def troupe_test(name, copts = [], deps = [], size = "small", main = True, **kwar
     """A GoogleTest test; the main function comes with it unless main = False."""
     native.cc_test(
         name = name,
-        copts = COPTS + GTEST_FIRST + copts,
+        copts = COPTS + copts,
         size = size,
-        deps = deps + [
-            "//third_party:gtest_main" if main else "//third_party:gtest",
-            "//third_party:gtest_precompiled",
-        ],
+        deps = deps + ["//third_party:gtest_main" if main else "//third_party:gtest"],
         **kwargs
     )
 
