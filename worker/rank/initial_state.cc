@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -9,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/base/status.h"
+#include "proto/plan/job_json.h"
 #include "storage/checkpoint/hugging_face_weights.h"
 #include "storage/checkpoint/tensor_reader.h"
 #include "worker/model/initialize.h"
@@ -61,6 +63,32 @@ absl::Status ReadTensor(const TensorReader& checkpoint,
         return checkpoint.ReadRange(tensor.name, StoredDType::kF32,
                                     {.begin = begin, .count = count}, host);
       });
+}
+
+// What the shapes of this rank's own tensors do not show: that the checkpoint
+// holds more than the job's model, or heads of another size.
+absl::Status CheckSameModel(const Manifest& manifest, const Plan& plan) {
+  std::set<absl::string_view> names;
+  for (const Unit& unit : plan.units()) {
+    for (const Parameter& parameter : unit.parameters()) {
+      names.insert(parameter.name());
+    }
+  }
+  for (const ManifestTensor& tensor : manifest.tensors) {
+    if (absl::StartsWith(tensor.name, "optimizer.")) continue;
+    if (names.count(tensor.name) > 0) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("it is of another model: it has ", tensor.name,
+                     ", for which this job's model has no place"));
+  }
+  const absl::StatusOr<JobSpec> job = ParseJobJson(manifest.job);
+  if (!job.ok()) return absl::OkStatus();  // nothing to compare with
+  const int there = job->model().num_attention_heads();
+  const int here = plan.job().model().num_attention_heads();
+  if (there == 0 || there == here) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("model.num_attention_heads is ", there, " there, but ", here,
+                   " in this job"));
 }
 
 // Lets the model compute with the weights that were set: rounds them where it
@@ -136,6 +164,7 @@ absl::StatusOr<TrainingPosition> RestoreFromCheckpoint(const std::string& path,
         absl::StrCat("training.steps: ", steps, ", but ", context,
                      " is of step ", manifest.step));
   }
+  RETURN_IF_ERROR(Annotate(CheckSameModel(manifest, *state.plan), context));
   for (const int unit : state.HeldUnits()) {
     for (const StateTensor& tensor :
          UnitStateTensors(state.plan->job().optimizer(),

@@ -54,6 +54,25 @@ TEST(StartingPoint, AStopBeforeTheCheckpointIsRefused) {
       << run.status();
 }
 
+TEST(StartingPoint, ACheckpointOfAnotherModelIsRefused) {
+  JobSpec job = SmallJob();
+  const std::string directory = absl::StrCat(testing::TempDir(), "/other");
+  std::filesystem::remove_all(directory);
+  job.mutable_checkpoint()->set_directory(directory);
+  job.mutable_training()->set_stop_after(1);
+  ASSERT_TRUE(Train(job, {}).status().ok());
+  JobSpec shallow = job;
+  shallow.mutable_model()->set_num_hidden_layers(1);
+  absl::Status status = Train(shallow, {.resume = "latest"}).status();
+  EXPECT_TRUE(absl::StrContains(status.message(), "it has transformer.h.1."))
+      << "the layers that are left over do not vanish silently: " << status;
+  JobSpec heads = job;
+  heads.mutable_model()->set_num_attention_heads(1);
+  status = Train(heads, {.resume = "latest"}).status();
+  EXPECT_TRUE(absl::StrContains(status.message(), "there, but 1 in this job"))
+      << status;
+}
+
 TEST(StartingPoint, WarnsOfWhatAnEarlierRunLeft) {
   JobSpec job = SmallJob();
   const std::string directory = absl::StrCat(testing::TempDir(), "/again");
