@@ -33,9 +33,12 @@ WorkerShare ShareOfMachine(int workers, const WorkerShare& wanted) {
   if (available == 0) return share;
   if (share.gpu) {
     share.host_memory = absl::StrCat(available / 2 / workers);
-  } else if (share.device_memory.empty()) {
+    return share;
+  }
+  if (share.device_memory.empty()) {
     share.device_memory = absl::StrCat(available / 10 * 8 / workers);
   }
+  share.host_memory = absl::StrCat(available / 10 * 2 / workers);
   return share;
 }
 

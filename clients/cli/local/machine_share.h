@@ -16,9 +16,10 @@ struct WorkerShare {
 };
 
 // `wanted` with what it does not say filled in: cores / workers but at least 1,
-// 80 % of the available memory / workers; on GPUs half of the available memory
-// / workers for the host tier, while the GPU says what it has itself. Memory
-// stays unsaid where /proc/meminfo cannot be read. REQUIRES workers >= 1.
+// of the available memory / workers 80 % for the device tier and 20 % for the
+// host tier; on GPUs half of it for the host tier, while the GPU says what it
+// has itself. Memory stays unsaid where /proc/meminfo cannot be read. REQUIRES
+// workers >= 1.
 WorkerShare ShareOfMachine(int workers, const WorkerShare& wanted);
 
 // The flags of troupe-worker that say so, of the worker with this index: it

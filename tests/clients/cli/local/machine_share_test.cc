@@ -11,7 +11,8 @@ TEST(MachineShare, KeepsWhatIsSaid) {
       ShareOfMachine(4, {.threads = 3, .device_memory = "2GiB"});
   EXPECT_EQ(
       ShareFlags(share, 1),
-      (std::vector<std::string>{"--threads", "3", "--device-memory", "2GiB"}));
+      (std::vector<std::string>{"--threads", "3", "--device-memory", "2GiB",
+                                "--host-memory", share.host_memory}));
   EXPECT_TRUE(ShareFlags({}, 0).empty());
 }
 
@@ -35,6 +36,9 @@ TEST(MachineShare, DividesTheRest) {
   ASSERT_TRUE(absl::SimpleAtoi(many.device_memory, &part));
   EXPECT_LT(part, all / 1000);
   EXPECT_GT(part, 0);
+  ASSERT_TRUE(absl::SimpleAtoi(many.host_memory, &part))
+      << "left to themselves, all would count on what one leaves over";
+  EXPECT_LT(part, all / 1000);
 }
 
 }  // namespace
