@@ -92,9 +92,8 @@ absl::StatusOr<TokenFileHeader> TokenizeFile(
                    PosixFile::Open(options.text_path, IoMode::kRead));
   ASSIGN_OR_RETURN(const uint64_t bytes, text.Size());
   if (bytes == 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        options.text_path,
-        ": no text: it is empty, or a pipe, which has to be a file first"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.text_path, ": is empty; there is no text in it"));
   }
   std::error_code none;  // where the token file is not there yet
   if (std::filesystem::equivalent(options.text_path, options.path, none)) {

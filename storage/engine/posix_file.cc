@@ -48,6 +48,13 @@ int OpenFlags(IoMode mode) {
 
 absl::StatusOr<PosixFile> PosixFile::Open(const std::string& path,
                                           IoMode mode) {
+  // Opening one to read would wait for who writes into it, maybe for ever.
+  struct stat info;
+  if (mode == IoMode::kRead && stat(path.c_str(), &info) == 0 &&
+      S_ISFIFO(info.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": is a pipe; its content has to be a file"));
+  }
   const int fd = OpenRetrying(path, OpenFlags(mode));
   if (fd < 0) return ErrnoStatus(errno, absl::StrCat(path, ": open"));
   return PosixFile(path, fd);

@@ -18,6 +18,7 @@ namespace troupe {
 // Move-only; ReadAt and WriteAt are thread-safe.
 class PosixFile {
  public:
+  // A pipe is no file: InvalidArgument.
   static absl::StatusOr<PosixFile> Open(const std::string& path, IoMode mode);
 
   PosixFile(PosixFile&& other) noexcept;

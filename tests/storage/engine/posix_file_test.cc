@@ -1,5 +1,7 @@
 #include "storage/engine/posix_file.h"
 
+#include <sys/stat.h>
+
 #include "gtest/gtest.h"
 #include "proto/base/check.h"
 #include "tests/storage/temp_dir.h"
@@ -28,6 +30,14 @@ TEST(PosixFile, ErrorsNameThePath) {
                     {dir.File("no")}));
   EXPECT_TRUE(Fails(WriteWholeFile("/dev/full", "x"),
                     absl::StatusCode::kResourceExhausted, {"/dev/full"}));
+}
+
+TEST(PosixFile, DoesNotWaitForThePipeOfNobody) {
+  TempDir dir;
+  ASSERT_EQ(mkfifo(dir.File("pipe").c_str(), 0600), 0);
+  EXPECT_TRUE(Fails(PosixFile::Open(dir.File("pipe"), IoMode::kRead).status(),
+                    absl::StatusCode::kInvalidArgument,
+                    {dir.File("pipe"), "is a pipe"}));
 }
 
 TEST(PosixFile, MovesItsDescriptor) {
