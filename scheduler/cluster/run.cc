@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "proto/plan/last_step.h"
 
 namespace troupe {
 
@@ -57,8 +58,10 @@ absl::Duration HangMax(const Plan& plan, const Limits& limits) {
   return std::max(limits.hang_min, absl::Seconds(limits.hang_steps * seconds));
 }
 
-std::string StepName(bool running, int64_t steps_done) {
-  return running ? absl::StrCat("step ", steps_done + 1) : "its start";
+std::string StepName(const JobStatus& status, const TrainingSpec& training) {
+  if (status.state() == STARTING) return "its start";
+  if (status.steps_done() >= LastStep(training)) return "its end";
+  return absl::StrCat("step ", status.steps_done() + 1);
 }
 
 }  // namespace troupe

@@ -96,8 +96,8 @@ struct Run {
 // predicted steps, each with a validation, and hang_min at least.
 absl::Duration HangMax(const Plan& plan, const Limits& limits);
 
-// "step 17" of a running job, "its start" of one that has not begun.
-std::string StepName(bool running, int64_t steps_done);
+// Where a job is: "its start", "step 17", or, with all steps done, "its end".
+std::string StepName(const JobStatus& status, const TrainingSpec& training);
 
 }  // namespace troupe
 

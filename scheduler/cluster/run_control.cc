@@ -24,7 +24,7 @@ RankRef RefOf(const Job& job, int rank) {
 }
 
 std::string Place(const Job& job) {
-  return StepName(job.status.state() != STARTING, job.status.steps_done());
+  return StepName(job.status, job.plan->job().training());
 }
 
 std::shared_ptr<const Timeline> Traced(const Timeline& whole) {

@@ -57,8 +57,7 @@ void RunControl::WorkerGone(JobId id, WorkerId worker, const std::string& how,
   CHECK(seat != ranks.end()) << "worker " << worker << " in job " << id;
   seat->state = RankSeat::kLost;
   const int rank = static_cast<int>(seat - ranks.begin());
-  const std::string where =
-      StepName(job->status.state() != STARTING, job->status.steps_done());
+  const std::string where = StepName(job->status, job->plan->job().training());
   Fail(*job, Blame::kWorkerLost,
        absl::StrCat(seat->Name(rank), " ", how, " in ", where, ": ", reason,
                     WaitersFor(*job, rank, now)),

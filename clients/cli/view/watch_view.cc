@@ -52,7 +52,7 @@ void WatchView::ShowState(const JobStatus& status) {
   const bool waits = status.state() == QUEUED && !status.reason().empty() &&
                      status.reason() != status_.reason();
   status_ = status;
-  if (waits) Line(absl::StrCat(JobWords(status), " waits: ", status.reason()));
+  if (waits) Line(absl::StrCat(JobWords(status), " ", status.reason()));
 }
 
 void WatchView::ShowDerived(const Derived& derived) {

@@ -49,5 +49,18 @@ TEST(HangMax, FollowsThePrediction) {
   EXPECT_EQ(HangMax(plan, limits), absl::Seconds(600));
 }
 
+TEST(StepName, KnowsTheStartAndTheEnd) {
+  TrainingSpec training;
+  training.set_steps(10);
+  JobStatus status;
+  status.set_state(STARTING);
+  EXPECT_EQ(StepName(status, training), "its start");
+  status.set_state(RUNNING);
+  status.set_steps_done(9);
+  EXPECT_EQ(StepName(status, training), "step 10");
+  status.set_steps_done(10);
+  EXPECT_EQ(StepName(status, training), "its end") << "its last checkpoint";
+}
+
 }  // namespace
 }  // namespace troupe

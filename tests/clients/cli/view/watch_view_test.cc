@@ -16,7 +16,7 @@ WatchJobResponse Update(const std::string& text) {
 
 constexpr char kQueued[] =
     "status { id: 3 name: 'demo' state: QUEUED steps_total: 2"
-    " reason: 'for 2 of 4 workers' }";
+    " reason: 'waits for 2 workers' }";
 constexpr char kRunning[] =
     "status { id: 3 name: 'demo' state: RUNNING steps_total: 2"
     " predicted_step_seconds: 0.5 }"
@@ -40,7 +40,7 @@ TEST(WatchView, TellsTheWholeStoryInAPipe) {
   EXPECT_TRUE(view.Finish().ok());
   EXPECT_EQ(
       out.str(),
-      "job 3 (demo) waits: for 2 of 4 workers\n"
+      "job 3 (demo) waits for 2 workers\n"
       "plan: data 4, 2 micro-batches a step on each rank, 8,192 tokens a "
       "step, 10.8M parameters, predicted step 500 ms\n"
       "step 1/2  loss 5.5000  grad_norm 0.00  lr 0.0e+00  0 tok/s  MFU "
