@@ -43,6 +43,14 @@ int LargestThatFits(const JobSpec& job,
   return 0;
 }
 
+std::string ModelInWords(const ModelSpec& model) {
+  if (model.architecture() == "synthetic") {
+    return absl::StrCat("model.units: a model of ", model.units(), " units");
+  }
+  return absl::StrCat("model.hidden_size: ", model.hidden_size(), " with ",
+                      model.num_hidden_layers(), " blocks");
+}
+
 }  // namespace
 
 absl::Status CheckFit(const Plan& plan,
@@ -59,12 +67,16 @@ absl::Status CheckFit(const Plan& plan,
                                  " needs more memory than there is; use ", fits,
                                  ", the largest that fits"));
   }
-  return Annotate(budgets,
-                  absl::StrCat("model.hidden_size: ", job.model().hidden_size(),
-                               " with ", job.model().num_hidden_layers(),
-                               " blocks does not fit with any "
-                               "training.micro_batch_size; use a smaller model "
-                               "or workers with more memory"));
+  // A stage is a unit at least.
+  const bool may_cut = job.parallelism().pipeline() < plan.units_size();
+  return Annotate(
+      budgets,
+      absl::StrCat(ModelInWords(job.model()),
+                   " does not fit with any training.micro_batch_size; use ",
+                   may_cut ? "more ranks of a pipeline "
+                             "(parallelism.pipeline), "
+                           : "",
+                   "a smaller model or workers with more memory"));
 }
 
 }  // namespace troupe

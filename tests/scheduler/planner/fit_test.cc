@@ -71,6 +71,7 @@ TEST(CheckFit, SaysSoWhereNoMicroBatchFits) {
   EXPECT_THAT(std::string(Compile(Job(4), 100000).message()),
               AllOf(StartsWith("model.hidden_size: 16 with 2 blocks does not "
                                "fit with any training.micro_batch_size"),
+                    HasSubstr("use more ranks of a pipeline"),
                     HasSubstr("optimizer_moments 62.5 KiB (overflows here)")));
 }
 
