@@ -86,8 +86,9 @@ class Checker {
   }
 
   absl::Status Check(const std::string& path, const Real& n) const {
-    const std::string range = absl::StrFormat(
-        n.zero ? "use 0 to %.9g" : "use more than 0, up to %.9g", n.max);
+    const std::string range =
+        n.zero ? absl::StrFormat("use 0 to %.9g", n.max)
+               : absl::StrFormat("use more than 0, up to %.9g", n.max);
     if (!Given(path)) return Error(path, absl::StrCat("missing; ", range));
     const bool low = n.zero ? n.value < 0 : !(n.value > 0);
     if (!low && n.value <= n.max) return absl::OkStatus();

@@ -59,11 +59,12 @@ class JobWatch final : public grpc::ServerWriteReactor<WatchJobResponse> {
 
   absl::StatusOr<News> Look() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return table_.host_.Read(
-        [&](const Cluster& cluster, absl::Time) -> absl::StatusOr<News> {
+        [this, from_step = from_step_, from_event = from_event_](
+            const Cluster& cluster, absl::Time) -> absl::StatusOr<News> {
           const absl::StatusOr<const Job*> job = cluster.FindJob(job_);
           if (!job.ok()) return job.status();
           News news;
-          news.response = JobTable::NewsSince(**job, from_step_, from_event_);
+          news.response = JobTable::NewsSince(**job, from_step, from_event);
           news.last = (*job)->ended() &&
                       news.response.steps_size() < JobTable::kWatchStepsMax;
           return news;
