@@ -13,13 +13,15 @@ JobSpec CutShort(const JobSpec& job, const VerifyOptions& options,
   JobSpec cut = job;
   cut.set_name(absl::StrCat("verify ", name));
   TrainingSpec& training = *cut.mutable_training();
-  training.set_stop_after(options.steps);
+  int64_t steps = options.steps;
+  if (training.steps() > 0) steps = std::min(steps, training.steps());
+  training.set_stop_after(steps);
   training.clear_validate_every();
   training.clear_validation_sequences();
   CheckpointSpec& checkpoint = *cut.mutable_checkpoint();
   checkpoint.set_directory(absl::StrCat(options.directory, "/", name));
   // N - 1 divides no other step up to N but itself, save where it is 1.
-  checkpoint.set_every(std::max<int64_t>(1, options.steps - 1));
+  checkpoint.set_every(std::max<int64_t>(1, steps - 1));
   checkpoint.set_keep(2);
   checkpoint.set_background(false);
   checkpoint.clear_resume();

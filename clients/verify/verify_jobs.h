@@ -12,7 +12,7 @@
 namespace troupe {
 
 struct VerifyOptions {
-  int64_t steps = 3;      // N, at least 1 and at most the job's steps
+  int64_t steps = 3;  // N, at least 1; a shorter job's steps are all compared
   std::string directory;  // where both save; the workers and we see it
 };
 

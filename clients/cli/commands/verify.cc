@@ -61,13 +61,15 @@ class Verify final : public Command {
                      LoadJob({.path = file_, .overrides = overrides_}));
     RETURN_IF_ERROR(job.Locate(CheckVerifiable(job.spec)));
     ASSIGN_OR_RETURN(const auto client, cluster_.Connect(console));
-    const std::string work = absl::StrCat(
-        work_.empty() ? std::filesystem::temp_directory_path().string() : work_,
-        "/troupe-verify-", getpid());
+    std::error_code error;
+    const std::filesystem::path folder =  // not the workers' current one
+        work_.empty() ? std::filesystem::temp_directory_path(error)
+                      : std::filesystem::absolute(work_, error);
+    const std::string work =
+        absl::StrCat(folder.string(), "/troupe-verify-", getpid());
     const VerifyJobs jobs =
         MakeVerifyJobs(job.spec, {.steps = steps_, .directory = work});
     const absl::Status status = Compare(*client, job, jobs, interrupt, console);
-    std::error_code error;
     std::filesystem::remove_all(work, error);
     return status;
   }

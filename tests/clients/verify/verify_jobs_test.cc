@@ -39,6 +39,15 @@ TEST(MakeVerifyJobs, OneStepNeedsNoneBefore) {
             1);
 }
 
+TEST(MakeVerifyJobs, AShorterJobIsComparedToItsEnd) {
+  JobSpec job = Job();
+  job.mutable_training()->set_steps(2);
+  const VerifyJobs jobs =
+      MakeVerifyJobs(job, {.steps = 3, .directory = "/work"});
+  EXPECT_EQ(jobs.run.training().stop_after(), 2);
+  EXPECT_EQ(jobs.run.checkpoint().every(), 1);
+}
+
 TEST(CheckVerifiable, RefusesWhatTrainsAnotherModel) {
   JobSpec job = Job();
   job.mutable_parallelism()->set_pipeline(2);
