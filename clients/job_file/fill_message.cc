@@ -2,6 +2,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "clients/job_file/scalar_value.h"
 #include "clients/job_file/suggest.h"
@@ -34,21 +35,22 @@ void AddPaths(const Descriptor& descriptor, const std::string& prefix,
 
 // What the user may have meant by `name` in `descriptor`: a field of the same
 // section, or one of this very name elsewhere, which is then given by its path.
-std::string MeantField(const std::string& name, const Descriptor& descriptor,
-                       const Descriptor& root) {
+// Where neither is near, the section's fields: what is not there is not built.
+std::string WayOut(const std::string& name, const Descriptor& descriptor,
+                   const Descriptor& root) {
   std::vector<std::string> siblings;
   for (int i = 0; i < descriptor.field_count(); ++i) {
     siblings.push_back(descriptor.field(i)->name());
   }
   const std::string sibling = Suggest(name, siblings);
-  if (!sibling.empty()) return sibling;
+  if (!sibling.empty()) return absl::StrCat("did you mean ", sibling, "?");
   const std::string ours = OurName(name);
   for (const std::string& path : FieldPaths(root)) {
     if (path == ours || absl::EndsWith(path, absl::StrCat(".", ours))) {
-      return path;
+      return absl::StrCat("did you mean ", path, "?");
     }
   }
-  return "";
+  return absl::StrCat("there are ", absl::StrJoin(siblings, ", "));
 }
 
 // One walk over one tree; carries what every step of it needs.
@@ -97,11 +99,9 @@ class Filler {
                                               const Descriptor& descriptor) {
     const FieldDescriptor* field = descriptor.FindFieldByName(name);
     if (field != nullptr) return field;
-    const std::string meant = MeantField(name, descriptor, root_);
-    return source_.Error(
-        place, absl::StrCat(Join(path, name), ": no such field",
-                            meant.empty() ? "" : "; did you mean ", meant,
-                            meant.empty() ? "" : "?"));
+    return source_.Error(place,
+                         absl::StrCat(Join(path, name), ": no such field; ",
+                                      WayOut(name, descriptor, root_)));
   }
 
  private:

@@ -54,8 +54,9 @@ TEST(FillMessage, RefusesWithThePlaceAndTheWayOut) {
       {"training: {learning_rate: 1}\n",
        "job.yaml:1:12: training.learning_rate: no such field; did you mean "
        "optimizer.lr?"},
-      {"training: {zebra: 1}\n",
-       "job.yaml:1:12: training.zebra: no such field"},
+      {"lr_scheduler: {zebra: 1}\n",
+       "job.yaml:1:16: lr_scheduler.zebra: no such field; there are name, "
+       "warmup_steps, min_lr, decay_steps"},
       {"training: {steps: many}\n",
        "job.yaml:1:19: training.steps: expected an integer, found the text "
        "\"many\""},
