@@ -15,6 +15,8 @@ namespace troupe {
 namespace {
 
 constexpr int64_t kStepsMax = int64_t{1} << 40;
+constexpr double kBetas[] = {0.9, 0.95};
+constexpr double kEps = 1e-8;
 constexpr int kBatchMax = 1 << 20;
 constexpr int64_t kMicroBatchTokensMax = int64_t{1} << 27;
 // Of one unit on one micro-batch, over all ranks: the length of a plan.
@@ -169,6 +171,13 @@ absl::Status CheckAdamW(OptimizerSpec& optimizer) {
 }
 
 absl::Status CheckSgd(const OptimizerSpec& optimizer) {
+  const bool own_betas = optimizer.betas_size() != 2 ||
+                         optimizer.betas(0) != kBetas[0] ||
+                         optimizer.betas(1) != kBetas[1];
+  if (own_betas || optimizer.eps() != kEps) {
+    return FieldError(own_betas ? "optimizer.betas" : "optimizer.eps",
+                      "is for adamw; leave it out, or use name adamw");
+  }
   RETURN_IF_ERROR(CheckNumber("optimizer.momentum", optimizer.momentum(),
                               {.min = 0, .max = 1, .max_open = true}));
   if (optimizer.nesterov() && optimizer.momentum() == 0) {
@@ -235,10 +244,9 @@ absl::Status ResolveOptimizer(JobSpec& job) {
                                 .meaning = "the peak learning rate"}));
   const bool adamw = optimizer.name() == "adamw";
   if (optimizer.betas().empty()) {
-    optimizer.add_betas(0.9);
-    optimizer.add_betas(0.95);
+    for (const double beta : kBetas) optimizer.add_betas(beta);
   }
-  if (!optimizer.has_eps()) optimizer.set_eps(1e-8);
+  if (!optimizer.has_eps()) optimizer.set_eps(kEps);
   if (!optimizer.has_weight_decay()) {
     optimizer.set_weight_decay(adamw ? 0.1 : 0);
   }

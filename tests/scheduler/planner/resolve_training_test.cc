@@ -157,6 +157,17 @@ const Case kRecipes[] = {
        j.mutable_optimizer()->set_nesterov(true);
      },
      "optimizer.nesterov: needs optimizer.momentum above 0"},
+    {[](JobSpec& j) {
+       j.mutable_optimizer()->set_name("sgd");
+       j.mutable_optimizer()->add_betas(0.9);
+       j.mutable_optimizer()->add_betas(0.99);
+     },
+     "optimizer.betas: is for adamw"},
+    {[](JobSpec& j) {
+       j.mutable_optimizer()->set_name("sgd");
+       j.mutable_optimizer()->set_eps(1e-6);
+     },
+     "optimizer.eps: is for adamw"},
     {[](JobSpec& j) { j.mutable_lr_scheduler()->set_name("cosin"); },
      "lr_scheduler.name: there is no \"cosin\"; use cosine, linear, "
      "constant or wsd; did you mean \"cosine\"?"},
