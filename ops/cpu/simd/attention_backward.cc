@@ -120,9 +120,7 @@ void GradientRows(const RawAttention<T>& a, const Backward<T>& b, int rows,
       const Gradients lower = OfRow<dropout>(a, second, i);
       StoreAlongRows(b.p, r, i, upper.p, lower.p);
       StoreAlongRows(b.ds, r, i, upper.ds, lower.ds);
-      if (b.ds_keys != b.ds) {
-        StoreAlongKeys(b.ds_keys, r, i, upper.ds, lower.ds);
-      }
+      StoreAlongKeys(b.ds_keys, r, i, upper.ds, lower.ds);
     }
   }
 }

@@ -64,7 +64,8 @@ inline void PackColumns(const uint16_t* from, int64_t stride, int64_t rows,
 
 // Results in blocks [kQueries, kKeys], a vector of two neighbouring rows at a
 // time (`row` is even), to contract over rows and over keys. f32 is the same
-// for both; bf16 is pairs of rows in one and of keys in the other.
+// for both, so that rows are stored only; bf16 is pairs of rows in one and of
+// keys in the other.
 inline void StoreAlongRows(float* to, int row, int i, Vec first, Vec second) {
   Store(to + row * kKeys + i, first);
   Store(to + (row + 1) * kKeys + i, second);
@@ -73,9 +74,7 @@ inline void StoreAlongRows(uint32_t* to, int row, int i, Vec first,
                            Vec second) {
   Store(to + row / 2 * kKeys + i, FactorPairs(first, second));
 }
-inline void StoreAlongKeys(float* to, int row, int i, Vec first, Vec second) {
-  StoreAlongRows(to, row, i, first, second);
-}
+inline void StoreAlongKeys(float*, int, int, Vec, Vec) {}
 inline void StoreAlongKeys(uint32_t* to, int row, int i, Vec first,
                            Vec second) {
   uint16_t* const at = reinterpret_cast<uint16_t*>(to) + row * kKeys + i;
