@@ -17,6 +17,8 @@ absl::StatusOr<void*> HostAllocator::Allocate(size_t bytes) {
                      " bytes of address space or memory left; lower the "
                      "tier's budget below what the machine has"));
   }
+  // Fewer page faults and TLB misses, where the system is willing.
+  madvise(data, bytes, MADV_HUGEPAGE);
   return data;
 }
 

@@ -15,6 +15,8 @@ int64_t ResidentMemoryBytes() {
   return resident_pages * sysconf(_SC_PAGESIZE);
 }
 
+void KeepOneHeap() { mallopt(M_ARENA_MAX, 1); }
+
 void ReleaseFreeMemory() { malloc_trim(0); }
 
 }  // namespace troupe

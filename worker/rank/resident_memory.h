@@ -10,9 +10,14 @@ namespace troupe {
 // The resident set in bytes; 0 where /proc cannot be read.
 int64_t ResidentMemoryBytes();
 
-// Gives the kernel back what the heaps of all threads keep for later, as after
-// a job, but for the ends of heaps that other threads than the first one have:
-// glibc keeps those.
+// One heap for all threads, from here on: what one has freed serves the others,
+// and ReleaseFreeMemory gives back all of it. Large blocks are few in a worker
+// (they lie in slots), so that threads seldom meet there. Call it before other
+// threads are started.
+void KeepOneHeap();
+
+// Gives the kernel back what the heap keeps for later, as after a job. Of
+// further heaps, where threads have their own, glibc keeps the ends.
 void ReleaseFreeMemory();
 
 }  // namespace troupe

@@ -17,6 +17,7 @@ void CopyAs(CopyKind kind, void* to, const void* from, size_t bytes) {
 }
 
 bool CopyChoice::Due(int64_t bytes) {
+  if (bytes < kBytesMin) return false;
   const bool due = bytes_ >= kBytesBetween;
   bytes_ = (due ? 0 : bytes_) + bytes;
   return due;

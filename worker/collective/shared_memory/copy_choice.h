@@ -35,7 +35,8 @@ class CopyChoice {
   CopyKind kind() const { return kind_; }
 
   // An operation begins that passes so many bytes on. Whether a trial is due:
-  // before the first operation, and now and then.
+  // before the first operation that is large enough to gain by it, and now and
+  // then. Groups without one never touch what a trial needs.
   bool Due(int64_t bytes);
 
   // Makes runs by turns one way and the other, and keeps the way of the
@@ -44,6 +45,7 @@ class CopyChoice {
   absl::Status Try(Run run);
 
   static constexpr int kTurns = 3;  // of each kind
+  static constexpr int64_t kBytesMin = 32 << 10;  // of an operation
   static constexpr int64_t kBytesBetween = int64_t{1} << 30;
 
  private:

@@ -68,13 +68,21 @@ TEST(CopyChoice, ReturnsTheErrorOfARun) {
 }
 
 TEST(CopyChoice, IsDueAtFirstAndAfterSoManyBytes) {
+  constexpr int64_t kMin = CopyChoice::kBytesMin;
   CopyChoice choice;
-  EXPECT_TRUE(choice.Due(0));
+  EXPECT_TRUE(choice.Due(kMin));
   for (int round = 0; round < 3; ++round) {
-    EXPECT_FALSE(choice.Due(CopyChoice::kBytesBetween - 1));
-    EXPECT_FALSE(choice.Due(1));
-    EXPECT_TRUE(choice.Due(0));
+    EXPECT_FALSE(choice.Due(CopyChoice::kBytesBetween - 2 * kMin));
+    EXPECT_FALSE(choice.Due(kMin));
+    EXPECT_TRUE(choice.Due(kMin));
   }
+}
+
+TEST(CopyChoice, IsNotDueForWhatGainsNothing) {
+  CopyChoice choice;
+  EXPECT_FALSE(choice.Due(0));
+  EXPECT_FALSE(choice.Due(CopyChoice::kBytesMin - 1));
+  EXPECT_TRUE(choice.Due(CopyChoice::kBytesMin));
 }
 
 }  // namespace
