@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -140,6 +141,22 @@ Daemon::~Daemon() {
   }
   parts_->http.Stop();
   parts_->grpc.Stop();
+}
+
+void Daemon::Drain(const std::string& why) {
+  parts_->host.Apply(
+      [&why](Cluster& cluster, absl::Time now, Actions& actions) {
+        cluster.Drain(why, now, actions);
+      });
+}
+
+int Daemon::running_jobs() const {
+  return parts_->host.Read([](const Cluster& cluster, absl::Time) {
+    const auto& jobs = cluster.jobs().all();
+    return static_cast<int>(std::count_if(
+        jobs.begin(), jobs.end(),
+        [](const auto& job) { return job.second->run != nullptr; }));
+  });
 }
 
 const std::string& Daemon::grpc_address() const {

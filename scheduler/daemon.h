@@ -34,6 +34,12 @@ class Daemon {
   // Stops within two seconds; takes endpoints.json away.
   ~Daemon();
 
+  // Asks jobs that run to be saved and to end, and starts no other; `why` is
+  // among their reasons. They have ended when running_jobs() is 0: like every
+  // end of a job that takes as long as Limits allow.
+  void Drain(const std::string& why);
+  int running_jobs() const;
+
   const std::string& grpc_address() const;
   std::string http_url() const;
 

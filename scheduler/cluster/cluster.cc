@@ -203,6 +203,14 @@ absl::StatusOr<int64_t> Cluster::Generate(const GenerateRequest& request,
   return generations_.Start(request, checkpoint, now, actions);
 }
 
+void Cluster::Drain(const std::string& why, absl::Time now, Actions& actions) {
+  draining_ = true;
+  for (const auto& [id, unused] : jobs_.all()) {
+    Job& job = *jobs_.Find(id);
+    if (job.run != nullptr) runs_.SaveAndCancel(job, why, now, actions);
+  }
+}
+
 void Cluster::Tick(absl::Time now, Actions& actions) {
   std::vector<StuckWorker> lost;
   for (const WorkerId id : workers_.Expired(now)) {
@@ -236,6 +244,7 @@ absl::StatusOr<const Job*> Cluster::FindJob(JobId id) const {
 }
 
 void Cluster::Schedule(absl::Time now, Actions& actions, const Offer& offer) {
+  if (draining_) return;
   const Job* first = nullptr;  // the job that holds back those behind it
   for (const auto& [id, job] : jobs_.all()) {
     if (job->status.state() != QUEUED) continue;

@@ -74,6 +74,12 @@ class Cluster {
                                    absl::Time now, Actions& actions);
   void AbandonGenerate(int64_t request) { generations_.Abandon(request); }
 
+  // --- What the scheduler's end does ---
+
+  // Jobs that run are saved and end, `why` in their reasons; from here on none
+  // is started: those in the queue are there for the next scheduler.
+  void Drain(const std::string& why, absl::Time now, Actions& actions);
+
   // --- What planning does ---
 
   // The outcome of a CompileJob action.
@@ -119,6 +125,7 @@ class Cluster {
   const Limits limits_;
   const JobCompiler& compiler_;
   int64_t last_compilation_ = 0;
+  bool draining_ = false;
   WorkerTable workers_;
   JobTable jobs_;
   RunControl runs_;

@@ -168,5 +168,27 @@ TEST_F(FaultsTest, AWorkerThatIsAskedToEndSavesItsJob) {
   EXPECT_NE(again.WaitForLine("resumed after step "), "");
 }
 
+// So is SIGTERM to the scheduler, as where its machine is shut down.
+TEST_F(FaultsTest, ASchedulerThatIsAskedToEndHasItsJobsSaved) {
+  Up(1);
+  const auto job = StartEndless(
+      {"checkpoint.directory=" + dir() + "/saved", "parallelism.data=1"});
+  const pid_t scheduler = WorkerPid("scheduler");
+  ASSERT_EQ(kill(scheduler, SIGTERM), 0);
+  const Outcome watched = job->Wait();
+  EXPECT_EQ(watched.code, 1);
+  EXPECT_NE(watched.out.find("the scheduler was asked to end (SIGTERM) after "
+                             "step "),
+            std::string::npos)
+      << watched.out << watched.err;
+  EXPECT_NE(watched.out.find("; saved in " + dir() + "/saved/step-"),
+            std::string::npos)
+      << watched.out;
+  while (IsRunning(int64_t{scheduler})) absl::SleepFor(absl::Milliseconds(10));
+  EXPECT_EQ(Troupe({"down"}).code, 0) << "the worker is left";
+  Up(1);
+  EXPECT_EQ(Describe(1)["state"], "CANCELLED");
+}
+
 }  // namespace
 }  // namespace troupe

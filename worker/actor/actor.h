@@ -34,6 +34,7 @@ inline void RunTask(Task task) { task(); }
 struct ActorOptions {
   std::string name;   // of the thread; the kernel keeps 15 characters
   int capacity = 64;  // messages that wait
+  std::function<void()> at_end;  // called last on the thread; may be empty
 };
 
 // What Stop does with messages that wait; the one in hand always completes.
@@ -46,6 +47,7 @@ class Actor {
  public:
   Actor(ActorOptions options, std::function<void(Message)> handler)
       : name_(std::move(options.name)),
+        at_end_(std::move(options.at_end)),
         handler_(std::move(handler)),
         mailbox_(options.capacity),
         thread_([this] { Loop(); }),
@@ -95,9 +97,11 @@ class Actor {
     while (std::optional<Message> message = mailbox_.Pop()) {
       handler_(*std::move(message));
     }
+    if (at_end_) at_end_();
   }
 
   const std::string name_;
+  const std::function<void()> at_end_;
   const std::function<void(Message)> handler_;
   Mailbox<Message> mailbox_;
   std::thread thread_;  // after all that it uses

@@ -12,6 +12,7 @@
 #include "proto/plan/span.h"
 #include "worker/engine/lane_log.h"
 #include "worker/engine/step_fences.h"
+#include "worker/rank/resident_memory.h"
 
 namespace troupe {
 namespace {
@@ -100,7 +101,8 @@ void Executor::MakeLanes(const Program& program) {
     if (lanes_.count(lane) > 0) continue;
     lanes_[lane] = std::make_unique<LaneActor>(
         ActorOptions{.name = absl::StrCat("lane ", Lane_Name(lane)),
-                     .capacity = 1},
+                     .capacity = 1,
+                     .at_end = ReleaseFreeMemoryOfThread},
         [this, lane](int instruction) { RunLane(lane, instruction); });
     if (!OnDevice(lane)) continue;
     waiters_[lane] = std::make_unique<LaneActor>(

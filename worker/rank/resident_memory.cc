@@ -3,9 +3,16 @@
 #include <malloc.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <fstream>
 
 namespace troupe {
+namespace {
+
+constexpr int kFromHeapBytesMax = 32 << 20;  // the most that glibc takes
+constexpr int kKeptBytesMax = 2 * kFromHeapBytesMax;
+
+}  // namespace
 
 int64_t ResidentMemoryBytes() {
   std::ifstream file("/proc/self/statm");
@@ -15,8 +22,23 @@ int64_t ResidentMemoryBytes() {
   return resident_pages * sysconf(_SC_PAGESIZE);
 }
 
-void KeepOneHeap() { mallopt(M_ARENA_MAX, 1); }
+void KeepFreeMemory() {
+  mallopt(M_MMAP_THRESHOLD, kFromHeapBytesMax);
+  mallopt(M_TRIM_THRESHOLD, kKeptBytesMax);
+}
 
-void ReleaseFreeMemory() { malloc_trim(0); }
+void ReleaseFreeMemory() {
+  ReleaseFreeMemoryOfThread();
+  malloc_trim(0);
+}
+
+// glibc looks at the end of a heap when a block of over 64 KiB is freed.
+void ReleaseFreeMemoryOfThread() {
+  constexpr size_t kLookedAtBytes = 96 << 10;
+  mallopt(M_TRIM_THRESHOLD, 0);
+  void* volatile block = malloc(kLookedAtBytes);
+  free(block);
+  mallopt(M_TRIM_THRESHOLD, kKeptBytesMax);
+}
 
 }  // namespace troupe

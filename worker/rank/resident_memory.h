@@ -10,15 +10,17 @@ namespace troupe {
 // The resident set in bytes; 0 where /proc cannot be read.
 int64_t ResidentMemoryBytes();
 
-// One heap for all threads, from here on: what one has freed serves the others,
-// and ReleaseFreeMemory gives back all of it. Large blocks are few in a worker
-// (they lie in slots), so that threads seldom meet there. Call it before other
-// threads are started.
-void KeepOneHeap();
+// Blocks of up to 32 MiB come from heaps, which keep what is freed, from here
+// on, and not from mappings of their own, which a kernel would have to fault in
+// at each call. glibc comes to that by itself, but then cannot be told more.
+// Call it before other threads are started.
+void KeepFreeMemory();
 
-// Gives the kernel back what the heap keeps for later, as after a job. Of
-// further heaps, where threads have their own, glibc keeps the ends.
+// Gives the kernel back what heaps keep for later, as after a job. Each thread
+// has a heap of its own, whose end only the thread itself can give back, and is
+// to before it ends: the heap may lie idle then. REQUIRES: KeepFreeMemory().
 void ReleaseFreeMemory();
+void ReleaseFreeMemoryOfThread();
 
 }  // namespace troupe
 

@@ -271,5 +271,30 @@ TEST(Cluster, RestoredJobsRun) {
   EXPECT_EQ(after.status(id).state(), STARTING);
 }
 
+TEST(Cluster, DrainSavesWhatRunsAndStartsNothing) {
+  Harness h;
+  const WorkerId on = h.Join("w0");
+  JobSpec spec = SpecOf(1);
+  spec.mutable_checkpoint()->set_directory("/c");
+  const JobId running = h.Submit(spec);
+  h.Ready(running, 0, on);
+  h.Step(running, 0, on, 1);
+  const JobId queued = h.Submit(SpecOf(1));
+  h.ClearActions();
+  h.cluster.Drain("the scheduler was asked to end (SIGTERM)", h.now, h.actions);
+  ASSERT_EQ(h.Sent(on).size(), 1u);
+  EXPECT_TRUE(h.Sent(on)[0].stop().checkpoint());
+  WorkerMessage ended;
+  *ended.mutable_ended()->mutable_ref() = h.Ref(running, 0);
+  ended.mutable_ended()->set_stopped(true);
+  h.Send(on, ended);
+  EXPECT_EQ(h.status(running).reason(),
+            "the scheduler was asked to end (SIGTERM) after step 1; it could "
+            "not be saved");
+  EXPECT_EQ(h.status(queued).state(), QUEUED);
+  h.Join("w1");
+  EXPECT_EQ(h.status(queued).state(), QUEUED);
+}
+
 }  // namespace
 }  // namespace troupe

@@ -29,6 +29,24 @@ TEST(ActorTest, HandlesMessagesInOrderOnItsOwnThread) {
   EXPECT_NE(thread, std::this_thread::get_id());
 }
 
+TEST(ActorTest, EndsOnItsOwnThreadWithWhatItWasGiven) {
+  int handled = 0, handled_at_end = -1;
+  std::thread::id thread;
+  {
+    Actor<int> actor({.name = "end",
+                      .at_end =
+                          [&] {
+                            handled_at_end = handled;
+                            thread = std::this_thread::get_id();
+                          }},
+                     [&](int) { ++handled; });
+    actor.Send(1);
+    actor.Send(2);
+  }
+  EXPECT_EQ(handled_at_end, 2);
+  EXPECT_NE(thread, std::this_thread::get_id());
+}
+
 TEST(ActorTest, ManyProducers) {
   constexpr int kProducers = 8, kEach = 1000;
   int64_t sum = 0;

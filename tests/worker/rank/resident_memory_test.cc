@@ -23,6 +23,7 @@ TEST(ResidentMemory, GrowsByWhatIsTouched) {
 void Touch(size_t bytes) {
   constexpr size_t kBlock = 64 << 10;
   std::vector<std::unique_ptr<char[]>> blocks;
+  blocks.reserve(bytes / kBlock);
   for (size_t i = 0; i < bytes / kBlock; ++i) {
     blocks.push_back(std::make_unique<char[]>(kBlock));
     std::fill_n(blocks.back().get(), kBlock, static_cast<char>(i));
@@ -39,18 +40,25 @@ TEST(ResidentMemory, IsReleasedWhereItIsFree) {
   EXPECT_LT(ResidentMemoryBytes(), before + kBytes / 8);
 }
 
-void TouchByAnotherThread(size_t bytes) {
-  std::thread thread([bytes] { Touch(bytes); });
+TEST(ResidentMemory, OfAThreadIsReleasedAtItsEnd) {
+  KeepFreeMemory();
+  constexpr int64_t kBytes = 24 << 20;
+  const int64_t before = ResidentMemoryBytes();
+  std::thread thread([] {
+    Touch(kBytes);
+    ReleaseFreeMemoryOfThread();
+  });
   thread.join();
+  EXPECT_LT(ResidentMemoryBytes(), before + kBytes / 8);
 }
 
-TEST(ResidentMemory, OfOtherThreadsIsReleasedWhereThereIsOneHeap) {
-  KeepOneHeap();
+// A block that is freed is there for the next one.
+TEST(ResidentMemory, IsKeptUntilItIsReleased) {
+  KeepFreeMemory();
   constexpr int64_t kBytes = 24 << 20;
-  // glibc learns from it to keep more than this at the end of every heap.
-  EXPECT_EQ(std::vector<char>(kBytes, 1).back(), 1);
   const int64_t before = ResidentMemoryBytes();
-  TouchByAnotherThread(kBytes);
+  EXPECT_EQ(std::vector<char>(kBytes, 1).back(), 1);
+  EXPECT_GT(ResidentMemoryBytes(), before + kBytes / 2);
   ReleaseFreeMemory();
   EXPECT_LT(ResidentMemoryBytes(), before + kBytes / 8);
 }
