@@ -27,7 +27,7 @@ constexpr double kBubbleWorthSaying = 0.05;
 // is not on the GPU either.
 int64_t ResidentBytes(const RankPrediction& rank,
                       const WorkerDescription& worker) {
-  int64_t bytes = worker.process_bytes() + rank.scratch_bytes();
+  int64_t bytes = worker.process_bytes() + kRankBytes + rank.scratch_bytes();
   for (const MemoryItem& item : rank.memory()) {
     const bool on_gpu = item.tier() == DEVICE && worker.has_gpu();
     if (item.tier() != NVME && !on_gpu) bytes += item.bytes();

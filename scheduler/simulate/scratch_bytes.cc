@@ -1,6 +1,7 @@
 #include "scheduler/simulate/scratch_bytes.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "proto/plan/precision.h"
 #include "scheduler/simulate/product_rates.h"
@@ -28,14 +29,34 @@ int64_t AttentionBytes(const JobSpec& job) {
   return kF32Bytes * (queries + sums + blocks);
 }
 
-// The product [m, k] x [k, n], for any m.
-int64_t PackedBytes(int64_t n, int64_t k, int threads) {
-  constexpr int64_t kColumns = 9984, kRowsAtOnce = 48, kBlock = 384;
+// Rows of what is packed at once, and columns of what is not shared.
+constexpr int64_t kBlock = 384;
+
+// Of the product [m, k] x [k, n], for any m: what the threads share.
+int64_t SharedPackedBytes(int64_t n, int64_t k, int threads) {
+  constexpr int64_t kColumns = 9984, kRowsAtOnce = 48;
   constexpr int kThreadsMax = 10;
   const int64_t columns = std::min(RoundUp(n, kRowsAtOnce),
                                    kColumns * std::min(threads, kThreadsMax));
-  const int64_t shared = columns * std::min(k, kBlock);
-  return kF32Bytes * (shared + threads * kBlock * kBlock);
+  return kF32Bytes * columns * std::min(k, kBlock);
+}
+
+int64_t PackedBytes(int64_t n, int64_t k, int threads) {
+  return SharedPackedBytes(n, k, threads) +
+         kF32Bytes * threads * kBlock * kBlock;
+}
+
+// The first product of a step is that of a block: the units that only look
+// tables up have none.
+int64_t HeapBytes(const Plan& plan, int threads) {
+  constexpr int64_t kCached = 7;
+  for (const Unit& unit : plan.units()) {
+    if (unit.forward().matmul_flops() == 0) continue;
+    const std::vector<Linear> linears = LinearsOf(plan, unit);
+    if (linears.empty()) continue;
+    return kCached * SharedPackedBytes(linears[0].out, linears[0].in, threads);
+  }
+  return 0;
 }
 
 int64_t F32ProductBytes(const Plan& plan, int threads) {
@@ -62,7 +83,8 @@ ScratchBytes ScratchBytesOf(const Plan& plan, int threads) {
   const bool bf16 = ComputeType(plan.job().training()) == BF16;
   return {.attention = threads * AttentionBytes(plan.job()),
           .products = bf16 ? threads * kBf16ProductBytes
-                           : F32ProductBytes(plan, threads)};
+                           : F32ProductBytes(plan, threads),
+          .heap = bf16 ? 0 : HeapBytes(plan, threads)};
 }
 
 }  // namespace troupe

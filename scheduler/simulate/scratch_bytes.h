@@ -3,14 +3,15 @@
 // under oneDNN), so this is the most that they take in any instruction:
 //
 //   attention      for each thread, the block that the backward of one head
-//   packs
-//                  (ops/cpu/simd/attention_backward.cc), with the sums of its
-//                  keys' and values' gradients; forward needs less
+//                  packs (ops/cpu/simd/attention_backward.cc), with the sums of
+//                  its keys' and values' gradients; forward needs less
 //   f32 products   what oneDNN's sgemm packs: of the operand that both share,
-//   up
-//                  to 9,984 columns for each of up to 10 threads, by 384 rows;
-//                  of the other, 384 by 384 for each thread
+//                  up to 9,984 columns for each of up to 10 threads, by 384
+//                  rows; of the other, 384 by 384 for each thread
 //   bf16 products  what oneDNN's brgemm packs, at most 1.5 MiB for each thread
+//   heap           of f32: the first seven times that sgemm packs, glibc takes
+//                  new memory, since a remainder of each aligned block stays
+//                  behind it in the thread's cache, which has room for seven
 #ifndef TROUPE_SCHEDULER_SIMULATE_SCRATCH_BYTES_H_
 #define TROUPE_SCHEDULER_SIMULATE_SCRATCH_BYTES_H_
 
@@ -23,7 +24,8 @@ namespace troupe {
 struct ScratchBytes {
   int64_t attention = 0;
   int64_t products = 0;
-  int64_t total() const { return attention + products; }
+  int64_t heap = 0;
+  int64_t total() const { return attention + products + heap; }
 };
 
 // Of one rank, on `threads` threads of a CPU.

@@ -95,6 +95,15 @@ Executor::~Executor() {
   CHECK(run_ == nullptr) << "an executor was destroyed while it runs";
 }
 
+void Executor::EndLanes() {
+  {
+    absl::MutexLock lock(&mutex_);
+    CHECK(run_ == nullptr) << "the lanes of an executor end while it runs";
+  }
+  lanes_.clear();
+  waiters_.clear();
+}
+
 void Executor::MakeLanes(const Program& program) {
   for (const Instruction& instruction : program.instructions()) {
     const int lane = instruction.lane();

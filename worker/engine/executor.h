@@ -53,7 +53,7 @@ class Executor {
  public:
   // Borrows the clock and the device that instructions work on; null: none that
   // is asynchronous. Lanes are made when a program first uses them and stay
-  // until destruction.
+  // until EndLanes or destruction.
   explicit Executor(const Clock& clock, Device* device = nullptr);
   // Waits for no run: REQUIRES that none is in progress.
   ~Executor();
@@ -69,6 +69,10 @@ class Executor {
   // caller's thread waits.
   absl::Status Run(const Program& program, const ProgramRunner& runner,
                    RankTimeline* timeline);
+
+  // Joins the lanes' threads; the next run starts others. REQUIRES that none is
+  // in progress.
+  void EndLanes();
 
   // Ends the run in progress, and every later one, with `why`, which is an
   // error. From any thread, at any time; only the first call counts.

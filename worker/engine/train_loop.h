@@ -97,6 +97,9 @@ class TrainLoop {
   }
 
   bool stopped() const { return stopped_; }  // as a rank was asked to
+  // After Run: the threads of its lanes.
+  void EndThreads() { executor_.EndLanes(); }
+
   // Where the rank is now, but for its `ref`. From any thread.
   RankProgress Progress() const { return executor_.Progress(); }
 

@@ -10,7 +10,6 @@ namespace troupe {
 namespace {
 
 constexpr int kFromHeapBytesMax = 32 << 20;  // the most that glibc takes
-constexpr int kKeptBytesMax = 2 * kFromHeapBytesMax;
 
 }  // namespace
 
@@ -22,9 +21,10 @@ int64_t ResidentMemoryBytes() {
   return resident_pages * sysconf(_SC_PAGESIZE);
 }
 
-void KeepFreeMemory() {
+void KeepFreeMemory(bool keep) {
+  // Blocks of up to that come from heaps, not from mappings of their own.
   mallopt(M_MMAP_THRESHOLD, kFromHeapBytesMax);
-  mallopt(M_TRIM_THRESHOLD, kKeptBytesMax);
+  mallopt(M_TRIM_THRESHOLD, keep ? 2 * kFromHeapBytesMax : 0);
 }
 
 void ReleaseFreeMemory() {
@@ -35,10 +35,8 @@ void ReleaseFreeMemory() {
 // glibc looks at the end of a heap when a block of over 64 KiB is freed.
 void ReleaseFreeMemoryOfThread() {
   constexpr size_t kLookedAtBytes = 96 << 10;
-  mallopt(M_TRIM_THRESHOLD, 0);
   void* volatile block = malloc(kLookedAtBytes);
   free(block);
-  mallopt(M_TRIM_THRESHOLD, kKeptBytesMax);
 }
 
 }  // namespace troupe

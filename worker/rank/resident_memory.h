@@ -10,15 +10,14 @@ namespace troupe {
 // The resident set in bytes; 0 where /proc cannot be read.
 int64_t ResidentMemoryBytes();
 
-// Blocks of up to 32 MiB come from heaps, which keep what is freed, from here
-// on, and not from mappings of their own, which a kernel would have to fault in
-// at each call. glibc comes to that by itself, but then cannot be told more.
-// Call it before other threads are started.
-void KeepFreeMemory();
+// Whether heaps keep what is freed, up to 64 MiB at the end of each, for what
+// is allocated next: while a rank trains, whose kernels would have to fault in
+// the same memory at each call, and not between jobs.
+void KeepFreeMemory(bool keep);
 
-// Gives the kernel back what heaps keep for later, as after a job. Each thread
-// has a heap of its own, whose end only the thread itself can give back, and is
-// to before it ends: the heap may lie idle then. REQUIRES: KeepFreeMemory().
+// Gives the kernel back what heaps have free, as after a job. Each thread has a
+// heap of its own, whose end only the thread itself can give back, and is to
+// before it ends: the heap may lie idle then. REQUIRES: none is to be kept.
 void ReleaseFreeMemory();
 void ReleaseFreeMemoryOfThread();
 

@@ -57,7 +57,10 @@ void RankRunner::Run() {
   NameThisThread("train loop");
   LogInfo(absl::StrCat("job ", ref_.job(), ": begins as rank ", ref_.rank(),
                        " of ", worker_names_.size()));
+  KeepFreeMemory(true);
   const absl::Status status = loop_.Run();
+  KeepFreeMemory(false);
+  loop_.EndThreads();
   ReleaseFreeMemory();
   if (status.ok()) {
     LogInfo(absl::StrCat("job ", ref_.job(), ": rank ", ref_.rank(),

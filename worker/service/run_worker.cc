@@ -78,7 +78,7 @@ int ExitCode(const absl::Status& status) {
 }  // namespace
 
 int RunWorker(const WorkerOptions& options) {
-  KeepFreeMemory();
+  KeepFreeMemory(false);
   SignalWatch signals;
   if (options.exit_with_parent) {
     const pid_t parent = getppid();
@@ -93,7 +93,7 @@ int RunWorker(const WorkerOptions& options) {
 }
 
 int RunCalibrate(const RunCalibrateOptions& options) {
-  KeepFreeMemory();  // as a worker does, whose memory it describes
+  KeepFreeMemory(false);  // as a worker does, whose memory it describes
   // Stdout is for the answer.
   const absl::Status log = StartLog({.name = "troupe-worker"});
   if (!log.ok()) return ExitCode(log);

@@ -69,11 +69,11 @@ TEST(Predict, ResidentIsWhatLiesOnTheHost) {
   const RankPrediction on_cpu = Predict(plan, workers).ranks(0);
   EXPECT_GT(on_cpu.scratch_bytes(), 0);
   EXPECT_EQ(on_cpu.resident_bytes(),
-            1000 + on_device + elsewhere + on_cpu.scratch_bytes());
+            1000 + kRankBytes + on_device + elsewhere + on_cpu.scratch_bytes());
   workers[0].mutable_gpu()->set_uuid("x");
   const RankPrediction on_gpu = Predict(plan, workers).ranks(0);
   EXPECT_EQ(on_gpu.scratch_bytes(), 0);
-  EXPECT_EQ(on_gpu.resident_bytes(), 1000 + elsewhere);
+  EXPECT_EQ(on_gpu.resident_bytes(), 1000 + kRankBytes + elsewhere);
 }
 
 TEST(Predict, ASlowLinkIsWhatLimits) {

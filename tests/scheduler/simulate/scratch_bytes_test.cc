@@ -131,6 +131,13 @@ TEST(ScratchBytes, F32ProductsPackTheVocabulary) {
             4 * (19968 * 256 + 2 * 384 * 384));
 }
 
+// The first product is [rows, width] x [width, 3 width].
+TEST(ScratchBytes, TheHeapKeepsSevenTimesWhatTheFirstF32ProductPacks) {
+  EXPECT_EQ(ScratchBytesOf(SomePlan("f32"), 1).heap,
+            7 * 4 * 3 * kWidth * kWidth);
+  EXPECT_EQ(ScratchBytesOf(SomePlan("bf16"), 1).heap, 0);
+}
+
 TEST(ScratchBytes, GrowWithThreadsAndLength) {
   const Plan plan = SomePlan("f32");
   EXPECT_GT(ScratchBytesOf(plan, 2).total(), ScratchBytesOf(plan, 1).total());

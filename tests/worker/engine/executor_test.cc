@@ -49,8 +49,9 @@ TEST(Executor, RunsEveryInstructionOnceAndInOrder) {
   const RealClock clock;
   Executor executor(clock);
   const Program program = TwoLanes();
-  // Again and again on the same lanes.
+  // Again and again on the same lanes, and now and then on others.
   for (int round = 0; round < 200; ++round) {
+    if (round % 50 == 0) executor.EndLanes();
     std::vector<std::atomic<bool>> done(program.instructions_size());
     std::atomic<int> count{0};
     const ProgramRunner runner = {.run = [&](int index) {

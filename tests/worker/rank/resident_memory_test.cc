@@ -41,11 +41,13 @@ TEST(ResidentMemory, IsReleasedWhereItIsFree) {
 }
 
 TEST(ResidentMemory, OfAThreadIsReleasedAtItsEnd) {
-  KeepFreeMemory();
   constexpr int64_t kBytes = 24 << 20;
   const int64_t before = ResidentMemoryBytes();
-  std::thread thread([] {
+  std::thread thread([before] {
+    KeepFreeMemory(true);
     Touch(kBytes);
+    EXPECT_GT(ResidentMemoryBytes(), before + kBytes / 2);
+    KeepFreeMemory(false);
     ReleaseFreeMemoryOfThread();
   });
   thread.join();
@@ -54,11 +56,12 @@ TEST(ResidentMemory, OfAThreadIsReleasedAtItsEnd) {
 
 // A block that is freed is there for the next one.
 TEST(ResidentMemory, IsKeptUntilItIsReleased) {
-  KeepFreeMemory();
+  KeepFreeMemory(true);
   constexpr int64_t kBytes = 24 << 20;
   const int64_t before = ResidentMemoryBytes();
   EXPECT_EQ(std::vector<char>(kBytes, 1).back(), 1);
   EXPECT_GT(ResidentMemoryBytes(), before + kBytes / 2);
+  KeepFreeMemory(false);
   ReleaseFreeMemory();
   EXPECT_LT(ResidentMemoryBytes(), before + kBytes / 8);
 }
