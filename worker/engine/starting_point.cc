@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "proto/base/status.h"
 #include "storage/checkpoint/checkpoint_dir.h"
 
@@ -52,6 +53,12 @@ absl::StatusOr<StartingPoint> SetStartingPoint(const StartOptions& options,
                      CheckpointToResume(options.resume, job, listener));
     ASSIGN_OR_RETURN(start.position,
                      RestoreFromCheckpoint(start.resumed_from, state));
+    if (!start.position.differences.empty()) {
+      RETURN_IF_ERROR(listener.OnWarning(
+          absl::StrCat("checkpoint ", start.resumed_from,
+                       " was trained with other settings: ",
+                       absl::StrJoin(start.position.differences, "; "))));
+    }
     if (start.position.step > options.last_step) {
       return absl::InvalidArgumentError(absl::StrCat(
           "training.stop_after: ", options.last_step, ", but checkpoint ",

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/base/status.h"
+#include "proto/plan/job_differences.h"
 #include "proto/plan/job_json.h"
 #include "storage/checkpoint/hugging_face_weights.h"
 #include "storage/checkpoint/tensor_reader.h"
@@ -63,6 +64,14 @@ absl::Status ReadTensor(const TensorReader& checkpoint,
         return checkpoint.ReadRange(tensor.name, StoredDType::kF32,
                                     {.begin = begin, .count = count}, host);
       });
+}
+
+// From the job that wrote the checkpoint, where it says.
+std::vector<std::string> DifferencesFrom(const Manifest& manifest,
+                                         const JobSpec& job) {
+  const absl::StatusOr<JobSpec> there = ParseJobJson(manifest.job);
+  if (!there.ok()) return {};
+  return JobDifferences(*there, job);
 }
 
 // What the shapes of this rank's own tensors do not show: that the checkpoint
@@ -181,7 +190,8 @@ absl::StatusOr<TrainingPosition> RestoreFromCheckpoint(const std::string& path,
   }
   return TrainingPosition{
       .step = manifest.step,
-      .samples_consumed = static_cast<int64_t>(manifest.samples_consumed)};
+      .samples_consumed = static_cast<int64_t>(manifest.samples_consumed),
+      .differences = DifferencesFrom(manifest, state.plan->job())};
 }
 
 }  // namespace troupe

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "worker/rank/rank_state.h"
@@ -17,6 +18,8 @@ namespace troupe {
 struct TrainingPosition {
   int64_t step = 0;              // complete steps
   int64_t samples_consumed = 0;  // the data position
+  // In what the job that had come there differs (proto/plan/job_differences.h).
+  std::vector<std::string> differences;
 };
 
 // Draws the initial weights; moments and gradients zero.

@@ -73,6 +73,24 @@ TEST(StartingPoint, ACheckpointOfAnotherModelIsRefused) {
       << status;
 }
 
+TEST(StartingPoint, WarnsOfOtherSettingsThanTheCheckpointWasTrainedWith) {
+  JobSpec job = SmallJob();
+  const std::string directory = absl::StrCat(testing::TempDir(), "/settings");
+  std::filesystem::remove_all(directory);
+  job.mutable_checkpoint()->set_directory(directory);
+  job.mutable_training()->set_stop_after(1);
+  ASSERT_TRUE(Train(job, {}).status().ok());
+  job.mutable_training()->set_stop_after(2);
+  job.mutable_optimizer()->set_lr(2 * job.optimizer().lr());
+  const TrainingRun run = Train(job, {.resume = CheckpointPath(directory, 1)});
+  ASSERT_TRUE(run.status().ok()) << run.status();
+  ASSERT_EQ(run.warnings.size(), 1u);
+  EXPECT_TRUE(absl::StrContains(run.warnings[0],
+                                "was trained with other settings: "
+                                "optimizer.lr is "))
+      << run.warnings[0];
+}
+
 TEST(StartingPoint, WarnsOfWhatAnEarlierRunLeft) {
   JobSpec job = SmallJob();
   const std::string directory = absl::StrCat(testing::TempDir(), "/again");

@@ -1,0 +1,63 @@
+#include "proto/plan/job_differences.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace troupe {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+JobSpec SomeJob() {
+  JobSpec job;
+  job.set_name("a");
+  job.mutable_model()->set_architecture("llama");
+  job.mutable_model()->set_rope_theta(10000);
+  job.mutable_model()->mutable_rope_scaling()->set_factor(8);
+  job.mutable_training()->set_steps(100);
+  job.mutable_training()->set_micro_batch_size(1);
+  job.mutable_optimizer()->set_name("adamw");
+  job.mutable_optimizer()->set_lr(1e-3);
+  job.mutable_optimizer()->add_betas(0.9);
+  job.mutable_optimizer()->add_betas(0.95);
+  job.mutable_parallelism()->set_data(1);
+  return job;
+}
+
+TEST(JobDifferences, OfTheSameTrainingThereAreNone) {
+  JobSpec here = SomeJob();
+  EXPECT_THAT(JobDifferences(SomeJob(), here), IsEmpty());
+  here.set_name("b");
+  here.mutable_parallelism()->set_data(2);
+  here.mutable_training()->set_micro_batch_size(4);
+  here.mutable_checkpoint()->set_resume("latest");
+  EXPECT_THAT(JobDifferences(SomeJob(), here), IsEmpty());
+}
+
+TEST(JobDifferences, NamesEachFieldWithBothValues) {
+  JobSpec here = SomeJob();
+  here.mutable_model()->set_rope_theta(5e5);
+  here.mutable_model()->clear_rope_scaling();
+  here.mutable_training()->set_steps(200);
+  here.mutable_optimizer()->set_name("sgd");
+  here.mutable_optimizer()->clear_betas();
+  EXPECT_THAT(
+      JobDifferences(SomeJob(), here),
+      ElementsAre("model.rope_theta is 10000 there, 500000 here",
+                  "model.rope_scaling.factor is 8 there, not set here",
+                  "training.steps is 100 there, 200 here",
+                  "optimizer.name is \"adamw\" there, \"sgd\" here",
+                  "optimizer.betas is [0.9, 0.95] there, not set here"));
+}
+
+// An older version, or an import, has not set all.
+TEST(JobDifferences, WhatIsNotSetThereIsNone) {
+  JobSpec there = SomeJob();
+  there.clear_optimizer();
+  there.mutable_model()->clear_rope_scaling();
+  EXPECT_THAT(JobDifferences(there, SomeJob()), IsEmpty());
+}
+
+}  // namespace
+}  // namespace troupe
