@@ -21,11 +21,13 @@ int64_t ResidentMemoryBytes() {
   return resident_pages * sysconf(_SC_PAGESIZE);
 }
 
-void KeepFreeMemory(bool keep) {
+KeptFreeMemory::KeptFreeMemory() {
   // Blocks of up to that come from heaps, not from mappings of their own.
   mallopt(M_MMAP_THRESHOLD, kFromHeapBytesMax);
-  mallopt(M_TRIM_THRESHOLD, keep ? 2 * kFromHeapBytesMax : 0);
+  mallopt(M_TRIM_THRESHOLD, 2 * kFromHeapBytesMax);
 }
+
+KeptFreeMemory::~KeptFreeMemory() { mallopt(M_TRIM_THRESHOLD, 0); }
 
 void ReleaseFreeMemory() {
   ReleaseFreeMemoryOfThread();

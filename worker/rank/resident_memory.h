@@ -10,14 +10,21 @@ namespace troupe {
 // The resident set in bytes; 0 where /proc cannot be read.
 int64_t ResidentMemoryBytes();
 
-// Whether heaps keep what is freed, up to 64 MiB at the end of each, for what
-// is allocated next: while a rank trains, whose kernels would have to fault in
-// the same memory at each call, and not between jobs.
-void KeepFreeMemory(bool keep);
+// While one lives, heaps keep what is freed, up to 64 MiB at the end of each,
+// for what is allocated next: kernels would else have to fault in the same
+// memory at each call. From its end on they keep nothing. Of the process: one
+// at a time.
+class KeptFreeMemory {
+ public:
+  KeptFreeMemory();
+  ~KeptFreeMemory();
+  KeptFreeMemory(const KeptFreeMemory&) = delete;
+  KeptFreeMemory& operator=(const KeptFreeMemory&) = delete;
+};
 
 // Gives the kernel back what heaps have free, as after a job. Each thread has a
 // heap of its own, whose end only the thread itself can give back, and is to
-// before it ends: the heap may lie idle then. REQUIRES: none is to be kept.
+// before it ends: the heap may lie idle then. REQUIRES: none is kept.
 void ReleaseFreeMemory();
 void ReleaseFreeMemoryOfThread();
 

@@ -47,6 +47,22 @@ CalibrationFileOptions CalibrationFileFor(const DescribeOptions& options) {
   return file;
 }
 
+// What they reach, and their first runs, as a rank would run them.
+absl::StatusOr<Calibration> RunKernels(const DescribeOptions& options,
+                                       Device& device, const Clock& clock) {
+  const KeptFreeMemory kept;
+  const CalibrationFileOptions file = CalibrationFileFor(options);
+  ASSIGN_OR_RETURN(Calibration calibration, LoadOrMeasure(file, [&] {
+                     LogInfo(absl::StrCat(
+                         "measuring this machine, once; kept in ", file.path));
+                     return options.gpu.has_value()
+                                ? CalibrateGpu(device, clock, {})
+                                : Calibrate(device, clock, {});
+                   }));
+  if (!options.gpu.has_value()) RETURN_IF_ERROR(WarmUp(device, clock));
+  return calibration;
+}
+
 }  // namespace
 
 absl::StatusOr<WorkerDescription> DescribeWorker(const DescribeOptions& options,
@@ -65,13 +81,8 @@ absl::StatusOr<WorkerDescription> DescribeWorker(const DescribeOptions& options,
   AddBudget(worker, DEVICE, flags.device_memory);
   AddBudget(worker, HOST, flags.host_memory);
   if (options.gpu.has_value()) *worker.mutable_gpu() = *options.gpu;
-  const CalibrationFileOptions file = CalibrationFileFor(options);
-  ASSIGN_OR_RETURN(*worker.mutable_calibration(), LoadOrMeasure(file, [&] {
-    LogInfo(absl::StrCat("measuring this machine, once; kept in ", file.path));
-    return options.gpu.has_value() ? CalibrateGpu(device, clock, {})
-                                   : Calibrate(device, clock, {});
-  }));
-  if (!options.gpu.has_value()) RETURN_IF_ERROR(WarmUp(device, clock));
+  ASSIGN_OR_RETURN(*worker.mutable_calibration(),
+                   RunKernels(options, device, clock));
   ReleaseFreeMemory();
   worker.set_process_bytes(ResidentMemoryBytes());
   return worker;

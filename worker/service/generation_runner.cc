@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/log.h"
 #include "worker/actor/thread_name.h"
+#include "worker/rank/resident_memory.h"
 
 namespace troupe {
 
@@ -31,19 +32,25 @@ absl::Status GenerationRunner::SendPiece(const TextPiece& piece) {
   return send_(std::move(message));
 }
 
+absl::Status GenerationRunner::Generate() {
+  const KeptFreeMemory kept;
+  return ContinueText(
+      {.checkpoint = request_.checkpoint(),
+       .prompt = request_.prompt(),
+       .prompt_ids = {request_.prompt_ids().begin(),
+                      request_.prompt_ids().end()},
+       .max_new_tokens = request_.max_new_tokens(),
+       .sampling = {.temperature = request_.temperature(),
+                    .top_k = request_.top_k(),
+                    .seed = request_.seed()}},
+      resources_.device, resources_.arenas,
+      [this](const TextPiece& piece) { return SendPiece(piece); });
+}
+
 void GenerationRunner::Run() {
   NameThisThread("generate");
-  const absl::Status status =
-      ContinueText({.checkpoint = request_.checkpoint(),
-                    .prompt = request_.prompt(),
-                    .prompt_ids = {request_.prompt_ids().begin(),
-                                   request_.prompt_ids().end()},
-                    .max_new_tokens = request_.max_new_tokens(),
-                    .sampling = {.temperature = request_.temperature(),
-                                 .top_k = request_.top_k(),
-                                 .seed = request_.seed()}},
-                   resources_.device, resources_.arenas,
-                   [this](const TextPiece& piece) { return SendPiece(piece); });
+  const absl::Status status = Generate();
+  ReleaseFreeMemory();
   WorkerMessage message;
   GeneratedText& last = *message.mutable_generated();
   last.set_request(request_.request());

@@ -26,6 +26,7 @@ class GenerationRunner {
 
  private:
   void Run();
+  absl::Status Generate();
   absl::Status SendPiece(const TextPiece& piece);
 
   const GenerateText request_;

@@ -57,9 +57,11 @@ void RankRunner::Run() {
   NameThisThread("train loop");
   LogInfo(absl::StrCat("job ", ref_.job(), ": begins as rank ", ref_.rank(),
                        " of ", worker_names_.size()));
-  KeepFreeMemory(true);
-  const absl::Status status = loop_.Run();
-  KeepFreeMemory(false);
+  absl::Status status;
+  {
+    const KeptFreeMemory kept;
+    status = loop_.Run();
+  }
   loop_.EndThreads();
   ReleaseFreeMemory();
   if (status.ok()) {

@@ -14,7 +14,6 @@
 #include "proto/base/log.h"
 #include "proto/base/status.h"
 #include "storage/engine/make_engine.h"
-#include "worker/rank/resident_memory.h"
 #include "worker/service/daemon.h"
 #include "worker/service/describe.h"
 #include "worker/service/open_device.h"
@@ -78,7 +77,6 @@ int ExitCode(const absl::Status& status) {
 }  // namespace
 
 int RunWorker(const WorkerOptions& options) {
-  KeepFreeMemory(false);
   SignalWatch signals;
   if (options.exit_with_parent) {
     const pid_t parent = getppid();
@@ -93,7 +91,6 @@ int RunWorker(const WorkerOptions& options) {
 }
 
 int RunCalibrate(const RunCalibrateOptions& options) {
-  KeepFreeMemory(false);  // as a worker does, whose memory it describes
   // Stdout is for the answer.
   const absl::Status log = StartLog({.name = "troupe-worker"});
   if (!log.ok()) return ExitCode(log);

@@ -44,10 +44,11 @@ TEST(ResidentMemory, OfAThreadIsReleasedAtItsEnd) {
   constexpr int64_t kBytes = 24 << 20;
   const int64_t before = ResidentMemoryBytes();
   std::thread thread([before] {
-    KeepFreeMemory(true);
-    Touch(kBytes);
-    EXPECT_GT(ResidentMemoryBytes(), before + kBytes / 2);
-    KeepFreeMemory(false);
+    {
+      const KeptFreeMemory kept;
+      Touch(kBytes);
+      EXPECT_GT(ResidentMemoryBytes(), before + kBytes / 2);
+    }
     ReleaseFreeMemoryOfThread();
   });
   thread.join();
@@ -56,12 +57,13 @@ TEST(ResidentMemory, OfAThreadIsReleasedAtItsEnd) {
 
 // A block that is freed is there for the next one.
 TEST(ResidentMemory, IsKeptUntilItIsReleased) {
-  KeepFreeMemory(true);
   constexpr int64_t kBytes = 24 << 20;
   const int64_t before = ResidentMemoryBytes();
-  EXPECT_EQ(std::vector<char>(kBytes, 1).back(), 1);
-  EXPECT_GT(ResidentMemoryBytes(), before + kBytes / 2);
-  KeepFreeMemory(false);
+  {
+    const KeptFreeMemory kept;
+    EXPECT_EQ(std::vector<char>(kBytes, 1).back(), 1);
+    EXPECT_GT(ResidentMemoryBytes(), before + kBytes / 2);
+  }
   ReleaseFreeMemory();
   EXPECT_LT(ResidentMemoryBytes(), before + kBytes / 8);
 }
