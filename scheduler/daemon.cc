@@ -89,6 +89,15 @@ struct Daemon::Parts {
     }
   }
 
+  int RunningJobs() const {
+    return host.Read([](const Cluster& cluster, absl::Time) {
+      const auto& jobs = cluster.jobs().all();
+      return static_cast<int>(std::count_if(
+          jobs.begin(), jobs.end(),
+          [](const auto& job) { return job.second->run != nullptr; }));
+    });
+  }
+
   const std::string endpoints;
   const std::unique_ptr<StateLock> lock;
   const std::unique_ptr<Store> store;
@@ -143,20 +152,18 @@ Daemon::~Daemon() {
   parts_->grpc.Stop();
 }
 
-void Daemon::Drain(const std::string& why) {
-  parts_->host.Apply(
-      [&why](Cluster& cluster, absl::Time now, Actions& actions) {
-        cluster.Drain(why, now, actions);
-      });
-}
-
-int Daemon::running_jobs() const {
-  return parts_->host.Read([](const Cluster& cluster, absl::Time) {
-    const auto& jobs = cluster.jobs().all();
-    return static_cast<int>(std::count_if(
-        jobs.begin(), jobs.end(),
-        [](const auto& job) { return job.second->run != nullptr; }));
+void Daemon::EndJobs(const std::string& signal,
+                     absl::FunctionRef<bool()> hurried) {
+  parts_->host.Apply([&](Cluster& cluster, absl::Time now, Actions& actions) {
+    cluster.Drain(
+        absl::StrCat("the scheduler was asked to end (SIG", signal, ")"), now,
+        actions);
   });
+  if (parts_->RunningJobs() == 0) return;
+  LogInfo(absl::StrCat("saving and ending ", parts_->RunningJobs(),
+                       " jobs; another signal does not wait for them"));
+  while (parts_->RunningJobs() > 0 && !hurried()) {
+  }
 }
 
 const std::string& Daemon::grpc_address() const {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "scheduler/cluster/limits.h"
 
@@ -34,11 +35,10 @@ class Daemon {
   // Stops within two seconds; takes endpoints.json away.
   ~Daemon();
 
-  // Asks jobs that run to be saved and to end, and starts no other; `why` is
-  // among their reasons. They have ended when running_jobs() is 0: like every
-  // end of a job that takes as long as Limits allow.
-  void Drain(const std::string& why);
-  int running_jobs() const;
+  // Has jobs that run saved and ended, since `signal` ("TERM") came, and starts
+  // no other. Returns when they have ended, which takes as long as Limits allow
+  // any end of a job, or when `hurried`, which may wait a little, says true.
+  void EndJobs(const std::string& signal, absl::FunctionRef<bool()> hurried);
 
   const std::string& grpc_address() const;
   std::string http_url() const;

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "CLI/CLI.hpp"
-#include "absl/strings/str_cat.h"
 #include "proto/base/log.h"
 #include "scheduler/compile/compile.h"
 #include "scheduler/daemon.h"
@@ -21,21 +20,6 @@ void AllowManyFiles() {
   if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
   files.rlim_cur = files.rlim_max;
   setrlimit(RLIMIT_NOFILE, &files);
-}
-
-// Returns when no job runs, or a signal comes again.
-void EndJobs(troupe::Daemon& daemon, int signal_number, const sigset_t& stops) {
-  daemon.Drain(absl::StrCat("the scheduler was asked to end (",
-                            signal_number == SIGINT ? "SIGINT" : "SIGTERM",
-                            ")"));
-  const int running = daemon.running_jobs();
-  if (running == 0) return;
-  troupe::LogInfo(absl::StrCat("saving and ending ", running,
-                               " jobs; another signal does not wait for them"));
-  constexpr timespec kLook = {.tv_sec = 0, .tv_nsec = 50'000'000};
-  while (daemon.running_jobs() > 0 &&
-         sigtimedwait(&stops, nullptr, &kLook) < 0) {
-  }
 }
 
 int Serve(const troupe::DaemonOptions& options, const std::string& log) {
@@ -63,7 +47,10 @@ int Serve(const troupe::DaemonOptions& options, const std::string& log) {
             << (*daemon)->http_url() << std::endl;
   int signal_number = 0;
   sigwait(&stops, &signal_number);
-  EndJobs(**daemon, signal_number, stops);
+  (*daemon)->EndJobs(sigabbrev_np(signal_number), [&stops] {
+    constexpr timespec kLook = {.tv_sec = 0, .tv_nsec = 50'000'000};
+    return sigtimedwait(&stops, nullptr, &kLook) > 0;
+  });
   troupe::LogInfo("stopping");
   return 0;
 }

@@ -96,9 +96,8 @@ class TrainLoop {
     stop_requested_ = true;
   }
 
-  bool stopped() const { return stopped_; }  // as a rank was asked to
-  // After Run: the threads of its lanes.
-  void EndThreads() { executor_.EndLanes(); }
+  bool stopped() const { return stopped_; }    // as a rank was asked to
+  void EndThreads() { executor_.EndLanes(); }  // of its lanes, after Run
 
   // Where the rank is now, but for its `ref`. From any thread.
   RankProgress Progress() const { return executor_.Progress(); }
