@@ -159,8 +159,9 @@ void Daemon::EndJobs(const std::string& signal,
         absl::StrCat("the scheduler was asked to end (SIG", signal, ")"), now,
         actions);
   });
-  if (parts_->RunningJobs() == 0) return;
-  LogInfo(absl::StrCat("saving and ending ", parts_->RunningJobs(),
+  const int running = parts_->RunningJobs();
+  if (running == 0) return;
+  LogInfo(absl::StrCat("saving and ending ", running,
                        " jobs; another signal does not wait for them"));
   while (parts_->RunningJobs() > 0 && !hurried()) {
   }

@@ -205,9 +205,8 @@ absl::StatusOr<int64_t> Cluster::Generate(const GenerateRequest& request,
 
 void Cluster::Drain(const std::string& why, absl::Time now, Actions& actions) {
   draining_ = true;
-  for (const auto& [id, unused] : jobs_.all()) {
-    Job& job = *jobs_.Find(id);
-    if (job.run != nullptr) runs_.SaveAndCancel(job, why, now, actions);
+  for (const auto& [id, job] : jobs_.all()) {
+    if (job->run != nullptr) runs_.SaveAndCancel(*job, why, now, actions);
   }
 }
 

@@ -30,7 +30,7 @@ int64_t AttentionBytes(const JobSpec& job) {
 }
 
 // Rows of what is packed at once, and columns of what is not shared.
-constexpr int64_t kBlock = 384;
+constexpr int64_t kPackedRows = 384;
 
 // Of the product [m, k] x [k, n], for any m: what the threads share.
 int64_t SharedPackedBytes(int64_t n, int64_t k, int threads) {
@@ -38,12 +38,12 @@ int64_t SharedPackedBytes(int64_t n, int64_t k, int threads) {
   constexpr int kThreadsMax = 10;
   const int64_t columns = std::min(RoundUp(n, kRowsAtOnce),
                                    kColumns * std::min(threads, kThreadsMax));
-  return kF32Bytes * columns * std::min(k, kBlock);
+  return kF32Bytes * columns * std::min(k, kPackedRows);
 }
 
 int64_t PackedBytes(int64_t n, int64_t k, int threads) {
   return SharedPackedBytes(n, k, threads) +
-         kF32Bytes * threads * kBlock * kBlock;
+         kF32Bytes * threads * kPackedRows * kPackedRows;
 }
 
 // The first product of a step is that of a block: the units that only look

@@ -25,6 +25,17 @@ class FaultsTest : public ClusterTestBase {
     EXPECT_NE(program->WaitForLine("step 3/"), "");
     return program;
   }
+
+  // What a watcher was told of a job that ended as `who` got SIGTERM, and whose
+  // checkpoints go to saved/.
+  void ExpectSaved(const Outcome& watched, const std::string& who) {
+    EXPECT_NE(watched.out.find(who + " was asked to end (SIGTERM) after step "),
+              std::string::npos)
+        << watched.out << watched.err;
+    EXPECT_NE(watched.out.find("; saved in " + dir() + "/saved/step-"),
+              std::string::npos)
+        << watched.out;
+  }
 };
 
 TEST_F(FaultsTest, AKilledWorkerFailsTheJobAndTheNextOneRuns) {
@@ -155,13 +166,7 @@ TEST_F(FaultsTest, AWorkerThatIsAskedToEndSavesItsJob) {
   ASSERT_NE(watch.WaitForLine("step 3/"), "");
   ASSERT_EQ(kill(WorkerPid("worker-1"), SIGTERM), 0);
   const Outcome watched = watch.Wait();
-  EXPECT_NE(watched.out.find("worker-1 (rank 1) was asked to end (SIGTERM) "
-                             "after step "),
-            std::string::npos)
-      << watched.out << watched.err;
-  EXPECT_NE(watched.out.find("; saved in " + dir() + "/saved/step-"),
-            std::string::npos)
-      << watched.out;
+  ExpectSaved(watched, "worker-1 (rank 1)");
   const int next = Submit({kEndless, checkpoints, "checkpoint.resume=latest",
                            "parallelism.data=1"});
   TroupeProgram again(Command({"watch", std::to_string(next)}));
@@ -177,13 +182,7 @@ TEST_F(FaultsTest, ASchedulerThatIsAskedToEndHasItsJobsSaved) {
   ASSERT_EQ(kill(scheduler, SIGTERM), 0);
   const Outcome watched = job->Wait();
   EXPECT_EQ(watched.code, 1);
-  EXPECT_NE(watched.out.find("the scheduler was asked to end (SIGTERM) after "
-                             "step "),
-            std::string::npos)
-      << watched.out << watched.err;
-  EXPECT_NE(watched.out.find("; saved in " + dir() + "/saved/step-"),
-            std::string::npos)
-      << watched.out;
+  ExpectSaved(watched, "the scheduler");
   while (IsRunning(int64_t{scheduler})) absl::SleepFor(absl::Milliseconds(10));
   EXPECT_EQ(Troupe({"down"}).code, 0) << "the worker is left";
   Up(1);

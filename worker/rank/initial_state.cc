@@ -66,17 +66,15 @@ absl::Status ReadTensor(const TensorReader& checkpoint,
       });
 }
 
-// From the job that wrote the checkpoint, where it says.
-std::vector<std::string> DifferencesFrom(const Manifest& manifest,
-                                         const JobSpec& job) {
-  const absl::StatusOr<JobSpec> there = ParseJobJson(manifest.job);
-  if (!there.ok()) return {};
-  return JobDifferences(*there, job);
+// The job that wrote the checkpoint; empty where it does not say.
+JobSpec JobOf(const Manifest& manifest) {
+  return ParseJobJson(manifest.job).value_or(JobSpec());
 }
 
 // What the shapes of this rank's own tensors do not show: that the checkpoint
 // holds more than the job's model, or heads of another size.
-absl::Status CheckSameModel(const Manifest& manifest, const Plan& plan) {
+absl::Status CheckSameModel(const Manifest& manifest, const JobSpec& saved,
+                            const Plan& plan) {
   std::set<absl::string_view> names;
   for (const Unit& unit : plan.units()) {
     for (const Parameter& parameter : unit.parameters()) {
@@ -90,10 +88,9 @@ absl::Status CheckSameModel(const Manifest& manifest, const Plan& plan) {
         absl::StrCat("it is of another model: it has ", tensor.name,
                      ", for which this job's model has no place"));
   }
-  const absl::StatusOr<JobSpec> job = ParseJobJson(manifest.job);
-  if (!job.ok()) return absl::OkStatus();  // nothing to compare with
-  const int there = job->model().num_attention_heads();
+  const int there = saved.model().num_attention_heads();
   const int here = plan.job().model().num_attention_heads();
+  // 0: nothing to compare with.
   if (there == 0 || there == here) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("model.num_attention_heads is ", there, " there, but ", here,
@@ -173,7 +170,9 @@ absl::StatusOr<TrainingPosition> RestoreFromCheckpoint(const std::string& path,
         absl::StrCat("training.steps: ", steps, ", but ", context,
                      " is of step ", manifest.step));
   }
-  RETURN_IF_ERROR(Annotate(CheckSameModel(manifest, *state.plan), context));
+  const JobSpec saved = JobOf(manifest);
+  RETURN_IF_ERROR(
+      Annotate(CheckSameModel(manifest, saved, *state.plan), context));
   for (const int unit : state.HeldUnits()) {
     for (const StateTensor& tensor :
          UnitStateTensors(state.plan->job().optimizer(),
@@ -191,7 +190,7 @@ absl::StatusOr<TrainingPosition> RestoreFromCheckpoint(const std::string& path,
   return TrainingPosition{
       .step = manifest.step,
       .samples_consumed = static_cast<int64_t>(manifest.samples_consumed),
-      .differences = DifferencesFrom(manifest, state.plan->job())};
+      .differences = JobDifferences(saved, state.plan->job())};
 }
 
 }  // namespace troupe

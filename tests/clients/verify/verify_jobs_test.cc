@@ -17,14 +17,14 @@ JobSpec Job() {
 
 TEST(MakeVerifyJobs, BothEndEarlyAndSaveElsewhere) {
   const VerifyJobs jobs =
-      MakeVerifyJobs(Job(), {.steps = 5, .directory = "/work"});
+      MakeVerifyJobs(Job(), {.steps = 5, .directory = "/shared"});
   for (const JobSpec* job : {&jobs.run, &jobs.reference}) {
     EXPECT_EQ(job->training().steps(), 1000) << "the learning rates' length";
     EXPECT_EQ(job->training().stop_after(), 5);
     EXPECT_FALSE(job->training().has_validate_every());
     EXPECT_EQ(job->checkpoint().every(), 4);
     EXPECT_FALSE(job->checkpoint().has_resume());
-    EXPECT_EQ(job->checkpoint().directory().rfind("/work/", 0), 0u);
+    EXPECT_EQ(job->checkpoint().directory().rfind("/shared/", 0), 0u);
   }
   EXPECT_NE(jobs.run.checkpoint().directory(),
             jobs.reference.checkpoint().directory());
@@ -33,7 +33,7 @@ TEST(MakeVerifyJobs, BothEndEarlyAndSaveElsewhere) {
 }
 
 TEST(MakeVerifyJobs, OneStepNeedsNoneBefore) {
-  EXPECT_EQ(MakeVerifyJobs(Job(), {.steps = 1, .directory = "/work"})
+  EXPECT_EQ(MakeVerifyJobs(Job(), {.steps = 1, .directory = "/shared"})
                 .run.checkpoint()
                 .every(),
             1);
@@ -43,7 +43,7 @@ TEST(MakeVerifyJobs, AShorterJobIsComparedToItsEnd) {
   JobSpec job = Job();
   job.mutable_training()->set_steps(2);
   const VerifyJobs jobs =
-      MakeVerifyJobs(job, {.steps = 3, .directory = "/work"});
+      MakeVerifyJobs(job, {.steps = 3, .directory = "/shared"});
   EXPECT_EQ(jobs.run.training().stop_after(), 2);
   EXPECT_EQ(jobs.run.checkpoint().every(), 1);
 }

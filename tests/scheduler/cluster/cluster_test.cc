@@ -284,10 +284,7 @@ TEST(Cluster, DrainSavesWhatRunsAndStartsNothing) {
   h.cluster.Drain("the scheduler was asked to end (SIGTERM)", h.now, h.actions);
   ASSERT_EQ(h.Sent(on).size(), 1u);
   EXPECT_TRUE(h.Sent(on)[0].stop().checkpoint());
-  WorkerMessage ended;
-  *ended.mutable_ended()->mutable_ref() = h.Ref(running, 0);
-  ended.mutable_ended()->set_stopped(true);
-  h.Send(on, ended);
+  h.Ended(running, 0, on, {.ok = false, .stopped = true});
   EXPECT_EQ(h.status(running).reason(),
             "the scheduler was asked to end (SIGTERM) after step 1; it could "
             "not be saved");

@@ -61,6 +61,7 @@ void Harness::Ended(JobId id, int rank, WorkerId from, const End& end) {
   ended->set_ok(end.ok);
   ended->set_error(end.error);
   ended->set_step(end.step);
+  ended->set_stopped(end.stopped);
   if (end.missing_rank >= 0) ended->set_missing_rank(end.missing_rank);
   Send(from, message);
 }

@@ -59,11 +59,9 @@ TEST(RunEnd, ACancelledJobIsSavedIfItsUserAsksForIt) {
       record.set_path("/c/step-2");
       h.Send(on, committed);
     }
-    WorkerMessage ended;
-    *ended.mutable_ended()->mutable_ref() = h.Ref(id, 0);
-    ended.mutable_ended()->set_stopped(saved);
-    ended.mutable_ended()->set_error("step 2: the disk is full");
-    h.Send(on, ended);
+    h.Ended(
+        id, 0, on,
+        {.ok = false, .error = "step 2: the disk is full", .stopped = saved});
     EXPECT_EQ(h.status(id).state(), CANCELLED);
     EXPECT_EQ(h.status(id).reason(),
               saved ? "cancelled by its user after step 2; saved in /c/step-2"
@@ -110,10 +108,7 @@ TEST(RunEnd, AWorkerThatLeavesHasItsJobSavedAndGetsNoOther) {
     EXPECT_TRUE(h.Sent(worker)[0].stop().checkpoint());
   }
   for (int r = 0; r < 2; ++r) {
-    WorkerMessage ended;
-    *ended.mutable_ended()->mutable_ref() = h.Ref(id, r);
-    ended.mutable_ended()->set_stopped(true);
-    h.Send(on[r], ended);
+    h.Ended(id, r, on[r], {.ok = false, .stopped = true});
   }
   EXPECT_EQ(h.status(id).state(), CANCELLED);
   EXPECT_EQ(h.status(id).reason(),

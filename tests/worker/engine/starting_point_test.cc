@@ -13,13 +13,20 @@
 namespace troupe {
 namespace {
 
-TEST(StartingPoint, LatestSkipsACheckpointWithAFlippedBit) {
+// Ends after that step; its checkpoints go into an empty folder of that name.
+JobSpec SavingJob(const std::string& folder, int64_t stop_after) {
   JobSpec job = SmallJob();
-  const std::string directory = absl::StrCat(testing::TempDir(), "/flipped");
+  const std::string directory = absl::StrCat(testing::TempDir(), "/", folder);
   std::filesystem::remove_all(directory);
   job.mutable_checkpoint()->set_directory(directory);
+  job.mutable_training()->set_stop_after(stop_after);
+  return job;
+}
+
+TEST(StartingPoint, LatestSkipsACheckpointWithAFlippedBit) {
+  JobSpec job = SavingJob("flipped", 10);
+  const std::string& directory = job.checkpoint().directory();
   job.mutable_checkpoint()->set_every(5);
-  job.mutable_training()->set_stop_after(10);
   ASSERT_TRUE(Train(job, {}).status().ok());
   const std::string shard =
       CheckpointPath(directory, 10) + "/rank-00000.safetensors";
@@ -40,11 +47,7 @@ TEST(StartingPoint, LatestSkipsACheckpointWithAFlippedBit) {
 }
 
 TEST(StartingPoint, AStopBeforeTheCheckpointIsRefused) {
-  JobSpec job = SmallJob();
-  const std::string directory = absl::StrCat(testing::TempDir(), "/past");
-  std::filesystem::remove_all(directory);
-  job.mutable_checkpoint()->set_directory(directory);
-  job.mutable_training()->set_stop_after(5);
+  JobSpec job = SavingJob("past", 5);
   ASSERT_TRUE(Train(job, {}).status().ok());
   job.mutable_training()->set_stop_after(4);
   const TrainingRun run = Train(job, {.resume = "latest"});
@@ -55,11 +58,7 @@ TEST(StartingPoint, AStopBeforeTheCheckpointIsRefused) {
 }
 
 TEST(StartingPoint, ACheckpointOfAnotherModelIsRefused) {
-  JobSpec job = SmallJob();
-  const std::string directory = absl::StrCat(testing::TempDir(), "/other");
-  std::filesystem::remove_all(directory);
-  job.mutable_checkpoint()->set_directory(directory);
-  job.mutable_training()->set_stop_after(1);
+  JobSpec job = SavingJob("other", 1);
   ASSERT_TRUE(Train(job, {}).status().ok());
   JobSpec shallow = job;
   shallow.mutable_model()->set_num_hidden_layers(1);
@@ -74,11 +73,8 @@ TEST(StartingPoint, ACheckpointOfAnotherModelIsRefused) {
 }
 
 TEST(StartingPoint, WarnsOfOtherSettingsThanTheCheckpointWasTrainedWith) {
-  JobSpec job = SmallJob();
-  const std::string directory = absl::StrCat(testing::TempDir(), "/settings");
-  std::filesystem::remove_all(directory);
-  job.mutable_checkpoint()->set_directory(directory);
-  job.mutable_training()->set_stop_after(1);
+  JobSpec job = SavingJob("settings", 1);
+  const std::string& directory = job.checkpoint().directory();
   ASSERT_TRUE(Train(job, {}).status().ok());
   job.mutable_training()->set_stop_after(2);
   job.mutable_optimizer()->set_lr(2 * job.optimizer().lr());
@@ -92,11 +88,8 @@ TEST(StartingPoint, WarnsOfOtherSettingsThanTheCheckpointWasTrainedWith) {
 }
 
 TEST(StartingPoint, WarnsOfWhatAnEarlierRunLeft) {
-  JobSpec job = SmallJob();
-  const std::string directory = absl::StrCat(testing::TempDir(), "/again");
-  std::filesystem::remove_all(directory);
-  job.mutable_checkpoint()->set_directory(directory);
-  job.mutable_training()->set_stop_after(5);
+  JobSpec job = SavingJob("again", 5);
+  const std::string& directory = job.checkpoint().directory();
   EXPECT_TRUE(Train(job, {}).warnings.empty());
   const TrainingRun again = Train(job, {});
   ASSERT_TRUE(again.status().ok()) << again.status();
