@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "proto/base/clock.h"
+#include "proto/base/file_limit.h"
 #include "proto/base/log.h"
 #include "proto/base/status.h"
 #include "scheduler/cluster/host.h"
@@ -43,6 +44,17 @@ struct FanOut final : public ActionSink {
   Metrics* metrics = nullptr;
   GrpcServer* grpc = nullptr;
 };
+
+// Each worker and each client is a connection.
+void AllowManyFiles(const Limits& limits) {
+  constexpr int kOthers = 256;  // clients, the page's readers, the store
+  const FileLimit files = RaiseFileLimit();
+  if (files.left() >= limits.workers_max + kOthers) return;
+  LogWarning(absl::StrCat(
+      "this process may open ", files.max, " files, and each worker and each ",
+      "client is one: about ", std::max<int64_t>(0, files.left() - kOthers),
+      " workers can join; for more, ", kRaiseFileLimit));
+}
 
 // Whole or not at all: readers poll for it.
 absl::Status WriteAtomically(const std::string& path, const std::string& text) {
@@ -118,6 +130,7 @@ Daemon::Daemon(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
 absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(
     const DaemonOptions& options) {
+  AllowManyFiles(options.limits);
   ASSIGN_OR_RETURN(auto lock, StateLock::Take(options.state));
   ASSIGN_OR_RETURN(auto store, Store::Open(options.state));
   ASSIGN_OR_RETURN(std::vector<StoredJob> jobs, store->Load(options.limits));

@@ -1,7 +1,5 @@
 // troupe-scheduler: serves until it is told to stop; `compile` plans one job on
 // stdin instead.
-#include <sys/resource.h>
-
 #include <csignal>
 #include <iostream>
 #include <string>
@@ -12,15 +10,6 @@
 #include "scheduler/daemon.h"
 
 namespace {
-
-// Each worker and each client is a connection; the usual limit of 1,024 files
-// is too low for a large cluster. Where it cannot be raised, it stays.
-void AllowManyFiles() {
-  rlimit files;
-  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
-  files.rlim_cur = files.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &files);
-}
 
 int Serve(const troupe::DaemonOptions& options, const std::string& log) {
   if (absl::Status status =
@@ -36,7 +25,6 @@ int Serve(const troupe::DaemonOptions& options, const std::string& log) {
   sigaddset(&stops, SIGINT);
   pthread_sigmask(SIG_BLOCK, &stops, nullptr);
   signal(SIGPIPE, SIG_IGN);
-  AllowManyFiles();
 
   auto daemon = troupe::Daemon::Start(options);
   if (!daemon.ok()) {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "proto/base/clock.h"
+#include "proto/base/file_limit.h"
 #include "proto/base/log.h"
 #include "proto/base/status.h"
 #include "storage/engine/make_engine.h"
@@ -87,6 +88,7 @@ int RunWorker(const WorkerOptions& options) {
   const absl::Status log =
       StartLog({.name = options.name, .file = options.log_file});
   if (!log.ok()) return ExitCode(log);
+  RaiseFileLimit();  // a peer of a Gloo group is a connection; gloo/mesh.h
   return ExitCode(Serve(options, signals));
 }
 

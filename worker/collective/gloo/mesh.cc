@@ -1,9 +1,9 @@
 #include "worker/collective/gloo/mesh.h"
 
-#include <gloo/transport/address.h>
 #include <gloo/transport/context.h>
 #include <gloo/transport/device.h>
 #include <gloo/transport/pair.h>
+#include <gloo/transport/tcp/address.h>
 #include <gloo/transport/tcp/device.h>
 
 #include <algorithm>
@@ -15,13 +15,22 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "proto/base/file_limit.h"
 #include "proto/base/status.h"
 
 namespace troupe {
 namespace {
 
-std::string Key(const CommunicatorSeat& seat, int rank) {
-  return absl::StrCat(seat.group.name, "/gloo/", rank);
+using ::gloo::transport::tcp::Address;
+
+// Each connection is an open file.
+absl::Status CheckFileLimit(int connections) {
+  const FileLimit files = ReadFileLimit();
+  if (files.left() >= connections) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "it takes ", connections, " connections, each an open file, and this ",
+      "process may open ", files.left(), " more: ", files.open, " of ",
+      files.max, " are open; ", kRaiseFileLimit));
 }
 
 // Gloo waits five times its timeout for a connection.
@@ -47,17 +56,24 @@ absl::StatusOr<std::unique_ptr<GlooMesh>> GlooMesh::Connect(
   const absl::Time deadline = absl::Now() + seat.timeout;
   const int size = static_cast<int>(seat.group.ranks.size());
   auto mesh = std::make_unique<GlooMesh>(seat.rank, size);
-  RETURN_IF_ERROR(mesh->Listen(seat, deadline));
+  RETURN_IF_ERROR(CheckFileLimit(size - 1));
+  ASSIGN_OR_RETURN(const ListeningSockets own, mesh->Listen(seat, deadline));
+  ASSIGN_OR_RETURN(const ListeningSockets peers,
+                   Introduce(seat, own, deadline));
   for (int peer = 0; peer < size; ++peer) {
     if (peer == seat.rank) continue;
-    RETURN_IF_ERROR(mesh->ConnectPeer(seat, peer, deadline));
+    RETURN_IF_ERROR(Annotate(
+        CatchGloo([&] {
+          mesh->getPair(peer)->connect(Address(peers[peer]).bytes());
+        }),
+        absl::StrCat("rank ", seat.group.ranks[peer], " cannot be reached")));
   }
   return mesh;
 }
 
-absl::Status GlooMesh::Listen(const CommunicatorSeat& seat,
-                              absl::Time deadline) {
-  std::string addresses;  // of equal length, for each peer in order
+absl::StatusOr<ListeningSockets> GlooMesh::Listen(const CommunicatorSeat& seat,
+                                                  absl::Time deadline) {
+  ListeningSockets own(size);
   const absl::Status bound = CatchGloo([&] {
     ::gloo::transport::tcp::attr attr;
     if (seat.interface.empty()) {
@@ -70,9 +86,8 @@ absl::Status GlooMesh::Listen(const CommunicatorSeat& seat,
     transportContext_->setTimeout(ConnectTimeout(deadline));
     for (int peer = 0; peer < size; ++peer) {
       if (peer == rank) continue;
-      const std::vector<char> address =
-          transportContext_->createPair(peer)->address().bytes();
-      addresses.append(address.begin(), address.end());
+      const auto& pair = transportContext_->createPair(peer);
+      own[peer] = Address(pair->address().bytes()).getSockaddr();
     }
   });
   if (!bound.ok()) {
@@ -82,23 +97,7 @@ absl::Status GlooMesh::Listen(const CommunicatorSeat& seat,
                                : absl::StrCat("interface ", seat.interface),
         ": ", bound.message()));
   }
-  return seat.store->Set(Key(seat, rank), addresses);
-}
-
-absl::Status GlooMesh::ConnectPeer(const CommunicatorSeat& seat, int peer,
-                                   absl::Time deadline) {
-  const std::string who = absl::StrCat("rank ", seat.group.ranks[peer]);
-  const absl::StatusOr<std::string> addresses =
-      seat.store->Get(Key(seat, peer), deadline - absl::Now());
-  if (!addresses.ok()) {
-    return Annotate(addresses.status(), absl::StrCat(who, " did not come"));
-  }
-  const size_t bytes = addresses->size() / (size - 1);
-  const int place = rank < peer ? rank : rank - 1;  // it has none for itself
-  const std::vector<char> address(addresses->begin() + place * bytes,
-                                  addresses->begin() + (place + 1) * bytes);
-  return Annotate(CatchGloo([&] { getPair(peer)->connect(address); }),
-                  absl::StrCat(who, " cannot be reached"));
+  return own;
 }
 
 }  // namespace troupe

@@ -1,11 +1,9 @@
 // A Gloo context in which every rank of a group is connected to every other.
 //
 // Each pair is one TCP connection. A rank opens a listening socket for each
-// peer, publishes all its addresses under one key, and dials or accepts pair by
-// pair; so joining costs a rank one Set, size - 1 Gets and size - 1
-// connections. That is fine for the groups of one machine room; a thousand
-// ranks would want connections made on first use, which Gloo's blocking connect
-// does not offer.
+// peer, learns where its peers listen for it (introduce.h), and dials or
+// accepts pair by pair; so joining costs a rank size - 1 connections, each of
+// which is an open file, and a few bytes in the store for each peer.
 //
 // This file and wires.cc are where Gloo's exceptions end.
 #ifndef TROUPE_WORKER_COLLECTIVE_GLOO_MESH_H_
@@ -19,14 +17,16 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "worker/collective/communicator_seat.h"
+#include "worker/collective/gloo/introduce.h"
 
 namespace troupe {
 
 class GlooMesh final : public ::gloo::Context {
  public:
   // Joins the group of the seat. Errors: InvalidArgument, the address cannot be
-  // bound; those of the store; DeadlineExceeded or Unavailable, with the global
-  // rank that did not come or could not be reached.
+  // bound; ResourceExhausted, the process may not open so many files; those of
+  // the store; DeadlineExceeded or Unavailable, with the global rank that did
+  // not come or could not be reached.
   static absl::StatusOr<std::unique_ptr<GlooMesh>> Connect(
       const CommunicatorSeat& seat);
 
@@ -34,9 +34,8 @@ class GlooMesh final : public ::gloo::Context {
   GlooMesh(int rank, int size) : ::gloo::Context(rank, size) {}
 
  private:
-  absl::Status Listen(const CommunicatorSeat& seat, absl::Time deadline);
-  absl::Status ConnectPeer(const CommunicatorSeat& seat, int peer,
-                           absl::Time deadline);
+  absl::StatusOr<ListeningSockets> Listen(const CommunicatorSeat& seat,
+                                          absl::Time deadline);
 };
 
 // Runs a call into Gloo. An exception becomes Unavailable with its text.
