@@ -3,16 +3,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <fstream>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
+#include "disk/new_file.h"
 #include "proto/base/clock.h"
 #include "proto/base/file_limit.h"
 #include "proto/base/log.h"
@@ -54,19 +51,6 @@ void AllowManyFiles(const Limits& limits) {
       "this process may open ", files.max, " files, and each worker and each ",
       "client is one: about ", std::max<int64_t>(0, files.left() - kOthers),
       " workers can join; for more, ", kRaiseFileLimit));
-}
-
-// Whole or not at all: readers poll for it.
-absl::Status WriteAtomically(const std::string& path, const std::string& text) {
-  const std::string aside = absl::StrCat(path, ".tmp");
-  std::ofstream file(aside, std::ios::trunc);
-  file << text;
-  file.close();
-  if (!file || std::rename(aside.c_str(), path.c_str()) != 0) {
-    return absl::InternalError(
-        absl::StrCat("cannot write ", path, ": ", std::strerror(errno)));
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -144,11 +128,12 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(
   RETURN_IF_ERROR(parts.grpc.Start(options.listen));
   RETURN_IF_ERROR(parts.http.Start(options.http));
   parts.ticker = std::thread([&parts] { parts.Tick(); });
-  RETURN_IF_ERROR(WriteAtomically(
-      parts.endpoints,
-      absl::StrCat("{\"grpc\": ", JsonString(parts.grpc.address()),
-                   ", \"http\": ", JsonString(parts.http.url()),
-                   ", \"pid\": ", getpid(), "}\n")));
+  // Readers poll for it.
+  RETURN_IF_ERROR(
+      ReplaceFile(parts.endpoints,
+                  absl::StrCat("{\"grpc\": ", JsonString(parts.grpc.address()),
+                               ", \"http\": ", JsonString(parts.http.url()),
+                               ", \"pid\": ", getpid(), "}\n")));
   LogInfo(absl::StrCat("serving on ", parts.grpc.address(), ", status page ",
                        parts.http.url(), ", ", remembered,
                        " jobs remembered in ", options.state));

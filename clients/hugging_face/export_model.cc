@@ -14,6 +14,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "clients/hugging_face/config.h"
+#include "disk/new_directory.h"
+#include "disk/new_file.h"
 #include "proto/base/status.h"
 #include "proto/plan/job_json.h"
 #include "proto/plan/model.h"
@@ -23,7 +25,6 @@
 #include "storage/checkpoint/tensor_reader.h"
 #include "storage/checkpoint/to_f32.h"
 #include "storage/engine/make_engine.h"
-#include "storage/engine/posix_file.h"
 
 namespace troupe {
 namespace {
@@ -112,7 +113,7 @@ class Export {
     if (files.size() == 1) return absl::OkStatus();
     const nlohmann::json index = {{"metadata", {{"total_size", total}}},
                                   {"weight_map", std::move(map)}};
-    return WriteWholeFile(
+    return ReplaceFile(
         absl::StrCat(directory_, "/model.safetensors.index.json"),
         absl::StrCat(index.dump(2), "\n"));
   }
@@ -127,9 +128,9 @@ class Export {
         continue;
       }
       RETURN_IF_ERROR(
-          WriteWholeFile(absl::StrCat(directory_, "/", asset.name), bytes));
+          ReplaceFile(absl::StrCat(directory_, "/", asset.name), bytes));
     }
-    return WriteWholeFile(
+    return ReplaceFile(
         absl::StrCat(directory_, "/", kHuggingFaceConfig),
         FormatHuggingFaceConfig({.model = model,
                                  .dtype = options_.dtype == StoredDType::kBF16
@@ -194,24 +195,15 @@ absl::Status CheckFree(const std::string& path) {
 absl::Status WriteAside(const ExportOptions& options,
                         const TensorReader& checkpoint, const Files& files,
                         const ModelSpec& model, int64_t bytes) {
-  const std::string aside = absl::StrCat(options.to, ".tmp-", getpid());
-  std::error_code error;
-  fs::create_directories(aside, error);
-  if (error) {
-    return absl::UnavailableError(
-        absl::StrCat(aside, ": cannot be made: ", error.message(),
-                     "; give --to a directory in which you may write"));
-  }
-  Export run(options, checkpoint, aside);
-  absl::Status status = run.WriteWeights(files, bytes);
+  const NewDirectory directory(options.to, absl::StrCat(getpid()));
+  absl::Status status = Annotate(
+      directory.Make(), "--to must lie in a directory in which you may write");
+  Export run(options, checkpoint, directory.aside());
+  if (status.ok()) status = run.WriteWeights(files, bytes);
   if (status.ok()) status = run.WriteOthers(model);
-  if (status.ok()) {
-    fs::rename(aside, options.to, error);
-    if (!error) return absl::OkStatus();
-    status = absl::UnavailableError(absl::StrCat(
-        options.to, ": cannot be made of ", aside, ": ", error.message()));
-  }
-  fs::remove_all(aside, error);
+  if (status.ok()) status = directory.Publish();
+  // The first error is the one.
+  if (!status.ok()) directory.Discard().IgnoreError();
   return status;
 }
 

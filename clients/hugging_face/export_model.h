@@ -31,7 +31,7 @@ struct ExportedModel {
 };
 
 // Streams: whatever the model's size, it holds less than kExportBytesMax.
-// Writes to <to>.tmp-<process id> and renames. AlreadyExists where `to` has
+// Appears whole or not at all (disk/new_directory.h). AlreadyExists where `to` has
 // content; NotFound, DataLoss or InvalidArgument, with the file, for a
 // checkpoint that is none, damaged or of a model that it does not describe.
 inline constexpr int64_t kExportBytesMax = int64_t{32} << 20;

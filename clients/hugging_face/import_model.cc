@@ -12,10 +12,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "clients/hugging_face/config.h"
+#include "disk/file_lock.h"
 #include "proto/base/status.h"
 #include "proto/plan/job_json.h"
 #include "proto/plan/model.h"
 #include "storage/checkpoint/assets.h"
+#include "storage/checkpoint/checkpoint_folder.h"
 #include "storage/checkpoint/commit.h"
 #include "storage/checkpoint/hugging_face_files.h"
 #include "storage/checkpoint/hugging_face_weights.h"
@@ -160,6 +162,10 @@ absl::StatusOr<ImportedModel> ImportModel(const ImportOptions& options) {
   imported.bytes = imported.parameters * static_cast<int64_t>(sizeof(float));
   const CheckpointAttempt attempt = {
       .dir = options.to, .step = 0, .token = absl::StrCat("import-", getpid())};
+  const auto folder = CheckpointFolder::Open(
+      {.directory = options.to,
+       .holder = absl::StrCat("troupe import, ", ThisProcessName())});
+  RETURN_IF_ERROR(folder.status());
   absl::StatusOr<std::string> path =
       Write(weights, units, attempt, imported, options);
   if (!path.ok()) {

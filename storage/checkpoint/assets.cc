@@ -1,15 +1,14 @@
 #include "storage/checkpoint/assets.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "disk/directory.h"
+#include "disk/new_file.h"
 #include "proto/base/crc32c.h"
 #include "proto/base/status.h"
-#include "storage/engine/errno_status.h"
 #include "storage/engine/posix_file.h"
 
 namespace troupe {
@@ -74,14 +73,11 @@ absl::Status WriteCarriedFiles(const std::string& directory,
                                absl::Span<const CarriedFile> files) {
   if (files.empty()) return absl::OkStatus();
   const std::string folder = absl::StrCat(directory, "/", kAssetsFolder);
-  std::error_code error;
-  std::filesystem::create_directory(folder, error);
-  if (error) return ErrnoStatus(error.value(), absl::StrCat(folder, ": make"));
+  RETURN_IF_ERROR(MakeDirectories(folder));
   for (const CarriedFile& file : files) {
-    RETURN_IF_ERROR(
-        WriteWholeFile(AssetPath(directory, file.name), file.bytes));
+    RETURN_IF_ERROR(ReplaceFile(AssetPath(directory, file.name), file.bytes));
   }
-  return SyncDirectory(folder);
+  return absl::OkStatus();
 }
 
 }  // namespace troupe

@@ -15,11 +15,13 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "disk/directory.h"
+#include "disk/errno_status.h"
+#include "disk/new_directory.h"
 #include "proto/base/check.h"
 #include "proto/base/log.h"
 #include "proto/base/status.h"
 #include "storage/checkpoint/assets.h"
-#include "storage/engine/errno_status.h"
 
 namespace troupe {
 namespace {
@@ -30,6 +32,7 @@ namespace fs = std::filesystem;
 struct ParsedName {
   int64_t step = 0;
   bool temporary = false;
+  bool replaced = false;  // new_directory.h
 };
 
 std::optional<ParsedName> ParseName(absl::string_view name) {
@@ -43,8 +46,11 @@ std::optional<ParsedName> ParseName(absl::string_view name) {
     return std::nullopt;
   }
   name.remove_prefix(digits);
-  parsed.temporary = absl::StartsWith(name, ".tmp-");
-  if (!name.empty() && !parsed.temporary) return std::nullopt;
+  parsed.temporary = absl::StartsWith(name, kAsideMark);
+  parsed.replaced = name == kReplacedMark;
+  if (!name.empty() && !parsed.temporary && !parsed.replaced) {
+    return std::nullopt;
+  }
   return parsed;
 }
 
@@ -71,25 +77,13 @@ absl::StatusOr<std::vector<DirEntry>> ReadDir(const std::string& dir) {
       entries.begin(), entries.end(), [](const DirEntry& a, const DirEntry& b) {
         return std::pair(a.name.step, a.path) < std::pair(b.name.step, b.path);
       });
-  return entries;
-}
-
-absl::Status RemoveTree(const std::string& path) {
-  std::error_code error;
-  fs::remove_all(path, error);
-  if (!error) return absl::OkStatus();
-  return ErrnoStatus(error.value(), absl::StrCat(path, ": remove"));
-}
-
-// First loses its name, so that a crash leaves no half of a checkpoint.
-absl::Status RemoveCheckpoint(const std::string& path) {
-  const std::string aside = path + ".tmp-pruned";
-  std::error_code error;
-  fs::rename(path, aside, error);
-  if (error) {
-    return ErrnoStatus(error.value(), absl::StrCat(path, ": rename"));
+  // What was being replaced is the checkpoint where no other took its place.
+  for (DirEntry& entry : entries) {
+    if (!entry.name.replaced) continue;
+    entry.name.temporary =
+        PresentPath(CheckpointPath(dir, entry.name.step)) != entry.path;
   }
-  return RemoveTree(aside);
+  return entries;
 }
 
 }  // namespace
@@ -100,11 +94,7 @@ std::string CheckpointPath(const std::string& dir, int64_t step) {
 }
 
 absl::Status PrepareCheckpointDirectory(const std::string& dir) {
-  std::error_code error;
-  fs::create_directories(dir, error);
-  if (error) {
-    return ErrnoStatus(error.value(), absl::StrCat(dir, ": make the folder"));
-  }
+  RETURN_IF_ERROR(MakeDirectories(dir));
   std::string probe = absl::StrCat(dir, "/.probe-XXXXXX");
   const int fd = mkstemp(probe.data());
   if (fd < 0) {
@@ -182,7 +172,7 @@ absl::Status PruneCheckpoints(const PruneOptions& options) {
   for (auto it = entries.rbegin(); it != entries.rend(); ++it) {
     if (it->name.temporary) continue;
     if (whole == options.keep) {
-      status.Update(RemoveCheckpoint(it->path));
+      status.Update(RemoveDirectory(it->path));
     } else if (CheckCheckpoint(it->path, CheckDepth::kSizes).ok()) {
       ++whole;
     }

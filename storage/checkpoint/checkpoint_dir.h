@@ -4,10 +4,12 @@
 //   <dir>/step-00000050/               manifest.json, rank-00000.safetensors,
 //                                      ..., assets/tokenizer.model, ...
 //   <dir>/step-00000100.tmp-<token>/   being written, or left by a crash
+//   <dir>/step-00000050.replaced/      left by a crash (disk/new_directory.h)
 //
 // Only a directory with the first form of name is a checkpoint, and it got that
 // name by one atomic rename after all in it was durable (commit.h). Names of
-// the second form mean nothing to readers.
+// the second form mean nothing to readers; one of the third is the checkpoint
+// of its step where the first is not there.
 #ifndef TROUPE_STORAGE_CHECKPOINT_CHECKPOINT_DIR_H_
 #define TROUPE_STORAGE_CHECKPOINT_CHECKPOINT_DIR_H_
 

@@ -1,26 +1,20 @@
 #include "storage/checkpoint/commit.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <filesystem>
 #include <map>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "disk/new_directory.h"
+#include "disk/new_file.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "storage/checkpoint/manifest_json.h"
 #include "storage/checkpoint/safetensors_writer.h"
 #include "storage/checkpoint/strict_json.h"
-#include "storage/engine/errno_status.h"
 #include "storage/engine/posix_file.h"
 
 namespace troupe {
@@ -28,16 +22,14 @@ namespace {
 
 constexpr uint64_t kFetchBytes = uint64_t{4} << 20;
 
-namespace fs = std::filesystem;
 using nlohmann::json;
 
-std::string TemporaryPath(const CheckpointAttempt& attempt) {
+NewDirectory DirectoryOf(const CheckpointAttempt& attempt) {
   CHECK(!attempt.token.empty());
   for (const char c : attempt.token) {
     CHECK(absl::ascii_isalnum(c) || c == '-') << attempt.token;
   }
-  return absl::StrCat(CheckpointPath(attempt.dir, attempt.step), ".tmp-",
-                      attempt.token);
+  return NewDirectory(CheckpointPath(attempt.dir, attempt.step), attempt.token);
 }
 
 // The names of the shards in their file: the tensor's, with the box where the
@@ -107,36 +99,6 @@ absl::Status Gather(const ManifestTensor& piece,
   return absl::OkStatus();
 }
 
-absl::Status RemoveTree(const std::string& path) {
-  std::error_code error;
-  fs::remove_all(path, error);
-  if (!error) return absl::OkStatus();
-  return ErrnoStatus(error.value(), absl::StrCat(path, ": remove"));
-}
-
-absl::Status Rename(const std::string& from, const std::string& to) {
-  if (rename(from.c_str(), to.c_str()) == 0) return absl::OkStatus();
-  return ErrnoStatus(errno, absl::StrCat(from, ": rename to ", to));
-}
-
-// Puts the directory in the place of a checkpoint that has the name already.
-absl::Status Replace(const std::string& temporary, const std::string& final) {
-  if (renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, final.c_str(),
-                RENAME_EXCHANGE) == 0) {
-    return RemoveTree(temporary);
-  }
-  if (errno != EINVAL && errno != ENOSYS) {
-    return ErrnoStatus(errno,
-                       absl::StrCat(temporary, ": exchange with ", final));
-  }
-  // The file system cannot exchange: the old one steps aside first. A crash
-  // between the two renames leaves both, under temporary names.
-  const std::string aside = temporary + "-replaced";
-  RETURN_IF_ERROR(Rename(final, aside));
-  RETURN_IF_ERROR(Rename(temporary, final));
-  return RemoveTree(aside);
-}
-
 // What was promised must lie there before it gets its name.
 absl::Status CheckPresent(const std::string& dir, const Manifest& manifest) {
   for (const ManifestFile& want : manifest.files) {
@@ -155,12 +117,9 @@ absl::Status CheckPresent(const std::string& dir, const Manifest& manifest) {
 }  // namespace
 
 absl::StatusOr<std::string> BeginCheckpoint(const CheckpointAttempt& attempt) {
-  std::error_code error;
-  const std::string path = TemporaryPath(attempt);
-  fs::create_directories(path, error);
-  if (error) return ErrnoStatus(error.value(), absl::StrCat(path, ": make"));
-  RETURN_IF_ERROR(SyncDirectory(attempt.dir));
-  return path;
+  const NewDirectory directory = DirectoryOf(attempt);
+  RETURN_IF_ERROR(directory.Make());
+  return directory.aside();
 }
 
 absl::StatusOr<ShardFile> WriteShardFile(
@@ -172,7 +131,7 @@ absl::StatusOr<ShardFile> WriteShardFile(
   ShardFile written;
   written.file.name = absl::StrFormat("rank-%05d.safetensors", rank);
   const std::string path =
-      absl::StrCat(TemporaryPath(attempt), "/", written.file.name);
+      absl::StrCat(DirectoryOf(attempt).aside(), "/", written.file.name);
   const std::vector<std::string> keys = ShardKeys(shards);
   ASSIGN_OR_RETURN(const FileSummary summary,
                    WriteShards(engine, path, shards, keys));
@@ -211,27 +170,19 @@ absl::StatusOr<std::string> CommitCheckpoint(
   for (auto& [name, tensor] : tensors) {
     manifest.tensors.push_back(std::move(tensor));
   }
-  const std::string temporary = TemporaryPath(attempt);
-  RETURN_IF_ERROR(Annotate(CheckManifest(manifest), temporary));
-  RETURN_IF_ERROR(CheckPresent(temporary, manifest));
-  RETURN_IF_ERROR(WriteCarriedFiles(temporary, carried));
-  RETURN_IF_ERROR(WriteWholeFile(absl::StrCat(temporary, "/", kManifestFile),
-                                 FormatManifest(manifest)));
-  RETURN_IF_ERROR(SyncDirectory(temporary));
-
-  const std::string final = CheckpointPath(attempt.dir, attempt.step);
-  const absl::Status renamed = Rename(temporary, final);
-  if (absl::IsAlreadyExists(renamed)) {
-    RETURN_IF_ERROR(Replace(temporary, final));
-  } else {
-    RETURN_IF_ERROR(renamed);
-  }
-  RETURN_IF_ERROR(SyncDirectory(attempt.dir));
-  return final;
+  const NewDirectory directory = DirectoryOf(attempt);
+  const std::string& aside = directory.aside();
+  RETURN_IF_ERROR(Annotate(CheckManifest(manifest), aside));
+  RETURN_IF_ERROR(CheckPresent(aside, manifest));
+  RETURN_IF_ERROR(WriteCarriedFiles(aside, carried));
+  RETURN_IF_ERROR(ReplaceFile(absl::StrCat(aside, "/", kManifestFile),
+                              FormatManifest(manifest)));
+  RETURN_IF_ERROR(directory.PublishOrReplace());
+  return directory.path();
 }
 
 absl::Status AbandonCheckpoint(const CheckpointAttempt& attempt) {
-  return RemoveTree(TemporaryPath(attempt));
+  return DirectoryOf(attempt).Discard();
 }
 
 std::string FormatShardFile(const ShardFile& file) {

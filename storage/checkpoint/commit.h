@@ -6,14 +6,14 @@
 //   2. Every rank:  WriteShardFile -> its file, fsynced, and a ShardFile that
 //      describes it. FormatShardFile makes it text for a message.
 //   3. One rank, when it has all ShardFiles:  CommitCheckpoint checks that they
-//      tile every tensor, writes the assets (assets.h) and the manifest,
-//      fsyncs them and the directory, renames it to its final name, and
-//      fsyncs the parent.
+//      tile every tensor, writes the assets (assets.h) and the manifest, and
+//      gives the directory its final name (disk/new_directory.h).
 //
 // A crash before the rename leaves a temporary directory, which
 // PruneCheckpoints removes; after it the checkpoint is durable. Where a
 // checkpoint of that step exists already, the two directories are exchanged in
-// one step, then the old one is removed: at no time is there none.
+// one step, then the old one is removed: at no time is there none, and a loss
+// of power leaves the old or the new, whole.
 #ifndef TROUPE_STORAGE_CHECKPOINT_COMMIT_H_
 #define TROUPE_STORAGE_CHECKPOINT_COMMIT_H_
 

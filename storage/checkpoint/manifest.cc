@@ -98,6 +98,10 @@ absl::StatusOr<Manifest> ParseFields(const json& root) {
                    StringField(root, "plan_fingerprint"));
   ASSIGN_OR_RETURN(manifest.job, StringField(root, "job"));
   ASSIGN_OR_RETURN(manifest.tokenizer, StringField(root, "tokenizer"));
+  // Those of earlier versions do not say.
+  if (root.contains("data")) {
+    ASSIGN_OR_RETURN(manifest.data, StringField(root, "data"));
+  }
   ASSIGN_OR_RETURN(const std::string created, StringField(root, "created"));
   std::string error;
   if (!absl::ParseTime(absl::RFC3339_full, created, &manifest.created,
@@ -154,7 +158,8 @@ std::string FormatManifest(const Manifest& unsorted) {
       ",\n\"seed\": ", manifest.seed,
       ",\n\"plan_fingerprint\": ", text(manifest.plan_fingerprint),
       ",\n\"job\": ", text(manifest.job),
-      ",\n\"tokenizer\": ", text(manifest.tokenizer), ",\n\"created\": \"",
+      ",\n\"tokenizer\": ", text(manifest.tokenizer),
+      ",\n\"data\": ", text(manifest.data), ",\n\"created\": \"",
       absl::FormatTime(absl::RFC3339_full, manifest.created,
                        absl::UTCTimeZone()),
       "\",\n\"tensors\": [\n", JoinLines(manifest.tensors, &TensorToJson),

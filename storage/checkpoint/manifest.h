@@ -29,6 +29,8 @@ struct Manifest {
   std::string plan_fingerprint;  // of the plan that saved it
   std::string job;        // the resolved job, JSON; storage never reads it
   std::string tokenizer;  // by name, as in dataset/tokenizer.h
+  // What the tokens were (dataset/token_file.h, identity); empty: not known.
+  std::string data;
   absl::Time created;
   std::vector<ManifestTensor> tensors;
   std::vector<ManifestFile> files;

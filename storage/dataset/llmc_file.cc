@@ -42,42 +42,41 @@ bool IsLlmcFile(const std::string& path) {
 
 absl::StatusOr<TokenLayout> ReadLlmcFile(const std::string& path) {
   TokenLayout layout{.format = "llm.c"};
-  ASSIGN_OR_RETURN(layout.data, MappedFile::Open(path));
-  const absl::string_view bytes = layout.data.bytes();
-  const Variant* const variant = FindVariant(bytes);
-  CHECK(variant != nullptr) << path;
+  ASSIGN_OR_RETURN(layout.data, DataFile::Open(path));
+  const uint64_t bytes = layout.data->size();
   const auto damaged = [&](uint64_t offset, const std::string& what) {
     return absl::DataLossError(
         absl::StrCat(path, ": offset ", offset, ": ", what));
   };
-  if (bytes.size() < kHeaderBytes) {
-    return damaged(bytes.size(),
-                   absl::StrCat("the file ends inside its ", kHeaderBytes,
-                                " byte header (llm.c)"));
+  if (bytes < kHeaderBytes) {
+    return damaged(bytes, absl::StrCat("the file ends inside its ",
+                                       kHeaderBytes, " byte header (llm.c)"));
   }
-  const uint32_t version =
-      LoadLittleEndian<uint32_t>(bytes.data() + kVersionAt);
+  char head[kHeaderBytes];
+  RETURN_IF_ERROR(layout.data->Read(0, sizeof(head), head));
+  const Variant* const variant = FindVariant({head, sizeof(head)});
+  CHECK(variant != nullptr) << path;
+  const uint32_t version = LoadLittleEndian<uint32_t>(head + kVersionAt);
   if (version != variant->version) {
     return damaged(
         kVersionAt,
         absl::StrCat("version ", version, " of llm.c's magic ", variant->magic,
                      "; this program reads ", variant->version));
   }
-  const int32_t count = static_cast<int32_t>(
-      LoadLittleEndian<uint32_t>(bytes.data() + kTokenCountAt));
+  const int32_t count =
+      static_cast<int32_t>(LoadLittleEndian<uint32_t>(head + kTokenCountAt));
   if (count < 0) {
     return damaged(kTokenCountAt, absl::StrCat(count, " tokens"));
   }
   layout.token_count = static_cast<uint64_t>(count);
   layout.type = {.bytes = variant->bytes_per_token};
   const uint64_t want = kHeaderBytes + layout.token_count * layout.type.bytes;
-  if (bytes.size() != want) {
+  if (bytes != want) {
     return damaged(
-        std::min<uint64_t>(bytes.size(), want),
-        absl::StrCat("the file has ", bytes.size(), " bytes, its header says ",
-                     want,
-                     bytes.size() < want ? ": it is truncated"
-                                         : ": something follows the tokens"));
+        std::min<uint64_t>(bytes, want),
+        absl::StrCat("the file has ", bytes, " bytes, its header says ", want,
+                     bytes < want ? ": it is truncated"
+                                  : ": something follows the tokens"));
   }
   if (layout.token_count > 0) layout.runs = {{0, kHeaderBytes}};
   return layout;

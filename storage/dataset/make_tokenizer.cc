@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "disk/new_file.h"
 #include "proto/base/status.h"
 #include "storage/dataset/bytes_tokenizer.h"
 #include "storage/dataset/sentencepiece/tokenizer.h"
@@ -71,7 +72,7 @@ absl::StatusOr<std::string> ReadTokenizerModel(const std::string& path) {
 
 absl::Status WriteTokenizerModel(const std::string& tokens,
                                  absl::string_view model) {
-  return WriteWholeFile(TokenizerModelPath(tokens), model);
+  return ReplaceFile(TokenizerModelPath(tokens), model);
 }
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> LoadTokenizer(

@@ -8,6 +8,7 @@
 #include "absl/strings/strip.h"
 #include "proto/base/status.h"
 #include "storage/engine/little_endian.h"
+#include "storage/engine/posix_file.h"
 
 namespace troupe {
 namespace {
@@ -18,6 +19,7 @@ constexpr uint64_t kTypeAt = 17;
 constexpr uint64_t kSequenceCountAt = 18;
 constexpr uint64_t kDocumentCountAt = 26;
 constexpr uint64_t kHeaderBytes = 34;
+constexpr uint64_t kIndexBytesMax = uint64_t{1} << 36;
 
 struct TypeRow {
   const char* name;
@@ -45,7 +47,7 @@ class Index {
  public:
   static absl::StatusOr<Index> Open(const std::string& path);
 
-  const std::string& path() const { return file_.path(); }
+  const std::string& path() const { return path_; }
   const TypeRow& type() const { return *type_; }
   uint64_t sequences() const { return sequences_; }
   uint64_t documents() const { return documents_ - 1; }
@@ -54,10 +56,10 @@ class Index {
   }
   int32_t Length(uint64_t sequence) const {
     return static_cast<int32_t>(LoadLittleEndian<uint32_t>(
-        file_.bytes().data() + kHeaderBytes + 4 * sequence));
+        bytes_.data() + kHeaderBytes + 4 * sequence));
   }
   int64_t Pointer(uint64_t sequence) const {
-    return static_cast<int64_t>(LoadU64(file_.bytes(), PointerAt(sequence)));
+    return static_cast<int64_t>(LoadU64(bytes_, PointerAt(sequence)));
   }
   absl::Status Damaged(uint64_t offset, absl::string_view what) const {
     return absl::DataLossError(
@@ -69,7 +71,8 @@ class Index {
   absl::Status CheckSize() const;
   absl::Status CheckDocuments() const;
 
-  MappedFile file_;
+  std::string path_;
+  std::string bytes_;
   const TypeRow* type_ = nullptr;
   uint64_t sequences_ = 0;
   uint64_t documents_ = 0;  // entries of the document index
@@ -77,7 +80,8 @@ class Index {
 
 absl::StatusOr<Index> Index::Open(const std::string& path) {
   Index index;
-  ASSIGN_OR_RETURN(index.file_, MappedFile::Open(path));
+  index.path_ = path;
+  ASSIGN_OR_RETURN(index.bytes_, ReadWholeFile(path, kIndexBytesMax));
   RETURN_IF_ERROR(index.CheckHeader());
   RETURN_IF_ERROR(index.CheckSize());
   RETURN_IF_ERROR(index.CheckDocuments());
@@ -85,7 +89,7 @@ absl::StatusOr<Index> Index::Open(const std::string& path) {
 }
 
 absl::Status Index::CheckHeader() {
-  const absl::string_view bytes = file_.bytes();
+  const absl::string_view bytes = bytes_;
   if (bytes.size() < kHeaderBytes) {
     return Damaged(bytes.size(), absl::StrCat("the file ends inside its ",
                                               kHeaderBytes, " byte header"));
@@ -111,7 +115,7 @@ absl::Status Index::CheckHeader() {
 }
 
 absl::Status Index::CheckSize() const {
-  const uint64_t bytes = file_.bytes().size();
+  const uint64_t bytes = bytes_.size();
   // First that no product overflows.
   if (sequences_ > bytes || documents_ > bytes) {
     return Damaged(kSequenceCountAt,
@@ -139,7 +143,7 @@ absl::Status Index::CheckDocuments() const {
   if (documents_ == 0) return Damaged(kDocumentCountAt, "no document index");
   uint64_t before = 0;
   for (uint64_t i = 0; i < documents_; ++i) {
-    const uint64_t sequence = LoadU64(file_.bytes(), at + 8 * i);
+    const uint64_t sequence = LoadU64(bytes_, at + 8 * i);
     if (sequence < before || sequence > sequences_) {
       return Damaged(at + 8 * i,
                      absl::StrCat("document ", i, " begins at sequence ",
@@ -153,7 +157,7 @@ absl::Status Index::CheckDocuments() const {
 
 // Checks each sequence against the .bin; neighbours become one run.
 absl::Status AddRuns(const Index& index, TokenLayout& layout) {
-  const uint64_t bytes = layout.data.bytes().size();
+  const uint64_t bytes = layout.data->size();
   const uint64_t width = layout.type.bytes;
   uint64_t run_end = 0;
   uint64_t end = 0;  // of all that the index speaks of
@@ -171,7 +175,7 @@ absl::Status AddRuns(const Index& index, TokenLayout& layout) {
           index.PointerAt(i),
           absl::StrCat("sequence ", i, " has ", length, " tokens (",
                        index.type().name, ") from byte ", pointer, ", but ",
-                       layout.data.path(), " has ", bytes, " bytes"));
+                       layout.data->path(), " has ", bytes, " bytes"));
     }
     if (length == 0) continue;
     if (layout.runs.empty() || begin != run_end) {
@@ -183,7 +187,7 @@ absl::Status AddRuns(const Index& index, TokenLayout& layout) {
   }
   if (end == bytes) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(
-      layout.data.path(), ": offset ", end, ": has ", bytes, " bytes, but ",
+      layout.data->path(), ": offset ", end, ": has ", bytes, " bytes, but ",
       index.path(), " speaks of ", end, " only: they are not one dataset"));
 }
 
@@ -197,7 +201,7 @@ absl::StatusOr<TokenLayout> ReadMegatronFile(const std::string& path) {
   const std::string prefix = Prefix(path);
   ASSIGN_OR_RETURN(const Index index, Index::Open(prefix + ".idx"));
   TokenLayout layout{.format = "megatron"};
-  ASSIGN_OR_RETURN(layout.data, MappedFile::Open(prefix + ".bin"));
+  ASSIGN_OR_RETURN(layout.data, DataFile::Open(prefix + ".bin"));
   layout.type = index.type().type;
   layout.documents = index.documents();
   RETURN_IF_ERROR(AddRuns(index, layout));

@@ -18,6 +18,11 @@ namespace {
 
 constexpr uint64_t kVocabSizeMax = uint64_t{1} << 31;
 constexpr uint64_t kVerifyTokens = 1 << 16;  // at once
+constexpr size_t kPieceBytes = 1 << 14;      // of one read of ids
+constexpr size_t kChecksumBytes = 1 << 20;   // of one read for the checksum
+// Of the digest of a file without a checksum.
+constexpr uint64_t kDigestPieces = 64;
+constexpr uint64_t kDigestPieceBytes = 4096;
 
 // In the order in which a file is tried.
 struct FormatRow {
@@ -51,6 +56,44 @@ uint64_t WidenToken(const char* at, bool is_signed) {
       static_cast<int64_t>(static_cast<Signed>(value)));
 }
 
+// Of pieces that are spread over the file, its first and last bytes among them,
+// and of where its tokens lie.
+absl::StatusOr<uint32_t> DigestOf(const TokenLayout& layout) {
+  const uint64_t bytes = layout.data->size();
+  const uint64_t piece = std::min(bytes, kDigestPieceBytes);
+  const uint64_t last = bytes - piece;  // where the last piece begins
+  const uint64_t pieces =
+      piece == 0 ? 0 : std::min(kDigestPieces, (bytes + piece - 1) / piece);
+  uint32_t digest = 0;
+  char buffer[kDigestPieceBytes];
+  for (uint64_t i = 0; i < pieces; ++i) {
+    const uint64_t at = pieces == 1 ? 0 : last / (pieces - 1) * i;
+    const uint64_t from = i + 1 == pieces ? last : at;
+    RETURN_IF_ERROR(layout.data->Read(from, piece, buffer));
+    digest = ExtendCrc32c(digest, {buffer, piece});
+  }
+  for (const TokenRun& run : layout.runs) {
+    char numbers[16];
+    StoreLittleEndian<uint64_t>(run.first_token, numbers);
+    StoreLittleEndian<uint64_t>(run.offset, numbers + 8);
+    digest = ExtendCrc32c(digest, {numbers, sizeof(numbers)});
+  }
+  return digest;
+}
+
+absl::StatusOr<std::string> IdentityOf(const TokenLayout& layout) {
+  uint32_t digest = 0;
+  if (layout.data_crc32c.has_value()) {
+    digest = *layout.data_crc32c;
+  } else {
+    ASSIGN_OR_RETURN(digest, DigestOf(layout));
+  }
+  return absl::StrFormat("%s, %d tokens of %d bytes, %s %08x", layout.format,
+                         layout.token_count, layout.type.bytes,
+                         layout.data_crc32c.has_value() ? "CRC-32C" : "digest",
+                         digest);
+}
+
 uint64_t TokenAt(const char* at, const TokenType& type) {
   switch (type.bytes) {
     case 1:
@@ -73,15 +116,33 @@ absl::StatusOr<TokenFile> TokenFile::Open(const std::string& path,
   for (const uint64_t bound : {options.vocab_size, layout.vocab_size}) {
     if (bound != 0) vocab_size = std::min(vocab_size, bound);
   }
-  return TokenFile(path, std::move(layout), vocab_size);
+  TokenFile file(path, std::move(layout), vocab_size);
+  ASSIGN_OR_RETURN(file.identity_, IdentityOf(file.layout_));
+  return file;
 }
 
-absl::Status TokenFile::BadToken(uint64_t index, uint64_t offset) const {
-  const int64_t token = static_cast<int64_t>(
-      TokenAt(layout_.data.bytes().data() + offset, layout_.type));
-  return absl::DataLossError(
-      absl::StrCat(layout_.data.path(), ": offset ", offset, ": token ", index,
-                   " is ", token, ", the vocabulary has ", vocab_size_));
+absl::Status TokenFile::ReadRun(uint64_t first, uint64_t offset, uint64_t count,
+                                int32_t* out) const {
+  char piece[kPieceBytes];
+  const uint64_t width = layout_.type.bytes;
+  const uint64_t at_once = sizeof(piece) / width;
+  for (uint64_t done = 0; done < count;) {
+    const uint64_t n = std::min(at_once, count - done);
+    const uint64_t at = offset + done * width;
+    RETURN_IF_ERROR(layout_.data->Read(at, n * width, piece));
+    for (uint64_t i = 0; i < n; ++i) {
+      const uint64_t id = TokenAt(piece + i * width, layout_.type);
+      if (id >= vocab_size_) {
+        return absl::DataLossError(absl::StrCat(
+            layout_.data->path(), ": offset ", at + i * width, ": token ",
+            first + done + i, " is ", static_cast<int64_t>(id),
+            ", the vocabulary has ", vocab_size_));
+      }
+      *out++ = static_cast<int32_t>(id);
+    }
+    done += n;
+  }
+  return absl::OkStatus();
 }
 
 absl::Status TokenFile::Read(uint64_t first, uint64_t count,
@@ -101,16 +162,34 @@ absl::Status TokenFile::Read(uint64_t first, uint64_t count,
     const TokenRun& here = *(run - 1);
     const uint64_t stop =
         run == runs.end() ? end : std::min(end, run->first_token);
-    uint64_t offset =
+    const uint64_t offset =
         here.offset + (token - here.first_token) * layout_.type.bytes;
-    for (; token < stop; ++token, offset += layout_.type.bytes) {
-      const uint64_t id =
-          TokenAt(layout_.data.bytes().data() + offset, layout_.type);
-      if (id >= vocab_size_) return BadToken(token, offset);
-      *out++ = static_cast<int32_t>(id);
-    }
+    RETURN_IF_ERROR(ReadRun(token, offset, stop - token, out));
+    out += stop - token;
+    token = stop;
   }
   return absl::OkStatus();
+}
+
+absl::Status TokenFile::CheckSum(const std::function<bool()>& go_on) const {
+  if (!layout_.data_crc32c.has_value() || layout_.runs.size() > 1) {
+    return absl::OkStatus();
+  }
+  const uint64_t begin = layout_.runs.empty() ? 0 : layout_.runs[0].offset;
+  const uint64_t end = begin + size() * layout_.type.bytes;
+  std::string chunk(kChecksumBytes, '\0');
+  uint32_t crc = 0;
+  for (uint64_t at = begin; at < end; at += chunk.size()) {
+    if (!go_on()) return absl::OkStatus();
+    chunk.resize(std::min<uint64_t>(chunk.size(), end - at));
+    RETURN_IF_ERROR(layout_.data->Read(at, chunk.size(), chunk.data()));
+    crc = ExtendCrc32c(crc, chunk);
+  }
+  if (crc == *layout_.data_crc32c) return absl::OkStatus();
+  return absl::DataLossError(absl::StrFormat(
+      "%s: offset %d: the tokens' CRC-32C is %08x, the header says %08x: they "
+      "are damaged; prepare the file again",
+      path_, begin, crc, *layout_.data_crc32c));
 }
 
 absl::Status TokenFile::Verify() const {
@@ -119,17 +198,7 @@ absl::Status TokenFile::Verify() const {
     RETURN_IF_ERROR(
         Read(at, std::min<uint64_t>(ids.size(), size() - at), ids.data()));
   }
-  if (!layout_.data_crc32c.has_value() || layout_.runs.size() > 1) {
-    return absl::OkStatus();
-  }
-  const uint64_t begin = layout_.runs.empty() ? 0 : layout_.runs[0].offset;
-  const uint32_t crc =
-      Crc32c(layout_.data.bytes().substr(begin, size() * layout_.type.bytes));
-  if (crc == *layout_.data_crc32c) return absl::OkStatus();
-  return absl::DataLossError(absl::StrFormat(
-      "%s: offset %d: the tokens' CRC-32C is %08x, the header says %08x: they "
-      "are damaged; prepare the file again",
-      path_, begin, crc, *layout_.data_crc32c));
+  return CheckSum([] { return true; });
 }
 
 }  // namespace troupe

@@ -1,8 +1,8 @@
-// A dataset as one stream of token ids, mapped into memory, whatever the format
-// of its file: Troupe's own (troupe_file.h), Megatron-LM's .bin with .idx
-// (megatron_file.h) or llm.c's .bin (llmc_file.h). Formats are told apart by
-// content; token_file.cc lists them in one table, and a new one is one more row
-// there and a file of its own.
+// A dataset as one stream of token ids, read as they are needed, whatever the
+// format of its file: Troupe's own (troupe_file.h), Megatron-LM's .bin with
+// .idx (megatron_file.h) or llm.c's .bin (llmc_file.h). Formats are told apart
+// by content; token_file.cc lists them in one table, and a new one is one more
+// row there and a file of its own.
 //
 //   ASSIGN_OR_RETURN(TokenFile file,
 //                    TokenFile::Open("data.idx", {.vocab_size = 32000}));
@@ -11,6 +11,7 @@
 #define TROUPE_STORAGE_DATASET_TOKEN_FILE_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -39,9 +40,21 @@ class TokenFile {
   const TokenLayout& layout() const { return layout_; }
   uint64_t size() const { return layout_.token_count; }
 
+  // What tells these tokens from others, as a line for people: format, number
+  // of tokens, and a digest: the checksum that the format has, else one of
+  // pieces that are spread over the file, 256 KiB of them at most. The same for
+  // a copy at another place.
+  const std::string& identity() const { return identity_; }
+
   // Copies `count` tokens from number `first` to `out`. OutOfRange past the
-  // end; DataLoss, with file and offset, for an id outside the vocabulary.
+  // end; DataLoss, with file and offset, for an id outside the vocabulary, and
+  // where the file has shrunk or the disk fails.
   absl::Status Read(uint64_t first, uint64_t count, int32_t* out) const;
+
+  // Whether the tokens have the checksum of their header: reads them all, or
+  // until `go_on` says false, and then says OK. OK where the format has none.
+  // DataLoss names the file.
+  absl::Status CheckSum(const std::function<bool()>& go_on) const;
 
   // Reads it all: every id against the vocabulary, and the data's checksum
   // where the format has one.
@@ -52,11 +65,14 @@ class TokenFile {
       : path_(std::move(path)),
         layout_(std::move(layout)),
         vocab_size_(vocab_size) {}
-  absl::Status BadToken(uint64_t index, uint64_t offset) const;
+  // Those of `count` tokens that lie one after the other from `offset` on.
+  absl::Status ReadRun(uint64_t first, uint64_t offset, uint64_t count,
+                       int32_t* out) const;
 
   std::string path_;
   TokenLayout layout_;
   uint64_t vocab_size_;
+  std::string identity_;
 };
 
 }  // namespace troupe

@@ -1,17 +1,10 @@
 #include "storage/dataset/token_file_writer.h"
 
-#include <stdio.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <filesystem>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "proto/base/check.h"
 #include "proto/base/crc32c.h"
 #include "proto/base/status.h"
-#include "storage/engine/errno_status.h"
 #include "storage/engine/little_endian.h"
 
 namespace troupe {
@@ -23,12 +16,6 @@ void AppendToken(uint32_t token, uint32_t width, std::string& out) {
   char bytes[4];
   StoreLittleEndian<uint32_t>(token, bytes);
   out.append(bytes, width);
-}
-
-// The directory in which the name of `path` is an entry.
-std::string DirectoryOf(const std::string& path) {
-  const std::string parent = std::filesystem::path(path).parent_path();
-  return parent.empty() ? "." : parent;
 }
 
 }  // namespace
@@ -46,10 +33,7 @@ absl::StatusOr<std::unique_ptr<TokenFileWriter>> TokenFileWriter::Create(
         options.path, ": tokenizer name \"", options.tokenizer,
         "\"; it must have 1 to ", kTokenizerNameBytesMax, " bytes"));
   }
-  ASSIGN_OR_RETURN(
-      PosixFile file,
-      PosixFile::Open(absl::StrCat(options.path, ".tmp-", getpid()),
-                      IoMode::kCreate));
+  ASSIGN_OR_RETURN(NewFile file, NewFile::Create(options.path));
   return std::unique_ptr<TokenFileWriter>(
       new TokenFileWriter(options.path, std::move(file),
                           {.bytes_per_token = BytesPerToken(options.vocab_size),
@@ -57,15 +41,11 @@ absl::StatusOr<std::unique_ptr<TokenFileWriter>> TokenFileWriter::Create(
                            .tokenizer = options.tokenizer}));
 }
 
-TokenFileWriter::TokenFileWriter(std::string path, PosixFile file,
+TokenFileWriter::TokenFileWriter(std::string path, NewFile file,
                                  TokenFileHeader header)
     : path_(std::move(path)),
       file_(std::move(file)),
       header_(std::move(header)) {}
-
-TokenFileWriter::~TokenFileWriter() {
-  if (!renamed_) unlink(file_.path().c_str());
-}
 
 absl::Status TokenFileWriter::Append(absl::Span<const int32_t> tokens) {
   for (const int32_t token : tokens) {
@@ -90,16 +70,9 @@ absl::Status TokenFileWriter::Flush() {
 }
 
 absl::StatusOr<TokenFileHeader> TokenFileWriter::Finish() {
-  CHECK(!renamed_);
   RETURN_IF_ERROR(Flush());
   RETURN_IF_ERROR(file_.WriteAt(0, FormatTokenFileHeader(header_)));
-  RETURN_IF_ERROR(file_.Sync());
-  if (rename(file_.path().c_str(), path_.c_str()) != 0) {
-    return ErrnoStatus(errno,
-                       absl::StrCat(file_.path(), ": rename to ", path_));
-  }
-  renamed_ = true;
-  RETURN_IF_ERROR(SyncDirectory(DirectoryOf(path_)));
+  RETURN_IF_ERROR(file_.Commit());
   return header_;
 }
 

@@ -1,6 +1,5 @@
-// Writes a token file of Troupe's as a stream, in bounded memory: aside first
-// (<path>.tmp-<process id>), fsynced, then renamed, so that <path> is whole or
-// not there.
+// Writes a token file of Troupe's as a stream, in bounded memory, so that it is
+// there whole or not at all (disk/new_file.h).
 #ifndef TROUPE_STORAGE_DATASET_TOKEN_FILE_WRITER_H_
 #define TROUPE_STORAGE_DATASET_TOKEN_FILE_WRITER_H_
 
@@ -11,8 +10,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "disk/new_file.h"
 #include "storage/dataset/troupe_file.h"
-#include "storage/engine/posix_file.h"
 
 namespace troupe {
 
@@ -27,8 +26,6 @@ class TokenFileWriter {
   // InvalidArgument for options that the format cannot hold.
   static absl::StatusOr<std::unique_ptr<TokenFileWriter>> Create(
       const TokenFileWriterOptions& options);
-  // Removes what an unfinished writer left aside.
-  ~TokenFileWriter();
 
   // InvalidArgument, with its number, for a token outside the vocabulary.
   absl::Status Append(absl::Span<const int32_t> tokens);
@@ -36,15 +33,14 @@ class TokenFileWriter {
   absl::StatusOr<TokenFileHeader> Finish();
 
  private:
-  TokenFileWriter(std::string path, PosixFile file, TokenFileHeader header);
+  TokenFileWriter(std::string path, NewFile file, TokenFileHeader header);
   absl::Status Flush();
 
   const std::string path_;
-  PosixFile file_;  // aside
+  NewFile file_;
   TokenFileHeader header_;
   std::string buffer_;  // encoded tokens that are not yet written
   uint64_t offset_ = kTokenFileHeaderBytes;  // of the buffer in the file
-  bool renamed_ = false;
 };
 
 }  // namespace troupe

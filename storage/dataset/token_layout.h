@@ -1,4 +1,4 @@
-// What a token file of any format comes down to: a mapped file, the type of an
+// What a token file of any format comes down to: a file of data, the type of an
 // id in it, and where in it the ids lie. Each format (troupe_file,
 // megatron_file, llmc_file) is a function that checks its files and returns
 // this; TokenFile reads ids by it, and is the only one that does.
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "storage/dataset/mapped_file.h"
+#include "storage/dataset/data_file.h"
 
 namespace troupe {
 
@@ -28,8 +28,8 @@ struct TokenRun {
 };
 
 struct TokenLayout {
-  std::string format;  // "troupe", "megatron", "llm.c"
-  MappedFile data;     // all runs lie in it
+  std::string format;            // "troupe", "megatron", "llm.c"
+  std::optional<DataFile> data;  // there; all runs lie in it
   TokenType type;
   uint64_t token_count = 0;
   std::vector<TokenRun> runs;  // by first_token, the first at 0; none if empty

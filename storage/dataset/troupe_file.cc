@@ -99,15 +99,16 @@ bool IsTroupeFile(const std::string& path) {
 
 absl::StatusOr<TokenLayout> ReadTroupeFile(const std::string& path) {
   TokenLayout layout{.format = "troupe"};
-  ASSIGN_OR_RETURN(layout.data, MappedFile::Open(path));
-  const uint64_t bytes = layout.data.bytes().size();
+  ASSIGN_OR_RETURN(layout.data, DataFile::Open(path));
+  const uint64_t bytes = layout.data->size();
   if (bytes < kTokenFileHeaderBytes) {
     return absl::DataLossError(
         absl::StrCat(path, ": offset ", bytes, ": the file ends inside its ",
                      kTokenFileHeaderBytes, " byte header"));
   }
-  absl::StatusOr<TokenFileHeader> header =
-      ParseHeader(layout.data.bytes().data());
+  char head[kTokenFileHeaderBytes];
+  RETURN_IF_ERROR(layout.data->Read(0, sizeof(head), head));
+  absl::StatusOr<TokenFileHeader> header = ParseHeader(head);
   if (!header.ok()) return Annotate(header.status(), path);
   const uint64_t want =
       kTokenFileHeaderBytes + header->token_count * header->bytes_per_token;

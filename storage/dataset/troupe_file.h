@@ -1,5 +1,5 @@
 // Troupe's token files: a text as the model sees it, made once by
-// `troupe data prepare` (token_file_writer.h) and then mapped into memory.
+// `troupe data prepare` (token_file_writer.h) and then read piece by piece.
 //
 //   offset  bytes  field (all little-endian)
 //        0      8  magic "TROUPETK"

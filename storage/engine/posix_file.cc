@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "disk/errno_status.h"
 #include "proto/base/status.h"
-#include "storage/engine/errno_status.h"
 #include "storage/engine/transfer.h"
 
 namespace troupe {
@@ -131,21 +131,6 @@ absl::StatusOr<std::string> ReadWholeFile(const std::string& path,
   std::string content(bytes, '\0');
   RETURN_IF_ERROR(file.ReadAt(0, bytes, content.data()));
   return content;
-}
-
-absl::Status WriteWholeFile(const std::string& path, absl::string_view bytes) {
-  ASSIGN_OR_RETURN(PosixFile file, PosixFile::Open(path, IoMode::kCreate));
-  RETURN_IF_ERROR(file.WriteAt(0, bytes));
-  RETURN_IF_ERROR(file.Sync());
-  return file.Close();
-}
-
-absl::Status SyncDirectory(const std::string& path) {
-  const int fd = OpenRetrying(path, O_RDONLY | O_DIRECTORY);
-  if (fd < 0) return ErrnoStatus(errno, absl::StrCat(path, ": open"));
-  const absl::Status status = SyncDescriptor(fd, path);
-  close(fd);
-  return status;
 }
 
 }  // namespace troupe

@@ -51,12 +51,6 @@ int OpenFlags(IoMode mode);
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path,
                                           uint64_t bytes_max);
 
-// Makes or replaces the content of `path` and syncs it (not its directory).
-absl::Status WriteWholeFile(const std::string& path, absl::string_view bytes);
-
-// Makes durable what was made, renamed or removed in a directory.
-absl::Status SyncDirectory(const std::string& path);
-
 }  // namespace troupe
 
 #endif  // TROUPE_STORAGE_ENGINE_POSIX_FILE_H_

@@ -31,7 +31,7 @@ std::vector<SourceFile> ReadSourceTree() {
       std::filesystem::canonical("WORKSPACE").parent_path();
   std::vector<SourceFile> files;
   for (const char* folder :
-       {"proto", "ops", "storage", "scheduler", "worker", "clients", "tests"}) {
+       {"disk", "proto", "ops", "storage", "scheduler", "worker", "clients", "tests"}) {
     for (const auto& entry :
          std::filesystem::recursive_directory_iterator(root / folder)) {
       if (!entry.is_regular_file() || !IsSource(entry.path().string()))

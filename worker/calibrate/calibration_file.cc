@@ -1,18 +1,12 @@
 #include "worker/calibrate/calibration_file.h"
 
-#include <fcntl.h>
 #include <google/protobuf/text_format.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
-#include <system_error>
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
@@ -22,6 +16,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "disk/directory.h"
+#include "disk/file_lock.h"
+#include "disk/new_file.h"
 #include "proto/base/log.h"
 #include "proto/base/status.h"
 #include "worker/calibrate/other_load.h"
@@ -31,27 +28,6 @@ namespace {
 
 // Grows when what is measured, or how fast our kernels are, changes much.
 constexpr int kCalibrationVersion = 3;
-
-// Holds the lock of `path`.lock, waiting for it; without a lock where the file
-// system gives none.
-class FileLock {
- public:
-  explicit FileLock(const std::string& path)
-      : fd_(open(absl::StrCat(path, ".lock").c_str(),
-                 O_CREAT | O_RDWR | O_CLOEXEC, 0644)) {
-    if (fd_ < 0) return;
-    while (flock(fd_, LOCK_EX) != 0 && errno == EINTR) {
-    }
-  }
-  ~FileLock() {
-    if (fd_ >= 0) close(fd_);
-  }
-  FileLock(const FileLock&) = delete;
-  FileLock& operator=(const FileLock&) = delete;
-
- private:
-  const int fd_;
-};
 
 // The first line of a file that was measured beside others' work. Its rates are
 // better than none, but only for the while that such work may last.
@@ -100,21 +76,7 @@ absl::Status WriteFile(const std::string& path, const Calibration& calibration,
         100 * others_share, absl::ToInt64Minutes(kBusyFor)));
     text = absl::StrCat(kBusyLine, "\n", text);
   }
-  const std::string aside = absl::StrCat(path, ".tmp-", getpid());
-  {
-    std::ofstream file(aside);
-    file << text;
-    file.close();
-    if (!file) {
-      return absl::UnavailableError(
-          absl::StrCat("cannot write ", aside, ": ", std::strerror(errno)));
-    }
-  }
-  if (std::rename(aside.c_str(), path.c_str()) != 0) {
-    return absl::UnavailableError(
-        absl::StrCat("cannot write ", path, ": ", std::strerror(errno)));
-  }
-  return absl::OkStatus();
+  return ReplaceFile(path, text);
 }
 
 }  // namespace
@@ -148,10 +110,10 @@ std::string CalibrationDevice() {
 absl::StatusOr<Calibration> LoadOrMeasure(
     const CalibrationFileOptions& options,
     const std::function<absl::StatusOr<Calibration>()>& measure) {
-  std::error_code ignored;
-  std::filesystem::create_directories(
-      std::filesystem::path(options.path).parent_path(), ignored);
-  const FileLock lock(options.path);
+  // Without them it is measured each time, by all at once.
+  MakeDirectories(ParentDirectory(options.path)).IgnoreError();
+  const absl::StatusOr<FileLock> lock = FileLock::Await(
+      absl::StrCat(options.path, ".lock"), absl::StrCat("pid ", getpid()));
   if (!options.measure_anew) {
     absl::StatusOr<Calibration> kept = ReadFile(options);
     if (kept.ok()) return kept;

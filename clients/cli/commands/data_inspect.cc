@@ -39,8 +39,8 @@ class DataInspect final : public Command {
     const TokenLayout& layout = file.layout();
     std::ostream& out = console.out;
     out << "format      " << layout.format << "\n"
-        << "file        " << layout.data.path() << ", "
-        << BytesText(layout.data.bytes().size()) << "\n"
+        << "file        " << layout.data->path() << ", "
+        << BytesText(layout.data->size()) << "\n"
         << "tokens      " << GroupedText(layout.token_count) << ", of "
         << layout.type.bytes << (layout.type.bytes == 1 ? " byte" : " bytes")
         << "\n"

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "disk/new_file.h"
 #include "nlohmann/json.hpp"
 
 namespace troupe {
@@ -57,16 +58,7 @@ absl::Status WriteClusterFile(const std::string& dir,
                     {"pid", member.process.pid},
                     {"start_ticks", member.process.start_ticks}});
   }
-  const std::string aside = PathOf(dir) + ".new";
-  std::ofstream out(aside, std::ios::trunc);
-  out << json.dump(1) << "\n";
-  out.close();
-  std::error_code error;
-  if (out) std::filesystem::rename(aside, PathOf(dir), error);
-  if (!out || error) {
-    return absl::InternalError(absl::StrCat("cannot write ", PathOf(dir)));
-  }
-  return absl::OkStatus();
+  return ReplaceFile(PathOf(dir), absl::StrCat(json.dump(1), "\n"));
 }
 
 void RemoveClusterFile(const std::string& dir) {

@@ -3,10 +3,13 @@
 #include <cstring>
 #include <filesystem>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "proto/base/crc32c.h"
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "storage/engine/in_memory_engine.h"
+#include "storage/engine/make_engine.h"
+#include "tests/disk/power_loss.h"
 #include "tests/storage/checkpoint/small_checkpoint.h"
 #include "tests/storage/temp_dir.h"
 
@@ -46,6 +49,62 @@ TEST(Commit, AnotherAttemptOfTheSameStepReplacesTheFirst) {
   ASSERT_TRUE(manifest.ok()) << manifest.status().ToString();
   EXPECT_EQ(manifest->files.size(), 2u);
   EXPECT_EQ(std::distance(fs::directory_iterator(dir.path()), {}), 1);
+}
+
+// A checkpoint of one rank and one small tensor, with a file that it carries.
+void SaveTiny(const CheckpointAttempt& attempt, float value) {
+  // The ring's calls could not be recorded.
+  const auto engine = MakeIoEngine({.kind = "thread_pool", .log = false});
+  ASSERT_TRUE(engine.ok()) << engine.status();
+  ASSERT_TRUE(BeginCheckpoint(attempt).ok());
+  const auto shard =
+      WriteShardFile(**engine, attempt, 0,
+                     {{"w", StoredDType::kF32, {1}, WholeTensor({1}), &value}});
+  ASSERT_TRUE(shard.ok()) << shard.status();
+  Manifest manifest = SmallManifest(attempt.step);
+  manifest.job_name = absl::StrCat(value);
+  const auto path =
+      CommitCheckpoint(attempt, manifest, {*shard}, {{"config.json", "{}"}});
+  ASSERT_TRUE(path.ok()) << path.status();
+}
+
+// Which of the two values the newest checkpoint holds, whole; "none".
+std::string NewestIn(const std::string& dir) {
+  const auto newest = FindNewestComplete(dir, CheckDepth::kChecksums);
+  return newest.ok() ? ReadManifest(newest->path)->job_name : "none";
+}
+
+// Whenever the power goes there is the old checkpoint or the new one, whole;
+// once the commit has returned, the new one.
+TEST(Commit, SurvivesAPowerLoss) {
+  struct Case {
+    int64_t before;  // the step of the one that is there; -1: none
+    bool refuse_exchange;
+  };
+  for (const Case& each :
+       {Case{-1, false}, Case{40, false}, Case{50, false}, Case{50, true}}) {
+    TempDir dir;
+    const std::string root = fs::canonical(dir.path());
+    if (each.before >= 0) SaveTiny({root + "/new/dir", each.before, "a"}, 1);
+    DiskRecording recording(root, {.refuse_exchange = each.refuse_exchange});
+    SaveTiny({root + "/new/dir", 50, "b"}, 2);
+    ASSERT_TRUE(
+        PruneCheckpoints({.dir = root + "/new/dir", .written = 50, .keep = 1})
+            .ok());
+    recording.EachOutcome([&](const CrashOutcome& crash) {
+      const std::string found = NewestIn(crash.root + "/new/dir");
+      if (found == "2") return;
+      EXPECT_FALSE(crash.returned) << crash.after;
+      EXPECT_EQ(found, each.before >= 0 ? "1" : "none") << crash.after;
+      // Nothing that bears a checkpoint's name is torn.
+      const auto entries = ListCheckpoints(crash.root + "/new/dir");
+      ASSERT_TRUE(entries.ok()) << entries.status();
+      for (const CheckpointEntry& entry : *entries) {
+        EXPECT_TRUE(CheckCheckpoint(entry.path, CheckDepth::kChecksums).ok())
+            << entry.path << " " << crash.after;
+      }
+    });
+  }
 }
 
 TEST(Commit, RefusesShardsThatDoNotTile) {

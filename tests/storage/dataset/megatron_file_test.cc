@@ -38,7 +38,7 @@ TEST_F(MegatronFileTest, NeighboursAreOneRun) {
   EXPECT_EQ(layout->token_count, 6u);
   EXPECT_EQ(layout->documents, 2u);
   EXPECT_EQ(layout->runs.size(), 1u);
-  EXPECT_EQ(layout->data.path(), prefix_ + ".bin");
+  EXPECT_EQ(layout->data->path(), prefix_ + ".bin");
 }
 
 TEST_F(MegatronFileTest, AnyOfItsNamesWillDo) {

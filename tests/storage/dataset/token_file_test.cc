@@ -107,6 +107,48 @@ TEST_F(TokenFileTest, IdsOutsideTheVocabularyAreNamedWithFileAndOffset) {
   }
 }
 
+TEST_F(TokenFileTest, ReadsAcrossThePiecesOfItsReads) {
+  std::vector<int64_t> many(20'000);
+  for (size_t i = 0; i < many.size(); ++i) many[i] = 7 * i % 1000;
+  const std::string path = dir_.File("many");
+  WriteText(path, LlmcHeaderBytes({.tokens = 20'000}) + Packed(many, 2));
+  const auto file = TokenFile::Open(path);
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ(ReadAll(*file), std::vector<int32_t>(many.begin(), many.end()));
+}
+
+// The same tokens at another place are the same; any others are not.
+TEST_F(TokenFileTest, IsKnownByItsTokens) {
+  std::vector<int64_t> many(400'000);
+  for (size_t i = 0; i < many.size(); ++i) many[i] = 7 * i % 1000;
+  const auto identity = [&](const std::string& name) {
+    const std::string path = dir_.File(name);
+    WriteText(path, LlmcHeaderBytes({.tokens = int64_t(many.size())}) +
+                        Packed(many, 2));
+    const auto file = TokenFile::Open(path);
+    CHECK_OK(file.status());
+    return file->identity();
+  };
+  const std::string first = identity("a");
+  EXPECT_EQ(identity("b"), first);
+  EXPECT_EQ(first.find("llm.c, 400000 tokens of 2 bytes, digest "), 0u)
+      << first;
+  ++many.front();
+  const std::string second = identity("a");
+  EXPECT_NE(second, first);
+  ++many.back();
+  const std::string third = identity("a");
+  EXPECT_NE(third, second);
+  many.resize(200'000);
+  EXPECT_NE(identity("a"), third);
+
+  const auto runs = [&](const std::vector<int64_t>& ids) {
+    return TokenFile::Open(Megatron(4, Packed(ids, 4), 4))->identity();
+  };
+  EXPECT_EQ(runs({4, 5, 6, 1, 2, 3}), runs({4, 5, 6, 1, 2, 3}));
+  EXPECT_NE(runs({4, 5, 6, 1, 2, 3}), runs({4, 5, 7, 1, 2, 3}));
+}
+
 TEST_F(TokenFileTest, WithoutABoundAnyIdThatAnInt32HoldsIsRead) {
   const std::string path =
       Megatron(5, Packed({4, 5, INT32_MAX, 1, 2, int64_t{1} << 31}, 8), 8);

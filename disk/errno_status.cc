@@ -1,4 +1,4 @@
-#include "storage/engine/errno_status.h"
+#include "disk/errno_status.h"
 
 #include <cerrno>
 #include <cstring>

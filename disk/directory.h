@@ -1,0 +1,37 @@
+// Directories that survive a power loss. A name that was made, renamed or
+// removed is on the disk only when the directory that holds it was synced;
+// these functions return when it is. Errors name the path and the errno.
+#ifndef TROUPE_DISK_DIRECTORY_H_
+#define TROUPE_DISK_DIRECTORY_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace troupe {
+
+// The directory in which `path` is a name; "." for a bare name. A slash at the
+// end does not count: that of "a/b/" is "a".
+std::string ParentDirectory(const std::string& path);
+
+// Makes durable which names a directory holds. A file system that cannot be
+// asked (EINVAL) is taken at its word.
+absl::Status SyncDirectory(const std::string& path);
+
+// Does so with a directory and all below it.
+absl::Status SyncTree(const std::string& path);
+
+// Makes a directory and those above it that are missing, durably. OK where it
+// is there.
+absl::Status MakeDirectories(const std::string& path);
+
+// rename(2), durable; both names are in one directory.
+absl::Status RenameDurably(const std::string& from, const std::string& to);
+
+// Removes a file or a directory with all that it holds. OK where there is none.
+// A crash may leave some of it.
+absl::Status RemoveTree(const std::string& path);
+
+}  // namespace troupe
+
+#endif  // TROUPE_DISK_DIRECTORY_H_

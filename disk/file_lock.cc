@@ -1,0 +1,111 @@
+#include "disk/file_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "disk/errno_status.h"
+#include "proto/base/status.h"
+
+namespace troupe {
+namespace {
+
+constexpr size_t kHolderBytesMax = 512;
+
+std::string HolderOf(int fd) {
+  char text[kHolderBytesMax];
+  const ssize_t count = pread(fd, text, sizeof(text), 0);
+  if (count <= 0) return "another process";
+  const absl::string_view all(text, count);
+  return std::string(absl::StripAsciiWhitespace(all.substr(0, all.find('\n'))));
+}
+
+// Why flock said no.
+absl::Status Refusal(int error, int fd, const std::string& path) {
+  if (error == EWOULDBLOCK) return absl::FailedPreconditionError(HolderOf(fd));
+  if (error == ENOLCK || error == ENOSYS || error == EOPNOTSUPP) {
+    return absl::UnimplementedError(
+        absl::StrCat(path, ": the file system has no locks"));
+  }
+  return ErrnoStatus(error, absl::StrCat(path, ": flock"));
+}
+
+// Whether the open file is still the one of this name.
+bool IsAt(int fd, const std::string& path) {
+  struct stat open_file;
+  struct stat named;
+  return fstat(fd, &open_file) == 0 && stat(path.c_str(), &named) == 0 &&
+         open_file.st_ino == named.st_ino && open_file.st_dev == named.st_dev;
+}
+
+absl::Status WriteHolder(int fd, const std::string& path,
+                         absl::string_view holder) {
+  errno = 0;
+  const std::string line =
+      absl::StrCat(holder.substr(0, kHolderBytesMax - 1), "\n");
+  if (ftruncate(fd, 0) == 0 && pwrite(fd, line.data(), line.size(), 0) ==
+                                   static_cast<ssize_t>(line.size())) {
+    return absl::OkStatus();
+  }
+  return ErrnoStatus(errno == 0 ? ENOSPC : errno,
+                     absl::StrCat(path, ": write"));
+}
+
+}  // namespace
+
+absl::StatusOr<FileLock> FileLock::Lock(const std::string& path,
+                                        absl::string_view holder,
+                                        int operation) {
+  while (true) {
+    int fd;
+    do {
+      fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    } while (fd < 0 && errno == EINTR);
+    if (fd < 0) return ErrnoStatus(errno, absl::StrCat(path, ": open"));
+    int result;
+    do {
+      result = flock(fd, operation);
+    } while (result < 0 && errno == EINTR);
+    if (result < 0) {
+      const absl::Status why = Refusal(errno, fd, path);
+      close(fd);
+      return why;
+    }
+    if (!IsAt(fd, path)) {  // whoever held it has removed it since
+      close(fd);
+      continue;
+    }
+    FileLock lock(path, fd);
+    RETURN_IF_ERROR(WriteHolder(fd, path, holder));
+    return lock;
+  }
+}
+
+absl::StatusOr<FileLock> FileLock::Take(const std::string& path,
+                                        absl::string_view holder) {
+  return Lock(path, holder, LOCK_EX | LOCK_NB);
+}
+
+absl::StatusOr<FileLock> FileLock::Await(const std::string& path,
+                                         absl::string_view holder) {
+  return Lock(path, holder, LOCK_EX);
+}
+
+FileLock::~FileLock() {
+  if (fd_ < 0) return;
+  unlink(path_.c_str());  // while nobody else can have it
+  close(fd_);
+}
+
+std::string ThisProcessName() {
+  char host[256] = {};
+  if (gethostname(host, sizeof(host) - 1) != 0) host[0] = '\0';
+  return absl::StrCat("pid ", getpid(), *host == '\0' ? "" : " on ", host);
+}
+
+}  // namespace troupe

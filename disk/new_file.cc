@@ -1,0 +1,122 @@
+#include "disk/new_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "disk/directory.h"
+#include "disk/errno_status.h"
+#include "proto/base/check.h"
+#include "proto/base/status.h"
+
+namespace troupe {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Of what is there under a name and no file.
+const char* KindOf(mode_t mode) {
+  if (S_ISDIR(mode)) return "a directory";
+  if (S_ISFIFO(mode)) return "a pipe";
+  if (S_ISSOCK(mode)) return "a socket";
+  return "a device";
+}
+
+// Where the links of a path lead, so that they stay links.
+absl::StatusOr<std::string> FollowLinks(const std::string& path) {
+  std::error_code error;
+  std::string target = path;
+  constexpr int kLinksMax = 40;  // as the kernel's
+  for (int i = 0; fs::is_symlink(target, error); ++i) {
+    if (i == kLinksMax) return ErrnoStatus(ELOOP, absl::StrCat(path, ": open"));
+    const fs::path to = fs::read_symlink(target, error);
+    if (error) {
+      return ErrnoStatus(error.value(), absl::StrCat(target, ": readlink"));
+    }
+    target = fs::path(target).parent_path() / to;
+  }
+  return target;
+}
+
+}  // namespace
+
+absl::StatusOr<NewFile> NewFile::Create(const std::string& path) {
+  ASSIGN_OR_RETURN(std::string target, FollowLinks(path));
+  struct stat info;
+  if (stat(target.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": is ", KindOf(info.st_mode),
+                     ", which a file cannot replace; give another name"));
+  }
+  std::string aside = absl::StrCat(target, ".tmp-", getpid());
+  int fd;
+  do {
+    fd = open(aside.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  } while (fd < 0 && errno == EINTR);
+  if (fd < 0) return ErrnoStatus(errno, absl::StrCat(aside, ": open"));
+  return NewFile(std::move(target), std::move(aside), fd);
+}
+
+NewFile::NewFile(NewFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      aside_(std::exchange(other.aside_, "")),
+      fd_(std::exchange(other.fd_, -1)) {}
+
+NewFile& NewFile::operator=(NewFile&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(aside_, other.aside_);
+  std::swap(fd_, other.fd_);
+  return *this;
+}
+
+NewFile::~NewFile() {
+  if (fd_ >= 0) close(fd_);
+  if (!aside_.empty()) unlink(aside_.c_str());
+}
+
+absl::Status NewFile::WriteAt(uint64_t offset, absl::string_view bytes) const {
+  CHECK_GE(fd_, 0) << path_ << " is committed";
+  while (!bytes.empty()) {
+    const ssize_t written =
+        pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) {
+      return ErrnoStatus(errno,
+                         absl::StrCat(aside_, ": write at offset ", offset));
+    }
+    offset += written;
+    bytes.remove_prefix(written);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status NewFile::Commit() {
+  CHECK_GE(fd_, 0) << path_ << " is committed";
+  int result;
+  do {
+    result = fsync(fd_);
+  } while (result < 0 && errno == EINTR);
+  if (result < 0) return ErrnoStatus(errno, absl::StrCat(aside_, ": fsync"));
+  // Linux frees the descriptor whatever close says, so EINTR is not retried.
+  if (close(std::exchange(fd_, -1)) < 0 && errno != EINTR) {
+    return ErrnoStatus(errno, absl::StrCat(aside_, ": close"));
+  }
+  if (rename(aside_.c_str(), path_.c_str()) != 0) {
+    return ErrnoStatus(errno, absl::StrCat(aside_, ": rename to ", path_));
+  }
+  aside_.clear();
+  return SyncDirectory(ParentDirectory(path_));
+}
+
+absl::Status ReplaceFile(const std::string& path, absl::string_view bytes) {
+  ASSIGN_OR_RETURN(NewFile file, NewFile::Create(path));
+  RETURN_IF_ERROR(file.WriteAt(0, bytes));
+  return file.Commit();
+}
+
+}  // namespace troupe

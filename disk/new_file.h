@@ -1,0 +1,59 @@
+// A file that appears under its name whole or not at all, whenever the process
+// or the machine ends: it is written aside (<path>.tmp-<process id>), synced,
+// renamed, and the directory synced. Until then, and on any error, what was
+// there before stays.
+//
+//   ASSIGN_OR_RETURN(NewFile file, NewFile::Create(path));
+//   RETURN_IF_ERROR(file.WriteAt(0, bytes));
+//   RETURN_IF_ERROR(file.Commit());
+//
+// or, of what is in memory, ReplaceFile(path, bytes).
+#ifndef TROUPE_DISK_NEW_FILE_H_
+#define TROUPE_DISK_NEW_FILE_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace troupe {
+
+// Move-only. Errors name the file and the errno.
+class NewFile {
+ public:
+  // In a directory that is there. Of a symbolic link, what it points to is
+  // replaced. InvalidArgument where `path` is a directory, a device or a pipe:
+  // those are no files that could be replaced.
+  static absl::StatusOr<NewFile> Create(const std::string& path);
+
+  NewFile(NewFile&& other) noexcept;
+  NewFile& operator=(NewFile&& other) noexcept;
+  // Removes what was written, unless it was committed.
+  ~NewFile();
+
+  // Where it will be: as given, links followed.
+  const std::string& path() const { return path_; }
+
+  absl::Status WriteAt(uint64_t offset, absl::string_view bytes) const;
+
+  // Gives it its name, durably. Call once.
+  absl::Status Commit();
+
+ private:
+  NewFile(std::string path, std::string aside, int fd)
+      : path_(std::move(path)), aside_(std::move(aside)), fd_(fd) {}
+
+  std::string path_;
+  std::string aside_;  // empty: nothing is there to remove
+  int fd_ = -1;
+};
+
+// A file with these bytes, instead of the one that may be there.
+absl::Status ReplaceFile(const std::string& path, absl::string_view bytes);
+
+}  // namespace troupe
+
+#endif  // TROUPE_DISK_NEW_FILE_H_

@@ -1,0 +1,67 @@
+#include "storage/checkpoint/checkpoint_folder.h"
+
+#include "absl/strings/str_cat.h"
+#include "disk/directory.h"
+#include "disk/new_directory.h"
+#include "proto/base/log.h"
+#include "proto/base/status.h"
+#include "storage/checkpoint/checkpoint_dir.h"
+
+namespace troupe {
+namespace {
+
+constexpr char kLockFile[] = ".lock";
+
+absl::StatusOr<std::optional<FileLock>> LockDirectory(
+    const CheckpointFolderOptions& options) {
+  absl::StatusOr<FileLock> lock = FileLock::Take(
+      absl::StrCat(options.directory, "/", kLockFile), options.holder);
+  if (lock.ok()) return *std::move(lock);
+  if (absl::IsUnimplemented(lock.status())) {
+    LogWarning(absl::StrCat(lock.status().message(),
+                            "; see that nobody else writes checkpoints there"));
+    return std::nullopt;
+  }
+  if (!absl::IsFailedPrecondition(lock.status())) return lock.status();
+  return absl::FailedPreconditionError(
+      absl::StrCat(options.directory, ": ", lock.status().message(),
+                   " writes its checkpoints there; wait for its end, or give "
+                   "another directory"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CheckpointFolder>> CheckpointFolder::Open(
+    const CheckpointFolderOptions& options) {
+  RETURN_IF_ERROR(PrepareCheckpointDirectory(options.directory));
+  ASSIGN_OR_RETURN(std::optional<FileLock> lock, LockDirectory(options));
+  std::vector<std::string> overwritten;
+  if (options.starts_anew) {
+    ASSIGN_OR_RETURN(const std::vector<CheckpointEntry> entries,
+                     ListCheckpoints(options.directory));
+    if (!entries.empty() && !options.overwrite) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          options.directory, ": an earlier run left ", entries.size(),
+          entries.size() == 1 ? " checkpoint there, " : " checkpoints there, ",
+          entries.back().path,
+          " the last, which this one would replace and prune; go on from it "
+          "(checkpoint.resume: latest), give another directory, or say that "
+          "they may go (checkpoint.overwrite: true)"));
+    }
+    for (const CheckpointEntry& entry : entries) {
+      overwritten.push_back(entry.path);
+    }
+  }
+  return std::unique_ptr<CheckpointFolder>(
+      new CheckpointFolder(std::move(lock), std::move(overwritten)));
+}
+
+absl::Status CheckpointFolder::Committed(const std::string& path) {
+  absl::Status status;
+  for (const std::string& old : std::exchange(overwritten_, {})) {
+    if (old != path) status.Update(RemoveDirectory(old));
+  }
+  return status;
+}
+
+}  // namespace troupe

@@ -1,0 +1,57 @@
+// The directory of a job's checkpoints as the one who commits there holds it:
+// from the job's start to its end nobody else does, whatever name leads there
+// (a lock in the directory itself, .lock, which says who has it), and what an
+// earlier run left is not replaced or pruned unless that is meant.
+//
+//   ASSIGN_OR_RETURN(auto folder, CheckpointFolder::Open({.directory = dir,
+//                                    .holder = "job 3", .starts_anew = true}));
+//   ... commits a checkpoint ...
+//   RETURN_IF_ERROR(folder->Committed(path));
+#ifndef TROUPE_STORAGE_CHECKPOINT_CHECKPOINT_FOLDER_H_
+#define TROUPE_STORAGE_CHECKPOINT_CHECKPOINT_FOLDER_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "disk/file_lock.h"
+
+namespace troupe {
+
+struct CheckpointFolderOptions {
+  std::string directory;     // made where it is missing
+  std::string holder;        // "job 3, pid 17 on host7", for others' messages
+  bool starts_anew = false;  // resumes nothing
+  bool overwrite = false;    // what an earlier run left may go
+};
+
+// One thread at a time.
+class CheckpointFolder {
+ public:
+  // FailedPrecondition where another holds the directory, naming it, and where
+  // a run that starts anew finds checkpoints that may not go; both say what to
+  // do. Else as PrepareCheckpointDirectory. A file system without locks costs a
+  // warning in the log.
+  static absl::StatusOr<std::unique_ptr<CheckpointFolder>> Open(
+      const CheckpointFolderOptions& options);
+
+  // A checkpoint is there. The first one takes the place of all that a run
+  // which starts anew overwrites: those are removed.
+  absl::Status Committed(const std::string& path);
+
+ private:
+  CheckpointFolder(std::optional<FileLock> lock,
+                   std::vector<std::string> overwritten)
+      : lock_(std::move(lock)), overwritten_(std::move(overwritten)) {}
+
+  const std::optional<FileLock> lock_;
+  std::vector<std::string> overwritten_;  // paths
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_STORAGE_CHECKPOINT_CHECKPOINT_FOLDER_H_

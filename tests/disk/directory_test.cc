@@ -1,0 +1,62 @@
+#include "disk/directory.h"
+
+#include <filesystem>
+
+#include "gtest/gtest.h"
+#include "tests/disk/power_loss.h"
+#include "tests/storage/temp_dir.h"
+
+namespace troupe {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST(Directory, KnowsTheParent) {
+  EXPECT_EQ(ParentDirectory("/a/b"), "/a");
+  EXPECT_EQ(ParentDirectory("a/b/"), "a");
+  EXPECT_EQ(ParentDirectory("/a"), "/");
+  EXPECT_EQ(ParentDirectory("/"), "/");
+  EXPECT_EQ(ParentDirectory("a"), ".");
+}
+
+TEST(Directory, MakesWhatIsMissing) {
+  TempDir dir;
+  ASSERT_TRUE(MakeDirectories(dir.File("a/b/c/")).ok());
+  EXPECT_TRUE(fs::is_directory(dir.File("a/b/c")));
+  EXPECT_TRUE(MakeDirectories(dir.File("a/b")).ok());
+  WriteText(dir.File("f"), "");
+  EXPECT_TRUE(Fails(MakeDirectories(dir.File("f")),
+                    absl::StatusCode::kFailedPrecondition,
+                    {dir.File("f"), "ENOTDIR"}));
+  EXPECT_TRUE(Fails(MakeDirectories(dir.File("f/x")),
+                    absl::StatusCode::kFailedPrecondition,
+                    {dir.File("f/x"), "ENOTDIR"}));
+  EXPECT_FALSE(MakeDirectories("/proc/none/x").ok());
+}
+
+TEST(Directory, ErrorsNameThePath) {
+  TempDir dir;
+  constexpr auto kNotFound = absl::StatusCode::kNotFound;
+  EXPECT_TRUE(
+      Fails(SyncDirectory(dir.File("no")), kNotFound, {dir.File("no")}));
+  EXPECT_TRUE(Fails(SyncTree(dir.File("no")), kNotFound, {dir.File("no")}));
+  EXPECT_TRUE(Fails(RenameDurably(dir.File("no"), dir.File("x")), kNotFound,
+                    {dir.File("no"), "rename to"}));
+  EXPECT_TRUE(RemoveTree(dir.File("no")).ok());
+}
+
+TEST(Directory, WhatWasMadeSurvivesAPowerLoss) {
+  TempDir dir;
+  const std::string root = fs::canonical(dir.path());
+  fs::create_directory(root + "/there");
+  DiskRecording recording(root);
+  ASSERT_TRUE(MakeDirectories(root + "/there/a/b/c").ok());
+  ASSERT_TRUE(RenameDurably(root + "/there/a", root + "/there/z").ok());
+  recording.EachOutcome([&](const CrashOutcome& crash) {
+    EXPECT_TRUE(!crash.returned || fs::exists(crash.root + "/there/z/b/c"))
+        << crash.after;
+  });
+}
+
+}  // namespace
+}  // namespace troupe

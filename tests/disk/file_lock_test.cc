@@ -1,0 +1,73 @@
+#include "disk/file_lock.h"
+
+#include <atomic>
+#include <filesystem>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "absl/synchronization/notification.h"
+#include "gtest/gtest.h"
+#include "tests/storage/temp_dir.h"
+
+namespace troupe {
+namespace {
+
+TEST(FileLock, SaysWhoHoldsIt) {
+  TempDir dir;
+  const std::string path = dir.File("lock");
+  absl::StatusOr<FileLock> first = FileLock::Take(path, "job 3");
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_TRUE(Fails(FileLock::Take(path, "job 4").status(),
+                    absl::StatusCode::kFailedPrecondition, {"job 3"}));
+  {
+    const FileLock moved = *std::move(first);
+    EXPECT_FALSE(FileLock::Take(path, "job 4").ok());
+  }
+  EXPECT_TRUE(FileLock::Take(path, "job 4").ok());
+  EXPECT_FALSE(std::filesystem::exists(path)) << "the file goes with the lock";
+  WriteText(path, "left by a crash");
+  EXPECT_TRUE(FileLock::Take(path, "job 5").ok());
+}
+
+// Its file may go at any moment between another's open and lock.
+TEST(FileLock, IsHeldByOneThoughItsFileGoes) {
+  TempDir dir;
+  const std::string path = dir.File("lock");
+  std::atomic<int> holders = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 200; ++i) {
+        const absl::StatusOr<FileLock> lock = FileLock::Await(path, "x");
+        ASSERT_TRUE(lock.ok()) << lock.status();
+        EXPECT_EQ(++holders, 1);
+        --holders;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(FileLock, WaitsForItsTurn) {
+  TempDir dir;
+  const std::string path = dir.File("lock");
+  absl::Notification has_it;
+  std::optional<FileLock> first = *FileLock::Take(path, "a");
+  std::thread second([&] {
+    EXPECT_TRUE(FileLock::Await(path, "b").ok());
+    has_it.Notify();
+  });
+  EXPECT_FALSE(has_it.HasBeenNotified());
+  first.reset();
+  second.join();
+}
+
+TEST(FileLock, ErrorsNameTheFile) {
+  TempDir dir;
+  EXPECT_TRUE(Fails(FileLock::Take(dir.File("no/lock"), "x").status(),
+                    absl::StatusCode::kNotFound, {dir.File("no/lock")}));
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,66 @@
+#include "storage/checkpoint/checkpoint_folder.h"
+
+#include <filesystem>
+
+#include "gtest/gtest.h"
+#include "storage/checkpoint/checkpoint_dir.h"
+#include "tests/storage/checkpoint/small_checkpoint.h"
+#include "tests/storage/temp_dir.h"
+
+namespace troupe {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
+
+TEST(CheckpointFolder, OneHolderWhateverNameLeadsThere) {
+  TempDir dir;
+  const std::string path = dir.File("c");
+  auto first = CheckpointFolder::Open({.directory = path, .holder = "job 3"});
+  ASSERT_TRUE(first.ok()) << first.status();
+  fs::create_directory_symlink(path, dir.File("link"));
+  for (const std::string& name :
+       {path, path + "/", path + "/./", dir.File("link")}) {
+    EXPECT_TRUE(Fails(
+        CheckpointFolder::Open({.directory = name, .holder = "job 4"}).status(),
+        kRefused,
+        {name + ": job 3 writes its checkpoints there", "another directory"}));
+  }
+  first->reset();
+  EXPECT_TRUE(
+      CheckpointFolder::Open({.directory = path, .holder = "job 4"}).ok());
+}
+
+TEST(CheckpointFolder, ARunThatStartsAnewTakesNobodysPlaceUnasked) {
+  TempDir dir;
+  const CheckpointFolderOptions anew = {
+      .directory = dir.path(), .holder = "job 3", .starts_anew = true};
+  EXPECT_TRUE(CheckpointFolder::Open(anew).ok());
+  const std::string old = SaveSmall({dir.path(), 50, "a"}, 1);
+  EXPECT_TRUE(
+      Fails(CheckpointFolder::Open(anew).status(), kRefused,
+            {dir.path(), "left 1 checkpoint", old, "checkpoint.resume: latest",
+             "another directory", "checkpoint.overwrite: true"}));
+  EXPECT_TRUE(
+      CheckpointFolder::Open({.directory = dir.path(), .holder = "job 3"}).ok())
+      << "one that resumes";
+}
+
+TEST(CheckpointFolder, WhatIsOverwrittenGoesWithTheFirstCheckpoint) {
+  TempDir dir;
+  for (const int64_t step : {10, 20, 30}) SaveSmall({dir.path(), step, "a"}, 1);
+  auto folder = CheckpointFolder::Open({.directory = dir.path(),
+                                        .holder = "job 3",
+                                        .starts_anew = true,
+                                        .overwrite = true});
+  ASSERT_TRUE(folder.ok()) << folder.status();
+  EXPECT_EQ(ListCheckpoints(dir.path())->size(), 3u);
+  ASSERT_TRUE((*folder)->Committed(SaveSmall({dir.path(), 20, "b"}, 1)).ok());
+  EXPECT_EQ(ListCheckpoints(dir.path())->size(), 1u);
+  EXPECT_TRUE(fs::exists(dir.File("step-00000020")));
+  ASSERT_TRUE((*folder)->Committed(SaveSmall({dir.path(), 30, "b"}, 1)).ok());
+  EXPECT_EQ(ListCheckpoints(dir.path())->size(), 2u);
+}
+
+}  // namespace
+}  // namespace troupe
