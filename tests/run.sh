@@ -1,48 +1,55 @@
 #!/usr/bin/env bash
-# Installs, builds and tests everything. The last line stands alone:
+# Installs, builds and tests everything. The last line stands alone and counts
+# single tests, not programs of tests:
 #   N passed, N failed, N skipped
-# Arguments go to `bazel test` in place of //... (for example //proto/...); without
-# them the fuzz targets of file formats run for a few seconds too, and count as one
-# test each (all targets: tests/fuzz/run.sh); and where there is a CUDA toolkit,
-# everything is built with it, and the tests of what only such a build has run.
+# Arguments go to `bazel test` in place of //... (for example //proto/...). Without
+# them, where there is a CUDA toolkit, everything is built with it first, and the
+# tests run of what only such a build has. Fuzzing (tests/fuzz/run.sh) and
+# sanitizers (tests/sanitize.sh) are commands of their own.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 third_party/install.sh || { echo "0 passed, 1 failed, 0 skipped"; exit 1; }
 
-targets=("$@")
-[ ${#targets[@]} -gt 0 ] || targets=(//...)
-
+options=(--color=no --curses=no --show_progress_rate_limit=20 --keep_going)
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
+passed=0 failed=0 skipped=0
 
-bazel test "${targets[@]}" --color=no --curses=no --show_progress_rate_limit=20 \
-  --keep_going --test_summary=short 2>&1 | tee "$log"
-code=${PIPESTATUS[0]}
-if [ $# -eq 0 ]; then
-  # The same inputs in every run: what was green stays green.
-  FUZZ_RUNS=30000 tests/fuzz/run.sh "${TROUPE_FUZZ_SECONDS:-10}" \
-    job_file manifest safetensors token_file 2>&1 | tee -a "$log"
-  [ "${PIPESTATUS[0]}" -eq 0 ] || code=1
-  # Where there is a CUDA toolkit, all must build with it too. Its tests skip
-  # what needs a GPU that is not there.
-  if third_party/install.sh --cuda; then
-    cuda=(--config=cuda --color=no --curses=no --show_progress_rate_limit=20 --keep_going)
-    bazel build "${cuda[@]}" //... 2>&1 | tee -a "$log"
-    [ "${PIPESTATUS[0]}" -eq 0 ] || code=1
-    bazel test "${cuda[@]}" --test_summary=short \
-      //tests/ops/cuda/... //tests/worker/collective/nccl/... 2>&1 | tee -a "$log"
-    [ "${PIPESTATUS[0]}" -eq 0 ] || code=1
+# Adds the tests of the programs that ran, which $log names, to the counts. Where
+# Bazel failed and no test says that it did, something broke: one failure.
+count() { # CODE of Bazel
+  local logs label files=() p=0 f=0 s=0
+  logs=$(bazel info bazel-testlogs 2> /dev/null)
+  while read -r label; do
+    label=${label#//}
+    mapfile -t -O "${#files[@]}" files < \
+      <(find "$logs/${label/://}" -name test.xml 2> /dev/null)
+  done < <(grep -E '^//.* (PASSED|FAILED|TIMEOUT|FLAKY) in ' "$log" | cut -d' ' -f1)
+  if [ ${#files[@]} -gt 0 ]; then
+    read -r p f s < <(awk '
+      /<testcase / { cases++; open = 1; if (/result="skipped"/) skipped++ }
+      /<(failure|error)/ && open { failed++; open = 0 }
+      END { print cases - failed - skipped, failed + 0, skipped + 0 }
+    ' "${files[@]}")
   fi
+  if [ "$1" -ne 0 ] && [ "$f" -eq 0 ]; then f=1; fi
+  passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+}
+
+run() { # bazel's command and arguments
+  bazel "$@" "${options[@]}" 2>&1 | tee "$log"
+  count "${PIPESTATUS[0]}"
+}
+
+# With CUDA first, so that bazel-bin is left as a plain build has it.
+if [ $# -eq 0 ] && third_party/install.sh --cuda; then
+  run build --config=cuda //...
+  run test --config=cuda //tests/ops/cuda/... //tests/worker/collective/nccl/...
 fi
+[ $# -gt 0 ] || set -- //...
+run test --test_summary=short "$@"
 
-# Bazel ends with one line a test: "//tests/proto/plan:mesh_test  PASSED in 0.1s".
-passed=$(grep -cE '^//.* (\(cached\) )?PASSED' "$log")
-failed=$(grep -cE '^//.* (FAILED|TIMEOUT|FLAKY|NO STATUS|INCOMPLETE)' "$log")
-skipped=$(grep -cE '^//.* SKIPPED' "$log")
-
-# A build that broke before any test ran is a failure too.
-if [ "$code" -ne 0 ] && [ "$failed" -eq 0 ]; then failed=1; fi
 echo
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]

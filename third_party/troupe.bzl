@@ -14,6 +14,24 @@ COPTS = [
     "-Wno-missing-field-initializers",
 ]
 
+# Tests compare, they do not compute: what they call is optimised, they are not,
+# but for what needs no time of the compiler.
+TEST_COPTS = COPTS + ["-O1"]
+
+# Of every test: the headers that most of them include, precompiled
+# (precompiled.bzl). g++ does not keep in it which warnings the system's headers
+# have silenced about themselves, so that these are off in tests.
+_PRECOMPILED = [
+    "-include",
+    "third_party/test_headers.h",
+    "-Winvalid-pch",
+    "-Wno-error=invalid-pch",
+    "-Wno-array-bounds",
+    "-Wno-restrict",
+    "-Wno-stringop-overflow",
+    "-Wno-stringop-overread",
+]
+
 def troupe_library(name, copts = [], **kwargs):
     # Static only: a shared twin of each would be compiled and linked for nobody.
     native.cc_library(name = name, copts = COPTS + copts, linkstatic = True, **kwargs)
@@ -25,9 +43,12 @@ def troupe_test(name, copts = [], deps = [], size = "small", main = True, **kwar
     """A GoogleTest test; the main function comes with it unless main = False."""
     native.cc_test(
         name = name,
-        copts = COPTS + copts,
+        copts = TEST_COPTS + _PRECOMPILED + copts,
         size = size,
-        deps = deps + ["//third_party:gtest_main" if main else "//third_party:gtest"],
+        deps = deps + [
+            "//third_party:gtest_main" if main else "//third_party:gtest",
+            "//third_party:test_headers",
+        ],
         **kwargs
     )
 

@@ -45,8 +45,11 @@ TEST(PipelinePlan, EverySchedulePassesTheChecks) {
                                       data, micro_batches);
             job.mutable_model()->set_tie_word_embeddings(tied);
             const auto plan = Compile(job);
-            // A schedule may need several ranks.
-            if (pipeline == 1 && !plan.ok()) continue;
+            if (pipeline == 1 && schedule.name == "chimera") {
+              EXPECT_THAT(plan.status().message(),
+                          HasSubstr("parallelism.pipeline: chimera"));
+              continue;
+            }
             EXPECT_TRUE(plan.ok())
                 << schedule.name << " " << pipeline << " x " << data << ", "
                 << micro_batches << ", tied " << tied << ": "

@@ -1,6 +1,6 @@
 // docs/pipelines.md says what the schedules do now. To write the page anew:
 //
-//   TROUPE_DOCS_OUT=$PWD/docs bazel-bin/tests/golden/pipelines_page_test
+//   TROUPE_DOCS_OUT=$PWD/docs bazel-bin/tests/golden/golden_test
 #include <cstdlib>
 #include <fstream>
 #include <sstream>

@@ -26,37 +26,14 @@ programs=(
   //tests/bench:step_bench
 )
 tests=(
-  //tests/ops:attention_test
-  //tests/ops:bias_gradient_test
-  //tests/ops:cross_entropy_test
-  //tests/ops:device_test
-  //tests/ops:dropout_test
-  //tests/ops:embedding_test
-  //tests/ops:gelu_test
-  //tests/ops:layer_norm_test
-  //tests/ops:matmul_test
-  //tests/ops:optimizer_test
-  //tests/ops:random_test
-  //tests/ops:reduce_test
-  //tests/ops:rms_norm_test
-  //tests/ops:rotary_test
-  //tests/ops:swiglu_test
-  //tests/ops/cuda:cuda_fence_test
-  //tests/ops/cuda:event_pool_test
-  //tests/ops/cuda:facts_test
-  //tests/ops/cuda:lt_products_test
-  //tests/ops/cuda:scratch_test
-  //tests/ops/cuda:status_test
-  //tests/ops/cuda:thread_stream_test
-  //tests/worker/collective/nccl:comm_test
-  //tests/worker/collective/nccl:join_test
-  //tests/worker/collective/nccl:meeting_test
-  //tests/worker/collective/nccl:nccl_communicator_test
-  //tests/worker/collective/nccl:watch_test
+  //tests/ops:ops_test
+  //tests/ops/cuda:any_build_test
+  //tests/ops/cuda:cuda_build_test
+  //tests/worker/collective/nccl:any_build_test
+  //tests/worker/collective/nccl:cuda_build_test
   //tests/worker/collective/staged:staged_communicator_test
   //tests/worker/engine:step_fences_test
   //tests/worker/service:open_device_test
-  //tests/equivalence:device_memory_test
   //tests/equivalence:gpu_test
 )
 # Those of the machine.

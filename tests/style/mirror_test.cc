@@ -1,5 +1,5 @@
-// tests/ mirrors the tree: <path>/<file>.cc has tests/<path>/<file>_test.cc,
-// and a test tests something that is there.
+// tests/ mirrors the tree: what a folder promises is tested in the same folder
+// of tests/, and a folder of tests tests something that is there.
 #include <set>
 #include <string>
 
@@ -11,55 +11,51 @@
 namespace troupe {
 namespace {
 
-std::string WithoutEnding(const std::string& path) {
-  return path.substr(0, path.rfind('.'));
-}
-
 // Folders of tests/ that stand for themselves.
-bool StandsAlone(const std::string& path) {
-  for (const char* folder :
-       {"tests/golden/", "tests/equivalence/", "tests/cluster/",
-        "tests/faults/", "tests/oracle/", "tests/bench/", "tests/browser/",
-        "tests/style/"}) {
-    if (absl::StartsWith(path, folder)) return true;
+bool StandsAlone(const std::string& folder) {
+  for (const char* name : {"bench", "browser", "cluster", "equivalence",
+                           "faults", "fuzz", "golden", "oracle", "style"}) {
+    const std::string path = absl::StrCat("tests/", name);
+    if (folder == path || absl::StartsWith(folder, path + "/")) return true;
   }
   return false;
 }
 
-std::set<std::string> AllPaths() {
-  std::set<std::string> paths;
-  for (const SourceFile& file : ReadSourceTree()) paths.insert(file.path);
-  return paths;
-}
-
-TEST(Mirror, EverySourceHasItsTest) {
-  const std::set<std::string> paths = AllPaths();
-  const std::set<std::string> allowed = Exceptions("tested elsewhere");
-  for (const std::string& path : paths) {
-    if (absl::StartsWith(path, "tests/") || !absl::EndsWith(path, ".cc") ||
-        absl::EndsWith(path, "main.cc")) {
-      continue;
+// The folders of files that end so, those of tests/ or those of the rest.
+std::set<std::string> Folders(const std::string& ending, bool tests) {
+  std::set<std::string> folders;
+  for (const SourceFile& file : ReadSourceTree()) {
+    if (absl::EndsWith(file.path, ending) &&
+        absl::StartsWith(file.path, "tests/") == tests &&
+        !absl::EndsWith(file.path, "/main.cc")) {
+      folders.insert(FolderOf(file.path));
     }
-    const bool tested = paths.count(absl::StrCat("tests/", WithoutEnding(path),
-                                                 "_test.cc")) > 0;
-    EXPECT_NE(tested, allowed.count(path) > 0)
-        << (tested ? "take off tests/style/exceptions.txt: " : "no test for ")
-        << path;
   }
-  for (const std::string& path : allowed) {
-    EXPECT_TRUE(paths.count(path) > 0) << "no such file: " << path;
+  return folders;
+}
+
+TEST(Mirror, EveryFolderHasItsTests) {
+  const std::set<std::string> tests = Folders("_test.cc", true);
+  const std::set<std::string> elsewhere = Exceptions("tested elsewhere");
+  const std::set<std::string> sources = Folders(".cc", false);
+  for (const std::string& folder : sources) {
+    const bool tested = tests.count(absl::StrCat("tests/", folder)) > 0;
+    EXPECT_NE(tested, elsewhere.count(folder) > 0)
+        << (tested ? "take off tests/style/exceptions.txt: " : "no tests for ")
+        << folder;
+  }
+  for (const std::string& folder : elsewhere) {
+    EXPECT_EQ(sources.count(folder), 1) << "no such folder: " << folder;
   }
 }
 
-TEST(Mirror, EveryTestTestsSomething) {
-  const std::set<std::string> paths = AllPaths();
-  for (const std::string& path : paths) {
-    if (!absl::EndsWith(path, "_test.cc") || StandsAlone(path)) continue;
-    const std::string subject =
-        path.substr(6, path.size() - 6 - std::string("_test.cc").size());
-    EXPECT_TRUE(paths.count(subject + ".cc") > 0 ||
-                paths.count(subject + ".h") > 0)
-        << path << " has no subject";
+TEST(Mirror, EveryFolderOfTestsTestsSomething) {
+  std::set<std::string> subjects = Folders(".cc", false);
+  subjects.merge(Folders(".h", false));
+  for (const std::string& folder : Folders("_test.cc", true)) {
+    const std::string subject = folder.substr(std::string("tests/").size());
+    EXPECT_TRUE(StandsAlone(folder) || subjects.count(subject) > 0)
+        << folder << " has no subject";
   }
 }
 

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 
@@ -19,32 +18,49 @@ std::vector<std::string> ReadLines(const std::filesystem::path& path) {
   return lines;
 }
 
-bool IsSource(const std::string& name) {
-  return absl::EndsWith(name, ".h") || absl::EndsWith(name, ".cc") ||
-         absl::EndsWith(name, ".cu") || absl::EndsWith(name, ".cuh");
+std::filesystem::path Root() {
+  return std::filesystem::canonical("WORKSPACE").parent_path();
+}
+
+// All files of folders of the root with one of the endings, sorted by path.
+std::vector<SourceFile> ReadFiles(const std::vector<std::string>& folders,
+                                  const std::set<std::string>& endings) {
+  const std::filesystem::path root = Root();
+  std::vector<SourceFile> files;
+  for (const std::string& folder : folders) {
+    for (const auto& entry :
+         std::filesystem::recursive_directory_iterator(root / folder)) {
+      if (!entry.is_regular_file() ||
+          endings.count(entry.path().extension().string()) == 0) {
+        continue;
+      }
+      files.push_back({.path = std::filesystem::relative(entry.path(), root),
+                       .lines = ReadLines(entry.path())});
+    }
+  }
+  std::sort(
+      files.begin(), files.end(),
+      [](const SourceFile& a, const SourceFile& b) { return a.path < b.path; });
+  return files;
 }
 
 }  // namespace
 
 std::vector<SourceFile> ReadSourceTree() {
-  const std::filesystem::path root =
-      std::filesystem::canonical("WORKSPACE").parent_path();
-  std::vector<SourceFile> files;
-  for (const char* folder :
-       {"disk", "proto", "ops", "storage", "scheduler", "worker", "clients", "tests"}) {
-    for (const auto& entry :
-         std::filesystem::recursive_directory_iterator(root / folder)) {
-      if (!entry.is_regular_file() || !IsSource(entry.path().string()))
-        continue;
-      files.push_back({.path = std::filesystem::relative(entry.path(), root),
-                       .lines = ReadLines(entry.path())});
-    }
-  }
-  CHECK(files.size() > 20) << "the tree under " << root << " is not there";
-  std::sort(
-      files.begin(), files.end(),
-      [](const SourceFile& a, const SourceFile& b) { return a.path < b.path; });
+  std::vector<SourceFile> files =
+      ReadFiles({"disk", "proto", "ops", "storage", "scheduler", "worker",
+                 "clients", "tests"},
+                {".h", ".cc", ".cu", ".cuh"});
+  CHECK(files.size() > 20) << "the source tree is not there";
   return files;
+}
+
+std::vector<SourceFile> ReadPages() {
+  std::vector<SourceFile> pages = ReadFiles({"docs"}, {".md"});
+  CHECK(!pages.empty()) << "the pages of docs/ are not there";
+  pages.push_back(
+      {.path = "README.md", .lines = ReadLines(Root() / "README.md")});
+  return pages;
 }
 
 std::set<std::string> Exceptions(const std::string& rule) {

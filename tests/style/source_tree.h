@@ -1,4 +1,5 @@
-// The source tree as the style tests see it: every C++ file with its lines.
+// The source tree as the style tests see it: every C++ file and every page of
+// the documentation with its lines.
 #ifndef TROUPE_TESTS_STYLE_SOURCE_TREE_H_
 #define TROUPE_TESTS_STYLE_SOURCE_TREE_H_
 
@@ -16,6 +17,9 @@ struct SourceFile {
 // All .h, .cc, .cu and .cuh files of our folders, tests included, sorted by
 // path. The root is found through the WORKSPACE file among the test's data.
 std::vector<SourceFile> ReadSourceTree();
+
+// README.md and all pages of docs/, sorted by path.
+std::vector<SourceFile> ReadPages();
 
 // Paths of tests/style/exceptions.txt under the heading "[rule]". Each must
 // still be needed: the list only shrinks.
