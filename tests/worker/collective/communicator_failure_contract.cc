@@ -39,7 +39,7 @@ TEST_P(CommunicatorFailureContract, NamesThePeerThatDoesNotCome) {
     for (const int missing : {0, GetParam().ranks - 1}) {
       absl::BlockingCounter failed(GetParam().ranks - 1);
       Together(GetParam(), [&](Communicator& communicator) {
-        ASSERT_TRUE(communicator.Barrier({}).ok());
+        ASSERT_EQ(communicator.Barrier({}), absl::OkStatus());
         if (communicator.rank() == missing) {
           failed.Wait();
           EXPECT_FALSE(AllReduce(communicator, size, kLong).ok());
@@ -62,9 +62,14 @@ TEST_P(CommunicatorFailureContract, NamesThePeerThatDoesNotCome) {
 TEST_P(CommunicatorFailureContract, NamesThePeerThatLeft) {
   for (const int64_t size : kSizes) {
     const int gone = GetParam().ranks / 2;
+    absl::BlockingCounter met(GetParam().ranks);
     TogetherOwning(GetParam(), [&](std::unique_ptr<Communicator> mine) {
-      ASSERT_TRUE(mine->Barrier({}).ok());
-      if (mine->rank() == gone) return;  // destroys it
+      EXPECT_EQ(mine->Barrier({}), absl::OkStatus());
+      met.DecrementCount();
+      if (mine->rank() == gone) {
+        met.Wait();
+        return;  // destroys it
+      }
       EXPECT_TRUE(Tells(
           AllReduce(*mine, size, kLong), absl::StatusCode::kUnavailable,
           {"all-reduce of gradients of block.3", RankWords(gone), "closed"}));
@@ -76,7 +81,7 @@ TEST_P(CommunicatorFailureContract, LeavingHarmsNobodyWhoDoesNotNeedThePeer) {
   if (GetParam().ranks < 3) return;
   absl::Notification left;
   TogetherOwning(GetParam(), [&](std::unique_ptr<Communicator> mine) {
-    ASSERT_TRUE(mine->Barrier({}).ok());
+    ASSERT_EQ(mine->Barrier({}), absl::OkStatus());
     if (mine->rank() == 2) {
       mine = nullptr;
       left.Notify();
@@ -129,17 +134,21 @@ TEST_P(CommunicatorFailureContract, SenderNamesTheAbsentReceiver) {
 
 TEST_P(CommunicatorFailureContract, AbortFreesTheCallHereAndAtThePeers) {
   for (const int64_t size : kSizes) {
+    absl::BlockingCounter met(GetParam().ranks);
     absl::BlockingCounter failed(GetParam().ranks - 1);
     Together(GetParam(), [&](Communicator& communicator) {
-      ASSERT_TRUE(communicator.Barrier({}).ok());
+      EXPECT_EQ(communicator.Barrier({}), absl::OkStatus());
+      met.DecrementCount();  // an abort would fail those still in the barrier
       if (communicator.rank() == communicator.size() - 1) {
         failed.Wait();  // never enters
         return;
       }
       std::thread aborter;
       if (communicator.rank() == 0) {
-        aborter = std::thread(
-            [&] { communicator.Abort(absl::InternalError("out of paper")); });
+        aborter = std::thread([&] {
+          met.Wait();
+          communicator.Abort(absl::InternalError("out of paper"));
+        });
       }
       const absl::Status status = AllReduce(communicator, size, kLong);
       if (communicator.rank() == 0) {
@@ -157,9 +166,12 @@ TEST_P(CommunicatorFailureContract, AbortFreesTheCallHereAndAtThePeers) {
 }
 
 TEST_P(CommunicatorFailureContract, AbortBetweenCallsFailsTheNextOnes) {
+  absl::BlockingCounter met(GetParam().ranks);
   Together(GetParam(), [&](Communicator& communicator) {
-    ASSERT_TRUE(communicator.Barrier({}).ok());
+    EXPECT_EQ(communicator.Barrier({}), absl::OkStatus());
+    met.DecrementCount();
     if (communicator.rank() == 0) {
+      met.Wait();
       communicator.Abort(absl::InternalError("out of paper"));
       communicator.Abort(absl::InternalError("out of ink"));
       EXPECT_TRUE(Tells(AllReduce(communicator, 10, kLong),
@@ -174,11 +186,17 @@ TEST_P(CommunicatorFailureContract, AbortBetweenCallsFailsTheNextOnes) {
 
 TEST_P(CommunicatorFailureContract, PeerThatLeavesInTheMiddleOfALongRun) {
   const int gone = GetParam().ranks - 1;
+  absl::BlockingCounter ran(GetParam().ranks);
   TogetherOwning(GetParam(), [&](std::unique_ptr<Communicator> mine) {
     for (int round = 0; round < 10; ++round) {
-      ASSERT_TRUE(AllReduce(*mine, 50'000, kLong).ok());
+      EXPECT_EQ(AllReduce(*mine, 50'000, kLong), absl::OkStatus());
     }
-    if (mine->rank() == gone) return;
+    ran.DecrementCount();
+    if (mine->rank() == gone) {
+      // Who is already in the next one, and fails, would fail who is not.
+      ran.Wait();
+      return;
+    }
     absl::Status status;
     while (status.ok()) status = AllReduce(*mine, 50'000, kLong);
     EXPECT_TRUE(Tells(status, absl::StatusCode::kUnavailable,
