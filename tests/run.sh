@@ -4,7 +4,9 @@
 #   N passed, N failed, N skipped
 # Arguments go to `bazel test` in place of //... (for example //proto/...). Without
 # them, where there is a CUDA toolkit, everything is built with it first, and the
-# tests run of what only such a build has. Fuzzing (tests/fuzz/run.sh) and
+# tests run of what only such a build has. Among //... are the tests of what
+# depends on the processor's instructions once more, held to AVX2:
+# *_held_to_avx2_test, the same programs. Fuzzing (tests/fuzz/run.sh) and
 # sanitizers (tests/sanitize.sh) are commands of their own.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -1,8 +1,8 @@
 """How every C++ target of Troupe is built: one macro for the flags.
 
 troupe_library, troupe_binary, troupe_test are cc_library, cc_binary and
-cc_test with the project's warnings; troupe_proto makes a cc_library of one
-.proto file.
+cc_test with the project's warnings; held_test runs such tests once more on
+fewer instructions; troupe_proto makes a cc_library of one .proto file.
 """
 
 COPTS = [
@@ -49,6 +49,28 @@ def troupe_test(name, copts = [], deps = [], size = "small", main = True, **kwar
             "//third_party:gtest_main" if main else "//third_party:gtest",
             "//third_party:test_headers",
         ],
+        **kwargs
+    )
+
+def held_test(name, test, max_isa, filter = "*", **kwargs):
+    """Runs a test that is built anyway once more, on fewer instructions.
+
+    Args:
+      name: of this run.
+      test: label of a GoogleTest test.
+      max_isa: what it is held to, as ops/cpu/instruction_set.h says.
+      filter: of its tests, those that depend on it (--gtest_filter).
+      **kwargs: as for every test.
+    """
+    native.sh_test(
+        name = name,
+        srcs = ["//tests/ops:held.sh"],
+        args = [
+            "$(location %s)" % test,
+            "'--gtest_filter=%s'" % filter,
+        ],
+        data = [test],
+        env = {"TROUPE_MAX_ISA": max_isa},
         **kwargs
     )
 

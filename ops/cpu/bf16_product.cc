@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "ops/cpu/onednn.h"
 #include "proto/base/check.h"
 
 namespace troupe {
@@ -50,12 +51,8 @@ class Bf16Products::Primitive {
  public:
   explicit Primitive(const Bf16ProductShape& shape)
       : engine_(dnnl::engine::kind::cpu, 0),
-        description_(Describe(shape), Attributes(shape), engine_,
-                     /*allow_empty=*/true) {
-    if (supported()) product_ = dnnl::matmul(description_);
-  }
-
-  bool supported() const { return static_cast<bool>(description_); }
+        description_(Describe(shape), Attributes(shape), engine_),
+        product_(description_) {}
 
   void Execute(const Bf16ProductMatrices& matrices,
                ScratchPool& scratch) const {
@@ -120,20 +117,14 @@ std::shared_ptr<const Bf16Products::Primitive> Bf16Products::Find(
   return made;
 }
 
-bool Bf16Products::Multiply(const Bf16ProductShape& shape,
+void Bf16Products::Multiply(const Bf16ProductShape& shape,
                             const Bf16ProductMatrices& matrices,
                             ScratchPool& scratch) {
   CHECK_EQ(shape.bias, matrices.bias != nullptr);
-  try {
-    const std::shared_ptr<const Primitive> primitive = Find(shape);
-    if (!primitive->supported()) return false;
-    primitive->Execute(matrices, scratch);
-  } catch (const dnnl::error& error) {
-    CHECK(false) << "oneDNN, product of [" << shape.m << ", " << shape.k
-                 << "] by [" << shape.k << ", " << shape.n
-                 << "] in bf16: " << error.what();
-  }
-  return true;
+  const absl::Status done =
+      CallOneDnn([&] { Find(shape)->Execute(matrices, scratch); });
+  CHECK(done.ok()) << "product of [" << shape.m << ", " << shape.k << "] by ["
+                   << shape.k << ", " << shape.n << "] in bf16: " << done;
 }
 
 }  // namespace troupe

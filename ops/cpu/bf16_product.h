@@ -50,9 +50,10 @@ class Bf16Products {
   ~Bf16Products();
 
   // On as many threads as OpenMP gives the caller, which must be the same at
-  // each call. False, and nothing done, where oneDNN has no code for bf16 on
-  // this machine (before AVX-512).
-  bool Multiply(const Bf16ProductShape& shape,
+  // each call. REQUIRES an instruction set with bf16_products
+  // (instruction_set.h): without one oneDNN may have no code for bf16, which
+  // fails a CHECK.
+  void Multiply(const Bf16ProductShape& shape,
                 const Bf16ProductMatrices& matrices, ScratchPool& scratch);
 
   size_t kept() const;

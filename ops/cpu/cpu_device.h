@@ -7,6 +7,7 @@
 
 #include "ops/activation_type.h"
 #include "ops/cpu/bf16_product.h"
+#include "ops/cpu/instruction_set.h"
 #include "ops/cpu/parallel.h"
 #include "ops/cpu/scratch.h"
 #include "ops/cpu/simd/table.h"
@@ -18,7 +19,7 @@ namespace troupe {
 
 class CpuDevice final : public Device {
  public:
-  CpuDevice(int threads, const SimdTable& simd);
+  CpuDevice(int threads, const InstructionSet& instruction_set);
 
   // The device behind a kernel's first argument.
   static CpuDevice& From(Device& device) {
@@ -37,14 +38,16 @@ class CpuDevice final : public Device {
   void Zero(void* to, size_t bytes) override;
   absl::Status Synchronize() override { return absl::OkStatus(); }
 
-  const SimdTable& simd() const { return simd_; }
+  const SimdTable& simd() const { return *instruction_set_.loops; }
+  bool has_bf16_products() const { return instruction_set_.bf16_products; }
+  bool shares_packed() const { return instruction_set_.shares_packed; }
   // The loops over activations of type T: float or uint16_t (bf16).
   template <typename T>
   const ActivationLoops<T>& loops() const {
     if constexpr (std::is_same_v<T, float>) {
-      return simd_.f32;
+      return simd().f32;
     } else {
-      return simd_.bf16;
+      return simd().bf16;
     }
   }
   ScratchPool& scratch() { return scratch_; }
@@ -63,7 +66,7 @@ class CpuDevice final : public Device {
 
  private:
   const int threads_;
-  const SimdTable& simd_;
+  const InstructionSet instruction_set_;
   ScratchPool scratch_;
   Bf16Products bf16_products_;
 };

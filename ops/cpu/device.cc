@@ -5,9 +5,9 @@
 #include <cstring>
 #include <new>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "ops/cpu/cpu_device.h"
+#include "ops/cpu/instruction_set.h"
 #include "ops/cpu/kernels.h"
 
 namespace troupe {
@@ -21,60 +21,37 @@ constexpr int64_t kLineElements = 32;  // of bf16 in a cache line, or in two
 // Those of a model's training step, its validation and some lengths of prompts.
 constexpr size_t kBf16ProductsKept = 256;
 
-// Widest first. The x86-64-v3 and v4 levels and AVX512_BF16, by what our
-// compilers may emit.
-struct InstructionSet {
-  const char* name;
-  const SimdTable* table;
-  bool (*supported)();
-};
-
-bool HasAvx512() {
-  return __builtin_cpu_supports("avx512f") &&
-         __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512cd") &&
-         __builtin_cpu_supports("avx512dq") &&
-         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("bmi2");
-}
-
-constexpr InstructionSet kInstructionSets[] = {
-    {"avx512_bf16", &simd_avx512_bf16::kTable,
-     [] { return HasAvx512() && __builtin_cpu_supports("avx512bf16"); }},
-    {"avx512", &simd_avx512::kTable, HasAvx512},
-    {"avx2", &simd_avx2::kTable,
-     [] {
-       return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-              __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
-     }},
-    {"baseline", &simd_baseline::kTable, [] { return true; }},
-};
-
 }  // namespace
 
 std::vector<std::string> CpuInstructionSets() {
   std::vector<std::string> names;
-  for (const InstructionSet& set : kInstructionSets) {
-    if (set.supported()) names.insert(names.begin(), set.name);
-  }
+  for (const InstructionSet& set : InstructionSets()) names.push_back(set.name);
   return names;
 }
 
+std::string CpuInstructionSetLimit() { return InstructionSetLimit(); }
+
+absl::Status CheckCpuInstructionSetLimit() {
+  return CheckInstructionSetLimit(InstructionSetLimit());
+}
+
 std::unique_ptr<Device> NewCpuDevice(const CpuDeviceOptions& options) {
-  for (const InstructionSet& set : kInstructionSets) {
-    if (!set.supported()) continue;
-    if (!options.instruction_set.empty() &&
-        options.instruction_set != set.name) {
-      continue;
+  const std::vector<InstructionSet>& sets = InstructionSets();
+  if (options.instruction_set.empty()) {
+    return std::make_unique<CpuDevice>(options.threads, sets.back());
+  }
+  for (const InstructionSet& set : sets) {
+    if (options.instruction_set == set.name) {
+      return std::make_unique<CpuDevice>(options.threads, set);
     }
-    return std::make_unique<CpuDevice>(options.threads, *set.table);
   }
   CHECK(false) << "this machine has no " << options.instruction_set;
   return nullptr;
 }
 
-CpuDevice::CpuDevice(int threads, const SimdTable& simd)
+CpuDevice::CpuDevice(int threads, const InstructionSet& instruction_set)
     : threads_(threads),
-      simd_(simd),
+      instruction_set_(instruction_set),
       scratch_(2 * threads + 2),
       bf16_products_(kBf16ProductsKept) {
   CHECK_GE(threads, 1);
@@ -82,7 +59,7 @@ CpuDevice::CpuDevice(int threads, const SimdTable& simd)
 
 std::string CpuDevice::Describe() const {
   return absl::StrCat("cpu: ", threads_, threads_ == 1 ? " thread" : " threads",
-                      ", ", simd_.name);
+                      ", ", instruction_set_.name);
 }
 
 const KernelTable& CpuDevice::kernels() const { return cpu::kKernels; }

@@ -5,6 +5,8 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <vector>
 
+#include "ops/cpu/instruction_set.h"
+#include "ops/cpu/onednn.h"
 #include "ops/matmul.h"
 #include "ops/random.h"
 #include "ops/reduce.h"
@@ -16,14 +18,13 @@ extern "C" void omp_set_num_threads(int threads);
 
 namespace troupe {
 
-double ProductRate(const std::string& precision, int threads) {
+namespace {
+
+double TimeProducts(dnnl::memory::data_type type) {
   constexpr int64_t kN = 2048;
   constexpr int kRuns = 8;
-  omp_set_num_threads(threads);
   const dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
   dnnl::stream stream(cpu);
-  const auto type = precision == "bf16" ? dnnl::memory::data_type::bf16
-                                        : dnnl::memory::data_type::f32;
   const dnnl::memory::desc square({kN, kN}, type, dnnl::memory::format_tag::ab);
   // Zero, which is as fast as any other number.
   const dnnl::memory a(square, cpu), b(square, cpu), c(square, cpu);
@@ -42,6 +43,21 @@ double ProductRate(const std::string& precision, int threads) {
     best = std::min(best, 1e-9 * (RealClock().MonotonicNanos() - start));
   }
   return 2.0 * kN * kN * kN / best;
+}
+
+}  // namespace
+
+MeasuredRate ProductRate(const std::string& precision, int threads) {
+  omp_set_num_threads(threads);
+  // Without instructions for bf16 oneDNN has no or slow code for it.
+  const bool bf16 =
+      precision == "bf16" && InstructionSets().back().bf16_products;
+  MeasuredRate rate = {.precision = bf16 ? "bf16" : "f32"};
+  CHECK_OK(CallOneDnn([&] {
+    rate.flops_per_second = TimeProducts(bf16 ? dnnl::memory::data_type::bf16
+                                              : dnnl::memory::data_type::f32);
+  }));
+  return rate;
 }
 
 double GpuProductRate(const std::string& precision, Device& device) {

@@ -69,10 +69,13 @@ void Report(const Options& options, const Plan& plan, double seconds) {
   const bool gpu = job.device != "cpu";
   const double count = static_cast<double>(TokensPerStep(job));
   const double flops = plan.derived().model_flops_per_token() * count;
-  const double rate =
-      gpu ? GpuProductRate(job.precision,
-                           *OpenBenchDevice({.device = job.device}).device)
+  const MeasuredRate product =
+      gpu ? MeasuredRate{GpuProductRate(
+                             job.precision,
+                             *OpenBenchDevice({.device = job.device}).device),
+                         job.precision}
           : ProductRate(job.precision, job.threads * job.workers);
+  const double rate = product.flops_per_second;
   const char* const whose = gpu ? "cuBLASLt" : "oneDNN";
   std::printf(
       "%s in %s: %ld parameters, %.4g model FLOPs a token\n"
@@ -82,7 +85,7 @@ void Report(const Options& options, const Plan& plan, double seconds) {
       job.model.c_str(), job.precision.c_str(),
       static_cast<long>(plan.derived().parameters()),
       plan.derived().model_flops_per_token(), count, seconds, count / seconds,
-      1e-9 * flops / seconds, whose, job.precision.c_str(),
+      1e-9 * flops / seconds, whose, product.precision.c_str(),
       gpu ? "8192^3" : "2048^3", 1e-9 * rate, whose, flops / seconds / rate);
 }
 

@@ -62,7 +62,7 @@ TEST(Floors, EachLibraryIsSeenInItsOnePlace) {
       {"httplib", {"scheduler/status/", "tests/"}},
       {"prometheus/", {"scheduler/status/"}},
       {"yaml-cpp/", {"clients/"}},
-      {"dnnl", {"ops/cpu/", "tests/bench/"}},
+      {"dnnl", {"ops/cpu/", "tests/bench/", "tests/ops/cpu/"}},
       {"cuda", {"ops/cuda/", "worker/collective/nccl/"}},
       {"nccl", {"worker/collective/nccl/"}},
       {"spdlog/", {"proto/base/"}},

@@ -17,7 +17,7 @@ struct Forward {
   Element<T>* q;             // [kQueries, padded]
   float* o;                  // [kQueries, padded], before division by the sums
   float* scores;             // [kQueries, kKeys]
-  T* p;                      // [kQueries, kKeys]: probabilities; f32: scores
+  Factor<T>* p;              // [kQueries, kKeys]: probabilities; f32: scores
   float largest[kQueries];   // score of a row, times scale and log2(e)
   float sum[kQueries][kLanes];  // of its exponentials, by lane
 };
@@ -33,8 +33,9 @@ Forward<T> Lay(const RawAttention<T>& a) {
   f.q = f.v + of_keys;
   f.o = reinterpret_cast<float*>(f.q + Elements<T>(kQueries * f.padded));
   f.scores = f.o + kQueries * f.padded;
-  f.p = reinterpret_cast<T*>(
-      sizeof(T) == sizeof(float) ? f.scores : f.scores + kQueries * kKeys);
+  constexpr bool kInPlace = sizeof(Factor<T>) == sizeof(float);
+  f.p = reinterpret_cast<Factor<T>*>(kInPlace ? f.scores
+                                              : f.scores + kQueries * kKeys);
   return f;
 }
 
@@ -53,7 +54,7 @@ template <typename T>
 void ExpRow(const RawAttention<T>& a, Forward<T>& f, int row, int64_t query,
             int64_t key) {
   const float* scores = f.scores + row * kKeys;
-  T* probabilities = f.p + row * kKeys;
+  Factor<T>* probabilities = f.p + row * kKeys;
   const float scale = Log2Scale(a);
   const float largest = f.largest[row];
   Vec sum = Load(f.sum[row]);

@@ -43,7 +43,7 @@ Backward<T> Lay(const RawAttention<T>& a) {
   const auto take = [&next](int64_t numbers) {
     return (next += Elements<T>(numbers)) - Elements<T>(numbers);
   };
-  constexpr bool kTwice = sizeof(T) < sizeof(float);
+  constexpr bool kTwice = Contracted<T>::kWidth > 1;
   b.q = take(of_queries);
   b.d_o = take(of_queries);
   b.q_columns = kTwice ? take(of_queries) : b.q;
@@ -56,6 +56,28 @@ Backward<T> Lay(const RawAttention<T>& a) {
   b.ds_keys = kTwice ? take(kQueries * kKeys) : b.ds;
   return b;
 }
+
+// Results in blocks [kQueries, kKeys], a vector of two neighbouring rows at a
+// time (`row` is even), to contract over rows and over keys. f32 is the same
+// for both, so that rows are stored only; bf16 is pairs of rows in one and of
+// keys in the other.
+inline void StoreAlongRows(float* to, int row, int i, Vec first, Vec second) {
+  Store(to + row * kKeys + i, first);
+  Store(to + (row + 1) * kKeys + i, second);
+}
+inline void StoreAlongKeys(float*, int, int, Vec, Vec) {}
+#if defined(__AVX512BF16__)
+inline void StoreAlongRows(uint32_t* to, int row, int i, Vec first,
+                           Vec second) {
+  Store(to + row / 2 * kKeys + i, FactorPairs(first, second));
+}
+inline void StoreAlongKeys(uint32_t* to, int row, int i, Vec first,
+                           Vec second) {
+  uint16_t* const at = reinterpret_cast<uint16_t*>(to) + row * kKeys + i;
+  StoreFactor(at, first);
+  StoreFactor(at + kKeys, second);
+}
+#endif
 
 // A row of the block: what its scores and dO V^T become gradients with.
 struct Row {

@@ -27,7 +27,8 @@ inline int64_t RoundUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 inline int64_t Least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 // What a product takes at once along the dimension that it contracts (see
-// Block): an f32, or a pair of bf16.
+// Block): an f32, or a pair of bf16 where an instruction multiplies pairs. Else
+// bf16 is widened once, when it is packed.
 template <typename T>
 struct Contracted;
 template <>
@@ -37,11 +38,27 @@ struct Contracted<float> {
 };
 template <>
 struct Contracted<uint16_t> {
+#if defined(__AVX512BF16__)
   using Element = uint32_t;
   static constexpr int kWidth = 2;
+#else
+  using Element = float;
+  static constexpr int kWidth = 1;
+#endif
 };
 template <typename T>
 using Element = typename Contracted<T>::Element;
+// Each number of one.
+template <typename T>
+struct Number {
+  using Type = float;
+};
+template <>
+struct Number<uint32_t> {
+  using Type = uint16_t;
+};
+template <typename T>
+using Factor = typename Number<Element<T>>::Type;
 // So many elements hold n numbers.
 template <typename T>
 constexpr int64_t Elements(int64_t n) {

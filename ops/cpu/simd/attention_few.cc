@@ -71,9 +71,9 @@ void Weigh(const RawAttention<T>& a, const float* p, int64_t keys, float scale,
 
 template <typename T>
 bool IsOfFew(const RawAttention<T>& a) {
-  // Of all heads that would share the packed keys. Packed, bf16 is multiplied
-  // at twice the rate.
-  constexpr int64_t kFew = sizeof(T) == sizeof(float) ? 4 : 2;
+  // Of all heads that would share the packed keys. Pairs are multiplied at
+  // twice the rate.
+  constexpr int64_t kFew = Contracted<T>::kWidth == 1 ? 4 : 2;
   return (a.q_end - a.q_begin) * a.heads <= kFew && a.dropout.threshold == 0;
 }
 

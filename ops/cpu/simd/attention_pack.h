@@ -26,29 +26,43 @@ inline void PrefetchAhead(const T* row, int64_t stride, int head_dim) {
   }
 }
 
+// As they are, or widened.
+template <typename T>
+inline void CopyFactors(const T* from, int count, T* to) {
+  __builtin_memcpy(to, from, count * sizeof(T));
+}
+inline void CopyFactors(const uint16_t* from, int count, float* to) {
+  ForEachVec(count,
+             [&](int64_t i, auto l) { Store(to + i, Load(from + i, l), l); });
+}
+
 // to[r, 0..padded) = from[r], zeros beyond head_dim: to contract over head_dim.
 template <typename T>
 inline void PackRows(const T* from, int64_t stride, int64_t rows, int head_dim,
                      int padded, Element<T>* to) {
   for (int64_t r = 0; r < rows; ++r) {
     PrefetchAhead(from + r * stride, stride, head_dim);
-    T* const row = reinterpret_cast<T*>(to) + r * padded;
-    __builtin_memcpy(row, from + r * stride, head_dim * sizeof(T));
-    __builtin_memset(row + head_dim, 0, (padded - head_dim) * sizeof(T));
+    Factor<T>* const row = reinterpret_cast<Factor<T>*>(to) + r * padded;
+    CopyFactors(from + r * stride, head_dim, row);
+    __builtin_memset(row + head_dim, 0,
+                     (padded - head_dim) * sizeof(Factor<T>));
   }
 }
 
+// The same to contract over rows.
+template <typename T>
+inline void PackColumns(const T* from, int64_t stride, int64_t rows,
+                        int head_dim, int padded, float* to) {
+  PackRows(from, stride, rows, head_dim, padded, to);
+}
+
+#if defined(__AVX512BF16__)
 // In each lane a pair of bf16, of two that were widened.
 inline UintVec Pairs(Vec low, Vec high) {
   return ((UintVec)low >> 16) | (UintVec)high;
 }
 
-// The same to contract over rows. Of an odd number the last row of bf16 gets
-// one of zeros for its neighbour.
-inline void PackColumns(const float* from, int64_t stride, int64_t rows,
-                        int head_dim, int padded, float* to) {
-  PackRows(from, stride, rows, head_dim, padded, to);
-}
+// Of an odd number of rows the last one gets one of zeros for its neighbour.
 inline void PackColumns(const uint16_t* from, int64_t stride, int64_t rows,
                         int head_dim, int padded, uint32_t* to) {
   for (int64_t r = 0; r < rows; r += 2) {
@@ -61,32 +75,14 @@ inline void PackColumns(const uint16_t* from, int64_t stride, int64_t rows,
     });
   }
 }
-
-// Results in blocks [kQueries, kKeys], a vector of two neighbouring rows at a
-// time (`row` is even), to contract over rows and over keys. f32 is the same
-// for both, so that rows are stored only; bf16 is pairs of rows in one and of
-// keys in the other.
-inline void StoreAlongRows(float* to, int row, int i, Vec first, Vec second) {
-  Store(to + row * kKeys + i, first);
-  Store(to + (row + 1) * kKeys + i, second);
-}
-inline void StoreAlongRows(uint32_t* to, int row, int i, Vec first,
-                           Vec second) {
-  Store(to + row / 2 * kKeys + i, FactorPairs(first, second));
-}
-inline void StoreAlongKeys(float*, int, int, Vec, Vec) {}
-inline void StoreAlongKeys(uint32_t* to, int row, int i, Vec first,
-                           Vec second) {
-  uint16_t* const at = reinterpret_cast<uint16_t*>(to) + row * kKeys + i;
-  StoreFactor(at, first);
-  StoreFactor(at + kKeys, second);
-}
+#endif
 
 // The first numbers of a row as a vector of elements, zeros beyond `count`.
 inline Vec LoadElements(const float* p, int64_t count) {
   return count >= kLanes ? Load(p) : Load(p, Part{static_cast<int>(count)});
 }
 inline Vec LoadElements(const uint16_t* p, int64_t count) {
+#if defined(__AVX512BF16__)
   Vec v{};
   if (count >= 2 * kLanes) {
     __builtin_memcpy(&v, p, sizeof(v));
@@ -94,6 +90,9 @@ inline Vec LoadElements(const uint16_t* p, int64_t count) {
     __builtin_memcpy(&v, p, count * sizeof(uint16_t));
   }
   return v;
+#else
+  return count >= kLanes ? Load(p) : Load(p, Part{static_cast<int>(count)});
+#endif
 }
 
 // to[d, row..row + kLanes) = element d of the rows from `row` on. `all`: they

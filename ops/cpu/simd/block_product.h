@@ -1,5 +1,6 @@
-// Products of small packed blocks, for attention: C (+)= A B with C in tiles of
-// registers. A library call would cost more than the product.
+// Products of packed blocks: C (+)= A B with C in tiles of registers. For the
+// small ones of attention, where a library call would cost more than the
+// product, and for those of bf16 that is widened as it is packed.
 #ifndef TROUPE_OPS_CPU_SIMD_BLOCK_PRODUCT_H_
 #define TROUPE_OPS_CPU_SIMD_BLOCK_PRODUCT_H_
 
@@ -28,6 +29,9 @@ struct Block {
 #if defined(__AVX512F__)
 constexpr int kTileRows = 6;
 constexpr int kTileVecs = 4;
+#elif defined(__AVX2__)
+constexpr int kTileRows = 6;
+constexpr int kTileVecs = 2;
 #else
 constexpr int kTileRows = 4;
 constexpr int kTileVecs = 2;

@@ -88,6 +88,13 @@ bool IsOfFew(const RawAttention<T>& args);
 template <typename T>
 void AttentionOfFew(const RawAttention<T>& args);
 
+// packed_product.cc
+void PackProductRows(const RawPack& args);
+void PackProductColumns(const RawPack& args);
+void MultiplyPacked(const RawPackedProduct& args);
+template <typename T>
+void StoreSums(const RawStoreSums<T>& args);
+
 }  // namespace TROUPE_SIMD
 }  // namespace troupe
 

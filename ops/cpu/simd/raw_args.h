@@ -95,6 +95,45 @@ struct RawAttention {
   float *dk_sum, *dv_sum;
 };
 
+// One operand of a product of bf16 matrices, widened to f32 and packed for
+// RawPackedProduct. Element (i, p), i along the result and p along what is
+// contracted, is from[i * stride + p * step]; one of the two is 1. `to` takes
+// strips of neighbouring i, as wide as table.h says, each [depth, width], one
+// after the other; those past `count` are zero.
+struct RawPack {
+  const uint16_t* from;
+  int64_t stride, step;
+  int64_t count, depth;
+  float* to;
+};
+
+// sums (+)= a b, of the strips [a_begin, a_end) of a and [b_begin, b_end) of b.
+// Each pair of strips has a dense tile of sums, tile (i, j) at
+// i * b_strips + j.
+struct RawPackedProduct {
+  const float *a, *b;
+  int64_t depth;
+  int64_t rows;  // of all of a: the last strip's others are left out
+  int64_t a_begin, a_end;
+  int64_t b_begin, b_end, b_strips;
+  float* sums;
+  bool accumulate;
+};
+
+// Rows [begin, end) of c (+)= the sums of RawPackedProduct (+ bias), each
+// rounded once. `sums` and `c` are at the first column that is stored.
+template <typename T>
+struct RawStoreSums {
+  const float* sums;
+  int64_t b_strips;
+  int64_t begin, end;
+  int64_t columns;
+  const uint16_t* bias;  // or null
+  T* c;
+  int64_t c_stride;
+  bool accumulate;
+};
+
 }  // namespace troupe
 
 #endif  // TROUPE_OPS_CPU_SIMD_RAW_ARGS_H_

@@ -1,5 +1,6 @@
 #include "ops/cpu/simd/table.h"
 
+#include "ops/cpu/simd/block_product.h"
 #include "ops/cpu/simd/loops.h"
 
 #define TROUPE_STRING_INNER(x) #x
@@ -35,6 +36,7 @@ constexpr ActivationLoops<T> kLoops = {
     .attention_backward = AttentionBackward,
     .from_f32 = Cast,
     .to_f32 = Cast,
+    .store_sums = StoreSums,
 };
 
 }  // namespace
@@ -47,6 +49,11 @@ extern const SimdTable kTable = {
     .scale = Scale,
     .attention_scratch = AttentionScratch,
     .padded_head_dim = PaddedHeadDim,
+    .product_rows = kTileRows,
+    .product_columns = kTileVecs * kLanes,
+    .pack_rows = PackProductRows,
+    .pack_columns = PackProductColumns,
+    .multiply_packed = MultiplyPacked,
 };
 
 }  // namespace TROUPE_SIMD

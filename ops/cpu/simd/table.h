@@ -52,6 +52,7 @@ struct ActivationLoops {
   void (*attention_backward)(const RawAttention<T>& args);
   void (*from_f32)(const float* x, T* y, int64_t n);
   void (*to_f32)(const T* x, float* y, int64_t n);
+  void (*store_sums)(const RawStoreSums<T>& args);
 };
 
 struct SimdTable {
@@ -66,6 +67,13 @@ struct SimdTable {
   int64_t (*attention_scratch)(int64_t q_length, int64_t kv_length,
                                int head_dim, bool backward);
   int (*padded_head_dim)(int head_dim);
+
+  // Products of bf16 in f32 (raw_args.h): how wide a strip of the first operand
+  // is, and of the second.
+  int product_rows, product_columns;
+  void (*pack_rows)(const RawPack& args);
+  void (*pack_columns)(const RawPack& args);
+  void (*multiply_packed)(const RawPackedProduct& args);
 };
 
 namespace simd_baseline {

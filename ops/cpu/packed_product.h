@@ -1,0 +1,20 @@
+// Products of bf16 matrices by f32 instructions, for processors that have none
+// for bf16 (and for a oneDNN that has no or slow code for it there). Blocks of
+// both operands are widened while they are packed, as a product in f32 packs
+// them too; sums are f32, and each is rounded once.
+#ifndef TROUPE_OPS_CPU_PACKED_PRODUCT_H_
+#define TROUPE_OPS_CPU_PACKED_PRODUCT_H_
+
+#include "ops/cpu/cpu_device.h"
+#include "ops/matmul.h"
+
+namespace troupe::cpu {
+
+// c (+)= op(a) op(b) (+ bias), c of bf16 or f32; what else the arguments ask of
+// c is left to the caller. Takes one block of the device's scratch, at most
+// 6.3 MB whatever the sizes and the threads.
+void PackedProduct(CpuDevice& cpu, const MatMulArgs& args);
+
+}  // namespace troupe::cpu
+
+#endif  // TROUPE_OPS_CPU_PACKED_PRODUCT_H_

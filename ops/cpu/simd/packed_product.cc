@@ -1,0 +1,181 @@
+#include "ops/cpu/simd/attention_blocks.h"
+#include "ops/cpu/simd/block_product.h"
+#include "ops/cpu/simd/loops.h"
+#include "ops/cpu/simd/transpose.h"
+#include "ops/cpu/simd/vec.h"
+
+namespace troupe {
+namespace TROUPE_SIMD {
+namespace {
+
+// `count` of the numbers at p, at most a vector of them; zeros beyond.
+inline Vec LoadSome(const uint16_t* p, int64_t count) {
+  if (count >= kLanes) return Load(p);
+  return count > 0 ? Load(p, Part{static_cast<int>(count)}) : Vec{};
+}
+
+// Of a vector whose first number is number `at` of `width`, those within.
+template <int width>
+inline void StoreWithin(float* p, int at, Vec v) {
+  if (at + kLanes <= width) {
+    Store(p + at, v);
+  } else {
+    Store(p + at, v, Part{width - at});
+  }
+}
+
+// Numbers that lie side by side at each depth, for a few strips at once: a line
+// of memory holds those of several, and the next depth is far away.
+template <int width>
+inline void PackNeighbours(const RawPack& args, const uint16_t* from,
+                           int64_t count, float* to) {
+  for (int64_t p = 0; p < args.depth; ++p) {
+    const uint16_t* const numbers = from + p * args.step;
+    float* strip = to + p * width;
+    int64_t first = 0;
+    for (; first + width + kLanes <= count; first += width) {
+#pragma GCC unroll 4
+      for (int at = 0; at < width; at += kLanes) {
+        StoreWithin<width>(strip, at, Load(numbers + first + at));
+      }
+      strip += width * args.depth;
+    }
+    for (; first < count; first += width) {
+      for (int at = 0; at < width; at += kLanes) {
+        StoreWithin<width>(strip, at,
+                           LoadSome(numbers + first + at, count - first - at));
+      }
+      strip += width * args.depth;
+    }
+  }
+}
+
+// Depths [p, p + depth) of a strip of which each number is a run along the
+// depth. `all`: they are a vector of depths, of all numbers of a strip.
+template <int width, bool all>
+inline void PackSquares(const RawPack& args, const uint16_t* from, int count,
+                        int64_t depth, float* to) {
+#pragma GCC unroll 4
+  for (int at = 0; at < width; at += kLanes) {
+    Vec square[kLanes];
+#pragma GCC unroll 16
+    for (int i = 0; i < kLanes; ++i) {
+      const bool there = at + i < (all ? width : count);
+      const uint16_t* const run = from + (at + i) * args.stride;
+      square[i] = !there ? Vec{} : all ? Load(run) : LoadSome(run, depth);
+    }
+    Transpose(square);
+#pragma GCC unroll 16
+    for (int i = 0; i < kLanes; ++i) {
+      if (all || i < depth) StoreWithin<width>(to + i * width, at, square[i]);
+    }
+  }
+}
+
+template <int width>
+inline void PackRuns(const RawPack& args, const uint16_t* from, int count,
+                     float* to) {
+  int64_t p = 0;
+  if (count == width) {
+    for (; p + kLanes <= args.depth; p += kLanes) {
+      PackSquares<width, true>(args, from + p, width, kLanes, to + p * width);
+    }
+  }
+  for (; p < args.depth; p += kLanes) {
+    PackSquares<width, false>(args, from + p, count,
+                              Least(kLanes, args.depth - p), to + p * width);
+  }
+}
+
+template <int width>
+void Pack(const RawPack& args) {
+  constexpr int64_t kNumbersAtOnce = 64;  // two lines of memory
+  constexpr int64_t kStrips =
+      width < kNumbersAtOnce ? kNumbersAtOnce / width : 1;
+  const bool runs = args.stride != 1;
+  const int64_t step = runs ? width : width * kStrips;
+  for (int64_t first = 0; first < args.count; first += step) {
+    const uint16_t* const from = args.from + first * args.stride;
+    const int64_t count = Least(step, args.count - first);
+    float* const to = args.to + first * args.depth;
+    if (runs) {
+      PackRuns<width>(args, from, static_cast<int>(count), to);
+    } else {
+      PackNeighbours<width>(args, from, count, to);
+    }
+  }
+}
+
+constexpr int kColumns = kTileVecs * kLanes;
+
+// So many rows of a stay in the cache nearest to the core but one while all of
+// b passes by them.
+constexpr int64_t kStripsAtOnce = 16;
+
+template <bool accumulate>
+void Multiply(const RawPackedProduct& args) {
+  Block<float> t = {.a_row = 1,
+                    .a_column = kTileRows,
+                    .b_row = kColumns,
+                    .c_row = kColumns,
+                    .n = kColumns,
+                    .k = static_cast<int>(args.depth)};
+  for (int64_t at = args.a_begin; at < args.a_end; at += kStripsAtOnce) {
+    for (int64_t j = args.b_begin; j < args.b_end; ++j) {
+      const int64_t end = Least(at + kStripsAtOnce, args.a_end);
+      for (int64_t i = at; i < end; ++i) {
+        t.a = args.a + i * kTileRows * args.depth;
+        t.b = args.b + j * kColumns * args.depth;
+        t.c = args.sums + (i * args.b_strips + j) * kTileRows * kColumns;
+        t.m = static_cast<int>(Least(kTileRows, args.rows - i * kTileRows));
+        StripeProduct<accumulate, kTileVecs>(t, 0);
+      }
+    }
+  }
+}
+
+// Of what is computed, what is given, and what is there.
+template <typename T, typename Lanes>
+inline Vec SumOf(const uint16_t* bias, const T* added, const float* sums,
+                 int64_t i, Lanes lanes) {
+  Vec sum = Load(sums, lanes);
+  if (bias) sum += Load(bias + i, lanes);
+  return added ? sum + Load(added + i, lanes) : sum;
+}
+
+}  // namespace
+
+template <typename T>
+void StoreSums(const RawStoreSums<T>& args) {
+  for (int64_t row = args.begin; row < args.end; ++row) {
+    const float* tile = args.sums +
+                        row / kTileRows * args.b_strips * kTileRows * kColumns +
+                        row % kTileRows * kColumns;
+    T* const c = args.c + row * args.c_stride;
+    const T* const added = args.accumulate ? c : nullptr;
+    for (int64_t j = 0; j < args.columns; j += kColumns) {
+      ForEachVec(Least(kColumns, args.columns - j), [&](int64_t i, auto l) {
+        Store(c + j + i, SumOf(args.bias, added, tile + i, j + i, l), l);
+      });
+      tile += kTileRows * kColumns;
+    }
+  }
+}
+
+template void StoreSums(const RawStoreSums<float>&);
+template void StoreSums(const RawStoreSums<uint16_t>&);
+
+void PackProductRows(const RawPack& args) { Pack<kTileRows>(args); }
+
+void PackProductColumns(const RawPack& args) { Pack<kColumns>(args); }
+
+void MultiplyPacked(const RawPackedProduct& args) {
+  if (args.accumulate) {
+    Multiply<true>(args);
+  } else {
+    Multiply<false>(args);
+  }
+}
+
+}  // namespace TROUPE_SIMD
+}  // namespace troupe
