@@ -7,9 +7,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "proto/plan/bf16_gain.h"
 #include "proto/plan/find_program.h"
 #include "proto/plan/memory.h"
 #include "proto/plan/mesh.h"
+#include "proto/plan/precision.h"
 #include "scheduler/simulate/cost_model.h"
 #include "scheduler/simulate/rates.h"
 #include "scheduler/simulate/scratch_bytes.h"
@@ -85,9 +87,22 @@ Share LargestShare(const Plan& plan, const CostModel& costs, int rank) {
   return largest;
 }
 
+// Of the worker that loses most by bf16, where f32 is faster.
+std::string Bf16Remark(const std::vector<WorkerDescription>& workers) {
+  Bf16Gain least;
+  for (const WorkerDescription& worker : workers) {
+    const Bf16Gain gain = Bf16GainOf(worker.calibration());
+    if (gain.products < least.products) least = gain;
+  }
+  const std::string loss = Bf16LossText(least);
+  if (loss.empty()) return "";
+  return absl::StrCat("; ", loss,
+                      ": bf16 saves memory here, f32 would be faster");
+}
+
 // What people should know about the machines: cores that are shared, rates that
-// nobody measured.
-std::string Remarks(const CostModel& costs,
+// nobody measured, a precision that costs time.
+std::string Remarks(const Plan& plan, const CostModel& costs,
                     const std::vector<WorkerDescription>& workers) {
   std::string remarks;
   std::map<std::string, int> threads;
@@ -105,6 +120,9 @@ std::string Remarks(const CostModel& costs,
     absl::StrAppend(&remarks,
                     "; from conservative default rates, since a worker sent "
                     "no calibration");
+  }
+  if (ComputeType(plan.job().training()) == BF16) {
+    absl::StrAppend(&remarks, Bf16Remark(workers));
   }
   return remarks;
 }
@@ -173,8 +191,11 @@ RankPrediction PredictRank(const Plan& plan, const WorkerDescription& worker,
   prediction.set_peak_bytes(BytesIn(rank, DEVICE));
   *prediction.mutable_budgets() = worker.budgets();
   if (!worker.has_gpu()) {
+    const Bf16Gain gain = Bf16GainOf(worker.calibration());
     prediction.set_scratch_bytes(
-        ScratchBytesOf(plan, worker.threads()).total());
+        ScratchBytesOf(plan, {.threads = worker.threads(),
+                              .bf16_instructions = gain.has_instructions()})
+            .total());
   }
   prediction.set_resident_bytes(ResidentBytes(prediction, worker));
   prediction.set_bytes_sent_per_step(BytesSent(plan, rank));
@@ -207,7 +228,7 @@ Prediction Predict(const Plan& plan,
   }
   SetBubble(prediction);
   prediction.set_limited_by(LimitedBy(plan, costs, prediction) +
-                            Remarks(costs, workers));
+                            Remarks(plan, costs, workers));
   return prediction;
 }
 

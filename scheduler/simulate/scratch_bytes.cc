@@ -1,6 +1,7 @@
 #include "scheduler/simulate/scratch_bytes.h"
 
 #include <algorithm>
+#include <functional>
 #include <vector>
 
 #include "proto/plan/precision.h"
@@ -59,32 +60,68 @@ int64_t HeapBytes(const Plan& plan, int threads) {
   return 0;
 }
 
-int64_t F32ProductBytes(const Plan& plan, int threads) {
+// c [m, n] = a [m, k] b [k, n].
+struct Product {
+  int64_t m, n, k;
+};
+
+// The most that any product of a step takes: forward, and the gradients of the
+// input and of the weight.
+int64_t MostOfProducts(const Plan& plan,
+                       const std::function<int64_t(const Product&)>& bytes) {
   const TrainingSpec& training = plan.job().training();
   const int64_t rows =
       int64_t{training.micro_batch_size()} * training.sequence_length();
   int64_t most = 0;
   for (const Unit& unit : plan.units()) {
     if (unit.forward().matmul_flops() == 0) continue;
-    for (const Linear& linear : LinearsOf(plan, unit)) {
-      const auto [in, out, in_out] = linear;
-      most = std::max({most, PackedBytes(out, in, threads),
-                       PackedBytes(in, out, threads),
-                       PackedBytes(in_out ? out : in, rows, threads)});
+    for (const auto& [in, out, in_out] : LinearsOf(plan, unit)) {
+      const Product weight = in_out ? Product{.m = in, .n = out, .k = rows}
+                                    : Product{.m = out, .n = in, .k = rows};
+      most = std::max({most, bytes({.m = rows, .n = out, .k = in}),
+                       bytes({.m = rows, .n = in, .k = out}), bytes(weight)});
     }
   }
   return most;
 }
 
+// The size of equal pieces of at most `most`, at the widest strips.
+int64_t PieceOf(int64_t n, int64_t most, int64_t strip) {
+  const int64_t pieces = (n + most - 1) / most;
+  return RoundUp((n + pieces - 1) / pieces, strip);
+}
+
+int64_t Bf16PackedBytes(const Product& product) {
+  constexpr int64_t kSide = 1024, kDepth = 256;
+  constexpr int64_t kStripRows = 6, kStripColumns = 64;
+  const int64_t rows = PieceOf(product.m, kSide, kStripRows);
+  const int64_t columns = PieceOf(product.n, kSide, kStripColumns);
+  const int64_t depth = PieceOf(product.k, kDepth, 1);
+  return kF32Bytes * ((rows + columns) * depth + rows * columns);
+}
+
+int64_t Bf16ProductBytes(const Plan& plan, const ScratchOptions& options) {
+  constexpr int64_t kOneDnnBytes = 3 << 19;  // for each thread
+  return options.bf16_instructions ? options.threads * kOneDnnBytes
+                                   : MostOfProducts(plan, Bf16PackedBytes);
+}
+
 }  // namespace
 
-ScratchBytes ScratchBytesOf(const Plan& plan, int threads) {
-  constexpr int64_t kBf16ProductBytes = 3 << 19;
-  const bool bf16 = ComputeType(plan.job().training()) == BF16;
-  return {.attention = threads * AttentionBytes(plan.job()),
-          .products = bf16 ? threads * kBf16ProductBytes
-                           : F32ProductBytes(plan, threads),
-          .heap = bf16 ? 0 : HeapBytes(plan, threads)};
+ScratchBytes ScratchBytesOf(const Plan& plan, const ScratchOptions& options) {
+  const int threads = options.threads;
+  const int64_t attention = threads * AttentionBytes(plan.job());
+  if (ComputeType(plan.job().training()) == BF16) {
+    return {.attention = attention,
+            .products = Bf16ProductBytes(plan, options)};
+  }
+  return {.attention = attention,
+          .products = MostOfProducts(plan,
+                                     [&](const Product& product) {
+                                       return PackedBytes(product.n, product.k,
+                                                          threads);
+                                     }),
+          .heap = HeapBytes(plan, threads)};
 }
 
 }  // namespace troupe

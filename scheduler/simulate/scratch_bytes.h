@@ -7,8 +7,13 @@
 //                  its keys' and values' gradients; forward needs less
 //   f32 products   what oneDNN's sgemm packs: of the operand that both share,
 //                  up to 9,984 columns for each of up to 10 threads, by 384
-//                  rows; of the other, 384 by 384 for each thread
-//   bf16 products  what oneDNN's brgemm packs, at most 1.5 MiB for each thread
+//                  rows; of the other, 384 by 384 for each thread. Before
+//                  AVX-512 threads share nothing, and it is given 2,048 columns
+//                  at once (ops/cpu/matmul.cc), so that they take no more
+//   bf16 products  what oneDNN's brgemm packs, at most 1.5 MiB for each thread;
+//                  where the processor has no instructions for bf16, what is
+//                  packed in f32 of the blocks that ops/cpu/packed_product.cc
+//                  cuts, and their sums, for all threads together
 //   heap           of f32: the first seven times that sgemm packs, glibc takes
 //                  new memory, since a remainder of each aligned block stays
 //                  behind it in the thread's cache, which has room for seven
@@ -28,8 +33,12 @@ struct ScratchBytes {
   int64_t total() const { return attention + products + heap; }
 };
 
-// Of one rank, on `threads` threads of a CPU.
-ScratchBytes ScratchBytesOf(const Plan& plan, int threads);
+// Of one rank, on so many threads of a CPU.
+struct ScratchOptions {
+  int threads = 1;
+  bool bf16_instructions = false;  // proto/plan/bf16_gain.h
+};
+ScratchBytes ScratchBytesOf(const Plan& plan, const ScratchOptions& options);
 
 }  // namespace troupe
 

@@ -6,12 +6,14 @@
 #include "gtest/gtest.h"
 #include "proto/plan/memory.h"
 #include "proto/plan/program_text.h"
+#include "scheduler/simulate/scratch_bytes.h"
 #include "tests/scheduler/example_plan.h"
 
 namespace troupe {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 TEST(Predict, OneRankComputesAllTheTime) {
@@ -74,6 +76,31 @@ TEST(Predict, ResidentIsWhatLiesOnTheHost) {
   const RankPrediction on_gpu = Predict(plan, workers).ranks(0);
   EXPECT_EQ(on_gpu.scratch_bytes(), 0);
   EXPECT_EQ(on_gpu.resident_bytes(), 1000 + kRankBytes + elsewhere);
+}
+
+TEST(Predict, SaysWhereBf16CostsTime) {
+  std::vector<WorkerDescription> workers = ExampleWorkers(1);
+  Calibration& calibration = *workers[0].mutable_calibration();
+  MatmulRate bf16 = calibration.matmul(0);
+  bf16.set_dtype(BF16);
+  bf16.set_flops_per_second(0.9 * bf16.flops_per_second());
+  *calibration.add_matmul() = bf16;
+  JobSpec job = ExampleJob({});
+  EXPECT_THAT(Predict(ExamplePlan(job), workers).limited_by(),
+              Not(HasSubstr("bf16")));
+  job.mutable_training()->set_precision("bf16");
+  const Plan plan = ExamplePlan(job);
+  EXPECT_THAT(Predict(plan, workers).limited_by(),
+              HasSubstr("; products in bf16 at 0.90 of f32's rate, attention "
+                        "at 1.00: bf16 saves memory here, f32 would be "
+                        "faster"));
+  calibration.mutable_matmul(1)->set_flops_per_second(
+      2 * calibration.matmul(0).flops_per_second());
+  const Prediction faster = Predict(plan, workers);
+  EXPECT_THAT(faster.limited_by(), Not(HasSubstr("bf16")));
+  EXPECT_EQ(
+      faster.ranks(0).scratch_bytes(),
+      ScratchBytesOf(plan, {.threads = 1, .bf16_instructions = true}).total());
 }
 
 TEST(Predict, ASlowLinkIsWhatLimits) {
