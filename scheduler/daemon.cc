@@ -13,8 +13,10 @@
 #include "proto/base/clock.h"
 #include "proto/base/file_limit.h"
 #include "proto/base/log.h"
+#include "proto/base/process_state.h"
 #include "proto/base/status.h"
 #include "scheduler/cluster/host.h"
+#include "scheduler/published_address.h"
 #include "scheduler/service/grpc_server.h"
 #include "scheduler/service/plan_compiler.h"
 #include "scheduler/status/json.h"
@@ -129,13 +131,15 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(
   RETURN_IF_ERROR(parts.http.Start(options.http));
   parts.ticker = std::thread([&parts] { parts.Tick(); });
   // Readers poll for it.
-  RETURN_IF_ERROR(
-      ReplaceFile(parts.endpoints,
-                  absl::StrCat("{\"grpc\": ", JsonString(parts.grpc.address()),
-                               ", \"http\": ", JsonString(parts.http.url()),
-                               ", \"pid\": ", getpid(), "}\n")));
-  LogInfo(absl::StrCat("serving on ", parts.grpc.address(), ", status page ",
-                       parts.http.url(), ", ", remembered,
+  RETURN_IF_ERROR(ReplaceFile(
+      parts.endpoints,
+      absl::StrCat(
+          "{\"grpc\": ", JsonString(daemon->grpc_address()),
+          ", \"http\": ", JsonString(daemon->http_url()),
+          ", \"host\": ", JsonString(HostName()), ", \"pid\": ", getpid(),
+          ", \"start_ticks\": ", Identify(getpid()).start_ticks, "}\n")));
+  LogInfo(absl::StrCat("serving on ", daemon->grpc_address(), ", status page ",
+                       daemon->http_url(), ", ", remembered,
                        " jobs remembered in ", options.state));
   return daemon;
 }
@@ -165,10 +169,12 @@ void Daemon::EndJobs(const std::string& signal,
   }
 }
 
-const std::string& Daemon::grpc_address() const {
-  return parts_->grpc.address();
+std::string Daemon::grpc_address() const {
+  return PublishedAddress(parts_->grpc.address(), AddressOfThisHost);
 }
 
-std::string Daemon::http_url() const { return parts_->http.url(); }
+std::string Daemon::http_url() const {
+  return PublishedAddress(parts_->http.url(), AddressOfThisHost);
+}
 
 }  // namespace troupe

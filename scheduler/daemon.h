@@ -26,7 +26,8 @@ struct DaemonOptions {
 class Daemon {
  public:
   // Returns when it serves. Then STATE/endpoints.json says where:
-  //   {"grpc": "127.0.0.1:PORT", "http": "http://127.0.0.1:PORT", "pid": N}
+  //   {"grpc": "127.0.0.1:PORT", "http": "http://127.0.0.1:PORT",
+  //    "host": "ada", "pid": N, "start_ticks": T}
   // FAILED_PRECONDITION: another scheduler has the state directory; other
   // errors as StateLock, Store, GrpcServer and StatusServer say.
   static absl::StatusOr<std::unique_ptr<Daemon>> Start(
@@ -40,7 +41,8 @@ class Daemon {
   // any end of a job, or when `hurried`, which may wait a little, says true.
   void EndJobs(const std::string& signal, absl::FunctionRef<bool()> hurried);
 
-  const std::string& grpc_address() const;
+  // Where others reach it (published_address.h).
+  std::string grpc_address() const;
   std::string http_url() const;
 
  private:

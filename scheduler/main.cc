@@ -6,6 +6,7 @@
 
 #include "CLI/CLI.hpp"
 #include "proto/base/log.h"
+#include "proto/base/process_state.h"
 #include "scheduler/compile/compile.h"
 #include "scheduler/daemon.h"
 
@@ -49,12 +50,15 @@ int main(int argc, char** argv) {
   CLI::App app("Troupe's scheduler", "troupe-scheduler");
   troupe::DaemonOptions options;
   std::string log;
+  bool exit_with_parent = false;
   app.add_option("--state", options.state, "Directory of the durable state");
   app.add_option("--listen", options.listen, "HOST:PORT of gRPC")
       ->capture_default_str();
   app.add_option("--http", options.http, "HOST:PORT of the status page")
       ->capture_default_str();
   app.add_option("--log", log, "Write the log to this file too");
+  app.add_flag("--exit-with-parent", exit_with_parent,
+               "Stop when the process that started this one ends");
   CLI::App* compile = app.add_subcommand(
       "compile", "Plan one job: CompileRequest on stdin, CompileResponse out");
   CLI11_PARSE(app, argc, argv);
@@ -63,5 +67,6 @@ int main(int argc, char** argv) {
     std::cerr << "troupe-scheduler: give a directory with --state DIR\n";
     return 2;
   }
+  if (exit_with_parent && !troupe::EndWithParent()) return 0;
   return Serve(options, log);
 }

@@ -1,6 +1,6 @@
-// Ctrl-C (SIGINT) and SIGTERM as a question that a command asks, instead of a
-// sudden end: so that `submit --watch` can say how to come back, and `up` can
-// take down what it has started.
+// Ctrl-C (SIGINT), SIGTERM and a terminal that is closed (SIGHUP) as a question
+// that a command asks, instead of a sudden end: so that `submit --watch` can
+// say how to come back, and `up` can take down what it has started.
 #ifndef TROUPE_CLIENTS_CLI_INTERRUPT_H_
 #define TROUPE_CLIENTS_CLI_INTERRUPT_H_
 

@@ -3,9 +3,13 @@
 #ifndef TROUPE_CLIENTS_CLI_WATCH_JOB_H_
 #define TROUPE_CLIENTS_CLI_WATCH_JOB_H_
 
+#include <functional>
+#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "clients/cli/command.h"
 #include "clients/cli/interrupt.h"
 #include "clients/cpp/client.h"
@@ -16,12 +20,22 @@ struct WatchJobOptions {
   WatchOptions from;
   bool steps = true;          // false: events only, and any end is fine
   std::string cluster_words;  // ClusterFlags::Words
+  // For how long, and how often, a scheduler that went away is looked for.
+  absl::Duration patience = absl::Minutes(2);
+  absl::Duration look_every = absl::Milliseconds(500);
 };
 
+// A connection to the scheduler, wherever it is now: one that was started again
+// may listen elsewhere.
+using ConnectAgain = std::function<absl::StatusOr<std::unique_ptr<Client>>()>;
+
 // OK where the job succeeded; Cancelled, after a hint how to come back, where
-// the user left; else what became of the job.
-absl::Status WatchJob(Client& client, const WatchJobOptions& options,
-                      Interrupt& interrupt, Console& console);
+// the user left; else what became of the job. Goes on where it was when the
+// scheduler went away and comes back in time; else Unavailable.
+absl::Status WatchJob(std::unique_ptr<Client> client,
+                      const ConnectAgain& connect_again,
+                      const WatchJobOptions& options, Interrupt& interrupt,
+                      Console& console);
 
 }  // namespace troupe
 

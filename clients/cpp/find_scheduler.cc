@@ -5,9 +5,9 @@
 #include <sstream>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "clients/cpp/process_state.h"
 #include "nlohmann/json.hpp"
 
 namespace troupe {
@@ -19,6 +19,38 @@ bool IsHostPort(const std::string& text) {
   return colon != std::string::npos && colon > 0 &&
          absl::SimpleAtoi(text.substr(colon + 1), &port) && port > 0 &&
          port < 65536;
+}
+
+bool IsLoopback(const std::string& address) {
+  for (const char* host : {"127.", "localhost:", "[::1]:"}) {
+    if (absl::StartsWith(address, host)) return true;
+  }
+  return false;
+}
+
+std::string TextIn(const nlohmann::json& json, const char* key) {
+  if (!json.contains(key) || !json[key].is_string()) return "";
+  return json[key].get<std::string>();
+}
+
+Endpoints FromJson(const nlohmann::json& json) {
+  Endpoints endpoints = {.grpc = TextIn(json, "grpc"),
+                         .http = TextIn(json, "http"),
+                         .host = TextIn(json, "host"),
+                         .process = {}};
+  if (json.contains("pid") && json["pid"].is_number_integer()) {
+    endpoints.process.pid = json["pid"].get<int64_t>();
+  }
+  if (json.contains("start_ticks") && json["start_ticks"].is_number_integer()) {
+    endpoints.process.start_ticks = json["start_ticks"].get<uint64_t>();
+  }
+  return endpoints;
+}
+
+// As far as is known: without its start, any process with the id will do.
+bool MayRun(const ProcessId& process) {
+  if (process.start_ticks != 0) return IsRunning(process);
+  return process.pid == 0 || IsRunning(process.pid);
 }
 
 }  // namespace
@@ -42,18 +74,19 @@ absl::StatusOr<Endpoints> ReadEndpoints(const std::string& dir) {
                      " does not say where the scheduler is; bring the "
                      "cluster down and up again"));
   }
-  Endpoints endpoints;
-  endpoints.grpc = json["grpc"].get<std::string>();
-  if (json.contains("http") && json["http"].is_string()) {
-    endpoints.http = json["http"].get<std::string>();
+  const Endpoints endpoints = FromJson(json);
+  if (endpoints.is_elsewhere()) {
+    if (!IsLoopback(endpoints.grpc)) return endpoints;
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the scheduler of ", dir, " runs on ", endpoints.host, " and is ",
+        "reached there only (", endpoints.grpc, "); run this command on ",
+        endpoints.host, ", or start the scheduler there with --listen ",
+        "0.0.0.0:PORT"));
   }
-  if (json.contains("pid") && json["pid"].is_number_integer()) {
-    endpoints.pid = json["pid"].get<int64_t>();
-  }
-  if (endpoints.pid != 0 && !IsRunning(endpoints.pid)) {
+  if (!MayRun(endpoints.process)) {
     return absl::FailedPreconditionError(
         absl::StrCat("the scheduler of ", dir, " is gone (process ",
-                     endpoints.pid, "); its last words are in ", dir,
+                     endpoints.process.pid, "); its last words are in ", dir,
                      "/logs; start again with: troupe down --dir ", dir,
                      " && troupe up --workers N --dir ", dir));
   }
@@ -67,7 +100,7 @@ absl::StatusOr<Endpoints> FindScheduler(const FindSchedulerOptions& options) {
           absl::StrCat("--scheduler ", options.scheduler,
                        ": expected HOST:PORT, as in 127.0.0.1:4321"));
     }
-    return Endpoints{.grpc = options.scheduler, .http = "", .pid = 0};
+    return Endpoints{.grpc = options.scheduler};
   }
   if (!options.dir.empty()) return ReadEndpoints(options.dir);
   if (!options.environment_dir.empty()) {

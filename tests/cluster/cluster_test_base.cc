@@ -115,7 +115,7 @@ nlohmann::json ClusterTestBase::Describe(int job) const {
 
 pid_t ClusterTestBase::WorkerPid(const std::string& name) const {
   std::ifstream in(dir_ + "/pids.json");
-  for (const auto& member : nlohmann::json::parse(in)) {
+  for (const auto& member : nlohmann::json::parse(in)["members"]) {
     if (member["name"] == name) return member["pid"];
   }
   ADD_FAILURE() << "no " << name << " in pids.json";

@@ -5,8 +5,8 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "clients/cpp/process_state.h"
 #include "gtest/gtest.h"
+#include "proto/base/process_state.h"
 #include "tests/cluster/cluster_test_base.h"
 
 namespace troupe {

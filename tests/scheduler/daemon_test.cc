@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "httplib.h"
 #include "nlohmann/json.hpp"
+#include "proto/base/process_state.h"
 #include "tests/scheduler/service/served_cluster.h"
 
 namespace troupe {
@@ -77,7 +78,9 @@ TEST_F(DaemonTest, SaysWhereItServes) {
   const auto endpoints = nlohmann::json::parse(text.str());
   EXPECT_EQ(endpoints["grpc"], daemon_->grpc_address());
   EXPECT_EQ(endpoints["http"], daemon_->http_url());
+  EXPECT_EQ(endpoints["host"], HostName());
   EXPECT_EQ(endpoints["pid"], getpid());
+  EXPECT_EQ(endpoints["start_ticks"], Identify(getpid()).start_ticks);
   httplib::Client client(daemon_->http_url());
   EXPECT_EQ(client.Get("/healthz")->body, "ok\n");
   daemon_.reset();

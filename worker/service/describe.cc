@@ -1,13 +1,12 @@
 #include "worker/service/describe.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "proto/base/log.h"
+#include "proto/base/process_state.h"
 #include "proto/base/status.h"
 #include "worker/calibrate/calibrate.h"
 #include "worker/calibrate/calibrate_gpu.h"
@@ -17,12 +16,6 @@
 
 namespace troupe {
 namespace {
-
-std::string HostName() {
-  char name[256] = "localhost";
-  gethostname(name, sizeof(name) - 1);
-  return name;
-}
 
 void AddBudget(WorkerDescription& worker, Tier tier, int64_t bytes) {
   TierBudget& budget = *worker.add_budgets();

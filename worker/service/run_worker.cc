@@ -1,9 +1,5 @@
 #include "worker/service/run_worker.h"
 
-#include <signal.h>
-#include <sys/prctl.h>
-#include <unistd.h>
-
 #include <iostream>
 #include <memory>
 #include <vector>
@@ -14,6 +10,7 @@
 #include "proto/base/file_limit.h"
 #include "proto/base/log.h"
 #include "proto/base/status.h"
+#include "proto/base/process_state.h"
 #include "storage/engine/make_engine.h"
 #include "worker/service/daemon.h"
 #include "worker/service/describe.h"
@@ -79,12 +76,7 @@ int ExitCode(const absl::Status& status) {
 
 int RunWorker(const WorkerOptions& options) {
   SignalWatch signals;
-  if (options.exit_with_parent) {
-    const pid_t parent = getppid();
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    // It may have gone before the kernel was asked.
-    if (getppid() != parent || parent == 1) return 0;
-  }
+  if (options.exit_with_parent && !EndWithParent()) return 0;
   const absl::Status log =
       StartLog({.name = options.name, .file = options.log_file});
   if (!log.ok()) return ExitCode(log);

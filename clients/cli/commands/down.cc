@@ -4,6 +4,7 @@
 #include "absl/strings/str_join.h"
 #include "clients/cli/commands/commands.h"
 #include "clients/cli/local/local_cluster.h"
+#include "clients/cli/local/say_waiting.h"
 #include "proto/base/status.h"
 
 namespace troupe {
@@ -24,7 +25,8 @@ class Down final : public Command {
       return absl::InvalidArgumentError(
           "usage: --dir is required (or TROUPE_DIR)");
     }
-    ASSIGN_OR_RETURN(const StoppedCluster cluster, StopLocalCluster(dir_));
+    ASSIGN_OR_RETURN(const StoppedCluster cluster,
+                     StopLocalCluster(dir_, SayWaiting(console.err)));
     console.out << "stopped " << cluster.stopped << " processes of " << dir_;
     if (!cluster.killed.empty()) {
       console.out << "; killed, for they did not end by themselves: "

@@ -1,5 +1,6 @@
 #include <ostream>
 #include <string>
+#include <utility>
 
 #include "clients/cli/cluster_flags.h"
 #include "clients/cli/commands/commands.h"
@@ -21,14 +22,15 @@ class Logs final : public Command {
 
   absl::Status Run(Console& console) override {
     Interrupt interrupt;
-    ASSIGN_OR_RETURN(const auto client, cluster_.Connect(console));
+    ASSIGN_OR_RETURN(auto client, cluster_.Connect(console));
     ASSIGN_OR_RETURN(const int64_t id, FindJob(*client, job_));
     if (follow_) {
-      return WatchJob(*client,
-                      {.from = {.id = id},
-                       .steps = false,
-                       .cluster_words = cluster_.Words()},
-                      interrupt, console);
+      return WatchJob(
+          std::move(client), [&] { return cluster_.Connect(console); },
+          {.from = {.id = id},
+           .steps = false,
+           .cluster_words = cluster_.Words()},
+          interrupt, console);
     }
     ASSIGN_OR_RETURN(const JobDescription job, client->Describe(id));
     for (const JobEvent& event : job.events()) {

@@ -1,5 +1,6 @@
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "clients/cli/cluster_flags.h"
@@ -28,7 +29,7 @@ class Submit final : public Command {
     Interrupt interrupt;
     ASSIGN_OR_RETURN(const JobFile job,
                      LoadJob({.path = file_, .overrides = overrides_}));
-    ASSIGN_OR_RETURN(const auto client, cluster_.Connect(console));
+    ASSIGN_OR_RETURN(auto client, cluster_.Connect(console));
     const absl::StatusOr<SubmitJobResponse> accepted = client->Submit(job.spec);
     if (!accepted.ok()) return job.Locate(accepted.status());
     const int64_t id = accepted->id();
@@ -39,9 +40,10 @@ class Submit final : public Command {
                   << "\n";
       return absl::OkStatus();
     }
-    return WatchJob(*client,
-                    {.from = {.id = id}, .cluster_words = cluster_.Words()},
-                    interrupt, console);
+    return WatchJob(
+        std::move(client), [&] { return cluster_.Connect(console); },
+        {.from = {.id = id}, .cluster_words = cluster_.Words()}, interrupt,
+        console);
   }
 
  private:

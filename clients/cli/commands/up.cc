@@ -1,13 +1,16 @@
 #include <filesystem>
 #include <ostream>
+#include <set>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "clients/cli/commands/commands.h"
 #include "clients/cli/interrupt.h"
 #include "clients/cli/local/local_cluster.h"
 #include "clients/cli/local/process.h"
+#include "clients/cli/local/say_waiting.h"
 #include "proto/base/status.h"
 
 namespace troupe {
@@ -43,7 +46,7 @@ class Up final : public Command {
     std::error_code error;
     dir_ = std::filesystem::absolute(dir_, error).lexically_normal().string();
     share_.threads = static_cast<int>(threads_);
-    console.err << "starting 1 scheduler and " << workers_
+    console.err << "starting a cluster of " << workers_
                 << (workers_ == 1 ? " worker" : " workers")
                 << "; the first time, workers measure the machine (seconds)"
                 << std::endl;
@@ -66,6 +69,11 @@ class Up final : public Command {
                 << "workers      " << workers_ << ", " << cluster.share.threads
                 << " thread" << (cluster.share.threads == 1 ? "" : "s")
                 << " each\n"
+                << (cluster.started.front() == "scheduler"
+                        ? ""
+                        : absl::StrCat("started      ",
+                                       absl::StrJoin(cluster.started, ", "),
+                                       "; the others went on\n"))
                 << "logs         " << dir_ << "/logs\n"
                 << (foreground_ ? "Ctrl-C brings it down"
                                 : "stop it with: troupe down --dir " + dir_)
@@ -76,14 +84,24 @@ class Up final : public Command {
   absl::Status Stay(const LocalCluster& cluster, Interrupt& interrupt,
                     Console& console) const {
     const ProcessId scheduler = cluster.members.front().process;
+    std::set<std::string> gone;
     while (!interrupt.Arrived() && IsRunning(scheduler)) {
-      for (const ClusterMember& member : cluster.members) Reap(member.process);
+      for (const ClusterMember& member : cluster.members) {
+        Reap(member.process);
+        if (IsRunning(member.process) || !gone.insert(member.name).second) {
+          continue;
+        }
+        console.out << member.name << " ended; its log is " << dir_ << "/logs/"
+                    << member.name << ".log; start it again with: troupe up "
+                    << "--workers " << workers_ << " --dir " << dir_
+                    << std::endl;
+      }
       absl::SleepFor(absl::Milliseconds(100));
     }
     const bool was_asked = interrupt.Arrived();
     console.out << (was_asked ? "stopping" : "the scheduler ended; stopping")
                 << std::endl;
-    RETURN_IF_ERROR(StopLocalCluster(dir_).status());
+    RETURN_IF_ERROR(StopLocalCluster(dir_, SayWaiting(console.err)).status());
     if (was_asked) return absl::OkStatus();
     return absl::AbortedError(
         absl::StrCat("the scheduler ended; its log is in ", dir_, "/logs"));

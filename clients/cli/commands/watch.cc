@@ -1,4 +1,5 @@
 #include <string>
+#include <utility>
 
 #include "clients/cli/cluster_flags.h"
 #include "clients/cli/commands/commands.h"
@@ -18,11 +19,12 @@ class Watch final : public Command {
 
   absl::Status Run(Console& console) override {
     Interrupt interrupt;
-    ASSIGN_OR_RETURN(const auto client, cluster_.Connect(console));
+    ASSIGN_OR_RETURN(auto client, cluster_.Connect(console));
     ASSIGN_OR_RETURN(const int64_t id, FindJob(*client, job_));
-    return WatchJob(*client,
-                    {.from = {.id = id}, .cluster_words = cluster_.Words()},
-                    interrupt, console);
+    return WatchJob(
+        std::move(client), [&] { return cluster_.Connect(console); },
+        {.from = {.id = id}, .cluster_words = cluster_.Words()}, interrupt,
+        console);
   }
 
  private:

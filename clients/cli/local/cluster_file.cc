@@ -32,7 +32,18 @@ absl::StatusOr<std::vector<ClusterMember>> ReadClusterFile(
   if (!in) return std::vector<ClusterMember>();
   std::stringstream text;
   text << in.rdbuf();
-  const Json json = Json::parse(text.str(), nullptr, false);
+  const Json whole = Json::parse(text.str(), nullptr, false);
+  if (whole.is_object() && whole.contains("host") &&
+      whole["host"].is_string() && whole["host"] != HostName()) {
+    const std::string host = whole["host"].get<std::string>();
+    return absl::FailedPreconditionError(
+        absl::StrCat("the cluster of ", dir, " runs on ", host,
+                     "; run this command there (if ", host,
+                     " is gone for good, remove ", PathOf(dir), ")"));
+  }
+  // An older build wrote no more than the members.
+  const Json json =
+      whole.is_object() && whole.contains("members") ? whole["members"] : whole;
   std::vector<ClusterMember> members;
   bool is_ours = json.is_array();
   for (size_t i = 0; is_ours && i < json.size(); ++i) {
@@ -52,11 +63,11 @@ absl::StatusOr<std::vector<ClusterMember>> ReadClusterFile(
 
 absl::Status WriteClusterFile(const std::string& dir,
                               const std::vector<ClusterMember>& members) {
-  Json json = Json::array();
+  Json json = {{"host", HostName()}, {"members", Json::array()}};
   for (const ClusterMember& member : members) {
-    json.push_back({{"name", member.name},
-                    {"pid", member.process.pid},
-                    {"start_ticks", member.process.start_ticks}});
+    json["members"].push_back({{"name", member.name},
+                               {"pid", member.process.pid},
+                               {"start_ticks", member.process.start_ticks}});
   }
   return ReplaceFile(PathOf(dir), absl::StrCat(json.dump(1), "\n"));
 }

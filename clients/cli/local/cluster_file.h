@@ -1,5 +1,8 @@
-// DIR/pids.json: which processes a local cluster consists of, so that `down`
-// ends those and no others.
+// DIR/pids.json: which processes of which host a local cluster consists of, so
+// that `down` ends those and no others:
+//
+//   {"host": "ada", "members": [{"name": "scheduler", "pid": 7,
+//                                "start_ticks": 123}, ...]}
 #ifndef TROUPE_CLIENTS_CLI_LOCAL_CLUSTER_FILE_H_
 #define TROUPE_CLIENTS_CLI_LOCAL_CLUSTER_FILE_H_
 
@@ -8,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "clients/cpp/process_state.h"
+#include "proto/base/process_state.h"
 
 namespace troupe {
 
@@ -20,8 +23,8 @@ struct ClusterMember {
   bool operator==(const ClusterMember&) const = default;
 };
 
-// The scheduler first. Empty where there is no file; DataLoss where it is not
-// ours.
+// The scheduler first. Empty where there is no file; FailedPrecondition where
+// they are another host's; DataLoss where the file is not ours.
 absl::StatusOr<std::vector<ClusterMember>> ReadClusterFile(
     const std::string& dir);
 // Replaces the file in one step.

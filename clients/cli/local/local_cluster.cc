@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "clients/cli/local/machine_share.h"
 #include "clients/cli/local/process.h"
@@ -27,56 +28,100 @@ std::string LogFile(const std::string& dir, const std::string& name) {
   return fs::path(dir) / "logs" / absl::StrCat(name, ".log");
 }
 
+std::string NameOf(const std::vector<ClusterMember>& members,
+                   const ProcessId& process) {
+  for (const ClusterMember& member : members) {
+    if (member.process == process) return member.name;
+  }
+  return "";
+}
+
+// What became of members that were to end, by name.
+struct EndedMembers {
+  std::vector<std::string> killed;
+  std::vector<ClusterMember> left;
+  std::vector<std::string> complaints;  // about those that are left
+};
+
 // Workers first: a scheduler that outlives them sees each of them leave.
-std::vector<std::string> EndMembers(const std::vector<ClusterMember>& members) {
+EndedMembers EndMembers(const std::vector<ClusterMember>& members,
+                        const WaitNews& news) {
   std::vector<ProcessId> workers;
   std::vector<ProcessId> schedulers;
   for (const ClusterMember& member : members) {
     (member.name == kSchedulerName ? schedulers : workers)
         .push_back(member.process);
   }
-  std::vector<ProcessId> killed = EndProcesses(workers, kWorkerGrace);
-  for (const ProcessId& process : EndProcesses(schedulers, kGrace)) {
-    killed.push_back(process);
-  }
-  std::vector<std::string> names;
-  for (const ClusterMember& member : members) {
-    if (std::find(killed.begin(), killed.end(), member.process) !=
-        killed.end()) {
-      names.push_back(member.name);
+  const auto waits = [&](const std::vector<ProcessId>& left,
+                         absl::Duration grace) {
+    if (news == nullptr) return;
+    std::vector<std::string> names;
+    for (const ProcessId& process : left) {
+      names.push_back(NameOf(members, process));
     }
-  }
-  return names;
+    news(names, grace);
+  };
+  EndedMembers ended;
+  const auto note = [&](const EndOutcome& outcome) {
+    for (const ProcessId& process : outcome.killed) {
+      ended.killed.push_back(NameOf(members, process));
+    }
+    for (const EndOutcome::Left& left : outcome.left) {
+      const std::string name = NameOf(members, left.process);
+      ended.left.push_back({name, left.process});
+      ended.complaints.push_back(
+          absl::StrCat(name, " (process ", left.process.pid, "): ", left.why));
+    }
+  };
+  note(EndProcesses(workers, {.grace = kWorkerGrace, .waits = waits}));
+  note(EndProcesses(schedulers, {.grace = kGrace, .waits = waits}));
+  return ended;
 }
 
-// A cluster that is being started. Whatever was started is ended again unless
-// Finish was reached.
+bool IsWorker(const ClusterMember& member) {
+  return member.name != kSchedulerName;
+}
+
+// A cluster that is being started, or made whole again. Whatever was started is
+// ended again unless Finish was reached.
 class Starting {
  public:
+  // `running`: what is there already.
   Starting(const LocalClusterOptions& options,
-           const std::function<bool()>& keep_going)
+           const std::function<bool()>& keep_going,
+           std::vector<ClusterMember> running)
       : options_(options),
         keep_going_(keep_going),
-        deadline_(absl::Now() + options.start) {
+        deadline_(absl::Now() + options.start),
+        before_(running) {
     cluster_.share = ShareOfMachine(options.workers, options.share);
+    cluster_.members = std::move(running);
   }
 
   ~Starting() {
-    if (is_finished_ || cluster_.members.empty()) return;
-    EndMembers(cluster_.members);
-    RemoveClusterFile(options_.dir);
+    if (is_finished_ || cluster_.members.size() == before_.size()) return;
+    EndMembers(
+        {cluster_.members.begin() + before_.size(), cluster_.members.end()},
+        nullptr);
+    if (before_.empty()) {
+      RemoveClusterFile(options_.dir);
+    } else {
+      // It says the same of those that were there before, if it stays.
+      WriteClusterFile(options_.dir, before_).IgnoreError();
+    }
   }
 
   absl::Status StartScheduler() {
     ASSIGN_OR_RETURN(const std::string program,
                      FindProgram("troupe-scheduler", options_.search));
-    RETURN_IF_ERROR(
-        StartMember(kSchedulerName, {program, "--state", options_.dir}));
+    std::vector<std::string> command = {program, "--state", options_.dir};
+    if (options_.end_with_us) command.push_back("--exit-with-parent");
+    RETURN_IF_ERROR(StartMember(kSchedulerName, std::move(command)));
     const ProcessId scheduler = cluster_.members.back().process;
     while (true) {
       const absl::StatusOr<Endpoints> endpoints = ReadEndpoints(options_.dir);
       // What an earlier scheduler left there has another process id.
-      if (endpoints.ok() && endpoints->pid == scheduler.pid) {
+      if (endpoints.ok() && endpoints->process.pid == scheduler.pid) {
         cluster_.endpoints = *endpoints;
         return absl::OkStatus();
       }
@@ -84,11 +129,18 @@ class Starting {
     }
   }
 
+  absl::Status FindScheduler() {
+    ASSIGN_OR_RETURN(cluster_.endpoints, ReadEndpoints(options_.dir));
+    return absl::OkStatus();
+  }
+
+  // Those that do not run already.
   absl::Status StartWorkers() {
     ASSIGN_OR_RETURN(const std::string program,
                      FindProgram("troupe-worker", options_.search));
     for (int i = 0; i < options_.workers; ++i) {
       const std::string name = absl::StrCat("worker-", i);
+      if (HasMember(name)) continue;
       std::vector<std::string> command = {
           program, "--scheduler", cluster_.endpoints.grpc, "--name", name};
       for (std::string& flag : ShareFlags(cluster_.share, i)) {
@@ -102,33 +154,49 @@ class Starting {
 
   LocalCluster Finish() {
     is_finished_ = true;
+    for (size_t i = before_.size(); i < cluster_.members.size(); ++i) {
+      cluster_.started.push_back(cluster_.members[i].name);
+    }
     return std::move(cluster_);
   }
 
  private:
+  bool HasMember(const std::string& name) const {
+    return std::any_of(
+        cluster_.members.begin(), cluster_.members.end(),
+        [&](const ClusterMember& member) { return member.name == name; });
+  }
+
   absl::Status StartMember(const std::string& name,
                            std::vector<std::string> command) {
+    // What one that is gone said last stays in its log.
     ASSIGN_OR_RETURN(const ProcessId process,
                      StartDaemon({.command = std::move(command),
-                                  .log_file = LogFile(options_.dir, name)}));
+                                  .log_file = LogFile(options_.dir, name),
+                                  .append = !before_.empty()}));
     cluster_.members.push_back({name, process});
     return WriteClusterFile(options_.dir, cluster_.members);
   }
 
+  // Until all that were started are registered; what they do then is not asked:
+  // a job that waits in the queue takes them at once.
   absl::Status WaitForWorkers() {
     ASSIGN_OR_RETURN(const auto client,
                      Client::Connect(cluster_.endpoints.grpc));
+    const int wanted = std::count_if(cluster_.members.begin(),
+                                     cluster_.members.end(), IsWorker);
     while (true) {
       ASSIGN_OR_RETURN(const ListWorkersResponse list, client->Workers());
-      const int idle = std::count_if(
-          list.workers().begin(), list.workers().end(),
-          [&](const WorkerStatus& worker) {
-            return worker.state() == WorkerStatus::IDLE && IsMember(worker);
-          });
-      if (idle == options_.workers) return absl::OkStatus();
-      RETURN_IF_ERROR(
-          Wait(absl::StrCat(options_.workers - idle, " of ", options_.workers,
-                            " workers to register")));
+      const int registered =
+          std::count_if(list.workers().begin(), list.workers().end(),
+                        [&](const WorkerStatus& worker) {
+                          return (worker.state() == WorkerStatus::IDLE ||
+                                  worker.state() == WorkerStatus::BUSY) &&
+                                 IsMember(worker);
+                        });
+      if (registered == wanted) return absl::OkStatus();
+      RETURN_IF_ERROR(Wait(absl::StrCat(wanted - registered, " of ", wanted,
+                                        " workers to register")));
     }
   }
 
@@ -160,24 +228,41 @@ class Starting {
   const LocalClusterOptions& options_;
   const std::function<bool()>& keep_going_;
   const absl::Time deadline_;
+  const std::vector<ClusterMember> before_;
   LocalCluster cluster_;
   bool is_finished_ = false;
 };
 
-absl::Status CheckFree(const std::string& dir) {
-  ASSIGN_OR_RETURN(const std::vector<ClusterMember> members,
-                   ReadClusterFile(dir));
-  for (const ClusterMember& member : members) {
-    if (!IsRunning(member.process)) continue;
+// The members of DIR's cluster that run, where some of its workers are gone and
+// can be started again; none where there is no cluster.
+absl::StatusOr<std::vector<ClusterMember>> Running(
+    const LocalClusterOptions& options) {
+  const std::string& dir = options.dir;
+  ASSIGN_OR_RETURN(std::vector<ClusterMember> members, ReadClusterFile(dir));
+  members.erase(std::remove_if(members.begin(), members.end(),
+                               [](const ClusterMember& member) {
+                                 return !IsRunning(member.process);
+                               }),
+                members.end());
+  if (members.empty()) {
+    const absl::StatusOr<Endpoints> endpoints = ReadEndpoints(dir);
+    if (!endpoints.ok()) return members;
     return absl::AlreadyExistsError(absl::StrCat(
-        "a cluster already lives in ", dir, " (", member.name, " is process ",
-        member.process.pid, "); stop it with: troupe down --dir ", dir));
+        "a scheduler that troupe up did not start already lives in ", dir, " (",
+        endpoints->grpc, ")"));
   }
-  if (ReadEndpoints(dir).ok()) {
-    return absl::AlreadyExistsError(absl::StrCat(
-        "a scheduler that troupe up did not start already lives in ", dir));
+  const int workers = std::count_if(members.begin(), members.end(), IsWorker);
+  if (IsWorker(members[0])) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "of the cluster in ", dir, " ", workers, " workers live, but not the ",
+        "scheduler; stop them with: troupe down --dir ", dir));
   }
-  return absl::OkStatus();
+  if (workers < options.workers && !options.end_with_us) return members;
+  return absl::AlreadyExistsError(
+      absl::StrCat("a cluster already lives in ", dir,
+                   " (its scheduler is process ", members[0].process.pid, ", ",
+                   workers, workers == 1 ? " worker runs" : " workers run",
+                   "); stop it with: troupe down --dir ", dir));
 }
 
 }  // namespace
@@ -191,27 +276,35 @@ absl::StatusOr<LocalCluster> StartLocalCluster(
     return absl::PermissionDeniedError(absl::StrCat(
         "cannot make the folder ", options.dir, ": ", error.message()));
   }
-  RETURN_IF_ERROR(CheckFree(options.dir));
-  Starting starting(options, keep_going);
-  RETURN_IF_ERROR(starting.StartScheduler());
+  ASSIGN_OR_RETURN(std::vector<ClusterMember> running, Running(options));
+  const bool is_new = running.empty();
+  Starting starting(options, keep_going, std::move(running));
+  RETURN_IF_ERROR(is_new ? starting.StartScheduler()
+                         : starting.FindScheduler());
   RETURN_IF_ERROR(starting.StartWorkers());
   return starting.Finish();
 }
 
-absl::StatusOr<StoppedCluster> StopLocalCluster(const std::string& dir) {
+absl::StatusOr<StoppedCluster> StopLocalCluster(const std::string& dir,
+                                                const WaitNews& news) {
   ASSIGN_OR_RETURN(const std::vector<ClusterMember> members,
                    ReadClusterFile(dir));
   if (members.empty()) {
     return absl::NotFoundError(absl::StrCat(
         "no cluster in ", dir, " (there is no ", kClusterFile, ")"));
   }
-  StoppedCluster stopped;
-  stopped.stopped = std::count_if(
+  const int running = std::count_if(
       members.begin(), members.end(),
       [](const ClusterMember& member) { return IsRunning(member.process); });
-  stopped.killed = EndMembers(members);
+  const EndedMembers ended = EndMembers(members, news);
+  if (!ended.left.empty()) {
+    RETURN_IF_ERROR(WriteClusterFile(dir, ended.left));
+    return absl::PermissionDeniedError(absl::StrCat(
+        "cannot end ", absl::StrJoin(ended.complaints, ", "),
+        "; end them as the user who started them: troupe down --dir ", dir));
+  }
   RemoveClusterFile(dir);
-  return stopped;
+  return StoppedCluster{.stopped = running, .killed = ended.killed};
 }
 
 }  // namespace troupe

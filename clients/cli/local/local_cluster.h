@@ -26,7 +26,7 @@ struct LocalClusterOptions {
   std::string dir;
   int workers = 1;
   WorkerShare share;         // of each worker; what is not said is an even one
-  bool end_with_us = false;  // the workers end when this process does
+  bool end_with_us = false;  // all end when this process does
   absl::Duration start = absl::Seconds(120);  // calibration included
   ProgramSearch search;
 };
@@ -34,12 +34,16 @@ struct LocalClusterOptions {
 struct LocalCluster {
   Endpoints endpoints;
   std::vector<ClusterMember> members;  // the scheduler first
-  WorkerShare share;                   // of each worker
+  std::vector<std::string> started;    // names of those that did not run before
+  WorkerShare share;                   // of each worker that was started
 };
 
-// Returns once every worker is registered. AlreadyExists where a cluster lives
-// in DIR; Cancelled once `keep_going` says no; else what failed, with the end
-// of the log of the one that failed. After an error nothing is left running.
+// Returns once every worker is registered. Where a cluster lives in DIR that
+// has fewer workers, since some are gone or more are wanted, those are started
+// and the others left alone. AlreadyExists where it has as many, or has to end
+// with us; FailedPrecondition where its scheduler is gone; Cancelled once
+// `keep_going` says no; else what failed, with the end of the log of the one
+// that failed. After an error nothing is left running.
 absl::StatusOr<LocalCluster> StartLocalCluster(
     const LocalClusterOptions& options,
     const std::function<bool()>& keep_going);
@@ -48,10 +52,17 @@ struct StoppedCluster {
   int stopped = 0;                  // members that were running
   std::vector<std::string> killed;  // names of those that had to be
 };
+// Hears, now and then, which members are waited for, and how long they still
+// have before they are killed.
+using WaitNews =
+    std::function<void(const std::vector<std::string>& names, absl::Duration)>;
 // Ends the cluster of DIR: the workers, then the scheduler, each with a grace
 // before it is killed. Only processes that StartLocalCluster started: an id
 // that the kernel has given to another process since is left alone.
-absl::StatusOr<StoppedCluster> StopLocalCluster(const std::string& dir);
+// PermissionDenied where some may not be ended by this user; DIR/pids.json
+// names them still.
+absl::StatusOr<StoppedCluster> StopLocalCluster(const std::string& dir,
+                                                const WaitNews& news = nullptr);
 
 }  // namespace troupe
 

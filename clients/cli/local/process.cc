@@ -116,13 +116,74 @@ std::string Tail(std::istream& in, int lines) {
   return tail;
 }
 
+// Processes on their way to their end.
+class Ending {
+ public:
+  Ending(const std::vector<ProcessId>& processes, const EndOptions& options)
+      : options_(options), left_(processes) {
+    DropEnded();
+  }
+
+  // To those that are left. Who may not be signalled is not waited for.
+  void Signal(int signal) {
+    std::vector<ProcessId> reached;
+    for (const ProcessId& process : left_) {
+      if (options_.signal(process.pid, signal) == 0 || errno == ESRCH) {
+        reached.push_back(process);
+        if (signal == SIGKILL) outcome_.killed.push_back(process);
+      } else {
+        outcome_.left.push_back({process, std::strerror(errno)});
+      }
+    }
+    left_ = std::move(reached);
+  }
+
+  using Waits = decltype(EndOptions::waits);
+  void Wait(absl::Duration time, const Waits& waits) {
+    const absl::Time deadline = absl::Now() + time;
+    absl::Time say =
+        absl::Now() + std::min(absl::Seconds(1), options_.say_every);
+    DropEnded();
+    while (!left_.empty() && absl::Now() < deadline) {
+      absl::SleepFor(absl::Milliseconds(10));
+      DropEnded();
+      if (waits == nullptr || left_.empty() || absl::Now() < say) continue;
+      waits(left_, deadline - absl::Now());
+      say = absl::Now() + options_.say_every;
+    }
+  }
+
+  EndOutcome Finish() {
+    for (const ProcessId& process : left_) {
+      outcome_.left.push_back({process, "killed, but the kernel holds it"});
+    }
+    return std::move(outcome_);
+  }
+
+ private:
+  void DropEnded() {
+    left_.erase(std::remove_if(left_.begin(), left_.end(),
+                               [](const ProcessId& process) {
+                                 Reap(process);
+                                 return !IsRunning(process);
+                               }),
+                left_.end());
+  }
+
+  const EndOptions& options_;
+  std::vector<ProcessId> left_;
+  EndOutcome outcome_;
+};
+
 }  // namespace
 
 absl::StatusOr<ProcessId> StartDaemon(const DaemonOptions& options) {
   const Fd null(open("/dev/null", O_RDWR | O_CLOEXEC));
   if (null.get() < 0) return SystemError("open /dev/null", errno);
   const Fd log(open(options.log_file.c_str(),
-                    O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644));
+                    O_WRONLY | O_CREAT | (options.append ? 0 : O_TRUNC) |
+                        O_APPEND | O_CLOEXEC,
+                    0644));
   if (log.get() < 0) {
     return SystemError(absl::StrCat("open ", options.log_file), errno);
   }
@@ -135,35 +196,14 @@ absl::StatusOr<ProcessId> StartDaemon(const DaemonOptions& options) {
 
 void Reap(const ProcessId& process) { waitpid(process.pid, nullptr, WNOHANG); }
 
-std::vector<ProcessId> EndProcesses(const std::vector<ProcessId>& processes,
-                                    absl::Duration grace) {
-  std::vector<ProcessId> left;
-  const auto drop_ended = [&left] {
-    left.erase(std::remove_if(left.begin(), left.end(),
-                              [](const ProcessId& process) {
-                                Reap(process);
-                                return !IsRunning(process);
-                              }),
-               left.end());
-  };
-  const auto signal_all = [&left](int signal) {
-    for (const ProcessId& process : left) kill(process.pid, signal);
-  };
-  left = processes;
-  drop_ended();
-  signal_all(SIGTERM);
-  const absl::Time deadline = absl::Now() + grace;
-  while (!left.empty() && absl::Now() < deadline) {
-    absl::SleepFor(absl::Milliseconds(10));
-    drop_ended();
-  }
-  const std::vector<ProcessId> killed = left;
-  signal_all(SIGKILL);
-  while (!left.empty()) {
-    absl::SleepFor(absl::Milliseconds(10));
-    drop_ended();
-  }
-  return killed;
+EndOutcome EndProcesses(const std::vector<ProcessId>& processes,
+                        const EndOptions& options) {
+  Ending ending(processes, options);
+  ending.Signal(SIGTERM);
+  ending.Wait(options.grace, options.waits);
+  ending.Signal(SIGKILL);
+  ending.Wait(options.after, nullptr);
+  return ending.Finish();
 }
 
 absl::StatusOr<FilterOutcome> RunToEnd(const FilterOptions& options) {

@@ -3,19 +3,24 @@
 #ifndef TROUPE_CLIENTS_CLI_LOCAL_PROCESS_H_
 #define TROUPE_CLIENTS_CLI_LOCAL_PROCESS_H_
 
+#include <signal.h>
+#include <sys/types.h>
+
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "clients/cpp/process_state.h"
+#include "proto/base/process_state.h"
 
 namespace troupe {
 
 struct DaemonOptions {
   std::vector<std::string> command;  // its file, then its arguments
-  std::string log_file;              // gets stdout and stderr, from empty
+  std::string log_file;              // gets stdout and stderr
+  bool append = false;  // to what the log has, which else is taken away
 };
 
 // Starts a program in a session of its own (so Ctrl-C at our terminal does not
@@ -23,11 +28,28 @@ struct DaemonOptions {
 // lives; afterwards it is init's.
 absl::StatusOr<ProcessId> StartDaemon(const DaemonOptions& options);
 
-// Asks each process to end (SIGTERM), and kills what is left after `grace`.
-// Returns the ids of those that had to be killed. Ones that do not run are
-// passed over.
-std::vector<ProcessId> EndProcesses(const std::vector<ProcessId>& processes,
-                                    absl::Duration grace);
+struct EndOptions {
+  absl::Duration grace;                         // before what is left is killed
+  absl::Duration after = absl::Seconds(10);     // for what is killed to be gone
+  absl::Duration say_every = absl::Seconds(5);  // but the first time after one
+  // Hears which are waited for, and how long they still have; may be null.
+  std::function<void(const std::vector<ProcessId>& left, absl::Duration grace)>
+      waits = nullptr;
+  std::function<int(pid_t, int)> signal = ::kill;  // for tests
+};
+struct EndOutcome {
+  std::vector<ProcessId> killed;
+  // That run still: they are not ours to end, or the kernel does not let go.
+  struct Left {
+    ProcessId process;
+    std::string why;
+  };
+  std::vector<Left> left;
+};
+// Asks each process to end (SIGTERM), and kills what is left after the grace.
+// Ones that do not run are passed over.
+EndOutcome EndProcesses(const std::vector<ProcessId>& processes,
+                        const EndOptions& options);
 
 // Collects a child that has ended; does nothing while it runs.
 void Reap(const ProcessId& process);

@@ -9,7 +9,7 @@ namespace troupe {
 namespace {
 
 TEST(Interrupt, TurnsSignalsIntoAnAnswer) {
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     Interrupt interrupt;
     EXPECT_FALSE(interrupt.Arrived());
     ASSERT_EQ(kill(getpid(), signal), 0);

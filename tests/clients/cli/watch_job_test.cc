@@ -20,10 +20,15 @@ class WatchJobTest : public WithInterrupt, public CommandTestBase {
  protected:
   absl::Status Watch(const WatchJobOptions& options) {
     Console console{.out = out_, .err = err_};
-    const auto client = Client::Connect(scheduler_.address()).value();
-    return WatchJob(*client, options, interrupt_, console);
+    return WatchJob(
+        Client::Connect(scheduler_.address()).value(),
+        [this] { return connect_again_(); }, options, interrupt_, console);
   }
 
+  ConnectAgain connect_again_ =
+      []() -> absl::StatusOr<std::unique_ptr<Client>> {
+    return absl::UnavailableError("there is none");
+  };
   std::ostringstream out_;
   std::ostringstream err_;
 };
@@ -47,6 +52,49 @@ TEST_F(WatchJobTest, CtrlCLeavesTheJobAndSaysHowToComeBack) {
   EXPECT_EQ(err_.str(),
             "troupe: left job 2, which goes on: troupe watch 2 --dir d  (or: "
             "troupe cancel 2 --dir d)\n");
+}
+
+WatchJobResponse StepOf(int64_t step) {
+  WatchJobResponse update;
+  update.mutable_status()->set_id(2);
+  update.mutable_status()->set_name("demo");
+  update.mutable_status()->set_state(RUNNING);
+  update.add_steps()->set_step(step);
+  update.add_events()->set_text("something");
+  return update;
+}
+
+// The first one ends its stream while the job runs, as a scheduler does that is
+// stopped; the next one has the rest.
+TEST_F(WatchJobTest, GoesOnWhereItWasWithTheNextScheduler) {
+  scheduler_.watch = {StepOf(1), StepOf(2)};
+  FakeScheduler next;
+  next.watch = {StepOf(3)};
+  next.watch[0].mutable_status()->set_state(SUCCEEDED);
+  int asked = 0;
+  connect_again_ = [&]() -> absl::StatusOr<std::unique_ptr<Client>> {
+    if (++asked < 3) return absl::NotFoundError("not yet");
+    return Client::Connect(next.address());
+  };
+  EXPECT_TRUE(
+      Watch({.from = {.id = 2}, .look_every = absl::Milliseconds(1)}).ok());
+  EXPECT_EQ(asked, 3);
+  const auto watched = next.asked().watched;
+  ASSERT_EQ(watched.size(), 1u);
+  EXPECT_EQ(watched[0].id(), 2);
+  EXPECT_EQ(watched[0].from_step(), 2);
+  EXPECT_EQ(watched[0].from_event(), 2);
+  EXPECT_NE(err_.str().find("looking for it again"), std::string::npos);
+  EXPECT_NE(err_.str().find("found the scheduler at " + next.address()),
+            std::string::npos);
+}
+
+TEST_F(WatchJobTest, GivesUpWhenItsPatienceEnds) {
+  scheduler_.watch = {StepOf(1)};
+  const absl::Status status = Watch({.from = {.id = 2},
+                                     .patience = absl::Milliseconds(1),
+                                     .look_every = absl::Milliseconds(2)});
+  EXPECT_EQ(status, absl::UnavailableError("there is none"));
 }
 
 }  // namespace

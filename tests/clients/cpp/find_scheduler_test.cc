@@ -41,7 +41,7 @@ TEST_F(FindSchedulerTest, ReadsTheFolder) {
   const Endpoints endpoints = FindScheduler({.dir = dir}).value();
   EXPECT_EQ(endpoints.grpc, "127.0.0.1:5");
   EXPECT_EQ(endpoints.http, "http://127.0.0.1:6");
-  EXPECT_EQ(endpoints.pid, getpid());
+  EXPECT_EQ(endpoints.process.pid, getpid());
   EXPECT_EQ(FindScheduler({.environment_dir = dir}).value().grpc,
             "127.0.0.1:5");
   EXPECT_EQ(FindScheduler({.scheduler = "h:1", .dir = dir}).value().grpc,
@@ -70,6 +70,43 @@ TEST_F(FindSchedulerTest, KnowsTheDead) {
       "{\"grpc\": \"127.0.0.1:5\", \"pid\": " + std::to_string(child) + "}");
   EXPECT_EQ(ReadEndpoints(dir).status().code(),
             absl::StatusCode::kFailedPrecondition);
+}
+
+std::string EndpointsOf(const std::string& address, const std::string& host,
+                        const ProcessId& process) {
+  return "{\"grpc\": \"" + address + "\", \"host\": \"" + host +
+         "\", \"pid\": " + std::to_string(process.pid) +
+         ", \"start_ticks\": " + std::to_string(process.start_ticks) + "}";
+}
+
+TEST_F(FindSchedulerTest, KnowsAnotherProcessOfTheSameNumber) {
+  ProcessId self = Identify(getpid());
+  const auto read = [&] {
+    return ReadEndpoints(
+        DirWith("reused", EndpointsOf("127.0.0.1:5", HostName(), self)));
+  };
+  EXPECT_TRUE(read().ok()) << read().status();
+  self.start_ticks -= 1;
+  EXPECT_EQ(read().status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+// On a file system that hosts share, ids of processes are another host's.
+TEST_F(FindSchedulerTest, OfAnotherHostIsFoundByItsAddress) {
+  const ProcessId nobody = {.pid = 99999999, .start_ticks = 7};
+  const auto read = [&](const std::string& address) {
+    return ReadEndpoints(
+        DirWith("elsewhere", EndpointsOf(address, "no-such-host", nobody)));
+  };
+  ASSERT_TRUE(read("10.1.2.3:5").ok()) << read("10.1.2.3:5").status();
+  EXPECT_TRUE(read("10.1.2.3:5")->is_elsewhere());
+  for (const char* local : {"127.0.0.1:5", "localhost:5", "[::1]:5"}) {
+    const absl::Status status = read(local).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_NE(status.message().find("runs on no-such-host and is reached there "
+                                    "only"),
+              std::string::npos)
+        << status;
+  }
 }
 
 }  // namespace

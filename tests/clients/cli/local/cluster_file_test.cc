@@ -19,7 +19,33 @@ TEST(ClusterFile, IsReadBack) {
   EXPECT_EQ(ReadClusterFile(dir).value(), members);
   RemoveClusterFile(dir);
   EXPECT_TRUE(ReadClusterFile(dir).value().empty());
-  EXPECT_FALSE(WriteClusterFile("/no/such", members).ok());
+  const absl::Status why = WriteClusterFile("/no/such", members);
+  EXPECT_NE(why.message().find("ENOENT"), std::string::npos) << why;
+}
+
+TEST(ClusterFile, OfAnOlderBuildIsReadToo) {
+  const std::filesystem::path dir = testing::TempDir();
+  std::ofstream(dir / kClusterFile)
+      << "[{\"name\": \"scheduler\", \"pid\": 7, \"start_ticks\": 77}]";
+  const auto members = ReadClusterFile(dir);
+  ASSERT_TRUE(members.ok()) << members.status();
+  ASSERT_EQ(members->size(), 1u);
+  EXPECT_EQ((*members)[0].process.start_ticks, 77u);
+  RemoveClusterFile(dir);
+}
+
+// Its process ids mean nothing here.
+TEST(ClusterFile, OfAnotherHostIsLeftAlone) {
+  const std::filesystem::path dir = testing::TempDir();
+  std::ofstream(dir / kClusterFile)
+      << "{\"host\": \"no-such-host\", \"members\": []}";
+  const absl::Status status = ReadClusterFile(dir).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_NE(status.message().find("runs on no-such-host; run this command "
+                                  "there"),
+            std::string::npos)
+      << status;
+  RemoveClusterFile(dir);
 }
 
 TEST(ClusterFile, RefusesWhatIsNotOurs) {

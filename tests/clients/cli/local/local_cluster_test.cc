@@ -2,9 +2,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 
+#include "clients/cli/local/process.h"
 #include "gtest/gtest.h"
 #include "tests/clients/cpp/fake_scheduler.h"
 
@@ -49,7 +52,7 @@ class LocalClusterTest : public testing::Test {
       if (file.path().extension() != ".args") continue;
       WorkerStatus& worker = workers.emplace_back();
       worker.set_pid(std::stoll(file.path().stem().string()));
-      worker.set_state(WorkerStatus::IDLE);
+      worker.set_state(registered_as_);
     }
     return workers;
   }
@@ -57,7 +60,7 @@ class LocalClusterTest : public testing::Test {
   absl::StatusOr<LocalCluster> Start(absl::Duration start = absl::Minutes(2)) {
     return StartLocalCluster(
         {.dir = dir_.string(),
-         .workers = 2,
+         .workers = workers_,
          .share = {.threads = 3, .device_memory = "1GiB"},
          .start = start,
          .search = {.self = (programs_ / "troupe").string(), .path = ""}},
@@ -68,6 +71,8 @@ class LocalClusterTest : public testing::Test {
   const fs::path programs_;
   const fs::path dir_;
   std::function<bool()> keep_going_ = [] { return true; };
+  std::atomic<WorkerStatus::State> registered_as_{WorkerStatus::IDLE};
+  int workers_ = 2;
 };
 
 TEST_F(LocalClusterTest, StartsAllAndStopsAll) {
@@ -102,6 +107,69 @@ TEST_F(LocalClusterTest, StartsAllAndStopsAll) {
   }
   EXPECT_EQ(StopLocalCluster(dir_.string()).status().code(),
             absl::StatusCode::kNotFound);
+}
+
+// A job that waited in the queue takes the workers as they come.
+TEST_F(LocalClusterTest, WorkersThatAreBusyAtOnceAreThere) {
+  registered_as_ = WorkerStatus::BUSY;
+  EXPECT_TRUE(Start().ok());
+}
+
+TEST_F(LocalClusterTest, StartsWorkersThatAreGoneAgain) {
+  const LocalCluster cluster = Start().value();
+  EXPECT_EQ(cluster.started,
+            (std::vector<std::string>{"scheduler", "worker-0", "worker-1"}));
+  const std::string log = (dir_ / "logs/worker-0.log").string();
+  std::ofstream(log) << "its last words\n";
+  ASSERT_EQ(
+      EndProcesses({cluster.members[1].process}, {.grace = absl::Seconds(10)})
+          .left.size(),
+      0u);
+  const auto whole = Start();
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  EXPECT_EQ(whole->started, std::vector<std::string>{"worker-0"});
+  EXPECT_EQ(LogTail(log, 1), "\n  its last words");
+  const auto members = ReadClusterFile(dir_.string()).value();
+  ASSERT_EQ(members.size(), 3u);
+  for (const ClusterMember& member : members) {
+    EXPECT_TRUE(IsRunning(member.process)) << member.name;
+  }
+  EXPECT_EQ(members[0], cluster.members[0]);
+  EXPECT_NE(std::find(members.begin(), members.end(), cluster.members[2]),
+            members.end());
+  // More are added in the same way.
+  workers_ = 3;
+  EXPECT_EQ(Start().value().started, std::vector<std::string>{"worker-2"});
+  EXPECT_EQ(StopLocalCluster(dir_.string()).value().stopped, 4);
+}
+
+TEST_F(LocalClusterTest, AFailureLeavesWhatRanBefore) {
+  const LocalCluster cluster = Start().value();
+  Script("troupe-worker", "echo no such device; exit 1");
+  workers_ = 3;
+  EXPECT_EQ(Start().status().code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(ReadClusterFile(dir_.string()).value(), cluster.members);
+  for (const ClusterMember& member : cluster.members) {
+    EXPECT_TRUE(IsRunning(member.process)) << member.name;
+  }
+}
+
+TEST_F(LocalClusterTest, WorkersWithoutTheirSchedulerAreRefused) {
+  const LocalCluster cluster = Start().value();
+  EndProcesses({cluster.members[0].process}, {.grace = absl::Seconds(10)});
+  const absl::Status status = Start().status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+  EXPECT_EQ(StopLocalCluster(dir_.string()).value().stopped, 2);
+}
+
+// What an earlier scheduler left says another start than the process has whose
+// number is the same.
+TEST_F(LocalClusterTest, AReusedProcessIdIsNoScheduler) {
+  fs::create_directories(dir_);
+  std::ofstream(dir_ / "endpoints.json")
+      << "{\"grpc\": \"127.0.0.1:1\", \"host\": \"" << HostName()
+      << "\", \"pid\": " << getpid() << ", \"start_ticks\": 1}";
+  EXPECT_TRUE(Start().ok()) << Start().status();
 }
 
 TEST_F(LocalClusterTest, ShowsTheLogOfTheOneThatFails) {

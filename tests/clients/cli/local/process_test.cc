@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -46,7 +47,8 @@ TEST(EndProcesses, AsksFirst) {
       "0.01; done",
       log);
   EXPECT_EQ(getsid(process.pid), process.pid);
-  EXPECT_TRUE(EndProcesses({process}, absl::Seconds(10)).empty());
+  EXPECT_TRUE(
+      EndProcesses({process}, {.grace = absl::Seconds(10)}).killed.empty());
   EXPECT_FALSE(IsRunning(process));
   EXPECT_EQ(LogTail(log, 1), "\n  bye");
 }
@@ -55,8 +57,19 @@ TEST(EndProcesses, KillsWhatStays) {
   const ProcessId process =
       StartShell("trap '' TERM; echo ready; while :; do sleep 0.01; done",
                  TempFile("stays.log"));
-  EXPECT_EQ(EndProcesses({process}, absl::Milliseconds(50)),
-            std::vector<ProcessId>{process});
+  int said = 0;
+  const EndOutcome outcome = EndProcesses(
+      {process},
+      {.grace = absl::Milliseconds(100),
+       .say_every = absl::Milliseconds(10),
+       .waits = [&](const std::vector<ProcessId>& left, absl::Duration grace) {
+         EXPECT_EQ(left, std::vector<ProcessId>{process});
+         EXPECT_LE(grace, absl::Milliseconds(100));
+         ++said;
+       }});
+  EXPECT_EQ(outcome.killed, std::vector<ProcessId>{process});
+  EXPECT_TRUE(outcome.left.empty());
+  EXPECT_GT(said, 0);
   EXPECT_FALSE(IsRunning(process));
 }
 
@@ -64,7 +77,46 @@ TEST(EndProcesses, LeavesStrangersAlone) {
   // Our own id with another start: whoever had it before is gone.
   const ProcessId stranger{.pid = getpid(),
                            .start_ticks = Identify(getpid()).start_ticks - 1};
-  EXPECT_TRUE(EndProcesses({stranger}, absl::Seconds(10)).empty());
+  const EndOutcome outcome =
+      EndProcesses({stranger}, {.grace = absl::Seconds(10)});
+  EXPECT_TRUE(outcome.killed.empty());
+  EXPECT_TRUE(outcome.left.empty());
+}
+
+TEST(EndProcesses, SaysWhatItMayNotEnd) {
+  const ProcessId self = Identify(getpid());
+  const EndOutcome outcome = EndProcesses(
+      {self}, {.grace = absl::InfiniteDuration(), .signal = [](pid_t, int) {
+                 errno = EPERM;
+                 return -1;
+               }});
+  EXPECT_TRUE(outcome.killed.empty());
+  ASSERT_EQ(outcome.left.size(), 1u);
+  EXPECT_EQ(outcome.left[0].process, self);
+  EXPECT_EQ(outcome.left[0].why, "Operation not permitted");
+}
+
+// As a process that waits for a disk that does not answer.
+TEST(EndProcesses, WaitsNoLongerForWhatIsKilledInVain) {
+  const ProcessId self = Identify(getpid());
+  const EndOutcome outcome =
+      EndProcesses({self}, {.grace = absl::Milliseconds(1),
+                            .after = absl::Milliseconds(20),
+                            .signal = [](pid_t, int) { return 0; }});
+  ASSERT_EQ(outcome.left.size(), 1u);
+  EXPECT_EQ(outcome.left[0].why, "killed, but the kernel holds it");
+}
+
+TEST(StartDaemon, MayGoOnWithALog) {
+  const std::string log = TempFile("appended.log");
+  for (const bool append : {false, true, true}) {
+    const ProcessId process = StartDaemon({.command = {"/bin/echo", "again"},
+                                           .log_file = log,
+                                           .append = append})
+                                  .value();
+    ASSERT_EQ(waitpid(process.pid, nullptr, 0), process.pid);
+  }
+  EXPECT_EQ(LogTail(log, 9), "\n  again\n  again\n  again");
 }
 
 TEST(StartDaemon, SaysWhatCannotBeStarted) {

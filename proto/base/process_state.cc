@@ -1,4 +1,8 @@
-#include "clients/cpp/process_state.h"
+#include "proto/base/process_state.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <string>
@@ -45,6 +49,19 @@ bool IsRunning(int64_t pid) {
 bool IsRunning(const ProcessId& process) {
   return process.start_ticks != 0 && IsRunning(process.pid) &&
          Identify(process.pid) == process;
+}
+
+std::string HostName() {
+  char name[256] = "";
+  gethostname(name, sizeof(name) - 1);
+  return name[0] == '\0' ? "localhost" : name;
+}
+
+bool EndWithParent() {
+  const pid_t parent = getppid();
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  // It may have gone before the kernel was asked.
+  return getppid() == parent && parent != 1;
 }
 
 }  // namespace troupe

@@ -1,9 +1,11 @@
 // Whether a process of this machine runs, and whether it is still the same one:
-// the kernel reuses process ids, but not an id and its start together.
-#ifndef TROUPE_CLIENTS_CPP_PROCESS_STATE_H_
-#define TROUPE_CLIENTS_CPP_PROCESS_STATE_H_
+// the kernel reuses process ids, but not an id and its start together. A file
+// that names a process names its host too, for a folder may be shared.
+#ifndef TROUPE_PROTO_BASE_PROCESS_STATE_H_
+#define TROUPE_PROTO_BASE_PROCESS_STATE_H_
 
 #include <cstdint>
+#include <string>
 
 namespace troupe {
 
@@ -21,6 +23,13 @@ bool IsRunning(int64_t pid);
 // Whether this very process runs.
 bool IsRunning(const ProcessId& process);
 
+// The name of this machine, "localhost" where it has none.
+std::string HostName();
+
+// From now on this process gets a SIGTERM when the one that started it ends,
+// however that ends. False: it is gone already.
+bool EndWithParent();
+
 }  // namespace troupe
 
-#endif  // TROUPE_CLIENTS_CPP_PROCESS_STATE_H_
+#endif  // TROUPE_PROTO_BASE_PROCESS_STATE_H_
