@@ -50,6 +50,10 @@ void Cluster::HandleMessage(WorkerId from, const WorkerMessage& message,
   switch (message.message_case()) {
     case WorkerMessage::kHeartbeat:
       worker->status.set_memory_bytes(message.heartbeat().memory_bytes());
+      if (message.heartbeat().has_machine()) {
+        *worker->status.mutable_description()->mutable_machine() =
+            message.heartbeat().machine();
+      }
       return runs_.HandleMessage(from, message, now, actions);
     case WorkerMessage::kGoodbye:
       Lose(from, WorkerStatus::LEFT, message.goodbye().reason(), now, actions);

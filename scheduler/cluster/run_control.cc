@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 #include "proto/plan/last_step.h"
+#include "proto/plan/machine_pace.h"
 #include "scheduler/cluster/step_gather.h"
 #include "scheduler/cluster/wait_reason.h"
 
@@ -199,8 +200,20 @@ void RunControl::Step(Job& job, const StepReport& report, absl::Time now,
       jobs_.AddTrace(job, *std::move(step.timeline));
     }
     job.run->deadline.Add(absl::Seconds(step.record.step_seconds()));
+    if (const auto pace = PaceOf(*job.run); pace.has_value()) {
+      *step.record.mutable_machine() = *pace;
+    }
     jobs_.AddStep(job, step.record, actions);
   }
+}
+
+absl::optional<MachinePace> RunControl::PaceOf(const Run& run) const {
+  std::vector<const WorkerDescription*> machines;
+  for (const RankSeat& seat : run.ranks) {
+    const Worker* worker = workers_.Find(seat.worker);
+    if (worker != nullptr) machines.push_back(&worker->status.description());
+  }
+  return troupe::PaceOf(machines);
 }
 
 void RunControl::Shard(Job& job, const CheckpointShard& shard, absl::Time now,

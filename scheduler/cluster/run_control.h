@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "absl/types/optional.h"
 #include "proto/worker.pb.h"
 #include "scheduler/cluster/action.h"
 #include "scheduler/cluster/job_compiler.h"
@@ -79,6 +80,8 @@ class RunControl {
 
   // The job whose run has this worker in this rank, or null.
   Job* Seated(WorkerId worker, const RankRef& ref);
+  // Of the slowest machine of the run.
+  absl::optional<MachinePace> PaceOf(const Run& run) const;
   void Progress(Job& job, int rank, absl::Time now);
   void Fail(Job& job, Blame blame, const std::string& cause, absl::Time now,
             Actions& actions);

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "proto/plan/bf16_gain.h"
 #include "proto/plan/find_program.h"
+#include "proto/plan/machine_pace.h"
 #include "proto/plan/memory.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/precision.h"
@@ -227,6 +228,11 @@ Prediction Predict(const Plan& plan,
         prediction.peak_flops_per_second());
   }
   SetBubble(prediction);
+  std::vector<const WorkerDescription*> machines;
+  for (const WorkerDescription& worker : workers) machines.push_back(&worker);
+  if (const auto pace = PaceOf(machines); pace.has_value()) {
+    *prediction.mutable_machine() = *pace;
+  }
   prediction.set_limited_by(LimitedBy(plan, costs, prediction) +
                             Remarks(plan, costs, workers));
   return prediction;

@@ -1,6 +1,7 @@
 #include "worker/calibrate/calibrate.h"
 
 #include "proto/base/status.h"
+#include "worker/calibrate/machine_probe.h"
 #include "worker/calibrate/overhead.h"
 #include "worker/collective/shared_memory/memory_domain.h"
 
@@ -11,6 +12,8 @@ absl::StatusOr<Calibration> Calibrate(Device& device, const Clock& clock,
   Calibration calibration;
   RETURN_IF_ERROR(
       MeasureComputeRates(device, clock, options.compute, calibration));
+  ASSIGN_OR_RETURN(const double probe_us, CalibrateProbeUs(device, clock));
+  calibration.set_probe_us(probe_us);
   ASSIGN_OR_RETURN(const double overhead, MeasureInstructionOverheadUs(clock));
   calibration.set_instruction_overhead_us(overhead);
   ASSIGN_OR_RETURN(*calibration.mutable_loopback(),

@@ -21,7 +21,7 @@
 #include "disk/new_file.h"
 #include "proto/base/log.h"
 #include "proto/base/status.h"
-#include "worker/calibrate/other_load.h"
+#include "worker/calibrate/machine_times.h"
 
 namespace troupe {
 namespace {
@@ -66,14 +66,14 @@ absl::StatusOr<Calibration> ReadFile(const CalibrationFileOptions& options) {
 }
 
 absl::Status WriteFile(const std::string& path, const Calibration& calibration,
-                       double others_share) {
+                       double lost_share) {
   std::string text;
   google::protobuf::TextFormat::PrintToString(calibration, &text);
-  if (others_share > kBusyShare) {
+  if (lost_share > kBusyShare) {
     LogWarning(absl::StrFormat(
         "others used %.0f %% of the machine while it was measured: predictions "
         "are too slow until a calibration in %d minutes or later",
-        100 * others_share, absl::ToInt64Minutes(kBusyFor)));
+        100 * lost_share, absl::ToInt64Minutes(kBusyFor)));
     text = absl::StrCat(kBusyLine, "\n", text);
   }
   return ReplaceFile(path, text);
@@ -119,12 +119,13 @@ absl::StatusOr<Calibration> LoadOrMeasure(
     if (kept.ok()) return kept;
     if (absl::IsDataLoss(kept.status())) LogWarning(kept.status().message());
   }
-  const OtherLoad others;
+  const MachineTimes start = options.times();
   ASSIGN_OR_RETURN(Calibration calibration, measure());
   calibration.set_device(options.device);
   calibration.set_threads(options.threads);
   const absl::Status written =
-      WriteFile(options.path, calibration, others.Share());
+      WriteFile(options.path, calibration,
+                LostShare(SharesBetween(start, options.times())));
   if (!written.ok()) {
     LogWarning(
         absl::StrCat("the calibration is not kept: ", written.message()));

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "proto/cluster.pb.h"
+#include "worker/calibrate/machine_times.h"
 
 namespace troupe {
 
@@ -26,6 +27,7 @@ struct CalibrationFileOptions {
   int threads = 1;
   std::string device;         // must equal the file's
   bool measure_anew = false;  // even where the file is valid
+  std::function<MachineTimes()> times = ReadMachineTimes;  // for tests
 };
 
 // The file's calibration where it is for this device and number of threads;

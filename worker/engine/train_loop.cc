@@ -100,6 +100,7 @@ absl::Status TrainLoop::RunSteps() {
                                  .learning_rate = LearningRate(job, step),
                                  .stop = stop_requested_,
                                  .save = save_requested_};
+    if (resources_.between_steps != nullptr) resources_.between_steps();
     if (step == first_step) RETURN_IF_ERROR(FillPipeline(context));
     RETURN_IF_ERROR(Annotate(TrainStep(context), absl::StrCat("step ", step)));
     samples_before += job.training().global_batch_size();

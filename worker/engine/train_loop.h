@@ -59,6 +59,8 @@ struct RankResources {
   const TierArenas& arenas;
   IoEngine& io;
   const Clock& clock;
+  // Called where no kernel of the rank runs; it must be quick. May be null.
+  std::function<void()> between_steps = nullptr;
 };
 
 // Communicators by index into plan.groups(), null where the rank is no member.

@@ -52,6 +52,10 @@ absl::StatusOr<std::unique_ptr<Session>> Daemon::Connect() {
                             .heartbeat = [this] { return Beat(); }};
   options.registration.set_protocol_version(kProtocolVersion);
   *options.registration.mutable_worker() = options_.description;
+  if (options_.machine != nullptr) {
+    *options.registration.mutable_worker()->mutable_machine() =
+        options_.machine();
+  }
   options.registration.set_pid(getpid());
   options.registration.set_address(options_.address);
   return Session::Open(options);
@@ -160,6 +164,9 @@ void Daemon::Replace(std::unique_ptr<RankRunner> rank) {
 Heartbeat Daemon::Beat() const {
   Heartbeat heartbeat;
   heartbeat.set_memory_bytes(ResidentMemoryBytes());
+  if (options_.machine != nullptr) {
+    *heartbeat.mutable_machine() = options_.machine();
+  }
   absl::MutexLock lock(&rank_mutex_);
   if (rank_ != nullptr && !rank_->ended()) {
     *heartbeat.mutable_progress() = rank_->Progress();

@@ -4,6 +4,7 @@
 #ifndef TROUPE_WORKER_SERVICE_DAEMON_H_
 #define TROUPE_WORKER_SERVICE_DAEMON_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -24,6 +25,8 @@ struct DaemonOptions {
   std::string scheduler;          // HOST:PORT
   WorkerDescription description;  // as it registers
   std::string address;            // where peers reach this worker
+  // How it finds its machine, for each heartbeat; null: it does not say.
+  std::function<MachineReading()> machine = nullptr;
   // Between two attempts to connect; doubles up to the second.
   absl::Duration retry_first = absl::Milliseconds(100);
   absl::Duration retry_max = absl::Seconds(5);

@@ -113,6 +113,7 @@ std::string CalibrationText(const Calibration& calibration) {
   line("gelu, f32", calibration.elementwise_ops_per_second() * 1e-9, "G/s");
   line("gelu, bf16", calibration.elementwise_bf16_ops_per_second() * 1e-9,
        "G/s");
+  line("the probe", calibration.probe_us(), "us");
   line("an instruction", calibration.instruction_overhead_us(), "us");
   line("loopback latency", calibration.loopback().latency_us(), "us");
   line("loopback", calibration.loopback().bytes_per_second() * 1e-9, "GB/s");

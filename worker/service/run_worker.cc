@@ -6,12 +6,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
 #include "proto/base/clock.h"
 #include "proto/base/file_limit.h"
 #include "proto/base/log.h"
-#include "proto/base/status.h"
 #include "proto/base/process_state.h"
+#include "proto/base/status.h"
 #include "storage/engine/make_engine.h"
+#include "worker/calibrate/machine_watch.h"
 #include "worker/service/daemon.h"
 #include "worker/service/describe.h"
 #include "worker/service/open_device.h"
@@ -34,10 +36,12 @@ absl::Status Serve(const WorkerOptions& flags, SignalWatch& signals) {
       {description.budgets().begin(), description.budgets().end()},
       {.device = *opened.device_memory, .host = *opened.host_memory});
   ASSIGN_OR_RETURN(const std::unique_ptr<IoEngine> io, MakeIoEngine());
+  MachineWatch watch(SensorsOf(clock, opened.gpu.has_value()));
   Daemon daemon({.scheduler = options.scheduler,
                  .description = description,
-                 .address = options.address},
-                {device, arenas, *io, clock});
+                 .address = options.address,
+                 .machine = [&watch] { return watch.Read(); }},
+                {device, arenas, *io, clock, [&watch] { watch.Probe(); }});
   signals.OnSignal([&daemon](const std::string& name) {
     LogInfo(absl::StrCat("stopping: ", name));
     daemon.Stop(name);
@@ -47,16 +51,26 @@ absl::Status Serve(const WorkerOptions& flags, SignalWatch& signals) {
   return status;
 }
 
+// Long enough for the kernel's ticks to say something.
+MachineReading LookAtMachine(const Clock& clock, bool gpu) {
+  constexpr absl::Duration kLook = absl::Milliseconds(500);
+  MachineWatch watch(SensorsOf(clock, gpu));
+  absl::SleepFor(kLook);
+  return watch.Read();
+}
+
 absl::Status CalibrateAndPrint(const RunCalibrateOptions& options) {
   ASSIGN_OR_RETURN(WorkerOptions worker, ResolveOptions(options.worker));
   const RealClock clock;
   ASSIGN_OR_RETURN(const OpenedDevice opened, OpenDevice(worker));
-  ASSIGN_OR_RETURN(const WorkerDescription description,
+  ASSIGN_OR_RETURN(WorkerDescription description,
                    DescribeWorker({.worker = worker,
                                    .gpu = opened.gpu,
                                    .measure_anew = !options.describe},
                                   *opened.device, clock));
   if (options.describe) {
+    *description.mutable_machine() =
+        LookAtMachine(clock, opened.gpu.has_value());
     if (!description.SerializeToOstream(&std::cout)) {
       return absl::UnavailableError("cannot write to stdout");
     }

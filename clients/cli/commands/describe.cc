@@ -10,6 +10,7 @@
 #include "clients/cli/view/plan_view.h"
 #include "clients/cli/view/step_line.h"
 #include "proto/base/status.h"
+#include "proto/plan/machine_pace.h"
 
 namespace troupe {
 namespace {
@@ -24,6 +25,10 @@ void PrintStatus(const JobStatus& status, std::ostream& out) {
       << "  started    " << DateText(status.started_unix_ms()) << "\n"
       << "  finished   " << DateText(status.finished_unix_ms()) << "\n"
       << "  workers    " << absl::StrJoin(status.workers(), ", ") << "\n";
+  if (status.last_step().has_machine()) {
+    out << "  machine    " << PaceText(status.last_step().machine())
+        << ", in step " << status.last_step().step() << "\n";
+  }
   for (const CheckpointRecord& checkpoint : status.checkpoints()) {
     out << "  checkpoint of step " << checkpoint.step() << "  "
         << checkpoint.path() << "  " << BytesText(checkpoint.bytes()) << " in "

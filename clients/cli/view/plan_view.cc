@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "clients/cli/view/format.h"
 #include "clients/job_file/print_job.h"
+#include "proto/plan/machine_pace.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/program_text.h"
 
@@ -121,6 +122,20 @@ std::string ResidentText(const Prediction& prediction) {
                       " of a worker at its peak\n");
 }
 
+// Empty where nothing is known of the machine.
+std::string MachineText(const Prediction& prediction) {
+  if (!prediction.has_machine()) return "";
+  const MachinePace& pace = prediction.machine();
+  return absl::StrCat(
+      "  machine          ", PaceText(pace),
+      IsWorthSaying(pace)
+          ? absl::StrCat(
+                ", for which this is predicted; a step may take ",
+                SecondsText(prediction.step_seconds() * (1 + pace.slower())))
+          : "",
+      "\n");
+}
+
 std::string PredictionText(const Prediction& prediction) {
   int64_t sent_max = 0;
   double compute_max = 0;
@@ -140,7 +155,8 @@ std::string PredictionText(const Prediction& prediction) {
       "  MFU              ", PercentText(prediction.model_flops_utilization()),
       " of ", CountText(prediction.peak_flops_per_second()), "FLOP/s\n",
       ResidentText(prediction), "  sent by a rank   ", BytesText(sent_max),
-      " a step\n", "  limited by       ", prediction.limited_by(), "\n");
+      " a step\n", MachineText(prediction), "  limited by       ",
+      prediction.limited_by(), "\n");
 }
 
 // "data-0 over shared_memory"; of many groups, how many.

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "clients/cli/view/format.h"
+#include "proto/plan/machine_pace.h"
 
 namespace troupe {
 namespace {
@@ -26,15 +27,18 @@ std::vector<Field> Fields(const StepRecord& record,
   if (record.has_validation_loss()) {
     fields.push_back({"val " + NumberText(record.validation_loss(), 4), 3});
   }
-  fields.push_back({"grad_norm " + NumberText(record.grad_norm(), 2), 7});
-  fields.push_back({absl::StrFormat("lr %.1e", record.learning_rate()), 6});
+  fields.push_back({"grad_norm " + NumberText(record.grad_norm(), 2), 8});
+  fields.push_back({absl::StrFormat("lr %.1e", record.learning_rate()), 7});
   fields.push_back({CountText(record.tokens_per_second()) + " tok/s", 4});
-  fields.push_back({"MFU " + PercentText(record.mfu()), 5});
-  fields.push_back({"mem " + BytesText(record.memory_bytes()), 8});
+  fields.push_back({"MFU " + PercentText(record.mfu()), 6});
+  fields.push_back({"mem " + BytesText(record.memory_bytes()), 9});
   if (record.checkpoint_stall_seconds() > 0) {
     fields.push_back({absl::StrFormat("checkpoint %.2f s",
                                       record.checkpoint_stall_seconds()),
-                      9});
+                      10});
+  }
+  if (record.has_machine() && IsWorthSaying(record.machine())) {
+    fields.push_back({"machine " + ShortPaceText(record.machine()), 5});
   }
   if (progress.eta_seconds >= 0) {
     fields.push_back({"ETA " + ClockText(progress.eta_seconds), 2});

@@ -57,6 +57,31 @@ TEST(RunControl, RunsToTheEnd) {
   EXPECT_EQ(h.job(id).run, nullptr);
 }
 
+TEST(RunControl, StepsSayHowTheSlowestMachineIs) {
+  Harness h;
+  const std::vector<WorkerId> on = {h.Join("a", "x"), h.Join("b", "y")};
+  const JobId id = h.Running(on);
+  h.Step(id, 0, on[0], 1);
+  h.Step(id, 1, on[1], 1);
+  EXPECT_FALSE(h.status(id).last_step().has_machine());
+  const auto heartbeat = [&](WorkerId from, double stolen) {
+    WorkerMessage message;
+    message.mutable_heartbeat()->mutable_machine()->set_stolen_share(stolen);
+    h.Send(from, message);
+  };
+  heartbeat(on[0], 0.1);
+  heartbeat(on[1], 0.2);
+  h.Step(id, 0, on[0], 2);
+  h.Step(id, 1, on[1], 2);
+  EXPECT_DOUBLE_EQ(h.status(id).last_step().machine().stolen(), 0.2);
+  EXPECT_DOUBLE_EQ(h.status(id).last_step().machine().slower(), 0.25);
+  // It keeps what it said last.
+  h.Heartbeat(on[1]);
+  h.Step(id, 0, on[0], 3);
+  h.Step(id, 1, on[1], 3);
+  EXPECT_DOUBLE_EQ(h.status(id).last_step().machine().slower(), 0.25);
+}
+
 TEST(RunControl, ResumedJobsCountFromTheirCheckpoint) {
   Harness h;
   const std::vector<WorkerId> on = h.JoinMany(1);

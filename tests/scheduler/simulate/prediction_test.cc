@@ -36,6 +36,17 @@ TEST(Predict, OneRankComputesAllTheTime) {
                          "forward/backward matrix products"));
 }
 
+// It is of the machine as it was calibrated, and says how that is now.
+TEST(Predict, SaysHowTheMachineIs) {
+  const Plan plan = ExamplePlan(ExampleJob({}));
+  EXPECT_FALSE(plan.prediction().has_machine());
+  std::vector<WorkerDescription> workers = ExampleWorkers(1);
+  workers[0].mutable_machine()->set_stolen_share(0.5);
+  const Prediction prediction = Predict(plan, workers);
+  EXPECT_EQ(prediction.step_seconds(), plan.prediction().step_seconds());
+  EXPECT_DOUBLE_EQ(prediction.machine().slower(), 1);
+}
+
 TEST(Predict, CountsBytesByTheRing) {
   const Plan plan = ExamplePlan(ExampleJob({.data = 4}));
   // All gradients and the scalars, 2 (D-1)/D each.

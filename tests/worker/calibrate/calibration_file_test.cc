@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <memory>
 #include <sstream>
 #include <thread>
 #include <vector>
@@ -64,6 +66,38 @@ TEST_F(CalibrationFile, OfABusyMachineIsKeptForMinutesOnly) {
       std::filesystem::file_time_type::clock::now() - std::chrono::minutes(6));
   ASSERT_TRUE(Load(Options()).ok());
   EXPECT_EQ(measured_, 2);
+}
+
+// As the kernel's counts of two cores say: for ten seconds, of whose twenty
+// this process used twelve and others, or the hypervisor, these.
+std::function<MachineTimes()> Beside(double others, double stolen) {
+  auto looks = std::make_shared<int>(0);
+  return [=] {
+    const double now = (*looks)++;
+    return MachineTimes{.cores = 2,
+                        .wall = 10 * now,
+                        .busy = (12 + others) * now,
+                        .stolen = stolen * now,
+                        .own = 12 * now};
+  };
+}
+
+TEST_F(CalibrationFile, KnowsABusyMachine) {
+  const auto first_line = [this](const std::function<MachineTimes()>& times) {
+    CalibrationFileOptions options = Options();
+    options.measure_anew = true;
+    options.times = times;
+    EXPECT_TRUE(Load(options).ok());
+    std::ifstream file(options.path);
+    std::string line;
+    std::getline(file, line);
+    return line;
+  };
+  const std::string busy = "# measured on a busy machine";
+  EXPECT_NE(first_line(Beside(3.9, 0)), busy);
+  EXPECT_EQ(first_line(Beside(4.1, 0)), busy);
+  EXPECT_EQ(first_line(Beside(0, 4.1)), busy);
+  EXPECT_EQ(first_line(Beside(2.1, 2.1)), busy);
 }
 
 TEST_F(CalibrationFile, WorkersThatStartTogetherTakeTurns) {

@@ -1,5 +1,6 @@
 #include "worker/service/daemon.h"
 
+#include <atomic>
 #include <thread>
 
 #include "gtest/gtest.h"
@@ -15,6 +16,12 @@ bool IsEnded(const WorkerMessage& m) { return m.has_ended(); }
 bool IsStep(const WorkerMessage& m) { return m.has_step(); }
 bool IsGoodbye(const WorkerMessage& m) { return m.has_goodbye(); }
 
+MachineReading SomeReading() {
+  MachineReading reading;
+  reading.set_stolen_share(0.25);
+  return reading;
+}
+
 // A daemon on its thread.
 class Running {
  public:
@@ -22,9 +29,10 @@ class Running {
       : daemon_({.scheduler = scheduler,
                  .description = worker_.Description(),
                  .address = "127.0.0.1",
+                 .machine = [] { return SomeReading(); },
                  .retry_first = absl::Milliseconds(5),
                  .retry_max = absl::Milliseconds(20)},
-                worker_.resources()),
+                Resources()),
         thread_([this] { status_ = daemon_.Run(); }) {}
   ~Running() {
     daemon_.Stop("the test is over");
@@ -32,6 +40,7 @@ class Running {
   }
 
   const SmallWorker& worker() const { return worker_; }
+  int times_between_steps() const { return between_steps_; }
   void Stop() { daemon_.Stop("enough"); }
   absl::Status Join() {
     thread_.join();
@@ -39,7 +48,14 @@ class Running {
   }
 
  private:
+  RankResources Resources() {
+    RankResources resources = worker_.resources();
+    resources.between_steps = [this] { ++between_steps_; };
+    return resources;
+  }
+
   SmallWorker worker_;
+  std::atomic<int> between_steps_{0};
   Daemon daemon_;
   absl::Status status_;
   std::thread thread_;
@@ -62,6 +78,19 @@ TEST(Daemon, RunsOneJobAfterAnother) {
     EXPECT_TRUE(ended.back().ended().ok()) << ended.back().ended().error();
   }
   EXPECT_EQ(scheduler.Count(IsStep), 60u);
+  EXPECT_EQ(daemon.times_between_steps(), 60);
+}
+
+TEST(Daemon, SaysHowItFindsItsMachine) {
+  FakeScheduler scheduler;
+  Running daemon(scheduler.address());
+  const auto registered = scheduler.AwaitMessages(1, IsRegister);
+  ASSERT_EQ(registered.size(), 1u);
+  EXPECT_EQ(registered[0].register_().worker().machine().stolen_share(), 0.25);
+  const auto beats = scheduler.AwaitMessages(
+      2, [](const WorkerMessage& m) { return m.has_heartbeat(); });
+  ASSERT_EQ(beats.size(), 2u);
+  EXPECT_EQ(beats[1].heartbeat().machine().stolen_share(), 0.25);
 }
 
 TEST(Daemon, HeartbeatsSayWhereTheRankIs) {

@@ -1,10 +1,13 @@
 #include "clients/cli/view/plan_view.h"
 
+#include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
 namespace troupe {
 namespace {
+
+using ::testing::HasSubstr;
 
 constexpr char kRank[] =
     "memory { tier: DEVICE item: 'parameters' bytes: 41943040 }"
@@ -55,6 +58,19 @@ TEST(PlanView, FoldsRanksThatAreAlike) {
             "  host    buffers        1.0 KiB   1.0 KiB\n"
             "          total          1.0 KiB   1.0 KiB\n"
             "          of budget            -         -\n");
+}
+
+TEST(PlanView, SaysHowTheMachineIs) {
+  Plan plan = SomePlan();
+  MachinePace& pace = *plan.mutable_prediction()->mutable_machine();
+  EXPECT_THAT(PlanText(plan),
+              HasSubstr("\n  machine          as fast as at calibration\n"));
+  pace.set_slower(0.5);
+  pace.set_others(0.3);
+  EXPECT_THAT(PlanText(plan),
+              HasSubstr("\n  machine          50 % slower than at calibration "
+                        "(others use 30 %), for which this is predicted; a "
+                        "step may take 630 ms\n"));
 }
 
 TEST(PlanView, SaysWhatWasDerivedAndPredicted) {

@@ -39,6 +39,23 @@ TEST(StepLine, SaysWhatACheckpointCost) {
             "tok/s  MFU 41.2%  mem 1.2 GiB  checkpoint 0.31 s  ETA 0:42");
 }
 
+TEST(StepLine, SaysThatTheMachineIsSlower) {
+  StepRecord record = Record();
+  record.mutable_machine()->set_slower(0.12);
+  record.mutable_machine()->set_stolen(0.08);
+  const StepProgress progress{.steps_total = 200, .eta_seconds = 42};
+  EXPECT_EQ(StepLine(record, progress),
+            "step 120/200  loss 2.3412  grad_norm 0.83  lr 2.1e-04  12.3k "
+            "tok/s  MFU 41.2%  mem 1.2 GiB  machine 12 % slower (8 % stolen)  "
+            "ETA 0:42");
+  // Before what matters less.
+  EXPECT_EQ(ProgressLine(record, progress, 100),
+            "[#########------] step 120/200  loss 2.3412  12.3k tok/s  "
+            "machine 12 % slower (8 % stolen)  ETA 0:42");
+  record.mutable_machine()->set_slower(0.04);
+  EXPECT_EQ(StepLine(record, progress), StepLine(Record(), progress));
+}
+
 TEST(ProgressLine, NeverIsWiderThanTheTerminal) {
   const StepRecord record = Record();
   const StepProgress progress{.steps_total = 200, .eta_seconds = 42};
