@@ -26,6 +26,7 @@
 #include "absl/time/clock.h"
 #include "proto/base/check.h"
 #include "proto/base/clock.h"
+#include "tests/bench/machine_span.h"
 #include "tests/bench/mpi_peer.h"
 #include "tests/worker/collective/gloo/shared_store.h"
 #include "worker/collective/gloo/gloo_communicator.h"
@@ -204,6 +205,7 @@ void RunRanks(int ranks) {
 }  // namespace troupe
 
 int main() {
+  troupe::MachineSpan machine(0);
   std::printf(
       "ranks        size    shared memory           gloo backend"
       "            Gloo's ring             MPI                  "
@@ -214,5 +216,6 @@ int main() {
     while (wait(nullptr) > 0) {
     }
   }
+  std::printf("%s\n", machine.Line().c_str());
   return 0;
 }

@@ -38,6 +38,7 @@ struct Measured {
   double closed_form = 0;  // 0: none is known
   double bubble = 0;       // of the ranks' time
   double bubble_predicted = 0;
+  double slower = 0;  // the machine, than at its calibration
 };
 
 // One unit a stage, and as much work on every rank whatever the schedule.
@@ -75,6 +76,7 @@ Measured RunSchedule(const DaemonCluster& cluster, const std::string& folder,
   measured.bubble = 1 - work / measured.step;
   measured.bubble_predicted =
       run.prediction().at("bubble_of_total").get<double>();
+  measured.slower = run.MedianSlower(kStepsSkipped);
   return measured;
 }
 
@@ -84,6 +86,7 @@ void RunAll(const std::string& folder, int ranks) {
   std::printf("%-18s %9s %9s %6s %9s %6s   %7s %9s\n", "", "step", "predicted",
               "ratio", "closed", "ratio", "bubble", "predicted");
   double worst = 0;
+  double slower = 0;
   const DaemonCluster cluster(folder, ranks);
   for (const Pipeline& pipeline : Pipelines()) {
     const Measured m = RunSchedule(cluster, folder, pipeline, ranks);
@@ -100,8 +103,12 @@ void RunAll(const std::string& folder, int ranks) {
                 100 * m.bubble_predicted);
     std::fflush(stdout);
     worst = std::max(worst, std::abs(m.step / m.predicted - 1));
+    slower = std::max(slower, m.slower);
   }
-  std::printf("furthest from its prediction: %.1f %%\n\n", 100 * worst);
+  std::printf(
+      "furthest from its prediction: %.1f %%\n"
+      "machine: up to %.0f %% slower than at calibration\n\n",
+      100 * worst, 100 * slower);
 }
 
 }  // namespace

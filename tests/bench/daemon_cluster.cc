@@ -35,6 +35,17 @@ double JobRun::MemoryBytesMax() const {
   return bytes;
 }
 
+double JobRun::MedianSlower(int skipped) const {
+  std::vector<double> slower;
+  for (const nlohmann::json& step : description.at("steps")) {
+    if (skipped-- > 0 || !step.contains("machine")) continue;
+    slower.push_back(step["machine"].value("slower", 0.0));
+  }
+  if (slower.empty()) return 0;
+  std::sort(slower.begin(), slower.end());
+  return slower[slower.size() / 2];
+}
+
 DaemonCluster::DaemonCluster(const std::string& folder, int workers)
     : dir_(folder + "/cluster") {
   RunTroupe({"up", "--workers", absl::StrCat(workers), "--dir", dir_});

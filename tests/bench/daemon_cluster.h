@@ -30,6 +30,9 @@ struct JobRun {
   // The median of the steps' times, without the first `skipped`. CHECKs that
   // there are at least three others.
   double MedianStepSeconds(int skipped) const;
+  // How much slower than at its calibration the machine was, as its workers
+  // said: 0.12 is 12 %. The median of the steps' without the first.
+  double MedianSlower(int skipped) const;
   // Resident, of the worker that used most, after any step.
   double MemoryBytesMax() const;
 };

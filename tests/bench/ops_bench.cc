@@ -29,6 +29,7 @@
 #include "ops/random.h"
 #include "ops/reduce.h"
 #include "proto/base/check.h"
+#include "tests/bench/machine_span.h"
 
 namespace troupe {
 namespace {
@@ -296,5 +297,7 @@ int main(int argc, char** argv) {
   const int threads =
       argc > 1 ? std::atoi(argv[1])
                : static_cast<int>(std::thread::hardware_concurrency());
+  troupe::MachineSpan machine(threads);
   troupe::Bench(threads).Run();
+  std::printf("%s\n", machine.Line().c_str());
 }

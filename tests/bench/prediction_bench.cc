@@ -1,7 +1,9 @@
 // Do plans tell the truth? Trains models of several sizes, precisions, replica
 // counts and pipelines for a few steps on real daemons of this machine, and
 // prints for each what its plan had predicted over what was measured: the time
-// of a step, and the resident memory of the worker that used most.
+// of a step, and the resident memory of the worker that used most. The last
+// column is how much slower than at its calibration the workers found their
+// machine meanwhile: a ratio that is as large is the machine's.
 //
 //   bazel run //tests/bench:prediction_bench
 //   bazel run //tests/bench:prediction_bench -- stages   # rows of that name
@@ -135,6 +137,7 @@ std::string Prepare() {
 struct Errors {
   std::vector<double> step;
   std::vector<double> memory;
+  double slower_max = 0;  // of the machine
 };
 
 void RunRow(const Row& row, const DaemonCluster& cluster,
@@ -151,13 +154,16 @@ void RunRow(const Row& row, const DaemonCluster& cluster,
   const double seconds = run.MedianStepSeconds(kStepsSkipped);
   const double bytes = run.MemoryBytesMax();
   constexpr double kMiB = 1 << 20;
-  std::printf("%-36s %7.0f ms %7.0f ms %7.2f %6.0f MiB %6.0f MiB %7.2f\n",
-              row.name, 1e3 * seconds, 1e3 * seconds_predicted,
-              seconds / seconds_predicted, bytes / kMiB, bytes_predicted / kMiB,
-              bytes / bytes_predicted);
+  const double slower = run.MedianSlower(kStepsSkipped);
+  std::printf(
+      "%-36s %7.0f ms %7.0f ms %7.2f %6.0f MiB %6.0f MiB %7.2f %+6.0f %%\n",
+      row.name, 1e3 * seconds, 1e3 * seconds_predicted,
+      seconds / seconds_predicted, bytes / kMiB, bytes_predicted / kMiB,
+      bytes / bytes_predicted, 100 * slower);
   std::fflush(stdout);
   errors.step.push_back(std::abs(seconds / seconds_predicted - 1));
   errors.memory.push_back(std::abs(bytes / bytes_predicted - 1));
+  errors.slower_max = std::max(errors.slower_max, slower);
 }
 
 void PrintErrors(const char* name, std::vector<double> errors) {
@@ -169,8 +175,9 @@ void PrintErrors(const char* name, std::vector<double> errors) {
 int Main(const std::string& wanted) {
   const std::string folder = Prepare();
   Errors errors;
-  std::printf("%-36s %10s %10s %7s %10s %10s %7s\n", "measured over predicted",
-              "step", "predicted", "ratio", "memory", "predicted", "ratio");
+  std::printf("%-36s %10s %10s %7s %10s %10s %7s %8s\n",
+              "measured over predicted", "step", "predicted", "ratio", "memory",
+              "predicted", "ratio", "slower");
   for (const int workers : {1, 2, 4}) {
     std::vector<Row> rows = Rows();
     rows.erase(std::remove_if(rows.begin(), rows.end(),
@@ -187,6 +194,8 @@ int Main(const std::string& wanted) {
     std::printf("%zu configurations\n", errors.step.size());
     PrintErrors("step time", errors.step);
     PrintErrors("memory", errors.memory);
+    std::printf("machine: up to %.0f %% slower than at calibration\n",
+                100 * errors.slower_max);
   }
   std::filesystem::remove_all(folder);
   return 0;

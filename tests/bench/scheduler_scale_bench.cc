@@ -15,6 +15,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "tests/bench/machine_span.h"
 #include "tests/bench/scheduler_scale/scenario.h"
 
 int main(int argc, char** argv) {
@@ -29,8 +30,10 @@ int main(int argc, char** argv) {
   options.state = std::filesystem::temp_directory_path() /
                   absl::StrCat("scheduler-scale-", getpid());
   std::filesystem::create_directories(options.state);
+  troupe::MachineSpan machine(0);
   const troupe::ScenarioReport report = troupe::RunScenario(options);
   std::fputs(troupe::ReportText(options, report).c_str(), stdout);
+  std::printf("%s\n", machine.Line().c_str());
   std::filesystem::remove_all(options.state);
   return 0;
 }

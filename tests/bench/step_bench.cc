@@ -13,7 +13,8 @@
 // beside what oneDNN's products reach on as many threads. Of a GPU it prints
 // what was taken of its memory instead of where time went, and cuBLASLt's
 // products. Model FLOPs of a token are 6 N + 12 L C T (proto/plan/model.h);
-// recomputation counts nothing. Ends with 1 where the job does not fit.
+// recomputation counts nothing. The last line says how the machine was
+// meanwhile. Ends with 1 where the job does not fit.
 //
 // --paced is for versus_pytorch.py: each line of stdin asks for a step, "done"
 // answers.
@@ -31,6 +32,7 @@
 #include "tests/bench/bench_device.h"
 #include "tests/bench/bench_job.h"
 #include "tests/bench/bench_ranks.h"
+#include "tests/bench/machine_span.h"
 #include "tests/bench/product_rate.h"
 
 namespace troupe {
@@ -51,13 +53,14 @@ void RunPaced(BenchRanks& ranks) {
 }
 
 // Seconds of the best step; the first one warms up.
-double BestStep(int steps, BenchRanks& ranks) {
+double BestStep(int steps, BenchRanks& ranks, MachineSpan& machine) {
   double best = std::numeric_limits<double>::infinity();
   ranks.Step();
   for (int step = 1; step <= steps; ++step) {
     const int64_t start = RealClock().MonotonicNanos();
     ranks.Step();
     const double seconds = 1e-9 * (RealClock().MonotonicNanos() - start);
+    machine.Probe();
     std::printf("step %d: %.3f s\n", step, seconds);
     best = std::min(best, seconds);
   }
@@ -101,6 +104,7 @@ int Run(const Options& options) {
     return 1;
   }
   double best = 0;
+  MachineSpan machine(job.threads * job.workers);
   {
     BenchRanks ranks(*plan, {.device = job.device,
                              .threads = job.threads,
@@ -110,9 +114,12 @@ int Run(const Options& options) {
       RunPaced(ranks);
       return 0;
     }
-    best = BestStep(options.steps, ranks);
+    best = BestStep(options.steps, ranks, machine);
   }
+  // The ranks have ended by now, so that what they used is known.
+  const std::string machine_line = machine.Line();
   Report(options, *plan, best);
+  std::printf("%s\n", machine_line.c_str());
   return 0;
 }
 

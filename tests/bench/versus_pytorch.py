@@ -1,7 +1,7 @@
 """Troupe's training step beside PyTorch's, in turns, on this machine.
 
     python3 -m venv ~/torch && ~/torch/bin/pip install torch numpy
-    bazel build //tests/bench:step_bench
+    bazel build //tests/bench:step_bench //tests/bench:machine_span_main
     ~/torch/bin/python tests/bench/versus_pytorch.py bazel-bin/tests/bench/step_bench
 
 For each model, precision and layout it starts ours (step_bench: real train
@@ -9,7 +9,8 @@ loops over real communicators) and PyTorch's (pytorch_step.py: eager and
 torch.compile, DistributedDataParallel on Gloo where there are several
 processes), both paced: one step of one, one step of the next, and so on, so
 that what else goes on strikes all alike. A step counts from the order to the
-answer. Prints medians of tokens/s, and ours over PyTorch's best.
+answer. Prints medians of tokens/s, and ours over PyTorch's best, and how the
+machine was meanwhile (machine_span.h), where machine_span_main lies beside ours.
 
 bf16 is autocast in PyTorch, which keeps f32 weights as ours does; "pure" is
 beside it, whose weights and AdamW moments are bf16 too.
@@ -17,6 +18,7 @@ beside it, whose weights and AdamW moments are bf16 too.
 
 import argparse
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -71,6 +73,38 @@ class Contestant:
         self.process.wait()
 
 
+class Machine:
+    """How the machine is while others measure, and what they use of it."""
+
+    def __init__(self, ours, threads):
+        program = os.path.join(os.path.dirname(ours), "machine_span_main")
+        self.process = None
+        self.used_before = self.used()
+        if os.path.exists(program):
+            self.process = subprocess.Popen(
+                [program, str(threads)], stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE, text=True)
+
+    @staticmethod
+    def used():
+        """Processor seconds of this process and of its children that ended."""
+        usages = [resource.getrusage(who) for who in
+                  (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+        return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+    def probe(self):
+        if self.process:
+            self.process.stdin.write("probe\n")
+            self.process.stdin.flush()
+
+    def line(self):
+        """REQUIRES that the contestants have ended."""
+        if not self.process:
+            return "machine: not watched, for there is no machine_span_main"
+        used = self.used() - self.used_before
+        return self.process.communicate(f"{used}\n")[0].strip()
+
+
 def start(arguments, model, precision, processes, threads, variants):
     common = ["--model", model, "--precision", precision, "--threads",
               str(threads), "--batch", str(arguments.batch), "--seq",
@@ -89,6 +123,7 @@ def measure(arguments, model, precision, layout):
     processes, threads = map(int, layout.split("x"))
     variants = [v for v in VARIANTS[precision]
                 if not (arguments.no_compile and v.endswith("compile"))]
+    machine = Machine(arguments.ours, processes * threads)
     entries = start(arguments, model, precision, processes, threads, variants)
     seconds = {name: [] for name, _ in entries}
     for round_number in range(-2, arguments.rounds):  # two to warm up
@@ -96,12 +131,14 @@ def measure(arguments, model, precision, layout):
             taken = contestant.step(name)
             if round_number >= 0:
                 seconds[name].append(taken)
+        machine.probe()
     for contestant in {id(c): c for _, c in entries}.values():
         contestant.close()
     tokens = processes * arguments.batch * arguments.seq
     rates = {name: tokens / statistics.median(taken)
              for name, taken in seconds.items()}
     report(f"{model} {precision} {layout}", rates)
+    print(f"{'':16}  {machine.line()}", flush=True)
 
 
 def report(title, rates):

@@ -88,7 +88,9 @@ def our_step(arguments, case, batch, seconds):
                 flops=number(r"([\d.e+]+) model FLOPs a token", text),
                 products=1e9 * number(r"product \S+: ([\d.]+) GFLOP/s", text),
                 mfu=number(r"product rate: ([\d.]+)", text),
-                memory=number(r"MiB planned: ([\d.]+)", text))
+                memory=number(r"MiB planned: ([\d.]+)", text),
+                machine=next((line for line in text.splitlines()
+                              if line.startswith("machine: ")), ""))
 
 
 def our_best(arguments, case, deadline):
@@ -97,7 +99,7 @@ def our_best(arguments, case, deadline):
         step = our_step(arguments, case, batch, left)
         if step is not None:
             print(f"  ours, batch {batch}: {step['tokens_per_second']:.0f} "
-                  "tokens/s", flush=True)
+                  f"tokens/s; {step['machine']}", flush=True)
         if best is None and step is None and batch > 1:
             batch //= 2  # the first was too large
             continue

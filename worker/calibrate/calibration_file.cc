@@ -42,29 +42,6 @@ bool IsStale(const std::string& path, absl::string_view text) {
          absl::Now() - absl::TimeFromTimespec(file.st_mtim) > kBusyFor;
 }
 
-absl::StatusOr<Calibration> ReadFile(const CalibrationFileOptions& options) {
-  std::ifstream file(options.path);
-  if (!file) return absl::NotFoundError(options.path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  Calibration calibration;
-  if (!google::protobuf::TextFormat::ParseFromString(text.str(),
-                                                     &calibration)) {
-    return absl::DataLossError(
-        absl::StrCat(options.path, " is no calibration; it is replaced"));
-  }
-  if (calibration.device() != options.device ||
-      calibration.threads() != options.threads) {
-    return absl::NotFoundError(
-        absl::StrCat(options.path, " is for another machine"));
-  }
-  if (IsStale(options.path, text.str())) {
-    return absl::NotFoundError(
-        absl::StrCat(options.path, " was measured on a busy machine"));
-  }
-  return calibration;
-}
-
 absl::Status WriteFile(const std::string& path, const Calibration& calibration,
                        double lost_share) {
   std::string text;
@@ -107,6 +84,30 @@ std::string CalibrationDevice() {
   return absl::StrCat(name, ", v", kCalibrationVersion);
 }
 
+absl::StatusOr<Calibration> ReadCalibration(
+    const CalibrationFileOptions& options) {
+  std::ifstream file(options.path);
+  if (!file) return absl::NotFoundError(options.path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  Calibration calibration;
+  if (!google::protobuf::TextFormat::ParseFromString(text.str(),
+                                                     &calibration)) {
+    return absl::DataLossError(
+        absl::StrCat(options.path, " is no calibration; it is replaced"));
+  }
+  if (calibration.device() != options.device ||
+      calibration.threads() != options.threads) {
+    return absl::NotFoundError(
+        absl::StrCat(options.path, " is for another machine"));
+  }
+  if (IsStale(options.path, text.str())) {
+    return absl::NotFoundError(
+        absl::StrCat(options.path, " was measured on a busy machine"));
+  }
+  return calibration;
+}
+
 absl::StatusOr<Calibration> LoadOrMeasure(
     const CalibrationFileOptions& options,
     const std::function<absl::StatusOr<Calibration>()>& measure) {
@@ -115,7 +116,7 @@ absl::StatusOr<Calibration> LoadOrMeasure(
   const absl::StatusOr<FileLock> lock = FileLock::Await(
       absl::StrCat(options.path, ".lock"), absl::StrCat("pid ", getpid()));
   if (!options.measure_anew) {
-    absl::StatusOr<Calibration> kept = ReadFile(options);
+    absl::StatusOr<Calibration> kept = ReadCalibration(options);
     if (kept.ok()) return kept;
     if (absl::IsDataLoss(kept.status())) LogWarning(kept.status().message());
   }

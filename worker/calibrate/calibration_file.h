@@ -30,7 +30,13 @@ struct CalibrationFileOptions {
   std::function<MachineTimes()> times = ReadMachineTimes;  // for tests
 };
 
-// The file's calibration where it is for this device and number of threads;
+// The file's calibration. NotFound where there is none for this device and
+// number of threads, or none that still holds; DataLoss where it is no such
+// message.
+absl::StatusOr<Calibration> ReadCalibration(
+    const CalibrationFileOptions& options);
+
+// The same where it is for this device and number of threads;
 // else measures, and writes the file (atomically). A file that cannot be read
 // or written costs a warning, never an error: then it is measured each time.
 absl::StatusOr<Calibration> LoadOrMeasure(

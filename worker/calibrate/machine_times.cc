@@ -78,10 +78,12 @@ MachineTimes ReadMachineTimes() {
   text << std::ifstream("/proc/stat").rdbuf();
   MachineTimes times = ParseProcStat(
       text.str(), AllowedCores(), std::max(1.0, double(sysconf(_SC_CLK_TCK))));
-  rusage usage = {};
-  getrusage(RUSAGE_SELF, &usage);
   times.wall = 1e-9 * RealClock().MonotonicNanos();
-  times.own = SecondsOf(usage.ru_utime) + SecondsOf(usage.ru_stime);
+  for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    rusage usage = {};
+    getrusage(who, &usage);
+    times.own += SecondsOf(usage.ru_utime) + SecondsOf(usage.ru_stime);
+  }
   return times;
 }
 

@@ -22,7 +22,7 @@ struct MachineTimes {
   double wall = 0;  // of one clock
   double busy = 0;  // of the cores, whoever used them; not what was stolen
   double stolen = 0;
-  double own = 0;  // processor time of this process
+  double own = 0;  // of this process, and its children that have ended
 };
 MachineTimes ReadMachineTimes();
 
