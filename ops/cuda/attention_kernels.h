@@ -5,10 +5,11 @@
 
 #include "ops/cuda/attention_heads.h"
 #include "ops/cuda/cuda_device.h"
+#include "proto/base/gpu_limits.h"
 
 namespace troupe::cuda {
 
-constexpr int kAttentionHeadDimMax = 256;
+constexpr int kAttentionHeadDimMax = kGpuHeadDimMax;
 
 // o and logsumexp.
 template <typename T>

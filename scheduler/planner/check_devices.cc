@@ -1,9 +1,11 @@
 #include "scheduler/planner/check_devices.h"
 
+#include <cstdint>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "proto/base/gpu_limits.h"
 
 namespace troupe {
 namespace {
@@ -33,6 +35,25 @@ absl::Status CheckDevices(const std::vector<WorkerDescription>& workers) {
       ") and ", cpus.size(), " on CPUs (", NamesText(cpus),
       "), and all would wait for the CPUs in each step; use ", gpus.size(),
       ", or stop the workers of one kind"));
+}
+
+absl::Status CheckHeads(const ModelSpec& model,
+                        const std::vector<WorkerDescription>& workers) {
+  if (model.num_attention_heads() <= 0) return absl::OkStatus();
+  const int64_t width = model.has_head_dim()
+                            ? model.head_dim()
+                            : model.hidden_size() / model.num_attention_heads();
+  if (width <= kGpuHeadDimMax) return absl::OkStatus();
+  for (const WorkerDescription& worker : workers) {
+    if (!worker.has_gpu()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(model.has_head_dim() ? "model.head_dim: "
+                                          : "model.num_attention_heads: ",
+                     "heads of ", width, " columns, and attention on a GPU (",
+                     worker.name(), ") takes up to ", kGpuHeadDimMax,
+                     "; use more heads, or workers on CPUs"));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace troupe

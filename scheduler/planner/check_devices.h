@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "proto/cluster.pb.h"
+#include "proto/job.pb.h"
 
 namespace troupe {
 
@@ -13,6 +14,11 @@ namespace troupe {
 // names and the way out: all ranks of a step wait for the slowest, so its GPUs
 // would idle. workers[r] is to fill rank r.
 absl::Status CheckDevices(const std::vector<WorkerDescription>& workers);
+
+// InvalidArgument, with the field and the way out, where the model's heads are
+// wider than the kernels of GPUs take, and workers are on GPUs.
+absl::Status CheckHeads(const ModelSpec& model,
+                        const std::vector<WorkerDescription>& workers);
 
 }  // namespace troupe
 

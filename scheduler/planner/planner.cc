@@ -70,6 +70,7 @@ absl::StatusOr<Plan> CompilePlan(
   const std::vector<WorkerDescription> used(workers.begin(),
                                             workers.begin() + ranks);
   RETURN_IF_ERROR(CheckDevices(used));
+  RETURN_IF_ERROR(CheckHeads(resolved.model(), used));
   ASSIGN_OR_RETURN(Plan plan, BuildFitting(resolved, used));
   ChooseBackends(used, plan);
   plan.set_fingerprint(PlanFingerprint(plan));

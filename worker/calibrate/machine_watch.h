@@ -3,7 +3,7 @@
 // where no kernel of this worker does, between steps, and take a thousandth of
 // the time at most.
 //
-//   MachineWatch watch(MachineSensors(clock));
+//   MachineWatch watch(SensorsOf(clock, /*gpu=*/false));
 //   watch.Probe();                      // between steps, as often as there are
 //   heartbeat = watch.Read();
 #ifndef TROUPE_WORKER_CALIBRATE_MACHINE_WATCH_H_

@@ -39,5 +39,28 @@ TEST(CheckDevices, TwoKindsAreNamed) {
       << many;
 }
 
+ModelSpec Model(int heads) {
+  ModelSpec model;
+  model.set_hidden_size(1024);
+  model.set_num_attention_heads(heads);
+  return model;
+}
+
+TEST(CheckHeads, KernelsOfGpusGoSoFar) {
+  EXPECT_TRUE(CheckHeads(Model(4), Workers("gg")).ok());
+  EXPECT_EQ(
+      CheckHeads(Model(2), Workers("gg")),
+      absl::InvalidArgumentError(
+          "model.num_attention_heads: heads of 512 columns, and "
+          "attention on a GPU (worker-0) takes up to 256; use more heads, "
+          "or workers on CPUs"));
+  EXPECT_TRUE(CheckHeads(Model(2), Workers("cc")).ok());
+  ModelSpec model = Model(16);
+  model.set_head_dim(264);
+  EXPECT_EQ(CheckHeads(model, Workers("g")).message().substr(0, 42),
+            "model.head_dim: heads of 264 columns, and ");
+  EXPECT_TRUE(CheckHeads(ModelSpec(), Workers("g")).ok());
+}
+
 }  // namespace
 }  // namespace troupe
