@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "clients/cpp/rpc_status.h"
 #include "clients/cpp/rpc_stream.h"
 #include "grpcpp/grpcpp.h"
@@ -13,7 +14,7 @@ namespace {
 
 // A job may run for days; a stream this old is opened again from where it was.
 constexpr absl::Duration kWatchMax = absl::Hours(1);
-constexpr absl::Duration kGenerateMax = absl::Minutes(10);
+constexpr absl::Duration kGenerateMax = absl::Hours(1);
 // A plan with programs is large.
 constexpr int kMessageBytesMax = 256 << 20;
 
@@ -148,12 +149,25 @@ absl::Status Client::Generate(
     const GenerateRequest& request,
     const std::function<void(const GenerateResponse&)>& on_text,
     const KeepGoing& keep_going) {
-  return ReadStream<GenerateResponse>(
+  const absl::Status status = ReadStream<GenerateResponse>(
       connection_->address, kGenerateMax,
       [&](grpc::ClientContext* context, grpc::CompletionQueue* queue) {
         return connection_->stub->PrepareAsyncGenerate(context, request, queue);
       },
       on_text, keep_going);
+  if (!absl::IsDeadlineExceeded(status)) return status;
+  return absl::DeadlineExceededError(absl::StrCat(
+      "the text took longer than ", absl::FormatDuration(kGenerateMax),
+      " and was ended; ask ", "for fewer tokens (max_new_tokens)"));
+}
+
+absl::StatusOr<std::string> Client::CancelText(int64_t text) {
+  CancelTextRequest request;
+  request.set_text(text);
+  ASSIGN_OR_RETURN(CancelTextResponse response,
+                   connection_->Call(&Scheduler::Stub::CancelText, request,
+                                     connection_->options.call));
+  return std::move(*response.mutable_worker());
 }
 
 }  // namespace troupe

@@ -69,11 +69,14 @@ class Client {
       const std::function<void(const WatchJobResponse&)>& on_update,
       const KeepGoing& keep_going);
 
-  // Hands each piece of text to `on_text` as the model writes it.
+  // Hands each piece of text to `on_text` as the model writes it. A text that
+  // takes longer than an hour is ended: DeadlineExceeded.
   absl::Status Generate(
       const GenerateRequest& request,
       const std::function<void(const GenerateResponse&)>& on_text,
       const KeepGoing& keep_going);
+  // Ends a text for whoever waits for it; the name of the worker.
+  absl::StatusOr<std::string> CancelText(int64_t text);
 
  private:
   struct Connection;  // channel and stub

@@ -87,7 +87,7 @@ void Cluster::Lose(WorkerId id, WorkerStatus::State state,
   const Worker worker = *workers_.Find(id);
   workers_.Remove(id, state, reason);
   actions.push_back(DropWorker{id, reason});
-  if (worker.generating != 0) {
+  if (worker.status.text() != 0) {
     generations_.WorkerGone(worker, reason, actions);
   } else if (worker.status.job() != 0) {
     runs_.WorkerGone(JobId(worker.status.job()), id,

@@ -72,7 +72,15 @@ class Cluster {
   // The number under which GenerateReply actions will come.
   absl::StatusOr<int64_t> Generate(const GenerateRequest& request,
                                    absl::Time now, Actions& actions);
-  void AbandonGenerate(int64_t request) { generations_.Abandon(request); }
+  // The caller of Generate is gone.
+  void AbandonText(int64_t text, absl::Time now, Actions& actions) {
+    generations_.Abandon(text, now, actions);
+  }
+  // The name of the worker that wrote it.
+  absl::StatusOr<std::string> CancelText(int64_t text, absl::Time now,
+                                         Actions& actions) {
+    return generations_.Cancel(text, now, actions);
+  }
 
   // --- What the scheduler's end does ---
 

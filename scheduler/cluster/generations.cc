@@ -28,6 +28,11 @@ absl::Status Validate(const GenerateRequest& request, const Limits& limits) {
     return absl::InvalidArgumentError(absl::StrCat(
         "max_new_tokens: ", request.max_new_tokens(), " is less than 1"));
   }
+  if (request.max_new_tokens() > limits.new_tokens_max) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("max_new_tokens: ", request.max_new_tokens(),
+                     " is more than ", limits.new_tokens_max));
+  }
   if (!(request.temperature() >= 0) || std::isinf(request.temperature())) {
     return absl::InvalidArgumentError(
         absl::StrCat("temperature: ", request.temperature(),
@@ -59,8 +64,8 @@ absl::StatusOr<int64_t> Generations::Start(const GenerateRequest& request,
   }
   const int64_t id = next_request_++;
   const WorkerId worker = idle.front()->id;
-  workers_.SeatGeneration(worker, id);
-  texts_[id] = {worker, now, false};
+  workers_.SeatText(worker, id);
+  texts_[id] = {.worker = worker, .heard = now};
   SendToWorker send{worker, {}};
   GenerateText& text = *send.message.mutable_generate();
   text.set_request(id);
@@ -81,7 +86,7 @@ void Generations::HandlePiece(WorkerId from, const GeneratedText& piece,
   if (it == texts_.end() || it->second.worker != from) return;
   it->second.heard = now;
   const bool done = piece.done() || !piece.error().empty();
-  if (!it->second.abandoned) {
+  if (!IsStopped(it->second)) {
     GenerateReply reply;
     reply.request = piece.request();
     reply.response.set_text(piece.text());
@@ -98,16 +103,47 @@ void Generations::HandlePiece(WorkerId from, const GeneratedText& piece,
   texts_.erase(it);
 }
 
-void Generations::Abandon(int64_t request) {
+void Generations::Stop(Texts::iterator text, const std::string& reason,
+                       absl::Time now, Actions& actions) {
+  if (IsStopped(text->second)) return;
+  text->second.stopped = now;
+  SendToWorker send{text->second.worker, {}};
+  send.message.mutable_stop_text()->set_request(text->first);
+  send.message.mutable_stop_text()->set_reason(reason);
+  actions.push_back(std::move(send));
+}
+
+void Generations::Abandon(int64_t request, absl::Time now, Actions& actions) {
   const auto it = texts_.find(request);
-  if (it != texts_.end()) it->second.abandoned = true;
+  if (it == texts_.end()) return;
+  Stop(it, "whoever asked for it is gone", now, actions);
+}
+
+absl::StatusOr<std::string> Generations::Cancel(int64_t request, absl::Time now,
+                                                Actions& actions) {
+  const auto it = texts_.find(request);
+  if (it == texts_.end()) {
+    return absl::NotFoundError(
+        absl::StrCat("no worker writes a text ", request,
+                     "; troupe workers shows what each does"));
+  }
+  if (!IsStopped(it->second)) {
+    GenerateReply reply;
+    reply.request = request;
+    reply.done = true;
+    reply.status =
+        absl::AbortedError(absl::StrCat("text ", request, " was cancelled"));
+    actions.push_back(std::move(reply));
+  }
+  Stop(it, "it was cancelled", now, actions);
+  return workers_.Find(it->second.worker)->name();
 }
 
 void Generations::WorkerGone(const Worker& worker, const std::string& reason,
                              Actions& actions) {
-  const auto it = texts_.find(worker.generating);
+  const auto it = texts_.find(worker.status.text());
   if (it == texts_.end()) return;
-  if (!it->second.abandoned) {
+  if (!IsStopped(it->second)) {
     GenerateReply reply;
     reply.request = it->first;
     reply.done = true;
@@ -121,10 +157,16 @@ void Generations::WorkerGone(const Worker& worker, const std::string& reason,
 std::vector<StuckWorker> Generations::Tick(absl::Time now) const {
   std::vector<StuckWorker> stuck;
   for (const auto& [id, text] : texts_) {
-    if (now - text.heard <= limits_.generate_max) continue;
-    stuck.push_back({text.worker,
-                     absl::StrCat("wrote nothing of a text for ",
-                                  absl::FormatDuration(limits_.generate_max))});
+    if (IsStopped(text) && now - text.stopped > limits_.stop_max) {
+      stuck.push_back(
+          {text.worker, absl::StrCat("did not stop text ", id, " within ",
+                                     absl::FormatDuration(limits_.stop_max))});
+    } else if (now - text.heard > limits_.generate_max) {
+      stuck.push_back(
+          {text.worker,
+           absl::StrCat("wrote nothing of text ", id, " for ",
+                        absl::FormatDuration(limits_.generate_max))});
+    }
   }
   return stuck;
 }

@@ -1,6 +1,7 @@
 // Texts that workers are writing: each request holds one idle worker until its
-// last piece, and the pieces go to the client that asked. A client that goes
-// away is forgotten; its worker is free when it has finished.
+// last piece, and the pieces go to the client that asked. Where the client goes
+// away, or somebody cancels the text, the worker is told to stop; it is free
+// when it says that it has.
 #ifndef TROUPE_SCHEDULER_CLUSTER_GENERATIONS_H_
 #define TROUPE_SCHEDULER_CLUSTER_GENERATIONS_H_
 
@@ -35,27 +36,40 @@ class Generations {
   void HandlePiece(WorkerId from, const GeneratedText& piece, absl::Time now,
                    Actions& actions);
 
-  // The client is gone: what still comes is dropped.
-  void Abandon(int64_t request);
+  // The client is gone: the text is stopped, what still comes is dropped.
+  void Abandon(int64_t request, absl::Time now, Actions& actions);
+
+  // Ends it for its client (ABORTED) and its worker, whose name is returned.
+  // NOT_FOUND: nobody writes it.
+  absl::StatusOr<std::string> Cancel(int64_t request, absl::Time now,
+                                     Actions& actions);
 
   // REQUIRES: the worker generates.
   void WorkerGone(const Worker& worker, const std::string& reason,
                   Actions& actions);
 
-  // Workers from which nothing has come for too long.
+  // Workers from which nothing has come for too long, or that do not stop.
   std::vector<StuckWorker> Tick(absl::Time now) const;
 
  private:
   struct Text {
     WorkerId worker;
     absl::Time heard;
-    bool abandoned = false;
+    // When its worker was told to stop; from then on nobody waits for it.
+    absl::Time stopped = absl::InfiniteFuture();
   };
+  using Texts = std::map<int64_t, Text>;
+
+  static bool IsStopped(const Text& text) {
+    return text.stopped != absl::InfiniteFuture();
+  }
+  void Stop(Texts::iterator text, const std::string& reason, absl::Time now,
+            Actions& actions);
 
   const Limits limits_;
   WorkerTable& workers_;
   int64_t next_request_ = 1;
-  std::map<int64_t, Text> texts_;
+  Texts texts_;
 };
 
 }  // namespace troupe

@@ -32,7 +32,8 @@ struct Limits {
   absl::Duration fail_grace = absl::Seconds(2);
   // A worker that does not let go of a stopped rank for this long is lost.
   absl::Duration stop_max = absl::Seconds(30);
-  // Between two pieces of a generated text.
+  // Between two pieces of a generated text; a worker that does not let go of
+  // one that was stopped is lost after stop_max.
   absl::Duration generate_max = absl::Minutes(2);
   // Deadline of a collective: the greater of collective_min and hang_steps
   // predicted steps.
@@ -57,7 +58,9 @@ struct Limits {
   int64_t store_bytes_max = 64 << 20;
   int64_t store_value_bytes_max = 1 << 20;
 
+  // Of a generated text.
   int64_t prompt_bytes_max = 1 << 20;
+  int64_t new_tokens_max = 1 << 16;
 };
 
 }  // namespace troupe

@@ -50,12 +50,17 @@ std::string WaitReason(int needed, const WorkerTable& workers) {
                     "idle: ", NameList(idle));
   }
   std::map<int64_t, int> busy;  // by job; 0: texts
+  int64_t text = 0;             // the first of them
   for (const Worker* worker : alive) {
-    if (!worker->idle()) ++busy[worker->status.job()];
+    if (worker->idle()) continue;
+    ++busy[worker->status.job()];
+    if (text == 0) text = worker->status.text();
   }
   for (const auto& [job, count] : busy) {
     absl::StrAppend(&reason, "; ", count, Are(count), "busy with ",
-                    job == 0 ? "a text" : absl::StrCat("job ", job));
+                    job > 0      ? absl::StrCat("job ", job)
+                    : count == 1 ? absl::StrCat("text ", text)
+                                 : "texts");
   }
   return reason;
 }

@@ -73,14 +73,14 @@ void WorkerTable::Seat(WorkerId id, JobId job, int32_t rank) {
   worker->status.set_rank(rank);
 }
 
-void WorkerTable::SeatGeneration(WorkerId id, int64_t request) {
+void WorkerTable::SeatText(WorkerId id, int64_t text) {
   Worker* worker = Find(id);
   CHECK(worker != nullptr && worker->idle()) << "worker " << id;
   --idle_count_;
   ++changes_;
   worker->status.set_state(WorkerStatus::BUSY);
-  worker->status.set_reason("generates text");
-  worker->generating = request;
+  worker->status.set_text(text);
+  worker->status.set_reason(absl::StrCat("writes text ", text));
 }
 
 void WorkerTable::Release(WorkerId id) {
@@ -92,8 +92,8 @@ void WorkerTable::Release(WorkerId id) {
   idle_count_ += worker->idle();
   worker->status.clear_job();
   worker->status.clear_rank();
+  worker->status.clear_text();
   worker->status.clear_reason();
-  worker->generating = 0;
 }
 
 void WorkerTable::Leave(WorkerId id) {
@@ -114,8 +114,8 @@ void WorkerTable::Remove(WorkerId id, WorkerStatus::State state,
   worker->status.clear_job();
   worker->status.clear_rank();
   worker->status.clear_memory_bytes();
+  worker->status.clear_text();
   worker->status.set_reason(std::move(reason));
-  worker->generating = 0;
   ForgetOld();
 }
 

@@ -27,8 +27,7 @@ struct Worker {
   WorkerId id;
   WorkerStatus status;  // what people see; kept up to date
   absl::Time heard;
-  int64_t generating = 0;  // the text request it works on, or 0
-  bool leaving = false;    // takes nothing new
+  bool leaving = false;  // takes nothing new
 
   const std::string& name() const { return status.description().name(); }
   bool alive() const {
@@ -50,9 +49,9 @@ class WorkerTable {
   Worker* Find(WorkerId id);
   const Worker* Find(WorkerId id) const;
 
-  // REQUIRES: idle. Then BUSY until Release.
+  // REQUIRES: idle. Then BUSY with that, as its status says, until Release.
   void Seat(WorkerId id, JobId job, int32_t rank);
-  void SeatGeneration(WorkerId id, int64_t request);
+  void SeatText(WorkerId id, int64_t text);
   // REQUIRES: BUSY.
   void Release(WorkerId id);
 

@@ -188,4 +188,15 @@ grpc::ServerWriteReactor<GenerateResponse>* SchedulerService::Generate(
   return texts_.Generate(context, *request);
 }
 
+SchedulerService::Reactor* SchedulerService::CancelText(
+    Context* context, const CancelTextRequest* request,
+    CancelTextResponse* response) {
+  const absl::StatusOr<std::string> worker =
+      host_.Apply([&](Cluster& cluster, absl::Time now, Actions& out) {
+        return cluster.CancelText(request->text(), now, out);
+      });
+  if (worker.ok()) response->set_worker(*worker);
+  return Answer(context, "CancelText", worker.status());
+}
+
 }  // namespace troupe

@@ -53,6 +53,8 @@ class SchedulerService final : public Scheduler::CallbackService {
                        ListWorkersResponse* response) override;
   grpc::ServerWriteReactor<GenerateResponse>* Generate(
       Context* context, const GenerateRequest* request) override;
+  Reactor* CancelText(Context* context, const CancelTextRequest* request,
+                      CancelTextResponse* response) override;
 
  private:
   // Ends the call with the status, and tells of it.

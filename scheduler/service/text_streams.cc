@@ -68,8 +68,8 @@ void TextStreams::Done(int64_t request, TextStream* stream) {
     absl::MutexLock lock(&mutex_);
     streams_.erase(request);
   }
-  host_.Apply([&](Cluster& cluster, absl::Time, Actions&) {
-    cluster.AbandonGenerate(request);
+  host_.Apply([&](Cluster& cluster, absl::Time now, Actions& out) {
+    cluster.AbandonText(request, now, out);
   });
 }
 

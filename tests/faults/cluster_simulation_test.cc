@@ -181,7 +181,7 @@ class Simulation {
         EXPECT_EQ(worker.status.job(), 0);
         continue;
       }
-      EXPECT_NE(worker.status.job() != 0, worker.generating != 0)
+      EXPECT_NE(worker.status.job() != 0, worker.status.text() != 0)
           << "one thing at a time";
       if (worker.status.job() == 0) continue;
       EXPECT_TRUE(

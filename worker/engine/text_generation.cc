@@ -26,28 +26,23 @@ struct Weights {
   std::vector<void*> pointers;
 };
 
-absl::StatusOr<Weights> LoadWeights(const TensorReader& checkpoint,
-                                    const std::vector<Unit>& units,
-                                    Device& device, Arena& arena) {
-  Weights weights;
-  for (const Unit& unit : units) {
-    ASSIGN_OR_RETURN(
-        ArenaBlock block,
-        arena.Allocate("parameters", unit.flat_elements() * sizeof(float)));
-    for (const StateTensor& tensor : UnitStateTensors(
-             OptimizerSpec(), unit, {.parameters = block.data()})) {
-      std::vector<float> host(tensor.elements);
-      RETURN_IF_ERROR(checkpoint.ReadRange(tensor.name, StoredDType::kF32,
-                                           {.count = tensor.elements},
-                                           host.data()));
-      device.CopyFromHost(tensor.data, host.data(),
-                          tensor.elements * sizeof(float));
-      RETURN_IF_ERROR(device.Synchronize());
-    }
-    weights.pointers.push_back(block.data());
-    weights.blocks.push_back(std::move(block));
+absl::StatusOr<ArenaBlock> LoadUnit(const TensorReader& checkpoint,
+                                    const Unit& unit, Device& device,
+                                    Arena& arena) {
+  ASSIGN_OR_RETURN(
+      ArenaBlock block,
+      arena.Allocate("parameters", unit.flat_elements() * sizeof(float)));
+  for (const StateTensor& tensor :
+       UnitStateTensors(OptimizerSpec(), unit, {.parameters = block.data()})) {
+    std::vector<float> host(tensor.elements);
+    RETURN_IF_ERROR(checkpoint.ReadRange(tensor.name, StoredDType::kF32,
+                                         {.count = tensor.elements},
+                                         host.data()));
+    device.CopyFromHost(tensor.data, host.data(),
+                        tensor.elements * sizeof(float));
+    RETURN_IF_ERROR(device.Synchronize());
   }
-  return weights;
+  return block;
 }
 
 // By the name in the manifest, with the model that the checkpoint carries. The
@@ -123,13 +118,21 @@ absl::Status ContinueText(const TextRequest& request, Device& device,
       ModelUnits(model, {.sequences = 1,
                          .sequence_length = model.max_position_embeddings()}));
   ASSIGN_OR_RETURN(Arena * arena, arenas.Find(DEVICE));
-  absl::StatusOr<Weights> weights =
-      LoadWeights(**checkpoint, units, device, *arena);
-  if (!weights.ok()) return Annotate(weights.status(), context);
+  Weights weights;
+  for (const Unit& unit : units) {
+    RETURN_IF_ERROR(sink(TextPiece()));
+    absl::StatusOr<ArenaBlock> block =
+        LoadUnit(**checkpoint, unit, device, *arena);
+    if (!block.ok()) return Annotate(block.status(), context);
+    weights.pointers.push_back(block->data());
+    weights.blocks.push_back(*std::move(block));
+  }
 
   ASSIGN_OR_RETURN(const std::unique_ptr<Generator> generator,
-                   Generator::Create(device, model, weights->pointers));
-  RETURN_IF_ERROR(generator->Start(prompt, request.sampling));
+                   Generator::Create(device, model, weights.pointers));
+  GenerateOptions sampling = request.sampling;
+  sampling.go_on = [&sink] { return sink(TextPiece()); };
+  RETURN_IF_ERROR(generator->Start(prompt, sampling));
   return Draw(*generator, tokenizer.ok() ? tokenizer->get() : nullptr,
               request.max_new_tokens, sink);
 }

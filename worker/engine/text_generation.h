@@ -33,7 +33,9 @@ struct TextPiece {
   std::vector<int32_t> ids;  // the new token; none in the last piece
 };
 // Receives a piece for each new token as it is drawn, and one more where text
-// is left; an error ends the generation and is returned.
+// is left. Empty ones come between, while weights are loaded or a long text is
+// read: they say that it goes on. An error ends the generation, and is
+// returned.
 using TextSink = std::function<absl::Status(const TextPiece& piece)>;
 
 // NotFound, DataLoss: the checkpoint. ResourceExhausted: the model does not fit

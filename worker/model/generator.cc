@@ -134,12 +134,13 @@ absl::Status Generator::Extend() {
     text_.erase(text_.begin(), text_.end() - kept);
     cached_ = 0;
   }
-  while (cached_ < static_cast<int64_t>(text_.size())) {
-    DecodeChunk(std::min(static_cast<int64_t>(text_.size()) - cached_,
-                         ModelUnit::kDecodeTokensMax));
+  const int64_t tokens = text_.size();
+  while (true) {
+    DecodeChunk(std::min(tokens - cached_, ModelUnit::kDecodeTokensMax));
     RETURN_IF_ERROR(device_.Synchronize());
+    if (cached_ == tokens) return ReadLogits();
+    if (options_.go_on != nullptr) RETURN_IF_ERROR(options_.go_on());
   }
-  return ReadLogits();
 }
 
 absl::Status Generator::ReadLogits() {

@@ -17,6 +17,7 @@
 #define TROUPE_WORKER_MODEL_GENERATOR_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -36,6 +37,9 @@ struct GenerateOptions {
   double temperature = 1.0;  // 0: always the most likely token
   int top_k = 0;             // only among the k most likely; 0: among all
   uint64_t seed = 0;
+  // Where a text is read in several parts: asked between them; an error ends
+  // Start or Next, and is returned.
+  std::function<absl::Status()> go_on = nullptr;
 };
 
 class Generator {

@@ -148,6 +148,8 @@ void Daemon::Handle(const SchedulerMessage& message,
     generation_ = nullptr;
     generation_ = std::make_unique<GenerationRunner>(message.generate(),
                                                      resources_, send);
+  } else if (message.has_stop_text()) {
+    if (generation_ != nullptr) generation_->Stop(message.stop_text());
   } else if (rank_ != nullptr) {
     rank_->OnMessage(message);
   }

@@ -17,12 +17,24 @@ GenerationRunner::GenerationRunner(const GenerateText& request,
 }
 
 GenerationRunner::~GenerationRunner() {
-  stop_ = true;
+  StopText stop;
+  stop.set_request(request_.request());
+  stop.set_reason("the worker stops");
+  Stop(stop);
   thread_.join();
 }
 
+void GenerationRunner::Stop(const StopText& stop) {
+  if (stop.request() != request_.request()) return;
+  absl::MutexLock lock(&mutex_);
+  if (stopped_.ok()) stopped_ = absl::CancelledError(stop.reason());
+}
+
 absl::Status GenerationRunner::SendPiece(const TextPiece& piece) {
-  if (stop_) return absl::CancelledError("the worker stops");
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!stopped_.ok()) return stopped_;
+  }
   WorkerMessage message;
   GeneratedText& text = *message.mutable_generated();
   text.set_request(request_.request());
@@ -55,10 +67,14 @@ void GenerationRunner::Run() {
   GeneratedText& last = *message.mutable_generated();
   last.set_request(request_.request());
   last.set_done(true);
-  if (!status.ok()) {
-    last.set_error(std::string(status.message()));
-    LogWarning(absl::StrCat("generation failed: ", status.message()));
+  if (absl::IsCancelled(status)) {
+    LogInfo(absl::StrCat("text ", request_.request(),
+                         " is stopped: ", status.message()));
+  } else if (!status.ok()) {
+    LogWarning(absl::StrCat("text ", request_.request(),
+                            " failed: ", status.message()));
   }
+  if (!status.ok()) last.set_error(std::string(status.message()));
   // Without a scheduler there is nobody to tell.
   send_(std::move(message)).IgnoreError();
   ended_.Notify();

@@ -1,11 +1,14 @@
 // One GenerateText request from start to end, on a thread of its own: pieces of
-// the text go out as GeneratedText messages, the last of which says `done`.
+// the text go out as GeneratedText messages, the last of which says `done`,
+// also where the text was stopped.
 #ifndef TROUPE_WORKER_SERVICE_GENERATION_RUNNER_H_
 #define TROUPE_WORKER_SERVICE_GENERATION_RUNNER_H_
 
-#include <atomic>
 #include <thread>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "proto/worker.pb.h"
 #include "worker/engine/text_generation.h"
@@ -19,8 +22,11 @@ class GenerationRunner {
   // Borrows `resources`.
   GenerationRunner(const GenerateText& request, const RankResources& resources,
                    SendToScheduler send);
-  // Ends the generation after the token in progress.
   ~GenerationRunner();
+
+  // Ends it, if it is this request, after the token, unit of weights or part of
+  // a long prompt in progress. Does not wait. Thread-safe.
+  void Stop(const StopText& stop);
 
   bool ended() const { return ended_.HasBeenNotified(); }
 
@@ -32,7 +38,8 @@ class GenerationRunner {
   const GenerateText request_;
   const RankResources& resources_;
   const SendToScheduler send_;
-  std::atomic<bool> stop_{false};
+  absl::Mutex mutex_;
+  absl::Status stopped_ ABSL_GUARDED_BY(mutex_);  // OK: go on
   absl::Notification ended_;
   std::thread thread_;
 };

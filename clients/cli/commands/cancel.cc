@@ -1,3 +1,4 @@
+#include <cstdint>
 #include <ostream>
 #include <string>
 
@@ -13,14 +14,29 @@ namespace {
 class Cancel final : public Command {
  public:
   void Declare(Flags& flags) override {
-    flags.Required("JOB", job_, kJobHelp);
+    flags.Optional("JOB", job_, kJobHelp);
     flags.Switch("--checkpoint", checkpoint_,
-                 "finish the step in progress and save it first");
+                 "Finish the step in progress and save it first");
+    flags.Integer("--text", text_, {1, INT64_MAX},
+                  {.value = "N",
+                   .text = "Or a text that a worker writes, by the number that "
+                           "troupe workers shows"});
     cluster_.Declare(flags);
   }
 
   absl::Status Run(Console& console) override {
+    if (job_.empty() == (text_ == 0) || (text_ != 0 && checkpoint_)) {
+      return absl::InvalidArgumentError(
+          "usage: give either a JOB, with or without --checkpoint, or --text "
+          "N");
+    }
     ASSIGN_OR_RETURN(const auto client, cluster_.Connect(console));
+    if (text_ != 0) {
+      ASSIGN_OR_RETURN(const std::string worker, client->CancelText(text_));
+      console.out << "text " << text_ << " is ended; " << worker
+                  << " is told to stop\n";
+      return absl::OkStatus();
+    }
     ASSIGN_OR_RETURN(const int64_t id, FindJob(*client, job_));
     ASSIGN_OR_RETURN(const JobStatus before, Before(*client, id));
     ASSIGN_OR_RETURN(const JobStatus status, client->Cancel(id, checkpoint_));
@@ -38,6 +54,7 @@ class Cancel final : public Command {
 
   std::string job_;
   bool checkpoint_ = false;
+  int64_t text_ = 0;
   ClusterFlags cluster_;
 };
 

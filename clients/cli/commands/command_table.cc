@@ -15,7 +15,7 @@ std::vector<CommandRow> CommandTable() {
       {"workers", "List the workers", &MakeWorkers},
       {"describe", "Show all that is known of a job", &MakeDescribe},
       {"logs", "Show a job's events", &MakeLogs},
-      {"cancel", "Stop a job, in whatever state it is", &MakeCancel},
+      {"cancel", "Stop a job, in whatever state it is, or a text", &MakeCancel},
       {"plan", "Show what a job needs and how fast it will be; runs nothing",
        &MakePlan},
       {"verify", "Run a job's plan and one rank side by side, and compare",

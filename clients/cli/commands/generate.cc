@@ -29,7 +29,7 @@ class Generate final : public Command {
                         "Troupe does not read"});
     flags.Switch("--ids", show_ids_,
                  "Write the new tokens' ids in place of their text");
-    flags.Integer("--max-new-tokens", max_new_tokens_, {1, 1 << 20},
+    flags.Integer("--max-new-tokens", max_new_tokens_, {1, INT32_MAX},
                   {.value = "N", .text = "How much to write [256]"});
     flags.Number("--temperature", temperature_,
                  {.value = "X",
@@ -91,7 +91,8 @@ class Generate final : public Command {
           }
           console.out << std::flush;
         },
-        [&] { return !interrupt.Arrived(); });
+        // A reader that is gone (`| head`) waits for no more of it.
+        [&] { return !interrupt.Arrived() && console.out.good(); });
     console.out << std::endl;
     return status;
   }

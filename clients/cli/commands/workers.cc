@@ -40,7 +40,7 @@ class Workers final : public Command {
     Table table({"ID>", "NAME", "STATE", "JOB>", "RANK>", "DEVICE", "THREADS>",
                  "MEMORY>", "BUDGET>", "PID>", "HEARD", "REASON"});
     for (const WorkerStatus& worker : list.workers()) {
-      const bool busy = worker.state() == WorkerStatus::BUSY;
+      const bool busy = worker.job() > 0;
       table.Add({absl::StrCat(worker.id()), worker.description().name(),
                  WorkerStatus_State_Name(worker.state()),
                  busy ? absl::StrCat(worker.job()) : "-",

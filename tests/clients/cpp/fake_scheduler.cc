@@ -148,6 +148,14 @@ class FakeScheduler::Service final : public Scheduler::Service {
     return grpc::Status::OK;
   }
 
+  grpc::Status CancelText(Context*, const CancelTextRequest* request,
+                          CancelTextResponse* response) override {
+    absl::MutexLock lock(&mutex_);
+    asked_.cancelled_texts.push_back(request->text());
+    response->set_worker("worker-0");
+    return grpc::Status::OK;
+  }
+
   const FakeScheduler& script_;
   mutable absl::Mutex mutex_;
   Asked asked_ ABSL_GUARDED_BY(mutex_);

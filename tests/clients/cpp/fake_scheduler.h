@@ -38,6 +38,7 @@ class FakeScheduler {
     std::vector<WatchJobRequest> watched;
     std::vector<GenerateRequest> generated;
     std::vector<int64_t> cancelled;
+    std::vector<int64_t> cancelled_texts;
     std::vector<int64_t> traced;  // steps
   };
   Asked asked() const;

@@ -68,15 +68,79 @@ TEST(Generations, ALostWorkerEndsTheText) {
             "w was lost while it wrote the text: connection closed");
 }
 
-TEST(Generations, AnAbandonedTextIsDropped) {
+TEST(Generations, AnAbandonedTextIsStoppedAndDropped) {
   Harness h;
   const WorkerId worker = h.Join("w");
   const int64_t request =
       *h.cluster.Generate(RequestOf("/c"), h.now, h.actions);
-  h.cluster.AbandonGenerate(request);
-  Piece(h, worker, request, "a", true);
+  h.ClearActions();
+  h.cluster.AbandonText(request, h.now, h.actions);
+  h.cluster.AbandonText(request, h.now, h.actions);
+  ASSERT_EQ(h.Sent(worker).size(), 1u);
+  EXPECT_EQ(h.Sent(worker)[0].stop_text().request(), request);
+  // It is not free before it says so.
+  Piece(h, worker, request, "a", false);
+  EXPECT_EQ(h.worker(worker).state(), WorkerStatus::BUSY);
+  Piece(h, worker, request, "b", true);
   EXPECT_TRUE(h.All<GenerateReply>().empty());
   EXPECT_EQ(h.worker(worker).state(), WorkerStatus::IDLE);
+  EXPECT_EQ(h.worker(worker).text(), 0);
+}
+
+TEST(Generations, ACancelledTextEndsForBothSides) {
+  Harness h;
+  const WorkerId worker = h.Join("w");
+  const int64_t request =
+      *h.cluster.Generate(RequestOf("/c"), h.now, h.actions);
+  EXPECT_EQ(h.worker(worker).text(), request);
+  EXPECT_EQ(h.worker(worker).reason(), "writes text 1");
+  h.ClearActions();
+  for (int i = 0; i < 2; ++i) {
+    const auto of = h.cluster.CancelText(request, h.now, h.actions);
+    ASSERT_TRUE(of.ok()) << of.status();
+    EXPECT_EQ(*of, "w");
+  }
+  ASSERT_EQ(h.Sent(worker).size(), 1u);
+  EXPECT_EQ(h.Sent(worker)[0].stop_text().request(), request);
+  const auto replies = h.All<GenerateReply>();
+  ASSERT_EQ(replies.size(), 1u);
+  EXPECT_TRUE(replies[0].done);
+  EXPECT_EQ(replies[0].status, absl::AbortedError("text 1 was cancelled"));
+  const JobId job = h.Submit(SpecOf(1));
+  EXPECT_EQ(h.status(job).state(), QUEUED);
+  Piece(h, worker, request, "", true);
+  EXPECT_EQ(h.status(job).state(), STARTING);
+  const auto gone = h.cluster.CancelText(request, h.now, h.actions);
+  EXPECT_TRUE(absl::IsNotFound(gone.status())) << gone.status();
+}
+
+TEST(Generations, AWorkerThatDoesNotStopIsLost) {
+  Harness h;
+  const WorkerId worker = h.Join("w");
+  const int64_t request =
+      *h.cluster.Generate(RequestOf("/c"), h.now, h.actions);
+  h.cluster.AbandonText(request, h.now, h.actions);
+  for (int second = 0; second < 30; ++second) {
+    Piece(h, worker, request, "on and on", false);
+    h.Pass(absl::Seconds(1), {worker});
+  }
+  EXPECT_EQ(h.worker(worker).state(), WorkerStatus::BUSY);
+  h.Pass(absl::Seconds(1), {worker});
+  EXPECT_EQ(h.worker(worker).state(), WorkerStatus::LOST);
+  EXPECT_EQ(h.worker(worker).reason(), "did not stop text 1 within 30s");
+}
+
+// A large model is loaded, or a long prompt read.
+TEST(Generations, APieceWithoutTextIsASignOfLife) {
+  Harness h;
+  const WorkerId worker = h.Join("w");
+  const int64_t request =
+      *h.cluster.Generate(RequestOf("/c"), h.now, h.actions);
+  for (int minute = 0; minute < 10; ++minute) {
+    Piece(h, worker, request, "", false);
+    h.Pass(absl::Minutes(1), {worker});
+  }
+  EXPECT_EQ(h.worker(worker).state(), WorkerStatus::BUSY);
 }
 
 TEST(Generations, ASilentWorkerIsLost) {
@@ -98,6 +162,8 @@ TEST(Generations, RefusesNonsense) {
   };
   const auto invalid = absl::StatusCode::kInvalidArgument;
   EXPECT_EQ(code([](auto& r) { r.set_max_new_tokens(0); }), invalid);
+  EXPECT_EQ(code([](auto& r) { r.set_max_new_tokens((1 << 16) + 1); }),
+            invalid);
   EXPECT_EQ(code([](auto& r) { r.set_temperature(-1); }), invalid);
   EXPECT_EQ(code([](auto& r) { r.set_temperature(std::nan("")); }), invalid);
   EXPECT_EQ(code([](auto& r) { r.set_top_k(-1); }), invalid);

@@ -18,13 +18,18 @@ TEST(WaitReason, SaysWhoIsThereAndWhatTheyDo) {
             "waits for 8 workers; only 5 are registered: worker-0, worker-1, "
             "worker-2, worker-3, worker-4");
   table.Seat(ids[3], JobId(7), 0);
-  table.SeatGeneration(ids[4], 1);
+  table.SeatText(ids[4], 12);
   EXPECT_EQ(WaitReason(4, table),
             "waits for 4 workers; 3 are idle: worker-0, worker-1, worker-2; "
-            "1 is busy with a text; 1 is busy with job 7");
+            "1 is busy with text 12; 1 is busy with job 7");
   for (int i = 0; i < 3; ++i) table.Seat(ids[i], JobId(7), i + 1);
   EXPECT_EQ(WaitReason(2, table),
-            "waits for 2 workers; none is idle; 1 is busy with a text; 4 are "
+            "waits for 2 workers; none is idle; 1 is busy with text 12; 4 are "
+            "busy with job 7");
+  table.Release(ids[3]);
+  table.SeatText(ids[3], 11);
+  EXPECT_EQ(WaitReason(2, table),
+            "waits for 2 workers; none is idle; 2 are busy with texts; 3 are "
             "busy with job 7");
 }
 

@@ -34,8 +34,8 @@ TEST(WorkerTable, SeatsAndReleases) {
   table.Release(id);
   EXPECT_EQ(table.Find(id)->status.state(), WorkerStatus::IDLE);
   EXPECT_EQ(table.Find(id)->status.job(), 0);
-  table.SeatGeneration(id, 4);
-  EXPECT_EQ(table.Find(id)->generating, 4);
+  table.SeatText(id, 4);
+  EXPECT_EQ(table.Find(id)->status.text(), 4);
   EXPECT_DEATH(table.Seat(id, JobId(1), 0), "worker 1");
 }
 

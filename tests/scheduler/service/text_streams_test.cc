@@ -59,7 +59,7 @@ TEST(TextStreams, ALostWorkerEndsIt) {
   EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
 }
 
-TEST(TextStreams, AClientThatGoesAwayFreesTheWorkerInTheEnd) {
+TEST(TextStreams, AClientThatGoesAwayStopsTheWorker) {
   ServedCluster served;
   const auto worker = served.Join("w0");
   GenerateText asked;
@@ -70,9 +70,33 @@ TEST(TextStreams, AClientThatGoesAwayFreesTheWorkerInTheEnd) {
     context->TryCancel();
     stream->Finish();
   }
+  const auto stop = worker->Read();
+  ASSERT_TRUE(stop.has_value() && stop->has_stop_text());
+  EXPECT_EQ(stop->stop_text().request(), asked.request());
   Piece(*worker, asked.request(), "unread", true);
   served.AwaitThat(
       [](const Cluster& cluster) { return !cluster.workers().Idle().empty(); });
+}
+
+TEST(TextStreams, ACancelledTextEndsForItsClient) {
+  ServedCluster served;
+  const auto worker = served.Join("w0");
+  const auto context = Call();
+  const auto stream = served.stub->Generate(context.get(), RequestOf());
+  const GenerateText asked = worker->Read()->generate();
+  CancelTextRequest request;
+  CancelTextResponse response;
+  request.set_text(asked.request() + 1);
+  EXPECT_EQ(
+      served.stub->CancelText(Call().get(), request, &response).error_code(),
+      grpc::StatusCode::NOT_FOUND);
+  request.set_text(asked.request());
+  ASSERT_TRUE(served.stub->CancelText(Call().get(), request, &response).ok());
+  EXPECT_EQ(response.worker(), "w0");
+  EXPECT_TRUE(worker->Read()->has_stop_text());
+  GenerateResponse piece;
+  EXPECT_FALSE(stream->Read(&piece));
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::ABORTED);
 }
 
 }  // namespace

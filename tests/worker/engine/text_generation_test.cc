@@ -164,16 +164,29 @@ TEST_F(TextGeneration, SaysWhatIsWrong) {
   EXPECT_EQ(text, "");
 }
 
+// Whether weights are loaded just then, a prompt is read, or a text is drawn.
 TEST_F(TextGeneration, AnErrorOfTheSinkEndsIt) {
+  std::vector<TextPiece> all;
+  TextRequest request = request_;
+  request.max_new_tokens = 3;
   const TierArenas arenas(Budget(1 << 20), allocator_);
-  int pieces = 0;
-  const absl::Status status =
-      ContinueText(request_, *device_, arenas, [&](const TextPiece&) {
-        return ++pieces == 3 ? absl::CancelledError("enough")
-                             : absl::OkStatus();
-      });
-  EXPECT_EQ(status, absl::CancelledError("enough"));
-  EXPECT_EQ(pieces, 3);
+  ASSERT_TRUE(ContinueText(request, *device_, arenas, [&](const TextPiece& p) {
+                all.push_back(p);
+                return absl::OkStatus();
+              }).ok());
+  EXPECT_TRUE(all.front().ids.empty()) << "said nothing while it loaded";
+  EXPECT_EQ(all.back().ids.size(), 1u);
+  for (size_t last = 1; last <= all.size(); ++last) {
+    size_t pieces = 0;
+    const absl::Status status =
+        ContinueText(request, *device_, arenas, [&](const TextPiece&) {
+          return ++pieces == last ? absl::CancelledError("enough")
+                                  : absl::OkStatus();
+        });
+    EXPECT_EQ(status, absl::CancelledError("enough"));
+    EXPECT_EQ(pieces, last);
+    EXPECT_EQ(arenas.used(), 0u);
+  }
 }
 
 }  // namespace

@@ -73,6 +73,25 @@ TEST_P(GeneratorTest, CachedLogitsAreThoseOfAFullForward) {
   }
 }
 
+TEST_P(GeneratorTest, ALongTextIsReadInPartsBetweenWhichItCanBeEnded) {
+  int asked = 0;
+  int most = 1000;
+  GenerateOptions options;
+  options.go_on = [&] {
+    return ++asked > most ? absl::CancelledError("enough") : absl::OkStatus();
+  };
+  ASSERT_TRUE(generator_->Start(Text(0, 150), options).ok());
+  EXPECT_EQ(asked, 2);  // between three parts of 64, 64 and 22
+  asked = 0;
+  most = 1;
+  EXPECT_EQ(generator_->Start(Text(0, 150), options),
+            absl::CancelledError("enough"));
+  asked = 0;
+  ASSERT_TRUE(generator_->Start(Text(0, 64), options).ok());
+  ASSERT_TRUE(generator_->Next().ok());
+  EXPECT_EQ(asked, 0);
+}
+
 TEST_P(GeneratorTest, GreedyTakesTheMostLikelyTokenAtEveryStep) {
   std::vector<int32_t> text = Text(0, 60);
   ASSERT_TRUE(generator_->Start(text, {.temperature = 0}).ok());

@@ -58,6 +58,37 @@ TEST(GenerationRunner, SendsPiecesAndSaysWhenItIsDone) {
   EXPECT_EQ(tokens, 9);
 }
 
+TEST(GenerationRunner, AStoppedTextEndsAndSaysSo) {
+  SmallWorker worker;
+  absl::Mutex mutex;
+  int tokens = 0;
+  std::vector<GeneratedText> last;
+  GenerationRunner runner(Request(Checkpoint(), 1 << 30), worker.resources(),
+                          [&](WorkerMessage message) {
+                            absl::MutexLock lock(&mutex);
+                            tokens += message.generated().tokens();
+                            if (message.generated().done()) {
+                              last.push_back(message.generated());
+                            }
+                            return absl::OkStatus();
+                          });
+  const auto await = [&](auto reached) {
+    absl::MutexLock lock(&mutex);
+    return mutex.AwaitWithTimeout(absl::Condition(&reached), absl::Seconds(20));
+  };
+  ASSERT_TRUE(await([&] { return tokens >= 1; }));
+  StopText stop;
+  stop.set_request(10);  // another one
+  runner.Stop(stop);
+  ASSERT_TRUE(await([&] { return tokens >= 30; }));
+  stop.set_request(11);
+  stop.set_reason("nobody reads it");
+  runner.Stop(stop);
+  ASSERT_TRUE(await([&] { return !last.empty(); }));
+  EXPECT_EQ(last[0].request(), 11);
+  EXPECT_EQ(last[0].error(), "nobody reads it");
+}
+
 TEST(GenerationRunner, DestructionEndsIt) {
   const std::string checkpoint = Checkpoint();
   SmallWorker worker;

@@ -18,5 +18,15 @@ TEST_F(CancelTest, SaysThatAJobHadEnded) {
   EXPECT_EQ(Ask({"cancel", "9"}).err, "troupe: no job 9\n");
 }
 
+TEST_F(CancelTest, EndsAText) {
+  EXPECT_EQ(Ask({"cancel", "--text", "3"}).out,
+            "text 3 is ended; worker-0 is told to stop\n");
+  EXPECT_EQ(scheduler_.asked().cancelled_texts, std::vector<int64_t>{3});
+  EXPECT_EQ(Ask({"cancel"}).code, 2);
+  EXPECT_EQ(Ask({"cancel", "2", "--text", "3"}).code, 2);
+  EXPECT_EQ(Ask({"cancel", "--text", "3", "--checkpoint"}).code, 2);
+  EXPECT_TRUE(scheduler_.asked().cancelled.empty());
+}
+
 }  // namespace
 }  // namespace troupe

@@ -19,13 +19,22 @@ TEST_F(WorkersTest, ListsThem) {
     TierBudget& budget = *worker.mutable_description()->add_budgets();
     budget.set_tier(DEVICE);
     budget.set_bytes(1 << 30);
-    return std::vector<WorkerStatus>{worker};
+    WorkerStatus writer;
+    writer.set_id(2);
+    writer.set_state(WorkerStatus::BUSY);
+    writer.set_text(5);
+    writer.set_reason("writes text 5");
+    writer.mutable_description()->set_name("worker-1");
+    writer.mutable_description()->set_device("cpu");
+    return std::vector<WorkerStatus>{worker, writer};
   };
   EXPECT_EQ(Ask({"workers"}).out,
             "ID  NAME      STATE  JOB  RANK  DEVICE  THREADS  MEMORY   BUDGET  "
             "PID  HEARD  REASON\n"
             " 1  worker-0  BUSY     7     0  cpu           2     0 B  1.0 GiB  "
-            " 42  -\n");
+            " 42  -\n"
+            " 2  worker-1  BUSY     -     -  cpu           0     0 B        -  "
+            "  0  -      writes text 5\n");
   EXPECT_NE(Ask({"workers", "--json"}).out.find("\"state\": \"BUSY\""),
             std::string::npos);
 }
