@@ -58,10 +58,24 @@ class Side {
   std::vector<float> earlier_;
 };
 
-absl::StatusOr<double> Distance(const Blend& blend, int64_t elements, Side& run,
-                                Side& reference) {
+// Sums of squares over a tensor, or several.
+struct Squares {
   double apart = 0;
-  double norm = 0;
+  double norm = 0;  // of the reference
+  double elements = 0;
+
+  Squares& operator+=(const Squares& other) {
+    apart += other.apart;
+    norm += other.norm;
+    elements += other.elements;
+    return *this;
+  }
+};
+
+absl::StatusOr<Squares> Measure(const Blend& blend, int64_t elements, Side& run,
+                                Side& reference) {
+  Squares squares;
+  squares.elements = static_cast<double>(elements);
   std::vector<double> a;
   std::vector<double> b;
   for (int64_t at = 0; at < elements; at += kElementsAtOnce) {
@@ -70,13 +84,31 @@ absl::StatusOr<double> Distance(const Blend& blend, int64_t elements, Side& run,
     RETURN_IF_ERROR(run.Read(blend, range, a));
     RETURN_IF_ERROR(reference.Read(blend, range, b));
     for (int64_t i = 0; i < range.count; ++i) {
-      apart += (a[i] - b[i]) * (a[i] - b[i]);
-      norm += b[i] * b[i];
+      squares.apart += (a[i] - b[i]) * (a[i] - b[i]);
+      squares.norm += b[i] * b[i];
     }
   }
-  // Where the reference is zero, any difference is all there is.
-  if (norm == 0) return apart == 0 ? 0.0 : INFINITY;
-  return std::sqrt(apart / norm);
+  return squares;
+}
+
+double DistanceOf(const Squares& tensor, const Squares& all) {
+  // NaN on either side must stay.
+  const double least = all.norm / all.elements * tensor.elements;
+  const double norm = tensor.norm < least ? least : tensor.norm;
+  return RelativeDistance(std::sqrt(tensor.apart), std::sqrt(norm));
+}
+
+// Both ways, so that neither has one that the other lacks.
+absl::Status CheckTensors(const TensorReader& these, const std::string& path,
+                          const TensorReader& others,
+                          const std::string& other_path) {
+  for (const ManifestTensor& tensor : others.manifest().tensors) {
+    const ManifestTensor* same = these.Find(tensor.name);
+    if (same != nullptr && same->shape == tensor.shape) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, ": ", tensor.name, " is not there as it is in ", other_path));
+  }
+  return absl::OkStatus();
 }
 
 // How the gradient of `parameter` follows from the optimizer's state; no tensor
@@ -95,28 +127,42 @@ Blend GradientOf(const std::string& parameter, const OptimizerSpec& optimizer) {
 
 }  // namespace
 
+double RelativeDistance(double apart, double norm) {
+  if (norm == 0 && apart == 0) return 0;
+  const double distance = apart / norm;
+  return std::isfinite(norm) && std::isfinite(distance) ? distance : INFINITY;
+}
+
 absl::StatusOr<std::vector<TensorDistance>> CompareCheckpoints(
     const CompareOptions& options) {
   ASSIGN_OR_RETURN(Side run, Side::Open(options.run));
   ASSIGN_OR_RETURN(Side reference, Side::Open(options.reference));
+  RETURN_IF_ERROR(CheckTensors(run.after(), options.run.after,
+                               reference.after(), options.reference.after));
+  RETURN_IF_ERROR(CheckTensors(reference.after(), options.reference.after,
+                               run.after(), options.run.after));
   std::vector<TensorDistance> distances;
+  std::vector<Squares> weights;
+  std::vector<Squares> gradients;
+  Squares all_weights;
+  Squares all_gradients;
   for (const ManifestTensor& tensor : reference.after().manifest().tensors) {
-    const ManifestTensor* same = run.after().Find(tensor.name);
-    if (same == nullptr || same->shape != tensor.shape) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(options.run.after, ": ", tensor.name,
-                       " is not there as it is in ", options.reference.after));
-    }
     if (absl::StartsWith(tensor.name, "optimizer.")) continue;
+    distances.push_back({.name = tensor.name});
     const int64_t elements = ElementCount(tensor.shape);
-    TensorDistance& distance =
-        distances.emplace_back(TensorDistance{.name = tensor.name});
-    ASSIGN_OR_RETURN(distance.weights, Distance({.tensor = tensor.name},
-                                                elements, run, reference));
+    ASSIGN_OR_RETURN(weights.emplace_back(), Measure({.tensor = tensor.name},
+                                                     elements, run, reference));
+    all_weights += weights.back();
     const Blend gradient = GradientOf(tensor.name, options.optimizer);
     if (gradient.tensor.empty()) continue;
-    ASSIGN_OR_RETURN(distance.gradient,
-                     Distance(gradient, elements, run, reference));
+    ASSIGN_OR_RETURN(gradients.emplace_back(),
+                     Measure(gradient, elements, run, reference));
+    all_gradients += gradients.back();
+  }
+  for (size_t i = 0; i < distances.size(); ++i) {
+    distances[i].weights = DistanceOf(weights[i], all_weights);
+    if (gradients.empty()) continue;
+    distances[i].gradient = DistanceOf(gradients[i], all_gradients);
   }
   std::stable_sort(distances.begin(), distances.end(),
                    [](const TensorDistance& a, const TensorDistance& b) {

@@ -24,7 +24,15 @@ struct RunCheckpoints {
   std::string after;
 };
 
-// Of one tensor; distances are ||a - b|| / ||b||, over all its elements.
+// ||a - b|| / ||b||. Infinite where that is no number: where something in it is
+// none, and where only the reference is zero; 0 where both are.
+double RelativeDistance(double apart, double norm);
+
+// Of one tensor, over all its elements. Its norm counts as no less than it
+// would be if its elements were as large as those of all tensors are on the
+// average: what is all but zero, as biases are at first, has no size of its
+// own, and AdamW moves by noise what has no gradient but noise (the bias of
+// keys).
 struct TensorDistance {
   std::string name;
   double weights = 0;
@@ -38,7 +46,8 @@ struct CompareOptions {
 };
 
 // Every parameter, the furthest apart first. Reads a piece at a time. Errors of
-// TensorReader; InvalidArgument where the two have not the same tensors.
+// TensorReader; InvalidArgument where the two have not the same tensors, of the
+// same shapes.
 absl::StatusOr<std::vector<TensorDistance>> CompareCheckpoints(
     const CompareOptions& options);
 

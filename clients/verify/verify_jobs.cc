@@ -54,9 +54,4 @@ VerifyJobs MakeVerifyJobs(const JobSpec& job, const VerifyOptions& options) {
   return jobs;
 }
 
-VerifyTolerance ToleranceOf(const std::string& precision) {
-  if (precision != "bf16") return {};
-  return {.loss = 3e-3, .gradient = 1e-1, .weights = 1e-2};
-}
-
 }  // namespace troupe

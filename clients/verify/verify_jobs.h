@@ -30,15 +30,6 @@ absl::Status CheckVerifiable(const JobSpec& job);
 // (training.stop_after), from its first weights, and resume from nothing.
 VerifyJobs MakeVerifyJobs(const JobSpec& job, const VerifyOptions& options);
 
-// How far apart the two may be, as relative distances: in f32 the rounding of
-// sums in another order, in bf16 that of activations (docs/performance.md).
-struct VerifyTolerance {
-  double loss = 1e-5;
-  double gradient = 1e-3;
-  double weights = 1e-4;
-};
-VerifyTolerance ToleranceOf(const std::string& precision);
-
 }  // namespace troupe
 
 #endif  // TROUPE_CLIENTS_VERIFY_VERIFY_JOBS_H_

@@ -212,6 +212,7 @@ absl::Status TrainingRun::status() const {
 TrainingRun Train(const JobSpec& job, const TrainOptions& options) {
   absl::StatusOr<Plan> plan = CompilePlan(job, Workers(options.ranks));
   CHECK(plan.ok()) << plan.status().ToString();
+  if (options.change_plan) options.change_plan(*plan);
   ShardBoard board(options.ranks);
   InMemoryStore store;
   std::vector<std::unique_ptr<Rank>> ranks;

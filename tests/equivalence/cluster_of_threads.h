@@ -26,6 +26,8 @@ struct TrainOptions {
   int ranks = 1;
   std::string backend = "in_process";
   std::string resume;  // a checkpoint's directory, or `latest`
+  // Called with the compiled and checked plan: to break it.
+  std::function<void(Plan& plan)> change_plan;
   // Makes each rank's device; empty: a CPU of one thread.
   std::function<std::unique_ptr<Device>()> new_device;
   // Called after each step of each rank, on its thread; may abort loops.

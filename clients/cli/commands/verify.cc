@@ -1,7 +1,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
+#include <cstdint>
 #include <filesystem>
 #include <ostream>
 #include <string>
@@ -16,6 +16,7 @@
 #include "clients/cli/load_job.h"
 #include "clients/cli/view/format.h"
 #include "clients/verify/compare.h"
+#include "clients/verify/judge.h"
 #include "clients/verify/verify_jobs.h"
 #include "proto/base/status.h"
 
@@ -26,24 +27,26 @@ constexpr size_t kTensorsShown = 10;
 
 // One of the two runs, once it has ended.
 struct Ended {
-  std::vector<double> losses;
+  std::vector<StepRecord> steps;
   RunCheckpoints checkpoints;
   OptimizerSpec optimizer;
 };
 
-struct Largest {
-  double loss = 0;
-  double gradient = 0;
-  double weights = 0;
-};
-
 std::string Short(double distance) { return absl::StrFormat("%.1e", distance); }
+
+// "-" where it did not report the step.
+std::string LossOf(const Ended& ended, int64_t step) {
+  for (const StepRecord& record : ended.steps) {
+    if (record.step() == step) return NumberText(record.loss(), 6);
+  }
+  return "-";
+}
 
 class Verify final : public Command {
  public:
   void Declare(Flags& flags) override {
     flags.Required("FILE", file_, "The job file (YAML)");
-    flags.Integer("--steps", steps_, {1, 1 << 20},
+    flags.Integer("--steps", steps_, {1, 10'000},
                   {.value = "N", .text = "First steps of the job to run [3]"});
     flags.Texts("--set", overrides_,
                 {.value = "PATH=VALUE",
@@ -91,7 +94,8 @@ class Verify final : public Command {
     }
     std::vector<Ended> ended;
     for (const int64_t id : ids) {
-      absl::StatusOr<Ended> run = Await(client, id, interrupt);
+      absl::StatusOr<Ended> run =
+          Await(client, id, jobs.run.training().stop_after(), interrupt);
       if (!run.ok()) {
         CancelAll(client, ids);
         return run.status();
@@ -102,7 +106,7 @@ class Verify final : public Command {
                      CompareCheckpoints({.run = ended[0].checkpoints,
                                          .reference = ended[1].checkpoints,
                                          .optimizer = ended[0].optimizer}));
-    return Judge(jobs, ended, distances, console);
+    return Tell(jobs.run, ended, distances, console);
   }
 
   // Ends the runs that still go on; they would be of no use.
@@ -110,7 +114,8 @@ class Verify final : public Command {
     for (const int64_t id : ids) client.Cancel(id).status().IgnoreError();
   }
 
-  static absl::StatusOr<Ended> Await(Client& client, int64_t id,
+  // The run of `steps` steps, once it has ended.
+  static absl::StatusOr<Ended> Await(Client& client, int64_t id, int64_t steps,
                                      Interrupt& interrupt) {
     RETURN_IF_ERROR(client.Watch(
         {.id = id}, [](const WatchJobResponse&) {},
@@ -122,67 +127,63 @@ class Verify final : public Command {
           JobState_Name(job.status().state()), ": ", job.status().reason()));
     }
     Ended ended;
-    for (const StepRecord& step : job.steps()) {
-      ended.losses.push_back(step.loss());
-    }
+    ended.steps = {job.steps().begin(), job.steps().end()};
     for (const CheckpointRecord& checkpoint : job.status().checkpoints()) {
-      ended.checkpoints.before = ended.checkpoints.after;
-      ended.checkpoints.after = checkpoint.path();
+      if (checkpoint.step() == steps - 1) {
+        ended.checkpoints.before = checkpoint.path();
+      } else if (checkpoint.step() == steps) {
+        ended.checkpoints.after = checkpoint.path();
+      }
+    }
+    if (ended.checkpoints.after.empty() ||
+        (steps > 1 && ended.checkpoints.before.empty())) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("job ", id, " (", job.status().name(),
+                       ") has not saved its last two steps, ", steps - 1,
+                       " and ", steps, "; troupe logs ", id, " says more"));
     }
     ended.optimizer = job.plan().job().optimizer();
     return ended;
   }
 
-  absl::Status Judge(const VerifyJobs& jobs, const std::vector<Ended>& ended,
-                     const std::vector<TensorDistance>& distances,
-                     Console& console) {
-    Largest largest;
-    Table steps({"step>", "loss>", "one rank>", "apart>"});
-    const size_t count =
-        std::min(ended[0].losses.size(), ended[1].losses.size());
-    for (size_t i = 0; i < count; ++i) {
-      const double run = ended[0].losses[i];
-      const double reference = ended[1].losses[i];
-      const double apart = std::abs(run - reference) / std::abs(reference);
-      largest.loss = std::max(largest.loss, apart);
-      steps.Add({absl::StrCat(i + 1), NumberText(run, 6),
-                 NumberText(reference, 6), Short(apart)});
+  absl::Status Tell(const JobSpec& job, const std::vector<Ended>& ended,
+                    const std::vector<TensorDistance>& distances,
+                    Console& console) {
+    const Judgement judgement =
+        Judge({.steps = job.training().stop_after(),
+               .run = ended[0].steps,
+               .reference = ended[1].steps,
+               .tensors = distances,
+               .tolerance = ToleranceOf(job.training().precision())});
+    Table steps({"step>", "loss>", "one rank>", "apart>", "gradients apart>"});
+    for (const StepDistance& distance : judgement.steps) {
+      steps.Add({absl::StrCat(distance.step), LossOf(ended[0], distance.step),
+                 LossOf(ended[1], distance.step), Short(distance.loss),
+                 Short(distance.grad_norm)});
     }
     Table tensors({"tensor", "weights>", "gradient>"});
-    for (const TensorDistance& distance : distances) {
-      largest.weights = std::max(largest.weights, distance.weights);
-      largest.gradient = std::max(largest.gradient, distance.gradient);
-    }
     for (size_t i = 0; i < std::min(kTensorsShown, distances.size()); ++i) {
       tensors.Add({distances[i].name, Short(distances[i].weights),
                    Short(distances[i].gradient)});
     }
     console.out << "\n"
-                << steps.Text("  ") << "\nafter step " << count
-                << ", the furthest apart of " << distances.size()
-                << " tensors\n"
+                << steps.Text("  ") << "\nafter step "
+                << job.training().stop_after() << ", the furthest apart of "
+                << distances.size() << " tensors\n"
                 << tensors.Text("  ") << "\n";
-    return Verdict(ToleranceOf(jobs.run.training().precision()), largest,
-                   console);
-  }
-
-  static absl::Status Verdict(const VerifyTolerance& tolerance,
-                              const Largest& largest, Console& console) {
-    const std::string figures = absl::StrCat(
-        "loss ", Short(largest.loss), " of ", Short(tolerance.loss),
-        ", gradients ", Short(largest.gradient), " of ",
-        Short(tolerance.gradient), ", weights ", Short(largest.weights), " of ",
-        Short(tolerance.weights));
-    // Written so that NaN is no pass.
-    if (largest.loss <= tolerance.loss &&
-        largest.gradient <= tolerance.gradient &&
-        largest.weights <= tolerance.weights) {
-      console.out << "the plan trains the same model as one rank: " << figures
-                  << "\n";
-      return absl::OkStatus();
+    if (judgement.diverged > 0) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "there is nothing to compare with: on one rank, too, the loss is no "
+          "number in step ",
+          judgement.diverged));
     }
-    return absl::FailedPreconditionError(
-        absl::StrCat("the plan trains another model than one rank: ", figures));
+    if (!judgement.same) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "the plan trains another model than one rank: ", judgement.figures));
+    }
+    console.out << "the plan trains the same model as one rank: "
+                << judgement.figures << "\n";
+    return absl::OkStatus();
   }
 
   std::string file_;

@@ -58,6 +58,17 @@ OptimizerSpec AdamW() {
   return optimizer;
 }
 
+TEST(RelativeDistance, IsInfiniteWhereItIsNoNumber) {
+  EXPECT_EQ(RelativeDistance(1, 4), 0.25);
+  EXPECT_EQ(RelativeDistance(0, 4), 0);
+  EXPECT_EQ(RelativeDistance(0, 0), 0);
+  EXPECT_EQ(RelativeDistance(1, 0), INFINITY);
+  EXPECT_EQ(RelativeDistance(std::nan(""), 4), INFINITY);
+  EXPECT_EQ(RelativeDistance(1, std::nan("")), INFINITY);
+  EXPECT_EQ(RelativeDistance(INFINITY, INFINITY), INFINITY);
+  EXPECT_EQ(RelativeDistance(0, INFINITY), INFINITY);
+}
+
 TEST(CompareCheckpoints, EqualRunsAreNotApart) {
   const std::string path = Save("equal", 1, {.moment_a = {1, 1}});
   const auto distances = CompareCheckpoints({.run = {.after = path},
@@ -83,6 +94,21 @@ TEST(CompareCheckpoints, WeightsByTheirNorm) {
   EXPECT_EQ((*distances)[1].weights, 0);
 }
 
+// Of biases, which begin at zero, the size of what moved them says nothing: it
+// may be noise.
+TEST(CompareCheckpoints, WhatIsAllButZeroIsMeasuredByTheOthers) {
+  const std::string one = Save("all_but_zero", 1, {.b = {1e-9f, 0, 0}});
+  const std::string other =
+      Save("other_noise", 1, {.b = {0, 1e-9f, 0}, .moment_a = {0, 0}});
+  const auto distances = CompareCheckpoints({.run = {.after = other},
+                                             .reference = {.after = one},
+                                             .optimizer = AdamW()});
+  ASSERT_TRUE(distances.ok()) << distances.status();
+  EXPECT_EQ((*distances)[0].name, "b");
+  EXPECT_NEAR((*distances)[0].weights,
+              1e-9 * std::sqrt(2) / std::sqrt(3 * 25 / 5), 1e-12);
+}
+
 // m2 - 0.9 m1 = 0.1 g: the run's gradient of `b` is (1, 0, 0), the other's
 // (1, 0, 0.5), though the moments before differ as well.
 TEST(CompareCheckpoints, GradientsFromTwoStates) {
@@ -98,6 +124,27 @@ TEST(CompareCheckpoints, GradientsFromTwoStates) {
   EXPECT_EQ((*distances)[0].name, "b");
   EXPECT_NEAR((*distances)[0].gradient, 0.5 / std::sqrt(1.25), 1e-5);
   EXPECT_EQ((*distances)[1].gradient, 0);
+}
+
+// std::max and a sum would drop them.
+TEST(CompareCheckpoints, ANumberThatIsNoneIsAsFarApartAsCanBe) {
+  const float nan = std::nanf("");
+  const std::string good = Save("good", 1, {});
+  const std::string bad = Save("bad", 1, {.b = {1, nan, 2}});
+  const std::string infinite = Save("infinite", 1, {.moment_a = {INFINITY, 0}});
+  const auto furthest = [](const std::string& run, const std::string& than) {
+    const auto distances = CompareCheckpoints({.run = {.after = run},
+                                               .reference = {.after = than},
+                                               .optimizer = AdamW()});
+    EXPECT_TRUE(distances.ok()) << distances.status();
+    return distances->at(0);
+  };
+  EXPECT_EQ(furthest(bad, good).name, "b");
+  EXPECT_EQ(furthest(bad, good).weights, INFINITY);
+  EXPECT_EQ(furthest(good, bad).weights, INFINITY);
+  EXPECT_EQ(furthest(bad, bad).weights, INFINITY) << "alike is not equal here";
+  EXPECT_EQ(furthest(infinite, good).name, "a");
+  EXPECT_EQ(furthest(infinite, good).gradient, INFINITY);
 }
 
 TEST(CompareCheckpoints, WhatIsNotThereIsNamed) {

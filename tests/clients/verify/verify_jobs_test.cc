@@ -61,10 +61,5 @@ TEST(CheckVerifiable, RefusesWhatTrainsAnotherModel) {
   EXPECT_EQ(CheckVerifiable(job).code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST(ToleranceOf, Bf16IsCoarser) {
-  EXPECT_GT(ToleranceOf("bf16").loss, ToleranceOf("f32").loss);
-  EXPECT_EQ(ToleranceOf("").loss, ToleranceOf("f32").loss);
-}
-
 }  // namespace
 }  // namespace troupe

@@ -1,0 +1,119 @@
+#include "clients/verify/judge.h"
+
+#include <cmath>
+#include <limits>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace troupe {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+StepRecord Step(int64_t number, double loss, double grad_norm = 1) {
+  StepRecord step;
+  step.set_step(number);
+  step.set_loss(loss);
+  step.set_grad_norm(grad_norm);
+  return step;
+}
+
+// Two runs of three steps that agree in everything.
+JudgeOptions Equal() {
+  return {.steps = 3,
+          .run = {Step(1, 4), Step(2, 3), Step(3, 2)},
+          .reference = {Step(1, 4), Step(2, 3), Step(3, 2)},
+          .tensors = {{.name = "a"}, {.name = "b"}}};
+}
+
+TEST(Judge, EqualRunsAreTheSame) {
+  const Judgement judgement = Judge(Equal());
+  EXPECT_TRUE(judgement.same);
+  EXPECT_EQ(judgement.steps.size(), 3u);
+  EXPECT_EQ(judgement.figures,
+            "loss 0.0e+00 of 1.0e-05, norm of gradients 0.0e+00 of 1.0e-03, "
+            "gradients 0.0e+00 of 1.0e-03, weights 0.0e+00 of 1.0e-04");
+}
+
+TEST(Judge, EachDistanceCounts) {
+  const auto verdict = [](auto change) {
+    JudgeOptions options = Equal();
+    change(options);
+    return Judge(options);
+  };
+  const auto loss = verdict([](auto& o) { o.run[1].set_loss(3.003); });
+  EXPECT_FALSE(loss.same);
+  EXPECT_THAT(loss.figures, HasSubstr("loss 1.0e-03 of 1.0e-05"));
+  EXPECT_NEAR(loss.steps[1].loss, 1e-3, 1e-9);
+  EXPECT_EQ(loss.steps[1].step, 2);
+  const auto norm = verdict([](auto& o) { o.run[2].set_grad_norm(2); });
+  EXPECT_FALSE(norm.same) << "clipped, the gradients would be the same";
+  EXPECT_THAT(norm.figures, HasSubstr("norm of gradients 1.0e+00"));
+  EXPECT_FALSE(verdict([](auto& o) { o.tensors[1].gradient = 2e-3; }).same);
+  EXPECT_FALSE(verdict([](auto& o) { o.tensors[1].weights = 2e-4; }).same);
+  EXPECT_TRUE(verdict([](auto& o) {
+                o.run[1].set_loss(3 + 2e-5);
+                o.run[1].set_grad_norm(1 + 9e-4);
+                o.tensors[1].weights = 9e-5;
+                o.tensors[0].gradient = 9e-4;
+              }).same);
+}
+
+// Whichever step it is, and whichever follow.
+TEST(Judge, ANumberThatIsNoneIsNotTheSame) {
+  for (int step = 0; step < 3; ++step) {
+    JudgeOptions options = Equal();
+    options.run[step].set_loss(kNan);
+    const Judgement judgement = Judge(options);
+    EXPECT_FALSE(judgement.same) << step;
+    EXPECT_EQ(judgement.diverged, 0);
+    options = Equal();
+    options.run[step].set_grad_norm(step == 0 ? INFINITY : kNan);
+    EXPECT_FALSE(Judge(options).same) << step;
+  }
+}
+
+TEST(Judge, OneRankThatDivergesProvesNothing) {
+  JudgeOptions options = Equal();
+  for (auto* steps : {&options.run, &options.reference}) {
+    (*steps)[1].set_loss(kNan);
+    (*steps)[2].set_loss(kNan);
+  }
+  const Judgement judgement = Judge(options);
+  EXPECT_FALSE(judgement.same);
+  EXPECT_EQ(judgement.diverged, 2);
+}
+
+TEST(Judge, StepsThatAreNotThereAreNotTheSame) {
+  JudgeOptions options = Equal();
+  options.run.clear();
+  options.reference.clear();
+  EXPECT_FALSE(Judge(options).same) << "neither reported anything";
+  options = Equal();
+  options.run.pop_back();
+  const Judgement judgement = Judge(options);
+  EXPECT_FALSE(judgement.same);
+  ASSERT_EQ(judgement.steps.size(), 3u);
+  EXPECT_EQ(judgement.steps[2].loss, INFINITY);
+  // By their numbers, not their places.
+  options = Equal();
+  options.run = {Step(2, 4), Step(3, 3), Step(4, 2)};
+  EXPECT_FALSE(Judge(options).same);
+  options = Equal();
+  options.tensors.clear();
+  EXPECT_FALSE(Judge(options).same) << "nothing was compared";
+  options = Equal();
+  options.steps = 0;
+  EXPECT_FALSE(Judge(options).same);
+}
+
+TEST(ToleranceOf, Bf16IsCoarser) {
+  EXPECT_GT(ToleranceOf("bf16").loss, ToleranceOf("f32").loss);
+  EXPECT_EQ(ToleranceOf("").loss, ToleranceOf("f32").loss);
+}
+
+}  // namespace
+}  // namespace troupe
