@@ -44,9 +44,10 @@ absl::StatusOr<Int> Integer(const YamlNode& node) {
   }
   Int value;
   if (!absl::SimpleAtoi(node.text, &value)) {
+    // The other end of what the type holds would tell a user nothing.
+    if (node.text[0] == '-') return Expected("an integer from 0 on", node);
     return Expected(
-        absl::StrCat("an integer from ", std::numeric_limits<Int>::min(),
-                     " to ", std::numeric_limits<Int>::max()),
+        absl::StrCat("an integer up to ", std::numeric_limits<Int>::max()),
         node);
   }
   return value;

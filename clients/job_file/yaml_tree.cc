@@ -1,12 +1,15 @@
 #include "clients/job_file/yaml_tree.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <sstream>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "proto/base/status.h"
 #include "yaml-cpp/eventhandler.h"
 #include "yaml-cpp/exceptions.h"
@@ -237,6 +240,30 @@ bool IsNumber(const YamlNode& node) {
   return !node.quoted && absl::SimpleAtod(node.text, &value);
 }
 
+// The parser tells of a tab as of what it then misses, on that line or the
+// next.
+absl::Status NotYaml(const YAML::Exception& e, absl::string_view text,
+                     const YamlSource& source) {
+  YamlNode place;
+  place.line = e.mark.line + 1;
+  place.column = e.mark.column + 1;
+  const std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
+  for (int line = std::max(place.line - 1, 1); line <= place.line; ++line) {
+    if (line > static_cast<int>(lines.size())) break;
+    const absl::string_view indent =
+        lines[line - 1].substr(0, lines[line - 1].find_first_not_of(" \t"));
+    const size_t tab = indent.find('\t');
+    if (tab == absl::string_view::npos) continue;
+    place.line = line;
+    place.column = static_cast<int>(tab) + 1;
+    return source.Error(place,
+                        absl::StrCat("not YAML: a tab begins this line, where "
+                                     "only spaces may (",
+                                     e.msg, ")"));
+  }
+  return source.Error(place, absl::StrCat("not YAML: ", e.msg));
+}
+
 }  // namespace
 
 std::string FoundText(const YamlNode& node) {
@@ -277,12 +304,7 @@ absl::StatusOr<YamlNode> ParseYaml(absl::string_view text,
     while (builder.status().ok() && parser.HandleNextDocument(builder)) {
     }
   } catch (const YAML::Exception& e) {
-    if (builder.status().ok()) {
-      YamlNode place;
-      place.line = e.mark.line + 1;
-      place.column = e.mark.column + 1;
-      return source.Error(place, absl::StrCat("not YAML: ", e.msg));
-    }
+    if (builder.status().ok()) return NotYaml(e, text, source);
   } catch (const std::exception& e) {
     return absl::InvalidArgumentError(
         absl::StrCat(source.name, ": not YAML: ", e.what()));

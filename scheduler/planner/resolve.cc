@@ -1,6 +1,7 @@
 #include "scheduler/planner/resolve.h"
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
 #include "proto/plan/fields.h"
@@ -19,6 +20,14 @@ absl::Status CheckJobName(absl::string_view name) {
   bool printable = name.size() <= kNameLengthMax;
   for (const char c : name) {
     printable = printable && !absl::ascii_iscntrl(c);
+  }
+  int64_t number = 0;
+  if (name == "latest" || absl::SimpleAtoi(name, &number)) {
+    return FieldError("name",
+                      absl::StrCat("\"", name,
+                                   "\" is how commands ask for a job by "
+                                   "its number or for the latest one; "
+                                   "give it another name"));
   }
   if (printable) return absl::OkStatus();
   return FieldError("name", absl::StrCat("use at most ", kNameLengthMax,

@@ -53,6 +53,19 @@ TEST(YamlTree, EmptyTextIsNothing) {
   }
 }
 
+// The parser misses something else first.
+TEST(YamlTree, NamesATab) {
+  const auto begins = [](const std::string& text, const std::string& with) {
+    EXPECT_EQ(ErrorOf(text).rfind(with, 0), 0) << ErrorOf(text);
+  };
+  const std::string tab =
+      ": not YAML: a tab begins this line, where only spaces may (";
+  begins("name: x\nmodel:\n\tarchitecture: gpt2\n", "job.yaml:3:1" + tab);
+  begins("model:\n  a: 1\n\tb: 2\n", "job.yaml:3:1" + tab);
+  begins("model:\n  \ta: 1\n  b: 2\n", "job.yaml:2:3" + tab);
+  EXPECT_EQ(ErrorOf("a: 1\t# behind a value\n"), "accepted");
+}
+
 TEST(YamlTree, RefusesWithThePlace) {
   EXPECT_EQ(ErrorOf("a: 1\nb: 2\na: 3\n"),
             "job.yaml:3:1: a is there twice; the first is in line 1");
@@ -61,7 +74,7 @@ TEST(YamlTree, RefusesWithThePlace) {
       "job.yaml:2:1: a second document begins here; a job file holds one");
   EXPECT_EQ(ErrorOf("a: [1, 2\nb: 3\n").substr(0, 12), "job.yaml:2:2");
   EXPECT_EQ(ErrorOf("a: b: c\n").substr(0, 21), "job.yaml:1:5: not YAM");
-  EXPECT_EQ(ErrorOf("\ta: 1\n").substr(0, 13), "job.yaml:1:3:");
+  EXPECT_EQ(ErrorOf("\ta: 1\n").substr(0, 13), "job.yaml:1:1:");
   EXPECT_EQ(ErrorOf("a: !thing 1\n"),
             "job.yaml:1:4: the tag !thing means nothing in a job file");
   EXPECT_EQ(ErrorOf("[1]: 2\n"),

@@ -79,6 +79,8 @@ TEST(ResolveJob, RefusesWithThePathAndTheWayOut) {
   const Case cases[] = {
       {[](JobSpec& j) { j.clear_name(); }, "name: is missing"},
       {[](JobSpec& j) { j.set_name("a\nb"); }, "name: use at most 100"},
+      {[](JobSpec& j) { j.set_name("1"); }, "name: \"1\" is how commands ask"},
+      {[](JobSpec& j) { j.set_name("latest"); }, "name: \"latest\" is how"},
       {[](JobSpec& j) { j.mutable_model()->clear_architecture(); },
        "model.architecture: is missing; give gpt2, llama or synthetic"},
       {[](JobSpec& j) { j.mutable_model()->set_architecture("gtp2"); },
