@@ -4,6 +4,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "proto/base/shell_word.h"
 #include "proto/base/status.h"
 
 namespace troupe {
@@ -30,8 +31,10 @@ absl::StatusOr<std::unique_ptr<Client>> ClusterFlags::Connect(
 }
 
 std::string ClusterFlags::Words() const {
-  if (!scheduler_.empty()) return absl::StrCat(" --scheduler ", scheduler_);
-  if (!dir_.empty()) return absl::StrCat(" --dir ", dir_);
+  if (!scheduler_.empty()) {
+    return absl::StrCat(" --scheduler ", ShellWord(scheduler_));
+  }
+  if (!dir_.empty()) return absl::StrCat(" --dir ", ShellWord(dir_));
   return "";
 }
 

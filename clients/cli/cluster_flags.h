@@ -24,8 +24,8 @@ class ClusterFlags {
   absl::StatusOr<std::unique_ptr<Client>> Connect(const Console& console) const;
 
   bool is_given() const { return !dir_.empty() || !scheduler_.empty(); }
-  // " --dir DIR" as it was given, for commands that we suggest; empty where the
-  // environment says it.
+  // " --dir DIR" as it was given and quoted for a shell, for commands that we
+  // suggest; empty where the environment says it.
   std::string Words() const;
 
  private:

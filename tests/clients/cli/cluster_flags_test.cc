@@ -40,5 +40,13 @@ TEST_F(ClusterFlagsTest, TheEnvironmentNamesTheCluster) {
   EXPECT_EQ(ClusterFlags().Words(), "");
 }
 
+// The message of a command that finds no cluster there says what to type.
+TEST_F(ClusterFlagsTest, SuggestedCommandsCanBeCopied) {
+  const CommandOutcome outcome =
+      RunCommand({"jobs", "--dir", "/no such/cluster"});
+  EXPECT_NE(outcome.err.find("--dir '/no such/cluster'\n"), std::string::npos)
+      << outcome.err;
+}
+
 }  // namespace
 }  // namespace troupe
