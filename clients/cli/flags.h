@@ -34,8 +34,9 @@ class Flags {
   void Texts(const char* flag, std::vector<std::string>& values,
              const Doc& doc);
   void Switch(const char* flag, bool& value, const char* text);
+  // Refuses what is not finite.
   void Number(const char* flag, double& value, const Doc& doc);
-  // Refuses what is not in [least, most].
+  // Decimal; refuses what is not in [least, most].
   struct Range {
     int64_t least;
     int64_t most;

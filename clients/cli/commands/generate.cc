@@ -56,15 +56,7 @@ class Generate final : public Command {
           "usage: give either --prompt TEXT or --prompt-ids 1,2,3");
     }
     GenerateRequest request;
-    for (const absl::string_view word :
-         absl::StrSplit(prompt_ids_, ',', absl::SkipEmpty())) {
-      int32_t id = 0;
-      if (!absl::SimpleAtoi(word, &id) || id < 0) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("usage: --prompt-ids: \"", word, "\" is no token id"));
-      }
-      request.add_prompt_ids(id);
-    }
+    RETURN_IF_ERROR(ReadPromptIds(request));
     Interrupt interrupt;
     ASSIGN_OR_RETURN(const auto client, cluster_.Connect(console));
     if (checkpoint_.empty()) {
@@ -98,6 +90,20 @@ class Generate final : public Command {
   }
 
  private:
+  absl::Status ReadPromptIds(GenerateRequest& request) const {
+    if (prompt_ids_.empty()) return absl::OkStatus();
+    for (const absl::string_view word : absl::StrSplit(prompt_ids_, ',')) {
+      int32_t id = 0;
+      if (!absl::SimpleAtoi(word, &id) || id < 0) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("usage: --prompt-ids: \"", word,
+                         "\" is no token id, in \"", prompt_ids_, "\""));
+      }
+      request.add_prompt_ids(id);
+    }
+    return absl::OkStatus();
+  }
+
   std::string job_;
   std::string checkpoint_;
   std::string prompt_;

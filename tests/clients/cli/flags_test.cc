@@ -82,6 +82,27 @@ TEST(Flags, Refuse) {
   }
 }
 
+// Not the largest that a variable holds, nor what stands before the rest.
+TEST(Flags, TakeNumbersAsTheyAreWrittenOrNotAtAll) {
+  const auto with = [](const char* flag, const char* value) {
+    std::string refused;
+    Parse({"file", "--text", "t", flag, value}, &refused);
+    return refused;
+  };
+  EXPECT_EQ(with("--count", "99999999999999999999"),
+            "--count: expected a whole number from 1 to 8, found "
+            "\"99999999999999999999\"");
+  for (const char* wrong : {"0x4", "4.0", "4x", "", "1e0", "-4"}) {
+    EXPECT_NE(with("--count", wrong), "") << wrong;
+  }
+  for (const char* wrong : {"1e999", "nan", "inf", "1,5", "0.5x", ""}) {
+    EXPECT_NE(with("--number", wrong), "") << wrong;
+  }
+  std::string refused;
+  EXPECT_EQ(Parse({"file", "--text", "t", "--count", "07"}, &refused).count, 7);
+  EXPECT_EQ(refused, "");
+}
+
 TEST(Flags, ShowTheirChoices) {
   CLI::App app;
   Flags flags(app);

@@ -34,6 +34,10 @@ TEST_F(GenerateTest, TakesACheckpointInsteadOfAJob) {
            {"generate", "1"},
            {"generate", "1", "--prompt", "x", "--prompt-ids", "1"},
            {"generate", "1", "--prompt-ids", "1,x"},
+           {"generate", "1", "--prompt-ids", "1,,2"},
+           {"generate", "1", "--prompt-ids", "1,2,"},
+           {"generate", "1", "--prompt-ids", ","},
+           {"generate", "1", "--prompt", "x", "--seed", "99999999999999999999"},
            {"generate", "1", "--prompt-ids", "-1"},
            {"generate", "1", "--prompt", "x", "--temperature", "-1"}}) {
     EXPECT_EQ(Ask(wrong).code, 2);
