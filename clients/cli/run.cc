@@ -97,9 +97,7 @@ std::string ChosenCommand(const CLI::App& root) {
   return words;
 }
 
-}  // namespace
-
-int RunTroupe(const std::vector<std::string>& arguments, Console& console) {
+int RunParsed(const std::vector<std::string>& arguments, Console& console) {
   CLI::App root(kAbout, "troupe");
   root.require_subcommand(1);
   root.get_formatter()->column_width(30);
@@ -124,6 +122,18 @@ int RunTroupe(const std::vector<std::string>& arguments, Console& console) {
     return Report(entry.command->Run(console), ChosenCommand(root), console);
   }
   return ReportUsage("which command?", "", console);
+}
+
+}  // namespace
+
+int RunTroupe(const std::vector<std::string>& arguments, Console& console) {
+  const int code = RunParsed(arguments, console);
+  // What a command says is its work, too: a full disk must not look like it.
+  console.out.flush();
+  if (console.out.good() || code != 0) return code;
+  console.err << "troupe: the output could not be written, not all of it; is "
+                 "the disk full?\n";
+  return 1;
 }
 
 }  // namespace troupe

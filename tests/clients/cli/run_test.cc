@@ -1,5 +1,9 @@
 #include "clients/cli/run.h"
 
+#include <cstdio>
+#include <sstream>
+#include <streambuf>
+
 #include "gtest/gtest.h"
 #include "tests/clients/cli/command_test_base.h"
 
@@ -39,6 +43,32 @@ TEST(RunTroupe, HelpIsNoError) {
   EXPECT_EQ(help.code, 0);
   EXPECT_EQ(help.err, "");
   EXPECT_NE(help.out.find("troupe up --workers 4"), std::string::npos);
+}
+
+// Takes so many bytes and no more, as a full disk does.
+class SmallDisk final : public std::streambuf {
+ public:
+  explicit SmallDisk(int bytes) : left_(bytes) {}
+
+ protected:
+  int overflow(int c) override { return left_-- > 0 ? c : EOF; }
+
+ private:
+  int left_;
+};
+
+TEST(RunTroupe, OutputThatIsNotWrittenIsAnError) {
+  for (const int bytes : {0, 100, 1 << 20}) {
+    SmallDisk disk(bytes);
+    std::ostream out(&disk);
+    std::ostringstream err;
+    Console console{.out = out, .err = err};
+    const int code = RunTroupe({"--help"}, console);
+    EXPECT_EQ(code, bytes == 1 << 20 ? 0 : 1);
+    EXPECT_EQ(err.str(), code == 0 ? ""
+                                   : "troupe: the output could not be written, "
+                                     "not all of it; is the disk full?\n");
+  }
 }
 
 TEST(RunTroupe, OtherErrorsAreOneLineAndExitWithOne) {
