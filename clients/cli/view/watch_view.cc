@@ -32,7 +32,19 @@ std::string DerivedText(const Derived& derived) {
 }
 
 WatchView::~WatchView() {
-  if (!progress_.empty()) out_ << "\n" << std::flush;
+  EndProgress();
+  out_ << std::flush;
+}
+
+void WatchView::EndProgress() {
+  if (!progress_.empty()) out_ << "\n";
+  progress_.clear();
+  for (const JobEvent& event : of_the_end_) ShowEvent(event);
+  of_the_end_.clear();
+}
+
+void WatchView::ShowEvent(const JobEvent& event) {
+  Line(absl::StrCat(TimeText(event.unix_ms()), "  ", event.text()));
 }
 
 void WatchView::Line(const std::string& text) {
@@ -90,7 +102,14 @@ void WatchView::Show(const WatchJobResponse& update) {
   if (update.has_status() && options_.steps) ShowState(update.status());
   if (update.has_status()) status_ = update.status();
   for (const JobEvent& event : update.events()) {
-    Line(absl::StrCat(TimeText(event.unix_ms()), "  ", event.text()));
+    // The last steps may be in this update, or in one that follows.
+    const bool of_the_end = HasEnded(status_.state()) && options_.steps &&
+                            event.unix_ms() >= status_.finished_unix_ms();
+    if (of_the_end) {
+      of_the_end_.push_back(event);
+    } else {
+      ShowEvent(event);
+    }
   }
   if (!options_.steps) return;
   if (update.has_derived()) ShowDerived(update.derived());
@@ -98,8 +117,7 @@ void WatchView::Show(const WatchJobResponse& update) {
 }
 
 absl::Status WatchView::Finish() {
-  if (!progress_.empty()) out_ << "\n";
-  progress_.clear();
+  EndProgress();
   if (!HasEnded(status_.state())) {
     return absl::UnavailableError(absl::StrCat(
         "the scheduler stopped reporting while ", JobWords(status_), " was ",

@@ -6,6 +6,7 @@
 
 #include <iosfwd>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "clients/cli/view/step_line.h"
@@ -40,6 +41,9 @@ class WatchView {
   void ShowState(const JobStatus& status);
   void ShowDerived(const Derived& derived);
   void ShowStep(const StepRecord& record);
+  void ShowEvent(const JobEvent& event);
+  // Leaves the progress line as it is, and shows what was kept for the end.
+  void EndProgress();
   // Prints a line that stays, above the progress line.
   void Line(const std::string& text);
   void Redraw(const std::string& text);
@@ -54,7 +58,8 @@ class WatchView {
   double seconds_ = 0;  // that they took
   double validation_loss_ = 0;
   bool has_validation_loss_ = false;
-  std::string progress_;  // what is on the redrawn line
+  std::string progress_;              // what is on the redrawn line
+  std::vector<JobEvent> of_the_end_;  // shown behind the last step
 };
 
 // "data 4, 2 micro-batches a step on each rank, 8,192 tokens a step, 10.8M

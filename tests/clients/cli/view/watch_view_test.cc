@@ -2,6 +2,7 @@
 
 #include <sstream>
 
+#include "absl/strings/str_cat.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
@@ -50,6 +51,34 @@ TEST(WatchView, TellsTheWholeStoryInAPipe) {
       "job 3 (demo) SUCCEEDED: 2 steps in 0:02, loss 5.2500, validation "
       "loss 5.1250, 1.0k tokens/s\n"
       "checkpoint: /c/step-2\n");
+}
+
+// Whether the last steps come with the event or behind it.
+TEST(WatchView, TheEndComesBehindTheLastStep) {
+  constexpr char kEvents[] =
+      "events { unix_ms: 1000 text: 'running' }"
+      "events { unix_ms: 3000 text: 'succeeded' }";
+  std::ostringstream together;
+  {
+    WatchView view(together, {});
+    view.Show(Update(absl::StrCat(kSucceeded, kEvents, kSteps)));
+    EXPECT_TRUE(view.Finish().ok());
+  }
+  std::ostringstream apart;
+  {
+    WatchView view(apart, {});
+    view.Show(Update(absl::StrCat(kSucceeded, kEvents)));
+    view.Show(Update(kSteps));
+  }
+  for (const std::string& text : {together.str(), apart.str()}) {
+    const size_t running = text.find("running");
+    const size_t step = text.find("step 2/2");
+    const size_t succeeded = text.find("succeeded");
+    ASSERT_NE(succeeded, std::string::npos) << text;
+    EXPECT_LT(running, step) << text;
+    EXPECT_LT(step, succeeded) << text;
+    EXPECT_LT(succeeded, text.find("SUCCEEDED")) << text;
+  }
 }
 
 TEST(WatchView, RedrawsOneLineOnATerminal) {
