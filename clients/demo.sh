@@ -13,7 +13,8 @@ usage() {
   cat <<'TEXT'
 usage: clients/demo.sh [--text FILE] [--dir DIR] [--keep] [--set PATH=VALUE]...
   --text FILE       learn from this text [the King James Bible, public domain]
-  --dir DIR         work here [${XDG_CACHE_HOME:-~/.cache}/troupe/demo]
+  --dir DIR         work here: a new or empty folder, or that of an earlier
+                    demo [${XDG_CACHE_HOME:-~/.cache}/troupe/demo]
   --keep            leave the cluster running at the end
   --set PATH=VALUE  change a field of the job, as in training.steps=50
 TEXT
@@ -24,8 +25,22 @@ fail() {
   exit 1
 }
 
+# The demo writes, replaces and removes files in its folder, so that must be its
+# own: new, empty, or marked as one by an earlier demo.
+claim() {
+  local mark=$dir/.troupe-demo
+  if [ ! -e "$mark" ] && [ "$dir" != "$default_dir" ]; then
+    [ ! -e "$dir" ] || [ -d "$dir" ] || fail "$dir is no folder"
+    [ -z "$(ls -A -- "$dir" 2> /dev/null)" ] ||
+      fail "$dir has files that are not the demo's, which would replace or" \
+        "remove some of them; give a new or an empty folder"
+  fi
+  { mkdir -p -- "$dir" && : > "$mark"; } || fail "cannot write in $dir"
+}
+
 text=
-dir=${XDG_CACHE_HOME:-$HOME/.cache}/troupe/demo
+default_dir=${XDG_CACHE_HOME:-$HOME/.cache}/troupe/demo
+dir=$default_dir
 keep=
 settings=()
 while [ $# -gt 0 ]; do
@@ -45,6 +60,7 @@ while [ $# -gt 0 ]; do
   esac
 done
 [ -z "$text" ] || [ -r "$text" ] || fail "cannot read $text"
+claim
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 repository=$PWD
@@ -93,7 +109,6 @@ echo "building"
 build_server_runs || own_build_server=1
 run bazel build //clients/cli:troupe //scheduler:troupe-scheduler \
   //worker:troupe-worker
-mkdir -p "$dir"
 export TROUPE_DIR=$dir/cluster
 troupe=$(bazel info bazel-bin 2> /dev/null)/clients/cli/troupe
 
@@ -133,7 +148,8 @@ echo
 echo "checkpoint   $(find "$dir/checkpoints" -mindepth 1 -maxdepth 1 | sort | tail -n 1)"
 echo "status page  $page"
 if [ -n "$keep" ]; then
-  echo "the cluster goes on; stop it with: $troupe down --dir $TROUPE_DIR"
+  printf 'the cluster goes on; stop it with: %q down --dir %q\n' \
+    "$troupe" "$TROUPE_DIR"
 else
   echo "the cluster is being stopped, and the page with it (--keep leaves both)"
 fi
