@@ -1,30 +1,35 @@
 // "1.2 GiB of 4.8 GiB (25.0%)" while something large is written: one line that
-// is written over, on a terminal only.
+// is written over, on a terminal only. And Ctrl-C while it is: what is being
+// written ends then, and is removed.
 #ifndef TROUPE_CLIENTS_CLI_PROGRESS_H_
 #define TROUPE_CLIENTS_CLI_PROGRESS_H_
 
 #include <cstdint>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "clients/cli/command.h"
+#include "clients/cli/interrupt.h"
 
 namespace troupe {
 
 class Progress {
  public:
-  // Borrows the console. `what` opens the line: "importing: ".
-  Progress(Console& console, std::string what);
+  // Borrows both. `what` opens the line: "importing: ".
+  Progress(Console& console, Interrupt& interrupt, std::string what);
   // Ends the line.
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // Shows it, unless it was shown less than half a second ago.
-  void Show(int64_t done, int64_t total);
+  // Shows it, unless it was shown less than half a second ago. Cancelled after
+  // an interrupt.
+  absl::Status Show(int64_t done, int64_t total);
 
  private:
   Console& console_;
+  Interrupt& interrupt_;
   const std::string what_;
   absl::Time shown_at_;
   bool shown_ = false;

@@ -167,7 +167,9 @@ class Export {
       RETURN_IF_ERROR(
           writer.Append(tensor.name, {stored_.data(), stored_.size()}));
       written_ += static_cast<int64_t>(stored_.size());
-      if (options_.progress) options_.progress(written_, total_);
+      if (options_.progress) {
+        RETURN_IF_ERROR(options_.progress(written_, total_));
+      }
     }
     return absl::OkStatus();
   }

@@ -9,6 +9,7 @@
 #include <functional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "storage/checkpoint/stored_dtype.h"
 
@@ -19,8 +20,9 @@ struct ExportOptions {
   std::string to;          // must not exist, or be empty
   StoredDType dtype = StoredDType::kF32;      // or kBF16, rounded to nearest
   int64_t file_bytes_max = int64_t{5} << 30;  // of weights; a tensor is whole
-  // Called now and then with the bytes written so far, and of all.
-  std::function<void(int64_t done, int64_t total)> progress;
+  // Called now and then with the bytes written so far, and of all. An error
+  // ends it, and is returned; then nothing of it is left.
+  std::function<absl::Status(int64_t done, int64_t total)> progress;
 };
 
 struct ExportedModel {

@@ -3,8 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <set>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -17,6 +19,7 @@
 #include "proto/plan/job_json.h"
 #include "proto/plan/model.h"
 #include "storage/checkpoint/assets.h"
+#include "storage/checkpoint/checkpoint_dir.h"
 #include "storage/checkpoint/checkpoint_folder.h"
 #include "storage/checkpoint/commit.h"
 #include "storage/checkpoint/hugging_face_files.h"
@@ -98,7 +101,7 @@ absl::StatusOr<ShardFile> WriteWeights(const HuggingFaceWeights& weights,
           tensor.name, {reinterpret_cast<const char*>(piece.data()),
                         piece.size() * sizeof(float)}));
       written += count * static_cast<int64_t>(sizeof(float));
-      if (options.progress) options.progress(written, total);
+      if (options.progress) RETURN_IF_ERROR(options.progress(written, total));
     }
     shard.tensors.push_back(
         {.name = tensor.name,
@@ -166,6 +169,13 @@ absl::StatusOr<ImportedModel> ImportModel(const ImportOptions& options) {
       {.directory = options.to,
        .holder = absl::StrCat("troupe import, ", ThisProcessName())});
   RETURN_IF_ERROR(folder.status());
+  // One that was imported before may have been trained on, or be the only copy.
+  const std::string there = CheckpointPath(options.to, 0);
+  std::error_code error;
+  if (std::filesystem::exists(std::filesystem::symlink_status(there, error))) {
+    return absl::AlreadyExistsError(absl::StrCat(
+        there, ": is there already; remove it, or give another directory"));
+  }
   absl::StatusOr<std::string> path =
       Write(weights, units, attempt, imported, options);
   if (!path.ok()) {

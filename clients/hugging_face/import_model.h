@@ -8,6 +8,7 @@
 #include <functional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "proto/job.pb.h"
 
@@ -16,8 +17,9 @@ namespace troupe {
 struct ImportOptions {
   std::string from;  // the Hugging Face directory
   std::string to;    // of checkpoints; made where it is missing
-  // Called now and then with the bytes written so far, and of all.
-  std::function<void(int64_t done, int64_t total)> progress;
+  // Called now and then with the bytes written so far, and of all. An error
+  // ends it, and is returned; then nothing of it is left.
+  std::function<absl::Status(int64_t done, int64_t total)> progress;
 };
 
 struct ImportedModel {

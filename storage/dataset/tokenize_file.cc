@@ -113,7 +113,9 @@ absl::StatusOr<TokenFileHeader> TokenizeFile(
     chunk.resize(std::min<uint64_t>(kReadBytes, bytes - at));
     RETURN_IF_ERROR(text.ReadAt(at, chunk.size(), chunk.data()));
     RETURN_IF_ERROR(encoding.Add(chunk));
-    if (options.progress) options.progress(at + chunk.size(), bytes);
+    if (options.progress) {
+      RETURN_IF_ERROR(options.progress(at + chunk.size(), bytes));
+    }
   }
   RETURN_IF_ERROR(encoding.Finish());
   return writer->Finish();

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "storage/dataset/tokenizer.h"
 #include "storage/dataset/troupe_file.h"
@@ -19,8 +20,9 @@ struct TokenizeFileOptions {
   // or CR LF) and followed by the tokenizer's EOS. Else the file is one text,
   // and nothing is inserted.
   bool eos_per_line = false;
-  // Told now and then how many bytes of the text are done.
-  std::function<void(uint64_t done, uint64_t total)> progress = nullptr;
+  // Told now and then how many bytes of the text are done. An error ends it,
+  // and is returned; then nothing of it is left.
+  std::function<absl::Status(uint64_t done, uint64_t total)> progress = nullptr;
 };
 
 // InvalidArgument where eos_per_line is asked of a tokenizer without EOS, where

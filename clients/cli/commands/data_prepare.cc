@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "clients/cli/commands/commands.h"
+#include "clients/cli/interrupt.h"
 #include "clients/cli/local/process.h"
 #include "clients/cli/local/programs.h"
 #include "clients/cli/progress.h"
@@ -53,7 +54,13 @@ class DataPrepare final : public Command {
           "trained: --tokenizer sentencepiece, not ",
           tokenizer_));
     }
-    ASSIGN_OR_RETURN(const std::optional<std::string> model, Model(console));
+    Interrupt interrupt;
+    const absl::StatusOr<std::optional<std::string>> trained =
+        Model(interrupt, console);
+    // A Ctrl-C ends what trains the model as well.
+    if (interrupt.Arrived()) return absl::CancelledError("interrupted");
+    RETURN_IF_ERROR(trained.status());
+    const std::optional<std::string>& model = *trained;
     absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer =
         model.has_value() ? MakeSentencePieceTokenizer(*model)
                           : MakeTokenizer(tokenizer_);
@@ -66,7 +73,7 @@ class DataPrepare final : public Command {
       RETURN_IF_ERROR(WriteTokenizerModel(out_, *model));
     }
     ASSIGN_OR_RETURN(const TokenFileHeader header,
-                     Tokenize(**tokenizer, console));
+                     Tokenize(**tokenizer, interrupt, console));
     console.out << out_ << ": " << GroupedText(header.token_count)
                 << " tokens, vocabulary " << GroupedText(header.vocab_size)
                 << " (" << header.tokenizer << "), "
@@ -80,9 +87,10 @@ class DataPrepare final : public Command {
 
  private:
   // The bytes of the tokenizer's model, where it has one.
-  absl::StatusOr<std::optional<std::string>> Model(Console& console) {
+  absl::StatusOr<std::optional<std::string>> Model(Interrupt& interrupt,
+                                                   Console& console) {
     if (tokenizer_ == kTrained) {
-      ASSIGN_OR_RETURN(std::string model, Train(console));
+      ASSIGN_OR_RETURN(std::string model, Train(interrupt, console));
       return std::optional<std::string>(std::move(model));
     }
     std::error_code error;
@@ -93,7 +101,7 @@ class DataPrepare final : public Command {
     return std::optional<std::string>(std::move(model));
   }
 
-  absl::StatusOr<std::string> Train(Console& console) {
+  absl::StatusOr<std::string> Train(Interrupt& interrupt, Console& console) {
     ASSIGN_OR_RETURN(const std::string program,
                      FindProgram("troupe-tokenizer", ThisProgram()));
     const int64_t vocab_size = vocab_size_ == 0 ? 8000 : vocab_size_;
@@ -105,19 +113,21 @@ class DataPrepare final : public Command {
                 << BytesText(static_cast<int64_t>(sample.size()))
                 << " of text ..." << std::endl;
     return RunFilter({.command = {program, absl::StrCat(vocab_size), type},
-                      .input = std::move(sample)});
+                      .input = std::move(sample),
+                      .keep_going = [&] { return !interrupt.Arrived(); }});
   }
 
   absl::StatusOr<TokenFileHeader> Tokenize(const Tokenizer& tokenizer,
+                                           Interrupt& interrupt,
                                            Console& console) const {
-    Progress progress(console, "");
+    Progress progress(console, interrupt, "");
     return TokenizeFile(tokenizer,
                         {.text_path = file_,
                          .path = out_,
                          .eos_per_line = eos_per_line_,
                          .progress = [&](uint64_t done, uint64_t total) {
-                           progress.Show(static_cast<int64_t>(done),
-                                         static_cast<int64_t>(total));
+                           return progress.Show(static_cast<int64_t>(done),
+                                                static_cast<int64_t>(total));
                          }});
   }
 

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "clients/cli/cluster_flags.h"
 #include "clients/cli/commands/commands.h"
+#include "clients/cli/interrupt.h"
 #include "clients/cli/progress.h"
 #include "clients/cli/view/format.h"
 #include "clients/hugging_face/export_model.h"
@@ -35,10 +36,11 @@ class Export final : public Command {
       return absl::InvalidArgumentError(
           "usage: give either a JOB or --checkpoint DIR");
     }
+    Interrupt interrupt;
     if (checkpoint_.empty()) {
       ASSIGN_OR_RETURN(checkpoint_, NewestCheckpoint(console));
     }
-    ASSIGN_OR_RETURN(const ExportedModel exported, Convert(console));
+    ASSIGN_OR_RETURN(const ExportedModel exported, Convert(interrupt, console));
     console.out << to_ << ": step " << GroupedText(exported.step) << ", "
                 << CountText(static_cast<double>(exported.parameters))
                 << " parameters, " << BytesText(exported.bytes) << " of "
@@ -65,15 +67,16 @@ class Export final : public Command {
         ->path();
   }
 
-  absl::StatusOr<ExportedModel> Convert(Console& console) {
-    Progress progress(console, "exporting: ");
+  absl::StatusOr<ExportedModel> Convert(Interrupt& interrupt,
+                                        Console& console) {
+    Progress progress(console, interrupt, "exporting: ");
     return ExportModel(
         {.checkpoint = checkpoint_,
          .to = to_,
          .dtype = dtype_ == "bf16" ? StoredDType::kBF16 : StoredDType::kF32,
          .file_bytes_max = file_megabytes_ << 20,
          .progress = [&](int64_t done, int64_t total) {
-           progress.Show(done, total);
+           return progress.Show(done, total);
          }});
   }
 

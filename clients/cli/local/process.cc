@@ -215,8 +215,18 @@ absl::StatusOr<FilterOutcome> RunToEnd(const FilterOptions& options) {
                          {.in = in.get(), .out = out.get(), .err = err.get()},
                          /*own_session=*/false));
   int status = 0;
-  while (waitpid(pid, &status, 0) < 0) {
-    if (errno != EINTR) return SystemError("waitpid", errno);
+  const bool asks = options.keep_going != nullptr;
+  while (true) {
+    const pid_t ended = waitpid(pid, &status, asks ? WNOHANG : 0);
+    if (ended == pid) break;
+    if (ended < 0 && errno != EINTR) return SystemError("waitpid", errno);
+    if (!asks) continue;
+    if (!options.keep_going()) {
+      EndProcesses({Identify(pid)}, absl::Seconds(2));
+      return absl::CancelledError(
+          absl::StrCat(options.command[0], " was ended before its end"));
+    }
+    absl::SleepFor(absl::Milliseconds(20));
   }
   return FilterOutcome{
       .exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status),

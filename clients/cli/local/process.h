@@ -57,6 +57,8 @@ void Reap(const ProcessId& process);
 struct FilterOptions {
   std::vector<std::string> command;
   std::string input;
+  // Asked many times a second; false ends the program: Cancelled.
+  std::function<bool()> keep_going = nullptr;
 };
 
 struct FilterOutcome {

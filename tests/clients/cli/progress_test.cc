@@ -1,5 +1,8 @@
 #include "clients/cli/progress.h"
 
+#include <signal.h>
+#include <unistd.h>
+
 #include <sstream>
 
 #include "gtest/gtest.h"
@@ -10,10 +13,11 @@ namespace {
 TEST(Progress, IsSilentWhereNobodyLooks) {
   std::ostringstream out;
   std::ostringstream err;
+  Interrupt interrupt;
   Console console = {.out = out, .err = err, .terminal = false};
   {
-    Progress progress(console, "importing");
-    progress.Show(1, 2);
+    Progress progress(console, interrupt, "importing");
+    EXPECT_TRUE(progress.Show(1, 2).ok());
   }
   EXPECT_EQ(err.str(), "");
 }
@@ -21,12 +25,24 @@ TEST(Progress, IsSilentWhereNobodyLooks) {
 TEST(Progress, WhatTakesNoTimeShowsNone) {
   std::ostringstream out;
   std::ostringstream err;
+  Interrupt interrupt;
   Console console = {.out = out, .err = err, .terminal = true};
   {
-    Progress progress(console, "importing");
-    progress.Show(2, 2);
+    Progress progress(console, interrupt, "importing");
+    EXPECT_TRUE(progress.Show(2, 2).ok());
   }
   EXPECT_EQ(err.str(), "");
+}
+
+TEST(Progress, EndsWithAnInterrupt) {
+  std::ostringstream out;
+  Interrupt interrupt;
+  Console console = {.out = out, .err = out};
+  Progress progress(console, interrupt, "importing");
+  EXPECT_TRUE(progress.Show(1, 2).ok());
+  kill(getpid(), SIGINT);
+  EXPECT_TRUE(absl::IsCancelled(progress.Show(1, 2)));
+  EXPECT_TRUE(absl::IsCancelled(progress.Show(2, 2)));
 }
 
 }  // namespace

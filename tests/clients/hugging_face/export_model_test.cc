@@ -1,6 +1,7 @@
 #include "clients/hugging_face/export_model.h"
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 
 #include "clients/hugging_face/config.h"
@@ -45,6 +46,29 @@ TEST(ExportModel, RoundTrip) {
               was.rope_scaling().SerializeAsString());
     EXPECT_EQ(model.tie_word_embeddings(), was.tie_word_embeddings());
   }
+}
+
+TEST(ExportModel, EndedItLeavesNothing) {
+  const std::string folder = FreshPath("ended");
+  std::filesystem::create_directories(folder);
+  // A shell completes a folder's name with a slash.
+  const std::string to = folder + "/model/";
+  const std::string checkpoint = Imported("llama_tiny");
+  const auto exported = ExportModel(
+      {.checkpoint = checkpoint, .to = to, .progress = [&](auto, auto) {
+         EXPECT_FALSE(std::filesystem::is_empty(folder));
+         return absl::CancelledError("enough");
+       }});
+  EXPECT_EQ(exported.status(), absl::CancelledError("enough"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder));
+  const auto whole = ExportModel({.checkpoint = checkpoint, .to = to});
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  EXPECT_TRUE(std::filesystem::exists(folder + "/model/config.json"));
+  std::filesystem::create_directory(folder + "/empty");
+  const auto into_empty =
+      ExportModel({.checkpoint = checkpoint, .to = folder + "/empty/"});
+  ASSERT_TRUE(into_empty.ok()) << into_empty.status();
+  EXPECT_TRUE(std::filesystem::exists(folder + "/empty/config.json"));
 }
 
 TEST(ExportModel, SeveralFilesWithAnIndex) {

@@ -1,5 +1,6 @@
 #include "clients/hugging_face/import_model.h"
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -28,6 +29,7 @@ TEST(ImportModel, EveryWeightAsF32) {
                                        .progress = [&](int64_t done, int64_t) {
                                          EXPECT_GT(done, last);
                                          last = done;
+                                         return absl::OkStatus();
                                        }});
     ASSERT_TRUE(imported.ok()) << imported.status();
     EXPECT_EQ(last, imported->bytes);
@@ -52,6 +54,24 @@ TEST(ImportModel, EveryWeightAsF32) {
         CarriedFilePath(imported->checkpoint, "generation_config.json").ok());
     EXPECT_TRUE(CarriedFilePath(imported->checkpoint, "config.json").ok());
   }
+}
+
+TEST(ImportModel, EndedItLeavesNothing) {
+  const std::string to = FreshPath("ended");
+  const auto directories = [&] {
+    int count = 0;  // beside the file that locks the folder
+    for (const auto& entry : std::filesystem::directory_iterator(to)) {
+      count += entry.is_directory();
+    }
+    return count;
+  };
+  const auto imported = ImportModel(
+      {.from = HfFixture("llama_tiny"), .to = to, .progress = [&](auto, auto) {
+         EXPECT_EQ(directories(), 1);
+         return absl::CancelledError("enough");
+       }});
+  EXPECT_EQ(imported.status(), absl::CancelledError("enough"));
+  EXPECT_EQ(directories(), 0);
 }
 
 // A config.json with one value in place of another.

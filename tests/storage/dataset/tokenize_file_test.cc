@@ -1,6 +1,9 @@
 #include "storage/dataset/tokenize_file.h"
 
 #include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -37,6 +40,7 @@ TEST(TokenizeFile, TakesAFileLargerThanItsBuffers) {
                                   EXPECT_LT(told, done);
                                   EXPECT_EQ(total, text.size());
                                   told = done;
+                                  return absl::OkStatus();
                                 }});
   ASSERT_TRUE(header.ok()) << header.status().ToString();
   EXPECT_EQ(header->token_count, text.size());
@@ -45,6 +49,33 @@ TEST(TokenizeFile, TakesAFileLargerThanItsBuffers) {
   EXPECT_TRUE(
       Fails(TokenizeFile(*tokenizer, {dir.File("no"), dir.File("t")}).status(),
             absl::StatusCode::kNotFound, {dir.File("no")}));
+}
+
+TEST(TokenizeFile, EndedItLeavesNothing) {
+  TempDir dir;
+  WriteText(dir.File("text"), std::string(3'000'000, 'x'));
+  WriteText(dir.File("t"), "what was there");
+  int asked = 0;
+  const absl::Status ended =
+      TokenizeFile(*MakeBytesTokenizer(),
+                   {.text_path = dir.File("text"),
+                    .path = dir.File("t"),
+                    .progress =
+                        [&](uint64_t, uint64_t) {
+                          return ++asked == 5 ? absl::CancelledError("enough")
+                                              : absl::OkStatus();
+                        }})
+          .status();
+  EXPECT_EQ(ended, absl::CancelledError("enough"));
+  std::set<std::string> left;
+  for (const auto& entry : std::filesystem::directory_iterator(
+           std::filesystem::path(dir.File("t")).parent_path())) {
+    left.insert(entry.path().filename());
+  }
+  EXPECT_EQ(left, (std::set<std::string>{"t", "text"}));
+  std::string content;
+  std::getline(std::ifstream(dir.File("t")), content);
+  EXPECT_EQ(content, "what was there");
 }
 
 TEST(TokenizeFile, PartsOfATextAreNotSeen) {

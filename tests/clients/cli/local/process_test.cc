@@ -146,6 +146,21 @@ TEST(RunFilter, HandsInputThrough) {
   EXPECT_EQ(RunFilter({.command = {"/bin/cat"}, .input = big}).value(), big);
 }
 
+TEST(RunFilter, EndsWhereNobodyWaits) {
+  int asked = 0;
+  const absl::Status ended =
+      RunFilter({.command = {"/bin/sleep", "1000"},
+                 .input = "",
+                 .keep_going = [&] { return ++asked < 3; }})
+          .status();
+  EXPECT_TRUE(absl::IsCancelled(ended)) << ended;
+  EXPECT_EQ(RunFilter({.command = {"/bin/cat"},
+                       .input = "text",
+                       .keep_going = [] { return true; }})
+                .value(),
+            "text");
+}
+
 TEST(RunFilter, SaysWhatWentWrong) {
   const absl::Status failed =
       RunFilter({.command = {"/bin/sh", "-c", "echo why >&2; exit 3"}})
