@@ -34,10 +34,12 @@ class UnigramSegmenter final : public Segmenter {
   // The best way to cut what ends at a place.
   struct Best {
     int32_t id = -1;
-    float score = 0;     // of all up to here
     int64_t begin = -1;  // of the last piece; -1: no way yet
+    // Of all pieces since the last place over which none reaches: whatever
+    // stands before it, the choice is the same, and a sum over a whole text
+    // would lose the digits that decide it.
+    double score = 0;
   };
-  // In double, as the library adds it; what is kept is a float, as there.
   double Score(int32_t id, size_t bytes) const {
     const SentencePiece& piece = model_.pieces[id];
     // One that the user defined is always chosen.
@@ -54,13 +56,17 @@ class UnigramSegmenter final : public Segmenter {
 
 std::vector<Segment> UnigramSegmenter::Cut(absl::string_view text) const {
   std::vector<Best> best(text.size() + 1);
+  size_t reach = 0;  // of all pieces offered so far
   const auto offer = [&](size_t begin, size_t bytes, int32_t id, double score) {
+    reach = std::max(reach, begin + bytes);
     Best& there = best[begin + bytes];
     const double candidate = score + best[begin].score;
     if (there.begin >= 0 && candidate <= there.score) return;
-    there = {id, static_cast<float>(candidate), static_cast<int64_t>(begin)};
+    there = {
+        .id = id, .begin = static_cast<int64_t>(begin), .score = candidate};
   };
   for (size_t begin = 0; begin < text.size();) {
+    if (begin == reach) best[begin].score = 0;
     const size_t character =
         std::max<size_t>(1, CharacterBytes(text.substr(begin)));
     bool has_character = false;

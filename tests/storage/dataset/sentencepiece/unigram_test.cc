@@ -1,4 +1,9 @@
 // tokenizer_test compares with the library on whole models.
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
 #include "gtest/gtest.h"
 #include "storage/dataset/sentencepiece/segmenter.h"
 
@@ -29,6 +34,30 @@ TEST(Unigram, TakesTheBestSum) {
   EXPECT_EQ(Ids("ab"), (std::vector<int32_t>{3}));      // -2.5 beats -3
   EXPECT_EQ(Ids("aba"), (std::vector<int32_t>{1, 4}));  // a ba beats ab a
   EXPECT_TRUE(Ids("").empty());
+}
+
+// A sum over all of the text, in float, has no digits left for the difference.
+TEST(Unigram, ACloseChoiceIsTheSameWhereverItStands) {
+  const SentencePieceModel model = {
+      .pieces = {{"<unk>", 0, PieceType::kUnknown},
+                 {"a", -1},
+                 {"b", -2},
+                 {"ab", std::nextafter(-3.0f, -4.0f)},  // less than a b
+                 {"x", -20}},
+      .unknown_id = 0};
+  std::string text;
+  std::vector<int32_t> ids;
+  for (int i = 0; i < 100'000; ++i) {
+    text += "abx";
+    ids.insert(ids.end(), {1, 2, 4});
+  }
+  std::vector<int32_t> cut;
+  for (const Segment& s : MakeUnigramSegmenter(model)->Cut(text)) {
+    cut.push_back(s.id);
+  }
+  ASSERT_EQ(cut.size(), ids.size());
+  EXPECT_EQ(std::mismatch(cut.begin(), cut.end(), ids.begin()).first,
+            cut.end());
 }
 
 TEST(Unigram, UserDefinedAlwaysUnusedNever) {
