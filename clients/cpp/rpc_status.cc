@@ -10,7 +10,7 @@ namespace {
 // UNAVAILABLE is the scheduler's own and stays as it is.
 bool IsTransportFault(const std::string& message) {
   for (const char* sign : {"Socket closed", "connect", "Connection", "GOAWAY",
-                           "recvmsg", "endpoint", "transport"}) {
+                           "recvmsg", "endpoint", "transport", "Broken pipe"}) {
     if (absl::StrContains(message, sign)) return true;
   }
   return message.empty();
