@@ -95,13 +95,18 @@ absl::Status NewFile::WriteAt(uint64_t offset, absl::string_view bytes) const {
   return absl::OkStatus();
 }
 
-absl::Status NewFile::Commit() {
+absl::Status NewFile::Sync() const {
   CHECK_GE(fd_, 0) << path_ << " is committed";
   int result;
   do {
     result = fsync(fd_);
   } while (result < 0 && errno == EINTR);
   if (result < 0) return ErrnoStatus(errno, absl::StrCat(aside_, ": fsync"));
+  return absl::OkStatus();
+}
+
+absl::Status NewFile::Commit() {
+  RETURN_IF_ERROR(Sync());
   // Linux frees the descriptor whatever close says, so EINTR is not retried.
   if (close(std::exchange(fd_, -1)) < 0 && errno != EINTR) {
     return ErrnoStatus(errno, absl::StrCat(aside_, ": close"));

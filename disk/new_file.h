@@ -39,6 +39,9 @@ class NewFile {
 
   absl::Status WriteAt(uint64_t offset, absl::string_view bytes) const;
 
+  // What was written is on the disk, aside. Commit does so too.
+  absl::Status Sync() const;
+
   // Gives it its name, durably. Call once.
   absl::Status Commit();
 

@@ -69,9 +69,14 @@ absl::Status TokenFileWriter::Flush() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<TokenFileHeader> TokenFileWriter::Finish() {
+absl::Status TokenFileWriter::Sync() {
   RETURN_IF_ERROR(Flush());
   RETURN_IF_ERROR(file_.WriteAt(0, FormatTokenFileHeader(header_)));
+  return file_.Sync();
+}
+
+absl::StatusOr<TokenFileHeader> TokenFileWriter::Finish() {
+  RETURN_IF_ERROR(Sync());
   RETURN_IF_ERROR(file_.Commit());
   return header_;
 }

@@ -29,6 +29,8 @@ class TokenFileWriter {
 
   // InvalidArgument, with its number, for a token outside the vocabulary.
   absl::Status Append(absl::Span<const int32_t> tokens);
+  // All that was appended is on the disk, but not under the file's name yet.
+  absl::Status Sync();
   // Makes the file durable under its name. Call once.
   absl::StatusOr<TokenFileHeader> Finish();
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "proto/base/status.h"
+#include "storage/dataset/make_tokenizer.h"
 #include "storage/dataset/token_file_writer.h"
 #include "storage/engine/posix_file.h"
 
@@ -118,6 +119,13 @@ absl::StatusOr<TokenFileHeader> TokenizeFile(
     }
   }
   RETURN_IF_ERROR(encoding.Finish());
+  // Where the tokens are, what they mean is too. Should the machine go down
+  // between the two, the model's checksum in the old tokens' name of their
+  // tokenizer does not fit, and whoever reads them says so.
+  if (options.model.has_value()) {
+    RETURN_IF_ERROR(writer->Sync());
+    RETURN_IF_ERROR(WriteTokenizerModel(options.path, *options.model));
+  }
   return writer->Finish();
 }
 

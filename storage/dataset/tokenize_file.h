@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -20,6 +21,10 @@ struct TokenizeFileOptions {
   // or CR LF) and followed by the tokenizer's EOS. Else the file is one text,
   // and nothing is inserted.
   bool eos_per_line = false;
+  // The bytes of the tokenizer's model, where it has one: put beside the token
+  // file when all tokens are on the disk, so that the tokens that were there
+  // keep theirs until then.
+  std::optional<std::string> model = std::nullopt;
   // Told now and then how many bytes of the text are done. An error ends it,
   // and is returned; then nothing of it is left.
   std::function<absl::Status(uint64_t done, uint64_t total)> progress = nullptr;

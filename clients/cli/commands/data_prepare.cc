@@ -68,12 +68,8 @@ class DataPrepare final : public Command {
       return model.has_value() ? Annotate(tokenizer.status(), tokenizer_)
                                : tokenizer.status();
     }
-    // First the model: where the tokens are, what they mean is too.
-    if (model.has_value()) {
-      RETURN_IF_ERROR(WriteTokenizerModel(out_, *model));
-    }
     ASSIGN_OR_RETURN(const TokenFileHeader header,
-                     Tokenize(**tokenizer, interrupt, console));
+                     Tokenize(**tokenizer, model, interrupt, console));
     console.out << out_ << ": " << GroupedText(header.token_count)
                 << " tokens, vocabulary " << GroupedText(header.vocab_size)
                 << " (" << header.tokenizer << "), "
@@ -117,14 +113,15 @@ class DataPrepare final : public Command {
                       .keep_going = [&] { return !interrupt.Arrived(); }});
   }
 
-  absl::StatusOr<TokenFileHeader> Tokenize(const Tokenizer& tokenizer,
-                                           Interrupt& interrupt,
-                                           Console& console) const {
+  absl::StatusOr<TokenFileHeader> Tokenize(
+      const Tokenizer& tokenizer, const std::optional<std::string>& model,
+      Interrupt& interrupt, Console& console) const {
     Progress progress(console, interrupt, "");
     return TokenizeFile(tokenizer,
                         {.text_path = file_,
                          .path = out_,
                          .eos_per_line = eos_per_line_,
+                         .model = model,
                          .progress = [&](uint64_t done, uint64_t total) {
                            return progress.Show(static_cast<int64_t>(done),
                                                 static_cast<int64_t>(total));

@@ -8,6 +8,7 @@
 
 #include "gtest/gtest.h"
 #include "storage/dataset/bytes_tokenizer.h"
+#include "storage/dataset/make_tokenizer.h"
 #include "storage/dataset/sentencepiece/tokenizer.h"
 #include "storage/dataset/token_file.h"
 #include "tests/storage/dataset/sentencepiece/library.h"
@@ -49,6 +50,40 @@ TEST(TokenizeFile, TakesAFileLargerThanItsBuffers) {
   EXPECT_TRUE(
       Fails(TokenizeFile(*tokenizer, {dir.File("no"), dir.File("t")}).status(),
             absl::StatusCode::kNotFound, {dir.File("no")}));
+}
+
+// Until all of the new tokens are on the disk.
+TEST(TokenizeFile, TheOldTokensKeepTheirModel) {
+  TempDir dir;
+  WriteText(dir.File("text"), "new words");
+  const std::string old_model = SmallModel(LikeLlama("unigram"));
+  const std::string model = SmallModel(LikeLlama("bpe"));
+  const auto old_tokenizer = MakeSentencePieceTokenizer(old_model);
+  const auto tokenizer = MakeSentencePieceTokenizer(model);
+  TokenizeFileOptions options = {
+      .text_path = dir.File("text"), .path = dir.File("t"), .model = old_model};
+  ASSERT_TRUE(TokenizeFile(**old_tokenizer, options).ok());
+  const std::vector<int32_t> old_tokens = Tokens(dir.File("t"));
+  const auto expect = [&](const std::string& of_model,
+                          const std::vector<int32_t>& tokens) {
+    EXPECT_EQ(*ReadTokenizerModel(TokenizerModelPath(dir.File("t"))), of_model);
+    EXPECT_EQ(Tokens(dir.File("t")), tokens);
+  };
+  options.model = model;
+  options.progress = [](uint64_t, uint64_t) {
+    return absl::CancelledError("enough");
+  };
+  EXPECT_TRUE(absl::IsCancelled(TokenizeFile(**tokenizer, options).status()));
+  expect(old_model, old_tokens);
+  options.progress = [&](uint64_t, uint64_t) {
+    expect(old_model, old_tokens);  // while the new ones are written
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(TokenizeFile(**tokenizer, options).ok());
+  std::vector<int32_t> tokens;
+  ASSERT_TRUE((*tokenizer)->Encode("new words", tokens).ok());
+  ASSERT_NE(tokens, old_tokens);
+  expect(model, tokens);
 }
 
 TEST(TokenizeFile, EndedItLeavesNothing) {

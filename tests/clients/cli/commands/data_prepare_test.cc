@@ -1,3 +1,5 @@
+#include <filesystem>
+
 #include "gtest/gtest.h"
 #include "storage/dataset/token_file.h"
 #include "tests/clients/cli/command_test_base.h"
@@ -21,6 +23,23 @@ TEST_F(DataPrepareTest, WritesATokenFile) {
   int32_t tokens[5];
   ASSERT_TRUE(file.Read(0, 5, tokens).ok());
   EXPECT_EQ(std::string(tokens, tokens + 5), "hello");
+}
+
+// With the rights to, it would replace the device itself.
+TEST_F(DataPrepareTest, ReplacesFilesOnly) {
+  const std::string text = File("device.txt", "hello");
+  const std::string link = text + ".link";
+  std::filesystem::remove(link);
+  std::filesystem::create_symlink("/dev/null", link);
+  for (const std::string& out : {std::string("/dev/null"), link}) {
+    const CommandOutcome outcome =
+        RunCommand({"data", "prepare", text, "--out", out});
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_NE(outcome.err.find(out + ": is a device"), std::string::npos)
+        << outcome.err;
+    EXPECT_TRUE(std::filesystem::is_character_file(out));
+  }
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
 }
 
 TEST_F(DataPrepareTest, SaysWhatIsWrong) {
