@@ -7,6 +7,7 @@
 #include "absl/time/time.h"
 #include "ops/device.h"
 #include "worker/collective/communicator.h"
+#include "worker/collective/join_abort.h"
 #include "worker/collective/key_value_store.h"
 
 namespace troupe {
@@ -20,7 +21,8 @@ struct CommunicatorSeat {
   std::string host = "127.0.0.1";
   std::string interface;
   absl::Duration timeout = absl::Minutes(1);  // for all to come
-  Device* device = nullptr;  // where the buffers lie; null: in host memory
+  JoinAbort* abort = nullptr;  // ends the wait for them; null: nobody does
+  Device* device = nullptr;    // where the buffers lie; null: in host memory
 };
 
 }  // namespace troupe

@@ -4,6 +4,7 @@
 #include "absl/strings/str_join.h"
 #include "proto/base/check.h"
 #include "proto/base/log.h"
+#include "proto/base/status.h"
 #include "worker/collective/gloo/gloo_communicator.h"
 #include "worker/collective/in_process/in_process_communicator.h"
 #include "worker/collective/nccl/nccl_communicator.h"
@@ -31,10 +32,17 @@ constexpr Backend kBackends[] = {
     {"nccl", CreateNccl, /*fallback=*/nullptr, /*moves_device_memory=*/true},
 };
 
+absl::Status AbortOf(const CommunicatorSeat& seat) {
+  return seat.abort == nullptr ? absl::OkStatus() : seat.abort->status();
+}
+
 absl::StatusOr<std::unique_ptr<Communicator>> Create(
     const Backend& backend, const CommunicatorSeat& seat) {
+  RETURN_IF_ERROR(AbortOf(seat));
   absl::StatusOr<std::unique_ptr<Communicator>> communicator =
       backend.create(seat);
+  // What an abort breaks fails in many ways.
+  if (!communicator.ok()) RETURN_IF_ERROR(AbortOf(seat));
   const bool on_host = seat.device == nullptr || seat.device->has_host_memory();
   if (!communicator.ok() || on_host || backend.moves_device_memory) {
     return communicator;

@@ -17,13 +17,14 @@ namespace troupe {
 // "in_process", "shared_memory", "gloo", "nccl".
 std::vector<std::string> CommunicatorBackends();
 
-// Waits until all members of the group have called it. Members that turn out
-// not to share memory, where they were said to, all use gloo instead, and log
-// why. Where the seat's device has memory of its own, and the backend moves
-// that of the host only, buffers are staged through the host (staged/). Errors:
-// those of the seat's store; DeadlineExceeded or Unavailable, with the missing
-// global rank; InvalidArgument for an unknown backend or an address that cannot
-// be bound.
+// Waits until all members of the group have called it, or until the seat's
+// abort, whose reason it returns: a peer that hangs holds nobody. Members that
+// turn out not to share memory, where they were said to, all use gloo instead,
+// and log why. Where the seat's device has memory of its own, and the backend
+// moves that of the host only, buffers are staged through the host (staged/).
+// Errors: those of the seat's store; DeadlineExceeded or Unavailable, with the
+// missing global rank; InvalidArgument for an unknown backend or an address
+// that cannot be bound.
 absl::StatusOr<std::unique_ptr<Communicator>> CreateCommunicator(
     const std::string& backend, const CommunicatorSeat& seat);
 

@@ -139,6 +139,7 @@ void RankRunner::Abort(const absl::Status& why) {
     if (aborted_.ok()) aborted_ = why;
   }
   store_.Abort(why);
+  join_abort_.Abort(why);
   loop_.Abort(why);
 }
 
@@ -151,6 +152,7 @@ absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> RankRunner::Connect(
                              .store = &store_,
                              .host = options_.address,
                              .timeout = kJoinTimeout,
+                             .abort = &join_abort_,
                              .device = &options_.resources.device};
     for (const int member : group.ranks()) {
       if (member == rank) seat.rank = seat.group.ranks.size();

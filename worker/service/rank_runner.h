@@ -20,6 +20,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "proto/worker.pb.h"
+#include "worker/collective/join_abort.h"
 #include "worker/engine/rank_listener.h"
 #include "worker/engine/train_loop.h"
 #include "worker/service/scheduler_store.h"
@@ -72,6 +73,7 @@ class RankRunner final : private RankListener {
   const std::vector<std::string> worker_names_;  // by rank
   const RankRunnerOptions options_;
   SchedulerStore store_;
+  JoinAbort join_abort_;
   TrainLoop loop_;
   std::atomic<bool> ready_{false};
   std::vector<std::string> warnings_;  // the train loop's thread

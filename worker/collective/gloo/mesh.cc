@@ -60,6 +60,10 @@ absl::StatusOr<std::unique_ptr<GlooMesh>> GlooMesh::Connect(
   ASSIGN_OR_RETURN(const ListeningSockets own, mesh->Listen(seat, deadline));
   ASSIGN_OR_RETURN(const ListeningSockets peers,
                    Introduce(seat, own, deadline));
+  const JoinAbort::Interrupt interrupt(
+      seat.abort, [joining = mesh.get()](const absl::Status&) {
+        joining->CloseConnections();
+      });
   for (int peer = 0; peer < size; ++peer) {
     if (peer == seat.rank) continue;
     RETURN_IF_ERROR(Annotate(
@@ -67,6 +71,8 @@ absl::StatusOr<std::unique_ptr<GlooMesh>> GlooMesh::Connect(
           mesh->getPair(peer)->connect(Address(peers[peer]).bytes());
         }),
         absl::StrCat("rank ", seat.group.ranks[peer], " cannot be reached")));
+    // A connection that is closed while it is waited for counts as made.
+    if (seat.abort != nullptr) RETURN_IF_ERROR(seat.abort->status());
   }
   return mesh;
 }
@@ -98,6 +104,13 @@ absl::StatusOr<ListeningSockets> GlooMesh::Listen(const CommunicatorSeat& seat,
         ": ", bound.message()));
   }
   return own;
+}
+
+void GlooMesh::CloseConnections() {
+  for (int peer = 0; peer < size; ++peer) {
+    if (peer == rank) continue;
+    CatchGloo([&] { getPair(peer)->close(); }).IgnoreError();
+  }
 }
 
 }  // namespace troupe

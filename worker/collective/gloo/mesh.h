@@ -36,6 +36,8 @@ class GlooMesh final : public ::gloo::Context {
  private:
   absl::StatusOr<ListeningSockets> Listen(const CommunicatorSeat& seat,
                                           absl::Time deadline);
+  // Ends a wait for a connection, in any thread.
+  void CloseConnections();
 };
 
 // Runs a call into Gloo. An exception becomes Unavailable with its text.

@@ -203,6 +203,10 @@ absl::StatusOr<std::unique_ptr<Communicator>> CreateInProcess(
   ASSIGN_OR_RETURN(std::shared_ptr<Board> board, FindBoard(seat));
   auto communicator =
       std::make_unique<InProcessCommunicator>(seat, std::move(board));
+  const JoinAbort::Interrupt interrupt(
+      seat.abort, [joining = communicator.get()](const absl::Status& why) {
+        joining->Abort(why);
+      });
   RETURN_IF_ERROR(Annotate(communicator->Join(seat.timeout),
                            absl::StrCat("group ", seat.group.name, ": join")));
   return communicator;

@@ -47,6 +47,9 @@ absl::StatusOr<std::unique_ptr<NcclComm>> NcclComm::Create(
     comm->comm_ = made;
   }
   RETURN_IF_ERROR(ToStatus(result, "ncclCommInitRankConfig"));
+  const JoinAbort::Interrupt interrupt(
+      place.abort,
+      [joining = comm.get()](const absl::Status&) { joining->Abort(); });
   const absl::Status settled = comm->Settle("ncclCommInitRankConfig", deadline);
   if (settled.ok()) return comm;
   comm->Abort();

@@ -16,6 +16,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "ops/cuda/cuda_device.h"
+#include "worker/collective/join_abort.h"
 
 namespace troupe {
 
@@ -30,9 +31,10 @@ class NcclComm {
     ncclUniqueId id;
     int rank = 0;
     int size = 1;
+    JoinAbort* abort = nullptr;
   };
   // Waits until all members have called it, or for the deadline:
-  // DeadlineExceeded.
+  // DeadlineExceeded; or until the abort: Aborted.
   static absl::StatusOr<std::unique_ptr<NcclComm>> Create(CudaDevice& device,
                                                           const Place& place,
                                                           absl::Time deadline);

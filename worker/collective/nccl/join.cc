@@ -40,7 +40,8 @@ absl::StatusOr<std::unique_ptr<NcclComm>> Connect(const CommunicatorSeat& seat,
   return NcclComm::Create(CudaDevice::From(*seat.device),
                           {.id = id,
                            .rank = seat.rank,
-                           .size = static_cast<int>(seat.group.ranks.size())},
+                           .size = static_cast<int>(seat.group.ranks.size()),
+                           .abort = seat.abort},
                           deadline);
 }
 

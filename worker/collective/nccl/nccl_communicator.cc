@@ -280,6 +280,10 @@ absl::StatusOr<std::unique_ptr<Communicator>> CreateNccl(
   }
   auto communicator =
       std::make_unique<NcclCommunicator>(seat, std::move(joined));
+  const JoinAbort::Interrupt interrupt(
+      seat.abort, [joining = communicator.get()](const absl::Status& why) {
+        joining->Abort(why);
+      });
   RETURN_IF_ERROR(
       WarmUp(*communicator, {.device = *seat.device, .timeout = seat.timeout}));
   return communicator;

@@ -123,6 +123,10 @@ absl::StatusOr<std::unique_ptr<Communicator>> CreateSharedMemory(
   if (!segment.ok()) return Annotate(segment.status(), group);
   auto communicator =
       std::make_unique<SharedMemoryCommunicator>(seat, *std::move(segment));
+  const JoinAbort::Interrupt interrupt(
+      seat.abort, [joining = communicator.get()](const absl::Status& why) {
+        joining->Abort(why);
+      });
   RETURN_IF_ERROR(
       Annotate(communicator->Join(deadline), absl::StrCat(group, ": join")));
   return communicator;
