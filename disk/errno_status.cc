@@ -33,7 +33,7 @@ constexpr ErrnoRow kTable[] = {
      "this process has too many open files; raise ulimit -n"},
     {ENFILE, "ENFILE", StatusCode::kResourceExhausted,
      "the machine has too many open files; raise fs.file-max"},
-    {EIO, "EIO", StatusCode::kDataLoss,
+    {EIO, "EIO", StatusCode::kUnavailable,
      "the device reports an error; see the kernel's log, distrust the disk"},
     {EACCES, "EACCES", StatusCode::kPermissionDenied,
      "permission denied; check owner and mode"},

@@ -110,7 +110,7 @@ absl::StatusOr<ShardFile> WriteWeights(const HuggingFaceWeights& weights,
          .shards = {{kShardFile, tensor.name, WholeTensor(tensor.shape)}}});
   }
   ASSIGN_OR_RETURN(const FileSummary summary, writer->Finish());
-  shard.file = {kShardFile, summary.bytes, summary.crc32c};
+  shard.file = {kShardFile, summary.bytes, summary.crc32c, summary.blocks};
   return shard;
 }
 

@@ -135,13 +135,15 @@ absl::StatusOr<Manifest> CheckCheckpoint(const std::string& path,
   return manifest;
 }
 
-absl::StatusOr<NewestCheckpoint> FindNewestComplete(const std::string& dir,
-                                                    CheckDepth depth) {
+absl::StatusOr<NewestCheckpoint> FindNewestComplete(
+    const std::string& dir, CheckDepth depth, absl::optional<int64_t> below) {
   ASSIGN_OR_RETURN(const std::vector<CheckpointEntry> entries,
                    ListCheckpoints(dir));
   NewestCheckpoint newest;
   for (auto it = entries.rbegin(); it != entries.rend(); ++it) {
+    if (below.has_value() && it->step >= *below) continue;
     const absl::Status status = CheckCheckpoint(it->path, depth).status();
+    if (!status.ok() && !absl::IsDataLoss(status)) return status;
     if (status.ok()) {
       newest.step = it->step;
       newest.path = it->path;

@@ -19,6 +19,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "storage/checkpoint/check_file.h"
 #include "storage/checkpoint/manifest.h"
 
@@ -53,10 +54,13 @@ struct NewestCheckpoint : CheckpointEntry {
   std::vector<std::string> skipped;  // newest first; also in the log
 };
 
-// The highest step that is whole. NotFound where there is none, with what is
-// wrong with the newest. Whoever looks while nobody writes finds the same.
+// The highest step that is whole, of those below `below` where that is given.
+// NotFound where there is none, with what is wrong with the newest. Only what
+// is torn or damaged is skipped; where the disk says that it cannot tell (no
+// permission, too many open files, an I/O error), that is the error.
 absl::StatusOr<NewestCheckpoint> FindNewestComplete(
-    const std::string& dir, CheckDepth depth = CheckDepth::kSizes);
+    const std::string& dir, CheckDepth depth = CheckDepth::kSizes,
+    absl::optional<int64_t> below = absl::nullopt);
 
 struct PruneOptions {
   std::string dir;

@@ -67,7 +67,8 @@ absl::Status AppendShard(const ShardToWrite& shard,
 absl::StatusOr<FileSummary> WriteShards(IoEngine& engine,
                                         const std::string& path,
                                         absl::Span<const ShardToWrite> shards,
-                                        absl::Span<const std::string> keys) {
+                                        absl::Span<const std::string> keys,
+                                        const BytesMoved& moved) {
   std::vector<SafetensorsTensor> tensors;
   std::map<std::string, const ShardToWrite*> by_key;
   for (size_t i = 0; i < shards.size(); ++i) {
@@ -77,7 +78,7 @@ absl::StatusOr<FileSummary> WriteShards(IoEngine& engine,
   // "format" is what Hugging Face's loaders ask for.
   ASSIGN_OR_RETURN(const auto writer,
                    SafetensorsWriter::Create(engine, path, std::move(tensors),
-                                             {{"format", "pt"}}));
+                                             {{"format", "pt"}}, moved));
   for (const SafetensorsTensor& tensor : writer->header().tensors) {
     RETURN_IF_ERROR(AppendShard(*by_key[tensor.name], tensor, *writer));
   }
@@ -122,9 +123,11 @@ absl::StatusOr<std::string> BeginCheckpoint(const CheckpointAttempt& attempt) {
   return directory.aside();
 }
 
-absl::StatusOr<ShardFile> WriteShardFile(
-    IoEngine& engine, const CheckpointAttempt& attempt, int rank,
-    absl::Span<const ShardToWrite> shards) {
+absl::StatusOr<ShardFile> WriteShardFile(IoEngine& engine,
+                                         const CheckpointAttempt& attempt,
+                                         int rank,
+                                         absl::Span<const ShardToWrite> shards,
+                                         const BytesMoved& moved) {
   for (const ShardToWrite& shard : shards) {
     RETURN_IF_ERROR(Annotate(CheckInside(shard.box, shard.shape), shard.name));
   }
@@ -134,9 +137,10 @@ absl::StatusOr<ShardFile> WriteShardFile(
       absl::StrCat(DirectoryOf(attempt).aside(), "/", written.file.name);
   const std::vector<std::string> keys = ShardKeys(shards);
   ASSIGN_OR_RETURN(const FileSummary summary,
-                   WriteShards(engine, path, shards, keys));
+                   WriteShards(engine, path, shards, keys, moved));
   written.file.bytes = summary.bytes;
   written.file.crc32c = summary.crc32c;
+  written.file.blocks = summary.blocks;
   std::map<std::string, ManifestTensor> tensors;
   for (size_t i = 0; i < shards.size(); ++i) {
     const ShardToWrite& shard = shards[i];

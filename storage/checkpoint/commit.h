@@ -63,11 +63,13 @@ struct ShardFile {
 absl::StatusOr<std::string> BeginCheckpoint(const CheckpointAttempt& attempt);
 
 // Writes <temporary directory>/rank-00003.safetensors. The engine must be idle.
-// On an error the file is left torn: give up the attempt (AbandonCheckpoint).
+// On an error, of the disk or of `moved`, the file is left torn: give up the
+// attempt (AbandonCheckpoint).
 absl::StatusOr<ShardFile> WriteShardFile(IoEngine& engine,
                                          const CheckpointAttempt& attempt,
                                          int rank,
-                                         absl::Span<const ShardToWrite> shards);
+                                         absl::Span<const ShardToWrite> shards,
+                                         const BytesMoved& moved = nullptr);
 
 // `manifest` comes with everything but tensors, files and assets, which are
 // gathered from `shard_files` and `carried`. Returns the final path.

@@ -26,10 +26,16 @@ struct ManifestTensor {
   std::vector<ManifestShard> shards;  // tile the tensor
 };
 
+// The checksums of a file's blocks let a reader check what it reads, and read
+// only what it needs.
+inline constexpr uint64_t kBlockBytes = uint64_t{4} << 20;
 struct ManifestFile {
   std::string name;
   uint64_t bytes = 0;
   uint32_t crc32c = 0;
+  // CRC-32C of each block of kBlockBytes, the last one shorter; empty in
+  // manifests of earlier versions, and of assets.
+  std::vector<uint32_t> blocks = {};
 };
 
 }  // namespace troupe

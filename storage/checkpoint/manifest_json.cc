@@ -4,6 +4,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "proto/base/status.h"
 #include "storage/checkpoint/strict_json.h"
 
@@ -36,6 +37,32 @@ absl::StatusOr<ManifestTensor> NamedTensorFromJson(std::string name,
   return tensor;
 }
 
+absl::StatusOr<uint32_t> ParseCrc(absl::string_view digits) {
+  uint32_t value = 0;
+  if (digits.size() == 8 && absl::SimpleHexAtoi(digits, &value)) return value;
+  return absl::InvalidArgumentError(
+      absl::StrCat("must be 8 hexadecimal digits, found \"", digits, "\""));
+}
+
+absl::Status BlocksFromJson(const json& entry, ManifestFile& file) {
+  if (!entry.contains("block_crc32c")) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const uint64_t block_bytes, UintField(entry, "block_bytes"));
+  ASSIGN_OR_RETURN(const std::string digits,
+                   StringField(entry, "block_crc32c"));
+  const uint64_t count = (file.bytes + kBlockBytes - 1) / kBlockBytes;
+  if (block_bytes != kBlockBytes || digits.size() != 8 * count) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "file ", file.name, ": ", digits.size(), " digits of \"block_crc32c\" ",
+        "for blocks of ", block_bytes, " bytes; ", file.bytes, " bytes have ",
+        count, " blocks of ", kBlockBytes));
+  }
+  for (uint64_t i = 0; i < count; ++i) {
+    ASSIGN_OR_RETURN(const uint32_t crc, ParseCrc(digits.substr(8 * i, 8)));
+    file.blocks.push_back(crc);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::string FormatCrc(uint32_t crc) {
@@ -66,9 +93,17 @@ absl::StatusOr<ManifestTensor> TensorFromJson(const json& entry) {
 }
 
 json FileToJson(const ManifestFile& file) {
-  return {{"name", file.name},
-          {"bytes", file.bytes},
-          {"crc32c", FormatCrc(file.crc32c)}};
+  json entry = {{"name", file.name},
+                {"bytes", file.bytes},
+                {"crc32c", FormatCrc(file.crc32c)}};
+  if (!file.blocks.empty()) {
+    entry["block_bytes"] = kBlockBytes;
+    entry["block_crc32c"] =
+        absl::StrJoin(file.blocks, "", [](std::string* out, uint32_t crc) {
+          absl::StrAppend(out, FormatCrc(crc));
+        });
+  }
+  return entry;
 }
 
 absl::StatusOr<ManifestFile> FileFromJson(const json& entry) {
@@ -76,15 +111,13 @@ absl::StatusOr<ManifestFile> FileFromJson(const json& entry) {
   ASSIGN_OR_RETURN(file.name, StringField(entry, "name"));
   ASSIGN_OR_RETURN(file.bytes, UintField(entry, "bytes"));
   ASSIGN_OR_RETURN(const std::string crc, StringField(entry, "crc32c"));
-  uint32_t value = 0;
-  if (crc.size() != 8 || !absl::SimpleHexAtoi(crc, &value)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("file ", file.name,
-                     ": \"crc32c\" must be 8 hexadecimal "
-                     "digits, found \"",
-                     crc, "\""));
+  const absl::StatusOr<uint32_t> value = ParseCrc(crc);
+  if (!value.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "file ", file.name, ": \"crc32c\" ", value.status().message()));
   }
-  file.crc32c = value;
+  file.crc32c = *value;
+  RETURN_IF_ERROR(BlocksFromJson(entry, file));
   return file;
 }
 

@@ -4,16 +4,20 @@
 
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "storage/checkpoint/manifest_entries.h"
 
 namespace troupe {
 
 absl::StatusOr<std::unique_ptr<SafetensorsWriter>> SafetensorsWriter::Create(
     IoEngine& engine, const std::string& path,
-    std::vector<SafetensorsTensor> tensors, SafetensorsMetadata metadata) {
+    std::vector<SafetensorsTensor> tensors, SafetensorsMetadata metadata,
+    BytesMoved moved) {
   ASSIGN_OR_RETURN(SafetensorsHeader header,
                    LayOutSafetensors(std::move(tensors), std::move(metadata)));
   ASSIGN_OR_RETURN(std::unique_ptr<FileStream> stream,
-                   FileStream::Create(engine, path));
+                   FileStream::Create(engine, path,
+                                      {.block_bytes = kBlockBytes,
+                                       .moved = std::move(moved)}));
   RETURN_IF_ERROR(stream->Append(FormatSafetensorsHeader(header)));
   return std::unique_ptr<SafetensorsWriter>(
       new SafetensorsWriter(std::move(header), std::move(stream)));

@@ -29,9 +29,11 @@ class SafetensorsWriter {
  public:
   // Makes or empties the file. The engine must be idle, must outlive the
   // writer, and is the writer's until Finish. `begin` and `end` are ignored.
+  // `moved` is told of what is written.
   static absl::StatusOr<std::unique_ptr<SafetensorsWriter>> Create(
       IoEngine& engine, const std::string& path,
-      std::vector<SafetensorsTensor> tensors, SafetensorsMetadata metadata);
+      std::vector<SafetensorsTensor> tensors, SafetensorsMetadata metadata,
+      BytesMoved moved = nullptr);
 
   // The order in which to append.
   const SafetensorsHeader& header() const { return header_; }
@@ -40,7 +42,8 @@ class SafetensorsWriter {
   // returns. Errors: those of the disk; CHECKs the order and the sizes.
   absl::Status Append(absl::string_view name, absl::string_view bytes);
 
-  // Once all is appended: the file is complete and durable (fsync) on OK.
+  // Once all is appended: the file is complete and durable (fsync) on OK. With
+  // the checksums of blocks of kBlockBytes.
   absl::StatusOr<FileSummary> Finish();
 
  private:

@@ -33,6 +33,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -46,15 +47,20 @@ namespace troupe {
 // Of buffers, offsets and sizes that may bypass the page cache, in bytes.
 inline constexpr size_t kIoAlignment = 4096;
 
+// Told of bytes that a disk has given or taken, as soon as it has. An error
+// ends the transfer, which returns it: how a long one is cut short.
+using BytesMoved = std::function<absl::Status(uint64_t bytes)>;
+
 // A file that an engine has open; meaningless to another engine.
 struct IoFile {
   int id = -1;
 };
 
 enum class IoMode {
-  kRead,       // must exist
-  kCreate,     // made, or emptied where it exists; for writing and reading
-  kReadWrite,  // made where it is missing, kept where it exists
+  kRead,        // must exist
+  kReadCached,  // the same, by way of the page cache: others read it, too
+  kCreate,      // made, or emptied where it exists; for writing and reading
+  kReadWrite,   // made where it is missing, kept where it exists
 };
 
 enum class IoKind { kRead, kWrite };

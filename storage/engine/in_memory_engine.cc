@@ -26,7 +26,8 @@ const std::string& InMemoryEngine::Content(const std::string& path) const {
 absl::StatusOr<IoFile> InMemoryEngine::Open(const std::string& path,
                                             IoMode mode) {
   const bool exists = contents_.count(path) > 0;
-  if (mode == IoMode::kRead && !exists) {
+  const bool reads = mode == IoMode::kRead || mode == IoMode::kReadCached;
+  if (reads && !exists) {
     return ErrnoStatus(ENOENT, absl::StrCat(path, ": open"));
   }
   if (mode == IoMode::kCreate || !exists) contents_[path].clear();
@@ -87,7 +88,8 @@ absl::Status InMemoryEngine::Close(IoFile file) {
 IoCompletion InMemoryEngine::Run(const IoRequest& request) {
   const auto& [path, mode] = Find(request.file);
   Transfer transfer(request, path);
-  if (mode == IoMode::kRead && request.kind == IoKind::kWrite) {
+  const bool reads = mode == IoMode::kRead || mode == IoMode::kReadCached;
+  if (reads && request.kind == IoKind::kWrite) {
     transfer.Advance(-EBADF, false);
     return {request.tag, transfer.status()};
   }

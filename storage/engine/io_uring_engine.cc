@@ -52,8 +52,10 @@ class IoUringEngine final : public IoEngine {
     ASSIGN_OR_RETURN(PosixFile cached, PosixFile::Open(path, mode));
     // Refusal (EINVAL on tmpfs and others) only costs the short way.
     const int direct_fd =
-        open(path.c_str(),
-             (OpenFlags(mode) & ~(O_CREAT | O_TRUNC)) | O_DIRECT | O_CLOEXEC);
+        mode == IoMode::kReadCached
+            ? -1
+            : open(path.c_str(), (OpenFlags(mode) & ~(O_CREAT | O_TRUNC)) |
+                                     O_DIRECT | O_CLOEXEC);
     const int id = next_id_++;
     files_.emplace(
         id, std::make_unique<RingFile>(RingFile{std::move(cached), direct_fd}));

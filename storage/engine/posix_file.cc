@@ -37,6 +37,7 @@ absl::Status SyncDescriptor(int fd, const std::string& path) {
 int OpenFlags(IoMode mode) {
   switch (mode) {
     case IoMode::kRead:
+    case IoMode::kReadCached:
       return O_RDONLY;
     case IoMode::kCreate:
       return O_RDWR | O_CREAT | O_TRUNC;
@@ -50,7 +51,7 @@ absl::StatusOr<PosixFile> PosixFile::Open(const std::string& path,
                                           IoMode mode) {
   // Opening one to read would wait for who writes into it, maybe for ever.
   struct stat info;
-  if (mode == IoMode::kRead && stat(path.c_str(), &info) == 0 &&
+  if (OpenFlags(mode) == O_RDONLY && stat(path.c_str(), &info) == 0 &&
       S_ISFIFO(info.st_mode)) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": is a pipe; its content has to be a file"));

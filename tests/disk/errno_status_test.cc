@@ -12,7 +12,7 @@ TEST(ErrnoStatus, NamesTheErrnoAndTheWayOut) {
   EXPECT_TRUE(Fails(ErrnoStatus(ENOSPC, "/a: write"),
                     absl::StatusCode::kResourceExhausted,
                     {"/a: write: ENOSPC", "free space"}));
-  EXPECT_TRUE(Fails(ErrnoStatus(EIO, "/a"), absl::StatusCode::kDataLoss,
+  EXPECT_TRUE(Fails(ErrnoStatus(EIO, "/a"), absl::StatusCode::kUnavailable,
                     {"EIO", "kernel's log"}));
   EXPECT_TRUE(Fails(ErrnoStatus(ENOENT, "/a"), absl::StatusCode::kNotFound,
                     {"no such file"}));

@@ -28,6 +28,25 @@ TEST(ManifestJson, TensorsAndFilesComeBack) {
   EXPECT_EQ(FormatCrc(0xbeef), "0000beef");
 }
 
+TEST(ManifestJson, ChecksumsOfBlocksComeBackAndFitTheFile) {
+  const ManifestFile file = {"f", 2 * kBlockBytes + 1, 7, {1, 0xbeef, ~0u}};
+  json entry = FileToJson(file);
+  EXPECT_EQ(entry["block_crc32c"], "000000010000beefffffffff");
+  const auto parsed = FileFromJson(entry);
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->blocks, file.blocks);
+  for (const char* digits :
+       {"", "0000000100000002", "00000001000000020000000g"}) {
+    entry["block_crc32c"] = digits;
+    EXPECT_TRUE(absl::IsInvalidArgument(FileFromJson(entry).status()))
+        << digits;
+  }
+  entry = FileToJson(file);
+  entry["block_bytes"] = 4096;
+  EXPECT_TRUE(Fails(FileFromJson(entry).status(),
+                    absl::StatusCode::kInvalidArgument, {"file f:"}));
+}
+
 TEST(ManifestJson, ErrorsNameTheTensorAndTheField) {
   constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
   json tensor = TensorToJson({"w", StoredDType::kF32, {4}, {{"f", "w"}}});

@@ -12,8 +12,9 @@
 namespace troupe {
 namespace {
 
-constexpr FileStreamOptions kSmall = {.buffer_bytes = kIoAlignment,
-                                      .buffers = 3};
+FileStreamOptions Small() {
+  return {.buffer_bytes = kIoAlignment, .buffers = 3};
+}
 
 std::string Text(size_t bytes) {
   std::string text(bytes, '\0');
@@ -26,7 +27,7 @@ std::string Text(size_t bytes) {
 // Appends in pieces of growing size; leaves the errors to Finish.
 absl::StatusOr<FileSummary> Write(IoEngine& engine, const std::string& path,
                                   absl::string_view text) {
-  auto stream = FileStream::Create(engine, path, kSmall);
+  auto stream = FileStream::Create(engine, path, Small());
   if (!stream.ok()) return stream.status();
   for (size_t piece = 1; !text.empty(); piece = piece * 3 + 1) {
     (*stream)->Append(text.substr(0, piece)).IgnoreError();
@@ -68,7 +69,7 @@ TEST(FileStream, EveryFailingOperationIsReported) {
   for (int operation = 0; operation < 8; ++operation) {
     InMemoryEngine engine(4, {.errors = {{operation, EIO}}});
     EXPECT_TRUE(Fails(Write(engine, "f", text).status(),
-                      absl::StatusCode::kDataLoss, {"f: write", "EIO"}))
+                      absl::StatusCode::kUnavailable, {"f: write", "EIO"}))
         << operation;
     EXPECT_EQ(engine.in_flight(), 0);
   }
@@ -80,7 +81,100 @@ TEST(FileStream, FullDiskAndFailedSyncAreReported) {
                     absl::StatusCode::kResourceExhausted, {"ENOSPC"}));
   InMemoryEngine unsynced(4, {.sync_error = EIO});
   EXPECT_TRUE(Fails(Write(unsynced, "f", "x").status(),
-                    absl::StatusCode::kDataLoss, {"f: fsync"}));
+                    absl::StatusCode::kUnavailable, {"f: fsync"}));
+}
+
+TEST(FileStream, TellsOfBytesWhenTheDiskHasThem) {
+  InMemoryEngine engine(4);
+  FileStreamOptions options = Small();
+  uint64_t told = 0;
+  options.moved = [&](uint64_t bytes) {
+    told += bytes;
+    return absl::OkStatus();
+  };
+  const auto stream = FileStream::Create(engine, "f", options);
+  ASSERT_TRUE((*stream)->Append(Text(30'000)).ok());
+  EXPECT_GE(told, 30'000 - 4 * kIoAlignment);
+  EXPECT_LT(told, 30'000u);
+  ASSERT_TRUE((*stream)->Finish().ok());
+  EXPECT_EQ(told, 30'000u);
+}
+
+TEST(FileStream, EndsWhereItsCallerHasHadEnough) {
+  InMemoryEngine engine(4);
+  FileStreamOptions options = Small();
+  uint64_t told = 0;
+  options.moved = [&](uint64_t bytes) -> absl::Status {
+    told += bytes;
+    if (told < 20'000) return absl::OkStatus();
+    return absl::CancelledError("enough");
+  };
+  const auto stream = FileStream::Create(engine, "f", options);
+  EXPECT_EQ((*stream)->Append(Text(1'000'000)), absl::CancelledError("enough"));
+  EXPECT_LT(told, 20'000 + 4 * kIoAlignment);
+  EXPECT_EQ((*stream)->Finish().status(), absl::CancelledError("enough"));
+}
+
+TEST(FileStream, KnowsTheChecksumOfEachBlock) {
+  FileStreamOptions options = Small();
+  options.block_bytes = 10'000;
+  for (const size_t bytes : {0, 1, 10'000, 10'001, 35'000}) {
+    InMemoryEngine engine(4);
+    const std::string text = Text(bytes);
+    const auto stream = FileStream::Create(engine, "f", options);
+    for (size_t at = 0; at < bytes; at += 777) {
+      ASSERT_TRUE((*stream)->Append(text.substr(at, 777)).ok());
+    }
+    std::vector<uint32_t> blocks;
+    for (size_t at = 0; at < bytes; at += 10'000) {
+      blocks.push_back(Crc32c(text.substr(at, 10'000)));
+    }
+    EXPECT_EQ((*stream)->Finish()->blocks, blocks);
+  }
+}
+
+// A disk that says how often it was synced, and how much lay there unsynced.
+class SyncedDisk final : public IoEngine {
+ public:
+  absl::string_view name() const override { return "synced"; }
+  int depth() const override { return disk_.depth(); }
+  int in_flight() const override { return disk_.in_flight(); }
+  absl::StatusOr<IoFile> Open(const std::string& path, IoMode mode) override {
+    return disk_.Open(path, mode);
+  }
+  absl::StatusOr<uint64_t> Size(IoFile file) override {
+    return disk_.Size(file);
+  }
+  absl::Status Submit(const IoRequest& request) override {
+    unsynced_ += request.bytes;
+    unsynced_max = std::max(unsynced_max, unsynced_);
+    return disk_.Submit(request);
+  }
+  std::vector<IoCompletion> Poll(absl::Duration timeout) override {
+    return disk_.Poll(timeout);
+  }
+  absl::Status Sync(IoFile file) override {
+    unsynced_ = 0;
+    return disk_.Sync(file);
+  }
+  absl::Status Close(IoFile file) override { return disk_.Close(file); }
+
+  size_t unsynced_max = 0;
+
+ private:
+  InMemoryEngine disk_{4};
+  size_t unsynced_ = 0;
+};
+
+TEST(FileStream, DoesNotLeaveAllOfAFileToOneSync) {
+  SyncedDisk disk;
+  const auto stream = FileStream::Create(disk, "f");
+  const std::string text(1 << 20, 'a');
+  for (int i = 0; i < 8; ++i) ASSERT_TRUE((*stream)->Append(text).ok());
+  EXPECT_EQ(disk.unsynced_max, size_t{8} << 20);
+  ASSERT_TRUE((*stream)->Append(text).ok());
+  ASSERT_TRUE((*stream)->Finish().ok());
+  EXPECT_EQ(disk.unsynced_max, size_t{8} << 20);
 }
 
 }  // namespace
