@@ -14,10 +14,11 @@ struct Limits {
   // Time.
   absl::Duration heartbeat = absl::Seconds(1);
   absl::Duration lease = absl::Seconds(5);
-  // From the assignment until every rank is ready.
+  // From the assignment, or the last bytes that a rank has read, until every
+  // rank is ready.
   absl::Duration start_max = absl::Minutes(5);
-  // A running job makes progress within the greater of hang_min and
-  // hang_steps predicted steps, or counts as hung.
+  // A running job makes progress (a step, bytes of a checkpoint) within the
+  // greater of hang_min and hang_steps predicted steps, or counts as hung.
   absl::Duration hang_min = absl::Seconds(60);
   double hang_steps = 20;
   // A step is late after this long (step_deadline.h); who waits for whom is

@@ -16,21 +16,43 @@ std::string Doing(const RankReport& report, const RankView& view) {
       program == Program::TRAIN ? "" : Program::Kind_Name(program));
 }
 
+// "written 3.1 of 12.4 GB of the checkpoint of step 50 in 75 s, nothing more
+// for 61 s".
+std::string DiskWords(const RankReport& report, absl::Duration age) {
+  const DiskProgress& disk = report.progress.disk();
+  return absl::StrFormat(
+      "%s %.1f of %.1f MB of %s in %s, nothing more for %s",
+      disk.writes() ? "written" : "read", disk.bytes() * 1e-6,
+      disk.bytes_total() * 1e-6,
+      disk.writes() ? absl::StrCat("the checkpoint of step ", disk.step())
+                    : "what it starts with",
+      SecondsWords(absl::Seconds(disk.seconds()) + age),
+      SecondsWords(report.heard + age - report.disk_moved));
+}
+
 }  // namespace
+
+bool DiskGotOn(const RankProgress& before, const RankProgress& after) {
+  if (!after.has_disk()) return false;
+  const DiskProgress& was = before.disk();
+  const DiskProgress& is = after.disk();
+  return !before.has_disk() || was.writes() != is.writes() ||
+         was.step() != is.step() || is.bytes() > was.bytes();
+}
 
 RankView ViewOf(const RankReport& report, const ViewOptions& options) {
   const absl::Duration age = options.now - report.heard;
   const RankProgress& progress = report.progress;
   const LaneProgress* lane = Blocking(progress);
-  if (age > options.silent_after) return {RankView::kSilent, lane, age};
+  if (age > options.silent_after) return {RankView::kSilent, lane, age, age};
   if (lane == nullptr) {
     return {RankView::kBetween, nullptr,
-            absl::Seconds(progress.step_seconds()) + age};
+            absl::Seconds(progress.step_seconds()) + age, age};
   }
   const Instruction& current = lane->current();
   const bool meets = current.has_peer() || current.has_group();
   return {meets ? RankView::kMeets : RankView::kAlone, lane,
-          absl::Seconds(lane->seconds()) + age};
+          absl::Seconds(lane->seconds()) + age, age};
 }
 
 std::string EndWords(int rank, const RankReport& report, const RankView& view) {
@@ -44,6 +66,10 @@ std::string EndWords(int rank, const RankReport& report, const RankView& view) {
                           view.lane == nullptr ? "" : Doing(report, view));
       break;
     case RankView::kBetween:
+      if (report.progress.has_disk()) {
+        what = DiskWords(report, view.age);
+        break;
+      }
       what = absl::StrCat("been between programs", time, ", after step ",
                           report.progress.step());
       break;

@@ -14,6 +14,7 @@ struct RankReport {
   std::string worker_name;
   absl::Time heard;
   RankProgress progress;  // as it was then
+  absl::Time disk_moved;  // when its disk was last seen to get on
 };
 
 struct RankView {
@@ -26,6 +27,7 @@ struct RankView {
   State state = kBetween;
   const LaneProgress* lane = nullptr;  // of that instruction
   absl::Duration time;                 // that it has done so for
+  absl::Duration age;                  // of the report
 };
 
 struct ViewOptions {
@@ -39,6 +41,9 @@ RankView ViewOf(const RankReport& report, const ViewOptions& options);
 // A rank with which a chain of waits ends: "rank 4 has been in FORWARD u6 m3
 // for 31 s (worker-4)".
 std::string EndWords(int rank, const RankReport& report, const RankView& view);
+
+// Whether a disk has given or taken bytes between two reports of a rank.
+bool DiskGotOn(const RankProgress& before, const RankProgress& after);
 
 // "34 s", "2.1 s", "0.012 s".
 std::string SecondsWords(absl::Duration time);

@@ -32,6 +32,14 @@ bool Run::all_let_go() const {
                       [](const RankSeat& seat) { return seat.live(); });
 }
 
+int Run::OfAnotherStart(int rank) const {
+  const auto differs = [&](const RankSeat& seat) {
+    return seat.first_step != 0 && seat.first_step != ranks[rank].first_step;
+  };
+  const auto other = std::find_if(ranks.begin(), ranks.end(), differs);
+  return other == ranks.end() ? -1 : static_cast<int>(other - ranks.begin());
+}
+
 int Run::Laggard() const {
   const auto earlier = [](const RankSeat& a, const RankSeat& b) {
     if (a.step != b.step) return a.step < b.step;

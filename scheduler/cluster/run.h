@@ -40,8 +40,9 @@ struct RankSeat {
   WorkerId worker;
   std::string worker_name;
   State state = kStarting;
-  int64_t step = 0;  // last reported
-  absl::Time heard;  // when it last made progress
+  int64_t first_step = 0;  // 0: it is not ready yet
+  int64_t step = 0;        // last reported
+  absl::Time heard;        // when it last made progress
 
   bool live() const { return state == kStarting || state == kRunning; }
   // "worker-2 (rank 2)"
@@ -74,7 +75,8 @@ struct Run {
   int late_events = 0;
 
   absl::Time started;
-  absl::Time progress;      // of any rank
+  absl::Time disk_progress = absl::InfinitePast();  // bytes of any rank
+  absl::Time progress;                              // of any rank
   absl::Duration hang_max;  // the longest plausible wait for progress
   absl::Time stopping_since = absl::InfiniteFuture();
   bool saving = false;   // stopping with a checkpoint
@@ -85,6 +87,8 @@ struct Run {
   bool stopping() const { return stopping_since != absl::InfiniteFuture(); }
   bool all_running() const;
   bool all_let_go() const;
+  // A rank that is ready to begin with another step than this one; -1: none.
+  int OfAnotherStart(int rank) const;
   // Whose last sign of progress is the oldest.
   int Laggard() const;
   // Whether this cause explains better than the one that is there; then it is

@@ -148,9 +148,7 @@ void RunControl::HandleMessage(WorkerId from, const WorkerMessage& message,
     case WorkerMessage::kShard:
       return Shard(*job, message.shard(), now, actions);
     case WorkerMessage::kCommitted:
-      Progress(*job, ref->rank(), now);
-      return jobs_.AddCheckpoint(*job, message.committed().checkpoint(), now,
-                                 actions);
+      return Committed(*job, message.committed(), now, actions);
     case WorkerMessage::kEnded:
       return Ended(*job, message.ended(), now, actions);
     case WorkerMessage::kLeaving:
@@ -174,8 +172,19 @@ void RunControl::Ready(Job& job, const RankReady& ready, absl::Time now,
   RankSeat& seat = job.run->ranks[ready.ref().rank()];
   if (seat.state != RankSeat::kStarting) return;
   seat.state = RankSeat::kRunning;
-  seat.step = std::max<int64_t>(0, ready.first_step() - 1);
-  Progress(job, ready.ref().rank(), now);
+  seat.first_step = std::max<int64_t>(1, ready.first_step());
+  seat.step = seat.first_step - 1;
+  const int rank = ready.ref().rank();
+  Progress(job, rank, now);
+  const int other = job.run->OfAnotherStart(rank);
+  if (other >= 0 && !job.run->stopping()) {
+    const RankSeat& of_other = job.run->ranks[other];
+    return Fail(job, Blame::kRank,
+                absl::StrCat(seat.Name(rank), " begins with step ",
+                             seat.first_step, ", and ", of_other.Name(other),
+                             " with step ", of_other.first_step),
+                now, actions);
+  }
   if (!job.run->all_running() || job.status.state() != STARTING) return;
   job.status.set_steps_done(seat.step);
   jobs_.SetState(job, RUNNING, "", now, actions);
@@ -225,6 +234,23 @@ void RunControl::Shard(Job& job, const CheckpointShard& shard, absl::Time now,
   SendToWorker send{job.run->ranks[0].worker, {}};
   *send.message.mutable_commit() = *std::move(commit);
   actions.push_back(std::move(send));
+}
+
+void RunControl::Committed(Job& job, const CheckpointCommitted& committed,
+                           absl::Time now, Actions& actions) {
+  Progress(job, committed.ref().rank(), now);
+  const int ranks = static_cast<int>(job.run->ranks.size());
+  for (int rank = 0; rank < ranks; ++rank) {
+    if (rank == committed.ref().rank() || !job.run->ranks[rank].live()) {
+      continue;
+    }
+    SendToWorker send{job.run->ranks[rank].worker, {}};
+    CheckpointDone& done = *send.message.mutable_done();
+    *done.mutable_ref() = RefOf(job, rank);
+    done.set_step(committed.checkpoint().step());
+    actions.push_back(std::move(send));
+  }
+  jobs_.AddCheckpoint(job, committed.checkpoint(), now, actions);
 }
 
 void RunControl::Ended(Job& job, const RankEnded& ended, absl::Time now,

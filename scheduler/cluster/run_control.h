@@ -69,6 +69,8 @@ class RunControl {
             Actions& actions);
   void Shard(Job& job, const CheckpointShard& shard, absl::Time now,
              Actions& actions);
+  void Committed(Job& job, const CheckpointCommitted& committed, absl::Time now,
+                 Actions& actions);
   void Ended(Job& job, const RankEnded& ended, absl::Time now,
              Actions& actions);
   void Leave(Job& job, const Leaving& leaving, absl::Time now,
@@ -88,6 +90,7 @@ class RunControl {
   void Stop(Job& job, const std::string& reason, bool peers_gone,
             absl::Time now, Actions& actions);
   void FinishIfLetGo(Job& job, absl::Time now, Actions& actions);
+  void CheckStart(Job& job, absl::Time now, Actions& actions);
   void CheckTime(Job& job, absl::Time now, Actions& actions,
                  std::vector<StuckWorker>& stuck);
   // Says who waits for whom in a step that is late.

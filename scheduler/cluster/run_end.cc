@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 #include "proto/plan/last_step.h"
+#include "scheduler/cluster/rank_view.h"
 #include "scheduler/cluster/run_control.h"
 
 namespace troupe {
@@ -32,7 +33,26 @@ std::string CancelledWhere(const Job& job) {
                       job.run->cause.empty() ? "" : ": ", job.run->cause);
 }
 
+// The rank whose disk has not got on for longest; -1: none reads or writes.
+int SlowestDisk(const Run& run) {
+  int slowest = -1;
+  for (size_t r = 0; r < run.ranks.size(); ++r) {
+    const RankReport& report = run.reports[r];
+    if (!run.ranks[r].live() || !report.progress.has_disk()) continue;
+    if (slowest < 0 || report.disk_moved < run.reports[slowest].disk_moved) {
+      slowest = static_cast<int>(r);
+    }
+  }
+  return slowest;
+}
+
+// For a job in which nobody waits for another in a program.
 std::string LastHeard(const Run& run, absl::Time now) {
+  if (const int slowest = SlowestDisk(run); slowest >= 0) {
+    const RankReport& report = run.reports[slowest];
+    return EndWords(slowest, report,
+                    {.state = RankView::kBetween, .age = now - report.heard});
+  }
   const int rank = run.Laggard();
   const RankSeat& seat = run.ranks[rank];
   return absl::StrCat(
@@ -159,6 +179,23 @@ std::vector<StuckWorker> RunControl::Tick(absl::Time now, Actions& actions) {
   return stuck;
 }
 
+void RunControl::CheckStart(Job& job, absl::Time now, Actions& actions) {
+  const Run& run = *job.run;
+  const absl::Time since = std::max(run.started, run.disk_progress);
+  if (now - since <= limits_.start_max) return;
+  const int slowest = SlowestDisk(run);
+  for (size_t r = 0; r < run.ranks.size(); ++r) {
+    if (run.ranks[r].state != RankSeat::kStarting) continue;
+    const int rank = static_cast<int>(r);
+    return Fail(job, Blame::kHang,
+                absl::StrCat(run.ranks[r].Name(rank), " was not ready within ",
+                             absl::FormatDuration(limits_.start_max),
+                             slowest < 0 ? "" : "; ",
+                             slowest < 0 ? "" : LastHeard(run, now)),
+                now, actions);
+  }
+}
+
 void RunControl::CheckTime(Job& job, absl::Time now, Actions& actions,
                            std::vector<StuckWorker>& stuck) {
   Run& run = *job.run;
@@ -186,15 +223,7 @@ void RunControl::CheckTime(Job& job, absl::Time now, Actions& actions,
     return;
   }
   if (job.status.state() == STARTING) {
-    if (now - run.started <= limits_.start_max) return;
-    for (size_t r = 0; r < run.ranks.size(); ++r) {
-      if (run.ranks[r].state != RankSeat::kStarting) continue;
-      return Fail(job, Blame::kHang,
-                  absl::StrCat(run.ranks[r].Name(static_cast<int>(r)),
-                               " was not ready within ",
-                               absl::FormatDuration(limits_.start_max)),
-                  now, actions);
-    }
+    return CheckStart(job, now, actions);
   }
   if (now - run.progress <= run.hang_max) return CheckStep(job, now, actions);
   std::string who = WaitsOf(job, now).Text();

@@ -35,7 +35,12 @@ StepInProgress LongestStep(const Run& run, absl::Time now) {
 
 void RunControl::Hear(Job& job, const RankProgress& progress, absl::Time now) {
   if (progress.lanes_size() > Lane_ARRAYSIZE) return;
-  RankReport& report = job.run->reports[progress.ref().rank()];
+  const int rank = progress.ref().rank();
+  RankReport& report = job.run->reports[rank];
+  if (DiskGotOn(report.progress, progress)) {
+    Progress(job, rank, now);
+    job.run->disk_progress = report.disk_moved = now;
+  }
   report.progress = progress;
   report.heard = now;
   if (progress.program() != Program::TRAIN) job.run->outside_step = now;

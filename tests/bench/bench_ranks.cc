@@ -126,6 +126,9 @@ class Pacer final : public RankListener {
   absl::Status OnCommitted(const CheckpointRecord& checkpoint) override {
     return absl::OkStatus();
   }
+  absl::Status AwaitCommitted(int64_t step) override {
+    return absl::OkStatus();
+  }
 
  private:
   absl::Status Pause() {
@@ -205,7 +208,7 @@ void RunRank(const RankProcess& process, const Plan& plan, SharedStore& store) {
   const RankResources resources{device, arenas, **io, clock};
   TrainLoop loop(
       {.plan = std::make_shared<Plan>(AssignmentPlan(plan, process.rank))},
-      resources,
+      resources, store,
       [&](const Plan& plan, int rank) {
         return Connect(plan, {.rank = rank, .device = device, .store = store});
       },

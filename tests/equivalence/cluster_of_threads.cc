@@ -65,6 +65,19 @@ class ShardBoard {
     if (shards_[step].size() == ranks_) return shards_[step];
     return absl::CancelledError("another rank failed");
   }
+  void Commit(int64_t step) {
+    absl::MutexLock lock(&mutex_);
+    committed_ = step;
+  }
+  absl::Status AwaitCommit(int64_t step) {
+    absl::MutexLock lock(&mutex_);
+    const auto told = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return failed_ || committed_ >= step;
+    };
+    mutex_.Await(absl::Condition(&told));
+    if (committed_ >= step) return absl::OkStatus();
+    return absl::CancelledError("another rank failed");
+  }
   void Fail() {
     absl::MutexLock lock(&mutex_);
     failed_ = true;
@@ -74,6 +87,7 @@ class ShardBoard {
   const size_t ranks_;
   absl::Mutex mutex_;
   std::map<int64_t, std::vector<std::string>> shards_ ABSL_GUARDED_BY(mutex_);
+  int64_t committed_ ABSL_GUARDED_BY(mutex_) = 0;
   bool failed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
@@ -85,6 +99,7 @@ class Rank final : public RankListener {
       : rank_(rank),
         options_(options),
         board_(board),
+        store_(store),
         device_(options.new_device ? options.new_device()
                                    : NewCpuDevice({.threads = 1})),
         device_memory_(*device_),
@@ -93,15 +108,18 @@ class Rank final : public RankListener {
                     ? TierArenas(Budgets(), host_memory_)
                     : TierArenas(Budgets(), {.device = device_memory_,
                                              .host = pinned_memory_})),
-        io_(MakeIoEngine({.kind = "thread_pool", .depth = 4}).value()),
+        io_(options.new_io
+                ? options.new_io(rank)
+                : MakeIoEngine({.kind = "thread_pool", .depth = 4}).value()),
         resources_{*device_, arenas_, *io_, clock_},
         loop_(
             {.plan = std::make_shared<Plan>(AssignmentPlan(plan, rank)),
              .resume = options.resume,
              .trace_every = 1,
              .checkpoint_token = "test",
+             .name = absl::StrCat("worker-", rank),
              .collective_timeout = absl::Seconds(20)},
-            resources_,
+            resources_, store,
             [this, &store](const Plan& plan, int rank) {
               return Connect(plan, rank, store);
             },
@@ -111,7 +129,9 @@ class Rank final : public RankListener {
     loops_ = loops;
     status = loop_.Run();
     // One that was asked to stop has left its shard before.
-    if (!status.ok() && !loop_.stopped()) board_.Fail();
+    if (status.ok() || loop_.stopped()) return;
+    board_.Fail();
+    store_.Abort(status);
   }
   TrainLoop& loop() { return loop_; }
   size_t bytes_left() const { return arenas_.used(); }
@@ -168,12 +188,18 @@ class Rank final : public RankListener {
   }
   absl::Status OnCommitted(const CheckpointRecord& checkpoint) override {
     checkpoints.push_back(checkpoint);
+    board_.Commit(checkpoint.step());
     return absl::OkStatus();
+  }
+  absl::Status AwaitCommitted(int64_t step) override {
+    if (options_.on_await) options_.on_await(rank_, step, loops_);
+    return board_.AwaitCommit(step);
   }
 
   const int rank_;
   const TrainOptions& options_;
   ShardBoard& board_;
+  InMemoryStore& store_;
   const RealClock clock_;
   PoisonedAllocator host_memory_;
   const std::unique_ptr<Device> device_;

@@ -18,6 +18,7 @@
 #include "proto/plan.pb.h"
 #include "proto/status.pb.h"
 #include "proto/timeline.pb.h"
+#include "storage/engine/engine.h"
 #include "worker/engine/train_loop.h"
 
 namespace troupe {
@@ -30,6 +31,8 @@ struct TrainOptions {
   std::function<void(Plan& plan)> change_plan;
   // Makes each rank's device; empty: a CPU of one thread.
   std::function<std::unique_ptr<Device>()> new_device;
+  // Makes each rank's disk; empty: a thread pool's.
+  std::function<std::unique_ptr<IoEngine>(int rank)> new_io;
   // Called after each step of each rank, on its thread; may abort loops.
   std::function<void(int rank, const StepRecord& record,
                      const std::vector<TrainLoop*>& loops)>
@@ -39,6 +42,11 @@ struct TrainOptions {
   std::function<absl::Status(int rank, const WrittenShard& shard,
                              const std::vector<TrainLoop*>& loops)>
       on_shard;
+  // Called when a rank begins to wait for the commit of another, on the thread
+  // that does.
+  std::function<void(int rank, int64_t step,
+                     const std::vector<TrainLoop*>& loops)>
+      on_await;
 };
 
 // By rank, all of it.

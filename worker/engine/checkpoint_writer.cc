@@ -22,11 +22,11 @@ absl::Status GiveUp(const CheckpointAttempt& attempt, const absl::Status& why) {
 }  // namespace
 
 CheckpointWriter::CheckpointWriter(const CheckpointWriterOptions& options,
-                                   const RankState& state, IoEngine& io,
+                                   const RankState& state, const RankDisk& disk,
                                    const Clock& clock, RankListener& listener)
     : options_(options),
       state_(state),
-      io_(io),
+      disk_(disk),
       clock_(clock),
       listener_(listener) {}
 
@@ -44,7 +44,9 @@ absl::Status CheckpointWriter::Write(const Snapshot& snapshot) {
        .bytes = static_cast<int64_t>(shard->file.bytes),
        .description = FormatShardFile(*shard)});
   // Another rank's commit may be under way.
-  if (state_.rank() != 0) return told;
+  if (state_.rank() != 0) {
+    return told.ok() ? listener_.AwaitCommitted(snapshot.step) : told;
+  }
   if (!told.ok()) return GiveUp(attempt, told);
   return Commit(attempt, snapshot.samples_consumed, begin_ns);
 }
@@ -53,8 +55,10 @@ absl::StatusOr<ShardFile> CheckpointWriter::WriteOwnShard(
     const CheckpointAttempt& attempt, const std::vector<StateTensor>& tensors) {
   const absl::StatusOr<std::string> directory = BeginCheckpoint(attempt);
   if (!directory.ok()) return directory.status();
+  DiskLog::Work work = {.writes = true, .step = attempt.step};
   std::vector<ShardToWrite> shards;
   for (const StateTensor& tensor : tensors) {
+    work.bytes += tensor.elements * static_cast<int64_t>(sizeof(float));
     shards.push_back({.name = tensor.name,
                       .dtype = StoredDType::kF32,
                       .shape = tensor.shape,
@@ -68,7 +72,9 @@ absl::StatusOr<ShardFile> CheckpointWriter::WriteOwnShard(
       return state_.device.Synchronize();
     };
   }
-  return WriteShardFile(io_, attempt, state_.rank(), shards);
+  const DiskLog::Entry entry(disk_.log, work);
+  return WriteShardFile(disk_.io, attempt, state_.rank(), shards,
+                        entry.moved());
 }
 
 absl::Status CheckpointWriter::Commit(const CheckpointAttempt& attempt,

@@ -14,6 +14,7 @@
 #include "storage/checkpoint/commit.h"
 #include "storage/engine/engine.h"
 #include "worker/engine/rank_listener.h"
+#include "worker/rank/disk_log.h"
 #include "worker/rank/rank_state.h"
 
 namespace troupe {
@@ -38,12 +39,12 @@ class CheckpointWriter {
  public:
   // Borrows all; the engine must be idle whenever Write is called.
   CheckpointWriter(const CheckpointWriterOptions& options,
-                   const RankState& state, IoEngine& io, const Clock& clock,
-                   RankListener& listener);
+                   const RankState& state, const RankDisk& disk,
+                   const Clock& clock, RankListener& listener);
 
-  // On rank 0 returns when the checkpoint is committed and older ones are
-  // pruned. Where its own shard or the commit fails, what was written of the
-  // checkpoint is removed.
+  // Returns when the checkpoint is committed, on rank 0 when older ones are
+  // pruned, too. Where its own shard or the commit fails, what was written of
+  // the checkpoint is removed.
   absl::Status Write(const Snapshot& snapshot);
 
  private:
@@ -55,7 +56,7 @@ class CheckpointWriter {
 
   const CheckpointWriterOptions options_;
   const RankState& state_;
-  IoEngine& io_;
+  const RankDisk disk_;
   const Clock& clock_;
   RankListener& listener_;
 };

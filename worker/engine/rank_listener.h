@@ -23,10 +23,10 @@ struct WrittenShard {
   std::string description;
 };
 
-// Called by the train loop's thread; OnShardWritten, AwaitShards and
-// OnCommitted by the thread that writes checkpoints, which is another one where
-// they are written in the background. One call of those three at a time, and it
-// may come during any other. An error ends the run.
+// Called by the train loop's thread; OnShardWritten and what follows it by the
+// thread that writes checkpoints, which is another one where they are written
+// in the background. One call of those at a time, and it may come during any
+// other. An error ends the run.
 class RankListener {
  public:
   virtual ~RankListener() = default;
@@ -53,6 +53,11 @@ class RankListener {
 
   // Rank 0: the checkpoint is there.
   virtual absl::Status OnCommitted(const CheckpointRecord& checkpoint) = 0;
+
+  // The other ranks: waits until rank 0 has said so. A rank that is done with
+  // its shard would else wait in a collective, against its deadline, for one
+  // that still writes. Must return once the run is aborted.
+  virtual absl::Status AwaitCommitted(int64_t step) = 0;
 };
 
 }  // namespace troupe

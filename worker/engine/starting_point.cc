@@ -1,28 +1,61 @@
 #include "worker/engine/starting_point.h"
 
+#include <utility>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/types/optional.h"
 #include "proto/base/status.h"
+#include "proto/plan/mesh.h"
 #include "storage/checkpoint/checkpoint_dir.h"
+#include "worker/engine/start_agreement.h"
 
 namespace troupe {
 namespace {
 
-absl::StatusOr<std::string> CheckpointToResume(const std::string& resume,
-                                               const JobSpec& job,
-                                               RankListener& listener) {
-  if (resume != "latest") return resume;
-  const absl::StatusOr<NewestCheckpoint> newest =
-      FindNewestComplete(job.checkpoint().directory(), CheckDepth::kChecksums);
+// What rank 0 chose: a checkpoint's directory, empty for none, and what was
+// skipped on the way to it. In the store, a line each.
+struct Choice {
+  std::string path;
+  int64_t step = 0;  // of `latest`; rank 0's own
+  std::vector<std::string> skipped;
+};
+
+std::string Format(const Choice& choice) {
+  std::string text = absl::CEscape(choice.path);
+  for (const std::string& skipped : choice.skipped) {
+    absl::StrAppend(&text, "\n", absl::CEscape(skipped));
+  }
+  return text;
+}
+
+absl::StatusOr<Choice> ParseChoice(const std::string& text) {
+  std::vector<std::string> lines;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (!absl::CUnescape(line, &lines.emplace_back())) {
+      return absl::InternalError("rank 0 is of another version of Troupe");
+    }
+  }
+  Choice choice = {.path = lines.front()};
+  choice.skipped.assign(lines.begin() + 1, lines.end());
+  return choice;
+}
+
+// Rank 0's. `below`: the step of the checkpoint that was damaged for some rank.
+absl::StatusOr<Choice> Choose(const std::string& resume, const JobSpec& job,
+                              absl::optional<int64_t> below) {
+  if (resume != "latest") return Choice{.path = resume};
+  absl::StatusOr<NewestCheckpoint> newest = FindNewestComplete(
+      job.checkpoint().directory(), CheckDepth::kSizes, below);
   if (!newest.ok()) {
     return Annotate(newest.status(), "checkpoint.resume latest");
   }
-  for (const std::string& skipped : newest->skipped) {
-    RETURN_IF_ERROR(listener.OnWarning(skipped));
-  }
-  return newest->path;
+  return Choice{.path = newest->path,
+                .step = newest->step,
+                .skipped = std::move(newest->skipped)};
 }
 
 // The run's own checkpoints have lower steps, so `latest` passes them over.
@@ -41,40 +74,123 @@ absl::Status WarnOfLaterCheckpoints(const std::string& directory,
       "use another directory, or move what is there away"));
 }
 
+// One rank on its way to its start.
+class Starter {
+ public:
+  Starter(const StartOptions& options, const StartResources& resources,
+          RankState& state, RankListener& listener)
+      : options_(options),
+        disk_(resources.disk),
+        state_(state),
+        listener_(listener),
+        agreement_({.rank = state.rank(),
+                    .ranks = MeshSize(state.plan->mesh()),
+                    .name = options.name},
+                   resources.store) {}
+
+  absl::StatusOr<StartingPoint> Start() {
+    bool begins = false;
+    while (!begins) {
+      StartingPoint start;
+      ASSIGN_OR_RETURN(start.resumed_from, AgreeOnChoice());
+      ASSIGN_OR_RETURN(const std::string damage, Load(start));
+      StartOutcome outcome = {.damage = damage, .step = start.position.step};
+      if (!start.resumed_from.empty()) {
+        outcome.content =
+            absl::StrCat(start.resumed_from, ", ", start.position.content);
+      }
+      ASSIGN_OR_RETURN(begins, agreement_.Begin(outcome));
+      start_ = std::move(start);
+      if (begins) continue;
+      below_ = chosen_;
+      RETURN_IF_ERROR(listener_.OnWarning(
+          absl::StrCat("skipping checkpoint ", start_.resumed_from, ": ",
+                       agreement_.damage())));
+    }
+    return std::move(start_);
+  }
+
+ private:
+  const JobSpec& job() const { return state_.plan->job(); }
+
+  absl::StatusOr<std::string> AgreeOnChoice() {
+    Choice mine;
+    if (state_.rank() == 0) {
+      ASSIGN_OR_RETURN(mine, Choose(options_.resume, job(), below_));
+      chosen_ = mine.step;
+    }
+    ASSIGN_OR_RETURN(const std::string text, agreement_.Choose(Format(mine)));
+    ASSIGN_OR_RETURN(const Choice choice, ParseChoice(text));
+    for (const std::string& skipped : choice.skipped) {
+      RETURN_IF_ERROR(listener_.OnWarning(skipped));
+    }
+    return choice.path;
+  }
+
+  // Sets weights and moments. What is damaged, where `latest` may mean another.
+  absl::StatusOr<std::string> Load(StartingPoint& start) {
+    if (start.resumed_from.empty()) {
+      if (job().model().hf().empty()) {
+        InitializeFromSeed(state_);
+      } else {
+        RETURN_IF_ERROR(
+            InitializeFromHuggingFace(job().model().hf(), disk_, state_));
+      }
+      return "";
+    }
+    absl::StatusOr<TrainingPosition> restored =
+        RestoreFromCheckpoint(start.resumed_from, disk_, state_);
+    if (restored.ok()) {
+      start.position = *std::move(restored);
+      return "";
+    }
+    const absl::Status& status = restored.status();
+    if (absl::IsDataLoss(status) && options_.resume == "latest") {
+      return std::string(status.message());
+    }
+    if (absl::IsNotFound(status) && state_.rank() != 0) {
+      return Annotate(status,
+                      absl::StrCat("rank 0 resumes from ", start.resumed_from,
+                                   ", which all workers must see"));
+    }
+    return status;
+  }
+
+  const StartOptions& options_;
+  const RankDisk disk_;
+  RankState& state_;
+  RankListener& listener_;
+  StartAgreement agreement_;
+  StartingPoint start_;
+  int64_t chosen_ = 0;             // rank 0: the step of its choice
+  absl::optional<int64_t> below_;  // rank 0: of the next one
+};
+
 }  // namespace
 
 absl::StatusOr<StartingPoint> SetStartingPoint(const StartOptions& options,
+                                               const StartResources& resources,
                                                RankState& state,
                                                RankListener& listener) {
-  const JobSpec& job = state.plan->job();
-  StartingPoint start;
-  if (!options.resume.empty()) {
-    ASSIGN_OR_RETURN(start.resumed_from,
-                     CheckpointToResume(options.resume, job, listener));
-    ASSIGN_OR_RETURN(start.position,
-                     RestoreFromCheckpoint(start.resumed_from, state));
-    if (!start.position.differences.empty()) {
-      RETURN_IF_ERROR(listener.OnWarning(
-          absl::StrCat("checkpoint ", start.resumed_from,
-                       " was trained with other settings: ",
-                       absl::StrJoin(start.position.differences, "; "))));
-    }
-    if (start.position.step > options.last_step) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "training.stop_after: ", options.last_step, ", but checkpoint ",
-          start.resumed_from, " is of step ", start.position.step,
-          "; ask for a later step, or for 0: all of training.steps"));
-    }
-  } else if (!job.model().hf().empty()) {
-    RETURN_IF_ERROR(InitializeFromHuggingFace(job.model().hf(), state));
-  } else {
-    InitializeFromSeed(state);
+  ASSIGN_OR_RETURN(StartingPoint start,
+                   Starter(options, resources, state, listener).Start());
+  const TrainingPosition& position = start.position;
+  if (!position.differences.empty()) {
+    RETURN_IF_ERROR(listener.OnWarning(absl::StrCat(
+        "checkpoint ", start.resumed_from, " was trained with other settings: ",
+        absl::StrJoin(position.differences, "; "))));
+  }
+  if (position.step > options.last_step) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "training.stop_after: ", options.last_step, ", but checkpoint ",
+        start.resumed_from, " is of step ", position.step,
+        "; ask for a later step, or for 0: all of training.steps"));
   }
   // Of what it skipped, `latest` has warned.
-  const std::string& directory = job.checkpoint().directory();
+  const std::string& directory = state.plan->job().checkpoint().directory();
   if (!directory.empty() && options.resume != "latest") {
     RETURN_IF_ERROR(
-        WarnOfLaterCheckpoints(directory, start.position.step + 1, listener));
+        WarnOfLaterCheckpoints(directory, position.step + 1, listener));
   }
   // What was enqueued here, lanes will use.
   RETURN_IF_ERROR(state.device.Synchronize());

@@ -7,7 +7,9 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "worker/collective/key_value_store.h"
 #include "worker/engine/rank_listener.h"
+#include "worker/rank/disk_log.h"
 #include "worker/rank/initial_state.h"
 #include "worker/rank/rank_state.h"
 
@@ -16,6 +18,13 @@ namespace troupe {
 struct StartOptions {
   std::string resume;     // a checkpoint's directory, `latest`, or empty
   int64_t last_step = 0;  // of the run
+  std::string name;       // of this worker, for messages
+};
+
+// What it starts with: the disk, and the store in which ranks agree.
+struct StartResources {
+  RankDisk disk;
+  KeyValueStore& store;
 };
 
 struct StartingPoint {
@@ -23,13 +32,16 @@ struct StartingPoint {
   std::string resumed_from;  // a checkpoint's directory; empty: none
 };
 
-// `latest` is the newest checkpoint of the job's own directory whose files are
-// all as the manifest lists them: one flipped bit would train on silently.
-// Every rank reads them all and so finds the same one, for nobody writes there
-// yet; the listener is warned of those that were skipped. It is warned too
-// where another start finds steps in the directory that are still to come: an
-// earlier run left them. When this returns the device has done its part.
+// `latest` is the newest checkpoint of the job's own directory that is whole,
+// in all that any rank reads of it: one flipped bit would train on silently.
+// Rank 0 looks for it; where another rank finds it damaged while it loads, rank
+// 0 chooses an older one for all (start_agreement.h). Only what is torn or
+// damaged is skipped, and the listener is warned of it; any other error is one.
+// The listener is warned too where another start finds steps in the directory
+// that are still to come: an earlier run left them. When this returns the
+// device has done its part, and all ranks have come as far.
 absl::StatusOr<StartingPoint> SetStartingPoint(const StartOptions& options,
+                                               const StartResources& resources,
                                                RankState& state,
                                                RankListener& listener);
 

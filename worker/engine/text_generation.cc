@@ -10,10 +10,12 @@
 #include "proto/plan/job_json.h"
 #include "proto/plan/model.h"
 #include "storage/checkpoint/assets.h"
-#include "storage/checkpoint/tensor_reader.h"
+#include "storage/checkpoint/load_tensors.h"
+#include "storage/checkpoint/manifest.h"
 #include "storage/dataset/make_tokenizer.h"
 #include "storage/dataset/sentencepiece/tokenizer.h"
 #include "storage/dataset/text_stream.h"
+#include "storage/engine/make_engine.h"
 #include "worker/engine/carried_files.h"
 #include "worker/rank/unit_state.h"
 
@@ -26,23 +28,35 @@ struct Weights {
   std::vector<void*> pointers;
 };
 
-absl::StatusOr<ArenaBlock> LoadUnit(const TensorReader& checkpoint,
-                                    const Unit& unit, Device& device,
-                                    Arena& arena) {
-  ASSIGN_OR_RETURN(
-      ArenaBlock block,
-      arena.Allocate("parameters", unit.flat_elements() * sizeof(float)));
-  for (const StateTensor& tensor :
-       UnitStateTensors(OptimizerSpec(), unit, {.parameters = block.data()})) {
-    std::vector<float> host(tensor.elements);
-    RETURN_IF_ERROR(checkpoint.ReadRange(tensor.name, StoredDType::kF32,
-                                         {.count = tensor.elements},
-                                         host.data()));
-    device.CopyFromHost(tensor.data, host.data(),
-                        tensor.elements * sizeof(float));
-    RETURN_IF_ERROR(device.Synchronize());
+absl::StatusOr<Weights> LoadWeights(const CheckpointToLoad& checkpoint,
+                                    const std::vector<Unit>& units,
+                                    Device& device, Arena& arena,
+                                    const BytesMoved& moved) {
+  Weights weights;
+  std::vector<TensorToLoad> tensors;
+  for (const Unit& unit : units) {
+    ASSIGN_OR_RETURN(
+        ArenaBlock block,
+        arena.Allocate("parameters", unit.flat_elements() * sizeof(float)));
+    for (const StateTensor& tensor : UnitStateTensors(
+             OptimizerSpec(), unit, {.parameters = block.data()})) {
+      tensors.push_back({.name = tensor.name,
+                         .take = [to = tensor.data, &device](
+                                     uint64_t offset, absl::string_view bytes) {
+                           device.CopyFromHost(to + offset, bytes.data(),
+                                               bytes.size());
+                           return device.Synchronize();
+                         }});
+    }
+    weights.pointers.push_back(block.data());
+    weights.blocks.push_back(std::move(block));
   }
-  return block;
+  ASSIGN_OR_RETURN(CheckpointLoad load,
+                   CheckpointLoad::Of(checkpoint, tensors));
+  ASSIGN_OR_RETURN(const std::unique_ptr<IoEngine> io,
+                   MakeIoEngine({.log = false}));
+  RETURN_IF_ERROR(load.Run(*io, moved));
+  return weights;
 }
 
 // By the name in the manifest, with the model that the checkpoint carries. The
@@ -93,10 +107,9 @@ absl::Status Draw(Generator& generator, const Tokenizer* tokenizer,
 absl::Status ContinueText(const TextRequest& request, Device& device,
                           const TierArenas& arenas, const TextSink& sink) {
   const std::string context = absl::StrCat("checkpoint ", request.checkpoint);
-  absl::StatusOr<std::unique_ptr<TensorReader>> checkpoint =
-      TensorReader::Open(request.checkpoint);
-  if (!checkpoint.ok()) return Annotate(checkpoint.status(), context);
-  const Manifest& manifest = (*checkpoint)->manifest();
+  const absl::StatusOr<Manifest> read = ReadManifest(request.checkpoint);
+  if (!read.ok()) return Annotate(read.status(), context);
+  const Manifest& manifest = *read;
   const absl::StatusOr<JobSpec> job = ParseJobJson(manifest.job);
   if (!job.ok()) return Annotate(job.status(), context);
   const ModelSpec& model = job->model();
@@ -118,18 +131,13 @@ absl::Status ContinueText(const TextRequest& request, Device& device,
       ModelUnits(model, {.sequences = 1,
                          .sequence_length = model.max_position_embeddings()}));
   ASSIGN_OR_RETURN(Arena * arena, arenas.Find(DEVICE));
-  Weights weights;
-  for (const Unit& unit : units) {
-    RETURN_IF_ERROR(sink(TextPiece()));
-    absl::StatusOr<ArenaBlock> block =
-        LoadUnit(**checkpoint, unit, device, *arena);
-    if (!block.ok()) return Annotate(block.status(), context);
-    weights.pointers.push_back(block->data());
-    weights.blocks.push_back(*std::move(block));
-  }
+  absl::StatusOr<Weights> weights =
+      LoadWeights({request.checkpoint, manifest}, units, device, *arena,
+                  [&sink](uint64_t) { return sink(TextPiece()); });
+  if (!weights.ok()) return Annotate(weights.status(), context);
 
   ASSIGN_OR_RETURN(const std::unique_ptr<Generator> generator,
-                   Generator::Create(device, model, weights.pointers));
+                   Generator::Create(device, model, weights->pointers));
   GenerateOptions sampling = request.sampling;
   sampling.go_on = [&sink] { return sink(TextPiece()); };
   RETURN_IF_ERROR(generator->Start(prompt, sampling));

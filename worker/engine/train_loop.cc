@@ -17,16 +17,18 @@
 namespace troupe {
 
 TrainLoop::TrainLoop(const TrainLoopOptions& options,
-                     const RankResources& resources, Connector connector,
-                     RankListener& listener)
+                     const RankResources& resources, KeyValueStore& store,
+                     Connector connector, RankListener& listener)
     : options_(options),
       resources_(resources),
+      store_(store),
       connector_(std::move(connector)),
       listener_(listener),
       last_step_(LastStep(options_.plan->job().training())),
       stop_(options_.plan->derived().report_lag()),
       programs_(ProgramsOf(options_.plan->ranks(0), options_.plan->derived())),
-      executor_(resources.clock, &resources.device) {}
+      executor_(resources.clock, &resources.device),
+      disk_(resources.clock) {}
 
 TrainLoop::~TrainLoop() = default;
 
@@ -57,12 +59,20 @@ void TrainLoop::Abort(const absl::Status& why) {
     aborted_ = why;
   }
   executor_.Abort(why);
+  disk_.Abort(why);
   AbortCommunicators(why);
 }
 
 void TrainLoop::AbortCommunicators(const absl::Status& why) {
   absl::MutexLock lock(&mutex_);
   for (Communicator* communicator : connected_) communicator->Abort(why);
+}
+
+RankProgress TrainLoop::Progress() const {
+  RankProgress progress = executor_.Progress();
+  absl::optional<DiskProgress> disk = disk_.Progress();
+  if (disk.has_value()) *progress.mutable_disk() = *std::move(disk);
+  return progress;
 }
 
 absl::Status TrainLoop::RunSteps() {
@@ -79,7 +89,10 @@ absl::Status TrainLoop::RunSteps() {
   }
   ASSIGN_OR_RETURN(
       const StartingPoint start,
-      SetStartingPoint({.resume = options_.resume, .last_step = last_step_},
+      SetStartingPoint({.resume = options_.resume,
+                        .last_step = last_step_,
+                        .name = options_.name},
+                       {.disk = {resources_.io, disk_}, .store = store_},
                        *state_, listener_));
   steps_done_ = start.position.step;
   const JobSpec& job = options_.plan->job();
@@ -284,7 +297,7 @@ absl::Status TrainLoop::WriteCheckpoint(const StepContext& context) {
 absl::Status TrainLoop::Write(const Snapshot& snapshot) {
   CheckpointWriter writer(
       {.token = options_.checkpoint_token, .carried = carried_}, *state_,
-      resources_.io, resources_.clock, listener_);
+      RankDisk{resources_.io, disk_}, resources_.clock, listener_);
   return Annotate(writer.Write(snapshot),
                   absl::StrCat("checkpoint of step ", snapshot.step));
 }

@@ -32,6 +32,7 @@
 #include "storage/checkpoint/assets.h"
 #include "storage/engine/engine.h"
 #include "worker/collective/communicator.h"
+#include "worker/collective/key_value_store.h"
 #include "worker/engine/agreed_stop.h"
 #include "worker/engine/background_writer.h"
 #include "worker/engine/checkpoint_writer.h"
@@ -40,6 +41,7 @@
 #include "worker/engine/rank_listener.h"
 #include "worker/engine/rank_programs.h"
 #include "worker/engine/step_record.h"
+#include "worker/rank/disk_log.h"
 #include "worker/rank/rank_state.h"
 #include "worker/rank/tier_arenas.h"
 
@@ -50,6 +52,7 @@ struct TrainLoopOptions {
   std::string resume;                // starting_point.h
   int64_t trace_every = 0;       // steps whose timeline is reported; 0: none
   std::string checkpoint_token;  // checkpoint_writer.h
+  std::string name;              // of this worker, for messages
   absl::Duration collective_timeout = absl::Minutes(5);
 };
 
@@ -71,9 +74,10 @@ using Connector =
 
 class TrainLoop {
  public:
-  // Borrows the listener.
+  // Borrows the store, in which the ranks agree where they start, and the
+  // listener. After an Abort the store must be aborted, too.
   TrainLoop(const TrainLoopOptions& options, const RankResources& resources,
-            Connector connector, RankListener& listener);
+            KeyValueStore& store, Connector connector, RankListener& listener);
   ~TrainLoop();
 
   // Trains to the job's last step (proto/plan/last_step.h); all checkpoints are
@@ -82,9 +86,9 @@ class TrainLoop {
   absl::Status Run();
 
   // Makes Run return `why` soon, wherever it is: the instructions in progress
-  // are the last ones, and so is the shard that is being written. The listener
-  // is not told: it must end an AwaitShards by itself. From any thread, at any
-  // time.
+  // are the last ones, and what is being read or written ends there. The
+  // listener is not told: it must end its waits by itself. From any thread, at
+  // any time.
   void Abort(const absl::Status& why);
 
   int64_t steps_done() const { return steps_done_; }  // complete and reported
@@ -102,7 +106,7 @@ class TrainLoop {
   void EndThreads() { executor_.EndLanes(); }  // of its lanes, after Run
 
   // Where the rank is now, but for its `ref`. From any thread.
-  RankProgress Progress() const { return executor_.Progress(); }
+  RankProgress Progress() const;
 
  private:
   absl::Status RunSteps();
@@ -126,12 +130,14 @@ class TrainLoop {
 
   const TrainLoopOptions options_;
   const RankResources resources_;
+  KeyValueStore& store_;
   const Connector connector_;
   RankListener& listener_;
   const int64_t last_step_;
   AgreedStop stop_;
   const RankPrograms programs_;
   Executor executor_;
+  DiskLog disk_;
   std::unique_ptr<RankState> state_;
   std::vector<CarriedFile> carried_;  // by the job's checkpoints; of rank 0
   std::unique_ptr<BackgroundWriter> background_;  // reads state_; or null

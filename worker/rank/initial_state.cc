@@ -1,7 +1,6 @@
 #include "worker/rank/initial_state.h"
 
 #include <algorithm>
-#include <memory>
 #include <set>
 #include <vector>
 
@@ -9,11 +8,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "proto/base/crc32c.h"
 #include "proto/base/status.h"
 #include "proto/plan/job_differences.h"
 #include "proto/plan/job_json.h"
 #include "storage/checkpoint/hugging_face_weights.h"
-#include "storage/checkpoint/tensor_reader.h"
+#include "storage/checkpoint/load_tensors.h"
+#include "storage/checkpoint/manifest.h"
 #include "worker/model/initialize.h"
 
 namespace troupe {
@@ -46,9 +47,15 @@ absl::Status FillInPieces(
   return absl::OkStatus();
 }
 
-absl::Status ReadTensor(const TensorReader& checkpoint,
-                        const StateTensor& tensor, RankState& state) {
-  const ManifestTensor* stored = checkpoint.Find(tensor.name);
+const ManifestTensor* Find(const Manifest& manifest, absl::string_view name) {
+  for (const ManifestTensor& tensor : manifest.tensors) {
+    if (tensor.name == name) return &tensor;
+  }
+  return nullptr;
+}
+
+absl::Status CheckStored(const StateTensor& tensor,
+                         const ManifestTensor* stored) {
   if (stored == nullptr) {
     return absl::InvalidArgumentError(
         absl::StrCat("it has no tensor ", tensor.name,
@@ -59,11 +66,50 @@ absl::Status ReadTensor(const TensorReader& checkpoint,
         tensor.name, " is [", absl::StrJoin(stored->shape, ", "),
         "] there, but [", absl::StrJoin(tensor.shape, ", "), "] in this job"));
   }
-  return FillInPieces(
-      state.device, tensor, [&](int64_t begin, int64_t count, float* host) {
-        return checkpoint.ReadRange(tensor.name, StoredDType::kF32,
-                                    {.begin = begin, .count = count}, host);
-      });
+  return absl::OkStatus();
+}
+
+TensorToLoad IntoDevice(const StateTensor& tensor, Device& device) {
+  return {.name = tensor.name,
+          .dtype = StoredDType::kF32,
+          .take = [to = tensor.data, &device](uint64_t offset,
+                                              absl::string_view bytes) {
+            device.CopyFromHost(to + offset, bytes.data(), bytes.size());
+            return device.Synchronize();
+          }};
+}
+
+// What this rank holds and the checkpoint has.
+absl::StatusOr<std::vector<TensorToLoad>> TensorsToLoad(
+    const Manifest& manifest, RankState& state) {
+  std::vector<TensorToLoad> tensors;
+  for (const int unit : state.HeldUnits()) {
+    for (const StateTensor& tensor :
+         UnitStateTensors(state.plan->job().optimizer(),
+                          state.plan->units(unit), state.MemoryOfUnit(unit))) {
+      const ManifestTensor* stored = Find(manifest, tensor.name);
+      // An imported model has no moments yet: they are zero, as before step 1.
+      if (manifest.step == 0 && stored == nullptr &&
+          absl::StartsWith(tensor.name, "optimizer.")) {
+        continue;
+      }
+      RETURN_IF_ERROR(CheckStored(tensor, stored));
+      tensors.push_back(IntoDevice(tensor, state.device));
+    }
+  }
+  return tensors;
+}
+
+absl::Status Load(const CheckpointToLoad& checkpoint, const RankDisk& disk,
+                  RankState& state) {
+  ASSIGN_OR_RETURN(const std::vector<TensorToLoad> tensors,
+                   TensorsToLoad(checkpoint.manifest, state));
+  ASSIGN_OR_RETURN(CheckpointLoad load,
+                   CheckpointLoad::Of(checkpoint, tensors));
+  const DiskLog::Entry entry(disk.log,
+                             {.step = checkpoint.manifest.step,
+                              .bytes = static_cast<int64_t>(load.bytes())});
+  return load.Run(disk.io, entry.moved());
 }
 
 // The job that wrote the checkpoint; empty where it does not say.
@@ -128,12 +174,19 @@ void InitializeFromSeed(RankState& state) {
 }
 
 absl::Status InitializeFromHuggingFace(const std::string& directory,
-                                       RankState& state) {
+                                       const RankDisk& disk, RankState& state) {
   // Alignment gaps, moments and gradients are as from seed.
   InitializeFromSeed(state);
   absl::StatusOr<HuggingFaceWeights> weights =
       HuggingFaceWeights::Open(directory);
   if (!weights.ok()) return Annotate(weights.status(), "model.hf");
+  DiskLog::Work work;
+  for (const int unit : state.HeldUnits()) {
+    work.bytes += state.plan->units(unit).flat_elements() *
+                  static_cast<int64_t>(sizeof(float));
+  }
+  const DiskLog::Entry entry(disk.log, work);
+  const BytesMoved moved = entry.moved();
   for (const int unit : state.HeldUnits()) {
     UnitMemory memory = state.MemoryOfUnit(unit);
     memory.optimizer_state = nullptr;  // the directory has none
@@ -143,6 +196,7 @@ absl::Status InitializeFromHuggingFace(const std::string& directory,
       if (read.ok()) {
         read = FillInPieces(state.device, tensor,
                             [&](int64_t begin, int64_t count, float* host) {
+                              RETURN_IF_ERROR(moved(count * sizeof(float)));
                               return weights->ReadF32(
                                   tensor.name, {.begin = begin, .count = count},
                                   host);
@@ -156,14 +210,14 @@ absl::Status InitializeFromHuggingFace(const std::string& directory,
 }
 
 absl::StatusOr<TrainingPosition> RestoreFromCheckpoint(const std::string& path,
+                                                       const RankDisk& disk,
                                                        RankState& state) {
   // Alignment gaps and what the checkpoint lacks by design start as from seed.
   InitializeFromSeed(state);
   const std::string context = absl::StrCat("checkpoint ", path);
-  absl::StatusOr<std::unique_ptr<TensorReader>> checkpoint =
-      TensorReader::Open(path);
-  if (!checkpoint.ok()) return Annotate(checkpoint.status(), context);
-  const Manifest& manifest = (*checkpoint)->manifest();
+  const absl::StatusOr<Manifest> read = ReadManifest(path);
+  if (!read.ok()) return Annotate(read.status(), context);
+  const Manifest& manifest = *read;
   const int64_t steps = state.plan->job().training().steps();
   if (manifest.step > steps) {
     return absl::InvalidArgumentError(
@@ -173,24 +227,15 @@ absl::StatusOr<TrainingPosition> RestoreFromCheckpoint(const std::string& path,
   const JobSpec saved = JobOf(manifest);
   RETURN_IF_ERROR(
       Annotate(CheckSameModel(manifest, saved, *state.plan), context));
-  for (const int unit : state.HeldUnits()) {
-    for (const StateTensor& tensor :
-         UnitStateTensors(state.plan->job().optimizer(),
-                          state.plan->units(unit), state.MemoryOfUnit(unit))) {
-      // An imported model has no moments yet: they are zero, as before step 1.
-      if (manifest.step == 0 && (*checkpoint)->Find(tensor.name) == nullptr &&
-          absl::StartsWith(tensor.name, "optimizer.")) {
-        continue;
-      }
-      RETURN_IF_ERROR(
-          Annotate(ReadTensor(**checkpoint, tensor, state), context));
-    }
-    SpreadWeights(state, unit);
-  }
+  RETURN_IF_ERROR(Annotate(Load({path, manifest}, disk, state), context));
+  for (const int unit : state.HeldUnits()) SpreadWeights(state, unit);
   return TrainingPosition{
       .step = manifest.step,
       .samples_consumed = static_cast<int64_t>(manifest.samples_consumed),
-      .differences = JobDifferences(saved, state.plan->job())};
+      .differences = JobDifferences(saved, state.plan->job()),
+      .content = absl::StrCat(
+          "manifest ",
+          absl::Hex(Crc32c(FormatManifest(manifest)), absl::kZeroPad8))};
 }
 
 }  // namespace troupe

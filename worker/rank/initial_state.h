@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "worker/rank/disk_log.h"
 #include "worker/rank/rank_state.h"
 
 namespace troupe {
@@ -20,6 +21,8 @@ struct TrainingPosition {
   int64_t samples_consumed = 0;  // the data position
   // In what the job that had come there differs (proto/plan/job_differences.h).
   std::vector<std::string> differences;
+  // Of the checkpoint's manifest: "manifest 1f3a9c02".
+  std::string content;
 };
 
 // Draws the initial weights; moments and gradients zero.
@@ -29,13 +32,16 @@ void InitializeFromSeed(RankState& state);
 // Errors begin with "model.hf" and say as HuggingFaceWeights does what is
 // missing or does not fit.
 absl::Status InitializeFromHuggingFace(const std::string& directory,
-                                       RankState& state);
+                                       const RankDisk& disk, RankState& state);
 
 // Reads weights and moments from the checkpoint's directory; gradients zero. An
-// imported model (step 0) has no moments: they are zero.
-// NotFound, DataLoss: as TensorReader says. InvalidArgument where the
-// checkpoint is of another model or optimizer, or lies past the last step.
+// imported model (step 0) has no moments: they are zero. Reads what this rank
+// holds, once, and checks it on the way.
+// NotFound: there is no manifest. DataLoss: the checkpoint is torn or damaged
+// where it was read. InvalidArgument: it is of another model or optimizer, or
+// lies past the last step. Other errors are the disk's.
 absl::StatusOr<TrainingPosition> RestoreFromCheckpoint(const std::string& path,
+                                                       const RankDisk& disk,
                                                        RankState& state);
 
 }  // namespace troupe

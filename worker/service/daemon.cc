@@ -14,10 +14,9 @@ namespace troupe {
 namespace {
 
 // Of the conversation in worker.proto; the scheduler has the same number.
-constexpr int kProtocolVersion = 2;
+constexpr int kProtocolVersion = 3;
 
 constexpr absl::Duration kGoodbyeTimeout = absl::Milliseconds(500);
-constexpr absl::Duration kSaveTimeout = absl::Minutes(1);
 
 // A refusal that will not change by asking again.
 bool IsRefusal(const absl::Status& status, bool was_registered) {
@@ -185,7 +184,9 @@ void Daemon::SaveFirst(const std::string& reason) {
   const auto ended = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     return !savable_.has_value();
   };
-  mutex_.AwaitWithTimeout(absl::Condition(&ended), kSaveTimeout);
+  // The scheduler, who hears how the disks of all ranks get on, ends the
+  // session where they do not.
+  mutex_.Await(absl::Condition(&ended));
 }
 
 void Daemon::Stop(const std::string& reason) {

@@ -44,7 +44,7 @@ class Daemon {
 
   // Ends what runs, says goodbye, and makes Run return, within about a second;
   // but a job that has somewhere to be saved is saved first, which may take as
-  // long as a step and a checkpoint, and a minute at most. Thread-safe; may be
+  // long as a step and a checkpoint do. Thread-safe; may be
   // called before Run.
   void Stop(const std::string& reason);
 

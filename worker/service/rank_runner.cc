@@ -1,5 +1,6 @@
 #include "worker/service/rank_runner.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,13 +14,15 @@
 namespace troupe {
 namespace {
 
-// How long a rank that was asked to stop may go on to the end of its step.
-constexpr absl::Duration kStopGrace = absl::Seconds(1);
-// For all ranks to come to the rendezvous: they have their memory to reserve
-// and their weights to read first.
+// For all ranks to come to the rendezvous: they have their memory and their
+// weights by then.
 constexpr absl::Duration kJoinTimeout = absl::Minutes(4);
-// Rank 0, for the slowest rank's shard to be written.
-constexpr absl::Duration kShardsTimeout = absl::Minutes(30);
+
+std::string NameOf(const Assignment& assignment) {
+  const int rank = assignment.ref().rank();
+  return rank < assignment.worker_names_size() ? assignment.worker_names(rank)
+                                               : absl::StrCat("rank ", rank);
+}
 
 TrainLoopOptions LoopOptions(const Assignment& assignment) {
   return {
@@ -28,6 +31,7 @@ TrainLoopOptions LoopOptions(const Assignment& assignment) {
       .trace_every = assignment.trace_every(),
       .checkpoint_token = absl::StrCat("job-", assignment.ref().job(), "-",
                                        assignment.ref().attempt()),
+      .name = NameOf(assignment),
       .collective_timeout = absl::Seconds(assignment.collective_seconds_max())};
 }
 
@@ -41,7 +45,7 @@ RankRunner::RankRunner(const Assignment& assignment,
       options_(options),
       store_(ref_, options_.send),
       loop_(
-          LoopOptions(assignment), options_.resources,
+          LoopOptions(assignment), options_.resources, store_,
           [this](const Plan& plan, int rank) { return Connect(plan, rank); },
           *this) {
   thread_ = std::thread([this] { Run(); });
@@ -113,13 +117,18 @@ void RankRunner::OnMessage(const SchedulerMessage& message) {
     }
     absl::MutexLock lock(&mutex_);
     commits_[message.commit().step()] = std::move(descriptions);
+  } else if (message.has_done() && IsOurs(message.done().ref())) {
+    absl::MutexLock lock(&mutex_);
+    committed_ = std::max(committed_, message.done().step());
   }
 }
 
 void RankRunner::Stop(const StopRank& stop) {
   LogInfo(absl::StrCat("job ", ref_.job(), ": asked to stop: ", stop.reason()));
   const absl::Status why = absl::CancelledError(stop.reason());
-  if (stop.peers_gone() || !ready_ || stopper_.joinable()) {
+  const bool at_once =
+      !stop.checkpoint() && options_.stop_grace <= absl::ZeroDuration();
+  if (stop.peers_gone() || !ready_ || stopper_.joinable() || at_once) {
     Abort(why);
     return;
   }
@@ -129,7 +138,7 @@ void RankRunner::Stop(const StopRank& stop) {
   }
   loop_.RequestStop();
   stopper_ = std::thread([this, why] {
-    if (!ended_.WaitForNotificationWithTimeout(kStopGrace)) Abort(why);
+    if (!ended_.WaitForNotificationWithTimeout(options_.stop_grace)) Abort(why);
   });
 }
 
@@ -202,22 +211,27 @@ absl::Status RankRunner::OnShardWritten(const WrittenShard& shard) {
   return options_.send(std::move(message));
 }
 
+// As long as the disks of the others get on; the scheduler, who hears whether
+// they do, ends the wait where they do not.
 absl::StatusOr<std::vector<std::string>> RankRunner::AwaitShards(int64_t step) {
   absl::MutexLock lock(&mutex_);
   const auto answered = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     return !aborted_.ok() || commits_.count(step) > 0;
   };
-  const bool in_time =
-      mutex_.AwaitWithTimeout(absl::Condition(&answered), kShardsTimeout);
+  mutex_.Await(absl::Condition(&answered));
   if (!aborted_.ok()) return aborted_;
-  if (!in_time) {
-    return absl::DeadlineExceededError(
-        absl::StrCat("not all ranks wrote their shard within ",
-                     absl::FormatDuration(kShardsTimeout)));
-  }
   std::vector<std::string> shards = std::move(commits_[step]);
   commits_.erase(step);
   return shards;
+}
+
+absl::Status RankRunner::AwaitCommitted(int64_t step) {
+  absl::MutexLock lock(&mutex_);
+  const auto answered = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return !aborted_.ok() || committed_ >= step;
+  };
+  mutex_.Await(absl::Condition(&answered));
+  return committed_ >= step ? absl::OkStatus() : aborted_;
 }
 
 absl::Status RankRunner::OnCommitted(const CheckpointRecord& checkpoint) {

@@ -19,6 +19,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
 #include "proto/worker.pb.h"
 #include "worker/collective/join_abort.h"
 #include "worker/engine/rank_listener.h"
@@ -31,6 +32,8 @@ struct RankRunnerOptions {
   const RankResources& resources;
   SendToScheduler send;
   std::string address;  // where peers reach this worker
+  // How long a rank that was asked to stop may go on to the end of its step.
+  absl::Duration stop_grace = absl::Seconds(1);
 };
 
 // OnMessage, Abort and Progress from any thread. The loop calls from two: its
@@ -41,8 +44,8 @@ class RankRunner final : private RankListener {
   RankRunner(const Assignment& assignment, const RankRunnerOptions& options);
   ~RankRunner() override;
 
-  // A StopRank, StoreValue or CheckpointCommit. Those of another job or attempt
-  // are dropped. Never blocks.
+  // A StopRank, StoreValue, CheckpointCommit or CheckpointDone. Those of
+  // another job or attempt are dropped. Never blocks.
   void OnMessage(const SchedulerMessage& message);
 
   void Abort(const absl::Status& why);
@@ -68,6 +71,7 @@ class RankRunner final : private RankListener {
   absl::Status OnShardWritten(const WrittenShard& shard) override;
   absl::StatusOr<std::vector<std::string>> AwaitShards(int64_t step) override;
   absl::Status OnCommitted(const CheckpointRecord& checkpoint) override;
+  absl::Status AwaitCommitted(int64_t step) override;
 
   const RankRef ref_;
   const std::vector<std::string> worker_names_;  // by rank
@@ -81,6 +85,7 @@ class RankRunner final : private RankListener {
   absl::Mutex mutex_;
   // Descriptions of all shards, by step.
   std::map<int64_t, std::vector<std::string>> commits_ ABSL_GUARDED_BY(mutex_);
+  int64_t committed_ ABSL_GUARDED_BY(mutex_) = -1;  // the last step that is
   absl::Status aborted_ ABSL_GUARDED_BY(mutex_);
 
   absl::Notification ended_;

@@ -31,6 +31,7 @@ class OneRank final : public RankListener {
     committed.push_back(checkpoint);
     return absl::OkStatus();
   }
+  absl::Status AwaitCommitted(int64_t) override { return absl::OkStatus(); }
 
   absl::Status refusal;
   std::vector<std::string> shards;
@@ -49,8 +50,8 @@ class CheckpointWriterTest : public testing::Test {
     rank_ = std::make_unique<SmallRank>(
         job, SmallRankOptions{.program = Program::CHECKPOINT});
     writer_ = std::make_unique<CheckpointWriter>(
-        CheckpointWriterOptions{.token = "test"}, rank_->state(), *io_, clock_,
-        listener_);
+        CheckpointWriterOptions{.token = "test"}, rank_->state(),
+        RankDisk{*io_, disk_}, clock_, listener_);
   }
 
   Snapshot Taken(int64_t step) {
@@ -67,6 +68,7 @@ class CheckpointWriterTest : public testing::Test {
 
   const std::string directory_;
   const RealClock clock_;
+  DiskLog disk_{clock_};
   const std::unique_ptr<IoEngine> io_;
   OneRank listener_;
   std::unique_ptr<SmallRank> rank_;

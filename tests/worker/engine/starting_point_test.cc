@@ -2,11 +2,16 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <memory>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "proto/base/status.h"
 #include "storage/checkpoint/checkpoint_dir.h"
+#include "storage/engine/make_engine.h"
 #include "tests/equivalence/cluster_of_threads.h"
 #include "tests/equivalence/small_job.h"
 
@@ -44,6 +49,112 @@ TEST(StartingPoint, LatestSkipsACheckpointWithAFlippedBit) {
   EXPECT_EQ(run.steps[0][0].step(), 6);
   ASSERT_EQ(run.warnings.size(), 1u);
   EXPECT_TRUE(absl::StrContains(run.warnings[0], shard)) << run.warnings[0];
+}
+
+// A disk that answers reads of some files with other bytes than it has, or with
+// an error.
+class FaultyDisk final : public IoEngine {
+ public:
+  struct Fault {
+    std::string path;    // a part of it
+    absl::Status error;  // OK: a bit is flipped
+  };
+  explicit FaultyDisk(Fault fault)
+      : fault_(std::move(fault)),
+        disk_(MakeIoEngine({.kind = "thread_pool", .log = false}).value()) {}
+
+  absl::string_view name() const override { return "faulty"; }
+  int depth() const override { return disk_->depth(); }
+  int in_flight() const override { return disk_->in_flight(); }
+  absl::StatusOr<IoFile> Open(const std::string& path, IoMode mode) override {
+    ASSIGN_OR_RETURN(const IoFile file, disk_->Open(path, mode));
+    faulty_[file.id] = absl::StrContains(path, fault_.path);
+    return file;
+  }
+  absl::StatusOr<uint64_t> Size(IoFile file) override {
+    return disk_->Size(file);
+  }
+  absl::Status Submit(const IoRequest& request) override {
+    requests_[request.tag] = request;
+    return disk_->Submit(request);
+  }
+  std::vector<IoCompletion> Poll(absl::Duration timeout) override {
+    std::vector<IoCompletion> done = disk_->Poll(timeout);
+    for (IoCompletion& completion : done) {
+      const IoRequest& request = requests_[completion.tag];
+      if (!faulty_[request.file.id]) continue;
+      if (request.kind != IoKind::kRead || !completion.status.ok()) continue;
+      completion.status = fault_.error;
+      request.data[request.bytes / 2] ^= 1;
+    }
+    return done;
+  }
+  absl::Status Sync(IoFile file) override { return disk_->Sync(file); }
+  absl::Status Close(IoFile file) override { return disk_->Close(file); }
+
+ private:
+  const Fault fault_;
+  const std::unique_ptr<IoEngine> disk_;
+  std::map<int, bool> faulty_;              // by file
+  std::map<uint64_t, IoRequest> requests_;  // by tag
+};
+
+// Two ranks, of whom the second has the fault.
+TrainOptions WithAFaultOfRankOne(const FaultyDisk::Fault& fault) {
+  return {.ranks = 2, .resume = "latest", .new_io = [fault](int rank) {
+            return std::make_unique<FaultyDisk>(
+                rank == 1 ? fault : FaultyDisk::Fault{.path = "no file"});
+          }};
+}
+
+JobSpec TwoRanks(const std::string& folder) {
+  JobSpec job = SavingJob(folder, 10);
+  job.mutable_checkpoint()->set_every(5);
+  job.mutable_training()->set_micro_batch_size(4);
+  job.mutable_parallelism()->set_data(2);
+  return job;
+}
+
+TEST(StartingPoint, DamageThatOneRankMeetsMakesAllResumeFromTheSame) {
+  JobSpec job = TwoRanks("one_rank");
+  ASSERT_TRUE(Train(job, {.ranks = 2}).status().ok());
+  job.mutable_training()->set_stop_after(12);
+  const TrainingRun run =
+      Train(job, WithAFaultOfRankOne({.path = "step-00000010/"}));
+  ASSERT_TRUE(run.status().ok()) << run.status();
+  for (int rank = 0; rank < 2; ++rank) {
+    ASSERT_EQ(run.steps[rank].size(), 7u);
+    EXPECT_EQ(run.steps[rank][0].step(), 6);
+  }
+  ASSERT_EQ(run.warnings.size(), 1u);
+  EXPECT_TRUE(absl::StrContains(run.warnings[0], "its content changed"))
+      << run.warnings[0];
+}
+
+TEST(StartingPoint, AnErrorOfADiskIsNoReasonToTakeAnOlderOne) {
+  JobSpec job = TwoRanks("disk_error");
+  ASSERT_TRUE(Train(job, {.ranks = 2}).status().ok());
+  job.mutable_training()->set_stop_after(12);
+  const TrainingRun run = Train(
+      job,
+      WithAFaultOfRankOne({.path = "step-00000010/",
+                           .error = absl::UnavailableError("EIO: the shard")}));
+  EXPECT_TRUE(absl::IsUnavailable(run.statuses[1])) << run.statuses[1];
+  EXPECT_TRUE(absl::StrContains(run.statuses[1].message(), "EIO"))
+      << run.statuses[1];
+  EXPECT_FALSE(run.statuses[0].ok()) << "it waits for the other";
+}
+
+TEST(StartingPoint, WhatRankZeroCannotReadIsAnErrorToo) {
+  JobSpec job = SavingJob("unreadable", 10);
+  job.mutable_checkpoint()->set_every(5);
+  ASSERT_TRUE(Train(job, {}).status().ok());
+  const std::string manifest =
+      CheckpointPath(job.checkpoint().directory(), 10) + "/manifest.json";
+  std::filesystem::remove(manifest);
+  std::filesystem::create_symlink(manifest, manifest);
+  const absl::Status status = Train(job, {.resume = "latest"}).status();
+  EXPECT_TRUE(absl::StrContains(status.message(), "ELOOP")) << status;
 }
 
 TEST(StartingPoint, AStopBeforeTheCheckpointIsRefused) {

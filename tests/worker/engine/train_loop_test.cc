@@ -153,6 +153,35 @@ TEST(TrainLoop, TrainsOnWhileACheckpointIsWrittenButNotIntoTheNext) {
   }
 }
 
+TEST(TrainLoop, ARankThatHasWrittenWaitsInNoCollectiveForOneThatWrites) {
+  for (const bool background : {false, true}) {
+    JobSpec job = CheckpointedJob("slow_writer", background);
+    job.mutable_training()->set_micro_batch_size(4);
+    job.mutable_parallelism()->set_data(2);
+    absl::Notification waits[4];  // by checkpoint
+    const TrainingRun run = Train(
+        job,
+        {.ranks = 2,
+         .on_shard =
+             [&](int rank, const WrittenShard& shard,
+                 const std::vector<TrainLoop*>&) {
+               const int64_t index = shard.step / 5 - 1;
+               if (rank == 0) waits[index].WaitForNotification();
+               return absl::OkStatus();
+             },
+         .on_await =
+             [&](int rank, int64_t step, const std::vector<TrainLoop*>& loops) {
+               EXPECT_EQ(rank, 1);
+               if (!background) {
+                 EXPECT_EQ(loops[1]->Progress().lanes_size(), 0);
+               }
+               waits[step / 5 - 1].Notify();
+             }});
+    EXPECT_TRUE(run.status().ok()) << run.status();
+    EXPECT_EQ(run.checkpoints.size(), 4u);
+  }
+}
+
 TEST(TrainLoop, ARankThatIsAskedToSavesWithAllOthers) {
   for (const bool background : {false, true}) {
     JobSpec job = CheckpointedJob("save_and_stop", background);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "storage/engine/in_memory_engine.h"
 #include "tests/equivalence/small_job.h"
 #include "tests/worker/rank/small_rank.h"
 
@@ -80,8 +81,12 @@ TEST(InitialState, AnotherSeedDrawsOthers) {
 
 TEST(InitialState, AMissingCheckpointIsNamed) {
   SmallRank rank(SmallJob(), {});
+  const RealClock clock;
+  DiskLog log(clock);
+  InMemoryEngine io(1);
   const absl::Status status =
-      RestoreFromCheckpoint("/no/such/step-00000001", rank.state()).status();
+      RestoreFromCheckpoint("/no/such/step-00000001", {io, log}, rank.state())
+          .status();
   EXPECT_TRUE(absl::IsNotFound(status)) << status;
   EXPECT_NE(status.message().find("/no/such/step-00000001"),
             absl::string_view::npos)
