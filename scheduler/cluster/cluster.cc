@@ -214,7 +214,17 @@ void Cluster::Drain(const std::string& why, absl::Time now, Actions& actions) {
   }
 }
 
+void Cluster::ForgivePause(absl::Time now) {
+  const absl::Duration pause = now - last_tick_ - limits_.tick_max;
+  last_tick_ = now;
+  if (pause <= absl::ZeroDuration()) return;
+  workers_.Forgive(pause, now);
+  runs_.Forgive(pause, now);
+  generations_.Forgive(pause, now);
+}
+
 void Cluster::Tick(absl::Time now, Actions& actions) {
+  ForgivePause(now);
   std::vector<StuckWorker> lost;
   for (const WorkerId id : workers_.Expired(now)) {
     const absl::Duration silent =

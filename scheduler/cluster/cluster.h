@@ -97,6 +97,9 @@ class Cluster {
 
   // --- What time does: call it a few times a second ---
 
+  // A tick that comes late says that the scheduler itself did not run (SIGSTOP,
+  // a suspended machine): what others sent meanwhile waits to be heard, and no
+  // lease and no deadline counts that time.
   void Tick(absl::Time now, Actions& actions);
 
   // --- What is there ---
@@ -125,6 +128,7 @@ class Cluster {
              Actions& actions);
   // Unless that is under way, or would say once more that it does not fit.
   void AskToCompile(Job& job, Actions& actions);
+  void ForgivePause(absl::Time now);
   void Lose(WorkerId worker, WorkerStatus::State state,
             const std::string& reason, absl::Time now, Actions& actions);
   absl::StatusOr<std::string> CheckpointOf(
@@ -134,6 +138,7 @@ class Cluster {
   const JobCompiler& compiler_;
   int64_t last_compilation_ = 0;
   bool draining_ = false;
+  absl::Time last_tick_ = absl::InfiniteFuture();  // before the first one
   WorkerTable workers_;
   JobTable jobs_;
   RunControl runs_;

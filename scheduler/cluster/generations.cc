@@ -1,5 +1,6 @@
 #include "scheduler/cluster/generations.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -152,6 +153,10 @@ void Generations::WorkerGone(const Worker& worker, const std::string& reason,
     actions.push_back(std::move(reply));
   }
   texts_.erase(it);
+}
+
+void Generations::Forgive(absl::Duration time, absl::Time now) {
+  for (auto& [id, text] : texts_) text.heard = std::min(text.heard + time, now);
 }
 
 std::vector<StuckWorker> Generations::Tick(absl::Time now) const {

@@ -48,6 +48,9 @@ class Generations {
   void WorkerGone(const Worker& worker, const std::string& reason,
                   Actions& actions);
 
+  // Time in which no piece could be heard.
+  void Forgive(absl::Duration time, absl::Time now);
+
   // Workers from which nothing has come for too long, or that do not stop.
   std::vector<StuckWorker> Tick(absl::Time now) const;
 

@@ -14,6 +14,9 @@ struct Limits {
   // Time.
   absl::Duration heartbeat = absl::Seconds(1);
   absl::Duration lease = absl::Seconds(5);
+  // Ticks come more often than this. What lies between two of them beyond it is
+  // time in which the scheduler did not run: no wait counts it.
+  absl::Duration tick_max = absl::Seconds(1);
   // From the assignment, or the last bytes that a rank has read, until every
   // rank is ready.
   absl::Duration start_max = absl::Minutes(5);

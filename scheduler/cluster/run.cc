@@ -56,6 +56,21 @@ bool Run::Explain(Blame blame_now, std::string cause_now) {
   return true;
 }
 
+void Run::Forgive(absl::Duration time, absl::Time now) {
+  const auto forgive = [&](absl::Time& since) {
+    if (since != absl::InfiniteFuture()) since = std::min(since + time, now);
+  };
+  for (absl::Time* since : {&started, &disk_progress, &progress, &outside_step,
+                            &stopping_since, &late.said, &late.looked}) {
+    forgive(*since);
+  }
+  for (RankSeat& seat : ranks) forgive(seat.heard);
+  for (RankReport& report : reports) {
+    forgive(report.heard);
+    forgive(report.disk_moved);
+  }
+}
+
 absl::Duration HangMax(const Plan& plan, const Limits& limits) {
   double seconds = plan.prediction().step_seconds();
   const int train = plan.derived().micro_batches();

@@ -91,6 +91,8 @@ struct Run {
   int OfAnotherStart(int rank) const;
   // Whose last sign of progress is the oldest.
   int Laggard() const;
+  // Time in which no rank could be heard: no wait counts it.
+  void Forgive(absl::Duration time, absl::Time now);
   // Whether this cause explains better than the one that is there; then it is
   // kept.
   bool Explain(Blame blame_now, std::string cause_now);

@@ -54,6 +54,9 @@ class RunControl {
   void SaveAndCancel(Job& job, const std::string& why, absl::Time now,
                      Actions& actions);
 
+  // Time in which no rank could be heard: no job's wait counts it.
+  void Forgive(absl::Duration time, absl::Time now);
+
   // Fails jobs that do not start or hang; the workers that do not let go.
   std::vector<StuckWorker> Tick(absl::Time now, Actions& actions);
 

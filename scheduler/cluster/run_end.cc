@@ -171,6 +171,12 @@ void RunControl::FinishIfLetGo(Job& job, absl::Time now, Actions& actions) {
   job.run.reset();
 }
 
+void RunControl::Forgive(absl::Duration time, absl::Time now) {
+  for (const auto& [id, job] : jobs_.all()) {
+    if (job->run != nullptr) job->run->Forgive(time, now);
+  }
+}
+
 std::vector<StuckWorker> RunControl::Tick(absl::Time now, Actions& actions) {
   std::vector<StuckWorker> stuck;
   for (const auto& [id, job] : jobs_.all()) {

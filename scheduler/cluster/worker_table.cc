@@ -1,5 +1,6 @@
 #include "scheduler/cluster/worker_table.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -146,6 +147,12 @@ std::vector<const Worker*> WorkerTable::Alive() const {
     if (worker.alive()) alive.push_back(&worker);
   }
   return alive;
+}
+
+void WorkerTable::Forgive(absl::Duration time, absl::Time now) {
+  for (auto& [id, worker] : workers_) {
+    worker.heard = std::min(worker.heard + time, now);
+  }
 }
 
 std::vector<WorkerId> WorkerTable::Expired(absl::Time now) const {

@@ -72,6 +72,9 @@ class WorkerTable {
 
   const std::map<WorkerId, Worker>& all() const { return workers_; }
 
+  // Time in which nobody could be heard: leases do not count it.
+  void Forgive(absl::Duration time, absl::Time now);
+
   // Live workers not heard for longer than the lease.
   std::vector<WorkerId> Expired(absl::Time now) const;
 
