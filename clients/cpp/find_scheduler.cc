@@ -85,11 +85,11 @@ absl::StatusOr<Endpoints> ReadEndpoints(const std::string& dir) {
         "0.0.0.0:PORT"));
   }
   if (!MayRun(endpoints.process)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the scheduler of ", dir, " is gone (process ",
-                     endpoints.process.pid, "); its last words are in ", dir,
-                     "/logs; start again with: troupe down --dir ", ShellWord(dir),
-                     " && troupe up --workers N --dir ", ShellWord(dir)));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the scheduler of ", dir, " is gone (process ", endpoints.process.pid,
+        "); its last words are in ", dir,
+        "/logs; start again with: troupe down --dir ", ShellWord(dir),
+        " && troupe up --workers N --dir ", ShellWord(dir)));
   }
   return endpoints;
 }

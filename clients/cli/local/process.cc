@@ -222,7 +222,7 @@ absl::StatusOr<FilterOutcome> RunToEnd(const FilterOptions& options) {
     if (ended < 0 && errno != EINTR) return SystemError("waitpid", errno);
     if (!asks) continue;
     if (!options.keep_going()) {
-      EndProcesses({Identify(pid)}, absl::Seconds(2));
+      EndProcesses({Identify(pid)}, {.grace = absl::Seconds(2)});
       return absl::CancelledError(
           absl::StrCat(options.command[0], " was ended before its end"));
     }
