@@ -29,6 +29,18 @@ void ZeroResident(RankState& state, Buffer::Kind kind, int unit) {
   }
 }
 
+// Zeroes all that this rank holds of the model's state: where it is read, only
+// alignment gaps and what is not there stay so. To draw it from the seed would
+// take longer than to read it.
+void ZeroState(RankState& state) {
+  for (const int unit : state.HeldUnits()) {
+    state.device.Zero(state.MemoryOfUnit(unit).parameters,
+                      state.plan->units(unit).flat_elements() * sizeof(float));
+    ZeroResident(state, Buffer::OPTIMIZER_STATE, unit);
+    ZeroResident(state, Buffer::PARAMETER_GRADIENTS, unit);
+  }
+}
+
 // Puts a tensor on the device through little host memory: `read` gives elements
 // [begin, begin + count).
 absl::Status FillInPieces(
@@ -175,8 +187,7 @@ void InitializeFromSeed(RankState& state) {
 
 absl::Status InitializeFromHuggingFace(const std::string& directory,
                                        const RankDisk& disk, RankState& state) {
-  // Alignment gaps, moments and gradients are as from seed.
-  InitializeFromSeed(state);
+  ZeroState(state);
   absl::StatusOr<HuggingFaceWeights> weights =
       HuggingFaceWeights::Open(directory);
   if (!weights.ok()) return Annotate(weights.status(), "model.hf");
@@ -212,8 +223,7 @@ absl::Status InitializeFromHuggingFace(const std::string& directory,
 absl::StatusOr<TrainingPosition> RestoreFromCheckpoint(const std::string& path,
                                                        const RankDisk& disk,
                                                        RankState& state) {
-  // Alignment gaps and what the checkpoint lacks by design start as from seed.
-  InitializeFromSeed(state);
+  ZeroState(state);
   const std::string context = absl::StrCat("checkpoint ", path);
   const absl::StatusOr<Manifest> read = ReadManifest(path);
   if (!read.ok()) return Annotate(read.status(), context);
