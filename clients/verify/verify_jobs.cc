@@ -23,6 +23,7 @@ JobSpec CutShort(const JobSpec& job, const VerifyOptions& options,
   // N - 1 divides no other step up to N but itself, save where it is 1.
   checkpoint.set_every(std::max<int64_t>(1, steps - 1));
   checkpoint.set_keep(2);
+  checkpoint.set_overwrite(true);  // of an earlier verification
   checkpoint.set_background(false);
   checkpoint.clear_resume();
   return cut;

@@ -198,6 +198,21 @@ TEST_F(BadInputTest, ACheckpointThatIsDamagedOrAbsentNamesTheFile) {
   ExpectClean();
 }
 
+TEST_F(BadInputTest, ATokenFileThatShrinksEndsTheJobAndNoWorker) {
+  Up(2);
+  const std::string tokens = Write("own.tokens", Read(dir() + "/tiny.tokens"));
+  const pid_t worker = WorkerPid("worker-0");
+  const int job = Submit({"data.tokens=" + tokens, kEndless});
+  TroupeProgram watch(Command({"watch", std::to_string(job)}));
+  ASSERT_NE(watch.WaitForLine("step 3/"), "");
+  fs::resize_file(tokens, 100);
+  EXPECT_EQ(watch.Wait().code, 1);
+  EXPECT_THAT(std::string(Describe(job)["reason"]),
+              AllOf(HasSubstr(tokens), HasSubstr("put the file back")));
+  ExpectClean();
+  EXPECT_EQ(WorkerPid("worker-0"), worker) << "the same process";
+}
+
 TEST_F(BadInputTest, ACheckpointDirectoryThatCannotBeMadeFailsTheJobEarly) {
   Up(2);
   const std::string below_a_file = dir() + "/tiny.txt/checkpoints";

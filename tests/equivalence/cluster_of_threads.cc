@@ -118,6 +118,7 @@ class Rank final : public RankListener {
              .trace_every = 1,
              .checkpoint_token = "test",
              .name = absl::StrCat("worker-", rank),
+             .checks_data = options.checks_data && rank == 0,
              .collective_timeout = absl::Seconds(20)},
             resources_, store,
             [this, &store](const Plan& plan, int rank) {

@@ -29,6 +29,7 @@ struct TrainOptions {
   std::string resume;  // a checkpoint's directory, or `latest`
   // Called with the compiled and checked plan: to break it.
   std::function<void(Plan& plan)> change_plan;
+  bool checks_data = false;  // rank 0, its checksum
   // Makes each rank's device; empty: a CPU of one thread.
   std::function<std::unique_ptr<Device>()> new_device;
   // Makes each rank's disk; empty: a thread pool's.

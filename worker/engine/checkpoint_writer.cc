@@ -99,6 +99,7 @@ absl::Status CheckpointWriter::Commit(const CheckpointAttempt& attempt,
   manifest.plan_fingerprint = plan.fingerprint();
   manifest.job = JobJson(plan.job());
   manifest.tokenizer = state_.tokenizer();
+  manifest.data = state_.DataIdentity();
   manifest.created = clock_.Now();
   absl::StatusOr<std::string> path =
       CommitCheckpoint(attempt, std::move(manifest), files, options_.carried);
@@ -109,9 +110,13 @@ absl::Status CheckpointWriter::Commit(const CheckpointAttempt& attempt,
   record.set_bytes(bytes);
   record.set_seconds((clock_.MonotonicNanos() - begin_ns) * 1e-9);
   RETURN_IF_ERROR(listener_.OnCommitted(record));
+  // The new checkpoint is whole: that old ones stay too harms nobody's run.
+  const absl::Status removed = options_.folder == nullptr
+                                   ? absl::OkStatus()
+                                   : options_.folder->Committed(*path);
+  if (!removed.ok()) LogWarning(removed.message());
   const int keep = plan.job().checkpoint().keep();
   if (keep == 0) return absl::OkStatus();
-  // The new checkpoint is whole: that old ones stay too harms nobody's run.
   const absl::Status pruned = PruneCheckpoints(
       {.dir = attempt.dir, .written = attempt.step, .keep = keep});
   if (!pruned.ok()) LogWarning(pruned.message());

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "proto/base/clock.h"
+#include "storage/checkpoint/checkpoint_folder.h"
 #include "storage/checkpoint/commit.h"
 #include "storage/engine/engine.h"
 #include "worker/engine/rank_listener.h"
@@ -23,7 +24,8 @@ struct CheckpointWriterOptions {
   // The same on all ranks and unique to this start of the job: letters, digits
   // and '-'.
   std::string token;
-  std::vector<CarriedFile> carried;  // rank 0's go into each checkpoint
+  std::vector<CarriedFile> carried;    // rank 0's go into each checkpoint
+  CheckpointFolder* folder = nullptr;  // rank 0's; told of each that is there
 };
 
 // A rank's state after `step` steps, as SNAPSHOT collected it.

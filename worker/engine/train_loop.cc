@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "disk/file_lock.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
 #include "proto/plan/last_step.h"
@@ -15,6 +16,12 @@
 #include "worker/rank/resident_memory.h"
 
 namespace troupe {
+namespace {
+
+// For the checksum of the data, when all else is done.
+constexpr absl::Duration kDataCheckPatience = absl::Seconds(10);
+
+}  // namespace
 
 TrainLoop::TrainLoop(const TrainLoopOptions& options,
                      const RankResources& resources, KeyValueStore& store,
@@ -47,6 +54,8 @@ absl::Status TrainLoop::Run() {
     // What an abort breaks fails in many ways; why it was done is the reason.
     if (!status.ok() && !aborted_.ok()) status = aborted_;
   }
+  data_check_.reset();
+  folder_.reset();
   state_.reset();
   return status;
 }
@@ -80,12 +89,13 @@ absl::Status TrainLoop::RunSteps() {
                                              resources_.arenas));
   state_->collective_timeout = options_.collective_timeout;
   if (programs_.checkpoint != nullptr) {
-    const std::string& dir = options_.plan->job().checkpoint().directory();
-    RETURN_IF_ERROR(
-        Annotate(PrepareCheckpointDirectory(dir), "checkpoint.directory"));
+    RETURN_IF_ERROR(Annotate(OpenCheckpointFolder(), "checkpoint.directory"));
     if (options_.plan->job().checkpoint().background()) {
       background_ = std::make_unique<BackgroundWriter>();
     }
+  }
+  if (options_.checks_data && state_->data.has_value()) {
+    data_check_ = std::make_unique<DataCheck>(state_->data->file());
   }
   ASSIGN_OR_RETURN(
       const StartingPoint start,
@@ -118,6 +128,23 @@ absl::Status TrainLoop::RunSteps() {
     RETURN_IF_ERROR(Annotate(TrainStep(context), absl::StrCat("step ", step)));
     samples_before += job.training().global_batch_size();
   }
+  if (data_check_ == nullptr) return absl::OkStatus();
+  return data_check_->AwaitEnd(kDataCheckPatience);
+}
+
+// One rank commits and prunes, so one holds the directory.
+absl::Status TrainLoop::OpenCheckpointFolder() {
+  const JobSpec& job = options_.plan->job();
+  const std::string& directory = job.checkpoint().directory();
+  if (state_->rank() != 0) return PrepareCheckpointDirectory(directory);
+  ASSIGN_OR_RETURN(
+      folder_,
+      CheckpointFolder::Open({.directory = directory,
+                              .holder = absl::StrCat("job ", job.name(), " (",
+                                                     options_.checkpoint_token,
+                                                     "), ", ThisProcessName()),
+                              .starts_anew = options_.resume.empty(),
+                              .overwrite = job.checkpoint().overwrite()}));
   return absl::OkStatus();
 }
 
@@ -152,6 +179,7 @@ absl::Status TrainLoop::FillPipeline(const StepContext& first) {
 
 absl::Status TrainLoop::TrainStep(const StepContext& context) {
   if (background_ != nullptr) RETURN_IF_ERROR(background_->status());
+  if (data_check_ != nullptr) RETURN_IF_ERROR(data_check_->status());
   const int64_t step = context.step;
   ASSIGN_OR_RETURN(PendingReport report, RunTrain(context));
   Scalars scalars = report.finished.scalars;
@@ -295,9 +323,11 @@ absl::Status TrainLoop::WriteCheckpoint(const StepContext& context) {
 }
 
 absl::Status TrainLoop::Write(const Snapshot& snapshot) {
-  CheckpointWriter writer(
-      {.token = options_.checkpoint_token, .carried = carried_}, *state_,
-      RankDisk{resources_.io, disk_}, resources_.clock, listener_);
+  CheckpointWriter writer({.token = options_.checkpoint_token,
+                           .carried = carried_,
+                           .folder = folder_.get()},
+                          *state_, RankDisk{resources_.io, disk_},
+                          resources_.clock, listener_);
   return Annotate(writer.Write(snapshot),
                   absl::StrCat("checkpoint of step ", snapshot.step));
 }

@@ -30,12 +30,14 @@
 #include "proto/plan.pb.h"
 #include "proto/worker.pb.h"
 #include "storage/checkpoint/assets.h"
+#include "storage/checkpoint/checkpoint_folder.h"
 #include "storage/engine/engine.h"
 #include "worker/collective/communicator.h"
 #include "worker/collective/key_value_store.h"
 #include "worker/engine/agreed_stop.h"
 #include "worker/engine/background_writer.h"
 #include "worker/engine/checkpoint_writer.h"
+#include "worker/engine/data_check.h"
 #include "worker/engine/executor.h"
 #include "worker/engine/pending_reports.h"
 #include "worker/engine/rank_listener.h"
@@ -53,6 +55,7 @@ struct TrainLoopOptions {
   int64_t trace_every = 0;       // steps whose timeline is reported; 0: none
   std::string checkpoint_token;  // checkpoint_writer.h
   std::string name;              // of this worker, for messages
+  bool checks_data = false;      // that the data's checksum holds
   absl::Duration collective_timeout = absl::Minutes(5);
 };
 
@@ -110,6 +113,7 @@ class TrainLoop {
 
  private:
   absl::Status RunSteps();
+  absl::Status OpenCheckpointFolder();
   absl::Status Connect();
   void AbortCommunicators(const absl::Status& why);
   absl::Status FillPipeline(const StepContext& first);
@@ -139,6 +143,8 @@ class TrainLoop {
   Executor executor_;
   DiskLog disk_;
   std::unique_ptr<RankState> state_;
+  std::unique_ptr<CheckpointFolder> folder_;  // of rank 0; or null
+  std::unique_ptr<DataCheck> data_check_;     // reads state_'s data; or null
   std::vector<CarriedFile> carried_;  // by the job's checkpoints; of rank 0
   std::unique_ptr<BackgroundWriter> background_;  // reads state_; or null
   double checkpoint_stall_seconds_ = 0;           // since the last step

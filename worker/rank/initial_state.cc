@@ -155,6 +155,25 @@ absl::Status CheckSameModel(const Manifest& manifest, const JobSpec& saved,
                    " in this job"));
 }
 
+// That the samples to come are of the data that the checkpoint was trained on.
+// Gives back in what they differ, where that is meant; empty: in nothing.
+absl::StatusOr<std::string> CheckSameData(const Manifest& manifest,
+                                          const RankState& state) {
+  const std::string here = state.DataIdentity();
+  // Neither an imported model nor a rank without data has any.
+  if (manifest.data.empty() || here.empty() || manifest.data == here) return "";
+  const DataSpec& data = state.plan->job().data();
+  if (data.changed()) {
+    return absl::StrCat("data.tokens: ", manifest.data, " there, ", here,
+                        " in this job");
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "it was trained on other tokens: ", manifest.data,
+      "; data.tokens: ", data.tokens(), " has ", here,
+      "; put that file back, or, if other tokens are meant from here on, set "
+      "data.changed: true"));
+}
+
 // Lets the model compute with the weights that were set: rounds them where it
 // does not compute with themselves, and makes every version of them the same.
 void SpreadWeights(RankState& state, int unit) {
@@ -237,15 +256,19 @@ absl::StatusOr<TrainingPosition> RestoreFromCheckpoint(const std::string& path,
   const JobSpec saved = JobOf(manifest);
   RETURN_IF_ERROR(
       Annotate(CheckSameModel(manifest, saved, *state.plan), context));
+  const absl::StatusOr<std::string> other_data = CheckSameData(manifest, state);
+  if (!other_data.ok()) return Annotate(other_data.status(), context);
   RETURN_IF_ERROR(Annotate(Load({path, manifest}, disk, state), context));
   for (const int unit : state.HeldUnits()) SpreadWeights(state, unit);
-  return TrainingPosition{
+  TrainingPosition position = {
       .step = manifest.step,
       .samples_consumed = static_cast<int64_t>(manifest.samples_consumed),
       .differences = JobDifferences(saved, state.plan->job()),
       .content = absl::StrCat(
           "manifest ",
           absl::Hex(Crc32c(FormatManifest(manifest)), absl::kZeroPad8))};
+  if (!other_data->empty()) position.differences.push_back(*other_data);
+  return position;
 }
 
 }  // namespace troupe

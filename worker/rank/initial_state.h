@@ -38,8 +38,9 @@ absl::Status InitializeFromHuggingFace(const std::string& directory,
 // imported model (step 0) has no moments: they are zero. Reads what this rank
 // holds, once, and checks it on the way.
 // NotFound: there is no manifest. DataLoss: the checkpoint is torn or damaged
-// where it was read. InvalidArgument: it is of another model or optimizer, or
-// lies past the last step. Other errors are the disk's.
+// where it was read. InvalidArgument: it is of another model or optimizer, lies
+// past the last step, or was trained on other tokens than the job has (unless
+// data.changed says so). Other errors are the disk's.
 absl::StatusOr<TrainingPosition> RestoreFromCheckpoint(const std::string& path,
                                                        const RankDisk& disk,
                                                        RankState& state);

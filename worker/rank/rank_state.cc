@@ -76,6 +76,10 @@ std::string RankState::tokenizer() const {
   return data.has_value() ? data->file().layout().tokenizer : "";
 }
 
+std::string RankState::DataIdentity() const {
+  return data.has_value() ? data->file().identity() : "";
+}
+
 UnitMemory RankState::MemoryOfUnit(int unit) const {
   const Buffer* parameters =
       FindResident(rank_plan(), Buffer::PARAMETERS, unit);

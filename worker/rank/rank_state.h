@@ -64,6 +64,9 @@ struct RankState {
   int data_size() const { return plan->derived().data_parallel_size(); }
   // By what the data was made, by name; empty: not known, or no data here.
   std::string tokenizer() const;
+  // What tells the data from other data (storage/dataset/token_file.h); empty:
+  // no data here.
+  std::string DataIdentity() const;
   // A unit's resident buffers, the first copy of each. REQUIRES that this rank
   // holds the unit.
   UnitMemory MemoryOfUnit(int unit) const;

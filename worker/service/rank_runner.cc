@@ -32,6 +32,7 @@ TrainLoopOptions LoopOptions(const Assignment& assignment) {
       .checkpoint_token = absl::StrCat("job-", assignment.ref().job(), "-",
                                        assignment.ref().attempt()),
       .name = NameOf(assignment),
+      .checks_data = assignment.checks_data(),
       .collective_timeout = absl::Seconds(assignment.collective_seconds_max())};
 }
 

@@ -11,9 +11,12 @@
 #include "gtest/gtest.h"
 #include "proto/base/status.h"
 #include "storage/checkpoint/checkpoint_dir.h"
+#include "storage/dataset/token_file.h"
+#include "storage/dataset/token_file_writer.h"
 #include "storage/engine/make_engine.h"
 #include "tests/equivalence/cluster_of_threads.h"
 #include "tests/equivalence/small_job.h"
+#include "tests/storage/temp_dir.h"
 
 namespace troupe {
 namespace {
@@ -200,9 +203,12 @@ TEST(StartingPoint, WarnsOfOtherSettingsThanTheCheckpointWasTrainedWith) {
 
 TEST(StartingPoint, WarnsOfWhatAnEarlierRunLeft) {
   JobSpec job = SavingJob("again", 5);
+  job.mutable_checkpoint()->set_every(3);
   const std::string& directory = job.checkpoint().directory();
   EXPECT_TRUE(Train(job, {}).warnings.empty());
-  const TrainingRun again = Train(job, {});
+  job.mutable_training()->set_stop_after(4);
+  const TrainingRun again =
+      Train(job, {.resume = CheckpointPath(directory, 3)});
   ASSERT_TRUE(again.status().ok()) << again.status();
   ASSERT_EQ(again.warnings.size(), 1u);
   EXPECT_TRUE(
@@ -211,6 +217,51 @@ TEST(StartingPoint, WarnsOfWhatAnEarlierRunLeft) {
   job.mutable_training()->set_stop_after(6);
   EXPECT_TRUE(
       Train(job, {.resume = CheckpointPath(directory, 5)}).warnings.empty());
+}
+
+// Writes other tokens to the job's path; the former ones come back with
+// WriteText.
+void PrepareOtherTokens(const JobSpec& job) {
+  const std::string& path = job.data().tokens();
+  const auto old = TokenFile::Open(path);
+  ASSERT_TRUE(old.ok()) << old.status();
+  std::vector<int32_t> tokens(old->size());
+  ASSERT_TRUE(old->Read(0, tokens.size(), tokens.data()).ok());
+  std::swap(tokens.front(), tokens.back());
+  tokens[5] = (tokens[5] + 1) % 3;
+  auto writer = TokenFileWriter::Create({.path = path,
+                                         .vocab_size = old->layout().vocab_size,
+                                         .tokenizer = old->layout().tokenizer});
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  ASSERT_TRUE((*writer)->Append(tokens).ok());
+  ASSERT_TRUE((*writer)->Finish().ok());
+}
+
+TEST(StartingPoint, OtherTokensThanTheCheckpointsAreRefused) {
+  JobSpec job = SavingJob("tokens", 2);
+  ASSERT_TRUE(Train(job, {}).status().ok());
+  const std::string path = CheckpointPath(job.checkpoint().directory(), 2);
+  const std::string tokens = ReadText(job.data().tokens());
+  PrepareOtherTokens(job);
+  job.mutable_training()->set_stop_after(4);
+  const absl::Status refused = Train(job, {.resume = path}).status();
+  EXPECT_TRUE(Fails(refused, absl::StatusCode::kInvalidArgument,
+                    {path, "trained on other tokens: troupe, 4000 tokens",
+                     "data.tokens: " + job.data().tokens(),
+                     "put that file back", "data.changed: true"}));
+  job.mutable_data()->set_changed(true);
+  const TrainingRun meant = Train(job, {.resume = path});
+  ASSERT_TRUE(meant.status().ok()) << meant.status();
+  ASSERT_EQ(meant.warnings.size(), 1u);
+  EXPECT_TRUE(absl::StrContains(meant.warnings[0], "data.tokens: troupe"))
+      << meant.warnings[0];
+  // The same tokens at another place are the same tokens.
+  job.mutable_data()->set_changed(false);
+  WriteText(job.data().tokens(), tokens);
+  job.mutable_data()->set_tokens(job.data().tokens() + ".copy");
+  WriteText(job.data().tokens(), tokens);
+  const TrainingRun copy = Train(job, {.resume = path});
+  EXPECT_TRUE(copy.status().ok()) << copy.status();
 }
 
 }  // namespace

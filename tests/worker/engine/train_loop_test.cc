@@ -255,6 +255,90 @@ TEST(TrainLoop, DivergenceIsAnErrorThatSaysWhatMayHelp) {
       << run.status();
 }
 
+TEST(TrainLoop, AnEarlierRunsCheckpointsAreNotReplacedUnasked) {
+  JobSpec job = CheckpointedJob("earlier_run", false);
+  job.mutable_training()->set_stop_after(10);
+  job.mutable_checkpoint()->set_keep(1);
+  const std::string& directory = job.checkpoint().directory();
+  ASSERT_TRUE(Train(job, {}).status().ok());
+  const absl::Status refused = Train(job, {}).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  for (const char* part :
+       {"checkpoint.directory: ", "checkpoint.resume: latest",
+        "checkpoint.overwrite: true"}) {
+    EXPECT_TRUE(absl::StrContains(refused.message(), part)) << refused;
+  }
+  EXPECT_EQ(FindNewestComplete(directory)->step, 10);
+  job.mutable_checkpoint()->set_overwrite(true);
+  job.mutable_training()->set_stop_after(5);
+  const TrainingRun again = Train(job, {});
+  ASSERT_TRUE(again.status().ok()) << again.status();
+  EXPECT_EQ(FindNewestComplete(directory)->step, 5) << "not the other's";
+}
+
+TEST(TrainLoop, OneJobAtATimeSavesInADirectoryWhateverItsName) {
+  JobSpec job = CheckpointedJob("held", false);
+  JobSpec other = job;
+  const std::string link = job.checkpoint().directory() + "-link";
+  std::filesystem::remove(link);
+  std::filesystem::create_directory_symlink(job.checkpoint().directory(), link);
+  other.mutable_checkpoint()->set_directory(link);
+  absl::Status refused;
+  const TrainingRun run =
+      Train(job, {.on_step = [&](int, const StepRecord& record,
+                                 const std::vector<TrainLoop*>&) {
+              if (record.step() == 1) refused = Train(other, {}).status();
+            }});
+  EXPECT_TRUE(run.status().ok()) << run.status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_TRUE(absl::StrContains(refused.message(), "job small (test), pid "))
+      << refused;
+  EXPECT_TRUE(absl::StrContains(refused.message(), link)) << refused;
+}
+
+// A copy of the job's tokens that a test may spoil.
+std::string OwnTokens(JobSpec& job) {
+  const std::string path = absl::StrCat(testing::TempDir(), "/own.tokens");
+  std::filesystem::copy_file(job.data().tokens(), path,
+                             std::filesystem::copy_options::overwrite_existing);
+  job.mutable_data()->set_tokens(path);
+  return path;
+}
+
+TEST(TrainLoop, ATokenFileThatShrinksIsNamed) {
+  JobSpec job = SmallJob();
+  const std::string tokens = OwnTokens(job);
+  const TrainingRun run =
+      Train(job, {.on_step = [&](int, const StepRecord& record,
+                                 const std::vector<TrainLoop*>&) {
+              if (record.step() == 3) std::filesystem::resize_file(tokens, 100);
+            }});
+  EXPECT_TRUE(absl::IsDataLoss(run.status())) << run.status();
+  for (const std::string& part :
+       {std::string("step 4: "), tokens, std::string("put the file back")}) {
+    EXPECT_TRUE(absl::StrContains(run.status().message(), part))
+        << run.status();
+  }
+  EXPECT_EQ(run.bytes_left, 0u);
+}
+
+TEST(TrainLoop, FlippedBytesInTheTokenFileAreFound) {
+  JobSpec job = SmallJob();
+  const std::string tokens = OwnTokens(job);
+  {
+    std::fstream file(tokens, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(70);
+    file.put('\2');
+    file.seekp(71);
+    file.put('\0');
+  }
+  const TrainingRun run = Train(job, {.checks_data = true});
+  EXPECT_TRUE(absl::IsDataLoss(run.status())) << run.status();
+  EXPECT_TRUE(absl::StrContains(run.status().message(),
+                                "data.tokens: " + tokens + ": offset 64"))
+      << run.status();
+}
+
 TEST(TrainLoop, AMissingTokenFileIsNamed) {
   JobSpec job = SmallJob();
   job.mutable_data()->set_tokens("/no/such/file.tokens");
