@@ -85,8 +85,17 @@ struct CompileJob {
   std::shared_ptr<const Compilation> compilation;
 };
 
+// Brought back with Cluster::Stored when all rows that came before are on the
+// disk, or cannot be written: only then a worker may hear of the attempt, whose
+// numbers a scheduler that crashed would give away again.
+struct AwaitStored {
+  JobId job;
+  int32_t attempt = 0;
+};
+
 using Action = std::variant<SendToWorker, DropWorker, PersistJob, PersistStep,
-                            PersistEvent, NotifyJob, GenerateReply, CompileJob>;
+                            PersistEvent, NotifyJob, GenerateReply, CompileJob,
+                            AwaitStored>;
 using Actions = std::vector<Action>;
 
 }  // namespace troupe

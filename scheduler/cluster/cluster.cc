@@ -157,6 +157,14 @@ void Cluster::Compiled(JobId id, const Compilation& compilation,
   Schedule(now, actions);
 }
 
+void Cluster::Stored(JobId id, int32_t attempt, const absl::Status& stored,
+                     absl::Time now, Actions& actions) {
+  Job* job = jobs_.Find(id);
+  if (job == nullptr || job->run == nullptr || job->attempt != attempt) return;
+  runs_.Stored(*job, stored, now, actions);
+  if (job->run == nullptr) Schedule(now, actions);
+}
+
 absl::Status Cluster::Cancel(JobId id, absl::Time now, Actions& actions) {
   RETURN_IF_ERROR(FindJob(id).status());
   Job& job = *jobs_.Find(id);
@@ -168,6 +176,7 @@ absl::Status Cluster::Cancel(JobId id, absl::Time now, Actions& actions) {
     Schedule(now, actions);
   } else {
     runs_.Cancel(job, now, actions);
+    if (job.run == nullptr) Schedule(now, actions);
   }
   return absl::OkStatus();
 }

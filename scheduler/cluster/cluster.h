@@ -95,6 +95,12 @@ class Cluster {
                 const CompileOutcome& outcome, absl::Time now,
                 Actions& actions);
 
+  // --- What the store does ---
+
+  // The answer to an AwaitStored action.
+  void Stored(JobId id, int32_t attempt, const absl::Status& stored,
+              absl::Time now, Actions& actions);
+
   // --- What time does: call it a few times a second ---
 
   // A tick that comes late says that the scheduler itself did not run (SIGSTOP,

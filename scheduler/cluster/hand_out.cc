@@ -1,6 +1,21 @@
 #include "scheduler/cluster/hand_out.h"
 
+#include <algorithm>
+#include <set>
+
 namespace troupe {
+namespace {
+
+bool LoadsData(const RankPlan& plan) {
+  for (const Program& program : plan.programs()) {
+    for (const Instruction& instruction : program.instructions()) {
+      if (instruction.kind() == Instruction::LOAD_BATCH) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
 
 SchedulerMessage Completed(const SendToWorker& send,
                            const JobCompiler& compiler) {
@@ -11,6 +26,18 @@ SchedulerMessage Completed(const SendToWorker& send,
   *start.mutable_plan() =
       compiler.PlanOfRank(*send.hand_out->plan, start.ref().rank());
   return message;
+}
+
+std::vector<bool> RanksThatCheckData(const Plan& plan,
+                                     const std::vector<std::string>& hosts) {
+  std::vector<bool> checks(hosts.size());
+  std::set<std::string> checked;
+  const int ranks = std::min<int>(plan.ranks_size(), hosts.size());
+  for (int rank = 0; rank < ranks; ++rank) {
+    checks[rank] =
+        LoadsData(plan.ranks(rank)) && checked.insert(hosts[rank]).second;
+  }
+  return checks;
 }
 
 }  // namespace troupe

@@ -4,6 +4,10 @@
 #ifndef TROUPE_SCHEDULER_CLUSTER_HAND_OUT_H_
 #define TROUPE_SCHEDULER_CLUSTER_HAND_OUT_H_
 
+#include <string>
+#include <vector>
+
+#include "proto/plan.pb.h"
 #include "proto/worker.pb.h"
 #include "scheduler/cluster/action.h"
 #include "scheduler/cluster/job_compiler.h"
@@ -14,6 +18,11 @@ namespace troupe {
 // the other ranks, and its rank's part of the plan.
 SchedulerMessage Completed(const SendToWorker& send,
                            const JobCompiler& compiler);
+
+// Of those ranks of a plan that load data, the first on each of the hosts (by
+// rank): each machine's copy of the token file is checked once.
+std::vector<bool> RanksThatCheckData(const Plan& plan,
+                                     const std::vector<std::string>& hosts);
 
 }  // namespace troupe
 

@@ -1,6 +1,7 @@
 #include "scheduler/cluster/job_table.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -13,6 +14,14 @@ namespace {
 
 // Ends have a place even where chatter has filled the list.
 constexpr int kEventsReserved = 8;
+
+// As it is written, without what says nothing: "/c/./" is "/c". Empty: none.
+std::string CheckpointDirectory(const Job& job) {
+  const std::filesystem::path path =
+      std::filesystem::path(job.spec.checkpoint().directory())
+          .lexically_normal();
+  return path.has_filename() ? path : path.parent_path();
+}
 
 std::string EventText(JobState state, const std::string& reason) {
   const std::string name = absl::AsciiStrToLower(JobState_Name(state));
@@ -95,11 +104,10 @@ int JobTable::queued() const {
 }
 
 const Job* JobTable::SavesInPlaceOf(const Job& job) const {
-  const std::string& directory = job.spec.checkpoint().directory();
+  const std::string directory = CheckpointDirectory(job);
   if (directory.empty()) return nullptr;
   for (const auto& [id, other] : jobs_) {
-    if (other->run != nullptr &&
-        other->spec.checkpoint().directory() == directory) {
+    if (other->run != nullptr && CheckpointDirectory(*other) == directory) {
       return other.get();
     }
   }

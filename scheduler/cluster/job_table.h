@@ -72,6 +72,8 @@ class JobTable {
   int queued() const;
   // The job that holds the directory in which this one would save: two that
   // wrote and pruned there would destroy each other's checkpoints. Null: none.
+  // By name; what another name leads to only those see who write there
+  // (storage/checkpoint/checkpoint_folder.h).
   const Job* SavesInPlaceOf(const Job& job) const;
 
   // The state, why, and an event that says so.

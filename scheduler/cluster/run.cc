@@ -21,10 +21,9 @@ Run::Run(int rank_count, const Plan& plan, const Limits& limits)
       deadline(absl::Seconds(plan.prediction().step_seconds()), limits),
       hang_max(HangMax(plan, limits)) {}
 
-bool Run::all_running() const {
-  return std::all_of(ranks.begin(), ranks.end(), [](const RankSeat& seat) {
-    return seat.state == RankSeat::kRunning;
-  });
+bool Run::all_ready() const {
+  return std::all_of(ranks.begin(), ranks.end(),
+                     [](const RankSeat& seat) { return seat.ready(); });
 }
 
 bool Run::all_let_go() const {

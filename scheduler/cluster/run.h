@@ -9,6 +9,7 @@
 #define TROUPE_SCHEDULER_CLUSTER_RUN_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "proto/base/ids.h"
 #include "proto/plan.pb.h"
 #include "proto/worker.pb.h"
+#include "scheduler/cluster/action.h"
 #include "scheduler/cluster/checkpoint_gather.h"
 #include "scheduler/cluster/limits.h"
 #include "scheduler/cluster/rank_view.h"
@@ -44,6 +46,9 @@ struct RankSeat {
   int64_t step = 0;        // last reported
   absl::Time heard;        // when it last made progress
 
+  // Has been running, and may have ended since.
+  bool ready() const { return first_step > 0; }
+
   bool live() const { return state == kStarting || state == kRunning; }
   // "worker-2 (rank 2)"
   std::string Name(int rank) const;
@@ -62,6 +67,8 @@ struct Run {
   Run(int ranks, const Plan& plan, const Limits& limits);
 
   int32_t attempt = 0;
+  // Until it is stored that the attempt begins: what the ranks get then.
+  std::shared_ptr<const HandOut> hand_out;
   std::vector<RankSeat> ranks;
   Rendezvous rendezvous;
   StepGather steps;
@@ -85,7 +92,7 @@ struct Run {
   std::string cause;
 
   bool stopping() const { return stopping_since != absl::InfiniteFuture(); }
-  bool all_running() const;
+  bool all_ready() const;
   bool all_let_go() const;
   // A rank that is ready to begin with another step than this one; -1: none.
   int OfAnotherStart(int rank) const;

@@ -10,6 +10,7 @@
 #include "proto/base/check.h"
 #include "proto/plan/last_step.h"
 #include "proto/plan/machine_pace.h"
+#include "scheduler/cluster/hand_out.h"
 #include "scheduler/cluster/step_gather.h"
 #include "scheduler/cluster/wait_reason.h"
 
@@ -85,7 +86,19 @@ void RunControl::Start(Job& job, const CompiledJob& compiled,
   Seat(job, workers, now);
   jobs_.SetState(job, STARTING, absl::StrCat("on ", NameList(workers)), now,
                  actions);
-  HandOutRanks(job, compiled, actions);
+  PrepareHandOut(job, compiled);
+  actions.push_back(AwaitStored{job.id, job.attempt});
+}
+
+void RunControl::Stored(Job& job, const absl::Status& stored, absl::Time now,
+                        Actions& actions) {
+  if (job.run->hand_out == nullptr) return;  // it was stopped meanwhile
+  if (!stored.ok()) {
+    return Fail(job, Blame::kRank,
+                absl::StrCat("its start cannot be stored: ", stored.message()),
+                now, actions);
+  }
+  HandOutRanks(job, actions);
 }
 
 void RunControl::Seat(Job& job, const std::vector<const Worker*>& workers,
@@ -101,8 +114,7 @@ void RunControl::Seat(Job& job, const std::vector<const Worker*>& workers,
   }
 }
 
-void RunControl::HandOutRanks(const Job& job, const CompiledJob& compiled,
-                              Actions& actions) {
+void RunControl::PrepareHandOut(const Job& job, const CompiledJob& compiled) {
   auto common = std::make_shared<HandOut>();
   common->plan = compiled.plan;
   Assignment& assignment = common->assignment;
@@ -111,12 +123,23 @@ void RunControl::HandOutRanks(const Job& job, const CompiledJob& compiled,
   assignment.set_collective_seconds_max(
       std::max(absl::ToDoubleSeconds(limits_.collective_min),
                limits_.hang_steps * job.plan->prediction().step_seconds()));
+  job.run->hand_out = std::move(common);
+}
+
+void RunControl::HandOutRanks(const Job& job, Actions& actions) {
+  const auto common = std::exchange(job.run->hand_out, nullptr);
   const int ranks = static_cast<int>(job.run->ranks.size());
+  std::vector<std::string> hosts;
+  for (const RankSeat& seat : job.run->ranks) {
+    hosts.push_back(workers_.Find(seat.worker)->status.description().host());
+  }
+  const std::vector<bool> checks = RanksThatCheckData(*common->plan, hosts);
   for (int rank = 0; rank < ranks; ++rank) {
     SendToWorker send{job.run->ranks[rank].worker, {}, common};
     Assignment& start = *send.message.mutable_start();
     *start.mutable_ref() = RefOf(job, rank);
     if (IsTraced(rank, ranks)) start.set_trace_every(limits_.trace_every);
+    start.set_checks_data(checks[rank]);
     actions.push_back(std::move(send));
   }
 }
@@ -170,7 +193,7 @@ void RunControl::Progress(Job& job, int rank, absl::Time now) {
 void RunControl::Ready(Job& job, const RankReady& ready, absl::Time now,
                        Actions& actions) {
   RankSeat& seat = job.run->ranks[ready.ref().rank()];
-  if (seat.state != RankSeat::kStarting) return;
+  if (seat.ready()) return;
   seat.state = RankSeat::kRunning;
   seat.first_step = std::max<int64_t>(1, ready.first_step());
   seat.step = seat.first_step - 1;
@@ -185,7 +208,8 @@ void RunControl::Ready(Job& job, const RankReady& ready, absl::Time now,
                              " with step ", of_other.first_step),
                 now, actions);
   }
-  if (!job.run->all_running() || job.status.state() != STARTING) return;
+  // Others may have had so little to do that they have ended.
+  if (!job.run->all_ready() || job.status.state() != STARTING) return;
   job.status.set_steps_done(seat.step);
   jobs_.SetState(job, RUNNING, "", now, actions);
   // The same on all ranks: those of the one that completes them will do.
@@ -270,6 +294,10 @@ void RunControl::Ended(Job& job, const RankEnded& ended, absl::Time now,
                       says_step ? "" : absl::StrCat(Place(job), ": "),
                       ended.error()),
          now, actions);
+  } else if (ended.ok() && !seat.ready()) {
+    Fail(job, Blame::kRank,
+         absl::StrCat(seat.Name(rank), " ended before it was ready"), now,
+         actions);
   } else if (!job.run->stopping() &&
              ended.step() < LastStep(job.plan->job().training())) {
     Fail(job, Blame::kRank,

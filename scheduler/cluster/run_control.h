@@ -32,10 +32,15 @@ class RunControl {
   RunControl(const Limits& limits, WorkerTable& workers, JobTable& jobs)
       : limits_(limits), workers_(workers), jobs_(jobs) {}
 
-  // Gives rank r to workers[r]. REQUIRES: the job is queued, they are idle.
+  // Gives rank r to workers[r], who hear of it when it is stored that they
+  // have it. REQUIRES: the job is queued, they are idle.
   void Start(Job& job, const CompiledJob& compiled,
              const std::vector<const Worker*>& workers, absl::Time now,
              Actions& actions);
+
+  // That it is stored, or why not. REQUIRES: the job has a run.
+  void Stored(Job& job, const absl::Status& stored, absl::Time now,
+              Actions& actions);
 
   // One that has a RankRef.
   void HandleMessage(WorkerId from, const WorkerMessage& message,
@@ -64,8 +69,8 @@ class RunControl {
   // Fills the run's seats.
   void Seat(Job& job, const std::vector<const Worker*>& workers,
             absl::Time now);
-  void HandOutRanks(const Job& job, const CompiledJob& compiled,
-                    Actions& actions);
+  void PrepareHandOut(const Job& job, const CompiledJob& compiled);
+  void HandOutRanks(const Job& job, Actions& actions);
   void Ready(Job& job, const RankReady& ready, absl::Time now,
              Actions& actions);
   void Step(Job& job, const StepReport& report, absl::Time now,

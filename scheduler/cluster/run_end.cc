@@ -143,6 +143,15 @@ void RunControl::Stop(Job& job, const std::string& reason, bool peers_gone,
   Run& run = *job.run;
   run.stopping_since = now;
   jobs_.SetState(job, STOPPING, reason, now, actions);
+  if (run.hand_out != nullptr) {  // nobody has heard of it
+    run.hand_out = nullptr;
+    for (RankSeat& seat : run.ranks) {
+      if (!seat.live()) continue;
+      seat.state = RankSeat::kEnded;
+      workers_.Release(seat.worker);
+    }
+    return FinishIfLetGo(job, now, actions);
+  }
   for (size_t rank = 0; rank < run.ranks.size(); ++rank) {
     if (!run.ranks[rank].live()) continue;
     SendToWorker send{run.ranks[rank].worker, {}};
@@ -158,7 +167,7 @@ void RunControl::Stop(Job& job, const std::string& reason, bool peers_gone,
 }
 
 void RunControl::FinishIfLetGo(Job& job, absl::Time now, Actions& actions) {
-  if (!job.run->all_let_go()) return;
+  if (job.run == nullptr || !job.run->all_let_go()) return;
   if (!job.ended()) {
     if (job.cancelled) {
       jobs_.SetState(job, CANCELLED, CancelledWhere(job), now, actions);

@@ -20,7 +20,7 @@ struct GrpcServer::Parts {
   Parts(ClusterHost& host, const JobCompiler& compiler,
         GrpcServerOptions options)
       : planning(host, compiler),
-        sessions(host, compiler),
+        sessions(host, compiler, options.flush),
         watchers(host),
         texts(host),
         service(host, planning, watchers, texts, std::move(options.flush),

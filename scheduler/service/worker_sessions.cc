@@ -95,8 +95,12 @@ class WorkerSession final
   std::shared_ptr<WorkerSession> self_;
 };
 
-WorkerSessions::WorkerSessions(ClusterHost& host, const JobCompiler& compiler)
-    : host_(host), compiler_(compiler), sender_([this] { SendLoop(); }) {}
+WorkerSessions::WorkerSessions(ClusterHost& host, const JobCompiler& compiler,
+                               FlushFunction flush)
+    : host_(host),
+      compiler_(compiler),
+      flush_(std::move(flush)),
+      sender_([this] { SendLoop(); }) {}
 
 WorkerSessions::~WorkerSessions() {
   {
@@ -104,6 +108,12 @@ WorkerSessions::~WorkerSessions() {
     ended_ = true;
   }
   sender_.join();
+  // The store still answers.
+  const auto answered = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return storing_ == 0;
+  };
+  absl::MutexLock lock(&mutex_);
+  mutex_.Await(absl::Condition(&answered));
 }
 
 grpc::ServerBidiReactor<WorkerMessage, SchedulerMessage>*
@@ -128,17 +138,31 @@ void WorkerSessions::Detach(WorkerId id, const WorkerSession* session) {
 void WorkerSessions::SendLoop() {
   while (true) {
     std::set<std::shared_ptr<WorkerSession>> due;
+    std::vector<AwaitStored> starts;
     {
       absl::MutexLock lock(&mutex_);
       const auto is_due = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-        return ended_ || !due_.empty();
+        return ended_ || !due_.empty() || !starts_.empty();
       };
       mutex_.Await(absl::Condition(&is_due));
       if (ended_) return;
       due.swap(due_);
+      starts.swap(starts_);
+      storing_ += static_cast<int>(starts.size());
     }
+    for (const AwaitStored& start : starts) Store(start);
     for (const std::shared_ptr<WorkerSession>& session : due) session->Pump();
   }
+}
+
+void WorkerSessions::Store(const AwaitStored& start) {
+  flush_([this, start](const absl::Status& stored) {
+    host_.Apply([&](Cluster& cluster, absl::Time now, Actions& out) {
+      cluster.Stored(start.job, start.attempt, stored, now, out);
+    });
+    absl::MutexLock lock(&mutex_);
+    --storing_;
+  });
 }
 
 void WorkerSessions::Carry(const Actions& actions) {
@@ -155,6 +179,8 @@ void WorkerSessions::Carry(const Actions& actions) {
                            " is gone: ", drop->reason));
       if (it == sessions_.end()) continue;
       it->second->Abort(grpc::Status(grpc::StatusCode::ABORTED, drop->reason));
+    } else if (const auto* start = std::get_if<AwaitStored>(&action)) {
+      starts_.push_back(*start);
     }
   }
 }

@@ -11,13 +11,16 @@
 #define TROUPE_SCHEDULER_SERVICE_WORKER_SESSIONS_H_
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "grpcpp/grpcpp.h"
 #include "proto/worker.grpc.pb.h"
@@ -30,15 +33,22 @@ class WorkerSession;
 class WorkerSessions final : public Workers::CallbackService,
                              public ActionSink {
  public:
-  // Borrows both.
-  WorkerSessions(ClusterHost& host, const JobCompiler& compiler);
+  // Calls its argument once all that was handed to the sinks is durable, or
+  // with the reason why it is not.
+  using FlushFunction =
+      std::function<void(std::function<void(const absl::Status&)>)>;
+
+  // Borrows the first two.
+  WorkerSessions(ClusterHost& host, const JobCompiler& compiler,
+                 FlushFunction flush);
   // REQUIRES: all streams are done.
   ~WorkerSessions() override;
 
   grpc::ServerBidiReactor<WorkerMessage, SchedulerMessage>* Session(
       grpc::CallbackServerContext* context) override;
 
-  // SendToWorker and DropWorker; the other actions are not its business.
+  // SendToWorker, DropWorker and AwaitStored; the other actions are not its
+  // business.
   void Carry(const Actions& actions) override;
 
   // From here on streams that end are the server's doing: no events.
@@ -53,15 +63,20 @@ class WorkerSessions final : public Workers::CallbackService,
   // The session is about to go away.
   void Detach(WorkerId id, const WorkerSession* session);
   void SendLoop();
+  void Store(const AwaitStored& start);
 
   ClusterHost& host_;
   const JobCompiler& compiler_;
+  const FlushFunction flush_;
   std::atomic<bool> stopping_ = false;
   absl::Mutex mutex_;
   std::map<WorkerId, std::shared_ptr<WorkerSession>> sessions_
       ABSL_GUARDED_BY(mutex_);
   // Something was queued for them.
   std::set<std::shared_ptr<WorkerSession>> due_ ABSL_GUARDED_BY(mutex_);
+  // Jobs whose start is to be stored.
+  std::vector<AwaitStored> starts_ ABSL_GUARDED_BY(mutex_);
+  int storing_ ABSL_GUARDED_BY(mutex_) = 0;  // of them, not yet answered
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread sender_;  // last: starts when all else is there
 };

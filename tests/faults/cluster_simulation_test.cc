@@ -18,7 +18,7 @@ namespace {
 class Simulation {
  public:
   explicit Simulation(uint32_t seed) : random_(seed), h_(MakeLimits()) {
-    h_.by_hand = true;
+    h_.by_hand = h_.stored_by_hand = true;
   }
 
   void Run(int events) {
@@ -92,6 +92,15 @@ class Simulation {
     EXPECT_TRUE(h_.cluster.Cancel(id, h_.now, h_.actions).ok());
   }
 
+  // What was asked first is stored first; now and then the disk is full.
+  void AnswerStore() {
+    if (to_store_.empty()) return;
+    const AwaitStored start = to_store_.front();
+    to_store_.pop_front();
+    h_.Stored(start, Draw(10) == 0 ? absl::ResourceExhaustedError("disk full")
+                                   : absl::OkStatus());
+  }
+
   void Generate() {
     GenerateRequest request;
     request.set_checkpoint("/c");
@@ -124,6 +133,8 @@ class Simulation {
       Tick();
     else if (what < 30)
       planner_.FinishOne(random_, h_);
+    else if (what < 40)
+      AnswerStore();
     else if (what < 70) {
       for (auto& [id, worker] : workers_) worker.Work(random_);
     } else if (Any() != nullptr) {
@@ -169,6 +180,8 @@ class Simulation {
         workers_.erase(drop->worker);
       } else if (const auto* compile = std::get_if<CompileJob>(&action)) {
         planner_.Ask(*compile);
+      } else if (const auto* start = std::get_if<AwaitStored>(&action)) {
+        to_store_.push_back(*start);
       }
     }
     h_.ClearActions();
@@ -247,6 +260,7 @@ class Simulation {
         Deliver();
       }
       planner_.FinishOne(random_, h_);
+      AnswerStore();
       Tick();
       Deliver();
       Check();
@@ -256,7 +270,7 @@ class Simulation {
 
   // All is at rest: workers idle, and jobs ended unless workers are missing.
   bool Settled() const {
-    if (!planner_.idle()) return false;
+    if (!planner_.idle() || !to_store_.empty()) return false;
     const size_t alive = h_.cluster.workers().Alive().size();
     if (h_.cluster.workers().Idle().size() != alive) return false;
     for (const auto& [id, job] : h_.cluster.jobs().all()) {
@@ -274,6 +288,7 @@ class Simulation {
   WorkerId victim_;
   std::vector<JobId> submitted_;
   SimulatedPlanner planner_;
+  std::deque<AwaitStored> to_store_;
   std::vector<WorkerMessage> past_;
   std::set<WorkerId> dropped_;
   std::set<JobId> ended_;

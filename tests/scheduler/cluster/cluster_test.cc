@@ -51,6 +51,7 @@ TEST(Cluster, TwoJobsDoNotSaveInOneDirectory) {
   JobSpec spec = SpecOf(1);
   spec.mutable_checkpoint()->set_directory("/c");
   const JobId first = h.Submit(spec);
+  spec.mutable_checkpoint()->set_directory("/c/./");
   const JobId again = h.Submit(spec);
   spec.mutable_checkpoint()->set_directory("/d");
   const JobId elsewhere = h.Submit(spec);

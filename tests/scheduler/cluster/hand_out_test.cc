@@ -29,6 +29,19 @@ TEST(HandOut, CompletesAnAssignment) {
   EXPECT_EQ(start.plan().ranks(0).rank(), 1);
 }
 
+// Of two hosts; rank 0 loads nothing.
+TEST(HandOut, EachMachinesDataIsCheckedOnce) {
+  Plan plan;
+  for (int rank = 0; rank < 5; ++rank) {
+    RankPlan* const of_rank = plan.add_ranks();
+    if (rank == 0) continue;
+    of_rank->add_programs()->add_instructions()->set_kind(
+        Instruction::LOAD_BATCH);
+  }
+  EXPECT_EQ(RanksThatCheckData(plan, {"a", "a", "b", "b", "a"}),
+            (std::vector<bool>{false, true, true, false, false}));
+}
+
 TEST(HandOut, LeavesOtherMessagesAsTheyAre) {
   SendToWorker send{WorkerId(7), {}};
   send.message.mutable_stop()->set_reason("why");

@@ -18,18 +18,24 @@ absl::StatusOr<JobId> Harness::TrySubmit(const JobSpec& spec) {
 }
 
 void Harness::Compile() {
-  for (size_t i = compiled_actions; !by_hand && i < actions.size(); ++i) {
-    compiled_actions = i + 1;
+  while (answered_actions < actions.size()) {
     // A copy: an outcome adds actions.
-    const Action action = actions[i];
-    if (const auto* job = std::get_if<CompileJob>(&action)) Compiled(*job);
+    const Action action = actions[answered_actions++];
+    const auto* job = std::get_if<CompileJob>(&action);
+    if (job != nullptr && !by_hand) Compiled(*job);
+    const auto* start = std::get_if<AwaitStored>(&action);
+    if (start != nullptr && !stored_by_hand) Stored(*start);
   }
-  compiled_actions = actions.size();
 }
 
 void Harness::Compiled(const CompileJob& asked) {
   cluster.Compiled(asked.job, *asked.compilation,
                    CompileFirstFit(compiler, *asked.compilation), now, actions);
+  Compile();
+}
+
+void Harness::Stored(const AwaitStored& start, const absl::Status& stored) {
+  cluster.Stored(start.job, start.attempt, stored, now, actions);
 }
 
 void Harness::Heartbeat(WorkerId from) {

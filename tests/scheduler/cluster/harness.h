@@ -35,9 +35,13 @@ struct Harness {
     CHECK_OK(id.status());
     return *id;
   }
-  // Carries out what the cluster asks to be compiled, until it asks no more.
+  // Carries out what the cluster asks to be compiled and stored, until it asks
+  // no more.
   void Compile();
   void Compiled(const CompileJob& asked);
+  // What the store answers.
+  void Stored(const AwaitStored& start,
+              const absl::Status& stored = absl::OkStatus());
   const Job& job(JobId id) const { return **cluster.FindJob(id); }
   const JobStatus& status(JobId id) const { return job(id).status; }
   const WorkerStatus& worker(WorkerId id) const {
@@ -59,7 +63,7 @@ struct Harness {
   // What was asked for since then is forgotten.
   void ClearActions() {
     actions.clear();
-    compiled_actions = 0;
+    answered_actions = 0;
   }
   // Of a worker whose rank, if it has one, is between programs.
   void Heartbeat(WorkerId from);
@@ -117,7 +121,8 @@ struct Harness {
   absl::Time now = absl::FromUnixSeconds(1'000'000);
   Actions actions;
   bool by_hand = false;         // the test compiles, with Compiled
-  size_t compiled_actions = 0;  // of the actions, as far as Compile has come
+  bool stored_by_hand = false;  // and answers the store, with Stored
+  size_t answered_actions = 0;  // as far as Compile has come
 };
 
 }  // namespace troupe

@@ -32,6 +32,100 @@ TEST(RunControl, HandsOutAllRanks) {
   }
 }
 
+// A scheduler that crashes before the row is on the disk would give the job's
+// number and attempt away again: no worker may know them by then.
+TEST(RunControl, NobodyHearsOfAnAttemptBeforeItIsStored) {
+  Harness h;
+  h.stored_by_hand = true;
+  const std::vector<WorkerId> on = h.JoinMany(2);
+  const JobId id = h.Submit(SpecOf(2));
+  EXPECT_EQ(h.status(id).state(), STARTING);
+  EXPECT_EQ(h.Sent(on[0]).size(), 1u) << "Registered";
+  ASSERT_EQ(h.All<AwaitStored>().size(), 1u);
+  const AwaitStored start = h.All<AwaitStored>()[0];
+  EXPECT_EQ(start.attempt, 1);
+  // The row that it waits for comes first.
+  EXPECT_EQ(h.All<PersistJob>().back().row->attempt, 1);
+  EXPECT_EQ(h.All<PersistJob>().back().row->status.state(), STARTING);
+  EXPECT_TRUE(std::holds_alternative<AwaitStored>(h.actions.back()));
+  h.Stored(start);
+  EXPECT_TRUE(h.Sent(on[0]).back().has_start());
+  EXPECT_TRUE(h.Sent(on[1]).back().has_start());
+  const size_t actions = h.actions.size();
+  h.Stored(start);
+  EXPECT_EQ(h.actions.size(), actions) << "once";
+}
+
+TEST(RunControl, AStartThatCannotBeStoredFailsTheJob) {
+  Harness h;
+  h.stored_by_hand = true;
+  const std::vector<WorkerId> on = h.JoinMany(2);
+  const JobId id = h.Submit(SpecOf(2));
+  const JobId next = h.Submit(SpecOf(2));
+  h.Stored(h.All<AwaitStored>()[0], absl::ResourceExhaustedError("disk full"));
+  EXPECT_EQ(h.status(id).state(), FAILED);
+  EXPECT_EQ(h.status(id).reason(), "its start cannot be stored: disk full");
+  h.Compile();
+  EXPECT_EQ(h.status(next).state(), STARTING) << "the workers are free";
+  EXPECT_EQ(h.Sent(on[0]).size(), 1u);
+}
+
+TEST(RunControl, WhatIsStoppedBeforeItIsStoredIsNeverHandedOut) {
+  Harness h;
+  h.stored_by_hand = true;
+  const std::vector<WorkerId> on = h.JoinMany(2);
+  const JobId cancelled = h.Submit(SpecOf(2));
+  const AwaitStored start = h.All<AwaitStored>()[0];
+  EXPECT_TRUE(h.cluster.Cancel(cancelled, h.now, h.actions).ok());
+  EXPECT_EQ(h.status(cancelled).state(), CANCELLED);
+  EXPECT_EQ(h.worker(on[0]).state(), WorkerStatus::IDLE);
+  h.Stored(start);
+  const JobId lost = h.Submit(SpecOf(2));
+  h.Disconnect(on[1], "connection closed");
+  EXPECT_EQ(h.status(lost).state(), FAILED);
+  EXPECT_EQ(h.worker(on[0]).state(), WorkerStatus::IDLE);
+  EXPECT_EQ(h.Sent(on[0]).size(), 1u);
+}
+
+// Each worker's messages come in order, but one's may be much later than
+// another's.
+TEST(RunControl, OneRankMayEndBeforeItIsHeardThatAnotherBegan) {
+  Harness h;
+  const std::vector<WorkerId> on = h.JoinMany(2);
+  const JobId id = h.Submit(SpecOf(2, 3));
+  h.Ready(id, 0, on[0]);
+  for (int step = 1; step <= 3; ++step) h.Step(id, 0, on[0], step);
+  h.Ended(id, 0, on[0], {.step = 3});
+  EXPECT_EQ(h.status(id).state(), STARTING);
+  h.Ready(id, 1, on[1]);
+  EXPECT_EQ(h.status(id).state(), RUNNING);
+  for (int step = 1; step <= 3; ++step) h.Step(id, 1, on[1], step);
+  h.Ended(id, 1, on[1], {.step = 3});
+  EXPECT_EQ(h.status(id).state(), SUCCEEDED);
+  EXPECT_EQ(h.status(id).steps_done(), 3);
+}
+
+TEST(RunControl, AResumedJobWithNothingLeftToDoCountsItsSteps) {
+  Harness h;
+  const std::vector<WorkerId> on = h.JoinMany(2);
+  const JobId id = h.Submit(SpecOf(2, 3));
+  for (int rank = 0; rank < 2; ++rank) {
+    h.Ready(id, rank, on[rank], 4);
+    h.Ended(id, rank, on[rank], {.step = 3});
+  }
+  EXPECT_EQ(h.status(id).state(), SUCCEEDED);
+  EXPECT_EQ(h.status(id).steps_done(), 3);
+}
+
+TEST(RunControl, WhoWasNeverReadyHasNotSucceeded) {
+  Harness h;
+  const std::vector<WorkerId> on = h.JoinMany(1);
+  const JobId id = h.Submit(SpecOf(1, 3));
+  h.Ended(id, 0, on[0], {.step = 3});
+  EXPECT_EQ(h.status(id).state(), FAILED);
+  EXPECT_EQ(h.status(id).reason(), "w0 (rank 0) ended before it was ready");
+}
+
 TEST(RunControl, RunsToTheEnd) {
   Harness h;
   const std::vector<WorkerId> on = h.JoinMany(2);

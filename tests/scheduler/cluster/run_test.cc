@@ -28,9 +28,10 @@ TEST(Run, TheLaggardIsTheOneLeastFar) {
 TEST(Run, LetsGoWhenNoRankIsLive) {
   struct Run run(2, Plan(), {});
   EXPECT_FALSE(run.all_let_go());
-  EXPECT_FALSE(run.all_running());
+  EXPECT_FALSE(run.all_ready());
   run.ranks[0].state = run.ranks[1].state = RankSeat::kRunning;
-  EXPECT_TRUE(run.all_running());
+  run.ranks[0].first_step = run.ranks[1].first_step = 1;
+  EXPECT_TRUE(run.all_ready());
   run.ranks[0].state = RankSeat::kEnded;
   EXPECT_FALSE(run.all_let_go());
   run.ranks[1].state = RankSeat::kLost;
