@@ -9,7 +9,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
-#include "disk/new_file.h"
 #include "proto/base/clock.h"
 #include "proto/base/file_limit.h"
 #include "proto/base/log.h"
@@ -25,6 +24,7 @@
 #include "scheduler/store/state_lock.h"
 #include "scheduler/store/store.h"
 #include "scheduler/store/store_writer.h"
+#include "storage/disk/new_file.h"
 
 namespace troupe {
 namespace {

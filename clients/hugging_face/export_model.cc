@@ -14,8 +14,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "clients/hugging_face/config.h"
-#include "disk/new_directory.h"
-#include "disk/new_file.h"
 #include "proto/base/status.h"
 #include "proto/plan/job_json.h"
 #include "proto/plan/model.h"
@@ -24,6 +22,8 @@
 #include "storage/checkpoint/safetensors_writer.h"
 #include "storage/checkpoint/tensor_reader.h"
 #include "storage/checkpoint/to_f32.h"
+#include "storage/disk/new_directory.h"
+#include "storage/disk/new_file.h"
 #include "storage/engine/make_engine.h"
 
 namespace troupe {

@@ -33,9 +33,10 @@ struct ExportedModel {
 };
 
 // Streams: whatever the model's size, it holds less than kExportBytesMax.
-// Appears whole or not at all (disk/new_directory.h). AlreadyExists where `to` has
-// content; NotFound, DataLoss or InvalidArgument, with the file, for a
-// checkpoint that is none, damaged or of a model that it does not describe.
+// Appears whole or not at all (storage/disk/new_directory.h). AlreadyExists
+// where `to` has content; NotFound, DataLoss or InvalidArgument, with the file,
+// for a checkpoint that is none, damaged or of a model that it does not
+// describe.
 inline constexpr int64_t kExportBytesMax = int64_t{32} << 20;
 absl::StatusOr<ExportedModel> ExportModel(const ExportOptions& options);
 

@@ -14,7 +14,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "clients/hugging_face/config.h"
-#include "disk/file_lock.h"
 #include "proto/base/status.h"
 #include "proto/plan/job_json.h"
 #include "proto/plan/model.h"
@@ -25,6 +24,7 @@
 #include "storage/checkpoint/hugging_face_files.h"
 #include "storage/checkpoint/hugging_face_weights.h"
 #include "storage/checkpoint/safetensors_writer.h"
+#include "storage/disk/file_lock.h"
 #include "storage/engine/make_engine.h"
 #include "storage/engine/posix_file.h"
 

@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #include "absl/strings/str_cat.h"
-#include "disk/directory.h"
 #include "proto/base/status.h"
+#include "storage/disk/directory.h"
 
 namespace troupe {
 namespace {

@@ -1,5 +1,6 @@
-// One scheduler a state directory: a lock (disk/file_lock.h) on DIR/lock, which
-// holds the holder's pid, for the message that a second one gets.
+// One scheduler a state directory: a lock (storage/disk/file_lock.h) on
+// DIR/lock, which holds the holder's pid, for the message that a second one
+// gets.
 #ifndef TROUPE_SCHEDULER_STORE_STATE_LOCK_H_
 #define TROUPE_SCHEDULER_STORE_STATE_LOCK_H_
 
@@ -8,7 +9,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "disk/file_lock.h"
+#include "storage/disk/file_lock.h"
 
 namespace troupe {
 

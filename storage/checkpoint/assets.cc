@@ -5,10 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "disk/directory.h"
-#include "disk/new_file.h"
 #include "proto/base/crc32c.h"
 #include "proto/base/status.h"
+#include "storage/disk/directory.h"
+#include "storage/disk/new_file.h"
 #include "storage/engine/posix_file.h"
 
 namespace troupe {

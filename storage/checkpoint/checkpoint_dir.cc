@@ -15,13 +15,13 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "disk/directory.h"
-#include "disk/errno_status.h"
-#include "disk/new_directory.h"
 #include "proto/base/check.h"
 #include "proto/base/log.h"
 #include "proto/base/status.h"
 #include "storage/checkpoint/assets.h"
+#include "storage/disk/directory.h"
+#include "storage/disk/errno_status.h"
+#include "storage/disk/new_directory.h"
 
 namespace troupe {
 namespace {

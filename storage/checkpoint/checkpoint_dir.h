@@ -4,7 +4,8 @@
 //   <dir>/step-00000050/               manifest.json, rank-00000.safetensors,
 //                                      ..., assets/tokenizer.model, ...
 //   <dir>/step-00000100.tmp-<token>/   being written, or left by a crash
-//   <dir>/step-00000050.replaced/      left by a crash (disk/new_directory.h)
+//   <dir>/step-00000050.replaced/      left by a crash
+//   (storage/disk/new_directory.h)
 //
 // Only a directory with the first form of name is a checkpoint, and it got that
 // name by one atomic rename after all in it was durable (commit.h). Names of

@@ -1,11 +1,11 @@
 #include "storage/checkpoint/checkpoint_folder.h"
 
 #include "absl/strings/str_cat.h"
-#include "disk/directory.h"
-#include "disk/new_directory.h"
 #include "proto/base/log.h"
 #include "proto/base/status.h"
 #include "storage/checkpoint/checkpoint_dir.h"
+#include "storage/disk/directory.h"
+#include "storage/disk/new_directory.h"
 
 namespace troupe {
 namespace {

@@ -18,7 +18,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "disk/file_lock.h"
+#include "storage/disk/file_lock.h"
 
 namespace troupe {
 

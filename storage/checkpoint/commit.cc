@@ -7,14 +7,14 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "disk/new_directory.h"
-#include "disk/new_file.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "storage/checkpoint/manifest_json.h"
 #include "storage/checkpoint/safetensors_writer.h"
 #include "storage/checkpoint/strict_json.h"
+#include "storage/disk/new_directory.h"
+#include "storage/disk/new_file.h"
 #include "storage/engine/posix_file.h"
 
 namespace troupe {

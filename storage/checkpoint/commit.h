@@ -7,7 +7,7 @@
 //      describes it. FormatShardFile makes it text for a message.
 //   3. One rank, when it has all ShardFiles:  CommitCheckpoint checks that they
 //      tile every tensor, writes the assets (assets.h) and the manifest, and
-//      gives the directory its final name (disk/new_directory.h).
+//      gives the directory its final name (storage/disk/new_directory.h).
 //
 // A crash before the rename leaves a temporary directory, which
 // PruneCheckpoints removes; after it the checkpoint is durable. Where a

@@ -5,10 +5,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "disk/new_file.h"
 #include "proto/base/status.h"
 #include "storage/dataset/bytes_tokenizer.h"
 #include "storage/dataset/sentencepiece/tokenizer.h"
+#include "storage/disk/new_file.h"
 #include "storage/engine/posix_file.h"
 
 namespace troupe {

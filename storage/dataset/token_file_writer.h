@@ -1,5 +1,5 @@
 // Writes a token file of Troupe's as a stream, in bounded memory, so that it is
-// there whole or not at all (disk/new_file.h).
+// there whole or not at all (storage/disk/new_file.h).
 #ifndef TROUPE_STORAGE_DATASET_TOKEN_FILE_WRITER_H_
 #define TROUPE_STORAGE_DATASET_TOKEN_FILE_WRITER_H_
 
@@ -10,8 +10,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "disk/new_file.h"
 #include "storage/dataset/troupe_file.h"
+#include "storage/disk/new_file.h"
 
 namespace troupe {
 

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "disk/errno_status.h"
 #include "proto/base/check.h"
 #include "proto/base/philox.h"
+#include "storage/disk/errno_status.h"
 
 namespace troupe {
 

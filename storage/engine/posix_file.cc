@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "disk/errno_status.h"
 #include "proto/base/status.h"
+#include "storage/disk/errno_status.h"
 #include "storage/engine/transfer.h"
 
 namespace troupe {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "disk/errno_status.h"
 #include "proto/base/check.h"
+#include "storage/disk/errno_status.h"
 
 namespace troupe {
 namespace {

@@ -16,11 +16,11 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "disk/directory.h"
-#include "disk/file_lock.h"
-#include "disk/new_file.h"
 #include "proto/base/log.h"
 #include "proto/base/status.h"
+#include "storage/disk/directory.h"
+#include "storage/disk/file_lock.h"
+#include "storage/disk/new_file.h"
 #include "worker/calibrate/machine_times.h"
 
 namespace troupe {

@@ -3,12 +3,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "disk/file_lock.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
 #include "proto/plan/last_step.h"
 #include "proto/plan/lr_schedule.h"
 #include "storage/checkpoint/checkpoint_dir.h"
+#include "storage/disk/file_lock.h"
 #include "worker/engine/carried_files.h"
 #include "worker/engine/program_scalars.h"
 #include "worker/engine/starting_point.h"

@@ -5,8 +5,8 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
-#include "disk/new_file.h"
 #include "nlohmann/json.hpp"
+#include "storage/disk/new_file.h"
 
 namespace troupe {
 namespace {

@@ -9,8 +9,8 @@
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "storage/engine/in_memory_engine.h"
 #include "storage/engine/make_engine.h"
-#include "tests/disk/power_loss.h"
 #include "tests/storage/checkpoint/small_checkpoint.h"
+#include "tests/storage/disk/power_loss.h"
 #include "tests/storage/temp_dir.h"
 
 namespace troupe {

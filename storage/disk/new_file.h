@@ -8,8 +8,8 @@
 //   RETURN_IF_ERROR(file.Commit());
 //
 // or, of what is in memory, ReplaceFile(path, bytes).
-#ifndef TROUPE_DISK_NEW_FILE_H_
-#define TROUPE_DISK_NEW_FILE_H_
+#ifndef TROUPE_STORAGE_DISK_NEW_FILE_H_
+#define TROUPE_STORAGE_DISK_NEW_FILE_H_
 
 #include <cstdint>
 #include <string>
@@ -59,4 +59,4 @@ absl::Status ReplaceFile(const std::string& path, absl::string_view bytes);
 
 }  // namespace troupe
 
-#endif  // TROUPE_DISK_NEW_FILE_H_
+#endif  // TROUPE_STORAGE_DISK_NEW_FILE_H_

@@ -1,7 +1,7 @@
 // An errno of the file system as a Status, each handled by name: the code tells
 // a caller what kind of failure it was, the message what a person can do.
-#ifndef TROUPE_DISK_ERRNO_STATUS_H_
-#define TROUPE_DISK_ERRNO_STATUS_H_
+#ifndef TROUPE_STORAGE_DISK_ERRNO_STATUS_H_
+#define TROUPE_STORAGE_DISK_ERRNO_STATUS_H_
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -15,4 +15,4 @@ absl::Status ErrnoStatus(int error, absl::string_view what);
 
 }  // namespace troupe
 
-#endif  // TROUPE_DISK_ERRNO_STATUS_H_
+#endif  // TROUPE_STORAGE_DISK_ERRNO_STATUS_H_

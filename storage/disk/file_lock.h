@@ -5,8 +5,8 @@
 // it means nothing.
 //
 //   ASSIGN_OR_RETURN(FileLock lock, FileLock::Take(dir + "/lock", "pid 17"));
-#ifndef TROUPE_DISK_FILE_LOCK_H_
-#define TROUPE_DISK_FILE_LOCK_H_
+#ifndef TROUPE_STORAGE_DISK_FILE_LOCK_H_
+#define TROUPE_STORAGE_DISK_FILE_LOCK_H_
 
 #include <string>
 #include <utility>
@@ -53,4 +53,4 @@ std::string ThisProcessName();
 
 }  // namespace troupe
 
-#endif  // TROUPE_DISK_FILE_LOCK_H_
+#endif  // TROUPE_STORAGE_DISK_FILE_LOCK_H_

@@ -1,8 +1,8 @@
 // Writes down what the process does to the files below a directory: the calls
 // that change them (open, pwrite, fsync, rename, ...) are defined by the test
 // itself, so that no code can go past it but io_uring and the C library's own.
-#ifndef TROUPE_TESTS_DISK_RECORDER_H_
-#define TROUPE_TESTS_DISK_RECORDER_H_
+#ifndef TROUPE_TESTS_STORAGE_DISK_RECORDER_H_
+#define TROUPE_TESTS_STORAGE_DISK_RECORDER_H_
 
 #include <sys/types.h>
 
@@ -73,4 +73,4 @@ Recorder& TheRecorder();
 
 }  // namespace troupe
 
-#endif  // TROUPE_TESTS_DISK_RECORDER_H_
+#endif  // TROUPE_TESTS_STORAGE_DISK_RECORDER_H_

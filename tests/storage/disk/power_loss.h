@@ -13,8 +13,8 @@
 //   DiskRecording recording(root);
 //   ... what is tested ...
 //   recording.EachOutcome([&](const CrashOutcome& crash) { EXPECT... });
-#ifndef TROUPE_TESTS_DISK_POWER_LOSS_H_
-#define TROUPE_TESTS_DISK_POWER_LOSS_H_
+#ifndef TROUPE_TESTS_STORAGE_DISK_POWER_LOSS_H_
+#define TROUPE_TESTS_STORAGE_DISK_POWER_LOSS_H_
 
 #include <functional>
 #include <string>
@@ -52,4 +52,4 @@ class DiskRecording {
 
 }  // namespace troupe
 
-#endif  // TROUPE_TESTS_DISK_POWER_LOSS_H_
+#endif  // TROUPE_TESTS_STORAGE_DISK_POWER_LOSS_H_

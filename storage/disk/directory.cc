@@ -1,4 +1,4 @@
-#include "disk/directory.h"
+#include "storage/disk/directory.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,8 +10,8 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
-#include "disk/errno_status.h"
 #include "proto/base/status.h"
+#include "storage/disk/errno_status.h"
 
 namespace troupe {
 namespace {

@@ -1,4 +1,4 @@
-#include "tests/disk/power_loss.h"
+#include "tests/storage/disk/power_loss.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
 #include "proto/base/philox.h"
-#include "tests/disk/recorder.h"
+#include "tests/storage/disk/recorder.h"
 #include "tests/storage/temp_dir.h"
 
 namespace troupe {

@@ -1,4 +1,4 @@
-#include "disk/new_directory.h"
+#include "storage/disk/new_directory.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -7,9 +7,9 @@
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
-#include "disk/directory.h"
-#include "disk/errno_status.h"
 #include "proto/base/status.h"
+#include "storage/disk/directory.h"
+#include "storage/disk/errno_status.h"
 
 namespace troupe {
 namespace {

@@ -1,4 +1,4 @@
-#include "disk/new_file.h"
+#include "storage/disk/new_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -9,10 +9,10 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
-#include "disk/directory.h"
-#include "disk/errno_status.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "storage/disk/directory.h"
+#include "storage/disk/errno_status.h"
 
 namespace troupe {
 namespace {

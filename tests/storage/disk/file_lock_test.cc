@@ -1,4 +1,4 @@
-#include "disk/file_lock.h"
+#include "storage/disk/file_lock.h"
 
 #include <atomic>
 #include <filesystem>

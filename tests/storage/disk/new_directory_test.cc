@@ -1,11 +1,11 @@
-#include "disk/new_directory.h"
+#include "storage/disk/new_directory.h"
 
 #include <filesystem>
 
-#include "disk/directory.h"
-#include "disk/new_file.h"
 #include "gtest/gtest.h"
-#include "tests/disk/power_loss.h"
+#include "storage/disk/directory.h"
+#include "storage/disk/new_file.h"
+#include "tests/storage/disk/power_loss.h"
 #include "tests/storage/temp_dir.h"
 
 namespace troupe {

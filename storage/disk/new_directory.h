@@ -11,8 +11,8 @@
 // but `path`.replaced is, that is it: the machine went down while the one took
 // the other's place on a file system that cannot exchange two names in one step
 // (PresentPath). All other names mean nothing.
-#ifndef TROUPE_DISK_NEW_DIRECTORY_H_
-#define TROUPE_DISK_NEW_DIRECTORY_H_
+#ifndef TROUPE_STORAGE_DISK_NEW_DIRECTORY_H_
+#define TROUPE_STORAGE_DISK_NEW_DIRECTORY_H_
 
 #include <string>
 
@@ -66,4 +66,4 @@ absl::Status RemoveDirectory(const std::string& path);
 
 }  // namespace troupe
 
-#endif  // TROUPE_DISK_NEW_DIRECTORY_H_
+#endif  // TROUPE_STORAGE_DISK_NEW_DIRECTORY_H_

@@ -1,4 +1,4 @@
-#include "tests/disk/recorder.h"
+#include "tests/storage/disk/recorder.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>

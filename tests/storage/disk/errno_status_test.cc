@@ -1,4 +1,4 @@
-#include "disk/errno_status.h"
+#include "storage/disk/errno_status.h"
 
 #include <cerrno>
 

@@ -1,9 +1,9 @@
-#include "disk/directory.h"
+#include "storage/disk/directory.h"
 
 #include <filesystem>
 
 #include "gtest/gtest.h"
-#include "tests/disk/power_loss.h"
+#include "tests/storage/disk/power_loss.h"
 #include "tests/storage/temp_dir.h"
 
 namespace troupe {

@@ -1,4 +1,4 @@
-#include "disk/file_lock.h"
+#include "storage/disk/file_lock.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -9,8 +9,8 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "disk/errno_status.h"
 #include "proto/base/status.h"
+#include "storage/disk/errno_status.h"
 
 namespace troupe {
 namespace {

@@ -1,4 +1,4 @@
-#include "disk/new_file.h"
+#include "storage/disk/new_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "gtest/gtest.h"
-#include "tests/disk/power_loss.h"
+#include "tests/storage/disk/power_loss.h"
 #include "tests/storage/temp_dir.h"
 
 namespace troupe {

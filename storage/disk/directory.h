@@ -1,8 +1,8 @@
 // Directories that survive a power loss. A name that was made, renamed or
 // removed is on the disk only when the directory that holds it was synced;
 // these functions return when it is. Errors name the path and the errno.
-#ifndef TROUPE_DISK_DIRECTORY_H_
-#define TROUPE_DISK_DIRECTORY_H_
+#ifndef TROUPE_STORAGE_DISK_DIRECTORY_H_
+#define TROUPE_STORAGE_DISK_DIRECTORY_H_
 
 #include <string>
 
@@ -34,4 +34,4 @@ absl::Status RemoveTree(const std::string& path);
 
 }  // namespace troupe
 
-#endif  // TROUPE_DISK_DIRECTORY_H_
+#endif  // TROUPE_STORAGE_DISK_DIRECTORY_H_
