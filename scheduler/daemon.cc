@@ -119,13 +119,14 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(
   AllowManyFiles(options.limits);
   ASSIGN_OR_RETURN(auto lock, StateLock::Take(options.state));
   ASSIGN_OR_RETURN(auto store, Store::Open(options.state));
-  ASSIGN_OR_RETURN(std::vector<StoredJob> jobs, store->Load(options.limits));
-  const size_t remembered = jobs.size();
+  ASSIGN_OR_RETURN(LoadedJobs loaded, store->Load(options.limits));
+  for (const std::string& damage : loaded.complaints) LogWarning(damage);
+  const size_t remembered = loaded.jobs.size();
   auto daemon = std::unique_ptr<Daemon>(new Daemon(
       std::make_unique<Parts>(options, std::move(lock), std::move(store))));
   Parts& parts = *daemon->parts_;
   parts.host.Apply([&](Cluster& cluster, absl::Time now, Actions& actions) {
-    cluster.Restore(std::move(jobs), now, actions);
+    cluster.Restore(std::move(loaded.jobs), now, actions);
   });
   RETURN_IF_ERROR(parts.grpc.Start(options.listen));
   RETURN_IF_ERROR(parts.http.Start(options.http));

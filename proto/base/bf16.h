@@ -1,6 +1,6 @@
 // bf16: the upper half of an f32, stored as its 16 bits. It has the range of an
-// f32 and 8 bits of precision: rounding an f32 to it moves it by at most 2^-8 of
-// itself (denormals by half of the smallest denormal, 2^-134).
+// f32 and 8 bits of precision: rounding an f32 to it moves it by at most 2^-8
+// of itself (denormals by half of the smallest denormal, 2^-134).
 #ifndef TROUPE_PROTO_BASE_BF16_H_
 #define TROUPE_PROTO_BASE_BF16_H_
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "proto/base/one_line.h"
 #include "spdlog/sinks/basic_file_sink.h"
 #include "spdlog/sinks/stdout_sinks.h"
 #include "spdlog/spdlog.h"
@@ -26,6 +27,7 @@ spdlog::level::level_enum SpdlogLevel(LogLevel level) {
   return spdlog::level::info;
 }
 
+constexpr size_t kLineBytesMax = 8 << 10;
 constexpr char kPattern[] = "%Y-%m-%d %H:%M:%S.%e %L %n  %v";
 
 // Before StartLog: stderr as well, for stdout may be a filter's output.
@@ -70,8 +72,9 @@ absl::Status StartLog(const LogOptions& options) {
 }
 
 void Log(LogLevel level, absl::string_view message) {
+  const std::string line = OneLine(message, kLineBytesMax);
   Logger().log(SpdlogLevel(level),
-               spdlog::string_view_t(message.data(), message.size()));
+               spdlog::string_view_t(line.data(), line.size()));
 }
 
 }  // namespace troupe

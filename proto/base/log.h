@@ -2,8 +2,8 @@
 //
 //   2026-03-01 12:00:00.123 I worker-2  joined job 7 as rank 1
 //
-// The message is built by the caller (absl::StrCat); spdlog stays behind
-// log.cc.
+// The message is built by the caller (absl::StrCat) and stays on its line, cut
+// where it is too long (one_line.h); spdlog stays behind log.cc.
 #ifndef TROUPE_PROTO_BASE_LOG_H_
 #define TROUPE_PROTO_BASE_LOG_H_
 

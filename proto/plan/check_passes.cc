@@ -89,11 +89,13 @@ class Pipeline {
   // Backward uses what forward used, so many steps ago as it ran ahead.
   absl::Status CheckVersions() const {
     const Passes passes = PassesOf(Program::TRAIN);
+    const Versions kept = KeptVersions();
     for (const auto& [name, places] : passes) {
       const auto& [kind, u, m] = name;
       const PassAt& at = places.front();
       const int age = at.instruction->weight_version();
-      const int versions = VersionsOf(at.rank, u);
+      const auto found = kept.find({at.rank, u});
+      const int versions = found == kept.end() ? 1 : found->second;
       const bool reads = kind != Instruction::BACKWARD_WEIGHT &&
                          plan_.units(u).flat_elements() > 0;
       if (age < 0 || (reads && age >= versions)) {
@@ -164,17 +166,21 @@ class Pipeline {
                      absl::StrJoin(holders, ", "), " together"));
   }
 
-  // Copies of a unit's parameters that the rank keeps.
-  int VersionsOf(int rank, int unit) const {
-    const RankPlan& of_rank = plan_.ranks(rank);
-    const Program* const train = FindProgram(of_rank, Program::TRAIN);
-    for (const Buffer& buffer : train->buffers()) {
-      if (buffer.kind() != Buffer::PARAMETERS || buffer.unit() != unit) {
-        continue;
+  // Copies of a unit's parameters that a rank keeps, where it has a buffer for
+  // them. Of all at once: a program has as many buffers as passes.
+  using Versions = std::map<std::pair<int, int>, int>;  // by rank and unit
+  Versions KeptVersions() const {
+    Versions kept;
+    for (const int rank : ranks_) {
+      const RankPlan& of_rank = plan_.ranks(rank);
+      const Program* const train = FindProgram(of_rank, Program::TRAIN);
+      for (const Buffer& buffer : train->buffers()) {
+        if (buffer.kind() != Buffer::PARAMETERS) continue;
+        kept.emplace(std::make_pair(rank, buffer.unit()),
+                     CopiesOf(of_rank.slots(buffer.slot())));
       }
-      return CopiesOf(of_rank.slots(buffer.slot()));
     }
-    return 1;
+    return kept;
   }
 
   const Plan& plan_;

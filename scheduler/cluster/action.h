@@ -65,6 +65,18 @@ struct PersistEvent {
   JobEvent event;
 };
 
+// The scheduler has forgotten the job, with its steps and events.
+struct ForgetJob {
+  JobId job;
+};
+
+// Of the job's steps before this one only each `every`th is kept.
+struct ThinSteps {
+  JobId job;
+  int64_t before = 0;
+  int64_t every = 1;
+};
+
 // The job's status, steps or events changed: those who watch it look again.
 struct NotifyJob {
   JobId job;
@@ -94,8 +106,8 @@ struct AwaitStored {
 };
 
 using Action = std::variant<SendToWorker, DropWorker, PersistJob, PersistStep,
-                            PersistEvent, NotifyJob, GenerateReply, CompileJob,
-                            AwaitStored>;
+                            PersistEvent, ForgetJob, ThinSteps, NotifyJob,
+                            GenerateReply, CompileJob, AwaitStored>;
 using Actions = std::vector<Action>;
 
 }  // namespace troupe

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "proto/base/one_line.h"
 #include "proto/base/status.h"
 #include "scheduler/cluster/wait_reason.h"
 
@@ -82,8 +83,8 @@ void Cluster::Disconnected(WorkerId id, const std::string& reason,
 }
 
 void Cluster::Lose(WorkerId id, WorkerStatus::State state,
-                   const std::string& reason, absl::Time now,
-                   Actions& actions) {
+                   const std::string& said, absl::Time now, Actions& actions) {
+  const std::string reason = OneLine(said, limits_.reason_bytes_max);
   const Worker worker = *workers_.Find(id);
   workers_.Remove(id, state, reason);
   actions.push_back(DropWorker{id, reason});
@@ -100,7 +101,7 @@ absl::StatusOr<Compilation> Cluster::PlanJob(const JobSpec& spec) const {
   ASSIGN_OR_RETURN(const int needed, compiler_.RanksNeeded(spec));
   if (workers_.alive_count() < needed) {
     return absl::FailedPreconditionError(
-        absl::StrCat("the job ", WaitReason(needed, workers_)));
+        absl::StrCat("the job ", WaitReasons(workers_).For(needed)));
   }
   return CompilationFor(spec, needed, workers_);
 }
@@ -131,18 +132,16 @@ absl::StatusOr<JobId> Cluster::Submit(const JobSpec& spec,
 void Cluster::Compiled(JobId id, const Compilation& compilation,
                        const CompileOutcome& outcome, absl::Time now,
                        Actions& actions) {
+  if (!Awaits(id, compilation)) return;  // it was cancelled meanwhile
   Job* job = jobs_.Find(id);
-  if (job == nullptr || job->status.state() != QUEUED ||
-      job->compilation != compilation.number) {
-    return;  // it was cancelled meanwhile
-  }
   job->compilation = 0;
-  const bool current = compilation.changes == workers_.changes();
+  // A refusal holds for the workers that it was asked for; for others the
+  // question is asked again, unless it took too long.
+  const bool current = compilation.changes == workers_.changes() ||
+                       absl::IsDeadlineExceeded(outcome.refusal);
   if (outcome.fits() && outcome.idle) {
     return Schedule(now, actions, {.job = id, .outcome = &outcome});
   }
-  // A refusal holds for the workers that it was asked for; for others the
-  // question is asked again.
   if (current && outcome.fits()) {
     job->too_small_at = compilation.changes;
     jobs_.SetWaitReason(
@@ -257,6 +256,12 @@ void Cluster::Tick(absl::Time now, Actions& actions) {
   if (!lost.empty()) Schedule(now, actions);
 }
 
+bool Cluster::Awaits(JobId id, const Compilation& asked) const {
+  const Job* job = jobs_.Find(id);
+  return job != nullptr && job->compilation == asked.number &&
+         job->status.state() == QUEUED;
+}
+
 absl::StatusOr<const Job*> Cluster::FindJob(JobId id) const {
   const Job* job = jobs_.Find(id);
   if (job == nullptr) {
@@ -267,27 +272,27 @@ absl::StatusOr<const Job*> Cluster::FindJob(JobId id) const {
 
 void Cluster::Schedule(absl::Time now, Actions& actions, const Offer& offer) {
   if (draining_) return;
-  const Job* first = nullptr;  // the job that holds back those behind it
-  for (const auto& [id, job] : jobs_.all()) {
-    if (job->status.state() != QUEUED) continue;
+  const Job* first = nullptr;     // the job that holds back those behind it
+  WaitReasons reasons(workers_);  // nobody starts once one waits for idle ones
+  const std::vector<JobId> queue(jobs_.queue().begin(), jobs_.queue().end());
+  for (const JobId id : queue) {
+    Job* const job = jobs_.Find(id);
     if (job->ranks_needed > workers_.alive_count()) {
-      jobs_.SetWaitReason(*job, WaitReason(job->ranks_needed, workers_),
-                          actions);
+      jobs_.SetWaitReason(*job, reasons.For(job->ranks_needed), actions);
+    } else if (first != nullptr) {
+      jobs_.SetWaitReason(
+          *job, absl::StrCat("waits behind job ", first->id.value()), actions);
     } else if (const Job* other = jobs_.SavesInPlaceOf(*job)) {
       jobs_.SetWaitReason(
           *job,
           absl::StrCat("waits for the end of job ", other->id.value(),
                        ", whose checkpoint.directory is the same"),
           actions);
-    } else if (first != nullptr) {
-      jobs_.SetWaitReason(
-          *job, absl::StrCat("waits behind job ", first->id.value()), actions);
     } else if (workers_.idle_count() < job->ranks_needed) {
-      first = job.get();
-      jobs_.SetWaitReason(*job, WaitReason(job->ranks_needed, workers_),
-                          actions);
+      first = job;
+      jobs_.SetWaitReason(*job, reasons.For(job->ranks_needed), actions);
     } else if (offer.job != id || !Start(*job, *offer.outcome, now, actions)) {
-      first = job.get();
+      first = job;
       AskToCompile(*job, actions);
     }
   }

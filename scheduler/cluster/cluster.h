@@ -94,6 +94,8 @@ class Cluster {
   void Compiled(JobId id, const Compilation& compilation,
                 const CompileOutcome& outcome, absl::Time now,
                 Actions& actions);
+  // Whether the job still waits for this outcome.
+  bool Awaits(JobId id, const Compilation& asked) const;
 
   // --- What the store does ---
 
@@ -135,8 +137,8 @@ class Cluster {
   // Unless that is under way, or would say once more that it does not fit.
   void AskToCompile(Job& job, Actions& actions);
   void ForgivePause(absl::Time now);
-  void Lose(WorkerId worker, WorkerStatus::State state,
-            const std::string& reason, absl::Time now, Actions& actions);
+  void Lose(WorkerId worker, WorkerStatus::State state, const std::string& said,
+            absl::Time now, Actions& actions);
   absl::StatusOr<std::string> CheckpointOf(
       const GenerateRequest& request) const;
 

@@ -66,11 +66,12 @@ Compilation CompilationFor(const JobSpec& spec, int needed,
 }
 
 CompileOutcome CompileFirstFit(const JobCompiler& compiler,
-                               const Compilation& compilation) {
+                               const Compilation& compilation,
+                               const MayGoOn& may_go_on) {
   CompileOutcome outcome;
   for (const Choice& choice : compilation.choices) {
     absl::StatusOr<CompiledJob> compiled =
-        compiler.Compile(compilation.spec, choice.workers);
+        compiler.Compile(compilation.spec, choice.workers, may_go_on);
     if (compiled.ok()) {
       outcome.compiled = *std::move(compiled);
       outcome.workers = choice.ids;
@@ -80,10 +81,11 @@ CompileOutcome CompileFirstFit(const JobCompiler& compiler,
       }
       return outcome;
     }
-    if (choice.idle == compilation.choices.front().idle) {
+    const bool too_small = absl::IsInvalidArgument(compiled.status());
+    if (!too_small || choice.idle == compilation.choices.front().idle) {
       outcome.refusal = compiled.status();
     }
-    if (!absl::IsInvalidArgument(compiled.status())) return outcome;
+    if (!too_small) return outcome;
   }
   return outcome;
 }

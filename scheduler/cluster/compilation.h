@@ -37,7 +37,7 @@ struct CompileOutcome {
   std::vector<WorkerId> workers;  // of that choice
   bool idle = false;              // they were, at the compilation's making
   // Why idle workers will not do, or busy ones where none are idle; OK if they
-  // do.
+  // do. Or why planning was ended.
   absl::Status refusal;
 
   bool fits() const { return compiled.plan != nullptr; }
@@ -51,7 +51,8 @@ Compilation CompilationFor(const JobSpec& spec, int needed,
 
 // Tries the choices in turn: the next where one has too little memory.
 CompileOutcome CompileFirstFit(const JobCompiler& compiler,
-                               const Compilation& compilation);
+                               const Compilation& compilation,
+                               const MayGoOn& may_go_on = {});
 
 }  // namespace troupe
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "proto/base/one_line.h"
 
 namespace troupe {
 namespace {
@@ -95,7 +96,8 @@ void Generations::HandlePiece(WorkerId from, const GeneratedText& piece,
     *reply.response.mutable_ids() = piece.ids();
     reply.done = done;
     if (!piece.error().empty()) {
-      reply.status = absl::FailedPreconditionError(piece.error());
+      reply.status = absl::FailedPreconditionError(
+          OneLine(piece.error(), limits_.reason_bytes_max));
     }
     actions.push_back(std::move(reply));
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "proto/base/may_go_on.h"
 #include "proto/cluster.pb.h"
 #include "proto/job.pb.h"
 #include "proto/plan.pb.h"
@@ -44,10 +45,11 @@ class JobCompiler {
   virtual absl::StatusOr<int> RanksNeeded(const JobSpec& job) const = 0;
 
   // workers[r] is to carry out rank r. INVALID_ARGUMENT: wrong, or it does not
-  // fit, with the line item and what would make it fit.
+  // fit, with the line item and what would make it fit. And what `may_go_on`
+  // says.
   virtual absl::StatusOr<CompiledJob> Compile(
-      const JobSpec& job,
-      const std::vector<WorkerDescription>& workers) const = 0;
+      const JobSpec& job, const std::vector<WorkerDescription>& workers,
+      const MayGoOn& may_go_on) const = 0;
 
   // What is sent to the worker of this rank: the plan as far as it concerns it.
   virtual Plan PlanOfRank(const Plan& plan, int rank) const = 0;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "proto/base/check.h"
+#include "proto/base/one_line.h"
 
 namespace troupe {
 namespace {
@@ -32,7 +33,7 @@ std::string EventText(JobState state, const std::string& reason) {
 
 Job& JobTable::Add(const JobSpec& spec, int ranks_needed, absl::Time now,
                    Actions& actions) {
-  Forget();
+  Forget(actions);
   const JobId id(next_id_++);
   auto& job = jobs_[id];
   job = std::make_unique<Job>();
@@ -61,9 +62,13 @@ void JobTable::Restore(StoredJob stored, int ranks_needed, absl::Time now,
   job->attempt = stored.row.attempt;
   job->cancelled = stored.row.cancelled;
   job->plan = std::move(stored.row.plan);
-  job->steps.assign(stored.steps.begin(), stored.steps.end());
+  for (const StepRecord& step : stored.steps) job->series.Add(step);
+  const size_t newest =
+      std::min<size_t>(stored.steps.size(), limits_.steps_per_job_max);
+  job->steps.assign(stored.steps.end() - newest, stored.steps.end());
   job->events = std::move(stored.events);
   steps_kept_ += job->steps.size();
+  Become(*job, job->status.state());
   // Steps are written apart from the job's row, and may be ahead of it.
   if (!job->steps.empty()) {
     *job->status.mutable_last_step() = job->steps.back();
@@ -76,7 +81,7 @@ void JobTable::Restore(StoredJob stored, int ranks_needed, absl::Time now,
       SetState(*job, FAILED, RestartReason(job->status), now, actions);
     }
   }
-  Forget();
+  Forget(actions);
 }
 
 std::string RestartReason(const JobStatus& status) {
@@ -97,12 +102,6 @@ const Job* JobTable::Find(JobId id) const {
   return it == jobs_.end() ? nullptr : it->second.get();
 }
 
-int JobTable::queued() const {
-  int count = 0;
-  for (const auto& [id, job] : jobs_) count += job->status.state() == QUEUED;
-  return count;
-}
-
 const Job* JobTable::SavesInPlaceOf(const Job& job) const {
   const std::string directory = CheckpointDirectory(job);
   if (directory.empty()) return nullptr;
@@ -114,11 +113,20 @@ const Job* JobTable::SavesInPlaceOf(const Job& job) const {
   return nullptr;
 }
 
+void JobTable::Become(Job& job, JobState state) {
+  job.status.set_state(state);
+  if (state == QUEUED) {
+    queue_.insert(job.id);
+  } else {
+    queue_.erase(job.id);
+  }
+}
+
 void JobTable::SetState(Job& job, JobState state, const std::string& reason,
                         absl::Time now, Actions& actions) {
   CHECK(!job.ended()) << "job " << job.id << " has ended";
-  job.status.set_state(state);
-  job.status.set_reason(reason);
+  Become(job, state);
+  job.status.set_reason(OneLine(reason, limits_.reason_bytes_max));
   if (state == RUNNING) job.status.set_started_unix_ms(absl::ToUnixMillis(now));
   if (Job::IsEnded(state)) {
     job.status.set_finished_unix_ms(absl::ToUnixMillis(now));
@@ -131,7 +139,7 @@ void JobTable::SetWaitReason(Job& job, const std::string& reason,
                              Actions& actions) {
   CHECK(!job.ended()) << "job " << job.id << " has ended";
   if (job.status.reason() == reason) return;
-  job.status.set_reason(reason);
+  job.status.set_reason(OneLine(reason, limits_.reason_bytes_max));
   actions.push_back(NotifyJob{job.id});
 }
 
@@ -143,23 +151,31 @@ void JobTable::AddEvent(Job& job, const std::string& text, absl::Time now,
   if (count >= room) return;
   JobEvent& event = job.events.emplace_back();
   event.set_unix_ms(absl::ToUnixMillis(now));
-  event.set_text(text);
+  event.set_text(OneLine(text, limits_.reason_bytes_max));
   actions.push_back(PersistEvent{job.id, count, event});
   actions.push_back(NotifyJob{job.id});
 }
 
 void JobTable::AddStep(Job& job, const StepRecord& step, Actions& actions) {
+  job.series.Add(step);
   job.steps.push_back(step);
   ++steps_kept_;
   if (static_cast<int64_t>(job.steps.size()) > limits_.steps_per_job_max) {
-    job.steps.pop_front();
-    --steps_kept_;
+    DropOldestStep(job, actions);
   }
   *job.status.mutable_last_step() = step;
   job.status.set_steps_done(step.step());
   actions.push_back(PersistStep{job.id, step});
   actions.push_back(NotifyJob{job.id});
-  if (steps_kept_ > limits_.steps_kept_max) Forget();
+  if (steps_kept_ > limits_.steps_kept_max) Forget(actions);
+}
+
+void JobTable::DropOldestStep(Job& job, Actions& actions) {
+  job.steps.pop_front();
+  --steps_kept_;
+  if (++job.steps_since_thinned < limits_.thinned_steps_max()) return;
+  job.steps_since_thinned = 0;
+  actions.push_back(Thinned(job, job.steps.front().step()));
 }
 
 void JobTable::AddTrace(Job& job, Timeline measured) {
@@ -206,7 +222,13 @@ void JobTable::Save(const Job& job, Actions& actions) {
   actions.push_back(NotifyJob{job.id});
 }
 
-void JobTable::Forget() {
+ThinSteps JobTable::Thinned(const Job& job, int64_t before) const {
+  ThinSteps thin = {.job = job.id, .before = before};
+  while (before / thin.every > limits_.thinned_steps_max()) thin.every *= 2;
+  return thin;
+}
+
+void JobTable::Forget(Actions& actions) {
   int ended = 0;
   for (const auto& [id, job] : jobs_) ended += job->ended();
   for (auto it = jobs_.begin(); it != jobs_.end();) {
@@ -215,10 +237,12 @@ void JobTable::Forget() {
     if (old && ended > limits_.ended_jobs_kept) {
       steps_kept_ -= job.steps.size();
       --ended;
+      actions.push_back(ForgetJob{job.id});
       it = jobs_.erase(it);
       continue;
     }
-    if (old && steps_kept_ > limits_.steps_kept_max) {
+    if (old && steps_kept_ > limits_.steps_kept_max && !job.steps.empty()) {
+      actions.push_back(Thinned(job, job.steps.back().step() + 1));
       steps_kept_ -= job.steps.size();
       job.steps.clear();
     }

@@ -1,12 +1,14 @@
 // All jobs that the scheduler remembers, and the one place where a job's
 // status, steps and events change, so that every change is also persisted and
-// told to those who watch. Which change is due is not decided here.
+// told to those who watch, and what workers said of it is on one line and not
+// too long. Which change is due is not decided here.
 #ifndef TROUPE_SCHEDULER_CLUSTER_JOB_TABLE_H_
 #define TROUPE_SCHEDULER_CLUSTER_JOB_TABLE_H_
 
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,7 @@
 #include "scheduler/cluster/action.h"
 #include "scheduler/cluster/limits.h"
 #include "scheduler/cluster/run.h"
+#include "scheduler/cluster/step_series.h"
 
 namespace troupe {
 
@@ -37,6 +40,8 @@ struct Job {
   // Queued: WorkerTable::changes() when the idle workers were found too small.
   int64_t too_small_at = -1;
   std::deque<StepRecord> steps;  // ascending; the newest of them
+  StepSeries series;             // of all of them
+  int64_t steps_since_thinned = 0;
   std::vector<JobEvent> events;
   std::unique_ptr<Run> run;  // until all its ranks have let go
 
@@ -69,7 +74,9 @@ class JobTable {
   Job* Find(JobId id);  // null: no such job
   const Job* Find(JobId id) const;
   const std::map<JobId, std::unique_ptr<Job>>& all() const { return jobs_; }
-  int queued() const;
+  // Those that are QUEUED, in the order of their submission.
+  const std::set<JobId>& queue() const { return queue_; }
+  int queued() const { return static_cast<int>(queue_.size()); }
   // The job that holds the directory in which this one would save: two that
   // wrote and pruned there would destroy each other's checkpoints. Null: none.
   // By name; what another name leads to only those see who write there
@@ -98,13 +105,20 @@ class JobTable {
   static constexpr int kWatchStepsMax = 1000;
 
  private:
+  // The one place where a status gets its state.
+  void Become(Job& job, JobState state);
   // Makes room: of the oldest ended jobs, all or only the steps.
-  void Forget();
+  void Forget(Actions& actions);
+  // Room for one more of the job's newest steps.
+  void DropOldestStep(Job& job, Actions& actions);
+  // Leaves few enough of the steps before this one in the store.
+  ThinSteps Thinned(const Job& job, int64_t before) const;
 
   const Limits limits_;
   int64_t next_id_ = 1;
   int64_t steps_kept_ = 0;
   std::map<JobId, std::unique_ptr<Job>> jobs_;
+  std::set<JobId> queue_;
 };
 
 // What a restarted scheduler says of a job that was running.

@@ -47,9 +47,17 @@ struct Limits {
   int workers_max = 4096;
   int gone_workers_kept = 64;  // lost and left ones, for people to see
   int jobs_queued_max = 1000;
-  int ended_jobs_kept = 1000;           // older ones stay in the store only
-  int64_t steps_per_job_max = 100'000;  // newest in memory; all in the store
-  int64_t steps_kept_max = 2'000'000;   // over all jobs
+  int ended_jobs_kept = 1000;  // older ones are forgotten, in the store too
+  // Of a job, the newest; of older ones the store keeps some, and people see
+  // the curves of all (step_series.h).
+  int64_t steps_per_job_max = 100'000;
+  int64_t steps_kept_max = 2'000'000;  // over all jobs
+  int64_t thinned_steps_max() const {  // of a job, in the store
+    return steps_per_job_max / 4 + 1;
+  }
+  int64_t steps_loaded_max() const {  // of a job; with those not thinned yet
+    return steps_per_job_max + 2 * thinned_steps_max();
+  }
   int events_per_job_max = 1000;
   int late_events_max = 100;  // of one attempt
   int checkpoints_per_job_max = 1000;
@@ -65,6 +73,12 @@ struct Limits {
   // Of a generated text.
   int64_t prompt_bytes_max = 1 << 20;
   int64_t new_tokens_max = 1 << 16;
+
+  // Texts that come from workers (proto/base/one_line.h).
+  size_t worker_name_bytes_max = 100;
+  size_t worker_bytes_max = 1 << 20;  // of all that it says of itself
+  size_t reason_bytes_max = 4096;     // of a reason, an error, an event
+  int warnings_per_rank_max = 16;
 };
 
 }  // namespace troupe

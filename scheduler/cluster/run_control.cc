@@ -213,8 +213,10 @@ void RunControl::Ready(Job& job, const RankReady& ready, absl::Time now,
   job.status.set_steps_done(seat.step);
   jobs_.SetState(job, RUNNING, "", now, actions);
   // The same on all ranks: those of the one that completes them will do.
-  for (const std::string& warning : ready.warnings()) {
-    jobs_.AddEvent(job, warning, now, actions);
+  const int warnings =
+      std::min(ready.warnings_size(), limits_.warnings_per_rank_max);
+  for (int i = 0; i < warnings; ++i) {
+    jobs_.AddEvent(job, ready.warnings(i), now, actions);
   }
   if (seat.step > 0) {
     jobs_.AddEvent(job, absl::StrCat("resumed after step ", seat.step), now,

@@ -93,7 +93,7 @@ class RunControl {
   // Of the slowest machine of the run.
   absl::optional<MachinePace> PaceOf(const Run& run) const;
   void Progress(Job& job, int rank, absl::Time now);
-  void Fail(Job& job, Blame blame, const std::string& cause, absl::Time now,
+  void Fail(Job& job, Blame blame, const std::string& said, absl::Time now,
             Actions& actions);
   void Stop(Job& job, const std::string& reason, bool peers_gone,
             absl::Time now, Actions& actions);

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
+#include "proto/base/one_line.h"
 #include "proto/plan/last_step.h"
 #include "scheduler/cluster/rank_view.h"
 #include "scheduler/cluster/run_control.h"
@@ -109,7 +110,7 @@ void RunControl::Leave(Job& job, const Leaving& leaving, absl::Time now,
   const int rank = leaving.ref().rank();
   const std::string why =
       absl::StrCat(job.run->ranks[rank].Name(rank), " was asked to end (",
-                   leaving.reason(), ")");
+                   OneLine(leaving.reason(), limits_.reason_bytes_max), ")");
   if (job.status.state() == STARTING) {
     Fail(job, Blame::kWorkerLost, absl::StrCat(why, " in its start"), now,
          actions);
@@ -118,8 +119,9 @@ void RunControl::Leave(Job& job, const Leaving& leaving, absl::Time now,
   }
 }
 
-void RunControl::Fail(Job& job, Blame blame, const std::string& cause,
+void RunControl::Fail(Job& job, Blame blame, const std::string& said,
                       absl::Time now, Actions& actions) {
+  const std::string cause = OneLine(said, limits_.reason_bytes_max);
   // What ranks say while they are being stopped for a user is no failure; but
   // without the share of each of them nothing can be saved.
   if (job.cancelled) {

@@ -34,35 +34,46 @@ std::string NameList(const std::vector<const Worker*>& workers) {
   return list;
 }
 
-std::string WaitReason(int needed, const WorkerTable& workers) {
-  const std::vector<const Worker*> alive = workers.Alive();
+namespace {
+
+std::string WhoIsRegistered(const WorkerTable& workers) {
+  const int64_t count = workers.alive_count();
+  return absl::StrCat(count, Are(count),
+                      "registered: ", NameList(workers.Alive()));
+}
+
+std::string WhoIsIdle(const WorkerTable& workers) {
   const std::vector<const Worker*> idle = workers.Idle();
-  std::string reason = absl::StrCat("waits for ", Workers(needed), "; ");
-  if (alive.empty()) return reason + "none is registered";
-  if (static_cast<int>(alive.size()) < needed) {
-    return absl::StrCat(reason, "only ", alive.size(), Are(alive.size()),
-                        "registered: ", NameList(alive));
-  }
-  if (idle.empty()) {
-    absl::StrAppend(&reason, "none is idle");
-  } else {
-    absl::StrAppend(&reason, idle.size(), Are(idle.size()),
-                    "idle: ", NameList(idle));
-  }
+  std::string text = idle.empty() ? "none is idle"
+                                  : absl::StrCat(idle.size(), Are(idle.size()),
+                                                 "idle: ", NameList(idle));
   std::map<int64_t, int> busy;  // by job; 0: texts
-  int64_t text = 0;             // the first of them
-  for (const Worker* worker : alive) {
+  int64_t first = 0;            // of the texts
+  for (const Worker* worker : workers.Alive()) {
     if (worker->idle()) continue;
     ++busy[worker->status.job()];
-    if (text == 0) text = worker->status.text();
+    if (first == 0) first = worker->status.text();
   }
   for (const auto& [job, count] : busy) {
-    absl::StrAppend(&reason, "; ", count, Are(count), "busy with ",
+    absl::StrAppend(&text, "; ", count, Are(count), "busy with ",
                     job > 0      ? absl::StrCat("job ", job)
-                    : count == 1 ? absl::StrCat("text ", text)
+                    : count == 1 ? absl::StrCat("text ", first)
                                  : "texts");
   }
-  return reason;
+  return text;
+}
+
+}  // namespace
+
+std::string WaitReasons::For(int needed) {
+  const std::string reason = absl::StrCat("waits for ", Workers(needed), "; ");
+  if (workers_.alive_count() == 0) return reason + "none is registered";
+  if (workers_.alive_count() < needed) {
+    if (registered_.empty()) registered_ = WhoIsRegistered(workers_);
+    return absl::StrCat(reason, "only ", registered_);
+  }
+  if (occupied_.empty()) occupied_ = WhoIsIdle(workers_);
+  return reason + occupied_;
 }
 
 }  // namespace troupe

@@ -12,8 +12,20 @@
 
 namespace troupe {
 
-// REQUIRES: fewer than `needed` workers are idle.
-std::string WaitReason(int needed, const WorkerTable& workers);
+// For jobs that wait for the same workers: what there is to say of those is put
+// together once. Borrows the table, which must not change meanwhile.
+class WaitReasons {
+ public:
+  explicit WaitReasons(const WorkerTable& workers) : workers_(workers) {}
+
+  // REQUIRES: fewer than `needed` workers are idle.
+  std::string For(int needed);
+
+ private:
+  const WorkerTable& workers_;
+  std::string registered_;  // "5 are registered: ..."; empty: not asked yet
+  std::string occupied_;    // "3 are idle: ...; 1 is busy with job 7"
+};
 
 // The names in natural order; of many only the first eight.
 std::string NameList(const std::vector<const Worker*>& workers);

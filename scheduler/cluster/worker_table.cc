@@ -5,8 +5,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
+#include "proto/base/one_line.h"
 
 namespace troupe {
+namespace {
+
+// Of what a worker says of itself and tables show.
+constexpr size_t kShownBytesMax = 256;
+
+}  // namespace
 
 absl::StatusOr<WorkerId> WorkerTable::Add(const Register& request,
                                           absl::Time now) {
@@ -19,6 +26,18 @@ absl::StatusOr<WorkerId> WorkerTable::Add(const Register& request,
   const std::string& name = request.worker().name();
   if (name.empty()) {
     return absl::InvalidArgumentError("worker.name: a worker needs a name");
+  }
+  if (!IsOneLine(name, limits_.worker_name_bytes_max)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "worker.name: ", OneLine(name, limits_.worker_name_bytes_max),
+        " is no name; use at most ", limits_.worker_name_bytes_max,
+        " bytes, all printable"));
+  }
+  if (request.worker().ByteSizeLong() > limits_.worker_bytes_max) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("worker: what ", name, " says of itself is ",
+                     request.worker().ByteSizeLong(), " bytes, more than ",
+                     limits_.worker_bytes_max));
   }
   if (const auto it = alive_by_name_.find(name); it != alive_by_name_.end()) {
     return absl::AlreadyExistsError(absl::StrCat(
@@ -34,7 +53,10 @@ absl::StatusOr<WorkerId> WorkerTable::Add(const Register& request,
   worker.id = id;
   worker.heard = now;
   worker.status.set_id(id.value());
-  *worker.status.mutable_description() = request.worker();
+  WorkerDescription& description = *worker.status.mutable_description();
+  description = request.worker();
+  description.set_host(OneLine(description.host(), kShownBytesMax));
+  description.set_device(OneLine(description.device(), kShownBytesMax));
   worker.status.set_state(WorkerStatus::IDLE);
   worker.status.set_registered_unix_ms(absl::ToUnixMillis(now));
   worker.status.set_last_heard_unix_ms(absl::ToUnixMillis(now));

@@ -42,7 +42,8 @@ class WorkerTable {
   explicit WorkerTable(const Limits& limits) : limits_(limits) {}
 
   // ALREADY_EXISTS: a live worker has the name. FAILED_PRECONDITION: another
-  // protocol version. INVALID_ARGUMENT: no name. RESOURCE_EXHAUSTED.
+  // protocol version. INVALID_ARGUMENT: no name, or texts that no worker has.
+  // RESOURCE_EXHAUSTED.
   absl::StatusOr<WorkerId> Add(const Register& request, absl::Time now);
 
   // Null: no such worker.

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
 #include "proto/plan/check_program.h"
+#include "scheduler/planner/resolve.h"
 
 namespace troupe {
 namespace {
@@ -29,18 +30,41 @@ JobSpec WithMicroBatch(const JobSpec& job, int micro_batch) {
   return smaller;
 }
 
-// The largest smaller micro-batch that fits; 0: none.
-int LargestThatFits(const JobSpec& job,
-                    const std::vector<WorkerDescription>& workers,
-                    const BuildPlan& build) {
+// Smaller micro-batches that the job could have, ascending.
+std::vector<int> SmallerOnes(const JobSpec& job) {
   const int replica_batch =
       job.training().global_batch_size() / job.parallelism().data();
-  for (int b = job.training().micro_batch_size() - 1; b >= 1; --b) {
+  std::vector<int> sizes;
+  for (int b = 1; b < job.training().micro_batch_size(); ++b) {
     if (replica_batch % b != 0) continue;
-    const absl::StatusOr<Plan> plan = build(WithMicroBatch(job, b));
-    if (plan.ok() && CheckBudgets(*plan, workers).ok()) return b;
+    JobSpec smaller = job;
+    smaller.mutable_training()->set_micro_batch_size(b);
+    if (ResolveJob(smaller).ok()) sizes.push_back(b);
   }
-  return 0;
+  return sizes;
+}
+
+// The largest smaller micro-batch that fits; 0: none. A larger one needs more
+// memory, so that few plans tell.
+absl::StatusOr<int> LargestThatFits(
+    const JobSpec& job, const std::vector<WorkerDescription>& workers,
+    const BuildPlan& build) {
+  const std::vector<int> sizes = SmallerOnes(job);
+  int fits = 0;
+  for (size_t first = 0, end = sizes.size(); first < end;) {
+    const size_t middle = first + (end - first) / 2;
+    const absl::StatusOr<Plan> plan = build(WithMicroBatch(job, sizes[middle]));
+    if (!plan.ok() && !absl::IsInvalidArgument(plan.status())) {
+      return plan.status();
+    }
+    if (plan.ok() && CheckBudgets(*plan, workers).ok()) {
+      fits = sizes[middle];
+      first = middle + 1;
+    } else {
+      end = middle;
+    }
+  }
+  return fits;
 }
 
 std::string ModelInWords(const ModelSpec& model) {
@@ -59,7 +83,7 @@ absl::Status CheckFit(const Plan& plan,
   const absl::Status budgets = CheckBudgets(plan, workers);
   if (budgets.ok()) return budgets;
   const JobSpec& job = plan.job();
-  const int fits = LargestThatFits(job, workers, build);
+  ASSIGN_OR_RETURN(const int fits, LargestThatFits(job, workers, build));
   if (fits > 0) {
     return Annotate(budgets,
                     absl::StrCat("training.micro_batch_size: ",

@@ -13,10 +13,12 @@
 
 namespace troupe {
 
-// Builds the plan of another job, to see whether that would fit.
+// Builds the plan of another job, to see whether that would fit. An error that
+// is not of the job (may_go_on.h) ends the search.
 using BuildPlan = std::function<absl::StatusOr<Plan>(const JobSpec& job)>;
 
-// InvalidArgument, beginning with a field's path.
+// InvalidArgument, beginning with a field's path. What is advised is a job that
+// can be planned: within all limits of ResolveJob.
 absl::Status CheckFit(const Plan& plan,
                       const std::vector<WorkerDescription>& workers,
                       const BuildPlan& build);

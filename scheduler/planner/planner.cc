@@ -32,33 +32,43 @@ std::string SizesText(const ParallelismSpec& parallelism) {
 }
 
 // All but the prediction, the comparison with budgets and the fingerprint.
-absl::StatusOr<Plan> Build(const JobSpec& resolved) {
+absl::StatusOr<Plan> Build(const JobSpec& resolved, const MayGoOn& may_go_on) {
+  RETURN_IF_ERROR(Ask(may_go_on));
   ASSIGN_OR_RETURN(Draft draft, StartDraft(resolved));
-  RunPasses(draft);
+  for (const Pass& pass : Passes()) {
+    RETURN_IF_ERROR(Ask(may_go_on));
+    pass.run(draft);
+  }
+  RETURN_IF_ERROR(Ask(may_go_on));
   RETURN_IF_ERROR(CheckPrograms(draft.plan));
   return std::move(draft.plan);
 }
 
 // A plan that fits. Where the job leaves open whether checkpoints are written
 // in the background, they are if the memory for the copy is there.
-absl::StatusOr<Plan> BuildFitting(
-    JobSpec resolved, const std::vector<WorkerDescription>& workers) {
+absl::StatusOr<Plan> BuildFitting(JobSpec resolved,
+                                  const std::vector<WorkerDescription>& workers,
+                                  const MayGoOn& may_go_on) {
+  const BuildPlan build = [&may_go_on](const JobSpec& job) {
+    return Build(job, may_go_on);
+  };
   CheckpointSpec& checkpoint = *resolved.mutable_checkpoint();
   if (!checkpoint.has_background()) {
     checkpoint.set_background(true);
-    ASSIGN_OR_RETURN(Plan plan, Build(resolved));
+    ASSIGN_OR_RETURN(Plan plan, build(resolved));
     if (CheckBudgets(plan, workers).ok()) return plan;
     checkpoint.set_background(false);
   }
-  ASSIGN_OR_RETURN(Plan plan, Build(resolved));
-  RETURN_IF_ERROR(CheckFit(plan, workers, Build));
+  ASSIGN_OR_RETURN(Plan plan, build(resolved));
+  RETURN_IF_ERROR(CheckFit(plan, workers, build));
   return plan;
 }
 
 }  // namespace
 
-absl::StatusOr<Plan> CompilePlan(
-    const JobSpec& job, const std::vector<WorkerDescription>& workers) {
+absl::StatusOr<Plan> CompilePlan(const JobSpec& job,
+                                 const std::vector<WorkerDescription>& workers,
+                                 const MayGoOn& may_go_on) {
   ASSIGN_OR_RETURN(const JobSpec resolved, ResolveJob(job));
   const int ranks = RanksNeeded(resolved);
   if (static_cast<int>(workers.size()) < ranks) {
@@ -71,9 +81,10 @@ absl::StatusOr<Plan> CompilePlan(
                                             workers.begin() + ranks);
   RETURN_IF_ERROR(CheckDevices(used));
   RETURN_IF_ERROR(CheckHeads(resolved.model(), used));
-  ASSIGN_OR_RETURN(Plan plan, BuildFitting(resolved, used));
+  ASSIGN_OR_RETURN(Plan plan, BuildFitting(resolved, used, may_go_on));
   ChooseBackends(used, plan);
   plan.set_fingerprint(PlanFingerprint(plan));
+  RETURN_IF_ERROR(Ask(may_go_on));
   *plan.mutable_prediction() = Predict(plan, used);
   return plan;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "proto/base/may_go_on.h"
 #include "proto/cluster.pb.h"
 #include "proto/job.pb.h"
 #include "proto/plan.pb.h"
@@ -19,9 +20,11 @@ namespace troupe {
 //
 // InvalidArgument: the job is wrong, or rank r needs more memory than
 // workers[r] has, or some workers have GPUs and others have not; begins with
-// the path of a field. FailedPrecondition: too few workers.
+// the path of a field. FailedPrecondition: too few workers. And what
+// `may_go_on` says.
 absl::StatusOr<Plan> CompilePlan(const JobSpec& job,
-                                 const std::vector<WorkerDescription>& workers);
+                                 const std::vector<WorkerDescription>& workers,
+                                 const MayGoOn& may_go_on = {});
 
 // How many workers the job wants; needs no resolved job.
 int RanksNeeded(const JobSpec& job);

@@ -16,8 +16,10 @@ absl::StatusOr<int> PlanCompiler::RanksNeeded(const JobSpec& job) const {
 }
 
 absl::StatusOr<CompiledJob> PlanCompiler::Compile(
-    const JobSpec& job, const std::vector<WorkerDescription>& workers) const {
-  ASSIGN_OR_RETURN(Plan plan, CompilePlan(job, workers));
+    const JobSpec& job, const std::vector<WorkerDescription>& workers,
+    const MayGoOn& may_go_on) const {
+  ASSIGN_OR_RETURN(Plan plan, CompilePlan(job, workers, may_go_on));
+  RETURN_IF_ERROR(Ask(may_go_on));
   Timeline predicted = PredictTimeline(plan, workers);
   return MakeCompiledJob(std::move(plan), std::move(predicted));
 }

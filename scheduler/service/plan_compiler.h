@@ -13,8 +13,8 @@ class PlanCompiler final : public JobCompiler {
  public:
   absl::StatusOr<int> RanksNeeded(const JobSpec& job) const override;
   absl::StatusOr<CompiledJob> Compile(
-      const JobSpec& job,
-      const std::vector<WorkerDescription>& workers) const override;
+      const JobSpec& job, const std::vector<WorkerDescription>& workers,
+      const MayGoOn& may_go_on) const override;
   Plan PlanOfRank(const Plan& plan, int rank) const override;
 };
 

@@ -3,28 +3,38 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 
 namespace troupe {
+namespace {
+
+absl::Status Stopping() {
+  return absl::UnavailableError("the scheduler is stopping");
+}
+
+}  // namespace
 
 Planning::Planning(ClusterHost& host, const JobCompiler& compiler)
-    : host_(host), compiler_(compiler), thread_([this] { Loop(); }) {}
+    : host_(host),
+      compiler_(compiler),
+      job_thread_([this] { Loop(jobs_); }),
+      question_thread_([this] { Loop(questions_); }) {}
 
 Planning::~Planning() { Stop(); }
 
-void Planning::Compile(Compilation compilation, Done done) {
+void Planning::Compile(Compilation compilation, Asker asker, Done done) {
   absl::Status refused;
   {
     absl::MutexLock lock(&mutex_);
     if (stopping_) {
-      refused = absl::UnavailableError("the scheduler is stopping");
-    } else if (clients_ >= kClientsMax) {
+      refused = Stopping();
+    } else if (questions_.size() >= kClientsMax) {
       refused = absl::ResourceExhaustedError(absl::StrCat(
           kClientsMax, " jobs are being planned already; try again soon"));
     } else {
-      ++clients_;
-      tasks_.push_back(
+      questions_.push_back(
           {std::make_shared<const Compilation>(std::move(compilation)), JobId(),
-           std::move(done)});
+           std::move(asker), std::move(done)});
       return;
     }
   }
@@ -36,7 +46,7 @@ void Planning::Carry(const Actions& actions) {
   for (const Action& action : actions) {
     const auto* compile = std::get_if<CompileJob>(&action);
     if (compile == nullptr || stopping_) continue;
-    tasks_.push_back({compile->compilation, compile->job, nullptr});
+    jobs_.push_back({compile->compilation, compile->job, Asker(), nullptr});
   }
 }
 
@@ -45,36 +55,66 @@ void Planning::Stop() {
     absl::MutexLock lock(&mutex_);
     stopping_ = true;
   }
-  if (thread_.joinable()) thread_.join();
+  if (job_thread_.joinable()) job_thread_.join();
+  if (question_thread_.joinable()) question_thread_.join();
 }
 
-void Planning::Loop() {
+void Planning::Loop(Queue& queue) {
   while (true) {
     Task task;
-    bool stopping = false;
     {
       absl::MutexLock lock(&mutex_);
-      const auto is_due = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-        return stopping_ || !tasks_.empty();
+      const auto is_due = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+        return stopping_ || !queue.empty();
       };
       mutex_.Await(absl::Condition(&is_due));
-      if (tasks_.empty()) return;
-      stopping = stopping_;
-      task = std::move(tasks_.front());
-      tasks_.pop_front();
-      if (task.done) --clients_;
+      if (queue.empty()) return;
+      task = std::move(queue.front());
+      queue.pop_front();
     }
-    if (!stopping) {
-      Run(task);
-    } else if (task.done) {
-      task.done(absl::UnavailableError("the scheduler is stopping"));
-    }
+    Run(task);
   }
 }
 
+absl::Status Planning::MayGoOnWith(const Task& task, absl::Time begun) const {
+  if (stopping()) return Stopping();
+  const absl::Time now = absl::Now();
+  if (now - begun > kPlanMax) {
+    return absl::DeadlineExceededError(absl::StrCat(
+        "planning took longer than ", absl::FormatDuration(kPlanMax),
+        "; use fewer ", "micro-batches a step, ranks or stages"));
+  }
+  if (now > task.asker.deadline) {
+    return absl::DeadlineExceededError(
+        "the call's time was over before a plan "
+        "was made");
+  }
+  const bool given_up =
+      task.job == JobId()
+          ? task.asker.has_given_up && task.asker.has_given_up()
+          : !host_.Read([&](const Cluster& cluster, absl::Time) {
+              return cluster.Awaits(task.job, *task.compilation);
+            });
+  return given_up ? absl::CancelledError("nobody waits for the plan any more")
+                  : absl::OkStatus();
+}
+
 void Planning::Run(const Task& task) {
-  CompileOutcome outcome = CompileFirstFit(compiler_, *task.compilation);
-  if (task.done) return task.done(std::move(outcome));
+  const MayGoOn may_go_on = [&, begun = absl::Now()] {
+    return MayGoOnWith(task, begun);
+  };
+  CompileOutcome outcome;
+  outcome.refusal = may_go_on();
+  if (outcome.refusal.ok()) {
+    outcome = CompileFirstFit(compiler_, *task.compilation, may_go_on);
+  }
+  if (task.done) {
+    const bool ended = !outcome.fits() && !outcome.refusal.ok() &&
+                       !absl::IsInvalidArgument(outcome.refusal);
+    return ended ? task.done(outcome.refusal) : task.done(std::move(outcome));
+  }
+  // A job that waits still is there for the next scheduler.
+  if (stopping()) return;
   host_.Apply([&](Cluster& cluster, absl::Time now, Actions& actions) {
     cluster.Compiled(task.job, *task.compilation, outcome, now, actions);
   });

@@ -1,6 +1,11 @@
-// Compiles jobs beside the cluster, one after another on a thread of its own: a
-// queued job whose turn has come (CompileJob), and what clients ask for before
-// they get an answer. Meanwhile heartbeats, reports and other RPCs go on.
+// Compiles jobs beside the cluster: queued jobs whose turn has come
+// (CompileJob), one after another on one thread, and what clients ask for
+// before they get an answer on another. So a job that could start waits for no
+// question, and heartbeats, reports and other RPCs go on meanwhile.
+//
+// Nothing is compiled for nobody: planning ends when its client has given up or
+// has no time left, when its job does not wait for it any more, when it takes
+// too long, and when the scheduler stops. It asks so between its parts.
 #ifndef TROUPE_SCHEDULER_SERVICE_PLANNING_H_
 #define TROUPE_SCHEDULER_SERVICE_PLANNING_H_
 
@@ -12,51 +17,72 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "scheduler/cluster/compilation.h"
 #include "scheduler/cluster/host.h"
 
 namespace troupe {
 
+// Somebody who waits for a plan.
+struct Asker {
+  absl::Time deadline = absl::InfiniteFuture();
+  std::function<bool()> has_given_up;  // thread-safe; empty: never
+};
+
 class Planning final : public ActionSink {
  public:
   // With the outcome, or why there is none: RESOURCE_EXHAUSTED, too many wait;
-  // UNAVAILABLE, the scheduler stops.
+  // UNAVAILABLE, the scheduler stops; DEADLINE_EXCEEDED; CANCELLED, the asker
+  // has given up.
   using Done = std::function<void(absl::StatusOr<CompileOutcome>)>;
 
   // Borrows both.
   Planning(ClusterHost& host, const JobCompiler& compiler);
   ~Planning() override;
 
-  // For a client. Calls `done` once: on the planning thread or, where it is
-  // not compiled, before this returns or when planning stops.
-  void Compile(Compilation compilation, Done done);
+  // For a client. Calls `done` once: on a planning thread or, where it is not
+  // compiled, before this returns or when planning stops.
+  void Compile(Compilation compilation, Asker asker, Done done);
 
   // CompileJob; the other actions are not its business. There is at most one
   // for each queued job, whose number is bounded.
   void Carry(const Actions& actions) override;
 
-  // Answers all that wait, after the compilation in progress. From here on
+  // Ends the compilations in progress and answers all that wait. From here on
   // nothing is compiled.
   void Stop();
 
   static constexpr size_t kClientsMax = 64;
+  // Of planning one job; a question may wait as long before.
+  static constexpr absl::Duration kPlanMax = absl::Minutes(10);
 
  private:
   struct Task {
     std::shared_ptr<const Compilation> compilation;
     JobId job;  // 0: a client's
+    Asker asker;
     Done done;  // a client's
   };
-  void Loop();
+  using Queue = std::deque<Task>;
+
+  void Loop(Queue& queue);
   void Run(const Task& task);
+  // Why the task's planning is to end, since it began at `begun`.
+  absl::Status MayGoOnWith(const Task& task, absl::Time begun) const;
+  bool stopping() const {
+    absl::MutexLock lock(&mutex_);
+    return stopping_;
+  }
 
   ClusterHost& host_;
   const JobCompiler& compiler_;
-  absl::Mutex mutex_;
-  std::deque<Task> tasks_ ABSL_GUARDED_BY(mutex_);
-  size_t clients_ ABSL_GUARDED_BY(mutex_) = 0;  // of the tasks
+  mutable absl::Mutex mutex_;  // after the host's, where both are held
+  Queue jobs_ ABSL_GUARDED_BY(mutex_);
+  Queue questions_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // last: starts when all else is there
+  // Last: they start when all else is there.
+  std::thread job_thread_;
+  std::thread question_thread_;
 };
 
 }  // namespace troupe

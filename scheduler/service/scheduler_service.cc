@@ -10,6 +10,15 @@
 #include "scheduler/service/grpc_status.h"
 
 namespace troupe {
+namespace {
+
+// Until the call is answered.
+Asker AskerOf(grpc::CallbackServerContext* context) {
+  return {.deadline = absl::FromChrono(context->deadline()),
+          .has_given_up = [context] { return context->IsCancelled(); }};
+}
+
+}  // namespace
 
 SchedulerService::SchedulerService(ClusterHost& host, Planning& planning,
                                    JobWatchers& watchers, TextStreams& texts,
@@ -47,7 +56,7 @@ SchedulerService::Reactor* SchedulerService::SubmitJob(
   if (compilation->choices.empty()) {
     Submit(reactor, request->job(), CompileOutcome(), response);
   } else {
-    planning_.Compile(*std::move(compilation),
+    planning_.Compile(*std::move(compilation), AskerOf(context),
                       [=, this](const auto& considered) {
                         Submit(reactor, request->job(), considered, response);
                       });
@@ -101,7 +110,7 @@ SchedulerService::Reactor* SchedulerService::PlanJob(
   }
   Reactor* reactor = context->DefaultReactor();
   planning_.Compile(
-      *std::move(compilation),
+      *std::move(compilation), AskerOf(context),
       [=, this](const absl::StatusOr<CompileOutcome>& outcome) {
         if (!outcome.ok() || !outcome->fits()) {
           Answer(reactor, "PlanJob",

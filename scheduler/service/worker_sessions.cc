@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/log.h"
+#include "proto/base/one_line.h"
 #include "scheduler/cluster/hand_out.h"
 #include "scheduler/service/grpc_status.h"
 #include "scheduler/service/queued_stream.h"
@@ -75,8 +76,8 @@ class WorkerSession final
     if (status.ok()) {
       LogInfo(absl::StrCat(name, " registered from ", peer_));
     } else {
-      LogWarning(absl::StrCat("refused ", name, " from ", peer_, ": ",
-                              status.message()));
+      LogWarning(absl::StrCat("refused ", OneLine(name, 100), " from ", peer_,
+                              ": ", status.message()));
       Close(ToGrpc(status));
     }
   }

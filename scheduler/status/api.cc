@@ -1,12 +1,16 @@
 #include "scheduler/status/api.h"
 
 #include <algorithm>
+#include <cmath>
+#include <deque>
+#include <iterator>
 #include <map>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "proto/base/status.h"
 #include "scheduler/cluster/describe.h"
@@ -27,17 +31,144 @@ std::string Counts(const std::map<std::string, int>& counts) {
 std::string ClusterJson(const ClusterHost& host, absl::Duration uptime) {
   std::map<std::string, int> workers;
   std::map<std::string, int> jobs;
+  int64_t newest_running = 0;
+  double tokens_per_second = 0;
   host.Read([&](const Cluster& cluster, absl::Time) {
     for (const auto& [id, worker] : cluster.workers().all()) {
       ++workers[WorkerStatus::State_Name(worker.status.state())];
     }
     for (const auto& [id, job] : cluster.jobs().all()) {
       ++jobs[JobState_Name(job->status.state())];
+      if (job->status.state() != RUNNING) continue;
+      newest_running = id.value();
+      tokens_per_second += job->status.last_step().tokens_per_second();
     }
   });
-  return absl::StrCat("{\"uptime_seconds\":", absl::ToInt64Seconds(uptime),
-                      ",\"workers\":", Counts(workers),
-                      ",\"jobs\":", Counts(jobs), "}");
+  return absl::StrCat(
+      "{\"uptime_seconds\":", absl::ToInt64Seconds(uptime),
+      ",\"workers\":", Counts(workers), ",\"jobs\":", Counts(jobs),
+      ",\"newest_running\":", newest_running,
+      ",\"tokens_per_second\":", JsonNumber(tokens_per_second), "}");
+}
+
+// Without what grows with the cluster and with the job's length.
+JobStatus Brief(const JobStatus& status) {
+  constexpr int kWorkersShown = 8;
+  JobStatus brief = status;
+  auto& checkpoints = *brief.mutable_checkpoints();
+  if (checkpoints.size() > 1) {
+    checkpoints.DeleteSubrange(0, checkpoints.size() - 1);
+  }
+  auto& workers = *brief.mutable_workers();
+  if (workers.size() > kWorkersShown) {
+    workers.DeleteSubrange(kWorkersShown, workers.size() - kWorkersShown);
+  }
+  return brief;
+}
+
+double MedianOfLast(const std::deque<StepRecord>& steps) {
+  constexpr size_t kRecent = 20;
+  std::vector<double> seconds;
+  for (size_t i = steps.size() - std::min(kRecent, steps.size());
+       i < steps.size(); ++i) {
+    seconds.push_back(steps[i].step_seconds());
+  }
+  if (seconds.empty()) return 0;
+  std::nth_element(seconds.begin(), seconds.begin() + seconds.size() / 2,
+                   seconds.end());
+  return seconds[seconds.size() / 2];
+}
+
+absl::StatusOr<std::string> BriefJson(const ClusterHost& host, JobId id,
+                                      int64_t from) {
+  JobDescription news;
+  int64_t events = 0;
+  int workers = 0;
+  double recent = 0;
+  RETURN_IF_ERROR(host.Read([&](const Cluster& cluster,
+                                absl::Time) -> absl::Status {
+    ASSIGN_OR_RETURN(const Job* job, cluster.FindJob(id));
+    *news.mutable_status() = Brief(job->status);
+    events = static_cast<int64_t>(job->events.size());
+    for (int64_t i = std::clamp<int64_t>(from, 0, events); i < events; ++i) {
+      *news.add_events() = job->events[i];
+    }
+    workers = job->status.workers_size();
+    recent = MedianOfLast(job->steps);
+    return absl::OkStatus();
+  }));
+  std::string json = absl::StrCat(
+      "{\"status\":", ToJson(news.status()), ",\"worker_count\":", workers,
+      ",\"recent_step_seconds\":", JsonNumber(recent),
+      ",\"event_count\":", events, ",\"events\":[");
+  for (const JobEvent& event : news.events()) {
+    absl::StrAppend(&json, json.back() == '[' ? "" : ",", ToJson(event));
+  }
+  return json + "]}";
+}
+
+absl::StatusOr<std::string> PlanJson(const ClusterHost& host, JobId id) {
+  Plan shown;
+  int ranks = 0;
+  RETURN_IF_ERROR(
+      host.Read([&](const Cluster& cluster, absl::Time) -> absl::Status {
+        ASSIGN_OR_RETURN(const Job* job, cluster.FindJob(id));
+        if (job->plan == nullptr) return absl::OkStatus();
+        const Plan& plan = *job->plan;
+        const Prediction& prediction = plan.prediction();
+        shown.set_fingerprint(plan.fingerprint());
+        *shown.mutable_mesh() = plan.mesh();
+        *shown.mutable_derived() = plan.derived();
+        shown.mutable_prediction()->set_step_seconds(prediction.step_seconds());
+        shown.mutable_prediction()->set_limited_by(prediction.limited_by());
+        ranks = prediction.ranks_size();
+        for (int r = 0; r < std::min(ranks, kRanksShown); ++r) {
+          *shown.mutable_prediction()->add_ranks() = prediction.ranks(r);
+        }
+        return absl::OkStatus();
+      }));
+  return absl::StrCat("{\"plan\":", ToJson(shown), ",\"rank_count\":", ranks,
+                      "}");
+}
+
+std::string PointJson(const StepSeries::Point& point) {
+  constexpr const char* kNames[] = {"loss", "tokens_per_second", "grad_norm",
+                                    "learning_rate", "step_seconds"};
+  static_assert(std::size(kNames) == StepSeries::kValueCount);
+  std::string json =
+      absl::StrCat("{\"first\":", point.first, ",\"last\":", point.last);
+  for (int v = 0; v < StepSeries::kValueCount; ++v) {
+    const StepSeries::Range& range = point.values[v];
+    if (std::isnan(range.least)) continue;
+    absl::StrAppendFormat(&json, ",\"%s\":[%.6g,%.6g]", kNames[v], range.least,
+                          range.most);
+  }
+  if (point.validated > 0) {
+    absl::StrAppend(&json, ",\"validation\":[", point.validated, ",",
+                    JsonNumber(point.validation_loss), "]");
+  }
+  return json + "}";
+}
+
+absl::StatusOr<std::string> CurvesJson(const ClusterHost& host, JobId id,
+                                       const ApiQuery& query) {
+  std::vector<StepSeries::Point> points;
+  int64_t stride = 1;
+  RETURN_IF_ERROR(
+      host.Read([&](const Cluster& cluster, absl::Time) -> absl::Status {
+        ASSIGN_OR_RETURN(const Job* job, cluster.FindJob(id));
+        stride = job->series.stride();
+        const int64_t from = query.stride == stride ? query.from : 0;
+        for (const StepSeries::Point& point : job->series.points()) {
+          if (point.last > from) points.push_back(point);
+        }
+        return absl::OkStatus();
+      }));
+  std::string json = absl::StrCat("{\"stride\":", stride, ",\"points\":[");
+  for (const StepSeries::Point& point : points) {
+    absl::StrAppend(&json, json.back() == '[' ? "" : ",", PointJson(point));
+  }
+  return json + "]}";
 }
 
 absl::StatusOr<std::string> JobJson(const ClusterHost& host, JobId id) {
@@ -87,17 +218,31 @@ std::string WorkersJson(const ClusterHost& host) {
   return ToJson(workers);
 }
 
-std::string JobsJson(const ClusterHost& host) {
-  ListJobsResponse jobs;
-  host.Read(
-      [&](const Cluster& cluster, absl::Time) { ListJobs(cluster, jobs); });
-  return ToJson(jobs);
+std::string JobsJson(const ClusterHost& host, const ApiQuery& query) {
+  ListJobsResponse page;
+  size_t total = 0;
+  host.Read([&](const Cluster& cluster, absl::Time) {
+    const auto& jobs = cluster.jobs().all();
+    total = jobs.size();
+    const int64_t limit = std::clamp<int64_t>(query.limit, 0, kJobsMax);
+    auto it = jobs.rbegin();
+    std::advance(it, std::clamp<int64_t>(query.offset, 0, total));
+    for (; it != jobs.rend() && page.jobs_size() < limit; ++it) {
+      *page.add_jobs() = Brief(it->second->status);
+    }
+  });
+  std::string json = absl::StrCat("{\"total\":", total, ",\"jobs\":[");
+  for (const JobStatus& job : page.jobs()) {
+    absl::StrAppend(&json, json.back() == '[' ? "" : ",", ToJson(job));
+  }
+  return json + "]}";
 }
 
 }  // namespace
 
 absl::StatusOr<std::string> ApiAnswer(const ClusterHost& host,
-                                      absl::string_view path, int64_t from,
+                                      absl::string_view path,
+                                      const ApiQuery& query,
                                       absl::Duration uptime) {
   const std::vector<absl::string_view> parts =
       absl::StrSplit(path, '/', absl::SkipEmpty());
@@ -108,19 +253,23 @@ absl::StatusOr<std::string> ApiAnswer(const ClusterHost& host,
     return WorkersJson(host);
   }
   if (parts.size() == 1 && parts[0] == "jobs") {
-    return JobsJson(host);
+    return JobsJson(host, query);
   }
   int64_t number = 0;
   if (parts.size() >= 2 && parts.size() <= 3 && parts[0] == "jobs" &&
       absl::SimpleAtoi(parts[1], &number)) {
     const JobId id(number);
     if (parts.size() == 2) return JobJson(host, id);
-    if (parts[2] == "steps") return StepsJson(host, id, from);
+    if (parts[2] == "brief") return BriefJson(host, id, query.from);
+    if (parts[2] == "plan") return PlanJson(host, id);
+    if (parts[2] == "curves") return CurvesJson(host, id, query);
+    if (parts[2] == "steps") return StepsJson(host, id, query.from);
     if (parts[2] == "timeline") return TimelineJson(host, id);
   }
   return absl::NotFoundError(absl::StrCat(
       "there is no /api/v1", path, "; there are cluster, workers, jobs, ",
-      "jobs/ID, jobs/ID/steps?from=STEP, jobs/ID/timeline"));
+      "jobs/ID, jobs/ID/brief, jobs/ID/plan, jobs/ID/curves, ",
+      "jobs/ID/steps?from=STEP, jobs/ID/timeline"));
 }
 
 }  // namespace troupe

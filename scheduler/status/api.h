@@ -1,14 +1,25 @@
 // The answers of /api/v1 as text, apart from HTTP. Each is taken under the
-// host's lock as messages and written out as JSON after it.
+// host's lock as messages and written out as JSON after it. What the page asks
+// for each second is small, however long a job and however large a cluster.
 //
-//   /api/v1/cluster              counts of workers and jobs, version, uptime
-//   /api/v1/workers              {"workers": [WorkerStatus]}
-//   /api/v1/jobs                 {"jobs": [JobStatus]}, newest first
-//   /api/v1/jobs/ID              JobDescription, with no steps
-//   /api/v1/jobs/ID/steps?from=N {"steps": [StepRecord]} after step N, at most
-//                                kStepsMax of them
-//   /api/v1/jobs/ID/timeline     {"measured": Timeline of the last traced step,
-//                                "predicted": Timeline, "stages": [Stage]}
+//   /cluster              counts of workers and jobs, the newest job that runs,
+//                         tokens/s of all that run, uptime
+//   /workers              {"workers": [WorkerStatus]}
+//   /jobs?offset=N&limit=N
+//                         {"jobs": [JobStatus], "total": N}, newest first, in
+//                         brief: the newest checkpoint, a few of the workers
+//   /jobs/ID              JobDescription, with no steps
+//   /jobs/ID/brief?from=N its status in brief, its events after the first N
+//   /jobs/ID/plan         what people look at of its plan, with the first
+//                         kRanksShown ranks' predictions
+//   /jobs/ID/curves?from=N&stride=S
+//                         {"stride": S, "points": [...]} (step_series.h): those
+//                         that have changed since step N, or all where a point
+//                         stands for another number of steps than S
+//   /jobs/ID/steps?from=N {"steps": [StepRecord]} after step N, at most
+//                         kStepsMax of them
+//   /jobs/ID/timeline     {"measured": Timeline of the last traced step,
+//                         "predicted": Timeline, "stages": [Stage]}
 #ifndef TROUPE_SCHEDULER_STATUS_API_H_
 #define TROUPE_SCHEDULER_STATUS_API_H_
 
@@ -23,11 +34,21 @@
 namespace troupe {
 
 inline constexpr int kStepsMax = 5000;
+inline constexpr int kJobsMax = 500;  // of one answer
+inline constexpr int kRanksShown = 8;
 
-// `path` is what follows /api/v1; `from` is the query's number, 0 without one.
-// NOT_FOUND: no such thing.
+// What follows the question mark.
+struct ApiQuery {
+  int64_t from = 0;
+  int64_t stride = 0;
+  int64_t offset = 0;
+  int64_t limit = 50;
+};
+
+// `path` is what follows /api/v1. NOT_FOUND: no such thing.
 absl::StatusOr<std::string> ApiAnswer(const ClusterHost& host,
-                                      absl::string_view path, int64_t from,
+                                      absl::string_view path,
+                                      const ApiQuery& query,
                                       absl::Duration uptime);
 
 }  // namespace troupe

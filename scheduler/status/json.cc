@@ -118,6 +118,12 @@ std::string ToJson(const Message& message) {
   return out;
 }
 
+std::string JsonNumber(double value) {
+  std::string out;
+  AppendDouble(value, &out);
+  return out;
+}
+
 std::string JsonString(absl::string_view text) {
   return nlohmann::json(std::string(text))
       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);

@@ -15,6 +15,9 @@ namespace troupe {
 
 std::string ToJson(const google::protobuf::Message& message);
 
+// null where it is not finite.
+std::string JsonNumber(double value);
+
 // In quotes, escaped; what is no UTF-8 becomes U+FFFD.
 std::string JsonString(absl::string_view text);
 

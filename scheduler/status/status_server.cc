@@ -1,74 +1,102 @@
 #include "scheduler/status/status_server.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 
-#include <deque>
+#include <cerrno>
 #include <thread>
 #include <utility>
-#include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "httplib.h"
 #include "proto/base/check.h"
 #include "scheduler/status/api.h"
 #include "scheduler/status/json.h"
+#include "scheduler/status/lobby.h"
 #include "scheduler/status/page.h"
 
 namespace troupe {
 namespace {
 
-// httplib's own pool has a queue without a bound.
-class BoundedPool final : public httplib::TaskQueue {
+// A request's head, which has come, and the way back for its answer.
+class HeadStream final : public httplib::Stream {
  public:
-  BoundedPool() {
-    for (int i = 0; i < StatusServer::kThreads; ++i) {
-      threads_.emplace_back([this] { Loop(); });
+  HeadStream(int socket, absl::string_view head)
+      : socket_(socket),
+        head_(head),
+        deadline_(absl::Now() + StatusServer::kAnswerMax) {}
+
+  bool is_readable() const override { return !head_.empty(); }
+  bool is_writable() const override { return true; }
+  ssize_t read(char* bytes, size_t size) override {
+    const size_t count = head_.copy(bytes, size);
+    head_.remove_prefix(count);
+    return static_cast<ssize_t>(count);
+  }
+  // What it cannot send now it sends as the other side reads.
+  ssize_t write(const char* bytes, size_t size) override {
+    while (true) {
+      const ssize_t count =
+          send(socket_, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (count >= 0 || (errno != EAGAIN && errno != EINTR)) return count;
+      const absl::Duration left = deadline_ - absl::Now();
+      pollfd file = {.fd = socket_, .events = POLLOUT};
+      if (left <= absl::ZeroDuration() ||
+          poll(&file, 1, absl::ToInt64Milliseconds(left) + 1) == 0) {
+        return -1;
+      }
     }
   }
-
-  // Waits while the queue is full: then the kernel's backlog fills instead.
-  void enqueue(std::function<void()> task) override {
-    absl::MutexLock lock(&mutex_);
-    const auto room = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-      return stopping_ || tasks_.size() < StatusServer::kConnectionsMax;
-    };
-    mutex_.Await(absl::Condition(&room));
-    tasks_.push_back(std::move(task));
-  }
-
-  void shutdown() override {
-    {
-      absl::MutexLock lock(&mutex_);
-      stopping_ = true;
-    }
-    for (std::thread& thread : threads_) thread.join();
-  }
+  void get_remote_ip_and_port(std::string&, int&) const override {}
+  void get_local_ip_and_port(std::string&, int&) const override {}
+  socket_t socket() const override { return socket_; }
 
  private:
-  void Loop() {
-    while (true) {
-      std::function<void()> task;
-      {
-        absl::MutexLock lock(&mutex_);
-        const auto due = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-          return stopping_ || !tasks_.empty();
-        };
-        mutex_.Await(absl::Condition(&due));
-        if (tasks_.empty()) return;
-        task = std::move(tasks_.front());
-        tasks_.pop_front();
-      }
-      task();
-    }
+  const int socket_;
+  absl::string_view head_;
+  const absl::Time deadline_;
+};
+
+// Connections go to the lobby as they are accepted.
+class AtOnce final : public httplib::TaskQueue {
+ public:
+  void enqueue(std::function<void()> task) override { task(); }
+  void shutdown() override {}
+};
+
+// httplib with threads for requests in place of threads for connections.
+class HttpServer final : public httplib::Server {
+ public:
+  HttpServer() {
+    new_task_queue = [] { return new AtOnce; };
+  }
+  ~HttpServer() override { CloseConnections(); }
+
+  void CloseConnections() { lobby_ = nullptr; }
+
+ private:
+  bool Answer(int socket, const RequestHead& head) {
+    // Only what reads is answered, so a body is never read.
+    const bool last = head.more || !(absl::StartsWith(head.text, "GET ") ||
+                                     absl::StartsWith(head.text, "HEAD "));
+    HeadStream stream(socket, head.text);
+    bool closed = false;
+    const bool answered = process_request(stream, last, closed, nullptr);
+    return answered && !closed && !last;
   }
 
-  absl::Mutex mutex_;
-  std::deque<std::function<void()>> tasks_ ABSL_GUARDED_BY(mutex_);
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::vector<std::thread> threads_;
+  bool process_and_close_socket(socket_t socket) override {
+    lobby_->Admit(socket);
+    return true;
+  }
+
+  std::unique_ptr<Lobby> lobby_ =
+      std::make_unique<Lobby>([this](int socket, const RequestHead& head) {
+        return Answer(socket, head);
+      });
 };
 
 void AnswerError(httplib::Response& response, int code,
@@ -85,7 +113,7 @@ struct StatusServer::Parts {
   const Metrics& metrics;
   const HealthFunction health;
   const absl::Time started = absl::Now();
-  httplib::Server server;
+  HttpServer server;
   std::string host_name;
   int port = 0;
   std::thread thread;
@@ -98,11 +126,6 @@ StatusServer::StatusServer(const ClusterHost& host, const Metrics& metrics,
                            HealthFunction health)
     : parts_(new Parts{host, metrics, std::move(health)}) {
   httplib::Server& server = parts_->server;
-  server.new_task_queue = [] { return new BoundedPool; };
-  server.set_keep_alive_timeout(1);
-  server.set_read_timeout(5);
-  server.set_write_timeout(5);
-  server.set_payload_max_length(1 << 16);
   server.set_tcp_nodelay(true);
   // httplib's default shares the port with whoever asks; this refuses.
   server.set_socket_options([](socket_t socket) {
@@ -115,6 +138,16 @@ StatusServer::StatusServer(const ClusterHost& host, const Metrics& metrics,
 StatusServer::~StatusServer() { Stop(); }
 
 void StatusServer::Parts::AddRoutes() {
+  server.set_pre_routing_handler([](const httplib::Request& request,
+                                    httplib::Response& response) {
+    if (request.method == "GET" || request.method == "HEAD") {
+      return httplib::Server::HandlerResponse::Unhandled;
+    }
+    response.set_header("Allow", "GET, HEAD");
+    AnswerError(response, 405,
+                "only GET and HEAD; jobs are submitted with `troupe submit`");
+    return httplib::Server::HandlerResponse::Handled;
+  });
   server.Get("/", [](const httplib::Request&, httplib::Response& response) {
     response.set_content(kPageHtml, "text/html; charset=utf-8");
   });
@@ -138,13 +171,21 @@ void StatusServer::Parts::AddRoutes() {
              });
   server.Get("/api/v1(/.*)", [this](const httplib::Request& request,
                                     httplib::Response& response) {
-    int64_t from = 0;
-    if (request.has_param("from") &&
-        !absl::SimpleAtoi(request.get_param_value("from"), &from)) {
-      return AnswerError(response, 400, "from must be a step's number");
+    ApiQuery query;
+    const std::pair<const char*, int64_t*> numbers[] = {
+        {"from", &query.from},
+        {"stride", &query.stride},
+        {"offset", &query.offset},
+        {"limit", &query.limit}};
+    for (const auto& [name, number] : numbers) {
+      if (request.has_param(name) &&
+          !absl::SimpleAtoi(request.get_param_value(name), number)) {
+        return AnswerError(response, 400,
+                           absl::StrCat(name, " must be a number"));
+      }
     }
     const absl::StatusOr<std::string> answer =
-        ApiAnswer(host, std::string(request.matches[1]), from, Uptime());
+        ApiAnswer(host, std::string(request.matches[1]), query, Uptime());
     if (!answer.ok()) {
       return AnswerError(response, 404, answer.status().message());
     }
@@ -205,6 +246,7 @@ void StatusServer::Stop() {
   if (!parts_->thread.joinable()) return;
   parts_->server.stop();
   parts_->thread.join();
+  parts_->server.CloseConnections();
 }
 
 }  // namespace troupe

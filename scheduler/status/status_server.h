@@ -2,7 +2,8 @@
 // under /api/v1 (api.h), /metrics, /healthz. Read-only. httplib stays behind
 // this header.
 //
-// A few threads serve; connections beyond kConnectionsMax wait to be accepted.
+// A few threads serve; a connection has none until its request has come whole
+// (lobby.h), so that those who are silent keep nobody out.
 #ifndef TROUPE_SCHEDULER_STATUS_STATUS_SERVER_H_
 #define TROUPE_SCHEDULER_STATUS_STATUS_SERVER_H_
 
@@ -11,6 +12,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "scheduler/cluster/host.h"
 #include "scheduler/status/metrics.h"
 
@@ -34,8 +36,8 @@ class StatusServer {
   // Returns when all requests have ended.
   void Stop();
 
-  static constexpr int kThreads = 8;
-  static constexpr size_t kConnectionsMax = 64;
+  // For an answer to be read.
+  static constexpr absl::Duration kAnswerMax = absl::Seconds(20);
 
  private:
   struct Parts;

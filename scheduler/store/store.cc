@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "proto/base/status.h"
 
 namespace troupe {
@@ -20,29 +22,44 @@ CREATE TABLE IF NOT EXISTS steps (
 CREATE TABLE IF NOT EXISTS events (
   job INTEGER, number INTEGER, unix_ms INTEGER, text TEXT,
   PRIMARY KEY (job, number)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS set_aside (
+  unix_ms INTEGER, why TEXT,
+  id INTEGER, name TEXT, state TEXT, reason TEXT,
+  submitted_unix_ms INTEGER, attempt INTEGER, cancelled INTEGER,
+  spec BLOB, status BLOB, plan BLOB);
 )sql";
 
-absl::Status Damaged(const char* what, int64_t job) {
-  return absl::DataLossError(absl::StrCat(
-      "the store's ", what, " of job ", job, " cannot be read; move troupe.db ",
-      "away to start with an empty history"));
-}
-
-absl::StatusOr<StoredJob> ReadJob(const Statement& row) {
-  StoredJob job;
-  const int64_t id = row.Int(0);
+// What is wrong with a job's record; empty: nothing. `id` is its row's.
+std::string Damage(int64_t id, const Statement& row, StoredJob& job) {
   job.row.attempt = static_cast<int32_t>(row.Int(1));
   job.row.cancelled = row.Int(2) != 0;
-  if (!job.row.spec.ParseFromString(row.Bytes(3))) return Damaged("spec", id);
-  if (!job.row.status.ParseFromString(row.Bytes(4))) {
-    return Damaged("status", id);
+  if (!job.row.spec.ParseFromString(row.Bytes(3))) return "its spec";
+  if (!job.row.status.ParseFromString(row.Bytes(4)) ||
+      job.row.status.id() != id || !JobState_IsValid(job.row.status.state()) ||
+      job.row.status.state() == JOB_STATE_UNSPECIFIED) {
+    return "its status";
   }
   const std::string plan = row.Bytes(5);
-  if (!plan.empty()) {
-    auto parsed = std::make_shared<Plan>();
-    if (!parsed->ParseFromString(plan)) return Damaged("plan", id);
-    job.row.plan = std::move(parsed);
-  }
+  if (plan.empty()) return "";
+  auto parsed = std::make_shared<Plan>();
+  if (!parsed->ParseFromString(plan)) return "its plan";
+  job.row.plan = std::move(parsed);
+  return "";
+}
+
+// What is there in place of a job whose record is damaged.
+StoredJob Remains(int64_t id, const std::string& damage, const Statement& row) {
+  StoredJob job;
+  JobStatus& status = job.row.status;
+  status.set_id(id);
+  status.set_name(absl::CHexEscape(row.Bytes(6).substr(0, 100)));
+  status.set_submitted_unix_ms(row.Int(7));
+  status.set_finished_unix_ms(absl::ToUnixMillis(absl::Now()));
+  status.set_state(FAILED);
+  status.set_reason(absl::StrCat(
+      "the scheduler's record of it is damaged: ", damage, " cannot be read; ",
+      "what is left of it is in the table set_aside of troupe.db"));
+  job.row.spec.set_name(status.name());
   return job;
 }
 
@@ -75,46 +92,94 @@ absl::Status Store::CreateTables() {
       absl::StrCat("PRAGMA user_version = ", kSchemaVersion));
 }
 
-absl::StatusOr<std::vector<StoredJob>> Store::Load(const Limits& limits) {
-  std::vector<StoredJob> jobs;
+absl::StatusOr<LoadedJobs> Store::Load(const Limits& limits) {
+  LoadedJobs loaded;
+  std::vector<StoredJob> damaged;
+  StoreBatch old;
   ASSIGN_OR_RETURN(
       Statement query,
-      database_.Prepare(
-          "SELECT id, attempt, cancelled, spec, status, plan FROM jobs "
-          "ORDER BY id DESC"));
+      database_.Prepare("SELECT id, attempt, cancelled, spec, status, plan, "
+                        "name, submitted_unix_ms FROM jobs ORDER BY id DESC"));
   int ended = 0;
   while (true) {
     ASSIGN_OR_RETURN(const bool more, query.Next());
     if (!more) break;
-    ASSIGN_OR_RETURN(StoredJob job, ReadJob(query));
+    StoredJob job;
+    const int64_t id = query.Int(0);
+    const std::string damage = Damage(id, query, job);
+    if (!damage.empty()) {
+      job = Remains(id, damage, query);
+      damaged.push_back(job);
+      loaded.complaints.push_back(absl::StrCat("job ", id, " (",
+                                               job.row.status.name(),
+                                               "): ", job.row.status.reason()));
+    }
     if (Job::IsEnded(job.row.status.state()) &&
         ++ended > limits.ended_jobs_kept) {
+      old.forgotten.push_back(JobId(id));
       continue;
     }
-    jobs.push_back(std::move(job));
+    loaded.jobs.push_back(std::move(job));
   }
+  for (const StoredJob& job : damaged) RETURN_IF_ERROR(SetAside(job));
+  RETURN_IF_ERROR(Write(old));
   int64_t room = limits.steps_kept_max;  // the newest jobs' steps come first
-  for (StoredJob& job : jobs) {
-    RETURN_IF_ERROR(LoadHistory(job, std::min(room, limits.steps_per_job_max)));
+  for (StoredJob& job : loaded.jobs) {
+    RETURN_IF_ERROR(
+        LoadHistory(job, std::min(room, limits.steps_loaded_max()), loaded));
     room -= static_cast<int64_t>(job.steps.size());
   }
-  std::reverse(jobs.begin(), jobs.end());
-  return jobs;
+  std::reverse(loaded.jobs.begin(), loaded.jobs.end());
+  return loaded;
 }
 
-absl::Status Store::LoadHistory(StoredJob& job, int64_t steps_max) {
+absl::Status Store::SetAside(const StoredJob& job) {
+  return Atomically([&]() -> absl::Status {
+    ASSIGN_OR_RETURN(
+        Statement copy,
+        database_.Prepare(
+            "INSERT INTO set_aside SELECT ?, CAST(? AS TEXT), id, name, state, "
+            "reason, submitted_unix_ms, attempt, cancelled, spec, status, plan "
+            "FROM jobs WHERE id = ?"));
+    copy.Bind(1, job.row.status.finished_unix_ms());
+    copy.Bind(2, job.row.status.reason());
+    copy.Bind(3, job.row.status.id());
+    RETURN_IF_ERROR(copy.Run());
+    RETURN_IF_ERROR(database_.Execute(absl::StrCat(
+        "DELETE FROM set_aside WHERE rowid NOT IN (SELECT rowid FROM set_aside "
+        "ORDER BY rowid DESC LIMIT ",
+        kSetAsideMax, ")")));
+    StoreBatch batch;
+    batch.jobs[JobId(job.row.status.id())] =
+        std::make_shared<const JobRow>(job.row);
+    return WriteRows(batch);
+  });
+}
+
+absl::Status Store::LoadHistory(StoredJob& job, int64_t steps_max,
+                                LoadedJobs& loaded) {
   const int64_t id = job.row.status.id();
-  ASSIGN_OR_RETURN(Statement steps,
-                   database_.Prepare("SELECT record FROM steps WHERE job = ? "
-                                     "ORDER BY step DESC LIMIT ?"));
+  ASSIGN_OR_RETURN(
+      Statement steps,
+      database_.Prepare("SELECT step, record FROM steps WHERE job = ? "
+                        "ORDER BY step DESC LIMIT ?"));
   steps.Bind(1, id);
   steps.Bind(2, steps_max);
+  int damaged = 0;
   while (true) {
     ASSIGN_OR_RETURN(const bool more, steps.Next());
     if (!more) break;
-    if (!job.steps.emplace_back().ParseFromString(steps.Bytes(0))) {
-      return Damaged("steps", id);
+    StepRecord step;
+    if (step.ParseFromString(steps.Bytes(1)) && step.step() == steps.Int(0)) {
+      job.steps.push_back(std::move(step));
+    } else {
+      ++damaged;
     }
+  }
+  if (damaged > 0) {
+    loaded.complaints.push_back(
+        absl::StrCat("job ", id, " (", job.row.status.name(), "): the records ",
+                     "of ", damaged, " steps are damaged and left out"));
   }
   std::reverse(job.steps.begin(), job.steps.end());
   ASSIGN_OR_RETURN(Statement events,
@@ -131,14 +196,19 @@ absl::Status Store::LoadHistory(StoredJob& job, int64_t steps_max) {
   return absl::OkStatus();
 }
 
+template <typename Body>
+absl::Status Store::Atomically(const Body& body) {
+  RETURN_IF_ERROR(database_.Execute("BEGIN IMMEDIATE"));
+  absl::Status done = body();
+  if (done.ok()) done = database_.Execute("COMMIT");
+  // After some errors SQLite has rolled back by itself; then this is refused.
+  if (!done.ok()) database_.Execute("ROLLBACK").IgnoreError();
+  return done;
+}
+
 absl::Status Store::Write(const StoreBatch& batch) {
   if (batch.empty()) return absl::OkStatus();
-  RETURN_IF_ERROR(database_.Execute("BEGIN IMMEDIATE"));
-  absl::Status written = WriteRows(batch);
-  if (written.ok()) written = database_.Execute("COMMIT");
-  // After some errors SQLite has rolled back by itself; then this is refused.
-  if (!written.ok()) database_.Execute("ROLLBACK").IgnoreError();
-  return written;
+  return Atomically([&] { return WriteRows(batch); });
 }
 
 absl::Status Store::WriteRows(const StoreBatch& batch) {
@@ -181,6 +251,28 @@ absl::Status Store::WriteRows(const StoreBatch& batch) {
     event.Bind(3, record.event.unix_ms());
     event.Bind(4, record.event.text());
     RETURN_IF_ERROR(event.Run());
+  }
+  return MakeRoom(batch);
+}
+
+absl::Status Store::MakeRoom(const StoreBatch& batch) {
+  ASSIGN_OR_RETURN(Statement thin,
+                   database_.Prepare("DELETE FROM steps WHERE job = ? AND "
+                                     "step < ? AND step % ? != 0"));
+  for (const ThinSteps& steps : batch.thinned) {
+    thin.Bind(1, steps.job.value());
+    thin.Bind(2, steps.before);
+    thin.Bind(3, steps.every);
+    RETURN_IF_ERROR(thin.Run());
+  }
+  for (const char* rows :
+       {"jobs WHERE id", "steps WHERE job", "events WHERE job"}) {
+    ASSIGN_OR_RETURN(Statement forget, database_.Prepare(absl::StrCat(
+                                           "DELETE FROM ", rows, " = ?")));
+    for (const JobId job : batch.forgotten) {
+      forget.Bind(1, job.value());
+      RETURN_IF_ERROR(forget.Run());
+    }
   }
   return absl::OkStatus();
 }

@@ -7,6 +7,12 @@
 //           spec, status (checkpoints among it), plan (without programs)
 //   steps   job, step, loss (as text), record
 //   events  job, number, unix_ms, text
+//   set_aside  unix_ms, why, and the columns of jobs, of damaged ones
+//
+// It keeps what the scheduler remembers (limits.h) and no more: jobs that are
+// forgotten go, and of a long job's old steps each so-manieth stays. A job
+// whose record is damaged does not stop the others: it is set aside, and a job
+// of its number and name has FAILED in its place.
 //
 // One thread at a time; StoreWriter owns the thread in the daemon.
 #ifndef TROUPE_SCHEDULER_STORE_STORE_H_
@@ -31,7 +37,18 @@ struct StoreBatch {
   std::map<JobId, std::shared_ptr<const JobRow>> jobs;
   std::vector<PersistStep> steps;
   std::vector<PersistEvent> events;
-  bool empty() const { return jobs.empty() && steps.empty() && events.empty(); }
+  // After the rows above.
+  std::vector<ThinSteps> thinned;
+  std::vector<JobId> forgotten;
+  bool empty() const {
+    return jobs.empty() && steps.empty() && events.empty() && thinned.empty() &&
+           forgotten.empty();
+  }
+};
+
+struct LoadedJobs {
+  std::vector<StoredJob> jobs;          // by id
+  std::vector<std::string> complaints;  // what was damaged, a line each
 };
 
 class Store {
@@ -41,19 +58,28 @@ class Store {
   static absl::StatusOr<std::unique_ptr<Store>> Open(
       const std::string& directory);
 
-  // By id: all jobs that have not ended and the newest that have, as many as
-  // the limits keep in memory, with the newest of their steps.
-  absl::StatusOr<std::vector<StoredJob>> Load(const Limits& limits);
+  // All jobs that have not ended and the newest that have, as many as the
+  // limits keep in memory, with the newest of their steps. The others are
+  // forgotten.
+  absl::StatusOr<LoadedJobs> Load(const Limits& limits);
 
   absl::Status Write(const StoreBatch& batch);
 
   static constexpr int kSchemaVersion = 1;
+  static constexpr int kSetAsideMax = 100;  // the newest
 
  private:
   explicit Store(Database database) : database_(std::move(database)) {}
   absl::Status CreateTables();
   absl::Status WriteRows(const StoreBatch& batch);
-  absl::Status LoadHistory(StoredJob& job, int64_t steps_max);
+  absl::Status MakeRoom(const StoreBatch& batch);
+  // In one transaction, or not at all.
+  template <typename Body>
+  absl::Status Atomically(const Body& body);
+  absl::Status LoadHistory(StoredJob& job, int64_t steps_max,
+                           LoadedJobs& loaded);
+  // Keeps the row for somebody to look at, and puts `job` in its place.
+  absl::Status SetAside(const StoredJob& job);
 
   Database database_;
 };

@@ -42,6 +42,10 @@ void StoreWriter::Add(const Actions& actions) {
       pending_.steps.push_back(*step);
     } else if (const auto* event = std::get_if<PersistEvent>(&action)) {
       pending_.events.push_back(*event);
+    } else if (const auto* thin = std::get_if<ThinSteps>(&action)) {
+      pending_.thinned.push_back(*thin);
+    } else if (const auto* forget = std::get_if<ForgetJob>(&action)) {
+      pending_.forgotten.push_back(forget->job);
     }
   }
   Bound();
@@ -64,12 +68,15 @@ void StoreWriter::Bound() {
   LogWarning("the store cannot keep up: the oldest unwritten steps are lost");
   DropOldest(pending_.steps, kRowsMax / 2);
   DropOldest(pending_.events, kRowsMax / 2);
+  DropOldest(pending_.thinned, kRowsMax / 2);
 }
 
 void StoreWriter::PutBack(StoreBatch batch) {
   pending_.jobs.merge(batch.jobs);  // newer rows of a job win
   Prepend(batch.steps, pending_.steps);
   Prepend(batch.events, pending_.events);
+  Prepend(batch.thinned, pending_.thinned);
+  Prepend(batch.forgotten, pending_.forgotten);
   Bound();
 }
 

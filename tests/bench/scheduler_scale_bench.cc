@@ -1,7 +1,7 @@
 // One scheduler and a thousand workers: how much processor and memory it takes,
 // how long clients wait, how soon a job on all workers starts.
 //
-//   bazel run //tests/bench:scheduler_scale_bench [WORKERS [STEPS]]
+//   bazel run //tests/bench:scheduler_scale_bench [WORKERS [STEPS [QUEUED]]]
 //
 // A step a second. The scheduler is the real program in a process of its own;
 // the workers are real sessions without training (scheduler_scale/fleet.h), all
@@ -27,6 +27,7 @@ int main(int argc, char** argv) {
   troupe::ScenarioOptions options;
   if (argc > 1) options.workers = std::atoi(argv[1]);
   if (argc > 2) options.steps = std::atoi(argv[2]);
+  if (argc > 3) options.queued = std::atoi(argv[3]);
   options.state = std::filesystem::temp_directory_path() /
                   absl::StrCat("scheduler-scale-", getpid());
   std::filesystem::create_directories(options.state);

@@ -13,6 +13,7 @@ TEST(SchedulerScale, AJobOnFiftyWorkersFromItsStartToItsEnd) {
   std::filesystem::create_directories(options.state);
   options.workers = 50;
   options.steps = 24;
+  options.queued = 5;
   options.step = absl::Milliseconds(20);
   options.idle = absl::Milliseconds(100);
   const ScenarioReport report = RunScenario(options);
@@ -21,6 +22,8 @@ TEST(SchedulerScale, AJobOnFiftyWorkersFromItsStartToItsEnd) {
   EXPECT_EQ(report.workers_lost, 0);
   EXPECT_EQ(report.steps_seen, 1 + options.steps);
   EXPECT_GT(report.hand_out_bytes, 0);
+  EXPECT_GT(report.store_bytes_other, 12 * options.workers);
+  EXPECT_LT(report.store_bytes_other, 20 * options.workers);
   EXPECT_GT(report.resident_bytes_max, 0);
   EXPECT_NE(ReportText(options, report).find("running: ListJobs"),
             std::string::npos);

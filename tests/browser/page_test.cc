@@ -34,6 +34,9 @@ constexpr char kWhenDrawn[] =
     "  const page = document.documentElement;"
     "  leaveReport({ errors, text: document.getElementById('gantt').innerText,"
     "    wide: page.scrollWidth - page.clientWidth,"
+    "    points: curves.length, steps: curves.at(-1).last,"
+    "    jobs: document.querySelectorAll('#jobs tr[data-id]').length,"
+    "    pager: document.querySelectorAll('#jobs button').length,"
     "    charts: measureCharts(charts) });"
     "}, 100);";
 
@@ -56,9 +59,15 @@ class PageServer {
     });
     server_.Get("/api/v1(/.*)", [&host](const httplib::Request& request,
                                         httplib::Response& response) {
-      const std::string from = request.get_param_value("from");
+      const auto number = [&request](const char* name) {
+        return std::atoll(request.get_param_value(name).c_str());
+      };
       const auto answer = ApiAnswer(host, std::string(request.matches[1]),
-                                    std::atoll(from.c_str()), absl::Seconds(1));
+                                    {.from = number("from"),
+                                     .stride = number("stride"),
+                                     .offset = number("offset"),
+                                     .limit = number("limit")},
+                                    absl::Seconds(1));
       if (!answer.ok()) {
         response.status = 404;
         return;
@@ -132,6 +141,30 @@ TEST(StatusPage, ShowsTheStepOfAPipelineOfEight) {
     EXPECT_TRUE(chart["clipped"].empty()) << chart["clipped"].dump(1);
   }
   EXPECT_GT(std::filesystem::file_size(screenshot), 50'000);
+}
+
+// However long a job, the page has a few points of it; and all jobs can be
+// reached.
+TEST(StatusPage, OfALongJobAndManyItShowsAPart) {
+  MadeUpCluster made_up(nullptr, /*ranks=*/4);
+  for (int i = 0; i < 3000; ++i) made_up.Step();
+  for (int i = 0; i < 60; ++i) made_up.Wait();
+  const PageServer server(made_up.host);
+  const char* kept = std::getenv("TEST_UNDECLARED_OUTPUTS_DIR");
+  const auto shown = ReportOf(
+      {.url = server.url(),
+       .width = 1400,
+       .height = 4200,
+       .screenshot = absl::StrCat(
+           kept != nullptr ? kept : std::getenv("TEST_TMPDIR"), "/long.png")});
+  ASSERT_TRUE(shown.ok()) << shown.status();
+  const json& report = *shown;
+  EXPECT_TRUE(report["errors"].empty()) << report["errors"].dump();
+  EXPECT_GT(report["points"], 200);
+  EXPECT_LE(report["points"], 512);
+  EXPECT_EQ(report["steps"], 3120);
+  EXPECT_EQ(report["jobs"], 50);
+  EXPECT_EQ(report["pager"], 2);
 }
 
 }  // namespace

@@ -3,8 +3,8 @@
 // its peers through the scheduler's store, reports steps and lets go when it is
 // told to. Only the training is left out.
 //
-// At its start a rank does what one whose collectives form a ring does: it sets
-// its own address and asks for those of its two neighbours and for rank 0's.
+// At its start a rank does what one in a Gloo group of all ranks does
+// (worker/collective/gloo/introduce.h), with values of the same sizes.
 #ifndef TROUPE_TESTS_BENCH_SCHEDULER_SCALE_FLEET_H_
 #define TROUPE_TESTS_BENCH_SCHEDULER_SCALE_FLEET_H_
 
@@ -38,6 +38,10 @@ class Fleet {
     int ended = 0;
     int gone = 0;  // streams that are over
     int64_t assigned_bytes = 0;
+    // Of keys and values that a rank set or was sent to join: of the first, and
+    // the most of any other.
+    int64_t store_bytes_first = 0;
+    int64_t store_bytes_other = 0;
     absl::Duration heartbeat = absl::ZeroDuration();  // as was asked for
     absl::Time last_assigned;
     absl::Time last_ready;

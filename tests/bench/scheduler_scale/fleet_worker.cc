@@ -1,5 +1,6 @@
 #include "tests/bench/scheduler_scale/fleet_worker.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -13,45 +14,13 @@ namespace {
 
 constexpr int64_t kMiB = 1 << 20;
 
-// The figures of a machine that somebody might have.
-WorkerDescription Describe(const FleetOptions& options, int index) {
-  WorkerDescription worker;
-  worker.set_name(absl::StrCat("worker-", index));
-  worker.set_host(absl::StrCat("host-", index / options.workers_per_host));
-  worker.set_device("cpu");
-  worker.set_threads(2);
-  worker.set_host_cores(2 * options.workers_per_host);
-  TierBudget& budget = *worker.add_budgets();
-  budget.set_tier(DEVICE);
-  budget.set_bytes(64 * 1024 * kMiB);
-  Calibration& measured = *worker.mutable_calibration();
-  measured.set_device("cpu of a fleet");
-  measured.set_threads(2);
-  for (const int size : {256, 512, 1024, 2048}) {
-    MatmulRate& rate = *measured.add_matmul();
-    rate.set_dtype(F32);
-    rate.set_m(size);
-    rate.set_n(size);
-    rate.set_k(size);
-    rate.set_flops_per_second(2e11);
-  }
-  AttentionRate& attention = *measured.add_attention();
-  attention.set_dtype(F32);
-  attention.set_length(1024);
-  attention.set_head_dim(64);
-  attention.set_forward_flops_per_second(1.5e11);
-  attention.set_backward_flops_per_second(1.5e11);
-  measured.set_memory_bytes_per_second(5e10);
-  measured.set_optimizer_bytes_per_second(5e10);
-  measured.set_instruction_overhead_us(5);
-  measured.mutable_loopback()->set_latency_us(20);
-  measured.mutable_loopback()->set_bytes_per_second(3e9);
-  measured.set_elementwise_ops_per_second(1e9);
-  worker.set_process_bytes(60 * kMiB);
-  return worker;
-}
-
-std::string AddressKey(int rank) { return absl::StrCat("ring/", rank); }
+// The keys of a group of all ranks, and what is set there for each of them.
+constexpr char kHosts[] = "data/gloo/hosts";
+constexpr char kPorts[] = "data/gloo/ports/";
+std::string OwnKey(int rank) { return absl::StrCat("data/gloo/", rank); }
+std::string PortsKey(int rank) { return absl::StrCat(kPorts, rank); }
+constexpr size_t kPortBytes = 2;
+constexpr size_t kHostBytes = 10;
 
 // Of each instruction of the step, one after another.
 RankTimeline TimelineOf(const std::vector<Instruction>& program) {
@@ -98,7 +67,7 @@ FleetWorker::FleetWorker(Fleet& fleet, const FleetOptions& options, int index)
   WorkerMessage message;
   Register& hello = *message.mutable_register_();
   hello.set_protocol_version(kProtocolVersion);
-  *hello.mutable_worker() = Describe(options, index);
+  *hello.mutable_worker() = DescribeFleetWorker(options, index);
   hello.set_pid(1000 + index);
   hello.set_address("127.0.0.1");
   AddHold();  // for the writes that other threads start
@@ -176,22 +145,32 @@ void FleetWorker::Take(const Assignment& start) {
     seat_->train.assign(program.instructions().begin(),
                         program.instructions().end());
   }
-  Meet();
+  const int rank = seat_->ref.rank();
+  Set(OwnKey(rank), kHostBytes + kPortBytes * seat_->ranks);
+  Get(rank == 0 ? OwnKey(0) : kHosts);
 }
 
-void FleetWorker::Meet() {
-  const int rank = seat_->ref.rank();
-  const int ranks = seat_->ranks;
+void FleetWorker::Set(const std::string& key, size_t bytes) {
   WorkerMessage message;
-  *message.mutable_store_set()->mutable_ref() = seat_->ref;
-  message.mutable_store_set()->set_key(AddressKey(rank));
-  message.mutable_store_set()->set_value(std::string(200, 'a'));
-  SendLocked(message);
-  for (const int peer : {0, (rank + 1) % ranks, (rank + ranks - 1) % ranks}) {
-    *message.mutable_store_get()->mutable_ref() = seat_->ref;
-    message.mutable_store_get()->set_key(AddressKey(peer));
-    SendLocked(message);
-    ++seat_->values_missing;
+  StoreSet& set = *message.mutable_store_set();
+  *set.mutable_ref() = seat_->ref;
+  set.set_key(key);
+  set.set_value(std::string(bytes, 'a'));
+  seat_->store_bytes += key.size() + bytes;
+  SendLocked(std::move(message));
+}
+
+void FleetWorker::Get(const std::string& key) {
+  WorkerMessage message;
+  *message.mutable_store_get()->mutable_ref() = seat_->ref;
+  message.mutable_store_get()->set_key(key);
+  SendLocked(std::move(message));
+}
+
+void FleetWorker::HandOut() {
+  Set(kHosts, kHostBytes * seat_->ranks);
+  for (int rank = 0; rank < seat_->ranks; ++rank) {
+    Set(PortsKey(rank), kPortBytes * seat_->ranks);
   }
 }
 
@@ -199,17 +178,30 @@ void FleetWorker::Handle(const StoreValue& value) {
   if (seat_ == nullptr) return;
   if (seat_->ready) {
     answered_ = true;
-  } else if (--seat_->values_missing == 0) {
-    seat_->ready = true;
-    WorkerMessage message;
-    *message.mutable_rank_ready()->mutable_ref() = seat_->ref;
-    message.mutable_rank_ready()->set_first_step(1);
-    SendLocked(std::move(message));
-    fleet_.Count([](Fleet::Progress& p) {
-      ++p.ready;
-      p.last_ready = absl::Now();
-    });
+    return;
   }
+  const int rank = seat_->ref.rank();
+  seat_->store_bytes += value.key().size() + value.value().size();
+  if (value.key() == PortsKey(rank)) return Ready();
+  if (value.key() == kHosts) return Get(PortsKey(rank));
+  if (++seat_->gathered < seat_->ranks) return Get(OwnKey(seat_->gathered));
+  HandOut();
+  Get(kHosts);
+}
+
+void FleetWorker::Ready() {
+  seat_->ready = true;
+  WorkerMessage message;
+  *message.mutable_rank_ready()->mutable_ref() = seat_->ref;
+  message.mutable_rank_ready()->set_first_step(1);
+  SendLocked(std::move(message));
+  fleet_.Count([this](Fleet::Progress& p) {
+    ++p.ready;
+    p.last_ready = absl::Now();
+    int64_t& most =
+        seat_->ref.rank() == 0 ? p.store_bytes_first : p.store_bytes_other;
+    most = std::max(most, seat_->store_bytes);
+  });
 }
 
 void FleetWorker::LetGo() {
@@ -264,7 +256,7 @@ absl::Duration FleetWorker::StoreRoundTrip() {
   answered_ = false;
   WorkerMessage message;
   *message.mutable_store_get()->mutable_ref() = seat_->ref;
-  message.mutable_store_get()->set_key(AddressKey(seat_->ref.rank()));
+  message.mutable_store_get()->set_key(OwnKey(seat_->ref.rank()));
   const absl::Time asked = absl::Now();
   SendLocked(std::move(message));
   const bool in_time =

@@ -16,6 +16,9 @@
 
 namespace troupe {
 
+// The figures of a machine that somebody might have.
+WorkerDescription DescribeFleetWorker(const FleetOptions& options, int index);
+
 class FleetWorker final
     : public grpc::ClientBidiReactor<WorkerMessage, SchedulerMessage> {
  public:
@@ -38,7 +41,8 @@ class FleetWorker final
     std::vector<Instruction> train;
     int64_t trace_every = 0;
     int ranks = 0;
-    int values_missing = 0;
+    int gathered = 0;  // by the first rank, of what all set
+    int64_t store_bytes = 0;
     bool ready = false;
     int64_t step = 0;
   };
@@ -48,7 +52,11 @@ class FleetWorker final
   void WriteNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   void Take(const Assignment& start) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Meet() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Set(const std::string& key, size_t bytes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Get(const std::string& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void HandOut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Ready() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Handle(const StoreValue& value) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LetGo() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -59,6 +59,7 @@ class Scenario {
     Start();
     Steps();
     FurtherJobs();
+    Queue();
     CancelAndLeave();
     program_.Signal(SIGTERM);
     report_.exit_code = program_.Wait().code;
@@ -109,7 +110,10 @@ class Scenario {
     const Fleet::Progress progress = fleet_->progress();
     report_.assigned_seconds =
         absl::ToDoubleSeconds(progress.last_assigned - start);
+    report_.met_seconds = absl::ToDoubleSeconds(progress.last_ready - start);
     report_.hand_out_bytes = progress.assigned_bytes;
+    report_.store_bytes_first = progress.store_bytes_first;
+    report_.store_bytes_other = progress.store_bytes_other;
     Step();
     report_.first_step_seconds =
         absl::ToDoubleSeconds(watcher_->SeenAt(step_) - start);
@@ -174,6 +178,14 @@ class Scenario {
     }
   }
 
+  void Queue() {
+    ScenarioOptions larger = options_;
+    ++larger.workers;
+    for (int i = 0; i < options_.queued; ++i) {
+      CHECK_OK(client_->Submit(Gpt2Job(larger)).status());
+    }
+  }
+
   PlanJobRequest PlanRequest() const {
     PlanJobRequest request;
     *request.mutable_job() = Gpt2Job(options_);
@@ -226,10 +238,13 @@ ScenarioReport RunScenario(const ScenarioOptions& options) {
 std::string ReportText(const ScenarioOptions& options,
                        const ScenarioReport& report) {
   std::string text = absl::StrFormat(
-      "%d workers, one job on all of them, %d micro-batches a rank\n"
+      "%d workers, one job on all of them, %d micro-batches a rank; %d jobs "
+      "wait at its end\n"
       "all workers registered           %8.2f s\n"
       "submit -> answer                 %8.2f s\n"
       "submit -> last assignment read   %8.2f s\n"
+      "submit -> all ranks have met     %8.2f s  (%.1f KiB moved by a rank, "
+      "%.1f by the first)\n"
       "submit -> first step at watcher  %8.2f s  (scheduler's CPU: %.2f s)\n"
       "bytes of the hand-out            %8.1f MiB (%.1f KiB a rank)\n"
       "cancel -> all ranks let go       %8.2f s\n"
@@ -238,8 +253,10 @@ std::string ReportText(const ScenarioOptions& options,
       "resident: idle %.0f MiB, running %.0f MiB, at most %.0f MiB; "
       "%d threads\n"
       "%d steps seen, %d workers lost, job %s, exit code %d\n",
-      options.workers, options.micro_batches, report.register_seconds,
-      report.submitted_seconds, report.assigned_seconds,
+      options.workers, options.micro_batches, options.queued,
+      report.register_seconds, report.submitted_seconds,
+      report.assigned_seconds, report.met_seconds,
+      report.store_bytes_other / 1024.0, report.store_bytes_first / 1024.0,
       report.first_step_seconds, report.cpu_start_seconds,
       report.hand_out_bytes / kMiB,
       report.hand_out_bytes / 1024.0 / options.workers, report.cancel_seconds,

@@ -19,6 +19,7 @@ struct ScenarioOptions {
   int workers = 1000;
   int micro_batches = 2;  // of a rank in a step
   int steps = 30;
+  int queued = 0;  // jobs that wait, for more workers than there are
   absl::Duration step = absl::Seconds(1);
   absl::Duration idle = absl::Seconds(10);
 };
@@ -29,7 +30,11 @@ struct ScenarioReport {
   double submitted_seconds = 0;   // ... to its answer,
   double assigned_seconds = 0;    // to the last worker's assignment,
   double first_step_seconds = 0;  // to the first step's record at a watcher
+  double met_seconds = 0;         // to the last rank that knows its peers
   int64_t hand_out_bytes = 0;
+  // Moved through the rendezvous by the first rank, and by another at most.
+  int64_t store_bytes_first = 0;
+  int64_t store_bytes_other = 0;
   double cancel_seconds = 0;  // from CancelJob until the job has ended
   // Of one core.
   double cpu_idle = 0;           // heartbeats only

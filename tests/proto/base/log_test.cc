@@ -30,6 +30,16 @@ TEST(Log, WritesNamedLinesFromTheLevelUp) {
   EXPECT_EQ(text.str().find("unseen"), std::string::npos);
 }
 
+TEST(Log, AnEventIsOneLine) {
+  testing::internal::CaptureStderr();
+  LogInfo("one\ntwo \x1b[31m" + std::string(100'000, 'x'));
+  const std::string line = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(line.find('\n'), line.size() - 1);
+  EXPECT_EQ(line.find('\x1b'), std::string::npos);
+  EXPECT_NE(line.find("one\\ntwo \\x1b[31mxx"), std::string::npos);
+  EXPECT_LT(line.size(), 10'000u);
+}
+
 TEST(Log, RefusesAFileThatCannotBeOpened) {
   EXPECT_FALSE(StartLog({.name = "x", .file = "/proc/no/such"}).ok());
 }

@@ -94,5 +94,17 @@ TEST(Compilation, TakesTheFirstChoiceThatFits) {
   EXPECT_TRUE(absl::IsInvalidArgument(outcome.refusal));
 }
 
+// Planning that was ended has said nothing of the choices that were left.
+TEST(Compilation, SaysWhyItWasEnded) {
+  const FakeCompiler compiler;
+  Workers workers;
+  workers.Add("a");
+  const CompileOutcome outcome =
+      CompileFirstFit(compiler, CompilationFor(SpecOf(1), 1, workers.table),
+                      [] { return absl::DeadlineExceededError("too long"); });
+  EXPECT_FALSE(outcome.fits());
+  EXPECT_TRUE(absl::IsDeadlineExceeded(outcome.refusal));
+}
+
 }  // namespace
 }  // namespace troupe

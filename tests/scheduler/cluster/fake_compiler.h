@@ -25,8 +25,9 @@ class FakeCompiler final : public JobCompiler {
     return job.parallelism().data();
   }
   absl::StatusOr<CompiledJob> Compile(
-      const JobSpec& job,
-      const std::vector<WorkerDescription>& workers) const override {
+      const JobSpec& job, const std::vector<WorkerDescription>& workers,
+      const MayGoOn& may_go_on) const override {
+    if (absl::Status asked = Ask(may_go_on); !asked.ok()) return asked;
     const int ranks = job.parallelism().data();
     CHECK_EQ(ranks, static_cast<int>(workers.size()));
     Plan plan;

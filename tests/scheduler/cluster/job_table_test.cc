@@ -1,5 +1,8 @@
 #include "scheduler/cluster/job_table.h"
 
+#include <iterator>
+#include <set>
+
 #include "gtest/gtest.h"
 #include "tests/scheduler/cluster/harness.h"
 
@@ -167,6 +170,58 @@ TEST(JobTable, NewsIsWhatTheWatcherHasNotSeen) {
   news = JobTable::NewsSince(job, 5, 2);
   EXPECT_EQ(news.steps_size() + news.events_size(), 0);
   EXPECT_EQ(JobTable::NewsSince(job, -7, -7).steps_size(), 5);
+}
+
+// What the store has after these actions, of one job's steps.
+void ApplyTo(std::set<int64_t>& stored, const Actions& actions) {
+  for (const Action& action : actions) {
+    if (const auto* step = std::get_if<PersistStep>(&action)) {
+      stored.insert(step->step.step());
+    } else if (const auto* thin = std::get_if<ThinSteps>(&action)) {
+      for (auto it = stored.begin(); it != stored.lower_bound(thin->before);) {
+        it = *it % thin->every == 0 ? std::next(it) : stored.erase(it);
+      }
+    }
+  }
+}
+
+TEST(JobTable, OfALongJobsOldStepsTheStoreKeepsSome) {
+  Limits limits;
+  limits.steps_per_job_max = 100;
+  JobTable table(limits);
+  Actions actions;
+  Job& job = table.Add(SpecOf(1), 1, absl::UnixEpoch(), actions);
+  std::set<int64_t> stored;
+  for (int64_t step = 1; step <= 20'000; ++step) {
+    actions.clear();
+    StepRecord record;
+    record.set_step(step);
+    table.AddStep(job, record, actions);
+    ApplyTo(stored, actions);
+    ASSERT_LE(static_cast<int64_t>(stored.size()), limits.steps_loaded_max());
+  }
+  EXPECT_EQ(job.steps.size(), 100u);
+  EXPECT_TRUE(stored.count(20'000 - 99)) << "the newest are all there";
+  EXPECT_LT(*stored.begin(), 5000) << "and some of the oldest";
+  EXPECT_EQ(job.series.points().front().first, 1);
+}
+
+TEST(JobTable, TheStoreIsToldWhatIsForgotten) {
+  Limits limits;
+  limits.ended_jobs_kept = 1;
+  JobTable table(limits);
+  Actions actions;
+  for (int i = 0; i < 3; ++i) {
+    Job& job = table.Add(SpecOf(1), 1, absl::UnixEpoch(), actions);
+    table.SetState(job, CANCELLED, "", absl::UnixEpoch(), actions);
+  }
+  table.Add(SpecOf(1), 1, absl::UnixEpoch(), actions);
+  std::vector<JobId> forgotten;
+  for (const Action& action : actions) {
+    const auto* forget = std::get_if<ForgetJob>(&action);
+    if (forget != nullptr) forgotten.push_back(forget->job);
+  }
+  EXPECT_EQ(forgotten, (std::vector<JobId>{JobId(1), JobId(2)}));
 }
 
 }  // namespace

@@ -68,5 +68,25 @@ TEST(WorkerTable, KeepsAFewOfTheGone) {
   EXPECT_EQ(table.all().begin()->second.name(), "w7");
 }
 
+TEST(WorkerTable, RefusesTextsThatNoWorkerHas) {
+  WorkerTable table({});
+  for (const std::string& name :
+       {std::string("two\nlines"), std::string("\x1b[2J"),
+        std::string(101, 'x')}) {
+    const absl::Status status =
+        table.Add(RegisterOf(name), absl::UnixEpoch()).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_EQ(status.message().find('\n'), absl::string_view::npos);
+    EXPECT_LT(status.message().size(), 300u);
+  }
+  Register large = RegisterOf("w");
+  large.mutable_worker()->set_memory_domain(std::string(2 << 20, 'x'));
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(table.Add(large, absl::UnixEpoch()).status()));
+  const WorkerId id =
+      *table.Add(RegisterOf("w", "host\nof two lines"), absl::UnixEpoch());
+  EXPECT_EQ(table.Find(id)->status.description().host(), "host\\nof two lines");
+}
+
 }  // namespace
 }  // namespace troupe

@@ -5,6 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "scheduler/planner/planner.h"
+#include "scheduler/planner/resolve.h"
 #include "tests/scheduler/example_plan.h"
 
 namespace troupe {
@@ -27,6 +28,15 @@ absl::Status Compile(const JobSpec& job, int64_t budget) {
     worker.mutable_budgets(0)->set_bytes(budget);
   }
   return CompilePlan(job, workers).status();
+}
+
+// Workers with memory for nothing.
+std::vector<WorkerDescription> Poor(int count) {
+  std::vector<WorkerDescription> workers = ExampleWorkers(count);
+  for (WorkerDescription& worker : workers) {
+    worker.mutable_budgets(0)->set_bytes(1);
+  }
+  return workers;
 }
 
 JobSpec Job(int micro_batch_size) {
@@ -65,6 +75,40 @@ TEST(CheckFit, TheAdviceFits) {
     EXPECT_TRUE(Compile(Job(advised), budget).ok()) << budget;
     EXPECT_FALSE(Compile(Job(2 * advised), budget).ok()) << budget;
   }
+}
+
+// With micro-batches of 1 this step would have a million of them.
+TEST(CheckFit, TriesOnlyWhatCouldBePlannedAndFewOfThem) {
+  JobSpec job = ExampleJob({.data = 1});
+  job.mutable_parallelism()->set_pipeline(2);
+  job.mutable_training()->set_sequence_length(2);
+  Plan plan = ExamplePlan(job);
+  job.mutable_training()->set_global_batch_size(1 << 20);
+  job.mutable_training()->set_micro_batch_size(1 << 18);
+  *plan.mutable_job() = ResolveJob(job).value();
+  int tried = 0;
+  const absl::Status status =
+      CheckFit(plan, Poor(2), [&](const JobSpec& smaller) {
+        ++tried;
+        EXPECT_TRUE(ResolveJob(smaller).ok())
+            << smaller.training().micro_batch_size();
+        return absl::StatusOr<Plan>(absl::InvalidArgumentError("too large"));
+      });
+  EXPECT_GT(tried, 0);
+  EXPECT_LE(tried, 8);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("does not fit with any training.micro_batch_size"));
+}
+
+TEST(CheckFit, EndsWhereItMayNotGoOn) {
+  int tried = 0;
+  const absl::Status status =
+      CheckFit(ExamplePlan(Job(16)), Poor(2), [&](const JobSpec&) {
+        ++tried;
+        return absl::StatusOr<Plan>(absl::CancelledError("enough"));
+      });
+  EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(tried, 1);
 }
 
 TEST(CheckFit, SaysSoWhereNoMicroBatchFits) {

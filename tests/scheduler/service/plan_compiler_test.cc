@@ -38,7 +38,7 @@ std::vector<WorkerDescription> WorkersWith(int64_t bytes) {
 TEST(PlanCompiler, CompilesForItsRanks) {
   const PlanCompiler compiler;
   ASSERT_EQ(*compiler.RanksNeeded(Spec()), 2);
-  const auto compiled = compiler.Compile(Spec(), WorkersWith(1 << 30));
+  const auto compiled = compiler.Compile(Spec(), WorkersWith(1 << 30), {});
   ASSERT_TRUE(compiled.ok()) << compiled.status();
   EXPECT_EQ(compiled->plan->ranks_size(), 2);
   EXPECT_EQ(compiled->predicted.ranks_size(), 2);
@@ -55,7 +55,7 @@ TEST(PlanCompiler, RefusesWithThePathOfTheField) {
   EXPECT_TRUE(absl::IsInvalidArgument(status));
   EXPECT_EQ(status.message().substr(0, 16), "parallelism.data") << status;
   EXPECT_TRUE(absl::IsInvalidArgument(
-      compiler.Compile(Spec(), WorkersWith(1000)).status()));
+      compiler.Compile(Spec(), WorkersWith(1000), {}).status()));
 }
 
 }  // namespace

@@ -1,5 +1,8 @@
 #include "scheduler/service/planning.h"
 
+#include <atomic>
+#include <thread>
+
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
 #include "tests/scheduler/service/served_cluster.h"
@@ -7,24 +10,38 @@
 namespace troupe {
 namespace {
 
-// Compiles when it is let.
+constexpr absl::Duration kLong = absl::Minutes(1);
+
+// Compiles when it is let; a job named "endless" until it may not go on.
 class GatedCompiler final : public JobCompiler {
  public:
   absl::StatusOr<int> RanksNeeded(const JobSpec& job) const override {
     return fake_.RanksNeeded(job);
   }
   absl::StatusOr<CompiledJob> Compile(
-      const JobSpec& job,
-      const std::vector<WorkerDescription>& workers) const override {
-    if (!started.HasBeenNotified()) started.Notify();
-    open.WaitForNotification();
-    return fake_.Compile(job, workers);
+      const JobSpec& job, const std::vector<WorkerDescription>& workers,
+      const MayGoOn& may_go_on) const override {
+    if (job.name() == "job-2" && !second_started.HasBeenNotified()) {
+      second_started.Notify();
+    }
+    if (job.name() != "job-2" && !started.HasBeenNotified()) started.Notify();
+    ++compiled;
+    if (job.name() == "endless") {
+      while (true) {
+        if (absl::Status asked = Ask(may_go_on); !asked.ok()) return asked;
+        std::this_thread::yield();
+      }
+    }
+    if (job.name() != "job-2") open.WaitForNotification();
+    return fake_.Compile(job, workers, may_go_on);
   }
   Plan PlanOfRank(const Plan& plan, int rank) const override {
     return fake_.PlanOfRank(plan, rank);
   }
 
   mutable absl::Notification started;
+  mutable absl::Notification second_started;  // of "job-2", which is not gated
+  mutable std::atomic<int> compiled = 0;
   absl::Notification open;
 
  private:
@@ -34,7 +51,13 @@ class GatedCompiler final : public JobCompiler {
 struct Sink final : public ActionSink {
   void Carry(const Actions& actions) override {
     if (planning != nullptr) planning->Carry(actions);
+    for (const Action& action : actions) {
+      const auto* job = std::get_if<PersistJob>(&action);
+      if (job == nullptr || job->row->status.state() != STARTING) continue;
+      job_starts.Notify();
+    }
   }
+  absl::Notification job_starts;  // one does
   Planning* planning = nullptr;
 };
 
@@ -45,9 +68,16 @@ struct Planned {
       return *c.RegisterWorker(RegisterOf(name), now, out);
     });
   }
-  Compilation Ask() {
+  Compilation Ask(const std::string& name = "job-1") {
+    JobSpec spec = SpecOf(1);
+    spec.set_name(name);
     return *host.Read(
-        [](const Cluster& c, absl::Time) { return c.Consider(SpecOf(1)); });
+        [&](const Cluster& c, absl::Time) { return c.Consider(spec); });
+  }
+  JobId Submit(const JobSpec& spec) {
+    return host.Apply([&](Cluster& c, absl::Time now, Actions& out) {
+      return *c.Submit(spec, {}, now, out);
+    });
   }
 
   GatedCompiler compiler;
@@ -72,35 +102,102 @@ TEST(Planning, TheClusterGoesOnWhileAJobIsCompiled) {
     EXPECT_EQ((*c.FindJob(job))->status.reason(), "is being planned");
   });
   p.compiler.open.Notify();
-  p.planning.Stop();  // behind the compilation in progress
-  p.host.Read([&](const Cluster& c, absl::Time) {
-    EXPECT_EQ((*c.FindJob(job))->status.state(), STARTING);
-  });
+  EXPECT_TRUE(p.sink.job_starts.WaitForNotificationWithTimeout(kLong));
 }
 
 TEST(Planning, ClientsAreAnsweredOrRefused) {
   Planned p;
   p.Join("w0");
-  int answered = 0, refused = 0, stopped = 0;
+  std::atomic<int> answered = 0, refused = 0, stopped = 0;
+  absl::Notification first;
   const auto done = [&](const absl::StatusOr<CompileOutcome>& outcome) {
-    answered += outcome.ok() && outcome->fits();
+    if (outcome.ok() && outcome->fits() && ++answered == 1) first.Notify();
     refused += absl::IsResourceExhausted(outcome.status());
     stopped += absl::IsUnavailable(outcome.status());
   };
-  p.planning.Compile(p.Ask(), done);
+  p.planning.Compile(p.Ask(), {}, done);
   p.compiler.started.WaitForNotification();
   for (size_t i = 0; i < Planning::kClientsMax; ++i) {
-    p.planning.Compile(p.Ask(), done);
+    p.planning.Compile(p.Ask(), {}, done);
   }
   EXPECT_EQ(refused, 0);
-  p.planning.Compile(p.Ask(), done);
+  p.planning.Compile(p.Ask(), {}, done);
   EXPECT_EQ(refused, 1);
   p.compiler.open.Notify();
+  EXPECT_TRUE(first.WaitForNotificationWithTimeout(kLong));
   p.planning.Stop();
   EXPECT_EQ(answered + stopped, static_cast<int>(Planning::kClientsMax) + 1);
-  EXPECT_GE(answered, 1);
-  p.planning.Compile(p.Ask(), done);
+  p.planning.Compile(p.Ask(), {}, done);
   EXPECT_EQ(answered + stopped, static_cast<int>(Planning::kClientsMax) + 2);
+}
+
+TEST(Planning, AJobThatCouldStartWaitsForNoQuestion) {
+  Planned p;
+  p.Join("w0");
+  p.planning.Compile(p.Ask(), {}, [](const auto&) {});
+  p.planning.Compile(p.Ask(), {}, [](const auto&) {});
+  p.compiler.started.WaitForNotification();
+  p.Join("w1");
+  p.Submit(SpecOf(2));
+  EXPECT_TRUE(p.compiler.second_started.WaitForNotificationWithTimeout(kLong));
+  p.compiler.open.Notify();
+}
+
+TEST(Planning, NothingIsCompiledForOneWhoHasGivenUpOrHasNoTimeLeft) {
+  Planned p;
+  p.Join("w0");
+  absl::Notification answered;
+  absl::Status cancelled, late;
+  p.planning.Compile(p.Ask(), {.has_given_up = [] { return true; }},
+                     [&](const auto& o) { cancelled = o.status(); });
+  p.planning.Compile(p.Ask(), {.deadline = absl::InfinitePast()},
+                     [&](const auto& o) {
+                       late = o.status();
+                       answered.Notify();
+                     });
+  ASSERT_TRUE(answered.WaitForNotificationWithTimeout(kLong));
+  EXPECT_TRUE(absl::IsCancelled(cancelled)) << cancelled;
+  EXPECT_TRUE(absl::IsDeadlineExceeded(late)) << late;
+  EXPECT_EQ(p.compiler.compiled, 0);
+}
+
+TEST(Planning, StopEndsWhatIsBeingPlanned) {
+  Planned p;
+  p.Join("w0");
+  absl::Status outcome;
+  p.planning.Compile(p.Ask("endless"), {},
+                     [&](const auto& o) { outcome = o.status(); });
+  p.compiler.started.WaitForNotification();
+  p.planning.Stop();
+  EXPECT_TRUE(absl::IsUnavailable(outcome)) << outcome;
+}
+
+TEST(Planning, AJobThatIsCancelledIsNotPlannedFurther) {
+  Planned p;
+  JobSpec endless = SpecOf(1);
+  endless.set_name("endless");
+  const JobId first = p.Submit(endless);
+  p.Join("w0");
+  p.Join("w1");
+  p.compiler.started.WaitForNotification();
+  p.Submit(SpecOf(2));
+  p.host.Apply([&](Cluster& c, absl::Time now, Actions& out) {
+    CHECK_OK(c.Cancel(first, now, out));
+  });
+  EXPECT_TRUE(p.compiler.second_started.WaitForNotificationWithTimeout(kLong));
+}
+
+TEST(Planning, AJobThatIsPlannedWhenTheSchedulerStopsStaysInTheQueue) {
+  Planned p;
+  JobSpec endless = SpecOf(1);
+  endless.set_name("endless");
+  const JobId job = p.Submit(endless);
+  p.Join("w0");
+  p.compiler.started.WaitForNotification();
+  p.planning.Stop();
+  p.host.Read([&](const Cluster& c, absl::Time) {
+    EXPECT_EQ((*c.FindJob(job))->status.state(), QUEUED);
+  });
 }
 
 }  // namespace

@@ -1,5 +1,9 @@
 #include "scheduler/status/api.h"
 
+#include <algorithm>
+#include <map>
+#include <set>
+
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/scheduler/status/made_up_cluster.h"
@@ -9,8 +13,8 @@ namespace {
 
 class ApiTest : public testing::Test {
  protected:
-  nlohmann::json Get(const std::string& path, int64_t from = 0) {
-    const auto answer = ApiAnswer(made_up_.host, path, from, absl::Seconds(5));
+  nlohmann::json Get(const std::string& path, const ApiQuery& query = {}) {
+    const auto answer = ApiAnswer(made_up_.host, path, query, absl::Seconds(5));
     CHECK_OK(answer.status());
     return nlohmann::json::parse(*answer);
   }
@@ -43,7 +47,7 @@ TEST_F(ApiTest, OneJob) {
   EXPECT_EQ(job["plan"]["derived"]["tokens_per_step"], 8192);
   EXPECT_EQ(job["steps"].size(), 0u);
   EXPECT_GT(job["events"].size(), 1u);
-  const auto steps = Get(path + "/steps", 100)["steps"];
+  const auto steps = Get(path + "/steps", {.from = 100})["steps"];
   ASSERT_EQ(steps.size(), 20u);
   EXPECT_EQ(steps[0]["step"], 101);
   EXPECT_TRUE(steps[0]["loss"].is_number());
@@ -53,12 +57,84 @@ TEST_F(ApiTest, OneJob) {
       timeline["predicted"]["ranks"][0]["spans"][0]["end_ns"].is_number());
 }
 
+TEST_F(ApiTest, JobsComePageByPage) {
+  for (int i = 0; i < 100; ++i) made_up_.Wait();
+  const auto newest = Get("/jobs", {.limit = 10});
+  const int total = newest["total"];
+  ASSERT_GT(total, 100);
+  ASSERT_EQ(newest["jobs"].size(), 10u);
+  std::set<int64_t> seen;
+  for (int offset = 0; offset < total + 30; offset += 30) {
+    const auto page = Get("/jobs", {.offset = offset, .limit = 30});
+    for (const auto& job : page["jobs"]) {
+      seen.insert(job["id"].get<int64_t>());
+    }
+  }
+  EXPECT_EQ(static_cast<int>(seen.size()), total) << "each once";
+  EXPECT_EQ(Get("/jobs", {.offset = -5, .limit = -5})["jobs"].size(), 0u);
+  EXPECT_EQ(Get("/cluster")["newest_running"], made_up_.running().value());
+}
+
+TEST_F(ApiTest, ABriefLookAtAJob) {
+  const std::string path = absl::StrCat("/jobs/", made_up_.running().value());
+  const auto brief = Get(path + "/brief");
+  EXPECT_EQ(brief["status"]["state"], "RUNNING");
+  EXPECT_LE(brief["status"]["checkpoints"].size(), 1u);
+  EXPECT_EQ(brief["worker_count"], 4);
+  EXPECT_GT(brief["recent_step_seconds"], 0);
+  const int events = brief["event_count"];
+  ASSERT_GT(events, 1);
+  EXPECT_EQ(static_cast<int>(brief["events"].size()), events);
+  const auto news = Get(path + "/brief", {.from = events - 1});
+  EXPECT_EQ(news["events"].size(), 1u);
+  EXPECT_EQ(Get(path + "/brief", {.from = 1000})["events"].size(), 0u);
+  const auto plan = Get(path + "/plan");
+  EXPECT_EQ(plan["plan"]["derived"]["tokens_per_step"], 8192);
+  EXPECT_EQ(plan["rank_count"], 4);
+  EXPECT_FALSE(plan["plan"].contains("job"));
+}
+
+// As the page does: only what is new is sent, and all of it is there.
+TEST_F(ApiTest, CurvesStaySmallAndComeAsTheyGrow) {
+  const std::string path =
+      absl::StrCat("/jobs/", made_up_.running().value(), "/curves");
+  std::map<int64_t, nlohmann::json> points;  // by their first step
+  int64_t stride = 0, most = 0;
+  const auto look = [&] {
+    const int64_t from =
+        points.empty() ? 0 : points.rbegin()->second["last"].get<int64_t>();
+    const auto got = Get(path, {.from = from, .stride = stride});
+    if (got["stride"] != stride) points.clear();
+    stride = got["stride"];
+    for (const auto& point : got["points"]) points[point["first"]] = point;
+    return got["points"].size();
+  };
+  EXPECT_EQ(look(), 120u);
+  for (int i = 0; i < 3000; ++i) {
+    made_up_.Step();
+    if (i % 10 == 0) most = std::max<int64_t>(most, look());
+  }
+  look();
+  EXPECT_LE(most, 512) << "all, where neighbours became one";
+  EXPECT_LE(points.size(), 512u);
+  EXPECT_EQ(stride, 8);
+  int64_t next = 1;
+  for (const auto& [first, point] : points) {
+    EXPECT_EQ(first, next);
+    EXPECT_LE(point["loss"][0], point["loss"][1]);
+    next = point["last"].get<int64_t>() + 1;
+  }
+  EXPECT_EQ(next, 3121);
+  EXPECT_EQ(look(), 0u) << "nothing is new";
+}
+
 TEST_F(ApiTest, WhatIsNotThereIsNotFound) {
   for (const char* path :
        {"", "/", "/nothing", "/jobs/99", "/jobs/99/steps", "/jobs/x",
-        "/jobs/1/nothing", "/jobs/1/steps/2", "/cluster/x"}) {
+        "/jobs/1/nothing", "/jobs/99/brief", "/jobs/99/plan", "/jobs/99/curves",
+        "/jobs/1/steps/2", "/cluster/x"}) {
     EXPECT_TRUE(
-        absl::IsNotFound(ApiAnswer(made_up_.host, path, 0, {}).status()))
+        absl::IsNotFound(ApiAnswer(made_up_.host, path, {}, {}).status()))
         << path;
   }
 }

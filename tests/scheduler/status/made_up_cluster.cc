@@ -35,7 +35,8 @@ absl::StatusOr<int> MadeUpCluster::Compiler::RanksNeeded(
 }
 
 absl::StatusOr<CompiledJob> MadeUpCluster::Compiler::Compile(
-    const JobSpec& job, const std::vector<WorkerDescription>& workers) const {
+    const JobSpec& job, const std::vector<WorkerDescription>& workers,
+    const MayGoOn&) const {
   const int ranks = job.parallelism().data();
   auto plan = std::make_shared<Plan>();
   *plan->mutable_job() = job;
@@ -155,6 +156,16 @@ JobId MadeUpCluster::Submit(const char* name, int ranks, int64_t steps) {
         spec, CompileFirstFit(compiler_, *compilation), now, out);
     CHECK_OK(id.status());
     return *id;
+  });
+}
+
+void MadeUpCluster::Wait() {
+  JobSpec spec;
+  spec.set_name("patient");
+  spec.mutable_parallelism()->set_data(ranks_);
+  spec.mutable_training()->set_steps(1000);
+  host.Apply([&](Cluster& cluster, absl::Time now, Actions& out) {
+    CHECK_OK(cluster.Submit(spec, {}, now, out).status());
   });
 }
 

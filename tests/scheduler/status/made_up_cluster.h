@@ -20,14 +20,16 @@ class MadeUpCluster {
   JobId running() const { return running_; }
   // One more step of the running job.
   void Step();
+  // One more job that waits.
+  void Wait();
 
  private:
   // A plan such as the planner writes, without programs.
   struct Compiler final : public JobCompiler {
     absl::StatusOr<int> RanksNeeded(const JobSpec& job) const override;
     absl::StatusOr<CompiledJob> Compile(
-        const JobSpec& job,
-        const std::vector<WorkerDescription>& workers) const override;
+        const JobSpec& job, const std::vector<WorkerDescription>& workers,
+        const MayGoOn& may_go_on) const override;
     Plan PlanOfRank(const Plan& plan, int rank) const override;
   };
   struct Sink final : public ActionSink {

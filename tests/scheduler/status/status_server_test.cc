@@ -1,5 +1,10 @@
 #include "scheduler/status/status_server.h"
 
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <deque>
 #include <thread>
 #include <vector>
 
@@ -8,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "httplib.h"
 #include "nlohmann/json.hpp"
+#include "proto/base/file_limit.h"
 #include "tests/scheduler/status/made_up_cluster.h"
 
 namespace troupe {
@@ -88,6 +94,79 @@ TEST_F(StatusServerTest, ManyAtOnce) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(good, 32);
+}
+
+// A connection that says what it is told to.
+class RawConnection {
+ public:
+  RawConnection(const std::string& url, const std::string& text)
+      : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(std::stoi(url.substr(url.rfind(':') + 1)));
+    CHECK(connect(socket_, reinterpret_cast<sockaddr*>(&address),
+                  sizeof(address)) == 0)
+        << errno;
+    CHECK(send(socket_, text.data(), text.size(), MSG_NOSIGNAL) ==
+          static_cast<ssize_t>(text.size()));
+  }
+  ~RawConnection() { close(socket_); }
+  RawConnection(const RawConnection&) = delete;
+
+  // All that comes until the other side closes.
+  std::string ReadAll() {
+    std::string all;
+    char bytes[1024];
+    for (ssize_t count; (count = recv(socket_, bytes, sizeof(bytes), 0)) > 0;) {
+      all.append(bytes, count);
+    }
+    return all;
+  }
+
+ private:
+  const int socket_;
+};
+
+TEST_F(StatusServerTest, ThoseWhoAreSilentKeepNobodyOut) {
+  ASSERT_GT(RaiseFileLimit().left(), 1500);
+  std::deque<RawConnection> silent;
+  for (int i = 0; i < 600; ++i) {
+    silent.emplace_back(server_.url(), i % 2 == 0 ? "" : "GET /healthz HTT");
+    if (i % 100 != 99) continue;
+    const auto health = Get("/healthz");
+    ASSERT_TRUE(health) << i << ": " << httplib::to_string(health.error());
+    EXPECT_EQ(health->body, "ok\n");
+  }
+}
+
+TEST_F(StatusServerTest, WhatIsNoGetIsAnsweredAtOnce) {
+  for (const char* head :
+       {"POST /api/v1/jobs HTTP/1.1\r\nHost: h\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello",
+        "PUT /metrics HTTP/1.1\r\nHost: h\r\nContent-Length: 99\r\n\r\n",
+        "DELETE /api/v1/jobs/1 HTTP/1.1\r\nHost: h\r\n\r\n"}) {
+    const std::string answer = RawConnection(server_.url(), head).ReadAll();
+    EXPECT_TRUE(absl::StartsWith(answer, "HTTP/1.1 405")) << answer;
+    EXPECT_TRUE(absl::StrContains(answer, "Allow: GET, HEAD")) << answer;
+  }
+}
+
+TEST_F(StatusServerTest, AConnectionServesManyRequests) {
+  httplib::Client client(server_.url());
+  client.set_keep_alive(true);
+  for (int i = 0; i < 20; ++i) {
+    const auto answer = client.Get("/healthz");
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->status, 200);
+    EXPECT_NE(answer->get_header_value("Connection"), "close");
+  }
+}
+
+TEST_F(StatusServerTest, AHeadWithoutEndIsCutOff) {
+  const std::string endless =
+      "GET / HTTP/1.1\r\nX: " + std::string(20'000, 'x');
+  EXPECT_EQ(RawConnection(server_.url(), endless).ReadAll(), "");
 }
 
 TEST_F(StatusServerTest, RefusesATakenPortAndNonsense) {

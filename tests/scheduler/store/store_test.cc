@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
 namespace troupe {
@@ -60,8 +62,9 @@ TEST(Store, GivesBackWhatWasWritten) {
   auto store = Store::Open(directory);
   const auto jobs = (*store)->Load({});
   ASSERT_TRUE(jobs.ok()) << jobs.status();
-  ASSERT_EQ(jobs->size(), 2u);
-  const StoredJob& job = (*jobs)[0];
+  ASSERT_EQ(jobs->jobs.size(), 2u);
+  EXPECT_TRUE(jobs->complaints.empty());
+  const StoredJob& job = jobs->jobs[0];
   EXPECT_EQ(job.row.status.id(), 1);
   EXPECT_EQ(job.row.status.state(), RUNNING);
   EXPECT_EQ(job.row.status.checkpoints(0).path(), "/c");
@@ -75,8 +78,16 @@ TEST(Store, GivesBackWhatWasWritten) {
   EXPECT_EQ(job.events[1].text(), "second");
 }
 
-TEST(Store, LoadsTheNewestWithinTheLimits) {
-  auto store = Store::Open(FreshDirectory("store-limits"));
+int64_t Count(const std::string& directory, const std::string& table) {
+  auto database = Database::Open(directory + "/troupe.db");
+  auto query = database->Prepare("SELECT COUNT(*) FROM " + table);
+  EXPECT_TRUE(*query->Next());
+  return query->Int(0);
+}
+
+TEST(Store, LoadsTheNewestWithinTheLimitsAndForgetsTheOthers) {
+  const std::string directory = FreshDirectory("store-limits");
+  auto store = Store::Open(directory);
   ASSERT_TRUE((*store)->Write(BatchOf(1, QUEUED, 0)).ok());
   for (int id = 2; id <= 10; ++id) {
     ASSERT_TRUE((*store)->Write(BatchOf(id, SUCCEEDED, 10)).ok());
@@ -84,15 +95,95 @@ TEST(Store, LoadsTheNewestWithinTheLimits) {
   Limits limits;
   limits.ended_jobs_kept = 3;
   limits.steps_per_job_max = 4;
-  limits.steps_kept_max = 6;
+  limits.steps_kept_max = 10;
+  ASSERT_EQ(limits.steps_loaded_max(), 8);
   const auto jobs = (*store)->Load(limits);
-  ASSERT_EQ(jobs->size(), 4u);
-  EXPECT_EQ((*jobs)[0].row.status.id(), 1) << "it still waits";
-  EXPECT_EQ((*jobs)[1].row.status.id(), 8);
-  ASSERT_EQ((*jobs)[3].steps.size(), 4u);
-  EXPECT_EQ((*jobs)[3].steps[0].step(), 7);
-  EXPECT_EQ((*jobs)[2].steps.size(), 2u);
-  EXPECT_EQ((*jobs)[1].steps.size(), 0u);
+  ASSERT_EQ(jobs->jobs.size(), 4u);
+  EXPECT_EQ(jobs->jobs[0].row.status.id(), 1) << "it still waits";
+  EXPECT_EQ(jobs->jobs[1].row.status.id(), 8);
+  ASSERT_EQ(jobs->jobs[3].steps.size(), 8u);
+  EXPECT_EQ(jobs->jobs[3].steps[0].step(), 3);
+  EXPECT_EQ(jobs->jobs[2].steps.size(), 2u);
+  EXPECT_EQ(jobs->jobs[1].steps.size(), 0u);
+  EXPECT_EQ(Count(directory, "jobs"), 4);
+  EXPECT_EQ(Count(directory, "steps"), 30);
+  EXPECT_EQ(Count(directory, "events"), 8);
+}
+
+TEST(Store, ForgetsWhatTheSchedulerForgot) {
+  const std::string directory = FreshDirectory("store-forgets");
+  auto store = Store::Open(directory);
+  ASSERT_TRUE((*store)->Write(BatchOf(1, SUCCEEDED, 10)).ok());
+  ASSERT_TRUE((*store)->Write(BatchOf(2, RUNNING, 100)).ok());
+  StoreBatch batch = BatchOf(1, SUCCEEDED, 20);  // not written yet
+  batch.thinned.push_back({.job = JobId(2), .before = 65, .every = 16});
+  batch.forgotten.push_back(JobId(1));
+  ASSERT_TRUE((*store)->Write(batch).ok());
+  const auto jobs = (*store)->Load({});
+  ASSERT_EQ(jobs->jobs.size(), 1u);
+  const std::vector<StepRecord>& steps = jobs->jobs[0].steps;
+  ASSERT_EQ(steps.size(), 4u + 36u);
+  EXPECT_EQ(steps[0].step(), 16);
+  EXPECT_EQ(steps[3].step(), 64);
+  EXPECT_EQ(steps[4].step(), 65);
+  EXPECT_EQ(Count(directory, "steps"), 40);
+  EXPECT_EQ(Count(directory, "events"), 2);
+}
+
+TEST(Store, ADamagedJobIsSetAsideAndNamed) {
+  for (const char* damage :
+       {"status = x'ff'", "status = x''", "spec = x'0aff'", "plan = x'ff'",
+        "status = (SELECT status FROM jobs WHERE id = 1)"}) {
+    const std::string directory = FreshDirectory("store-damaged");
+    {
+      auto store = Store::Open(directory);
+      for (int id = 1; id <= 3; ++id) {
+        ASSERT_TRUE((*store)->Write(BatchOf(id, RUNNING, 2)).ok());
+      }
+    }
+    {
+      auto database = Database::Open(directory + "/troupe.db");
+      ASSERT_TRUE(database
+                      ->Execute(absl::StrCat("UPDATE jobs SET name = 'mine', ",
+                                             damage, " WHERE id = 2"))
+                      .ok());
+    }
+    auto store = Store::Open(directory);
+    auto jobs = (*store)->Load({});
+    ASSERT_TRUE(jobs.ok()) << jobs.status();
+    ASSERT_EQ(jobs->jobs.size(), 3u) << damage;
+    const JobStatus& status = jobs->jobs[1].row.status;
+    EXPECT_EQ(status.id(), 2);
+    EXPECT_EQ(status.name(), "mine");
+    EXPECT_EQ(status.state(), FAILED);
+    EXPECT_TRUE(absl::StrContains(status.reason(), "damaged")) << damage;
+    EXPECT_EQ(jobs->jobs[2].row.status.state(), RUNNING);
+    ASSERT_EQ(jobs->complaints.size(), 1u);
+    EXPECT_TRUE(absl::StrContains(jobs->complaints[0], "job 2 (mine)"));
+    EXPECT_EQ(Count(directory, "set_aside WHERE id = 2"), 1);
+    // From here on it is a job as others are.
+    jobs = (*store)->Load({});
+    EXPECT_TRUE(jobs->complaints.empty());
+    EXPECT_EQ(jobs->jobs[1].row.status.state(), FAILED);
+  }
+}
+
+TEST(Store, DamagedStepsAreLeftOut) {
+  const std::string directory = FreshDirectory("store-damaged-step");
+  auto store = Store::Open(directory);
+  ASSERT_TRUE((*store)->Write(BatchOf(1, RUNNING, 5)).ok());
+  {
+    auto database = Database::Open(directory + "/troupe.db");
+    ASSERT_TRUE(
+        database->Execute("UPDATE steps SET record = x'ff' WHERE step = 3")
+            .ok());
+  }
+  const auto jobs = (*store)->Load({});
+  ASSERT_TRUE(jobs.ok()) << jobs.status();
+  EXPECT_EQ(jobs->jobs[0].steps.size(), 4u);
+  EXPECT_EQ(jobs->jobs[0].row.status.state(), RUNNING);
+  ASSERT_EQ(jobs->complaints.size(), 1u);
+  EXPECT_TRUE(absl::StrContains(jobs->complaints[0], "1 steps are damaged"));
 }
 
 TEST(Store, RefusesWhatANewerBuildWrote) {

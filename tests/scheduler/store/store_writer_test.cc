@@ -38,7 +38,7 @@ class StoreWriterTest : public testing::Test {
 
   // As another reader of the file sees it.
   std::vector<StoredJob> OnDisk() const {
-    return *(*Store::Open(directory_))->Load({});
+    return (*Store::Open(directory_))->Load({})->jobs;
   }
 
   std::string directory_;

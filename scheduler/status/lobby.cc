@@ -1,0 +1,162 @@
+#include "scheduler/status/lobby.h"
+
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "proto/base/check.h"
+
+namespace troupe {
+namespace {
+
+constexpr char kEndOfHead[] = "\r\n\r\n";
+
+// What the other side still sends is read, as far as it has come: to close
+// before that could take the answer away from it.
+void CloseAfterAnswer(int socket) {
+  shutdown(socket, SHUT_WR);
+  char bytes[4096];
+  for (int i = 0; i < 64; ++i) {
+    if (recv(socket, bytes, sizeof(bytes), MSG_DONTWAIT) <= 0) break;
+  }
+  close(socket);
+}
+
+}  // namespace
+
+Lobby::Lobby(Answer answer)
+    : answer_(std::move(answer)),
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  CHECK(wake_ >= 0) << "eventfd, errno " << errno;
+  threads_.emplace_back([this] { Watch(); });
+  for (int i = 0; i < kThreads; ++i) {
+    threads_.emplace_back([this] { Serve(); });
+  }
+}
+
+Lobby::~Lobby() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  Wake();
+  for (std::thread& thread : threads_) thread.join();
+  for (const Guest& guest : guests_) close(guest.socket);
+  absl::MutexLock lock(&mutex_);
+  for (const int socket : arrivals_) close(socket);
+  for (const auto& [socket, head] : ready_) close(socket);
+  close(wake_);
+}
+
+void Lobby::Admit(int socket) {
+  {
+    absl::MutexLock lock(&mutex_);
+    arrivals_.push_back(socket);
+  }
+  Wake();
+}
+
+void Lobby::Wake() const {
+  // A counter that is full wakes as well.
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(wake_, &one, sizeof(one));
+}
+
+void Lobby::TakeArrivals() {
+  for (const int socket : std::exchange(arrivals_, {})) {
+    guests_.push_back({socket, "", absl::Now() + kHeadMax});
+  }
+  while (guests_.size() + ready_.size() > kConnectionsMax) {
+    // Requests that wait to be answered count as well; they are not dropped.
+    if (guests_.empty()) break;
+    close(guests_.front().socket);
+    guests_.pop_front();
+  }
+}
+
+void Lobby::Watch() {
+  while (true) {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (stopping_) return;
+      TakeArrivals();
+    }
+    std::vector<pollfd> files = {{.fd = wake_, .events = POLLIN}};
+    for (const Guest& guest : guests_) {
+      files.push_back({.fd = guest.socket, .events = POLLIN});
+    }
+    // All have the same time from their arrival, so the first leaves first.
+    const absl::Duration patience = guests_.empty()
+                                        ? absl::Minutes(1)
+                                        : guests_.front().until - absl::Now();
+    poll(files.data(), files.size(),
+         static_cast<int>(std::clamp<int64_t>(
+             absl::ToInt64Milliseconds(patience) + 1, 0, 60'000)));
+    uint64_t woken = 0;
+    [[maybe_unused]] const ssize_t count = read(wake_, &woken, sizeof(woken));
+    const absl::Time now = absl::Now();
+    size_t place = 1;
+    for (auto guest = guests_.begin(); guest != guests_.end(); ++place) {
+      const bool stays = files[place].revents == 0 || Read(*guest);
+      if (stays && now < guest->until) {
+        ++guest;
+        continue;
+      }
+      if (stays) close(guest->socket);
+      guest = guests_.erase(guest);
+    }
+  }
+}
+
+bool Lobby::Read(Guest& guest) {
+  char bytes[4096];
+  while (true) {
+    const ssize_t count =
+        recv(guest.socket, bytes, sizeof(bytes), MSG_DONTWAIT);
+    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return true;
+    if (count <= 0) break;
+    const size_t seen = guest.head.size();
+    guest.head.append(bytes, count);
+    const size_t from = std::max<size_t>(seen, 3) - 3;
+    const size_t end = guest.head.find(kEndOfHead, from);
+    if (end != std::string::npos) {
+      const size_t size = end + sizeof(kEndOfHead) - 1;
+      RequestHead head = {.text = guest.head.substr(0, size),
+                          .more = guest.head.size() > size};
+      absl::MutexLock lock(&mutex_);
+      ready_.emplace_back(guest.socket, std::move(head));
+      return false;
+    }
+    if (guest.head.size() > kHeadBytesMax) break;
+  }
+  close(guest.socket);
+  return false;
+}
+
+void Lobby::Serve() {
+  while (true) {
+    std::pair<int, RequestHead> next;
+    {
+      absl::MutexLock lock(&mutex_);
+      const auto due = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+        return stopping_ || !ready_.empty();
+      };
+      mutex_.Await(absl::Condition(&due));
+      if (stopping_) return;
+      next = std::move(ready_.front());
+      ready_.pop_front();
+    }
+    if (answer_(next.first, next.second)) {
+      Admit(next.first);
+    } else {
+      CloseAfterAnswer(next.first);
+    }
+  }
+}
+
+}  // namespace troupe
