@@ -179,8 +179,11 @@ void PackedProduct(CpuDevice& cpu, const MatMulArgs& args) {
   const int64_t rows = PieceOf(m, kSide, cpu.simd().product_rows);
   const int64_t columns = PieceOf(n, kSide, cpu.simd().product_columns);
   const int64_t depth = PieceOf(k, kDepth, 1);
+  // Always as much, of which it touches what it needs: a block that is replaced
+  // by a larger one leaves a hole in the heap.
+  const int64_t rows_max = PieceOf(kSide, kSide, cpu.simd().product_rows);
   ScratchPool::Block block = cpu.scratch().Take(
-      sizeof(float) * ((rows + columns) * depth + rows * columns));
+      sizeof(float) * ((rows_max + kSide) * kDepth + rows_max * kSide));
   float* const a = block.as<float>();
   float* const b = a + rows * depth;
   float* const sums = b + columns * depth;

@@ -11,8 +11,8 @@
 namespace troupe::cpu {
 
 // c (+)= op(a) op(b) (+ bias), c of bf16 or f32; what else the arguments ask of
-// c is left to the caller. Takes one block of the device's scratch, at most
-// 6.3 MB whatever the sizes and the threads.
+// c is left to the caller. Takes one block of the device's scratch, 6.3 MB
+// whatever the sizes and the threads, and touches what it needs of it.
 void PackedProduct(CpuDevice& cpu, const MatMulArgs& args);
 
 }  // namespace troupe::cpu
