@@ -16,6 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "ops/cpu/device.h"
 #include "proto/base/log.h"
 #include "proto/base/status.h"
 #include "storage/disk/directory.h"
@@ -27,7 +28,7 @@ namespace troupe {
 namespace {
 
 // Grows when what is measured, or how fast our kernels are, changes much.
-constexpr int kCalibrationVersion = 3;
+constexpr int kCalibrationVersion = 4;
 
 // The first line of a file that was measured beside others' work. Its rates are
 // better than none, but only for the while that such work may last.
@@ -81,7 +82,8 @@ std::string CalibrationDevice() {
                     absl::StripAsciiWhitespace(line.substr(colon + 1)));
     break;
   }
-  return absl::StrCat(name, ", v", kCalibrationVersion);
+  return absl::StrCat(name, ", ", CpuInstructionSets().back(), ", v",
+                      kCalibrationVersion);
 }
 
 absl::StatusOr<Calibration> ReadCalibration(

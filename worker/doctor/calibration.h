@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "proto/plan/bf16_gain.h"
 #include "worker/doctor/finding.h"
 
 namespace troupe {
@@ -14,6 +15,7 @@ Finding CheckCalibration();
 struct CalibrationCache {
   std::string folder;
   std::vector<int> threads;  // for which it is measured, ascending
+  Bf16Gain bf16;             // of the last of them
 };
 Finding JudgeCalibration(const CalibrationCache& cache);
 

@@ -1,57 +1,38 @@
 #include "worker/doctor/processor.h"
 
 #include <algorithm>
-#include <fstream>
-#include <set>
-#include <sstream>
 #include <thread>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_split.h"
 #include "ops/cpu/device.h"
 #include "worker/doctor/cgroup.h"
 
 namespace troupe {
 namespace {
 
-// oneDNN's choice, which ops/cpu/bf16_product.h tells.
-std::string Bf16Text(const InstructionSet& set) {
-  const std::set<std::string> flags =
-      absl::StrSplit(set.cpu_flags, ' ', absl::SkipEmpty());
-  if (!absl::StartsWith(set.kernels, "avx512")) {
-    return "bf16 products are computed in f32";
-  }
-  if (flags.count("amx_bf16") > 0) return "bf16 products by AMX";
-  if (flags.count("avx512_bf16") > 0) {
-    return "bf16 products by avx512_bf16, no AMX";
-  }
-  return "neither avx512_bf16 nor AMX: bf16 saves memory, not time";
+std::string Bf16Text(const std::string& kernels) {
+  if (kernels == "amx") return "bf16 products by AMX";
+  if (kernels == "avx512_bf16") return "bf16 products by avx512_bf16, no AMX";
+  return "bf16 products are computed in f32: bf16 saves memory, not time";
 }
 
 }  // namespace
 
-Finding JudgeInstructionSet(const InstructionSet& set) {
+Finding JudgeInstructionSet(const UsedInstructions& used) {
   Finding finding = {
-      .text = absl::StrCat(set.kernels, " kernels; ", Bf16Text(set))};
-  if (set.kernels == "baseline") {
+      .text = absl::StrCat(used.kernels, " kernels; ", Bf16Text(used.kernels))};
+  if (!used.limit.empty()) {
+    finding.state = FindingState::kWarn;
+    absl::StrAppend(&finding.text, "; held by TROUPE_MAX_ISA=", used.limit);
+    finding.advice = "unset TROUPE_MAX_ISA";
+  } else if (used.kernels == "baseline") {
     finding.state = FindingState::kWarn;
     finding.advice =
         "without AVX2 all is slower; in a virtual machine, let it see the "
         "host's processor";
   }
   return finding;
-}
-
-std::string CpuFlags(absl::string_view cpuinfo) {
-  for (const absl::string_view line : absl::StrSplit(cpuinfo, '\n')) {
-    const size_t colon = line.find(": ");
-    if (line.substr(0, 5) == "flags" && colon != line.npos) {
-      return std::string(line.substr(colon + 2));
-    }
-  }
-  return "";
 }
 
 Finding JudgeCores(int cores, std::optional<double> quota) {
@@ -68,10 +49,14 @@ Finding JudgeCores(int cores, std::optional<double> quota) {
 }
 
 Finding CheckInstructionSet() {
-  std::stringstream cpuinfo;
-  cpuinfo << std::ifstream("/proc/cpuinfo").rdbuf();
+  const absl::Status limit = CheckCpuInstructionSetLimit();
+  if (!limit.ok()) {
+    return {.state = FindingState::kFail,
+            .text = std::string(limit.message()),
+            .advice = "unset TROUPE_MAX_ISA"};
+  }
   return JudgeInstructionSet({.kernels = CpuInstructionSets().back(),
-                              .cpu_flags = CpuFlags(cpuinfo.str())});
+                              .limit = CpuInstructionSetLimit()});
 }
 
 Finding CheckCores() {

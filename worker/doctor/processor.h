@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 
-#include "absl/strings/string_view.h"
 #include "worker/doctor/finding.h"
 
 namespace troupe {
@@ -14,17 +13,13 @@ namespace troupe {
 Finding CheckInstructionSet();
 Finding CheckCores();
 
-// `kernels` is what the CPU device chooses: "baseline", "avx2", "avx512"
-// or "avx512_bf16".
-struct InstructionSet {
+// `kernels` is what the CPU device chooses (ops/cpu/device.h): "baseline",
+// "avx2", "avx512", "avx512_bf16" or "amx".
+struct UsedInstructions {
   std::string kernels;
-  std::string cpu_flags;  // separated by blanks
+  std::string limit;  // what the environment holds it to; empty: nothing
 };
-Finding JudgeInstructionSet(const InstructionSet& set);
-
-// The first processor's "flags" in the text of /proc/cpuinfo; empty where there
-// are none.
-std::string CpuFlags(absl::string_view cpuinfo);
+Finding JudgeInstructionSet(const UsedInstructions& used);
 
 // `quota`: cores that the control group allows; empty: all.
 Finding JudgeCores(int cores, std::optional<double> quota);

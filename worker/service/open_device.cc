@@ -65,6 +65,7 @@ absl::StatusOr<OpenedDevice> OpenGpu(int ordinal, WorkerOptions& options) {
 absl::StatusOr<OpenedDevice> OpenDevice(WorkerOptions& options) {
   ASSIGN_OR_RETURN(const absl::optional<int> gpu, GpuOrdinal(options.device));
   if (gpu.has_value()) return OpenGpu(*gpu, options);
+  RETURN_IF_ERROR(CheckCpuInstructionSetLimit());
   OpenedDevice opened;
   opened.device = NewCpuDevice({.threads = options.threads});
   opened.device_memory = std::make_unique<HostAllocator>();

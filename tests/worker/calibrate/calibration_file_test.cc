@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "ops/cpu/device.h"
 
 namespace troupe {
 namespace {
@@ -154,6 +155,11 @@ TEST(DefaultCalibrationFile, FollowsTheUsersCache) {
   EXPECT_EQ(DefaultCalibrationFile(2),
             "/home/ada/.cache/troupe/calibration-2.textproto");
   EXPECT_EQ(CalibrationDevice().substr(0, 4), "cpu ");
+  // Rates of another one, as of a process that is held to it, are not taken.
+  EXPECT_NE(
+      CalibrationDevice().find(", " + CpuInstructionSets().back() + ", v"),
+      std::string::npos)
+      << CalibrationDevice();
 }
 
 }  // namespace

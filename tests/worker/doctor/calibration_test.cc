@@ -47,6 +47,26 @@ TEST_F(CalibrationCacheTest, OfTheUserIsLookedAt) {
   EXPECT_NE(none.text.find(folder_.string()), std::string::npos) << none.text;
 }
 
+TEST_F(CalibrationCacheTest, KnowsWhatBf16Gains) {
+  Write("calibration-2.textproto", "cpu ours, v1");
+  std::ofstream(folder_ / "calibration-2.textproto", std::ios::app)
+      << "matmul { dtype: F32 flops_per_second: 4e9 }\n"
+         "matmul { dtype: BF16 flops_per_second: 3e9 }\n";
+  const CalibrationCache cache = ReadCalibrationCache(
+      {.folder = folder_.string(), .device = "cpu ours, v1"});
+  EXPECT_NEAR(cache.bf16.products, 0.75, 1e-9);
+}
+
+TEST(JudgeCalibration, SaysWhereF32IsFaster) {
+  EXPECT_EQ(JudgeCalibration({.folder = "/c",
+                              .threads = {2},
+                              .bf16 = {.products = 0.95, .attention = 1.04}})
+                .text,
+            "measured for workers of 2 threads, in /c; products in bf16 at "
+            "0.95 of f32's rate, attention at 1.04: training.precision f32 is "
+            "faster here");
+}
+
 TEST(JudgeCalibration, SaysForHowManyThreads) {
   EXPECT_EQ(JudgeCalibration({.folder = "/c", .threads = {1}}).text,
             "measured for workers of 1 thread, in /c");

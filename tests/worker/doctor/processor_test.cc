@@ -1,38 +1,42 @@
 #include "worker/doctor/processor.h"
 
+#include <cstdlib>
+#include <string>
+
 #include "gtest/gtest.h"
 
 namespace troupe {
 namespace {
 
 TEST(InstructionSet, SaysHowBf16IsMultiplied) {
-  EXPECT_EQ(JudgeInstructionSet(
-                {.kernels = "avx512", .cpu_flags = "fpu avx512_bf16 avx512f"})
-                .text,
-            "avx512 kernels; bf16 products by avx512_bf16, no AMX");
-  EXPECT_EQ(JudgeInstructionSet({.kernels = "avx512",
-                                 .cpu_flags = "avx512_bf16 amx_bf16 amx_tile"})
-                .text,
-            "avx512 kernels; bf16 products by AMX");
-  EXPECT_EQ(
-      JudgeInstructionSet({.kernels = "avx512", .cpu_flags = "avx512f"}).text,
-      "avx512 kernels; neither avx512_bf16 nor AMX: bf16 saves memory, not "
-      "time");
-  const Finding avx2 =
-      JudgeInstructionSet({.kernels = "avx2", .cpu_flags = "avx2"});
-  EXPECT_EQ(avx2.state, FindingState::kOk);
-  EXPECT_EQ(avx2.text, "avx2 kernels; bf16 products are computed in f32");
-  const Finding old =
-      JudgeInstructionSet({.kernels = "baseline", .cpu_flags = "sse2"});
+  EXPECT_EQ(JudgeInstructionSet({.kernels = "avx512_bf16"}).text,
+            "avx512_bf16 kernels; bf16 products by avx512_bf16, no AMX");
+  EXPECT_EQ(JudgeInstructionSet({.kernels = "amx"}).text,
+            "amx kernels; bf16 products by AMX");
+  for (const std::string kernels : {"avx2", "avx512"}) {
+    const Finding without = JudgeInstructionSet({.kernels = kernels});
+    EXPECT_EQ(without.state, FindingState::kOk);
+    EXPECT_EQ(without.text,
+              kernels +
+                  " kernels; bf16 products are computed in f32: bf16 saves "
+                  "memory, not time");
+  }
+  const Finding old = JudgeInstructionSet({.kernels = "baseline"});
   EXPECT_EQ(old.state, FindingState::kWarn);
   EXPECT_FALSE(old.advice.empty());
 }
 
-TEST(CpuFlags, AreTheFirstProcessors) {
-  EXPECT_EQ(CpuFlags("processor\t: 0\nflags\t\t: fpu avx2\nbugs\t: x\n"
-                     "processor\t: 1\nflags\t\t: fpu\n"),
-            "fpu avx2");
-  EXPECT_EQ(CpuFlags("processor : 0\n"), "");
+TEST(InstructionSet, ALimitIsAWarning) {
+  const Finding held =
+      JudgeInstructionSet({.kernels = "avx2", .limit = "avx2"});
+  EXPECT_EQ(held.state, FindingState::kWarn);
+  EXPECT_NE(held.text.find("; held by TROUPE_MAX_ISA=avx2"), std::string::npos);
+  setenv("TROUPE_MAX_ISA", "avx3", 1);
+  const Finding unknown = CheckInstructionSet();
+  unsetenv("TROUPE_MAX_ISA");
+  EXPECT_EQ(unknown.state, FindingState::kFail);
+  EXPECT_EQ(unknown.text.rfind("TROUPE_MAX_ISA=avx3: expected ", 0), 0)
+      << unknown.text;
 }
 
 TEST(Cores, AreFewerWhereAQuotaIs) {
