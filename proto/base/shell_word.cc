@@ -7,12 +7,11 @@
 namespace troupe {
 namespace {
 
-// Nothing to a shell and to YAML, wherever in a word they stand.
-bool IsPlain(absl::string_view text) {
-  constexpr absl::string_view kPlain = "_./+-";
+// Whether no letter of a word means anything, wherever in it it stands.
+bool IsPlain(absl::string_view text, absl::string_view others) {
   for (const char c : text) {
     const bool plain =
-        absl::ascii_isalnum(c) || kPlain.find(c) != absl::string_view::npos;
+        absl::ascii_isalnum(c) || others.find(c) != absl::string_view::npos;
     if (!plain) return false;
   }
   return !text.empty() && text[0] != '-';
@@ -25,11 +24,11 @@ std::string Quoted(absl::string_view text, absl::string_view quote) {
 }  // namespace
 
 std::string ShellWord(absl::string_view text) {
-  return IsPlain(text) ? std::string(text) : Quoted(text, R"('\'')");
+  return IsPlain(text, "_./+-:") ? std::string(text) : Quoted(text, R"('\'')");
 }
 
 std::string YamlWord(absl::string_view text) {
-  return IsPlain(text) ? std::string(text) : Quoted(text, "''");
+  return IsPlain(text, "_./+-") ? std::string(text) : Quoted(text, "''");
 }
 
 }  // namespace troupe

@@ -55,6 +55,7 @@ absl::Status ResolveData(DataSpec& data) {
                     .path = "data.tokens",
                     .meaning = "a file made by `troupe data prepare`"}));
   if (!data.has_validation_fraction()) data.set_validation_fraction(0);
+  if (!data.has_changed()) data.set_changed(false);
   return CheckNumber("data.validation_fraction", data.validation_fraction(),
                      {.min = 0, .max = 1, .max_open = true});
 }
@@ -64,6 +65,7 @@ absl::Status ResolveCheckpoint(CheckpointSpec& checkpoint, int64_t steps) {
   if (!checkpoint.has_every()) checkpoint.set_every(0);
   if (!checkpoint.has_keep()) checkpoint.set_keep(3);
   if (!checkpoint.has_resume()) checkpoint.set_resume("");
+  if (!checkpoint.has_overwrite()) checkpoint.set_overwrite(false);
   RETURN_IF_ERROR(CheckInteger("checkpoint.every", checkpoint.every(),
                                {.min = 0, .max = int64_t{1} << 40}));
   RETURN_IF_ERROR(CheckInteger("checkpoint.keep", checkpoint.keep(),

@@ -77,6 +77,10 @@ class HttpServer final : public httplib::Server {
 
   void CloseConnections() { lobby_ = nullptr; }
 
+  // httplib has the kernel hold five connections until they are accepted; of
+  // more at once some wait for a second. REQUIRES: bound.
+  void LengthenBacklog() { ::listen(svr_sock_, SOMAXCONN); }
+
  private:
   bool Answer(int socket, const RequestHead& head) {
     // Only what reads is answered, so a body is never read.
@@ -231,6 +235,7 @@ absl::Status StatusServer::Start(const std::string& listen) {
         "cannot listen on ", listen, " (--http): another process has the ",
         "port, or the address is not this machine's; port 0 takes a free one"));
   }
+  parts_->server.LengthenBacklog();
   parts_->thread = std::thread([&server] { server.listen_after_bind(); });
   // Stop before the loop runs would not be seen by it.
   while (!server.is_running()) std::this_thread::yield();

@@ -63,18 +63,18 @@ absl::Status SyncTree(const std::string& path) {
 }
 
 absl::Status MakeDirectories(const std::string& path) {
-  if (mkdir(path.c_str(), 0777) == 0) {
-    return SyncDirectory(ParentDirectory(path));
-  }
-  const int error = errno;
-  if (IsDirectory(path)) return absl::OkStatus();
+  const auto make = [&] { return mkdir(path.c_str(), 0777) == 0 ? 0 : errno; };
   const std::string parent = ParentDirectory(path);
-  if (error != ENOENT || parent == path || IsDirectory(parent)) {
-    return ErrnoStatus(error == EEXIST ? ENOTDIR : error,
-                       absl::StrCat(path, ": make the directory"));
+  int error = make();
+  // The parent may be there by now: others make the same directories.
+  if (error == ENOENT && parent != path) {
+    RETURN_IF_ERROR(MakeDirectories(parent));
+    error = make();
   }
-  RETURN_IF_ERROR(MakeDirectories(parent));
-  return MakeDirectories(path);
+  if (error == 0) return SyncDirectory(parent);
+  if (IsDirectory(path)) return absl::OkStatus();
+  return ErrnoStatus(error == EEXIST ? ENOTDIR : error,
+                     absl::StrCat(path, ": make the directory"));
 }
 
 absl::Status RenameDurably(const std::string& from, const std::string& to) {

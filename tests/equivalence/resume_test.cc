@@ -57,6 +57,7 @@ TEST(Resume, ContinuesAsIfNothingHadHappened) {
 
   // Keep all this time, so that step 8 is there.
   job.mutable_checkpoint()->set_keep(0);
+  job.mutable_checkpoint()->set_overwrite(true);
   ASSERT_TRUE(Train(job, {.ranks = 2}).status().ok());
   const std::string step_8 = CheckpointPath(job.checkpoint().directory(), 8);
   job.clear_checkpoint();

@@ -95,13 +95,16 @@ void ClusterOfRunners::Deliver() {
       if (outbox_.empty()) return;
       action = std::move(outbox_.front());
       outbox_.pop_front();
+      Actions more;
       if (const auto* asked = std::get_if<CompileJob>(&*action)) {
-        Actions more;
         cluster_.Compiled(asked->job, *asked->compilation,
                           CompileFirstFit(compiler_, *asked->compilation), now_,
                           more);
-        for (Action& next : more) outbox_.push_back(std::move(next));
+      } else if (const auto* start = std::get_if<AwaitStored>(&*action)) {
+        cluster_.Stored(start->job, start->attempt, absl::OkStatus(), now_,
+                        more);
       }
+      for (Action& next : more) outbox_.push_back(std::move(next));
     }
     if (const auto* send = std::get_if<SendToWorker>(&*action)) {
       Tell(send->worker, Completed(*send, compiler_));

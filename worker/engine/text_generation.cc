@@ -131,9 +131,11 @@ absl::Status ContinueText(const TextRequest& request, Device& device,
       ModelUnits(model, {.sequences = 1,
                          .sequence_length = model.max_position_embeddings()}));
   ASSIGN_OR_RETURN(Arena * arena, arenas.Find(DEVICE));
+  absl::Status heard;
   absl::StatusOr<Weights> weights =
       LoadWeights({request.checkpoint, manifest}, units, device, *arena,
-                  [&sink](uint64_t) { return sink(TextPiece()); });
+                  [&](uint64_t) { return heard = sink(TextPiece()); });
+  RETURN_IF_ERROR(heard);
   if (!weights.ok()) return Annotate(weights.status(), context);
 
   ASSIGN_OR_RETURN(const std::unique_ptr<Generator> generator,

@@ -134,9 +134,14 @@ TEST_F(StatusServerTest, ThoseWhoAreSilentKeepNobodyOut) {
   for (int i = 0; i < 600; ++i) {
     silent.emplace_back(server_.url(), i % 2 == 0 ? "" : "GET /healthz HTT");
     if (i % 100 != 99) continue;
-    const auto health = Get("/healthz");
-    ASSERT_TRUE(health) << i << ": " << httplib::to_string(health.error());
-    EXPECT_EQ(health->body, "ok\n");
+    // httplib's client asks with select, which ends at descriptor 1,024.
+    const std::string health =
+        RawConnection(server_.url(),
+                      "GET /healthz HTTP/1.1\r\nHost: h\r\n"
+                      "Connection: close\r\n\r\n")
+            .ReadAll();
+    ASSERT_TRUE(absl::StartsWith(health, "HTTP/1.1 200")) << i << health;
+    EXPECT_TRUE(absl::EndsWith(health, "ok\n")) << i << health;
   }
 }
 

@@ -194,7 +194,7 @@ TEST(Commit, WritingToAFullDiskFailsAndNamesTheFile) {
                     {"tmp-a/rank-00003.safetensors", "ENOSPC"}));
   InMemoryEngine broken(4, {.sync_error = EIO});
   EXPECT_TRUE(Fails(WriteShardFile(broken, attempt, 3, {shard}).status(),
-                    absl::StatusCode::kDataLoss, {"fsync"}));
+                    absl::StatusCode::kUnavailable, {"fsync"}));
   EXPECT_TRUE(ListCheckpoints(dir.path())->empty());
 }
 

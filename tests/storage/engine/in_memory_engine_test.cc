@@ -19,7 +19,7 @@ TEST(InMemoryEngine, FailsTheOperationsThatWereChosen) {
   const auto done = engine.Poll(absl::ZeroDuration());
   ASSERT_EQ(done.size(), 3u);
   EXPECT_TRUE(done[0].status.ok());
-  EXPECT_TRUE(Fails(done[1].status, absl::StatusCode::kDataLoss,
+  EXPECT_TRUE(Fails(done[1].status, absl::StatusCode::kUnavailable,
                     {"f: write of 1 bytes at offset 1", "EIO"}));
   EXPECT_TRUE(done[2].status.ok());
   EXPECT_EQ(engine.Content("f"), std::string("a\0c", 3));
@@ -63,7 +63,7 @@ TEST(InMemoryEngine, SyncFails) {
   InMemoryEngine engine(1, {.sync_error = EIO});
   const IoFile file = *engine.Open("f", IoMode::kCreate);
   EXPECT_TRUE(
-      Fails(engine.Sync(file), absl::StatusCode::kDataLoss, {"f: fsync"}));
+      Fails(engine.Sync(file), absl::StatusCode::kUnavailable, {"f: fsync"}));
 }
 
 }  // namespace

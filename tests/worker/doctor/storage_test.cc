@@ -37,7 +37,7 @@ TEST(WriteAndReadBack, HandsErrorsOn) {
   InMemoryEngine full(4, {.disk_bytes = 4096});
   EXPECT_TRUE(absl::IsResourceExhausted(WriteAndReadBack(full, "file")));
   InMemoryEngine unread(4, {.errors = {{1, EIO}}});
-  EXPECT_TRUE(absl::IsDataLoss(WriteAndReadBack(unread, "file")));
+  EXPECT_TRUE(absl::IsUnavailable(WriteAndReadBack(unread, "file")));
   InMemoryEngine unsynced(4, {.sync_error = EIO});
   EXPECT_FALSE(WriteAndReadBack(unsynced, "file").ok());
 }
