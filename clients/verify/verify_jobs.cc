@@ -16,6 +16,7 @@ JobSpec CutShort(const JobSpec& job, const VerifyOptions& options,
   int64_t steps = options.steps;
   if (training.steps() > 0) steps = std::min(steps, training.steps());
   training.set_stop_after(steps);
+  if (cut.has_lr_scheduler()) cut.mutable_lr_scheduler()->clear_warmup_steps();
   training.clear_validate_every();
   training.clear_validation_sequences();
   CheckpointSpec& checkpoint = *cut.mutable_checkpoint();

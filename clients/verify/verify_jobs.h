@@ -26,8 +26,10 @@ struct VerifyJobs {
 // computes nothing.
 absl::Status CheckVerifiable(const JobSpec& job);
 
-// Learning rates, data and seed stay the job's: both do its first N steps
-// (training.stop_after), from its first weights, and resume from nothing.
+// Data and seed stay the job's, and so do learning rates without the warm-up:
+// at its first rates weights all but stay where they are, and a plan that uses
+// old ones would look like the reference. Both do the first N steps
+// (training.stop_after), from the job's first weights, and resume from nothing.
 VerifyJobs MakeVerifyJobs(const JobSpec& job, const VerifyOptions& options);
 
 }  // namespace troupe

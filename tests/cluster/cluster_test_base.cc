@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "proto/base/check.h"
+
 namespace troupe {
 namespace {
 
@@ -118,8 +120,9 @@ pid_t ClusterTestBase::WorkerPid(const std::string& name) const {
   for (const auto& member : nlohmann::json::parse(in)["members"]) {
     if (member["name"] == name) return member["pid"];
   }
-  ADD_FAILURE() << "no " << name << " in pids.json";
-  return -1;
+  // No number will do: kill(-1) would end everything.
+  CHECK(false) << "no " << name << " in pids.json";
+  return 0;
 }
 
 }  // namespace troupe

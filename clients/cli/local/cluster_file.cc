@@ -20,7 +20,8 @@ std::string PathOf(const std::string& dir) {
 bool IsMember(const Json& json) {
   return json.is_object() && json.contains("name") &&
          json["name"].is_string() && json.contains("pid") &&
-         json["pid"].is_number_integer() && json.contains("start_ticks") &&
+         json["pid"].is_number_integer() && json["pid"] > 0 &&
+         json.contains("start_ticks") &&
          json["start_ticks"].is_number_integer();
 }
 

@@ -9,6 +9,7 @@ JobSpec Job() {
   JobSpec job;
   job.mutable_training()->set_steps(1000);
   job.mutable_training()->set_validate_every(10);
+  job.mutable_lr_scheduler()->set_warmup_steps(100);
   job.mutable_parallelism()->set_data(4);
   job.mutable_checkpoint()->set_directory("mine");
   job.mutable_checkpoint()->set_resume("latest");
@@ -22,6 +23,8 @@ TEST(MakeVerifyJobs, BothEndEarlyAndSaveElsewhere) {
     EXPECT_EQ(job->training().steps(), 1000) << "the learning rates' length";
     EXPECT_EQ(job->training().stop_after(), 5);
     EXPECT_FALSE(job->training().has_validate_every());
+    EXPECT_FALSE(job->lr_scheduler().has_warmup_steps())
+        << "what is wrong must move the weights";
     EXPECT_EQ(job->checkpoint().every(), 4);
     EXPECT_FALSE(job->checkpoint().has_resume());
     EXPECT_EQ(job->checkpoint().directory().rfind("/shared/", 0), 0u);

@@ -24,6 +24,7 @@ std::string Echo(const std::string& word) {
 
 TEST(ShellWord, QuotesWhatNeedsIt) {
   EXPECT_EQ(ShellWord("/tmp/a-b_c.d/1+2"), "/tmp/a-b_c.d/1+2");
+  EXPECT_EQ(ShellWord("127.0.0.1:4321"), "127.0.0.1:4321");
   EXPECT_EQ(ShellWord("/tmp/my cluster"), "'/tmp/my cluster'");
   EXPECT_EQ(ShellWord(""), "''");
   EXPECT_EQ(ShellWord("it's"), R"('it'\''s')");
