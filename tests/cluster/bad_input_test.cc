@@ -102,7 +102,7 @@ TEST_F(BadInputTest, FieldsThatMakeNoSenseAreRefusedByName) {
       {"training.steps=3.5", {"expected an integer", "3.5"}},
       {"training.steps=0", {"0 is out of range"}},
       {"training.steps=-4", {"-4 is out of range"}},
-      {"training.steps=99999999999999999999", {"expected an integer from"}},
+      {"training.steps=99999999999999999999", {"expected an integer up to"}},
       {"training.steps={}", {"expected an integer"}},
       {"training.global_batch_size=2147483647", {"out of range"}},
       {"optimizer.lr=.nan", {"expected a", "number"}},

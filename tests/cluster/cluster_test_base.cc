@@ -117,7 +117,8 @@ nlohmann::json ClusterTestBase::Describe(int job) const {
 
 pid_t ClusterTestBase::WorkerPid(const std::string& name) const {
   std::ifstream in(dir_ + "/pids.json");
-  for (const auto& member : nlohmann::json::parse(in)["members"]) {
+  const nlohmann::json cluster = nlohmann::json::parse(in);
+  for (const nlohmann::json& member : cluster["members"]) {
     if (member["name"] == name) return member["pid"];
   }
   // No number will do: kill(-1) would end everything.
