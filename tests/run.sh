@@ -6,8 +6,8 @@
 # them, where there is a CUDA toolkit, everything is built with it first, and the
 # tests run of what only such a build has. Among //... are the tests of what
 # depends on the processor's instructions once more, held to AVX2:
-# *_held_to_avx2_test, the same programs. Fuzzing (tests/fuzz/run.sh) and
-# sanitizers (tests/sanitize.sh) are commands of their own.
+# *_held_to_avx2_test, the same programs. Fuzzing is a command of its
+# own (tests/fuzz/run.sh).
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
