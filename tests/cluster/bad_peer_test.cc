@@ -8,6 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/base/check.h"
+#include "scheduler/cluster/worker_table.h"
 #include "tests/cluster/cluster_test_base.h"
 #include "tests/cluster/impostor.h"
 
@@ -94,7 +95,7 @@ TEST_F(BadPeerTest, AWorkerSaysThatItsSchedulerIsOfAnotherVersion) {
 
 TEST_F(BadPeerTest, APeerThatVanishesBeforeTheRendezvousFreesTheOthers) {
   Up(1);
-  Impostor impostor(Scheduler(), 2);
+  Impostor impostor(Scheduler(), kProtocolVersion);
   const absl::Status registered = impostor.AwaitRegistration();
   ASSERT_TRUE(registered.ok()) << registered.ToString();
   const int job = Submit();
@@ -108,7 +109,7 @@ TEST_F(BadPeerTest, APeerThatVanishesBeforeTheRendezvousFreesTheOthers) {
 
 TEST_F(BadPeerTest, NonsenseFromAPeerHarmsNobodyElse) {
   Up(1);
-  Impostor impostor(Scheduler(), 2);
+  Impostor impostor(Scheduler(), kProtocolVersion);
   ASSERT_TRUE(impostor.AwaitRegistration().ok());
   impostor.TalkNonsense();
   impostor.Vanish();
