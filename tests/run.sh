@@ -21,12 +21,14 @@ passed=0 failed=0 skipped=0
 # Adds the tests of the programs that ran, which $log names, to the counts. Where
 # Bazel failed and no test says that it did, something broke: one failure.
 count() { # CODE of Bazel
-  local logs label files=() p=0 f=0 s=0
+  local logs label found files=() p=0 f=0 s=0
   logs=$(bazel info bazel-testlogs 2> /dev/null)
   while read -r label; do
     label=${label#//}
-    mapfile -t -O "${#files[@]}" files < \
-      <(find "$logs/${label/://}" -name test.xml 2> /dev/null)
+    found=("$logs/${label/://}"/shard_*/test.xml)
+    # Of a program that has shards, test.xml is what was left from before it had.
+    [ -e "${found[0]}" ] || found=("$logs/${label/://}/test.xml")
+    files+=("${found[@]}")
   done < <(grep -E '^//.* (PASSED|FAILED|TIMEOUT|FLAKY) in ' "$log" | cut -d' ' -f1)
   if [ ${#files[@]} -gt 0 ]; then
     read -r p f s < <(awk '
