@@ -31,11 +31,11 @@ absl::StatusOr<Told> Parse(const std::string& text) {
   const std::vector<std::string> lines =
       absl::StrSplit(text, absl::MaxSplits('\n', 3));
   Told told;
-  if (lines.size() != 4 || !absl::SimpleAtoi(lines[1], &told.outcome.step)) {
+  if (lines.size() != 4 || !absl::CUnescape(lines[0], &told.name) ||
+      !absl::SimpleAtoi(lines[1], &told.outcome.step) ||
+      !absl::CUnescape(lines[2], &told.outcome.content)) {
     return absl::InternalError("a rank is of another version of Troupe");
   }
-  told.name = lines[0];
-  told.outcome.content = lines[2];
   told.outcome.damage = lines[3];
   return told;
 }

@@ -36,6 +36,15 @@ TEST(StartAgreement, AllAreToldWhatRankZeroChose) {
   });
 }
 
+TEST(StartAgreement, WhatAllReadMayHaveAnyName) {
+  InMemoryStore store;
+  RunRanks(store, [](int, StartAgreement& agreement) {
+    const auto choice = agreement.Choose("/donn\u00e9es/it's \"one\"");
+    const auto begins = agreement.Begin({.step = 5, .content = *choice});
+    EXPECT_TRUE(begins.ok() && *begins) << begins.status();
+  });
+}
+
 TEST(StartAgreement, DamageForOneRankIsForAllAndTheNextRoundDecides) {
   InMemoryStore store;
   RunRanks(store, [](int rank, StartAgreement& agreement) {
