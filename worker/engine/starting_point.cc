@@ -20,12 +20,14 @@ namespace {
 // skipped on the way to it. In the store, a line each.
 struct Choice {
   std::string path;
-  int64_t step = 0;  // of `latest`; rank 0's own
+  std::string folder;  // whose newest it is; empty: the job names it
+  int64_t step = 0;    // of a folder's newest; rank 0's own
   std::vector<std::string> skipped;
 };
 
 std::string Format(const Choice& choice) {
-  std::string text = absl::CEscape(choice.path);
+  std::string text = absl::StrCat(absl::CEscape(choice.path), "\n",
+                                  absl::CEscape(choice.folder));
   for (const std::string& skipped : choice.skipped) {
     absl::StrAppend(&text, "\n", absl::CEscape(skipped));
   }
@@ -39,21 +41,34 @@ absl::StatusOr<Choice> ParseChoice(const std::string& text) {
       return absl::InternalError("rank 0 is of another version of Troupe");
     }
   }
-  Choice choice = {.path = lines.front()};
-  choice.skipped.assign(lines.begin() + 1, lines.end());
+  if (lines.size() < 2) {
+    return absl::InternalError("rank 0 is of another version of Troupe");
+  }
+  Choice choice = {.path = lines[0], .folder = lines[1]};
+  choice.skipped.assign(lines.begin() + 2, lines.end());
   return choice;
+}
+
+// The folder whose newest checkpoint is meant; empty: that very checkpoint is.
+std::string FolderOf(const std::string& resume, const JobSpec& job) {
+  if (resume == "latest") return job.checkpoint().directory();
+  const auto entries = ListCheckpoints(resume);
+  return entries.ok() && !entries->empty() ? resume : "";
 }
 
 // Rank 0's. `below`: the step of the checkpoint that was damaged for some rank.
 absl::StatusOr<Choice> Choose(const std::string& resume, const JobSpec& job,
                               absl::optional<int64_t> below) {
-  if (resume != "latest") return Choice{.path = resume};
-  absl::StatusOr<NewestCheckpoint> newest = FindNewestComplete(
-      job.checkpoint().directory(), CheckDepth::kSizes, below);
+  std::string folder = FolderOf(resume, job);
+  if (folder.empty()) return Choice{.path = resume};
+  absl::StatusOr<NewestCheckpoint> newest =
+      FindNewestComplete(folder, CheckDepth::kSizes, below);
   if (!newest.ok()) {
-    return Annotate(newest.status(), "checkpoint.resume latest");
+    return Annotate(newest.status(),
+                    absl::StrCat("checkpoint.resume ", resume));
   }
   return Choice{.path = newest->path,
+                .folder = std::move(folder),
                 .step = newest->step,
                 .skipped = std::move(newest->skipped)};
 }
@@ -92,7 +107,9 @@ class Starter {
     bool begins = false;
     while (!begins) {
       StartingPoint start;
-      ASSIGN_OR_RETURN(start.resumed_from, AgreeOnChoice());
+      ASSIGN_OR_RETURN(const Choice choice, AgreeOnChoice());
+      start.resumed_from = choice.path;
+      start.newest_of = choice.folder;
       ASSIGN_OR_RETURN(const std::string damage, Load(start));
       StartOutcome outcome = {.damage = damage, .step = start.position.step};
       if (!start.resumed_from.empty()) {
@@ -113,21 +130,22 @@ class Starter {
  private:
   const JobSpec& job() const { return state_.plan->job(); }
 
-  absl::StatusOr<std::string> AgreeOnChoice() {
+  absl::StatusOr<Choice> AgreeOnChoice() {
     Choice mine;
     if (state_.rank() == 0) {
       ASSIGN_OR_RETURN(mine, Choose(options_.resume, job(), below_));
       chosen_ = mine.step;
     }
     ASSIGN_OR_RETURN(const std::string text, agreement_.Choose(Format(mine)));
-    ASSIGN_OR_RETURN(const Choice choice, ParseChoice(text));
+    ASSIGN_OR_RETURN(Choice choice, ParseChoice(text));
     for (const std::string& skipped : choice.skipped) {
       RETURN_IF_ERROR(listener_.OnWarning(skipped));
     }
-    return choice.path;
+    return choice;
   }
 
-  // Sets weights and moments. What is damaged, where `latest` may mean another.
+  // Sets weights and moments. What is damaged, where the folder may have
+  // another.
   absl::StatusOr<std::string> Load(StartingPoint& start) {
     if (start.resumed_from.empty()) {
       if (job().model().hf().empty()) {
@@ -145,7 +163,7 @@ class Starter {
       return "";
     }
     const absl::Status& status = restored.status();
-    if (absl::IsDataLoss(status) && options_.resume == "latest") {
+    if (absl::IsDataLoss(status) && !start.newest_of.empty()) {
       return std::string(status.message());
     }
     if (absl::IsNotFound(status) && state_.rank() != 0) {
@@ -186,9 +204,9 @@ absl::StatusOr<StartingPoint> SetStartingPoint(const StartOptions& options,
         start.resumed_from, " is of step ", position.step,
         "; ask for a later step, or for 0: all of training.steps"));
   }
-  // Of what it skipped, `latest` has warned.
+  // Of what was skipped in the folder itself all have been warned.
   const std::string& directory = state.plan->job().checkpoint().directory();
-  if (!directory.empty() && options.resume != "latest") {
+  if (!directory.empty() && start.newest_of != directory) {
     RETURN_IF_ERROR(
         WarnOfLaterCheckpoints(directory, position.step + 1, listener));
   }

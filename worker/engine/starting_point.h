@@ -16,7 +16,8 @@
 namespace troupe {
 
 struct StartOptions {
-  std::string resume;     // a checkpoint's directory, `latest`, or empty
+  // A checkpoint's directory or a folder of such, `latest`, or empty.
+  std::string resume;
   int64_t last_step = 0;  // of the run
   std::string name;       // of this worker, for messages
 };
@@ -30,16 +31,18 @@ struct StartResources {
 struct StartingPoint {
   TrainingPosition position;
   std::string resumed_from;  // a checkpoint's directory; empty: none
+  std::string newest_of;  // the folder whose newest it is; empty: named itself
 };
 
-// `latest` is the newest checkpoint of the job's own directory that is whole,
-// in all that any rank reads of it: one flipped bit would train on silently.
-// Rank 0 looks for it; where another rank finds it damaged while it loads, rank
-// 0 chooses an older one for all (start_agreement.h). Only what is torn or
-// damaged is skipped, and the listener is warned of it; any other error is one.
-// The listener is warned too where another start finds steps in the directory
-// that are still to come: an earlier run left them. When this returns the
-// device has done its part, and all ranks have come as far.
+// Of a folder that holds checkpoints the newest is meant that is whole, in all
+// that any rank reads of it: one flipped bit would train on silently. `latest`
+// stands for the job's own folder. Rank 0 looks for it; where another rank finds
+// it damaged while it loads, rank 0 chooses an older one for all
+// (start_agreement.h). Only what is torn or damaged is skipped, and the listener
+// is warned of it; any other error is one. The listener is warned too where
+// another start finds steps in the directory that are still to come: an earlier
+// run left them. When this returns the device has done its part, and all ranks
+// have come as far.
 absl::StatusOr<StartingPoint> SetStartingPoint(const StartOptions& options,
                                                const StartResources& resources,
                                                RankState& state,

@@ -54,6 +54,28 @@ TEST(StartingPoint, LatestSkipsACheckpointWithAFlippedBit) {
   EXPECT_TRUE(absl::StrContains(run.warnings[0], shard)) << run.warnings[0];
 }
 
+// Of another job's folder, the newest that is whole.
+TEST(StartingPoint, AFolderStandsForTheNewestInIt) {
+  JobSpec job = SavingJob("folder", 10);
+  const std::string folder = job.checkpoint().directory();
+  job.mutable_checkpoint()->set_every(5);
+  ASSERT_TRUE(Train(job, {}).status().ok());
+  std::filesystem::remove(CheckpointPath(folder, 10) +
+                          "/rank-00000.safetensors");
+  job = SavingJob("other_folder", 8);
+  const TrainingRun run = Train(job, {.resume = folder});
+  ASSERT_TRUE(run.status().ok()) << run.status();
+  ASSERT_EQ(run.steps[0].size(), 3u);
+  EXPECT_EQ(run.steps[0][0].step(), 6);
+  ASSERT_EQ(run.warnings.size(), 1u);
+  EXPECT_TRUE(absl::StrContains(run.warnings[0], CheckpointPath(folder, 10)))
+      << run.warnings[0];
+  // One that holds none is no checkpoint either.
+  std::filesystem::create_directories(folder + "/empty");
+  const absl::Status none = Train(job, {.resume = folder + "/empty"}).status();
+  EXPECT_TRUE(absl::IsNotFound(none)) << none;
+}
+
 // A disk that answers reads of some files with other bytes than it has, or with
 // an error.
 class FaultyDisk final : public IoEngine {
