@@ -1,4 +1,4 @@
-"""How CUDA sources are built: nvcc compiles them for the architectures below,
+"""How CUDA sources are built: nvcc compiles them for architectures named below,
 and the objects join the libraries of the C++ rules like any others.
 
 All targets of CUDA are built by --config=cuda only; without it `//...` skips
@@ -15,8 +15,13 @@ WITH_CUDA = select({
     "//conditions:default": ["//third_party:cuda_toolkit"],
 })
 
-# A100 and its kin, H100 and H200, B200; what comes later compiles the PTX.
-_ARCHITECTURES = [
+# The oldest, and its PTX, which every later one compiles when it first runs it:
+# enough where the kernels are built, a third of the work of all.
+_OLDEST = ["arch=compute_80,code=[sm_80,compute_80]"]
+
+# What is carried to other machines: A100 and its kin, H100 and H200, B200; what
+# comes later compiles the PTX.
+_ALL = [
     "arch=compute_80,code=sm_80",
     "arch=compute_90a,code=sm_90a",
     "arch=compute_100,code=[sm_100,compute_100]",
@@ -41,7 +46,7 @@ def _compile(ctx, compiler, context, source):
     arguments.add(HOME + "/bin/nvcc")
     arguments.add(compiler, format = "-ccbin=%s")
     arguments.add_all(_FLAGS)
-    arguments.add_all(_ARCHITECTURES, format_each = "-gencode=%s")
+    arguments.add_all(ctx.attr.architectures, format_each = "-gencode=%s")
     arguments.add_all(context.quote_includes, format_each = "-I%s")
     arguments.add_all(context.system_includes, before_each = "-isystem")
     arguments.add_all(["-c", source, "-o", object])
@@ -102,6 +107,7 @@ _cuda_library = rule(
     attrs = {
         "srcs": attr.label_list(allow_files = [".cu"]),
         "deps": attr.label_list(providers = [CcInfo]),
+        "architectures": attr.string_list(doc = "as nvcc's -gencode has them"),
         "_cc_toolchain": attr.label(
             default = "@bazel_tools//tools/cpp:current_cc_toolchain",
         ),
@@ -124,6 +130,10 @@ def cuda_library(name, deps = [], **kwargs):
     _cuda_library(
         name = name,
         deps = deps + ["//third_party:cudart"],
+        architectures = select({
+            "//third_party:packed": _ALL,
+            "//conditions:default": _OLDEST,
+        }),
         target_compatible_with = WITH_CUDA,
         **kwargs
     )

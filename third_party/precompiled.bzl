@@ -1,9 +1,9 @@
-"""Headers of the system, read by the compiler once for all tests.
+"""Headers of the system, read by the compiler once for all sources.
 
-Reading GoogleTest, absl and protobuf is most of compiling a test. g++ keeps what
-it knows after that in <name>.h.gch, and takes it where the command line has
--include <name>.h, as troupe_test's does (troupe.bzl). A test still includes what
-it uses: with clang there is nothing of this.
+Reading absl, protobuf and, for tests, GoogleTest is most of compiling a source.
+g++ keeps what it knows after that in <name>.h.gch, and takes it where the command
+line has -include <name>.h, as troupe_library's and troupe_test's do (troupe.bzl).
+A source still includes what it uses: with clang there is nothing of this.
 """
 
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
@@ -60,8 +60,8 @@ def _precompiled_headers_impl(ctx):
     text = "".join(["#include <%s>\n" % header for header in ctx.attr.headers])
     header = ctx.actions.declare_file(ctx.label.name + ".h")
 
-    # Without a precompiled form the header is empty, so that every test is seen
-    # to include what it uses. Clang has another form of such files.
+    # Without a precompiled form the header is empty, so that every source is
+    # seen to include what it uses. Clang has another form of such files.
     ctx.actions.write(header, "")
     results = [] if toolchain.compiler == "clang" else [
         _precompile(ctx, toolchain, header, _TAKEN + text),

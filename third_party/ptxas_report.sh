@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # What ptxas said of each kernel: registers, shared memory, spills.
 #
-#   bazel build --config=cuda --output_groups=resources //ops/cuda:all
+#   bazel build --config=cuda --config=packed --output_groups=resources //ops/cuda:all
 #   third_party/ptxas_report.sh            # a line for each kernel and GPU
 #   third_party/ptxas_report.sh --spills   # only those that spill; none is well
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-reports=${PTXAS_REPORTS:-$(bazel info --config=cuda bazel-bin 2>/dev/null)}
+reports=${PTXAS_REPORTS:-$(bazel info --config=cuda --config=packed bazel-bin 2>/dev/null)}
 find -L "$reports/ops/cuda" -name '*.ptxas.txt' -print0 | sort -z |
   xargs -0 cat | c++filt | awk -v only="${1:-}" '
   /Compiling entry function/ {

@@ -18,23 +18,45 @@ COPTS = [
 # but for what needs no time of the compiler.
 TEST_COPTS = COPTS + ["-O1"]
 
-# Of every test: the headers that most of them include, precompiled
-# (precompiled.bzl). g++ does not keep in it which warnings the system's headers
-# have silenced about themselves, so that these are off in tests.
-_PRECOMPILED = [
-    "-include",
-    "third_party/test_headers.h",
-    "-Winvalid-pch",
-    "-Wno-error=invalid-pch",
-    "-Wno-array-bounds",
-    "-Wno-restrict",
-    "-Wno-stringop-overflow",
-    "-Wno-stringop-overread",
-]
+def _precompiled(name):
+    """Flags that take the headers of //third_party:<name> precompiled.
 
-def troupe_library(name, copts = [], **kwargs):
+    g++ does not keep in them which warnings the system's headers have silenced
+    about themselves, so that these are off.
+    """
+    return [
+        "-include",
+        "third_party/%s.h" % name,
+        "-Winvalid-pch",
+        "-Wno-error=invalid-pch",
+        "-Wno-array-bounds",
+        "-Wno-restrict",
+        "-Wno-stringop-overflow",
+        "-Wno-stringop-overread",
+    ]
+
+def troupe_library(name, copts = [], deps = [], precompiled = True, **kwargs):
+    """A cc_library.
+
+    Args:
+      name: of the target.
+      copts: beside the project's.
+      deps: as for every rule.
+      precompiled: False where what it includes bears no other header before it.
+      **kwargs: as for every rule.
+    """
+
+    # Other flags than the headers' would need headers of their own.
+    precompiled = precompiled and not copts
+
     # Static only: a shared twin of each would be compiled and linked for nobody.
-    native.cc_library(name = name, copts = COPTS + copts, linkstatic = True, **kwargs)
+    native.cc_library(
+        name = name,
+        copts = COPTS + copts + (_precompiled("library_headers") if precompiled else []),
+        linkstatic = True,
+        deps = deps + (["//third_party:library_headers"] if precompiled else []),
+        **kwargs
+    )
 
 def troupe_binary(name, copts = [], **kwargs):
     native.cc_binary(name = name, copts = COPTS + copts, **kwargs)
@@ -43,7 +65,7 @@ def troupe_test(name, copts = [], deps = [], size = "small", main = True, **kwar
     """A GoogleTest test; the main function comes with it unless main = False."""
     native.cc_test(
         name = name,
-        copts = TEST_COPTS + _PRECOMPILED + copts,
+        copts = TEST_COPTS + _precompiled("test_headers") + copts,
         size = size,
         deps = deps + [
             "//third_party:gtest_main" if main else "//third_party:gtest",
