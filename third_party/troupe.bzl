@@ -15,8 +15,12 @@ COPTS = [
 ]
 
 # Tests compare, they do not compute: what they call is optimised, they are not,
-# but for what needs no time of the compiler.
-TEST_COPTS = COPTS + ["-O1"]
+# but for those that have references of their own.
+TEST_COPTS = COPTS + [
+    "-O0",
+    "-U_FORTIFY_SOURCE",
+]
+COMPUTING_TEST_COPTS = COPTS + ["-O1"]
 
 def _precompiled(name):
     """Flags that take the headers of //third_party:<name> precompiled.
@@ -58,18 +62,40 @@ def troupe_library(name, copts = [], deps = [], precompiled = True, **kwargs):
         **kwargs
     )
 
-def troupe_binary(name, copts = [], **kwargs):
-    native.cc_binary(name = name, copts = COPTS + copts, **kwargs)
+def troupe_binary(name, deps = [], **kwargs):
+    native.cc_binary(
+        name = name,
+        copts = COPTS + _precompiled("library_headers"),
+        deps = deps + ["//third_party:library_headers"],
+        **kwargs
+    )
 
-def troupe_test(name, copts = [], deps = [], size = "small", main = True, **kwargs):
-    """A GoogleTest test; the main function comes with it unless main = False."""
+def troupe_test(
+        name,
+        deps = [],
+        size = "small",
+        main = True,
+        computes = False,
+        **kwargs):
+    """A GoogleTest test.
+
+    Args:
+      name: of the target.
+      deps: as for every rule.
+      size: as for every test.
+      main: whether the main function comes with it.
+      computes: whether it is worth optimising.
+      **kwargs: as for every test.
+    """
+    headers = "computing_test_headers" if computes else "test_headers"
     native.cc_test(
         name = name,
-        copts = TEST_COPTS + _precompiled("test_headers") + copts,
+        copts = (COMPUTING_TEST_COPTS if computes else TEST_COPTS) +
+                _precompiled(headers),
         size = size,
         deps = deps + [
             "//third_party:gtest_main" if main else "//third_party:gtest",
-            "//third_party:test_headers",
+            "//third_party:" + headers,
         ],
         **kwargs
     )
