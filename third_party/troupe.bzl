@@ -96,7 +96,10 @@ def troupe_test(
         deps = deps + [
             "//third_party:gtest_main" if main else "//third_party:gtest",
             "//third_party:" + headers,
-        ],
+        ] + select({
+            "//third_party:tsan": ["//tests/sanitize:synchronization"],
+            "//conditions:default": [],
+        }),
         **kwargs
     )
 
