@@ -220,6 +220,7 @@ void Cluster::Drain(const std::string& why, absl::Time now, Actions& actions) {
   for (const auto& [id, job] : jobs_.all()) {
     if (job->run != nullptr) runs_.SaveAndCancel(*job, why, now, actions);
   }
+  Schedule(now, actions);
 }
 
 void Cluster::ForgivePause(absl::Time now) {
@@ -271,13 +272,17 @@ absl::StatusOr<const Job*> Cluster::FindJob(JobId id) const {
 }
 
 void Cluster::Schedule(absl::Time now, Actions& actions, const Offer& offer) {
-  if (draining_) return;
   const Job* first = nullptr;     // the job that holds back those behind it
   WaitReasons reasons(workers_);  // nobody starts once one waits for idle ones
   const std::vector<JobId> queue(jobs_.queue().begin(), jobs_.queue().end());
   for (const JobId id : queue) {
     Job* const job = jobs_.Find(id);
-    if (job->ranks_needed > workers_.alive_count()) {
+    if (draining_) {
+      jobs_.SetWaitReason(*job,
+                          "waits for the next scheduler, for this one "
+                          "was asked to end",
+                          actions);
+    } else if (job->ranks_needed > workers_.alive_count()) {
       jobs_.SetWaitReason(*job, reasons.For(job->ranks_needed), actions);
     } else if (first != nullptr) {
       jobs_.SetWaitReason(

@@ -292,6 +292,11 @@ TEST(Cluster, DrainSavesWhatRunsAndStartsNothing) {
   EXPECT_EQ(h.status(queued).state(), QUEUED);
   h.Join("w1");
   EXPECT_EQ(h.status(queued).state(), QUEUED);
+  const JobId late = h.Submit(SpecOf(1));
+  for (const JobId id : {queued, late}) {
+    EXPECT_EQ(h.status(id).reason(),
+              "waits for the next scheduler, for this one was asked to end");
+  }
 }
 
 }  // namespace
