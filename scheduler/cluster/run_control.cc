@@ -264,6 +264,7 @@ void RunControl::Shard(Job& job, const CheckpointShard& shard, absl::Time now,
 
 void RunControl::Committed(Job& job, const CheckpointCommitted& committed,
                            absl::Time now, Actions& actions) {
+  if (!job.run->checkpoints.Committed(committed.checkpoint().step())) return;
   Progress(job, committed.ref().rank(), now);
   const int ranks = static_cast<int>(job.run->ranks.size());
   for (int rank = 0; rank < ranks; ++rank) {

@@ -29,6 +29,18 @@ TEST(CheckpointGather, CommitsWhenAllShardsAreThere) {
   }
 }
 
+TEST(CheckpointGather, WhatIsHeardAgainIsPast) {
+  CheckpointGather gather(1);
+  EXPECT_TRUE(gather.Add(ShardOf(0, 50)).has_value());
+  EXPECT_FALSE(gather.Add(ShardOf(0, 50)).has_value());
+  EXPECT_FALSE(gather.Add(ShardOf(0, 40)).has_value());
+  EXPECT_TRUE(gather.Committed(50));
+  EXPECT_FALSE(gather.Committed(50));
+  EXPECT_FALSE(gather.Committed(40));
+  EXPECT_TRUE(gather.Add(ShardOf(0, 60)).has_value());
+  EXPECT_TRUE(gather.Committed(60));
+}
+
 TEST(CheckpointGather, GivesUpTheOldestOfMany) {
   CheckpointGather gather(2);
   for (int step = 1; step <= CheckpointGather::kOpenMax + 1; ++step) {
