@@ -99,6 +99,7 @@ class RunControl {
             absl::Time now, Actions& actions);
   void FinishIfLetGo(Job& job, absl::Time now, Actions& actions);
   void CheckStart(Job& job, absl::Time now, Actions& actions);
+  void FailForHang(Job& job, absl::Time now, Actions& actions);
   void CheckTime(Job& job, absl::Time now, Actions& actions,
                  std::vector<StuckWorker>& stuck);
   // Says who waits for whom in a step that is late.

@@ -225,11 +225,16 @@ void RunControl::CheckTime(Job& job, absl::Time now, Actions& actions,
     if (!job.ended() && !job.cancelled && waited > limits_.fail_grace) {
       jobs_.SetState(job, FAILED, run.cause, now, actions);
     }
-    // One that is cancelled finishes its step first, however long that is.
+    // One that is cancelled finishes its step first, however long that is, but
+    // none waits for its peers any more once something is known to be wrong.
+    const bool goes_on =
+        job.cancelled && !(run.saving && run.blame != Blame::kNone);
     const absl::Duration wait_max =
-        job.cancelled ? std::max(run.hang_max, limits_.stop_max)
-                      : limits_.stop_max;
+        goes_on ? std::max(run.hang_max, limits_.stop_max) : limits_.stop_max;
     if (waited <= wait_max) return;
+    // Most of them wait for the one that does not get on: they let go when they
+    // hear that.
+    if (goes_on && run.saving) return FailForHang(job, now, actions);
     for (const RankSeat& seat : run.ranks) {
       if (!seat.live()) continue;
       stuck.push_back(
@@ -243,6 +248,11 @@ void RunControl::CheckTime(Job& job, absl::Time now, Actions& actions,
     return CheckStart(job, now, actions);
   }
   if (now - run.progress <= run.hang_max) return CheckStep(job, now, actions);
+  FailForHang(job, now, actions);
+}
+
+void RunControl::FailForHang(Job& job, absl::Time now, Actions& actions) {
+  const Run& run = *job.run;
   std::string who = WaitsOf(job, now).Text();
   if (who.empty()) who = LastHeard(run, now);
   Fail(job, Blame::kHang,

@@ -86,6 +86,27 @@ TEST(RunEnd, ASecondCancelDoesNotWaitForTheCheckpoint) {
   EXPECT_FALSE(h.Sent(on)[0].stop().checkpoint());
 }
 
+// Rank 1 is alive and does nothing; rank 0 waits for its share.
+TEST(RunEnd, WhoWaitsForARankThatDoesNotSaveIsNotLost) {
+  Harness h;
+  const std::vector<WorkerId> on = h.JoinMany(2);
+  JobSpec spec = SpecOf(2);
+  spec.mutable_checkpoint()->set_directory("/c");
+  const JobId id = h.Submit(spec);
+  for (const int rank : {0, 1}) h.Ready(id, rank, on[rank]);
+  ASSERT_TRUE(h.cluster.SaveAndCancel(id, h.now, h.actions).ok());
+  h.ClearActions();
+  h.Pass(absl::Seconds(61), on);
+  EXPECT_EQ(h.status(id).state(), STOPPING);
+  EXPECT_TRUE(ToldToStop(h, on[0], true));
+  h.Ended(id, 0, on[0], {.ok = false, .error = "stopped", .stopped = true});
+  EXPECT_EQ(h.worker(on[0]).state(), WorkerStatus::IDLE);
+  h.Pass(absl::Seconds(31), on);
+  EXPECT_EQ(h.worker(on[0]).state(), WorkerStatus::IDLE);
+  EXPECT_EQ(h.worker(on[1]).state(), WorkerStatus::LOST);
+  EXPECT_EQ(h.status(id).state(), CANCELLED);
+}
+
 WorkerMessage LeavingOf(const Harness& h, JobId id, int rank) {
   WorkerMessage message;
   *message.mutable_leaving()->mutable_ref() = h.Ref(id, rank);
@@ -162,6 +183,21 @@ TEST(RunEnd, TheCauseIsTheLostWorkerAlthoughItsPeersSpokeFirst) {
   EXPECT_EQ(h.status(id).state(), FAILED);
   EXPECT_EQ(h.status(id).reason(),
             "w1 (rank 1) was lost in step 1: connection closed");
+}
+
+// What it was told is the reason of another.
+TEST(RunEnd, ARankThatWasToldToStopSaysNoCause) {
+  Harness h;
+  const std::vector<WorkerId> on = h.JoinMany(3);
+  const JobId id = h.Running(on);
+  h.Ended(id, 0, on[0],
+          {.ok = false, .error = "no word from rank 1", .missing_rank = 1});
+  const std::string cause = "w0 (rank 0) failed in step 1: no word from rank 1";
+  for (const int rank : {1, 2}) {
+    h.Ended(id, rank, on[rank], {.ok = false, .error = cause, .stopped = true});
+  }
+  EXPECT_EQ(h.status(id).state(), FAILED);
+  EXPECT_EQ(h.status(id).reason(), cause);
 }
 
 TEST(RunEnd, AStoppedWorkerFailsTheJobWithinTenSeconds) {
