@@ -87,12 +87,18 @@ void RankRunner::SendEnded(const absl::Status& status) {
   *ended.mutable_ref() = ref_;
   ended.set_ok(status.ok());
   ended.set_step(loop_.steps_done());
-  ended.set_stopped(loop_.stopped());
+  ended.set_stopped(loop_.stopped() || WasTold(status));
   if (!status.ok()) ended.set_error(std::string(status.message()));
   const absl::optional<int> missing = MissingRank(status);
   if (missing.has_value()) ended.set_missing_rank(*missing);
   // Without a scheduler there is nobody to tell.
   options_.send(std::move(message)).IgnoreError();
+}
+
+// What an abort breaks is no failure of this rank.
+bool RankRunner::WasTold(const absl::Status& status) {
+  absl::MutexLock lock(&mutex_);
+  return !status.ok() && status == aborted_;
 }
 
 RankProgress RankRunner::Progress() const {

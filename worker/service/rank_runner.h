@@ -62,6 +62,8 @@ class RankRunner final : private RankListener {
   absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> Connect(
       const Plan& plan, int rank);
   void SendEnded(const absl::Status& status);
+  // Whether it ended so because it was told to.
+  bool WasTold(const absl::Status& status);
   bool IsOurs(const RankRef& ref) const;
 
   absl::Status OnWarning(const std::string& warning) override;

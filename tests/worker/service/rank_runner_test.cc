@@ -140,6 +140,7 @@ TEST(RankRunner, StopsWhereverItIs) {
     runner.OnMessage(StopOf(assignment, peers_gone));
     const RankEnded ended = outbox.AwaitEnd().ended();
     EXPECT_FALSE(ended.ok());
+    EXPECT_TRUE(ended.stopped());
     EXPECT_GE(ended.step(), 3);
     EXPECT_FALSE(ended.has_missing_rank());
     EXPECT_EQ(worker.arenas().used(), 0u);
@@ -164,6 +165,7 @@ TEST(RankRunner, ARankThatWaitsForItsPeersCanBeStopped) {
   const RankEnded ended = outbox.AwaitEnd().ended();
   EXPECT_FALSE(ended.ok());
   EXPECT_EQ(ended.error(), "its user cancelled it");
+  EXPECT_TRUE(ended.stopped());
 }
 
 TEST(RankRunner, DestructionEndsWhatRuns) {
