@@ -8,34 +8,49 @@
 #include <utility>
 #include <vector>
 
-#include "tests/scheduler/cluster/harness.h"
+#include "scheduler/cluster/cluster.h"
+#include "tests/scheduler/cluster/fake_compiler.h"
 
 namespace troupe {
 
 class SimulatedPlanner {
  public:
+  // Borrows it.
+  explicit SimulatedPlanner(const FakeCompiler& compiler)
+      : compiler_(compiler) {}
+
   void Ask(const CompileJob& asked) { under_way_.push_back(asked); }
   bool idle() const { return under_way_.empty(); }
 
   // One of the compilations under way comes to its end.
-  void FinishOne(std::mt19937& random, Harness& h) {
+  void FinishOne(std::mt19937& random, Cluster& cluster, absl::Time now,
+                 Actions& actions) {
     if (under_way_.empty()) return;
     const auto it = under_way_.begin() + random() % under_way_.size();
     const CompileJob asked = *it;
     under_way_.erase(it);
-    h.Compiled(asked);
+    cluster.Compiled(asked.job, *asked.compilation,
+                     CompileFirstFit(compiler_, *asked.compilation), now,
+                     actions);
   }
 
   // What a client considered when the last job was submitted; then considers
   // this one. So outcomes are old when they are used.
-  CompileOutcome Consider(const JobSpec& spec, const Harness& h) {
+  CompileOutcome Consider(const JobSpec& spec, const Cluster& cluster) {
     CompileOutcome next;
-    const auto compilation = h.cluster.PlanJob(spec);
-    if (compilation.ok()) next = CompileFirstFit(h.compiler, *compilation);
+    const auto compilation = cluster.PlanJob(spec);
+    if (compilation.ok()) next = CompileFirstFit(compiler_, *compilation);
     return std::exchange(considered_, std::move(next));
   }
 
+  // The scheduler's end is that of its planner.
+  void Restart() {
+    under_way_.clear();
+    considered_ = CompileOutcome();
+  }
+
  private:
+  const FakeCompiler& compiler_;
   std::vector<CompileJob> under_way_;
   CompileOutcome considered_;
 };

@@ -1,105 +1,127 @@
 // A worker as the cluster sees it, in a simulation: it carries out what it is
-// told, a message or a step at a time, unless it hangs or is stubborn; now and
-// then it fails.
+// told, a message or a piece of work at a time. It reads what its rank starts
+// with, meets its peers through the scheduler's store, sums each step with
+// them, writes its shards at once or in the background, commits as rank 0,
+// saves and stops when it is asked to, and writes texts. Now and then it fails
+// or its disk is full or slow; it may hang, or be stubborn.
 #ifndef TROUPE_TESTS_FAULTS_SIMULATED_WORKER_H_
 #define TROUPE_TESTS_FAULTS_SIMULATED_WORKER_H_
 
+#include <cstdint>
 #include <deque>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 
-#include "gtest/gtest.h"
+#include "absl/time/time.h"
 #include "proto/worker.pb.h"
+#include "tests/faults/simulated_attempt.h"
 
 namespace troupe {
 
-struct SimulatedWorker {
-  struct Seat {
-    Assignment start;
-    int64_t step = 0;
-    bool ready = false;
-  };
-  std::string name;
-  bool hangs = false;     // says nothing more
-  bool stubborn = false;  // is alive, but does nothing that it is told
-  std::optional<Seat> seat;
+class SimulatedWorker {
+ public:
+  // Borrows both.
+  SimulatedWorker(std::string name, std::mt19937& random,
+                  SimulatedAttempts& attempts)
+      : name_(std::move(name)), random_(random), attempts_(attempts) {}
+
+  // One piece of its work.
+  void Work(absl::Time now);
+
+  // From now on it says nothing more; or it says that it is alive, but does
+  // nothing that it is told.
+  void Hang();
+  void BeStubborn();
+  // It was asked to end: its job is saved first where that can be, unless it is
+  // in a hurry; then it says goodbye.
+  void Leave(bool in_a_hurry);
+  // Its process or its connection is gone, and its rank with it.
+  void Die();
+
+  const std::string& name() const { return name_; }
+  // Does what it is told.
+  bool healthy() const { return !hangs_ && !stubborn_ && !leaving_ && !left_; }
+  bool hangs() const { return hangs_; }
+  bool left() const { return left_; }
+  // Of the rank that it runs; null: none.
+  const RankRef* ref() const {
+    return seat_.has_value() ? &seat_->start.ref() : nullptr;
+  }
+  // What it is at, for people who look for a fault.
+  std::string Doing() const;
+
   std::deque<SchedulerMessage> inbox;
   std::deque<WorkerMessage> outbox;
 
-  // One piece of its work.
-  void Work(std::mt19937& random) {
-    if (hangs) return;
-    Beat(random, *outbox.emplace_back().mutable_heartbeat());
-    if (stubborn) return;
-    if (!inbox.empty()) {
-      Obey(inbox.front(), random);
-      inbox.pop_front();
-      return;
-    }
-    if (!seat.has_value()) return;
-    WorkerMessage message;
-    if (!seat->ready) {
-      *message.mutable_rank_ready()->mutable_ref() = seat->start.ref();
-      message.mutable_rank_ready()->set_first_step(1);
-      outbox.push_back(message);
-      seat->ready = true;
-    } else if (seat->step < seat->start.plan().job().training().steps()) {
-      *message.mutable_step()->mutable_ref() = seat->start.ref();
-      message.mutable_step()->mutable_record()->set_step(++seat->step);
-      outbox.push_back(message);
-      if (random() % 40 == 0) End(false, "bad luck", random);
-    } else {
-      End(true, "", random);
-    }
-  }
+ private:
+  struct Write {
+    int64_t step = 0;
+    int64_t bytes = 0;
+    int64_t bytes_total = 0;
+    bool told = false;        // the scheduler has been told of the shard
+    bool may_commit = false;  // rank 0: all shards are there
+  };
+  struct Seat {
+    Assignment start;
+    SimulatedAttempt* attempt = nullptr;
+    int to_read = 0;  // bytes, before it can begin
+    int read = 0;
+    bool introduced = false;
+    std::set<std::string> unmet;  // keys of peers not heard of yet
+    bool ready = false;
+    int64_t step = 0;  // the last finished
+    absl::Time arrived;
+    bool stop = false;  // was asked to
+    bool save = false;
+    absl::Time abort_at = absl::InfiniteFuture();
+    bool stops = false;          // all ranks do, after this step
+    std::optional<int64_t> due;  // a checkpoint of this step
+    std::optional<Write> write;
+  };
+  struct Text {
+    int64_t request = 0;
+    int pieces_left = 0;
+  };
+  struct Ending {
+    bool ok = false;
+    std::string error;
+    int missing_rank = -1;
+    bool stopped = false;
+  };
 
-  // Says anything of where it is.
-  void Beat(std::mt19937& random, Heartbeat& heartbeat) {
-    if (!seat.has_value()) return;
-    const auto draw = [&](int below) {
-      return static_cast<int>(random() % below);
-    };
-    RankProgress& progress = *heartbeat.mutable_progress();
-    *progress.mutable_ref() = seat->start.ref();
-    progress.set_program(static_cast<Program::Kind>(draw(4)));
-    progress.set_step(seat->step + draw(2));
-    progress.set_step_seconds(draw(30));
-    for (int lanes = draw(4); lanes > 0; --lanes) {
-      LaneProgress& lane = *progress.add_lanes();
-      lane.set_lane(static_cast<Lane>(1 + draw(4)));
-      lane.set_running(draw(2) == 0);
-      lane.mutable_waits_for()->set_lane(static_cast<Lane>(1 + draw(4)));
-      if (draw(2) == 0) lane.mutable_current()->set_group(draw(3) - 1);
-      if (draw(2) == 0) lane.mutable_current()->set_peer(draw(5) - 1);
-    }
-  }
+  // Of the rank that it has, or will hear that it has.
+  void Harm();
+  int Draw(int below) { return static_cast<int>(random_() % below); }
+  int rank() const { return seat_->start.ref().rank(); }
+  void Beat(absl::Time now);
+  void Obey(const SchedulerMessage& message, absl::Time now);
+  void ObeyStop(const StopRank& stop, absl::Time now);
+  void TakeSeat(const Assignment& start);
+  void WriteText();
+  // Each returns whether that was this piece of work.
+  bool BeginRank();
+  bool WriteShard();
+  void Step(absl::Time now);
+  void FinishStep(const SimulatedAttempt::Sum& sum);
+  void AwaitPeers(const SimulatedAttempt::Sum& sum, absl::Time now);
+  void Fail(const std::string& error);  // by itself
+  void End(const Ending& ending);
+  void SayGoodbye();
+  // A message of the rank.
+  WorkerMessage& Say() { return outbox.emplace_back(); }
 
-  void End(bool ok, const std::string& error, std::mt19937& random) {
-    WorkerMessage message;
-    *message.mutable_ended()->mutable_ref() = seat->start.ref();
-    message.mutable_ended()->set_ok(ok);
-    message.mutable_ended()->set_error(error);
-    message.mutable_ended()->set_step(seat->step);
-    if (!ok && random() % 2 == 0) message.mutable_ended()->set_missing_rank(0);
-    outbox.push_back(message);
-    seat.reset();
-  }
-
-  void Obey(const SchedulerMessage& message, std::mt19937& random) {
-    if (message.has_start()) {
-      EXPECT_FALSE(seat.has_value()) << name << " was given a second rank";
-      seat.emplace().start = message.start();
-    } else if (message.has_stop() && seat.has_value() &&
-               seat->start.ref().job() == message.stop().ref().job()) {
-      End(random() % 2 == 0, "stopped", random);
-    } else if (message.has_generate()) {
-      WorkerMessage piece;
-      piece.mutable_generated()->set_request(message.generate().request());
-      piece.mutable_generated()->set_done(true);
-      outbox.push_back(piece);
-    }
-  }
+  const std::string name_;
+  std::mt19937& random_;
+  SimulatedAttempts& attempts_;
+  bool hangs_ = false;
+  bool stubborn_ = false;
+  bool leaving_ = false;
+  bool left_ = false;
+  absl::Time beat_ = absl::InfinitePast();
+  std::optional<Seat> seat_;
+  std::optional<Text> text_;
 };
 
 }  // namespace troupe

@@ -1,0 +1,323 @@
+#include "tests/faults/cluster_invariants.h"
+
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "gtest/gtest.h"
+
+namespace troupe {
+namespace {
+
+// Of "w1 (rank 1) failed in step 3: w0 (rank 0) failed in ..." there are two.
+int Failures(const std::string& reason) {
+  return static_cast<int>(
+      std::vector<std::string>(absl::StrSplit(reason, ") failed in ")).size() -
+      1);
+}
+
+AttemptKey KeyOf(const Job& job) { return {job.id.value(), job.attempt}; }
+
+}  // namespace
+
+void ClusterInvariants::AskedToSave(JobId job, bool save) {
+  AskedToEnd(job);
+  if (save) {
+    to_be_saved_.insert(job);
+  } else {
+    to_be_saved_.erase(job);
+  }
+}
+
+const SimulatedAttempt* ClusterInvariants::AttemptOf(const Job& job) const {
+  const auto it = attempts_.find(KeyOf(job));
+  return it == attempts_.end() ? nullptr : &it->second;
+}
+
+bool ClusterInvariants::WasHarmed(const Job& job) const {
+  const SimulatedAttempt* attempt = AttemptOf(job);
+  return harmed_.count(job.id) > 0 || (attempt != nullptr && attempt->harmed);
+}
+
+void ClusterInvariants::OnAction(const Action& action, const Cluster& cluster) {
+  if (const auto* send = std::get_if<SendToWorker>(&action)) {
+    if (send->message.has_start()) OnStart(*send, cluster);
+    if (send->message.has_commit()) OnCommit(*send, cluster);
+  } else if (const auto* step = std::get_if<PersistStep>(&action)) {
+    OnStep(*step, cluster);
+  } else if (const auto* drop = std::get_if<DropWorker>(&action)) {
+    const auto it = workers_.find(drop->worker);
+    EXPECT_TRUE(it == workers_.end() || !it->second.healthy())
+        << it->second.name() << " is well and was given up: " << drop->reason;
+  } else if (const auto* forget = std::get_if<ForgetJob>(&action)) {
+    EXPECT_GT(ended_.count(forget->job) + interrupted_.count(forget->job), 0u)
+        << "job " << forget->job << " was forgotten before its end";
+  } else if (const auto* reply = std::get_if<GenerateReply>(&action)) {
+    EXPECT_EQ(texts_.count(reply->request), 1u)
+        << "text " << reply->request << " went on after its end";
+    if (reply->done) texts_.erase(reply->request);
+  }
+}
+
+void ClusterInvariants::OnStart(const SendToWorker& send,
+                                const Cluster& cluster) {
+  const RankRef& ref = send.message.start().ref();
+  const Plan& plan = *send.hand_out->plan;
+  const AttemptKey key = troupe::KeyOf(ref);
+  SimulatedAttempt& attempt = attempts_[key];
+  attempt.job = plan.job();
+  attempt.ranks = plan.ranks_size();
+  EXPECT_TRUE(attempt.told.insert(ref.rank()).second)
+      << "attempt " << key.second << " of job " << key.first
+      << " was given away twice";
+  const auto row = store_.jobs().find(JobId(ref.job()));
+  EXPECT_TRUE(row != store_.jobs().end() &&
+              row->second.attempt >= ref.attempt())
+      << "a worker hears of attempt " << key.second << " of job " << key.first
+      << ", which is not on the disk";
+  const auto worker = workers_.find(send.worker);
+  if (worker == workers_.end() || !worker->second.healthy()) {
+    attempt.harmed = true;
+  }
+  const auto job = cluster.FindJob(JobId(ref.job()));
+  EXPECT_TRUE(job.ok() && (*job)->attempt == ref.attempt());
+}
+
+void ClusterInvariants::OnCommit(const SendToWorker& send,
+                                 const Cluster& cluster) {
+  const CheckpointCommit& commit = send.message.commit();
+  const AttemptKey key = troupe::KeyOf(commit.ref());
+  const int64_t step = commit.step();
+  const std::string which =
+      absl::StrCat("the checkpoint of step ", step, " of job ", key.first);
+  EXPECT_TRUE(commits_asked_.insert({key, step}).second)
+      << which << " is committed twice";
+  EXPECT_EQ(commit.ref().rank(), 0);
+  SimulatedAttempt& attempt = attempts_[key];
+  EXPECT_EQ(commit.shards_size(), attempt.ranks) << which << " is not whole";
+  for (int rank = 0; rank < commit.shards_size(); ++rank) {
+    EXPECT_EQ(commit.shards(rank).description(), ShardWords(key, step, rank))
+        << "in " << which;
+    EXPECT_EQ(attempt.shards[step].count(rank), 1u)
+        << "of " << which << " rank " << rank << " has written nothing";
+  }
+  const auto job = cluster.FindJob(JobId(commit.ref().job()));
+  EXPECT_TRUE(job.ok() && (*job)->attempt == key.second) << which;
+}
+
+void ClusterInvariants::OnStep(const PersistStep& step,
+                               const Cluster& cluster) {
+  const auto job = cluster.FindJob(step.job);
+  ASSERT_TRUE(job.ok()) << job.status();
+  const AttemptKey key = KeyOf(**job);
+  const int64_t number = step.step.step();
+  EXPECT_GT(number, last_steps_[key])
+      << "step " << number << " of job " << step.job << " comes again";
+  last_steps_[key] = number;
+  EXPECT_LE(number, attempts_[key].FinishedByAll())
+      << "step " << number << " of job " << step.job
+      << " is reported, and not all its ranks have finished it";
+}
+
+void ClusterInvariants::Check(const Cluster& cluster) {
+  CheckWorkers(cluster);
+  CheckJobs(cluster);
+}
+
+void ClusterInvariants::CheckWorkers(const Cluster& cluster) {
+  int idle = 0, alive = 0;
+  for (const auto& [id, worker] : cluster.workers().all()) {
+    idle += worker.idle();
+    alive += worker.alive();
+    if (worker.status.state() != WorkerStatus::BUSY) {
+      EXPECT_EQ(worker.status.job(), 0);
+      EXPECT_EQ(worker.status.text(), 0);
+    } else {
+      EXPECT_NE(worker.status.job() != 0, worker.status.text() != 0)
+          << worker.name() << " does not do one thing";
+    }
+  }
+  EXPECT_EQ(cluster.workers().idle_count(), idle);
+  EXPECT_EQ(cluster.workers().alive_count(), alive);
+  std::set<std::pair<AttemptKey, int>> ranks;
+  for (const auto& [id, worker] : workers_) {
+    const Worker* known = cluster.workers().Find(id);
+    if (known != nullptr && !worker.healthy()) {
+      harmed_.insert(JobId(known->status.job()));
+    }
+    const RankRef* ref = worker.ref();
+    if (ref == nullptr) continue;
+    EXPECT_TRUE(ranks.insert({troupe::KeyOf(*ref), ref->rank()}).second)
+        << "rank " << ref->rank() << " of job " << ref->job()
+        << " has two workers";
+    if (known == nullptr || !known->alive()) continue;
+    EXPECT_EQ(known->status.job(), ref->job())
+        << worker.name() << " does what the cluster knows nothing of";
+    EXPECT_EQ(known->status.rank(), ref->rank());
+  }
+}
+
+void ClusterInvariants::CheckJobs(const Cluster& cluster) {
+  std::map<int64_t, std::set<int>> seats;  // by job: ranks that have a worker
+  for (const auto& [id, worker] : cluster.workers().all()) {
+    if (worker.status.job() == 0) continue;
+    EXPECT_TRUE(seats[worker.status.job()].insert(worker.status.rank()).second)
+        << "rank " << worker.status.rank() << " of job " << worker.status.job()
+        << " has two workers";
+  }
+  for (const JobId id : promised_) {
+    EXPECT_TRUE(cluster.FindJob(id).ok() || store_.Forgot(id))
+        << "job " << id << " is lost";
+  }
+  std::set<std::string> directories;
+  for (const auto& [id, job] : cluster.jobs().all()) {
+    CheckRun(*job, seats[id.value()]);
+    CheckState(*job);
+    CheckCheckpoints(*job);
+    const std::string& directory = job->spec.checkpoint().directory();
+    if (job->run == nullptr || directory.empty()) continue;
+    EXPECT_TRUE(directories.insert(directory).second)
+        << "two jobs save in " << directory;
+  }
+}
+
+void ClusterInvariants::CheckRun(const Job& job, const std::set<int>& seats) {
+  std::set<int> live;
+  if (job.run != nullptr) {
+    EXPECT_EQ(job.run->ranks.size(), static_cast<size_t>(job.ranks_needed))
+        << "all ranks or none";
+    for (size_t rank = 0; rank < job.run->ranks.size(); ++rank) {
+      if (job.run->ranks[rank].live()) live.insert(static_cast<int>(rank));
+    }
+    EXPECT_FALSE(live.empty()) << "job " << job.id << ": all have let go";
+  }
+  EXPECT_EQ(live, seats) << "job " << job.id;
+}
+
+void ClusterInvariants::CheckState(const Job& job) {
+  const JobState state = job.status.state();
+  const bool runs = state == STARTING || state == RUNNING || state == STOPPING;
+  EXPECT_TRUE(runs || state == QUEUED || job.ended()) << "job " << job.id;
+  // A failed one waits until its ranks let go.
+  if (state != FAILED) {
+    EXPECT_EQ(job.run != nullptr, runs) << "job " << job.id;
+  }
+  if (state == QUEUED || state == FAILED || state == STOPPING) {
+    EXPECT_NE(job.status.reason(), "")
+        << "job " << job.id << " does not say why it is "
+        << JobState_Name(state);
+  }
+  const bool forward = job.ended() || state >= states_[job.id];
+  EXPECT_TRUE(forward) << "job " << job.id << " goes back to "
+                       << JobState_Name(state);
+  states_[job.id] = state;
+  if (state == QUEUED || state == STARTING || state == RUNNING) {
+    EXPECT_EQ(asked_to_end_.count(job.id), 0u)
+        << "job " << job.id << " was asked to end and goes on";
+  }
+  const auto end = ended_.find(job.id);
+  if (end == ended_.end()) {
+    if (job.ended()) CheckEnd(job);
+  } else {
+    EXPECT_EQ(end->second, std::make_pair(state, job.status.reason()))
+        << "job " << job.id << " had ended";
+  }
+}
+
+void ClusterInvariants::CheckEnd(const Job& job) {
+  const JobState state = job.status.state();
+  const std::string& reason = job.status.reason();
+  ended_[job.id] = {state, reason};
+  ++ends_[state];
+  const std::string which = absl::StrCat(
+      "job ", job.id.value(), " is ", JobState_Name(state), " (", reason, ")");
+  const SimulatedAttempt* attempt = AttemptOf(job);
+  const int64_t steps = job.spec.training().steps();
+  if (state == SUCCEEDED) {
+    ASSERT_NE(attempt, nullptr) << which;
+    EXPECT_EQ(attempt->ended_ok.size(), static_cast<size_t>(attempt->ranks))
+        << which << ", and not all ranks did";
+    EXPECT_EQ(job.status.steps_done(), steps) << which;
+    EXPECT_TRUE(!attempt->Saves() || attempt->commits.count(steps) > 0)
+        << which << " without its last checkpoint";
+  } else if (state == FAILED) {
+    EXPECT_TRUE(WasHarmed(job)) << which << " without a cause";
+    EXPECT_LE(Failures(reason), 1) << which << ", which is an echo";
+  } else {
+    EXPECT_GT(asked_to_end_.count(job.id) + may_end_.count(job.id), 0u)
+        << which << " by nobody";
+  }
+  if (to_be_saved_.count(job.id) > 0 && attempt != nullptr && !WasHarmed(job)) {
+    EXPECT_EQ(attempt->commits.count(job.status.steps_done()), 1u)
+        << which << " and was to be saved";
+    EXPECT_TRUE(state == SUCCEEDED || absl::StrContains(reason, "; saved in "))
+        << which;
+  }
+}
+
+void ClusterInvariants::CheckCheckpoints(const Job& job) {
+  int64_t last = -1;
+  const SimulatedAttempt* attempt = AttemptOf(job);
+  for (const CheckpointRecord& checkpoint : job.status.checkpoints()) {
+    const int64_t step = checkpoint.step();
+    EXPECT_GT(step, last) << "job " << job.id
+                          << " lists a checkpoint twice or out of order";
+    last = step;
+    ASSERT_NE(attempt, nullptr) << "job " << job.id;
+    const auto committed = attempt->commits.find(step);
+    EXPECT_TRUE(committed != attempt->commits.end() && committed->second == 1)
+        << "job " << job.id << " lists a checkpoint of step " << step
+        << " that was not committed once";
+    EXPECT_EQ(checkpoint.path(), CheckpointPath(*attempt, KeyOf(job), step));
+  }
+}
+
+void ClusterInvariants::CheckAtRest(const Cluster& cluster) {
+  EXPECT_TRUE(texts_.empty()) << "text " << *texts_.begin() << " has no end";
+  const int alive = cluster.workers().alive_count();
+  for (const auto& [id, worker] : workers_) {
+    const Worker* known = cluster.workers().Find(id);
+    EXPECT_TRUE(known == nullptr || !known->alive() || known->idle())
+        << worker.Doing();
+  }
+  for (const auto& [id, job] : cluster.jobs().all()) {
+    EXPECT_EQ(job->run, nullptr)
+        << "job " << id << " is " << JobState_Name(job->status.state())
+        << " at " << job->status.ShortDebugString();
+    if (job->ended() || job->run != nullptr) continue;
+    EXPECT_GT(job->ranks_needed, alive)
+        << "job " << id << " waits for nothing: " << job->status.reason();
+    EXPECT_TRUE(absl::StrContains(job->status.reason(), "worker"))
+        << "job " << id << " " << job->status.reason();
+  }
+}
+
+void ClusterInvariants::Restarted() {
+  texts_.clear();
+  states_.clear();
+  ended_.clear();
+  interrupted_.clear();
+  asked_to_end_ = promised_to_end_;
+  std::set<JobId> stored;
+  for (const auto& [id, row] : store_.jobs()) {
+    stored.insert(id);
+    const JobState state = row.status.state();
+    if (Job::IsEnded(state)) {
+      ended_[id] = {state, row.status.reason()};
+    } else if (state != QUEUED) {
+      harmed_.insert(id);
+      interrupted_.insert(id);
+    }
+    if (row.cancelled) asked_to_end_.insert(id);
+  }
+  // What is not on the disk never was: its number is free. What was promised
+  // is held against, in Check.
+  for (std::set<JobId>* ids : {&may_end_, &to_be_saved_, &harmed_}) {
+    for (auto it = ids->begin(); it != ids->end();) {
+      it = stored.count(*it) > 0 ? std::next(it) : ids->erase(it);
+    }
+  }
+}
+
+}  // namespace troupe

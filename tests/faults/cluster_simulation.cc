@@ -1,0 +1,412 @@
+#include "tests/faults/cluster_simulation.h"
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "scheduler/cluster/hand_out.h"
+
+namespace troupe {
+namespace {
+
+Limits MakeLimits() {
+  Limits limits;
+  limits.jobs_queued_max = 6;
+  limits.ended_jobs_kept = 12;
+  limits.workers_max = 8;
+  limits.start_max = absl::Seconds(30);
+  limits.gone_workers_kept = 4;
+  return limits;
+}
+
+// What is said between two workers' messages; a worker that is well is heard at
+// least as often.
+constexpr absl::Duration kLatencyMax = absl::Seconds(2);
+constexpr size_t kPastMax = 100;
+
+}  // namespace
+
+ClusterSimulation::ClusterSimulation(uint32_t seed)
+    : random_(seed),
+      limits_(MakeLimits()),
+      cluster_(std::make_unique<Cluster>(limits_, compiler_)),
+      planner_(compiler_),
+      invariants_(attempts_, store_, workers_) {}
+
+void ClusterSimulation::Run(int events) {
+  for (int i = 0; i < events && !testing::Test::HasFailure(); ++i) {
+    Event();
+    Deliver();
+    invariants_.Check(*cluster_);
+  }
+  Settle();
+}
+
+ClusterSimulation::Tally ClusterSimulation::tally() const {
+  Tally tally = tally_;
+  tally.succeeded = invariants_.ended_as(SUCCEEDED);
+  tally.failed = invariants_.ended_as(FAILED);
+  tally.cancelled = invariants_.ended_as(CANCELLED);
+  for (const auto& [key, attempt] : attempts_) {
+    for (const auto& [step, times] : attempt.commits) tally.commits += times;
+  }
+  return tally;
+}
+
+SimulatedWorkers::iterator ClusterSimulation::Any() {
+  if (workers_.empty()) return workers_.end();
+  return std::next(workers_.begin(), Draw(static_cast<int>(workers_.size())));
+}
+
+JobId ClusterSimulation::AnyJob() {
+  // The newest are those that have not ended.
+  const int newest = std::min<int>(8, static_cast<int>(submitted_.size()));
+  return submitted_[submitted_.size() - 1 - Draw(newest)];
+}
+
+void ClusterSimulation::Event() {
+  Pass(absl::Milliseconds(Draw(300)));
+  invariants_.Check(*cluster_);
+  const int what = Draw(100);
+  if (what < 30) {
+    EventOfWorkers();
+  } else if (what < 50) {
+    EventOfClients();
+  } else if (what < 80) {
+    EventOfScheduler();
+  }
+  if (OneIn(10)) Repeat();
+}
+
+void ClusterSimulation::EventOfWorkers() {
+  const int what = Draw(120);
+  if (what < 40) return Join();
+  if (what < 42) return Kill();
+  const auto worker = Any();
+  if (worker == workers_.end()) return;
+  if (what < 46) Harm(worker->first);
+  if (what < 43) {
+    worker->second.Hang();
+  } else if (what < 44) {
+    worker->second.BeStubborn();
+  } else if (what < 46) {
+    if (const RankRef* ref = worker->second.ref(); ref != nullptr) {
+      invariants_.MayEnd(JobId(ref->job()));
+    }
+    ++tally_.leavings;
+    worker->second.Leave(OneIn(3));
+  }
+}
+
+void ClusterSimulation::EventOfClients() {
+  const int what = Draw(20);
+  if (what < 10) {
+    Submit();
+  } else if (what < 11) {
+    Cancel();
+  } else if (what < 14) {
+    Generate();
+  } else if (what < 15) {
+    StopText();
+  }
+}
+
+void ClusterSimulation::EventOfScheduler() {
+  const int what = Draw(300);
+  if (what < 120) {
+    planner_.FinishOne(random_, *cluster_, now_, actions_);
+  } else if (what < 294) {
+    WriteStore(OneIn(12));
+  } else if (what < 296) {
+    StandStill();
+  } else if (what < 298) {
+    Drain();
+  } else {
+    Restart();
+  }
+}
+
+void ClusterSimulation::Pass(absl::Duration time) {
+  now_ += time;
+  std::vector<WorkerId> ids;
+  for (auto& [id, worker] : workers_) {
+    if (!OneIn(3)) worker.Work(now_);
+    ids.push_back(id);
+  }
+  for (const WorkerId id : ids) {
+    if (OneIn(2) || now_ - heard_[id] > kLatencyMax) Receive(id);
+    Deliver();
+  }
+  if (OneIn(2) || now_ - ticked_ > limits_.tick_max / 2) {
+    ticked_ = now_;
+    cluster_->Tick(now_, actions_);
+    Deliver();
+  }
+}
+
+// A job whose ranks have not heard of it yet, too.
+void ClusterSimulation::Harm(WorkerId id) {
+  const Worker* worker = cluster_->workers().Find(id);
+  if (worker == nullptr || worker->status.job() == 0) return;
+  invariants_.Harmed(JobId(worker->status.job()));
+}
+
+void ClusterSimulation::Join() {
+  std::string name = absl::StrCat("w", Draw(10));
+  if (!to_rejoin_.empty()) {
+    name = to_rejoin_.back();
+    to_rejoin_.pop_back();
+  }
+  const bool taken = std::any_of(
+      workers_.begin(), workers_.end(),
+      [&](const auto& worker) { return worker.second.name() == name; });
+  const bool full = workers_.size() >= static_cast<size_t>(limits_.workers_max);
+  const auto id = cluster_->RegisterWorker(
+      RegisterOf(name, absl::StrCat("host", Draw(2))), now_, actions_);
+  EXPECT_EQ(id.ok(), !taken && !full) << name << ": " << id.status();
+  if (!id.ok()) return;
+  workers_.try_emplace(*id, name, random_, attempts_);
+  heard_[*id] = now_;
+}
+
+void ClusterSimulation::Kill() {
+  const auto worker = Any();
+  if (worker == workers_.end()) return;
+  const WorkerId id = worker->first;
+  Harm(id);
+  worker->second.Die();
+  workers_.erase(worker);
+  cluster_->Disconnected(id, "connection closed", now_, actions_);
+}
+
+void ClusterSimulation::Submit() {
+  JobSpec spec = SpecOf(1 + Draw(4), 1 + Draw(12));
+  if (!OneIn(3)) {
+    CheckpointSpec& checkpoint = *spec.mutable_checkpoint();
+    checkpoint.set_directory(absl::StrCat("/c", Draw(3)));
+    checkpoint.set_every(Draw(4));
+    checkpoint.set_keep(Draw(3));
+    checkpoint.set_background(OneIn(2));
+    const bool can_resume =
+        spec.training().steps() > SimulatedAttempt::kResumedAfter;
+    if (can_resume && OneIn(4)) checkpoint.set_resume("/r");
+  }
+  const CompileOutcome planned = planner_.Consider(spec, *cluster_);
+  if (planned.fits()) spec = planned.compiled.plan->job();
+  const auto id = cluster_->Submit(spec, planned, now_, actions_);
+  if (!id.ok()) {
+    EXPECT_TRUE(absl::IsResourceExhausted(id.status())) << id.status();
+    return;
+  }
+  submitted_.push_back(*id);
+  Deliver();
+  // As the service does: whoever submitted is answered when it is stored.
+  store_.Flush([this, id = *id](const absl::Status& stored) {
+    if (stored.ok()) return invariants_.Promised(id);
+    if (cluster_->Cancel(id, now_, actions_).ok()) invariants_.AskedToEnd(id);
+  });
+}
+
+void ClusterSimulation::Cancel() {
+  if (submitted_.empty()) return;
+  const JobId id = AnyJob();
+  const auto found = cluster_->FindJob(id);
+  if (!found.ok()) return;  // forgotten, or never stored
+  const Job& job = **found;
+  const bool saves = OneIn(2) && job.spec.checkpoint().has_directory();
+  const bool ended = job.ended();
+  const bool runs = job.status.state() == RUNNING;
+  const bool was_failing = job.run != nullptr && job.run->stopping();
+  const absl::Status cancelled =
+      saves ? cluster_->SaveAndCancel(id, now_, actions_)
+            : cluster_->Cancel(id, now_, actions_);
+  EXPECT_TRUE(cancelled.ok()) << cancelled;
+  if (ended) return;
+  if (saves && runs && !was_failing) {
+    invariants_.AskedToSave(id, true);
+  } else if (saves && was_failing) {
+    invariants_.AskedToEnd(id);
+  } else {
+    invariants_.AskedToSave(id, false);
+  }
+  Deliver();
+  store_.Flush([this, id](const absl::Status& stored) {
+    if (stored.ok()) invariants_.PromisedToEnd(id);
+  });
+}
+
+void ClusterSimulation::Generate() {
+  GenerateRequest request;
+  request.set_checkpoint("/c");
+  request.set_max_new_tokens(1);
+  const auto id = cluster_->Generate(request, now_, actions_);
+  if (!id.ok()) {
+    EXPECT_TRUE(absl::IsUnavailable(id.status())) << id.status();
+    return;
+  }
+  ++tally_.texts;
+  invariants_.AskedForText(*id);
+  texts_.push_back(*id);
+}
+
+// Its client goes away, or somebody cancels it.
+void ClusterSimulation::StopText() {
+  if (texts_.empty()) return;
+  const int64_t text = texts_[Draw(static_cast<int>(texts_.size()))];
+  if (OneIn(2)) {
+    cluster_->AbandonText(text, now_, actions_);
+    invariants_.AbandonedText(text);
+  } else {
+    cluster_->CancelText(text, now_, actions_).IgnoreError();
+  }
+}
+
+// A message of the past comes again: from its worker, from another one, or of
+// an attempt that is not.
+void ClusterSimulation::Repeat() {
+  const auto worker = Any();
+  if (past_.empty() || worker == workers_.end()) return;
+  WorkerMessage message = past_[Draw(static_cast<int>(past_.size()))];
+  const RankRef* now = worker->second.ref();
+  if (message.has_step() && now != nullptr && OneIn(2)) {
+    RankRef& ref = *message.mutable_step()->mutable_ref();
+    ref = *now;
+    ref.set_attempt(now->attempt() + (OneIn(2) ? 1 : -1));
+    message.mutable_step()->mutable_record()->set_step(1 + Draw(12));
+  }
+  cluster_->HandleMessage(worker->first, message, now_, actions_);
+}
+
+// SIGTERM: what runs is saved and ended; the end is Restart.
+void ClusterSimulation::Drain() {
+  if (draining_) return;
+  draining_ = true;
+  ++tally_.drains;
+  for (const auto& [id, job] : cluster_->jobs().all()) {
+    if (job->run == nullptr || job->ended() || job->run->stopping()) continue;
+    const bool saves = job->status.state() == RUNNING;
+    invariants_.AskedToSave(id,
+                            saves && job->spec.checkpoint().has_directory());
+  }
+  cluster_->Drain("the scheduler was asked to end", now_, actions_);
+}
+
+// SIGSTOP, a suspended machine: workers go on, and nobody hears them.
+void ClusterSimulation::StandStill() {
+  for (int seconds = Draw(25); seconds > 0; --seconds) {
+    now_ += absl::Seconds(1);
+    for (auto& [id, worker] : workers_) worker.Work(now_);
+  }
+  ticked_ = now_;
+  if (OneIn(2)) {
+    cluster_->Tick(now_, actions_);
+  }
+}
+
+// Killed, or at its end: what the store has is what the next one knows. Workers
+// give their ranks up when the connection breaks, and come back.
+void ClusterSimulation::Restart() {
+  ++tally_.restarts;
+  const bool by_itself = draining_ && OneIn(2);
+  if (by_itself) store_.Write(absl::OkStatus());
+  store_.Crash();
+  planner_.Restart();
+  for (auto& [id, worker] : workers_) {
+    worker.Die();
+    if (!worker.hangs() && !worker.left()) to_rejoin_.push_back(worker.name());
+  }
+  workers_.clear();
+  heard_.clear();
+  texts_.clear();
+  actions_.clear();
+  // Texts are numbered anew.
+  past_.erase(std::remove_if(
+                  past_.begin(), past_.end(),
+                  [](const auto& message) { return message.has_generated(); }),
+              past_.end());
+  draining_ = false;
+  now_ += absl::Seconds(Draw(10));
+  cluster_ = std::make_unique<Cluster>(limits_, compiler_);
+  cluster_->Restore(store_.Load(limits_), now_, actions_);
+  ticked_ = now_;
+  invariants_.Restarted();
+}
+
+void ClusterSimulation::Receive(WorkerId id) {
+  const auto worker = workers_.find(id);
+  if (worker == workers_.end()) return;
+  std::deque<WorkerMessage> messages = std::exchange(worker->second.outbox, {});
+  if (!messages.empty()) heard_[id] = now_;
+  for (const WorkerMessage& message : messages) {
+    cluster_->HandleMessage(id, message, now_, actions_);
+    if (message.has_heartbeat() || message.has_goodbye() ||
+        message.has_leaving()) {
+      continue;
+    }
+    if (past_.size() < kPastMax) past_.emplace_back();
+    past_[Draw(static_cast<int>(past_.size()))] = message;
+  }
+}
+
+void ClusterSimulation::Deliver() {
+  while (!actions_.empty()) {
+    for (const Action& action : std::exchange(actions_, {})) Carry(action);
+  }
+}
+
+void ClusterSimulation::Carry(const Action& action) {
+  invariants_.OnAction(action, *cluster_);
+  store_.Add(action);
+  if (const auto* send = std::get_if<SendToWorker>(&action)) {
+    const auto worker = workers_.find(send->worker);
+    if (worker == workers_.end()) return;  // it died in the same event
+    worker->second.inbox.push_back(Completed(*send, compiler_));
+  } else if (const auto* drop = std::get_if<DropWorker>(&action)) {
+    const auto worker = workers_.find(drop->worker);
+    if (worker == workers_.end()) return;  // it was killed
+    worker->second.Die();
+    workers_.erase(worker);
+  } else if (const auto* compile = std::get_if<CompileJob>(&action)) {
+    planner_.Ask(*compile);
+  } else if (const auto* start = std::get_if<AwaitStored>(&action)) {
+    store_.Flush([this, start = *start](const absl::Status& stored) {
+      if (!stored.ok()) invariants_.Harmed(start.job);
+      cluster_->Stored(start.job, start.attempt, stored, now_, actions_);
+    });
+  }
+}
+
+void ClusterSimulation::WriteStore(bool fails) {
+  store_.Write(fails ? absl::ResourceExhaustedError("disk full")
+                     : absl::OkStatus());
+}
+
+void ClusterSimulation::Settle() {
+  if (draining_) Restart();
+  for (int i = 0; i < 40'000 && !(i > 40 && AtRest()); ++i) {
+    if (testing::Test::HasFailure()) return;
+    Pass(absl::Milliseconds(250));
+    planner_.FinishOne(random_, *cluster_, now_, actions_);
+    Deliver();
+    WriteStore(false);
+    Deliver();
+    invariants_.Check(*cluster_);
+  }
+  invariants_.CheckAtRest(*cluster_);
+}
+
+// Workers idle, and jobs ended unless workers are missing.
+bool ClusterSimulation::AtRest() const {
+  const int alive = cluster_->workers().alive_count();
+  const auto& jobs = cluster_->jobs().all();
+  return planner_.idle() && store_.idle() &&
+         cluster_->workers().idle_count() == alive &&
+         std::all_of(jobs.begin(), jobs.end(), [&](const auto& job) {
+           return job.second->run == nullptr &&
+                  (job.second->ended() || job.second->ranks_needed > alive);
+         });
+}
+
+}  // namespace troupe

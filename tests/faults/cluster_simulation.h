@@ -1,0 +1,102 @@
+// A whole cluster under a seed: workers join, work, hang, die, leave and say
+// goodbye, clients submit, cancel and save jobs and ask for texts, messages and
+// plans come late or never, what a worker said is heard again from others, the
+// disk of the store is full, the scheduler stands still, drains, is killed, and
+// starts again from what its store has. After every event the invariants hold
+// (cluster_invariants.h).
+//
+//   ClusterSimulation simulation(seed);
+//   simulation.Run(1500);
+#ifndef TROUPE_TESTS_FAULTS_CLUSTER_SIMULATION_H_
+#define TROUPE_TESTS_FAULTS_CLUSTER_SIMULATION_H_
+
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "scheduler/cluster/cluster.h"
+#include "tests/faults/cluster_invariants.h"
+#include "tests/faults/simulated_attempt.h"
+#include "tests/faults/simulated_planner.h"
+#include "tests/faults/simulated_store.h"
+#include "tests/faults/simulated_worker.h"
+#include "tests/scheduler/cluster/fake_compiler.h"
+
+namespace troupe {
+
+class ClusterSimulation {
+ public:
+  explicit ClusterSimulation(uint32_t seed);
+
+  // So many events, and then as many as it takes to come to rest. Ends early
+  // where an invariant does not hold.
+  void Run(int events);
+
+  // What came of it, for a test to see that the dice let enough happen.
+  struct Tally {
+    int succeeded = 0, failed = 0, cancelled = 0;
+    int commits = 0, restarts = 0, drains = 0, leavings = 0, texts = 0;
+  };
+  Tally tally() const;
+
+ private:
+  int Draw(int below) { return static_cast<int>(random_() % below); }
+  bool OneIn(int many) { return Draw(many) == 0; }
+
+  void Event();
+  void EventOfWorkers();
+  void EventOfClients();
+  void EventOfScheduler();
+  // Time passes, and all do what they would do in it.
+  void Pass(absl::Duration time);
+
+  void Harm(WorkerId id);
+  void Join();
+  void Kill();
+  void Submit();
+  void Cancel();
+  void Generate();
+  void StopText();
+  void Repeat();
+  void Drain();
+  void StandStill();
+  void Restart();
+
+  // A worker's messages arrive.
+  void Receive(WorkerId id);
+  // Carries out what the cluster asks for.
+  void Deliver();
+  void Carry(const Action& action);
+  void WriteStore(bool fails);
+  void Settle();
+  bool AtRest() const;
+
+  SimulatedWorkers::iterator Any();
+  JobId AnyJob();
+
+  std::mt19937 random_;
+  const Limits limits_;
+  const FakeCompiler compiler_;
+  absl::Time now_ = absl::FromUnixSeconds(1'000'000);
+  absl::Time ticked_ = now_;
+  std::unique_ptr<Cluster> cluster_;
+  Actions actions_;
+  bool draining_ = false;
+  SimulatedPlanner planner_;
+  SimulatedStore store_;
+  SimulatedAttempts attempts_;
+  SimulatedWorkers workers_;
+  std::map<WorkerId, absl::Time> heard_;
+  std::vector<std::string> to_rejoin_;  // names of workers without scheduler
+  std::vector<JobId> submitted_;
+  std::vector<int64_t> texts_;
+  std::vector<WorkerMessage> past_;
+  ClusterInvariants invariants_;
+  Tally tally_;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_TESTS_FAULTS_CLUSTER_SIMULATION_H_

@@ -1,0 +1,72 @@
+#include "tests/faults/simulated_store.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe {
+
+void SimulatedStore::Add(const Action& action) {
+  if (std::holds_alternative<PersistJob>(action) ||
+      std::holds_alternative<PersistStep>(action) ||
+      std::holds_alternative<PersistEvent>(action) ||
+      std::holds_alternative<ForgetJob>(action)) {
+    queued_.push_back(action);
+  }
+  if (const auto* forget = std::get_if<ForgetJob>(&action)) {
+    forgotten_.insert(forget->job);
+  }
+}
+
+void SimulatedStore::Write(const absl::Status& disk) {
+  if (disk.ok()) {
+    for (const Action& action : queued_) Apply(action);
+    queued_.clear();
+  }
+  for (const Done& done : std::exchange(flushes_, {})) done(disk);
+}
+
+void SimulatedStore::Apply(const Action& action) {
+  if (const auto* job = std::get_if<PersistJob>(&action)) {
+    jobs_[JobId(job->row->status.id())] = *job->row;
+  } else if (const auto* step = std::get_if<PersistStep>(&action)) {
+    steps_[step->job][step->step.step()] = step->step;
+  } else if (const auto* event = std::get_if<PersistEvent>(&action)) {
+    events_[event->job][event->index] = event->event;
+  } else if (const auto* forget = std::get_if<ForgetJob>(&action)) {
+    Forget(forget->job);
+  }
+}
+
+void SimulatedStore::Forget(JobId job) {
+  forgotten_.insert(job);
+  jobs_.erase(job);
+  steps_.erase(job);
+  events_.erase(job);
+}
+
+void SimulatedStore::Crash() {
+  queued_.clear();
+  flushes_.clear();
+}
+
+std::vector<StoredJob> SimulatedStore::Load(const Limits& limits) {
+  std::vector<StoredJob> loaded;
+  std::vector<JobId> old;
+  int ended = 0;
+  for (auto it = jobs_.rbegin(); it != jobs_.rend(); ++it) {
+    const auto& [id, row] = *it;
+    if (Job::IsEnded(row.status.state()) && ++ended > limits.ended_jobs_kept) {
+      old.push_back(id);
+      continue;
+    }
+    StoredJob& job = loaded.emplace_back();
+    job.row = row;
+    for (const auto& [step, record] : steps_[id]) job.steps.push_back(record);
+    for (const auto& [index, event] : events_[id]) job.events.push_back(event);
+  }
+  for (const JobId id : old) Forget(id);
+  std::reverse(loaded.begin(), loaded.end());
+  return loaded;
+}
+
+}  // namespace troupe

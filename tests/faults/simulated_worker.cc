@@ -1,0 +1,354 @@
+#include "tests/faults/simulated_worker.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+
+namespace troupe {
+namespace {
+
+constexpr absl::Duration kHeartbeat = absl::Seconds(1);
+constexpr absl::Duration kStopGrace = absl::Seconds(1);
+constexpr int kBytesAPiece = 10;
+
+bool Same(const RankRef& a, const RankRef& b) {
+  return KeyOf(a) == KeyOf(b) && a.rank() == b.rank();
+}
+
+std::string AddressKey(int rank) { return absl::StrCat("address of ", rank); }
+
+std::string AddressOf(const AttemptKey& key, int rank) {
+  return absl::StrCat("of job ", key.first, ", attempt ", key.second, ", rank ",
+                      rank);
+}
+
+}  // namespace
+
+std::string SimulatedWorker::Doing() const {
+  std::string text =
+      absl::StrCat(name_, hangs_ ? " hangs" : "",
+                   stubborn_ ? " is stubborn" : "", leaving_ ? " leaves" : "");
+  if (text_.has_value()) absl::StrAppend(&text, " writes ", text_->request);
+  if (!seat_.has_value()) return text;
+  absl::StrAppend(&text, " is at ", seat_->start.ref().ShortDebugString(),
+                  seat_->ready ? "" : ", not ready", ", after step ",
+                  seat_->step, " of ", seat_->attempt->job.training().steps(),
+                  seat_->stops ? ", stops" : "");
+  if (seat_->due.has_value()) absl::StrAppend(&text, ", saves ", *seat_->due);
+  if (!seat_->write.has_value()) return text;
+  const Write& write = *seat_->write;
+  return absl::StrCat(text, ", has written ", write.bytes, " of ",
+                      write.bytes_total, " of step ", write.step,
+                      write.told ? ", told" : "",
+                      write.may_commit ? ", commits" : "");
+}
+
+void SimulatedWorker::Harm() {
+  if (seat_.has_value()) seat_->attempt->harmed = true;
+  for (const SchedulerMessage& message : inbox) {
+    if (!message.has_start()) continue;
+    attempts_.at(KeyOf(message.start().ref())).harmed = true;
+  }
+}
+
+void SimulatedWorker::Hang() {
+  hangs_ = true;
+  Harm();
+}
+
+void SimulatedWorker::BeStubborn() {
+  stubborn_ = true;
+  Harm();
+}
+
+void SimulatedWorker::Die() {
+  Harm();
+  if (seat_.has_value()) seat_->attempt->gone.insert(rank());
+  seat_.reset();
+  text_.reset();
+  inbox.clear();
+  outbox.clear();
+}
+
+void SimulatedWorker::Leave(bool in_a_hurry) {
+  if (!healthy()) return;
+  leaving_ = true;
+  Harm();
+  if (!in_a_hurry && seat_.has_value() && seat_->attempt->Saves()) {
+    Leaving& leaving = *Say().mutable_leaving();
+    *leaving.mutable_ref() = seat_->start.ref();
+    leaving.set_reason("SIGTERM");
+  } else {
+    SayGoodbye();
+  }
+}
+
+void SimulatedWorker::SayGoodbye() {
+  if (seat_.has_value()) seat_->attempt->gone.insert(rank());
+  seat_.reset();
+  text_.reset();
+  inbox.clear();
+  Say().mutable_goodbye()->set_reason("asked to stop");
+  left_ = true;
+}
+
+void SimulatedWorker::Work(absl::Time now) {
+  if (hangs_ || left_) return;
+  if (now - beat_ >= kHeartbeat) Beat(now);
+  if (stubborn_) return;
+  if (!inbox.empty()) {
+    const SchedulerMessage message = inbox.front();
+    inbox.pop_front();
+    return Obey(message, now);
+  }
+  if (text_.has_value()) return WriteText();
+  if (!seat_.has_value()) return;
+  if (now >= seat_->abort_at) {
+    return End({.error = "cancelled", .stopped = true});
+  }
+  if (BeginRank() || WriteShard()) return;
+  Step(now);
+}
+
+// Where it is: what it reads or writes, and anything of its lanes.
+void SimulatedWorker::Beat(absl::Time now) {
+  beat_ = now;
+  Heartbeat& heartbeat = *Say().mutable_heartbeat();
+  heartbeat.set_memory_bytes(1 + Draw(100));
+  if (!seat_.has_value()) return;
+  RankProgress& progress = *heartbeat.mutable_progress();
+  *progress.mutable_ref() = seat_->start.ref();
+  progress.set_program(static_cast<Program::Kind>(Draw(4)));
+  progress.set_step(seat_->step + Draw(2));
+  progress.set_step_seconds(Draw(30));
+  for (int lanes = Draw(4); lanes > 0; --lanes) {
+    LaneProgress& lane = *progress.add_lanes();
+    lane.set_lane(static_cast<Lane>(1 + Draw(4)));
+    lane.set_running(Draw(2) == 0);
+    lane.mutable_waits_for()->set_lane(static_cast<Lane>(1 + Draw(4)));
+    if (Draw(2) == 0) lane.mutable_current()->set_group(Draw(3) - 1);
+    if (Draw(2) == 0) lane.mutable_current()->set_peer(Draw(5) - 1);
+  }
+  if (seat_->write.has_value() && !seat_->write->told) {
+    DiskProgress& disk = *progress.mutable_disk();
+    disk.set_writes(true);
+    disk.set_step(seat_->write->step);
+    disk.set_bytes(seat_->write->bytes);
+    disk.set_bytes_total(seat_->write->bytes_total);
+  } else if (seat_->read < seat_->to_read) {
+    progress.mutable_disk()->set_bytes(seat_->read);
+    progress.mutable_disk()->set_bytes_total(seat_->to_read);
+  }
+}
+
+void SimulatedWorker::Obey(const SchedulerMessage& message, absl::Time now) {
+  if (message.has_start()) return TakeSeat(message.start());
+  if (message.has_generate()) {
+    EXPECT_FALSE(seat_.has_value() || text_.has_value())
+        << name_ << " was given a text beside its work";
+    text_ = {.request = message.generate().request(),
+             .pieces_left = 1 + Draw(6)};
+  } else if (message.has_stop_text()) {
+    if (text_.has_value() && text_->request == message.stop_text().request()) {
+      text_->pieces_left = 1;
+    }
+  }
+  if (!seat_.has_value()) return;
+  const RankRef& ours = seat_->start.ref();
+  const AttemptKey key = KeyOf(ours);
+  auto& write = seat_->write;
+  if (message.has_stop() && Same(message.stop().ref(), ours)) {
+    ObeyStop(message.stop(), now);
+  } else if (message.has_store_value() &&
+             Same(message.store_value().ref(), ours)) {
+    const StoreValue& value = message.store_value();
+    for (int peer = 0; peer < seat_->attempt->ranks; ++peer) {
+      if (value.key() != AddressKey(peer)) continue;
+      EXPECT_EQ(value.value(), AddressOf(key, peer)) << "a wrong address";
+    }
+    seat_->unmet.erase(value.key());
+  } else if (message.has_commit() && Same(message.commit().ref(), ours)) {
+    EXPECT_TRUE(write.has_value() && write->told &&
+                write->step == message.commit().step())
+        << name_ << " is to commit what it has not written";
+    if (write.has_value()) write->may_commit = true;
+  } else if (message.has_done() && Same(message.done().ref(), ours)) {
+    EXPECT_GT(seat_->attempt->commits[message.done().step()], 0)
+        << "told of a checkpoint that nobody committed";
+    if (write.has_value() && write->step == message.done().step()) {
+      write.reset();
+    }
+  }
+}
+
+void SimulatedWorker::ObeyStop(const StopRank& stop, absl::Time now) {
+  const bool again = seat_->abort_at != absl::InfiniteFuture();
+  if (stop.peers_gone() || !seat_->ready || again) {
+    return End({.error = stop.reason(), .stopped = true});
+  }
+  seat_->stop = true;
+  if (stop.checkpoint()) {
+    seat_->save = true;
+  } else {
+    seat_->abort_at = now + kStopGrace;
+  }
+}
+
+void SimulatedWorker::TakeSeat(const Assignment& start) {
+  EXPECT_FALSE(seat_.has_value()) << name_ << " was given a second rank";
+  EXPECT_FALSE(text_.has_value()) << name_ << " was given a rank and a text";
+  seat_.emplace().start = start;
+  seat_->attempt = &attempts_.at(KeyOf(start.ref()));
+  seat_->to_read = kBytesAPiece * Draw(8);
+  seat_->step = seat_->attempt->FirstStep() - 1;
+}
+
+void SimulatedWorker::WriteText() {
+  GeneratedText& piece = *Say().mutable_generated();
+  piece.set_request(text_->request);
+  piece.set_text("and ");
+  piece.set_tokens(1);
+  if (--text_->pieces_left > 0) return;
+  piece.set_done(true);
+  text_.reset();
+}
+
+bool SimulatedWorker::BeginRank() {
+  Seat& seat = *seat_;
+  if (seat.ready) return false;
+  if (seat.read < seat.to_read) {
+    seat.read += kBytesAPiece;
+  } else if (!seat.introduced) {
+    seat.introduced = true;
+    const AttemptKey key = KeyOf(seat.start.ref());
+    StoreSet& set = *Say().mutable_store_set();
+    *set.mutable_ref() = seat.start.ref();
+    set.set_key(AddressKey(rank()));
+    set.set_value(AddressOf(key, rank()));
+    for (int peer = 0; peer < seat.attempt->ranks; ++peer) {
+      if (peer == rank()) continue;
+      StoreGet& get = *Say().mutable_store_get();
+      *get.mutable_ref() = seat.start.ref();
+      get.set_key(AddressKey(peer));
+      seat.unmet.insert(AddressKey(peer));
+    }
+  } else if (seat.unmet.empty()) {
+    seat.ready = true;
+    RankReady& ready = *Say().mutable_rank_ready();
+    *ready.mutable_ref() = seat.start.ref();
+    ready.set_first_step(seat.attempt->FirstStep());
+  }
+  return true;
+}
+
+bool SimulatedWorker::WriteShard() {
+  Seat& seat = *seat_;
+  if (!seat.write.has_value() && seat.due.has_value()) {
+    const int pieces = Draw(20) == 0 ? 600 : 1 + Draw(12);
+    seat.write = Write{.step = *seat.due, .bytes_total = pieces * kBytesAPiece};
+    seat.due.reset();
+  }
+  if (!seat.write.has_value()) return false;
+  Write& write = *seat.write;
+  const bool waits = seat.due.has_value() || seat.stops ||
+                     seat.step == seat.attempt->job.training().steps() ||
+                     !seat.attempt->job.checkpoint().background();
+  if (write.bytes < write.bytes_total) {
+    write.bytes += kBytesAPiece;
+    if (Draw(1000) == 0) {
+      Fail("the disk is full");
+      return true;
+    }
+  } else if (!write.told) {
+    write.told = true;
+    seat.attempt->shards[write.step].insert(rank());
+    CheckpointShard& shard = *Say().mutable_shard();
+    *shard.mutable_ref() = seat.start.ref();
+    shard.set_step(write.step);
+    shard.set_bytes(write.bytes_total);
+    shard.set_description(
+        ShardWords(KeyOf(seat.start.ref()), write.step, rank()));
+  } else if (write.may_commit) {
+    ++seat.attempt->commits[write.step];
+    CheckpointCommitted& committed = *Say().mutable_committed();
+    *committed.mutable_ref() = seat.start.ref();
+    committed.mutable_checkpoint()->set_step(write.step);
+    committed.mutable_checkpoint()->set_path(
+        CheckpointPath(*seat.attempt, KeyOf(seat.start.ref()), write.step));
+    seat.write.reset();
+  }
+  return waits;
+}
+
+void SimulatedWorker::Step(absl::Time now) {
+  Seat& seat = *seat_;
+  if (seat.stops) {
+    return End({.error = "a rank was asked to stop", .stopped = true});
+  }
+  if (seat.step >= seat.attempt->job.training().steps()) {
+    return End({.ok = true});
+  }
+  SimulatedAttempt::Sum& sum = seat.attempt->sums[seat.step + 1];
+  if (sum.arrived.insert(rank()).second) {
+    sum.stop |= seat.stop;
+    sum.save |= seat.save;
+    seat.arrived = now;
+  } else if (sum.arrived.size() == static_cast<size_t>(seat.attempt->ranks)) {
+    FinishStep(sum);
+  } else {
+    AwaitPeers(sum, now);
+  }
+}
+
+void SimulatedWorker::FinishStep(const SimulatedAttempt::Sum& sum) {
+  Seat& seat = *seat_;
+  seat.attempt->finished[rank()] = ++seat.step;
+  StepReport& report = *Say().mutable_step();
+  *report.mutable_ref() = seat.start.ref();
+  report.mutable_record()->set_step(seat.step);
+  report.mutable_record()->set_step_seconds(0.1);
+  seat.stops = sum.stop;
+  const bool asked = sum.stop && sum.save && seat.attempt->Saves();
+  if (asked || seat.attempt->SavesAfter(seat.step)) {
+    seat.due = seat.step;
+  }
+  if (Draw(300) == 0) Fail("bad luck");
+}
+
+// A collective without one of its ranks fails, at once or at its deadline.
+void SimulatedWorker::AwaitPeers(const SimulatedAttempt::Sum& sum,
+                                 absl::Time now) {
+  const absl::Duration patience =
+      absl::Seconds(seat_->start.collective_seconds_max());
+  for (int peer = 0; peer < seat_->attempt->ranks; ++peer) {
+    if (sum.arrived.count(peer) > 0) continue;
+    if (seat_->attempt->gone.count(peer) == 0 &&
+        now - seat_->arrived <= patience) {
+      continue;
+    }
+    return End({.error = absl::StrCat("no word from rank ", peer),
+                .missing_rank = peer});
+  }
+}
+
+void SimulatedWorker::Fail(const std::string& error) {
+  seat_->attempt->harmed = true;
+  End({.error = error});
+}
+
+void SimulatedWorker::End(const Ending& ending) {
+  seat_->attempt->gone.insert(rank());
+  if (ending.ok) seat_->attempt->ended_ok.insert(rank());
+  RankEnded& ended = *Say().mutable_ended();
+  *ended.mutable_ref() = seat_->start.ref();
+  ended.set_ok(ending.ok);
+  ended.set_error(ending.error);
+  ended.set_step(seat_->step);
+  ended.set_stopped(ending.stopped);
+  if (ending.missing_rank >= 0) ended.set_missing_rank(ending.missing_rank);
+  seat_.reset();
+  if (leaving_) SayGoodbye();
+}
+
+}  // namespace troupe
