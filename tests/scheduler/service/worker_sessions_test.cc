@@ -87,16 +87,28 @@ TEST(WorkerSessions, AGoodbyeEndsTheStream) {
   });
 }
 
-TEST(WorkerSessions, StreamsThatSayNothingHarmNothing) {
+TEST(WorkerSessions, StreamsThatSayNothingAreEndedAndAreNoWorkers) {
   ServedCluster served;
   for (int i = 0; i < 20; ++i) {
     const auto stub = Workers::NewStub(served.channel);
     const auto context = Call();
     const auto stream = stub->Session(context.get());
-    context->TryCancel();
-    stream->Finish();
+    if (i % 2 == 0) {
+      context->TryCancel();
+      stream->Finish();
+      continue;
+    }
+    stream->WritesDone();
+    SchedulerMessage answer;
+    EXPECT_FALSE(stream->Read(&answer));
+    const grpc::Status end = stream->Finish();
+    EXPECT_TRUE(end.ok()) << end.error_message();
   }
-  served.Join("w0");
+  const auto worker = served.Join("w0");
+  served.host.Read([](const Cluster& cluster, absl::Time) {
+    ASSERT_EQ(cluster.workers().all().size(), 1u);
+    EXPECT_EQ(cluster.workers().Alive().size(), 1u);
+  });
 }
 
 }  // namespace
