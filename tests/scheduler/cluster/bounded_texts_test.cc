@@ -55,10 +55,13 @@ TEST(BoundedTexts, OfAWorkerThatLeaves) {
   *leaving.mutable_leaving()->mutable_ref() = h.Ref(id, 0);
   leaving.mutable_leaving()->set_reason(Flood());
   h.Send(on[0], leaving);
+  EXPECT_NE(h.status(id).reason().find("failed\\n\\x1b[2Jxx"),
+            std::string::npos);
   ExpectBounded(h);
   WorkerMessage goodbye;
   goodbye.mutable_goodbye()->set_reason(Flood());
   h.Send(on[0], goodbye);
+  EXPECT_EQ(h.worker(on[0]).reason().substr(0, 10), "failed\\n\\x");
   ExpectBounded(h);
 }
 
