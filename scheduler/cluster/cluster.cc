@@ -19,6 +19,7 @@ Cluster::Cluster(const Limits& limits, const JobCompiler& compiler)
 
 void Cluster::Restore(std::vector<StoredJob> jobs, absl::Time now,
                       Actions& actions) {
+  last_tick_ = now;  // what comes before the first one may be a pause, too
   for (StoredJob& stored : jobs) {
     // A job that an older build took and this one refuses still has a place;
     // it fails, with the reason, when it is its turn.

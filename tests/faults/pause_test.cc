@@ -59,5 +59,14 @@ TEST(Pause, AJobThatHangsIsFoundAllTheSame) {
   EXPECT_EQ(h.status(id).state(), STOPPING);
 }
 
+// It has just started, and has not come to its first tick.
+TEST(Pause, OfASchedulerThatHasJustStartedLosesNobody) {
+  Harness h;
+  h.cluster.Restore({}, h.now, h.actions);
+  const WorkerId worker = h.Join("w0");
+  h.Tick(absl::Seconds(20));
+  EXPECT_TRUE(h.cluster.workers().Find(worker)->alive());
+}
+
 }  // namespace
 }  // namespace troupe
