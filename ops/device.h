@@ -79,8 +79,16 @@ class Device {
   virtual void Zero(void* to, size_t bytes) = 0;
 
   // Waits for all that this thread enqueued. The error of an asynchronous
-  // failure, which no later call mends.
+  // failure, which no later call mends but StartAfresh.
   virtual absl::Status Synchronize() = 0;
+
+  // For the moment between two jobs. Gives back what threads took of the device
+  // to call it, those that have ended among them, and forgets an error that
+  // only the work before suffered from: memory that ran out, a shape that no
+  // kernel takes. REQUIRES that no other thread calls it meanwhile and that no
+  // fence is left; memory stays. An error: the device is of no use to this
+  // process any more; it says why, and what to do.
+  virtual absl::Status StartAfresh() { return absl::OkStatus(); }
 
   // Marks the place that this thread's queue has reached. Null where the device
   // is not asynchronous: all has run.

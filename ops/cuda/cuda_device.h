@@ -1,12 +1,16 @@
 // The GPU as the kernels of this folder see it. Others use device.h.
 //
-// A call that fails is recorded and makes the device fail for good: nothing
-// more is enqueued, and each Synchronize returns the first error. Kernels
-// therefore return void and check nothing themselves:
+// A call that fails is recorded and makes the device fail until StartAfresh:
+// nothing more is enqueued, and each Synchronize returns the first error.
+// Kernels therefore return void and check nothing themselves:
 //
 //   CudaDevice& cuda = CudaDevice::From(device);
 //   cuda.Check(cudaMemsetAsync(to, 0, bytes, cuda.stream()),
 //              "cudaMemsetAsync");
+//
+// Some errors stay whatever one does ("any further CUDA work will return the
+// same error", as driver_types.h says of an illegal address and others).
+// StartAfresh finds out by asking for a little work.
 #ifndef TROUPE_OPS_CUDA_CUDA_DEVICE_H_
 #define TROUPE_OPS_CUDA_CUDA_DEVICE_H_
 
@@ -56,6 +60,7 @@ class CudaDevice final : public Device {
   void CopyToHost(void* to, const void* from, size_t bytes) override;
   void Zero(void* to, size_t bytes) override;
   absl::Status Synchronize() override;
+  absl::Status StartAfresh() override;
   std::unique_ptr<Fence> Record(FenceUse use) override;
   void WaitFor(const Fence& fence) override;
 
@@ -76,12 +81,23 @@ class CudaDevice final : public Device {
   bool Check(cublasStatus_t code, absl::string_view call);
   bool Check(absl::Status status);
   bool failed() const { return failed_.load(std::memory_order_acquire); }
+  // Fails with how much shared memory a block of `kernel` would take, and how
+  // much one has here.
+  void RefuseSharedBytes(const void* kernel, size_t bytes);
+
+  // How many threads have called since StartAfresh, but for ids used again.
+  size_t streams() const {
+    absl::MutexLock lock(&mutex_);
+    return streams_.size();
+  }
 
   int ordinal() const { return ordinal_; }
   int multiprocessors() const { return properties_.multiProcessorCount; }
   // 80 for compute capability 8.0.
   int generation() const { return properties_.major * 10 + properties_.minor; }
-  // Of blocks of scratch.h; keeps what is given back.
+  // That a block may have where its kernel asks for it.
+  size_t shared_bytes_max() const { return properties_.sharedMemPerBlockOptin; }
+  // Of blocks of scratch.h; keeps what is given back until StartAfresh.
   cudaMemPool_t scratch_pool() const { return scratch_pool_; }
   // For kernels that read indices.
   Fault* fault() const { return fault_; }
@@ -103,9 +119,10 @@ class CudaDevice final : public Device {
   FirstLaunches first_launches_;
   cuda::LtProducts products_{kProductsKept, first_launches_};
   std::atomic<bool> failed_{false};
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   absl::Status error_ ABSL_GUARDED_BY(mutex_);
-  // Threads that have ended leave theirs to the next of their id.
+  // Of all threads that called since StartAfresh; those that have ended leave
+  // theirs to the next of their id.
   std::unordered_map<std::thread::id, std::unique_ptr<ThreadStream>> streams_
       ABSL_GUARDED_BY(mutex_);
 };

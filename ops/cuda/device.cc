@@ -150,17 +150,8 @@ absl::StatusOr<void*> CudaDevice::Allocate(size_t bytes) {
   RETURN_IF_ERROR(troupe::ToStatus(cudaSetDevice(ordinal_), "cudaSetDevice"));
   void* memory = nullptr;
   const cudaError_t code = cudaMalloc(&memory, std::max<size_t>(bytes, 1));
-  if (code == cudaSuccess) return memory;
-  cudaGetLastError();  // it is told here, and not once more by a later call
-  if (code != cudaErrorMemoryAllocation) {
-    return troupe::ToStatus(code, "cudaMalloc");
-  }
-  size_t free = 0, total = 0;
-  RETURN_IF_ERROR(
-      troupe::ToStatus(cudaMemGetInfo(&free, &total), "cudaMemGetInfo"));
-  return absl::ResourceExhaustedError(
-      absl::StrCat("no memory for ", bytes, " bytes on cuda:", ordinal_, ": ",
-                   free, " of ", total, " bytes are free"));
+  RETURN_IF_ERROR(AllocationStatus(code, "cudaMalloc", bytes));
+  return memory;
 }
 
 void CudaDevice::Free(void* memory) {
@@ -219,6 +210,48 @@ absl::Status CudaDevice::Synchronize() {
   }
   absl::MutexLock lock(&mutex_);
   return error_;
+}
+
+absl::Status CudaDevice::StartAfresh() {
+  cudaSetDevice(ordinal_);
+  cudaDeviceSynchronize();
+  {
+    absl::MutexLock lock(&mutex_);
+    streams_.clear();
+  }
+  cudaMemPoolTrimTo(scratch_pool_, 0);
+  cudaGetLastError();  // what the work before left here for a later call
+  // An error that stays is the answer to any work; this also forgets what
+  // kernels had to say.
+  cudaError_t code = cudaMemset(fault_, 0, sizeof(Fault));
+  if (code == cudaSuccess) code = cudaDeviceSynchronize();
+  absl::MutexLock lock(&mutex_);
+  if (code == cudaSuccess) {
+    error_ = absl::OkStatus();
+    failed_.store(false, std::memory_order_release);
+    return absl::OkStatus();
+  }
+  const absl::Status stays = troupe::ToStatus(code, "cudaMemset");
+  error_ = absl::Status(
+      stays.code(),
+      absl::StrCat(Describe(), ": ",
+                   error_.ok() ? stays.message() : error_.message(),
+                   "; this process cannot use the GPU any more (",
+                   cudaGetErrorName(code),
+                   "): start it again, and where that does not help look for "
+                   "Xid in the kernel's log (dmesg)"));
+  failed_.store(true, std::memory_order_release);
+  return error_;
+}
+
+void CudaDevice::RefuseSharedBytes(const void* kernel, size_t bytes) {
+  cudaGetLastError();  // it is told here, and not once more by a later call
+  const char* name = nullptr;
+  cudaFuncGetName(&name, kernel);
+  Check(absl::UnimplementedError(absl::StrCat(
+      Describe(), ": a block of ", name == nullptr ? "a kernel" : name,
+      " would take ", bytes, " bytes of shared memory and can have ",
+      shared_bytes_max(), " here; use another GPU, or workers on CPUs")));
 }
 
 std::unique_ptr<Fence> CudaDevice::Record(FenceUse use) {

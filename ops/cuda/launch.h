@@ -51,14 +51,18 @@ void Launch(CudaDevice& device, void (*kernel)(Params...),
   cudaError_t code = cudaSuccess;
   device.first_launches().Run(symbol, [&] {
     if (shape.shared_bytes > kSharedBytesUnasked) {
-      device.Check(cudaFuncSetAttribute(
-                       symbol, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                       static_cast<int>(shape.shared_bytes)),
-                   "cudaFuncSetAttribute");
+      code = cudaFuncSetAttribute(symbol,
+                                  cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  static_cast<int>(shape.shared_bytes));
     }
-    code = cudaLaunchKernelEx(&config, kernel, args...);
+    if (code == cudaSuccess) {
+      code = cudaLaunchKernelEx(&config, kernel, args...);
+    }
   });
   if (code == cudaSuccess) return;
+  if (shape.shared_bytes > device.shared_bytes_max()) {
+    return device.RefuseSharedBytes(symbol, shape.shared_bytes);
+  }
   const char* name = nullptr;
   cudaFuncGetName(&name, symbol);
   device.Check(code, name == nullptr ? "cudaLaunchKernelEx" : name);

@@ -1,13 +1,15 @@
 #include "ops/cuda/scratch.h"
 
+#include "ops/cuda/status.h"
+
 namespace troupe {
 
 Scratch::Scratch(CudaDevice& device, size_t bytes) : device_(device) {
   const cudaStream_t stream = device_.stream();
   if (bytes == 0 || device_.failed()) return;
-  device_.Check(
+  device_.Check(AllocationStatus(
       cudaMallocFromPoolAsync(&memory_, bytes, device_.scratch_pool(), stream),
-      "cudaMallocFromPoolAsync");
+      "cudaMallocFromPoolAsync", bytes));
 }
 
 Scratch::~Scratch() {

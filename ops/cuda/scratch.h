@@ -16,8 +16,8 @@
 namespace troupe {
 
 // Aligned to 256 bytes, uninitialised. May be destroyed while what was enqueued
-// still uses it. Where there is no memory the device fails, and nothing that
-// would use it is launched.
+// still uses it. Where there is no memory the device fails, with a message that
+// says how much there is, and nothing that would use it is launched.
 class Scratch {
  public:
   Scratch(CudaDevice& device, size_t bytes);

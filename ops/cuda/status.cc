@@ -31,4 +31,22 @@ absl::Status ToStatus(cublasStatus_t code, absl::string_view call) {
                                             : absl::InternalError(what);
 }
 
+absl::Status AllocationStatus(cudaError_t code, absl::string_view call,
+                              size_t bytes) {
+  if (code == cudaSuccess) return absl::OkStatus();
+  cudaGetLastError();  // it is told here, and not once more by a later call
+  int ordinal = 0;
+  size_t free = 0, total = 0;
+  if (code != cudaErrorMemoryAllocation ||
+      cudaGetDevice(&ordinal) != cudaSuccess ||
+      cudaMemGetInfo(&free, &total) != cudaSuccess) {
+    return ToStatus(code, call);
+  }
+  return absl::ResourceExhaustedError(absl::StrCat(
+      call, ": no memory for ", bytes, " bytes on cuda:", ordinal, ": ", free,
+      " of ", total,
+      " bytes are free; lower the worker's --device-memory or the job's "
+      "training.micro_batch_size, or end what else uses the GPU"));
+}
+
 }  // namespace troupe

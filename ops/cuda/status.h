@@ -6,6 +6,8 @@
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
+
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
@@ -16,6 +18,11 @@ namespace troupe {
 // anything else Internal.
 absl::Status ToStatus(cudaError_t code, absl::string_view call);
 absl::Status ToStatus(cublasStatus_t code, absl::string_view call);
+
+// Of a call that was to give `bytes` of the current device's memory. Where
+// there is no room for them, the message has how much is free and what to do.
+absl::Status AllocationStatus(cudaError_t code, absl::string_view call,
+                              size_t bytes);
 
 }  // namespace troupe
 

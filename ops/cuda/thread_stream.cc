@@ -122,8 +122,9 @@ absl::StatusOr<Blas> ThreadStream::GetBlas() {
     RETURN_IF_ERROR(ToStatus(cublasLtCreate(&blas_.handle), "cublasLtCreate"));
   }
   if (blas_.workspace == nullptr) {
-    RETURN_IF_ERROR(ToStatus(
-        cudaMalloc(&blas_.workspace, Blas::kWorkspaceBytes), "cudaMalloc"));
+    RETURN_IF_ERROR(
+        AllocationStatus(cudaMalloc(&blas_.workspace, Blas::kWorkspaceBytes),
+                         "cudaMalloc", Blas::kWorkspaceBytes));
   }
   return blas_;
 }

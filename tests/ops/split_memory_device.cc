@@ -33,12 +33,13 @@ struct Place {
 
 class SplitMemoryFence final : public Fence {
  public:
-  SplitMemoryFence() : place_(std::make_shared<Place>()) {}
+  explicit SplitMemoryFence(const SplitMemoryDevice& device)
+      : device_(device), place_(std::make_shared<Place>()) {}
 
   const std::shared_ptr<Place>& place() const { return place_; }
   absl::Status Await() override {
     place_->reached.WaitForNotification();
-    return absl::OkStatus();
+    return device_.error();
   }
   int64_t NanosSince(const Fence& earlier) const override {
     const Place& from = *static_cast<const SplitMemoryFence&>(earlier).place_;
@@ -47,6 +48,7 @@ class SplitMemoryFence final : public Fence {
   }
 
  private:
+  const SplitMemoryDevice& device_;
   const std::shared_ptr<Place> place_;
 };
 
@@ -91,6 +93,40 @@ void* SplitMemoryDevice::HostBytes(const void* address) const {
 }
 
 void SplitMemoryDevice::Enqueue(std::function<void()> work) {
+  EnqueueAlways([this, work = std::move(work)] {
+    if (error().ok()) work();
+  });
+}
+
+void SplitMemoryDevice::Fail(const absl::Status& error, bool stays) {
+  absl::MutexLock lock(&mutex_);
+  error_ = error;
+  error_stays_ = stays;
+}
+
+absl::Status SplitMemoryDevice::error() const {
+  absl::MutexLock lock(&mutex_);
+  return error_;
+}
+
+int SplitMemoryDevice::queues() const {
+  absl::MutexLock lock(&mutex_);
+  return static_cast<int>(queues_.size());
+}
+
+absl::Status SplitMemoryDevice::StartAfresh() {
+  std::map<std::thread::id, std::unique_ptr<Queue>> queues;
+  {
+    absl::MutexLock lock(&mutex_);
+    queues.swap(queues_);
+  }
+  queues.clear();  // works off what is queued
+  absl::MutexLock lock(&mutex_);
+  if (!error_stays_) error_ = absl::OkStatus();
+  return error_;
+}
+
+void SplitMemoryDevice::EnqueueAlways(std::function<void()> work) {
   Queue* queue = nullptr;
   {
     absl::MutexLock lock(&mutex_);
@@ -164,8 +200,8 @@ absl::Status SplitMemoryDevice::Synchronize() {
 }
 
 std::unique_ptr<Fence> SplitMemoryDevice::Record(FenceUse use) {
-  auto fence = std::make_unique<SplitMemoryFence>();
-  Enqueue([place = fence->place()] {
+  auto fence = std::make_unique<SplitMemoryFence>(*this);
+  EnqueueAlways([place = fence->place()] {
     place->reached_ns = RealClock().MonotonicNanos();
     place->reached.Notify();
   });
@@ -173,7 +209,7 @@ std::unique_ptr<Fence> SplitMemoryDevice::Record(FenceUse use) {
 }
 
 void SplitMemoryDevice::WaitFor(const Fence& fence) {
-  Enqueue([place = static_cast<const SplitMemoryFence&>(fence).place()] {
+  EnqueueAlways([place = static_cast<const SplitMemoryFence&>(fence).place()] {
     place->reached.WaitForNotification();
   });
 }

@@ -9,6 +9,9 @@
 //   own works off; whoever forgets a fence or a Synchronize reads old bytes.
 //   New memory is full of NaNs.
 //
+// * It can fail, as a GPU does: then nothing more runs, and all who wait for it
+//   hear why.
+//
 // The arithmetic is that of NewCpuDevice, to the bit.
 #ifndef TROUPE_TESTS_OPS_SPLIT_MEMORY_DEVICE_H_
 #define TROUPE_TESTS_OPS_SPLIT_MEMORY_DEVICE_H_
@@ -37,8 +40,15 @@ class SplitMemoryDevice final : public Device {
   // that the address is of this device's memory; null stays null.
   Device& cpu() { return *cpu_; }
   void* Bytes(const void* address) const;
-  // Runs `work` when all that the calling thread enqueued before has run.
+  // Runs `work` when all that the calling thread enqueued before has run,
+  // unless the device has failed by then.
   void Enqueue(std::function<void()> work);
+
+  // From now on, until it starts afresh; not even then where the error stays.
+  void Fail(const absl::Status& error, bool stays = false);
+  absl::Status error() const;
+  // Of threads that called since it started afresh.
+  int queues() const;
 
   DeviceKind kind() const override { return cpu_->kind(); }
   std::string Describe() const override { return cpu_->Describe(); }
@@ -55,19 +65,24 @@ class SplitMemoryDevice final : public Device {
   void CopyToHost(void* to, const void* from, size_t bytes) override;
   void Zero(void* to, size_t bytes) override;
   absl::Status Synchronize() override;
+  absl::Status StartAfresh() override;
   std::unique_ptr<Fence> Record(FenceUse use) override;
   void WaitFor(const Fence& fence) override;
 
  private:
   using Queue = Actor<std::function<void()>>;
 
+  // Also where the device has failed.
+  void EnqueueAlways(std::function<void()> work);
   bool IsOurs(const void* address) const;
   void* HostBytes(const void* address) const;
 
   const std::unique_ptr<Device> cpu_;
   char* addresses_ = nullptr;  // kAddressBytes that nobody may touch
   char* bytes_ = nullptr;      // as many, where they really are
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
+  absl::Status error_ ABSL_GUARDED_BY(mutex_);
+  bool error_stays_ ABSL_GUARDED_BY(mutex_) = false;
   size_t next_ ABSL_GUARDED_BY(mutex_) = 0;  // offset; none is used twice
   std::map<void*, size_t> blocks_ ABSL_GUARDED_BY(mutex_);
   std::map<std::thread::id, std::unique_ptr<Queue>> queues_

@@ -82,7 +82,29 @@ absl::Status Daemon::Run() {
     if (!WaitToRetry(retry)) break;
     retry = std::min(2 * retry, options_.retry_max);
   }
-  return absl::OkStatus();
+  absl::MutexLock lock(&mutex_);
+  return device_lost_;
+}
+
+absl::Status Daemon::SendLast(Session& session, WorkerMessage message) {
+  const absl::Status fresh = resources_.device.StartAfresh();
+  const std::string reason(fresh.message());
+  if (!fresh.ok()) {
+    // Before the last words, so that the scheduler gives this worker nothing
+    // new.
+    WorkerMessage leaving;
+    leaving.mutable_leaving()->set_reason(reason);
+    session.Send(std::move(leaving)).IgnoreError();
+  }
+  const absl::Status sent = session.Send(std::move(message));
+  {
+    absl::MutexLock lock(&mutex_);
+    savable_.reset();
+    if (fresh.ok()) return sent;
+    device_lost_ = fresh;
+  }
+  Stop(reason);
+  return sent;
 }
 
 absl::Status Daemon::Serve(Session& session) {
@@ -94,13 +116,10 @@ absl::Status Daemon::Serve(Session& session) {
   LogInfo(absl::StrCat("joined the scheduler at ", options_.scheduler,
                        " as worker ", session.registered().worker_id()));
   const SendToScheduler send = [this, &session](WorkerMessage message) {
-    const bool ended = message.has_ended();
-    const absl::Status sent = session.Send(std::move(message));
-    if (ended) {
-      absl::MutexLock lock(&mutex_);
-      savable_.reset();
+    if (message.has_ended() || message.generated().done()) {
+      return SendLast(session, std::move(message));
     }
-    return sent;
+    return session.Send(std::move(message));
   };
   absl::Status over;
   while (over.ok()) {

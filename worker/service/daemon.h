@@ -1,6 +1,7 @@
 // The worker's life: connect to the scheduler, do what it says, and when it is
 // lost, give up what runs and connect again. A worker outlives restarts of its
-// scheduler; it ends when it is told to, or when the scheduler refuses it.
+// scheduler; it ends when it is told to, when the scheduler refuses it, or when
+// its device is of no use any more.
 #ifndef TROUPE_WORKER_SERVICE_DAEMON_H_
 #define TROUPE_WORKER_SERVICE_DAEMON_H_
 
@@ -39,7 +40,8 @@ class Daemon {
   ~Daemon();
 
   // Serves until Stop: OK. Or until the scheduler refuses this worker:
-  // AlreadyExists, FailedPrecondition. Call once.
+  // AlreadyExists, FailedPrecondition. Or until the device does not start
+  // afresh after a rank or a text: that error. Call once.
   absl::Status Run();
 
   // Ends what runs, says goodbye, and makes Run return, within about a second;
@@ -52,6 +54,9 @@ class Daemon {
   absl::StatusOr<std::unique_ptr<Session>> Connect();
   // Serves one session to its end; says why it ended.
   absl::Status Serve(Session& session);
+  // For the last words of a rank or a text, which has let go of the device by
+  // then. Where that is of no use any more, the worker leaves with them.
+  absl::Status SendLast(Session& session, WorkerMessage message);
   void Handle(const SchedulerMessage& message, const SendToScheduler& send);
   // Ends the rank that runs here, if any, and puts this one in its place.
   void Replace(std::unique_ptr<RankRunner> rank)
@@ -77,6 +82,7 @@ class Daemon {
   mutable absl::Mutex mutex_;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   std::string stop_reason_ ABSL_GUARDED_BY(mutex_);
+  absl::Status device_lost_ ABSL_GUARDED_BY(mutex_);
   Session* session_ ABSL_GUARDED_BY(mutex_) = nullptr;  // while one is served
   // The rank that runs here, where its job has checkpoints.
   absl::optional<RankRef> savable_ ABSL_GUARDED_BY(mutex_);

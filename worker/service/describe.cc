@@ -53,6 +53,8 @@ absl::StatusOr<Calibration> RunKernels(const DescribeOptions& options,
                                 : Calibrate(device, clock, {});
                    }));
   if (!options.gpu.has_value()) RETURN_IF_ERROR(WarmUp(device, clock));
+  // What was measured with is given back.
+  RETURN_IF_ERROR(device.StartAfresh());
   return calibration;
 }
 

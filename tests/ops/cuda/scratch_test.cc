@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
 namespace troupe {
@@ -32,14 +33,24 @@ TEST_F(ScratchTest, NothingIsAsNothing) {
   EXPECT_TRUE(device_->Synchronize().ok());
 }
 
-// The device fails for good, and says for what.
-TEST_F(ScratchTest, TooMuchIsTheDevicesError) {
-  { const Scratch block(*device_, size_t{1} << 60); }
+// The device fails until it starts afresh, and says for what.
+TEST_F(ScratchTest, TooMuchIsTheDevicesErrorUntilItStartsAfresh) {
+  constexpr size_t kTooMuch = size_t{1} << 50;
+  { const Scratch block(*device_, kTooMuch); }
   EXPECT_TRUE(device_->failed());
   for (int i = 0; i < 2; ++i) {
     const absl::Status status = device_->Synchronize();
     EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+    EXPECT_NE(status.message().find(absl::StrCat("no memory for ", kTooMuch,
+                                                 " bytes on cuda:0: ")),
+              absl::string_view::npos)
+        << status;
   }
+  EXPECT_TRUE(device_->StartAfresh().ok());
+  EXPECT_FALSE(device_->failed());
+  const Scratch block(*device_, 1000);
+  EXPECT_NE(block.as<char>(), nullptr);
+  EXPECT_TRUE(device_->Synchronize().ok());
 }
 
 }  // namespace

@@ -35,5 +35,16 @@ TEST(CudaStatus, OfCublas) {
             absl::StatusCode::kResourceExhausted);
 }
 
+// With a GPU it also has how much memory there is.
+TEST(CudaStatus, OfAnAllocation) {
+  EXPECT_TRUE(AllocationStatus(cudaSuccess, "cudaMalloc", 10).ok());
+  const absl::Status none =
+      AllocationStatus(cudaErrorMemoryAllocation, "cudaMalloc", 10);
+  EXPECT_EQ(none.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(none.message().substr(0, 12), "cudaMalloc: ");
+  EXPECT_EQ(AllocationStatus(cudaErrorIllegalAddress, "cudaMalloc", 10).code(),
+            absl::StatusCode::kInternal);
+}
+
 }  // namespace
 }  // namespace troupe

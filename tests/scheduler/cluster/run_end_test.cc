@@ -150,6 +150,33 @@ TEST(RunEnd, AWorkerThatLeavesBeforeTheFirstStepFailsItsJob) {
             "w0 (rank 0) was asked to end (SIGTERM) in its start");
 }
 
+// Its GPU is of no use any more: it has nothing to save, says how the job
+// ended, and is given nothing between that and its goodbye.
+TEST(RunEnd, AWorkerThatCannotGoOnEndsItsJobAndGetsNoOther) {
+  Harness h;
+  const WorkerId on = h.Join("w0");
+  const JobId id = h.Running({on});
+  const JobId next = h.Submit(SpecOf(1));
+  h.Step(id, 0, on, 1);
+  WorkerMessage leaving;
+  leaving.mutable_leaving()->set_reason("cuda:0 is of no use");
+  h.Send(on, leaving);
+  EXPECT_EQ(h.status(id).state(), RUNNING);
+  h.Ended(id, 0, on, {.ok = false, .error = "step 2: an illegal address"});
+  EXPECT_EQ(h.status(id).state(), FAILED);
+  EXPECT_EQ(h.status(id).reason(),
+            "w0 (rank 0) failed in step 2: an illegal address");
+  EXPECT_TRUE(h.cluster.workers().Idle().empty());
+  EXPECT_EQ(h.status(next).state(), QUEUED);
+  WorkerMessage goodbye;
+  goodbye.mutable_goodbye()->set_reason("cuda:0 is of no use");
+  h.Send(on, goodbye);
+  EXPECT_EQ(h.worker(on).state(), WorkerStatus::LEFT);
+  EXPECT_EQ(h.worker(on).reason(), "cuda:0 is of no use");
+  const WorkerId again = h.Join("w0");
+  EXPECT_EQ(h.worker(again).job(), next.value());
+}
+
 TEST(RunEnd, ALostWorkerFailsTheJobAtOnce) {
   Harness h;
   const std::vector<WorkerId> on = h.JoinMany(3);

@@ -4,7 +4,9 @@
 #include <thread>
 
 #include "gtest/gtest.h"
+#include "ops/cpu/device.h"
 #include "tests/equivalence/small_job.h"
+#include "tests/ops/split_memory_device.h"
 #include "tests/worker/service/fake_scheduler.h"
 #include "tests/worker/service/small_worker.h"
 
@@ -26,7 +28,10 @@ MachineReading SomeReading() {
 class Running {
  public:
   explicit Running(const std::string& scheduler)
-      : daemon_({.scheduler = scheduler,
+      : Running(scheduler, NewCpuDevice({.threads = 1})) {}
+  Running(const std::string& scheduler, std::unique_ptr<Device> device)
+      : worker_(std::move(device)),
+        daemon_({.scheduler = scheduler,
                  .description = worker_.Description(),
                  .address = "127.0.0.1",
                  .machine = [] { return SomeReading(); },
@@ -221,6 +226,107 @@ TEST(Daemon, AGenerationThatFailsSaysSo) {
   EXPECT_TRUE(generated[0].generated().done());
   EXPECT_NE(generated[0].generated().error().find("/no/such/checkpoint"),
             std::string::npos);
+}
+
+bool IsLast(const WorkerMessage& m) {
+  return m.has_ended() || m.generated().done();
+}
+
+// Lends its device, which looks to the worker as a GPU does, to a daemon.
+class FailingDevice {
+ public:
+  explicit FailingDevice(const std::string& scheduler)
+      : owned_(std::make_unique<SplitMemoryDevice>(
+            CpuDeviceOptions{.threads = 1})),
+        device_(*owned_),
+        daemon_(scheduler, std::move(owned_)) {}
+
+  SplitMemoryDevice& device() { return device_; }
+  Running& daemon() { return daemon_; }
+
+ private:
+  std::unique_ptr<SplitMemoryDevice> owned_;
+  SplitMemoryDevice& device_;
+  Running daemon_;
+};
+
+// Begins a job that would go on for long, and lets the device fail under it.
+void FailInStep(FakeScheduler& scheduler, FailingDevice& failing,
+                const absl::Status& error, bool stays) {
+  ASSERT_EQ(scheduler.AwaitMessages(1, IsRegister).size(), 1u);
+  JobSpec job = SmallJob();
+  job.mutable_training()->set_steps(100'000);
+  scheduler.Send("ada", Start(job, failing.daemon().worker()));
+  ASSERT_GE(scheduler.AwaitMessages(3, IsStep).size(), 3u);
+  failing.device().Fail(error, stays);
+}
+
+// What one job could not do is no matter of the next; and of the threads that
+// served it nothing is left on the device.
+TEST(Daemon, AJobsErrorOfTheDeviceEndsThatJobOnly) {
+  FakeScheduler scheduler;
+  FailingDevice failing(scheduler.address());
+  FailInStep(scheduler, failing, absl::ResourceExhaustedError("no scratch"),
+             /*stays=*/false);
+  std::vector<WorkerMessage> ended = scheduler.AwaitMessages(1, IsEnded);
+  ASSERT_EQ(ended.size(), 1u);
+  EXPECT_FALSE(ended[0].ended().ok());
+  EXPECT_NE(ended[0].ended().error().find("no scratch"), std::string::npos)
+      << ended[0].ended().error();
+  EXPECT_EQ(failing.device().queues(), 0);
+  for (size_t job = 2; job <= 3; ++job) {
+    scheduler.Send("ada", Start(SmallJob(), failing.daemon().worker()));
+    ended = scheduler.AwaitMessages(job, IsEnded);
+    ASSERT_EQ(ended.size(), job);
+    EXPECT_TRUE(ended.back().ended().ok()) << ended.back().ended().error();
+    EXPECT_EQ(failing.device().queues(), 0);
+  }
+  EXPECT_EQ(failing.daemon().worker().arenas().used(), 0u);
+}
+
+// It says that it takes nothing new, then how the job ended, then goodbye; and
+// its process has the reason.
+TEST(Daemon, LeavesWithADeviceThatIsOfNoUseAnyMore) {
+  FakeScheduler scheduler;
+  FailingDevice failing(scheduler.address());
+  const absl::Status illegal =
+      absl::InternalError("cuda:0: an illegal memory access");
+  FailInStep(scheduler, failing, illegal, /*stays=*/true);
+  EXPECT_EQ(failing.daemon().Join(), illegal);
+  const auto last = scheduler.AwaitMessages(3, [](const WorkerMessage& m) {
+    return m.has_leaving() || m.has_ended() || m.has_goodbye();
+  });
+  ASSERT_EQ(last.size(), 3u);
+  EXPECT_EQ(last[0].leaving().reason(), illegal.message());
+  EXPECT_FALSE(last[0].leaving().has_ref());
+  EXPECT_FALSE(last[1].ended().ok());
+  EXPECT_NE(last[1].ended().error().find("an illegal memory access"),
+            std::string::npos);
+  EXPECT_EQ(last[2].goodbye().reason(), illegal.message());
+}
+
+TEST(Daemon, ATextsErrorOfTheDeviceIsTreatedAlike) {
+  for (const bool stays : {false, true}) {
+    FakeScheduler scheduler;
+    FailingDevice failing(scheduler.address());
+    ASSERT_EQ(scheduler.AwaitMessages(1, IsRegister).size(), 1u);
+    failing.device().Fail(absl::InternalError("the GPU fell off"), stays);
+    SchedulerMessage message;
+    message.mutable_generate()->set_request(9);
+    message.mutable_generate()->set_checkpoint("/no/such/checkpoint");
+    scheduler.Send("ada", message);
+    ASSERT_EQ(scheduler.AwaitMessages(1, IsLast).size(), 1u);
+    if (stays) {
+      EXPECT_EQ(failing.daemon().Join(),
+                absl::InternalError("the GPU fell off"));
+      EXPECT_EQ(scheduler.AwaitMessages(1, IsGoodbye).size(), 1u);
+      continue;
+    }
+    scheduler.Send("ada", Start(SmallJob(), failing.daemon().worker()));
+    const auto ended = scheduler.AwaitMessages(1, IsEnded);
+    ASSERT_EQ(ended.size(), 1u);
+    EXPECT_TRUE(ended[0].ended().ok()) << ended[0].ended().error();
+  }
 }
 
 }  // namespace

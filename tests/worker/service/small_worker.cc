@@ -1,11 +1,13 @@
 #include "tests/worker/service/small_worker.h"
 
+#include <utility>
 #include <vector>
 
 #include "ops/cpu/device.h"
 #include "proto/base/check.h"
 #include "scheduler/planner/planner.h"
 #include "storage/engine/make_engine.h"
+#include "worker/rank/device_allocator.h"
 
 namespace troupe {
 namespace {
@@ -17,11 +19,19 @@ std::vector<TierBudget> Budgets() {
   return {budget};
 }
 
+std::unique_ptr<TierAllocator> AllocatorOf(Device& device) {
+  if (device.has_host_memory()) return std::make_unique<HostAllocator>();
+  return std::make_unique<DeviceAllocator>(device);
+}
+
 }  // namespace
 
-SmallWorker::SmallWorker()
-    : device_(NewCpuDevice({.threads = 1})),
-      arenas_(Budgets(), allocator_),
+SmallWorker::SmallWorker() : SmallWorker(NewCpuDevice({.threads = 1})) {}
+
+SmallWorker::SmallWorker(std::unique_ptr<Device> device)
+    : device_(std::move(device)),
+      allocator_(AllocatorOf(*device_)),
+      arenas_(Budgets(), *allocator_),
       io_(MakeIoEngine({.kind = "thread_pool", .depth = 4}).value()),
       resources_{*device_, arenas_, *io_, clock_} {}
 

@@ -15,6 +15,7 @@ namespace troupe {
 class SmallWorker {
  public:
   SmallWorker();
+  explicit SmallWorker(std::unique_ptr<Device> device);
 
   const RankResources& resources() const { return resources_; }
   const TierArenas& arenas() const { return arenas_; }
@@ -22,8 +23,8 @@ class SmallWorker {
 
  private:
   const RealClock clock_;
-  HostAllocator allocator_;
   const std::unique_ptr<Device> device_;
+  const std::unique_ptr<TierAllocator> allocator_;
   const TierArenas arenas_;
   const std::unique_ptr<IoEngine> io_;
   const RankResources resources_;
