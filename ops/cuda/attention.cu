@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "ops/attention.h"
 #include "ops/cuda/attention_kernels.h"
+#include "ops/cuda/attention_limits.h"
 #include "ops/cuda/cuda_device.h"
 #include "ops/cuda/kernels.h"
 #include "ops/cuda/scratch.h"
@@ -60,12 +62,22 @@ RawAttention<T> Common(const Args& args) {
   return raw;
 }
 
-// Whether the kernels go so far.
-bool CheckHeadDim(CudaDevice& cuda, int64_t head_dim) {
-  if (head_dim <= kAttentionHeadDimMax) return true;
-  return cuda.Check(absl::UnimplementedError(absl::StrCat(
-      "attention on a GPU takes heads of up to ", kAttentionHeadDimMax,
-      " dims, not ", head_dim, "; use more heads, or workers on CPUs")));
+// Whether the kernels go so far, on this GPU.
+bool CheckHeadDim(CudaDevice& cuda, DType type, int64_t head_dim) {
+  const int most = AttentionHeadDimMax(type, cuda.shared_bytes_max());
+  if (head_dim <= most) return true;
+  return cuda.Check(absl::UnimplementedError(
+      absl::StrCat("attention in ", DTypeName(type), " on ", cuda.Describe(),
+                   " takes heads of up to ", most, " dims, not ", head_dim,
+                   "; use more heads, or workers on CPUs")));
+}
+
+template <typename T>
+size_t SharedBytes(int head_dim) {
+  return std::max({SharedBytesOfForward<T>(head_dim),
+                   SharedBytesOfPartsForward<T>(head_dim),
+                   SharedBytesOfGradientOfQueries<T>(head_dim),
+                   SharedBytesOfGradientsOfKeys<T>(head_dim)});
 }
 
 template <typename T>
@@ -90,16 +102,33 @@ void Backward(CudaDevice& cuda, const AttentionBackwardArgs& args) {
 
 }  // namespace
 
+size_t AttentionSharedBytes(DType type, int head_dim) {
+  return type == DType::kBF16 ? SharedBytes<uint16_t>(head_dim)
+                              : SharedBytes<float>(head_dim);
+}
+
+// Heads are padded to a quarter, half or all of the widest; what the wider need
+// is not always more.
+int AttentionHeadDimMax(DType type, size_t shared_bytes) {
+  int most = 0;
+  for (int dim = kAttentionHeadDimMax / 4; dim <= kAttentionHeadDimMax;
+       dim *= 2) {
+    if (AttentionSharedBytes(type, dim) > shared_bytes) break;
+    most = dim;
+  }
+  return most;
+}
+
 void Attention(Device& device, const AttentionArgs& args) {
   CudaDevice& cuda = CudaDevice::From(device);
-  if (!CheckHeadDim(cuda, args.q.dim(2) / args.heads)) return;
+  if (!CheckHeadDim(cuda, args.q.dtype(), args.q.dim(2) / args.heads)) return;
   if (args.q.dtype() == DType::kBF16) return Forward<uint16_t>(cuda, args);
   Forward<float>(cuda, args);
 }
 
 void AttentionBackward(Device& device, const AttentionBackwardArgs& args) {
   CudaDevice& cuda = CudaDevice::From(device);
-  if (!CheckHeadDim(cuda, args.q.dim(2) / args.heads)) return;
+  if (!CheckHeadDim(cuda, args.q.dtype(), args.q.dim(2) / args.heads)) return;
   if (args.q.dtype() == DType::kBF16) return Backward<uint16_t>(cuda, args);
   Backward<float>(cuda, args);
 }

@@ -123,6 +123,18 @@ void LaunchForward(CudaDevice& device, const RawAttention<T>& a) {
   });
 }
 
+template <typename T>
+size_t SharedBytesOfForward(int head_dim) {
+  size_t bytes = 0;
+  WithAttentionProducts<T>(head_dim, [&]<typename All>() {
+    bytes = Layout<typename All::Forward>::kBytes;
+  });
+  return bytes;
+}
+
+template size_t SharedBytesOfForward<float>(int head_dim);
+template size_t SharedBytesOfForward<uint16_t>(int head_dim);
+
 template void LaunchForward(CudaDevice&, const RawAttention<float>&);
 template void LaunchForward(CudaDevice&, const RawAttention<uint16_t>&);
 

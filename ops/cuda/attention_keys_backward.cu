@@ -187,6 +187,18 @@ void LaunchGradientsOfKeys(CudaDevice& device, const RawAttention<T>& a) {
   });
 }
 
+template <typename T>
+size_t SharedBytesOfGradientsOfKeys(int head_dim) {
+  size_t bytes = 0;
+  WithAttentionProducts<T>(head_dim, [&]<typename All>() {
+    bytes = kSharedBytes<typename All::OfKeys>;
+  });
+  return bytes;
+}
+
+template size_t SharedBytesOfGradientsOfKeys<float>(int head_dim);
+template size_t SharedBytesOfGradientsOfKeys<uint16_t>(int head_dim);
+
 template void LaunchGradientsOfKeys(CudaDevice&, const RawAttention<float>&);
 template void LaunchGradientsOfKeys(CudaDevice&, const RawAttention<uint16_t>&);
 

@@ -170,6 +170,18 @@ bool LaunchPartsForward(CudaDevice& device, const RawAttention<T>& a) {
   return launched;
 }
 
+template <typename T>
+size_t SharedBytesOfPartsForward(int head_dim) {
+  size_t bytes = 0;
+  WithAttentionProducts<T>(head_dim, [&]<typename All>() {
+    bytes = Layout<typename All::OfParts>::kBytes;
+  });
+  return bytes;
+}
+
+template size_t SharedBytesOfPartsForward<float>(int head_dim);
+template size_t SharedBytesOfPartsForward<uint16_t>(int head_dim);
+
 template bool LaunchPartsForward(CudaDevice&, const RawAttention<float>&);
 template bool LaunchPartsForward(CudaDevice&, const RawAttention<uint16_t>&);
 

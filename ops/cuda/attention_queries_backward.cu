@@ -144,6 +144,18 @@ void LaunchGradientOfQueries(CudaDevice& device, const RawAttention<T>& a) {
   });
 }
 
+template <typename T>
+size_t SharedBytesOfGradientOfQueries(int head_dim) {
+  size_t bytes = 0;
+  WithAttentionProducts<T>(head_dim, [&]<typename All>() {
+    bytes = kSharedBytes<typename All::OfQueries>;
+  });
+  return bytes;
+}
+
+template size_t SharedBytesOfGradientOfQueries<float>(int head_dim);
+template size_t SharedBytesOfGradientOfQueries<uint16_t>(int head_dim);
+
 template void LaunchGradientOfQueries(CudaDevice&, const RawAttention<float>&);
 template void LaunchGradientOfQueries(CudaDevice&,
                                       const RawAttention<uint16_t>&);

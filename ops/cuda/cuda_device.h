@@ -108,6 +108,7 @@ class CudaDevice final : public Device {
 
   explicit CudaDevice(int ordinal) : ordinal_(ordinal) {}
   absl::Status Open();
+  absl::Status CheckSharedMemory() const;
   // Null where the device has failed.
   ThreadStream* Mine();
 

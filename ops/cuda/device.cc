@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ops/cuda/attention_limits.h"
 #include "ops/cuda/cuda_device.h"
 #include "ops/cuda/cuda_fence.h"
 #include "ops/cuda/kernels.h"
@@ -61,6 +62,7 @@ absl::Status CudaDevice::Open() {
         Describe(), " is of compute capability ", properties_.major, ".",
         properties_.minor, ": this build needs 8.0 (A100) or later"));
   }
+  RETURN_IF_ERROR(CheckSharedMemory());
   cudaMemPoolProps pool{};
   pool.allocType = cudaMemAllocationTypePinned;
   pool.location.type = cudaMemLocationTypeDevice;
@@ -77,6 +79,17 @@ absl::Status CudaDevice::Open() {
       cudaHostAlloc(&fault, sizeof(Fault), cudaHostAllocMapped),
       "cudaHostAlloc"));
   fault_ = new (fault) Fault{};
+  return absl::OkStatus();
+}
+
+absl::Status CudaDevice::CheckSharedMemory() const {
+  for (const DType type : {DType::kF32, DType::kBF16}) {
+    if (cuda::AttentionHeadDimMax(type, shared_bytes_max()) > 0) continue;
+    return absl::FailedPreconditionError(absl::StrCat(
+        Describe(), " gives a block ", shared_bytes_max(),
+        " bytes of shared memory: attention in ", DTypeName(type), " needs ",
+        cuda::AttentionSharedBytes(type, 1), " for the narrowest heads"));
+  }
   return absl::OkStatus();
 }
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
+#include "ops/cuda/attention_limits.h"
 #include "ops/cuda/status.h"
 #include "proto/base/status.h"
 
@@ -72,6 +73,10 @@ absl::StatusOr<GpuFacts> ReadGpuFacts(int ordinal) {
                     .uuid = UuidText(properties.uuid),
                     .memory_bytes = static_cast<int64_t>(total),
                     .free_bytes = static_cast<int64_t>(free),
+                    .head_dim_max_f32 = cuda::AttentionHeadDimMax(
+                        DType::kF32, properties.sharedMemPerBlockOptin),
+                    .head_dim_max_bf16 = cuda::AttentionHeadDimMax(
+                        DType::kBF16, properties.sharedMemPerBlockOptin),
                     .cudnn_version = CudnnVersion(),
                     .link = LinkText(ordinal)};
   RETURN_IF_ERROR(ToStatus(cudaDriverGetVersion(&facts.driver_version),

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/base/gpu_limits.h"
+#include "proto/plan/precision.h"
 
 namespace troupe {
 namespace {
@@ -18,6 +19,13 @@ std::string NamesText(std::vector<std::string> names) {
   names.resize(names.size() - more);
   const std::string list = absl::StrJoin(names, ", ");
   return more == 0 ? list : absl::StrCat(list, " and ", more, " more");
+}
+
+// Columns of a head.
+int64_t HeadDimMax(const Gpu& gpu, ElementType type) {
+  const int64_t most =
+      type == BF16 ? gpu.head_dim_max_bf16() : gpu.head_dim_max_f32();
+  return most == 0 ? kGpuHeadDimMax : most;
 }
 
 }  // namespace
@@ -37,21 +45,26 @@ absl::Status CheckDevices(const std::vector<WorkerDescription>& workers) {
       ", or stop the workers of one kind"));
 }
 
-absl::Status CheckHeads(const ModelSpec& model,
+absl::Status CheckHeads(const JobSpec& job,
                         const std::vector<WorkerDescription>& workers) {
+  const ModelSpec& model = job.model();
   if (model.num_attention_heads() <= 0) return absl::OkStatus();
   const int64_t width = model.has_head_dim()
                             ? model.head_dim()
                             : model.hidden_size() / model.num_attention_heads();
-  if (width <= kGpuHeadDimMax) return absl::OkStatus();
+  const ElementType type = ComputeType(job.training());
   for (const WorkerDescription& worker : workers) {
-    if (!worker.has_gpu()) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(model.has_head_dim() ? "model.head_dim: "
-                                          : "model.num_attention_heads: ",
-                     "heads of ", width, " columns, and attention on a GPU (",
-                     worker.name(), ") takes up to ", kGpuHeadDimMax,
-                     "; use more heads, or workers on CPUs"));
+    if (!worker.has_gpu() || width <= HeadDimMax(worker.gpu(), type)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        model.has_head_dim() ? "model.head_dim: "
+                             : "model.num_attention_heads: ",
+        "heads of ", width, " columns, and attention in ",
+        type == BF16 ? "bf16" : "f32", " on a GPU (",
+        worker.gpu().name().empty()
+            ? worker.name()
+            : absl::StrCat(worker.name(), ", ", worker.gpu().name()),
+        ") takes up to ", HeadDimMax(worker.gpu(), type),
+        "; use more heads, or workers on CPUs"));
   }
   return absl::OkStatus();
 }

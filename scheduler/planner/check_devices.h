@@ -16,8 +16,9 @@ namespace troupe {
 absl::Status CheckDevices(const std::vector<WorkerDescription>& workers);
 
 // InvalidArgument, with the field and the way out, where the model's heads are
-// wider than the kernels of GPUs take, and workers are on GPUs.
-absl::Status CheckHeads(const ModelSpec& model,
+// wider than the kernels take on the GPU of one of the workers. REQUIRES a
+// resolved job.
+absl::Status CheckHeads(const JobSpec& job,
                         const std::vector<WorkerDescription>& workers);
 
 }  // namespace troupe

@@ -80,7 +80,7 @@ absl::StatusOr<Plan> CompilePlan(const JobSpec& job,
   const std::vector<WorkerDescription> used(workers.begin(),
                                             workers.begin() + ranks);
   RETURN_IF_ERROR(CheckDevices(used));
-  RETURN_IF_ERROR(CheckHeads(resolved.model(), used));
+  RETURN_IF_ERROR(CheckHeads(resolved, used));
   ASSIGN_OR_RETURN(Plan plan, BuildFitting(resolved, used, may_go_on));
   ChooseBackends(used, plan);
   plan.set_fingerprint(PlanFingerprint(plan));

@@ -39,27 +39,44 @@ TEST(CheckDevices, TwoKindsAreNamed) {
       << many;
 }
 
-ModelSpec Model(int heads) {
-  ModelSpec model;
-  model.set_hidden_size(1024);
-  model.set_num_attention_heads(heads);
-  return model;
+JobSpec Job(int heads) {
+  JobSpec job;
+  job.mutable_model()->set_hidden_size(1024);
+  job.mutable_model()->set_num_attention_heads(heads);
+  return job;
 }
 
 TEST(CheckHeads, KernelsOfGpusGoSoFar) {
-  EXPECT_TRUE(CheckHeads(Model(4), Workers("gg")).ok());
-  EXPECT_EQ(
-      CheckHeads(Model(2), Workers("gg")),
-      absl::InvalidArgumentError(
-          "model.num_attention_heads: heads of 512 columns, and "
-          "attention on a GPU (worker-0) takes up to 256; use more heads, "
-          "or workers on CPUs"));
-  EXPECT_TRUE(CheckHeads(Model(2), Workers("cc")).ok());
-  ModelSpec model = Model(16);
-  model.set_head_dim(264);
-  EXPECT_EQ(CheckHeads(model, Workers("g")).message().substr(0, 42),
+  EXPECT_TRUE(CheckHeads(Job(4), Workers("gg")).ok());
+  EXPECT_EQ(CheckHeads(Job(2), Workers("gg")),
+            absl::InvalidArgumentError(
+                "model.num_attention_heads: heads of 512 columns, and "
+                "attention in f32 on a GPU (worker-0) takes up to 256; use "
+                "more heads, or workers on CPUs"));
+  EXPECT_TRUE(CheckHeads(Job(2), Workers("cc")).ok());
+  JobSpec job = Job(16);
+  job.mutable_model()->set_head_dim(264);
+  EXPECT_EQ(CheckHeads(job, Workers("g")).message().substr(0, 42),
             "model.head_dim: heads of 264 columns, and ");
-  EXPECT_TRUE(CheckHeads(ModelSpec(), Workers("g")).ok());
+  EXPECT_TRUE(CheckHeads(JobSpec(), Workers("g")).ok());
+}
+
+// One whose blocks have less shared memory takes narrower heads; how much
+// narrower depends on what is computed in.
+TEST(CheckHeads, AGpuMaySayLess) {
+  std::vector<WorkerDescription> workers = Workers("gg");
+  workers[1].mutable_gpu()->set_name("NVIDIA L40");
+  workers[1].mutable_gpu()->set_head_dim_max_f32(64);
+  workers[1].mutable_gpu()->set_head_dim_max_bf16(128);
+  JobSpec job = Job(8);
+  EXPECT_EQ(CheckHeads(job, workers),
+            absl::InvalidArgumentError(
+                "model.num_attention_heads: heads of 128 columns, and "
+                "attention in f32 on a GPU (worker-1, NVIDIA L40) takes up to "
+                "64; use more heads, or workers on CPUs"));
+  job.mutable_training()->set_precision("bf16");
+  EXPECT_TRUE(CheckHeads(job, workers).ok());
+  EXPECT_FALSE(CheckHeads(Job(4), workers).ok());
 }
 
 }  // namespace
