@@ -1,8 +1,8 @@
 // Sums over the rows of a matrix, column by column: the gradients of biases and
-// of norms' weights. The rows are cut into parts, at most kPartsMax of them by
-// the shape alone; each part is summed by one block for some columns, and the
-// sums of the parts are then added up in order. Nothing is added atomically, so
-// the same inputs give the same bits.
+// of norms' weights. The rows are cut into parts, at most kGpuSumPartsMax of
+// them by the shape alone; each part is summed by one block for some columns,
+// and the sums of the parts are then added up in order. Nothing is added
+// atomically, so the same inputs give the same bits.
 #ifndef TROUPE_OPS_CUDA_COLUMN_SUMS_H_
 #define TROUPE_OPS_CUDA_COLUMN_SUMS_H_
 
@@ -13,6 +13,7 @@
 #include "ops/cuda/block.h"
 #include "ops/cuda/launch.h"
 #include "ops/cuda/scratch.h"
+#include "proto/base/gpu_limits.h"
 
 namespace troupe::cuda {
 
@@ -85,7 +86,7 @@ __global__ void AddPartSumsKernel(const float* part_sums, int64_t parts,
 template <int n, int outputs, typename Term>
 void SumColumns(CudaDevice& cuda, int64_t rows, int64_t columns,
                 const Term& term, const std::array<float*, outputs>& to) {
-  constexpr int64_t kPartRowsMin = 64, kPartsMax = 128;
+  constexpr int64_t kPartRowsMin = 64, kPartsMax = kGpuSumPartsMax;
   if (rows == 0 || columns == 0) return;
   const int64_t part_rows =
       std::max(kPartRowsMin, (rows + kPartsMax - 1) / kPartsMax);

@@ -15,12 +15,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "proto/base/gpu_limits.h"
 
 namespace troupe {
 
 // For products on the stream to which it belongs.
 struct Blas {
-  static constexpr size_t kWorkspaceBytes = size_t{32} << 20;
+  static constexpr size_t kWorkspaceBytes = kGpuProductWorkspaceBytes;
 
   cublasLtHandle_t handle = nullptr;
   void* workspace = nullptr;  // of kWorkspaceBytes

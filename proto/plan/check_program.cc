@@ -45,10 +45,11 @@ absl::Status WithGrid(const absl::Status& fault, const Plan& plan) {
 
 // "device memory needs 3.00 GiB, 1.00 GiB more than the budget of 2.00 GiB:
 // parameters 1.00 GiB, ... , activations 1.00 GiB (overflows here)".
-std::string Overflow(const RankPlan& rank, Tier tier, int64_t budget) {
+std::string Overflow(const std::vector<MemoryItem>& needs, Tier tier,
+                     int64_t budget) {
   std::vector<std::string> items;
   int64_t sum = 0;
-  for (const MemoryItem& item : MemoryItems(rank)) {
+  for (const MemoryItem& item : needs) {
     if (item.tier() != tier) continue;
     const bool overflows = sum <= budget && sum + item.bytes() > budget;
     sum += item.bytes();
@@ -62,18 +63,26 @@ std::string Overflow(const RankPlan& rank, Tier tier, int64_t budget) {
 }
 
 absl::Status CheckRankBudgets(const RankPlan& rank,
-                              const WorkerDescription& worker) {
+                              const WorkerDescription& worker,
+                              const std::vector<MemoryItem>& beside_on_gpus) {
   if (worker.budgets().empty()) return absl::OkStatus();
+  std::vector<MemoryItem> needs = MemoryItems(rank);
+  if (worker.has_gpu()) {
+    needs.insert(needs.end(), beside_on_gpus.begin(), beside_on_gpus.end());
+  }
   std::map<Tier, int64_t> budgets;
   for (const TierBudget& budget : worker.budgets()) {
     budgets[budget.tier()] += budget.bytes();
   }
   for (const Tier tier : {DEVICE, HOST, NVME}) {
-    const int64_t bytes = BytesIn(rank, tier);
+    int64_t bytes = 0;
+    for (const MemoryItem& item : needs) {
+      if (item.tier() == tier) bytes += item.bytes();
+    }
     if (bytes <= budgets[tier]) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("rank ", rank.rank(), " on worker ", worker.name(), ": ",
-                     Overflow(rank, tier, budgets[tier]), "; a budget of ",
+                     Overflow(needs, tier, budgets[tier]), "; a budget of ",
                      ReadableBytes(bytes), " (", bytes, " bytes) would do"));
   }
   return absl::OkStatus();
@@ -90,14 +99,16 @@ absl::Status CheckPrograms(const Plan& plan) {
 }
 
 absl::Status CheckBudgets(const Plan& plan,
-                          const std::vector<WorkerDescription>& workers) {
+                          const std::vector<WorkerDescription>& workers,
+                          const std::vector<MemoryItem>& beside_on_gpus) {
   if (static_cast<int>(workers.size()) < plan.ranks_size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("the plan has ", plan.ranks_size(), " ranks, there are ",
                      workers.size(), " workers"));
   }
   for (const RankPlan& rank : plan.ranks()) {
-    RETURN_IF_ERROR(CheckRankBudgets(rank, workers[rank.rank()]));
+    RETURN_IF_ERROR(
+        CheckRankBudgets(rank, workers[rank.rank()], beside_on_gpus));
   }
   return absl::OkStatus();
 }

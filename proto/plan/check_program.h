@@ -25,9 +25,10 @@ absl::Status CheckPrograms(const Plan& plan);
 // InvalidArgument: rank r's tier needs more than `workers[r]` has; the message
 // has every line item and what would make it fit. A worker that states no
 // budget at all is not checked; one that states some has nothing in the other
-// tiers.
+// tiers. `beside_on_gpus` is what a rank on a GPU needs beside its slots.
 absl::Status CheckBudgets(const Plan& plan,
-                          const std::vector<WorkerDescription>& workers);
+                          const std::vector<WorkerDescription>& workers,
+                          const std::vector<MemoryItem>& beside_on_gpus = {});
 
 // One row a rank, one column an instruction of the lane, in text form.
 std::string ProgramGrid(const Plan& plan, Program::Kind kind);

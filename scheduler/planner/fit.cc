@@ -6,6 +6,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/check_program.h"
 #include "scheduler/planner/resolve.h"
+#include "scheduler/simulate/gpu_scratch.h"
 
 namespace troupe {
 namespace {
@@ -57,7 +58,7 @@ absl::StatusOr<int> LargestThatFits(
     if (!plan.ok() && !absl::IsInvalidArgument(plan.status())) {
       return plan.status();
     }
-    if (plan.ok() && CheckBudgets(*plan, workers).ok()) {
+    if (plan.ok() && CheckMemory(*plan, workers).ok()) {
       fits = sizes[middle];
       first = middle + 1;
     } else {
@@ -77,10 +78,15 @@ std::string ModelInWords(const ModelSpec& model) {
 
 }  // namespace
 
+absl::Status CheckMemory(const Plan& plan,
+                         const std::vector<WorkerDescription>& workers) {
+  return CheckBudgets(plan, workers, GpuScratchItems(plan));
+}
+
 absl::Status CheckFit(const Plan& plan,
                       const std::vector<WorkerDescription>& workers,
                       const BuildPlan& build) {
-  const absl::Status budgets = CheckBudgets(plan, workers);
+  const absl::Status budgets = CheckMemory(plan, workers);
   if (budgets.ok()) return budgets;
   const JobSpec& job = plan.job();
   ASSIGN_OR_RETURN(const int fits, LargestThatFits(job, workers, build));

@@ -13,6 +13,11 @@
 
 namespace troupe {
 
+// Whether all that the plan's ranks need is there: their slots, and on GPUs
+// their kernels' scratch. Errors as CheckBudgets'.
+absl::Status CheckMemory(const Plan& plan,
+                         const std::vector<WorkerDescription>& workers);
+
 // Builds the plan of another job, to see whether that would fit. An error that
 // is not of the job (may_go_on.h) ends the search.
 using BuildPlan = std::function<absl::StatusOr<Plan>(const JobSpec& job)>;

@@ -56,7 +56,7 @@ absl::StatusOr<Plan> BuildFitting(JobSpec resolved,
   if (!checkpoint.has_background()) {
     checkpoint.set_background(true);
     ASSIGN_OR_RETURN(Plan plan, build(resolved));
-    if (CheckBudgets(plan, workers).ok()) return plan;
+    if (CheckMemory(plan, workers).ok()) return plan;
     checkpoint.set_background(false);
   }
   ASSIGN_OR_RETURN(Plan plan, build(resolved));

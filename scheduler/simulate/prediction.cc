@@ -14,6 +14,7 @@
 #include "proto/plan/mesh.h"
 #include "proto/plan/precision.h"
 #include "scheduler/simulate/cost_model.h"
+#include "scheduler/simulate/gpu_scratch.h"
 #include "scheduler/simulate/rates.h"
 #include "scheduler/simulate/scratch_bytes.h"
 #include "scheduler/simulate/simulate.h"
@@ -189,15 +190,21 @@ RankPrediction PredictRank(const Plan& plan, const WorkerDescription& worker,
   for (MemoryItem& item : MemoryItems(rank)) {
     *prediction.add_memory() = std::move(item);
   }
-  prediction.set_peak_bytes(BytesIn(rank, DEVICE));
+  int64_t peak = BytesIn(rank, DEVICE);
   *prediction.mutable_budgets() = worker.budgets();
-  if (!worker.has_gpu()) {
+  if (worker.has_gpu()) {
+    for (MemoryItem& item : GpuScratchItems(plan)) {
+      peak += item.bytes();
+      *prediction.add_memory() = std::move(item);
+    }
+  } else {
     const Bf16Gain gain = Bf16GainOf(worker.calibration());
     prediction.set_scratch_bytes(
         ScratchBytesOf(plan, {.threads = worker.threads(),
                               .bf16_instructions = gain.has_instructions()})
             .total());
   }
+  prediction.set_peak_bytes(peak);
   prediction.set_resident_bytes(ResidentBytes(prediction, worker));
   prediction.set_bytes_sent_per_step(BytesSent(plan, rank));
   const Usage usage = UsageOf(TrainProgram(rank), times);

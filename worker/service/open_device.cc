@@ -15,7 +15,8 @@
 namespace troupe {
 namespace {
 
-// The rest is for kernels' scratch, NCCL and the fragments between.
+// The rest is for NCCL, kernels' code and the fragments between; their scratch
+// is part of a plan (scheduler/simulate/gpu_scratch.h).
 constexpr int kFreePercent = 90;
 
 absl::Status WrongFlag(const WorkerOptions& options,

@@ -6,6 +6,7 @@
 #include "gtest/gtest.h"
 #include "scheduler/planner/planner.h"
 #include "scheduler/planner/resolve.h"
+#include "scheduler/simulate/gpu_scratch.h"
 #include "tests/scheduler/example_plan.h"
 
 namespace troupe {
@@ -117,6 +118,27 @@ TEST(CheckFit, SaysSoWhereNoMicroBatchFits) {
                                "fit with any training.micro_batch_size"),
                     HasSubstr("use more ranks of a pipeline"),
                     HasSubstr("optimizer_moments 62.5 KiB (overflows here)")));
+}
+
+// On a GPU there must be room for what its kernels take beside the slots.
+TEST(CheckFit, CountsTheScratchOfGpus) {
+  const JobSpec job = ExampleJob({});
+  const int64_t slots = Need(job);
+  int64_t beside = 0;
+  for (const MemoryItem& item : GpuScratchItems(ExamplePlan(job))) {
+    beside += item.bytes();
+  }
+  std::vector<WorkerDescription> workers = ExampleWorkers(1);
+  const auto compile = [&](int64_t budget) {
+    workers[0].mutable_budgets(0)->set_bytes(budget);
+    return CompilePlan(job, workers).status();
+  };
+  EXPECT_TRUE(compile(slots).ok());
+  workers[0].mutable_gpu()->set_uuid("x");
+  EXPECT_TRUE(compile(slots + beside).ok());
+  EXPECT_THAT(std::string(compile(slots + beside - 1).message()),
+              AllOf(HasSubstr("product_workspace 32.0 MiB"),
+                    HasSubstr("kernel_scratch 32.0 MiB (overflows here)")));
 }
 
 }  // namespace

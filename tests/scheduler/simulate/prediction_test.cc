@@ -6,6 +6,7 @@
 #include "gtest/gtest.h"
 #include "proto/plan/memory.h"
 #include "proto/plan/program_text.h"
+#include "scheduler/simulate/gpu_scratch.h"
 #include "scheduler/simulate/scratch_bytes.h"
 #include "tests/scheduler/example_plan.h"
 
@@ -87,6 +88,14 @@ TEST(Predict, ResidentIsWhatLiesOnTheHost) {
   const RankPrediction on_gpu = Predict(plan, workers).ranks(0);
   EXPECT_EQ(on_gpu.scratch_bytes(), 0);
   EXPECT_EQ(on_gpu.resident_bytes(), 1000 + kRankBytes + elsewhere);
+  // What kernels take there are items of their own.
+  int64_t beside = 0;
+  for (const MemoryItem& item : GpuScratchItems(plan)) beside += item.bytes();
+  EXPECT_GT(beside, 0);
+  EXPECT_EQ(on_gpu.peak_bytes(), on_device + beside);
+  EXPECT_EQ(on_gpu.memory_size(),
+            on_cpu.memory_size() + GpuScratchItems(plan).size());
+  EXPECT_EQ(on_gpu.memory(on_gpu.memory_size() - 1).item(), "kernel_scratch");
 }
 
 TEST(Predict, SaysWhereBf16CostsTime) {

@@ -1,0 +1,61 @@
+#include "scheduler/simulate/gpu_scratch.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "proto/base/gpu_limits.h"
+#include "scheduler/planner/planner.h"
+#include "tests/scheduler/example_plan.h"
+
+namespace troupe {
+namespace {
+
+constexpr int64_t kMiB = int64_t{1} << 20;
+
+std::map<std::string, int64_t> ItemsOf(const JobSpec& job) {
+  std::vector<WorkerDescription> workers = ExampleWorkers(1);
+  workers[0].clear_budgets();  // so that anything fits
+  const absl::StatusOr<Plan> plan = CompilePlan(job, workers);
+  EXPECT_TRUE(plan.ok()) << plan.status();
+  std::map<std::string, int64_t> items;
+  if (!plan.ok()) return items;
+  for (const MemoryItem& item : GpuScratchItems(*plan)) {
+    EXPECT_EQ(item.tier(), DEVICE);
+    items[item.item()] += item.bytes();
+  }
+  return items;
+}
+
+// A wide model, cheap to plan: nothing is allocated.
+JobSpec WideJob(const std::string& precision) {
+  JobSpec job = ExampleJob({.micro_batch_size = 8});
+  job.mutable_model()->set_hidden_size(1600);
+  job.mutable_model()->set_num_attention_heads(25);
+  job.mutable_model()->set_max_position_embeddings(1024);
+  job.mutable_training()->set_sequence_length(1024);
+  job.mutable_training()->set_precision(precision);
+  return job;
+}
+
+TEST(GpuScratchItems, AreAWorkspaceAndTheMostThatAnOpTakes) {
+  std::map<std::string, int64_t> items = ItemsOf(ExampleJob({}));
+  ASSERT_EQ(items.size(), 2u);
+  EXPECT_EQ(items["product_workspace"], kGpuProductWorkspaceBytes);
+  EXPECT_EQ(items["kernel_scratch"], 32 * kMiB);
+  // 128 parts of 6,400 columns are 3.1 MiB: still the smallest step.
+  EXPECT_EQ(ItemsOf(WideJob("f32"))["kernel_scratch"], 32 * kMiB);
+  // 8 x 1,024 rows of 6,400 columns in f32 are 200 MiB.
+  EXPECT_EQ(ItemsOf(WideJob("bf16"))["kernel_scratch"], 224 * kMiB);
+}
+
+TEST(GpuScratchItems, AModelWithoutBiasesNeedsNoSumsOfProducts) {
+  JobSpec job = WideJob("bf16");
+  job.mutable_model()->set_architecture("llama");
+  job.mutable_model()->set_intermediate_size(6400);
+  EXPECT_EQ(ItemsOf(job)["kernel_scratch"], 32 * kMiB);
+}
+
+}  // namespace
+}  // namespace troupe
