@@ -1,5 +1,8 @@
 #include "storage/checkpoint/checkpoint_folder.h"
 
+#include <filesystem>
+#include <system_error>
+
 #include "absl/strings/str_cat.h"
 #include "proto/base/log.h"
 #include "proto/base/status.h"
@@ -30,6 +33,16 @@ absl::StatusOr<std::optional<FileLock>> LockDirectory(
 }
 
 }  // namespace
+
+bool GoesOnIn(const std::string& directory, const std::string& resume) {
+  // A checkpoint lies where it is, and where a link to it is.
+  for (const std::string& folder :
+       {resume, absl::StrCat(resume, "/.."), ParentDirectory(resume)}) {
+    std::error_code error;
+    if (std::filesystem::equivalent(folder, directory, error)) return true;
+  }
+  return false;
+}
 
 absl::StatusOr<std::unique_ptr<CheckpointFolder>> CheckpointFolder::Open(
     const CheckpointFolderOptions& options) {

@@ -25,9 +25,15 @@ namespace troupe {
 struct CheckpointFolderOptions {
   std::string directory;     // made where it is missing
   std::string holder;        // "job 3, pid 17 on host7", for others' messages
-  bool starts_anew = false;  // resumes nothing
+  bool starts_anew = false;  // goes on from no checkpoint that lies there
   bool overwrite = false;    // what an earlier run left may go
 };
+
+// Whether a run that resumes from `resume`, a checkpoint or a folder of such,
+// goes on in `directory`: it lies there, whatever names lead to both. One that
+// goes on from elsewhere is as new to the directory as one that resumes
+// nothing.
+bool GoesOnIn(const std::string& directory, const std::string& resume);
 
 // One thread at a time.
 class CheckpointFolder {

@@ -43,7 +43,29 @@ TEST(CheckpointFolder, ARunThatStartsAnewTakesNobodysPlaceUnasked) {
              "another directory", "checkpoint.overwrite: true"}));
   EXPECT_TRUE(
       CheckpointFolder::Open({.directory = dir.path(), .holder = "job 3"}).ok())
-      << "one that resumes";
+      << "one that goes on from it";
+}
+
+TEST(CheckpointFolder, ARunGoesOnWhereItsCheckpointLies) {
+  TempDir dir;
+  const std::string here = dir.File("here");
+  const std::string checkpoint = SaveSmall({here, 50, "a"}, 1);
+  const std::string elsewhere = SaveSmall({dir.File("there"), 50, "a"}, 1);
+  fs::create_directory_symlink(here, dir.File("link"));
+  fs::create_directory_symlink(checkpoint, dir.File("link-to-50"));
+  fs::create_directory_symlink(elsewhere, here + "/step-00000060");
+  for (const std::string& resume :
+       {here, here + "/", checkpoint, checkpoint + "/", checkpoint + "/.",
+        dir.File("link"), dir.File("link/step-00000050"),
+        dir.File("link-to-50"), here + "/step-00000060"}) {
+    EXPECT_TRUE(GoesOnIn(here, resume)) << resume;
+    EXPECT_TRUE(GoesOnIn(dir.File("link/"), resume)) << resume;
+  }
+  for (const std::string& resume :
+       {elsewhere, dir.File("there"), dir.path(), dir.File("none")}) {
+    EXPECT_FALSE(GoesOnIn(here, resume)) << resume;
+  }
+  EXPECT_FALSE(GoesOnIn(dir.File("not-made-yet"), checkpoint));
 }
 
 TEST(CheckpointFolder, WhatIsOverwrittenGoesWithTheFirstCheckpoint) {

@@ -72,8 +72,34 @@ TEST(StartingPoint, AFolderStandsForTheNewestInIt) {
       << run.warnings[0];
   // One that holds none is no checkpoint either.
   std::filesystem::create_directories(folder + "/empty");
+  job = SavingJob("other_folder", 8);
   const absl::Status none = Train(job, {.resume = folder + "/empty"}).status();
   EXPECT_TRUE(absl::IsNotFound(none)) << none;
+}
+
+// To the folder it is as new as one that resumes nothing.
+TEST(StartingPoint, ARunFromElsewhereTakesNobodysPlaceUnasked) {
+  JobSpec job = SavingJob("pretrained", 2);
+  ASSERT_TRUE(Train(job, {}).status().ok());
+  const std::string model = CheckpointPath(job.checkpoint().directory(), 2);
+  job = SavingJob("tuned", 10);
+  const std::string& directory = job.checkpoint().directory();
+  job.mutable_checkpoint()->set_every(5);
+  job.mutable_checkpoint()->set_keep(1);
+  ASSERT_TRUE(Train(job, {.resume = model}).status().ok());
+  for (const std::string& resume :
+       {model, std::filesystem::path(model).parent_path().string()}) {
+    EXPECT_TRUE(Fails(Train(job, {.resume = resume}).status(),
+                      absl::StatusCode::kFailedPrecondition,
+                      {directory, "checkpoint.resume: latest",
+                       "checkpoint.overwrite: true"}));
+  }
+  EXPECT_EQ(FindNewestComplete(directory)->step, 10);
+  job.mutable_training()->set_stop_after(5);
+  job.mutable_checkpoint()->set_overwrite(true);
+  const TrainingRun asked = Train(job, {.resume = model});
+  ASSERT_TRUE(asked.status().ok()) << asked.status();
+  EXPECT_EQ(FindNewestComplete(directory)->step, 5) << "not the other's";
 }
 
 // A disk that answers reads of some files with other bytes than it has, or with
