@@ -65,6 +65,13 @@ absl::StatusOr<CheckpointLoad> CheckpointLoad::Of(
                        StoredDTypeName(it->second->dtype), ", asked for as ",
                        StoredDTypeName(tensor.dtype)));
     }
+    if (it->second->shape != tensor.shape) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          checkpoint.path, ": tensor ", tensor.name, " is [",
+          absl::StrJoin(it->second->shape, ", "), "] there, asked for as [",
+          absl::StrJoin(tensor.shape, ", "),
+          "]: it is of another model than this"));
+    }
     for (const ManifestShard& shard : it->second->shards) {
       by_file[shard.file].push_back({&tensor, it->second, &shard});
     }

@@ -25,6 +25,7 @@ namespace troupe {
 struct TensorToLoad {
   std::string name;
   StoredDType dtype = StoredDType::kF32;
+  std::vector<int64_t> shape;  // of what it is taken into
   // Takes bytes of the dense, row-major tensor from `offset` on, which lie
   // there during the call. Each byte comes once, in any order. An error ends
   // the load.
@@ -39,9 +40,9 @@ struct CheckpointToLoad {
 class CheckpointLoad {
  public:
   // Reads the headers of the files that hold the tensors. NotFound for an
-  // unknown tensor, InvalidArgument for one of another dtype; DataLoss where a
-  // file is missing or not as the manifest says; other errors of the disk as
-  // they are.
+  // unknown tensor, InvalidArgument for one of another dtype or shape; DataLoss
+  // where a file is missing or not as the manifest says; other errors of the
+  // disk as they are.
   static absl::StatusOr<CheckpointLoad> Of(
       const CheckpointToLoad& checkpoint,
       const std::vector<TensorToLoad>& tensors);

@@ -17,6 +17,7 @@
 #include "storage/dataset/text_stream.h"
 #include "storage/engine/make_engine.h"
 #include "worker/engine/carried_files.h"
+#include "worker/rank/into_device.h"
 #include "worker/rank/unit_state.h"
 
 namespace troupe {
@@ -40,13 +41,7 @@ absl::StatusOr<Weights> LoadWeights(const CheckpointToLoad& checkpoint,
         arena.Allocate("parameters", unit.flat_elements() * sizeof(float)));
     for (const StateTensor& tensor : UnitStateTensors(
              OptimizerSpec(), unit, {.parameters = block.data()})) {
-      tensors.push_back({.name = tensor.name,
-                         .take = [to = tensor.data, &device](
-                                     uint64_t offset, absl::string_view bytes) {
-                           device.CopyFromHost(to + offset, bytes.data(),
-                                               bytes.size());
-                           return device.Synchronize();
-                         }});
+      tensors.push_back(IntoDevice(tensor, device));
     }
     weights.pointers.push_back(block.data());
     weights.blocks.push_back(std::move(block));

@@ -7,7 +7,6 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "proto/base/crc32c.h"
 #include "proto/base/status.h"
 #include "proto/plan/job_differences.h"
@@ -16,6 +15,7 @@
 #include "storage/checkpoint/load_tensors.h"
 #include "storage/checkpoint/manifest.h"
 #include "worker/model/initialize.h"
+#include "worker/rank/into_device.h"
 
 namespace troupe {
 namespace {
@@ -59,36 +59,11 @@ absl::Status FillInPieces(
   return absl::OkStatus();
 }
 
-const ManifestTensor* Find(const Manifest& manifest, absl::string_view name) {
+bool Has(const Manifest& manifest, absl::string_view name) {
   for (const ManifestTensor& tensor : manifest.tensors) {
-    if (tensor.name == name) return &tensor;
+    if (tensor.name == name) return true;
   }
-  return nullptr;
-}
-
-absl::Status CheckStored(const StateTensor& tensor,
-                         const ManifestTensor* stored) {
-  if (stored == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("it has no tensor ", tensor.name,
-                     "; was it written with another optimizer or model?"));
-  }
-  if (stored->shape != tensor.shape) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        tensor.name, " is [", absl::StrJoin(stored->shape, ", "),
-        "] there, but [", absl::StrJoin(tensor.shape, ", "), "] in this job"));
-  }
-  return absl::OkStatus();
-}
-
-TensorToLoad IntoDevice(const StateTensor& tensor, Device& device) {
-  return {.name = tensor.name,
-          .dtype = StoredDType::kF32,
-          .take = [to = tensor.data, &device](uint64_t offset,
-                                              absl::string_view bytes) {
-            device.CopyFromHost(to + offset, bytes.data(), bytes.size());
-            return device.Synchronize();
-          }};
+  return false;
 }
 
 // What this rank holds and the checkpoint has.
@@ -99,13 +74,17 @@ absl::StatusOr<std::vector<TensorToLoad>> TensorsToLoad(
     for (const StateTensor& tensor :
          UnitStateTensors(state.plan->job().optimizer(),
                           state.plan->units(unit), state.MemoryOfUnit(unit))) {
-      const ManifestTensor* stored = Find(manifest, tensor.name);
+      const bool stored = Has(manifest, tensor.name);
       // An imported model has no moments yet: they are zero, as before step 1.
-      if (manifest.step == 0 && stored == nullptr &&
+      if (manifest.step == 0 && !stored &&
           absl::StartsWith(tensor.name, "optimizer.")) {
         continue;
       }
-      RETURN_IF_ERROR(CheckStored(tensor, stored));
+      if (!stored) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("it has no tensor ", tensor.name,
+                         "; was it written with another optimizer or model?"));
+      }
       tensors.push_back(IntoDevice(tensor, state.device));
     }
   }

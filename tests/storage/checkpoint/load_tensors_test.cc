@@ -37,6 +37,7 @@ class Loader {
       tensors.push_back(
           {.name = tensor.name,
            .dtype = StoredDType::kI32,
+           .shape = tensor.shape,
            .take = [this, &values](uint64_t offset, absl::string_view bytes) {
              EXPECT_LE(offset + bytes.size(), 4 * values.size());
              bytes.copy(reinterpret_cast<char*>(values.data()) + offset,
@@ -219,6 +220,10 @@ TEST(LoadTensors, RefusesWhatIsNotThere) {
                         .status(),
                     absl::StatusCode::kInvalidArgument,
                     {"is I32, asked for as F32"}));
+  SmallTensor other = SmallTensors()[0];
+  other.shape.push_back(2);
+  EXPECT_TRUE(Fails(loader.Load({other}), absl::StatusCode::kInvalidArgument,
+                    {other.name + " is [", "] there, asked for as ["}));
 }
 
 }  // namespace

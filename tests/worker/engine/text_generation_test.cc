@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
 #include "ops/cpu/device.h"
 #include "storage/checkpoint/checkpoint_dir.h"
@@ -124,6 +126,28 @@ TEST_F(TextGeneration, OfAPipelineIsOfTheWholeModel) {
   std::string of_two;
   ASSERT_TRUE(Continue(request, of_two).ok());
   EXPECT_EQ(of_two, of_one_rank);
+}
+
+// What it says of its model is not so: nothing is written past the memory that
+// this model has, and none of another's left-overs count as weights.
+TEST_F(TextGeneration, OfTensorsOfAnotherShapeThereIsNone) {
+  auto manifest = ReadManifest(request_.checkpoint);
+  ASSERT_TRUE(manifest.ok());
+  for (const char* hidden_size : {"12", "48"}) {
+    Manifest other = *manifest;
+    absl::StrReplaceAll(
+        {{"\"hidden_size\":24", absl::StrCat("\"hidden_size\":", hidden_size)}},
+        &other.job);
+    ASSERT_NE(other.job, manifest->job);
+    std::ofstream(request_.checkpoint + "/manifest.json")
+        << FormatManifest(other);
+    std::string text;
+    const absl::Status status = Continue(request_, text);
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_NE(status.message().find("] there, asked for as ["),
+              std::string::npos)
+        << status;
+  }
 }
 
 TEST_F(TextGeneration, OfASyntheticModelThereIsNone) {
