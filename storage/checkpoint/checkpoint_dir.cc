@@ -136,13 +136,15 @@ absl::StatusOr<Manifest> CheckCheckpoint(const std::string& path,
 }
 
 absl::StatusOr<NewestCheckpoint> FindNewestComplete(
-    const std::string& dir, CheckDepth depth, absl::optional<int64_t> below) {
+    const std::string& dir, CheckDepth depth, const DamagedCheckpoints& known) {
   ASSIGN_OR_RETURN(const std::vector<CheckpointEntry> entries,
                    ListCheckpoints(dir));
   NewestCheckpoint newest;
   for (auto it = entries.rbegin(); it != entries.rend(); ++it) {
-    if (below.has_value() && it->step >= *below) continue;
-    const absl::Status status = CheckCheckpoint(it->path, depth).status();
+    const auto damage = known.find(it->path);
+    const absl::Status status = damage == known.end()
+                                    ? CheckCheckpoint(it->path, depth).status()
+                                    : absl::DataLossError(damage->second);
     if (!status.ok() && !absl::IsDataLoss(status)) return status;
     if (status.ok()) {
       newest.step = it->step;
@@ -151,7 +153,7 @@ absl::StatusOr<NewestCheckpoint> FindNewestComplete(
     }
     newest.skipped.push_back(
         absl::StrCat("skipping checkpoint ", it->path, ": ", status.message()));
-    LogWarning(newest.skipped.back());
+    if (damage == known.end()) LogWarning(newest.skipped.back());
   }
   std::string error =
       absl::StrCat(dir, ": no complete checkpoint among ", entries.size());

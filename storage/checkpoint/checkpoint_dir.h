@@ -15,12 +15,12 @@
 #define TROUPE_STORAGE_CHECKPOINT_CHECKPOINT_DIR_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/types/optional.h"
 #include "storage/checkpoint/check_file.h"
 #include "storage/checkpoint/manifest.h"
 
@@ -55,13 +55,16 @@ struct NewestCheckpoint : CheckpointEntry {
   std::vector<std::string> skipped;  // newest first; also in the log
 };
 
-// The highest step that is whole, of those below `below` where that is given.
-// NotFound where there is none, with what is wrong with the newest. Only what
-// is torn or damaged is skipped; where the disk says that it cannot tell (no
+// Of checkpoints that are known not to be whole what is wrong, by path.
+using DamagedCheckpoints = std::map<std::string, std::string>;
+
+// The highest step that is whole. NotFound where there is none, with what is
+// wrong with the newest. Only what is torn or damaged, as `known` or as it is
+// found now, is skipped; where the disk says that it cannot tell (no
 // permission, too many open files, an I/O error), that is the error.
 absl::StatusOr<NewestCheckpoint> FindNewestComplete(
     const std::string& dir, CheckDepth depth = CheckDepth::kSizes,
-    absl::optional<int64_t> below = absl::nullopt);
+    const DamagedCheckpoints& known = {});
 
 struct PruneOptions {
   std::string dir;

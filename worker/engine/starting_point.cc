@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "absl/types/optional.h"
+#include "proto/base/log.h"
 #include "proto/base/status.h"
 #include "proto/plan/mesh.h"
 #include "storage/checkpoint/checkpoint_dir.h"
@@ -21,7 +21,6 @@ namespace {
 struct Choice {
   std::string path;
   std::string folder;  // whose newest it is; empty: the job names it
-  int64_t step = 0;    // of a folder's newest; rank 0's own
   std::vector<std::string> skipped;
 };
 
@@ -56,20 +55,19 @@ std::string FolderOf(const std::string& resume, const JobSpec& job) {
   return entries.ok() && !entries->empty() ? resume : "";
 }
 
-// Rank 0's. `below`: the step of the checkpoint that was damaged for some rank.
+// Rank 0's.
 absl::StatusOr<Choice> Choose(const std::string& resume, const JobSpec& job,
-                              absl::optional<int64_t> below) {
+                              const DamagedCheckpoints& damaged) {
   std::string folder = FolderOf(resume, job);
   if (folder.empty()) return Choice{.path = resume};
   absl::StatusOr<NewestCheckpoint> newest =
-      FindNewestComplete(folder, CheckDepth::kSizes, below);
+      FindNewestComplete(folder, CheckDepth::kSizes, damaged);
   if (!newest.ok()) {
     return Annotate(newest.status(),
                     absl::StrCat("checkpoint.resume ", resume));
   }
   return Choice{.path = newest->path,
                 .folder = std::move(folder),
-                .step = newest->step,
                 .skipped = std::move(newest->skipped)};
 }
 
@@ -117,12 +115,16 @@ class Starter {
             absl::StrCat(start.resumed_from, ", ", start.position.content);
       }
       ASSIGN_OR_RETURN(begins, agreement_.Begin(outcome));
-      start_ = std::move(start);
-      if (begins) continue;
-      below_ = chosen_;
-      RETURN_IF_ERROR(listener_.OnWarning(
-          absl::StrCat("skipping checkpoint ", start_.resumed_from, ": ",
-                       agreement_.damage())));
+      if (begins) {
+        for (const std::string& skipped : choice.skipped) {
+          RETURN_IF_ERROR(listener_.OnWarning(skipped));
+        }
+        start_ = std::move(start);
+      } else {
+        LogWarning(absl::StrCat("skipping checkpoint ", start.resumed_from,
+                                ": ", agreement_.damage()));
+        damaged_[start.resumed_from] = agreement_.damage();
+      }
     }
     return std::move(start_);
   }
@@ -133,15 +135,10 @@ class Starter {
   absl::StatusOr<Choice> AgreeOnChoice() {
     Choice mine;
     if (state_.rank() == 0) {
-      ASSIGN_OR_RETURN(mine, Choose(options_.resume, job(), below_));
-      chosen_ = mine.step;
+      ASSIGN_OR_RETURN(mine, Choose(options_.resume, job(), damaged_));
     }
     ASSIGN_OR_RETURN(const std::string text, agreement_.Choose(Format(mine)));
-    ASSIGN_OR_RETURN(Choice choice, ParseChoice(text));
-    for (const std::string& skipped : choice.skipped) {
-      RETURN_IF_ERROR(listener_.OnWarning(skipped));
-    }
-    return choice;
+    return ParseChoice(text);
   }
 
   // Sets weights and moments. What is damaged, where the folder may have
@@ -180,8 +177,7 @@ class Starter {
   RankListener& listener_;
   StartAgreement agreement_;
   StartingPoint start_;
-  int64_t chosen_ = 0;             // rank 0: the step of its choice
-  absl::optional<int64_t> below_;  // rank 0: of the next one
+  DamagedCheckpoints damaged_;  // for some rank
 };
 
 }  // namespace

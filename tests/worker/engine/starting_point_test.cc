@@ -31,6 +31,29 @@ JobSpec SavingJob(const std::string& folder, int64_t stop_after) {
   return job;
 }
 
+// Inverts a bit of the last tensor of a job's first rank.
+void FlipABit(const std::string& shard) {
+  std::fstream file(shard, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(-1, std::ios::end);
+  const char last = static_cast<char>(file.get() ^ 4);
+  file.seekp(-1, std::ios::end);
+  file.put(last);
+}
+
+TEST(StartingPoint, WhereAllAreDamagedTheNewestOnesDamageIsNamed) {
+  JobSpec job = SavingJob("all_flipped", 10);
+  job.mutable_checkpoint()->set_every(5);
+  ASSERT_TRUE(Train(job, {}).status().ok());
+  for (const int64_t step : {5, 10}) {
+    FlipABit(CheckpointPath(job.checkpoint().directory(), step) +
+             "/rank-00000.safetensors");
+  }
+  EXPECT_TRUE(Fails(
+      Train(job, {.resume = "latest"}).status(), absl::StatusCode::kNotFound,
+      {"checkpoint.resume latest", "among 2",
+       "step-00000010/rank-00000.safetensors: bytes ", "its content changed"}));
+}
+
 TEST(StartingPoint, LatestSkipsACheckpointWithAFlippedBit) {
   JobSpec job = SavingJob("flipped", 10);
   const std::string& directory = job.checkpoint().directory();
@@ -38,13 +61,7 @@ TEST(StartingPoint, LatestSkipsACheckpointWithAFlippedBit) {
   ASSERT_TRUE(Train(job, {}).status().ok());
   const std::string shard =
       CheckpointPath(directory, 10) + "/rank-00000.safetensors";
-  {
-    std::fstream file(shard, std::ios::in | std::ios::out | std::ios::binary);
-    file.seekg(-1, std::ios::end);
-    const char last = static_cast<char>(file.get() ^ 4);
-    file.seekp(-1, std::ios::end);
-    file.put(last);
-  }
+  FlipABit(shard);
   job.mutable_training()->set_stop_after(8);
   const TrainingRun run = Train(job, {.resume = "latest"});
   ASSERT_TRUE(run.status().ok()) << run.status();
