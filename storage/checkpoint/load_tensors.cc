@@ -110,6 +110,11 @@ absl::StatusOr<CheckpointLoad::File> CheckpointLoad::FileWith(
   }
   std::sort(file.shards.begin(), file.shards.end(),
             [](const Shard& a, const Shard& b) { return a.begin < b.begin; });
+  // Without checksums of its blocks the file can be checked as a whole only.
+  if (listed.blocks.empty()) {
+    AddBlocks(0, listed.bytes, file.blocks);
+    return file;
+  }
   // The header is checked with the rest: it says where tensors lie.
   AddBlocks(0, header.data_offset, file.blocks);
   for (const Shard& shard : file.shards) {
@@ -163,7 +168,8 @@ absl::Status CheckpointLoad::Take(const Shard& shard, uint64_t from,
 }
 
 // One run of a load: keeps buffers in flight, and files open while blocks of
-// theirs are.
+// theirs are. Blocks are checked and handed out in the order in which they were
+// asked for, a file's header before what it says of the rest.
 class CheckpointLoad::Reading {
  public:
   Reading(const std::vector<File>& files, IoEngine& engine,
@@ -174,13 +180,12 @@ class CheckpointLoad::Reading {
       for (const uint64_t block : file.blocks) {
         todo_.push_back({.file = &file, .block = block});
       }
-      blocks_left_[&file] = file.blocks.size();
     }
     for (int i = 0; i < std::min(kBuffers, engine.depth()); ++i) {
       buffers_.emplace_back(kBlockBytes, '\0');
       free_.push_back(i);
     }
-    in_flight_.resize(buffers_.size());
+    blocks_.resize(buffers_.size());
   }
 
   ~Reading() {
@@ -194,6 +199,10 @@ class CheckpointLoad::Reading {
       for (const IoCompletion& done : engine_.Poll(absl::InfiniteDuration())) {
         RETURN_IF_ERROR(Complete(done));
       }
+      while (!submitted_.empty() && blocks_[submitted_.front()].is_there) {
+        RETURN_IF_ERROR(Use(submitted_.front()));
+        submitted_.pop_front();
+      }
     }
     return absl::OkStatus();
   }
@@ -202,6 +211,7 @@ class CheckpointLoad::Reading {
   struct Block {
     const File* file = nullptr;
     uint64_t block = 0;
+    bool is_there = false;  // it was read
     uint64_t begin() const { return block * kBlockBytes; }
     uint64_t bytes() const { return BlockBytes(*file->listed, block); }
   };
@@ -209,12 +219,6 @@ class CheckpointLoad::Reading {
   absl::StatusOr<IoFile> Open(const File& file) {
     const auto it = open_.find(&file);
     if (it != open_.end()) return it->second;
-    // Where the manifest has no checksums of blocks, all of the file is read
-    // once more.
-    if (file.listed->blocks.empty()) {
-      RETURN_IF_ERROR(
-          CheckFile(file.path, *file.listed, CheckDepth::kChecksums));
-    }
     ASSIGN_OR_RETURN(const IoFile io,
                      engine_.Open(file.path, IoMode::kReadCached));
     return open_[&file] = io;
@@ -232,38 +236,48 @@ class CheckpointLoad::Reading {
                                     .tag = static_cast<uint64_t>(buffer)}));
     free_.pop_back();
     todo_.pop_front();
-    in_flight_[buffer] = block;
+    blocks_[buffer] = block;
+    submitted_.push_back(buffer);
     return absl::OkStatus();
   }
 
   absl::Status Complete(const IoCompletion& done) {
-    const Block& block = in_flight_[done.tag];
+    Block& block = blocks_[done.tag];
     if (absl::IsOutOfRange(done.status)) {
       return absl::DataLossError(
           absl::StrCat(done.status.message(), ": it became shorter meanwhile"));
     }
     RETURN_IF_ERROR(done.status);
-    if (moved_) RETURN_IF_ERROR(moved_(block.bytes()));
-    const absl::string_view bytes(buffers_[done.tag].data(), block.bytes());
+    block.is_there = true;
+    return moved_ ? moved_(block.bytes()) : absl::OkStatus();
+  }
+
+  absl::Status Use(int buffer) {
+    const Block& block = blocks_[buffer];
+    const absl::string_view bytes(buffers_[buffer].data(), block.bytes());
     RETURN_IF_ERROR(Verify(block, bytes));
     RETURN_IF_ERROR(HandOut(block, bytes));
-    free_.push_back(static_cast<int>(done.tag));
-    if (--blocks_left_[block.file] > 0) return absl::OkStatus();
+    free_.push_back(buffer);
+    if (block.block != block.file->blocks.back()) return absl::OkStatus();
     const IoFile io = open_[block.file];
     open_.erase(block.file);
     return engine_.Close(io);
   }
 
-  static absl::Status Verify(const Block& block, absl::string_view bytes) {
+  // Of a file without checksums of blocks the last one tells.
+  absl::Status Verify(const Block& block, absl::string_view bytes) {
     const ManifestFile& listed = *block.file->listed;
-    if (listed.blocks.empty()) return absl::OkStatus();
-    const uint32_t crc = Crc32c(bytes);
-    if (crc == listed.blocks[block.block]) return absl::OkStatus();
+    const bool whole = listed.blocks.empty();
+    if (block.block == 0) crc_ = 0;
+    crc_ = whole ? ExtendCrc32c(crc_, bytes) : Crc32c(bytes);
+    const uint64_t end = block.begin() + block.bytes();
+    if (whole && end < listed.bytes) return absl::OkStatus();
+    const uint32_t want = whole ? listed.crc32c : listed.blocks[block.block];
+    if (crc_ == want) return absl::OkStatus();
     return absl::DataLossError(absl::StrFormat(
         "%s: bytes %d to %d: CRC-32C is %08x, the manifest says %08x: its "
         "content changed",
-        block.file->path, block.begin(), block.begin() + block.bytes(), crc,
-        listed.blocks[block.block]));
+        block.file->path, whole ? 0 : block.begin(), end, crc_, want));
   }
 
   static absl::Status HandOut(const Block& block, absl::string_view bytes) {
@@ -285,11 +299,12 @@ class CheckpointLoad::Reading {
   IoEngine& engine_;
   const BytesMoved& moved_;
   std::deque<Block> todo_;
-  std::map<const File*, size_t> blocks_left_;
   std::map<const File*, IoFile> open_;
   std::vector<std::string> buffers_;
-  std::vector<Block> in_flight_;  // by buffer
-  std::vector<int> free_;         // buffers
+  std::vector<Block> blocks_;  // by buffer
+  std::deque<int> submitted_;  // buffers, of blocks that were not used yet
+  std::vector<int> free_;      // buffers
+  uint32_t crc_ = 0;           // of the last block, or of its file up to there
 };
 
 absl::Status CheckpointLoad::Run(IoEngine& engine, const BytesMoved& moved) {

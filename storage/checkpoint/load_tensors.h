@@ -1,6 +1,8 @@
 // Loads what a rank needs of a checkpoint: reads the blocks of its files in
 // which that lies, each once, large and many in flight, and checks each against
-// the manifest before anybody sees a byte of it.
+// the manifest before anybody sees a byte of it. Files of which the manifest
+// has but one checksum (of checkpoints of before it had those of blocks) are
+// read whole, and known to be good at their end.
 //
 //   ASSIGN_OR_RETURN(CheckpointLoad load,
 //                    CheckpointLoad::Of({path, manifest}, tensors));
