@@ -21,8 +21,7 @@
 // * At most depth() requests are in flight: Submit past that is
 //   FailedPrecondition, and the caller polls first. Nothing queues without
 //   bound.
-// * The buffer is the caller's and must stay until the completion. Where
-// buffer,
+// * The buffer is the caller's and must stay until the completion. Where it,
 //   offset and size are multiples of kIoAlignment, an engine may pass the page
 //   cache by (O_DIRECT); elsewhere, and where the file system refuses, it goes
 //   through it. The caller sees no difference.
@@ -47,8 +46,9 @@ namespace troupe {
 // Of buffers, offsets and sizes that may bypass the page cache, in bytes.
 inline constexpr size_t kIoAlignment = 4096;
 
-// Told of bytes that a disk has given or taken, as soon as it has. An error
-// ends the transfer, which returns it: how a long one is cut short.
+// Told of bytes that a disk has given or taken, as soon as it has, or the
+// system's cache of it. An error ends the transfer, which returns it: how a
+// long one is cut short.
 using BytesMoved = std::function<absl::Status(uint64_t bytes)>;
 
 // A file that an engine has open; meaningless to another engine.

@@ -2,8 +2,9 @@
 // into a few aligned buffers, so that the disk writes one while the next fills,
 // and the checksum is computed on the way. Memory is bounded by buffers *
 // buffer_bytes. What the kernel holds back of it is made durable piece by
-// piece, as much at a time as the disk takes in seconds: a sync of all of it at
-// the end would take as long as the file, and nobody could tell how far it is.
+// piece, as much at a time as the disk takes in seconds and 32 MiB at most: a
+// sync of all of it at the end would take as long as the file, and nobody could
+// tell how far it is.
 #ifndef TROUPE_STORAGE_ENGINE_FILE_STREAM_H_
 #define TROUPE_STORAGE_ENGINE_FILE_STREAM_H_
 

@@ -177,5 +177,20 @@ TEST(FileStream, DoesNotLeaveAllOfAFileToOneSync) {
   EXPECT_EQ(disk.unsynced_max, size_t{8} << 20);
 }
 
+// A cache takes the first of it in no time; the disk behind it need not.
+TEST(FileStream, LeavesLittleToASyncHoweverFastTheLastOneWas) {
+  SyncedDisk disk;
+  const auto stream = FileStream::Create(disk, "f");
+  const std::string text(1 << 20, 'a');
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_TRUE((*stream)->Append(text).ok());
+    if (i < 24) {
+      EXPECT_LE(disk.unsynced_max, size_t{16} << 20) << i;
+    }
+  }
+  ASSERT_TRUE((*stream)->Finish().ok());
+  EXPECT_LE(disk.unsynced_max, size_t{32} << 20);
+}
+
 }  // namespace
 }  // namespace troupe
