@@ -46,7 +46,7 @@ std::optional<ParsedName> ParseName(absl::string_view name) {
     return std::nullopt;
   }
   name.remove_prefix(digits);
-  parsed.temporary = absl::StartsWith(name, kAsideMark);
+  parsed.temporary = absl::StrContains(name, kAsideMark);
   parsed.replaced = name == kReplacedMark;
   if (!name.empty() && !parsed.temporary && !parsed.replaced) {
     return std::nullopt;
@@ -163,7 +163,8 @@ absl::StatusOr<NewestCheckpoint> FindNewestComplete(
   return absl::NotFoundError(error);
 }
 
-absl::Status PruneCheckpoints(const PruneOptions& options) {
+absl::Status PruneCheckpoints(const PruneOptions& options,
+                              std::vector<std::string>& trees) {
   CHECK_GE(options.keep, 1);
   ASSIGN_OR_RETURN(std::vector<DirEntry> entries, ReadDir(options.dir));
   const auto is_later = [&](const DirEntry& entry) {
@@ -172,21 +173,19 @@ absl::Status PruneCheckpoints(const PruneOptions& options) {
   entries.erase(std::remove_if(entries.begin(), entries.end(), is_later),
                 entries.end());
   int whole = 0;
-  absl::Status status;
+  std::vector<std::string> old;
   for (auto it = entries.rbegin(); it != entries.rend(); ++it) {
     if (it->name.temporary) continue;
     if (whole == options.keep) {
-      status.Update(RemoveDirectory(it->path));
+      old.push_back(it->path);
     } else if (CheckCheckpoint(it->path, CheckDepth::kSizes).ok()) {
       ++whole;
     }
   }
   for (const DirEntry& entry : entries) {
-    if (entry.name.temporary && whole > 0) {
-      status.Update(RemoveTree(entry.path));
-    }
+    if (entry.name.temporary && whole > 0) trees.push_back(entry.path);
   }
-  return status;
+  return TakeNames(old, trees);
 }
 
 }  // namespace troupe

@@ -72,11 +72,13 @@ struct PruneOptions {
   int keep = 1;         // at least 1
 };
 
-// Of the checkpoints up to `written` keeps the newest `keep` whole ones;
-// removes older ones, whole or not, and temporary directories. Those of later
-// steps stay: another rank writes the next one already, or an earlier run of
-// the job left them. Removes nothing where none up to `written` is whole.
-absl::Status PruneCheckpoints(const PruneOptions& options);
+// Of the checkpoints up to `written` keeps the newest `keep` whole ones; older
+// ones, whole or not, lose their names, and with temporary directories come to
+// `trees`, which the caller removes. Those of later steps stay: another rank
+// writes the next one already, or an earlier run of the job left them. So does
+// all where none up to `written` is whole.
+absl::Status PruneCheckpoints(const PruneOptions& options,
+                              std::vector<std::string>& trees);
 
 }  // namespace troupe
 

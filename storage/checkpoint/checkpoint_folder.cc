@@ -1,5 +1,6 @@
 #include "storage/checkpoint/checkpoint_folder.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 
@@ -61,20 +62,21 @@ absl::StatusOr<std::unique_ptr<CheckpointFolder>> CheckpointFolder::Open(
           "(checkpoint.resume: latest), give another directory, or say that "
           "they may go (checkpoint.overwrite: true)"));
     }
-    for (const CheckpointEntry& entry : entries) {
-      overwritten.push_back(entry.path);
+    for (auto it = entries.rbegin(); it != entries.rend(); ++it) {
+      overwritten.push_back(it->path);
     }
   }
   return std::unique_ptr<CheckpointFolder>(
       new CheckpointFolder(std::move(lock), std::move(overwritten)));
 }
 
-absl::Status CheckpointFolder::Committed(const std::string& path) {
-  absl::Status status;
-  for (const std::string& old : std::exchange(overwritten_, {})) {
-    if (old != path) status.Update(RemoveDirectory(old));
-  }
-  return status;
+absl::Status CheckpointFolder::Committed(const std::string& path,
+                                         std::vector<std::string>& trees) {
+  std::vector<std::string> old = std::exchange(overwritten_, {});
+  old.erase(std::remove(old.begin(), old.end(), path), old.end());
+  return Annotate(TakeNames(old, trees),
+                  "checkpoint.overwrite: a checkpoint of the earlier run "
+                  "stays, which `latest` may take for this one's; remove it");
 }
 
 }  // namespace troupe

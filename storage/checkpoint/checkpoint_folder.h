@@ -6,7 +6,7 @@
 //   ASSIGN_OR_RETURN(auto folder, CheckpointFolder::Open({.directory = dir,
 //                                    .holder = "job 3", .starts_anew = true}));
 //   ... commits a checkpoint ...
-//   RETURN_IF_ERROR(folder->Committed(path));
+//   RETURN_IF_ERROR(folder->Committed(path, trees));
 #ifndef TROUPE_STORAGE_CHECKPOINT_CHECKPOINT_FOLDER_H_
 #define TROUPE_STORAGE_CHECKPOINT_CHECKPOINT_FOLDER_H_
 
@@ -46,8 +46,11 @@ class CheckpointFolder {
       const CheckpointFolderOptions& options);
 
   // A checkpoint is there. The first one takes the place of all that a run
-  // which starts anew overwrites: those are removed.
-  absl::Status Committed(const std::string& path);
+  // which starts anew overwrites: those lose their names, the newest first, for
+  // that is what `latest` would take. What is left of them comes to `trees`,
+  // which the caller removes.
+  absl::Status Committed(const std::string& path,
+                         std::vector<std::string>& trees);
 
  private:
   CheckpointFolder(std::optional<FileLock> lock,
@@ -55,7 +58,7 @@ class CheckpointFolder {
       : lock_(std::move(lock)), overwritten_(std::move(overwritten)) {}
 
   const std::optional<FileLock> lock_;
-  std::vector<std::string> overwritten_;  // paths
+  std::vector<std::string> overwritten_;  // paths, newest first
 };
 
 }  // namespace troupe

@@ -123,6 +123,10 @@ absl::StatusOr<std::string> BeginCheckpoint(const CheckpointAttempt& attempt) {
   return directory.aside();
 }
 
+std::string TemporaryDirectory(const CheckpointAttempt& attempt) {
+  return DirectoryOf(attempt).aside();
+}
+
 absl::StatusOr<ShardFile> WriteShardFile(IoEngine& engine,
                                          const CheckpointAttempt& attempt,
                                          int rank,

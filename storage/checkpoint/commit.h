@@ -10,10 +10,10 @@
 //      gives the directory its final name (storage/disk/new_directory.h).
 //
 // A crash before the rename leaves a temporary directory, which
-// PruneCheckpoints removes; after it the checkpoint is durable. Where a
+// PruneCheckpoints finds; after it the checkpoint is durable. Where a
 // checkpoint of that step exists already, the two directories are exchanged in
-// one step, then the old one is removed: at no time is there none, and a loss
-// of power leaves the old or the new, whole.
+// one step: at no time is there none, and a loss of power leaves the old or the
+// new, whole. The old one is left as the temporary directory.
 #ifndef TROUPE_STORAGE_CHECKPOINT_COMMIT_H_
 #define TROUPE_STORAGE_CHECKPOINT_COMMIT_H_
 
@@ -62,6 +62,9 @@ struct ShardFile {
 // <dir>/step-00000050.tmp-<token>, made where it is missing.
 absl::StatusOr<std::string> BeginCheckpoint(const CheckpointAttempt& attempt);
 
+// Its path.
+std::string TemporaryDirectory(const CheckpointAttempt& attempt);
+
 // Writes <temporary directory>/rank-00003.safetensors. The engine must be idle.
 // On an error, of the disk or of `moved`, the file is left torn: give up the
 // attempt (AbandonCheckpoint).
@@ -80,7 +83,8 @@ absl::StatusOr<std::string> CommitCheckpoint(
     absl::Span<const ShardFile> shard_files,
     absl::Span<const CarriedFile> carried = {});
 
-// Removes the temporary directory. OK where there is none.
+// Removes the temporary directory: what was written so far or, after the
+// commit, what the checkpoint replaced. OK where there is none.
 absl::Status AbandonCheckpoint(const CheckpointAttempt& attempt);
 
 // As JSON text, for a message between ranks.

@@ -84,11 +84,41 @@ absl::Status RenameDurably(const std::string& from, const std::string& to) {
   return SyncDirectory(ParentDirectory(to));
 }
 
-absl::Status RemoveTree(const std::string& path) {
+absl::Status RemoveTree(const std::string& path, const BytesRemoved& removed) {
+  struct stat info;
+  if (lstat(path.c_str(), &info) != 0) {
+    if (errno == ENOENT) return absl::OkStatus();
+    return ErrnoStatus(errno, absl::StrCat(path, ": remove"));
+  }
   std::error_code error;
-  fs::remove_all(path, error);
-  if (!error) return absl::OkStatus();
-  return ErrnoStatus(error.value(), absl::StrCat(path, ": remove"));
+  if (S_ISDIR(info.st_mode)) {
+    fs::directory_iterator it(path, error);
+    for (; !error && it != fs::directory_iterator(); it.increment(error)) {
+      RETURN_IF_ERROR(RemoveTree(it->path(), removed));
+    }
+    // Others may remove it, too.
+    if (error && error != std::errc::no_such_file_or_directory) {
+      return ErrnoStatus(error.value(), absl::StrCat(path, ": list"));
+    }
+  }
+  fs::remove(path, error);
+  if (error) return ErrnoStatus(error.value(), absl::StrCat(path, ": remove"));
+  if (!removed || S_ISDIR(info.st_mode)) return absl::OkStatus();
+  return removed(info.st_size);
+}
+
+uint64_t TreeBytes(const std::string& path) {
+  uint64_t bytes = 0;
+  std::error_code error;
+  fs::recursive_directory_iterator it(path, error);
+  for (; !error && it != fs::recursive_directory_iterator();
+       it.increment(error)) {
+    std::error_code none;
+    if (!it->is_regular_file(none) || it->is_symlink(none)) continue;
+    const uintmax_t size = it->file_size(none);
+    if (!none) bytes += size;
+  }
+  return bytes;
 }
 
 }  // namespace troupe

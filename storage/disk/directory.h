@@ -4,6 +4,8 @@
 #ifndef TROUPE_STORAGE_DISK_DIRECTORY_H_
 #define TROUPE_STORAGE_DISK_DIRECTORY_H_
 
+#include <cstdint>
+#include <functional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -28,9 +30,17 @@ absl::Status MakeDirectories(const std::string& path);
 // rename(2), durable; both names are in one directory.
 absl::Status RenameDurably(const std::string& from, const std::string& to);
 
+// Told of the bytes of a file that was removed. An error ends the removal,
+// which returns it.
+using BytesRemoved = std::function<absl::Status(uint64_t bytes)>;
+
 // Removes a file or a directory with all that it holds. OK where there is none.
 // A crash may leave some of it.
-absl::Status RemoveTree(const std::string& path);
+absl::Status RemoveTree(const std::string& path,
+                        const BytesRemoved& removed = nullptr);
+
+// Of all files in it, as far as they can be seen.
+uint64_t TreeBytes(const std::string& path);
 
 }  // namespace troupe
 

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
@@ -44,13 +45,15 @@ absl::Status NewDirectory::Make() const { return MakeDirectories(aside_); }
 
 absl::Status NewDirectory::Publish() const {
   RETURN_IF_ERROR(SyncTree(aside_));
-  RETURN_IF_ERROR(RenameDurably(aside_, path_));
-  return RemoveTree(ReplacedPath(path_));
+  return RenameDurably(aside_, path_);
 }
 
 absl::Status NewDirectory::PublishOrReplace() const {
-  const absl::Status published = Publish();
-  return absl::IsAlreadyExists(published) ? Replace() : published;
+  absl::Status published = Publish();
+  if (absl::IsAlreadyExists(published)) published = Replace();
+  // It means nothing any more: where it keeps its name, that is no matter.
+  if (published.ok()) rename(ReplacedPath(path_).c_str(), aside_.c_str());
+  return published;
 }
 
 absl::Status NewDirectory::Replace() const {
@@ -58,8 +61,7 @@ absl::Status NewDirectory::Replace() const {
   // is removed.
   if (renameat2(AT_FDCWD, aside_.c_str(), AT_FDCWD, path_.c_str(),
                 RENAME_EXCHANGE) == 0) {
-    RETURN_IF_ERROR(SyncDirectory(ParentDirectory(path_)));
-    return RemoveTree(aside_);
+    return SyncDirectory(ParentDirectory(path_));
   }
   if (errno != EINVAL && errno != ENOSYS) {
     return ErrnoStatus(errno, absl::StrCat(aside_, ": exchange with ", path_));
@@ -67,17 +69,40 @@ absl::Status NewDirectory::Replace() const {
   const std::string replaced = ReplacedPath(path_);
   RETURN_IF_ERROR(RemoveTree(replaced));
   RETURN_IF_ERROR(RenameDurably(path_, replaced));
-  RETURN_IF_ERROR(RenameDurably(aside_, path_));
-  return RemoveTree(replaced);
+  return RenameDurably(aside_, path_);
 }
 
 absl::Status NewDirectory::Discard() const { return RemoveTree(aside_); }
 
-absl::Status RemoveDirectory(const std::string& path) {
-  const NewDirectory removed(path, "removed");
-  RETURN_IF_ERROR(removed.Discard());  // of an earlier time
-  RETURN_IF_ERROR(RenameDurably(removed.path(), removed.aside()));
-  return removed.Discard();
+absl::Status TakeNames(const std::vector<std::string>& paths,
+                       std::vector<std::string>& trees) {
+  absl::Status status;
+  std::set<std::string> parents;
+  for (const std::string& path : paths) {
+    const NewDirectory removed(path, "removed");
+    const auto take = [&removed] {
+      return rename(removed.path().c_str(), removed.aside().c_str()) == 0
+                 ? 0
+                 : errno;
+    };
+    int error = take();
+    if (error == ENOTEMPTY || error == EEXIST) {  // one of an earlier time
+      status.Update(removed.Discard());
+      error = take();
+    }
+    if (error == ENOENT) continue;
+    if (error != 0) {
+      status.Update(ErrnoStatus(
+          error, absl::StrCat(path, ": rename to ", removed.aside())));
+      continue;
+    }
+    trees.push_back(removed.aside());
+    parents.insert(ParentDirectory(removed.path()));
+  }
+  for (const std::string& parent : parents) {
+    status.Update(SyncDirectory(parent));
+  }
+  return status;
 }
 
 }  // namespace troupe

@@ -15,6 +15,7 @@
 #define TROUPE_STORAGE_DISK_NEW_DIRECTORY_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -48,7 +49,8 @@ class NewDirectory {
   // name that is not empty.
   absl::Status Publish() const;
 
-  // The same, but such a directory is replaced and removed.
+  // The same, but such a directory is replaced: it lies aside then, where it
+  // means nothing, until it is discarded.
   absl::Status PublishOrReplace() const;
 
   // Removes the directory aside. OK where there is none.
@@ -61,8 +63,12 @@ class NewDirectory {
   std::string aside_;
 };
 
-// Removes a directory so that its name is never seen with a part of it.
-absl::Status RemoveDirectory(const std::string& path);
+// Takes the names of directories, in this order and durably: none of them is
+// ever seen with a part of it. What is left of each, to be removed, comes to
+// `trees`. A name that is gone already is no error. Where one stays the others
+// go nevertheless; the first error comes back.
+absl::Status TakeNames(const std::vector<std::string>& paths,
+                       std::vector<std::string>& trees);
 
 }  // namespace troupe
 

@@ -1,5 +1,6 @@
 #include "worker/engine/checkpoint_writer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +9,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/job_json.h"
 #include "storage/checkpoint/checkpoint_dir.h"
+#include "storage/disk/directory.h"
 
 namespace troupe {
 namespace {
@@ -86,9 +88,10 @@ absl::Status CheckpointWriter::Commit(const CheckpointAttempt& attempt,
   std::vector<ShardFile> files;
   int64_t bytes = 0;
   for (const std::string& description : *descriptions) {
-    ASSIGN_OR_RETURN(ShardFile file, ParseShardFile(description));
-    bytes += file.file.bytes;
-    files.push_back(std::move(file));
+    absl::StatusOr<ShardFile> file = ParseShardFile(description);
+    if (!file.ok()) return GiveUp(attempt, file.status());
+    bytes += file->file.bytes;
+    files.push_back(*std::move(file));
   }
   const Plan& plan = *state_.plan;
   Manifest manifest;
@@ -104,23 +107,46 @@ absl::Status CheckpointWriter::Commit(const CheckpointAttempt& attempt,
   absl::StatusOr<std::string> path =
       CommitCheckpoint(attempt, std::move(manifest), files, options_.carried);
   if (!path.ok()) return GiveUp(attempt, path.status());
+  // The others go on when they are told of the commit, and would wait in a
+  // collective for a rank that still removes.
+  const absl::Status old_is_gone = RemoveOld(attempt, *path);
   CheckpointRecord record;
   record.set_step(attempt.step);
   record.set_path(*path);
   record.set_bytes(bytes);
   record.set_seconds((clock_.MonotonicNanos() - begin_ns) * 1e-9);
   RETURN_IF_ERROR(listener_.OnCommitted(record));
-  // The new checkpoint is whole: that old ones stay too harms nobody's run.
-  const absl::Status removed = options_.folder == nullptr
-                                   ? absl::OkStatus()
-                                   : options_.folder->Committed(*path);
-  if (!removed.ok()) LogWarning(removed.message());
-  const int keep = plan.job().checkpoint().keep();
-  if (keep == 0) return absl::OkStatus();
-  const absl::Status pruned = PruneCheckpoints(
-      {.dir = attempt.dir, .written = attempt.step, .keep = keep});
-  if (!pruned.ok()) LogWarning(pruned.message());
-  return absl::OkStatus();
+  return old_is_gone;
+}
+
+absl::Status CheckpointWriter::RemoveOld(const CheckpointAttempt& attempt,
+                                         const std::string& path) {
+  std::vector<std::string> trees;
+  absl::Status status;
+  if (options_.folder != nullptr) {
+    status = options_.folder->Committed(path, trees);
+  }
+  // The new checkpoint is whole: that more old ones stay than need to harms
+  // nobody's run.
+  const int keep = state_.plan->job().checkpoint().keep();
+  if (keep > 0) {
+    const absl::Status pruned = PruneCheckpoints(
+        {.dir = attempt.dir, .written = attempt.step, .keep = keep}, trees);
+    if (!pruned.ok()) LogWarning(pruned.message());
+  }
+  trees.push_back(TemporaryDirectory(attempt));  // what it replaced
+  std::sort(trees.begin(), trees.end());
+  trees.erase(std::unique(trees.begin(), trees.end()), trees.end());
+  DiskLog::Work work = {.writes = true, .step = attempt.step};
+  for (const std::string& tree : trees) {
+    work.bytes += static_cast<int64_t>(TreeBytes(tree));
+  }
+  const DiskLog::Entry entry(disk_.log, work);
+  for (const std::string& tree : trees) {
+    const absl::Status removed = RemoveTree(tree, entry.moved());
+    if (!removed.ok()) LogWarning(removed.message());
+  }
+  return status;
 }
 
 }  // namespace troupe

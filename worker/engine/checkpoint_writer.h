@@ -44,9 +44,10 @@ class CheckpointWriter {
                    const RankState& state, const RankDisk& disk,
                    const Clock& clock, RankListener& listener);
 
-  // Returns when the checkpoint is committed, on rank 0 when older ones are
-  // pruned, too. Where its own shard or the commit fails, what was written of
-  // the checkpoint is removed.
+  // Returns when the checkpoint is committed and older ones are pruned, which
+  // rank 0 does before it tells of the commit. Where its own shard or the
+  // commit fails, what was written of the checkpoint is removed. An error, too,
+  // where checkpoints that this run overwrites keep their names.
   absl::Status Write(const Snapshot& snapshot);
 
  private:
@@ -55,6 +56,8 @@ class CheckpointWriter {
       const std::vector<StateTensor>& tensors);
   absl::Status Commit(const CheckpointAttempt& attempt,
                       int64_t samples_consumed, int64_t begin_ns);
+  absl::Status RemoveOld(const CheckpointAttempt& attempt,
+                         const std::string& path);
 
   const CheckpointWriterOptions options_;
   const RankState& state_;

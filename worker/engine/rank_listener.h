@@ -51,7 +51,7 @@ class RankListener {
   virtual absl::StatusOr<std::vector<std::string>> AwaitShards(
       int64_t step) = 0;
 
-  // Rank 0: the checkpoint is there.
+  // Rank 0: the checkpoint is there, and what it makes obsolete is not.
   virtual absl::Status OnCommitted(const CheckpointRecord& checkpoint) = 0;
 
   // The other ranks: waits until rank 0 has said so. A rank that is done with

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "gtest/gtest.h"
+#include "storage/disk/directory.h"
 #include "tests/storage/checkpoint/small_checkpoint.h"
 #include "tests/storage/temp_dir.h"
 
@@ -90,6 +91,15 @@ TEST(CheckpointDir, TheNewestCompleteOneWins) {
                     {"no complete checkpoint among 5", "step-00000050"}));
 }
 
+absl::Status Prune(const PruneOptions& options) {
+  std::vector<std::string> trees;
+  absl::Status status = PruneCheckpoints(options, trees);
+  for (const std::string& tree : trees) {
+    status.Update(RemoveTree(tree));
+  }
+  return status;
+}
+
 TEST(CheckpointDir, PruneKeepsTheNewestWholeOnes) {
   TempDir dir;
   for (const int64_t step : {10, 20, 30, 40, 50}) {
@@ -100,7 +110,7 @@ TEST(CheckpointDir, PruneKeepsTheNewestWholeOnes) {
   BeginCheckpoint({dir.path(), 50, "stale"}).IgnoreError();
   BeginCheckpoint({dir.path(), 60, "running"}).IgnoreError();
   WriteText(dir.File("notes.txt"), "mine");
-  ASSERT_TRUE(PruneCheckpoints({dir.path(), 50, 2}).ok());
+  ASSERT_TRUE(Prune({dir.path(), 50, 2}).ok());
   // 40 is not whole, so 30 is the second to keep.
   EXPECT_EQ(Steps(dir.path()), (std::vector<int64_t>{30, 40, 50}));
   EXPECT_FALSE(fs::exists(dir.File("step-00000020.tmp-stale")));
@@ -108,7 +118,7 @@ TEST(CheckpointDir, PruneKeepsTheNewestWholeOnes) {
   EXPECT_TRUE(fs::exists(dir.File("step-00000060.tmp-running")));
   EXPECT_TRUE(fs::exists(dir.File("notes.txt")));
 
-  ASSERT_TRUE(PruneCheckpoints({dir.path(), 50, 1}).ok());
+  ASSERT_TRUE(Prune({dir.path(), 50, 1}).ok());
   EXPECT_EQ(Steps(dir.path()), (std::vector<int64_t>{50}));
   EXPECT_EQ(FindNewestComplete(dir.path())->step, 50);
 }
@@ -120,7 +130,7 @@ TEST(CheckpointDir, PruneLeavesLaterStepsAlone) {
     SaveSmall({dir.path(), step, "a"}, 1);
   }
   BeginCheckpoint({dir.path(), 15, "next"}).IgnoreError();
-  ASSERT_TRUE(PruneCheckpoints({dir.path(), 10, 1}).ok());
+  ASSERT_TRUE(Prune({dir.path(), 10, 1}).ok());
   EXPECT_EQ(Steps(dir.path()), (std::vector<int64_t>{10, 100, 200}))
       << "what was just written stays, and it is not ours to remove the others";
   EXPECT_TRUE(fs::exists(dir.File("step-00000015.tmp-next")))
@@ -132,10 +142,10 @@ TEST(CheckpointDir, PruneRemovesNothingWhenNothingIsWhole) {
   fs::create_directory(dir.File("step-00000010"));
   fs::create_directory(dir.File("step-00000020"));
   BeginCheckpoint({dir.path(), 10, "a"}).IgnoreError();
-  ASSERT_TRUE(PruneCheckpoints({dir.path(), 20, 1}).ok());
+  ASSERT_TRUE(Prune({dir.path(), 20, 1}).ok());
   EXPECT_EQ(Steps(dir.path()), (std::vector<int64_t>{10, 20}));
   EXPECT_TRUE(fs::exists(dir.File("step-00000010.tmp-a")));
-  EXPECT_TRUE(PruneCheckpoints({dir.File("missing"), 20, 1}).ok());
+  EXPECT_TRUE(Prune({dir.File("missing"), 20, 1}).ok());
 }
 
 }  // namespace

@@ -77,11 +77,39 @@ TEST(CheckpointFolder, WhatIsOverwrittenGoesWithTheFirstCheckpoint) {
                                         .overwrite = true});
   ASSERT_TRUE(folder.ok()) << folder.status();
   EXPECT_EQ(ListCheckpoints(dir.path())->size(), 3u);
-  ASSERT_TRUE((*folder)->Committed(SaveSmall({dir.path(), 20, "b"}, 1)).ok());
+  std::vector<std::string> trees;
+  ASSERT_TRUE(
+      (*folder)->Committed(SaveSmall({dir.path(), 20, "b"}, 1), trees).ok());
   EXPECT_EQ(ListCheckpoints(dir.path())->size(), 1u);
   EXPECT_TRUE(fs::exists(dir.File("step-00000020")));
-  ASSERT_TRUE((*folder)->Committed(SaveSmall({dir.path(), 30, "b"}, 1)).ok());
+  // All have lost their names before any is removed: `latest` is this run's
+  // whenever that ends.
+  EXPECT_EQ(trees,
+            (std::vector<std::string>{dir.File("step-00000030.tmp-removed"),
+                                      dir.File("step-00000010.tmp-removed")}));
+  for (const std::string& tree : trees) {
+    EXPECT_TRUE(fs::exists(tree + "/manifest.json")) << tree;
+  }
+  ASSERT_TRUE(
+      (*folder)->Committed(SaveSmall({dir.path(), 30, "b"}, 1), trees).ok());
   EXPECT_EQ(ListCheckpoints(dir.path())->size(), 2u);
+  EXPECT_EQ(trees.size(), 2u);
+}
+
+TEST(CheckpointFolder, ACheckpointThatKeepsItsNameIsNamed) {
+  TempDir dir;
+  for (const int64_t step : {10, 20, 30}) SaveSmall({dir.path(), step, "a"}, 1);
+  auto folder = CheckpointFolder::Open({.directory = dir.path(),
+                                        .holder = "job 3",
+                                        .starts_anew = true,
+                                        .overwrite = true});
+  ASSERT_TRUE(folder.ok()) << folder.status();
+  WriteText(dir.File("step-00000030.tmp-removed"), "in the way");
+  std::vector<std::string> trees;
+  EXPECT_TRUE(Fails(
+      (*folder)->Committed(SaveSmall({dir.path(), 5, "b"}, 1), trees), kRefused,
+      {"checkpoint.overwrite", dir.File("step-00000030"), "ENOTDIR"}));
+  EXPECT_EQ(trees.size(), 2u) << "the others go";
 }
 
 }  // namespace

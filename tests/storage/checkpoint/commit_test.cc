@@ -7,6 +7,7 @@
 #include "gtest/gtest.h"
 #include "proto/base/crc32c.h"
 #include "storage/checkpoint/checkpoint_dir.h"
+#include "storage/disk/directory.h"
 #include "storage/engine/in_memory_engine.h"
 #include "storage/engine/make_engine.h"
 #include "tests/storage/checkpoint/small_checkpoint.h"
@@ -48,6 +49,8 @@ TEST(Commit, AnotherAttemptOfTheSameStepReplacesTheFirst) {
   const auto manifest = CheckCheckpoint(path, CheckDepth::kChecksums);
   ASSERT_TRUE(manifest.ok()) << manifest.status().ToString();
   EXPECT_EQ(manifest->files.size(), 2u);
+  // What it replaced is aside, for who committed to remove.
+  ASSERT_TRUE(AbandonCheckpoint({dir.path(), 50, "b"}).ok());
   EXPECT_EQ(std::distance(fs::directory_iterator(dir.path()), {}), 1);
 }
 
@@ -88,9 +91,11 @@ TEST(Commit, SurvivesAPowerLoss) {
     if (each.before >= 0) SaveTiny({root + "/new/dir", each.before, "a"}, 1);
     DiskRecording recording(root, {.refuse_exchange = each.refuse_exchange});
     SaveTiny({root + "/new/dir", 50, "b"}, 2);
-    ASSERT_TRUE(
-        PruneCheckpoints({.dir = root + "/new/dir", .written = 50, .keep = 1})
-            .ok());
+    std::vector<std::string> trees;
+    ASSERT_TRUE(PruneCheckpoints(
+                    {.dir = root + "/new/dir", .written = 50, .keep = 1}, trees)
+                    .ok());
+    for (const std::string& tree : trees) ASSERT_TRUE(RemoveTree(tree).ok());
     recording.EachOutcome([&](const CrashOutcome& crash) {
       const std::string found = NewestIn(crash.root + "/new/dir");
       if (found == "2") return;

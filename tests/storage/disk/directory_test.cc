@@ -34,6 +34,30 @@ TEST(Directory, MakesWhatIsMissing) {
   EXPECT_FALSE(MakeDirectories("/proc/none/x").ok());
 }
 
+TEST(Directory, TellsOfWhatItRemovesAndEndsWhereToldTo) {
+  TempDir dir;
+  ASSERT_TRUE(MakeDirectories(dir.File("a/b/c")).ok());
+  for (const char* name : {"a/f", "a/b/f", "a/b/c/f"}) {
+    WriteText(dir.File(name), "12345");
+  }
+  fs::create_symlink("/proc", dir.File("a/link"));
+  EXPECT_EQ(TreeBytes(dir.File("a")), 15u);
+  uint64_t told = 0;
+  const auto stop_after = [&told](uint64_t bytes_max) {
+    return [&told, bytes_max](uint64_t bytes) {
+      told += bytes;
+      return told < bytes_max ? absl::OkStatus()
+                              : absl::CancelledError("enough");
+    };
+  };
+  EXPECT_EQ(RemoveTree(dir.File("a"), stop_after(1)),
+            absl::CancelledError("enough"));
+  EXPECT_TRUE(fs::exists(dir.File("a")));
+  EXPECT_TRUE(RemoveTree(dir.File("a"), stop_after(1000)).ok());
+  EXPECT_GE(told, 15u);
+  EXPECT_TRUE(fs::is_empty(dir.path()));
+}
+
 TEST(Directory, ErrorsNameThePath) {
   TempDir dir;
   constexpr auto kNotFound = absl::StatusCode::kNotFound;

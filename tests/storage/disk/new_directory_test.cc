@@ -74,6 +74,9 @@ TEST(NewDirectory, TakesThePlaceOfAnother) {
     const absl::Status published = Publish(root + "/d", "new");
     ASSERT_TRUE(published.ok()) << published;
     EXPECT_EQ(TextIn(root + "/d"), "new");
+    // That the other cannot be removed is no reason not to have published.
+    EXPECT_EQ(TextIn(root + "/d.tmp-t"), "old");
+    ASSERT_TRUE(NewDirectory(root + "/d", "t").Discard().ok());
     EXPECT_EQ(std::distance(fs::directory_iterator(root), {}), 1);
   }
 }
@@ -129,7 +132,10 @@ TEST(NewDirectory, IsRemovedWholeOrNotAtAll) {
   ASSERT_TRUE(Publish(root + "/d", "x").ok());
   ASSERT_TRUE(Publish(root + "/d.tmp-removed", "left by a crash").ok());
   DiskRecording recording(root);
-  ASSERT_TRUE(RemoveDirectory(root + "/d").ok());
+  std::vector<std::string> trees;
+  ASSERT_TRUE(TakeNames({root + "/d", root + "/none"}, trees).ok());
+  ASSERT_EQ(trees, std::vector<std::string>{root + "/d.tmp-removed"});
+  ASSERT_TRUE(RemoveTree(trees[0]).ok());
   recording.EachOutcome([&](const CrashOutcome& crash) {
     const std::string path = crash.root + "/d";
     EXPECT_TRUE(!fs::exists(path) || TextIn(path) == "x") << crash.after;

@@ -28,6 +28,12 @@ class OneRank final : public RankListener {
     return shards;
   }
   absl::Status OnCommitted(const CheckpointRecord& checkpoint) override {
+    const std::filesystem::path path = checkpoint.path();
+    there.push_back(0);
+    for (const auto& entry :
+         std::filesystem::directory_iterator(path.parent_path())) {
+      there.back() += entry.is_directory();
+    }
     committed.push_back(checkpoint);
     return absl::OkStatus();
   }
@@ -36,6 +42,8 @@ class OneRank final : public RankListener {
   absl::Status refusal;
   std::vector<std::string> shards;
   std::vector<CheckpointRecord> committed;
+  std::vector<int>
+      there;  // at each commit: checkpoints, and what is left of any
 };
 
 class CheckpointWriterTest : public testing::Test {
@@ -107,6 +115,13 @@ TEST_F(CheckpointWriterTest, KeepsTheNewestFew) {
   ASSERT_EQ(kept->size(), 2u);
   EXPECT_EQ((*kept)[0].step, 3);
   EXPECT_EQ((*kept)[1].step, 4);
+  // Others go on from a commit, and must not wait for what is removed.
+  EXPECT_EQ(listener_.there, (std::vector<int>{1, 2, 2, 2}));
+}
+
+TEST_F(CheckpointWriterTest, WhatItReplacesGoesBeforeOthersGoOn) {
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(Write(1).ok());
+  EXPECT_EQ(listener_.there, (std::vector<int>{1, 1}));
 }
 
 TEST_F(CheckpointWriterTest, WithoutAllShardsThereIsNoCheckpoint) {
