@@ -171,6 +171,7 @@ absl::StatusOr<std::string> CommitCheckpoint(
   manifest.assets = DescribeCarriedFiles(carried);
   for (const ShardFile& shard_file : shard_files) {
     manifest.files.push_back(shard_file.file);
+    manifest.data_unchecked |= shard_file.data_unchecked;
     for (const ManifestTensor& piece : shard_file.tensors) {
       RETURN_IF_ERROR(Gather(piece, tensors));
     }
@@ -198,8 +199,9 @@ std::string FormatShardFile(const ShardFile& file) {
   for (const ManifestTensor& tensor : file.tensors) {
     tensors.push_back(TensorToJson(tensor));
   }
-  return FormatJson(
-      {{"file", FileToJson(file.file)}, {"tensors", std::move(tensors)}});
+  return FormatJson({{"file", FileToJson(file.file)},
+                     {"tensors", std::move(tensors)},
+                     {"data_unchecked", file.data_unchecked}});
 }
 
 absl::StatusOr<ShardFile> ParseShardFile(absl::string_view text) {
@@ -210,6 +212,7 @@ absl::StatusOr<ShardFile> ParseShardFile(absl::string_view text) {
     return absl::InvalidArgumentError("\"file\" is missing");
   }
   ASSIGN_OR_RETURN(parsed.file, FileFromJson(*file));
+  ASSIGN_OR_RETURN(parsed.data_unchecked, FlagField(root, "data_unchecked"));
   ASSIGN_OR_RETURN(const json* const tensors, ArrayField(root, "tensors"));
   for (const json& entry : *tensors) {
     ASSIGN_OR_RETURN(ManifestTensor tensor, TensorFromJson(entry));

@@ -56,7 +56,8 @@ struct ShardToWrite {
 struct ShardFile {
   ManifestFile file;
   std::vector<ManifestTensor>
-      tensors;  // each with the shards of this file only
+      tensors;                  // each with the shards of this file only
+  bool data_unchecked = false;  // of the manifest: for its rank's host
 };
 
 // <dir>/step-00000050.tmp-<token>, made where it is missing.

@@ -102,6 +102,7 @@ absl::StatusOr<Manifest> ParseFields(const json& root) {
   if (root.contains("data")) {
     ASSIGN_OR_RETURN(manifest.data, StringField(root, "data"));
   }
+  ASSIGN_OR_RETURN(manifest.data_unchecked, FlagField(root, "data_unchecked"));
   ASSIGN_OR_RETURN(const std::string created, StringField(root, "created"));
   std::string error;
   if (!absl::ParseTime(absl::RFC3339_full, created, &manifest.created,
@@ -159,7 +160,9 @@ std::string FormatManifest(const Manifest& unsorted) {
       ",\n\"plan_fingerprint\": ", text(manifest.plan_fingerprint),
       ",\n\"job\": ", text(manifest.job),
       ",\n\"tokenizer\": ", text(manifest.tokenizer),
-      ",\n\"data\": ", text(manifest.data), ",\n\"created\": \"",
+      ",\n\"data\": ", text(manifest.data),
+      manifest.data_unchecked ? ",\n\"data_unchecked\": true" : "",
+      ",\n\"created\": \"",
       absl::FormatTime(absl::RFC3339_full, manifest.created,
                        absl::UTCTimeZone()),
       "\",\n\"tensors\": [\n", JoinLines(manifest.tensors, &TensorToJson),

@@ -31,6 +31,9 @@ struct Manifest {
   std::string tokenizer;  // by name, as in dataset/tokenizer.h
   // What the tokens were (dataset/token_file.h, identity); empty: not known.
   std::string data;
+  // The checksum of the tokens was not known to hold yet when this was written:
+  // damage in them would have been found later.
+  bool data_unchecked = false;
   absl::Time created;
   std::vector<ManifestTensor> tensors;
   std::vector<ManifestFile> files;

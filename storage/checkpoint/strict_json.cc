@@ -114,6 +114,13 @@ absl::StatusOr<std::vector<int64_t>> IntsField(const json& object,
   return values;
 }
 
+absl::StatusOr<bool> FlagField(const json& object, const char* key) {
+  const auto field = object.find(key);
+  if (field == object.end()) return false;
+  if (!field->is_boolean()) return WrongType(key, "true or false", *field);
+  return field->get<bool>();
+}
+
 absl::StatusOr<const json*> ArrayField(const json& object, const char* key) {
   ASSIGN_OR_RETURN(const json* const field, Field(object, key));
   if (!field->is_array()) return WrongType(key, "a list", *field);

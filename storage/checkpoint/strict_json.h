@@ -30,6 +30,8 @@ absl::StatusOr<uint64_t> UintField(const nlohmann::json& object,
                                    const char* key);
 absl::StatusOr<std::vector<int64_t>> IntsField(const nlohmann::json& object,
                                                const char* key);
+// False where it is missing.
+absl::StatusOr<bool> FlagField(const nlohmann::json& object, const char* key);
 // Borrowed from `object`.
 absl::StatusOr<const nlohmann::json*> ArrayField(const nlohmann::json& object,
                                                  const char* key);

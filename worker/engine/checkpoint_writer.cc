@@ -40,6 +40,7 @@ absl::Status CheckpointWriter::Write(const Snapshot& snapshot) {
       .token = options_.token};
   absl::StatusOr<ShardFile> shard = WriteOwnShard(attempt, snapshot.tensors);
   if (!shard.ok()) return GiveUp(attempt, shard.status());
+  shard->data_unchecked = options_.data_unchecked;
   const absl::Status told = listener_.OnShardWritten(
       {.step = snapshot.step,
        .file = shard->file.name,

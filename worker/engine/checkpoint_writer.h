@@ -26,6 +26,8 @@ struct CheckpointWriterOptions {
   std::string token;
   std::vector<CarriedFile> carried;    // rank 0's go into each checkpoint
   CheckpointFolder* folder = nullptr;  // rank 0's; told of each that is there
+  // This rank checks its host's tokens, and does not know yet that they hold.
+  bool data_unchecked = false;
 };
 
 // A rank's state after `step` steps, as SNAPSHOT collected it.

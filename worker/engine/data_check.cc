@@ -28,6 +28,10 @@ absl::Status DataCheck::status() const {
   return done_.HasBeenNotified() ? status_ : absl::OkStatus();
 }
 
+bool DataCheck::holds() const {
+  return done_.HasBeenNotified() && status_.ok();
+}
+
 absl::Status DataCheck::AwaitEnd(absl::Duration patience) const {
   if (!done_.WaitForNotificationWithTimeout(patience)) {
     LogWarning(absl::StrCat(

@@ -31,7 +31,10 @@ class DataCheck {
   // wait.
   absl::Status status() const;
 
-  // The same, but waits so long for the end of the check; where it does not
+  // Whether it is known that they are as they were written; does not wait.
+  bool holds() const;
+
+  // status(), but waits so long for the end of the check; where it does not
   // come, the log says so and the result is OK.
   absl::Status AwaitEnd(absl::Duration patience) const;
 

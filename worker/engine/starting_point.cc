@@ -194,6 +194,13 @@ absl::StatusOr<StartingPoint> SetStartingPoint(const StartOptions& options,
         "checkpoint ", start.resumed_from, " was trained with other settings: ",
         absl::StrJoin(position.differences, "; "))));
   }
+  if (position.data_unchecked) {
+    RETURN_IF_ERROR(listener.OnWarning(absl::StrCat(
+        "checkpoint ", start.resumed_from,
+        " was written before it was known whether its tokens hold their "
+        "checksum: if the run that wrote it has found them damaged, resume an "
+        "older one")));
+  }
   if (position.step > options.last_step) {
     return absl::InvalidArgumentError(absl::StrCat(
         "training.stop_after: ", options.last_step, ", but checkpoint ",

@@ -129,7 +129,7 @@ absl::Status TrainLoop::RunSteps() {
     samples_before += job.training().global_batch_size();
   }
   if (data_check_ == nullptr) return absl::OkStatus();
-  return data_check_->AwaitEnd(kDataCheckPatience);
+  return DataStatus(data_check_->AwaitEnd(kDataCheckPatience));
 }
 
 // One rank commits and prunes, so one holds the directory.
@@ -182,7 +182,8 @@ absl::Status TrainLoop::FillPipeline(const StepContext& first) {
 
 absl::Status TrainLoop::TrainStep(const StepContext& context) {
   if (background_ != nullptr) RETURN_IF_ERROR(background_->status());
-  if (data_check_ != nullptr) RETURN_IF_ERROR(data_check_->status());
+  if (data_check_ != nullptr)
+    RETURN_IF_ERROR(DataStatus(data_check_->status()));
   const int64_t step = context.step;
   ASSIGN_OR_RETURN(PendingReport report, RunTrain(context));
   Scalars scalars = report.finished.scalars;
@@ -209,6 +210,9 @@ absl::Status TrainLoop::TrainStep(const StepContext& context) {
   if (known_now) RETURN_IF_ERROR(Report(step, scalars));
   if (checkpoint) RETURN_IF_ERROR(WriteCheckpoint(context));
   if (!stop) return absl::OkStatus();
+  if (data_check_ != nullptr) {
+    RETURN_IF_ERROR(DataStatus(data_check_->AwaitEnd(absl::ZeroDuration())));
+  }
   stopped_ = true;
   return absl::CancelledError("a rank was asked to stop");
 }
@@ -326,13 +330,26 @@ absl::Status TrainLoop::WriteCheckpoint(const StepContext& context) {
 }
 
 absl::Status TrainLoop::Write(const Snapshot& snapshot) {
+  const bool unchecked = data_check_ != nullptr && !data_check_->holds();
   CheckpointWriter writer({.token = options_.checkpoint_token,
                            .carried = carried_,
-                           .folder = folder_.get()},
+                           .folder = folder_.get(),
+                           .data_unchecked = unchecked},
                           *state_, RankDisk{resources_.io, disk_},
                           resources_.clock, listener_);
-  return Annotate(writer.Write(snapshot),
-                  absl::StrCat("checkpoint of step ", snapshot.step));
+  RETURN_IF_ERROR(Annotate(writer.Write(snapshot),
+                           absl::StrCat("checkpoint of step ", snapshot.step)));
+  if (unchecked && first_unchecked_ == 0) first_unchecked_ = snapshot.step;
+  return absl::OkStatus();
+}
+
+absl::Status TrainLoop::DataStatus(const absl::Status& status) const {
+  if (status.ok() || first_unchecked_ == 0) return status;
+  return absl::Status(
+      status.code(),
+      absl::StrCat(status.message(), "; this run's checkpoints, from step ",
+                   first_unchecked_.load(),
+                   " on, were trained on them: go on from an earlier one"));
 }
 
 absl::Status TrainLoop::EndWriter() {

@@ -129,6 +129,8 @@ class TrainLoop {
                                      RankTimeline* timeline);
   absl::Status WriteCheckpoint(const StepContext& context);
   absl::Status Write(const Snapshot& snapshot);
+  // What the check of the data says, with what was saved before it did.
+  absl::Status DataStatus(const absl::Status& status) const;
   absl::Status EndWriter();
   bool IsDue(int64_t step, int64_t every) const;
 
@@ -148,6 +150,9 @@ class TrainLoop {
   std::vector<CarriedFile> carried_;  // by the job's checkpoints; of rank 0
   std::unique_ptr<BackgroundWriter> background_;  // reads state_; or null
   double checkpoint_stall_seconds_ = 0;           // since the last step
+  // Of the checkpoints that were written before it was known that the data
+  // holds the first one's step; 0: there is none.
+  std::atomic<int64_t> first_unchecked_{0};
   PendingReports pending_;
   std::atomic<int64_t> steps_done_{0};
   std::atomic<bool> stopped_{false};

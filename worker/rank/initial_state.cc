@@ -243,6 +243,7 @@ absl::StatusOr<TrainingPosition> RestoreFromCheckpoint(const std::string& path,
       .step = manifest.step,
       .samples_consumed = static_cast<int64_t>(manifest.samples_consumed),
       .differences = JobDifferences(saved, state.plan->job()),
+      .data_unchecked = manifest.data_unchecked,
       .content = absl::StrCat(
           "manifest ",
           absl::Hex(Crc32c(FormatManifest(manifest)), absl::kZeroPad8))};

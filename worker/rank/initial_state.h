@@ -21,6 +21,7 @@ struct TrainingPosition {
   int64_t samples_consumed = 0;  // the data position
   // In what the job that had come there differs (proto/plan/job_differences.h).
   std::vector<std::string> differences;
+  bool data_unchecked = false;  // as its manifest says
   // Of the checkpoint's manifest: "manifest 1f3a9c02".
   std::string content;
 };

@@ -59,6 +59,13 @@ TEST(Manifest, ComesBackAsItWas) {
   EXPECT_EQ(parsed->assets[0].crc32c, 0xfeedu);
 }
 
+TEST(Manifest, SaysWhetherTheTokensWereChecked) {
+  Manifest manifest = Example();
+  EXPECT_FALSE(ParseManifest(FormatManifest(manifest), "m")->data_unchecked);
+  manifest.data_unchecked = true;
+  EXPECT_TRUE(ParseManifest(FormatManifest(manifest), "m")->data_unchecked);
+}
+
 TEST(Manifest, OneFromBeforeThereWereAssetsIsRead) {
   std::string text = FormatManifest(Example());
   const size_t at = text.find("\"assets\"");

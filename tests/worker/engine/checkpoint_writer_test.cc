@@ -4,6 +4,7 @@
 
 #include "gtest/gtest.h"
 #include "storage/checkpoint/checkpoint_dir.h"
+#include "storage/checkpoint/manifest.h"
 #include "storage/checkpoint/tensor_reader.h"
 #include "storage/engine/make_engine.h"
 #include "tests/equivalence/small_job.h"
@@ -122,6 +123,19 @@ TEST_F(CheckpointWriterTest, KeepsTheNewestFew) {
 TEST_F(CheckpointWriterTest, WhatItReplacesGoesBeforeOthersGoOn) {
   for (int i = 0; i < 2; ++i) ASSERT_TRUE(Write(1).ok());
   EXPECT_EQ(listener_.there, (std::vector<int>{1, 1}));
+}
+
+TEST_F(CheckpointWriterTest, SaysWhetherTheTokensWereChecked) {
+  ASSERT_TRUE(Write(1).ok());
+  writer_ = std::make_unique<CheckpointWriter>(
+      CheckpointWriterOptions{.token = "test", .data_unchecked = true},
+      rank_->state(), RankDisk{*io_, disk_}, clock_, listener_);
+  ASSERT_TRUE(Write(2).ok());
+  for (const int step : {1, 2}) {
+    const auto manifest = ReadManifest(CheckpointPath(directory_, step));
+    ASSERT_TRUE(manifest.ok()) << manifest.status();
+    EXPECT_EQ(manifest->data_unchecked, step == 2);
+  }
 }
 
 TEST_F(CheckpointWriterTest, WithoutAllShardsThereIsNoCheckpoint) {

@@ -6,6 +6,7 @@
 #include "gtest/gtest.h"
 #include "proto/base/check.h"
 #include "storage/dataset/token_file_writer.h"
+#include "tests/storage/endless_tokens.h"
 #include "tests/storage/temp_dir.h"
 
 namespace troupe {
@@ -31,6 +32,7 @@ TEST_F(DataCheckTest, IsOkForWhatWasWritten) {
   const DataCheck check(*file);
   EXPECT_TRUE(check.AwaitEnd(absl::InfiniteDuration()).ok());
   EXPECT_TRUE(check.status().ok());
+  EXPECT_TRUE(check.holds());
 }
 
 TEST_F(DataCheckTest, NamesTheFileWhoseBytesChanged) {
@@ -44,13 +46,18 @@ TEST_F(DataCheckTest, NamesTheFileWhoseBytesChanged) {
                     absl::StatusCode::kDataLoss,
                     {"data.tokens: " + path_, "prepare the file again"}));
   EXPECT_FALSE(check.status().ok());
+  EXPECT_FALSE(check.holds());
 }
 
 TEST_F(DataCheckTest, GivesUpWhenTheJobEnds) {
-  const auto file = TokenFile::Open(path_);
-  ASSERT_TRUE(file.ok());
-  { const DataCheck check(*file); }
-}
+  const std::string path = dir_.File("endless");
+  WriteEndlessTokens(path, 256);
+  const auto file = TokenFile::Open(path);
+  ASSERT_TRUE(file.ok()) << file.status();
+  const DataCheck check(*file);
+  EXPECT_FALSE(check.holds()) << "it is not known yet";
+  EXPECT_TRUE(check.status().ok());
+}  // without this the test would not end
 
 }  // namespace
 }  // namespace troupe

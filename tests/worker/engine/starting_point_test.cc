@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "proto/base/status.h"
 #include "storage/checkpoint/checkpoint_dir.h"
+#include "storage/checkpoint/manifest.h"
 #include "storage/dataset/token_file.h"
 #include "storage/dataset/token_file_writer.h"
 #include "storage/engine/make_engine.h"
@@ -263,6 +264,25 @@ TEST(StartingPoint, WarnsOfOtherSettingsThanTheCheckpointWasTrainedWith) {
   EXPECT_TRUE(absl::StrContains(run.warnings[0],
                                 "was trained with other settings: "
                                 "optimizer.lr is "))
+      << run.warnings[0];
+}
+
+// Their damage may have been found after this, and mended since.
+TEST(StartingPoint, WarnsOfTokensThatWereNotChecked) {
+  JobSpec job = SavingJob("unchecked", 1);
+  ASSERT_TRUE(Train(job, {}).status().ok());
+  const std::string path = CheckpointPath(job.checkpoint().directory(), 1);
+  absl::StatusOr<Manifest> manifest = ReadManifest(path);
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  EXPECT_FALSE(manifest->data_unchecked);
+  manifest->data_unchecked = true;
+  WriteText(path + "/manifest.json", FormatManifest(*manifest));
+  job.mutable_training()->set_stop_after(2);
+  const TrainingRun run = Train(job, {.resume = path});
+  ASSERT_TRUE(run.status().ok()) << run.status();
+  ASSERT_EQ(run.warnings.size(), 1u);
+  EXPECT_TRUE(absl::StrContains(
+      run.warnings[0], path + " was written before it was known whether"))
       << run.warnings[0];
 }
 

@@ -9,8 +9,11 @@
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
 #include "storage/checkpoint/checkpoint_dir.h"
+#include "storage/checkpoint/manifest.h"
 #include "tests/equivalence/cluster_of_threads.h"
 #include "tests/equivalence/small_job.h"
+#include "tests/storage/endless_tokens.h"
+#include "tests/storage/temp_dir.h"
 
 namespace troupe {
 namespace {
@@ -337,6 +340,32 @@ TEST(TrainLoop, FlippedBytesInTheTokenFileAreFound) {
   EXPECT_TRUE(absl::StrContains(run.status().message(),
                                 "data.tokens: " + tokens + ": offset 64"))
       << run.status();
+}
+
+// What is not known to hold yet may turn out damaged: then it is too late for
+// what was saved by then to say so.
+TEST(TrainLoop, CheckpointsOfTokensThatAreNotCheckedYetSaySo) {
+  JobSpec job = CheckpointedJob("unchecked_tokens", false);
+  job.mutable_checkpoint()->set_every(1);
+  job.mutable_checkpoint()->set_keep(0);
+  job.mutable_training()->set_steps(1'000'000);
+  job.mutable_training()->set_validate_every(0);
+  const TempDir dir;
+  WriteEndlessTokens(dir.File("t"), 61);
+  job.mutable_data()->set_tokens(dir.File("t"));
+  const TrainingRun run =
+      Train(job, {.checks_data = true,
+                  .on_step = [](int, const StepRecord& record,
+                                const std::vector<TrainLoop*>& loops) {
+                    if (record.step() == 2) loops[0]->RequestSaveAndStop();
+                  }});
+  EXPECT_TRUE(absl::IsCancelled(run.status())) << run.status();
+  ASSERT_EQ(run.checkpoints.size(), 3u);
+  for (const CheckpointRecord& saved : run.checkpoints) {
+    const auto manifest = ReadManifest(saved.path());
+    ASSERT_TRUE(manifest.ok()) << manifest.status();
+    EXPECT_TRUE(manifest->data_unchecked) << saved.path();
+  }
 }
 
 TEST(TrainLoop, AMissingTokenFileIsNamed) {
