@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "proto/base/status.h"
 #include "storage/engine/little_endian.h"
-#include "storage/engine/posix_file.h"
 
 namespace troupe {
 namespace {
@@ -19,7 +19,7 @@ constexpr uint64_t kTypeAt = 17;
 constexpr uint64_t kSequenceCountAt = 18;
 constexpr uint64_t kDocumentCountAt = 26;
 constexpr uint64_t kHeaderBytes = 34;
-constexpr uint64_t kIndexBytesMax = uint64_t{1} << 36;
+constexpr size_t kPieceBytes = size_t{1} << 20;
 
 struct TypeRow {
   const char* name;
@@ -38,28 +38,58 @@ std::string Prefix(absl::string_view path) {
   return std::string(path);
 }
 
-uint64_t LoadU64(absl::string_view bytes, uint64_t at) {
-  return LoadLittleEndian<uint64_t>(bytes.data() + at);
-}
+// Numbers that lie one after the other, from front to back. An index may have
+// gigabytes of them, on every rank: little of it is in memory at a time.
+template <typename T>
+class Numbers {
+ public:
+  // `count` of them from byte `at` on, which must be there. Borrows the file.
+  Numbers(const DataFile& file, uint64_t at, uint64_t count)
+      : file_(file), at_(at), left_(count) {}
+
+  // Call `count` times at most.
+  absl::Status Next(T& number) {
+    if (next_ == piece_.size()) RETURN_IF_ERROR(ReadPiece());
+    number = LoadLittleEndian<T>(piece_.data() + next_);
+    next_ += sizeof(T);
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status ReadPiece() {
+    const uint64_t count = std::min<uint64_t>(left_, kPieceBytes / sizeof(T));
+    piece_.resize(count * sizeof(T));
+    next_ = 0;
+    RETURN_IF_ERROR(file_.Read(at_, piece_.size(), piece_.data()));
+    at_ += piece_.size();
+    left_ -= count;
+    return absl::OkStatus();
+  }
+
+  const DataFile& file_;
+  uint64_t at_;
+  uint64_t left_;
+  std::string piece_;
+  size_t next_ = 0;
+};
 
 // The parts of a checked .idx.
 class Index {
  public:
   static absl::StatusOr<Index> Open(const std::string& path);
 
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return file_.path(); }
   const TypeRow& type() const { return *type_; }
   uint64_t sequences() const { return sequences_; }
   uint64_t documents() const { return documents_ - 1; }
   uint64_t PointerAt(uint64_t sequence) const {
     return kHeaderBytes + 4 * sequences_ + 8 * sequence;
   }
-  int32_t Length(uint64_t sequence) const {
-    return static_cast<int32_t>(LoadLittleEndian<uint32_t>(
-        bytes_.data() + kHeaderBytes + 4 * sequence));
+  Numbers<uint32_t> Lengths() const {
+    return {file_, kHeaderBytes, sequences_};
   }
-  int64_t Pointer(uint64_t sequence) const {
-    return static_cast<int64_t>(LoadU64(bytes_, PointerAt(sequence)));
+  Numbers<uint64_t> Pointers() const {
+    return {file_, PointerAt(0), sequences_};
   }
   absl::Status Damaged(uint64_t offset, absl::string_view what) const {
     return absl::DataLossError(
@@ -67,21 +97,20 @@ class Index {
   }
 
  private:
+  explicit Index(DataFile file) : file_(std::move(file)) {}
   absl::Status CheckHeader();
   absl::Status CheckSize() const;
   absl::Status CheckDocuments() const;
 
-  std::string path_;
-  std::string bytes_;
+  DataFile file_;
   const TypeRow* type_ = nullptr;
   uint64_t sequences_ = 0;
   uint64_t documents_ = 0;  // entries of the document index
 };
 
 absl::StatusOr<Index> Index::Open(const std::string& path) {
-  Index index;
-  index.path_ = path;
-  ASSIGN_OR_RETURN(index.bytes_, ReadWholeFile(path, kIndexBytesMax));
+  ASSIGN_OR_RETURN(DataFile file, DataFile::Open(path));
+  Index index(std::move(file));
   RETURN_IF_ERROR(index.CheckHeader());
   RETURN_IF_ERROR(index.CheckSize());
   RETURN_IF_ERROR(index.CheckDocuments());
@@ -89,12 +118,13 @@ absl::StatusOr<Index> Index::Open(const std::string& path) {
 }
 
 absl::Status Index::CheckHeader() {
-  const absl::string_view bytes = bytes_;
-  if (bytes.size() < kHeaderBytes) {
-    return Damaged(bytes.size(), absl::StrCat("the file ends inside its ",
+  if (file_.size() < kHeaderBytes) {
+    return Damaged(file_.size(), absl::StrCat("the file ends inside its ",
                                               kHeaderBytes, " byte header"));
   }
-  const uint64_t version = LoadU64(bytes, kVersionAt);
+  char bytes[kHeaderBytes];
+  RETURN_IF_ERROR(file_.Read(0, kHeaderBytes, bytes));
+  const uint64_t version = LoadLittleEndian<uint64_t>(bytes + kVersionAt);
   if (version != 1) {
     return Damaged(kVersionAt,
                    absl::StrCat("version ", version, "; this program reads 1"));
@@ -109,13 +139,13 @@ absl::Status Index::CheckHeader() {
                                                  ": ids of type ", type_->name,
                                                  "; tokens are integers"));
   }
-  sequences_ = LoadU64(bytes, kSequenceCountAt);
-  documents_ = LoadU64(bytes, kDocumentCountAt);
+  sequences_ = LoadLittleEndian<uint64_t>(bytes + kSequenceCountAt);
+  documents_ = LoadLittleEndian<uint64_t>(bytes + kDocumentCountAt);
   return absl::OkStatus();
 }
 
 absl::Status Index::CheckSize() const {
-  const uint64_t bytes = bytes_.size();
+  const uint64_t bytes = file_.size();
   // First that no product overflows.
   if (sequences_ > bytes || documents_ > bytes) {
     return Damaged(kSequenceCountAt,
@@ -141,9 +171,11 @@ absl::Status Index::CheckSize() const {
 absl::Status Index::CheckDocuments() const {
   const uint64_t at = kHeaderBytes + 12 * sequences_;
   if (documents_ == 0) return Damaged(kDocumentCountAt, "no document index");
+  Numbers<uint64_t> starts(file_, at, documents_);
   uint64_t before = 0;
   for (uint64_t i = 0; i < documents_; ++i) {
-    const uint64_t sequence = LoadU64(bytes_, at + 8 * i);
+    uint64_t sequence;
+    RETURN_IF_ERROR(starts.Next(sequence));
     if (sequence < before || sequence > sequences_) {
       return Damaged(at + 8 * i,
                      absl::StrCat("document ", i, " begins at sequence ",
@@ -161,15 +193,20 @@ absl::Status AddRuns(const Index& index, TokenLayout& layout) {
   const uint64_t width = layout.type.bytes;
   uint64_t run_end = 0;
   uint64_t end = 0;  // of all that the index speaks of
+  Numbers<uint32_t> lengths = index.Lengths();
+  Numbers<uint64_t> pointers = index.Pointers();
   for (uint64_t i = 0; i < index.sequences(); ++i) {
-    const int32_t length = index.Length(i);
-    const int64_t pointer = index.Pointer(i);
+    uint32_t stored_length;
+    RETURN_IF_ERROR(lengths.Next(stored_length));
+    uint64_t begin;
+    RETURN_IF_ERROR(pointers.Next(begin));
+    const int32_t length = static_cast<int32_t>(stored_length);
+    const int64_t pointer = static_cast<int64_t>(begin);
     if (length < 0) {
       return index.Damaged(
           kHeaderBytes + 4 * i,
           absl::StrCat("sequence ", i, " has ", length, " tokens"));
     }
-    const uint64_t begin = static_cast<uint64_t>(pointer);
     if (pointer < 0 || begin > bytes || length * width > bytes - begin) {
       return index.Damaged(
           index.PointerAt(i),

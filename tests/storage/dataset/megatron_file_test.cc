@@ -1,6 +1,8 @@
 #include "storage/dataset/megatron_file.h"
 
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 
 #include "gtest/gtest.h"
 #include "tests/storage/dataset/foreign_files.h"
@@ -39,6 +41,38 @@ TEST_F(MegatronFileTest, NeighboursAreOneRun) {
   EXPECT_EQ(layout->documents, 2u);
   EXPECT_EQ(layout->runs.size(), 1u);
   EXPECT_EQ(layout->data->path(), prefix_ + ".bin");
+}
+
+// In bytes, of a line of /proc/self/status.
+uint64_t MemoryOf(const std::string& name) {
+  std::ifstream status("/proc/self/status");
+  std::string line;
+  while (std::getline(status, line)) {
+    if (line.rfind(name + ":", 0) == 0) {
+      return 1024 * std::stoull(line.substr(name.size() + 1));
+    }
+  }
+  ADD_FAILURE() << "no " << name;
+  return 0;
+}
+
+// Each rank of a host opens it.
+TEST_F(MegatronFileTest, AnIndexOfAnyLengthTakesLittleMemory) {
+  constexpr uint64_t kSequences = 10'000'000;  // all of no tokens
+  MegatronIndex none = {.lengths = {}, .pointers = {}, .documents = {}};
+  std::string header = MegatronIndexBytes(none).substr(0, 34);
+  const uint64_t documents = 1;
+  memcpy(header.data() + 18, &kSequences, 8);
+  memcpy(header.data() + 26, &documents, 8);
+  WriteText(prefix_ + ".idx", header);
+  std::filesystem::resize_file(prefix_ + ".idx", 34 + 12 * kSequences + 8);
+  WriteText(prefix_ + ".bin", "");
+  std::ofstream("/proc/self/clear_refs") << "5";  // the peak is of now
+  const uint64_t before = MemoryOf("VmRSS");
+  const auto layout = ReadMegatronFile(prefix_);
+  ASSERT_TRUE(layout.ok()) << layout.status();
+  EXPECT_EQ(layout->token_count, 0u);
+  EXPECT_LT(MemoryOf("VmHWM"), before + 12 * kSequences / 10);
 }
 
 TEST_F(MegatronFileTest, AnyOfItsNamesWillDo) {
