@@ -11,6 +11,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/mesh.h"
 #include "storage/checkpoint/checkpoint_dir.h"
+#include "storage/checkpoint/checkpoint_folder.h"
 #include "worker/engine/start_agreement.h"
 
 namespace troupe {
@@ -71,20 +72,31 @@ absl::StatusOr<Choice> Choose(const std::string& resume, const JobSpec& job,
                 .skipped = std::move(newest->skipped)};
 }
 
-// The run's own checkpoints have lower steps, so `latest` passes them over.
-absl::Status WarnOfLaterCheckpoints(const std::string& directory,
-                                    int64_t first_step,
-                                    RankListener& listener) {
+// What becomes of the checkpoints that an earlier run left where this one's go.
+absl::Status WarnOfEarlierRun(const StartingPoint& start,
+                              const std::string& directory,
+                              RankListener& listener) {
   ASSIGN_OR_RETURN(const std::vector<CheckpointEntry> entries,
                    ListCheckpoints(directory));
-  if (entries.empty() || entries.back().step < first_step) {
+  if (entries.empty()) return absl::OkStatus();
+  if (start.resumed_from.empty() || !GoesOnIn(directory, start.resumed_from)) {
+    return listener.OnWarning(absl::StrCat(
+        "checkpoint.overwrite: what an earlier run left in ", directory, ", ",
+        entries.back().path,
+        " the last, is removed when this run's first checkpoint is there"));
+  }
+  const int64_t first_step = start.position.step + 1;
+  // Of what was skipped on the way to the newest all have been warned.
+  if (!start.newest_of.empty() || entries.back().step < first_step) {
     return absl::OkStatus();
   }
+  // The run's own have lower steps at first, so `latest` passes them over.
   return listener.OnWarning(absl::StrCat(
       "checkpoint.directory: ", entries.back().path,
       " is there from an earlier run, and this one starts at step ", first_step,
-      ": until it is beyond that, `checkpoint.resume: latest` means the other; "
-      "use another directory, or move what is there away"));
+      ": it replaces those that it comes to, and until it is beyond them "
+      "`checkpoint.resume: latest` means the other's; use another directory, "
+      "or move what is there away"));
 }
 
 // One rank on its way to its start.
@@ -207,11 +219,9 @@ absl::StatusOr<StartingPoint> SetStartingPoint(const StartOptions& options,
         start.resumed_from, " is of step ", position.step,
         "; ask for a later step, or for 0: all of training.steps"));
   }
-  // Of what was skipped in the folder itself all have been warned.
   const std::string& directory = state.plan->job().checkpoint().directory();
-  if (!directory.empty() && start.newest_of != directory) {
-    RETURN_IF_ERROR(
-        WarnOfLaterCheckpoints(directory, position.step + 1, listener));
+  if (!directory.empty()) {
+    RETURN_IF_ERROR(WarnOfEarlierRun(start, directory, listener));
   }
   // What was enqueued here, lanes will use.
   RETURN_IF_ERROR(state.device.Synchronize());

@@ -36,13 +36,13 @@ struct StartingPoint {
 
 // Of a folder that holds checkpoints the newest is meant that is whole, in all
 // that any rank reads of it: one flipped bit would train on silently. `latest`
-// stands for the job's own folder. Rank 0 looks for it; where another rank finds
-// it damaged while it loads, rank 0 chooses an older one for all
-// (start_agreement.h). Only what is torn or damaged is skipped, and the listener
-// is warned of it; any other error is one. The listener is warned too where
-// another start finds steps in the directory that are still to come: an earlier
-// run left them. When this returns the device has done its part, and all ranks
-// have come as far.
+// stands for the job's own folder. Rank 0 looks for it; where another rank
+// finds it damaged while it loads, rank 0 chooses an older one for all
+// (start_agreement.h). Only what is torn or damaged is skipped, and the
+// listener is warned of it; any other error is one. The listener is warned too
+// of what becomes of checkpoints that an earlier run left in the directory.
+// When this returns the device has done its part, and all ranks have come as
+// far.
 absl::StatusOr<StartingPoint> SetStartingPoint(const StartOptions& options,
                                                const StartResources& resources,
                                                RankState& state,

@@ -72,6 +72,21 @@ TEST(StartingPoint, LatestSkipsACheckpointWithAFlippedBit) {
   EXPECT_TRUE(absl::StrContains(run.warnings[0], shard)) << run.warnings[0];
 }
 
+// Whatever its name, the job's own folder is no other run's.
+TEST(StartingPoint, WhatIsSkippedInTheOwnFolderIsSaidOnce) {
+  JobSpec job = SavingJob("by_another_name", 10);
+  job.mutable_checkpoint()->set_every(5);
+  ASSERT_TRUE(Train(job, {}).status().ok());
+  const std::string& directory = job.checkpoint().directory();
+  FlipABit(CheckpointPath(directory, 10) + "/rank-00000.safetensors");
+  job.mutable_training()->set_stop_after(8);
+  const TrainingRun run = Train(job, {.resume = directory + "/"});
+  ASSERT_TRUE(run.status().ok()) << run.status();
+  ASSERT_EQ(run.warnings.size(), 1u) << run.warnings[1];
+  EXPECT_TRUE(absl::StrContains(run.warnings[0], "its content changed"))
+      << run.warnings[0];
+}
+
 // Of another job's folder, the newest that is whole.
 TEST(StartingPoint, AFolderStandsForTheNewestInIt) {
   JobSpec job = SavingJob("folder", 10);

@@ -277,6 +277,12 @@ TEST(TrainLoop, AnEarlierRunsCheckpointsAreNotReplacedUnasked) {
   const TrainingRun again = Train(job, {});
   ASSERT_TRUE(again.status().ok()) << again.status();
   EXPECT_EQ(FindNewestComplete(directory)->step, 5) << "not the other's";
+  ASSERT_EQ(again.warnings.size(), 1u);
+  EXPECT_TRUE(absl::StrContains(
+      again.warnings[0], absl::StrCat(CheckpointPath(directory, 10),
+                                      " the last, is removed when this run's "
+                                      "first checkpoint is there")))
+      << again.warnings[0];
 }
 
 TEST(TrainLoop, OneJobAtATimeSavesInADirectoryWhateverItsName) {
