@@ -113,7 +113,7 @@ class Rank final : public RankListener {
                 : MakeIoEngine({.kind = "thread_pool", .depth = 4}).value()),
         resources_{*device_, arenas_, *io_, clock_},
         loop_(
-            {.plan = std::make_shared<Plan>(AssignmentPlan(plan, rank)),
+            {.plan = Assigned(plan),
              .resume = options.resume,
              .trace_every = 1,
              .checkpoint_token = "test",
@@ -144,6 +144,14 @@ class Rank final : public RankListener {
   std::vector<std::string> warnings;
 
  private:
+  std::shared_ptr<const Plan> Assigned(const Plan& plan) {
+    auto assigned = std::make_shared<Plan>(AssignmentPlan(plan, rank_));
+    if (options_.change_assignment) {
+      options_.change_assignment(rank_, *assigned);
+    }
+    return assigned;
+  }
+
   absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> Connect(
       const Plan& plan, int rank, InMemoryStore& store) {
     std::vector<std::unique_ptr<Communicator>> communicators;

@@ -29,6 +29,8 @@ struct TrainOptions {
   std::string resume;  // a checkpoint's directory, or `latest`
   // Called with the compiled and checked plan: to break it.
   std::function<void(Plan& plan)> change_plan;
+  // The same with what one rank gets of it: a rank that sees other things.
+  std::function<void(int rank, Plan& plan)> change_assignment;
   bool checks_data = false;  // rank 0, its checksum
   // Makes each rank's device; empty: a CPU of one thread.
   std::function<std::unique_ptr<Device>()> new_device;

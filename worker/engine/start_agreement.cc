@@ -14,29 +14,32 @@
 namespace troupe {
 namespace {
 
-// An outcome in the store: a line each for name, step and content; the rest is
-// the damage.
+// An outcome in the store: a line each for name, step, content and data; the
+// rest is the damage.
 struct Told {
   std::string name;
   StartOutcome outcome;
 };
+constexpr int kLines = 4;
 
 std::string Format(const Told& told) {
   return absl::StrCat(absl::CEscape(told.name), "\n", told.outcome.step, "\n",
                       absl::CEscape(told.outcome.content), "\n",
+                      absl::CEscape(told.outcome.data), "\n",
                       told.outcome.damage);
 }
 
 absl::StatusOr<Told> Parse(const std::string& text) {
   const std::vector<std::string> lines =
-      absl::StrSplit(text, absl::MaxSplits('\n', 3));
+      absl::StrSplit(text, absl::MaxSplits('\n', kLines));
   Told told;
-  if (lines.size() != 4 || !absl::CUnescape(lines[0], &told.name) ||
+  if (lines.size() != kLines + 1 || !absl::CUnescape(lines[0], &told.name) ||
       !absl::SimpleAtoi(lines[1], &told.outcome.step) ||
-      !absl::CUnescape(lines[2], &told.outcome.content)) {
+      !absl::CUnescape(lines[2], &told.outcome.content) ||
+      !absl::CUnescape(lines[3], &told.outcome.data)) {
     return absl::InternalError("a rank is of another version of Troupe");
   }
-  told.outcome.damage = lines[3];
+  told.outcome.damage = lines[kLines];
   return told;
 }
 
@@ -74,12 +77,27 @@ absl::StatusOr<bool> StartAgreement::Begin(const StartOutcome& mine) {
 
 absl::Status StartAgreement::Compare(const StartOutcome& mine) {
   absl::Status differs;
+  std::string reader;  // the first that reads data
+  std::string data;
+  const auto compare_data = [&](const std::string& who,
+                                const std::string& theirs) {
+    if (data.empty()) {
+      reader = who;
+      data = theirs;
+    } else if (!theirs.empty() && theirs != data) {
+      differs.Update(absl::FailedPreconditionError(absl::StrCat(
+          "data.tokens: ", who, " has ", theirs, ", and ", reader, " has ",
+          data, ": all workers must see the same file under its path")));
+    }
+  };
+  compare_data(absl::StrCat(place_.name, " (rank 0)"), mine.data);
   for (int rank = 1; rank < place_.ranks; ++rank) {
     ASSIGN_OR_RETURN(
         const std::string text,
         store_.Get(Key(absl::StrCat(rank)), absl::InfiniteDuration()));
     ASSIGN_OR_RETURN(const Told told, Parse(text));
     const StartOutcome& theirs = told.outcome;
+    compare_data(absl::StrCat(told.name, " (rank ", rank, ")"), theirs.data);
     if (!theirs.damage.empty()) {
       if (damage_.empty()) damage_ = theirs.damage;
     } else if (mine.damage.empty() &&

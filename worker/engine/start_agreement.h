@@ -36,6 +36,7 @@ struct StartOutcome {
   std::string damage;   // not empty: it cannot start with it
   int64_t step = 0;     // after which it starts
   std::string content;  // the same for all that loaded the same
+  std::string data;     // what its tokens are; empty: it reads none
 };
 
 class StartAgreement {
@@ -49,8 +50,9 @@ class StartAgreement {
   absl::StatusOr<std::string> Choose(const std::string& mine);
 
   // Closes it. True: all have loaded the same. False: it was damaged for one of
-  // them, whose words damage() has. FailedPrecondition, on rank 0: another rank
-  // has loaded something else; both are named. Errors of the store.
+  // them, whose words damage() has. FailedPrecondition, on rank 0: a rank has
+  // loaded something else than rank 0, or has other tokens than another; both
+  // are named. Errors of the store.
   absl::StatusOr<bool> Begin(const StartOutcome& mine);
   const std::string& damage() const { return damage_; }
 

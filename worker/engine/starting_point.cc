@@ -121,7 +121,9 @@ class Starter {
       start.resumed_from = choice.path;
       start.newest_of = choice.folder;
       ASSIGN_OR_RETURN(const std::string damage, Load(start));
-      StartOutcome outcome = {.damage = damage, .step = start.position.step};
+      StartOutcome outcome = {.damage = damage,
+                              .step = start.position.step,
+                              .data = state_.DataIdentity()};
       if (!start.resumed_from.empty()) {
         outcome.content =
             absl::StrCat(start.resumed_from, ", ", start.position.content);

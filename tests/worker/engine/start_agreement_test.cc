@@ -83,6 +83,27 @@ TEST(StartAgreement, WhoLoadedSomethingElseIsNamed) {
   }
 }
 
+// Who reads none has none to compare.
+TEST(StartAgreement, WhoHasOtherTokensIsNamed) {
+  for (const bool other : {false, true}) {
+    InMemoryStore store;
+    RunRanks(store, [&](int rank, StartAgreement& agreement) {
+      ASSERT_TRUE(agreement.Choose("").ok());
+      const std::vector<std::string> data = {"", "tokens a",
+                                             other ? "tokens b" : "tokens a"};
+      const absl::StatusOr<bool> begins = agreement.Begin({.data = data[rank]});
+      EXPECT_EQ(begins.ok(), !other) << begins.status();
+      if (rank != 0 || !other) return;
+      EXPECT_EQ(begins.status(),
+                absl::FailedPreconditionError(
+                    "data.tokens: w2 (rank 2) has tokens b, and w1 (rank 1) "
+                    "has tokens a: all workers must see the same file under "
+                    "its path"));
+      store.Abort(begins.status());
+    });
+  }
+}
+
 TEST(StartAgreement, OneRankNeedsNobody) {
   InMemoryStore store;
   store.Abort(absl::CancelledError("not to be used"));

@@ -337,6 +337,26 @@ void PrepareOtherTokens(const JobSpec& job) {
   ASSERT_TRUE((*writer)->Finish().ok());
 }
 
+// As two hosts may, under one path, where nothing is resumed either.
+TEST(StartingPoint, RanksThatHaveOtherTokensDoNotStart) {
+  JobSpec job = TwoRanks("other_hosts_tokens");
+  const std::string other = job.data().tokens() + ".other";
+  WriteText(other, ReadText(job.data().tokens()));
+  JobSpec with_other = job;
+  with_other.mutable_data()->set_tokens(other);
+  PrepareOtherTokens(with_other);
+  const TrainingRun run =
+      Train(job, {.ranks = 2, .change_assignment = [&](int rank, Plan& plan) {
+                    if (rank == 0) return;
+                    plan.mutable_job()->mutable_data()->set_tokens(other);
+                  }});
+  EXPECT_TRUE(Fails(run.statuses[0], absl::StatusCode::kFailedPrecondition,
+                    {"data.tokens: worker-1 (rank 1) has troupe, 4000 tokens",
+                     "worker-0 (rank 0) has troupe, 4000 tokens"}));
+  EXPECT_FALSE(run.statuses[1].ok());
+  EXPECT_TRUE(run.steps[0].empty());
+}
+
 TEST(StartingPoint, OtherTokensThanTheCheckpointsAreRefused) {
   JobSpec job = SavingJob("tokens", 2);
   ASSERT_TRUE(Train(job, {}).status().ok());
