@@ -56,23 +56,34 @@ absl::Status WriteHolder(int fd, const std::string& path,
                      absl::StrCat(path, ": write"));
 }
 
+int OpenFile(const std::string& path, int flags) {
+  int fd;
+  do {
+    fd = open(path.c_str(), flags | O_CLOEXEC, 0644);
+  } while (fd < 0 && errno == EINTR);
+  return fd;
+}
+
 }  // namespace
 
 absl::StatusOr<FileLock> FileLock::Lock(const std::string& path,
                                         absl::string_view holder,
                                         int operation) {
   while (true) {
-    int fd;
-    do {
-      fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    } while (fd < 0 && errno == EINTR);
+    int fd = OpenFile(path, O_RDWR | O_CREAT);
+    // Another user's: it says who holds it, and can be locked nevertheless.
+    const bool foreign = fd < 0 && errno == EACCES;
+    if (foreign) fd = OpenFile(path, O_RDONLY);
+    if (foreign && fd < 0 && errno == ENOENT) errno = EACCES;
     if (fd < 0) return ErrnoStatus(errno, absl::StrCat(path, ": open"));
     int result;
     do {
       result = flock(fd, operation);
     } while (result < 0 && errno == EINTR);
     if (result < 0) {
-      const absl::Status why = Refusal(errno, fd, path);
+      // Some file systems lock only what may be written.
+      const int error = foreign && errno == EBADF ? EACCES : errno;
+      const absl::Status why = Refusal(error, fd, path);
       close(fd);
       return why;
     }
@@ -80,7 +91,14 @@ absl::StatusOr<FileLock> FileLock::Lock(const std::string& path,
       close(fd);
       continue;
     }
+    // One that a crash left gives way to our own. Where it may not be removed,
+    // what is locked is locked, though it names another.
+    if (foreign && unlink(path.c_str()) == 0) {
+      close(fd);
+      continue;
+    }
     FileLock lock(path, fd);
+    if (foreign) return lock;
     RETURN_IF_ERROR(WriteHolder(fd, path, holder));
     return lock;
   }

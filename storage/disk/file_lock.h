@@ -2,7 +2,7 @@
 // carries flock(2), agree about: an flock on a file, which the kernel drops
 // when the holder ends, however it ends. The file says who holds it, for the
 // message that the next one gets; it goes with the lock, and where a crash left
-// it means nothing.
+// it means nothing, whoever's it was.
 //
 //   ASSIGN_OR_RETURN(FileLock lock, FileLock::Take(dir + "/lock", "pid 17"));
 #ifndef TROUPE_STORAGE_DISK_FILE_LOCK_H_

@@ -8,6 +8,7 @@
 
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
+#include "tests/storage/disk/as_nobody.h"
 #include "tests/storage/temp_dir.h"
 
 namespace troupe {
@@ -28,6 +29,29 @@ TEST(FileLock, SaysWhoHoldsIt) {
   EXPECT_FALSE(std::filesystem::exists(path)) << "the file goes with the lock";
   WriteText(path, "left by a crash");
   EXPECT_TRUE(FileLock::Take(path, "job 5").ok());
+}
+
+// In a folder that several users write, it is another's.
+TEST(FileLock, OneOfAnotherUserNamesItsHolderOrGivesWay) {
+  TempDir dir;
+  const std::string path = dir.File("lock");
+  std::filesystem::permissions(dir.path(), std::filesystem::perms::all);
+  absl::StatusOr<FileLock> first = FileLock::Take(path, "job 3");
+  ASSERT_TRUE(first.ok()) << first.status();
+  std::filesystem::permissions(path, std::filesystem::perms(0444));
+  {
+    const AsNobody other;
+    EXPECT_TRUE(Fails(FileLock::Take(path, "job 4").status(),
+                      absl::StatusCode::kFailedPrecondition, {"job 3"}));
+  }
+  std::filesystem::create_hard_link(path, dir.File("kept"));
+  *first = *FileLock::Take(dir.File("elsewhere"), "job 3");  // and lets it go
+  std::filesystem::rename(dir.File("kept"), path);  // as a crash leaves it
+  const AsNobody other;
+  const absl::StatusOr<FileLock> second = FileLock::Take(path, "job 4");
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_TRUE(Fails(FileLock::Take(path, "job 5").status(),
+                    absl::StatusCode::kFailedPrecondition, {"job 4"}));
 }
 
 // Its file may go at any moment between another's open and lock.

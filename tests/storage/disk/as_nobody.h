@@ -1,0 +1,23 @@
+// Where a test runs as root: the calling thread's access to files is that of a
+// user who owns nothing, while this lives. Elsewhere it is as it was.
+#ifndef TROUPE_TESTS_STORAGE_DISK_AS_NOBODY_H_
+#define TROUPE_TESTS_STORAGE_DISK_AS_NOBODY_H_
+
+#include <sys/fsuid.h>
+#include <unistd.h>
+
+namespace troupe {
+
+class AsNobody {
+ public:
+  AsNobody() {
+    if (geteuid() == 0) setfsuid(65534);
+  }
+  ~AsNobody() { setfsuid(geteuid()); }
+  AsNobody(const AsNobody&) = delete;
+  AsNobody& operator=(const AsNobody&) = delete;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_TESTS_STORAGE_DISK_AS_NOBODY_H_
