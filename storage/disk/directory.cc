@@ -49,6 +49,17 @@ absl::Status SyncDirectory(const std::string& path) {
   return ErrnoStatus(error, absl::StrCat(path, ": fsync"));
 }
 
+absl::Status SyncName(const std::string& path) {
+  const absl::Status synced = SyncDirectory(ParentDirectory(path));
+  if (!absl::IsPermissionDenied(synced)) return synced;
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return synced;
+  const int error = syncfs(fd) < 0 ? errno : 0;
+  close(fd);
+  if (error == 0) return absl::OkStatus();
+  return ErrnoStatus(error, absl::StrCat(path, ": syncfs"));
+}
+
 absl::Status SyncTree(const std::string& path) {
   std::error_code error;
   fs::directory_iterator it(path, error);
@@ -71,7 +82,7 @@ absl::Status MakeDirectories(const std::string& path) {
     RETURN_IF_ERROR(MakeDirectories(parent));
     error = make();
   }
-  if (error == 0) return SyncDirectory(parent);
+  if (error == 0) return SyncName(path);
   if (IsDirectory(path)) return absl::OkStatus();
   return ErrnoStatus(error == EEXIST ? ENOTDIR : error,
                      absl::StrCat(path, ": make the directory"));
@@ -81,7 +92,7 @@ absl::Status RenameDurably(const std::string& from, const std::string& to) {
   if (rename(from.c_str(), to.c_str()) != 0) {
     return ErrnoStatus(errno, absl::StrCat(from, ": rename to ", to));
   }
-  return SyncDirectory(ParentDirectory(to));
+  return SyncName(to);
 }
 
 absl::Status RemoveTree(const std::string& path, const BytesRemoved& removed) {

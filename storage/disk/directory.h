@@ -20,7 +20,12 @@ std::string ParentDirectory(const std::string& path);
 // asked (EINVAL) is taken at its word.
 absl::Status SyncDirectory(const std::string& path);
 
-// Does so with a directory and all below it.
+// Makes a name durable that was made or renamed to. Where the directory that
+// holds it may be written but not read (mode 1733, as shared scratch often
+// has), by way of all of its file system.
+absl::Status SyncName(const std::string& path);
+
+// Makes durable which names a directory and all below it hold.
 absl::Status SyncTree(const std::string& path);
 
 // Makes a directory and those above it that are missing, durably. OK where it

@@ -61,7 +61,7 @@ absl::Status NewDirectory::Replace() const {
   // is removed.
   if (renameat2(AT_FDCWD, aside_.c_str(), AT_FDCWD, path_.c_str(),
                 RENAME_EXCHANGE) == 0) {
-    return SyncDirectory(ParentDirectory(path_));
+    return SyncName(path_);
   }
   if (errno != EINVAL && errno != ENOSYS) {
     return ErrnoStatus(errno, absl::StrCat(aside_, ": exchange with ", path_));

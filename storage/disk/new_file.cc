@@ -115,7 +115,7 @@ absl::Status NewFile::Commit() {
     return ErrnoStatus(errno, absl::StrCat(aside_, ": rename to ", path_));
   }
   aside_.clear();
-  return SyncDirectory(ParentDirectory(path_));
+  return SyncName(path_);
 }
 
 absl::Status ReplaceFile(const std::string& path, absl::string_view bytes) {

@@ -3,6 +3,8 @@
 #include <filesystem>
 
 #include "gtest/gtest.h"
+#include "storage/disk/new_file.h"
+#include "tests/storage/disk/as_nobody.h"
 #include "tests/storage/disk/power_loss.h"
 #include "tests/storage/temp_dir.h"
 
@@ -67,6 +69,26 @@ TEST(Directory, ErrorsNameThePath) {
   EXPECT_TRUE(Fails(RenameDurably(dir.File("no"), dir.File("x")), kNotFound,
                     {dir.File("no"), "rename to"}));
   EXPECT_TRUE(RemoveTree(dir.File("no")).ok());
+}
+
+TEST(Directory, MakesNamesWhereItMayNotList) {
+  TempDir dir;
+  fs::permissions(dir.path(), fs::perms::all);
+  fs::create_directory(dir.File("scratch"));
+  fs::permissions(dir.File("scratch"), fs::perms(01333));
+  {
+    const AsNobody user;
+    const absl::Status made = MakeDirectories(dir.File("scratch/me/c"));
+    EXPECT_TRUE(made.ok()) << made;
+    EXPECT_TRUE(
+        RenameDurably(dir.File("scratch/me"), dir.File("scratch/us")).ok());
+    EXPECT_TRUE(ReplaceFile(dir.File("scratch/f"), "x").ok());
+    EXPECT_TRUE(Fails(SyncDirectory(dir.File("scratch")),
+                      absl::StatusCode::kPermissionDenied, {"EACCES"}))
+        << "or this shows nothing";
+  }
+  fs::permissions(dir.File("scratch"), fs::perms::all);
+  EXPECT_TRUE(fs::is_directory(dir.File("scratch/us/c")));
 }
 
 TEST(Directory, WhatWasMadeSurvivesAPowerLoss) {
