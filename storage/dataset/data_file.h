@@ -25,9 +25,9 @@ class DataFile {
   // When it was opened, in bytes.
   uint64_t size() const { return size_; }
 
-  // Bytes [offset, offset + bytes), which must lie in size(). DataLoss, with
-  // file and offset, where they are no longer there or the disk cannot read
-  // them.
+  // Bytes [offset, offset + bytes), which must lie in size(). DataLoss where
+  // they are no longer there; what the disk says (EIO: Unavailable) where it
+  // cannot read them. Both name file and offset.
   absl::Status Read(uint64_t offset, size_t bytes, char* out) const;
 
  private:

@@ -48,7 +48,7 @@ class TokenFile {
 
   // Copies `count` tokens from number `first` to `out`. OutOfRange past the
   // end; DataLoss, with file and offset, for an id outside the vocabulary, and
-  // where the file has shrunk or the disk fails.
+  // where the file has shrunk; errors of the disk as they are.
   absl::Status Read(uint64_t first, uint64_t count, int32_t* out) const;
 
   // Whether the tokens have the checksum of their header: reads them all, or

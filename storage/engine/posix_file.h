@@ -1,6 +1,5 @@
-// A file descriptor with an owner, and the few whole-file steps that durable
-// writing needs. Interrupted and short operations are continued; every error
-// names the file.
+// A file descriptor with an owner. Interrupted and short operations are
+// continued; every error names the file.
 #ifndef TROUPE_STORAGE_ENGINE_POSIX_FILE_H_
 #define TROUPE_STORAGE_ENGINE_POSIX_FILE_H_
 

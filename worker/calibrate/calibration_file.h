@@ -20,7 +20,7 @@ std::string DefaultCalibrationFile(int threads);
 
 // What a calibration is valid for, in its `device`: the processor's name, the
 // instruction set that is used of it, and the version of what is measured.
-// "cpu AMD EPYC 9R14, avx512_bf16, v1".
+// "cpu AMD EPYC 9R14, avx512_bf16, v4".
 std::string CalibrationDevice();
 
 struct CalibrationFileOptions {

@@ -32,7 +32,7 @@ class RankListener {
   virtual ~RankListener() = default;
 
   // Something that the job's user should hear of, before OnReady; the same on
-  // all ranks.
+  // all ranks, as far as they see the same folders: one of them is heard.
   virtual absl::Status OnWarning(const std::string& warning) {
     return absl::OkStatus();
   }

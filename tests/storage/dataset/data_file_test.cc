@@ -36,6 +36,16 @@ TEST(DataFile, WhatShrinksMeanwhileIsAnError) {
       {dir.File("a") + ": offset 49991", "100000 bytes", "put the file back"}));
 }
 
+// The first page of a process is nowhere.
+TEST(DataFile, WhatTheDiskCannotReadIsAnErrorOfTheDisk) {
+  const auto file = DataFile::Open("/proc/self/mem");
+  ASSERT_TRUE(file.ok()) << file.status();
+  std::string piece(10, '\0');
+  EXPECT_TRUE(Fails(file->Read(7, 10, piece.data()),
+                    absl::StatusCode::kUnavailable,
+                    {"/proc/self/mem", "offset 7", "EIO"}));
+}
+
 TEST(DataFile, MayBeEmptyOrMissing) {
   TempDir dir;
   WriteText(dir.File("a"), "");
