@@ -35,12 +35,17 @@ float Compute(const std::array<float, 4096>& values) {
 double ProbeUs(const Clock& clock) {
   std::array<float, 4096> values;
   values.fill(1.0f);
-  volatile float result = Compute(values);  // what it needs is there now
-  const int64_t start = clock.MonotonicNanos();
-  result = Compute(values);
-  const int64_t end = clock.MonotonicNanos();
+  volatile float result = 0;
+  const double us = SecondRunUs(clock, [&] { result = Compute(values); });
   static_cast<void>(result);
-  return 1e-3 * static_cast<double>(end - start);
+  return us;
+}
+
+double SecondRunUs(const Clock& clock, absl::FunctionRef<void()> run) {
+  run();
+  const int64_t start = clock.MonotonicNanos();
+  run();
+  return 1e-3 * static_cast<double>(clock.MonotonicNanos() - start);
 }
 
 absl::StatusOr<double> CalibrateProbeUs(Device& device, const Clock& clock) {

@@ -5,6 +5,7 @@
 #ifndef TROUPE_WORKER_CALIBRATE_MACHINE_PROBE_H_
 #define TROUPE_WORKER_CALIBRATE_MACHINE_PROBE_H_
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "ops/device.h"
 #include "proto/base/clock.h"
@@ -14,6 +15,10 @@ namespace troupe {
 // Microseconds of it, some 20 on a core of 3 GHz; it takes twice that, since a
 // first run is not counted.
 double ProbeUs(const Clock& clock);
+
+// Runs it twice: the microseconds of the second time, when all that it needs is
+// there.
+double SecondRunUs(const Clock& clock, absl::FunctionRef<void()> run);
 
 // The probe's time right after work that keeps all threads of the CPU busy, as
 // between two steps: the median of several. ResourceExhausted where the device

@@ -1,13 +1,19 @@
 #include "storage/disk/file_lock.h"
 
+#include <sys/stat.h>
+
 #include <atomic>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <thread>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
+#include "proto/base/check.h"
 #include "tests/storage/disk/as_nobody.h"
 #include "tests/storage/temp_dir.h"
 
@@ -73,6 +79,20 @@ TEST(FileLock, IsHeldByOneThoughItsFileGoes) {
   for (std::thread& thread : threads) thread.join();
 }
 
+// Whether the kernel knows of somebody who waits for a lock on the file.
+bool IsAwaited(const std::string& path) {
+  struct stat info;
+  CHECK_EQ(stat(path.c_str(), &info), 0);
+  const std::string inode = absl::StrCat(":", info.st_ino, " ");
+  std::ifstream locks("/proc/locks");
+  for (std::string line; std::getline(locks, line);) {
+    if (absl::StrContains(line, "-> FLOCK") && absl::StrContains(line, inode)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 TEST(FileLock, WaitsForItsTurn) {
   TempDir dir;
   const std::string path = dir.File("lock");
@@ -82,6 +102,9 @@ TEST(FileLock, WaitsForItsTurn) {
     EXPECT_TRUE(FileLock::Await(path, "b").ok());
     has_it.Notify();
   });
+  while (!IsAwaited(path) && !has_it.HasBeenNotified()) {
+    std::this_thread::yield();
+  }
   EXPECT_FALSE(has_it.HasBeenNotified());
   first.reset();
   second.join();
