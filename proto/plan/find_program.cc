@@ -16,4 +16,13 @@ Program* FindProgram(RankPlan& rank, Program::Kind kind) {
   return nullptr;
 }
 
+bool LoadsData(const RankPlan& rank) {
+  for (const Program& program : rank.programs()) {
+    for (const Instruction& instruction : program.instructions()) {
+      if (instruction.kind() == Instruction::LOAD_BATCH) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace troupe

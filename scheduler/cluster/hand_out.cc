@@ -3,20 +3,9 @@
 #include <algorithm>
 #include <set>
 
+#include "proto/plan/find_program.h"
+
 namespace troupe {
-namespace {
-
-bool LoadsData(const RankPlan& plan) {
-  for (const Program& program : plan.programs()) {
-    for (const Instruction& instruction : program.instructions()) {
-      if (instruction.kind() == Instruction::LOAD_BATCH) return true;
-    }
-  }
-  return false;
-}
-
-}  // namespace
-
 SchedulerMessage Completed(const SendToWorker& send,
                            const JobCompiler& compiler) {
   SchedulerMessage message = send.message;

@@ -25,9 +25,14 @@ bool IsDirectory(const std::string& path) {
 
 }  // namespace
 
-std::string ParentDirectory(const std::string& path) {
+std::string WithoutSlash(const std::string& path) {
   std::string name = path;
   while (name.size() > 1 && name.back() == '/') name.pop_back();
+  return name;
+}
+
+std::string ParentDirectory(const std::string& path) {
+  const std::string name = WithoutSlash(path);
   if (name == "/") return name;
   const std::string parent = fs::path(name).parent_path();
   return parent.empty() ? "." : parent;

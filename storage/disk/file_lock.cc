@@ -9,6 +9,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "proto/base/process_state.h"
 #include "proto/base/status.h"
 #include "storage/disk/errno_status.h"
 
@@ -121,9 +122,7 @@ FileLock::~FileLock() {
 }
 
 std::string ThisProcessName() {
-  char host[256] = {};
-  if (gethostname(host, sizeof(host) - 1) != 0) host[0] = '\0';
-  return absl::StrCat("pid ", getpid(), *host == '\0' ? "" : " on ", host);
+  return absl::StrCat("pid ", getpid(), " on ", HostName());
 }
 
 }  // namespace troupe

@@ -1,10 +1,9 @@
 // Ends a rank's wait for its peers to join, from another thread: whoever waits
 // says how the wait is interrupted.
 //
-//   const JoinAbort::Interrupt interrupt(seat.abort, [&](const absl::Status&
-//   why) {
-//     communicator->Abort(why);
-//   });
+//   const JoinAbort::Interrupt interrupt(
+//       seat.abort,
+//       [&](const absl::Status& why) { communicator->Abort(why); });
 //   RETURN_IF_ERROR(communicator->Join(...));
 //
 // Waits for the store end with the store's own abort.

@@ -4,20 +4,12 @@
 
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "proto/plan/find_program.h"
 #include "proto/plan/mesh.h"
 #include "worker/model/build_units.h"
 
 namespace troupe {
 namespace {
-
-bool LoadsBatches(const RankPlan& plan) {
-  for (const Program& program : plan.programs()) {
-    for (const Instruction& instruction : program.instructions()) {
-      if (instruction.kind() == Instruction::LOAD_BATCH) return true;
-    }
-  }
-  return false;
-}
 
 absl::StatusOr<SampleReader> OpenData(const JobSpec& job) {
   ASSIGN_OR_RETURN(
@@ -57,7 +49,7 @@ absl::StatusOr<std::unique_ptr<RankState>> RankState::Create(
     const TierArenas& arenas) {
   CHECK_EQ(plan->ranks_size(), 1);
   absl::optional<SampleReader> data;
-  if (LoadsBatches(plan->ranks(0))) {
+  if (LoadsData(plan->ranks(0))) {
     ASSIGN_OR_RETURN(data, OpenData(plan->job()));
   }
   ASSIGN_OR_RETURN(auto units, BuildUnits(*plan));

@@ -15,5 +15,16 @@ TEST(FindProgram, ByKind) {
   EXPECT_EQ(FindProgram(same, Program::TRAIN), &rank.programs(0));
 }
 
+TEST(FindProgram, LoadsDataWhereAnyProgramDoes) {
+  RankPlan rank;
+  EXPECT_FALSE(LoadsData(rank));
+  rank.add_programs()->add_instructions()->set_kind(Instruction::FORWARD);
+  rank.add_programs();
+  EXPECT_FALSE(LoadsData(rank));
+  rank.mutable_programs(1)->add_instructions()->set_kind(
+      Instruction::LOAD_BATCH);
+  EXPECT_TRUE(LoadsData(rank));
+}
+
 }  // namespace
 }  // namespace troupe
