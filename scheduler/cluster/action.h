@@ -101,7 +101,7 @@ struct CompileJob {
 // disk, or cannot be written: only then a worker may hear of the attempt, whose
 // numbers a scheduler that crashed would give away again.
 struct AwaitStored {
-  JobId job;
+  JobId job;  // 0: of no job; whether the store can be written again
   int32_t attempt = 0;
 };
 

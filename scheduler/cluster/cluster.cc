@@ -9,6 +9,15 @@
 #include "scheduler/cluster/wait_reason.h"
 
 namespace troupe {
+namespace {
+
+std::string WaitsForStore(const absl::Status& store) {
+  return absl::StrCat("waits until the scheduler can write its store again: ",
+                      store.message());
+}
+
+}  // namespace
+
 Cluster::Cluster(const Limits& limits, const JobCompiler& compiler)
     : limits_(limits),
       compiler_(compiler),
@@ -159,10 +168,27 @@ void Cluster::Compiled(JobId id, const Compilation& compilation,
 
 void Cluster::Stored(JobId id, int32_t attempt, const absl::Status& stored,
                      absl::Time now, Actions& actions) {
+  if (id == JobId()) store_will_tell_ = false;
+  const bool again = stored.ok() && !store_.ok();
+  store_ = stored;
   Job* job = jobs_.Find(id);
-  if (job == nullptr || job->run == nullptr || job->attempt != attempt) return;
-  runs_.Stored(*job, stored, now, actions);
-  if (job->run == nullptr) Schedule(now, actions);
+  if (job != nullptr && job->attempt == attempt && runs_.AwaitsStore(*job)) {
+    if (stored.ok()) {
+      runs_.HandOut(*job, actions);
+    } else {
+      store_asked_ = now;
+      runs_.Withdraw(*job, WaitsForStore(store_), now, actions);
+    }
+  }
+  if (again || !stored.ok()) Schedule(now, actions);
+}
+
+void Cluster::AskTheStore(absl::Time now, Actions& actions) {
+  if (store_.ok() || store_will_tell_) return;
+  if (now - store_asked_ < limits_.store_retry) return;
+  store_asked_ = now;
+  store_will_tell_ = true;
+  actions.push_back(AwaitStored{});
 }
 
 absl::Status Cluster::Cancel(JobId id, absl::Time now, Actions& actions) {
@@ -235,6 +261,7 @@ void Cluster::ForgivePause(absl::Time now) {
 
 void Cluster::Tick(absl::Time now, Actions& actions) {
   ForgivePause(now);
+  AskTheStore(now, actions);
   std::vector<StuckWorker> lost;
   for (const WorkerId id : workers_.Expired(now)) {
     const absl::Duration silent =
@@ -297,6 +324,9 @@ void Cluster::Schedule(absl::Time now, Actions& actions, const Offer& offer) {
     } else if (workers_.idle_count() < job->ranks_needed) {
       first = job;
       jobs_.SetWaitReason(*job, reasons.For(job->ranks_needed), actions);
+    } else if (!store_.ok()) {
+      first = job;
+      jobs_.SetWaitReason(*job, WaitsForStore(store_), actions);
     } else if (offer.job != id || !Start(*job, *offer.outcome, now, actions)) {
       first = job;
       AskToCompile(*job, actions);

@@ -99,7 +99,9 @@ class Cluster {
 
   // --- What the store does ---
 
-  // The answer to an AwaitStored action.
+  // The answer to an AwaitStored action. A start that cannot be stored is no
+  // fault of its job, which goes back to the queue; until the store can be
+  // written again, none is started.
   void Stored(JobId id, int32_t attempt, const absl::Status& stored,
               absl::Time now, Actions& actions);
 
@@ -136,6 +138,8 @@ class Cluster {
              Actions& actions);
   // Unless that is under way, or would say once more that it does not fit.
   void AskToCompile(Job& job, Actions& actions);
+  // Asks again, now and then, whether the store can be written.
+  void AskTheStore(absl::Time now, Actions& actions);
   void ForgivePause(absl::Time now);
   void Lose(WorkerId worker, WorkerStatus::State state, const std::string& said,
             absl::Time now, Actions& actions);
@@ -146,6 +150,9 @@ class Cluster {
   const JobCompiler& compiler_;
   int64_t last_compilation_ = 0;
   bool draining_ = false;
+  absl::Status store_;            // not OK: it cannot be written, and why
+  absl::Time store_asked_;        // not OK: when it was asked the last time
+  bool store_will_tell_ = false;  // that was not answered yet
   absl::Time last_tick_ = absl::InfiniteFuture();  // before the first one
   WorkerTable workers_;
   JobTable jobs_;

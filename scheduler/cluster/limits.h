@@ -31,6 +31,8 @@ struct Limits {
   double late_steps = 4;
   absl::Duration late_look_every = absl::Seconds(1);
   absl::Duration late_say_every = absl::Seconds(5);
+  // Between two questions whether the store can be written again.
+  absl::Duration store_retry = absl::Seconds(1);
   // A failed job is declared so once its ranks have let go, and after this
   // long at the latest; its workers are free only when they let go.
   absl::Duration fail_grace = absl::Seconds(2);

@@ -90,15 +90,22 @@ void RunControl::Start(Job& job, const CompiledJob& compiled,
   actions.push_back(AwaitStored{job.id, job.attempt});
 }
 
-void RunControl::Stored(Job& job, const absl::Status& stored, absl::Time now,
-                        Actions& actions) {
-  if (job.run->hand_out == nullptr) return;  // it was stopped meanwhile
-  if (!stored.ok()) {
-    return Fail(job, Blame::kRank,
-                absl::StrCat("its start cannot be stored: ", stored.message()),
-                now, actions);
-  }
-  HandOutRanks(job, actions);
+bool RunControl::AwaitsStore(const Job& job) {
+  return job.run != nullptr && job.run->hand_out != nullptr;
+}
+
+void RunControl::Withdraw(Job& job, const std::string& why, absl::Time now,
+                          Actions& actions) {
+  CHECK(AwaitsStore(job)) << "job " << job.id;
+  ReleaseAll(*job.run);
+  job.run.reset();
+  job.plan = nullptr;
+  job.predicted = nullptr;
+  job.status.clear_workers();
+  job.status.clear_fingerprint();
+  job.status.clear_predicted_step_seconds();
+  job.status.set_steps_total(job.spec.training().steps());
+  jobs_.SetState(job, QUEUED, why, now, actions);
 }
 
 void RunControl::Seat(Job& job, const std::vector<const Worker*>& workers,
@@ -115,7 +122,7 @@ void RunControl::Seat(Job& job, const std::vector<const Worker*>& workers,
 }
 
 void RunControl::PrepareHandOut(const Job& job, const CompiledJob& compiled) {
-  auto common = std::make_shared<HandOut>();
+  auto common = std::make_shared<troupe::HandOut>();
   common->plan = compiled.plan;
   Assignment& assignment = common->assignment;
   *assignment.mutable_worker_names() = job.status.workers();
@@ -126,7 +133,8 @@ void RunControl::PrepareHandOut(const Job& job, const CompiledJob& compiled) {
   job.run->hand_out = std::move(common);
 }
 
-void RunControl::HandOutRanks(const Job& job, Actions& actions) {
+void RunControl::HandOut(Job& job, Actions& actions) {
+  CHECK(AwaitsStore(job)) << "job " << job.id;
   const auto common = std::exchange(job.run->hand_out, nullptr);
   const int ranks = static_cast<int>(job.run->ranks.size());
   std::vector<std::string> hosts;

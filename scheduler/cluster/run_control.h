@@ -38,9 +38,14 @@ class RunControl {
              const std::vector<const Worker*>& workers, absl::Time now,
              Actions& actions);
 
-  // That it is stored, or why not. REQUIRES: the job has a run.
-  void Stored(Job& job, const absl::Status& stored, absl::Time now,
-              Actions& actions);
+  // Whether the job's start is not known to be stored yet.
+  static bool AwaitsStore(const Job& job);
+  // It is stored. REQUIRES: AwaitsStore.
+  void HandOut(Job& job, Actions& actions);
+  // It is not, and nobody has heard of it: the job is queued again, and its
+  // workers are free. REQUIRES: AwaitsStore.
+  void Withdraw(Job& job, const std::string& why, absl::Time now,
+                Actions& actions);
 
   // One that has a RankRef.
   void HandleMessage(WorkerId from, const WorkerMessage& message,
@@ -70,7 +75,6 @@ class RunControl {
   void Seat(Job& job, const std::vector<const Worker*>& workers,
             absl::Time now);
   void PrepareHandOut(const Job& job, const CompiledJob& compiled);
-  void HandOutRanks(const Job& job, Actions& actions);
   void Ready(Job& job, const RankReady& ready, absl::Time now,
              Actions& actions);
   void Step(Job& job, const StepReport& report, absl::Time now,
@@ -97,6 +101,8 @@ class RunControl {
             Actions& actions);
   void Stop(Job& job, const std::string& reason, bool peers_gone,
             absl::Time now, Actions& actions);
+  // Frees the workers of a run of which they have not heard.
+  void ReleaseAll(Run& run);
   void FinishIfLetGo(Job& job, absl::Time now, Actions& actions);
   void CheckStart(Job& job, absl::Time now, Actions& actions);
   void FailForHang(Job& job, absl::Time now, Actions& actions);

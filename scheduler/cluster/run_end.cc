@@ -146,12 +146,7 @@ void RunControl::Stop(Job& job, const std::string& reason, bool peers_gone,
   run.stopping_since = now;
   jobs_.SetState(job, STOPPING, reason, now, actions);
   if (run.hand_out != nullptr) {  // nobody has heard of it
-    run.hand_out = nullptr;
-    for (RankSeat& seat : run.ranks) {
-      if (!seat.live()) continue;
-      seat.state = RankSeat::kEnded;
-      workers_.Release(seat.worker);
-    }
+    ReleaseAll(run);
     return FinishIfLetGo(job, now, actions);
   }
   for (size_t rank = 0; rank < run.ranks.size(); ++rank) {
@@ -165,6 +160,15 @@ void RunControl::Stop(Job& job, const std::string& reason, bool peers_gone,
     stop.set_peers_gone(peers_gone);
     stop.set_checkpoint(run.saving);
     actions.push_back(std::move(send));
+  }
+}
+
+void RunControl::ReleaseAll(Run& run) {
+  run.hand_out = nullptr;
+  for (RankSeat& seat : run.ranks) {
+    if (!seat.live()) continue;
+    seat.state = RankSeat::kEnded;
+    workers_.Release(seat.worker);
   }
 }
 

@@ -56,18 +56,52 @@ TEST(RunControl, NobodyHearsOfAnAttemptBeforeItIsStored) {
   EXPECT_EQ(h.actions.size(), actions) << "once";
 }
 
-TEST(RunControl, AStartThatCannotBeStoredFailsTheJob) {
+// The disk is the scheduler's: no job fails of it.
+TEST(RunControl, JobsWaitWhileTheirStartCannotBeStored) {
   Harness h;
   h.stored_by_hand = true;
   const std::vector<WorkerId> on = h.JoinMany(2);
-  const JobId id = h.Submit(SpecOf(2));
-  const JobId next = h.Submit(SpecOf(2));
-  h.Stored(h.All<AwaitStored>()[0], absl::ResourceExhaustedError("disk full"));
-  EXPECT_EQ(h.status(id).state(), FAILED);
-  EXPECT_EQ(h.status(id).reason(), "its start cannot be stored: disk full");
+  std::vector<JobId> jobs;
+  for (int i = 0; i < 3; ++i) jobs.push_back(h.Submit(SpecOf(2)));
+  const absl::Status full = absl::ResourceExhaustedError("disk full");
+  h.Stored(h.All<AwaitStored>()[0], full);
   h.Compile();
-  EXPECT_EQ(h.status(next).state(), STARTING) << "the workers are free";
-  EXPECT_EQ(h.Sent(on[0]).size(), 1u);
+  EXPECT_EQ(h.All<AwaitStored>().size(), 1u) << "no other is started";
+  for (const JobId id : jobs) EXPECT_EQ(h.status(id).state(), QUEUED);
+  EXPECT_EQ(h.status(jobs[0]).reason(),
+            "waits until the scheduler can write its store again: disk full");
+  EXPECT_EQ(h.status(jobs[0]).workers_size(), 0);
+  EXPECT_EQ(h.status(jobs[1]).reason(), "waits behind job 1");
+  EXPECT_EQ(h.cluster.workers().idle_count(), 2);
+  const auto probes = [&h] { return h.All<AwaitStored>().size() - 1; };
+  for (size_t asked = 1; asked <= 3; ++asked) {
+    h.Pass(absl::Seconds(5), on);
+    ASSERT_EQ(probes(), asked) << "one at a time";
+    EXPECT_EQ(h.All<AwaitStored>().back().job, JobId());
+    h.Stored(h.All<AwaitStored>().back(), full);
+  }
+  h.Pass(absl::Seconds(2), on);
+  h.Stored(h.All<AwaitStored>().back());
+  h.Compile();
+  EXPECT_EQ(h.status(jobs[0]).state(), STARTING);
+  EXPECT_EQ(h.status(jobs[0]).workers_size(), 2);
+  EXPECT_EQ(h.Sent(on[0]).size(), 1u) << "Registered";
+  EXPECT_EQ(h.All<AwaitStored>().back().attempt, 2) << "no number twice";
+  h.Stored(h.All<AwaitStored>().back());
+  EXPECT_TRUE(h.Sent(on[0]).back().has_start());
+}
+
+TEST(RunControl, AJobIsCancelledWhileTheStoreCannotBeWritten) {
+  Harness h;
+  h.stored_by_hand = true;
+  h.JoinMany(2);
+  const JobId id = h.Submit(SpecOf(2));
+  const AwaitStored start = h.All<AwaitStored>()[0];
+  h.Stored(start, absl::ResourceExhaustedError("disk full"));
+  EXPECT_TRUE(h.cluster.Cancel(id, h.now, h.actions).ok());
+  EXPECT_EQ(h.status(id).state(), CANCELLED);
+  h.Stored(start);
+  EXPECT_EQ(h.status(id).state(), CANCELLED);
 }
 
 TEST(RunControl, WhatIsStoppedBeforeItIsStoredIsNeverHandedOut) {
