@@ -48,7 +48,7 @@ absl::StatusOr<WorkerId> Cluster::RegisterWorker(const Register& request,
   registered.set_heartbeat_seconds(absl::ToDoubleSeconds(limits_.heartbeat));
   registered.set_lease_seconds(absl::ToDoubleSeconds(limits_.lease));
   actions.push_back(std::move(send));
-  Schedule(now, actions);
+  Settle(now, actions);
   return id;
 }
 
@@ -58,30 +58,33 @@ void Cluster::HandleMessage(WorkerId from, const WorkerMessage& message,
   if (worker == nullptr || !worker->alive()) return;
   worker->heard = now;
   worker->status.set_last_heard_unix_ms(absl::ToUnixMillis(now));
+  Hear(*worker, message, now, actions);
+  Settle(now, actions);
+}
+
+void Cluster::Hear(Worker& from, const WorkerMessage& message, absl::Time now,
+                   Actions& actions) {
   switch (message.message_case()) {
     case WorkerMessage::kHeartbeat:
-      worker->status.set_memory_bytes(message.heartbeat().memory_bytes());
+      from.status.set_memory_bytes(message.heartbeat().memory_bytes());
       if (message.heartbeat().has_machine()) {
-        *worker->status.mutable_description()->mutable_machine() =
+        *from.status.mutable_description()->mutable_machine() =
             message.heartbeat().machine();
       }
-      return runs_.HandleMessage(from, message, now, actions);
+      break;
     case WorkerMessage::kGoodbye:
-      Lose(from, WorkerStatus::LEFT, message.goodbye().reason(), now, actions);
-      return Schedule(now, actions);
+      return Lose(from.id, WorkerStatus::LEFT, message.goodbye().reason(), now,
+                  actions);
     case WorkerMessage::kGenerated:
-      generations_.HandlePiece(from, message.generated(), now, actions);
-      if (worker->idle()) Schedule(now, actions);
-      return;
+      return generations_.HandlePiece(from.id, message.generated(), now,
+                                      actions);
     case WorkerMessage::kLeaving:
-      workers_.Leave(from);
-      return runs_.HandleMessage(from, message, now, actions);
-    case WorkerMessage::kEnded:
-      runs_.HandleMessage(from, message, now, actions);
-      return Schedule(now, actions);
+      workers_.Leave(from.id);
+      break;
     default:
-      return runs_.HandleMessage(from, message, now, actions);
+      break;
   }
+  runs_.HandleMessage(from.id, message, now, actions);
 }
 
 void Cluster::Disconnected(WorkerId id, const std::string& reason,
@@ -89,7 +92,7 @@ void Cluster::Disconnected(WorkerId id, const std::string& reason,
   const Worker* worker = workers_.Find(id);
   if (worker == nullptr || !worker->alive()) return;
   Lose(id, WorkerStatus::LOST, reason, now, actions);
-  Schedule(now, actions);
+  Settle(now, actions);
 }
 
 void Cluster::Lose(WorkerId id, WorkerStatus::State state,
@@ -202,7 +205,7 @@ absl::Status Cluster::Cancel(JobId id, absl::Time now, Actions& actions) {
     Schedule(now, actions);
   } else {
     runs_.Cancel(job, now, actions);
-    if (job.run == nullptr) Schedule(now, actions);
+    Settle(now, actions);
   }
   return absl::OkStatus();
 }
@@ -218,6 +221,7 @@ absl::Status Cluster::SaveAndCancel(JobId id, absl::Time now,
   }
   if (job.ended() || job.run == nullptr) return Cancel(id, now, actions);
   runs_.SaveAndCancel(job, "cancelled by its user", now, actions);
+  Settle(now, actions);
   return absl::OkStatus();
 }
 
@@ -239,7 +243,9 @@ absl::StatusOr<std::string> Cluster::CheckpointOf(
 absl::StatusOr<int64_t> Cluster::Generate(const GenerateRequest& request,
                                           absl::Time now, Actions& actions) {
   ASSIGN_OR_RETURN(const std::string checkpoint, CheckpointOf(request));
-  return generations_.Start(request, checkpoint, now, actions);
+  auto text = generations_.Start(request, checkpoint, now, actions);
+  Settle(now, actions);
+  return text;
 }
 
 void Cluster::Drain(const std::string& why, absl::Time now, Actions& actions) {
@@ -269,6 +275,11 @@ void Cluster::Tick(absl::Time now, Actions& actions) {
     lost.push_back(
         {id, absl::StrCat("not heard for ", absl::FormatDuration(silent))});
   }
+  for (const JobId id : runs_.Unstored(now)) {
+    store_ = absl::DeadlineExceededError(absl::StrCat(
+        "it has not answered for ", absl::FormatDuration(limits_.start_max)));
+    runs_.Withdraw(*jobs_.Find(id), WaitsForStore(store_), now, actions);
+  }
   for (StuckWorker& stuck : runs_.Tick(now, actions)) {
     lost.push_back(std::move(stuck));
   }
@@ -282,7 +293,7 @@ void Cluster::Tick(absl::Time now, Actions& actions) {
       Lose(stuck.worker, WorkerStatus::LOST, stuck.reason, now, actions);
     }
   }
-  if (!lost.empty()) Schedule(now, actions);
+  Settle(now, actions);
 }
 
 bool Cluster::Awaits(JobId id, const Compilation& asked) const {
@@ -332,6 +343,7 @@ void Cluster::Schedule(absl::Time now, Actions& actions, const Offer& offer) {
       AskToCompile(*job, actions);
     }
   }
+  scheduled_at_ = workers_.changes();  // with those that it gave to jobs
 }
 
 bool Cluster::Start(Job& job, const CompileOutcome& outcome, absl::Time now,

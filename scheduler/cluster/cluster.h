@@ -75,11 +75,14 @@ class Cluster {
   // The caller of Generate is gone.
   void AbandonText(int64_t text, absl::Time now, Actions& actions) {
     generations_.Abandon(text, now, actions);
+    Settle(now, actions);
   }
   // The name of the worker that wrote it.
   absl::StatusOr<std::string> CancelText(int64_t text, absl::Time now,
                                          Actions& actions) {
-    return generations_.Cancel(text, now, actions);
+    auto worker = generations_.Cancel(text, now, actions);
+    Settle(now, actions);
+    return worker;
   }
 
   // --- What the scheduler's end does ---
@@ -133,6 +136,14 @@ class Cluster {
   void Schedule(absl::Time now, Actions& actions) {
     Schedule(now, actions, Offer());
   }
+  // The end of every event: schedules where workers came, went, became busy or
+  // idle in it. So no event needs to know which of its ends free workers. What
+  // changes the queue schedules by itself.
+  void Settle(absl::Time now, Actions& actions) {
+    if (workers_.changes() != scheduled_at_) Schedule(now, actions);
+  }
+  void Hear(Worker& from, const WorkerMessage& message, absl::Time now,
+            Actions& actions);
   // False: it is for workers that are not idle, or for none.
   bool Start(Job& job, const CompileOutcome& outcome, absl::Time now,
              Actions& actions);
@@ -149,6 +160,7 @@ class Cluster {
   const Limits limits_;
   const JobCompiler& compiler_;
   int64_t last_compilation_ = 0;
+  int64_t scheduled_at_ = 0;  // WorkerTable::changes() after the last Schedule
   bool draining_ = false;
   absl::Status store_;            // not OK: it cannot be written, and why
   absl::Time store_asked_;        // not OK: when it was asked the last time

@@ -67,6 +67,9 @@ class RunControl {
   // Time in which no rank could be heard: no job's wait counts it.
   void Forgive(absl::Duration time, absl::Time now);
 
+  // The jobs that have waited for the store for as long as a start may take.
+  std::vector<JobId> Unstored(absl::Time now) const;
+
   // Fails jobs that do not start or hang; the workers that do not let go.
   std::vector<StuckWorker> Tick(absl::Time now, Actions& actions);
 

@@ -200,6 +200,16 @@ std::vector<StuckWorker> RunControl::Tick(absl::Time now, Actions& actions) {
   return stuck;
 }
 
+std::vector<JobId> RunControl::Unstored(absl::Time now) const {
+  std::vector<JobId> unstored;
+  for (const auto& [id, job] : jobs_.all()) {
+    if (AwaitsStore(*job) && now - job->run->started > limits_.start_max) {
+      unstored.push_back(id);
+    }
+  }
+  return unstored;
+}
+
 void RunControl::CheckStart(Job& job, absl::Time now, Actions& actions) {
   const Run& run = *job.run;
   const absl::Time since = std::max(run.started, run.disk_progress);

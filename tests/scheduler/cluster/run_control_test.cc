@@ -104,6 +104,43 @@ TEST(RunControl, AJobIsCancelledWhileTheStoreCannotBeWritten) {
   EXPECT_EQ(h.status(id).state(), CANCELLED);
 }
 
+TEST(RunControl, AStoreThatDoesNotAnswerHoldsNoWorkers) {
+  Harness h;
+  h.stored_by_hand = true;
+  const std::vector<WorkerId> on = h.JoinMany(1);
+  const JobId id = h.Submit(SpecOf(1));
+  const AwaitStored start = h.All<AwaitStored>()[0];
+  h.Pass(Limits().start_max + absl::Seconds(2), on);
+  EXPECT_EQ(h.status(id).state(), QUEUED);
+  EXPECT_EQ(h.status(id).reason(),
+            "waits until the scheduler can write its store again: it has not "
+            "answered for 5m");
+  EXPECT_EQ(h.worker(on[0]).state(), WorkerStatus::IDLE);
+  h.Stored(start);
+  h.Compile();
+  EXPECT_EQ(h.status(id).state(), STARTING);
+  EXPECT_EQ(h.job(id).attempt, 2);
+}
+
+// However a job lets go of its workers, the next one gets them at once.
+TEST(RunControl, TheNextJobTakesTheWorkersOfOneThatWasNeverHandedOut) {
+  for (const bool save : {false, true}) {
+    Harness h;
+    h.stored_by_hand = true;
+    h.JoinMany(2);
+    JobSpec spec = SpecOf(2);
+    spec.mutable_checkpoint()->set_directory("/c");
+    const JobId first = h.Submit(spec);
+    const JobId second = h.Submit(SpecOf(2));
+    EXPECT_TRUE((save ? h.cluster.SaveAndCancel(first, h.now, h.actions)
+                      : h.cluster.Cancel(first, h.now, h.actions))
+                    .ok());
+    h.Compile();
+    EXPECT_EQ(h.status(first).state(), CANCELLED);
+    EXPECT_EQ(h.status(second).state(), STARTING) << save;
+  }
+}
+
 TEST(RunControl, WhatIsStoppedBeforeItIsStoredIsNeverHandedOut) {
   Harness h;
   h.stored_by_hand = true;
