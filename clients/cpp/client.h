@@ -19,6 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "proto/plan/plan_max.h"
 #include "proto/scheduler.pb.h"
 
 namespace troupe {
@@ -26,8 +27,8 @@ namespace troupe {
 struct ClientOptions {
   absl::Duration connect = absl::Seconds(5);
   absl::Duration call = absl::Seconds(20);
-  // Planning compiles the whole job.
-  absl::Duration plan = absl::Seconds(60);
+  // Planning compiles the whole job, and may wait for its turn.
+  absl::Duration plan = kPlanMax + absl::Minutes(1);
 };
 
 struct WatchOptions {

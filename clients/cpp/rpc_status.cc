@@ -28,7 +28,9 @@ absl::Status RpcStatus(const grpc::Status& status, const std::string& address) {
         "); is it still running? Its log is in the cluster's folder, under "
         "logs/"));
   }
-  if (code == absl::StatusCode::kDeadlineExceeded) {
+  // So gRPC says it; other words are the scheduler's own.
+  if (code == absl::StatusCode::kDeadlineExceeded &&
+      (message.empty() || absl::StartsWith(message, "Deadline Exceeded"))) {
     return absl::DeadlineExceededError(
         absl::StrCat("the scheduler at ", address, " did not answer in time"));
   }

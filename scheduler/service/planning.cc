@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "proto/plan/plan_max.h"
 
 namespace troupe {
 namespace {
@@ -15,10 +16,12 @@ absl::Status Stopping() {
 }  // namespace
 
 Planning::Planning(ClusterHost& host, const JobCompiler& compiler)
-    : host_(host),
-      compiler_(compiler),
-      job_thread_([this] { Loop(jobs_); }),
-      question_thread_([this] { Loop(questions_); }) {}
+    : host_(host), compiler_(compiler) {
+  threads_.emplace_back([this] { Loop(true); });
+  for (int i = 0; i < kQuestionThreads; ++i) {
+    threads_.emplace_back([this] { Loop(false); });
+  }
+}
 
 Planning::~Planning() { Stop(); }
 
@@ -28,11 +31,13 @@ void Planning::Compile(Compilation compilation, Asker asker, Done done) {
     absl::MutexLock lock(&mutex_);
     if (stopping_) {
       refused = Stopping();
-    } else if (questions_.size() >= kClientsMax) {
+    } else if (clients_ >= kClientsMax) {
       refused = absl::ResourceExhaustedError(absl::StrCat(
           kClientsMax, " jobs are being planned already; try again soon"));
     } else {
-      questions_.push_back(
+      ++clients_;
+      Queue& queue = asker.submits ? submissions_ : plans_;
+      queue.push_back(
           {std::make_shared<const Compilation>(std::move(compilation)), JobId(),
            std::move(asker), std::move(done)});
       return;
@@ -55,24 +60,37 @@ void Planning::Stop() {
     absl::MutexLock lock(&mutex_);
     stopping_ = true;
   }
-  if (job_thread_.joinable()) job_thread_.join();
-  if (question_thread_.joinable()) question_thread_.join();
+  for (std::thread& thread : std::exchange(threads_, {})) thread.join();
 }
 
-void Planning::Loop(Queue& queue) {
+Planning::Queue* Planning::Due(bool jobs) {
+  if (jobs) return jobs_.empty() ? nullptr : &jobs_;
+  if (!submissions_.empty()) return &submissions_;
+  const bool may_begin = stopping_ || plans_begun_ < kQuestionThreads - 1;
+  return plans_.empty() || !may_begin ? nullptr : &plans_;
+}
+
+void Planning::Loop(bool jobs) {
   while (true) {
     Task task;
+    bool is_plan = false;
     {
       absl::MutexLock lock(&mutex_);
-      const auto is_due = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-        return stopping_ || !queue.empty();
+      const auto is_due = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return stopping_ || Due(jobs) != nullptr;
       };
       mutex_.Await(absl::Condition(&is_due));
-      if (queue.empty()) return;
-      task = std::move(queue.front());
-      queue.pop_front();
+      Queue* const queue = Due(jobs);
+      if (queue == nullptr) return;
+      task = std::move(queue->front());
+      queue->pop_front();
+      is_plan = queue == &plans_;
+      plans_begun_ += is_plan;
     }
     Run(task);
+    absl::MutexLock lock(&mutex_);
+    clients_ -= !jobs;
+    plans_begun_ -= is_plan;
   }
 }
 
@@ -82,12 +100,11 @@ absl::Status Planning::MayGoOnWith(const Task& task, absl::Time begun) const {
   if (now - begun > kPlanMax) {
     return absl::DeadlineExceededError(absl::StrCat(
         "planning took longer than ", absl::FormatDuration(kPlanMax),
-        "; use fewer ", "micro-batches a step, ranks or stages"));
+        "; use fewer micro-batches a step, ranks or stages"));
   }
   if (now > task.asker.deadline) {
     return absl::DeadlineExceededError(
-        "the call's time was over before a plan "
-        "was made");
+        "the call's time was over before a plan was made");
   }
   const bool given_up =
       task.job == JobId()

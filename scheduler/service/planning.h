@@ -1,11 +1,13 @@
 // Compiles jobs beside the cluster: queued jobs whose turn has come
 // (CompileJob), one after another on one thread, and what clients ask for
-// before they get an answer on another. So a job that could start waits for no
-// question, and heartbeats, reports and other RPCs go on meanwhile.
+// before they get an answer on a few others. So a job that could start waits
+// for no question, a quick question not for a slow one, and no submission for
+// those who only ask; heartbeats, reports and other RPCs go on meanwhile.
 //
 // Nothing is compiled for nobody: planning ends when its client has given up or
 // has no time left, when its job does not wait for it any more, when it takes
-// too long, and when the scheduler stops. It asks so between its parts.
+// longer than kPlanMax, and when the scheduler stops. It asks so between its
+// parts.
 #ifndef TROUPE_SCHEDULER_SERVICE_PLANNING_H_
 #define TROUPE_SCHEDULER_SERVICE_PLANNING_H_
 
@@ -13,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <thread>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -27,6 +30,7 @@ namespace troupe {
 struct Asker {
   absl::Time deadline = absl::InfiniteFuture();
   std::function<bool()> has_given_up;  // thread-safe; empty: never
+  bool submits = false;                // comes before those who only ask
 };
 
 class Planning final : public ActionSink {
@@ -52,9 +56,10 @@ class Planning final : public ActionSink {
   // nothing is compiled.
   void Stop();
 
-  static constexpr size_t kClientsMax = 64;
-  // Of planning one job; a question may wait as long before.
-  static constexpr absl::Duration kPlanMax = absl::Minutes(10);
+  // Questions at once. How long one waits for its turn, its deadline says.
+  static constexpr int kClientsMax = 64;
+  // For questions; one of them is for submissions only.
+  static constexpr int kQuestionThreads = 4;
 
  private:
   struct Task {
@@ -65,7 +70,10 @@ class Planning final : public ActionSink {
   };
   using Queue = std::deque<Task>;
 
-  void Loop(Queue& queue);
+  // Takes tasks of queued jobs, or of clients.
+  void Loop(bool jobs);
+  // Where one stands whose turn it is; null: nowhere.
+  Queue* Due(bool jobs) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Run(const Task& task);
   // Why the task's planning is to end, since it began at `begun`.
   absl::Status MayGoOnWith(const Task& task, absl::Time begun) const;
@@ -78,11 +86,12 @@ class Planning final : public ActionSink {
   const JobCompiler& compiler_;
   mutable absl::Mutex mutex_;  // after the host's, where both are held
   Queue jobs_ ABSL_GUARDED_BY(mutex_);
-  Queue questions_ ABSL_GUARDED_BY(mutex_);
+  Queue submissions_ ABSL_GUARDED_BY(mutex_);
+  Queue plans_ ABSL_GUARDED_BY(mutex_);
+  int clients_ ABSL_GUARDED_BY(mutex_) = 0;      // not answered yet
+  int plans_begun_ ABSL_GUARDED_BY(mutex_) = 0;  // not ended yet
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  // Last: they start when all else is there.
-  std::thread job_thread_;
-  std::thread question_thread_;
+  std::vector<std::thread> threads_;  // they start when all else is there
 };
 
 }  // namespace troupe

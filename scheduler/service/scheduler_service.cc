@@ -13,9 +13,10 @@ namespace troupe {
 namespace {
 
 // Until the call is answered.
-Asker AskerOf(grpc::CallbackServerContext* context) {
+Asker AskerOf(grpc::CallbackServerContext* context, bool submits) {
   return {.deadline = absl::FromChrono(context->deadline()),
-          .has_given_up = [context] { return context->IsCancelled(); }};
+          .has_given_up = [context] { return context->IsCancelled(); },
+          .submits = submits};
 }
 
 }  // namespace
@@ -56,7 +57,7 @@ SchedulerService::Reactor* SchedulerService::SubmitJob(
   if (compilation->choices.empty()) {
     Submit(reactor, request->job(), CompileOutcome(), response);
   } else {
-    planning_.Compile(*std::move(compilation), AskerOf(context),
+    planning_.Compile(*std::move(compilation), AskerOf(context, true),
                       [=, this](const auto& considered) {
                         Submit(reactor, request->job(), considered, response);
                       });
@@ -110,7 +111,7 @@ SchedulerService::Reactor* SchedulerService::PlanJob(
   }
   Reactor* reactor = context->DefaultReactor();
   planning_.Compile(
-      *std::move(compilation), AskerOf(context),
+      *std::move(compilation), AskerOf(context, false),
       [=, this](const absl::StatusOr<CompileOutcome>& outcome) {
         if (!outcome.ok() || !outcome->fits()) {
           Answer(reactor, "PlanJob",

@@ -15,6 +15,8 @@ TEST(RpcStatus, KeepsWhatTheSchedulerSays) {
             absl::NotFoundError("no job 3"));
   EXPECT_EQ(Convert(grpc::StatusCode::UNAVAILABLE, "no idle worker"),
             absl::UnavailableError("no idle worker"));
+  EXPECT_EQ(Convert(grpc::StatusCode::DEADLINE_EXCEEDED, "planning took long"),
+            absl::DeadlineExceededError("planning took long"));
 }
 
 TEST(RpcStatus, ExplainsWhatGrpcSays) {
@@ -22,7 +24,7 @@ TEST(RpcStatus, ExplainsWhatGrpcSays) {
       Convert(grpc::StatusCode::UNAVAILABLE, "Socket closed");
   EXPECT_EQ(lost.message().substr(0, 48),
             "lost the scheduler at host:1 (Socket closed); is");
-  EXPECT_EQ(Convert(grpc::StatusCode::DEADLINE_EXCEEDED, "x"),
+  EXPECT_EQ(Convert(grpc::StatusCode::DEADLINE_EXCEEDED, "Deadline Exceeded"),
             absl::DeadlineExceededError(
                 "the scheduler at host:1 did not answer in time"));
   EXPECT_EQ(Convert(grpc::StatusCode::UNIMPLEMENTED, ""),
