@@ -112,7 +112,8 @@ class Cluster {
 
   // A tick that comes late says that the scheduler itself did not run (SIGSTOP,
   // a suspended machine): what others sent meanwhile waits to be heard, and no
-  // lease and no deadline counts that time.
+  // lease and no deadline counts that time. Workers bear it as long as their
+  // sessions do (worker/service/session.h).
   void Tick(absl::Time now, Actions& actions);
 
   // --- What is there ---

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
@@ -155,6 +156,20 @@ TEST_F(FaultsTest, CtrlCBringsAForegroundClusterDown) {
   up.Signal(SIGINT);
   EXPECT_EQ(up.Wait().code, 0);
   EXPECT_FALSE(IsRunning(int64_t{worker}));
+}
+
+// Longer than gRPC's usual patience with a connection, which is 30 s here.
+TEST_F(FaultsTest, ASchedulerThatIsPausedLosesNoWorker) {
+  Up(2);
+  const auto job = StartEndless();
+  const pid_t scheduler = WorkerPid("scheduler");
+  const int64_t before = Describe(1)["steps_done"];
+  ASSERT_EQ(kill(scheduler, SIGSTOP), 0);
+  absl::SleepFor(absl::Seconds(40));
+  ASSERT_EQ(kill(scheduler, SIGCONT), 0);
+  EXPECT_NE(job->WaitForLine(absl::StrCat("step ", before + 200, "/")), "");
+  EXPECT_EQ(Describe(1)["state"], "RUNNING") << Describe(1)["reason"];
+  EXPECT_EQ(Troupe({"cancel", "1"}).code, 0);
 }
 
 // SIGTERM is a request: the job is saved first, and goes on from there.

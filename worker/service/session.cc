@@ -15,9 +15,6 @@
 namespace troupe {
 namespace {
 
-constexpr size_t kQueueMessagesMax = 256;
-constexpr absl::Duration kSendTimeout = absl::Seconds(10);
-
 absl::Status ToAbsl(const grpc::Status& status) {
   // The two enumerations have the same numbers.
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
@@ -61,16 +58,16 @@ class GrpcSession final : public Session {
   absl::Status Send(WorkerMessage message) override {
     absl::MutexLock lock(&mutex_);
     const auto has_room = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-      return closing_ || queue_.size() < kQueueMessagesMax;
+      return closing_ || queue_bytes_ < kQueueBytesMax;
     };
-    if (!mutex_.AwaitWithTimeout(absl::Condition(&has_room), kSendTimeout)) {
+    if (!mutex_.AwaitWithTimeout(absl::Condition(&has_room), kSilenceMax)) {
       closing_ = broken_ = true;
       context_.TryCancel();
     }
     if (closing_) {
       return absl::UnavailableError("the session with the scheduler is over");
     }
-    queue_.push_back(std::move(message));
+    Enqueue(std::move(message));
     return absl::OkStatus();
   }
 
@@ -87,7 +84,7 @@ class GrpcSession final : public Session {
     if (!closing_) {
       WorkerMessage goodbye;
       goodbye.mutable_goodbye()->set_reason(reason);
-      queue_.push_back(std::move(goodbye));
+      Enqueue(std::move(goodbye));
     }
     closing_ = true;
     // The writer ends our half of the stream; the scheduler, having read it
@@ -104,6 +101,11 @@ class GrpcSession final : public Session {
   }
 
  private:
+  void Enqueue(WorkerMessage message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    queue_bytes_ += message.ByteSizeLong();
+    queue_.push_back(std::move(message));
+  }
+
   // Until when the writer may wait: the next heartbeat, or the end of the time
   // that the scheduler has for its first answer.
   absl::Duration Patience(absl::Time opened, absl::Time last_beat) const
@@ -145,6 +147,7 @@ class GrpcSession final : public Session {
         } else if (!queue_.empty()) {
           message = std::move(queue_.front());
           queue_.pop_front();
+          queue_bytes_ -= message.ByteSizeLong();
         } else {
           continue;
         }
@@ -193,6 +196,7 @@ class GrpcSession final : public Session {
 
   absl::Mutex mutex_;
   std::deque<WorkerMessage> queue_ ABSL_GUARDED_BY(mutex_);
+  size_t queue_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool read_to_end_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_registered_ ABSL_GUARDED_BY(mutex_) = false;
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;  // nothing more is queued
@@ -211,7 +215,9 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 20'000);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
+  arguments.SetInt(
+      GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
+      static_cast<int>(absl::ToInt64Milliseconds(Session::kSilenceMax)));
   const std::shared_ptr<grpc::Channel> channel = grpc::CreateCustomChannel(
       options.scheduler, grpc::InsecureChannelCredentials(), arguments);
   if (!channel->WaitForConnected(

@@ -10,6 +10,10 @@
 //
 // Messages are sent by a thread of the session's own, from a bounded queue, and
 // so are heartbeats, so that neither training nor a slow network delays them.
+//
+// A scheduler that is silent is not gone: it may be paused (SIGSTOP, a
+// suspended machine), and forgives the workers the time that it did not run.
+// So a session bears kSilenceMax, and what is to be said meanwhile waits.
 #ifndef TROUPE_WORKER_SERVICE_SESSION_H_
 #define TROUPE_WORKER_SERVICE_SESSION_H_
 
@@ -36,6 +40,12 @@ struct SessionOptions {
 
 class Session {
  public:
+  // The connection is given up when the scheduler's machine, or the scheduler,
+  // has not answered for this long.
+  static constexpr absl::Duration kSilenceMax = absl::Minutes(10);
+  // Of what waits to be sent: many thousand reports of steps.
+  static constexpr size_t kQueueBytesMax = 64 << 20;
+
   // Returns once the scheduler has answered Registered. Unavailable: it cannot
   // be reached, or went away; AlreadyExists, FailedPrecondition: it refused.
   static absl::StatusOr<std::unique_ptr<Session>> Open(
@@ -46,8 +56,8 @@ class Session {
   virtual const Registered& registered() const = 0;
 
   // Queues a message; waits while the queue is full. Unavailable once the
-  // session is over, or where the queue stays full for 10 s, which ends it.
-  // Thread-safe.
+  // session is over, or where the queue stays full for kSilenceMax, which ends
+  // it. Thread-safe.
   virtual absl::Status Send(WorkerMessage message) = 0;
 
   // The next message, or why the session is over. One thread.

@@ -32,8 +32,14 @@ void FakeScheduler::Send(const std::string& worker,
   streams_.at(worker)->Write(message);
 }
 
+void FakeScheduler::Pause(bool paused) {
+  absl::MutexLock lock(&mutex_);
+  paused_ = paused;
+}
+
 void FakeScheduler::EndSessions() {
   absl::MutexLock lock(&mutex_);
+  paused_ = false;
   for (const auto& [name, context] : contexts_) context->TryCancel();
 }
 
@@ -86,6 +92,10 @@ grpc::Status FakeScheduler::Session(grpc::ServerContext* context,
   }
   while (stream->Read(&message)) {
     absl::MutexLock lock(&mutex_);
+    const auto goes_on = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+      return !paused_;
+    };
+    mutex_.Await(absl::Condition(&goes_on));
     heard_.push_back(message);
     React(*stream, message);
   }

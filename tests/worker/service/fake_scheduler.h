@@ -39,6 +39,9 @@ class FakeScheduler final : public Workers::Service {
 
   // To the worker that registered under this name.
   void Send(const std::string& worker, const SchedulerMessage& message);
+  // From here on nothing more is read, as by a process that is stopped, until
+  // it goes on.
+  void Pause(bool paused);
   // Ends all sessions, as a scheduler that stops does.
   void EndSessions();
 
@@ -59,6 +62,7 @@ class FakeScheduler final : public Workers::Service {
   const Options options_;
   std::string address_;
   absl::Mutex mutex_;
+  bool paused_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<std::string, Stream*> streams_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, grpc::ServerContext*> contexts_ ABSL_GUARDED_BY(mutex_);
   std::vector<WorkerMessage> heard_ ABSL_GUARDED_BY(mutex_);

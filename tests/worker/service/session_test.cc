@@ -62,6 +62,27 @@ TEST(Session, HeartsBeatBesidesMessages) {
   for (int i = 0; i < 200; ++i) EXPECT_EQ(in_order[i].ended().step(), i);
 }
 
+// As long as its scheduler is paused, a rank of quick steps goes on reporting.
+TEST(Session, WhatAPausedSchedulerDoesNotReadWaits) {
+  constexpr int64_t kSteps = 5'000;  // of 2 kB: more than the kernel holds
+  FakeScheduler scheduler;
+  const auto session = Session::Open(OptionsFor(scheduler.address()));
+  ASSERT_TRUE(session.ok()) << session.status();
+  scheduler.Pause(true);
+  for (int64_t step = 1; step <= kSteps; ++step) {
+    WorkerMessage message;
+    message.mutable_ended()->set_step(step);
+    message.mutable_ended()->set_error(std::string(2000, 'x'));
+    ASSERT_TRUE((*session)->Send(message).ok()) << step;
+  }
+  scheduler.Pause(false);
+  const auto last = scheduler.AwaitMessages(
+      1, [](const auto& m) { return m.ended().step() == kSteps; });
+  EXPECT_EQ(last.size(), 1u);
+  EXPECT_EQ(scheduler.Count([](const auto& m) { return m.has_ended(); }),
+            size_t{kSteps});
+}
+
 TEST(Session, CloseSaysGoodbyeAndEndsReceive) {
   FakeScheduler scheduler;
   const auto session = Session::Open(OptionsFor(scheduler.address()));
