@@ -14,6 +14,9 @@ absl::Status ToStatus(sqlite3* database) {
   const char* name = sqlite3_db_filename(database, "main");
   const std::string message =
       absl::StrCat(name == nullptr ? "" : name, ": ", sqlite3_errmsg(database));
+  if (code == SQLITE_IOERR_READ || code == SQLITE_IOERR_SHORT_READ) {
+    return absl::DataLossError(message);
+  }
   switch (code & 0xff) {
     case SQLITE_FULL:
       return absl::ResourceExhaustedError(
@@ -54,6 +57,16 @@ void Statement::Bind(int position, absl::string_view bytes) {
   const int code = sqlite3_bind_blob64(statement_.get(), position, bytes.data(),
                                        bytes.size(), SQLITE_TRANSIENT);
   CHECK_EQ(code, SQLITE_OK) << "position " << position;
+}
+
+void Statement::BindRow(const Statement& row, int first) {
+  const int columns = sqlite3_column_count(row.statement_.get());
+  for (int column = first; column < columns; ++column) {
+    CHECK_EQ(
+        sqlite3_bind_value(statement_.get(), column - first + 1,
+                           sqlite3_column_value(row.statement_.get(), column)),
+        SQLITE_OK);
+  }
 }
 
 absl::Status Statement::Run() {

@@ -28,6 +28,8 @@ class Statement {
  public:
   void Bind(int position, int64_t value);
   void Bind(int position, absl::string_view bytes);  // copied
+  // All columns of a row from `first` on, at positions from 1.
+  void BindRow(const Statement& row, int first);
 
   // Runs to the end and is ready to be bound again.
   absl::Status Run();

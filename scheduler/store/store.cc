@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "proto/base/status.h"
+#include "scheduler/store/salvage.h"
 
 namespace troupe {
 namespace {
@@ -67,9 +68,9 @@ StoredJob Remains(int64_t id, const std::string& damage, const Statement& row) {
 
 absl::StatusOr<std::unique_ptr<Store>> Store::Open(
     const std::string& directory) {
-  ASSIGN_OR_RETURN(Database database,
-                   Database::Open(absl::StrCat(directory, "/troupe.db")));
-  auto store = std::unique_ptr<Store>(new Store(std::move(database)));
+  const std::string path = absl::StrCat(directory, "/troupe.db");
+  ASSIGN_OR_RETURN(Database database, Database::Open(path));
+  auto store = std::unique_ptr<Store>(new Store(path, std::move(database)));
   RETURN_IF_ERROR(store->CreateTables());
   return store;
 }
@@ -93,6 +94,21 @@ absl::Status Store::CreateTables() {
 }
 
 absl::StatusOr<LoadedJobs> Store::Load(const Limits& limits) {
+  absl::StatusOr<LoadedJobs> loaded = LoadAll(limits);
+  if (!absl::IsDataLoss(loaded.status())) return loaded;
+  ASSIGN_OR_RETURN(Database reader, Database::Open(path_));
+  std::vector<std::string> lost;
+  RETURN_IF_ERROR(Atomically([&]() -> absl::Status {
+    ASSIGN_OR_RETURN(lost, Salvage({reader, database_}, kTables));
+    return absl::OkStatus();
+  }));
+  ASSIGN_OR_RETURN(loaded, LoadAll(limits));
+  loaded->complaints.insert(loaded->complaints.begin(), lost.begin(),
+                            lost.end());
+  return loaded;
+}
+
+absl::StatusOr<LoadedJobs> Store::LoadAll(const Limits& limits) {
   LoadedJobs loaded;
   std::vector<StoredJob> damaged;
   StoreBatch old;

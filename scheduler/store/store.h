@@ -12,7 +12,8 @@
 // It keeps what the scheduler remembers (limits.h) and no more: jobs that are
 // forgotten go, and of a long job's old steps each so-manieth stays. A job
 // whose record is damaged does not stop the others: it is set aside, and a job
-// of its number and name has FAILED in its place.
+// of its number and name has FAILED in its place. Nor does a page of the file
+// that cannot be read (salvage.h): what was on it is left out, and named.
 //
 // One thread at a time; StoreWriter owns the thread in the daemon.
 #ifndef TROUPE_SCHEDULER_STORE_STORE_H_
@@ -69,8 +70,11 @@ class Store {
   static constexpr int kSetAsideMax = 100;  // the newest
 
  private:
-  explicit Store(Database database) : database_(std::move(database)) {}
+  Store(std::string path, Database database)
+      : path_(std::move(path)), database_(std::move(database)) {}
   absl::Status CreateTables();
+  // DATA_LOSS where a page of the file cannot be read.
+  absl::StatusOr<LoadedJobs> LoadAll(const Limits& limits);
   absl::Status WriteRows(const StoreBatch& batch);
   absl::Status MakeRoom(const StoreBatch& batch);
   // In one transaction, or not at all.
@@ -81,6 +85,7 @@ class Store {
   // Keeps the row for somebody to look at, and puts `job` in its place.
   absl::Status SetAside(const StoredJob& job);
 
+  const std::string path_;
   Database database_;
 };
 

@@ -1,6 +1,7 @@
 #include "scheduler/store/store.h"
 
 #include <filesystem>
+#include <fstream>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -184,6 +185,107 @@ TEST(Store, DamagedStepsAreLeftOut) {
   EXPECT_EQ(jobs->jobs[0].row.status.state(), RUNNING);
   ASSERT_EQ(jobs->complaints.size(), 1u);
   EXPECT_TRUE(absl::StrContains(jobs->complaints[0], "1 steps are damaged"));
+}
+
+constexpr int kPageBytes = 4096;
+
+// The pages below a table's root that hold rows, in the order of the key: what
+// a page's header says (sqlite.org/fileformat.html, "B-tree Pages").
+std::vector<int64_t> LeavesOf(const std::string& directory,
+                              const std::string& table) {
+  auto database = Database::Open(directory + "/troupe.db");
+  auto query = database->Prepare(
+      "SELECT rootpage FROM sqlite_master WHERE name = '" + table + "'");
+  EXPECT_TRUE(*query->Next());
+  std::ifstream file(directory + "/troupe.db", std::ios::binary);
+  std::string page(kPageBytes, 0);
+  file.seekg((query->Int(0) - 1) * kPageBytes);
+  file.read(page.data(), kPageBytes);
+  const auto number = [&page](size_t at, int bytes) {
+    int64_t value = 0;
+    for (int i = 0; i < bytes; ++i) {
+      value = value << 8 | static_cast<unsigned char>(page[at + i]);
+    }
+    return value;
+  };
+  EXPECT_TRUE(page[0] == 2 || page[0] == 5) << "an interior page";
+  std::vector<int64_t> leaves;
+  for (int64_t cell = 0; cell < number(3, 2); ++cell) {
+    leaves.push_back(number(number(12 + 2 * cell, 2), 4));
+  }
+  leaves.push_back(number(8, 4));
+  return leaves;
+}
+
+void Destroy(const std::string& directory, int64_t page) {
+  std::fstream file(directory + "/troupe.db",
+                    std::ios::binary | std::ios::in | std::ios::out);
+  file.seekp((page - 1) * kPageBytes);
+  file << std::string(kPageBytes, '\xff');
+}
+
+TEST(Store, AJobOutlivesADamagedPageOfItsSteps) {
+  const std::string directory = FreshDirectory("store-torn-steps");
+  {
+    auto store = Store::Open(directory);
+    for (int id = 1; id <= 3; ++id) {
+      ASSERT_TRUE((*store)->Write(BatchOf(id, QUEUED, 1000)).ok());
+    }
+  }
+  const std::vector<int64_t> leaves = LeavesOf(directory, "steps");
+  ASSERT_GE(leaves.size(), 9u);
+  Destroy(directory, leaves[leaves.size() / 2]);  // of job 2
+  Destroy(directory, leaves.back());              // of job 3
+  auto store = Store::Open(directory);
+  auto jobs = (*store)->Load({});
+  ASSERT_TRUE(jobs.ok()) << jobs.status();
+  ASSERT_EQ(jobs->jobs.size(), 3u);
+  EXPECT_EQ(jobs->jobs[0].steps.size(), 1000u);
+  for (const int job : {1, 2}) {
+    EXPECT_GT(jobs->jobs[job].steps.size(), 600u) << job;
+    EXPECT_LT(jobs->jobs[job].steps.size(), 1000u) << job;
+    EXPECT_EQ(jobs->jobs[job].row.status.state(), QUEUED);
+    EXPECT_EQ(jobs->jobs[job].events.size(), 2u);
+  }
+  EXPECT_EQ(jobs->jobs[1].steps.back().step(), 1000) << "from both ends";
+  ASSERT_EQ(jobs->complaints.size(), 1u);
+  EXPECT_TRUE(absl::StrContains(jobs->complaints[0], "of jobs 2, 3 are left"))
+      << jobs->complaints[0];
+  // From here on it is a store as others are, also at its torn end.
+  EXPECT_TRUE((*store)->Write(BatchOf(3, RUNNING, 1000)).ok());
+  EXPECT_TRUE((*store)->Write(BatchOf(4, RUNNING, 10)).ok());
+  jobs = (*store)->Load({});
+  ASSERT_TRUE(jobs.ok()) << jobs.status();
+  EXPECT_TRUE(jobs->complaints.empty());
+  EXPECT_EQ(jobs->jobs[2].steps.size(), 1000u);
+}
+
+TEST(Store, OtherJobsOutliveADamagedPageOfJobs) {
+  for (const bool last : {false, true}) {
+    const std::string directory = FreshDirectory("store-torn-jobs");
+    {
+      auto store = Store::Open(directory);
+      for (int id = 1; id <= 200; ++id) {
+        ASSERT_TRUE((*store)->Write(BatchOf(id, QUEUED, 1)).ok());
+      }
+    }
+    const std::vector<int64_t> leaves = LeavesOf(directory, "jobs");
+    ASSERT_GE(leaves.size(), 3u);
+    Destroy(directory, last ? leaves.back() : leaves[1]);
+    auto store = Store::Open(directory);
+    const auto jobs = (*store)->Load({});
+    ASSERT_TRUE(jobs.ok()) << jobs.status();
+    ASSERT_EQ(jobs->jobs.size(), 200u) << "no number is given away again";
+    int failed = 0;
+    for (const StoredJob& job : jobs->jobs) {
+      failed += job.row.status.state() == FAILED;
+      EXPECT_EQ(job.steps.size(), 1u);
+    }
+    EXPECT_GT(failed, 0);
+    EXPECT_LT(failed, 100);
+    EXPECT_EQ(jobs->jobs[199].row.status.state(), last ? FAILED : QUEUED);
+    EXPECT_TRUE((*store)->Write(BatchOf(201, QUEUED, 1)).ok());
+  }
 }
 
 TEST(Store, RefusesWhatANewerBuildWrote) {
