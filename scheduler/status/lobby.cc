@@ -48,7 +48,7 @@ Lobby::~Lobby() {
   for (std::thread& thread : threads_) thread.join();
   for (const Guest& guest : guests_) close(guest.socket);
   absl::MutexLock lock(&mutex_);
-  for (const int socket : arrivals_) close(socket);
+  for (const Guest& guest : arrivals_) close(guest.socket);
   for (const auto& [socket, head] : ready_) close(socket);
   close(wake_);
 }
@@ -56,7 +56,7 @@ Lobby::~Lobby() {
 void Lobby::Admit(int socket) {
   {
     absl::MutexLock lock(&mutex_);
-    arrivals_.push_back(socket);
+    arrivals_.push_back({.socket = socket, .until = absl::Now() + kHeadMax});
   }
   Wake();
 }
@@ -68,14 +68,27 @@ void Lobby::Wake() const {
 }
 
 void Lobby::TakeArrivals() {
-  for (const int socket : std::exchange(arrivals_, {})) {
-    guests_.push_back({socket, "", absl::Now() + kHeadMax});
+  for (Guest& guest : std::exchange(arrivals_, {})) {
+    guests_.push_back(std::move(guest));
   }
-  while (guests_.size() + ready_.size() > kConnectionsMax) {
+  MakeRoom();
+}
+
+void Lobby::MakeRoom() {
+  size_t unsent = 0;
+  for (const Guest& guest : guests_) unsent += guest.answer.bytes.size();
+  for (auto guest = guests_.begin(); guest != guests_.end();) {
     // Requests that wait to be answered count as well; they are not dropped.
-    if (guests_.empty()) break;
-    close(guests_.front().socket);
-    guests_.pop_front();
+    const bool too_many = guests_.size() + ready_.size() > kConnectionsMax;
+    const bool too_much = unsent > kUnsentBytesMax;
+    if (!too_many && !(too_much && !guest->reads())) {
+      if (!too_much) return;
+      ++guest;
+      continue;
+    }
+    unsent -= guest->answer.bytes.size();
+    close(guest->socket);
+    guest = guests_.erase(guest);
   }
 }
 
@@ -87,13 +100,13 @@ void Lobby::Watch() {
       TakeArrivals();
     }
     std::vector<pollfd> files = {{.fd = wake_, .events = POLLIN}};
+    absl::Time first = absl::Now() + absl::Minutes(1);
     for (const Guest& guest : guests_) {
-      files.push_back({.fd = guest.socket, .events = POLLIN});
+      const short events = guest.reads() ? POLLIN : POLLOUT;
+      files.push_back({.fd = guest.socket, .events = events});
+      first = std::min(first, guest.until);
     }
-    // All have the same time from their arrival, so the first leaves first.
-    const absl::Duration patience = guests_.empty()
-                                        ? absl::Minutes(1)
-                                        : guests_.front().until - absl::Now();
+    const absl::Duration patience = first - absl::Now();
     poll(files.data(), files.size(),
          static_cast<int>(std::clamp<int64_t>(
              absl::ToInt64Milliseconds(patience) + 1, 0, 60'000)));
@@ -102,7 +115,8 @@ void Lobby::Watch() {
     const absl::Time now = absl::Now();
     size_t place = 1;
     for (auto guest = guests_.begin(); guest != guests_.end(); ++place) {
-      const bool stays = files[place].revents == 0 || Read(*guest);
+      const bool stays = files[place].revents == 0 ||
+                         (guest->reads() ? Read(*guest) : Send(*guest));
       if (stays && now < guest->until) {
         ++guest;
         continue;
@@ -138,6 +152,27 @@ bool Lobby::Read(Guest& guest) {
   return false;
 }
 
+bool Lobby::Send(Guest& guest) {
+  const std::string& bytes = guest.answer.bytes;
+  while (guest.sent < bytes.size()) {
+    const ssize_t count =
+        send(guest.socket, bytes.data() + guest.sent, bytes.size() - guest.sent,
+             MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return true;
+    if (count < 0) {
+      close(guest.socket);
+      return false;
+    }
+    guest.sent += count;
+  }
+  if (guest.answer.last) {
+    CloseAfterAnswer(guest.socket);
+    return false;
+  }
+  guest = {.socket = guest.socket, .until = absl::Now() + kHeadMax};
+  return true;
+}
+
 void Lobby::Serve() {
   while (true) {
     std::pair<int, RequestHead> next;
@@ -151,11 +186,15 @@ void Lobby::Serve() {
       next = std::move(ready_.front());
       ready_.pop_front();
     }
-    if (answer_(next.first, next.second)) {
-      Admit(next.first);
-    } else {
-      CloseAfterAnswer(next.first);
+    Guest guest = {.socket = next.first,
+                   .until = absl::Now() + kAnswerMax,
+                   .answer = answer_(next.second)};
+    if (!Send(guest)) continue;
+    {
+      absl::MutexLock lock(&mutex_);
+      arrivals_.push_back(std::move(guest));
     }
+    Wake();
   }
 }
 

@@ -1,11 +1,14 @@
-// Connections of HTTP until their request is there. A connection that says
-// nothing, or stops in the middle of a request, costs a file and a few bytes
-// here, not a thread; so those who wait cannot keep out those who ask.
+// Connections of HTTP while nothing is computed for them: until their request
+// is there, and until they have taken its answer. One that says nothing, stops
+// in the middle of a request or does not read costs a file and its bytes here,
+// not a thread; so those who wait cannot keep out those who ask.
 //
-// One thread reads the heads of requests of all connections; whoever has sent a
-// whole one is answered on one of a few threads, and comes back for the next
-// where the answer says so. Beyond kConnectionsMax the one that has been silent
-// the longest makes room.
+// One thread reads the heads of requests of all connections; what is answered
+// to a whole one is made on one of a few threads. What of it the connection
+// does not take at once the first thread sends as the other side reads; then it
+// comes back for the next request where the answer says so. Beyond
+// kConnectionsMax, or kUnsentBytesMax of answers, those that have been here the
+// longest make room.
 #ifndef TROUPE_SCHEDULER_STATUS_LOBBY_H_
 #define TROUPE_SCHEDULER_STATUS_LOBBY_H_
 
@@ -31,13 +34,19 @@ struct RequestHead {
   bool more = false;
 };
 
+// What is sent, and whether the connection is closed after it.
+struct HeadAnswer {
+  std::string bytes;
+  bool last = false;
+};
+
 class Lobby {
  public:
-  // Answers over the socket, which does not block; false: it is to be closed.
-  using Answer = std::function<bool(int socket, const RequestHead& head)>;
+  // Called on several threads at once.
+  using Answer = std::function<HeadAnswer(const RequestHead& head)>;
 
   explicit Lobby(Answer answer);
-  // Closes those that wait, after the answers under way.
+  // Closes all, when the answers under way have been made.
   ~Lobby();
   Lobby(const Lobby&) = delete;
   Lobby& operator=(const Lobby&) = delete;
@@ -48,20 +57,29 @@ class Lobby {
   static constexpr int kThreads = 8;
   static constexpr size_t kConnectionsMax = 512;
   static constexpr size_t kHeadBytesMax = 16 << 10;
+  static constexpr size_t kUnsentBytesMax = 64 << 20;
   // For a whole head, from the connection or the answer before.
   static constexpr absl::Duration kHeadMax = absl::Seconds(10);
+  // For an answer to be read.
+  static constexpr absl::Duration kAnswerMax = absl::Seconds(20);
 
  private:
   struct Guest {
     int socket = -1;
-    std::string head;  // what has come
     absl::Time until;
+    std::string head;   // what has come
+    HeadAnswer answer;  // what is left of it; empty: it is read from
+    size_t sent = 0;    // of the answer's bytes
+    bool reads() const { return answer.bytes.empty(); }
   };
 
   void Watch();
   void TakeArrivals() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // False: the guest has left the lobby.
   bool Read(Guest& guest);
+  // Sends what the socket takes. False: the guest has left the lobby.
+  static bool Send(Guest& guest);
+  void MakeRoom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Serve();
   void Wake() const;
 
@@ -71,7 +89,7 @@ class Lobby {
 
   absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::vector<int> arrivals_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Guest> arrivals_ ABSL_GUARDED_BY(mutex_);
   std::deque<std::pair<int, RequestHead>> ready_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::thread> threads_;
 };

@@ -1,9 +1,7 @@
 #include "scheduler/status/status_server.h"
 
-#include <poll.h>
 #include <sys/socket.h>
 
-#include <cerrno>
 #include <thread>
 #include <utility>
 
@@ -21,13 +19,10 @@
 namespace troupe {
 namespace {
 
-// A request's head, which has come, and the way back for its answer.
+// A request's head, which has come, and its answer, which is sent later.
 class HeadStream final : public httplib::Stream {
  public:
-  HeadStream(int socket, absl::string_view head)
-      : socket_(socket),
-        head_(head),
-        deadline_(absl::Now() + StatusServer::kAnswerMax) {}
+  explicit HeadStream(absl::string_view head) : head_(head) {}
 
   bool is_readable() const override { return !head_.empty(); }
   bool is_writable() const override { return true; }
@@ -36,28 +31,19 @@ class HeadStream final : public httplib::Stream {
     head_.remove_prefix(count);
     return static_cast<ssize_t>(count);
   }
-  // What it cannot send now it sends as the other side reads.
   ssize_t write(const char* bytes, size_t size) override {
-    while (true) {
-      const ssize_t count =
-          send(socket_, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL);
-      if (count >= 0 || (errno != EAGAIN && errno != EINTR)) return count;
-      const absl::Duration left = deadline_ - absl::Now();
-      pollfd file = {.fd = socket_, .events = POLLOUT};
-      if (left <= absl::ZeroDuration() ||
-          poll(&file, 1, absl::ToInt64Milliseconds(left) + 1) == 0) {
-        return -1;
-      }
-    }
+    answer_.append(bytes, size);
+    return static_cast<ssize_t>(size);
   }
   void get_remote_ip_and_port(std::string&, int&) const override {}
   void get_local_ip_and_port(std::string&, int&) const override {}
-  socket_t socket() const override { return socket_; }
+  socket_t socket() const override { return INVALID_SOCKET; }
+
+  std::string TakeAnswer() { return std::move(answer_); }
 
  private:
-  const int socket_;
   absl::string_view head_;
-  const absl::Time deadline_;
+  std::string answer_;
 };
 
 // Connections go to the lobby as they are accepted.
@@ -82,14 +68,14 @@ class HttpServer final : public httplib::Server {
   void LengthenBacklog() { ::listen(svr_sock_, SOMAXCONN); }
 
  private:
-  bool Answer(int socket, const RequestHead& head) {
+  HeadAnswer Answer(const RequestHead& head) {
     // Only what reads is answered, so a body is never read.
     const bool last = head.more || !(absl::StartsWith(head.text, "GET ") ||
                                      absl::StartsWith(head.text, "HEAD "));
-    HeadStream stream(socket, head.text);
+    HeadStream stream(head.text);
     bool closed = false;
     const bool answered = process_request(stream, last, closed, nullptr);
-    return answered && !closed && !last;
+    return {.bytes = stream.TakeAnswer(), .last = !answered || closed || last};
   }
 
   bool process_and_close_socket(socket_t socket) override {
@@ -97,10 +83,8 @@ class HttpServer final : public httplib::Server {
     return true;
   }
 
-  std::unique_ptr<Lobby> lobby_ =
-      std::make_unique<Lobby>([this](int socket, const RequestHead& head) {
-        return Answer(socket, head);
-      });
+  std::unique_ptr<Lobby> lobby_ = std::make_unique<Lobby>(
+      [this](const RequestHead& head) { return Answer(head); });
 };
 
 void AnswerError(httplib::Response& response, int code,

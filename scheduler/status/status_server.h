@@ -2,8 +2,8 @@
 // under /api/v1 (api.h), /metrics, /healthz. Read-only. httplib stays behind
 // this header.
 //
-// A few threads serve; a connection has none until its request has come whole
-// (lobby.h), so that those who are silent keep nobody out.
+// A few threads serve; a connection has one only while its answer is made
+// (lobby.h), so that those who are silent or do not read keep nobody out.
 #ifndef TROUPE_SCHEDULER_STATUS_STATUS_SERVER_H_
 #define TROUPE_SCHEDULER_STATUS_STATUS_SERVER_H_
 
@@ -33,11 +33,8 @@ class StatusServer {
   absl::Status Start(const std::string& listen);
   // "http://HOST:PORT". REQUIRES: started.
   std::string url() const;
-  // Returns when all requests have ended.
+  // Closes all connections, when the answers under way have been made.
   void Stop();
-
-  // For an answer to be read.
-  static constexpr absl::Duration kAnswerMax = absl::Seconds(20);
 
  private:
   struct Parts;

@@ -9,11 +9,13 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
 #include "httplib.h"
 #include "nlohmann/json.hpp"
 #include "proto/base/file_limit.h"
+#include "scheduler/status/api.h"
 #include "tests/scheduler/status/made_up_cluster.h"
 
 namespace troupe {
@@ -96,11 +98,19 @@ TEST_F(StatusServerTest, ManyAtOnce) {
   EXPECT_EQ(good, 32);
 }
 
+constexpr int kThreads = 8;  // of the server
+
 // A connection that says what it is told to.
 class RawConnection {
  public:
-  RawConnection(const std::string& url, const std::string& text)
+  RawConnection(const std::string& url, const std::string& text,
+                int receive_bytes = 1 << 16)
       : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
+    setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &receive_bytes,
+               sizeof(receive_bytes));
+    // Who waits for nothing fails.
+    const timeval patience = {.tv_sec = 10, .tv_usec = 0};
+    setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
     sockaddr_in address = {};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -108,12 +118,20 @@ class RawConnection {
     CHECK(connect(socket_, reinterpret_cast<sockaddr*>(&address),
                   sizeof(address)) == 0)
         << errno;
-    CHECK(send(socket_, text.data(), text.size(), MSG_NOSIGNAL) ==
-          static_cast<ssize_t>(text.size()));
+    Send(text);
   }
   ~RawConnection() { close(socket_); }
   RawConnection(const RawConnection&) = delete;
 
+  void Send(const std::string& text) const {
+    CHECK(send(socket_, text.data(), text.size(), MSG_NOSIGNAL) ==
+          static_cast<ssize_t>(text.size()));
+  }
+  // Returns when something has come; it stays unread.
+  void AwaitBytes() const {
+    char byte;
+    CHECK(recv(socket_, &byte, 1, MSG_PEEK) == 1) << errno;
+  }
   // All that comes until the other side closes.
   std::string ReadAll() {
     std::string all;
@@ -143,6 +161,39 @@ TEST_F(StatusServerTest, ThoseWhoAreSilentKeepNobodyOut) {
     ASSERT_TRUE(absl::StartsWith(health, "HTTP/1.1 200")) << i << health;
     EXPECT_TRUE(absl::EndsWith(health, "ok\n")) << i << health;
   }
+}
+
+std::string Asking(const std::string& path, const std::string& header) {
+  return absl::StrCat("GET ", path, " HTTP/1.1\r\nHost: h\r\n", header, "\r\n");
+}
+
+TEST_F(StatusServerTest, ThoseWhoDoNotReadKeepNobodyOut) {
+  while (made_up_.host.Read([&](const Cluster& cluster, absl::Time) {
+    return (*cluster.FindJob(made_up_.running()))->steps.size() <
+           size_t{kStepsMax};
+  })) {
+    made_up_.Step();
+  }
+  const std::string path = absl::StrCat(
+      "/api/v1/jobs/", made_up_.running().value(), "/steps?from=0");
+  const std::string close = "Connection: close\r\n";
+  const size_t whole =
+      RawConnection(server_.url(), Asking(path, close)).ReadAll().size();
+  // Three answers are more than the kernel takes (tcp_wmem: 4 MiB).
+  ASSERT_GT(3 * whole, size_t{4} << 20);
+  std::deque<RawConnection> lazy;
+  for (int i = 0; i < 2 * kThreads; ++i) {
+    lazy.emplace_back(server_.url(), Asking(path, ""), 1024);
+    lazy.back().AwaitBytes();
+    lazy.back().Send(Asking(path, ""));
+    const std::string health =
+        RawConnection(server_.url(), Asking("/healthz", close)).ReadAll();
+    ASSERT_TRUE(absl::EndsWith(health, "ok\n")) << i << health;
+    // The request before has been read by now, and this one is one more.
+    lazy.back().Send(Asking(path, close));
+  }
+  EXPECT_GT(lazy.front().ReadAll().size(), 3 * whole - 200)
+      << "who reads late gets all of it";
 }
 
 TEST_F(StatusServerTest, WhatIsNoGetIsAnsweredAtOnce) {
