@@ -1,6 +1,7 @@
 #include "scheduler/cluster/step_series.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace troupe {
 namespace {
@@ -14,8 +15,9 @@ void Widen(Range& range, const Range& by) {
   range.most = std::fmax(range.most, by.most);
 }
 
+// Nothing where it is not finite, or so large that no float holds it.
 Range Of(double value) {
-  if (!std::isfinite(value)) return {};
+  if (!(std::abs(value) <= std::numeric_limits<float>::max())) return {};
   const auto number = static_cast<float>(value);
   return {number, number};
 }
@@ -30,7 +32,7 @@ Point PointOf(const StepRecord& step) {
   point.values[StepSeries::kStepSeconds] = Of(step.step_seconds());
   if (step.has_validation_loss()) {
     point.validated = step.step();
-    point.validation_loss = static_cast<float>(step.validation_loss());
+    point.validation_loss = Of(step.validation_loss()).least;
   }
   return point;
 }

@@ -10,7 +10,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "proto/base/status.h"
 #include "scheduler/cluster/describe.h"
@@ -140,8 +139,8 @@ std::string PointJson(const StepSeries::Point& point) {
   for (int v = 0; v < StepSeries::kValueCount; ++v) {
     const StepSeries::Range& range = point.values[v];
     if (std::isnan(range.least)) continue;
-    absl::StrAppendFormat(&json, ",\"%s\":[%.6g,%.6g]", kNames[v], range.least,
-                          range.most);
+    absl::StrAppend(&json, ",\"", kNames[v], "\":[", JsonNumber(range.least),
+                    ",", JsonNumber(range.most), "]");
   }
   if (point.validated > 0) {
     absl::StrAppend(&json, ",\"validation\":[", point.validated, ",",

@@ -68,6 +68,12 @@ TEST(StepSeries, WhatIsNoNumberIsLeftOut) {
   }
   EXPECT_EQ(series.points()[0].values[StepSeries::kLoss].least, 3);
   EXPECT_EQ(series.points()[0].values[StepSeries::kLoss].most, 3);
+  // Sums over many gradients are doubles.
+  series.Add(Record(2001, 1e39));
+  const StepSeries::Range& last =
+      series.points().back().values[StepSeries::kLoss];
+  EXPECT_TRUE(std::isnan(last.least)) << last.least;
+  EXPECT_TRUE(std::isnan(last.most)) << last.most;
 }
 
 TEST(StepSeries, AResumedRunGoesOnWhereItWasSaved) {
