@@ -78,13 +78,15 @@ const std::string& GrpcServer::address() const {
 }
 
 void GrpcServer::Stop() {
-  if (parts_->server == nullptr) return;
   parts_->sessions.Stopping();
   parts_->planning.Stop();  // whose clients wait for an answer
-  parts_->server->Shutdown(std::chrono::system_clock::now() +
-                           std::chrono::milliseconds(200));
-  parts_->server->Wait();
-  parts_->server = nullptr;
+  if (parts_->server != nullptr) {
+    parts_->server->Shutdown(std::chrono::system_clock::now() +
+                             std::chrono::milliseconds(200));
+    parts_->server->Wait();
+    parts_->server = nullptr;
+  }
+  parts_->sessions.Stop();  // all parts are there to carry what comes of it
 }
 
 void GrpcServer::Carry(const Actions& actions) {

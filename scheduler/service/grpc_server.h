@@ -19,9 +19,10 @@
 namespace troupe {
 
 struct GrpcServerOptions {
+  using Done = std::function<void(const absl::Status&)>;
   // Calls its argument once all that was handed to the sinks is durable, or
   // with the reason why it is not.
-  std::function<void(std::function<void(const absl::Status&)>)> flush;
+  std::function<void(Done)> flush;
   // Told of each answered RPC; thread-safe.
   std::function<void(absl::string_view rpc, const absl::Status&)> told;
 };
@@ -39,8 +40,9 @@ class GrpcServer final : public ActionSink {
   // HOST:PORT, with the port that it has. REQUIRES: started.
   const std::string& address() const;
 
-  // Ends all calls, within a second. Workers that lose their stream so are no
-  // event: what they did is judged at the next start.
+  // Ends all calls, within a second, and returns when the store has answered
+  // all that it was asked. Workers that lose their stream so are no event: what
+  // they did is judged at the next start.
   void Stop();
 
   void Carry(const Actions& actions) override;

@@ -103,13 +103,12 @@ WorkerSessions::WorkerSessions(ClusterHost& host, const JobCompiler& compiler,
       flush_(std::move(flush)),
       sender_([this] { SendLoop(); }) {}
 
-WorkerSessions::~WorkerSessions() {
+void WorkerSessions::Stop() {
   {
     absl::MutexLock lock(&mutex_);
     ended_ = true;
   }
-  sender_.join();
-  // The store still answers.
+  if (sender_.joinable()) sender_.join();
   const auto answered = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     return storing_ == 0;
   };

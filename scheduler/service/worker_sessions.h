@@ -41,8 +41,8 @@ class WorkerSessions final : public Workers::CallbackService,
   // Borrows the first two.
   WorkerSessions(ClusterHost& host, const JobCompiler& compiler,
                  FlushFunction flush);
-  // REQUIRES: all streams are done.
-  ~WorkerSessions() override;
+  // REQUIRES: all streams are done, and Stop has returned.
+  ~WorkerSessions() override = default;
 
   grpc::ServerBidiReactor<WorkerMessage, SchedulerMessage>* Session(
       grpc::CallbackServerContext* context) override;
@@ -53,6 +53,9 @@ class WorkerSessions final : public Workers::CallbackService,
 
   // From here on streams that end are the server's doing: no events.
   void Stopping() { stopping_ = true; }
+  // From here on nothing is sent. Returns when the store has answered all that
+  // it was asked, whose answers are events, and their actions go to all sinks.
+  void Stop();
 
   // Messages that may wait for one worker.
   static constexpr size_t kQueueMax = 1 << 16;

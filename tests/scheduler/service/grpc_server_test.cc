@@ -65,6 +65,29 @@ TEST(GrpcServer, StopsWithStreamsOpen) {
   });
 }
 
+// What the store answers are events, whose actions need all of the server.
+TEST(GrpcServer, StopsWhenTheStoreHasAnswered) {
+  ServedCluster served;
+  absl::Notification asked, stopped;
+  GrpcServerOptions::Done answer;
+  GrpcServer server(served.host, served.compiler,
+                    {.flush =
+                         [&](GrpcServerOptions::Done done) {
+                           answer = std::move(done);
+                           asked.Notify();
+                         },
+                     .told = [](auto, const auto&) {}});
+  server.Carry({AwaitStored{JobId(1), 1}});
+  asked.WaitForNotification();
+  std::thread stopper([&] {
+    server.Stop();
+    stopped.Notify();
+  });
+  EXPECT_FALSE(stopped.WaitForNotificationWithTimeout(absl::Seconds(1)));
+  answer(absl::ResourceExhaustedError("disk full"));
+  stopper.join();
+}
+
 TEST(GrpcServer, ManyWorkersAtOnce) {
   ServedCluster served;
   std::vector<std::unique_ptr<FakeWorker>> workers;
