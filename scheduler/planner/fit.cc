@@ -46,19 +46,22 @@ std::vector<int> SmallerOnes(const JobSpec& job) {
 }
 
 // The largest smaller micro-batch that fits; 0: none. A larger one needs more
-// memory, so that few plans tell.
+// memory, so that few plans tell; one that the schedule refuses tells nothing.
 absl::StatusOr<int> LargestThatFits(
     const JobSpec& job, const std::vector<WorkerDescription>& workers,
     const BuildPlan& build) {
-  const std::vector<int> sizes = SmallerOnes(job);
+  std::vector<int> sizes = SmallerOnes(job);
   int fits = 0;
   for (size_t first = 0, end = sizes.size(); first < end;) {
     const size_t middle = first + (end - first) / 2;
     const absl::StatusOr<Plan> plan = build(WithMicroBatch(job, sizes[middle]));
-    if (!plan.ok() && !absl::IsInvalidArgument(plan.status())) {
-      return plan.status();
+    if (absl::IsInvalidArgument(plan.status())) {
+      sizes.erase(sizes.begin() + middle);
+      --end;
+      continue;
     }
-    if (plan.ok() && CheckMemory(*plan, workers).ok()) {
+    if (!plan.ok()) return plan.status();
+    if (CheckMemory(*plan, workers).ok()) {
       fits = sizes[middle];
       first = middle + 1;
     } else {

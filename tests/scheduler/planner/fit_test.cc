@@ -1,5 +1,6 @@
 #include "scheduler/planner/fit.h"
 
+#include <algorithm>
 #include <string>
 
 #include "gmock/gmock.h"
@@ -19,7 +20,11 @@ using ::testing::StartsWith;
 int64_t Need(const JobSpec& job) {
   int64_t bytes = 0;
   const Plan plan = ExamplePlan(job);
-  for (const Slot& slot : plan.ranks(0).slots()) bytes += slot.bytes();
+  for (const RankPlan& rank : plan.ranks()) {
+    int64_t of_rank = 0;
+    for (const Slot& slot : rank.slots()) of_rank += slot.bytes();
+    bytes = std::max(bytes, of_rank);
+  }
   return bytes;
 }
 
@@ -93,12 +98,30 @@ TEST(CheckFit, TriesOnlyWhatCouldBePlannedAndFewOfThem) {
         ++tried;
         EXPECT_TRUE(ResolveJob(smaller).ok())
             << smaller.training().micro_batch_size();
-        return absl::StatusOr<Plan>(absl::InvalidArgumentError("too large"));
+        return absl::StatusOr<Plan>(plan);
       });
   EXPECT_GT(tried, 0);
   EXPECT_LE(tried, 8);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("does not fit with any training.micro_batch_size"));
+}
+
+// It takes a multiple of 4 micro-batches a step: of the sizes that divide 144,
+// 8, 16 and 24 are refused, which says nothing of others.
+TEST(CheckFit, StepsOverWhatTheScheduleRefuses) {
+  const auto job = [](int micro_batch_size) {
+    JobSpec spec = ExampleJob({.data = 1});
+    spec.mutable_model()->set_num_hidden_layers(8);
+    spec.mutable_parallelism()->set_pipeline(4);
+    spec.mutable_parallelism()->set_pipeline_schedule("interleaved_1f1b");
+    spec.mutable_training()->set_global_batch_size(144);
+    spec.mutable_training()->set_micro_batch_size(micro_batch_size);
+    return spec;
+  };
+  const int64_t budget = Need(job(18));
+  ASSERT_GT(Need(job(36)), budget);
+  EXPECT_THAT(std::string(Compile(job(36), budget).message()),
+              HasSubstr("use 18, the largest that fits"));
 }
 
 TEST(CheckFit, EndsWhereItMayNotGoOn) {
