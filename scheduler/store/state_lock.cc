@@ -1,7 +1,5 @@
 #include "scheduler/store/state_lock.h"
 
-#include <unistd.h>
-
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
 #include "storage/disk/directory.h"
@@ -32,7 +30,7 @@ absl::StatusOr<std::unique_ptr<StateLock>> StateLock::Take(
   if (!made.ok()) return Annotate(made, "state directory");
   absl::StatusOr<FileLock> lock =
       FileLock::Take(absl::StrCat(directory, "/lock"),
-                     absl::StrCat("the scheduler with pid ", getpid()));
+                     absl::StrCat("the scheduler with ", ThisProcessName()));
   if (!lock.ok()) return Refused(directory, lock.status());
   return std::unique_ptr<StateLock>(new StateLock(*std::move(lock)));
 }

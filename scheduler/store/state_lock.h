@@ -1,6 +1,6 @@
 // One scheduler a state directory: a lock (storage/disk/file_lock.h) on
-// DIR/lock, which holds the holder's pid, for the message that a second one
-// gets.
+// DIR/lock, which holds the holder's pid and host, for the message that a
+// second one gets.
 #ifndef TROUPE_SCHEDULER_STORE_STATE_LOCK_H_
 #define TROUPE_SCHEDULER_STORE_STATE_LOCK_H_
 

@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "storage/disk/file_lock.h"
 
 namespace troupe {
 namespace {
@@ -17,7 +17,7 @@ TEST(StateLock, OneHolderAtATime) {
   const auto second = StateLock::Take(directory);
   EXPECT_TRUE(absl::IsFailedPrecondition(second.status()));
   EXPECT_TRUE(absl::StrContains(second.status().message(),
-                                absl::StrCat("pid ", getpid(), " ")))
+                                "the scheduler with " + ThisProcessName()))
       << second.status();
   EXPECT_TRUE(absl::StrContains(second.status().message(), directory));
   first->reset();
