@@ -17,10 +17,9 @@ namespace {
 constexpr int kEventsReserved = 8;
 
 // As it is written, without what says nothing: "/c/./" is "/c". Empty: none.
-std::string CheckpointDirectory(const Job& job) {
+std::string CheckpointDirectory(const JobSpec& spec) {
   const std::filesystem::path path =
-      std::filesystem::path(job.spec.checkpoint().directory())
-          .lexically_normal();
+      std::filesystem::path(spec.checkpoint().directory()).lexically_normal();
   return path.has_filename() ? path : path.parent_path();
 }
 
@@ -39,6 +38,7 @@ Job& JobTable::Add(const JobSpec& spec, int ranks_needed, absl::Time now,
   job = std::make_unique<Job>();
   job->id = id;
   job->spec = spec;
+  job->saves_in = CheckpointDirectory(spec);
   job->ranks_needed = ranks_needed;
   job->status.set_id(id.value());
   job->status.set_name(spec.name());
@@ -57,6 +57,7 @@ void JobTable::Restore(StoredJob stored, int ranks_needed, absl::Time now,
   job = std::make_unique<Job>();
   job->id = id;
   job->spec = std::move(stored.row.spec);
+  job->saves_in = CheckpointDirectory(job->spec);
   job->status = std::move(stored.row.status);
   job->ranks_needed = ranks_needed;
   job->attempt = stored.row.attempt;
@@ -103,14 +104,22 @@ const Job* JobTable::Find(JobId id) const {
 }
 
 const Job* JobTable::SavesInPlaceOf(const Job& job) const {
-  const std::string directory = CheckpointDirectory(job);
-  if (directory.empty()) return nullptr;
-  for (const auto& [id, other] : jobs_) {
-    if (other->run != nullptr && CheckpointDirectory(*other) == directory) {
-      return other.get();
-    }
-  }
-  return nullptr;
+  if (job.saves_in.empty()) return nullptr;
+  const auto it = savers_.find(job.saves_in);
+  return it == savers_.end() ? nullptr : Find(it->second);
+}
+
+void JobTable::BeginRun(Job& job, std::unique_ptr<Run> run) {
+  CHECK(job.run == nullptr && SavesInPlaceOf(job) == nullptr)
+      << "job " << job.id;
+  job.run = std::move(run);
+  if (!job.saves_in.empty()) savers_[job.saves_in] = job.id;
+}
+
+void JobTable::EndRun(Job& job) {
+  CHECK(job.run != nullptr) << "job " << job.id;
+  job.run.reset();
+  savers_.erase(job.saves_in);
 }
 
 void JobTable::Become(Job& job, JobState state) {

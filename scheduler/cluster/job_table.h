@@ -43,7 +43,9 @@ struct Job {
   StepSeries series;             // of all of them
   int64_t steps_since_thinned = 0;
   std::vector<JobEvent> events;
-  std::unique_ptr<Run> run;  // until all its ranks have let go
+  std::string saves_in;  // its checkpoints' directory by name, or empty
+  // Until all its ranks have let go; JobTable gives and takes it.
+  std::unique_ptr<Run> run;
 
   bool ended() const { return IsEnded(status.state()); }
   static bool IsEnded(JobState state) {
@@ -83,6 +85,12 @@ class JobTable {
   // (storage/checkpoint/checkpoint_folder.h).
   const Job* SavesInPlaceOf(const Job& job) const;
 
+  // The run is the job's, and the directory in which it saves. REQUIRES: it has
+  // none; SavesInPlaceOf it is null.
+  void BeginRun(Job& job, std::unique_ptr<Run> run);
+  // REQUIRES: it has one.
+  void EndRun(Job& job);
+
   // The state, why, and an event that says so.
   void SetState(Job& job, JobState state, const std::string& reason,
                 absl::Time now, Actions& actions);
@@ -119,6 +127,7 @@ class JobTable {
   int64_t steps_kept_ = 0;
   std::map<JobId, std::unique_ptr<Job>> jobs_;
   std::set<JobId> queue_;
+  std::map<std::string, JobId> savers_;  // by directory: of those with a run
 };
 
 // What a restarted scheduler says of a job that was running.

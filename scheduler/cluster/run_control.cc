@@ -74,8 +74,8 @@ void RunControl::Start(Job& job, const CompiledJob& compiled,
   job.plan = compiled.outline;
   job.predicted = Traced(compiled.predicted);
   ++job.attempt;
-  job.run =
-      std::make_unique<Run>(static_cast<int>(workers.size()), outline, limits_);
+  jobs_.BeginRun(job, std::make_unique<Run>(static_cast<int>(workers.size()),
+                                            outline, limits_));
   job.run->attempt = job.attempt;
   job.run->started = now;
   job.run->progress = now;
@@ -98,7 +98,7 @@ void RunControl::Withdraw(Job& job, const std::string& why, absl::Time now,
                           Actions& actions) {
   CHECK(AwaitsStore(job)) << "job " << job.id;
   ReleaseAll(*job.run);
-  job.run.reset();
+  jobs_.EndRun(job);
   job.plan = nullptr;
   job.predicted = nullptr;
   job.status.clear_workers();

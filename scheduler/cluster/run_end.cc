@@ -183,7 +183,7 @@ void RunControl::FinishIfLetGo(Job& job, absl::Time now, Actions& actions) {
       jobs_.SetState(job, SUCCEEDED, EarlyEnd(job), now, actions);
     }
   }
-  job.run.reset();
+  jobs_.EndRun(job);
 }
 
 void RunControl::Forgive(absl::Duration time, absl::Time now) {

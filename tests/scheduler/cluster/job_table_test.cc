@@ -40,6 +40,29 @@ TEST(JobTable, EveryChangeIsPersistedAndTold) {
   EXPECT_EQ(job.status.steps_done(), 1);
 }
 
+TEST(JobTable, ADirectoryIsHeldAsLongAsTheRunThatSavesThere) {
+  JobTable table({});
+  Actions actions;
+  JobSpec spec = SpecOf(1);
+  Job& nowhere = table.Add(spec, 1, kNow, actions);
+  spec.mutable_checkpoint()->set_directory("/c");
+  Job& first = table.Add(spec, 1, kNow, actions);
+  spec.mutable_checkpoint()->set_directory("/c/./");
+  Job& second = table.Add(spec, 1, kNow, actions);
+  const auto run = [] {
+    return std::make_unique<troupe::Run>(1, Plan(), Limits());
+  };
+  table.BeginRun(nowhere, run());
+  EXPECT_EQ(table.SavesInPlaceOf(second), nullptr);
+  table.BeginRun(first, run());
+  EXPECT_EQ(table.SavesInPlaceOf(second), &first);
+  EXPECT_EQ(table.SavesInPlaceOf(nowhere), nullptr);
+  table.EndRun(nowhere);
+  EXPECT_EQ(table.SavesInPlaceOf(second), &first);
+  table.EndRun(first);
+  EXPECT_EQ(table.SavesInPlaceOf(second), nullptr);
+}
+
 TEST(JobTable, KeepsTheNewestTracesThatFit) {
   Timeline trace;
   for (int i = 0; i < 100; ++i) trace.add_ranks()->add_spans()->set_unit(i);
