@@ -50,18 +50,29 @@ std::string ClusterJson(const ClusterHost& host, absl::Duration uptime) {
       ",\"tokens_per_second\":", JsonNumber(tokens_per_second), "}");
 }
 
-// Without what grows with the cluster and with the job's length.
+// Without what grows with the cluster and with the job's length, which is not
+// even copied: it is taken under the host's lock.
 JobStatus Brief(const JobStatus& status) {
   constexpr int kWorkersShown = 8;
-  JobStatus brief = status;
-  auto& checkpoints = *brief.mutable_checkpoints();
-  if (checkpoints.size() > 1) {
-    checkpoints.DeleteSubrange(0, checkpoints.size() - 1);
+  JobStatus brief;
+  brief.set_id(status.id());
+  brief.set_name(status.name());
+  brief.set_state(status.state());
+  brief.set_reason(status.reason());
+  brief.set_submitted_unix_ms(status.submitted_unix_ms());
+  brief.set_started_unix_ms(status.started_unix_ms());
+  brief.set_finished_unix_ms(status.finished_unix_ms());
+  brief.set_steps_total(status.steps_total());
+  brief.set_steps_done(status.steps_done());
+  if (status.has_last_step()) *brief.mutable_last_step() = status.last_step();
+  for (int w = 0; w < std::min(status.workers_size(), kWorkersShown); ++w) {
+    brief.add_workers(status.workers(w));
   }
-  auto& workers = *brief.mutable_workers();
-  if (workers.size() > kWorkersShown) {
-    workers.DeleteSubrange(kWorkersShown, workers.size() - kWorkersShown);
+  if (!status.checkpoints().empty()) {
+    *brief.add_checkpoints() = *status.checkpoints().rbegin();
   }
+  brief.set_fingerprint(status.fingerprint());
+  brief.set_predicted_step_seconds(status.predicted_step_seconds());
   return brief;
 }
 

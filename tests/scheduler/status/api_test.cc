@@ -94,6 +94,23 @@ TEST_F(ApiTest, ABriefLookAtAJob) {
   EXPECT_FALSE(plan["plan"].contains("job"));
 }
 
+// Every field of the status has its place in brief; lists are cut.
+TEST_F(ApiTest, ABriefStatusLacksNothingButTheLengthOfLists) {
+  const std::string path = absl::StrCat("/jobs/", made_up_.running().value());
+  auto whole = Get(path)["status"];
+  auto brief = Get(path + "/brief")["status"];
+  ASSERT_GT(whole["workers"].size(), 0u);
+  EXPECT_EQ(brief["workers"][0], whole["workers"][0]);
+  if (!whole["checkpoints"].empty()) {
+    EXPECT_EQ(brief["checkpoints"][0], whole["checkpoints"].back());
+  }
+  for (const char* list : {"workers", "checkpoints"}) {
+    whole.erase(list);
+    brief.erase(list);
+  }
+  EXPECT_EQ(brief, whole);
+}
+
 // As the page does: only what is new is sent, and all of it is there.
 TEST_F(ApiTest, CurvesStaySmallAndComeAsTheyGrow) {
   const std::string path =
