@@ -35,6 +35,7 @@ struct JobRow {
 struct HandOut {
   Assignment assignment;             // without ref and plan
   std::shared_ptr<const Plan> plan;  // with the programs of every rank
+  std::vector<bool> loads_data;      // CompiledJob's
 };
 
 struct SendToWorker {

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "proto/plan/find_program.h"
-
 namespace troupe {
+
 SchedulerMessage Completed(const SendToWorker& send,
                            const JobCompiler& compiler) {
   SchedulerMessage message = send.message;
@@ -17,14 +16,13 @@ SchedulerMessage Completed(const SendToWorker& send,
   return message;
 }
 
-std::vector<bool> RanksThatCheckData(const Plan& plan,
+std::vector<bool> RanksThatCheckData(const std::vector<bool>& loads_data,
                                      const std::vector<std::string>& hosts) {
   std::vector<bool> checks(hosts.size());
   std::set<std::string> checked;
-  const int ranks = std::min<int>(plan.ranks_size(), hosts.size());
-  for (int rank = 0; rank < ranks; ++rank) {
-    checks[rank] =
-        LoadsData(plan.ranks(rank)) && checked.insert(hosts[rank]).second;
+  const size_t ranks = std::min(loads_data.size(), hosts.size());
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    checks[rank] = loads_data[rank] && checked.insert(hosts[rank]).second;
   }
   return checks;
 }

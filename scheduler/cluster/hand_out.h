@@ -19,9 +19,9 @@ namespace troupe {
 SchedulerMessage Completed(const SendToWorker& send,
                            const JobCompiler& compiler);
 
-// Of those ranks of a plan that load data, the first on each of the hosts (by
-// rank): each machine's copy of the token file is checked once.
-std::vector<bool> RanksThatCheckData(const Plan& plan,
+// Of those ranks that load data, the first on each of the hosts (both by rank):
+// each machine's copy of the token file is checked once.
+std::vector<bool> RanksThatCheckData(const std::vector<bool>& loads_data,
                                      const std::vector<std::string>& hosts);
 
 }  // namespace troupe

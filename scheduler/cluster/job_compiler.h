@@ -5,7 +5,6 @@
 #define TROUPE_SCHEDULER_CLUSTER_JOB_COMPILER_H_
 
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -20,20 +19,13 @@ namespace troupe {
 struct CompiledJob {
   std::shared_ptr<const Plan> plan;     // with the programs of every rank
   std::shared_ptr<const Plan> outline;  // the same without `ranks`
+  std::vector<bool> loads_data;         // by rank: it has instructions that do
   Timeline predicted;
 };
 
-// Makes the outline too.
-inline CompiledJob MakeCompiledJob(Plan plan, Timeline predicted) {
-  CompiledJob compiled;
-  google::protobuf::RepeatedPtrField<RankPlan> ranks;
-  ranks.Swap(plan.mutable_ranks());
-  compiled.outline = std::make_shared<const Plan>(plan);
-  ranks.Swap(plan.mutable_ranks());
-  compiled.plan = std::make_shared<const Plan>(std::move(plan));
-  compiled.predicted = std::move(predicted);
-  return compiled;
-}
+// Makes what follows from the plan. Takes as long as the plan is large: not for
+// the cluster's own events.
+CompiledJob MakeCompiledJob(Plan plan, Timeline predicted);
 
 // Thread-safe: holds no state that changes.
 class JobCompiler {

@@ -124,6 +124,7 @@ void RunControl::Seat(Job& job, const std::vector<const Worker*>& workers,
 void RunControl::PrepareHandOut(const Job& job, const CompiledJob& compiled) {
   auto common = std::make_shared<troupe::HandOut>();
   common->plan = compiled.plan;
+  common->loads_data = compiled.loads_data;
   Assignment& assignment = common->assignment;
   *assignment.mutable_worker_names() = job.status.workers();
   assignment.set_resume(job.plan->job().checkpoint().resume());
@@ -141,7 +142,8 @@ void RunControl::HandOut(Job& job, Actions& actions) {
   for (const RankSeat& seat : job.run->ranks) {
     hosts.push_back(workers_.Find(seat.worker)->status.description().host());
   }
-  const std::vector<bool> checks = RanksThatCheckData(*common->plan, hosts);
+  const std::vector<bool> checks =
+      RanksThatCheckData(common->loads_data, hosts);
   for (int rank = 0; rank < ranks; ++rank) {
     SendToWorker send{job.run->ranks[rank].worker, {}, common};
     Assignment& start = *send.message.mutable_start();

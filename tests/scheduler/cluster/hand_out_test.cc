@@ -38,7 +38,9 @@ TEST(HandOut, EachMachinesDataIsCheckedOnce) {
     of_rank->add_programs()->add_instructions()->set_kind(
         Instruction::LOAD_BATCH);
   }
-  EXPECT_EQ(RanksThatCheckData(plan, {"a", "a", "b", "b", "a"}),
+  const CompiledJob job = MakeCompiledJob(std::move(plan), Timeline());
+  EXPECT_EQ(job.loads_data, (std::vector<bool>{false, true, true, true, true}));
+  EXPECT_EQ(RanksThatCheckData(job.loads_data, {"a", "a", "b", "b", "a"}),
             (std::vector<bool>{false, true, true, false, false}));
 }
 
