@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "proto/plan/memory.h"
 #include "scheduler/cluster/rank_position.h"
 
 namespace troupe {
@@ -16,14 +17,14 @@ std::string Doing(const RankReport& report, const RankView& view) {
       program == Program::TRAIN ? "" : Program::Kind_Name(program));
 }
 
-// "written 3.1 of 12.4 GB of the checkpoint of step 50 in 75 s, nothing more
-// for 61 s".
+// "written 2.89 GiB of 11.5 GiB of the checkpoint of step 50 in 75 s, nothing
+// more for 61 s".
 std::string DiskWords(const RankReport& report, absl::Duration age) {
   const DiskProgress& disk = report.progress.disk();
   return absl::StrFormat(
-      "%s %.1f of %.1f MB of %s in %s, nothing more for %s",
-      disk.writes() ? "written" : "read", disk.bytes() * 1e-6,
-      disk.bytes_total() * 1e-6,
+      "%s %s of %s of %s in %s, nothing more for %s",
+      disk.writes() ? "written" : "read", ReadableBytes(disk.bytes()),
+      ReadableBytes(disk.bytes_total()),
       disk.writes() ? absl::StrCat("the checkpoint of step ", disk.step())
                     : "what it starts with",
       SecondsWords(absl::Seconds(disk.seconds()) + age),

@@ -52,9 +52,10 @@ TEST_F(DiskProgressTest, ADiskThatDoesNotGetOnIsOneAndIsNamed) {
   Seconds(id, 20, /*writes=*/true);
   for (int second = 0; second < 61; ++second) Second(id, 20, true);
   EXPECT_EQ(h_.status(id).state(), STOPPING);
-  EXPECT_EQ(h_.status(id).reason(),
-            "no progress for 1m in step 1; rank 1 has written 20.0 of 900.0 MB "
-            "of the checkpoint of step 5 in 20 s, nothing more for 60 s (w1)");
+  EXPECT_EQ(
+      h_.status(id).reason(),
+      "no progress for 1m in step 1; rank 1 has written 19.1 MiB of 858 "
+      "MiB of the checkpoint of step 5 in 20 s, nothing more for 60 s (w1)");
 }
 
 TEST_F(DiskProgressTest, AReadOfMinutesIsNoLateStart) {
@@ -66,7 +67,7 @@ TEST_F(DiskProgressTest, AReadOfMinutesIsNoLateStart) {
   EXPECT_EQ(h_.status(id).state(), STOPPING);
   EXPECT_TRUE(absl::StartsWith(
       h_.status(id).reason(),
-      "w1 (rank 1) was not ready within 5m; rank 1 has read 900.0 of 900.0 MB "
+      "w1 (rank 1) was not ready within 5m; rank 1 has read 858 MiB of 858 MiB "
       "of what it starts with in 900 s, nothing more for 300 s"))
       << h_.status(id).reason();
 }

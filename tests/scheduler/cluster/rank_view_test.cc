@@ -29,6 +29,25 @@ TEST(RankView, SaysWhatARankDoes) {
             "rank 4 has been between programs for 8.2 s, after step 3 (w4)");
 }
 
+TEST(RankView, SaysHowFarADiskIs) {
+  RankProgress progress = Doing(3, Program::KIND_UNSPECIFIED);
+  DiskProgress& disk = *progress.mutable_disk();
+  disk.set_writes(true);
+  disk.set_step(50);
+  disk.set_seconds(14);
+  disk.set_bytes(int64_t{3} << 30);
+  disk.set_bytes_total(int64_t{12} << 30);
+  const RankReport report = {.worker_name = "w4",
+                             .heard = kNow - absl::Seconds(1),
+                             .progress = progress,
+                             .disk_moved = kNow - absl::Seconds(61)};
+  EXPECT_EQ(
+      EndWords(4, report,
+               ViewOf(report, {.now = kNow, .silent_after = absl::Seconds(2)})),
+      "rank 4 has written 3.00 GiB of 12.0 GiB of the checkpoint of step 50 in "
+      "15 s, nothing more for 61 s (w4)");
+}
+
 TEST(RankView, SaysWhereASilentRankWas) {
   EXPECT_EQ(Words(Doing(3).Runs(Forward(6, 3), 30), absl::Seconds(6)),
             "rank 4 has not been heard for 6.0 s, and was in FORWARD u6 m3 "
