@@ -147,8 +147,9 @@ void JobTable::SetState(Job& job, JobState state, const std::string& reason,
 void JobTable::SetWaitReason(Job& job, const std::string& reason,
                              Actions& actions) {
   CHECK(!job.ended()) << "job " << job.id << " has ended";
-  if (job.status.reason() == reason) return;
-  job.status.set_reason(OneLine(reason, limits_.reason_bytes_max));
+  std::string line = OneLine(reason, limits_.reason_bytes_max);
+  if (job.status.reason() == line) return;
+  job.status.set_reason(std::move(line));
   actions.push_back(NotifyJob{job.id});
 }
 

@@ -63,6 +63,18 @@ TEST(JobTable, ADirectoryIsHeldAsLongAsTheRunThatSavesThere) {
   EXPECT_EQ(table.SavesInPlaceOf(second), nullptr);
 }
 
+TEST(JobTable, AReasonThatIsCutIsToldOnceToo) {
+  JobTable table({});
+  Actions actions;
+  Job& job = table.Add(SpecOf(1), 1, kNow, actions);
+  const std::string reason(Limits().reason_bytes_max + 1, 'x');
+  actions.clear();
+  table.SetWaitReason(job, reason, actions);
+  EXPECT_EQ(actions.size(), 1u);
+  table.SetWaitReason(job, reason, actions);
+  EXPECT_EQ(actions.size(), 1u);
+}
+
 TEST(JobTable, KeepsTheNewestTracesThatFit) {
   Timeline trace;
   for (int i = 0; i < 100; ++i) trace.add_ranks()->add_spans()->set_unit(i);
