@@ -46,7 +46,8 @@ struct FanOut final : public ActionSink {
 
 // Each worker and each client is a connection.
 void AllowManyFiles(const Limits& limits) {
-  constexpr int kOthers = 256;  // clients, the page's readers, the store
+  constexpr int kClients = 256;  // and the store
+  constexpr int kOthers = kClients + StatusServer::kConnectionsMax;
   const FileLimit files = RaiseFileLimit();
   if (files.left() >= limits.workers_max + kOthers) return;
   LogWarning(absl::StrCat(

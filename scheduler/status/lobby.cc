@@ -29,8 +29,9 @@ void CloseAfterAnswer(int socket) {
 
 }  // namespace
 
-Lobby::Lobby(Answer answer)
+Lobby::Lobby(Answer answer, size_t connections_max)
     : answer_(std::move(answer)),
+      connections_max_(connections_max),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   CHECK(wake_ >= 0) << "eventfd, errno " << errno;
   threads_.emplace_back([this] { Watch(); });
@@ -79,7 +80,7 @@ void Lobby::MakeRoom() {
   for (const Guest& guest : guests_) unsent += guest.answer.bytes.size();
   for (auto guest = guests_.begin(); guest != guests_.end();) {
     // Requests that wait to be answered count as well; they are not dropped.
-    const bool too_many = guests_.size() + ready_.size() > kConnectionsMax;
+    const bool too_many = guests_.size() + ready_.size() > connections_max_;
     const bool too_much = unsent > kUnsentBytesMax;
     if (!too_many && !(too_much && !guest->reads())) {
       if (!too_much) return;

@@ -6,8 +6,8 @@
 // One thread reads the heads of requests of all connections; what is answered
 // to a whole one is made on one of a few threads. What of it the connection
 // does not take at once the first thread sends as the other side reads; then it
-// comes back for the next request where the answer says so. Beyond
-// kConnectionsMax, or kUnsentBytesMax of answers, those that have been here the
+// comes back for the next request where the answer says so. Beyond a number of
+// connections, or kUnsentBytesMax of answers, those that have been here the
 // longest make room.
 #ifndef TROUPE_SCHEDULER_STATUS_LOBBY_H_
 #define TROUPE_SCHEDULER_STATUS_LOBBY_H_
@@ -45,7 +45,8 @@ class Lobby {
   // Called on several threads at once.
   using Answer = std::function<HeadAnswer(const RequestHead& head)>;
 
-  explicit Lobby(Answer answer);
+  // Holds so many connections.
+  Lobby(Answer answer, size_t connections_max);
   // Closes all, when the answers under way have been made.
   ~Lobby();
   Lobby(const Lobby&) = delete;
@@ -55,7 +56,6 @@ class Lobby {
   void Admit(int socket);
 
   static constexpr int kThreads = 8;
-  static constexpr size_t kConnectionsMax = 512;
   static constexpr size_t kHeadBytesMax = 16 << 10;
   static constexpr size_t kUnsentBytesMax = 64 << 20;
   // For a whole head, from the connection or the answer before.
@@ -84,6 +84,7 @@ class Lobby {
   void Wake() const;
 
   const Answer answer_;
+  const size_t connections_max_;
   const int wake_;           // an eventfd
   std::list<Guest> guests_;  // the watch's, who came first in front
 

@@ -84,7 +84,8 @@ class HttpServer final : public httplib::Server {
   }
 
   std::unique_ptr<Lobby> lobby_ = std::make_unique<Lobby>(
-      [this](const RequestHead& head) { return Answer(head); });
+      [this](const RequestHead& head) { return Answer(head); },
+      StatusServer::kConnectionsMax);
 };
 
 void AnswerError(httplib::Response& response, int code,

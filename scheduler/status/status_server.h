@@ -36,6 +36,9 @@ class StatusServer {
   // Closes all connections, when the answers under way have been made.
   void Stop();
 
+  // Beyond it, those that have been there the longest make room.
+  static constexpr int kConnectionsMax = 512;
+
  private:
   struct Parts;
   std::unique_ptr<Parts> parts_;
