@@ -11,6 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
 #include "proto/base/status.h"
 #include "scheduler/cluster/describe.h"
 #include "scheduler/status/json.h"
@@ -27,7 +28,7 @@ std::string Counts(const std::map<std::string, int>& counts) {
   return json.empty() ? "{}" : json + "}";
 }
 
-std::string ClusterJson(const ClusterHost& host, absl::Duration uptime) {
+std::string ClusterJson(const ClusterHost& host, absl::Time started) {
   std::map<std::string, int> workers;
   std::map<std::string, int> jobs;
   int64_t newest_running = 0;
@@ -44,7 +45,8 @@ std::string ClusterJson(const ClusterHost& host, absl::Duration uptime) {
     }
   });
   return absl::StrCat(
-      "{\"uptime_seconds\":", absl::ToInt64Seconds(uptime),
+      "{\"uptime_seconds\":", absl::ToInt64Seconds(absl::Now() - started),
+      ",\"started_unix_ms\":", absl::ToUnixMillis(started),
       ",\"workers\":", Counts(workers), ",\"jobs\":", Counts(jobs),
       ",\"newest_running\":", newest_running,
       ",\"tokens_per_second\":", JsonNumber(tokens_per_second), "}");
@@ -253,11 +255,11 @@ std::string JobsJson(const ClusterHost& host, const ApiQuery& query) {
 absl::StatusOr<std::string> ApiAnswer(const ClusterHost& host,
                                       absl::string_view path,
                                       const ApiQuery& query,
-                                      absl::Duration uptime) {
+                                      absl::Time started) {
   const std::vector<absl::string_view> parts =
       absl::StrSplit(path, '/', absl::SkipEmpty());
   if (parts.size() == 1 && parts[0] == "cluster") {
-    return ClusterJson(host, uptime);
+    return ClusterJson(host, started);
   }
   if (parts.size() == 1 && parts[0] == "workers") {
     return WorkersJson(host);

@@ -3,7 +3,8 @@
 // for each second is small, however long a job and however large a cluster.
 //
 //   /cluster              counts of workers and jobs, the newest job that runs,
-//                         tokens/s of all that run, uptime
+//                         tokens/s of all that run, when the scheduler
+//                         started: job numbers mean nothing beyond it
 //   /workers              {"workers": [WorkerStatus]}
 //   /jobs?offset=N&limit=N
 //                         {"jobs": [JobStatus], "total": N}, newest first, in
@@ -45,11 +46,12 @@ struct ApiQuery {
   int64_t limit = 50;
 };
 
-// `path` is what follows /api/v1. NOT_FOUND: no such thing.
+// `path` is what follows /api/v1; the scheduler runs since `started`.
+// NOT_FOUND: no such thing.
 absl::StatusOr<std::string> ApiAnswer(const ClusterHost& host,
                                       absl::string_view path,
                                       const ApiQuery& query,
-                                      absl::Duration uptime);
+                                      absl::Time started);
 
 }  // namespace troupe
 

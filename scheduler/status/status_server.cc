@@ -174,7 +174,7 @@ void StatusServer::Parts::AddRoutes() {
       }
     }
     const absl::StatusOr<std::string> answer =
-        ApiAnswer(host, std::string(request.matches[1]), query, Uptime());
+        ApiAnswer(host, std::string(request.matches[1]), query, started);
     if (!answer.ok()) {
       return AnswerError(response, 404, answer.status().message());
     }

@@ -1,6 +1,7 @@
 // The status page as Chromium shows it, with a job on a pipeline of eight.
 #include "scheduler/status/page.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -40,40 +41,59 @@ constexpr char kWhenDrawn[] =
     "    charts: measureCharts(charts) });"
     "}, 100);";
 
-std::string PageThatMeasuresItself() {
+// What it shows when the scheduler has changed under it.
+constexpr char kWhenRestarted[] =
+    "const errors = []; addEventListener('error', e => errors.push(e.message));"
+    "let first = 0;"
+    "const timer = setInterval(() => {"
+    "  first = first || (shown && began);"
+    "  if (!first || began === first || !shown || !events.length) return;"
+    "  clearInterval(timer);"
+    "  leaveReport({ errors, steps: curves.at(-1).last,"
+    "    events: events.length });"
+    "}, 100);";
+
+std::string PageThatMeasuresItself(const char* when) {
   std::ifstream file("tests/browser/measure.js");
   std::stringstream script;
   script << file.rdbuf();
   return absl::StrReplaceAll(
-      kPageHtml, {{"</body>", absl::StrCat("<script>", script.str(), kWhenDrawn,
+      kPageHtml, {{"</body>", absl::StrCat("<script>", script.str(), when,
                                            "</script></body>")}});
 }
 
-// Serves the page and the API as the scheduler does.
+// Serves the page and the API as the scheduler does. With `next`, that one
+// takes its place once the page asks for what is new.
 class PageServer {
  public:
-  explicit PageServer(const ClusterHost& host) {
-    server_.Get("/", [](const httplib::Request&, httplib::Response& response) {
-      response.set_content(PageThatMeasuresItself(),
-                           "text/html; charset=utf-8");
+  explicit PageServer(const ClusterHost& host,
+                      const ClusterHost* next = nullptr) {
+    server_.Get("/", [next](const httplib::Request&,
+                            httplib::Response& response) {
+      response.set_content(
+          PageThatMeasuresItself(next == nullptr ? kWhenDrawn : kWhenRestarted),
+          "text/html; charset=utf-8");
     });
-    server_.Get("/api/v1(/.*)", [&host](const httplib::Request& request,
-                                        httplib::Response& response) {
-      const auto number = [&request](const char* name) {
-        return std::atoll(request.get_param_value(name).c_str());
-      };
-      const auto answer = ApiAnswer(host, std::string(request.matches[1]),
-                                    {.from = number("from"),
-                                     .stride = number("stride"),
-                                     .offset = number("offset"),
-                                     .limit = number("limit")},
-                                    absl::Seconds(1));
-      if (!answer.ok()) {
-        response.status = 404;
-        return;
-      }
-      response.set_content(*answer, "application/json");
-    });
+    server_.Get(
+        "/api/v1(/.*)", [this, &host, next](const httplib::Request& request,
+                                            httplib::Response& response) {
+          const auto number = [&request](const char* name) {
+            return std::atoll(request.get_param_value(name).c_str());
+          };
+          if (next != nullptr && number("from") > 0) restarted_ = true;
+          const auto answer = ApiAnswer(
+              restarted_ ? *next : host, std::string(request.matches[1]),
+              {.from = number("from"),
+               .stride = number("stride"),
+               .offset = number("offset"),
+               .limit = number("limit")},
+              absl::FromUnixSeconds(restarted_ ? 2000 : 1000));
+          if (!answer.ok()) {
+            response.status = 404;
+            return;
+          }
+          response.set_content(*answer, "application/json");
+        });
     port_ = server_.bind_to_any_port("127.0.0.1");
     thread_ = std::thread([this] { server_.listen_after_bind(); });
     while (!server_.is_running()) std::this_thread::yield();
@@ -85,6 +105,7 @@ class PageServer {
   std::string url() const { return absl::StrCat("http://127.0.0.1:", port_); }
 
  private:
+  std::atomic<bool> restarted_ = false;
   httplib::Server server_;
   int port_ = 0;
   std::thread thread_;
@@ -141,6 +162,25 @@ TEST(StatusPage, ShowsTheStepOfAPipelineOfEight) {
     EXPECT_TRUE(chart["clipped"].empty()) << chart["clipped"].dump(1);
   }
   EXPECT_GT(std::filesystem::file_size(screenshot), 50'000);
+}
+
+// A tab that stays open while a scheduler with another state takes the port.
+TEST(StatusPage, ForgetsWhatTheSchedulerBeforeSaid) {
+  MadeUpCluster before(nullptr, /*ranks=*/4);
+  MadeUpCluster after(nullptr, /*ranks=*/4);
+  for (int i = 0; i < 100; ++i) before.Step();
+  ASSERT_EQ(before.running(), after.running());
+  const PageServer server(before.host, &after.host);
+  const auto shown =
+      ReportOf({.url = server.url(), .width = 1400, .height = 3200});
+  ASSERT_TRUE(shown.ok()) << shown.status();
+  const json& report = *shown;
+  EXPECT_TRUE(report["errors"].empty()) << report["errors"].dump();
+  EXPECT_EQ(report["steps"], 120);
+  const size_t events = after.host.Read([&](const Cluster& c, absl::Time) {
+    return (*c.FindJob(after.running()))->events.size();
+  });
+  EXPECT_EQ(report["events"], events);
 }
 
 // However long a job, the page has a few points of it; and all jobs can be
