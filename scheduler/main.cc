@@ -1,10 +1,12 @@
 // troupe-scheduler: serves until it is told to stop; `compile` plans one job on
 // stdin instead.
 #include <csignal>
+#include <cstdint>
 #include <iostream>
 #include <string>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
 #include "proto/base/log.h"
 #include "proto/base/process_state.h"
 #include "scheduler/compile/compile.h"
@@ -12,13 +14,7 @@
 
 namespace {
 
-int Serve(const troupe::DaemonOptions& options, const std::string& log) {
-  if (absl::Status status =
-          troupe::StartLog({.name = "scheduler", .file = log});
-      !status.ok()) {
-    std::cerr << "troupe-scheduler: " << status.message() << "\n";
-    return 1;
-  }
+int Serve(const troupe::DaemonOptions& options) {
   // Blocked in every thread, so that sigwait below is the one that gets them.
   sigset_t stops;
   sigemptyset(&stops);
@@ -50,15 +46,16 @@ int main(int argc, char** argv) {
   CLI::App app("Troupe's scheduler", "troupe-scheduler");
   troupe::DaemonOptions options;
   std::string log;
-  bool exit_with_parent = false;
+  int64_t parent = 0;
   app.add_option("--state", options.state, "Directory of the durable state");
   app.add_option("--listen", options.listen, "HOST:PORT of gRPC")
       ->capture_default_str();
   app.add_option("--http", options.http, "HOST:PORT of the status page")
       ->capture_default_str();
   app.add_option("--log", log, "Write the log to this file too");
-  app.add_flag("--exit-with-parent", exit_with_parent,
-               "Stop when the process that started this one ends");
+  app.add_option("--exit-with-parent", parent,
+                 "Stop when the process that started this one ends: its id")
+      ->type_name("PID");
   CLI::App* compile = app.add_subcommand(
       "compile", "Plan one job: CompileRequest on stdin, CompileResponse out");
   CLI11_PARSE(app, argc, argv);
@@ -67,6 +64,16 @@ int main(int argc, char** argv) {
     std::cerr << "troupe-scheduler: give a directory with --state DIR\n";
     return 2;
   }
-  if (exit_with_parent && !troupe::EndWithParent()) return 0;
-  return Serve(options, log);
+  if (absl::Status status =
+          troupe::StartLog({.name = "scheduler", .file = log});
+      !status.ok()) {
+    std::cerr << "troupe-scheduler: " << status.message() << "\n";
+    return 1;
+  }
+  if (parent != 0 && !troupe::EndWithParent(parent)) {
+    troupe::LogInfo(absl::StrCat("stopping: process ", parent,
+                                 ", which started this one, is gone"));
+    return 0;
+  }
+  return Serve(options);
 }

@@ -54,8 +54,9 @@ int main(int argc, char** argv) {
   app.add_option("--name", options.name, "unique in the cluster");
   app.add_option("--address", options.address, "where peers reach this worker");
   app.add_option("--log", options.log_file, "also append the log to this file");
-  app.add_flag("--exit-with-parent", options.exit_with_parent,
-               "stop when the process that started this one ends");
+  app.add_option("--exit-with-parent", options.parent,
+                 "stop when the process that started this one ends: its id")
+      ->type_name("PID");
   AddDeviceFlags(app, options);
   CLI::App* command = app.add_subcommand(
       "calibrate", "measures this machine and writes the calibration file");

@@ -26,9 +26,10 @@ bool IsRunning(const ProcessId& process);
 // The name of this machine, "localhost" where it has none.
 std::string HostName();
 
-// From now on this process gets a SIGTERM when the one that started it ends,
-// however that ends. False: it is gone already.
-bool EndWithParent();
+// From now on this process gets a SIGTERM when its parent ends, however that
+// ends. `parent` is what the parent says that it is (init's id is one like
+// others: in a container, `troupe` may have it). False: it is gone already.
+bool EndWithParent(int64_t parent);
 
 }  // namespace troupe
 

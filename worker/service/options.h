@@ -26,7 +26,7 @@ struct WorkerOptions {
   std::string address = "127.0.0.1";  // where peers reach this worker
   std::string log_file;               // empty: stderr only
   std::string calibration_file;       // empty: the user's cache
-  bool exit_with_parent = false;
+  int64_t parent = 0;  // it ends when this process does; 0: with nobody
 };
 
 // Bytes of "8GiB", "512MiB", "1.5 GB", "4096". InvalidArgument says what is

@@ -90,10 +90,14 @@ int ExitCode(const absl::Status& status) {
 
 int RunWorker(const WorkerOptions& options) {
   SignalWatch signals;
-  if (options.exit_with_parent && !EndWithParent()) return 0;
   const absl::Status log =
       StartLog({.name = options.name, .file = options.log_file});
   if (!log.ok()) return ExitCode(log);
+  if (options.parent != 0 && !EndWithParent(options.parent)) {
+    LogInfo(absl::StrCat("stopping: process ", options.parent,
+                         ", which started this one, is gone"));
+    return 0;
+  }
   RaiseFileLimit();  // a peer of a Gloo group is a connection; gloo/mesh.h
   return ExitCode(Serve(options, signals));
 }

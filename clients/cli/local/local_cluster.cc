@@ -1,5 +1,7 @@
 #include "clients/cli/local/local_cluster.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <utility>
@@ -115,7 +117,6 @@ class Starting {
     ASSIGN_OR_RETURN(const std::string program,
                      FindProgram("troupe-scheduler", options_.search));
     std::vector<std::string> command = {program, "--state", options_.dir};
-    if (options_.end_with_us) command.push_back("--exit-with-parent");
     RETURN_IF_ERROR(StartMember(kSchedulerName, std::move(command)));
     const ProcessId scheduler = cluster_.members.back().process;
     while (true) {
@@ -146,7 +147,6 @@ class Starting {
       for (std::string& flag : ShareFlags(cluster_.share, i)) {
         command.push_back(std::move(flag));
       }
-      if (options_.end_with_us) command.push_back("--exit-with-parent");
       RETURN_IF_ERROR(StartMember(name, std::move(command)));
     }
     return WaitForWorkers();
@@ -169,6 +169,10 @@ class Starting {
 
   absl::Status StartMember(const std::string& name,
                            std::vector<std::string> command) {
+    if (options_.end_with_us) {
+      command.insert(command.end(),
+                     {"--exit-with-parent", absl::StrCat(getpid())});
+    }
     // What one that is gone said last stays in its log.
     ASSIGN_OR_RETURN(const ProcessId process,
                      StartDaemon({.command = std::move(command),

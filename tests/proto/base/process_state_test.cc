@@ -1,5 +1,6 @@
 #include "proto/base/process_state.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -40,8 +41,9 @@ TEST(ProcessState, EndsWithItsParent) {
   ASSERT_EQ(pipe(ready), 0);
   const pid_t parent = fork();
   if (parent == 0) {
+    const pid_t parent_of_child = getpid();
     if (fork() == 0) {
-      if (EndWithParent() && write(ready[1], "x", 1) == 1) {
+      if (EndWithParent(parent_of_child) && write(ready[1], "x", 1) == 1) {
         while (true) pause();
       }
       _exit(1);
@@ -55,6 +57,53 @@ TEST(ProcessState, EndsWithItsParent) {
   EXPECT_EQ(read(ready[0], &byte, 1), 0);
   ASSERT_EQ(waitpid(parent, nullptr, 0), parent);
   close(ready[0]);
+}
+
+// As where a container runs nothing else: there, in namespaces of its own, a
+// child of ours is process 1, and starts one that is to end with it.
+TEST(ProcessState, Process1IsAParentLikeOthers) {
+  constexpr int kNoNamespaces = 77;
+  const pid_t container = fork();
+  if (container == 0) {
+    if (unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0) _exit(kNoNamespaces);
+    int status = 1;
+    const pid_t first = fork();
+    if (first == 0) {
+      const pid_t second = fork();
+      if (second == 0) _exit(getppid() == 1 && EndWithParent(1) ? 0 : 1);
+      waitpid(second, &status, 0);
+      _exit(WEXITSTATUS(status));
+    }
+    waitpid(first, &status, 0);
+    _exit(WEXITSTATUS(status));
+  }
+  int status = 1;
+  ASSERT_EQ(waitpid(container, &status, 0), container);
+  if (WEXITSTATUS(status) == kNoNamespaces) {
+    GTEST_SKIP() << "this system lets nobody have namespaces";
+  }
+  EXPECT_EQ(status, 0);
+}
+
+TEST(ProcessState, WhatIsNoParentIsGone) {
+  int said[2];
+  ASSERT_EQ(pipe(said), 0);
+  const pid_t parent = fork();
+  if (parent == 0) {
+    const pid_t first = getpid();
+    if (fork() == 0) {
+      while (getppid() == first) usleep(1000);
+      const bool runs = EndWithParent(first);
+      _exit(write(said[1], &runs, sizeof(runs)) == sizeof(runs) ? 0 : 1);
+    }
+    _exit(0);
+  }
+  close(said[1]);
+  ASSERT_EQ(waitpid(parent, nullptr, 0), parent);
+  bool runs = true;
+  ASSERT_EQ(read(said[0], &runs, sizeof(runs)), 1);
+  EXPECT_FALSE(runs);
+  close(said[0]);
 }
 
 }  // namespace

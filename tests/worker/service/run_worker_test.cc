@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <sstream>
 #include <thread>
 
 #include "gtest/gtest.h"
@@ -53,6 +54,22 @@ TEST(RunWorker, ServesUntilASignal) {
       scheduler.AwaitMessages(1, [](const auto& m) { return m.has_goodbye(); })
           .size(),
       1u);
+}
+
+// And it says so: whoever reads the log of one that ended at once wants to
+// know.
+TEST(RunWorker, EndsWhereItsParentIsGone) {
+  const std::string log = testing::TempDir() + "/orphan.log";
+  EXPECT_EQ(
+      RunWorker(
+          {.scheduler = "127.0.0.1:1", .log_file = log, .parent = 99999999}),
+      0);
+  std::stringstream said;
+  said << std::ifstream(log).rdbuf();
+  EXPECT_NE(said.str().find("process 99999999, which started this one, is "
+                            "gone"),
+            std::string::npos)
+      << said.str();
 }
 
 TEST(RunWorker, ARefusalIsAFailure) {
