@@ -1,7 +1,6 @@
 #include "clients/cli/interrupt.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -10,29 +9,30 @@
 namespace troupe {
 namespace {
 
+// Without those that are ignored: blocked, they would be kept for us.
 sigset_t Signals() {
   sigset_t signals;
   sigemptyset(&signals);
-  sigaddset(&signals, SIGINT);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGHUP);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction action;
+    CHECK(sigaction(signal, nullptr, &action) == 0);
+    if (action.sa_handler != SIG_IGN) sigaddset(&signals, signal);
+  }
   return signals;
 }
 
 }  // namespace
 
-Interrupt::Interrupt() {
-  const sigset_t signals = Signals();
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  fd_ = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
+Interrupt::Interrupt() : signals_(Signals()) {
+  pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+  fd_ = signalfd(-1, &signals_, SFD_NONBLOCK | SFD_CLOEXEC);
   CHECK(fd_ >= 0);
 }
 
 Interrupt::~Interrupt() {
   Arrived();  // takes what is pending, so that unblocking does not end us
   close(fd_);
-  const sigset_t signals = Signals();
-  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+  pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);
 }
 
 bool Interrupt::Arrived() {

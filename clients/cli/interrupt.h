@@ -1,8 +1,11 @@
 // Ctrl-C (SIGINT), SIGTERM and a terminal that is closed (SIGHUP) as a question
 // that a command asks, instead of a sudden end: so that `submit --watch` can
-// say how to come back, and `up` can take down what it has started.
+// say how to come back, and `up` can take down what it has started. Those that
+// whoever started us had ignored (nohup, a shell's `&`) stay ignored.
 #ifndef TROUPE_CLIENTS_CLI_INTERRUPT_H_
 #define TROUPE_CLIENTS_CLI_INTERRUPT_H_
+
+#include <signal.h>
 
 namespace troupe {
 
@@ -20,6 +23,7 @@ class Interrupt {
   bool Arrived();
 
  private:
+  const sigset_t signals_;
   int fd_;
   bool arrived_ = false;
 };

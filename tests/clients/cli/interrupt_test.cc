@@ -28,6 +28,19 @@ TEST(Interrupt, SwallowsWhatNobodyAskedFor) {
   EXPECT_FALSE(next.Arrived());
 }
 
+// As under nohup, and SIGINT in what a script starts with `&`.
+TEST(Interrupt, WhatIsIgnoredStaysIgnored) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    const auto before = ::signal(signal, SIG_IGN);
+    {
+      Interrupt interrupt;
+      ASSERT_EQ(kill(getpid(), signal), 0);
+      EXPECT_FALSE(interrupt.Arrived()) << signal;
+    }
+    ::signal(signal, before);
+  }
+}
+
 TEST(InterruptDeathTest, SignalsEndUsAgainAfterwards) {
   EXPECT_EXIT(
       {
