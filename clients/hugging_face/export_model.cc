@@ -14,6 +14,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "clients/hugging_face/config.h"
+#include "proto/base/process_state.h"
 #include "proto/base/status.h"
 #include "proto/plan/job_json.h"
 #include "proto/plan/model.h"
@@ -193,13 +194,23 @@ absl::Status CheckFree(const std::string& path) {
       absl::StrCat(path, ": is there already; remove it, or give another"));
 }
 
+// No other process's, on whichever host it writes there: those of one name may
+// well have one process id, as in containers.
+std::string Token() {
+  const ProcessId self = Identify(getpid());
+  return absl::StrCat(HostName(), "-", self.pid, "-", self.start_ticks);
+}
+
 // REQUIRES that `to` is free.
 absl::Status WriteAside(const ExportOptions& options,
                         const TensorReader& checkpoint, const Files& files,
                         const ModelSpec& model, int64_t bytes) {
-  const NewDirectory directory(options.to, absl::StrCat(getpid()));
-  absl::Status status = Annotate(
-      directory.Make(), "--to must lie in a directory in which you may write");
+  const NewDirectory directory(options.to, Token());
+  // Whoever loads a model takes all files that are there.
+  absl::Status status = directory.Discard();
+  if (status.ok()) status = directory.Make();
+  status =
+      Annotate(status, "--to must lie in a directory in which you may write");
   Export run(options, checkpoint, directory.aside());
   if (status.ok()) status = run.WriteWeights(files, bytes);
   if (status.ok()) status = run.WriteOthers(model);

@@ -1,5 +1,7 @@
 #include "clients/hugging_face/export_model.h"
 
+#include <unistd.h>
+
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -69,6 +71,29 @@ TEST(ExportModel, EndedItLeavesNothing) {
       ExportModel({.checkpoint = checkpoint, .to = folder + "/empty/"});
   ASSERT_TRUE(into_empty.ok()) << into_empty.status();
   EXPECT_TRUE(std::filesystem::exists(folder + "/empty/config.json"));
+}
+
+// In containers, processes have the same few ids again and again.
+TEST(ExportModel, WhatAKilledOneLeftIsNoPartOfIt) {
+  const std::string folder = FreshPath("killed");
+  std::filesystem::create_directories(folder);
+  const std::string to = folder + "/model";
+  const std::string checkpoint = Imported("llama_tiny");
+  const std::string index = "/model.safetensors.index.json";
+  std::string aside;
+  ExportOptions ended = {.checkpoint = checkpoint, .to = to};
+  ended.progress = [&](auto, auto) {
+    aside = std::filesystem::directory_iterator(folder)->path();
+    return absl::CancelledError("enough");
+  };
+  ASSERT_TRUE(absl::IsCancelled(ExportModel(ended).status()));
+  for (const std::string& left : {aside, absl::StrCat(to, ".tmp-", getpid())}) {
+    std::filesystem::create_directories(left);
+    std::ofstream(left + index) << "of another model";
+  }
+  ASSERT_TRUE(ExportModel({.checkpoint = checkpoint, .to = to}).ok());
+  EXPECT_TRUE(std::filesystem::exists(to + "/model.safetensors"));
+  EXPECT_FALSE(std::filesystem::exists(to + index));
 }
 
 TEST(ExportModel, SeveralFilesWithAnIndex) {
