@@ -6,6 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
+#include "proto/base/status.h"
+#include "storage/disk/file_lock.h"
 #include "storage/disk/new_file.h"
 
 namespace troupe {
@@ -23,6 +25,17 @@ bool IsMember(const Json& json) {
          json["pid"].is_number_integer() && json["pid"] > 0 &&
          json.contains("start_ticks") &&
          json["start_ticks"].is_number_integer();
+}
+
+absl::Status Write(const std::string& dir,
+                   const std::vector<ClusterMember>& members) {
+  Json json = {{"host", HostName()}, {"members", Json::array()}};
+  for (const ClusterMember& member : members) {
+    json["members"].push_back({{"name", member.name},
+                               {"pid", member.process.pid},
+                               {"start_ticks", member.process.start_ticks}});
+  }
+  return ReplaceFile(PathOf(dir), absl::StrCat(json.dump(1), "\n"));
 }
 
 }  // namespace
@@ -62,20 +75,20 @@ absl::StatusOr<std::vector<ClusterMember>> ReadClusterFile(
                    "with ps, then remove the file"));
 }
 
-absl::Status WriteClusterFile(const std::string& dir,
-                              const std::vector<ClusterMember>& members) {
-  Json json = {{"host", HostName()}, {"members", Json::array()}};
-  for (const ClusterMember& member : members) {
-    json["members"].push_back({{"name", member.name},
-                               {"pid", member.process.pid},
-                               {"start_ticks", member.process.start_ticks}});
-  }
-  return ReplaceFile(PathOf(dir), absl::StrCat(json.dump(1), "\n"));
-}
-
-void RemoveClusterFile(const std::string& dir) {
+absl::Status ChangeClusterFile(
+    const std::string& dir,
+    absl::FunctionRef<void(std::vector<ClusterMember>& members)> change) {
+  ASSIGN_OR_RETURN(const FileLock lock,
+                   FileLock::Await(std::filesystem::path(dir) / "pids.lock",
+                                   ThisProcessName()));
+  ASSIGN_OR_RETURN(std::vector<ClusterMember> members, ReadClusterFile(dir));
+  change(members);
+  if (!members.empty()) return Write(dir, members);
   std::error_code error;
   std::filesystem::remove(PathOf(dir), error);
+  if (!error) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat(PathOf(dir), ": remove: ", error.message()));
 }
 
 }  // namespace troupe

@@ -1,5 +1,6 @@
 // DIR/pids.json: which processes of which host a local cluster consists of, so
-// that `down` ends those and no others:
+// that `down` ends those and no others. It names each from its start until it
+// has ended, whoever starts and ends others of them at the same time:
 //
 //   {"host": "ada", "members": [{"name": "scheduler", "pid": 7,
 //                                "start_ticks": 123}, ...]}
@@ -9,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "proto/base/process_state.h"
@@ -27,10 +29,13 @@ struct ClusterMember {
 // they are another host's; DataLoss where the file is not ours.
 absl::StatusOr<std::vector<ClusterMember>> ReadClusterFile(
     const std::string& dir);
-// Replaces the file in one step.
-absl::Status WriteClusterFile(const std::string& dir,
-                              const std::vector<ClusterMember>& members);
-void RemoveClusterFile(const std::string& dir);
+// Replaces the file by one of the members as `change` leaves them, or removes
+// it where it leaves none. No other process changes it meanwhile: they take
+// turns with a lock, DIR/pids.lock. The errors of reading it, or those of the
+// disk, with the errno.
+absl::Status ChangeClusterFile(
+    const std::string& dir,
+    absl::FunctionRef<void(std::vector<ClusterMember>& members)> change);
 
 }  // namespace troupe
 

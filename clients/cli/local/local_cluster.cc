@@ -13,6 +13,7 @@
 #include "clients/cli/local/process.h"
 #include "clients/cpp/client.h"
 #include "proto/base/status.h"
+#include "storage/disk/file_lock.h"
 
 namespace troupe {
 namespace {
@@ -84,6 +85,28 @@ bool IsWorker(const ClusterMember& member) {
   return member.name != kSchedulerName;
 }
 
+template <typename Predicate>
+void EraseIf(std::vector<ClusterMember>& members, const Predicate& predicate) {
+  members.erase(std::remove_if(members.begin(), members.end(), predicate),
+                members.end());
+}
+
+bool IsOneOf(const ClusterMember& member,
+             const std::vector<ClusterMember>& members) {
+  return std::find(members.begin(), members.end(), member) != members.end();
+}
+
+// Takes members that have ended, but for those that are left, out of the file.
+absl::Status ForgetMembers(const std::string& dir,
+                           const std::vector<ClusterMember>& ended,
+                           const std::vector<ClusterMember>& left) {
+  return ChangeClusterFile(dir, [&](std::vector<ClusterMember>& members) {
+    EraseIf(members, [&](const ClusterMember& member) {
+      return IsOneOf(member, ended) && !IsOneOf(member, left);
+    });
+  });
+}
+
 // A cluster that is being started, or made whole again. Whatever was started is
 // ended again unless Finish was reached.
 class Starting {
@@ -102,15 +125,11 @@ class Starting {
 
   ~Starting() {
     if (is_finished_ || cluster_.members.size() == before_.size()) return;
-    EndMembers(
-        {cluster_.members.begin() + before_.size(), cluster_.members.end()},
-        nullptr);
-    if (before_.empty()) {
-      RemoveClusterFile(options_.dir);
-    } else {
-      // It says the same of those that were there before, if it stays.
-      WriteClusterFile(options_.dir, before_).IgnoreError();
-    }
+    const std::vector<ClusterMember> ours(
+        cluster_.members.begin() + before_.size(), cluster_.members.end());
+    const EndedMembers ended = EndMembers(ours, nullptr);
+    // Should that fail, the file names some that are gone.
+    ForgetMembers(options_.dir, ours, ended.left).IgnoreError();
   }
 
   absl::Status StartScheduler() {
@@ -178,8 +197,15 @@ class Starting {
                      StartDaemon({.command = std::move(command),
                                   .log_file = LogFile(options_.dir, name),
                                   .append = !before_.empty()}));
-    cluster_.members.push_back({name, process});
-    return WriteClusterFile(options_.dir, cluster_.members);
+    const ClusterMember member = {name, process};
+    cluster_.members.push_back(member);
+    return ChangeClusterFile(options_.dir,
+                             [&](std::vector<ClusterMember>& members) {
+                               EraseIf(members, [](const ClusterMember& was) {
+                                 return !IsRunning(was.process);
+                               });
+                               members.push_back(member);
+                             });
   }
 
   // Until all that were started are registered; what they do then is not asked:
@@ -243,11 +269,9 @@ absl::StatusOr<std::vector<ClusterMember>> Running(
     const LocalClusterOptions& options) {
   const std::string& dir = options.dir;
   ASSIGN_OR_RETURN(std::vector<ClusterMember> members, ReadClusterFile(dir));
-  members.erase(std::remove_if(members.begin(), members.end(),
-                               [](const ClusterMember& member) {
-                                 return !IsRunning(member.process);
-                               }),
-                members.end());
+  EraseIf(members, [](const ClusterMember& member) {
+    return !IsRunning(member.process);
+  });
   if (members.empty()) {
     const absl::StatusOr<Endpoints> endpoints = ReadEndpoints(dir);
     if (!endpoints.ok()) return members;
@@ -269,6 +293,25 @@ absl::StatusOr<std::vector<ClusterMember>> Running(
                    "); stop it with: troupe down --dir ", dir));
 }
 
+// Two that start the same members would be in each other's way.
+absl::StatusOr<FileLock> AwaitTurn(const LocalClusterOptions& options,
+                                   const std::function<bool()>& keep_going) {
+  const std::string path = fs::path(options.dir) / "up.lock";
+  const absl::Time deadline = absl::Now() + options.start;
+  while (true) {
+    absl::StatusOr<FileLock> lock = FileLock::Take(path, ThisProcessName());
+    if (!absl::IsFailedPrecondition(lock.status())) return lock;
+    if (!keep_going()) return absl::CancelledError("interrupted");
+    if (absl::Now() > deadline) {
+      return absl::DeadlineExceededError(absl::StrCat(
+          "waited ", absl::FormatDuration(options.start), " for ",
+          lock.status().message(), ", which starts the cluster in ",
+          options.dir, "; see what it waits for, or end it"));
+    }
+    absl::SleepFor(kPoll);
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<LocalCluster> StartLocalCluster(
@@ -280,6 +323,7 @@ absl::StatusOr<LocalCluster> StartLocalCluster(
     return absl::PermissionDeniedError(absl::StrCat(
         "cannot make the folder ", options.dir, ": ", error.message()));
   }
+  ASSIGN_OR_RETURN(const FileLock turn, AwaitTurn(options, keep_going));
   ASSIGN_OR_RETURN(std::vector<ClusterMember> running, Running(options));
   const bool is_new = running.empty();
   Starting starting(options, keep_going, std::move(running));
@@ -301,13 +345,13 @@ absl::StatusOr<StoppedCluster> StopLocalCluster(const std::string& dir,
       members.begin(), members.end(),
       [](const ClusterMember& member) { return IsRunning(member.process); });
   const EndedMembers ended = EndMembers(members, news);
+  const absl::Status forgotten = ForgetMembers(dir, members, ended.left);
   if (!ended.left.empty()) {
-    RETURN_IF_ERROR(WriteClusterFile(dir, ended.left));
     return absl::PermissionDeniedError(absl::StrCat(
         "cannot end ", absl::StrJoin(ended.complaints, ", "),
         "; end them as the user who started them: troupe down --dir ", dir));
   }
-  RemoveClusterFile(dir);
+  RETURN_IF_ERROR(forgotten);
   return StoppedCluster{.stopped = running, .killed = ended.killed};
 }
 

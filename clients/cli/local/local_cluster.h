@@ -3,6 +3,7 @@
 //
 //   DIR/endpoints.json   where the scheduler listens (it writes this itself)
 //   DIR/pids.json        which processes belong to the cluster
+//   DIR/up.lock          held while one is started: by whom
 //   DIR/logs/*.log       what they say
 //   DIR/...              the scheduler's state
 #ifndef TROUPE_CLIENTS_CLI_LOCAL_LOCAL_CLUSTER_H_
@@ -43,7 +44,8 @@ struct LocalCluster {
 // and the others left alone. AlreadyExists where it has as many, or has to end
 // with us; FailedPrecondition where its scheduler is gone; Cancelled once
 // `keep_going` says no; else what failed, with the end of the log of the one
-// that failed. After an error nothing is left running.
+// that failed. After an error nothing that was started is left running. Of two
+// calls for one DIR at a time, in whichever processes, the second waits.
 absl::StatusOr<LocalCluster> StartLocalCluster(
     const LocalClusterOptions& options,
     const std::function<bool()>& keep_going);

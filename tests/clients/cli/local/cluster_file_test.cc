@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "gtest/gtest.h"
 
@@ -10,17 +11,45 @@ namespace {
 
 TEST(ClusterFile, IsReadBack) {
   const std::string dir = testing::TempDir();
-  RemoveClusterFile(dir);
+  std::filesystem::remove(std::filesystem::path(dir) / kClusterFile);
   EXPECT_TRUE(ReadClusterFile(dir).value().empty());
   const std::vector<ClusterMember> members = {
       {"scheduler", {.pid = 7, .start_ticks = 77}},
       {"worker-0", {.pid = 8, .start_ticks = ~uint64_t{0}}}};
-  ASSERT_TRUE(WriteClusterFile(dir, members).ok());
+  const auto write = [&](std::vector<ClusterMember>& there) {
+    EXPECT_TRUE(there.empty());
+    there = members;
+  };
+  ASSERT_TRUE(ChangeClusterFile(dir, write).ok());
   EXPECT_EQ(ReadClusterFile(dir).value(), members);
-  RemoveClusterFile(dir);
-  EXPECT_TRUE(ReadClusterFile(dir).value().empty());
-  const absl::Status why = WriteClusterFile("/no/such", members);
+  ASSERT_TRUE(ChangeClusterFile(dir, [&](std::vector<ClusterMember>& there) {
+                EXPECT_EQ(there, members);
+                there.clear();
+              }).ok());
+  EXPECT_FALSE(
+      std::filesystem::exists(std::filesystem::path(dir) / kClusterFile));
+  const absl::Status why = ChangeClusterFile("/no/such", write);
   EXPECT_NE(why.message().find("ENOENT"), std::string::npos) << why;
+}
+
+TEST(ClusterFile, LosesNoChange) {
+  const std::string dir = testing::TempDir();
+  constexpr int kThreads = 4;
+  constexpr int kChanges = 10;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&dir] {
+      for (int change = 0; change < kChanges; ++change) {
+        EXPECT_TRUE(
+            ChangeClusterFile(dir, [](std::vector<ClusterMember>& members) {
+              members.push_back({"worker", {.pid = 1, .start_ticks = 1}});
+            }).ok());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(ReadClusterFile(dir).value().size(), kThreads * kChanges);
+  std::filesystem::remove(std::filesystem::path(dir) / kClusterFile);
 }
 
 TEST(ClusterFile, OfAnOlderBuildIsReadToo) {
@@ -31,7 +60,7 @@ TEST(ClusterFile, OfAnOlderBuildIsReadToo) {
   ASSERT_TRUE(members.ok()) << members.status();
   ASSERT_EQ(members->size(), 1u);
   EXPECT_EQ((*members)[0].process.start_ticks, 77u);
-  RemoveClusterFile(dir);
+  std::filesystem::remove(dir / kClusterFile);
 }
 
 // Its process ids mean nothing here.
@@ -45,7 +74,7 @@ TEST(ClusterFile, OfAnotherHostIsLeftAlone) {
                                   "there"),
             std::string::npos)
       << status;
-  RemoveClusterFile(dir);
+  std::filesystem::remove(dir / kClusterFile);
 }
 
 TEST(ClusterFile, RefusesWhatIsNotOurs) {
@@ -56,7 +85,7 @@ TEST(ClusterFile, RefusesWhatIsNotOurs) {
     EXPECT_EQ(ReadClusterFile(dir).status().code(), absl::StatusCode::kDataLoss)
         << text;
   }
-  RemoveClusterFile(dir);
+  std::filesystem::remove(dir / kClusterFile);
 }
 
 }  // namespace

@@ -6,9 +6,12 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <thread>
+#include <utility>
 
 #include "clients/cli/local/process.h"
 #include "gtest/gtest.h"
+#include "storage/disk/file_lock.h"
 #include "tests/clients/cpp/fake_scheduler.h"
 
 namespace troupe {
@@ -151,6 +154,56 @@ TEST_F(LocalClusterTest, AFailureLeavesWhatRanBefore) {
   EXPECT_EQ(ReadClusterFile(dir_.string()).value(), cluster.members);
   for (const ClusterMember& member : cluster.members) {
     EXPECT_TRUE(IsRunning(member.process)) << member.name;
+  }
+}
+
+// As a cron job and a person do. Whatever comes of it, `down` must find all.
+TEST_F(LocalClusterTest, TwoThatStartItAtOnceTakeTurns) {
+  for (const int workers : {6, 12}) {  // all of them, and more beside those
+    workers_ = workers;
+    absl::Status outcomes[2];
+    std::thread other([&] { outcomes[1] = Start().status(); });
+    outcomes[0] = Start().status();
+    other.join();
+    if (!outcomes[0].ok()) std::swap(outcomes[0], outcomes[1]);
+    EXPECT_TRUE(outcomes[0].ok()) << outcomes[0];
+    EXPECT_TRUE(absl::IsAlreadyExists(outcomes[1])) << outcomes[1];
+    const auto members = ReadClusterFile(dir_.string()).value();
+    EXPECT_EQ(members.size(), workers + 1u);
+    for (const WorkerStatus& worker : Workers()) {
+      EXPECT_TRUE(std::any_of(members.begin(), members.end(),
+                              [&](const ClusterMember& member) {
+                                return member.process.pid == worker.pid();
+                              }))
+          << worker.pid() << " is not in " << kClusterFile;
+    }
+  }
+}
+
+TEST_F(LocalClusterTest, WaitsForItsTurnNoLongerThanForAStart) {
+  fs::create_directories(dir_);
+  const auto turn = FileLock::Take(dir_ / "up.lock", "somebody else");
+  ASSERT_TRUE(turn.ok()) << turn.status();
+  const absl::Status late = Start(absl::Milliseconds(100)).status();
+  EXPECT_EQ(late.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_NE(late.message().find("for somebody else, which starts the cluster"),
+            std::string::npos)
+      << late;
+  keep_going_ = [] { return false; };
+  EXPECT_TRUE(absl::IsCancelled(Start().status()));
+}
+
+// It waits for nobody: what is started meanwhile ends without its scheduler.
+TEST_F(LocalClusterTest, MayBeStoppedWhileItStarts) {
+  scheduler_.workers = nullptr;  // nobody ever registers
+  keep_going_ = [this] {
+    StopLocalCluster(dir_.string()).status().IgnoreError();
+    return true;
+  };
+  EXPECT_TRUE(absl::IsAborted(Start().status()));
+  EXPECT_FALSE(fs::exists(dir_ / kClusterFile));
+  for (const WorkerStatus& worker : Workers()) {
+    EXPECT_FALSE(IsRunning(worker.pid()));
   }
 }
 
