@@ -8,8 +8,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "clients/cpp/cluster_commands.h"
 #include "nlohmann/json.hpp"
-#include "proto/base/shell_word.h"
 
 namespace troupe {
 namespace {
@@ -60,9 +60,9 @@ absl::StatusOr<Endpoints> ReadEndpoints(const std::string& dir) {
   const std::string path = (std::filesystem::path(dir) / kEndpointsFile);
   std::ifstream in(path);
   if (!in) {
-    return absl::NotFoundError(absl::StrCat(
-        "no cluster in ", dir, " (there is no ", path,
-        "); start one with: troupe up --workers N --dir ", ShellWord(dir)));
+    return absl::NotFoundError(
+        absl::StrCat("no cluster in ", dir, " (there is no ", path,
+                     "); start one with: ", UpCommand(dir)));
   }
   std::stringstream text;
   text << in.rdbuf();
@@ -88,8 +88,7 @@ absl::StatusOr<Endpoints> ReadEndpoints(const std::string& dir) {
     return absl::FailedPreconditionError(absl::StrCat(
         "the scheduler of ", dir, " is gone (process ", endpoints.process.pid,
         "); its last words are in ", dir,
-        "/logs; start again with: troupe down --dir ", ShellWord(dir),
-        " && troupe up --workers N --dir ", ShellWord(dir)));
+        "/logs; start again with: ", DownCommand(dir), " && ", UpCommand(dir)));
   }
   return endpoints;
 }

@@ -11,6 +11,7 @@
 #include "clients/cli/local/local_cluster.h"
 #include "clients/cli/local/process.h"
 #include "clients/cli/local/say_waiting.h"
+#include "clients/cpp/cluster_commands.h"
 #include "proto/base/status.h"
 
 namespace troupe {
@@ -76,7 +77,7 @@ class Up final : public Command {
                                        "; the others went on\n"))
                 << "logs         " << dir_ << "/logs\n"
                 << (foreground_ ? "Ctrl-C brings it down"
-                                : "stop it with: troupe down --dir " + dir_)
+                                : "stop it with: " + DownCommand(dir_))
                 << std::endl;
   }
 
@@ -92,9 +93,8 @@ class Up final : public Command {
           continue;
         }
         console.out << member.name << " ended; its log is " << dir_ << "/logs/"
-                    << member.name << ".log; start it again with: troupe up "
-                    << "--workers " << workers_ << " --dir " << dir_
-                    << std::endl;
+                    << member.name << ".log; start it again with: "
+                    << UpCommand(dir_, static_cast<int>(workers_)) << std::endl;
       }
       absl::SleepFor(absl::Milliseconds(100));
     }

@@ -12,6 +12,7 @@
 #include "clients/cli/local/machine_share.h"
 #include "clients/cli/local/process.h"
 #include "clients/cpp/client.h"
+#include "clients/cpp/cluster_commands.h"
 #include "proto/base/status.h"
 #include "storage/disk/file_lock.h"
 
@@ -283,14 +284,14 @@ absl::StatusOr<std::vector<ClusterMember>> Running(
   if (IsWorker(members[0])) {
     return absl::FailedPreconditionError(absl::StrCat(
         "of the cluster in ", dir, " ", workers, " workers live, but not the ",
-        "scheduler; stop them with: troupe down --dir ", dir));
+        "scheduler; stop them with: ", DownCommand(dir)));
   }
   if (workers < options.workers && !options.end_with_us) return members;
   return absl::AlreadyExistsError(
       absl::StrCat("a cluster already lives in ", dir,
                    " (its scheduler is process ", members[0].process.pid, ", ",
                    workers, workers == 1 ? " worker runs" : " workers run",
-                   "); stop it with: troupe down --dir ", dir));
+                   "); stop it with: ", DownCommand(dir)));
 }
 
 // Two that start the same members would be in each other's way.
@@ -349,7 +350,7 @@ absl::StatusOr<StoppedCluster> StopLocalCluster(const std::string& dir,
   if (!ended.left.empty()) {
     return absl::PermissionDeniedError(absl::StrCat(
         "cannot end ", absl::StrJoin(ended.complaints, ", "),
-        "; end them as the user who started them: troupe down --dir ", dir));
+        "; end them as the user who started them: ", DownCommand(dir)));
   }
   RETURN_IF_ERROR(forgotten);
   return StoppedCluster{.stopped = running, .killed = ended.killed};

@@ -1,7 +1,10 @@
 #include <stdlib.h>
 
+#include <filesystem>
+
 #include "gtest/gtest.h"
 #include "tests/clients/cli/command_test_base.h"
+#include "tests/clients/cli/local/scripted_daemons.h"
 
 namespace troupe {
 namespace {
@@ -15,6 +18,35 @@ TEST_F(UpTest, NeedsAFolderAndWorkers) {
   EXPECT_EQ(
       RunCommand({"up", "--dir", testing::TempDir(), "--workers", "0"}).code,
       2);
+}
+
+// With scripts for daemons, which are found on the PATH.
+class ScriptedUpTest : public UpTest {
+ protected:
+  ScriptedUpTest()
+      : dir_(std::filesystem::path(testing::TempDir()) / "my cluster"),
+        daemons_(std::filesystem::path(testing::TempDir()) / "programs",
+                 scheduler_),
+        path_(getenv("PATH")) {
+    setenv("PATH", (daemons_.folder().string() + ":/usr/bin:/bin").c_str(), 1);
+  }
+  ~ScriptedUpTest() override {
+    RunCommand({"down", "--dir", dir_});
+    setenv("PATH", path_.c_str(), 1);
+  }
+
+  const std::string dir_;
+  ScriptedDaemons daemons_;
+  const std::string path_;
+};
+
+TEST_F(ScriptedUpTest, SaysHowToComeDown) {
+  const CommandOutcome up =
+      RunCommand({"up", "--workers", "1", "--dir", dir_, "--threads", "2"});
+  EXPECT_EQ(up.code, 0) << up.err;
+  EXPECT_NE(up.out.find("stop it with: troupe down --dir '" + dir_ + "'\n"),
+            std::string::npos)
+      << up.out;
 }
 
 TEST_F(UpTest, NeedsTheDaemonsPrograms) {

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -12,6 +11,7 @@
 #include "clients/cli/local/process.h"
 #include "gtest/gtest.h"
 #include "storage/disk/file_lock.h"
+#include "tests/clients/cli/local/scripted_daemons.h"
 #include "tests/clients/cpp/fake_scheduler.h"
 
 namespace troupe {
@@ -19,45 +19,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Scripts in place of the daemons: the scheduler points at a fake that runs in
-// this test, workers write down who they are, and both stay until they are told
-// to go.
 class LocalClusterTest : public testing::Test {
  protected:
   LocalClusterTest()
-      : programs_(fs::path(testing::TempDir()) / "programs"),
-        dir_(fs::path(testing::TempDir()) / "cluster") {
-    fs::remove_all(programs_);
+      : dir_(fs::path(testing::TempDir()) / "my cluster"),
+        daemons_(fs::path(testing::TempDir()) / "programs", scheduler_) {
     fs::remove_all(dir_);
-    fs::create_directories(programs_);
-    Script("troupe-scheduler",
-           "echo '{\"grpc\": \"" + scheduler_.address() +
-               "\", \"pid\": '$$'}' > \"$2/endpoints.json\"\n" +
-               "exec sleep 1000");
-    Script("troupe-worker", "echo \"$@\" > " +
-                                (programs_ / "$$.args").string() +
-                                "\nexec sleep 1000");
-    scheduler_.workers = [this] { return Workers(); };
   }
   ~LocalClusterTest() override {
     StopLocalCluster(dir_.string()).status().IgnoreError();
-  }
-
-  void Script(const std::string& name, const std::string& body) {
-    std::ofstream(programs_ / name) << "#!/bin/sh\n" << body << "\n";
-    fs::permissions(programs_ / name, fs::perms::owner_all);
-  }
-
-  // Those that have written down who they are.
-  std::vector<WorkerStatus> Workers() const {
-    std::vector<WorkerStatus> workers;
-    for (const auto& file : fs::directory_iterator(programs_)) {
-      if (file.path().extension() != ".args") continue;
-      WorkerStatus& worker = workers.emplace_back();
-      worker.set_pid(std::stoll(file.path().stem().string()));
-      worker.set_state(registered_as_);
-    }
-    return workers;
   }
 
   absl::StatusOr<LocalCluster> Start(absl::Duration start = absl::Minutes(2)) {
@@ -66,15 +36,15 @@ class LocalClusterTest : public testing::Test {
          .workers = workers_,
          .share = {.threads = 3, .device_memory = "1GiB"},
          .start = start,
-         .search = {.self = (programs_ / "troupe").string(), .path = ""}},
+         .search = {.self = (daemons_.folder() / "troupe").string(),
+                    .path = ""}},
         keep_going_);
   }
 
-  FakeScheduler scheduler_;
-  const fs::path programs_;
   const fs::path dir_;
+  FakeScheduler scheduler_;
+  ScriptedDaemons daemons_;
   std::function<bool()> keep_going_ = [] { return true; };
-  std::atomic<WorkerStatus::State> registered_as_{WorkerStatus::IDLE};
   int workers_ = 2;
 };
 
@@ -88,11 +58,8 @@ TEST_F(LocalClusterTest, StartsAllAndStopsAll) {
     EXPECT_TRUE(IsRunning(member.process)) << member.name;
   }
   EXPECT_EQ(ReadClusterFile(dir_.string()).value(), cluster.members);
-  std::string arguments;
-  std::getline(
-      std::ifstream(programs_ /
-                    (std::to_string(cluster.members[2].process.pid) + ".args")),
-      arguments);
+  const std::string arguments =
+      daemons_.Arguments(cluster.members[2].process.pid);
   const std::string said = "--scheduler " + scheduler_.address() +
                            " --name worker-1 --threads 3 --device-memory 1GiB"
                            " --host-memory ";  // its share of this machine's
@@ -101,6 +68,10 @@ TEST_F(LocalClusterTest, StartsAllAndStopsAll) {
 
   const absl::Status again = Start().status();
   EXPECT_EQ(again.code(), absl::StatusCode::kAlreadyExists) << again;
+  EXPECT_NE(again.message().find("stop it with: troupe down --dir '" +
+                                 dir_.string() + "'"),
+            std::string::npos)
+      << again << " can be copied";
 
   const StoppedCluster stopped = StopLocalCluster(dir_.string()).value();
   EXPECT_EQ(stopped.stopped, 3);
@@ -114,7 +85,7 @@ TEST_F(LocalClusterTest, StartsAllAndStopsAll) {
 
 // A job that waited in the queue takes the workers as they come.
 TEST_F(LocalClusterTest, WorkersThatAreBusyAtOnceAreThere) {
-  registered_as_ = WorkerStatus::BUSY;
+  daemons_.registered_as = WorkerStatus::BUSY;
   EXPECT_TRUE(Start().ok());
 }
 
@@ -148,7 +119,7 @@ TEST_F(LocalClusterTest, StartsWorkersThatAreGoneAgain) {
 
 TEST_F(LocalClusterTest, AFailureLeavesWhatRanBefore) {
   const LocalCluster cluster = Start().value();
-  Script("troupe-worker", "echo no such device; exit 1");
+  daemons_.Script("troupe-worker", "echo no such device; exit 1");
   workers_ = 3;
   EXPECT_EQ(Start().status().code(), absl::StatusCode::kAborted);
   EXPECT_EQ(ReadClusterFile(dir_.string()).value(), cluster.members);
@@ -170,7 +141,7 @@ TEST_F(LocalClusterTest, TwoThatStartItAtOnceTakeTurns) {
     EXPECT_TRUE(absl::IsAlreadyExists(outcomes[1])) << outcomes[1];
     const auto members = ReadClusterFile(dir_.string()).value();
     EXPECT_EQ(members.size(), workers + 1u);
-    for (const WorkerStatus& worker : Workers()) {
+    for (const WorkerStatus& worker : daemons_.Workers()) {
       EXPECT_TRUE(std::any_of(members.begin(), members.end(),
                               [&](const ClusterMember& member) {
                                 return member.process.pid == worker.pid();
@@ -202,7 +173,7 @@ TEST_F(LocalClusterTest, MayBeStoppedWhileItStarts) {
   };
   EXPECT_TRUE(absl::IsAborted(Start().status()));
   EXPECT_FALSE(fs::exists(dir_ / kClusterFile));
-  for (const WorkerStatus& worker : Workers()) {
+  for (const WorkerStatus& worker : daemons_.Workers()) {
     EXPECT_FALSE(IsRunning(worker.pid()));
   }
 }
@@ -226,7 +197,7 @@ TEST_F(LocalClusterTest, AReusedProcessIdIsNoScheduler) {
 }
 
 TEST_F(LocalClusterTest, ShowsTheLogOfTheOneThatFails) {
-  Script("troupe-worker", "echo no such device; exit 1");
+  daemons_.Script("troupe-worker", "echo no such device; exit 1");
   const absl::Status failed = Start().status();
   EXPECT_EQ(failed.code(), absl::StatusCode::kAborted);
   EXPECT_NE(failed.message().find("ended while starting; its log ends with\n  "
@@ -244,15 +215,15 @@ TEST_F(LocalClusterTest, GivesUpWhenToldToOrWhenTimeIsUp) {
   EXPECT_NE(late.message().find("2 of 2 workers to register"),
             std::string::npos)
       << late;
-  keep_going_ = [this] { return Workers().size() < 2; };
+  keep_going_ = [this] { return daemons_.Workers().size() < 2; };
   EXPECT_EQ(Start().status().code(), absl::StatusCode::kCancelled);
-  for (const WorkerStatus& worker : Workers()) {
+  for (const WorkerStatus& worker : daemons_.Workers()) {
     EXPECT_FALSE(IsRunning(worker.pid()));
   }
 }
 
 TEST_F(LocalClusterTest, SaysWhatIsMissing) {
-  fs::remove(programs_ / "troupe-worker");
+  fs::remove(daemons_.folder() / "troupe-worker");
   EXPECT_EQ(Start().status().code(), absl::StatusCode::kNotFound);
   EXPECT_FALSE(ReadEndpoints(dir_.string()).ok()) << "the scheduler is gone";
 }

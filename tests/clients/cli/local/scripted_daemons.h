@@ -1,0 +1,40 @@
+// Scripts in place of the daemons: the scheduler points at a fake that runs in
+// the test, workers write down who they are, and both stay until they are told
+// to go.
+#ifndef TROUPE_TESTS_CLIENTS_CLI_LOCAL_SCRIPTED_DAEMONS_H_
+#define TROUPE_TESTS_CLIENTS_CLI_LOCAL_SCRIPTED_DAEMONS_H_
+
+#include <atomic>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/clients/cpp/fake_scheduler.h"
+
+namespace troupe {
+
+class ScriptedDaemons {
+ public:
+  // Writes the scripts into `folder`, anew. Workers that have started are those
+  // that `scheduler`, which must outlive this, lists.
+  ScriptedDaemons(const std::filesystem::path& folder,
+                  FakeScheduler& scheduler);
+
+  // Where both programs are, under their names.
+  const std::filesystem::path& folder() const { return folder_; }
+  void Script(const std::string& name, const std::string& body) const;
+
+  // Those that have written down who they are, ended or not.
+  std::vector<WorkerStatus> Workers() const;
+  // What one was started with; empty where there is none.
+  std::string Arguments(int64_t pid) const;
+
+  std::atomic<WorkerStatus::State> registered_as{WorkerStatus::IDLE};
+
+ private:
+  const std::filesystem::path folder_;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_TESTS_CLIENTS_CLI_LOCAL_SCRIPTED_DAEMONS_H_
