@@ -64,12 +64,23 @@ class Up final : public Command {
   }
 
  private:
+  // ", 2 threads each"
+  static std::string ThreadsText(const LocalCluster& cluster) {
+    std::set<int> threads;
+    for (const ClusterMember& member : cluster.members) {
+      if (member.share.threads > 0) threads.insert(member.share.threads);
+    }
+    if (threads.empty()) return "";
+    const int most = *threads.rbegin();
+    return absl::StrCat(
+        ", ", threads.size() > 1 ? absl::StrCat(*threads.begin(), " to ") : "",
+        most, most == 1 ? " thread each" : " threads each");
+  }
+
   void Print(const LocalCluster& cluster, Console& console) const {
     console.out << "scheduler    " << cluster.endpoints.grpc << "\n"
                 << "status page  " << cluster.endpoints.http << "\n"
-                << "workers      " << workers_ << ", " << cluster.share.threads
-                << " thread" << (cluster.share.threads == 1 ? "" : "s")
-                << " each\n"
+                << "workers      " << workers_ << ThreadsText(cluster) << "\n"
                 << (cluster.started.front() == "scheduler"
                         ? ""
                         : absl::StrCat("started      ",

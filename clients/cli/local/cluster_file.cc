@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
@@ -27,13 +28,36 @@ bool IsMember(const Json& json) {
          json["start_ticks"].is_number_integer();
 }
 
+template <typename Value>
+Value ValueOr(const Json& json, const char* key, const Value& other) {
+  const auto found = json.find(key);
+  if (found == json.end() || found->type() != Json(other).type()) return other;
+  return found->template get<Value>();
+}
+
+// What an older build did not write is left unsaid.
+WorkerShare ShareIn(const Json& json) {
+  return {.threads =
+              static_cast<int>(ValueOr<uint64_t>(json, "threads", uint64_t{0})),
+          .device_memory = ValueOr<std::string>(json, "device_memory", ""),
+          .host_memory = ValueOr<std::string>(json, "host_memory", ""),
+          .gpu = ValueOr(json, "gpu", false)};
+}
+
 absl::Status Write(const std::string& dir,
                    const std::vector<ClusterMember>& members) {
   Json json = {{"host", HostName()}, {"members", Json::array()}};
   for (const ClusterMember& member : members) {
-    json["members"].push_back({{"name", member.name},
-                               {"pid", member.process.pid},
-                               {"start_ticks", member.process.start_ticks}});
+    Json entry = {{"name", member.name},
+                  {"pid", member.process.pid},
+                  {"start_ticks", member.process.start_ticks}};
+    if (member.share != WorkerShare()) {
+      entry["threads"] = member.share.threads;
+      entry["device_memory"] = member.share.device_memory;
+      entry["host_memory"] = member.share.host_memory;
+      entry["gpu"] = member.share.gpu;
+    }
+    json["members"].push_back(std::move(entry));
   }
   return ReplaceFile(PathOf(dir), absl::StrCat(json.dump(1), "\n"));
 }
@@ -63,10 +87,10 @@ absl::StatusOr<std::vector<ClusterMember>> ReadClusterFile(
   for (size_t i = 0; is_ours && i < json.size(); ++i) {
     is_ours = IsMember(json[i]);
     if (!is_ours) break;
-    members.push_back(
-        {json[i]["name"].get<std::string>(),
-         {.pid = json[i]["pid"].get<int64_t>(),
-          .start_ticks = json[i]["start_ticks"].get<uint64_t>()}});
+    members.push_back({json[i]["name"].get<std::string>(),
+                       {.pid = json[i]["pid"].get<int64_t>(),
+                        .start_ticks = json[i]["start_ticks"].get<uint64_t>()},
+                       ShareIn(json[i])});
   }
   if (is_ours) return members;
   return absl::DataLossError(

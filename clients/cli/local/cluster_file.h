@@ -2,8 +2,13 @@
 // that `down` ends those and no others. It names each from its start until it
 // has ended, whoever starts and ends others of them at the same time:
 //
-//   {"host": "ada", "members": [{"name": "scheduler", "pid": 7,
-//                                "start_ticks": 123}, ...]}
+//   {"host": "ada", "members": [
+//     {"name": "scheduler", "pid": 7, "start_ticks": 123},
+//     {"name": "worker-0", "pid": 8, "start_ticks": 124, "threads": 4,
+//      "device_memory": "1GiB", "host_memory": "1GiB", "gpu": false}, ...]}
+//
+// While the scheduler lives a worker that is gone stays in it: one that takes
+// its place is started as it was.
 #ifndef TROUPE_CLIENTS_CLI_LOCAL_CLUSTER_FILE_H_
 #define TROUPE_CLIENTS_CLI_LOCAL_CLUSTER_FILE_H_
 
@@ -13,6 +18,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "clients/cli/local/machine_share.h"
 #include "proto/base/process_state.h"
 
 namespace troupe {
@@ -22,6 +28,7 @@ inline constexpr char kClusterFile[] = "pids.json";
 struct ClusterMember {
   std::string name;  // "scheduler", "worker-0"
   ProcessId process;
+  WorkerShare share;  // what a worker was started with; older builds said none
   bool operator==(const ClusterMember&) const = default;
 };
 

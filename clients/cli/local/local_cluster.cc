@@ -13,6 +13,7 @@
 #include "clients/cli/local/process.h"
 #include "clients/cpp/client.h"
 #include "clients/cpp/cluster_commands.h"
+#include "proto/base/check.h"
 #include "proto/base/status.h"
 #include "storage/disk/file_lock.h"
 
@@ -32,12 +33,13 @@ std::string LogFile(const std::string& dir, const std::string& name) {
   return fs::path(dir) / "logs" / absl::StrCat(name, ".log");
 }
 
-std::string NameOf(const std::vector<ClusterMember>& members,
-                   const ProcessId& process) {
-  for (const ClusterMember& member : members) {
-    if (member.process == process) return member.name;
-  }
-  return "";
+const ClusterMember& MemberOf(const ProcessId& process,
+                              const std::vector<ClusterMember>& members) {
+  const auto found = std::find_if(
+      members.begin(), members.end(),
+      [&](const ClusterMember& member) { return member.process == process; });
+  CHECK(found != members.end());
+  return *found;
 }
 
 // What became of members that were to end, by name.
@@ -61,20 +63,20 @@ EndedMembers EndMembers(const std::vector<ClusterMember>& members,
     if (news == nullptr) return;
     std::vector<std::string> names;
     for (const ProcessId& process : left) {
-      names.push_back(NameOf(members, process));
+      names.push_back(MemberOf(process, members).name);
     }
     news(names, grace);
   };
   EndedMembers ended;
   const auto note = [&](const EndOutcome& outcome) {
     for (const ProcessId& process : outcome.killed) {
-      ended.killed.push_back(NameOf(members, process));
+      ended.killed.push_back(MemberOf(process, members).name);
     }
     for (const EndOutcome::Left& left : outcome.left) {
-      const std::string name = NameOf(members, left.process);
-      ended.left.push_back({name, left.process});
-      ended.complaints.push_back(
-          absl::StrCat(name, " (process ", left.process.pid, "): ", left.why));
+      const ClusterMember& member = MemberOf(left.process, members);
+      ended.left.push_back(member);
+      ended.complaints.push_back(absl::StrCat(
+          member.name, " (process ", left.process.pid, "): ", left.why));
     }
   };
   note(EndProcesses(workers, {.grace = kWorkerGrace, .waits = waits}));
@@ -108,27 +110,64 @@ absl::Status ForgetMembers(const std::string& dir,
   });
 }
 
+const ClusterMember* Named(const std::string& name,
+                           const std::vector<ClusterMember>& members) {
+  for (const ClusterMember& member : members) {
+    if (member.name == name) return &member;
+  }
+  return nullptr;
+}
+
+// Those of DIR's cluster before it is started, or made whole again.
+struct FoundMembers {
+  std::vector<ClusterMember> running;
+  std::vector<ClusterMember> gone;  // where its scheduler runs
+};
+
+bool IsKnown(const WorkerShare& share) { return share.threads > 0; }
+
+// FailedPrecondition where `asked` says another thing than a worker had.
+absl::Status CheckSame(const ClusterMember& worker, const WorkerShare& asked,
+                       const std::string& dir) {
+  if (!IsKnown(worker.share)) return absl::OkStatus();
+  WorkerShare wanted = worker.share;
+  if (asked.threads != 0) wanted.threads = asked.threads;
+  if (!asked.device_memory.empty()) wanted.device_memory = asked.device_memory;
+  wanted.gpu = wanted.gpu || asked.gpu;
+  if (wanted == worker.share) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      worker.name, " of the cluster in ", dir, " was started with --threads ",
+      worker.share.threads, " --device-memory ", worker.share.device_memory,
+      worker.share.gpu ? " on a GPU" : " on the CPU",
+      "; leave out the flags that say another thing, or begin anew: ",
+      DownCommand(dir)));
+}
+
 // A cluster that is being started, or made whole again. Whatever was started is
 // ended again unless Finish was reached.
 class Starting {
  public:
-  // `running`: what is there already.
   Starting(const LocalClusterOptions& options,
-           const std::function<bool()>& keep_going,
-           std::vector<ClusterMember> running)
+           const std::function<bool()>& keep_going, FoundMembers before)
       : options_(options),
         keep_going_(keep_going),
         deadline_(absl::Now() + options.start),
-        before_(running) {
-    cluster_.share = ShareOfMachine(options.workers, options.share);
-    cluster_.members = std::move(running);
+        before_(std::move(before)) {
+    cluster_.members = before_.running;
   }
 
   ~Starting() {
-    if (is_finished_ || cluster_.members.size() == before_.size()) return;
-    const std::vector<ClusterMember> ours(
-        cluster_.members.begin() + before_.size(), cluster_.members.end());
+    if (is_finished_ || cluster_.members.size() == before_.running.size()) {
+      return;
+    }
+    std::vector<ClusterMember> ours(
+        cluster_.members.begin() + before_.running.size(),
+        cluster_.members.end());
     const EndedMembers ended = EndMembers(ours, nullptr);
+    // How a worker is started that takes another's place stays known.
+    EraseIf(ours, [&](const ClusterMember& member) {
+      return Named(member.name, before_.gone) != nullptr;
+    });
     // Should that fail, the file names some that are gone.
     ForgetMembers(options_.dir, ours, ended.left).IgnoreError();
   }
@@ -159,36 +198,52 @@ class Starting {
   absl::Status StartWorkers() {
     ASSIGN_OR_RETURN(const std::string program,
                      FindProgram("troupe-worker", options_.search));
+    ASSIGN_OR_RETURN(const WorkerShare even, ShareOfNewWorkers());
     for (int i = 0; i < options_.workers; ++i) {
       const std::string name = absl::StrCat("worker-", i);
-      if (HasMember(name)) continue;
+      if (Named(name, cluster_.members) != nullptr) continue;
+      const ClusterMember* gone = Named(name, before_.gone);
+      if (gone != nullptr) {
+        RETURN_IF_ERROR(CheckSame(*gone, options_.share, options_.dir));
+      }
+      const WorkerShare& share =
+          gone != nullptr && IsKnown(gone->share) ? gone->share : even;
       std::vector<std::string> command = {
           program, "--scheduler", cluster_.endpoints.grpc, "--name", name};
-      for (std::string& flag : ShareFlags(cluster_.share, i)) {
+      for (std::string& flag : ShareFlags(share, i)) {
         command.push_back(std::move(flag));
       }
-      RETURN_IF_ERROR(StartMember(name, std::move(command)));
+      RETURN_IF_ERROR(StartMember(name, std::move(command), share));
     }
     return WaitForWorkers();
   }
 
   LocalCluster Finish() {
     is_finished_ = true;
-    for (size_t i = before_.size(); i < cluster_.members.size(); ++i) {
+    for (size_t i = before_.running.size(); i < cluster_.members.size(); ++i) {
       cluster_.started.push_back(cluster_.members[i].name);
     }
     return std::move(cluster_);
   }
 
  private:
-  bool HasMember(const std::string& name) const {
-    return std::any_of(
-        cluster_.members.begin(), cluster_.members.end(),
-        [&](const ClusterMember& member) { return member.name == name; });
+  // Of one kind with those that are there.
+  absl::StatusOr<WorkerShare> ShareOfNewWorkers() const {
+    WorkerShare wanted = options_.share;
+    for (const auto* members : {&before_.running, &before_.gone}) {
+      for (const ClusterMember& member : *members) {
+        RETURN_IF_ERROR(
+            CheckSame(member, {.gpu = options_.share.gpu}, options_.dir));
+        wanted.gpu = wanted.gpu || member.share.gpu;
+      }
+    }
+    return ShareOfMachine(options_.workers, wanted);
   }
 
   absl::Status StartMember(const std::string& name,
-                           std::vector<std::string> command) {
+                           std::vector<std::string> command,
+                           const WorkerShare& share = {}) {
+    const bool is_new = before_.running.empty();
     if (options_.end_with_us) {
       command.insert(command.end(),
                      {"--exit-with-parent", absl::StrCat(getpid())});
@@ -197,16 +252,16 @@ class Starting {
     ASSIGN_OR_RETURN(const ProcessId process,
                      StartDaemon({.command = std::move(command),
                                   .log_file = LogFile(options_.dir, name),
-                                  .append = !before_.empty()}));
-    const ClusterMember member = {name, process};
+                                  .append = !is_new}));
+    const ClusterMember member = {name, process, share};
     cluster_.members.push_back(member);
-    return ChangeClusterFile(options_.dir,
-                             [&](std::vector<ClusterMember>& members) {
-                               EraseIf(members, [](const ClusterMember& was) {
-                                 return !IsRunning(was.process);
-                               });
-                               members.push_back(member);
-                             });
+    return ChangeClusterFile(
+        options_.dir, [&](std::vector<ClusterMember>& members) {
+          EraseIf(members, [&](const ClusterMember& was) {
+            return !IsRunning(was.process) && (is_new || was.name == name);
+          });
+          members.push_back(member);
+        });
   }
 
   // Until all that were started are registered; what they do then is not asked:
@@ -259,37 +314,39 @@ class Starting {
   const LocalClusterOptions& options_;
   const std::function<bool()>& keep_going_;
   const absl::Time deadline_;
-  const std::vector<ClusterMember> before_;
+  const FoundMembers before_;
   LocalCluster cluster_;
   bool is_finished_ = false;
 };
 
-// The members of DIR's cluster that run, where some of its workers are gone and
-// can be started again; none where there is no cluster.
-absl::StatusOr<std::vector<ClusterMember>> Running(
-    const LocalClusterOptions& options) {
+// The members of DIR's cluster, where some of its workers are gone or more are
+// wanted; none where there is no cluster.
+absl::StatusOr<FoundMembers> FindMembers(const LocalClusterOptions& options) {
   const std::string& dir = options.dir;
-  ASSIGN_OR_RETURN(std::vector<ClusterMember> members, ReadClusterFile(dir));
-  EraseIf(members, [](const ClusterMember& member) {
-    return !IsRunning(member.process);
-  });
-  if (members.empty()) {
+  ASSIGN_OR_RETURN(const std::vector<ClusterMember> members,
+                   ReadClusterFile(dir));
+  FoundMembers found;
+  for (const ClusterMember& member : members) {
+    (IsRunning(member.process) ? found.running : found.gone).push_back(member);
+  }
+  if (found.running.empty()) {
     const absl::StatusOr<Endpoints> endpoints = ReadEndpoints(dir);
-    if (!endpoints.ok()) return members;
+    if (!endpoints.ok()) return FoundMembers();
     return absl::AlreadyExistsError(absl::StrCat(
         "a scheduler that troupe up did not start already lives in ", dir, " (",
         endpoints->grpc, ")"));
   }
-  const int workers = std::count_if(members.begin(), members.end(), IsWorker);
-  if (IsWorker(members[0])) {
+  const std::vector<ClusterMember>& running = found.running;
+  const int workers = std::count_if(running.begin(), running.end(), IsWorker);
+  if (IsWorker(running[0])) {
     return absl::FailedPreconditionError(absl::StrCat(
         "of the cluster in ", dir, " ", workers, " workers live, but not the ",
         "scheduler; stop them with: ", DownCommand(dir)));
   }
-  if (workers < options.workers && !options.end_with_us) return members;
+  if (workers < options.workers && !options.end_with_us) return found;
   return absl::AlreadyExistsError(
       absl::StrCat("a cluster already lives in ", dir,
-                   " (its scheduler is process ", members[0].process.pid, ", ",
+                   " (its scheduler is process ", running[0].process.pid, ", ",
                    workers, workers == 1 ? " worker runs" : " workers run",
                    "); stop it with: ", DownCommand(dir)));
 }
@@ -325,9 +382,9 @@ absl::StatusOr<LocalCluster> StartLocalCluster(
         "cannot make the folder ", options.dir, ": ", error.message()));
   }
   ASSIGN_OR_RETURN(const FileLock turn, AwaitTurn(options, keep_going));
-  ASSIGN_OR_RETURN(std::vector<ClusterMember> running, Running(options));
-  const bool is_new = running.empty();
-  Starting starting(options, keep_going, std::move(running));
+  ASSIGN_OR_RETURN(FoundMembers found, FindMembers(options));
+  const bool is_new = found.running.empty();
+  Starting starting(options, keep_going, std::move(found));
   RETURN_IF_ERROR(is_new ? starting.StartScheduler()
                          : starting.FindScheduler());
   RETURN_IF_ERROR(starting.StartWorkers());

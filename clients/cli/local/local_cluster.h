@@ -36,13 +36,14 @@ struct LocalCluster {
   Endpoints endpoints;
   std::vector<ClusterMember> members;  // the scheduler first
   std::vector<std::string> started;    // names of those that did not run before
-  WorkerShare share;                   // of each worker that was started
 };
 
 // Returns once every worker is registered. Where a cluster lives in DIR that
 // has fewer workers, since some are gone or more are wanted, those are started
-// and the others left alone. AlreadyExists where it has as many, or has to end
-// with us; FailedPrecondition where its scheduler is gone; Cancelled once
+// and the others left alone; a worker that was gone is started as it was, and
+// others on GPUs where that one is. AlreadyExists where it has as many, or has
+// to end with us; FailedPrecondition where its scheduler is gone, or where
+// `share` says another thing than a worker had; Cancelled once
 // `keep_going` says no; else what failed, with the end of the log of the one
 // that failed. After an error nothing that was started is left running. Of two
 // calls for one DIR at a time, in whichever processes, the second waits.

@@ -13,6 +13,7 @@ struct WorkerShare {
   std::string device_memory;  // "2GiB"; empty: not said
   std::string host_memory;    // the same
   bool gpu = false;           // each worker takes a GPU of its own
+  bool operator==(const WorkerShare&) const = default;
 };
 
 // `wanted` with what it does not say filled in: cores / workers but at least 1,

@@ -14,8 +14,13 @@ TEST(ClusterFile, IsReadBack) {
   std::filesystem::remove(std::filesystem::path(dir) / kClusterFile);
   EXPECT_TRUE(ReadClusterFile(dir).value().empty());
   const std::vector<ClusterMember> members = {
-      {"scheduler", {.pid = 7, .start_ticks = 77}},
-      {"worker-0", {.pid = 8, .start_ticks = ~uint64_t{0}}}};
+      {"scheduler", {.pid = 7, .start_ticks = 77}, {}},
+      {"worker-0",
+       {.pid = 8, .start_ticks = ~uint64_t{0}},
+       {.threads = 3,
+        .device_memory = "1GiB",
+        .host_memory = "77",
+        .gpu = true}}};
   const auto write = [&](std::vector<ClusterMember>& there) {
     EXPECT_TRUE(there.empty());
     there = members;
@@ -42,7 +47,7 @@ TEST(ClusterFile, LosesNoChange) {
       for (int change = 0; change < kChanges; ++change) {
         EXPECT_TRUE(
             ChangeClusterFile(dir, [](std::vector<ClusterMember>& members) {
-              members.push_back({"worker", {.pid = 1, .start_ticks = 1}});
+              members.push_back({"worker", {.pid = 1, .start_ticks = 1}, {}});
             }).ok());
       }
     });
@@ -60,6 +65,7 @@ TEST(ClusterFile, OfAnOlderBuildIsReadToo) {
   ASSERT_TRUE(members.ok()) << members.status();
   ASSERT_EQ(members->size(), 1u);
   EXPECT_EQ((*members)[0].process.start_ticks, 77u);
+  EXPECT_EQ((*members)[0].share, WorkerShare()) << "it is not known";
   std::filesystem::remove(dir / kClusterFile);
 }
 

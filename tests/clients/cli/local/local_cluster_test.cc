@@ -34,7 +34,7 @@ class LocalClusterTest : public testing::Test {
     return StartLocalCluster(
         {.dir = dir_.string(),
          .workers = workers_,
-         .share = {.threads = 3, .device_memory = "1GiB"},
+         .share = share_,
          .start = start,
          .search = {.self = (daemons_.folder() / "troupe").string(),
                     .path = ""}},
@@ -46,6 +46,7 @@ class LocalClusterTest : public testing::Test {
   ScriptedDaemons daemons_;
   std::function<bool()> keep_going_ = [] { return true; };
   int workers_ = 2;
+  WorkerShare share_ = {.threads = 3, .device_memory = "1GiB"};
 };
 
 TEST_F(LocalClusterTest, StartsAllAndStopsAll) {
@@ -115,6 +116,53 @@ TEST_F(LocalClusterTest, StartsWorkersThatAreGoneAgain) {
   workers_ = 3;
   EXPECT_EQ(Start().value().started, std::vector<std::string>{"worker-2"});
   EXPECT_EQ(StopLocalCluster(dir_.string()).value().stopped, 4);
+}
+
+// Whoever starts it again does not remember the flags, and is not told them.
+TEST_F(LocalClusterTest, AWorkerInAnothersPlaceIsStartedAsThatOneWas) {
+  share_.gpu = true;
+  const LocalCluster cluster = Start().value();
+  const auto end_one = [&] {
+    const auto members = ReadClusterFile(dir_.string()).value();
+    const auto worker =
+        std::find_if(members.begin(), members.end(),
+                     [](const auto& m) { return m.name == "worker-0"; });
+    ASSERT_NE(worker, members.end());
+    EndProcesses({worker->process}, {.grace = absl::Seconds(10)});
+  };
+  end_one();
+  share_ = {.threads = 2};
+  const absl::Status other = Start().status();
+  EXPECT_EQ(other.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_NE(other.message().find("worker-0 of the cluster in " + dir_.string() +
+                                 " was started with --threads 3 "
+                                 "--device-memory 1GiB on a GPU; leave out"),
+            std::string::npos)
+      << other;
+  share_ = {};
+  workers_ = 3;
+  daemons_.Script("troupe-worker", "exit 1");
+  EXPECT_TRUE(absl::IsAborted(Start().status())) << "as if it had not begun";
+  daemons_.WriteScripts();
+  const LocalCluster whole = Start().value();
+  EXPECT_EQ(whole.started, (std::vector<std::string>{"worker-0", "worker-2"}));
+  const auto arguments = [&](const std::string& name) {
+    for (const ClusterMember& member : whole.members) {
+      if (member.name == name) return daemons_.Arguments(member.process.pid);
+    }
+    return std::string();
+  };
+  EXPECT_EQ(arguments("worker-0"),
+            daemons_.Arguments(cluster.members[1].process.pid));
+  EXPECT_NE(arguments("worker-2").find("--device cuda:2"), std::string::npos)
+      << "of one kind with them";
+}
+
+TEST_F(LocalClusterTest, WorkersOnGpusDoNotJoinOthers) {
+  ASSERT_TRUE(Start().ok());
+  share_.gpu = true;
+  workers_ = 3;
+  EXPECT_EQ(Start().status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
 TEST_F(LocalClusterTest, AFailureLeavesWhatRanBefore) {

@@ -10,11 +10,16 @@ namespace fs = std::filesystem;
 
 ScriptedDaemons::ScriptedDaemons(const fs::path& folder,
                                  FakeScheduler& scheduler)
-    : folder_(folder) {
+    : folder_(folder), scheduler_(scheduler.address()) {
   fs::remove_all(folder_);
   fs::create_directories(folder_);
+  WriteScripts();
+  scheduler.workers = [this] { return Workers(); };
+}
+
+void ScriptedDaemons::WriteScripts() const {
   Script("troupe-scheduler",
-         absl::StrCat("echo '{\"grpc\": \"", scheduler.address(),
+         absl::StrCat("echo '{\"grpc\": \"", scheduler_,
                       "\", \"pid\": '$$'}' > \"$2/endpoints.json\"\n",
                       "exec sleep 1000"));
   // The name comes with the content: they are read while they start.
@@ -22,7 +27,6 @@ ScriptedDaemons::ScriptedDaemons(const fs::path& folder,
          absl::StrCat("echo \"$@\" > '", folder_.string(), "'/$$.new\n", "mv '",
                       folder_.string(), "'/$$.new '", folder_.string(),
                       "'/$$.args\nexec sleep 1000"));
-  scheduler.workers = [this] { return Workers(); };
 }
 
 void ScriptedDaemons::Script(const std::string& name,

@@ -22,7 +22,9 @@ class ScriptedDaemons {
 
   // Where both programs are, under their names.
   const std::filesystem::path& folder() const { return folder_; }
+  // In place of a daemon's, until WriteScripts puts them there again.
   void Script(const std::string& name, const std::string& body) const;
+  void WriteScripts() const;
 
   // Those that have written down who they are, ended or not.
   std::vector<WorkerStatus> Workers() const;
@@ -33,6 +35,7 @@ class ScriptedDaemons {
 
  private:
   const std::filesystem::path folder_;
+  const std::string scheduler_;  // its address
 };
 
 }  // namespace troupe
