@@ -35,6 +35,11 @@ Interrupt::~Interrupt() {
   pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);
 }
 
+void Interrupt::Forget() {
+  Arrived();
+  arrived_ = false;
+}
+
 bool Interrupt::Arrived() {
   signalfd_siginfo info;
   while (read(fd_, &info, sizeof(info)) == sizeof(info)) arrived_ = true;

@@ -19,8 +19,10 @@ class Interrupt {
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;
 
-  // Whether a signal has come since the beginning.
+  // Whether a signal has come since the beginning, or since Forget.
   bool Arrived();
+  // Those that have come are dealt with; the next is another matter.
+  void Forget();
 
  private:
   const sigset_t signals_;

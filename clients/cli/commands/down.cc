@@ -5,6 +5,7 @@
 #include "clients/cli/commands/commands.h"
 #include "clients/cli/local/local_cluster.h"
 #include "clients/cli/local/say_waiting.h"
+#include "clients/cpp/cluster_commands.h"
 #include "proto/base/status.h"
 
 namespace troupe {
@@ -17,6 +18,9 @@ class Down final : public Command {
                {.value = "DIR",
                 .text = "The folder that was given to `troupe up` "
                         "[TROUPE_DIR]"});
+    flags.Switch("--now", now_,
+                 "Kill the workers at once. Without, they save their "
+                 "jobs first, however long that takes");
   }
 
   absl::Status Run(Console& console) override {
@@ -25,8 +29,12 @@ class Down final : public Command {
       return absl::InvalidArgumentError(
           "usage: --dir is required (or TROUPE_DIR)");
     }
-    ASSIGN_OR_RETURN(const StoppedCluster cluster,
-                     StopLocalCluster(dir_, SayWaiting(console.err)));
+    ASSIGN_OR_RETURN(
+        const StoppedCluster cluster,
+        StopLocalCluster(
+            {.news = SayWaiting(console.err, DownCommand(dir_) + " --now"),
+             .hurried = [this] { return now_; },
+             .dir = dir_}));
     console.out << "stopped " << cluster.stopped << " processes of " << dir_;
     if (!cluster.killed.empty()) {
       console.out << "; killed, for they did not end by themselves: "
@@ -38,6 +46,7 @@ class Down final : public Command {
 
  private:
   std::string dir_;
+  bool now_ = false;
 };
 
 }  // namespace

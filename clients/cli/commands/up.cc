@@ -112,7 +112,12 @@ class Up final : public Command {
     const bool was_asked = interrupt.Arrived();
     console.out << (was_asked ? "stopping" : "the scheduler ended; stopping")
                 << std::endl;
-    RETURN_IF_ERROR(StopLocalCluster(dir_, SayWaiting(console.err)).status());
+    interrupt.Forget();
+    RETURN_IF_ERROR(
+        StopLocalCluster({.news = SayWaiting(console.err, "Ctrl-C again"),
+                          .hurried = [&] { return interrupt.Arrived(); },
+                          .dir = dir_})
+            .status());
     if (was_asked) return absl::OkStatus();
     return absl::AbortedError(
         absl::StrCat("the scheduler ended; its log is in ", dir_, "/logs"));

@@ -12,6 +12,7 @@
 #ifndef TROUPE_CLIENTS_CLI_LOCAL_CLUSTER_FILE_H_
 #define TROUPE_CLIENTS_CLI_LOCAL_CLUSTER_FILE_H_
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@
 namespace troupe {
 
 inline constexpr char kClusterFile[] = "pids.json";
+inline constexpr char kSchedulerName[] = "scheduler";
 
 struct ClusterMember {
   std::string name;  // "scheduler", "worker-0"
@@ -31,6 +33,16 @@ struct ClusterMember {
   WorkerShare share;  // what a worker was started with; older builds said none
   bool operator==(const ClusterMember&) const = default;
 };
+
+inline bool IsWorker(const ClusterMember& member) {
+  return member.name != kSchedulerName;
+}
+
+template <typename Predicate>
+void EraseIf(std::vector<ClusterMember>& members, const Predicate& predicate) {
+  members.erase(std::remove_if(members.begin(), members.end(), predicate),
+                members.end());
+}
 
 // The scheduler first. Empty where there is no file; FailedPrecondition where
 // they are another host's; DataLoss where the file is not ours.

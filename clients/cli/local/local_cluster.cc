@@ -9,11 +9,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "clients/cli/local/end_members.h"
 #include "clients/cli/local/machine_share.h"
 #include "clients/cli/local/process.h"
 #include "clients/cpp/client.h"
 #include "clients/cpp/cluster_commands.h"
-#include "proto/base/check.h"
 #include "proto/base/status.h"
 #include "storage/disk/file_lock.h"
 
@@ -22,92 +22,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr absl::Duration kGrace = absl::Seconds(10);
-// A worker saves its job first.
-constexpr absl::Duration kWorkerGrace = absl::Seconds(30);
 constexpr absl::Duration kPoll = absl::Milliseconds(20);
 constexpr int kTailLines = 12;
-constexpr char kSchedulerName[] = "scheduler";
 
 std::string LogFile(const std::string& dir, const std::string& name) {
   return fs::path(dir) / "logs" / absl::StrCat(name, ".log");
-}
-
-const ClusterMember& MemberOf(const ProcessId& process,
-                              const std::vector<ClusterMember>& members) {
-  const auto found = std::find_if(
-      members.begin(), members.end(),
-      [&](const ClusterMember& member) { return member.process == process; });
-  CHECK(found != members.end());
-  return *found;
-}
-
-// What became of members that were to end, by name.
-struct EndedMembers {
-  std::vector<std::string> killed;
-  std::vector<ClusterMember> left;
-  std::vector<std::string> complaints;  // about those that are left
-};
-
-// Workers first: a scheduler that outlives them sees each of them leave.
-EndedMembers EndMembers(const std::vector<ClusterMember>& members,
-                        const WaitNews& news) {
-  std::vector<ProcessId> workers;
-  std::vector<ProcessId> schedulers;
-  for (const ClusterMember& member : members) {
-    (member.name == kSchedulerName ? schedulers : workers)
-        .push_back(member.process);
-  }
-  const auto waits = [&](const std::vector<ProcessId>& left,
-                         absl::Duration grace) {
-    if (news == nullptr) return;
-    std::vector<std::string> names;
-    for (const ProcessId& process : left) {
-      names.push_back(MemberOf(process, members).name);
-    }
-    news(names, grace);
-  };
-  EndedMembers ended;
-  const auto note = [&](const EndOutcome& outcome) {
-    for (const ProcessId& process : outcome.killed) {
-      ended.killed.push_back(MemberOf(process, members).name);
-    }
-    for (const EndOutcome::Left& left : outcome.left) {
-      const ClusterMember& member = MemberOf(left.process, members);
-      ended.left.push_back(member);
-      ended.complaints.push_back(absl::StrCat(
-          member.name, " (process ", left.process.pid, "): ", left.why));
-    }
-  };
-  note(EndProcesses(workers, {.grace = kWorkerGrace, .waits = waits}));
-  note(EndProcesses(schedulers, {.grace = kGrace, .waits = waits}));
-  return ended;
-}
-
-bool IsWorker(const ClusterMember& member) {
-  return member.name != kSchedulerName;
-}
-
-template <typename Predicate>
-void EraseIf(std::vector<ClusterMember>& members, const Predicate& predicate) {
-  members.erase(std::remove_if(members.begin(), members.end(), predicate),
-                members.end());
-}
-
-bool IsOneOf(const ClusterMember& member,
-             const std::vector<ClusterMember>& members) {
-  return std::find(members.begin(), members.end(), member) != members.end();
-}
-
-// Takes members that have ended, but for those that are left, out of the file.
-absl::Status ForgetMembers(const std::string& dir,
-                           const std::vector<ClusterMember>& ended,
-                           const std::vector<ClusterMember>& left) {
-  return ChangeClusterFile(dir, [&](std::vector<ClusterMember>& members) {
-    EraseIf(members, [&](const ClusterMember& member) {
-      return IsOneOf(member, ended) && !IsOneOf(member, left);
-    });
-  });
 }
 
 const ClusterMember* Named(const std::string& name,
@@ -163,7 +82,7 @@ class Starting {
     std::vector<ClusterMember> ours(
         cluster_.members.begin() + before_.running.size(),
         cluster_.members.end());
-    const EndedMembers ended = EndMembers(ours, nullptr);
+    const EndedMembers ended = EndMembers(ours, {});
     // How a worker is started that takes another's place stays known.
     EraseIf(ours, [&](const ClusterMember& member) {
       return Named(member.name, before_.gone) != nullptr;
@@ -391,8 +310,9 @@ absl::StatusOr<LocalCluster> StartLocalCluster(
   return starting.Finish();
 }
 
-absl::StatusOr<StoppedCluster> StopLocalCluster(const std::string& dir,
-                                                const WaitNews& news) {
+absl::StatusOr<StoppedCluster> StopLocalCluster(
+    const EndMembersOptions& options) {
+  const std::string& dir = options.dir;
   ASSIGN_OR_RETURN(const std::vector<ClusterMember> members,
                    ReadClusterFile(dir));
   if (members.empty()) {
@@ -402,7 +322,7 @@ absl::StatusOr<StoppedCluster> StopLocalCluster(const std::string& dir,
   const int running = std::count_if(
       members.begin(), members.end(),
       [](const ClusterMember& member) { return IsRunning(member.process); });
-  const EndedMembers ended = EndMembers(members, news);
+  const EndedMembers ended = EndMembers(members, options);
   const absl::Status forgotten = ForgetMembers(dir, members, ended.left);
   if (!ended.left.empty()) {
     return absl::PermissionDeniedError(absl::StrCat(

@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "clients/cli/local/cluster_file.h"
+#include "clients/cli/local/end_members.h"
 #include "clients/cli/local/machine_share.h"
 #include "clients/cli/local/programs.h"
 #include "clients/cpp/find_scheduler.h"
@@ -55,17 +56,13 @@ struct StoppedCluster {
   int stopped = 0;                  // members that were running
   std::vector<std::string> killed;  // names of those that had to be
 };
-// Hears, now and then, which members are waited for, and how long they still
-// have before they are killed.
-using WaitNews =
-    std::function<void(const std::vector<std::string>& names, absl::Duration)>;
-// Ends the cluster of DIR: the workers, then the scheduler, each with a grace
-// before it is killed. Only processes that StartLocalCluster started: an id
-// that the kernel has given to another process since is left alone.
-// PermissionDenied where some may not be ended by this user; DIR/pids.json
-// names them still.
-absl::StatusOr<StoppedCluster> StopLocalCluster(const std::string& dir,
-                                                const WaitNews& news = nullptr);
+// Ends the cluster of `options.dir`: the workers, when their jobs are saved,
+// then the scheduler, each with a grace before it is killed. Only processes
+// that StartLocalCluster started: an id that the kernel has given to another
+// process since is left alone. PermissionDenied where some may not be ended by
+// this user; DIR/pids.json names them still.
+absl::StatusOr<StoppedCluster> StopLocalCluster(
+    const EndMembersOptions& options);
 
 }  // namespace troupe
 

@@ -138,18 +138,38 @@ class Ending {
     left_ = std::move(reached);
   }
 
-  using Waits = decltype(EndOptions::waits);
-  void Wait(absl::Duration time, const Waits& waits) {
-    const absl::Time deadline = absl::Now() + time;
+  // Until the grace is over, which begins anew while they are busy.
+  void WaitGrace() {
+    absl::Time deadline = absl::Now() + options_.grace;
     absl::Time say =
         absl::Now() + std::min(absl::Seconds(1), options_.say_every);
+    absl::Time ask = absl::Now();
+    bool is_busy = false;
+    DropEnded();
+    while (!left_.empty()) {
+      if (options_.hurried != nullptr && options_.hurried()) return;
+      if (options_.busy != nullptr && absl::Now() >= ask) {
+        is_busy = options_.busy(left_);
+        if (is_busy) deadline = absl::Now() + options_.grace;
+        ask = absl::Now() + options_.ask_every;
+      }
+      if (!is_busy && absl::Now() >= deadline) return;
+      if (options_.waits != nullptr && absl::Now() >= say) {
+        options_.waits(
+            left_, is_busy ? absl::InfiniteDuration() : deadline - absl::Now());
+        say = absl::Now() + options_.say_every;
+      }
+      absl::SleepFor(absl::Milliseconds(10));
+      DropEnded();
+    }
+  }
+
+  void WaitAfterKill() {
+    const absl::Time deadline = absl::Now() + options_.after;
     DropEnded();
     while (!left_.empty() && absl::Now() < deadline) {
       absl::SleepFor(absl::Milliseconds(10));
       DropEnded();
-      if (waits == nullptr || left_.empty() || absl::Now() < say) continue;
-      waits(left_, deadline - absl::Now());
-      say = absl::Now() + options_.say_every;
     }
   }
 
@@ -200,9 +220,9 @@ EndOutcome EndProcesses(const std::vector<ProcessId>& processes,
                         const EndOptions& options) {
   Ending ending(processes, options);
   ending.Signal(SIGTERM);
-  ending.Wait(options.grace, options.waits);
+  ending.WaitGrace();
   ending.Signal(SIGKILL);
-  ending.Wait(options.after, nullptr);
+  ending.WaitAfterKill();
   return ending.Finish();
 }
 

@@ -29,10 +29,17 @@ struct DaemonOptions {
 absl::StatusOr<ProcessId> StartDaemon(const DaemonOptions& options);
 
 struct EndOptions {
-  absl::Duration grace;                         // before what is left is killed
+  absl::Duration grace = absl::ZeroDuration();  // before what is left is killed
   absl::Duration after = absl::Seconds(10);     // for what is killed to be gone
   absl::Duration say_every = absl::Seconds(5);  // but the first time after one
-  // Hears which are waited for, and how long they still have; may be null.
+  absl::Duration ask_every = absl::Seconds(1);  // busy
+  // Whether any of those that are left has something to bring to its end: then
+  // the grace begins anew. May be null.
+  std::function<bool(const std::vector<ProcessId>& left)> busy = nullptr;
+  // Asked often; yes ends the grace. May be null.
+  std::function<bool()> hurried = nullptr;
+  // Hears which are waited for, and how long they still have: no end of it
+  // where they are busy. May be null.
   std::function<void(const std::vector<ProcessId>& left, absl::Duration grace)>
       waits = nullptr;
   std::function<int(pid_t, int)> signal = ::kill;  // for tests

@@ -15,6 +15,11 @@ TEST(Interrupt, TurnsSignalsIntoAnAnswer) {
     ASSERT_EQ(kill(getpid(), signal), 0);
     EXPECT_TRUE(interrupt.Arrived());
     EXPECT_TRUE(interrupt.Arrived()) << "it stays said";
+    ASSERT_EQ(kill(getpid(), signal), 0);
+    interrupt.Forget();
+    EXPECT_FALSE(interrupt.Arrived());
+    ASSERT_EQ(kill(getpid(), signal), 0);
+    EXPECT_TRUE(interrupt.Arrived()) << "another";
   }
 }
 

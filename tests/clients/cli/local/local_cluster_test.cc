@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "clients/cli/local/process.h"
 #include "gtest/gtest.h"
 #include "storage/disk/file_lock.h"
@@ -27,7 +28,7 @@ class LocalClusterTest : public testing::Test {
     fs::remove_all(dir_);
   }
   ~LocalClusterTest() override {
-    StopLocalCluster(dir_.string()).status().IgnoreError();
+    StopLocalCluster({.dir = dir_.string()}).status().IgnoreError();
   }
 
   absl::StatusOr<LocalCluster> Start(absl::Duration start = absl::Minutes(2)) {
@@ -74,13 +75,14 @@ TEST_F(LocalClusterTest, StartsAllAndStopsAll) {
             std::string::npos)
       << again << " can be copied";
 
-  const StoppedCluster stopped = StopLocalCluster(dir_.string()).value();
+  const StoppedCluster stopped =
+      StopLocalCluster({.dir = dir_.string()}).value();
   EXPECT_EQ(stopped.stopped, 3);
   EXPECT_TRUE(stopped.killed.empty());
   for (const ClusterMember& member : cluster.members) {
     EXPECT_FALSE(IsRunning(member.process)) << member.name;
   }
-  EXPECT_EQ(StopLocalCluster(dir_.string()).status().code(),
+  EXPECT_EQ(StopLocalCluster({.dir = dir_.string()}).status().code(),
             absl::StatusCode::kNotFound);
 }
 
@@ -115,7 +117,7 @@ TEST_F(LocalClusterTest, StartsWorkersThatAreGoneAgain) {
   // More are added in the same way.
   workers_ = 3;
   EXPECT_EQ(Start().value().started, std::vector<std::string>{"worker-2"});
-  EXPECT_EQ(StopLocalCluster(dir_.string()).value().stopped, 4);
+  EXPECT_EQ(StopLocalCluster({.dir = dir_.string()}).value().stopped, 4);
 }
 
 // Whoever starts it again does not remember the flags, and is not told them.
@@ -212,11 +214,61 @@ TEST_F(LocalClusterTest, WaitsForItsTurnNoLongerThanForAStart) {
   EXPECT_TRUE(absl::IsCancelled(Start().status()));
 }
 
+// A worker of the script says when it is asked to end, and takes its time.
+TEST_F(LocalClusterTest, WaitsForAJobThatIsSaved) {
+  const fs::path asked = dir_ / "asked";
+  const fs::path saved = dir_ / "saved";
+  daemons_.Script(
+      "troupe-worker",
+      absl::StrCat("trap \"touch '", asked.string(), "'\" TERM\n", "touch '",
+                   daemons_.folder().string(), "'/$$.args\n", "while [ ! -e '",
+                   saved.string(), "' ]; do sleep 0.01; ", "done"));
+  workers_ = 1;
+  ASSERT_TRUE(Start().ok());
+  daemons_.registered_as = WorkerStatus::BUSY;
+  daemons_.job = 7;
+  bool saves = false;
+  const auto news = [&](const std::vector<std::string>& names,
+                        absl::Duration grace) {
+    EXPECT_EQ(names, std::vector<std::string>{"worker-0"});
+    saves = saves || grace == absl::InfiniteDuration();
+    if (fs::exists(asked)) std::ofstream(saved) << "all of it";
+  };
+  const StoppedCluster stopped =
+      StopLocalCluster({.news = news,
+                        .dir = dir_.string(),
+                        .worker_grace = absl::ZeroDuration()})
+          .value();
+  EXPECT_TRUE(stopped.killed.empty());
+  EXPECT_TRUE(saves);
+}
+
+TEST_F(LocalClusterTest, KillsWhoSavesNothing) {
+  daemons_.Script(
+      "troupe-worker",
+      absl::StrCat("trap '' TERM\ntouch '", daemons_.folder().string(),
+                   "'/$$.args\n", "while :; do sleep 0.01; done"));
+  workers_ = 1;
+  const auto stop = [&](const std::function<bool()>& hurried) {
+    EXPECT_TRUE(Start().ok());
+    return StopLocalCluster({.hurried = hurried,
+                             .dir = dir_.string(),
+                             .worker_grace = absl::Milliseconds(50)})
+        .value();
+  };
+  EXPECT_EQ(stop(nullptr).killed, std::vector<std::string>{"worker-0"});
+  daemons_.registered_as = WorkerStatus::BUSY;
+  daemons_.job = 7;
+  EXPECT_EQ(stop([] { return true; }).killed,
+            std::vector<std::string>{"worker-0"})
+      << "nor who is not waited for";
+}
+
 // It waits for nobody: what is started meanwhile ends without its scheduler.
 TEST_F(LocalClusterTest, MayBeStoppedWhileItStarts) {
   scheduler_.workers = nullptr;  // nobody ever registers
   keep_going_ = [this] {
-    StopLocalCluster(dir_.string()).status().IgnoreError();
+    StopLocalCluster({.dir = dir_.string()}).status().IgnoreError();
     return true;
   };
   EXPECT_TRUE(absl::IsAborted(Start().status()));
@@ -231,7 +283,7 @@ TEST_F(LocalClusterTest, WorkersWithoutTheirSchedulerAreRefused) {
   EndProcesses({cluster.members[0].process}, {.grace = absl::Seconds(10)});
   const absl::Status status = Start().status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
-  EXPECT_EQ(StopLocalCluster(dir_.string()).value().stopped, 2);
+  EXPECT_EQ(StopLocalCluster({.dir = dir_.string()}).value().stopped, 2);
 }
 
 // What an earlier scheduler left says another start than the process has whose

@@ -73,6 +73,59 @@ TEST(EndProcesses, KillsWhatStays) {
   EXPECT_FALSE(IsRunning(process));
 }
 
+// It would be killed at once otherwise.
+TEST(EndProcesses, WaitsForWhatIsBusy) {
+  const std::string log = TempFile("busy.log");
+  const std::string saved = TempFile("saved");
+  const ProcessId process =
+      StartShell("trap : TERM; echo ready; while [ ! -e '" + saved +
+                     "' ]; do sleep 0.01; done; echo bye",
+                 log);
+  int asked = 0;
+  const EndOutcome outcome =
+      EndProcesses({process}, {.ask_every = absl::Milliseconds(1),
+                               .busy = [&](const std::vector<ProcessId>& left) {
+                                 EXPECT_EQ(left[0], process);
+                                 if (++asked == 3) std::ofstream(saved) << "it";
+                                 return true;
+                               }});
+  EXPECT_TRUE(outcome.killed.empty());
+  EXPECT_EQ(LogTail(log, 1), "\n  bye");
+}
+
+TEST(EndProcesses, KillsWhatWasBusyForAGraceAfterIt) {
+  const ProcessId process =
+      StartShell("trap '' TERM; echo ready; while :; do sleep 0.01; done",
+                 TempFile("was_busy.log"));
+  int asked = 0;
+  bool endless = false;
+  const EndOutcome outcome = EndProcesses(
+      {process},
+      {.grace = absl::Milliseconds(50),
+       .say_every = absl::Milliseconds(1),
+       .ask_every = absl::Milliseconds(1),
+       .busy = [&](const std::vector<ProcessId>&) { return ++asked < 5; },
+       .waits =
+           [&](const std::vector<ProcessId>&, absl::Duration grace) {
+             endless = endless || grace == absl::InfiniteDuration();
+           }});
+  EXPECT_EQ(outcome.killed, std::vector<ProcessId>{process});
+  EXPECT_GE(asked, 5);
+  EXPECT_TRUE(endless);
+}
+
+TEST(EndProcesses, DoesNotWaitWhereItIsHurried) {
+  const ProcessId process =
+      StartShell("trap '' TERM; echo ready; while :; do sleep 0.01; done",
+                 TempFile("hurried.log"));
+  int looked = 0;
+  const EndOutcome outcome = EndProcesses(
+      {process}, {.grace = absl::InfiniteDuration(),
+                  .busy = [](const std::vector<ProcessId>&) { return true; },
+                  .hurried = [&] { return ++looked > 3; }});
+  EXPECT_EQ(outcome.killed, std::vector<ProcessId>{process});
+}
+
 TEST(EndProcesses, LeavesStrangersAlone) {
   // Our own id with another start: whoever had it before is gone.
   const ProcessId stranger{.pid = getpid(),

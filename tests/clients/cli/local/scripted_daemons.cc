@@ -42,6 +42,7 @@ std::vector<WorkerStatus> ScriptedDaemons::Workers() const {
     WorkerStatus& worker = workers.emplace_back();
     worker.set_pid(std::stoll(file.path().stem().string()));
     worker.set_state(registered_as);
+    worker.set_job(job);
   }
   return workers;
 }

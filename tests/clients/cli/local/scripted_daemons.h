@@ -32,6 +32,7 @@ class ScriptedDaemons {
   std::string Arguments(int64_t pid) const;
 
   std::atomic<WorkerStatus::State> registered_as{WorkerStatus::IDLE};
+  std::atomic<int64_t> job{0};  // of each worker
 
  private:
   const std::filesystem::path folder_;

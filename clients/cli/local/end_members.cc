@@ -1,0 +1,131 @@
+#include "clients/cli/local/end_members.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "clients/cli/local/process.h"
+#include "clients/cpp/client.h"
+#include "clients/cpp/find_scheduler.h"
+#include "proto/base/check.h"
+
+namespace troupe {
+namespace {
+
+const ClusterMember& MemberOf(const ProcessId& process,
+                              const std::vector<ClusterMember>& members) {
+  const auto found = std::find_if(
+      members.begin(), members.end(),
+      [&](const ClusterMember& member) { return member.process == process; });
+  CHECK(found != members.end());
+  return *found;
+}
+
+// What the scheduler of a cluster says of the jobs of its members.
+class JobsOfMembers {
+ public:
+  explicit JobsOfMembers(const std::string& dir) : dir_(dir) {}
+
+  // Whether any of them is busy with a job; the scheduler is as long as anybody
+  // is. No where it does not answer.
+  bool AnyFor(const std::vector<ClusterMember>& members) {
+    if (client_ == nullptr && !Connect()) return false;
+    const absl::StatusOr<ListWorkersResponse> list = client_->Workers();
+    if (!list.ok()) return false;
+    return std::any_of(
+        list->workers().begin(), list->workers().end(),
+        [&](const WorkerStatus& worker) {
+          return worker.state() == WorkerStatus::BUSY && worker.job() != 0 &&
+                 std::any_of(members.begin(), members.end(),
+                             [&](const ClusterMember& member) {
+                               return !IsWorker(member) ||
+                                      member.process.pid == worker.pid();
+                             });
+        });
+  }
+
+ private:
+  bool Connect() {
+    const absl::StatusOr<Endpoints> endpoints = ReadEndpoints(dir_);
+    if (!endpoints.ok()) return false;
+    absl::StatusOr<std::unique_ptr<Client>> client =
+        Client::Connect(endpoints->grpc);
+    if (client.ok()) client_ = *std::move(client);
+    return client.ok();
+  }
+
+  const std::string dir_;
+  std::unique_ptr<Client> client_;
+};
+
+bool IsOneOf(const ClusterMember& member,
+             const std::vector<ClusterMember>& members) {
+  return std::find(members.begin(), members.end(), member) != members.end();
+}
+
+}  // namespace
+
+EndedMembers EndMembers(const std::vector<ClusterMember>& members,
+                        const EndMembersOptions& options) {
+  std::vector<ProcessId> workers;
+  std::vector<ProcessId> schedulers;
+  for (const ClusterMember& member : members) {
+    (IsWorker(member) ? workers : schedulers).push_back(member.process);
+  }
+  const auto members_of = [&](const std::vector<ProcessId>& processes) {
+    std::vector<ClusterMember> found;
+    for (const ProcessId& process : processes) {
+      found.push_back(MemberOf(process, members));
+    }
+    return found;
+  };
+  JobsOfMembers jobs(options.dir);
+  EndOptions end = {.hurried = options.hurried};
+  if (!options.dir.empty()) {
+    end.busy = [&](const std::vector<ProcessId>& left) {
+      const bool is_hurried = options.hurried != nullptr && options.hurried();
+      return !is_hurried && jobs.AnyFor(members_of(left));
+    };
+  }
+  if (options.news != nullptr) {
+    end.waits = [&](const std::vector<ProcessId>& left, absl::Duration grace) {
+      std::vector<std::string> names;
+      for (const ClusterMember& member : members_of(left)) {
+        names.push_back(member.name);
+      }
+      options.news(names, grace);
+    };
+  }
+  EndedMembers ended;
+  // A scheduler that outlives workers sees each of them leave.
+  for (const bool is_workers : {true, false}) {
+    end.grace = is_workers ? options.worker_grace : options.scheduler_grace;
+    // It writes down what it knows, which is nothing to wait for.
+    if (!is_workers) end.hurried = nullptr;
+    const EndOutcome outcome =
+        EndProcesses(is_workers ? workers : schedulers, end);
+    for (const ClusterMember& member : members_of(outcome.killed)) {
+      ended.killed.push_back(member.name);
+    }
+    for (const EndOutcome::Left& left : outcome.left) {
+      ended.left.push_back(MemberOf(left.process, members));
+      ended.complaints.push_back(absl::StrCat(ended.left.back().name,
+                                              " (process ", left.process.pid,
+                                              "): ", left.why));
+    }
+  }
+  return ended;
+}
+
+absl::Status ForgetMembers(const std::string& dir,
+                           const std::vector<ClusterMember>& ended,
+                           const std::vector<ClusterMember>& left) {
+  return ChangeClusterFile(dir, [&](std::vector<ClusterMember>& members) {
+    EraseIf(members, [&](const ClusterMember& member) {
+      return IsOneOf(member, ended) && !IsOneOf(member, left);
+    });
+  });
+}
+
+}  // namespace troupe
