@@ -1,6 +1,7 @@
 // What users and machines do to a cluster, with real daemons.
 #include <signal.h>
 
+#include <cstdlib>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -158,18 +159,31 @@ TEST_F(FaultsTest, CtrlCBringsAForegroundClusterDown) {
   EXPECT_FALSE(IsRunning(int64_t{worker}));
 }
 
-// Longer than gRPC's usual patience with a connection, which is 30 s here.
+// Longer than a lease. TROUPE_PAUSE_SECONDS=40 is longer than gRPC's patience
+// with a connection that was not told otherwise, too.
 TEST_F(FaultsTest, ASchedulerThatIsPausedLosesNoWorker) {
   Up(2);
   const auto job = StartEndless();
   const pid_t scheduler = WorkerPid("scheduler");
   const int64_t before = Describe(1)["steps_done"];
   ASSERT_EQ(kill(scheduler, SIGSTOP), 0);
-  absl::SleepFor(absl::Seconds(40));
+  const char* const asked = std::getenv("TROUPE_PAUSE_SECONDS");
+  absl::SleepFor(absl::Seconds(asked != nullptr ? std::atoi(asked) : 8));
   ASSERT_EQ(kill(scheduler, SIGCONT), 0);
   EXPECT_NE(job->WaitForLine(absl::StrCat("step ", before + 200, "/")), "");
   EXPECT_EQ(Describe(1)["state"], "RUNNING") << Describe(1)["reason"];
   EXPECT_EQ(Troupe({"cancel", "1"}).code, 0);
+}
+
+TEST_F(FaultsTest, AForegroundClusterSaysWhenSomebodyElseTookItDown) {
+  TroupeProgram up(Command({"up", "--workers", "1", "--foreground"}));
+  ASSERT_NE(up.WaitForLine("Ctrl-C"), "");
+  EXPECT_EQ(Troupe({"down"}).code, 0);
+  const Outcome outcome = up.Wait();
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.err.find("the scheduler ended; its log is in " + dir()),
+            std::string::npos)
+      << outcome.err;
 }
 
 // SIGTERM is a request: the job is saved first, and goes on from there.

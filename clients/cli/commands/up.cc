@@ -113,11 +113,13 @@ class Up final : public Command {
     console.out << (was_asked ? "stopping" : "the scheduler ended; stopping")
                 << std::endl;
     interrupt.Forget();
-    RETURN_IF_ERROR(
+    const absl::Status stopped =
         StopLocalCluster({.news = SayWaiting(console.err, "Ctrl-C again"),
                           .hurried = [&] { return interrupt.Arrived(); },
                           .dir = dir_})
-            .status());
+            .status();
+    // `troupe down` may have been quicker.
+    if (!stopped.ok() && !absl::IsNotFound(stopped)) return stopped;
     if (was_asked) return absl::OkStatus();
     return absl::AbortedError(
         absl::StrCat("the scheduler ended; its log is in ", dir_, "/logs"));
