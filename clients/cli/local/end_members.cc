@@ -5,8 +5,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "clients/cli/local/process.h"
 #include "clients/cpp/client.h"
+#include "clients/cpp/cluster_commands.h"
 #include "clients/cpp/find_scheduler.h"
 #include "proto/base/check.h"
 
@@ -64,6 +66,30 @@ bool IsOneOf(const ClusterMember& member,
   return std::find(members.begin(), members.end(), member) != members.end();
 }
 
+// `processes` and `members` are those that are left, in one order.
+absl::Status Complaint(const std::vector<EndOutcome::Left>& processes,
+                       const std::vector<ClusterMember>& members,
+                       const std::string& dir) {
+  if (members.empty()) return absl::OkStatus();
+  std::vector<std::string> whom;
+  bool is_refused = false;
+  for (size_t i = 0; i < members.size(); ++i) {
+    whom.push_back(absl::StrCat(members[i].name, " (process ",
+                                members[i].process.pid,
+                                "): ", processes[i].why));
+    is_refused = is_refused || processes[i].refused;
+  }
+  const std::string what =
+      absl::StrCat("cannot end ", absl::StrJoin(whom, ", "), "; ");
+  if (is_refused) {
+    return absl::PermissionDeniedError(absl::StrCat(
+        what, "end them as the user who started them: ", DownCommand(dir)));
+  }
+  return absl::UnavailableError(absl::StrCat(
+      what, "they wait for a disk or a device and are gone when that answers; ",
+      "then: ", DownCommand(dir)));
+}
+
 }  // namespace
 
 EndedMembers EndMembers(const std::vector<ClusterMember>& members,
@@ -81,7 +107,9 @@ EndedMembers EndMembers(const std::vector<ClusterMember>& members,
     return found;
   };
   JobsOfMembers jobs(options.dir);
-  EndOptions end = {.hurried = options.hurried};
+  EndOptions end = {.after = options.after,
+                    .hurried = options.hurried,
+                    .signal = options.signal};
   if (!options.dir.empty()) {
     end.busy = [&](const std::vector<ProcessId>& left) {
       const bool is_hurried = options.hurried != nullptr && options.hurried();
@@ -98,6 +126,7 @@ EndedMembers EndMembers(const std::vector<ClusterMember>& members,
     };
   }
   EndedMembers ended;
+  std::vector<EndOutcome::Left> left;
   // A scheduler that outlives workers sees each of them leave.
   for (const bool is_workers : {true, false}) {
     end.grace = is_workers ? options.worker_grace : options.scheduler_grace;
@@ -108,13 +137,12 @@ EndedMembers EndMembers(const std::vector<ClusterMember>& members,
     for (const ClusterMember& member : members_of(outcome.killed)) {
       ended.killed.push_back(member.name);
     }
-    for (const EndOutcome::Left& left : outcome.left) {
-      ended.left.push_back(MemberOf(left.process, members));
-      ended.complaints.push_back(absl::StrCat(ended.left.back().name,
-                                              " (process ", left.process.pid,
-                                              "): ", left.why));
-    }
+    left.insert(left.end(), outcome.left.begin(), outcome.left.end());
   }
+  for (const EndOutcome::Left& one : left) {
+    ended.left.push_back(MemberOf(one.process, members));
+  }
+  ended.complaint = Complaint(left, ended.left, options.dir);
   return ended;
 }
 

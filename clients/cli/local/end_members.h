@@ -3,6 +3,9 @@
 #ifndef TROUPE_CLIENTS_CLI_LOCAL_END_MEMBERS_H_
 #define TROUPE_CLIENTS_CLI_LOCAL_END_MEMBERS_H_
 
+#include <signal.h>
+#include <sys/types.h>
+
 #include <functional>
 #include <string>
 #include <vector>
@@ -29,13 +32,18 @@ struct EndMembersOptions {
   std::string dir;
   absl::Duration worker_grace = absl::Seconds(30);
   absl::Duration scheduler_grace = absl::Seconds(10);
+  absl::Duration after = absl::Seconds(10);  // for what is killed to be gone
+  std::function<int(pid_t, int)> signal = ::kill;  // for tests
 };
 
 // What became of them.
 struct EndedMembers {
   std::vector<std::string> killed;  // names
   std::vector<ClusterMember> left;
-  std::vector<std::string> complaints;  // about those that are left
+  // OK where none is left. PermissionDenied where some are not this user's to
+  // end, Unavailable where the kernel holds them; it names them, with the way
+  // out.
+  absl::Status complaint;
 };
 
 EndedMembers EndMembers(const std::vector<ClusterMember>& members,

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "clients/cli/local/end_members.h"
 #include "clients/cli/local/machine_share.h"
@@ -324,11 +323,7 @@ absl::StatusOr<StoppedCluster> StopLocalCluster(
       [](const ClusterMember& member) { return IsRunning(member.process); });
   const EndedMembers ended = EndMembers(members, options);
   const absl::Status forgotten = ForgetMembers(dir, members, ended.left);
-  if (!ended.left.empty()) {
-    return absl::PermissionDeniedError(absl::StrCat(
-        "cannot end ", absl::StrJoin(ended.complaints, ", "),
-        "; end them as the user who started them: ", DownCommand(dir)));
-  }
+  RETURN_IF_ERROR(ended.complaint);
   RETURN_IF_ERROR(forgotten);
   return StoppedCluster{.stopped = running, .killed = ended.killed};
 }

@@ -59,8 +59,8 @@ struct StoppedCluster {
 // Ends the cluster of `options.dir`: the workers, when their jobs are saved,
 // then the scheduler, each with a grace before it is killed. Only processes
 // that StartLocalCluster started: an id that the kernel has given to another
-// process since is left alone. PermissionDenied where some may not be ended by
-// this user; DIR/pids.json names them still.
+// process since is left alone. NotFound where there is no cluster; else
+// EndedMembers::complaint, and DIR/pids.json names those that are left still.
 absl::StatusOr<StoppedCluster> StopLocalCluster(
     const EndMembersOptions& options);
 

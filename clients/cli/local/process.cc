@@ -132,7 +132,8 @@ class Ending {
         reached.push_back(process);
         if (signal == SIGKILL) outcome_.killed.push_back(process);
       } else {
-        outcome_.left.push_back({process, std::strerror(errno)});
+        outcome_.left.push_back(
+            {.process = process, .why = std::strerror(errno), .refused = true});
       }
     }
     left_ = std::move(reached);
@@ -175,7 +176,8 @@ class Ending {
 
   EndOutcome Finish() {
     for (const ProcessId& process : left_) {
-      outcome_.left.push_back({process, "killed, but the kernel holds it"});
+      outcome_.left.push_back(
+          {.process = process, .why = "killed, but the kernel holds it"});
     }
     return std::move(outcome_);
   }

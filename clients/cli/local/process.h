@@ -50,6 +50,7 @@ struct EndOutcome {
   struct Left {
     ProcessId process;
     std::string why;
+    bool refused = false;  // we may not signal it; else it was killed in vain
   };
   std::vector<Left> left;
 };

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -262,6 +263,36 @@ TEST_F(LocalClusterTest, KillsWhoSavesNothing) {
   EXPECT_EQ(stop([] { return true; }).killed,
             std::vector<std::string>{"worker-0"})
       << "nor who is not waited for";
+}
+
+TEST_F(LocalClusterTest, SaysWhyItCannotEndThemAndWhatToDo) {
+  const LocalCluster cluster = Start().value();
+  const auto stop = [&](int error) {
+    const absl::Status status =
+        StopLocalCluster({.dir = dir_.string(),
+                          .worker_grace = absl::ZeroDuration(),
+                          .scheduler_grace = absl::ZeroDuration(),
+                          .after = absl::Milliseconds(20),
+                          .signal =
+                              [error](pid_t, int) {
+                                errno = error;
+                                return error == 0 ? 0 : -1;
+                              }})
+            .status();
+    EXPECT_EQ(ReadClusterFile(dir_.string()).value(), cluster.members);
+    return status;
+  };
+  const absl::Status refused = stop(EPERM);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kPermissionDenied) << refused;
+  EXPECT_NE(refused.message().find("end them as the user who started them"),
+            std::string::npos)
+      << refused;
+  const absl::Status held = stop(0);
+  EXPECT_EQ(held.code(), absl::StatusCode::kUnavailable) << held;
+  EXPECT_NE(held.message().find("killed, but the kernel holds it; they wait "
+                                "for a disk or a device"),
+            std::string::npos)
+      << held;
 }
 
 // It waits for nobody: what is started meanwhile ends without its scheduler.

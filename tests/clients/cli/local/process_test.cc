@@ -147,6 +147,7 @@ TEST(EndProcesses, SaysWhatItMayNotEnd) {
   ASSERT_EQ(outcome.left.size(), 1u);
   EXPECT_EQ(outcome.left[0].process, self);
   EXPECT_EQ(outcome.left[0].why, "Operation not permitted");
+  EXPECT_TRUE(outcome.left[0].refused);
 }
 
 // As a process that waits for a disk that does not answer.
@@ -158,6 +159,7 @@ TEST(EndProcesses, WaitsNoLongerForWhatIsKilledInVain) {
                             .signal = [](pid_t, int) { return 0; }});
   ASSERT_EQ(outcome.left.size(), 1u);
   EXPECT_EQ(outcome.left[0].why, "killed, but the kernel holds it");
+  EXPECT_FALSE(outcome.left[0].refused);
 }
 
 TEST(StartDaemon, MayGoOnWithALog) {
