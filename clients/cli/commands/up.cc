@@ -80,7 +80,8 @@ class Up final : public Command {
   void Print(const LocalCluster& cluster, Console& console) const {
     console.out << "scheduler    " << cluster.endpoints.grpc << "\n"
                 << "status page  " << cluster.endpoints.http << "\n"
-                << "workers      " << workers_ << ThreadsText(cluster) << "\n"
+                << "workers      " << CountWorkers(cluster.members)
+                << ThreadsText(cluster) << "\n"
                 << (cluster.started.front() == "scheduler"
                         ? ""
                         : absl::StrCat("started      ",

@@ -38,6 +38,11 @@ inline bool IsWorker(const ClusterMember& member) {
   return member.name != kSchedulerName;
 }
 
+inline int CountWorkers(const std::vector<ClusterMember>& members) {
+  return static_cast<int>(
+      std::count_if(members.begin(), members.end(), IsWorker));
+}
+
 template <typename Predicate>
 void EraseIf(std::vector<ClusterMember>& members, const Predicate& predicate) {
   members.erase(std::remove_if(members.begin(), members.end(), predicate),

@@ -112,12 +112,12 @@ class Starting {
     return absl::OkStatus();
   }
 
-  // Those that do not run already.
+  // As many as are missing, with the first names that are free.
   absl::Status StartWorkers() {
     ASSIGN_OR_RETURN(const std::string program,
                      FindProgram("troupe-worker", options_.search));
     ASSIGN_OR_RETURN(const WorkerShare even, ShareOfNewWorkers());
-    for (int i = 0; i < options_.workers; ++i) {
+    for (int i = 0; CountWorkers(cluster_.members) < options_.workers; ++i) {
       const std::string name = absl::StrCat("worker-", i);
       if (Named(name, cluster_.members) != nullptr) continue;
       const ClusterMember* gone = Named(name, before_.gone);
@@ -187,8 +187,7 @@ class Starting {
   absl::Status WaitForWorkers() {
     ASSIGN_OR_RETURN(const auto client,
                      Client::Connect(cluster_.endpoints.grpc));
-    const int wanted = std::count_if(cluster_.members.begin(),
-                                     cluster_.members.end(), IsWorker);
+    const int wanted = CountWorkers(cluster_.members);
     while (true) {
       ASSIGN_OR_RETURN(const ListWorkersResponse list, client->Workers());
       const int registered =
@@ -255,7 +254,7 @@ absl::StatusOr<FoundMembers> FindMembers(const LocalClusterOptions& options) {
         endpoints->grpc, ")"));
   }
   const std::vector<ClusterMember>& running = found.running;
-  const int workers = std::count_if(running.begin(), running.end(), IsWorker);
+  const int workers = CountWorkers(running);
   if (IsWorker(running[0])) {
     return absl::FailedPreconditionError(absl::StrCat(
         "of the cluster in ", dir, " ", workers, " workers live, but not the ",

@@ -44,6 +44,8 @@ TEST_F(ScriptedUpTest, SaysHowToComeDown) {
   const CommandOutcome up =
       RunCommand({"up", "--workers", "1", "--dir", dir_, "--threads", "2"});
   EXPECT_EQ(up.code, 0) << up.err;
+  EXPECT_NE(up.out.find("workers      1, 2 threads each\n"), std::string::npos)
+      << up.out;
   EXPECT_NE(up.out.find("stop it with: troupe down --dir '" + dir_ + "'\n"),
             std::string::npos)
       << up.out;

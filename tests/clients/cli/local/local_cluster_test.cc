@@ -121,6 +121,17 @@ TEST_F(LocalClusterTest, StartsWorkersThatAreGoneAgain) {
   EXPECT_EQ(StopLocalCluster({.dir = dir_.string()}).value().stopped, 4);
 }
 
+TEST_F(LocalClusterTest, StartsAsManyAsAreMissing) {
+  workers_ = 4;
+  const LocalCluster cluster = Start().value();
+  EndProcesses({cluster.members[1].process, cluster.members[2].process},
+               {.grace = absl::Seconds(10)});
+  workers_ = 3;
+  const LocalCluster whole = Start().value();
+  EXPECT_EQ(whole.started, std::vector<std::string>{"worker-0"});
+  EXPECT_EQ(CountWorkers(whole.members), 3);
+}
+
 // Whoever starts it again does not remember the flags, and is not told them.
 TEST_F(LocalClusterTest, AWorkerInAnothersPlaceIsStartedAsThatOneWas) {
   share_.gpu = true;
