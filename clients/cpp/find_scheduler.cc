@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "clients/cpp/cluster_commands.h"
 #include "nlohmann/json.hpp"
+#include "proto/base/shell_word.h"
 
 namespace troupe {
 namespace {
@@ -81,8 +82,8 @@ absl::StatusOr<Endpoints> ReadEndpoints(const std::string& dir) {
     return absl::FailedPreconditionError(absl::StrCat(
         "the scheduler of ", dir, " runs on ", endpoints.host, " and is ",
         "reached there only (", endpoints.grpc, "); run this command on ",
-        endpoints.host, ", or start the scheduler there with --listen ",
-        "0.0.0.0:PORT"));
+        endpoints.host, ", or have the scheduler listen to others there: ",
+        "troupe-scheduler --state ", ShellWord(dir), " --listen 0.0.0.0:PORT"));
   }
   if (!MayRun(endpoints.process)) {
     return absl::FailedPreconditionError(absl::StrCat(

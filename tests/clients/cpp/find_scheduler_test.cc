@@ -106,6 +106,9 @@ TEST_F(FindSchedulerTest, OfAnotherHostIsFoundByItsAddress) {
                                     "only"),
               std::string::npos)
         << status;
+    EXPECT_NE(status.message().find("troupe-scheduler --state "),
+              std::string::npos)
+        << status << " says which program takes --listen";
   }
 }
 
