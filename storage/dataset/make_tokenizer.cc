@@ -1,5 +1,8 @@
 #include "storage/dataset/make_tokenizer.h"
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +11,7 @@
 #include "proto/base/status.h"
 #include "storage/dataset/bytes_tokenizer.h"
 #include "storage/dataset/sentencepiece/tokenizer.h"
+#include "storage/disk/errno_status.h"
 #include "storage/disk/new_file.h"
 #include "storage/engine/posix_file.h"
 
@@ -73,6 +77,12 @@ absl::StatusOr<std::string> ReadTokenizerModel(const std::string& path) {
 absl::Status WriteTokenizerModel(const std::string& tokens,
                                  absl::string_view model) {
   return ReplaceFile(TokenizerModelPath(tokens), model);
+}
+
+absl::Status RemoveTokenizerModel(const std::string& tokens) {
+  const std::string path = TokenizerModelPath(tokens);
+  if (unlink(path.c_str()) == 0 || errno == ENOENT) return absl::OkStatus();
+  return ErrnoStatus(errno, absl::StrCat(path, ": remove"));
 }
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> LoadTokenizer(

@@ -26,10 +26,12 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizer(
 // Where the model of a token file lies: <tokens>.model.
 std::string TokenizerModelPath(const std::string& tokens);
 
-// A model's file, whole; and one put beside the token file `tokens`, durable.
+// A model's file, whole; one put beside the token file `tokens`, durable; and
+// that one removed, OK where there is none.
 absl::StatusOr<std::string> ReadTokenizerModel(const std::string& path);
 absl::Status WriteTokenizerModel(const std::string& tokens,
                                  absl::string_view model);
+absl::Status RemoveTokenizerModel(const std::string& tokens);
 
 // The tokenizer `name` of a token file, with the model beside it. Errors as
 // above, with the model's path.

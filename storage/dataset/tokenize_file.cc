@@ -126,7 +126,12 @@ absl::StatusOr<TokenFileHeader> TokenizeFile(
     RETURN_IF_ERROR(writer->Sync());
     RETURN_IF_ERROR(WriteTokenizerModel(options.path, *options.model));
   }
-  return writer->Finish();
+  ASSIGN_OR_RETURN(const TokenFileHeader header, writer->Finish());
+  // Checkpoints would carry the one of the tokens that were there.
+  if (!options.model.has_value()) {
+    RETURN_IF_ERROR(RemoveTokenizerModel(options.path));
+  }
+  return header;
 }
 
 }  // namespace troupe
