@@ -132,13 +132,15 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(
   RETURN_IF_ERROR(parts.grpc.Start(options.listen));
   RETURN_IF_ERROR(parts.http.Start(options.http));
   parts.ticker = std::thread([&parts] { parts.Tick(); });
+  const ProcessSpace space = ThisProcessSpace();
   // Readers poll for it.
   RETURN_IF_ERROR(ReplaceFile(
       parts.endpoints,
       absl::StrCat(
           "{\"grpc\": ", JsonString(daemon->grpc_address()),
-          ", \"http\": ", JsonString(daemon->http_url()),
-          ", \"host\": ", JsonString(HostName()), ", \"pid\": ", getpid(),
+          ", \"http\": ", JsonString(daemon->http_url()), ", \"host\": ",
+          JsonString(space.host), ", \"boot\": ", JsonString(space.boot),
+          ", \"pids\": ", space.pids, ", \"pid\": ", getpid(),
           ", \"start_ticks\": ", Identify(getpid()).start_ticks, "}\n")));
   LogInfo(absl::StrCat("serving on ", daemon->grpc_address(), ", status page ",
                        daemon->http_url(), ", ", remembered,

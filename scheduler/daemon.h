@@ -27,7 +27,8 @@ class Daemon {
  public:
   // Returns when it serves. Then STATE/endpoints.json says where:
   //   {"grpc": "127.0.0.1:PORT", "http": "http://127.0.0.1:PORT",
-  //    "host": "ada", "pid": N, "start_ticks": T}
+  //    "host": "ada", "boot": "1a2b-...", "pids": 4026531836, "pid": N,
+  //    "start_ticks": T}
   // FAILED_PRECONDITION: another scheduler has the state directory; other
   // errors as StateLock, Store, GrpcServer and StatusServer say.
   static absl::StatusOr<std::unique_ptr<Daemon>> Start(

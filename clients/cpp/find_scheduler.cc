@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "clients/cpp/cluster_commands.h"
+#include "clients/cpp/process_space.h"
 #include "nlohmann/json.hpp"
 #include "proto/base/shell_word.h"
 
@@ -38,7 +39,7 @@ std::string TextIn(const nlohmann::json& json, const char* key) {
 Endpoints FromJson(const nlohmann::json& json) {
   Endpoints endpoints = {.grpc = TextIn(json, "grpc"),
                          .http = TextIn(json, "http"),
-                         .host = TextIn(json, "host"),
+                         .space = ProcessSpaceIn(json),
                          .process = {}};
   if (json.contains("pid") && json["pid"].is_number_integer()) {
     endpoints.process.pid = json["pid"].get<int64_t>();
@@ -77,13 +78,14 @@ absl::StatusOr<Endpoints> ReadEndpoints(const std::string& dir) {
                      "cluster down and up again"));
   }
   const Endpoints endpoints = FromJson(json);
-  if (endpoints.is_elsewhere()) {
+  if (LiveElsewhere(endpoints.space, dir)) {
     if (!IsLoopback(endpoints.grpc)) return endpoints;
+    const std::string place = PlaceName(endpoints.space);
     return absl::FailedPreconditionError(absl::StrCat(
-        "the scheduler of ", dir, " runs on ", endpoints.host, " and is ",
-        "reached there only (", endpoints.grpc, "); run this command on ",
-        endpoints.host, ", or have the scheduler listen to others there: ",
-        "troupe-scheduler --state ", ShellWord(dir), " --listen 0.0.0.0:PORT"));
+        "the scheduler of ", dir, " runs on ", place, " and is ",
+        "reached there only (", endpoints.grpc, "); run this command there, ",
+        "or have the scheduler listen to others: troupe-scheduler --state ",
+        ShellWord(dir), " --listen 0.0.0.0:PORT"));
   }
   if (!MayRun(endpoints.process)) {
     return absl::FailedPreconditionError(absl::StrCat(

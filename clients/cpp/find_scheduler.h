@@ -14,20 +14,18 @@ namespace troupe {
 inline constexpr char kEndpointsFile[] = "endpoints.json";
 
 struct Endpoints {
-  std::string grpc;   // HOST:PORT
-  std::string http;   // URL of the status page; empty where unknown
-  std::string host;   // that it runs on; empty where unknown
-  ProcessId process;  // on that host; both parts 0 where unknown
-
-  // Whether it runs on another machine than this one.
-  bool is_elsewhere() const { return !host.empty() && host != HostName(); }
+  std::string grpc;    // HOST:PORT
+  std::string http;    // URL of the status page; empty where unknown
+  ProcessSpace space;  // that it runs in; empty where unknown
+  ProcessId process;   // there; both parts 0 where unknown
 };
 
 // DIR/endpoints.json: {"grpc": "127.0.0.1:4321", "http":
-// "http://127.0.0.1:4322", "host": "ada", "pid": 77, "start_ticks": 123}; an
-// older scheduler wrote no host and no start. NotFound where it is not there;
-// FailedPrecondition where the process is gone, or runs on another host and
-// listens to that host only; DataLoss where the file is no such object.
+// "http://127.0.0.1:4322", "host": "ada", "boot": "1a2b-...", "pids": 4026,
+// "pid": 77, "start_ticks": 123}; an older scheduler wrote less. NotFound where
+// it is not there; FailedPrecondition where the process is gone, or runs
+// elsewhere (process_space.h) and listens to that place only; DataLoss where
+// the file is no such object.
 absl::StatusOr<Endpoints> ReadEndpoints(const std::string& dir);
 
 struct FindSchedulerOptions {

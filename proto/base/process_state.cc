@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -55,6 +56,18 @@ std::string HostName() {
   char name[256] = "";
   gethostname(name, sizeof(name) - 1);
   return name[0] == '\0' ? "localhost" : name;
+}
+
+ProcessSpace ThisProcessSpace() {
+  ProcessSpace space = {.host = HostName()};
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> space.boot;
+  struct stat pids;
+  if (stat("/proc/self/ns/pid", &pids) == 0) {
+    space.pids = pids.st_ino;
+  } else {
+    space.boot = "";
+  }
+  return space;
 }
 
 bool EndWithParent(int64_t parent) {

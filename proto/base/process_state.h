@@ -1,6 +1,7 @@
 // Whether a process of this machine runs, and whether it is still the same one:
 // the kernel reuses process ids, but not an id and its start together. A file
-// that names a process names its host too, for a folder may be shared.
+// that names a process says too where its id means that, for a folder may be
+// shared.
 #ifndef TROUPE_PROTO_BASE_PROCESS_STATE_H_
 #define TROUPE_PROTO_BASE_PROCESS_STATE_H_
 
@@ -25,6 +26,15 @@ bool IsRunning(const ProcessId& process);
 
 // The name of this machine, "localhost" where it has none.
 std::string HostName();
+
+// Where the id of a process means that process.
+struct ProcessSpace {
+  std::string host;   // its name, for people
+  std::string boot;   // the kernel's, since it began; empty where unknown
+  uint64_t pids = 0;  // the PID namespace: containers have each their own
+  bool operator==(const ProcessSpace&) const = default;
+};
+ProcessSpace ThisProcessSpace();
 
 // From now on this process gets a SIGTERM when its parent ends, however that
 // ends. `parent` is what the parent says that it is (init's id is one like

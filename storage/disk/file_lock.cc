@@ -115,6 +115,15 @@ absl::StatusOr<FileLock> FileLock::Await(const std::string& path,
   return Lock(path, holder, LOCK_EX);
 }
 
+bool FileLock::IsHeld(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  // Shared, so that two who ask do not take each other for a holder.
+  const bool held = flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+  close(fd);
+  return held;
+}
+
 FileLock::~FileLock() {
   if (fd_ < 0) return;
   unlink(path_.c_str());  // while nobody else can have it

@@ -30,6 +30,10 @@ class FileLock {
   static absl::StatusOr<FileLock> Await(const std::string& path,
                                         absl::string_view holder);
 
+  // Whether anybody has it now. No where there is no such file, or where it
+  // cannot be asked.
+  static bool IsHeld(const std::string& path);
+
   FileLock(FileLock&& other) noexcept
       : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)) {}
   FileLock& operator=(FileLock&& other) noexcept {

@@ -79,6 +79,8 @@ TEST_F(DaemonTest, SaysWhereItServes) {
   EXPECT_EQ(endpoints["grpc"], daemon_->grpc_address());
   EXPECT_EQ(endpoints["http"], daemon_->http_url());
   EXPECT_EQ(endpoints["host"], HostName());
+  EXPECT_EQ(endpoints["boot"], ThisProcessSpace().boot);
+  EXPECT_EQ(endpoints["pids"], ThisProcessSpace().pids);
   EXPECT_EQ(endpoints["pid"], getpid());
   EXPECT_EQ(endpoints["start_ticks"], Identify(getpid()).start_ticks);
   httplib::Client client(daemon_->http_url());

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "clients/cpp/process_space.h"
 #include "nlohmann/json.hpp"
 #include "proto/base/status.h"
 #include "storage/disk/file_lock.h"
@@ -46,7 +47,11 @@ WorkerShare ShareIn(const Json& json) {
 
 absl::Status Write(const std::string& dir,
                    const std::vector<ClusterMember>& members) {
-  Json json = {{"host", HostName()}, {"members", Json::array()}};
+  const ProcessSpace space = ThisProcessSpace();
+  Json json = {{"host", space.host},
+               {"boot", space.boot},
+               {"pids", space.pids},
+               {"members", Json::array()}};
   for (const ClusterMember& member : members) {
     Json entry = {{"name", member.name},
                   {"pid", member.process.pid},
@@ -71,12 +76,11 @@ absl::StatusOr<std::vector<ClusterMember>> ReadClusterFile(
   std::stringstream text;
   text << in.rdbuf();
   const Json whole = Json::parse(text.str(), nullptr, false);
-  if (whole.is_object() && whole.contains("host") &&
-      whole["host"].is_string() && whole["host"] != HostName()) {
-    const std::string host = whole["host"].get<std::string>();
+  if (whole.is_object() && LiveElsewhere(ProcessSpaceIn(whole), dir)) {
+    const std::string place = PlaceName(ProcessSpaceIn(whole));
     return absl::FailedPreconditionError(
-        absl::StrCat("the cluster of ", dir, " runs on ", host,
-                     "; run this command there (if ", host,
+        absl::StrCat("the cluster of ", dir, " runs on ", place,
+                     "; run this command there (if ", place,
                      " is gone for good, remove ", PathOf(dir), ")"));
   }
   // An older build wrote no more than the members.

@@ -2,7 +2,7 @@
 // that `down` ends those and no others. It names each from its start until it
 // has ended, whoever starts and ends others of them at the same time:
 //
-//   {"host": "ada", "members": [
+//   {"host": "ada", "boot": "1a2b-...", "pids": 4026531836, "members": [
 //     {"name": "scheduler", "pid": 7, "start_ticks": 123},
 //     {"name": "worker-0", "pid": 8, "start_ticks": 124, "threads": 4,
 //      "device_memory": "1GiB", "host_memory": "1GiB", "gpu": false}, ...]}
@@ -50,7 +50,8 @@ void EraseIf(std::vector<ClusterMember>& members, const Predicate& predicate) {
 }
 
 // The scheduler first. Empty where there is no file; FailedPrecondition where
-// they are another host's; DataLoss where the file is not ours.
+// they live elsewhere (clients/cpp/process_space.h); DataLoss where the file is
+// not ours.
 absl::StatusOr<std::vector<ClusterMember>> ReadClusterFile(
     const std::string& dir);
 // Replaces the file by one of the members as `change` leaves them, or removes

@@ -98,7 +98,7 @@ TEST_F(FindSchedulerTest, OfAnotherHostIsFoundByItsAddress) {
         DirWith("elsewhere", EndpointsOf(address, "no-such-host", nobody)));
   };
   ASSERT_TRUE(read("10.1.2.3:5").ok()) << read("10.1.2.3:5").status();
-  EXPECT_TRUE(read("10.1.2.3:5")->is_elsewhere());
+  EXPECT_EQ(read("10.1.2.3:5")->space.host, "no-such-host");
   for (const char* local : {"127.0.0.1:5", "localhost:5", "[::1]:5"}) {
     const absl::Status status = read(local).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);

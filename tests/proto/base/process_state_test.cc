@@ -34,6 +34,18 @@ TEST(ProcessState, AZombieIsDead) {
 
 TEST(ProcessState, TheMachineHasAName) { EXPECT_NE(HostName(), ""); }
 
+TEST(ProcessState, ChildrenShareTheMeaningOfIds) {
+  const ProcessSpace space = ThisProcessSpace();
+  EXPECT_EQ(space.host, HostName());
+  EXPECT_NE(space.boot, "");
+  EXPECT_NE(space.pids, 0u);
+  const pid_t child = fork();
+  if (child == 0) _exit(ThisProcessSpace() == space ? 0 : 1);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
 // A child of ours starts one of its own, which says that it is ready and ends
 // when its parent is killed: then nobody holds the pipe any more.
 TEST(ProcessState, EndsWithItsParent) {

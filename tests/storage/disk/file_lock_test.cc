@@ -30,10 +30,13 @@ TEST(FileLock, SaysWhoHoldsIt) {
   {
     const FileLock moved = *std::move(first);
     EXPECT_FALSE(FileLock::Take(path, "job 4").ok());
+    EXPECT_TRUE(FileLock::IsHeld(path));
   }
   EXPECT_TRUE(FileLock::Take(path, "job 4").ok());
   EXPECT_FALSE(std::filesystem::exists(path)) << "the file goes with the lock";
+  EXPECT_FALSE(FileLock::IsHeld(path));
   WriteText(path, "left by a crash");
+  EXPECT_FALSE(FileLock::IsHeld(path));
   EXPECT_TRUE(FileLock::Take(path, "job 5").ok());
 }
 

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "gtest/gtest.h"
+#include "storage/disk/file_lock.h"
 
 namespace troupe {
 namespace {
@@ -80,6 +81,23 @@ TEST(ClusterFile, OfAnotherHostIsLeftAlone) {
                                   "there"),
             std::string::npos)
       << status;
+  std::filesystem::remove(dir / kClusterFile);
+}
+
+// Two containers of one name share a folder: the one must not take the other's
+// processes for ended.
+TEST(ClusterFile, OfAnotherContainerOfTheNameIsLeftAlone) {
+  const std::filesystem::path dir = testing::TempDir();
+  const ProcessSpace here = ThisProcessSpace();
+  std::ofstream(dir / kClusterFile)
+      << "{\"host\": \"" << here.host << "\", \"boot\": \"" << here.boot
+      << "\", \"pids\": " << here.pids + 1 << ", \"members\": []}";
+  {
+    const auto lock = FileLock::Take(dir / "lock", "its scheduler");
+    EXPECT_EQ(ReadClusterFile(dir).status().code(),
+              absl::StatusCode::kFailedPrecondition);
+  }
+  EXPECT_TRUE(ReadClusterFile(dir).ok()) << "it is gone";
   std::filesystem::remove(dir / kClusterFile);
 }
 
