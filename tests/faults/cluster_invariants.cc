@@ -208,7 +208,10 @@ void ClusterInvariants::CheckState(const Job& job) {
         << "job " << job.id << " does not say why it is "
         << JobState_Name(state);
   }
-  const bool forward = job.ended() || state >= states_[job.id];
+  // One that could not be stored waits again, if no worker has heard of it.
+  const bool withdrawn = state == QUEUED && states_[job.id] == STARTING &&
+                         AttemptOf(job) == nullptr;
+  const bool forward = job.ended() || withdrawn || state >= states_[job.id];
   EXPECT_TRUE(forward) << "job " << job.id << " goes back to "
                        << JobState_Name(state);
   states_[job.id] = state;
