@@ -1,20 +1,22 @@
 #!/usr/bin/env bash
 # The demo: from nothing to a trained model that writes, on one machine.
 #
-#   clients/demo.sh [--text FILE] [--dir DIR] [--keep]
+#   clients/demo.sh [--text FILE] [--dir DIR] [--long] [--keep]
 #
 # Installs what is missing, builds, turns an English text into tokens, starts a
-# scheduler and four workers, trains clients/examples/demo.yaml with live
-# progress, and lets the model write a paragraph. Ctrl-C leaves nothing running;
-# a second run starts within seconds.
+# scheduler and four workers, trains clients/examples/demo.yaml for about three
+# minutes (two cores) with live progress, and lets the model write a paragraph.
+# Ctrl-C leaves nothing running; a second run starts within seconds.
 set -euo pipefail
 
 usage() {
   cat <<'TEXT'
-usage: clients/demo.sh [--text FILE] [--dir DIR] [--keep] [--set PATH=VALUE]...
+usage: clients/demo.sh [--text FILE] [--dir DIR] [--long] [--keep]
+                       [--set PATH=VALUE]...
   --text FILE       learn from this text [the King James Bible, public domain]
   --dir DIR         work here: a new or empty folder, or that of an earlier
                     demo [${XDG_CACHE_HOME:-~/.cache}/troupe/demo]
+  --long            train ten times as long: about half an hour on two cores
   --keep            leave the cluster running at the end
   --set PATH=VALUE  change a field of the job, as in training.steps=50
 TEXT
@@ -38,6 +40,7 @@ claim() {
   { mkdir -p -- "$dir" && : > "$mark"; } || fail "cannot write in $dir"
 }
 
+more_steps=4500 # ten times as many
 text=
 default_dir=${XDG_CACHE_HOME:-$HOME/.cache}/troupe/demo
 dir=$default_dir
@@ -53,6 +56,11 @@ while [ $# -gt 0 ]; do
         --set) settings+=(--set "$2") ;;
       esac
       shift 2
+      ;;
+    --long)
+      settings=(--set "training.steps=$more_steps" "${settings[@]}")
+      more_steps=$((10 * more_steps))
+      shift
       ;;
     --keep) keep=1 && shift ;;
     -h | --help) usage && exit 0 ;;
@@ -119,10 +127,17 @@ if [ -z "$text" ]; then
     mv "$text.new" "$text"
   fi
 fi
-tokens=$dir/$(sha256sum "$text" | cut -c 1-16).tokens # made once for each text
+# Made once for each text; one too short for a vocabulary is learnt byte by byte.
+vocabulary=2048
+tokenizer=(--tokenizer sentencepiece --vocab-size "$vocabulary")
+if [ "$(stat -L -c %s -- "$text")" -lt 1000000 ]; then
+  vocabulary=256
+  tokenizer=(--tokenizer bytes)
+fi
+tokens=$dir/$(sha256sum "$text" | cut -c 1-16)-$vocabulary.tokens
 if [ ! -s "$tokens" ]; then
   echo
-  run "$troupe" data prepare "$text" --tokenizer bytes --out "$tokens"
+  run "$troupe" data prepare "$text" "${tokenizer[@]}" --out "$tokens"
 fi
 
 echo
@@ -133,20 +148,28 @@ page=$(sed -n 's/^status page *//p' "$dir/up.txt")
 
 echo
 rm -rf "$dir/checkpoints"
-run "$troupe" submit clients/examples/demo.yaml --watch \
-  --set "data.tokens=$tokens" --set "checkpoint.directory=$dir/checkpoints" \
-  "${settings[@]}"
+job=(submit "$repository/clients/examples/demo.yaml" --watch
+  --set "data.tokens=$tokens" --set "model.vocab_size=$vocabulary"
+  --set "checkpoint.directory=$dir/checkpoints")
+run "$troupe" "${job[@]}" "${settings[@]}"
 
 echo
 echo "The trained model goes on from \"And the LORD said\":"
 echo
 run "$troupe" generate latest --prompt "And the LORD said" \
-  --max-new-tokens 500 --temperature 0.7 --top-k 20 --seed 1 > "$dir/text.txt"
+  --max-new-tokens 150 --temperature 0.7 --top-k 20 --seed 1 > "$dir/text.txt"
 fold -s -w 78 "$dir/text.txt"
 
 echo
 echo "checkpoint   $(find "$dir/checkpoints" -mindepth 1 -maxdepth 1 | sort | tail -n 1)"
 echo "status page  $page"
+echo
+echo "to train it on from there, ten times as long in all:"
+[ -n "$keep" ] || printf '  %q up --workers 4 --dir %q\n' "$troupe" "$TROUPE_DIR"
+printf '  TROUPE_DIR=%q' "$TROUPE_DIR"
+printf ' %q' "$troupe" "${job[@]}" --set "training.steps=$more_steps" \
+  --set checkpoint.resume=latest
+echo
 if [ -n "$keep" ]; then
   printf 'the cluster goes on; stop it with: %q down --dir %q\n' \
     "$troupe" "$TROUPE_DIR"
