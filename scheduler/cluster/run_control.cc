@@ -276,18 +276,17 @@ void RunControl::Committed(Job& job, const CheckpointCommitted& committed,
                            absl::Time now, Actions& actions) {
   if (!job.run->checkpoints.Committed(committed.checkpoint().step())) return;
   Progress(job, committed.ref().rank(), now);
+  // First, for rank 0 removes older ones when it is told.
+  jobs_.AddCheckpoint(job, committed.checkpoint(), now, actions);
   const int ranks = static_cast<int>(job.run->ranks.size());
   for (int rank = 0; rank < ranks; ++rank) {
-    if (rank == committed.ref().rank() || !job.run->ranks[rank].live()) {
-      continue;
-    }
+    if (!job.run->ranks[rank].live()) continue;
     SendToWorker send{job.run->ranks[rank].worker, {}};
     CheckpointDone& done = *send.message.mutable_done();
     *done.mutable_ref() = RefOf(job, rank);
     done.set_step(committed.checkpoint().step());
     actions.push_back(std::move(send));
   }
-  jobs_.AddCheckpoint(job, committed.checkpoint(), now, actions);
 }
 
 void RunControl::Ended(Job& job, const RankEnded& ended, absl::Time now,

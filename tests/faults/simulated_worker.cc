@@ -269,14 +269,14 @@ bool SimulatedWorker::WriteShard() {
     shard.set_bytes(write.bytes_total);
     shard.set_description(
         ShardWords(KeyOf(seat.start.ref()), write.step, rank()));
-  } else if (write.may_commit) {
+  } else if (write.may_commit && !write.committed) {
+    write.committed = true;
     ++seat.attempt->commits[write.step];
     CheckpointCommitted& committed = *Say().mutable_committed();
     *committed.mutable_ref() = seat.start.ref();
     committed.mutable_checkpoint()->set_step(write.step);
     committed.mutable_checkpoint()->set_path(
         CheckpointPath(*seat.attempt, KeyOf(seat.start.ref()), write.step));
-    seat.write.reset();
   }
   return waits;
 }

@@ -62,6 +62,7 @@ class SimulatedWorker {
     int64_t bytes_total = 0;
     bool told = false;        // the scheduler has been told of the shard
     bool may_commit = false;  // rank 0: all shards are there
+    bool committed = false;   // rank 0: the scheduler has been told so
   };
   struct Seat {
     Assignment start;

@@ -21,6 +21,20 @@ absl::Status GiveUp(const CheckpointAttempt& attempt, const absl::Status& why) {
   return why;
 }
 
+// What stays of them harms nobody's run.
+void RemoveTrees(const std::vector<std::string>& trees, int64_t step,
+                 DiskLog& log) {
+  DiskLog::Work work = {.writes = true, .step = step};
+  for (const std::string& tree : trees) {
+    work.bytes += static_cast<int64_t>(TreeBytes(tree));
+  }
+  const DiskLog::Entry entry(log, work);
+  for (const std::string& tree : trees) {
+    const absl::Status removed = RemoveTree(tree, entry.moved());
+    if (!removed.ok()) LogWarning(removed.message());
+  }
+}
+
 }  // namespace
 
 CheckpointWriter::CheckpointWriter(const CheckpointWriterOptions& options,
@@ -34,6 +48,9 @@ CheckpointWriter::CheckpointWriter(const CheckpointWriterOptions& options,
 
 absl::Status CheckpointWriter::Write(const Snapshot& snapshot) {
   const int64_t begin_ns = clock_.MonotonicNanos();
+  // The disk does one thing at a time. The others wait for the commit
+  // meanwhile, and not in a collective.
+  if (state_.rank() == 0) RETURN_IF_ERROR(options_.removal->AwaitIdle());
   const CheckpointAttempt attempt = {
       .dir = state_.plan->job().checkpoint().directory(),
       .step = snapshot.step,
@@ -108,16 +125,15 @@ absl::Status CheckpointWriter::Commit(const CheckpointAttempt& attempt,
   absl::StatusOr<std::string> path =
       CommitCheckpoint(attempt, std::move(manifest), files, options_.carried);
   if (!path.ok()) return GiveUp(attempt, path.status());
-  // The others go on when they are told of the commit, and would wait in a
-  // collective for a rank that still removes.
-  const absl::Status old_is_gone = RemoveOld(attempt, *path);
   CheckpointRecord record;
   record.set_step(attempt.step);
   record.set_path(*path);
   record.set_bytes(bytes);
   record.set_seconds((clock_.MonotonicNanos() - begin_ns) * 1e-9);
   RETURN_IF_ERROR(listener_.OnCommitted(record));
-  return old_is_gone;
+  // Whoever has not heard of it goes on from one that may be removed now.
+  RETURN_IF_ERROR(listener_.AwaitCommitted(attempt.step));
+  return RemoveOld(attempt, *path);
 }
 
 absl::Status CheckpointWriter::RemoveOld(const CheckpointAttempt& attempt,
@@ -138,15 +154,11 @@ absl::Status CheckpointWriter::RemoveOld(const CheckpointAttempt& attempt,
   trees.push_back(TemporaryDirectory(attempt));  // what it replaced
   std::sort(trees.begin(), trees.end());
   trees.erase(std::unique(trees.begin(), trees.end()), trees.end());
-  DiskLog::Work work = {.writes = true, .step = attempt.step};
-  for (const std::string& tree : trees) {
-    work.bytes += static_cast<int64_t>(TreeBytes(tree));
-  }
-  const DiskLog::Entry entry(disk_.log, work);
-  for (const std::string& tree : trees) {
-    const absl::Status removed = RemoveTree(tree, entry.moved());
-    if (!removed.ok()) LogWarning(removed.message());
-  }
+  options_.removal->Start(
+      [&log = disk_.log, step = attempt.step, trees = std::move(trees)] {
+        RemoveTrees(trees, step, log);
+        return absl::OkStatus();
+      });
   return status;
 }
 

@@ -14,6 +14,7 @@
 #include "storage/checkpoint/checkpoint_folder.h"
 #include "storage/checkpoint/commit.h"
 #include "storage/engine/engine.h"
+#include "worker/engine/background_writer.h"
 #include "worker/engine/rank_listener.h"
 #include "worker/rank/disk_log.h"
 #include "worker/rank/rank_state.h"
@@ -26,6 +27,9 @@ struct CheckpointWriterOptions {
   std::string token;
   std::vector<CarriedFile> carried;    // rank 0's go into each checkpoint
   CheckpointFolder* folder = nullptr;  // rank 0's; told of each that is there
+  // Rank 0's, and must be there: by it what is obsolete is removed, beside the
+  // rank.
+  BackgroundWriter* removal = nullptr;
   // This rank checks its host's tokens, and does not know yet that they hold.
   bool data_unchecked = false;
 };
@@ -46,10 +50,12 @@ class CheckpointWriter {
                    const RankState& state, const RankDisk& disk,
                    const Clock& clock, RankListener& listener);
 
-  // Returns when the checkpoint is committed and older ones are pruned, which
-  // rank 0 does before it tells of the commit. Where its own shard or the
-  // commit fails, what was written of the checkpoint is removed. An error, too,
-  // where checkpoints that this run overwrites keep their names.
+  // Returns when the checkpoint is committed, and known to be. Until then older
+  // ones keep their names, for whoever goes on from them; then they lose those,
+  // and are removed while the rank goes on: the next Write waits for that.
+  // Where its own shard or the commit fails, what was written of the checkpoint
+  // is removed. An error, too, where checkpoints that this run overwrites keep
+  // their names.
   absl::Status Write(const Snapshot& snapshot);
 
  private:

@@ -51,12 +51,13 @@ class RankListener {
   virtual absl::StatusOr<std::vector<std::string>> AwaitShards(
       int64_t step) = 0;
 
-  // Rank 0: the checkpoint is there, and what it makes obsolete is not.
+  // Rank 0: the checkpoint is there, and so is what it makes obsolete.
   virtual absl::Status OnCommitted(const CheckpointRecord& checkpoint) = 0;
 
-  // The other ranks: waits until rank 0 has said so. A rank that is done with
-  // its shard would else wait in a collective, against its deadline, for one
-  // that still writes. Must return once the run is aborted.
+  // All ranks, rank 0 too: waits until it is known that rank 0 has said so. A
+  // rank that is done with its shard would else wait in a collective, against
+  // its deadline, for one that still writes; and rank 0 would remove what the
+  // job goes on from if it is lost now. Must return once the run is aborted.
   virtual absl::Status AwaitCommitted(int64_t step) = 0;
 };
 

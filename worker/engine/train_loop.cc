@@ -90,6 +90,7 @@ absl::Status TrainLoop::RunSteps() {
   state_->collective_timeout = options_.collective_timeout;
   if (programs_.checkpoint != nullptr) {
     RETURN_IF_ERROR(Annotate(OpenCheckpointFolder(), "checkpoint.directory"));
+    if (state_->rank() == 0) removal_ = std::make_unique<BackgroundWriter>();
     if (options_.plan->job().checkpoint().background()) {
       background_ = std::make_unique<BackgroundWriter>();
     }
@@ -334,6 +335,7 @@ absl::Status TrainLoop::Write(const Snapshot& snapshot) {
   CheckpointWriter writer({.token = options_.checkpoint_token,
                            .carried = carried_,
                            .folder = folder_.get(),
+                           .removal = removal_.get(),
                            .data_unchecked = unchecked},
                           *state_, RankDisk{resources_.io, disk_},
                           resources_.clock, listener_);
@@ -353,9 +355,10 @@ absl::Status TrainLoop::DataStatus(const absl::Status& status) const {
 }
 
 absl::Status TrainLoop::EndWriter() {
-  if (background_ == nullptr) return absl::OkStatus();
-  const absl::Status written = background_->AwaitIdle();
+  absl::Status written;
+  if (background_ != nullptr) written = background_->AwaitIdle();
   background_.reset();
+  removal_.reset();  // waits for what is being removed
   return written;
 }
 

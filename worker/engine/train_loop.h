@@ -148,6 +148,7 @@ class TrainLoop {
   std::unique_ptr<CheckpointFolder> folder_;  // of rank 0; or null
   std::unique_ptr<DataCheck> data_check_;     // reads state_'s data; or null
   std::vector<CarriedFile> carried_;  // by the job's checkpoints; of rank 0
+  std::unique_ptr<BackgroundWriter> removal_;     // of rank 0; or null
   std::unique_ptr<BackgroundWriter> background_;  // reads state_; or null
   double checkpoint_stall_seconds_ = 0;           // since the last step
   // Of the checkpoints that were written before it was known that the data

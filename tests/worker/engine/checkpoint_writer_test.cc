@@ -29,22 +29,27 @@ class OneRank final : public RankListener {
     return shards;
   }
   absl::Status OnCommitted(const CheckpointRecord& checkpoint) override {
-    const std::filesystem::path path = checkpoint.path();
+    committed.push_back(checkpoint);
+    return absl::OkStatus();
+  }
+  // What may be gone on from when the job's checkpoint becomes another one.
+  absl::Status AwaitCommitted(int64_t step) override {
+    EXPECT_TRUE(!committed.empty() && committed.back().step() == step);
+    const std::filesystem::path path = committed.back().path();
     there.push_back(0);
     for (const auto& entry :
          std::filesystem::directory_iterator(path.parent_path())) {
       there.back() += entry.is_directory();
     }
-    committed.push_back(checkpoint);
-    return absl::OkStatus();
+    return unheard;
   }
-  absl::Status AwaitCommitted(int64_t) override { return absl::OkStatus(); }
 
   absl::Status refusal;
+  absl::Status unheard;  // of the commit
   std::vector<std::string> shards;
   std::vector<CheckpointRecord> committed;
-  std::vector<int>
-      there;  // at each commit: checkpoints, and what is left of any
+  // At each commit: checkpoints, and what is left of any.
+  std::vector<int> there;
 };
 
 class CheckpointWriterTest : public testing::Test {
@@ -59,8 +64,27 @@ class CheckpointWriterTest : public testing::Test {
     rank_ = std::make_unique<SmallRank>(
         job, SmallRankOptions{.program = Program::CHECKPOINT});
     writer_ = std::make_unique<CheckpointWriter>(
-        CheckpointWriterOptions{.token = "test"}, rank_->state(),
-        RankDisk{*io_, disk_}, clock_, listener_);
+        CheckpointWriterOptions{.token = "test", .removal = &removal_},
+        rank_->state(), RankDisk{*io_, disk_}, clock_, listener_);
+  }
+
+  std::vector<int64_t> Kept() const {
+    std::vector<int64_t> steps;
+    const auto kept = ListCheckpoints(directory_);
+    EXPECT_TRUE(kept.ok()) << kept.status();
+    if (!kept.ok()) return steps;
+    for (const CheckpointEntry& entry : *kept) steps.push_back(entry.step);
+    return steps;
+  }
+
+  // When nothing more is being removed.
+  int DirectoriesLeft() {
+    EXPECT_TRUE(removal_.AwaitIdle().ok());
+    int directories = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(directory_)) {
+      directories += entry.is_directory();
+    }
+    return directories;
   }
 
   Snapshot Taken(int64_t step) {
@@ -80,6 +104,7 @@ class CheckpointWriterTest : public testing::Test {
   DiskLog disk_{clock_};
   const std::unique_ptr<IoEngine> io_;
   OneRank listener_;
+  BackgroundWriter removal_;
   std::unique_ptr<SmallRank> rank_;
   std::unique_ptr<CheckpointWriter> writer_;
 };
@@ -111,24 +136,30 @@ TEST_F(CheckpointWriterTest, WritesWhatAnyPlanCanRead) {
 
 TEST_F(CheckpointWriterTest, KeepsTheNewestFew) {
   for (int step = 1; step <= 4; ++step) ASSERT_TRUE(Write(step).ok());
-  const auto kept = ListCheckpoints(directory_);
-  ASSERT_TRUE(kept.ok());
-  ASSERT_EQ(kept->size(), 2u);
-  EXPECT_EQ((*kept)[0].step, 3);
-  EXPECT_EQ((*kept)[1].step, 4);
-  // Others go on from a commit, and must not wait for what is removed.
-  EXPECT_EQ(listener_.there, (std::vector<int>{1, 2, 2, 2}));
+  EXPECT_EQ(Kept(), (std::vector<int64_t>{3, 4}));
+  EXPECT_EQ(DirectoriesLeft(), 2);
+  // The third one is known to be there before the first one goes.
+  EXPECT_EQ(listener_.there, (std::vector<int>{1, 2, 3, 3}));
 }
 
-TEST_F(CheckpointWriterTest, WhatItReplacesGoesBeforeOthersGoOn) {
+// A job whose rank is lost now goes on from what it has heard of.
+TEST_F(CheckpointWriterTest, OldOnesStayWhereNobodyHeardOfTheNewOne) {
+  for (int step = 1; step <= 2; ++step) ASSERT_TRUE(Write(step).ok());
+  listener_.unheard = absl::CancelledError("the scheduler is gone");
+  EXPECT_EQ(Write(3), listener_.unheard);
+  EXPECT_EQ(Kept(), (std::vector<int64_t>{1, 2, 3}));
+}
+
+TEST_F(CheckpointWriterTest, WhatItReplacesGoes) {
   for (int i = 0; i < 2; ++i) ASSERT_TRUE(Write(1).ok());
-  EXPECT_EQ(listener_.there, (std::vector<int>{1, 1}));
+  EXPECT_EQ(DirectoriesLeft(), 1);
 }
 
 TEST_F(CheckpointWriterTest, SaysWhetherTheTokensWereChecked) {
   ASSERT_TRUE(Write(1).ok());
   writer_ = std::make_unique<CheckpointWriter>(
-      CheckpointWriterOptions{.token = "test", .data_unchecked = true},
+      CheckpointWriterOptions{
+          .token = "test", .removal = &removal_, .data_unchecked = true},
       rank_->state(), RankDisk{*io_, disk_}, clock_, listener_);
   ASSERT_TRUE(Write(2).ok());
   for (const int step : {1, 2}) {

@@ -174,7 +174,7 @@ TEST(TrainLoop, ARankThatHasWrittenWaitsInNoCollectiveForOneThatWrites) {
              },
          .on_await =
              [&](int rank, int64_t step, const std::vector<TrainLoop*>& loops) {
-               EXPECT_EQ(rank, 1);
+               if (rank == 0) return;
                if (!background) {
                  EXPECT_EQ(loops[1]->Progress().lanes_size(), 0);
                }

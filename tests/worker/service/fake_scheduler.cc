@@ -140,6 +140,10 @@ void FakeScheduler::React(Stream& stream, const WorkerMessage& message) {
     commit.set_step(message.shard().step());
     *commit.add_shards() = message.shard();
     stream.Write(answer);
+  } else if (message.has_committed()) {
+    *answer.mutable_done()->mutable_ref() = message.committed().ref();
+    answer.mutable_done()->set_step(message.committed().checkpoint().step());
+    stream.Write(answer);
   }
 }
 

@@ -113,10 +113,15 @@ TEST(RankRunner, CommitsWhenTheSchedulerHasAllShards) {
   *commit.mutable_commit()->add_shards() = shard.shard();
   runner.OnMessage(commit);
 
-  const RankEnded ended = outbox.AwaitEnd().ended();
-  EXPECT_TRUE(ended.ok()) << ended.error();
   const WorkerMessage committed =
       outbox.Await([](const WorkerMessage& m) { return m.has_committed(); });
+  EXPECT_FALSE(runner.ended()) << "nobody has heard of the checkpoint";
+  SchedulerMessage done;
+  *done.mutable_done()->mutable_ref() = assignment.ref();
+  done.mutable_done()->set_step(20);
+  runner.OnMessage(done);
+  const RankEnded ended = outbox.AwaitEnd().ended();
+  EXPECT_TRUE(ended.ok()) << ended.error();
   EXPECT_EQ(committed.committed().checkpoint().path(),
             directory + "/step-00000020");
   EXPECT_GT(committed.committed().checkpoint().bytes(), 0);
