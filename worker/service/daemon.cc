@@ -157,6 +157,7 @@ void Daemon::Handle(const SchedulerMessage& message,
     if (!message.start().plan().job().checkpoint().directory().empty()) {
       absl::MutexLock lock(&mutex_);
       savable_ = message.start().ref();
+      told_to_stop_ = false;
     }
     Replace(std::make_unique<RankRunner>(
         message.start(), RankRunnerOptions{.resources = resources_,
@@ -170,6 +171,8 @@ void Daemon::Handle(const SchedulerMessage& message,
     if (generation_ != nullptr) generation_->Stop(message.stop_text());
   } else if (rank_ != nullptr) {
     rank_->OnMessage(message);
+    absl::MutexLock lock(&mutex_);
+    told_to_stop_ |= message.has_stop();
   }
 }
 
@@ -203,6 +206,16 @@ void Daemon::SaveFirst(const std::string& reason) {
   const auto ended = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     return !savable_.has_value();
   };
+  const auto answered = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return ended() || told_to_stop_;
+  };
+  if (!mutex_.AwaitWithTimeout(absl::Condition(&answered),
+                               options_.leaving_answer_max)) {
+    LogWarning(absl::StrCat("leaving without a checkpoint: the scheduler at ",
+                            options_.scheduler, " has not answered for ",
+                            absl::FormatDuration(options_.leaving_answer_max)));
+    return;
+  }
   // The scheduler, who hears how the disks of all ranks get on, ends the
   // session where they do not.
   mutex_.Await(absl::Condition(&ended));

@@ -31,6 +31,10 @@ struct DaemonOptions {
   // Between two attempts to connect; doubles up to the second.
   absl::Duration retry_first = absl::Milliseconds(100);
   absl::Duration retry_max = absl::Seconds(5);
+  // How long the scheduler has to say what becomes of a rank that is to be
+  // saved before this worker leaves: a part of the 30 s that Kubernetes gives a
+  // process to end.
+  absl::Duration leaving_answer_max = absl::Seconds(10);
 };
 
 class Daemon {
@@ -46,8 +50,8 @@ class Daemon {
 
   // Ends what runs, says goodbye, and makes Run return, within about a second;
   // but a job that has somewhere to be saved is saved first, which may take as
-  // long as a step and a checkpoint do. Thread-safe; may be
-  // called before Run.
+  // long as a step and a checkpoint do; not where the scheduler, without whom
+  // nothing is saved, does not answer. Thread-safe; may be called before Run.
   void Stop(const std::string& reason);
 
  private:
@@ -66,7 +70,9 @@ class Daemon {
   bool WaitToRetry(absl::Duration wait);
   bool stopped() const;
   // Tells the scheduler that this worker leaves, and waits until its rank has
-  // been saved and has ended; not at all where there is nothing to save.
+  // been saved and has ended; not at all where there is nothing to save, and
+  // not past leaving_answer_max where the scheduler has not told the rank to
+  // stop.
   void SaveFirst(const std::string& reason)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -86,6 +92,7 @@ class Daemon {
   Session* session_ ABSL_GUARDED_BY(mutex_) = nullptr;  // while one is served
   // The rank that runs here, where its job has checkpoints.
   absl::optional<RankRef> savable_ ABSL_GUARDED_BY(mutex_);
+  bool told_to_stop_ ABSL_GUARDED_BY(mutex_) = false;  // that rank
 };
 
 }  // namespace troupe

@@ -13,7 +13,10 @@
 //
 // A scheduler that is silent is not gone: it may be paused (SIGSTOP, a
 // suspended machine), and forgives the workers the time that it did not run.
-// So a session bears kSilenceMax, and what is to be said meanwhile waits.
+// So a session bears kSilenceMax, and what is to be said meanwhile waits. The
+// same goes for a machine that is gone without a word (its power, its address):
+// gRPC 1.51 gives the kernel, which could tell it from a pause, the limit of
+// its own pings (TCP_USER_TIMEOUT), and no option for another.
 #ifndef TROUPE_WORKER_SERVICE_SESSION_H_
 #define TROUPE_WORKER_SERVICE_SESSION_H_
 

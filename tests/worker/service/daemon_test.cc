@@ -29,14 +29,16 @@ class Running {
  public:
   explicit Running(const std::string& scheduler)
       : Running(scheduler, NewCpuDevice({.threads = 1})) {}
-  Running(const std::string& scheduler, std::unique_ptr<Device> device)
+  Running(const std::string& scheduler, std::unique_ptr<Device> device,
+          absl::Duration leaving_answer_max = absl::Minutes(1))
       : worker_(std::move(device)),
         daemon_({.scheduler = scheduler,
                  .description = worker_.Description(),
                  .address = "127.0.0.1",
                  .machine = [] { return SomeReading(); },
                  .retry_first = absl::Milliseconds(5),
-                 .retry_max = absl::Milliseconds(20)},
+                 .retry_max = absl::Milliseconds(20),
+                 .leaving_answer_max = leaving_answer_max},
                 Resources()),
         thread_([this] { status_ = daemon_.Run(); }) {}
   ~Running() {
@@ -166,6 +168,25 @@ TEST(Daemon, StopSavesAJobThatHasCheckpoints) {
   EXPECT_TRUE(daemon.Join().ok());
   EXPECT_EQ(scheduler.AwaitMessages(1, IsEnded).size(), 1u);
   EXPECT_EQ(scheduler.AwaitMessages(1, IsGoodbye).size(), 1u);
+}
+
+// Its machine may be gone, and nobody said so.
+TEST(Daemon, StopDoesNotWaitForASchedulerThatIsSilent) {
+  FakeScheduler scheduler;
+  Running daemon(scheduler.address(), NewCpuDevice({.threads = 1}),
+                 absl::Milliseconds(50));
+  ASSERT_EQ(scheduler.AwaitMessages(1, IsRegister).size(), 1u);
+  JobSpec job = SmallJob();
+  job.mutable_training()->set_steps(1'000'000);
+  job.mutable_checkpoint()->set_directory(testing::TempDir() +
+                                          "/daemon_silence");
+  scheduler.Send("ada", Start(job, daemon.worker()));
+  ASSERT_GE(scheduler.AwaitMessages(3, IsStep).size(), 3u);
+  scheduler.Pause(true);
+  daemon.Stop();
+  EXPECT_TRUE(daemon.Join().ok());
+  EXPECT_EQ(daemon.worker().arenas().used(), 0u);
+  scheduler.Pause(false);
 }
 
 TEST(Daemon, OutlivesItsScheduler) {
