@@ -1,8 +1,5 @@
 #include "storage/dataset/make_tokenizer.h"
 
-#include <unistd.h>
-
-#include <cerrno>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -11,7 +8,6 @@
 #include "proto/base/status.h"
 #include "storage/dataset/bytes_tokenizer.h"
 #include "storage/dataset/sentencepiece/tokenizer.h"
-#include "storage/disk/errno_status.h"
 #include "storage/disk/new_file.h"
 #include "storage/engine/posix_file.h"
 
@@ -66,6 +62,11 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizer(
       tokenizer->name(), ": put the right one in its place"));
 }
 
+bool TokenizerHasModel(absl::string_view name) {
+  const auto row = FindRow(name);
+  return row.ok() && (*row)->has_model;
+}
+
 std::string TokenizerModelPath(const std::string& tokens) {
   return tokens + ".model";
 }
@@ -77,12 +78,6 @@ absl::StatusOr<std::string> ReadTokenizerModel(const std::string& path) {
 absl::Status WriteTokenizerModel(const std::string& tokens,
                                  absl::string_view model) {
   return ReplaceFile(TokenizerModelPath(tokens), model);
-}
-
-absl::Status RemoveTokenizerModel(const std::string& tokens) {
-  const std::string path = TokenizerModelPath(tokens);
-  if (unlink(path.c_str()) == 0 || errno == ENOENT) return absl::OkStatus();
-  return ErrnoStatus(errno, absl::StrCat(path, ": remove"));
 }
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> LoadTokenizer(

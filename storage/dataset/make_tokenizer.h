@@ -23,15 +23,17 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizer(
     absl::string_view name,
     const std::optional<std::string>& model = std::nullopt);
 
-// Where the model of a token file lies: <tokens>.model.
+// Whether it is made of a model; false for an unknown name.
+bool TokenizerHasModel(absl::string_view name);
+
+// Where the model of a token file lies, where its tokenizer has one:
+// <tokens>.model.
 std::string TokenizerModelPath(const std::string& tokens);
 
-// A model's file, whole; one put beside the token file `tokens`, durable; and
-// that one removed, OK where there is none.
+// A model's file, whole; and one put beside the token file `tokens`, durable.
 absl::StatusOr<std::string> ReadTokenizerModel(const std::string& path);
 absl::Status WriteTokenizerModel(const std::string& tokens,
                                  absl::string_view model);
-absl::Status RemoveTokenizerModel(const std::string& tokens);
 
 // The tokenizer `name` of a token file, with the model beside it. Errors as
 // above, with the model's path.

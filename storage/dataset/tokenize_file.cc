@@ -126,12 +126,7 @@ absl::StatusOr<TokenFileHeader> TokenizeFile(
     RETURN_IF_ERROR(writer->Sync());
     RETURN_IF_ERROR(WriteTokenizerModel(options.path, *options.model));
   }
-  ASSIGN_OR_RETURN(const TokenFileHeader header, writer->Finish());
-  // Checkpoints would carry the one of the tokens that were there.
-  if (!options.model.has_value()) {
-    RETURN_IF_ERROR(RemoveTokenizerModel(options.path));
-  }
-  return header;
+  return writer->Finish();
 }
 
 }  // namespace troupe

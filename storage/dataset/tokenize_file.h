@@ -23,7 +23,8 @@ struct TokenizeFileOptions {
   bool eos_per_line = false;
   // The bytes of the tokenizer's model, where it has one: put beside the token
   // file when all tokens are on the disk, so that the tokens that were there
-  // keep theirs until then. Where it has none, theirs is removed.
+  // keep theirs until then. Where it has none, a file of that name stays,
+  // whoever it is from; it is not these tokens'.
   std::optional<std::string> model = std::nullopt;
   // Told now and then how many bytes of the text are done. An error ends it,
   // and is returned; then nothing of it is left.

@@ -48,6 +48,10 @@ void AddOfTokens(const CarriedFilesOptions& options, Collection& collection) {
                             known.message()));
     return;
   }
+  // A file of that name is then another's.
+  if (!options.tokenizer.empty() && !TokenizerHasModel(options.tokenizer)) {
+    return;
+  }
   const std::string path = TokenizerModelPath(options.tokens);
   collection.Add(path, LoadCarriedFile(kTokenizerModelAsset, path));
 }

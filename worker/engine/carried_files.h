@@ -3,7 +3,7 @@
 // moved to. Of each name the first that is there:
 //
 //   1. <data.tokens>.model as tokenizer.model: the SentencePiece model by which
-//      the tokens were made (docs/formats.md);
+//      the tokens were made (docs/formats.md), unless they were made without;
 //   2. the config, tokenizer and chat template of the directory `model.hf`;
 //   3. what the checkpoint carries from which the job resumed.
 #ifndef TROUPE_WORKER_ENGINE_CARRIED_FILES_H_

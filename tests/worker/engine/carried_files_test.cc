@@ -65,6 +65,7 @@ TEST_F(CarriedFilesTest, AModelThatDidNotMakeTheTokensIsLeftOut) {
   EXPECT_TRUE(
       Collect({.tokens = tokens_, .tokenizer = "sentencepiece:00000001"})
           .empty());
+  EXPECT_TRUE(Collect({.tokens = tokens_, .tokenizer = "bytes"}).empty());
   EXPECT_TRUE(Collect({.tokens = tokens_, .resumed_from = "/no/such"})
                   .count("tokenizer.model"));
 }
