@@ -93,6 +93,11 @@ std::string CheckpointPath(const std::string& dir, int64_t step) {
   return absl::StrFormat("%s/step-%08d", dir, step);
 }
 
+bool HoldsCheckpoints(const std::string& path) {
+  const auto entries = ListCheckpoints(path);
+  return entries.ok() && !entries->empty();
+}
+
 absl::Status PrepareCheckpointDirectory(const std::string& dir) {
   RETURN_IF_ERROR(MakeDirectories(dir));
   std::string probe = absl::StrCat(dir, "/.probe-XXXXXX");

@@ -39,6 +39,10 @@ std::string CheckpointPath(const std::string& dir, int64_t step);
 absl::StatusOr<std::vector<CheckpointEntry>> ListCheckpoints(
     const std::string& dir);
 
+// Whether `path` is a folder of checkpoints, and not one of them: its newest is
+// meant by whoever resumes from it.
+bool HoldsCheckpoints(const std::string& path);
+
 // Makes the directory where it is missing and proves that files can be made in
 // it: better known before the first step than at the first checkpoint. Errors
 // name the path and say what to do.

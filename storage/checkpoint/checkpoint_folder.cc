@@ -36,13 +36,15 @@ absl::StatusOr<std::optional<FileLock>> LockDirectory(
 }  // namespace
 
 bool GoesOnIn(const std::string& directory, const std::string& resume) {
-  // A checkpoint lies where it is, and where a link to it is.
-  for (const std::string& folder :
-       {resume, absl::StrCat(resume, "/.."), ParentDirectory(resume)}) {
+  if (resume.empty() || resume == "latest") return !resume.empty();
+  const auto is_directory = [&](const std::string& folder) {
     std::error_code error;
-    if (std::filesystem::equivalent(folder, directory, error)) return true;
-  }
-  return false;
+    return std::filesystem::equivalent(folder, directory, error);
+  };
+  if (HoldsCheckpoints(resume)) return is_directory(resume);
+  // A checkpoint lies where it is, and where a link to it is.
+  return is_directory(absl::StrCat(resume, "/..")) ||
+         is_directory(ParentDirectory(resume));
 }
 
 absl::StatusOr<std::unique_ptr<CheckpointFolder>> CheckpointFolder::Open(

@@ -29,10 +29,11 @@ struct CheckpointFolderOptions {
   bool overwrite = false;    // what an earlier run left may go
 };
 
-// Whether a run that resumes from `resume`, a checkpoint or a folder of such,
-// goes on in `directory`: it lies there, whatever names lead to both. One that
-// goes on from elsewhere is as new to the directory as one that resumes
-// nothing.
+// Whether a run goes on in `directory`, where its checkpoints go. `resume` is
+// the job's: `latest`, a checkpoint that lies there, or the directory itself,
+// whatever names lead to both. Whoever resumes nothing, or from elsewhere, a
+// folder of checkpoints below the directory among that, is new to it. Ask
+// before the run has written any.
 bool GoesOnIn(const std::string& directory, const std::string& resume);
 
 // One thread at a time.

@@ -52,8 +52,7 @@ absl::StatusOr<Choice> ParseChoice(const std::string& text) {
 // The folder whose newest checkpoint is meant; empty: that very checkpoint is.
 std::string FolderOf(const std::string& resume, const JobSpec& job) {
   if (resume == "latest") return job.checkpoint().directory();
-  const auto entries = ListCheckpoints(resume);
-  return entries.ok() && !entries->empty() ? resume : "";
+  return HoldsCheckpoints(resume) ? resume : "";
 }
 
 // Rank 0's.
@@ -74,12 +73,13 @@ absl::StatusOr<Choice> Choose(const std::string& resume, const JobSpec& job,
 
 // What becomes of the checkpoints that an earlier run left where this one's go.
 absl::Status WarnOfEarlierRun(const StartingPoint& start,
+                              const std::string& resume,
                               const std::string& directory,
                               RankListener& listener) {
   ASSIGN_OR_RETURN(const std::vector<CheckpointEntry> entries,
                    ListCheckpoints(directory));
   if (entries.empty()) return absl::OkStatus();
-  if (start.resumed_from.empty() || !GoesOnIn(directory, start.resumed_from)) {
+  if (!GoesOnIn(directory, resume)) {
     return listener.OnWarning(absl::StrCat(
         "checkpoint.overwrite: what an earlier run left in ", directory, ", ",
         entries.back().path,
@@ -223,7 +223,8 @@ absl::StatusOr<StartingPoint> SetStartingPoint(const StartOptions& options,
   }
   const std::string& directory = state.plan->job().checkpoint().directory();
   if (!directory.empty()) {
-    RETURN_IF_ERROR(WarnOfEarlierRun(start, directory, listener));
+    RETURN_IF_ERROR(
+        WarnOfEarlierRun(start, options.resume, directory, listener));
   }
   // What was enqueued here, lanes will use.
   RETURN_IF_ERROR(state.device.Synchronize());

@@ -138,17 +138,14 @@ absl::Status TrainLoop::OpenCheckpointFolder() {
   const JobSpec& job = options_.plan->job();
   const std::string& directory = job.checkpoint().directory();
   if (state_->rank() != 0) return PrepareCheckpointDirectory(directory);
-  const std::string& resume = options_.resume;
-  const bool goes_on =
-      resume == "latest" || (!resume.empty() && GoesOnIn(directory, resume));
-  ASSIGN_OR_RETURN(
-      folder_,
-      CheckpointFolder::Open({.directory = directory,
-                              .holder = absl::StrCat("job ", job.name(), " (",
-                                                     options_.checkpoint_token,
-                                                     "), ", ThisProcessName()),
-                              .starts_anew = !goes_on,
-                              .overwrite = job.checkpoint().overwrite()}));
+  ASSIGN_OR_RETURN(folder_,
+                   CheckpointFolder::Open(
+                       {.directory = directory,
+                        .holder = absl::StrCat("job ", job.name(), " (",
+                                               options_.checkpoint_token, "), ",
+                                               ThisProcessName()),
+                        .starts_anew = !GoesOnIn(directory, options_.resume),
+                        .overwrite = job.checkpoint().overwrite()}));
   return absl::OkStatus();
 }
 

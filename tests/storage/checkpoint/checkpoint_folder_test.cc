@@ -54,15 +54,20 @@ TEST(CheckpointFolder, ARunGoesOnWhereItsCheckpointLies) {
   fs::create_directory_symlink(here, dir.File("link"));
   fs::create_directory_symlink(checkpoint, dir.File("link-to-50"));
   fs::create_directory_symlink(elsewhere, here + "/step-00000060");
+  const std::string below = SaveSmall({here + "/keep", 50, "a"}, 1);
+  fs::create_directory(dir.File("links"));
+  fs::create_directory_symlink(checkpoint, dir.File("links/step-00000050"));
   for (const std::string& resume :
-       {here, here + "/", checkpoint, checkpoint + "/", checkpoint + "/.",
-        dir.File("link"), dir.File("link/step-00000050"),
+       {std::string("latest"), here, here + "/", checkpoint, checkpoint + "/",
+        checkpoint + "/.", dir.File("link"), dir.File("link/step-00000050"),
         dir.File("link-to-50"), here + "/step-00000060"}) {
     EXPECT_TRUE(GoesOnIn(here, resume)) << resume;
     EXPECT_TRUE(GoesOnIn(dir.File("link/"), resume)) << resume;
   }
   for (const std::string& resume :
-       {elsewhere, dir.File("there"), dir.path(), dir.File("none")}) {
+       {std::string(), elsewhere, dir.File("there"), dir.path(),
+        dir.File("none"), below, here + "/keep", here + "/keep/",
+        dir.File("links")}) {
     EXPECT_FALSE(GoesOnIn(here, resume)) << resume;
   }
   EXPECT_FALSE(GoesOnIn(dir.File("not-made-yet"), checkpoint));

@@ -135,6 +135,30 @@ TEST(StartingPoint, ARunFromElsewhereTakesNobodysPlaceUnasked) {
   EXPECT_EQ(FindNewestComplete(directory)->step, 5) << "not the other's";
 }
 
+// A folder of checkpoints that are kept, or were imported, is another one.
+TEST(StartingPoint, ARunFromAFolderBelowItsOwnIsNewToThat) {
+  JobSpec job = SavingJob("below", 8);
+  const std::string directory = job.checkpoint().directory();
+  const std::string keep = directory + "/keep";
+  JobSpec kept = job;
+  kept.mutable_checkpoint()->set_directory(keep);
+  kept.mutable_training()->set_stop_after(2);
+  ASSERT_TRUE(Train(kept, {}).status().ok());
+  ASSERT_TRUE(Train(job, {}).status().ok());
+  EXPECT_TRUE(Fails(Train(job, {.resume = keep}).status(),
+                    absl::StatusCode::kFailedPrecondition,
+                    {directory, "checkpoint.overwrite: true"}));
+  job.mutable_training()->set_stop_after(5);
+  job.mutable_checkpoint()->set_overwrite(true);
+  const TrainingRun asked = Train(job, {.resume = keep});
+  ASSERT_TRUE(asked.status().ok()) << asked.status();
+  ASSERT_EQ(asked.warnings.size(), 1u);
+  EXPECT_TRUE(absl::StrContains(asked.warnings[0], "is removed when"))
+      << asked.warnings[0];
+  EXPECT_EQ(FindNewestComplete(directory)->step, 5) << "not the other's";
+  EXPECT_EQ(FindNewestComplete(keep)->step, 2);
+}
+
 // A disk that answers reads of some files with other bytes than it has, or with
 // an error.
 class FaultyDisk final : public IoEngine {
