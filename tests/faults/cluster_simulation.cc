@@ -31,9 +31,10 @@ constexpr size_t kPastMax = 100;
 ClusterSimulation::ClusterSimulation(uint32_t seed)
     : random_(seed),
       limits_(MakeLimits()),
-      cluster_(std::make_unique<Cluster>(limits_, compiler_)),
       planner_(compiler_),
-      invariants_(attempts_, store_, workers_) {}
+      invariants_(attempts_, store_, workers_) {
+  Begin();
+}
 
 void ClusterSimulation::Run(int events) {
   for (int i = 0; i < events && !testing::Test::HasFailure(); ++i) {
@@ -328,10 +329,16 @@ void ClusterSimulation::Restart() {
               past_.end());
   draining_ = false;
   now_ += absl::Seconds(Draw(10));
+  Begin();
+  invariants_.Restarted();
+}
+
+// As the scheduler does, the first time too: from here on time in which it does
+// not run is nobody's silence.
+void ClusterSimulation::Begin() {
   cluster_ = std::make_unique<Cluster>(limits_, compiler_);
   cluster_->Restore(store_.Load(limits_), now_, actions_);
   ticked_ = now_;
-  invariants_.Restarted();
 }
 
 void ClusterSimulation::Receive(WorkerId id) {

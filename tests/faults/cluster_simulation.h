@@ -63,6 +63,7 @@ class ClusterSimulation {
   void Drain();
   void StandStill();
   void Restart();
+  void Begin();
 
   // A worker's messages arrive.
   void Receive(WorkerId id);
