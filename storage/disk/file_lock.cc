@@ -9,6 +9,8 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "proto/base/process_state.h"
 #include "proto/base/status.h"
 #include "storage/disk/errno_status.h"
@@ -17,6 +19,8 @@ namespace troupe {
 namespace {
 
 constexpr size_t kHolderBytesMax = 512;
+// Who only asks lets go at once, unless it was stopped meanwhile.
+constexpr absl::Duration kAskersMax = absl::Seconds(10);
 
 std::string HolderOf(int fd) {
   char text[kHolderBytesMax];
@@ -57,6 +61,18 @@ absl::Status WriteHolder(int fd, const std::string& path,
                      absl::StrCat(path, ": write"));
 }
 
+int Flock(int fd, int operation) {
+  int result;
+  do {
+    result = flock(fd, operation);
+  } while (result < 0 && errno == EINTR);
+  return result;
+}
+
+// Whether whoever has it shares it; a holder does not. Then we do too, until
+// the file is closed.
+bool OnlyAsked(int fd) { return Flock(fd, LOCK_SH | LOCK_NB) == 0; }
+
 int OpenFile(const std::string& path, int flags) {
   int fd;
   do {
@@ -70,6 +86,7 @@ int OpenFile(const std::string& path, int flags) {
 absl::StatusOr<FileLock> FileLock::Lock(const std::string& path,
                                         absl::string_view holder,
                                         int operation) {
+  const absl::Time deadline = absl::Now() + kAskersMax;
   while (true) {
     int fd = OpenFile(path, O_RDWR | O_CREAT);
     // Another user's: it says who holds it, and can be locked nevertheless.
@@ -77,13 +94,14 @@ absl::StatusOr<FileLock> FileLock::Lock(const std::string& path,
     if (foreign) fd = OpenFile(path, O_RDONLY);
     if (foreign && fd < 0 && errno == ENOENT) errno = EACCES;
     if (fd < 0) return ErrnoStatus(errno, absl::StrCat(path, ": open"));
-    int result;
-    do {
-      result = flock(fd, operation);
-    } while (result < 0 && errno == EINTR);
-    if (result < 0) {
+    if (Flock(fd, operation) < 0) {
       // Some file systems lock only what may be written.
       const int error = foreign && errno == EBADF ? EACCES : errno;
+      if (error == EWOULDBLOCK && absl::Now() < deadline && OnlyAsked(fd)) {
+        close(fd);
+        absl::SleepFor(absl::Milliseconds(1));
+        continue;
+      }
       const absl::Status why = Refusal(error, fd, path);
       close(fd);
       return why;
@@ -118,8 +136,8 @@ absl::StatusOr<FileLock> FileLock::Await(const std::string& path,
 bool FileLock::IsHeld(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
-  // Shared, so that two who ask do not take each other for a holder.
-  const bool held = flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+  // Shared, so that nobody takes one who asks for a holder.
+  const bool held = !OnlyAsked(fd) && errno == EWOULDBLOCK;
   close(fd);
   return held;
 }

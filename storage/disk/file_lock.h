@@ -30,8 +30,8 @@ class FileLock {
   static absl::StatusOr<FileLock> Await(const std::string& path,
                                         absl::string_view holder);
 
-  // Whether anybody has it now. No where there is no such file, or where it
-  // cannot be asked.
+  // Whether anybody has it now; who takes it meanwhile is not refused for that.
+  // No where there is no such file, or where it cannot be asked.
   static bool IsHeld(const std::string& path);
 
   FileLock(FileLock&& other) noexcept

@@ -1,20 +1,15 @@
 #include "storage/disk/file_lock.h"
 
-#include <sys/stat.h>
-
 #include <atomic>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <thread>
 #include <vector>
 
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
-#include "proto/base/check.h"
 #include "tests/storage/disk/as_nobody.h"
+#include "tests/storage/disk/is_awaited.h"
 #include "tests/storage/temp_dir.h"
 
 namespace troupe {
@@ -82,20 +77,6 @@ TEST(FileLock, IsHeldByOneThoughItsFileGoes) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// Whether the kernel knows of somebody who waits for a lock on the file.
-bool IsAwaited(const std::string& path) {
-  struct stat info;
-  CHECK_EQ(stat(path.c_str(), &info), 0);
-  const std::string inode = absl::StrCat(":", info.st_ino, " ");
-  std::ifstream locks("/proc/locks");
-  for (std::string line; std::getline(locks, line);) {
-    if (absl::StrContains(line, "-> FLOCK") && absl::StrContains(line, inode)) {
-      return true;
-    }
-  }
-  return false;
-}
-
 TEST(FileLock, WaitsForItsTurn) {
   TempDir dir;
   const std::string path = dir.File("lock");
@@ -111,6 +92,50 @@ TEST(FileLock, WaitsForItsTurn) {
   EXPECT_FALSE(has_it.HasBeenNotified());
   first.reset();
   second.join();
+}
+
+// A command looks for a scheduler that lives while one is being started.
+TEST(FileLock, WhoAsksForItTakesItFromNobody) {
+  TempDir dir;
+  const std::string path = dir.File("lock");
+  std::atomic<bool> ended = false;
+  std::thread asking([&] {
+    while (!ended) {
+      FileLock::IsHeld(path);
+      std::this_thread::yield();
+    }
+  });
+  for (int i = 0; i < 200; ++i) {
+    WriteText(path, "left by a crash");
+    const absl::StatusOr<FileLock> lock = FileLock::Take(path, "job 3");
+    EXPECT_TRUE(lock.ok()) << lock.status();
+    EXPECT_TRUE(FileLock::IsHeld(path));
+    EXPECT_TRUE(Fails(FileLock::Take(path, "job 4").status(),
+                      absl::StatusCode::kFailedPrecondition, {"job 3"}));
+    if (HasFailure()) break;
+  }
+  ended = true;
+  asking.join();
+}
+
+TEST(FileLock, OfSeveralWhoTakeItAtOnceOneHasIt) {
+  TempDir dir;
+  const std::string path = dir.File("lock");
+  for (int i = 0; i < 30; ++i) {
+    std::atomic<int> taken = 0;
+    std::vector<std::optional<FileLock>> locks(4);
+    std::vector<std::thread> threads;
+    for (std::optional<FileLock>& lock : locks) {
+      threads.emplace_back([&] {
+        absl::StatusOr<FileLock> mine = FileLock::Take(path, "x");
+        if (!mine.ok()) return;
+        ++taken;
+        lock = *std::move(mine);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(taken, 1);
+  }
 }
 
 TEST(FileLock, ErrorsNameTheFile) {
