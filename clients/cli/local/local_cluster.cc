@@ -93,6 +93,14 @@ class Starting {
   absl::Status StartScheduler() {
     ASSIGN_OR_RETURN(const std::string program,
                      FindProgram("troupe-scheduler", options_.search));
+    // Of an earlier cluster, perhaps of a container that is gone. Later, when
+    // ours may hold DIR/lock, they would count as those of one that lives.
+    RETURN_IF_ERROR(ChangeClusterFile(
+        options_.dir, [](std::vector<ClusterMember>& members) {
+          EraseIf(members, [](const ClusterMember& was) {
+            return !IsRunning(was.process);
+          });
+        }));
     std::vector<std::string> command = {program, "--state", options_.dir};
     RETURN_IF_ERROR(StartMember(kSchedulerName, std::move(command)));
     const ProcessId scheduler = cluster_.members.back().process;
@@ -176,7 +184,7 @@ class Starting {
     return ChangeClusterFile(
         options_.dir, [&](std::vector<ClusterMember>& members) {
           EraseIf(members, [&](const ClusterMember& was) {
-            return !IsRunning(was.process) && (is_new || was.name == name);
+            return !IsRunning(was.process) && was.name == name;
           });
           members.push_back(member);
         });

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "storage/disk/file_lock.h"
 #include "tests/clients/cli/local/scripted_daemons.h"
 #include "tests/clients/cpp/fake_scheduler.h"
+#include "tests/storage/disk/is_awaited.h"
 
 namespace troupe {
 namespace {
@@ -224,6 +226,30 @@ TEST_F(LocalClusterTest, WaitsForItsTurnNoLongerThanForAStart) {
       << late;
   keep_going_ = [] { return false; };
   EXPECT_TRUE(absl::IsCancelled(Start().status()));
+}
+
+// The folder outlives its container, which was killed. Whose the cluster is is
+// decided before there is a scheduler of ours, which holds DIR/lock, too.
+TEST_F(LocalClusterTest, TakesThePlaceOfOneWhoseContainerIsGone) {
+  fs::create_directories(dir_);
+  const ProcessSpace here = ThisProcessSpace();
+  std::ofstream(dir_ / kClusterFile)
+      << "{\"host\": \"gone\", \"boot\": \"" << here.boot
+      << "\", \"pids\": " << here.pids + 1 << ", \"members\": [{\"name\": "
+      << "\"scheduler\", \"pid\": 7, \"start_ticks\": 77}]}";
+  const std::string turn = (dir_ / "pids.lock").string();
+  std::optional<FileLock> first = *FileLock::Take(turn, "the test");
+  absl::StatusOr<LocalCluster> cluster;
+  std::thread up([&] { cluster = Start(); });
+  while (!IsAwaited(turn)) std::this_thread::yield();
+  std::optional<FileLock> scheduler;
+  if (fs::exists(dir_ / "logs/scheduler.log")) {  // it was started, and runs
+    scheduler = *FileLock::Take((dir_ / "lock").string(), "its scheduler");
+  }
+  first.reset();
+  up.join();
+  ASSERT_TRUE(cluster.ok()) << cluster.status();
+  EXPECT_EQ(ReadClusterFile(dir_.string()).value(), cluster->members);
 }
 
 // A worker of the script says when it is asked to end, and takes its time.
