@@ -68,11 +68,17 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(
   return std::unique_ptr<Client>(new Client(std::move(connection)));
 }
 
-absl::StatusOr<SubmitJobResponse> Client::Submit(const JobSpec& job) {
+absl::StatusOr<SubmitJobResponse> Client::Submit(const JobSpec& job,
+                                                 const KeepGoing& keep_going) {
   SubmitJobRequest request;
   *request.mutable_job() = job;
-  return connection_->Call(&Scheduler::Stub::SubmitJob, request,
-                           connection_->options.plan);
+  return ReadAnswer<SubmitJobResponse>(
+      connection_->address, connection_->options.plan,
+      [&](grpc::ClientContext* context, grpc::CompletionQueue* queue) {
+        return connection_->stub->PrepareAsyncSubmitJob(context, request,
+                                                        queue);
+      },
+      keep_going);
 }
 
 absl::StatusOr<Plan> Client::PlanJob(const PlanJobRequest& request) {

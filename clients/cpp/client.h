@@ -47,7 +47,14 @@ class Client {
 
   const std::string& address() const;
 
-  absl::StatusOr<SubmitJobResponse> Submit(const JobSpec& job);
+  // Asked ten times a second while a call is under way; false ends the call
+  // with Cancelled, which harms neither job nor scheduler.
+  using KeepGoing = std::function<bool()>;
+
+  // Takes as long as planning does. One that `keep_going` ends may have been
+  // accepted nevertheless.
+  absl::StatusOr<SubmitJobResponse> Submit(
+      const JobSpec& job, const KeepGoing& keep_going = [] { return true; });
   absl::StatusOr<Plan> PlanJob(const PlanJobRequest& request);
   absl::StatusOr<ListJobsResponse> ListJobs();
   absl::StatusOr<JobDescription> Describe(int64_t id);
@@ -59,10 +66,6 @@ class Client {
     int64_t step = 0;  // 0: the last traced one
   };
   absl::StatusOr<GetTimelineResponse> Timeline(const TimelineOptions& options);
-
-  // Asked ten times a second while a stream is open; false ends the call with
-  // Cancelled, which harms neither job nor scheduler.
-  using KeepGoing = std::function<bool()>;
 
   // Hands each piece of news to `on_update`; OK once the job has ended.
   absl::Status Watch(

@@ -30,7 +30,13 @@ class Submit final : public Command {
     ASSIGN_OR_RETURN(const JobFile job,
                      LoadJob({.path = file_, .overrides = overrides_}));
     ASSIGN_OR_RETURN(auto client, cluster_.Connect(console));
-    const absl::StatusOr<SubmitJobResponse> accepted = client->Submit(job.spec);
+    const absl::StatusOr<SubmitJobResponse> accepted =
+        client->Submit(job.spec, [&] { return !interrupt.Arrived(); });
+    if (absl::IsCancelled(accepted.status())) {
+      console.err << "troupe: left before the scheduler had answered; whether "
+                     "it took the job says: troupe jobs"
+                  << cluster_.Words() << "\n";
+    }
     if (!accepted.ok()) return job.Locate(accepted.status());
     const int64_t id = accepted->id();
     console.out << "job " << id << " (" << job.spec.name() << ") accepted"

@@ -83,7 +83,8 @@ class Verify final : public Command {
                        Console& console) {
     std::vector<int64_t> ids;
     for (const JobSpec* spec : {&jobs.run, &jobs.reference}) {
-      const absl::StatusOr<SubmitJobResponse> accepted = client.Submit(*spec);
+      const absl::StatusOr<SubmitJobResponse> accepted =
+          client.Submit(*spec, [&] { return !interrupt.Arrived(); });
       if (!accepted.ok()) {
         CancelAll(client, ids);
         return job.Locate(accepted.status());

@@ -39,6 +39,19 @@ TEST(Client, SubmitsAndKeepsTheRefusal) {
   EXPECT_EQ(refused.message(), "parallelism.data: 3 does not divide");
 }
 
+TEST(Client, LeavesASubmissionThatIsNotAnswered) {
+  FakeScheduler scheduler;
+  scheduler.submit_hangs = true;
+  const auto client = ConnectTo(scheduler);
+  const absl::Status left =
+      client
+          ->Submit(JobSpec(),
+                   [&] { return scheduler.asked().submitted.empty(); })
+          .status();
+  EXPECT_EQ(left.code(), absl::StatusCode::kCancelled) << left;
+  scheduler.WaitForGoneSubmitter();
+}
+
 TEST(Client, FindsJobsAndWorkers) {
   FakeScheduler scheduler;
   scheduler.jobs.resize(2);

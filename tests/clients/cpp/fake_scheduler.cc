@@ -32,6 +32,7 @@ class FakeScheduler::Service final : public Scheduler::Service {
     return asked_;
   }
   void WaitForGoneWatcher() { watcher_gone_.WaitForNotification(); }
+  void WaitForGoneSubmitter() { submitter_gone_.WaitForNotification(); }
 
  private:
   using Context = grpc::ServerContext;
@@ -52,12 +53,24 @@ class FakeScheduler::Service final : public Scheduler::Service {
     return nullptr;
   }
 
-  grpc::Status SubmitJob(Context*, const SubmitJobRequest* request,
+  // gRPC's blocking server has no other way to notice.
+  static void AwaitGone(const Context& context, absl::Notification& gone) {
+    while (!context.IsCancelled()) absl::SleepFor(absl::Milliseconds(2));
+    gone.Notify();
+  }
+
+  grpc::Status SubmitJob(Context* context, const SubmitJobRequest* request,
                          SubmitJobResponse* response) override {
     if (!script_.refusal.ok()) return Refusal();
-    absl::MutexLock lock(&mutex_);
-    asked_.submitted.push_back(request->job());
-    response->set_id(asked_.submitted.size());
+    {
+      absl::MutexLock lock(&mutex_);
+      asked_.submitted.push_back(request->job());
+      response->set_id(asked_.submitted.size());
+    }
+    if (script_.submit_hangs) {
+      AwaitGone(*context, submitter_gone_);
+      return grpc::Status::CANCELLED;
+    }
     response->mutable_status()->set_id(response->id());
     response->mutable_status()->set_name(request->job().name());
     response->mutable_status()->set_state(QUEUED);
@@ -94,11 +107,7 @@ class FakeScheduler::Service final : public Scheduler::Service {
       asked_.watched.push_back(*request);
     }
     for (const WatchJobResponse& update : script_.watch) writer->Write(update);
-    if (script_.watch_hangs) {
-      // gRPC's blocking server has no other way to notice.
-      while (!context->IsCancelled()) absl::SleepFor(absl::Milliseconds(2));
-      watcher_gone_.Notify();
-    }
+    if (script_.watch_hangs) AwaitGone(*context, watcher_gone_);
     return grpc::Status::OK;
   }
 
@@ -160,6 +169,7 @@ class FakeScheduler::Service final : public Scheduler::Service {
   mutable absl::Mutex mutex_;
   Asked asked_ ABSL_GUARDED_BY(mutex_);
   absl::Notification watcher_gone_;
+  absl::Notification submitter_gone_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
 };
@@ -174,5 +184,7 @@ std::string FakeScheduler::address() const {
 FakeScheduler::Asked FakeScheduler::asked() const { return service_->asked(); }
 
 void FakeScheduler::WaitForGoneWatcher() { service_->WaitForGoneWatcher(); }
+
+void FakeScheduler::WaitForGoneSubmitter() { service_->WaitForGoneSubmitter(); }
 
 }  // namespace troupe

@@ -27,6 +27,7 @@ class FakeScheduler {
   std::vector<JobDescription> jobs;     // found by status().id()
   std::vector<WatchJobResponse> watch;  // sent in order to every watcher
   bool watch_hangs = false;             // then the stream stays open
+  bool submit_hangs = false;            // no answer, as while a plan is made
   // Asked by ListWorkers; may be called on any thread.
   std::function<std::vector<WorkerStatus>()> workers;
   GetTimelineResponse timeline;
@@ -44,6 +45,8 @@ class FakeScheduler {
   Asked asked() const;
   // Returns once a watcher of a hanging stream has gone.
   void WaitForGoneWatcher();
+  // Returns once whoever waits for a submission that hangs has gone.
+  void WaitForGoneSubmitter();
 
  private:
   class Service;  // the gRPC side

@@ -1,3 +1,8 @@
+#include <pthread.h>
+#include <signal.h>
+
+#include <thread>
+
 #include "gtest/gtest.h"
 #include "tests/clients/cli/command_test_base.h"
 
@@ -44,6 +49,25 @@ TEST_F(SubmitTest, WatchedItEndsAsTheJobDoes) {
   const CommandOutcome bad = Ask({"submit", file, "--watch"});
   EXPECT_EQ(bad.code, 1);
   EXPECT_EQ(bad.err, "troupe: job 2 (demo) was cancelled\n");
+}
+
+// Planning may take minutes.
+TEST_F(SubmitTest, CanBeLeftBeforeItsAnswer) {
+  scheduler_.submit_hangs = true;
+  const std::string file = File("slow.yaml", "name: demo\n");
+  const pthread_t command = pthread_self();
+  std::thread user([&] {
+    while (scheduler_.asked().submitted.empty()) std::this_thread::yield();
+    EXPECT_EQ(pthread_kill(command, SIGINT), 0);
+  });
+  const CommandOutcome outcome = Ask({"submit", file});
+  user.join();
+  EXPECT_EQ(outcome.code, 130);
+  EXPECT_EQ(outcome.err,
+            "troupe: left before the scheduler had answered; whether it took "
+            "the job says: troupe jobs --scheduler " +
+                scheduler_.address() + "\n");
+  scheduler_.WaitForGoneSubmitter();
 }
 
 }  // namespace
