@@ -21,7 +21,7 @@
 namespace troupe {
 
 // The version of worker.proto's conversation that this scheduler speaks.
-inline constexpr int32_t kProtocolVersion = 3;
+inline constexpr int32_t kProtocolVersion = 4;
 
 struct Worker {
   WorkerId id;

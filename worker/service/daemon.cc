@@ -14,7 +14,7 @@ namespace troupe {
 namespace {
 
 // Of the conversation in worker.proto; the scheduler has the same number.
-constexpr int kProtocolVersion = 3;
+constexpr int kProtocolVersion = 4;
 
 constexpr absl::Duration kGoodbyeTimeout = absl::Milliseconds(500);
 
