@@ -21,13 +21,13 @@ namespace {
 // skipped on the way to it. In the store, a line each.
 struct Choice {
   std::string path;
-  std::string folder;  // whose newest it is; empty: the job names it
+  bool newest = false;  // of a folder, so that an older one may do
   std::vector<std::string> skipped;
 };
 
 std::string Format(const Choice& choice) {
   std::string text = absl::StrCat(absl::CEscape(choice.path), "\n",
-                                  absl::CEscape(choice.folder));
+                                  choice.newest ? "newest" : "");
   for (const std::string& skipped : choice.skipped) {
     absl::StrAppend(&text, "\n", absl::CEscape(skipped));
   }
@@ -44,7 +44,7 @@ absl::StatusOr<Choice> ParseChoice(const std::string& text) {
   if (lines.size() < 2) {
     return absl::InternalError("rank 0 is of another version of Troupe");
   }
-  Choice choice = {.path = lines[0], .folder = lines[1]};
+  Choice choice = {.path = lines[0], .newest = !lines[1].empty()};
   choice.skipped.assign(lines.begin() + 2, lines.end());
   return choice;
 }
@@ -58,7 +58,7 @@ std::string FolderOf(const std::string& resume, const JobSpec& job) {
 // Rank 0's.
 absl::StatusOr<Choice> Choose(const std::string& resume, const JobSpec& job,
                               const DamagedCheckpoints& damaged) {
-  std::string folder = FolderOf(resume, job);
+  const std::string folder = FolderOf(resume, job);
   if (folder.empty()) return Choice{.path = resume};
   absl::StatusOr<NewestCheckpoint> newest =
       FindNewestComplete(folder, CheckDepth::kSizes, damaged);
@@ -67,7 +67,7 @@ absl::StatusOr<Choice> Choose(const std::string& resume, const JobSpec& job,
                     absl::StrCat("checkpoint.resume ", resume));
   }
   return Choice{.path = newest->path,
-                .folder = std::move(folder),
+                .newest = true,
                 .skipped = std::move(newest->skipped)};
 }
 
@@ -87,7 +87,7 @@ absl::Status WarnOfEarlierRun(const StartingPoint& start,
   }
   const int64_t first_step = start.position.step + 1;
   // Of what was skipped on the way to the newest all have been warned.
-  if (!start.newest_of.empty() || entries.back().step < first_step) {
+  if (start.is_newest || entries.back().step < first_step) {
     return absl::OkStatus();
   }
   // The run's own have lower steps at first, so `latest` passes them over.
@@ -119,7 +119,7 @@ class Starter {
       StartingPoint start;
       ASSIGN_OR_RETURN(const Choice choice, AgreeOnChoice());
       start.resumed_from = choice.path;
-      start.newest_of = choice.folder;
+      start.is_newest = choice.newest;
       ASSIGN_OR_RETURN(const std::string damage, Load(start));
       StartOutcome outcome = {.damage = damage,
                               .step = start.position.step,
@@ -174,7 +174,7 @@ class Starter {
       return "";
     }
     const absl::Status& status = restored.status();
-    if (absl::IsDataLoss(status) && !start.newest_of.empty()) {
+    if (absl::IsDataLoss(status) && start.is_newest) {
       return std::string(status.message());
     }
     if (absl::IsNotFound(status) && state_.rank() != 0) {

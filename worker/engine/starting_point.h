@@ -31,7 +31,7 @@ struct StartResources {
 struct StartingPoint {
   TrainingPosition position;
   std::string resumed_from;  // a checkpoint's directory; empty: none
-  std::string newest_of;  // the folder whose newest it is; empty: named itself
+  bool is_newest = false;    // of a folder, so that an older one would do
 };
 
 // Of a folder that holds checkpoints the newest is meant that is whole, in all
