@@ -17,7 +17,9 @@ namespace troupe {
 
 class TempDir {
  public:
-  TempDir() : path_(::testing::TempDir() + "/storage-XXXXXX") {
+  TempDir() : TempDir(::testing::TempDir()) {}
+  explicit TempDir(const std::string& parent)
+      : path_(parent + "/storage-XXXXXX") {
     CHECK(mkdtemp(path_.data()) != nullptr) << path_;
   }
   ~TempDir() { std::filesystem::remove_all(path_); }

@@ -1,5 +1,7 @@
 // Where a test runs as root: the calling thread's access to files is that of a
-// user who owns nothing, while this lives. Elsewhere it is as it was.
+// user who owns nothing, while this lives. Elsewhere it is as it was. Folders
+// that are to be reached meanwhile lie in kEverybodysDirectory: a test's own may
+// lie in a home that is closed to others.
 #ifndef TROUPE_TESTS_STORAGE_DISK_AS_NOBODY_H_
 #define TROUPE_TESTS_STORAGE_DISK_AS_NOBODY_H_
 
@@ -7,6 +9,8 @@
 #include <unistd.h>
 
 namespace troupe {
+
+inline constexpr char kEverybodysDirectory[] = "/tmp";
 
 class AsNobody {
  public:

@@ -72,7 +72,7 @@ TEST(Directory, ErrorsNameThePath) {
 }
 
 TEST(Directory, MakesNamesWhereItMayNotList) {
-  TempDir dir;
+  TempDir dir(kEverybodysDirectory);
   fs::permissions(dir.path(), fs::perms::all);
   fs::create_directory(dir.File("scratch"));
   fs::permissions(dir.File("scratch"), fs::perms(01333));

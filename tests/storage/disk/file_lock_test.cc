@@ -37,7 +37,7 @@ TEST(FileLock, SaysWhoHoldsIt) {
 
 // In a folder that several users write, it is another's.
 TEST(FileLock, OneOfAnotherUserNamesItsHolderOrGivesWay) {
-  TempDir dir;
+  TempDir dir(kEverybodysDirectory);
   const std::string path = dir.File("lock");
   std::filesystem::permissions(dir.path(), std::filesystem::perms::all);
   absl::StatusOr<FileLock> first = FileLock::Take(path, "job 3");
