@@ -86,8 +86,8 @@ TEST_F(BadPeerTest, AWorkerOfAnotherVersionIsRefused) {
 
 TEST_F(BadPeerTest, AWorkerSaysThatItsSchedulerIsOfAnotherVersion) {
   const NewerScheduler scheduler;
-  const Outcome worker =
-      RunProgram({kWorker, "--scheduler", scheduler.address()});
+  const Outcome worker = RunProgram(
+      {kWorker, "--scheduler", scheduler.address(), "--threads", kThreads});
   EXPECT_EQ(worker.code, 1);
   EXPECT_THAT(worker.err,
               AllOf(HasSubstr("version 99"), HasSubstr("from one build")));

@@ -58,8 +58,8 @@ ClusterTestBase::~ClusterTestBase() {
 }
 
 void ClusterTestBase::Up(int workers, const std::vector<std::string>& more) {
-  std::vector<std::string> arguments = {"up", "--workers",
-                                        std::to_string(workers)};
+  std::vector<std::string> arguments = {
+      "up", "--workers", std::to_string(workers), "--threads", kThreads};
   arguments.insert(arguments.end(), more.begin(), more.end());
   const Outcome up = Troupe(arguments);
   ASSERT_EQ(up.code, 0) << up.err;

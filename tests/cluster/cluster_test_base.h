@@ -1,6 +1,7 @@
 // A real cluster for a test: scheduler and workers as daemons on loopback,
 // ports from the kernel, all files in the test's own folder, everything ended
-// with the test. Workers measure the machine once for each test program.
+// with the test. Workers measure the machine once for each shard of a test
+// program: all have one thread, and a measurement is of a number of threads.
 #ifndef TROUPE_TESTS_CLUSTER_CLUSTER_TEST_BASE_H_
 #define TROUPE_TESTS_CLUSTER_CLUSTER_TEST_BASE_H_
 
@@ -44,6 +45,9 @@ class ClusterTestBase : public testing::Test {
  private:
   std::string dir_;
 };
+
+// Of each worker.
+inline constexpr char kThreads[] = "1";
 
 // A job that goes on until someone ends it.
 inline constexpr char kEndless[] = "training.steps=1000000";

@@ -150,7 +150,8 @@ TEST_F(FaultsTest, UpThatFailsLeavesNothingBehind) {
 }
 
 TEST_F(FaultsTest, CtrlCBringsAForegroundClusterDown) {
-  TroupeProgram up(Command({"up", "--workers", "1", "--foreground"}));
+  TroupeProgram up(
+      Command({"up", "--workers", "1", "--threads", kThreads, "--foreground"}));
   ASSERT_NE(up.WaitForLine("Ctrl-C"), "");
   const pid_t worker = WorkerPid("worker-0");
   EXPECT_TRUE(IsRunning(int64_t{worker}));
@@ -176,7 +177,8 @@ TEST_F(FaultsTest, ASchedulerThatIsPausedLosesNoWorker) {
 }
 
 TEST_F(FaultsTest, AForegroundClusterSaysWhenSomebodyElseTookItDown) {
-  TroupeProgram up(Command({"up", "--workers", "1", "--foreground"}));
+  TroupeProgram up(
+      Command({"up", "--workers", "1", "--threads", kThreads, "--foreground"}));
   ASSERT_NE(up.WaitForLine("Ctrl-C"), "");
   EXPECT_EQ(Troupe({"down"}).code, 0);
   const Outcome outcome = up.Wait();

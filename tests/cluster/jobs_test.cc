@@ -131,24 +131,26 @@ TEST_F(JobsTest, RefusalsSayWhereAndWhatToDo) {
 }
 
 TEST_F(JobsTest, PlansWithoutADaemon) {
-  const Outcome text =
-      RunProgram({kTroupe, "plan", dir() + "/tiny.yaml", "--workers", "2",
-                  "--programs", "--gantt", dir() + "/plan.svg"});
+  const Outcome text = RunProgram(
+      {kTroupe, "plan", dir() + "/tiny.yaml", "--workers", "2", "--threads",
+       kThreads, "--programs", "--gantt", dir() + "/plan.svg"});
   ASSERT_EQ(text.code, 0) << text.err;
   for (const char* part : {"pipeline 1 x data 2", "optimizer_moments",
                            "limited by", "F u1 m0", "ranks 0-1"}) {
     EXPECT_NE(text.out.find(part), std::string::npos) << part << text.out;
   }
   EXPECT_GT(fs::file_size(dir() + "/plan.svg"), 1000);
-  const Outcome as_json = RunProgram(
-      {kTroupe, "plan", dir() + "/tiny.yaml", "--workers", "2", "--json"});
+  const Outcome as_json =
+      RunProgram({kTroupe, "plan", dir() + "/tiny.yaml", "--workers", "2",
+                  "--threads", kThreads, "--json"});
   const json plan = json::parse(as_json.out);
   EXPECT_EQ(plan["derived"]["data_parallel_size"], 2);
   EXPECT_GT(plan["prediction"]["ranks"][0]["memory"].size(), 3);
 
-  const Outcome refused = RunProgram(
-      {kTroupe, "plan", dir() + "/tiny.yaml", "--workers", "2",
-       "--device-memory", "64MiB", "--set", "model.hidden_size=4096"});
+  const Outcome refused =
+      RunProgram({kTroupe, "plan", dir() + "/tiny.yaml", "--workers", "2",
+                  "--threads", kThreads, "--device-memory", "64MiB", "--set",
+                  "model.hidden_size=4096"});
   EXPECT_EQ(refused.code, 1);
   EXPECT_NE(refused.err.find("optimizer_moments"), std::string::npos)
       << refused.err;
