@@ -2,8 +2,12 @@
 
 troupe_library, troupe_binary, troupe_test are cc_library, cc_binary and
 cc_test with the project's warnings; held_test runs such tests once more on
-fewer instructions; troupe_proto makes a cc_library of one .proto file.
+fewer instructions; troupe_proto makes a cc_library of one .proto file. What is
+there for tests only is compiled as tests are (test_sources.bzl).
 """
+
+load("//third_party:precompiled.bzl", "precompiled_flags")
+load("//third_party:test_sources.bzl", "test_sources")
 
 COPTS = [
     "-Wall",
@@ -22,24 +26,38 @@ TEST_COPTS = COPTS + [
 ]
 COMPUTING_TEST_COPTS = COPTS + ["-O1"]
 
-def _precompiled(name):
-    """Flags that take the headers of //third_party:<name> precompiled.
+def _library_headers(copts):
+    """Flags of a library, or a program, that takes precompiled headers."""
+    return copts + select({
+        "//third_party:clang": [],
+        "//conditions:default": precompiled_flags("library_headers"),
+    })
 
-    g++ does not keep in them which warnings the system's headers have silenced
-    about themselves, so that these are off.
-    """
-    return [
-        "-include",
-        "third_party/%s.h" % name,
-        "-Winvalid-pch",
-        "-Wno-error=invalid-pch",
-        "-Wno-array-bounds",
-        "-Wno-restrict",
-        "-Wno-stringop-overflow",
-        "-Wno-stringop-overread",
-    ]
+# What compiles tests.
+TEST_COMPILER = select({
+    "//third_party:one_compiler": "@bazel_tools//tools/cpp:current_cc_toolchain",
+    "//conditions:default": "//third_party/clang",
+})
 
-def troupe_library(name, copts = [], deps = [], precompiled = True, **kwargs):
+def _test_sources(name, computes, **kwargs):
+    headers = "computing_test_headers" if computes else "test_headers"
+    test_sources(
+        name = name,
+        testonly = True,
+        compiler = TEST_COMPILER,
+        copts = COMPUTING_TEST_COPTS if computes else TEST_COPTS,
+        precompiled = "//third_party:" + headers,
+        **kwargs
+    )
+
+def troupe_library(
+        name,
+        copts = [],
+        deps = [],
+        precompiled = True,
+        testonly = False,
+        computes = False,
+        **kwargs):
     """A cc_library.
 
     Args:
@@ -47,31 +65,50 @@ def troupe_library(name, copts = [], deps = [], precompiled = True, **kwargs):
       copts: beside the project's.
       deps: as for every rule.
       precompiled: False where what it includes bears no other header before it.
+      testonly: whether it is for tests, and compiled as they are.
+      computes: whether one for tests is worth optimising.
       **kwargs: as for every rule.
     """
 
     # Other flags than the headers' would need headers of their own.
     precompiled = precompiled and not copts
+    if testonly and precompiled:
+        return _test_sources(name, computes, deps = deps, **kwargs)
 
     # Static only: a shared twin of each would be compiled and linked for nobody.
     native.cc_library(
         name = name,
-        copts = COPTS + copts + (_precompiled("library_headers") if precompiled else []),
+        copts = _library_headers(COPTS) if precompiled else COPTS + copts,
         linkstatic = True,
         deps = deps + (["//third_party:library_headers"] if precompiled else []),
+        testonly = testonly,
         **kwargs
     )
 
-def troupe_binary(name, deps = [], **kwargs):
+def troupe_binary(name, srcs = [], deps = [], testonly = False, **kwargs):
+    """A cc_binary; one for tests, such as a benchmark, is compiled as they are."""
+    if testonly:
+        _test_sources(
+            name + "_sources",
+            computes = True,
+            srcs = srcs,
+            deps = deps,
+            alwayslink = True,
+            visibility = ["//visibility:private"],
+        )
+        srcs, deps = [], [":" + name + "_sources"]
     native.cc_binary(
         name = name,
-        copts = COPTS + _precompiled("library_headers"),
+        srcs = srcs,
+        copts = _library_headers(COPTS),
         deps = deps + ["//third_party:library_headers"],
+        testonly = testonly,
         **kwargs
     )
 
 def troupe_test(
         name,
+        srcs = [],
         deps = [],
         size = "small",
         main = True,
@@ -81,22 +118,32 @@ def troupe_test(
 
     Args:
       name: of the target.
+      srcs: as for every rule.
       deps: as for every rule.
       size: as for every test.
       main: whether the main function comes with it.
       computes: whether it is worth optimising.
       **kwargs: as for every test.
     """
-    headers = "computing_test_headers" if computes else "test_headers"
+    compatible = {
+        key: value
+        for key, value in kwargs.items()
+        if key in ["target_compatible_with"]
+    }
+    _test_sources(
+        name + "_sources",
+        computes,
+        srcs = srcs,
+        deps = deps + ["//third_party:gtest"],
+        alwayslink = True,
+        visibility = ["//visibility:private"],
+        **compatible
+    )
     native.cc_test(
         name = name,
-        copts = (COMPUTING_TEST_COPTS if computes else TEST_COPTS) +
-                _precompiled(headers),
         size = size,
-        deps = deps + [
-            "//third_party:gtest_main" if main else "//third_party:gtest",
-            "//third_party:" + headers,
-        ] + select({
+        deps = [":" + name + "_sources"] +
+               (["//third_party:gtest_main"] if main else []) + select({
             "//third_party:tsan": ["//tests/sanitize:synchronization"],
             "//conditions:default": [],
         }),

@@ -198,7 +198,8 @@ void SimulatedWorker::ObeyStop(const StopRank& stop, absl::Time now) {
 void SimulatedWorker::TakeSeat(const Assignment& start) {
   EXPECT_FALSE(seat_.has_value()) << name_ << " was given a second rank";
   EXPECT_FALSE(text_.has_value()) << name_ << " was given a rank and a text";
-  seat_.emplace().start = start;
+  seat_ = Seat();
+  seat_->start = start;
   seat_->attempt = &attempts_.at(KeyOf(start.ref()));
   seat_->to_read = kBytesAPiece * Draw(8);
   seat_->step = seat_->attempt->FirstStep() - 1;

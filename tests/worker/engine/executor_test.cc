@@ -236,7 +236,7 @@ class ClockOfABusyMachine final : public Clock {
   }
 
  private:
-  const RealClock real_;
+  const RealClock real_{};
   mutable std::atomic<int> reads_{0};
 };
 
