@@ -24,11 +24,12 @@
 
 #include <cstdint>
 
-#include "ops/device.h"
 #include "ops/tensor.h"
 #include "proto/base/philox.h"
 
 namespace troupe {
+
+class Device;
 
 // Dropout of the probabilities; only where q_length == kv_length. The mask's
 // element for sample b, head h, query i, key j of this call is

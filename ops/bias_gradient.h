@@ -4,10 +4,11 @@
 #ifndef TROUPE_OPS_BIAS_GRADIENT_H_
 #define TROUPE_OPS_BIAS_GRADIENT_H_
 
-#include "ops/device.h"
 #include "ops/tensor.h"
 
 namespace troupe {
+
+class Device;
 
 struct BiasGradientArgs {
   Tensor dy;  // f32 or bf16 [rows, n], rows may be strided

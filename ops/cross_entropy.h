@@ -13,10 +13,11 @@
 #ifndef TROUPE_OPS_CROSS_ENTROPY_H_
 #define TROUPE_OPS_CROSS_ENTROPY_H_
 
-#include "ops/device.h"
 #include "ops/tensor.h"
 
 namespace troupe {
+
+class Device;
 
 struct CrossEntropyArgs {
   Tensor logits;          // f32 or bf16 [rows, vocabulary], rows may be strided

@@ -10,11 +10,12 @@
 
 #include <cstdint>
 
-#include "ops/device.h"
 #include "ops/tensor.h"
 #include "proto/base/philox.h"
 
 namespace troupe {
+
+class Device;
 
 // A mask over a tensor's elements in row-major order. `first_element` is the
 // global index of the tensor's first one: for rows [r, ...) of a global

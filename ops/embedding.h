@@ -8,10 +8,11 @@
 
 #include <cstdint>
 
-#include "ops/device.h"
 #include "ops/tensor.h"
 
 namespace troupe {
+
+class Device;
 
 struct EmbeddingArgs {
   Tensor tokens;               // i32 [batch, time], each in [0, vocabulary)

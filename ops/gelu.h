@@ -8,10 +8,11 @@
 #ifndef TROUPE_OPS_GELU_H_
 #define TROUPE_OPS_GELU_H_
 
-#include "ops/device.h"
 #include "ops/tensor.h"
 
 namespace troupe {
+
+class Device;
 
 struct GeluArgs {
   Tensor x;

@@ -19,10 +19,11 @@
 #ifndef TROUPE_OPS_MATMUL_H_
 #define TROUPE_OPS_MATMUL_H_
 
-#include "ops/device.h"
 #include "ops/tensor.h"
 
 namespace troupe {
+
+class Device;
 
 enum class Activation { kNone, kGelu };  // kGelu: the tanh form, ops/gelu.h
 

@@ -12,10 +12,11 @@
 
 #include <cstdint>
 
-#include "ops/device.h"
 #include "ops/tensor.h"
 
 namespace troupe {
+
+class Device;
 
 // AdamW (Loshchilov and Hutter, 1711.05101), as torch.optim.AdamW:
 //   w *= 1 - lr * weight_decay

@@ -15,11 +15,12 @@
 
 #include <cstdint>
 
-#include "ops/device.h"
 #include "ops/tensor.h"
 #include "proto/base/philox.h"
 
 namespace troupe {
+
+class Device;
 
 struct FillNormalArgs {
   Tensor x;  // f32, dense, written

@@ -1,6 +1,7 @@
 #include "ops/reduce.h"
 
 #include "ops/check_tensor.h"
+#include "ops/device.h"
 #include "ops/kernel_table.h"
 
 namespace troupe {

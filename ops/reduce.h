@@ -3,10 +3,11 @@
 #ifndef TROUPE_OPS_REDUCE_H_
 #define TROUPE_OPS_REDUCE_H_
 
-#include "ops/device.h"
 #include "ops/tensor.h"
 
 namespace troupe {
+
+class Device;
 
 // result += sum of x^2, for norms: f32 within short blocks, f64 across them, in
 // an order that depends on neither threads nor alignment.

@@ -13,11 +13,12 @@
 #ifndef TROUPE_OPS_RMS_NORM_H_
 #define TROUPE_OPS_RMS_NORM_H_
 
-#include "ops/device.h"
 #include "ops/dropout.h"
 #include "ops/tensor.h"
 
 namespace troupe {
+
+class Device;
 
 struct RmsNormArgs {
   Tensor x;             // X [rows, n]

@@ -19,10 +19,11 @@
 
 #include <cstdint>
 
-#include "ops/device.h"
 #include "ops/tensor.h"
 
 namespace troupe {
+
+class Device;
 
 struct RotaryArgs {
   // f32 or bf16 [batch, time, heads * head_dim], rotated in place; head_dim is

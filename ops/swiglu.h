@@ -10,10 +10,11 @@
 #ifndef TROUPE_OPS_SWIGLU_H_
 #define TROUPE_OPS_SWIGLU_H_
 
-#include "ops/device.h"
 #include "ops/tensor.h"
 
 namespace troupe {
+
+class Device;
 
 // All of one shape; rows of gate and up may be strided, y is dense.
 struct SwiGluArgs {

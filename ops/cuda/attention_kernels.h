@@ -4,7 +4,7 @@
 #define TROUPE_OPS_CUDA_ATTENTION_KERNELS_H_
 
 #include "ops/cuda/attention_heads.h"
-#include "ops/cuda/cuda_device.h"
+#include "ops/cuda/kernel_device.h"
 #include "proto/base/gpu_limits.h"
 
 namespace troupe::cuda {

@@ -7,7 +7,7 @@
 #define TROUPE_OPS_CUDA_ATTENTION_PARTS_H_
 
 #include "ops/cuda/attention_heads.h"
-#include "ops/cuda/cuda_device.h"
+#include "ops/cuda/kernel_device.h"
 
 namespace troupe::cuda {
 

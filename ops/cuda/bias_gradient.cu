@@ -29,8 +29,8 @@ void BiasGradient(Device& device, const BiasGradientArgs& args) {
     const BiasTerm<T> term = {.dy = dy,
                               .stride = stride,
                               .aligned = AlignedRows<kPack<T>>(stride, dy)};
-    SumColumns<kPack<T>, 1>(CudaDevice::From(device), args.dy.rows(),
-                            args.dy.columns(), term, {args.db.data<float>()});
+    SumColumns<kPack<T>, 1>(CudaOf(device), args.dy.rows(), args.dy.columns(),
+                            term, {args.db.data<float>()});
   });
 }
 

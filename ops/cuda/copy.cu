@@ -103,7 +103,7 @@ void Copy(CudaDevice& cuda, const CopyArgs& args) {
 }  // namespace
 
 void Copy(Device& device, const CopyArgs& args) {
-  CudaDevice& cuda = CudaDevice::From(device);
+  CudaDevice& cuda = CudaOf(device);
   const Tensor &x = args.x, &y = args.y;
   if (x.dtype() == DType::kF32 && y.dtype() == DType::kBF16) {
     return Copy<float, uint16_t>(cuda, args);
@@ -112,7 +112,7 @@ void Copy(Device& device, const CopyArgs& args) {
     return Copy<uint16_t, float>(cuda, args);
   }
   if (x.dense() && y.dense()) {
-    return device.CopyWithin(y.raw(), x.raw(), x.bytes());
+    return CopyOn(cuda, y.raw(), x.raw(), x.bytes());
   }
   switch (DTypeBytes(x.dtype())) {
     case 2:

@@ -159,7 +159,7 @@ __global__ void AddLossesKernel(const double* row_losses,
 }  // namespace
 
 void CrossEntropy(Device& device, const CrossEntropyArgs& args) {
-  CudaDevice& cuda = CudaDevice::From(device);
+  CudaDevice& cuda = CudaOf(device);
   const int64_t rows = args.logits.rows(), n = args.logits.columns();
   const int32_t* targets = args.targets.data<int32_t>();
   const Scratch row_losses(cuda, rows * sizeof(double));
@@ -176,7 +176,7 @@ void CrossEntropy(Device& device, const CrossEntropyArgs& args) {
         .gradient = args.gradient,
         .aligned = AlignedRows<kPack<T>>(stride, logits),
         .gradient_scale = args.gradient_scale,
-        .fault = cuda.fault()};
+        .fault = FaultOf(cuda)};
     Launch(cuda, CrossEntropyKernel<T>,
            {.grid = dim3(static_cast<unsigned>(rows)), .block = dim3(kThreads)},
            raw);

@@ -39,8 +39,8 @@ void ApplyDropout(Device& device, const ApplyDropoutArgs& args) {
     const T* residual = DataFrom<T>(args.residual, 0);
     T* y = args.y.data<T>();
     constexpr int n = kPack<T>;
-    Launch(CudaDevice::From(device), DropoutKernel<T>, FlatShape(count, n), x,
-           residual, y, count, Aligned<n>(x, residual, y), ToRaw(args.mask));
+    Launch(CudaOf(device), DropoutKernel<T>, FlatShape(count, n), x, residual,
+           y, count, Aligned<n>(x, residual, y), ToRaw(args.mask));
   });
 }
 

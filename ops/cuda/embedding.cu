@@ -163,14 +163,14 @@ void AddTokens(CudaDevice& cuda, const EmbeddingBackwardArgs& args) {
       .columns = columns,
       .vocabulary = args.dwte.dim(0),
       .aligned = AlignedRows<n>(columns, dy) && Aligned<n>(dwte),
-      .fault = cuda.fault()};
+      .fault = FaultOf(cuda)};
   Launch(cuda, AddRunsKernel<T>, RunShape(rows, columns), raw);
 }
 
 }  // namespace
 
 void Embedding(Device& device, const EmbeddingArgs& args) {
-  CudaDevice& cuda = CudaDevice::From(device);
+  CudaDevice& cuda = CudaOf(device);
   const int64_t columns = args.y.columns();
   WithActivationType(args.y.dtype(), [&]<typename T>() {
     const T* wte = args.wte.data<T>();
@@ -185,7 +185,7 @@ void Embedding(Device& device, const EmbeddingArgs& args) {
         .columns = columns,
         .vocabulary = args.wte.dim(0),
         .aligned = AlignedRows<kPack<T>>(columns, wte, wpe, y),
-        .fault = cuda.fault()};
+        .fault = FaultOf(cuda)};
     Launch(cuda, EmbeddingKernel<T>,
            {.grid = dim3(static_cast<unsigned>(args.y.rows())),
             .block = dim3(ThreadsForRow(columns, kPack<T>))},
@@ -194,7 +194,7 @@ void Embedding(Device& device, const EmbeddingArgs& args) {
 }
 
 void EmbeddingBackward(Device& device, const EmbeddingBackwardArgs& args) {
-  CudaDevice& cuda = CudaDevice::From(device);
+  CudaDevice& cuda = CudaOf(device);
   const int64_t columns = args.dy.columns();
   WithActivationType(args.dy.dtype(), [&]<typename T>() {
     if (args.dwte.defined()) AddTokens<T>(cuda, args);

@@ -2,7 +2,7 @@
 #ifndef TROUPE_OPS_CUDA_FINISH_ROWS_H_
 #define TROUPE_OPS_CUDA_FINISH_ROWS_H_
 
-#include "ops/cuda/cuda_device.h"
+#include "ops/cuda/kernel_device.h"
 #include "ops/matmul.h"
 #include "ops/tensor.h"
 

@@ -39,8 +39,8 @@ void Gelu(Device& device, const GeluArgs& args) {
     constexpr int n = kPack<T>;
     const T* x = args.x.data<T>();
     T* y = args.y.data<T>();
-    Launch(CudaDevice::From(device), GeluKernel<T>, FlatShape(count, n), x, y,
-           count, Aligned<n>(x, y));
+    Launch(CudaOf(device), GeluKernel<T>, FlatShape(count, n), x, y, count,
+           Aligned<n>(x, y));
   });
 }
 
@@ -51,8 +51,8 @@ void GeluBackward(Device& device, const GeluBackwardArgs& args) {
     const T* x = args.x.data<T>();
     const T* dy = args.dy.data<T>();
     T* dx = args.dx.data<T>();
-    Launch(CudaDevice::From(device), GeluBackwardKernel<T>, FlatShape(count, n),
-           x, dy, dx, count, Aligned<n>(x, dy, dx));
+    Launch(CudaOf(device), GeluBackwardKernel<T>, FlatShape(count, n), x, dy,
+           dx, count, Aligned<n>(x, dy, dx));
   });
 }
 

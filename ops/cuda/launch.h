@@ -10,9 +10,10 @@
 
 #include <cuda_runtime.h>
 
+#include <cstdint>
 #include <type_traits>
 
-#include "ops/cuda/cuda_device.h"
+#include "ops/cuda/kernel_device.h"
 
 namespace troupe {
 
@@ -32,10 +33,6 @@ inline LaunchShape FlatShape(int64_t count, int per_thread) {
       .block = dim3(kThreads)};
 }
 
-// Of dynamic shared memory a kernel may use this much without asking: there are
-// 48 KiB, of which its static shared memory takes its part.
-constexpr size_t kSharedBytesUnasked = 32 << 10;
-
 template <typename... Params>
 void Launch(CudaDevice& device, void (*kernel)(Params...),
             const LaunchShape& shape, std::type_identity_t<Params>... args) {
@@ -45,27 +42,8 @@ void Launch(CudaDevice& device, void (*kernel)(Params...),
   config.gridDim = grid;
   config.blockDim = shape.block;
   config.dynamicSmemBytes = shape.shared_bytes;
-  config.stream = device.stream();
-  if (device.failed()) return;
-  const void* symbol = reinterpret_cast<const void*>(kernel);
-  cudaError_t code = cudaSuccess;
-  device.first_launches().Run(symbol, [&] {
-    if (shape.shared_bytes > kSharedBytesUnasked) {
-      code = cudaFuncSetAttribute(symbol,
-                                  cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  static_cast<int>(shape.shared_bytes));
-    }
-    if (code == cudaSuccess) {
-      code = cudaLaunchKernelEx(&config, kernel, args...);
-    }
-  });
-  if (code == cudaSuccess) return;
-  if (shape.shared_bytes > device.shared_bytes_max()) {
-    return device.RefuseSharedBytes(symbol, shape.shared_bytes);
-  }
-  const char* name = nullptr;
-  cudaFuncGetName(&name, symbol);
-  device.Check(code, name == nullptr ? "cudaLaunchKernelEx" : name);
+  void* arguments[] = {&args...};
+  LaunchOn(device, reinterpret_cast<const void*>(kernel), config, arguments);
 }
 
 }  // namespace troupe

@@ -47,7 +47,7 @@ void LayerNorm(Device& device, const LayerNormArgs& args) {
                       .rstd = DataFrom<float>(args.rstd, 0)};
     raw.aligned = AlignedRows<kPack<T>>(n, raw.x, raw.residual, raw.sum,
                                         raw.gamma, raw.beta, raw.y);
-    Launch(CudaDevice::From(device), NormKernel<T, true>,
+    Launch(CudaOf(device), NormKernel<T, true>,
            NormShape<T>(args.x.rows(), n, 1), raw);
   });
 }
@@ -67,7 +67,7 @@ void LayerNormBackwardInput(Device& device,
         .dx = args.dx.data<T>()};
     raw.aligned = AlignedRows<kPack<T>>(n, raw.dy, raw.s, raw.gamma,
                                         raw.residual_gradient, raw.dx);
-    Launch(CudaDevice::From(device), NormBackwardKernel<T, true>,
+    Launch(CudaOf(device), NormBackwardKernel<T, true>,
            NormShape<T>(args.dy.rows(), n, 2), raw);
   });
 }
@@ -83,7 +83,7 @@ void LayerNormBackwardWeight(Device& device,
                                    .n = n};
     term.aligned = AlignedRows<kPack<T>>(n, term.dy, term.s);
     SumColumns<kPack<T>, 2>(
-        CudaDevice::From(device), args.dy.rows(), n, term,
+        CudaOf(device), args.dy.rows(), n, term,
         {args.dgamma.data<float>(), args.dbeta.data<float>()});
   });
 }

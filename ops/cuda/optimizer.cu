@@ -116,8 +116,7 @@ void AdamW(Device& device, const AdamWArgs& args) {
         .zero_gradients = args.zero_gradients};
     raw.aligned = Aligned<n>(raw.weights, raw.gradients, raw.first_moment,
                              raw.second_moment, raw.parameters);
-    Launch(CudaDevice::From(device), AdamWKernel<T>, FlatShape(count, n), raw,
-           count);
+    Launch(CudaOf(device), AdamWKernel<T>, FlatShape(count, n), raw, count);
   });
 }
 
@@ -137,8 +136,7 @@ void Sgd(Device& device, const SgdArgs& args) {
         .zero_gradients = args.zero_gradients};
     raw.aligned = Aligned<n>(raw.weights, raw.gradients, raw.momentum_buffer,
                              raw.parameters);
-    Launch(CudaDevice::From(device), SgdKernel<T>, FlatShape(count, n), raw,
-           count);
+    Launch(CudaOf(device), SgdKernel<T>, FlatShape(count, n), raw, count);
   });
 }
 

@@ -39,7 +39,7 @@ void FillNormal(Device& device, const FillNormalArgs& args) {
   if (count == 0) return;
   const uint64_t first = args.first_index / 4;
   const uint64_t last = (args.first_index + count - 1) / 4;
-  Launch(CudaDevice::From(device), FillNormalKernel,
+  Launch(CudaOf(device), FillNormalKernel,
          FlatShape(static_cast<int64_t>(last - first + 1), 1),
          args.x.data<float>(), count, args.first_index, args.stream, args.mean,
          args.standard_deviation);

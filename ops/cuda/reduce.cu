@@ -73,7 +73,7 @@ __global__ void FillKernel(T* x, int64_t count, bool aligned, float value) {
 }  // namespace
 
 void SumOfSquares(Device& device, const SumOfSquaresArgs& args) {
-  CudaDevice& cuda = CudaDevice::From(device);
+  CudaDevice& cuda = CudaOf(device);
   const float* x = args.x.data<float>();
   const int64_t count = args.x.elements();
   const int64_t pieces = (count + kPiece - 1) / kPiece;
@@ -89,14 +89,14 @@ void Add(Device& device, const AddArgs& args) {
   const float* x = args.x.data<float>();
   float* y = args.y.data<float>();
   const int64_t count = args.x.elements();
-  Launch(CudaDevice::From(device), AddKernel, FlatShape(count, n), x, y, count,
+  Launch(CudaOf(device), AddKernel, FlatShape(count, n), x, y, count,
          Aligned<n>(x, y), args.alpha);
 }
 
 void Scale(Device& device, const ScaleArgs& args) {
   float* x = args.x.data<float>();
   const int64_t count = args.x.elements();
-  Launch(CudaDevice::From(device), ScaleKernel, FlatShape(count, n), x, count,
+  Launch(CudaOf(device), ScaleKernel, FlatShape(count, n), x, count,
          Aligned<n>(x), args.alpha);
 }
 
@@ -104,8 +104,8 @@ void Fill(Device& device, const FillArgs& args) {
   const int64_t count = args.x.elements();
   WithActivationType(args.x.dtype(), [&]<typename T>() {
     T* x = args.x.data<T>();
-    Launch(CudaDevice::From(device), FillKernel<T>, FlatShape(count, kPack<T>),
-           x, count, Aligned<kPack<T>>(x), args.value);
+    Launch(CudaOf(device), FillKernel<T>, FlatShape(count, kPack<T>), x, count,
+           Aligned<kPack<T>>(x), args.value);
   });
 }
 

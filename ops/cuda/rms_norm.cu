@@ -42,7 +42,7 @@ void RmsNorm(Device& device, const RmsNormArgs& args) {
                       .rstd = DataFrom<float>(args.rstd, 0)};
     raw.aligned = AlignedRows<kPack<T>>(n, raw.x, raw.residual, raw.sum,
                                         raw.gamma, raw.y);
-    Launch(CudaDevice::From(device), NormKernel<T, false>,
+    Launch(CudaOf(device), NormKernel<T, false>,
            NormShape<T>(args.x.rows(), n, 1), raw);
   });
 }
@@ -61,7 +61,7 @@ void RmsNormBackwardInput(Device& device,
         .dx = args.dx.data<T>()};
     raw.aligned = AlignedRows<kPack<T>>(n, raw.dy, raw.s, raw.gamma,
                                         raw.residual_gradient, raw.dx);
-    Launch(CudaDevice::From(device), NormBackwardKernel<T, false>,
+    Launch(CudaOf(device), NormBackwardKernel<T, false>,
            NormShape<T>(args.dy.rows(), n, 2), raw);
   });
 }
@@ -75,7 +75,7 @@ void RmsNormBackwardWeight(Device& device,
                                  .rstd = args.rstd.data<float>(),
                                  .n = n};
     term.aligned = AlignedRows<kPack<T>>(n, term.dy, term.s);
-    SumColumns<kPack<T>, 1>(CudaDevice::From(device), args.dy.rows(), n, term,
+    SumColumns<kPack<T>, 1>(CudaOf(device), args.dy.rows(), n, term,
                             {args.dgamma.data<float>()});
   });
 }

@@ -89,7 +89,7 @@ void Rotary(Device& device, const RotaryArgs& args) {
         .aligned = AlignedRows<kPack<T>>(x.stride(0), data) &&
                    AlignedRows<kPack<T>>(x.stride(1), data) &&
                    half % kPack<T> == 0};
-    Launch(CudaDevice::From(device), RotaryKernel<T>,
+    Launch(CudaOf(device), RotaryKernel<T>,
            {.grid = dim3(static_cast<unsigned>(x.dim(1)),
                          static_cast<unsigned>(x.dim(0))),
             .block = dim3(kThreads)},

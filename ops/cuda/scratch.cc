@@ -1,5 +1,6 @@
 #include "ops/cuda/scratch.h"
 
+#include "ops/cuda/cuda_device.h"
 #include "ops/cuda/status.h"
 
 namespace troupe {

@@ -11,7 +11,7 @@
 
 #include <cstddef>
 
-#include "ops/cuda/cuda_device.h"
+#include "ops/cuda/kernel_device.h"
 
 namespace troupe {
 

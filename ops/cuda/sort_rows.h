@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "ops/cuda/cuda_device.h"
+#include "ops/cuda/kernel_device.h"
 
 namespace troupe::cuda {
 

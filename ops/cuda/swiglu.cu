@@ -94,8 +94,8 @@ void SwiGlu(Device& device, const SwiGluArgs& args) {
   const int64_t rows = args.y.rows(), n = args.y.columns();
   WithActivationType(args.y.dtype(), [&]<typename T>() {
     const Rows<T> gate(args.gate), up(args.up), y(args.y);
-    Launch(CudaDevice::From(device), SwiGluKernel<T>, RowsShape<T>(rows, n),
-           gate, up, y, n, gate.aligned() && up.aligned() && y.aligned());
+    Launch(CudaOf(device), SwiGluKernel<T>, RowsShape<T>(rows, n), gate, up, y,
+           n, gate.aligned() && up.aligned() && y.aligned());
   });
 }
 
@@ -109,8 +109,8 @@ void SwiGluBackward(Device& device, const SwiGluBackwardArgs& args) {
                                   .d_up = Rows<T>(args.d_up)};
     const bool aligned = t.gate.aligned() && t.up.aligned() && t.dy.aligned() &&
                          t.d_gate.aligned() && t.d_up.aligned();
-    Launch(CudaDevice::From(device), SwiGluBackwardKernel<T>,
-           RowsShape<T>(rows, n), t, n, aligned);
+    Launch(CudaOf(device), SwiGluBackwardKernel<T>, RowsShape<T>(rows, n), t, n,
+           aligned);
   });
 }
 

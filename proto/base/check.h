@@ -12,8 +12,6 @@
 #include <sstream>
 #include <string>
 
-#include "absl/status/status.h"
-
 namespace troupe::internal {
 
 // Collects the message; its destructor prints and aborts.
@@ -64,9 +62,11 @@ std::string Operands(const char* text, const A& a, const B& b) {
 #define CHECK_GT(a, b) TROUPE_CHECK_OP_(a, >, b)
 #define CHECK_GE(a, b) TROUPE_CHECK_OP_(a, >=, b)
 
+// Of an absl::Status, which is not included: kernels of GPUs have CHECK, too,
+// and nvcc reads each header three times.
 #define CHECK_OK(expression)                                             \
   do {                                                                   \
-    const absl::Status troupe_check_status_ = (expression);              \
+    const auto troupe_check_status_ = (expression);                      \
     CHECK(troupe_check_status_.ok()) << troupe_check_status_.ToString(); \
   } while (false)
 

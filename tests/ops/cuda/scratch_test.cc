@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "ops/cuda/cuda_device.h"
 
 namespace troupe {
 namespace {

@@ -1,5 +1,6 @@
 #include "proto/base/check.h"
 
+#include "absl/status/status.h"
 #include "gtest/gtest.h"
 
 namespace troupe {

@@ -1,0 +1,47 @@
+#include "ops/cuda/kernel_device.h"
+
+#include "ops/cuda/cuda_device.h"
+
+namespace troupe {
+namespace {
+
+// Of dynamic shared memory a kernel may use this much without asking: there are
+// 48 KiB, of which its static shared memory takes its part.
+constexpr size_t kSharedBytesUnasked = 32 << 10;
+
+}  // namespace
+
+CudaDevice& CudaOf(Device& device) { return CudaDevice::From(device); }
+
+Fault* FaultOf(CudaDevice& device) { return device.fault(); }
+
+void CopyOn(CudaDevice& device, void* to, const void* from, size_t bytes) {
+  device.CopyWithin(to, from, bytes);
+}
+
+void LaunchOn(CudaDevice& device, const void* kernel, cudaLaunchConfig_t config,
+              void** arguments) {
+  config.stream = device.stream();
+  if (device.failed()) return;
+  const size_t shared_bytes = config.dynamicSmemBytes;
+  cudaError_t code = cudaSuccess;
+  device.first_launches().Run(kernel, [&] {
+    if (shared_bytes > kSharedBytesUnasked) {
+      code = cudaFuncSetAttribute(kernel,
+                                  cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  static_cast<int>(shared_bytes));
+    }
+    if (code == cudaSuccess) {
+      code = cudaLaunchKernelExC(&config, kernel, arguments);
+    }
+  });
+  if (code == cudaSuccess) return;
+  if (shared_bytes > device.shared_bytes_max()) {
+    return device.RefuseSharedBytes(kernel, shared_bytes);
+  }
+  const char* name = nullptr;
+  cudaFuncGetName(&name, kernel);
+  device.Check(code, name == nullptr ? "cudaLaunchKernelExC" : name);
+}
+
+}  // namespace troupe
