@@ -16,8 +16,17 @@ kinds=(asan tsan)
 [ $# -eq 0 ] || kinds=("$1")
 given=("${@:2}")
 
-# Those that pass today; others are named on the command line.
-asan=(//tests/proto/base/... //tests/storage/disk/... //tests/storage/engine/...)
+# Those that pass today; others are named on the command line. Not yet
+# worker/collective/in_process: an invitation that a member never comes for is
+# leaked, which the address sanitizer says.
+asan=(
+  //tests/proto/base/...
+  //tests/storage/checkpoint/...
+  //tests/storage/disk/...
+  //tests/storage/engine/...
+  //tests/storage/tier/...
+  //tests/worker/actor/...
+)
 tsan=(//tests/storage/engine/... //tests/worker/actor/...)
 
 code=0
@@ -35,6 +44,7 @@ for kind in "${kinds[@]}"; do
   said=passes
   bazel test --config="$kind" --keep_going --color=no --curses=no \
     --show_progress_rate_limit=20 --test_summary=short \
+    --test_timeout=300,600,1800,3600 \
     "${tests[@]}" ||
     { said=FAILS && code=1; }
   summary+=("$kind $said in $((SECONDS - start)) s")

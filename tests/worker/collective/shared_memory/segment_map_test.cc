@@ -13,9 +13,15 @@ struct Part {
   int64_t bytes;
 };
 
+// As a segment's memory is aligned, and more so.
+struct alignas(64) Line {
+  char bytes[64];
+};
+
 TEST(SegmentMap, PartsLieApartAndInside) {
   for (const int ranks : {1, 2, 3, 5, 8, 64}) {
-    char* const memory = nullptr;  // only addresses are asked for
+    std::vector<Line> lines(SegmentMap::Bytes(ranks) / sizeof(Line) + 1);
+    char* const memory = lines.front().bytes;
     const SegmentMap map(memory, ranks);
     std::vector<Part> parts = {{&map.gate(), sizeof(Gate)}};
     for (int rank = 0; rank < ranks; ++rank) {
