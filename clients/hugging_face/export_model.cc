@@ -228,8 +228,9 @@ absl::StatusOr<ExportedModel> ExportModel(const ExportOptions& options) {
                    TensorReader::Open(options.checkpoint));
   ASSIGN_OR_RETURN(const ModelSpec model,
                    ModelOf(*checkpoint, options.checkpoint));
-  ASSIGN_OR_RETURN(const std::vector<Unit> units,
+  ASSIGN_OR_RETURN(const UnitList list,
                    ModelUnits(model, {.sequences = 1, .sequence_length = 1}));
+  const std::vector<Unit>& units = list.units;
   ASSIGN_OR_RETURN(const std::vector<SafetensorsTensor> tensors,
                    TensorsOf(units, *checkpoint, options));
   ExportedModel exported = {.step = checkpoint->manifest().step,

@@ -155,8 +155,9 @@ absl::StatusOr<ImportedModel> ImportModel(const ImportOptions& options) {
     return Annotate(resolved, absl::StrCat(options.from, "/config.json"));
   }
   ASSIGN_OR_RETURN(
-      const std::vector<Unit> units,
+      const UnitList list,
       ModelUnits(imported.model, {.sequences = 1, .sequence_length = 1}));
+  const std::vector<Unit>& units = list.units;
   ASSIGN_OR_RETURN(const HuggingFaceWeights weights,
                    HuggingFaceWeights::Open(options.from));
   RETURN_IF_ERROR(CheckWeights(weights, TensorsOf(units),

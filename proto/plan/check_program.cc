@@ -10,6 +10,7 @@
 #include "proto/plan/check_buffers.h"
 #include "proto/plan/check_passes.h"
 #include "proto/plan/check_shape.h"
+#include "proto/plan/check_units.h"
 #include "proto/plan/check_waits.h"
 #include "proto/plan/check_work.h"
 #include "proto/plan/memory.h"
@@ -24,8 +25,8 @@ constexpr size_t kGridCharactersMax = 16 << 10;
 struct Part {
   absl::Status (*check)(const Plan& plan);
 };
-constexpr Part kParts[] = {
-    {CheckShape}, {CheckPasses}, {CheckWork}, {CheckWaits}, {CheckBuffers}};
+constexpr Part kParts[] = {{CheckUnits}, {CheckShape}, {CheckPasses},
+                           {CheckWork},  {CheckWaits}, {CheckBuffers}};
 
 absl::Status WithGrid(const absl::Status& fault, const Plan& plan) {
   std::string grids;

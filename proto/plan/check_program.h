@@ -1,7 +1,8 @@
 // Refuses a plan that would hang, lose work or overflow memory, before any
 // device is touched, and says why with the whole grid in the message.
 //
-// Checked: instructions well formed and `after` earlier; every buffer read has
+// Checked: the units' ops make sense, and their buffers hold what they put
+// there; instructions well formed and `after` earlier; every buffer read has
 // been written, and a slot is not reused before its readers are done; on every
 // rank each unit runs every micro-batch forward and backward exactly once;
 // every parameter has an owner, replicas of a unit sum over the same group;

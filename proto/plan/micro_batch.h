@@ -15,6 +15,7 @@ struct MicroBatchShape {
   // Of parameters and activations, F32 or BF16; statistics (means, reciprocal
   // deviations, log-sum-exps) are f32 in either.
   ElementType dtype = F32;
+  double dropout = 0;  // probability, where the model has it
 };
 
 }  // namespace troupe

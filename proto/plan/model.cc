@@ -6,66 +6,14 @@
 #include "proto/base/check.h"
 #include "proto/base/choices.h"
 #include "proto/base/status.h"
+#include "proto/plan/architectures/architecture.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/model_fields.h"
-#include "proto/plan/model_gpt2.h"
-#include "proto/plan/model_llama.h"
-#include "proto/plan/model_synthetic.h"
+#include "proto/plan/ops/op_view.h"
+#include "proto/plan/parameter_of.h"
 
 namespace troupe {
 namespace {
-
-struct Architecture {
-  const char* name;
-  // Fields that other architectures do not have.
-  std::vector<std::string> own_fields;
-  absl::Status (*resolve)(ModelSpec& model);
-  absl::Status (*check)(const ModelSpec& model);
-  std::vector<Unit> (*units)(const ModelSpec& model,
-                             const MicroBatchShape& shape);
-  int64_t (*lookup_parameters)(const ModelSpec& model);
-  int64_t (*attention_width)(const ModelSpec& model);
-  bool weights_are_in_out;
-  // Has the sizes that transformers share, and needs them.
-  bool transformer;
-};
-
-std::vector<Architecture> Architectures() {
-  return {
-      {"gpt2",
-       {"layer_norm_epsilon"},
-       ResolveGpt2,
-       CheckGpt2,
-       Gpt2Units,
-       Gpt2LookupParameters,
-       Gpt2AttentionWidth,
-       /*weights_are_in_out=*/true,
-       /*transformer=*/true},
-      {"llama",
-       {"num_key_value_heads", "head_dim", "rms_norm_eps", "rope_theta",
-        "rope_scaling", "attention_bias", "mlp_bias"},
-       ResolveLlama,
-       CheckLlama,
-       LlamaUnits,
-       LlamaLookupParameters,
-       LlamaAttentionWidth,
-       /*weights_are_in_out=*/false,
-       /*transformer=*/true},
-      {"synthetic",
-       {"units", "forward_us", "backward_input_us", "backward_weight_us",
-        "activation_bytes", "parameter_bytes"},
-       ResolveSynthetic,
-       CheckSynthetic,
-       SyntheticUnits,
-       // Nothing is multiplied.
-       +[](const ModelSpec& model) {
-         return ParameterCount(SyntheticUnits(model, {.sequences = 1}));
-       },
-       +[](const ModelSpec&) { return int64_t{0}; },
-       /*weights_are_in_out=*/false,
-       /*transformer=*/false},
-  };
-}
 
 absl::StatusOr<Architecture> FindArchitecture(const std::string& name) {
   std::vector<std::string> names;
@@ -137,8 +85,8 @@ absl::Status ResolveModel(ModelSpec& model) {
   return architecture.resolve(model);
 }
 
-absl::StatusOr<std::vector<Unit>> ModelUnits(const ModelSpec& model,
-                                             const MicroBatchShape& shape) {
+absl::StatusOr<UnitList> ModelUnits(const ModelSpec& model,
+                                    const MicroBatchShape& shape) {
   ASSIGN_OR_RETURN(const Architecture architecture,
                    FindArchitecture(model.architecture()));
   RETURN_IF_ERROR(CheckForeignFields(model, architecture));
@@ -154,36 +102,43 @@ int UnitCount(const ModelSpec& model) {
   return IsSynthetic(model) ? model.units() : model.num_hidden_layers() + 2;
 }
 
-bool BlockWeightsAreInOut(const ModelSpec& model) {
-  const auto architecture = FindArchitecture(model.architecture());
-  CHECK_OK(architecture.status());
-  return architecture->weights_are_in_out;
+int64_t ElementsOf(const Parameter& parameter) {
+  int64_t elements = 1;
+  for (const int64_t dim : parameter.shape()) elements *= dim;
+  return elements;
 }
 
 int64_t ParameterCount(const std::vector<Unit>& units) {
   int64_t count = 0;
   for (const Unit& unit : units) {
     for (const Parameter& parameter : unit.parameters()) {
-      int64_t elements = 1;
-      for (const int64_t dim : parameter.shape()) elements *= dim;
-      count += elements;
+      count += ElementsOf(parameter);
     }
   }
   return count;
 }
 
 double ModelFlopsPerToken(const ModelSpec& model, int64_t sequence_length) {
-  const auto architecture = FindArchitecture(model.architecture());
-  CHECK_OK(architecture.status());
-  const auto units =
+  const auto list =
       ModelUnits(model, {.sequences = 1, .sequence_length = sequence_length});
-  CHECK_OK(units.status());
-  const double multiplied = static_cast<double>(
-      ParameterCount(*units) - architecture->lookup_parameters(model));
-  return 6.0 * multiplied +
-         12.0 * model.num_hidden_layers() *
-             static_cast<double>(architecture->attention_width(model)) *
-             static_cast<double>(sequence_length);
+  CHECK_OK(list.status());
+  double flops = 0;
+  for (const Unit& unit : list->units) {
+    if (!unit.has_table()) continue;
+    for (const Op& op : list->tables[unit.table()].ops()) {
+      if (op.kind() == Op::ATTENTION) {
+        const OpView view(list->tables[unit.table()], op);
+        flops += 12.0 * Columns(view.output("y")) *
+                 static_cast<double>(sequence_length);
+      }
+      if (op.kind() == Op::EMBED) continue;
+      for (const int parameter : op.parameters()) {
+        flops += 6.0 * static_cast<double>(ElementsOf(
+                           ParameterOf(list->units, unit, parameter)));
+      }
+    }
+  }
+  return flops;
 }
 
 }  // namespace troupe

@@ -1,7 +1,6 @@
-// What a model consists of: its units with their parameters, the floating-point
-// operations and the bytes of a pass over one micro-batch. Arithmetic only: the
-// scheduler plans with it, and the worker's layers are tested against it, so a
-// number here and what a layer allocates are the same number.
+// What a model consists of: its units with their parameters and ops, the
+// floating-point operations and the bytes of a pass over one micro-batch. The
+// scheduler plans with it, and workers carry the same ops out.
 #ifndef TROUPE_PROTO_PLAN_MODEL_H_
 #define TROUPE_PROTO_PLAN_MODEL_H_
 
@@ -13,7 +12,7 @@
 #include "proto/job.pb.h"
 #include "proto/plan.pb.h"
 #include "proto/plan/micro_batch.h"
-#include "proto/plan/unit_builder.h"
+#include "proto/plan/unit_list.h"
 
 namespace troupe {
 
@@ -23,16 +22,17 @@ namespace troupe {
 // architecture. Resolving twice is resolving once.
 absl::Status ResolveModel(ModelSpec& model);
 
-// The units of `model`, in order: EMBEDDING, BLOCK 0..L-1, HEAD. Parameters
-// carry Hugging Face's names and shapes, their initialisation and the offset in
-// their unit's flat buffer (each starts on a multiple of kFlatAlignment
-// elements). A tied vocabulary projection belongs to the embedding; the head
-// names it under `tied`. Activation and stash bytes are for `shape`.
+// The units of `model`, in order: EMBEDDING, BLOCK 0..L-1, HEAD, with the
+// tables of what they do. Parameters carry Hugging Face's names and shapes,
+// their initialisation and the offset in their unit's flat buffer (each starts
+// on a multiple of kFlatAlignment elements). A tied vocabulary projection
+// belongs to the embedding; the head names it under `tied`. Bytes and work are
+// for `shape`.
 //
 // REQUIRES a resolved model. InvalidArgument, as ResolveModel, where it is not
 // one, and where the shape does not fit it.
-absl::StatusOr<std::vector<Unit>> ModelUnits(const ModelSpec& model,
-                                             const MicroBatchShape& shape);
+absl::StatusOr<UnitList> ModelUnits(const ModelSpec& model,
+                                    const MicroBatchShape& shape);
 
 // Of a model that waits instead of computing: it has no data and no loss.
 bool IsSynthetic(const ModelSpec& model);
@@ -40,10 +40,7 @@ bool IsSynthetic(const ModelSpec& model);
 // How many units it has. REQUIRES a resolved model.
 int UnitCount(const ModelSpec& model);
 
-// Whether the linear layers of its blocks keep their weights [in, out], as
-// GPT-2's Conv1D does, and not [out, in]. The vocabulary projection's is always
-// [out, in]. REQUIRES a resolved model.
-bool BlockWeightsAreInOut(const ModelSpec& model);
+int64_t ElementsOf(const Parameter& parameter);
 
 // Number of trained scalars, tied ones once, alignment gaps left out.
 int64_t ParameterCount(const std::vector<Unit>& units);

@@ -1,88 +1,308 @@
 #include "proto/plan/unit_builder.h"
 
+#include <utility>
+
+#include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
-#include "proto/plan/precision.h"
+#include "proto/plan/ops/op_view.h"
+#include "proto/plan/tensor_spec.h"
 
 namespace troupe {
 namespace {
 
-constexpr int64_t kCacheLineBytes = 64;
 // Random sites of one unit.
 constexpr int64_t kSitesPerUnit = 64;
 
-void SetHeadWork(const HeadShape& shape, Unit& unit) {
-  const double bytes = static_cast<double>(BytesOfElement(shape.dtype));
-  const double rows = static_cast<double>(shape.rows);
-  const double inputs = rows * static_cast<double>(shape.width);
-  const double logits = rows * static_cast<double>(shape.vocab);
-  const double products = 2.0 * inputs * static_cast<double>(shape.vocab);
-  Work& forward = *unit.mutable_forward();
-  forward.set_matmul_flops(products);
-  // The loss reads the logits twice and writes their gradient.
-  forward.set_memory_bytes((2.0 * inputs + 3.0 * logits) * bytes);
-  forward.set_elementwise_ops(2.0 * logits);
-  Work& input = *unit.mutable_backward_input();
-  input.set_matmul_flops(products);
-  input.set_memory_bytes(3.0 * inputs * bytes);
-  Work& weight = *unit.mutable_backward_weight();
-  weight.set_matmul_flops(products);
-  weight.set_memory_bytes(2.0 * inputs * bytes);
+void AddInput(Op& op, const char* name, int tensor) {
+  CHECK_GE(tensor, 0) << name;
+  Op::Operand& input = *op.add_inputs();
+  input.set_name(name);
+  input.set_tensor(tensor);
+}
+
+void AddOutput(Op& op, const char* name, int tensor) {
+  Op::Operand& output = *op.add_outputs();
+  output.set_name(name);
+  output.set_tensor(tensor);
+}
+
+void SetRotation(const Rope& rope, Op::Rotation& rotation) {
+  for (const double frequency : rope.inverse_frequencies) {
+    rotation.add_inverse_frequencies(frequency);
+  }
+  rotation.set_factor(rope.attention_factor);
 }
 
 }  // namespace
 
-int64_t BufferBytes(std::initializer_list<int64_t> elements,
-                    ElementType dtype) {
-  int64_t sum = 0;
-  for (const int64_t count : elements) {
-    const int64_t bytes = count * BytesOfElement(dtype);
-    sum += (bytes + kCacheLineBytes - 1) / kCacheLineBytes * kCacheLineBytes;
-  }
-  return sum;
-}
-
-UnitBuilder::UnitBuilder(Unit::Kind kind, int64_t index, ElementType dtype)
-    : index_(index), dtype_(dtype) {
+UnitBuilder::UnitBuilder(Unit::Kind kind, const Options& options)
+    : options_(options),
+      batch_(DimOf({{Dim::BATCH, options.shape.sequences}})),
+      sequence_(DimOf({{Dim::SEQUENCE, options.shape.sequence_length}})) {
   unit_.set_kind(kind);
+  unit_.set_layer(static_cast<int32_t>(options.layer));
 }
 
-void UnitBuilder::Add(const std::string& name,
-                      std::initializer_list<int64_t> shape,
-                      Parameter::Init init, double init_std) {
+int UnitBuilder::Parameter(const std::string& name,
+                           std::initializer_list<int64_t> shape,
+                           troupe::Parameter::Init init, double init_std) {
   CHECK_LT(unit_.parameters_size(), kSitesPerUnit);
-  const int64_t site = index_ * kSitesPerUnit + unit_.parameters_size();
-  Parameter& parameter = *unit_.add_parameters();
+  const int index = unit_.parameters_size();
+  troupe::Parameter& parameter = *unit_.add_parameters();
   parameter.set_name(name);
   int64_t elements = 1;
   for (const int64_t dim : shape) {
     parameter.add_shape(dim);
     elements *= dim;
   }
-  parameter.set_dtype(dtype_);
+  parameter.set_dtype(options_.shape.dtype);
   parameter.set_offset(unit_.flat_elements());
   parameter.set_init(init);
   parameter.set_init_std(init_std);
   parameter.set_weight_decay(shape.size() >= 2);
-  parameter.set_random_site(static_cast<int32_t>(site));
+  parameter.set_random_site(
+      static_cast<int32_t>(options_.index * kSitesPerUnit + index));
   unit_.set_flat_elements(unit_.flat_elements() + FlatAligned(elements));
+  return index;
 }
 
-void CompleteHead(const HeadShape& shape, UnitBuilder& builder) {
-  Unit& unit = builder.unit();
-  if (shape.tied_to.empty()) {
-    builder.Add("lm_head.weight", {shape.vocab, shape.width}, Parameter::NORMAL,
-                shape.init_std);
-  } else {
-    Unit::Tied& tied = *unit.add_tied();
-    tied.set_unit(0);
-    tied.set_parameter(shape.tied_to);
+int UnitBuilder::Tensor(const std::string& name,
+                        std::initializer_list<Dim> dims, ElementType dtype) {
+  TensorSpec& tensor = *table_.add_tensors();
+  tensor.set_name(name);
+  for (const Dim& dim : dims) *tensor.add_dims() = dim;
+  tensor.set_dtype(dtype);
+  return table_.tensors_size() - 1;
+}
+
+int UnitBuilder::Like(int tensor, const std::string& name) {
+  TensorSpec same = table_.tensors(tensor);
+  same.set_name(name);
+  same.clear_home();
+  *table_.add_tensors() = std::move(same);
+  return table_.tensors_size() - 1;
+}
+
+Op& UnitBuilder::NewOp(Op::Kind kind) {
+  Op& op = *table_.add_ops();
+  op.set_kind(kind);
+  return op;
+}
+
+void UnitBuilder::SetMask(Op& op) {
+  if (options_.shape.dropout == 0) return;
+  Op::Mask& mask = *op.mutable_mask();
+  mask.set_probability(static_cast<float>(options_.shape.dropout));
+  mask.set_site(masks_++);
+}
+
+int UnitBuilder::Input(const Dim& columns) {
+  const int input =
+      Tensor("input", {batch_, sequence_, columns}, options_.shape.dtype);
+  table_.mutable_tensors(input)->set_home(TensorSpec::INPUT);
+  return input;
+}
+
+void UnitBuilder::Output(int tensor) {
+  table_.mutable_tensors(tensor)->set_home(TensorSpec::OUTPUT);
+  table_.mutable_tensors(tensor)->set_name("output");
+}
+
+int UnitBuilder::Embed(const EmbedArgs& args) {
+  const int64_t hidden = DimSize(args.hidden);
+  const int tokens = Tensor("tokens", {batch_, sequence_}, I32);
+  table_.mutable_tensors(tokens)->set_home(TensorSpec::TOKENS);
+  const int y = Tensor("embedded", {batch_, sequence_, args.hidden},
+                       options_.shape.dtype);
+  Op& op = NewOp(Op::EMBED);
+  AddInput(op, "tokens", tokens);
+  AddOutput(op, "y", y);
+  op.add_parameters(Parameter(args.tokens, {args.vocabulary, hidden},
+                              troupe::Parameter::NORMAL, args.init_std));
+  if (!args.positions.empty()) {
+    op.add_parameters(Parameter(args.positions, {args.positions_max, hidden},
+                                troupe::Parameter::NORMAL, args.init_std));
   }
-  const int64_t inputs = shape.rows * shape.width;
-  const int64_t logits = shape.rows * FlatAligned(shape.vocab);
-  unit.set_stash_bytes(shape.norm_statistics * BufferBytes({shape.rows}, F32) +
-                       BufferBytes({inputs, logits}, shape.dtype));
-  unit.set_weight_stash_bytes(BufferBytes({inputs}, shape.dtype));
-  SetHeadWork(shape, unit);
+  return y;
+}
+
+int UnitBuilder::Dropout(int x) {
+  if (options_.shape.dropout == 0) return x;
+  const int y = Like(x, table_.tensors(x).name() + " masked");
+  Op& op = NewOp(Op::DROPOUT);
+  AddInput(op, "x", x);
+  AddOutput(op, "y", y);
+  SetMask(op);
+  return y;
+}
+
+UnitBuilder::NormOutputs UnitBuilder::Norm(const NormArgs& args) {
+  const bool residual = args.residual >= 0;
+  NormOutputs outputs = {.y = Like(args.x, args.output)};
+  Op& op = NewOp(Op::NORM);
+  op.mutable_norm()->set_root_mean_square(args.root_mean_square);
+  op.mutable_norm()->set_epsilon(args.epsilon);
+  AddInput(op, "x", args.x);
+  AddOutput(op, "y", outputs.y);
+  if (residual) {
+    outputs.sum = Like(args.x, args.output + " sum");
+    AddInput(op, "residual", args.residual);
+    AddOutput(op, "sum", outputs.sum);
+  }
+  if (!args.root_mean_square) {
+    AddOutput(op, "mean",
+              Tensor(args.output + " mean", {batch_, sequence_}, F32));
+  }
+  AddOutput(op, "rstd",
+            Tensor(args.output + " rstd", {batch_, sequence_}, F32));
+  const int64_t width = ColumnsOf(table_.tensors(args.x));
+  op.add_parameters(
+      Parameter(args.name + ".weight", {width}, troupe::Parameter::ONES));
+  if (!args.root_mean_square) {
+    op.add_parameters(
+        Parameter(args.name + ".bias", {width}, troupe::Parameter::ZEROS));
+  }
+  return outputs;
+}
+
+int UnitBuilder::Linear(const LinearArgs& args) {
+  const int64_t in = ColumnsOf(table_.tensors(args.x));
+  Dim columns;
+  for (const Projection& projection : args.projections) {
+    columns.mutable_sections()->MergeFrom(projection.out.sections());
+  }
+  const int y =
+      Tensor(args.output, {batch_, sequence_, columns}, options_.shape.dtype);
+  Op& op = NewOp(Op::LINEAR);
+  op.mutable_linear()->set_in_out(args.in_out);
+  op.mutable_linear()->set_bias(args.bias);
+  AddInput(op, "x", args.x);
+  AddOutput(op, "y", y);
+  for (const Projection& projection : args.projections) {
+    const int64_t out = DimSize(projection.out);
+    const std::string name = projection.name + ".weight";
+    op.add_parameters(
+        args.in_out ? Parameter(name, {in, out}, troupe::Parameter::NORMAL,
+                                args.init_std)
+                    : Parameter(name, {out, in}, troupe::Parameter::NORMAL,
+                                args.init_std));
+  }
+  for (const Projection& projection : args.projections) {
+    if (!args.bias) break;
+    op.add_parameters(Parameter(projection.name + ".bias",
+                                {DimSize(projection.out)},
+                                troupe::Parameter::ZEROS));
+  }
+  return y;
+}
+
+void UnitBuilder::Loss(const LossArgs& args) {
+  const Dim vocabulary = DimOf({{Dim::VOCABULARY, args.vocabulary}});
+  const int logits =
+      Tensor("logits", {batch_, sequence_, vocabulary}, options_.shape.dtype);
+  table_.mutable_tensors(logits)->set_row_alignment(kFlatAlignment);
+  const int targets = Tensor("targets", {batch_, sequence_}, I32);
+  table_.mutable_tensors(targets)->set_home(TensorSpec::TARGETS);
+  const int64_t width = ColumnsOf(table_.tensors(args.x));
+  int weight = 0;
+  if (args.tied_to.empty()) {
+    weight = Parameter(args.weight, {args.vocabulary, width},
+                       troupe::Parameter::NORMAL, args.init_std);
+  } else {
+    Unit::Tied& tied = *unit_.add_tied();
+    tied.set_unit(0);
+    tied.set_parameter(args.tied_to);
+    weight = unit_.parameters_size() + unit_.tied_size() - 1;
+  }
+  Op& projection = NewOp(Op::LINEAR);
+  projection.mutable_linear();
+  AddInput(projection, "x", args.x);
+  AddOutput(projection, "y", logits);
+  projection.add_parameters(weight);
+  Op& loss = NewOp(Op::CROSS_ENTROPY);
+  AddInput(loss, "logits", logits);
+  AddInput(loss, "targets", targets);
+}
+
+int UnitBuilder::Rope(const RopeArgs& args) {
+  const int y = Like(args.x, table_.tensors(args.x).name() + " turned");
+  Op& op = NewOp(Op::ROPE);
+  AddInput(op, "x", args.x);
+  AddOutput(op, "y", y);
+  SetRotation(args.training, *op.mutable_rope()->mutable_training());
+  SetRotation(args.decoding, *op.mutable_rope()->mutable_decoding());
+  return y;
+}
+
+int UnitBuilder::Attention(int qkv) {
+  const TensorSpec& columns = table_.tensors(qkv);
+  CHECK_EQ(columns.dims(2).sections_size(), 3) << "queries, keys, values";
+  Dim heads;
+  *heads.add_sections() = columns.dims(2).sections(0);
+  const int y =
+      Tensor("attention", {batch_, sequence_, heads}, options_.shape.dtype);
+  Dim head_count = heads;
+  head_count.mutable_sections(0)->set_width(1);
+  const int logsumexp =
+      Tensor("logsumexp", {batch_, head_count, sequence_}, F32);
+  Op& op = NewOp(Op::ATTENTION);
+  AddInput(op, "qkv", qkv);
+  AddOutput(op, "y", y);
+  AddOutput(op, "logsumexp", logsumexp);
+  SetMask(op);
+  return y;
+}
+
+int UnitBuilder::Gelu(int x) {
+  const int y = Like(x, "gelu");
+  Op& op = NewOp(Op::GELU);
+  op.set_fused(true);
+  AddInput(op, "x", x);
+  AddOutput(op, "y", y);
+  return y;
+}
+
+int UnitBuilder::SwiGlu(int gate_up) {
+  const TensorSpec& both = table_.tensors(gate_up);
+  CHECK_EQ(both.dims(2).sections_size(), 2) << "gate, up";
+  Dim columns;
+  *columns.add_sections() = both.dims(2).sections(0);
+  const int y =
+      Tensor("swiglu", {batch_, sequence_, columns}, options_.shape.dtype);
+  Op& op = NewOp(Op::SWIGLU);
+  AddInput(op, "gate_up", gate_up);
+  AddOutput(op, "y", y);
+  return y;
+}
+
+int UnitBuilder::Add(const AddArgs& args) {
+  const int y = Like(args.residual, "sum");
+  Op& op = NewOp(Op::ADD);
+  AddInput(op, "x", args.x);
+  AddInput(op, "residual", args.residual);
+  AddOutput(op, "y", y);
+  return y;
+}
+
+UnitBuilder::Built UnitBuilder::Build() && {
+  for (Op& op : *table_.mutable_ops()) {
+    if (op.has_mask()) {
+      op.mutable_mask()->set_sites_per_layer(masks_);
+      // Site 0 is the embedding's.
+      if (unit_.kind() == Unit::BLOCK) {
+        op.mutable_mask()->set_site(op.mask().site() + 1);
+      }
+    }
+    // Who adds x masks it as it reads it.
+    if (op.kind() != Op::DROPOUT) continue;
+    for (const Op& reader : table_.ops()) {
+      const bool adds = OpView(table_, reader).HasInput("residual");
+      if (adds && OpView(table_, reader).Input("x") == op.outputs(0).tensor()) {
+        op.set_fused(true);
+      }
+    }
+  }
+  return {std::move(unit_), std::move(table_)};
 }
 
 }  // namespace troupe

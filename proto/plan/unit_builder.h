@@ -1,14 +1,26 @@
-// How an architecture writes down its units: parameters laid into flat buffers,
-// and bytes of buffers that hold several tensors.
+// How an architecture writes down a unit: the ops, in forward order, with the
+// parameters that they use. Bytes, work and places follow.
+//
+//   UnitBuilder block(Unit::BLOCK, layer, {.index = 1 + layer, .shape =
+//   shape}); const int x = block.Input(hidden); const int norm = block.Norm({.x
+//   = x, .name = "h.0.ln_1", ...}).y;
+//   ...
+//   block.Output(block.Add({.x = ..., .residual = ...}));
+//   units.Append(std::move(block));
+//
+// Tensors are numbers: indices into the unit's table. `output` of an op is the
+// name of the tensor that it makes.
 #ifndef TROUPE_PROTO_PLAN_UNIT_BUILDER_H_
 #define TROUPE_PROTO_PLAN_UNIT_BUILDER_H_
 
 #include <cstdint>
 #include <initializer_list>
 #include <string>
+#include <vector>
 
-#include "proto/cluster.pb.h"
-#include "proto/plan.pb.h"
+#include "proto/plan/micro_batch.h"
+#include "proto/plan/rope.h"
+#include "proto/unit.pb.h"
 
 namespace troupe {
 
@@ -21,42 +33,120 @@ inline int64_t FlatAligned(int64_t elements) {
   return (elements + kFlatAlignment - 1) / kFlatAlignment * kFlatAlignment;
 }
 
-// Bytes of tensors of one type laid one after another, each on a cache line.
-int64_t BufferBytes(std::initializer_list<int64_t> elements, ElementType dtype);
-
-// Appends parameters to one unit, in the order of their offsets.
 class UnitBuilder {
  public:
-  // `index`: of the unit in the model. It picks the random sites of the initial
-  // values, which are below 2^24 for any model of up to 4096 blocks.
-  UnitBuilder(Unit::Kind kind, int64_t index, ElementType dtype);
+  struct Options {
+    // Of the unit in the model: it picks the random sites of the initial
+    // values, which are below 2^24 for any model of up to 4096 blocks.
+    int64_t index = 0;
+    int64_t layer = 0;  // of a BLOCK
+    MicroBatchShape shape;
+  };
+  UnitBuilder(Unit::Kind kind, const Options& options);
 
-  // Weight decay applies to all with two dims or more. At most 64 a unit.
-  void Add(const std::string& name, std::initializer_list<int64_t> shape,
-           Parameter::Init init, double init_std = 0);
+  // The output of the unit before, [batch, sequence, columns]; and which tensor
+  // is this unit's.
+  int Input(const Dim& columns);
+  void Output(int tensor);
 
-  Unit& unit() { return unit_; }
+  struct EmbedArgs {
+    std::string tokens;     // [vocabulary, hidden]
+    std::string positions;  // [positions, hidden]; empty: there are none
+    int64_t vocabulary = 0;
+    int64_t positions_max = 0;
+    Dim hidden;
+    double init_std = 0;
+  };
+  int Embed(const EmbedArgs& args);
+
+  // x itself where the job has no dropout.
+  int Dropout(int x);
+
+  struct NormArgs {
+    int x = -1;
+    int residual = -1;  // optional
+    std::string name;   // of `<name>.weight` and LayerNorm's `<name>.bias`
+    std::string output;
+    bool root_mean_square = false;
+    double epsilon = 0;
+  };
+  struct NormOutputs {
+    int y = -1;
+    int sum = -1;  // with a residual: x + residual
+  };
+  NormOutputs Norm(const NormArgs& args);
+
+  // Weights of one input, side by side in the columns of the output.
+  struct Projection {
+    std::string name;  // of `<name>.weight` and `<name>.bias`
+    Dim out;
+  };
+  struct LinearArgs {
+    int x = -1;
+    std::vector<Projection> projections;
+    std::string output;
+    bool in_out = false;  // weights are [in, out], else [out, in]
+    bool bias = false;
+    double init_std = 0;
+  };
+  int Linear(const LinearArgs& args);
+
+  // The vocabulary projection, [vocabulary, hidden], and the loss behind it.
+  struct LossArgs {
+    int x = -1;
+    std::string weight;   // of this unit; or
+    std::string tied_to;  // a parameter of unit 0
+    int64_t vocabulary = 0;
+    double init_std = 0;
+  };
+  void Loss(const LossArgs& args);
+
+  struct RopeArgs {
+    int x = -1;
+    troupe::Rope training;
+    troupe::Rope decoding;
+  };
+  int Rope(const RopeArgs& args);
+
+  // Of [queries | keys | values]. The probabilities have dropout where the job
+  // has.
+  int Attention(int qkv);
+
+  // Between two products.
+  int Gelu(int x);
+  int SwiGlu(int gate_up);
+
+  struct AddArgs {
+    int x = -1;
+    int residual = -1;
+  };
+  int Add(const AddArgs& args);
+
+  // The unit without what follows from its ops (UnitList), and these.
+  struct Built {
+    Unit unit;
+    UnitTable table;
+  };
+  Built Build() &&;
+
+  // A parameter of no op: of a unit that computes nothing.
+  int Parameter(const std::string& name, std::initializer_list<int64_t> shape,
+                troupe::Parameter::Init init, double init_std = 0);
 
  private:
-  const int64_t index_;
-  const ElementType dtype_;
-  Unit unit_;
-};
+  int Tensor(const std::string& name, std::initializer_list<Dim> dims,
+             ElementType dtype);
+  int Like(int tensor, const std::string& name);
+  Op& NewOp(Op::Kind kind);
+  void SetMask(Op& op);
 
-// What a HEAD has behind its norm, whichever that is: the vocabulary projection
-// and the loss.
-struct HeadShape {
-  int64_t rows = 0;  // sequences x sequence_length
-  int64_t width = 0;
-  int64_t vocab = 0;
-  ElementType dtype = F32;
-  int64_t norm_statistics = 1;  // of a row
-  std::string tied_to;          // a table of unit 0; empty: lm_head.weight
-  double init_std = 0;          // of lm_head.weight
+  const Options options_;
+  Dim batch_;
+  Dim sequence_;
+  Unit unit_;
+  UnitTable table_;
+  int masks_ = 0;
 };
-// Adds it to the unit, after the norm's parameters, with the bytes and the work
-// of the whole unit.
-void CompleteHead(const HeadShape& shape, UnitBuilder& builder);
 
 }  // namespace troupe
 

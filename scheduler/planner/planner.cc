@@ -107,6 +107,7 @@ Plan AssignmentPlan(const Plan& plan, int rank) {
   *assignment.mutable_mesh() = plan.mesh();
   *assignment.mutable_groups() = plan.groups();
   *assignment.mutable_units() = plan.units();
+  *assignment.mutable_tables() = plan.tables();
   for (const Placement& placement : plan.placements()) {
     if (placement.rank() == rank) *assignment.add_placements() = placement;
   }

@@ -29,14 +29,16 @@ void LayMesh(Plan& plan) {
 
 absl::Status AddUnits(Plan& plan) {
   const TrainingSpec& training = plan.job().training();
-  ASSIGN_OR_RETURN(std::vector<Unit> units,
+  ASSIGN_OR_RETURN(UnitList list,
                    ModelUnits(plan.job().model(),
                               {.sequences = training.micro_batch_size(),
                                .sequence_length = training.sequence_length(),
-                               .dtype = ComputeType(training)}));
+                               .dtype = ComputeType(training),
+                               .dropout = training.dropout()}));
   Derived& derived = *plan.mutable_derived();
-  derived.set_parameters(ParameterCount(units));
-  for (Unit& unit : units) *plan.add_units() = std::move(unit);
+  derived.set_parameters(ParameterCount(list.units));
+  for (Unit& unit : list.units) *plan.add_units() = std::move(unit);
+  for (UnitTable& table : list.tables) *plan.add_tables() = std::move(table);
   return absl::OkStatus();
 }
 

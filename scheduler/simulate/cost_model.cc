@@ -5,6 +5,7 @@
 #include <string>
 
 #include "proto/base/check.h"
+#include "proto/plan/ops/op_view.h"
 #include "proto/plan/precision.h"
 #include "scheduler/simulate/gpu_link.h"
 
@@ -26,12 +27,16 @@ struct HostLoad {
   int cores = 0;  // 0: the workers did not say
 };
 
-AttentionSize AttentionSizeOf(const JobSpec& job) {
-  const ModelSpec& model = job.model();
-  const int heads = std::max(1, model.num_attention_heads());
-  return {.length = job.training().sequence_length(),
-          .head_dim = model.has_head_dim() ? model.head_dim()
-                                           : model.hidden_size() / heads};
+// Of the first attention; all have the same.
+AttentionSize AttentionSizeOf(const Plan& plan) {
+  for (const UnitTable& table : plan.tables()) {
+    for (const Op& op : table.ops()) {
+      if (op.kind() != Op::ATTENTION) continue;
+      const AttentionShape shape = AttentionShapeOf({table, op});
+      return {.length = shape.length, .head_dim = shape.head_dim};
+    }
+  }
+  return {.length = plan.job().training().sequence_length()};
 }
 
 LinkRate NetworkOf(const WorkerDescription& worker) {
@@ -90,7 +95,7 @@ CostModel::CostModel(const Plan& plan,
     rank.products = ProductRatesOf(plan, rank.calibration);
     rank.attention =
         AttentionRateOf(rank.calibration, ComputeType(plan.job().training()),
-                        AttentionSizeOf(plan.job()));
+                        AttentionSizeOf(plan));
   }
   for (const Group& group : plan.groups()) {
     links_.push_back(SlowestLinkOf(group));

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string>
 
-#include "absl/strings/match.h"
 #include "proto/base/gpu_limits.h"
-#include "proto/plan/precision.h"
+#include "proto/plan/ops/op_view.h"
+#include "proto/plan/tensor_spec.h"
 
 namespace troupe {
 namespace {
@@ -23,35 +23,41 @@ bool Multiplies(const Plan& plan) {
       [](const Unit& unit) { return unit.forward().matmul_flops() > 0; });
 }
 
-// Columns of the widest product with a bias, or 0.
-int64_t WidestBias(const Plan& plan) {
-  int64_t widest = 0;
-  for (const Unit& unit : plan.units()) {
-    for (const Parameter& parameter : unit.parameters()) {
-      if (parameter.shape_size() != 1) continue;
-      if (!absl::EndsWith(parameter.name(), "bias")) continue;
-      widest = std::max<int64_t>(widest, parameter.shape(0));
+// What a kernel takes; a biased product only where its sums are not those of
+// the type that is multiplied.
+int64_t BytesOfKernel(const OpView& op) {
+  constexpr int64_t kBytesOfToken = 20;  // sorted, with its row, twice; counts
+  const auto sums_of_rows = [](int64_t columns) {
+    return kGpuSumPartsMax * columns * kF32Bytes;
+  };
+  switch (op.op().kind()) {
+    case Op::ATTENTION: {
+      const TensorSpec& y = op.output("y");
+      return RowsOf(y) * AttentionShapeOf(op).heads * kF32Bytes;
     }
+    case Op::NORM:
+      return sums_of_rows(2 * ColumnsOf(op.output("y")));  // scale and shift
+    case Op::EMBED:
+      return ElementsOf(op.input("tokens")) * kBytesOfToken;
+    case Op::LINEAR: {
+      if (!op.op().linear().bias()) return 0;
+      const TensorSpec& y = op.output("y");
+      const int64_t product = y.dtype() == BF16 ? ElementsOf(y) * kF32Bytes : 0;
+      return std::max(product, sums_of_rows(ColumnsOf(y)));
+    }
+    default:
+      return 0;
   }
-  return widest;
 }
 
 int64_t KernelScratchBytes(const Plan& plan) {
-  constexpr int64_t kSumsOfNorm = 2;     // of scale and shift
-  constexpr int64_t kBytesOfToken = 20;  // sorted, with its row, twice; counts
-  const TrainingSpec& training = plan.job().training();
-  const ModelSpec& model = plan.job().model();
-  const int64_t rows =
-      int64_t{training.micro_batch_size()} * training.sequence_length();
-  const int64_t biased = WidestBias(plan);
-  const int64_t columns =
-      std::max<int64_t>(biased, kSumsOfNorm * model.hidden_size());
-  const int64_t attention = rows * model.num_attention_heads() * kF32Bytes;
-  const int64_t sums = kGpuSumPartsMax * columns * kF32Bytes;
-  const int64_t products =
-      ComputeType(training) == BF16 ? rows * biased * kF32Bytes : 0;
-  return RoundUp(std::max({attention, sums, products, rows * kBytesOfToken}),
-                 kPoolStepBytes);
+  int64_t most = 0;
+  for (const UnitTable& table : plan.tables()) {
+    for (const Op& op : table.ops()) {
+      most = std::max(most, BytesOfKernel({table, op}));
+    }
+  }
+  return RoundUp(most, kPoolStepBytes);
 }
 
 MemoryItem Item(const std::string& name, int64_t bytes) {

@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "proto/plan/model.h"
+#include "proto/plan/parameter_of.h"
 #include "proto/plan/precision.h"
 #include "scheduler/simulate/rates.h"
 
@@ -35,19 +35,18 @@ ProductRates RatesOf(const std::vector<Linear>& linears, int64_t rows,
 }  // namespace
 
 std::vector<Linear> LinearsOf(const Plan& plan, const Unit& unit) {
-  const bool in_out =
-      unit.kind() == Unit::BLOCK && BlockWeightsAreInOut(plan.job().model());
   std::vector<Linear> linears;
-  const auto add = [&](const Parameter& parameter) {
-    if (parameter.shape_size() != 2) return;
-    linears.push_back({.in = parameter.shape(in_out ? 0 : 1),
-                       .out = parameter.shape(in_out ? 1 : 0),
-                       .in_out = in_out});
-  };
-  for (const Parameter& parameter : unit.parameters()) add(parameter);
-  for (const Unit::Tied& tied : unit.tied()) {
-    for (const Parameter& parameter : plan.units(tied.unit()).parameters()) {
-      if (parameter.name() == tied.parameter()) add(parameter);
+  if (!unit.has_table()) return linears;
+  for (const Op& op : plan.tables(unit.table()).ops()) {
+    if (op.kind() != Op::LINEAR) continue;
+    const bool in_out = op.linear().in_out();
+    const int weights = op.parameters_size() / (op.linear().bias() ? 2 : 1);
+    for (int w = 0; w < weights; ++w) {
+      const Parameter& weight =
+          ParameterOf(plan.units(), unit, op.parameters(w));
+      linears.push_back({.in = weight.shape(in_out ? 0 : 1),
+                         .out = weight.shape(in_out ? 1 : 0),
+                         .in_out = in_out});
     }
   }
   return linears;

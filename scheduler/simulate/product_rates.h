@@ -23,8 +23,7 @@ struct Linear {
   int64_t out = 0;
   bool in_out = false;
 };
-// Those of the weights that the unit has or is tied to, tables included that
-// are only looked up.
+// Those of the unit's products, each weight on its own.
 std::vector<Linear> LinearsOf(const Plan& plan, const Unit& unit);
 
 // Flops a second of all products of a pass over one micro-batch together.

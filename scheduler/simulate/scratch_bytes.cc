@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include "proto/plan/ops/op_view.h"
 #include "proto/plan/precision.h"
 #include "scheduler/simulate/product_rates.h"
 
@@ -15,19 +16,25 @@ constexpr int64_t kF32Bytes = 4;
 int64_t RoundUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 // Of one head of one sample, at the widest vectors, 16 lanes.
-int64_t AttentionBytes(const JobSpec& job) {
+int64_t AttentionBytes(const AttentionShape& shape) {
   constexpr int64_t kBlock = 64;  // queries, or keys
-  const ModelSpec& model = job.model();
-  if (model.num_attention_heads() == 0) return 0;  // synthetic
-  const int64_t head_dim = RoundUp(
-      model.has_head_dim() ? model.head_dim()
-                           : model.hidden_size() / model.num_attention_heads(),
-      16);
-  const int64_t length = RoundUp(job.training().sequence_length(), kBlock);
+  const int64_t head_dim = RoundUp(shape.head_dim, 16);
+  const int64_t length = RoundUp(shape.length, kBlock);
   const int64_t queries = 3 * length * (head_dim + 1);
   const int64_t sums = 2 * length * head_dim;
   const int64_t blocks = 5 * kBlock * head_dim + 4 * kBlock * kBlock;
   return kF32Bytes * (queries + sums + blocks);
+}
+
+int64_t MostOfAttention(const Plan& plan) {
+  int64_t most = 0;
+  for (const UnitTable& table : plan.tables()) {
+    for (const Op& op : table.ops()) {
+      if (op.kind() != Op::ATTENTION) continue;
+      most = std::max(most, AttentionBytes(AttentionShapeOf({table, op})));
+    }
+  }
+  return most;
 }
 
 // Rows of what is packed at once, and columns of what is not shared.
@@ -47,12 +54,10 @@ int64_t PackedBytes(int64_t n, int64_t k, int threads) {
          kF32Bytes * threads * kPackedRows * kPackedRows;
 }
 
-// The first product of a step is that of a block: the units that only look
-// tables up have none.
+// By the first product of a step.
 int64_t HeapBytes(const Plan& plan, int threads) {
   constexpr int64_t kCached = 7;
   for (const Unit& unit : plan.units()) {
-    if (unit.forward().matmul_flops() == 0) continue;
     const std::vector<Linear> linears = LinearsOf(plan, unit);
     if (linears.empty()) continue;
     return kCached * SharedPackedBytes(linears[0].out, linears[0].in, threads);
@@ -74,7 +79,6 @@ int64_t MostOfProducts(const Plan& plan,
       int64_t{training.micro_batch_size()} * training.sequence_length();
   int64_t most = 0;
   for (const Unit& unit : plan.units()) {
-    if (unit.forward().matmul_flops() == 0) continue;
     for (const auto& [in, out, in_out] : LinearsOf(plan, unit)) {
       const Product weight = in_out ? Product{.m = in, .n = out, .k = rows}
                                     : Product{.m = out, .n = in, .k = rows};
@@ -110,7 +114,7 @@ int64_t Bf16ProductBytes(const Plan& plan, const ScratchOptions& options) {
 
 ScratchBytes ScratchBytesOf(const Plan& plan, const ScratchOptions& options) {
   const int threads = options.threads;
-  const int64_t attention = threads * AttentionBytes(plan.job());
+  const int64_t attention = threads * MostOfAttention(plan);
   if (ComputeType(plan.job().training()) == BF16) {
     return {.attention = attention,
             .products = Bf16ProductBytes(plan, options)};

@@ -21,8 +21,8 @@ class Reference {
         device_(NewCpuDevice({.threads = 1})),
         model_(*device_, training.job.model(),
                {.shape = {.sequences = spec_.micro_batch_size(),
-                          .sequence_length = spec_.sequence_length()},
-                .dropout = spec_.dropout(),
+                          .sequence_length = spec_.sequence_length(),
+                          .dropout = spec_.dropout()},
                 .seed = spec_.seed()}),
         data_(SampleReader::Create(
                   training.job.data().tokens(),

@@ -122,13 +122,13 @@ absl::Status ContinueText(const TextRequest& request, Device& device,
   }
 
   ASSIGN_OR_RETURN(
-      const std::vector<Unit> units,
+      const UnitList units,
       ModelUnits(model, {.sequences = 1,
                          .sequence_length = model.max_position_embeddings()}));
   ASSIGN_OR_RETURN(Arena * arena, arenas.Find(DEVICE));
   absl::Status heard;
   absl::StatusOr<Weights> weights =
-      LoadWeights({request.checkpoint, manifest}, units, device, *arena,
+      LoadWeights({request.checkpoint, manifest}, units.units, device, *arena,
                   [&](uint64_t) { return heard = sink(TextPiece()); });
   RETURN_IF_ERROR(heard);
   if (!weights.ok()) return Annotate(weights.status(), context);

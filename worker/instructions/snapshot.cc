@@ -8,11 +8,12 @@ namespace troupe {
 namespace {
 
 // Lays parameters and optimizer state behind one another in `copy`.
-UnitMemory CopyState(const Call& call, const UnitMemory& from, char* copy) {
+UnitFlatBuffers CopyState(const Call& call, const UnitFlatBuffers& from,
+                          char* copy) {
   const int unit = call.instruction.unit();
   const Unit& spec = call.state.plan->units(unit);
   const int64_t parameter_bytes = spec.flat_elements() * sizeof(float);
-  UnitMemory to = {.parameters = copy};
+  UnitFlatBuffers to = {.parameters = copy};
   call.state.device.CopyToHost(to.parameters, from.parameters, parameter_bytes);
   if (from.optimizer_state != nullptr) {
     to.optimizer_state = copy + parameter_bytes;
@@ -29,7 +30,7 @@ absl::Status RunSnapshot(const Call& call) {
   RankState& state = call.state;
   const int unit = call.instruction.unit();
   char* const master = Operand(call, Buffer::MASTER_WEIGHTS, unit);
-  UnitMemory memory = {
+  UnitFlatBuffers memory = {
       .parameters = master != nullptr
                         ? master
                         : NeedOperand(call, Buffer::PARAMETERS, unit),

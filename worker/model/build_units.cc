@@ -1,74 +1,82 @@
 #include "worker/model/build_units.h"
 
-#include <string>
+#include <map>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
+#include "proto/plan/check_units.h"
+#include "proto/plan/place_unit.h"
 #include "proto/plan/precision.h"
-#include "worker/model/gpt2_unit.h"
-#include "worker/model/llama_unit.h"
+#include "worker/model/op_unit.h"
 #include "worker/model/synthetic_unit.h"
-#include "worker/model/unit_options.h"
 
 namespace troupe {
 namespace {
 
-struct Architecture {
-  const char* name;
-  absl::StatusOr<std::unique_ptr<ModelUnit>> (*new_unit)(
-      const UnitOptions& options);
-};
+class Builder {
+ public:
+  Builder(const UnitList& units, const BuildUnitsOptions& options)
+      : units_(units), options_(options) {}
 
-constexpr Architecture kArchitectures[] = {
-    {"gpt2", NewGpt2Unit},
-    {"llama", NewLlamaUnit},
-    {"synthetic", NewSyntheticUnit},
+  absl::StatusOr<std::unique_ptr<ModelUnit>> Build(int index) {
+    const Unit& unit = units_.units[index];
+    if (unit.kind() == Unit::SYNTHETIC) {
+      return NewSyntheticUnit(
+          {.unit = unit,
+           .input_bytes =
+               index > 0 ? units_.units[index - 1].activation_bytes() : 0,
+           .tokens =
+               options_.shape.sequences * options_.shape.sequence_length});
+    }
+    return NewOpUnit({.table = units_.tables[unit.table()],
+                      .places = Places(unit.table()),
+                      .unit = unit,
+                      .units = units_.units,
+                      .seed = options_.seed});
+  }
+
+ private:
+  // Many units have the same.
+  const UnitPlaces& Places(int table) {
+    const auto found = places_.find(table);
+    if (found != places_.end()) return found->second;
+    return places_[table] = PlaceUnit(units_.tables[table], UnitUse::kTraining);
+  }
+
+  const UnitList& units_;
+  const BuildUnitsOptions& options_;
+  std::map<int, UnitPlaces> places_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::vector<std::unique_ptr<ModelUnit>>> BuildUnits(
-    const ModelSpec& model, const std::vector<Unit>& units,
-    const BuildUnitsOptions& options) {
-  for (const Architecture& architecture : kArchitectures) {
-    if (model.architecture() != architecture.name) continue;
-    std::vector<std::unique_ptr<ModelUnit>> built;
-    for (size_t i = 0; i < units.size(); ++i) {
-      UnitOptions unit_options = {
-          .model = model,
-          .unit = units[i],
-          .input_bytes = i > 0 ? units[i - 1].activation_bytes() : 0,
-          .build = options};
-      if (units[i].tied_size() > 0) {
-        const int tied = units[i].tied(0).unit();
-        if (tied < 0 || tied >= static_cast<int>(units.size())) {
-          return absl::InvalidArgumentError(
-              absl::StrCat("unit ", i, " is tied to unit ", tied,
-                           ", which the plan does not have"));
-        }
-        unit_options.tied_unit = units[tied];
-      }
-      auto unit = architecture.new_unit(unit_options);
-      RETURN_IF_ERROR(Annotate(unit.status(), absl::StrCat("unit ", i)));
-      built.push_back(std::move(*unit));
-    }
-    return built;
+    const UnitList& units, const BuildUnitsOptions& options) {
+  Builder builder(units, options);
+  std::vector<std::unique_ptr<ModelUnit>> built;
+  for (int i = 0; i < static_cast<int>(units.units.size()); ++i) {
+    absl::StatusOr<std::unique_ptr<ModelUnit>> unit = builder.Build(i);
+    RETURN_IF_ERROR(Annotate(unit.status(), absl::StrCat("unit ", i)));
+    built.push_back(std::move(*unit));
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("model.architecture: this worker has no layers for '",
-                   model.architecture(), "'"));
+  return built;
 }
 
 absl::StatusOr<std::vector<std::unique_ptr<ModelUnit>>> BuildUnits(
     const Plan& plan) {
-  const JobSpec& job = plan.job();
-  return BuildUnits(
-      job.model(), {plan.units().begin(), plan.units().end()},
-      {.shape = {.sequences = job.training().micro_batch_size(),
-                 .sequence_length = job.training().sequence_length(),
-                 .dtype = ComputeType(job.training())},
-       .dropout = job.training().dropout(),
-       .seed = job.training().seed()});
+  RETURN_IF_ERROR(
+      Annotate(CheckUnits(plan), "scheduler and worker must be of one build"));
+  const TrainingSpec& training = plan.job().training();
+  UnitList units;
+  units.tables = {plan.tables().begin(), plan.tables().end()};
+  units.units = {plan.units().begin(), plan.units().end()};
+  return BuildUnits(units,
+                    {.shape = {.sequences = training.micro_batch_size(),
+                               .sequence_length = training.sequence_length(),
+                               .dtype = ComputeType(training),
+                               .dropout = training.dropout()},
+                     .seed = training.seed()});
 }
 
 }  // namespace troupe

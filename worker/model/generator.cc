@@ -11,8 +11,7 @@
 #include "proto/base/philox.h"
 #include "proto/base/status.h"
 #include "proto/plan/model.h"
-#include "worker/model/build_units.h"
-#include "worker/model/tensor_place.h"
+#include "worker/layers/operand_place.h"
 
 namespace troupe {
 
@@ -43,15 +42,22 @@ struct Generator::Memory {
 absl::StatusOr<std::unique_ptr<Generator>> Generator::Create(
     Device& device, const ModelSpec& model,
     const std::vector<void*>& parameters, ElementType dtype) {
-  // Decoding has its own shapes; this one only completes the units' specs.
-  const MicroBatchShape shape = {
-      .sequences = 1, .sequence_length = 1, .dtype = dtype};
-  ASSIGN_OR_RETURN(const std::vector<Unit> specs, ModelUnits(model, shape));
-  CHECK_EQ(specs.size(), parameters.size());
+  // Decoding has its own shapes; this one only completes the units.
+  ASSIGN_OR_RETURN(
+      const UnitList units,
+      ModelUnits(model,
+                 {.sequences = 1, .sequence_length = 1, .dtype = dtype}));
+  CHECK_EQ(units.units.size(), parameters.size());
   auto generator =
       absl::WrapUnique(new Generator(device, model, parameters, dtype));
-  ASSIGN_OR_RETURN(generator->units_,
-                   BuildUnits(model, specs, {.shape = shape}));
+  for (int u = 0; u < static_cast<int>(units.units.size()); ++u) {
+    ASSIGN_OR_RETURN(std::unique_ptr<DecodingUnit> unit,
+                     DecodingUnit::Create(units, u));
+    generator->units_.push_back(std::move(unit));
+    const Unit& spec = units.units[u];
+    generator->tied_parameters_.push_back(
+        spec.tied_size() > 0 ? parameters[spec.tied(0).unit()] : nullptr);
+  }
   RETURN_IF_ERROR(generator->Allocate());
   return generator;
 }
@@ -61,17 +67,17 @@ Generator::Generator(Device& device, const ModelSpec& model,
     : device_(device),
       model_(model),
       parameters_(parameters),
-      dtype_(ComputeDType(dtype)) {}
+      dtype_(DTypeOfElement(dtype)) {}
 
 Generator::~Generator() = default;
 
 absl::Status Generator::Allocate() {
   memory_ = std::make_unique<Memory>(device_);
-  const int64_t activation_bytes =
-      ModelUnit::kDecodeTokensMax * model_.hidden_size() * DTypeBytes(dtype_);
+  const int64_t activation_bytes = DecodingUnit::kDecodeTokensMax *
+                                   model_.hidden_size() * DTypeBytes(dtype_);
   int64_t workspace_bytes = 0;
   for (const auto& unit : units_) {
-    workspace_bytes = std::max(workspace_bytes, unit->DecodeWorkspaceBytes());
+    workspace_bytes = std::max(workspace_bytes, unit->workspace_bytes());
     ASSIGN_OR_RETURN(
         void* cache,
         memory_->Allocate(unit->CacheBytes(model_.max_position_embeddings())));
@@ -80,7 +86,7 @@ absl::Status Generator::Allocate() {
   ASSIGN_OR_RETURN(memory_->workspace, memory_->Allocate(workspace_bytes));
   ASSIGN_OR_RETURN(
       memory_->tokens,
-      memory_->Allocate(ModelUnit::kDecodeTokensMax * sizeof(int32_t)));
+      memory_->Allocate(DecodingUnit::kDecodeTokensMax * sizeof(int32_t)));
   ASSIGN_OR_RETURN(memory_->input, memory_->Allocate(activation_bytes));
   ASSIGN_OR_RETURN(memory_->output, memory_->Allocate(activation_bytes));
   ASSIGN_OR_RETURN(memory_->logits,
@@ -136,7 +142,7 @@ absl::Status Generator::Extend() {
   }
   const int64_t tokens = text_.size();
   while (true) {
-    DecodeChunk(std::min(tokens - cached_, ModelUnit::kDecodeTokensMax));
+    DecodeChunk(std::min(tokens - cached_, DecodingUnit::kDecodeTokensMax));
     RETURN_IF_ERROR(device_.Synchronize());
     if (cached_ == tokens) return ReadLogits();
     if (options_.go_on != nullptr) RETURN_IF_ERROR(options_.go_on());
@@ -161,7 +167,6 @@ void Generator::DecodeChunk(int64_t count) {
   void* input = memory_->input;
   void* output = memory_->output;
   for (size_t u = 0; u < units_.size(); ++u) {
-    const Unit& spec = units_[u]->spec();
     const bool last = u + 1 == units_.size();
     units_[u]->Decode(device_, model_.max_position_embeddings(),
                       {.position = cached_,
@@ -172,9 +177,7 @@ void Generator::DecodeChunk(int64_t count) {
                        .cache = memory_->caches[u],
                        .workspace = memory_->workspace,
                        .parameters = parameters_[u],
-                       .tied_parameters = spec.tied_size() > 0
-                                              ? parameters_[spec.tied(0).unit()]
-                                              : nullptr});
+                       .tied_parameters = tied_parameters_[u]});
     std::swap(input, output);
   }
   cached_ += count;

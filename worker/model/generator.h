@@ -28,8 +28,7 @@
 #include "ops/tensor.h"
 #include "proto/cluster.pb.h"
 #include "proto/job.pb.h"
-#include "proto/plan.pb.h"
-#include "worker/model/model_unit.h"
+#include "worker/model/decoding_unit.h"
 
 namespace troupe {
 
@@ -78,9 +77,10 @@ class Generator {
 
   Device& device_;
   const ModelSpec model_;
-  const std::vector<void*> parameters_;
-  const DType dtype_;  // of parameters and activations
-  std::vector<std::unique_ptr<ModelUnit>> units_;
+  const std::vector<void*> parameters_;  // by unit
+  std::vector<void*> tied_parameters_;   // by unit; null: not tied
+  const DType dtype_;                    // of parameters and activations
+  std::vector<std::unique_ptr<DecodingUnit>> units_;
   std::unique_ptr<Memory> memory_;
   GenerateOptions options_;
   std::vector<int32_t> text_;  // that the cache holds or is about to

@@ -20,21 +20,9 @@
 
 #include "ops/device.h"
 #include "proto/plan.pb.h"
+#include "worker/layers/micro_batch_context.h"
 
 namespace troupe {
-
-// The micro-batch that a call works on.
-struct MicroBatchContext {
-  int64_t step = 0;          // picks the dropout masks; the first is 1
-  int64_t first_sample = 0;  // place of its first sequence in the global batch
-  bool training = false;     // false: no dropout, and no gradient of the loss
-  // 1 / tokens of the step, over all ranks and micro-batches: gradients of the
-  // micro-batches then add up to that of the mean loss.
-  double gradient_scale = 1.0;
-  // Parameter gradients hold zeros, as nothing of the step was added to them
-  // yet. Then the products that make up most of them need not read them first.
-  bool gradients_are_zero = false;
-};
 
 // Memory of the buffers of docs/plan.md, each aligned to Device::kAlignment and
 // of the bytes that the plan gives; null where the table does not list it or
@@ -57,24 +45,8 @@ struct UnitBuffers {
   double* scalars = nullptr;
 };
 
-// New positions of one sequence, for generation: reads and appends to the keys
-// and values of the positions before.
-struct DecodeBuffers {
-  int64_t position = 0;             // of the first new token
-  int64_t count = 0;                // of new tokens, at most kDecodeTokensMax
-  const int32_t* tokens = nullptr;  // embedding: [count]
-  void* input = nullptr;            // all others: [count, hidden]
-  void* output = nullptr;     // written; head: logits of the last, [vocab]
-  void* cache = nullptr;      // CacheBytes
-  void* workspace = nullptr;  // DecodeWorkspaceBytes
-  void* parameters = nullptr;
-  void* tied_parameters = nullptr;
-};
-
 class ModelUnit {
  public:
-  static constexpr int64_t kDecodeTokensMax = 64;
-
   ModelUnit() = default;
   ModelUnit(const ModelUnit&) = delete;
   ModelUnit& operator=(const ModelUnit&) = delete;
@@ -89,14 +61,6 @@ class ModelUnit {
                              const UnitBuffers& buffers) const = 0;
   virtual void BackwardWeight(Device& device, const MicroBatchContext& context,
                               const UnitBuffers& buffers) const = 0;
-
-  // Keys and values of `positions` positions of one sequence; 0 for most units.
-  virtual int64_t CacheBytes(int64_t positions) const = 0;
-  // For count = kDecodeTokensMax.
-  virtual int64_t DecodeWorkspaceBytes() const = 0;
-  // Never any dropout. `positions` is what the cache was made for.
-  virtual void Decode(Device& device, int64_t positions,
-                      const DecodeBuffers& buffers) const = 0;
 };
 
 }  // namespace troupe

@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstdint>
 
-#include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 
 namespace troupe {
@@ -41,7 +40,8 @@ class Deadline {
 
 class SyntheticUnit final : public ModelUnit {
  public:
-  explicit SyntheticUnit(const UnitOptions& options) : options_(options) {}
+  explicit SyntheticUnit(const SyntheticUnitOptions& options)
+      : options_(options) {}
 
   const Unit& spec() const override { return options_.unit; }
 
@@ -65,12 +65,6 @@ class SyntheticUnit final : public ModelUnit {
     Deadline(spec().backward_weight().wait_seconds()).Await();
   }
 
-  int64_t CacheBytes(int64_t) const override { return 0; }
-  int64_t DecodeWorkspaceBytes() const override { return 0; }
-  void Decode(Device&, int64_t, const DecodeBuffers&) const override {
-    CHECK(false) << "a synthetic model has no text to go on with";
-  }
-
  private:
   static void Write(Device& device, void* to, int64_t bytes) {
     if (to != nullptr) device.Zero(to, bytes);
@@ -79,28 +73,22 @@ class SyntheticUnit final : public ModelUnit {
   // In SCALARS [1], which only copies reach. What goes wrong on the device, the
   // end of the step says.
   void CountTokens(Device& device, double* scalars) const {
-    const MicroBatchShape& shape = options_.build.shape;
     double tokens = 0;
     device.CopyToHost(&tokens, scalars + 1, sizeof(tokens));
     device.Synchronize().IgnoreError();
-    tokens += static_cast<double>(shape.sequences * shape.sequence_length);
+    tokens += static_cast<double>(options_.tokens);
     device.CopyFromHost(scalars + 1, &tokens, sizeof(tokens));
     device.Synchronize().IgnoreError();
   }
 
-  const UnitOptions options_;
+  const SyntheticUnitOptions options_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ModelUnit>> NewSyntheticUnit(
-    const UnitOptions& options) {
-  if (options.unit.kind() != Unit::SYNTHETIC) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a synthetic model has no unit of kind ",
-                     Unit::Kind_Name(options.unit.kind()),
-                     "; scheduler and worker must be of one build"));
-  }
+std::unique_ptr<ModelUnit> NewSyntheticUnit(
+    const SyntheticUnitOptions& options) {
+  CHECK_EQ(options.unit.kind(), Unit::SYNTHETIC);
   return std::make_unique<SyntheticUnit>(options);
 }
 

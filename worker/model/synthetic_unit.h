@@ -1,7 +1,6 @@
-// A unit that computes nothing and takes the time that the plan gives it: the
-// row "synthetic" of the table in build_units.cc. Jobs of such units show what
-// a schedule costs, bubbles and transfers included, on a machine with far fewer
-// cores than ranks.
+// A unit that computes nothing and takes the time that the plan gives it. Jobs
+// of such units show what a schedule costs, bubbles and transfers included, on
+// a machine with far fewer cores than ranks.
 //
 // A pass ends when its Work.wait_seconds have gone by since it began, however
 // late the processor came to it in between; the thread sleeps, so that others
@@ -11,17 +10,23 @@
 #ifndef TROUPE_WORKER_MODEL_SYNTHETIC_UNIT_H_
 #define TROUPE_WORKER_MODEL_SYNTHETIC_UNIT_H_
 
+#include <cstdint>
 #include <memory>
 
-#include "absl/status/statusor.h"
+#include "proto/plan.pb.h"
 #include "worker/model/model_unit.h"
-#include "worker/model/unit_options.h"
 
 namespace troupe {
 
-// InvalidArgument where the unit is of another kind.
-absl::StatusOr<std::unique_ptr<ModelUnit>> NewSyntheticUnit(
-    const UnitOptions& options);
+struct SyntheticUnitOptions {
+  Unit unit;
+  int64_t input_bytes = 0;  // activation_bytes of the unit before
+  int64_t tokens = 0;       // of a micro-batch
+};
+
+// REQUIRES a unit of kind SYNTHETIC.
+std::unique_ptr<ModelUnit> NewSyntheticUnit(
+    const SyntheticUnitOptions& options);
 
 }  // namespace troupe
 

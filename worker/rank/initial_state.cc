@@ -156,7 +156,7 @@ absl::StatusOr<std::string> CheckSameData(const Manifest& manifest,
 // Lets the model compute with the weights that were set: rounds them where it
 // does not compute with themselves, and makes every version of them the same.
 void SpreadWeights(RankState& state, int unit) {
-  const UnitMemory memory = state.MemoryOfUnit(unit);
+  const UnitFlatBuffers memory = state.MemoryOfUnit(unit);
   if (memory.rounded_parameters != nullptr) {
     RoundParameters(state.device, state.plan->units(unit),
                     {.weights = memory.parameters,
@@ -197,7 +197,7 @@ absl::Status InitializeFromHuggingFace(const std::string& directory,
   const DiskLog::Entry entry(disk.log, work);
   const BytesMoved moved = entry.moved();
   for (const int unit : state.HeldUnits()) {
-    UnitMemory memory = state.MemoryOfUnit(unit);
+    UnitFlatBuffers memory = state.MemoryOfUnit(unit);
     memory.optimizer_state = nullptr;  // the directory has none
     for (const StateTensor& tensor : UnitStateTensors(
              state.plan->job().optimizer(), state.plan->units(unit), memory)) {

@@ -72,7 +72,7 @@ std::string RankState::DataIdentity() const {
   return data.has_value() ? data->file().identity() : "";
 }
 
-UnitMemory RankState::MemoryOfUnit(int unit) const {
+UnitFlatBuffers RankState::MemoryOfUnit(int unit) const {
   const Buffer* parameters =
       FindResident(rank_plan(), Buffer::PARAMETERS, unit);
   CHECK(parameters != nullptr)
@@ -81,7 +81,8 @@ UnitMemory RankState::MemoryOfUnit(int unit) const {
       FindResident(rank_plan(), Buffer::OPTIMIZER_STATE, unit);
   const Buffer* master =
       FindResident(rank_plan(), Buffer::MASTER_WEIGHTS, unit);
-  UnitMemory unit_memory = {.parameters = memory.Copies(*parameters).front()};
+  UnitFlatBuffers unit_memory = {.parameters =
+                                     memory.Copies(*parameters).front()};
   if (master != nullptr) {
     unit_memory.rounded_parameters = unit_memory.parameters;
     unit_memory.parameters = memory.Copies(*master).front();

@@ -69,7 +69,7 @@ struct RankState {
   std::string DataIdentity() const;
   // A unit's resident buffers, the first copy of each. REQUIRES that this rank
   // holds the unit.
-  UnitMemory MemoryOfUnit(int unit) const;
+  UnitFlatBuffers MemoryOfUnit(int unit) const;
   // Ascending, those with PARAMETERS here.
   std::vector<int> HeldUnits() const;
 

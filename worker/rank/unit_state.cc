@@ -30,7 +30,7 @@ void AddTensors(const std::string& prefix, const Unit& unit, char* flat,
 
 std::vector<StateTensor> UnitStateTensors(const OptimizerSpec& optimizer,
                                           const Unit& unit,
-                                          const UnitMemory& memory) {
+                                          const UnitFlatBuffers& memory) {
   std::vector<StateTensor> tensors;
   AddTensors("", unit, memory.parameters, tensors);
   if (memory.optimizer_state == nullptr) return tensors;

@@ -29,7 +29,7 @@ struct StateTensor {
 // A unit's flat buffers: unit.flat_elements() f32 of parameters, which are
 // MASTER_WEIGHTS where the job has them and PARAMETERS where not, and the
 // optimizer's state behind one another (docs/plan.md, OPTIMIZER_STATE).
-struct UnitMemory {
+struct UnitFlatBuffers {
   char* parameters = nullptr;
   char* rounded_parameters = nullptr;  // bf16 PARAMETERS; null: no master
   char* optimizer_state = nullptr;     // null: none is kept
@@ -37,7 +37,7 @@ struct UnitMemory {
 
 std::vector<StateTensor> UnitStateTensors(const OptimizerSpec& optimizer,
                                           const Unit& unit,
-                                          const UnitMemory& memory);
+                                          const UnitFlatBuffers& memory);
 
 }  // namespace troupe
 

@@ -1,5 +1,3 @@
-#include "proto/plan/model_gpt2.h"
-
 #include <set>
 #include <string>
 #include <vector>
@@ -18,13 +16,7 @@ constexpr MicroBatchShape kShape = {.sequences = 3, .sequence_length = 17};
 
 std::vector<Unit> UnitsOf(const ModelSpec& model,
                           const MicroBatchShape& shape = kShape) {
-  return Gpt2Units(model, shape);
-}
-
-int64_t Elements(const Parameter& parameter) {
-  int64_t elements = 1;
-  for (const int64_t dim : parameter.shape()) elements *= dim;
-  return elements;
+  return ModelUnits(model, shape)->units;
 }
 
 TEST(ModelGpt2Test, UnitsComeInOrderWithHuggingFaceNames) {
@@ -69,7 +61,7 @@ TEST(ModelGpt2Test, ParametersFillTheFlatBufferAlignedAndApart) {
       EXPECT_EQ(parameter.offset() % kFlatAlignment, 0) << parameter.name();
       EXPECT_GE(parameter.offset(), end) << parameter.name();
       EXPECT_LT(parameter.offset(), end + kFlatAlignment) << parameter.name();
-      end = parameter.offset() + Elements(parameter);
+      end = parameter.offset() + ElementsOf(parameter);
     }
     EXPECT_GE(unit.flat_elements(), end);
     EXPECT_LT(unit.flat_elements(), end + kFlatAlignment);
@@ -163,7 +155,7 @@ TEST(ModelGpt2Test, WorkOfTheUnitsAddsUpToTheModelFlops) {
                 unit.backward_weight().matmul_flops();
     for (const Parameter& p : unit.parameters()) {
       const bool table = p.name() == "transformer.wpe.weight";
-      if (p.shape_size() == 2 && !table) matrices += Elements(p);
+      if (p.shape_size() == 2 && !table) matrices += ElementsOf(p);
     }
   }
   EXPECT_DOUBLE_EQ(products, 6.0 * matrices * 3 * 17);
@@ -173,18 +165,18 @@ TEST(ModelGpt2Test, ResolvesToWhatOpenAiChose) {
   ModelSpec model = Gpt2(2, 12, 3);
   model.clear_layer_norm_epsilon();
   model.clear_tie_word_embeddings();
-  ASSERT_TRUE(ResolveGpt2(model).ok());
+  ASSERT_TRUE(ResolveModel(model).ok());
   EXPECT_EQ(model.layer_norm_epsilon(), 1e-5);
   EXPECT_TRUE(model.tie_word_embeddings());
 }
 
 TEST(ModelGpt2Test, RefusesWhatDoesNotFitWithTheWayOut) {
-  EXPECT_EQ(CheckGpt2(Gpt2(2, 12, 5)).message(),
+  EXPECT_EQ(ModelUnits(Gpt2(2, 12, 5), kShape).status().message(),
             "model.num_attention_heads: 5 does not divide model.hidden_size "
             "12; use 1, 2, 3, 4, 6 or 12");
   ModelSpec epsilon = Gpt2(2, 12, 3);
   epsilon.set_layer_norm_epsilon(0);
-  EXPECT_THAT(std::string(CheckGpt2(epsilon).message()),
+  EXPECT_THAT(std::string(ModelUnits(epsilon, kShape).status().message()),
               StartsWith("model.layer_norm_epsilon: 0 is out of range"));
 }
 

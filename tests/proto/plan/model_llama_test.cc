@@ -1,5 +1,3 @@
-#include "proto/plan/model_llama.h"
-
 #include <set>
 #include <string>
 #include <vector>
@@ -16,10 +14,9 @@ using ::testing::StartsWith;
 
 constexpr MicroBatchShape kShape = {.sequences = 3, .sequence_length = 17};
 
-int64_t Elements(const Parameter& parameter) {
-  int64_t elements = 1;
-  for (const int64_t dim : parameter.shape()) elements *= dim;
-  return elements;
+std::vector<Unit> LlamaUnits(const ModelSpec& model,
+                             const MicroBatchShape& shape) {
+  return ModelUnits(model, shape)->units;
 }
 
 // As Meta published them.
@@ -116,7 +113,7 @@ TEST(ModelLlamaTest, ProjectionsOfOneInputLieSideBySide) {
   const Unit block = LlamaUnits(Llama({.hidden = 32}), kShape)[1];
   for (int i = 0; i + 1 < block.parameters_size(); ++i) {
     const Parameter& one = block.parameters(i);
-    EXPECT_EQ(one.offset() + Elements(one), block.parameters(i + 1).offset())
+    EXPECT_EQ(one.offset() + ElementsOf(one), block.parameters(i + 1).offset())
         << one.name();
   }
 }
@@ -151,8 +148,9 @@ TEST(ModelLlamaTest, WorkOfTheUnitsAddsUpToTheModelFlops) {
                 unit.backward_weight().matmul_flops();
   }
   const double norms = 2 * 2 * 12 + 12;
-  const double multiplied = ParameterCount(LlamaUnits(model, kShape)) - norms -
-                            LlamaLookupParameters(model);
+  const double table = 1.0 * model.vocab_size() * model.hidden_size();
+  const double multiplied =
+      ParameterCount(LlamaUnits(model, kShape)) - norms - table;
   EXPECT_DOUBLE_EQ(products, 6.0 * multiplied * 3 * 17);
   EXPECT_DOUBLE_EQ(ModelFlopsPerToken(model, 17),
                    6.0 * (multiplied + norms) + 12.0 * 2 * (2 * 8) * 17);
@@ -180,7 +178,7 @@ TEST(ModelLlamaTest, ResolvesToTransformersDefaults) {
 
 TEST(ModelLlamaTest, RefusesWhatDoesNotFitWithTheWayOut) {
   const auto refusal = [](ModelSpec model) {
-    return std::string(CheckLlama(model).message());
+    return std::string(ModelUnits(model, kShape).status().message());
   };
   EXPECT_EQ(refusal(Llama({.heads = 6, .kv_heads = 4})),
             "model.num_key_value_heads: 4 does not divide "
@@ -197,7 +195,7 @@ TEST(ModelLlamaTest, RefusesWhatDoesNotFitWithTheWayOut) {
   EXPECT_THAT(refusal(model), StartsWith("model.rms_norm_eps: 0 is out of"));
   ModelSpec undivided = Llama({.hidden = 13});
   undivided.clear_head_dim();
-  EXPECT_THAT(std::string(ResolveLlama(undivided).message()),
+  EXPECT_THAT(std::string(ResolveModel(undivided).message()),
               StartsWith("model.num_attention_heads: 2 does not divide "
                          "model.hidden_size 13"));
 }

@@ -19,7 +19,7 @@ std::vector<Unit> UnitsOf(const ModelSpec& model,
                           const MicroBatchShape& shape = kShape) {
   const auto units = ModelUnits(model, shape);
   EXPECT_TRUE(units.ok()) << units.status();
-  return *units;
+  return units->units;
 }
 
 // The sizes that OpenAI published, counted as `transformers` counts them.

@@ -1,16 +1,25 @@
 #include "proto/plan/unit_builder.h"
 
+#include <utility>
+
 #include "gtest/gtest.h"
+#include "proto/plan/tensor_spec.h"
+#include "proto/plan/unit_list.h"
 
 namespace troupe {
 namespace {
 
-TEST(UnitBuilderTest, StartsEachParameterOnACacheLineOfBf16) {
-  UnitBuilder builder(Unit::BLOCK, 3, BF16);
-  builder.Add("a", {3, 11}, Parameter::NORMAL, 0.5);
-  builder.Add("b", {32}, Parameter::ONES);
-  builder.Add("c", {1}, Parameter::ZEROS);
-  const Unit& unit = builder.unit();
+constexpr MicroBatchShape kShape = {
+    .sequences = 2, .sequence_length = 8, .dtype = BF16};
+
+Unit UnitOf(UnitBuilder builder) { return std::move(builder).Build().unit; }
+
+TEST(UnitBuilder, StartsEachParameterOnACacheLineOfBf16) {
+  UnitBuilder builder(Unit::BLOCK, {.index = 3, .shape = kShape});
+  builder.Parameter("a", {3, 11}, Parameter::NORMAL, 0.5);
+  builder.Parameter("b", {32}, Parameter::ONES);
+  builder.Parameter("c", {1}, Parameter::ZEROS);
+  const Unit unit = UnitOf(std::move(builder));
   EXPECT_EQ(unit.kind(), Unit::BLOCK);
   EXPECT_EQ(unit.parameters(0).offset(), 0);
   EXPECT_EQ(unit.parameters(1).offset(), 64);
@@ -22,53 +31,96 @@ TEST(UnitBuilderTest, StartsEachParameterOnACacheLineOfBf16) {
   EXPECT_FALSE(unit.parameters(1).weight_decay());
 }
 
-TEST(UnitBuilderTest, GivesEachParameterARandomSiteOfItsOwn) {
-  UnitBuilder first(Unit::EMBEDDING, 0, F32);
-  UnitBuilder second(Unit::BLOCK, 1, F32);
+TEST(UnitBuilder, GivesEachParameterARandomSiteOfItsOwn) {
+  UnitBuilder first(Unit::EMBEDDING, {.index = 0});
+  UnitBuilder second(Unit::BLOCK, {.index = 1});
   for (int i = 0; i < 64; ++i) {
-    first.Add("x", {1}, Parameter::ZEROS);
-    second.Add("x", {1}, Parameter::ZEROS);
+    first.Parameter("x", {1}, Parameter::ZEROS);
+    second.Parameter("x", {1}, Parameter::ZEROS);
   }
+  const Unit units[] = {UnitOf(std::move(first)), UnitOf(std::move(second))};
   for (int i = 0; i < 64; ++i) {
-    EXPECT_EQ(first.unit().parameters(i).random_site(), i);
-    EXPECT_EQ(second.unit().parameters(i).random_site(), 64 + i);
+    EXPECT_EQ(units[0].parameters(i).random_site(), i);
+    EXPECT_EQ(units[1].parameters(i).random_site(), 64 + i);
   }
 }
 
-TEST(UnitBuilderTest, BuffersHoldTensorsOnCacheLines) {
-  EXPECT_EQ(BufferBytes({1, 16, 17}, F32), 64 + 64 + 128);
-  EXPECT_EQ(BufferBytes({1, 32, 33}, BF16), 64 + 64 + 128);
-  EXPECT_EQ(BufferBytes({}, F32), 0);
+// One that multiplies its input by `weights` tables, a layer of a model.
+UnitBuilder Block(int64_t layer, int64_t width, double dropout = 0) {
+  MicroBatchShape shape = kShape;
+  shape.dropout = dropout;
+  UnitBuilder unit(Unit::BLOCK,
+                   {.index = 1 + layer, .layer = layer, .shape = shape});
+  const Dim hidden = DimOf({{Dim::HIDDEN, width}});
+  const int x = unit.Input(hidden);
+  const int y = unit.Linear({.x = unit.Norm({.x = x, .name = "n"}).y,
+                             .projections = {{"w", hidden}},
+                             .output = "w"});
+  unit.Output(unit.Add({.x = unit.Dropout(y), .residual = x}));
+  return unit;
 }
 
-TEST(UnitBuilderTest, AHeadIsTiedOrHasATableOfItsOwn) {
-  HeadShape shape = {.rows = 16,
-                     .width = 32,
-                     .vocab = 100,
-                     .dtype = BF16,
-                     .norm_statistics = 2,
-                     .tied_to = "table"};
-  UnitBuilder tied(Unit::HEAD, 2, BF16);
-  CompleteHead(shape, tied);
-  EXPECT_EQ(tied.unit().parameters_size(), 0);
-  ASSERT_EQ(tied.unit().tied_size(), 1);
-  EXPECT_EQ(tied.unit().tied(0).unit(), 0);
-  EXPECT_EQ(tied.unit().tied(0).parameter(), "table");
+TEST(UnitBuilder, UnitsThatDoTheSameShareATable) {
+  UnitList list;
+  list.Append(Block(0, 32));
+  list.Append(Block(1, 32));
+  list.Append(Block(2, 64));
+  ASSERT_EQ(list.tables.size(), 2u);
+  EXPECT_EQ(list.units[0].table(), 0);
+  EXPECT_EQ(list.units[1].table(), 0);
+  EXPECT_EQ(list.units[2].table(), 1);
+  EXPECT_EQ(list.units[1].layer(), 1);
+  EXPECT_EQ(list.units[0].stash_bytes(), list.units[1].stash_bytes());
+  EXPECT_EQ(list.units[0].forward().SerializeAsString(),
+            list.units[1].forward().SerializeAsString());
+  EXPECT_GT(list.units[2].stash_bytes(), list.units[1].stash_bytes());
+}
 
-  shape.tied_to = "";
-  shape.init_std = 0.5;
-  UnitBuilder own(Unit::HEAD, 2, BF16);
-  CompleteHead(shape, own);
-  EXPECT_EQ(own.unit().tied_size(), 0);
-  ASSERT_EQ(own.unit().parameters_size(), 1);
-  EXPECT_EQ(own.unit().parameters(0).name(), "lm_head.weight");
-  EXPECT_EQ(own.unit().parameters(0).init_std(), 0.5);
+// Where a job has no dropout, nothing of it is in the plan.
+TEST(UnitBuilder, DropoutIsAnOpThatItsReaderCarriesOut) {
+  const UnitTable without = Block(0, 32).Build().table;
+  const UnitTable with = Block(0, 32, 0.25).Build().table;
+  EXPECT_EQ(without.ops_size(), 3);
+  ASSERT_EQ(with.ops_size(), 4);
+  EXPECT_EQ(with.ops(2).kind(), Op::DROPOUT);
+  EXPECT_TRUE(with.ops(2).fused());
+  EXPECT_EQ(with.ops(2).mask().probability(), 0.25f);
+  EXPECT_EQ(with.ops(2).mask().sites_per_layer(), 1);
+}
 
-  for (const Unit& unit : {tied.unit(), own.unit()}) {
+TEST(UnitBuilder, AHeadIsTiedOrHasATableOfItsOwn) {
+  const auto head = [](const char* tied_to) {
+    UnitBuilder unit(Unit::HEAD, {.index = 2, .shape = kShape});
+    const int x = unit.Input(DimOf({{Dim::HIDDEN, 32}}));
+    unit.Loss({.x = unit.Norm({.x = x, .name = "n"}).y,
+               .weight = "lm_head.weight",
+               .tied_to = tied_to,
+               .vocabulary = 100,
+               .init_std = 0.5});
+    UnitList list;
+    list.Append(std::move(unit));
+    return list;
+  };
+  const UnitList tied = head("table");
+  EXPECT_EQ(tied.units[0].parameters_size(), 2);
+  ASSERT_EQ(tied.units[0].tied_size(), 1);
+  EXPECT_EQ(tied.units[0].tied(0).unit(), 0);
+  EXPECT_EQ(tied.units[0].tied(0).parameter(), "table");
+  EXPECT_EQ(tied.tables[0].ops(1).parameters(0), 2) << "behind its own";
+
+  const UnitList own = head("");
+  EXPECT_EQ(own.units[0].tied_size(), 0);
+  ASSERT_EQ(own.units[0].parameters_size(), 3);
+  EXPECT_EQ(own.units[0].parameters(2).name(), "lm_head.weight");
+  EXPECT_EQ(own.units[0].parameters(2).init_std(), 0.5);
+
+  for (const UnitList& list : {tied, own}) {
+    const Unit& unit = list.units[0];
     // Two statistics of 16 rows in f32; the norm's output and the logits, whose
     // rows are on cache lines.
     EXPECT_EQ(unit.stash_bytes(), 2 * 64 + 2 * 16 * 32 + 2 * 16 * 128);
     EXPECT_EQ(unit.weight_stash_bytes(), 2 * 16 * 32);
+    EXPECT_EQ(unit.workspace_bytes(), 0);
     EXPECT_EQ(unit.forward().matmul_flops(), 2.0 * 16 * 32 * 100);
   }
 }

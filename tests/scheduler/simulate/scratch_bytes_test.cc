@@ -19,13 +19,13 @@ namespace {
 constexpr int64_t kSequences = 4, kLength = 256, kWidth = 256, kHeads = 4;
 constexpr int64_t kRows = kSequences * kLength, kVocabulary = 4096;
 
-Plan SomePlan(const std::string& precision) {
+Plan SomePlan(const std::string& precision, int64_t length = kLength) {
   JobSpec job = ExampleJob({.micro_batch_size = kSequences});
   job.mutable_model()->set_hidden_size(kWidth);
   job.mutable_model()->set_num_attention_heads(kHeads);
   job.mutable_model()->set_vocab_size(kVocabulary);
-  job.mutable_model()->set_max_position_embeddings(kLength);
-  job.mutable_training()->set_sequence_length(kLength);
+  job.mutable_model()->set_max_position_embeddings(length);
+  job.mutable_training()->set_sequence_length(length);
   job.mutable_training()->set_precision(precision);
   return ExamplePlan(job);
 }
@@ -161,8 +161,7 @@ TEST(ScratchBytes, GrowWithThreadsAndLength) {
   const Plan plan = SomePlan("f32");
   EXPECT_GT(ScratchBytesOf(plan, {.threads = 2}).total(),
             ScratchBytesOf(plan, {.threads = 1}).total());
-  Plan longer = plan;
-  longer.mutable_job()->mutable_training()->set_sequence_length(4 * kLength);
+  const Plan longer = SomePlan("f32", 4 * kLength);
   EXPECT_GT(ScratchBytesOf(longer, {.threads = 1}).attention,
             ScratchBytesOf(plan, {.threads = 1}).attention);
 }

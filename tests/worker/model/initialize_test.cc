@@ -21,7 +21,8 @@ std::vector<float> Weights(const Unit& unit, uint64_t seed, int threads = 1) {
 
 std::vector<Unit> Units(MicroBatchShape shape = {.sequences = 1,
                                                  .sequence_length = 5}) {
-  return *ModelUnits(Gpt2Model({.hidden = 48, .intermediate = 191}), shape);
+  return ModelUnits(Gpt2Model({.hidden = 48, .intermediate = 191}), shape)
+      ->units;
 }
 
 TEST(InitializeTest, FollowsEachParametersDistribution) {

@@ -68,10 +68,10 @@ OptimizerSpec AdamWSpec(const AdamWSettings& settings) {
 ModelRunner::ModelRunner(Device& device, const ModelSpec& model,
                          const BuildUnitsOptions& options)
     : device_(device), model_(model), options_(options) {
-  auto specs = ModelUnits(model, options.shape);
-  CHECK_OK(specs.status());
-  specs_ = *std::move(specs);
-  auto units = BuildUnits(model, specs_, options);
+  auto listed = ModelUnits(model, options.shape);
+  CHECK_OK(listed.status());
+  specs_ = listed->units;
+  auto units = BuildUnits(*listed, options);
   CHECK_OK(units.status());
   units_ = *std::move(units);
   int64_t workspace_bytes = 0;

@@ -5,11 +5,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "ops/cpu/device.h"
 #include "proto/base/check.h"
 #include "proto/plan/model.h"
+#include "proto/plan/tensor_spec.h"
 #include "tests/worker/model/numeric.h"
 #include "worker/model/build_units.h"
 #include "worker/model/initialize.h"
@@ -17,27 +19,25 @@
 namespace troupe {
 
 struct UnitHarness {
-  // The index'th unit of the model; one before the first stands for its input.
-  UnitHarness(const ModelSpec& model, int index,
-              const BuildUnitsOptions& options)
+  // The index'th of the units, which compute in f32.
+  UnitHarness(UnitList listed, int index, uint64_t seed = 0)
       : device(NewCpuDevice({.threads = 1})),
-        specs(*ModelUnits(model, options.shape)),
-        spec(specs[index]),
-        unit(std::move((*BuildUnits(model, specs, options))[index])),
-        activation_bytes(specs[0].activation_bytes()),
-        input(*device, activation_bytes),
-        output(*device, activation_bytes),
+        units(std::move(listed)),
+        spec(units.units[index]),
+        unit(Build(units, index, seed)),
+        input(*device, BytesAt(TensorSpec::INPUT)),
+        output(*device, BytesAt(TensorSpec::OUTPUT)),
         stash(*device, spec.stash_bytes()),
-        d_output(*device, activation_bytes),
-        d_input(*device, activation_bytes),
+        d_output(*device, BytesAt(TensorSpec::OUTPUT)),
+        d_input(*device, BytesAt(TensorSpec::INPUT)),
         weight_stash(*device, spec.weight_stash_bytes()),
         workspace(*device, spec.workspace_bytes()),
         parameters(*device, spec.flat_elements() * 4),
         gradients(*device, spec.flat_elements() * 4),
-        tied_parameters(*device, specs[0].flat_elements() * 4),
-        tied_gradients(*device, specs[0].flat_elements() * 4) {
+        tied_parameters(*device, units.units[0].flat_elements() * 4),
+        tied_gradients(*device, units.units[0].flat_elements() * 4) {
     InitializeParameters(*device, spec, 1, parameters.get());
-    InitializeParameters(*device, specs[0], 1, tied_parameters.get());
+    InitializeParameters(*device, units.units[0], 1, tied_parameters.get());
     gradients.Zero();
     tied_gradients.Zero();
     FillRandom(input.span(), 2);
@@ -62,16 +62,38 @@ struct UnitHarness {
   void Forward(const MicroBatchContext& context) {
     unit->Forward(*device, context, Buffers());
   }
+  void Backward(const MicroBatchContext& context) {
+    if (input.get() != nullptr) {
+      unit->BackwardInput(*device, context, Buffers());
+    }
+    unit->BackwardWeight(*device, context, Buffers());
+  }
+
+  const UnitTable& table() const { return units.tables[spec.table()]; }
+  // Of the tensor that lies there; 0 where none does.
+  int64_t BytesAt(TensorSpec::Home home) const {
+    for (const TensorSpec& tensor : table().tensors()) {
+      if (tensor.home() == home) return BytesOf(tensor);
+    }
+    return 0;
+  }
 
   std::unique_ptr<Device> device;
-  const std::vector<Unit> specs;
+  const UnitList units;
   const Unit spec;
   const std::unique_ptr<ModelUnit> unit;
-  const int64_t activation_bytes;
   DeviceMemory input, output, stash, d_output, d_input, weight_stash, workspace;
   DeviceMemory parameters, gradients, tied_parameters, tied_gradients;
-  std::vector<int32_t> batch;
+  std::vector<int32_t> batch;  // tokens, then targets
   double scalars[4] = {};
+
+ private:
+  static std::unique_ptr<ModelUnit> Build(const UnitList& units, int index,
+                                          uint64_t seed) {
+    auto built = BuildUnits(units, {.seed = seed});
+    CHECK_OK(built.status());
+    return std::move((*built)[index]);
+  }
 };
 
 }  // namespace troupe

@@ -60,7 +60,7 @@ TEST(RankState, OfBf16TheWeightsAreTheMasterOnes) {
   JobSpec job = SmallJob();
   job.mutable_training()->set_precision("bf16");
   SmallRank rank(job, {});
-  const UnitMemory memory = rank.state().MemoryOfUnit(2);
+  const UnitFlatBuffers memory = rank.state().MemoryOfUnit(2);
   EXPECT_EQ(memory.parameters, rank.Memory<char>(Buffer::MASTER_WEIGHTS, 2));
   EXPECT_EQ(memory.rounded_parameters,
             rank.Memory<char>(Buffer::PARAMETERS, 2));

@@ -1,0 +1,38 @@
+// A kind of model: the fields that only it has, and its units as tensors and
+// ops. One file each, one row in architectures.cc.
+#ifndef TROUPE_PROTO_PLAN_ARCHITECTURES_ARCHITECTURE_H_
+#define TROUPE_PROTO_PLAN_ARCHITECTURES_ARCHITECTURE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "proto/job.pb.h"
+#include "proto/plan/micro_batch.h"
+#include "proto/plan/unit_list.h"
+
+namespace troupe {
+
+struct Architecture {
+  const char* name;
+  // Fields that other architectures do not have.
+  std::vector<std::string> own_fields;
+  // The parts of ResolveModel and ModelUnits (model.h) that are its own.
+  absl::Status (*resolve)(ModelSpec& model);
+  absl::Status (*check)(const ModelSpec& model);
+  // REQUIRES a resolved model and a shape that fits it.
+  UnitList (*units)(const ModelSpec& model, const MicroBatchShape& shape);
+  // Has the sizes that transformers share, and needs them.
+  bool transformer = true;
+};
+
+// In the order in which they are listed to users.
+std::vector<Architecture> Architectures();
+
+Architecture Gpt2();
+Architecture Llama();
+Architecture Synthetic();
+
+}  // namespace troupe
+
+#endif  // TROUPE_PROTO_PLAN_ARCHITECTURES_ARCHITECTURE_H_

@@ -1,0 +1,198 @@
+#include "proto/plan/check_units.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/status.h"
+#include "proto/plan/place_unit.h"
+
+namespace troupe {
+namespace {
+
+bool Within(int index, int size) { return index >= 0 && index < size; }
+
+absl::Status Fault(absl::string_view what) {
+  return absl::FailedPreconditionError(what);
+}
+
+// One table: each tensor has a size and one maker, which comes before its
+// readers.
+class TableCheck {
+ public:
+  TableCheck(const UnitTable& table, int index)
+      : table_(table),
+        index_(index),
+        made_(static_cast<size_t>(table.tensors_size()), false) {}
+
+  absl::Status Run() {
+    for (int t = 0; t < table_.tensors_size(); ++t) {
+      const TensorSpec& tensor = table_.tensors(t);
+      RETURN_IF_ERROR(CheckTensor(tensor));
+      made_[t] = tensor.home() == TensorSpec::INPUT ||
+                 tensor.home() == TensorSpec::TOKENS ||
+                 tensor.home() == TensorSpec::TARGETS;
+    }
+    for (int op = 0; op < table_.ops_size(); ++op) {
+      RETURN_IF_ERROR(CheckOp(op));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status CheckTensor(const TensorSpec& tensor) const {
+    const bool computes = tensor.dtype() == F32 || tensor.dtype() == BF16 ||
+                          tensor.dtype() == I32;
+    if (!computes || tensor.dims().empty()) {
+      return Of(tensor, "has no type or no dims");
+    }
+    for (const Dim& dim : tensor.dims()) {
+      if (dim.sections().empty()) return Of(tensor, "has a dim without size");
+      for (const Dim::Section& section : dim.sections()) {
+        if (section.count() < 1 || section.width() < 1) {
+          return Of(tensor, absl::StrCat("has a dim of ", section.count(),
+                                         " times ", section.width()));
+        }
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckOp(int index) {
+    const Op& op = table_.ops(index);
+    if (op.kind() == Op::KIND_UNSPECIFIED || !Op::Kind_IsValid(op.kind())) {
+      return At(index, "has no kind");
+    }
+    for (const Op::Operand& input : op.inputs()) {
+      if (!Within(input.tensor(), table_.tensors_size())) {
+        return At(index, absl::StrCat("reads tensor ", input.tensor(), " of ",
+                                      table_.tensors_size()));
+      }
+      if (made_[input.tensor()]) continue;
+      return At(index,
+                absl::StrCat("reads ", table_.tensors(input.tensor()).name(),
+                             ", which no op before it makes"));
+    }
+    for (const Op::Operand& output : op.outputs()) {
+      if (!Within(output.tensor(), table_.tensors_size())) {
+        return At(index, absl::StrCat("makes tensor ", output.tensor(), " of ",
+                                      table_.tensors_size()));
+      }
+      if (made_[output.tensor()]) {
+        return At(index,
+                  absl::StrCat("makes ", table_.tensors(output.tensor()).name(),
+                               ", which is there already"));
+      }
+      made_[output.tensor()] = true;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Of(const TensorSpec& tensor, absl::string_view what) const {
+    return Fault(
+        absl::StrCat("table ", index_, ", tensor ", tensor.name(), ": ", what));
+  }
+  absl::Status At(int op, absl::string_view what) const {
+    return Fault(absl::StrCat("table ", index_, ", op ", op, " ",
+                              Op::Kind_Name(table_.ops(op).kind()), ": ",
+                              what));
+  }
+
+  const UnitTable& table_;
+  const int index_;
+  std::vector<bool> made_;
+};
+
+bool HasParameter(const Unit& unit, const std::string& name) {
+  for (const Parameter& parameter : unit.parameters()) {
+    if (parameter.name() == name) return true;
+  }
+  return false;
+}
+
+absl::Status CheckParameters(const Plan& plan, int index) {
+  const Unit& unit = plan.units(index);
+  const std::string where = absl::StrCat("unit ", index, ": ");
+  for (const Parameter& parameter : unit.parameters()) {
+    int64_t elements = 1;
+    for (const int64_t dim : parameter.shape()) {
+      if (dim < 1 || elements > unit.flat_elements() / dim) elements = -1;
+      if (elements < 0) break;
+      elements *= dim;
+    }
+    if (elements < 0 || parameter.offset() < 0 ||
+        parameter.offset() + elements > unit.flat_elements()) {
+      return Fault(absl::StrCat(where, parameter.name(),
+                                " does not lie within ", unit.flat_elements(),
+                                " elements"));
+    }
+  }
+  for (const Unit::Tied& tied : unit.tied()) {
+    if (Within(tied.unit(), plan.units_size()) &&
+        HasParameter(plan.units(tied.unit()), tied.parameter())) {
+      continue;
+    }
+    return Fault(absl::StrCat(where, "is tied to ", tied.parameter(),
+                              " of unit ", tied.unit(),
+                              ", which the plan does not have"));
+  }
+  return absl::OkStatus();
+}
+
+struct NamedBytes {
+  const char* name;
+  int64_t plan;
+  int64_t ops;
+};
+
+absl::Status CheckUnit(const Plan& plan, int index,
+                       const std::vector<UnitPlaces>& places) {
+  const Unit& unit = plan.units(index);
+  const std::string where = absl::StrCat("unit ", index, ": ");
+  RETURN_IF_ERROR(CheckParameters(plan, index));
+  if (unit.kind() == Unit::SYNTHETIC) return absl::OkStatus();
+  if (!unit.has_table() || !Within(unit.table(), plan.tables_size())) {
+    return Fault(absl::StrCat(where, "its table is not in the plan"));
+  }
+  for (const Op& op : plan.tables(unit.table()).ops()) {
+    for (const int parameter : op.parameters()) {
+      if (Within(parameter, unit.parameters_size() + unit.tied_size())) {
+        continue;
+      }
+      return Fault(absl::StrCat(where, Op::Kind_Name(op.kind()),
+                                " uses parameter ", parameter, " of ",
+                                unit.parameters_size() + unit.tied_size()));
+    }
+  }
+  const UnitPlaces& needs = places[unit.table()];
+  for (const NamedBytes& bytes :
+       {NamedBytes{"activation", unit.activation_bytes(),
+                   needs.activation_bytes},
+        NamedBytes{"stash", unit.stash_bytes(), needs.stash_bytes},
+        NamedBytes{"weight stash", unit.weight_stash_bytes(),
+                   needs.weight_stash_bytes},
+        NamedBytes{"workspace", unit.workspace_bytes(),
+                   needs.workspace_bytes}}) {
+    if (bytes.plan == bytes.ops) continue;
+    return Fault(absl::StrCat(where, "its ", bytes.name, " has ", bytes.plan,
+                              " bytes in the plan, but its ops need ",
+                              bytes.ops));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckUnits(const Plan& plan) {
+  std::vector<UnitPlaces> places;
+  for (int t = 0; t < plan.tables_size(); ++t) {
+    RETURN_IF_ERROR(TableCheck(plan.tables(t), t).Run());
+    places.push_back(PlaceUnit(plan.tables(t), UnitUse::kTraining));
+  }
+  for (int u = 0; u < plan.units_size(); ++u) {
+    RETURN_IF_ERROR(CheckUnit(plan, u, places));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace troupe

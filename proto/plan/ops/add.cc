@@ -1,0 +1,19 @@
+// ADD: y = x + residual.
+//
+//   inputs   x, residual   of one shape
+//   outputs  y
+#include "proto/plan/ops/kinds.h"
+
+namespace troupe {
+
+OpRules AddRules(const OpView& op) {
+  constexpr double kTouched = 3;  // both, and the sum
+  OpRules rules;
+  rules.gradients = {{"x", InputGradient::kOfOutput, "y"},
+                     {"residual", InputGradient::kOfOutput, "y"}};
+  rules.in_place = {{"y", "x"}};
+  rules.forward.set_memory_bytes(kTouched * Bytes(op.output("y")));
+  return rules;
+}
+
+}  // namespace troupe

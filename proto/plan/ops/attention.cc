@@ -1,0 +1,28 @@
+// ATTENTION: multi-head causal self-attention by blocks (FlashAttention, arXiv
+// 2205.14135). Keys and values may have fewer heads (arXiv 2305.13245).
+//
+//   inputs   qkv        [batch, sequence, heads | key-value heads | the same]
+//   outputs  y          [batch, sequence, heads]
+//            logsumexp  [batch, heads, sequence], f32
+//   mask     of the probabilities
+#include "proto/plan/ops/kinds.h"
+#include "proto/plan/tensor_spec.h"
+
+namespace troupe {
+
+OpRules AttentionRules(const OpView& op) {
+  // Products of [sequence, sequence] in each direction.
+  constexpr double kForward = 2;
+  constexpr double kBackward = 5;
+  OpRules rules;
+  rules.gradients = {{"qkv", InputGradient::kNew}};
+  rules.backward_input_reads = {"qkv", "y", "logsumexp"};
+  // Query t sees t + 1 keys.
+  const double t = static_cast<double>(DimSize(op.output("y").dims(1)));
+  const double product = Elements(op.output("y")) * (t + 1.0);
+  rules.forward.set_attention_flops(kForward * product);
+  rules.backward_input.set_attention_flops(kBackward * product);
+  return rules;
+}
+
+}  // namespace troupe

@@ -1,0 +1,21 @@
+// CROSS_ENTROPY: the loss, summed, and the number of targets that count. The
+// logits are the largest tensor of a small model, so they exist once: in
+// training the loss overwrites them with their gradient.
+//
+//   inputs   logits   [batch, sequence, vocabulary]
+//            targets  [batch, sequence]
+#include "proto/plan/ops/kinds.h"
+
+namespace troupe {
+
+OpRules CrossEntropyRules(const OpView& op) {
+  const TensorSpec& logits = op.input("logits");
+  OpRules rules;
+  rules.gradients = {{"logits", InputGradient::kByForward}};
+  // Reads the logits twice and writes their gradient.
+  rules.forward.set_memory_bytes(3.0 * Bytes(logits));
+  rules.forward.set_elementwise_ops(2.0 * Elements(logits));
+  return rules;
+}
+
+}  // namespace troupe

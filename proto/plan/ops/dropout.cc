@@ -1,0 +1,17 @@
+// DROPOUT: y = x under a mask. Its work is not counted: masks are cheap beside
+// the passes that they ride on.
+//
+//   inputs   x
+//   outputs  y
+#include "proto/plan/ops/kinds.h"
+
+namespace troupe {
+
+OpRules DropoutRules(const OpView&) {
+  OpRules rules;
+  rules.gradients = {{"x", InputGradient::kMadeAgain}};
+  rules.in_place = {{"y", "x"}};
+  return rules;
+}
+
+}  // namespace troupe

@@ -1,0 +1,24 @@
+// EMBED: rows of a token table, with those of a position table added where the
+// op has two parameters.
+//
+//   inputs   tokens  [batch, sequence], i32
+//   outputs  y       [batch, sequence, hidden]
+#include "proto/plan/ops/kinds.h"
+#include "proto/plan/precision.h"
+
+namespace troupe {
+
+OpRules EmbedRules(const OpView& op) {
+  const TensorSpec& y = op.output("y");
+  const double tables = op.op().parameters_size();
+  const double f32_bytes = static_cast<double>(BytesOfElement(F32));
+  OpRules rules;
+  rules.backward_weight_reads = {"tokens"};
+  rules.forward.set_memory_bytes((tables + 1.0) * Bytes(y));
+  // Adds to rows of the tables' gradients.
+  rules.backward_weight.set_memory_bytes(Bytes(y) + tables * 2.0 * Elements(y) *
+                                                        f32_bytes);
+  return rules;
+}
+
+}  // namespace troupe

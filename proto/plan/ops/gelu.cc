@@ -1,0 +1,22 @@
+// GELU (arXiv 1606.08415), tanh form. Fused, the product before it writes both
+// x and y, and the product behind it makes the gradient of x.
+//
+//   inputs   x
+//   outputs  y
+#include "proto/plan/ops/kinds.h"
+
+namespace troupe {
+
+OpRules GeluRules(const OpView& op) {
+  const TensorSpec& y = op.output("y");
+  OpRules rules;
+  rules.gradients = {{"x", InputGradient::kNew}};
+  rules.backward_input_reads = {"x"};
+  rules.forward.set_memory_bytes(Bytes(y));
+  rules.forward.set_elementwise_ops(Elements(y));
+  rules.backward_input.set_memory_bytes(3.0 * Bytes(y));
+  rules.backward_input.set_elementwise_ops(Elements(y));
+  return rules;
+}
+
+}  // namespace troupe

@@ -1,0 +1,39 @@
+// NORM: y = norm(s), LayerNorm (arXiv 1607.06450) or RMSNorm (arXiv
+// 1910.07467), of s = x, or of s = x + residual, which is an output then.
+//
+//   inputs      x, residual (optional)  [..., hidden]
+//   outputs     y                       [..., hidden]
+//               sum                     with a residual: s
+//               mean                    [...], f32; LayerNorm only
+//               rstd                    [...], f32: 1 / standard deviation, or
+//                                       1 / root mean square
+//   parameters  weight, and LayerNorm's bias
+#include "proto/plan/ops/kinds.h"
+
+namespace troupe {
+
+OpRules NormRules(const OpView& op) {
+  const double bytes = Bytes(op.output("y"));
+  const bool residual = op.HasInput("residual");
+  OpRules rules;
+  // x and y; also the residual and the sum. Backward reads y's gradient and s
+  // and writes x's; that of other readers of s is added.
+  const bool added =
+      op.IsReadElsewhere(residual ? op.Output("sum") : op.Input("x"));
+  rules.forward.set_memory_bytes((residual ? 4.0 : 2.0) * bytes);
+  rules.backward_input.set_memory_bytes((added ? 4.0 : 3.0) * bytes);
+  rules.backward_weight.set_memory_bytes(2.0 * bytes);
+  if (residual) {
+    rules.gradients = {{"x", InputGradient::kNew},
+                       {"residual", InputGradient::kOfInput, "x"}};
+    rules.in_place = {{"sum", "x"}};
+    rules.backward_input_reads = {"sum", "mean", "rstd"};
+  } else {
+    rules.gradients = {{"x", InputGradient::kNewSum}};
+    rules.backward_input_reads = {"x", "mean", "rstd"};
+  }
+  rules.backward_weight_reads = rules.backward_input_reads;
+  return rules;
+}
+
+}  // namespace troupe

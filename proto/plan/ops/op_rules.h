@@ -1,0 +1,64 @@
+// What a kind of op says of itself, so that everything else about a unit can be
+// derived: which tensors the backward passes read, how the gradients of inputs
+// come about, which outputs may lie where an input lies, and the work of each
+// pass. A kind is one file, with one function, and one row in kinds.cc.
+//
+// Operands are named as in the op. A kind with parameters has a backward-weight
+// pass, which reads the gradient of output "y".
+#ifndef TROUPE_PROTO_PLAN_OPS_OP_RULES_H_
+#define TROUPE_PROTO_PLAN_OPS_OP_RULES_H_
+
+#include <string>
+#include <vector>
+
+#include "proto/plan/ops/op_view.h"
+#include "proto/unit.pb.h"
+
+namespace troupe {
+
+// How the gradient of an input comes about in the backward-input pass.
+struct InputGradient {
+  enum Rule {
+    kNew,        // made; the input must have no other reader
+    kNewSum,     // made, with the gradient that other readers made added
+    kInPlace,    // made where the gradient of output `of` lies
+    kOfOutput,   // it is the gradient of output `of`
+    kOfInput,    // it is the gradient of input `of`, a row above
+    kByForward,  // the forward pass writes it over the input
+    kMadeAgain,  // made, and once more in the backward-weight pass where that
+                 // reads it: so cheap that it is not kept
+  };
+  std::string input;
+  Rule rule = kNew;
+  std::string of;
+};
+
+struct InPlace {
+  std::string output;
+  std::string input;
+};
+
+struct OpRules {
+  std::vector<InputGradient> gradients;  // of inputs that have one
+  // Inputs and outputs whose values the passes read again.
+  std::vector<std::string> backward_input_reads;
+  std::vector<std::string> backward_weight_reads;
+  std::vector<InPlace> in_place;
+  Work forward;
+  Work backward_input;
+  Work backward_weight;
+};
+
+OpRules RulesOf(const OpView& op);
+
+// The sum of all ops' work.
+struct UnitWork {
+  Work forward;
+  Work backward_input;
+  Work backward_weight;
+};
+UnitWork WorkOf(const UnitTable& table);
+
+}  // namespace troupe
+
+#endif  // TROUPE_PROTO_PLAN_OPS_OP_RULES_H_

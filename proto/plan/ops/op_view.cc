@@ -1,0 +1,75 @@
+#include "proto/plan/ops/op_view.h"
+
+#include "proto/base/check.h"
+#include "proto/plan/precision.h"
+#include "proto/plan/tensor_spec.h"
+
+namespace troupe {
+namespace {
+
+template <typename Operands>
+int Find(const Operands& operands, absl::string_view name) {
+  for (const Op::Operand& operand : operands) {
+    if (operand.name() == name) return operand.tensor();
+  }
+  return -1;
+}
+
+}  // namespace
+
+int OpView::Input(absl::string_view name) const {
+  return Find(op_.inputs(), name);
+}
+
+int OpView::Output(absl::string_view name) const {
+  return Find(op_.outputs(), name);
+}
+
+bool OpView::IsReadElsewhere(int tensor) const {
+  for (const Op& other : table_.ops()) {
+    if (&other == &op_) continue;
+    for (const Op::Operand& input : other.inputs()) {
+      if (input.tensor() == tensor) return true;
+    }
+  }
+  return false;
+}
+
+const TensorSpec& OpView::input(absl::string_view name) const {
+  const int tensor = Input(name);
+  CHECK_GE(tensor, 0) << Op::Kind_Name(op_.kind()) << " has no input " << name;
+  return table_.tensors(tensor);
+}
+
+const TensorSpec& OpView::output(absl::string_view name) const {
+  const int tensor = Output(name);
+  CHECK_GE(tensor, 0) << Op::Kind_Name(op_.kind()) << " has no output " << name;
+  return table_.tensors(tensor);
+}
+
+AttentionShape AttentionShapeOf(const OpView& op) {
+  const TensorSpec& qkv = op.input("qkv");
+  const Dim& columns = qkv.dims(2);
+  return {.length = DimSize(qkv.dims(1)),
+          .heads = columns.sections(0).count(),
+          .kv_heads = columns.sections(1).count(),
+          .head_dim = columns.sections(0).width()};
+}
+
+double Rows(const TensorSpec& tensor) {
+  return static_cast<double>(RowsOf(tensor));
+}
+
+double Columns(const TensorSpec& tensor) {
+  return static_cast<double>(ColumnsOf(tensor));
+}
+
+double Elements(const TensorSpec& tensor) {
+  return static_cast<double>(ElementsOf(tensor));
+}
+
+double Bytes(const TensorSpec& tensor) {
+  return Elements(tensor) * static_cast<double>(BytesOfElement(tensor.dtype()));
+}
+
+}  // namespace troupe

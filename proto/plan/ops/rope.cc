@@ -1,0 +1,29 @@
+// ROPE: queries and keys turned by their positions (RoFormer, arXiv
+// 2104.09864): the sections of x's columns but the last.
+//
+//   inputs   x  [batch, sequence, heads | key-value heads | the same]
+//   outputs  y  the same
+#include "proto/plan/ops/kinds.h"
+#include "proto/plan/precision.h"
+#include "proto/plan/tensor_spec.h"
+
+namespace troupe {
+
+OpRules RopeRules(const OpView& op) {
+  const TensorSpec& x = op.input("x");
+  const Dim& columns = x.dims(x.dims_size() - 1);
+  double turned = 0;
+  for (int i = 0; i + 1 < columns.sections_size(); ++i) {
+    turned += static_cast<double>(SectionSize(columns.sections(i)));
+  }
+  OpRules rules;
+  rules.gradients = {{"x", InputGradient::kInPlace, "y"}};
+  rules.in_place = {{"y", "x"}};
+  const double bytes =
+      Rows(x) * turned * static_cast<double>(BytesOfElement(x.dtype()));
+  rules.forward.set_memory_bytes(2.0 * bytes);
+  rules.backward_input.set_memory_bytes(2.0 * bytes);
+  return rules;
+}
+
+}  // namespace troupe

@@ -1,0 +1,88 @@
+// Where everything lies that a unit computes with: values, and the gradients of
+// the backward passes, each in one of the unit's buffers. Derived from its ops
+// alone; the scheduler takes the buffers' sizes from here, the worker's layers
+// the addresses.
+//
+//   STASH         values that a backward pass reads again
+//   WEIGHT_STASH  gradients that BACKWARD_WEIGHT reads
+//   WORKSPACE     all others: they share memory where their lives do not
+//   overlap
+//
+// An output that nobody reads lies nowhere. A gradient of a tensor that several
+// ops read is made once for each, the later ones with the earlier added. What a
+// kind passes on unchanged (ADD) is the same memory.
+#ifndef TROUPE_PROTO_PLAN_PLACE_UNIT_H_
+#define TROUPE_PROTO_PLAN_PLACE_UNIT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "proto/unit.pb.h"
+
+namespace troupe {
+
+// Whose memory.
+enum class UnitMemory {
+  kNone,
+  kTokens,
+  kTargets,
+  kInput,
+  kOutput,
+  kStash,
+  kWeightStash,
+  kWorkspace,
+  kInputGradient,
+  kOutputGradient,
+};
+
+struct TensorPlace {
+  bool exists() const { return memory != UnitMemory::kNone; }
+  bool operator==(const TensorPlace&) const = default;
+
+  UnitMemory memory = UnitMemory::kNone;
+  int64_t offset_bytes = 0;
+  int tensor = -1;  // whose dims it has: index into UnitTable.tensors
+};
+
+// The tensors of one op. Parallel to Op.inputs and Op.outputs; what an op has
+// no part in lies nowhere.
+struct OpPlaces {
+  std::vector<TensorPlace> inputs;
+  std::vector<TensorPlace> outputs;
+  // Written by the backward-input pass; of an input that is made by a fused
+  // GELU, the gradient of the GELU's.
+  std::vector<TensorPlace> input_gradients;
+  // What is added to that: the gradient which other readers made.
+  std::vector<TensorPlace> added_gradients;
+  // Read by both backward passes.
+  std::vector<TensorPlace> output_gradients;
+  // Whether backward-weight makes the first input's gradient once more
+  // (InputGradient::kMadeAgain), for an op that runs behind it there.
+  bool makes_gradient_again = false;
+};
+
+struct UnitPlaces {
+  std::vector<OpPlaces> ops;     // as in the table
+  int64_t activation_bytes = 0;  // of the tensor that is the unit's output
+  int64_t stash_bytes = 0;
+  int64_t weight_stash_bytes = 0;
+  int64_t workspace_bytes = 0;
+};
+
+enum class UnitUse { kTraining, kDecoding };
+
+// Decoding has no backward passes. REQUIRES a table as a UnitBuilder makes it:
+// a wrong one is our bug.
+UnitPlaces PlaceUnit(const UnitTable& table, UnitUse use);
+
+// The op that makes the tensor, or -1.
+int MakerOf(const UnitTable& table, int tensor);
+
+// Sizes of memory: every tensor starts on a cache line.
+inline constexpr int64_t kCacheLineBytes = 64;
+
+}  // namespace troupe
+
+#endif  // TROUPE_PROTO_PLAN_PLACE_UNIT_H_

@@ -1,0 +1,25 @@
+// The units of a model with their tables, as a plan lists them.
+#ifndef TROUPE_PROTO_PLAN_UNIT_LIST_H_
+#define TROUPE_PROTO_PLAN_UNIT_LIST_H_
+
+#include <vector>
+
+#include "proto/plan/unit_builder.h"
+#include "proto/unit.pb.h"
+
+namespace troupe {
+
+struct UnitList {
+  // Adds the unit, with the bytes and the work that follow from its ops. Units
+  // in a row that do the same share a table.
+  void Append(UnitBuilder&& builder);
+  // One that computes nothing.
+  void AppendWithoutOps(Unit unit) { units.push_back(std::move(unit)); }
+
+  std::vector<UnitTable> tables;
+  std::vector<Unit> units;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_PROTO_PLAN_UNIT_LIST_H_

@@ -1,0 +1,285 @@
+// The table of kinds: each alone, with and without what is optional.
+#include <cmath>
+#include <set>
+
+#include "gtest/gtest.h"
+#include "proto/plan/tensor_spec.h"
+#include "tests/worker/layers/one_op.h"
+
+namespace troupe {
+namespace {
+
+using Operand = OneOpSpec::Operand;
+
+constexpr int64_t kBatch = 2;
+constexpr int64_t kLength = 5;
+constexpr int64_t kHidden = 7;
+constexpr float kMasked = 0.3f;
+
+std::vector<Dim> Rows() {
+  return {DimOf({{Dim::BATCH, kBatch}}), DimOf({{Dim::SEQUENCE, kLength}})};
+}
+
+std::vector<Dim> With(const Dim& columns) {
+  std::vector<Dim> dims = Rows();
+  dims.push_back(columns);
+  return dims;
+}
+
+std::vector<Dim> Columns(int64_t columns) {
+  return With(DimOf({{Dim::HIDDEN, columns}}));
+}
+
+Op OfKind(Op::Kind kind) {
+  Op op;
+  op.set_kind(kind);
+  return op;
+}
+
+void AddMask(Op& op) {
+  op.mutable_mask()->set_probability(kMasked);
+  op.mutable_mask()->set_site(2);
+}
+
+OneOpSpec Embed(const char* name, bool positions) {
+  OneOpSpec spec = {.name = name,
+                    .op = OfKind(Op::EMBED),
+                    .inputs = {{"tokens", Rows(), I32}},
+                    .outputs = {{"y", Columns(kHidden)}},
+                    .parameters = {{3, kHidden}}};
+  if (positions) spec.parameters.push_back({kLength + 1, kHidden});
+  return spec;
+}
+
+OneOpSpec Dropout() {
+  OneOpSpec spec = {.name = "Dropout",
+                    .op = OfKind(Op::DROPOUT),
+                    .inputs = {{"x", Columns(kHidden)}},
+                    .outputs = {{"y", Columns(kHidden)}}};
+  AddMask(spec.op);
+  return spec;
+}
+
+OneOpSpec Norm(const char* name, bool root_mean_square, bool residual,
+               bool read_elsewhere) {
+  OneOpSpec spec = {.name = name,
+                    .op = OfKind(Op::NORM),
+                    .inputs = {{"x", Columns(kHidden)}},
+                    .outputs = {{"y", Columns(kHidden)}},
+                    .parameters = {{kHidden}},
+                    .read_elsewhere = read_elsewhere};
+  spec.op.mutable_norm()->set_root_mean_square(root_mean_square);
+  spec.op.mutable_norm()->set_epsilon(1e-3);
+  if (residual) {
+    spec.inputs.push_back({"residual", Columns(kHidden)});
+    spec.outputs.push_back({"sum", Columns(kHidden)});
+  }
+  if (!root_mean_square) {
+    spec.outputs.push_back({"mean", Rows(), F32});
+    spec.parameters.push_back({kHidden});
+  }
+  spec.outputs.push_back({"rstd", Rows(), F32});
+  return spec;
+}
+
+struct LinearSpec {
+  const char* name;
+  int64_t in = kHidden;
+  std::vector<int64_t> out = {};
+  bool in_out = false;
+  bool bias = false;
+  int64_t row_alignment = 0;
+};
+
+OneOpSpec Linear(const LinearSpec& linear) {
+  OneOpSpec spec = {.name = linear.name,
+                    .op = OfKind(Op::LINEAR),
+                    .inputs = {{"x", Columns(linear.in)}}};
+  spec.op.mutable_linear()->set_in_out(linear.in_out);
+  spec.op.mutable_linear()->set_bias(linear.bias);
+  int64_t columns = 0;
+  for (const int64_t out : linear.out) {
+    spec.parameters.push_back(linear.in_out
+                                  ? std::vector<int64_t>{linear.in, out}
+                                  : std::vector<int64_t>{out, linear.in});
+    columns += out;
+  }
+  for (const int64_t out : linear.out) {
+    if (linear.bias) spec.parameters.push_back({out});
+  }
+  spec.outputs = {
+      {"y", Columns(columns), ELEMENT_TYPE_UNSPECIFIED, linear.row_alignment}};
+  return spec;
+}
+
+Dim Qkv(int64_t heads, int64_t kv_heads, int64_t width) {
+  return DimOf({{Dim::HEADS, heads, width},
+                {Dim::KEY_VALUE_HEADS, kv_heads, width},
+                {Dim::KEY_VALUE_HEADS, kv_heads, width}});
+}
+
+OneOpSpec Rope(const char* name, double factor) {
+  OneOpSpec spec = {.name = name,
+                    .op = OfKind(Op::ROPE),
+                    .inputs = {{"x", With(Qkv(2, 1, 4))}},
+                    .outputs = {{"y", With(Qkv(2, 1, 4))}}};
+  for (const double frequency : {1.0, 0.1}) {
+    spec.op.mutable_rope()->mutable_training()->add_inverse_frequencies(
+        frequency);
+  }
+  spec.op.mutable_rope()->mutable_training()->set_factor(factor);
+  return spec;
+}
+
+OneOpSpec Attention(const char* name, int64_t heads, int64_t kv_heads,
+                    bool masked) {
+  constexpr int64_t kWidth = 3;
+  OneOpSpec spec = {
+      .name = name,
+      .op = OfKind(Op::ATTENTION),
+      .inputs = {{"qkv", With(Qkv(heads, kv_heads, kWidth))}},
+      .outputs = {{"y", With(DimOf({{Dim::HEADS, heads, kWidth}}))},
+                  {"logsumexp",
+                   {DimOf({{Dim::BATCH, kBatch}}), DimOf({{Dim::HEADS, heads}}),
+                    DimOf({{Dim::SEQUENCE, kLength}})},
+                   F32}}};
+  if (masked) AddMask(spec.op);
+  return spec;
+}
+
+OneOpSpec Gelu() {
+  return {.name = "Gelu",
+          .op = OfKind(Op::GELU),
+          .inputs = {{"x", Columns(kHidden)}},
+          .outputs = {{"y", Columns(kHidden)}}};
+}
+
+OneOpSpec SwiGlu() {
+  return {.name = "SwiGlu",
+          .op = OfKind(Op::SWIGLU),
+          .inputs = {{"gate_up", With(DimOf({{Dim::INTERMEDIATE, kHidden},
+                                             {Dim::INTERMEDIATE, kHidden}}))}},
+          .outputs = {{"y", With(DimOf({{Dim::INTERMEDIATE, kHidden}}))}}};
+}
+
+OneOpSpec Add() {
+  return {.name = "Add",
+          .op = OfKind(Op::ADD),
+          .inputs = {{"x", Columns(kHidden)}, {"residual", Columns(kHidden)}},
+          .outputs = {{"y", Columns(kHidden)}}};
+}
+
+OneOpSpec CrossEntropy(const char* name, int64_t row_alignment) {
+  return {.name = name,
+          .op = OfKind(Op::CROSS_ENTROPY),
+          .inputs = {{"logits", With(DimOf({{Dim::VOCABULARY, kHidden}})),
+                      ELEMENT_TYPE_UNSPECIFIED, row_alignment},
+                     {"targets", Rows(), I32}}};
+}
+
+std::vector<OneOpSpec> Kinds() {
+  return {
+      Embed("Embed", false),
+      Embed("EmbedWithPositions", true),
+      Dropout(),
+      Norm("LayerNorm", false, false, false),
+      Norm("LayerNormReadElsewhere", false, false, true),
+      Norm("LayerNormOfASum", false, true, false),
+      Norm("RmsNorm", true, false, false),
+      Norm("RmsNormReadElsewhere", true, false, true),
+      Norm("RmsNormOfASum", true, true, false),
+      Linear({.name = "Linear", .out = {9}}),
+      Linear({.name = "LinearInOutWithBias",
+              .out = {9},
+              .in_out = true,
+              .bias = true}),
+      Linear({.name = "LinearOfPaddedRows", .out = {9}, .row_alignment = 32}),
+      // With 8 inputs the weights fill cache lines and lie side by side; with 7
+      // they do not. Biases never do.
+      Linear({.name = "LinearJoined", .in = 8, .out = {8, 4, 4}}),
+      Linear({.name = "LinearWithGaps", .in = 7, .out = {8, 4, 4}}),
+      Linear({.name = "LinearWithGapsOfBiases",
+              .in = 8,
+              .out = {8, 4, 4},
+              .bias = true}),
+      Linear({.name = "LinearInOutOfSeveral",
+              .in = 8,
+              .out = {8, 4, 4},
+              .in_out = true,
+              .bias = true}),
+      Rope("Rope", 1.0),
+      Rope("RopeWithAFactor", 1.3),
+      Attention("Attention", 3, 3, false),
+      Attention("AttentionOfGroups", 4, 2, false),
+      Attention("AttentionMasked", 2, 1, true),
+      Gelu(),
+      SwiGlu(),
+      Add(),
+      CrossEntropy("CrossEntropy", 0),
+      CrossEntropy("CrossEntropyOfPaddedRows", 32),
+  };
+}
+
+class KindsTest : public testing::TestWithParam<OneOpSpec> {};
+
+void ChooseTokens(OneOp& op) {
+  for (size_t i = 0; i < op.tokens.size(); ++i) {
+    op.tokens[i] = static_cast<int32_t>(i * i % 3);
+  }
+}
+
+TEST_P(KindsTest, BackwardAgreesWithFiniteDifferences) {
+  OneOp op(GetParam(), F32);
+  ChooseTokens(op);
+  op.Forward();
+  op.Backward();
+  const auto loss = [&] { return op.Loss(); };
+  for (OneOp::Operand& input : op.inputs) {
+    if (!input.differentiable) continue;
+    const std::vector<float> gradient = input.gradient;
+    EXPECT_LT(GradientError(loss, absl::MakeSpan(input.value), gradient), 2e-3)
+        << input.name;
+  }
+  const std::vector<float> gradients = op.parameter_gradients;
+  EXPECT_LT(GradientError(loss, absl::MakeSpan(op.parameters), gradients),
+            2e-3);
+}
+
+TEST_P(KindsTest, Bf16IsNearF32) {
+  OneOp f32(GetParam(), F32);
+  OneOp bf16(GetParam(), BF16);
+  for (OneOp* op : {&f32, &bf16}) {
+    ChooseTokens(*op);
+    op->Forward();
+    op->Backward();
+  }
+  EXPECT_NEAR(bf16.Loss(), f32.Loss(), 0.02 * (1 + std::abs(f32.Loss())));
+  for (size_t i = 0; i < f32.outputs.size(); ++i) {
+    EXPECT_LT(RelativeError(bf16.outputs[i].value, f32.outputs[i].value), 0.02)
+        << f32.outputs[i].name;
+  }
+  for (size_t i = 0; i < f32.inputs.size(); ++i) {
+    if (!f32.inputs[i].differentiable) continue;
+    EXPECT_LT(RelativeError(bf16.inputs[i].gradient, f32.inputs[i].gradient),
+              0.02)
+        << f32.inputs[i].name;
+  }
+  EXPECT_LT(RelativeError(bf16.parameter_gradients, f32.parameter_gradients),
+            0.02);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, KindsTest, testing::ValuesIn(Kinds()),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(KindsTableTest, HasEveryKind) {
+  std::set<int> kinds;
+  for (const OneOpSpec& spec : Kinds()) kinds.insert(spec.op.kind());
+  for (int i = 0; i < Op::Kind_descriptor()->value_count(); ++i) {
+    const auto& kind = *Op::Kind_descriptor()->value(i);
+    if (kind.number() == Op::KIND_UNSPECIFIED) continue;
+    EXPECT_EQ(kinds.count(kind.number()), 1) << kind.name();
+  }
+}
+
+}  // namespace
+}  // namespace troupe

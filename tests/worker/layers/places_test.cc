@@ -1,0 +1,143 @@
+// Places of operands and parameters, and where masks come from.
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "ops/cpu/device.h"
+#include "proto/plan/tensor_spec.h"
+#include "worker/layers/mask_source.h"
+#include "worker/layers/operand_place.h"
+#include "worker/layers/parameter_place.h"
+
+namespace troupe {
+namespace {
+
+class PlacesTest : public testing::Test {
+ protected:
+  PlacesTest() {
+    TensorSpec& tensor = *table_.add_tensors();
+    *tensor.add_dims() = DimOf({{Dim::BATCH, 1}});
+    *tensor.add_dims() = DimOf({{Dim::SEQUENCE, 4}});
+    *tensor.add_dims() = DimOf({{Dim::VOCABULARY, 5}});
+    tensor.set_dtype(BF16);
+    call_.memory[static_cast<size_t>(UnitMemory::kStash)] = memory_.data();
+  }
+
+  TensorPlace InStash() const {
+    return {.memory = UnitMemory::kStash, .offset_bytes = 64, .tensor = 0};
+  }
+
+  const std::unique_ptr<Device> device_ = NewCpuDevice({.threads = 1});
+  UnitTable table_;
+  std::vector<char> memory_ = std::vector<char>(1024);
+  LayerCall call_ = {.device = *device_};
+};
+
+TEST_F(PlacesTest, AnOperandIsAViewOfTheCallsMemory) {
+  const Tensor tensor = OperandPlace(table_, InStash()).In(call_);
+  EXPECT_EQ(tensor.raw(), memory_.data() + 64);
+  EXPECT_EQ(tensor.ShapeString(), "bf16[1, 4, 5]");
+  EXPECT_TRUE(tensor.dense());
+}
+
+TEST_F(PlacesTest, WhatLiesNowhereIsEmpty) {
+  EXPECT_FALSE(OperandPlace().In(call_).defined());
+  EXPECT_FALSE(OperandPlace(table_, TensorPlace()).In(call_).defined());
+  EXPECT_FALSE(ParameterPlace().Values(call_).defined());
+}
+
+TEST_F(PlacesTest, RowsMayHaveGaps) {
+  table_.mutable_tensors(0)->set_row_alignment(32);
+  const Tensor tensor = OperandPlace(table_, InStash()).In(call_);
+  EXPECT_EQ(tensor.ShapeString(), "bf16[1, 4, 5]");
+  EXPECT_EQ(tensor.RowStride(), 32);
+}
+
+TEST_F(PlacesTest, DecodingHasThePositionsOfTheCall) {
+  call_.decoding.count = 3;
+  EXPECT_EQ(OperandPlace(table_, InStash()).In(call_).ShapeString(),
+            "bf16[1, 3, 5]");
+  call_.decoding.count = 5;
+  EXPECT_DEATH(OperandPlace(table_, InStash()).In(call_), "5");
+}
+
+TEST_F(PlacesTest, AMissingBufferIsOurBug) {
+  TensorPlace place = InStash();
+  place.memory = UnitMemory::kWorkspace;
+  EXPECT_DEATH(OperandPlace(table_, place).In(call_),
+               "a buffer that the call needs is missing");
+}
+
+Parameter Rows(int64_t offset, int64_t rows) {
+  Parameter parameter;
+  parameter.set_dtype(BF16);
+  parameter.set_offset(offset);
+  parameter.add_shape(rows);
+  parameter.add_shape(16);
+  return parameter;
+}
+
+TEST_F(PlacesTest, ParametersAreInThePlansDtypeAndGradientsInF32) {
+  call_.parameters = memory_.data();
+  call_.parameter_gradients = memory_.data() + 512;
+  const ParameterPlace place(Rows(8, 2), /*tied=*/false);
+  EXPECT_EQ(place.Values(call_).raw(), memory_.data() + 16);
+  EXPECT_EQ(place.Values(call_).ShapeString(), "bf16[2, 16]");
+  EXPECT_EQ(place.Gradient(call_).raw(), memory_.data() + 512 + 32);
+  EXPECT_EQ(place.Gradient(call_).ShapeString(), "f32[2, 16]");
+}
+
+TEST_F(PlacesTest, TiedParametersAreInTheOtherUnitsBuffers) {
+  call_.tied_parameters = memory_.data();
+  call_.tied_parameter_gradients = memory_.data() + 512;
+  const ParameterPlace place(Rows(0, 2), /*tied=*/true);
+  EXPECT_EQ(place.Values(call_).raw(), memory_.data());
+  EXPECT_EQ(place.Gradient(call_).raw(), memory_.data() + 512);
+}
+
+TEST_F(PlacesTest, RowsBelowOneAnotherAreOneParameter) {
+  call_.parameters = memory_.data();
+  const ParameterPlace above(Rows(0, 2), /*tied=*/false);
+  const auto both = above.JoinedWith(ParameterPlace(Rows(32, 3), false));
+  ASSERT_TRUE(both.has_value());
+  EXPECT_EQ(both->Values(call_).raw(), memory_.data());
+  EXPECT_EQ(both->Values(call_).ShapeString(), "bf16[5, 16]");
+  EXPECT_FALSE(above.JoinedWith(ParameterPlace(Rows(64, 3), false)));
+  EXPECT_FALSE(above.JoinedWith(ParameterPlace(Rows(32, 3), true)));
+}
+
+class MaskSourceTest : public PlacesTest {
+ protected:
+  static MaskSource Source() {
+    Op::Mask mask;
+    mask.set_probability(0.5f);
+    mask.set_site(2);
+    mask.set_sites_per_layer(3);
+    return MaskSource(mask,
+                      {.seed = 11, .layer = 4, .elements_per_sample = 13 * 24});
+  }
+};
+
+TEST_F(MaskSourceTest, MasksAreIndexedByThePlaceInTheGlobalBatch) {
+  call_.context = {.step = 8, .first_sample = 3, .training = true};
+  const DropoutMask mask = Source().OfElements(call_);
+  EXPECT_EQ(mask.probability, 0.5f);
+  EXPECT_EQ(mask.first_element, uint64_t{3 * 13 * 24});
+  EXPECT_EQ(mask.stream.site, 2u + 4 * 3);
+  EXPECT_EQ(mask.stream.step, 8u);
+  EXPECT_EQ(mask.stream.seed, 11u);
+  const AttentionDropout attention = Source().OfProbabilities(call_);
+  EXPECT_EQ(attention.probability, 0.5f);
+  EXPECT_EQ(attention.first_sample, 3);
+  EXPECT_EQ(attention.stream.site, 2u + 4 * 3);
+}
+
+TEST_F(MaskSourceTest, NothingIsMaskedOutsideOfTraining) {
+  call_.context = {.step = 8, .first_sample = 3};
+  EXPECT_EQ(Source().OfElements(call_).probability, 0);
+  EXPECT_EQ(Source().OfProbabilities(call_).probability, 0);
+  call_.context.training = true;
+  EXPECT_EQ(MaskSource().OfElements(call_).probability, 0);
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,30 @@
+// The kinds of layers: a file each, as in proto/plan/ops, where the operands
+// are described. Rows of the table in new_layers.cc.
+#ifndef TROUPE_WORKER_LAYERS_KINDS_H_
+#define TROUPE_WORKER_LAYERS_KINDS_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "worker/layers/layer.h"
+#include "worker/layers/op_binding.h"
+
+namespace troupe {
+
+// InvalidArgument as OpBinding::Parameter.
+using NewLayer = absl::StatusOr<std::unique_ptr<Layer>>(const OpBinding& op);
+
+NewLayer NewAdd;
+NewLayer NewAttention;
+NewLayer NewCrossEntropy;
+NewLayer NewDropout;
+NewLayer NewEmbed;
+NewLayer NewGelu;
+NewLayer NewLinear;
+NewLayer NewNorm;
+NewLayer NewRope;
+NewLayer NewSwiGlu;
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_LAYERS_KINDS_H_

@@ -1,0 +1,69 @@
+// One op of a unit, carried out: what a worker has for each row of
+// UnitTable.ops. A layer knows from its making on where its operands and its
+// parameters lie in the buffers of the unit; a call brings the buffers:
+//
+//   for (const auto& layer : layers) layer->Forward(call);
+//
+// A layer owns no memory and keeps no state between calls. Nothing is looked up
+// or allocated in a call. A kind is one file; kinds.h lists them.
+//
+// Thread rule: const, so any threads at any time.
+#ifndef TROUPE_WORKER_LAYERS_LAYER_H_
+#define TROUPE_WORKER_LAYERS_LAYER_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "ops/device.h"
+#include "proto/plan/place_unit.h"
+#include "worker/layers/micro_batch_context.h"
+
+namespace troupe {
+
+// New positions of one sequence, for generation.
+struct DecodingCall {
+  int64_t count = 0;  // of new positions, at most those of the table; 0: none
+  int64_t first_position = 0;
+  void* cache = nullptr;        // of this layer: CacheBytes(cache_positions)
+  int64_t cache_positions = 0;  // that it was made for
+};
+
+// What all layers of a unit are called with. Wrong pointers are our bugs.
+struct LayerCall {
+  static constexpr size_t kMemories =
+      static_cast<size_t>(UnitMemory::kOutputGradient) + 1;
+
+  Device& device;
+  MicroBatchContext context;
+  std::array<void*, kMemories> memory = {};  // by UnitMemory
+  void* parameters = nullptr;                // flat buffers, this unit's
+  void* tied_parameters = nullptr;           // of the unit that it is tied to
+  void* parameter_gradients = nullptr;       // added to
+  void* tied_parameter_gradients = nullptr;  // added to
+  double* scalars = nullptr;  // [0] loss sum, [1] targets that count: added to
+  DecodingCall decoding = {};
+};
+
+class Layer {
+ public:
+  Layer() = default;
+  Layer(const Layer&) = delete;
+  Layer& operator=(const Layer&) = delete;
+  virtual ~Layer() = default;
+
+  // Also of a few new positions, where the call is one of decoding.
+  virtual void Forward(const LayerCall& call) const = 0;
+  // Makes the gradients of the op's inputs; many kinds have nothing to do.
+  virtual void BackwardInput(const LayerCall& call) const {}
+  // Adds to the gradients of its parameters.
+  virtual void BackwardWeight(const LayerCall& call) const {}
+
+  // Of what decoding keeps from one call to the next, for a text of so many
+  // positions.
+  virtual int64_t CacheBytes(int64_t positions) const { return 0; }
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_LAYERS_LAYER_H_

@@ -1,0 +1,23 @@
+// The micro-batch that a pass over a unit works on.
+#ifndef TROUPE_WORKER_LAYERS_MICRO_BATCH_CONTEXT_H_
+#define TROUPE_WORKER_LAYERS_MICRO_BATCH_CONTEXT_H_
+
+#include <cstdint>
+
+namespace troupe {
+
+struct MicroBatchContext {
+  int64_t step = 0;          // picks the dropout masks; the first is 1
+  int64_t first_sample = 0;  // place of its first sequence in the global batch
+  bool training = false;     // false: no dropout, and no gradient of the loss
+  // 1 / tokens of the step, over all ranks and micro-batches: gradients of the
+  // micro-batches then add up to that of the mean loss.
+  double gradient_scale = 1.0;
+  // Parameter gradients hold zeros, as nothing of the step was added to them
+  // yet. Then the products that make up most of them need not read them first.
+  bool gradients_are_zero = false;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_LAYERS_MICRO_BATCH_CONTEXT_H_

@@ -1,0 +1,46 @@
+#include "worker/layers/new_layers.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/status.h"
+#include "worker/layers/kinds.h"
+
+namespace troupe {
+namespace {
+
+struct Row {
+  Op::Kind kind;
+  NewLayer* new_layer;
+};
+constexpr Row kKinds[] = {
+    {Op::EMBED, NewEmbed}, {Op::DROPOUT, NewDropout},
+    {Op::NORM, NewNorm},   {Op::LINEAR, NewLinear},
+    {Op::ROPE, NewRope},   {Op::ATTENTION, NewAttention},
+    {Op::GELU, NewGelu},   {Op::SWIGLU, NewSwiGlu},
+    {Op::ADD, NewAdd},     {Op::CROSS_ENTROPY, NewCrossEntropy},
+};
+
+absl::StatusOr<std::unique_ptr<Layer>> NewLayerOf(const OpBinding& op) {
+  for (const Row& row : kKinds) {
+    if (row.kind == op.op().kind()) return row.new_layer(op);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("this worker has no layer for ops of kind ", op.op().kind(),
+                   "; scheduler and worker must be of one build"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::unique_ptr<Layer>>> NewLayers(
+    const UnitBinding& unit) {
+  std::vector<std::unique_ptr<Layer>> layers;
+  for (int op = 0; op < unit.table.ops_size(); ++op) {
+    ASSIGN_OR_RETURN(std::unique_ptr<Layer> layer,
+                     NewLayerOf(OpBinding(unit, op)));
+    layers.push_back(std::move(layer));
+  }
+  return layers;
+}
+
+}  // namespace troupe

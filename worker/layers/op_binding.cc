@@ -1,0 +1,114 @@
+#include "worker/layers/op_binding.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "proto/plan/parameter_of.h"
+#include "proto/plan/tensor_spec.h"
+
+namespace troupe {
+namespace {
+
+// The place of the operand of this name; nowhere where there is none.
+template <typename Operands>
+TensorPlace PlaceOf(const Operands& operands,
+                    const std::vector<TensorPlace>& places,
+                    absl::string_view name) {
+  for (int i = 0; i < operands.size(); ++i) {
+    if (operands.Get(i).name() == name) return places[i];
+  }
+  return {};
+}
+
+bool Fits(const Parameter& parameter, const std::vector<int64_t>& shape) {
+  if (parameter.dtype() != F32 && parameter.dtype() != BF16) return false;
+  if (parameter.shape_size() != static_cast<int>(shape.size())) return false;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (parameter.shape(i) < 1) return false;
+    if (shape[i] >= 0 && parameter.shape(i) != shape[i]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+OperandPlace OpBinding::Input(absl::string_view name) const {
+  return At(PlaceOf(op().inputs(), places().inputs, name));
+}
+
+OperandPlace OpBinding::Output(absl::string_view name) const {
+  return At(PlaceOf(op().outputs(), places().outputs, name));
+}
+
+OperandPlace OpBinding::InputGradient(absl::string_view name) const {
+  return At(PlaceOf(op().inputs(), places().input_gradients, name));
+}
+
+OperandPlace OpBinding::AddedGradient(absl::string_view name) const {
+  return At(PlaceOf(op().inputs(), places().added_gradients, name));
+}
+
+OperandPlace OpBinding::OutputGradient(absl::string_view name) const {
+  return At(PlaceOf(op().outputs(), places().output_gradients, name));
+}
+
+absl::optional<OpBinding> OpBinding::FusedMaker(absl::string_view input,
+                                                Op::Kind kind) const {
+  const int maker = MakerOf(unit_.table, view().Input(input));
+  if (maker < 0) return absl::nullopt;
+  const Op& op = unit_.table.ops(maker);
+  if (op.kind() != kind || !op.fused()) return absl::nullopt;
+  return OpBinding(unit_, maker);
+}
+
+absl::optional<OpBinding> OpBinding::FusedReader(absl::string_view output,
+                                                 Op::Kind kind) const {
+  const int tensor = view().Output(output);
+  for (int i = 0; i < unit_.table.ops_size(); ++i) {
+    const Op& op = unit_.table.ops(i);
+    if (op.kind() != kind || !op.fused()) continue;
+    for (const Op::Operand& read : op.inputs()) {
+      if (read.tensor() == tensor) return OpBinding(unit_, i);
+    }
+  }
+  return absl::nullopt;
+}
+
+absl::StatusOr<ParameterPlace> OpBinding::Parameter(
+    int index, const std::vector<int64_t>& shape) const {
+  if (index >= op().parameters_size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("op ", index_, ", ", Op::Kind_Name(op().kind()), ", has ",
+                     op().parameters_size(),
+                     " parameters, but needs more; "
+                     "scheduler and worker must be of one build"));
+  }
+  const int number = op().parameters(index);
+  const troupe::Parameter& parameter =
+      ParameterOf(unit_.units, unit_.unit, number);
+  if (!Fits(parameter, shape)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "parameter ", parameter.name(), " is ",
+        ElementType_Name(parameter.dtype()), "[",
+        absl::StrJoin(parameter.shape(), ", "), "] in the plan, but op ",
+        index_, ", ", Op::Kind_Name(op().kind()), ", needs F32 or BF16 [",
+        absl::StrJoin(shape, ", "), "] (-1: any size)"));
+  }
+  return ParameterPlace(parameter, IsTied(unit_.unit, number));
+}
+
+MaskSource OpBinding::OwnMask() const {
+  if (!op().has_mask()) return MaskSource();
+  const TensorSpec& masked = unit_.table.tensors(op().inputs(0).tensor());
+  return MaskSource(
+      op().mask(),
+      {.seed = unit_.seed,
+       .layer = unit_.unit.layer(),
+       .elements_per_sample = ElementsOf(masked) / DimSize(masked.dims(0))});
+}
+
+MaskSource OpBinding::MaskOf(absl::string_view input) const {
+  const absl::optional<OpBinding> dropout = FusedMaker(input, Op::DROPOUT);
+  return dropout.has_value() ? dropout->OwnMask() : MaskSource();
+}
+
+}  // namespace troupe

@@ -1,0 +1,75 @@
+// An op among its neighbours: what a layer is made from. Turns the names of
+// operands into places, once.
+#ifndef TROUPE_WORKER_LAYERS_OP_BINDING_H_
+#define TROUPE_WORKER_LAYERS_OP_BINDING_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "proto/plan/ops/op_view.h"
+#include "proto/plan/place_unit.h"
+#include "proto/unit.pb.h"
+#include "worker/layers/mask_source.h"
+#include "worker/layers/operand_place.h"
+#include "worker/layers/parameter_place.h"
+
+namespace troupe {
+
+// A unit with the table of what it does and the places that follow from that.
+struct UnitBinding {
+  const UnitTable& table;
+  const UnitPlaces& places;
+  const Unit& unit;
+  const std::vector<Unit>& units;  // of the model, for tied parameters
+  uint64_t seed = 0;               // of the job
+};
+
+// Borrows all.
+class OpBinding {
+ public:
+  OpBinding(const UnitBinding& unit, int op) : unit_(unit), index_(op) {}
+
+  const Op& op() const { return unit_.table.ops(index_); }
+  const OpPlaces& places() const { return unit_.places.ops[index_]; }
+  // Specs of operands.
+  OpView view() const { return {unit_.table, op()}; }
+
+  // Nowhere, too, where the op has no operand of that name.
+  OperandPlace Input(absl::string_view name) const;
+  OperandPlace Output(absl::string_view name) const;
+  OperandPlace InputGradient(absl::string_view name) const;
+  OperandPlace AddedGradient(absl::string_view name) const;
+  OperandPlace OutputGradient(absl::string_view name) const;
+
+  // The fused op of this kind that makes an input, or reads an output.
+  absl::optional<OpBinding> FusedMaker(absl::string_view input,
+                                       Op::Kind kind) const;
+  absl::optional<OpBinding> FusedReader(absl::string_view output,
+                                        Op::Kind kind) const;
+
+  // Of the op's parameters the index'th. InvalidArgument where the plan gives
+  // it another shape than `shape`, in which -1 stands for any number, or a
+  // dtype that no kernel computes with.
+  absl::StatusOr<ParameterPlace> Parameter(
+      int index, const std::vector<int64_t>& shape) const;
+
+  // The op's own mask; and that of the fused DROPOUT which makes an input.
+  // Neither masks anything where there is none.
+  MaskSource OwnMask() const;
+  MaskSource MaskOf(absl::string_view input) const;
+
+ private:
+  OperandPlace At(const TensorPlace& place) const {
+    return OperandPlace(unit_.table, place);
+  }
+
+  UnitBinding unit_;
+  int index_;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_LAYERS_OP_BINDING_H_

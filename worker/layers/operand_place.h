@@ -1,0 +1,44 @@
+// Where a value or a gradient lies, known before the buffers are: what a layer
+// keeps of each operand, and turns into a Tensor in every call.
+#ifndef TROUPE_WORKER_LAYERS_OPERAND_PLACE_H_
+#define TROUPE_WORKER_LAYERS_OPERAND_PLACE_H_
+
+#include <array>
+#include <cstdint>
+
+#include "ops/tensor.h"
+#include "proto/cluster.pb.h"
+#include "proto/plan/place_unit.h"
+#include "proto/unit.pb.h"
+#include "worker/layers/layer.h"
+
+namespace troupe {
+
+class OperandPlace {
+ public:
+  OperandPlace() = default;  // lies nowhere
+  // REQUIRES a tensor of 1 to 4 dims.
+  OperandPlace(const UnitTable& table, const TensorPlace& place);
+
+  bool exists() const { return memory_ != UnitMemory::kNone; }
+
+  // Empty where it lies nowhere. When decoding, its dim of positions is that of
+  // the call.
+  Tensor In(const LayerCall& call) const;
+
+ private:
+  UnitMemory memory_ = UnitMemory::kNone;
+  int64_t offset_bytes_ = 0;
+  DType dtype_ = DType::kF32;
+  int rank_ = 0;
+  std::array<int64_t, 4> dims_{};
+  int sequence_dim_ = -1;  // of positions
+  int64_t row_stride_ = 0;
+};
+
+// The dtype of tensors of a plan's. REQUIRES F32, BF16 or I32.
+DType DTypeOfElement(ElementType type);
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_LAYERS_OPERAND_PLACE_H_

@@ -1,0 +1,49 @@
+#include "worker/layers/parameter_place.h"
+
+#include <algorithm>
+
+#include "proto/base/check.h"
+#include "worker/layers/operand_place.h"
+
+namespace troupe {
+
+ParameterPlace::ParameterPlace(const Parameter& parameter, bool tied)
+    : tied_(tied),
+      dtype_(DTypeOfElement(parameter.dtype())),
+      offset_(parameter.offset()),
+      rows_(parameter.shape(0)),
+      columns_(parameter.shape_size() > 1 ? parameter.shape(1) : 0) {
+  CHECK_LE(parameter.shape_size(), 2) << parameter.name();
+}
+
+Tensor ParameterPlace::In(void* flat, DType dtype) const {
+  if (!exists()) return Tensor();
+  CHECK(flat != nullptr) << "a flat buffer that the call needs is missing";
+  void* const data = static_cast<char*>(flat) +
+                     offset_ * static_cast<int64_t>(DTypeBytes(dtype));
+  return columns_ > 0 ? Tensor(data, dtype, {rows_, columns_})
+                      : Tensor(data, dtype, {rows_});
+}
+
+Tensor ParameterPlace::Values(const LayerCall& call) const {
+  return In(tied_ ? call.tied_parameters : call.parameters, dtype_);
+}
+
+Tensor ParameterPlace::Gradient(const LayerCall& call) const {
+  return In(tied_ ? call.tied_parameter_gradients : call.parameter_gradients,
+            DType::kF32);
+}
+
+absl::optional<ParameterPlace> ParameterPlace::JoinedWith(
+    const ParameterPlace& below) const {
+  const int64_t elements = rows_ * std::max<int64_t>(1, columns_);
+  if (tied_ != below.tied_ || columns_ != below.columns_ ||
+      offset_ + elements != below.offset_) {
+    return absl::nullopt;
+  }
+  ParameterPlace both = *this;
+  both.rows_ += below.rows_;
+  return both;
+}
+
+}  // namespace troupe

@@ -1,0 +1,47 @@
+// Where a parameter lies in the flat buffers of its unit: of parameters, in the
+// plan's dtype, and of their gradients, which are f32.
+#ifndef TROUPE_WORKER_LAYERS_PARAMETER_PLACE_H_
+#define TROUPE_WORKER_LAYERS_PARAMETER_PLACE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/optional.h"
+#include "ops/tensor.h"
+#include "proto/unit.pb.h"
+#include "worker/layers/layer.h"
+
+namespace troupe {
+
+class ParameterPlace {
+ public:
+  ParameterPlace() = default;  // an optional one that is left out
+  // `tied`: in the flat buffers of the unit that the call's is tied to.
+  // REQUIRES one or two dims, F32 or BF16.
+  ParameterPlace(const Parameter& parameter, bool tied);
+
+  bool exists() const { return rows_ > 0; }
+  int64_t rows() const { return rows_; }
+  int64_t columns() const { return columns_; }  // 0: a vector
+
+  // Empty where it is left out.
+  Tensor Values(const LayerCall& call) const;
+  Tensor Gradient(const LayerCall& call) const;
+
+  // The one parameter that is this and, below its last row, `below`; nothing
+  // where there is a gap between them.
+  absl::optional<ParameterPlace> JoinedWith(const ParameterPlace& below) const;
+
+ private:
+  Tensor In(void* flat, DType dtype) const;
+
+  bool tied_ = false;
+  DType dtype_ = DType::kF32;
+  int64_t offset_ = 0;  // elements
+  int64_t rows_ = 0;
+  int64_t columns_ = 0;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_LAYERS_PARAMETER_PLACE_H_

@@ -1,0 +1,54 @@
+// y = silu(gate) * up, of the two halves of gate_up's columns.
+#include "ops/swiglu.h"
+
+#include "worker/layers/kinds.h"
+
+namespace troupe {
+namespace {
+
+Tensor Gate(const Tensor& both) {
+  return both.Slice(both.rank() - 1, 0, both.columns() / 2);
+}
+
+Tensor Up(const Tensor& both) {
+  return both.Slice(both.rank() - 1, both.columns() / 2, both.columns());
+}
+
+class SwiGluLayer final : public Layer {
+ public:
+  explicit SwiGluLayer(const OpBinding& op)
+      : gate_up_(op.Input("gate_up")),
+        y_(op.Output("y")),
+        d_gate_up_(op.InputGradient("gate_up")),
+        dy_(op.OutputGradient("y")) {}
+
+  void Forward(const LayerCall& call) const override {
+    const Tensor gate_up = gate_up_.In(call);
+    SwiGlu(call.device,
+           {.gate = Gate(gate_up), .up = Up(gate_up), .y = y_.In(call)});
+  }
+
+  void BackwardInput(const LayerCall& call) const override {
+    const Tensor gate_up = gate_up_.In(call);
+    const Tensor gradient = d_gate_up_.In(call);
+    SwiGluBackward(call.device, {.gate = Gate(gate_up),
+                                 .up = Up(gate_up),
+                                 .dy = dy_.In(call),
+                                 .d_gate = Gate(gradient),
+                                 .d_up = Up(gradient)});
+  }
+
+ private:
+  const OperandPlace gate_up_;
+  const OperandPlace y_;
+  const OperandPlace d_gate_up_;
+  const OperandPlace dy_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Layer>> NewSwiGlu(const OpBinding& op) {
+  return std::make_unique<SwiGluLayer>(op);
+}
+
+}  // namespace troupe

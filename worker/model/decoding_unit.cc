@@ -1,0 +1,96 @@
+#include "worker/model/decoding_unit.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "proto/base/check.h"
+#include "proto/base/status.h"
+#include "proto/plan/decoding_table.h"
+#include "proto/plan/place_unit.h"
+#include "proto/plan/tensor_spec.h"
+#include "worker/layers/new_layers.h"
+
+namespace troupe {
+namespace {
+
+// Caches of a unit's layers lie one behind another.
+int64_t AlignedCacheBytes(const Layer& layer, int64_t positions) {
+  return (layer.CacheBytes(positions) + kCacheLineBytes - 1) / kCacheLineBytes *
+         kCacheLineBytes;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<DecodingUnit>> DecodingUnit::Create(
+    const UnitList& units, int index) {
+  const Unit& unit = units.units[index];
+  if (!unit.has_table()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "unit ", index, " computes nothing: a ", Unit::Kind_Name(unit.kind()),
+        " unit has no text to go on with"));
+  }
+  const UnitTable table =
+      DecodingTable(units.tables[unit.table()], kDecodeTokensMax);
+  const UnitPlaces places = PlaceUnit(table, UnitUse::kDecoding);
+  auto decoding = absl::WrapUnique(new DecodingUnit());
+  ASSIGN_OR_RETURN(decoding->layers_, NewLayers({.table = table,
+                                                 .places = places,
+                                                 .unit = unit,
+                                                 .units = units.units}));
+  decoding->workspace_bytes_ = places.workspace_bytes;
+  for (const TensorSpec& tensor : table.tensors()) {
+    // Tokens or the input: one row for each new position, or one in all.
+    if (tensor.home() != TensorSpec::INPUT &&
+        tensor.home() != TensorSpec::TOKENS) {
+      continue;
+    }
+    decoding->rows_max_ = DimSize(tensor.dims(1));
+    if (tensor.home() == TensorSpec::TOKENS) continue;
+    decoding->input_row_bytes_ =
+        ColumnsOf(tensor) *
+        static_cast<int64_t>(DTypeBytes(DTypeOfElement(tensor.dtype())));
+  }
+  return decoding;
+}
+
+int64_t DecodingUnit::CacheBytes(int64_t positions) const {
+  int64_t bytes = 0;
+  for (const auto& layer : layers_) {
+    bytes += AlignedCacheBytes(*layer, positions);
+  }
+  return bytes;
+}
+
+void DecodingUnit::Decode(Device& device, int64_t positions,
+                          const DecodeBuffers& buffers) const {
+  CHECK(buffers.count >= 1 && buffers.count <= kDecodeTokensMax)
+      << buffers.count;
+  const int64_t rows = std::min(buffers.count, rows_max_);
+  const int64_t skipped = buffers.count - rows;
+  LayerCall call = {.device = device,
+                    .parameters = buffers.parameters,
+                    .tied_parameters = buffers.tied_parameters,
+                    .decoding = {.count = rows,
+                                 .first_position = buffers.position + skipped,
+                                 .cache = buffers.cache,
+                                 .cache_positions = positions}};
+  const auto at = [&](UnitMemory memory) -> void*& {
+    return call.memory[static_cast<size_t>(memory)];
+  };
+  at(UnitMemory::kTokens) = const_cast<int32_t*>(buffers.tokens);
+  if (buffers.input != nullptr) {
+    at(UnitMemory::kInput) =
+        static_cast<char*>(buffers.input) + skipped * input_row_bytes_;
+  }
+  at(UnitMemory::kOutput) = buffers.output;
+  at(UnitMemory::kWorkspace) = buffers.workspace;
+  for (const auto& layer : layers_) {
+    layer->Forward(call);
+    call.decoding.cache =
+        static_cast<char*>(call.decoding.cache) + layer->CacheBytes(positions);
+  }
+}
+
+}  // namespace troupe

@@ -1,0 +1,63 @@
+// A unit when text is generated: its forward pass for a few new positions of
+// one sequence, with the keys and values of the positions before cached.
+//
+//   ASSIGN_OR_RETURN(auto unit, NewDecodingUnit(units, u));
+//   cache = Allocate(unit->CacheBytes(positions)), ...
+//   unit->Decode(device, positions, {.position = 0, .count = 5, ...});
+//
+// Owns no memory and keeps no state between calls. Thread rule: const.
+#ifndef TROUPE_WORKER_MODEL_DECODING_UNIT_H_
+#define TROUPE_WORKER_MODEL_DECODING_UNIT_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "ops/device.h"
+#include "proto/plan/unit_list.h"
+#include "worker/layers/layer.h"
+
+namespace troupe {
+
+struct DecodeBuffers {
+  int64_t position = 0;             // of the first new token
+  int64_t count = 0;                // of new tokens, at most kDecodeTokensMax
+  const int32_t* tokens = nullptr;  // embedding: [count]
+  void* input = nullptr;            // all others: [count, hidden]
+  void* output = nullptr;     // written; head: logits of the last, [vocab]
+  void* cache = nullptr;      // CacheBytes
+  void* workspace = nullptr;  // workspace_bytes
+  void* parameters = nullptr;
+  void* tied_parameters = nullptr;
+};
+
+class DecodingUnit {
+ public:
+  static constexpr int64_t kDecodeTokensMax = 64;
+
+  // The unit `index` of a model without dropout, whatever its micro-batch's
+  // shape. InvalidArgument where the unit has no ops, and as BuildUnits.
+  static absl::StatusOr<std::unique_ptr<DecodingUnit>> Create(
+      const UnitList& units, int index);
+
+  // Of keys and values of `positions` positions; 0 for most units.
+  int64_t CacheBytes(int64_t positions) const;
+  int64_t workspace_bytes() const { return workspace_bytes_; }
+
+  // `positions` is what the cache was made for.
+  void Decode(Device& device, int64_t positions,
+              const DecodeBuffers& buffers) const;
+
+ private:
+  DecodingUnit() = default;
+
+  std::vector<std::unique_ptr<Layer>> layers_;
+  int64_t rows_max_ = 0;  // of new positions that it looks at, the last ones
+  int64_t input_row_bytes_ = 0;
+  int64_t workspace_bytes_ = 0;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_MODEL_DECODING_UNIT_H_
