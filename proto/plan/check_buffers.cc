@@ -9,6 +9,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/buffer_kind.h"
 #include "proto/plan/fault.h"
+#include "proto/plan/operand.h"
 #include "proto/plan/program_order.h"
 #include "proto/plan/program_text.h"
 
@@ -33,11 +34,15 @@ class BufferCheck {
   absl::Status Run() {
     RETURN_IF_ERROR(CheckOwnSlots());
     for (int i = 0; i < program_.instructions_size(); ++i) {
-      for (const int buffer : program_.instructions(i).reads()) {
-        RETURN_IF_ERROR(Read(i, buffer));
+      const auto& operands = program_.instructions(i).operands();
+      for (const Instruction::Operand& operand : operands) {
+        if (Reads(operand)) RETURN_IF_ERROR(Read(i, operand.buffer()));
       }
-      for (const int buffer : program_.instructions(i).writes()) {
-        RETURN_IF_ERROR(Write(i, buffer));
+      for (const Instruction::Operand& operand : operands) {
+        if (Writes(operand)) RETURN_IF_ERROR(Write(i, operand.buffer()));
+      }
+      for (const Instruction::Operand& operand : operands) {
+        RETURN_IF_ERROR(Add(i, operand));
       }
     }
     return CheckCarriedSlots();
@@ -133,6 +138,21 @@ class BufferCheck {
     return absl::OkStatus();
   }
 
+  // What takes the place of zeros loses what was added to them before.
+  absl::Status Add(int index, const Instruction::Operand& operand) {
+    const int b = operand.buffer();
+    if (operand.access() == Instruction::ADD_TO_ZEROS) {
+      const auto found = added_.find(b);
+      if (found != added_.end()) {
+        return Fault(absl::StrCat(
+            Text(index), " takes ", BufferText(program_.buffers(b)),
+            " for zeros, to which ", Text(found->second), " has added"));
+      }
+    }
+    if (Reads(operand) && Writes(operand)) added_.emplace(b, index);
+    return absl::OkStatus();
+  }
+
   std::string Text(int index) const {
     return InstructionText(program_.instructions(index));
   }
@@ -148,6 +168,8 @@ class BufferCheck {
   const Program& program_;
   const ProgramOrder order_;
   std::map<std::pair<int, int>, SlotState> slots_;  // by slot and copy
+  std::map<int, int>
+      added_;  // by buffer: the first instruction that adds to it
 };
 
 }  // namespace

@@ -172,11 +172,17 @@ class ShapeCheck {
 
   absl::Status CheckIndices(int index) const {
     const Instruction& instruction = program_.instructions(index);
-    for (const auto* list : {&instruction.reads(), &instruction.writes()}) {
-      for (const int buffer : *list) {
-        if (Within(buffer, program_.buffers_size())) continue;
-        return Fault(instruction, absl::StrCat("buffer ", buffer, " of ",
-                                               program_.buffers_size()));
+    for (const Instruction::Operand& operand : instruction.operands()) {
+      if (!Within(operand.buffer(), program_.buffers_size())) {
+        return Fault(instruction,
+                     absl::StrCat("buffer ", operand.buffer(), " of ",
+                                  program_.buffers_size()));
+      }
+      if (operand.part() == Instruction::PART_UNSPECIFIED ||
+          !Instruction::Part_IsValid(operand.part()) ||
+          !Instruction::Access_IsValid(operand.access())) {
+        return Fault(instruction, absl::StrCat("says not what buffer ",
+                                               operand.buffer(), " is to it"));
       }
     }
     for (const int earlier : instruction.after()) {

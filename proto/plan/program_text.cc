@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -94,16 +95,35 @@ absl::Status ParseAhead(absl::string_view word, Instruction& instruction) {
   return absl::OkStatus();
 }
 
+constexpr char kAccessMarks[] = "<>*!";  // by Access
+
+// "saved<4".
+absl::Status ParseOperand(absl::string_view word, Instruction& instruction) {
+  const size_t mark = word.find_first_of(kAccessMarks);
+  Instruction::Part part = Instruction::PART_UNSPECIFIED;
+  if (!Instruction::Part_Parse(absl::AsciiStrToUpper(word.substr(0, mark)),
+                               &part) ||
+      part == Instruction::PART_UNSPECIFIED) {
+    return WordError(word, "no such part of an instruction");
+  }
+  ASSIGN_OR_RETURN(const int buffer, Number(word.substr(mark + 1), word));
+  Instruction::Operand& operand = *instruction.add_operands();
+  operand.set_part(part);
+  operand.set_buffer(buffer);
+  operand.set_access(static_cast<Instruction::Access>(
+      absl::string_view(kAccessMarks).find(word[mark])));
+  return absl::OkStatus();
+}
+
 absl::Status ParseWord(absl::string_view word, Instruction& instruction) {
+  if (word.find_first_of(kAccessMarks) != absl::string_view::npos) {
+    return ParseOperand(word, instruction);
+  }
   switch (word[0]) {
     case 'u':
       return ParseUnits(word, instruction);
     case '@':
       return ParseLane(word, instruction);
-    case '<':
-      return ParseList(word, *instruction.mutable_reads());
-    case '>':
-      return ParseList(word, *instruction.mutable_writes());
     case '^':
       return ParseList(word, *instruction.mutable_after());
     case '+':
@@ -169,12 +189,16 @@ std::string InstructionText(const Instruction& instruction) {
 
 std::string InstructionLongText(const Instruction& instruction) {
   std::string text = InstructionText(instruction);
-  const auto append = [&text](absl::string_view mark, const auto& list) {
-    if (!list.empty()) absl::StrAppend(&text, mark, absl::StrJoin(list, ","));
-  };
-  append(" <", instruction.reads());
-  append(" >", instruction.writes());
-  append(" ^", instruction.after());
+  for (const Instruction::Operand& operand : instruction.operands()) {
+    absl::StrAppend(
+        &text, " ",
+        absl::AsciiStrToLower(Instruction::Part_Name(operand.part())),
+        absl::string_view(&kAccessMarks[operand.access()], 1),
+        operand.buffer());
+  }
+  if (!instruction.after().empty()) {
+    absl::StrAppend(&text, " ^", absl::StrJoin(instruction.after(), ","));
+  }
   return text;
 }
 

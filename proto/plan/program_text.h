@@ -8,8 +8,9 @@
 // Fields follow the letter, each only where the instruction has it: u unit
 // (u3-5 for units 3 to 5), m micro-batch, +1 steps ahead (-1: behind), v weight
 // version, p peer, g group. A lane other than the kind's usual one is written
-// @lane. In the long form, buffers and order come last: <0,4 reads, >5 writes,
-// ^0,2 after.
+// @lane. In the long form, operands and order come last: a part with the
+// buffer that it is, saved<4 read, output>5 written, totals*9 added to,
+// weight_gradients!3 added to zeros; ^0,2 after.
 #ifndef TROUPE_PROTO_PLAN_PROGRAM_TEXT_H_
 #define TROUPE_PROTO_PLAN_PROGRAM_TEXT_H_
 
@@ -27,7 +28,7 @@ Lane UsualLane(Instruction::Kind kind);
 // "F u3 m1".
 std::string InstructionText(const Instruction& instruction);
 
-// "F u3 m1 <0,4 >5 ^0,2".
+// "F u3 m1 input<0 saved>4 output>5 ^0,2".
 std::string InstructionLongText(const Instruction& instruction);
 
 // Reads both forms. InvalidArgument names the word that is wrong.

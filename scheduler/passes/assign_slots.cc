@@ -119,18 +119,16 @@ void FindGaps(const Program& train, OwnSlots& owners) {
   for (int i = 0; i < train.instructions_size(); ++i) {
     const Instruction& instruction = train.instructions(i);
     const Life use = UseOf(train, i);
-    for (const auto* list : {&instruction.reads(), &instruction.writes()}) {
-      for (const int index : *list) {
-        const Buffer& buffer = train.buffers(index);
-        if (!buffer.carried()) continue;
-        OwnSlot& own = OwnerOf(buffer, owners);
-        Gap& gap = own.gap;
-        if (buffer.copy_offset() == own.offset_max) {
-          gap.first_of_newest = std::min(gap.first_of_newest, use.begin);
-        }
-        if (buffer.copy_offset() == own.offset_min) {
-          gap.last_of_oldest = std::max(gap.last_of_oldest, use.end);
-        }
+    for (const Instruction::Operand& operand : instruction.operands()) {
+      const Buffer& buffer = train.buffers(operand.buffer());
+      if (!buffer.carried()) continue;
+      OwnSlot& own = OwnerOf(buffer, owners);
+      Gap& gap = own.gap;
+      if (buffer.copy_offset() == own.offset_max) {
+        gap.first_of_newest = std::min(gap.first_of_newest, use.begin);
+      }
+      if (buffer.copy_offset() == own.offset_min) {
+        gap.last_of_oldest = std::max(gap.last_of_oldest, use.end);
       }
     }
   }
@@ -208,15 +206,14 @@ std::vector<Transient> TransientsOf(RankPlan& rank) {
     std::vector<Life> lives(program.buffers_size(), Life{-1, -1});
     for (int i = 0; i < program.instructions_size(); ++i) {
       const Life time = UseOf(program, i);
-      const auto use = [&](int buffer) {
-        Life& life = lives[buffer];
+      for (const Instruction::Operand& operand :
+           program.instructions(i).operands()) {
+        Life& life = lives[operand.buffer()];
         const bool is_new = life.begin < 0;
         life.begin = is_new ? offset + time.begin
                             : std::min(life.begin, offset + time.begin);
         life.end = std::max(life.end, offset + time.end);
-      };
-      for (const int buffer : program.instructions(i).reads()) use(buffer);
-      for (const int buffer : program.instructions(i).writes()) use(buffer);
+      }
     }
     for (int b = 0; b < program.buffers_size(); ++b) {
       if (HasOwnSlot(program.buffers(b))) continue;

@@ -40,7 +40,10 @@ class Declaration {
     for (Instruction& instruction : *program_.mutable_instructions()) {
       at_ = &instruction;
       Declare(instruction);
-      if (instruction.lane() == COMPUTE) Write(Buffer::WORKSPACE);
+      if (instruction.lane() == COMPUTE) {
+        Use(Instruction::SCRATCH, Buffer::WORKSPACE, kNone, kNone,
+            Instruction::WRITE);
+      }
     }
   }
 
@@ -59,38 +62,41 @@ class Declaration {
   using Name = std::pair<Value, int>;  // and its copy's offset
 
   void Declare(const Instruction& instruction) {
+    const int u = instruction.unit();
+    const int m = instruction.micro_batch();
     switch (instruction.kind()) {
       case Instruction::LOAD_BATCH:
-        return Write(Buffer::BATCH, kNone, instruction.micro_batch());
+        return Use(Instruction::BATCH, Buffer::BATCH, kNone, m,
+                   Instruction::WRITE);
       case Instruction::FORWARD:
-        return Forward(instruction.unit(), instruction.micro_batch());
+        return Forward(u, m);
       case Instruction::BACKWARD_INPUT:
-        return BackwardInput(instruction.unit(), instruction.micro_batch());
+        return BackwardInput(u, m);
       case Instruction::BACKWARD_WEIGHT:
-        return BackwardWeight(instruction.unit(), instruction.micro_batch());
+        return BackwardWeight(u, m);
       case Instruction::REDUCE_GRADS:
         for (int i = 0; i < std::max(1, instruction.unit_count()); ++i) {
-          Update(Buffer::PARAMETER_GRADIENTS, instruction.unit() + i);
+          Use(Instruction::WEIGHT_GRADIENTS, Buffer::PARAMETER_GRADIENTS, u + i,
+              kNone, Instruction::ADD);
         }
         return;
       case Instruction::GRAD_NORM:
-        Read(Buffer::PARAMETER_GRADIENTS, instruction.unit());
-        return Update(Buffer::SCALARS);
+        Use(Instruction::WEIGHT_GRADIENTS, Buffer::PARAMETER_GRADIENTS, u,
+            kNone, Instruction::READ);
+        return UseTotals(Instruction::ADD);
       case Instruction::REDUCE_SCALARS:
-        return Update(Buffer::SCALARS);
+        return UseTotals(Instruction::ADD);
       case Instruction::STEP:
-        return Step(instruction.unit());
+        return Step(u);
       case Instruction::SNAPSHOT:
-        return Snapshot(instruction.unit());
+        return Snapshot(u);
       case Instruction::SEND:
-        if (IsGradientSend(instruction)) {
-          unsent_.erase({instruction.unit(), instruction.micro_batch()});
-        }
-        return Read(Moved(instruction), instruction.unit(),
-                    instruction.micro_batch());
+        if (IsGradientSend(instruction)) unsent_.erase({u, m});
+        return Use(Instruction::MOVED, Moved(instruction), u, m,
+                   Instruction::READ);
       case Instruction::RECV:
-        return Write(Moved(instruction), instruction.unit(),
-                     instruction.micro_batch());
+        return Use(Instruction::MOVED, Moved(instruction), u, m,
+                   Instruction::WRITE);
       default:
         CHECK(false) << "no buffers known for "
                      << Instruction::Kind_Name(instruction.kind());
@@ -108,67 +114,99 @@ class Declaration {
   }
 
   void Forward(int u, int m) {
-    if (u > 0) Read(Buffer::ACTIVATION, u - 1, m);
+    if (u > 0)
+      Use(Instruction::INPUT, Buffer::ACTIVATION, u - 1, m, Instruction::READ);
     if (Is(u, Unit::EMBEDDING) || Is(u, Unit::HEAD)) {
-      Read(Buffer::BATCH, kNone, m);
+      Use(Instruction::BATCH, Buffer::BATCH, kNone, m, Instruction::READ);
     }
     ReadParameters(u);
-    Write(Buffer::ACTIVATION, u, m);
-    Write(Buffer::STASH, u, m);
-    if (u + 1 == plan_.units_size()) Write(Buffer::SCALARS);
+    Use(Instruction::OUTPUT, Buffer::ACTIVATION, u, m, Instruction::WRITE);
+    Use(Instruction::SAVED, Buffer::STASH, u, m, Instruction::WRITE);
+    if (u + 1 == plan_.units_size()) UseTotals(Instruction::ADD);
   }
 
   // Units keep what they read of a micro-batch, synthetic ones what they made.
   void ReadKeptActivation(int u, int m) {
-    const int kept = Is(u, Unit::SYNTHETIC) ? u : u - 1;
-    if (kept >= 0) Read(Buffer::ACTIVATION, kept, m);
+    if (Is(u, Unit::SYNTHETIC)) {
+      Use(Instruction::OUTPUT, Buffer::ACTIVATION, u, m, Instruction::READ);
+    } else if (u > 0) {
+      Use(Instruction::INPUT, Buffer::ACTIVATION, u - 1, m, Instruction::READ);
+    }
   }
 
   void BackwardInput(int u, int m) {
-    Read(Buffer::GRADIENT, u, m);
+    Use(Instruction::OUTPUT_GRADIENT, Buffer::GRADIENT, u, m,
+        Instruction::READ);
     ReadKeptActivation(u, m);
-    Read(Buffer::STASH, u, m);
+    Use(Instruction::SAVED, Buffer::STASH, u, m, Instruction::READ);
     ReadParameters(u);
-    if (u > 0) Write(Buffer::GRADIENT, u - 1, m);
-    Write(Buffer::WEIGHT_STASH, u, m);
+    if (u > 0) {
+      Use(Instruction::INPUT_GRADIENT, Buffer::GRADIENT, u - 1, m,
+          Instruction::WRITE);
+    }
+    Use(Instruction::SAVED_GRADIENTS, Buffer::WEIGHT_STASH, u, m,
+        Instruction::WRITE);
   }
 
   void BackwardWeight(int u, int m) {
-    Read(Buffer::GRADIENT, u, m);
+    Use(Instruction::OUTPUT_GRADIENT, Buffer::GRADIENT, u, m,
+        Instruction::READ);
     ReadKeptActivation(u, m);
-    Read(Buffer::STASH, u, m);
-    Read(Buffer::WEIGHT_STASH, u, m);
-    if (Is(u, Unit::EMBEDDING)) Read(Buffer::BATCH, kNone, m);
+    Use(Instruction::SAVED, Buffer::STASH, u, m, Instruction::READ);
+    Use(Instruction::SAVED_GRADIENTS, Buffer::WEIGHT_STASH, u, m,
+        Instruction::READ);
+    if (Is(u, Unit::EMBEDDING)) {
+      Use(Instruction::BATCH, Buffer::BATCH, kNone, m, Instruction::READ);
+    }
     for (const int owner : GradientUnits(plan_, u)) {
-      Update(Buffer::PARAMETER_GRADIENTS, owner);
+      const bool first = summed_.insert(owner).second;
+      Use(owner == u ? Instruction::WEIGHT_GRADIENTS
+                     : Instruction::TIED_GRADIENTS,
+          Buffer::PARAMETER_GRADIENTS, owner, kNone,
+          first ? Instruction::ADD_TO_ZEROS : Instruction::ADD);
     }
     // Of one backward pass, the SEND stands behind the weight's half: what it
     // carries is the pass's, and goes when that is done.
     if (u > 0 && unsent_.count({u - 1, m}) > 0) {
-      Update(Buffer::GRADIENT, u - 1, m);
+      Use(Instruction::INPUT_GRADIENT, Buffer::GRADIENT, u - 1, m,
+          Instruction::ADD);
     }
   }
 
   void Step(int u) {
-    Update(Buffer::PARAMETER_GRADIENTS, u);
+    // Leaves them zero.
+    Use(Instruction::WEIGHT_GRADIENTS, Buffer::PARAMETER_GRADIENTS, u, kNone,
+        Instruction::ADD);
     // The norm by which gradients are clipped.
-    if (plan_.job().training().gradient_clipping() > 0) Read(Buffer::SCALARS);
-    Update(Buffer::OPTIMIZER_STATE, u);
-    if (HasMasterWeights(plan_.job().training())) {
-      Update(Buffer::MASTER_WEIGHTS, u);
+    if (plan_.job().training().gradient_clipping() > 0) {
+      UseTotals(Instruction::READ);
     }
-    if (Versions(u) > 1) Use(Buffer::PARAMETERS, u, NewestOffset(u), kRead);
-    Use(Buffer::PARAMETERS, u, 0, kWrite);
+    Use(Instruction::MOMENTS, Buffer::OPTIMIZER_STATE, u, kNone,
+        Instruction::ADD);
+    if (HasMasterWeights(plan_.job().training())) {
+      Use(Instruction::MASTER, Buffer::MASTER_WEIGHTS, u, kNone,
+          Instruction::ADD);
+    }
+    if (Versions(u) > 1) {
+      UseVersion(Instruction::OLD_WEIGHTS, u, NewestOffset(u),
+                 Instruction::READ);
+    }
+    UseVersion(Instruction::WEIGHTS, u, 0, Instruction::WRITE);
   }
 
   void Snapshot(int u) {
     if (HasMasterWeights(plan_.job().training())) {
-      Read(Buffer::MASTER_WEIGHTS, u);
+      Use(Instruction::MASTER, Buffer::MASTER_WEIGHTS, u, kNone,
+          Instruction::READ);
     } else {
-      Use(Buffer::PARAMETERS, u, NewestOffset(u), kRead);
+      UseVersion(Instruction::WEIGHTS, u, NewestOffset(u), Instruction::READ);
     }
-    Read(Buffer::OPTIMIZER_STATE, u);
-    if (plan_.job().checkpoint().background()) Write(Buffer::SNAPSHOT_COPY, u);
+    Use(Instruction::MOMENTS, Buffer::OPTIMIZER_STATE, u, kNone,
+        Instruction::READ);
+    if (plan_.job().checkpoint().background()) {
+      Use(Instruction::COPY, Buffer::SNAPSHOT_COPY, u, kNone,
+          Instruction::WRITE);
+    }
   }
 
   int Versions(int u) const {
@@ -185,29 +223,30 @@ class Declaration {
   void ReadParameters(int u) {
     for (const int owner : GradientUnits(plan_, u)) {
       const int age = Versions(owner) > 1 ? at_->weight_version() : 0;
-      Use(Buffer::PARAMETERS, owner, NewestOffset(owner) - age, kRead);
+      UseVersion(owner == u ? Instruction::WEIGHTS : Instruction::TIED_WEIGHTS,
+                 owner, NewestOffset(owner) - age, Instruction::READ);
     }
   }
 
-  enum Access { kRead, kWrite };
-
-  void Read(Buffer::Kind kind, int unit = kNone, int micro_batch = kNone) {
-    Add({{kind, unit, micro_batch}, OffsetOf(kind)}, kRead);
+  void UseTotals(Instruction::Access access) {
+    Use(Instruction::TOTALS, Buffer::SCALARS, kNone, kNone, access);
   }
-  void Write(Buffer::Kind kind, int unit = kNone, int micro_batch = kNone) {
-    Add({{kind, unit, micro_batch}, OffsetOf(kind)}, kWrite);
+  void UseVersion(Instruction::Part part, int unit, int offset,
+                  Instruction::Access access) {
+    Add({{Buffer::PARAMETERS, unit, kNone}, offset}, part, access);
   }
-  void Update(Buffer::Kind kind, int unit = kNone, int micro_batch = kNone) {
-    Read(kind, unit, micro_batch);
-    Write(kind, unit, micro_batch);
+  void Use(Instruction::Part part, Buffer::Kind kind, int unit, int micro_batch,
+           Instruction::Access access) {
+    Add({{kind, unit, micro_batch}, OffsetOf(kind)}, part, access);
   }
-  void Use(Buffer::Kind kind, int unit, int offset, Access access) {
-    Add({{kind, unit, kNone}, offset}, access);
-  }
-  void Add(const Name& name, Access access) {
+  void Add(const Name& name, Instruction::Part part,
+           Instruction::Access access) {
     const int index = Index(name);
     if (index < 0) return;
-    access == kRead ? at_->add_reads(index) : at_->add_writes(index);
+    Instruction::Operand& operand = *at_->add_operands();
+    operand.set_part(part);
+    operand.set_buffer(index);
+    operand.set_access(access);
   }
 
   // What belongs to a step has a copy for each that is under way. Scalars of a
@@ -248,6 +287,7 @@ class Declaration {
   Instruction* at_ = nullptr;
   // Gradients that a later instruction sends: unit and micro-batch.
   std::set<std::pair<int, int>> unsent_;
+  std::set<int> summed_;  // units whose gradients hold something
   std::map<Name, int> indices_;
 };
 

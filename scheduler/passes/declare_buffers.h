@@ -1,5 +1,4 @@
-// Writes down what each instruction reads and writes: the table of
-// docs/plan.md, as code. Buffers of zero bytes are left out. Order and memory
+// Gives each instruction its operands: the table of docs/plan.md, as code. Buffers of zero bytes are left out. Order and memory
 // follow from it.
 //
 // Where TRAIN works ahead, a value that one program writes and a later one

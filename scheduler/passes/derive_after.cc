@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "proto/plan/buffer_kind.h"
+#include "proto/plan/operand.h"
 #include "proto/plan/program_order.h"
 
 namespace troupe {
@@ -27,22 +28,21 @@ void Derive(RankPlan& rank, Program& program) {
   for (int i = 0; i < program.instructions_size(); ++i) {
     Instruction& instruction = *program.mutable_instructions(i);
     std::vector<int> after;
-    for (const int buffer : instruction.reads()) {
-      const LastUse& use = use_of(buffer);
+    for (const Instruction::Operand& operand : instruction.operands()) {
+      const LastUse& use = use_of(operand.buffer());
       if (use.writer >= 0) after.push_back(use.writer);
-    }
-    for (const int buffer : instruction.writes()) {
-      const LastUse& use = use_of(buffer);
-      if (use.writer >= 0) after.push_back(use.writer);
+      if (!Writes(operand)) continue;
       after.insert(after.end(), use.readers.begin(), use.readers.end());
     }
     for (const int earlier : order.Append(instruction.lane(), after)) {
       instruction.add_after(earlier);
     }
-    for (const int buffer : instruction.reads()) {
-      use_of(buffer).readers.push_back(i);
+    for (const Instruction::Operand& operand : instruction.operands()) {
+      if (!Writes(operand)) use_of(operand.buffer()).readers.push_back(i);
     }
-    for (const int buffer : instruction.writes()) use_of(buffer) = {i, {}};
+    for (const Instruction::Operand& operand : instruction.operands()) {
+      if (Writes(operand)) use_of(operand.buffer()) = {i, {}};
+    }
   }
 }
 

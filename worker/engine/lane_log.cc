@@ -9,8 +9,7 @@ namespace troupe {
 namespace {
 
 Instruction WithoutEdges(Instruction instruction) {
-  instruction.clear_reads();
-  instruction.clear_writes();
+  instruction.clear_operands();
   instruction.clear_after();
   return instruction;
 }

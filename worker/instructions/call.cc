@@ -6,76 +6,42 @@
 namespace troupe {
 namespace {
 
-const Buffer* FindAmong(
-    const Call& call,
-    const google::protobuf::RepeatedField<google::protobuf::int32>& indices,
-    Buffer::Kind kind, absl::optional<int> unit) {
-  for (const int index : indices) {
-    const Buffer& buffer = call.program.buffers(index);
-    if (buffer.kind() != kind || buffer.has_unit() != unit.has_value()) {
-      continue;
-    }
-    if (!unit.has_value() || buffer.unit() == *unit) return &buffer;
+// Whether nothing of the step was added to the gradients that the call adds to.
+bool AddsToZeros(const Call& call) {
+  bool zeros = false;
+  for (const Instruction::Operand& operand : call.instruction.operands()) {
+    if (operand.access() == Instruction::ADD_TO_ZEROS) zeros = true;
+    const bool gradients = operand.part() == Instruction::WEIGHT_GRADIENTS ||
+                           operand.part() == Instruction::TIED_GRADIENTS;
+    if (gradients && operand.access() == Instruction::ADD) return false;
   }
-  return nullptr;
+  return zeros;
 }
 
-bool IsTiedTo(const Plan& plan, int unit, int owner) {
-  for (const Unit::Tied& tied : plan.units(unit).tied()) {
-    if (tied.unit() == owner) return true;
+}  // namespace
+
+const Buffer* FindBuffer(const Call& call, Instruction::Part part) {
+  for (const Instruction::Operand& operand : call.instruction.operands()) {
+    if (operand.part() != part) continue;
+    return &call.program.buffers(operand.buffer());
   }
-  return false;
+  return nullptr;
 }
 
 char* MemoryOf(const Call& call, const Buffer& buffer) {
   return call.state.memory.At(buffer, call.state.step.step);
 }
 
-// Whether the call is the program's first to add to its parameter gradients,
-// which units that are tied share.
-bool AddsFirst(const Call& call) {
-  if (call.instruction.kind() != Instruction::BACKWARD_WEIGHT) return false;
-  const Plan& plan = *call.state.plan;
-  const int unit = call.instruction.unit();
-  for (const Instruction& other : call.program.instructions()) {
-    if (other.kind() != Instruction::BACKWARD_WEIGHT) continue;
-    if (other.unit() == unit || IsTiedTo(plan, unit, other.unit()) ||
-        IsTiedTo(plan, other.unit(), unit)) {
-      return &other == &call.instruction;
-    }
-  }
-  return false;
-}
-
-}  // namespace
-
-const Buffer* FindOperand(const Call& call, Buffer::Kind kind,
-                          absl::optional<int> unit) {
-  const Buffer* read = FindAmong(call, call.instruction.reads(), kind, unit);
-  if (read != nullptr) return read;
-  return FindAmong(call, call.instruction.writes(), kind, unit);
-}
-
-char* Operand(const Call& call, Buffer::Kind kind, absl::optional<int> unit) {
-  const Buffer* buffer = FindOperand(call, kind, unit);
+char* Operand(const Call& call, Instruction::Part part) {
+  const Buffer* buffer = FindBuffer(call, part);
   return buffer == nullptr ? nullptr : MemoryOf(call, *buffer);
 }
 
-char* NeedOperand(const Call& call, Buffer::Kind kind,
-                  absl::optional<int> unit) {
-  const Buffer* buffer = FindOperand(call, kind, unit);
-  CHECK(buffer != nullptr) << InstructionWords(call.instruction) << " has no "
-                           << Buffer::Kind_Name(kind) << " of unit "
-                           << unit.value_or(-1);
-  return MemoryOf(call, *buffer);
-}
-
-char* NeedWritten(const Call& call, Buffer::Kind kind,
-                  absl::optional<int> unit) {
-  const Buffer* buffer = FindAmong(call, call.instruction.writes(), kind, unit);
-  CHECK(buffer != nullptr) << InstructionWords(call.instruction)
-                           << " writes no " << Buffer::Kind_Name(kind);
-  return MemoryOf(call, *buffer);
+char* NeedOperand(const Call& call, Instruction::Part part) {
+  char* const memory = Operand(call, part);
+  CHECK(memory != nullptr) << InstructionWords(call.instruction) << " has no "
+                           << Instruction::Part_Name(part);
+  return memory;
 }
 
 int64_t StepOf(const Call& call) {
@@ -93,24 +59,53 @@ const ModelUnit& UnitOf(const Call& call) {
 }
 
 UnitBuffers BuffersOf(const Call& call) {
-  const int unit = call.instruction.unit();
-  UnitBuffers buffers = {
-      .batch = reinterpret_cast<const int32_t*>(Operand(call, Buffer::BATCH)),
-      .input = Operand(call, Buffer::ACTIVATION, unit - 1),
-      .output = Operand(call, Buffer::ACTIVATION, unit),
-      .stash = Operand(call, Buffer::STASH, unit),
-      .output_gradient = Operand(call, Buffer::GRADIENT, unit),
-      .input_gradient = Operand(call, Buffer::GRADIENT, unit - 1),
-      .weight_stash = Operand(call, Buffer::WEIGHT_STASH, unit),
-      .workspace = Operand(call, Buffer::WORKSPACE),
-      .parameters = Operand(call, Buffer::PARAMETERS, unit),
-      .parameter_gradients = Operand(call, Buffer::PARAMETER_GRADIENTS, unit),
-      .scalars = reinterpret_cast<double*>(Operand(call, Buffer::SCALARS)),
-  };
-  for (const Unit::Tied& tied : call.state.plan->units(unit).tied()) {
-    buffers.tied_parameters = Operand(call, Buffer::PARAMETERS, tied.unit());
-    buffers.tied_parameter_gradients =
-        Operand(call, Buffer::PARAMETER_GRADIENTS, tied.unit());
+  UnitBuffers buffers;
+  for (const Instruction::Operand& operand : call.instruction.operands()) {
+    char* const memory = MemoryOf(call, call.program.buffers(operand.buffer()));
+    switch (operand.part()) {
+      case Instruction::BATCH:
+        buffers.batch = reinterpret_cast<const int32_t*>(memory);
+        break;
+      case Instruction::INPUT:
+        buffers.input = memory;
+        break;
+      case Instruction::OUTPUT:
+        buffers.output = memory;
+        break;
+      case Instruction::SAVED:
+        buffers.stash = memory;
+        break;
+      case Instruction::OUTPUT_GRADIENT:
+        buffers.output_gradient = memory;
+        break;
+      case Instruction::INPUT_GRADIENT:
+        buffers.input_gradient = memory;
+        break;
+      case Instruction::SAVED_GRADIENTS:
+        buffers.weight_stash = memory;
+        break;
+      case Instruction::SCRATCH:
+        buffers.workspace = memory;
+        break;
+      case Instruction::WEIGHTS:
+        buffers.parameters = memory;
+        break;
+      case Instruction::TIED_WEIGHTS:
+        buffers.tied_parameters = memory;
+        break;
+      case Instruction::WEIGHT_GRADIENTS:
+        buffers.parameter_gradients = memory;
+        break;
+      case Instruction::TIED_GRADIENTS:
+        buffers.tied_parameter_gradients = memory;
+        break;
+      case Instruction::TOTALS:
+        buffers.scalars = reinterpret_cast<double*>(memory);
+        break;
+      default:
+        CHECK(false) << InstructionWords(call.instruction) << " has a "
+                     << Instruction::Part_Name(operand.part());
+    }
   }
   return buffers;
 }
@@ -127,7 +122,7 @@ MicroBatchContext ContextOf(const Call& call) {
                       training.micro_batch_size(),
       .training = state.step.training,
       .gradient_scale = 1.0 / static_cast<double>(derived.tokens_per_step()),
-      .gradients_are_zero = AddsFirst(call),
+      .gradients_are_zero = AddsToZeros(call),
   };
 }
 

@@ -1,5 +1,5 @@
-// One instruction about to be carried out, and its operands: which memory is
-// which of the buffers that docs/plan.md says the kind reads and writes.
+// One instruction about to be carried out, and the memory of its operands, by
+// their part in it (docs/plan.md).
 //
 // A handler trusts the plan: check_program has seen it, so a buffer that is
 // missing is our bug.
@@ -7,7 +7,6 @@
 #define TROUPE_WORKER_INSTRUCTIONS_CALL_H_
 
 #include "absl/status/status.h"
-#include "absl/types/optional.h"
 #include "proto/program.pb.h"
 #include "worker/model/model_unit.h"
 #include "worker/rank/rank_state.h"
@@ -20,23 +19,16 @@ struct Call {
   const Instruction& instruction;
 };
 
-// A buffer among the call's reads and writes, by kind and unit (absent: the
-// buffer has none), or null.
-const Buffer* FindOperand(const Call& call, Buffer::Kind kind,
-                          absl::optional<int> unit = absl::nullopt);
+// The buffer that has this part in the instruction, or null.
+const Buffer* FindBuffer(const Call& call, Instruction::Part part);
 
-// Its memory in the step that the program runs for; null where the call has no
-// such buffer.
-char* Operand(const Call& call, Buffer::Kind kind,
-              absl::optional<int> unit = absl::nullopt);
+// A buffer's memory in the step that the program runs for.
+char* MemoryOf(const Call& call, const Buffer& buffer);
+
+// That of the buffer which has this part; null where there is none.
+char* Operand(const Call& call, Instruction::Part part);
 // The same, CHECKed to be there.
-char* NeedOperand(const Call& call, Buffer::Kind kind,
-                  absl::optional<int> unit = absl::nullopt);
-
-// A buffer that the call reads one version of and writes another: the one that
-// it writes.
-char* NeedWritten(const Call& call, Buffer::Kind kind,
-                  absl::optional<int> unit);
+char* NeedOperand(const Call& call, Instruction::Part part);
 
 // The step that the instruction is part of, which may be a later one than that
 // for which the program runs, and the data position when that begins.

@@ -51,7 +51,7 @@ absl::Status RunLoadBatch(const Call& call) {
                    {.tokens = all.subspan(i * length, length),
                     .targets = all.subspan((sequences + i) * length, length)}));
   }
-  state.device.CopyFromHost(NeedOperand(call, Buffer::BATCH), host.data(),
+  state.device.CopyFromHost(NeedOperand(call, Instruction::BATCH), host.data(),
                             host.size() * sizeof(int32_t));
   return state.device.Synchronize();
 }

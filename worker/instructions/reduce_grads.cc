@@ -22,14 +22,13 @@ absl::Status RunReduceGrads(const Call& call) {
   const int count = std::max(1, call.instruction.unit_count());
   char* begin = nullptr;
   int64_t bytes = 0;
-  for (int unit = first; unit < first + count; ++unit) {
-    char* const gradients = Operand(call, Buffer::PARAMETER_GRADIENTS, unit);
-    if (gradients == nullptr) continue;  // a unit without parameters
+  for (const Instruction::Operand& operand : call.instruction.operands()) {
+    const Buffer& buffer = call.program.buffers(operand.buffer());
+    char* const gradients = MemoryOf(call, buffer);
     if (begin == nullptr) begin = gradients;
-    CHECK_EQ(gradients, begin + bytes)
-        << "gradients of unit " << unit << " are not where those before end";
-    bytes += SpanBytes(
-        FindOperand(call, Buffer::PARAMETER_GRADIENTS, unit)->bytes());
+    CHECK_EQ(gradients, begin + bytes) << "gradients of unit " << buffer.unit()
+                                       << " are not where those before end";
+    bytes += SpanBytes(buffer.bytes());
   }
   return state.communicators.at(call.instruction.group())
       ->AllReduce(

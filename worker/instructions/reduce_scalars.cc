@@ -9,7 +9,7 @@ absl::Status RunReduceScalars(const Call& call) {
   if (call.instruction.ahead() < 0 && StepOf(call) <= state.summed_through) {
     return absl::OkStatus();
   }
-  char* memory = NeedOperand(call, Buffer::SCALARS);
+  char* memory = NeedOperand(call, Instruction::TOTALS);
   const double flags[] = {state.step.stop ? 1.0 : 0.0,
                           state.step.save ? 1.0 : 0.0};
   static_assert(kSaveFlag == kStopFlag + 1);

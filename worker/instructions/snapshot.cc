@@ -19,7 +19,7 @@ UnitFlatBuffers CopyState(const Call& call, const UnitFlatBuffers& from,
     to.optimizer_state = copy + parameter_bytes;
     call.state.device.CopyToHost(
         to.optimizer_state, from.optimizer_state,
-        FindOperand(call, Buffer::OPTIMIZER_STATE, unit)->bytes());
+        FindBuffer(call, Instruction::MOMENTS)->bytes());
   }
   return to;
 }
@@ -29,13 +29,12 @@ UnitFlatBuffers CopyState(const Call& call, const UnitFlatBuffers& from,
 absl::Status RunSnapshot(const Call& call) {
   RankState& state = call.state;
   const int unit = call.instruction.unit();
-  char* const master = Operand(call, Buffer::MASTER_WEIGHTS, unit);
+  char* const master = Operand(call, Instruction::MASTER);
   UnitFlatBuffers memory = {
-      .parameters = master != nullptr
-                        ? master
-                        : NeedOperand(call, Buffer::PARAMETERS, unit),
-      .optimizer_state = Operand(call, Buffer::OPTIMIZER_STATE, unit)};
-  char* copy = Operand(call, Buffer::SNAPSHOT_COPY, unit);
+      .parameters =
+          master != nullptr ? master : NeedOperand(call, Instruction::WEIGHTS),
+      .optimizer_state = Operand(call, Instruction::MOMENTS)};
+  char* copy = Operand(call, Instruction::COPY);
   if (copy != nullptr) {
     memory = CopyState(call, memory, copy);
     RETURN_IF_ERROR(state.device.Synchronize());

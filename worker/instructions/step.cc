@@ -17,7 +17,7 @@ absl::StatusOr<double> GradientScale(const Call& call) {
     double squared_norm = 0;
     state.device.CopyToHost(
         &squared_norm,
-        NeedOperand(call, Buffer::SCALARS) + kSquaredNorm * sizeof(double),
+        NeedOperand(call, Instruction::TOTALS) + kSquaredNorm * sizeof(double),
         sizeof(double));
     RETURN_IF_ERROR(state.device.Synchronize());
     state.squared_norm = squared_norm;
@@ -31,20 +31,19 @@ absl::Status RunStep(const Call& call) {
   RankState& state = call.state;
   const int unit = call.instruction.unit();
   ASSIGN_OR_RETURN(const double gradient_scale, GradientScale(call));
-  char* const parameters = NeedWritten(call, Buffer::PARAMETERS, unit);
+  char* const parameters = NeedOperand(call, Instruction::WEIGHTS);
   // In bf16 the optimizer's weights are others than the model's parameters.
-  char* const master = Operand(call, Buffer::MASTER_WEIGHTS, unit);
-  const Buffer& newest = *FindOperand(call, Buffer::PARAMETERS, unit);
-  char* const newest_memory = state.memory.At(newest, state.step.step);
-  if (master == nullptr && newest_memory != parameters) {
-    state.device.CopyWithin(parameters, newest_memory, newest.bytes());
+  char* const master = Operand(call, Instruction::MASTER);
+  const Buffer* const old = FindBuffer(call, Instruction::OLD_WEIGHTS);
+  if (master == nullptr && old != nullptr) {
+    state.device.CopyWithin(parameters, MemoryOf(call, *old), old->bytes());
   }
   state.optimizer.Step(
       state.device, state.plan->units(unit),
       {.weights = master == nullptr ? parameters : master,
        .parameters = master == nullptr ? nullptr : parameters,
-       .gradients = NeedOperand(call, Buffer::PARAMETER_GRADIENTS, unit),
-       .state = Operand(call, Buffer::OPTIMIZER_STATE, unit),
+       .gradients = NeedOperand(call, Instruction::WEIGHT_GRADIENTS),
+       .state = Operand(call, Instruction::MOMENTS),
        .step = state.step.step,
        .learning_rate = state.step.learning_rate,
        .gradient_scale = gradient_scale});

@@ -24,15 +24,14 @@ Transfer TransferOf(const Call& call) {
   const bool activations = instruction.lane() == ACTIVATIONS;
   CHECK(activations || instruction.lane() == GRADIENTS)
       << InstructionWords(instruction);
-  const Buffer::Kind kind = activations ? Buffer::ACTIVATION : Buffer::GRADIENT;
   const int unit = instruction.unit();
-  char* const memory = NeedOperand(call, kind, unit);
+  char* const memory = NeedOperand(call, Instruction::MOVED);
   Communicator& communicator =
       *call.state.communicators.at(instruction.group());
   return {
       .communicator = communicator,
       .data = {.data = memory,
-               .elements = FindOperand(call, kind, unit)->bytes(),
+               .elements = FindBuffer(call, Instruction::MOVED)->bytes(),
                .element = Element::kByte},
       .peer = PlaceIn(communicator.group(), instruction.peer()),
       .options = {.name = absl::StrCat(

@@ -47,8 +47,7 @@ void FillLanes(const std::vector<Instruction>& program,
     lane.set_seconds(0.1);
     Instruction& current = *lane.mutable_current();
     current = instruction;
-    current.clear_reads();
-    current.clear_writes();
+    current.clear_operands();
     current.clear_after();
     *lane.mutable_finished() = current;
   }

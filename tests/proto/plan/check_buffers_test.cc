@@ -35,12 +35,12 @@ TEST(CheckBuffers, AcceptsACompiledPlan) {
 
 TEST(CheckBuffers, ReadWithoutWrite) {
   Plan plan = ExamplePlan(ExampleJob({.micro_batches = 3}));
-  At(plan, "L m2").clear_writes();
+  At(plan, "L m2").clear_operands();
   EXPECT_THAT(Message(plan),
               AllOf(HasSubstr("rank 0, TRAIN: F u0 m2 reads BATCH m2"),
                     HasSubstr("but slot")));
   Plan first = ExamplePlan(ExampleJob({}));
-  At(first, "L m0").clear_writes();
+  At(first, "L m0").clear_operands();
   EXPECT_THAT(Message(first), HasSubstr("which nothing has written"));
 }
 
@@ -110,11 +110,28 @@ TEST(CheckBuffers, CarriedValueLostAtTheEnd) {
   // After all others, as a last one that has no more use for the old contents.
   Instruction last = ParseProgram("F u0 m7\n")->instructions(0);
   for (int i = 0; i < train.instructions_size(); ++i) last.add_after(i);
-  last.add_writes(train.buffers_size() - 1);
+  Instruction::Operand& output = *last.add_operands();
+  output.set_part(Instruction::OUTPUT);
+  output.set_buffer(train.buffers_size() - 1);
+  output.set_access(Instruction::WRITE);
   *train.add_instructions() = last;
   EXPECT_THAT(Message(plan), AllOf(HasSubstr("holds ACTIVATION u0 m7"),
                                    HasSubstr("later programs look for "
                                              "ACTIVATION u0 m0")));
+}
+
+// Gradients of earlier micro-batches would be lost.
+TEST(CheckBuffers, GradientsTakenForZerosThatAreNot) {
+  Plan plan = ExamplePlan(ExampleJob({.micro_batches = 2}));
+  for (Instruction::Operand& operand :
+       *At(plan, "W u1 m1").mutable_operands()) {
+    if (operand.part() != Instruction::WEIGHT_GRADIENTS) continue;
+    EXPECT_EQ(operand.access(), Instruction::ADD);
+    operand.set_access(Instruction::ADD_TO_ZEROS);
+  }
+  EXPECT_THAT(Message(plan),
+              HasSubstr("W u1 m1 takes PARAMETER_GRADIENTS u1 for zeros, to "
+                        "which W u1 m0 has added"));
 }
 
 TEST(CheckBuffers, ResidentBuffersShareNothing) {

@@ -50,8 +50,12 @@ const Fault kFaults[] = {
        At(p, 0, "A g0").set_group(1);
      },
      "this rank is not in group other"},
-    {"buffer out of range", [](Plan& p) { At(p, 1, "F u1 m0").add_reads(99); },
+    {"buffer out of range",
+     [](Plan& p) { At(p, 1, "F u1 m0").mutable_operands(0)->set_buffer(99); },
      "buffer 99 of"},
+    {"operand without a part",
+     [](Plan& p) { At(p, 1, "F u1 m0").mutable_operands(0)->clear_part(); },
+     "says not what buffer"},
     {"waits for itself",
      [](Plan& p) {
        Program& program = ProgramOf(p, 0, Program::TRAIN);

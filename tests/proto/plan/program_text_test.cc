@@ -5,6 +5,14 @@
 namespace troupe {
 namespace {
 
+void AddOperand(Instruction::Part part, int buffer, Instruction::Access access,
+                Instruction& instruction) {
+  Instruction::Operand& operand = *instruction.add_operands();
+  operand.set_part(part);
+  operand.set_buffer(buffer);
+  operand.set_access(access);
+}
+
 TEST(ProgramText, WritesOneTokenAnInstruction) {
   Instruction forward;
   forward.set_kind(Instruction::FORWARD);
@@ -13,11 +21,10 @@ TEST(ProgramText, WritesOneTokenAnInstruction) {
   forward.set_micro_batch(1);
   EXPECT_EQ(InstructionText(forward), "F u3 m1");
   EXPECT_EQ(InstructionWords(forward), "FORWARD unit 3, micro-batch 1");
-  forward.add_reads(0);
-  forward.add_reads(4);
-  forward.add_writes(5);
+  AddOperand(Instruction::INPUT, 0, Instruction::READ, forward);
+  AddOperand(Instruction::SAVED, 4, Instruction::WRITE, forward);
   forward.add_after(2);
-  EXPECT_EQ(InstructionLongText(forward), "F u3 m1 <0,4 >5 ^2");
+  EXPECT_EQ(InstructionLongText(forward), "F u3 m1 input<0 saved>4 ^2");
   EXPECT_EQ(InstructionText(forward), "F u3 m1");
 }
 
@@ -34,7 +41,10 @@ TEST(ProgramText, EveryKindGoesBothWays) {
     written.set_weight_version(7);
     written.set_peer(3);
     written.set_group(1);
-    written.add_writes(12);
+    for (int access = 0; access < Instruction::Access_ARRAYSIZE; ++access) {
+      AddOperand(Instruction::WEIGHT_GRADIENTS, 12 + access,
+                 static_cast<Instruction::Access>(access), written);
+    }
     written.add_after(0);
     absl::StatusOr<Instruction> read =
         ParseInstruction(InstructionLongText(written));
@@ -67,9 +77,9 @@ TEST(ProgramText, ProgramsSkipCommentsAndNameTheWrongLine) {
 }
 
 TEST(ProgramText, RefusesNonsense) {
-  for (const char* text :
-       {"", "Z", "F u", "F ux", "F u-1", "F u5-3", "F u1-2-3", "F m1 @NOWHERE",
-        "F <1,,2", "FF", "F u99999999999"}) {
+  for (const char* text : {"", "Z", "F u", "F ux", "F u-1", "F u5-3",
+                           "F u1-2-3", "F m1 @NOWHERE", "F <1", "F inputs<1",
+                           "F input<", "F input<x", "FF", "F u99999999999"}) {
     EXPECT_FALSE(ParseInstruction(text).ok()) << text;
   }
 }

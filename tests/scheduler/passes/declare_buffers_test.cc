@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
@@ -11,24 +12,21 @@
 namespace troupe {
 namespace {
 
-std::string Names(const Program& program,
-                  const google::protobuf::RepeatedField<int>& indices) {
+// The operands of one instruction, by its short text.
+std::string Use(Plan& plan, Program::Kind kind, absl::string_view text) {
+  const Program& program = ProgramOf(plan, 0, kind);
+  const Instruction& instruction = program.instructions(IndexOf(program, text));
   std::vector<std::string> names;
-  for (const int index : indices) {
-    const Buffer& buffer = program.buffers(index);
-    std::string name = Buffer::Kind_Name(buffer.kind());
+  for (const Instruction::Operand& operand : instruction.operands()) {
+    const Buffer& buffer = program.buffers(operand.buffer());
+    std::string name = absl::StrCat(
+        absl::AsciiStrToLower(Instruction::Part_Name(operand.part())),
+        std::string(1, "<>*!"[operand.access()]),
+        Buffer::Kind_Name(buffer.kind()));
     if (buffer.has_unit()) absl::StrAppend(&name, "(", buffer.unit(), ")");
     names.push_back(name);
   }
   return absl::StrJoin(names, " ");
-}
-
-// "reads -> writes" of one instruction, by its short text.
-std::string Use(Plan& plan, Program::Kind kind, absl::string_view text) {
-  const Program& program = ProgramOf(plan, 0, kind);
-  const Instruction& instruction = program.instructions(IndexOf(program, text));
-  return absl::StrCat(Names(program, instruction.reads()), " -> ",
-                      Names(program, instruction.writes()));
 }
 
 // The table of docs/plan.md, row by row.
@@ -40,44 +38,54 @@ TEST(DeclareBuffers, IsTheTableOfTheReference) {
     const char* instruction;
     const char* use;
   } rows[] = {
-      {"L m0", " -> BATCH"},
-      {"F u0 m0", "BATCH PARAMETERS(0) -> ACTIVATION(0) WORKSPACE"},
+      {"L m0", "batch>BATCH"},
+      {"F u0 m0",
+       "batch<BATCH weights<PARAMETERS(0) output>ACTIVATION(0) "
+       "scratch>WORKSPACE"},
       {"F u2 m0",
-       "ACTIVATION(1) PARAMETERS(2) -> ACTIVATION(2) STASH(2) WORKSPACE"},
+       "input<ACTIVATION(1) weights<PARAMETERS(2) output>ACTIVATION(2) "
+       "saved>STASH(2) scratch>WORKSPACE"},
       {"F u3 m0",
-       "ACTIVATION(2) BATCH PARAMETERS(0) PARAMETERS(3) -> STASH(3) SCALARS "
-       "WORKSPACE"},
+       "input<ACTIVATION(2) batch<BATCH tied_weights<PARAMETERS(0) "
+       "weights<PARAMETERS(3) saved>STASH(3) totals*SCALARS "
+       "scratch>WORKSPACE"},
       {"I u3 m0",
-       "ACTIVATION(2) STASH(3) PARAMETERS(0) PARAMETERS(3) -> GRADIENT(2) "
-       "WEIGHT_STASH(3) WORKSPACE"},
+       "input<ACTIVATION(2) saved<STASH(3) tied_weights<PARAMETERS(0) "
+       "weights<PARAMETERS(3) input_gradient>GRADIENT(2) "
+       "saved_gradients>WEIGHT_STASH(3) scratch>WORKSPACE"},
       {"W u3 m0",
-       "ACTIVATION(2) STASH(3) WEIGHT_STASH(3) PARAMETER_GRADIENTS(0) "
-       "PARAMETER_GRADIENTS(3) -> PARAMETER_GRADIENTS(0) "
-       "PARAMETER_GRADIENTS(3) WORKSPACE"},
+       "input<ACTIVATION(2) saved<STASH(3) saved_gradients<WEIGHT_STASH(3) "
+       "tied_gradients!PARAMETER_GRADIENTS(0) "
+       "weight_gradients!PARAMETER_GRADIENTS(3) scratch>WORKSPACE"},
       {"I u1 m0",
-       "GRADIENT(1) ACTIVATION(0) STASH(1) PARAMETERS(1) -> GRADIENT(0) "
-       "WEIGHT_STASH(1) WORKSPACE"},
+       "output_gradient<GRADIENT(1) input<ACTIVATION(0) saved<STASH(1) "
+       "weights<PARAMETERS(1) input_gradient>GRADIENT(0) "
+       "saved_gradients>WEIGHT_STASH(1) scratch>WORKSPACE"},
       {"W u1 m0",
-       "GRADIENT(1) ACTIVATION(0) STASH(1) WEIGHT_STASH(1) "
-       "PARAMETER_GRADIENTS(1) -> PARAMETER_GRADIENTS(1) WORKSPACE"},
+       "output_gradient<GRADIENT(1) input<ACTIVATION(0) saved<STASH(1) "
+       "saved_gradients<WEIGHT_STASH(1) "
+       "weight_gradients!PARAMETER_GRADIENTS(1) scratch>WORKSPACE"},
       {"W u0 m0",
-       "GRADIENT(0) BATCH PARAMETER_GRADIENTS(0) -> PARAMETER_GRADIENTS(0) "
-       "WORKSPACE"},
+       "output_gradient<GRADIENT(0) batch<BATCH "
+       "weight_gradients*PARAMETER_GRADIENTS(0) scratch>WORKSPACE"},
       {"R u2-3 g0",
-       "PARAMETER_GRADIENTS(2) PARAMETER_GRADIENTS(3) -> "
-       "PARAMETER_GRADIENTS(2) PARAMETER_GRADIENTS(3)"},
-      {"N u1", "PARAMETER_GRADIENTS(1) SCALARS -> SCALARS WORKSPACE"},
-      {"A g0", "SCALARS -> SCALARS"},
+       "weight_gradients*PARAMETER_GRADIENTS(2) "
+       "weight_gradients*PARAMETER_GRADIENTS(3)"},
+      {"N u1",
+       "weight_gradients<PARAMETER_GRADIENTS(1) totals*SCALARS "
+       "scratch>WORKSPACE"},
+      {"A g0", "totals*SCALARS"},
       {"O u2",
-       "PARAMETER_GRADIENTS(2) SCALARS OPTIMIZER_STATE(2) -> "
-       "PARAMETER_GRADIENTS(2) OPTIMIZER_STATE(2) PARAMETERS(2) WORKSPACE"},
+       "weight_gradients*PARAMETER_GRADIENTS(2) totals<SCALARS "
+       "moments*OPTIMIZER_STATE(2) weights>PARAMETERS(2) "
+       "scratch>WORKSPACE"},
   };
   for (const auto& row : rows) {
     EXPECT_EQ(Use(draft.plan, Program::TRAIN, row.instruction), row.use)
         << row.instruction;
   }
   EXPECT_EQ(Use(draft.plan, Program::CHECKPOINT, "K u1"),
-            "PARAMETERS(1) OPTIMIZER_STATE(1) -> ");
+            "weights<PARAMETERS(1) moments<OPTIMIZER_STATE(1)");
 }
 
 TEST(DeclareBuffers, InBf16TheOptimizerKeepsMasterWeights) {
@@ -87,11 +95,12 @@ TEST(DeclareBuffers, InBf16TheOptimizerKeepsMasterWeights) {
   job.mutable_training()->set_precision("bf16");
   Draft draft = ExampleDraft(job, "declare buffers");
   EXPECT_EQ(Use(draft.plan, Program::TRAIN, "O u2"),
-            "PARAMETER_GRADIENTS(2) SCALARS OPTIMIZER_STATE(2) "
-            "MASTER_WEIGHTS(2) -> PARAMETER_GRADIENTS(2) OPTIMIZER_STATE(2) "
-            "MASTER_WEIGHTS(2) PARAMETERS(2) WORKSPACE");
+            "weight_gradients*PARAMETER_GRADIENTS(2) totals<SCALARS "
+            "moments*OPTIMIZER_STATE(2) master*MASTER_WEIGHTS(2) "
+            "weights>PARAMETERS(2) scratch>WORKSPACE");
   EXPECT_EQ(Use(draft.plan, Program::CHECKPOINT, "K u1"),
-            "MASTER_WEIGHTS(1) OPTIMIZER_STATE(1) -> SNAPSHOT_COPY(1)");
+            "master<MASTER_WEIGHTS(1) moments<OPTIMIZER_STATE(1) "
+            "copy>SNAPSHOT_COPY(1)");
   const int64_t elements = draft.plan.units(1).flat_elements();
   for (const Program& program : draft.plan.ranks(0).programs()) {
     for (const Buffer& buffer : program.buffers()) {

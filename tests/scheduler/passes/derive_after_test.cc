@@ -26,41 +26,46 @@ std::string Derived(int slots, const char* program) {
 }
 
 TEST(DeriveAfter, ReadersWaitForTheWriter) {
-  EXPECT_EQ(Derived(1, "L m0 >0\nF u0 m0 <0\nK u0 <0"),
-            "L m0 >0\nF u0 m0 <0 ^0\nK u0 <0 ^0\n");
+  EXPECT_EQ(Derived(1, "L m0 output>0\nF u0 m0 input<0\nK u0 input<0"),
+            "L m0 output>0\nF u0 m0 input<0 ^0\nK u0 input<0 ^0\n");
 }
 
 TEST(DeriveAfter, WritersWaitForReadersAndWriters) {
-  EXPECT_EQ(Derived(1, "L m0 >0\nF u0 m0 <0\nK u0 <0\nL m1 >0"),
-            "L m0 >0\nF u0 m0 <0 ^0\nK u0 <0 ^0\nL m1 >0 ^1,2\n");
-  EXPECT_EQ(Derived(1, "L m0 >0\nF u0 m0 >0"), "L m0 >0\nF u0 m0 >0 ^0\n");
+  EXPECT_EQ(
+      Derived(1, "L m0 output>0\nF u0 m0 input<0\nK u0 input<0\nL m1 output>0"),
+      "L m0 output>0\nF u0 m0 input<0 ^0\nK u0 input<0 ^0\nL m1 output>0 "
+      "^1,2\n");
+  EXPECT_EQ(Derived(1, "L m0 output>0\nF u0 m0 output>0"),
+            "L m0 output>0\nF u0 m0 output>0 ^0\n");
 }
 
 TEST(DeriveAfter, ReadersDoNotWaitForReaders) {
-  EXPECT_EQ(Derived(1, "F u0 m0 <0\nK u0 <0\nL m0 <0"),
-            "F u0 m0 <0\nK u0 <0\nL m0 <0\n");
+  EXPECT_EQ(Derived(1, "F u0 m0 input<0\nK u0 input<0\nL m0 input<0"),
+            "F u0 m0 input<0\nK u0 input<0\nL m0 input<0\n");
 }
 
 TEST(DeriveAfter, WhatTheLaneSaysIsNotRepeated) {
-  EXPECT_EQ(Derived(1, "F u0 m0 >0\nF u1 m0 <0 >0"),
-            "F u0 m0 >0\nF u1 m0 <0 >0\n");
+  EXPECT_EQ(Derived(1, "F u0 m0 output>0\nF u1 m0 input<0 output>0"),
+            "F u0 m0 output>0\nF u1 m0 input<0 output>0\n");
 }
 
 TEST(DeriveAfter, WhatFollowsIsNotRepeated) {
-  EXPECT_EQ(Derived(2, "L m0 >0\nF u0 m0 <0 >1\nK u0 <0,1"),
-            "L m0 >0\nF u0 m0 <0 >1 ^0\nK u0 <0,1 ^1\n");
+  EXPECT_EQ(
+      Derived(2,
+              "L m0 output>0\nF u0 m0 input<0 output>1\nK u0 input<0 saved<1"),
+      "L m0 output>0\nF u0 m0 input<0 output>1 ^0\nK u0 input<0 saved<1 ^1\n");
 }
 
 // Two buffers of one slot are ordered like one.
 TEST(DeriveAfter, SlotReuseIsAnEdge) {
-  Draft draft = DraftOf(2, "L m0 >0\nF u0 m0 <0\nL m1 >1");
+  Draft draft = DraftOf(2, "L m0 output>0\nF u0 m0 input<0\nL m1 output>1");
   draft.plan.mutable_ranks(0)
       ->mutable_programs(0)
       ->mutable_buffers(1)
       ->set_slot(0);
   DeriveAfter(draft);
   EXPECT_EQ(ProgramText(draft.plan.ranks(0).programs(0)),
-            "L m0 >0\nF u0 m0 <0 ^0\nL m1 >1 ^1\n");
+            "L m0 output>0\nF u0 m0 input<0 ^0\nL m1 output>1 ^1\n");
 }
 
 // Lanes are few, so an instruction never needs more edges than other lanes.

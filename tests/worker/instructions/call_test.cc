@@ -9,7 +9,7 @@
 namespace troupe {
 namespace {
 
-TEST(Call, FindsOperandsByKindAndUnit) {
+TEST(Call, FindsOperandsByTheirPart) {
   SmallRank rank(SmallJob(), {});
   const auto find = [&](Instruction::Kind kind, int unit) {
     for (const Instruction& instruction : rank.program().instructions()) {
@@ -65,39 +65,6 @@ TEST(Call, WhatIsAheadBelongsToALaterStep) {
   EXPECT_EQ(StepOf(call), 7);
   EXPECT_EQ(ContextOf(call).step, 7);
   EXPECT_EQ(SamplesBefore(call), 48);
-}
-
-// Weights of two ages and the new ones are three buffers of one slot.
-TEST(Call, AVersionIsReadAndAnotherWritten) {
-  SmallRank rank(
-      SmallJob(), {.change = [](Plan& plan) {
-        RankPlan& plan_of_rank = *plan.mutable_ranks(0);
-        Program& program = *plan_of_rank.mutable_programs(0);
-        for (Instruction& instruction : *program.mutable_instructions()) {
-          if (instruction.kind() != Instruction::STEP) continue;
-          const Buffer* written = nullptr;
-          for (const int index : instruction.writes()) {
-            const Buffer& buffer = program.buffers(index);
-            if (buffer.kind() == Buffer::PARAMETERS) written = &buffer;
-          }
-          plan_of_rank.mutable_slots(written->slot())->set_copies(2);
-          Buffer newest = *written;
-          newest.set_copy_offset(-1);
-          *program.add_buffers() = newest;
-          instruction.add_reads(program.buffers_size() - 1);
-        }
-      }});
-  for (const Instruction& instruction : rank.program().instructions()) {
-    if (instruction.kind() != Instruction::STEP) continue;
-    const Call call = {rank.state(), rank.program(), instruction};
-    const int unit = instruction.unit();
-    rank.state().step.step = 4;
-    char* const newest = NeedOperand(call, Buffer::PARAMETERS, unit);
-    char* const written = NeedWritten(call, Buffer::PARAMETERS, unit);
-    EXPECT_NE(newest, written);
-    rank.state().step.step = 5;
-    EXPECT_EQ(NeedOperand(call, Buffer::PARAMETERS, unit), written);
-  }
 }
 
 TEST(Call, TheFirstToAddToGradientsFindsZeros) {

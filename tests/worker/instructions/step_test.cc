@@ -72,14 +72,16 @@ void KeepTwoVersions(Plan& plan) {
   for (Instruction& instruction : *program.mutable_instructions()) {
     if (instruction.kind() != Instruction::STEP) continue;
     Buffer newest;
-    for (const int index : instruction.writes()) {
-      const Buffer& buffer = program.buffers(index);
-      if (buffer.kind() == Buffer::PARAMETERS) newest = buffer;
+    for (const Instruction::Operand& operand : instruction.operands()) {
+      if (operand.part() != Instruction::WEIGHTS) continue;
+      newest = program.buffers(operand.buffer());
     }
     rank.mutable_slots(newest.slot())->set_copies(2);
     newest.set_copy_offset(-1);
     *program.add_buffers() = newest;
-    instruction.add_reads(program.buffers_size() - 1);
+    Instruction::Operand& old = *instruction.add_operands();
+    old.set_part(Instruction::OLD_WEIGHTS);
+    old.set_buffer(program.buffers_size() - 1);
   }
 }
 

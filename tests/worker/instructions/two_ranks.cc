@@ -46,8 +46,11 @@ Instruction TransferInstruction(const SmallRank& rank,
   instruction.set_micro_batch(0);
   instruction.set_peer(fields.peer);
   instruction.set_group(0);
-  if (fields.kind == Instruction::SEND) instruction.add_reads(index);
-  if (fields.kind == Instruction::RECV) instruction.add_writes(index);
+  Instruction::Operand& moved = *instruction.add_operands();
+  moved.set_part(Instruction::MOVED);
+  moved.set_buffer(index);
+  moved.set_access(fields.kind == Instruction::RECV ? Instruction::WRITE
+                                                    : Instruction::READ);
   return instruction;
 }
 
