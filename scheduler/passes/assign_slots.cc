@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <queue>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "proto/base/check.h"
 #include "proto/plan/buffer_kind.h"
@@ -25,18 +28,80 @@ struct Transient {
   Life life;
 };
 
-// A slot under construction: its uses, by begin, with their ends.
-struct SharedSlot {
-  std::string item;
-  int64_t bytes = 0;
-  int index = 0;
-  std::map<int, int> uses;
-
-  bool FreeDuring(const Life& life) const {
-    const auto next = uses.upper_bound(life.end);
-    return next == uses.begin() || std::prev(next)->second < life.begin;
-  }
+// When a slot is free, both ends included.
+struct Gap {
+  Life free;
+  int slot = 0;
 };
+
+// The slots of one line item and one size that others may live in, as their
+// gaps. Buffers are placed in the order in which their lives begin, so that a
+// gap is looked at once its own beginning has come: each takes logarithmic
+// time.
+class Gaps {
+ public:
+  explicit Gaps(int64_t bytes) : bytes_(bytes) {}
+
+  int64_t bytes() const { return bytes_; }
+
+  void Add(const Gap& gap) {
+    if (gap.free.begin <= gap.free.end) later_.push(gap);
+  }
+
+  // A gap that has room for this life, which it gives to it: the one that ends
+  // soonest, and of those that which was free last. Negative: there is none.
+  // REQUIRES that no life began later since Rewind.
+  int Take(const Life& life) {
+    while (!later_.empty() && later_.top().free.begin <= life.begin) {
+      open_.insert(later_.top());
+      later_.pop();
+    }
+    const auto found = open_.lower_bound(
+        {.free = {.begin = std::numeric_limits<int>::max(), .end = life.end}});
+    if (found == open_.end()) return -1;
+    const Gap gap = *found;
+    open_.erase(found);
+    past_.push_back({{gap.free.begin, life.begin - 1}, gap.slot});
+    Add({{life.end + 1, gap.free.end}, gap.slot});
+    return gap.slot;
+  }
+
+  // Lives may begin anywhere again.
+  void Rewind() {
+    for (const Gap& gap : open_) later_.push(gap);
+    open_.clear();
+    for (const Gap& gap : past_) Add(gap);
+    past_.clear();
+  }
+
+ private:
+  struct BeginsLater {
+    bool operator()(const Gap& a, const Gap& b) const {
+      return std::make_pair(a.free.begin, a.slot) >
+             std::make_pair(b.free.begin, b.slot);
+    }
+  };
+  struct EndsSooner {
+    bool operator()(const Gap& a, const Gap& b) const {
+      return std::make_tuple(a.free.end, -a.free.begin, a.slot) <
+             std::make_tuple(b.free.end, -b.free.begin, b.slot);
+    }
+  };
+
+  int64_t bytes_;
+  std::priority_queue<Gap, std::vector<Gap>, BeginsLater> later_;
+  std::set<Gap, EndsSooner> open_;
+  std::vector<Gap> past_;  // before the lives of now
+};
+
+// By line item, then size, smallest first.
+using SharedSlots = std::map<std::string, std::map<int64_t, Gaps>>;
+
+Gaps& GapsOf(const Buffer& buffer, SharedSlots& slots) {
+  return slots[LineItem(buffer.kind())]
+      .try_emplace(buffer.bytes(), buffer.bytes())
+      .first->second;
+}
 
 // Workers lay slots out on cache lines, so that is what a slot costs.
 constexpr int64_t kSlotAlignment = 64;
@@ -88,7 +153,7 @@ Life UseOf(const Program& program, int index) {
 
 // Between TRAIN's last use of the oldest copy of a value and its first one of
 // the newest.
-struct Gap {
+struct Pause {
   int last_of_oldest = -1;
   int first_of_newest = std::numeric_limits<int>::max();
 
@@ -101,7 +166,7 @@ struct OwnSlot {
   std::vector<Buffer*> buffers;
   int offset_min = 0;
   int offset_max = 0;
-  Gap gap;
+  Pause pause;
 
   bool carried() const { return buffers.front()->carried(); }
 };
@@ -115,7 +180,7 @@ OwnSlot& OwnerOf(const Buffer& buffer, OwnSlots& owners) {
   return owners[{buffer.kind(), unit, m}];
 }
 
-void FindGaps(const Program& train, OwnSlots& owners) {
+void FindPauses(const Program& train, OwnSlots& owners) {
   for (int i = 0; i < train.instructions_size(); ++i) {
     const Instruction& instruction = train.instructions(i);
     const Life use = UseOf(train, i);
@@ -123,12 +188,12 @@ void FindGaps(const Program& train, OwnSlots& owners) {
       const Buffer& buffer = train.buffers(operand.buffer());
       if (!buffer.carried()) continue;
       OwnSlot& own = OwnerOf(buffer, owners);
-      Gap& gap = own.gap;
+      Pause& pause = own.pause;
       if (buffer.copy_offset() == own.offset_max) {
-        gap.first_of_newest = std::min(gap.first_of_newest, use.begin);
+        pause.first_of_newest = std::min(pause.first_of_newest, use.begin);
       }
       if (buffer.copy_offset() == own.offset_min) {
-        gap.last_of_oldest = std::max(gap.last_of_oldest, use.end);
+        pause.last_of_oldest = std::max(pause.last_of_oldest, use.end);
       }
     }
   }
@@ -141,7 +206,7 @@ int CopiesNeeded(const OwnSlot& own) {
   // A step's scalars are zero before its program begins.
   if (kind == Buffer::SCALARS) return 1 - own.offset_min;
   const int apart = own.offset_max - own.offset_min;
-  return apart > 0 && own.gap.OldestIsFree() ? apart : apart + 1;
+  return apart > 0 && own.pause.OldestIsFree() ? apart : apart + 1;
 }
 
 // Instructions of the programs that stand before this one.
@@ -154,19 +219,8 @@ int OffsetOf(const RankPlan& rank, Program::Kind kind) {
   return offset;
 }
 
-// In use all the time, but for the gap of TRAIN.
-SharedSlot InGap(const Buffer& buffer, const Gap& gap, int train_begin) {
-  SharedSlot slot = {.item = LineItem(buffer.kind()),
-                     .bytes = buffer.bytes(),
-                     .index = buffer.slot()};
-  slot.uses[0] = train_begin + gap.last_of_oldest;
-  slot.uses[train_begin + gap.first_of_newest] =
-      std::numeric_limits<int>::max();
-  return slot;
-}
-
 // The slots in which others may live for a while are returned.
-std::vector<SharedSlot> AssignOwn(RankPlan& rank) {
+SharedSlots AssignOwn(RankPlan& rank) {
   OwnSlots owners;
   for (Program& program : *rank.mutable_programs()) {
     for (Buffer& buffer : *program.mutable_buffers()) {
@@ -177,9 +231,9 @@ std::vector<SharedSlot> AssignOwn(RankPlan& rank) {
       own.offset_max = std::max(own.offset_max, buffer.copy_offset());
     }
   }
-  FindGaps(*FindProgram(rank, Program::TRAIN), owners);
+  FindPauses(*FindProgram(rank, Program::TRAIN), owners);
   const int train_begin = OffsetOf(rank, Program::TRAIN);
-  std::vector<SharedSlot> shared;
+  SharedSlots shared;
   for (const auto& [name, own] : owners) {
     const int copies = CopiesNeeded(own);
     const int slot = AddSlot(*own.buffers.front(), rank);
@@ -193,7 +247,11 @@ std::vector<SharedSlot> AssignOwn(RankPlan& rank) {
       }
     }
     if (own.carried() && copies == 1) {
-      shared.push_back(InGap(*own.buffers.front(), own.gap, train_begin));
+      // In use all the time, but for the gap of TRAIN.
+      GapsOf(*own.buffers.front(), shared)
+          .Add({{train_begin + own.pause.last_of_oldest + 1,
+                 train_begin + own.pause.first_of_newest - 1},
+                slot});
     }
   }
   return shared;
@@ -223,34 +281,40 @@ std::vector<Transient> TransientsOf(RankPlan& rank) {
   return transients;
 }
 
-void AssignShared(RankPlan& rank, std::vector<SharedSlot> slots) {
+// The smallest slot that is free, or a new one.
+int SlotFor(const Transient& transient, std::map<int64_t, Gaps>& of_item,
+            RankPlan& rank) {
+  const int64_t bytes = transient.buffer->bytes();
+  for (auto at = of_item.lower_bound(bytes); at != of_item.end(); ++at) {
+    const int slot = at->second.Take(transient.life);
+    if (slot >= 0) return slot;
+  }
+  const int slot = AddSlot(*transient.buffer, rank);
+  Gaps& own = of_item.at(bytes);
+  own.Add({{0, std::numeric_limits<int>::max()}, slot});
+  CHECK_EQ(own.Take(transient.life), slot);
+  return slot;
+}
+
+void AssignShared(RankPlan& rank, SharedSlots slots) {
   std::vector<Transient> transients = TransientsOf(rank);
   std::stable_sort(transients.begin(), transients.end(),
                    [](const Transient& a, const Transient& b) {
                      return std::make_tuple(-a.buffer->bytes(), a.life.begin) <
                             std::make_tuple(-b.buffer->bytes(), b.life.begin);
                    });
-  const auto larger = [](const SharedSlot& a, const SharedSlot& b) {
-    return a.bytes > b.bytes;
-  };
-  std::stable_sort(slots.begin(), slots.end(), larger);
+  int64_t bytes = 0;
   for (const Transient& transient : transients) {
     Buffer& buffer = *transient.buffer;
-    const std::string item = LineItem(buffer.kind());
-    // The smallest.
-    auto slot = std::find_if(slots.rbegin(), slots.rend(), [&](const auto& s) {
-      return s.bytes >= buffer.bytes() && s.item == item &&
-             s.FreeDuring(transient.life);
-    });
-    if (slot == slots.rend()) {
-      const SharedSlot made = {.item = item,
-                               .bytes = buffer.bytes(),
-                               .index = AddSlot(buffer, rank)};
-      slot = std::make_reverse_iterator(std::next(slots.insert(
-          std::upper_bound(slots.begin(), slots.end(), made, larger), made)));
+    GapsOf(buffer, slots);
+    if (buffer.bytes() != bytes) {
+      for (auto& [item, of_item] : slots) {
+        for (auto& [size, gaps] : of_item) gaps.Rewind();
+      }
+      bytes = buffer.bytes();
     }
-    slot->uses[transient.life.begin] = transient.life.end;
-    buffer.set_slot(slot->index);
+    buffer.set_slot(
+        SlotFor(transient, slots.at(LineItem(buffer.kind())), rank));
   }
 }
 
