@@ -92,7 +92,7 @@ Op& UnitBuilder::NewOp(Op::Kind kind) {
 void UnitBuilder::SetMask(Op& op) {
   if (options_.shape.dropout == 0) return;
   Op::Mask& mask = *op.mutable_mask();
-  mask.set_probability(static_cast<float>(options_.shape.dropout));
+  mask.set_probability(options_.shape.dropout);
   mask.set_site(masks_++);
 }
 

@@ -5,7 +5,7 @@
 namespace troupe {
 
 MaskSource::MaskSource(const Op::Mask& mask, const Options& options)
-    : probability_(mask.probability()),
+    : probability_(static_cast<float>(mask.probability())),
       seed_(options.seed),
       site_(static_cast<uint32_t>(mask.site() +
                                   options.layer * mask.sites_per_layer())),

@@ -84,7 +84,7 @@ TEST(UnitBuilder, DropoutIsAnOpThatItsReaderCarriesOut) {
   ASSERT_EQ(with.ops_size(), 4);
   EXPECT_EQ(with.ops(2).kind(), Op::DROPOUT);
   EXPECT_TRUE(with.ops(2).fused());
-  EXPECT_EQ(with.ops(2).mask().probability(), 0.25f);
+  EXPECT_EQ(with.ops(2).mask().probability(), 0.25);
   EXPECT_EQ(with.ops(2).mask().sites_per_layer(), 1);
 }
 

@@ -31,6 +31,60 @@ JobDescription Job() {
   return job;
 }
 
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+void SetField(const FieldDescriptor& field, int depth, Message& message);
+
+// Something in each field, one level after the other.
+void Fill(int depth, Message& message) {
+  for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
+    SetField(*message.GetDescriptor()->field(i), depth, message);
+  }
+}
+
+void SetField(const FieldDescriptor& field, int depth, Message& message) {
+  const google::protobuf::Reflection& set = *message.GetReflection();
+  const bool repeated = field.is_repeated();
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_MESSAGE:
+      if (depth > 0) {
+        Fill(depth - 1, repeated ? *set.AddMessage(&message, &field)
+                                 : *set.MutableMessage(&message, &field));
+      }
+      return;
+    case FieldDescriptor::CPPTYPE_STRING:
+      return repeated ? set.AddString(&message, &field, "text")
+                      : set.SetString(&message, &field, "text");
+    case FieldDescriptor::CPPTYPE_INT32:
+      return repeated ? set.AddInt32(&message, &field, 1)
+                      : set.SetInt32(&message, &field, 1);
+    case FieldDescriptor::CPPTYPE_INT64:
+      return repeated ? set.AddInt64(&message, &field, 1)
+                      : set.SetInt64(&message, &field, 1);
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return repeated ? set.AddDouble(&message, &field, 1)
+                      : set.SetDouble(&message, &field, 1);
+    case FieldDescriptor::CPPTYPE_UINT64:
+      ASSERT_FALSE(repeated) << field.full_name();
+      return set.SetUInt64(&message, &field, 1);
+    case FieldDescriptor::CPPTYPE_BOOL:
+      ASSERT_FALSE(repeated) << field.full_name();
+      return set.SetBool(&message, &field, true);
+    case FieldDescriptor::CPPTYPE_ENUM:
+      return repeated ? set.AddEnumValue(&message, &field, 1)
+                      : set.SetEnumValue(&message, &field, 1);
+    default:
+      FAIL() << "no JSON form for " << field.full_name();
+  }
+}
+
+TEST(DescriptionJson, EveryFieldOfAJobAndItsPlanHasAForm) {
+  JobDescription job;
+  Fill(/*depth=*/9, job);
+  EXPECT_FALSE(json::parse(DescriptionJson(job))["plan"]["tables"].empty());
+}
+
 TEST(DescriptionJson, HasWhatScriptsRead) {
   const json parsed = json::parse(DescriptionJson(Job()));
   EXPECT_EQ(parsed["id"], 3);
