@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 #include "proto/base/one_line.h"
+#include "proto/protocol_version.h"
 
 namespace troupe {
 namespace {

@@ -20,9 +20,6 @@
 
 namespace troupe {
 
-// The version of worker.proto's conversation that this scheduler speaks.
-inline constexpr int32_t kProtocolVersion = 4;
-
 struct Worker {
   WorkerId id;
   WorkerStatus status;  // what people see; kept up to date

@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/base/check.h"
-#include "scheduler/cluster/worker_table.h"
+#include "proto/protocol_version.h"
 #include "tests/cluster/cluster_test_base.h"
 #include "tests/cluster/impostor.h"
 

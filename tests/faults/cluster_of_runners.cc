@@ -7,6 +7,7 @@
 #include "ops/cpu/device.h"
 #include "proto/base/check.h"
 #include "proto/base/clock.h"
+#include "proto/protocol_version.h"
 #include "scheduler/cluster/hand_out.h"
 #include "storage/tier/allocator.h"
 #include "tests/faults/slow_disk.h"

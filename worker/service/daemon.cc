@@ -8,13 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/log.h"
 #include "proto/base/status.h"
+#include "proto/protocol_version.h"
 #include "worker/rank/resident_memory.h"
 
 namespace troupe {
 namespace {
-
-// Of the conversation in worker.proto; the scheduler has the same number.
-constexpr int kProtocolVersion = 4;
 
 constexpr absl::Duration kGoodbyeTimeout = absl::Milliseconds(500);
 

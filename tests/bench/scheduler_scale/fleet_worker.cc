@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "proto/plan/span.h"
-#include "scheduler/cluster/worker_table.h"
+#include "proto/protocol_version.h"
 
 namespace troupe {
 namespace {

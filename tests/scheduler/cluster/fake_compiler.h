@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
+#include "proto/protocol_version.h"
 #include "scheduler/cluster/job_compiler.h"
 #include "scheduler/cluster/worker_table.h"
 

@@ -1,6 +1,7 @@
 #include "scheduler/cluster/worker_table.h"
 
 #include "gtest/gtest.h"
+#include "proto/protocol_version.h"
 #include "tests/scheduler/cluster/harness.h"
 
 namespace troupe {
