@@ -47,6 +47,7 @@ int UnitBuilder::Parameter(const std::string& name,
                            std::initializer_list<int64_t> shape,
                            troupe::Parameter::Init init, double init_std) {
   CHECK_LT(unit_.parameters_size(), kSitesPerUnit);
+  CHECK_EQ(unit_.tied_size(), 0) << "tied parameters are numbered behind it";
   const int index = unit_.parameters_size();
   troupe::Parameter& parameter = *unit_.add_parameters();
   parameter.set_name(name);
@@ -256,7 +257,6 @@ int UnitBuilder::Attention(int qkv) {
 int UnitBuilder::Gelu(int x) {
   const int y = Like(x, "gelu");
   Op& op = NewOp(Op::GELU);
-  op.set_fused(true);
   AddInput(op, "x", x);
   AddOutput(op, "y", y);
   return y;
@@ -284,23 +284,49 @@ int UnitBuilder::Add(const AddArgs& args) {
   return y;
 }
 
+// The op that reads the tensor, where only one does; or null.
+const Op* UnitBuilder::OnlyReader(int tensor) const {
+  const Op* only = nullptr;
+  for (const Op& op : table_.ops()) {
+    for (const Op::Operand& input : op.inputs()) {
+      if (input.tensor() != tensor) continue;
+      if (only != nullptr) return nullptr;
+      only = &op;
+    }
+  }
+  return only;
+}
+
+// Whether a neighbour does the op's work: of a DROPOUT who adds what it masks,
+// of a GELU the products before and behind it.
+bool UnitBuilder::IsFused(int index) const {
+  const Op& op = table_.ops(index);
+  if (op.kind() != Op::DROPOUT && op.kind() != Op::GELU) return false;
+  const int y = op.outputs(0).tensor();
+  const Op* const reader = OnlyReader(y);
+  if (reader == nullptr) return false;
+  if (op.kind() == Op::DROPOUT) {
+    const OpView view(table_, *reader);
+    return view.HasInput("residual") && view.Input("x") == y;
+  }
+  const bool behind_product =
+      index > 0 && table_.ops(index - 1).kind() == Op::LINEAR &&
+      WeightCount(table_.ops(index - 1)) == 1 &&
+      table_.ops(index - 1).outputs(0).tensor() == op.inputs(0).tensor() &&
+      OnlyReader(op.inputs(0).tensor()) == &op;
+  return behind_product && reader->kind() == Op::LINEAR &&
+         WeightCount(*reader) == 1;
+}
+
 UnitBuilder::Built UnitBuilder::Build() && {
-  for (Op& op : *table_.mutable_ops()) {
-    if (op.has_mask()) {
-      op.mutable_mask()->set_sites_per_layer(masks_);
-      // Site 0 is the embedding's.
-      if (unit_.kind() == Unit::BLOCK) {
-        op.mutable_mask()->set_site(op.mask().site() + 1);
-      }
-    }
-    // Who adds x masks it as it reads it.
-    if (op.kind() != Op::DROPOUT) continue;
-    for (const Op& reader : table_.ops()) {
-      const bool adds = OpView(table_, reader).HasInput("residual");
-      if (adds && OpView(table_, reader).Input("x") == op.outputs(0).tensor()) {
-        op.set_fused(true);
-      }
-    }
+  CHECK(masks_ == 0 || unit_.kind() != Unit::HEAD)
+      << "a head's masks would be the embedding's";
+  for (int i = 0; i < table_.ops_size(); ++i) {
+    Op& op = *table_.mutable_ops(i);
+    if (IsFused(i)) op.set_fused(true);
+    if (!op.has_mask()) continue;
+    op.mutable_mask()->set_site(op.mask().site() + options_.first_mask);
+    op.mutable_mask()->set_sites_per_layer(masks_);
   }
   return {std::move(unit_), std::move(table_)};
 }

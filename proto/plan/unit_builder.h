@@ -1,9 +1,9 @@
 // How an architecture writes down a unit: the ops, in forward order, with the
 // parameters that they use. Bytes, work and places follow.
 //
-//   UnitBuilder block(Unit::BLOCK, layer, {.index = 1 + layer, .shape =
-//   shape}); const int x = block.Input(hidden); const int norm = block.Norm({.x
-//   = x, .name = "h.0.ln_1", ...}).y;
+//   UnitBuilder block(Unit::BLOCK, {.index = 1 + layer, .layer = layer, ...});
+//   const int x = block.Input(hidden);
+//   const int norm = block.Norm({.x = x, .name = "h.0.ln_1", ...}).y;
 //   ...
 //   block.Output(block.Add({.x = ..., .residual = ...}));
 //   units.Append(std::move(block));
@@ -40,6 +40,8 @@ class UnitBuilder {
     // values, which are below 2^24 for any model of up to 4096 blocks.
     int64_t index = 0;
     int64_t layer = 0;  // of a BLOCK
+    // Of the random sites of layer 0's masks: those of the units before it.
+    int first_mask = 0;
     MicroBatchShape shape;
   };
   UnitBuilder(Unit::Kind kind, const Options& options);
@@ -112,7 +114,6 @@ class UnitBuilder {
   // has.
   int Attention(int qkv);
 
-  // Between two products.
   int Gelu(int x);
   int SwiGlu(int gate_up);
 
@@ -139,6 +140,8 @@ class UnitBuilder {
   int Like(int tensor, const std::string& name);
   Op& NewOp(Op::Kind kind);
   void SetMask(Op& op);
+  const Op* OnlyReader(int tensor) const;
+  bool IsFused(int index) const;
 
   const Options options_;
   Dim batch_;

@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "proto/plan/ops/op_view.h"
 #include "proto/plan/parameter_of.h"
 #include "proto/plan/precision.h"
 #include "scheduler/simulate/rates.h"
@@ -40,8 +41,7 @@ std::vector<Linear> LinearsOf(const Plan& plan, const Unit& unit) {
   for (const Op& op : plan.tables(unit.table()).ops()) {
     if (op.kind() != Op::LINEAR) continue;
     const bool in_out = op.linear().in_out();
-    const int weights = op.parameters_size() / (op.linear().bias() ? 2 : 1);
-    for (int w = 0; w < weights; ++w) {
+    for (int w = 0; w < WeightCount(op); ++w) {
       const Parameter& weight =
           ParameterOf(plan.units(), unit, op.parameters(w));
       linears.push_back({.in = weight.shape(in_out ? 0 : 1),

@@ -126,7 +126,7 @@ absl::StatusOr<std::unique_ptr<Layer>> NewLinear(const OpBinding& op) {
   const Op::Linear& linear = op.op().linear();
   const int64_t in = ColumnsOf(op.view().input("x"));
   const int64_t out = ColumnsOf(op.view().output("y"));
-  const int weights = op.op().parameters_size() / (linear.bias() ? 2 : 1);
+  const int weights = WeightCount(op.op());
   std::vector<Product> products;
   int64_t begin = 0;
   for (int i = 0; i < weights; ++i) {

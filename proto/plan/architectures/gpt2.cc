@@ -43,8 +43,10 @@ Dim Qkv(const ModelSpec& model) {
 
 UnitBuilder Block(const ModelSpec& model, const MicroBatchShape& shape,
                   int64_t layer) {
-  UnitBuilder unit(Unit::BLOCK,
-                   {.index = 1 + layer, .layer = layer, .shape = shape});
+  UnitBuilder unit(Unit::BLOCK, {.index = 1 + layer,
+                                 .layer = layer,
+                                 .first_mask = 1,  // behind the embedding's
+                                 .shape = shape});
   const std::string at = absl::StrCat("transformer.h.", layer, ".");
   const double epsilon = model.layer_norm_epsilon();
   const double init_std = model.initializer_range();

@@ -34,6 +34,11 @@ class OpView {
   const Op& op_;
 };
 
+// Of a LINEAR: the first of its parameters; as many biases may follow.
+inline int WeightCount(const Op& linear) {
+  return linear.parameters_size() / (linear.linear().bias() ? 2 : 1);
+}
+
 // Of an ATTENTION.
 struct AttentionShape {
   int64_t length = 0;
