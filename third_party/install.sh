@@ -29,7 +29,7 @@ packages=(
   # the build
   g++ make git bazel-bootstrap bazel-platforms bazel-rules-java
   bazel-rules-proto bazel-skylib protobuf-compiler protobuf-compiler-grpc
-  # the second compiler, whose fuzzer tests/fuzz uses
+  # the second compiler, which compiles tests, and whose fuzzer tests/fuzz uses
   clang-14 libclang-rt-14-dev
   # the libraries
   libabsl-dev libbenchmark-dev libcli11-dev libcpp-httplib-dev libdnnl-dev

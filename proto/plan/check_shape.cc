@@ -38,6 +38,45 @@ Needs NeedsOf(Instruction::Kind kind) {
   }
 }
 
+// What a buffer of this part is; a moved one is either of two.
+bool Fits(Instruction::Part part, Buffer::Kind kind) {
+  switch (part) {
+    case Instruction::BATCH:
+      return kind == Buffer::BATCH;
+    case Instruction::INPUT:
+    case Instruction::OUTPUT:
+      return kind == Buffer::ACTIVATION;
+    case Instruction::SAVED:
+      return kind == Buffer::STASH;
+    case Instruction::INPUT_GRADIENT:
+    case Instruction::OUTPUT_GRADIENT:
+      return kind == Buffer::GRADIENT;
+    case Instruction::SAVED_GRADIENTS:
+      return kind == Buffer::WEIGHT_STASH;
+    case Instruction::WEIGHTS:
+    case Instruction::TIED_WEIGHTS:
+    case Instruction::OLD_WEIGHTS:
+      return kind == Buffer::PARAMETERS;
+    case Instruction::WEIGHT_GRADIENTS:
+    case Instruction::TIED_GRADIENTS:
+      return kind == Buffer::PARAMETER_GRADIENTS;
+    case Instruction::MASTER:
+      return kind == Buffer::MASTER_WEIGHTS;
+    case Instruction::MOMENTS:
+      return kind == Buffer::OPTIMIZER_STATE;
+    case Instruction::TOTALS:
+      return kind == Buffer::SCALARS;
+    case Instruction::SCRATCH:
+      return kind == Buffer::WORKSPACE;
+    case Instruction::COPY:
+      return kind == Buffer::SNAPSHOT_COPY;
+    case Instruction::MOVED:
+      return kind == Buffer::ACTIVATION || kind == Buffer::GRADIENT;
+    default:
+      return false;
+  }
+}
+
 bool Within(int index, int size) { return index >= 0 && index < size; }
 
 // The instructions of one program.
@@ -172,17 +211,27 @@ class ShapeCheck {
 
   absl::Status CheckIndices(int index) const {
     const Instruction& instruction = program_.instructions(index);
+    std::set<Instruction::Part> parts;
     for (const Instruction::Operand& operand : instruction.operands()) {
       if (!Within(operand.buffer(), program_.buffers_size())) {
         return Fault(instruction,
                      absl::StrCat("buffer ", operand.buffer(), " of ",
                                   program_.buffers_size()));
       }
-      if (operand.part() == Instruction::PART_UNSPECIFIED ||
-          !Instruction::Part_IsValid(operand.part()) ||
+      const Buffer::Kind kind = program_.buffers(operand.buffer()).kind();
+      if (!Fits(operand.part(), kind) ||
           !Instruction::Access_IsValid(operand.access())) {
-        return Fault(instruction, absl::StrCat("says not what buffer ",
-                                               operand.buffer(), " is to it"));
+        return Fault(instruction,
+                     absl::StrCat(Buffer::Kind_Name(kind), " buffer ",
+                                  operand.buffer(), " cannot be its ",
+                                  Instruction::Part_Name(operand.part())));
+      }
+      // The gradients of several units are one range.
+      if (!parts.insert(operand.part()).second &&
+          instruction.kind() != Instruction::REDUCE_GRADS) {
+        return Fault(instruction,
+                     absl::StrCat("has two of ",
+                                  Instruction::Part_Name(operand.part())));
       }
     }
     for (const int earlier : instruction.after()) {

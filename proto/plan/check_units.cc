@@ -1,14 +1,21 @@
 #include "proto/plan/check_units.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
+#include "proto/plan/ops/op_rules.h"
 #include "proto/plan/place_unit.h"
+#include "proto/plan/tensor_spec.h"
 
 namespace troupe {
 namespace {
+
+// So that no sum of bytes overflows.
+constexpr int64_t kElementsMax = int64_t{1} << 48;
 
 bool Within(int index, int size) { return index >= 0 && index < size; }
 
@@ -43,17 +50,27 @@ class TableCheck {
   absl::Status CheckTensor(const TensorSpec& tensor) const {
     const bool computes = tensor.dtype() == F32 || tensor.dtype() == BF16 ||
                           tensor.dtype() == I32;
-    if (!computes || tensor.dims().empty()) {
-      return Of(tensor, "has no type or no dims");
+    if (!computes || tensor.dims().empty() || tensor.dims_size() > 4) {
+      return Of(tensor, "has no type or not 1 to 4 dims");
     }
+    int64_t elements = 1;
     for (const Dim& dim : tensor.dims()) {
       if (dim.sections().empty()) return Of(tensor, "has a dim without size");
+      int64_t size = 0;
       for (const Dim::Section& section : dim.sections()) {
-        if (section.count() < 1 || section.width() < 1) {
+        if (section.count() < 1 || section.width() < 1 ||
+            section.count() > kElementsMax / section.width()) {
           return Of(tensor, absl::StrCat("has a dim of ", section.count(),
                                          " times ", section.width()));
         }
+        size = std::min(kElementsMax, size + SectionSize(section));
       }
+      elements =
+          size > kElementsMax / elements ? kElementsMax : elements * size;
+    }
+    if (elements >= kElementsMax || tensor.row_alignment() < 0 ||
+        tensor.row_alignment() > kElementsMax / elements) {
+      return Of(tensor, "is too large");
     }
     return absl::OkStatus();
   }
@@ -63,6 +80,7 @@ class TableCheck {
     if (op.kind() == Op::KIND_UNSPECIFIED || !Op::Kind_IsValid(op.kind())) {
       return At(index, "has no kind");
     }
+    RETURN_IF_ERROR(CheckOperands(index));
     for (const Op::Operand& input : op.inputs()) {
       if (!Within(input.tensor(), table_.tensors_size())) {
         return At(index, absl::StrCat("reads tensor ", input.tensor(), " of ",
@@ -86,6 +104,36 @@ class TableCheck {
       made_[output.tensor()] = true;
     }
     return absl::OkStatus();
+  }
+
+  // The operands are those of its kind, of tensors that fit.
+  absl::Status CheckOperands(int index) const {
+    const Op& op = table_.ops(index);
+    const std::vector<OperandRule> rules = OperandsOf(op.kind());
+    int known = 0;
+    for (const OperandRule& rule : rules) {
+      int found = 0;
+      for (const Op::Operand& operand :
+           rule.output ? op.outputs() : op.inputs()) {
+        if (operand.name() != rule.name) continue;
+        ++found;
+        if (!Within(operand.tensor(), table_.tensors_size())) continue;
+        const TensorSpec& tensor = table_.tensors(operand.tensor());
+        const Dim& columns = tensor.dims(tensor.dims_size() - 1);
+        if ((rule.dims > 0 && tensor.dims_size() != rule.dims) ||
+            (rule.sections > 0 && columns.sections_size() != rule.sections)) {
+          return At(index, absl::StrCat(rule.name, " has ", tensor.dims_size(),
+                                        " dims, the last of ",
+                                        columns.sections_size(), " sections"));
+        }
+      }
+      if (found > 1 || (found == 0 && !rule.optional)) {
+        return At(index, absl::StrCat("has ", found, " operands ", rule.name));
+      }
+      known += found;
+    }
+    if (known == op.inputs_size() + op.outputs_size()) return absl::OkStatus();
+    return At(index, "has operands that its kind has not");
   }
 
   absl::Status Of(const TensorSpec& tensor, absl::string_view what) const {

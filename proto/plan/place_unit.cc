@@ -292,6 +292,13 @@ void Placement::MakeInputGradient(int op, const InputGradient& rule) {
       gradients_.back().offset_bytes = ValuePlace(tensor).offset_bytes;
       break;
     case InputGradient::kInPlace:
+      of_op.inputs[i] = of_op.outputs[index_of(spec.outputs(), rule.of)];
+      // It would be another's, too.
+      CHECK(gradients_[of_op.inputs[i]].memory == UnitMemory::kNone &&
+            std::count(newest_.begin(), newest_.end(), of_op.inputs[i]) == 1)
+          << Op::Kind_Name(spec.kind()) << " changes a gradient in place that "
+          << "other ops read";
+      break;
     case InputGradient::kOfOutput:
       of_op.inputs[i] = of_op.outputs[index_of(spec.outputs(), rule.of)];
       break;
@@ -303,6 +310,8 @@ void Placement::MakeInputGradient(int op, const InputGradient& rule) {
 }
 
 void Placement::ReadInWeightPass(int op, int gradient) {
+  CHECK_GE(gradient, 0) << Op::Kind_Name(table_.ops(op).kind())
+                        << " has parameters, but nobody reads what it makes";
   Gradient& read = gradients_[gradient];
   const int again = read.made_again_by;
   if (again < 0) {
@@ -356,6 +365,7 @@ void Placement::MakeGradients() {
 void Placement::PlaceGradients() {
   for (int t = 0; t < table_.tensors_size(); ++t) {
     if (table_.tensors(t).home() != TensorSpec::INPUT) continue;
+    CHECK_GE(newest_[t], 0) << "nobody makes the gradient of the unit's input";
     Gradient& gradient = gradients_[newest_[t]];
     CHECK(gradient.memory == UnitMemory::kNone && !gradient.kept)
         << "the gradient of the unit's input is another tensor's";

@@ -147,7 +147,8 @@ absl::Status ParseWord(absl::string_view word, Instruction& instruction) {
       instruction.set_group(value);
       break;
     default:
-      return WordError(word, "no such field; use u m + v p g @ < > ^");
+      return WordError(word,
+                       "no such field; use u m + v p g @ ^, or an operand");
   }
   return absl::OkStatus();
 }
@@ -193,7 +194,9 @@ std::string InstructionLongText(const Instruction& instruction) {
     absl::StrAppend(
         &text, " ",
         absl::AsciiStrToLower(Instruction::Part_Name(operand.part())),
-        absl::string_view(&kAccessMarks[operand.access()], 1),
+        Instruction::Access_IsValid(operand.access())
+            ? absl::string_view(&kAccessMarks[operand.access()], 1)
+            : "?",
         operand.buffer());
   }
   if (!instruction.after().empty()) {

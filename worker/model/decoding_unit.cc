@@ -88,8 +88,8 @@ void DecodingUnit::Decode(Device& device, int64_t positions,
   at(UnitMemory::kWorkspace) = buffers.workspace;
   for (const auto& layer : layers_) {
     layer->Forward(call);
-    call.decoding.cache =
-        static_cast<char*>(call.decoding.cache) + layer->CacheBytes(positions);
+    call.decoding.cache = static_cast<char*>(call.decoding.cache) +
+                          AlignedCacheBytes(*layer, positions);
   }
 }
 

@@ -1,7 +1,7 @@
 // A unit when text is generated: its forward pass for a few new positions of
 // one sequence, with the keys and values of the positions before cached.
 //
-//   ASSIGN_OR_RETURN(auto unit, NewDecodingUnit(units, u));
+//   ASSIGN_OR_RETURN(auto unit, DecodingUnit::Create(units, u));
 //   cache = Allocate(unit->CacheBytes(positions)), ...
 //   unit->Decode(device, positions, {.position = 0, .count = 5, ...});
 //

@@ -28,17 +28,17 @@ namespace troupe {
 // of the bytes that the plan gives; null where the table does not list it or
 // where it has no bytes. Sizes: those of the unit's micro-batch shape, [b, t].
 struct UnitBuffers {
-  const int32_t* batch = nullptr;   // BATCH: tokens [b, t], targets [b, t]
-  void* input = nullptr;            // ACTIVATION of the unit before
-  void* output = nullptr;           // ACTIVATION
-  void* stash = nullptr;            // STASH
-  void* output_gradient = nullptr;  // GRADIENT; read, kept as it is
-  void* input_gradient = nullptr;  // GRADIENT of the unit before; scratch first
-  void* weight_stash = nullptr;    // WEIGHT_STASH
-  void* workspace = nullptr;       // WORKSPACE
-  void* parameters = nullptr;      // flat buffers, this unit's
-  void* tied_parameters = nullptr;           // of the unit that it is tied to
-  void* parameter_gradients = nullptr;       // added to
+  const int32_t* batch = nullptr;       // BATCH: tokens [b, t], targets [b, t]
+  void* input = nullptr;                // ACTIVATION of the unit before
+  void* output = nullptr;               // ACTIVATION
+  void* stash = nullptr;                // STASH
+  void* output_gradient = nullptr;      // GRADIENT; read, kept as it is
+  void* input_gradient = nullptr;       // GRADIENT of the unit before
+  void* weight_stash = nullptr;         // WEIGHT_STASH
+  void* workspace = nullptr;            // WORKSPACE
+  void* parameters = nullptr;           // flat buffers, this unit's
+  void* tied_parameters = nullptr;      // of the unit that it is tied to
+  void* parameter_gradients = nullptr;  // added to
   void* tied_parameter_gradients = nullptr;  // added to
   // SCALARS: the head's Forward adds the loss sum to [0] and the number of
   // counted targets to [1].

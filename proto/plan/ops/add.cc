@@ -6,6 +6,10 @@
 
 namespace troupe {
 
+std::vector<OperandRule> AddOperands() {
+  return {{.name = "x"}, {.name = "residual"}, {.name = "y", .output = true}};
+}
+
 OpRules AddRules(const OpView& op) {
   constexpr double kTouched = 3;  // both, and the sum
   OpRules rules;

@@ -10,6 +10,12 @@
 
 namespace troupe {
 
+std::vector<OperandRule> AttentionOperands() {
+  return {{.name = "qkv", .dims = 3, .sections = 3},
+          {.name = "y", .output = true, .dims = 3},
+          {.name = "logsumexp", .output = true, .dims = 3}};
+}
+
 OpRules AttentionRules(const OpView& op) {
   // Products of [sequence, sequence] in each direction.
   constexpr double kForward = 2;

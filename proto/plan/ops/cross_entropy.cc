@@ -8,6 +8,10 @@
 
 namespace troupe {
 
+std::vector<OperandRule> CrossEntropyOperands() {
+  return {{.name = "logits", .dims = 3}, {.name = "targets", .dims = 2}};
+}
+
 OpRules CrossEntropyRules(const OpView& op) {
   const TensorSpec& logits = op.input("logits");
   OpRules rules;

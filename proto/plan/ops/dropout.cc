@@ -7,6 +7,10 @@
 
 namespace troupe {
 
+std::vector<OperandRule> DropoutOperands() {
+  return {{.name = "x"}, {.name = "y", .output = true}};
+}
+
 OpRules DropoutRules(const OpView&) {
   OpRules rules;
   rules.gradients = {{"x", InputGradient::kMadeAgain}};

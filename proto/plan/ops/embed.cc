@@ -8,6 +8,11 @@
 
 namespace troupe {
 
+std::vector<OperandRule> EmbedOperands() {
+  return {{.name = "tokens", .dims = 2},
+          {.name = "y", .output = true, .dims = 3}};
+}
+
 OpRules EmbedRules(const OpView& op) {
   const TensorSpec& y = op.output("y");
   const double tables = op.op().parameters_size();

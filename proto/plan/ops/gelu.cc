@@ -7,6 +7,10 @@
 
 namespace troupe {
 
+std::vector<OperandRule> GeluOperands() {
+  return {{.name = "x"}, {.name = "y", .output = true}};
+}
+
 OpRules GeluRules(const OpView& op) {
   const TensorSpec& y = op.output("y");
   OpRules rules;

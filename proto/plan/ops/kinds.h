@@ -6,15 +6,34 @@
 
 namespace troupe {
 
+std::vector<OperandRule> AddOperands();
 OpRules AddRules(const OpView& op);
+
+std::vector<OperandRule> AttentionOperands();
 OpRules AttentionRules(const OpView& op);
+
+std::vector<OperandRule> CrossEntropyOperands();
 OpRules CrossEntropyRules(const OpView& op);
+
+std::vector<OperandRule> DropoutOperands();
 OpRules DropoutRules(const OpView& op);
+
+std::vector<OperandRule> EmbedOperands();
 OpRules EmbedRules(const OpView& op);
+
+std::vector<OperandRule> GeluOperands();
 OpRules GeluRules(const OpView& op);
+
+std::vector<OperandRule> LinearOperands();
 OpRules LinearRules(const OpView& op);
+
+std::vector<OperandRule> NormOperands();
 OpRules NormRules(const OpView& op);
+
+std::vector<OperandRule> RopeOperands();
 OpRules RopeRules(const OpView& op);
+
+std::vector<OperandRule> SwiGluOperands();
 OpRules SwiGluRules(const OpView& op);
 
 }  // namespace troupe

@@ -7,6 +7,10 @@
 
 namespace troupe {
 
+std::vector<OperandRule> LinearOperands() {
+  return {{.name = "x"}, {.name = "y", .output = true}};
+}
+
 OpRules LinearRules(const OpView& op) {
   const TensorSpec& x = op.input("x");
   const TensorSpec& y = op.output("y");

@@ -12,6 +12,15 @@
 
 namespace troupe {
 
+std::vector<OperandRule> NormOperands() {
+  return {{.name = "x"},
+          {.name = "residual", .optional = true},
+          {.name = "y", .output = true},
+          {.name = "sum", .output = true, .optional = true},
+          {.name = "mean", .output = true, .optional = true},
+          {.name = "rstd", .output = true}};
+}
+
 OpRules NormRules(const OpView& op) {
   const double bytes = Bytes(op.output("y"));
   const bool residual = op.HasInput("residual");

@@ -8,14 +8,20 @@ namespace {
 
 struct Row {
   Op::Kind kind;
+  std::vector<OperandRule> (*operands)();
   OpRules (*rules)(const OpView& op);
 };
 constexpr Row kKinds[] = {
-    {Op::EMBED, EmbedRules}, {Op::DROPOUT, DropoutRules},
-    {Op::NORM, NormRules},   {Op::LINEAR, LinearRules},
-    {Op::ROPE, RopeRules},   {Op::ATTENTION, AttentionRules},
-    {Op::GELU, GeluRules},   {Op::SWIGLU, SwiGluRules},
-    {Op::ADD, AddRules},     {Op::CROSS_ENTROPY, CrossEntropyRules},
+    {Op::EMBED, EmbedOperands, EmbedRules},
+    {Op::DROPOUT, DropoutOperands, DropoutRules},
+    {Op::NORM, NormOperands, NormRules},
+    {Op::LINEAR, LinearOperands, LinearRules},
+    {Op::ROPE, RopeOperands, RopeRules},
+    {Op::ATTENTION, AttentionOperands, AttentionRules},
+    {Op::GELU, GeluOperands, GeluRules},
+    {Op::SWIGLU, SwiGluOperands, SwiGluRules},
+    {Op::ADD, AddOperands, AddRules},
+    {Op::CROSS_ENTROPY, CrossEntropyOperands, CrossEntropyRules},
 };
 
 void AddTo(const Work& work, Work& sum) {
@@ -33,6 +39,14 @@ OpRules RulesOf(const OpView& op) {
     if (row.kind == op.op().kind()) return row.rules(op);
   }
   CHECK(false) << "no kind of op: " << op.op().kind();
+  return {};
+}
+
+std::vector<OperandRule> OperandsOf(Op::Kind kind) {
+  for (const Row& row : kKinds) {
+    if (row.kind == kind) return row.operands();
+  }
+  CHECK(false) << "no kind of op: " << kind;
   return {};
 }
 

@@ -1,7 +1,8 @@
 // What a kind of op says of itself, so that everything else about a unit can be
-// derived: which tensors the backward passes read, how the gradients of inputs
-// come about, which outputs may lie where an input lies, and the work of each
-// pass. A kind is one file, with one function, and one row in kinds.cc.
+// derived: its operands, which tensors the backward passes read, how the
+// gradients of inputs come about, which outputs may lie where an input lies,
+// and the work of each pass. A kind is one file, with two functions, and one
+// row in op_rules.cc.
 //
 // Operands are named as in the op. A kind with parameters has a backward-weight
 // pass, which reads the gradient of output "y".
@@ -49,7 +50,18 @@ struct OpRules {
   Work backward_weight;
 };
 
+// REQUIRES an op that has the operands of its kind.
 OpRules RulesOf(const OpView& op);
+
+// An operand that ops of a kind have.
+struct OperandRule {
+  const char* name;
+  bool output = false;
+  bool optional = false;
+  int dims = 0;      // of its tensor; 0: any
+  int sections = 0;  // of the last dim; 0: any
+};
+std::vector<OperandRule> OperandsOf(Op::Kind kind);
 
 // The sum of all ops' work.
 struct UnitWork {

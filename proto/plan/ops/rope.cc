@@ -9,6 +9,11 @@
 
 namespace troupe {
 
+std::vector<OperandRule> RopeOperands() {
+  return {{.name = "x", .dims = 3, .sections = 3},
+          {.name = "y", .output = true, .dims = 3, .sections = 3}};
+}
+
 OpRules RopeRules(const OpView& op) {
   const TensorSpec& x = op.input("x");
   const Dim& columns = x.dims(x.dims_size() - 1);

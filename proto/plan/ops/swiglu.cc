@@ -6,6 +6,11 @@
 
 namespace troupe {
 
+std::vector<OperandRule> SwiGluOperands() {
+  return {{.name = "gate_up", .dims = 3, .sections = 2},
+          {.name = "y", .output = true, .dims = 3}};
+}
+
 OpRules SwiGluRules(const OpView& op) {
   const TensorSpec& y = op.output("y");
   OpRules rules;

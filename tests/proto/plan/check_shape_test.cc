@@ -55,7 +55,18 @@ const Fault kFaults[] = {
      "buffer 99 of"},
     {"operand without a part",
      [](Plan& p) { At(p, 1, "F u1 m0").mutable_operands(0)->clear_part(); },
-     "says not what buffer"},
+     "cannot be its PART_UNSPECIFIED"},
+    {"operand of another kind",
+     [](Plan& p) {
+       At(p, 1, "F u1 m0").mutable_operands(0)->set_part(Instruction::SAVED);
+     },
+     "cannot be its SAVED"},
+    {"the same part twice",
+     [](Plan& p) {
+       Instruction& forward = At(p, 1, "F u1 m0");
+       *forward.add_operands() = forward.operands(0);
+     },
+     "has two of INPUT"},
     {"waits for itself",
      [](Plan& p) {
        Program& program = ProgramOf(p, 0, Program::TRAIN);

@@ -59,6 +59,33 @@ TEST(CheckUnits, FindsTablesThatMakeNoSense) {
       FaultOf([&](Plan& p) { block(p)->mutable_tensors(4)->clear_dtype(); }),
       HasSubstr("table 1, tensor attn.c_attn: has no type"));
   EXPECT_THAT(FaultOf([&](Plan& p) {
+                block(p)->mutable_ops(1)->mutable_inputs(0)->set_name("input");
+              }),
+              HasSubstr("table 1, op 1 LINEAR: has 0 operands x"));
+  EXPECT_THAT(FaultOf([&](Plan& p) {
+                Op::Operand& more = *block(p)->mutable_ops(1)->add_inputs();
+                more.set_name("z");
+              }),
+              HasSubstr("has operands that its kind has not"));
+  EXPECT_THAT(FaultOf([&](Plan& p) {
+                block(p)
+                    ->mutable_tensors(4)
+                    ->mutable_dims(2)
+                    ->mutable_sections()
+                    ->RemoveLast();
+              }),
+              HasSubstr("op 2 ATTENTION: qkv has 3 dims, the last of 2"));
+  EXPECT_THAT(FaultOf([&](Plan& p) {
+                for (int d = 0; d < 2; ++d) {
+                  block(p)
+                      ->mutable_tensors(1)
+                      ->mutable_dims(d)
+                      ->mutable_sections(0)
+                      ->set_count(int64_t{1} << 32);
+                }
+              }),
+              HasSubstr("table 1, tensor ln_1: is too large"));
+  EXPECT_THAT(FaultOf([&](Plan& p) {
                 block(p)
                     ->mutable_tensors(4)
                     ->mutable_dims(2)

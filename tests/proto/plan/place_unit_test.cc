@@ -194,6 +194,7 @@ TEST(PlaceUnit, NoGradientIsOverwrittenBeforeItsLastReader) {
             if (weights && gradient.memory != Memory::kWeightStash) {
               EXPECT_EQ(gradient.memory, Memory::kWorkspace);
             }
+            EXPECT_NE(expected(gradient, i), "nothing") << i;
             EXPECT_EQ(memory.At(gradient), expected(gradient, i)) << i;
           }
         }

@@ -73,7 +73,7 @@ TEST(ProgramText, ProgramsSkipCommentsAndNameTheWrongLine) {
   const absl::Status wrong = ParseProgram("L m0\nF u0 q1\n").status();
   EXPECT_EQ(wrong.message(),
             "line 2: instruction word \"q1\": no such field; use u m + v p g @ "
-            "< > ^");
+            "^, or an operand");
 }
 
 TEST(ProgramText, RefusesNonsense) {
