@@ -49,6 +49,7 @@ class Bench {
   void Run(int64_t bytes) {
     std::vector<float> values(bytes / sizeof(float), 1e-30f), copy = values;
     const CommBuffer data = CommBuffer::Of(absl::MakeSpan(values));
+    const CommBuffer own = communicator_->Block(data, rank_);
     struct Row {
       const char* name;
       std::function<void()> call;
@@ -60,14 +61,17 @@ class Bench {
          [&] { CHECK_OK(communicator_->AllReduce(data, ReduceOp::kSum, {})); },
          {}});
     rows.push_back({"all-gather",
-                    [&] { CHECK_OK(communicator_->AllGather(data, {})); },
+                    [&] {
+                      CHECK_OK(communicator_->AllGather(
+                          {.send = own, .receive = data}, {}));
+                    },
                     {}});
-    rows.push_back(
-        {"reduce-scatter",
-         [&] {
-           CHECK_OK(communicator_->ReduceScatter(data, ReduceOp::kSum, {}));
-         },
-         {}});
+    rows.push_back({"reduce-scatter",
+                    [&] {
+                      CHECK_OK(communicator_->ReduceScatter(
+                          {.send = data, .receive = own}, ReduceOp::kSum, {}));
+                    },
+                    {}});
     rows.push_back({"memcpy",
                     [&] { std::memcpy(copy.data(), values.data(), bytes); },
                     {}});

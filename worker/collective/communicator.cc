@@ -15,6 +15,26 @@ namespace {
 
 constexpr char kMissingRankPayload[] = "troupe/missing-rank";
 
+const char* Begin(const CommBuffer& buffer) {
+  return static_cast<const char*>(buffer.data);
+}
+
+bool Overlap(const CommBuffer& a, const CommBuffer& b) {
+  return a.elements > 0 && b.elements > 0 && Begin(a) < Begin(b) + b.bytes() &&
+         Begin(b) < Begin(a) + a.bytes();
+}
+
+// A block is block rank() of the whole, or lies elsewhere.
+void CheckBlock(const CommBuffer& block, const CommBuffer& own,
+                const CommBuffer& whole) {
+  CHECK(block.element == whole.element && block.elements == own.elements)
+      << "a block of " << block.elements << " " << ElementName(block.element)
+      << ", where one of " << own.elements << " " << ElementName(whole.element)
+      << " is needed";
+  CHECK(block.data == own.data || !Overlap(block, whole))
+      << "the block overlaps the whole, and is not this rank's block of it";
+}
+
 }  // namespace
 
 Communicator::Communicator(CommGroup group, int rank)
@@ -81,29 +101,56 @@ absl::optional<int> MissingRank(const absl::Status& status) {
   return rank;
 }
 
+CommBuffer Communicator::Block(const CommBuffer& whole, int member,
+                               int64_t row_elements) const {
+  const ElementRange range =
+      BlockOf({whole.elements, row_elements, size()}, member);
+  return whole.Slice(range.begin, range.end);
+}
+
+CommBlocks Communicator::Cut(const CommBuffer& whole, int64_t row_elements,
+                             std::vector<ElementRange>& ranges) const {
+  ranges.resize(size());
+  for (int i = 0; i < size(); ++i) {
+    ranges[i] = BlockOf({whole.elements, row_elements, size()}, i);
+  }
+  return {whole, ranges, row_elements};
+}
+
 absl::Status Communicator::AllReduce(CommBuffer data, ReduceOp op,
                                      const CommOptions& options) {
   CHECK(data.element != Element::kByte) << "bytes cannot be reduced";
   return Run("all-reduce", options, [&](const Call& call) {
     if (size() == 1 || data.elements == 0) return absl::OkStatus();
-    return DoAllReduce(data, op, call);
+    return DoAllReduce(Cut(data, 1, send_ranges_), op, call);
   });
 }
 
-absl::Status Communicator::ReduceScatter(CommBuffer data, ReduceOp op,
+absl::Status Communicator::ReduceScatter(const ReduceScatterBuffers& buffers,
+                                         ReduceOp op,
                                          const CommOptions& options) {
-  CHECK(data.element != Element::kByte) << "bytes cannot be reduced";
+  const CommBuffer& send = buffers.send;
+  const CommBuffer& receive = buffers.receive;
+  CHECK(send.element != Element::kByte) << "bytes cannot be reduced";
+  const CommBlocks blocks = Cut(send, buffers.row_elements, send_ranges_);
+  CheckBlock(receive, blocks.Of(rank_), send);
   return Run("reduce-scatter", options, [&](const Call& call) {
-    if (size() == 1 || data.elements == 0) return absl::OkStatus();
-    return DoReduceScatter(data, op, call);
+    if (send.elements == 0) return absl::OkStatus();
+    if (size() == 1) return CopyToSelf(send, receive);
+    return DoReduceScatter(blocks, receive, op, call);
   });
 }
 
-absl::Status Communicator::AllGather(CommBuffer data,
+absl::Status Communicator::AllGather(const AllGatherBuffers& buffers,
                                      const CommOptions& options) {
+  const CommBuffer& send = buffers.send;
+  const CommBuffer& receive = buffers.receive;
+  const CommBlocks blocks = Cut(receive, buffers.row_elements, receive_ranges_);
+  CheckBlock(send, blocks.Of(rank_), receive);
   return Run("all-gather", options, [&](const Call& call) {
-    if (size() == 1 || data.elements == 0) return absl::OkStatus();
-    return DoAllGather(data, call);
+    if (receive.elements == 0) return absl::OkStatus();
+    if (size() == 1) return CopyToSelf(send, receive);
+    return DoAllGather(send, blocks, call);
   });
 }
 
@@ -119,18 +166,22 @@ absl::Status Communicator::Broadcast(CommBuffer data, int root,
 absl::Status Communicator::AllToAll(const AllToAllBuffers& buffers,
                                     const CommOptions& options) {
   const CommBuffer& send = buffers.send;
-  CHECK(send.elements == buffers.receive.elements &&
-        send.element == buffers.receive.element);
+  const CommBuffer& receive = buffers.receive;
+  CHECK(send.elements == receive.elements && send.element == receive.element);
   CHECK_EQ(send.elements % size(), 0);
   return Run("all-to-all", options, [&](const Call& call) {
     if (send.elements == 0) return absl::OkStatus();
-    if (size() == 1) return CopyToSelf(buffers);
-    return DoAllToAll(buffers, call);
+    if (size() == 1) return CopyToSelf(send, receive);
+    return DoAllToAll(Cut(send, 1, send_ranges_),
+                      Cut(receive, 1, receive_ranges_), call);
   });
 }
 
-absl::Status Communicator::CopyToSelf(const AllToAllBuffers& buffers) {
-  std::memcpy(buffers.receive.data, buffers.send.data, buffers.send.bytes());
+absl::Status Communicator::CopyToSelf(const CommBuffer& from,
+                                      const CommBuffer& to) {
+  if (from.elements > 0 && to.data != from.data) {
+    std::memcpy(to.data, from.data, from.bytes());
+  }
   return absl::OkStatus();
 }
 

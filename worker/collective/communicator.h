@@ -26,6 +26,7 @@
 #ifndef TROUPE_WORKER_COLLECTIVE_COMMUNICATOR_H_
 #define TROUPE_WORKER_COLLECTIVE_COMMUNICATOR_H_
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -36,6 +37,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
+#include "worker/collective/blocks.h"
 #include "worker/collective/element.h"
 #include "worker/collective/verdict.h"
 
@@ -52,6 +54,24 @@ struct CommGroup {
 struct CommOptions {
   std::string name;  // what is moved, for errors: "gradients of block.3"
   absl::Duration timeout = absl::Minutes(5);
+};
+
+// Where a buffer is dealt out or brought together, block i is rank i's:
+// EvenPiece (proto/plan/layout.h) of its elements, or of its rows, where a row
+// must not be cut. That is what ZeRO gives rank i of a flat buffer, and
+// sequence parallelism of one of [tokens, hidden]. The whole buffer lies at one
+// of the two ends, a block at the other. In place is the call whose block is
+// block rank() of the whole, as Communicator::Block gives it; otherwise they
+// may not overlap.
+struct ReduceScatterBuffers {
+  CommBuffer send;     // whole; scratch
+  CommBuffer receive;  // block rank() of the sum
+  int64_t row_elements = 1;
+};
+struct AllGatherBuffers {
+  CommBuffer send;     // block rank()
+  CommBuffer receive;  // whole
+  int64_t row_elements = 1;
 };
 
 // `send` holds size() blocks of equal size; block i goes to rank i, and block i
@@ -76,17 +96,18 @@ class Communicator {
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(group_.ranks.size()); }
 
-  // All in place. "Block i" is EvenPiece(elements, {i, size()}), proto/plan:
-  // what ZeRO gives rank i of a flat buffer. Every rank ends with the same
-  // bits, and a run with the same bits as the run before. Sums of bf16 are
-  // taken in f32 and rounded once.
+  // Block `member` of a buffer, as the structs above say.
+  CommBuffer Block(const CommBuffer& whole, int member,
+                   int64_t row_elements = 1) const;
+
+  // Reductions: every rank ends with the same bits, and a run with the same
+  // bits as the run before. Sums of bf16 are taken in f32 and rounded once.
   absl::Status AllReduce(CommBuffer data, ReduceOp op,
                          const CommOptions& options);
-  // After it, block rank() holds the result; the other blocks are scratch.
-  absl::Status ReduceScatter(CommBuffer data, ReduceOp op,
+  absl::Status ReduceScatter(const ReduceScatterBuffers& buffers, ReduceOp op,
                              const CommOptions& options);
-  // Block rank() goes to all; the other blocks are filled.
-  absl::Status AllGather(CommBuffer data, const CommOptions& options);
+  absl::Status AllGather(const AllGatherBuffers& buffers,
+                         const CommOptions& options);
   absl::Status Broadcast(CommBuffer data, int root, const CommOptions& options);
   absl::Status AllToAll(const AllToAllBuffers& buffers,
                         const CommOptions& options);
@@ -114,20 +135,25 @@ class Communicator {
 
   // Backends implement these. REQUIRES size() >= 2, something to move, and
   // arguments that fit one another.
-  virtual absl::Status DoAllReduce(CommBuffer data, ReduceOp op,
+  virtual absl::Status DoAllReduce(const CommBlocks& data, ReduceOp op,
                                    const Call& call) = 0;
-  virtual absl::Status DoReduceScatter(CommBuffer data, ReduceOp op,
+  virtual absl::Status DoReduceScatter(const CommBlocks& send,
+                                       const CommBuffer& receive, ReduceOp op,
                                        const Call& call) = 0;
-  virtual absl::Status DoAllGather(CommBuffer data, const Call& call) = 0;
+  virtual absl::Status DoAllGather(const CommBuffer& send,
+                                   const CommBlocks& receive,
+                                   const Call& call) = 0;
   virtual absl::Status DoBroadcast(CommBuffer data, int root,
                                    const Call& call) = 0;
-  virtual absl::Status DoAllToAll(const AllToAllBuffers& buffers,
+  virtual absl::Status DoAllToAll(const CommBlocks& send,
+                                  const CommBlocks& receive,
                                   const Call& call) = 0;
   virtual absl::Status DoSend(CommBuffer data, int peer, const Call& call) = 0;
   virtual absl::Status DoRecv(CommBuffer data, int peer, const Call& call) = 0;
   virtual absl::Status DoBarrier(const Call& call) = 0;
-  // All-to-all in a group of one. What is implemented here copies host memory.
-  virtual absl::Status CopyToSelf(const AllToAllBuffers& buffers);
+  // What a rank hands to itself: nothing, where both are one. What is
+  // implemented here copies host memory.
+  virtual absl::Status CopyToSelf(const CommBuffer& from, const CommBuffer& to);
   // Makes the call in progress return Cancelled(why), and tells the peers.
   // Called once at most, from any thread.
   virtual void DoAbort(const absl::Status& why) = 0;
@@ -138,9 +164,14 @@ class Communicator {
  private:
   absl::Status Run(const char* operation, const CommOptions& options,
                    const std::function<absl::Status(const Call&)>& body);
+  CommBlocks Cut(const CommBuffer& whole, int64_t row_elements,
+                 std::vector<ElementRange>& ranges) const;
 
   const CommGroup group_;
   const int rank_;
+  // Of the call in progress.
+  std::vector<ElementRange> send_ranges_;
+  std::vector<ElementRange> receive_ranges_;
   absl::Mutex mutex_;
   absl::Status broken_ ABSL_GUARDED_BY(mutex_);  // the first error
 };

@@ -31,19 +31,23 @@ class CountingCommunicator final : public Communicator {
     return PeerError({absl::StatusCode::kUnavailable, size() - 1, "died"},
                      {call.operation, absl::Now(), call.deadline});
   }
-  absl::Status DoAllReduce(CommBuffer, ReduceOp, const Call& c) override {
+  absl::Status DoAllReduce(const CommBlocks&, ReduceOp,
+                           const Call& c) override {
     return Answer(c);
   }
-  absl::Status DoReduceScatter(CommBuffer, ReduceOp, const Call& c) override {
+  absl::Status DoReduceScatter(const CommBlocks&, const CommBuffer&, ReduceOp,
+                               const Call& c) override {
     return Answer(c);
   }
-  absl::Status DoAllGather(CommBuffer, const Call& c) override {
+  absl::Status DoAllGather(const CommBuffer&, const CommBlocks&,
+                           const Call& c) override {
     return Answer(c);
   }
   absl::Status DoBroadcast(CommBuffer, int, const Call& c) override {
     return Answer(c);
   }
-  absl::Status DoAllToAll(const AllToAllBuffers&, const Call& c) override {
+  absl::Status DoAllToAll(const CommBlocks&, const CommBlocks&,
+                          const Call& c) override {
     return Answer(c);
   }
   absl::Status DoSend(CommBuffer, int, const Call& c) override {
@@ -61,8 +65,12 @@ void CallAll(Communicator& communicator, CommBuffer data) {
   std::vector<float> other(data.elements);
   const CommBuffer receive = CommBuffer::Of(absl::MakeSpan(other));
   EXPECT_TRUE(communicator.AllReduce(data, ReduceOp::kSum, {}).ok());
-  EXPECT_TRUE(communicator.ReduceScatter(data, ReduceOp::kSum, {}).ok());
-  EXPECT_TRUE(communicator.AllGather(data, {}).ok());
+  const CommBuffer own = communicator.Block(data, communicator.rank());
+  EXPECT_TRUE(
+      communicator
+          .ReduceScatter({.send = data, .receive = own}, ReduceOp::kSum, {})
+          .ok());
+  EXPECT_TRUE(communicator.AllGather({.send = own, .receive = data}, {}).ok());
   EXPECT_TRUE(communicator.Broadcast(data, 0, {}).ok());
   EXPECT_TRUE(
       communicator.AllToAll({.send = data, .receive = receive}, {}).ok());
@@ -94,6 +102,33 @@ TEST(CommunicatorTest, AGroupOfOneNeedsNoBackend) {
                             {})
                   .ok());
   EXPECT_EQ(copy, some);
+  std::vector<float> scattered(2), gathered(2);
+  ASSERT_TRUE(
+      communicator
+          .ReduceScatter({.send = CommBuffer::Of(absl::MakeSpan(some)),
+                          .receive = CommBuffer::Of(absl::MakeSpan(scattered))},
+                         ReduceOp::kSum, {})
+          .ok());
+  EXPECT_EQ(scattered, some);
+  ASSERT_TRUE(
+      communicator
+          .AllGather({.send = CommBuffer::Of(absl::MakeSpan(some)),
+                      .receive = CommBuffer::Of(absl::MakeSpan(gathered))},
+                     {})
+          .ok());
+  EXPECT_EQ(gathered, some);
+}
+
+TEST(CommunicatorTest, BlocksAreWholeRows) {
+  CountingCommunicator communicator(3);
+  std::vector<float> some(35);
+  const CommBuffer data = CommBuffer::Of(absl::MakeSpan(some));
+  const float* const begin = some.data();
+  EXPECT_EQ(communicator.Block(data, 0, 7).data, begin);
+  EXPECT_EQ(communicator.Block(data, 0, 7).elements, 14);
+  EXPECT_EQ(communicator.Block(data, 2, 7).data, begin + 28);
+  EXPECT_EQ(communicator.Block(data, 2, 7).elements, 7);
+  EXPECT_EQ(communicator.Block(data, 1).data, begin + 12);
 }
 
 TEST(CommunicatorTest, TheFirstErrorStays) {
@@ -110,7 +145,7 @@ TEST(CommunicatorTest, TheFirstErrorStays) {
   EXPECT_EQ(MissingRank(first), 42);
   EXPECT_EQ(MissingRank(absl::UnavailableError("else")), absl::nullopt);
   EXPECT_EQ(communicator.Barrier({}), first);
-  EXPECT_EQ(communicator.AllGather(data, {.name = "other"}), first);
+  EXPECT_EQ(communicator.Broadcast(data, 1, {.name = "other"}), first);
   EXPECT_EQ(communicator.calls, 1);
   communicator.Abort(absl::InternalError("late"));  // broken already
   EXPECT_EQ(communicator.aborts, 0);
@@ -139,6 +174,21 @@ TEST(CommunicatorDeathTest, WrongArgumentsAreOurBugs) {
       "bytes cannot be reduced");
   EXPECT_DEATH(communicator.Send(data, 0, {}).IgnoreError(), "sends to 0");
   EXPECT_DEATH(communicator.Broadcast(data, 3, {}).IgnoreError(), "root 3");
+  EXPECT_DEATH(
+      communicator.AllGather({.send = data.Slice(0, 1), .receive = data}, {})
+          .IgnoreError(),
+      "a block of 1 f32, where one of 2 f32");
+  EXPECT_DEATH(
+      communicator.AllGather({.send = data.Slice(1, 3), .receive = data}, {})
+          .IgnoreError(),
+      "overlaps");
+  EXPECT_DEATH(
+      communicator
+          .ReduceScatter(
+              {.send = data, .receive = data.Slice(0, 2), .row_elements = 3},
+              ReduceOp::kSum, {})
+          .IgnoreError(),
+      "4 elements are not whole rows of 3");
   EXPECT_DEATH(
       communicator.AllToAll({.send = data, .receive = data}, {}).IgnoreError(),
       "size");

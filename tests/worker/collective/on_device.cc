@@ -59,22 +59,45 @@ class OnDevice final : public Communicator {
     return status;
   }
 
-  absl::Status DoAllReduce(CommBuffer data, ReduceOp op,
+  absl::Status DoAllReduce(const CommBlocks& data, ReduceOp op,
                            const Call& call) override {
-    return Through(data, [&](const CommBuffer& there) {
+    return Through(data.whole, [&](const CommBuffer& there) {
       return inner_->AllReduce(there, op, OptionsOf(call));
     });
   }
-  absl::Status DoReduceScatter(CommBuffer data, ReduceOp op,
-                               const Call& call) override {
-    return Through(data, [&](const CommBuffer& there) {
-      return inner_->ReduceScatter(there, op, OptionsOf(call));
+  // In place there, where it is in place here.
+  absl::Status WithBlock(
+      const CommBuffer& block, const CommBlocks& blocks,
+      const std::function<absl::Status(const CommBuffer& block,
+                                       const CommBuffer& whole)>& call) {
+    return Through(blocks.whole, [&](const CommBuffer& whole) {
+      if (block.data == blocks.Of(rank()).data) {
+        return call(inner_->Block(whole, rank(), blocks.row_elements), whole);
+      }
+      return Through(
+          block, [&](const CommBuffer& there) { return call(there, whole); });
     });
   }
-  absl::Status DoAllGather(CommBuffer data, const Call& call) override {
-    return Through(data, [&](const CommBuffer& there) {
-      return inner_->AllGather(there, OptionsOf(call));
-    });
+  absl::Status DoReduceScatter(const CommBlocks& send,
+                               const CommBuffer& receive, ReduceOp op,
+                               const Call& call) override {
+    return WithBlock(
+        receive, send, [&](const CommBuffer& block, const CommBuffer& whole) {
+          return inner_->ReduceScatter({.send = whole,
+                                        .receive = block,
+                                        .row_elements = send.row_elements},
+                                       op, OptionsOf(call));
+        });
+  }
+  absl::Status DoAllGather(const CommBuffer& send, const CommBlocks& receive,
+                           const Call& call) override {
+    return WithBlock(
+        send, receive, [&](const CommBuffer& block, const CommBuffer& whole) {
+          return inner_->AllGather({.send = block,
+                                    .receive = whole,
+                                    .row_elements = receive.row_elements},
+                                   OptionsOf(call));
+        });
   }
   absl::Status DoBroadcast(CommBuffer data, int root,
                            const Call& call) override {
@@ -82,23 +105,21 @@ class OnDevice final : public Communicator {
       return inner_->Broadcast(there, root, OptionsOf(call));
     });
   }
-  absl::Status AllToAllThere(const AllToAllBuffers& buffers,
-                             const CommOptions& options) {
-    Twin receive(device_, buffers.receive);
-    const absl::Status status =
-        Through(buffers.send, [&](const CommBuffer& send) {
-          return inner_->AllToAll({.send = send, .receive = receive.buffer()},
-                                  options);
-        });
-    if (status.ok()) receive.CopyBack();
-    return status;
-  }
-  absl::Status DoAllToAll(const AllToAllBuffers& buffers,
+  absl::Status DoAllToAll(const CommBlocks& send, const CommBlocks& receive,
                           const Call& call) override {
-    return AllToAllThere(buffers, OptionsOf(call));
+    return Through(send.whole, [&](const CommBuffer& out) {
+      return Through(receive.whole, [&](const CommBuffer& in) {
+        return inner_->AllToAll({.send = out, .receive = in}, OptionsOf(call));
+      });
+    });
   }
-  absl::Status CopyToSelf(const AllToAllBuffers& buffers) override {
-    return AllToAllThere(buffers, {});
+  absl::Status CopyToSelf(const CommBuffer& from,
+                          const CommBuffer& to) override {
+    return Through(from, [&](const CommBuffer& out) {
+      return Through(to, [&](const CommBuffer& in) {
+        return inner_->AllToAll({.send = out, .receive = in}, {});
+      });
+    });
   }
   absl::Status DoSend(CommBuffer data, int peer, const Call& call) override {
     return Through(data, [&](const CommBuffer& there) {

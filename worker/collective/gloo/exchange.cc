@@ -1,11 +1,9 @@
 #include "worker/collective/gloo/exchange.h"
 
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
 #include "proto/base/status.h"
-#include "proto/plan/layout.h"
 #include "worker/collective/reduce.h"
 
 namespace troupe {
@@ -13,11 +11,10 @@ namespace {
 
 constexpr int64_t kSegmentBytes = 256 << 10;
 
-// Bytes of block `index` of `buffer`, as a message with `peer`.
-WireMessage BlockMessage(const Wires& wires, CommBuffer buffer, int index,
-                         int peer) {
-  const Range range = EvenPiece(buffer.elements, {index, wires.size()});
-  const size_t bytes = ElementBytes(buffer.element);
+// A block as a message with `peer`.
+WireMessage BlockMessage(const CommBlocks& blocks, int index, int peer) {
+  const ElementRange& range = blocks.ranges[index];
+  const size_t bytes = ElementBytes(blocks.whole.element);
   return {.peer = peer,
           .offset = range.begin * bytes,
           .bytes = range.size() * bytes};
@@ -32,7 +29,7 @@ absl::Status RecvIfAny(Wires& wires, Wire& wire, const WireMessage& message) {
 }
 
 // A wire for each peer, all over the same memory.
-std::vector<Wire> AttachEach(Wires& wires, CommBuffer memory) {
+std::vector<Wire> AttachEach(Wires& wires, const CommBuffer& memory) {
   std::vector<Wire> attached(wires.size());
   for (int peer = 0; peer < wires.size(); ++peer) {
     if (peer == wires.rank()) continue;
@@ -46,7 +43,8 @@ CommBuffer Scratch(Wires& wires, int64_t bytes) {
 }
 
 // Part `index` of a block, in elements of the buffer; may be empty.
-Range SegmentOf(const Range& block, int64_t index, int64_t segment) {
+ElementRange SegmentOf(const ElementRange& block, int64_t index,
+                       int64_t segment) {
   const int64_t begin = std::min(block.begin + index * segment, block.end);
   return {begin, std::min(begin + segment, block.end)};
 }
@@ -54,21 +52,21 @@ Range SegmentOf(const Range& block, int64_t index, int64_t segment) {
 // Reduces segments of this rank's block while the next ones arrive.
 class BlockReducer {
  public:
-  BlockReducer(Wires& wires, CommBuffer data)
+  BlockReducer(Wires& wires, const CommBlocks& send, const CommBuffer& receive)
       : wires_(wires),
-        data_(data),
-        element_bytes_(ElementBytes(data.element)),
+        send_(send),
+        receive_(receive),
+        element_bytes_(ElementBytes(receive.element)),
         segment_(kSegmentBytes / element_bytes_),
         scratch_(Scratch(wires, 2 * wires.size() * segment_ * element_bytes_)),
-        memory_(AttachEach(wires, data)) {
+        memory_(AttachEach(wires, send.whole)) {
     for (std::vector<Wire>& landing : landing_) {
       landing = AttachEach(wires, scratch_);
     }
   }
 
   absl::Status Run(ReduceOp op) {
-    const int64_t longest = Block(0).size();
-    const int64_t segments = (longest + segment_ - 1) / segment_;
+    const int64_t segments = (send_.longest() + segment_ - 1) / segment_;
     for (int64_t i = 0; i <= segments; ++i) {
       if (i < segments) RETURN_IF_ERROR(Post(i));
       if (i > 0) RETURN_IF_ERROR(Reduce(i - 1, op));
@@ -77,8 +75,9 @@ class BlockReducer {
   }
 
  private:
-  Range Block(int index) const {
-    return EvenPiece(data_.elements, {index, wires_.size()});
+  // Of the block of a rank.
+  ElementRange Segment(int rank, int64_t index) const {
+    return SegmentOf(send_.ranges[rank], index, segment_);
   }
   // Where the segment of `peer` lands; two segments are under way at a time.
   size_t Landing(int64_t index, int peer) const {
@@ -86,7 +85,7 @@ class BlockReducer {
   }
 
   absl::Status Post(int64_t index) {
-    const Range mine = SegmentOf(Block(wires_.rank()), index, segment_);
+    const ElementRange mine = Segment(wires_.rank(), index);
     for (int step = 1; step < wires_.size(); ++step) {
       const int peer = (wires_.rank() + step) % wires_.size();
       RETURN_IF_ERROR(RecvIfAny(wires_, landing_[index % 2][peer],
@@ -96,7 +95,7 @@ class BlockReducer {
     }
     for (int step = 1; step < wires_.size(); ++step) {
       const int peer = (wires_.rank() + step) % wires_.size();
-      const Range theirs = SegmentOf(Block(peer), index, segment_);
+      const ElementRange theirs = Segment(peer, index);
       RETURN_IF_ERROR(SendIfAny(wires_, memory_[peer],
                                 {.peer = peer,
                                  .offset = theirs.begin * element_bytes_,
@@ -107,22 +106,24 @@ class BlockReducer {
 
   absl::Status Reduce(int64_t index, ReduceOp op) {
     RETURN_IF_ERROR(wires_.WaitAllRecvs(absl::MakeSpan(landing_[index % 2])));
-    const Range mine = SegmentOf(Block(wires_.rank()), index, segment_);
-    const CommBuffer out = data_.Slice(mine.begin, mine.end);
+    const ElementRange mine = Segment(wires_.rank(), index);
+    const int64_t begin = mine.begin - send_.ranges[wires_.rank()].begin;
+    const CommBuffer out = receive_.Slice(begin, begin + mine.size());
     std::vector<CommBuffer> rows(wires_.size());
     for (int rank = 0; rank < wires_.size(); ++rank) {
       rows[rank] = rank == wires_.rank()
-                       ? out
+                       ? send_.whole.Slice(mine.begin, mine.end)
                        : CommBuffer{static_cast<char*>(scratch_.data) +
                                         Landing(index, rank),
-                                    mine.size(), data_.element};
+                                    mine.size(), receive_.element};
     }
     ReduceRows(op, out, rows);
     return absl::OkStatus();
   }
 
   Wires& wires_;
-  const CommBuffer data_;
+  const CommBlocks& send_;
+  const CommBuffer receive_;
   const size_t element_bytes_;
   const int64_t segment_;  // elements
   const CommBuffer scratch_;
@@ -157,21 +158,22 @@ absl::Status DirectAllReduce(Wires& wires, CommBuffer data, ReduceOp op) {
   return absl::OkStatus();
 }
 
-absl::Status DirectReduceScatter(Wires& wires, CommBuffer data, ReduceOp op) {
-  return BlockReducer(wires, data).Run(op);
+absl::Status DirectReduceScatter(Wires& wires, const CommBlocks& send,
+                                 const CommBuffer& receive, ReduceOp op) {
+  return BlockReducer(wires, send, receive).Run(op);
 }
 
-absl::Status DirectAllGather(Wires& wires, CommBuffer data) {
-  std::vector<Wire> memory = AttachEach(wires, data);
+absl::Status DirectAllGather(Wires& wires, const CommBlocks& data) {
+  std::vector<Wire> memory = AttachEach(wires, data.whole);
   for (int step = 1; step < wires.size(); ++step) {
     const int peer = (wires.rank() + step) % wires.size();
     RETURN_IF_ERROR(
-        RecvIfAny(wires, memory[peer], BlockMessage(wires, data, peer, peer)));
+        RecvIfAny(wires, memory[peer], BlockMessage(data, peer, peer)));
   }
   for (int step = 1; step < wires.size(); ++step) {
     const int peer = (wires.rank() + step) % wires.size();
-    RETURN_IF_ERROR(SendIfAny(wires, memory[peer],
-                              BlockMessage(wires, data, wires.rank(), peer)));
+    RETURN_IF_ERROR(
+        SendIfAny(wires, memory[peer], BlockMessage(data, wires.rank(), peer)));
   }
   RETURN_IF_ERROR(wires.WaitAllRecvs(absl::MakeSpan(memory)));
   return wires.WaitAllSends(absl::MakeSpan(memory));
@@ -192,24 +194,20 @@ absl::Status DirectBroadcast(Wires& wires, CommBuffer data, int root) {
   return wires.WaitAllSends(absl::MakeSpan(memory));
 }
 
-absl::Status DirectAllToAll(Wires& wires, const AllToAllBuffers& buffers) {
-  std::vector<Wire> from = AttachEach(wires, buffers.send);
-  std::vector<Wire> to = AttachEach(wires, buffers.receive);
+absl::Status DirectAllToAll(Wires& wires, const CommBlocks& send,
+                            const CommBlocks& receive) {
+  std::vector<Wire> from = AttachEach(wires, send.whole);
+  std::vector<Wire> to = AttachEach(wires, receive.whole);
   for (int step = 1; step < wires.size(); ++step) {
     const int peer = (wires.rank() + wires.size() - step) % wires.size();
-    RETURN_IF_ERROR(wires.PostRecv(
-        to[peer], BlockMessage(wires, buffers.receive, peer, peer)));
+    RETURN_IF_ERROR(
+        RecvIfAny(wires, to[peer], BlockMessage(receive, peer, peer)));
   }
   for (int step = 1; step < wires.size(); ++step) {
     const int peer = (wires.rank() + step) % wires.size();
-    RETURN_IF_ERROR(wires.PostSend(
-        from[peer], BlockMessage(wires, buffers.send, peer, peer)));
+    RETURN_IF_ERROR(
+        SendIfAny(wires, from[peer], BlockMessage(send, peer, peer)));
   }
-  const WireMessage own =
-      BlockMessage(wires, buffers.send, wires.rank(), wires.rank());
-  std::memcpy(static_cast<char*>(buffers.receive.data) + own.offset,
-              static_cast<const char*>(buffers.send.data) + own.offset,
-              own.bytes);
   RETURN_IF_ERROR(wires.WaitAllRecvs(absl::MakeSpan(to)));
   return wires.WaitAllSends(absl::MakeSpan(from));
 }

@@ -9,20 +9,25 @@
 #define TROUPE_WORKER_COLLECTIVE_GLOO_EXCHANGE_H_
 
 #include "absl/status/status.h"
+#include "worker/collective/blocks.h"
 #include "worker/collective/communicator.h"
 #include "worker/collective/gloo/wires.h"
 
 namespace troupe {
 
-// In place, as in communicator.h, within an operation of the wires.
+// Within an operation of the wires.
 
 // Every rank sends all of its buffer, S bytes, to each other.
 absl::Status DirectAllReduce(Wires& wires, CommBuffer data, ReduceOp op);
-// Segment by segment of the rank's block.
-absl::Status DirectReduceScatter(Wires& wires, CommBuffer data, ReduceOp op);
-absl::Status DirectAllGather(Wires& wires, CommBuffer data);
+// Segment by segment of the rank's block; `receive` may be that.
+absl::Status DirectReduceScatter(Wires& wires, const CommBlocks& send,
+                                 const CommBuffer& receive, ReduceOp op);
+// In place: this rank's block is there.
+absl::Status DirectAllGather(Wires& wires, const CommBlocks& data);
 absl::Status DirectBroadcast(Wires& wires, CommBuffer data, int root);
-absl::Status DirectAllToAll(Wires& wires, const AllToAllBuffers& buffers);
+// Between ranks: what a rank keeps is not copied.
+absl::Status DirectAllToAll(Wires& wires, const CommBlocks& send,
+                            const CommBlocks& receive);
 // Dissemination: in round k each rank tells rank r + 2^k; log2 N rounds.
 absl::Status DisseminationBarrier(Wires& wires);
 

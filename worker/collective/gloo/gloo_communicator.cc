@@ -54,37 +54,42 @@ class GlooCommunicator final : public Communicator {
     return PeerError({verdict.code, verdict.peer, verdict.what}, call);
   }
 
-  bool SmallBlocks(CommBuffer data) const {
-    return data.bytes() / size() * (size() - 1) <= kDirectBytes;
+  bool SmallBlocks(const CommBuffer& whole) const {
+    return whole.bytes() / size() * (size() - 1) <= kDirectBytes;
   }
 
-  absl::Status DoAllReduce(CommBuffer data, ReduceOp op,
+  absl::Status DoAllReduce(const CommBlocks& data, ReduceOp op,
                            const Call& call) override {
-    return Operate(Kind::kAllReduce, data.bytes(), call, [&]() -> absl::Status {
-      if (data.bytes() * (size() - 1) <= kDirectBytes) {
-        return DirectAllReduce(*wires_, data, op);
+    const size_t bytes = data.whole.bytes();
+    return Operate(Kind::kAllReduce, bytes, call, [&]() -> absl::Status {
+      if (bytes * (size() - 1) <= kDirectBytes) {
+        return DirectAllReduce(*wires_, data.whole, op);
       }
-      if (data.element == Element::kBF16) {
-        RETURN_IF_ERROR(DirectReduceScatter(*wires_, data, op));
+      if (data.whole.element == Element::kBF16) {
+        RETURN_IF_ERROR(
+            DirectReduceScatter(*wires_, data, data.Of(rank()), op));
         return RingAllGather(*wires_, data);
       }
       return RingAllReduce(*wires_, data, op);
     });
   }
 
-  absl::Status DoReduceScatter(CommBuffer data, ReduceOp op,
+  absl::Status DoReduceScatter(const CommBlocks& send,
+                               const CommBuffer& receive, ReduceOp op,
                                const Call& call) override {
-    return Operate(Kind::kReduceScatter, data.bytes(), call, [&] {
-      return SmallBlocks(data) || data.element == Element::kBF16
-                 ? DirectReduceScatter(*wires_, data, op)
-                 : RingReduceScatter(*wires_, data, op);
+    return Operate(Kind::kReduceScatter, send.whole.bytes(), call, [&] {
+      return SmallBlocks(send.whole) || receive.element == Element::kBF16
+                 ? DirectReduceScatter(*wires_, send, receive, op)
+                 : RingReduceScatter(*wires_, send, receive, op);
     });
   }
 
-  absl::Status DoAllGather(CommBuffer data, const Call& call) override {
-    return Operate(Kind::kAllGather, data.bytes(), call, [&] {
-      return SmallBlocks(data) ? DirectAllGather(*wires_, data)
-                               : RingAllGather(*wires_, data);
+  absl::Status DoAllGather(const CommBuffer& send, const CommBlocks& receive,
+                           const Call& call) override {
+    RETURN_IF_ERROR(CopyToSelf(send, receive.Of(rank())));
+    return Operate(Kind::kAllGather, receive.whole.bytes(), call, [&] {
+      return SmallBlocks(receive.whole) ? DirectAllGather(*wires_, receive)
+                                        : RingAllGather(*wires_, receive);
     });
   }
 
@@ -97,10 +102,11 @@ class GlooCommunicator final : public Communicator {
     });
   }
 
-  absl::Status DoAllToAll(const AllToAllBuffers& buffers,
+  absl::Status DoAllToAll(const CommBlocks& send, const CommBlocks& receive,
                           const Call& call) override {
-    return Operate(Kind::kAllToAll, buffers.send.bytes(), call,
-                   [&] { return DirectAllToAll(*wires_, buffers); });
+    RETURN_IF_ERROR(CopyToSelf(send.Of(rank()), receive.Of(rank())));
+    return Operate(Kind::kAllToAll, send.whole.bytes(), call,
+                   [&] { return DirectAllToAll(*wires_, send, receive); });
   }
 
   absl::Status DoSend(CommBuffer data, int peer, const Call& call) override {

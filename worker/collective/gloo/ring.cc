@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "proto/base/status.h"
-#include "proto/plan/layout.h"
 #include "worker/collective/reduce.h"
 
 namespace troupe {
@@ -16,28 +15,32 @@ constexpr int64_t kShortestSegment = 128 << 10;
 // Receives posted, and sends begun, ahead of the segment in hand.
 constexpr int64_t kAhead = 4;
 
-// Some steps of the ring: see the header, with blocks moved on by `shift`.
-struct RingSteps {
-  int count = 0;
-  int reduce = 0;  // the first so many add what they receive
-  int shift = 0;
-};
-
-// One pass over the items (step, segment) in order.
+// One pass over the items (step, segment) in order, of some of the steps that
+// the header numbers.
 class Ring {
  public:
-  Ring(Wires& wires, CommBuffer data, const RingSteps& steps)
-      : wires_(wires), data_(data), steps_(steps), ranks_(wires.size()) {
-    const int64_t block = EvenPiece(data.elements, {0, ranks_}).size();
-    const int64_t element = ElementBytes(data.element);
+  struct Steps {
+    int begin = 0;
+    int end = 0;
+  };
+  // Where this rank's block lies once it is complete: `own`.
+  Ring(Wires& wires, const CommBlocks& data, const CommBuffer& own,
+       const Steps& steps)
+      : wires_(wires),
+        data_(data),
+        own_(own),
+        first_step_(steps.begin),
+        ranks_(wires.size()),
+        element_bytes_(ElementBytes(data.whole.element)) {
+    const int64_t block = data.longest();
     // Two to a block, so that sending and adding overlap.
-    segment_ = std::clamp(block / 2, kShortestSegment / element,
-                          kLongestSegment / element);
+    segment_ = std::clamp(block / 2, kShortestSegment / element_bytes_,
+                          kLongestSegment / element_bytes_);
     segments_ = std::max<int64_t>(1, (block + segment_ - 1) / segment_);
-    items_ = steps.count * segments_;
-    memory_ = wires.Attach(data.data, data.bytes());
-    if (steps.reduce > 0) {
-      const size_t bytes = kAhead * segment_ * element;
+    items_ = (steps.end - steps.begin) * segments_;
+    memory_ = wires.Attach(data.whole.data, data.whole.bytes());
+    if (StepOf(0) < ranks_ - 1) {
+      const size_t bytes = kAhead * segment_ * element_bytes_;
       scratch_ = wires.Scratch(bytes);
       landing_ = wires.Attach(scratch_, bytes);
     }
@@ -62,37 +65,38 @@ class Ring {
   }
 
  private:
-  // The elements of `item` within the block that lies `back` behind this
-  // rank's.
-  Range Elements(int64_t item, int back) const {
-    const int step = static_cast<int>(item / segments_);
+  int StepOf(int64_t item) const {
+    return first_step_ + static_cast<int>(item / segments_);
+  }
+  bool Reduces(int64_t item) const { return StepOf(item) < ranks_ - 1; }
+  // The elements of `item` within the block that lies `back` behind the one
+  // that this rank sends in this step.
+  ElementRange Elements(int64_t item, int back) const {
     const int64_t segment = item % segments_;
-    const int block =
-        (wires_.rank() - step - back + steps_.shift + 3 * ranks_) % ranks_;
-    const Range range = EvenPiece(data_.elements, {block, ranks_});
+    const ElementRange& range =
+        data_.ranges[(wires_.rank() - StepOf(item) - 1 - back + 3 * ranks_) %
+                     ranks_];
     const int64_t begin = std::min(range.begin + segment * segment_, range.end);
     return {begin, std::min(begin + segment_, range.end)};
   }
-  bool Reduces(int64_t item) const { return item / segments_ < steps_.reduce; }
   size_t LandingOffset(int64_t item) const {
-    return (item % kAhead) * segment_ * ElementBytes(data_.element);
+    return (item % kAhead) * segment_ * element_bytes_;
   }
-  WireMessage MessageOf(const Range& range, int peer) const {
-    const size_t bytes = ElementBytes(data_.element);
+  WireMessage MessageOf(const ElementRange& range, int peer) const {
     return {.peer = peer,
-            .offset = range.begin * bytes,
-            .bytes = range.size() * bytes};
+            .offset = static_cast<size_t>(range.begin * element_bytes_),
+            .bytes = static_cast<size_t>(range.size() * element_bytes_)};
   }
 
   absl::Status PostSend(int64_t item) {
-    const Range range = Elements(item, 0);
+    const ElementRange range = Elements(item, 0);
     if (range.size() == 0) return absl::OkStatus();
     const int next = (wires_.rank() + 1) % ranks_;
     return wires_.PostSend(memory_, MessageOf(range, next));
   }
 
   absl::Status PostRecv(int64_t item) {
-    const Range range = Elements(item, 1);
+    const ElementRange range = Elements(item, 1);
     if (range.size() == 0) return absl::OkStatus();
     const int previous = (wires_.rank() + ranks_ - 1) % ranks_;
     WireMessage message = MessageOf(range, previous);
@@ -102,19 +106,32 @@ class Ring {
   }
 
   absl::Status Receive(int64_t item, ReduceOp op) {
-    const Range range = Elements(item, 1);
+    const ElementRange range = Elements(item, 1);
     if (range.size() == 0) return absl::OkStatus();
     if (!Reduces(item)) return wires_.WaitRecv(memory_);
     RETURN_IF_ERROR(wires_.WaitRecv(landing_));
-    ReduceInto(op, data_.Slice(range.begin, range.end),
-               {scratch_ + LandingOffset(item), range.size(), data_.element});
+    const CommBuffer mine = data_.whole.Slice(range.begin, range.end);
+    const CommBuffer theirs = {scratch_ + LandingOffset(item), range.size(),
+                               mine.element};
+    CommBuffer sum = mine;
+    if (StepOf(item) == ranks_ - 2) {  // the last: this rank's block
+      const int64_t begin = range.begin - data_.ranges[wires_.rank()].begin;
+      sum = own_.Slice(begin, begin + range.size());
+    }
+    if (sum.data == mine.data) {
+      ReduceInto(op, mine, theirs);
+    } else {
+      ReduceRows(op, sum, {mine, theirs});
+    }
     return absl::OkStatus();
   }
 
   Wires& wires_;
-  const CommBuffer data_;
-  const RingSteps steps_;
+  const CommBlocks& data_;
+  const CommBuffer own_;
+  const int first_step_;
   const int ranks_;
+  const int64_t element_bytes_;
   int64_t segment_ = 0;   // elements
   int64_t segments_ = 0;  // of the longest block
   int64_t items_ = 0;
@@ -125,19 +142,23 @@ class Ring {
 
 }  // namespace
 
-absl::Status RingAllReduce(Wires& wires, CommBuffer data, ReduceOp op) {
+absl::Status RingAllReduce(Wires& wires, const CommBlocks& data, ReduceOp op) {
   const int rest = wires.size() - 1;
-  return Ring(wires, data, {.count = 2 * rest, .reduce = rest}).Run(op);
-}
-
-absl::Status RingReduceScatter(Wires& wires, CommBuffer data, ReduceOp op) {
-  const int rest = wires.size() - 1;
-  return Ring(wires, data, {.count = rest, .reduce = rest, .shift = -1})
+  return Ring(wires, data, data.Of(wires.rank()), {.begin = 0, .end = 2 * rest})
       .Run(op);
 }
 
-absl::Status RingAllGather(Wires& wires, CommBuffer data) {
-  return Ring(wires, data, {.count = wires.size() - 1}).Run(ReduceOp::kSum);
+absl::Status RingReduceScatter(Wires& wires, const CommBlocks& send,
+                               const CommBuffer& receive, ReduceOp op) {
+  return Ring(wires, send, receive, {.begin = 0, .end = wires.size() - 1})
+      .Run(op);
+}
+
+absl::Status RingAllGather(Wires& wires, const CommBlocks& data) {
+  const int rest = wires.size() - 1;
+  return Ring(wires, data, data.Of(wires.rank()),
+              {.begin = rest, .end = 2 * rest})
+      .Run(ReduceOp::kSum);
 }
 
 absl::Status RingBroadcast(Wires& wires, CommBuffer data, int root) {

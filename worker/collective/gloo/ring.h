@@ -2,9 +2,9 @@
 //
 // Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
 // workstations" (2009). The buffer of S bytes is N blocks. In step s of the
-// reduction rank r sends block r - s to rank r + 1, receives block r - s - 1
-// from rank r - 1 and adds it to its own; after N - 1 steps it holds block r +
-// 1 complete. In N - 1 steps more the complete blocks go round. Everything is
+// reduction rank r sends block r - s - 1 to rank r + 1, receives block r - s -
+// 2 from rank r - 1 and adds it to its own; after N - 1 steps it holds block r
+// complete. In N - 1 steps more the complete blocks go round. Everything is
 // modulo N.
 //
 //   all-reduce       2 (N - 1) steps, each rank sends 2 (N - 1) / N  S bytes
@@ -20,15 +20,21 @@
 #define TROUPE_WORKER_COLLECTIVE_GLOO_RING_H_
 
 #include "absl/status/status.h"
+#include "worker/collective/blocks.h"
 #include "worker/collective/communicator.h"
 #include "worker/collective/gloo/wires.h"
 
 namespace troupe {
 
-// In place, as in communicator.h, within an operation of the wires.
-absl::Status RingAllReduce(Wires& wires, CommBuffer data, ReduceOp op);
-absl::Status RingReduceScatter(Wires& wires, CommBuffer data, ReduceOp op);
-absl::Status RingAllGather(Wires& wires, CommBuffer data);
+// Within an operation of the wires.
+
+absl::Status RingAllReduce(Wires& wires, const CommBlocks& data, ReduceOp op);
+// As communicator.h has it: `send` is scratch, and `receive` may be a block of
+// it.
+absl::Status RingReduceScatter(Wires& wires, const CommBlocks& send,
+                               const CommBuffer& receive, ReduceOp op);
+// In place: this rank's block is there.
+absl::Status RingAllGather(Wires& wires, const CommBlocks& data);
 absl::Status RingBroadcast(Wires& wires, CommBuffer data, int root);
 
 }  // namespace troupe

@@ -12,7 +12,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "proto/base/status.h"
-#include "proto/plan/layout.h"
 #include "worker/collective/in_process/board.h"
 #include "worker/collective/reduce.h"
 
@@ -32,12 +31,6 @@ class InProcessCommunicator final : public Communicator {
   }
 
  private:
-  CommBuffer Block(CommBuffer data, int index) const {
-    const Range range =
-        EvenPiece(data.elements, {.index = index, .count = size()});
-    return data.Slice(range.begin, range.end);
-  }
-
   absl::Status Result(const Verdict& outcome, const Call& call) {
     if (outcome.ok()) return absl::OkStatus();
     {
@@ -50,54 +43,66 @@ class InProcessCommunicator final : public Communicator {
     return PeerError(outcome, call);
   }
 
-  absl::Status Enter(CommBuffer buffer, const Call& call) {
+  // Puts up `buffer`; `whole` is what all members have alike.
+  absl::Status Enter(const CommBuffer& buffer, const CommBuffer& whole,
+                     const Call& call) {
     return Result(
         board_->Enter(rank(),
-                      {absl::StrCat(call.operation, " of ", buffer.elements,
-                                    " ", ElementName(buffer.element)),
+                      {absl::StrCat(call.operation, " of ", whole.elements, " ",
+                                    ElementName(whole.element)),
                        buffer},
                       call.deadline),
         call);
   }
+  absl::Status Enter(const CommBuffer& buffer, const Call& call) {
+    return Enter(buffer, buffer, call);
+  }
 
-  void ReduceOwnBlock(ReduceOp op) {
+  // Block `index` of what `member` has put up, which is cut as `blocks` is.
+  CommBuffer BlockAt(int member, const CommBlocks& blocks, int index) const {
+    const ElementRange& range = blocks.ranges[index];
+    return board_->BufferOf(member).Slice(range.begin, range.end);
+  }
+
+  void ReduceOwnBlock(const CommBlocks& blocks, const CommBuffer& into,
+                      ReduceOp op) {
     std::vector<CommBuffer> rows(size());
-    for (int i = 0; i < size(); ++i) {
-      rows[i] = Block(board_->BufferOf(i), rank());
-    }
-    ReduceRows(op, rows[rank()], rows);
+    for (int i = 0; i < size(); ++i) rows[i] = BlockAt(i, blocks, rank());
+    ReduceRows(op, into, rows);
   }
 
-  // Copies each block that another rank owns from that rank's buffer.
-  void CopyOtherBlocks(CommBuffer data) {
-    for (int i = 0; i < size(); ++i) {
-      const CommBuffer from = Block(board_->BufferOf(i), i);
-      if (i == rank() || from.elements == 0) continue;
-      std::memcpy(Block(data, i).data, from.data, from.bytes());
-    }
+  static void Copy(const CommBuffer& from, const CommBuffer& to) {
+    if (from.elements > 0) std::memcpy(to.data, from.data, from.bytes());
   }
 
-  absl::Status DoAllReduce(CommBuffer data, ReduceOp op,
+  absl::Status DoAllReduce(const CommBlocks& data, ReduceOp op,
                            const Call& call) override {
-    RETURN_IF_ERROR(Enter(data, call));
-    ReduceOwnBlock(op);
+    RETURN_IF_ERROR(Enter(data.whole, call));
+    ReduceOwnBlock(data, data.Of(rank()), op);
     board_->NextPhase(rank());
-    CopyOtherBlocks(data);
+    for (int i = 0; i < size(); ++i) {
+      if (i != rank()) Copy(BlockAt(i, data, i), data.Of(i));
+    }
     board_->NextPhase(rank());
     return absl::OkStatus();
   }
 
-  absl::Status DoReduceScatter(CommBuffer data, ReduceOp op,
+  absl::Status DoReduceScatter(const CommBlocks& send,
+                               const CommBuffer& receive, ReduceOp op,
                                const Call& call) override {
-    RETURN_IF_ERROR(Enter(data, call));
-    ReduceOwnBlock(op);
+    RETURN_IF_ERROR(Enter(send.whole, call));
+    ReduceOwnBlock(send, receive, op);
     board_->NextPhase(rank());
     return absl::OkStatus();
   }
 
-  absl::Status DoAllGather(CommBuffer data, const Call& call) override {
-    RETURN_IF_ERROR(Enter(data, call));
-    CopyOtherBlocks(data);
+  absl::Status DoAllGather(const CommBuffer& send, const CommBlocks& receive,
+                           const Call& call) override {
+    RETURN_IF_ERROR(Enter(send, receive.whole, call));
+    RETURN_IF_ERROR(CopyToSelf(send, receive.Of(rank())));
+    for (int i = 0; i < size(); ++i) {
+      if (i != rank()) Copy(board_->BufferOf(i), receive.Of(i));
+    }
     board_->NextPhase(rank());
     return absl::OkStatus();
   }
@@ -112,12 +117,11 @@ class InProcessCommunicator final : public Communicator {
     return absl::OkStatus();
   }
 
-  absl::Status DoAllToAll(const AllToAllBuffers& buffers,
+  absl::Status DoAllToAll(const CommBlocks& send, const CommBlocks& receive,
                           const Call& call) override {
-    RETURN_IF_ERROR(Enter(buffers.send, call));
+    RETURN_IF_ERROR(Enter(send.whole, call));
     for (int i = 0; i < size(); ++i) {
-      const CommBuffer from = Block(board_->BufferOf(i), rank());
-      std::memcpy(Block(buffers.receive, i).data, from.data, from.bytes());
+      Copy(BlockAt(i, send, rank()), receive.Of(i));
     }
     board_->NextPhase(rank());
     return absl::OkStatus();

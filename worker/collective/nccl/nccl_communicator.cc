@@ -13,7 +13,6 @@
 #include "ops/reduce.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
-#include "proto/plan/layout.h"
 #include "worker/collective/nccl/join.h"
 #include "worker/collective/nccl/warm_up.h"
 #include "worker/collective/nccl/watch.h"
@@ -104,23 +103,21 @@ class NcclCommunicator final : public Communicator {
     return met.ok() ? failure : met;
   }
 
-  CommBuffer Block(const CommBuffer& data, int index) const {
-    const Range range =
-        EvenPiece(data.elements, {.index = index, .count = size()});
-    return data.Slice(range.begin, range.end);
-  }
-
-  // An f32 copy on the device, whose reduction is rounded once.
-  absl::Status InF32(const CommBuffer& bf16,
-                     absl::FunctionRef<absl::Status(const CommBuffer&)> body) {
-    const CommBuffer f32 = {.elements = bf16.elements,
+  // Reduces an f32 copy on the device, which is rounded once: the wide copy of
+  // `from` is what `body` gets, and what it returns is narrowed into `to`.
+  using InWide =
+      absl::FunctionRef<absl::StatusOr<CommBuffer>(const CommBuffer&)>;
+  absl::Status InF32(const CommBuffer& from, const CommBuffer& to,
+                     InWide body) {
+    const CommBuffer f32 = {.elements = from.elements,
                             .element = Element::kF32};
     RETURN_IF_ERROR(Reserve(f32.bytes()));
-    const Tensor narrow(bf16.data, DType::kBF16, {bf16.elements});
-    const Tensor wide(scratch_, DType::kF32, {bf16.elements});
-    Copy(device_, {.x = narrow, .y = wide});
-    RETURN_IF_ERROR(body({scratch_, f32.elements, f32.element}));
-    Copy(device_, {.x = wide, .y = narrow});
+    Copy(device_, {.x = Tensor(from.data, DType::kBF16, {from.elements}),
+                   .y = Tensor(scratch_, DType::kF32, {from.elements})});
+    ASSIGN_OR_RETURN(const CommBuffer result,
+                     body({scratch_, f32.elements, f32.element}));
+    Copy(device_, {.x = Tensor(result.data, DType::kF32, {to.elements}),
+                   .y = Tensor(to.data, DType::kBF16, {to.elements})});
     return device_.Synchronize();
   }
   absl::Status Reserve(size_t bytes) {
@@ -138,12 +135,19 @@ class NcclCommunicator final : public Communicator {
     return data.element == Element::kBF16 && op == ReduceOp::kSum;
   }
 
-  absl::Status DoAllReduce(CommBuffer data, ReduceOp op,
+  absl::Status DoAllReduce(const CommBlocks& data, ReduceOp op,
                            const Call& call) override {
+    return AllReduceWhole(data.whole, op, call);
+  }
+
+  absl::Status AllReduceWhole(const CommBuffer& data, ReduceOp op,
+                              const Call& call) {
     if (NeedsF32(data, op)) {
-      return InF32(data, [&](const CommBuffer& wide) {
-        return DoAllReduce(wide, op, call);
-      });
+      return InF32(data, data,
+                   [&](const CommBuffer& wide) -> absl::StatusOr<CommBuffer> {
+                     RETURN_IF_ERROR(AllReduceWhole(wide, op, call));
+                     return wide;
+                   });
     }
     return Operate(call, [&](ncclComm_t comm, cudaStream_t stream) {
       return ncclAllReduce(data.data, data.data, data.elements,
@@ -152,39 +156,45 @@ class NcclCommunicator final : public Communicator {
   }
 
   // Blocks of unequal sizes are reduced one by one, in one launch.
-  absl::Status DoReduceScatter(CommBuffer data, ReduceOp op,
+  absl::Status DoReduceScatter(const CommBlocks& send,
+                               const CommBuffer& receive, ReduceOp op,
                                const Call& call) override {
-    if (NeedsF32(data, op)) {
-      return InF32(data, [&](const CommBuffer& wide) {
-        return DoReduceScatter(wide, op, call);
-      });
+    if (NeedsF32(receive, op)) {
+      return InF32(send.whole, receive,
+                   [&](const CommBuffer& wide) -> absl::StatusOr<CommBuffer> {
+                     const CommBlocks blocks = {wide, send.ranges};
+                     const CommBuffer own = blocks.Of(rank());
+                     RETURN_IF_ERROR(DoReduceScatter(blocks, own, op, call));
+                     return own;
+                   });
     }
     return Operate(call, [&](ncclComm_t comm, cudaStream_t stream) {
-      const ncclDataType_t type = TypeOf(data.element);
-      if (data.elements % size() == 0) {
-        return ncclReduceScatter(data.data, Block(data, rank()).data,
-                                 data.elements / size(), type, OpOf(op), comm,
+      const ncclDataType_t type = TypeOf(receive.element);
+      if (Even(send)) {
+        return ncclReduceScatter(send.whole.data, receive.data,
+                                 receive.elements, type, OpOf(op), comm,
                                  stream);
       }
       return Grouped([&](int i) {
-        const CommBuffer block = Block(data, i);
-        return ncclReduce(block.data, block.data, block.elements, type,
-                          OpOf(op), i, comm, stream);
+        const CommBuffer block = send.Of(i);
+        return ncclReduce(block.data, i == rank() ? receive.data : block.data,
+                          block.elements, type, OpOf(op), i, comm, stream);
       });
     });
   }
 
-  absl::Status DoAllGather(CommBuffer data, const Call& call) override {
+  absl::Status DoAllGather(const CommBuffer& send, const CommBlocks& receive,
+                           const Call& call) override {
     return Operate(call, [&](ncclComm_t comm, cudaStream_t stream) {
-      const ncclDataType_t type = TypeOf(data.element);
-      if (data.elements % size() == 0) {
-        return ncclAllGather(Block(data, rank()).data, data.data,
-                             data.elements / size(), type, comm, stream);
+      const ncclDataType_t type = TypeOf(send.element);
+      if (Even(receive)) {
+        return ncclAllGather(send.data, receive.whole.data, send.elements, type,
+                             comm, stream);
       }
       return Grouped([&](int i) {
-        const CommBuffer block = Block(data, i);
-        return ncclBroadcast(block.data, block.data, block.elements, type, i,
-                             comm, stream);
+        const CommBuffer block = receive.Of(i);
+        return ncclBroadcast(i == rank() ? send.data : block.data, block.data,
+                             block.elements, type, i, comm, stream);
       });
     });
   }
@@ -197,13 +207,13 @@ class NcclCommunicator final : public Communicator {
     });
   }
 
-  absl::Status DoAllToAll(const AllToAllBuffers& buffers,
+  absl::Status DoAllToAll(const CommBlocks& send, const CommBlocks& receive,
                           const Call& call) override {
     return Operate(call, [&](ncclComm_t comm, cudaStream_t stream) {
-      const ncclDataType_t type = TypeOf(buffers.send.element);
+      const ncclDataType_t type = TypeOf(send.whole.element);
       return Grouped([&](int i) {
-        const CommBuffer out = Block(buffers.send, i);
-        const CommBuffer in = Block(buffers.receive, i);
+        const CommBuffer out = send.Of(i);
+        const CommBuffer in = receive.Of(i);
         const ncclResult_t sent =
             ncclSend(out.data, out.elements, type, i, comm, stream);
         if (sent != ncclSuccess && sent != ncclInProgress) return sent;
@@ -232,9 +242,10 @@ class NcclCommunicator final : public Communicator {
     return meeting_->All(OptionsOf(call));
   }
 
-  absl::Status CopyToSelf(const AllToAllBuffers& buffers) override {
-    device_.CopyWithin(buffers.receive.data, buffers.send.data,
-                       buffers.send.bytes());
+  absl::Status CopyToSelf(const CommBuffer& from,
+                          const CommBuffer& to) override {
+    if (to.data == from.data) return absl::OkStatus();
+    device_.CopyWithin(to.data, from.data, from.bytes());
     return device_.Synchronize();
   }
 
@@ -245,6 +256,11 @@ class NcclCommunicator final : public Communicator {
     }
     if (meeting_ != nullptr) meeting_->Abort(why);
     if (comm_ != nullptr) comm_->Abort();
+  }
+
+  static bool Even(const CommBlocks& blocks) {
+    return blocks.longest() * static_cast<int64_t>(blocks.ranges.size()) ==
+           blocks.whole.elements;
   }
 
   // A call for each member, launched as one.

@@ -33,8 +33,11 @@ absl::Status MeetNeighbours(Communicator& communicator,
 absl::Status RunEach(Communicator& communicator, const CommBuffer& data,
                      const CommOptions& options) {
   RETURN_IF_ERROR(communicator.AllReduce(data, ReduceOp::kSum, options));
-  RETURN_IF_ERROR(communicator.ReduceScatter(data, ReduceOp::kSum, options));
-  RETURN_IF_ERROR(communicator.AllGather(data, options));
+  const CommBuffer own = communicator.Block(data, communicator.rank());
+  RETURN_IF_ERROR(communicator.ReduceScatter({.send = data, .receive = own},
+                                             ReduceOp::kSum, options));
+  RETURN_IF_ERROR(
+      communicator.AllGather({.send = own, .receive = data}, options));
   RETURN_IF_ERROR(communicator.Broadcast(data, /*root=*/0, options));
   return MeetNeighbours(communicator, data.Slice(0, 1), options);
 }

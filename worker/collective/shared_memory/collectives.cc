@@ -6,7 +6,6 @@
 
 #include "proto/base/clock.h"
 #include "proto/base/status.h"
-#include "proto/plan/layout.h"
 #include "worker/collective/reduce.h"
 
 namespace troupe {
@@ -23,30 +22,24 @@ void Copy(void* to, const void* from, size_t bytes) {
 class Pieces {
  public:
   // Of no more than so many bytes each.
-  Pieces(Phases& phases, CopyKind kind, CommBuffer data, int64_t bytes)
+  Pieces(Phases& phases, CopyKind kind, Element element, int64_t bytes)
       : phases_(phases),
         kind_(kind),
         map_(phases.map()),
-        data_(data),
-        elements_(bytes / static_cast<int64_t>(ElementBytes(data.element))) {}
+        elements_(bytes / static_cast<int64_t>(ElementBytes(element))) {}
 
   int me() const { return phases_.rank(); }
   int ranks() const { return phases_.ranks(); }
-  Range Block(int rank) const {
-    return EvenPiece(data_.elements, {.index = rank, .count = ranks()});
-  }
-  // Of the longest range.
   int64_t CountIn(int64_t elements) const {
     return (elements + elements_ - 1) / elements_;
   }
-  // Piece t of a range.
-  CommBuffer Of(const Range& range, int64_t t) const {
-    const int64_t begin = std::min(range.begin + t * elements_, range.end);
-    return data_.Slice(begin, std::min(begin + elements_, range.end));
+  // Piece t of a buffer; empty after its end.
+  CommBuffer Of(const CommBuffer& buffer, int64_t t) const {
+    const int64_t begin = std::min(t * elements_, buffer.elements);
+    return buffer.Slice(begin, std::min(begin + elements_, buffer.elements));
   }
-  CommBuffer OfBlock(int rank, int64_t t) const { return Of(Block(rank), t); }
 
-  void Put(char* slot, CommBuffer piece) const {
+  void Put(char* slot, const CommBuffer& piece) const {
     CopyAs(kind_, slot, piece.data, piece.bytes());
   }
 
@@ -60,21 +53,25 @@ class Pieces {
   int64_t SharePlace(int rank) const { return rank * map_.piece_bytes(); }
 
   // Piece t of each other rank's block, into our in slot.
-  void GiveShares(int64_t t) const {
+  void GiveShares(const CommBlocks& blocks, int64_t t) const {
     for (int rank = 0; rank < ranks(); ++rank) {
       if (rank == me()) continue;
-      Put(Given() + SharePlace(rank), OfBlock(rank, t));
+      Put(Given() + SharePlace(rank), Of(blocks.Of(rank), t));
     }
   }
-  // Piece t of our block: the sum of what all gave.
-  CommBuffer ReduceOwn(int64_t t, ReduceOp op) {
-    const CommBuffer own = OfBlock(me(), t);
-    if (own.elements > 0) ReduceRows(op, own, Rows(own, SharePlace(me())));
-    return own;
+  // Piece t of our block: the sum of what all gave, into the same piece of
+  // `into`, which it returns.
+  CommBuffer ReduceOwn(const CommBlocks& blocks, const CommBuffer& into,
+                       int64_t t, ReduceOp op) {
+    const CommBuffer sum = Of(into, t);
+    if (sum.elements > 0) {
+      ReduceRows(op, sum, Rows(Of(blocks.Of(me()), t), SharePlace(me())));
+    }
+    return sum;
   }
   // The same range of all ranks: ours from the buffer, theirs from `place` of
   // their in slots.
-  const std::vector<CommBuffer>& Rows(CommBuffer own, int64_t place) {
+  const std::vector<CommBuffer>& Rows(const CommBuffer& own, int64_t place) {
     rows_.clear();
     for (int rank = 0; rank < ranks(); ++rank) {
       rows_.push_back(own);
@@ -88,14 +85,13 @@ class Pieces {
   Phases& phases_;
   const CopyKind kind_;
   const SegmentMap& map_;
-  const CommBuffer data_;
   const int64_t elements_;  // of a piece
   std::vector<CommBuffer> rows_;
 };
 
-absl::Status DirectAllReduce(Phases& phases, CopyKind kind, CommBuffer data,
-                             ReduceOp op) {
-  Pieces pieces(phases, kind, data, phases.map().slot_bytes());
+absl::Status DirectAllReduce(Phases& phases, CopyKind kind,
+                             const CommBuffer& data, ReduceOp op) {
+  Pieces pieces(phases, kind, data.element, phases.map().slot_bytes());
   pieces.Put(pieces.Given(), data);
   RETURN_IF_ERROR(phases.Next());
   ReduceRows(op, data, pieces.Rows(data, 0));
@@ -104,28 +100,29 @@ absl::Status DirectAllReduce(Phases& phases, CopyKind kind, CommBuffer data,
 
 }  // namespace
 
-absl::Status SharedAllReduce(Phases& phases, CopyKind kind, CommBuffer data,
-                             ReduceOp op) {
+absl::Status SharedAllReduce(Phases& phases, CopyKind kind,
+                             const CommBlocks& data, ReduceOp op) {
   const SegmentMap& map = phases.map();
-  if (static_cast<int64_t>(data.bytes()) <=
+  if (static_cast<int64_t>(data.whole.bytes()) <=
       std::min(kDirectBytesMax, map.slot_bytes())) {
-    return DirectAllReduce(phases, kind, data, op);
+    return DirectAllReduce(phases, kind, data.whole, op);
   }
-  Pieces pieces(phases, kind, data, map.piece_bytes());
-  const int64_t count = pieces.CountIn(pieces.Block(0).size());
+  Pieces pieces(phases, kind, data.whole.element, map.piece_bytes());
+  const CommBuffer own = data.Of(phases.rank());
+  const int64_t count = pieces.CountIn(data.longest());
   for (int64_t t = 0; t < count + 2; ++t) {
     if (t > 0) RETURN_IF_ERROR(phases.Next());
-    if (t < count) pieces.GiveShares(t);
+    if (t < count) pieces.GiveShares(data, t);
     if (t >= 1 && t - 1 < count) {
-      const CommBuffer own = pieces.ReduceOwn(t - 1, op);
+      const CommBuffer sum = pieces.ReduceOwn(data, own, t - 1, op);
       pieces.Put(
           map.out_slot({.rank = phases.rank(), .parity = phases.writes()}),
-          own);
+          sum);
     }
     if (t < 2) continue;
     for (int rank = 0; rank < phases.ranks(); ++rank) {
       if (rank == phases.rank()) continue;
-      const CommBuffer piece = pieces.OfBlock(rank, t - 2);
+      const CommBuffer piece = pieces.Of(data.Of(rank), t - 2);
       Copy(piece.data, map.out_slot({.rank = rank, .parity = phases.reads()}),
            piece.bytes());
     }
@@ -133,30 +130,39 @@ absl::Status SharedAllReduce(Phases& phases, CopyKind kind, CommBuffer data,
   return absl::OkStatus();
 }
 
-absl::Status SharedReduceScatter(Phases& phases, CopyKind kind, CommBuffer data,
-                                 ReduceOp op) {
-  Pieces pieces(phases, kind, data, phases.map().piece_bytes());
-  const int64_t count = pieces.CountIn(pieces.Block(0).size());
+absl::Status SharedReduceScatter(Phases& phases, CopyKind kind,
+                                 const CommBlocks& send,
+                                 const CommBuffer& receive, ReduceOp op) {
+  Pieces pieces(phases, kind, receive.element, phases.map().piece_bytes());
+  const int64_t count = pieces.CountIn(send.longest());
   for (int64_t t = 0; t < count + 1; ++t) {
     if (t > 0) RETURN_IF_ERROR(phases.Next());
-    if (t < count) pieces.GiveShares(t);
-    if (t > 0) pieces.ReduceOwn(t - 1, op);
+    if (t < count) pieces.GiveShares(send, t);
+    if (t > 0) pieces.ReduceOwn(send, receive, t - 1, op);
   }
   return absl::OkStatus();
 }
 
-absl::Status SharedAllGather(Phases& phases, CopyKind kind, CommBuffer data) {
-  Pieces pieces(phases, kind, data, phases.map().slot_bytes());
-  const int64_t count = pieces.CountIn(pieces.Block(0).size());
+absl::Status SharedAllGather(Phases& phases, CopyKind kind,
+                             const CommBuffer& send,
+                             const CommBlocks& receive) {
+  Pieces pieces(phases, kind, send.element, phases.map().slot_bytes());
+  const CommBuffer own = receive.Of(phases.rank());
+  const int64_t count = pieces.CountIn(receive.longest());
   for (int64_t t = 0; t < count + 1; ++t) {
     if (t > 0) RETURN_IF_ERROR(phases.Next());
     if (t < count) {
-      pieces.Put(pieces.Given(), pieces.OfBlock(phases.rank(), t));
+      const CommBuffer piece = pieces.Of(send, t);
+      pieces.Put(pieces.Given(), piece);
+      // While the cache has it.
+      if (own.data != send.data) {
+        Copy(pieces.Of(own, t).data, piece.data, piece.bytes());
+      }
     }
     if (t == 0) continue;
     for (int rank = 0; rank < phases.ranks(); ++rank) {
       if (rank == phases.rank()) continue;
-      const CommBuffer piece = pieces.OfBlock(rank, t - 1);
+      const CommBuffer piece = pieces.Of(receive.Of(rank), t - 1);
       Copy(piece.data, pieces.TakenFrom(rank), piece.bytes());
     }
   }
@@ -165,15 +171,14 @@ absl::Status SharedAllGather(Phases& phases, CopyKind kind, CommBuffer data) {
 
 absl::Status SharedBroadcast(Phases& phases, CopyKind kind, CommBuffer data,
                              int root) {
-  Pieces pieces(phases, kind, data, phases.map().slot_bytes());
-  const Range all = {0, data.elements};
+  Pieces pieces(phases, kind, data.element, phases.map().slot_bytes());
   const int64_t count = pieces.CountIn(data.elements);
   for (int64_t t = 0; t < count + 1; ++t) {
     if (t > 0) RETURN_IF_ERROR(phases.Next());
     if (phases.rank() == root) {
-      pieces.Put(pieces.Given(), pieces.Of(all, t));  // none after the last
+      pieces.Put(pieces.Given(), pieces.Of(data, t));  // none after the last
     } else if (t > 0) {
-      const CommBuffer piece = pieces.Of(all, t - 1);
+      const CommBuffer piece = pieces.Of(data, t - 1);
       Copy(piece.data, pieces.TakenFrom(root), piece.bytes());
     }
   }
@@ -181,20 +186,19 @@ absl::Status SharedBroadcast(Phases& phases, CopyKind kind, CommBuffer data,
 }
 
 absl::Status SharedAllToAll(Phases& phases, CopyKind kind,
-                            const AllToAllBuffers& buffers) {
-  Pieces send(phases, kind, buffers.send, phases.map().piece_bytes());
-  Pieces receive(phases, kind, buffers.receive, phases.map().piece_bytes());
+                            const CommBlocks& send, const CommBlocks& receive) {
+  Pieces pieces(phases, kind, send.whole.element, phases.map().piece_bytes());
   const int me = phases.rank();
-  const int64_t count = send.CountIn(send.Block(0).size());
+  const int64_t count = pieces.CountIn(send.longest());
   for (int64_t t = 0; t < count + 1; ++t) {
     if (t > 0) RETURN_IF_ERROR(phases.Next());
-    if (t < count) send.GiveShares(t);
+    if (t < count) pieces.GiveShares(send, t);
     if (t == 0) continue;
     for (int rank = 0; rank < phases.ranks(); ++rank) {
-      const CommBuffer piece = receive.OfBlock(rank, t - 1);
+      const CommBuffer piece = pieces.Of(receive.Of(rank), t - 1);
       const void* from = rank == me
-                             ? send.OfBlock(me, t - 1).data
-                             : receive.TakenFrom(rank) + send.SharePlace(me);
+                             ? pieces.Of(send.Of(me), t - 1).data
+                             : pieces.TakenFrom(rank) + pieces.SharePlace(me);
       Copy(piece.data, from, piece.bytes());
     }
   }
@@ -203,7 +207,13 @@ absl::Status SharedAllToAll(Phases& phases, CopyKind kind,
 
 absl::Status TryCopies(Phases& phases, CopyChoice& choice) {
   std::vector<int32_t> zeros(2 * phases.map().slot_bytes() / sizeof(int32_t));
-  const CommBuffer data = CommBuffer::Of(absl::MakeSpan(zeros));
+  const int64_t count = static_cast<int64_t>(zeros.size());
+  std::vector<ElementRange> ranges(phases.ranks());
+  for (int rank = 0; rank < phases.ranks(); ++rank) {
+    ranges[rank] =
+        BlockOf({.elements = count, .members = phases.ranks()}, rank);
+  }
+  const CommBlocks data = {CommBuffer::Of(absl::MakeSpan(zeros)), ranges};
   const RealClock clock;
   return choice.Try([&](CopyKind kind) -> absl::StatusOr<absl::Duration> {
     const int64_t start = clock.MonotonicNanos();

@@ -19,23 +19,27 @@
 #define TROUPE_WORKER_COLLECTIVE_SHARED_MEMORY_COLLECTIVES_H_
 
 #include "absl/status/status.h"
+#include "worker/collective/blocks.h"
 #include "worker/collective/communicator.h"
 #include "worker/collective/shared_memory/copy_choice.h"
 #include "worker/collective/shared_memory/phases.h"
 
 namespace troupe {
 
-// In place, as in communicator.h, within an operation of the phases. A rank
-// copies into slots as its `kind` says, and from slots as memcpy.
-absl::Status SharedAllReduce(Phases& phases, CopyKind kind, CommBuffer data,
-                             ReduceOp op);
-absl::Status SharedReduceScatter(Phases& phases, CopyKind kind, CommBuffer data,
-                                 ReduceOp op);
-absl::Status SharedAllGather(Phases& phases, CopyKind kind, CommBuffer data);
+// As in communicator.h, within an operation of the phases. A rank copies into
+// slots as its `kind` says, and from slots as memcpy. A reduce-scatter leaves
+// what it reads as it was, but for `receive`.
+absl::Status SharedAllReduce(Phases& phases, CopyKind kind,
+                             const CommBlocks& data, ReduceOp op);
+absl::Status SharedReduceScatter(Phases& phases, CopyKind kind,
+                                 const CommBlocks& send,
+                                 const CommBuffer& receive, ReduceOp op);
+absl::Status SharedAllGather(Phases& phases, CopyKind kind,
+                             const CommBuffer& send, const CommBlocks& receive);
 absl::Status SharedBroadcast(Phases& phases, CopyKind kind, CommBuffer data,
                              int root);
 absl::Status SharedAllToAll(Phases& phases, CopyKind kind,
-                            const AllToAllBuffers& buffers);
+                            const CommBlocks& send, const CommBlocks& receive);
 
 // Chooses the copies of the collectives that follow: all-reduces two slots of
 // zeros either way, which takes a few milliseconds at most.

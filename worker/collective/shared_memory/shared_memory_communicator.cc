@@ -18,15 +18,16 @@
 namespace troupe {
 namespace {
 
-// Tells calls apart: FNV-1a of the operation, its size and its type. Not 0.
-uint64_t CallNumber(absl::string_view operation, CommBuffer data) {
+// Tells calls apart: FNV-1a of the operation, its sizes and its type. Not 0.
+uint64_t CallNumber(absl::string_view operation, const CommBlocks& data) {
   uint64_t hash = 0xcbf29ce484222325;
   const auto mix = [&hash](uint64_t value) {
     hash = (hash ^ value) * 0x100000001b3;
   };
   for (const char c : operation) mix(static_cast<uint8_t>(c));
-  mix(static_cast<uint64_t>(data.elements));
-  mix(static_cast<uint64_t>(data.element));
+  mix(static_cast<uint64_t>(data.whole.elements));
+  mix(static_cast<uint64_t>(data.whole.element));
+  mix(static_cast<uint64_t>(data.row_elements));
   return hash | 1;
 }
 
@@ -56,43 +57,45 @@ class SharedMemoryCommunicator final : public Communicator {
     return PeerError(verdict, call);
   }
   template <typename Body>
-  absl::Status RunCollective(const Call& call, CommBuffer data,
+  absl::Status RunCollective(const Call& call, const CommBlocks& data,
                              const Body& body) {
     return Run(call, CallNumber(call.operation, data), [&] {
-      if (choice_.Due(data.bytes())) {
+      if (choice_.Due(data.whole.bytes())) {
         RETURN_IF_ERROR(TryCopies(phases_, choice_));
       }
       return body();
     });
   }
 
-  absl::Status DoAllReduce(CommBuffer data, ReduceOp op,
+  absl::Status DoAllReduce(const CommBlocks& data, ReduceOp op,
                            const Call& call) override {
     return RunCollective(call, data, [&] {
       return SharedAllReduce(phases_, choice_.kind(), data, op);
     });
   }
-  absl::Status DoReduceScatter(CommBuffer data, ReduceOp op,
+  absl::Status DoReduceScatter(const CommBlocks& send,
+                               const CommBuffer& receive, ReduceOp op,
                                const Call& call) override {
-    return RunCollective(call, data, [&] {
-      return SharedReduceScatter(phases_, choice_.kind(), data, op);
+    return RunCollective(call, send, [&] {
+      return SharedReduceScatter(phases_, choice_.kind(), send, receive, op);
     });
   }
-  absl::Status DoAllGather(CommBuffer data, const Call& call) override {
-    return RunCollective(call, data, [&] {
-      return SharedAllGather(phases_, choice_.kind(), data);
+  absl::Status DoAllGather(const CommBuffer& send, const CommBlocks& receive,
+                           const Call& call) override {
+    return RunCollective(call, receive, [&] {
+      return SharedAllGather(phases_, choice_.kind(), send, receive);
     });
   }
   absl::Status DoBroadcast(CommBuffer data, int root,
                            const Call& call) override {
-    return RunCollective(call, data, [&] {
+    return RunCollective(call, {data}, [&] {
       return SharedBroadcast(phases_, choice_.kind(), data, root);
     });
   }
-  absl::Status DoAllToAll(const AllToAllBuffers& buffers,
+  absl::Status DoAllToAll(const CommBlocks& send, const CommBlocks& receive,
                           const Call& call) override {
-    return RunCollective(call, buffers.send, [&] {
-      return SharedAllToAll(phases_, choice_.kind(), buffers);
+    return RunCollective(call, send, [&] {
+      return SharedAllToAll(phases_, choice_.kind(), send, receive);
     });
   }
   absl::Status DoSend(CommBuffer data, int peer, const Call& call) override {

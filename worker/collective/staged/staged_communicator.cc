@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "proto/base/status.h"
-#include "proto/plan/layout.h"
 
 namespace troupe {
 namespace {
@@ -41,6 +40,12 @@ class StagedCommunicator final : public Communicator {
     return absl::OkStatus();
   }
 
+  // Of a copy of what `blocks` cuts.
+  CommBuffer OwnBlock(const CommBuffer& copy, const CommBlocks& blocks) const {
+    const ElementRange& range = blocks.ranges[rank()];
+    return copy.Slice(range.begin, range.end);
+  }
+
   absl::Status CopyOut(const CommBuffer& device, const CommBuffer& host) {
     device_.CopyToHost(host.data, device.data, device.bytes());
     return device_.Synchronize();
@@ -50,33 +55,35 @@ class StagedCommunicator final : public Communicator {
     return device_.Synchronize();
   }
 
-  CommBuffer OwnBlock(const CommBuffer& data) const {
-    const Range range =
-        EvenPiece(data.elements, {.index = rank(), .count = size()});
-    return data.Slice(range.begin, range.end);
-  }
-
-  absl::Status DoAllReduce(CommBuffer data, ReduceOp op,
+  absl::Status DoAllReduce(const CommBlocks& data, ReduceOp op,
                            const Call& call) override {
-    ASSIGN_OR_RETURN(const CommBuffer staged, Stage(data));
-    RETURN_IF_ERROR(CopyOut(data, staged));
+    ASSIGN_OR_RETURN(const CommBuffer staged, Stage(data.whole));
+    RETURN_IF_ERROR(CopyOut(data.whole, staged));
     RETURN_IF_ERROR(host_->AllReduce(staged, op, OptionsOf(call)));
-    return CopyBack(staged, data);
+    return CopyBack(staged, data.whole);
   }
 
-  absl::Status DoReduceScatter(CommBuffer data, ReduceOp op,
+  absl::Status DoReduceScatter(const CommBlocks& send,
+                               const CommBuffer& receive, ReduceOp op,
                                const Call& call) override {
-    ASSIGN_OR_RETURN(const CommBuffer staged, Stage(data));
-    RETURN_IF_ERROR(CopyOut(data, staged));
-    RETURN_IF_ERROR(host_->ReduceScatter(staged, op, OptionsOf(call)));
-    return CopyBack(OwnBlock(staged), OwnBlock(data));
+    ASSIGN_OR_RETURN(const CommBuffer staged, Stage(send.whole));
+    const CommBuffer own = OwnBlock(staged, send);
+    RETURN_IF_ERROR(CopyOut(send.whole, staged));
+    RETURN_IF_ERROR(host_->ReduceScatter(
+        {.send = staged, .receive = own, .row_elements = send.row_elements}, op,
+        OptionsOf(call)));
+    return CopyBack(own, receive);
   }
 
-  absl::Status DoAllGather(CommBuffer data, const Call& call) override {
-    ASSIGN_OR_RETURN(const CommBuffer staged, Stage(data));
-    RETURN_IF_ERROR(CopyOut(OwnBlock(data), OwnBlock(staged)));
-    RETURN_IF_ERROR(host_->AllGather(staged, OptionsOf(call)));
-    return CopyBack(staged, data);
+  absl::Status DoAllGather(const CommBuffer& send, const CommBlocks& receive,
+                           const Call& call) override {
+    ASSIGN_OR_RETURN(const CommBuffer staged, Stage(receive.whole));
+    const CommBuffer own = OwnBlock(staged, receive);
+    RETURN_IF_ERROR(CopyOut(send, own));
+    RETURN_IF_ERROR(host_->AllGather(
+        {.send = own, .receive = staged, .row_elements = receive.row_elements},
+        OptionsOf(call)));
+    return CopyBack(staged, receive.whole);
   }
 
   absl::Status DoBroadcast(CommBuffer data, int root,
@@ -87,16 +94,16 @@ class StagedCommunicator final : public Communicator {
     return rank() == root ? absl::OkStatus() : CopyBack(staged, data);
   }
 
-  absl::Status DoAllToAll(const AllToAllBuffers& buffers,
+  absl::Status DoAllToAll(const CommBlocks& send, const CommBlocks& receive,
                           const Call& call) override {
-    const size_t bytes = buffers.send.bytes();
+    const size_t bytes = send.whole.bytes();
     RETURN_IF_ERROR(Reserve(2 * bytes));
-    AllToAllBuffers staged = buffers;
+    AllToAllBuffers staged = {.send = send.whole, .receive = receive.whole};
     staged.send.data = staging_;
     staged.receive.data = static_cast<char*>(staging_) + bytes;
-    RETURN_IF_ERROR(CopyOut(buffers.send, staged.send));
+    RETURN_IF_ERROR(CopyOut(send.whole, staged.send));
     RETURN_IF_ERROR(host_->AllToAll(staged, OptionsOf(call)));
-    return CopyBack(staged.receive, buffers.receive);
+    return CopyBack(staged.receive, receive.whole);
   }
 
   absl::Status DoSend(CommBuffer data, int peer, const Call& call) override {
@@ -115,9 +122,10 @@ class StagedCommunicator final : public Communicator {
     return host_->Barrier(OptionsOf(call));
   }
 
-  absl::Status CopyToSelf(const AllToAllBuffers& buffers) override {
-    device_.CopyWithin(buffers.receive.data, buffers.send.data,
-                       buffers.send.bytes());
+  absl::Status CopyToSelf(const CommBuffer& from,
+                          const CommBuffer& to) override {
+    if (to.data == from.data) return absl::OkStatus();
+    device_.CopyWithin(to.data, from.data, from.bytes());
     return device_.Synchronize();
   }
 

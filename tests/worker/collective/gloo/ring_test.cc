@@ -4,6 +4,7 @@
 
 #include "gtest/gtest.h"
 #include "proto/plan/layout.h"
+#include "tests/worker/collective/even_blocks.h"
 #include "tests/worker/collective/gloo/on_wires.h"
 
 namespace troupe {
@@ -46,7 +47,8 @@ class RingTest : public testing::TestWithParam<int> {};
 TEST_P(RingTest, AllReduce) {
   ForEachSize(GetParam(), [](Wires& wires, std::vector<int64_t>& values) {
     const absl::Status status = Operation(wires, [&] {
-      return RingAllReduce(wires, View(values), ReduceOp::kSum);
+      return RingAllReduce(wires, EvenBlocks(values, wires.size()).blocks(),
+                           ReduceOp::kSum);
     });
     ASSERT_TRUE(status.ok()) << status;
     for (size_t i = 0; i < values.size(); ++i) {
@@ -57,8 +59,10 @@ TEST_P(RingTest, AllReduce) {
 
 TEST_P(RingTest, ReduceScatterThenAllGather) {
   ForEachSize(GetParam(), [](Wires& wires, std::vector<int64_t>& values) {
+    const EvenBlocks blocks(values, wires.size());
+    const CommBuffer own = blocks.blocks().Of(wires.rank());
     absl::Status status = Operation(wires, [&] {
-      return RingReduceScatter(wires, View(values), ReduceOp::kSum);
+      return RingReduceScatter(wires, blocks.blocks(), own, ReduceOp::kSum);
     });
     ASSERT_TRUE(status.ok()) << status;
     const Range block = EvenPiece(
@@ -67,10 +71,39 @@ TEST_P(RingTest, ReduceScatterThenAllGather) {
       ASSERT_EQ(values[i], Sum(wires.size(), i)) << i;
     }
     status =
-        Operation(wires, [&] { return RingAllGather(wires, View(values)); });
+        Operation(wires, [&] { return RingAllGather(wires, blocks.blocks()); });
     ASSERT_TRUE(status.ok()) << status;
     for (size_t i = 0; i < values.size(); ++i) {
       ASSERT_EQ(values[i], Sum(wires.size(), i)) << i;
+    }
+  });
+}
+
+// All sums of a block are taken in one order, so in place or not, and whole or
+// in blocks, the bits are the same.
+TEST_P(RingTest, EverySumHasTheSameBits) {
+  OnWires(GetParam(), [](Wires& wires) {
+    const int64_t size = 300'007;
+    std::vector<float> whole(size);
+    for (int64_t i = 0; i < size; ++i) {
+      whole[i] = 1.0f / static_cast<float>(1 + wires.rank() + i % 1009);
+    }
+    std::vector<float> scattered = whole;
+    const EvenBlocks all(whole, wires.size());
+    const EvenBlocks cut(scattered, wires.size());
+    const ElementRange& range = cut.blocks().ranges[wires.rank()];
+    std::vector<float> apart(range.size());
+    const absl::Status status = Operation(wires, [&] {
+      return RingReduceScatter(wires, cut.blocks(),
+                               CommBuffer::Of(absl::MakeSpan(apart)),
+                               ReduceOp::kSum);
+    });
+    ASSERT_TRUE(status.ok()) << status;
+    ASSERT_TRUE(Operation(wires, [&] {
+                  return RingAllReduce(wires, all.blocks(), ReduceOp::kSum);
+                }).ok());
+    for (int64_t i = range.begin; i < range.end; ++i) {
+      ASSERT_EQ(apart[i - range.begin], whole[i]) << i;
     }
   });
 }

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "tests/worker/collective/even_blocks.h"
 #include "tests/worker/collective/shared_memory/on_segment.h"
 
 namespace troupe {
@@ -24,7 +25,7 @@ TEST(SharedCollectives, FollowEachOtherInAnyOrder) {
         for (int64_t i = 0; i < size; ++i) sum[i] = phases.rank() + i % 5;
         ASSERT_TRUE(phases.Begin(absl::InfiniteFuture(), size).ok());
         ASSERT_TRUE(SharedAllReduce(phases, KindOf(phases.rank()),
-                                    CommBuffer::Of(absl::MakeSpan(sum)),
+                                    EvenBlocks(sum, phases.ranks()).blocks(),
                                     ReduceOp::kSum)
                         .ok());
         for (int64_t i = 0; i < size; ++i) {
@@ -55,7 +56,7 @@ TEST(SharedCollectives, SmallAndLargeSumsHaveTheSameBits) {
         }
         ASSERT_TRUE(phases.Begin(absl::InfiniteFuture(), 1).ok());
         ASSERT_TRUE(SharedAllReduce(phases, kind,
-                                    CommBuffer::Of(absl::MakeSpan(values)),
+                                    EvenBlocks(values, phases.ranks()).blocks(),
                                     ReduceOp::kSum)
                         .ok());
         if (sums.empty()) sums = values;
@@ -76,7 +77,7 @@ TEST(SharedCollectives, AnOperationMayBeginWithATrial) {
       ASSERT_TRUE(TryCopies(phases, choice).ok());
       std::vector<int32_t> sum(300'000, 1 + phases.rank());
       ASSERT_TRUE(SharedAllReduce(phases, choice.kind(),
-                                  CommBuffer::Of(absl::MakeSpan(sum)),
+                                  EvenBlocks(sum, phases.ranks()).blocks(),
                                   ReduceOp::kSum)
                       .ok());
       ASSERT_EQ(sum, std::vector<int32_t>(300'000, 3));
