@@ -14,6 +14,12 @@ int64_t CommBlocks::longest() const {
   return longest;
 }
 
+std::vector<int64_t> CommBlocks::sizes() const {
+  std::vector<int64_t> sizes;
+  for (const ElementRange& range : ranges) sizes.push_back(range.size());
+  return sizes;
+}
+
 ElementRange BlockOf(const RowCut& cut, int member) {
   CHECK(cut.row_elements > 0 && cut.elements % cut.row_elements == 0)
       << cut.elements << " elements are not whole rows of " << cut.row_elements;

@@ -4,6 +4,7 @@
 #define TROUPE_WORKER_COLLECTIVE_BLOCKS_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "worker/collective/element.h"
@@ -21,12 +22,13 @@ struct ElementRange {
 struct CommBlocks {
   CommBuffer whole;
   absl::Span<const ElementRange> ranges;  // by member; they tile `whole`
-  int64_t row_elements = 1;               // no range cuts a row
+  int64_t row_elements = 1;               // of even blocks: no range cuts a row
 
   CommBuffer Of(int member) const {
     return whole.Slice(ranges[member].begin, ranges[member].end);
   }
   int64_t longest() const;  // elements
+  std::vector<int64_t> sizes() const;
 };
 
 // Cuts so many elements for so many members by EvenPiece (proto/plan/layout.h),

@@ -35,6 +35,21 @@ void CheckBlock(const CommBuffer& block, const CommBuffer& own,
       << "the block overlaps the whole, and is not this rank's block of it";
 }
 
+// Blocks of so many elements, one after the other.
+std::vector<ElementRange> Tile(const CommBuffer& whole,
+                               absl::Span<const int64_t> sizes, int members) {
+  CHECK_EQ(sizes.size(), members) << "sizes of blocks";
+  std::vector<ElementRange> ranges;
+  int64_t end = 0;
+  for (const int64_t size : sizes) {
+    CHECK_GE(size, 0) << "elements of a block";
+    ranges.push_back({end, end + size});
+    end += size;
+  }
+  CHECK_EQ(end, whole.elements) << "elements of all blocks";
+  return ranges;
+}
+
 }  // namespace
 
 Communicator::Communicator(CommGroup group, int rank)
@@ -141,6 +156,16 @@ absl::Status Communicator::ReduceScatter(const ReduceScatterBuffers& buffers,
   });
 }
 
+absl::Status Communicator::Reduce(CommBuffer data, int root, ReduceOp op,
+                                  const CommOptions& options) {
+  CHECK(data.element != Element::kByte) << "bytes cannot be reduced";
+  CHECK(root >= 0 && root < size()) << "root " << root << " of " << size();
+  return Run("reduce", options, [&](const Call& call) {
+    if (size() == 1 || data.elements == 0) return absl::OkStatus();
+    return DoReduce(Cut(data, 1, send_ranges_), root, op, call);
+  });
+}
+
 absl::Status Communicator::AllGather(const AllGatherBuffers& buffers,
                                      const CommOptions& options) {
   const CommBuffer& send = buffers.send;
@@ -167,13 +192,26 @@ absl::Status Communicator::AllToAll(const AllToAllBuffers& buffers,
                                     const CommOptions& options) {
   const CommBuffer& send = buffers.send;
   const CommBuffer& receive = buffers.receive;
-  CHECK(send.elements == receive.elements && send.element == receive.element);
-  CHECK_EQ(send.elements % size(), 0);
+  CHECK(send.element == receive.element && !Overlap(send, receive));
+  const bool even =
+      buffers.send_elements.empty() && buffers.receive_elements.empty();
+  CommBlocks out = {send};
+  CommBlocks in = {receive};
+  if (even) {
+    CHECK_EQ(send.elements, receive.elements);
+    CHECK_EQ(send.elements % size(), 0);
+    out = Cut(send, 1, send_ranges_);
+    in = Cut(receive, 1, receive_ranges_);
+  } else {
+    out.ranges = send_ranges_ = Tile(send, buffers.send_elements, size());
+    in.ranges = receive_ranges_ =
+        Tile(receive, buffers.receive_elements, size());
+    CHECK_EQ(out.ranges[rank_].size(), in.ranges[rank_].size());
+  }
   return Run("all-to-all", options, [&](const Call& call) {
-    if (send.elements == 0) return absl::OkStatus();
+    if (even && send.elements == 0) return absl::OkStatus();
     if (size() == 1) return CopyToSelf(send, receive);
-    return DoAllToAll(Cut(send, 1, send_ranges_),
-                      Cut(receive, 1, receive_ranges_), call);
+    return DoAllToAll(out, in, call);
   });
 }
 
@@ -202,6 +240,29 @@ absl::Status Communicator::Recv(CommBuffer data, int peer,
   return Run("recv", options, [&](const Call& call) {
     if (data.elements == 0) return absl::OkStatus();
     return DoRecv(data, peer, call);
+  });
+}
+
+absl::Status Communicator::Shift(const ShiftBuffers& buffers,
+                                 const CommOptions& options) {
+  for (const int peer : {buffers.to, buffers.from}) {
+    CHECK(peer >= kNobody && peer < size())
+        << "peer " << peer << " of " << size();
+  }
+  const bool to_itself = buffers.to == rank_ || buffers.from == rank_;
+  CHECK(!to_itself || (buffers.to == buffers.from &&
+                       buffers.send.bytes() == buffers.receive.bytes()))
+      << "rank " << rank_ << " shifts to " << buffers.to << " and from "
+      << buffers.from;
+  CHECK(!Overlap(buffers.send, buffers.receive)) << "ends of a shift overlap";
+  const bool sends = buffers.to != kNobody && buffers.send.elements > 0;
+  const bool receives = buffers.from != kNobody && buffers.receive.elements > 0;
+  return Run("shift", options, [&](const Call& call) {
+    if (to_itself) return CopyToSelf(buffers.send, buffers.receive);
+    if (sends && receives) return DoShift(buffers, call);
+    if (sends) return DoSend(buffers.send, buffers.to, call);
+    if (receives) return DoRecv(buffers.receive, buffers.from, call);
+    return absl::OkStatus();
   });
 }
 

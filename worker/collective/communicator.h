@@ -37,6 +37,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
+#include "absl/types/span.h"
 #include "worker/collective/blocks.h"
 #include "worker/collective/element.h"
 #include "worker/collective/verdict.h"
@@ -74,11 +75,27 @@ struct AllGatherBuffers {
   int64_t row_elements = 1;
 };
 
-// `send` holds size() blocks of equal size; block i goes to rank i, and block i
-// of `receive` comes from rank i. They may not overlap.
+// `send` holds a block for each rank, `receive` one of each, both in the order
+// of the ranks. They may not overlap. Without tables all blocks are of one
+// size; with them, block i has send_elements[i] and receive_elements[i]
+// elements, and all members call, also who has nothing to move. What i sends to
+// j is what j receives from i: where they disagree both fail, over TCP at the
+// deadline.
 struct AllToAllBuffers {
   CommBuffer send;
   CommBuffer receive;
+  absl::Span<const int64_t> send_elements = {};
+  absl::Span<const int64_t> receive_elements = {};
+};
+
+// One rank to send to and one to receive from, of which either may be nobody,
+// and both the same. A rank shifts to itself only what it receives from itself.
+inline constexpr int kNobody = -1;
+struct ShiftBuffers {
+  CommBuffer send;
+  int to = kNobody;
+  CommBuffer receive;
+  int from = kNobody;
 };
 
 // The global rank that an error of a communicator blames; nothing for others.
@@ -106,6 +123,9 @@ class Communicator {
                          const CommOptions& options);
   absl::Status ReduceScatter(const ReduceScatterBuffers& buffers, ReduceOp op,
                              const CommOptions& options);
+  // The root ends with the bits of an AllReduce; elsewhere `data` is scratch.
+  absl::Status Reduce(CommBuffer data, int root, ReduceOp op,
+                      const CommOptions& options);
   absl::Status AllGather(const AllGatherBuffers& buffers,
                          const CommOptions& options);
   absl::Status Broadcast(CommBuffer data, int root, const CommOptions& options);
@@ -115,6 +135,9 @@ class Communicator {
   // REQUIRES peer != rank().
   absl::Status Send(CommBuffer data, int peer, const CommOptions& options);
   absl::Status Recv(CommBuffer data, int peer, const CommOptions& options);
+  // A Send and a Recv at once, neither of which waits for the other; the peers
+  // may do theirs by Shift or one by one.
+  absl::Status Shift(const ShiftBuffers& buffers, const CommOptions& options);
   // Returns once all have entered.
   absl::Status Barrier(const CommOptions& options);
 
@@ -133,8 +156,9 @@ class Communicator {
   };
   Communicator(CommGroup group, int rank);
 
-  // Backends implement these. REQUIRES size() >= 2, something to move, and
-  // arguments that fit one another.
+  // Backends implement these. REQUIRES size() >= 2, something to move (but for
+  // an all-to-all, where others may have it), and arguments that fit one
+  // another.
   virtual absl::Status DoAllReduce(const CommBlocks& data, ReduceOp op,
                                    const Call& call) = 0;
   virtual absl::Status DoReduceScatter(const CommBlocks& send,
@@ -143,6 +167,8 @@ class Communicator {
   virtual absl::Status DoAllGather(const CommBuffer& send,
                                    const CommBlocks& receive,
                                    const Call& call) = 0;
+  virtual absl::Status DoReduce(const CommBlocks& data, int root, ReduceOp op,
+                                const Call& call) = 0;
   virtual absl::Status DoBroadcast(CommBuffer data, int root,
                                    const Call& call) = 0;
   virtual absl::Status DoAllToAll(const CommBlocks& send,
@@ -150,6 +176,9 @@ class Communicator {
                                   const Call& call) = 0;
   virtual absl::Status DoSend(CommBuffer data, int peer, const Call& call) = 0;
   virtual absl::Status DoRecv(CommBuffer data, int peer, const Call& call) = 0;
+  // REQUIRES that both ends are other ranks.
+  virtual absl::Status DoShift(const ShiftBuffers& buffers,
+                               const Call& call) = 0;
   virtual absl::Status DoBarrier(const Call& call) = 0;
   // What a rank hands to itself: nothing, where both are one. What is
   // implemented here copies host memory.

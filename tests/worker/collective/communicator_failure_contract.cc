@@ -132,6 +132,27 @@ TEST_P(CommunicatorFailureContract, SenderNamesTheAbsentReceiver) {
   });
 }
 
+TEST_P(CommunicatorFailureContract, AShiftNamesThePeerThatDoesNotCome) {
+  absl::Notification failed;
+  Together(GetParam(), [&](Communicator& communicator) {
+    if (communicator.rank() != 0) {
+      failed.WaitForNotification();
+      return;
+    }
+    std::vector<char> out(10'000'000), in(10'000'000);
+    const int last = communicator.size() - 1;
+    const absl::Status status =
+        communicator.Shift({.send = CommBuffer::Of(absl::MakeSpan(out)),
+                            .to = last,
+                            .receive = CommBuffer::Of(absl::MakeSpan(in)),
+                            .from = last},
+                           {.name = "keys", .timeout = kShort});
+    EXPECT_TRUE(Tells(status, absl::StatusCode::kDeadlineExceeded,
+                      {"shift of keys", RankWords(last)}));
+    failed.Notify();
+  });
+}
+
 TEST_P(CommunicatorFailureContract, AbortFreesTheCallHereAndAtThePeers) {
   for (const int64_t size : kSizes) {
     absl::BlockingCounter met(GetParam().ranks);

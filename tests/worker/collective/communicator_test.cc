@@ -56,6 +56,13 @@ class CountingCommunicator final : public Communicator {
   absl::Status DoRecv(CommBuffer, int, const Call& c) override {
     return Answer(c);
   }
+  absl::Status DoReduce(const CommBlocks&, int, ReduceOp,
+                        const Call& c) override {
+    return Answer(c);
+  }
+  absl::Status DoShift(const ShiftBuffers&, const Call& c) override {
+    return Answer(c);
+  }
   absl::Status DoBarrier(const Call& c) override { return Answer(c); }
   void DoAbort(const absl::Status&) override { ++aborts; }
 };
@@ -72,11 +79,16 @@ void CallAll(Communicator& communicator, CommBuffer data) {
           .ok());
   EXPECT_TRUE(communicator.AllGather({.send = own, .receive = data}, {}).ok());
   EXPECT_TRUE(communicator.Broadcast(data, 0, {}).ok());
+  EXPECT_TRUE(communicator.Reduce(data, 0, ReduceOp::kSum, {}).ok());
   EXPECT_TRUE(
       communicator.AllToAll({.send = data, .receive = receive}, {}).ok());
   if (communicator.size() > 1) {
     EXPECT_TRUE(communicator.Send(data, 1, {}).ok());
     EXPECT_TRUE(communicator.Recv(data, 1, {}).ok());
+    EXPECT_TRUE(
+        communicator
+            .Shift({.send = data, .to = 1, .receive = receive, .from = 2}, {})
+            .ok());
   }
 }
 
@@ -87,7 +99,7 @@ TEST(CommunicatorTest, NothingToMoveIsNoCall) {
   EXPECT_EQ(communicator.calls, 0);
   std::vector<float> some(4);
   CallAll(communicator, CommBuffer::Of(absl::MakeSpan(some)));
-  EXPECT_EQ(communicator.calls, 7);
+  EXPECT_EQ(communicator.calls, 9);
 }
 
 TEST(CommunicatorTest, AGroupOfOneNeedsNoBackend) {
@@ -117,6 +129,36 @@ TEST(CommunicatorTest, AGroupOfOneNeedsNoBackend) {
                      {})
           .ok());
   EXPECT_EQ(gathered, some);
+  std::vector<float> shifted(2);
+  ASSERT_TRUE(communicator
+                  .Shift({.send = CommBuffer::Of(absl::MakeSpan(some)),
+                          .to = 0,
+                          .receive = CommBuffer::Of(absl::MakeSpan(shifted)),
+                          .from = 0},
+                         {})
+                  .ok());
+  EXPECT_EQ(shifted, some);
+}
+
+TEST(CommunicatorTest, AnEndOfAShiftThatIsNotThereIsNotMoved) {
+  CountingCommunicator communicator(3);
+  std::vector<float> some(4);
+  const CommBuffer data = CommBuffer::Of(absl::MakeSpan(some));
+  EXPECT_TRUE(communicator.Shift({.send = data, .receive = {}}, {}).ok());
+  EXPECT_TRUE(communicator.Shift({.to = 1, .from = 2}, {}).ok());  // nothing
+  EXPECT_EQ(communicator.calls, 0);
+  EXPECT_TRUE(communicator.Shift({.send = data, .to = 1}, {}).ok());
+  EXPECT_EQ(communicator.calls, 1);
+}
+
+TEST(CommunicatorTest, WhoHasNothingToExchangeIsPartOfItAllTheSame) {
+  CountingCommunicator communicator(3);
+  const std::vector<int64_t> none(3);
+  EXPECT_TRUE(
+      communicator
+          .AllToAll({.send_elements = none, .receive_elements = none}, {})
+          .ok());
+  EXPECT_EQ(communicator.calls, 1);
 }
 
 TEST(CommunicatorTest, BlocksAreWholeRows) {
@@ -191,7 +233,26 @@ TEST(CommunicatorDeathTest, WrongArgumentsAreOurBugs) {
       "4 elements are not whole rows of 3");
   EXPECT_DEATH(
       communicator.AllToAll({.send = data, .receive = data}, {}).IgnoreError(),
-      "size");
+      "Overlap");
+  std::vector<float> other(4);
+  const CommBuffer receive = CommBuffer::Of(absl::MakeSpan(other));
+  EXPECT_DEATH(communicator.AllToAll({.send = data, .receive = receive}, {})
+                   .IgnoreError(),
+               "size");
+  const std::vector<int64_t> three = {1, 1, 1};
+  EXPECT_DEATH(communicator
+                   .AllToAll({.send = data,
+                              .receive = receive,
+                              .send_elements = three,
+                              .receive_elements = three},
+                             {})
+                   .IgnoreError(),
+               "elements of all blocks");
+  EXPECT_DEATH(
+      communicator
+          .Shift({.send = data, .to = 0, .receive = receive, .from = 1}, {})
+          .IgnoreError(),
+      "rank 0 shifts to 0 and from 1");
 }
 
 }  // namespace

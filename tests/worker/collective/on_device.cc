@@ -1,8 +1,10 @@
 #include "tests/worker/collective/on_device.h"
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "proto/base/check.h"
 #include "proto/base/status.h"
@@ -14,7 +16,9 @@ namespace {
 class Twin {
  public:
   Twin(Device& device, const CommBuffer& host) : device_(device), host_(host) {
-    absl::StatusOr<void*> memory = device.Allocate(host.bytes());
+    // A device has no memory of no bytes.
+    absl::StatusOr<void*> memory =
+        device.Allocate(std::max<size_t>(1, host.bytes()));
     CHECK_OK(memory.status());
     memory_ = *memory;
     device_.CopyFromHost(memory_, host.data, host.bytes());
@@ -105,21 +109,50 @@ class OnDevice final : public Communicator {
       return inner_->Broadcast(there, root, OptionsOf(call));
     });
   }
+  absl::Status DoReduce(const CommBlocks& data, int root, ReduceOp op,
+                        const Call& call) override {
+    return Through(data.whole, [&](const CommBuffer& there) {
+      return inner_->Reduce(there, root, op, OptionsOf(call));
+    });
+  }
+  // Two buffers.
+  absl::Status Across(
+      const CommBuffer& send, const CommBuffer& receive,
+      const std::function<absl::Status(const CommBuffer& send,
+                                       const CommBuffer& receive)>& call) {
+    return Through(send, [&](const CommBuffer& out) {
+      return Through(receive,
+                     [&](const CommBuffer& in) { return call(out, in); });
+    });
+  }
   absl::Status DoAllToAll(const CommBlocks& send, const CommBlocks& receive,
                           const Call& call) override {
-    return Through(send.whole, [&](const CommBuffer& out) {
-      return Through(receive.whole, [&](const CommBuffer& in) {
-        return inner_->AllToAll({.send = out, .receive = in}, OptionsOf(call));
-      });
-    });
+    const std::vector<int64_t> sent = send.sizes(), received = receive.sizes();
+    return Across(send.whole, receive.whole,
+                  [&](const CommBuffer& out, const CommBuffer& in) {
+                    return inner_->AllToAll({.send = out,
+                                             .receive = in,
+                                             .send_elements = sent,
+                                             .receive_elements = received},
+                                            OptionsOf(call));
+                  });
   }
   absl::Status CopyToSelf(const CommBuffer& from,
                           const CommBuffer& to) override {
-    return Through(from, [&](const CommBuffer& out) {
-      return Through(to, [&](const CommBuffer& in) {
-        return inner_->AllToAll({.send = out, .receive = in}, {});
-      });
+    return Across(from, to, [&](const CommBuffer& out, const CommBuffer& in) {
+      return inner_->Shift(
+          {.send = out, .to = rank(), .receive = in, .from = rank()}, {});
     });
+  }
+  absl::Status DoShift(const ShiftBuffers& buffers, const Call& call) override {
+    return Across(buffers.send, buffers.receive,
+                  [&](const CommBuffer& out, const CommBuffer& in) {
+                    return inner_->Shift({.send = out,
+                                          .to = buffers.to,
+                                          .receive = in,
+                                          .from = buffers.from},
+                                         OptionsOf(call));
+                  });
   }
   absl::Status DoSend(CommBuffer data, int peer, const Call& call) override {
     return Through(data, [&](const CommBuffer& there) {

@@ -17,7 +17,8 @@ WireMessage BlockMessage(const CommBlocks& blocks, int index, int peer) {
   const size_t bytes = ElementBytes(blocks.whole.element);
   return {.peer = peer,
           .offset = range.begin * bytes,
-          .bytes = range.size() * bytes};
+          .bytes = range.size() * bytes,
+          .tag = range.size() * bytes};
 }
 
 absl::Status SendIfAny(Wires& wires, Wire& wire, const WireMessage& message) {
@@ -158,6 +159,40 @@ absl::Status DirectAllReduce(Wires& wires, CommBuffer data, ReduceOp op) {
   return absl::OkStatus();
 }
 
+absl::Status DirectReduce(Wires& wires, const CommBuffer& data, int root,
+                          ReduceOp op) {
+  if (wires.rank() != root) return DirectSend(wires, data, root);
+  const size_t bytes = data.bytes();
+  const CommBuffer scratch = Scratch(wires, bytes * wires.size());
+  std::vector<Wire> landing = AttachEach(wires, scratch);
+  std::vector<CommBuffer> rows(wires.size(), data);
+  for (int step = 1; step < wires.size(); ++step) {
+    const int peer = (root + step) % wires.size();
+    rows[peer].data = static_cast<char*>(scratch.data) + peer * bytes;
+    RETURN_IF_ERROR(wires.PostRecv(
+        landing[peer],
+        {.peer = peer, .offset = peer * bytes, .bytes = bytes, .tag = bytes}));
+  }
+  RETURN_IF_ERROR(wires.WaitAllRecvs(absl::MakeSpan(landing)));
+  ReduceRows(op, data, rows);
+  return absl::OkStatus();
+}
+
+absl::Status DirectGather(Wires& wires, const CommBlocks& data, int root) {
+  std::vector<Wire> memory = AttachEach(wires, data.whole);
+  if (wires.rank() != root) {
+    RETURN_IF_ERROR(
+        SendIfAny(wires, memory[root], BlockMessage(data, wires.rank(), root)));
+    return wires.WaitAllSends(absl::MakeSpan(memory));
+  }
+  for (int step = 1; step < wires.size(); ++step) {
+    const int peer = (root + step) % wires.size();
+    RETURN_IF_ERROR(
+        RecvIfAny(wires, memory[peer], BlockMessage(data, peer, peer)));
+  }
+  return wires.WaitAllRecvs(absl::MakeSpan(memory));
+}
+
 absl::Status DirectReduceScatter(Wires& wires, const CommBlocks& send,
                                  const CommBuffer& receive, ReduceOp op) {
   return BlockReducer(wires, send, receive).Run(op);
@@ -210,6 +245,32 @@ absl::Status DirectAllToAll(Wires& wires, const CommBlocks& send,
   }
   RETURN_IF_ERROR(wires.WaitAllRecvs(absl::MakeSpan(to)));
   return wires.WaitAllSends(absl::MakeSpan(from));
+}
+
+absl::Status DirectSend(Wires& wires, const CommBuffer& data, int to) {
+  return DirectShift(wires, {.send = data, .to = to});
+}
+
+absl::Status DirectRecv(Wires& wires, const CommBuffer& data, int from) {
+  return DirectShift(wires, {.receive = data, .from = from});
+}
+
+absl::Status DirectShift(Wires& wires, const ShiftBuffers& buffers) {
+  Wire in, out;
+  if (buffers.from != kNobody) {
+    const size_t bytes = buffers.receive.bytes();
+    in = wires.Attach(buffers.receive.data, bytes);
+    RETURN_IF_ERROR(wires.PostRecv(
+        in, {.peer = buffers.from, .bytes = bytes, .tag = bytes}));
+  }
+  if (buffers.to != kNobody) {
+    const size_t bytes = buffers.send.bytes();
+    out = wires.Attach(buffers.send.data, bytes);
+    RETURN_IF_ERROR(wires.PostSend(
+        out, {.peer = buffers.to, .bytes = bytes, .tag = bytes}));
+    RETURN_IF_ERROR(wires.WaitSend(out));
+  }
+  return buffers.from == kNobody ? absl::OkStatus() : wires.WaitRecv(in);
 }
 
 absl::Status DisseminationBarrier(Wires& wires) {

@@ -24,10 +24,19 @@ absl::Status DirectReduceScatter(Wires& wires, const CommBlocks& send,
                                  const CommBuffer& receive, ReduceOp op);
 // In place: this rank's block is there.
 absl::Status DirectAllGather(Wires& wires, const CommBlocks& data);
+// What DirectAllReduce makes, at the root only.
+absl::Status DirectReduce(Wires& wires, const CommBuffer& data, int root,
+                          ReduceOp op);
+// In place: each rank's own block comes to the root.
+absl::Status DirectGather(Wires& wires, const CommBlocks& data, int root);
 absl::Status DirectBroadcast(Wires& wires, CommBuffer data, int root);
 // Between ranks: what a rank keeps is not copied.
 absl::Status DirectAllToAll(Wires& wires, const CommBlocks& send,
                             const CommBlocks& receive);
+// Messages that a DirectShift and a lone send or receive have in common.
+absl::Status DirectSend(Wires& wires, const CommBuffer& data, int to);
+absl::Status DirectRecv(Wires& wires, const CommBuffer& data, int from);
+absl::Status DirectShift(Wires& wires, const ShiftBuffers& buffers);
 // Dissemination: in round k each rank tells rank r + 2^k; log2 N rounds.
 absl::Status DisseminationBarrier(Wires& wires);
 

@@ -23,7 +23,8 @@ enum class Kind : uint64_t {
   kAllGather,
   kBroadcast,
   kAllToAll,
-  kSendRecv,
+  kReduce,
+  kSendRecv,  // and shifts
   kBarrier,
 };
 
@@ -36,7 +37,8 @@ class GlooCommunicator final : public Communicator {
   }
 
  private:
-  // One operation: `body` moves the data; a failure is put into words.
+  // One operation: `body` moves the data; a failure is put into words. `bytes`
+  // is what all members have alike.
   template <typename Body>
   absl::Status Operate(Kind kind, size_t bytes, const Call& call,
                        const Body& body) {
@@ -84,6 +86,22 @@ class GlooCommunicator final : public Communicator {
     });
   }
 
+  absl::Status DoReduce(const CommBlocks& data, int root, ReduceOp op,
+                        const Call& call) override {
+    const size_t bytes = data.whole.bytes();
+    return Operate(Kind::kReduce, bytes, call, [&]() -> absl::Status {
+      // As DoAllReduce does, so that the bits are the same.
+      if (bytes * (size() - 1) <= kDirectBytes) {
+        return DirectReduce(*wires_, data.whole, root, op);
+      }
+      const CommBuffer own = data.Of(rank());
+      RETURN_IF_ERROR(data.whole.element == Element::kBF16
+                          ? DirectReduceScatter(*wires_, data, own, op)
+                          : RingReduceScatter(*wires_, data, own, op));
+      return DirectGather(*wires_, data, root);
+    });
+  }
+
   absl::Status DoAllGather(const CommBuffer& send, const CommBlocks& receive,
                            const Call& call) override {
     RETURN_IF_ERROR(CopyToSelf(send, receive.Of(rank())));
@@ -105,26 +123,23 @@ class GlooCommunicator final : public Communicator {
   absl::Status DoAllToAll(const CommBlocks& send, const CommBlocks& receive,
                           const Call& call) override {
     RETURN_IF_ERROR(CopyToSelf(send.Of(rank()), receive.Of(rank())));
-    return Operate(Kind::kAllToAll, send.whole.bytes(), call,
+    return Operate(Kind::kAllToAll, 0, call,
                    [&] { return DirectAllToAll(*wires_, send, receive); });
   }
 
   absl::Status DoSend(CommBuffer data, int peer, const Call& call) override {
-    return Operate(Kind::kSendRecv, data.bytes(), call, [&]() -> absl::Status {
-      Wire wire = wires_->Attach(data.data, data.bytes());
-      RETURN_IF_ERROR(
-          wires_->PostSend(wire, {.peer = peer, .bytes = data.bytes()}));
-      return wires_->WaitSend(wire);
-    });
+    return Operate(Kind::kSendRecv, 0, call,
+                   [&] { return DirectSend(*wires_, data, peer); });
   }
 
   absl::Status DoRecv(CommBuffer data, int peer, const Call& call) override {
-    return Operate(Kind::kSendRecv, data.bytes(), call, [&]() -> absl::Status {
-      Wire wire = wires_->Attach(data.data, data.bytes());
-      RETURN_IF_ERROR(
-          wires_->PostRecv(wire, {.peer = peer, .bytes = data.bytes()}));
-      return wires_->WaitRecv(wire);
-    });
+    return Operate(Kind::kSendRecv, 0, call,
+                   [&] { return DirectRecv(*wires_, data, peer); });
+  }
+
+  absl::Status DoShift(const ShiftBuffers& buffers, const Call& call) override {
+    return Operate(Kind::kSendRecv, 0, call,
+                   [&] { return DirectShift(*wires_, buffers); });
   }
 
   absl::Status DoBarrier(const Call& call) override {

@@ -91,7 +91,8 @@ char* Wires::Scratch(size_t bytes) {
 absl::Status Wires::PostSend(Wire& wire, const WireMessage& message) {
   Expect(wire.sends, message.peer);
   const absl::Status posted = CatchGloo([&] {
-    wire.buffer->send(message.peer, slot_, message.offset, message.bytes);
+    wire.buffer->send(message.peer, slot_ + message.tag, message.offset,
+                      message.bytes);
   });
   return posted.ok() ? posted : Fail(message.peer);
 }
@@ -99,7 +100,8 @@ absl::Status Wires::PostSend(Wire& wire, const WireMessage& message) {
 absl::Status Wires::PostRecv(Wire& wire, const WireMessage& message) {
   Expect(wire.recvs, message.peer);
   const absl::Status posted = CatchGloo([&] {
-    wire.buffer->recv(message.peer, slot_, message.offset, message.bytes);
+    wire.buffer->recv(message.peer, slot_ + message.tag, message.offset,
+                      message.bytes);
   });
   return posted.ok() ? posted : Fail(message.peer);
 }

@@ -66,6 +66,9 @@ struct WireMessage {
   int peer = 0;
   size_t offset = 0;  // in the wire's memory
   size_t bytes = 0;
+  // Added to the operation's slot: tells messages apart where only the two ends
+  // know their size.
+  uint64_t tag = 0;
 };
 
 // Abort from any thread, all else from one thread at a time.

@@ -22,7 +22,7 @@ Verdict Gone(int peer) {
 Board::Board(int ranks)
     : ranks_(ranks),
       phase_(ranks),
-      buffers_(ranks),
+      entries_(ranks),
       left_(ranks),
       boxes_(ranks * ranks) {}
 
@@ -61,7 +61,7 @@ Verdict Board::Enter(int rank, Entry entry, absl::Time deadline) {
   }
   CHECK(call_ == entry.call) << "rank index " << rank << " called "
                              << entry.call << " where others called " << call_;
-  buffers_[rank] = entry.buffer;
+  entries_[rank] = std::move(entry);
   const auto settled = [this, phase]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const int missing = MissingRank(phase);
     return missing < 0 || left_[missing] || !failure_.ok();
@@ -87,7 +87,12 @@ void Board::NextPhase(int rank) {
 
 CommBuffer Board::BufferOf(int rank) const {
   absl::MutexLock lock(&mutex_);
-  return buffers_[rank];
+  return entries_[rank].buffer;
+}
+
+Board::Entry Board::EntryOf(int rank) const {
+  absl::MutexLock lock(&mutex_);
+  return entries_[rank];
 }
 
 Verdict Board::Send(const Route& route, CommBuffer data, absl::Time deadline) {
@@ -116,10 +121,29 @@ Verdict Board::Send(const Route& route, CommBuffer data, absl::Time deadline) {
 }
 
 Verdict Board::Recv(const Route& route, CommBuffer data, absl::Time deadline) {
+  const Verdict wanted = Want(route, data);
+  return wanted.ok() ? Take(route, deadline) : wanted;
+}
+
+Verdict Board::Cross(const Crossing& crossing, absl::Time deadline) {
+  const Verdict wanted = Want(crossing.in, crossing.receive);
+  if (!wanted.ok()) return wanted;
+  const Verdict sent = Send(crossing.out, crossing.send, deadline);
+  // Though the group has failed: the sender may be filling our buffer.
+  const Verdict taken = Take(crossing.in, deadline);
+  return sent.ok() ? taken : sent;
+}
+
+Verdict Board::Want(const Route& route, CommBuffer data) {
   absl::MutexLock lock(&mutex_);
   if (!failure_.ok()) return failure_;
+  BoxOf(route) = {Mail::kWanted, data};
+  return {};
+}
+
+Verdict Board::Take(const Route& route, absl::Time deadline) {
+  absl::MutexLock lock(&mutex_);
   Box& box = BoxOf(route);
-  box = {Mail::kWanted, data};
   const auto settled = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (box.mail == Mail::kWanted) {
       return left_[route.sender] || !failure_.ok();

@@ -17,6 +17,8 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "worker/collective/blocks.h"
 #include "worker/collective/element.h"
 #include "worker/collective/verdict.h"
 
@@ -32,6 +34,9 @@ class Board {
   struct Entry {
     std::string call;
     CommBuffer buffer;
+    // Blocks for the others and from them, where each has its own; borrowed.
+    absl::Span<const ElementRange> gives = {};
+    absl::Span<const ElementRange> takes = {};
   };
   Verdict Enter(int rank, Entry entry, absl::Time deadline)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -39,6 +44,7 @@ class Board {
   void NextPhase(int rank) ABSL_LOCKS_EXCLUDED(mutex_);
   // What `rank` put up; valid from Enter until the rank's last NextPhase.
   CommBuffer BufferOf(int rank) const ABSL_LOCKS_EXCLUDED(mutex_);
+  Entry EntryOf(int rank) const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Copies from the sender's buffer into the receiver's when both have come.
   struct Route {
@@ -48,6 +54,16 @@ class Board {
   Verdict Send(const Route& route, CommBuffer data, absl::Time deadline)
       ABSL_LOCKS_EXCLUDED(mutex_);
   Verdict Recv(const Route& route, CommBuffer data, absl::Time deadline)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Both at once, for one rank: neither waits for the other.
+  struct Crossing {
+    Route out;
+    CommBuffer send;
+    Route in;
+    CommBuffer receive;
+  };
+  Verdict Cross(const Crossing& crossing, absl::Time deadline)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The group failed: all who wait return `outcome`. The first stays.
@@ -64,13 +80,17 @@ class Board {
   Box& BoxOf(const Route& route) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return boxes_[route.sender * ranks_ + route.receiver];
   }
+  // The two halves of Recv: says where to, and waits until it is there.
+  Verdict Want(const Route& route, CommBuffer data) ABSL_LOCKS_EXCLUDED(mutex_);
+  Verdict Take(const Route& route, absl::Time deadline)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   int MissingRank(int64_t phase) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Verdict FailLocked(Verdict outcome) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int ranks_;
   mutable absl::Mutex mutex_;
   std::vector<int64_t> phase_ ABSL_GUARDED_BY(mutex_);  // reached, by rank
-  std::vector<CommBuffer> buffers_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Entry> entries_ ABSL_GUARDED_BY(mutex_);
   int64_t call_phase_ ABSL_GUARDED_BY(mutex_) = 0;  // where call_ was entered
   std::string call_ ABSL_GUARDED_BY(mutex_);
   std::vector<bool> left_ ABSL_GUARDED_BY(mutex_);

@@ -107,6 +107,18 @@ class InProcessCommunicator final : public Communicator {
     return absl::OkStatus();
   }
 
+  absl::Status DoReduce(const CommBlocks& data, int root, ReduceOp op,
+                        const Call& call) override {
+    RETURN_IF_ERROR(Enter(data.whole, call));
+    ReduceOwnBlock(data, data.Of(rank()), op);
+    board_->NextPhase(rank());
+    for (int i = 0; i < size() && rank() == root; ++i) {
+      if (i != root) Copy(BlockAt(i, data, i), data.Of(i));
+    }
+    board_->NextPhase(rank());
+    return absl::OkStatus();
+  }
+
   absl::Status DoBroadcast(CommBuffer data, int root,
                            const Call& call) override {
     RETURN_IF_ERROR(Enter(data, call));
@@ -119,12 +131,38 @@ class InProcessCommunicator final : public Communicator {
 
   absl::Status DoAllToAll(const CommBlocks& send, const CommBlocks& receive,
                           const Call& call) override {
-    RETURN_IF_ERROR(Enter(send.whole, call));
-    for (int i = 0; i < size(); ++i) {
-      Copy(BlockAt(i, send, rank()), receive.Of(i));
+    RETURN_IF_ERROR(
+        Result(board_->Enter(rank(),
+                             {absl::StrCat(call.operation, " of ",
+                                           ElementName(send.whole.element)),
+                              send.whole, send.ranges, receive.ranges},
+                             call.deadline),
+               call));
+    const Verdict agreed = CompareBlocks();
+    for (int i = 0; i < size() && agreed.ok(); ++i) {
+      const Board::Entry from = board_->EntryOf(i);
+      Copy(CommBlocks{from.buffer, from.gives}.Of(rank()), receive.Of(i));
     }
     board_->NextPhase(rank());
-    return absl::OkStatus();
+    if (!agreed.ok()) board_->Fail(agreed);
+    return Result(agreed, call);
+  }
+
+  // Whether each receives what the other sends: all ranks find the same.
+  Verdict CompareBlocks() const {
+    std::vector<Board::Entry> entries;
+    for (int i = 0; i < size(); ++i) entries.push_back(board_->EntryOf(i));
+    for (int from = 0; from < size(); ++from) {
+      for (int to = 0; to < size(); ++to) {
+        const int64_t given = entries[from].gives[to].size();
+        const int64_t taken = entries[to].takes[from].size();
+        if (given == taken) continue;
+        return {absl::StatusCode::kInternal, from,
+                absl::StrCat("sends ", given, " elements to rank ",
+                             group().ranks[to], ", which expects ", taken)};
+      }
+    }
+    return {};
   }
 
   absl::Status DoSend(CommBuffer data, int peer, const Call& call) override {
@@ -136,6 +174,16 @@ class InProcessCommunicator final : public Communicator {
   absl::Status DoRecv(CommBuffer data, int peer, const Call& call) override {
     return Result(
         board_->Recv({.sender = peer, .receiver = rank()}, data, call.deadline),
+        call);
+  }
+
+  absl::Status DoShift(const ShiftBuffers& buffers, const Call& call) override {
+    return Result(
+        board_->Cross({.out = {.sender = rank(), .receiver = buffers.to},
+                       .send = buffers.send,
+                       .in = {.sender = buffers.from, .receiver = rank()},
+                       .receive = buffers.receive},
+                      call.deadline),
         call);
   }
 

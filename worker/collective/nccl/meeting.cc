@@ -43,17 +43,25 @@ absl::Status Meeting::All(const CommOptions& options) {
 }
 
 absl::Status Meeting::With(int peer, const CommOptions& options) {
-  char word = 0;
-  const CommBuffer buffer = CommBuffer::Of(absl::MakeSpan(&word, 1));
-  // The lower one speaks first.
-  const bool first = host_->rank() < peer;
-  for (const bool speaks : {first, !first}) {
-    RETURN_IF_ERROR(
-        Bare({host_->group(), speaks ? "send" : "recv", options.name},
-             speaks ? host_->Send(buffer, peer, options)
-                    : host_->Recv(buffer, peer, options)));
-  }
-  return absl::OkStatus();
+  return Shift({.to = peer, .from = peer}, options);
+}
+
+absl::Status Meeting::Between(const Peers& peers, const CommOptions& options) {
+  // A word each way with each of them.
+  RETURN_IF_ERROR(Shift(peers, options));
+  if (peers.to == peers.from) return absl::OkStatus();
+  return Shift({.to = peers.from, .from = peers.to}, options);
+}
+
+absl::Status Meeting::Shift(const Peers& peers, const CommOptions& options) {
+  char spoken = 0, heard = 0;
+  return Bare(
+      {host_->group(), "shift", options.name},
+      host_->Shift({.send = CommBuffer::Of(absl::MakeSpan(&spoken, 1)),
+                    .to = peers.to,
+                    .receive = CommBuffer::Of(absl::MakeSpan(&heard, 1)),
+                    .from = peers.from},
+                   options));
 }
 
 }  // namespace troupe

@@ -25,10 +25,18 @@ class Meeting {
   absl::Status All(const CommOptions& options);
   // Returns once `peer`, an index in the group, has come to meet this rank.
   absl::Status With(int peer, const CommOptions& options);
+  // Once both have come, who may be one: each by With, or by Between.
+  struct Peers {
+    int to;
+    int from;
+  };
+  absl::Status Between(const Peers& peers, const CommOptions& options);
 
   void Abort(const absl::Status& why) { host_->Abort(why); }
 
  private:
+  absl::Status Shift(const Peers& peers, const CommOptions& options);
+
   const std::unique_ptr<Communicator> host_;
 };
 

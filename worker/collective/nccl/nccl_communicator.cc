@@ -183,6 +183,26 @@ class NcclCommunicator final : public Communicator {
     });
   }
 
+  absl::Status DoReduce(const CommBlocks& data, int root, ReduceOp op,
+                        const Call& call) override {
+    return ReduceWhole(data.whole, root, op, call);
+  }
+
+  absl::Status ReduceWhole(const CommBuffer& data, int root, ReduceOp op,
+                           const Call& call) {
+    if (NeedsF32(data, op)) {
+      return InF32(data, data,
+                   [&](const CommBuffer& wide) -> absl::StatusOr<CommBuffer> {
+                     RETURN_IF_ERROR(ReduceWhole(wide, root, op, call));
+                     return wide;
+                   });
+    }
+    return Operate(call, [&](ncclComm_t comm, cudaStream_t stream) {
+      return ncclReduce(data.data, data.data, data.elements,
+                        TypeOf(data.element), OpOf(op), root, comm, stream);
+    });
+  }
+
   absl::Status DoAllGather(const CommBuffer& send, const CommBlocks& receive,
                            const Call& call) override {
     return Operate(call, [&](ncclComm_t comm, cudaStream_t stream) {
@@ -214,9 +234,12 @@ class NcclCommunicator final : public Communicator {
       return Grouped([&](int i) {
         const CommBuffer out = send.Of(i);
         const CommBuffer in = receive.Of(i);
-        const ncclResult_t sent =
-            ncclSend(out.data, out.elements, type, i, comm, stream);
-        if (sent != ncclSuccess && sent != ncclInProgress) return sent;
+        ncclResult_t result = ncclSuccess;
+        if (out.elements > 0) {
+          result = ncclSend(out.data, out.elements, type, i, comm, stream);
+        }
+        if (result != ncclSuccess && result != ncclInProgress) return result;
+        if (in.elements == 0) return result;
         return ncclRecv(in.data, in.elements, type, i, comm, stream);
       });
     });
@@ -235,6 +258,25 @@ class NcclCommunicator final : public Communicator {
     return Move(call, [&](ncclComm_t comm, cudaStream_t stream) {
       return ncclRecv(data.data, data.elements, TypeOf(data.element), peer,
                       comm, stream);
+    });
+  }
+
+  absl::Status DoShift(const ShiftBuffers& buffers, const Call& call) override {
+    RETURN_IF_ERROR(meeting_->Between({.to = buffers.to, .from = buffers.from},
+                                      OptionsOf(call)));
+    return Move(call, [&](ncclComm_t comm, cudaStream_t stream) {
+      const CommBuffer& out = buffers.send;
+      const CommBuffer& in = buffers.receive;
+      ncclResult_t result = ncclGroupStart();
+      if (result != ncclSuccess) return result;
+      result = ncclSend(out.data, out.elements, TypeOf(out.element), buffers.to,
+                        comm, stream);
+      if (result == ncclSuccess || result == ncclInProgress) {
+        result = ncclRecv(in.data, in.elements, TypeOf(in.element),
+                          buffers.from, comm, stream);
+      }
+      const ncclResult_t ended = ncclGroupEnd();
+      return result == ncclSuccess || result == ncclInProgress ? ended : result;
     });
   }
 

@@ -12,7 +12,8 @@
 // NCCL where it reports an error or the deadline passes, and the members meet
 // once more, to find out whom to blame.
 //
-// A maximum ignores NaNs, other than in communicator.h: it is NCCL's.
+// A maximum ignores NaNs, other than in communicator.h: it is NCCL's. And a
+// reduce may add up in another order than an all-reduce.
 #ifndef TROUPE_WORKER_COLLECTIVE_NCCL_NCCL_COMMUNICATOR_H_
 #define TROUPE_WORKER_COLLECTIVE_NCCL_NCCL_COMMUNICATOR_H_
 

@@ -1,33 +1,27 @@
 #include "worker/collective/nccl/warm_up.h"
 
+#include <utility>
+
 #include "proto/base/status.h"
 
 namespace troupe {
 namespace {
 
-// One number from rank `from` to the next one, and back.
-absl::Status Exchange(Communicator& communicator, int from,
-                      const CommBuffer& number, const CommOptions& options) {
-  const int next = (from + 1) % communicator.size();
-  if (communicator.rank() == from) {
-    RETURN_IF_ERROR(communicator.Send(number, next, options));
-    return communicator.Recv(number, next, options);
-  }
-  RETURN_IF_ERROR(communicator.Recv(number, from, options));
-  return communicator.Send(number, from, options);
-}
-
-// Each with the rank after it and the rank before it, in a ring, as stages of a
-// pipeline do. Even ranks begin with the one after: pairs meet side by side.
+// One number to the rank after, and one to the rank before, in a ring, as
+// stages of a pipeline and hops of a ring do.
 absl::Status MeetNeighbours(Communicator& communicator,
-                            const CommBuffer& number,
+                            const CommBuffer& numbers,
                             const CommOptions& options) {
-  const int rank = communicator.rank();
-  const int before = (rank + communicator.size() - 1) % communicator.size();
-  const bool even = rank % 2 == 0;
-  RETURN_IF_ERROR(
-      Exchange(communicator, even ? rank : before, number, options));
-  return Exchange(communicator, even ? before : rank, number, options);
+  const int size = communicator.size();
+  const int after = (communicator.rank() + 1) % size;
+  const int before = (communicator.rank() + size - 1) % size;
+  ShiftBuffers shift = {.send = numbers.Slice(0, 1),
+                        .to = after,
+                        .receive = numbers.Slice(1, 2),
+                        .from = before};
+  RETURN_IF_ERROR(communicator.Shift(shift, options));
+  std::swap(shift.to, shift.from);
+  return communicator.Shift(shift, options);
 }
 
 absl::Status RunEach(Communicator& communicator, const CommBuffer& data,
@@ -39,7 +33,9 @@ absl::Status RunEach(Communicator& communicator, const CommBuffer& data,
   RETURN_IF_ERROR(
       communicator.AllGather({.send = own, .receive = data}, options));
   RETURN_IF_ERROR(communicator.Broadcast(data, /*root=*/0, options));
-  return MeetNeighbours(communicator, data.Slice(0, 1), options);
+  RETURN_IF_ERROR(
+      communicator.Reduce(data, /*root=*/0, ReduceOp::kSum, options));
+  return MeetNeighbours(communicator, data, options);
 }
 
 }  // namespace

@@ -11,7 +11,8 @@
 // so that three pieces are under way at once and ranks meet once a piece. Each
 // rank copies 2 (N - 1) / N S bytes and reduces S / N of N rows; slots stay in
 // the cache, so memory is read and written once. A reduce-scatter is the first
-// two, an all-gather gives and takes.
+// two, an all-gather gives and takes; a reduce is all three, of which only the
+// root takes.
 //
 // Small all-reduces: all give everything, and after one meeting each rank adds
 // up all of it. The order of the sum is the same, so the bits are.
@@ -31,6 +32,8 @@ namespace troupe {
 // what it reads as it was, but for `receive`.
 absl::Status SharedAllReduce(Phases& phases, CopyKind kind,
                              const CommBlocks& data, ReduceOp op);
+absl::Status SharedReduce(Phases& phases, CopyKind kind, const CommBlocks& data,
+                          int root, ReduceOp op);
 absl::Status SharedReduceScatter(Phases& phases, CopyKind kind,
                                  const CommBlocks& send,
                                  const CommBuffer& receive, ReduceOp op);
@@ -38,8 +41,6 @@ absl::Status SharedAllGather(Phases& phases, CopyKind kind,
                              const CommBuffer& send, const CommBlocks& receive);
 absl::Status SharedBroadcast(Phases& phases, CopyKind kind, CommBuffer data,
                              int root);
-absl::Status SharedAllToAll(Phases& phases, CopyKind kind,
-                            const CommBlocks& send, const CommBlocks& receive);
 
 // Chooses the copies of the collectives that follow: all-reduces two slots of
 // zeros either way, which takes a few milliseconds at most.

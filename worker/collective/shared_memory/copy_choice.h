@@ -44,7 +44,7 @@ class CopyChoice {
   using Run = absl::FunctionRef<absl::StatusOr<absl::Duration>(CopyKind kind)>;
   absl::Status Try(Run run);
 
-  static constexpr int kTurns = 3;  // of each kind
+  static constexpr int kTurns = 3;                // of each kind
   static constexpr int64_t kBytesMin = 32 << 10;  // of an operation
   static constexpr int64_t kBytesBetween = int64_t{1} << 30;
 

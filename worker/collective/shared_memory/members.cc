@@ -41,6 +41,7 @@ void Members::Say(RankState::Notice notice, int about, absl::string_view text) {
   }
   map_.gate().turn.Wake();
   for (int peer = 0; peer < map_.ranks(); ++peer) {
+    map_.state(peer).news.Wake();
     if (peer == rank_) continue;
     for (Channel* channel :
          {&map_.channel({rank_, peer}), &map_.channel({peer, rank_})}) {

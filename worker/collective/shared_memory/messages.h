@@ -5,6 +5,7 @@
 #define TROUPE_WORKER_COLLECTIVE_SHARED_MEMORY_MESSAGES_H_
 
 #include "absl/status/status.h"
+#include "worker/collective/communicator.h"
 #include "worker/collective/element.h"
 #include "worker/collective/shared_memory/phases.h"
 
@@ -14,6 +15,9 @@ namespace troupe {
 absl::Status SharedSend(Phases& phases, CommBuffer data, int peer);
 // Internal: the message has another size.
 absl::Status SharedRecv(Phases& phases, CommBuffer data, int peer);
+
+// Both at once, whichever can go on: neither waits for the other.
+absl::Status SharedShift(Phases& phases, const ShiftBuffers& buffers);
 
 }  // namespace troupe
 

@@ -70,9 +70,10 @@ absl::Status Phases::Next() {
   return call_ == 0 ? absl::OkStatus() : CheckCalls();
 }
 
-absl::Status Phases::Await(SharedCounter& counter, uint32_t seen, int peer) {
+absl::Status Phases::Await(SharedCounter& counter, uint32_t seen,
+                           absl::Span<const int> peers) {
   if (counter.Get() != seen || Spin(counter, seen)) return absl::OkStatus();
-  missing_ = {peer};
+  missing_.assign(peers.begin(), peers.end());
   return Sleep(
       counter, seen, [this]() -> const auto& { return missing_; });
 }

@@ -27,6 +27,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "worker/collective/shared_memory/members.h"
 #include "worker/collective/shared_memory/segment_map.h"
 #include "worker/collective/verdict.h"
@@ -51,8 +52,10 @@ class Phases {
 
   // Ends the phase: returns once all have ended it.
   absl::Status Next();
-  // Returns once the counter, which `peer` advances, is not `seen`.
-  absl::Status Await(SharedCounter& counter, uint32_t seen, int peer);
+  // Returns once the counter, which `peers` advance, is not `seen`. REQUIRES
+  // one peer or more.
+  absl::Status Await(SharedCounter& counter, uint32_t seen,
+                     absl::Span<const int> peers);
   absl::Status Fail(Verdict verdict);
 
   // The parity of the slots for what this phase writes, and reads.

@@ -21,7 +21,8 @@
 
 namespace troupe {
 
-// What a rank lets the others know. Only the rank itself writes to it.
+// What a rank lets the others know. Only the rank itself writes to it, but for
+// `news`.
 struct alignas(64) RankState {
   // The last words of a rank: why it goes.
   enum Notice : int32_t {
@@ -36,6 +37,7 @@ struct alignas(64) RankState {
   std::atomic<uint32_t> phase{0};  // phases that it has finished
   // What it called at the beginning of a phase, by the phase's parity.
   std::atomic<uint64_t> call[2] = {};
+  std::atomic<uint64_t> longest[2] = {};  // bytes: all_to_all.h
   // While it sleeps: for whom, and until which counter (its place in the
   // segment) is not what it was.
   std::atomic<int32_t> waits_for{-1};
@@ -45,6 +47,9 @@ struct alignas(64) RankState {
   std::atomic<int32_t> notice{kNone};
   int32_t about = -1;
   char text[176] = {};
+  // Chunks that others have written for it, or read of its own: what it waits
+  // for where any will do.
+  SharedCounter news;
 };
 
 struct Gate {
@@ -58,6 +63,10 @@ struct Channel {
   SharedCounter written;  // chunks
   SharedCounter read;
   std::atomic<uint64_t> message_bytes[kSlots] = {};  // the chunk belongs to
+  // Of an all-to-all, by the parity of the phase: what the sender says that it
+  // gives, and the receiver that it expects.
+  std::atomic<uint64_t> gives[2] = {};
+  std::atomic<uint64_t> expects[2] = {};
 };
 
 class SegmentMap {

@@ -22,6 +22,12 @@ class alignas(64) SharedCounter {
     if (sleepers_.load() != 0) Wake();
   }
 
+  // One more, where several write.
+  void Advance() {
+    value_.fetch_add(1);
+    if (sleepers_.load() != 0) Wake();
+  }
+
   // Returns when the value is not `seen`, on Wake, after `timeout`, or for no
   // reason at all: look again.
   void Sleep(uint32_t seen, absl::Duration timeout);

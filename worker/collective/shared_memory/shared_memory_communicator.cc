@@ -6,6 +6,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "proto/base/status.h"
+#include "worker/collective/shared_memory/all_to_all.h"
 #include "worker/collective/shared_memory/collectives.h"
 #include "worker/collective/shared_memory/copy_choice.h"
 #include "worker/collective/shared_memory/join.h"
@@ -54,13 +55,17 @@ class SharedMemoryCommunicator final : public Communicator {
     if (verdict.code == absl::StatusCode::kCancelled) {
       return absl::CancelledError(verdict.what);
     }
-    return PeerError(verdict, call);
+    status = PeerError(verdict, call);
+    // Found here, and perhaps by nobody else: they would wait for this rank.
+    if (verdict.code == absl::StatusCode::kInternal) members_.Abort(status);
+    return status;
   }
   template <typename Body>
   absl::Status RunCollective(const Call& call, const CommBlocks& data,
                              const Body& body) {
     return Run(call, CallNumber(call.operation, data), [&] {
-      if (choice_.Due(data.whole.bytes())) {
+      const int64_t passed_on = std::exchange(passed_on_, 0);
+      if (choice_.Due(passed_on + data.whole.bytes())) {
         RETURN_IF_ERROR(TryCopies(phases_, choice_));
       }
       return body();
@@ -80,6 +85,12 @@ class SharedMemoryCommunicator final : public Communicator {
       return SharedReduceScatter(phases_, choice_.kind(), send, receive, op);
     });
   }
+  absl::Status DoReduce(const CommBlocks& data, int root, ReduceOp op,
+                        const Call& call) override {
+    return RunCollective(call, data, [&] {
+      return SharedReduce(phases_, choice_.kind(), data, root, op);
+    });
+  }
   absl::Status DoAllGather(const CommBuffer& send, const CommBlocks& receive,
                            const Call& call) override {
     return RunCollective(call, receive, [&] {
@@ -94,8 +105,13 @@ class SharedMemoryCommunicator final : public Communicator {
   }
   absl::Status DoAllToAll(const CommBlocks& send, const CommBlocks& receive,
                           const Call& call) override {
-    return RunCollective(call, send, [&] {
-      return SharedAllToAll(phases_, choice_.kind(), send, receive);
+    // What all members have alike.
+    const CommBlocks alike = {{.element = send.whole.element}};
+    return RunCollective(call, alike, [&]() -> absl::Status {
+      ASSIGN_OR_RETURN(const int64_t longest,
+                       SharedAllToAll(phases_, choice_.kind(), send, receive));
+      passed_on_ += size() * longest;
+      return absl::OkStatus();
     });
   }
   absl::Status DoSend(CommBuffer data, int peer, const Call& call) override {
@@ -103,6 +119,9 @@ class SharedMemoryCommunicator final : public Communicator {
   }
   absl::Status DoRecv(CommBuffer data, int peer, const Call& call) override {
     return Run(call, 0, [&] { return SharedRecv(phases_, data, peer); });
+  }
+  absl::Status DoShift(const ShiftBuffers& buffers, const Call& call) override {
+    return Run(call, 0, [&] { return SharedShift(phases_, buffers); });
   }
   absl::Status DoBarrier(const Call& call) override {
     return RunCollective(call, {}, [&] { return phases_.Next(); });
@@ -114,6 +133,9 @@ class SharedMemoryCommunicator final : public Communicator {
   Members members_;
   Phases phases_;
   CopyChoice choice_;  // for collectives
+  // By an all-to-all: how much, its members know after it, so that it counts
+  // with the next collective.
+  int64_t passed_on_ = 0;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "proto/base/status.h"
 
@@ -29,6 +30,20 @@ class StagedCommunicator final : public Communicator {
   absl::StatusOr<CommBuffer> Stage(const CommBuffer& data) {
     RETURN_IF_ERROR(Reserve(data.bytes()));
     return CommBuffer{staging_, data.elements, data.element};
+  }
+  struct Pair {
+    CommBuffer send;
+    CommBuffer receive;
+  };
+  absl::StatusOr<Pair> StagePair(const CommBuffer& send,
+                                 const CommBuffer& receive) {
+    // The second begins where any type may.
+    const size_t begin = (send.bytes() + 63) / 64 * 64;
+    RETURN_IF_ERROR(Reserve(begin + receive.bytes()));
+    Pair staged = {send, receive};
+    staged.send.data = staging_;
+    staged.receive.data = static_cast<char*>(staging_) + begin;
+    return staged;
   }
   absl::Status Reserve(size_t bytes) {
     if (bytes <= staging_bytes_) return absl::OkStatus();
@@ -86,6 +101,14 @@ class StagedCommunicator final : public Communicator {
     return CopyBack(staged, receive.whole);
   }
 
+  absl::Status DoReduce(const CommBlocks& data, int root, ReduceOp op,
+                        const Call& call) override {
+    ASSIGN_OR_RETURN(const CommBuffer staged, Stage(data.whole));
+    RETURN_IF_ERROR(CopyOut(data.whole, staged));
+    RETURN_IF_ERROR(host_->Reduce(staged, root, op, OptionsOf(call)));
+    return rank() == root ? CopyBack(staged, data.whole) : absl::OkStatus();
+  }
+
   absl::Status DoBroadcast(CommBuffer data, int root,
                            const Call& call) override {
     ASSIGN_OR_RETURN(const CommBuffer staged, Stage(data));
@@ -96,13 +119,15 @@ class StagedCommunicator final : public Communicator {
 
   absl::Status DoAllToAll(const CommBlocks& send, const CommBlocks& receive,
                           const Call& call) override {
-    const size_t bytes = send.whole.bytes();
-    RETURN_IF_ERROR(Reserve(2 * bytes));
-    AllToAllBuffers staged = {.send = send.whole, .receive = receive.whole};
-    staged.send.data = staging_;
-    staged.receive.data = static_cast<char*>(staging_) + bytes;
+    ASSIGN_OR_RETURN(const Pair staged, StagePair(send.whole, receive.whole));
     RETURN_IF_ERROR(CopyOut(send.whole, staged.send));
-    RETURN_IF_ERROR(host_->AllToAll(staged, OptionsOf(call)));
+    const std::vector<int64_t> out = send.sizes();
+    const std::vector<int64_t> in = receive.sizes();
+    RETURN_IF_ERROR(host_->AllToAll({.send = staged.send,
+                                     .receive = staged.receive,
+                                     .send_elements = out,
+                                     .receive_elements = in},
+                                    OptionsOf(call)));
     return CopyBack(staged.receive, receive.whole);
   }
 
@@ -116,6 +141,18 @@ class StagedCommunicator final : public Communicator {
     ASSIGN_OR_RETURN(const CommBuffer staged, Stage(data));
     RETURN_IF_ERROR(host_->Recv(staged, peer, OptionsOf(call)));
     return CopyBack(staged, data);
+  }
+
+  absl::Status DoShift(const ShiftBuffers& buffers, const Call& call) override {
+    ASSIGN_OR_RETURN(const Pair staged,
+                     StagePair(buffers.send, buffers.receive));
+    RETURN_IF_ERROR(CopyOut(buffers.send, staged.send));
+    RETURN_IF_ERROR(host_->Shift({.send = staged.send,
+                                  .to = buffers.to,
+                                  .receive = staged.receive,
+                                  .from = buffers.from},
+                                 OptionsOf(call)));
+    return CopyBack(staged.receive, buffers.receive);
   }
 
   absl::Status DoBarrier(const Call& call) override {

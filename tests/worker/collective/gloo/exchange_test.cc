@@ -88,6 +88,33 @@ TEST_P(ExchangeTest, Broadcast) {
   });
 }
 
+TEST_P(ExchangeTest, ReduceToEachRoot) {
+  OnWires(GetParam(), [](Wires& wires) {
+    for (int root = 0; root < wires.size(); ++root) {
+      std::vector<int32_t> whole = Values(wires.rank(), 1000);
+      std::vector<int32_t> gathered = whole;
+      ASSERT_TRUE(Operation(wires, [&] {
+                    return DirectReduce(wires, View(whole), root,
+                                        ReduceOp::kSum);
+                  }).ok());
+      const EvenBlocks blocks(gathered, wires.size());
+      ASSERT_TRUE(Operation(wires, [&] {
+                    return DirectGather(wires, blocks.blocks(), root);
+                  }).ok());
+      if (wires.rank() != root) continue;
+      for (int64_t i = 0; i < 1000; ++i) {
+        ASSERT_EQ(whole[i], Sum(wires.size(), i)) << i;
+      }
+      for (int rank = 0; rank < wires.size(); ++rank) {
+        const ElementRange& range = blocks.blocks().ranges[rank];
+        for (int64_t i = range.begin; i < range.end; ++i) {
+          ASSERT_EQ(gathered[i], Value(rank, i)) << i;
+        }
+      }
+    }
+  });
+}
+
 TEST_P(ExchangeTest, AllToAll) {
   OnWires(GetParam(), [](Wires& wires) {
     const int64_t block = 1000;

@@ -24,6 +24,20 @@ TEST(MeetingTest, AllMeetAndPairsMeet) {
   });
 }
 
+TEST(MeetingTest, ARingMeetsAndSoDoItsEnds) {
+  AtMeeting(4, [](int rank, Meeting& meeting) {
+    EXPECT_TRUE(meeting
+                    .Between({.to = (rank + 1) % 4, .from = (rank + 3) % 4},
+                             {.name = "keys"})
+                    .ok());
+    // 0 to 1 to 2: the one between meets both.
+    if (rank == 3) return;
+    EXPECT_TRUE((rank == 1 ? meeting.Between({.to = 2, .from = 0}, {})
+                           : meeting.With(1, {}))
+                    .ok());
+  });
+}
+
 // The operation puts its own words before it.
 TEST(MeetingTest, SaysOnlyWhoDidNotCome) {
   absl::Notification over;
