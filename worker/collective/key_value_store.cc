@@ -5,6 +5,14 @@
 
 namespace troupe {
 
+absl::StatusOr<std::shared_ptr<void>> KeyValueStore::Share(
+    absl::string_view key, absl::FunctionRef<std::shared_ptr<void>()> make) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("rendezvous key ", key,
+                   " is of an object that threads of one process share; the "
+                   "members have a store for processes"));
+}
+
 InMemoryStore::InMemoryStore(int64_t bytes_max) : bytes_max_(bytes_max) {}
 
 absl::Status InMemoryStore::Set(absl::string_view key,
@@ -41,6 +49,15 @@ absl::StatusOr<std::string> InMemoryStore::Get(absl::string_view key,
                      absl::FormatDuration(timeout)));
   }
   return values_.find(key)->second;
+}
+
+absl::StatusOr<std::shared_ptr<void>> InMemoryStore::Share(
+    absl::string_view key, absl::FunctionRef<std::shared_ptr<void>()> make) {
+  absl::MutexLock lock(&mutex_);
+  if (!aborted_.ok()) return aborted_;
+  const auto found = shared_.find(key);
+  if (found != shared_.end()) return found->second;
+  return shared_.emplace(key, make()).first->second;
 }
 
 void InMemoryStore::Abort(const absl::Status& why) {

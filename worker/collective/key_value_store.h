@@ -7,9 +7,11 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -29,6 +31,11 @@ class KeyValueStore {
   // store that was aborted returns the reason.
   virtual absl::StatusOr<std::string> Get(absl::string_view key,
                                           absl::Duration timeout) = 0;
+  // What the first caller made under this key, for all who ask for it through
+  // this very object; the store keeps it as long as it lives. As here:
+  // FailedPrecondition, a store whose members are not threads of one process.
+  virtual absl::StatusOr<std::shared_ptr<void>> Share(
+      absl::string_view key, absl::FunctionRef<std::shared_ptr<void>()> make);
 };
 
 // A store for the threads of one process.
@@ -40,6 +47,9 @@ class InMemoryStore final : public KeyValueStore {
   absl::Status Set(absl::string_view key, absl::string_view value) override;
   absl::StatusOr<std::string> Get(absl::string_view key,
                                   absl::Duration timeout) override;
+  absl::StatusOr<std::shared_ptr<void>> Share(
+      absl::string_view key,
+      absl::FunctionRef<std::shared_ptr<void>()> make) override;
   // Every wait and every later call returns `why`, which is not OK.
   void Abort(const absl::Status& why);
 
@@ -47,6 +57,8 @@ class InMemoryStore final : public KeyValueStore {
   const int64_t bytes_max_;
   absl::Mutex mutex_;
   std::map<std::string, std::string, std::less<>> values_
+      ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::shared_ptr<void>, std::less<>> shared_
       ABSL_GUARDED_BY(mutex_);
   int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Status aborted_ ABSL_GUARDED_BY(mutex_);

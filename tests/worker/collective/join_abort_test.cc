@@ -72,9 +72,17 @@ class WatchedStore final : public KeyValueStore {
     return got;
   }
 
+  absl::StatusOr<std::shared_ptr<void>> Share(
+      absl::string_view key,
+      absl::FunctionRef<std::shared_ptr<void>()> make) override {
+    auto shared = store_.Share(key, make);
+    if (key == key_ && !reached.HasBeenNotified()) reached.Notify();
+    return shared;
+  }
+
   bool hold = false;  // whoever gets a key
   absl::Notification go_on;
-  absl::Notification reached;  // the key was set or got
+  absl::Notification reached;  // the key was set, got or shared
 
  private:
   InMemoryStore& store_;

@@ -1,5 +1,6 @@
 #include "worker/collective/key_value_store.h"
 
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -13,6 +14,19 @@ TEST(InMemoryStoreTest, ReturnsWhatWasSet) {
   ASSERT_TRUE(store.Set("a", std::string("x\0y", 3)).ok());
   EXPECT_EQ(*store.Get("a", absl::ZeroDuration()), std::string("x\0y", 3));
   EXPECT_EQ(*store.Get("a", absl::Seconds(9)), std::string("x\0y", 3));
+}
+
+TEST(InMemoryStoreTest, SharesWhatTheFirstMade) {
+  InMemoryStore store;
+  const auto first = store.Share("a", [] { return std::make_shared<int>(1); });
+  const auto second = store.Share("a", [] { return std::make_shared<int>(2); });
+  const auto other = store.Share("b", [] { return std::make_shared<int>(3); });
+  ASSERT_TRUE(first.ok() && second.ok() && other.ok());
+  EXPECT_EQ(*first, *second);
+  EXPECT_NE(*first, *other);
+  store.Abort(absl::CancelledError("enough"));
+  EXPECT_EQ(store.Share("a", [] { return std::make_shared<int>(4); }).status(),
+            absl::CancelledError("enough"));
 }
 
 TEST(InMemoryStoreTest, GetWaits) {

@@ -1,16 +1,11 @@
 #include "worker/collective/in_process/in_process_communicator.h"
 
-#include <unistd.h>
-
-#include <atomic>
 #include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "proto/base/status.h"
 #include "worker/collective/in_process/board.h"
 #include "worker/collective/reduce.h"
@@ -203,58 +198,19 @@ class InProcessCommunicator final : public Communicator {
   absl::Status aborted_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Keeps the board alive until every member has taken it; the last deletes it.
-// Where one never comes, these few hundred bytes stay behind.
-struct Invitation {
-  std::shared_ptr<Board> board;
-  std::atomic<int> left;
-};
-
-std::shared_ptr<Board> Take(Invitation* invitation) {
-  std::shared_ptr<Board> board = invitation->board;
-  if (invitation->left.fetch_sub(1) == 1) delete invitation;
-  return board;
-}
-
-absl::StatusOr<std::shared_ptr<Board>> FindBoard(const CommunicatorSeat& seat) {
-  const int ranks = static_cast<int>(seat.group.ranks.size());
-  const std::string key = absl::StrCat(seat.group.name, "/in_process");
-  if (seat.rank == 0) {
-    auto* invitation = new Invitation{std::make_shared<Board>(ranks), {ranks}};
-    const absl::Status set = seat.store->Set(
-        key, absl::StrCat(getpid(), " ", absl::Hex(invitation)));
-    if (!set.ok()) {
-      delete invitation;
-      return Annotate(set, absl::StrCat("group ", seat.group.name));
-    }
-    return Take(invitation);
-  }
-  const absl::StatusOr<std::string> value = seat.store->Get(key, seat.timeout);
-  if (!value.ok()) {
-    return Annotate(value.status(),
-                    absl::StrCat("group ", seat.group.name, ": rank ",
-                                 seat.group.ranks[0], " did not come"));
-  }
-  const std::vector<std::string> words = absl::StrSplit(*value, ' ');
-  uint64_t address = 0;
-  int process = 0;
-  if (words.size() != 2 || !absl::SimpleAtoi(words[0], &process) ||
-      !absl::SimpleHexAtoi(words[1], &address) || process != getpid()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "group ", seat.group.name, ": in_process joins threads of one process,",
-        " but rank ", seat.group.ranks[0], " is in process ", process,
-        "; use gloo"));
-  }
-  return Take(reinterpret_cast<Invitation*>(address));
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Communicator>> CreateInProcess(
     const CommunicatorSeat& seat) {
-  ASSIGN_OR_RETURN(std::shared_ptr<Board> board, FindBoard(seat));
-  auto communicator =
-      std::make_unique<InProcessCommunicator>(seat, std::move(board));
+  const int ranks = static_cast<int>(seat.group.ranks.size());
+  const absl::StatusOr<std::shared_ptr<void>> board =
+      seat.store->Share(absl::StrCat(seat.group.name, "/in_process"),
+                        [ranks] { return std::make_shared<Board>(ranks); });
+  if (!board.ok()) {
+    return Annotate(board.status(), absl::StrCat("group ", seat.group.name));
+  }
+  auto communicator = std::make_unique<InProcessCommunicator>(
+      seat, std::static_pointer_cast<Board>(*board));
   const JoinAbort::Interrupt interrupt(
       seat.abort, [joining = communicator.get()](const absl::Status& why) {
         joining->Abort(why);

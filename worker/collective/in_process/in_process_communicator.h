@@ -16,8 +16,8 @@
 
 namespace troupe {
 
-// Rank 0 hands the others the shared board through the store, as an address:
-// FailedPrecondition where a member is another process.
+// The members share a board through their store, which is one object:
+// FailedPrecondition where it is one for processes.
 absl::StatusOr<std::unique_ptr<Communicator>> CreateInProcess(
     const CommunicatorSeat& seat);
 
