@@ -15,6 +15,28 @@
 // Ranks here are indices into the group's list, 0 .. size() - 1; messages to
 // people name the global rank. Groups of one and empty buffers are fine.
 //
+// Bytes sent. A communicator counts what it hands to other members, where it
+// copies or sends it: each byte as often as members receive it, payload only.
+// Of a buffer of S bytes each of N ranks sends
+//
+//   all-reduce                   2 (N - 1) / N S
+//   reduce-scatter, all-gather     (N - 1) / N S
+//   all-to-all                     what its send buffer has for others
+//   send, shift                    S
+//   reduce                         S, and the root (N - 1) / N S or nothing
+//   broadcast                      all together (N - 1) S
+//
+// (N - 1) / N S stands for the blocks of the others in a reduce-scatter, and
+// for the own one N - 1 times in an all-gather; where blocks are not even,
+// Gloo's ring sends others than that, and only the sum over all ranks is the
+// same. All-reduces of which a step more would cost more than the bytes hand
+// the whole buffer to each rank, (N - 1) S: over shared memory up to 32 KiB,
+// over Gloo where that is no more than 64 KiB. What really moves: Gloo adds the
+// headers of its messages; over shared memory a byte for several ranks is
+// written once, and read by each; in process each rank reads it where it lies;
+// for NCCL it is what its ring would send, though NCCL may have chosen another
+// way, and its sums of bf16 are counted, as they move, in f32.
+//
 // Errors. A failed call names group, operation, buffer, the global rank that
 // did not come and how long it waited, no later than its timeout:
 //   Unavailable       a peer died, closed its communicator or aborted
@@ -112,6 +134,10 @@ class Communicator {
   const CommGroup& group() const { return group_; }
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(group_.ranks.size()); }
+
+  // Since it joined; see above. Any thread; what the calls that have returned
+  // sent is in it.
+  virtual uint64_t sent_bytes() const = 0;
 
   // Block `member` of a buffer, as the structs above say.
   CommBuffer Block(const CommBuffer& whole, int member,

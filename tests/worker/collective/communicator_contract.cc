@@ -107,6 +107,11 @@ TEST_P(CommunicatorContract, SumsOfBF16AreRoundedOnce) {
     for (const int64_t size : {1, 300, 300001}) {
       std::vector<uint16_t> values(size), expected(size);
       for (int64_t i = 0; i < size; ++i) {
+        if (i >= 4096) {  // over and over
+          values[i] = values[i - 4096];
+          expected[i] = expected[i - 4096];
+          continue;
+        }
         values[i] = ToBF16(Random(communicator.rank(), i));
         float sum = FromBF16(ToBF16(Random(0, i)));
         for (int rank = 1; rank < communicator.size(); ++rank) {
@@ -141,7 +146,7 @@ TEST_P(CommunicatorContract, LargeSumsAreTheSameBitsOnAllRanksAndRuns) {
       std::vector<float>& mine = (*results)[communicator.rank()];
       mine.resize(kSize);
       for (int64_t i = 0; i < kSize; ++i) {
-        mine[i] = Random(communicator.rank(), i % 4096);
+        mine[i] = i < 4096 ? Random(communicator.rank(), i) : mine[i - 4096];
       }
       const absl::Status status =
           communicator.AllReduce(View(mine), ReduceOp::kSum, {});

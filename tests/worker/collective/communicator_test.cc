@@ -14,6 +14,8 @@ class CountingCommunicator final : public Communicator {
   explicit CountingCommunicator(int ranks, absl::Status result = {})
       : Communicator(GroupOf(ranks), 0), result_(std::move(result)) {}
 
+  uint64_t sent_bytes() const override { return 0; }
+
   int calls = 0;
   int aborts = 0;
   absl::Status result_;

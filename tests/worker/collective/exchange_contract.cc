@@ -23,27 +23,33 @@ float Random(int rank, int64_t i) {
 }
 
 template <typename T>
-T Element(int rank, int64_t i) {
-  return static_cast<T>(Random(rank, i % 4096));
+T Of(float value) {
+  return static_cast<T>(value);
 }
-// The upper half of a float.
+// bf16 is the upper half of a float.
 template <>
-uint16_t Element<uint16_t>(int rank, int64_t i) {
-  const float value = Random(rank, i % 4096);
+uint16_t Of<uint16_t>(float value) {
   uint32_t bits;
   static_assert(sizeof(bits) == sizeof(value));
   std::memcpy(&bits, &value, sizeof(bits));
   return static_cast<uint16_t>(bits >> 16);
 }
 
+// Some numbers over and over.
+template <typename T>
+std::vector<T> Numbers(int rank, int64_t size) {
+  std::vector<T> numbers(size);
+  for (int64_t i = 0; i < size; ++i) {
+    numbers[i] = i < 997 ? Of<T>(Random(rank, i)) : numbers[i - 997];
+  }
+  return numbers;
+}
+
 template <typename T>
 void ExpectRootHasTheBitsOfAnAllReduce(Communicator& communicator,
                                        ReduceOp op) {
   for (const int64_t size : {0, 1, 3, 1000, 30'001, 400'003}) {
-    std::vector<T> values(size);
-    for (int64_t i = 0; i < size; ++i) {
-      values[i] = Element<T>(communicator.rank(), i);
-    }
+    const std::vector<T> values = Numbers<T>(communicator.rank(), size);
     std::vector<T> all = values;
     ASSERT_TRUE(communicator.AllReduce(View(all), op, {}).ok());
     for (const int root : {0, communicator.size() - 1}) {

@@ -49,6 +49,8 @@ class OnDevice final : public Communicator {
         inner_(std::move(inner)),
         device_(device) {}
 
+  uint64_t sent_bytes() const override { return inner_->sent_bytes(); }
+
  private:
   static CommOptions OptionsOf(const Call& call) {
     return {.name = std::string(call.name),

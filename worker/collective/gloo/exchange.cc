@@ -280,8 +280,10 @@ absl::Status DisseminationBarrier(Wires& wires) {
   for (int distance = 1; distance < wires.size(); distance *= 2) {
     const int to = (wires.rank() + distance) % wires.size();
     const int from = (wires.rank() + wires.size() - distance) % wires.size();
-    RETURN_IF_ERROR(wires.PostRecv(in, {.peer = from, .bytes = 1}));
-    RETURN_IF_ERROR(wires.PostSend(out, {.peer = to, .bytes = 1}));
+    RETURN_IF_ERROR(
+        wires.PostRecv(in, {.peer = from, .bytes = 1, .payload = false}));
+    RETURN_IF_ERROR(
+        wires.PostSend(out, {.peer = to, .bytes = 1, .payload = false}));
     RETURN_IF_ERROR(wires.WaitRecv(in));
     RETURN_IF_ERROR(wires.WaitSend(out));
   }

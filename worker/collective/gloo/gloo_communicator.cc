@@ -36,6 +36,10 @@ class GlooCommunicator final : public Communicator {
     if (mesh != nullptr) wires_ = std::make_unique<Wires>(std::move(mesh));
   }
 
+  uint64_t sent_bytes() const override {
+    return wires_ == nullptr ? 0 : wires_->sent_bytes();
+  }
+
  private:
   // One operation: `body` moves the data; a failure is put into words. `bytes`
   // is what all members have alike.

@@ -94,7 +94,11 @@ absl::Status Wires::PostSend(Wire& wire, const WireMessage& message) {
     wire.buffer->send(message.peer, slot_ + message.tag, message.offset,
                       message.bytes);
   });
-  return posted.ok() ? posted : Fail(message.peer);
+  if (!posted.ok()) return Fail(message.peer);
+  if (message.payload) {
+    sent_bytes_.fetch_add(message.bytes, std::memory_order_relaxed);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Wires::PostRecv(Wire& wire, const WireMessage& message) {

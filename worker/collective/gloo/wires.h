@@ -32,6 +32,7 @@
 
 #include <gloo/transport/unbound_buffer.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -69,6 +70,7 @@ struct WireMessage {
   // Added to the operation's slot: tells messages apart where only the two ends
   // know their size.
   uint64_t tag = 0;
+  bool payload = true;  // false: it only says that it has come
 };
 
 // Abort from any thread, all else from one thread at a time.
@@ -82,6 +84,11 @@ class Wires {
 
   int rank() const { return rank_; }
   int size() const { return size_; }
+
+  // Of payload, in messages that were posted. Any thread.
+  uint64_t sent_bytes() const {
+    return sent_bytes_.load(std::memory_order_relaxed);
+  }
 
   // An operation. Messages meet messages of the same slot only, in order, so a
   // slot that tells the operation and its size keeps different calls apart.
@@ -124,6 +131,7 @@ class Wires {
   std::unique_ptr<GlooMesh> mesh_;    // null once closed
   std::unique_ptr<Notices> notices_;  // the watch's; once failing, the caller's
   uint64_t slot_ = 0;
+  std::atomic<uint64_t> sent_bytes_{0};
   std::unique_ptr<char[]> scratch_;
   size_t scratch_bytes_ = 0;
 

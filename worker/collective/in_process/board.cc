@@ -21,6 +21,7 @@ Verdict Gone(int peer) {
 
 Board::Board(int ranks)
     : ranks_(ranks),
+      given_(ranks),
       phase_(ranks),
       entries_(ranks),
       left_(ranks),
@@ -115,6 +116,7 @@ Verdict Board::Send(const Route& route, CommBuffer data, absl::Time deadline) {
   }
   CHECK_EQ(into.bytes(), data.bytes());
   std::memcpy(into.data, data.data, data.bytes());
+  CountGiven(route.sender, data.bytes());
   absl::MutexLock lock(&mutex_);
   BoxOf(route).mail = Mail::kFilled;
   return {};

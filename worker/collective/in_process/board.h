@@ -9,6 +9,8 @@
 #ifndef TROUPE_WORKER_COLLECTIVE_IN_PROCESS_BOARD_H_
 #define TROUPE_WORKER_COLLECTIVE_IN_PROCESS_BOARD_H_
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -45,6 +47,15 @@ class Board {
   // What `rank` put up; valid from Enter until the rank's last NextPhase.
   CommBuffer BufferOf(int rank) const ABSL_LOCKS_EXCLUDED(mutex_);
   Entry EntryOf(int rank) const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Another rank has read so many bytes that `giver` put up.
+  void CountGiven(int giver, size_t bytes) {
+    given_[giver].fetch_add(bytes, std::memory_order_relaxed);
+  }
+  // What others have read, and what the rank has sent.
+  uint64_t given_bytes(int rank) const {
+    return given_[rank].load(std::memory_order_relaxed);
+  }
 
   // Copies from the sender's buffer into the receiver's when both have come.
   struct Route {
@@ -88,6 +99,7 @@ class Board {
   Verdict FailLocked(Verdict outcome) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int ranks_;
+  std::vector<std::atomic<uint64_t>> given_;  // by rank
   mutable absl::Mutex mutex_;
   std::vector<int64_t> phase_ ABSL_GUARDED_BY(mutex_);  // reached, by rank
   std::vector<Entry> entries_ ABSL_GUARDED_BY(mutex_);

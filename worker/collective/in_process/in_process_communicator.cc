@@ -20,6 +20,8 @@ class InProcessCommunicator final : public Communicator {
       : Communicator(seat.group, seat.rank), board_(std::move(board)) {}
   ~InProcessCommunicator() override { board_->Leave(rank()); }
 
+  uint64_t sent_bytes() const override { return board_->given_bytes(rank()); }
+
   absl::Status Join(absl::Duration timeout) {
     const absl::Time now = absl::Now();
     return DoBarrier({"join", now, now + timeout});
@@ -62,12 +64,17 @@ class InProcessCommunicator final : public Communicator {
   void ReduceOwnBlock(const CommBlocks& blocks, const CommBuffer& into,
                       ReduceOp op) {
     std::vector<CommBuffer> rows(size());
-    for (int i = 0; i < size(); ++i) rows[i] = BlockAt(i, blocks, rank());
+    for (int i = 0; i < size(); ++i) {
+      rows[i] = BlockAt(i, blocks, rank());
+      if (i != rank()) board_->CountGiven(i, rows[i].bytes());
+    }
     ReduceRows(op, into, rows);
   }
 
-  static void Copy(const CommBuffer& from, const CommBuffer& to) {
+  // What `member` has put up.
+  void CopyFrom(int member, const CommBuffer& from, const CommBuffer& to) {
     if (from.elements > 0) std::memcpy(to.data, from.data, from.bytes());
+    if (member != rank()) board_->CountGiven(member, from.bytes());
   }
 
   absl::Status DoAllReduce(const CommBlocks& data, ReduceOp op,
@@ -76,7 +83,7 @@ class InProcessCommunicator final : public Communicator {
     ReduceOwnBlock(data, data.Of(rank()), op);
     board_->NextPhase(rank());
     for (int i = 0; i < size(); ++i) {
-      if (i != rank()) Copy(BlockAt(i, data, i), data.Of(i));
+      if (i != rank()) CopyFrom(i, BlockAt(i, data, i), data.Of(i));
     }
     board_->NextPhase(rank());
     return absl::OkStatus();
@@ -96,7 +103,7 @@ class InProcessCommunicator final : public Communicator {
     RETURN_IF_ERROR(Enter(send, receive.whole, call));
     RETURN_IF_ERROR(CopyToSelf(send, receive.Of(rank())));
     for (int i = 0; i < size(); ++i) {
-      if (i != rank()) Copy(board_->BufferOf(i), receive.Of(i));
+      if (i != rank()) CopyFrom(i, board_->BufferOf(i), receive.Of(i));
     }
     board_->NextPhase(rank());
     return absl::OkStatus();
@@ -108,7 +115,7 @@ class InProcessCommunicator final : public Communicator {
     ReduceOwnBlock(data, data.Of(rank()), op);
     board_->NextPhase(rank());
     for (int i = 0; i < size() && rank() == root; ++i) {
-      if (i != root) Copy(BlockAt(i, data, i), data.Of(i));
+      if (i != root) CopyFrom(i, BlockAt(i, data, i), data.Of(i));
     }
     board_->NextPhase(rank());
     return absl::OkStatus();
@@ -118,7 +125,7 @@ class InProcessCommunicator final : public Communicator {
                            const Call& call) override {
     RETURN_IF_ERROR(Enter(data, call));
     if (rank() != root) {
-      std::memcpy(data.data, board_->BufferOf(root).data, data.bytes());
+      CopyFrom(root, board_->BufferOf(root), data);
     }
     board_->NextPhase(rank());
     return absl::OkStatus();
@@ -136,7 +143,8 @@ class InProcessCommunicator final : public Communicator {
     const Verdict agreed = CompareBlocks();
     for (int i = 0; i < size() && agreed.ok(); ++i) {
       const Board::Entry from = board_->EntryOf(i);
-      Copy(CommBlocks{from.buffer, from.gives}.Of(rank()), receive.Of(i));
+      CopyFrom(i, CommBlocks{from.buffer, from.gives}.Of(rank()),
+               receive.Of(i));
     }
     board_->NextPhase(rank());
     if (!agreed.ok()) board_->Fail(agreed);

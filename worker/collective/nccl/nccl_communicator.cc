@@ -1,5 +1,6 @@
 #include "worker/collective/nccl/nccl_communicator.h"
 
+#include <atomic>
 #include <string>
 #include <utility>
 
@@ -60,6 +61,10 @@ class NcclCommunicator final : public Communicator {
     if (scratch_ != nullptr) device_.Free(scratch_);
   }
 
+  uint64_t sent_bytes() const override {
+    return sent_bytes_.load(std::memory_order_relaxed);
+  }
+
  private:
   using Enqueued = absl::FunctionRef<ncclResult_t(ncclComm_t, cudaStream_t)>;
 
@@ -68,14 +73,14 @@ class NcclCommunicator final : public Communicator {
             .timeout = call.deadline - absl::Now()};
   }
 
-  // One operation of all members.
-  absl::Status Operate(const Call& call, Enqueued enqueue) {
+  // One operation of all members, of which this rank sends so many bytes.
+  absl::Status Operate(const Call& call, size_t sent, Enqueued enqueue) {
     RETURN_IF_ERROR(meeting_->All(OptionsOf(call)));
-    return Move(call, enqueue);
+    return Move(call, sent, enqueue);
   }
 
   // Enqueues and waits for the end.
-  absl::Status Move(const Call& call, Enqueued enqueue) {
+  absl::Status Move(const Call& call, size_t sent, Enqueued enqueue) {
     const cudaStream_t stream = device_.stream();
     if (device_.failed()) return device_.status();
     const FirstLaunches::Operation operation(device_.first_launches());
@@ -92,7 +97,9 @@ class NcclCommunicator final : public Communicator {
       }
     }
     if (!watched.ok()) return Blame(call, watched);
-    return status.ok() ? status : Blame(call, status);
+    if (!status.ok()) return Blame(call, status);
+    sent_bytes_.fetch_add(sent, std::memory_order_relaxed);
+    return absl::OkStatus();
   }
 
   // A member that does not come now is the reason why NCCL failed.
@@ -135,21 +142,19 @@ class NcclCommunicator final : public Communicator {
     return data.element == Element::kBF16 && op == ReduceOp::kSum;
   }
 
-  absl::Status DoAllReduce(const CommBlocks& data, ReduceOp op,
+  absl::Status DoAllReduce(const CommBlocks& blocks, ReduceOp op,
                            const Call& call) override {
-    return AllReduceWhole(data.whole, op, call);
-  }
-
-  absl::Status AllReduceWhole(const CommBuffer& data, ReduceOp op,
-                              const Call& call) {
+    const CommBuffer& data = blocks.whole;
     if (NeedsF32(data, op)) {
-      return InF32(data, data,
-                   [&](const CommBuffer& wide) -> absl::StatusOr<CommBuffer> {
-                     RETURN_IF_ERROR(AllReduceWhole(wide, op, call));
-                     return wide;
-                   });
+      return InF32(
+          data, data,
+          [&](const CommBuffer& wide) -> absl::StatusOr<CommBuffer> {
+            RETURN_IF_ERROR(DoAllReduce({wide, blocks.ranges}, op, call));
+            return wide;
+          });
     }
-    return Operate(call, [&](ncclComm_t comm, cudaStream_t stream) {
+    const size_t sent = OfOthers(blocks) + ToOthers(blocks.Of(rank()));
+    return Operate(call, sent, [&](ncclComm_t comm, cudaStream_t stream) {
       return ncclAllReduce(data.data, data.data, data.elements,
                            TypeOf(data.element), OpOf(op), comm, stream);
     });
@@ -168,19 +173,21 @@ class NcclCommunicator final : public Communicator {
                      return own;
                    });
     }
-    return Operate(call, [&](ncclComm_t comm, cudaStream_t stream) {
-      const ncclDataType_t type = TypeOf(receive.element);
-      if (Even(send)) {
-        return ncclReduceScatter(send.whole.data, receive.data,
-                                 receive.elements, type, OpOf(op), comm,
-                                 stream);
-      }
-      return Grouped([&](int i) {
-        const CommBuffer block = send.Of(i);
-        return ncclReduce(block.data, i == rank() ? receive.data : block.data,
-                          block.elements, type, OpOf(op), i, comm, stream);
-      });
-    });
+    return Operate(
+        call, OfOthers(send), [&](ncclComm_t comm, cudaStream_t stream) {
+          const ncclDataType_t type = TypeOf(receive.element);
+          if (Even(send)) {
+            return ncclReduceScatter(send.whole.data, receive.data,
+                                     receive.elements, type, OpOf(op), comm,
+                                     stream);
+          }
+          return Grouped([&](int i) {
+            const CommBuffer block = send.Of(i);
+            return ncclReduce(block.data,
+                              i == rank() ? receive.data : block.data,
+                              block.elements, type, OpOf(op), i, comm, stream);
+          });
+        });
   }
 
   absl::Status DoReduce(const CommBlocks& data, int root, ReduceOp op,
@@ -197,57 +204,65 @@ class NcclCommunicator final : public Communicator {
                      return wide;
                    });
     }
-    return Operate(call, [&](ncclComm_t comm, cudaStream_t stream) {
-      return ncclReduce(data.data, data.data, data.elements,
-                        TypeOf(data.element), OpOf(op), root, comm, stream);
-    });
+    return Operate(call, rank() == root ? 0 : data.bytes(),
+                   [&](ncclComm_t comm, cudaStream_t stream) {
+                     return ncclReduce(data.data, data.data, data.elements,
+                                       TypeOf(data.element), OpOf(op), root,
+                                       comm, stream);
+                   });
   }
 
   absl::Status DoAllGather(const CommBuffer& send, const CommBlocks& receive,
                            const Call& call) override {
-    return Operate(call, [&](ncclComm_t comm, cudaStream_t stream) {
-      const ncclDataType_t type = TypeOf(send.element);
-      if (Even(receive)) {
-        return ncclAllGather(send.data, receive.whole.data, send.elements, type,
-                             comm, stream);
-      }
-      return Grouped([&](int i) {
-        const CommBuffer block = receive.Of(i);
-        return ncclBroadcast(i == rank() ? send.data : block.data, block.data,
-                             block.elements, type, i, comm, stream);
-      });
-    });
+    return Operate(
+        call, ToOthers(send), [&](ncclComm_t comm, cudaStream_t stream) {
+          const ncclDataType_t type = TypeOf(send.element);
+          if (Even(receive)) {
+            return ncclAllGather(send.data, receive.whole.data, send.elements,
+                                 type, comm, stream);
+          }
+          return Grouped([&](int i) {
+            const CommBuffer block = receive.Of(i);
+            return ncclBroadcast(i == rank() ? send.data : block.data,
+                                 block.data, block.elements, type, i, comm,
+                                 stream);
+          });
+        });
   }
 
   absl::Status DoBroadcast(CommBuffer data, int root,
                            const Call& call) override {
-    return Operate(call, [&](ncclComm_t comm, cudaStream_t stream) {
-      return ncclBroadcast(data.data, data.data, data.elements,
-                           TypeOf(data.element), root, comm, stream);
-    });
+    return Operate(call, rank() == root ? ToOthers(data) : 0,
+                   [&](ncclComm_t comm, cudaStream_t stream) {
+                     return ncclBroadcast(data.data, data.data, data.elements,
+                                          TypeOf(data.element), root, comm,
+                                          stream);
+                   });
   }
 
   absl::Status DoAllToAll(const CommBlocks& send, const CommBlocks& receive,
                           const Call& call) override {
-    return Operate(call, [&](ncclComm_t comm, cudaStream_t stream) {
-      const ncclDataType_t type = TypeOf(send.whole.element);
-      return Grouped([&](int i) {
-        const CommBuffer out = send.Of(i);
-        const CommBuffer in = receive.Of(i);
-        ncclResult_t result = ncclSuccess;
-        if (out.elements > 0) {
-          result = ncclSend(out.data, out.elements, type, i, comm, stream);
-        }
-        if (result != ncclSuccess && result != ncclInProgress) return result;
-        if (in.elements == 0) return result;
-        return ncclRecv(in.data, in.elements, type, i, comm, stream);
-      });
-    });
+    return Operate(
+        call, OfOthers(send), [&](ncclComm_t comm, cudaStream_t stream) {
+          const ncclDataType_t type = TypeOf(send.whole.element);
+          return Grouped([&](int i) {
+            const CommBuffer out = send.Of(i);
+            const CommBuffer in = receive.Of(i);
+            ncclResult_t result = ncclSuccess;
+            if (out.elements > 0) {
+              result = ncclSend(out.data, out.elements, type, i, comm, stream);
+            }
+            if (result != ncclSuccess && result != ncclInProgress)
+              return result;
+            if (in.elements == 0) return result;
+            return ncclRecv(in.data, in.elements, type, i, comm, stream);
+          });
+        });
   }
 
   absl::Status DoSend(CommBuffer data, int peer, const Call& call) override {
     RETURN_IF_ERROR(meeting_->With(peer, OptionsOf(call)));
-    return Move(call, [&](ncclComm_t comm, cudaStream_t stream) {
+    return Move(call, data.bytes(), [&](ncclComm_t comm, cudaStream_t stream) {
       return ncclSend(data.data, data.elements, TypeOf(data.element), peer,
                       comm, stream);
     });
@@ -255,7 +270,7 @@ class NcclCommunicator final : public Communicator {
 
   absl::Status DoRecv(CommBuffer data, int peer, const Call& call) override {
     RETURN_IF_ERROR(meeting_->With(peer, OptionsOf(call)));
-    return Move(call, [&](ncclComm_t comm, cudaStream_t stream) {
+    return Move(call, 0, [&](ncclComm_t comm, cudaStream_t stream) {
       return ncclRecv(data.data, data.elements, TypeOf(data.element), peer,
                       comm, stream);
     });
@@ -264,20 +279,22 @@ class NcclCommunicator final : public Communicator {
   absl::Status DoShift(const ShiftBuffers& buffers, const Call& call) override {
     RETURN_IF_ERROR(meeting_->Between({.to = buffers.to, .from = buffers.from},
                                       OptionsOf(call)));
-    return Move(call, [&](ncclComm_t comm, cudaStream_t stream) {
-      const CommBuffer& out = buffers.send;
-      const CommBuffer& in = buffers.receive;
-      ncclResult_t result = ncclGroupStart();
-      if (result != ncclSuccess) return result;
-      result = ncclSend(out.data, out.elements, TypeOf(out.element), buffers.to,
-                        comm, stream);
-      if (result == ncclSuccess || result == ncclInProgress) {
-        result = ncclRecv(in.data, in.elements, TypeOf(in.element),
-                          buffers.from, comm, stream);
-      }
-      const ncclResult_t ended = ncclGroupEnd();
-      return result == ncclSuccess || result == ncclInProgress ? ended : result;
-    });
+    return Move(
+        call, buffers.send.bytes(), [&](ncclComm_t comm, cudaStream_t stream) {
+          const CommBuffer& out = buffers.send;
+          const CommBuffer& in = buffers.receive;
+          ncclResult_t result = ncclGroupStart();
+          if (result != ncclSuccess) return result;
+          result = ncclSend(out.data, out.elements, TypeOf(out.element),
+                            buffers.to, comm, stream);
+          if (result == ncclSuccess || result == ncclInProgress) {
+            result = ncclRecv(in.data, in.elements, TypeOf(in.element),
+                              buffers.from, comm, stream);
+          }
+          const ncclResult_t ended = ncclGroupEnd();
+          return result == ncclSuccess || result == ncclInProgress ? ended
+                                                                   : result;
+        });
   }
 
   absl::Status DoBarrier(const Call& call) override {
@@ -300,6 +317,12 @@ class NcclCommunicator final : public Communicator {
     if (comm_ != nullptr) comm_->Abort();
   }
 
+  size_t OfOthers(const CommBlocks& blocks) const {
+    return blocks.whole.bytes() - blocks.Of(rank()).bytes();
+  }
+  size_t ToOthers(const CommBuffer& data) const {
+    return (size() - 1) * data.bytes();
+  }
   static bool Even(const CommBlocks& blocks) {
     return blocks.longest() * static_cast<int64_t>(blocks.ranges.size()) ==
            blocks.whole.elements;
@@ -322,6 +345,7 @@ class NcclCommunicator final : public Communicator {
   std::unique_ptr<NcclWatch> watch_;
   void* scratch_ = nullptr;  // device memory
   size_t scratch_bytes_ = 0;
+  std::atomic<uint64_t> sent_bytes_{0};
   absl::Mutex mutex_;
   absl::Status aborted_ ABSL_GUARDED_BY(mutex_);
 };

@@ -16,10 +16,16 @@ constexpr int64_t kDirectBytesMax = 32 << 10;
 
 constexpr int kAll = -1;  // a root: the sum is for everybody
 
+int ReadersOf(const Phases& phases, int root) {
+  return root == kAll ? phases.ranks() - 1 : 1;
+}
+
 absl::Status DirectReduce(Phases& phases, CopyKind kind, const CommBuffer& data,
                           int root, ReduceOp op) {
   Pieces pieces(phases, kind, data.element, phases.map().slot_bytes());
-  if (root != phases.rank()) pieces.Put(pieces.Given(), data);
+  if (root != phases.rank()) {
+    pieces.Put(pieces.Given(), data, ReadersOf(phases, root));
+  }
   RETURN_IF_ERROR(phases.Next());
   if (root == kAll || root == phases.rank()) {
     ReduceRows(op, data, pieces.Rows(data, 0));
@@ -46,7 +52,7 @@ absl::Status ReduceTo(Phases& phases, CopyKind kind, const CommBlocks& data,
       if (root != phases.rank()) {
         pieces.Put(
             map.out_slot({.rank = phases.rank(), .parity = phases.writes()}),
-            sum);
+            sum, ReadersOf(phases, root));
       }
     }
     if (t < 2 || !takes) continue;
@@ -94,7 +100,7 @@ absl::Status SharedAllGather(Phases& phases, CopyKind kind,
     if (t > 0) RETURN_IF_ERROR(phases.Next());
     if (t < count) {
       const CommBuffer piece = pieces.Of(send, t);
-      pieces.Put(pieces.Given(), piece);
+      pieces.Put(pieces.Given(), piece, phases.ranks() - 1);
       // While the cache has it.
       if (own.data != send.data) {
         Pieces::Take(pieces.Of(own, t), static_cast<const char*>(piece.data));
@@ -116,7 +122,8 @@ absl::Status SharedBroadcast(Phases& phases, CopyKind kind, CommBuffer data,
   for (int64_t t = 0; t < count + 1; ++t) {
     if (t > 0) RETURN_IF_ERROR(phases.Next());
     if (phases.rank() == root) {
-      pieces.Put(pieces.Given(), pieces.Of(data, t));  // none after the last
+      // None after the last.
+      pieces.Put(pieces.Given(), pieces.Of(data, t), phases.ranks() - 1);
     } else if (t > 0) {
       Pieces::Take(pieces.Of(data, t - 1), pieces.TakenFrom(root));
     }

@@ -36,6 +36,7 @@ class Sender {
     StreamCopy(map.chunk(route_, chunk),
                static_cast<const char*>(data_.data) + begin_, bytes);
     channel_.written.Set(chunk + 1);
+    phases_.CountGiven(static_cast<int64_t>(bytes));
     map.state(peer_).news.Advance();
     begin_ += bytes;
     return absl::OkStatus();

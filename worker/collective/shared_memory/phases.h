@@ -23,6 +23,7 @@
 #define TROUPE_WORKER_COLLECTIVE_SHARED_MEMORY_PHASES_H_
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -58,6 +59,11 @@ class Phases {
                      absl::Span<const int> peers);
   absl::Status Fail(Verdict verdict);
 
+  // Bytes that this rank has put where others read them, as often as they do.
+  void CountGiven(int64_t bytes) { given_ += bytes; }
+  // Since the last time.
+  int64_t TakeGiven() { return std::exchange(given_, 0); }
+
   // The parity of the slots for what this phase writes, and reads.
   int writes() const { return phase_ % 2; }
   int reads() const { return 1 - writes(); }
@@ -77,6 +83,7 @@ class Phases {
   const bool spins_;
   absl::Duration spin_;  // longer after it helped, shorter after it did not
   uint32_t phase_ = 0;
+  int64_t given_ = 0;
   absl::Time deadline_;
   uint64_t call_ = 0;  // not yet compared with those of the others
   std::vector<int> missing_;

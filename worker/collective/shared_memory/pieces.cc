@@ -22,8 +22,10 @@ CommBuffer Pieces::Of(const CommBuffer& buffer, int64_t t) const {
   return buffer.Slice(begin, std::min(begin + elements_, buffer.elements));
 }
 
-void Pieces::Put(char* slot, const CommBuffer& piece) const {
-  CopyAs(kind_, slot, piece.data, piece.bytes());
+void Pieces::Put(char* slot, const CommBuffer& piece, int readers) const {
+  const size_t bytes = piece.bytes();
+  CopyAs(kind_, slot, piece.data, bytes);
+  phases_.CountGiven(static_cast<int64_t>(bytes) * readers);
 }
 
 void Pieces::Take(const CommBuffer& piece, const char* slot) {
@@ -43,7 +45,7 @@ int64_t Pieces::SharePlace(int rank) const { return rank * map_.piece_bytes(); }
 void Pieces::GiveShares(const CommBlocks& blocks, int64_t t) const {
   for (int rank = 0; rank < phases_.ranks(); ++rank) {
     if (rank == phases_.rank()) continue;
-    Put(Given() + SharePlace(rank), Of(blocks.Of(rank), t));
+    Put(Given() + SharePlace(rank), Of(blocks.Of(rank), t), /*readers=*/1);
   }
 }
 

@@ -23,8 +23,8 @@ class Pieces {
   // Piece t of a buffer; empty after its end.
   CommBuffer Of(const CommBuffer& buffer, int64_t t) const;
 
-  // Into a slot that this phase writes.
-  void Put(char* slot, const CommBuffer& piece) const;
+  // Into a slot that this phase writes, and so many ranks read.
+  void Put(char* slot, const CommBuffer& piece, int readers) const;
   // From a slot that this phase reads.
   static void Take(const CommBuffer& piece, const char* slot);
 

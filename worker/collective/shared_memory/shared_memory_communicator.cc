@@ -1,5 +1,6 @@
 #include "worker/collective/shared_memory/shared_memory_communicator.h"
 
+#include <atomic>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -41,6 +42,10 @@ class SharedMemoryCommunicator final : public Communicator {
         members_(map_, rank()),
         phases_(map_, members_, rank()) {}
 
+  uint64_t sent_bytes() const override {
+    return sent_bytes_.load(std::memory_order_relaxed);
+  }
+
   absl::Status Join(absl::Time deadline) {
     return DoBarrier({"join", absl::Now(), deadline});
   }
@@ -50,6 +55,7 @@ class SharedMemoryCommunicator final : public Communicator {
   absl::Status Run(const Call& call, uint64_t number, const Body& body) {
     absl::Status status = phases_.Begin(call.deadline, number);
     if (status.ok()) status = body();
+    sent_bytes_.fetch_add(phases_.TakeGiven(), std::memory_order_relaxed);
     if (status.ok()) return status;
     const Verdict& verdict = phases_.verdict();
     if (verdict.code == absl::StatusCode::kCancelled) {
@@ -67,6 +73,7 @@ class SharedMemoryCommunicator final : public Communicator {
       const int64_t passed_on = std::exchange(passed_on_, 0);
       if (choice_.Due(passed_on + data.whole.bytes())) {
         RETURN_IF_ERROR(TryCopies(phases_, choice_));
+        phases_.TakeGiven();  // zeros
       }
       return body();
     });
@@ -132,6 +139,7 @@ class SharedMemoryCommunicator final : public Communicator {
   const SegmentMap map_;
   Members members_;
   Phases phases_;
+  std::atomic<uint64_t> sent_bytes_{0};
   CopyChoice choice_;  // for collectives
   // By an all-to-all: how much, its members know after it, so that it counts
   // with the next collective.

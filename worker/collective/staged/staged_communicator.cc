@@ -20,6 +20,8 @@ class StagedCommunicator final : public Communicator {
     if (staging_ != nullptr) device_.FreeHost(staging_);
   }
 
+  uint64_t sent_bytes() const override { return host_->sent_bytes(); }
+
  private:
   static CommOptions OptionsOf(const Call& call) {
     return {.name = std::string(call.name),
