@@ -7,9 +7,12 @@
 namespace troupe {
 namespace {
 
-void CheckEmbedding(const Tensor& tokens, const Tensor& y, const Tensor& wte,
-                    const Tensor& wpe, DType table_dtype,
-                    int64_t first_position) {
+// Forward and backward name their tensors differently; the rest is the same.
+template <typename Args>
+void CheckEmbedding(const Args& args, const Tensor& y, const Tensor& wte,
+                    const Tensor& wpe, DType table_dtype) {
+  const Tensor& tokens = args.tokens;
+  const int64_t first_position = args.first_position;
   CHECK_DTYPE(tokens, DType::kI32);
   CHECK(tokens.rank() == 2 && tokens.dense()) << tokens.ShapeString();
   CHECK_DENSE_ACTIVATION(y);
@@ -20,6 +23,10 @@ void CheckEmbedding(const Tensor& tokens, const Tensor& y, const Tensor& wte,
     CHECK(wte.dense() && wte.rank() == 2 && wte.dim(1) == y.dim(2))
         << wte.ShapeString();
   }
+  CHECK(args.first_token >= 0 && args.vocabulary >= 0 &&
+        (args.vocabulary > 0 || args.first_token == 0))
+      << "rows from token " << args.first_token << " in a vocabulary of "
+      << args.vocabulary << "; a part of a table needs all ranks' vocabulary";
   if (wpe.defined()) {
     CHECK_DTYPE(wpe, table_dtype);
     CHECK(wpe.dense() && wpe.rank() == 2 && wpe.dim(1) == y.dim(2))
@@ -34,14 +41,12 @@ void CheckEmbedding(const Tensor& tokens, const Tensor& y, const Tensor& wte,
 
 void Embedding(Device& device, const EmbeddingArgs& args) {
   CHECK(args.wte.defined());
-  CheckEmbedding(args.tokens, args.y, args.wte, args.wpe, args.y.dtype(),
-                 args.first_position);
+  CheckEmbedding(args, args.y, args.wte, args.wpe, args.y.dtype());
   device.kernels().embedding(device, args);
 }
 
 void EmbeddingBackward(Device& device, const EmbeddingBackwardArgs& args) {
-  CheckEmbedding(args.tokens, args.dy, args.dwte, args.dwpe, DType::kF32,
-                 args.first_position);
+  CheckEmbedding(args, args.dy, args.dwte, args.dwpe, DType::kF32);
   device.kernels().embedding_backward(device, args);
 }
 

@@ -25,7 +25,7 @@ struct RawEmbedding {
   const int32_t* tokens;
   const T *wte, *wpe;  // wpe from the first position on, or null
   T* y;
-  int64_t time, columns, vocabulary;
+  int64_t time, columns, first_token, table_rows, vocabulary;
   bool aligned;
   Fault* fault;
 };
@@ -43,16 +43,18 @@ __global__ void EmbeddingKernel(RawEmbedding<T> a) {
                        .index = row,
                        .limit = a.vocabulary});
     }
-    token = 0;
+    token = a.first_token;
   }
-  const T* const from = a.wte + token * a.columns;
+  const int64_t at = token - a.first_token;
+  const bool here = at >= 0 && at < a.table_rows;
+  const T* const from = a.wte + (here ? at * a.columns : 0);
   const T* const position =
       a.wpe == nullptr ? nullptr : a.wpe + row % a.time * a.columns;
   for (int64_t i = int64_t{threadIdx.x} * k; i < a.columns;
        i += int64_t{blockDim.x} * k) {
     const int64_t count = a.columns - i;
-    float y[k], other[k] = {};
-    Load(from + i, count, a.aligned, y);
+    float y[k] = {}, other[k] = {};
+    if (here) Load(from + i, count, a.aligned, y);
     if (position != nullptr) {
       Load(position + i, count, a.aligned, other);
 #pragma unroll
@@ -67,7 +69,7 @@ struct RawRuns {
   const int32_t *sorted_tokens, *sorted_rows;
   const T* dy;
   float* dwte;
-  int64_t rows, columns, vocabulary;
+  int64_t rows, columns, first_token, table_rows, vocabulary;
   bool aligned;
   Fault* fault;
 };
@@ -91,7 +93,9 @@ __global__ void AddRunsKernel(RawRuns<T> a) {
     }
     return;
   }
-  float* const to = a.dwte + token * a.columns + column;
+  const int64_t at = token - a.first_token;
+  if (at < 0 || at >= a.table_rows) return;
+  float* const to = a.dwte + at * a.columns + column;
   float sums[n];
   Load(to, count, a.aligned, sums);
   for (int64_t begin = place;; begin += kWarp) {
@@ -134,6 +138,12 @@ __global__ void AddPositionsKernel(const T* dy, int64_t batch, int64_t columns,
   Store(dwpe + at, count, aligned, sums);
 }
 
+// How many tokens there are, of which a table has all or some.
+template <typename Args>
+int64_t VocabularyOf(const Args& args, const Tensor& table) {
+  return args.vocabulary > 0 ? args.vocabulary : table.dim(0);
+}
+
 LaunchShape RunShape(int64_t places, int64_t columns) {
   return {.grid = dim3(
               static_cast<unsigned>(places),
@@ -145,11 +155,12 @@ template <typename T>
 void AddTokens(CudaDevice& cuda, const EmbeddingBackwardArgs& args) {
   const int64_t rows = args.dy.rows(), columns = args.dy.columns();
   CHECK_LE(rows, std::numeric_limits<int32_t>::max());
+  const int64_t vocabulary = VocabularyOf(args, args.dwte);
   const Scratch tokens(cuda, rows * sizeof(int32_t));
   const Scratch order(cuda, rows * sizeof(int32_t));
   SortRows(cuda, {.tokens = args.tokens.data<int32_t>(),
                   .rows = static_cast<int>(rows),
-                  .vocabulary = static_cast<int32_t>(args.dwte.dim(0)),
+                  .vocabulary = static_cast<int32_t>(vocabulary),
                   .sorted_tokens = tokens.as<int32_t>(),
                   .sorted_rows = order.as<int32_t>()});
   const T* dy = args.dy.data<T>();
@@ -161,7 +172,9 @@ void AddTokens(CudaDevice& cuda, const EmbeddingBackwardArgs& args) {
       .dwte = dwte,
       .rows = rows,
       .columns = columns,
-      .vocabulary = args.dwte.dim(0),
+      .first_token = args.first_token,
+      .table_rows = args.dwte.dim(0),
+      .vocabulary = vocabulary,
       .aligned = AlignedRows<n>(columns, dy) && Aligned<n>(dwte),
       .fault = FaultOf(cuda)};
   Launch(cuda, AddRunsKernel<T>, RunShape(rows, columns), raw);
@@ -183,7 +196,9 @@ void Embedding(Device& device, const EmbeddingArgs& args) {
         .y = y,
         .time = args.tokens.dim(1),
         .columns = columns,
-        .vocabulary = args.wte.dim(0),
+        .first_token = args.first_token,
+        .table_rows = args.wte.dim(0),
+        .vocabulary = VocabularyOf(args, args.wte),
         .aligned = AlignedRows<kPack<T>>(columns, wte, wpe, y),
         .fault = FaultOf(cuda)};
     Launch(cuda, EmbeddingKernel<T>,

@@ -1,5 +1,7 @@
 #include "ops/embedding.h"
 
+#include <utility>
+
 #include "tests/ops/devices.h"
 
 namespace troupe {
@@ -74,6 +76,60 @@ TEST_P(EmbeddingTest, AddsUpInTheOrderOfRows) {
                           Values(vocabulary * kColumns));
     EmbeddingBackward(device(), {.tokens = ttokens, .dy = tdy, .dwte = dwte});
     EXPECT_EQ(dwte.Read(), want) << vocabulary;
+  }
+}
+
+// Tables cut by rows: each rank adds its own tokens only, the first adds the
+// positions, and together they are the whole. The last has a row of padding.
+TEST_P(EmbeddingTest, RowsOfTheTableAtEachOfThreeRanks) {
+  const Values tokens = RandomInts(kBatch * kTime, 0, kVocabulary - 1);
+  const TestTensor ttokens(device(), {kBatch, kTime}, tokens, DType::kI32);
+  for (const DType dtype : kActivationTypes) {
+    const Values wpe = Random(dtype, kPositions * kN);
+    const Values dy = Random(dtype, kBatch * kTime * kN);
+    const TestTensor twpe(device(), {kPositions, kN}, wpe, dtype);
+    const TestTensor tdy(device(), {kBatch, kTime, kN}, dy, dtype);
+    for (const auto& [first, rows] :
+         {std::pair<int64_t, int64_t>{0, 5}, {5, 1}, {6, 12}}) {
+      const Values wte = Random(dtype, rows * kN);
+      const Values before = Random(rows * kN);
+      Values alone(dy.size()), with_positions(dy.size()), dwte = before;
+      for (int64_t row = 0; row < kBatch * kTime; ++row) {
+        const int64_t at = static_cast<int64_t>(tokens[row]) - first;
+        for (int64_t i = 0; i < kN; ++i) {
+          double& y = alone[row * kN + i];
+          if (at >= 0 && at < rows) {
+            y = wte[at * kN + i];
+            dwte[at * kN + i] += dy[row * kN + i];
+          }
+          with_positions[row * kN + i] =
+              y + wpe[(kFirst + row % kTime) * kN + i];
+        }
+      }
+      const TestTensor twte(device(), {rows, kN}, wte, dtype);
+      const TestTensor y(device(), {kBatch, kTime, kN}, dy, dtype);
+      Embedding(device(), {.tokens = ttokens,
+                           .wte = twte,
+                           .y = y,
+                           .first_token = first,
+                           .vocabulary = kVocabulary});
+      EXPECT_EQ(y.Read(), alone) << first;
+      Embedding(device(), {.tokens = ttokens,
+                           .wte = twte,
+                           .wpe = twpe,
+                           .y = y,
+                           .first_position = kFirst,
+                           .first_token = first,
+                           .vocabulary = kVocabulary});
+      EXPECT_EQ(y.Read(), AsStored(dtype, with_positions)) << first;
+      const TestTensor tdwte(device(), {rows, kN}, before);
+      EmbeddingBackward(device(), {.tokens = ttokens,
+                                   .dy = tdy,
+                                   .dwte = tdwte,
+                                   .first_token = first,
+                                   .vocabulary = kVocabulary});
+      EXPECT_LT(RelativeError(tdwte.Read(), dwte), 1e-6) << first;
+    }
   }
 }
 
