@@ -19,6 +19,7 @@ struct AttentionBackwardArgs;
 struct BiasGradientArgs;
 struct CopyArgs;
 struct CrossEntropyArgs;
+struct CrossEntropyPartsArgs;
 struct EmbeddingArgs;
 struct EmbeddingBackwardArgs;
 struct FillArgs;
@@ -62,6 +63,7 @@ struct KernelTable {
   Kernel<AttentionArgs> attention;
   Kernel<AttentionBackwardArgs> attention_backward;
   Kernel<CrossEntropyArgs> cross_entropy;
+  Kernel<CrossEntropyPartsArgs> cross_entropy_parts;
   Kernel<AdamWArgs> adamw;
   Kernel<SgdArgs> sgd;
   Kernel<SumOfSquaresArgs> sum_of_squares;

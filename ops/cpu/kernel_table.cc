@@ -24,6 +24,7 @@ const KernelTable kKernels = {
     .attention = Attention,
     .attention_backward = AttentionBackward,
     .cross_entropy = CrossEntropy,
+    .cross_entropy_parts = CrossEntropyParts,
     .adamw = AdamW,
     .sgd = Sgd,
     .sum_of_squares = SumOfSquares,

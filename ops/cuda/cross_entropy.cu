@@ -55,19 +55,30 @@ __device__ SoftmaxSum JoinBlock(SoftmaxSum mine) {
   return all;
 }
 
+// The logits and targets of a call, and which of the vocabulary's columns they
+// are.
 template <typename T>
-struct RawCrossEntropy {
+struct RawLogits {
   T* logits;
-  int64_t stride, n;
+  int64_t stride, width;  // of a row, padding included
+  int64_t first_column, columns, vocabulary;
   const int32_t* targets;
-  double* row_losses;
-  float* losses;  // or null
-  bool gradient, aligned;
-  float gradient_scale;
+  bool aligned;
   Fault* fault;
 };
 
-// run(column, count): all columns of a thread, kPack<T> at a time.
+struct RawLosses {
+  double* row_losses;  // or null, where another rank counts
+  float* losses;       // or null
+  const float*
+      parts;  // [ranks, rows, 3], or null: the logits are all there are
+  int64_t ranks;
+  bool gradient;
+  float gradient_scale;
+};
+
+// run(column, count): the first n columns of a row, of which a thread takes
+// kPack<T> at a time.
 template <typename T, typename Run>
 __device__ inline void ForColumns(int64_t n, const Run& run) {
   constexpr int k = kPack<T>;
@@ -76,40 +87,34 @@ __device__ inline void ForColumns(int64_t n, const Run& run) {
   }
 }
 
-// A row whose target is ignored, or cannot be.
+// Reports a target that cannot be, and takes it for one to be ignored.
 template <typename T>
-__device__ void SkipRow(const RawCrossEntropy<T>& a, T* row) {
-  if (a.gradient) {
-    ForColumns<T>(a.n, [&](int64_t i, int64_t count) {
-      const float zeros[kPack<T>] = {};
-      Store(row + i, count, a.aligned, zeros);
-    });
+__device__ int32_t CheckedTarget(const RawLogits<T>& a) {
+  const int32_t target = a.targets[blockIdx.x];
+  if (target >= -1 && target < a.vocabulary) return target;
+  if (threadIdx.x == 0) {
+    Report(a.fault, {.kind = FaultKind::kTarget,
+                     .value = target,
+                     .index = blockIdx.x,
+                     .limit = a.vocabulary});
   }
-  if (threadIdx.x != 0) return;
-  a.row_losses[blockIdx.x] = 0;
-  if (a.losses != nullptr) a.losses[blockIdx.x] = 0;
+  return -1;
 }
 
-// One block a row, which it reads once for the loss and once more, mostly from
-// the cache, for the gradient.
+// The logit of the row's target, 0 where it is not among the columns here.
 template <typename T>
-__global__ void __launch_bounds__(kThreads)
-    CrossEntropyKernel(RawCrossEntropy<T> a) {
+__device__ float AtTarget(const RawLogits<T>& a, const T* row, int32_t target) {
+  const int64_t at = target - a.first_column;
+  const bool here = target >= 0 && at >= 0 && at < a.columns;
+  return here ? FromElement(row[at]) : 0;
+}
+
+// Of the columns here; the same in each thread.
+template <typename T>
+__device__ SoftmaxSum OfColumns(const RawLogits<T>& a, const T* row) {
   constexpr int k = kPack<T>;
-  T* const row = a.logits + blockIdx.x * a.stride;
-  const int32_t target = a.targets[blockIdx.x];
-  if (target < 0 || target >= a.n) {
-    if (target != -1 && threadIdx.x == 0) {
-      Report(a.fault, {.kind = FaultKind::kTarget,
-                       .value = target,
-                       .index = blockIdx.x,
-                       .limit = a.n});
-    }
-    return SkipRow(a, row);
-  }
-  const float at_target = FromElement(row[target]);
   SoftmaxSum mine;
-  ForColumns<T>(a.n, [&](int64_t i, int64_t count) {
+  ForColumns<T>(a.columns, [&](int64_t i, int64_t count) {
     float x[k];
     Load(row + i, count, a.aligned, x);
     float top = x[0];
@@ -120,24 +125,90 @@ __global__ void __launch_bounds__(kThreads)
     for (int j = 0; j < k; ++j) sum += j < count ? __expf(x[j] - top) : 0;
     mine.Join(top, sum);
   });
-  const SoftmaxSum all = JoinBlock(mine);
-  if (a.gradient) {
-    const float scale = a.gradient_scale / all.sum;
-    ForColumns<T>(a.n, [&](int64_t i, int64_t count) {
+  return JoinBlock(mine);
+}
+
+// Of all ranks' columns, joined in their order, so that all of them find the
+// same; the same in each thread.
+__device__ SoftmaxSum OfParts(const RawLosses& losses, float* at_target) {
+  SoftmaxSum all;
+  *at_target = 0;
+  for (int64_t rank = 0; rank < losses.ranks; ++rank) {
+    const float* const part =
+        losses.parts + (rank * gridDim.x + blockIdx.x) * 3;
+    all.Join(part[0], part[1]);
+    *at_target += part[2];
+  }
+  return all;
+}
+
+// A row whose target is ignored.
+template <typename T>
+__device__ void SkipRow(const RawLogits<T>& a, const RawLosses& losses,
+                        T* row) {
+  if (losses.gradient) {
+    ForColumns<T>(a.width, [&](int64_t i, int64_t count) {
+      const float zeros[kPack<T>] = {};
+      Store(row + i, count, a.aligned, zeros);
+    });
+  }
+  if (threadIdx.x != 0 || losses.row_losses == nullptr) return;
+  losses.row_losses[blockIdx.x] = 0;
+  if (losses.losses != nullptr) losses.losses[blockIdx.x] = 0;
+}
+
+// One block a row, which it reads once for the loss, where the parts do not say
+// it, and once more, mostly from the cache, for the gradient.
+template <typename T>
+__global__ void __launch_bounds__(kThreads)
+    CrossEntropyKernel(RawLogits<T> a, RawLosses losses) {
+  constexpr int k = kPack<T>;
+  T* const row = a.logits + blockIdx.x * a.stride;
+  const int32_t target = CheckedTarget(a);
+  if (target == -1) return SkipRow(a, losses, row);
+  float at_target = 0;
+  SoftmaxSum all;
+  if (losses.parts == nullptr) {
+    at_target = AtTarget(a, row, target);  // before the barrier of OfColumns
+    all = OfColumns(a, row);
+  } else {
+    all = OfParts(losses, &at_target);
+  }
+  if (losses.gradient) {
+    const float scale = losses.gradient_scale / all.sum;
+    const int64_t at = target - a.first_column;
+    ForColumns<T>(a.width, [&](int64_t i, int64_t count) {
       float x[k];
       Load(row + i, count, a.aligned, x);
 #pragma unroll
       for (int j = 0; j < k; ++j) {
         x[j] = __expf(x[j] - all.largest) * scale;
-        if (i + j == target) x[j] -= a.gradient_scale;
+        if (i + j == at) x[j] -= losses.gradient_scale;
+        if (i + j >= a.columns) x[j] = 0;
       }
       Store(row + i, count, a.aligned, x);
     });
   }
-  if (threadIdx.x != 0) return;
+  if (threadIdx.x != 0 || losses.row_losses == nullptr) return;
   const double loss = log(double{all.sum}) + (double{all.largest} - at_target);
-  a.row_losses[blockIdx.x] = loss;
-  if (a.losses != nullptr) a.losses[blockIdx.x] = static_cast<float>(loss);
+  losses.row_losses[blockIdx.x] = loss;
+  if (losses.losses != nullptr) {
+    losses.losses[blockIdx.x] = static_cast<float>(loss);
+  }
+}
+
+// One block a row.
+template <typename T>
+__global__ void __launch_bounds__(kThreads)
+    CrossEntropyPartsKernel(RawLogits<T> a, float* parts) {
+  const T* const row = a.logits + blockIdx.x * a.stride;
+  const int32_t target = CheckedTarget(a);
+  const SoftmaxSum mine = OfColumns(a, row);
+  if (threadIdx.x != 0) return;
+  float* const part = parts + int64_t{blockIdx.x} * 3;
+  part[0] = mine.largest;
+  part[1] = mine.sum;
+  part[2] = AtTarget(a, row, target);
 }
 
 // One block: sums of every kThreads-th row, joined in order.
@@ -156,34 +227,54 @@ __global__ void AddLossesKernel(const double* row_losses,
   if (count != nullptr) *count += counted;
 }
 
+template <typename T, typename Args>
+RawLogits<T> ToRaw(CudaDevice& cuda, const Args& args) {
+  T* logits = args.logits.template data<T>();
+  const int64_t stride = args.logits.RowStride();
+  return {.logits = logits,
+          .stride = stride,
+          .width = args.logits.columns(),
+          .first_column = args.first_column,
+          .columns = args.columns,
+          .vocabulary = args.vocabulary,
+          .targets = args.targets.template data<int32_t>(),
+          .aligned = AlignedRows<kPack<T>>(stride, logits),
+          .fault = FaultOf(cuda)};
+}
+
+LaunchShape RowShape(int64_t rows) {
+  return {.grid = dim3(static_cast<unsigned>(rows)), .block = dim3(kThreads)};
+}
+
 }  // namespace
 
 void CrossEntropy(Device& device, const CrossEntropyArgs& args) {
   CudaDevice& cuda = CudaOf(device);
-  const int64_t rows = args.logits.rows(), n = args.logits.columns();
-  const int32_t* targets = args.targets.data<int32_t>();
+  const int64_t rows = args.logits.rows();
   const Scratch row_losses(cuda, rows * sizeof(double));
+  const RawLosses losses = {
+      .row_losses = args.counts ? row_losses.as<double>() : nullptr,
+      .losses = DataFrom<float>(args.losses, 0),
+      .parts = DataFrom<float>(args.parts, 0),
+      .ranks = args.parts.defined() ? args.parts.dim(0) : 0,
+      .gradient = args.gradient,
+      .gradient_scale = args.gradient_scale};
   WithActivationType(args.logits.dtype(), [&]<typename T>() {
-    T* logits = args.logits.data<T>();
-    const int64_t stride = args.logits.RowStride();
-    const RawCrossEntropy<T> raw = {
-        .logits = logits,
-        .stride = stride,
-        .n = n,
-        .targets = targets,
-        .row_losses = row_losses.as<double>(),
-        .losses = DataFrom<float>(args.losses, 0),
-        .gradient = args.gradient,
-        .aligned = AlignedRows<kPack<T>>(stride, logits),
-        .gradient_scale = args.gradient_scale,
-        .fault = FaultOf(cuda)};
-    Launch(cuda, CrossEntropyKernel<T>,
-           {.grid = dim3(static_cast<unsigned>(rows)), .block = dim3(kThreads)},
-           raw);
+    Launch(cuda, CrossEntropyKernel<T>, RowShape(rows), ToRaw<T>(cuda, args),
+           losses);
   });
+  if (!args.counts) return;
   Launch(cuda, AddLossesKernel, {.block = dim3(kThreads)},
-         row_losses.as<double>(), targets, rows, args.loss_sum.data<double>(),
-         DataFrom<double>(args.count, 0));
+         row_losses.as<double>(), args.targets.data<int32_t>(), rows,
+         args.loss_sum.data<double>(), DataFrom<double>(args.count, 0));
+}
+
+void CrossEntropyParts(Device& device, const CrossEntropyPartsArgs& args) {
+  CudaDevice& cuda = CudaOf(device);
+  WithActivationType(args.logits.dtype(), [&]<typename T>() {
+    Launch(cuda, CrossEntropyPartsKernel<T>, RowShape(args.logits.rows()),
+           ToRaw<T>(cuda, args), args.parts.data<float>());
+  });
 }
 
 }  // namespace troupe::cuda

@@ -31,6 +31,7 @@ void Rotary(Device& device, const RotaryArgs& args);
 void Attention(Device& device, const AttentionArgs& args);
 void AttentionBackward(Device& device, const AttentionBackwardArgs& args);
 void CrossEntropy(Device& device, const CrossEntropyArgs& args);
+void CrossEntropyParts(Device& device, const CrossEntropyPartsArgs& args);
 void AdamW(Device& device, const AdamWArgs& args);
 void Sgd(Device& device, const SgdArgs& args);
 void SumOfSquares(Device& device, const SumOfSquaresArgs& args);

@@ -50,7 +50,8 @@ constexpr const char* kNames[] = {"matmul",
                                   "rms_norm_backward_weight",
                                   "swiglu",
                                   "swiglu_backward",
-                                  "rotary"};
+                                  "rotary",
+                                  "cross_entropy_parts"};
 
 // The kernel of the device inside, timed under kNames[name].
 template <int name, auto kernel, typename Args>
@@ -86,6 +87,7 @@ constexpr KernelTable kTable = {
     .attention = Timed<10, &KernelTable::attention>,
     .attention_backward = Timed<11, &KernelTable::attention_backward>,
     .cross_entropy = Timed<12, &KernelTable::cross_entropy>,
+    .cross_entropy_parts = Timed<27, &KernelTable::cross_entropy_parts>,
     .adamw = Timed<13, &KernelTable::adamw>,
     .sgd = Timed<15, &KernelTable::sgd>,
     .sum_of_squares = Timed<14, &KernelTable::sum_of_squares>,

@@ -130,7 +130,12 @@ constexpr KernelTable kSplitMemoryKernels = {
     .cross_entropy =
         Enqueued<&K::cross_entropy, &CrossEntropyArgs::logits,
                  &CrossEntropyArgs::targets, &CrossEntropyArgs::loss_sum,
-                 &CrossEntropyArgs::count, &CrossEntropyArgs::losses>,
+                 &CrossEntropyArgs::count, &CrossEntropyArgs::losses,
+                 &CrossEntropyArgs::parts>,
+    .cross_entropy_parts =
+        Enqueued<&K::cross_entropy_parts, &CrossEntropyPartsArgs::logits,
+                 &CrossEntropyPartsArgs::targets,
+                 &CrossEntropyPartsArgs::parts>,
     .adamw = Enqueued<&K::adamw, &AdamWArgs::weights, &AdamWArgs::gradients,
                       &AdamWArgs::first_moment, &AdamWArgs::second_moment,
                       &AdamWArgs::parameters>,
