@@ -1,36 +1,23 @@
 #include "clients/hugging_face/config.h"
 
-#include <cmath>
 #include <fstream>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "clients/hugging_face/families.h"
 #include "clients/hugging_face/json_fields.h"
-#include "clients/hugging_face/rope_config.h"
+#include "proto/base/check.h"
 #include "proto/base/status.h"
 
 namespace troupe {
 namespace {
 
 using nlohmann::json;
-
-// What both families have, under the names of either.
-struct SizeKeys {
-  const char* layers;
-  const char* hidden;
-  const char* heads;
-  const char* positions;
-  const char* intermediate;
-  const char* epsilon;
-};
-constexpr SizeKeys kGpt2Keys = {"n_layer",     "n_embd",  "n_head",
-                                "n_positions", "n_inner", "layer_norm_epsilon"};
-constexpr SizeKeys kLlamaKeys = {
-    "num_hidden_layers",       "hidden_size",       "num_attention_heads",
-    "max_position_embeddings", "intermediate_size", "rms_norm_eps"};
 
 absl::Status ReadSizes(const JsonFields& fields, const SizeKeys& keys,
                        ModelSpec& model) {
@@ -62,54 +49,25 @@ absl::Status RefuseQuantised(const JsonFields& fields) {
                       "float32, bfloat16 or float16");
 }
 
-absl::StatusOr<ModelSpec> ReadGpt2(const JsonFields& fields) {
+absl::StatusOr<ModelSpec> ReadFamily(const JsonFields& fields,
+                                     const HuggingFaceFamily& family) {
   ModelSpec model;
-  model.set_architecture("gpt2");
-  RETURN_IF_ERROR(ReadSizes(fields, kGpt2Keys, model));
-  RETURN_IF_ERROR(
-      fields.Expect("activation_function", {"gelu_new", "gelu_pytorch_tanh"}));
-  RETURN_IF_ERROR(fields.ExpectBool("scale_attn_weights", true));
-  RETURN_IF_ERROR(fields.ExpectBool("scale_attn_by_inverse_layer_idx", false));
-  RETURN_IF_ERROR(fields.ExpectBool("add_cross_attention", false));
-  ASSIGN_OR_RETURN(const double epsilon,
-                   fields.NumberOr(kGpt2Keys.epsilon, 1e-5));
-  model.set_layer_norm_epsilon(epsilon);
-  ASSIGN_OR_RETURN(const bool tied, fields.BoolOr("tie_word_embeddings", true));
+  model.set_architecture(family.model_type);
+  RETURN_IF_ERROR(ReadSizes(fields, family.keys, model));
+  ASSIGN_OR_RETURN(const bool tied,
+                   fields.BoolOr("tie_word_embeddings", family.tied));
   model.set_tie_word_embeddings(tied);
+  RETURN_IF_ERROR(family.read(fields, model));
   return model;
 }
 
-absl::StatusOr<ModelSpec> ReadLlama(const JsonFields& fields) {
-  ModelSpec model;
-  model.set_architecture("llama");
-  RETURN_IF_ERROR(ReadSizes(fields, kLlamaKeys, model));
-  RETURN_IF_ERROR(fields.Expect("hidden_act", {"silu", "swish"}));
-  if (fields.Has("sliding_window")) {
-    return fields.Error("sliding_window",
-                        "attention within a window is not supported; set it "
-                        "to null to attend to all positions");
+// REQUIRES an architecture that Hugging Face has.
+const HuggingFaceFamily& FamilyOf(const ModelSpec& model) {
+  for (const HuggingFaceFamily& family : HuggingFaceFamilies()) {
+    if (model.architecture() == family.model_type) return family;
   }
-  const std::pair<const char*, void (ModelSpec::*)(int)> sizes[] = {
-      {"num_key_value_heads", &ModelSpec::set_num_key_value_heads},
-      {"head_dim", &ModelSpec::set_head_dim}};
-  for (const auto& [key, set] : sizes) {
-    if (!fields.Has(key)) continue;
-    ASSIGN_OR_RETURN(const int value, fields.Int(key));
-    (model.*set)(value);
-  }
-  const std::pair<const char*, void (ModelSpec::*)(bool)> flags[] = {
-      {"tie_word_embeddings", &ModelSpec::set_tie_word_embeddings},
-      {"attention_bias", &ModelSpec::set_attention_bias},
-      {"mlp_bias", &ModelSpec::set_mlp_bias}};
-  for (const auto& [key, set] : flags) {
-    ASSIGN_OR_RETURN(const bool value, fields.BoolOr(key, false));
-    (model.*set)(value);
-  }
-  ASSIGN_OR_RETURN(const double epsilon,
-                   fields.NumberOr(kLlamaKeys.epsilon, 1e-6));
-  model.set_rms_norm_eps(epsilon);
-  RETURN_IF_ERROR(ReadRope(fields, model));
-  return model;
+  CHECK(false) << "no model type of Hugging Face: " << model.architecture();
+  return HuggingFaceFamilies().front();
 }
 
 }  // namespace
@@ -125,12 +83,14 @@ absl::StatusOr<ModelSpec> ParseHuggingFaceConfig(absl::string_view text,
   const JsonFields fields(config, std::string(where));
   ASSIGN_OR_RETURN(const std::string type, fields.Text("model_type"));
   RETURN_IF_ERROR(RefuseQuantised(fields));
-  if (type == "gpt2") return ReadGpt2(fields);
-  if (type == "llama" || type == "mistral") return ReadLlama(fields);
+  std::vector<std::string> types;
+  for (const HuggingFaceFamily& family : HuggingFaceFamilies()) {
+    if (type == family.model_type) return ReadFamily(fields, family);
+    types.push_back(family.model_type);
+  }
   return fields.Error("model_type",
-                      absl::StrCat("'", type,
-                                   "' is not supported; there are gpt2, llama "
-                                   "and mistral"));
+                      absl::StrCat("'", type, "' is not supported; there are ",
+                                   absl::StrJoin(types, ", ")));
 }
 
 absl::StatusOr<ModelSpec> ReadHuggingFaceConfig(const std::string& directory) {
@@ -151,10 +111,10 @@ std::string FormatHuggingFaceConfig(const HuggingFaceConfigArgs& args) {
   json config = json::parse(args.base, nullptr, /*allow_exceptions=*/false);
   if (!config.is_object()) config = json::object();
   const ModelSpec& model = args.model;
-  const bool gpt2 = model.architecture() == "gpt2";
-  const SizeKeys& keys = gpt2 ? kGpt2Keys : kLlamaKeys;
-  config["architectures"] = {gpt2 ? "GPT2LMHeadModel" : "LlamaForCausalLM"};
-  config["model_type"] = gpt2 ? "gpt2" : "llama";
+  const HuggingFaceFamily& family = FamilyOf(model);
+  const SizeKeys& keys = family.keys;
+  config["architectures"] = {family.architecture};
+  config["model_type"] = family.model_type;
   config.erase("torch_dtype");  // what dtype was called
   config["dtype"] = args.dtype;
   config[keys.layers] = model.num_hidden_layers();
@@ -162,8 +122,6 @@ std::string FormatHuggingFaceConfig(const HuggingFaceConfigArgs& args) {
   config[keys.heads] = model.num_attention_heads();
   config[keys.positions] = model.max_position_embeddings();
   config[keys.intermediate] = model.intermediate_size();
-  config[keys.epsilon] =
-      gpt2 ? model.layer_norm_epsilon() : model.rms_norm_eps();
   config["vocab_size"] = model.vocab_size();
   config["initializer_range"] = model.initializer_range();
   config["tie_word_embeddings"] = model.tie_word_embeddings();
@@ -172,16 +130,7 @@ std::string FormatHuggingFaceConfig(const HuggingFaceConfigArgs& args) {
   for (const char* key : {"bos_token_id", "eos_token_id"}) {
     if (!config.contains(key)) config[key] = nullptr;
   }
-  if (gpt2) {
-    config["activation_function"] = "gelu_new";
-  } else {
-    config["hidden_act"] = "silu";
-    config["num_key_value_heads"] = model.num_key_value_heads();
-    config["head_dim"] = model.head_dim();
-    config["attention_bias"] = model.attention_bias();
-    config["mlp_bias"] = model.mlp_bias();
-    WriteRope(model, config);
-  }
+  family.write(model, config);
   return absl::StrCat(
       config.dump(2, ' ', false, json::error_handler_t::replace), "\n");
 }

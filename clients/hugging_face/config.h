@@ -2,11 +2,10 @@
 // `model: {hf: DIR}`, `troupe import` and `troupe export` know of a model
 // besides its weights.
 //
-// Read: model_type `gpt2`, and the Llama family (`llama`; `mistral` where it
-// has no sliding window, which is the same network). RoPE is read as
-// transformers 5 writes it (rope_parameters) and as it was before (rope_theta,
-// rope_scaling). What would train another network than the file means, an
-// activation that we lack or quantised weights, is refused with the key.
+// The model types are those of families.h. RoPE is read as transformers 5
+// writes it (rope_parameters) and as it was before (rope_theta, rope_scaling).
+// What would train another network than the file means, an activation that we
+// lack or quantised weights, is refused with the key.
 #ifndef TROUPE_CLIENTS_HUGGING_FACE_CONFIG_H_
 #define TROUPE_CLIENTS_HUGGING_FACE_CONFIG_H_
 

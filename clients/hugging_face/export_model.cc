@@ -44,6 +44,12 @@ absl::StatusOr<ModelSpec> ModelOf(const TensorReader& checkpoint,
   if (!job.ok()) return Annotate(job.status(), path);
   ModelSpec model = std::move(*job->mutable_model());
   RETURN_IF_ERROR(Annotate(ResolveModel(model), path));
+  if (IsSynthetic(model)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path,
+                     ": a synthetic model is none of Hugging Face's; "
+                     "export a checkpoint of another job"));
+  }
   return model;
 }
 

@@ -21,6 +21,11 @@ bool JsonFields::Has(const char* key) const {
   return found != object_->end() && !found->is_null();
 }
 
+bool JsonFields::IsNull(const char* key) const {
+  const auto found = object_->find(key);
+  return found != object_->end() && found->is_null();
+}
+
 absl::StatusOr<int> JsonFields::Int(const char* key) const {
   if (!Has(key)) return Error(key, "is missing");
   const json& value = object_->at(key);
@@ -59,11 +64,29 @@ absl::StatusOr<std::vector<double>> JsonFields::Numbers(const char* key) const {
   return Error(key, "is no list of numbers");
 }
 
+absl::StatusOr<std::vector<std::string>> JsonFields::Texts(
+    const char* key) const {
+  if (!Has(key)) return Error(key, "is missing");
+  const json& value = object_->at(key);
+  std::vector<std::string> texts;
+  for (const json& item : value) {
+    if (!value.is_array() || !item.is_string()) break;
+    texts.push_back(item.get<std::string>());
+  }
+  if (value.is_array() && texts.size() == value.size()) return texts;
+  return Error(key, "is no list of texts");
+}
+
 absl::StatusOr<JsonFields> JsonFields::Object(const char* key) const {
   if (!Has(key)) return Error(key, "is missing");
   const json& value = object_->at(key);
   if (!value.is_object()) return Error(key, "is no object");
   return JsonFields(value, absl::StrCat(where_, ": ", key));
+}
+
+absl::StatusOr<int> JsonFields::IntOr(const char* key, int fallback) const {
+  if (!Has(key)) return fallback;
+  return Int(key);
 }
 
 absl::StatusOr<double> JsonFields::NumberOr(const char* key,

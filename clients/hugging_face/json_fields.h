@@ -1,5 +1,6 @@
 // The fields of one JSON object of somebody else's file: asked for by key and
-// type, null being the same as absent, and every error naming file and key.
+// type, null being the same as absent but for IsNull, and every error naming
+// file and key.
 #ifndef TROUPE_CLIENTS_HUGGING_FACE_JSON_FIELDS_H_
 #define TROUPE_CLIENTS_HUGGING_FACE_JSON_FIELDS_H_
 
@@ -20,15 +21,19 @@ class JsonFields {
   JsonFields(const nlohmann::json& object, std::string where);
 
   bool Has(const char* key) const;
+  // It is there, and null.
+  bool IsNull(const char* key) const;
 
   // InvalidArgument where the field is missing or of another type.
   absl::StatusOr<int> Int(const char* key) const;
   absl::StatusOr<double> Number(const char* key) const;  // finite
   absl::StatusOr<std::string> Text(const char* key) const;
   absl::StatusOr<std::vector<double>> Numbers(const char* key) const;
+  absl::StatusOr<std::vector<std::string>> Texts(const char* key) const;
   absl::StatusOr<JsonFields> Object(const char* key) const;
 
   // `fallback` where it is absent.
+  absl::StatusOr<int> IntOr(const char* key, int fallback) const;
   absl::StatusOr<double> NumberOr(const char* key, double fallback) const;
   absl::StatusOr<bool> BoolOr(const char* key, bool fallback) const;
 

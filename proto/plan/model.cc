@@ -1,5 +1,6 @@
 #include "proto/plan/model.h"
 
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -35,6 +36,11 @@ bool HasModelField(const ModelSpec& model, const std::string& name) {
                               : reflection->HasField(model, field);
 }
 
+bool HasField(const Architecture& architecture, const std::string& name) {
+  return std::find(architecture.fields.begin(), architecture.fields.end(),
+                   name) != architecture.fields.end();
+}
+
 absl::Status Foreign(const ModelSpec& model, const std::string& name,
                      absl::string_view of) {
   return FieldError(absl::StrCat("model.", name),
@@ -42,13 +48,18 @@ absl::Status Foreign(const ModelSpec& model, const std::string& name,
                                  model.architecture(), "; leave it out"));
 }
 
-// Refuses fields that only other architectures have.
+// Refuses fields that others have and this one has not.
 absl::Status CheckForeignFields(const ModelSpec& model,
                                 const Architecture& own) {
-  for (const Architecture& other : Architectures()) {
-    if (model.architecture() == other.name) continue;
-    for (const std::string& name : other.own_fields) {
-      if (HasModelField(model, name)) return Foreign(model, name, other.name);
+  const std::vector<Architecture> all = Architectures();
+  for (const Architecture& other : all) {
+    for (const std::string& name : other.fields) {
+      if (HasField(own, name) || !HasModelField(model, name)) continue;
+      std::vector<std::string> owners;
+      for (const Architecture& owner : all) {
+        if (HasField(owner, name)) owners.push_back(owner.name);
+      }
+      return Foreign(model, name, OrList(owners));
     }
   }
   if (own.transformer) return absl::OkStatus();

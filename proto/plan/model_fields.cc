@@ -73,12 +73,20 @@ absl::Status CheckHeadsDivideWidth(const ModelSpec& model) {
                                  width, "; use ", DivisorsText(width, heads)));
 }
 
+LongestSequence LongestSequenceOf(const ModelSpec& model) {
+  if (model.has_sliding_window() &&
+      model.sliding_window() < model.max_position_embeddings()) {
+    return {"model.sliding_window", model.sliding_window()};
+  }
+  return {"model.max_position_embeddings", model.max_position_embeddings()};
+}
+
 absl::Status CheckMicroBatch(const ModelSpec& model,
                              const MicroBatchShape& shape) {
   RETURN_IF_ERROR(CheckInteger("training.micro_batch_size", shape.sequences,
                                {.min = 1, .max = kSequencesMax}));
   return CheckInteger("training.sequence_length", shape.sequence_length,
-                      {.min = 1, .max = model.max_position_embeddings()});
+                      {.min = 1, .max = LongestSequenceOf(model).positions});
 }
 
 }  // namespace troupe

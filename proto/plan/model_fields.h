@@ -27,6 +27,15 @@ absl::Status CheckModelDefaults(const ModelSpec& model);
 // Whether num_attention_heads divides hidden_size.
 absl::Status CheckHeadsDivideWidth(const ModelSpec& model);
 
+// The longest sequence that the model reads, and the field that says so:
+// max_position_embeddings or, where that is shorter, the sliding window. Within
+// it attention sees every position, as ours always does.
+struct LongestSequence {
+  const char* field;
+  int positions;
+};
+LongestSequence LongestSequenceOf(const ModelSpec& model);
+
 // Whether the micro-batch has a size, and its sequences fit the model.
 absl::Status CheckMicroBatch(const ModelSpec& model,
                              const MicroBatchShape& shape);

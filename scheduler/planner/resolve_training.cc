@@ -9,6 +9,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/model.h"
+#include "proto/plan/model_fields.h"
 #include "scheduler/pipelines/pipelines.h"
 
 namespace troupe {
@@ -48,9 +49,11 @@ absl::Status CheckRecipe(const TrainingSpec& training) {
   return CheckName("training.precision", training.precision(), {"f32", "bf16"});
 }
 
-int PositionsMax(const ModelSpec& model) {
+LongestSequence LongestOf(const ModelSpec& model) {
   constexpr int kSyntheticMax = 1 << 20;
-  return IsSynthetic(model) ? kSyntheticMax : model.max_position_embeddings();
+  return IsSynthetic(model)
+             ? LongestSequence{"the synthetic limit", kSyntheticMax}
+             : LongestSequenceOf(model);
 }
 
 // Whether ranks run ahead of the optimizer, so that nothing may wait for all of
@@ -83,14 +86,13 @@ absl::Status ResolveClipping(JobSpec& job) {
 
 absl::Status CheckSequenceLength(const JobSpec& job) {
   const TrainingSpec& training = job.training();
-  const int positions = PositionsMax(job.model());
+  const auto [field, positions] = LongestOf(job.model());
   if (training.sequence_length() < 1 ||
       training.sequence_length() > positions) {
     return FieldError(
         "training.sequence_length",
-        absl::StrCat(training.sequence_length(),
-                     " is not within model.max_position_embeddings ", positions,
-                     "; use 1 to ", positions));
+        absl::StrCat(training.sequence_length(), " is not within ", field, " ",
+                     positions, "; use 1 to ", positions));
   }
   const int64_t tokens =
       int64_t{training.micro_batch_size()} * training.sequence_length();
@@ -204,7 +206,8 @@ absl::Status ResolveTraining(JobSpec& job) {
                     .meaning = "the sequences of one forward pass on a rank"}));
   if (!training.has_sequence_length()) {
     training.set_sequence_length(
-        IsSynthetic(job.model()) ? 1 : job.model().max_position_embeddings());
+        IsSynthetic(job.model()) ? 1
+                                 : LongestSequenceOf(job.model()).positions);
   }
   if (!training.has_precision()) training.set_precision("f32");
   if (!training.has_seed()) training.set_seed(0);

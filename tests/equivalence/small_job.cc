@@ -69,4 +69,12 @@ JobSpec SmallLlamaJob() {
   return job;
 }
 
+JobSpec SmallJobOf(const std::string& architecture) {
+  if (architecture == "gpt2") return SmallJob();
+  JobSpec job = SmallLlamaJob();
+  job.mutable_model()->set_architecture(architecture);
+  if (architecture == "mistral") job.mutable_model()->set_sliding_window(17);
+  return job;
+}
+
 }  // namespace troupe

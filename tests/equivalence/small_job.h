@@ -3,6 +3,8 @@
 #ifndef TROUPE_TESTS_EQUIVALENCE_SMALL_JOB_H_
 #define TROUPE_TESTS_EQUIVALENCE_SMALL_JOB_H_
 
+#include <string>
+
 #include "proto/job.pb.h"
 
 namespace troupe {
@@ -14,6 +16,9 @@ JobSpec SmallJob();
 
 // The same with a Llama: two query heads to a key-value head, YaRN.
 JobSpec SmallLlamaJob();
+
+// The same with any architecture that computes; the first two as above.
+JobSpec SmallJobOf(const std::string& architecture);
 
 }  // namespace troupe
 

@@ -1,5 +1,6 @@
 // Llama on one rank against PyTorch in float64 (make_llama_golden.py): each way
-// of sharing key and value heads, each bias, each scaling of rotary embeddings.
+// of sharing key and value heads, each bias, each scaling of rotary embeddings;
+// and its relatives (make_relatives_golden.py).
 #include "gtest/gtest.h"
 #include "tests/oracle/golden_suite.h"
 
@@ -14,6 +15,9 @@ INSTANTIATE_TEST_SUITE_P(
                     "llama_rope_yarn", "llama_rope_yarn_mscale",
                     "llama_rope_longrope_short", "llama_rope_longrope_long"),
     GoldenFileName);
+
+INSTANTIATE_TEST_SUITE_P(Relatives, GoldenSuite,
+                         testing::Values("mistral", "qwen2"), GoldenFileName);
 
 }  // namespace
 }  // namespace troupe

@@ -17,7 +17,7 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 
-from llama_float64 import float64
+from float64 import float64
 
 PROMPT_TOKENS = 24
 NEW_TOKENS = 16
@@ -119,10 +119,7 @@ def llama_tiny(folder):
         **LLAMA, vocab_size=272, head_dim=6,
         rope_parameters=dict(rope_type="default", rope_theta=5000.0)))
 
-    def finish(folder):
-        byte_level_tokenizer(272).save(os.path.join(folder, "tokenizer.json"))
-
-    write(folder, model, torch.float32, finish)
+    write(folder, model, torch.float32, save_byte_level_tokenizer)
 
 
 def llama_tied_bf16_sharded(folder):
@@ -153,6 +150,59 @@ def llama_tied_bf16_sharded(folder):
     write(folder, model, torch.bfloat16, finish, max_shard_size="12KB")
 
 
+def save_byte_level_tokenizer(folder):
+    byte_level_tokenizer(272).save(os.path.join(folder, "tokenizer.json"))
+
+
+def mistral_tiny(folder):
+    """With a window that is longer than the sequences."""
+    model = transformers.MistralForCausalLM(transformers.MistralConfig(
+        **LLAMA, vocab_size=272, head_dim=6, sliding_window=48,
+        rope_parameters=dict(rope_type="default", rope_theta=5000.0)))
+    write(folder, model, torch.float32, save_byte_level_tokenizer)
+
+
+def qwen2_tiny(folder):
+    """Tied, as the small ones are published."""
+    model = transformers.Qwen2ForCausalLM(transformers.Qwen2Config(
+        **LLAMA, vocab_size=272, tie_word_embeddings=True,
+        rope_parameters=dict(rope_type="default", rope_theta=5000.0)))
+    write(folder, model, torch.float32, save_byte_level_tokenizer)
+
+
+def qwen3_tiny(folder):
+    """In bf16, as the small ones are published."""
+    model = transformers.Qwen3ForCausalLM(transformers.Qwen3Config(
+        **LLAMA, vocab_size=272, head_dim=6, tie_word_embeddings=True,
+        rope_parameters=dict(rope_type="default", rope_theta=5000.0)))
+    write(folder, model, torch.bfloat16, save_byte_level_tokenizer)
+
+
+def gpt_neox_tiny(folder):
+    """As Pythia is published: f16, and the names of transformers 4."""
+    model = transformers.GPTNeoXForCausalLM(transformers.GPTNeoXConfig(
+        hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
+        intermediate_size=40, max_position_embeddings=64, vocab_size=272,
+        bos_token_id=0, eos_token_id=0,
+        rope_parameters=dict(rope_type="default", rope_theta=5000.0,
+                             partial_rotary_factor=0.5)))
+
+    def finish(folder):
+        path = os.path.join(folder, "config.json")
+        with open(path) as file:
+            config = json.load(file)
+        del config["rope_parameters"]
+        config.update(rotary_emb_base=5000, rotary_pct=0.5,
+                      torch_dtype=config.pop("dtype"),
+                      transformers_version="4.24.0")
+        with open(path, "w") as file:
+            json.dump(config, file, indent=2)
+            file.write("\n")
+        save_byte_level_tokenizer(folder)
+
+    write(folder, model, torch.float16, finish)
+
+
 def gpt2(folder, dtype, finish):
     write(folder, transformers.GPT2LMHeadModel(transformers.GPT2Config(
         n_layer=2, n_embd=16, n_head=4, vocab_size=272, n_positions=64,
@@ -161,8 +211,7 @@ def gpt2(folder, dtype, finish):
 
 def gpt2_tiny(folder):
     """As transformers 5 writes it, f16."""
-    gpt2(folder, torch.float16, lambda folder: byte_level_tokenizer(272).save(
-        os.path.join(folder, "tokenizer.json")))
+    gpt2(folder, torch.float16, save_byte_level_tokenizer)
 
 
 def gpt2_bare(folder):
@@ -183,8 +232,11 @@ def gpt2_bare(folder):
 
 def main():
     folder = os.path.join(os.path.dirname(os.path.abspath(sys.argv[0])), "hf")
-    for make in (llama_tiny, llama_tied_bf16_sharded, gpt2_tiny, gpt2_bare):
-        make(os.path.join(folder, make.__name__))
+    for make in (llama_tiny, llama_tied_bf16_sharded, mistral_tiny, qwen2_tiny,
+                 qwen3_tiny, gpt2_tiny, gpt2_bare, gpt_neox_tiny):
+        # All, or those that are named.
+        if not sys.argv[1:] or make.__name__ in sys.argv[1:]:
+            make(os.path.join(folder, make.__name__))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import torch
 import transformers
 
 import golden
-from llama_float64 import float64
+from float64 import float64
 
 # Ours: the field of a job's model. Theirs: of LlamaConfig, where the names or
 # the meaning differ.

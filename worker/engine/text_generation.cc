@@ -9,6 +9,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/job_json.h"
 #include "proto/plan/model.h"
+#include "proto/plan/model_fields.h"
 #include "storage/checkpoint/assets.h"
 #include "storage/checkpoint/load_tensors.h"
 #include "storage/checkpoint/manifest.h"
@@ -121,10 +122,10 @@ absl::Status ContinueText(const TextRequest& request, Device& device,
     RETURN_IF_ERROR((*tokenizer)->Encode(request.prompt, prompt));
   }
 
-  ASSIGN_OR_RETURN(
-      const UnitList units,
-      ModelUnits(model, {.sequences = 1,
-                         .sequence_length = model.max_position_embeddings()}));
+  ASSIGN_OR_RETURN(const UnitList units,
+                   ModelUnits(model, {.sequences = 1,
+                                      .sequence_length =
+                                          LongestSequenceOf(model).positions}));
   ASSIGN_OR_RETURN(Arena * arena, arenas.Find(DEVICE));
   absl::Status heard;
   absl::StatusOr<Weights> weights =

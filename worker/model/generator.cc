@@ -11,6 +11,7 @@
 #include "proto/base/philox.h"
 #include "proto/base/status.h"
 #include "proto/plan/model.h"
+#include "proto/plan/model_fields.h"
 #include "worker/layers/operand_place.h"
 
 namespace troupe {
@@ -66,6 +67,7 @@ Generator::Generator(Device& device, const ModelSpec& model,
                      const std::vector<void*>& parameters, ElementType dtype)
     : device_(device),
       model_(model),
+      context_(LongestSequenceOf(model).positions),
       parameters_(parameters),
       dtype_(DTypeOfElement(dtype)) {}
 
@@ -78,9 +80,8 @@ absl::Status Generator::Allocate() {
   int64_t workspace_bytes = 0;
   for (const auto& unit : units_) {
     workspace_bytes = std::max(workspace_bytes, unit->workspace_bytes());
-    ASSIGN_OR_RETURN(
-        void* cache,
-        memory_->Allocate(unit->CacheBytes(model_.max_position_embeddings())));
+    ASSIGN_OR_RETURN(void* cache,
+                     memory_->Allocate(unit->CacheBytes(context_)));
     memory_->caches.push_back(cache);
   }
   ASSIGN_OR_RETURN(memory_->workspace, memory_->Allocate(workspace_bytes));
@@ -134,9 +135,8 @@ absl::StatusOr<int32_t> Generator::Next() {
 }
 
 absl::Status Generator::Extend() {
-  const int64_t context = model_.max_position_embeddings();
-  if (static_cast<int64_t>(text_.size()) > context) {
-    const int64_t kept = std::max<int64_t>(context / 2, 1);
+  if (static_cast<int64_t>(text_.size()) > context_) {
+    const int64_t kept = std::max<int64_t>(context_ / 2, 1);
     text_.erase(text_.begin(), text_.end() - kept);
     cached_ = 0;
   }
@@ -168,7 +168,7 @@ void Generator::DecodeChunk(int64_t count) {
   void* output = memory_->output;
   for (size_t u = 0; u < units_.size(); ++u) {
     const bool last = u + 1 == units_.size();
-    units_[u]->Decode(device_, model_.max_position_embeddings(),
+    units_[u]->Decode(device_, context_,
                       {.position = cached_,
                        .count = count,
                        .tokens = static_cast<const int32_t*>(memory_->tokens),

@@ -6,10 +6,11 @@
 //   40})); while (...) { ASSIGN_OR_RETURN(int32_t token, generator->Next());
 //   ... }
 //
-// A model sees at most max_position_embeddings tokens. When they are full, the
-// generator forgets the older half of the text: the last half of the context is
-// run through the model again from position 0, and generation goes on from
-// there. A longer prompt is cut to its last half context in the same way.
+// A model sees at most its longest sequence (LongestSequenceOf). When it is
+// full, the generator forgets the older half of the text: the last half of the
+// context is run through the model again from position 0, and generation goes
+// on from there. A longer prompt is cut to its last half context in the same
+// way.
 //
 // Token n (0 the first) of a seed depends on nothing but the text before it and
 // (seed, n). One thread at a time.
@@ -77,6 +78,7 @@ class Generator {
 
   Device& device_;
   const ModelSpec model_;
+  const int64_t context_;                // tokens that the model sees at most
   const std::vector<void*> parameters_;  // by unit
   std::vector<void*> tied_parameters_;   // by unit; null: not tied
   const DType dtype_;                    // of parameters and activations

@@ -1,5 +1,6 @@
-// A kind of model: the fields that only it has, and its units as tensors and
-// ops. One file each, one row in architectures.cc.
+// A kind of model: the fields that it has and not every other, and its units as
+// tensors and ops. One file each, one row in architectures.cc. llama_family.h
+// has what several of them share.
 #ifndef TROUPE_PROTO_PLAN_ARCHITECTURES_ARCHITECTURE_H_
 #define TROUPE_PROTO_PLAN_ARCHITECTURES_ARCHITECTURE_H_
 
@@ -15,8 +16,9 @@ namespace troupe {
 
 struct Architecture {
   const char* name;
-  // Fields that other architectures do not have.
-  std::vector<std::string> own_fields;
+  // Of those that not all transformers have. Several architectures may have
+  // one; a field in nobody's list is of all transformers.
+  std::vector<std::string> fields;
   // The parts of ResolveModel and ModelUnits (model.h) that are its own.
   absl::Status (*resolve)(ModelSpec& model);
   absl::Status (*check)(const ModelSpec& model);
@@ -31,6 +33,8 @@ std::vector<Architecture> Architectures();
 
 Architecture Gpt2();
 Architecture Llama();
+Architecture Mistral();
+Architecture Qwen2();
 Architecture Synthetic();
 
 }  // namespace troupe

@@ -129,7 +129,7 @@ absl::Status Resolve(ModelSpec& model) {
 
 Architecture Gpt2() {
   return {.name = "gpt2",
-          .own_fields = {"layer_norm_epsilon"},
+          .fields = {"layer_norm_epsilon"},
           .resolve = Resolve,
           .check = Check,
           .units = Units};

@@ -1,182 +1,33 @@
-// Llama (Touvron et al., arXiv 2302.13971): root-mean-square norms, rotary
-// positions, grouped-query attention, SwiGLU; no biases unless attention_bias
-// or mlp_bias ask for them; of dropout only that of attention probabilities, as
-// in `transformers`.
-//
-//   r = x + attention(norm_1(x));  y = r + mlp(norm_2(r))
-//
-// Weights of queries, keys and values lie one after another in the flat buffer,
-// as do gate and up, so that where their sizes are multiples of kFlatAlignment
-// they are one product.
-//
-// Rotary positions of training passes are those of the micro-batch's sequence
-// length, those of decoding of max_position_embeddings, so that a cached key
-// stays as it is while a text grows; the two differ only for scalings that look
-// at the length (dynamic, longrope).
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "absl/strings/str_cat.h"
-#include "proto/base/choices.h"
+// Llama (Touvron et al., arXiv 2302.13971): the family's block, with biases
+// where attention_bias or mlp_bias ask for them.
 #include "proto/base/status.h"
 #include "proto/plan/architectures/architecture.h"
-#include "proto/plan/fields.h"
-#include "proto/plan/model_fields.h"
-#include "proto/plan/rope.h"
-#include "proto/plan/rope_fields.h"
-#include "proto/plan/tensor_spec.h"
+#include "proto/plan/architectures/llama_family.h"
 
 namespace troupe {
 namespace {
 
-Dim Hidden(const ModelSpec& model) {
-  return DimOf({{Dim::HIDDEN, model.hidden_size()}});
-}
-
-UnitBuilder Embedding(const ModelSpec& model, const MicroBatchShape& shape) {
-  UnitBuilder unit(Unit::EMBEDDING, {.index = 0, .shape = shape});
-  unit.Output(unit.Embed({.tokens = "model.embed_tokens.weight",
-                          .vocabulary = model.vocab_size(),
-                          .hidden = Hidden(model),
-                          .init_std = model.initializer_range()}));
-  return unit;
-}
-
-UnitBuilder Block(const ModelSpec& model, const MicroBatchShape& shape,
-                  int64_t layer) {
-  UnitBuilder unit(Unit::BLOCK,
-                   {.index = 1 + layer, .layer = layer, .shape = shape});
-  const std::string at = absl::StrCat("model.layers.", layer, ".");
-  const std::string attn = at + "self_attn.";
-  const std::string mlp = at + "mlp.";
-  const Dim heads =
-      DimOf({{Dim::HEADS, model.num_attention_heads(), model.head_dim()}});
-  const Dim kv_heads = DimOf(
-      {{Dim::KEY_VALUE_HEADS, model.num_key_value_heads(), model.head_dim()}});
-  const Dim intermediate =
-      DimOf({{Dim::INTERMEDIATE, model.intermediate_size()}});
-  const auto norm = [&](int x, int residual, const char* name) {
-    return unit.Norm({.x = x,
-                      .residual = residual,
-                      .name = at + name,
-                      .output = name,
-                      .root_mean_square = true,
-                      .epsilon = model.rms_norm_eps()});
-  };
-  const auto linear = [&](int x, const char* output, bool bias,
-                          std::vector<UnitBuilder::Projection> projections) {
-    return unit.Linear({.x = x,
-                        .projections = std::move(projections),
-                        .output = output,
-                        .bias = bias,
-                        .init_std = model.initializer_range()});
-  };
-
-  const int x = unit.Input(Hidden(model));
-  const int qkv =
-      linear(norm(x, -1, "input_layernorm").y, "qkv", model.attention_bias(),
-             {{attn + "q_proj", heads},
-              {attn + "k_proj", kv_heads},
-              {attn + "v_proj", kv_heads}});
-  const int turned = unit.Rope(
-      {.x = qkv,
-       .training = RopeFrequencies(model, shape.sequence_length),
-       .decoding = RopeFrequencies(model, model.max_position_embeddings())});
-  const int attention =
-      linear(unit.Attention(turned), "o_proj", model.attention_bias(),
-             {{attn + "o_proj", Hidden(model)}});
-  const auto [norm_2, residual] =
-      norm(attention, x, "post_attention_layernorm");
-  const int gate_up = linear(
-      norm_2, "gate_up", model.mlp_bias(),
-      {{mlp + "gate_proj", intermediate}, {mlp + "up_proj", intermediate}});
-  const int down = linear(unit.SwiGlu(gate_up), "down_proj", model.mlp_bias(),
-                          {{mlp + "down_proj", Hidden(model)}});
-  unit.Output(unit.Add({.x = down, .residual = residual}));
-  return unit;
-}
-
-UnitBuilder Head(const ModelSpec& model, const MicroBatchShape& shape) {
-  const bool tied = model.tie_word_embeddings();
-  UnitBuilder unit(Unit::HEAD,
-                   {.index = 1 + model.num_hidden_layers(), .shape = shape});
-  const int norm = unit.Norm({.x = unit.Input(Hidden(model)),
-                              .name = "model.norm",
-                              .output = "norm",
-                              .root_mean_square = true,
-                              .epsilon = model.rms_norm_eps()})
-                       .y;
-  unit.Loss({.x = norm,
-             .weight = "lm_head.weight",
-             .tied_to = tied ? "model.embed_tokens.weight" : "",
-             .vocabulary = model.vocab_size(),
-             .init_std = model.initializer_range()});
-  return unit;
-}
-
 UnitList Units(const ModelSpec& model, const MicroBatchShape& shape) {
-  UnitList units;
-  units.Append(Embedding(model, shape));
-  for (int64_t layer = 0; layer < model.num_hidden_layers(); ++layer) {
-    units.Append(Block(model, shape, layer));
-  }
-  units.Append(Head(model, shape));
-  return units;
-}
-
-absl::Status CheckHeads(const ModelSpec& model) {
-  const int64_t heads = model.num_attention_heads();
-  const int64_t kv_heads = model.num_key_value_heads();
-  RETURN_IF_ERROR(CheckInteger("model.num_key_value_heads", kv_heads,
-                               {.min = 1, .max = heads}));
-  if (heads % kv_heads != 0) {
-    return FieldError(
-        "model.num_key_value_heads",
-        absl::StrCat(kv_heads, " does not divide model.num_attention_heads ",
-                     heads, "; use ", DivisorsText(heads, kv_heads)));
-  }
-  RETURN_IF_ERROR(CheckInteger("model.head_dim", model.head_dim(),
-                               {.min = 2, .max = 16 * kModelWidthMax / heads}));
-  if (model.head_dim() % 2 == 0) return absl::OkStatus();
-  return FieldError("model.head_dim",
-                    absl::StrCat(model.head_dim(),
-                                 " is odd, but positions rotate pairs of "
-                                 "numbers; use an even one"));
-}
-
-absl::Status Check(const ModelSpec& model) {
-  RETURN_IF_ERROR(CheckHeads(model));
-  RETURN_IF_ERROR(CheckNumber("model.rms_norm_eps", model.rms_norm_eps(),
-                              {.min = 0, .max = 1, .min_open = true}));
-  return CheckRope(model);
+  return LlamaUnits(model, shape,
+                    {.qkv_bias = model.attention_bias(),
+                     .output_bias = model.attention_bias(),
+                     .mlp_bias = model.mlp_bias()});
 }
 
 absl::Status Resolve(ModelSpec& model) {
-  if (!model.has_num_key_value_heads()) {
-    model.set_num_key_value_heads(model.num_attention_heads());
-  }
-  if (!model.has_head_dim()) {
-    RETURN_IF_ERROR(CheckHeadsDivideWidth(model));
-    model.set_head_dim(model.hidden_size() / model.num_attention_heads());
-  }
-  if (!model.has_rms_norm_eps()) model.set_rms_norm_eps(1e-6);
-  if (!model.has_tie_word_embeddings()) model.set_tie_word_embeddings(false);
+  RETURN_IF_ERROR(SetLlamaDefaults(model));
   if (!model.has_attention_bias()) model.set_attention_bias(false);
   if (!model.has_mlp_bias()) model.set_mlp_bias(false);
-  SetRopeDefaults(model);
-  return Check(model);
+  return CheckLlama(model);
 }
 
 }  // namespace
 
 Architecture Llama() {
   return {.name = "llama",
-          .own_fields = {"num_key_value_heads", "head_dim", "rms_norm_eps",
-                         "rope_theta", "rope_scaling", "attention_bias",
-                         "mlp_bias"},
+          .fields = LlamaFields({"attention_bias", "mlp_bias"}),
           .resolve = Resolve,
-          .check = Check,
+          .check = CheckLlama,
           .units = Units};
 }
 

@@ -122,14 +122,14 @@ UnitList Units(const ModelSpec& model, const MicroBatchShape& shape) {
 }  // namespace
 
 Architecture Synthetic() {
-  return {.name = "synthetic",
-          .own_fields = {"units", "forward_us", "backward_input_us",
-                         "backward_weight_us", "activation_bytes",
-                         "parameter_bytes"},
-          .resolve = Resolve,
-          .check = Check,
-          .units = Units,
-          .transformer = false};
+  return {
+      .name = "synthetic",
+      .fields = {"units", "forward_us", "backward_input_us",
+                 "backward_weight_us", "activation_bytes", "parameter_bytes"},
+      .resolve = Resolve,
+      .check = Check,
+      .units = Units,
+      .transformer = false};
 }
 
 }  // namespace troupe

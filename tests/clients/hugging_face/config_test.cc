@@ -25,29 +25,32 @@ constexpr char kLlama[] = R"({
 
 TEST(HuggingFaceConfig, ReadsWhatTransformersWrites) {
   for (const char* name :
-       {"gpt2_tiny", "gpt2_bare", "llama_tiny", "llama_tied_bf16_sharded"}) {
+       {"gpt2_tiny", "gpt2_bare", "llama_tiny", "llama_tied_bf16_sharded",
+        "mistral_tiny", "qwen2_tiny"}) {
     SCOPED_TRACE(name);
     const absl::StatusOr<ModelSpec> model = ReadFixture(name);
     ASSERT_TRUE(model.ok()) << model.status();
     EXPECT_EQ(model->hf(), absl::StrCat("tests/oracle/hf/", name));
     EXPECT_GT(model->num_hidden_layers(), 0);
     EXPECT_GT(model->vocab_size(), 0);
-    EXPECT_EQ(model->architecture(),
-              absl::StartsWith(name, "gpt2") ? "gpt2" : "llama");
+    EXPECT_TRUE(absl::StartsWith(name, model->architecture() + "_"))
+        << model->architecture();
   }
   EXPECT_TRUE(ReadFixture("llama_tied_bf16_sharded")->tie_word_embeddings());
   EXPECT_FALSE(ReadFixture("llama_tiny")->tie_word_embeddings());
+  EXPECT_EQ(ReadFixture("mistral_tiny")->sliding_window(), 48);
 }
 
 TEST(HuggingFaceConfig, WrittenIsRead) {
-  for (const char* name : {"gpt2_tiny", "llama_tiny"}) {
+  for (const char* name :
+       {"gpt2_tiny", "llama_tiny", "mistral_tiny", "qwen2_tiny"}) {
     SCOPED_TRACE(name);
     ModelSpec model = *ReadFixture(name);
     if (!model.has_intermediate_size()) {
       model.set_intermediate_size(4 * model.hidden_size());
     }
-    if (model.architecture() == "llama") {
-      if (!model.has_head_dim()) model.set_head_dim(16);
+    if (model.architecture() != "gpt2" && !model.has_head_dim()) {
+      model.set_head_dim(4);
     }
     const std::string written =
         FormatHuggingFaceConfig({.model = model, .dtype = "float32"});
@@ -71,14 +74,78 @@ TEST(HuggingFaceConfig, KeepsWhatItDoesNotKnow) {
   EXPECT_THAT(written, ::testing::Not(HasSubstr("torch_dtype")));
 }
 
-TEST(HuggingFaceConfig, MistralIsLlamaWithoutAWindow) {
-  const std::string mistral =
-      absl::StrReplaceAll(kLlama, {{"\"llama\"", "\"mistral\""}});
-  EXPECT_EQ(ParseHuggingFaceConfig(mistral, "m")->architecture(), "llama");
-  const std::string window = absl::StrReplaceAll(
-      mistral, {{"\"vocab_size\"", "\"sliding_window\": 64, \"vocab_size\""}});
-  EXPECT_THAT(ParseHuggingFaceConfig(window, "m").status().message(),
-              HasSubstr("m: sliding_window"));
+// kLlama as another model type, with more keys.
+absl::StatusOr<ModelSpec> Relative(const std::string& type,
+                                   const std::string& keys) {
+  return ParseHuggingFaceConfig(
+      absl::StrReplaceAll(kLlama,
+                          {{"\"llama\"", absl::StrCat("\"", type, "\"")},
+                           {"\"vocab_size\"", keys + ", \"vocab_size\""}}),
+      "r");
+}
+
+TEST(HuggingFaceConfig, MistralsWindowIsOfTheModel) {
+  const std::string heads = "\"num_key_value_heads\": 2";
+  const auto none = Relative("mistral", heads + ", \"sliding_window\": null");
+  ASSERT_TRUE(none.ok()) << none.status();
+  EXPECT_EQ(none->architecture(), "mistral");
+  EXPECT_FALSE(none->has_sliding_window());
+  EXPECT_EQ(
+      Relative("mistral", heads + ", \"sliding_window\": 64")->sliding_window(),
+      64);
+  // What transformers takes for absent keys.
+  EXPECT_EQ(Relative("mistral", heads)->sliding_window(), 4096);
+  EXPECT_EQ(Relative("mistral", "\"sliding_window\": 64").status().message(),
+            "r: num_key_value_heads: is missing");
+  const std::string written =
+      FormatHuggingFaceConfig({.model = *none, .dtype = "float32"});
+  EXPECT_THAT(written, HasSubstr("\"sliding_window\": null"));
+  EXPECT_THAT(written, HasSubstr("\"MistralForCausalLM\""));
+  EXPECT_THAT(
+      std::string(ParseHuggingFaceConfig(
+                      absl::StrReplaceAll(kLlama, {{"\"vocab_size\"",
+                                                    "\"sliding_window\": 64, "
+                                                    "\"vocab_size\""}}),
+                      "l")
+                      .status()
+                      .message()),
+      HasSubstr("l: sliding_window"));
+}
+
+// Of 128 positions and two layers.
+TEST(HuggingFaceConfig, QwensWindowsAreRefusedUnlessTheyChangeNothing) {
+  const std::string heads = "\"num_key_value_heads\": 2, ";
+  for (const char* keys : {
+           "\"use_sliding_window\": false, \"sliding_window\": 64",
+           "\"use_sliding_window\": true",
+           "\"use_sliding_window\": true, \"sliding_window\": null, "
+           "\"max_window_layers\": 0",
+           "\"use_sliding_window\": true, \"sliding_window\": 128, "
+           "\"max_window_layers\": 0",
+           "\"use_sliding_window\": true, \"sliding_window\": 64, "
+           "\"max_window_layers\": 2",
+           "\"use_sliding_window\": true, \"sliding_window\": 64, "
+           "\"layer_types\": [\"full_attention\", \"full_attention\"]",
+       }) {
+    const auto model = Relative("qwen2", heads + keys);
+    EXPECT_TRUE(model.ok()) << model.status();
+  }
+  for (const char* keys : {
+           "\"use_sliding_window\": true, \"sliding_window\": 64, "
+           "\"max_window_layers\": 1",
+           "\"use_sliding_window\": true, \"sliding_window\": 64, "
+           "\"layer_types\": [\"full_attention\", \"sliding_attention\"]",
+       }) {
+    EXPECT_THAT(
+        std::string(Relative("qwen2", heads + keys).status().message()),
+        HasSubstr("r: use_sliding_window: attention within a window is not"))
+        << keys;
+  }
+  EXPECT_THAT(
+      std::string(Relative("qwen2", heads + "\"layer_types\": [\"chunked\"]")
+                      .status()
+                      .message()),
+      HasSubstr("r: layer_types: 'chunked' is not supported"));
 }
 
 TEST(HuggingFaceConfig, RefusesOtherNetworks) {

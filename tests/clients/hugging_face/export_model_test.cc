@@ -25,8 +25,8 @@ std::string Imported(const std::string& name) {
 
 // What was imported, exported, is what it was.
 TEST(ExportModel, RoundTrip) {
-  for (const char* name :
-       {"llama_tiny", "llama_tied_bf16_sharded", "gpt2_tiny"}) {
+  for (const char* name : {"llama_tiny", "llama_tied_bf16_sharded",
+                           "mistral_tiny", "qwen2_tiny", "gpt2_tiny"}) {
     SCOPED_TRACE(name);
     const std::string to = FreshPath(name);
     const auto exported = ExportModel({.checkpoint = Imported(name), .to = to});
@@ -47,6 +47,7 @@ TEST(ExportModel, RoundTrip) {
     EXPECT_EQ(model.rope_scaling().SerializeAsString(),
               was.rope_scaling().SerializeAsString());
     EXPECT_EQ(model.tie_word_embeddings(), was.tie_word_embeddings());
+    EXPECT_EQ(model.sliding_window(), was.sliding_window());
   }
 }
 

@@ -1,4 +1,5 @@
-// A resolved Llama of any size, with the vocabulary and context of Llama 2.
+// A resolved Llama of any size, with the vocabulary and context of Llama 2, and
+// a relative of that size.
 #ifndef TROUPE_TESTS_PROTO_PLAN_LLAMA_SPEC_H_
 #define TROUPE_TESTS_PROTO_PLAN_LLAMA_SPEC_H_
 
@@ -32,6 +33,16 @@ inline ModelSpec Llama(const LlamaSize& size) {
   model.set_tie_word_embeddings(false);
   model.set_attention_bias(false);
   model.set_mlp_bias(false);
+  return model;
+}
+
+// Without Llama's own fields.
+inline ModelSpec LlamaRelative(const char* architecture,
+                               const LlamaSize& size) {
+  ModelSpec model = Llama(size);
+  model.set_architecture(architecture);
+  model.clear_attention_bias();
+  model.clear_mlp_bias();
   return model;
 }
 

@@ -69,5 +69,20 @@ TEST(ModelFieldsTest, TheMicroBatchFitsTheModel) {
       StartsWith("training.micro_batch_size: 0 is out of range"));
 }
 
+TEST(ModelFieldsTest, ASequenceIsNoLongerThanTheWindow) {
+  ModelSpec model = Gpt2(2, 12, 3);
+  EXPECT_EQ(LongestSequenceOf(model).positions, 1024);
+  model.set_sliding_window(1024);
+  EXPECT_STREQ(LongestSequenceOf(model).field, "model.max_position_embeddings");
+  model.set_sliding_window(8);
+  EXPECT_EQ(LongestSequenceOf(model).positions, 8);
+  EXPECT_STREQ(LongestSequenceOf(model).field, "model.sliding_window");
+  EXPECT_TRUE(
+      CheckMicroBatch(model, {.sequences = 1, .sequence_length = 8}).ok());
+  EXPECT_EQ(
+      CheckMicroBatch(model, {.sequences = 1, .sequence_length = 9}).message(),
+      "training.sequence_length: 9 is out of range; use 1 to 8");
+}
+
 }  // namespace
 }  // namespace troupe

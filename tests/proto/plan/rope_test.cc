@@ -19,7 +19,7 @@ struct Case {
 };
 
 // Made with `transformers` 5.23, whose LlamaRotaryEmbedding was computed in
-// float64 (tests/oracle/llama_float64.py) for rope_theta 500, head_dim 8 and 64
+// float64 (tests/oracle/float64.py) for rope_theta 500, head_dim 8 and 64
 // positions, and asked for positions 0 to length - 1. For dynamic at length 40
 // ROPE_INIT_FUNCTIONS was called with an int, as a tensor would bring float32
 // in.

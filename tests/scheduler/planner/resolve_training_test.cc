@@ -194,6 +194,21 @@ TEST(ResolveTraining, RefusesARecipeThatCannotBe) {
   for (const Case& c : kRecipes) ExpectRefused(ExampleJob({}), c);
 }
 
+TEST(ResolveTraining, SequencesAreNoLongerThanTheWindow) {
+  JobSpec job = ExampleJob({});
+  ModelSpec& model = *job.mutable_model();
+  model.set_architecture("mistral");
+  model.clear_layer_norm_epsilon();
+  model.set_sliding_window(5);
+  job.mutable_training()->set_sequence_length(6);
+  EXPECT_EQ(Resolve(job).message(),
+            "training.sequence_length: 6 is not within model.sliding_window "
+            "5; use 1 to 5");
+  job.mutable_training()->clear_sequence_length();
+  ASSERT_TRUE(Resolve(job).ok()) << Resolve(job);
+  EXPECT_EQ(job.training().sequence_length(), 5);
+}
+
 TEST(ResolveTraining, RefusesMicroBatchesTooLargeToCount) {
   JobSpec job = ExampleJob({});
   job.mutable_model()->set_max_position_embeddings(1 << 20);

@@ -37,12 +37,18 @@ TEST(BuildUnitsTest, BuildsModelsOfAnySizes) {
                                             .vocab = vocab,
                                             .tied = length % 2 == 0,
                                             .bias = vocab == 16});
+        const ModelSpec qwen2 =
+            LlamaRelativeModel("qwen2", {.hidden = hidden,
+                                         .head_dim = 2 * (hidden % 4 + 1),
+                                         .intermediate = 2 * hidden + 5,
+                                         .vocab = vocab});
         for (const ElementType dtype : {F32, BF16}) {
           const MicroBatchShape shape = {.sequences = 1 + length % 3,
                                          .sequence_length = length,
                                          .dtype = dtype};
           ExpectBuilds(model, shape);
           ExpectBuilds(llama, shape);
+          ExpectBuilds(qwen2, shape);
         }
       }
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -15,10 +16,8 @@ namespace {
 
 constexpr int kPositions = 150;  // more than two chunks of decoding
 
-struct Case {
-  const char* architecture;
-  bool tied;
-};
+// An architecture, and whether it is tied.
+using Case = std::tuple<std::string, bool>;
 
 class GeneratorTest : public testing::TestWithParam<Case> {
  protected:
@@ -36,10 +35,9 @@ class GeneratorTest : public testing::TestWithParam<Case> {
   }
 
   ModelSpec Model() const {
-    const auto [architecture, tied] = GetParam();
-    ModelSpec model = architecture == std::string("gpt2")
-                          ? Gpt2Model({.positions = kPositions, .tied = tied})
-                          : LlamaModel({.positions = kPositions, .tied = tied});
+    const auto& [architecture, tied] = GetParam();
+    ModelSpec model =
+        ModelNamed(architecture, {.positions = kPositions, .tied = tied});
     model.set_initializer_range(0.3);  // so that tokens matter
     return model;
   }
@@ -170,11 +168,30 @@ TEST_P(GeneratorTest, Bf16IsNearItsOwnForward) {
             0.03);
 }
 
+// A text that is longer than the window goes on from half a window.
+TEST(GeneratorWindowTest, AWindowIsTheContext) {
+  const auto device = NewCpuDevice({.threads = 1});
+  ModelSpec model = ModelNamed("mistral", {.positions = 40});
+  model.set_sliding_window(10);
+  ModelRunner runner(*device, model,
+                     {.shape = {.sequences = 1, .sequence_length = 10}});
+  runner.Initialize(5);
+  auto generator =
+      Generator::Create(*device, model, runner.parameter_buffers());
+  ASSERT_TRUE(generator.ok()) << generator.status();
+  std::vector<int32_t> text;
+  for (int i = 0; i < 11; ++i) text.push_back(i * i % 53);
+  ASSERT_TRUE((*generator)->Start(text, {}).ok());
+  const std::vector<float> logits((*generator)->logits().begin(),
+                                  (*generator)->logits().end());
+  text.erase(text.begin(), text.begin() + 6);  // its last half window
+  ASSERT_TRUE((*generator)->Start(text, {}).ok());
+  EXPECT_EQ(RelativeError((*generator)->logits(), logits), 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, GeneratorTest,
-                         testing::Values(Case{"gpt2", false},
-                                         Case{"gpt2", true},
-                                         Case{"llama", false},
-                                         Case{"llama", true}));
+                         testing::Combine(testing::ValuesIn(ModelNames()),
+                                          testing::Bool()));
 
 }  // namespace
 }  // namespace troupe

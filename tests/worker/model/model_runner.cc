@@ -54,6 +54,55 @@ ModelSpec LlamaModel(const LlamaShape& shape) {
   return model;
 }
 
+ModelSpec LlamaRelativeModel(const std::string& architecture,
+                             const LlamaShape& shape) {
+  ModelSpec model = LlamaModel(shape);
+  model.set_architecture(architecture);
+  model.clear_attention_bias();
+  model.clear_mlp_bias();
+  if (architecture == "mistral") model.set_sliding_window(shape.positions);
+  CHECK_OK(ResolveModel(model));
+  return model;
+}
+
+std::vector<std::string> ModelNames() {
+  return {"gpt2", "llama", "mistral", "qwen2"};
+}
+
+ModelSpec ModelNamed(const std::string& architecture,
+                     const CommonShape& shape) {
+  if (architecture == "gpt2") {
+    return Gpt2Model({.positions = shape.positions, .tied = shape.tied});
+  }
+  const LlamaShape llama = {.positions = shape.positions, .tied = shape.tied};
+  return architecture == "llama" ? LlamaModel(llama)
+                                 : LlamaRelativeModel(architecture, llama);
+}
+
+ModelSpec TinyModelNamed(const std::string& architecture, bool tied) {
+  if (architecture == "gpt2") {
+    return Gpt2Model({.layers = 1,
+                      .hidden = 6,
+                      .heads = 2,
+                      .intermediate = 7,
+                      .vocab = 11,
+                      .positions = 8,
+                      .tied = tied});
+  }
+  const LlamaShape llama = {.layers = 1,
+                            .hidden = 6,
+                            .heads = 2,
+                            .kv_heads = 1,
+                            .head_dim = 4,
+                            .intermediate = 7,
+                            .vocab = 11,
+                            .positions = 8,
+                            .tied = tied,
+                            .bias = tied};
+  return architecture == "llama" ? LlamaModel(llama)
+                                 : LlamaRelativeModel(architecture, llama);
+}
+
 OptimizerSpec AdamWSpec(const AdamWSettings& settings) {
   OptimizerSpec spec;
   spec.set_name("adamw");

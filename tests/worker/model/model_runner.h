@@ -45,6 +45,20 @@ struct LlamaShape {
   bool bias = false;  // of attention and MLP
 };
 ModelSpec LlamaModel(const LlamaShape& shape);
+// Of that shape, but its biases, which the architecture decides.
+ModelSpec LlamaRelativeModel(const std::string& architecture,
+                             const LlamaShape& shape);
+
+// Every architecture that computes: "gpt2", "llama", ...
+std::vector<std::string> ModelNames();
+// A model of that architecture, of sizes of nothing in common.
+struct CommonShape {
+  int positions = 19;
+  bool tied = false;
+};
+ModelSpec ModelNamed(const std::string& architecture, const CommonShape& shape);
+// One block, whose every element a test can afford to change.
+ModelSpec TinyModelNamed(const std::string& architecture, bool tied);
 
 // AdamW with torch's defaults for what is not given.
 struct AdamWSettings {

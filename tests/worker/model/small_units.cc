@@ -51,6 +51,11 @@ UnitList PlainLlama(double dropout) {
   return Units(Llama(kBias), dropout);
 }
 
+// Of the relatives what differs from Llama's; Mistral's units are Llama's.
+UnitList Qwen2(double dropout) {
+  return Units(TinyModelNamed("qwen2", /*tied=*/false), dropout);
+}
+
 UnitList YarnLlama(double dropout) {
   ModelSpec model = Llama(/*bias=*/false);
   model.mutable_rope_scaling()->set_type("yarn");
@@ -102,6 +107,7 @@ std::vector<SmallUnit> SmallUnits() {
       {"LlamaBlock", PlainLlama<false>, 2, true},
       {"LlamaBlockWithBiases", PlainLlama<true>, 2, true},
       {"LlamaYarnBlock", YarnLlama, 2, true},
+      {"Qwen2Block", Qwen2, 1, true},
       {"LlamaTiedHead", PlainLlama<true>, 3},
       {"LlamaHead", PlainLlama<false>, 3},
       {"FusedGelu", FusedGelu, 0},

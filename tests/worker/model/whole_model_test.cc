@@ -44,33 +44,15 @@ struct Recipe {
 
 class WholeModelTest : public testing::TestWithParam<std::string> {
  protected:
-  // Sizes of nothing in common.
   static ModelSpec Model() {
-    if (GetParam() == "gpt2") return Gpt2Model({.vocab = kVocabulary});
-    ModelSpec model = LlamaModel({.vocab = kVocabulary});
-    model.set_initializer_range(0.2);
+    ModelSpec model = ModelNamed(GetParam(), {.tied = IsGpt2()});
+    if (!IsGpt2()) model.set_initializer_range(0.2);
     return model;
   }
+  static bool IsGpt2() { return GetParam() == "gpt2"; }
 
-  // Whose every element a test can afford to change.
   static ModelSpec TinyModel(bool tied) {
-    ModelSpec model = GetParam() == "gpt2" ? Gpt2Model({.layers = 1,
-                                                        .hidden = 6,
-                                                        .heads = 2,
-                                                        .intermediate = 7,
-                                                        .vocab = 11,
-                                                        .positions = 8,
-                                                        .tied = tied})
-                                           : LlamaModel({.layers = 1,
-                                                         .hidden = 6,
-                                                         .heads = 2,
-                                                         .kv_heads = 1,
-                                                         .head_dim = 4,
-                                                         .intermediate = 7,
-                                                         .vocab = 11,
-                                                         .positions = 8,
-                                                         .tied = tied,
-                                                         .bias = tied});
+    ModelSpec model = TinyModelNamed(GetParam(), tied);
     model.set_initializer_range(0.4);
     return model;
   }
@@ -220,17 +202,16 @@ TEST_P(WholeModelTest, EveryPlaceOfDropoutHasItsOwnStream) {
                       unit.layer() * op.mask().sites_per_layer());
     }
   }
-  // One behind GPT-2's embedding and three in each block; Llama drops only
-  // probabilities of its attention. Other numbers are other masks: a job that
+  // One behind GPT-2's embedding and three in each block; Llamas drop only
+  // probabilities of their attention. Other numbers are other masks: a job that
   // goes on from a checkpoint would draw them.
-  const std::vector<int> expected = GetParam() == "gpt2"
-                                        ? std::vector<int>{0, 1, 2, 3, 4, 5, 6}
-                                        : std::vector<int>{0, 1};
+  const std::vector<int> expected =
+      IsGpt2() ? std::vector<int>{0, 1, 2, 3, 4, 5, 6} : std::vector<int>{0, 1};
   EXPECT_EQ(sites, expected);
 }
 
 INSTANTIATE_TEST_SUITE_P(Architectures, WholeModelTest,
-                         testing::Values("gpt2", "llama"),
+                         testing::ValuesIn(ModelNames()),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

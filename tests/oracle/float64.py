@@ -1,6 +1,6 @@
-"""Llama of `transformers` in float64 throughout.
+"""Models of `transformers` in float64 throughout.
 
-It takes norms, softmax and rotary embeddings in float32 whatever the model's
+They take norms, softmax and rotary embeddings in float32 whatever the model's
 dtype. Within float64() those are in float64 too, with nothing else changed:
 build and run the model inside.
 """
@@ -9,7 +9,14 @@ import contextlib
 
 import torch
 from transformers import modeling_rope_utils
+from transformers.models.gpt_neox import modeling_gpt_neox
 from transformers.models.llama import modeling_llama
+from transformers.models.mistral import modeling_mistral
+from transformers.models.qwen2 import modeling_qwen2
+from transformers.models.qwen3 import modeling_qwen3
+
+MODULES = (modeling_rope_utils, modeling_gpt_neox, modeling_llama,
+           modeling_mistral, modeling_qwen2, modeling_qwen3)
 
 
 class DoubleTorch:
@@ -23,14 +30,13 @@ class DoubleTorch:
 
 @contextlib.contextmanager
 def float64():
-    modules = (modeling_llama, modeling_rope_utils)
     to_float = torch.Tensor.float
-    for module in modules:
+    for module in MODULES:
         module.torch = DoubleTorch()
     torch.Tensor.float = torch.Tensor.double
     try:
         yield
     finally:
         torch.Tensor.float = to_float
-        for module in modules:
+        for module in MODULES:
             module.torch = torch

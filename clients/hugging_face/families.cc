@@ -1,0 +1,162 @@
+#include "clients/hugging_face/families.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "clients/hugging_face/rope_config.h"
+#include "proto/base/status.h"
+
+namespace troupe {
+namespace {
+
+using nlohmann::json;
+
+constexpr SizeKeys kGpt2Keys = {"n_layer", "n_embd", "n_head", "n_positions",
+                                "n_inner"};
+constexpr SizeKeys kKeys = {"num_hidden_layers", "hidden_size",
+                            "num_attention_heads", "max_position_embeddings",
+                            "intermediate_size"};
+
+absl::Status ReadGpt2(const JsonFields& config, ModelSpec& model) {
+  RETURN_IF_ERROR(
+      config.Expect("activation_function", {"gelu_new", "gelu_pytorch_tanh"}));
+  RETURN_IF_ERROR(config.ExpectBool("scale_attn_weights", true));
+  RETURN_IF_ERROR(config.ExpectBool("scale_attn_by_inverse_layer_idx", false));
+  RETURN_IF_ERROR(config.ExpectBool("add_cross_attention", false));
+  ASSIGN_OR_RETURN(const double epsilon,
+                   config.NumberOr("layer_norm_epsilon", 1e-5));
+  model.set_layer_norm_epsilon(epsilon);
+  return absl::OkStatus();
+}
+
+void WriteGpt2(const ModelSpec& model, json& config) {
+  config["layer_norm_epsilon"] = model.layer_norm_epsilon();
+  config["activation_function"] = "gelu_new";
+}
+
+// Of Llama and its relatives. `kv_heads_required`: transformers' default for
+// them is a number, not that of the queries' heads.
+absl::Status ReadLlamas(const JsonFields& config, bool kv_heads_required,
+                        ModelSpec& model) {
+  RETURN_IF_ERROR(config.Expect("hidden_act", {"silu", "swish"}));
+  const std::pair<const char*, void (ModelSpec::*)(int)> sizes[] = {
+      {"num_key_value_heads", &ModelSpec::set_num_key_value_heads},
+      {"head_dim", &ModelSpec::set_head_dim}};
+  for (const auto& [key, set] : sizes) {
+    const bool required = kv_heads_required && key == sizes[0].first;
+    if (!config.Has(key) && !required) continue;
+    ASSIGN_OR_RETURN(const int value, config.Int(key));
+    (model.*set)(value);
+  }
+  ASSIGN_OR_RETURN(const double epsilon, config.NumberOr("rms_norm_eps", 1e-6));
+  model.set_rms_norm_eps(epsilon);
+  return ReadRope(config, model);
+}
+
+void WriteLlamas(const ModelSpec& model, json& config) {
+  config["hidden_act"] = "silu";
+  config["rms_norm_eps"] = model.rms_norm_eps();
+  config["num_key_value_heads"] = model.num_key_value_heads();
+  config["head_dim"] = model.head_dim();
+  WriteRope(model, config);
+}
+
+absl::Status ReadLlama(const JsonFields& config, ModelSpec& model) {
+  if (config.Has("sliding_window")) {
+    return config.Error("sliding_window",
+                        "attention within a window is not supported; set it "
+                        "to null to attend to all positions");
+  }
+  const std::pair<const char*, void (ModelSpec::*)(bool)> flags[] = {
+      {"attention_bias", &ModelSpec::set_attention_bias},
+      {"mlp_bias", &ModelSpec::set_mlp_bias}};
+  for (const auto& [key, set] : flags) {
+    ASSIGN_OR_RETURN(const bool value, config.BoolOr(key, false));
+    (model.*set)(value);
+  }
+  return ReadLlamas(config, /*kv_heads_required=*/false, model);
+}
+
+void WriteLlama(const ModelSpec& model, json& config) {
+  config["attention_bias"] = model.attention_bias();
+  config["mlp_bias"] = model.mlp_bias();
+  WriteLlamas(model, config);
+}
+
+absl::Status ReadMistral(const JsonFields& config, ModelSpec& model) {
+  // Absent, it is transformers' default; null, there is none.
+  constexpr int kWindowDefault = 4096;
+  if (config.Has("sliding_window")) {
+    ASSIGN_OR_RETURN(const int window, config.Int("sliding_window"));
+    model.set_sliding_window(window);
+  } else if (!config.IsNull("sliding_window")) {
+    model.set_sliding_window(kWindowDefault);
+  }
+  return ReadLlamas(config, /*kv_heads_required=*/true, model);
+}
+
+void WriteMistral(const ModelSpec& model, json& config) {
+  config["sliding_window"] = nullptr;
+  if (model.has_sliding_window()) {
+    config["sliding_window"] = model.sliding_window();
+  }
+  WriteLlamas(model, config);
+}
+
+// Of Qwen's layers those attend within a window that layer_types calls so;
+// where it is absent, those from max_window_layers on. None does unless
+// use_sliding_window is true.
+absl::StatusOr<bool> HasWindows(const JsonFields& config,
+                                const ModelSpec& model) {
+  constexpr int kWindowDefault = 4096;
+  constexpr int kFullLayersDefault = 28;
+  ASSIGN_OR_RETURN(const bool used, config.BoolOr("use_sliding_window", false));
+  ASSIGN_OR_RETURN(const int window,
+                   config.IntOr("sliding_window", kWindowDefault));
+  ASSIGN_OR_RETURN(const int full_layers,
+                   config.IntOr("max_window_layers", kFullLayersDefault));
+  bool windows = full_layers < model.num_hidden_layers();
+  if (config.Has("layer_types")) {
+    ASSIGN_OR_RETURN(const std::vector<std::string> types,
+                     config.Texts("layer_types"));
+    windows = false;
+    for (const std::string& type : types) {
+      if (type == "full_attention") continue;
+      if (type != "sliding_attention") {
+        return config.Error("layer_types",
+                            absl::StrCat("'", type, "' is not supported"));
+      }
+      windows = true;
+    }
+  }
+  return windows && used && !config.IsNull("sliding_window") &&
+         window < model.max_position_embeddings();
+}
+
+absl::Status RefuseWindows(const JsonFields& config, const ModelSpec& model) {
+  ASSIGN_OR_RETURN(const bool windows, HasWindows(config, model));
+  if (!windows) return absl::OkStatus();
+  return config.Error("use_sliding_window",
+                      "attention within a window is not supported; set it to "
+                      "false to attend to all positions");
+}
+
+absl::Status ReadQwen2(const JsonFields& config, ModelSpec& model) {
+  RETURN_IF_ERROR(RefuseWindows(config, model));
+  return ReadLlamas(config, /*kv_heads_required=*/true, model);
+}
+
+}  // namespace
+
+const std::vector<HuggingFaceFamily>& HuggingFaceFamilies() {
+  static const auto& families = *new std::vector<HuggingFaceFamily>{
+      {"gpt2", "GPT2LMHeadModel", kGpt2Keys, true, ReadGpt2, WriteGpt2},
+      {"llama", "LlamaForCausalLM", kKeys, false, ReadLlama, WriteLlama},
+      {"mistral", "MistralForCausalLM", kKeys, false, ReadMistral,
+       WriteMistral},
+      {"qwen2", "Qwen2ForCausalLM", kKeys, false, ReadQwen2, WriteLlamas},
+  };
+  return families;
+}
+
+}  // namespace troupe

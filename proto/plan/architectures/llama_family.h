@@ -1,0 +1,51 @@
+// What Llama and its relatives share (Touvron et al., arXiv 2302.13971):
+// root-mean-square norms, rotary positions, grouped-query attention, SwiGLU; of
+// dropout only that of attention probabilities, as in `transformers`.
+//
+//   r = x + attention(norm_1(x));  y = r + mlp(norm_2(r))
+//
+// Weights of queries, keys and values lie one after another in the flat buffer,
+// as do gate and up, so that where their sizes are multiples of kFlatAlignment
+// they are one product.
+//
+// Rotary positions of training passes are those of the micro-batch's sequence
+// length, those of decoding of max_position_embeddings, so that a cached key
+// stays as it is while a text grows; the two differ only for scalings that look
+// at the length (dynamic, longrope).
+#ifndef TROUPE_PROTO_PLAN_ARCHITECTURES_LLAMA_FAMILY_H_
+#define TROUPE_PROTO_PLAN_ARCHITECTURES_LLAMA_FAMILY_H_
+
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "proto/job.pb.h"
+#include "proto/plan/micro_batch.h"
+#include "proto/plan/unit_list.h"
+
+namespace troupe {
+
+// In what the members of the family differ.
+struct LlamaOptions {
+  bool qkv_bias = false;     // of queries, keys and values
+  bool output_bias = false;  // of attention's output
+  bool mlp_bias = false;
+};
+
+UnitList LlamaUnits(const ModelSpec& model, const MicroBatchShape& shape,
+                    const LlamaOptions& options);
+
+// The family's fields, then a member's own.
+std::vector<std::string> LlamaFields(std::initializer_list<const char*> own);
+
+// InvalidArgument as Architecture::check, of the family's fields.
+absl::Status CheckLlama(const ModelSpec& model);
+
+// Fills the defaults of the family's fields; checks nothing but what a default
+// follows from.
+absl::Status SetLlamaDefaults(ModelSpec& model);
+
+}  // namespace troupe
+
+#endif  // TROUPE_PROTO_PLAN_ARCHITECTURES_LLAMA_FAMILY_H_
