@@ -3,6 +3,11 @@
 //
 //   gelu(x) = x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3)))
 //
+// or, where `exact`, as x times the normal distribution's function, which
+// GPT-NeoX uses and Hugging Face calls gelu:
+//
+//   gelu(x) = x/2 * (1 + erf(x / sqrt(2)))
+//
 // All tensors dense, of one shape and one dtype, f32 or bf16; computed in f32
 // and rounded once.
 #ifndef TROUPE_OPS_GELU_H_
@@ -17,6 +22,7 @@ class Device;
 struct GeluArgs {
   Tensor x;
   Tensor y;  // written; may be x
+  bool exact = false;
 };
 
 void Gelu(Device& device, const GeluArgs& args);
@@ -25,6 +31,7 @@ struct GeluBackwardArgs {
   Tensor x;   // the input of the forward
   Tensor dy;  // the gradient of its output
   Tensor dx;  // written; may be dy or x
+  bool exact = false;
 };
 
 void GeluBackward(Device& device, const GeluBackwardArgs& args);

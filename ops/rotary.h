@@ -6,6 +6,9 @@
 //   x[i]              = scale * (x[i] cos a - x[i + head_dim/2] sin a)
 //   x[i + head_dim/2] = scale * (x[i + head_dim/2] cos a + x[i] sin a)
 //
+// Where `turned` is less than head_dim, only so many columns of each head turn,
+// the first ones, as if they were the head (GPT-NeoX, arXiv 2204.06745).
+//
 // The inverse turns by -a with the same scale: it is the transpose, and so the
 // backward, of the forward. Only for scale 1 does it undo it.
 //
@@ -27,11 +30,13 @@ class Device;
 
 struct RotaryArgs {
   // f32 or bf16 [batch, time, heads * head_dim], rotated in place; head_dim is
-  // even. May be strided in batch and time: a column slice of one [batch, time,
-  // 3 * width] tensor, or the queries and keys of it at once.
+  // even where all of it turns. May be strided in batch and time: a column
+  // slice of one [batch, time, 3 * width] tensor, or the queries and keys of it
+  // at once.
   Tensor x;
   int heads = 0;
-  // [head_dim / 2], on the host; read before the call returns.
+  int64_t turned = 0;  // columns of each head, an even number; 0: head_dim
+  // [turned / 2], on the host; read before the call returns.
   const double* inverse_frequencies = nullptr;
   double scale = 1.0;          // of cosine and sine: YaRN's attention factor
   int64_t first_position = 0;  // of time 0; generation and context shards
@@ -39,6 +44,9 @@ struct RotaryArgs {
 };
 
 void Rotary(Device& device, const RotaryArgs& args);
+
+// Pairs of a head's columns that turn: the number of frequencies.
+int64_t RotaryPairs(const RotaryArgs& args);
 
 }  // namespace troupe
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <system_error>
@@ -53,10 +54,32 @@ absl::StatusOr<ModelSpec> ModelOf(const TensorReader& checkpoint,
   return model;
 }
 
-// The parameters, checked against what the checkpoint holds.
+// Parameters that share a tensor of Hugging Face's, in its order: runs of
+// elements in turn.
+struct Parts {
+  std::vector<std::string> names;
+  int64_t run = 0;
+};
+using PartsByTensor = std::map<std::string, Parts>;
+
+// Adds the tensor that the parameter is a part of, with the first part.
+void AddPart(const Parameter& parameter, SafetensorsTensor tensor,
+             PartsByTensor& parts, std::vector<SafetensorsTensor>& tensors) {
+  const Parameter::PartOf& part = parameter.part_of();
+  Parts& shared = parts[part.name()];
+  shared.names.push_back(tensor.name);
+  if (part.index() > 0) return;
+  shared.run = ElementCount(tensor.shape) / tensor.shape[0] * part.rows();
+  tensor.name = part.name();
+  tensor.shape[0] *= part.parts();
+  tensors.push_back(std::move(tensor));
+}
+
+// The tensors to be written, of parameters that were checked against what the
+// checkpoint holds; and what is to be put together.
 absl::StatusOr<std::vector<SafetensorsTensor>> TensorsOf(
     const std::vector<Unit>& units, const TensorReader& checkpoint,
-    const ExportOptions& options) {
+    const ExportOptions& options, PartsByTensor& parts) {
   std::vector<SafetensorsTensor> tensors;
   for (const Unit& unit : units) {
     for (const Parameter& parameter : unit.parameters()) {
@@ -70,8 +93,13 @@ absl::StatusOr<std::vector<SafetensorsTensor>> TensorsOf(
             " of F32[", absl::StrJoin(shape, ", "),
             "], which its model needs"));
       }
-      tensors.push_back(
-          {.name = parameter.name(), .dtype = options.dtype, .shape = shape});
+      SafetensorsTensor tensor = {
+          .name = parameter.name(), .dtype = options.dtype, .shape = shape};
+      if (parameter.has_part_of()) {
+        AddPart(parameter, std::move(tensor), parts, tensors);
+      } else {
+        tensors.push_back(std::move(tensor));
+      }
     }
   }
   return tensors;
@@ -102,9 +130,10 @@ std::string FileName(size_t index, size_t count) {
 class Export {
  public:
   Export(const ExportOptions& options, const TensorReader& checkpoint,
-         std::string directory)
+         const PartsByTensor& parts, std::string directory)
       : options_(options),
         checkpoint_(checkpoint),
+        parts_(parts),
         directory_(std::move(directory)) {}
 
   absl::Status WriteWeights(const Files& files, int64_t total) {
@@ -166,9 +195,7 @@ class Export {
       const int64_t count = std::min(kElementsAtOnce, elements - at);
       values_.resize(count);
       stored_.resize(count * StoredDTypeBytes(tensor.dtype));
-      RETURN_IF_ERROR(checkpoint_.ReadRange(tensor.name, StoredDType::kF32,
-                                            {.begin = at, .count = count},
-                                            values_.data()));
+      RETURN_IF_ERROR(Read(tensor.name, {.begin = at, .count = count}));
       RETURN_IF_ERROR(
           FromF32(tensor.dtype, values_.data(), count, stored_.data()));
       RETURN_IF_ERROR(
@@ -181,8 +208,32 @@ class Export {
     return absl::OkStatus();
   }
 
+  // Into values_.
+  absl::Status Read(const std::string& tensor, const FlatRange& range) {
+    const auto found = parts_.find(tensor);
+    if (found == parts_.end()) {
+      return checkpoint_.ReadRange(tensor, StoredDType::kF32, range,
+                                   values_.data());
+    }
+    const auto& [names, run] = found->second;
+    const int64_t parts = static_cast<int64_t>(names.size());
+    for (int64_t done = 0; done < range.count;) {
+      const int64_t at = range.begin + done;
+      const int64_t turn = at / run;
+      const FlatRange piece = {
+          .begin = turn / parts * run + at % run,
+          .count = std::min(range.count - done, run - at % run)};
+      RETURN_IF_ERROR(checkpoint_.ReadRange(names[turn % parts],
+                                            StoredDType::kF32, piece,
+                                            values_.data() + done));
+      done += piece.count;
+    }
+    return absl::OkStatus();
+  }
+
   const ExportOptions& options_;
   const TensorReader& checkpoint_;
+  const PartsByTensor& parts_;
   const std::string directory_;
   int64_t total_ = 0;
   int64_t written_ = 0;
@@ -210,14 +261,15 @@ std::string Token() {
 // REQUIRES that `to` is free.
 absl::Status WriteAside(const ExportOptions& options,
                         const TensorReader& checkpoint, const Files& files,
-                        const ModelSpec& model, int64_t bytes) {
+                        const PartsByTensor& parts, const ModelSpec& model,
+                        int64_t bytes) {
   const NewDirectory directory(options.to, Token());
   // Whoever loads a model takes all files that are there.
   absl::Status status = directory.Discard();
   if (status.ok()) status = directory.Make();
   status =
       Annotate(status, "--to must lie in a directory in which you may write");
-  Export run(options, checkpoint, directory.aside());
+  Export run(options, checkpoint, parts, directory.aside());
   if (status.ok()) status = run.WriteWeights(files, bytes);
   if (status.ok()) status = run.WriteOthers(model);
   if (status.ok()) status = directory.Publish();
@@ -237,8 +289,9 @@ absl::StatusOr<ExportedModel> ExportModel(const ExportOptions& options) {
   ASSIGN_OR_RETURN(const UnitList list,
                    ModelUnits(model, {.sequences = 1, .sequence_length = 1}));
   const std::vector<Unit>& units = list.units;
+  PartsByTensor parts;
   ASSIGN_OR_RETURN(const std::vector<SafetensorsTensor> tensors,
-                   TensorsOf(units, *checkpoint, options));
+                   TensorsOf(units, *checkpoint, options, parts));
   ExportedModel exported = {.step = checkpoint->manifest().step,
                             .parameters = ParameterCount(units)};
   for (const SafetensorsTensor& tensor : tensors) {
@@ -247,7 +300,7 @@ absl::StatusOr<ExportedModel> ExportModel(const ExportOptions& options) {
   const Files files = Divide(tensors, options.file_bytes_max);
   exported.files = static_cast<int>(files.size());
   RETURN_IF_ERROR(
-      WriteAside(options, *checkpoint, files, model, exported.bytes));
+      WriteAside(options, *checkpoint, files, parts, model, exported.bytes));
   return exported;
 }
 

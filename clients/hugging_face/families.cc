@@ -50,7 +50,7 @@ absl::Status ReadLlamas(const JsonFields& config, bool kv_heads_required,
   }
   ASSIGN_OR_RETURN(const double epsilon, config.NumberOr("rms_norm_eps", 1e-6));
   model.set_rms_norm_eps(epsilon);
-  return ReadRope(config, model);
+  return ReadRope(config, {}, model);
 }
 
 void WriteLlamas(const ModelSpec& model, json& config) {
@@ -146,11 +146,45 @@ absl::Status ReadQwen2(const JsonFields& config, ModelSpec& model) {
   return ReadLlamas(config, /*kv_heads_required=*/true, model);
 }
 
+absl::Status ReadGptNeox(const JsonFields& config, ModelSpec& model) {
+  RETURN_IF_ERROR(config.Expect(
+      "hidden_act", {"gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh"}));
+  model.set_hidden_act("gelu");
+  if (config.Has("hidden_act")) {
+    ASSIGN_OR_RETURN(const std::string act, config.Text("hidden_act"));
+    if (act != "gelu") model.set_hidden_act("gelu_new");  // the tanh form
+  }
+  const std::pair<const char*, void (ModelSpec::*)(bool)> flags[] = {
+      {"use_parallel_residual", &ModelSpec::set_use_parallel_residual},
+      {"attention_bias", &ModelSpec::set_attention_bias}};
+  for (const auto& [key, set] : flags) {
+    ASSIGN_OR_RETURN(const bool value, config.BoolOr(key, true));
+    (model.*set)(value);
+  }
+  ASSIGN_OR_RETURN(const double epsilon,
+                   config.NumberOr("layer_norm_eps", 1e-5));
+  model.set_layer_norm_epsilon(epsilon);
+  return ReadRope(
+      config,
+      {.theta = "rotary_emb_base", .part = "rotary_pct", .part_default = 0.25},
+      model);
+}
+
+void WriteGptNeox(const ModelSpec& model, json& config) {
+  config["hidden_act"] = model.hidden_act();
+  config["use_parallel_residual"] = model.use_parallel_residual();
+  config["attention_bias"] = model.attention_bias();
+  config["layer_norm_eps"] = model.layer_norm_epsilon();
+  WriteRope(model, config);
+}
+
 }  // namespace
 
 const std::vector<HuggingFaceFamily>& HuggingFaceFamilies() {
   static const auto& families = *new std::vector<HuggingFaceFamily>{
       {"gpt2", "GPT2LMHeadModel", kGpt2Keys, true, ReadGpt2, WriteGpt2},
+      {"gpt_neox", "GPTNeoXForCausalLM", kKeys, false, ReadGptNeox,
+       WriteGptNeox},
       {"llama", "LlamaForCausalLM", kKeys, false, ReadLlama, WriteLlama},
       {"mistral", "MistralForCausalLM", kKeys, false, ReadMistral,
        WriteMistral},

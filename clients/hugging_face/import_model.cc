@@ -52,8 +52,10 @@ std::vector<SafetensorsTensor> TensorsOf(const std::vector<Unit>& units) {
 bool IsNoParameter(const std::string& name, bool tied) {
   return absl::EndsWith(name, ".attn.bias") ||
          absl::EndsWith(name, ".attn.masked_bias") ||
+         absl::EndsWith(name, ".attention.bias") ||
+         absl::EndsWith(name, ".attention.masked_bias") ||
          absl::EndsWith(name, ".rotary_emb.inv_freq") ||
-         (tied && name == "lm_head.weight");
+         (tied && (name == "lm_head.weight" || name == "embed_out.weight"));
 }
 
 absl::Status CheckWeights(const HuggingFaceWeights& weights,
@@ -158,8 +160,18 @@ absl::StatusOr<ImportedModel> ImportModel(const ImportOptions& options) {
       const UnitList list,
       ModelUnits(imported.model, {.sequences = 1, .sequence_length = 1}));
   const std::vector<Unit>& units = list.units;
-  ASSIGN_OR_RETURN(const HuggingFaceWeights weights,
+  ASSIGN_OR_RETURN(HuggingFaceWeights weights,
                    HuggingFaceWeights::Open(options.from));
+  for (const Unit& unit : units) {
+    for (const Parameter& parameter : unit.parameters()) {
+      if (!parameter.has_part_of()) continue;
+      const Parameter::PartOf& part = parameter.part_of();
+      weights.AddPart(parameter.name(), {.tensor = part.name(),
+                                         .parts = part.parts(),
+                                         .index = part.index(),
+                                         .rows = part.rows()});
+    }
+  }
   RETURN_IF_ERROR(CheckWeights(weights, TensorsOf(units),
                                imported.model.tie_word_embeddings()));
   imported.parameters = ParameterCount(units);

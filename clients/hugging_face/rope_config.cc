@@ -13,6 +13,7 @@ using google::protobuf::Reflection;
 using nlohmann::json;
 
 constexpr double kThetaDefault = 10000;
+constexpr char kPart[] = "partial_rotary_factor";
 
 // The fields of RopeScaling bear transformers' names, so that one walk over the
 // message reads them and another writes them.
@@ -87,28 +88,28 @@ absl::Status ReadScaling(const JsonFields& rope, ModelSpec& model) {
   return absl::OkStatus();
 }
 
-absl::Status CheckWholeHeads(const JsonFields& fields) {
-  ASSIGN_OR_RETURN(const double part,
-                   fields.NumberOr("partial_rotary_factor", 1));
-  if (part == 1) return absl::OkStatus();
-  return fields.Error("partial_rotary_factor",
-                      "heads that rotate in part are not supported");
-}
-
 }  // namespace
 
-absl::Status ReadRope(const JsonFields& config, ModelSpec& model) {
-  RETURN_IF_ERROR(CheckWholeHeads(config));
-  ASSIGN_OR_RETURN(double theta, config.NumberOr("rope_theta", kThetaDefault));
+absl::Status ReadRope(const JsonFields& config, const RopeKeys& keys,
+                      ModelSpec& model) {
+  double part = keys.part_default.value_or(1);
+  ASSIGN_OR_RETURN(part, config.NumberOr(keys.part, part));
+  ASSIGN_OR_RETURN(double theta, config.NumberOr(keys.theta, kThetaDefault));
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     if (!config.Has(key)) continue;
     ASSIGN_OR_RETURN(const JsonFields rope, config.Object(key));
-    RETURN_IF_ERROR(CheckWholeHeads(rope));
+    ASSIGN_OR_RETURN(part, rope.NumberOr(kPart, part));
     ASSIGN_OR_RETURN(theta, rope.NumberOr("rope_theta", theta));
     model.clear_rope_scaling();
     RETURN_IF_ERROR(ReadScaling(rope, model));
   }
   model.set_rope_theta(theta);
+  if (keys.part_default.has_value()) {
+    model.set_partial_rotary_factor(part);
+  } else if (part != 1) {
+    return config.Error(kPart,
+                        "heads that rotate in part are not supported here");
+  }
   // longrope: the older files keep the first length beside the object.
   const char* const first_length = "original_max_position_embeddings";
   if (model.has_rope_scaling() && config.Has(first_length) &&
@@ -120,8 +121,14 @@ absl::Status ReadRope(const JsonFields& config, ModelSpec& model) {
 }
 
 void WriteRope(const ModelSpec& model, json& config) {
-  for (const char* key : {"rope_theta", "rope_scaling"}) config.erase(key);
+  for (const char* key :
+       {"rope_theta", "rope_scaling", "rotary_emb_base", "rotary_pct", kPart}) {
+    config.erase(key);
+  }
   json rope = {{"rope_type", "default"}, {"rope_theta", model.rope_theta()}};
+  if (model.has_partial_rotary_factor()) {
+    rope[kPart] = model.partial_rotary_factor();
+  }
   if (model.has_rope_scaling()) {
     const RopeScaling& scaling = model.rope_scaling();
     for (int i = 0; i < RopeScaling::descriptor()->field_count(); ++i) {

@@ -10,15 +10,27 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/status/status.h"
+#include "absl/types/optional.h"
 #include "clients/hugging_face/json_fields.h"
 #include "proto/job.pb.h"
 
 namespace troupe {
 
-// Sets rope_theta and rope_scaling. InvalidArgument for a rotation of a part of
-// each head only, or a field of a wrong type; whether type and fields fit each
-// other the planner checks.
-absl::Status ReadRope(const JsonFields& config, ModelSpec& model);
+// Before transformers 5 a family had names of its own for some keys.
+struct RopeKeys {
+  const char* theta = "rope_theta";
+  const char* part = "partial_rotary_factor";
+  // Of each head that turns, where no key says so; nothing: all, and anything
+  // else is refused.
+  absl::optional<double> part_default = absl::nullopt;
+};
+
+// Sets rope_theta and rope_scaling, and partial_rotary_factor where the family
+// has it. InvalidArgument for a rotation of a part of each head in another, or
+// a field of a wrong type; whether type and fields fit each other the planner
+// checks.
+absl::Status ReadRope(const JsonFields& config, const RopeKeys& keys,
+                      ModelSpec& model);
 
 // REQUIRES a resolved model.
 void WriteRope(const ModelSpec& model, nlohmann::json& config);

@@ -11,7 +11,9 @@ void Gelu(Device& device, const GeluArgs& args) {
     const T* x = args.x.data<T>();
     T* y = args.y.data<T>();
     cpu.ForElements(args.x.elements(), [&](int64_t begin, int64_t end) {
-      cpu.loops<T>().gelu(x + begin, y + begin, end - begin);
+      const auto gelu =
+          args.exact ? cpu.loops<T>().gelu_exact : cpu.loops<T>().gelu;
+      gelu(x + begin, y + begin, end - begin);
     });
   });
 }
@@ -23,8 +25,9 @@ void GeluBackward(Device& device, const GeluBackwardArgs& args) {
     const T* dy = args.dy.data<T>();
     T* dx = args.dx.data<T>();
     cpu.ForElements(args.x.elements(), [&](int64_t begin, int64_t end) {
-      cpu.loops<T>().gelu_backward(x + begin, dy + begin, dx + begin,
-                                   end - begin);
+      const auto backward = args.exact ? cpu.loops<T>().gelu_exact_backward
+                                       : cpu.loops<T>().gelu_backward;
+      backward(x + begin, dy + begin, dx + begin, end - begin);
     });
   });
 }

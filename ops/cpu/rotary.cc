@@ -8,7 +8,7 @@
 namespace troupe::cpu {
 namespace {
 
-// The cosines and sines of one position, [head_dim / 2] each.
+// The cosines and sines of one position, [turned / 2] each.
 void FillTurn(const RotaryArgs& args, int64_t position, int64_t half,
               float* cosines, float* sines) {
   const float scale = static_cast<float>(args.scale);
@@ -27,7 +27,8 @@ void FillTurn(const RotaryArgs& args, int64_t position, int64_t half,
 void Rotary(Device& device, const RotaryArgs& args) {
   CpuDevice& cpu = CpuDevice::From(device);
   const Tensor& x = args.x;
-  const int64_t half = x.columns() / (2 * args.heads);
+  const int64_t width = x.columns() / args.heads;
+  const int64_t half = RotaryPairs(args);
   const int64_t batch = x.dim(0);
   WithActivationType(x.dtype(), [&]<typename T>() {
     T* data = x.data<T>();
@@ -39,7 +40,7 @@ void Rotary(Device& device, const RotaryArgs& args) {
         FillTurn(args, args.first_position + t, half, cosines, sines);
         for (int64_t sample = 0; sample < batch; ++sample) {
           cpu.loops<T>().rotate(data + sample * x.stride(0) + t * x.stride(1),
-                                cosines, sines, half, args.heads);
+                                cosines, sines, half, args.heads, width);
         }
       }
     });

@@ -7,18 +7,18 @@
 namespace troupe::cuda {
 namespace {
 
-template <typename T>
+template <typename T, bool kExact>
 __global__ void GeluKernel(const T* x, T* y, int64_t count, bool aligned) {
   constexpr int n = kPack<T>;
   const int64_t begin = FlatBegin(n);
   float values[n];
   Load(x + begin, count - begin, aligned, values);
 #pragma unroll
-  for (float& v : values) v = GeluOf(v);
+  for (float& v : values) v = kExact ? v * NormalBelow(v) : GeluOf(v);
   Store(y + begin, count - begin, aligned, values);
 }
 
-template <typename T>
+template <typename T, bool kExact>
 __global__ void GeluBackwardKernel(const T* x, const T* dy, T* dx,
                                    int64_t count, bool aligned) {
   constexpr int n = kPack<T>;
@@ -27,7 +27,9 @@ __global__ void GeluBackwardKernel(const T* x, const T* dy, T* dx,
   Load(x + begin, count - begin, aligned, values);
   Load(dy + begin, count - begin, aligned, gradients);
 #pragma unroll
-  for (int i = 0; i < n; ++i) gradients[i] *= GeluSlope(values[i]);
+  for (int i = 0; i < n; ++i) {
+    gradients[i] *= kExact ? GeluExactSlope(values[i]) : GeluSlope(values[i]);
+  }
   Store(dx + begin, count - begin, aligned, gradients);
 }
 
@@ -39,7 +41,8 @@ void Gelu(Device& device, const GeluArgs& args) {
     constexpr int n = kPack<T>;
     const T* x = args.x.data<T>();
     T* y = args.y.data<T>();
-    Launch(CudaOf(device), GeluKernel<T>, FlatShape(count, n), x, y, count,
+    const auto kernel = args.exact ? GeluKernel<T, true> : GeluKernel<T, false>;
+    Launch(CudaOf(device), kernel, FlatShape(count, n), x, y, count,
            Aligned<n>(x, y));
   });
 }
@@ -51,8 +54,10 @@ void GeluBackward(Device& device, const GeluBackwardArgs& args) {
     const T* x = args.x.data<T>();
     const T* dy = args.dy.data<T>();
     T* dx = args.dx.data<T>();
-    Launch(CudaOf(device), GeluBackwardKernel<T>, FlatShape(count, n), x, dy,
-           dx, count, Aligned<n>(x, dy, dx));
+    const auto kernel =
+        args.exact ? GeluBackwardKernel<T, true> : GeluBackwardKernel<T, false>;
+    Launch(CudaOf(device), kernel, FlatShape(count, n), x, dy, dx, count,
+           Aligned<n>(x, dy, dx));
   });
 }
 

@@ -30,6 +30,19 @@ __device__ inline float GeluSlope(float x) {
   return x == x ? d : x;
 }
 
+// The exact form: x P(x), P being the normal distribution's function.
+__device__ inline float NormalBelow(float x) {
+  return 0.5f + 0.5f * erff(x * 0.7071067811865476f);
+}
+
+// P(x) + x p(x), p being the density, which is zero far out.
+__device__ inline float GeluExactSlope(float x) {
+  constexpr float kFar = 30.0f;
+  const float near = fmaxf(-kFar, fminf(kFar, x));
+  const float density = 0.3989422804014327f * __expf(-0.5f * near * near);
+  return NormalBelow(x) + near * density;
+}
+
 }  // namespace troupe::cuda
 
 #endif  // TROUPE_OPS_CUDA_GELU_MATH_H_

@@ -20,6 +20,7 @@ struct RawRotary {
   T* x;
   int64_t sample_stride, time_stride;
   int heads, half;
+  int64_t width;  // of a head
   int64_t first_position;
   float cosine_scale, sine_scale;
   bool aligned;
@@ -46,7 +47,7 @@ __global__ void RotaryKernel(RawRotary<T> a, Frequencies frequencies) {
   const int packs = (a.half + k - 1) / k;
   for (int at = threadIdx.x; at < a.heads * packs; at += kThreads) {
     const int i = at % packs * k, count = a.half - i;
-    T* const first = row + int64_t{at / packs} * 2 * a.half + i;
+    T* const first = row + at / packs * a.width + i;
     T* const second = first + a.half;
     float u[k], v[k];
     Load(first, count, a.aligned, u);
@@ -68,8 +69,9 @@ __global__ void RotaryKernel(RawRotary<T> a, Frequencies frequencies) {
 
 void Rotary(Device& device, const RotaryArgs& args) {
   const Tensor& x = args.x;
-  const int64_t half = x.columns() / (2 * args.heads);
-  CHECK_LE(half, kHalfMax) << "rotary of heads of " << 2 * half << " columns";
+  const int64_t width = x.columns() / args.heads;
+  const int64_t half = RotaryPairs(args);
+  CHECK_LE(half, kHalfMax) << "rotary of " << 2 * half << " columns of a head";
   Frequencies frequencies{};
   for (int64_t i = 0; i < half; ++i) {
     frequencies.at[i] = static_cast<float>(args.inverse_frequencies[i]);
@@ -83,12 +85,13 @@ void Rotary(Device& device, const RotaryArgs& args) {
         .time_stride = x.stride(1),
         .heads = args.heads,
         .half = static_cast<int>(half),
+        .width = width,
         .first_position = args.first_position,
         .cosine_scale = scale,
         .sine_scale = args.inverse ? -scale : scale,
         .aligned = AlignedRows<kPack<T>>(x.stride(0), data) &&
                    AlignedRows<kPack<T>>(x.stride(1), data) &&
-                   half % kPack<T> == 0};
+                   half % kPack<T> == 0 && width % kPack<T> == 0};
     Launch(CudaOf(device), RotaryKernel<T>,
            {.grid = dim3(static_cast<unsigned>(x.dim(1)),
                          static_cast<unsigned>(x.dim(0))),

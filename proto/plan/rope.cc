@@ -6,6 +6,13 @@
 #include "proto/base/check.h"
 
 namespace troupe {
+
+int64_t RotaryColumns(const ModelSpec& model) {
+  if (!model.has_partial_rotary_factor()) return model.head_dim();
+  const int head_dim = model.hidden_size() / model.num_attention_heads();
+  return static_cast<int64_t>(head_dim * model.partial_rotary_factor());
+}
+
 namespace {
 
 constexpr double kPi = 3.14159265358979323846;
@@ -14,11 +21,11 @@ double Lerp(double from, double to, double weight) {
   return from * (1 - weight) + to * weight;
 }
 
-std::vector<double> Frequencies(double theta, int64_t head_dim) {
-  std::vector<double> frequencies(head_dim / 2);
+std::vector<double> Frequencies(double theta, int64_t columns) {
+  std::vector<double> frequencies(columns / 2);
   for (size_t i = 0; i < frequencies.size(); ++i) {
     frequencies[i] = std::pow(
-        theta, -2.0 * static_cast<double>(i) / static_cast<double>(head_dim));
+        theta, -2.0 * static_cast<double>(i) / static_cast<double>(columns));
   }
   return frequencies;
 }
@@ -28,10 +35,10 @@ std::vector<double> DynamicFrequencies(const ModelSpec& model,
   const RopeScaling& scaling = model.rope_scaling();
   const double original = scaling.original_max_position_embeddings();
   const double stretch = std::max(sequence_length / original, 1.0);
-  const double dim = model.head_dim();
+  const double dim = static_cast<double>(RotaryColumns(model));
   const double growth = scaling.factor() * stretch - (scaling.factor() - 1);
   return Frequencies(model.rope_theta() * std::pow(growth, dim / (dim - 2)),
-                     model.head_dim());
+                     RotaryColumns(model));
 }
 
 double Llama3Frequency(const RopeScaling& scaling, double frequency) {
@@ -49,7 +56,7 @@ double Llama3Frequency(const RopeScaling& scaling, double frequency) {
 double YarnDimension(const ModelSpec& model, double turns) {
   const double original =
       model.rope_scaling().original_max_position_embeddings();
-  return model.head_dim() * std::log(original / (turns * 2 * kPi)) /
+  return RotaryColumns(model) * std::log(original / (turns * 2 * kPi)) /
          (2 * std::log(model.rope_theta()));
 }
 
@@ -62,7 +69,7 @@ void ScaleYarn(const ModelSpec& model, std::vector<double>& frequencies) {
     high = std::ceil(high);
   }
   low = std::max(low, 0.0);
-  high = std::min(high, model.head_dim() - 1.0);
+  high = std::min(high, RotaryColumns(model) - 1.0);
   if (low == high) high += 0.001;  // no division by zero
   for (size_t i = 0; i < frequencies.size(); ++i) {
     const double ramp =
@@ -94,7 +101,7 @@ double LongRopeAttentionFactor(const RopeScaling& scaling) {
 }  // namespace
 
 Rope RopeFrequencies(const ModelSpec& model, int64_t sequence_length) {
-  Rope rope = {Frequencies(model.rope_theta(), model.head_dim())};
+  Rope rope = {Frequencies(model.rope_theta(), RotaryColumns(model))};
   if (!model.has_rope_scaling()) return rope;
   const RopeScaling& scaling = model.rope_scaling();
   std::vector<double>& frequencies = rope.inverse_frequencies;

@@ -1,7 +1,7 @@
 // Rotary position embeddings (RoFormer, arXiv 2104.09864): position p turns the
 // pair i of a head's numbers by the angle p f_i, where
 //
-//   f_i = theta^(-2 i / D),  D = head_dim,  i = 0 .. D/2 - 1,  theta =
+//   f_i = theta^(-2 i / D),  D = RotaryColumns,  i = 0 .. D/2 - 1,  theta =
 //   rope_theta
 //
 // and the ways of stretching them beyond the length L of the first training
@@ -40,6 +40,11 @@ struct Rope {
   double attention_factor =
       1;  // of cosine and sine, for queries and keys alike
 };
+
+// How many columns of a head turn, the first ones: head_dim, or
+// partial_rotary_factor of hidden_size over the heads, rounded down. REQUIRES a
+// resolved model.
+int64_t RotaryColumns(const ModelSpec& model);
 
 // What positions of a sequence of `sequence_length` turn by. Only dynamic and
 // longrope look at the length. REQUIRES a model that CheckRope

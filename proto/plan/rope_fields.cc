@@ -11,6 +11,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/model_fields.h"
+#include "proto/plan/rope.h"
 
 namespace troupe {
 namespace {
@@ -48,8 +49,8 @@ std::vector<FieldRow> FieldRows() {
       {"mscale", {"yarn"}, nullptr},
       {"mscale_all_dim", {"yarn"}, nullptr},
       {"truncate", {"yarn"}, nullptr},
-      {"short_factor", {"longrope"}, "head_dim / 2 numbers"},
-      {"long_factor", {"longrope"}, "head_dim / 2 numbers"},
+      {"short_factor", {"longrope"}, "half as many numbers as turn of a head"},
+      {"long_factor", {"longrope"}, "half as many numbers as turn of a head"},
   };
 }
 
@@ -110,7 +111,7 @@ absl::Status CheckYarn(const RopeScaling& scaling) {
 
 absl::Status CheckLongRope(const ModelSpec& model) {
   const RopeScaling& scaling = model.rope_scaling();
-  const int pairs = model.head_dim() / 2;
+  const int pairs = static_cast<int>(RotaryColumns(model) / 2);
   for (const auto& [name, factors] :
        {std::pair{"short_factor", &scaling.short_factor()},
         std::pair{"long_factor", &scaling.long_factor()}}) {
@@ -118,7 +119,8 @@ absl::Status CheckLongRope(const ModelSpec& model) {
     if (factors->size() != pairs) {
       return FieldError(
           path, absl::StrCat("has ", factors->size(), " numbers; give ", pairs,
-                             ", half of model.head_dim ", model.head_dim()));
+                             ", half of the ", 2 * pairs,
+                             " columns of a head that turn"));
     }
     for (const double factor : *factors) {
       RETURN_IF_ERROR(CheckNumber(
@@ -145,9 +147,9 @@ absl::Status CheckScaling(const ModelSpec& model) {
   if (scaling.type() == "llama3") return CheckLlama3(scaling);
   if (scaling.type() == "yarn") return CheckYarn(scaling);
   if (scaling.type() == "longrope") return CheckLongRope(model);
-  if (model.head_dim() > 2) return absl::OkStatus();
+  if (RotaryColumns(model) > 2) return absl::OkStatus();
   return FieldError(absl::StrCat(kPath, "type"),
-                    "dynamic needs a model.head_dim of 4 or more");
+                    "dynamic needs 4 columns of a head that turn, or more");
 }
 
 }  // namespace

@@ -179,22 +179,37 @@ int UnitBuilder::Linear(const LinearArgs& args) {
   op.mutable_linear()->set_bias(args.bias);
   AddInput(op, "x", args.x);
   AddOutput(op, "y", y);
-  for (const Projection& projection : args.projections) {
-    const int64_t out = DimSize(projection.out);
-    const std::string name = projection.name + ".weight";
+  const int projections = static_cast<int>(args.projections.size());
+  for (int i = 0; i < projections; ++i) {
+    const int64_t out = DimSize(args.projections[i].out);
+    const std::string name = args.projections[i].name + ".weight";
     op.add_parameters(
         args.in_out ? Parameter(name, {in, out}, troupe::Parameter::NORMAL,
                                 args.init_std)
                     : Parameter(name, {out, in}, troupe::Parameter::NORMAL,
                                 args.init_std));
+    SetPartOf(args, i, ".weight", unit_.parameters_size() - 1);
   }
-  for (const Projection& projection : args.projections) {
-    if (!args.bias) break;
-    op.add_parameters(Parameter(projection.name + ".bias",
-                                {DimSize(projection.out)},
+  for (int i = 0; args.bias && i < projections; ++i) {
+    op.add_parameters(Parameter(args.projections[i].name + ".bias",
+                                {DimSize(args.projections[i].out)},
                                 troupe::Parameter::ZEROS));
+    SetPartOf(args, i, ".bias", unit_.parameters_size() - 1);
   }
   return y;
+}
+
+void UnitBuilder::SetPartOf(const LinearArgs& args, int index,
+                            const char* ending, int parameter) {
+  const Projection& projection = args.projections[index];
+  if (projection.within.empty()) return;
+  CHECK(!args.in_out) << "rows of a weight [in, out] are no outputs";
+  troupe::Parameter::PartOf& part_of =
+      *unit_.mutable_parameters(parameter)->mutable_part_of();
+  part_of.set_name(projection.within + ending);
+  part_of.set_parts(static_cast<int64_t>(args.projections.size()));
+  part_of.set_index(index);
+  part_of.set_rows(projection.out.sections(0).width());
 }
 
 void UnitBuilder::Loss(const LossArgs& args) {
@@ -254,9 +269,10 @@ int UnitBuilder::Attention(int qkv) {
   return y;
 }
 
-int UnitBuilder::Gelu(int x) {
+int UnitBuilder::Gelu(int x, bool exact) {
   const int y = Like(x, "gelu");
   Op& op = NewOp(Op::GELU);
+  if (exact) op.mutable_gelu()->set_exact(true);
   AddInput(op, "x", x);
   AddOutput(op, "y", y);
   return y;
@@ -302,6 +318,7 @@ const Op* UnitBuilder::OnlyReader(int tensor) const {
 bool UnitBuilder::IsFused(int index) const {
   const Op& op = table_.ops(index);
   if (op.kind() != Op::DROPOUT && op.kind() != Op::GELU) return false;
+  if (op.gelu().exact()) return false;  // products know the tanh form
   const int y = op.outputs(0).tensor();
   const Op* const reader = OnlyReader(y);
   if (reader == nullptr) return false;

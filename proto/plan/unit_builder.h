@@ -82,6 +82,9 @@ class UnitBuilder {
   struct Projection {
     std::string name;  // of `<name>.weight` and `<name>.bias`
     Dim out;
+    // Where Hugging Face keeps all projections in `<within>.weight` and
+    // `<within>.bias`, head by head (Parameter.part_of). All are of one size.
+    std::string within = {};
   };
   struct LinearArgs {
     int x = -1;
@@ -114,7 +117,8 @@ class UnitBuilder {
   // has.
   int Attention(int qkv);
 
-  int Gelu(int x);
+  // The tanh form, or the exact one.
+  int Gelu(int x, bool exact = false);
   int SwiGlu(int gate_up);
 
   struct AddArgs {
@@ -135,6 +139,9 @@ class UnitBuilder {
                 troupe::Parameter::Init init, double init_std = 0);
 
  private:
+  // Of the index'th projection, where it lies within another tensor.
+  void SetPartOf(const LinearArgs& args, int index, const char* ending,
+                 int parameter);
   int Tensor(const std::string& name, std::initializer_list<Dim> dims,
              ElementType dtype);
   int Like(int tensor, const std::string& name);

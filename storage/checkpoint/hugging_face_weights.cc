@@ -102,6 +102,11 @@ absl::Status HuggingFaceWeights::Add(const std::string& file) {
   return absl::OkStatus();
 }
 
+void HuggingFaceWeights::AddPart(const std::string& name,
+                                 const PartOfTensor& part) {
+  parts_[name] = part;
+}
+
 std::vector<const SafetensorsTensor*> HuggingFaceWeights::tensors() const {
   std::vector<const SafetensorsTensor*> tensors;
   for (const auto& [name, place] : places_) tensors.push_back(place.tensor);
@@ -110,6 +115,8 @@ std::vector<const SafetensorsTensor*> HuggingFaceWeights::tensors() const {
 
 const HuggingFaceWeights::Place* HuggingFaceWeights::FindPlace(
     absl::string_view name) const {
+  const auto part = parts_.find(name);
+  if (part != parts_.end()) name = part->second.tensor;
   auto found = places_.find(name);
   if (found == places_.end() && absl::ConsumePrefix(&name, kModelPrefix)) {
     found = places_.find(name);
@@ -124,7 +131,10 @@ const SafetensorsTensor* HuggingFaceWeights::Find(
 }
 
 absl::Status HuggingFaceWeights::CheckShape(
-    absl::string_view name, const std::vector<int64_t>& shape) const {
+    absl::string_view name, const std::vector<int64_t>& of_part) const {
+  std::vector<int64_t> shape = of_part;
+  const auto part = parts_.find(name);
+  if (part != parts_.end()) shape[0] *= part->second.parts;
   const Place* place = FindPlace(name);
   if (place == nullptr) {
     return absl::NotFoundError(
@@ -144,6 +154,27 @@ absl::Status HuggingFaceWeights::CheckShape(
       "], but config.json makes it [", absl::StrJoin(shape, ", "), "]"));
 }
 
+absl::Status HuggingFaceWeights::ReadStored(const Place& place,
+                                            const FlatRange& range,
+                                            float* out) const {
+  const StoredDType dtype = place.tensor->dtype;
+  const int64_t element_bytes = StoredDTypeBytes(dtype);
+  const int64_t at_once = kBufferBytes / element_bytes;
+  std::vector<char> buffer;
+  for (int64_t done = 0; done < range.count;) {
+    const int64_t count = std::min(at_once, range.count - done);
+    buffer.resize(count * element_bytes);
+    RETURN_IF_ERROR(place.file->Read(
+        *place.tensor,
+        {.offset = static_cast<uint64_t>((range.begin + done) * element_bytes),
+         .bytes = buffer.size()},
+        buffer.data()));
+    RETURN_IF_ERROR(ToF32(dtype, buffer.data(), count, out + done));
+    done += count;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status HuggingFaceWeights::ReadF32(absl::string_view name,
                                          const FlatRange& range,
                                          float* out) const {
@@ -152,19 +183,18 @@ absl::Status HuggingFaceWeights::ReadF32(absl::string_view name,
     return absl::NotFoundError(
         absl::StrCat(directory_, ": has no tensor ", name));
   }
-  const StoredDType dtype = place->tensor->dtype;
-  const int64_t element_bytes = StoredDTypeBytes(dtype);
-  const int64_t at_once = kBufferBytes / element_bytes;
-  std::vector<char> buffer;
+  const auto part = parts_.find(name);
+  if (part == parts_.end()) return ReadStored(*place, range, out);
+  // So many elements at once, then as many of each other part.
+  const PartOfTensor& of = part->second;
+  const std::vector<int64_t>& shape = place->tensor->shape;
+  const int64_t run = ElementCount(shape) / shape[0] * of.rows;
   for (int64_t done = 0; done < range.count;) {
-    const int64_t count = std::min(at_once, range.count - done);
-    buffer.resize(count * element_bytes);
-    RETURN_IF_ERROR(place->file->Read(
-        *place->tensor,
-        {.offset = static_cast<uint64_t>((range.begin + done) * element_bytes),
-         .bytes = buffer.size()},
-        buffer.data()));
-    RETURN_IF_ERROR(ToF32(dtype, buffer.data(), count, out + done));
+    const int64_t at = range.begin + done;
+    const int64_t count = std::min(range.count - done, run - at % run);
+    const int64_t begin = (at / run * of.parts + of.index) * run + at % run;
+    RETURN_IF_ERROR(
+        ReadStored(*place, {.begin = begin, .count = count}, out + done));
     done += count;
   }
   return absl::OkStatus();

@@ -23,6 +23,15 @@
 
 namespace troupe {
 
+// Parts of one shape share the rows of a tensor: so many rows of part 0, as
+// many of each other, then the next rows of part 0.
+struct PartOfTensor {
+  std::string tensor;
+  int64_t parts = 1;
+  int64_t index = 0;  // of this part
+  int64_t rows = 1;   // of each in turn
+};
+
 // Move-only; reads are thread-safe.
 class HuggingFaceWeights {
  public:
@@ -31,13 +40,16 @@ class HuggingFaceWeights {
   // InvalidArgument with the file and what is wrong with it.
   static absl::StatusOr<HuggingFaceWeights> Open(const std::string& directory);
 
+  // From now on this part of a tensor is found under a name of its own.
+  void AddPart(const std::string& name, const PartOfTensor& part);
+
   const std::string& directory() const { return directory_; }
   // Of all files, in no order.
   std::vector<const SafetensorsTensor*> tensors() const;
 
   // Null where there is none. Published GPT-2 files leave out the
   // "transformer." that the names of the whole model begin with; both are
-  // found.
+  // found. Of a part, the tensor that it is a part of.
   const SafetensorsTensor* Find(absl::string_view name) const;
 
   // NotFound with the name; InvalidArgument with both shapes where it has
@@ -59,10 +71,13 @@ class HuggingFaceWeights {
   explicit HuggingFaceWeights(std::string directory);
   absl::Status Add(const std::string& file);
   const Place* FindPlace(absl::string_view name) const;
+  absl::Status ReadStored(const Place& place, const FlatRange& range,
+                          float* out) const;
 
   std::string directory_;
   std::vector<std::unique_ptr<SafetensorsReader>> files_;
   absl::flat_hash_map<std::string, Place> places_;
+  absl::flat_hash_map<std::string, PartOfTensor> parts_;
 };
 
 }  // namespace troupe

@@ -29,8 +29,8 @@ TEST_P(EveryArchitecture, TrainsTheSameModelOverAnyRanks) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Relatives, EveryArchitecture,
-                         testing::Values("mistral", "qwen2"));
+INSTANTIATE_TEST_SUITE_P(Small, EveryArchitecture,
+                         testing::Values("gpt_neox", "mistral", "qwen2"));
 
 }  // namespace
 }  // namespace troupe

@@ -71,6 +71,11 @@ JobSpec SmallLlamaJob() {
 
 JobSpec SmallJobOf(const std::string& architecture) {
   if (architecture == "gpt2") return SmallJob();
+  if (architecture == "gpt_neox") {
+    JobSpec job = SmallJob();
+    job.mutable_model()->set_architecture(architecture);
+    return job;
+  }
   JobSpec job = SmallLlamaJob();
   job.mutable_model()->set_architecture(architecture);
   if (architecture == "mistral") job.mutable_model()->set_sliding_window(17);

@@ -7,6 +7,8 @@ namespace {
 
 class GeluTest : public OpTest {};
 
+double ExactGeluOf(double x) { return 0.5 * x * (1 + std::erf(x / M_SQRT2)); }
+
 double GeluOf(double x) {
   return 0.5 * x *
          (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
@@ -33,18 +35,43 @@ TEST_P(GeluTest, ForwardAndBackward) {
   }
 }
 
-TEST_P(GeluTest, FarOutAndNotANumber) {
+TEST_P(GeluTest, TheExactFormForwardAndBackward) {
   for (const DType dtype : kActivationTypes) {
+    for (int64_t n : {1, 3, 17, 65, 129, 40001}) {
+      const Values x = Random(dtype, n, 2.0), dy = Random(dtype, n);
+      Values want_y(n), want_dx(n);
+      for (int64_t i = 0; i < n; ++i) {
+        const double h = 1e-5;
+        want_y[i] = ExactGeluOf(x[i]);
+        want_dx[i] =
+            dy[i] * (ExactGeluOf(x[i] + h) - ExactGeluOf(x[i] - h)) / (2 * h);
+      }
+      const TestTensor tx(device(), {n}, x, dtype);
+      const TestTensor tdy(device(), {n}, dy, dtype);
+      const TestTensor y(device(), dtype, {n});
+      Gelu(device(), {.x = tx, .y = y, .exact = true});
+      EXPECT_LT(RelativeError(y.Read(), want_y), ErrorOf(dtype, 1e-6)) << n;
+      GeluBackward(device(), {.x = tx, .dy = tdy, .dx = tdy, .exact = true});
+      EXPECT_LT(RelativeError(tdy.Read(), want_dx), ErrorOf(dtype)) << n;
+    }
+  }
+}
+
+TEST_P(GeluTest, FarOutAndNotANumber) {
+  for (const auto& [dtype, exact] : {std::pair{DType::kF32, false},
+                                     {DType::kBF16, false},
+                                     {DType::kF32, true},
+                                     {DType::kBF16, true}}) {
     const Values x = AsStored(dtype, {-1e30, -100, -12, 0, 12, 100, 1e30, NAN});
     const TestTensor tx(device(), {8}, x, dtype);
     const TestTensor ones(device(), {8}, Values(8, 1.0), dtype);
     const TestTensor y(device(), dtype, {8});
-    Gelu(device(), {.x = tx, .y = y});
+    Gelu(device(), {.x = tx, .y = y, .exact = exact});
     const Values got = y.Read();
     for (int i = 0; i < 3; ++i) EXPECT_NEAR(got[i], 0, 1e-7) << i;
     for (int i = 3; i < 7; ++i) EXPECT_EQ(got[i], x[i]) << i;
     EXPECT_TRUE(std::isnan(got[7]));
-    GeluBackward(device(), {.x = tx, .dy = ones, .dx = y});
+    GeluBackward(device(), {.x = tx, .dy = ones, .dx = y, .exact = exact});
     EXPECT_EQ(y.Read()[6], 1.0);
     EXPECT_NEAR(y.Read()[1], 0.0, 1e-7);
     EXPECT_TRUE(std::isnan(y.Read()[7]));

@@ -142,6 +142,40 @@ TEST_P(RotaryTest, ColumnSlicesOfOneTensor) {
   }
 }
 
+// The first columns of each head turn as if they were the head; the others
+// stay.
+TEST_P(RotaryTest, APartOfEachHead) {
+  for (const DType dtype : kActivationTypes) {
+    for (const auto& [head_dim, turned] :
+         {std::pair{64, 16}, {80, 32}, {9, 6}, {16, 16}}) {
+      const int64_t heads = 3, time = 5, rows = 2 * time * heads;
+      const Values frequencies = Frequencies(turned);
+      const Values x = Random(dtype, rows * head_dim);
+      Values part;
+      for (int64_t i = 0; i < rows * head_dim; ++i) {
+        if (i % head_dim < turned) part.push_back(x[i]);
+      }
+      part = Turned({2, time, heads, turned}, part, 3, 1.0);
+      Values want = x;
+      for (int64_t i = 0; i < rows * turned; ++i) {
+        want[i / turned * head_dim + i % turned] = part[i];
+      }
+      const TestTensor tx(device(), {2, time, heads * head_dim}, x, dtype);
+      Rotary(device(), {.x = tx,
+                        .heads = heads,
+                        .turned = turned,
+                        .inverse_frequencies = frequencies.data(),
+                        .first_position = 3});
+      const Values got = tx.Read();
+      EXPECT_LT(RelativeError(got, want), ErrorOf(dtype)) << head_dim;
+      for (size_t i = 0; i < got.size(); ++i) {
+        if (static_cast<int>(i % head_dim) < turned) continue;
+        ASSERT_EQ(got[i], x[i]) << i;
+      }
+    }
+  }
+}
+
 // Generation turns one position at a time, training all at once.
 TEST_P(RotaryTest, PositionsOneByOneAreTheSame) {
   const Values frequencies = Frequencies(64);

@@ -47,7 +47,7 @@ void Enqueued(Device& device, const Args& args) {
 // Its table lies on the host and is read before the call returns.
 void EnqueuedRotary(Device& device, const RotaryArgs& args) {
   auto& split = static_cast<SplitMemoryDevice&>(device);
-  const int64_t pairs = args.x.columns() / args.heads / 2;
+  const int64_t pairs = RotaryPairs(args);
   std::vector<double> frequencies(args.inverse_frequencies,
                                   args.inverse_frequencies + pairs);
   split.Enqueue([&split, real = OnRealBytes(split, args, {&RotaryArgs::x}),

@@ -65,15 +65,26 @@ def adamw(parameters):
         lr=LR, betas=BETAS, eps=EPS)
 
 
-def write_golden(path, model, job_model):
-    """`model` in float64; `job_model` is the same as a job's model section."""
+def whole(name, tensor):
+    return [(name, tensor)]
+
+
+def write_golden(path, model, job_model, parts=whole):
+    """`model` in float64; `job_model` is the same as a job's model section.
+
+    `parts` are the parameters that we make of a tensor, where not the same.
+    """
+
+    def ours(tensors):
+        return [part for named in tensors for part in parts(*named)]
+
     generator = torch.Generator().manual_seed(SEED)
     randomise(model, generator)
     batch = torch.randint(job_model["vocab_size"],
                           (STEPS, 2, SEQUENCES, SEQUENCE_LENGTH),
                           generator=generator)
     parameters = list(model.named_parameters())  # tied ones once
-    out = arrays("initial.", parameters)
+    out = arrays("initial.", ours(parameters))
     out["batches"] = batch.numpy().astype(numpy.int32)
     optimizer = adamw(parameters)
     losses, norms = [], []
@@ -84,13 +95,13 @@ def write_golden(path, model, job_model):
         if step == 0:
             out.update(arrays("", [("logits", logits)]))
             out.update(arrays("gradient.",
-                              [(n, p.grad) for n, p in parameters]))
+                              ours((n, p.grad) for n, p in parameters)))
         norms.append(torch.nn.utils.clip_grad_norm_(
             [p for _, p in parameters], CLIP).item())
         losses.append(loss.item())
         optimizer.step()
     assert min(norms) > 2 * CLIP, norms
-    out.update(arrays("final.", parameters))
+    out.update(arrays("final.", ours(parameters)))
     out["losses"] = numpy.array(losses)
     out["norms"] = numpy.array(norms)
     recipe = dict(lr=LR, beta1=BETAS[0], beta2=BETAS[1], eps=EPS,

@@ -1,5 +1,6 @@
 // Queries and keys turned by their positions, in place; their gradient is
-// turned back, in place.
+// turned back, in place. As many columns of a head turn as there are
+// frequencies for.
 #include <vector>
 
 #include "ops/rotary.h"
@@ -57,6 +58,7 @@ class RopeLayer final : public Layer {
     const Tensor all = place.In(call);
     args.x = all.Slice(all.rank() - 1, 0, columns_);
     args.inverse_frequencies = rotation.inverse_frequencies.data();
+    args.turned = static_cast<int64_t>(2 * rotation.inverse_frequencies.size());
     args.scale = rotation.scale;
     Rotary(call.device, args);
   }

@@ -191,6 +191,14 @@ absl::Status InitializeFromHuggingFace(const std::string& directory,
   if (!weights.ok()) return Annotate(weights.status(), "model.hf");
   DiskLog::Work work;
   for (const int unit : state.HeldUnits()) {
+    for (const Parameter& parameter : state.plan->units(unit).parameters()) {
+      if (!parameter.has_part_of()) continue;
+      const Parameter::PartOf& part = parameter.part_of();
+      weights->AddPart(parameter.name(), {.tensor = part.name(),
+                                          .parts = part.parts(),
+                                          .index = part.index(),
+                                          .rows = part.rows()});
+    }
     work.bytes += state.plan->units(unit).flat_elements() *
                   static_cast<int64_t>(sizeof(float));
   }

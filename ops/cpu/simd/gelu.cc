@@ -15,6 +15,12 @@ inline Vec ExpOfInner(Vec x) {
   return Exp((x * (-2 * kRoot)) * (1.0f + kCubic * x * x));
 }
 
+// P(x), how likely a normal number is below x.
+inline Vec NormalBelow(Vec x) {
+  constexpr float kRootHalf = 0.7071067811865476f;
+  return 0.5f + 0.5f * Erf(x * kRootHalf);
+}
+
 inline Vec GeluOf(Vec x) { return x / (1.0f + ExpOfInner(x)); }
 
 }  // namespace
@@ -41,6 +47,27 @@ void GeluBackward(const T* x, const T* dy, T* dx, int64_t n) {
 }
 
 template <typename T>
+void GeluExact(const T* x, T* y, int64_t n) {
+  ForEachVec(n, [=](int64_t i, auto l) {
+    const Vec v = Load(x + i, l);
+    Store(y + i, v * NormalBelow(v), l);
+  });
+}
+
+// d = P(x) + x p(x), p being the density. Far out p is zero; x is held back
+// there, as infinite times zero is no number.
+template <typename T>
+void GeluExactBackward(const T* x, const T* dy, T* dx, int64_t n) {
+  constexpr float kDensity = 0.3989422804014327f;  // 1 / sqrt(2 pi)
+  ForEachVec(n, [=](int64_t i, auto l) {
+    const Vec v = Load(x + i, l);
+    const Vec near = Max(Set(-30.0f), Min(Set(30.0f), v));
+    const Vec density = kDensity * Exp(-0.5f * near * near);
+    Store(dx + i, Load(dy + i, l) * (NormalBelow(v) + near * density), l);
+  });
+}
+
+template <typename T>
 void Bias(T* c, const T* bias, T* pre, bool gelu, int64_t n) {
   const auto biased = [=](int64_t i, auto l) {
     return bias ? Load(c + i, l) + Load(bias + i, l) : Load(c + i, l);
@@ -61,10 +88,15 @@ void Bias(T* c, const T* bias, T* pre, bool gelu, int64_t n) {
 
 template void Gelu(const float*, float*, int64_t);
 template void GeluBackward(const float*, const float*, float*, int64_t);
+template void GeluExact(const float*, float*, int64_t);
+template void GeluExactBackward(const float*, const float*, float*, int64_t);
 template void Bias(float*, const float*, float*, bool, int64_t);
 template void Gelu(const uint16_t*, uint16_t*, int64_t);
 template void GeluBackward(const uint16_t*, const uint16_t*, uint16_t*,
                            int64_t);
+template void GeluExact(const uint16_t*, uint16_t*, int64_t);
+template void GeluExactBackward(const uint16_t*, const uint16_t*, uint16_t*,
+                                int64_t);
 template void Bias(uint16_t*, const uint16_t*, uint16_t*, bool, int64_t);
 
 }  // namespace TROUPE_SIMD

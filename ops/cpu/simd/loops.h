@@ -15,6 +15,10 @@ void Gelu(const T* x, T* y, int64_t n);
 template <typename T>
 void GeluBackward(const T* x, const T* dy, T* dx, int64_t n);
 template <typename T>
+void GeluExact(const T* x, T* y, int64_t n);
+template <typename T>
+void GeluExactBackward(const T* x, const T* dy, T* dx, int64_t n);
+template <typename T>
 void Bias(T* c, const T* bias, T* pre, bool gelu, int64_t n);
 
 // swiglu.cc
@@ -27,7 +31,7 @@ void SwiGluBackward(const T* gate, const T* up, const T* dy, T* d_gate, T* d_up,
 // rotary.cc
 template <typename T>
 void Rotate(T* x, const float* cosines, const float* sines, int64_t half,
-            int64_t heads);
+            int64_t heads, int64_t width);
 
 // layer_norm.cc
 template <typename T>

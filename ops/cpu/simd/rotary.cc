@@ -6,9 +6,9 @@ namespace TROUPE_SIMD {
 
 template <typename T>
 void Rotate(T* x, const float* cosines, const float* sines, int64_t half,
-            int64_t heads) {
+            int64_t heads, int64_t width) {
   for (int64_t head = 0; head < heads; ++head) {
-    T* first = x + head * 2 * half;
+    T* first = x + head * width;
     T* second = first + half;
     ForEachVec(half, [=](int64_t i, auto l) {
       const Vec a = Load(first + i, l);
@@ -21,8 +21,10 @@ void Rotate(T* x, const float* cosines, const float* sines, int64_t half,
   }
 }
 
-template void Rotate(float*, const float*, const float*, int64_t, int64_t);
-template void Rotate(uint16_t*, const float*, const float*, int64_t, int64_t);
+template void Rotate(float*, const float*, const float*, int64_t, int64_t,
+                     int64_t);
+template void Rotate(uint16_t*, const float*, const float*, int64_t, int64_t,
+                     int64_t);
 
 }  // namespace TROUPE_SIMD
 }  // namespace troupe

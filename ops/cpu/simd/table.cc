@@ -14,6 +14,8 @@ template <typename T>
 constexpr ActivationLoops<T> kLoops = {
     .gelu = Gelu,
     .gelu_backward = GeluBackward,
+    .gelu_exact = GeluExact,
+    .gelu_exact_backward = GeluExactBackward,
     .swiglu = SwiGlu,
     .swiglu_backward = SwiGluBackward,
     .bias = Bias,

@@ -18,15 +18,17 @@ template <typename T>
 struct ActivationLoops {
   void (*gelu)(const T* x, T* y, int64_t n);
   void (*gelu_backward)(const T* x, const T* dy, T* dx, int64_t n);
+  void (*gelu_exact)(const T* x, T* y, int64_t n);  // with erf
+  void (*gelu_exact_backward)(const T* x, const T* dy, T* dx, int64_t n);
   void (*swiglu)(const T* gate, const T* up, T* y, int64_t n);
   void (*swiglu_backward)(const T* gate, const T* up, const T* dy, T* d_gate,
                           T* d_up, int64_t n);
   // One row: c += bias; with `gelu`, pre (or null) = c + bias, c = gelu of it.
   void (*bias)(T* c, const T* bias, T* pre, bool gelu, int64_t n);
-  // Each of `heads` rows of 2 * half: columns i and i + half turn by the angle
-  // whose cosine and sine are cosines[i], sines[i].
+  // Each of `heads` rows that are `width` apart: columns i and i + half, i <
+  // half, turn by the angle whose cosine and sine are cosines[i], sines[i].
   void (*rotate)(T* x, const float* cosines, const float* sines, int64_t half,
-                 int64_t heads);
+                 int64_t heads, int64_t width);
   // db[0, n) += sum over rows that are `stride` apart.
   void (*column_sum)(const T* dy, int64_t rows, int64_t stride, float* db,
                      int64_t n);

@@ -32,6 +32,7 @@ struct Architecture {
 std::vector<Architecture> Architectures();
 
 Architecture Gpt2();
+Architecture GptNeox();
 Architecture Llama();
 Architecture Mistral();
 Architecture Qwen2();

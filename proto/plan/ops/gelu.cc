@@ -1,4 +1,5 @@
-// GELU (arXiv 1606.08415), tanh form. Fused, the product before it writes both
+// GELU (arXiv 1606.08415), in the tanh form or exact. Fused, which is only the
+// tanh form, the product before it writes both
 // x and y, and the product behind it makes the gradient of x.
 //
 //   inputs   x

@@ -1,5 +1,6 @@
 // ROPE: queries and keys turned by their positions (RoFormer, arXiv
-// 2104.09864): the sections of x's columns but the last.
+// 2104.09864): the sections of x's columns but the last; of each head
+// two columns for each frequency, the first ones.
 //
 //   inputs   x  [batch, sequence, heads | key-value heads | the same]
 //   outputs  y  the same
@@ -17,10 +18,12 @@ std::vector<OperandRule> RopeOperands() {
 OpRules RopeRules(const OpView& op) {
   const TensorSpec& x = op.input("x");
   const Dim& columns = x.dims(x.dims_size() - 1);
-  double turned = 0;
+  double heads = 0;
   for (int i = 0; i + 1 < columns.sections_size(); ++i) {
-    turned += static_cast<double>(SectionSize(columns.sections(i)));
+    heads += static_cast<double>(columns.sections(i).count());
   }
+  const double turned =
+      2.0 * heads * op.op().rope().training().inverse_frequencies_size();
   OpRules rules;
   rules.gradients = {{"x", InputGradient::kInPlace, "y"}};
   rules.in_place = {{"y", "x"}};

@@ -26,7 +26,7 @@ constexpr char kLlama[] = R"({
 TEST(HuggingFaceConfig, ReadsWhatTransformersWrites) {
   for (const char* name :
        {"gpt2_tiny", "gpt2_bare", "llama_tiny", "llama_tied_bf16_sharded",
-        "mistral_tiny", "qwen2_tiny"}) {
+        "mistral_tiny", "qwen2_tiny", "gpt_neox_tiny"}) {
     SCOPED_TRACE(name);
     const absl::StatusOr<ModelSpec> model = ReadFixture(name);
     ASSERT_TRUE(model.ok()) << model.status();
@@ -42,14 +42,14 @@ TEST(HuggingFaceConfig, ReadsWhatTransformersWrites) {
 }
 
 TEST(HuggingFaceConfig, WrittenIsRead) {
-  for (const char* name :
-       {"gpt2_tiny", "llama_tiny", "mistral_tiny", "qwen2_tiny"}) {
+  for (const char* name : {"gpt2_tiny", "llama_tiny", "mistral_tiny",
+                           "qwen2_tiny", "gpt_neox_tiny"}) {
     SCOPED_TRACE(name);
     ModelSpec model = *ReadFixture(name);
     if (!model.has_intermediate_size()) {
       model.set_intermediate_size(4 * model.hidden_size());
     }
-    if (model.architecture() != "gpt2" && !model.has_head_dim()) {
+    if (model.architecture() == "qwen2" && !model.has_head_dim()) {
       model.set_head_dim(4);
     }
     const std::string written =

@@ -57,6 +57,41 @@ TEST(ImportModel, EveryWeightAsF32) {
   }
 }
 
+// The rows of the fixture's query_key_value: two heads of 8 each, the queries,
+// keys and values of the first, then of the second.
+TEST(ImportModel, PartsOfATensorAreTensors) {
+  const auto imported = ImportModel(
+      {.from = HfFixture("gpt_neox_tiny"), .to = FreshPath("parts")});
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  const auto checkpoint = TensorReader::Open(imported->checkpoint);
+  const auto weights = HuggingFaceWeights::Open(HfFixture("gpt_neox_tiny"));
+  const std::string attention = "gpt_neox.layers.1.attention.";
+  for (const bool bias : {false, true}) {
+    const std::string ending = bias ? ".bias" : ".weight";
+    const SafetensorsTensor* whole =
+        weights->Find(attention + "query_key_value" + ending);
+    ASSERT_NE(whole, nullptr);
+    const std::vector<float> all = AllOf(*weights, *whole);
+    const int64_t columns = bias ? 1 : 16;
+    int64_t part = 0;
+    for (const char* name : {"query", "key", "value"}) {
+      std::vector<int64_t> shape = {16};
+      if (!bias) shape.push_back(columns);
+      std::vector<float> got(16 * columns), want;
+      for (const int64_t head : {0, 1}) {
+        const auto begin = all.begin() + (head * 3 + part) * 8 * columns;
+        want.insert(want.end(), begin, begin + 8 * columns);
+      }
+      ASSERT_TRUE((*checkpoint)
+                      ->Read(attention + name + ending, StoredDType::kF32,
+                             WholeTensor(shape), got.data())
+                      .ok());
+      EXPECT_EQ(got, want) << name << ending;
+      ++part;
+    }
+  }
+}
+
 TEST(ImportModel, EndedItLeavesNothing) {
   const std::string to = FreshPath("ended");
   const auto directories = [&] {

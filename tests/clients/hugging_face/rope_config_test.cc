@@ -9,7 +9,7 @@ using nlohmann::json;
 
 absl::Status Read(const char* text, ModelSpec& model) {
   const json config = json::parse(text);
-  return ReadRope(JsonFields(config, "config.json"), model);
+  return ReadRope(JsonFields(config, "config.json"), {}, model);
 }
 
 TEST(RopeConfig, TheNewFormIsOneObject) {
@@ -60,6 +60,35 @@ TEST(RopeConfig, DefaultScalesNothing) {
                   .ok());
   EXPECT_FALSE(model.has_rope_scaling());
   EXPECT_EQ(model.rope_theta(), 5);
+}
+
+// Of GPT-NeoX, before transformers 5 and from then on.
+TEST(RopeConfig, AFamilyMayTurnAPartOfEachHead) {
+  const RopeKeys keys = {
+      .theta = "rotary_emb_base", .part = "rotary_pct", .part_default = 0.25};
+  struct Case {
+    const char* text;
+    double theta;
+    double part;
+  };
+  for (const Case& c :
+       {Case{"{}", 10000, 0.25},
+        Case{R"({"rotary_emb_base": 500, "rotary_pct": 1.0})", 500, 1},
+        Case{R"({"rope_parameters": {"rope_theta": 7.0}})", 7, 0.25},
+        Case{R"({"rotary_pct": 1.0, "rope_parameters": {
+                 "partial_rotary_factor": 0.5}})",
+             10000, 0.5}}) {
+    SCOPED_TRACE(c.text);
+    const nlohmann::json config = nlohmann::json::parse(c.text);
+    ModelSpec model;
+    ASSERT_TRUE(ReadRope(JsonFields(config, "c"), keys, model).ok());
+    EXPECT_EQ(model.rope_theta(), c.theta);
+    EXPECT_EQ(model.partial_rotary_factor(), c.part);
+    nlohmann::json written = config;
+    WriteRope(model, written);
+    EXPECT_FALSE(written.contains("rotary_pct"));
+    EXPECT_EQ(written["rope_parameters"]["partial_rotary_factor"], c.part);
+  }
 }
 
 TEST(RopeConfig, RefusesWhatItCannotDo) {

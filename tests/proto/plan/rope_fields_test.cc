@@ -78,10 +78,11 @@ TEST(RopeFieldsTest, RefusesWithThePathAndTheWayOut) {
       {"type: 'yarn' factor: 2 mscale: -1",
        "model.rope_scaling.mscale: -1 is out of range"},
       {"type: 'longrope' factor: 2 short_factor: [1, 2, 3, 4]",
-       "model.rope_scaling.long_factor: is missing; give head_dim / 2 numbers"},
+       "model.rope_scaling.long_factor: is missing; give half as many numbers "
+       "as turn of a head"},
       {"type: 'longrope' short_factor: [1, 2, 3, 4] long_factor: [1, 2]",
-       "model.rope_scaling.long_factor: has 2 numbers; give 4, half of "
-       "model.head_dim 8"},
+       "model.rope_scaling.long_factor: has 2 numbers; give 4, half of the "
+       "8 columns of a head that turn"},
       {"type: 'longrope' short_factor: [1, 2, 0, 4] long_factor: [1, 2, 3, 4]",
        "model.rope_scaling.short_factor: 0 is out of range; use a number "
        "above 0"},
@@ -107,8 +108,8 @@ TEST(RopeFieldsTest, DynamicNeedsMoreThanOnePair) {
   model.set_head_dim(2);
   SetRopeDefaults(model);
   EXPECT_EQ(CheckRope(model).message(),
-            "model.rope_scaling.type: dynamic needs a model.head_dim of 4 or "
-            "more");
+            "model.rope_scaling.type: dynamic needs 4 columns of a head that "
+            "turn, or more");
 }
 
 }  // namespace

@@ -118,11 +118,11 @@ Dim Qkv(int64_t heads, int64_t kv_heads, int64_t width) {
                 {Dim::KEY_VALUE_HEADS, kv_heads, width}});
 }
 
-OneOpSpec Rope(const char* name, double factor) {
+OneOpSpec Rope(const char* name, double factor, int64_t head_dim = 4) {
   OneOpSpec spec = {.name = name,
                     .op = OfKind(Op::ROPE),
-                    .inputs = {{"x", With(Qkv(2, 1, 4))}},
-                    .outputs = {{"y", With(Qkv(2, 1, 4))}}};
+                    .inputs = {{"x", With(Qkv(2, 1, head_dim))}},
+                    .outputs = {{"y", With(Qkv(2, 1, head_dim))}}};
   for (const double frequency : {1.0, 0.1}) {
     spec.op.mutable_rope()->mutable_training()->add_inverse_frequencies(
         frequency);
@@ -147,11 +147,13 @@ OneOpSpec Attention(const char* name, int64_t heads, int64_t kv_heads,
   return spec;
 }
 
-OneOpSpec Gelu() {
-  return {.name = "Gelu",
-          .op = OfKind(Op::GELU),
-          .inputs = {{"x", Columns(kHidden)}},
-          .outputs = {{"y", Columns(kHidden)}}};
+OneOpSpec Gelu(const char* name, bool exact) {
+  OneOpSpec spec = {.name = name,
+                    .op = OfKind(Op::GELU),
+                    .inputs = {{"x", Columns(kHidden)}},
+                    .outputs = {{"y", Columns(kHidden)}}};
+  spec.op.mutable_gelu()->set_exact(exact);
+  return spec;
 }
 
 OneOpSpec SwiGlu() {
@@ -209,10 +211,12 @@ std::vector<OneOpSpec> Kinds() {
               .bias = true}),
       Rope("Rope", 1.0),
       Rope("RopeWithAFactor", 1.3),
+      Rope("RopeOfAPart", 1.0, /*head_dim=*/7),
       Attention("Attention", 3, 3, false),
       Attention("AttentionOfGroups", 4, 2, false),
       Attention("AttentionMasked", 2, 1, true),
-      Gelu(),
+      Gelu("Gelu", false),
+      Gelu("GeluExact", true),
       SwiGlu(),
       Add(),
       CrossEntropy("CrossEntropy", 0),

@@ -37,6 +37,10 @@ TEST(BuildUnitsTest, BuildsModelsOfAnySizes) {
                                             .vocab = vocab,
                                             .tied = length % 2 == 0,
                                             .bias = vocab == 16});
+        const ModelSpec gpt_neox = GptNeoxModel({.hidden = 12 * hidden,
+                                                 .intermediate = 2 * hidden + 5,
+                                                 .vocab = vocab,
+                                                 .options = vocab == 16});
         const ModelSpec qwen2 =
             LlamaRelativeModel("qwen2", {.hidden = hidden,
                                          .head_dim = 2 * (hidden % 4 + 1),
@@ -49,6 +53,7 @@ TEST(BuildUnitsTest, BuildsModelsOfAnySizes) {
           ExpectBuilds(model, shape);
           ExpectBuilds(llama, shape);
           ExpectBuilds(qwen2, shape);
+          ExpectBuilds(gpt_neox, shape);
         }
       }
     }

@@ -65,14 +65,36 @@ ModelSpec LlamaRelativeModel(const std::string& architecture,
   return model;
 }
 
+ModelSpec GptNeoxModel(const GptNeoxShape& shape) {
+  ModelSpec model;
+  model.set_architecture("gpt_neox");
+  model.set_num_hidden_layers(shape.layers);
+  model.set_hidden_size(shape.hidden);
+  model.set_num_attention_heads(shape.heads);
+  model.set_intermediate_size(shape.intermediate);
+  model.set_vocab_size(shape.vocab);
+  model.set_max_position_embeddings(shape.positions);
+  model.set_rope_theta(100);
+  model.set_partial_rotary_factor(0.5);
+  model.set_tie_word_embeddings(shape.tied);
+  model.set_use_parallel_residual(!shape.options);
+  model.set_attention_bias(!shape.options);
+  model.set_hidden_act(shape.options ? "gelu_new" : "gelu");
+  CHECK_OK(ResolveModel(model));
+  return model;
+}
+
 std::vector<std::string> ModelNames() {
-  return {"gpt2", "llama", "mistral", "qwen2"};
+  return {"gpt2", "gpt_neox", "llama", "mistral", "qwen2"};
 }
 
 ModelSpec ModelNamed(const std::string& architecture,
                      const CommonShape& shape) {
   if (architecture == "gpt2") {
     return Gpt2Model({.positions = shape.positions, .tied = shape.tied});
+  }
+  if (architecture == "gpt_neox") {
+    return GptNeoxModel({.positions = shape.positions, .tied = shape.tied});
   }
   const LlamaShape llama = {.positions = shape.positions, .tied = shape.tied};
   return architecture == "llama" ? LlamaModel(llama)
@@ -88,6 +110,16 @@ ModelSpec TinyModelNamed(const std::string& architecture, bool tied) {
                       .vocab = 11,
                       .positions = 8,
                       .tied = tied});
+  }
+  if (architecture == "gpt_neox") {
+    return GptNeoxModel({.layers = 1,
+                         .hidden = 8,
+                         .heads = 2,
+                         .intermediate = 7,
+                         .vocab = 11,
+                         .positions = 8,
+                         .tied = tied,
+                         .options = tied});
   }
   const LlamaShape llama = {.layers = 1,
                             .hidden = 6,

@@ -49,6 +49,20 @@ ModelSpec LlamaModel(const LlamaShape& shape);
 ModelSpec LlamaRelativeModel(const std::string& architecture,
                              const LlamaShape& shape);
 
+// Heads of 8 columns, of which 4 turn. `options`: the other form of what it has
+// two of.
+struct GptNeoxShape {
+  int layers = 2;
+  int hidden = 24;
+  int heads = 3;
+  int intermediate = 89;
+  int vocab = 61;
+  int positions = 19;
+  bool tied = false;
+  bool options = false;
+};
+ModelSpec GptNeoxModel(const GptNeoxShape& shape);
+
 // Every architecture that computes: "gpt2", "llama", ...
 std::vector<std::string> ModelNames();
 // A model of that architecture, of sizes of nothing in common.

@@ -56,6 +56,18 @@ UnitList Qwen2(double dropout) {
   return Units(TinyModelNamed("qwen2", /*tied=*/false), dropout);
 }
 
+template <bool kOptions>
+UnitList GptNeox(double dropout) {
+  return Units(GptNeoxModel({.hidden = 8,
+                             .heads = 2,
+                             .intermediate = 7,
+                             .vocab = kSmallVocabulary,
+                             .positions = kSmallPositions,
+                             .tied = kOptions,
+                             .options = kOptions}),
+               dropout);
+}
+
 UnitList YarnLlama(double dropout) {
   ModelSpec model = Llama(/*bias=*/false);
   model.mutable_rope_scaling()->set_type("yarn");
@@ -107,6 +119,10 @@ std::vector<SmallUnit> SmallUnits() {
       {"LlamaBlock", PlainLlama<false>, 2, true},
       {"LlamaBlockWithBiases", PlainLlama<true>, 2, true},
       {"LlamaYarnBlock", YarnLlama, 2, true},
+      {"GptNeoxEmbedding", GptNeox<false>, 0, true},
+      {"GptNeoxParallelBlock", GptNeox<false>, 2, true},
+      {"GptNeoxSequentialBlock", GptNeox<true>, 2, true},
+      {"GptNeoxHead", GptNeox<false>, 3},
       {"Qwen2Block", Qwen2, 1, true},
       {"LlamaTiedHead", PlainLlama<true>, 3},
       {"LlamaHead", PlainLlama<false>, 3},

@@ -202,11 +202,12 @@ TEST_P(WholeModelTest, EveryPlaceOfDropoutHasItsOwnStream) {
                       unit.layer() * op.mask().sites_per_layer());
     }
   }
-  // One behind GPT-2's embedding and three in each block; Llamas drop only
+  // One behind a GPT's embedding and three in each block; Llamas drop only
   // probabilities of their attention. Other numbers are other masks: a job that
   // goes on from a checkpoint would draw them.
+  const bool is_gpt = IsGpt2() || GetParam() == "gpt_neox";
   const std::vector<int> expected =
-      IsGpt2() ? std::vector<int>{0, 1, 2, 3, 4, 5, 6} : std::vector<int>{0, 1};
+      is_gpt ? std::vector<int>{0, 1, 2, 3, 4, 5, 6} : std::vector<int>{0, 1};
   EXPECT_EQ(sites, expected);
 }
 

@@ -47,7 +47,7 @@ TEST(ModelQwen2Test, RefusesFieldsOfLlama) {
   ModelSpec model = LlamaRelative("qwen2", {});
   model.set_attention_bias(true);
   EXPECT_THAT(std::string(ResolveModel(model).message()),
-              StartsWith("model.attention_bias: is a field of llama"));
+              StartsWith("model.attention_bias: is a field of gpt_neox or llama"));
 }
 
 }  // namespace

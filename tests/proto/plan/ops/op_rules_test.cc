@@ -36,7 +36,8 @@ UnitTable Block(ElementType dtype) {
   const int turned = unit.Rope({.x = unit.Linear({.x = norm,
                                                   .projections = {{"q", qkv}},
                                                   .output = "qkv",
-                                                  .bias = true})});
+                                                  .bias = true}),
+                                .training = {{1, 0.5, 0.25, 0.125}}});
   const int back = unit.Linear({.x = unit.Attention(turned),
                                 .projections = {{"o", hidden}},
                                 .output = "o"});
