@@ -5,13 +5,17 @@
 //   y = s * rstd(s) * gamma,  rstd = 1 / sqrt(mean(s^2) + epsilon)
 //
 // Backward with respect to the input and to the weights are two ops, because a
-// pipeline may run them at different times. All tensors are dense; leading dims
-// merge into rows. X is f32 or bf16, the same for all tensors of a call; rstd
-// and the weights' gradients are f32. In bf16 `sum` is rounded once, and what
-// is normalised is the rounded one, which the backward sees too; y and dx are
-// computed in f32 and rounded once.
+// pipeline may run them at different times. Tensors are dense, and leading dims
+// merge into rows; but without a residual all [rows, n] of a call may be slices
+// of the dim before the last, [..., some heads, n] of tensors of one shape:
+// norms of each head (Qwen 3). X is f32 or bf16, the same for all tensors of a
+// call; rstd and the weights' gradients are f32. In bf16 `sum` is rounded once,
+// and what is normalised is the rounded one, which the backward sees too; y and
+// dx are computed in f32 and rounded once.
 #ifndef TROUPE_OPS_RMS_NORM_H_
 #define TROUPE_OPS_RMS_NORM_H_
+
+#include <cstdint>
 
 #include "ops/dropout.h"
 #include "ops/tensor.h"
@@ -32,6 +36,16 @@ struct RmsNormArgs {
 };
 
 void RmsNorm(Device& device, const RmsNormArgs& args);
+
+// Where the rows of such a tensor begin: groups of them, each without gaps,
+// from group to group `stride` elements. A dense tensor has groups of one row.
+struct RowGroups {
+  int64_t count = 0;
+  int64_t rows = 1;  // of each
+  int64_t stride = 0;
+  bool dense = true;
+};
+RowGroups RowGroupsOf(const Tensor& tensor);
 
 // dx = gradient through the norm (+ residual_gradient): the gradient of s. The
 // gradient of `residual` is dx itself, that of `x` is dropout of dx.

@@ -146,6 +146,16 @@ absl::Status ReadQwen2(const JsonFields& config, ModelSpec& model) {
   return ReadLlamas(config, /*kv_heads_required=*/true, model);
 }
 
+absl::Status ReadQwen3(const JsonFields& config, ModelSpec& model) {
+  RETURN_IF_ERROR(config.ExpectBool("attention_bias", false));
+  return ReadQwen2(config, model);
+}
+
+void WriteQwen3(const ModelSpec& model, json& config) {
+  config["attention_bias"] = false;
+  WriteLlamas(model, config);
+}
+
 absl::Status ReadGptNeox(const JsonFields& config, ModelSpec& model) {
   RETURN_IF_ERROR(config.Expect(
       "hidden_act", {"gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh"}));
@@ -189,6 +199,7 @@ const std::vector<HuggingFaceFamily>& HuggingFaceFamilies() {
       {"mistral", "MistralForCausalLM", kKeys, false, ReadMistral,
        WriteMistral},
       {"qwen2", "Qwen2ForCausalLM", kKeys, false, ReadQwen2, WriteLlamas},
+      {"qwen3", "Qwen3ForCausalLM", kKeys, false, ReadQwen3, WriteQwen3},
   };
   return families;
 }

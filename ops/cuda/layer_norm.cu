@@ -35,6 +35,7 @@ void LayerNorm(Device& device, const LayerNormArgs& args) {
   const int64_t n = args.x.columns();
   WithActivationType(args.x.dtype(), [&]<typename T>() {
     RawNorm<T> raw = {.n = n,
+                      .starts = DenseRows(n),
                       .x = args.x.data<T>(),
                       .residual = DataFrom<T>(args.residual, 0),
                       .sum = DataFrom<T>(args.sum, 0),
@@ -58,6 +59,7 @@ void LayerNormBackwardInput(Device& device,
   WithActivationType(args.dy.dtype(), [&]<typename T>() {
     RawNormBackward<T> raw = {
         .n = n,
+        .starts = DenseRows(n),
         .dy = args.dy.data<T>(),
         .s = args.s.data<T>(),
         .gamma = args.gamma.data<T>(),

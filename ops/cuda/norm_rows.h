@@ -14,10 +14,24 @@
 
 namespace troupe::cuda {
 
+// Where rows begin: those of a group lie one after another (RowGroups).
+struct RowStarts {
+  int64_t n;
+  int64_t group_rows, group_stride;
+
+  __device__ int64_t operator()(int64_t row) const {
+    return row / group_rows * group_stride + row % group_rows * n;
+  }
+};
+
+// Of a tensor without gaps.
+inline RowStarts DenseRows(int64_t n) { return {n, 1, n}; }
+
 // `beta` and `mean` are layer norm's only.
 template <typename T>
 struct RawNorm {
   int64_t n;
+  RowStarts starts;
   const T* x;
   const T* residual;  // or null
   T* sum;             // iff residual
@@ -67,7 +81,7 @@ template <typename T, bool kCentred>
 __global__ void NormKernel(RawNorm<T> a) {
   constexpr int k = kPack<T>;
   float* const row = DynamicShared<float>();
-  const int64_t start = blockIdx.x * a.n;
+  const int64_t start = a.starts(blockIdx.x);
   float total = 0;
   ForMine<T>(a.n, row, [&](int64_t i, int64_t count, float* kept) {
     float s[k];

@@ -12,6 +12,7 @@ namespace troupe::cuda {
 template <typename T>
 struct RawNormBackward {
   int64_t n;
+  RowStarts starts;
   const T *dy, *s, *gamma;
   const float *mean, *rstd;
   const T* residual_gradient;  // or null
@@ -26,7 +27,7 @@ __global__ void NormBackwardKernel(RawNormBackward<T> a) {
   constexpr int k = kPack<T>;
   float* const g_row = DynamicShared<float>();
   float* const h_row = g_row + (a.n + k - 1) / k * k;
-  const int64_t start = blockIdx.x * a.n;
+  const int64_t start = a.starts(blockIdx.x);
   const float mean = kCentred ? a.mean[blockIdx.x] : 0;
   const float rstd = a.rstd[blockIdx.x];
   float g_sum = 0, gh_sum = 0;

@@ -13,18 +13,23 @@ struct RmsNormWeightTerm {
 
   const T *dy, *s;
   const float* rstd;
-  int64_t n;
+  RowStarts starts;
   bool aligned;
 
   __device__ void operator()(int64_t row, int64_t column, int64_t count,
                              float (&values)[1][k]) const {
     float s_values[k];
-    Load(s + row * n + column, count, aligned, s_values);
-    Load(dy + row * n + column, count, aligned, values[0]);
+    Load(s + starts(row) + column, count, aligned, s_values);
+    Load(dy + starts(row) + column, count, aligned, values[0]);
 #pragma unroll
     for (int i = 0; i < k; ++i) values[0][i] *= s_values[i] * rstd[row];
   }
 };
+
+RowStarts StartsOf(const Tensor& tensor) {
+  const RowGroups groups = RowGroupsOf(tensor);
+  return {tensor.columns(), groups.rows, groups.stride};
+}
 
 }  // namespace
 
@@ -32,6 +37,7 @@ void RmsNorm(Device& device, const RmsNormArgs& args) {
   const int64_t n = args.x.columns();
   WithActivationType(args.x.dtype(), [&]<typename T>() {
     RawNorm<T> raw = {.n = n,
+                      .starts = StartsOf(args.x),
                       .x = args.x.data<T>(),
                       .residual = DataFrom<T>(args.residual, 0),
                       .sum = DataFrom<T>(args.sum, 0),
@@ -41,7 +47,8 @@ void RmsNorm(Device& device, const RmsNormArgs& args) {
                       .y = args.y.data<T>(),
                       .rstd = DataFrom<float>(args.rstd, 0)};
     raw.aligned = AlignedRows<kPack<T>>(n, raw.x, raw.residual, raw.sum,
-                                        raw.gamma, raw.y);
+                                        raw.gamma, raw.y) &&
+                  raw.starts.group_stride % kPack<T> == 0;
     Launch(CudaOf(device), NormKernel<T, false>,
            NormShape<T>(args.x.rows(), n, 1), raw);
   });
@@ -53,6 +60,7 @@ void RmsNormBackwardInput(Device& device,
   WithActivationType(args.dy.dtype(), [&]<typename T>() {
     RawNormBackward<T> raw = {
         .n = n,
+        .starts = StartsOf(args.dy),
         .dy = args.dy.data<T>(),
         .s = args.s.data<T>(),
         .gamma = args.gamma.data<T>(),
@@ -60,7 +68,8 @@ void RmsNormBackwardInput(Device& device,
         .residual_gradient = DataFrom<T>(args.residual_gradient, 0),
         .dx = args.dx.data<T>()};
     raw.aligned = AlignedRows<kPack<T>>(n, raw.dy, raw.s, raw.gamma,
-                                        raw.residual_gradient, raw.dx);
+                                        raw.residual_gradient, raw.dx) &&
+                  raw.starts.group_stride % kPack<T> == 0;
     Launch(CudaOf(device), NormBackwardKernel<T, false>,
            NormShape<T>(args.dy.rows(), n, 2), raw);
   });
@@ -73,8 +82,9 @@ void RmsNormBackwardWeight(Device& device,
     RmsNormWeightTerm<T> term = {.dy = args.dy.data<T>(),
                                  .s = args.s.data<T>(),
                                  .rstd = args.rstd.data<float>(),
-                                 .n = n};
-    term.aligned = AlignedRows<kPack<T>>(n, term.dy, term.s);
+                                 .starts = StartsOf(args.dy)};
+    term.aligned = AlignedRows<kPack<T>>(n, term.dy, term.s) &&
+                   term.starts.group_stride % kPack<T> == 0;
     SumColumns<kPack<T>, 1>(CudaOf(device), args.dy.rows(), n, term,
                             {args.dgamma.data<float>()});
   });

@@ -250,6 +250,29 @@ int UnitBuilder::Rope(const RopeArgs& args) {
   return y;
 }
 
+int UnitBuilder::HeadNorm(const HeadNormArgs& args) {
+  const Dim columns = table_.tensors(args.x).dims(2);
+  CHECK_EQ(columns.sections_size(), 3) << "queries, keys, values";
+  const int y = Like(args.x, table_.tensors(args.x).name() + " normed");
+  Op& op = NewOp(Op::HEAD_NORM);
+  op.mutable_head_norm()->set_epsilon(args.epsilon);
+  AddInput(op, "x", args.x);
+  AddOutput(op, "y", y);
+  const std::pair<const char*, const std::string*> parts[] = {
+      {"query_rstd", &args.queries}, {"key_rstd", &args.keys}};
+  for (int i = 0; i < 2; ++i) {
+    const auto& [name, norm] = parts[i];
+    Dim heads;
+    *heads.add_sections() = columns.sections(i);
+    heads.mutable_sections(0)->set_width(1);
+    AddOutput(op, name, Tensor(name, {batch_, sequence_, heads}, F32));
+    op.add_parameters(Parameter(*norm + ".weight",
+                                {columns.sections(i).width()},
+                                troupe::Parameter::ONES));
+  }
+  return y;
+}
+
 int UnitBuilder::Attention(int qkv) {
   const TensorSpec& columns = table_.tensors(qkv);
   CHECK_EQ(columns.dims(2).sections_size(), 3) << "queries, keys, values";

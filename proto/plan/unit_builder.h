@@ -113,6 +113,14 @@ class UnitBuilder {
   };
   int Rope(const RopeArgs& args);
 
+  struct HeadNormArgs {
+    int x = -1;           // [queries | keys | values]
+    std::string queries;  // of `<queries>.weight`, [width of a head]
+    std::string keys;     // of `<keys>.weight`
+    double epsilon = 0;
+  };
+  int HeadNorm(const HeadNormArgs& args);
+
   // Of [queries | keys | values]. The probabilities have dropout where the job
   // has.
   int Attention(int qkv);

@@ -30,7 +30,8 @@ TEST_P(EveryArchitecture, TrainsTheSameModelOverAnyRanks) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Small, EveryArchitecture,
-                         testing::Values("gpt_neox", "mistral", "qwen2"));
+                         testing::Values("gpt_neox", "mistral", "qwen2",
+                                         "qwen3"));
 
 }  // namespace
 }  // namespace troupe

@@ -21,8 +21,8 @@ namespace troupe {
 namespace {
 
 constexpr const char* kModels[] = {
-    "gpt2_tiny",    "gpt2_bare",  "llama_tiny",   "llama_tied_bf16_sharded",
-    "mistral_tiny", "qwen2_tiny", "gpt_neox_tiny"};
+    "gpt2_tiny",    "gpt2_bare",  "llama_tiny",    "llama_tied_bf16_sharded",
+    "mistral_tiny", "qwen2_tiny", "gpt_neox_tiny", "qwen3_tiny"};
 
 // What transformers says of a model directory.
 struct Expected {
@@ -123,7 +123,7 @@ TEST(HuggingFace, ImportedItContinuesAsInTransformers) {
 // the second job begins with is what the first ended with.
 TEST(HuggingFace, TrainedAndExportedItIsTheSameModel) {
   for (const char* name : {"gpt2_tiny", "llama_tiny", "mistral_tiny",
-                           "qwen2_tiny", "gpt_neox_tiny"}) {
+                           "qwen2_tiny", "gpt_neox_tiny", "qwen3_tiny"}) {
     SCOPED_TRACE(name);
     const Expected expected(name);
     JobSpec job = OneStep(expected, *ReadHuggingFaceConfig(expected.directory));

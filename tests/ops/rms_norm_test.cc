@@ -151,6 +151,79 @@ TEST_P(RmsNormTest, BackwardOverManyRows) {
   }
 }
 
+// Some heads of each row: as if they were copied out, and nothing else changes.
+TEST_P(RmsNormTest, SlicesOfHeads) {
+  constexpr int64_t kBatch = 2, kTime = 5, kAll = 7, kFirst = 2, kHeads = 3;
+  for (const DType dtype : kActivationTypes) {
+    for (const int64_t n : {5, 16, 64}) {
+      const std::vector<int64_t> dims = {kBatch, kTime, kAll * n};
+      const int64_t rows = kBatch * kTime * kHeads;
+      const auto sliced = [&](const TestTensor& all) {
+        return all.tensor()
+            .View({kBatch, kTime, kAll, n})
+            .Slice(2, kFirst, kFirst + kHeads);
+      };
+      const auto taken = [&](const Values& all) {
+        Values some;
+        for (size_t i = 0; i < all.size(); ++i) {
+          const int64_t head = static_cast<int64_t>(i) / n % kAll;
+          if (head >= kFirst && head < kFirst + kHeads) some.push_back(all[i]);
+        }
+        return some;
+      };
+      const Values x = Random(dtype, kBatch * kTime * kAll * n, 2.0);
+      const Values dy = Random(dtype, x.size()), gamma = Random(dtype, n);
+      const Values before = Random(n);
+      const TestTensor tx(device(), dims, x, dtype),
+          ty(device(), dims, x, dtype);
+      const TestTensor tdy(device(), dims, dy, dtype);
+      const TestTensor tdx(device(), dims, dy, dtype);
+      const TestTensor tg(device(), {n}, gamma, dtype);
+      const TestTensor trstd(device(), DType::kF32, {rows});
+      const TestTensor tdg(device(), {n}, before);
+      RmsNorm(device(), {.x = sliced(tx),
+                         .gamma = tg,
+                         .epsilon = kEpsilon,
+                         .y = sliced(ty),
+                         .rstd = trstd});
+      RmsNormBackwardInput(device(), {.dy = sliced(tdy),
+                                      .s = sliced(tx),
+                                      .gamma = tg,
+                                      .rstd = trstd,
+                                      .dx = sliced(tdx)});
+      RmsNormBackwardWeight(
+          device(),
+          {.dy = sliced(tdy), .s = sliced(tx), .rstd = trstd, .dgamma = tdg});
+      const Sizes size = {rows, n};
+      const Values s = taken(x), g = taken(dy), rstd = RstdOfRows(size, s);
+      EXPECT_LT(RelativeError(trstd.Read(), rstd), kF32Error) << n;
+      EXPECT_LT(RelativeError(taken(ty.Read()), Normalised(size, s, gamma)),
+                ErrorOf(dtype))
+          << n;
+      Values dx(s.size()), dgamma = before, mean(rows);
+      for (size_t i = 0; i < s.size(); ++i) {
+        const double h = s[i] * rstd[i / n];
+        dgamma[i % n] += g[i] * h;
+        mean[i / n] += g[i] * gamma[i % n] * h / static_cast<double>(n);
+      }
+      for (size_t i = 0; i < s.size(); ++i) {
+        const int64_t row = static_cast<int64_t>(i) / n;
+        dx[i] =
+            rstd[row] * (g[i] * gamma[i % n] - s[i] * rstd[row] * mean[row]);
+      }
+      EXPECT_LT(RelativeError(taken(tdx.Read()), dx), ErrorOf(dtype)) << n;
+      EXPECT_LT(RelativeError(tdg.Read(), dgamma), kF32Error) << n;
+      const Values y = ty.Read(), all_dx = tdx.Read();
+      for (size_t i = 0; i < x.size(); ++i) {
+        const int64_t head = static_cast<int64_t>(i) / n % kAll;
+        if (head >= kFirst && head < kFirst + kHeads) continue;
+        ASSERT_EQ(y[i], x[i]) << i;
+        ASSERT_EQ(all_dx[i], dy[i]) << i;
+      }
+    }
+  }
+}
+
 TEST_P(RmsNormTest, DropoutOfTheBranchIsApplyDropout) {
   const std::vector<int64_t> dims = {33, 65};
   const DropoutMask mask{.probability = 0.3f,

@@ -17,7 +17,8 @@ INSTANTIATE_TEST_SUITE_P(
     GoldenFileName);
 
 INSTANTIATE_TEST_SUITE_P(Relatives, GoldenSuite,
-                         testing::Values("mistral", "qwen2"), GoldenFileName);
+                         testing::Values("mistral", "qwen2", "qwen3"),
+                         GoldenFileName);
 
 }  // namespace
 }  // namespace troupe

@@ -20,6 +20,7 @@ NewLayer NewCrossEntropy;
 NewLayer NewDropout;
 NewLayer NewEmbed;
 NewLayer NewGelu;
+NewLayer NewHeadNorm;
 NewLayer NewLinear;
 NewLayer NewNorm;
 NewLayer NewRope;

@@ -14,11 +14,17 @@ struct Row {
   NewLayer* new_layer;
 };
 constexpr Row kKinds[] = {
-    {Op::EMBED, NewEmbed}, {Op::DROPOUT, NewDropout},
-    {Op::NORM, NewNorm},   {Op::LINEAR, NewLinear},
-    {Op::ROPE, NewRope},   {Op::ATTENTION, NewAttention},
-    {Op::GELU, NewGelu},   {Op::SWIGLU, NewSwiGlu},
-    {Op::ADD, NewAdd},     {Op::CROSS_ENTROPY, NewCrossEntropy},
+    {Op::EMBED, NewEmbed},
+    {Op::DROPOUT, NewDropout},
+    {Op::NORM, NewNorm},
+    {Op::LINEAR, NewLinear},
+    {Op::ROPE, NewRope},
+    {Op::ATTENTION, NewAttention},
+    {Op::GELU, NewGelu},
+    {Op::SWIGLU, NewSwiGlu},
+    {Op::HEAD_NORM, NewHeadNorm},
+    {Op::ADD, NewAdd},
+    {Op::CROSS_ENTROPY, NewCrossEntropy},
 };
 
 absl::StatusOr<std::unique_ptr<Layer>> NewLayerOf(const OpBinding& op) {

@@ -36,6 +36,7 @@ Architecture GptNeox();
 Architecture Llama();
 Architecture Mistral();
 Architecture Qwen2();
+Architecture Qwen3();
 Architecture Synthetic();
 
 }  // namespace troupe

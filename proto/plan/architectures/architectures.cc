@@ -3,7 +3,7 @@
 namespace troupe {
 
 std::vector<Architecture> Architectures() {
-  return {Gpt2(), GptNeox(), Llama(), Mistral(), Qwen2(), Synthetic()};
+  return {Gpt2(), GptNeox(), Llama(), Mistral(), Qwen2(), Qwen3(), Synthetic()};
 }
 
 }  // namespace troupe

@@ -65,8 +65,14 @@ UnitBuilder Block(const ModelSpec& model, const MicroBatchShape& shape,
              {{attn + "q_proj", heads},
               {attn + "k_proj", kv_heads},
               {attn + "v_proj", kv_heads}});
+  const int normed = options.head_norms
+                         ? unit.HeadNorm({.x = qkv,
+                                          .queries = attn + "q_norm",
+                                          .keys = attn + "k_norm",
+                                          .epsilon = model.rms_norm_eps()})
+                         : qkv;
   const int turned = unit.Rope(
-      {.x = qkv,
+      {.x = normed,
        .training = RopeFrequencies(model, shape.sequence_length),
        .decoding = RopeFrequencies(model, model.max_position_embeddings())});
   const int attention =

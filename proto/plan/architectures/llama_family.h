@@ -31,6 +31,7 @@ struct LlamaOptions {
   bool qkv_bias = false;     // of queries, keys and values
   bool output_bias = false;  // of attention's output
   bool mlp_bias = false;
+  bool head_norms = false;  // of each head of queries and keys
 };
 
 UnitList LlamaUnits(const ModelSpec& model, const MicroBatchShape& shape,

@@ -24,6 +24,9 @@ OpRules EmbedRules(const OpView& op);
 std::vector<OperandRule> GeluOperands();
 OpRules GeluRules(const OpView& op);
 
+std::vector<OperandRule> HeadNormOperands();
+OpRules HeadNormRules(const OpView& op);
+
 std::vector<OperandRule> LinearOperands();
 OpRules LinearRules(const OpView& op);
 

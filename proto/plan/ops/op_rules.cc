@@ -21,6 +21,7 @@ constexpr Row kKinds[] = {
     {Op::GELU, GeluOperands, GeluRules},
     {Op::SWIGLU, SwiGluOperands, SwiGluRules},
     {Op::ADD, AddOperands, AddRules},
+    {Op::HEAD_NORM, HeadNormOperands, HeadNormRules},
     {Op::CROSS_ENTROPY, CrossEntropyOperands, CrossEntropyRules},
 };
 

@@ -26,7 +26,7 @@ constexpr char kLlama[] = R"({
 TEST(HuggingFaceConfig, ReadsWhatTransformersWrites) {
   for (const char* name :
        {"gpt2_tiny", "gpt2_bare", "llama_tiny", "llama_tied_bf16_sharded",
-        "mistral_tiny", "qwen2_tiny", "gpt_neox_tiny"}) {
+        "mistral_tiny", "qwen2_tiny", "gpt_neox_tiny", "qwen3_tiny"}) {
     SCOPED_TRACE(name);
     const absl::StatusOr<ModelSpec> model = ReadFixture(name);
     ASSERT_TRUE(model.ok()) << model.status();
@@ -43,7 +43,7 @@ TEST(HuggingFaceConfig, ReadsWhatTransformersWrites) {
 
 TEST(HuggingFaceConfig, WrittenIsRead) {
   for (const char* name : {"gpt2_tiny", "llama_tiny", "mistral_tiny",
-                           "qwen2_tiny", "gpt_neox_tiny"}) {
+                           "qwen2_tiny", "gpt_neox_tiny", "qwen3_tiny"}) {
     SCOPED_TRACE(name);
     ModelSpec model = *ReadFixture(name);
     if (!model.has_intermediate_size()) {
@@ -146,6 +146,16 @@ TEST(HuggingFaceConfig, QwensWindowsAreRefusedUnlessTheyChangeNothing) {
                       .status()
                       .message()),
       HasSubstr("r: layer_types: 'chunked' is not supported"));
+}
+
+TEST(HuggingFaceConfig, Qwen3HasNoBiases) {
+  const std::string heads = "\"num_key_value_heads\": 2, ";
+  const auto model = Relative("qwen3", heads + "\"attention_bias\": false");
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_FALSE(model->has_head_dim());  // 128 by default, here as there
+  EXPECT_EQ(
+      Relative("qwen3", heads + "\"attention_bias\": true").status().message(),
+      "r: attention_bias: true is not supported");
 }
 
 TEST(HuggingFaceConfig, RefusesOtherNetworks) {

@@ -22,7 +22,7 @@ std::string MessageOfImport(const std::string& from) {
 TEST(ImportModel, EveryWeightAsF32) {
   for (const char* name :
        {"llama_tiny", "llama_tied_bf16_sharded", "mistral_tiny", "qwen2_tiny",
-        "gpt2_tiny", "gpt2_bare"}) {
+        "qwen3_tiny", "gpt2_tiny", "gpt2_bare"}) {
     SCOPED_TRACE(name);
     int64_t last = 0;
     const auto imported = ImportModel({.from = HfFixture(name),

@@ -147,6 +147,23 @@ OneOpSpec Attention(const char* name, int64_t heads, int64_t kv_heads,
   return spec;
 }
 
+OneOpSpec HeadNorm(const char* name, int64_t kv_heads) {
+  constexpr int64_t kHeads = 4;
+  constexpr int64_t kWidth = 6;
+  const Dim columns = Qkv(kHeads, kv_heads, kWidth);
+  OneOpSpec spec = {
+      .name = name,
+      .op = OfKind(Op::HEAD_NORM),
+      .inputs = {{"x", With(columns)}},
+      .outputs = {{"y", With(columns)},
+                  {"query_rstd", With(DimOf({{Dim::HEADS, kHeads}})), F32},
+                  {"key_rstd", With(DimOf({{Dim::KEY_VALUE_HEADS, kv_heads}})),
+                   F32}},
+      .parameters = {{kWidth}, {kWidth}}};
+  spec.op.mutable_head_norm()->set_epsilon(1e-3);
+  return spec;
+}
+
 OneOpSpec Gelu(const char* name, bool exact) {
   OneOpSpec spec = {.name = name,
                     .op = OfKind(Op::GELU),
@@ -215,6 +232,8 @@ std::vector<OneOpSpec> Kinds() {
       Attention("Attention", 3, 3, false),
       Attention("AttentionOfGroups", 4, 2, false),
       Attention("AttentionMasked", 2, 1, true),
+      HeadNorm("HeadNorm", 4),
+      HeadNorm("HeadNormOfGroups", 2),
       Gelu("Gelu", false),
       Gelu("GeluExact", true),
       SwiGlu(),

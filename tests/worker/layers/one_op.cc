@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "ops/cpu/device.h"
 #include "ops/reduce.h"
 #include "proto/base/check.h"
@@ -18,7 +19,7 @@ constexpr double kGradientScale = 0.25;
 
 // Statistics, which are read again and have no gradient.
 bool IsStatistic(const std::string& name) {
-  return name == "mean" || name == "rstd" || name == "logsumexp";
+  return name == "mean" || absl::EndsWith(name, "rstd") || name == "logsumexp";
 }
 
 int IndexOf(const std::vector<OneOp::Operand>& operands,

@@ -46,6 +46,11 @@ TEST(BuildUnitsTest, BuildsModelsOfAnySizes) {
                                          .head_dim = 2 * (hidden % 4 + 1),
                                          .intermediate = 2 * hidden + 5,
                                          .vocab = vocab});
+        const ModelSpec qwen3 =
+            LlamaRelativeModel("qwen3", {.hidden = hidden,
+                                         .head_dim = 2 * (hidden % 4 + 1),
+                                         .intermediate = 2 * hidden + 5,
+                                         .vocab = vocab});
         for (const ElementType dtype : {F32, BF16}) {
           const MicroBatchShape shape = {.sequences = 1 + length % 3,
                                          .sequence_length = length,
@@ -53,6 +58,7 @@ TEST(BuildUnitsTest, BuildsModelsOfAnySizes) {
           ExpectBuilds(model, shape);
           ExpectBuilds(llama, shape);
           ExpectBuilds(qwen2, shape);
+          ExpectBuilds(qwen3, shape);
           ExpectBuilds(gpt_neox, shape);
         }
       }

@@ -85,7 +85,7 @@ ModelSpec GptNeoxModel(const GptNeoxShape& shape) {
 }
 
 std::vector<std::string> ModelNames() {
-  return {"gpt2", "gpt_neox", "llama", "mistral", "qwen2"};
+  return {"gpt2", "gpt_neox", "llama", "mistral", "qwen2", "qwen3"};
 }
 
 ModelSpec ModelNamed(const std::string& architecture,

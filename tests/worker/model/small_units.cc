@@ -56,6 +56,10 @@ UnitList Qwen2(double dropout) {
   return Units(TinyModelNamed("qwen2", /*tied=*/false), dropout);
 }
 
+UnitList Qwen3(double dropout) {
+  return Units(TinyModelNamed("qwen3", /*tied=*/false), dropout);
+}
+
 template <bool kOptions>
 UnitList GptNeox(double dropout) {
   return Units(GptNeoxModel({.hidden = 8,
@@ -124,6 +128,7 @@ std::vector<SmallUnit> SmallUnits() {
       {"GptNeoxSequentialBlock", GptNeox<true>, 2, true},
       {"GptNeoxHead", GptNeox<false>, 3},
       {"Qwen2Block", Qwen2, 1, true},
+      {"Qwen3Block", Qwen3, 1, true},
       {"LlamaTiedHead", PlainLlama<true>, 3},
       {"LlamaHead", PlainLlama<false>, 3},
       {"FusedGelu", FusedGelu, 0},
