@@ -7,7 +7,7 @@
 
 namespace troupe {
 
-inline constexpr int32_t kProtocolVersion = 5;
+inline constexpr int32_t kProtocolVersion = 6;
 
 }  // namespace troupe
 

@@ -37,6 +37,8 @@ int64_t BytesOfKernel(const OpView& op) {
     }
     case Op::NORM:
       return sums_of_rows(2 * ColumnsOf(op.output("y")));  // scale and shift
+    case Op::HEAD_NORM:  // of queries, then of keys
+      return sums_of_rows(op.output("y").dims(2).sections(0).width());
     case Op::EMBED:
       return ElementsOf(op.input("tokens")) * kBytesOfToken;
     case Op::LINEAR: {
