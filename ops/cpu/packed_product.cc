@@ -1,17 +1,20 @@
 #include "ops/cpu/packed_product.h"
 
 #include <algorithm>
+#include <atomic>
+#include <limits>
 
 namespace troupe::cpu {
 namespace {
 
-// Of a block of c, and how much of the contracted dimension is packed at once:
-// so that a thread's part of what is packed stays in its caches
-// (scheduler/simulate/scratch_bytes.cc knows them too).
+// Of the largest block of c, and how much of the contracted dimension is packed
+// at once: so that what a thread packs stays in its caches. The threads share
+// the memory of one such block (scheduler/simulate/scratch_bytes.cc knows it
+// too).
 constexpr int64_t kSide = 1024;
 constexpr int64_t kDepth = 256;
 
-// Products are cut for more threads while each has this much: 10 us of work.
+// A thread is worth waking for this much: 10 us of work.
 constexpr int64_t kMultiplicationsMin = 1 << 19;
 
 int64_t DivideUp(int64_t n, int64_t by) { return (n + by - 1) / by; }
@@ -21,11 +24,77 @@ int64_t PieceOf(int64_t n, int64_t most, int64_t multiple) {
   return DivideUp(DivideUp(n, DivideUp(n, most)), multiple) * multiple;
 }
 
-struct Range {
-  int64_t begin, end;
+int64_t FloatsOf(int64_t rows, int64_t columns, int64_t depth) {
+  return (rows + columns) * depth + rows * columns;
+}
+
+// How c is cut into blocks that a thread computes alone.
+struct Cut {
+  int threads = 1;
+  int64_t rows = 0, columns = 0;  // of a block of c
+  int64_t depth = 0;              // packed at once
+  int64_t floats() const { return FloatsOf(rows, columns, depth); }
 };
-Range Share(int64_t count, int64_t part, int64_t parts) {
-  return {count * part / parts, count * (part + 1) / parts};
+
+struct Sizes {
+  int64_t m, n, k;
+};
+
+int64_t BlocksOf(const Sizes& s, const Cut& cut) {
+  return DivideUp(s.m, cut.rows) * DivideUp(s.n, cut.columns);
+}
+
+// What a multiplication costs in such blocks, 1 being itself: small blocks are
+// packed more often, of little depth the sums pass by more often, and of few
+// blocks some threads wait at the end. A number of a, whose strips are narrower
+// than a vector may be, costs more to pack than one of b.
+double CostOf(const Sizes& s, const Cut& cut) {
+  constexpr double kPackedOfA = 24, kPackedOfB = 12, kSum = 8;
+  const int64_t blocks = BlocksOf(s, cut);
+  const int64_t turns = DivideUp(blocks, cut.threads);
+  return (1 + kPackedOfB / static_cast<double>(cut.rows) +
+          kPackedOfA / static_cast<double>(cut.columns) +
+          kSum / static_cast<double>(cut.depth)) *
+         static_cast<double>(turns * cut.threads) / static_cast<double>(blocks);
+}
+
+// The cheapest of those whose blocks share the memory of the largest.
+Cut CutFor(const SimdTable& simd, const Sizes& s, int threads_max) {
+  constexpr int64_t kPiecesMax = 16;  // that the largest side is tried in
+  constexpr int64_t kTurnsEnough = 4;
+  const Cut largest = {.threads = 1,
+                       .rows = PieceOf(s.m, kSide, simd.product_rows),
+                       .columns = PieceOf(s.n, kSide, simd.product_columns),
+                       .depth = PieceOf(s.k, kDepth, 1)};
+  const int64_t strips =
+      DivideUp(s.m, simd.product_rows) * DivideUp(s.n, simd.product_columns);
+  const auto threads = static_cast<int>(
+      std::clamp<int64_t>(s.m * s.n * s.k / kMultiplicationsMin, 1,
+                          std::min<int64_t>(threads_max, strips)));
+  if (threads == 1) return largest;
+  const int64_t floats = largest.floats() / threads;
+  Cut best = largest;  // where there is no room for a block for each
+  double least = std::numeric_limits<double>::infinity();
+  for (int64_t down = 1; down <= kPiecesMax; ++down) {
+    for (int64_t across = 1; across <= kPiecesMax; ++across) {
+      Cut cut = {.threads = threads,
+                 .rows = PieceOf(s.m, kSide / down, simd.product_rows),
+                 .columns = PieceOf(s.n, kSide / across, simd.product_columns)};
+      const int64_t depth_max =
+          (floats - cut.rows * cut.columns) / (cut.rows + cut.columns);
+      if (depth_max > 0) {
+        cut.depth = PieceOf(s.k, std::min(depth_max, kDepth), 1);
+        const double cost = CostOf(s, cut);
+        if (cost < least) {
+          least = cost;
+          best = cut;
+        }
+        if (BlocksOf(s, cut) >= kTurnsEnough * threads) break;
+      }
+      if (cut.columns == simd.product_columns) break;
+    }
+  }
+  return best;
 }
 
 // An operand: element (i, p), i along the result.
@@ -51,123 +120,71 @@ class BlockOfC {
     int64_t row, rows;
     int64_t column, columns;
   };
-  struct Scratch {
-    float *a, *b, *sums;
-  };
 
-  BlockOfC(CpuDevice& cpu, const MatMulArgs& args, const Place& place,
-           const Scratch& scratch)
+  BlockOfC(const CpuDevice& cpu, const MatMulArgs& args, const Place& place)
       : cpu_(cpu),
         args_(args),
         at_(place),
-        scratch_(scratch),
         a_strips_(DivideUp(place.rows, cpu.simd().product_rows)),
         b_strips_(DivideUp(place.columns, cpu.simd().product_columns)) {}
 
-  void Compute(int64_t k) {
-    const int64_t depth = PieceOf(k, kDepth, 1);
-    const int parts = static_cast<int>(std::clamp<int64_t>(
-        at_.rows * at_.columns * depth / kMultiplicationsMin, 1,
-        cpu_.threads()));
-    const auto on_threads = [&](absl::FunctionRef<void(int64_t)> part) {
-      ParallelRanges({.threads = parts, .count = parts},
-                     [&](int64_t begin, int64_t end) {
-                       for (; begin < end; ++begin) part(begin);
-                     });
-    };
-    for (int64_t first = 0; first < k; first += depth) {
-      const int64_t here = std::min(depth, k - first);
-      on_threads([&](int64_t part) { Pack(first, here, part, parts); });
-      on_threads([&](int64_t part) {
-        Multiply(first, here, part, parts);
-        if (first + here == k) Store(part, parts);
-      });
+  // With the floats of a cut whose block this is, or the rest of one.
+  void Compute(int64_t k, const Cut& cut, float* scratch) const {
+    const SimdTable& simd = cpu_.simd();
+    float* const a = scratch;
+    float* const b = a + cut.rows * cut.depth;
+    float* const sums = b + cut.columns * cut.depth;
+    for (int64_t first = 0; first < k; first += cut.depth) {
+      const int64_t depth = std::min(cut.depth, k - first);
+      simd.pack_rows(Pack(RowsOf(args_), at_.row, at_.rows, first, depth, a));
+      simd.pack_columns(
+          Pack(ColumnsOf(args_), at_.column, at_.columns, first, depth, b));
+      simd.multiply_packed({.a = a,
+                            .b = b,
+                            .depth = depth,
+                            .rows = at_.rows,
+                            .a_strips = a_strips_,
+                            .b_strips = b_strips_,
+                            .sums = sums,
+                            .accumulate = first > 0});
+    }
+    if (args_.c.dtype() == DType::kF32) {
+      Store<float>(sums);
+    } else {
+      Store<uint16_t>(sums);
     }
   }
 
  private:
-  // Strips [begin, end) of an operand whose numbers there are [place, place +
-  // count).
-  void PackStrips(void (*pack)(const RawPack&), const Operand& operand,
-                  int64_t place, int64_t count, int width, const Range& strips,
-                  int64_t first, int64_t depth, float* to) const {
-    const int64_t skipped = strips.begin * width;
-    pack({.from = operand.first + (place + skipped) * operand.stride +
-                  first * operand.step,
-          .stride = operand.stride,
-          .step = operand.step,
-          .count = std::min(strips.end * width, count) - skipped,
-          .depth = depth,
-          .to = to + skipped * depth});
-  }
-
-  void Pack(int64_t first, int64_t depth, int64_t part, int64_t parts) const {
-    const SimdTable& simd = cpu_.simd();
-    PackStrips(simd.pack_rows, RowsOf(args_), at_.row, at_.rows,
-               simd.product_rows, Share(a_strips_, part, parts), first, depth,
-               scratch_.a);
-    PackStrips(simd.pack_columns, ColumnsOf(args_), at_.column, at_.columns,
-               simd.product_columns, Share(b_strips_, part, parts), first,
-               depth, scratch_.b);
-  }
-
-  // A part has all strips of the operand that has fewer.
-  bool cut_rows() const { return a_strips_ >= b_strips_; }
-  Range RowStrips(int64_t part, int64_t parts) const {
-    return cut_rows() ? Share(a_strips_, part, parts) : Range{0, a_strips_};
-  }
-  Range ColumnStrips(int64_t part, int64_t parts) const {
-    return cut_rows() ? Range{0, b_strips_} : Share(b_strips_, part, parts);
-  }
-
-  void Multiply(int64_t first, int64_t depth, int64_t part,
-                int64_t parts) const {
-    const Range rows = RowStrips(part, parts);
-    const Range columns = ColumnStrips(part, parts);
-    cpu_.simd().multiply_packed({.a = scratch_.a,
-                                 .b = scratch_.b,
-                                 .depth = depth,
-                                 .rows = at_.rows,
-                                 .a_begin = rows.begin,
-                                 .a_end = rows.end,
-                                 .b_begin = columns.begin,
-                                 .b_end = columns.end,
-                                 .b_strips = b_strips_,
-                                 .sums = scratch_.sums,
-                                 .accumulate = first > 0});
-  }
-
-  void Store(int64_t part, int64_t parts) const {
-    if (args_.c.dtype() == DType::kF32) {
-      StoreAs<float>(RowStrips(part, parts), ColumnStrips(part, parts));
-    } else {
-      StoreAs<uint16_t>(RowStrips(part, parts), ColumnStrips(part, parts));
-    }
+  // Numbers [place, place + count) of an operand.
+  static RawPack Pack(const Operand& operand, int64_t place, int64_t count,
+                      int64_t first, int64_t depth, float* to) {
+    return {
+        .from = operand.first + place * operand.stride + first * operand.step,
+        .stride = operand.stride,
+        .step = operand.step,
+        .count = count,
+        .depth = depth,
+        .to = to};
   }
 
   template <typename T>
-  void StoreAs(const Range& row_strips, const Range& column_strips) const {
-    const int rows = cpu_.simd().product_rows;
-    const int columns = cpu_.simd().product_columns;
-    const int64_t first = column_strips.begin * columns;
-    const int64_t column = at_.column + first;
+  void Store(const float* sums) const {
+    const int64_t stride = args_.c.RowStride();
     cpu_.loops<T>().store_sums(
-        {.sums = scratch_.sums + first * rows,
+        {.sums = sums,
          .b_strips = b_strips_,
-         .begin = row_strips.begin * rows,
-         .end = std::min(row_strips.end * rows, at_.rows),
-         .columns = std::min(column_strips.end * columns, at_.columns) - first,
-         .bias = args_.bias.defined() ? args_.bias.data<uint16_t>() + column
-                                      : nullptr,
-         .c = args_.c.data<T>() + at_.row * args_.c.RowStride() + column,
-         .c_stride = args_.c.RowStride(),
+         .rows = at_.rows,
+         .columns = at_.columns,
+         .bias = DataFrom<uint16_t>(args_.bias, at_.column),
+         .c = args_.c.data<T>() + at_.row * stride + at_.column,
+         .c_stride = stride,
          .accumulate = args_.accumulate});
   }
 
-  CpuDevice& cpu_;
+  const CpuDevice& cpu_;
   const MatMulArgs& args_;
   const Place at_;
-  const Scratch scratch_;
   const int64_t a_strips_, b_strips_;
 };
 
@@ -176,28 +193,35 @@ class BlockOfC {
 void PackedProduct(CpuDevice& cpu, const MatMulArgs& args) {
   const int64_t m = args.c.rows(), n = args.c.columns();
   const int64_t k = args.transpose_a ? args.a.rows() : args.a.columns();
-  const int64_t rows = PieceOf(m, kSide, cpu.simd().product_rows);
-  const int64_t columns = PieceOf(n, kSide, cpu.simd().product_columns);
-  const int64_t depth = PieceOf(k, kDepth, 1);
+  const Cut cut = CutFor(cpu.simd(), {m, n, k}, cpu.threads());
   // Always as much, of which it touches what it needs: a block that is replaced
   // by a larger one leaves a hole in the heap.
   const int64_t rows_max = PieceOf(kSide, kSide, cpu.simd().product_rows);
-  ScratchPool::Block block = cpu.scratch().Take(
-      sizeof(float) * ((rows_max + kSide) * kDepth + rows_max * kSide));
-  float* const a = block.as<float>();
-  float* const b = a + rows * depth;
-  float* const sums = b + columns * depth;
-  for (int64_t row = 0; row < m; row += rows) {
-    for (int64_t column = 0; column < n; column += columns) {
+  const int64_t floats = FloatsOf(rows_max, kSide, kDepth);
+  CHECK_LE(cut.threads * cut.floats(), floats)
+      << args.a.ShapeString() << " by " << args.b.ShapeString();
+  ScratchPool::Block scratch = cpu.scratch().Take(sizeof(float) * floats);
+  const int64_t across = DivideUp(n, cut.columns);
+  const int64_t blocks = DivideUp(m, cut.rows) * across;
+  // Threads meet at the end only, and take blocks as they become free: where
+  // they met after each depth, each waited for whoever was held up.
+  std::atomic<int64_t> next{0};
+  const auto compute = [&](float* memory) {
+    for (int64_t block; (block = next.fetch_add(1)) < blocks;) {
+      const int64_t row = block / across * cut.rows;
+      const int64_t column = block % across * cut.columns;
       BlockOfC(cpu, args,
                {.row = row,
-                .rows = std::min(rows, m - row),
+                .rows = std::min(cut.rows, m - row),
                 .column = column,
-                .columns = std::min(columns, n - column)},
-               {.a = a, .b = b, .sums = sums})
-          .Compute(k);
+                .columns = std::min(cut.columns, n - column)})
+          .Compute(k, cut, memory);
     }
-  }
+  };
+  ParallelRanges({.threads = cut.threads, .count = cut.threads},
+                 [&](int64_t thread, int64_t) {
+                   compute(scratch.as<float>() + thread * cut.floats());
+                 });
 }
 
 }  // namespace troupe::cpu

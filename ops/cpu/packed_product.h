@@ -10,6 +10,9 @@
 
 namespace troupe::cpu {
 
+// Each thread computes blocks of c by itself, so that none waits for another
+// before the end; an element's sum is taken in the same order however c is cut.
+//
 // c (+)= op(a) op(b) (+ bias), c of bf16 or f32; what else the arguments ask of
 // c is left to the caller. Takes one block of the device's scratch, 6.3 MB
 // whatever the sizes and the threads, and touches what it needs of it.

@@ -100,6 +100,55 @@ TEST_P(MatMulTest, ManyBlocks) {
   }
 }
 
+// Of bf16, by a device with so many threads: c += a^T b in f32, then a^T b with
+// a bias in bf16.
+std::vector<Values> ProductsOnThreads(const CpuDeviceOptions& options,
+                                      const Sizes& s, const Values& a,
+                                      const Values& b, const Values& bias) {
+  const auto device = NewCpuDevice(options);
+  const TestTensor ta(*device, {s.k, s.m}, a, DType::kBF16);
+  const TestTensor tb(*device, {s.k, s.n}, b, DType::kBF16);
+  const TestTensor tbias(*device, {s.n}, bias, DType::kBF16);
+  const TestTensor sums(*device, {s.m, s.n}, Values(s.m * s.n, 1.0));
+  const TestTensor c(*device, DType::kBF16, {s.m, s.n});
+  MatMul(
+      *device,
+      {.a = ta, .b = tb, .c = sums, .transpose_a = true, .accumulate = true});
+  MatMul(*device,
+         {.a = ta, .b = tb, .c = c, .transpose_a = true, .bias = tbias});
+  return {sums.Read(), c.Read()};
+}
+
+// How c is cut follows from how many threads there are, in one case more than a
+// product of ours can use; each element is added up in the same order. Of
+// oneDNN's products nothing says so.
+TEST_P(MatMulTest, SumsOnAnyNumberOfThreads) {
+  if (device().kind() != DeviceKind::kCpu) GTEST_SKIP() << "no threads";
+  CpuDeviceOptions options = GetParam().cpu;
+  const std::string& set = options.instruction_set;
+  const bool ours = set == "baseline" || set == "avx2" || set == "avx512";
+  for (const Sizes& s : {Sizes{70, 150, 600}, Sizes{1100, 33, 300},
+                         Sizes{5, 1500, 520}, Sizes{3, 16, 60000}}) {
+    const Values a = Random(DType::kBF16, s.m * s.k);
+    const Values b = Random(DType::kBF16, s.k * s.n);
+    const Values bias = Random(DType::kBF16, s.n);
+    Values sums = Product(s, a, true, b, false), c = sums;
+    for (size_t i = 0; i < c.size(); ++i) {
+      sums[i] += 1;
+      c[i] += bias[i % s.n];
+    }
+    std::vector<Values> first;
+    for (const int threads : {1, 2, 5}) {
+      options.threads = threads;
+      const std::vector<Values> got = ProductsOnThreads(options, s, a, b, bias);
+      EXPECT_LT(RelativeError(got[0], sums), kF32Error) << threads;
+      EXPECT_LT(RelativeError(got[1], c), kBF16Error) << threads;
+      if (first.empty()) first = got;
+      if (ours) EXPECT_EQ(got, first) << threads;
+    }
+  }
+}
+
 // Rows of 64 columns are what a device may have fused code for.
 TEST_P(MatMulTest, BiasAndGelu) {
   for (const Types& types : kTypes) {

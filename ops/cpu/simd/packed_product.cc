@@ -14,10 +14,12 @@ inline Vec LoadSome(const uint16_t* p, int64_t count) {
   return count > 0 ? Load(p, Part{static_cast<int>(count)}) : Vec{};
 }
 
-// Of a vector whose first number is number `at` of `width`, those within.
+// Of a vector whose first number is number `at` of `width`, those within. Where
+// the strip's next depth is written after this (`followed`), it may get the
+// rest, which is one store instead of two or three.
 template <int width>
-inline void StoreWithin(float* p, int at, Vec v) {
-  if (at + kLanes <= width) {
+inline void StoreWithin(float* p, int at, Vec v, bool followed) {
+  if (at + kLanes <= width || (followed && at + kLanes <= 2 * width)) {
     Store(p + at, v);
   } else {
     Store(p + at, v, Part{width - at});
@@ -31,19 +33,21 @@ inline void PackNeighbours(const RawPack& args, const uint16_t* from,
                            int64_t count, float* to) {
   for (int64_t p = 0; p < args.depth; ++p) {
     const uint16_t* const numbers = from + p * args.step;
+    const bool followed = p + 1 < args.depth;
     float* strip = to + p * width;
     int64_t first = 0;
     for (; first + width + kLanes <= count; first += width) {
 #pragma GCC unroll 4
       for (int at = 0; at < width; at += kLanes) {
-        StoreWithin<width>(strip, at, Load(numbers + first + at));
+        StoreWithin<width>(strip, at, Load(numbers + first + at), followed);
       }
       strip += width * args.depth;
     }
     for (; first < count; first += width) {
       for (int at = 0; at < width; at += kLanes) {
         StoreWithin<width>(strip, at,
-                           LoadSome(numbers + first + at, count - first - at));
+                           LoadSome(numbers + first + at, count - first - at),
+                           followed);
       }
       strip += width * args.depth;
     }
@@ -54,7 +58,7 @@ inline void PackNeighbours(const RawPack& args, const uint16_t* from,
 // depth. `all`: they are a vector of depths, of all numbers of a strip.
 template <int width, bool all>
 inline void PackSquares(const RawPack& args, const uint16_t* from, int count,
-                        int64_t depth, float* to) {
+                        int64_t depth, bool followed, float* to) {
 #pragma GCC unroll 4
   for (int at = 0; at < width; at += kLanes) {
     Vec square[kLanes];
@@ -67,7 +71,10 @@ inline void PackSquares(const RawPack& args, const uint16_t* from, int count,
     Transpose(square);
 #pragma GCC unroll 16
     for (int i = 0; i < kLanes; ++i) {
-      if (all || i < depth) StoreWithin<width>(to + i * width, at, square[i]);
+      if (all || i < depth) {
+        StoreWithin<width>(to + i * width, at, square[i],
+                           followed || i + 1 < depth);
+      }
     }
   }
 }
@@ -78,12 +85,14 @@ inline void PackRuns(const RawPack& args, const uint16_t* from, int count,
   int64_t p = 0;
   if (count == width) {
     for (; p + kLanes <= args.depth; p += kLanes) {
-      PackSquares<width, true>(args, from + p, width, kLanes, to + p * width);
+      PackSquares<width, true>(args, from + p, width, kLanes,
+                               p + kLanes < args.depth, to + p * width);
     }
   }
   for (; p < args.depth; p += kLanes) {
     PackSquares<width, false>(args, from + p, count,
-                              Least(kLanes, args.depth - p), to + p * width);
+                              Least(kLanes, args.depth - p),
+                              p + kLanes < args.depth, to + p * width);
   }
 }
 
@@ -120,9 +129,9 @@ void Multiply(const RawPackedProduct& args) {
                     .c_row = kColumns,
                     .n = kColumns,
                     .k = static_cast<int>(args.depth)};
-  for (int64_t at = args.a_begin; at < args.a_end; at += kStripsAtOnce) {
-    for (int64_t j = args.b_begin; j < args.b_end; ++j) {
-      const int64_t end = Least(at + kStripsAtOnce, args.a_end);
+  for (int64_t at = 0; at < args.a_strips; at += kStripsAtOnce) {
+    const int64_t end = Least(at + kStripsAtOnce, args.a_strips);
+    for (int64_t j = 0; j < args.b_strips; ++j) {
       for (int64_t i = at; i < end; ++i) {
         t.a = args.a + i * kTileRows * args.depth;
         t.b = args.b + j * kColumns * args.depth;
@@ -147,7 +156,7 @@ inline Vec SumOf(const uint16_t* bias, const T* added, const float* sums,
 
 template <typename T>
 void StoreSums(const RawStoreSums<T>& args) {
-  for (int64_t row = args.begin; row < args.end; ++row) {
+  for (int64_t row = 0; row < args.rows; ++row) {
     const float* tile = args.sums +
                         row / kTileRows * args.b_strips * kTileRows * kColumns +
                         row % kTileRows * kColumns;

@@ -107,27 +107,23 @@ struct RawPack {
   float* to;
 };
 
-// sums (+)= a b, of the strips [a_begin, a_end) of a and [b_begin, b_end) of b.
-// Each pair of strips has a dense tile of sums, tile (i, j) at
-// i * b_strips + j.
+// sums (+)= a b. Each pair of strips has a dense tile of sums, that of (i, j)
+// at i * b_strips + j.
 struct RawPackedProduct {
   const float *a, *b;
   int64_t depth;
-  int64_t rows;  // of all of a: the last strip's others are left out
-  int64_t a_begin, a_end;
-  int64_t b_begin, b_end, b_strips;
+  int64_t rows;  // of a: the last strip's others are left out
+  int64_t a_strips, b_strips;
   float* sums;
   bool accumulate;
 };
 
-// Rows [begin, end) of c (+)= the sums of RawPackedProduct (+ bias), each
-// rounded once. `sums` and `c` are at the first column that is stored.
+// c (+)= the sums of RawPackedProduct (+ bias), each rounded once.
 template <typename T>
 struct RawStoreSums {
   const float* sums;
   int64_t b_strips;
-  int64_t begin, end;
-  int64_t columns;
+  int64_t rows, columns;
   const uint16_t* bias;  // or null
   T* c;
   int64_t c_stride;
