@@ -144,7 +144,9 @@ TEST_P(MatMulTest, SumsOnAnyNumberOfThreads) {
       EXPECT_LT(RelativeError(got[0], sums), kF32Error) << threads;
       EXPECT_LT(RelativeError(got[1], c), kBF16Error) << threads;
       if (first.empty()) first = got;
-      if (ours) EXPECT_EQ(got, first) << threads;
+      if (ours) {
+        EXPECT_EQ(got, first) << threads;
+      }
     }
   }
 }
