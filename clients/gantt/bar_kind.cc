@@ -13,6 +13,8 @@ BarKind KindOf(Instruction::Kind kind) {
     case Instruction::SEND:
     case Instruction::RECV:
       return BarKind::kTransfer;
+    case Instruction::EXCHANGE:
+      return BarKind::kExchange;
     case Instruction::REDUCE_GRADS:
     case Instruction::REDUCE_SCALARS:
       return BarKind::kCollective;
@@ -36,6 +38,8 @@ BarName NameOf(BarKind kind) {
       return {"backward, weight", 'W'};
     case BarKind::kTransfer:
       return {"transfer", 'T'};
+    case BarKind::kExchange:
+      return {"exchange within units", 'X'};
     case BarKind::kCollective:
       return {"collective", 'R'};
     case BarKind::kStep:

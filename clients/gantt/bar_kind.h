@@ -10,7 +10,8 @@ enum class BarKind {
   kForward,
   kBackwardInput,
   kBackwardWeight,
-  kTransfer,    // SEND, RECV
+  kTransfer,  // SEND, RECV
+  kExchange,
   kCollective,  // REDUCE_GRADS, REDUCE_SCALARS
   kStep,        // GRAD_NORM, STEP
   kData,
@@ -18,8 +19,8 @@ enum class BarKind {
 };
 inline constexpr BarKind kBarKinds[] = {
     BarKind::kForward,  BarKind::kBackwardInput, BarKind::kBackwardWeight,
-    BarKind::kTransfer, BarKind::kCollective,    BarKind::kStep,
-    BarKind::kData,     BarKind::kOther,
+    BarKind::kTransfer, BarKind::kExchange,      BarKind::kCollective,
+    BarKind::kStep,     BarKind::kData,          BarKind::kOther,
 };
 
 BarKind KindOf(Instruction::Kind kind);

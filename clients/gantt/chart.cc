@@ -19,6 +19,15 @@ namespace {
 // Spans of a bar may lie so much of the chart apart: less than can be seen.
 constexpr double kGapShareMax = 1e-3;
 
+// Exchanges stand below the computation that waits for them.
+struct InRowOrder {
+  static int Place(int lane) {
+    return lane == EXCHANGES ? 2 * COMPUTE + 1 : 2 * lane;
+  }
+  bool operator()(int a, int b) const { return Place(a) < Place(b); }
+};
+using SpansByLane = std::map<int, std::vector<int>, InRowOrder>;
+
 std::string LaneName(Lane lane) {
   return absl::StrReplaceAll(absl::AsciiStrToLower(Lane_Name(lane)),
                              {{"_", " "}});
@@ -86,7 +95,7 @@ class Drafting {
 
  private:
   void AddRows() {
-    std::map<int, std::map<int, std::vector<int>>> lanes;  // by rank and lane
+    std::map<int, SpansByLane> lanes;  // by rank
     for (const RankTimeline& rank : timeline_.ranks()) lanes[rank.rank()];
     for (int i = 0; i < static_cast<int>(spans_.size()); ++i) {
       lanes[spans_[i].rank][spans_[i].span->lane()].push_back(i);
@@ -160,7 +169,7 @@ class Drafting {
   }
 
   // Numbers the stages that the rank holds, by what it runs forward.
-  void SetChunks(const std::map<int, std::vector<int>>& lanes) {
+  void SetChunks(const SpansByLane& lanes) {
     chunk_of_unit_.clear();
     for (const auto& [lane, spans] : lanes) {
       for (const int i : spans) {

@@ -102,6 +102,7 @@ void AddUp(const std::vector<PlacedSpan>& spans, CriticalPath& path) {
       case BarKind::kTransfer:
         path.transfer_ns += took;
         break;
+      case BarKind::kExchange:
       case BarKind::kCollective:
         path.collective_ns += took;
         break;

@@ -22,7 +22,8 @@ std::string Who(const PlacedSpan& placed) {
 // Stretches do not mix what a rank computes with what it waits for others in.
 bool MeetsOthers(const PlacedSpan& placed) {
   const BarKind kind = KindOf(placed.span->kind());
-  return kind == BarKind::kTransfer || kind == BarKind::kCollective;
+  return kind == BarKind::kTransfer || kind == BarKind::kExchange ||
+         kind == BarKind::kCollective;
 }
 
 struct Range {

@@ -29,9 +29,13 @@ std::string MeetingName(int rank, const Span& span) {
       return absl::StrCat(rank, ">", span.peer(), " ", what);
     case Instruction::RECV:
       return absl::StrCat(span.peer(), ">", rank, " ", what);
-    case Instruction::REDUCE_GRADS:
     case Instruction::REDUCE_SCALARS:
       return absl::StrCat(span.kind(), " ", what);
+    // Only ranks of one group meet; others do the same at that time.
+    case Instruction::REDUCE_GRADS:
+    case Instruction::EXCHANGE:
+      return absl::StrCat(span.kind(), " g", span.group(), " x",
+                          span.exchange(), " ", what);
     default:
       return "";
   }

@@ -18,6 +18,7 @@ constexpr Colours kColours[] = {
     {BarKind::kBackwardInput, "i", "#e07b00", "#f5b05c", false},
     {BarKind::kBackwardWeight, "w", "#f2d13c", "#f8e795", false},
     {BarKind::kTransfer, "t", "#009e73", "#009e73", true},
+    {BarKind::kExchange, "x", "#c0392b", "#c0392b", true},
     {BarKind::kCollective, "c", "#b5579a", "#b5579a", true},
     {BarKind::kStep, "s", "#59616e", "#59616e", true},
     {BarKind::kData, "d", "#9aa2ad", "#9aa2ad", false},

@@ -19,6 +19,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/job_json.h"
 #include "proto/plan/model.h"
+#include "proto/plan/slices.h"
 #include "storage/checkpoint/assets.h"
 #include "storage/checkpoint/hugging_face_files.h"
 #include "storage/checkpoint/safetensors_writer.h"
@@ -83,8 +84,7 @@ absl::StatusOr<std::vector<SafetensorsTensor>> TensorsOf(
   std::vector<SafetensorsTensor> tensors;
   for (const Unit& unit : units) {
     for (const Parameter& parameter : unit.parameters()) {
-      const std::vector<int64_t> shape(parameter.shape().begin(),
-                                       parameter.shape().end());
+      const std::vector<int64_t> shape = WholeShape(parameter);
       const ManifestTensor* stored = checkpoint.Find(parameter.name());
       if (stored == nullptr || stored->shape != shape ||
           stored->dtype != StoredDType::kF32) {

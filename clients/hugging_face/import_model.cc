@@ -17,6 +17,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/job_json.h"
 #include "proto/plan/model.h"
+#include "proto/plan/slices.h"
 #include "storage/checkpoint/assets.h"
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "storage/checkpoint/checkpoint_folder.h"
@@ -38,10 +39,9 @@ std::vector<SafetensorsTensor> TensorsOf(const std::vector<Unit>& units) {
   std::vector<SafetensorsTensor> tensors;
   for (const Unit& unit : units) {
     for (const Parameter& parameter : unit.parameters()) {
-      tensors.push_back(
-          {.name = parameter.name(),
-           .dtype = StoredDType::kF32,
-           .shape = {parameter.shape().begin(), parameter.shape().end()}});
+      tensors.push_back({.name = parameter.name(),
+                         .dtype = StoredDType::kF32,
+                         .shape = WholeShape(parameter)});
     }
   }
   return tensors;

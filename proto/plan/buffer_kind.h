@@ -14,7 +14,9 @@ namespace troupe {
 // Resident buffers live as long as the job, each in a slot of its own; the
 // others from their first writer to their last user, but where they are carried
 // from one program to a later one.
-inline bool IsResident(Buffer::Kind kind) { return kind >= Buffer::PARAMETERS; }
+inline bool IsResident(Buffer::Kind kind) {
+  return kind >= Buffer::PARAMETERS && kind <= Buffer::SNAPSHOT_COPY;
+}
 inline bool HasOwnSlot(const Buffer& buffer) {
   return buffer.carried() || IsResident(buffer.kind());
 }
@@ -51,6 +53,8 @@ inline std::string LineItem(Buffer::Kind kind) {
     case Buffer::STASH:
     case Buffer::GRADIENT:
     case Buffer::WEIGHT_STASH:
+    case Buffer::SEGMENT_VALUES:
+    case Buffer::SEGMENT_GRADIENTS:
       return "activations";
     case Buffer::SNAPSHOT_COPY:
       return "snapshot";

@@ -1,9 +1,9 @@
 #include "proto/plan/check_passes.h"
 
 #include <algorithm>
+#include <compare>
 #include <map>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -15,6 +15,7 @@
 #include "proto/plan/find_program.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/program_text.h"
+#include "proto/plan/unit_passes.h"
 
 namespace troupe {
 namespace {
@@ -24,23 +25,54 @@ struct PassAt {
   int rank = 0;
   const Instruction* instruction = nullptr;
 };
-// By kind, unit and micro-batch.
-using PassName = std::tuple<Instruction::Kind, int, int>;
+// Of an exchange, its op stands in place of the segment; backward ones count
+// from the other end.
+struct PassName {
+  Instruction::Kind kind = Instruction::KIND_UNSPECIFIED;
+  int unit = 0;
+  int segment = 0;
+  int micro_batch = 0;
+  auto operator<=>(const PassName&) const = default;
+};
 using Passes = std::map<PassName, std::vector<PassAt>>;
 
 bool IsPass(Instruction::Kind kind) {
   return kind == Instruction::FORWARD || kind == Instruction::BACKWARD_INPUT ||
-         kind == Instruction::BACKWARD_WEIGHT;
+         kind == Instruction::BACKWARD_WEIGHT || kind == Instruction::EXCHANGE;
 }
 
-// Of one of the mesh's pipelines: the ranks of one place on the data axis.
+int ExchangeNumber(int op, bool backward) { return backward ? -1 - op : op; }
+
+PassName NameOf(const Instruction& instruction) {
+  const bool exchanges = instruction.kind() == Instruction::EXCHANGE;
+  return {.kind = instruction.kind(),
+          .unit = instruction.unit(),
+          .segment = exchanges
+                         ? ExchangeNumber(instruction.exchange().op(),
+                                          instruction.exchange().backward())
+                         : instruction.segment(),
+          .micro_batch = instruction.micro_batch()};
+}
+
+std::string Words(const PassName& pass) {
+  std::string words = Instruction::Kind_Name(pass.kind);
+  if (pass.kind == Instruction::EXCHANGE) {
+    absl::StrAppend(&words, " of op ",
+                    pass.segment < 0 ? -1 - pass.segment : pass.segment,
+                    pass.segment < 0 ? ", backward," : "");
+  } else if (pass.segment > 0) {
+    absl::StrAppend(&words, " of segment ", pass.segment);
+  }
+  return absl::StrCat(words, " of unit ", pass.unit);
+}
+
+// Of one of the mesh's pipelines: the ranks of one place on all other axes.
 class Pipeline {
  public:
-  Pipeline(const Plan& plan, int data_index) : plan_(plan) {
-    for (const RankPlan& rank : plan.ranks()) {
-      if (CoordinateOn(plan.mesh(), "data", rank.rank()) == data_index) {
-        ranks_.push_back(rank.rank());
-      }
+  Pipeline(const Plan& plan, const UnitPasses& unit_passes, int index)
+      : plan_(plan), unit_passes_(unit_passes) {
+    for (int p = 0; p < AxisSize(plan.mesh(), "pipeline"); ++p) {
+      ranks_.push_back(RankOfPipeline(plan.mesh(), index, p));
     }
   }
 
@@ -51,9 +83,7 @@ class Pipeline {
       if (program == nullptr) continue;
       for (const Instruction& instruction : program->instructions()) {
         if (!IsPass(instruction.kind())) continue;
-        passes[{instruction.kind(), instruction.unit(),
-                instruction.micro_batch()}]
-            .push_back({rank, &instruction});
+        passes[NameOf(instruction)].push_back({rank, &instruction});
       }
     }
     return passes;
@@ -69,21 +99,57 @@ class Pipeline {
     const int micro_batches = train
                                   ? plan_.derived().micro_batches()
                                   : plan_.derived().validation_micro_batches();
+    size_t wanted_in_all = 0;
     for (int u = 0; u < plan_.units_size(); ++u) {
-      const bool embedding = plan_.units(u).kind() == Unit::EMBEDDING;
-      const std::pair<Instruction::Kind, size_t> wanted[] = {
-          {Instruction::FORWARD, 1},
-          {Instruction::BACKWARD_INPUT, train && !embedding ? 1 : 0},
-          {Instruction::BACKWARD_WEIGHT, train ? 1 : 0}};
-      for (int m = 0; m < micro_batches; ++m) {
-        for (const auto& [pass, times] : wanted) {
-          const auto found = passes.find({pass, u, m});
+      for (PassName& wanted : WantedOf(u, train)) {
+        for (int m = 0; m < micro_batches; ++m) {
+          wanted.micro_batch = m;
+          const auto found = passes.find(wanted);
           const size_t count = found == passes.end() ? 0 : found->second.size();
-          if (count != times) return Miscounted(kind, {pass, u, m}, count);
+          if (count != 1) return Miscounted(kind, wanted, count);
+          ++wanted_in_all;
         }
       }
     }
+    if (wanted_in_all == passes.size()) return absl::OkStatus();
+    for (const auto& [name, places] : passes) {
+      const std::vector<PassName> wanted = WantedOf(name.unit, train);
+      PassName any = name;
+      any.micro_batch = 0;
+      const bool known =
+          std::find(wanted.begin(), wanted.end(), any) != wanted.end();
+      if (!known || name.micro_batch >= micro_batches) {
+        return ProgramFault(
+            {.rank = places.front().rank, .kind = kind},
+            absl::StrCat(InstructionText(*places.front().instruction),
+                         ": the plan's units have no such "
+                         "pass"));
+      }
+    }
     return absl::OkStatus();
+  }
+
+  // All that is done with a micro-batch of a unit, of micro-batch 0.
+  std::vector<PassName> WantedOf(int u, bool train) const {
+    std::vector<PassName> wanted;
+    for (const Instruction::Kind kind :
+         {Instruction::FORWARD, Instruction::BACKWARD_INPUT,
+          Instruction::BACKWARD_WEIGHT}) {
+      const bool forward = kind == Instruction::FORWARD;
+      if (!forward && !train) continue;
+      const auto& passes = unit_passes_.Of(u, kind);
+      for (int s = 0; s < static_cast<int>(passes.size()); ++s) {
+        if (forward || passes[s].use.works) {
+          wanted.push_back({.kind = kind, .unit = u, .segment = s});
+        }
+        const int exchange = passes[s].segment.exchange;
+        if (exchange < 0 || kind == Instruction::BACKWARD_WEIGHT) continue;
+        wanted.push_back({.kind = Instruction::EXCHANGE,
+                          .unit = u,
+                          .segment = ExchangeNumber(exchange, !forward)});
+      }
+    }
+    return wanted;
   }
 
   // Backward uses what forward used, so many steps ago as it ran ahead.
@@ -91,12 +157,16 @@ class Pipeline {
     const Passes passes = PassesOf(Program::TRAIN);
     const Versions kept = KeptVersions();
     for (const auto& [name, places] : passes) {
-      const auto& [kind, u, m] = name;
+      const Instruction::Kind kind = name.kind;
+      const int u = name.unit;
+      if (kind == Instruction::EXCHANGE) continue;
       const PassAt& at = places.front();
       const int age = at.instruction->weight_version();
       const auto found = kept.find({at.rank, u});
       const int versions = found == kept.end() ? 1 : found->second;
+      const SegmentUse& use = unit_passes_.Of(u, kind).at(name.segment).use;
       const bool reads = kind != Instruction::BACKWARD_WEIGHT &&
+                         (use.weights || use.tied_weights) &&
                          plan_.units(u).flat_elements() > 0;
       if (age < 0 || (reads && age >= versions)) {
         return Fault(at,
@@ -106,7 +176,9 @@ class Pipeline {
                                   ": they no longer exist"));
       }
       if (kind == Instruction::FORWARD) continue;
-      const auto forward = passes.find({Instruction::FORWARD, u, m});
+      const auto forward = passes.find({.kind = Instruction::FORWARD,
+                                        .unit = u,
+                                        .micro_batch = name.micro_batch});
       if (forward == passes.end()) continue;
       const PassAt& before = forward->second.front();
       if (at.rank != before.rank) {
@@ -123,13 +195,44 @@ class Pipeline {
     return absl::OkStatus();
   }
 
+  // An exchange turns the tensors of its op, where they lie.
+  absl::Status CheckPlaces(Program::Kind kind) const {
+    for (const auto& [name, places] : PassesOf(kind)) {
+      if (name.kind != Instruction::EXCHANGE) continue;
+      const Instruction& exchange = *places.front().instruction;
+      const OpPlaces& op =
+          unit_passes_.Places(name.unit).ops[exchange.exchange().op()];
+      const bool backward = exchange.exchange().backward();
+      const TensorPlace& from =
+          backward ? op.output_gradients[0] : op.inputs[0];
+      const TensorPlace& to = backward ? op.input_gradients[0] : op.outputs[0];
+      const bool in_place =
+          from.memory == to.memory && from.offset_bytes == to.offset_bytes;
+      for (const PassAt& at : places) {
+        const Program& program = *FindProgram(plan_.ranks(at.rank), kind);
+        const bool right =
+            LiesAt(program, *at.instruction, Instruction::TO, to) &&
+            (in_place ||
+             LiesAt(program, *at.instruction, Instruction::FROM, from)) &&
+            at.instruction->operands_size() == (in_place ? 1 : 2);
+        if (right) continue;
+        return ProgramFault({.rank = at.rank, .kind = kind},
+                            absl::StrCat(InstructionText(*at.instruction),
+                                         ": its operands are not where its "
+                                         "unit's tensors lie"));
+      }
+    }
+    return absl::OkStatus();
+  }
+
   // What TRAIN computes ahead, FILL computes before the first TRAIN.
   absl::Status CheckFill() const {
     const Passes fill = PassesOf(Program::FILL);
     for (const auto& [name, places] : PassesOf(Program::TRAIN)) {
-      const size_t wanted = std::get<0>(name) == Instruction::FORWARD
-                                ? places.front().instruction->ahead()
-                                : 0;
+      const bool forward =
+          name.kind == Instruction::FORWARD ||
+          (name.kind == Instruction::EXCHANGE && name.segment >= 0);
+      const size_t wanted = forward ? places.front().instruction->ahead() : 0;
       const auto found = fill.find(name);
       const size_t count = found == fill.end() ? 0 : found->second.size();
       if (count != wanted) return Miscounted(Program::FILL, name, count);
@@ -138,6 +241,42 @@ class Pipeline {
   }
 
  private:
+  static bool LiesAt(const Program& program, const Instruction& instruction,
+                     Instruction::Part part, const TensorPlace& place) {
+    for (const Instruction::Operand& operand : instruction.operands()) {
+      if (operand.part() != part) continue;
+      const Buffer& buffer = program.buffers(operand.buffer());
+      const bool before = place.memory == UnitMemory::kInput ||
+                          place.memory == UnitMemory::kInputGradient;
+      return buffer.kind() == BufferKindOf(place.memory) &&
+             buffer.unit() == instruction.unit() - (before ? 1 : 0) &&
+             buffer.micro_batch() == instruction.micro_batch() &&
+             operand.offset() == place.offset_bytes;
+    }
+    return false;
+  }
+
+  static Buffer::Kind BufferKindOf(UnitMemory memory) {
+    switch (memory) {
+      case UnitMemory::kInput:
+      case UnitMemory::kOutput:
+        return Buffer::ACTIVATION;
+      case UnitMemory::kInputGradient:
+      case UnitMemory::kOutputGradient:
+        return Buffer::GRADIENT;
+      case UnitMemory::kStash:
+        return Buffer::STASH;
+      case UnitMemory::kWeightStash:
+        return Buffer::WEIGHT_STASH;
+      case UnitMemory::kSegmentValues:
+        return Buffer::SEGMENT_VALUES;
+      case UnitMemory::kSegmentGradients:
+        return Buffer::SEGMENT_GRADIENTS;
+      default:
+        return Buffer::KIND_UNSPECIFIED;
+    }
+  }
+
   absl::Status Fault(const PassAt& at, absl::string_view what) const {
     return ProgramFault(
         {.rank = at.rank, .kind = Program::TRAIN},
@@ -146,7 +285,7 @@ class Pipeline {
 
   absl::Status Miscounted(Program::Kind kind, const PassName& name,
                           size_t count) const {
-    const auto& [pass, u, m] = name;
+    const int u = name.unit;
     std::vector<int> holders;
     for (const Placement& placement : plan_.placements()) {
       if (placement.unit() == u &&
@@ -155,9 +294,9 @@ class Pipeline {
       }
     }
     const std::string what = absl::StrCat(
-        Instruction::Kind_Name(pass), " of unit ", u, " is ",
+        Words(name), " is ",
         count == 0 ? "missing" : absl::StrCat("there ", count, " times"),
-        " for micro-batch ", m);
+        " for micro-batch ", name.micro_batch);
     if (holders.size() == 1) {
       return ProgramFault({.rank = holders.front(), .kind = kind}, what);
     }
@@ -184,17 +323,21 @@ class Pipeline {
   }
 
   const Plan& plan_;
+  const UnitPasses& unit_passes_;
   std::vector<int> ranks_;
 };
 
 }  // namespace
 
 absl::Status CheckPasses(const Plan& plan) {
-  for (int d = 0; d < AxisSize(plan.mesh(), "data"); ++d) {
-    const Pipeline pipeline(plan, d);
+  const UnitPasses unit_passes(plan);
+  for (int i = 0; i < PipelineCount(plan.mesh()); ++i) {
+    const Pipeline pipeline(plan, unit_passes, i);
     RETURN_IF_ERROR(pipeline.CheckOnce(Program::TRAIN));
+    RETURN_IF_ERROR(pipeline.CheckPlaces(Program::TRAIN));
     if (pipeline.Has(Program::VALIDATE)) {
       RETURN_IF_ERROR(pipeline.CheckOnce(Program::VALIDATE));
+      RETURN_IF_ERROR(pipeline.CheckPlaces(Program::VALIDATE));
     }
     RETURN_IF_ERROR(pipeline.CheckVersions());
     RETURN_IF_ERROR(pipeline.CheckFill());

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "proto/base/status.h"
 #include "proto/plan/check_buffers.h"
+#include "proto/plan/check_layouts.h"
 #include "proto/plan/check_passes.h"
 #include "proto/plan/check_shape.h"
 #include "proto/plan/check_units.h"
@@ -25,8 +26,9 @@ constexpr size_t kGridCharactersMax = 16 << 10;
 struct Part {
   absl::Status (*check)(const Plan& plan);
 };
-constexpr Part kParts[] = {{CheckUnits}, {CheckShape}, {CheckPasses},
-                           {CheckWork},  {CheckWaits}, {CheckBuffers}};
+constexpr Part kParts[] = {{CheckUnits},  {CheckLayouts}, {CheckShape},
+                           {CheckPasses}, {CheckWork},    {CheckWaits},
+                           {CheckBuffers}};
 
 absl::Status WithGrid(const absl::Status& fault, const Plan& plan) {
   std::string grids;

@@ -5,11 +5,14 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "proto/base/status.h"
 #include "proto/plan/buffer_kind.h"
 #include "proto/plan/fault.h"
 #include "proto/plan/meeting.h"
+#include "proto/plan/mesh.h"
 #include "proto/plan/program_text.h"
+#include "proto/plan/tensor_spec.h"
 
 namespace troupe {
 namespace {
@@ -27,6 +30,7 @@ Needs NeedsOf(Instruction::Kind kind) {
     case Instruction::FORWARD:
     case Instruction::BACKWARD_INPUT:
     case Instruction::BACKWARD_WEIGHT:
+    case Instruction::EXCHANGE:
       return {.unit = true, .micro_batch = true};
     case Instruction::SEND:
     case Instruction::RECV:
@@ -38,7 +42,7 @@ Needs NeedsOf(Instruction::Kind kind) {
   }
 }
 
-// What a buffer of this part is; a moved one is either of two.
+// What a buffer of this part is; what is moved or exchanged is one of several.
 bool Fits(Instruction::Part part, Buffer::Kind kind) {
   switch (part) {
     case Instruction::BATCH:
@@ -70,6 +74,13 @@ bool Fits(Instruction::Part part, Buffer::Kind kind) {
       return kind == Buffer::WORKSPACE;
     case Instruction::COPY:
       return kind == Buffer::SNAPSHOT_COPY;
+    case Instruction::SEGMENT:
+      return kind == Buffer::SEGMENT_VALUES;
+    case Instruction::SEGMENT_GRADIENT:
+      return kind == Buffer::SEGMENT_GRADIENTS;
+    case Instruction::FROM:
+    case Instruction::TO:
+      return LineItem(kind) == "activations";
     case Instruction::MOVED:
       return kind == Buffer::ACTIVATION || kind == Buffer::GRADIENT;
     default:
@@ -102,6 +113,9 @@ class ShapeCheck {
       RETURN_IF_ERROR(CheckFields(instruction));
       RETURN_IF_ERROR(CheckGroup(instruction));
       RETURN_IF_ERROR(CheckIndices(i));
+      if (instruction.kind() == Instruction::EXCHANGE) {
+        RETURN_IF_ERROR(CheckExchange(instruction));
+      }
     }
     return absl::OkStatus();
   }
@@ -226,6 +240,15 @@ class ShapeCheck {
                                   operand.buffer(), " cannot be its ",
                                   Instruction::Part_Name(operand.part())));
       }
+      const int64_t bytes = program_.buffers(operand.buffer()).bytes();
+      if (operand.offset() < 0 || operand.offset() > bytes ||
+          operand.bytes() < 0 || operand.bytes() > bytes - operand.offset()) {
+        return Fault(
+            instruction,
+            absl::StrCat("bytes ", operand.offset(), " to ",
+                         operand.offset() + operand.bytes(), " of a ",
+                         Buffer::Kind_Name(kind), " buffer of ", bytes));
+      }
       // The gradients of several units are one range.
       if (!parts.insert(operand.part()).second &&
           instruction.kind() != Instruction::REDUCE_GRADS) {
@@ -239,6 +262,69 @@ class ShapeCheck {
       return Fault(instruction,
                    absl::StrCat("is instruction ", index, " and waits for ",
                                 earlier, ", which is not earlier"));
+    }
+    return absl::OkStatus();
+  }
+
+  // It does what the unit's table says, with all of the tensors, over the ranks
+  // along its axis.
+  absl::Status CheckExchange(const Instruction& instruction) const {
+    const Unit& unit = plan_.units(instruction.unit());
+    const int index = instruction.exchange().op();
+    const bool backward = instruction.exchange().backward();
+    const UnitTable none;
+    const UnitTable& table =
+        unit.has_table() ? plan_.tables(unit.table()) : none;
+    if (!Within(index, table.ops_size()) ||
+        table.ops(index).kind() != Op::EXCHANGE) {
+      return Fault(instruction,
+                   absl::StrCat("op ", index, " of its unit is no EXCHANGE"));
+    }
+    const Op& op = table.ops(index);
+    const Collective wanted =
+        backward ? op.exchange().backward() : op.exchange().forward();
+    const TensorSpec& x = table.tensors(op.inputs(0).tensor());
+    const TensorSpec& y = table.tensors(op.outputs(0).tensor());
+    if (instruction.exchange().collective() != wanted ||
+        wanted == COLLECTIVE_UNSPECIFIED ||
+        instruction.exchange().dtype() != x.dtype()) {
+      return Fault(
+          instruction,
+          absl::StrCat("is ",
+                       Collective_Name(instruction.exchange().collective()),
+                       " of ", ElementType_Name(instruction.exchange().dtype()),
+                       ", where its unit needs ", Collective_Name(wanted),
+                       " of ", ElementType_Name(x.dtype())));
+    }
+    RETURN_IF_ERROR(
+        CheckBytes(instruction, Instruction::FROM, backward ? y : x));
+    RETURN_IF_ERROR(CheckBytes(instruction, Instruction::TO, backward ? x : y));
+    const Group& group = plan_.groups(instruction.group());
+    bool along =
+        group.ranks_size() == AxisSize(plan_.mesh(), op.exchange().axis());
+    for (const int rank : group.ranks()) {
+      for (const Axis& axis : plan_.mesh().axes()) {
+        along &= axis.name() == op.exchange().axis() ||
+                 CoordinateOn(plan_.mesh(), axis.name(), rank) ==
+                     CoordinateOn(plan_.mesh(), axis.name(), rank_.rank());
+      }
+    }
+    if (along) return absl::OkStatus();
+    return Fault(instruction, absl::StrCat("group ", group.name(),
+                                           " is not of the ranks along ",
+                                           op.exchange().axis()));
+  }
+
+  absl::Status CheckBytes(const Instruction& instruction,
+                          Instruction::Part part,
+                          const TensorSpec& tensor) const {
+    for (const Instruction::Operand& operand : instruction.operands()) {
+      if (operand.part() != part || operand.bytes() == BytesOf(tensor)) {
+        continue;
+      }
+      return Fault(instruction,
+                   absl::StrCat("moves ", operand.bytes(), " bytes, where ",
+                                tensor.name(), " has ", BytesOf(tensor)));
     }
     return absl::OkStatus();
   }
@@ -271,11 +357,20 @@ absl::Status CheckPlacesAndGroups(const Plan& plan) {
   }
   for (const Placement& placement : plan.placements()) {
     if (!Within(placement.unit(), plan.units_size()) ||
-        !Within(placement.rank(), plan.ranks_size()) ||
-        !Within(placement.replica_group(), plan.groups_size())) {
+        !Within(placement.rank(), plan.ranks_size())) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("placement of unit ", placement.unit(), " on rank ",
+                       placement.rank(), ": there is no such place"));
+    }
+    const int parts = plan.units(placement.unit()).parts_size();
+    const bool groups = std::all_of(
+        placement.groups().begin(), placement.groups().end(),
+        [&plan](int group) { return Within(group, plan.groups_size()); });
+    if (!groups || placement.groups_size() != parts) {
       return absl::FailedPreconditionError(absl::StrCat(
           "placement of unit ", placement.unit(), " on rank ", placement.rank(),
-          " in group ", placement.replica_group(), ": there is no such place"));
+          " in groups ", absl::StrJoin(placement.groups(), ", "), ": its ",
+          parts, " parts have one each"));
     }
   }
   return absl::OkStatus();

@@ -163,7 +163,8 @@ absl::Status CheckParameters(const Plan& plan, int index) {
   const std::string where = absl::StrCat("unit ", index, ": ");
   for (const Parameter& parameter : unit.parameters()) {
     int64_t elements = 1;
-    for (const int64_t dim : parameter.shape()) {
+    for (const Dim& of : parameter.dims()) {
+      const int64_t dim = DimSize(of);
       if (dim < 1 || elements > unit.flat_elements() / dim) elements = -1;
       if (elements < 0) break;
       elements *= dim;
@@ -219,8 +220,10 @@ absl::Status CheckUnit(const Plan& plan, int index,
         NamedBytes{"stash", unit.stash_bytes(), needs.stash_bytes},
         NamedBytes{"weight stash", unit.weight_stash_bytes(),
                    needs.weight_stash_bytes},
-        NamedBytes{"workspace", unit.workspace_bytes(),
-                   needs.workspace_bytes}}) {
+        NamedBytes{"workspace", unit.workspace_bytes(), needs.workspace_bytes},
+        NamedBytes{"segment", unit.segment_bytes(), needs.segment_bytes},
+        NamedBytes{"segment gradient", unit.segment_gradient_bytes(),
+                   needs.segment_gradient_bytes}}) {
     if (bytes.plan == bytes.ops) continue;
     return Fault(absl::StrCat(where, "its ", bytes.name, " has ", bytes.plan,
                               " bytes in the plan, but its ops need ",

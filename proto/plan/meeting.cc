@@ -5,7 +5,7 @@
 namespace troupe {
 
 bool IsCollective(Instruction::Kind kind) {
-  return kind == Instruction::REDUCE_GRADS ||
+  return kind == Instruction::EXCHANGE || kind == Instruction::REDUCE_GRADS ||
          kind == Instruction::REDUCE_SCALARS;
 }
 

@@ -98,6 +98,18 @@ std::vector<Group> GroupsAlong(const Mesh& mesh, absl::string_view axis,
   return groups;
 }
 
+int PipelineCount(const Mesh& mesh) {
+  return MeshSize(mesh) / AxisSize(mesh, "pipeline");
+}
+
+int PipelineOf(const Mesh& mesh, int rank) {
+  return rank % PipelineCount(mesh);
+}
+
+int RankOfPipeline(const Mesh& mesh, int pipeline, int pipeline_rank) {
+  return pipeline_rank * PipelineCount(mesh) + pipeline;
+}
+
 std::string MeshText(const Mesh& mesh) {
   if (mesh.axes_size() == 0) return "1 rank";
   return absl::StrJoin(mesh.axes(), " x ", [](std::string* out, const Axis& a) {

@@ -34,6 +34,13 @@ int CoordinateOn(const Mesh& mesh, absl::string_view axis, int rank);
 std::vector<Group> GroupsAlong(const Mesh& mesh, absl::string_view axis,
                                absl::string_view purpose);
 
+// The ranks that differ in their place on the axis "pipeline", which is the
+// mesh's first, are one pipeline: which of how many a rank is part of, and its
+// rank at a place on the axis.
+int PipelineCount(const Mesh& mesh);
+int PipelineOf(const Mesh& mesh, int rank);
+int RankOfPipeline(const Mesh& mesh, int pipeline, int pipeline_rank);
+
 // "data 4 x tensor 2".
 std::string MeshText(const Mesh& mesh);
 

@@ -12,6 +12,7 @@
 #include "proto/plan/model_fields.h"
 #include "proto/plan/ops/op_view.h"
 #include "proto/plan/parameter_of.h"
+#include "proto/plan/slices.h"
 
 namespace troupe {
 namespace {
@@ -115,7 +116,7 @@ int UnitCount(const ModelSpec& model) {
 
 int64_t ElementsOf(const Parameter& parameter) {
   int64_t elements = 1;
-  for (const int64_t dim : parameter.shape()) elements *= dim;
+  for (const int64_t dim : WholeShape(parameter)) elements *= dim;
   return elements;
 }
 

@@ -60,6 +60,7 @@ struct Gradient {
   int64_t offset_bytes = 0;
   int made_again_by = -1;  // the op that makes it in backward-weight, too
   bool kept = false;       // read by backward-weight
+  bool summed = false;     // made by an exchange that sums
   std::set<int> moments;
 };
 
@@ -89,6 +90,8 @@ class Placement {
   void ShareStorage();
   bool DiesAt(int tensor, int op) const;
   void PlaceValues();
+  bool CrossesForward(int first, int last) const;
+  bool CrossesBackward(const Gradient& gradient) const;
   TensorPlace ValuePlace(int tensor) const;
 
   // Gradients, as numbers into gradients_.
@@ -109,6 +112,8 @@ class Placement {
   std::vector<int> newest_;  // by tensor: its gradient so far, or -1
   std::vector<GradientsOfOp> of_ops_;
   Packing workspace_;
+  Packing segment_values_;
+  Packing segment_gradients_;
   UnitPlaces places_;
 };
 
@@ -170,15 +175,37 @@ void Placement::ShareStorage() {
   }
   for (int op = 0; op < ops(); ++op) {
     const OpView view = View(op);
-    const bool masks_as_it_reads =
-        view.op().kind() == Op::DROPOUT && view.op().fused();
+    const bool same_memory =
+        (view.op().kind() == Op::DROPOUT && view.op().fused()) ||
+        (view.op().kind() == Op::EXCHANGE &&
+         view.op().exchange().forward() == COLLECTIVE_UNSPECIFIED);
     for (const InPlace& pair : rules_[op].in_place) {
       const int input = view.Input(pair.input);
-      if (masks_as_it_reads || DiesAt(input, op)) {
+      if (same_memory || DiesAt(input, op)) {
         Share(input, view.Output(pair.output));
       }
     }
   }
+}
+
+// Whether ranks exchange something from one op to the other.
+bool Placement::CrossesForward(int first, int last) const {
+  for (int op = first; op <= last; ++op) {
+    if (table_.ops(op).exchange().forward() != COLLECTIVE_UNSPECIFIED) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool Placement::CrossesBackward(const Gradient& gradient) const {
+  for (int op = 0; op < ops(); ++op) {
+    if (table_.ops(op).exchange().backward() == COLLECTIVE_UNSPECIFIED) {
+      continue;
+    }
+    if (gradient.moments.count(Moment(op, 1)) > 0) return true;
+  }
+  return false;
 }
 
 TensorPlace Placement::ValuePlace(int tensor) const {
@@ -238,8 +265,11 @@ void Placement::PlaceValues() {
       for (int m = *moments[t].begin(); m <= *moments[t].rbegin(); ++m) {
         life.moments.insert(m);
       }
-      place.memory = UnitMemory::kWorkspace;
-      place.offset_bytes = workspace_.Add(life);
+      const bool crosses =
+          CrossesForward(*moments[t].begin(), *moments[t].rbegin());
+      place.memory =
+          crosses ? UnitMemory::kSegmentValues : UnitMemory::kWorkspace;
+      place.offset_bytes = (crosses ? segment_values_ : workspace_).Add(life);
     }
   }
 }
@@ -307,6 +337,10 @@ void Placement::MakeInputGradient(int op, const InputGradient& rule) {
       break;
   }
   newest_[tensor] = of_op.inputs[i];
+  const Collective turn = spec.exchange().backward();
+  if (turn == ALL_REDUCE || turn == REDUCE_SCATTER) {
+    gradients_[of_op.inputs[i]].summed = true;
+  }
 }
 
 void Placement::ReadInWeightPass(int op, int gradient) {
@@ -314,7 +348,12 @@ void Placement::ReadInWeightPass(int op, int gradient) {
                         << " has parameters, but nobody reads what it makes";
   Gradient& read = gradients_[gradient];
   const int again = read.made_again_by;
-  if (again < 0) {
+  bool apart = false;  // made in another segment
+  for (int between = op; between < again; ++between) {
+    apart |=
+        table_.ops(between).exchange().backward() != COLLECTIVE_UNSPECIFIED;
+  }
+  if (again < 0 || apart) {
     read.kept = true;
     return;
   }
@@ -374,14 +413,24 @@ void Placement::PlaceGradients() {
   for (Gradient& gradient : gradients_) {
     if (gradient.memory != UnitMemory::kNone) continue;
     const int64_t bytes = LineAligned(BytesOf(table_.tensors(gradient.tensor)));
-    if (gradient.kept) {
+    if (gradient.kept && gradient.summed) {
+      // Not where the weights' gradients find what they read while the sum is
+      // on its way: they would wait for it.
+      for (int m = 0; m < 3 * ops(); ++m) gradient.moments.insert(m);
+      gradient.memory = UnitMemory::kSegmentGradients;
+      gradient.offset_bytes =
+          segment_gradients_.Add({.bytes = bytes, .moments = gradient.moments});
+    } else if (gradient.kept) {
       gradient.memory = UnitMemory::kWeightStash;
       gradient.offset_bytes = places_.weight_stash_bytes;
       places_.weight_stash_bytes += bytes;
     } else {
-      gradient.memory = UnitMemory::kWorkspace;
+      const bool crosses = CrossesBackward(gradient);
+      gradient.memory =
+          crosses ? UnitMemory::kSegmentGradients : UnitMemory::kWorkspace;
       gradient.offset_bytes =
-          workspace_.Add({.bytes = bytes, .moments = gradient.moments});
+          (crosses ? segment_gradients_ : workspace_)
+              .Add({.bytes = bytes, .moments = gradient.moments});
     }
   }
 }
@@ -423,6 +472,8 @@ UnitPlaces Placement::Run() {
     }
   }
   places_.workspace_bytes = workspace_.bytes();
+  places_.segment_bytes = segment_values_.bytes();
+  places_.segment_gradient_bytes = segment_gradients_.bytes();
   return std::move(places_);
 }
 

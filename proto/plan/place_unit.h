@@ -5,8 +5,12 @@
 //
 //   STASH         values that a backward pass reads again
 //   WEIGHT_STASH  gradients that BACKWARD_WEIGHT reads
-//   WORKSPACE     all others: they share memory where their lives do not
-//   overlap
+//   SEGMENT_VALUES, SEGMENT_GRADIENTS
+//                 what is in use while ranks exchange something; of gradients
+//                 also those that ranks sum and BACKWARD_WEIGHT reads
+//   WORKSPACE     all others
+//
+// In the last three, what is not needed at one time shares memory.
 //
 // An output that nobody reads lies nowhere. A gradient of a tensor that several
 // ops read is made once for each, the later ones with the earlier added. What a
@@ -35,7 +39,11 @@ enum class UnitMemory {
   kWorkspace,
   kInputGradient,
   kOutputGradient,
+  kSegmentValues,
+  kSegmentGradients,
 };
+inline constexpr int kUnitMemories =
+    static_cast<int>(UnitMemory::kSegmentGradients) + 1;
 
 struct TensorPlace {
   bool exists() const { return memory != UnitMemory::kNone; }
@@ -69,6 +77,8 @@ struct UnitPlaces {
   int64_t stash_bytes = 0;
   int64_t weight_stash_bytes = 0;
   int64_t workspace_bytes = 0;
+  int64_t segment_bytes = 0;
+  int64_t segment_gradient_bytes = 0;
 };
 
 enum class UnitUse { kTraining, kDecoding };

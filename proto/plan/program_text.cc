@@ -31,6 +31,7 @@ constexpr KindRow kKinds[] = {
     {Instruction::SNAPSHOT, 'K', IO},
     {Instruction::SEND, 'S', ACTIVATIONS},
     {Instruction::RECV, 'V', ACTIVATIONS},
+    {Instruction::EXCHANGE, 'X', EXCHANGES},
 };
 
 const KindRow& RowOf(Instruction::Kind kind) {
@@ -95,9 +96,29 @@ absl::Status ParseAhead(absl::string_view word, Instruction& instruction) {
   return absl::OkStatus();
 }
 
+// "=ALL_REDUCE:BF16:5", or "...:-6" of op 5, backward.
+absl::Status ParseExchange(absl::string_view word, Instruction& instruction) {
+  const std::vector<std::string> fields = absl::StrSplit(word.substr(1), ':');
+  Collective collective = COLLECTIVE_UNSPECIFIED;
+  ElementType dtype = ELEMENT_TYPE_UNSPECIFIED;
+  int op = 0;
+  if (fields.size() != 3 || !Collective_Parse(fields[0], &collective) ||
+      !ElementType_Parse(fields[1], &dtype) ||
+      !absl::SimpleAtoi(fields[2], &op)) {
+    return WordError(word, "want =COLLECTIVE:TYPE:OP");
+  }
+  Instruction::Exchange& exchange = *instruction.mutable_exchange();
+  exchange.set_collective(collective);
+  exchange.set_dtype(dtype);
+  exchange.set_backward(op < 0);
+  exchange.set_op(op < 0 ? -1 - op : op);
+  return absl::OkStatus();
+}
+
 constexpr char kAccessMarks[] = "<>*!";  // by Access
 
-// "saved<4".
+// "saved<4", and of a part of the buffer, 256 bytes from 128 on,
+// "to>4:128:256".
 absl::Status ParseOperand(absl::string_view word, Instruction& instruction) {
   const size_t mark = word.find_first_of(kAccessMarks);
   Instruction::Part part = Instruction::PART_UNSPECIFIED;
@@ -106,8 +127,20 @@ absl::Status ParseOperand(absl::string_view word, Instruction& instruction) {
       part == Instruction::PART_UNSPECIFIED) {
     return WordError(word, "no such part of an instruction");
   }
-  ASSIGN_OR_RETURN(const int buffer, Number(word.substr(mark + 1), word));
+  const std::vector<absl::string_view> numbers =
+      absl::StrSplit(word.substr(mark + 1), ':');
+  ASSIGN_OR_RETURN(const int buffer, Number(numbers[0], word));
   Instruction::Operand& operand = *instruction.add_operands();
+  int64_t offset = 0;
+  int64_t bytes = 0;
+  const bool whole = numbers.size() == 1;
+  if (!whole &&
+      (numbers.size() != 3 || !absl::SimpleAtoi(numbers[1], &offset) ||
+       !absl::SimpleAtoi(numbers[2], &bytes))) {
+    return WordError(word, "want the part's first byte and its bytes");
+  }
+  operand.set_offset(offset);
+  operand.set_bytes(bytes);
   operand.set_part(part);
   operand.set_buffer(buffer);
   operand.set_access(static_cast<Instruction::Access>(
@@ -116,6 +149,7 @@ absl::Status ParseOperand(absl::string_view word, Instruction& instruction) {
 }
 
 absl::Status ParseWord(absl::string_view word, Instruction& instruction) {
+  if (word[0] == '=') return ParseExchange(word, instruction);
   if (word.find_first_of(kAccessMarks) != absl::string_view::npos) {
     return ParseOperand(word, instruction);
   }
@@ -137,6 +171,12 @@ absl::Status ParseWord(absl::string_view word, Instruction& instruction) {
     case 'm':
       instruction.set_micro_batch(value);
       break;
+    case 's':
+      instruction.set_segment(value);
+      break;
+    case 'q':
+      instruction.set_part(value);
+      break;
     case 'v':
       instruction.set_weight_version(value);
       break;
@@ -147,8 +187,8 @@ absl::Status ParseWord(absl::string_view word, Instruction& instruction) {
       instruction.set_group(value);
       break;
     default:
-      return WordError(word,
-                       "no such field; use u m + v p g @ ^, or an operand");
+      return WordError(
+          word, "no such field; use u s q m + v p g @ ^ =, or an operand");
   }
   return absl::OkStatus();
 }
@@ -167,8 +207,20 @@ std::string InstructionText(const Instruction& instruction) {
                       instruction.unit() + instruction.unit_count() - 1);
     }
   }
+  if (instruction.segment() != 0) {
+    absl::StrAppend(&text, " s", instruction.segment());
+  }
+  if (instruction.part() != 0) {
+    absl::StrAppend(&text, " q", instruction.part());
+  }
   if (instruction.has_micro_batch()) {
     absl::StrAppend(&text, " m", instruction.micro_batch());
+  }
+  if (instruction.has_exchange()) {
+    const Instruction::Exchange& exchange = instruction.exchange();
+    absl::StrAppend(&text, " =", Collective_Name(exchange.collective()), ":",
+                    ElementType_Name(exchange.dtype()), ":",
+                    exchange.backward() ? -1 - exchange.op() : exchange.op());
   }
   if (instruction.ahead() != 0) {
     absl::StrAppend(&text, instruction.ahead() > 0 ? " +" : " ",
@@ -198,6 +250,9 @@ std::string InstructionLongText(const Instruction& instruction) {
             ? absl::string_view(&kAccessMarks[operand.access()], 1)
             : "?",
         operand.buffer());
+    if (operand.bytes() > 0) {
+      absl::StrAppend(&text, ":", operand.offset(), ":", operand.bytes());
+    }
   }
   if (!instruction.after().empty()) {
     absl::StrAppend(&text, " ^", absl::StrJoin(instruction.after(), ","));
@@ -217,7 +272,7 @@ absl::StatusOr<Instruction> ParseInstruction(absl::string_view text) {
     }
   }
   if (instruction.kind() == Instruction::KIND_UNSPECIFIED) {
-    return WordError(words[0], "no such kind; use L F I W R N A O K S or V");
+    return WordError(words[0], "no such kind; use L F I W R N A O K S V or X");
   }
   for (size_t i = 1; i < words.size(); ++i) {
     RETURN_IF_ERROR(ParseWord(words[i], instruction));

@@ -14,6 +14,14 @@ Span SpanOf(const Instruction& instruction, int index) {
   }
   if (instruction.has_peer()) span.set_peer(instruction.peer());
   span.set_ahead(instruction.ahead());
+  if (instruction.kind() == Instruction::EXCHANGE ||
+      instruction.kind() == Instruction::REDUCE_GRADS) {
+    span.set_group(instruction.group());
+  }
+  if (instruction.has_exchange()) {
+    const Instruction::Exchange& exchange = instruction.exchange();
+    span.set_exchange(exchange.backward() ? -1 - exchange.op() : exchange.op());
+  }
   return span;
 }
 

@@ -13,6 +13,10 @@ namespace {
 // Random sites of one unit.
 constexpr int64_t kSitesPerUnit = 64;
 
+Dim ColumnDimOf(const TensorSpec& tensor) {
+  return tensor.dims(tensor.dims_size() - 1);
+}
+
 void AddInput(Op& op, const char* name, int tensor) {
   CHECK_GE(tensor, 0) << name;
   Op::Operand& input = *op.add_inputs();
@@ -44,7 +48,7 @@ UnitBuilder::UnitBuilder(Unit::Kind kind, const Options& options)
 }
 
 int UnitBuilder::Parameter(const std::string& name,
-                           std::initializer_list<int64_t> shape,
+                           std::initializer_list<Dim> dims,
                            troupe::Parameter::Init init, double init_std) {
   CHECK_LT(unit_.parameters_size(), kSitesPerUnit);
   CHECK_EQ(unit_.tied_size(), 0) << "tied parameters are numbered behind it";
@@ -52,15 +56,15 @@ int UnitBuilder::Parameter(const std::string& name,
   troupe::Parameter& parameter = *unit_.add_parameters();
   parameter.set_name(name);
   int64_t elements = 1;
-  for (const int64_t dim : shape) {
-    parameter.add_shape(dim);
-    elements *= dim;
+  for (const Dim& dim : dims) {
+    *parameter.add_dims() = dim;
+    elements *= DimSize(dim);
   }
   parameter.set_dtype(options_.shape.dtype);
   parameter.set_offset(unit_.flat_elements());
   parameter.set_init(init);
   parameter.set_init_std(init_std);
-  parameter.set_weight_decay(shape.size() >= 2);
+  parameter.set_weight_decay(dims.size() >= 2);
   parameter.set_random_site(
       static_cast<int32_t>(options_.index * kSitesPerUnit + index));
   unit_.set_flat_elements(unit_.flat_elements() + FlatAligned(elements));
@@ -110,7 +114,6 @@ void UnitBuilder::Output(int tensor) {
 }
 
 int UnitBuilder::Embed(const EmbedArgs& args) {
-  const int64_t hidden = DimSize(args.hidden);
   const int tokens = Tensor("tokens", {batch_, sequence_}, I32);
   table_.mutable_tensors(tokens)->set_home(TensorSpec::TOKENS);
   const int y = Tensor("embedded", {batch_, sequence_, args.hidden},
@@ -118,11 +121,14 @@ int UnitBuilder::Embed(const EmbedArgs& args) {
   Op& op = NewOp(Op::EMBED);
   AddInput(op, "tokens", tokens);
   AddOutput(op, "y", y);
-  op.add_parameters(Parameter(args.tokens, {args.vocabulary, hidden},
-                              troupe::Parameter::NORMAL, args.init_std));
+  op.add_parameters(Parameter(
+      args.tokens, {DimOf({{Dim::VOCABULARY, args.vocabulary}}), args.hidden},
+      troupe::Parameter::NORMAL, args.init_std));
   if (!args.positions.empty()) {
-    op.add_parameters(Parameter(args.positions, {args.positions_max, hidden},
-                                troupe::Parameter::NORMAL, args.init_std));
+    op.add_parameters(
+        Parameter(args.positions,
+                  {DimOf({{Dim::POSITIONS, args.positions_max}}), args.hidden},
+                  troupe::Parameter::NORMAL, args.init_std));
   }
   return y;
 }
@@ -156,7 +162,7 @@ UnitBuilder::NormOutputs UnitBuilder::Norm(const NormArgs& args) {
   }
   AddOutput(op, "rstd",
             Tensor(args.output + " rstd", {batch_, sequence_}, F32));
-  const int64_t width = ColumnsOf(table_.tensors(args.x));
+  const Dim width = ColumnDimOf(table_.tensors(args.x));
   op.add_parameters(
       Parameter(args.name + ".weight", {width}, troupe::Parameter::ONES));
   if (!args.root_mean_square) {
@@ -167,7 +173,7 @@ UnitBuilder::NormOutputs UnitBuilder::Norm(const NormArgs& args) {
 }
 
 int UnitBuilder::Linear(const LinearArgs& args) {
-  const int64_t in = ColumnsOf(table_.tensors(args.x));
+  const Dim in = ColumnDimOf(table_.tensors(args.x));
   Dim columns;
   for (const Projection& projection : args.projections) {
     columns.mutable_sections()->MergeFrom(projection.out.sections());
@@ -181,7 +187,7 @@ int UnitBuilder::Linear(const LinearArgs& args) {
   AddOutput(op, "y", y);
   const int projections = static_cast<int>(args.projections.size());
   for (int i = 0; i < projections; ++i) {
-    const int64_t out = DimSize(args.projections[i].out);
+    const Dim& out = args.projections[i].out;
     const std::string name = args.projections[i].name + ".weight";
     op.add_parameters(
         args.in_out ? Parameter(name, {in, out}, troupe::Parameter::NORMAL,
@@ -192,7 +198,7 @@ int UnitBuilder::Linear(const LinearArgs& args) {
   }
   for (int i = 0; args.bias && i < projections; ++i) {
     op.add_parameters(Parameter(args.projections[i].name + ".bias",
-                                {DimSize(args.projections[i].out)},
+                                {args.projections[i].out},
                                 troupe::Parameter::ZEROS));
     SetPartOf(args, i, ".bias", unit_.parameters_size() - 1);
   }
@@ -219,10 +225,10 @@ void UnitBuilder::Loss(const LossArgs& args) {
   table_.mutable_tensors(logits)->set_row_alignment(kFlatAlignment);
   const int targets = Tensor("targets", {batch_, sequence_}, I32);
   table_.mutable_tensors(targets)->set_home(TensorSpec::TARGETS);
-  const int64_t width = ColumnsOf(table_.tensors(args.x));
+  const Dim width = ColumnDimOf(table_.tensors(args.x));
   int weight = 0;
   if (args.tied_to.empty()) {
-    weight = Parameter(args.weight, {args.vocabulary, width},
+    weight = Parameter(args.weight, {vocabulary, width},
                        troupe::Parameter::NORMAL, args.init_std);
   } else {
     Unit::Tied& tied = *unit_.add_tied();
@@ -266,9 +272,10 @@ int UnitBuilder::HeadNorm(const HeadNormArgs& args) {
     *heads.add_sections() = columns.sections(i);
     heads.mutable_sections(0)->set_width(1);
     AddOutput(op, name, Tensor(name, {batch_, sequence_, heads}, F32));
-    op.add_parameters(Parameter(*norm + ".weight",
-                                {columns.sections(i).width()},
-                                troupe::Parameter::ONES));
+    op.add_parameters(
+        Parameter(*norm + ".weight",
+                  {DimOf({{Dim::HEAD_COLUMNS, columns.sections(i).width()}})},
+                  troupe::Parameter::ONES));
   }
   return y;
 }

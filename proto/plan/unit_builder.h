@@ -143,7 +143,7 @@ class UnitBuilder {
   Built Build() &&;
 
   // A parameter of no op: of a unit that computes nothing.
-  int Parameter(const std::string& name, std::initializer_list<int64_t> shape,
+  int Parameter(const std::string& name, std::initializer_list<Dim> dims,
                 troupe::Parameter::Init init, double init_std = 0);
 
  private:

@@ -8,12 +8,19 @@
 namespace troupe {
 namespace {
 
-void Derive(const UnitTable& table, Unit& unit) {
+// All of the flat buffer lies alike, where nobody has said otherwise.
+void AddOnePart(Unit& unit) {
+  unit.add_parts()->set_elements(unit.flat_elements());
+}
+
+void DeriveUnit(const UnitTable& table, Unit& unit) {
   const UnitPlaces places = PlaceUnit(table, UnitUse::kTraining);
   unit.set_activation_bytes(places.activation_bytes);
   unit.set_stash_bytes(places.stash_bytes);
   unit.set_weight_stash_bytes(places.weight_stash_bytes);
   unit.set_workspace_bytes(places.workspace_bytes);
+  unit.set_segment_bytes(places.segment_bytes);
+  unit.set_segment_gradient_bytes(places.segment_gradient_bytes);
   UnitWork work = WorkOf(table);
   *unit.mutable_forward() = std::move(work.forward);
   *unit.mutable_backward_input() = std::move(work.backward_input);
@@ -25,6 +32,8 @@ void CopyDerived(const Unit& from, Unit& to) {
   to.set_stash_bytes(from.stash_bytes());
   to.set_weight_stash_bytes(from.weight_stash_bytes());
   to.set_workspace_bytes(from.workspace_bytes());
+  to.set_segment_bytes(from.segment_bytes());
+  to.set_segment_gradient_bytes(from.segment_gradient_bytes());
   *to.mutable_forward() = from.forward();
   *to.mutable_backward_input() = from.backward_input();
   *to.mutable_backward_weight() = from.backward_weight();
@@ -39,11 +48,31 @@ void UnitList::Append(UnitBuilder&& builder) {
   if (same) {
     CopyDerived(units.back(), unit);
   } else {
-    Derive(table, unit);
+    DeriveUnit(table, unit);
     tables.push_back(std::move(table));
   }
+  AddOnePart(unit);
   unit.set_table(static_cast<int32_t>(tables.size()) - 1);
   units.push_back(std::move(unit));
+}
+
+void UnitList::AppendWithoutOps(Unit unit) {
+  AddOnePart(unit);
+  units.push_back(std::move(unit));
+}
+
+void UnitList::Derive() {
+  for (size_t u = 0; u < units.size(); ++u) {
+    Unit& unit = units[u];
+    if (!unit.has_table()) continue;
+    const bool same = u > 0 && units[u - 1].has_table() &&
+                      units[u - 1].table() == unit.table();
+    if (same) {
+      CopyDerived(units[u - 1], unit);
+    } else {
+      DeriveUnit(tables[unit.table()], unit);
+    }
+  }
 }
 
 }  // namespace troupe

@@ -14,7 +14,11 @@ struct UnitList {
   // in a row that do the same share a table.
   void Append(UnitBuilder&& builder);
   // One that computes nothing.
-  void AppendWithoutOps(Unit unit) { units.push_back(std::move(unit)); }
+  void AppendWithoutOps(Unit unit);
+
+  // Of all units, the bytes and the work that follow from their tables, which
+  // may have been changed.
+  void Derive();
 
   std::vector<UnitTable> tables;
   std::vector<Unit> units;

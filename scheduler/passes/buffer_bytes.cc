@@ -43,6 +43,10 @@ int64_t BufferBytes(const Plan& plan, Buffer::Kind kind, int unit) {
       return plan.units(unit).stash_bytes();
     case Buffer::WEIGHT_STASH:
       return plan.units(unit).weight_stash_bytes();
+    case Buffer::SEGMENT_VALUES:
+      return plan.units(unit).segment_bytes();
+    case Buffer::SEGMENT_GRADIENTS:
+      return plan.units(unit).segment_gradient_bytes();
     case Buffer::PARAMETERS:
       return plan.units(unit).flat_elements() *
              BytesOfElement(ComputeType(training));

@@ -9,12 +9,26 @@
 #include "proto/base/check.h"
 #include "proto/plan/buffer_kind.h"
 #include "proto/plan/precision.h"
+#include "proto/plan/tensor_spec.h"
+#include "proto/plan/unit_passes.h"
 #include "scheduler/passes/buffer_bytes.h"
 
 namespace troupe {
 namespace {
 
 constexpr int kNone = -1;
+
+// The order in which operands are listed.
+constexpr UnitMemory kReadOrder[] = {
+    UnitMemory::kOutputGradient,  UnitMemory::kInput,
+    UnitMemory::kOutput,          UnitMemory::kStash,
+    UnitMemory::kWeightStash,     UnitMemory::kTokens,
+    UnitMemory::kTargets,         UnitMemory::kSegmentValues,
+    UnitMemory::kSegmentGradients};
+constexpr UnitMemory kWriteOrder[] = {
+    UnitMemory::kOutput,        UnitMemory::kStash,
+    UnitMemory::kInputGradient, UnitMemory::kWeightStash,
+    UnitMemory::kSegmentValues, UnitMemory::kSegmentGradients};
 
 // A value in memory: kind, unit, micro-batch.
 using Value = std::tuple<Buffer::Kind, int, int>;
@@ -28,8 +42,16 @@ struct RankValues {
 // Adds to one program the buffers that its instructions name, once each.
 class Declaration {
  public:
-  Declaration(const Plan& plan, const RankValues& values, Program& program)
-      : plan_(plan), values_(values), program_(program) {}
+  struct Parts {
+    const Plan& plan;
+    const UnitPasses& passes;
+    const RankValues& values;
+  };
+  Declaration(const Parts& parts, Program& program)
+      : plan_(parts.plan),
+        passes_(parts.passes),
+        values_(parts.values),
+        program_(program) {}
 
   void Run() {
     for (const Instruction& instruction : program_.instructions()) {
@@ -69,20 +91,24 @@ class Declaration {
         return Use(Instruction::BATCH, Buffer::BATCH, kNone, m,
                    Instruction::WRITE);
       case Instruction::FORWARD:
-        return Forward(u, m);
       case Instruction::BACKWARD_INPUT:
-        return BackwardInput(u, m);
       case Instruction::BACKWARD_WEIGHT:
-        return BackwardWeight(u, m);
+        return DeclarePass(instruction);
+      case Instruction::EXCHANGE:
+        return DeclareExchange(instruction);
       case Instruction::REDUCE_GRADS:
         for (int i = 0; i < std::max(1, instruction.unit_count()); ++i) {
           Use(Instruction::WEIGHT_GRADIENTS, Buffer::PARAMETER_GRADIENTS, u + i,
               kNone, Instruction::ADD);
         }
+        if (instruction.unit_count() <= 1) {
+          Narrow(u, instruction.part(), instruction.part() + 1);
+        }
         return;
       case Instruction::GRAD_NORM:
         Use(Instruction::WEIGHT_GRADIENTS, Buffer::PARAMETER_GRADIENTS, u,
             kNone, Instruction::READ);
+        Narrow(u, instruction.part(), plan_.units(u).parts_size());
         return UseTotals(Instruction::ADD);
       case Instruction::REDUCE_SCALARS:
         return UseTotals(Instruction::ADD);
@@ -113,63 +139,140 @@ class Declaration {
                                           : Buffer::GRADIENT;
   }
 
-  void Forward(int u, int m) {
-    if (u > 0)
-      Use(Instruction::INPUT, Buffer::ACTIVATION, u - 1, m, Instruction::READ);
-    if (Is(u, Unit::EMBEDDING) || Is(u, Unit::HEAD)) {
-      Use(Instruction::BATCH, Buffer::BATCH, kNone, m, Instruction::READ);
+  // FORWARD, BACKWARD_INPUT or BACKWARD_WEIGHT of a segment: what it reads,
+  // then what it writes.
+  void DeclarePass(const Instruction& instruction) {
+    const int u = instruction.unit();
+    const int m = instruction.micro_batch();
+    const SegmentUse& use =
+        passes_.Of(u, instruction.kind()).at(instruction.segment()).use;
+    for (const UnitMemory memory : kReadOrder) {
+      for (const MemoryUse& at : use.memories) {
+        if (at.memory == memory && !at.writes) {
+          UseMemory(memory, u, m, Instruction::READ);
+        }
+      }
     }
-    ReadParameters(u);
-    Use(Instruction::OUTPUT, Buffer::ACTIVATION, u, m, Instruction::WRITE);
-    Use(Instruction::SAVED, Buffer::STASH, u, m, Instruction::WRITE);
-    if (u + 1 == plan_.units_size()) UseTotals(Instruction::ADD);
-  }
-
-  // Units keep what they read of a micro-batch, synthetic ones what they made.
-  void ReadKeptActivation(int u, int m) {
-    if (Is(u, Unit::SYNTHETIC)) {
-      Use(Instruction::OUTPUT, Buffer::ACTIVATION, u, m, Instruction::READ);
-    } else if (u > 0) {
-      Use(Instruction::INPUT, Buffer::ACTIVATION, u - 1, m, Instruction::READ);
-    }
-  }
-
-  void BackwardInput(int u, int m) {
-    Use(Instruction::OUTPUT_GRADIENT, Buffer::GRADIENT, u, m,
-        Instruction::READ);
-    ReadKeptActivation(u, m);
-    Use(Instruction::SAVED, Buffer::STASH, u, m, Instruction::READ);
-    ReadParameters(u);
-    if (u > 0) {
-      Use(Instruction::INPUT_GRADIENT, Buffer::GRADIENT, u - 1, m,
-          Instruction::WRITE);
-    }
-    Use(Instruction::SAVED_GRADIENTS, Buffer::WEIGHT_STASH, u, m,
-        Instruction::WRITE);
-  }
-
-  void BackwardWeight(int u, int m) {
-    Use(Instruction::OUTPUT_GRADIENT, Buffer::GRADIENT, u, m,
-        Instruction::READ);
-    ReadKeptActivation(u, m);
-    Use(Instruction::SAVED, Buffer::STASH, u, m, Instruction::READ);
-    Use(Instruction::SAVED_GRADIENTS, Buffer::WEIGHT_STASH, u, m,
-        Instruction::READ);
-    if (Is(u, Unit::EMBEDDING)) {
-      Use(Instruction::BATCH, Buffer::BATCH, kNone, m, Instruction::READ);
+    const bool weight_pass = instruction.kind() == Instruction::BACKWARD_WEIGHT;
+    if (!weight_pass) ReadParameters(u, use);
+    for (const UnitMemory memory : kWriteOrder) {
+      for (const MemoryUse& at : use.memories) {
+        if (at.memory == memory && at.writes)
+          UseMemory(memory, u, m, Instruction::WRITE);
+      }
     }
     for (const int owner : GradientUnits(plan_, u)) {
-      const bool first = summed_.insert(owner).second;
-      Use(owner == u ? Instruction::WEIGHT_GRADIENTS
-                     : Instruction::TIED_GRADIENTS,
-          Buffer::PARAMETER_GRADIENTS, owner, kNone,
-          first ? Instruction::ADD_TO_ZEROS : Instruction::ADD);
+      if (owner == u ? use.weight_gradients : use.tied_gradients) {
+        AddToGradients(u, owner);
+      }
     }
+    if (use.totals) UseTotals(Instruction::ADD);
     // Of one backward pass, the SEND stands behind the weight's half: what it
     // carries is the pass's, and goes when that is done.
-    if (u > 0 && unsent_.count({u - 1, m}) > 0) {
+    if (weight_pass && u > 0 && unsent_.count({u - 1, m}) > 0 &&
+        instruction.segment() == passes_.LastWeightSegment(u)) {
       Use(Instruction::INPUT_GRADIENT, Buffer::GRADIENT, u - 1, m,
           Instruction::ADD);
+    }
+  }
+
+  // What it gives and what it gets; one operand where they are the same place.
+  void DeclareExchange(const Instruction& instruction) {
+    const int u = instruction.unit();
+    const int m = instruction.micro_batch();
+    const int op = instruction.exchange().op();
+    const UnitTable& table = plan_.tables(plan_.units(u).table());
+    const OpPlaces& places = passes_.Places(u).ops[op];
+    const bool backward = instruction.exchange().backward();
+    const TensorPlace& from =
+        backward ? places.output_gradients[0] : places.inputs[0];
+    const TensorPlace& to =
+        backward ? places.input_gradients[0] : places.outputs[0];
+    const bool in_place =
+        from.memory == to.memory && from.offset_bytes == to.offset_bytes;
+    if (!in_place) {
+      // A reduce-scatter sums in what it is given.
+      const bool sums = instruction.exchange().collective() == REDUCE_SCATTER;
+      UseMemory(from.memory, u, m, sums ? Instruction::ADD : Instruction::READ,
+                Instruction::FROM);
+      Narrow(from, table);
+    }
+    UseMemory(to.memory, u, m, in_place ? Instruction::ADD : Instruction::WRITE,
+              Instruction::TO);
+    Narrow(to, table);
+  }
+
+  // The last operand is a tensor of the buffer.
+  void Narrow(const TensorPlace& place, const UnitTable& table) {
+    Instruction::Operand& operand =
+        *at_->mutable_operands(at_->operands_size() - 1);
+    operand.set_offset(place.offset_bytes);
+    operand.set_bytes(BytesOf(table.tensors(place.tensor)));
+  }
+
+  // Of parts of a unit's flat buffer, f32; 0: nothing to say, it is all of it.
+  void Narrow(int unit, int first_part, int end_part) {
+    const Unit& of = plan_.units(unit);
+    int64_t begin = 0;
+    int64_t end = 0;
+    for (int p = 0; p < end_part; ++p) {
+      const int64_t elements = of.parts(p).elements();
+      if (p < first_part) begin += elements;
+      end += elements;
+    }
+    if (begin == 0 && end == of.flat_elements()) return;
+    constexpr int64_t kBytesOfF32 = 4;
+    Instruction::Operand& operand =
+        *at_->mutable_operands(at_->operands_size() - 1);
+    operand.set_offset(begin * kBytesOfF32);
+    operand.set_bytes((end - begin) * kBytesOfF32);
+  }
+
+  void AddToGradients(int u, int owner) {
+    const bool first = summed_.insert(owner).second;
+    Use(owner == u ? Instruction::WEIGHT_GRADIENTS
+                   : Instruction::TIED_GRADIENTS,
+        Buffer::PARAMETER_GRADIENTS, owner, kNone,
+        first ? Instruction::ADD_TO_ZEROS : Instruction::ADD);
+  }
+
+  // A memory that several segments write is written by the first of them, and
+  // added to by those who come later.
+  void UseMemory(UnitMemory memory, int u, int m, Instruction::Access access,
+                 absl::optional<Instruction::Part> part = absl::nullopt) {
+    const auto use = [&](Instruction::Part usual, Buffer::Kind kind, int unit,
+                         int micro_batch) {
+      const Name name = {{kind, unit, micro_batch}, OffsetOf(kind)};
+      const bool again =
+          access == Instruction::WRITE && !written_.insert(name).second;
+      Add(name, part.value_or(usual), again ? Instruction::ADD : access);
+    };
+    switch (memory) {
+      case UnitMemory::kTokens:
+      case UnitMemory::kTargets:
+        return use(Instruction::BATCH, Buffer::BATCH, kNone, m);
+      case UnitMemory::kInput:
+        if (u == 0) return;
+        return use(Instruction::INPUT, Buffer::ACTIVATION, u - 1, m);
+      case UnitMemory::kOutput:
+        return use(Instruction::OUTPUT, Buffer::ACTIVATION, u, m);
+      case UnitMemory::kStash:
+        return use(Instruction::SAVED, Buffer::STASH, u, m);
+      case UnitMemory::kWeightStash:
+        return use(Instruction::SAVED_GRADIENTS, Buffer::WEIGHT_STASH, u, m);
+      case UnitMemory::kInputGradient:
+        if (u == 0) return;
+        return use(Instruction::INPUT_GRADIENT, Buffer::GRADIENT, u - 1, m);
+      case UnitMemory::kOutputGradient:
+        return use(Instruction::OUTPUT_GRADIENT, Buffer::GRADIENT, u, m);
+      case UnitMemory::kSegmentValues:
+        return use(Instruction::SEGMENT, Buffer::SEGMENT_VALUES, u, m);
+      case UnitMemory::kSegmentGradients:
+        return use(Instruction::SEGMENT_GRADIENT, Buffer::SEGMENT_GRADIENTS, u,
+                   m);
+      default:
+        CHECK(false) << "a pass of unit " << u << " uses memory "
+                     << static_cast<int>(memory);
     }
   }
 
@@ -220,8 +323,9 @@ class Declaration {
     return Versions(u) > 1 && program_.kind() == Program::TRAIN ? -1 : 0;
   }
 
-  void ReadParameters(int u) {
+  void ReadParameters(int u, const SegmentUse& use) {
     for (const int owner : GradientUnits(plan_, u)) {
+      if (!(owner == u ? use.weights : use.tied_weights)) continue;
       const int age = Versions(owner) > 1 ? at_->weight_version() : 0;
       UseVersion(owner == u ? Instruction::WEIGHTS : Instruction::TIED_WEIGHTS,
                  owner, NewestOffset(owner) - age, Instruction::READ);
@@ -277,36 +381,42 @@ class Declaration {
     return found->second = program_.buffers_size() - 1;
   }
 
-  bool Is(int u, Unit::Kind kind) const {
-    return plan_.units(u).kind() == kind;
-  }
-
   const Plan& plan_;
+  const UnitPasses& passes_;
   const RankValues& values_;
   Program& program_;
   Instruction* at_ = nullptr;
   // Gradients that a later instruction sends: unit and micro-batch.
   std::set<std::pair<int, int>> unsent_;
   std::set<int> summed_;  // units whose gradients hold something
+  std::set<Name> written_;
   std::map<Name, int> indices_;
 };
 
 // The versions that TRAIN uses, and what it carries to its next runs.
-RankValues ValuesOf(const Plan& plan, const Program& train) {
+RankValues ValuesOf(const Plan& plan, const UnitPasses& passes,
+                    const Program& train) {
   RankValues values;
   for (const Instruction& instruction : train.instructions()) {
     // Backward-weight needs gradients and activations only.
     if (instruction.weight_version() == 0 ||
-        instruction.kind() == Instruction::BACKWARD_WEIGHT) {
+        (instruction.kind() != Instruction::FORWARD &&
+         instruction.kind() != Instruction::BACKWARD_INPUT)) {
       continue;
     }
+    const SegmentUse& use = passes.Of(instruction.unit(), instruction.kind())
+                                .at(instruction.segment())
+                                .use;
     for (const int owner : GradientUnits(plan, instruction.unit())) {
+      if (!(owner == instruction.unit() ? use.weights : use.tied_weights)) {
+        continue;
+      }
       int& versions = values.versions[owner];
       versions = std::max(versions, 1 + instruction.weight_version());
     }
   }
   Program trial = train;
-  Declaration declaration(plan, values, trial);
+  Declaration declaration({plan, passes, values}, trial);
   declaration.Run();
   for (const Value& value : declaration.Carried()) {
     if (!IsResident(std::get<0>(value))) values.carried.insert(value);
@@ -317,11 +427,12 @@ RankValues ValuesOf(const Plan& plan, const Program& train) {
 }  // namespace
 
 void DeclareBuffers(Draft& draft) {
+  const UnitPasses passes(draft.plan);
   for (RankPlan& rank : *draft.plan.mutable_ranks()) {
     const RankValues values =
-        ValuesOf(draft.plan, *FindProgram(rank, Program::TRAIN));
+        ValuesOf(draft.plan, passes, *FindProgram(rank, Program::TRAIN));
     for (Program& program : *rank.mutable_programs()) {
-      Declaration(draft.plan, values, program).Run();
+      Declaration({draft.plan, passes, values}, program).Run();
     }
   }
 }

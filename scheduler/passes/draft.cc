@@ -1,9 +1,12 @@
 #include "scheduler/passes/draft.h"
 
 #include <algorithm>
+#include <map>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
+#include "proto/plan/mesh.h"
 
 namespace troupe {
 namespace {
@@ -21,11 +24,30 @@ std::vector<int> UnitsOf(const Plan& plan, int rank) {
   return units;
 }
 
-int ReplicaGroup(const Plan& plan, int unit) {
+std::vector<Placement> PlacementsOf(const Plan& plan, int rank) {
+  std::vector<Placement> placements;
   for (const Placement& placement : plan.placements()) {
-    if (placement.unit() == unit) return placement.replica_group();
+    if (placement.rank() == rank) placements.push_back(placement);
   }
-  CHECK(false) << "unit " << unit << " is placed nowhere";
+  std::stable_sort(placements.begin(), placements.end(),
+                   [](const Placement& a, const Placement& b) {
+                     return a.unit() < b.unit();
+                   });
+  return placements;
+}
+
+int ExchangeGroup(const Plan& plan, absl::string_view axis, int rank) {
+  const int size = AxisSize(plan.mesh(), axis);
+  for (int g = 0; g < plan.groups_size(); ++g) {
+    const Group& group = plan.groups(g);
+    if (group.ranks_size() != size || !absl::StartsWith(group.name(), axis)) {
+      continue;
+    }
+    if (std::count(group.ranks().begin(), group.ranks().end(), rank) > 0) {
+      return g;
+    }
+  }
+  CHECK(false) << "no group along " << axis << " has rank " << rank;
   return -1;
 }
 
@@ -40,13 +62,13 @@ int WorldGroup(const Plan& plan) {
   return 0;
 }
 
-std::string TransferGroupName(int data_index, Lane lane) {
-  return absl::StrCat("pipeline-", data_index, "-",
+std::string TransferGroupName(int pipeline, Lane lane) {
+  return absl::StrCat("pipeline-", pipeline, "-",
                       lane == ACTIVATIONS ? "activations" : "gradients");
 }
 
-int TransferGroup(const Plan& plan, int data_index, Lane lane) {
-  const std::string name = TransferGroupName(data_index, lane);
+int TransferGroup(const Plan& plan, int pipeline, Lane lane) {
+  const std::string name = TransferGroupName(pipeline, lane);
   for (int g = 0; g < plan.groups_size(); ++g) {
     if (plan.groups(g).name() == name) return g;
   }
@@ -63,7 +85,26 @@ std::vector<int> GradientUnits(const Plan& plan, int unit) {
   return units;
 }
 
-std::vector<std::vector<int>> SpreadUnits(const Plan& plan) {
+namespace {
+
+// The first part that a rank does anything for, where those that hold the same
+// of a part are neighbours: the first of them does. Parts that most ranks have
+// come first.
+int FirstPart(const Plan& plan, const Unit& unit, int rank) {
+  for (int p = 0; p < unit.parts_size(); ++p) {
+    bool first = true;
+    for (const Unit::Part::Share& share : unit.parts(p).shares()) {
+      first &=
+          CoordinateOn(plan.mesh(), share.axis(), rank) % share.copies() == 0;
+    }
+    if (first) return p;
+  }
+  return unit.parts_size();
+}
+
+}  // namespace
+
+std::vector<std::vector<Duty>> SpreadUnits(const Plan& plan) {
   std::vector<int> largest_first;
   for (int u = 0; u < plan.units_size(); ++u) {
     if (plan.units(u).flat_elements() > 0) largest_first.push_back(u);
@@ -72,18 +113,32 @@ std::vector<std::vector<int>> SpreadUnits(const Plan& plan) {
       largest_first.begin(), largest_first.end(), [&](int a, int b) {
         return plan.units(a).flat_elements() > plan.units(b).flat_elements();
       });
-  std::vector<std::vector<int>> spread(plan.ranks_size());
+  // By unit: those that hold it, by what they have of it, in their order.
+  std::vector<std::map<int, std::vector<int>>> holders(plan.units_size());
+  for (const Placement& placement : plan.placements()) {
+    const int place = CoordinateOn(plan.mesh(), "tensor", placement.rank());
+    holders[placement.unit()][place].push_back(placement.rank());
+  }
+  std::vector<std::vector<Duty>> spread(plan.ranks_size());
   std::vector<int64_t> bytes(plan.ranks_size(), 0);
   for (const int u : largest_first) {
-    const Group& group = plan.groups(ReplicaGroup(plan, u));
-    int least = group.ranks(0);
-    for (const int rank : group.ranks()) {
-      if (bytes[rank] < bytes[least]) least = rank;
+    const Unit& unit = plan.units(u);
+    for (auto& [place, ranks] : holders[u]) {
+      std::sort(ranks.begin(), ranks.end());
+      int least = ranks.front();
+      for (const int rank : ranks) {
+        if (bytes[rank] < bytes[least]) least = rank;
+      }
+      const int part = FirstPart(plan, unit, least);
+      if (part == unit.parts_size()) continue;
+      spread[least].push_back({.unit = u, .part = part});
+      bytes[least] += FlatBytes(unit);
     }
-    spread[least].push_back(u);
-    bytes[least] += FlatBytes(plan.units(u));
   }
-  for (std::vector<int>& units : spread) std::sort(units.begin(), units.end());
+  for (std::vector<Duty>& duties : spread) {
+    std::sort(duties.begin(), duties.end(),
+              [](const Duty& a, const Duty& b) { return a.unit < b.unit; });
+  }
   return spread;
 }
 

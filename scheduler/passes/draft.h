@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "proto/plan.pb.h"
 #include "proto/plan/find_program.h"
 #include "scheduler/pipelines/compute_order.h"
@@ -28,26 +29,34 @@ struct Draft {
 // only, since a unit of its own is tied to them.
 std::vector<int> UnitsOf(const Plan& plan, int rank);
 
-// Index of the group whose gradients of `unit` are summed.
-int ReplicaGroup(const Plan& plan, int unit);
+// Those of this rank, by unit.
+std::vector<Placement> PlacementsOf(const Plan& plan, int rank);
 
 // Index of the group of all ranks; CHECKs that there is one.
 inline constexpr char kWorldGroup[] = "world";
 int WorldGroup(const Plan& plan);
 
-// Index of the group over which the pipeline of this place on the data axis
-// moves what `lane` carries.
-int TransferGroup(const Plan& plan, int data_index, Lane lane);
-std::string TransferGroupName(int data_index, Lane lane);
+// Index of the group over which that pipeline moves what `lane` carries.
+int TransferGroup(const Plan& plan, int pipeline, Lane lane);
+std::string TransferGroupName(int pipeline, Lane lane);
+
+// Index of the group of the rank's neighbours along an axis within a stage, who
+// exchange what their units need of one another.
+int ExchangeGroup(const Plan& plan, absl::string_view axis, int rank);
 
 // Units whose gradient buffers a BACKWARD_WEIGHT of `unit` adds to: itself and
 // those that it is tied to.
 std::vector<int> GradientUnits(const Plan& plan, int unit);
 
-// Splits the units among the ranks of their replica groups, each unit to one
-// rank, by bytes as evenly as the largest-first rule does it: result[rank]
-// lists units, ascending.
-std::vector<std::vector<int>> SpreadUnits(const Plan& plan);
+// What one rank does for all that hold the same.
+struct Duty {
+  int unit = 0;
+  int part = 0;  // of Unit.parts the first; and all behind it
+};
+// Splits the units among the ranks that hold them, every part to one of those
+// that hold the same of it, by bytes as evenly as the largest-first rule does
+// it: result[rank], by unit.
+std::vector<std::vector<Duty>> SpreadUnits(const Plan& plan);
 
 // Bytes of a unit's flat buffer in f32.
 int64_t FlatBytes(const Unit& unit);

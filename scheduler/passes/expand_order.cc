@@ -1,9 +1,12 @@
 #include "scheduler/passes/expand_order.h"
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "proto/plan/mesh.h"
 #include "proto/plan/program_text.h"
+#include "proto/plan/unit_passes.h"
 #include "scheduler/passes/dry_run.h"
 #include "scheduler/passes/transfers.h"
 
@@ -13,10 +16,13 @@ namespace {
 // Of one rank.
 class Expansion {
  public:
-  Expansion(const Draft& draft, int rank, Program& program)
+  Expansion(const Draft& draft, const UnitPasses& passes, int rank,
+            Program& program)
       : draft_(draft),
+        passes_(passes),
         plan_(draft.plan),
-        data_index_(CoordinateOn(plan_.mesh(), "data", rank)),
+        rank_(rank),
+        pipeline_(PipelineOf(plan_.mesh(), rank)),
         pipeline_rank_(CoordinateOn(plan_.mesh(), "pipeline", rank)),
         program_(program) {}
 
@@ -54,27 +60,68 @@ class Expansion {
   void Emit(const ComputeStep& step, const Backward& backward) {
     const std::vector<int>& units = draft_.stage_units.at(step.stage);
     if (step.kind == ComputeStep::kForward) {
-      for (const int u : units) Emit(Instruction::FORWARD, u, step);
+      for (const int u : units) EmitForward(u, step);
       return;
     }
     for (auto u = units.rbegin(); u != units.rend(); ++u) {
-      if (backward.input && plan_.units(*u).kind() != Unit::EMBEDDING) {
-        Emit(Instruction::BACKWARD_INPUT, *u, step);
-      }
-      if (backward.weight) Emit(Instruction::BACKWARD_WEIGHT, *u, step);
+      EmitBackward(*u, step, backward);
     }
   }
 
-  void Emit(Instruction::Kind kind, int unit, const ComputeStep& step) {
+  void EmitForward(int u, const ComputeStep& step) {
+    const auto& segments = passes_.Of(u, Instruction::FORWARD);
+    for (size_t s = 0; s < segments.size(); ++s) {
+      Emit(Instruction::FORWARD, u, s, step);
+      EmitExchange(u, segments[s].segment.exchange, false, step);
+    }
+  }
+
+  // The gradients of a segment's parameters are computed while those of its
+  // input are on their way.
+  void EmitBackward(int u, const ComputeStep& step, const Backward& backward) {
+    const auto& inputs = passes_.Of(u, Instruction::BACKWARD_INPUT);
+    const auto& weights = passes_.Of(u, Instruction::BACKWARD_WEIGHT);
+    for (size_t s = inputs.size(); s-- > 0;) {
+      if (backward.input) {
+        if (inputs[s].use.works) Emit(Instruction::BACKWARD_INPUT, u, s, step);
+        EmitExchange(u, inputs[s].segment.exchange, true, step);
+      }
+      if (backward.weight && weights[s].use.works) {
+        Emit(Instruction::BACKWARD_WEIGHT, u, s, step);
+      }
+    }
+  }
+
+  Instruction& Emit(Instruction::Kind kind, int unit, int segment,
+                    const ComputeStep& step) {
     Instruction& instruction = *program_.add_instructions();
     instruction.set_kind(kind);
     instruction.set_lane(UsualLane(kind));
     instruction.set_unit(unit);
+    instruction.set_segment(segment);
     instruction.set_micro_batch(step.micro_batch);
     instruction.set_ahead(step.ahead);
     if (step.weight_version > 0) {
       instruction.set_weight_version(step.weight_version);
     }
+    return instruction;
+  }
+
+  void EmitExchange(int unit, int op, bool backward, const ComputeStep& step) {
+    if (op < 0) return;
+    const UnitTable& table = plan_.tables(plan_.units(unit).table());
+    const Op::Exchange& exchange = table.ops(op).exchange();
+    Instruction& instruction = Emit(Instruction::EXCHANGE, unit, 0, step);
+    instruction.clear_weight_version();
+    int& group =
+        exchange_groups_.try_emplace(exchange.axis(), -1).first->second;
+    if (group < 0) group = ExchangeGroup(plan_, exchange.axis(), rank_);
+    instruction.set_group(group);
+    Instruction::Exchange& what = *instruction.mutable_exchange();
+    what.set_op(op);
+    what.set_backward(backward);
+    what.set_collective(backward ? exchange.backward() : exchange.forward());
+    what.set_dtype(table.tensors(table.ops(op).inputs(0).tensor()).dtype());
   }
 
   void Emit(const Transfer& transfer) {
@@ -86,14 +133,17 @@ class Expansion {
     instruction.set_unit(transfer.unit);
     instruction.set_micro_batch(transfer.micro_batch);
     instruction.set_ahead(transfer.ahead);
-    instruction.set_peer(RankAt(
-        plan_.mesh(), {sends ? transfer.to : transfer.from, data_index_}));
-    instruction.set_group(TransferGroup(plan_, data_index_, transfer.lane));
+    instruction.set_peer(RankOfPipeline(plan_.mesh(), pipeline_,
+                                        sends ? transfer.to : transfer.from));
+    instruction.set_group(TransferGroup(plan_, pipeline_, transfer.lane));
   }
 
   const Draft& draft_;
+  const UnitPasses& passes_;
   const Plan& plan_;
-  const int data_index_;
+  const int rank_;
+  const int pipeline_;
+  std::map<std::string, int> exchange_groups_;  // by axis
   const int pipeline_rank_;
   Program& program_;
 };
@@ -106,11 +156,12 @@ void ExpandOrder(const ComputeOrder& order, const ComputeOrder& homes,
       DryRun(draft, order, kind == Program::TRAIN ? RunsUntilSteady(draft) : 1);
   const std::vector<Transfer> transfers =
       TransfersOf(draft, order, homes, times);
+  const UnitPasses passes(draft.plan);
   for (RankPlan& rank : *draft.plan.mutable_ranks()) {
     Program& program = *rank.add_programs();
     program.set_kind(kind);
     const int p = CoordinateOn(draft.plan.mesh(), "pipeline", rank.rank());
-    Expansion(draft, rank.rank(), program)
+    Expansion(draft, passes, rank.rank(), program)
         .Run(order.at(p), times.at(p), transfers);
   }
 }

@@ -2,8 +2,10 @@
 // its units: ascending for FORWARD, descending for the two backward kinds.
 // Where backward-weight directly follows backward-input of the same stage and
 // micro-batch, the two are interleaved unit by unit, so that what the one
-// leaves for the other lives for a moment only. An embedding has no
-// BACKWARD_INPUT. Between stages on different ranks stand SEND and RECV, each
+// leaves for the other lives for a moment only. Units whose ranks exchange
+// something are written segment by segment, with an EXCHANGE between; what has
+// nothing to do, as the BACKWARD_INPUT of an embedding, is left out. Between
+// stages on different ranks stand SEND and RECV, each
 // where the dry run has what it carries (transfers.h): behind the sender's
 // computation, of a whole backward pass where it is one, and before the
 // receiver's.

@@ -6,15 +6,16 @@ namespace troupe {
 
 void GradientNorm(Draft& draft) {
   if (draft.plan.job().optimizer().name() == "none") return;
-  const std::vector<std::vector<int>> spread = SpreadUnits(draft.plan);
+  const std::vector<std::vector<Duty>> spread = SpreadUnits(draft.plan);
   for (RankPlan& rank : *draft.plan.mutable_ranks()) {
-    const std::vector<int>& units = spread[rank.rank()];
-    for (auto u = units.rbegin(); u != units.rend(); ++u) {
+    const std::vector<Duty>& duties = spread[rank.rank()];
+    for (auto duty = duties.rbegin(); duty != duties.rend(); ++duty) {
       Instruction& norm =
           *FindProgram(rank, Program::TRAIN)->add_instructions();
       norm.set_kind(Instruction::GRAD_NORM);
       norm.set_lane(UsualLane(Instruction::GRAD_NORM));
-      norm.set_unit(*u);
+      norm.set_unit(duty->unit);
+      norm.set_part(duty->part);
     }
   }
 }

@@ -10,10 +10,14 @@
 namespace troupe {
 namespace {
 
-// Units [first, first + count) of one replica group.
+constexpr int64_t kBytesOfF32 = 4;
+
+// Units [first, first + count) whose gradients one group sums; of one unit, a
+// part of them.
 struct Bucket {
   int first = 0;
   int count = 0;
+  int part = 0;
   int group = 0;
   int64_t bytes = 0;
 };
@@ -21,19 +25,26 @@ struct Bucket {
 std::vector<Bucket> BucketsOf(const Plan& plan, int rank) {
   const double bytes_max =
       plan.job().parallelism().bucket_megabytes() * 1024 * 1024;
-  std::vector<int> units = UnitsOf(plan, rank);
+  const std::vector<Placement> units = PlacementsOf(plan, rank);
   std::vector<Bucket> buckets;
   for (auto u = units.rbegin(); u != units.rend(); ++u) {
-    const int group = ReplicaGroup(plan, *u);
-    const int64_t bytes = FlatBytes(plan.units(*u));
-    if (plan.groups(group).ranks_size() == 1 || bytes == 0) continue;
-    const bool joins = !buckets.empty() && buckets.back().group == group &&
-                       buckets.back().first == *u + 1 &&
-                       buckets.back().bytes + bytes <= bytes_max;
-    if (!joins) buckets.push_back({.first = *u, .group = group});
-    buckets.back().first = *u;
-    buckets.back().count += 1;
-    buckets.back().bytes += bytes;
+    const Unit& unit = plan.units(u->unit());
+    for (int p = 0; p < unit.parts_size(); ++p) {
+      const int group = u->groups(p);
+      const int64_t bytes = unit.parts(p).elements() * kBytesOfF32;
+      if (plan.groups(group).ranks_size() == 1 || bytes == 0) continue;
+      const bool joins = unit.parts_size() == 1 && !buckets.empty() &&
+                         plan.units(buckets.back().first).parts_size() == 1 &&
+                         buckets.back().group == group &&
+                         buckets.back().first == u->unit() + 1 &&
+                         buckets.back().bytes + bytes <= bytes_max;
+      if (!joins) {
+        buckets.push_back({.first = u->unit(), .part = p, .group = group});
+      }
+      buckets.back().first = u->unit();
+      buckets.back().count += 1;
+      buckets.back().bytes += bytes;
+    }
   }
   return buckets;
 }
@@ -50,7 +61,11 @@ std::vector<int> LastAdded(const Plan& plan, const Program& program) {
 }
 
 // A bucket as all ranks of its group see it.
-using BucketName = std::pair<int, int>;  // group, first unit
+using BucketName = std::tuple<int, int, int>;  // group, first unit, part
+
+BucketName NameOf(const Bucket& bucket) {
+  return {bucket.group, bucket.first, bucket.part};
+}
 
 // Where in their programs ranks are ready for buckets.
 class Readiness {
@@ -63,7 +78,7 @@ class Readiness {
         const auto begin = last.begin() + bucket.first;
         const int index = *std::max_element(begin, begin + bucket.count);
         buckets_[rank.rank()].push_back({bucket, index});
-        double& when = shares_[{bucket.group, bucket.first}];
+        double& when = shares_[NameOf(bucket)];
         when = std::max(
             when, static_cast<double>(index) / program.instructions_size());
       }
@@ -89,8 +104,8 @@ class Readiness {
 
  private:
   // Neighbours in backward order come first, last units first.
-  std::tuple<double, int, int> KeyOf(const Bucket& bucket) const {
-    return {shares_.at({bucket.group, bucket.first}), -bucket.first,
+  std::tuple<double, int, int, int> KeyOf(const Bucket& bucket) const {
+    return {shares_.at(NameOf(bucket)), -bucket.first, bucket.part,
             bucket.group};
   }
 
@@ -104,6 +119,7 @@ void Emit(const Bucket& bucket, Program& program) {
   reduce.set_lane(UsualLane(Instruction::REDUCE_GRADS));
   reduce.set_unit(bucket.first);
   if (bucket.count > 1) reduce.set_unit_count(bucket.count);
+  reduce.set_part(bucket.part);
   reduce.set_group(bucket.group);
 }
 

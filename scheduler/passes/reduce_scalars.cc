@@ -23,10 +23,12 @@ Instruction Reduction(int group, int lag) {
 
 bool SumsGradientsAlongThePipeline(const Plan& plan) {
   for (const Placement& placement : plan.placements()) {
-    const Group& group = plan.groups(placement.replica_group());
-    const int first = CoordinateOn(plan.mesh(), "pipeline", group.ranks(0));
-    for (const int rank : group.ranks()) {
-      if (CoordinateOn(plan.mesh(), "pipeline", rank) != first) return true;
+    for (const int index : placement.groups()) {
+      const Group& group = plan.groups(index);
+      const int first = CoordinateOn(plan.mesh(), "pipeline", group.ranks(0));
+      for (const int rank : group.ranks()) {
+        if (CoordinateOn(plan.mesh(), "pipeline", rank) != first) return true;
+      }
     }
   }
   return false;

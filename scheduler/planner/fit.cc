@@ -71,6 +71,54 @@ absl::StatusOr<int> LargestThatFits(
   return fits;
 }
 
+// Whether the job fits, on as many workers as it needs: those that there are,
+// and more like them.
+absl::StatusOr<bool> Fits(const JobSpec& job,
+                          const std::vector<WorkerDescription>& workers,
+                          const BuildPlan& build) {
+  const absl::StatusOr<Plan> plan = build(job);
+  if (absl::IsInvalidArgument(plan.status())) return false;
+  if (!plan.ok()) return plan.status();
+  std::vector<WorkerDescription> enough;
+  for (int r = 0; r < plan->ranks_size(); ++r) {
+    enough.push_back(workers[r % workers.size()]);
+  }
+  return CheckMemory(*plan, enough).ok();
+}
+
+// What to cut units by so that the job fits, as advice; empty: nothing found.
+absl::StatusOr<std::string> CutThatFits(
+    const JobSpec& job, const std::vector<WorkerDescription>& workers,
+    const BuildPlan& build) {
+  const ParallelismSpec& now = job.parallelism();
+  JobSpec other = job;
+  ParallelismSpec& cut = *other.mutable_parallelism();
+  if (now.tensor() > 1 && !now.sequence_parallel()) {
+    cut.set_sequence_parallel(true);
+    ASSIGN_OR_RETURN(const bool fits, Fits(other, workers, build));
+    if (fits)
+      return "parallelism.sequence_parallel: true, with which it fits, ";
+  }
+  for (const bool sequence : {false, true}) {
+    if (!sequence && now.sequence_parallel()) continue;
+    for (const int more : {2, 3, 4, 8}) {
+      cut = now;
+      cut.set_tensor(now.tensor() * more);
+      cut.set_sequence_parallel(sequence);
+      ASSIGN_OR_RETURN(const bool fits, Fits(other, workers, build));
+      if (!fits) continue;
+      return absl::StrCat("parallelism.tensor: ", cut.tensor(),
+                          sequence && !now.sequence_parallel()
+                              ? " and parallelism.sequence_parallel: true"
+                              : "",
+                          ", with which it fits, on ",
+                          cut.pipeline() * cut.data() * cut.tensor(),
+                          " workers like these, ");
+    }
+  }
+  return "";
+}
+
 std::string ModelInWords(const ModelSpec& model) {
   if (model.architecture() == "synthetic") {
     return absl::StrCat("model.units: a model of ", model.units(), " units");
@@ -102,10 +150,12 @@ absl::Status CheckFit(const Plan& plan,
   }
   // A stage is a unit at least.
   const bool may_cut = job.parallelism().pipeline() < plan.units_size();
+  ASSIGN_OR_RETURN(const std::string cut, CutThatFits(job, workers, build));
   return Annotate(
       budgets,
       absl::StrCat(ModelInWords(job.model()),
                    " does not fit with any training.micro_batch_size; use ",
+                   cut,
                    may_cut ? "more ranks of a pipeline "
                              "(parallelism.pipeline), "
                            : "",

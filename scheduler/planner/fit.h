@@ -1,5 +1,6 @@
 // A plan that needs more memory than there is: refused with the line item that
-// overflows and, where a smaller micro-batch would help, how small.
+// overflows and what would help: how small a micro-batch, or over how many
+// ranks units are to be cut.
 #ifndef TROUPE_SCHEDULER_PLANNER_FIT_H_
 #define TROUPE_SCHEDULER_PLANNER_FIT_H_
 

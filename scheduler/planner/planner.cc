@@ -22,13 +22,17 @@ namespace {
 
 // "parallelism.data: 4", "parallelism.pipeline: 2 x parallelism.data 4".
 std::string SizesText(const ParallelismSpec& parallelism) {
-  if (parallelism.pipeline() == 1) {
-    return absl::StrCat("parallelism.data: ", parallelism.data());
+  const std::pair<const char*, int> sizes[] = {
+      {"pipeline", parallelism.pipeline()},
+      {"data", parallelism.data()},
+      {"tensor", parallelism.tensor()}};
+  std::string text;
+  for (const auto& [name, size] : sizes) {
+    if (size == 1) continue;
+    absl::StrAppend(&text, text.empty() ? "" : " x ", "parallelism.", name,
+                    text.empty() ? ": " : " ", size);
   }
-  const std::string pipeline =
-      absl::StrCat("parallelism.pipeline: ", parallelism.pipeline());
-  if (parallelism.data() == 1) return pipeline;
-  return absl::StrCat(pipeline, " x parallelism.data ", parallelism.data());
+  return text.empty() ? "parallelism.data: 1" : text;
 }
 
 // All but the prediction, the comparison with budgets and the fingerprint.
@@ -96,7 +100,8 @@ int RanksNeeded(const JobSpec& job) {
   };
   const int64_t ranks =
       size(parallelism.has_data(), parallelism.data()) *
-      size(parallelism.has_pipeline(), parallelism.pipeline());
+      size(parallelism.has_pipeline(), parallelism.pipeline()) *
+      size(parallelism.has_tensor(), parallelism.tensor());
   return static_cast<int>(std::min<int64_t>(ranks, kRanksMax));
 }
 

@@ -13,6 +13,7 @@ namespace {
 
 constexpr double kBucketMegabytesMax = 1 << 20;
 constexpr int kVirtualStagesMax = 64;
+constexpr int kTensorMax = 1024;
 
 absl::StatusOr<Pipeline> ScheduleOf(const ParallelismSpec& parallelism) {
   std::vector<std::string> names;
@@ -47,6 +48,21 @@ absl::Status ResolvePipeline(ParallelismSpec& parallelism) {
       absl::StrCat("is for pipedream, not ", schedule.name, "; leave it out"));
 }
 
+absl::Status ResolveTensor(ParallelismSpec& parallelism) {
+  if (!parallelism.has_tensor()) parallelism.set_tensor(1);
+  if (!parallelism.has_sequence_parallel()) {
+    parallelism.set_sequence_parallel(false);
+  }
+  RETURN_IF_ERROR(CheckInteger("parallelism.tensor", parallelism.tensor(),
+                               {.min = 1, .max = kTensorMax}));
+  if (!parallelism.sequence_parallel() || parallelism.tensor() > 1) {
+    return absl::OkStatus();
+  }
+  return FieldError("parallelism.sequence_parallel",
+                    "cuts the sequence over the ranks of parallelism.tensor, "
+                    "which is 1; use 2 or more, or leave it out");
+}
+
 }  // namespace
 
 absl::Status ResolveParallelism(ParallelismSpec& parallelism) {
@@ -57,6 +73,7 @@ absl::Status ResolveParallelism(ParallelismSpec& parallelism) {
   RETURN_IF_ERROR(CheckNumber(
       "parallelism.bucket_megabytes", parallelism.bucket_megabytes(),
       {.min = 0, .max = kBucketMegabytesMax, .min_open = true}));
+  RETURN_IF_ERROR(ResolveTensor(parallelism));
   return ResolvePipeline(parallelism);
 }
 

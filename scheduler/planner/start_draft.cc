@@ -3,11 +3,14 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "proto/plan/fields.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/model.h"
 #include "proto/plan/precision.h"
+#include "scheduler/layouts/cut_units.h"
 #include "scheduler/pipelines/pipelines.h"
 #include "scheduler/planner/lay_groups.h"
 #include "scheduler/planner/partition.h"
@@ -23,6 +26,12 @@ void LayMesh(Plan& plan) {
   Axis& data = *plan.mutable_mesh()->add_axes();
   data.set_name("data");
   data.set_size(parallelism.data());
+  // Neighbours on the last axis share a host.
+  if (parallelism.tensor() > 1) {
+    Axis& tensor = *plan.mutable_mesh()->add_axes();
+    tensor.set_name("tensor");
+    tensor.set_size(parallelism.tensor());
+  }
   CHECK_OK(CheckMesh(plan.mesh()));
   for (int r = 0; r < MeshSize(plan.mesh()); ++r) plan.add_ranks()->set_rank(r);
 }
@@ -37,6 +46,14 @@ absl::Status AddUnits(Plan& plan) {
                                .dropout = training.dropout()}));
   Derived& derived = *plan.mutable_derived();
   derived.set_parameters(ParameterCount(list.units));
+  const std::vector<AxisRules> axes = RulesFor(plan.job().parallelism());
+  if (!axes.empty() && IsSynthetic(plan.job().model())) {
+    return FieldError(absl::StrCat("parallelism.", axes.front().axis),
+                      "synthetic units compute nothing that could be cut; "
+                      "leave it out");
+  }
+  RETURN_IF_ERROR(CheckCuts(list, axes));
+  CutUnits(axes, list);
   for (Unit& unit : list.units) *plan.add_units() = std::move(unit);
   for (UnitTable& table : list.tables) *plan.add_tables() = std::move(table);
   return absl::OkStatus();

@@ -66,7 +66,7 @@ LinkRate Times(LinkRate link, double rails) {
 
 CostModel::CostModel(const Plan& plan,
                      const std::vector<WorkerDescription>& workers)
-    : plan_(plan) {
+    : plan_(plan), passes_(plan) {
   CHECK_GE(workers.size(), static_cast<size_t>(plan.ranks_size()));
   const std::vector<WorkerDescription> used(
       workers.begin(), workers.begin() + plan.ranks_size());
@@ -116,9 +116,11 @@ double CostModel::PeakFlopsPerSecond() const {
   return peak;
 }
 
-Cost CostModel::PassCost(const Rank& rank, int unit,
-                         Instruction::Kind kind) const {
-  const Unit& u = plan_.units(unit);
+Cost CostModel::PassCost(const Rank& rank,
+                         const Instruction& instruction) const {
+  const int unit = instruction.unit();
+  const Instruction::Kind kind = instruction.kind();
+  const Work& work = passes_.Of(unit, kind).at(instruction.segment()).work;
   const Calibration& calibration = rank.calibration;
   const bool bf16 = ComputeType(plan_.job().training()) == BF16;
   const double memory = bf16 ? calibration.memory_bf16_bytes_per_second()
@@ -126,7 +128,7 @@ Cost CostModel::PassCost(const Rank& rank, int unit,
   const double elements = bf16 ? calibration.elementwise_bf16_ops_per_second()
                                : calibration.elementwise_ops_per_second();
   const ProductRates& products = rank.products[unit];
-  const auto cost = [&](const Work& work, double product, double attention) {
+  const auto cost = [&](double product, double attention) {
     return Cost{.matmul = work.matmul_flops() / (product * rank.scale),
                 .attention = kAttentionCountedInFull * work.attention_flops() /
                              (attention * rank.scale),
@@ -137,12 +139,12 @@ Cost CostModel::PassCost(const Rank& rank, int unit,
   };
   const auto& [forward, backward] = rank.attention;
   if (kind == Instruction::FORWARD) {
-    return cost(u.forward(), products.forward, forward);
+    return cost(products.forward, forward);
   }
   if (kind == Instruction::BACKWARD_INPUT) {
-    return cost(u.backward_input(), products.backward_input, backward);
+    return cost(products.backward_input, backward);
   }
-  return cost(u.backward_weight(), products.backward_weight, backward);
+  return cost(products.backward_weight, backward);
 }
 
 Cost CostModel::StateCost(const Rank& rank,
@@ -221,10 +223,11 @@ Cost CostModel::TransferCost(int rank, const Instruction& instruction) const {
 
 Cost CostModel::CollectiveCost(const Instruction& instruction) const {
   Cost cost;
-  cost.communication = AllReduceSeconds(
+  cost.communication = CollectiveSeconds(
       links_[instruction.group()],
       {.bytes = CollectiveBytes(plan_, instruction),
-       .ranks = plan_.groups(instruction.group()).ranks_size()});
+       .ranks = plan_.groups(instruction.group()).ranks_size(),
+       .collective = CollectiveOf(instruction)});
   return cost;
 }
 
@@ -235,10 +238,11 @@ Cost CostModel::CostOf(int rank, const Instruction& instruction) const {
     case Instruction::FORWARD:
     case Instruction::BACKWARD_INPUT:
     case Instruction::BACKWARD_WEIGHT:
-      cost = PassCost(at, instruction.unit(), instruction.kind());
+      cost = PassCost(at, instruction);
       break;
     case Instruction::REDUCE_GRADS:
     case Instruction::REDUCE_SCALARS:
+    case Instruction::EXCHANGE:
       cost = CollectiveCost(instruction);
       break;
     case Instruction::SEND:
@@ -265,12 +269,26 @@ Cost CostModel::CostOf(int rank, const Instruction& instruction) const {
 int64_t CollectiveBytes(const Plan& plan, const Instruction& instruction) {
   constexpr int64_t kScalarsBytes = 5 * 8;
   if (instruction.kind() == Instruction::REDUCE_SCALARS) return kScalarsBytes;
+  if (instruction.kind() == Instruction::EXCHANGE) {
+    int64_t bytes = 0;
+    for (const Instruction::Operand& operand : instruction.operands()) {
+      bytes = std::max(bytes, operand.bytes());
+    }
+    return bytes;
+  }
   if (instruction.kind() != Instruction::REDUCE_GRADS) return 0;
   int64_t elements = 0;
   for (int i = 0; i < std::max(1, instruction.unit_count()); ++i) {
-    elements += plan.units(instruction.unit() + i).flat_elements();
+    const Unit& unit = plan.units(instruction.unit() + i);
+    elements += unit.parts(instruction.part()).elements();
   }
   return elements * static_cast<int64_t>(kBytesOfF32);
+}
+
+Collective CollectiveOf(const Instruction& instruction) {
+  return instruction.kind() == Instruction::EXCHANGE
+             ? instruction.exchange().collective()
+             : ALL_REDUCE;
 }
 
 int64_t TransferBytes(const Plan& plan, const Instruction& instruction) {

@@ -30,6 +30,7 @@
 
 #include "proto/cluster.pb.h"
 #include "proto/plan.pb.h"
+#include "proto/plan/unit_passes.h"
 #include "scheduler/simulate/product_rates.h"
 #include "scheduler/simulate/rates.h"
 #include "scheduler/simulate/seats.h"
@@ -51,8 +52,10 @@ struct Cost {
   }
 };
 
-// What the members of a collective reduce together; 0 for other kinds.
+// What the members of a collective reduce, or gather, together; 0 for other
+// kinds. And how they do.
 int64_t CollectiveBytes(const Plan& plan, const Instruction& instruction);
+Collective CollectiveOf(const Instruction& instruction);
 
 // What a SEND or RECV moves; 0 for other kinds.
 int64_t TransferBytes(const Plan& plan, const Instruction& instruction);
@@ -84,7 +87,7 @@ class CostModel {
     AttentionFlopsPerSecond attention;
   };
 
-  Cost PassCost(const Rank& rank, int unit, Instruction::Kind kind) const;
+  Cost PassCost(const Rank& rank, const Instruction& instruction) const;
   Cost StateCost(const Rank& rank, const Instruction& instruction) const;
   Cost CollectiveCost(const Instruction& instruction) const;
   Cost TransferCost(int rank, const Instruction& instruction) const;
@@ -92,6 +95,7 @@ class CostModel {
   LinkRate SlowestLinkOf(const Group& group) const;
 
   const Plan& plan_;
+  const UnitPasses passes_;
   Seats seats_;
   std::vector<Rank> ranks_;
   std::vector<LinkRate> links_;  // by group: what a ring of it sends over

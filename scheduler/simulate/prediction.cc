@@ -52,9 +52,10 @@ int64_t BytesSent(const Plan& plan, const RankPlan& rank) {
     }
     const int64_t reduced = CollectiveBytes(plan, instruction);
     if (reduced == 0) continue;
-    bytes += AllReduceBytesSent(
+    bytes += CollectiveBytesSent(
         {.bytes = reduced,
-         .ranks = plan.groups(instruction.group()).ranks_size()});
+         .ranks = plan.groups(instruction.group()).ranks_size(),
+         .collective = CollectiveOf(instruction)});
   }
   return bytes;
 }

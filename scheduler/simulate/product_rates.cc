@@ -5,6 +5,7 @@
 #include "proto/plan/ops/op_view.h"
 #include "proto/plan/parameter_of.h"
 #include "proto/plan/precision.h"
+#include "proto/plan/slices.h"
 #include "scheduler/simulate/rates.h"
 
 namespace troupe {
@@ -44,8 +45,9 @@ std::vector<Linear> LinearsOf(const Plan& plan, const Unit& unit) {
     for (int w = 0; w < WeightCount(op); ++w) {
       const Parameter& weight =
           ParameterOf(plan.units(), unit, op.parameters(w));
-      linears.push_back({.in = weight.shape(in_out ? 0 : 1),
-                         .out = weight.shape(in_out ? 1 : 0),
+      const std::vector<int64_t> shape = LocalShape(weight);
+      linears.push_back({.in = shape[in_out ? 0 : 1],
+                         .out = shape[in_out ? 1 : 0],
                          .in_out = in_out});
     }
   }

@@ -154,16 +154,17 @@ double MatmulFlops(const MatmulSize& size) {
          static_cast<double>(size.k);
 }
 
-double AllReduceSeconds(const LinkRate& link, const AllReduceSize& size) {
+double CollectiveSeconds(const LinkRate& link, const CollectiveSize& size) {
   if (size.ranks <= 1) return 0;
-  const double steps = 2.0 * (size.ranks - 1);
+  const int steps = (size.collective == ALL_REDUCE ? 2 : 1) * (size.ranks - 1);
   return steps * link.latency_us() * 1e-6 +
-         static_cast<double>(AllReduceBytesSent(size)) /
+         static_cast<double>(CollectiveBytesSent(size)) /
              link.bytes_per_second();
 }
 
-int64_t AllReduceBytesSent(const AllReduceSize& size) {
-  return 2 * (size.ranks - 1) * size.bytes / size.ranks;
+int64_t CollectiveBytesSent(const CollectiveSize& size) {
+  const int passes = size.collective == ALL_REDUCE ? 2 : 1;
+  return passes * (size.ranks - 1) * size.bytes / size.ranks;
 }
 
 double TransferSeconds(const LinkRate& link, int64_t bytes) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "proto/cluster.pb.h"
+#include "proto/unit.pb.h"
 
 namespace troupe {
 
@@ -52,13 +53,15 @@ AttentionFlopsPerSecond AttentionRateOf(const Calibration& calibration,
 // Seconds of the ring all-reduce of `bytes` over `ranks` ranks (Patarasuk and
 // Yuan, 2009): 2 (D-1) latency + 2 (D-1)/D bytes / bandwidth. One rank:
 // nothing.
-struct AllReduceSize {
-  int64_t bytes = 0;
+// An all-gather or a reduce-scatter is half of that.
+struct CollectiveSize {
+  int64_t bytes = 0;  // of the whole
   int ranks = 1;
+  Collective collective = ALL_REDUCE;
 };
-double AllReduceSeconds(const LinkRate& link, const AllReduceSize& size);
+double CollectiveSeconds(const LinkRate& link, const CollectiveSize& size);
 // What each rank sends in it.
-int64_t AllReduceBytesSent(const AllReduceSize& size);
+int64_t CollectiveBytesSent(const CollectiveSize& size);
 
 // Seconds of moving `bytes` from one rank to another.
 double TransferSeconds(const LinkRate& link, int64_t bytes);

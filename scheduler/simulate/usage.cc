@@ -11,7 +11,8 @@ namespace {
 constexpr double kNs = 1e-9;
 
 bool IsNetwork(Lane lane) {
-  return lane == COLLECTIVE || lane == ACTIVATIONS || lane == GRADIENTS;
+  return lane == COLLECTIVE || lane == ACTIVATIONS || lane == GRADIENTS ||
+         lane == EXCHANGES;
 }
 
 }  // namespace

@@ -1,10 +1,11 @@
 // The last traced step, drawn as clients/gantt draws it (docs/gantt.md says how
 // to read it): a timeline's spans, placed on one axis, merged into bars, as SVG.
-const BAR_KINDS = { f: 'forward', i: 'backward, input', w: 'backward, weight', t: 'transfer', c: 'collective',
+const BAR_KINDS = { f: 'forward', i: 'backward, input', w: 'backward, weight', t: 'transfer',
+  x: 'exchange within units', c: 'collective',
   s: 'optimizer step', d: 'data', o: 'other' };
-const KIND_OF = { FORWARD: 'f', BACKWARD_INPUT: 'i', BACKWARD_WEIGHT: 'w', SEND: 't', RECV: 't', REDUCE_GRADS: 'c',
-  REDUCE_SCALARS: 'c', GRAD_NORM: 's', STEP: 's', LOAD_BATCH: 'd' };
-const LANES = ['COMPUTE', 'ACTIVATIONS', 'GRADIENTS', 'COLLECTIVE', 'HOST_COMPUTE', 'IO', 'DATA'];
+const KIND_OF = { FORWARD: 'f', BACKWARD_INPUT: 'i', BACKWARD_WEIGHT: 'w', SEND: 't', RECV: 't', EXCHANGE: 'x',
+  REDUCE_GRADS: 'c', REDUCE_SCALARS: 'c', GRAD_NORM: 's', STEP: 's', LOAD_BATCH: 'd' };
+const LANES = ['COMPUTE', 'EXCHANGES', 'ACTIVATIONS', 'GRADIENTS', 'COLLECTIVE', 'HOST_COMPUTE', 'IO', 'DATA'];
 const isPass = kind => 'fiw'.includes(kind);
 const most = (list, f) => list.reduce((a, x) => Math.max(a, f(x)), -Infinity);
 const least = (list, f) => list.reduce((a, x) => Math.min(a, f(x)), Infinity);
@@ -20,9 +21,9 @@ function placeSpans(timeline) {
       const p = { ...s, rank: r.rank, type: KIND_OF[s.kind] || 'o', start, met: start, end };
       p.last = p;
       spans.push(p);
-      if (p.type !== 't' && p.type !== 'c') continue;
+      if (!'txc'.includes(p.type)) continue;
       const who = s.kind === 'SEND' ? r.rank + '>' + s.peer : s.kind === 'RECV' ? s.peer + '>' + r.rank : s.kind;
-      const name = [who, s.lane, s.unit, s.unit_count, s.micro_batch, s.ahead].join();
+      const name = [who, s.lane, s.unit, s.unit_count, s.micro_batch, s.ahead, s.group, s.exchange].join();
       const nth = times.get(name) || 0, key = name + '#' + nth;
       times.set(name, nth + 1);
       meetings.set(key, (meetings.get(key) || []).concat(p));

@@ -40,6 +40,14 @@ void AddBlocks(uint64_t begin, uint64_t end, std::vector<uint64_t>& blocks) {
   for (; block * kBlockBytes < end; ++block) blocks.push_back(block);
 }
 
+bool IsWanted(const TensorToLoad& tensor, const TensorBox& box) {
+  if (tensor.boxes.empty()) return true;
+  return std::any_of(tensor.boxes.begin(), tensor.boxes.end(),
+                     [&box](const TensorBox& wanted) {
+                       return Intersect(wanted, box).has_value();
+                     });
+}
+
 }  // namespace
 
 absl::StatusOr<CheckpointLoad> CheckpointLoad::Of(
@@ -73,6 +81,7 @@ absl::StatusOr<CheckpointLoad> CheckpointLoad::Of(
           "]: it is of another model than this"));
     }
     for (const ManifestShard& shard : it->second->shards) {
+      if (!IsWanted(tensor, shard.box)) continue;
       by_file[shard.file].push_back({&tensor, it->second, &shard});
     }
   }

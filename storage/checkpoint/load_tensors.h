@@ -28,9 +28,12 @@ struct TensorToLoad {
   std::string name;
   StoredDType dtype = StoredDType::kF32;
   std::vector<int64_t> shape;  // of what it is taken into
-  // Takes bytes of the dense, row-major tensor from `offset` on, which lie
-  // there during the call. Each byte comes once, in any order. An error ends
-  // the load.
+  // What is wanted of it; empty: all. Shards that have none of that are not
+  // read; of the others `take` may get more.
+  std::vector<TensorBox> boxes;
+  // Takes bytes of the dense, row-major tensor from `offset` on, whole
+  // elements, which lie there during the call. Each comes once at most, in any
+  // order. An error ends the load.
   std::function<absl::Status(uint64_t offset, absl::string_view bytes)> take;
 };
 

@@ -8,20 +8,22 @@ namespace troupe {
 namespace {
 
 void ExpectSameStep(const StepRecord& got, const StepRecord& want,
-                    double relative_error) {
-  const auto expect_near = [&](double a, double b, const char* what) {
+                    const Tolerance& tolerance) {
+  const auto expect_near = [&](double a, double b, const char* what,
+                               double relative_error) {
     EXPECT_LE(std::abs(a - b), relative_error * std::abs(b))
         << what << " of step " << want.step() << ": " << a << ", not " << b;
   };
   EXPECT_EQ(got.step(), want.step());
   EXPECT_EQ(got.learning_rate(), want.learning_rate());
   EXPECT_EQ(got.samples_consumed(), want.samples_consumed());
-  expect_near(got.loss(), want.loss(), "loss");
-  expect_near(got.grad_norm(), want.grad_norm(), "gradient norm");
+  expect_near(got.loss(), want.loss(), "loss", tolerance.losses);
+  expect_near(got.grad_norm(), want.grad_norm(), "gradient norm",
+              tolerance.norms);
   ASSERT_EQ(got.has_validation_loss(), want.has_validation_loss());
   if (want.has_validation_loss()) {
     expect_near(got.validation_loss(), want.validation_loss(),
-                "validation loss");
+                "validation loss", tolerance.losses);
   }
 }
 
@@ -29,23 +31,23 @@ void ExpectSameStep(const StepRecord& got, const StepRecord& want,
 
 void ExpectSameSteps(const std::vector<StepRecord>& steps,
                      const std::vector<StepRecord>& reference,
-                     double relative_error) {
+                     const Tolerance& tolerance) {
   ASSERT_FALSE(steps.empty());
   const int64_t skipped = steps[0].step() - reference.at(0).step();
   ASSERT_GE(skipped, 0);
   ASSERT_LE(skipped + steps.size(), reference.size());
   for (size_t i = 0; i < steps.size(); ++i) {
-    ExpectSameStep(steps[i], reference[skipped + i], relative_error);
+    ExpectSameStep(steps[i], reference[skipped + i], tolerance);
   }
 }
 
 void ExpectSameTraining(const TrainingRun& run, const TrainingRun& reference,
-                        double relative_error) {
+                        const Tolerance& tolerance) {
   ASSERT_TRUE(run.status().ok()) << run.status();
   for (size_t rank = 0; rank < run.steps.size(); ++rank) {
     SCOPED_TRACE(testing::Message() << "rank " << rank);
     ASSERT_EQ(run.steps[rank].size(), reference.steps[0].size());
-    ExpectSameSteps(run.steps[rank], reference.steps[0], relative_error);
+    ExpectSameSteps(run.steps[rank], reference.steps[0], tolerance);
   }
   EXPECT_EQ(run.bytes_left, 0u);
 }

@@ -13,15 +13,25 @@ namespace troupe {
 // Sums are taken in another order, and rounded to f32.
 inline constexpr double kRelativeError = 1e-5;
 
+// Of losses, and of gradient norms, which differ by more where every value
+// within a unit is a sum that is taken in another order.
+struct Tolerance {
+  Tolerance(double all) : losses(all), norms(all) {}  // NOLINT: implicit
+  Tolerance(double losses_in, double norms_in)
+      : losses(losses_in), norms(norms_in) {}
+  double losses;
+  double norms;
+};
+
 // Of one rank's steps, which may begin at any of the reference's.
 void ExpectSameSteps(const std::vector<StepRecord>& steps,
                      const std::vector<StepRecord>& reference,
-                     double relative_error = kRelativeError);
+                     const Tolerance& tolerance = kRelativeError);
 
 // The run ended well, every rank of it has taken the steps of the reference's
 // first rank, and given its memory back.
 void ExpectSameTraining(const TrainingRun& run, const TrainingRun& reference,
-                        double relative_error = kRelativeError);
+                        const Tolerance& tolerance = kRelativeError);
 
 }  // namespace troupe
 

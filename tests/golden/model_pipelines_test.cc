@@ -77,7 +77,7 @@ TEST(PipelinePlan, TiedTablesAreHeldAtBothEnds) {
   for (const Placement& placement : plan->placements()) {
     if (placement.unit() != 0) continue;
     holders.insert(placement.rank());
-    group = placement.replica_group();
+    group = placement.groups(0);
   }
   EXPECT_THAT(holders, ElementsAre(0, 1, 2, 3));
   EXPECT_THAT(plan->groups(group).ranks(), ElementsAre(0, 1, 2, 3));

@@ -1,6 +1,7 @@
 #include "worker/engine/checkpoint_writer.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -79,22 +80,48 @@ absl::StatusOr<ShardFile> CheckpointWriter::WriteOwnShard(
   std::vector<ShardToWrite> shards;
   for (const StateTensor& tensor : tensors) {
     work.bytes += tensor.elements * static_cast<int64_t>(sizeof(float));
-    shards.push_back({.name = tensor.name,
-                      .dtype = StoredDType::kF32,
-                      .shape = tensor.shape,
-                      .box = WholeTensor(tensor.shape),
-                      .data = tensor.data});
-    if (tensor.on_host || state_.device.has_host_memory()) continue;
-    shards.back().fetch = [this, &tensor](uint64_t offset,
-                                          absl::Span<char> bytes) {
-      state_.device.CopyToHost(bytes.data(), tensor.data + offset,
-                               bytes.size());
-      return state_.device.Synchronize();
-    };
+    for (const StateBox& box : tensor.boxes) {
+      shards.push_back({.name = tensor.name,
+                        .dtype = StoredDType::kF32,
+                        .shape = tensor.shape,
+                        .box = box.whole,
+                        .data = tensor.data + box.begin * sizeof(float)});
+      const bool on_host = tensor.on_host || state_.device.has_host_memory();
+      if (on_host && box.dense()) continue;
+      shards.back().fetch = [this, &tensor, &box, on_host](
+                                uint64_t offset, absl::Span<char> bytes) {
+        return Fetch(tensor, box, on_host, offset, bytes);
+      };
+    }
   }
   const DiskLog::Entry entry(disk_.log, work);
   return WriteShardFile(disk_.io, attempt, state_.rank(), shards,
                         entry.moved());
+}
+
+// Bytes of the box from `offset` on, were its rows behind one another.
+absl::Status CheckpointWriter::Fetch(const StateTensor& tensor,
+                                     const StateBox& box, bool on_host,
+                                     uint64_t offset, absl::Span<char> bytes) {
+  const uint64_t row_bytes = box.columns() * sizeof(float);
+  const uint64_t stride_bytes = box.row_stride * sizeof(float);
+  const char* const first = tensor.data + box.begin * sizeof(float);
+  while (!bytes.empty()) {
+    const uint64_t row = box.dense() ? 0 : offset / row_bytes;
+    const uint64_t within = box.dense() ? offset : offset % row_bytes;
+    const size_t count =
+        box.dense() ? bytes.size()
+                    : std::min<size_t>(bytes.size(), row_bytes - within);
+    const char* const from = first + row * stride_bytes + within;
+    if (on_host) {
+      std::memcpy(bytes.data(), from, count);
+    } else {
+      state_.device.CopyToHost(bytes.data(), from, count);
+    }
+    offset += count;
+    bytes.remove_prefix(count);
+  }
+  return on_host ? absl::OkStatus() : state_.device.Synchronize();
 }
 
 absl::Status CheckpointWriter::Commit(const CheckpointAttempt& attempt,

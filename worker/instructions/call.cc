@@ -44,6 +44,17 @@ char* NeedOperand(const Call& call, Instruction::Part part) {
   return memory;
 }
 
+OperandBytes BytesOfOperand(const Call& call, Instruction::Part part) {
+  for (const Instruction::Operand& operand : call.instruction.operands()) {
+    if (operand.part() != part) continue;
+    const Buffer& buffer = call.program.buffers(operand.buffer());
+    return {.data = MemoryOf(call, buffer) + operand.offset(),
+            .bytes = operand.bytes() > 0 ? operand.bytes()
+                                         : buffer.bytes() - operand.offset()};
+  }
+  return {};
+}
+
 int64_t StepOf(const Call& call) {
   return call.state.step.step + call.instruction.ahead();
 }
@@ -87,6 +98,12 @@ UnitBuffers BuffersOf(const Call& call) {
       case Instruction::SCRATCH:
         buffers.workspace = memory;
         break;
+      case Instruction::SEGMENT:
+        buffers.segment = memory;
+        break;
+      case Instruction::SEGMENT_GRADIENT:
+        buffers.segment_gradient = memory;
+        break;
       case Instruction::WEIGHTS:
         buffers.parameters = memory;
         break;
@@ -123,6 +140,7 @@ MicroBatchContext ContextOf(const Call& call) {
       .training = state.step.training,
       .gradient_scale = 1.0 / static_cast<double>(derived.tokens_per_step()),
       .gradients_are_zero = AddsToZeros(call),
+      .segment = call.instruction.segment(),
   };
 }
 

@@ -30,6 +30,13 @@ char* Operand(const Call& call, Instruction::Part part);
 // The same, CHECKed to be there.
 char* NeedOperand(const Call& call, Instruction::Part part);
 
+// Of an operand, the bytes that the instruction uses: all, or a part.
+struct OperandBytes {
+  char* data = nullptr;  // null: the instruction has no such operand
+  int64_t bytes = 0;
+};
+OperandBytes BytesOfOperand(const Call& call, Instruction::Part part);
+
 // The step that the instruction is part of, which may be a later one than that
 // for which the program runs, and the data position when that begins.
 int64_t StepOf(const Call& call);

@@ -6,12 +6,12 @@
 namespace troupe {
 
 absl::Status RunGradNorm(const Call& call) {
-  const int unit = call.instruction.unit();
-  const int64_t elements = call.state.plan->units(unit).flat_elements();
+  const auto [gradients, bytes] =
+      BytesOfOperand(call, Instruction::WEIGHT_GRADIENTS);
+  const int64_t elements = bytes / static_cast<int64_t>(sizeof(float));
   char* scalars = NeedOperand(call, Instruction::TOTALS);
   SumOfSquares(call.state.device,
-               {.x = Tensor(NeedOperand(call, Instruction::WEIGHT_GRADIENTS),
-                            DType::kF32, {elements}),
+               {.x = Tensor(gradients, DType::kF32, {elements}),
                 .result = Tensor(scalars + kSquaredNorm * sizeof(double),
                                  DType::kF64, {1})});
   return absl::OkStatus();

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "worker/instructions/backward_input.h"
 #include "worker/instructions/backward_weight.h"
+#include "worker/instructions/exchange.h"
 #include "worker/instructions/forward.h"
 #include "worker/instructions/grad_norm.h"
 #include "worker/instructions/load_batch.h"
@@ -28,6 +29,7 @@ const std::vector<InstructionHandler>& InstructionHandlers() {
       {Instruction::SNAPSHOT, RunSnapshot},
       {Instruction::SEND, RunSend},
       {Instruction::RECV, RunRecv},
+      {Instruction::EXCHANGE, RunExchange},
   };
   return *handlers;
 }

@@ -24,11 +24,11 @@ absl::Status RunReduceGrads(const Call& call) {
   int64_t bytes = 0;
   for (const Instruction::Operand& operand : call.instruction.operands()) {
     const Buffer& buffer = call.program.buffers(operand.buffer());
-    char* const gradients = MemoryOf(call, buffer);
+    char* const gradients = MemoryOf(call, buffer) + operand.offset();
     if (begin == nullptr) begin = gradients;
     CHECK_EQ(gradients, begin + bytes) << "gradients of unit " << buffer.unit()
                                        << " are not where those before end";
-    bytes += SpanBytes(buffer.bytes());
+    bytes += operand.bytes() > 0 ? operand.bytes() : SpanBytes(buffer.bytes());
   }
   return state.communicators.at(call.instruction.group())
       ->AllReduce(

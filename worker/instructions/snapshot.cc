@@ -39,8 +39,9 @@ absl::Status RunSnapshot(const Call& call) {
     memory = CopyState(call, memory, copy);
     RETURN_IF_ERROR(state.device.Synchronize());
   }
-  for (StateTensor& tensor : UnitStateTensors(
-           state.plan->job().optimizer(), state.plan->units(unit), memory)) {
+  for (StateTensor& tensor :
+       UnitStateTensors(state.plan->job().optimizer(), state.plan->units(unit),
+                        memory, state.place(), call.instruction.part())) {
     tensor.on_host = copy != nullptr;
     state.snapshot.push_back(std::move(tensor));
   }

@@ -1,5 +1,7 @@
 // The loss of logits. In training the forward pass overwrites them with their
-// gradient, so that nothing is left for the backward ones.
+// gradient, so that nothing is left for the backward ones. Where ranks have
+// some columns of the vocabulary each, what they put together are parts of a
+// row's softmax; the first one counts the loss.
 #include "ops/cross_entropy.h"
 
 #include "proto/base/check.h"
@@ -8,10 +10,33 @@
 namespace troupe {
 namespace {
 
+const Dim::Section& SectionOf(const OpBinding& op) {
+  const TensorSpec& logits = op.view().input("logits");
+  return logits.dims(logits.dims_size() - 1).sections(0);
+}
+
+// The columns of all ranks; 0: this one has them all.
+int64_t WholeOf(const Dim::Section& section) {
+  return section.axis().empty() ? 0 : section.whole();
+}
+
+constexpr int64_t kParts = 3;
+
+// Of all ranks, so many rows each.
+Tensor PartsOfAll(const Tensor& parts, int64_t rows) {
+  if (parts.raw() == nullptr) return parts;
+  return parts.View({parts.elements() / (rows * kParts), rows, kParts});
+}
+
 class CrossEntropyLayer final : public Layer {
  public:
   explicit CrossEntropyLayer(const OpBinding& op)
-      : logits_(op.Input("logits")), targets_(op.Input("targets")) {}
+      : logits_(op.Input("logits")),
+        targets_(op.Input("targets")),
+        parts_(op.Input("parts")),
+        columns_(op.Piece(SectionOf(op))),
+        vocabulary_(WholeOf(SectionOf(op))),
+        counts_(op.IsFirst(SectionOf(op))) {}
 
   void Forward(const LayerCall& call) const override {
     CHECK(call.scalars != nullptr) << "a loss needs scalars to add to";
@@ -22,18 +47,61 @@ class CrossEntropyLayer final : public Layer {
          .loss_sum = Tensor(call.scalars, DType::kF64, {1}),
          .count = Tensor(call.scalars + 1, DType::kF64, {1}),
          .gradient = call.context.training,
-         .gradient_scale = static_cast<float>(call.context.gradient_scale)});
+         .gradient_scale = static_cast<float>(call.context.gradient_scale),
+         .parts = PartsOfAll(parts_.In(call), targets_.In(call).elements()),
+         .first_column = columns_.begin,
+         .columns = vocabulary_ > 0 ? columns_.size() : -1,
+         .vocabulary = vocabulary_,
+         .counts = counts_});
   }
 
  private:
   const OperandPlace logits_;
   const OperandPlace targets_;
+  const OperandPlace parts_;
+  const Range columns_;  // that this rank has
+  const int64_t vocabulary_;
+  const bool counts_;
+};
+
+class CrossEntropyPartsLayer final : public Layer {
+ public:
+  explicit CrossEntropyPartsLayer(const OpBinding& op)
+      : logits_(op.Input("logits")),
+        targets_(op.Input("targets")),
+        parts_(op.Output("parts")),
+        columns_(op.Piece(SectionOf(op))),
+        vocabulary_(WholeOf(SectionOf(op))) {}
+
+  void Forward(const LayerCall& call) const override {
+    const Tensor targets = targets_.In(call);
+    CrossEntropyParts(
+        call.device,
+        {.logits = logits_.In(call),
+         .targets = targets,
+         .parts = parts_.In(call).View({targets.elements(), kParts}),
+         .first_column = columns_.begin,
+         .columns = columns_.size(),
+         .vocabulary = vocabulary_});
+  }
+
+ private:
+  const OperandPlace logits_;
+  const OperandPlace targets_;
+  const OperandPlace parts_;
+  const Range columns_;  // that this rank has
+  const int64_t vocabulary_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Layer>> NewCrossEntropy(const OpBinding& op) {
   return std::make_unique<CrossEntropyLayer>(op);
+}
+
+absl::StatusOr<std::unique_ptr<Layer>> NewCrossEntropyParts(
+    const OpBinding& op) {
+  return std::make_unique<CrossEntropyPartsLayer>(op);
 }
 
 }  // namespace troupe

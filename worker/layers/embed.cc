@@ -11,35 +11,55 @@ namespace {
 
 class EmbedLayer final : public Layer {
  public:
-  EmbedLayer(const OpBinding& op, ParameterPlace tokens,
-             ParameterPlace positions)
+  // Rows of the token table, less what is padding.
+  struct Tokens {
+    ParameterPlace table;
+    Range range;
+    int64_t vocabulary = 0;  // of all ranks; 0: this one has it all
+  };
+  EmbedLayer(const OpBinding& op, Tokens tokens, ParameterPlace positions)
       : tokens_(op.Input("tokens")),
         y_(op.Output("y")),
         dy_(op.OutputGradient("y")),
-        token_table_(std::move(tokens)),
-        position_table_(std::move(positions)) {}
+        token_table_(std::move(tokens.table)),
+        token_range_(tokens.range),
+        vocabulary_(tokens.vocabulary),
+        position_table_(std::move(positions)),
+        adds_positions_(op.AddsOnce("y")) {}
 
   void Forward(const LayerCall& call) const override {
-    Embedding(call.device, {.tokens = tokens_.In(call),
-                            .wte = token_table_.Values(call),
-                            .wpe = position_table_.Values(call),
-                            .y = y_.In(call),
-                            .first_position = call.decoding.first_position});
+    Embedding(call.device,
+              {.tokens = tokens_.In(call),
+               .wte = Rows(token_table_.Values(call)),
+               .wpe = adds_positions_ ? position_table_.Values(call) : Tensor(),
+               .y = y_.In(call),
+               .first_position = call.decoding.first_position,
+               .first_token = token_range_.begin,
+               .vocabulary = vocabulary_});
   }
 
   void BackwardWeight(const LayerCall& call) const override {
     EmbeddingBackward(call.device, {.tokens = tokens_.In(call),
                                     .dy = dy_.In(call),
-                                    .dwte = token_table_.Gradient(call),
-                                    .dwpe = position_table_.Gradient(call)});
+                                    .dwte = Rows(token_table_.Gradient(call)),
+                                    .dwpe = position_table_.Gradient(call),
+                                    .first_token = token_range_.begin,
+                                    .vocabulary = vocabulary_});
   }
 
  private:
+  Tensor Rows(const Tensor& table) const {
+    return table.Slice(0, 0, token_range_.size());
+  }
+
   const OperandPlace tokens_;
   const OperandPlace y_;
   const OperandPlace dy_;
-  const ParameterPlace token_table_;     // [vocabulary, hidden]
+  const ParameterPlace token_table_;  // [vocabulary, hidden]
+  const Range token_range_;
+  const int64_t vocabulary_;
   const ParameterPlace position_table_;  // [positions, hidden], optional
+  const bool adds_positions_;
 };
 
 }  // namespace
@@ -47,12 +67,16 @@ class EmbedLayer final : public Layer {
 absl::StatusOr<std::unique_ptr<Layer>> NewEmbed(const OpBinding& op) {
   const int64_t width = ColumnsOf(op.view().output("y"));
   ASSIGN_OR_RETURN(ParameterPlace tokens, op.Parameter(0, {-1, width}));
+  const Dim::Section& vocabulary = op.ParameterSpec(0).dims(0).sections(0);
   ParameterPlace positions;
   if (op.op().parameters_size() > 1) {
     ASSIGN_OR_RETURN(positions, op.Parameter(1, {-1, width}));
   }
-  return std::make_unique<EmbedLayer>(op, std::move(tokens),
-                                      std::move(positions));
+  return std::make_unique<EmbedLayer>(
+      op,
+      EmbedLayer::Tokens{std::move(tokens), op.Piece(vocabulary),
+                         vocabulary.whole()},
+      std::move(positions));
 }
 
 }  // namespace troupe

@@ -17,6 +17,7 @@ using NewLayer = absl::StatusOr<std::unique_ptr<Layer>>(const OpBinding& op);
 NewLayer NewAdd;
 NewLayer NewAttention;
 NewLayer NewCrossEntropy;
+NewLayer NewCrossEntropyParts;
 NewLayer NewDropout;
 NewLayer NewEmbed;
 NewLayer NewGelu;

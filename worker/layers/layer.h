@@ -31,8 +31,7 @@ struct DecodingCall {
 
 // What all layers of a unit are called with. Wrong pointers are our bugs.
 struct LayerCall {
-  static constexpr size_t kMemories =
-      static_cast<size_t>(UnitMemory::kOutputGradient) + 1;
+  static constexpr size_t kMemories = kUnitMemories;
 
   Device& device;
   MicroBatchContext context;

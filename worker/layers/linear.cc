@@ -52,7 +52,8 @@ class LinearLayer final : public Layer {
         x_(op.Input("x")),
         y_(op.Output("y")),
         dx_(op.InputGradient("x")),
-        dy_(op.OutputGradient("y")) {
+        dy_(op.OutputGradient("y")),
+        adds_bias_(op.AddsOnce("y")) {
     if (const auto gelu = op.FusedReader("y", Op::GELU)) {
       activation_ = Activation::kGelu;
       pre_activation_ = y_;
@@ -70,13 +71,14 @@ class LinearLayer final : public Layer {
     const Tensor x = x_.In(call);
     const Tensor y = y_.In(call);
     for (const Product& product : products_) {
-      MatMul(call.device, {.a = x,
-                           .b = product.weight.Values(call),
-                           .c = Columns(y, product),
-                           .transpose_b = !in_out_,
-                           .bias = product.bias.Values(call),
-                           .activation = activation_,
-                           .pre_activation = pre_activation_.In(call)});
+      MatMul(call.device,
+             {.a = x,
+              .b = product.weight.Values(call),
+              .c = Columns(y, product),
+              .transpose_b = !in_out_,
+              .bias = adds_bias_ ? product.bias.Values(call) : Tensor(),
+              .activation = activation_,
+              .pre_activation = pre_activation_.In(call)});
     }
   }
 
@@ -115,6 +117,7 @@ class LinearLayer final : public Layer {
   OperandPlace y_;
   const OperandPlace dx_;
   const OperandPlace dy_;
+  const bool adds_bias_;
   Activation activation_ = Activation::kNone;
   OperandPlace pre_activation_;
   OperandPlace gelu_input_;

@@ -17,9 +17,15 @@ class MaskSource {
  public:
   MaskSource() = default;  // masks nothing
   struct Options {
-    uint64_t seed = 0;                // of the job
-    int64_t layer = 0;                // of the unit
-    int64_t elements_per_sample = 0;  // of the tensor that is masked
+    uint64_t seed = 0;  // of the job
+    int64_t layer = 0;  // of the unit
+    // Of the whole tensor that is masked, and those of a micro-batch that are
+    // on ranks before this one.
+    int64_t elements_per_sample = 0;
+    int64_t elements_before = 0;
+    // Of attention: of this rank's heads the first, and how many there are.
+    int64_t first_head = 0;
+    int64_t heads = 0;
   };
   MaskSource(const Op::Mask& mask, const Options& options);
 
@@ -35,6 +41,9 @@ class MaskSource {
   uint64_t seed_ = 0;
   uint32_t site_ = 0;
   int64_t elements_per_sample_ = 0;
+  int64_t elements_before_ = 0;
+  int64_t first_head_ = 0;
+  int64_t heads_ = 0;
 };
 
 }  // namespace troupe

@@ -16,6 +16,7 @@ struct MicroBatchContext {
   // Parameter gradients hold zeros, as nothing of the step was added to them
   // yet. Then the products that make up most of them need not read them first.
   bool gradients_are_zero = false;
+  int segment = 0;  // of the unit's (proto/plan/segments.h)
 };
 
 }  // namespace troupe

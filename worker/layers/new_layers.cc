@@ -9,6 +9,16 @@
 namespace troupe {
 namespace {
 
+// An instruction of its own.
+class NothingToDo final : public Layer {
+ public:
+  void Forward(const LayerCall&) const override {}
+};
+
+absl::StatusOr<std::unique_ptr<Layer>> NewNothing(const OpBinding&) {
+  return std::make_unique<NothingToDo>();
+}
+
 struct Row {
   Op::Kind kind;
   NewLayer* new_layer;
@@ -25,6 +35,8 @@ constexpr Row kKinds[] = {
     {Op::HEAD_NORM, NewHeadNorm},
     {Op::ADD, NewAdd},
     {Op::CROSS_ENTROPY, NewCrossEntropy},
+    {Op::CROSS_ENTROPY_PARTS, NewCrossEntropyParts},
+    {Op::EXCHANGE, NewNothing},
 };
 
 absl::StatusOr<std::unique_ptr<Layer>> NewLayerOf(const OpBinding& op) {

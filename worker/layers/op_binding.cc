@@ -21,10 +21,10 @@ TensorPlace PlaceOf(const Operands& operands,
 
 bool Fits(const Parameter& parameter, const std::vector<int64_t>& shape) {
   if (parameter.dtype() != F32 && parameter.dtype() != BF16) return false;
-  if (parameter.shape_size() != static_cast<int>(shape.size())) return false;
+  const std::vector<int64_t> local = LocalShape(parameter);
+  if (local.size() != shape.size()) return false;
   for (size_t i = 0; i < shape.size(); ++i) {
-    if (parameter.shape(i) < 1) return false;
-    if (shape[i] >= 0 && parameter.shape(i) != shape[i]) return false;
+    if (local[i] < 1 || (shape[i] >= 0 && local[i] != shape[i])) return false;
   }
   return true;
 }
@@ -89,21 +89,41 @@ absl::StatusOr<ParameterPlace> OpBinding::Parameter(
     return absl::InvalidArgumentError(absl::StrCat(
         "parameter ", parameter.name(), " is ",
         ElementType_Name(parameter.dtype()), "[",
-        absl::StrJoin(parameter.shape(), ", "), "] in the plan, but op ",
+        absl::StrJoin(LocalShape(parameter), ", "), "] in the plan, but op ",
         index_, ", ", Op::Kind_Name(op().kind()), ", needs F32 or BF16 [",
         absl::StrJoin(shape, ", "), "] (-1: any size)"));
   }
   return ParameterPlace(parameter, IsTied(unit_.unit, number));
 }
 
+bool OpBinding::AddsOnce(absl::string_view output) const {
+  for (const Layout::AxisLayout& axis : view().output(output).layout().axes()) {
+    if (axis.placement() != Layout::PARTIAL) continue;
+    if (unit_.place.On(axis.axis()).index > 0) return false;
+  }
+  return true;
+}
+
 MaskSource OpBinding::OwnMask() const {
   if (!op().has_mask()) return MaskSource();
   const TensorSpec& masked = unit_.table.tensors(op().inputs(0).tensor());
+  const Dim::Section& positions = masked.dims(1).sections(0);
+  const Dim::Section& heads = masked.dims(2).sections(0);
+  const int64_t whole =
+      positions.axis().empty() ? positions.count() : positions.whole();
+  // Rows of all samples are cut as one.
+  const int64_t rows_before =
+      positions.axis().empty()
+          ? 0
+          : RowsOf(masked) * unit_.place.On(positions.axis()).index;
   return MaskSource(
       op().mask(),
       {.seed = unit_.seed,
        .layer = unit_.unit.layer(),
-       .elements_per_sample = ElementsOf(masked) / DimSize(masked.dims(0))});
+       .elements_per_sample = whole * ColumnsOf(masked),
+       .elements_before = rows_before * ColumnsOf(masked),
+       .first_head = Piece(heads).begin,
+       .heads = heads.axis().empty() ? heads.count() : heads.whole()});
 }
 
 MaskSource OpBinding::MaskOf(absl::string_view input) const {

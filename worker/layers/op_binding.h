@@ -10,7 +10,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "proto/plan/ops/op_view.h"
+#include "proto/plan/parameter_of.h"
 #include "proto/plan/place_unit.h"
+#include "proto/plan/slices.h"
 #include "proto/unit.pb.h"
 #include "worker/layers/mask_source.h"
 #include "worker/layers/operand_place.h"
@@ -25,6 +27,7 @@ struct UnitBinding {
   const Unit& unit;
   const std::vector<Unit>& units;  // of the model, for tied parameters
   uint64_t seed = 0;               // of the job
+  MeshPlace place;                 // this rank's
 };
 
 // Borrows all.
@@ -55,6 +58,22 @@ class OpBinding {
   // dtype that no kernel computes with.
   absl::StatusOr<ParameterPlace> Parameter(
       int index, const std::vector<int64_t>& shape) const;
+  // REQUIRES that Parameter has found it.
+  const troupe::Parameter& ParameterSpec(int index) const {
+    return ParameterOf(unit_.units, unit_.unit, op().parameters(index));
+  }
+
+  // Of a section that an axis may cut, what this rank has.
+  Range Piece(const Dim::Section& section) const {
+    return SectionPiece(section, unit_.place);
+  }
+  // Where `output` is a sum over ranks, whether this one adds what is to be
+  // added once.
+  bool AddsOnce(absl::string_view output) const;
+  // The same for what all ranks along the axis that cuts `section` have alike.
+  bool IsFirst(const Dim::Section& section) const {
+    return section.axis().empty() || unit_.place.On(section.axis()).index == 0;
+  }
 
   // The op's own mask; and that of the fused DROPOUT which makes an input.
   // Neither masks anything where there is none.

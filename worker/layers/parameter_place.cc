@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "proto/base/check.h"
+#include "proto/plan/tensor_spec.h"
 #include "worker/layers/operand_place.h"
 
 namespace troupe {
@@ -11,9 +12,9 @@ ParameterPlace::ParameterPlace(const Parameter& parameter, bool tied)
     : tied_(tied),
       dtype_(DTypeOfElement(parameter.dtype())),
       offset_(parameter.offset()),
-      rows_(parameter.shape(0)),
-      columns_(parameter.shape_size() > 1 ? parameter.shape(1) : 0) {
-  CHECK_LE(parameter.shape_size(), 2) << parameter.name();
+      rows_(DimSize(parameter.dims(0))),
+      columns_(parameter.dims_size() > 1 ? DimSize(parameter.dims(1)) : 0) {
+  CHECK_LE(parameter.dims_size(), 2) << parameter.name();
 }
 
 Tensor ParameterPlace::In(void* flat, DType dtype) const {

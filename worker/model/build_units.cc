@@ -33,7 +33,8 @@ class Builder {
                       .places = Places(unit.table()),
                       .unit = unit,
                       .units = units_.units,
-                      .seed = options_.seed});
+                      .seed = options_.seed,
+                      .place = options_.place});
   }
 
  private:
@@ -64,7 +65,7 @@ absl::StatusOr<std::vector<std::unique_ptr<ModelUnit>>> BuildUnits(
 }
 
 absl::StatusOr<std::vector<std::unique_ptr<ModelUnit>>> BuildUnits(
-    const Plan& plan) {
+    const Plan& plan, int rank) {
   RETURN_IF_ERROR(
       Annotate(CheckUnits(plan), "scheduler and worker must be of one build"));
   const TrainingSpec& training = plan.job().training();
@@ -76,7 +77,8 @@ absl::StatusOr<std::vector<std::unique_ptr<ModelUnit>>> BuildUnits(
                                .sequence_length = training.sequence_length(),
                                .dtype = ComputeType(training),
                                .dropout = training.dropout()},
-                     .seed = training.seed()});
+                     .seed = training.seed(),
+                     .place = {.mesh = &plan.mesh(), .rank = rank}});
 }
 
 }  // namespace troupe

@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "proto/plan.pb.h"
 #include "proto/plan/micro_batch.h"
+#include "proto/plan/slices.h"
 #include "proto/plan/unit_list.h"
 #include "worker/model/model_unit.h"
 
@@ -23,6 +24,7 @@ namespace troupe {
 struct BuildUnitsOptions {
   MicroBatchShape shape;  // for which the units were listed
   uint64_t seed = 0;      // of the job
+  MeshPlace place;        // of the rank, where units are cut over ranks
 };
 
 // All units of the model, in order. They cost nothing until called, so a rank
@@ -32,10 +34,10 @@ struct BuildUnitsOptions {
 absl::StatusOr<std::vector<std::unique_ptr<ModelUnit>>> BuildUnits(
     const UnitList& units, const BuildUnitsOptions& options);
 
-// The same for a plan: its job's micro-batch shape and seed. FailedPrecondition
-// where the plan's units are not as CheckUnits wants them.
+// The same for a rank of a plan: its job's micro-batch shape and seed.
+// FailedPrecondition where the plan's units are not as CheckUnits wants them.
 absl::StatusOr<std::vector<std::unique_ptr<ModelUnit>>> BuildUnits(
-    const Plan& plan);
+    const Plan& plan, int rank);
 
 }  // namespace troupe
 

@@ -6,34 +6,42 @@
 #include "proto/base/check.h"
 
 namespace troupe {
+namespace {
 
-void InitializeParameters(Device& device, const Unit& unit, uint64_t seed,
-                          void* weights) {
+// Elements of a parameter, from `first` of the whole tensor on.
+void FillElements(Device& device, const Parameter& parameter, uint64_t seed,
+                  const Tensor& elements, int64_t first) {
+  switch (parameter.init()) {
+    case Parameter::NORMAL:
+      FillNormal(
+          device,
+          {.x = elements,
+           .standard_deviation = static_cast<float>(parameter.init_std()),
+           .stream = {.seed = seed,
+                      .purpose = RandomPurpose::kInitialWeights,
+                      .site = static_cast<uint32_t>(parameter.random_site())},
+           .first_index = static_cast<uint64_t>(first)});
+      break;
+    case Parameter::ONES:
+      Fill(device, {.x = elements, .value = 1.0f});
+      break;
+    default:
+      CHECK(false) << parameter.name() << " has no initialisation";
+  }
+}
+
+}  // namespace
+
+void InitializeParameters(Device& device, const Unit& unit,
+                          const InitialWeights& options, void* weights) {
   const Tensor flat(weights, DType::kF32, {unit.flat_elements()});
   device.Zero(flat.raw(), flat.bytes());
   for (const Parameter& parameter : unit.parameters()) {
-    int64_t elements = 1;
-    for (const int64_t dim : parameter.shape()) elements *= dim;
-    const Tensor tensor =
-        flat.Slice(0, parameter.offset(), parameter.offset() + elements);
-    switch (parameter.init()) {
-      case Parameter::NORMAL:
-        FillNormal(
-            device,
-            {.x = tensor,
-             .standard_deviation = static_cast<float>(parameter.init_std()),
-             .stream = {
-                 .seed = seed,
-                 .purpose = RandomPurpose::kInitialWeights,
-                 .site = static_cast<uint32_t>(parameter.random_site())}});
-        break;
-      case Parameter::ZEROS:
-        break;  // they are
-      case Parameter::ONES:
-        Fill(device, {.x = tensor, .value = 1.0f});
-        break;
-      default:
-        CHECK(false) << parameter.name() << " has no initialisation";
+    if (parameter.init() == Parameter::ZEROS) continue;  // they are
+    for (const ParameterRun& run : RunsOf(parameter, options.place)) {
+      const int64_t begin = parameter.offset() + run.local;
+      FillElements(device, parameter, options.seed,
+                   flat.Slice(0, begin, begin + run.count), run.whole);
     }
   }
 }

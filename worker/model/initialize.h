@@ -7,14 +7,19 @@
 
 #include "ops/device.h"
 #include "proto/plan.pb.h"
+#include "proto/plan/slices.h"
 
 namespace troupe {
 
-// Writes all of a unit's flat buffer of weights: unit.flat_elements() f32,
-// alignment gaps zero. Whatever computes in bf16 gets them rounded by
-// RoundParameters.
-void InitializeParameters(Device& device, const Unit& unit, uint64_t seed,
-                          void* weights);
+// Writes all of a unit's flat buffer of weights: unit.flat_elements() f32, of a
+// unit that is cut those that `place` has, gaps and padding zero. Whatever
+// computes in bf16 gets them rounded by RoundParameters.
+struct InitialWeights {
+  uint64_t seed = 0;  // of the job
+  MeshPlace place;
+};
+void InitializeParameters(Device& device, const Unit& unit,
+                          const InitialWeights& options, void* weights);
 
 // The unit's flat buffer of bf16 parameters: its f32 weights, each rounded to
 // the nearest, as the optimizer rounds them.

@@ -36,6 +36,8 @@ struct UnitBuffers {
   void* input_gradient = nullptr;       // GRADIENT of the unit before
   void* weight_stash = nullptr;         // WEIGHT_STASH
   void* workspace = nullptr;            // WORKSPACE
+  void* segment = nullptr;              // SEGMENT_VALUES
+  void* segment_gradient = nullptr;     // SEGMENT_GRADIENTS
   void* parameters = nullptr;           // flat buffers, this unit's
   void* tied_parameters = nullptr;      // of the unit that it is tied to
   void* parameter_gradients = nullptr;  // added to
@@ -54,9 +56,11 @@ class ModelUnit {
 
   virtual const Unit& spec() const = 0;
 
+  // Of one of the unit's segments, which are called in the order of the
+  // program: context.segment, 0 of a unit that exchanges nothing.
   virtual void Forward(Device& device, const MicroBatchContext& context,
                        const UnitBuffers& buffers) const = 0;
-  // The embedding has none, and must not be asked.
+  // The embedding's first segment has none, and must not be asked.
   virtual void BackwardInput(Device& device, const MicroBatchContext& context,
                              const UnitBuffers& buffers) const = 0;
   virtual void BackwardWeight(Device& device, const MicroBatchContext& context,

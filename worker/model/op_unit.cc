@@ -5,6 +5,7 @@
 
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "proto/plan/segments.h"
 #include "proto/plan/tensor_spec.h"
 #include "worker/layers/new_layers.h"
 
@@ -14,7 +15,10 @@ namespace {
 class OpUnit final : public ModelUnit {
  public:
   OpUnit(const UnitBinding& unit, std::vector<std::unique_ptr<Layer>> layers)
-      : spec_(unit.unit), layers_(std::move(layers)) {
+      : spec_(unit.unit),
+        layers_(std::move(layers)),
+        forward_(ForwardSegments(unit.table)),
+        backward_(BackwardSegments(unit.table)) {
     for (const TensorSpec& tensor : unit.table.tensors()) {
       if (tensor.home() == TensorSpec::INPUT) has_input_ = true;
       if (tensor.home() == TensorSpec::TARGETS) tokens_ = ElementsOf(tensor);
@@ -26,23 +30,28 @@ class OpUnit final : public ModelUnit {
   void Forward(Device& device, const MicroBatchContext& context,
                const UnitBuffers& buffers) const override {
     const LayerCall call = Call(device, context, buffers);
-    for (const auto& layer : layers_) layer->Forward(call);
+    const Segment& segment = forward_.at(context.segment);
+    for (int op = segment.begin; op < segment.end; ++op) {
+      layers_[op]->Forward(call);
+    }
   }
 
   void BackwardInput(Device& device, const MicroBatchContext& context,
                      const UnitBuffers& buffers) const override {
-    CHECK(has_input_) << "tokens have no gradient";
+    CHECK(has_input_ || context.segment > 0) << "tokens have no gradient";
     const LayerCall call = Call(device, context, buffers);
-    for (auto layer = layers_.rbegin(); layer != layers_.rend(); ++layer) {
-      (*layer)->BackwardInput(call);
+    const Segment& segment = backward_.at(context.segment);
+    for (int op = segment.end - 1; op >= segment.begin; --op) {
+      layers_[op]->BackwardInput(call);
     }
   }
 
   void BackwardWeight(Device& device, const MicroBatchContext& context,
                       const UnitBuffers& buffers) const override {
     const LayerCall call = Call(device, context, buffers);
-    for (auto layer = layers_.rbegin(); layer != layers_.rend(); ++layer) {
-      (*layer)->BackwardWeight(call);
+    const Segment& segment = backward_.at(context.segment);
+    for (int op = segment.end - 1; op >= segment.begin; --op) {
+      layers_[op]->BackwardWeight(call);
     }
   }
 
@@ -70,6 +79,8 @@ class OpUnit final : public ModelUnit {
     at(UnitMemory::kStash) = buffers.stash;
     at(UnitMemory::kWeightStash) = buffers.weight_stash;
     at(UnitMemory::kWorkspace) = buffers.workspace;
+    at(UnitMemory::kSegmentValues) = buffers.segment;
+    at(UnitMemory::kSegmentGradients) = buffers.segment_gradient;
     at(UnitMemory::kInputGradient) = buffers.input_gradient;
     at(UnitMemory::kOutputGradient) = buffers.output_gradient;
     return call;
@@ -77,6 +88,8 @@ class OpUnit final : public ModelUnit {
 
   const Unit spec_;
   const std::vector<std::unique_ptr<Layer>> layers_;
+  const std::vector<Segment> forward_;
+  const std::vector<Segment> backward_;
   bool has_input_ = false;
   int64_t tokens_ = 0;  // of the batch, before its targets
 };

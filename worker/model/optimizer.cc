@@ -1,6 +1,7 @@
 #include "worker/model/optimizer.h"
 
 #include <algorithm>
+#include <map>
 #include <vector>
 
 #include "ops/optimizer.h"
@@ -20,14 +21,15 @@ struct Range {
 // The flat buffer in as few ranges as weight decay allows. An alignment gap
 // goes with the parameter before it: zeros that stay zeros.
 std::vector<Range> RangesOf(const Unit& unit) {
-  std::vector<Range> ranges;
+  std::map<int64_t, bool> decays;  // by offset
   for (const Parameter& parameter : unit.parameters()) {
-    if (ranges.empty() ||
-        ranges.back().weight_decay != parameter.weight_decay()) {
-      if (!ranges.empty()) ranges.back().end = parameter.offset();
-      ranges.push_back({.begin = parameter.offset(),
-                        .weight_decay = parameter.weight_decay()});
-    }
+    decays[parameter.offset()] = parameter.weight_decay();
+  }
+  std::vector<Range> ranges;
+  for (const auto& [offset, decay] : decays) {
+    if (!ranges.empty() && ranges.back().weight_decay == decay) continue;
+    if (!ranges.empty()) ranges.back().end = offset;
+    ranges.push_back({.begin = offset, .weight_decay = decay});
   }
   if (!ranges.empty()) ranges.back().end = unit.flat_elements();
   return ranges;

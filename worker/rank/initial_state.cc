@@ -41,20 +41,24 @@ void ZeroState(RankState& state) {
   }
 }
 
-// Puts a tensor on the device through little host memory: `read` gives elements
-// [begin, begin + count).
+// Puts what this rank has of a tensor on the device through little host memory:
+// `read` gives elements [begin, begin + count) of the whole.
 absl::Status FillInPieces(
     Device& device, const StateTensor& tensor,
     absl::FunctionRef<absl::Status(int64_t begin, int64_t count, float* host)>
         read) {
   constexpr int64_t kElementsAtOnce = int64_t{1} << 20;
   std::vector<float> host(std::min(kElementsAtOnce, tensor.elements));
-  for (int64_t begin = 0; begin < tensor.elements; begin += kElementsAtOnce) {
-    const int64_t count = std::min(kElementsAtOnce, tensor.elements - begin);
-    RETURN_IF_ERROR(read(begin, count, host.data()));
-    device.CopyFromHost(tensor.data + begin * sizeof(float), host.data(),
-                        count * sizeof(float));
-    RETURN_IF_ERROR(device.Synchronize());
+  int64_t whole = 1;
+  for (const int64_t dim : tensor.shape) whole *= dim;
+  for (const StateRun& run : RunsWithin(tensor, 0, whole)) {
+    for (int64_t done = 0; done < run.count; done += kElementsAtOnce) {
+      const int64_t count = std::min(kElementsAtOnce, run.count - done);
+      RETURN_IF_ERROR(read(run.whole + done, count, host.data()));
+      device.CopyFromHost(tensor.data + (run.local + done) * sizeof(float),
+                          host.data(), count * sizeof(float));
+      RETURN_IF_ERROR(device.Synchronize());
+    }
   }
   return absl::OkStatus();
 }
@@ -71,9 +75,9 @@ absl::StatusOr<std::vector<TensorToLoad>> TensorsToLoad(
     const Manifest& manifest, RankState& state) {
   std::vector<TensorToLoad> tensors;
   for (const int unit : state.HeldUnits()) {
-    for (const StateTensor& tensor :
-         UnitStateTensors(state.plan->job().optimizer(),
-                          state.plan->units(unit), state.MemoryOfUnit(unit))) {
+    for (const StateTensor& tensor : UnitStateTensors(
+             state.plan->job().optimizer(), state.plan->units(unit),
+             state.MemoryOfUnit(unit), state.place())) {
       const bool stored = Has(manifest, tensor.name);
       // An imported model has no moments yet: they are zero, as before step 1.
       if (manifest.step == 0 && !stored &&
@@ -174,9 +178,10 @@ void SpreadWeights(RankState& state, int unit) {
 
 void InitializeFromSeed(RankState& state) {
   for (const int unit : state.HeldUnits()) {
-    InitializeParameters(state.device, state.plan->units(unit),
-                         state.plan->job().training().seed(),
-                         state.MemoryOfUnit(unit).parameters);
+    InitializeParameters(
+        state.device, state.plan->units(unit),
+        {.seed = state.plan->job().training().seed(), .place = state.place()},
+        state.MemoryOfUnit(unit).parameters);
     SpreadWeights(state, unit);
     ZeroResident(state, Buffer::OPTIMIZER_STATE, unit);
     ZeroResident(state, Buffer::PARAMETER_GRADIENTS, unit);
@@ -207,8 +212,9 @@ absl::Status InitializeFromHuggingFace(const std::string& directory,
   for (const int unit : state.HeldUnits()) {
     UnitFlatBuffers memory = state.MemoryOfUnit(unit);
     memory.optimizer_state = nullptr;  // the directory has none
-    for (const StateTensor& tensor : UnitStateTensors(
-             state.plan->job().optimizer(), state.plan->units(unit), memory)) {
+    for (const StateTensor& tensor :
+         UnitStateTensors(state.plan->job().optimizer(),
+                          state.plan->units(unit), memory, state.place())) {
       absl::Status read = weights->CheckShape(tensor.name, tensor.shape);
       if (read.ok()) {
         read = FillInPieces(state.device, tensor,

@@ -52,7 +52,7 @@ absl::StatusOr<std::unique_ptr<RankState>> RankState::Create(
   if (LoadsData(plan->ranks(0))) {
     ASSIGN_OR_RETURN(data, OpenData(plan->job()));
   }
-  ASSIGN_OR_RETURN(auto units, BuildUnits(*plan));
+  ASSIGN_OR_RETURN(auto units, BuildUnits(*plan, plan->ranks(0).rank()));
   ASSIGN_OR_RETURN(RankMemory memory,
                    RankMemory::Create(plan->ranks(0), arenas));
   return std::unique_ptr<RankState>(

@@ -59,6 +59,7 @@ struct RankState {
 
   const RankPlan& rank_plan() const { return plan->ranks(0); }
   int rank() const { return rank_plan().rank(); }
+  MeshPlace place() const { return {.mesh = &plan->mesh(), .rank = rank()}; }
   // Its place on the mesh's data axis, and how many there are.
   int data_index() const;
   int data_size() const { return plan->derived().data_parallel_size(); }

@@ -14,16 +14,32 @@
 
 #include "proto/job.pb.h"
 #include "proto/plan.pb.h"
+#include "proto/plan/slices.h"
+#include "storage/checkpoint/tensor_box.h"
 
 namespace troupe {
 
-// A logical tensor and where it lies; f32, dense.
+// A box of the whole tensor, and where this rank has it: rows of as many
+// elements as the box is wide, `row_stride` elements apart.
+struct StateBox {
+  TensorBox whole;
+  int64_t begin = 0;  // element of the rank's
+  int64_t row_stride = 0;
+
+  int64_t rows() const { return whole.shape.size() > 1 ? whole.shape[0] : 1; }
+  int64_t columns() const { return whole.shape.back(); }
+  // Whether its rows lie behind one another.
+  bool dense() const { return rows() == 1 || row_stride == columns(); }
+};
+
+// A logical tensor, or what this rank has of one, and where it lies; f32.
 struct StateTensor {
   std::string name;
-  std::vector<int64_t> shape;
+  std::vector<int64_t> shape;  // of the whole
+  std::vector<StateBox> boxes;
   char* data = nullptr;  // on the device, but where the next says otherwise
   bool on_host = false;
-  int64_t elements = 0;
+  int64_t elements = 0;  // of this rank's boxes
 };
 
 // A unit's flat buffers: unit.flat_elements() f32 of parameters, which are
@@ -35,9 +51,22 @@ struct UnitFlatBuffers {
   char* optimizer_state = nullptr;     // null: none is kept
 };
 
+// Of a unit that is cut, what `place` has; of its parts those from `part` on.
 std::vector<StateTensor> UnitStateTensors(const OptimizerSpec& optimizer,
                                           const Unit& unit,
-                                          const UnitFlatBuffers& memory);
+                                          const UnitFlatBuffers& memory,
+                                          const MeshPlace& place = {},
+                                          int part = 0);
+
+// Elements [begin, end) of the whole tensor that this rank has, in runs that
+// lie behind one another there and here.
+struct StateRun {
+  int64_t whole = 0;  // the first
+  int64_t local = 0;
+  int64_t count = 0;
+};
+std::vector<StateRun> RunsWithin(const StateTensor& tensor, int64_t begin,
+                                 int64_t end);
 
 }  // namespace troupe
 

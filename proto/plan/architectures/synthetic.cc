@@ -15,6 +15,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/architectures/architecture.h"
 #include "proto/plan/fields.h"
+#include "proto/plan/tensor_spec.h"
 
 namespace troupe {
 namespace {
@@ -102,8 +103,8 @@ UnitList Units(const ModelSpec& model, const MicroBatchShape& shape) {
                         {.index = u, .layer = u, .shape = shape});
     const int64_t elements = ValueOf(model.parameter_bytes(), u) / kF32Bytes;
     if (elements > 0) {
-      builder.Parameter(absl::StrCat("synthetic.", u, ".weight"), {elements},
-                        Parameter::ZEROS);
+      builder.Parameter(absl::StrCat("synthetic.", u, ".weight"),
+                        {DimOf({{Dim::HIDDEN, elements}})}, Parameter::ZEROS);
     }
     Unit unit = std::move(builder).Build().unit;
     unit.set_activation_bytes(std::max<int64_t>(

@@ -4,12 +4,17 @@
 //
 //   inputs   logits   [batch, sequence, vocabulary]
 //            targets  [batch, sequence]
+//            parts    [ranks x batch, sequence, 3], f32, where the vocabulary
+//            is
+//                     cut: CROSS_ENTROPY_PARTS of all ranks
 #include "proto/plan/ops/kinds.h"
 
 namespace troupe {
 
 std::vector<OperandRule> CrossEntropyOperands() {
-  return {{.name = "logits", .dims = 3}, {.name = "targets", .dims = 2}};
+  return {{.name = "logits", .dims = 3},
+          {.name = "targets", .dims = 2},
+          {.name = "parts", .optional = true, .dims = 3}};
 }
 
 OpRules CrossEntropyRules(const OpView& op) {

@@ -1,8 +1,11 @@
 // EMBED: rows of a token table, with those of a position table added where the
-// op has two parameters.
+// op has two parameters. Where ranks have some rows of the token table each, a
+// rank's y lacks the tokens of the others, and the first one adds positions.
 //
 //   inputs   tokens  [batch, sequence], i32
 //   outputs  y       [batch, sequence, hidden]
+#include <algorithm>
+
 #include "proto/plan/ops/kinds.h"
 #include "proto/plan/precision.h"
 
@@ -24,6 +27,16 @@ OpRules EmbedRules(const OpView& op) {
   rules.backward_weight.set_memory_bytes(Bytes(y) + tables * 2.0 * Elements(y) *
                                                         f32_bytes);
   return rules;
+}
+
+OpCut EmbedCut(const OpView& op, const Wishes& wishes) {
+  const auto& kinds = wishes.kinds;
+  if (std::count(kinds.begin(), kinds.end(), Dim::VOCABULARY) == 0) {
+    return CutAlike(op, wishes);
+  }
+  const AxisCut whole;
+  const AxisCut summand = {.placement = Layout::PARTIAL};
+  return {.inputs = {{whole, whole}}, .outputs = {{summand, whole}}};
 }
 
 }  // namespace troupe

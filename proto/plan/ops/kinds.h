@@ -6,6 +6,10 @@
 
 namespace troupe {
 
+// What computes row by row, head by head or element by element: all of it on
+// the same slice.
+OpCut CutAlike(const OpView& op, const Wishes& wishes);
+
 std::vector<OperandRule> AddOperands();
 OpRules AddRules(const OpView& op);
 
@@ -15,11 +19,18 @@ OpRules AttentionRules(const OpView& op);
 std::vector<OperandRule> CrossEntropyOperands();
 OpRules CrossEntropyRules(const OpView& op);
 
+std::vector<OperandRule> CrossEntropyPartsOperands();
+OpRules CrossEntropyPartsRules(const OpView& op);
+
 std::vector<OperandRule> DropoutOperands();
 OpRules DropoutRules(const OpView& op);
 
 std::vector<OperandRule> EmbedOperands();
 OpRules EmbedRules(const OpView& op);
+OpCut EmbedCut(const OpView& op, const Wishes& wishes);
+
+std::vector<OperandRule> ExchangeOperands();
+OpRules ExchangeRules(const OpView& op);
 
 std::vector<OperandRule> GeluOperands();
 OpRules GeluRules(const OpView& op);
@@ -29,6 +40,7 @@ OpRules HeadNormRules(const OpView& op);
 
 std::vector<OperandRule> LinearOperands();
 OpRules LinearRules(const OpView& op);
+OpCut LinearCut(const OpView& op, const Wishes& wishes);
 
 std::vector<OperandRule> NormOperands();
 OpRules NormRules(const OpView& op);

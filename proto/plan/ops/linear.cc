@@ -1,8 +1,12 @@
-// LINEAR: y = x W + b. Several weights make a section of columns each.
+// LINEAR: y = x W + b. Several weights make a section of columns each. Cut over
+// ranks by columns, each needs all of x and has a summand of its gradient; cut
+// by rows, each has a summand of y, to which the first one adds the bias (arXiv
+// 1909.08053, section 3).
 //
 //   inputs      x  [..., in]
 //   outputs     y  [..., out]
 //   parameters  the weights, then, with `bias`, their biases
+#include "proto/base/check.h"
 #include "proto/plan/ops/kinds.h"
 
 namespace troupe {
@@ -25,6 +29,28 @@ OpRules LinearRules(const OpView& op) {
     rules.backward_weight.set_memory_bytes(Bytes(y));
   }
   return rules;
+}
+
+OpCut LinearCut(const OpView& op, const Wishes& wishes) {
+  constexpr AxisCut kWhole;
+  constexpr AxisCut kSummand = {.placement = Layout::PARTIAL};
+  const auto cuts_columns = [](const TensorSpec& tensor, const AxisCut& cut) {
+    return cut.placement == Layout::SHARD && cut.dim == tensor.dims_size() - 1;
+  };
+  const AxisCut& x = wishes.tensors[op.Input("x")];
+  const AxisCut& y = wishes.tensors[op.Output("y")];
+  const bool by_rows = cuts_columns(op.input("x"), x);
+  const bool by_columns = cuts_columns(op.output("y"), y);
+  CHECK(!by_rows || !by_columns) << "both sides of a product are cut";
+  if (by_columns) {
+    return {.inputs = {{kWhole, kSummand}}, .outputs = {{y, y}}};
+  }
+  if (by_rows) {
+    return {.inputs = {{x, x}}, .outputs = {{kSummand, kWhole}}};
+  }
+  return {.inputs = {{x, x}},
+          .outputs = {{y, y}},
+          .sums_parameters = y.placement == Layout::SHARD};
 }
 
 }  // namespace troupe

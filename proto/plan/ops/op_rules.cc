@@ -10,12 +10,13 @@ struct Row {
   Op::Kind kind;
   std::vector<OperandRule> (*operands)();
   OpRules (*rules)(const OpView& op);
+  OpCut (*cut)(const OpView& op, const Wishes& wishes) = nullptr;
 };
 constexpr Row kKinds[] = {
-    {Op::EMBED, EmbedOperands, EmbedRules},
+    {Op::EMBED, EmbedOperands, EmbedRules, EmbedCut},
     {Op::DROPOUT, DropoutOperands, DropoutRules},
     {Op::NORM, NormOperands, NormRules},
-    {Op::LINEAR, LinearOperands, LinearRules},
+    {Op::LINEAR, LinearOperands, LinearRules, LinearCut},
     {Op::ROPE, RopeOperands, RopeRules},
     {Op::ATTENTION, AttentionOperands, AttentionRules},
     {Op::GELU, GeluOperands, GeluRules},
@@ -23,7 +24,36 @@ constexpr Row kKinds[] = {
     {Op::ADD, AddOperands, AddRules},
     {Op::HEAD_NORM, HeadNormOperands, HeadNormRules},
     {Op::CROSS_ENTROPY, CrossEntropyOperands, CrossEntropyRules},
+    {Op::CROSS_ENTROPY_PARTS, CrossEntropyPartsOperands,
+     CrossEntropyPartsRules},
+    {Op::EXCHANGE, ExchangeOperands, ExchangeRules},
 };
+
+const Row& RowOf(Op::Kind kind) {
+  for (const Row& row : kKinds) {
+    if (row.kind == kind) return row;
+  }
+  CHECK(false) << "no kind of op: " << kind;
+  return kKinds[0];
+}
+
+}  // namespace
+
+OpCut CutAlike(const OpView& op, const Wishes& wishes) {
+  OpCut cut;
+  for (const Op::Operand& input : op.op().inputs()) {
+    const AxisCut& wish = wishes.tensors[input.tensor()];
+    cut.inputs.push_back({wish, wish});
+  }
+  for (const Op::Operand& output : op.op().outputs()) {
+    const AxisCut& wish = wishes.tensors[output.tensor()];
+    cut.outputs.push_back({wish, wish});
+    cut.sums_parameters |= wish.placement == Layout::SHARD;
+  }
+  return cut;
+}
+
+namespace {
 
 void AddTo(const Work& work, Work& sum) {
   sum.set_matmul_flops(sum.matmul_flops() + work.matmul_flops());
@@ -35,25 +65,25 @@ void AddTo(const Work& work, Work& sum) {
 
 }  // namespace
 
-OpRules RulesOf(const OpView& op) {
-  for (const Row& row : kKinds) {
-    if (row.kind == op.op().kind()) return row.rules(op);
-  }
-  CHECK(false) << "no kind of op: " << op.op().kind();
-  return {};
+OpRules RulesOf(const OpView& op) { return RowOf(op.op().kind()).rules(op); }
+
+OpCut CutOf(const OpView& op, const Wishes& wishes) {
+  const Row& row = RowOf(op.op().kind());
+  return row.cut != nullptr ? row.cut(op, wishes) : CutAlike(op, wishes);
 }
 
 std::vector<OperandRule> OperandsOf(Op::Kind kind) {
-  for (const Row& row : kKinds) {
-    if (row.kind == kind) return row.operands();
-  }
-  CHECK(false) << "no kind of op: " << kind;
-  return {};
+  return RowOf(kind).operands();
 }
 
 UnitWork WorkOf(const UnitTable& table) {
+  return WorkOf(table, 0, table.ops_size());
+}
+
+UnitWork WorkOf(const UnitTable& table, int begin, int end) {
   UnitWork sum;
-  for (const Op& op : table.ops()) {
+  for (int i = begin; i < end; ++i) {
+    const Op& op = table.ops(i);
     const OpRules rules = RulesOf({table, op});
     AddTo(rules.forward, sum.forward);
     AddTo(rules.backward_input, sum.backward_input);

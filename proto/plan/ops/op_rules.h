@@ -1,8 +1,9 @@
 // What a kind of op says of itself, so that everything else about a unit can be
 // derived: its operands, which tensors the backward passes read, how the
 // gradients of inputs come about, which outputs may lie where an input lies,
-// and the work of each pass. A kind is one file, with two functions, and one
-// row in op_rules.cc.
+// the work of each pass, and what it reads and makes where its tensors are cut
+// over ranks. A kind is one file, with two or three functions, and one row in
+// op_rules.cc.
 //
 // Operands are named as in the op. A kind with parameters has a backward-weight
 // pass, which reads the gradient of output "y".
@@ -12,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/optional.h"
 #include "proto/plan/ops/op_view.h"
 #include "proto/unit.pb.h"
 
@@ -53,6 +55,40 @@ struct OpRules {
 // REQUIRES an op that has the operands of its kind.
 OpRules RulesOf(const OpView& op);
 
+// How a tensor lies along one axis of the mesh.
+struct AxisCut {
+  Layout::Placement placement = Layout::REPLICATE;
+  int dim = 0;  // SHARD: the one that is cut
+  bool operator==(const AxisCut&) const = default;
+};
+struct TensorCut {
+  AxisCut value;
+  AxisCut gradient;
+};
+
+// How an op must find its inputs, and leaves its outputs, so that ranks along
+// the axis each compute their part. Parallel to Op.inputs and Op.outputs.
+struct OpCut {
+  std::vector<TensorCut> inputs;
+  std::vector<TensorCut> outputs;
+  // Whether the gradients of parameters that are not cut are summands; else
+  // each rank has the same.
+  bool sums_parameters = false;
+};
+
+// What is wanted of an axis: the kinds of dims that it cuts, and how each of
+// the table's tensors is to lie for that.
+struct Wishes {
+  std::vector<Dim::Kind> kinds;
+  std::vector<AxisCut> tensors;
+};
+OpCut CutOf(const OpView& op, const Wishes& wishes);
+
+// What ranks do to turn a tensor that lies one way along an axis into one that
+// lies another: COLLECTIVE_UNSPECIFIED, nothing, where the two are the same;
+// nullopt where no exchange does.
+absl::optional<Collective> TurnOf(const AxisCut& from, const AxisCut& to);
+
 // An operand that ops of a kind have.
 struct OperandRule {
   const char* name;
@@ -70,6 +106,8 @@ struct UnitWork {
   Work backward_weight;
 };
 UnitWork WorkOf(const UnitTable& table);
+// Of ops [begin, end).
+UnitWork WorkOf(const UnitTable& table, int begin, int end);
 
 }  // namespace troupe
 

@@ -120,8 +120,11 @@ TEST(CheckUnits, FindsUnitsThatDoNotFitTheirTables) {
       FaultOf([](Plan& p) { p.mutable_units(1)->set_flat_elements(100); }),
       HasSubstr("does not lie within 100 elements"));
   EXPECT_THAT(FaultOf([](Plan& p) {
-                p.mutable_units(1)->mutable_parameters(2)->set_shape(
-                    0, int64_t{1} << 62);
+                p.mutable_units(1)
+                    ->mutable_parameters(2)
+                    ->mutable_dims(0)
+                    ->mutable_sections(0)
+                    ->set_count(int64_t{1} << 62);
               }),
               HasSubstr("attn.c_attn.weight does not lie within"));
 }

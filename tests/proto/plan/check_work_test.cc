@@ -81,12 +81,13 @@ const Fault kFaults[] = {
      [](Plan& p) {
        *p.add_groups() = p.groups(0);
        p.mutable_groups(1)->set_name("again");
-       p.mutable_placements(0)->set_replica_group(1);
+       p.mutable_placements(0)->set_groups(0, 1);
      },
-     "unit 0 sums its gradients over groups again and data-0"},
+     "part 0 of unit 0 sums its gradients over groups again and data-0"},
     {"placed outside its group",
      [](Plan& p) { p.mutable_placements()->DeleteSubrange(0, 1); },
-     "unit 0 is on ranks 1 but sums its gradients over ranks 0, 1"},
+     "part 0 of unit 0 is on ranks 1 but rank 1 sums its gradients over "
+     "ranks 0, 1"},
     {"program missing on one rank",
      [](Plan& p) { p.mutable_ranks(1)->mutable_programs()->RemoveLast(); },
      "1 of 2 ranks have a CHECKPOINT program"},

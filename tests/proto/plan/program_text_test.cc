@@ -70,10 +70,10 @@ TEST(ProgramText, ProgramsSkipCommentsAndNameTheWrongLine) {
   EXPECT_EQ(program->instructions_size(), 2);
   EXPECT_EQ(ParseProgram(ProgramText(*program))->SerializeAsString(),
             program->SerializeAsString());
-  const absl::Status wrong = ParseProgram("L m0\nF u0 q1\n").status();
+  const absl::Status wrong = ParseProgram("L m0\nF u0 z1\n").status();
   EXPECT_EQ(wrong.message(),
-            "line 2: instruction word \"q1\": no such field; use u m + v p g @ "
-            "^, or an operand");
+            "line 2: instruction word \"z1\": no such field; use u s q m + v p "
+            "g @ ^ =, or an operand");
 }
 
 TEST(ProgramText, RefusesNonsense) {

@@ -12,13 +12,15 @@ namespace {
 constexpr MicroBatchShape kShape = {
     .sequences = 2, .sequence_length = 8, .dtype = BF16};
 
+Dim Columns(int64_t count) { return DimOf({{Dim::HIDDEN, count}}); }
+
 Unit UnitOf(UnitBuilder builder) { return std::move(builder).Build().unit; }
 
 TEST(UnitBuilder, StartsEachParameterOnACacheLineOfBf16) {
   UnitBuilder builder(Unit::BLOCK, {.index = 3, .shape = kShape});
-  builder.Parameter("a", {3, 11}, Parameter::NORMAL, 0.5);
-  builder.Parameter("b", {32}, Parameter::ONES);
-  builder.Parameter("c", {1}, Parameter::ZEROS);
+  builder.Parameter("a", {Columns(3), Columns(11)}, Parameter::NORMAL, 0.5);
+  builder.Parameter("b", {Columns(32)}, Parameter::ONES);
+  builder.Parameter("c", {Columns(1)}, Parameter::ZEROS);
   const Unit unit = UnitOf(std::move(builder));
   EXPECT_EQ(unit.kind(), Unit::BLOCK);
   EXPECT_EQ(unit.parameters(0).offset(), 0);
@@ -35,8 +37,8 @@ TEST(UnitBuilder, GivesEachParameterARandomSiteOfItsOwn) {
   UnitBuilder first(Unit::EMBEDDING, {.index = 0});
   UnitBuilder second(Unit::BLOCK, {.index = 1});
   for (int i = 0; i < 64; ++i) {
-    first.Parameter("x", {1}, Parameter::ZEROS);
-    second.Parameter("x", {1}, Parameter::ZEROS);
+    first.Parameter("x", {Columns(1)}, Parameter::ZEROS);
+    second.Parameter("x", {Columns(1)}, Parameter::ZEROS);
   }
   const Unit units[] = {UnitOf(std::move(first)), UnitOf(std::move(second))};
   for (int i = 0; i < 64; ++i) {

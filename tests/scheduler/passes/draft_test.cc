@@ -12,7 +12,10 @@ namespace {
 TEST(Draft, UnitsAndGroups) {
   const Draft draft = ExampleDraft(ExampleJob({.data = 2}), "");
   EXPECT_EQ(UnitsOf(draft.plan, 1), (std::vector<int>{0, 1, 2, 3}));
-  EXPECT_EQ(draft.plan.groups(ReplicaGroup(draft.plan, 2)).name(), "data-0");
+  const std::vector<Placement> placements = PlacementsOf(draft.plan, 1);
+  ASSERT_EQ(placements.size(), 4u);
+  EXPECT_EQ(placements[2].unit(), 2);
+  EXPECT_EQ(draft.plan.groups(placements[2].groups(0)).name(), "data-0");
   EXPECT_EQ(WorldGroup(draft.plan), 0);
 }
 
@@ -38,8 +41,11 @@ TEST(Draft, SpreadGivesEachUnitToOneRankEvenly) {
       const auto spread = SpreadUnits(draft.plan);
       ASSERT_EQ(spread.size(), data);
       for (int r = 0; r < data; ++r) {
-        EXPECT_TRUE(std::is_sorted(spread[r].begin(), spread[r].end()));
-        for (const int u : spread[r]) {
+        int before = -1;
+        for (const auto& [u, part] : spread[r]) {
+          EXPECT_GT(u, before);
+          EXPECT_EQ(part, 0);
+          before = u;
           units.insert(u);
           bytes[r] += FlatBytes(draft.plan.units(u));
           largest = std::max(largest, FlatBytes(draft.plan.units(u)));

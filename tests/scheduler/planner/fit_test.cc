@@ -101,7 +101,7 @@ TEST(CheckFit, TriesOnlyWhatCouldBePlannedAndFewOfThem) {
         return absl::StatusOr<Plan>(plan);
       });
   EXPECT_GT(tried, 0);
-  EXPECT_LE(tried, 8);
+  EXPECT_LE(tried, 16);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("does not fit with any training.micro_batch_size"));
 }
@@ -162,6 +162,32 @@ TEST(CheckFit, CountsTheScratchOfGpus) {
   EXPECT_THAT(std::string(compile(slots + beside - 1).message()),
               AllOf(HasSubstr("product_workspace 32.0 MiB"),
                     HasSubstr("kernel_scratch 32.0 MiB (overflows here)")));
+}
+
+JobSpec CutJob(int tensor, bool sequence) {
+  JobSpec job = ExampleJob({.micro_batch_size = 1});
+  job.mutable_training()->set_sequence_length(8);
+  job.mutable_parallelism()->set_tensor(tensor);
+  job.mutable_parallelism()->set_sequence_parallel(sequence);
+  return job;
+}
+
+TEST(CheckFit, NamesTheCutOfUnitsThatFits) {
+  const int64_t two = Need(CutJob(2, false));
+  ASSERT_GT(Need(CutJob(1, false)), two);
+  const absl::Status whole = Compile(CutJob(1, false), two);
+  EXPECT_THAT(std::string(whole.message()),
+              HasSubstr("use parallelism.tensor: 2, with which it fits, on 2 "
+                        "workers like these"));
+  EXPECT_TRUE(Compile(CutJob(2, false), two).ok());
+
+  const int64_t sequence = Need(CutJob(2, true));
+  ASSERT_GT(two, sequence);
+  const absl::Status rows = Compile(CutJob(2, false), sequence);
+  EXPECT_THAT(std::string(rows.message()),
+              HasSubstr("use parallelism.sequence_parallel: true, with which "
+                        "it fits"));
+  EXPECT_TRUE(Compile(CutJob(2, true), sequence).ok());
 }
 
 }  // namespace

@@ -144,6 +144,7 @@ TEST(CostModel, SyntheticUnitsTakeTheTimeTheyAreGiven) {
   Plan plan = ExamplePlan(ExampleJob({}));
   Unit& unit = *plan.mutable_units(1);
   unit.set_kind(Unit::SYNTHETIC);
+  unit.clear_table();
   for (Work* work : {unit.mutable_forward(), unit.mutable_backward_weight()}) {
     work->Clear();
     work->set_wait_seconds(0.018);

@@ -133,7 +133,8 @@ TEST(ScratchBytes, Bf16ProductsTakeTheirsFromThePoolToo) {
 TEST(ScratchBytes, F32ProductsPackTheVocabulary) {
   Plan plan = SomePlan("f32");
   for (Parameter& parameter : *plan.mutable_units(0)->mutable_parameters()) {
-    if (parameter.shape(0) == kVocabulary) parameter.set_shape(0, 32000);
+    Dim::Section& rows = *parameter.mutable_dims(0)->mutable_sections(0);
+    if (rows.count() == kVocabulary) rows.set_count(32000);
   }
   EXPECT_EQ(ScratchBytesOf(plan, {.threads = 2}).products,
             4 * (19968 * 256 + 2 * 384 * 384));

@@ -71,12 +71,20 @@ TEST(NewLayersTest, RefusesAKindThatItDoesNotKnow) {
 
 TEST(NewLayersTest, RefusesParametersOfOtherShapes) {
   EXPECT_THAT(Refusal([](UnitList& units) {
-                units.units[0].mutable_parameters(0)->set_shape(0, 5);
+                units.units[0]
+                    .mutable_parameters(0)
+                    ->mutable_dims(0)
+                    ->mutable_sections(0)
+                    ->set_count(5);
               }),
               HasSubstr("parameter ln.weight is F32[5] in the plan, but op 0, "
                         "NORM, needs F32 or BF16 [4]"));
   EXPECT_THAT(Refusal([](UnitList& units) {
-                units.units[0].mutable_parameters(2)->set_shape(1, 5);
+                units.units[0]
+                    .mutable_parameters(2)
+                    ->mutable_dims(1)
+                    ->mutable_sections(0)
+                    ->set_count(5);
               }),
               HasSubstr("parameter fc.weight is F32[4, 5]"));
   EXPECT_THAT(Refusal([](UnitList& units) {

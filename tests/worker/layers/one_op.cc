@@ -97,7 +97,7 @@ void OneOp::Build(const OneOpSpec& spec, ElementType dtype) {
     parameter.set_offset(unit_.flat_elements());
     int64_t elements = 1;
     for (const int64_t dim : shape) {
-      parameter.add_shape(dim);
+      *parameter.add_dims() = DimOf({{Dim::HIDDEN, dim}});
       elements *= dim;
     }
     unit_.set_flat_elements(unit_.flat_elements() + FlatAligned(elements));

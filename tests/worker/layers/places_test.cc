@@ -71,8 +71,9 @@ Parameter Rows(int64_t offset, int64_t rows) {
   Parameter parameter;
   parameter.set_dtype(BF16);
   parameter.set_offset(offset);
-  parameter.add_shape(rows);
-  parameter.add_shape(16);
+  for (const int64_t dim : {rows, int64_t{16}}) {
+    *parameter.add_dims() = DimOf({{Dim::HIDDEN, dim}});
+  }
   return parameter;
 }
 

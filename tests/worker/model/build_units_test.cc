@@ -78,7 +78,7 @@ Plan PlanOf(const ModelSpec& model) {
 }
 
 TEST(BuildUnitsTest, OfAPlanTakesTheJobsShape) {
-  const auto built = BuildUnits(PlanOf(Gpt2Model({})));
+  const auto built = BuildUnits(PlanOf(Gpt2Model({})), /*rank=*/0);
   ASSERT_TRUE(built.ok()) << built.status();
   ASSERT_EQ(built->size(), 4u);
   EXPECT_EQ((*built)[2]->spec().layer(), 1);
@@ -98,7 +98,7 @@ TEST(BuildUnitsTest, BuildsUnitsThatWait) {
 TEST(BuildUnitsTest, RefusesAPlanOfAnotherBuild) {
   Plan plan = PlanOf(Gpt2Model({}));
   plan.mutable_units(1)->set_stash_bytes(plan.units(1).stash_bytes() + 64);
-  const absl::Status bytes = BuildUnits(plan).status();
+  const absl::Status bytes = BuildUnits(plan, /*rank=*/0).status();
   EXPECT_EQ(bytes.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(
       std::string(bytes.message()),
@@ -106,12 +106,16 @@ TEST(BuildUnitsTest, RefusesAPlanOfAnotherBuild) {
           "scheduler and worker must be of one build: unit 1: its stash"));
 
   plan = PlanOf(Gpt2Model({}));
-  plan.mutable_units(2)->mutable_parameters(2)->set_shape(1, 71);
-  const absl::Status shape = BuildUnits(plan).status();
+  plan.mutable_units(2)
+      ->mutable_parameters(2)
+      ->mutable_dims(1)
+      ->mutable_sections(0)
+      ->set_width(71);
+  const absl::Status shape = BuildUnits(plan, /*rank=*/0).status();
   EXPECT_EQ(shape.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(shape.message()),
               HasSubstr("unit 2: parameter transformer.h.1.attn.c_attn.weight "
-                        "is F32[24, 71] in the plan"));
+                        "is F32[24, 261] in the plan"));
 }
 
 }  // namespace

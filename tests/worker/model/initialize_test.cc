@@ -6,6 +6,7 @@
 #include "gtest/gtest.h"
 #include "ops/cpu/device.h"
 #include "proto/plan/model.h"
+#include "proto/plan/slices.h"
 #include "tests/worker/model/model_runner.h"
 #include "tests/worker/model/numeric.h"
 
@@ -15,7 +16,7 @@ namespace {
 std::vector<float> Weights(const Unit& unit, uint64_t seed, int threads = 1) {
   const auto device = NewCpuDevice({.threads = threads});
   DeviceMemory flat(*device, unit.flat_elements() * 4);
-  InitializeParameters(*device, unit, seed, flat.get());
+  InitializeParameters(*device, unit, {.seed = seed}, flat.get());
   return {flat.span().begin(), flat.span().end()};
 }
 
@@ -33,7 +34,7 @@ TEST(InitializeTest, FollowsEachParametersDistribution) {
       SCOPED_TRACE(parameter.name());
       for (; end < parameter.offset(); ++end) EXPECT_EQ(flat[end], 0);
       int64_t elements = 1;
-      for (const int64_t dim : parameter.shape()) elements *= dim;
+      for (const int64_t dim : WholeShape(parameter)) elements *= dim;
       end += elements;
       double sum = 0, squares = 0;
       for (int64_t i = end - elements; i < end; ++i) {

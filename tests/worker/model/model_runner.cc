@@ -6,6 +6,7 @@
 #include "ops/reduce.h"
 #include "proto/base/check.h"
 #include "proto/plan/model.h"
+#include "proto/plan/slices.h"
 #include "worker/model/initialize.h"
 #include "worker/model/optimizer.h"
 
@@ -14,7 +15,7 @@ namespace {
 
 int64_t Elements(const Parameter& parameter) {
   int64_t elements = 1;
-  for (const int64_t dim : parameter.shape()) elements *= dim;
+  for (const int64_t dim : WholeShape(parameter)) elements *= dim;
   return elements;
 }
 
@@ -175,7 +176,8 @@ ModelRunner::ModelRunner(Device& device, const ModelSpec& model,
 
 void ModelRunner::Initialize(uint64_t seed) {
   for (int u = 0; u < units(); ++u) {
-    InitializeParameters(device_, specs_[u], seed, parameters_[u].get());
+    InitializeParameters(device_, specs_[u], {.seed = seed},
+                         parameters_[u].get());
   }
   Round();
 }

@@ -7,6 +7,7 @@
 #include "proto/base/check.h"
 #include "proto/base/philox.h"
 #include "proto/plan/model.h"
+#include "proto/plan/tensor_spec.h"
 
 namespace troupe {
 namespace {
@@ -96,7 +97,7 @@ Unit UnitWith(const std::vector<NamedShape>& parameters) {
     parameter.set_offset(unit.flat_elements());
     int64_t elements = 1;
     for (const int64_t dim : named.shape) {
-      parameter.add_shape(dim);
+      *parameter.add_dims() = DimOf({{Dim::HIDDEN, dim}});
       elements *= dim;
     }
     unit.set_flat_elements(unit.flat_elements() +

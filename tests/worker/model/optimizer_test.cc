@@ -6,6 +6,7 @@
 
 #include "gtest/gtest.h"
 #include "ops/cpu/device.h"
+#include "proto/plan/slices.h"
 #include "tests/worker/model/numeric.h"
 
 namespace troupe {
@@ -74,7 +75,7 @@ void ExpectSteps(const OptimizerSpec& spec) {
   std::vector<bool> gap(n, true);
   for (const Parameter& parameter : unit.parameters()) {
     int64_t elements = 1;
-    for (const int64_t dim : parameter.shape()) elements *= dim;
+    for (const int64_t dim : WholeShape(parameter)) elements *= dim;
     const auto span = weights.span().subspan(parameter.offset(), elements);
     FillRandom(span, parameter.offset());
     for (int64_t i = 0; i < elements; ++i) {

@@ -36,8 +36,9 @@ struct UnitHarness {
         gradients(*device, spec.flat_elements() * 4),
         tied_parameters(*device, units.units[0].flat_elements() * 4),
         tied_gradients(*device, units.units[0].flat_elements() * 4) {
-    InitializeParameters(*device, spec, 1, parameters.get());
-    InitializeParameters(*device, units.units[0], 1, tied_parameters.get());
+    InitializeParameters(*device, spec, {.seed = 1}, parameters.get());
+    InitializeParameters(*device, units.units[0], {.seed = 1},
+                         tied_parameters.get());
     gradients.Zero();
     tied_gradients.Zero();
     FillRandom(input.span(), 2);

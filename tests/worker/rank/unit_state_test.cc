@@ -1,6 +1,7 @@
 #include "worker/rank/unit_state.h"
 
 #include "gtest/gtest.h"
+#include "proto/plan/tensor_spec.h"
 
 namespace troupe {
 namespace {
@@ -9,11 +10,11 @@ Unit UnitOfTwo() {
   Unit unit;
   Parameter& weight = *unit.add_parameters();
   weight.set_name("weight");
-  weight.add_shape(3);
-  weight.add_shape(2);
+  *weight.add_dims() = DimOf({{Dim::HIDDEN, 3}});
+  *weight.add_dims() = DimOf({{Dim::HIDDEN, 2}});
   Parameter& bias = *unit.add_parameters();
   bias.set_name("bias");
-  bias.add_shape(2);
+  *bias.add_dims() = DimOf({{Dim::HIDDEN, 2}});
   bias.set_offset(16);
   unit.set_flat_elements(32);
   return unit;

@@ -155,7 +155,7 @@ TEST(ModelGpt2Test, WorkOfTheUnitsAddsUpToTheModelFlops) {
                 unit.backward_weight().matmul_flops();
     for (const Parameter& p : unit.parameters()) {
       const bool table = p.name() == "transformer.wpe.weight";
-      if (p.shape_size() == 2 && !table) matrices += ElementsOf(p);
+      if (p.dims_size() == 2 && !table) matrices += ElementsOf(p);
     }
   }
   EXPECT_DOUBLE_EQ(products, 6.0 * matrices * 3 * 17);

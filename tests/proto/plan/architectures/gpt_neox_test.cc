@@ -4,6 +4,7 @@
 #include "gtest/gtest.h"
 #include "proto/plan/model.h"
 #include "proto/plan/rope.h"
+#include "proto/plan/slices.h"
 
 namespace troupe {
 namespace {
@@ -57,8 +58,8 @@ TEST(ModelGptNeoxTest, QueriesKeysAndValuesArePartsOfOneTensor) {
   for (const Parameter& parameter : list->units[2].parameters()) {
     if (!parameter.has_part_of()) continue;
     const Parameter::PartOf& part = parameter.part_of();
-    text += parameter.name() + " " + std::to_string(parameter.shape(0)) + ": " +
-            part.name() + " " + std::to_string(part.index()) + " of " +
+    text += parameter.name() + " " + std::to_string(WholeShape(parameter)[0]) +
+            ": " + part.name() + " " + std::to_string(part.index()) + " of " +
             std::to_string(part.parts()) + " by " +
             std::to_string(part.rows()) + "\n";
   }

@@ -5,6 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/plan/model.h"
+#include "proto/plan/slices.h"
 #include "tests/proto/plan/llama_spec.h"
 
 namespace troupe {
@@ -56,7 +57,7 @@ TEST(ModelLlamaTest, ParametersHaveHuggingFacesNamesAndShapes) {
   std::string text;
   for (const Parameter& parameter : units[2].parameters()) {
     text += parameter.name();
-    for (const int64_t dim : parameter.shape()) {
+    for (const int64_t dim : WholeShape(parameter)) {
       text += " " + std::to_string(dim);
     }
     text += "\n";

@@ -33,7 +33,7 @@ TEST(ModelQwen2Test, OnlyQueriesKeysAndValuesHaveBiases) {
   ASSERT_TRUE(list.ok()) << list.status();
   std::vector<std::string> biases;
   for (const Parameter& parameter : list->units[2].parameters()) {
-    if (parameter.shape_size() == 1) biases.push_back(parameter.name());
+    if (parameter.dims_size() == 1) biases.push_back(parameter.name());
   }
   const std::string p = "model.layers.1.";
   EXPECT_THAT(
@@ -46,8 +46,9 @@ TEST(ModelQwen2Test, OnlyQueriesKeysAndValuesHaveBiases) {
 TEST(ModelQwen2Test, RefusesFieldsOfLlama) {
   ModelSpec model = LlamaRelative("qwen2", {});
   model.set_attention_bias(true);
-  EXPECT_THAT(std::string(ResolveModel(model).message()),
-              StartsWith("model.attention_bias: is a field of gpt_neox or llama"));
+  EXPECT_THAT(
+      std::string(ResolveModel(model).message()),
+      StartsWith("model.attention_bias: is a field of gpt_neox or llama"));
 }
 
 }  // namespace

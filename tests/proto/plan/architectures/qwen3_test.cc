@@ -4,6 +4,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/plan/model.h"
+#include "proto/plan/slices.h"
 #include "tests/proto/plan/llama_spec.h"
 
 namespace troupe {
@@ -34,10 +35,10 @@ TEST(ModelQwen3Test, HeadsOfQueriesAndKeysHaveNorms) {
   ASSERT_TRUE(list.ok()) << list.status();
   std::vector<std::string> vectors;
   for (const Parameter& parameter : list->units[2].parameters()) {
-    if (parameter.shape_size() > 1) continue;
+    if (parameter.dims_size() > 1) continue;
     EXPECT_EQ(parameter.init(), Parameter::ONES) << parameter.name();
     vectors.push_back(parameter.name() + " " +
-                      std::to_string(parameter.shape(0)));
+                      std::to_string(WholeShape(parameter)[0]));
   }
   const std::string p = "model.layers.1.";
   EXPECT_THAT(vectors, ElementsAre(p + "input_layernorm.weight 12",

@@ -44,7 +44,7 @@ TEST(ModelSynthetic, OneValueIsThatOfAllUnits) {
   }
   EXPECT_EQ(units[1].activation_bytes(), 2000);
   EXPECT_EQ(units[2].activation_bytes(), 3000);
-  EXPECT_EQ(units[1].parameters(0).shape(0), 2000);
+  EXPECT_EQ(units[1].parameters(0).dims(0).sections(0).count(), 2000);
   EXPECT_EQ(ParameterCount(units), 6000);
   EXPECT_EQ(ModelFlopsPerToken(model, 1), 0);
   EXPECT_EQ(UnitCount(model), 3);

@@ -1,0 +1,195 @@
+#include "proto/plan/check_layouts.h"
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/status.h"
+#include "proto/plan/ops/op_rules.h"
+
+namespace troupe {
+namespace {
+
+AxisCut CutAlong(const Layout& layout, const std::string& axis) {
+  for (const Layout::AxisLayout& of : layout.axes()) {
+    if (of.axis() != axis) continue;
+    return {.placement = of.placement(),
+            .dim = of.placement() == Layout::SHARD ? of.dim() : 0};
+  }
+  return {};
+}
+
+std::string Text(const AxisCut& cut) {
+  return cut.placement == Layout::SHARD ? absl::StrCat("SHARD(", cut.dim, ")")
+                                        : Layout::Placement_Name(cut.placement);
+}
+
+// Neither cut nor differentiated with the op: tokens, and what a softmax is put
+// together from.
+bool IsAside(const TensorSpec& tensor) {
+  return tensor.dtype() == I32 ||
+         tensor.dims(tensor.dims_size() - 1).sections(0).kind() ==
+             Dim::STATISTICS;
+}
+
+// One table along one axis.
+class TableCheck {
+ public:
+  TableCheck(const UnitTable& table, int index, const std::string& axis,
+             const std::vector<Dim::Kind>& kinds)
+      : table_(table), index_(index), axis_(axis) {
+    wishes_.kinds = kinds;
+    for (const TensorSpec& tensor : table.tensors()) {
+      AxisCut wish = CutAlong(tensor.layout(), axis);
+      if (wish.placement == Layout::PARTIAL) wish = {};
+      wishes_.tensors.push_back(wish);
+    }
+  }
+
+  absl::Status Run() const {
+    for (int t = 0; t < table_.tensors_size(); ++t) {
+      RETURN_IF_ERROR(CheckSections(t));
+    }
+    for (int op = 0; op < table_.ops_size(); ++op) {
+      if (table_.ops(op).kind() == Op::EXCHANGE) {
+        if (table_.ops(op).exchange().axis() == axis_) {
+          RETURN_IF_ERROR(CheckExchange(op));
+        }
+      } else {
+        RETURN_IF_ERROR(CheckOp(op));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  TensorCut CutOfTensor(int tensor) const {
+    const TensorSpec& spec = table_.tensors(tensor);
+    return {CutAlong(spec.layout(), axis_),
+            CutAlong(spec.gradient_layout(), axis_)};
+  }
+
+  // A dim is cut where the layout says so, and nowhere else.
+  absl::Status CheckSections(int index) const {
+    const TensorSpec& tensor = table_.tensors(index);
+    const AxisCut cut = CutOfTensor(index).value;
+    for (int d = 0; d < tensor.dims_size(); ++d) {
+      const bool wanted = cut.placement == Layout::SHARD && cut.dim == d;
+      // Parts of all ranks lie behind one another in the first dim.
+      if (IsAside(tensor)) continue;
+      for (const Dim::Section& section : tensor.dims(d).sections()) {
+        if ((section.axis() == axis_) == wanted) continue;
+        return Fault(absl::StrCat("tensor ", tensor.name(), " is ", Text(cut),
+                                  ", but its dim ", d, " is ",
+                                  wanted ? "whole" : "cut"));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckOp(int index) const {
+    const Op& op = table_.ops(index);
+    const OpCut cut = CutOf({table_, op}, wishes_);
+    std::set<Layout::Placement> placements;
+    for (int i = 0; i < op.inputs_size(); ++i) {
+      RETURN_IF_ERROR(CheckOperand(index, "reads", op.inputs(i).tensor(),
+                                   cut.inputs[i], placements));
+    }
+    for (int i = 0; i < op.outputs_size(); ++i) {
+      RETURN_IF_ERROR(CheckOperand(index, "makes", op.outputs(i).tensor(),
+                                   cut.outputs[i], placements));
+    }
+    // Products and tables turn one into the other; all else computes on one
+    // slice of everything.
+    const bool turns = op.kind() == Op::LINEAR || op.kind() == Op::EMBED;
+    if (turns || placements.size() <= 1) return absl::OkStatus();
+    return At(index, "reads and makes some tensors whole and others in slices");
+  }
+
+  absl::Status CheckOperand(int op, absl::string_view verb, int tensor,
+                            const TensorCut& needed,
+                            std::set<Layout::Placement>& placements) const {
+    const TensorSpec& spec = table_.tensors(tensor);
+    if (IsAside(spec)) return absl::OkStatus();
+    const TensorCut lies = CutOfTensor(tensor);
+    placements.insert(lies.value.placement);
+    if (!(lies.value == needed.value)) {
+      return At(op,
+                absl::StrCat(verb, " ", spec.name(), " as ", Text(needed.value),
+                             ", but it is ", Text(lies.value)));
+    }
+    if (lies.gradient == needed.gradient) return absl::OkStatus();
+    return At(op, absl::StrCat(verb, " ", spec.name(), ", whose gradient is ",
+                               Text(needed.gradient), " here, but ",
+                               Text(lies.gradient), " elsewhere"));
+  }
+
+  absl::Status CheckExchange(int index) const {
+    const Op& op = table_.ops(index);
+    const TensorCut from = CutOfTensor(op.inputs(0).tensor());
+    const TensorCut to = CutOfTensor(op.outputs(0).tensor());
+    const auto forward = TurnOf(from.value, to.value);
+    const auto backward = TurnOf(to.gradient, from.gradient);
+    const bool aside = IsAside(table_.tensors(op.inputs(0).tensor()));
+    if (forward != op.exchange().forward() ||
+        (!aside && backward != op.exchange().backward())) {
+      return At(index,
+                absl::StrCat("does ", Collective_Name(op.exchange().forward()),
+                             " and ", Collective_Name(op.exchange().backward()),
+                             " in backward, which does not make ",
+                             Text(to.value), " of ", Text(from.value), ", and ",
+                             Text(from.gradient), " of ", Text(to.gradient)));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Fault(absl::string_view what) const {
+    return absl::FailedPreconditionError(
+        absl::StrCat("table ", index_, ": along ", axis_, ", ", what));
+  }
+  absl::Status At(int op, absl::string_view what) const {
+    return Fault(absl::StrCat("op ", op, " ",
+                              Op::Kind_Name(table_.ops(op).kind()), " ", what));
+  }
+
+  const UnitTable& table_;
+  const int index_;
+  const std::string& axis_;
+  Wishes wishes_;
+};
+
+// The kinds of dims that an axis cuts anywhere in the plan.
+std::vector<Dim::Kind> KindsCutBy(const Plan& plan, const std::string& axis) {
+  std::set<Dim::Kind> kinds;
+  const auto look_at = [&](const auto& dims) {
+    for (const Dim& dim : dims) {
+      for (const Dim::Section& section : dim.sections()) {
+        if (section.axis() == axis) kinds.insert(section.kind());
+      }
+    }
+  };
+  for (const UnitTable& table : plan.tables()) {
+    for (const TensorSpec& tensor : table.tensors()) look_at(tensor.dims());
+  }
+  for (const Unit& unit : plan.units()) {
+    for (const Parameter& parameter : unit.parameters()) {
+      look_at(parameter.dims());
+    }
+  }
+  return {kinds.begin(), kinds.end()};
+}
+
+}  // namespace
+
+absl::Status CheckLayouts(const Plan& plan) {
+  for (const Axis& axis : plan.mesh().axes()) {
+    const std::vector<Dim::Kind> kinds = KindsCutBy(plan, axis.name());
+    for (int t = 0; t < plan.tables_size(); ++t) {
+      RETURN_IF_ERROR(TableCheck(plan.tables(t), t, axis.name(), kinds).Run());
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace troupe

@@ -1,0 +1,51 @@
+// EXCHANGE: y is x in another layout over an axis of the mesh, and x's gradient
+// is y's in another. An instruction of its own, between two segments of the
+// unit (proto/plan/segments.h); where nothing moves in a direction, they are
+// the same memory.
+//
+//   inputs   x
+//   outputs  y
+#include "proto/plan/ops/kinds.h"
+
+namespace troupe {
+
+std::vector<OperandRule> ExchangeOperands() {
+  return {{.name = "x"}, {.name = "y", .output = true}};
+}
+
+OpRules ExchangeRules(const OpView& op) {
+  const Op::Exchange& exchange = op.op().exchange();
+  OpRules rules;
+  switch (exchange.forward()) {
+    case COLLECTIVE_UNSPECIFIED:
+    case ALL_REDUCE:
+      rules.in_place = {{"y", "x"}};
+      break;
+    default:
+      break;
+  }
+  switch (exchange.backward()) {
+    case COLLECTIVE_UNSPECIFIED:
+      rules.gradients = {{"x", InputGradient::kOfOutput, "y"}};
+      break;
+    case ALL_REDUCE:
+      rules.gradients = {{"x", InputGradient::kInPlace, "y"}};
+      break;
+    default:
+      rules.gradients = {{"x", InputGradient::kNew}};
+      break;
+  }
+  return rules;
+}
+
+absl::optional<Collective> TurnOf(const AxisCut& from, const AxisCut& to) {
+  if (from == to) return COLLECTIVE_UNSPECIFIED;
+  const bool summands = from.placement == Layout::PARTIAL;
+  if (to.placement == Layout::REPLICATE) {
+    return summands ? ALL_REDUCE : ALL_GATHER;
+  }
+  if (summands && to.placement == Layout::SHARD) return REDUCE_SCATTER;
+  return absl::nullopt;
+}
+
+}  // namespace troupe

@@ -1,0 +1,137 @@
+#include "proto/plan/slices.h"
+
+#include <algorithm>
+
+#include "proto/plan/mesh.h"
+#include "proto/plan/tensor_spec.h"
+
+namespace troupe {
+namespace {
+
+int64_t WholeCount(const Dim::Section& section) {
+  return section.axis().empty() ? section.count() : section.whole();
+}
+
+// A range of one dim that a rank has in one piece.
+struct DimRun {
+  Range whole;
+  int64_t local_begin = 0;
+};
+
+std::vector<DimRun> RunsOf(const Dim& dim, const MeshPlace& place) {
+  std::vector<DimRun> runs;
+  int64_t whole_begin = 0;
+  int64_t local_begin = 0;
+  for (const Dim::Section& section : dim.sections()) {
+    const Range piece = SectionPiece(section, place);
+    const Range whole = {whole_begin + piece.begin * section.width(),
+                         whole_begin + piece.end * section.width()};
+    DimRun* const last = runs.empty() ? nullptr : &runs.back();
+    if (last != nullptr && last->whole.end == whole.begin &&
+        last->local_begin + last->whole.size() == local_begin) {
+      last->whole.end = whole.end;
+    } else if (whole.size() > 0) {
+      runs.push_back({whole, local_begin});
+    }
+    whole_begin += WholeCount(section) * section.width();
+    local_begin += SectionSize(section);
+  }
+  return runs;
+}
+
+}  // namespace
+
+Piece MeshPlace::On(absl::string_view axis) const {
+  if (mesh == nullptr) return {};
+  return {.index = CoordinateOn(*mesh, axis, rank),
+          .count = AxisSize(*mesh, axis)};
+}
+
+Range SectionPiece(const Dim::Section& section, const MeshPlace& place) {
+  if (section.axis().empty()) return {0, section.count()};
+  const Piece piece = place.On(section.axis());
+  if (section.whole() >= piece.count) return EvenPiece(section.whole(), piece);
+  const int64_t one = piece.index * section.whole() / piece.count;
+  return {one, one + 1};
+}
+
+int64_t LargestPiece(int64_t whole, int places) {
+  return (whole + places - 1) / places;
+}
+
+int CopiesOfPiece(int64_t whole, int places) {
+  return whole >= places ? 1 : static_cast<int>(places / whole);
+}
+
+std::vector<int64_t> WholeShape(const Parameter& parameter) {
+  std::vector<int64_t> shape;
+  for (const Dim& dim : parameter.dims()) {
+    int64_t size = 0;
+    for (const Dim::Section& section : dim.sections()) {
+      size += WholeCount(section) * section.width();
+    }
+    shape.push_back(size);
+  }
+  return shape;
+}
+
+std::vector<int64_t> LocalShape(const Parameter& parameter) {
+  std::vector<int64_t> shape;
+  for (const Dim& dim : parameter.dims()) shape.push_back(DimSize(dim));
+  return shape;
+}
+
+int64_t LocalElements(const Parameter& parameter) {
+  int64_t elements = 1;
+  for (const Dim& dim : parameter.dims()) elements *= DimSize(dim);
+  return elements;
+}
+
+std::vector<ParameterBox> BoxesOf(const Parameter& parameter,
+                                  const MeshPlace& place) {
+  std::vector<ParameterBox> boxes = {{}};
+  for (const Dim& dim : parameter.dims()) {
+    const std::vector<DimRun> runs = RunsOf(dim, place);
+    std::vector<ParameterBox> longer;
+    for (const ParameterBox& box : boxes) {
+      for (const DimRun& run : runs) {
+        longer.push_back(box);
+        longer.back().whole.push_back(run.whole);
+        longer.back().local_begin.push_back(run.local_begin);
+      }
+    }
+    boxes = std::move(longer);
+  }
+  return boxes;
+}
+
+std::vector<ParameterRun> RunsOf(const Parameter& parameter,
+                                 const MeshPlace& place) {
+  // As [rows, columns]; a vector is one row.
+  const bool is_vector = parameter.dims_size() == 1;
+  const int64_t whole_columns = WholeShape(parameter).back();
+  const int64_t local_columns = LocalShape(parameter).back();
+  std::vector<ParameterRun> runs;
+  for (const ParameterBox& box : BoxesOf(parameter, place)) {
+    const Range rows = is_vector ? Range{0, 1} : box.whole[0];
+    const int64_t local_row = is_vector ? 0 : box.local_begin[0];
+    const Range columns = box.whole.back();
+    for (int64_t row = rows.begin; row < rows.end; ++row) {
+      const ParameterRun run = {
+          .whole = row * whole_columns + columns.begin,
+          .local = (local_row + row - rows.begin) * local_columns +
+                   box.local_begin.back(),
+          .count = columns.size()};
+      ParameterRun* const last = runs.empty() ? nullptr : &runs.back();
+      if (last != nullptr && last->whole + last->count == run.whole &&
+          last->local + last->count == run.local) {
+        last->count += run.count;
+      } else if (run.count > 0) {
+        runs.push_back(run);
+      }
+    }
+  }
+  return runs;
+}
+
+}  // namespace troupe

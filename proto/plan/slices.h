@@ -1,0 +1,67 @@
+// Which part of a parameter a rank has, where axes of the mesh cut it.
+//
+// A section that is cut is so many heads, columns or rows of a table. Each
+// place on the axis has a piece of them, as even as can be, or, where there are
+// fewer than places, one, which neighbours then share: rank i of k has number
+// floor(i whole / k). In memory all ranks have as much as the one that has
+// most; what a piece lacks is padding behind it, which holds zeros.
+//
+//   for (const ParameterBox& box : BoxesOf(parameter, {mesh, rank})) ...
+#ifndef TROUPE_PROTO_PLAN_SLICES_H_
+#define TROUPE_PROTO_PLAN_SLICES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "proto/plan.pb.h"
+#include "proto/plan/layout.h"
+
+namespace troupe {
+
+// A rank of a mesh; nothing is cut for one without a mesh.
+struct MeshPlace {
+  const Mesh* mesh = nullptr;
+  int rank = 0;
+
+  // Its place on an axis, and how many there are.
+  Piece On(absl::string_view axis) const;
+};
+
+// Of a section that is cut, the ones that a place has, numbered as in the
+// whole. All of them where it is not cut.
+Range SectionPiece(const Dim::Section& section, const MeshPlace& place);
+
+// Most that any of so many places has: what `count` of the section then is.
+int64_t LargestPiece(int64_t whole, int places);
+// How many neighbours have the same.
+int CopiesOfPiece(int64_t whole, int places);
+
+// The whole tensor, and what a rank has of it.
+std::vector<int64_t> WholeShape(const Parameter& parameter);
+std::vector<int64_t> LocalShape(const Parameter& parameter);
+int64_t LocalElements(const Parameter& parameter);
+
+// A box of the whole tensor that is a box of the rank's, too.
+struct ParameterBox {
+  std::vector<Range> whole;  // by dim
+  std::vector<int64_t> local_begin;
+};
+// Those that together are all that the rank has, in the order of the whole's
+// elements. Of a tensor that is not cut, one.
+std::vector<ParameterBox> BoxesOf(const Parameter& parameter,
+                                  const MeshPlace& place);
+
+// Elements that lie behind one another in the whole tensor and in the rank's:
+// what both can be copied in. All that the rank has, box by box.
+struct ParameterRun {
+  int64_t whole = 0;  // of elements the first; row-major
+  int64_t local = 0;
+  int64_t count = 0;
+};
+std::vector<ParameterRun> RunsOf(const Parameter& parameter,
+                                 const MeshPlace& place);
+
+}  // namespace troupe
+
+#endif  // TROUPE_PROTO_PLAN_SLICES_H_

@@ -1,0 +1,104 @@
+#include "proto/plan/unit_passes.h"
+
+#include <utility>
+
+#include "proto/base/check.h"
+#include "proto/plan/ops/op_rules.h"
+
+namespace troupe {
+namespace {
+
+constexpr Instruction::Kind kPasses[] = {Instruction::FORWARD,
+                                         Instruction::BACKWARD_INPUT,
+                                         Instruction::BACKWARD_WEIGHT};
+
+SegmentUse SyntheticUse(const Plan& plan, int unit, Instruction::Kind kind) {
+  const MemoryUse output_gradient = {UnitMemory::kOutputGradient, true, false};
+  const MemoryUse kept = {UnitMemory::kOutput, true, false};
+  const MemoryUse saved = {UnitMemory::kStash, true, false};
+  SegmentUse use;
+  use.works = true;
+  switch (kind) {
+    case Instruction::FORWARD:
+      use.memories = {{UnitMemory::kInput, true, false},
+                      {UnitMemory::kOutput, false, true},
+                      {UnitMemory::kStash, false, true}};
+      use.weights = true;
+      use.totals = unit + 1 == plan.units_size();
+      break;
+    case Instruction::BACKWARD_INPUT:
+      use.memories = {output_gradient,
+                      kept,
+                      saved,
+                      {UnitMemory::kInputGradient, false, true}};
+      use.weights = true;
+      break;
+    default:
+      use.memories = {output_gradient, kept, saved};
+      use.weight_gradients = true;
+  }
+  return use;
+}
+
+const Work& WorkOf(const Unit& unit, Instruction::Kind kind) {
+  if (kind == Instruction::FORWARD) return unit.forward();
+  return kind == Instruction::BACKWARD_INPUT ? unit.backward_input()
+                                             : unit.backward_weight();
+}
+
+Work WorkOf(const UnitTable& table, Instruction::Kind kind,
+            const Segment& segment) {
+  const UnitWork work = WorkOf(table, segment.begin, segment.end);
+  if (kind == Instruction::FORWARD) return work.forward;
+  return kind == Instruction::BACKWARD_INPUT ? work.backward_input
+                                             : work.backward_weight;
+}
+
+}  // namespace
+
+UnitPasses::UnitPasses(const Plan& plan)
+    : tables_(plan.tables_size()), table_of_(plan.units_size(), -1) {
+  for (int u = 0; u < plan.units_size(); ++u) {
+    const Unit& unit = plan.units(u);
+    if (!unit.has_table()) {
+      table_of_[u] = static_cast<int>(tables_.size());
+      OfTable& synthetic = tables_.emplace_back();
+      for (const Instruction::Kind kind : kPasses) {
+        synthetic.passes[kind] = {
+            {{}, SyntheticUse(plan, u, kind), WorkOf(unit, kind)}};
+      }
+      continue;
+    }
+    table_of_[u] = unit.table();
+    OfTable& of_table = tables_[unit.table()];
+    if (!of_table.passes.empty()) continue;
+    const UnitTable& table = plan.tables(unit.table());
+    of_table.places = PlaceUnit(table, UnitUse::kTraining);
+    for (const Instruction::Kind kind : kPasses) {
+      for (const Segment& segment : SegmentsOf(table, kind)) {
+        of_table.passes[kind].push_back(
+            {segment, UseOf(unit, table, of_table.places, kind, segment),
+             WorkOf(table, kind, segment)});
+      }
+    }
+  }
+}
+
+const std::vector<UnitPasses::Pass>& UnitPasses::Of(
+    int unit, Instruction::Kind kind) const {
+  return TableOf(unit).passes.at(kind);
+}
+
+int UnitPasses::LastWeightSegment(int unit) const {
+  const std::vector<Pass>& passes = Of(unit, Instruction::BACKWARD_WEIGHT);
+  for (size_t s = 0; s < passes.size(); ++s) {
+    if (passes[s].use.works) return static_cast<int>(s);
+  }
+  return -1;
+}
+
+const UnitPlaces& UnitPasses::Places(int unit) const {
+  return TableOf(unit).places;
+}
+
+}  // namespace troupe

@@ -1,0 +1,49 @@
+// What each unit's passes consist of: their segments, and what these read and
+// write. Of units that compute it follows from their ops; a synthetic unit,
+// which has none, keeps what it made, not what it read.
+#ifndef TROUPE_PROTO_PLAN_UNIT_PASSES_H_
+#define TROUPE_PROTO_PLAN_UNIT_PASSES_H_
+
+#include <array>
+#include <map>
+#include <vector>
+
+#include "proto/plan.pb.h"
+#include "proto/plan/place_unit.h"
+#include "proto/plan/segments.h"
+
+namespace troupe {
+
+class UnitPasses {
+ public:
+  struct Pass {
+    Segment segment;
+    SegmentUse use;
+    Work work;
+  };
+
+  // Borrows the plan: its units and tables.
+  explicit UnitPasses(const Plan& plan);
+
+  // FORWARD, BACKWARD_INPUT or BACKWARD_WEIGHT: by segment.
+  const std::vector<Pass>& Of(int unit, Instruction::Kind kind) const;
+  // The last of a unit's BACKWARD_WEIGHTs to run.
+  int LastWeightSegment(int unit) const;
+  // REQUIRES a unit with a table.
+  const UnitPlaces& Places(int unit) const;
+
+ private:
+  struct OfTable {
+    UnitPlaces places;
+    std::map<Instruction::Kind, std::vector<Pass>> passes;
+  };
+
+  const OfTable& TableOf(int unit) const { return tables_[table_of_[unit]]; }
+
+  std::vector<OfTable> tables_;  // the plan's; behind them synthetic units'
+  std::vector<int> table_of_;    // by unit
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_PROTO_PLAN_UNIT_PASSES_H_

@@ -1,0 +1,396 @@
+#include "scheduler/layouts/cut_units.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/check.h"
+#include "proto/plan/fields.h"
+#include "proto/plan/ops/op_rules.h"
+#include "proto/plan/slices.h"
+#include "proto/plan/tensor_spec.h"
+
+namespace troupe {
+namespace {
+
+const DimRule* RuleOf(const AxisRules& axis, Dim::Kind kind) {
+  for (const DimRule& rule : axis.rules) {
+    if (rule.kind == kind) return &rule;
+  }
+  return nullptr;
+}
+
+bool Fits(const DimRule& rule, int64_t count, int size) {
+  if (count % size == 0 || (rule.pads && count >= size)) return true;
+  return rule.shares && size % count == 0;
+}
+
+void CutDim(const AxisRules& axis, Dim& dim) {
+  for (Dim::Section& section : *dim.mutable_sections()) {
+    if (RuleOf(axis, section.kind()) == nullptr) continue;
+    CHECK(section.axis().empty()) << "cut by " << section.axis() << " already";
+    section.set_axis(axis.axis);
+    section.set_whole(section.count());
+    section.set_count(LargestPiece(section.count(), axis.size));
+  }
+}
+
+Collective Turn(const AxisCut& from, const AxisCut& to) {
+  const absl::optional<Collective> turn = TurnOf(from, to);
+  CHECK(turn.has_value()) << "no exchange makes "
+                          << Layout::Placement_Name(to.placement) << " of "
+                          << Layout::Placement_Name(from.placement);
+  return *turn;
+}
+
+void AddTo(const std::string& axis, const AxisCut& cut, Layout& layout) {
+  if (cut.placement == Layout::REPLICATE) return;
+  Layout::AxisLayout& added = *layout.add_axes();
+  added.set_axis(axis);
+  added.set_placement(cut.placement);
+  added.set_dim(cut.dim);
+}
+
+// One table, cut by one axis.
+class TableCut {
+ public:
+  TableCut(const AxisRules& axis, const UnitTable& whole)
+      : axis_(axis), whole_(whole), made_(whole.tensors_size(), -1) {
+    for (const TensorSpec& tensor : whole.tensors()) {
+      wishes_.tensors.push_back(WishFor(tensor));
+    }
+    for (const DimRule& rule : axis.rules) wishes_.kinds.push_back(rule.kind);
+  }
+
+  UnitTable Run() {
+    for (int t = 0; t < whole_.tensors_size(); ++t) {
+      if (whole_.tensors(t).home() == TensorSpec::WITHIN ||
+          whole_.tensors(t).home() == TensorSpec::OUTPUT) {
+        continue;
+      }
+      made_[t] = Add(t, {wishes_.tensors[t], wishes_.tensors[t]}, "");
+    }
+    for (const Op& op : whole_.ops()) {
+      const OpView view(whole_, op);
+      const bool by_columns =
+          op.kind() == Op::CROSS_ENTROPY &&
+          wishes_.tensors[view.Input("logits")].placement == Layout::SHARD;
+      const int parts = by_columns ? AddParts(view) : -1;
+      AddOp(view);
+      if (!by_columns) continue;
+      Op::Operand& input = *cut_.mutable_ops(cut_.ops_size() - 1)->add_inputs();
+      input.set_name("parts");
+      input.set_tensor(parts);
+    }
+    return std::move(cut_);
+  }
+
+  // By op of the whole table: whether the gradients of its parameters that are
+  // not cut are summands.
+  std::vector<bool> SumsParameters() const {
+    std::vector<bool> sums;
+    for (const Op& op : whole_.ops()) {
+      sums.push_back(CutOf({whole_, op}, wishes_).sums_parameters);
+    }
+    return sums;
+  }
+
+ private:
+  AxisCut WishFor(const TensorSpec& tensor) const {
+    // A batch is loaded whole.
+    if (tensor.home() == TensorSpec::TOKENS ||
+        tensor.home() == TensorSpec::TARGETS) {
+      return {};
+    }
+    for (const DimRule& rule : axis_.rules) {
+      for (int d = 0; d < tensor.dims_size(); ++d) {
+        for (const Dim::Section& section : tensor.dims(d).sections()) {
+          if (section.kind() != rule.kind) continue;
+          return {.placement = Layout::SHARD, .dim = d};
+        }
+      }
+    }
+    return {};
+  }
+
+  // A version of a tensor of the whole table.
+  int Add(int tensor, const TensorCut& cut, absl::string_view suffix) {
+    TensorSpec& spec = *cut_.add_tensors();
+    spec = whole_.tensors(tensor);
+    if (!suffix.empty()) {
+      spec.clear_home();
+      absl::StrAppend(spec.mutable_name(), suffix);
+    }
+    if (cut.value.placement == Layout::SHARD) {
+      CutDim(axis_, *spec.mutable_dims(cut.value.dim));
+    }
+    AddTo(axis_.axis, cut.value, *spec.mutable_layout());
+    AddTo(axis_.axis, cut.gradient, *spec.mutable_gradient_layout());
+    cuts_.push_back(cut);
+    return cut_.tensors_size() - 1;
+  }
+
+  void AddExchange(int from, int to) {
+    Op& op = *cut_.add_ops();
+    op.set_kind(Op::EXCHANGE);
+    Op::Exchange& exchange = *op.mutable_exchange();
+    exchange.set_axis(axis_.axis);
+    exchange.set_forward(Turn(cuts_[from].value, cuts_[to].value));
+    exchange.set_backward(Turn(cuts_[to].gradient, cuts_[from].gradient));
+    Op::Operand& input = *op.add_inputs();
+    input.set_name("x");
+    input.set_tensor(from);
+    Op::Operand& output = *op.add_outputs();
+    output.set_name("y");
+    output.set_tensor(to);
+  }
+
+  static bool Same(const TensorCut& a, const TensorCut& b) {
+    return a.value == b.value && a.gradient == b.gradient;
+  }
+
+  // The version that lies so, turned from the one that is there where it is
+  // new.
+  int VersionOf(int tensor, const TensorCut& cut) {
+    const int there = made_[tensor];
+    if (Same(cuts_[there], cut)) return there;
+    for (const auto& [version, of] : turned_) {
+      if (of == tensor && Same(cuts_[version], cut)) return version;
+    }
+    const int version = Add(tensor, cut, " exchanged");
+    AddExchange(there, version);
+    turned_.emplace_back(version, tensor);
+    return version;
+  }
+
+  void AddOp(const OpView& view) {
+    const OpCut cut = CutOf(view, wishes_);
+    Op op = view.op();
+    for (int i = 0; i < op.inputs_size(); ++i) {
+      Op::Operand& input = *op.mutable_inputs(i);
+      input.set_tensor(VersionOf(input.tensor(), cut.inputs[i]));
+    }
+    std::vector<std::pair<int, int>> turns;
+    for (int i = 0; i < op.outputs_size(); ++i) {
+      Op::Operand& output = *op.mutable_outputs(i);
+      const int tensor = output.tensor();
+      const TensorCut wish = {wishes_.tensors[tensor], wishes_.tensors[tensor]};
+      const bool as_wished = Same(cut.outputs[i], wish);
+      output.set_tensor(
+          Add(tensor, cut.outputs[i], as_wished ? "" : " summand"));
+      made_[tensor] = output.tensor();
+      if (as_wished) continue;
+      made_[tensor] = Add(tensor, wish, "");
+      turns.emplace_back(output.tensor(), made_[tensor]);
+    }
+    *cut_.add_ops() = std::move(op);
+    for (const auto& [from, to] : turns) AddExchange(from, to);
+  }
+
+  // In front of a CROSS_ENTROPY: the parts of all ranks.
+  int AddParts(const OpView& loss) {
+    const TensorSpec& logits = loss.input("logits");
+    TensorSpec& parts = *cut_.add_tensors();
+    parts.set_name("softmax parts");
+    *parts.add_dims() = logits.dims(0);
+    *parts.add_dims() = logits.dims(1);
+    *parts.add_dims() = DimOf({{Dim::STATISTICS, kSoftmaxParts}});
+    parts.set_dtype(F32);
+    const AxisCut shard = {.placement = Layout::SHARD, .dim = 0};
+    AddTo(axis_.axis, shard, *parts.mutable_layout());
+    cuts_.push_back({shard, {}});
+    const int own = cut_.tensors_size() - 1;
+    TensorSpec& all = *cut_.add_tensors();
+    all = cut_.tensors(own);
+    all.set_name("softmax parts of all");
+    all.clear_layout();
+    Dim::Section& batch = *all.mutable_dims(0)->mutable_sections(0);
+    batch.set_count(batch.count() * axis_.size);
+    cuts_.push_back({});
+    Op& op = *cut_.add_ops();
+    op.set_kind(Op::CROSS_ENTROPY_PARTS);
+    const std::pair<const char*, int> inputs[] = {
+        {"logits", made_[loss.Input("logits")]},
+        {"targets", made_[loss.Input("targets")]}};
+    for (const auto& [name, tensor] : inputs) {
+      Op::Operand& input = *op.add_inputs();
+      input.set_name(name);
+      input.set_tensor(tensor);
+    }
+    Op::Operand& output = *op.add_outputs();
+    output.set_name("parts");
+    output.set_tensor(own);
+    AddExchange(own, own + 1);
+    return own + 1;
+  }
+
+  static constexpr int64_t kSoftmaxParts = 3;
+
+  const AxisRules& axis_;
+  const UnitTable& whole_;
+  Wishes wishes_;
+  UnitTable cut_;
+  std::vector<TensorCut> cuts_;  // of the tensors of cut_
+  std::vector<int> made_;        // by tensor of the whole: of cut_, or -1
+  std::vector<std::pair<int, int>> turned_;  // of cut_, and of the whole
+};
+
+using Shares = std::vector<Unit::Part::Share>;
+
+// How an axis shares out a parameter, whose dims it cuts. `summed`: what a rank
+// has of the gradient of one that is not cut is a summand.
+Unit::Part::Share CutParameter(const AxisRules& axis, bool summed,
+                               Parameter& parameter) {
+  Unit::Part::Share share;
+  share.set_axis(axis.axis);
+  share.set_copies(axis.size);
+  share.set_summed(summed);
+  for (Dim& dim : *parameter.mutable_dims()) {
+    for (const Dim::Section& section : dim.sections()) {
+      if (RuleOf(axis, section.kind()) == nullptr) continue;
+      share.set_copies(CopiesOfPiece(section.count(), axis.size));
+      share.set_summed(share.copies() > 1);
+    }
+    CutDim(axis, dim);
+  }
+  return share;
+}
+
+// Lays the parameters out in parts, those that most ranks have first.
+void LayParts(const std::vector<Shares>& shares, Unit& unit) {
+  const auto name = [](const Shares& of) {
+    std::string text;
+    for (const Unit::Part::Share& share : of) {
+      absl::StrAppend(&text, share.SerializeAsString(), ";");
+    }
+    return text;
+  };
+  const auto copies = [](const Shares& of) {
+    int64_t product = 1;
+    for (const Unit::Part::Share& share : of) product *= share.copies();
+    return product;
+  };
+  // By copies, then by name; parameters keep their order within a part.
+  std::map<std::pair<int64_t, std::string>, std::vector<int>> parts;
+  for (int p = 0; p < unit.parameters_size(); ++p) {
+    parts[{-copies(shares[p]), name(shares[p])}].push_back(p);
+  }
+  unit.clear_parts();
+  unit.set_flat_elements(0);
+  for (const auto& [key, parameters] : parts) {
+    Unit::Part& part = *unit.add_parts();
+    const int64_t begin = unit.flat_elements();
+    for (const int p : parameters) {
+      Parameter& parameter = *unit.mutable_parameters(p);
+      parameter.set_offset(unit.flat_elements());
+      unit.set_flat_elements(unit.flat_elements() +
+                             FlatAligned(LocalElements(parameter)));
+    }
+    part.set_elements(unit.flat_elements() - begin);
+    for (const Unit::Part::Share& share : shares[parameters.front()]) {
+      if (share.copies() > 1) *part.add_shares() = share;
+    }
+  }
+  if (unit.parts().empty()) unit.add_parts();
+}
+
+// By unit and parameter, what the ops that use it say.
+std::vector<bool> SummedParameters(const Unit& unit, const UnitTable& whole,
+                                   const std::vector<bool>& by_op) {
+  std::vector<bool> summed(unit.parameters_size(), false);
+  for (int op = 0; op < whole.ops_size(); ++op) {
+    for (const int parameter : whole.ops(op).parameters()) {
+      if (parameter < unit.parameters_size()) summed[parameter] = by_op[op];
+    }
+  }
+  return summed;
+}
+
+}  // namespace
+
+std::vector<AxisRules> RulesFor(const ParallelismSpec& parallelism) {
+  std::vector<AxisRules> axes;
+  for (const LayoutRow& row : Layouts()) {
+    if (!row.used(parallelism)) continue;
+    if (axes.empty() || axes.back().axis != row.axis) {
+      axes.push_back({.axis = std::string(row.axis)});
+      axes.back().size = parallelism.tensor();
+    }
+    axes.back().rules.insert(axes.back().rules.end(), row.rules.begin(),
+                             row.rules.end());
+  }
+  return axes;
+}
+
+absl::Status CheckCuts(const UnitList& units,
+                       const std::vector<AxisRules>& axes) {
+  for (const AxisRules& axis : axes) {
+    std::map<Dim::Kind, int64_t> counts;
+    for (const UnitTable& table : units.tables) {
+      for (const TensorSpec& tensor : table.tensors()) {
+        for (const Dim& dim : tensor.dims()) {
+          for (const Dim::Section& section : dim.sections()) {
+            counts[section.kind()] = section.count();
+          }
+        }
+      }
+    }
+    const auto misfit = [&](int size) -> const DimRule* {
+      for (const DimRule& rule : axis.rules) {
+        const auto found = counts.find(rule.kind);
+        if (found == counts.end()) continue;
+        if (!Fits(rule, found->second, size)) return &rule;
+      }
+      return nullptr;
+    };
+    const DimRule* const rule = misfit(axis.size);
+    if (rule == nullptr) continue;
+    const int64_t count = counts[rule->kind];
+    int below = axis.size;
+    while (misfit(below) != nullptr) --below;  // 1 fits
+    int above = axis.size;
+    while (above <= count && misfit(above) != nullptr) ++above;
+    return FieldError(
+        absl::StrCat("parallelism.", axis.axis),
+        absl::StrCat(axis.size, " ranks cannot share ", count, " (",
+                     rule->field, ") evenly; use ", below,
+                     above <= count ? absl::StrCat(" or ", above) : ""));
+  }
+  return absl::OkStatus();
+}
+
+void CutUnits(const std::vector<AxisRules>& axes, UnitList& units) {
+  std::vector<std::vector<Shares>> shares;  // by unit and parameter
+  for (const Unit& unit : units.units) {
+    shares.emplace_back(unit.parameters_size());
+  }
+  for (const AxisRules& axis : axes) {
+    std::vector<std::vector<bool>> sums;
+    std::vector<UnitTable> cut;
+    for (const UnitTable& table : units.tables) {
+      TableCut table_cut(axis, table);
+      sums.push_back(table_cut.SumsParameters());
+      cut.push_back(table_cut.Run());
+    }
+    for (size_t u = 0; u < units.units.size(); ++u) {
+      Unit& unit = units.units[u];
+      if (!unit.has_table()) continue;
+      const std::vector<bool> summed = SummedParameters(
+          unit, units.tables[unit.table()], sums[unit.table()]);
+      for (int p = 0; p < unit.parameters_size(); ++p) {
+        shares[u][p].push_back(
+            CutParameter(axis, summed[p], *unit.mutable_parameters(p)));
+      }
+    }
+    units.tables = std::move(cut);
+  }
+  if (axes.empty()) return;
+  for (size_t u = 0; u < units.units.size(); ++u) {
+    LayParts(shares[u], units.units[u]);
+  }
+  units.Derive();
+}
+
+}  // namespace troupe

@@ -1,0 +1,47 @@
+// Cuts the units of a model over ranks, as rows of the table of layouts say,
+// and puts an EXCHANGE wherever an op reads a tensor in another layout than it
+// was made in. A tensor has two: its value's and its gradient's. An exchange
+// turns both, the gradient's in the other direction, so that what must be done
+// in backward follows from the pair:
+//
+//   value                gradient             forward          backward
+//   PARTIAL to whole     whole to whole       all-reduce       nothing
+//   whole to whole       whole from PARTIAL   nothing          all-reduce
+//   SHARD to whole       SHARD from PARTIAL   all-gather       reduce-scatter
+//   PARTIAL to SHARD     whole from SHARD     reduce-scatter   all-gather
+#ifndef TROUPE_SCHEDULER_LAYOUTS_CUT_UNITS_H_
+#define TROUPE_SCHEDULER_LAYOUTS_CUT_UNITS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "proto/job.pb.h"
+#include "proto/plan/unit_list.h"
+#include "scheduler/layouts/layouts.h"
+
+namespace troupe {
+
+// The rows of one axis together.
+struct AxisRules {
+  std::string axis;
+  int size = 1;
+  std::vector<DimRule> rules;  // the first that fits a tensor cuts it
+};
+
+// Of the rows that the job uses.
+std::vector<AxisRules> RulesFor(const ParallelismSpec& parallelism);
+
+// InvalidArgument where an axis does not divide what it is to cut: names
+// parallelism.<axis>, the field whose size it is, and the nearest sizes of the
+// axis that do.
+absl::Status CheckCuts(const UnitList& units,
+                       const std::vector<AxisRules>& axes);
+
+// Tables are a rank's then: dims as large as it has them, parameters in parts
+// by who has them, bytes and work as they follow. REQUIRES CheckCuts.
+void CutUnits(const std::vector<AxisRules>& axes, UnitList& units);
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_LAYOUTS_CUT_UNITS_H_

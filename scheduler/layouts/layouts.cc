@@ -1,0 +1,13 @@
+#include "scheduler/layouts/layouts.h"
+
+namespace troupe {
+
+const std::vector<LayoutRow>& Layouts() {
+  static const auto* const kLayouts = new std::vector<LayoutRow>{
+      Tensor1D(),
+      Sequence(),
+  };
+  return *kLayouts;
+}
+
+}  // namespace troupe

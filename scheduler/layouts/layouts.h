@@ -1,0 +1,46 @@
+// Where the tensors of a unit lie over ranks: a row says which dims, by what
+// they are, an axis of the mesh cuts. Everything else follows: what each rank
+// computes (proto/plan/ops, the kinds' cuts), which exchanges stand between
+// (cut_units.h), bytes and memory. Rows compose, as each only says where things
+// lie; where two of one axis want to cut a tensor, the first in the table does.
+//
+// To add one: a file like tensor_1d.cc, one line in the table, a golden.
+#ifndef TROUPE_SCHEDULER_LAYOUTS_LAYOUTS_H_
+#define TROUPE_SCHEDULER_LAYOUTS_LAYOUTS_H_
+
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "proto/job.pb.h"
+#include "proto/unit.pb.h"
+
+namespace troupe {
+
+// What an axis does to dims of a kind.
+struct DimRule {
+  Dim::Kind kind = Dim::KIND_UNSPECIFIED;
+  // The field that says how many there are, for whoever asks for a cut that
+  // does not fit.
+  absl::string_view field;
+  // Sizes that the axis does not divide: refused, but for one of
+  bool pads = false;    // the last ranks have less, and padding behind it
+  bool shares = false;  // where there are fewer than ranks, neighbours have the
+                        // same one
+};
+
+struct LayoutRow {
+  absl::string_view name;
+  absl::string_view axis;
+  bool (*used)(const ParallelismSpec& parallelism);
+  std::vector<DimRule> rules;
+};
+
+LayoutRow Tensor1D();
+LayoutRow Sequence();
+
+// All there are.
+const std::vector<LayoutRow>& Layouts();
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_LAYOUTS_LAYOUTS_H_
