@@ -1,0 +1,103 @@
+#include "proto/plan/slices.h"
+
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "proto/plan/tensor_spec.h"
+
+namespace troupe {
+namespace {
+
+Mesh MeshOf(int tensor) {
+  Mesh mesh;
+  Axis& data = *mesh.add_axes();
+  data.set_name("data");
+  data.set_size(2);
+  Axis& axis = *mesh.add_axes();
+  axis.set_name("tensor");
+  axis.set_size(tensor);
+  return mesh;
+}
+
+Dim Cut(Dim dim, int tensor) {
+  for (Dim::Section& section : *dim.mutable_sections()) {
+    if (section.kind() == Dim::HIDDEN) continue;
+    section.set_axis("tensor");
+    section.set_whole(section.count());
+    section.set_count(LargestPiece(section.whole(), tensor));
+  }
+  return dim;
+}
+
+// How often the ranks of one replica hold each element, counted by the runs in
+// which they would copy it; and no rank two in one place.
+std::vector<int> Held(const Parameter& parameter, int tensor) {
+  const std::vector<int64_t> shape = WholeShape(parameter);
+  int64_t elements = 1;
+  for (const int64_t dim : shape) elements *= dim;
+  std::vector<int> held(elements, 0);
+  const Mesh mesh = MeshOf(tensor);
+  for (int rank = 0; rank < tensor; ++rank) {
+    std::vector<int> local(LocalElements(parameter), 0);
+    for (const ParameterRun& run :
+         RunsOf(parameter, {.mesh = &mesh, .rank = rank})) {
+      for (int64_t i = 0; i < run.count; ++i) {
+        ++held.at(run.whole + i);
+        EXPECT_EQ(++local.at(run.local + i), 1);
+      }
+    }
+  }
+  return held;
+}
+
+TEST(Slices, OfAllRanksTileTheTensor) {
+  for (int tensor = 1; tensor <= 9; ++tensor) {
+    for (int count = 1; count <= 20; ++count) {
+      if (count < tensor && tensor % count != 0) continue;
+      Parameter rows;
+      *rows.add_dims() = Cut(DimOf({{Dim::VOCABULARY, count}}), tensor);
+      *rows.add_dims() = DimOf({{Dim::HIDDEN, 5}});
+      Parameter columns;
+      *columns.add_dims() = DimOf({{Dim::HIDDEN, 3}});
+      *columns.add_dims() = Cut(DimOf({{Dim::HEADS, count, 2},
+                                       {Dim::KEY_VALUE_HEADS, count, 2},
+                                       {Dim::KEY_VALUE_HEADS, count, 2}}),
+                                tensor);
+      Parameter bias;
+      *bias.add_dims() = columns.dims(1);
+      for (const Parameter& parameter : {rows, columns, bias}) {
+        for (const int held : Held(parameter, tensor)) {
+          EXPECT_EQ(held, CopiesOfPiece(count, tensor))
+              << count << " over " << tensor;
+        }
+      }
+    }
+  }
+}
+
+TEST(Slices, AllRanksHaveAsMuchMemory) {
+  Parameter table;
+  *table.add_dims() = Cut(DimOf({{Dim::VOCABULARY, 61}}), 4);
+  *table.add_dims() = DimOf({{Dim::HIDDEN, 8}});
+  EXPECT_EQ(WholeShape(table), (std::vector<int64_t>{61, 8}));
+  EXPECT_EQ(LocalShape(table), (std::vector<int64_t>{16, 8}));
+  const Mesh mesh = MeshOf(4);
+  // Of data replica 1.
+  const std::vector<ParameterBox> boxes =
+      BoxesOf(table, {.mesh = &mesh, .rank = 4 + 3});
+  ASSERT_EQ(boxes.size(), 1u);
+  EXPECT_EQ(boxes[0].whole[0], (Range{46, 61}));
+  EXPECT_EQ(boxes[0].local_begin[0], 0);
+}
+
+TEST(Slices, WithoutAMeshNothingIsCut) {
+  Parameter table;
+  *table.add_dims() = DimOf({{Dim::VOCABULARY, 7}});
+  *table.add_dims() = DimOf({{Dim::HIDDEN, 4}});
+  const std::vector<ParameterRun> runs = RunsOf(table, {});
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].count, 28);
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,264 @@
+#include "scheduler/layouts/cut_units.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "proto/plan/find_program.h"
+#include "proto/plan/layout.h"
+#include "proto/plan/model.h"
+#include "proto/plan/program_order.h"
+#include "proto/plan/segments.h"
+#include "proto/plan/slices.h"
+#include "proto/plan/tensor_spec.h"
+#include "scheduler/planner/planner.h"
+#include "tests/scheduler/example_job.h"
+#include "tests/scheduler/example_plan.h"
+
+namespace troupe {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Width 16, 2 heads, 64 tokens, two blocks; micro-batches of 2 x 8 tokens.
+UnitList Units(int heads = 2) {
+  JobSpec job = ExampleJob({});
+  job.mutable_model()->set_num_attention_heads(heads);
+  const auto resolved = ResolveModel(*job.mutable_model());
+  EXPECT_TRUE(resolved.ok());
+  auto units = ModelUnits(
+      job.model(),
+      {.sequences = 2, .sequence_length = 8, .dtype = F32, .dropout = 0});
+  EXPECT_TRUE(units.ok()) << units.status();
+  return *std::move(units);
+}
+
+std::vector<AxisRules> Rules(int tensor, bool sequence) {
+  ParallelismSpec parallelism;
+  parallelism.set_tensor(tensor);
+  parallelism.set_sequence_parallel(sequence);
+  return RulesFor(parallelism);
+}
+
+// One op a line: its kind, and what it makes, as sizes and layout.
+std::vector<std::string> Lines(const UnitTable& table) {
+  std::vector<std::string> lines;
+  for (const Op& op : table.ops()) {
+    std::string line = Op::Kind_Name(op.kind());
+    if (op.kind() == Op::EXCHANGE) {
+      line = absl::StrCat(op.exchange().forward() == COLLECTIVE_UNSPECIFIED
+                              ? "-"
+                              : Collective_Name(op.exchange().forward()),
+                          " / ",
+                          op.exchange().backward() == COLLECTIVE_UNSPECIFIED
+                              ? "-"
+                              : Collective_Name(op.exchange().backward()));
+    }
+    if (!op.outputs().empty()) {
+      const TensorSpec& made = table.tensors(op.outputs(0).tensor());
+      absl::StrAppend(&line, " [", absl::StrJoin(DimsOf(made), ", "), "] ",
+                      LayoutText(made.layout()));
+    }
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+TEST(CutUnits, PutsMegatronsFAndGAroundWhatIsCut) {
+  UnitList units = Units();
+  CutUnits(Rules(2, false), units);
+  const std::string shard = " Shard(2) on tensor";
+  EXPECT_THAT(
+      Lines(units.tables[units.units[1].table()]),
+      ElementsAre(
+          "NORM [2, 8, 16] Replicate", "- / ALL_REDUCE [2, 8, 16] Replicate",
+          "LINEAR [2, 8, 24]" + shard, "ATTENTION [2, 8, 8]" + shard,
+          "LINEAR [2, 8, 16] Partial on tensor",
+          "ALL_REDUCE / - [2, 8, 16] Replicate", "NORM [2, 8, 16] Replicate",
+          "- / ALL_REDUCE [2, 8, 16] Replicate", "LINEAR [2, 8, 32]" + shard,
+          "GELU [2, 8, 32]" + shard, "LINEAR [2, 8, 16] Partial on tensor",
+          "ALL_REDUCE / - [2, 8, 16] Replicate", "ADD [2, 8, 16] Replicate"));
+  EXPECT_THAT(Lines(units.tables[units.units[0].table()]),
+              ElementsAre("EMBED [2, 8, 16] Partial on tensor",
+                          "ALL_REDUCE / - [2, 8, 16] Replicate"));
+  EXPECT_THAT(
+      Lines(units.tables[units.units[3].table()]),
+      ElementsAre("NORM [2, 8, 16] Replicate",
+                  "- / ALL_REDUCE [2, 8, 16] Replicate",
+                  "LINEAR [2, 8, 32]" + shard,
+                  "CROSS_ENTROPY_PARTS [2, 8, 3] Shard(0) on tensor",
+                  "ALL_GATHER / - [4, 8, 3] Replicate", "CROSS_ENTROPY"));
+}
+
+TEST(CutUnits, GathersAndScattersWhereTheSequenceIsCutToo) {
+  UnitList units = Units();
+  CutUnits(Rules(2, true), units);
+  const std::string rows = " Shard(1) on tensor";
+  const std::string columns = " Shard(2) on tensor";
+  EXPECT_THAT(
+      Lines(units.tables[units.units[1].table()]),
+      ElementsAre("NORM [2, 4, 16]" + rows,
+                  "ALL_GATHER / REDUCE_SCATTER [2, 8, 16] Replicate",
+                  "LINEAR [2, 8, 24]" + columns,
+                  "ATTENTION [2, 8, 8]" + columns,
+                  "LINEAR [2, 8, 16] Partial on tensor",
+                  "REDUCE_SCATTER / ALL_GATHER [2, 4, 16]" + rows,
+                  "NORM [2, 4, 16]" + rows,
+                  "ALL_GATHER / REDUCE_SCATTER [2, 8, 16] Replicate",
+                  "LINEAR [2, 8, 32]" + columns, "GELU [2, 8, 32]" + columns,
+                  "LINEAR [2, 8, 16] Partial on tensor",
+                  "REDUCE_SCATTER / ALL_GATHER [2, 4, 16]" + rows,
+                  "ADD [2, 4, 16]" + rows));
+  EXPECT_THAT(Lines(units.tables[units.units[0].table()]),
+              ElementsAre("EMBED [2, 8, 16] Partial on tensor",
+                          "REDUCE_SCATTER / ALL_GATHER [2, 4, 16]" + rows));
+}
+
+TEST(CutUnits, SegmentsLieBetweenExchangesThatMoveSomething) {
+  UnitList units = Units();
+  CutUnits(Rules(2, false), units);
+  const UnitTable& block = units.tables[units.units[1].table()];
+  const auto ends = [](const std::vector<Segment>& segments) {
+    std::vector<std::string> texts;
+    for (const Segment& s : segments) {
+      texts.push_back(absl::StrCat(s.begin, "-", s.end, " x", s.exchange));
+    }
+    return absl::StrJoin(texts, ", ");
+  };
+  EXPECT_EQ(ends(ForwardSegments(block)), "0-5 x5, 6-11 x11, 12-13 x-1");
+  EXPECT_EQ(ends(BackwardSegments(block)), "0-1 x-1, 2-7 x1, 8-13 x7");
+  EXPECT_EQ(ends(ForwardSegments(Units().tables[1])), "0-9 x-1");
+}
+
+// Norms and biases of what is cut by rows are on both ranks; where the sequence
+// is cut, norms' gradients are summands.
+TEST(CutUnits, PartsAreByWhoHasAndWhoSums) {
+  for (const bool sequence : {false, true}) {
+    UnitList units = Units();
+    const int64_t whole = units.units[1].flat_elements();
+    CutUnits(Rules(2, sequence), units);
+    const Unit& block = units.units[1];
+    int64_t elements = 0;
+    std::vector<std::string> parts;
+    for (const Unit::Part& part : block.parts()) {
+      elements += part.elements();
+      std::string text = "cut";
+      for (const Unit::Part::Share& share : part.shares()) {
+        text = absl::StrCat("on ", share.copies(),
+                            share.summed() ? ", summed" : "");
+      }
+      parts.push_back(text);
+    }
+    EXPECT_EQ(elements, block.flat_elements());
+    EXPECT_LT(elements, 0.6 * static_cast<double>(whole));
+    if (sequence) {
+      EXPECT_THAT(parts,
+                  testing::UnorderedElementsAre("on 2", "on 2, summed", "cut"));
+      EXPECT_EQ(parts.back(), "cut");
+    } else {
+      EXPECT_THAT(parts, ElementsAre("on 2", "cut"));
+    }
+    // Parameters lie in their parts, and nowhere twice.
+    std::vector<bool> taken(block.flat_elements(), false);
+    for (const Parameter& parameter : block.parameters()) {
+      for (int64_t i = 0; i < LocalElements(parameter); ++i) {
+        EXPECT_FALSE(taken.at(parameter.offset() + i)) << parameter.name();
+        taken[parameter.offset() + i] = true;
+      }
+    }
+  }
+}
+
+TEST(CutUnits, NothingIsCutForOneRank) {
+  UnitList units = Units();
+  const UnitList before = units;
+  CutUnits(Rules(1, false), units);
+  ASSERT_EQ(units.units.size(), before.units.size());
+  for (size_t u = 0; u < units.units.size(); ++u) {
+    EXPECT_EQ(units.units[u].SerializeAsString(),
+              before.units[u].SerializeAsString());
+  }
+}
+
+TEST(CheckCuts, NamesTheFieldAndTheNearestSizes) {
+  EXPECT_TRUE(CheckCuts(Units(2), Rules(2, true)).ok());
+  const absl::Status heads = CheckCuts(Units(4), Rules(3, false));
+  EXPECT_EQ(heads.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(heads.message()),
+              HasSubstr("parallelism.tensor: 3 ranks cannot share 4 "
+                        "(model.num_attention_heads) evenly; use 2 or 4"));
+  const absl::Status most = CheckCuts(Units(2), Rules(4, false));
+  EXPECT_THAT(std::string(most.message()), HasSubstr("evenly; use 2"));
+}
+
+// The gradients of a segment's weights do not wait for the exchange behind it.
+TEST(CutUnits, WeightsGradientsAreComputedWhileRanksExchange) {
+  for (const bool sequence : {false, true}) {
+    JobSpec job = ExampleJob({});
+    job.mutable_parallelism()->set_tensor(2);
+    job.mutable_parallelism()->set_sequence_parallel(sequence);
+    const Plan plan = ExamplePlan(job);
+    for (const RankPlan& rank : plan.ranks()) {
+      const Program& train = *FindProgram(rank, Program::TRAIN);
+      const ProgramOrder order(train);
+      int beside = 0;
+      for (int i = 1; i < train.instructions_size(); ++i) {
+        const Instruction& exchange = train.instructions(i - 1);
+        const Instruction& weight = train.instructions(i);
+        if (weight.kind() != Instruction::BACKWARD_WEIGHT ||
+            exchange.kind() != Instruction::EXCHANGE) {
+          continue;
+        }
+        // What gathers the gradient of a product that is cut by rows gives it
+        // to the weights' gradients, too; those behind it are a norm's.
+        if (exchange.exchange().collective() == ALL_GATHER) continue;
+        // Without sequence parallelism one segment has attention and the norm
+        // behind it, whose gradient lies beside the one that is summed.
+        const bool attention =
+            plan.units(weight.unit()).kind() == Unit::BLOCK &&
+            exchange.exchange().op() == 1;
+        EXPECT_EQ(order.Before(i - 1, i), attention && !sequence)
+            << "instruction " << i;
+        ++beside;
+      }
+      // Two in each of two blocks, and the head's.
+      EXPECT_EQ(beside, 5);
+    }
+  }
+}
+
+// Neighbours in a bucket are units of one part each.
+TEST(CutUnits, UnitsInPartsShareNoBucketWithOthers) {
+  for (const bool tied : {false, true}) {
+    JobSpec job = ExampleJob({.data = 2});
+    ModelSpec& model = *job.mutable_model();
+    model.set_architecture("llama");
+    model.clear_layer_norm_epsilon();
+    model.set_tie_word_embeddings(tied);
+    job.mutable_parallelism()->set_tensor(2);
+    job.mutable_parallelism()->set_bucket_megabytes(25);
+    const auto plan = CompilePlan(job, ExampleWorkers(4));
+    EXPECT_TRUE(plan.ok()) << plan.status();
+  }
+}
+
+TEST(CheckCuts, RefusesFewerTokensThanRanks) {
+  JobSpec job = ExampleJob({});
+  job.mutable_model()->set_num_attention_heads(8);
+  job.mutable_model()->set_vocab_size(5);
+  ASSERT_TRUE(ResolveModel(*job.mutable_model()).ok());
+  const auto small = ModelUnits(
+      job.model(),
+      {.sequences = 2, .sequence_length = 8, .dtype = F32, .dropout = 0});
+  ASSERT_TRUE(small.ok());
+  const absl::Status status = CheckCuts(*small, Rules(8, false));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("8 ranks cannot share 5 (model.vocab_size)"));
+}
+
+}  // namespace
+}  // namespace troupe
