@@ -14,6 +14,7 @@
 #include "proto/plan/fault.h"
 #include "proto/plan/find_program.h"
 #include "proto/plan/mesh.h"
+#include "proto/plan/operand.h"
 #include "proto/plan/program_text.h"
 #include "proto/plan/unit_passes.h"
 
@@ -41,16 +42,12 @@ bool IsPass(Instruction::Kind kind) {
          kind == Instruction::BACKWARD_WEIGHT || kind == Instruction::EXCHANGE;
 }
 
-int ExchangeNumber(int op, bool backward) { return backward ? -1 - op : op; }
-
 PassName NameOf(const Instruction& instruction) {
   const bool exchanges = instruction.kind() == Instruction::EXCHANGE;
   return {.kind = instruction.kind(),
           .unit = instruction.unit(),
-          .segment = exchanges
-                         ? ExchangeNumber(instruction.exchange().op(),
-                                          instruction.exchange().backward())
-                         : instruction.segment(),
+          .segment = exchanges ? ExchangeNumber(instruction.exchange())
+                               : instruction.segment(),
           .micro_batch = instruction.micro_batch()};
 }
 
@@ -144,9 +141,12 @@ class Pipeline {
         }
         const int exchange = passes[s].segment.exchange;
         if (exchange < 0 || kind == Instruction::BACKWARD_WEIGHT) continue;
+        Instruction::Exchange what;
+        what.set_op(exchange);
+        what.set_backward(!forward);
         wanted.push_back({.kind = Instruction::EXCHANGE,
                           .unit = u,
-                          .segment = ExchangeNumber(exchange, !forward)});
+                          .segment = ExchangeNumber(what)});
       }
     }
     return wanted;
@@ -202,12 +202,8 @@ class Pipeline {
       const Instruction& exchange = *places.front().instruction;
       const OpPlaces& op =
           unit_passes_.Places(name.unit).ops[exchange.exchange().op()];
-      const bool backward = exchange.exchange().backward();
-      const TensorPlace& from =
-          backward ? op.output_gradients[0] : op.inputs[0];
-      const TensorPlace& to = backward ? op.input_gradients[0] : op.outputs[0];
-      const bool in_place =
-          from.memory == to.memory && from.offset_bytes == to.offset_bytes;
+      const auto [from, to, in_place] =
+          PlacesOfExchange(op, exchange.exchange().backward());
       for (const PassAt& at : places) {
         const Program& program = *FindProgram(plan_.ranks(at.rank), kind);
         const bool right =

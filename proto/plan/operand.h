@@ -15,6 +15,16 @@ inline bool Writes(const Instruction::Operand& operand) {
   return operand.access() != Instruction::READ;
 }
 
+// One number for an exchange of a unit: its op's, or -1 - that where it is of
+// the gradients. And back.
+inline int ExchangeNumber(const Instruction::Exchange& exchange) {
+  return exchange.backward() ? -1 - exchange.op() : exchange.op();
+}
+inline void SetExchangeNumber(int number, Instruction::Exchange& exchange) {
+  exchange.set_backward(number < 0);
+  exchange.set_op(number < 0 ? -1 - number : number);
+}
+
 }  // namespace troupe
 
 #endif  // TROUPE_PROTO_PLAN_OPERAND_H_

@@ -9,6 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "proto/plan/operand.h"
 
 namespace troupe {
 namespace {
@@ -101,17 +102,16 @@ absl::Status ParseExchange(absl::string_view word, Instruction& instruction) {
   const std::vector<std::string> fields = absl::StrSplit(word.substr(1), ':');
   Collective collective = COLLECTIVE_UNSPECIFIED;
   ElementType dtype = ELEMENT_TYPE_UNSPECIFIED;
-  int op = 0;
+  int number = 0;
   if (fields.size() != 3 || !Collective_Parse(fields[0], &collective) ||
       !ElementType_Parse(fields[1], &dtype) ||
-      !absl::SimpleAtoi(fields[2], &op)) {
+      !absl::SimpleAtoi(fields[2], &number)) {
     return WordError(word, "want =COLLECTIVE:TYPE:OP");
   }
   Instruction::Exchange& exchange = *instruction.mutable_exchange();
   exchange.set_collective(collective);
   exchange.set_dtype(dtype);
-  exchange.set_backward(op < 0);
-  exchange.set_op(op < 0 ? -1 - op : op);
+  SetExchangeNumber(number, exchange);
   return absl::OkStatus();
 }
 
@@ -220,7 +220,7 @@ std::string InstructionText(const Instruction& instruction) {
     const Instruction::Exchange& exchange = instruction.exchange();
     absl::StrAppend(&text, " =", Collective_Name(exchange.collective()), ":",
                     ElementType_Name(exchange.dtype()), ":",
-                    exchange.backward() ? -1 - exchange.op() : exchange.op());
+                    ExchangeNumber(exchange));
   }
   if (instruction.ahead() != 0) {
     absl::StrAppend(&text, instruction.ahead() > 0 ? " +" : " ",

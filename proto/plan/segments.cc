@@ -162,6 +162,15 @@ std::vector<Segment> SegmentsOf(const UnitTable& table,
   return CutAtExchanges(table, kind != Instruction::FORWARD);
 }
 
+ExchangePlaces PlacesOfExchange(const OpPlaces& op, bool backward) {
+  const TensorPlace& from = backward ? op.output_gradients[0] : op.inputs[0];
+  const TensorPlace& to = backward ? op.input_gradients[0] : op.outputs[0];
+  return {.from = from,
+          .to = to,
+          .in_place =
+              from.memory == to.memory && from.offset_bytes == to.offset_bytes};
+}
+
 SegmentUse UseOf(const Unit& unit, const UnitTable& table,
                  const UnitPlaces& places, Instruction::Kind kind,
                  const Segment& segment) {

@@ -32,6 +32,14 @@ std::vector<Segment> BackwardSegments(const UnitTable& table);
 // Of the pass that this kind of instruction is part of.
 std::vector<Segment> SegmentsOf(const UnitTable& table, Instruction::Kind kind);
 
+// Where an EXCHANGE op finds what it turns, and where it leaves that.
+struct ExchangePlaces {
+  TensorPlace from;
+  TensorPlace to;
+  bool in_place = false;  // the two are one
+};
+ExchangePlaces PlacesOfExchange(const OpPlaces& op, bool backward);
+
 // What one segment's pass does with a unit's memories.
 struct MemoryUse {
   UnitMemory memory = UnitMemory::kNone;

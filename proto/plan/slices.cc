@@ -8,10 +8,6 @@
 namespace troupe {
 namespace {
 
-int64_t WholeCount(const Dim::Section& section) {
-  return section.axis().empty() ? section.count() : section.whole();
-}
-
 // A range of one dim that a rank has in one piece.
 struct DimRun {
   Range whole;
@@ -45,6 +41,10 @@ Piece MeshPlace::On(absl::string_view axis) const {
   if (mesh == nullptr) return {};
   return {.index = CoordinateOn(*mesh, axis, rank),
           .count = AxisSize(*mesh, axis)};
+}
+
+int64_t WholeCount(const Dim::Section& section) {
+  return section.axis().empty() ? section.count() : section.whole();
 }
 
 Range SectionPiece(const Dim::Section& section, const MeshPlace& place) {
@@ -122,16 +122,20 @@ std::vector<ParameterRun> RunsOf(const Parameter& parameter,
           .local = (local_row + row - rows.begin) * local_columns +
                    box.local_begin.back(),
           .count = columns.size()};
-      ParameterRun* const last = runs.empty() ? nullptr : &runs.back();
-      if (last != nullptr && last->whole + last->count == run.whole &&
-          last->local + last->count == run.local) {
-        last->count += run.count;
-      } else if (run.count > 0) {
-        runs.push_back(run);
-      }
+      if (run.count > 0) AppendRun(run, runs);
     }
   }
   return runs;
+}
+
+void AppendRun(const ParameterRun& run, std::vector<ParameterRun>& runs) {
+  ParameterRun* const last = runs.empty() ? nullptr : &runs.back();
+  if (last != nullptr && last->whole + last->count == run.whole &&
+      last->local + last->count == run.local) {
+    last->count += run.count;
+  } else {
+    runs.push_back(run);
+  }
 }
 
 }  // namespace troupe

@@ -28,6 +28,9 @@ struct MeshPlace {
   Piece On(absl::string_view axis) const;
 };
 
+// How many there are on all ranks together.
+int64_t WholeCount(const Dim::Section& section);
+
 // Of a section that is cut, the ones that a place has, numbered as in the
 // whole. All of them where it is not cut.
 Range SectionPiece(const Dim::Section& section, const MeshPlace& place);
@@ -61,6 +64,8 @@ struct ParameterRun {
 };
 std::vector<ParameterRun> RunsOf(const Parameter& parameter,
                                  const MeshPlace& place);
+// Behind the others, as one with the last where it goes on there.
+void AppendRun(const ParameterRun& run, std::vector<ParameterRun>& runs);
 
 }  // namespace troupe
 

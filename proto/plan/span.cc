@@ -1,5 +1,7 @@
 #include "proto/plan/span.h"
 
+#include "proto/plan/operand.h"
+
 namespace troupe {
 
 Span SpanOf(const Instruction& instruction, int index) {
@@ -19,8 +21,7 @@ Span SpanOf(const Instruction& instruction, int index) {
     span.set_group(instruction.group());
   }
   if (instruction.has_exchange()) {
-    const Instruction::Exchange& exchange = instruction.exchange();
-    span.set_exchange(exchange.backward() ? -1 - exchange.op() : exchange.op());
+    span.set_exchange(ExchangeNumber(instruction.exchange()));
   }
   return span;
 }

@@ -182,14 +182,8 @@ class Declaration {
     const int m = instruction.micro_batch();
     const int op = instruction.exchange().op();
     const UnitTable& table = plan_.tables(plan_.units(u).table());
-    const OpPlaces& places = passes_.Places(u).ops[op];
-    const bool backward = instruction.exchange().backward();
-    const TensorPlace& from =
-        backward ? places.output_gradients[0] : places.inputs[0];
-    const TensorPlace& to =
-        backward ? places.input_gradients[0] : places.outputs[0];
-    const bool in_place =
-        from.memory == to.memory && from.offset_bytes == to.offset_bytes;
+    const auto [from, to, in_place] = PlacesOfExchange(
+        passes_.Places(u).ops[op], instruction.exchange().backward());
     if (!in_place) {
       // A reduce-scatter sums in what it is given.
       const bool sums = instruction.exchange().collective() == REDUCE_SCATTER;

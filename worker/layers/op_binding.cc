@@ -109,8 +109,6 @@ MaskSource OpBinding::OwnMask() const {
   const TensorSpec& masked = unit_.table.tensors(op().inputs(0).tensor());
   const Dim::Section& positions = masked.dims(1).sections(0);
   const Dim::Section& heads = masked.dims(2).sections(0);
-  const int64_t whole =
-      positions.axis().empty() ? positions.count() : positions.whole();
   // Rows of all samples are cut as one.
   const int64_t rows_before =
       positions.axis().empty()
@@ -120,10 +118,10 @@ MaskSource OpBinding::OwnMask() const {
       op().mask(),
       {.seed = unit_.seed,
        .layer = unit_.unit.layer(),
-       .elements_per_sample = whole * ColumnsOf(masked),
+       .elements_per_sample = WholeCount(positions) * ColumnsOf(masked),
        .elements_before = rows_before * ColumnsOf(masked),
        .first_head = Piece(heads).begin,
-       .heads = heads.axis().empty() ? heads.count() : heads.whole()});
+       .heads = WholeCount(heads)});
 }
 
 MaskSource OpBinding::MaskOf(absl::string_view input) const {

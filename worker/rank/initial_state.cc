@@ -49,9 +49,8 @@ absl::Status FillInPieces(
         read) {
   constexpr int64_t kElementsAtOnce = int64_t{1} << 20;
   std::vector<float> host(std::min(kElementsAtOnce, tensor.elements));
-  int64_t whole = 1;
-  for (const int64_t dim : tensor.shape) whole *= dim;
-  for (const StateRun& run : RunsWithin(tensor, 0, whole)) {
+  const int64_t whole = ElementCount(tensor.shape);
+  for (const ParameterRun& run : RunsWithin(tensor, 0, whole)) {
     for (int64_t done = 0; done < run.count; done += kElementsAtOnce) {
       const int64_t count = std::min(kElementsAtOnce, run.count - done);
       RETURN_IF_ERROR(read(run.whole + done, count, host.data()));

@@ -14,7 +14,7 @@ TensorToLoad IntoDevice(const StateTensor& tensor, Device& device) {
             const auto begin = static_cast<int64_t>(offset) / kBytes;
             const auto end =
                 begin + static_cast<int64_t>(bytes.size()) / kBytes;
-            for (const StateRun& run : RunsWithin(tensor, begin, end)) {
+            for (const ParameterRun& run : RunsWithin(tensor, begin, end)) {
               device.CopyFromHost(tensor.data + run.local * kBytes,
                                   bytes.data() + (run.whole - begin) * kBytes,
                                   run.count * kBytes);

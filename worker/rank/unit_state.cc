@@ -59,10 +59,10 @@ std::vector<StateTensor> UnitStateTensors(const OptimizerSpec& optimizer,
   return tensors;
 }
 
-std::vector<StateRun> RunsWithin(const StateTensor& tensor, int64_t begin,
-                                 int64_t end) {
+std::vector<ParameterRun> RunsWithin(const StateTensor& tensor, int64_t begin,
+                                     int64_t end) {
   const int64_t width = tensor.shape.back();
-  std::vector<StateRun> runs;
+  std::vector<ParameterRun> runs;
   for (const StateBox& box : tensor.boxes) {
     const bool is_vector = box.whole.shape.size() == 1;
     const int64_t first_row = is_vector ? 0 : box.whole.start[0];
@@ -75,18 +75,11 @@ std::vector<StateRun> RunsWithin(const StateTensor& tensor, int64_t begin,
       const int64_t from = std::max(begin, row_whole);
       const int64_t to = std::min(end, row_whole + box.columns());
       if (from >= to) continue;
-      const StateRun run = {
-          .whole = from,
-          .local =
-              box.begin + (row - first_row) * box.row_stride + from - row_whole,
-          .count = to - from};
-      StateRun* const last = runs.empty() ? nullptr : &runs.back();
-      if (last != nullptr && last->whole + last->count == run.whole &&
-          last->local + last->count == run.local) {
-        last->count += run.count;
-      } else {
-        runs.push_back(run);
-      }
+      AppendRun({.whole = from,
+                 .local = box.begin + (row - first_row) * box.row_stride +
+                          from - row_whole,
+                 .count = to - from},
+                runs);
     }
   }
   return runs;

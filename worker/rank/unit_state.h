@@ -60,13 +60,8 @@ std::vector<StateTensor> UnitStateTensors(const OptimizerSpec& optimizer,
 
 // Elements [begin, end) of the whole tensor that this rank has, in runs that
 // lie behind one another there and here.
-struct StateRun {
-  int64_t whole = 0;  // the first
-  int64_t local = 0;
-  int64_t count = 0;
-};
-std::vector<StateRun> RunsWithin(const StateTensor& tensor, int64_t begin,
-                                 int64_t end);
+std::vector<ParameterRun> RunsWithin(const StateTensor& tensor, int64_t begin,
+                                     int64_t end);
 
 }  // namespace troupe
 
