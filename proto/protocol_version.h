@@ -8,7 +8,7 @@
 
 namespace troupe {
 
-inline constexpr int32_t kProtocolVersion = 6;
+inline constexpr int32_t kProtocolVersion = 7;
 
 }  // namespace troupe
 

@@ -12,6 +12,7 @@
 #include "proto/plan/operand.h"
 #include "proto/plan/program_order.h"
 #include "proto/plan/program_text.h"
+#include "proto/plan/roles.h"
 
 namespace troupe {
 namespace {
@@ -28,8 +29,9 @@ std::string BufferText(const Buffer& buffer) {
 // Walks one program and follows what each slot holds.
 class BufferCheck {
  public:
-  BufferCheck(const RankPlan& rank, const Program& program)
-      : rank_(rank), program_(program), order_(program) {}
+  // `rank`: the role's first, for messages.
+  BufferCheck(const Role& role, int rank, const Program& program)
+      : role_(role), rank_(rank), program_(program), order_(program) {}
 
   absl::Status Run() {
     RETURN_IF_ERROR(CheckOwnSlots());
@@ -57,13 +59,13 @@ class BufferCheck {
 
   // What a copy of a buffer's slot holds.
   SlotState& StateOf(const Buffer& buffer) {
-    const int copy = CopyAt(buffer, rank_.slots(buffer.slot()), /*step=*/0);
+    const int copy = CopyAt(buffer, role_.slots(buffer.slot()), /*step=*/0);
     return slots_[{buffer.slot(), copy}];
   }
 
   // The slot of a resident buffer is shared with versions of it only.
   absl::Status CheckOwnSlots() const {
-    std::vector<int> tenant(rank_.slots_size(), -1);
+    std::vector<int> tenant(role_.slots_size(), -1);
     for (int b = 0; b < program_.buffers_size(); ++b) {
       const Buffer& buffer = program_.buffers(b);
       const int other = tenant[buffer.slot()];
@@ -84,7 +86,7 @@ class BufferCheck {
   // that come, so at the end it holds the value, or was never touched.
   absl::Status CheckCarriedSlots() const {
     std::map<int, const Buffer*> carried;
-    for (const Program& program : rank_.programs()) {
+    for (const Program& program : role_.programs()) {
       for (const Buffer& buffer : program.buffers()) {
         if (buffer.carried()) carried[buffer.slot()] = &buffer;
       }
@@ -129,7 +131,7 @@ class BufferCheck {
     for (const int user : users) {
       if (user == index || order_.Before(user, index)) continue;
       return ProgramFault(
-          {.rank = rank_.rank(), .kind = program_.kind()},
+          {.rank = rank_, .kind = program_.kind()},
           absl::StrCat(Text(index), " writes ", BufferText(program_.buffers(b)),
                        " to slot ", program_.buffers(b).slot(),
                        " without waiting for ", Text(user), ", which uses it"));
@@ -157,14 +159,15 @@ class BufferCheck {
     return InstructionText(program_.instructions(index));
   }
   absl::Status Fault(absl::string_view what) const {
-    return ProgramFault({.rank = rank_.rank(), .kind = program_.kind()}, what);
+    return ProgramFault({.rank = rank_, .kind = program_.kind()}, what);
   }
   absl::Status Fault(int index, int b, absl::string_view what) const {
     return Fault(absl::StrCat(Text(index), " reads ",
                               BufferText(program_.buffers(b)), ", ", what));
   }
 
-  const RankPlan& rank_;
+  const Role& role_;
+  const int rank_;
   const Program& program_;
   const ProgramOrder order_;
   std::map<std::pair<int, int>, SlotState> slots_;  // by slot and copy
@@ -175,9 +178,10 @@ class BufferCheck {
 }  // namespace
 
 absl::Status CheckBuffers(const Plan& plan) {
-  for (const RankPlan& rank : plan.ranks()) {
-    for (const Program& program : rank.programs()) {
-      RETURN_IF_ERROR(BufferCheck(rank, program).Run());
+  for (const Role& role : plan.roles()) {
+    const int rank = FirstRankOf(plan.mesh(), role);
+    for (const Program& program : role.programs()) {
+      RETURN_IF_ERROR(BufferCheck(role, rank, program).Run());
     }
   }
   return absl::OkStatus();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <compare>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "proto/plan/mesh.h"
 #include "proto/plan/operand.h"
 #include "proto/plan/program_text.h"
+#include "proto/plan/roles.h"
 #include "proto/plan/unit_passes.h"
 
 namespace troupe {
@@ -63,7 +65,7 @@ std::string Words(const PassName& pass) {
   return absl::StrCat(words, " of unit ", pass.unit);
 }
 
-// Of one of the mesh's pipelines: the ranks of one place on all other axes.
+// One of the mesh's pipelines: the ranks of one place on all other axes.
 class Pipeline {
  public:
   Pipeline(const Plan& plan, const UnitPasses& unit_passes, int index)
@@ -73,10 +75,17 @@ class Pipeline {
     }
   }
 
+  // Pipelines of the same roles are alike.
+  std::vector<int> Roles() const {
+    std::vector<int> roles;
+    for (const int rank : ranks_) roles.push_back(RoleIndexOf(plan_, rank));
+    return roles;
+  }
+
   Passes PassesOf(Program::Kind kind) const {
     Passes passes;
     for (const int rank : ranks_) {
-      const Program* const program = FindProgram(plan_.ranks(rank), kind);
+      const Program* const program = FindProgram(RoleOf(plan_, rank), kind);
       if (program == nullptr) continue;
       for (const Instruction& instruction : program->instructions()) {
         if (!IsPass(instruction.kind())) continue;
@@ -87,7 +96,7 @@ class Pipeline {
   }
 
   bool Has(Program::Kind kind) const {
-    return FindProgram(plan_.ranks(ranks_.front()), kind) != nullptr;
+    return FindProgram(RoleOf(plan_, ranks_.front()), kind) != nullptr;
   }
 
   absl::Status CheckOnce(Program::Kind kind) const {
@@ -205,7 +214,7 @@ class Pipeline {
       const auto [from, to, in_place] =
           PlacesOfExchange(op, exchange.exchange().backward());
       for (const PassAt& at : places) {
-        const Program& program = *FindProgram(plan_.ranks(at.rank), kind);
+        const Program& program = *FindProgram(RoleOf(plan_, at.rank), kind);
         const bool right =
             LiesAt(program, *at.instruction, Instruction::TO, to) &&
             (in_place ||
@@ -283,10 +292,9 @@ class Pipeline {
                           size_t count) const {
     const int u = name.unit;
     std::vector<int> holders;
-    for (const Placement& placement : plan_.placements()) {
-      if (placement.unit() == u &&
-          std::count(ranks_.begin(), ranks_.end(), placement.rank()) > 0) {
-        holders.push_back(placement.rank());
+    for (const int rank : ranks_) {
+      if (FindPlacement(RoleOf(plan_, rank), u) != nullptr) {
+        holders.push_back(rank);
       }
     }
     const std::string what = absl::StrCat(
@@ -307,12 +315,12 @@ class Pipeline {
   Versions KeptVersions() const {
     Versions kept;
     for (const int rank : ranks_) {
-      const RankPlan& of_rank = plan_.ranks(rank);
-      const Program* const train = FindProgram(of_rank, Program::TRAIN);
+      const Role& role = RoleOf(plan_, rank);
+      const Program* const train = FindProgram(role, Program::TRAIN);
       for (const Buffer& buffer : train->buffers()) {
         if (buffer.kind() != Buffer::PARAMETERS) continue;
         kept.emplace(std::make_pair(rank, buffer.unit()),
-                     CopiesOf(of_rank.slots(buffer.slot())));
+                     CopiesOf(role.slots(buffer.slot())));
       }
     }
     return kept;
@@ -327,8 +335,10 @@ class Pipeline {
 
 absl::Status CheckPasses(const Plan& plan) {
   const UnitPasses unit_passes(plan);
+  std::set<std::vector<int>> seen;
   for (int i = 0; i < PipelineCount(plan.mesh()); ++i) {
     const Pipeline pipeline(plan, unit_passes, i);
+    if (!seen.insert(pipeline.Roles()).second) continue;
     RETURN_IF_ERROR(pipeline.CheckOnce(Program::TRAIN));
     RETURN_IF_ERROR(pipeline.CheckPlaces(Program::TRAIN));
     if (pipeline.Has(Program::VALIDATE)) {

@@ -15,7 +15,9 @@
 #include "proto/plan/check_waits.h"
 #include "proto/plan/check_work.h"
 #include "proto/plan/memory.h"
+#include "proto/plan/mesh.h"
 #include "proto/plan/program_text.h"
+#include "proto/plan/roles.h"
 
 namespace troupe {
 namespace {
@@ -65,11 +67,10 @@ std::string Overflow(const std::vector<MemoryItem>& needs, Tier tier,
                       absl::StrJoin(items, ", "));
 }
 
-absl::Status CheckRankBudgets(const RankPlan& rank,
+absl::Status CheckRankBudgets(int rank, std::vector<MemoryItem> needs,
                               const WorkerDescription& worker,
                               const std::vector<MemoryItem>& beside_on_gpus) {
   if (worker.budgets().empty()) return absl::OkStatus();
-  std::vector<MemoryItem> needs = MemoryItems(rank);
   if (worker.has_gpu()) {
     needs.insert(needs.end(), beside_on_gpus.begin(), beside_on_gpus.end());
   }
@@ -84,7 +85,7 @@ absl::Status CheckRankBudgets(const RankPlan& rank,
     }
     if (bytes <= budgets[tier]) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("rank ", rank.rank(), " on worker ", worker.name(), ": ",
+        absl::StrCat("rank ", rank, " on worker ", worker.name(), ": ",
                      Overflow(needs, tier, budgets[tier]), "; a budget of ",
                      ReadableBytes(bytes), " (", bytes, " bytes) would do"));
   }
@@ -104,22 +105,28 @@ absl::Status CheckPrograms(const Plan& plan) {
 absl::Status CheckBudgets(const Plan& plan,
                           const std::vector<WorkerDescription>& workers,
                           const std::vector<MemoryItem>& beside_on_gpus) {
-  if (static_cast<int>(workers.size()) < plan.ranks_size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the plan has ", plan.ranks_size(), " ranks, there are ",
-                     workers.size(), " workers"));
+  const int ranks = MeshSize(plan.mesh());
+  if (static_cast<int>(workers.size()) < ranks) {
+    return absl::InvalidArgumentError(absl::StrCat("the plan has ", ranks,
+                                                   " ranks, there are ",
+                                                   workers.size(), " workers"));
   }
-  for (const RankPlan& rank : plan.ranks()) {
-    RETURN_IF_ERROR(
-        CheckRankBudgets(rank, workers[rank.rank()], beside_on_gpus));
+  std::vector<std::vector<MemoryItem>> needs(ranks);
+  for (const Role& role : plan.roles()) {
+    const std::vector<MemoryItem> items = MemoryItems(role);
+    for (const int rank : RanksOf(plan.mesh(), role)) needs[rank] = items;
+  }
+  for (int r = 0; r < ranks; ++r) {
+    RETURN_IF_ERROR(CheckRankBudgets(r, needs[r], workers[r], beside_on_gpus));
   }
   return absl::OkStatus();
 }
 
 std::string ProgramGrid(const Plan& plan, Program::Kind kind) {
   std::string grid;
-  for (const RankPlan& rank : plan.ranks()) {
-    for (const Program& program : rank.programs()) {
+  for (const Role& role : plan.roles()) {
+    const int rank = FirstRankOf(plan.mesh(), role);
+    for (const Program& program : role.programs()) {
       if (program.kind() != kind) continue;
       std::map<Lane, std::vector<std::string>> lanes;
       for (const Instruction& instruction : program.instructions()) {
@@ -127,8 +134,7 @@ std::string ProgramGrid(const Plan& plan, Program::Kind kind) {
       }
       for (const auto& [lane, texts] : lanes) {
         absl::StrAppend(
-            &grid,
-            absl::StrFormat("rank %-3d %-12s ", rank.rank(), Lane_Name(lane)),
+            &grid, absl::StrFormat("rank %-3d %-12s ", rank, Lane_Name(lane)),
             absl::StrJoin(texts, " | "), "\n");
       }
     }

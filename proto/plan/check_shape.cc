@@ -3,15 +3,17 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "proto/base/status.h"
 #include "proto/plan/buffer_kind.h"
 #include "proto/plan/fault.h"
+#include "proto/plan/groups.h"
 #include "proto/plan/meeting.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/program_text.h"
+#include "proto/plan/roles.h"
 #include "proto/plan/tensor_spec.h"
 
 namespace troupe {
@@ -93,10 +95,13 @@ bool Within(int index, int size) { return index >= 0 && index < size; }
 // The instructions of one program.
 class ShapeCheck {
  public:
-  ShapeCheck(const Plan& plan, const RankPlan& rank, const Program& program)
-      : plan_(plan), rank_(rank), program_(program) {
-    for (const Placement& placement : plan.placements()) {
-      if (placement.rank() == rank.rank()) units_.insert(placement.unit());
+  ShapeCheck(const Plan& plan, const Role& role, const Program& program)
+      : plan_(plan),
+        role_(role),
+        rank_(FirstRankOf(plan.mesh(), role)),
+        program_(program) {
+    for (const Placement& placement : role.placements()) {
+      units_.insert(placement.unit());
     }
   }
 
@@ -123,17 +128,17 @@ class ShapeCheck {
  private:
   absl::Status CheckBuffer(int index) const {
     const Buffer& buffer = program_.buffers(index);
-    if (!Within(buffer.slot(), rank_.slots_size())) {
+    if (!Within(buffer.slot(), role_.slots_size())) {
       return Fault(absl::StrCat("buffer ", index, " is in slot ", buffer.slot(),
-                                " of ", rank_.slots_size()));
+                                " of ", role_.slots_size()));
     }
-    const int64_t bytes = rank_.slots(buffer.slot()).bytes();
+    const int64_t bytes = role_.slots(buffer.slot()).bytes();
     if (buffer.bytes() < 1 || buffer.bytes() > bytes) {
       return Fault(absl::StrCat(
           Buffer::Kind_Name(buffer.kind()), " buffer ", index, " of ",
           buffer.bytes(), " bytes is in slot ", buffer.slot(), " of ", bytes));
     }
-    const int copies = CopiesOf(rank_.slots(buffer.slot()));
+    const int copies = CopiesOf(role_.slots(buffer.slot()));
     const int offset = buffer.copy_offset();
     if (copies == 1 ? offset != 0 : offset < -copies || offset >= copies) {
       return Fault(absl::StrCat(
@@ -195,13 +200,17 @@ class ShapeCheck {
                    "is not on the lane of activations or that of "
                    "their gradients");
     }
-    const auto& ranks = plan_.groups(instruction.group()).ranks();
-    if (instruction.peer() == rank_.rank() ||
-        std::count(ranks.begin(), ranks.end(), instruction.peer()) == 0) {
+    const Group& group = plan_.groups(instruction.group());
+    const bool there =
+        Within(instruction.peer(), AxisSize(plan_.mesh(), "pipeline"));
+    const std::vector<int> ranks = MembersOf(plan_.mesh(), group, rank_);
+    const int peer =
+        there ? PeerRank(plan_.mesh(), rank_, instruction.peer()) : rank_;
+    if (peer == rank_ || std::count(ranks.begin(), ranks.end(), peer) == 0) {
       return Fault(instruction,
-                   absl::StrCat("rank ", instruction.peer(),
-                                " is no other rank of group ",
-                                plan_.groups(instruction.group()).name()));
+                   absl::StrCat("place ", instruction.peer(),
+                                " on the pipeline is no other rank of group ",
+                                group.name()));
     }
     return absl::OkStatus();
   }
@@ -215,8 +224,7 @@ class ShapeCheck {
       return Fault(instruction, "has no group");
     }
     const Group& group = plan_.groups(instruction.group());
-    if (std::count(group.ranks().begin(), group.ranks().end(), rank_.rank()) ==
-        0) {
+    if (!AreIn(plan_.mesh(), role_, group)) {
       return Fault(instruction,
                    absl::StrCat("this rank is not in group ", group.name()));
     }
@@ -300,16 +308,7 @@ class ShapeCheck {
         CheckBytes(instruction, Instruction::FROM, backward ? y : x));
     RETURN_IF_ERROR(CheckBytes(instruction, Instruction::TO, backward ? x : y));
     const Group& group = plan_.groups(instruction.group());
-    bool along =
-        group.ranks_size() == AxisSize(plan_.mesh(), op.exchange().axis());
-    for (const int rank : group.ranks()) {
-      for (const Axis& axis : plan_.mesh().axes()) {
-        along &= axis.name() == op.exchange().axis() ||
-                 CoordinateOn(plan_.mesh(), axis.name(), rank) ==
-                     CoordinateOn(plan_.mesh(), axis.name(), rank_.rank());
-      }
-    }
-    if (along) return absl::OkStatus();
+    if (IsAlong(group, op.exchange().axis())) return absl::OkStatus();
     return Fault(instruction, absl::StrCat("group ", group.name(),
                                            " is not of the ranks along ",
                                            op.exchange().axis()));
@@ -330,7 +329,7 @@ class ShapeCheck {
   }
 
   absl::Status Fault(absl::string_view what) const {
-    return ProgramFault({.rank = rank_.rank(), .kind = program_.kind()}, what);
+    return ProgramFault({.rank = rank_, .kind = program_.kind()}, what);
   }
   absl::Status Fault(const Instruction& instruction,
                      absl::string_view what) const {
@@ -338,40 +337,46 @@ class ShapeCheck {
   }
 
   const Plan& plan_;
-  const RankPlan& rank_;
+  const Role& role_;
+  const int rank_;  // the role's first, for messages
   const Program& program_;
   std::set<int> units_;
 };
 
-absl::Status CheckPlacesAndGroups(const Plan& plan) {
+absl::Status CheckGroups(const Plan& plan) {
+  std::set<std::string> names;
   for (const Group& group : plan.groups()) {
-    int before = -1;
-    for (const int rank : group.ranks()) {
-      if (rank <= before || rank >= plan.ranks_size()) {
-        return absl::FailedPreconditionError(absl::StrCat(
-            "group ", group.name(), ": rank ", rank, " after ", before, " of ",
-            plan.ranks_size(), " ranks; want them ascending"));
-      }
-      before = rank;
-    }
+    RETURN_IF_ERROR(CheckGroup(plan.mesh(), group));
+    if (names.insert(group.name()).second) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("there are two groups ", group.name()));
   }
-  for (const Placement& placement : plan.placements()) {
-    if (!Within(placement.unit(), plan.units_size()) ||
-        !Within(placement.rank(), plan.ranks_size())) {
+  return absl::OkStatus();
+}
+
+// What a role says to hold is there, and so are those who hold the same.
+absl::Status CheckPlacements(const Plan& plan, const Role& role) {
+  const auto known = [&](bool given, int group) {
+    return !given || (Within(group, plan.groups_size()) &&
+                      AreIn(plan.mesh(), role, plan.groups(group)));
+  };
+  for (const Placement& placement : role.placements()) {
+    const std::string where =
+        absl::StrCat("role ", RoleText(role), ": unit ", placement.unit());
+    if (!Within(placement.unit(), plan.units_size())) {
       return absl::FailedPreconditionError(
-          absl::StrCat("placement of unit ", placement.unit(), " on rank ",
-                       placement.rank(), ": there is no such place"));
+          absl::StrCat(where, ": there is no such unit"));
     }
     const int parts = plan.units(placement.unit()).parts_size();
-    const bool groups = std::all_of(
-        placement.groups().begin(), placement.groups().end(),
-        [&plan](int group) { return Within(group, plan.groups_size()); });
-    if (!groups || placement.groups_size() != parts) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "placement of unit ", placement.unit(), " on rank ", placement.rank(),
-          " in groups ", absl::StrJoin(placement.groups(), ", "), ": its ",
-          parts, " parts have one each"));
+    bool groups = placement.parts_size() == parts;
+    for (const Placement::Part& part : placement.parts()) {
+      groups &= known(part.has_summed(), part.summed()) &&
+                known(part.has_shared(), part.shared());
     }
+    if (groups) continue;
+    return absl::FailedPreconditionError(absl::StrCat(
+        where, " has ", parts, " parts, and ", placement.parts_size(),
+        " that say with whom it has them, in groups that its ranks are in"));
   }
   return absl::OkStatus();
 }
@@ -379,20 +384,20 @@ absl::Status CheckPlacesAndGroups(const Plan& plan) {
 }  // namespace
 
 absl::Status CheckShape(const Plan& plan) {
-  RETURN_IF_ERROR(CheckPlacesAndGroups(plan));
-  for (int r = 0; r < plan.ranks_size(); ++r) {
-    const RankPlan& rank = plan.ranks(r);
-    if (rank.rank() != r) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("the plan of rank ", rank.rank(), " stands at ", r));
-    }
+  const absl::Status mesh = CheckMesh(plan.mesh());
+  if (!mesh.ok()) return absl::FailedPreconditionError(mesh.message());
+  RETURN_IF_ERROR(CheckGroups(plan));
+  RETURN_IF_ERROR(CheckRoles(plan));
+  for (const Role& role : plan.roles()) {
+    RETURN_IF_ERROR(CheckPlacements(plan, role));
     std::set<Program::Kind> kinds;
-    for (const Program& program : rank.programs()) {
+    for (const Program& program : role.programs()) {
       if (!kinds.insert(program.kind()).second) {
-        return ProgramFault({.rank = r, .kind = program.kind()},
-                            "there are two of this program");
+        return ProgramFault(
+            {.rank = FirstRankOf(plan.mesh(), role), .kind = program.kind()},
+            "there are two of this program");
       }
-      RETURN_IF_ERROR(ShapeCheck(plan, rank, program).Run());
+      RETURN_IF_ERROR(ShapeCheck(plan, role, program).Run());
     }
   }
   return absl::OkStatus();

@@ -4,7 +4,6 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,7 +15,9 @@
 #include "proto/plan/find_program.h"
 #include "proto/plan/meeting.h"
 #include "proto/plan/program_text.h"
+#include "proto/plan/rank_classes.h"
 #include "proto/plan/ready_queue.h"
+#include "proto/plan/roles.h"
 
 namespace troupe {
 namespace {
@@ -37,40 +38,37 @@ std::map<Place, std::vector<std::string>> Collectives(const Program* program) {
   return entered;
 }
 
-absl::Status CheckSameOrder(const Plan& plan, Program::Kind kind) {
-  std::vector<std::map<Place, std::vector<std::string>>> entered;
-  for (const RankPlan& rank : plan.ranks()) {
-    entered.push_back(Collectives(FindProgram(rank, kind)));
+// Where a rank enters collectives, all members of their group enter the same.
+absl::Status CheckSameOrder(const Plan& plan, const RankClasses& classes,
+                            Program::Kind kind) {
+  std::map<int, std::map<Place, std::vector<std::string>>> entered;
+  for (const int rank : classes.first_ranks()) {
+    entered[rank] = Collectives(FindProgram(RoleOf(plan, rank), kind));
   }
-  // Where some member enters a collective, every member enters what the first
-  // one does.
-  std::set<Place> places;
-  for (const auto& of_rank : entered) {
-    for (const auto& [place, texts] : of_rank) places.insert(place);
-  }
-  for (const Place& place : places) {
-    const Group& group = plan.groups(place.first);
-    const int first = group.ranks(0);
-    for (const int other : group.ranks()) {
-      const auto& mine = entered[first][place];
-      const auto& theirs = entered[other][place];
-      if (mine == theirs) continue;
-      const size_t i =
-          std::mismatch(mine.begin(), mine.end(), theirs.begin(), theirs.end())
-              .first -
-          mine.begin();
-      const auto text = [i](const std::vector<std::string>& texts) {
-        return i < texts.size() ? texts[i] : "nothing";
-      };
-      // One that enters something there is named first.
-      const bool first_enters = i < mine.size();
-      const int here = first_enters ? first : other;
-      const int there = first_enters ? other : first;
-      return ProgramFault(
-          {.rank = here, .kind = kind},
-          absl::StrCat("collective ", i, " of group ", group.name(), " is ",
-                       text(entered[here][place]), ", but ",
-                       text(entered[there][place]), " on rank ", there));
+  for (const int first : classes.first_ranks()) {
+    for (const auto& [place, mine] : entered[first]) {
+      for (const int other : classes.Members(first, place.first)) {
+        if (other == first) continue;
+        const auto& theirs = entered[other][place];
+        if (mine == theirs) continue;
+        const size_t i = std::mismatch(mine.begin(), mine.end(), theirs.begin(),
+                                       theirs.end())
+                             .first -
+                         mine.begin();
+        const auto text = [i](const std::vector<std::string>& texts) {
+          return i < texts.size() ? texts[i] : "nothing";
+        };
+        // One that enters something there is named first.
+        const bool first_enters = i < mine.size();
+        const int here = first_enters ? first : other;
+        const int there = first_enters ? other : first;
+        return ProgramFault(
+            {.rank = here, .kind = kind},
+            absl::StrCat("collective ", i, " of group ",
+                         plan.groups(place.first).name(), " is ",
+                         text(entered[here][place]), ", but ",
+                         text(entered[there][place]), " on rank ", there));
+      }
     }
   }
   return absl::OkStatus();
@@ -98,19 +96,20 @@ std::string Moved(const Instruction& instruction) {
   return text;
 }
 
-absl::Status CheckTransfers(const Plan& plan, Program::Kind kind) {
+absl::Status CheckTransfers(const Plan& plan, const RankClasses& classes,
+                            Program::Kind kind) {
   std::map<Channel, Transfers> channels;
-  for (const RankPlan& rank : plan.ranks()) {
-    const Program* const program = FindProgram(rank, kind);
+  for (const int rank : classes.first_ranks()) {
+    const Program* const program = FindProgram(RoleOf(plan, rank), kind);
     if (program == nullptr) continue;
     for (const Instruction& instruction : program->instructions()) {
       if (!IsTransfer(instruction.kind())) continue;
       const bool sends = instruction.kind() == Instruction::SEND;
-      Transfers& transfers =
-          channels[{.group = instruction.group(),
-                    .lane = instruction.lane(),
-                    .from = sends ? rank.rank() : instruction.peer(),
-                    .to = sends ? instruction.peer() : rank.rank()}];
+      const int peer = classes.PeerOf(rank, instruction);
+      Transfers& transfers = channels[{.group = instruction.group(),
+                                       .lane = instruction.lane(),
+                                       .from = sends ? rank : peer,
+                                       .to = sends ? peer : rank}];
       (sends ? transfers.sent : transfers.received)
           .push_back(Moved(instruction));
     }
@@ -140,17 +139,16 @@ using Sequence = std::vector<const Program*>;
 // Of steps that overlap, ranks may be in different ones: as many as make the
 // furthest behind and the furthest ahead meet, with what comes before and
 // after.
-Sequence SequenceOf(const Plan& plan, const RankPlan& rank,
-                    Program::Kind kind) {
-  const Program* const program = FindProgram(rank, kind);
+Sequence SequenceOf(const Plan& plan, const Role& role, Program::Kind kind) {
+  const Program* const program = FindProgram(role, kind);
   if (program == nullptr) return {};
   const int lag = plan.derived().report_lag();
   if (kind != Program::TRAIN || lag == 0) return {program};
   Sequence sequence;
-  const Program* const fill = FindProgram(rank, Program::FILL);
+  const Program* const fill = FindProgram(role, Program::FILL);
   if (fill != nullptr) sequence.push_back(fill);
   for (int step = 0; step < lag + 2; ++step) sequence.push_back(program);
-  const Program* const report = FindProgram(rank, Program::REPORT);
+  const Program* const report = FindProgram(role, Program::REPORT);
   if (report == nullptr) return sequence;
   for (const Instruction& instruction : report->instructions()) {
     for (int late = instruction.ahead(); late < 0; ++late) {
@@ -160,14 +158,15 @@ Sequence SequenceOf(const Plan& plan, const RankPlan& rank,
   return sequence;
 }
 
-// All ranks together, without time.
+// All ranks together, one of each class, without time.
 class Run {
  public:
-  Run(const Plan& plan, Program::Kind kind) : meeting_(plan) {
-    for (const RankPlan& rank : plan.ranks()) {
-      Sequence sequence = SequenceOf(plan, rank, kind);
+  Run(const Plan& plan, const RankClasses& classes, Program::Kind kind)
+      : meeting_(classes) {
+    for (const int rank : classes.first_ranks()) {
+      Sequence sequence = SequenceOf(plan, RoleOf(plan, rank), kind);
       if (sequence.empty()) continue;
-      RankRun& run = ranks_[rank.rank()];
+      RankRun& run = ranks_[rank];
       run.sequence = std::move(sequence);
       run.Begin(0);
     }
@@ -269,12 +268,13 @@ class Run {
 }  // namespace
 
 absl::Status CheckWaits(const Plan& plan) {
+  const RankClasses classes(plan);
   for (const Program::Kind kind :
        {Program::FILL, Program::TRAIN, Program::VALIDATE, Program::CHECKPOINT,
         Program::REPORT}) {
-    RETURN_IF_ERROR(CheckSameOrder(plan, kind));
-    RETURN_IF_ERROR(CheckTransfers(plan, kind));
-    Run run(plan, kind);
+    RETURN_IF_ERROR(CheckSameOrder(plan, classes, kind));
+    RETURN_IF_ERROR(CheckTransfers(plan, classes, kind));
+    Run run(plan, classes, kind);
     run.ToTheEnd();
     const int stuck = run.Stuck();
     if (stuck < 0) continue;

@@ -2,22 +2,22 @@
 
 namespace troupe {
 
-const Program* FindProgram(const RankPlan& rank, Program::Kind kind) {
-  for (const Program& program : rank.programs()) {
+const Program* FindProgram(const Role& role, Program::Kind kind) {
+  for (const Program& program : role.programs()) {
     if (program.kind() == kind) return &program;
   }
   return nullptr;
 }
 
-Program* FindProgram(RankPlan& rank, Program::Kind kind) {
-  for (Program& program : *rank.mutable_programs()) {
+Program* FindProgram(Role& role, Program::Kind kind) {
+  for (Program& program : *role.mutable_programs()) {
     if (program.kind() == kind) return &program;
   }
   return nullptr;
 }
 
-bool LoadsData(const RankPlan& rank) {
-  for (const Program& program : rank.programs()) {
+bool LoadsData(const Role& role) {
+  for (const Program& program : role.programs()) {
     for (const Instruction& instruction : program.instructions()) {
       if (instruction.kind() == Instruction::LOAD_BATCH) return true;
     }

@@ -1,4 +1,4 @@
-// What a rank's programs are: that of one kind, and whether any loads data.
+// What a role's programs are: that of one kind, and whether any loads data.
 #ifndef TROUPE_PROTO_PLAN_FIND_PROGRAM_H_
 #define TROUPE_PROTO_PLAN_FIND_PROGRAM_H_
 
@@ -7,12 +7,12 @@
 
 namespace troupe {
 
-// Null where the rank has none. It has one of a kind at most (check_program).
-const Program* FindProgram(const RankPlan& rank, Program::Kind kind);
-Program* FindProgram(RankPlan& rank, Program::Kind kind);
+// Null where the role has none. It has one of a kind at most (check_program).
+const Program* FindProgram(const Role& role, Program::Kind kind);
+Program* FindProgram(Role& role, Program::Kind kind);
 
-// Whether a rank loads data: some do not have it.
-bool LoadsData(const RankPlan& rank);
+// Whether its ranks load data: some do not have it.
+bool LoadsData(const Role& role);
 
 }  // namespace troupe
 

@@ -20,6 +20,13 @@ Range EvenPiece(int64_t size, const Piece& piece) {
   return {begin, begin + shortest + (piece.index < longer ? 1 : 0)};
 }
 
+Range EvenLines(int64_t elements, const Piece& piece) {
+  constexpr int64_t kLine = 16;
+  const Range lines = EvenPiece((elements + kLine - 1) / kLine, piece);
+  return {std::min(elements, lines.begin * kLine),
+          std::min(elements, lines.end * kLine)};
+}
+
 absl::Status CheckLayout(const Layout& layout, const Mesh& mesh,
                          const std::vector<int64_t>& shape) {
   std::set<std::string> named;

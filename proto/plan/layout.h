@@ -31,6 +31,10 @@ struct Piece {
 };
 Range EvenPiece(int64_t size, const Piece& piece);
 
+// The same of f32 in a flat buffer, in lines of 64 bytes: what each of those
+// who have it alike does of it. No piece is longer than the first.
+Range EvenLines(int64_t elements, const Piece& piece);
+
 // InvalidArgument: an axis the mesh lacks or named twice, a dim out of range.
 absl::Status CheckLayout(const Layout& layout, const Mesh& mesh,
                          const std::vector<int64_t>& shape);

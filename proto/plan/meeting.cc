@@ -1,5 +1,7 @@
 #include "proto/plan/meeting.h"
 
+#include <set>
+
 #include "proto/base/check.h"
 
 namespace troupe {
@@ -13,28 +15,42 @@ bool IsTransfer(Instruction::Kind kind) {
   return kind == Instruction::SEND || kind == Instruction::RECV;
 }
 
+std::vector<int> MeetingGroups(const Role& role) {
+  std::set<int> groups;
+  for (const Program& program : role.programs()) {
+    for (const Instruction& instruction : program.instructions()) {
+      const Instruction::Kind kind = instruction.kind();
+      if (!IsCollective(kind) && !IsTransfer(kind)) continue;
+      groups.insert(instruction.group());
+    }
+  }
+  return {groups.begin(), groups.end()};
+}
+
 bool SumsNoStep(const Instruction& instruction, int64_t step) {
   return instruction.kind() == Instruction::REDUCE_SCALARS &&
          instruction.ahead() < 0 && step + instruction.ahead() < 1;
 }
 
-Meeting::Place Meeting::PlaceOf(int rank, const Instruction& instruction) {
+Meeting::Place Meeting::PlaceOf(int rank,
+                                const Instruction& instruction) const {
   const int group = instruction.group();
-  if (instruction.kind() == Instruction::SEND) {
-    return {group, instruction.lane(), rank, instruction.peer()};
+  const Lane lane = instruction.lane();
+  if (IsTransfer(instruction.kind())) {
+    const int peer = classes_.PeerOf(rank, instruction);
+    const bool sends = instruction.kind() == Instruction::SEND;
+    return {group, lane, sends ? rank : peer, sends ? peer : rank};
   }
-  if (instruction.kind() == Instruction::RECV) {
-    return {group, instruction.lane(), instruction.peer(), rank};
-  }
-  return {group, instruction.lane(), -1, -1};
+  return {group, lane, classes_.Members(rank, group).front(), -1};
 }
 
 std::vector<int> Meeting::Members(int rank,
                                   const Instruction& instruction) const {
-  if (IsTransfer(instruction.kind())) return {rank, instruction.peer()};
+  if (IsTransfer(instruction.kind())) {
+    return {rank, classes_.PeerOf(rank, instruction)};
+  }
   if (!IsCollective(instruction.kind())) return {rank};
-  const auto& ranks = plan_.groups(instruction.group()).ranks();
-  return {ranks.begin(), ranks.end()};
+  return classes_.Members(rank, instruction.group());
 }
 
 std::vector<RankInstruction> Meeting::Arrive(const RankInstruction& here,
@@ -45,9 +61,10 @@ std::vector<RankInstruction> Meeting::Arrive(const RankInstruction& here,
   std::map<int, int>& waiting = waiting_[PlaceOf(here.rank, instruction)];
   CHECK(waiting.emplace(here.rank, here.instruction).second)
       << "a lane runs one instruction at a time";
-  const size_t members = IsTransfer(instruction.kind())
-                             ? 2
-                             : plan_.groups(instruction.group()).ranks_size();
+  const size_t members =
+      IsTransfer(instruction.kind())
+          ? 2
+          : classes_.Members(here.rank, instruction.group()).size();
   if (waiting.size() < members) return {};
   std::vector<RankInstruction> together;
   for (const auto& [rank, index] : waiting) together.push_back({rank, index});
@@ -57,6 +74,9 @@ std::vector<RankInstruction> Meeting::Arrive(const RankInstruction& here,
 
 std::vector<int> Meeting::MissingFor(int rank,
                                      const Instruction& instruction) const {
+  if (!IsCollective(instruction.kind()) && !IsTransfer(instruction.kind())) {
+    return {};
+  }
   const auto place = waiting_.find(PlaceOf(rank, instruction));
   std::vector<int> missing;
   for (const int member : Members(rank, instruction)) {

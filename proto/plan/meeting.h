@@ -2,6 +2,7 @@
 // of its group has reached it, a SEND and its RECV once both ranks have; until
 // then each holds its lane. The simulator and check_program both run programs
 // with ReadyQueue and this class, so they agree on what a wait across ranks is.
+// Ranks are the first ones of their classes, each for all that are like it.
 #ifndef TROUPE_PROTO_PLAN_MEETING_H_
 #define TROUPE_PROTO_PLAN_MEETING_H_
 
@@ -10,7 +11,8 @@
 #include <tuple>
 #include <vector>
 
-#include "proto/plan.pb.h"
+#include "proto/plan/rank_classes.h"
+#include "proto/program.pb.h"
 
 namespace troupe {
 
@@ -26,14 +28,17 @@ bool IsCollective(Instruction::Kind kind);
 // Whether they move something between the rank and its peer.
 bool IsTransfer(Instruction::Kind kind);
 
+// Groups of the plan in which instructions of the role meet, ascending.
+std::vector<int> MeetingGroups(const Role& role);
+
 // Whether the instruction, in the program that runs for `step` (1 is the
 // first), sums the scalars of a step before the first: nobody does that.
 bool SumsNoStep(const Instruction& instruction, int64_t step);
 
 class Meeting {
  public:
-  // Borrows `plan`, for its groups.
-  explicit Meeting(const Plan& plan) : plan_(plan) {}
+  // Borrows `classes`.
+  explicit Meeting(const RankClasses& classes) : classes_(classes) {}
 
   // The rank has reached this instruction. Returns all that run together from
   // now on, this one included, or nothing while others have yet to come. As
@@ -47,13 +52,14 @@ class Meeting {
 
  private:
   // What meets: instructions of one group on one lane, in the order of the
-  // lane; of a transfer, from one rank to another.
+  // lane, by the first of its ranks; of a transfer, from one rank to another.
   using Place = std::tuple<int, Lane, int, int>;  // group, lane, from, to
 
-  static Place PlaceOf(int rank, const Instruction& instruction);
+  Place PlaceOf(int rank, const Instruction& instruction) const;
+  // All that come to the instruction, ascending.
   std::vector<int> Members(int rank, const Instruction& instruction) const;
 
-  const Plan& plan_;
+  const RankClasses& classes_;
   // Who has come: the instruction of each rank.
   std::map<Place, std::map<int, int>> waiting_;
 };

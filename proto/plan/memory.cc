@@ -7,9 +7,9 @@
 
 namespace troupe {
 
-std::vector<MemoryItem> MemoryItems(const RankPlan& rank) {
+std::vector<MemoryItem> MemoryItems(const Role& role) {
   std::vector<MemoryItem> items;
-  for (const Slot& slot : rank.slots()) {
+  for (const Slot& slot : role.slots()) {
     MemoryItem* found = nullptr;
     for (MemoryItem& item : items) {
       if (item.tier() == slot.tier() && item.item() == slot.item()) {
@@ -26,9 +26,9 @@ std::vector<MemoryItem> MemoryItems(const RankPlan& rank) {
   return items;
 }
 
-int64_t BytesIn(const RankPlan& rank, Tier tier) {
+int64_t BytesIn(const Role& role, Tier tier) {
   int64_t bytes = 0;
-  for (const Slot& slot : rank.slots()) {
+  for (const Slot& slot : role.slots()) {
     if (slot.tier() == tier) bytes += slot.bytes() * CopiesOf(slot);
   }
   return bytes;

@@ -11,11 +11,11 @@
 
 namespace troupe {
 
-// The rank's slots summed by tier and line item, in order of appearance:
+// The role's slots summed by tier and line item, in order of appearance:
 // parameters, gradients, optimizer_moments, ...
-std::vector<MemoryItem> MemoryItems(const RankPlan& rank);
+std::vector<MemoryItem> MemoryItems(const Role& role);
 
-int64_t BytesIn(const RankPlan& rank, Tier tier);
+int64_t BytesIn(const Role& role, Tier tier);
 
 // "512 B", "1.5 KiB", "42.3 MiB", "7.00 GiB": three digits.
 std::string ReadableBytes(int64_t bytes);

@@ -73,31 +73,6 @@ int CoordinateOn(const Mesh& mesh, absl::string_view axis, int rank) {
   return 0;
 }
 
-std::vector<Group> GroupsAlong(const Mesh& mesh, absl::string_view axis,
-                               absl::string_view purpose) {
-  std::vector<Group> groups;
-  const int ranks = MeshSize(mesh);
-  // The group's place is its first rank's; each rank joins the one it differs
-  // from in `axis` only.
-  std::vector<int> group_of_first(ranks, -1);
-  for (int rank = 0; rank < ranks; ++rank) {
-    std::vector<int> coordinates = Coordinates(mesh, rank);
-    for (int i = 0; i < mesh.axes_size(); ++i) {
-      if (mesh.axes(i).name() == axis) coordinates[i] = 0;
-    }
-    int& group = group_of_first[RankAt(mesh, coordinates)];
-    if (group < 0) {
-      group = static_cast<int>(groups.size());
-      Group added;
-      added.set_name(absl::StrCat(axis, "-", group));
-      added.set_purpose(std::string(purpose));
-      groups.push_back(added);
-    }
-    groups[group].add_ranks(rank);
-  }
-  return groups;
-}
-
 int PipelineCount(const Mesh& mesh) {
   return MeshSize(mesh) / AxisSize(mesh, "pipeline");
 }

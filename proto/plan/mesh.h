@@ -1,6 +1,6 @@
-// The N-d grid of ranks: rank numbers to coordinates and back, and the groups
-// that an axis cuts the grid into. Row-major: the last axis varies fastest, so
-// put the axis that talks most last, where neighbours share a host.
+// The N-d grid of ranks: rank numbers to coordinates and back. Row-major: the
+// last axis varies fastest, so put the axis that talks most last, where
+// neighbours share a host.
 #ifndef TROUPE_PROTO_PLAN_MESH_H_
 #define TROUPE_PROTO_PLAN_MESH_H_
 
@@ -28,11 +28,6 @@ int RankAt(const Mesh& mesh, const std::vector<int>& coordinates);
 
 // This rank's place on one axis; 0 where the mesh does not have it.
 int CoordinateOn(const Mesh& mesh, absl::string_view axis, int rank);
-
-// The groups of ranks that differ in `axis` only: "data-0", "data-1", ... Every
-// rank is in exactly one. A mesh without the axis gives a group for each rank.
-std::vector<Group> GroupsAlong(const Mesh& mesh, absl::string_view axis,
-                               absl::string_view purpose);
 
 // The ranks that differ in their place on the axis "pipeline", which is the
 // mesh's first, are one pipeline: which of how many a rank is part of, and its

@@ -1,5 +1,8 @@
 #include "proto/plan/span.h"
 
+#include <vector>
+
+#include "proto/plan/groups.h"
 #include "proto/plan/operand.h"
 
 namespace troupe {
@@ -24,6 +27,21 @@ Span SpanOf(const Instruction& instruction, int index) {
     span.set_exchange(ExchangeNumber(instruction.exchange()));
   }
   return span;
+}
+
+void NameRanks(const Plan& plan, RankTimeline& timeline) {
+  const int rank = timeline.rank();
+  std::vector<int> numbers;  // by group of the plan
+  int before = 0;
+  for (const Group& group : plan.groups()) {
+    numbers.push_back(before + GroupNumber(plan.mesh(), group, rank));
+    before += GroupCount(plan.mesh(), group);
+  }
+  for (Span& span : *timeline.mutable_spans()) {
+    if (span.has_group()) span.set_group(numbers.at(span.group()));
+    if (!span.has_peer()) continue;
+    span.set_peer(PeerRank(plan.mesh(), rank, span.peer()));
+  }
 }
 
 }  // namespace troupe

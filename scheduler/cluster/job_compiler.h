@@ -17,8 +17,8 @@
 namespace troupe {
 
 struct CompiledJob {
-  std::shared_ptr<const Plan> plan;     // with the programs of every rank
-  std::shared_ptr<const Plan> outline;  // the same without `ranks`
+  std::shared_ptr<const Plan> plan;     // with the programs of all roles
+  std::shared_ptr<const Plan> outline;  // the same without `roles`
   std::vector<bool> loads_data;         // by rank: it has instructions that do
   Timeline predicted;
 };

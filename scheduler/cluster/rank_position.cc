@@ -42,7 +42,7 @@ bool Meets(const MeetingPoint& point, const Instruction& theirs) {
          theirs.unit() == ours.unit() &&
          theirs.micro_batch() == ours.micro_batch() &&
          theirs.ahead() == ours.ahead() && theirs.group() == ours.group() &&
-         (!ours.has_peer() || theirs.peer() == point.of_rank);
+         (!ours.has_peer() || theirs.peer() == point.pipeline_place);
 }
 
 }  // namespace

@@ -24,8 +24,8 @@ const LaneProgress* Blocking(const RankProgress& progress);
 // A transfer or a collective that a rank is in.
 struct MeetingPoint {
   const Instruction& instruction;
-  int of_rank = 0;
-  RankPosition position;  // of that rank
+  int pipeline_place = 0;  // of that rank
+  RankPosition position;
 };
 // Whether a rank is in its part of it, or past that.
 bool HasComeTo(const MeetingPoint& point, const RankProgress& other);

@@ -9,6 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "proto/plan/groups.h"
+#include "proto/plan/mesh.h"
 #include "scheduler/cluster/rank_position.h"
 
 namespace troupe {
@@ -39,8 +41,9 @@ class Tracer {
   }
 
  private:
-  // A collective that some rank is in.
-  using Meeting = std::tuple<RankPosition, int, int, int>;
+  // A collective that some rank is in: where its programs are, the group, which
+  // one of it, the kind and the unit.
+  using Meeting = std::tuple<RankPosition, int, int, int, int>;
 
   std::vector<int> AllBusy() const;
   int Start();
@@ -48,6 +51,8 @@ class Tracer {
   // Those that this rank's instruction needs and that have not come to it.
   std::vector<int> MissingFor(int rank);
   std::vector<int> MissingIn(const Group& group, int rank) const;
+  // The rank that it sends to or receives from; -1: there is none.
+  int PeerOf(int rank) const;
   bool HasCome(int rank, int other) const;
   // The first few of them, those most to blame first.
   std::vector<int> Worst(const std::vector<int>& ranks) const;
@@ -111,14 +116,14 @@ std::vector<int> Tracer::MissingFor(int rank) {
   if (views_[rank].state != RankView::kMeets) return {};
   const Instruction& current = views_[rank].lane->current();
   if (current.has_peer()) {
-    const int peer = current.peer();
-    const bool exists = peer >= 0 && peer < static_cast<int>(ranks_.size());
-    if (!exists || peer == rank || HasCome(rank, peer)) return {};
+    const int peer = PeerOf(rank);
+    if (peer < 0 || peer == rank || HasCome(rank, peer)) return {};
     return {peer};
   }
   const int group = current.group();
   if (group < 0 || group >= plan_.groups_size()) return {};
   const Meeting meeting(PositionOf(ranks_[rank].progress), group,
+                        GroupNumber(plan_.mesh(), plan_.groups(group), rank),
                         current.kind(), current.unit());
   const auto known = missing_.find(meeting);
   if (known != missing_.end()) return known->second;
@@ -127,21 +132,29 @@ std::vector<int> Tracer::MissingFor(int rank) {
 
 std::vector<int> Tracer::MissingIn(const Group& group, int rank) const {
   std::vector<int> missing;
-  for (const int member : group.ranks()) {
+  for (const int member : MembersOf(plan_.mesh(), group, rank)) {
     if (member == rank || member >= static_cast<int>(ranks_.size())) continue;
     if (!HasCome(rank, member)) missing.push_back(member);
   }
   return missing;
 }
 
+int Tracer::PeerOf(int rank) const {
+  const int place = views_[rank].lane->current().peer();
+  if (place < 0 || place >= AxisSize(plan_.mesh(), "pipeline")) return -1;
+  const int peer = PeerRank(plan_.mesh(), rank, place);
+  return peer < static_cast<int>(ranks_.size()) ? peer : -1;
+}
+
 // Whether the other has come to, or past, what this rank meets it in. One that
 // is silent has stopped, wherever that was.
 bool Tracer::HasCome(int rank, int other) const {
   if (views_[other].state == RankView::kSilent) return false;
-  return HasComeTo({.instruction = views_[rank].lane->current(),
-                    .of_rank = rank,
-                    .position = PositionOf(ranks_[rank].progress)},
-                   ranks_[other].progress);
+  return HasComeTo(
+      {.instruction = views_[rank].lane->current(),
+       .pipeline_place = CoordinateOn(plan_.mesh(), "pipeline", rank),
+       .position = PositionOf(ranks_[rank].progress)},
+      ranks_[other].progress);
 }
 
 std::vector<int> Tracer::Worst(const std::vector<int>& ranks) const {

@@ -106,14 +106,14 @@ Gaps& GapsOf(const Buffer& buffer, SharedSlots& slots) {
 // Workers lay slots out on cache lines, so that is what a slot costs.
 constexpr int64_t kSlotAlignment = 64;
 
-int AddSlot(const Buffer& buffer, RankPlan& rank) {
+int AddSlot(const Buffer& buffer, Role& role) {
   const int64_t bytes = buffer.bytes();
-  Slot& slot = *rank.add_slots();
+  Slot& slot = *role.add_slots();
   slot.set_item(LineItem(buffer.kind()));
   slot.set_tier(HomeTier(buffer.kind()));
   slot.set_bytes((bytes + kSlotAlignment - 1) / kSlotAlignment *
                  kSlotAlignment);
-  return rank.slots_size() - 1;
+  return role.slots_size() - 1;
 }
 
 // Whether a stage's units do this for one micro-batch one after the other.
@@ -210,9 +210,9 @@ int CopiesNeeded(const OwnSlot& own) {
 }
 
 // Instructions of the programs that stand before this one.
-int OffsetOf(const RankPlan& rank, Program::Kind kind) {
+int OffsetOf(const Role& role, Program::Kind kind) {
   int offset = 0;
-  for (const Program& program : rank.programs()) {
+  for (const Program& program : role.programs()) {
     if (program.kind() == kind) break;
     offset += program.instructions_size();
   }
@@ -220,9 +220,9 @@ int OffsetOf(const RankPlan& rank, Program::Kind kind) {
 }
 
 // The slots in which others may live for a while are returned.
-SharedSlots AssignOwn(RankPlan& rank) {
+SharedSlots AssignOwn(Role& role) {
   OwnSlots owners;
-  for (Program& program : *rank.mutable_programs()) {
+  for (Program& program : *role.mutable_programs()) {
     for (Buffer& buffer : *program.mutable_buffers()) {
       if (!HasOwnSlot(buffer)) continue;
       OwnSlot& own = OwnerOf(buffer, owners);
@@ -231,13 +231,13 @@ SharedSlots AssignOwn(RankPlan& rank) {
       own.offset_max = std::max(own.offset_max, buffer.copy_offset());
     }
   }
-  FindPauses(*FindProgram(rank, Program::TRAIN), owners);
-  const int train_begin = OffsetOf(rank, Program::TRAIN);
+  FindPauses(*FindProgram(role, Program::TRAIN), owners);
+  const int train_begin = OffsetOf(role, Program::TRAIN);
   SharedSlots shared;
   for (const auto& [name, own] : owners) {
     const int copies = CopiesNeeded(own);
-    const int slot = AddSlot(*own.buffers.front(), rank);
-    if (copies > 1) rank.mutable_slots(slot)->set_copies(copies);
+    const int slot = AddSlot(*own.buffers.front(), role);
+    if (copies > 1) role.mutable_slots(slot)->set_copies(copies);
     for (Buffer* const buffer : own.buffers) {
       CHECK_EQ(buffer->bytes(), own.buffers.front()->bytes())
           << LineItem(buffer->kind());
@@ -257,10 +257,10 @@ SharedSlots AssignOwn(RankPlan& rank) {
   return shared;
 }
 
-std::vector<Transient> TransientsOf(RankPlan& rank) {
+std::vector<Transient> TransientsOf(Role& role) {
   std::vector<Transient> transients;
-  for (Program& program : *rank.mutable_programs()) {
-    const int offset = OffsetOf(rank, program.kind());
+  for (Program& program : *role.mutable_programs()) {
+    const int offset = OffsetOf(role, program.kind());
     std::vector<Life> lives(program.buffers_size(), Life{-1, -1});
     for (int i = 0; i < program.instructions_size(); ++i) {
       const Life time = UseOf(program, i);
@@ -283,21 +283,21 @@ std::vector<Transient> TransientsOf(RankPlan& rank) {
 
 // The smallest slot that is free, or a new one.
 int SlotFor(const Transient& transient, std::map<int64_t, Gaps>& of_item,
-            RankPlan& rank) {
+            Role& role) {
   const int64_t bytes = transient.buffer->bytes();
   for (auto at = of_item.lower_bound(bytes); at != of_item.end(); ++at) {
     const int slot = at->second.Take(transient.life);
     if (slot >= 0) return slot;
   }
-  const int slot = AddSlot(*transient.buffer, rank);
+  const int slot = AddSlot(*transient.buffer, role);
   Gaps& own = of_item.at(bytes);
   own.Add({{0, std::numeric_limits<int>::max()}, slot});
   CHECK_EQ(own.Take(transient.life), slot);
   return slot;
 }
 
-void AssignShared(RankPlan& rank, SharedSlots slots) {
-  std::vector<Transient> transients = TransientsOf(rank);
+void AssignShared(Role& role, SharedSlots slots) {
+  std::vector<Transient> transients = TransientsOf(role);
   std::stable_sort(transients.begin(), transients.end(),
                    [](const Transient& a, const Transient& b) {
                      return std::make_tuple(-a.buffer->bytes(), a.life.begin) <
@@ -314,15 +314,15 @@ void AssignShared(RankPlan& rank, SharedSlots slots) {
       bytes = buffer.bytes();
     }
     buffer.set_slot(
-        SlotFor(transient, slots.at(LineItem(buffer.kind())), rank));
+        SlotFor(transient, slots.at(LineItem(buffer.kind())), role));
   }
 }
 
 }  // namespace
 
 void AssignSlots(Draft& draft) {
-  for (RankPlan& rank : *draft.plan.mutable_ranks()) {
-    AssignShared(rank, AssignOwn(rank));
+  for (Role& role : *draft.plan.mutable_roles()) {
+    AssignShared(role, AssignOwn(role));
   }
 }
 

@@ -3,7 +3,10 @@
 #include <algorithm>
 
 #include "proto/base/check.h"
+#include "proto/plan/groups.h"
+#include "proto/plan/layout.h"
 #include "proto/plan/precision.h"
+#include "proto/plan/roles.h"
 #include "scheduler/passes/draft.h"
 
 namespace troupe {
@@ -12,6 +15,7 @@ namespace {
 // f64: loss, tokens, norm, stop, save.
 constexpr int64_t kScalarsBytes = 5 * 8;
 constexpr int64_t kBytesOfI32 = 4;
+constexpr int64_t kBytesOfF32 = 4;
 
 int64_t WorkspaceBytes(const Plan& plan) {
   int64_t bytes = 0;
@@ -23,7 +27,26 @@ int64_t WorkspaceBytes(const Plan& plan) {
 
 }  // namespace
 
-int64_t BufferBytes(const Plan& plan, Buffer::Kind kind, int unit) {
+ByteRange CopyOfPart(const Plan& plan, const Role& role, int unit, int part) {
+  const Placement* const placement = FindPlacement(role, unit);
+  CHECK(placement != nullptr) << "unit " << unit << " is not here";
+  const int64_t buffers = 1 + OptimizerMoments(plan.job().optimizer());
+  ByteRange range;
+  for (int p = 0; p <= part; ++p) {
+    const Placement::Part& with = placement->parts(p);
+    const int ranks = with.has_shared()
+                          ? GroupSize(plan.mesh(), plan.groups(with.shared()))
+                          : 1;
+    const int64_t elements = plan.units(unit).parts(p).elements();
+    range.offset += range.bytes;
+    range.bytes = EvenLines(elements, {.index = 0, .count = ranks}).size() *
+                  buffers * kBytesOfF32;
+  }
+  return range;
+}
+
+int64_t BufferBytes(const Plan& plan, const Role& role, Buffer::Kind kind,
+                    int unit) {
   const TrainingSpec& training = plan.job().training();
   const int moments = OptimizerMoments(plan.job().optimizer());
   switch (kind) {
@@ -55,8 +78,12 @@ int64_t BufferBytes(const Plan& plan, Buffer::Kind kind, int unit) {
       return FlatBytes(plan.units(unit));
     case Buffer::OPTIMIZER_STATE:
       return FlatBytes(plan.units(unit)) * moments;
-    case Buffer::SNAPSHOT_COPY:
-      return FlatBytes(plan.units(unit)) * (1 + moments);
+    case Buffer::SNAPSHOT_COPY: {
+      const int parts = plan.units(unit).parts_size();
+      if (parts == 0) return 0;
+      const ByteRange last = CopyOfPart(plan, role, unit, parts - 1);
+      return last.offset + last.bytes;
+    }
     default:
       CHECK(false) << "no size known for " << Buffer::Kind_Name(kind);
       return 0;

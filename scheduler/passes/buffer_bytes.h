@@ -9,9 +9,19 @@
 
 namespace troupe {
 
-// Of one copy, for one micro-batch where it is a micro-batch's. `unit` is
-// ignored for kinds that belong to the rank. 0: there is nothing to keep.
-int64_t BufferBytes(const Plan& plan, Buffer::Kind kind, int unit);
+// Of one copy, for one micro-batch where it is a micro-batch's, on a rank of
+// the role. `unit` is ignored for kinds that belong to the rank. 0: there is
+// nothing to keep.
+int64_t BufferBytes(const Plan& plan, const Role& role, Buffer::Kind kind,
+                    int unit);
+
+// Where a SNAPSHOT_COPY has a part of its unit: of each flat buffer of the
+// state behind one another the longest slice that a rank has to write.
+struct ByteRange {
+  int64_t offset = 0;
+  int64_t bytes = 0;
+};
+ByteRange CopyOfPart(const Plan& plan, const Role& role, int unit, int part);
 
 }  // namespace troupe
 

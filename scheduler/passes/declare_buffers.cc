@@ -33,8 +33,8 @@ constexpr UnitMemory kWriteOrder[] = {
 // A value in memory: kind, unit, micro-batch.
 using Value = std::tuple<Buffer::Kind, int, int>;
 
-// What holds for all programs of a rank.
-struct RankValues {
+// What holds for all programs of a role.
+struct RoleValues {
   std::map<int, int> versions;  // of a unit's parameters, if several
   std::set<Value> carried;
 };
@@ -45,12 +45,14 @@ class Declaration {
   struct Parts {
     const Plan& plan;
     const UnitPasses& passes;
-    const RankValues& values;
+    const RoleValues& values;
+    const Role& role;
   };
   Declaration(const Parts& parts, Program& program)
       : plan_(parts.plan),
         passes_(parts.passes),
         values_(parts.values),
+        role_(parts.role),
         program_(program) {}
 
   void Run() {
@@ -102,20 +104,20 @@ class Declaration {
               kNone, Instruction::ADD);
         }
         if (instruction.unit_count() <= 1) {
-          Narrow(u, instruction.part(), instruction.part() + 1);
+          Narrow(u, instruction.part());
         }
         return;
       case Instruction::GRAD_NORM:
         Use(Instruction::WEIGHT_GRADIENTS, Buffer::PARAMETER_GRADIENTS, u,
             kNone, Instruction::READ);
-        Narrow(u, instruction.part(), plan_.units(u).parts_size());
+        Narrow(u, instruction.part());
         return UseTotals(Instruction::ADD);
       case Instruction::REDUCE_SCALARS:
         return UseTotals(Instruction::ADD);
       case Instruction::STEP:
         return Step(u);
       case Instruction::SNAPSHOT:
-        return Snapshot(u);
+        return Snapshot(u, instruction.part());
       case Instruction::SEND:
         if (IsGradientSend(instruction)) unsent_.erase({u, m});
         return Use(Instruction::MOVED, Moved(instruction), u, m,
@@ -198,28 +200,28 @@ class Declaration {
 
   // The last operand is a tensor of the buffer.
   void Narrow(const TensorPlace& place, const UnitTable& table) {
-    Instruction::Operand& operand =
-        *at_->mutable_operands(at_->operands_size() - 1);
-    operand.set_offset(place.offset_bytes);
-    operand.set_bytes(BytesOf(table.tensors(place.tensor)));
+    NarrowTo({.offset = place.offset_bytes,
+              .bytes = BytesOf(table.tensors(place.tensor))});
   }
 
-  // Of parts of a unit's flat buffer, f32; 0: nothing to say, it is all of it.
-  void Narrow(int unit, int first_part, int end_part) {
+  // Of a part of a unit's flat buffer, f32; nothing to say where it is all of
+  // it.
+  void Narrow(int unit, int part) {
     const Unit& of = plan_.units(unit);
+    if (of.parts_size() == 1) return;
     int64_t begin = 0;
-    int64_t end = 0;
-    for (int p = 0; p < end_part; ++p) {
-      const int64_t elements = of.parts(p).elements();
-      if (p < first_part) begin += elements;
-      end += elements;
-    }
-    if (begin == 0 && end == of.flat_elements()) return;
+    for (int p = 0; p < part; ++p) begin += of.parts(p).elements();
     constexpr int64_t kBytesOfF32 = 4;
+    NarrowTo({.offset = begin * kBytesOfF32,
+              .bytes = of.parts(part).elements() * kBytesOfF32});
+  }
+
+  // The last operand is only these bytes of its buffer.
+  void NarrowTo(const ByteRange& range) {
     Instruction::Operand& operand =
         *at_->mutable_operands(at_->operands_size() - 1);
-    operand.set_offset(begin * kBytesOfF32);
-    operand.set_bytes((end - begin) * kBytesOfF32);
+    operand.set_offset(range.offset);
+    operand.set_bytes(range.bytes);
   }
 
   void AddToGradients(int u, int owner) {
@@ -291,7 +293,7 @@ class Declaration {
     UseVersion(Instruction::WEIGHTS, u, 0, Instruction::WRITE);
   }
 
-  void Snapshot(int u) {
+  void Snapshot(int u, int part) {
     if (HasMasterWeights(plan_.job().training())) {
       Use(Instruction::MASTER, Buffer::MASTER_WEIGHTS, u, kNone,
           Instruction::READ);
@@ -303,6 +305,7 @@ class Declaration {
     if (plan_.job().checkpoint().background()) {
       Use(Instruction::COPY, Buffer::SNAPSHOT_COPY, u, kNone,
           Instruction::WRITE);
+      NarrowTo(CopyOfPart(plan_, role_, u, part));
     }
   }
 
@@ -361,7 +364,7 @@ class Declaration {
     if (!is_new) return found->second;
     const auto& [value, offset] = name;
     const auto [kind, unit, micro_batch] = value;
-    const int64_t bytes = BufferBytes(plan_, kind, unit);
+    const int64_t bytes = BufferBytes(plan_, role_, kind, unit);
     if (bytes == 0) return kNone;
     Buffer& buffer = *program_.add_buffers();
     buffer.set_kind(kind);
@@ -377,7 +380,8 @@ class Declaration {
 
   const Plan& plan_;
   const UnitPasses& passes_;
-  const RankValues& values_;
+  const RoleValues& values_;
+  const Role& role_;
   Program& program_;
   Instruction* at_ = nullptr;
   // Gradients that a later instruction sends: unit and micro-batch.
@@ -388,9 +392,10 @@ class Declaration {
 };
 
 // The versions that TRAIN uses, and what it carries to its next runs.
-RankValues ValuesOf(const Plan& plan, const UnitPasses& passes,
-                    const Program& train) {
-  RankValues values;
+RoleValues ValuesOf(const Plan& plan, const UnitPasses& passes,
+                    const Role& role) {
+  const Program& train = *FindProgram(role, Program::TRAIN);
+  RoleValues values;
   for (const Instruction& instruction : train.instructions()) {
     // Backward-weight needs gradients and activations only.
     if (instruction.weight_version() == 0 ||
@@ -410,7 +415,7 @@ RankValues ValuesOf(const Plan& plan, const UnitPasses& passes,
     }
   }
   Program trial = train;
-  Declaration declaration({plan, passes, values}, trial);
+  Declaration declaration({plan, passes, values, role}, trial);
   declaration.Run();
   for (const Value& value : declaration.Carried()) {
     if (!IsResident(std::get<0>(value))) values.carried.insert(value);
@@ -422,11 +427,10 @@ RankValues ValuesOf(const Plan& plan, const UnitPasses& passes,
 
 void DeclareBuffers(Draft& draft) {
   const UnitPasses passes(draft.plan);
-  for (RankPlan& rank : *draft.plan.mutable_ranks()) {
-    const RankValues values =
-        ValuesOf(draft.plan, passes, *FindProgram(rank, Program::TRAIN));
-    for (Program& program : *rank.mutable_programs()) {
-      Declaration({draft.plan, passes, values}, program).Run();
+  for (Role& role : *draft.plan.mutable_roles()) {
+    const RoleValues values = ValuesOf(draft.plan, passes, role);
+    for (Program& program : *role.mutable_programs()) {
+      Declaration({draft.plan, passes, values, role}, program).Run();
     }
   }
 }

@@ -17,13 +17,13 @@ struct LastUse {
   std::vector<int> readers;  // since that write
 };
 
-void Derive(RankPlan& rank, Program& program) {
+void Derive(const Role& role, Program& program) {
   std::map<std::pair<int, int>, LastUse> uses;  // by slot and copy
   ProgramOrder order;
   const auto use_of = [&](int index) -> LastUse& {
     const Buffer& buffer = program.buffers(index);
     return uses[{buffer.slot(),
-                 CopyAt(buffer, rank.slots(buffer.slot()), /*step=*/0)}];
+                 CopyAt(buffer, role.slots(buffer.slot()), /*step=*/0)}];
   };
   for (int i = 0; i < program.instructions_size(); ++i) {
     Instruction& instruction = *program.mutable_instructions(i);
@@ -49,8 +49,8 @@ void Derive(RankPlan& rank, Program& program) {
 }  // namespace
 
 void DeriveAfter(Draft& draft) {
-  for (RankPlan& rank : *draft.plan.mutable_ranks()) {
-    for (Program& program : *rank.mutable_programs()) Derive(rank, program);
+  for (Role& role : *draft.plan.mutable_roles()) {
+    for (Program& program : *role.mutable_programs()) Derive(role, program);
   }
 }
 

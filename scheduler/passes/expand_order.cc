@@ -1,10 +1,7 @@
 #include "scheduler/passes/expand_order.h"
 
-#include <map>
-#include <string>
 #include <vector>
 
-#include "proto/plan/mesh.h"
 #include "proto/plan/program_text.h"
 #include "proto/plan/unit_passes.h"
 #include "scheduler/passes/dry_run.h"
@@ -13,17 +10,15 @@
 namespace troupe {
 namespace {
 
-// Of one rank.
+// Of the ranks at one place on the pipeline.
 class Expansion {
  public:
-  Expansion(const Draft& draft, const UnitPasses& passes, int rank,
+  Expansion(const Draft& draft, const UnitPasses& passes, int pipeline_rank,
             Program& program)
       : draft_(draft),
         passes_(passes),
         plan_(draft.plan),
-        rank_(rank),
-        pipeline_(PipelineOf(plan_.mesh(), rank)),
-        pipeline_rank_(CoordinateOn(plan_.mesh(), "pipeline", rank)),
+        pipeline_rank_(pipeline_rank),
         program_(program) {}
 
   // `transfers` of all ranks of the pipeline.
@@ -113,10 +108,7 @@ class Expansion {
     const Op::Exchange& exchange = table.ops(op).exchange();
     Instruction& instruction = Emit(Instruction::EXCHANGE, unit, 0, step);
     instruction.clear_weight_version();
-    int& group =
-        exchange_groups_.try_emplace(exchange.axis(), -1).first->second;
-    if (group < 0) group = ExchangeGroup(plan_, exchange.axis(), rank_);
-    instruction.set_group(group);
+    instruction.set_group(ExchangeGroup(plan_, exchange.axis()));
     Instruction::Exchange& what = *instruction.mutable_exchange();
     what.set_op(op);
     what.set_backward(backward);
@@ -133,17 +125,13 @@ class Expansion {
     instruction.set_unit(transfer.unit);
     instruction.set_micro_batch(transfer.micro_batch);
     instruction.set_ahead(transfer.ahead);
-    instruction.set_peer(RankOfPipeline(plan_.mesh(), pipeline_,
-                                        sends ? transfer.to : transfer.from));
-    instruction.set_group(TransferGroup(plan_, pipeline_, transfer.lane));
+    instruction.set_peer(sends ? transfer.to : transfer.from);
+    instruction.set_group(TransferGroup(plan_, transfer.lane));
   }
 
   const Draft& draft_;
   const UnitPasses& passes_;
   const Plan& plan_;
-  const int rank_;
-  const int pipeline_;
-  std::map<std::string, int> exchange_groups_;  // by axis
   const int pipeline_rank_;
   Program& program_;
 };
@@ -157,11 +145,10 @@ void ExpandOrder(const ComputeOrder& order, const ComputeOrder& homes,
   const std::vector<Transfer> transfers =
       TransfersOf(draft, order, homes, times);
   const UnitPasses passes(draft.plan);
-  for (RankPlan& rank : *draft.plan.mutable_ranks()) {
-    Program& program = *rank.add_programs();
+  for (int p = 0; p < draft.plan.roles_size(); ++p) {
+    Program& program = *draft.plan.mutable_roles(p)->add_programs();
     program.set_kind(kind);
-    const int p = CoordinateOn(draft.plan.mesh(), "pipeline", rank.rank());
-    Expansion(draft, passes, rank.rank(), program)
+    Expansion(draft, passes, p, program)
         .Run(order.at(p), times.at(p), transfers);
   }
 }

@@ -58,8 +58,8 @@ void LoadInto(const Plan& plan, Program& program) {
 }  // namespace
 
 void LoadBatches(Draft& draft) {
-  for (RankPlan& rank : *draft.plan.mutable_ranks()) {
-    for (Program& program : *rank.mutable_programs()) {
+  for (Role& role : *draft.plan.mutable_roles()) {
+    for (Program& program : *role.mutable_programs()) {
       LoadInto(draft.plan, program);
     }
   }

@@ -6,14 +6,14 @@ namespace troupe {
 
 void OptimizerSteps(Draft& draft) {
   if (draft.plan.job().optimizer().name() == "none") return;
-  for (RankPlan& rank : *draft.plan.mutable_ranks()) {
-    for (const int u : UnitsOf(draft.plan, rank.rank())) {
-      if (draft.plan.units(u).flat_elements() == 0) continue;
+  for (Role& role : *draft.plan.mutable_roles()) {
+    for (const Placement& placement : role.placements()) {
+      if (draft.plan.units(placement.unit()).flat_elements() == 0) continue;
       Instruction& step =
-          *FindProgram(rank, Program::TRAIN)->add_instructions();
+          *FindProgram(role, Program::TRAIN)->add_instructions();
       step.set_kind(Instruction::STEP);
       step.set_lane(UsualLane(Instruction::STEP));
-      step.set_unit(u);
+      step.set_unit(placement.unit());
     }
   }
 }

@@ -22,26 +22,27 @@ struct Bucket {
   int64_t bytes = 0;
 };
 
-std::vector<Bucket> BucketsOf(const Plan& plan, int rank) {
+std::vector<Bucket> BucketsOf(const Plan& plan, const Role& role) {
   const double bytes_max =
       plan.job().parallelism().bucket_megabytes() * 1024 * 1024;
-  const std::vector<Placement> units = PlacementsOf(plan, rank);
   std::vector<Bucket> buckets;
-  for (auto u = units.rbegin(); u != units.rend(); ++u) {
-    const Unit& unit = plan.units(u->unit());
+  for (int i = role.placements_size(); i-- > 0;) {
+    const Placement& placement = role.placements(i);
+    const int u = placement.unit();
+    const Unit& unit = plan.units(u);
     for (int p = 0; p < unit.parts_size(); ++p) {
-      const int group = u->groups(p);
       const int64_t bytes = unit.parts(p).elements() * kBytesOfF32;
-      if (plan.groups(group).ranks_size() == 1 || bytes == 0) continue;
+      if (!placement.parts(p).has_summed() || bytes == 0) continue;
+      const int group = placement.parts(p).summed();
       const bool joins = unit.parts_size() == 1 && !buckets.empty() &&
                          plan.units(buckets.back().first).parts_size() == 1 &&
                          buckets.back().group == group &&
-                         buckets.back().first == u->unit() + 1 &&
+                         buckets.back().first == u + 1 &&
                          buckets.back().bytes + bytes <= bytes_max;
       if (!joins) {
-        buckets.push_back({.first = u->unit(), .part = p, .group = group});
+        buckets.push_back({.first = u, .part = p, .group = group});
       }
-      buckets.back().first = u->unit();
+      buckets.back().first = u;
       buckets.back().count += 1;
       buckets.back().bytes += bytes;
     }
@@ -60,24 +61,25 @@ std::vector<int> LastAdded(const Plan& plan, const Program& program) {
   return last;
 }
 
-// A bucket as all ranks of its group see it.
+// A bucket as all roles of its group see it.
 using BucketName = std::tuple<int, int, int>;  // group, first unit, part
 
 BucketName NameOf(const Bucket& bucket) {
   return {bucket.group, bucket.first, bucket.part};
 }
 
-// Where in their programs ranks are ready for buckets.
+// Where in their programs roles are ready for buckets.
 class Readiness {
  public:
-  explicit Readiness(Draft& draft) : buckets_(draft.plan.ranks_size()) {
-    for (RankPlan& rank : *draft.plan.mutable_ranks()) {
-      const Program& program = *FindProgram(rank, Program::TRAIN);
-      const std::vector<int> last = LastAdded(draft.plan, program);
-      for (const Bucket& bucket : BucketsOf(draft.plan, rank.rank())) {
+  explicit Readiness(const Plan& plan) {
+    for (const Role& role : plan.roles()) {
+      const Program& program = *FindProgram(role, Program::TRAIN);
+      const std::vector<int> last = LastAdded(plan, program);
+      std::vector<Ready>& ready = buckets_.emplace_back();
+      for (const Bucket& bucket : BucketsOf(plan, role)) {
         const auto begin = last.begin() + bucket.first;
         const int index = *std::max_element(begin, begin + bucket.count);
-        buckets_[rank.rank()].push_back({bucket, index});
+        ready.push_back({bucket, index});
         double& when = shares_[NameOf(bucket)];
         when = std::max(
             when, static_cast<double>(index) / program.instructions_size());
@@ -89,9 +91,9 @@ class Readiness {
     Bucket bucket;
     int index = -1;  // of the instruction behind which it may stand
   };
-  // In the order of all ranks, each no earlier than the one before.
-  std::vector<Ready> Of(int rank) const {
-    std::vector<Ready> ready = buckets_[rank];
+  // In the order of all roles, each no earlier than the one before.
+  std::vector<Ready> Of(int role) const {
+    std::vector<Ready> ready = buckets_[role];
     std::stable_sort(ready.begin(), ready.end(),
                      [this](const Ready& a, const Ready& b) {
                        return KeyOf(a.bucket) < KeyOf(b.bucket);
@@ -109,7 +111,7 @@ class Readiness {
             bucket.group};
   }
 
-  std::vector<std::vector<Ready>> buckets_;  // by rank
+  std::vector<std::vector<Ready>> buckets_;  // by role
   std::map<BucketName, double> shares_;
 };
 
@@ -126,10 +128,11 @@ void Emit(const Bucket& bucket, Program& program) {
 }  // namespace
 
 void ReduceGradients(Draft& draft) {
-  const Readiness readiness(draft);
-  for (RankPlan& rank : *draft.plan.mutable_ranks()) {
-    Program* const program = FindProgram(rank, Program::TRAIN);
-    const std::vector<Readiness::Ready> ready = readiness.Of(rank.rank());
+  const Readiness readiness(draft.plan);
+  for (int r = 0; r < draft.plan.roles_size(); ++r) {
+    Program* const program =
+        FindProgram(*draft.plan.mutable_roles(r), Program::TRAIN);
+    const std::vector<Readiness::Ready> ready = readiness.Of(r);
     auto next = ready.begin();
     Program with_reductions;
     with_reductions.set_kind(Program::TRAIN);

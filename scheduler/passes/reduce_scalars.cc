@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "proto/plan/groups.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/program_text.h"
 #include "scheduler/passes/dry_run.h"
@@ -22,12 +23,12 @@ Instruction Reduction(int group, int lag) {
 }
 
 bool SumsGradientsAlongThePipeline(const Plan& plan) {
-  for (const Placement& placement : plan.placements()) {
-    for (const int index : placement.groups()) {
-      const Group& group = plan.groups(index);
-      const int first = CoordinateOn(plan.mesh(), "pipeline", group.ranks(0));
-      for (const int rank : group.ranks()) {
-        if (CoordinateOn(plan.mesh(), "pipeline", rank) != first) return true;
+  for (const Role& role : plan.roles()) {
+    for (const Placement& placement : role.placements()) {
+      for (const Placement::Part& part : placement.parts()) {
+        if (!part.has_summed()) continue;
+        const Group& group = plan.groups(part.summed());
+        if (Spans(plan.mesh(), group, "pipeline")) return true;
       }
     }
   }
@@ -55,14 +56,14 @@ std::vector<int> Lags(const Draft& draft) {
   return lags;
 }
 
-void AddLate(const Instruction& reduce, RankPlan& rank) {
-  Program& train = *FindProgram(rank, Program::TRAIN);
+void AddLate(const Instruction& reduce, Role& role) {
+  Program& train = *FindProgram(role, Program::TRAIN);
   Program begun;
   begun.set_kind(Program::TRAIN);
   *begun.add_instructions() = reduce;
   begun.MergeFrom(train);
   train = begun;
-  Program& report = *rank.add_programs();
+  Program& report = *role.add_programs();
   report.set_kind(Program::REPORT);
   *report.add_instructions() = reduce;
 }
@@ -70,7 +71,7 @@ void AddLate(const Instruction& reduce, RankPlan& rank) {
 }  // namespace
 
 void ReduceScalars(Draft& draft) {
-  if (draft.plan.ranks_size() == 1) return;
+  if (MeshSize(draft.plan.mesh()) == 1) return;
   const int group = WorldGroup(draft.plan);
   std::vector<int> lags(draft.compute_order.size(), 0);
   if (draft.plan.derived().report_lag() > 0) {
@@ -78,15 +79,15 @@ void ReduceScalars(Draft& draft) {
     draft.plan.mutable_derived()->set_report_lag(
         *std::max_element(lags.begin(), lags.end()));
   }
-  for (RankPlan& rank : *draft.plan.mutable_ranks()) {
-    const int lag =
-        lags[CoordinateOn(draft.plan.mesh(), "pipeline", rank.rank())];
-    for (Program& program : *rank.mutable_programs()) {
+  for (int p = 0; p < draft.plan.roles_size(); ++p) {
+    Role& role = *draft.plan.mutable_roles(p);
+    const int lag = lags[p];
+    for (Program& program : *role.mutable_programs()) {
       const bool sums = program.kind() == Program::VALIDATE ||
                         (program.kind() == Program::TRAIN && lag == 0);
       if (sums) *program.add_instructions() = Reduction(group, 0);
     }
-    if (lag > 0) AddLate(Reduction(group, lag), rank);
+    if (lag > 0) AddLate(Reduction(group, lag), role);
   }
 }
 

@@ -3,43 +3,66 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <vector>
 
-#include "proto/base/check.h"
+#include "proto/plan/groups.h"
+#include "proto/plan/mesh.h"
 
 namespace troupe {
 
 namespace {
 
+using Ranks = std::vector<int>;
+
 bool ShareMemory(const std::vector<WorkerDescription>& workers,
-                 const Group& group) {
-  const std::string& domain = workers.at(group.ranks(0)).memory_domain();
+                 const Ranks& ranks) {
+  const std::string& domain = workers.at(ranks.front()).memory_domain();
   return !domain.empty() &&
-         std::all_of(group.ranks().begin(), group.ranks().end(), [&](int rank) {
+         std::all_of(ranks.begin(), ranks.end(), [&](int rank) {
            return workers.at(rank).memory_domain() == domain;
          });
 }
 
 bool ShareAGpu(const std::vector<WorkerDescription>& workers,
-               const Group& group) {
+               const Ranks& ranks) {
   std::set<std::string> uuids;
-  for (const int rank : group.ranks()) {
-    uuids.insert(workers.at(rank).gpu().uuid());
+  for (const int rank : ranks) uuids.insert(workers.at(rank).gpu().uuid());
+  return uuids.size() < ranks.size();
+}
+
+Group::Carrier CarrierFor(const std::vector<WorkerDescription>& workers,
+                          const Ranks& ranks) {
+  Group::Carrier carrier;
+  const bool on_gpus = workers.at(ranks.front()).has_gpu();
+  if (on_gpus && !ShareAGpu(workers, ranks)) {
+    carrier.set_backend("nccl");
+    return carrier;
   }
-  return static_cast<int>(uuids.size()) < group.ranks_size();
+  carrier.set_backend(ShareMemory(workers, ranks) ? "shared_memory" : "gloo");
+  carrier.set_staged(on_gpus);
+  return carrier;
+}
+
+bool SameCarrier(const Group::Carrier& a, const Group::Carrier& b) {
+  return a.backend() == b.backend() && a.staged() == b.staged();
 }
 
 }  // namespace
 
 void ChooseBackends(const std::vector<WorkerDescription>& workers, Plan& plan) {
   for (Group& group : *plan.mutable_groups()) {
-    CHECK(!group.ranks().empty()) << "group " << group.name();
-    const bool on_gpus = workers.at(group.ranks(0)).has_gpu();
-    if (on_gpus && !ShareAGpu(workers, group)) {
-      group.set_backend("nccl");
-      continue;
+    std::vector<Ranks> members(GroupCount(plan.mesh(), group));
+    for (int r = 0; r < MeshSize(plan.mesh()); ++r) {
+      const int number = GroupNumber(plan.mesh(), group, r);
+      if (number >= 0) members[number].push_back(r);
     }
-    group.set_backend(ShareMemory(workers, group) ? "shared_memory" : "gloo");
-    group.set_staged(on_gpus);
+    bool alike = true;
+    for (const Ranks& ranks : members) {
+      *group.add_carriers() = CarrierFor(workers, ranks);
+      alike &= SameCarrier(group.carriers(0),
+                           group.carriers(group.carriers_size() - 1));
+    }
+    if (alike) group.mutable_carriers()->DeleteSubrange(1, members.size() - 1);
   }
 }
 

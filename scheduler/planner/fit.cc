@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
 #include "proto/plan/check_program.h"
+#include "proto/plan/mesh.h"
 #include "scheduler/planner/resolve.h"
 #include "scheduler/simulate/gpu_scratch.h"
 
@@ -80,7 +81,7 @@ absl::StatusOr<bool> Fits(const JobSpec& job,
   if (absl::IsInvalidArgument(plan.status())) return false;
   if (!plan.ok()) return plan.status();
   std::vector<WorkerDescription> enough;
-  for (int r = 0; r < plan->ranks_size(); ++r) {
+  for (int r = 0; r < MeshSize(plan->mesh()); ++r) {
     enough.push_back(workers[r % workers.size()]);
   }
   return CheckMemory(*plan, enough).ok();

@@ -1,140 +1,141 @@
 #include "scheduler/planner/lay_groups.h"
 
-#include <map>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "proto/plan/groups.h"
 #include "proto/plan/mesh.h"
 #include "scheduler/passes/draft.h"
 
 namespace troupe {
 namespace {
 
-using Ranks = std::set<int>;
+using Places = std::set<int>;  // on the pipeline
 
 // By unit.
-std::vector<Ranks> Holders(const Plan& plan) {
-  std::vector<Ranks> holders(plan.units_size());
+std::vector<Places> Holders(const Plan& plan) {
+  std::vector<Places> holders(plan.units_size());
   for (const Stage& stage : plan.stages()) {
-    for (const int p : stage.pipeline_ranks()) {
-      for (int i = 0; i < PipelineCount(plan.mesh()); ++i) {
-        const int rank = RankOfPipeline(plan.mesh(), i, p);
-        for (int u = stage.unit(); u < stage.unit() + stage.unit_count(); ++u) {
-          for (const int owner : GradientUnits(plan, u)) {
-            holders[owner].insert(rank);
-          }
-        }
+    for (int u = stage.unit(); u < stage.unit() + stage.unit_count(); ++u) {
+      for (const int owner : GradientUnits(plan, u)) {
+        holders[owner].insert(stage.pipeline_ranks().begin(),
+                              stage.pipeline_ranks().end());
       }
     }
   }
   return holders;
 }
 
-// Who sums gradients of a part with one another: those who have the same of it,
-// or a summand.
-std::map<std::vector<int>, Ranks> SummedTogether(const Plan& plan,
-                                                 const Ranks& holders,
-                                                 const Unit::Part& part) {
-  std::map<std::vector<int>, Ranks> together;  // by what they have
-  for (const int rank : holders) {
-    std::vector<int> places = Coordinates(plan.mesh(), rank);
-    for (int i = 0; i < plan.mesh().axes_size(); ++i) {
-      const std::string& axis = plan.mesh().axes(i).name();
-      if (axis == "pipeline" || axis == "data") places[i] = 0;
-      for (const Unit::Part::Share& share : part.shares()) {
-        if (share.axis() == axis && share.summed()) places[i] /= share.copies();
+// Those who have the same of a part; `sums`: or a summand of it.
+Group Alike(const Plan& plan, const Places& holders, const Unit::Part& part,
+            bool sums) {
+  Group group;
+  for (const Axis& axis : plan.mesh().axes()) {
+    Group::Span span;
+    span.set_axis(axis.name());
+    int ranks = axis.name() == "data" ? axis.size() : 1;
+    if (axis.name() == "pipeline") {
+      ranks = static_cast<int>(holders.size());
+      if (ranks < axis.size()) {
+        for (const int place : holders) span.add_places(place);
       }
     }
-    together[places].insert(rank);
-  }
-  return together;
-}
-
-int AddGroup(const std::string& name, const Ranks& ranks,
-             const std::string& purpose, Plan& plan) {
-  Group& group = *plan.add_groups();
-  group.set_name(name);
-  group.set_purpose(purpose);
-  for (const int rank : ranks) group.add_ranks(rank);
-  return plan.groups_size() - 1;
-}
-
-void AddTransferGroups(Plan& plan) {
-  for (int i = 0; i < PipelineCount(plan.mesh()); ++i) {
-    Ranks ranks;
-    for (int p = 0; p < AxisSize(plan.mesh(), "pipeline"); ++p) {
-      ranks.insert(RankOfPipeline(plan.mesh(), i, p));
+    for (const Unit::Part::Share& share : part.shares()) {
+      if (share.axis() != axis.name() || (sums && !share.summed())) continue;
+      ranks = share.copies();
+      if (ranks < axis.size()) span.set_block(ranks);
     }
-    AddGroup(TransferGroupName(i, ACTIVATIONS), ranks,
-             "hand activations to the next stage", plan);
-    AddGroup(TransferGroupName(i, GRADIENTS), ranks,
-             "hand gradients of activations to the stage before", plan);
+    if (ranks > 1) *group.add_spans() = span;
   }
+  return group;
 }
 
-void AddExchangeGroups(Plan& plan) {
+class Groups {
+ public:
+  explicit Groups(Plan& plan) : plan_(plan) {}
+
+  // Sets the index of the group of those spans, added where it is new; nothing
+  // where it is of one rank.
+  template <typename Set>
+  void Find(const Group& group, Set set) {
+    if (group.spans().empty()) return;
+    const std::string name = SpansText(group);
+    for (int g = 0; g < plan_.groups_size(); ++g) {
+      if (plan_.groups(g).name() == name) return set(g);
+    }
+    set(Add(name, group,
+            name == "data"
+                ? "sum gradients over data replicas"
+                : "sum gradients over the ranks that hold the same"));
+  }
+
+  int Add(const std::string& name, const Group& spans,
+          const std::string& purpose) {
+    Group& group = *plan_.add_groups() = spans;
+    group.set_name(name);
+    group.set_purpose(purpose);
+    return plan_.groups_size() - 1;
+  }
+
+  int AddAlong(const std::string& name, const std::string& axis,
+               const std::string& purpose) {
+    Group group;
+    group.add_spans()->set_axis(axis);
+    return Add(name, group, purpose);
+  }
+
+ private:
+  Plan& plan_;
+};
+
+void AddWorld(Plan& plan, Groups& groups) {
+  Group world;
   for (const Axis& axis : plan.mesh().axes()) {
-    if (axis.name() == "pipeline" || axis.name() == "data") continue;
-    if (axis.size() == 1) continue;
-    for (const Group& group :
-         GroupsAlong(plan.mesh(), axis.name(), "exchange what units need")) {
-      *plan.add_groups() = group;
-    }
+    if (axis.size() > 1) world.add_spans()->set_axis(axis.name());
   }
+  if (world.spans().empty() || HasWorldGroup(plan)) return;
+  groups.Add(kWorldGroup, world, "sum loss and gradient norm");
 }
 
 }  // namespace
 
 void LayGroups(Plan& plan) {
-  const bool pipelined = AxisSize(plan.mesh(), "pipeline") > 1;
-  const bool only_data = AxisSize(plan.mesh(), "data") == MeshSize(plan.mesh());
-  const std::vector<Ranks> holders = Holders(plan);
-  std::map<Ranks, int> groups;
-  const auto group_of = [&](const Ranks& ranks) {
-    const auto [found, is_new] = groups.try_emplace(ranks, 0);
-    if (is_new) {
-      const std::string name =
-          absl::StrCat(only_data ? "data-" : "replicas-", groups.size() - 1);
-      found->second = AddGroup(
-          name, ranks,
-          only_data ? "sum gradients over data replicas"
-                    : "sum gradients over the ranks that hold the same units",
-          plan);
-    }
-    return found->second;
-  };
-  // By unit, then by rank: unit by unit the groups are named.
-  std::vector<std::map<int, Placement>> placed(plan.units_size());
+  Groups groups(plan);
+  for (int p = 0; p < AxisSize(plan.mesh(), "pipeline"); ++p) {
+    Role& role = *plan.add_roles();
+    Role::Place& at = *role.add_at();
+    at.set_axis("pipeline");
+    at.set_place(p);
+  }
+  const std::vector<Places> holders = Holders(plan);
   for (int u = 0; u < plan.units_size(); ++u) {
-    for (const int rank : holders[u]) {
-      placed[u][rank].set_unit(u);
-      placed[u][rank].set_rank(rank);
-    }
+    Placement placement;
+    placement.set_unit(u);
     for (const Unit::Part& part : plan.units(u).parts()) {
-      for (const auto& [piece, ranks] :
-           SummedTogether(plan, holders[u], part)) {
-        const int group = group_of(ranks);
-        for (const int rank : ranks) placed[u][rank].add_groups(group);
-      }
+      Placement::Part& with = *placement.add_parts();
+      groups.Find(Alike(plan, holders[u], part, /*sums=*/true),
+                  [&](int group) { with.set_summed(group); });
+      groups.Find(Alike(plan, holders[u], part, /*sums=*/false),
+                  [&](int group) { with.set_shared(group); });
+    }
+    for (const int place : holders[u]) {
+      *plan.mutable_roles(place)->add_placements() = placement;
     }
   }
-  if (!only_data) {
-    Ranks all;
-    for (const RankPlan& rank : plan.ranks()) all.insert(rank.rank());
-    AddGroup(kWorldGroup, all, "sum loss and gradient norm", plan);
+  AddWorld(plan, groups);
+  if (AxisSize(plan.mesh(), "pipeline") > 1) {
+    groups.AddAlong(TransferGroupName(ACTIVATIONS), "pipeline",
+                    "hand activations to the next stage");
+    groups.AddAlong(TransferGroupName(GRADIENTS), "pipeline",
+                    "hand gradients of activations to the stage before");
   }
-  if (pipelined) AddTransferGroups(plan);
-  AddExchangeGroups(plan);
-  for (int r = 0; r < plan.ranks_size(); ++r) {
-    for (int u = 0; u < plan.units_size(); ++u) {
-      const auto found = placed[u].find(r);
-      if (found != placed[u].end()) {
-        *plan.add_placements() = std::move(found->second);
-      }
-    }
+  for (const Axis& axis : plan.mesh().axes()) {
+    if (axis.name() == "pipeline" || axis.name() == "data") continue;
+    if (axis.size() == 1) continue;
+    groups.AddAlong(ExchangeGroupName(axis.name()), axis.name(),
+                    "exchange what units need");
   }
 }
 

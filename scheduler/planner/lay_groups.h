@@ -1,5 +1,5 @@
-// Who holds what, and who communicates with whom, once it is known which ranks
-// compute which stages.
+// Who holds what, and who communicates with whom, once it is known which places
+// of the pipeline compute which stages.
 #ifndef TROUPE_SCHEDULER_PLANNER_LAY_GROUPS_H_
 #define TROUPE_SCHEDULER_PLANNER_LAY_GROUPS_H_
 
@@ -7,15 +7,16 @@
 
 namespace troupe {
 
-// Adds placements and groups. REQUIRES mesh, units, stages and an empty
-// RankPlan for each rank.
+// Adds roles, one for each place on the pipeline, with their placements, and
+// groups. REQUIRES mesh, units and stages.
 //
-// A rank holds the units of its stages, and those that these are tied to. The
-// ranks of all pipelines that hold a unit sum its gradients: data replicas, the
-// two ranks of a stage that a schedule replicates, both ends of a pipeline
-// whose embedding and head are tied. Without a pipeline there is one group, of
-// all ranks; with one, "world" is a group of all ranks too, and each pipeline
-// has a group for activations and one for their gradients.
+// A role holds the units of its stages, and those that these are tied to.
+// Whoever holds the same of a part of a unit, or a summand of it, sums its
+// gradients: data replicas, the two places of a stage that a schedule
+// replicates, both ends of a pipeline whose embedding and head are tied,
+// neighbours on the axis `tensor` of whom each has a summand. "world" is all
+// ranks; pipelines have a group for activations and one for their gradients,
+// and axes that cut units one for what their units exchange.
 void LayGroups(Plan& plan);
 
 }  // namespace troupe

@@ -9,6 +9,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/check_program.h"
 #include "proto/plan/mesh.h"
+#include "proto/plan/roles.h"
 #include "scheduler/passes/passes.h"
 #include "scheduler/planner/check_devices.h"
 #include "scheduler/planner/choose_backends.h"
@@ -106,17 +107,14 @@ int RanksNeeded(const JobSpec& job) {
 }
 
 Plan AssignmentPlan(const Plan& plan, int rank) {
-  CHECK(rank >= 0 && rank < plan.ranks_size()) << "rank " << rank;
   Plan assignment;
   *assignment.mutable_job() = plan.job();
   *assignment.mutable_mesh() = plan.mesh();
   *assignment.mutable_groups() = plan.groups();
   *assignment.mutable_units() = plan.units();
   *assignment.mutable_tables() = plan.tables();
-  for (const Placement& placement : plan.placements()) {
-    if (placement.rank() == rank) *assignment.add_placements() = placement;
-  }
-  *assignment.add_ranks() = plan.ranks(rank);
+  *assignment.add_roles() = RoleOf(plan, rank);
+  assignment.set_rank(rank);
   // Field by field: copies of all ranks' for all ranks would be many.
   const Prediction& prediction = plan.prediction();
   Prediction& part = *assignment.mutable_prediction();
@@ -141,8 +139,7 @@ std::string PlanFingerprint(const Plan& plan) {
   bare.clear_prediction();
   bare.clear_fingerprint();
   for (Group& group : *bare.mutable_groups()) {
-    group.clear_backend();
-    group.clear_staged();
+    group.clear_carriers();
   }
   // No message of a plan has a map, so equal plans serialise to equal bytes.
   uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, 64 bits

@@ -29,11 +29,11 @@ absl::StatusOr<Plan> CompilePlan(const JobSpec& job,
 // How many workers the job wants; needs no resolved job.
 int RanksNeeded(const JobSpec& job);
 
-// What goes to the worker of this rank: the plan with its programs, its
-// placements and its part of the prediction only.
+// What goes to the worker of this rank: the plan with its role and its part of
+// the prediction only.
 Plan AssignmentPlan(const Plan& plan, int rank);
 
-// Of all of the plan but its prediction, its groups' backends and the
+// Of all of the plan but its prediction, its groups' carriers and the
 // fingerprint itself: equal for equal plans, on any machine. 16 hexadecimal
 // digits.
 std::string PlanFingerprint(const Plan& plan);

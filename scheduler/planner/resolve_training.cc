@@ -20,7 +20,8 @@ constexpr double kBetas[] = {0.9, 0.95};
 constexpr double kEps = 1e-8;
 constexpr int kBatchMax = 1 << 20;
 constexpr int64_t kMicroBatchTokensMax = int64_t{1} << 27;
-// Of one unit on one micro-batch, over all ranks: the length of a plan.
+// Of one unit on one micro-batch, over the ranks of one pipeline: the length of
+// a plan, whose other pipelines have the same roles.
 constexpr int64_t kPassesMax = int64_t{1} << 18;
 constexpr double kLargeFactor = 1e4;
 
@@ -132,22 +133,25 @@ absl::Status CheckPlanLength(const JobSpec& job) {
   const TrainingSpec& training = job.training();
   const int64_t units = UnitCount(job.model());
   const int64_t micro = training.micro_batch_size();
+  const int64_t data = job.parallelism().data();
   const int64_t micro_batches_max = kPassesMax / units;
-  if (training.global_batch_size() / micro > micro_batches_max) {
+  const int64_t micro_batches = training.global_batch_size() / micro / data;
+  if (micro_batches > micro_batches_max) {
     return FieldError(
         "training.micro_batch_size",
-        absl::StrCat(micro, " makes ", training.global_batch_size() / micro,
-                     " micro-batches of training.global_batch_size ",
-                     training.global_batch_size(), "; a model of ", units,
+        absl::StrCat(micro, " makes ", micro_batches, " micro-batches of ",
+                     "training.global_batch_size ",
+                     training.global_batch_size(),
+                     data > 1 ? " on each replica" : "", "; a model of ", units,
                      " units allows ", micro_batches_max,
                      " a step: use a larger micro-batch"));
   }
   if (training.validate_every() > 0 &&
-      training.validation_sequences() / micro > micro_batches_max) {
+      training.validation_sequences() / micro / data > micro_batches_max) {
     return FieldError("training.validation_sequences",
                       absl::StrCat(training.validation_sequences(),
                                    " is too many at once; use at most ",
-                                   micro_batches_max * micro));
+                                   micro_batches_max * micro * data));
   }
   return absl::OkStatus();
 }

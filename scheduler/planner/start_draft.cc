@@ -33,7 +33,6 @@ void LayMesh(Plan& plan) {
     tensor.set_size(parallelism.tensor());
   }
   CHECK_OK(CheckMesh(plan.mesh()));
-  for (int r = 0; r < MeshSize(plan.mesh()); ++r) plan.add_ranks()->set_rank(r);
 }
 
 absl::Status AddUnits(Plan& plan) {
@@ -80,7 +79,7 @@ void Derive(Plan& plan) {
 // Ranks need not wait for one another between steps where no update waits for
 // the norm of all gradients, and the schedule makes something of it.
 int ReportLag(const Plan& plan, const Pipeline& pipeline) {
-  if (plan.ranks_size() == 1) return 0;
+  if (MeshSize(plan.mesh()) == 1) return 0;
   const bool clips = plan.job().training().gradient_clipping() > 0;
   return pipeline.asynchronous || (pipeline.overlaps_steps && !clips) ? 1 : 0;
 }

@@ -1,13 +1,19 @@
 #include "scheduler/simulate/cost_model.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
+#include "proto/plan/groups.h"
+#include "proto/plan/layout.h"
+#include "proto/plan/mesh.h"
 #include "proto/plan/ops/op_view.h"
 #include "proto/plan/precision.h"
 #include "scheduler/simulate/gpu_link.h"
+#include "scheduler/simulate/stand_ins.h"
 
 namespace troupe {
 namespace {
@@ -67,9 +73,10 @@ LinkRate Times(LinkRate link, double rails) {
 CostModel::CostModel(const Plan& plan,
                      const std::vector<WorkerDescription>& workers)
     : plan_(plan), passes_(plan) {
-  CHECK_GE(workers.size(), static_cast<size_t>(plan.ranks_size()));
-  const std::vector<WorkerDescription> used(
-      workers.begin(), workers.begin() + plan.ranks_size());
+  const int ranks = MeshSize(plan.mesh());
+  CHECK_GE(workers.size(), static_cast<size_t>(ranks));
+  const std::vector<WorkerDescription> used(workers.begin(),
+                                            workers.begin() + ranks);
   seats_ = SeatsOf(used);
   std::map<std::string, HostLoad> hosts;
   for (const WorkerDescription& worker : used) {
@@ -77,67 +84,134 @@ CostModel::CostModel(const Plan& plan,
     host.ranks += 1;
     host.cores = std::max(host.cores, worker.host_cores());
   }
-  for (const WorkerDescription& worker : used) {
-    const HostLoad& load = hosts[worker.host()];
-    Rank& rank = ranks_.emplace_back();
-    rank.host = worker.host();
-    uses_default_ |= worker.calibration().matmul().empty();
-    rank.calibration = CompletedCalibration(worker.calibration());
-    rank.scale = std::max(1.0, static_cast<double>(worker.threads())) /
-                 rank.calibration.threads();
+  std::map<std::string, int> machines;
+  const std::vector<int> stand_ins = StandIns(used);
+  for (int r = 0; r < ranks; ++r) {
+    const WorkerDescription& worker = used[r];
+    const WorkerDescription& measured = used[stand_ins[r]];
+    const auto host = hosts.find(worker.host());
+    const HostLoad& load = host->second;
     // Links were measured between two ranks; more share the cores that copy.
     const int copying = std::max(2, load.cores);
-    if (load.cores > 0 && load.ranks > copying) {
-      rank.communication_share = static_cast<double>(copying) / load.ranks;
+    const bool crowded = load.cores > 0 && load.ranks > copying;
+    const double share =
+        crowded ? static_cast<double>(copying) / load.ranks : 1;
+    const std::string look = absl::StrCat(
+        measured.calibration().SerializeAsString(), "/", measured.gpu().link(),
+        "/", measured.network().SerializeAsString(), "/", worker.threads(), "/",
+        share);
+    const auto [found, is_new] =
+        machines.try_emplace(look, static_cast<int>(machines_.size()));
+    if (is_new) {
+      machines_.push_back(MachineOf(measured, worker.threads(), share));
     }
-    rank.network = NetworkOf(worker);
-    rank.nccl = NcclLinkOf(worker.gpu()).value_or(rank.calibration.loopback());
-    rank.products = ProductRatesOf(plan, rank.calibration);
-    rank.attention =
-        AttentionRateOf(rank.calibration, ComputeType(plan.job().training()),
-                        AttentionSizeOf(plan));
+    machine_of_.push_back(found->second);
+    host_of_.push_back(static_cast<int>(std::distance(hosts.begin(), host)));
   }
   for (const Group& group : plan.groups()) {
-    links_.push_back(SlowestLinkOf(group));
+    std::vector<std::vector<int>>& members =
+        members_.emplace_back(GroupCount(plan.mesh(), group));
+    std::vector<int>& numbers = numbers_.emplace_back();
+    for (int r = 0; r < ranks; ++r) {
+      numbers.push_back(GroupNumber(plan.mesh(), group, r));
+      if (numbers.back() >= 0) members[numbers.back()].push_back(r);
+    }
+    std::vector<LinkRate>& links = links_.emplace_back();
+    for (size_t n = 0; n < members.size(); ++n) {
+      links.push_back(SlowestLinkOf(group, static_cast<int>(n)));
+    }
   }
+}
+
+CostModel::Machine CostModel::MachineOf(const WorkerDescription& measured,
+                                        int threads,
+                                        double communication_share) const {
+  Machine machine;
+  machine.measured = !measured.calibration().matmul().empty();
+  machine.calibration = CompletedCalibration(measured.calibration());
+  machine.scale = std::max(1.0, static_cast<double>(threads)) /
+                  machine.calibration.threads();
+  machine.communication_share = communication_share;
+  machine.network = NetworkOf(measured);
+  machine.nccl =
+      NcclLinkOf(measured.gpu()).value_or(machine.calibration.loopback());
+  machine.products = ProductRatesOf(plan_, machine.calibration);
+  machine.attention =
+      AttentionRateOf(machine.calibration, ComputeType(plan_.job().training()),
+                      AttentionSizeOf(plan_));
+  return machine;
+}
+
+bool CostModel::uses_default() const {
+  return std::any_of(machines_.begin(), machines_.end(),
+                     [](const Machine& machine) { return !machine.measured; });
+}
+
+RankTraits CostModel::Traits() const {
+  RankTraits traits;
+  const int ranks = static_cast<int>(machine_of_.size());
+  const int stages = AxisSize(plan_.mesh(), "pipeline");
+  // Of each rank its machine, and which places of its pipeline are on its host.
+  std::map<std::vector<int>, int> looks;
+  for (int r = 0; r < ranks; ++r) {
+    std::vector<int> look = {machine_of_[r]};
+    for (int p = 0; p < stages; ++p) {
+      const int peer = PeerRank(plan_.mesh(), r, p);
+      if (host_of_[peer] == host_of_[r]) look.push_back(p);
+    }
+    traits.ranks.push_back(
+        looks.try_emplace(look, static_cast<int>(looks.size())).first->second);
+    traits.processors.push_back(seats_.ranks[r].processor);
+  }
+  std::map<std::string, int> rates;
+  for (const std::vector<LinkRate>& links : links_) {
+    std::vector<int>& of_group = traits.groups.emplace_back();
+    for (const LinkRate& link : links) {
+      of_group.push_back(rates
+                             .try_emplace(link.SerializeAsString(),
+                                          static_cast<int>(rates.size()))
+                             .first->second);
+    }
+  }
+  return traits;
 }
 
 double CostModel::PeakFlopsPerSecond() const {
   double peak = 0;
-  for (size_t r = 0; r < ranks_.size(); ++r) {
-    const Rank& rank = ranks_[r];
+  for (size_t r = 0; r < machine_of_.size(); ++r) {
+    const Machine& machine = At(static_cast<int>(r));
     double best = 0;
-    for (const MatmulRate& rate : rank.calibration.matmul()) {
+    for (const MatmulRate& rate : machine.calibration.matmul()) {
       if (rate.dtype() != ComputeType(plan_.job().training())) continue;
       best = std::max(best, rate.flops_per_second());
     }
-    peak += best * rank.scale * seats_.FairShare(static_cast<int>(r));
+    peak += best * machine.scale * seats_.FairShare(static_cast<int>(r));
   }
   return peak;
 }
 
-Cost CostModel::PassCost(const Rank& rank,
+Cost CostModel::PassCost(const Machine& machine,
                          const Instruction& instruction) const {
   const int unit = instruction.unit();
   const Instruction::Kind kind = instruction.kind();
   const Work& work = passes_.Of(unit, kind).at(instruction.segment()).work;
-  const Calibration& calibration = rank.calibration;
+  const Calibration& calibration = machine.calibration;
   const bool bf16 = ComputeType(plan_.job().training()) == BF16;
   const double memory = bf16 ? calibration.memory_bf16_bytes_per_second()
                              : calibration.memory_bytes_per_second();
   const double elements = bf16 ? calibration.elementwise_bf16_ops_per_second()
                                : calibration.elementwise_ops_per_second();
-  const ProductRates& products = rank.products[unit];
+  const ProductRates& products = machine.products[unit];
   const auto cost = [&](double product, double attention) {
-    return Cost{.matmul = work.matmul_flops() / (product * rank.scale),
+    return Cost{.matmul = work.matmul_flops() / (product * machine.scale),
                 .attention = kAttentionCountedInFull * work.attention_flops() /
-                             (attention * rank.scale),
+                             (attention * machine.scale),
                 .elementwise = (work.memory_bytes() / memory +
                                 work.elementwise_ops() / elements) /
-                               rank.scale,
+                               machine.scale,
                 .waiting = work.wait_seconds()};
   };
-  const auto& [forward, backward] = rank.attention;
+  const auto& [forward, backward] = machine.attention;
   if (kind == Instruction::FORWARD) {
     return cost(products.forward, forward);
   }
@@ -147,19 +221,35 @@ Cost CostModel::PassCost(const Rank& rank,
   return cost(products.backward_weight, backward);
 }
 
-Cost CostModel::StateCost(const Rank& rank,
+// Of a part of a unit, what each of those over whom it is dealt does.
+int64_t CostModel::DealtElements(const Instruction& instruction) const {
+  const Unit& unit = plan_.units(instruction.unit());
+  const int ranks =
+      instruction.has_group()
+          ? GroupSize(plan_.mesh(), plan_.groups(instruction.group()))
+          : 1;
+  return EvenLines(unit.parts(instruction.part()).elements(),
+                   {.index = 0, .count = ranks})
+      .size();
+}
+
+Cost CostModel::StateCost(const Machine& machine,
                           const Instruction& instruction) const {
   const TrainingSpec& training = plan_.job().training();
-  const double memory = rank.calibration.memory_bytes_per_second() * rank.scale;
+  const double memory =
+      machine.calibration.memory_bytes_per_second() * machine.scale;
   Cost cost;
   if (instruction.kind() == Instruction::LOAD_BATCH) {
     cost.elementwise = 2.0 * kBytesOfF32 * training.micro_batch_size() *
                        training.sequence_length() / memory;
     return cost;
   }
+  const bool dealt = instruction.kind() != Instruction::STEP;
   const double bytes =
-      kBytesOfF32 *
-      static_cast<double>(plan_.units(instruction.unit()).flat_elements());
+      kBytesOfF32 * static_cast<double>(
+                        dealt
+                            ? DealtElements(instruction)
+                            : plan_.units(instruction.unit()).flat_elements());
   const double moments = OptimizerMoments(plan_.job().optimizer());
   if (instruction.kind() == Instruction::GRAD_NORM) {
     cost.elementwise = bytes / memory;
@@ -169,70 +259,76 @@ Cost CostModel::StateCost(const Rank& rank,
     const double copy = HasMasterWeights(training) ? 0.5 : 0;
     cost.optimizer =
         (2 * (2 + moments) + copy) * bytes /
-        (rank.calibration.optimizer_bytes_per_second() * rank.scale);
+        (machine.calibration.optimizer_bytes_per_second() * machine.scale);
   } else if (instruction.kind() == Instruction::SNAPSHOT) {
     const bool copied = plan_.job().checkpoint().background();
-    cost.elementwise =
-        (1 + moments) * bytes / SnapshotRate(rank.calibration, copied, memory);
+    cost.elementwise = (1 + moments) * bytes /
+                       SnapshotRate(machine.calibration, copied, memory);
   }
   return cost;
 }
 
 // Between ranks of one host.
-const LinkRate& CostModel::LocalLink(int rank, const Group& group) const {
-  if (group.backend() == "nccl") return ranks_[rank].nccl;
-  const Calibration& calibration = ranks_[rank].calibration;
-  return group.backend() == "shared_memory" ? calibration.shared_memory()
-                                            : calibration.loopback();
+const LinkRate& CostModel::LocalLink(int rank,
+                                     const Group::Carrier& carrier) const {
+  const Machine& machine = At(rank);
+  if (carrier.backend() == "nccl") return machine.nccl;
+  return carrier.backend() == "shared_memory"
+             ? machine.calibration.shared_memory()
+             : machine.calibration.loopback();
 }
 
-LinkRate CostModel::SlowestLinkOf(const Group& group) const {
-  LinkRate local = LocalLink(group.ranks(0), group);
-  LinkRate network = ranks_[group.ranks(0)].network;
+LinkRate CostModel::SlowestLinkOf(const Group& group, int number) const {
+  const Group::Carrier& carrier = CarrierOf(group, number);
+  const std::vector<int>& ranks = members_.back()[number];
+  LinkRate local = LocalLink(ranks.front(), carrier);
+  LinkRate network = At(ranks.front()).network;
   double share = 1;
-  std::map<std::string, int> members;  // by host
-  for (const int rank : group.ranks()) {
-    share = std::min(share, ranks_[rank].communication_share);
-    local = Slower(local, LocalLink(rank, group));
-    network = Slower(network, ranks_[rank].network);
-    ++members[ranks_[rank].host];
+  std::map<int, int> on_hosts;  // members by host
+  for (const int rank : ranks) {
+    share = std::min(share, At(rank).communication_share);
+    local = Slower(local, LocalLink(rank, carrier));
+    network = Slower(network, At(rank).network);
+    ++on_hosts[host_of_[rank]];
   }
-  if (members.size() <= 1) return Times(local, share);
-  int fewest = group.ranks_size();
+  if (on_hosts.size() <= 1) return Times(local, share);
+  int fewest = static_cast<int>(ranks.size());
   int most = 0;
-  for (const auto& [host, count] : members) {
+  for (const auto& [host, count] : on_hosts) {
     fewest = std::min(fewest, count);
     most = std::max(most, count);
   }
-  if (group.backend() == "nccl") network = Times(network, fewest);
+  if (carrier.backend() == "nccl") network = Times(network, fewest);
   return Times(most > 1 ? Slower(network, local) : network, share);
 }
 
 Cost CostModel::TransferCost(int rank, const Instruction& instruction) const {
-  const Group& group = plan_.groups(instruction.group());
-  const int peer = instruction.peer();
-  const Rank& a = ranks_.at(rank);
-  const Rank& b = ranks_.at(peer);
+  const int group = instruction.group();
+  const Group::Carrier& carrier =
+      CarrierOf(plan_.groups(group), numbers_[group][rank]);
+  const int peer = PeerRank(plan_.mesh(), rank, instruction.peer());
   const LinkRate link =
-      a.host == b.host ? Slower(LocalLink(rank, group), LocalLink(peer, group))
-                       : Slower(a.network, b.network);
+      host_of_[rank] == host_of_[peer]
+          ? Slower(LocalLink(rank, carrier), LocalLink(peer, carrier))
+          : Slower(At(rank).network, At(peer).network);
   Cost cost;
   cost.communication = TransferSeconds(link, TransferBytes(plan_, instruction));
   return cost;
 }
 
-Cost CostModel::CollectiveCost(const Instruction& instruction) const {
+Cost CostModel::CollectiveCost(int rank, const Instruction& instruction) const {
+  const int group = instruction.group();
   Cost cost;
-  cost.communication = CollectiveSeconds(
-      links_[instruction.group()],
-      {.bytes = CollectiveBytes(plan_, instruction),
-       .ranks = plan_.groups(instruction.group()).ranks_size(),
-       .collective = CollectiveOf(instruction)});
+  cost.communication =
+      CollectiveSeconds(links_[group].at(numbers_[group][rank]),
+                        {.bytes = CollectiveBytes(plan_, instruction),
+                         .ranks = GroupSize(plan_.mesh(), plan_.groups(group)),
+                         .collective = CollectiveOf(instruction)});
   return cost;
 }
 
 Cost CostModel::CostOf(int rank, const Instruction& instruction) const {
-  const Rank& at = ranks_.at(rank);
+  const Machine& at = At(rank);
   Cost cost;
   switch (instruction.kind()) {
     case Instruction::FORWARD:
@@ -243,7 +339,7 @@ Cost CostModel::CostOf(int rank, const Instruction& instruction) const {
     case Instruction::REDUCE_GRADS:
     case Instruction::REDUCE_SCALARS:
     case Instruction::EXCHANGE:
-      cost = CollectiveCost(instruction);
+      cost = CollectiveCost(rank, instruction);
       break;
     case Instruction::SEND:
     case Instruction::RECV:

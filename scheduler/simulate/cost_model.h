@@ -30,6 +30,7 @@
 
 #include "proto/cluster.pb.h"
 #include "proto/plan.pb.h"
+#include "proto/plan/rank_classes.h"
 #include "proto/plan/unit_passes.h"
 #include "scheduler/simulate/product_rates.h"
 #include "scheduler/simulate/rates.h"
@@ -68,18 +69,23 @@ class CostModel {
   // For a collective or a transfer: from when every member has reached it.
   Cost CostOf(int rank, const Instruction& instruction) const;
 
+  // What tells ranks apart in their costs.
+  RankTraits Traits() const;
+  const Seats& seats() const { return seats_; }
+
   // Best measured product rate, in the job's precision, of all ranks together:
   // what utilisation is measured against.
   double PeakFlopsPerSecond() const;
 
   // Whether some worker sent no calibration.
-  bool uses_default() const { return uses_default_; }
+  bool uses_default() const;
 
  private:
-  struct Rank {
-    std::string host;
+  // What ranks of equal machines have in common.
+  struct Machine {
     Calibration calibration;
-    double scale = 1;  // by threads, from what was measured to what it has
+    bool measured = false;  // it sent a calibration
+    double scale = 1;       // by threads, from what was measured to what it has
     double communication_share = 1;
     LinkRate network;                    // to other hosts
     LinkRate nccl;                       // to GPUs of this host
@@ -87,19 +93,27 @@ class CostModel {
     AttentionFlopsPerSecond attention;
   };
 
-  Cost PassCost(const Rank& rank, const Instruction& instruction) const;
-  Cost StateCost(const Rank& rank, const Instruction& instruction) const;
-  Cost CollectiveCost(const Instruction& instruction) const;
+  Machine MachineOf(const WorkerDescription& measured, int threads,
+                    double communication_share) const;
+  const Machine& At(int rank) const { return machines_[machine_of_.at(rank)]; }
+  Cost PassCost(const Machine& machine, const Instruction& instruction) const;
+  Cost StateCost(const Machine& machine, const Instruction& instruction) const;
+  Cost CollectiveCost(int rank, const Instruction& instruction) const;
   Cost TransferCost(int rank, const Instruction& instruction) const;
-  const LinkRate& LocalLink(int rank, const Group& group) const;
-  LinkRate SlowestLinkOf(const Group& group) const;
+  const LinkRate& LocalLink(int rank, const Group::Carrier& carrier) const;
+  LinkRate SlowestLinkOf(const Group& group, int number) const;
+  int64_t DealtElements(const Instruction& instruction) const;
 
   const Plan& plan_;
   const UnitPasses passes_;
   Seats seats_;
-  std::vector<Rank> ranks_;
-  std::vector<LinkRate> links_;  // by group: what a ring of it sends over
-  bool uses_default_ = false;
+  std::vector<Machine> machines_;
+  std::vector<int> machine_of_;                         // by rank
+  std::vector<int> host_of_;                            // by rank
+  std::vector<std::vector<int>> numbers_;               // by group and rank
+  std::vector<std::vector<std::vector<int>>> members_;  // by group and number
+  // By group and number: what a ring of it sends over.
+  std::vector<std::vector<LinkRate>> links_;
 };
 
 }  // namespace troupe

@@ -9,10 +9,12 @@
 #include "absl/strings/str_format.h"
 #include "proto/plan/bf16_gain.h"
 #include "proto/plan/find_program.h"
+#include "proto/plan/groups.h"
 #include "proto/plan/machine_pace.h"
 #include "proto/plan/memory.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/precision.h"
+#include "proto/plan/roles.h"
 #include "scheduler/simulate/cost_model.h"
 #include "scheduler/simulate/gpu_scratch.h"
 #include "scheduler/simulate/rates.h"
@@ -39,14 +41,14 @@ int64_t ResidentBytes(const RankPrediction& rank,
   return bytes;
 }
 
-const Program& TrainProgram(const RankPlan& rank) {
-  const Program* const program = FindProgram(rank, Program::TRAIN);
+const Program& TrainProgram(const Role& role) {
+  const Program* const program = FindProgram(role, Program::TRAIN);
   return program == nullptr ? Program::default_instance() : *program;
 }
 
-int64_t BytesSent(const Plan& plan, const RankPlan& rank) {
+int64_t BytesSent(const Plan& plan, const Role& role) {
   int64_t bytes = 0;
-  for (const Instruction& instruction : TrainProgram(rank).instructions()) {
+  for (const Instruction& instruction : TrainProgram(role).instructions()) {
     if (instruction.kind() == Instruction::SEND) {
       bytes += TransferBytes(plan, instruction);
     }
@@ -54,7 +56,7 @@ int64_t BytesSent(const Plan& plan, const RankPlan& rank) {
     if (reduced == 0) continue;
     bytes += CollectiveBytesSent(
         {.bytes = reduced,
-         .ranks = plan.groups(instruction.group()).ranks_size(),
+         .ranks = GroupSize(plan.mesh(), plan.groups(instruction.group())),
          .collective = CollectiveOf(instruction)});
   }
   return bytes;
@@ -67,7 +69,7 @@ struct Share {
 };
 Share LargestShare(const Plan& plan, const CostModel& costs, int rank) {
   std::map<std::string, double> seconds;
-  for (const Instruction& i : TrainProgram(plan.ranks(rank)).instructions()) {
+  for (const Instruction& i : TrainProgram(RoleOf(plan, rank)).instructions()) {
     if (i.lane() != COMPUTE) continue;
     const Cost cost = costs.CostOf(rank, i);
     const bool head = i.has_unit() && plan.units(i.unit()).kind() == Unit::HEAD;
@@ -183,16 +185,15 @@ std::string LimitedBy(const Plan& plan, const CostModel& costs,
              100 * compute, largest.name, 100 * compute * largest.part);
 }
 
+// Of all ranks that do the same, on machines that are alike.
 RankPrediction PredictRank(const Plan& plan, const WorkerDescription& worker,
                            const RankTimes& times) {
-  const RankPlan& rank = plan.ranks(times.rank);
+  const Role& role = RoleOf(plan, times.rank);
   RankPrediction prediction;
-  prediction.set_rank(times.rank);
-  for (MemoryItem& item : MemoryItems(rank)) {
+  for (MemoryItem& item : MemoryItems(role)) {
     *prediction.add_memory() = std::move(item);
   }
-  int64_t peak = BytesIn(rank, DEVICE);
-  *prediction.mutable_budgets() = worker.budgets();
+  int64_t peak = BytesIn(role, DEVICE);
   if (worker.has_gpu()) {
     for (MemoryItem& item : GpuScratchItems(plan)) {
       peak += item.bytes();
@@ -206,9 +207,8 @@ RankPrediction PredictRank(const Plan& plan, const WorkerDescription& worker,
             .total());
   }
   prediction.set_peak_bytes(peak);
-  prediction.set_resident_bytes(ResidentBytes(prediction, worker));
-  prediction.set_bytes_sent_per_step(BytesSent(plan, rank));
-  const Usage usage = UsageOf(TrainProgram(rank), times);
+  prediction.set_bytes_sent_per_step(BytesSent(plan, role));
+  const Usage usage = UsageOf(TrainProgram(role), times);
   prediction.set_compute_seconds(usage.compute_seconds);
   prediction.set_exposed_communication_seconds(usage.exposed_seconds);
   return prediction;
@@ -221,8 +221,15 @@ Prediction Predict(const Plan& plan,
   const CostModel costs(plan, workers);
   const SteadyStep step = PredictStep(plan, workers);
   Prediction prediction;
+  std::vector<RankPrediction> alike;
   for (const RankTimes& times : step.ranks) {
-    *prediction.add_ranks() = PredictRank(plan, workers[times.rank], times);
+    alike.push_back(PredictRank(plan, workers[times.rank], times));
+  }
+  for (size_t r = 0; r < step.like.size(); ++r) {
+    RankPrediction& rank = *prediction.add_ranks() = alike[step.like[r]];
+    rank.set_rank(static_cast<int>(r));
+    *rank.mutable_budgets() = workers[r].budgets();
+    rank.set_resident_bytes(ResidentBytes(rank, workers[r]));
   }
   prediction.set_step_seconds(static_cast<double>(step.period_ns) * kNs);
   prediction.set_peak_flops_per_second(costs.PeakFlopsPerSecond());

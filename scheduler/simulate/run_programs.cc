@@ -11,7 +11,9 @@
 #include "proto/base/check.h"
 #include "proto/plan/find_program.h"
 #include "proto/plan/meeting.h"
+#include "proto/plan/mesh.h"
 #include "proto/plan/ready_queue.h"
+#include "proto/plan/roles.h"
 #include "scheduler/simulate/processor.h"
 
 namespace troupe {
@@ -41,20 +43,23 @@ struct RankState {
 
 class Simulation {
  public:
-  Simulation(const Plan& plan, const InstructionEffort& effort,
-             const RunOptions& options)
-      : effort_(effort), options_(options), meeting_(plan) {
+  Simulation(const Plan& plan, const RankClasses& classes,
+             const InstructionEffort& effort, const RunOptions& options)
+      : effort_(effort),
+        options_(options),
+        meeting_(classes),
+        by_rank_(MeshSize(plan.mesh()), -1) {
     for (const Seats::Crowded& processor : options.seats.processors) {
       processors_.push_back(
           {.processor = Processor(processor.cores), .changed = false});
     }
-    for (const RankPlan& rank : plan.ranks()) {
-      by_rank_.resize(std::max<size_t>(by_rank_.size(), rank.rank() + 1), -1);
+    for (const int rank : classes.first_ranks()) {
+      const Role& role = RoleOf(plan, rank);
       RankState state;
-      state.rank = rank.rank();
-      state.repeated = FindProgram(rank, options.kind);
+      state.rank = rank;
+      state.repeated = FindProgram(role, options.kind);
       if (state.repeated == nullptr) continue;
-      if (const Program* first = FindProgram(rank, options.first)) {
+      if (const Program* first = FindProgram(role, options.first)) {
         state.Load(*first);
         state.is_first = true;
       }
@@ -265,10 +270,17 @@ class Simulation {
 
 }  // namespace
 
-ProgramsRun RunPrograms(const Plan& plan, const InstructionEffort& effort,
+ProgramsRun RunPrograms(const Plan& plan, const RankClasses& classes,
+                        const InstructionEffort& effort,
                         const RunOptions& options) {
   CHECK_GE(options.runs_max, 1);
-  return Simulation(plan, effort, options).Run();
+  return Simulation(plan, classes, effort, options).Run();
+}
+
+RankClasses EachRank(const Plan& plan) {
+  RankTraits traits;
+  for (int r = 0; r < MeshSize(plan.mesh()); ++r) traits.ranks.push_back(r);
+  return RankClasses(plan, traits);
 }
 
 }  // namespace troupe

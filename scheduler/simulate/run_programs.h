@@ -1,4 +1,5 @@
-// Runs the programs of a plan with virtual time. Each rank's ReadyQueue says
+// Runs the programs of a plan with virtual time, one rank of each class for all
+// of it (proto/plan/rank_classes.h). Each rank's ReadyQueue says
 // what may start, Meeting what must come together, a function how long it
 // takes, Processor how long that is where ranks share one. A rank goes on to
 // its next program when its last one is done, whatever the others do: between
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "proto/plan.pb.h"
+#include "proto/plan/rank_classes.h"
 #include "scheduler/simulate/seats.h"
 
 namespace troupe {
@@ -47,13 +49,18 @@ struct RankTimes {
   std::vector<InstructionTimes> instructions;  // of the program, in its order
 };
 struct ProgramsRun {
-  std::vector<int64_t> ends;     // of each run: when the last rank was done
-  std::vector<RankTimes> ranks;  // those that have the program, ascending
+  std::vector<int64_t> ends;  // of each run: when the last rank was done
+  // First ranks of classes, those that have the program, ascending.
+  std::vector<RankTimes> ranks;
 };
 
 // REQUIRES CheckPrograms(plan).
-ProgramsRun RunPrograms(const Plan& plan, const InstructionEffort& effort,
+ProgramsRun RunPrograms(const Plan& plan, const RankClasses& classes,
+                        const InstructionEffort& effort,
                         const RunOptions& options);
+
+// Every rank is a class of its own.
+RankClasses EachRank(const Plan& plan);
 
 }  // namespace troupe
 

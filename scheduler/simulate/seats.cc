@@ -27,6 +27,30 @@ double CoresWanted(const WorkerDescription& worker) {
 
 }  // namespace
 
+Seats Seats::Of(const RankClasses& classes) const {
+  // By processor: how many of each class sit there, by first ranks.
+  std::vector<std::map<int, int>> company(processors.size());
+  for (size_t r = 0; r < ranks.size(); ++r) {
+    if (ranks[r].processor == kOwn) continue;
+    ++company[ranks[r].processor][classes.FirstLike(static_cast<int>(r))];
+  }
+  Seats seats;
+  seats.ranks.resize(ranks.size());
+  std::map<std::map<int, int>, int> known;  // processors of equal company
+  for (const int first : classes.first_ranks()) {
+    const Seat& seat = ranks[first];
+    seats.ranks[first] = seat;
+    if (seat.processor == kOwn) continue;
+    const std::map<int, int>& with = company[seat.processor];
+    const auto [found, is_new] =
+        known.try_emplace(with, static_cast<int>(seats.processors.size()));
+    if (is_new) seats.processors.push_back(processors[seat.processor]);
+    seats.ranks[first] = {.processor = found->second,
+                          .cores = seat.cores * with.at(first)};
+  }
+  return seats;
+}
+
 double Seats::FairShare(int rank) const {
   const int processor = ranks.at(rank).processor;
   if (processor == kOwn) return 1;

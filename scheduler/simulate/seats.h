@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "proto/cluster.pb.h"
+#include "proto/plan/rank_classes.h"
 
 namespace troupe {
 
@@ -22,6 +23,10 @@ struct Seats {
   };
   std::vector<Crowded> processors;
   std::vector<Seat> ranks;
+
+  // One rank of each class for all of it: it wants what all of its class want
+  // that sit with it. For first ranks only.
+  Seats Of(const RankClasses& classes) const;
 
   // What of its cores a rank has while all compute, at most 1.
   double FairShare(int rank) const;

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <map>
 #include <utility>
 
 #include "proto/plan/find_program.h"
 #include "proto/plan/mesh.h"
+#include "proto/plan/roles.h"
 #include "proto/plan/span.h"
 #include "scheduler/simulate/cost_model.h"
 #include "scheduler/simulate/seats.h"
@@ -23,9 +25,9 @@ constexpr int kEqualWithin = 1000;  // one part in so many
 constexpr int kPatience = 4;
 
 bool HasFill(const Plan& plan) {
-  return std::any_of(plan.ranks().begin(), plan.ranks().end(),
-                     [](const RankPlan& rank) {
-                       return FindProgram(rank, Program::FILL) != nullptr;
+  return std::any_of(plan.roles().begin(), plan.roles().end(),
+                     [](const Role& role) {
+                       return FindProgram(role, Program::FILL) != nullptr;
                      });
 }
 
@@ -49,8 +51,8 @@ int64_t PeriodOf(const std::vector<int64_t>& ends, int steps) {
   return (ends[last] - ends[from]) / (last - from);
 }
 
-SteadyStep RunUntilSteady(const Plan& plan, const InstructionEffort& effort,
-                          Seats seats) {
+SteadyStep RunUntilSteady(const Plan& plan, const RankClasses& classes,
+                          const InstructionEffort& effort, Seats seats) {
   RunOptions options = {.seats = std::move(seats), .is_enough = nullptr};
   const int pipeline = AxisSize(plan.mesh(), "pipeline");
   const bool overlap = plan.derived().report_lag() > 0 || HasFill(plan);
@@ -64,25 +66,30 @@ SteadyStep RunUntilSteady(const Plan& plan, const InstructionEffort& effort,
       return LastAreEqual(ends, equal);
     };
   }
-  ProgramsRun run = RunPrograms(plan, effort, options);
-  return {.period_ns = PeriodOf(run.ends, equal),
-          .ranks = std::move(run.ranks)};
+  ProgramsRun run = RunPrograms(plan, classes, effort, options);
+  SteadyStep step = {.period_ns = PeriodOf(run.ends, equal),
+                     .ranks = std::move(run.ranks)};
+  std::map<int, int> indices;  // into step.ranks, by first rank
+  for (size_t i = 0; i < step.ranks.size(); ++i) {
+    indices[step.ranks[i].rank] = static_cast<int>(i);
+  }
+  for (int r = 0; r < MeshSize(plan.mesh()); ++r) {
+    step.like.push_back(indices.at(classes.FirstLike(r)));
+  }
+  return step;
 }
 
-Timeline TimelineOf(const Plan& plan, Program::Kind kind,
-                    const std::vector<RankTimes>& ranks) {
-  Timeline timeline;
-  timeline.set_predicted(true);
-  for (const RankTimes& times : ranks) {
-    RankTimeline& rank = *timeline.add_ranks();
-    rank.set_rank(times.rank);
-    const Program& program = *FindProgram(plan.ranks(times.rank), kind);
-    for (int i = 0; i < program.instructions_size(); ++i) {
-      Span& span = *rank.add_spans() = SpanOf(program.instructions(i), i);
-      span.set_start_ns(times.instructions[i].start);
-      span.set_end_ns(times.instructions[i].end);
-    }
+RankTimeline TimelineOf(const Plan& plan, Program::Kind kind, int rank,
+                        const RankTimes& times) {
+  RankTimeline timeline;
+  timeline.set_rank(rank);
+  const Program& program = *FindProgram(RoleOf(plan, rank), kind);
+  for (int i = 0; i < program.instructions_size(); ++i) {
+    Span& span = *timeline.add_spans() = SpanOf(program.instructions(i), i);
+    span.set_start_ns(times.instructions[i].start);
+    span.set_end_ns(times.instructions[i].end);
   }
+  NameRanks(plan, timeline);
   return timeline;
 }
 
@@ -100,13 +107,19 @@ int64_t Nanoseconds(double seconds) {
 
 Timeline Simulate(const Plan& plan, Program::Kind kind,
                   const InstructionTime& time) {
-  const ProgramsRun run = RunPrograms(
-      plan, Plain(time), {.kind = kind, .seats = {}, .is_enough = nullptr});
-  return TimelineOf(plan, kind, run.ranks);
+  const ProgramsRun run =
+      RunPrograms(plan, EachRank(plan), Plain(time),
+                  {.kind = kind, .seats = {}, .is_enough = nullptr});
+  Timeline timeline;
+  timeline.set_predicted(true);
+  for (const RankTimes& times : run.ranks) {
+    *timeline.add_ranks() = TimelineOf(plan, kind, times.rank, times);
+  }
+  return timeline;
 }
 
 SteadyStep SimulateSteps(const Plan& plan, const InstructionTime& time) {
-  return RunUntilSteady(plan, Plain(time), {});
+  return RunUntilSteady(plan, EachRank(plan), Plain(time), {});
 }
 
 SteadyStep PredictStep(const Plan& plan,
@@ -120,14 +133,22 @@ SteadyStep PredictStep(const Plan& plan,
     return Effort{.compute_ns = Nanoseconds(cost.total() - other),
                   .other_ns = Nanoseconds(other)};
   };
-  std::vector<WorkerDescription> used(workers.begin(),
-                                      workers.begin() + plan.ranks_size());
-  return RunUntilSteady(plan, effort, SeatsOf(used));
+  const RankClasses classes(plan, costs.Traits());
+  return RunUntilSteady(plan, classes, effort, costs.seats().Of(classes));
 }
 
 Timeline PredictTimeline(const Plan& plan,
                          const std::vector<WorkerDescription>& workers) {
-  return TimelineOf(plan, Program::TRAIN, PredictStep(plan, workers).ranks);
+  const SteadyStep step = PredictStep(plan, workers);
+  Timeline timeline;
+  timeline.set_predicted(true);
+  const int ranks = static_cast<int>(step.like.size());
+  for (int r = 0; r < ranks; ++r) {
+    const RankTimes& times = step.ranks[step.like[r]];
+    if (ranks > kTimelineRanksMax && times.rank != r) continue;
+    *timeline.add_ranks() = TimelineOf(plan, Program::TRAIN, r, times);
+  }
+  return timeline;
 }
 
 }  // namespace troupe

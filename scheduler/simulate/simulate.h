@@ -33,8 +33,11 @@ Timeline Simulate(const Plan& plan, Program::Kind kind,
 // settle; so FILL and TRAIN programs run back to back until steps take equally
 // long.
 struct SteadyStep {
-  int64_t period_ns = 0;         // from one step to the next
-  std::vector<RankTimes> ranks;  // since the first rank began the step
+  int64_t period_ns = 0;  // from one step to the next
+  // Since the first rank began the step; of ranks that do the same at the same
+  // time, the first.
+  std::vector<RankTimes> ranks;
+  std::vector<int> like;  // by rank: which of `ranks` it is like
 };
 SteadyStep SimulateSteps(const Plan& plan, const InstructionTime& time);
 
@@ -42,7 +45,9 @@ SteadyStep SimulateSteps(const Plan& plan, const InstructionTime& time);
 SteadyStep PredictStep(const Plan& plan,
                        const std::vector<WorkerDescription>& workers);
 
-// The step as a timeline.
+// The step as a timeline: of all ranks, or where they are more than so many of
+// one that stands for each of those that do the same.
+inline constexpr int kTimelineRanksMax = 64;
 Timeline PredictTimeline(const Plan& plan,
                          const std::vector<WorkerDescription>& workers);
 

@@ -16,6 +16,9 @@
 #include "proto/base/check.h"
 #include "proto/base/clock.h"
 #include "proto/base/status.h"
+#include "proto/plan/groups.h"
+#include "proto/plan/meeting.h"
+#include "proto/plan/mesh.h"
 #include "scheduler/planner/planner.h"
 #include "storage/engine/make_engine.h"
 #include "tests/bench/bench_device.h"
@@ -150,18 +153,21 @@ struct Place {
 
 absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> Connect(
     const Plan& plan, const Place& place) {
-  std::vector<std::unique_ptr<Communicator>> communicators;
-  for (const Group& group : plan.groups()) {
-    const auto& ranks = group.ranks();
+  std::vector<std::unique_ptr<Communicator>> communicators(plan.groups_size());
+  for (const int g : MeetingGroups(plan.roles(0))) {
+    const Group& group = plan.groups(g);
+    const std::vector<int> ranks = MembersOf(plan.mesh(), group, place.rank);
     CommunicatorSeat seat;
-    seat.group = {.name = group.name(), .ranks = {ranks.begin(), ranks.end()}};
+    seat.group = {.name = GroupName(plan.mesh(), group, place.rank),
+                  .ranks = ranks};
     seat.rank =
         std::find(ranks.begin(), ranks.end(), place.rank) - ranks.begin();
     seat.store = &place.store;
     seat.device = &place.device;
-    CHECK_LT(seat.rank, ranks.size());  // all are data-parallel
-    ASSIGN_OR_RETURN(communicators.emplace_back(),
-                     CreateCommunicator(group.backend(), seat));
+    const int number = GroupNumber(plan.mesh(), group, place.rank);
+    ASSIGN_OR_RETURN(
+        communicators[g],
+        CreateCommunicator(CarrierOf(group, number).backend(), seat));
   }
   return communicators;
 }
@@ -222,7 +228,7 @@ void RunRank(const RankProcess& process, const Plan& plan, SharedStore& store) {
 }  // namespace
 
 BenchRanks::BenchRanks(const Plan& plan, const BenchRanksOptions& options) {
-  for (int rank = 0; rank < plan.ranks_size(); ++rank) {
+  for (int rank = 0; rank < MeshSize(plan.mesh()); ++rank) {
     int go[2], done[2];
     CHECK_EQ(pipe(go), 0);
     CHECK_EQ(pipe(done), 0);

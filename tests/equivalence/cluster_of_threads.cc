@@ -1,5 +1,6 @@
 #include "tests/equivalence/cluster_of_threads.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -12,6 +13,8 @@
 #include "ops/cpu/device.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "proto/plan/groups.h"
+#include "proto/plan/meeting.h"
 #include "scheduler/planner/planner.h"
 #include "storage/engine/make_engine.h"
 #include "storage/tier/allocator.h"
@@ -154,20 +157,20 @@ class Rank final : public RankListener {
 
   absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> Connect(
       const Plan& plan, int rank, InMemoryStore& store) {
-    std::vector<std::unique_ptr<Communicator>> communicators;
-    for (const Group& group : plan.groups()) {
-      CommunicatorSeat seat = {.group = {.name = group.name()},
-                               .rank = -1,
-                               .store = &store,
-                               .timeout = absl::Seconds(20),
-                               .device = device_.get()};
-      for (const int member : group.ranks()) {
-        if (member == rank) seat.rank = seat.group.ranks.size();
-        seat.group.ranks.push_back(member);
-      }
-      communicators.push_back(nullptr);
-      if (seat.rank < 0) continue;
-      ASSIGN_OR_RETURN(communicators.back(),
+    std::vector<std::unique_ptr<Communicator>> communicators(
+        plan.groups_size());
+    for (const int g : MeetingGroups(plan.roles(0))) {
+      const Group& group = plan.groups(g);
+      const std::vector<int> members = MembersOf(plan.mesh(), group, rank);
+      const auto at = std::find(members.begin(), members.end(), rank);
+      const CommunicatorSeat seat = {
+          .group = {.name = GroupName(plan.mesh(), group, rank),
+                    .ranks = members},
+          .rank = static_cast<int>(at - members.begin()),
+          .store = &store,
+          .timeout = absl::Seconds(20),
+          .device = device_.get()};
+      ASSIGN_OR_RETURN(communicators[g],
                        CreateCommunicator(options_.backend, seat));
     }
     return communicators;

@@ -110,7 +110,7 @@ TEST(DeviceMemory, SpansAreTheDevices) {
   job.mutable_training()->set_micro_batch_size(2);
   const TrainingRun run = Train(job, {.new_device = NewSplitDevice});
   ASSERT_TRUE(run.status().ok()) << run.status();
-  const Program& program = run.plan.ranks(0).programs(0);
+  const Program& program = run.plan.roles(0).programs(0);
   for (const RankTimeline& timeline : run.timelines[0]) {
     ASSERT_EQ(timeline.spans_size(), program.instructions_size());
     std::vector<const Span*> spans(program.instructions_size());

@@ -46,7 +46,7 @@ TEST(Overlap, BucketsAreReducedWhileBackwardRuns) {
 TEST(Overlap, EveryInstructionHasItsSpan) {
   const TrainingRun run = Train(SmallJob(), {});
   ASSERT_TRUE(run.status().ok()) << run.status();
-  const Program& program = run.plan.ranks(0).programs(0);
+  const Program& program = run.plan.roles(0).programs(0);
   ASSERT_EQ(program.kind(), Program::TRAIN);
   for (const RankTimeline& timeline : run.timelines[0]) {
     ASSERT_EQ(timeline.spans_size(), program.instructions_size());

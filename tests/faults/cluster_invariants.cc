@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
+#include "proto/plan/mesh.h"
 
 namespace troupe {
 namespace {
@@ -67,7 +68,7 @@ void ClusterInvariants::OnStart(const SendToWorker& send,
   const AttemptKey key = troupe::KeyOf(ref);
   SimulatedAttempt& attempt = attempts_[key];
   attempt.job = plan.job();
-  attempt.ranks = plan.ranks_size();
+  attempt.ranks = MeshSize(plan.mesh());
   EXPECT_TRUE(attempt.told.insert(ref.rank()).second)
       << "attempt " << key.second << " of job " << key.first
       << " was given away twice";

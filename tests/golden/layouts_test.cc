@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "proto/plan/find_program.h"
+#include "proto/plan/groups.h"
 #include "scheduler/planner/planner.h"
 #include "scheduler/simulate/cost_model.h"
 #include "scheduler/simulate/rates.h"
@@ -45,15 +46,15 @@ TEST_P(LayoutBytes, AreThoseOfThePapers) {
 
   // What a rank sends, by unit and direction, of all micro-batches.
   std::map<std::pair<int, bool>, int64_t> sent;
-  for (const RankPlan& rank : plan->ranks()) {
+  for (const Role& role : plan->roles()) {
     sent.clear();
     for (const Instruction& i :
-         FindProgram(rank, Program::TRAIN)->instructions()) {
+         FindProgram(role, Program::TRAIN)->instructions()) {
       if (i.kind() != Instruction::EXCHANGE) continue;
-      sent[{i.unit(), i.exchange().backward()}] +=
-          CollectiveBytesSent({.bytes = CollectiveBytes(*plan, i),
-                               .ranks = plan->groups(i.group()).ranks_size(),
-                               .collective = i.exchange().collective()});
+      sent[{i.unit(), i.exchange().backward()}] += CollectiveBytesSent(
+          {.bytes = CollectiveBytes(*plan, i),
+           .ranks = GroupSize(plan->mesh(), plan->groups(i.group())),
+           .collective = i.exchange().collective()});
     }
     const int64_t element = precision == "bf16" ? 2 : 4;
     // r S: all but its own share of [tokens, hidden].

@@ -9,6 +9,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/plan/check_program.h"
+#include "proto/plan/groups.h"
+#include "proto/plan/roles.h"
 #include "scheduler/pipelines/pipelines.h"
 #include "scheduler/planner/planner.h"
 #include "tests/scheduler/example_plan.h"
@@ -74,13 +76,15 @@ TEST(PipelinePlan, TiedTablesAreHeldAtBothEnds) {
   ASSERT_TRUE(plan.ok()) << plan.status();
   std::set<int> holders;
   int group = -1;
-  for (const Placement& placement : plan->placements()) {
-    if (placement.unit() != 0) continue;
-    holders.insert(placement.rank());
-    group = placement.groups(0);
+  for (int p = 0; p < plan->roles_size(); ++p) {
+    const Placement* const placement = FindPlacement(plan->roles(p), 0);
+    if (placement == nullptr) continue;
+    holders.insert(p);
+    group = placement->parts(0).summed();
   }
-  EXPECT_THAT(holders, ElementsAre(0, 1, 2, 3));
-  EXPECT_THAT(plan->groups(group).ranks(), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(holders, ElementsAre(0, 1));
+  EXPECT_THAT(MembersOf(plan->mesh(), plan->groups(group), 2),
+              ElementsAre(0, 1, 2, 3));
 }
 
 TEST(PipelinePlan, TransfersStandWhereTheyAreReady) {
@@ -90,11 +94,11 @@ TEST(PipelinePlan, TransfersStandWhereTheyAreReady) {
   const auto plan = Compile(job);
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_THAT(ProgramWords(*plan, 0, Program::TRAIN),
-              HasSubstr("F u1 m0 | S u1 m0 p1 g3"));
+              HasSubstr("F u1 m0 | S u1 m0 p1 g1"));
   EXPECT_THAT(ProgramWords(*plan, 1, Program::TRAIN),
-              HasSubstr("V u1 m0 p0 g3"));
+              HasSubstr("V u1 m0 p0 g1"));
   EXPECT_THAT(ProgramWords(*plan, 0, Program::TRAIN),
-              HasSubstr("V u1 m0 p1 g4 @GRADIENTS"));
+              HasSubstr("V u1 m0 p1 g2 @GRADIENTS"));
 }
 
 // What the paper calls weight stashing: rank r keeps P - r versions.
@@ -108,12 +112,12 @@ TEST(PipelinePlan, PipedreamKeepsVersions) {
          ProgramOf(const_cast<Plan&>(*plan), r, Program::TRAIN).buffers()) {
       if (buffer.kind() != Buffer::PARAMETERS) continue;
       versions = std::max(
-          versions, std::max(1, plan->ranks(r).slots(buffer.slot()).copies()));
+          versions, std::max(1, plan->roles(r).slots(buffer.slot()).copies()));
     }
     EXPECT_EQ(versions, 4 - r);
   }
   EXPECT_EQ(plan->derived().report_lag(), 1);
-  EXPECT_EQ(ProgramWords(*plan, 0, Program::REPORT), "A -1 g5");
+  EXPECT_EQ(ProgramWords(*plan, 0, Program::REPORT), "A -1 g1");
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ TEST(CheckPipelines, CollectivesInAnotherOrder) {
   }
   ASSERT_LT(first, last);
   Move(train, first, last);
-  EXPECT_THAT(Fault(plan), AllOf(HasSubstr("collective 0 of group replicas-0"),
+  EXPECT_THAT(Fault(plan), AllOf(HasSubstr("collective 0 of group data"),
                                  HasSubstr("on rank 1")));
 }
 
@@ -178,7 +178,7 @@ TEST(CheckPipelines, UseOfASlotThatWasGivenAway) {
 
 TEST(CheckPipelines, WeightVersionThatNoLongerExists) {
   Plan plan = ExamplePlan(Job("pipedream"));
-  for (Slot& slot : *plan.mutable_ranks(0)->mutable_slots()) {
+  for (Slot& slot : *plan.mutable_roles(0)->mutable_slots()) {
     if (slot.item() == "parameters") slot.clear_copies();
   }
   EXPECT_THAT(Fault(plan), HasSubstr("programs away, and slot"));
@@ -206,7 +206,7 @@ TEST(CheckPipelines, BudgetOverflowAtOnePoint) {
   std::vector<WorkerDescription> workers = ExampleWorkers(2);
   for (int r = 0; r < 2; ++r) {
     int64_t bytes = 0;
-    for (const Slot& slot : frugal.ranks(r).slots()) bytes += slot.bytes();
+    for (const Slot& slot : frugal.roles(r).slots()) bytes += slot.bytes();
     workers[r].mutable_budgets(0)->set_bytes(bytes);
   }
   EXPECT_TRUE(CheckBudgets(frugal, workers).ok());

@@ -82,11 +82,11 @@ int64_t StepTime(const Plan& plan) {
 
 // Stashes that are kept at once: from a forward to its backward-weight. What
 // filled the pipeline is there when a step begins.
-int StashesKept(const RankPlan& rank) {
+int StashesKept(const Role& role) {
   int kept = 0;
   int peak = 0;
   for (const auto kind : {Program::FILL, Program::TRAIN}) {
-    const Program* const program = FindProgram(rank, kind);
+    const Program* const program = FindProgram(role, kind);
     if (program == nullptr) continue;
     for (const Instruction& instruction : program->instructions()) {
       kept += instruction.kind() == Instruction::FORWARD;
@@ -98,9 +98,9 @@ int StashesKept(const RankPlan& rank) {
 }
 
 // Room for stashes on a rank.
-int StashSlots(const RankPlan& rank) {
+int StashSlots(const Role& role) {
   int slots = 0;
-  for (const Slot& slot : rank.slots()) {
+  for (const Slot& slot : role.slots()) {
     if (slot.bytes() >= kStashBytes) slots += std::max(1, slot.copies());
   }
   return slots;
@@ -118,14 +118,14 @@ void ExpectClosedForm(const Pipeline& pipeline, const PipelineShape& shape,
       3 * shape.micro_batches * shape.virtual_stages + *form.bubble(shape, {});
   EXPECT_EQ(StepTime(*plan), passes * kPass)
       << ProgramGrid(*plan, Program::TRAIN);
-  for (const RankPlan& rank : plan->ranks()) {
-    const int peak = form.peak(shape, rank.rank() / data);
-    EXPECT_EQ(StashesKept(rank), peak) << "rank " << rank.rank();
+  for (int p = 0; p < plan->roles_size(); ++p) {
+    const Role& role = plan->roles(p);
+    const int peak = form.peak(shape, p);
+    EXPECT_EQ(StashesKept(role), peak) << "place " << p;
     // What is carried to the next step is there where it was in the last one.
     const bool turns = pipeline.asynchronous && shape.micro_batches % peak != 0;
-    EXPECT_GE(StashSlots(rank), peak) << "rank " << rank.rank();
-    EXPECT_LE(StashSlots(rank), turns ? 2 * peak - 1 : peak)
-        << "rank " << rank.rank();
+    EXPECT_GE(StashSlots(role), peak) << "place " << p;
+    EXPECT_LE(StashSlots(role), turns ? 2 * peak - 1 : peak) << "place " << p;
   }
 }
 

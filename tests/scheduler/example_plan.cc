@@ -6,11 +6,14 @@
 
 #include "absl/strings/str_join.h"
 #include "proto/base/check.h"
+#include "proto/plan/mesh.h"
 #include "proto/plan/program_text.h"
+#include "proto/plan/roles.h"
 #include "scheduler/passes/passes.h"
 #include "scheduler/planner/planner.h"
 #include "scheduler/planner/resolve.h"
 #include "scheduler/planner/start_draft.h"
+#include "tests/proto/plan/made_roles.h"
 
 namespace troupe {
 
@@ -37,7 +40,7 @@ Draft ExampleDraft(const JobSpec& job, absl::string_view last_pass) {
 
 std::string ProgramWords(const Plan& plan, int rank, Program::Kind kind) {
   std::vector<std::string> words;
-  const Program* const program = FindProgram(plan.ranks(rank), kind);
+  const Program* const program = FindProgram(RoleOf(plan, rank), kind);
   if (program == nullptr) return "";
   for (const Instruction& instruction : program->instructions()) {
     words.push_back(InstructionText(instruction));
@@ -46,7 +49,8 @@ std::string ProgramWords(const Plan& plan, int rank, Program::Kind kind) {
 }
 
 Program& ProgramOf(Plan& plan, int rank, Program::Kind kind) {
-  Program* const program = FindProgram(*plan.mutable_ranks(rank), kind);
+  if (plan.roles_size() < MeshSize(plan.mesh())) SplitRoles(plan);
+  Program* const program = FindProgram(*plan.mutable_roles(rank), kind);
   CHECK(program != nullptr);
   return *program;
 }

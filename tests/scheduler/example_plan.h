@@ -21,6 +21,8 @@ Draft ExampleDraft(const JobSpec& job, absl::string_view last_pass);
 // "L m0 | F u0 m0 | ...", or "" where the rank has no such program.
 std::string ProgramWords(const Plan& plan, int rank, Program::Kind kind);
 
+// For tests that break it: of this rank alone, in a role of its own, as all
+// have from then on.
 Program& ProgramOf(Plan& plan, int rank, Program::Kind kind);
 
 // Where in the program an instruction is, by its short text; CHECKs it is

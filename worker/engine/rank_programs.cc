@@ -4,12 +4,12 @@
 #include "proto/plan/find_program.h"
 
 namespace troupe {
-RankPrograms ProgramsOf(const RankPlan& rank, const Derived& derived) {
-  RankPrograms programs = {.train = FindProgram(rank, Program::TRAIN),
-                           .validate = FindProgram(rank, Program::VALIDATE),
-                           .checkpoint = FindProgram(rank, Program::CHECKPOINT),
-                           .fill = FindProgram(rank, Program::FILL),
-                           .report = FindProgram(rank, Program::REPORT)};
+RankPrograms ProgramsOf(const Role& role, const Derived& derived) {
+  RankPrograms programs = {.train = FindProgram(role, Program::TRAIN),
+                           .validate = FindProgram(role, Program::VALIDATE),
+                           .checkpoint = FindProgram(role, Program::CHECKPOINT),
+                           .fill = FindProgram(role, Program::FILL),
+                           .report = FindProgram(role, Program::REPORT)};
   CHECK(programs.train != nullptr) << "a plan without a TRAIN program";
   CHECK(derived.report_lag() == 0 || programs.report != nullptr)
       << "a plan that reports late without a REPORT program";

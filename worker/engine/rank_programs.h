@@ -1,4 +1,4 @@
-// The programs of one rank, by what they are for (docs/plan.md, "Programs").
+// The programs of a role, by what they are for (docs/plan.md, "Programs").
 #ifndef TROUPE_WORKER_ENGINE_RANK_PROGRAMS_H_
 #define TROUPE_WORKER_ENGINE_RANK_PROGRAMS_H_
 
@@ -18,7 +18,7 @@ struct RankPrograms {
 };
 
 // CHECKs that there is all that a plan must have.
-RankPrograms ProgramsOf(const RankPlan& rank, const Derived& derived);
+RankPrograms ProgramsOf(const Role& role, const Derived& derived);
 
 }  // namespace troupe
 

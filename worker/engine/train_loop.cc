@@ -7,6 +7,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/last_step.h"
 #include "proto/plan/lr_schedule.h"
+#include "proto/plan/span.h"
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "storage/disk/file_lock.h"
 #include "worker/engine/carried_files.h"
@@ -33,7 +34,7 @@ TrainLoop::TrainLoop(const TrainLoopOptions& options,
       listener_(listener),
       last_step_(LastStep(options_.plan->job().training())),
       stop_(options_.plan->derived().report_lag()),
-      programs_(ProgramsOf(options_.plan->ranks(0), options_.plan->derived())),
+      programs_(ProgramsOf(options_.plan->roles(0), options_.plan->derived())),
       executor_(resources.clock, &resources.device),
       disk_(resources.clock) {}
 
@@ -303,6 +304,7 @@ absl::StatusOr<Scalars> TrainLoop::RunProgram(const Program& program,
           [this](const absl::Status& why) { AbortCommunicators(why); },
       .step = context.step};
   RETURN_IF_ERROR(executor_.Run(program, runner, timeline));
+  if (timeline != nullptr) NameRanks(*state.plan, *timeline);
   return scalars.Read(state.device);
 }
 

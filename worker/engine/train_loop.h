@@ -69,7 +69,8 @@ struct RankResources {
   std::function<void()> between_steps = nullptr;
 };
 
-// Communicators by index into plan.groups(), null where the rank is no member.
+// Communicators by index into plan.groups(), null where the rank meets nobody
+// (proto/plan/meeting.h, MeetingGroups).
 // Must return once the job is aborted.
 using Connector =
     std::function<absl::StatusOr<std::vector<std::unique_ptr<Communicator>>>(

@@ -1,6 +1,10 @@
 #include "worker/instructions/call.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "proto/base/check.h"
+#include "proto/plan/groups.h"
 #include "proto/plan/program_text.h"
 
 namespace troupe {
@@ -53,6 +57,18 @@ OperandBytes BytesOfOperand(const Call& call, Instruction::Part part) {
                                          : buffer.bytes() - operand.offset()};
   }
   return {};
+}
+
+Range SliceOf(const Call& call, int64_t elements) {
+  if (!call.instruction.has_group()) return {0, elements};
+  const Plan& plan = *call.state.plan;
+  const int rank = call.state.rank();
+  const std::vector<int> members =
+      MembersOf(plan.mesh(), plan.groups(call.instruction.group()), rank);
+  const auto at = std::find(members.begin(), members.end(), rank);
+  CHECK(at != members.end()) << InstructionWords(call.instruction);
+  return EvenLines(elements, {.index = static_cast<int>(at - members.begin()),
+                              .count = static_cast<int>(members.size())});
 }
 
 int64_t StepOf(const Call& call) {

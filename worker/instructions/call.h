@@ -7,6 +7,7 @@
 #define TROUPE_WORKER_INSTRUCTIONS_CALL_H_
 
 #include "absl/status/status.h"
+#include "proto/plan/layout.h"
 #include "proto/program.pb.h"
 #include "worker/model/model_unit.h"
 #include "worker/rank/rank_state.h"
@@ -36,6 +37,10 @@ struct OperandBytes {
   int64_t bytes = 0;
 };
 OperandBytes BytesOfOperand(const Call& call, Instruction::Part part);
+
+// Of so many elements that the instruction deals out, this rank's slice; all
+// where it deals with nobody.
+Range SliceOf(const Call& call, int64_t elements);
 
 // The step that the instruction is part of, which may be a later one than that
 // for which the program runs, and the data position when that begins.

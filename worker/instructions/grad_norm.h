@@ -1,4 +1,5 @@
-// GRAD_NORM: adds the sum of squares of a unit's gradients to SCALARS.
+// GRAD_NORM: adds the sum of squares of the gradients of a unit's part to
+// SCALARS, of the rank's slice where others have the same.
 #ifndef TROUPE_WORKER_INSTRUCTIONS_GRAD_NORM_H_
 #define TROUPE_WORKER_INSTRUCTIONS_GRAD_NORM_H_
 

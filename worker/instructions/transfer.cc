@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
+#include "proto/plan/groups.h"
 #include "proto/plan/program_text.h"
 
 namespace troupe {
@@ -33,7 +34,9 @@ Transfer TransferOf(const Call& call) {
       .data = {.data = memory,
                .elements = FindBuffer(call, Instruction::MOVED)->bytes(),
                .element = Element::kByte},
-      .peer = PlaceIn(communicator.group(), instruction.peer()),
+      .peer = PlaceIn(communicator.group(),
+                      PeerRank(call.state.plan->mesh(), call.state.rank(),
+                               instruction.peer())),
       .options = {.name = absl::StrCat(
                       activations ? "activations" : "gradients", " of unit ",
                       unit, ", micro-batch ", instruction.micro_batch()),

@@ -22,7 +22,7 @@ namespace {
 
 // Zeroes a resident buffer of a unit where this rank has it.
 void ZeroResident(RankState& state, Buffer::Kind kind, int unit) {
-  const Buffer* buffer = FindResident(state.rank_plan(), kind, unit);
+  const Buffer* buffer = FindResident(state.role(), kind, unit);
   if (buffer == nullptr || buffer->bytes() == 0) return;
   for (char* const copy : state.memory.Copies(*buffer)) {
     state.device.Zero(copy, buffer->bytes());
@@ -166,7 +166,7 @@ void SpreadWeights(RankState& state, int unit) {
                      .parameters = memory.rounded_parameters});
   }
   const Buffer& parameters =
-      *FindResident(state.rank_plan(), Buffer::PARAMETERS, unit);
+      *FindResident(state.role(), Buffer::PARAMETERS, unit);
   const std::vector<char*> copies = state.memory.Copies(parameters);
   for (size_t i = 1; i < copies.size(); ++i) {
     state.device.CopyWithin(copies[i], copies[0], parameters.bytes());

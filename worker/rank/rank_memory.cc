@@ -18,9 +18,9 @@ size_t BytesOfCopy(const Slot& slot) {
 
 // For each slot its place among the slots of its line item: the unit whose
 // gradients it holds, else nothing.
-std::vector<int> GradientUnits(const RankPlan& plan) {
-  std::vector<int> units(plan.slots_size(), -1);
-  for (const Program& program : plan.programs()) {
+std::vector<int> GradientUnits(const Role& role) {
+  std::vector<int> units(role.slots_size(), -1);
+  for (const Program& program : role.programs()) {
     for (const Buffer& buffer : program.buffers()) {
       if (buffer.kind() != Buffer::PARAMETER_GRADIENTS) continue;
       units.at(buffer.slot()) = buffer.unit();
@@ -31,15 +31,15 @@ std::vector<int> GradientUnits(const RankPlan& plan) {
 
 }  // namespace
 
-absl::StatusOr<RankMemory> RankMemory::Create(const RankPlan& plan,
+absl::StatusOr<RankMemory> RankMemory::Create(const Role& role,
                                               const TierArenas& arenas) {
   std::map<std::pair<Tier, std::string>, std::vector<int>> items;
-  for (int i = 0; i < plan.slots_size(); ++i) {
-    items[{plan.slots(i).tier(), plan.slots(i).item()}].push_back(i);
+  for (int i = 0; i < role.slots_size(); ++i) {
+    items[{role.slots(i).tier(), role.slots(i).item()}].push_back(i);
   }
-  const std::vector<int> gradient_units = GradientUnits(plan);
+  const std::vector<int> gradient_units = GradientUnits(role);
   RankMemory memory;
-  for (const Slot& slot : plan.slots()) {
+  for (const Slot& slot : role.slots()) {
     memory.places_.push_back({.slot = slot});
   }
   for (auto& [key, slots] : items) {
@@ -48,14 +48,14 @@ absl::StatusOr<RankMemory> RankMemory::Create(const RankPlan& plan,
     });
     size_t bytes = 0;
     for (const int slot : slots) {
-      bytes += BytesOfCopy(plan.slots(slot)) * CopiesOf(plan.slots(slot));
+      bytes += BytesOfCopy(role.slots(slot)) * CopiesOf(role.slots(slot));
     }
     ASSIGN_OR_RETURN(Arena * arena, arenas.Find(key.first));
     ASSIGN_OR_RETURN(ArenaBlock block, arena->Allocate(key.second, bytes));
     char* next = block.data();
     for (const int slot : slots) {
-      const size_t copy_bytes = BytesOfCopy(plan.slots(slot));
-      for (int copy = 0; copy < CopiesOf(plan.slots(slot)); ++copy) {
+      const size_t copy_bytes = BytesOfCopy(role.slots(slot));
+      for (int copy = 0; copy < CopiesOf(role.slots(slot)); ++copy) {
         memory.places_[slot].copies.push_back(copy_bytes > 0 ? next : nullptr);
         next += copy_bytes;
       }
@@ -74,9 +74,9 @@ std::vector<char*> RankMemory::Copies(const Buffer& buffer) const {
   return places_.at(buffer.slot()).copies;
 }
 
-const Buffer* FindResident(const RankPlan& plan, Buffer::Kind kind,
+const Buffer* FindResident(const Role& role, Buffer::Kind kind,
                            absl::optional<int> unit) {
-  for (const Program& program : plan.programs()) {
+  for (const Program& program : role.programs()) {
     for (const Buffer& buffer : program.buffers()) {
       if (buffer.kind() != kind) continue;
       if (unit.has_value() != buffer.has_unit()) continue;

@@ -1,4 +1,4 @@
-// Every byte that a rank uses for a job: the slots of its plan, allocated once
+// Every byte that a rank uses for a job: the slots of its role, allocated once
 // when the job starts, from the arenas of their tiers, and given back when this
 // is destroyed. Slots of one tier and line item lie one after another in one
 // block. Those of PARAMETER_GRADIENTS do so in the order of their units, so
@@ -28,7 +28,7 @@ class RankMemory {
  public:
   // ResourceExhausted where a tier's budget is too small, with the line item;
   // FailedPrecondition for a tier that the worker lacks.
-  static absl::StatusOr<RankMemory> Create(const RankPlan& plan,
+  static absl::StatusOr<RankMemory> Create(const Role& role,
                                            const TierArenas& arenas);
 
   // The first byte of the copy that the buffer is in the program that runs for
@@ -50,7 +50,7 @@ class RankMemory {
 
 // A resident buffer of a unit, looked up in any program that has it; null where
 // none does. `unit` absent: a buffer of the rank.
-const Buffer* FindResident(const RankPlan& plan, Buffer::Kind kind,
+const Buffer* FindResident(const Role& role, Buffer::Kind kind,
                            absl::optional<int> unit);
 
 }  // namespace troupe

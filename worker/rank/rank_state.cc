@@ -47,14 +47,14 @@ RankState::RankState(std::shared_ptr<const Plan> plan_in, Device& device_in,
 absl::StatusOr<std::unique_ptr<RankState>> RankState::Create(
     std::shared_ptr<const Plan> plan, Device& device,
     const TierArenas& arenas) {
-  CHECK_EQ(plan->ranks_size(), 1);
+  CHECK_EQ(plan->roles_size(), 1);
   absl::optional<SampleReader> data;
-  if (LoadsData(plan->ranks(0))) {
+  if (LoadsData(plan->roles(0))) {
     ASSIGN_OR_RETURN(data, OpenData(plan->job()));
   }
-  ASSIGN_OR_RETURN(auto units, BuildUnits(*plan, plan->ranks(0).rank()));
+  ASSIGN_OR_RETURN(auto units, BuildUnits(*plan, plan->rank()));
   ASSIGN_OR_RETURN(RankMemory memory,
-                   RankMemory::Create(plan->ranks(0), arenas));
+                   RankMemory::Create(plan->roles(0), arenas));
   return std::unique_ptr<RankState>(
       new RankState(std::move(plan), device, std::move(memory),
                     std::move(units), std::move(data)));
@@ -73,14 +73,11 @@ std::string RankState::DataIdentity() const {
 }
 
 UnitFlatBuffers RankState::MemoryOfUnit(int unit) const {
-  const Buffer* parameters =
-      FindResident(rank_plan(), Buffer::PARAMETERS, unit);
+  const Buffer* parameters = FindResident(role(), Buffer::PARAMETERS, unit);
   CHECK(parameters != nullptr)
       << "rank " << rank() << " does not hold unit " << unit;
-  const Buffer* state =
-      FindResident(rank_plan(), Buffer::OPTIMIZER_STATE, unit);
-  const Buffer* master =
-      FindResident(rank_plan(), Buffer::MASTER_WEIGHTS, unit);
+  const Buffer* state = FindResident(role(), Buffer::OPTIMIZER_STATE, unit);
+  const Buffer* master = FindResident(role(), Buffer::MASTER_WEIGHTS, unit);
   UnitFlatBuffers unit_memory = {.parameters =
                                      memory.Copies(*parameters).front()};
   if (master != nullptr) {
@@ -96,7 +93,7 @@ UnitFlatBuffers RankState::MemoryOfUnit(int unit) const {
 std::vector<int> RankState::HeldUnits() const {
   std::vector<int> held;
   for (int unit = 0; unit < plan->units_size(); ++unit) {
-    if (FindResident(rank_plan(), Buffer::PARAMETERS, unit) != nullptr) {
+    if (FindResident(role(), Buffer::PARAMETERS, unit) != nullptr) {
       held.push_back(unit);
     }
   }

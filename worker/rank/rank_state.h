@@ -49,7 +49,7 @@ enum Scalar {
 };
 
 struct RankState {
-  // `plan` as in an Assignment: its one RankPlan is this rank's. Reserves the
+  // `plan` as in an Assignment: its one role is this rank's. Reserves the
   // memory, builds the units and opens the data where the rank loads any;
   // parameters are not set yet and `communicators` is empty. The device and the
   // arenas must outlive it.
@@ -57,8 +57,8 @@ struct RankState {
       std::shared_ptr<const Plan> plan, Device& device,
       const TierArenas& arenas);
 
-  const RankPlan& rank_plan() const { return plan->ranks(0); }
-  int rank() const { return rank_plan().rank(); }
+  const Role& role() const { return plan->roles(0); }
+  int rank() const { return plan->rank(); }
   MeshPlace place() const { return {.mesh = &plan->mesh(), .rank = rank()}; }
   // Its place on the mesh's data axis, and how many there are.
   int data_index() const;
@@ -80,7 +80,7 @@ struct RankState {
   std::vector<std::unique_ptr<ModelUnit>> units;  // of the whole model
   Optimizer optimizer;
   absl::optional<SampleReader> data;  // where programs have a LOAD_BATCH
-  // By index into plan->groups(); null where this rank is no member.
+  // By index into plan->groups(); null where this rank meets nobody.
   std::vector<std::unique_ptr<Communicator>> communicators;
   absl::Duration collective_timeout = absl::Minutes(5);
   StepContext step;

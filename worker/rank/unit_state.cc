@@ -15,28 +15,92 @@ std::vector<std::string> StatePrefixes(const OptimizerSpec& optimizer) {
   return {"optimizer.momentum."};
 }
 
+// Of a tensor in memory: some of its rows, and of these some columns.
+struct Rows {
+  Range rows;
+  Range columns;
+};
+
+Range Both(const Range& a, const Range& b) {
+  const int64_t begin = std::max(a.begin, b.begin);
+  return {begin, std::max(begin, std::min(a.end, b.end))};
+}
+
+// A range of elements of a tensor of so many columns: the rest of a row, whole
+// rows, and the beginning of one.
+std::vector<Rows> RowsOfRange(const Range& range, int64_t columns) {
+  std::vector<Rows> pieces;
+  int64_t at = range.begin;
+  while (at < range.end) {
+    const int64_t row = at / columns;
+    const int64_t column = at % columns;
+    const int64_t whole = column == 0 ? (range.end - at) / columns : 0;
+    const int64_t count = whole > 0
+                              ? whole * columns
+                              : std::min(columns - column, range.end - at);
+    pieces.push_back({.rows = {row, row + std::max<int64_t>(1, whole)},
+                      .columns = whole > 0 ? Range{0, columns}
+                                           : Range{column, column + count}});
+    at += count;
+  }
+  return pieces;
+}
+
+// What the rank has of one flat buffer: `wanted` of it, of which `held` is in
+// memory.
+struct FlatPart {
+  Range held;
+  Range wanted;
+};
+
+// Of a box of the tensor what is in these rows; nothing where that is empty.
+absl::optional<StateBox> BoxIn(const ParameterBox& box, const Rows& rows,
+                               int64_t stride) {
+  const bool is_vector = box.whole.size() == 1;
+  const int64_t first_row = is_vector ? 0 : box.local_begin[0];
+  const int64_t row_count = is_vector ? 1 : box.whole[0].size();
+  const int64_t first_column = box.local_begin.back();
+  const Range r = Both(rows.rows, {first_row, first_row + row_count});
+  const Range c = Both(rows.columns,
+                       {first_column, first_column + box.whole.back().size()});
+  if (r.size() == 0 || c.size() == 0) return absl::nullopt;
+  StateBox state;
+  state.row_stride = stride;
+  state.begin = r.begin * stride + c.begin;
+  if (!is_vector) {
+    state.whole.start.push_back(box.whole[0].begin + r.begin - first_row);
+    state.whole.shape.push_back(r.size());
+  }
+  state.whole.start.push_back(box.whole.back().begin + c.begin - first_column);
+  state.whole.shape.push_back(c.size());
+  return state;
+}
+
 void AddTensors(const std::string& prefix, const Unit& unit,
-                const MeshPlace& place, int64_t first_element, char* flat,
+                const MeshPlace& place, const FlatPart& part, char* memory,
                 std::vector<StateTensor>& tensors) {
   for (const Parameter& parameter : unit.parameters()) {
-    if (parameter.offset() < first_element) continue;
+    const int64_t offset = parameter.offset();
+    const Range within =
+        Both({part.wanted.begin - offset, part.wanted.end - offset},
+             {0, LocalElements(parameter)});
+    const int64_t stride = LocalShape(parameter).back();
+    const std::vector<Rows> rows = RowsOfRange(within, stride);
+    if (rows.empty()) continue;
     StateTensor tensor;
     tensor.name = absl::StrCat(prefix, parameter.name());
     tensor.shape = WholeShape(parameter);
-    tensor.data = flat + parameter.offset() * sizeof(float);
-    const int64_t stride = LocalShape(parameter).back();
+    tensor.data = memory;
     for (const ParameterBox& box : BoxesOf(parameter, place)) {
-      StateBox& added = tensor.boxes.emplace_back();
-      added.row_stride = stride;
-      added.begin = box.local_begin.back();
-      if (box.whole.size() > 1) added.begin += box.local_begin[0] * stride;
-      for (const Range& range : box.whole) {
-        added.whole.start.push_back(range.begin);
-        added.whole.shape.push_back(range.size());
+      for (const Rows& piece : rows) {
+        absl::optional<StateBox> state = BoxIn(box, piece, stride);
+        if (!state.has_value()) continue;
+        state->begin += offset - part.held.begin;
+        tensor.elements += state->rows() * state->columns();
+        tensor.boxes.push_back(*std::move(state));
       }
-      tensor.elements += added.rows() * added.columns();
     }
-    tensors.push_back(std::move(tensor));
+    if (!tensor.boxes.empty()) tensors.push_back(std::move(tensor));
   }
 }
 
@@ -45,16 +109,18 @@ void AddTensors(const std::string& prefix, const Unit& unit,
 std::vector<StateTensor> UnitStateTensors(const OptimizerSpec& optimizer,
                                           const Unit& unit,
                                           const UnitFlatBuffers& memory,
-                                          const MeshPlace& place, int part) {
-  int64_t first = 0;
-  for (int p = 0; p < part; ++p) first += unit.parts(p).elements();
+                                          const MeshPlace& place,
+                                          const absl::optional<Range>& range) {
+  const Range all = {0, unit.flat_elements()};
+  const FlatPart part = {.held = memory.holds.value_or(all),
+                         .wanted = range.value_or(all)};
   std::vector<StateTensor> tensors;
-  AddTensors("", unit, place, first, memory.parameters, tensors);
+  AddTensors("", unit, place, part, memory.parameters, tensors);
   if (memory.optimizer_state == nullptr) return tensors;
   char* flat = memory.optimizer_state;
   for (const std::string& prefix : StatePrefixes(optimizer)) {
-    AddTensors(prefix, unit, place, first, flat, tensors);
-    flat += unit.flat_elements() * sizeof(float);
+    AddTensors(prefix, unit, place, part, flat, tensors);
+    flat += part.held.size() * sizeof(float);
   }
   return tensors;
 }

@@ -12,8 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/optional.h"
 #include "proto/job.pb.h"
 #include "proto/plan.pb.h"
+#include "proto/plan/layout.h"
 #include "proto/plan/slices.h"
 #include "storage/checkpoint/tensor_box.h"
 
@@ -23,7 +25,7 @@ namespace troupe {
 // elements as the box is wide, `row_stride` elements apart.
 struct StateBox {
   TensorBox whole;
-  int64_t begin = 0;  // element of the rank's
+  int64_t begin = 0;  // element of StateTensor.data
   int64_t row_stride = 0;
 
   int64_t rows() const { return whole.shape.size() > 1 ? whole.shape[0] : 1; }
@@ -37,7 +39,9 @@ struct StateTensor {
   std::string name;
   std::vector<int64_t> shape;  // of the whole
   std::vector<StateBox> boxes;
-  char* data = nullptr;  // on the device, but where the next says otherwise
+  // The flat buffer that it is in, on the device, but where the next says
+  // otherwise.
+  char* data = nullptr;
   bool on_host = false;
   int64_t elements = 0;  // of this rank's boxes
 };
@@ -49,14 +53,15 @@ struct UnitFlatBuffers {
   char* parameters = nullptr;
   char* rounded_parameters = nullptr;  // bf16 PARAMETERS; null: no master
   char* optimizer_state = nullptr;     // null: none is kept
+  absl::optional<Range> holds;         // of each; nothing: all of it
 };
 
-// Of a unit that is cut, what `place` has; of its parts those from `part` on.
-std::vector<StateTensor> UnitStateTensors(const OptimizerSpec& optimizer,
-                                          const Unit& unit,
-                                          const UnitFlatBuffers& memory,
-                                          const MeshPlace& place = {},
-                                          int part = 0);
+// Of a unit that is cut, what `place` has; and of that what lies in `range` of
+// the flat buffers, where it is given.
+std::vector<StateTensor> UnitStateTensors(
+    const OptimizerSpec& optimizer, const Unit& unit,
+    const UnitFlatBuffers& memory, const MeshPlace& place = {},
+    const absl::optional<Range>& range = absl::nullopt);
 
 // Elements [begin, end) of the whole tensor that this rank has, in runs that
 // lie behind one another there and here.

@@ -6,6 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/log.h"
 #include "proto/base/status.h"
+#include "proto/plan/groups.h"
+#include "proto/plan/meeting.h"
 #include "worker/actor/thread_name.h"
 #include "worker/collective/communicator.h"
 #include "worker/collective/create_communicator.h"
@@ -161,23 +163,24 @@ void RankRunner::Abort(const absl::Status& why) {
 
 absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> RankRunner::Connect(
     const Plan& plan, int rank) {
-  std::vector<std::unique_ptr<Communicator>> communicators;
-  for (const Group& group : plan.groups()) {
-    CommunicatorSeat seat = {.group = {.name = group.name()},
-                             .rank = -1,
-                             .store = &store_,
-                             .host = options_.address,
-                             .timeout = kJoinTimeout,
-                             .abort = &join_abort_,
-                             .device = &options_.resources.device};
-    for (const int member : group.ranks()) {
-      if (member == rank) seat.rank = seat.group.ranks.size();
-      seat.group.ranks.push_back(member);
-    }
-    communicators.push_back(nullptr);
-    if (seat.rank < 0) continue;
-    ASSIGN_OR_RETURN(communicators.back(),
-                     CreateCommunicator(group.backend(), seat));
+  std::vector<std::unique_ptr<Communicator>> communicators(plan.groups_size());
+  for (const int g : MeetingGroups(plan.roles(0))) {
+    const Group& group = plan.groups(g);
+    const std::vector<int> members = MembersOf(plan.mesh(), group, rank);
+    const auto at = std::find(members.begin(), members.end(), rank);
+    const CommunicatorSeat seat = {
+        .group = {.name = GroupName(plan.mesh(), group, rank),
+                  .ranks = members},
+        .rank = static_cast<int>(at - members.begin()),
+        .store = &store_,
+        .host = options_.address,
+        .timeout = kJoinTimeout,
+        .abort = &join_abort_,
+        .device = &options_.resources.device};
+    const Group::Carrier& carrier =
+        CarrierOf(group, GroupNumber(plan.mesh(), group, rank));
+    ASSIGN_OR_RETURN(communicators[g],
+                     CreateCommunicator(carrier.backend(), seat));
   }
   return communicators;
 }

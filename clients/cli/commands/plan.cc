@@ -78,7 +78,7 @@ class PlanCommand final : public Command {
           WriteFile({.path = gantt_, .content = ChartSvg({chart})}));
     }
     if (json_) {
-      if (!programs_) plan.clear_ranks();
+      if (!programs_) plan.clear_roles();
       console.out << MessageJsonText(plan);
       return absl::OkStatus();
     }

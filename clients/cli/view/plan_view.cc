@@ -13,9 +13,11 @@
 #include "absl/strings/str_split.h"
 #include "clients/cli/view/format.h"
 #include "clients/job_file/print_job.h"
+#include "proto/plan/groups.h"
 #include "proto/plan/machine_pace.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/program_text.h"
+#include "proto/plan/roles.h"
 
 namespace troupe {
 namespace {
@@ -159,21 +161,29 @@ std::string PredictionText(const Prediction& prediction) {
       prediction.limited_by(), "\n");
 }
 
-// "data-0 over shared_memory"; of many groups, how many.
+// "data, world over shared_memory"; "tensor over nccl; 8 of data over nccl, 4
+// over gloo": where not all of a kind are carried alike, how many.
 std::string GroupsText(const Plan& plan) {
-  constexpr size_t kNamesMax = 3;
   std::map<std::string, std::vector<std::string>> names;  // by backend
   for (const Group& group : plan.groups()) {
-    names[absl::StrCat(group.backend(),
-                       group.staged() ? ", staged through the host" : "")]
-        .push_back(group.name());
+    std::map<std::string, int> counts;  // by backend
+    const int groups = GroupCount(plan.mesh(), group);
+    for (int n = 0; n < groups; ++n) {
+      const Group::Carrier& carrier = CarrierOf(group, n);
+      ++counts[absl::StrCat(carrier.backend(), carrier.staged()
+                                                   ? ", staged through the host"
+                                                   : "")];
+    }
+    for (const auto& [backend, count] : counts) {
+      names[backend].push_back(count == groups
+                                   ? group.name()
+                                   : absl::StrCat(count, " of ", group.name()));
+    }
   }
   std::vector<std::string> parts;
   for (const auto& [backend, groups] : names) {
-    parts.push_back(absl::StrCat(groups.size() <= kNamesMax
-                                     ? absl::StrJoin(groups, ", ")
-                                     : absl::StrCat(groups.size(), " groups"),
-                                 " over ", backend));
+    parts.push_back(
+        absl::StrCat(absl::StrJoin(groups, ", "), " over ", backend));
   }
   return absl::StrJoin(parts, "; ");
 }
@@ -234,26 +244,15 @@ std::string PlanText(const Plan& plan) {
 }
 
 std::string ProgramsText(const Plan& plan) {
-  // The text of all programs of a rank, and the ranks that share it.
-  std::vector<std::pair<std::string, std::vector<int>>> shared;
-  for (const RankPlan& rank : plan.ranks()) {
-    std::string text;
-    for (const Program& program : rank.programs()) {
-      absl::StrAppend(&text, "# ", Program_Kind_Name(program.kind()), "\n",
+  std::string out;
+  for (const Role& role : plan.roles()) {
+    absl::StrAppend(&out, "## ", RoleText(role), ", ",
+                    RanksName(RanksOf(plan.mesh(), role)), "\n");
+    for (const Program& program : role.programs()) {
+      absl::StrAppend(&out, "# ", Program_Kind_Name(program.kind()), "\n",
                       ProgramText(program));
     }
-    const auto same =
-        std::find_if(shared.begin(), shared.end(),
-                     [&](const auto& entry) { return entry.first == text; });
-    if (same == shared.end()) {
-      shared.push_back({std::move(text), {rank.rank()}});
-    } else {
-      same->second.push_back(rank.rank());
-    }
-  }
-  std::string out;
-  for (const auto& [text, ranks] : shared) {
-    absl::StrAppend(&out, "## ", RanksName(ranks), "\n", text, "\n");
+    absl::StrAppend(&out, "\n");
   }
   return out;
 }

@@ -139,7 +139,7 @@ void FleetWorker::Take(const Assignment& start) {
   seat_->ref = start.ref();
   seat_->trace_every = start.trace_every();
   seat_->ranks = start.worker_names_size();
-  for (const Program& program : start.plan().ranks(0).programs()) {
+  for (const Program& program : start.plan().roles(0).programs()) {
     if (program.kind() != Program::TRAIN) continue;
     seat_->train.assign(program.instructions().begin(),
                         program.instructions().end());

@@ -138,7 +138,10 @@ TEST(ClusterWorkers, ArePlannedForLikeAnyOther) {
   const ClusterSpec h100 =
       LoadClusterSpec("clients/examples/h100.yaml").value();
   const Plan plan = PlanOn(a100);
-  for (const Group& group : plan.groups()) EXPECT_EQ(group.backend(), "nccl");
+  for (const Group& group : plan.groups()) {
+    ASSERT_EQ(group.carriers_size(), 1);
+    EXPECT_EQ(group.carriers(0).backend(), "nccl");
+  }
   const Prediction& prediction = plan.prediction();
   EXPECT_GT(prediction.model_flops_utilization(), 0.3);
   EXPECT_LT(prediction.model_flops_utilization(), 0.8);

@@ -12,6 +12,7 @@
 #include "clients/verify/judge.h"
 #include "clients/verify/verify_jobs.h"
 #include "gtest/gtest.h"
+#include "proto/plan/mesh.h"
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "tests/equivalence/cluster_of_threads.h"
 #include "tests/equivalence/small_job.h"
@@ -28,7 +29,7 @@ using Fault = std::function<void(Plan& plan)>;
 // Applied to the TRAIN program of every rank.
 template <typename Change>
 void ForEachTrain(Plan& plan, Change change) {
-  for (int rank = 0; rank < plan.ranks_size(); ++rank) {
+  for (int rank = 0; rank < MeshSize(plan.mesh()); ++rank) {
     change(ProgramOf(plan, rank, Program::TRAIN));
   }
 }

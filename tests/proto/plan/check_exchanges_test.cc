@@ -92,7 +92,7 @@ const Fault kFaults[] = {
        Instruction& b = *program.mutable_instructions(found[1]);
        a.mutable_after()->Swap(b.mutable_after());
      },
-     "collective 0 of group tensor-0 is X u0"},
+     "collective 0 of group tensor-exchanges is X u0"},
     {"another size",
      [](Plan& p) { FirstExchange(p, 1).mutable_operands(0)->set_bytes(64); },
      "moves 64 bytes, where output has 1024"},
@@ -121,10 +121,7 @@ const Fault kFaults[] = {
      [](Plan& p) {
        Instruction& exchange = FirstExchange(p, 1);
        for (int g = 0; g < p.groups_size(); ++g) {
-         const auto& ranks = p.groups(g).ranks();
-         if (ranks.size() == 2 && ranks[0] == 1 && ranks[1] == 3) {
-           exchange.set_group(g);
-         }
+         if (p.groups(g).name() == "data") exchange.set_group(g);
        }
      },
      "is not of the ranks along tensor"},
@@ -182,10 +179,8 @@ const Fault kFaults[] = {
      "REDUCE_GRADS of unit 1 is there 2 times", /*sequence=*/true},
     {"summed over the replicas only",
      [](Plan& p) {
-       for (Placement& placement : *p.mutable_placements()) {
-         if (placement.unit() != 1) continue;
-         placement.set_groups(0, placement.groups(1));
-       }
+       Placement& placement = *p.mutable_roles(0)->mutable_placements(1);
+       placement.mutable_parts(0)->set_summed(placement.parts(1).summed());
      },
      "part 0 of unit 1 is on ranks 0, 1, 2, 3 but rank 0 sums its gradients "
      "over ranks 0, 2",
@@ -200,10 +195,10 @@ const Fault kFaults[] = {
     {"the norm of what all have counted by all",
      [](Plan& p) {
        for (Instruction& i : *ProgramOf(p, 1, kTrain).mutable_instructions()) {
-         if (i.kind() == Instruction::GRAD_NORM) i.set_part(0);
+         if (i.kind() == Instruction::GRAD_NORM) i.clear_group();
        }
      },
-     "together; want 1"},
+     "is not dealt over those who have the same"},
 };
 
 TEST(CheckExchanges, NamesTheFault) {

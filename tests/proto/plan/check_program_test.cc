@@ -30,7 +30,7 @@ TEST(CheckPrograms, RunsEveryPartAndShowsTheGrid) {
     const char* message;
   };
   const Fault faults[] = {
-      {[](Plan& p) { p.mutable_ranks(0)->set_rank(4); }, "stands at 0"},
+      {[](Plan& p) { *p.add_roles() = p.roles(0); }, "some have several"},
       {[](Plan& p) { Remove(ProgramOf(p, 0, Program::TRAIN), 3); },
        "is missing for micro-batch 0"},
       {[](Plan& p) {
@@ -58,7 +58,7 @@ TEST(CheckPrograms, RunsEveryPartAndShowsTheGrid) {
 TEST(CheckBudgets, ToTheByte) {
   const Plan plan = ExamplePlan(ExampleJob({.data = 2}));
   int64_t need = 0;
-  for (const Slot& slot : plan.ranks(0).slots()) need += slot.bytes();
+  for (const Slot& slot : plan.roles(0).slots()) need += slot.bytes();
   EXPECT_TRUE(CheckBudgets(plan, WithBudget(2, need)).ok());
   const absl::Status status = CheckBudgets(plan, WithBudget(2, need - 1));
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);

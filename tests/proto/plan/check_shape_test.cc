@@ -46,7 +46,8 @@ const Fault kFaults[] = {
      [](Plan& p) {
        Group& other = *p.add_groups();
        other.set_name("other");
-       other.add_ranks(1);
+       other.add_spans()->set_axis("data");
+       other.mutable_spans(0)->add_places(1);
        At(p, 0, "A g0").set_group(1);
      },
      "this rank is not in group other"},
@@ -81,20 +82,42 @@ const Fault kFaults[] = {
     {"slot too small",
      [](Plan& p) {
        const int slot = ProgramOf(p, 0, Program::TRAIN).buffers(0).slot();
-       p.mutable_ranks(0)->mutable_slots(slot)->set_bytes(1);
+       p.mutable_roles(0)->mutable_slots(slot)->set_bytes(1);
      },
      "of 128 bytes is in slot"},
     {"program twice",
      [](Plan& p) {
-       *p.mutable_ranks(0)->add_programs() = p.ranks(0).programs(0);
+       *p.mutable_roles(0)->add_programs() = p.roles(0).programs(0);
      },
      "two of this program"},
     {"group out of order",
-     [](Plan& p) { p.mutable_groups(0)->set_ranks(0, 1); }, "ascending"},
-    {"placement nowhere", [](Plan& p) { p.mutable_placements(0)->set_rank(5); },
-     "there is no such place"},
-    {"rank elsewhere", [](Plan& p) { p.mutable_ranks(0)->set_rank(1); },
-     "the plan of rank 1 stands at 0"},
+     [](Plan& p) {
+       p.mutable_groups(0)->mutable_spans(0)->add_places(1);
+       p.mutable_groups(0)->mutable_spans(0)->add_places(0);
+     },
+     "want them ascending"},
+    {"two groups of one name", [](Plan& p) { *p.add_groups() = p.groups(0); },
+     "there are two groups data"},
+    {"group of no axis",
+     [](Plan& p) { p.mutable_groups(0)->mutable_spans(0)->set_axis("time"); },
+     "group data spans axis time of the mesh pipeline 1 x data 2"},
+    {"placement nowhere",
+     [](Plan& p) { p.mutable_roles(0)->mutable_placements(0)->set_unit(9); },
+     "there is no such unit"},
+    {"a part that says nothing",
+     [](Plan& p) { p.mutable_roles(0)->mutable_placements(0)->clear_parts(); },
+     "unit 0 has 1 parts, and 0 that say with whom"},
+    {"a rank without a role",
+     [](Plan& p) {
+       ProgramOf(p, 0, Program::TRAIN);
+       p.mutable_roles()->RemoveLast();
+     },
+     "rank 1 has no role"},
+    {"two roles of a rank", [](Plan& p) { *p.add_roles() = p.roles(0); },
+     "the roles are of 4 ranks, and the mesh has 2"},
+    {"a role of no place",
+     [](Plan& p) { p.mutable_roles(0)->mutable_at(0)->set_place(3); },
+     "role pipeline 3: there is no such place in pipeline 1 x data 2"},
 };
 
 TEST(CheckShape, NamesTheFault) {

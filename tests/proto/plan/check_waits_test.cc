@@ -6,6 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/plan/program_text.h"
+#include "tests/proto/plan/made_roles.h"
 
 namespace troupe {
 namespace {
@@ -15,15 +16,11 @@ using ::testing::HasSubstr;
 
 // A TRAIN program for each rank; all are in group 0.
 Plan PlanOf(const std::vector<std::string>& programs) {
-  Plan plan;
-  Group& all = *plan.add_groups();
-  all.set_name("data-0");
-  for (const std::string& text : programs) {
-    RankPlan& rank = *plan.add_ranks();
-    rank.set_rank(plan.ranks_size() - 1);
-    all.add_ranks(rank.rank());
-    *rank.add_programs() = *ParseProgram(text);
-    rank.mutable_programs(0)->set_kind(Program::TRAIN);
+  Plan plan = PlanOfPlaces(static_cast<int>(programs.size()));
+  for (size_t r = 0; r < programs.size(); ++r) {
+    Program& program = *plan.mutable_roles(r)->add_programs();
+    program = *ParseProgram(programs[r]);
+    program.set_kind(Program::TRAIN);
   }
   return plan;
 }
@@ -42,13 +39,13 @@ TEST(CheckWaits, AcceptsTheSameOrder) {
 TEST(CheckWaits, NamesCollectivesInAnotherOrder) {
   const Plan plan = PlanOf({"R u1 g0\nR u0 g0", "R u0 g0\nR u1 g0"});
   EXPECT_EQ(Message(plan),
-            "rank 0, TRAIN: collective 0 of group data-0 is R u1 g0, but "
+            "rank 0, TRAIN: collective 0 of group all is R u1 g0, but "
             "R u0 g0 on rank 1");
 }
 
 TEST(CheckWaits, NamesAMissingCollective) {
   EXPECT_EQ(Message(PlanOf({"R u0 g0\nA g0", "R u0 g0"})),
-            "rank 0, TRAIN: collective 1 of group data-0 is A g0, but nothing "
+            "rank 0, TRAIN: collective 1 of group all is A g0, but nothing "
             "on rank 1");
   EXPECT_THAT(Message(PlanOf({"", "R u0 g0"})),
               AllOf(HasSubstr("rank 1"), HasSubstr("nothing on rank 0")));
@@ -73,12 +70,9 @@ TEST(CheckWaits, FollowsAWaitCycleThroughThreeRanks) {
   Plan plan =
       PlanOf({"R u0 g1\nR u2 g3 @GRADIENTS ^0", "R u1 g2\nR u0 g1 @COLLECTIVE",
               "R u2 g3 @GRADIENTS\nR u1 g2 ^0"});
-  const int pairs[3][2] = {{0, 1}, {1, 2}, {0, 2}};
-  for (const auto& pair : pairs) {
-    Group& group = *plan.add_groups();
-    group.add_ranks(pair[0]);
-    group.add_ranks(pair[1]);
-  }
+  AddGroupOf({0, 1}, "a", plan);
+  AddGroupOf({1, 2}, "b", plan);
+  AddGroupOf({0, 2}, "c", plan);
   const std::string message = Message(plan);
   EXPECT_THAT(message, HasSubstr("rank 0 waits in R u0 g1"));
   EXPECT_THAT(message, HasSubstr("rank 1 waits in R u1 g2"));

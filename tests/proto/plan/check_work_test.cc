@@ -58,39 +58,68 @@ const Fault kFaults[] = {
      [](Plan& p) {
        Program& from = ProgramOf(p, 0, kTrain);
        *ProgramOf(p, 1, kTrain).add_instructions() =
-           from.instructions(IndexOf(from, "N u0"));
+           from.instructions(IndexOf(from, "N u0 g0"));
      },
-     "GRAD_NORM of unit 0 is there 2 times on ranks 0, 1 together"},
-    {"norm not counted", [](Plan& p) { Drop(p, 1, kTrain, "N u2"); },
+     "rank 1, TRAIN: GRAD_NORM of unit 0 is there 2 times"},
+    {"norm not counted", [](Plan& p) { Drop(p, 1, kTrain, "N u2 g0"); },
      "GRAD_NORM of unit 2 is missing"},
     {"no step", [](Plan& p) { Drop(p, 1, kTrain, "O u1"); },
      "rank 1, TRAIN: STEP of unit 1 is missing"},
     {"stepped twice", [](Plan& p) { Double(p, 1, kTrain, "O u1"); },
      "STEP of unit 1 is there 2 times"},
-    {"not saved", [](Plan& p) { Drop(p, 0, Program::CHECKPOINT, "K u0"); },
+    {"not saved", [](Plan& p) { Drop(p, 0, Program::CHECKPOINT, "K u0 g0"); },
      "SNAPSHOT of unit 0 is missing"},
     {"no owner",
      [](Plan& p) {
-       auto& placements = *p.mutable_placements();
+       auto& placements = *p.mutable_roles(0)->mutable_placements();
        for (int i = placements.size() - 1; i >= 0; --i) {
          if (placements[i].unit() == 2) placements.DeleteSubrange(i, 1);
        }
      },
      "unit 2 is on no rank: its parameters have no owner"},
-    {"two groups",
+    {"a copy of the group",
      [](Plan& p) {
        *p.add_groups() = p.groups(0);
        p.mutable_groups(1)->set_name("again");
-       p.mutable_placements(0)->set_groups(0, 1);
+       Program& train = ProgramOf(p, 0, kTrain);
+       train.mutable_instructions(IndexOf(train, "R u0 g0"))->set_group(1);
      },
-     "part 0 of unit 0 sums its gradients over groups again and data-0"},
-    {"placed outside its group",
-     [](Plan& p) { p.mutable_placements()->DeleteSubrange(0, 1); },
-     "part 0 of unit 0 is on ranks 1 but rank 1 sums its gradients over "
-     "ranks 0, 1"},
+     "R u0 g1: unit 0 sums its gradients over group data"},
+    {"summed with nobody",
+     [](Plan& p) {
+       p.mutable_roles(0)
+           ->mutable_placements(0)
+           ->mutable_parts(0)
+           ->clear_summed();
+     },
+     "part 0 of unit 0 is on ranks 0, 1 but rank 0 sums its gradients over "
+     "ranks 0"},
+    {"shared with nobody",
+     [](Plan& p) {
+       p.mutable_roles(0)
+           ->mutable_placements(1)
+           ->mutable_parts(0)
+           ->clear_shared();
+     },
+     "part 0 of unit 1 is on ranks 0, 1 but rank 0 shares it with ranks 0"},
+    {"norm of all on each",
+     [](Plan& p) {
+       Program& train = ProgramOf(p, 1, kTrain);
+       train.mutable_instructions(IndexOf(train, "N u1 g0"))->clear_group();
+     },
+     "rank 1, TRAIN: N u1: is not dealt over those who have the same, data"},
+    {"norm of a part that is not there",
+     [](Plan& p) {
+       Program& train = ProgramOf(p, 1, kTrain);
+       train.mutable_instructions(IndexOf(train, "N u1 g0"))->set_part(1);
+     },
+     "N u1 q1 g0: its unit has 1 parts"},
     {"program missing on one rank",
-     [](Plan& p) { p.mutable_ranks(1)->mutable_programs()->RemoveLast(); },
-     "1 of 2 ranks have a CHECKPOINT program"},
+     [](Plan& p) {
+       ProgramOf(p, 1, kTrain);
+       p.mutable_roles(1)->mutable_programs()->RemoveLast();
+     },
+     "1 of 2 roles have a CHECKPOINT program"},
 };
 
 TEST(CheckWork, NamesTheFault) {

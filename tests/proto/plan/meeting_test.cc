@@ -2,22 +2,18 @@
 
 #include "gtest/gtest.h"
 #include "proto/plan/program_text.h"
+#include "tests/proto/plan/made_roles.h"
 
 namespace troupe {
 namespace {
 
 // Ranks with the same program, all in group 0; ranks 0 and 1 in group 1.
 Plan PlanOf(int ranks, const char* text) {
-  Plan plan;
-  Group& all = *plan.add_groups();
-  Group& pair = *plan.add_groups();
-  for (int r = 0; r < ranks; ++r) {
-    all.add_ranks(r);
-    if (r < 2) pair.add_ranks(r);
-    RankPlan& rank = *plan.add_ranks();
-    rank.set_rank(r);
-    *rank.add_programs() = *ParseProgram(text);
-    rank.mutable_programs(0)->set_kind(Program::TRAIN);
+  Plan plan = PlanOfPlaces(ranks);
+  AddGroupOf({0, 1}, "pair", plan);
+  for (Role& role : *plan.mutable_roles()) {
+    *role.add_programs() = *ParseProgram(text);
+    role.mutable_programs(0)->set_kind(Program::TRAIN);
   }
   return plan;
 }
@@ -26,7 +22,8 @@ using Members = std::vector<RankInstruction>;
 
 class Ranks {
  public:
-  explicit Ranks(const Plan& plan) : plan_(plan), meeting_(plan) {}
+  explicit Ranks(const Plan& plan)
+      : plan_(plan), classes_(plan), meeting_(classes_) {}
   Members Arrive(int rank, int instruction) {
     return meeting_.Arrive({rank, instruction}, At(rank, instruction));
   }
@@ -36,9 +33,10 @@ class Ranks {
 
  private:
   const Instruction& At(int rank, int instruction) const {
-    return plan_.ranks(rank).programs(0).instructions(instruction);
+    return plan_.roles(rank).programs(0).instructions(instruction);
   }
   const Plan& plan_;
+  RankClasses classes_;
   Meeting meeting_;
 };
 
@@ -81,7 +79,7 @@ TEST(Meeting, ATransferWaitsForItsPeerOnly) {
 
 TEST(Meeting, DirectionsDoNotMix) {
   Plan plan = PlanOf(2, "S u0 m0 p1 g0\nV u0 m0 p1 g0");
-  *plan.mutable_ranks(1)->mutable_programs(0) =
+  *plan.mutable_roles(1)->mutable_programs(0) =
       *ParseProgram("S u0 m0 p0 g0\nV u0 m0 p0 g0");
   Ranks ranks(plan);
   EXPECT_TRUE(ranks.Arrive(0, 0).empty());

@@ -7,21 +7,20 @@
 namespace troupe {
 namespace {
 
-void AddSlot(RankPlan& rank, Tier tier, const std::string& item,
-             int64_t bytes) {
-  Slot& slot = *rank.add_slots();
+void AddSlot(Role& role, Tier tier, const std::string& item, int64_t bytes) {
+  Slot& slot = *role.add_slots();
   slot.set_tier(tier);
   slot.set_item(item);
   slot.set_bytes(bytes);
 }
 
 TEST(Memory, SumsSlotsByTierAndItem) {
-  RankPlan rank;
-  AddSlot(rank, DEVICE, "parameters", 100);
-  AddSlot(rank, DEVICE, "activations", 7);
-  AddSlot(rank, HOST, "parameters", 1000);
-  AddSlot(rank, DEVICE, "parameters", 20);
-  const std::vector<MemoryItem> items = MemoryItems(rank);
+  Role role;
+  AddSlot(role, DEVICE, "parameters", 100);
+  AddSlot(role, DEVICE, "activations", 7);
+  AddSlot(role, HOST, "parameters", 1000);
+  AddSlot(role, DEVICE, "parameters", 20);
+  const std::vector<MemoryItem> items = MemoryItems(role);
   ASSERT_EQ(items.size(), 3);
   EXPECT_EQ(items[0].item(), "parameters");
   EXPECT_EQ(items[0].tier(), DEVICE);
@@ -29,9 +28,9 @@ TEST(Memory, SumsSlotsByTierAndItem) {
   EXPECT_EQ(items[1].bytes(), 7);
   EXPECT_EQ(items[2].tier(), HOST);
   EXPECT_EQ(items[2].bytes(), 1000);
-  EXPECT_EQ(BytesIn(rank, DEVICE), 127);
-  EXPECT_EQ(BytesIn(rank, HOST), 1000);
-  EXPECT_EQ(BytesIn(rank, NVME), 0);
+  EXPECT_EQ(BytesIn(role, DEVICE), 127);
+  EXPECT_EQ(BytesIn(role, HOST), 1000);
+  EXPECT_EQ(BytesIn(role, NVME), 0);
 }
 
 TEST(Memory, BytesForPeople) {

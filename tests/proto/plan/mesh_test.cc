@@ -1,6 +1,7 @@
 #include "proto/plan/mesh.h"
 
-#include <map>
+#include <utility>
+#include <vector>
 
 #include "gtest/gtest.h"
 
@@ -41,26 +42,6 @@ TEST(Mesh, CoordinatesAndRanksAreInverseForAllSmallMeshes) {
       }
     }
   }
-}
-
-TEST(Mesh, GroupsPartitionTheRanks) {
-  const Mesh mesh = MakeMesh({{"pipeline", 2}, {"data", 3}, {"tensor", 2}});
-  for (const std::string axis : {"pipeline", "data", "tensor", "expert"}) {
-    std::map<int, int> seen;
-    for (const Group& group : GroupsAlong(mesh, axis, "test")) {
-      EXPECT_EQ(group.ranks_size(), AxisSize(mesh, axis));
-      for (const int rank : group.ranks()) ++seen[rank];
-      for (int i = 1; i < group.ranks_size(); ++i) {
-        EXPECT_LT(group.ranks(i - 1), group.ranks(i));
-      }
-    }
-    EXPECT_EQ(static_cast<int>(seen.size()), MeshSize(mesh));
-    for (const auto& [rank, times] : seen) EXPECT_EQ(times, 1) << rank;
-  }
-  const std::vector<Group> data = GroupsAlong(mesh, "data", "sum");
-  EXPECT_EQ(data[1].name(), "data-1");
-  EXPECT_EQ(std::vector<int>(data[1].ranks().begin(), data[1].ranks().end()),
-            (std::vector<int>{1, 3, 5}));
 }
 
 TEST(Mesh, RefusesWhatIsNoGrid) {

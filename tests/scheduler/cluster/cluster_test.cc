@@ -111,7 +111,7 @@ TEST(Cluster, PlansWithoutRunning) {
   const auto compilation = h.cluster.PlanJob(SpecOf(2));
   ASSERT_TRUE(compilation.ok());
   const CompileOutcome outcome = CompileFirstFit(h.compiler, *compilation);
-  EXPECT_EQ(outcome.compiled.plan->ranks_size(), 2);
+  EXPECT_EQ(outcome.compiled.plan->mesh().axes(0).size(), 2);
   EXPECT_TRUE(h.cluster.jobs().all().empty());
 }
 
@@ -137,7 +137,7 @@ TEST(Cluster, IsThereWhileAJobIsPlanned) {
   EXPECT_EQ(h.All<CompileJob>().size(), 1u) << "one job at a time, and once";
   h.Compiled(h.Asked());
   EXPECT_EQ(h.status(h.id).state(), STARTING);
-  EXPECT_EQ(h.Sent(h.on[1]).back().start().plan().ranks(0).rank(), 1);
+  EXPECT_EQ(h.Sent(h.on[1]).back().start().plan().rank(), 1);
 }
 
 TEST(Cluster, AJobThatIsCancelledWhileItIsPlannedNeverStarts) {

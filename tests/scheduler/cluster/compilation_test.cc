@@ -83,7 +83,7 @@ TEST(Compilation, TakesTheFirstChoiceThatFits) {
   EXPECT_TRUE(outcome.fits() && outcome.idle);
   EXPECT_EQ(outcome.workers[0], large);
   EXPECT_TRUE(outcome.refusal.ok());
-  EXPECT_EQ(outcome.compiled.outline->ranks_size(), 0);
+  EXPECT_EQ(outcome.compiled.outline->roles_size(), 0);
   outcome = outcome_of(2500);
   EXPECT_TRUE(outcome.fits());
   EXPECT_FALSE(outcome.idle);

@@ -48,7 +48,7 @@ TEST(Describe, ShowsJobsAndWorkers) {
   const JobDescription job = *Described(h.cluster, first);
   EXPECT_EQ(job.steps_size(), 1);
   EXPECT_EQ(job.plan().fingerprint(), "0123456789abcdef");
-  EXPECT_EQ(job.plan().ranks_size(), 0) << "without programs";
+  EXPECT_EQ(job.plan().roles_size(), 0) << "without programs";
   EXPECT_GE(job.events_size(), 3);
   EXPECT_EQ(Described(h.cluster, first, {.steps = false})->steps_size(), 0);
   EXPECT_EQ(Described(h.cluster, second)->plan().job().name(), "job-5");

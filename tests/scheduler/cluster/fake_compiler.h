@@ -38,8 +38,11 @@ class FakeCompiler final : public JobCompiler {
     plan.mutable_prediction()->set_peak_flops_per_second(1e9);
     plan.mutable_derived()->set_tokens_per_step(100);
     plan.mutable_derived()->set_model_flops_per_token(1e5);
-    Group& group = *plan.add_groups();
-    for (int rank = 0; rank < ranks; ++rank) group.add_ranks(rank);
+    Axis& data = *plan.mutable_mesh()->add_axes();
+    data.set_name("data");
+    data.set_size(ranks);
+    plan.add_groups()->add_spans()->set_axis("data");
+    plan.add_roles();
     Timeline predicted;
     for (int rank = 0; rank < ranks; ++rank) {
       for (const TierBudget& budget : workers[rank].budgets()) {
@@ -48,15 +51,13 @@ class FakeCompiler final : public JobCompiler {
               "model.hidden_size: rank ", rank, " needs more memory"));
         }
       }
-      plan.add_ranks()->set_rank(rank);
       predicted.add_ranks()->set_rank(rank);
     }
     return MakeCompiledJob(std::move(plan), std::move(predicted));
   }
   Plan PlanOfRank(const Plan& plan, int rank) const override {
     Plan part = plan;
-    part.clear_ranks();
-    *part.add_ranks() = plan.ranks(rank);
+    part.set_rank(rank);
     return part;
   }
 };

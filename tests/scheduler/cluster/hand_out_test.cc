@@ -1,6 +1,7 @@
 #include "scheduler/cluster/hand_out.h"
 
 #include "gtest/gtest.h"
+#include "tests/proto/plan/made_roles.h"
 #include "tests/scheduler/cluster/fake_compiler.h"
 
 namespace troupe {
@@ -14,7 +15,6 @@ TEST(HandOut, CompletesAnAssignment) {
   common->assignment.set_resume("/c/1");
   Plan plan;
   plan.set_fingerprint("f");
-  for (int rank = 0; rank < 2; ++rank) plan.add_ranks()->set_rank(rank);
   common->plan = std::make_shared<const Plan>(std::move(plan));
   SendToWorker send{WorkerId(7), {}, common};
   send.message.mutable_start()->mutable_ref()->set_rank(1);
@@ -25,17 +25,14 @@ TEST(HandOut, CompletesAnAssignment) {
   EXPECT_EQ(start.worker_names(1), "w1");
   EXPECT_EQ(start.resume(), "/c/1");
   EXPECT_EQ(start.plan().fingerprint(), "f");
-  ASSERT_EQ(start.plan().ranks_size(), 1);
-  EXPECT_EQ(start.plan().ranks(0).rank(), 1);
+  EXPECT_EQ(start.plan().rank(), 1);
 }
 
 // Of two hosts; rank 0 loads nothing.
 TEST(HandOut, EachMachinesDataIsCheckedOnce) {
-  Plan plan;
-  for (int rank = 0; rank < 5; ++rank) {
-    RankPlan* const of_rank = plan.add_ranks();
-    if (rank == 0) continue;
-    of_rank->add_programs()->add_instructions()->set_kind(
+  Plan plan = PlanOfPlaces(5);
+  for (int rank = 1; rank < 5; ++rank) {
+    plan.mutable_roles(rank)->add_programs()->add_instructions()->set_kind(
         Instruction::LOAD_BATCH);
   }
   const CompiledJob job = MakeCompiledJob(std::move(plan), Timeline());

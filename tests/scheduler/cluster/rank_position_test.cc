@@ -60,8 +60,9 @@ TEST(Blocking, IsNothingWhereNothingRuns) {
 
 TEST(HasComeTo, ACollectiveIsTheSameInstructionOfTheSameStep) {
   const Instruction here = Reduce(2, 0);
-  const MeetingPoint point = {
-      .instruction = here, .of_rank = 0, .position = PositionOf(Doing(5))};
+  const MeetingPoint point = {.instruction = here,
+                              .pipeline_place = 0,
+                              .position = PositionOf(Doing(5))};
   EXPECT_TRUE(HasComeTo(point, Doing(5).Runs(Reduce(2, 0), 1)));
   EXPECT_FALSE(HasComeTo(point, Doing(5).Waits(Reduce(2, 0), Forward(2, 0))));
   EXPECT_FALSE(HasComeTo(point, Doing(5).Runs(Reduce(4, 0), 1)));
@@ -78,8 +79,9 @@ TEST(HasComeTo, ACollectiveIsTheSameInstructionOfTheSameStep) {
 
 TEST(HasComeTo, ATransferIsItsCounterpartWithThisRank) {
   const Instruction here = Recv(7, 3, 4);
-  const MeetingPoint point = {
-      .instruction = here, .of_rank = 5, .position = PositionOf(Doing(9))};
+  const MeetingPoint point = {.instruction = here,
+                              .pipeline_place = 5,
+                              .position = PositionOf(Doing(9))};
   EXPECT_TRUE(HasComeTo(point, Doing(9).Runs(Send(7, 3, 5), 1)));
   EXPECT_FALSE(HasComeTo(point, Doing(9).Runs(Recv(7, 3, 5), 1)));
   EXPECT_FALSE(HasComeTo(point, Doing(9).Runs(Send(7, 3, 6), 1)));

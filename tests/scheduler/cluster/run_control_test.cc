@@ -23,8 +23,8 @@ TEST(RunControl, HandsOutAllRanks) {
     EXPECT_EQ(start.ref().job(), id.value());
     EXPECT_EQ(start.ref().attempt(), 1);
     EXPECT_EQ(start.ref().rank(), rank);
-    ASSERT_EQ(start.plan().ranks_size(), 1);
-    EXPECT_EQ(start.plan().ranks(0).rank(), rank);
+    ASSERT_EQ(start.plan().roles_size(), 1);
+    EXPECT_EQ(start.plan().rank(), rank);
     EXPECT_EQ(start.worker_names_size(), 3);
     EXPECT_EQ(start.resume(), "/c/step-4");
     EXPECT_EQ(start.collective_seconds_max(), 30);

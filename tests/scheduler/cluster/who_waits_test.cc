@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "tests/proto/plan/made_roles.h"
 #include "tests/scheduler/cluster/made_up_progress.h"
 
 namespace troupe {
@@ -16,15 +17,15 @@ constexpr int64_t kStep = 12;
 // Ranks that were all heard a second ago, and are in step 12.
 class Ranks {
  public:
-  explicit Ranks(int count) : reports_(count) {
+  explicit Ranks(int count) : plan_(PlanOfPlaces(count)), reports_(count) {
+    plan_.clear_groups();
     for (int r = 0; r < count; ++r) {
       reports_[r].worker_name = absl::StrCat("w", r);
       reports_[r].heard = kNow - absl::Seconds(1);
     }
   }
   Ranks& Group(const std::vector<int>& ranks) {
-    troupe::Group& group = *plan_.add_groups();
-    group.mutable_ranks()->Assign(ranks.begin(), ranks.end());
+    AddGroupOf(ranks, "", plan_);
     return *this;
   }
   Ranks& Is(int rank, const RankProgress& progress) {

@@ -24,10 +24,10 @@ CompileRequest Request(const JobSpec& job, int workers) {
 TEST(Compile, AnswersWithPlanAndTimeline) {
   const CompileResponse response = Compile(Request(ExampleJob({.data = 2}), 2));
   EXPECT_EQ(response.error(), "");
-  EXPECT_EQ(response.plan().ranks_size(), 2);
+  EXPECT_EQ(response.plan().roles_size(), 1);
   EXPECT_TRUE(response.predicted().predicted());
   EXPECT_EQ(response.predicted().ranks(1).spans_size(),
-            response.plan().ranks(1).programs(0).instructions_size());
+            response.plan().roles(0).programs(0).instructions_size());
 }
 
 TEST(Compile, ARefusalIsAnAnswer) {

@@ -202,8 +202,8 @@ TEST(CutUnits, WeightsGradientsAreComputedWhileRanksExchange) {
     job.mutable_parallelism()->set_tensor(2);
     job.mutable_parallelism()->set_sequence_parallel(sequence);
     const Plan plan = ExamplePlan(job);
-    for (const RankPlan& rank : plan.ranks()) {
-      const Program& train = *FindProgram(rank, Program::TRAIN);
+    for (const Role& role : plan.roles()) {
+      const Program& train = *FindProgram(role, Program::TRAIN);
       const ProgramOrder order(train);
       int beside = 0;
       for (int i = 1; i < train.instructions_size(); ++i) {

@@ -6,26 +6,28 @@
 namespace troupe {
 namespace {
 
-TEST(AddCheckpoint, EachUnitOnOneRank) {
+TEST(AddCheckpoint, EachRankWritesASliceOfEachUnit) {
   JobSpec job = ExampleJob({.data = 3, .blocks = 2});
   job.mutable_checkpoint()->set_directory("checkpoints");
   const Draft draft = ExampleDraft(job, "add checkpoint");
-  EXPECT_EQ(ProgramWords(draft.plan, 0, Program::CHECKPOINT), "K u1");
-  EXPECT_EQ(ProgramWords(draft.plan, 1, Program::CHECKPOINT), "K u2");
-  EXPECT_EQ(ProgramWords(draft.plan, 2, Program::CHECKPOINT), "K u0 | K u3");
+  EXPECT_EQ(ProgramWords(draft.plan, 2, Program::CHECKPOINT),
+            "K u0 g0 | K u1 g0 | K u2 g0 | K u3 g0");
 }
 
-TEST(AddCheckpoint, RanksWithoutAUnitHaveAnEmptyProgram) {
-  JobSpec job = ExampleJob({.data = 8, .blocks = 1});
+// Of a pipeline, its own units.
+TEST(AddCheckpoint, OnlyOfUnitsThatAreThere) {
+  JobSpec job = ExampleJob({.micro_batches = 2, .blocks = 2});
+  job.mutable_model()->set_tie_word_embeddings(false);
+  job.mutable_parallelism()->set_pipeline(2);
   job.mutable_checkpoint()->set_directory("checkpoints");
-  const Plan plan = ExamplePlan(job);
-  EXPECT_EQ(ProgramWords(plan, 7, Program::CHECKPOINT), "");
-  EXPECT_EQ(plan.ranks(7).programs_size(), 2);
+  const Draft draft = ExampleDraft(job, "add checkpoint");
+  EXPECT_EQ(ProgramWords(draft.plan, 0, Program::CHECKPOINT), "K u0 | K u1");
+  EXPECT_EQ(ProgramWords(draft.plan, 1, Program::CHECKPOINT), "K u2 | K u3");
 }
 
 TEST(AddCheckpoint, OnlyWhereTheJobSaves) {
   const Draft draft = ExampleDraft(ExampleJob({}), "add checkpoint");
-  EXPECT_EQ(draft.plan.ranks(0).programs_size(), 1);
+  EXPECT_EQ(draft.plan.roles(0).programs_size(), 1);
 }
 
 }  // namespace

@@ -14,11 +14,11 @@ TEST(AddFill, DoesWhatTheFirstStepsExpect) {
       ExampleDraft(SyntheticJob({.pipeline = 3, .schedule = "pipedream"}), "");
   AddFill(draft);
   EXPECT_EQ(ProgramWords(draft.plan, 0, Program::FILL),
-            "F u0 m0 +1 | S u0 m0 +1 p1 g4 | F u0 m0 +2 | S u0 m0 +2 p1 g4");
+            "F u0 m0 +1 | S u0 m0 +1 p1 g1 | F u0 m0 +2 | S u0 m0 +2 p1 g1");
   EXPECT_EQ(ProgramWords(draft.plan, 1, Program::FILL),
-            "V u0 m0 +1 p0 g4 | F u1 m0 +1 | V u0 m0 +2 p0 g4 | "
-            "S u1 m0 +1 p2 g4");
-  EXPECT_EQ(ProgramWords(draft.plan, 2, Program::FILL), "V u1 m0 +1 p1 g4");
+            "V u0 m0 +1 p0 g1 | F u1 m0 +1 | V u0 m0 +2 p0 g1 | "
+            "S u1 m0 +1 p2 g1");
+  EXPECT_EQ(ProgramWords(draft.plan, 2, Program::FILL), "V u1 m0 +1 p1 g1");
 }
 
 TEST(AddFill, SynchronousSchedulesHaveNone) {

@@ -22,7 +22,7 @@ TEST(AddValidation, ForwardOnlyOverTheRanksShare) {
 
 TEST(AddValidation, OnlyWhereTheJobValidates) {
   const Draft draft = ExampleDraft(ExampleJob({}), "add validation");
-  EXPECT_EQ(draft.plan.ranks(0).programs_size(), 1);
+  EXPECT_EQ(draft.plan.roles(0).programs_size(), 1);
 }
 
 }  // namespace

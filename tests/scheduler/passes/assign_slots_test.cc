@@ -5,6 +5,8 @@
 
 #include "gtest/gtest.h"
 #include "proto/plan/buffer_kind.h"
+#include "proto/plan/program_text.h"
+#include "proto/plan/roles.h"
 #include "tests/scheduler/example_plan.h"
 #include "tests/scheduler/synthetic_job.h"
 
@@ -13,7 +15,7 @@ namespace {
 
 int64_t Bytes(const Plan& plan, const std::string& item) {
   int64_t bytes = 0;
-  for (const Slot& slot : plan.ranks(0).slots()) {
+  for (const Slot& slot : plan.roles(0).slots()) {
     if (slot.item() == item) bytes += slot.bytes();
   }
   return bytes;
@@ -74,7 +76,7 @@ TEST(AssignSlots, GradientsOfNeighboursAreNeighbours) {
   ASSERT_EQ(slot_of_unit.size(), 6);
   for (const auto& [unit, slot] : slot_of_unit) {
     EXPECT_EQ(slot, slot_of_unit[0] + unit);
-    EXPECT_EQ(plan.ranks(1).slots(slot).item(), "gradients");
+    EXPECT_EQ(plan.roles(RoleIndexOf(plan, 1)).slots(slot).item(), "gradients");
   }
 }
 
@@ -82,7 +84,7 @@ TEST(AssignSlots, SlotsAreWholeCacheLines) {
   JobSpec job = ExampleJob({.micro_batch_size = 1});
   job.mutable_training()->set_sequence_length(3);
   const Plan plan = ExamplePlan(job);
-  for (const Slot& slot : plan.ranks(0).slots()) {
+  for (const Slot& slot : plan.roles(0).slots()) {
     EXPECT_GT(slot.bytes(), 0);
     EXPECT_EQ(slot.bytes() % 64, 0) << slot.item();
   }
@@ -90,14 +92,14 @@ TEST(AssignSlots, SlotsAreWholeCacheLines) {
 
 TEST(AssignSlots, ProgramsShareResidentSlotsAndScratch) {
   JobSpec job = ExampleJob({.micro_batches = 2});
-  const int slots = ExamplePlan(job).ranks(0).slots_size();
+  const int slots = ExamplePlan(job).roles(0).slots_size();
   job.mutable_checkpoint()->set_directory("checkpoints");
   job.mutable_data()->set_validation_fraction(0.1);
   job.mutable_training()->set_validate_every(3);
   Plan plan = ExamplePlan(job);
-  EXPECT_EQ(plan.ranks(0).slots_size(), slots);
+  EXPECT_EQ(plan.roles(0).slots_size(), slots);
   std::map<std::pair<Buffer::Kind, int>, std::set<int>> resident;
-  for (const Program& program : plan.ranks(0).programs()) {
+  for (const Program& program : plan.roles(0).programs()) {
     for (const Buffer& buffer : program.buffers()) {
       if (!IsResident(buffer.kind())) continue;
       resident[{buffer.kind(), buffer.unit()}].insert(buffer.slot());
@@ -114,10 +116,10 @@ TEST(AssignSlots, CarriedActivationsLendTheirSlots) {
   constexpr int kRanks = 4;
   const Plan plan = ExamplePlan(SyntheticJob(
       {.pipeline = kRanks, .schedule = "pipedream", .micro_batches = 12}));
-  for (const RankPlan& rank : plan.ranks()) {
+  for (const Role& role : plan.roles()) {
     std::set<int> carried;
     std::set<int> lent;
-    const Program& train = *FindProgram(rank, Program::TRAIN);
+    const Program& train = *FindProgram(role, Program::TRAIN);
     for (const Buffer& buffer : train.buffers()) {
       if (buffer.carried()) carried.insert(buffer.slot());
     }
@@ -125,8 +127,8 @@ TEST(AssignSlots, CarriedActivationsLendTheirSlots) {
       if (buffer.carried() || carried.count(buffer.slot()) == 0) continue;
       lent.insert(buffer.slot());
     }
-    EXPECT_GE(carried.size(), kRanks - 1 - rank.rank());
-    EXPECT_EQ(lent, carried) << "rank " << rank.rank();
+    EXPECT_GE(carried.size(), kRanks - 1 - FirstRankOf(plan.mesh(), role));
+    EXPECT_EQ(lent, carried) << RoleText(role);
   }
 }
 
@@ -136,8 +138,8 @@ TEST(AssignSlots, TransfersOverlapWithTheStepNextToThem) {
   JobSpec job = ExampleJob({.micro_batches = 6});
   job.mutable_parallelism()->set_pipeline(2);
   const Plan plan = ExamplePlan(job);
-  for (const RankPlan& rank : plan.ranks()) {
-    const Program& train = *FindProgram(rank, Program::TRAIN);
+  for (const Role& role : plan.roles()) {
+    const Program& train = *FindProgram(role, Program::TRAIN);
     const Instruction* step = nullptr;  // the last of a unit
     std::set<int> of_last_step;
     int sent = -1;
@@ -148,8 +150,7 @@ TEST(AssignSlots, TransfersOverlapWithTheStepNextToThem) {
       if (instruction.kind() == Instruction::SEND) sent = i;
       if (instruction.kind() == Instruction::RECV) {
         for (const int earlier : after) {
-          EXPECT_EQ(of_last_step.count(earlier), 0)
-              << ProgramWords(plan, rank.rank(), Program::TRAIN);
+          EXPECT_EQ(of_last_step.count(earlier), 0) << ProgramText(train);
         }
       }
       if (instruction.lane() != COMPUTE) continue;
@@ -159,8 +160,7 @@ TEST(AssignSlots, TransfersOverlapWithTheStepNextToThem) {
                                  (instruction.kind() == Instruction::FORWARD);
       if (!same_step) {
         of_last_step.clear();
-        EXPECT_EQ(after.count(sent), 0)
-            << ProgramWords(plan, rank.rank(), Program::TRAIN);
+        EXPECT_EQ(after.count(sent), 0) << ProgramText(train);
         sent = -1;
       }
       of_last_step.insert(i);

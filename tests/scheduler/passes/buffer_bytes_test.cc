@@ -13,22 +13,39 @@ TEST(BufferBytes, FollowPrecisionAndOptimizer) {
   job.mutable_optimizer()->set_name("sgd");
   const Plan bf16 = ExampleDraft(job, "").plan;
   const int64_t elements = f32.units(1).flat_elements();
-  EXPECT_EQ(BufferBytes(f32, Buffer::PARAMETERS, 1), 4 * elements);
-  EXPECT_EQ(BufferBytes(bf16, Buffer::PARAMETERS, 1), 2 * elements);
-  EXPECT_EQ(BufferBytes(bf16, Buffer::MASTER_WEIGHTS, 1), 4 * elements);
-  EXPECT_EQ(BufferBytes(f32, Buffer::OPTIMIZER_STATE, 1), 8 * elements);
-  EXPECT_EQ(BufferBytes(bf16, Buffer::OPTIMIZER_STATE, 1), 0);
-  EXPECT_EQ(BufferBytes(f32, Buffer::SNAPSHOT_COPY, 1), 12 * elements);
+  EXPECT_EQ(BufferBytes(f32, f32.roles(0), Buffer::PARAMETERS, 1),
+            4 * elements);
+  EXPECT_EQ(BufferBytes(bf16, bf16.roles(0), Buffer::PARAMETERS, 1),
+            2 * elements);
+  EXPECT_EQ(BufferBytes(bf16, bf16.roles(0), Buffer::MASTER_WEIGHTS, 1),
+            4 * elements);
+  EXPECT_EQ(BufferBytes(f32, f32.roles(0), Buffer::OPTIMIZER_STATE, 1),
+            8 * elements);
+  EXPECT_EQ(BufferBytes(bf16, bf16.roles(0), Buffer::OPTIMIZER_STATE, 1), 0);
+  EXPECT_EQ(BufferBytes(f32, f32.roles(0), Buffer::SNAPSHOT_COPY, 1),
+            12 * elements);
+}
+
+// A copy of the slice that is the longest: 64 bytes more than the shortest.
+TEST(BufferBytes, ACopyIsOfWhatARankWrites) {
+  const Plan plan = ExampleDraft(ExampleJob({.data = 3}), "").plan;
+  const int64_t lines = plan.units(1).flat_elements() / 16;
+  ASSERT_NE(lines % 3, 0);
+  const int64_t bytes = (lines / 3 + 1) * 64 * 3;
+  EXPECT_EQ(BufferBytes(plan, plan.roles(0), Buffer::SNAPSHOT_COPY, 1), bytes);
+  const ByteRange range = CopyOfPart(plan, plan.roles(0), 1, 0);
+  EXPECT_EQ(range.offset, 0);
+  EXPECT_EQ(range.bytes, bytes);
 }
 
 TEST(BufferBytes, AreThoseOfAMicroBatch) {
   const Plan plan = ExampleDraft(ExampleJob({.micro_batch_size = 2}), "").plan;
   // Tokens and targets of 2 sequences of 8.
-  EXPECT_EQ(BufferBytes(plan, Buffer::BATCH, -1), 2 * 2 * 8 * 4);
-  EXPECT_EQ(BufferBytes(plan, Buffer::ACTIVATION, 1),
+  EXPECT_EQ(BufferBytes(plan, plan.roles(0), Buffer::BATCH, -1), 2 * 2 * 8 * 4);
+  EXPECT_EQ(BufferBytes(plan, plan.roles(0), Buffer::ACTIVATION, 1),
             plan.units(1).activation_bytes());
   // The head hands nothing on.
-  EXPECT_EQ(BufferBytes(plan, Buffer::ACTIVATION, 3), 0);
+  EXPECT_EQ(BufferBytes(plan, plan.roles(0), Buffer::ACTIVATION, 3), 0);
 }
 
 }  // namespace

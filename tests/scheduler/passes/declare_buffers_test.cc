@@ -71,7 +71,7 @@ TEST(DeclareBuffers, IsTheTableOfTheReference) {
       {"R u2-3 g0",
        "weight_gradients*PARAMETER_GRADIENTS(2) "
        "weight_gradients*PARAMETER_GRADIENTS(3)"},
-      {"N u1",
+      {"N u1 g0",
        "weight_gradients<PARAMETER_GRADIENTS(1) totals*SCALARS "
        "scratch>WORKSPACE"},
       {"A g0", "totals*SCALARS"},
@@ -84,7 +84,7 @@ TEST(DeclareBuffers, IsTheTableOfTheReference) {
     EXPECT_EQ(Use(draft.plan, Program::TRAIN, row.instruction), row.use)
         << row.instruction;
   }
-  EXPECT_EQ(Use(draft.plan, Program::CHECKPOINT, "K u1"),
+  EXPECT_EQ(Use(draft.plan, Program::CHECKPOINT, "K u1 g0"),
             "weights<PARAMETERS(1) moments<OPTIMIZER_STATE(1)");
 }
 
@@ -102,7 +102,7 @@ TEST(DeclareBuffers, InBf16TheOptimizerKeepsMasterWeights) {
             "master<MASTER_WEIGHTS(1) moments<OPTIMIZER_STATE(1) "
             "copy>SNAPSHOT_COPY(1)");
   const int64_t elements = draft.plan.units(1).flat_elements();
-  for (const Program& program : draft.plan.ranks(0).programs()) {
+  for (const Program& program : draft.plan.roles(0).programs()) {
     for (const Buffer& buffer : program.buffers()) {
       if (buffer.unit() != 1) continue;
       if (buffer.kind() == Buffer::PARAMETERS) {

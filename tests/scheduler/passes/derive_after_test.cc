@@ -7,14 +7,14 @@
 namespace troupe {
 namespace {
 
-// A rank with `slots` slots and, for each, a buffer of the same number.
+// A role with `slots` slots and, for each, a buffer of the same number.
 Draft DraftOf(int slots, const char* program) {
   Draft draft;
-  RankPlan& rank = *draft.plan.add_ranks();
-  *rank.add_programs() = *ParseProgram(program);
+  Role& role = *draft.plan.add_roles();
+  *role.add_programs() = *ParseProgram(program);
   for (int i = 0; i < slots; ++i) {
-    rank.add_slots();
-    rank.mutable_programs(0)->add_buffers()->set_slot(i);
+    role.add_slots();
+    role.mutable_programs(0)->add_buffers()->set_slot(i);
   }
   return draft;
 }
@@ -22,7 +22,7 @@ Draft DraftOf(int slots, const char* program) {
 std::string Derived(int slots, const char* program) {
   Draft draft = DraftOf(slots, program);
   DeriveAfter(draft);
-  return ProgramText(draft.plan.ranks(0).programs(0));
+  return ProgramText(draft.plan.roles(0).programs(0));
 }
 
 TEST(DeriveAfter, ReadersWaitForTheWriter) {
@@ -59,12 +59,12 @@ TEST(DeriveAfter, WhatFollowsIsNotRepeated) {
 // Two buffers of one slot are ordered like one.
 TEST(DeriveAfter, SlotReuseIsAnEdge) {
   Draft draft = DraftOf(2, "L m0 output>0\nF u0 m0 input<0\nL m1 output>1");
-  draft.plan.mutable_ranks(0)
+  draft.plan.mutable_roles(0)
       ->mutable_programs(0)
       ->mutable_buffers(1)
       ->set_slot(0);
   DeriveAfter(draft);
-  EXPECT_EQ(ProgramText(draft.plan.ranks(0).programs(0)),
+  EXPECT_EQ(ProgramText(draft.plan.roles(0).programs(0)),
             "L m0 output>0\nF u0 m0 input<0 ^0\nL m1 output>1 ^1\n");
 }
 

@@ -1,22 +1,22 @@
 #include "scheduler/passes/draft.h"
 
-#include <algorithm>
-#include <set>
-
 #include "gtest/gtest.h"
+#include "proto/plan/groups.h"
+#include "proto/plan/program_text.h"
 #include "tests/scheduler/example_plan.h"
 
 namespace troupe {
 namespace {
 
-TEST(Draft, UnitsAndGroups) {
-  const Draft draft = ExampleDraft(ExampleJob({.data = 2}), "");
-  EXPECT_EQ(UnitsOf(draft.plan, 1), (std::vector<int>{0, 1, 2, 3}));
-  const std::vector<Placement> placements = PlacementsOf(draft.plan, 1);
-  ASSERT_EQ(placements.size(), 4u);
-  EXPECT_EQ(placements[2].unit(), 2);
-  EXPECT_EQ(draft.plan.groups(placements[2].groups(0)).name(), "data-0");
-  EXPECT_EQ(WorldGroup(draft.plan), 0);
+TEST(Draft, FindsItsGroups) {
+  EXPECT_EQ(WorldGroup(ExampleDraft(ExampleJob({.data = 2}), "").plan), 0);
+  JobSpec job = ExampleJob({.data = 2, .micro_batches = 4});
+  job.mutable_parallelism()->set_pipeline(2);
+  job.mutable_parallelism()->set_tensor(2);
+  const Plan plan = ExampleDraft(job, "").plan;
+  EXPECT_EQ(GroupSize(plan.mesh(), plan.groups(WorldGroup(plan))), 8);
+  EXPECT_EQ(plan.groups(TransferGroup(plan, GRADIENTS)).name(), "gradients");
+  EXPECT_EQ(SpansText(plan.groups(ExchangeGroup(plan, "tensor"))), "tensor");
 }
 
 TEST(Draft, TiedUnitsShareGradients) {
@@ -30,34 +30,18 @@ TEST(Draft, TiedUnitsShareGradients) {
             (std::vector<int>{3}));
 }
 
-TEST(Draft, SpreadGivesEachUnitToOneRankEvenly) {
-  for (int data = 1; data <= 8; ++data) {
-    for (int blocks = 1; blocks <= 9; ++blocks) {
-      const Draft draft =
-          ExampleDraft(ExampleJob({.data = data, .blocks = blocks}), "");
-      std::multiset<int> units;
-      std::vector<int64_t> bytes(data, 0);
-      int64_t largest = 0;
-      const auto spread = SpreadUnits(draft.plan);
-      ASSERT_EQ(spread.size(), data);
-      for (int r = 0; r < data; ++r) {
-        int before = -1;
-        for (const auto& [u, part] : spread[r]) {
-          EXPECT_GT(u, before);
-          EXPECT_EQ(part, 0);
-          before = u;
-          units.insert(u);
-          bytes[r] += FlatBytes(draft.plan.units(u));
-          largest = std::max(largest, FlatBytes(draft.plan.units(u)));
-        }
-      }
-      EXPECT_EQ(units.size(), blocks + 2);
-      EXPECT_EQ(std::set<int>(units.begin(), units.end()).size(), blocks + 2);
-      const auto [least, most] =
-          std::minmax_element(bytes.begin(), bytes.end());
-      EXPECT_LE(*most - *least, largest);
-    }
-  }
+// Each of the ranks that have a part the same does a slice of it.
+TEST(Draft, PartsAreDealtToWhoHasThem) {
+  const Draft draft = ExampleDraft(ExampleJob({.data = 3}), "");
+  Program program;
+  DealParts(draft.plan, draft.plan.roles(0).placements(1),
+            Instruction::SNAPSHOT, program);
+  EXPECT_EQ(ProgramText(program), "K u1 g0\n");
+  const Draft alone = ExampleDraft(ExampleJob({}), "");
+  program.Clear();
+  DealParts(alone.plan, alone.plan.roles(0).placements(1),
+            Instruction::GRAD_NORM, program);
+  EXPECT_EQ(ProgramText(program), "N u1\n");
 }
 
 }  // namespace

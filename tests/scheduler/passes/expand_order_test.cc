@@ -1,6 +1,7 @@
 #include "scheduler/passes/expand_order.h"
 
 #include "gtest/gtest.h"
+#include "proto/plan/groups.h"
 #include "tests/scheduler/example_plan.h"
 #include "tests/scheduler/synthetic_job.h"
 
@@ -17,12 +18,12 @@ TEST(ExpandOrder, SendsBehindTheProducerAndReceivesBeforeTheConsumer) {
                               {{kF, 1, 0}, {kF, 1, 1}}};
   ExpandOrder(order, order, Program::VALIDATE, draft);
   EXPECT_EQ(ProgramWords(draft.plan, 0, Program::VALIDATE),
-            "F u0 m0 | S u0 m0 p1 g3 | F u0 m1 | S u0 m1 p1 g3");
+            "F u0 m0 | S u0 m0 p1 g1 | F u0 m1 | S u0 m1 p1 g1");
   EXPECT_EQ(ProgramWords(draft.plan, 1, Program::VALIDATE),
-            "V u0 m0 p0 g3 | F u1 m0 | V u0 m1 p0 g3 | F u1 m1");
+            "V u0 m0 p0 g1 | F u1 m0 | V u0 m1 p0 g1 | F u1 m1");
 }
 
-// Each pipeline has its own ranks and groups.
+// Each pipeline has its own ranks: its peers are on it, and so is its group.
 TEST(ExpandOrder, DataReplicasDoNotMix) {
   Draft draft = ExampleDraft(
       SyntheticJob(
@@ -31,9 +32,13 @@ TEST(ExpandOrder, DataReplicasDoNotMix) {
   const ComputeOrder order = {{{kF, 0, 0}}, {{kF, 1, 0}}};
   ExpandOrder(order, order, Program::VALIDATE, draft);
   EXPECT_EQ(ProgramWords(draft.plan, 1, Program::VALIDATE),
-            "F u0 m0 | S u0 m0 p3 g5");
+            "F u0 m0 | S u0 m0 p1 g2");
   EXPECT_EQ(ProgramWords(draft.plan, 3, Program::VALIDATE),
-            "V u0 m0 p1 g5 | F u1 m0");
+            "V u0 m0 p0 g2 | F u1 m0");
+  const Mesh& mesh = draft.plan.mesh();
+  EXPECT_EQ(PeerRank(mesh, 1, 1), 3);
+  EXPECT_EQ(MembersOf(mesh, draft.plan.groups(2), 1),
+            (std::vector<int>{1, 3}));
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ TEST(LoadBatches, AtMostTwoInMemory) {
   for (int m = 1; m <= 8; ++m) {
     const Plan plan = ExamplePlan(ExampleJob({.micro_batches = m}));
     int64_t buffers = 0;
-    for (const Slot& slot : plan.ranks(0).slots()) {
+    for (const Slot& slot : plan.roles(0).slots()) {
       if (slot.item() == "buffers" && slot.bytes() == 128) ++buffers;
     }
     EXPECT_EQ(buffers, std::min(m, 2)) << m;

@@ -7,6 +7,7 @@
 #include "gtest/gtest.h"
 #include "proto/plan/check_program.h"
 #include "proto/plan/program_text.h"
+#include "proto/plan/roles.h"
 #include "tests/golden/golden.h"
 #include "tests/scheduler/example_plan.h"
 
@@ -20,12 +21,12 @@ TEST(Passes, NamesAreUnique) {
   }
 }
 
-// Buffers, then instructions, of every program of every rank.
+// Buffers, then instructions, of every program of every role.
 std::string AllPrograms(const Plan& plan) {
   std::string text;
-  for (const RankPlan& rank : plan.ranks()) {
-    for (const Program& program : rank.programs()) {
-      absl::StrAppend(&text, "# rank ", rank.rank(), " ",
+  for (const Role& role : plan.roles()) {
+    for (const Program& program : role.programs()) {
+      absl::StrAppend(&text, "# ", RoleText(role), " ",
                       Program::Kind_Name(program.kind()), "\n");
       for (int b = 0; b < program.buffers_size(); ++b) {
         const Buffer& buffer = program.buffers(b);

@@ -52,8 +52,8 @@ TEST(ReduceGradients, ABucketWaitsForTiedGradients) {
   draft.stage_units = {{0}, {1}, {2}};
   // Stages out of order: the head's backward comes last.
   draft.plan.mutable_job()->mutable_parallelism()->set_bucket_megabytes(1e-6);
-  for (RankPlan& rank : *draft.plan.mutable_ranks()) {
-    Program& program = *rank.add_programs();
+  for (Role& role : *draft.plan.mutable_roles()) {
+    Program& program = *role.add_programs();
     program.set_kind(Program::TRAIN);
     for (const int u : {1, 0, 2}) {
       Instruction& weight = *program.add_instructions();

@@ -20,10 +20,10 @@ using ::testing::StartsWith;
 int64_t Need(const JobSpec& job) {
   int64_t bytes = 0;
   const Plan plan = ExamplePlan(job);
-  for (const RankPlan& rank : plan.ranks()) {
-    int64_t of_rank = 0;
-    for (const Slot& slot : rank.slots()) of_rank += slot.bytes();
-    bytes = std::max(bytes, of_rank);
+  for (const Role& role : plan.roles()) {
+    int64_t of_role = 0;
+    for (const Slot& slot : role.slots()) of_role += slot.bytes();
+    bytes = std::max(bytes, of_role);
   }
   return bytes;
 }

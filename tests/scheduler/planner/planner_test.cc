@@ -8,6 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/plan/check_program.h"
+#include "proto/plan/mesh.h"
 #include "scheduler/simulate/simulate.h"
 #include "tests/scheduler/example_plan.h"
 
@@ -27,8 +28,8 @@ JobSpec FullJob(const JobSize& size) {
 
 int CountOver(const Plan& plan, Instruction::Kind kind, int unit) {
   int count = 0;
-  for (const RankPlan& rank : plan.ranks()) {
-    for (const Program& program : rank.programs()) {
+  for (const Role& role : plan.roles()) {
+    for (const Program& program : role.programs()) {
       for (const Instruction& instruction : program.instructions()) {
         count += instruction.kind() == kind && instruction.unit() == unit;
       }
@@ -51,18 +52,10 @@ int64_t UnitMakespan(const Plan& plan) {
 }
 
 // M micro-batches of U forward, U - 1 backward-input and U backward-weight
-// passes; then the largest share of the norms, then U steps.
+// passes; then U norms, of each its slice, then U steps.
 int64_t ClosedForm(const Plan& plan) {
   const int64_t units = plan.units_size();
-  int64_t norms_max = 0;
-  for (const RankPlan& rank : plan.ranks()) {
-    int64_t norms = 0;
-    for (const Instruction& instruction : rank.programs(0).instructions()) {
-      norms += instruction.kind() == Instruction::GRAD_NORM;
-    }
-    norms_max = std::max(norms_max, norms);
-  }
-  return plan.derived().micro_batches() * (3 * units - 1) + norms_max + units;
+  return plan.derived().micro_batches() * (3 * units - 1) + 2 * units;
 }
 
 TEST(CompilePlan, AllSmallSizes) {
@@ -74,10 +67,11 @@ TEST(CompilePlan, AllSmallSizes) {
         const Plan plan = ExamplePlan(
             FullJob({.data = data, .micro_batches = m, .blocks = blocks}));
         ASSERT_TRUE(CheckPrograms(plan).ok());
+        ASSERT_EQ(plan.roles_size(), 1);  // of all replicas
         for (int u = 0; u < plan.units_size(); ++u) {
           EXPECT_EQ(CountOver(plan, Instruction::GRAD_NORM, u), 1);
           EXPECT_EQ(CountOver(plan, Instruction::SNAPSHOT, u), 1);
-          EXPECT_EQ(CountOver(plan, Instruction::STEP, u), data);
+          EXPECT_EQ(CountOver(plan, Instruction::STEP, u), 1);
         }
         EXPECT_EQ(UnitMakespan(plan), ClosedForm(plan));
       }
@@ -164,7 +158,7 @@ TEST(CompilePlan, SaysHowManyWorkersAreMissing) {
 
 TEST(CompilePlan, IgnoresWorkersPastTheLastRank) {
   const Plan plan = *CompilePlan(ExampleJob({.data = 2}), ExampleWorkers(5));
-  EXPECT_EQ(plan.ranks_size(), 2);
+  EXPECT_EQ(MeshSize(plan.mesh()), 2);
   EXPECT_EQ(plan.prediction().ranks_size(), 2);
 }
 
@@ -179,18 +173,15 @@ TEST(RanksNeeded, OfJobsAsWritten) {
 TEST(AssignmentPlan, HasWhatConcernsItsRankAndAllElse) {
   const Plan plan = ExamplePlan(FullJob({.data = 3}));
   const Plan assignment = AssignmentPlan(plan, 1);
-  ASSERT_EQ(assignment.ranks_size(), 1);
-  EXPECT_EQ(assignment.ranks(0).SerializeAsString(),
-            plan.ranks(1).SerializeAsString());
-  EXPECT_EQ(assignment.placements_size(), plan.units_size());
-  for (const Placement& placement : assignment.placements()) {
-    EXPECT_EQ(placement.rank(), 1);
-  }
+  EXPECT_EQ(assignment.rank(), 1);
+  ASSERT_EQ(assignment.roles_size(), 1);
+  EXPECT_EQ(assignment.roles(0).SerializeAsString(),
+            plan.roles(0).SerializeAsString());
   ASSERT_EQ(assignment.prediction().ranks_size(), 1);
   EXPECT_EQ(assignment.prediction().ranks(0).rank(), 1);
   const auto rest = [](Plan p) {
-    p.clear_ranks();
-    p.clear_placements();
+    p.clear_roles();
+    p.clear_rank();
     p.mutable_prediction()->clear_ranks();
     return p.SerializeAsString();
   };

@@ -11,9 +11,9 @@ TEST(StartDraft, LaysOutTheMesh) {
   const Draft draft = ExampleDraft(ExampleJob({.data = 3}), "");
   EXPECT_EQ(MeshText(draft.plan.mesh()), "pipeline 1 x data 3");
   ASSERT_EQ(draft.plan.groups_size(), 1);
-  EXPECT_EQ(draft.plan.groups(0).ranks_size(), 3);
-  EXPECT_EQ(draft.plan.ranks_size(), 3);
-  EXPECT_EQ(draft.plan.placements_size(), 3 * 4);
+  EXPECT_EQ(draft.plan.groups(0).name(), "data");
+  ASSERT_EQ(draft.plan.roles_size(), 1);
+  EXPECT_EQ(draft.plan.roles(0).placements_size(), 4);
   EXPECT_EQ(draft.stage_units, (std::vector<std::vector<int>>{{0, 1, 2, 3}}));
 }
 

@@ -40,11 +40,11 @@ TEST(PlanCompiler, CompilesForItsRanks) {
   ASSERT_EQ(*compiler.RanksNeeded(Spec()), 2);
   const auto compiled = compiler.Compile(Spec(), WorkersWith(1 << 30), {});
   ASSERT_TRUE(compiled.ok()) << compiled.status();
-  EXPECT_EQ(compiled->plan->ranks_size(), 2);
+  EXPECT_EQ(compiled->plan->roles_size(), 1);
   EXPECT_EQ(compiled->predicted.ranks_size(), 2);
   const Plan part = compiler.PlanOfRank(*compiled->plan, 1);
-  ASSERT_EQ(part.ranks_size(), 1);
-  EXPECT_EQ(part.ranks(0).rank(), 1);
+  ASSERT_EQ(part.roles_size(), 1);
+  EXPECT_EQ(part.rank(), 1);
 }
 
 TEST(PlanCompiler, RefusesWithThePathOfTheField) {

@@ -62,10 +62,10 @@ TEST(SchedulerService, PlansAndTimelines) {
   *plan.mutable_job() = SpecOf(1);
   PlanJobResponse planned;
   ASSERT_TRUE(served.stub->PlanJob(Call().get(), plan, &planned).ok());
-  EXPECT_EQ(planned.plan().ranks_size(), 0);
+  EXPECT_EQ(planned.plan().roles_size(), 0);
   plan.set_programs(true);
   ASSERT_TRUE(served.stub->PlanJob(Call().get(), plan, &planned).ok());
-  EXPECT_EQ(planned.plan().ranks_size(), 1);
+  EXPECT_EQ(planned.plan().roles_size(), 1);
   GetTimelineRequest request;
   request.set_id(served.Submit(SpecOf(1)));
   GetTimelineResponse timelines;

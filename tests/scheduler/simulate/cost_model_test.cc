@@ -11,6 +11,13 @@ Cost CostOf(const CostModel& model, const char* instruction) {
   return model.CostOf(0, *ParseInstruction(instruction));
 }
 
+// What carries all groups of the first kind.
+void SetBackend(const char* backend, Plan& plan, int group = 0) {
+  Group& of = *plan.mutable_groups(group);
+  of.clear_carriers();
+  of.add_carriers()->set_backend(backend);
+}
+
 // With every rate 1e9, seconds are counts of the plan's Work in 1e-9.
 TEST(CostModel, PassesCostTheirWork) {
   const Plan plan = ExamplePlan(ExampleJob({}));
@@ -53,7 +60,7 @@ TEST(CostModel, AGroupHasTheRateOfItsBackend) {
   Plan plan = ExamplePlan(ExampleJob({.data = 2}));
   std::vector<WorkerDescription> workers = ExampleWorkers(2);
   const auto seconds = [&](const char* backend) {
-    plan.mutable_groups(0)->set_backend(backend);
+    SetBackend(backend, plan);
     return CostOf(CostModel(plan, workers), "A g0").communication;
   };
   EXPECT_DOUBLE_EQ(seconds("gloo"), 2 * 10e-6 + 40e-9);
@@ -89,25 +96,28 @@ LinkRate Link(double latency_us, double bytes_per_second) {
 }
 
 TEST(CostModel, TransfersCostLatencyAndBytesOfTheirLink) {
-  Plan plan = ExamplePlan(ExampleJob({.data = 2}));
+  JobSpec job = ExampleJob({.micro_batches = 2});
+  job.mutable_parallelism()->set_pipeline(2);
+  Plan plan = ExamplePlan(job);
+  ASSERT_EQ(plan.groups(1).name(), "activations");
   std::vector<WorkerDescription> workers = ExampleWorkers(2);
   const double bytes = static_cast<double>(plan.units(1).activation_bytes());
-  EXPECT_EQ(TransferBytes(plan, *ParseInstruction("S u1 m0 p1 g0")), bytes);
+  EXPECT_EQ(TransferBytes(plan, *ParseInstruction("S u1 m0 p1 g1")), bytes);
   EXPECT_EQ(TransferBytes(plan, *ParseInstruction("A g0")), 0);
   const auto seconds = [&] {
     const CostModel model(plan, workers);
-    const double send = CostOf(model, "S u1 m0 p1 g0").communication;
+    const double send = CostOf(model, "S u1 m0 p1 g1").communication;
     const double recv =
-        model.CostOf(1, *ParseInstruction("V u1 m0 p0 g0")).communication;
+        model.CostOf(1, *ParseInstruction("V u1 m0 p0 g1")).communication;
     EXPECT_EQ(send, recv);
     return send;
   };
   EXPECT_DOUBLE_EQ(seconds(), 10e-6 + bytes * 1e-9);
   *workers[0].mutable_calibration()->mutable_shared_memory() = Link(1, 4e9);
   *workers[1].mutable_calibration()->mutable_shared_memory() = Link(2, 8e9);
-  plan.mutable_groups(0)->set_backend("shared_memory");
+  SetBackend("shared_memory", plan, 1);
   EXPECT_DOUBLE_EQ(seconds(), 2e-6 + bytes / 4e9);
-  plan.mutable_groups(0)->set_backend("gloo");
+  SetBackend("gloo", plan, 1);
   workers[1].set_host("another");
   EXPECT_DOUBLE_EQ(seconds(), 30e-6 + bytes / 1.1e9);
   for (auto& worker : workers) *worker.mutable_network() = Link(4, 25e9);
@@ -125,7 +135,7 @@ TEST(CostModel, AGroupThatSpansHostsUsesTheirNetwork) {
     *workers[r].mutable_calibration()->mutable_loopback() = Link(5, 1e9);
   }
   const auto seconds = [&](const char* backend) {
-    plan.mutable_groups(0)->set_backend(backend);
+    SetBackend(backend, plan);
     return CostOf(CostModel(plan, workers), "A g0").communication;
   };
   EXPECT_DOUBLE_EQ(seconds("gloo"), 6 * 20e-6 + 60 / 1e8);

@@ -6,8 +6,10 @@
 #include "gtest/gtest.h"
 #include "proto/plan/memory.h"
 #include "proto/plan/program_text.h"
+#include "proto/plan/roles.h"
 #include "scheduler/simulate/gpu_scratch.h"
 #include "scheduler/simulate/scratch_bytes.h"
+#include "tests/proto/plan/made_roles.h"
 #include "tests/scheduler/example_plan.h"
 
 namespace troupe {
@@ -62,11 +64,11 @@ TEST(Predict, MemoryIsThatOfTheSlots) {
   const Plan plan = ExamplePlan(ExampleJob({.data = 2}));
   const RankPrediction& rank = plan.prediction().ranks(1);
   int64_t slots = 0;
-  for (const Slot& slot : plan.ranks(1).slots()) slots += slot.bytes();
+  for (const Slot& slot : RoleOf(plan, 1).slots()) slots += slot.bytes();
   int64_t items = 0;
   for (const MemoryItem& item : rank.memory()) items += item.bytes();
   EXPECT_EQ(items, slots);
-  EXPECT_EQ(rank.peak_bytes(), BytesIn(plan.ranks(1), DEVICE));
+  EXPECT_EQ(rank.peak_bytes(), BytesIn(RoleOf(plan, 1), DEVICE));
   EXPECT_EQ(rank.budgets(0).bytes(), int64_t{1} << 30);
 }
 
@@ -77,7 +79,7 @@ TEST(Predict, ResidentIsWhatLiesOnTheHost) {
   const Plan plan = ExamplePlan(ExampleJob({}));
   int64_t on_device = 0;
   int64_t elsewhere = 0;
-  for (const Slot& slot : plan.ranks(0).slots()) {
+  for (const Slot& slot : plan.roles(0).slots()) {
     (slot.tier() == DEVICE ? on_device : elsewhere) += slot.bytes();
   }
   const RankPrediction on_cpu = Predict(plan, workers).ranks(0);
@@ -154,14 +156,14 @@ TEST(Predict, TheBubbleIsWhatComputeLanesDoNotDo) {
 // of them waits.
 Plan TwoStages() {
   Plan plan = ExamplePlan(ExampleJob({.data = 2}));
-  plan.mutable_mesh()->clear_axes();
-  Axis& pipeline = *plan.mutable_mesh()->add_axes();
-  pipeline.set_name("pipeline");
-  pipeline.set_size(2);
+  const Plan places = PlanOfPlaces(2);
+  *plan.mutable_mesh() = places.mesh();
+  *plan.mutable_groups() = places.groups();
+  *plan.mutable_roles() = places.roles();
   const char* const texts[] = {"F u1 m0\nS u1 m0 p1 g0 ^0",
                                "V u1 m0 p0 g0\nF u2 m0 ^0\nA g0 ^1"};
   for (int r = 0; r < 2; ++r) {
-    Program& train = ProgramOf(plan, r, Program::TRAIN);
+    Program& train = *plan.mutable_roles(r)->add_programs();
     train = *ParseProgram(texts[r]);
     train.set_kind(Program::TRAIN);
   }

@@ -5,6 +5,7 @@
 
 #include "gtest/gtest.h"
 #include "proto/plan/program_text.h"
+#include "tests/proto/plan/made_roles.h"
 
 namespace troupe {
 namespace {
@@ -16,18 +17,15 @@ struct Texts {
 
 // A rank for each; all are in group 0.
 Plan PlanOf(const std::vector<Texts>& ranks) {
-  Plan plan;
-  Group& all = *plan.add_groups();
-  for (const Texts& texts : ranks) {
-    RankPlan& rank = *plan.add_ranks();
-    rank.set_rank(plan.ranks_size() - 1);
-    all.add_ranks(rank.rank());
+  Plan plan = PlanOfPlaces(static_cast<int>(ranks.size()));
+  for (size_t r = 0; r < ranks.size(); ++r) {
     const auto add = [&](const std::string& text, Program::Kind kind) {
-      *rank.add_programs() = *ParseProgram(text);
-      rank.mutable_programs(rank.programs_size() - 1)->set_kind(kind);
+      Program& program = *plan.mutable_roles(r)->add_programs();
+      program = *ParseProgram(text);
+      program.set_kind(kind);
     };
-    add(texts.train, Program::TRAIN);
-    if (!texts.fill.empty()) add(texts.fill, Program::FILL);
+    add(ranks[r].train, Program::TRAIN);
+    if (!ranks[r].fill.empty()) add(ranks[r].fill, Program::FILL);
   }
   return plan;
 }
@@ -53,8 +51,8 @@ TEST(RunPrograms, ATransferHoldsItsLaneAtBothEnds) {
                             {.train = "V u0 m0 p0 g0\nF u1 m0 ^0\n"
                                       "V u0 m1 p0 g0 ^1\nF u1 m1 ^2",
                              .fill = ""}});
-  const ProgramsRun run =
-      RunPrograms(plan, TenAndThree, {.seats = {}, .is_enough = nullptr});
+  const ProgramsRun run = RunPrograms(plan, EachRank(plan), TenAndThree,
+                                      {.seats = {}, .is_enough = nullptr});
   ASSERT_EQ(run.ranks.size(), 2u);
   EXPECT_EQ(TimesText(run.ranks[0]), "0-10 10-13 10-20 20-26 ");
   EXPECT_EQ(TimesText(run.ranks[1]), "0-13 13-23 23-26 26-36 ");
@@ -68,8 +66,9 @@ TEST(RunPrograms, RanksDoNotWaitBetweenPrograms) {
   const Plan plan =
       PlanOf({{.train = "F u0 m0\nS u0 m0 p1 g0 ^0", .fill = ""},
               {.train = "V u0 m0 p0 g0\nF u1 m0 ^0\nF u2 m0", .fill = ""}});
-  const ProgramsRun run = RunPrograms(
-      plan, TenAndThree, {.seats = {}, .runs_max = 4, .is_enough = nullptr});
+  const ProgramsRun run =
+      RunPrograms(plan, EachRank(plan), TenAndThree,
+                  {.seats = {}, .runs_max = 4, .is_enough = nullptr});
   EXPECT_EQ(run.ends, (std::vector<int64_t>{33, 56, 79, 102}));
   // The last step began on rank 0 when rank 1 had taken its third transfer.
   EXPECT_EQ(TimesText(run.ranks[0]), "0-10 10-23 ");
@@ -80,7 +79,7 @@ TEST(RunPrograms, AFirstProgramRunsOnceAndIsNotCounted) {
   const Plan plan =
       PlanOf({{.train = "F u0 m0\nS u0 m0 p1 g0", .fill = "F u0 m0\nF u0 m1"},
               {.train = "V u0 m0 p0 g0\nF u1 m0 ^0", .fill = ""}});
-  const ProgramsRun run = RunPrograms(plan, TenAndThree,
+  const ProgramsRun run = RunPrograms(plan, EachRank(plan), TenAndThree,
                                       {.first = Program::FILL,
                                        .seats = {},
                                        .runs_max = 2,
@@ -91,7 +90,7 @@ TEST(RunPrograms, AFirstProgramRunsOnceAndIsNotCounted) {
 TEST(RunPrograms, EndsWhenItIsEnough) {
   const Plan plan = PlanOf({{.train = "F u0 m0", .fill = ""}});
   const ProgramsRun run =
-      RunPrograms(plan, TenAndThree,
+      RunPrograms(plan, EachRank(plan), TenAndThree,
                   {.seats = {},
                    .runs_max = 100,
                    .is_enough = [](const std::vector<int64_t>& ends) {
@@ -110,8 +109,8 @@ TEST(RunPrograms, RanksShareAProcessorWhileTheyCompute) {
   Seats seats;
   seats.processors = {{.cores = 1, .wanted = 2}};
   seats.ranks = {{.processor = 0, .cores = 1}, {.processor = 0, .cores = 1}};
-  const ProgramsRun run =
-      RunPrograms(plan, TenAndThree, {.seats = seats, .is_enough = nullptr});
+  const ProgramsRun run = RunPrograms(plan, EachRank(plan), TenAndThree,
+                                      {.seats = seats, .is_enough = nullptr});
   // Alone until 13, then together until rank 0 has its other 7.
   EXPECT_EQ(TimesText(run.ranks[0]), "0-10 10-13 10-27 ");
   EXPECT_EQ(TimesText(run.ranks[1]), "0-13 13-30 ");
@@ -124,7 +123,7 @@ TEST(RunPrograms, AWaitIsAsLongInACrowd) {
   seats.processors = {{.cores = 1, .wanted = 2}};
   seats.ranks = {{.processor = 0, .cores = 1}, {.processor = 0, .cores = 1}};
   const ProgramsRun run =
-      RunPrograms(plan,
+      RunPrograms(plan, EachRank(plan),
                   [](int, const Instruction&) {
                     return Effort{.compute_ns = 4, .other_ns = 20};
                   },

@@ -3,9 +3,12 @@
 #include <cmath>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "proto/plan/program_text.h"
 #include "scheduler/simulate/cost_model.h"
+#include "scheduler/simulate/run_programs.h"
+#include "tests/proto/plan/made_roles.h"
 #include "tests/scheduler/example_plan.h"
 
 namespace troupe {
@@ -13,14 +16,11 @@ namespace {
 
 // A TRAIN program for each rank; all are in group 0.
 Plan PlanOf(const std::vector<std::string>& programs) {
-  Plan plan;
-  Group& all = *plan.add_groups();
-  for (const std::string& text : programs) {
-    RankPlan& rank = *plan.add_ranks();
-    rank.set_rank(plan.ranks_size() - 1);
-    all.add_ranks(rank.rank());
-    *rank.add_programs() = *ParseProgram(text);
-    rank.mutable_programs(0)->set_kind(Program::TRAIN);
+  Plan plan = PlanOfPlaces(static_cast<int>(programs.size()));
+  for (size_t r = 0; r < programs.size(); ++r) {
+    Program& program = *plan.mutable_roles(r)->add_programs();
+    program = *ParseProgram(programs[r]);
+    program.set_kind(Program::TRAIN);
   }
   return plan;
 }
@@ -96,10 +96,6 @@ TEST(SimulateSteps, APipelinesRanksBeginAStepWhenTheyCan) {
   const InstructionTime ten = [](int, const Instruction&) {
     return int64_t{10};
   };
-  EXPECT_EQ(SimulateSteps(plan, ten).period_ns, 30);  // one step, as it stands
-  Axis& pipeline = *plan.mutable_mesh()->add_axes();
-  pipeline.set_name("pipeline");
-  pipeline.set_size(2);
   const SteadyStep step = SimulateSteps(plan, ten);
   EXPECT_EQ(step.period_ns, 30);
   // Since rank 0 began: rank 1 is 10 behind.
@@ -111,7 +107,7 @@ TEST(PredictTimeline, LastsAsLongAsTheCostModelSays) {
   const Plan plan = ExamplePlan(ExampleJob({.micro_batches = 2}));
   const CostModel costs(plan, ExampleWorkers(1));
   const Timeline timeline = PredictTimeline(plan, ExampleWorkers(1));
-  const Program& train = plan.ranks(0).programs(0);
+  const Program& train = plan.roles(0).programs(0);
   ASSERT_EQ(timeline.ranks(0).spans_size(), train.instructions_size());
   for (int i = 0; i < train.instructions_size(); ++i) {
     const Span& span = timeline.ranks(0).spans(i);
@@ -134,10 +130,54 @@ TEST(PredictStep, RanksOfAHostShareItsCores) {
   EXPECT_LT(crowded, 2 * alone);  // transfers take no core
   for (int r = 0; r < 4; ++r) workers[r].set_host(r < 2 ? "a" : "b");
   const CostModel costs(plan, workers);
-  const Program& train = plan.ranks(0).programs(0);
+  const Program& train = plan.roles(0).programs(0);
   const SteadyStep apart = PredictStep(plan, workers);
   EXPECT_EQ(apart.ranks[0].instructions[0].end,
             std::llround(costs.CostOf(0, train.instructions(0)).total() * 1e9));
+}
+
+// One rank stands for all that do the same; and a step is what it would be if
+// each were run.
+TEST(PredictStep, RunsOneOfThoseThatAreAlike) {
+  JobSpec job = ExampleJob({.data = 4, .micro_batches = 4});
+  job.mutable_parallelism()->set_pipeline(2);
+  job.mutable_parallelism()->set_tensor(2);
+  const Plan plan = ExamplePlan(job);
+  for (const int hosts : {1, 2, 4, 16}) {
+    for (const bool slow : {false, true}) {
+      std::vector<WorkerDescription> workers = ExampleWorkers(16);
+      for (int r = 0; r < 16; ++r) {
+        workers[r].set_host(absl::StrCat("h", r * hosts / 16));
+        workers[r].set_host_cores(2);
+        if (r != 5 || !slow) continue;
+        for (MatmulRate& rate :
+             *workers[r].mutable_calibration()->mutable_matmul()) {
+          rate.set_flops_per_second(rate.flops_per_second() / 3);
+        }
+      }
+      const SteadyStep step = PredictStep(plan, workers);
+      EXPECT_EQ(step.like.size(), 16u);
+      EXPECT_LE(step.ranks.size(), slow ? 16u : 2u) << hosts << " hosts";
+      // The same with each rank for itself.
+      const CostModel costs(plan, workers);
+      const ProgramsRun all = RunPrograms(
+          plan, EachRank(plan),
+          [&](int rank, const Instruction& instruction) {
+            const Cost cost = costs.CostOf(rank, instruction);
+            const bool computes = instruction.lane() == COMPUTE;
+            const double other = computes ? cost.waiting : cost.total();
+            return Effort{
+                .compute_ns = std::llround((cost.total() - other) * 1e9),
+                .other_ns = std::llround(other * 1e9)};
+          },
+          {.seats = costs.seats(), .runs_max = 12, .is_enough = nullptr});
+      const int last = static_cast<int>(all.ends.size()) - 1;
+      EXPECT_NEAR(static_cast<double>(step.period_ns),
+                  static_cast<double>(all.ends[last] - all.ends[last - 1]),
+                  2e-3 * static_cast<double>(step.period_ns))
+          << hosts << " hosts, " << slow;
+    }
+  }
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace {
 class Rank {
  public:
   explicit Rank(int copies) : arenas_(Budgets(), allocator_) {
-    RankPlan plan;
+    Role plan;
     Slot& slot = *plan.add_slots();
     slot.set_item("buffers");
     slot.set_tier(DEVICE);

@@ -6,7 +6,7 @@ namespace troupe {
 namespace {
 
 TEST(RankPrograms, AreFoundByWhatTheyAreFor) {
-  RankPlan rank;
+  Role rank;
   rank.add_programs()->set_kind(Program::CHECKPOINT);
   rank.add_programs()->set_kind(Program::TRAIN);
   rank.add_programs()->set_kind(Program::FILL);
@@ -22,7 +22,7 @@ TEST(RankPrograms, AreFoundByWhatTheyAreFor) {
 }
 
 TEST(RankProgramsDeathTest, APlanMustTrainAndReport) {
-  RankPlan rank;
+  Role rank;
   Derived derived;
   EXPECT_DEATH(ProgramsOf(rank, derived), "without a TRAIN program");
   rank.add_programs()->set_kind(Program::TRAIN);

@@ -29,7 +29,7 @@ TEST(ReduceGrads, SumsWholeBucketsOverTheGroup) {
       for (int g = 0; g < rank.state().plan->groups_size(); ++g) {
         rank.state().communicators.push_back(nullptr);
       }
-      const int group = rank.state().plan->placements(0).groups(0);
+      const int group = rank.state().role().placements(0).parts(0).summed();
       rank.state().communicators[group] = *std::move(communicator);
       for (int unit = 0; unit < 4; ++unit) {
         float* gradient = rank.Memory<float>(Buffer::PARAMETER_GRADIENTS, unit);

@@ -1,7 +1,9 @@
 #include "worker/instructions/snapshot.h"
 
-#include <set>
+#include <algorithm>
+#include <map>
 #include <string>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "tests/equivalence/small_job.h"
@@ -16,24 +18,54 @@ JobSpec CheckpointedJob() {
   return job;
 }
 
-TEST(Snapshot, RanksTogetherCollectEveryTensorOnce) {
-  std::set<std::string> names;
-  for (int r = 0; r < 2; ++r) {
-    SmallRank rank(CheckpointedJob(),
-                   {.ranks = 2, .rank = r, .program = Program::CHECKPOINT});
-    if (rank.program().instructions_size() > 0) {
-      ASSERT_TRUE(rank.RunAll("K").ok());
-    }
-    for (const StateTensor& tensor : rank.state().snapshot) {
-      EXPECT_TRUE(names.insert(tensor.name).second) << tensor.name;
-      EXPECT_NE(tensor.data, nullptr);
+// Of tensors that are cut where slices end, too.
+TEST(Snapshot, RanksTogetherCollectEveryElementOnce) {
+  for (const bool background : {false, true}) {
+    for (const int ranks : {1, 2, 3}) {
+      JobSpec job = CheckpointedJob();
+      job.mutable_training()->set_global_batch_size(6);
+      job.mutable_checkpoint()->set_background(background);
+      std::map<std::string, std::vector<int64_t>> shapes;
+      std::map<std::string, std::vector<TensorBox>> boxes;
+      std::map<std::string, std::vector<float>> whole;
+      for (int r = 0; r < ranks; ++r) {
+        SmallRank rank(
+            job, {.ranks = ranks, .rank = r, .program = Program::CHECKPOINT});
+        ASSERT_TRUE(rank.RunAll("K").ok());
+        for (const StateTensor& tensor : rank.state().snapshot) {
+          shapes[tensor.name] = tensor.shape;
+          for (const StateBox& box : tensor.boxes) {
+            boxes[tensor.name].push_back(box.whole);
+          }
+          std::vector<float>& values = whole[tensor.name];
+          values.resize(ElementCount(tensor.shape));
+          const float* const data = reinterpret_cast<float*>(tensor.data);
+          for (const ParameterRun& run :
+               RunsWithin(tensor, 0, static_cast<int64_t>(values.size()))) {
+            std::copy_n(data + run.local, run.count,
+                        values.begin() + run.whole);
+          }
+        }
+      }
+      // Two tables, 12 tensors a block, two of the last norm; each with two
+      // moments.
+      EXPECT_EQ(boxes.size(), 3u * (2 + 2 * 12 + 2));
+      for (const auto& [name, of_tensor] : boxes) {
+        EXPECT_EQ(CheckTiling(of_tensor, shapes[name]), absl::OkStatus())
+            << name;
+      }
+      // What one rank has of all of it.
+      SmallRank one(job, {.program = Program::CHECKPOINT});
+      ASSERT_TRUE(one.RunAll("K").ok());
+      for (const StateTensor& tensor : one.state().snapshot) {
+        const float* const data =
+            reinterpret_cast<float*>(tensor.data) + tensor.boxes.front().begin;
+        EXPECT_EQ(whole[tensor.name],
+                  std::vector<float>(data, data + tensor.elements))
+            << tensor.name;
+      }
     }
   }
-  // Two tables, 12 tensors a block, two of the last norm; each with two
-  // moments.
-  EXPECT_EQ(names.size(), 3u * (2 + 2 * 12 + 2));
-  EXPECT_EQ(names.count("transformer.h.1.mlp.c_fc.weight"), 1u);
-  EXPECT_EQ(names.count("optimizer.exp_avg_sq.transformer.wte.weight"), 1u);
 }
 
 TEST(Snapshot, OfBf16IsOfTheMasterWeights) {

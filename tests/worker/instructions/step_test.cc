@@ -67,7 +67,7 @@ TEST(Step, OfBf16UpdatesTheMasterWeightsAndRoundsThem) {
 
 // Two versions of every unit's weights, the newest of which a STEP reads.
 void KeepTwoVersions(Plan& plan) {
-  RankPlan& rank = *plan.mutable_ranks(0);
+  Role& rank = *plan.mutable_roles(0);
   Program& program = *rank.mutable_programs(0);
   for (Instruction& instruction : *program.mutable_instructions()) {
     if (instruction.kind() != Instruction::STEP) continue;

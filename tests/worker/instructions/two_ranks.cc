@@ -17,7 +17,13 @@ void RunOnTwoRanks(const std::function<void(SmallRank& rank, int peer)>& body) {
   std::vector<std::thread> threads;
   for (int r = 0; r < 2; ++r) {
     threads.emplace_back([&, r] {
-      SmallRank rank(job, {.ranks = 2, .rank = r});
+      // As if they stood far from one another on a pipeline.
+      const auto move = [r](Plan& plan) {
+        plan.mutable_mesh()->mutable_axes(0)->set_size(8);
+        plan.mutable_mesh()->mutable_axes(1)->set_size(1);
+        plan.set_rank(r == 0 ? 3 : 7);
+      };
+      SmallRank rank(job, {.ranks = 2, .rank = r, .change = move});
       for (const Group& group : rank.state().plan->groups()) {
         auto communicator = CreateCommunicator(
             "in_process", {.group = {.name = group.name(), .ranks = {3, 7}},

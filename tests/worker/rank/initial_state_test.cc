@@ -53,7 +53,7 @@ TEST(InitialState, EveryVersionOfTheWeightsBeginsTheSame) {
     JobSpec job = SmallJob();
     job.mutable_training()->set_precision(precision);
     SmallRank rank(job, {.change = [](Plan& plan) {
-                     RankPlan& plan_of_rank = *plan.mutable_ranks(0);
+                     Role& plan_of_rank = *plan.mutable_roles(0);
                      for (Slot& slot : *plan_of_rank.mutable_slots()) {
                        if (slot.item() == "parameters") slot.set_copies(3);
                      }

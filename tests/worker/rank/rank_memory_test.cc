@@ -15,7 +15,7 @@ TierBudget DeviceBudget(int64_t bytes) {
   return budget;
 }
 
-int AddSlot(RankPlan& plan, const std::string& item, int64_t bytes) {
+int AddSlot(Role& plan, const std::string& item, int64_t bytes) {
   Slot& slot = *plan.add_slots();
   slot.set_item(item);
   slot.set_tier(DEVICE);
@@ -23,7 +23,7 @@ int AddSlot(RankPlan& plan, const std::string& item, int64_t bytes) {
   return plan.slots_size() - 1;
 }
 
-void AddBuffer(RankPlan& plan, Buffer::Kind kind, int unit, int slot) {
+void AddBuffer(Role& plan, Buffer::Kind kind, int unit, int slot) {
   if (plan.programs_size() == 0) plan.add_programs();
   Buffer& buffer = *plan.mutable_programs(0)->add_buffers();
   buffer.set_kind(kind);
@@ -33,7 +33,7 @@ void AddBuffer(RankPlan& plan, Buffer::Kind kind, int unit, int slot) {
 }
 
 TEST(RankMemory, GradientsOfNeighboursAreOneRange) {
-  RankPlan plan;
+  Role plan;
   // Slots in another order than units, and others in between.
   const int of_unit_2 = AddSlot(plan, "gradients", 100);
   const int parameters = AddSlot(plan, "parameters", 300);
@@ -59,7 +59,7 @@ TEST(RankMemory, GradientsOfNeighboursAreOneRange) {
 }
 
 TEST(RankMemory, AVersionIsFoundAgainInLaterStepsUntilItsCopyIsReused) {
-  RankPlan plan;
+  Role plan;
   const int slot = AddSlot(plan, "parameters", 100);
   plan.mutable_slots(slot)->set_copies(3);
   AddBuffer(plan, Buffer::PARAMETERS, 0, slot);
@@ -93,7 +93,7 @@ TEST(RankMemory, AVersionIsFoundAgainInLaterStepsUntilItsCopyIsReused) {
 }
 
 TEST(RankMemory, PastTheBudgetTheLineItemIsNamedAndNothingStays) {
-  RankPlan plan;
+  Role plan;
   AddSlot(plan, "activations", 600);
   AddSlot(plan, "parameters", 600);
   HostAllocator allocator;
@@ -106,7 +106,7 @@ TEST(RankMemory, PastTheBudgetTheLineItemIsNamedAndNothingStays) {
 }
 
 TEST(RankMemory, ResidentBuffersAreFoundInAnyProgram) {
-  RankPlan plan;
+  Role plan;
   AddBuffer(plan, Buffer::PARAMETERS, 0, AddSlot(plan, "parameters", 8));
   Buffer& moments = *plan.add_programs()->add_buffers();
   moments.set_kind(Buffer::OPTIMIZER_STATE);

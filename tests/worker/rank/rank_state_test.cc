@@ -40,7 +40,7 @@ TEST(RankState, OfAPipelineHoldsItsStageAndWhatThatIsTiedTo) {
 
 TEST(RankState, DataIsOpenedWhereBatchesAreLoaded) {
   const SmallRankOptions options = {.change = [](Plan& plan) {
-    for (Program& program : *plan.mutable_ranks(0)->mutable_programs()) {
+    for (Program& program : *plan.mutable_roles(0)->mutable_programs()) {
       for (Instruction& instruction : *program.mutable_instructions()) {
         if (instruction.kind() != Instruction::LOAD_BATCH) continue;
         instruction.set_kind(Instruction::RECV);

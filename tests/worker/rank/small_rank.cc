@@ -16,10 +16,11 @@ namespace troupe {
 namespace {
 
 std::vector<TierBudget> Budgets() {
-  TierBudget budget;
-  budget.set_tier(DEVICE);
-  budget.set_bytes(256 << 20);
-  return {budget};
+  std::vector<TierBudget> budgets(2);
+  budgets[0].set_tier(DEVICE);
+  budgets[1].set_tier(HOST);
+  for (TierBudget& budget : budgets) budget.set_bytes(256 << 20);
+  return budgets;
 }
 
 }  // namespace
@@ -36,7 +37,7 @@ SmallRank::SmallRank(const JobSpec& job, const SmallRankOptions& options)
   for (WorkerDescription& worker : workers) {
     worker.set_threads(1);
     worker.set_host_cores(1);
-    *worker.add_budgets() = Budgets()[0];
+    for (const TierBudget& budget : Budgets()) *worker.add_budgets() = budget;
   }
   const absl::StatusOr<Plan> plan = CompilePlan(cut, workers);
   CHECK(plan.ok()) << plan.status().ToString();
@@ -47,7 +48,7 @@ SmallRank::SmallRank(const JobSpec& job, const SmallRankOptions& options)
   CHECK(state.ok()) << state.status().ToString();
   state_ = *std::move(state);
   InitializeFromSeed(*state_);
-  for (const Program& program : state_->rank_plan().programs()) {
+  for (const Program& program : state_->role().programs()) {
     if (program.kind() == options.program) program_ = &program;
   }
   CHECK(program_ != nullptr);

@@ -34,11 +34,38 @@ TEST(UnitState, AdamWHasTwoMomentsBehindOneAnother) {
   EXPECT_EQ(tensors[0].shape, (std::vector<int64_t>{3, 2}));
   EXPECT_EQ(tensors[0].elements, 6);
   EXPECT_EQ(tensors[0].data, p);
-  EXPECT_EQ(tensors[1].data, p + 16 * 4);
+  EXPECT_EQ(tensors[0].boxes.at(0).begin, 0);
+  EXPECT_EQ(tensors[1].data, p);
+  EXPECT_EQ(tensors[1].boxes.at(0).begin, 16);
   EXPECT_EQ(tensors[3].name, "optimizer.exp_avg.bias");
-  EXPECT_EQ(tensors[3].data, m + 16 * 4);
+  EXPECT_EQ(tensors[3].data, m);
+  EXPECT_EQ(tensors[3].boxes.at(0).begin, 16);
   EXPECT_EQ(tensors[5].name, "optimizer.exp_avg_sq.bias");
-  EXPECT_EQ(tensors[5].data, m + (32 + 16) * 4);
+  EXPECT_EQ(tensors[5].data, m + 32 * 4);
+}
+
+// Elements 1 to 16: the end of a row, two rows, and the beginning of the bias.
+TEST(UnitState, OfARangeIsWhatLiesInIt) {
+  std::vector<float> held(16);
+  char* p = reinterpret_cast<char*>(held.data());
+  const std::vector<StateTensor> tensors = UnitStateTensors(
+      OptimizerSpec(), UnitOfTwo(), {.parameters = p, .holds = Range{1, 17}},
+      {}, Range{1, 17});
+  ASSERT_EQ(tensors.size(), 2u);
+  const StateTensor& weight = tensors[0];
+  EXPECT_EQ(weight.elements, 5);
+  ASSERT_EQ(weight.boxes.size(), 2u);
+  EXPECT_EQ(FormatBox(weight.boxes[0].whole), "[0:1, 1:2]");
+  EXPECT_EQ(weight.boxes[0].begin, 0);
+  EXPECT_EQ(FormatBox(weight.boxes[1].whole), "[1:3, 0:2]");
+  EXPECT_EQ(weight.boxes[1].begin, 1);
+  const StateTensor& bias = tensors[1];
+  ASSERT_EQ(bias.boxes.size(), 1u);
+  EXPECT_EQ(FormatBox(bias.boxes[0].whole), "[0:1]");
+  EXPECT_EQ(bias.boxes[0].begin, 15);
+  EXPECT_TRUE(UnitStateTensors(OptimizerSpec(), UnitOfTwo(), {.parameters = p},
+                               {}, Range{6, 16})
+                  .empty());
 }
 
 TEST(UnitState, SgdHasMomentumOrNothing) {

@@ -156,11 +156,16 @@ TEST(RankRunner, ARankThatWaitsForItsPeersCanBeStopped) {
   SmallWorker worker;
   Assignment assignment = Assign(SmallJob(), worker);
   // A group whose other member never comes.
-  Group& group = *assignment.mutable_plan()->add_groups();
+  Plan& plan = *assignment.mutable_plan();
+  plan.mutable_mesh()->mutable_axes(1)->set_size(2);
+  Group& group = *plan.add_groups();
   group.set_name("lonely");
-  group.set_backend("gloo");
-  group.add_ranks(0);
-  group.add_ranks(1);
+  group.add_carriers()->set_backend("gloo");
+  group.add_spans()->set_axis("data");
+  Instruction& sum =
+      *plan.mutable_roles(0)->mutable_programs(0)->add_instructions();
+  sum.set_kind(Instruction::REDUCE_SCALARS);
+  sum.set_group(plan.groups_size() - 1);
   Outbox outbox;
   RankRunner runner(assignment, {.resources = worker.resources(),
                                  .send = outbox.Sender(),

@@ -29,7 +29,8 @@ Plan SomePlan() {
   const std::string text =
       "job { name: 'demo' training { micro_batch_size: 4 } }"
       "mesh { axes { name: 'data' size: 3 } } fingerprint: 'abc'"
-      "groups { name: 'data-0' backend: 'shared_memory' }"
+      "groups { name: 'data' spans { axis: 'data' }"
+      " carriers { backend: 'shared_memory' } }"
       "derived { data_parallel_size: 3 micro_batches: 2 tokens_per_step: 8192"
       " parameters: 10800000 model_flops_per_token: 7.1e7 }"
       "prediction { bubble_of_total: 0.04 bubble_of_ideal: 0.042"
@@ -38,11 +39,8 @@ Plan SomePlan() {
       " limited_by: 'computing: 95 % of the step' " +
       ranks +
       "}"
-      "ranks { rank: 0 programs { kind: TRAIN instructions { kind: LOAD_BATCH"
-      " lane: DATA micro_batch: 0 } } }"
-      "ranks { rank: 1 programs { kind: TRAIN instructions { kind: LOAD_BATCH"
-      " lane: DATA micro_batch: 0 } } }"
-      "ranks { rank: 2 programs { kind: TRAIN } }";
+      "roles { programs { kind: TRAIN instructions { kind: LOAD_BATCH"
+      " lane: DATA micro_batch: 0 } } }";
   Plan plan;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &plan));
   return plan;
@@ -78,7 +76,7 @@ TEST(PlanView, SaysWhatWasDerivedAndPredicted) {
   EXPECT_EQ(PlanText(plan),
             "plan of demo, fingerprint abc\n"
             "  mesh             data 3\n"
-            "  communication    data-0 over shared_memory\n"
+            "  communication    data over shared_memory\n"
             "  parameters       10.8M\n"
             "  micro-batches    2 of 4 sequences on each rank\n"
             "  tokens/step      8,192\n"
@@ -117,9 +115,28 @@ TEST(PlanView, SaysWhichUnitsTheStagesHave) {
       << PlanText(plan);
 }
 
-TEST(PlanView, ShowsEachProgramOnce) {
+TEST(PlanView, ShowsEachRoleOnce) {
   EXPECT_EQ(ProgramsText(SomePlan()),
-            "## ranks 0-1\n# TRAIN\nL m0\n\n## rank 2\n# TRAIN\n\n");
+            "## all ranks, ranks 0-2\n# TRAIN\nL m0\n\n");
+}
+
+// Where not all groups of a kind are carried alike, it says how many are.
+TEST(PlanView, SaysWhatCarriesTheGroups) {
+  Plan plan = SomePlan();
+  Axis& tensor = *plan.mutable_mesh()->add_axes();
+  tensor.set_name("tensor");
+  tensor.set_size(2);
+  Group& group = *plan.add_groups();
+  group.set_name("tensor-exchanges");
+  group.add_spans()->set_axis("tensor");
+  for (const char* backend : {"nccl", "gloo", "nccl"}) {
+    group.add_carriers()->set_backend(backend);
+  }
+  EXPECT_NE(PlanText(plan).find(
+                "  communication    1 of tensor-exchanges over gloo; 2 of "
+                "tensor-exchanges over nccl; data over shared_memory\n"),
+            std::string::npos)
+      << PlanText(plan);
 }
 
 }  // namespace

@@ -1,0 +1,55 @@
+// Who communicates with whom. A group of the plan spans axes of the mesh, so it
+// is there as often as the others have places: `data` of the mesh pipeline 2 x
+// data 4 x tensor 2 is four groups of four ranks, numbered as their first ranks
+// come.
+//
+//   for (const int member : MembersOf(plan.mesh(), group, rank)) ...
+#ifndef TROUPE_PROTO_PLAN_GROUPS_H_
+#define TROUPE_PROTO_PLAN_GROUPS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "proto/plan.pb.h"
+
+namespace troupe {
+
+// FailedPrecondition: an axis that the mesh lacks or that is named twice,
+// blocks that do not divide it, places that are not on it or not ascending, a
+// number of carriers that is neither 0, 1 nor that of the groups.
+absl::Status CheckGroup(const Mesh& mesh, const Group& group);
+
+// All below REQUIRE CheckGroup.
+
+// Ranks of each, and how many of them there are.
+int GroupSize(const Mesh& mesh, const Group& group);
+int GroupCount(const Mesh& mesh, const Group& group);
+
+// Which of them the rank is in; -1: none, its place is not among those spanned.
+int GroupNumber(const Mesh& mesh, const Group& group, int rank);
+
+// Those that are in it with the rank, itself too, ascending; empty: none is.
+std::vector<int> MembersOf(const Mesh& mesh, const Group& group, int rank);
+
+// What carries the one of that number; the default where none is chosen yet.
+const Group::Carrier& CarrierOf(const Group& group, int number);
+
+// "data-3": that of the rank. REQUIRES that it is in one.
+std::string GroupName(const Mesh& mesh, const Group& group, int rank);
+
+// Whether it spans exactly this axis, and all of it.
+bool IsAlong(const Group& group, absl::string_view axis);
+// Whether it has ranks of several places on an axis.
+bool Spans(const Mesh& mesh, const Group& group, absl::string_view axis);
+
+// "data", "pipeline 0,3 x data", "tensor by 2"; "none".
+std::string SpansText(const Group& group);
+
+// The rank at another place on the axis "pipeline", and elsewhere the same: the
+// one that a SEND or RECV names.
+int PeerRank(const Mesh& mesh, int rank, int pipeline_place);
+
+}  // namespace troupe
+
+#endif  // TROUPE_PROTO_PLAN_GROUPS_H_

@@ -1,0 +1,39 @@
+// Which ranks a role is of. Roles name places on some axes, most often on
+// "pipeline" alone, and whoever is there has that role, wherever he is on the
+// others: a plan is as large as it has roles, not ranks.
+#ifndef TROUPE_PROTO_PLAN_ROLES_H_
+#define TROUPE_PROTO_PLAN_ROLES_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "proto/plan.pb.h"
+
+namespace troupe {
+
+// FailedPrecondition: a place that is not in the mesh, an axis named twice, a
+// rank that has no role or several.
+absl::Status CheckRoles(const Plan& plan);
+
+// Index into plan.roles; -1: none.
+int RoleIndexOf(const Plan& plan, int rank);
+// REQUIRES CheckRoles, or that it is the rank of an Assignment.
+const Role& RoleOf(const Plan& plan, int rank);
+
+// The first of its ranks: faults name it. And all of them, ascending.
+int FirstRankOf(const Mesh& mesh, const Role& role);
+std::vector<int> RanksOf(const Mesh& mesh, const Role& role);
+
+// Whether each of its ranks is in a group of these. REQUIRES CheckGroup.
+bool AreIn(const Mesh& mesh, const Role& role, const Group& group);
+
+// Of the role, or null: what it has of a unit.
+const Placement* FindPlacement(const Role& role, int unit);
+
+// "pipeline 3"; "all ranks".
+std::string RoleText(const Role& role);
+
+}  // namespace troupe
+
+#endif  // TROUPE_PROTO_PLAN_ROLES_H_

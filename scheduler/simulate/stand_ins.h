@@ -1,0 +1,23 @@
+// Whose measurements a prediction takes for a worker. Of a few machines each
+// has its own; no two of a thousand ever measured the same, and a step waits
+// for the slowest of them anyway: so of many, the slowest of a kind stands for
+// all that are like it by what they are (threads, GPU), and a plan of thousands
+// of ranks is predicted as fast as one of a few.
+#ifndef TROUPE_SCHEDULER_SIMULATE_STAND_INS_H_
+#define TROUPE_SCHEDULER_SIMULATE_STAND_INS_H_
+
+#include <vector>
+
+#include "proto/cluster.pb.h"
+
+namespace troupe {
+
+// So many different calibrations are taken as they are.
+inline constexpr int kCalibrationsMax = 64;
+
+// By worker: the index of the one that stands for it, most often its own.
+std::vector<int> StandIns(const std::vector<WorkerDescription>& workers);
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_SIMULATE_STAND_INS_H_
