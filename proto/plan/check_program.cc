@@ -9,6 +9,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/check_buffers.h"
 #include "proto/plan/check_layouts.h"
+#include "proto/plan/check_parts.h"
 #include "proto/plan/check_passes.h"
 #include "proto/plan/check_shape.h"
 #include "proto/plan/check_units.h"
@@ -28,9 +29,9 @@ constexpr size_t kGridCharactersMax = 16 << 10;
 struct Part {
   absl::Status (*check)(const Plan& plan);
 };
-constexpr Part kParts[] = {{CheckUnits},  {CheckLayouts}, {CheckShape},
-                           {CheckPasses}, {CheckWork},    {CheckWaits},
-                           {CheckBuffers}};
+constexpr Part kParts[] = {{CheckUnits}, {CheckLayouts}, {CheckParts},
+                           {CheckShape}, {CheckPasses},  {CheckWork},
+                           {CheckWaits}, {CheckBuffers}};
 
 absl::Status WithGrid(const absl::Status& fault, const Plan& plan) {
   std::string grids;

@@ -190,8 +190,32 @@ const Fault kFaults[] = {
        p.mutable_units(1)->mutable_parts(0)->mutable_shares(0)->set_summed(
            true);
      },
-     "part 0 of unit 1 is on ranks 0, 1, 2, 3 but rank 0 sums its gradients "
-     "over ranks 0, 2"},
+     "unit 1: along tensor, transformer.h.0.ln_1.weight is in part 0, of which "
+     "ranks have 2 neighbours the same, with summands of its gradient, but of "
+     "it they have 2 neighbours the same, with its gradient, too"},
+    {"summands taken for the gradient",
+     [](Plan& p) {
+       p.mutable_units(2)->mutable_parts(0)->mutable_shares(0)->set_summed(
+           false);
+     },
+     "unit 2: along tensor, transformer.h.1.ln_1.weight is in part 0",
+     /*sequence=*/true},
+    {"a piece each taken for the same",
+     [](Plan& p) {
+       Unit::Part::Share& share =
+           *p.mutable_units(1)->mutable_parts(1)->add_shares();
+       share.set_axis("tensor");
+       share.set_copies(2);
+     },
+     "but of it they have a piece each"},
+    {"a parameter in two parts",
+     [](Plan& p) {
+       Unit& unit = *p.mutable_units(1);
+       const int64_t moved = unit.parts(0).elements() - 16;
+       unit.mutable_parts(0)->set_elements(16);
+       unit.mutable_parts(1)->set_elements(unit.parts(1).elements() + moved);
+     },
+     "is in part 1, of which ranks have a piece each"},
     {"the norm of what all have counted by all",
      [](Plan& p) {
        for (Instruction& i : *ProgramOf(p, 1, kTrain).mutable_instructions()) {

@@ -1,0 +1,132 @@
+#include "proto/plan/check_parts.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/status.h"
+#include "proto/plan/slices.h"
+
+namespace troupe {
+namespace {
+
+bool IsCutAlong(const Layout& layout, const std::string& axis) {
+  for (const Layout::AxisLayout& of : layout.axes()) {
+    if (of.axis() == axis) return of.placement() == Layout::SHARD;
+  }
+  return false;
+}
+
+// How ranks along one axis have a parameter and its gradient.
+struct Share {
+  int copies = 1;
+  bool summed = false;
+  bool operator==(const Share&) const = default;
+};
+
+std::string Text(const Share& share) {
+  if (share.copies == 1) return "a piece each";
+  return absl::StrCat(
+      share.copies, " neighbours the same, with ",
+      share.summed ? "summands of its gradient" : "its gradient, too");
+}
+
+// One unit along one axis.
+class AxisCheck {
+ public:
+  AxisCheck(const Plan& plan, int unit, const Axis& axis)
+      : plan_(plan), unit_(plan.units(unit)), index_(unit), axis_(axis) {}
+
+  absl::Status Run() const {
+    for (int p = 0; p < unit_.parameters_size(); ++p) {
+      const int part = PartOf(unit_.parameters(p));
+      if (part < 0) {
+        return Fault(p, "does not lie in one of its unit's parts");
+      }
+      const Share said = SaidOf(unit_.parts(part));
+      const Share found = ShareOf(p);
+      if (said == found) continue;
+      return Fault(
+          p, absl::StrCat("is in part ", part, ", of which ranks have ",
+                          Text(said), ", but of it they have ", Text(found)));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  int PartOf(const Parameter& parameter) const {
+    int64_t end = 0;
+    for (int p = 0; p < unit_.parts_size(); ++p) {
+      const int64_t begin = end;
+      end += unit_.parts(p).elements();
+      if (parameter.offset() < begin || parameter.offset() >= end) continue;
+      return parameter.offset() + LocalElements(parameter) <= end ? p : -1;
+    }
+    return -1;
+  }
+
+  Share SaidOf(const Unit::Part& part) const {
+    for (const Unit::Part::Share& share : part.shares()) {
+      if (share.axis() != axis_.name()) continue;
+      return {.copies = share.copies(), .summed = share.summed()};
+    }
+    return {};
+  }
+
+  Share ShareOf(int parameter) const {
+    Share share = {.copies = axis_.size(), .summed = IsSummed(parameter)};
+    for (const Dim& dim : unit_.parameters(parameter).dims()) {
+      for (const Dim::Section& section : dim.sections()) {
+        if (section.axis() != axis_.name()) continue;
+        // Whoever has the same piece works on others' queries with it.
+        share.copies = CopiesOfPiece(WholeCount(section), axis_.size());
+        share.summed = share.copies > 1;
+      }
+    }
+    return share;
+  }
+
+  // Of a parameter that is whole on all ranks: its gradient is a sum over all
+  // that an op makes with it, of which each rank has a slice where that is cut.
+  bool IsSummed(int parameter) const {
+    for (const Op& op : plan_.tables(unit_.table()).ops()) {
+      for (const int used : op.parameters()) {
+        if (used != parameter) continue;
+        for (const Op::Operand& output : op.outputs()) {
+          const TensorSpec& made =
+              plan_.tables(unit_.table()).tensors(output.tensor());
+          if (IsCutAlong(made.gradient_layout(), axis_.name())) return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  absl::Status Fault(int parameter, absl::string_view what) const {
+    return absl::FailedPreconditionError(
+        absl::StrCat("unit ", index_, ": along ", axis_.name(), ", ",
+                     unit_.parameters(parameter).name(), " ", what));
+  }
+
+  const Plan& plan_;
+  const Unit& unit_;
+  const int index_;
+  const Axis& axis_;
+};
+
+}  // namespace
+
+absl::Status CheckParts(const Plan& plan) {
+  for (int u = 0; u < plan.units_size(); ++u) {
+    if (!plan.units(u).has_table()) continue;
+    for (const Axis& axis : plan.mesh().axes()) {
+      const bool replicates =
+          axis.name() == "pipeline" || axis.name() == "data";
+      if (replicates || axis.size() == 1) continue;
+      RETURN_IF_ERROR(AxisCheck(plan, u, axis).Run());
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace troupe

@@ -1,0 +1,20 @@
+// Whether what a plan says of the parts of its units' flat buffers is so: who
+// has the same of a parameter follows from how its dims are cut, and whether
+// what each has of its gradient is a summand from how the tensors lie that the
+// gradient is made of. By that gradients are summed, over the right ranks, once
+// (check_work.h).
+#ifndef TROUPE_PROTO_PLAN_CHECK_PARTS_H_
+#define TROUPE_PROTO_PLAN_CHECK_PARTS_H_
+
+#include "absl/status/status.h"
+#include "proto/plan.pb.h"
+
+namespace troupe {
+
+// FailedPrecondition names unit, part and parameter. REQUIRES CheckUnits and
+// CheckLayouts.
+absl::Status CheckParts(const Plan& plan);
+
+}  // namespace troupe
+
+#endif  // TROUPE_PROTO_PLAN_CHECK_PARTS_H_
