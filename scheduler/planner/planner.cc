@@ -94,18 +94,6 @@ absl::StatusOr<Plan> CompilePlan(const JobSpec& job,
   return plan;
 }
 
-int RanksNeeded(const JobSpec& job) {
-  const ParallelismSpec& parallelism = job.parallelism();
-  const auto size = [](bool given, int64_t value) {
-    return given ? std::clamp<int64_t>(value, 1, kRanksMax) : 1;
-  };
-  const int64_t ranks =
-      size(parallelism.has_data(), parallelism.data()) *
-      size(parallelism.has_pipeline(), parallelism.pipeline()) *
-      size(parallelism.has_tensor(), parallelism.tensor());
-  return static_cast<int>(std::min<int64_t>(ranks, kRanksMax));
-}
-
 Plan AssignmentPlan(const Plan& plan, int rank) {
   Plan assignment;
   *assignment.mutable_job() = plan.job();

@@ -13,6 +13,7 @@
 #include "proto/cluster.pb.h"
 #include "proto/job.pb.h"
 #include "proto/plan.pb.h"
+#include "proto/plan/ranks_needed.h"
 
 namespace troupe {
 
@@ -25,9 +26,6 @@ namespace troupe {
 absl::StatusOr<Plan> CompilePlan(const JobSpec& job,
                                  const std::vector<WorkerDescription>& workers,
                                  const MayGoOn& may_go_on = {});
-
-// How many workers the job wants; needs no resolved job.
-int RanksNeeded(const JobSpec& job);
 
 // What goes to the worker of this rank: the plan with its role and its part of
 // the prediction only.

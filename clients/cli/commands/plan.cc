@@ -17,18 +17,17 @@
 #include "clients/gantt/chart.h"
 #include "clients/gantt/svg.h"
 #include "proto/base/status.h"
+#include "proto/plan/ranks_needed.h"
 
 namespace troupe {
 namespace {
 
-constexpr int64_t kWorkersMax = 4096;
+constexpr int kWorkersMax = 1 << 14;
 
 // Of the job, as far as workers are described for it: past that the planner
 // says that there are too few.
-int RanksOf(const JobSpec& job) {
-  const int64_t data = std::max(1, job.parallelism().data());
-  const int64_t pipeline = std::max(1, job.parallelism().pipeline());
-  return static_cast<int>(std::min(data * pipeline, kWorkersMax));
+int WorkersFor(const JobSpec& job) {
+  return std::min(RanksNeeded(job), kWorkersMax);
 }
 
 class PlanCommand final : public Command {
@@ -47,7 +46,7 @@ class PlanCommand final : public Command {
                 .text = "Plan for the hardware that FILE describes "
                         "(docs/cluster.md), not for this machine"});
     flags.Switch("--json", json_, "Print the plan as JSON");
-    flags.Switch("--programs", programs_, "Show every rank's programs");
+    flags.Switch("--programs", programs_, "Show every role's programs");
     flags.Text(
         "--gantt", gantt_,
         {.value = "FILE", .text = "Draw the predicted step to an SVG file"});
@@ -107,7 +106,7 @@ class PlanCommand final : public Command {
     ASSIGN_OR_RETURN(const ClusterSpec cluster, LoadClusterSpec(hardware_));
     const bool bf16 = job.training().precision() == "bf16";
     const absl::StatusOr<std::vector<WorkerDescription>> workers =
-        ClusterWorkers(cluster, {.count = RanksOf(job),
+        ClusterWorkers(cluster, {.count = WorkersFor(job),
                                  .precision = bf16 ? "bf16" : "f32"});
     if (!workers.ok()) return Annotate(workers.status(), hardware_);
     return PlanForWorkers(job, *workers, ThisProgram());
@@ -132,10 +131,11 @@ class PlanCommand final : public Command {
 
   LocalPlanOptions Options(const JobSpec& job) {
     share_.threads = static_cast<int>(threads_);
-    return {.workers = workers_ > 0 ? static_cast<int>(workers_) : RanksOf(job),
-            .share = share_,
-            .calibration = calibration_,
-            .search = ThisProgram()};
+    return {
+        .workers = workers_ > 0 ? static_cast<int>(workers_) : WorkersFor(job),
+        .share = share_,
+        .calibration = calibration_,
+        .search = ThisProgram()};
   }
 
   std::string file_;

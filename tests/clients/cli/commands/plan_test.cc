@@ -30,8 +30,8 @@ TEST_F(PlanTest, PlansForARunningCluster) {
 }
 
 TEST_F(PlanTest, RefusesAWrongClusterBeforeItAsksAnyone) {
-  const std::string job =
-      File("hardware_job.yaml", "parallelism: {pipeline: 2, data: 2}\n");
+  const std::string job = File(
+      "hardware_job.yaml", "parallelism: {pipeline: 2, data: 2, tensor: 2}\n");
   const std::string cluster = File(
       "cluster.yaml",
       "nodes: [{workers: 3, device: {matmul: [{dtype: f32, m: 8, n: 8, k: 8, "
@@ -40,7 +40,7 @@ TEST_F(PlanTest, RefusesAWrongClusterBeforeItAsksAnyone) {
   const CommandOutcome few = RunCommand({"plan", job, "--cluster", cluster});
   EXPECT_EQ(few.code, 1);
   EXPECT_EQ(few.err, "troupe: " + cluster +
-                         ": nodes: 3 workers on 1 node, and the job wants 4; "
+                         ": nodes: 3 workers on 1 node, and the job wants 8; "
                          "add nodes, or use smaller parallelism sizes\n");
   const std::string wrong = File("wrong_cluster.yaml", "nodes: [{count: 0}]\n");
   EXPECT_EQ(RunCommand({"plan", job, "--cluster", wrong}).err,
