@@ -1,5 +1,6 @@
 #include "proto/plan/check_buffers.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -38,10 +39,10 @@ class BufferCheck {
     for (int i = 0; i < program_.instructions_size(); ++i) {
       const auto& operands = program_.instructions(i).operands();
       for (const Instruction::Operand& operand : operands) {
-        if (Reads(operand)) RETURN_IF_ERROR(Read(i, operand.buffer()));
+        if (Reads(operand)) RETURN_IF_ERROR(Read(i, operand));
       }
       for (const Instruction::Operand& operand : operands) {
-        if (Writes(operand)) RETURN_IF_ERROR(Write(i, operand.buffer()));
+        if (Writes(operand)) RETURN_IF_ERROR(Write(i, operand));
       }
       for (const Instruction::Operand& operand : operands) {
         RETURN_IF_ERROR(Add(i, operand));
@@ -51,10 +52,16 @@ class BufferCheck {
   }
 
  private:
+  struct Use {
+    BytesUsed bytes;
+    int instruction = -1;
+  };
   struct SlotState {
-    int holds = -1;            // a buffer; -1: nothing yet
-    int writer = -1;           // an instruction
-    std::vector<int> readers;  // since that write
+    int holds = -1;   // a buffer; -1: nothing yet
+    int writer = -1;  // the last instruction to write to it
+    // Of bytes that nobody has written over since.
+    std::vector<Use> writes;
+    std::vector<Use> reads;
   };
 
   // What a copy of a buffer's slot holds.
@@ -104,8 +111,10 @@ class BufferCheck {
     return absl::OkStatus();
   }
 
-  absl::Status Read(int index, int b) {
+  absl::Status Read(int index, const Instruction::Operand& operand) {
+    const int b = operand.buffer();
     const Buffer& buffer = program_.buffers(b);
+    const BytesUsed bytes = BytesOf(operand, buffer);
     SlotState& slot = StateOf(buffer);
     const bool from_before = slot.holds < 0 && buffer.carried();
     if (slot.holds != b && !from_before && !IsResident(buffer.kind())) {
@@ -115,28 +124,39 @@ class BufferCheck {
                                 BufferText(program_.buffers(slot.holds)),
                                 " since ", Text(slot.writer)));
     }
-    if (slot.writer >= 0 && !order_.Before(slot.writer, index)) {
-      return Fault(
-          index, b,
-          absl::StrCat("without waiting for its writer ", Text(slot.writer)));
+    for (const Use& write : slot.writes) {
+      if (!Overlap(write.bytes, bytes)) continue;
+      if (order_.Before(write.instruction, index)) continue;
+      return Fault(index, b,
+                   absl::StrCat("without waiting for its writer ",
+                                Text(write.instruction)));
     }
-    slot.readers.push_back(index);
+    slot.reads.push_back({bytes, index});
     return absl::OkStatus();
   }
 
-  absl::Status Write(int index, int b) {
+  absl::Status Write(int index, const Instruction::Operand& operand) {
+    const int b = operand.buffer();
+    const BytesUsed bytes = BytesOf(operand, program_.buffers(b));
     SlotState& slot = StateOf(program_.buffers(b));
-    std::vector<int> users = slot.readers;
-    if (slot.writer >= 0) users.push_back(slot.writer);
-    for (const int user : users) {
-      if (user == index || order_.Before(user, index)) continue;
-      return ProgramFault(
-          {.rank = rank_, .kind = program_.kind()},
-          absl::StrCat(Text(index), " writes ", BufferText(program_.buffers(b)),
-                       " to slot ", program_.buffers(b).slot(),
-                       " without waiting for ", Text(user), ", which uses it"));
+    for (std::vector<Use>* const uses : {&slot.reads, &slot.writes}) {
+      for (const Use& use : *uses) {
+        const int user = use.instruction;
+        if (!Overlap(use.bytes, bytes)) continue;
+        if (user == index || order_.Before(user, index)) continue;
+        return Fault(absl::StrCat(
+            Text(index), " writes ", BufferText(program_.buffers(b)),
+            " to slot ", program_.buffers(b).slot(), " without waiting for ",
+            Text(user), ", which uses it"));
+      }
+      uses->erase(std::remove_if(
+                      uses->begin(), uses->end(),
+                      [&](const Use& use) { return Covers(bytes, use.bytes); }),
+                  uses->end());
     }
-    slot = {.holds = b, .writer = index, .readers = {}};
+    slot.writes.push_back({bytes, index});
+    slot.holds = b;
+    slot.writer = index;
     return absl::OkStatus();
   }
 

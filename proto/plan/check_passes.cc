@@ -204,10 +204,16 @@ class Pipeline {
     return absl::OkStatus();
   }
 
-  // An exchange turns the tensors of its op, where they lie.
+  // An exchange turns the tensors of its op, where they lie; and what a
+  // segment's ops use, its instruction says that it does.
   absl::Status CheckPlaces(Program::Kind kind) const {
     for (const auto& [name, places] : PassesOf(kind)) {
-      if (name.kind != Instruction::EXCHANGE) continue;
+      if (name.kind != Instruction::EXCHANGE) {
+        for (const PassAt& at : places) {
+          RETURN_IF_ERROR(CheckUses(kind, name, at));
+        }
+        continue;
+      }
       const Instruction& exchange = *places.front().instruction;
       const OpPlaces& op =
           unit_passes_.Places(name.unit).ops[exchange.exchange().op()];
@@ -251,18 +257,68 @@ class Pipeline {
     for (const Instruction::Operand& operand : instruction.operands()) {
       if (operand.part() != part) continue;
       const Buffer& buffer = program.buffers(operand.buffer());
-      const bool before = place.memory == UnitMemory::kInput ||
-                          place.memory == UnitMemory::kInputGradient;
       return buffer.kind() == BufferKindOf(place.memory) &&
-             buffer.unit() == instruction.unit() - (before ? 1 : 0) &&
+             buffer.unit() ==
+                 instruction.unit() - (IsBefore(place.memory) ? 1 : 0) &&
              buffer.micro_batch() == instruction.micro_batch() &&
              operand.offset() == place.offset_bytes;
     }
     return false;
   }
 
+  absl::Status CheckUses(Program::Kind kind, const PassName& name,
+                         const PassAt& at) const {
+    const Program& program = *FindProgram(RoleOf(plan_, at.rank), kind);
+    for (const MemoryUse& use :
+         unit_passes_.Of(name.unit, name.kind).at(name.segment).use.memories) {
+      // Of a unit's first op, or what has no bytes, there is nothing to say.
+      if (use.end_bytes == 0 || (name.unit == 0 && IsBefore(use.memory))) {
+        continue;
+      }
+      if (Names(program, *at.instruction, use)) continue;
+      return ProgramFault(
+          {.rank = at.rank, .kind = kind},
+          absl::StrCat(InstructionText(*at.instruction),
+                       ": its operands have not all that its ops use: bytes ",
+                       use.begin_bytes, " to ", use.end_bytes, " of ",
+                       Buffer::Kind_Name(BufferKindOf(use.memory))));
+    }
+    return absl::OkStatus();
+  }
+
+  // Whether an operand has all of it, for what is done with it.
+  static bool Names(const Program& program, const Instruction& instruction,
+                    const MemoryUse& use) {
+    const bool batch =
+        use.memory == UnitMemory::kTokens || use.memory == UnitMemory::kTargets;
+    for (const Instruction::Operand& operand : instruction.operands()) {
+      const Buffer& buffer = program.buffers(operand.buffer());
+      if (buffer.kind() != BufferKindOf(use.memory) ||
+          buffer.micro_batch() != instruction.micro_batch() ||
+          (use.writes && !Writes(operand))) {
+        continue;
+      }
+      if (batch) return true;
+      const BytesUsed bytes = BytesOf(operand, buffer);
+      if (buffer.unit() ==
+              instruction.unit() - (IsBefore(use.memory) ? 1 : 0) &&
+          Covers(bytes, {use.begin_bytes, use.end_bytes})) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // Whether the memory is that of the unit before.
+  static bool IsBefore(UnitMemory memory) {
+    return memory == UnitMemory::kInput || memory == UnitMemory::kInputGradient;
+  }
+
   static Buffer::Kind BufferKindOf(UnitMemory memory) {
     switch (memory) {
+      case UnitMemory::kTokens:
+      case UnitMemory::kTargets:
+        return Buffer::BATCH;
       case UnitMemory::kInput:
       case UnitMemory::kOutput:
         return Buffer::ACTIVATION;

@@ -2,6 +2,8 @@
 #ifndef TROUPE_PROTO_PLAN_OPERAND_H_
 #define TROUPE_PROTO_PLAN_OPERAND_H_
 
+#include <cstdint>
+
 #include "proto/program.pb.h"
 
 namespace troupe {
@@ -13,6 +15,24 @@ inline bool Reads(const Instruction::Operand& operand) {
 }
 inline bool Writes(const Instruction::Operand& operand) {
   return operand.access() != Instruction::READ;
+}
+
+// The bytes of the buffer that it uses.
+struct BytesUsed {
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+inline BytesUsed BytesOf(const Instruction::Operand& operand,
+                         const Buffer& buffer) {
+  const bool all = operand.bytes() == 0;
+  return {operand.offset(),
+          all ? buffer.bytes() : operand.offset() + operand.bytes()};
+}
+inline bool Overlap(const BytesUsed& a, const BytesUsed& b) {
+  return a.begin < b.end && b.begin < a.end;
+}
+inline bool Covers(const BytesUsed& outer, const BytesUsed& inner) {
+  return outer.begin <= inner.begin && inner.end <= outer.end;
 }
 
 // One number for an exchange of a unit: its op's, or -1 - that where it is of

@@ -1,9 +1,11 @@
 #include "proto/plan/segments.h"
 
+#include <algorithm>
 #include <array>
 
 #include "proto/base/check.h"
 #include "proto/plan/ops/op_rules.h"
+#include "proto/plan/tensor_spec.h"
 
 namespace troupe {
 namespace {
@@ -52,23 +54,27 @@ class Uses {
       if (memory == UnitMemory::kNone || memory == UnitMemory::kWorkspace) {
         continue;
       }
-      const auto [reads, writes] = uses_[m];
-      if (!reads && !writes) continue;
-      use_.memories.push_back({memory, reads, writes});
-      use_.works |= writes;
+      const MemoryUse& use = uses_[m];
+      if (!use.reads && !use.writes) continue;
+      use_.memories.push_back(use);
+      use_.memories.back().memory = memory;
+      use_.works |= use.writes;
     }
     use_.works |= use_.totals || use_.weight_gradients || use_.tied_gradients;
     return std::move(use_);
   }
 
  private:
-  struct Access {
-    bool reads = false;
-    bool writes = false;
-  };
-
-  Access& At(const TensorPlace& place) {
-    return uses_[static_cast<int>(place.memory)];
+  MemoryUse& At(const TensorPlace& place) {
+    MemoryUse& use = uses_[static_cast<int>(place.memory)];
+    if (place.tensor < 0) return use;
+    const int64_t end =
+        place.offset_bytes + BytesOf(table_.tensors(place.tensor));
+    const bool first = use.end_bytes == 0;
+    use.begin_bytes = first ? place.offset_bytes
+                            : std::min(use.begin_bytes, place.offset_bytes);
+    use.end_bytes = std::max(use.end_bytes, end);
+    return use;
   }
   void Read(const std::vector<TensorPlace>& places) {
     for (const TensorPlace& place : places) At(place).reads = true;
@@ -143,7 +149,7 @@ class Uses {
   const Unit& unit_;
   const UnitTable& table_;
   const UnitPlaces& places_;
-  std::array<Access, kUnitMemories> uses_ = {};
+  std::array<MemoryUse, kUnitMemories> uses_ = {};
   SegmentUse use_;
 };
 

@@ -10,6 +10,7 @@
 #ifndef TROUPE_PROTO_PLAN_SEGMENTS_H_
 #define TROUPE_PROTO_PLAN_SEGMENTS_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "proto/plan/place_unit.h"
@@ -40,11 +41,14 @@ struct ExchangePlaces {
 };
 ExchangePlaces PlacesOfExchange(const OpPlaces& op, bool backward);
 
-// What one segment's pass does with a unit's memories.
+// What one segment's pass does with a unit's memories: with all that lies from
+// the first byte that it uses to the last.
 struct MemoryUse {
   UnitMemory memory = UnitMemory::kNone;
   bool reads = false;
   bool writes = false;
+  int64_t begin_bytes = 0;
+  int64_t end_bytes = 0;
 };
 struct SegmentUse {
   std::vector<MemoryUse> memories;  // in the order of UnitMemory, each once

@@ -152,6 +152,7 @@ class Declaration {
       for (const MemoryUse& at : use.memories) {
         if (at.memory == memory && !at.writes) {
           UseMemory(memory, u, m, Instruction::READ);
+          NarrowToUse(at);
         }
       }
     }
@@ -159,8 +160,10 @@ class Declaration {
     if (!weight_pass) ReadParameters(u, use);
     for (const UnitMemory memory : kWriteOrder) {
       for (const MemoryUse& at : use.memories) {
-        if (at.memory == memory && at.writes)
+        if (at.memory == memory && at.writes) {
           UseMemory(memory, u, m, Instruction::WRITE);
+          NarrowToUse(at);
+        }
       }
     }
     for (const int owner : GradientUnits(plan_, u)) {
@@ -196,6 +199,17 @@ class Declaration {
     UseMemory(to.memory, u, m, in_place ? Instruction::ADD : Instruction::WRITE,
               Instruction::TO);
     Narrow(to, table);
+  }
+
+  // What is in use while ranks exchange is used in part, so that who does not
+  // need what is on its way does not wait for it.
+  void NarrowToUse(const MemoryUse& use) {
+    if (use.memory != UnitMemory::kSegmentValues &&
+        use.memory != UnitMemory::kSegmentGradients) {
+      return;
+    }
+    NarrowTo(
+        {.offset = use.begin_bytes, .bytes = use.end_bytes - use.begin_bytes});
   }
 
   // The last operand is a tensor of the buffer.

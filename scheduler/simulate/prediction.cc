@@ -229,6 +229,8 @@ Prediction Predict(const Plan& plan,
     RankPrediction& rank = *prediction.add_ranks() = alike[step.like[r]];
     rank.set_rank(static_cast<int>(r));
     *rank.mutable_budgets() = workers[r].budgets();
+    // Of hardware that nobody has started a worker on, it is not known.
+    if (workers[r].process_bytes() == 0) continue;
     rank.set_resident_bytes(ResidentBytes(rank, workers[r]));
   }
   prediction.set_step_seconds(static_cast<double>(step.period_ns) * kNs);

@@ -112,6 +112,27 @@ const Fault kFaults[] = {
        FirstExchange(p, 1).mutable_operands(0)->set_offset(int64_t{1} << 40);
      },
      "buffer of"},
+    {"a pass that says to use less than it does",
+     [](Plan& p) {
+       for (Instruction& i : *ProgramOf(p, 1, kTrain).mutable_instructions()) {
+         if (i.kind() != Instruction::BACKWARD_INPUT) continue;
+         for (Instruction::Operand& operand : *i.mutable_operands()) {
+           if (operand.part() != Instruction::SEGMENT_GRADIENT) continue;
+           operand.set_bytes(operand.bytes() - 4);
+         }
+       }
+     },
+     "of SEGMENT_GRADIENTS"},
+    {"a pass that says to read what it writes",
+     [](Plan& p) {
+       Program& program = ProgramOf(p, 1, kTrain);
+       Instruction& forward = *program.mutable_instructions(
+           First(program, Instruction::FORWARD, 1));
+       for (Instruction::Operand& operand : *forward.mutable_operands()) {
+         operand.set_access(Instruction::READ);
+       }
+     },
+     "its operands have not all that its ops use"},
     {"another collective",
      [](Plan& p) {
        FirstExchange(p, 1).mutable_exchange()->set_collective(ALL_GATHER);

@@ -14,7 +14,9 @@ Draft DraftOf(int slots, const char* program) {
   *role.add_programs() = *ParseProgram(program);
   for (int i = 0; i < slots; ++i) {
     role.add_slots();
-    role.mutable_programs(0)->add_buffers()->set_slot(i);
+    Buffer& buffer = *role.mutable_programs(0)->add_buffers();
+    buffer.set_slot(i);
+    buffer.set_bytes(64);
   }
   return draft;
 }
@@ -54,6 +56,22 @@ TEST(DeriveAfter, WhatFollowsIsNotRepeated) {
       Derived(2,
               "L m0 output>0\nF u0 m0 input<0 output>1\nK u0 input<0 saved<1"),
       "L m0 output>0\nF u0 m0 input<0 output>1 ^0\nK u0 input<0 saved<1 ^1\n");
+}
+
+// Who uses other bytes of a buffer is nobody to wait for.
+TEST(DeriveAfter, PartsOfABufferAreOrderedApart) {
+  EXPECT_EQ(Derived(1,
+                    "L m0 output>0:0:32\nK u0 output>0:32:32\n"
+                    "F u0 m0 input<0:32:32\nF u1 m0 input<0:16:32\n"
+                    "L m1 output>0:0:16"),
+            "L m0 output>0:0:32\nK u0 output>0:32:32\n"
+            "F u0 m0 input<0:32:32 ^1\nF u1 m0 input<0:16:32 ^0\n"
+            "L m1 output>0:0:16\n");
+  EXPECT_EQ(Derived(1,
+                    "L m0 output>0:0:32\nF u0 m0 input<0:0:16\n"
+                    "K u0 output>0"),
+            "L m0 output>0:0:32\nF u0 m0 input<0:0:16 ^0\n"
+            "K u0 output>0 ^1\n");
 }
 
 // Two buffers of one slot are ordered like one.
