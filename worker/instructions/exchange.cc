@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
-#include "proto/plan/program_text.h"
+#include "worker/instructions/run_collective.h"
 
 namespace troupe {
 namespace {
@@ -44,19 +44,8 @@ absl::Status RunExchange(const Call& call) {
                            exchange.op(), ", micro-batch ",
                            instruction.micro_batch()),
       .timeout = call.state.collective_timeout};
-  switch (exchange.collective()) {
-    case ALL_REDUCE:
-      CHECK(from.data == nullptr) << InstructionWords(instruction);
-      return communicator.AllReduce(to, ReduceOp::kSum, options);
-    case ALL_GATHER:
-      return communicator.AllGather({.send = from, .receive = to}, options);
-    case REDUCE_SCATTER:
-      return communicator.ReduceScatter({.send = from, .receive = to},
-                                        ReduceOp::kSum, options);
-    default:
-      return absl::UnimplementedError(absl::StrCat(
-          "this worker has no ", Collective_Name(exchange.collective())));
-  }
+  return RunCollective(exchange.collective(), {.from = from, .to = to},
+                       communicator, options);
 }
 
 }  // namespace troupe

@@ -1,0 +1,28 @@
+#include "worker/instructions/run_collective.h"
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/check.h"
+
+namespace troupe {
+
+absl::Status RunCollective(Collective collective,
+                           const CollectiveBuffers& buffers,
+                           Communicator& communicator,
+                           const CommOptions& options) {
+  const auto& [from, to] = buffers;
+  switch (collective) {
+    case ALL_REDUCE:
+      CHECK(from.data == nullptr) << options.name << " is summed in place";
+      return communicator.AllReduce(to, ReduceOp::kSum, options);
+    case ALL_GATHER:
+      return communicator.AllGather({.send = from, .receive = to}, options);
+    case REDUCE_SCATTER:
+      return communicator.ReduceScatter({.send = from, .receive = to},
+                                        ReduceOp::kSum, options);
+    default:
+      return absl::UnimplementedError(
+          absl::StrCat("this worker has no ", Collective_Name(collective)));
+  }
+}
+
+}  // namespace troupe
