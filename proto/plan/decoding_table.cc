@@ -1,33 +1,107 @@
 #include "proto/plan/decoding_table.h"
 
+#include <utility>
+#include <vector>
+
 #include "proto/base/check.h"
 
 namespace troupe {
+namespace {
 
-UnitTable DecodingTable(const UnitTable& table, int64_t positions) {
-  UnitTable decoding;
-  *decoding.mutable_tensors() = table.tensors();
-  int64_t rows = positions;
-  for (const Op& op : table.ops()) {
-    CHECK(!op.has_mask()) << "text is generated without dropout";
-    if (op.kind() != Op::CROSS_ENTROPY) {
-      *decoding.add_ops() = op;
-      continue;
+Op::Operand OperandOf(const char* name, int tensor) {
+  Op::Operand operand;
+  operand.set_name(name);
+  operand.set_tensor(tensor);
+  return operand;
+}
+
+// The ops that make nothing of the targets, nor of what is made of them.
+class Decoding {
+ public:
+  explicit Decoding(const UnitTable& table)
+      : of_targets_(table.tensors_size()) {
+    *decoding_.mutable_tensors() = table.tensors();
+    for (int t = 0; t < table.tensors_size(); ++t) {
+      of_targets_[t] = table.tensors(t).home() == TensorSpec::TARGETS;
     }
-    TensorSpec& logits = *decoding.mutable_tensors(op.inputs(0).tensor());
-    logits.set_home(TensorSpec::OUTPUT);
-    logits.clear_row_alignment();
-    rows = 1;
+    for (const Op& op : table.ops()) Add(op);
   }
-  for (TensorSpec& tensor : *decoding.mutable_tensors()) {
-    for (Dim& dim : *tensor.mutable_dims()) {
-      for (Dim::Section& section : *dim.mutable_sections()) {
-        if (section.kind() == Dim::BATCH) section.set_count(1);
-        if (section.kind() == Dim::SEQUENCE) section.set_count(rows);
+
+  UnitTable For(int64_t positions) {
+    const int64_t rows = logits_ >= 0 ? 1 : positions;
+    for (TensorSpec& tensor : *decoding_.mutable_tensors()) {
+      for (Dim& dim : *tensor.mutable_dims()) {
+        for (Dim::Section& section : *dim.mutable_sections()) {
+          if (section.kind() == Dim::BATCH) section.set_count(1);
+          if (section.kind() == Dim::SEQUENCE) section.set_count(rows);
+        }
       }
     }
+    if (logits_ >= 0) BringOut(logits_);
+    return std::move(decoding_);
   }
-  return decoding;
+
+ private:
+  void Add(const Op& op) {
+    CHECK(!op.has_mask()) << "text is generated without dropout";
+    bool of_targets = false;
+    for (const Op::Operand& input : op.inputs()) {
+      of_targets |= of_targets_[input.tensor()];
+    }
+    if (op.kind() == Op::CROSS_ENTROPY) logits_ = op.inputs(0).tensor();
+    if (!of_targets) {
+      *decoding_.add_ops() = op;
+      return;
+    }
+    for (const Op::Operand& output : op.outputs()) {
+      of_targets_[output.tensor()] = true;
+    }
+  }
+
+  // Logits are the unit's output; where ranks have some columns each, once they
+  // are brought together.
+  void BringOut(int logits) {
+    decoding_.mutable_tensors(logits)->clear_row_alignment();
+    const Layout layout = decoding_.tensors(logits).layout();
+    for (const Layout::AxisLayout& axis : layout.axes()) {
+      CHECK_EQ(axis.placement(), Layout::SHARD) << "of the logits";
+      logits = Gather(logits, axis);
+    }
+    decoding_.mutable_tensors(logits)->set_home(TensorSpec::OUTPUT);
+  }
+
+  int Gather(int tensor, const Layout::AxisLayout& axis) {
+    const int whole = decoding_.tensors_size();
+    TensorSpec& gathered = *decoding_.add_tensors();
+    gathered = decoding_.tensors(tensor);
+    gathered.set_name(gathered.name() + " of all");
+    gathered.clear_layout();
+    gathered.clear_gradient_layout();
+    for (Dim::Section& section :
+         *gathered.mutable_dims(axis.dim())->mutable_sections()) {
+      if (section.axis() != axis.axis()) continue;
+      section.set_count(section.whole());
+      section.clear_axis();
+      section.clear_whole();
+    }
+    Op& op = *decoding_.add_ops();
+    op.set_kind(Op::EXCHANGE);
+    op.mutable_exchange()->set_axis(axis.axis());
+    op.mutable_exchange()->set_forward(ALL_GATHER);
+    *op.add_inputs() = OperandOf("x", tensor);
+    *op.add_outputs() = OperandOf("y", whole);
+    return whole;
+  }
+
+  UnitTable decoding_;
+  std::vector<bool> of_targets_;  // by tensor
+  int logits_ = -1;               // of the unit with the loss
+};
+
+}  // namespace
+
+UnitTable DecodingTable(const UnitTable& table, int64_t positions) {
+  return Decoding(table).For(positions);
 }
 
 }  // namespace troupe

@@ -1,6 +1,8 @@
 // What a unit does when text is generated: the ops of its forward pass, for a
-// few new positions of one sequence. Masks and the loss are gone; of the unit
-// with the loss, the logits of one position are the output.
+// few new positions of one sequence. Masks, the targets and all that is made of
+// them are gone; of the unit with the loss, the logits of one position are the
+// output. A unit that is cut over ranks keeps its exchanges; where ranks have
+// some columns of the logits each, one more brings them together.
 #ifndef TROUPE_PROTO_PLAN_DECODING_TABLE_H_
 #define TROUPE_PROTO_PLAN_DECODING_TABLE_H_
 
@@ -10,7 +12,8 @@
 
 namespace troupe {
 
-// For up to `positions` at once. REQUIRES a table made without dropout.
+// For up to `positions` at once. REQUIRES a table made without dropout, and cut
+// along no sequence.
 UnitTable DecodingTable(const UnitTable& table, int64_t positions);
 
 }  // namespace troupe

@@ -265,8 +265,9 @@ void Placement::PlaceValues() {
       for (int m = *moments[t].begin(); m <= *moments[t].rbegin(); ++m) {
         life.moments.insert(m);
       }
-      const bool crosses =
-          CrossesForward(*moments[t].begin(), *moments[t].rbegin());
+      // Decoding does all segments in one call.
+      const bool crosses = training_ && CrossesForward(*moments[t].begin(),
+                                                       *moments[t].rbegin());
       place.memory =
           crosses ? UnitMemory::kSegmentValues : UnitMemory::kWorkspace;
       place.offset_bytes = (crosses ? segment_values_ : workspace_).Add(life);

@@ -24,7 +24,7 @@ int64_t AlignedCacheBytes(const Layer& layer, int64_t positions) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<DecodingUnit>> DecodingUnit::Create(
-    const UnitList& units, int index) {
+    const UnitList& units, int index, const MeshPlace& place) {
   const Unit& unit = units.units[index];
   if (!unit.has_table()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -35,12 +35,24 @@ absl::StatusOr<std::unique_ptr<DecodingUnit>> DecodingUnit::Create(
       DecodingTable(units.tables[unit.table()], kDecodeTokensMax);
   const UnitPlaces places = PlaceUnit(table, UnitUse::kDecoding);
   auto decoding = absl::WrapUnique(new DecodingUnit());
-  ASSIGN_OR_RETURN(decoding->layers_, NewLayers({.table = table,
-                                                 .places = places,
-                                                 .unit = unit,
-                                                 .units = units.units}));
+  const UnitBinding binding = {.table = table,
+                               .places = places,
+                               .unit = unit,
+                               .units = units.units,
+                               .place = place};
+  ASSIGN_OR_RETURN(decoding->layers_, NewLayers(binding));
+  decoding->exchanges_.resize(table.ops_size());
+  for (int i = 0; i < table.ops_size(); ++i) {
+    const OpBinding op(binding, i);
+    if (op.op().exchange().forward() == COLLECTIVE_UNSPECIFIED) continue;
+    decoding->exchanges_[i] = {
+        .spec = op.op().exchange(), .x = op.Input("x"), .y = op.Output("y")};
+  }
   decoding->workspace_bytes_ = places.workspace_bytes;
   for (const TensorSpec& tensor : table.tensors()) {
+    if (tensor.home() == TensorSpec::OUTPUT) {
+      decoding->dtype_ = DTypeOfElement(tensor.dtype());
+    }
     // Tokens or the input: one row for each new position, or one in all.
     if (tensor.home() != TensorSpec::INPUT &&
         tensor.home() != TensorSpec::TOKENS) {
@@ -63,8 +75,8 @@ int64_t DecodingUnit::CacheBytes(int64_t positions) const {
   return bytes;
 }
 
-void DecodingUnit::Decode(Device& device, int64_t positions,
-                          const DecodeBuffers& buffers) const {
+absl::Status DecodingUnit::Decode(Device& device, int64_t positions,
+                                  const DecodeBuffers& buffers) const {
   CHECK(buffers.count >= 1 && buffers.count <= kDecodeTokensMax)
       << buffers.count;
   const int64_t rows = std::min(buffers.count, rows_max_);
@@ -86,11 +98,19 @@ void DecodingUnit::Decode(Device& device, int64_t positions,
   }
   at(UnitMemory::kOutput) = buffers.output;
   at(UnitMemory::kWorkspace) = buffers.workspace;
-  for (const auto& layer : layers_) {
-    layer->Forward(call);
+  for (size_t op = 0; op < layers_.size(); ++op) {
+    const Layer& layer = *layers_[op];
+    if (const auto& exchange = exchanges_[op]; exchange.has_value()) {
+      CHECK(buffers.peers != nullptr) << "a unit that is cut needs peers";
+      RETURN_IF_ERROR(buffers.peers->Exchange(
+          exchange->spec, exchange->x.In(call), exchange->y.In(call)));
+    } else {
+      layer.Forward(call);
+    }
     call.decoding.cache = static_cast<char*>(call.decoding.cache) +
-                          AlignedCacheBytes(*layer, positions);
+                          AlignedCacheBytes(layer, positions);
   }
+  return absl::OkStatus();
 }
 
 }  // namespace troupe

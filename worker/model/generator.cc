@@ -31,7 +31,7 @@ struct Generator::Memory {
 
   Device& device;
   std::vector<void*> all;
-  std::vector<void*> caches;  // by unit
+  std::vector<void*> caches;  // by unit of the part
   void* workspace = nullptr;
   void* tokens = nullptr;      // i32 [kDecodeTokensMax]
   void* input = nullptr;       // [kDecodeTokensMax, width]
@@ -44,32 +44,41 @@ absl::StatusOr<std::unique_ptr<Generator>> Generator::Create(
     Device& device, const ModelSpec& model,
     const std::vector<void*>& parameters, ElementType dtype) {
   // Decoding has its own shapes; this one only completes the units.
-  ASSIGN_OR_RETURN(
-      const UnitList units,
-      ModelUnits(model,
-                 {.sequences = 1, .sequence_length = 1, .dtype = dtype}));
-  CHECK_EQ(units.units.size(), parameters.size());
-  auto generator =
-      absl::WrapUnique(new Generator(device, model, parameters, dtype));
-  for (int u = 0; u < static_cast<int>(units.units.size()); ++u) {
+  ASSIGN_OR_RETURN(UnitList units, ModelUnits(model, {.sequences = 1,
+                                                      .sequence_length = 1,
+                                                      .dtype = dtype}));
+  const int end = static_cast<int>(units.units.size());
+  return Create(device, model, {.units = std::move(units), .end = end},
+                parameters);
+}
+
+absl::StatusOr<std::unique_ptr<Generator>> Generator::Create(
+    Device& device, const ModelSpec& model, ModelPart part,
+    const std::vector<void*>& parameters) {
+  CHECK_EQ(part.units.units.size(), parameters.size());
+  CHECK(part.begin < part.end) << "a rank without a unit";
+  std::vector<std::unique_ptr<DecodingUnit>> units;
+  for (int u = part.begin; u < part.end; ++u) {
     ASSIGN_OR_RETURN(std::unique_ptr<DecodingUnit> unit,
-                     DecodingUnit::Create(units, u));
-    generator->units_.push_back(std::move(unit));
-    const Unit& spec = units.units[u];
-    generator->tied_parameters_.push_back(
-        spec.tied_size() > 0 ? parameters[spec.tied(0).unit()] : nullptr);
+                     DecodingUnit::Create(part.units, u, part.place));
+    units.push_back(std::move(unit));
   }
+  const DType dtype = units.back()->dtype();
+  auto generator = absl::WrapUnique(
+      new Generator(device, model, std::move(part), parameters, dtype));
+  generator->units_ = std::move(units);
   RETURN_IF_ERROR(generator->Allocate());
   return generator;
 }
 
-Generator::Generator(Device& device, const ModelSpec& model,
-                     const std::vector<void*>& parameters, ElementType dtype)
+Generator::Generator(Device& device, const ModelSpec& model, ModelPart part,
+                     const std::vector<void*>& parameters, DType dtype)
     : device_(device),
       model_(model),
+      part_(std::move(part)),
       context_(LongestSequenceOf(model).positions),
       parameters_(parameters),
-      dtype_(DTypeOfElement(dtype)) {}
+      dtype_(dtype) {}
 
 Generator::~Generator() = default;
 
@@ -90,13 +99,14 @@ absl::Status Generator::Allocate() {
       memory_->Allocate(DecodingUnit::kDecodeTokensMax * sizeof(int32_t)));
   ASSIGN_OR_RETURN(memory_->input, memory_->Allocate(activation_bytes));
   ASSIGN_OR_RETURN(memory_->output, memory_->Allocate(activation_bytes));
+  logits_.resize(model_.vocab_size());
+  if (!part_.has_logits()) return absl::OkStatus();
   ASSIGN_OR_RETURN(memory_->logits,
                    memory_->Allocate(model_.vocab_size() * DTypeBytes(dtype_)));
   if (dtype_ != DType::kF32) {
     ASSIGN_OR_RETURN(memory_->f32_logits,
                      memory_->Allocate(model_.vocab_size() * sizeof(float)));
   }
-  logits_.resize(model_.vocab_size());
   return absl::OkStatus();
 }
 
@@ -120,14 +130,21 @@ absl::Status Generator::Start(absl::Span<const int32_t> prompt,
   return Extend();
 }
 
-absl::StatusOr<int32_t> Generator::Next() {
-  CHECK(!text_.empty()) << "Next before Start";
+int32_t Generator::Sample() const {
   const PhiloxStream stream = {.seed = options_.seed,
                                .purpose = RandomPurpose::kSampling};
-  const int32_t token = SampleToken(
-      logits_, {.temperature = static_cast<float>(options_.temperature),
-                .top_k = options_.top_k,
-                .uniform = PhiloxUniform(PhiloxUint32(stream, drawn_))});
+  return SampleToken(logits_,
+                     {.temperature = static_cast<float>(options_.temperature),
+                      .top_k = options_.top_k,
+                      .uniform = PhiloxUniform(PhiloxUint32(stream, drawn_))});
+}
+
+absl::StatusOr<int32_t> Generator::Next() {
+  CHECK(!text_.empty()) << "Next before Start";
+  int32_t token = part_.has_logits() ? Sample() : 0;
+  if (part_.peers != nullptr) {
+    ASSIGN_OR_RETURN(token, part_.peers->Share(token));
+  }
   ++drawn_;
   text_.push_back(token);
   RETURN_IF_ERROR(Extend());
@@ -142,7 +159,8 @@ absl::Status Generator::Extend() {
   }
   const int64_t tokens = text_.size();
   while (true) {
-    DecodeChunk(std::min(tokens - cached_, DecodingUnit::kDecodeTokensMax));
+    RETURN_IF_ERROR(DecodeChunk(
+        std::min(tokens - cached_, DecodingUnit::kDecodeTokensMax)));
     RETURN_IF_ERROR(device_.Synchronize());
     if (cached_ == tokens) return ReadLogits();
     if (options_.go_on != nullptr) RETURN_IF_ERROR(options_.go_on());
@@ -150,6 +168,7 @@ absl::Status Generator::Extend() {
 }
 
 absl::Status Generator::ReadLogits() {
+  if (!part_.has_logits()) return absl::OkStatus();
   const void* logits = memory_->logits;
   if (dtype_ != DType::kF32) {
     const int64_t vocab = model_.vocab_size();
@@ -161,26 +180,41 @@ absl::Status Generator::ReadLogits() {
   return device_.Synchronize();
 }
 
-void Generator::DecodeChunk(int64_t count) {
+absl::Status Generator::DecodeChunk(int64_t count) {
   device_.CopyFromHost(memory_->tokens, text_.data() + cached_,
                        count * sizeof(int32_t));
   void* input = memory_->input;
   void* output = memory_->output;
-  for (size_t u = 0; u < units_.size(); ++u) {
-    const bool last = u + 1 == units_.size();
-    units_[u]->Decode(device_, context_,
-                      {.position = cached_,
-                       .count = count,
-                       .tokens = static_cast<const int32_t*>(memory_->tokens),
-                       .input = input,
-                       .output = last ? memory_->logits : output,
-                       .cache = memory_->caches[u],
-                       .workspace = memory_->workspace,
-                       .parameters = parameters_[u],
-                       .tied_parameters = tied_parameters_[u]});
+  const auto activations = [&](void* memory) {
+    return Tensor(memory, dtype_, {count, model_.hidden_size()});
+  };
+  if (part_.begin > 0) {
+    RETURN_IF_ERROR(part_.peers->Receive(activations(input)));
+  }
+  for (int u = part_.begin; u < part_.end; ++u) {
+    const int i = u - part_.begin;
+    const Unit& unit = part_.units.units[u];
+    const bool last = part_.has_logits() && u + 1 == part_.end;
+    RETURN_IF_ERROR(units_[i]->Decode(
+        device_, context_,
+        {.position = cached_,
+         .count = count,
+         .tokens = static_cast<const int32_t*>(memory_->tokens),
+         .input = input,
+         .output = last ? memory_->logits : output,
+         .cache = memory_->caches[i],
+         .workspace = memory_->workspace,
+         .parameters = parameters_[u],
+         .tied_parameters =
+             unit.tied_size() > 0 ? parameters_[unit.tied(0).unit()] : nullptr,
+         .peers = part_.peers}));
     std::swap(input, output);
   }
+  if (!part_.has_logits()) {
+    RETURN_IF_ERROR(part_.peers->HandOn(activations(input)));
+  }
   cached_ += count;
+  return absl::OkStatus();
 }
 
 }  // namespace troupe

@@ -14,6 +14,12 @@
 //
 // Token n (0 the first) of a seed depends on nothing but the text before it and
 // (seed, n). One thread at a time.
+//
+// Of a model that is cut over ranks each has a generator with its part of it
+// (ModelPart). All are started with the same prompt and asked for the same
+// tokens, so that they go in step: ranks along the pipeline hand on what they
+// have made of some positions, and the token, drawn where the logits are, goes
+// to all.
 #ifndef TROUPE_WORKER_MODEL_GENERATOR_H_
 #define TROUPE_WORKER_MODEL_GENERATOR_H_
 
@@ -29,6 +35,9 @@
 #include "ops/tensor.h"
 #include "proto/cluster.pb.h"
 #include "proto/job.pb.h"
+#include "proto/plan/slices.h"
+#include "proto/plan/unit_list.h"
+#include "worker/model/decoding_peers.h"
 #include "worker/model/decoding_unit.h"
 
 namespace troupe {
@@ -42,13 +51,32 @@ struct GenerateOptions {
   std::function<absl::Status()> go_on = nullptr;
 };
 
+// What a rank has of a model.
+struct ModelPart {
+  bool has_logits() const {
+    return end == static_cast<int>(units.units.size());
+  }
+
+  // The whole model's, as they are cut for this rank.
+  UnitList units;
+  int begin = 0;  // those that it runs: [begin, end)
+  int end = 0;
+  MeshPlace place;
+  DecodingPeers* peers = nullptr;  // null: it has all
+};
+
 class Generator {
  public:
-  // `parameters` are the flat buffers of ModelUnits(model), in order, on the
-  // device, of `dtype` (F32 or BF16), in which everything but the choice of a
-  // token is then computed; borrowed, as the device is. InvalidArgument for a
-  // model that cannot be; ResourceExhausted when there is no memory for the
-  // cache.
+  // `parameters` are the flat buffers of the part's units, in order, on the
+  // device; null for those that are neither run nor tied to one that is. Their
+  // dtype (F32 or BF16) is the one in which everything but the choice of a
+  // token is computed. Buffers, device and peers are borrowed. InvalidArgument
+  // for a model that cannot be; ResourceExhausted when there is no memory for
+  // the cache.
+  static absl::StatusOr<std::unique_ptr<Generator>> Create(
+      Device& device, const ModelSpec& model, ModelPart part,
+      const std::vector<void*>& parameters);
+  // With the whole model, as ModelUnits lists it, in `dtype`.
   static absl::StatusOr<std::unique_ptr<Generator>> Create(
       Device& device, const ModelSpec& model,
       const std::vector<void*>& parameters, ElementType dtype = F32);
@@ -58,31 +86,34 @@ class Generator {
   // a token that is not in the vocabulary (the message names it and its place).
   absl::Status Start(absl::Span<const int32_t> prompt,
                      const GenerateOptions& options);
-  // Draws the next token and appends it. REQUIRES Start.
+  // Draws the next token and appends it. REQUIRES Start. After an error of the
+  // peers, here or in Start, the generator is of no more use.
   absl::StatusOr<int32_t> Next();
 
-  // Of the token that Next will draw, on the host, [vocab_size].
+  // Of the token that Next will draw, on the host, [vocab_size]; of a part
+  // without them, zeros.
   const std::vector<float>& logits() const { return logits_; }
 
  private:
   struct Memory;
-  Generator(Device& device, const ModelSpec& model,
-            const std::vector<void*>& parameters, ElementType dtype);
+  Generator(Device& device, const ModelSpec& model, ModelPart part,
+            const std::vector<void*>& parameters, DType dtype);
 
   absl::Status Allocate();
   // Of the last token that was read, into logits_.
   absl::Status ReadLogits();
   // Runs text_[cached_, ...) through the model, restarting where it is full.
   absl::Status Extend();
-  void DecodeChunk(int64_t count);
+  absl::Status DecodeChunk(int64_t count);
+  int32_t Sample() const;
 
   Device& device_;
   const ModelSpec model_;
+  const ModelPart part_;
   const int64_t context_;                // tokens that the model sees at most
   const std::vector<void*> parameters_;  // by unit
-  std::vector<void*> tied_parameters_;   // by unit; null: not tied
   const DType dtype_;                    // of parameters and activations
-  std::vector<std::unique_ptr<DecodingUnit>> units_;
+  std::vector<std::unique_ptr<DecodingUnit>> units_;  // the part's
   std::unique_ptr<Memory> memory_;
   GenerateOptions options_;
   std::vector<int32_t> text_;  // that the cache holds or is about to

@@ -39,16 +39,17 @@ class DecodingUnitTest : public testing::TestWithParam<SmallUnit> {
           unit_.input.get() == nullptr
               ? nullptr
               : unit_.input.floats() + Width(TensorSpec::INPUT) * position;
-      decoding_->Decode(*unit_.device, kSmallPositions,
-                        {.position = position,
-                         .count = count,
-                         .tokens = unit_.batch.data() + position,
-                         .input = input,
-                         .output = output.data() + output_width * position,
-                         .cache = cache.get(),
-                         .workspace = workspace.get(),
-                         .parameters = unit_.parameters.get(),
-                         .tied_parameters = unit_.tied_parameters.get()});
+      CHECK_OK(
+          decoding_->Decode(*unit_.device, kSmallPositions,
+                            {.position = position,
+                             .count = count,
+                             .tokens = unit_.batch.data() + position,
+                             .input = input,
+                             .output = output.data() + output_width * position,
+                             .cache = cache.get(),
+                             .workspace = workspace.get(),
+                             .parameters = unit_.parameters.get(),
+                             .tied_parameters = unit_.tied_parameters.get()}));
     }
   }
 

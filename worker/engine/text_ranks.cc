@@ -1,0 +1,150 @@
+#include "worker/engine/text_ranks.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "proto/base/check.h"
+#include "proto/base/status.h"
+#include "proto/plan/mesh.h"
+#include "worker/collective/create_communicator.h"
+#include "worker/instructions/run_collective.h"
+
+namespace troupe {
+namespace {
+
+Element ElementOf(DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return Element::kF32;
+    case DType::kBF16:
+      return Element::kBF16;
+    default:
+      CHECK(false) << "nothing exchanges " << DTypeName(dtype);
+      return Element::kByte;
+  }
+}
+
+CommBuffer BufferOf(const Tensor& tensor) {
+  CHECK(tensor.dense()) << tensor.ShapeString();
+  return {.data = tensor.raw(),
+          .elements = tensor.elements(),
+          .element = ElementOf(tensor.dtype())};
+}
+
+}  // namespace
+
+TextRanks::TextRanks(const TextRanksOptions& options) : options_(options) {
+  const Mesh& mesh = options_.plan.mesh();
+  std::vector<int> coordinates(mesh.axes_size(), 0);
+  for (int i = 0; i < mesh.axes_size(); ++i) {
+    const Axis& axis = mesh.axes(i);
+    if (axis.name() == "pipeline") coordinates[i] = axis.size() - 1;
+  }
+  first_with_logits_ = RankAt(mesh, coordinates);
+}
+
+TextRanks::~TextRanks() {
+  if (token_ != nullptr) options_.device.Free(token_);
+}
+
+absl::StatusOr<std::unique_ptr<TextRanks>> TextRanks::Join(
+    const TextRanksOptions& options) {
+  auto ranks = absl::WrapUnique(new TextRanks(options));
+  ASSIGN_OR_RETURN(ranks->token_, options.device.Allocate(sizeof(int32_t)));
+  RETURN_IF_ERROR(ranks->JoinGroups());
+  return ranks;
+}
+
+absl::Status TextRanks::JoinGroups() {
+  for (const TextGroup& group : options_.plan.groups()) {
+    CommunicatorSeat seat = {.group = {.name = group.name()},
+                             .rank = -1,
+                             .store = &options_.store,
+                             .host = options_.host,
+                             .timeout = options_.join_timeout,
+                             .abort = &options_.abort,
+                             .device = &options_.device};
+    for (const int member : group.ranks()) {
+      if (member == options_.rank) seat.rank = seat.group.ranks.size();
+      seat.group.ranks.push_back(member);
+    }
+    if (seat.rank < 0) continue;
+    ASSIGN_OR_RETURN(auto communicator,
+                     CreateCommunicator(group.backend(), seat));
+    if (group.axis().empty()) {
+      all_ = std::move(communicator);
+    } else {
+      along_[group.axis()] = std::move(communicator);
+    }
+  }
+  if (all_ != nullptr) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "the text's plan has no group of all ranks; scheduler and worker must be "
+      "of one build");
+}
+
+absl::Status TextRanks::Meet() {
+  return all_->Barrier(
+      {.name = "weights of all ranks", .timeout = options_.meet_timeout});
+}
+
+absl::Status TextRanks::Exchange(const Op::Exchange& exchange, const Tensor& x,
+                                 const Tensor& y) {
+  const auto found = along_.find(exchange.axis());
+  CHECK(found != along_.end()) << "no group along " << exchange.axis();
+  Communicator& communicator = *found->second;
+  const CommBuffer to = BufferOf(y);
+  CommBuffer from;
+  if (x.raw() != y.raw()) {
+    from = BufferOf(x);
+    if (exchange.forward() == ALL_GATHER) {
+      // Behind its piece a rank may have padding.
+      from.elements = communicator.Block(to, communicator.rank()).elements;
+    }
+  }
+  return RunCollective(exchange.forward(), {.from = from, .to = to},
+                       communicator,
+                       {.name = absl::StrCat("values along ", exchange.axis()),
+                        .timeout = options_.timeout});
+}
+
+int TextRanks::Neighbour(int places) const {
+  const Mesh& mesh = options_.plan.mesh();
+  std::vector<int> coordinates = Coordinates(mesh, options_.rank);
+  for (int i = 0; i < mesh.axes_size(); ++i) {
+    if (mesh.axes(i).name() == "pipeline") coordinates[i] += places;
+  }
+  return RankAt(mesh, coordinates);
+}
+
+absl::Status TextRanks::Receive(const Tensor& input) {
+  return all_->Recv(BufferOf(input), Neighbour(-1),
+                    {.name = "activations", .timeout = options_.timeout});
+}
+
+absl::Status TextRanks::HandOn(const Tensor& output) {
+  return all_->Send(BufferOf(output), Neighbour(1),
+                    {.name = "activations", .timeout = options_.timeout});
+}
+
+absl::StatusOr<int32_t> TextRanks::Share(int32_t token) {
+  Device& device = options_.device;
+  device.CopyFromHost(token_, &token, sizeof(token));
+  RETURN_IF_ERROR(device.Synchronize());
+  RETURN_IF_ERROR(
+      all_->Broadcast({.data = token_, .elements = 1, .element = Element::kI32},
+                      first_with_logits_,
+                      {.name = "the next token", .timeout = options_.timeout}));
+  device.CopyToHost(&token, token_, sizeof(token));
+  RETURN_IF_ERROR(device.Synchronize());
+  return token;
+}
+
+void TextRanks::Abort(const absl::Status& why) {
+  if (all_ != nullptr) all_->Abort(why);
+  for (const auto& [axis, communicator] : along_) communicator->Abort(why);
+}
+
+}  // namespace troupe
