@@ -24,7 +24,7 @@ Cluster::Cluster(const Limits& limits, const JobCompiler& compiler)
       workers_(limits),
       jobs_(limits),
       runs_(limits, workers_, jobs_),
-      generations_(limits, workers_) {}
+      generations_(limits, compiler, workers_) {}
 
 void Cluster::Restore(std::vector<StoredJob> jobs, absl::Time now,
                       Actions& actions) {
@@ -75,9 +75,14 @@ void Cluster::Hear(Worker& from, const WorkerMessage& message, absl::Time now,
     case WorkerMessage::kGoodbye:
       return Lose(from.id, WorkerStatus::LEFT, message.goodbye().reason(), now,
                   actions);
+    case WorkerMessage::kCheckpointJob:
     case WorkerMessage::kGenerated:
-      return generations_.HandlePiece(from.id, message.generated(), now,
-                                      actions);
+      return generations_.HandleMessage(from.id, message, now, actions);
+    case WorkerMessage::kStoreSet:
+    case WorkerMessage::kStoreGet:
+      // Of the rank of a text or of a job: each knows its own.
+      generations_.HandleMessage(from.id, message, now, actions);
+      break;
     case WorkerMessage::kLeaving:
       workers_.Leave(from.id);
       break;
@@ -102,7 +107,7 @@ void Cluster::Lose(WorkerId id, WorkerStatus::State state,
   workers_.Remove(id, state, reason);
   actions.push_back(DropWorker{id, reason});
   if (worker.status.text() != 0) {
-    generations_.WorkerGone(worker, reason, actions);
+    generations_.WorkerGone(worker, reason, now, actions);
   } else if (worker.status.job() != 0) {
     runs_.WorkerGone(JobId(worker.status.job()), id,
                      state == WorkerStatus::LOST ? "was lost" : "left", reason,
@@ -283,7 +288,7 @@ void Cluster::Tick(absl::Time now, Actions& actions) {
   for (StuckWorker& stuck : runs_.Tick(now, actions)) {
     lost.push_back(std::move(stuck));
   }
-  for (StuckWorker& stuck : generations_.Tick(now)) {
+  for (StuckWorker& stuck : generations_.Tick(now, actions)) {
     lost.push_back(std::move(stuck));
   }
   for (const StuckWorker& stuck : lost) {

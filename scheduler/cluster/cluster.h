@@ -77,7 +77,7 @@ class Cluster {
     generations_.Abandon(text, now, actions);
     Settle(now, actions);
   }
-  // The name of the worker that wrote it.
+  // The names of those who wrote it.
   absl::StatusOr<std::string> CancelText(int64_t text, absl::Time now,
                                          Actions& actions) {
     auto worker = generations_.Cancel(text, now, actions);

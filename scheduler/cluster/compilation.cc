@@ -19,26 +19,6 @@ Choice ChoiceOf(const std::vector<const Worker*>& placed, bool idle) {
   return choice;
 }
 
-// The candidates on GPUs, and those on CPUs, as far as they are enough: a job
-// wants one kind. All of them where neither is, for the planner to say so.
-std::vector<std::vector<const Worker*>> KindsWithEnough(
-    const std::vector<const Worker*>& candidates, int needed) {
-  std::vector<const Worker*> gpus;
-  std::vector<const Worker*> cpus;
-  for (const Worker* worker : candidates) {
-    const bool gpu = worker->status.description().has_gpu();
-    (gpu ? gpus : cpus).push_back(worker);
-  }
-  std::vector<std::vector<const Worker*>> kinds;
-  for (const auto& kind : {gpus, cpus}) {
-    if (!kind.empty() && static_cast<int>(kind.size()) >= needed) {
-      kinds.push_back(kind);
-    }
-  }
-  if (kinds.empty()) kinds.push_back(candidates);
-  return kinds;
-}
-
 }  // namespace
 
 Compilation CompilationFor(const JobSpec& spec, int needed,
@@ -57,7 +37,11 @@ Compilation CompilationFor(const JobSpec& spec, int needed,
     const std::vector<const Worker*> candidates =
         idle ? workers.Idle() : workers.Alive();
     if (static_cast<int>(candidates.size()) < needed) continue;
-    for (const auto& alike : KindsWithEnough(candidates, needed)) {
+    std::vector<std::vector<const Worker*>> kinds =
+        OfOneKind(candidates, needed);
+    // Neither is enough: the planner says so.
+    if (kinds.empty()) kinds.push_back(candidates);
+    for (const auto& alike : kinds) {
       add(PlaceRanks(alike, needed), idle);
       add(PlaceRanks(LargestOf(alike, needed), needed), idle);
     }

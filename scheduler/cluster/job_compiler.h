@@ -12,6 +12,7 @@
 #include "proto/cluster.pb.h"
 #include "proto/job.pb.h"
 #include "proto/plan.pb.h"
+#include "proto/text_plan.pb.h"
 #include "proto/timeline.pb.h"
 
 namespace troupe {
@@ -45,6 +46,13 @@ class JobCompiler {
 
   // What is sent to the worker of this rank: the plan as far as it concerns it.
   virtual Plan PlanOfRank(const Plan& plan, int rank) const = 0;
+
+  // What workers do that write a text with the job's model, cut as its
+  // parallelism says over tensor x pipeline of them. Quick. INVALID_ARGUMENT.
+  virtual absl::StatusOr<TextPlan> PlanText(const JobSpec& job) const = 0;
+  // Completes it for those who will: workers[r] as rank r.
+  virtual void ConnectText(const std::vector<WorkerDescription>& workers,
+                           TextPlan& plan) const = 0;
 };
 
 }  // namespace troupe

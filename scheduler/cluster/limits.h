@@ -41,6 +41,9 @@ struct Limits {
   // Between two pieces of a generated text; a worker that does not let go of
   // one that was stopped is lost after stop_max.
   absl::Duration generate_max = absl::Minutes(2);
+  // Deadline of a collective of workers that write a text together: shorter, so
+  // that one of them says who did not come.
+  absl::Duration text_collective_max = absl::Seconds(90);
   // Deadline of a collective: the greater of collective_min and hang_steps
   // predicted steps.
   absl::Duration collective_min = absl::Seconds(30);

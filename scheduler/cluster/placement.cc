@@ -19,6 +19,8 @@ absl::string_view TakeDigits(absl::string_view& text) {
   return digits;
 }
 
+}  // namespace
+
 int64_t DeviceBytes(const Worker& worker) {
   int64_t bytes = 0;
   for (const TierBudget& budget : worker.status.description().budgets()) {
@@ -27,7 +29,22 @@ int64_t DeviceBytes(const Worker& worker) {
   return bytes;
 }
 
-}  // namespace
+std::vector<std::vector<const Worker*>> OfOneKind(
+    const std::vector<const Worker*>& candidates, int needed) {
+  std::vector<const Worker*> gpus;
+  std::vector<const Worker*> cpus;
+  for (const Worker* worker : candidates) {
+    const bool gpu = worker->status.description().has_gpu();
+    (gpu ? gpus : cpus).push_back(worker);
+  }
+  std::vector<std::vector<const Worker*>> kinds;
+  for (const auto& kind : {gpus, cpus}) {
+    if (!kind.empty() && static_cast<int>(kind.size()) >= needed) {
+      kinds.push_back(kind);
+    }
+  }
+  return kinds;
+}
 
 std::vector<const Worker*> LargestOf(std::vector<const Worker*> candidates,
                                      int count) {

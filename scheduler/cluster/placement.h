@@ -5,6 +5,7 @@
 #ifndef TROUPE_SCHEDULER_CLUSTER_PLACEMENT_H_
 #define TROUPE_SCHEDULER_CLUSTER_PLACEMENT_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -20,6 +21,14 @@ std::vector<const Worker*> PlaceRanks(std::vector<const Worker*> candidates,
 // REQUIRES: count <= candidates.size().
 std::vector<const Worker*> LargestOf(std::vector<const Worker*> candidates,
                                      int count);
+
+// The candidates on GPUs, and those on CPUs, each where they are enough: who
+// works together is of one kind.
+std::vector<std::vector<const Worker*>> OfOneKind(
+    const std::vector<const Worker*>& candidates, int needed);
+
+// Bytes of its DEVICE tier.
+int64_t DeviceBytes(const Worker& worker);
 
 // Compares runs of digits as numbers. A strict weak order.
 bool NaturalLess(absl::string_view a, absl::string_view b);

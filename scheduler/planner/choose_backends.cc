@@ -66,4 +66,12 @@ void ChooseBackends(const std::vector<WorkerDescription>& workers, Plan& plan) {
   }
 }
 
+void ChooseBackends(const std::vector<WorkerDescription>& workers,
+                    TextPlan& plan) {
+  for (TextGroup& group : *plan.mutable_groups()) {
+    const Ranks ranks(group.ranks().begin(), group.ranks().end());
+    group.set_backend(CarrierFor(workers, ranks).backend());
+  }
+}
+
 }  // namespace troupe

@@ -15,12 +15,15 @@
 
 #include "proto/cluster.pb.h"
 #include "proto/plan.pb.h"
+#include "proto/text_plan.pb.h"
 
 namespace troupe {
 
 // Sets the backend of every group, "shared_memory", "gloo" or "nccl", and
 // whether it is staged. workers[r] is to fill rank r. REQUIRES CheckDevices.
 void ChooseBackends(const std::vector<WorkerDescription>& workers, Plan& plan);
+void ChooseBackends(const std::vector<WorkerDescription>& workers,
+                    TextPlan& plan);
 
 }  // namespace troupe
 

@@ -20,6 +20,7 @@ ParallelismSpec CutOf(const ParallelismSpec& job) {
   ParallelismSpec cut;
   cut.set_tensor(std::max(job.tensor(), 1));
   cut.set_pipeline(std::max(job.pipeline(), 1));
+  cut.set_virtual_stages(1);
   if (job.stages_size() == cut.pipeline()) *cut.mutable_stages() = job.stages();
   return cut;
 }
@@ -88,6 +89,7 @@ absl::StatusOr<TextPlan> PlanText(const JobSpec& job) {
   }
   const ParallelismSpec cut = CutOf(job.parallelism());
   TextPlan plan;
+  *plan.mutable_model() = model;
   RETURN_IF_ERROR(LayMesh(cut, plan));
   ASSIGN_OR_RETURN(UnitList units, Units(model, cut));
   RETURN_IF_ERROR(LayStages(units.units, cut, plan));

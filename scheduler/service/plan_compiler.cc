@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "proto/base/status.h"
+#include "scheduler/planner/choose_backends.h"
+#include "scheduler/planner/plan_text.h"
 #include "scheduler/planner/planner.h"
 #include "scheduler/planner/resolve.h"
 #include "scheduler/simulate/simulate.h"
@@ -26,6 +28,15 @@ absl::StatusOr<CompiledJob> PlanCompiler::Compile(
 
 Plan PlanCompiler::PlanOfRank(const Plan& plan, int rank) const {
   return AssignmentPlan(plan, rank);
+}
+
+absl::StatusOr<TextPlan> PlanCompiler::PlanText(const JobSpec& job) const {
+  return troupe::PlanText(job);
+}
+
+void PlanCompiler::ConnectText(const std::vector<WorkerDescription>& workers,
+                               TextPlan& plan) const {
+  ChooseBackends(workers, plan);
 }
 
 }  // namespace troupe

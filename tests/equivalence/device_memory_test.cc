@@ -15,6 +15,7 @@
 #include "tests/equivalence/cluster_of_threads.h"
 #include "tests/equivalence/pipeline_job.h"
 #include "tests/equivalence/small_job.h"
+#include "tests/equivalence/text_plan_of.h"
 #include "tests/ops/split_memory_device.h"
 #include "worker/engine/text_generation.h"
 #include "worker/rank/device_allocator.h"
@@ -197,6 +198,7 @@ std::vector<int32_t> Continue(const std::string& checkpoint, Device& device) {
   std::vector<int32_t> ids;
   const absl::Status status =
       ContinueText({.checkpoint = checkpoint,
+                    .plan = TextPlanOf(checkpoint),
                     .prompt_ids = {1, 4, 13},
                     .max_new_tokens = 30,
                     .sampling = {.temperature = 0.7, .seed = 3}},

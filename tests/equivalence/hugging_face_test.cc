@@ -15,6 +15,7 @@
 #include "storage/tier/allocator.h"
 #include "tests/equivalence/cluster_of_threads.h"
 #include "tests/equivalence/small_job.h"
+#include "tests/equivalence/text_plan_of.h"
 #include "worker/engine/text_generation.h"
 
 namespace troupe {
@@ -85,6 +86,7 @@ std::vector<int32_t> Continue(const std::string& checkpoint,
   std::vector<int32_t> ids;
   const absl::Status status = ContinueText(
       {.checkpoint = checkpoint,
+       .plan = TextPlanOf(checkpoint),
        .prompt_ids = expected.ids,
        .max_new_tokens = static_cast<int64_t>(expected.greedy.size()),
        .sampling = {.temperature = 0}},

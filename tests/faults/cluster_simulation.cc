@@ -323,9 +323,11 @@ void ClusterSimulation::Restart() {
   texts_.clear();
   actions_.clear();
   // Texts are numbered anew.
-  past_.erase(std::remove_if(
-                  past_.begin(), past_.end(),
-                  [](const auto& message) { return message.has_generated(); }),
+  past_.erase(std::remove_if(past_.begin(), past_.end(),
+                             [](const auto& message) {
+                               return message.has_generated() ||
+                                      message.has_checkpoint_job();
+                             }),
               past_.end());
   draining_ = false;
   now_ += absl::Seconds(Draw(10));

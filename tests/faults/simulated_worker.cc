@@ -144,14 +144,20 @@ void SimulatedWorker::Beat(absl::Time now) {
 
 void SimulatedWorker::Obey(const SchedulerMessage& message, absl::Time now) {
   if (message.has_start()) return TakeSeat(message.start());
-  if (message.has_generate()) {
+  if (message.has_read_job()) {
+    EXPECT_FALSE(seat_.has_value() || text_.has_value())
+        << name_ << " was asked to read beside its work";
+    ReadJob(message.read_job().request());
+  } else if (message.has_generate()) {
     EXPECT_FALSE(seat_.has_value() || text_.has_value())
         << name_ << " was given a text beside its work";
     text_ = {.request = message.generate().request(),
+             .rank = message.generate().rank(),
+             .ranks = message.generate().plan().weight_bytes_size(),
              .pieces_left = 1 + Draw(6)};
   } else if (message.has_stop_text()) {
     if (text_.has_value() && text_->request == message.stop_text().request()) {
-      text_->pieces_left = 1;
+      text_->stopped = true;
     }
   }
   if (!seat_.has_value()) return;
@@ -205,12 +211,35 @@ void SimulatedWorker::TakeSeat(const Assignment& start) {
   seat_->step = seat_->attempt->FirstStep() - 1;
 }
 
+// By which job the checkpoint was made: by a small one, or one of which the
+// model fits two workers or four.
+void SimulatedWorker::ReadJob(int64_t text) {
+  CheckpointJob& read = *Say().mutable_checkpoint_job();
+  read.set_request(text);
+  if (Draw(10) == 0) {
+    read.set_error("no manifest");
+    return;
+  }
+  const int ranks = 1 << Draw(3);
+  read.mutable_job()->mutable_model()->set_hidden_size(1000 * ranks);
+  read.mutable_job()->mutable_parallelism()->set_tensor(ranks);
+}
+
 void SimulatedWorker::WriteText() {
   GeneratedText& piece = *Say().mutable_generated();
   piece.set_request(text_->request);
-  piece.set_text("and ");
-  piece.set_tokens(1);
-  if (--text_->pieces_left > 0) return;
+  piece.set_loaded(true);
+  if (text_->stopped) {
+    piece.set_error("told to stop");
+    piece.set_stopped(true);
+  } else if (Draw(50) == 0) {
+    piece.set_error("bad luck");
+    if (Draw(2) == 0) piece.set_missing_rank(Draw(text_->ranks));
+  } else if (text_->rank == 0) {
+    piece.set_text("and ");
+    piece.set_tokens(1);
+  }
+  if (piece.error().empty() && --text_->pieces_left > 0) return;
   piece.set_done(true);
   text_.reset();
 }

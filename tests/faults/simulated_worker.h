@@ -83,7 +83,10 @@ class SimulatedWorker {
   };
   struct Text {
     int64_t request = 0;
+    int rank = 0;
+    int ranks = 1;
     int pieces_left = 0;
+    bool stopped = false;
   };
   struct Ending {
     bool ok = false;
@@ -100,6 +103,7 @@ class SimulatedWorker {
   void Obey(const SchedulerMessage& message, absl::Time now);
   void ObeyStop(const StopRank& stop, absl::Time now);
   void TakeSeat(const Assignment& start);
+  void ReadJob(int64_t text);
   void WriteText();
   // Each returns whether that was this piece of work.
   bool BeginRank();

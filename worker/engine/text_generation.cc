@@ -8,8 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
 #include "proto/plan/job_json.h"
-#include "proto/plan/model.h"
-#include "proto/plan/model_fields.h"
+#include "proto/plan/text_parts.h"
 #include "storage/checkpoint/assets.h"
 #include "storage/checkpoint/load_tensors.h"
 #include "storage/checkpoint/manifest.h"
@@ -24,27 +23,30 @@
 namespace troupe {
 namespace {
 
-// The flat buffers of all units, in order.
+// The flat buffers of the units that a rank holds.
 struct Weights {
   std::vector<ArenaBlock> blocks;
-  std::vector<void*> pointers;
+  std::vector<void*> pointers;  // by unit; null for the others
 };
 
 absl::StatusOr<Weights> LoadWeights(const CheckpointToLoad& checkpoint,
-                                    const std::vector<Unit>& units,
-                                    Device& device, Arena& arena,
-                                    const BytesMoved& moved) {
+                                    const TextRequest& request, Device& device,
+                                    Arena& arena, const BytesMoved& moved) {
+  const TextPlan& plan = request.plan;
+  const MeshPlace place = {.mesh = &plan.mesh(), .rank = request.rank};
   Weights weights;
+  weights.pointers.resize(plan.units_size(), nullptr);
   std::vector<TensorToLoad> tensors;
-  for (const Unit& unit : units) {
-    ASSIGN_OR_RETURN(
-        ArenaBlock block,
-        arena.Allocate("parameters", unit.flat_elements() * sizeof(float)));
+  for (const int u : UnitsOfText(plan, request.rank)) {
+    const Unit& unit = plan.units(u);
+    const int64_t bytes = unit.flat_elements() * sizeof(float);
+    ASSIGN_OR_RETURN(ArenaBlock block, arena.Allocate("parameters", bytes));
+    device.Zero(block.data(), bytes);  // what is padding stays so
     for (const StateTensor& tensor : UnitStateTensors(
-             OptimizerSpec(), unit, {.parameters = block.data()})) {
+             OptimizerSpec(), unit, {.parameters = block.data()}, place)) {
       tensors.push_back(IntoDevice(tensor, device));
     }
-    weights.pointers.push_back(block.data());
+    weights.pointers[u] = block.data();
     weights.blocks.push_back(std::move(block));
   }
   ASSIGN_OR_RETURN(CheckpointLoad load,
@@ -53,6 +55,18 @@ absl::StatusOr<Weights> LoadWeights(const CheckpointToLoad& checkpoint,
                    MakeIoEngine({.log = false}));
   RETURN_IF_ERROR(load.Run(*io, moved));
   return weights;
+}
+
+ModelPart PartOf(const TextRequest& request, DecodingPeers* peers) {
+  const TextPlan& plan = request.plan;
+  const Stage& stage = StageOfText(plan, request.rank);
+  ModelPart part = {.begin = stage.unit(),
+                    .end = stage.unit() + stage.unit_count(),
+                    .place = {.mesh = &plan.mesh(), .rank = request.rank},
+                    .peers = peers};
+  part.units.units = {plan.units().begin(), plan.units().end()};
+  part.units.tables = {plan.tables().begin(), plan.tables().end()};
+  return part;
 }
 
 // By the name in the manifest, with the model that the checkpoint carries. The
@@ -101,17 +115,15 @@ absl::Status Draw(Generator& generator, const Tokenizer* tokenizer,
 }  // namespace
 
 absl::Status ContinueText(const TextRequest& request, Device& device,
-                          const TierArenas& arenas, const TextSink& sink) {
+                          const TierArenas& arenas, const TextSink& sink,
+                          TextRanks* peers) {
   const std::string context = absl::StrCat("checkpoint ", request.checkpoint);
   const absl::StatusOr<Manifest> read = ReadManifest(request.checkpoint);
   if (!read.ok()) return Annotate(read.status(), context);
   const Manifest& manifest = *read;
-  const absl::StatusOr<JobSpec> job = ParseJobJson(manifest.job);
-  if (!job.ok()) return Annotate(job.status(), context);
-  const ModelSpec& model = job->model();
-  if (IsSynthetic(model)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(context, ": a synthetic model has no text"));
+  if (request.plan.stages().empty()) {
+    return absl::InvalidArgumentError(
+        "the text has no plan; scheduler and worker must be of one build");
   }
   // Ids need no tokenizer; where there is one, they come with their text.
   const absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer =
@@ -122,25 +134,35 @@ absl::Status ContinueText(const TextRequest& request, Device& device,
     RETURN_IF_ERROR((*tokenizer)->Encode(request.prompt, prompt));
   }
 
-  ASSIGN_OR_RETURN(const UnitList units,
-                   ModelUnits(model, {.sequences = 1,
-                                      .sequence_length =
-                                          LongestSequenceOf(model).positions}));
   ASSIGN_OR_RETURN(Arena * arena, arenas.Find(DEVICE));
   absl::Status heard;
   absl::StatusOr<Weights> weights =
-      LoadWeights({request.checkpoint, manifest}, units.units, device, *arena,
+      LoadWeights({request.checkpoint, manifest}, request, device, *arena,
                   [&](uint64_t) { return heard = sink(TextPiece()); });
   RETURN_IF_ERROR(heard);
   if (!weights.ok()) return Annotate(weights.status(), context);
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<Generator> generator,
+      Generator::Create(device, request.plan.model(), PartOf(request, peers),
+                        weights->pointers));
+  RETURN_IF_ERROR(sink({.loaded = true}));
+  if (peers != nullptr) RETURN_IF_ERROR(peers->Meet());
 
-  ASSIGN_OR_RETURN(const std::unique_ptr<Generator> generator,
-                   Generator::Create(device, model, weights->pointers));
   GenerateOptions sampling = request.sampling;
   sampling.go_on = [&sink] { return sink(TextPiece()); };
   RETURN_IF_ERROR(generator->Start(prompt, sampling));
-  return Draw(*generator, tokenizer.ok() ? tokenizer->get() : nullptr,
+  const bool says_text = request.rank == 0 && tokenizer.ok();
+  return Draw(*generator, says_text ? tokenizer->get() : nullptr,
               request.max_new_tokens, sink);
+}
+
+absl::StatusOr<JobSpec> JobOfCheckpoint(const std::string& checkpoint) {
+  const std::string context = absl::StrCat("checkpoint ", checkpoint);
+  const absl::StatusOr<Manifest> manifest = ReadManifest(checkpoint);
+  if (!manifest.ok()) return Annotate(manifest.status(), context);
+  absl::StatusOr<JobSpec> job = ParseJobJson(manifest->job);
+  if (!job.ok()) return Annotate(job.status(), context);
+  return job;
 }
 
 }  // namespace troupe

@@ -1,8 +1,9 @@
 // Continues a text with the model of a checkpoint: what a worker does with a
-// GenerateText message. The model and the tokenizer come from the checkpoint's
-// manifest and the files that it carries; its weights take memory of the device
-// tier while this runs. A model whose tokenizer is not known, or not one that
-// Troupe reads, continues token ids.
+// GenerateText message, alone or as a rank of several. The plan says what of
+// the model it has; the tokenizer comes from the checkpoint's manifest and the
+// files that it carries; its weights take memory of the device tier while this
+// runs. A model whose tokenizer is not known, or not one that Troupe reads,
+// continues token ids.
 #ifndef TROUPE_WORKER_ENGINE_TEXT_GENERATION_H_
 #define TROUPE_WORKER_ENGINE_TEXT_GENERATION_H_
 
@@ -12,14 +13,23 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "ops/device.h"
+#include "proto/job.pb.h"
+#include "proto/text_plan.pb.h"
+#include "worker/engine/text_ranks.h"
 #include "worker/model/generator.h"
 #include "worker/rank/tier_arenas.h"
 
 namespace troupe {
 
+// By which job it was made, as it says. NotFound, DataLoss.
+absl::StatusOr<JobSpec> JobOfCheckpoint(const std::string& checkpoint);
+
 struct TextRequest {
   std::string checkpoint;  // its directory
+  TextPlan plan;
+  int rank = 0;
   std::string prompt;
   std::vector<int32_t> prompt_ids;  // where there are any, in place of `prompt`
   int64_t max_new_tokens = 0;
@@ -31,19 +41,22 @@ struct TextPiece {
   // brings the rest. Empty where there is no tokenizer.
   std::string text;
   std::vector<int32_t> ids;  // the new token; none in the last piece
+  bool loaded = false;  // the rank has its weights, and waits for the others
 };
 // Receives a piece for each new token as it is drawn, and one more where text
-// is left. Empty ones come between, while weights are loaded or a long text is
-// read: they say that it goes on. An error ends the generation, and is
-// returned.
+// is left; of several ranks only the first has text. Empty ones come between,
+// while weights are loaded or a long text is read: they say that it goes on.
+// An error ends the generation, and is returned.
 using TextSink = std::function<absl::Status(const TextPiece& piece)>;
 
 // NotFound, DataLoss: the checkpoint. ResourceExhausted: the model does not fit
 // into the device tier. InvalidArgument: an empty prompt, or one that the
 // model's vocabulary cannot hold. FailedPrecondition: a prompt in text where
-// there is no tokenizer.
+// there is no tokenizer. And those of the peers, who are null where the plan is
+// for one rank.
 absl::Status ContinueText(const TextRequest& request, Device& device,
-                          const TierArenas& arenas, const TextSink& sink);
+                          const TierArenas& arenas, const TextSink& sink,
+                          TextRanks* peers = nullptr);
 
 }  // namespace troupe
 

@@ -139,6 +139,7 @@ absl::Status Daemon::Serve(Session& session) {
   if (rank_ != nullptr) rank_->Abort(over);
   Replace(nullptr);
   generation_.reset();
+  job_reader_.reset();
   absl::MutexLock lock(&mutex_);
   session_ = nullptr;
   savable_.reset();
@@ -161,12 +162,19 @@ void Daemon::Handle(const SchedulerMessage& message,
         message.start(), RankRunnerOptions{.resources = resources_,
                                            .send = send,
                                            .address = options_.address}));
+  } else if (message.has_read_job()) {
+    job_reader_ = nullptr;
+    job_reader_ = std::make_unique<JobReader>(message.read_job(), send);
   } else if (message.has_generate()) {
     generation_ = nullptr;
-    generation_ = std::make_unique<GenerationRunner>(message.generate(),
-                                                     resources_, send);
+    generation_ = std::make_unique<GenerationRunner>(
+        message.generate(), GenerationOptions{.resources = resources_,
+                                              .send = send,
+                                              .address = options_.address});
   } else if (message.has_stop_text()) {
     if (generation_ != nullptr) generation_->Stop(message.stop_text());
+  } else if (message.store_value().ref().text() != 0) {
+    if (generation_ != nullptr) generation_->OnValue(message.store_value());
   } else if (rank_ != nullptr) {
     rank_->OnMessage(message);
     absl::MutexLock lock(&mutex_);

@@ -17,6 +17,7 @@
 #include "proto/cluster.pb.h"
 #include "worker/engine/train_loop.h"
 #include "worker/service/generation_runner.h"
+#include "worker/service/job_reader.h"
 #include "worker/service/rank_runner.h"
 #include "worker/service/session.h"
 
@@ -84,6 +85,7 @@ class Daemon {
   mutable absl::Mutex rank_mutex_;
   std::unique_ptr<RankRunner> rank_;
   std::unique_ptr<GenerationRunner> generation_;
+  std::unique_ptr<JobReader> job_reader_;
 
   mutable absl::Mutex mutex_;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;

@@ -86,6 +86,9 @@ TEST(BoundedTexts, OfATextThatFails) {
   request.set_max_new_tokens(1);
   const auto number = h.cluster.Generate(request, h.now, h.actions);
   ASSERT_TRUE(number.ok()) << number.status();
+  WorkerMessage job;
+  job.mutable_checkpoint_job()->set_request(*number);
+  h.Send(on, job);
   WorkerMessage piece;
   piece.mutable_generated()->set_request(*number);
   piece.mutable_generated()->set_error(Flood());

@@ -253,7 +253,7 @@ TEST(Cluster, GeneratesFromAJobsNewestCheckpoint) {
   committed.mutable_committed()->mutable_checkpoint()->set_path("/c/5");
   h.Send(on[0], committed);
   ASSERT_TRUE(h.cluster.Generate(request, h.now, h.actions).ok());
-  EXPECT_EQ(h.Sent(on[1]).back().generate().checkpoint(), "/c/5");
+  EXPECT_EQ(h.Sent(on[1]).back().read_job().checkpoint(), "/c/5");
 }
 
 TEST(Cluster, RestoredJobsRun) {

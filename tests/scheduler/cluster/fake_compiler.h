@@ -2,8 +2,10 @@
 #ifndef TROUPE_TESTS_SCHEDULER_CLUSTER_FAKE_COMPILER_H_
 #define TROUPE_TESTS_SCHEDULER_CLUSTER_FAKE_COMPILER_H_
 
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -59,6 +61,33 @@ class FakeCompiler final : public JobCompiler {
     Plan part = plan;
     part.set_rank(rank);
     return part;
+  }
+  // Weights are hidden_size bytes in all, shared evenly; 5 ranks are refused.
+  absl::StatusOr<TextPlan> PlanText(const JobSpec& job) const override {
+    TextPlan plan;
+    int ranks = 1;
+    for (const auto& [name, given] :
+         {std::pair("pipeline", job.parallelism().pipeline()),
+          std::pair("tensor", job.parallelism().tensor())}) {
+      Axis& axis = *plan.mutable_mesh()->add_axes();
+      axis.set_name(name);
+      axis.set_size(std::max(given, 1));
+      ranks *= axis.size();
+    }
+    if (ranks == 5) {
+      return absl::InvalidArgumentError("parallelism.tensor: 5 is odd");
+    }
+    TextGroup& all = *plan.add_groups();
+    for (int rank = 0; rank < ranks; ++rank) {
+      all.add_ranks(rank);
+      plan.add_weight_bytes(job.model().hidden_size() / ranks);
+    }
+    return plan;
+  }
+  void ConnectText(const std::vector<WorkerDescription>& workers,
+                   TextPlan& plan) const override {
+    plan.mutable_groups(0)->set_backend(
+        absl::StrCat("of ", workers.size(), " from ", workers[0].name()));
   }
 };
 

@@ -23,12 +23,33 @@ void Piece(Harness& h, WorkerId from, int64_t request, const std::string& text,
   h.Send(from, message);
 }
 
+// What the worker read of the checkpoint.
+void Answer(Harness& h, WorkerId from, int64_t request, const JobSpec& job) {
+  WorkerMessage message;
+  message.mutable_checkpoint_job()->set_request(request);
+  *message.mutable_checkpoint_job()->mutable_job() = job;
+  h.Send(from, message);
+}
+
+// Has a worker alone write.
+int64_t Writing(Harness& h, WorkerId worker) {
+  const int64_t request =
+      *h.cluster.Generate(RequestOf("/c"), h.now, h.actions);
+  Answer(h, worker, request, JobSpec());
+  return request;
+}
+
 TEST(Generations, RelaysThePiecesAndFreesTheWorker) {
   Harness h;
   const WorkerId worker = h.Join("w");
   const int64_t request =
       *h.cluster.Generate(RequestOf("/c"), h.now, h.actions);
-  EXPECT_EQ(h.Sent(worker).back().generate().checkpoint(), "/c");
+  EXPECT_EQ(h.Sent(worker).back().read_job().checkpoint(), "/c");
+  Answer(h, worker, request, JobSpec());
+  const GenerateText text = h.Sent(worker).back().generate();
+  EXPECT_EQ(text.checkpoint(), "/c");
+  EXPECT_EQ(text.prompt(), "In the beginning");
+  EXPECT_EQ(text.plan().weight_bytes_size(), 1);
   EXPECT_EQ(h.worker(worker).state(), WorkerStatus::BUSY);
   const auto busy = h.cluster.Generate(RequestOf("/c"), h.now, h.actions);
   EXPECT_TRUE(absl::IsUnavailable(busy.status())) << busy.status();
@@ -48,8 +69,7 @@ TEST(Generations, RelaysThePiecesAndFreesTheWorker) {
 TEST(Generations, AQueuedJobStartsWhenTheTextIsWritten) {
   Harness h;
   const WorkerId worker = h.Join("w");
-  const int64_t request =
-      *h.cluster.Generate(RequestOf("/c"), h.now, h.actions);
+  const int64_t request = Writing(h, worker);
   const JobId job = h.Submit(SpecOf(1));
   EXPECT_EQ(h.status(job).state(), QUEUED);
   Piece(h, worker, request, "", true);
@@ -59,7 +79,7 @@ TEST(Generations, AQueuedJobStartsWhenTheTextIsWritten) {
 TEST(Generations, ALostWorkerEndsTheText) {
   Harness h;
   const WorkerId worker = h.Join("w");
-  ASSERT_TRUE(h.cluster.Generate(RequestOf("/c"), h.now, h.actions).ok());
+  Writing(h, worker);
   h.Disconnect(worker, "connection closed");
   const auto replies = h.All<GenerateReply>();
   ASSERT_EQ(replies.size(), 1u);
@@ -71,8 +91,7 @@ TEST(Generations, ALostWorkerEndsTheText) {
 TEST(Generations, AnAbandonedTextIsStoppedAndDropped) {
   Harness h;
   const WorkerId worker = h.Join("w");
-  const int64_t request =
-      *h.cluster.Generate(RequestOf("/c"), h.now, h.actions);
+  const int64_t request = Writing(h, worker);
   h.ClearActions();
   h.cluster.AbandonText(request, h.now, h.actions);
   h.cluster.AbandonText(request, h.now, h.actions);
@@ -90,8 +109,7 @@ TEST(Generations, AnAbandonedTextIsStoppedAndDropped) {
 TEST(Generations, ACancelledTextEndsForBothSides) {
   Harness h;
   const WorkerId worker = h.Join("w");
-  const int64_t request =
-      *h.cluster.Generate(RequestOf("/c"), h.now, h.actions);
+  const int64_t request = Writing(h, worker);
   EXPECT_EQ(h.worker(worker).text(), request);
   EXPECT_EQ(h.worker(worker).reason(), "writes text 1");
   h.ClearActions();
@@ -117,8 +135,7 @@ TEST(Generations, ACancelledTextEndsForBothSides) {
 TEST(Generations, AWorkerThatDoesNotStopIsLost) {
   Harness h;
   const WorkerId worker = h.Join("w");
-  const int64_t request =
-      *h.cluster.Generate(RequestOf("/c"), h.now, h.actions);
+  const int64_t request = Writing(h, worker);
   h.cluster.AbandonText(request, h.now, h.actions);
   for (int second = 0; second < 30; ++second) {
     Piece(h, worker, request, "on and on", false);
@@ -134,8 +151,7 @@ TEST(Generations, AWorkerThatDoesNotStopIsLost) {
 TEST(Generations, APieceWithoutTextIsASignOfLife) {
   Harness h;
   const WorkerId worker = h.Join("w");
-  const int64_t request =
-      *h.cluster.Generate(RequestOf("/c"), h.now, h.actions);
+  const int64_t request = Writing(h, worker);
   for (int minute = 0; minute < 10; ++minute) {
     Piece(h, worker, request, "", false);
     h.Pass(absl::Minutes(1), {worker});
@@ -150,6 +166,46 @@ TEST(Generations, ASilentWorkerIsLost) {
   h.Pass(absl::Seconds(121), {worker});
   EXPECT_EQ(h.worker(worker).state(), WorkerStatus::LOST);
   EXPECT_EQ(h.All<GenerateReply>().size(), 1u);
+}
+
+// The disk of the one who reads the checkpoint does not answer.
+TEST(Generations, ASilentReaderIsLost) {
+  Harness h;
+  const WorkerId worker = h.Join("w");
+  ASSERT_TRUE(h.cluster.Generate(RequestOf("/c"), h.now, h.actions).ok());
+  h.Pass(absl::Seconds(121), {worker});
+  EXPECT_EQ(h.worker(worker).state(), WorkerStatus::LOST);
+  EXPECT_EQ(h.All<GenerateReply>().size(), 1u);
+}
+
+TEST(Generations, ACheckpointThatCannotBeReadIsTheAnswer) {
+  Harness h;
+  const WorkerId worker = h.Join("w");
+  const int64_t request =
+      *h.cluster.Generate(RequestOf("/c"), h.now, h.actions);
+  WorkerMessage message;
+  message.mutable_checkpoint_job()->set_request(request);
+  message.mutable_checkpoint_job()->set_error("checkpoint /c: no manifest");
+  h.Send(worker, message);
+  const auto replies = h.All<GenerateReply>();
+  ASSERT_EQ(replies.size(), 1u);
+  EXPECT_EQ(replies[0].status,
+            absl::FailedPreconditionError("checkpoint /c: no manifest"));
+  EXPECT_EQ(h.worker(worker).state(), WorkerStatus::IDLE);
+}
+
+TEST(Generations, ATextThatIsAbandonedWhileItsCheckpointIsReadIsNotBegun) {
+  Harness h;
+  const WorkerId worker = h.Join("w");
+  const int64_t request =
+      *h.cluster.Generate(RequestOf("/c"), h.now, h.actions);
+  h.cluster.AbandonText(request, h.now, h.actions);
+  EXPECT_EQ(h.worker(worker).state(), WorkerStatus::BUSY);
+  h.ClearActions();
+  Answer(h, worker, request, JobSpec());
+  EXPECT_TRUE(h.Sent(worker).empty());
+  EXPECT_TRUE(h.All<GenerateReply>().empty());
+  EXPECT_EQ(h.worker(worker).state(), WorkerStatus::IDLE);
 }
 
 TEST(Generations, RefusesNonsense) {
@@ -167,6 +223,8 @@ TEST(Generations, RefusesNonsense) {
   EXPECT_EQ(code([](auto& r) { r.set_temperature(-1); }), invalid);
   EXPECT_EQ(code([](auto& r) { r.set_temperature(std::nan("")); }), invalid);
   EXPECT_EQ(code([](auto& r) { r.set_top_k(-1); }), invalid);
+  EXPECT_EQ(code([](auto& r) { r.set_tensor(0); }), invalid);
+  EXPECT_EQ(code([](auto& r) { r.set_pipeline(5000); }), invalid);
   EXPECT_EQ(code([](auto& r) { r.set_prompt(std::string(2 << 20, 'x')); }),
             invalid);
   EXPECT_EQ(code([](auto& r) { r.clear_checkpoint(); }), invalid);

@@ -59,6 +59,14 @@ class FakeWorker {
     Write(ready);
     return start;
   }
+  // REQUIRES: the next message asks for a checkpoint's job. Gives one for which
+  // this worker has memory enough, and returns what it is to write.
+  GenerateText TakeText() {
+    WorkerMessage job;
+    job.mutable_checkpoint_job()->set_request(Read()->read_job().request());
+    Write(job);
+    return Read()->generate();
+  }
   void Step(const Assignment& of, int64_t step) {
     WorkerMessage message;
     *message.mutable_step()->mutable_ref() = of.ref();

@@ -39,6 +39,13 @@ class GatedCompiler final : public JobCompiler {
   Plan PlanOfRank(const Plan& plan, int rank) const override {
     return fake_.PlanOfRank(plan, rank);
   }
+  absl::StatusOr<TextPlan> PlanText(const JobSpec& job) const override {
+    return fake_.PlanText(job);
+  }
+  void ConnectText(const std::vector<WorkerDescription>& workers,
+                   TextPlan& plan) const override {
+    fake_.ConnectText(workers, plan);
+  }
 
   mutable absl::Notification started;
   mutable absl::Notification second_started;  // of "job-2", which is not gated

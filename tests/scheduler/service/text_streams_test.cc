@@ -27,7 +27,7 @@ TEST(TextStreams, RelaysAText) {
   const auto worker = served.Join("w0");
   const auto context = Call();
   const auto stream = served.stub->Generate(context.get(), RequestOf());
-  const GenerateText asked = worker->Read()->generate();
+  const GenerateText asked = worker->TakeText();
   EXPECT_EQ(asked.prompt(), "In the");
   Piece(*worker, asked.request(), " beginning", false);
   Piece(*worker, asked.request(), " was", true);
@@ -52,7 +52,7 @@ TEST(TextStreams, ALostWorkerEndsIt) {
   auto worker = served.Join("w0");
   const auto context = Call();
   const auto stream = served.stub->Generate(context.get(), RequestOf());
-  ASSERT_TRUE(worker->Read()->has_generate());
+  ASSERT_TRUE(worker->Read()->has_read_job());
   worker.reset();
   GenerateResponse piece;
   EXPECT_FALSE(stream->Read(&piece));
@@ -66,7 +66,7 @@ TEST(TextStreams, AClientThatGoesAwayStopsTheWorker) {
   {
     const auto context = Call();
     const auto stream = served.stub->Generate(context.get(), RequestOf());
-    asked = worker->Read()->generate();
+    asked = worker->TakeText();
     context->TryCancel();
     stream->Finish();
   }
@@ -83,7 +83,7 @@ TEST(TextStreams, ACancelledTextEndsForItsClient) {
   const auto worker = served.Join("w0");
   const auto context = Call();
   const auto stream = served.stub->Generate(context.get(), RequestOf());
-  const GenerateText asked = worker->Read()->generate();
+  const GenerateText asked = worker->TakeText();
   CancelTextRequest request;
   CancelTextResponse response;
   request.set_text(asked.request() + 1);

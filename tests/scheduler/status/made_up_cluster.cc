@@ -81,6 +81,11 @@ Plan MadeUpCluster::Compiler::PlanOfRank(const Plan& plan, int) const {
   return plan;
 }
 
+absl::StatusOr<TextPlan> MadeUpCluster::Compiler::PlanText(
+    const JobSpec&) const {
+  return absl::InvalidArgumentError("model: it has no text");
+}
+
 MadeUpCluster::MadeUpCluster(ActionSink* sink, int ranks)
     : ranks_(ranks),
       clock_(absl::Now()),

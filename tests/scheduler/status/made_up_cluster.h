@@ -31,6 +31,9 @@ class MadeUpCluster {
         const JobSpec& job, const std::vector<WorkerDescription>& workers,
         const MayGoOn& may_go_on) const override;
     Plan PlanOfRank(const Plan& plan, int rank) const override;
+    absl::StatusOr<TextPlan> PlanText(const JobSpec& job) const override;
+    void ConnectText(const std::vector<WorkerDescription>&,
+                     TextPlan&) const override {}
   };
   struct Sink final : public ActionSink {
     void Carry(const Actions& actions) override {

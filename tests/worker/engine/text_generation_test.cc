@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -9,11 +10,14 @@
 #include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
 #include "ops/cpu/device.h"
+#include "proto/base/status.h"
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "storage/checkpoint/manifest.h"
 #include "storage/tier/allocator.h"
 #include "tests/equivalence/cluster_of_threads.h"
 #include "tests/equivalence/small_job.h"
+#include "tests/equivalence/text_plan_of.h"
+#include "worker/engine/text_ranks.h"
 
 namespace troupe {
 namespace {
@@ -34,7 +38,9 @@ class TextGeneration : public testing::Test {
     job.mutable_training()->set_steps(6);
     job.mutable_checkpoint()->set_directory(directory);
     ASSERT_TRUE(Train(job, {}).status().ok());
-    request_ = {.checkpoint = CheckpointPath(directory, 6),
+    const std::string checkpoint = CheckpointPath(directory, 6);
+    request_ = {.checkpoint = checkpoint,
+                .plan = TextPlanOf(checkpoint),
                 .prompt = "0123",
                 .max_new_tokens = 30,
                 .sampling = {.temperature = 1.0, .top_k = 20, .seed = 4}};
@@ -51,6 +57,55 @@ class TextGeneration : public testing::Test {
         });
     EXPECT_EQ(arenas.used(), 0u);
     return status;
+  }
+
+  struct Rank {
+    absl::Status status;
+    std::string text;
+    std::vector<int32_t> ids;
+    int loaded = 0;  // how often it said so
+  };
+  // The request, with ranks as threads. One of them fails when it has its
+  // weights.
+  std::vector<Rank> OverRanks(const TextCut& cut, int fails = -1) {
+    TextRequest request = request_;
+    request.plan = TextPlanOf(request_.checkpoint, cut);
+    InMemoryStore store;
+    std::vector<Rank> ranks(cut.tensor * cut.pipeline);
+    std::vector<std::thread> threads;
+    for (int r = 0; r < static_cast<int>(ranks.size()); ++r) {
+      threads.emplace_back([&, r] {
+        TextRequest own = request;
+        own.rank = r;
+        ranks[r].status = RunRank(own, r == fails, store, ranks[r]);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    return ranks;
+  }
+  static absl::Status RunRank(const TextRequest& request, bool fails,
+                              InMemoryStore& store, Rank& rank) {
+    HostAllocator allocator;
+    const TierArenas arenas(Budget(1 << 20), allocator);
+    const std::unique_ptr<Device> device = NewCpuDevice({.threads = 1});
+    JoinAbort abort;
+    ASSIGN_OR_RETURN(const auto peers,
+                     TextRanks::Join({.plan = request.plan,
+                                      .rank = request.rank,
+                                      .device = *device,
+                                      .store = store,
+                                      .abort = abort,
+                                      .timeout = absl::Minutes(1)}));
+    return ContinueText(
+        request, *device, arenas,
+        [&](const TextPiece& piece) {
+          if (piece.loaded && fails) return absl::InternalError("bad luck");
+          rank.text += piece.text;
+          rank.ids.insert(rank.ids.end(), piece.ids.begin(), piece.ids.end());
+          rank.loaded += piece.loaded;
+          return absl::OkStatus();
+        },
+        peers.get());
   }
 
   HostAllocator allocator_;
@@ -128,6 +183,39 @@ TEST_F(TextGeneration, OfAPipelineIsOfTheWholeModel) {
   EXPECT_EQ(of_two, of_one_rank);
 }
 
+// From the checkpoint of a single rank: each takes its slices.
+TEST_F(TextGeneration, RanksWithAPartEachWriteWhatOneWrites) {
+  request_.sampling.temperature = 0;
+  std::string of_one;
+  ASSERT_TRUE(Continue(request_, of_one).ok());
+  for (const TextCut& cut : {TextCut{.tensor = 3}, TextCut{.pipeline = 2},
+                             TextCut{.tensor = 3, .pipeline = 2}}) {
+    const std::vector<Rank> ranks = OverRanks(cut);
+    for (size_t rank = 0; rank < ranks.size(); ++rank) {
+      SCOPED_TRACE(rank);
+      EXPECT_TRUE(ranks[rank].status.ok()) << ranks[rank].status;
+      EXPECT_EQ(ranks[rank].ids, ids_);
+      EXPECT_EQ(ranks[rank].text, rank == 0 ? of_one : "");
+      EXPECT_EQ(ranks[rank].loaded, 1);
+    }
+  }
+}
+
+// Whoever waits for a rank that fails does not wait long.
+TEST_F(TextGeneration, ARankThatFailsEndsItForAll) {
+  const std::vector<Rank> ranks =
+      OverRanks({.tensor = 3, .pipeline = 2}, /*fails=*/4);
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+    SCOPED_TRACE(rank);
+    if (rank == 4) {
+      EXPECT_EQ(ranks[rank].status, absl::InternalError("bad luck"));
+    } else {
+      EXPECT_TRUE(absl::IsUnavailable(ranks[rank].status))
+          << ranks[rank].status;
+    }
+  }
+}
+
 // What it says of its model is not so: nothing is written past the memory that
 // this model has, and none of another's left-overs count as weights.
 TEST_F(TextGeneration, OfTensorsOfAnotherShapeThereIsNone) {
@@ -141,6 +229,7 @@ TEST_F(TextGeneration, OfTensorsOfAnotherShapeThereIsNone) {
     ASSERT_NE(other.job, manifest->job);
     std::ofstream(request_.checkpoint + "/manifest.json")
         << FormatManifest(other);
+    request_.plan = TextPlanOf(request_.checkpoint);
     std::string text;
     const absl::Status status = Continue(request_, text);
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
@@ -148,29 +237,6 @@ TEST_F(TextGeneration, OfTensorsOfAnotherShapeThereIsNone) {
               std::string::npos)
         << status;
   }
-}
-
-TEST_F(TextGeneration, OfASyntheticModelThereIsNone) {
-  JobSpec job;
-  job.set_name("synthetic");
-  job.mutable_model()->set_architecture("synthetic");
-  job.mutable_model()->set_units(2);
-  job.mutable_model()->add_forward_us(10);
-  job.mutable_model()->add_parameter_bytes(400);
-  job.mutable_training()->set_steps(1);
-  job.mutable_training()->set_global_batch_size(1);
-  job.mutable_training()->set_micro_batch_size(1);
-  const std::string directory = testing::TempDir() + "/of_a_synthetic";
-  std::filesystem::remove_all(directory);
-  job.mutable_checkpoint()->set_directory(directory);
-  const TrainingRun run = Train(job, {});
-  ASSERT_TRUE(run.status().ok()) << run.status();
-  TextRequest request = request_;
-  request.checkpoint = CheckpointPath(directory, 1);
-  request.prompt_ids = {1};
-  std::string text;
-  const absl::Status status = Continue(request, text);
-  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
 }
 
 TEST_F(TextGeneration, SaysWhatIsWrong) {

@@ -9,7 +9,9 @@
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "tests/equivalence/cluster_of_threads.h"
 #include "tests/equivalence/small_job.h"
+#include "tests/equivalence/text_plan_of.h"
 #include "tests/worker/service/small_worker.h"
+#include "worker/service/job_reader.h"
 
 namespace troupe {
 namespace {
@@ -31,6 +33,7 @@ GenerateText Request(const std::string& checkpoint, int tokens) {
   request.set_prompt("0123");
   request.set_max_new_tokens(tokens);
   request.set_temperature(1.0);
+  *request.mutable_plan() = TextPlanOf(checkpoint);
   return request;
 }
 
@@ -38,12 +41,13 @@ TEST(GenerationRunner, SendsPiecesAndSaysWhenItIsDone) {
   SmallWorker worker;
   absl::Mutex mutex;
   std::vector<GeneratedText> sent;
-  GenerationRunner runner(Request(Checkpoint(), 9), worker.resources(),
-                          [&](WorkerMessage message) {
-                            absl::MutexLock lock(&mutex);
-                            sent.push_back(message.generated());
-                            return absl::OkStatus();
-                          });
+  GenerationRunner runner(
+      Request(Checkpoint(), 9),
+      {.resources = worker.resources(), .send = [&](WorkerMessage message) {
+         absl::MutexLock lock(&mutex);
+         sent.push_back(message.generated());
+         return absl::OkStatus();
+       }});
   absl::MutexLock lock(&mutex);
   const auto done = [&] { return !sent.empty() && sent.back().done(); };
   ASSERT_TRUE(
@@ -63,15 +67,16 @@ TEST(GenerationRunner, AStoppedTextEndsAndSaysSo) {
   absl::Mutex mutex;
   int tokens = 0;
   std::vector<GeneratedText> last;
-  GenerationRunner runner(Request(Checkpoint(), 1 << 30), worker.resources(),
-                          [&](WorkerMessage message) {
-                            absl::MutexLock lock(&mutex);
-                            tokens += message.generated().tokens();
-                            if (message.generated().done()) {
-                              last.push_back(message.generated());
-                            }
-                            return absl::OkStatus();
-                          });
+  GenerationRunner runner(
+      Request(Checkpoint(), 1 << 30),
+      {.resources = worker.resources(), .send = [&](WorkerMessage message) {
+         absl::MutexLock lock(&mutex);
+         tokens += message.generated().tokens();
+         if (message.generated().done()) {
+           last.push_back(message.generated());
+         }
+         return absl::OkStatus();
+       }});
   const auto await = [&](auto reached) {
     absl::MutexLock lock(&mutex);
     return mutex.AwaitWithTimeout(absl::Condition(&reached), absl::Seconds(20));
@@ -87,6 +92,72 @@ TEST(GenerationRunner, AStoppedTextEndsAndSaysSo) {
   ASSERT_TRUE(await([&] { return !last.empty(); }));
   EXPECT_EQ(last[0].request(), 11);
   EXPECT_EQ(last[0].error(), "nobody reads it");
+  EXPECT_TRUE(last[0].stopped());
+}
+
+// The first of two ranks, and the other never comes.
+TEST(GenerationRunner, AWaitForOthersEndsWhenItIsStopped) {
+  const std::string checkpoint = Checkpoint();
+  GenerateText request = Request(checkpoint, 9);
+  *request.mutable_plan() = TextPlanOf(checkpoint, {.pipeline = 2});
+  for (TextGroup& group : *request.mutable_plan()->mutable_groups()) {
+    group.set_backend("gloo");
+  }
+  SmallWorker worker;
+  absl::Mutex mutex;
+  bool asked = false;
+  std::vector<GeneratedText> sent;
+  GenerationRunner runner(
+      request, {.resources = worker.resources(),
+                .send =
+                    [&](WorkerMessage message) {
+                      absl::MutexLock lock(&mutex);
+                      asked |= message.store_get().ref().text() == 11;
+                      if (message.has_generated()) {
+                        sent.push_back(message.generated());
+                      }
+                      return absl::OkStatus();
+                    },
+                .address = "127.0.0.1"});
+  {
+    absl::MutexLock lock(&mutex);
+    ASSERT_TRUE(
+        mutex.AwaitWithTimeout(absl::Condition(&asked), absl::Seconds(20)));
+  }
+  StopText stop;
+  stop.set_request(11);
+  stop.set_reason("w1 was lost");
+  runner.Stop(stop);
+  absl::MutexLock lock(&mutex);
+  const auto ended = [&] { return !sent.empty(); };
+  ASSERT_TRUE(
+      mutex.AwaitWithTimeout(absl::Condition(&ended), absl::Seconds(20)));
+  EXPECT_TRUE(sent[0].done());
+  EXPECT_TRUE(sent[0].stopped());
+  EXPECT_EQ(sent[0].error(), "w1 was lost");
+  EXPECT_FALSE(sent[0].has_missing_rank());
+}
+
+TEST(JobReader, SaysByWhichJobACheckpointWasMade) {
+  std::vector<CheckpointJob> read;
+  const auto ask = [&](const std::string& checkpoint) {
+    ReadCheckpointJob request;
+    request.set_request(7);
+    request.set_checkpoint(checkpoint);
+    JobReader(request, [&](WorkerMessage message) {
+      read.push_back(message.checkpoint_job());
+      return absl::OkStatus();
+    });
+  };
+  ask(Checkpoint());
+  ask("/no/such/checkpoint");
+  ASSERT_EQ(read.size(), 2u);
+  EXPECT_EQ(read[0].request(), 7);
+  EXPECT_EQ(read[0].error(), "");
+  EXPECT_EQ(read[0].job().model().vocab_size(),
+            SmallJob().model().vocab_size());
+  EXPECT_EQ(read[1].request(), 7);
+  EXPECT_NE(read[1].error().find("/no/such/checkpoint"), std::string::npos);
 }
 
 TEST(GenerationRunner, DestructionEndsIt) {
@@ -96,13 +167,14 @@ TEST(GenerationRunner, DestructionEndsIt) {
   int pieces = 0;
   bool done = false;
   {
-    GenerationRunner runner(Request(checkpoint, 1 << 30), worker.resources(),
-                            [&](WorkerMessage message) {
-                              absl::MutexLock lock(&mutex);
-                              ++pieces;
-                              done = message.generated().done();
-                              return absl::OkStatus();
-                            });
+    GenerationRunner runner(
+        Request(checkpoint, 1 << 30),
+        {.resources = worker.resources(), .send = [&](WorkerMessage message) {
+           absl::MutexLock lock(&mutex);
+           ++pieces;
+           done = message.generated().done();
+           return absl::OkStatus();
+         }});
     absl::MutexLock lock(&mutex);
     const auto begun = [&] { return pieces >= 3; };
     ASSERT_TRUE(

@@ -1,0 +1,133 @@
+#include "scheduler/cluster/choose_writers.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "proto/base/status.h"
+#include "proto/plan/memory.h"
+#include "scheduler/cluster/placement.h"
+
+namespace troupe {
+namespace {
+
+constexpr char kCutItSo[] = "--tensor N and --pipeline N of troupe generate";
+
+JobSpec CutOver(JobSpec job, int tensor, int pipeline) {
+  job.mutable_parallelism()->set_tensor(tensor);
+  job.mutable_parallelism()->set_pipeline(pipeline);
+  return job;
+}
+
+std::string CutText(const ParallelismSpec& cut) {
+  return absl::StrCat("tensor ", cut.tensor(), " x pipeline ", cut.pipeline());
+}
+
+int64_t LargestPart(const TextPlan& plan) {
+  return *std::max_element(plan.weight_bytes().begin(),
+                           plan.weight_bytes().end());
+}
+
+// Idle workers that have so much memory.
+std::vector<const Worker*> WithMemory(int64_t bytes,
+                                      const WorkerTable& workers) {
+  std::vector<const Worker*> fitting = workers.Idle();
+  fitting.erase(std::remove_if(fitting.begin(), fitting.end(),
+                               [&](const Worker* worker) {
+                                 return DeviceBytes(*worker) < bytes;
+                               }),
+                fitting.end());
+  return fitting;
+}
+
+// None where too few have the memory, or are of one kind.
+std::vector<const Worker*> WritersOf(const TextPlan& plan, WorkerId first,
+                                     const WorkerTable& workers) {
+  const int needed = plan.weight_bytes_size();
+  const std::vector<const Worker*> fitting =
+      WithMemory(LargestPart(plan), workers);
+  if (needed == 1) {
+    for (const Worker* worker : fitting) {
+      if (worker->id == first) return {worker};
+    }
+  }
+  const auto kinds = OfOneKind(fitting, needed);
+  if (kinds.empty()) return {};
+  return PlaceRanks(kinds.front(), needed);
+}
+
+Writers Seated(TextPlan plan, const std::vector<const Worker*>& placed,
+               const JobCompiler& compiler) {
+  std::vector<WorkerDescription> descriptions;
+  Writers writers;
+  for (const Worker* worker : placed) {
+    writers.ids.push_back(worker->id);
+    descriptions.push_back(worker->status.description());
+  }
+  compiler.ConnectText(descriptions, plan);
+  writers.plan = std::move(plan);
+  return writers;
+}
+
+std::string MostMemory(const WorkerTable& workers) {
+  const std::vector<const Worker*> idle = workers.Idle();
+  if (idle.empty()) return "no worker is idle";
+  const Worker* most = *std::max_element(
+      idle.begin(), idle.end(), [](const Worker* a, const Worker* b) {
+        return DeviceBytes(*a) < DeviceBytes(*b);
+      });
+  return absl::StrCat("of the idle workers ", most->name(), " has most, ",
+                      ReadableBytes(DeviceBytes(*most)));
+}
+
+absl::Status TooFew(const std::string& why, const JobSpec& cut,
+                    const TextPlan& plan, const WorkerTable& workers) {
+  const int64_t bytes = LargestPart(plan);
+  const size_t idle = workers.Idle().size();
+  return absl::UnavailableError(absl::StrCat(
+      why, "the text takes ", plan.weight_bytes_size(),
+      " idle workers of one kind, ", CutText(cut.parallelism()), ", with ",
+      ReadableBytes(bytes), " of memory each, and ", idle, " of ",
+      workers.alive_count(), " are idle, ", WithMemory(bytes, workers).size(),
+      " of these with that much; try again when a job has ended, add workers, "
+      "or cut the model otherwise: ",
+      kCutItSo));
+}
+
+}  // namespace
+
+absl::StatusOr<Writers> ChooseWriters(const GenerateRequest& request,
+                                      const JobSpec& trained, WorkerId first,
+                                      const JobCompiler& compiler,
+                                      const WorkerTable& workers) {
+  const bool asked = request.has_tensor() || request.has_pipeline();
+  std::string why;
+  if (!asked) {
+    ASSIGN_OR_RETURN(TextPlan whole, compiler.PlanText(CutOver(trained, 1, 1)));
+    const auto placed = WritersOf(whole, first, workers);
+    if (!placed.empty()) return Seated(std::move(whole), placed, compiler);
+    why = absl::StrCat("the model's weights take ",
+                       ReadableBytes(LargestPart(whole)), " in f32, and ",
+                       MostMemory(workers), "; ");
+  }
+  const JobSpec cut =
+      asked ? CutOver(trained, request.has_tensor() ? request.tensor() : 1,
+                      request.has_pipeline() ? request.pipeline() : 1)
+            : CutOver(trained, std::max(trained.parallelism().tensor(), 1),
+                      std::max(trained.parallelism().pipeline(), 1));
+  const ParallelismSpec& parallelism = cut.parallelism();
+  if (!asked && parallelism.tensor() == 1 && parallelism.pipeline() == 1) {
+    return absl::UnavailableError(absl::StrCat(
+        why, "the job that trained it did not cut it; say over how many ",
+        "workers to cut it, ", kCutItSo, ", or add a worker with more memory"));
+  }
+  if (!asked) absl::StrAppend(&why, "cut as its job was, ");
+  ASSIGN_OR_RETURN(TextPlan plan, compiler.PlanText(cut));
+  const auto placed = WritersOf(plan, first, workers);
+  if (placed.empty()) return TooFew(why, cut, plan, workers);
+  return Seated(std::move(plan), placed, compiler);
+}
+
+}  // namespace troupe

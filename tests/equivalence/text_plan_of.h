@@ -1,0 +1,36 @@
+// What the scheduler would have ranks do that write a text with a checkpoint.
+#ifndef TROUPE_TESTS_EQUIVALENCE_TEXT_PLAN_OF_H_
+#define TROUPE_TESTS_EQUIVALENCE_TEXT_PLAN_OF_H_
+
+#include <string>
+
+#include "proto/base/check.h"
+#include "proto/text_plan.pb.h"
+#include "scheduler/planner/plan_text.h"
+#include "worker/engine/text_generation.h"
+
+namespace troupe {
+
+struct TextCut {
+  int tensor = 1;
+  int pipeline = 1;
+};
+
+// Ranks are threads. Empty where the checkpoint cannot be read.
+inline TextPlan TextPlanOf(const std::string& checkpoint,
+                           const TextCut& cut = {}) {
+  absl::StatusOr<JobSpec> job = JobOfCheckpoint(checkpoint);
+  if (!job.ok()) return TextPlan();
+  job->mutable_parallelism()->set_tensor(cut.tensor);
+  job->mutable_parallelism()->set_pipeline(cut.pipeline);
+  absl::StatusOr<TextPlan> plan = PlanText(*job);
+  CHECK_OK(plan.status());
+  for (TextGroup& group : *plan->mutable_groups()) {
+    group.set_backend("in_process");
+  }
+  return *plan;
+}
+
+}  // namespace troupe
+
+#endif  // TROUPE_TESTS_EQUIVALENCE_TEXT_PLAN_OF_H_

@@ -1,0 +1,33 @@
+#include "worker/service/job_reader.h"
+
+#include <string>
+#include <utility>
+
+#include "worker/actor/thread_name.h"
+#include "worker/engine/text_generation.h"
+
+namespace troupe {
+
+JobReader::JobReader(const ReadCheckpointJob& request, SendToScheduler send)
+    : request_(request), send_(std::move(send)) {
+  thread_ = std::thread([this] { Run(); });
+}
+
+JobReader::~JobReader() { thread_.join(); }
+
+void JobReader::Run() const {
+  NameThisThread("read job");
+  const absl::StatusOr<JobSpec> job = JobOfCheckpoint(request_.checkpoint());
+  WorkerMessage message;
+  CheckpointJob& answer = *message.mutable_checkpoint_job();
+  answer.set_request(request_.request());
+  if (job.ok()) {
+    *answer.mutable_job() = *job;
+  } else {
+    answer.set_error(std::string(job.status().message()));
+  }
+  // Without a scheduler there is nobody to tell.
+  send_(std::move(message)).IgnoreError();
+}
+
+}  // namespace troupe
