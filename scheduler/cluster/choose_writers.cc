@@ -84,12 +84,16 @@ std::string MostMemory(const WorkerTable& workers) {
 
 absl::Status TooFew(const std::string& why, const JobSpec& cut,
                     const TextPlan& plan, const WorkerTable& workers) {
+  const int needed = plan.weight_bytes_size();
   const int64_t bytes = LargestPart(plan);
-  const size_t idle = workers.Idle().size();
+  const std::string takes =
+      needed == 1 ? absl::StrCat("one idle worker with ", ReadableBytes(bytes),
+                                 " of memory")
+                  : absl::StrCat(needed, " idle workers of one kind, ",
+                                 CutText(cut.parallelism()), ", with ",
+                                 ReadableBytes(bytes), " of memory each");
   return absl::UnavailableError(absl::StrCat(
-      why, "the text takes ", plan.weight_bytes_size(),
-      " idle workers of one kind, ", CutText(cut.parallelism()), ", with ",
-      ReadableBytes(bytes), " of memory each, and ", idle, " of ",
+      why, "the text takes ", takes, ", and ", workers.Idle().size(), " of ",
       workers.alive_count(), " are idle, ", WithMemory(bytes, workers).size(),
       " of these with that much; try again when a job has ended, add workers, "
       "or cut the model otherwise: ",

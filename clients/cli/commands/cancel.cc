@@ -2,6 +2,7 @@
 #include <ostream>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "clients/cli/cluster_flags.h"
 #include "clients/cli/commands/commands.h"
@@ -34,7 +35,8 @@ class Cancel final : public Command {
     if (text_ != 0) {
       ASSIGN_OR_RETURN(const std::string worker, client->CancelText(text_));
       console.out << "text " << text_ << " is ended; " << worker
-                  << " is told to stop\n";
+                  << (absl::StrContains(worker, ',') ? " are" : " is")
+                  << " told to stop\n";
       return absl::OkStatus();
     }
     ASSIGN_OR_RETURN(const int64_t id, FindJob(*client, job_));

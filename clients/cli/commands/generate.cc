@@ -39,6 +39,15 @@ class Generate final : public Command {
                    .text = "Choose among the K likeliest tokens; 0: all [40]"});
     flags.Integer("--seed", seed_, {0, INT64_MAX},
                   {.value = "N", .text = "Of the choices [0]"});
+    flags.Integer("--tensor", tensor_, {1, INT32_MAX},
+                  {.value = "N",
+                   .text = "Cut the model's units over N workers; without this "
+                           "and --pipeline: one worker where the model fits "
+                           "one, else as its job was cut"});
+    flags.Integer("--pipeline", pipeline_, {1, INT32_MAX},
+                  {.value = "N",
+                   .text = "Cut the model into N stages, of --tensor workers "
+                           "each"});
     cluster_.Declare(flags);
   }
 
@@ -72,6 +81,8 @@ class Generate final : public Command {
     request.set_temperature(temperature_);
     request.set_top_k(static_cast<int32_t>(top_k_));
     request.set_seed(seed_);
+    if (tensor_ > 0) request.set_tensor(static_cast<int32_t>(tensor_));
+    if (pipeline_ > 0) request.set_pipeline(static_cast<int32_t>(pipeline_));
     if (!show_ids_) console.out << prompt_ << std::flush;
     const char* separator = "";
     const absl::Status status = client->Generate(
@@ -113,6 +124,8 @@ class Generate final : public Command {
   double temperature_ = 0.8;
   int64_t top_k_ = 40;
   int64_t seed_ = 0;
+  int64_t tensor_ = 0;    // 0: not said
+  int64_t pipeline_ = 0;  // the same
   ClusterFlags cluster_;
 };
 

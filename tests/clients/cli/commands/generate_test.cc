@@ -20,6 +20,8 @@ TEST_F(GenerateTest, WritesThePromptAndWhatFollows) {
   EXPECT_EQ(request.seed(), 7);
   EXPECT_EQ(request.temperature(), 0.5);
   EXPECT_EQ(request.max_new_tokens(), 12);
+  EXPECT_FALSE(request.has_tensor());
+  EXPECT_FALSE(request.has_pipeline());
 }
 
 TEST_F(GenerateTest, TakesACheckpointInsteadOfAJob) {
@@ -39,9 +41,23 @@ TEST_F(GenerateTest, TakesACheckpointInsteadOfAJob) {
            {"generate", "1", "--prompt-ids", ","},
            {"generate", "1", "--prompt", "x", "--seed", "99999999999999999999"},
            {"generate", "1", "--prompt-ids", "-1"},
+           {"generate", "1", "--prompt", "x", "--tensor", "0"},
+           {"generate", "1", "--prompt", "x", "--pipeline", "-2"},
            {"generate", "1", "--prompt", "x", "--temperature", "-1"}}) {
     EXPECT_EQ(Ask(wrong).code, 2);
   }
+}
+
+TEST_F(GenerateTest, SaysOverHowManyWorkersTheModelIsCut) {
+  EXPECT_EQ(
+      Ask({"generate", "latest", "--prompt", "x", "--pipeline", "3"}).code, 0);
+  EXPECT_EQ(Ask({"generate", "latest", "--prompt", "x", "--tensor", "2"}).code,
+            0);
+  const std::vector<GenerateRequest> asked = scheduler_.asked().generated;
+  EXPECT_FALSE(asked.at(0).has_tensor());
+  EXPECT_EQ(asked.at(0).pipeline(), 3);
+  EXPECT_EQ(asked.at(1).tensor(), 2);
+  EXPECT_FALSE(asked.at(1).has_pipeline());
 }
 
 TEST_F(GenerateTest, TakesAndWritesIds) {
