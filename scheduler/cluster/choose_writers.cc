@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "proto/base/status.h"
 #include "proto/plan/memory.h"
 #include "scheduler/cluster/placement.h"
@@ -19,10 +18,6 @@ JobSpec CutOver(JobSpec job, int tensor, int pipeline) {
   job.mutable_parallelism()->set_tensor(tensor);
   job.mutable_parallelism()->set_pipeline(pipeline);
   return job;
-}
-
-std::string CutText(const ParallelismSpec& cut) {
-  return absl::StrCat("tensor ", cut.tensor(), " x pipeline ", cut.pipeline());
 }
 
 int64_t LargestPart(const TextPlan& plan) {
@@ -82,19 +77,34 @@ std::string MostMemory(const WorkerTable& workers) {
                       ReadableBytes(DeviceBytes(*most)));
 }
 
-absl::Status TooFew(const std::string& why, const JobSpec& cut,
-                    const TextPlan& plan, const WorkerTable& workers) {
-  const int needed = plan.weight_bytes_size();
-  const int64_t bytes = LargestPart(plan);
-  const std::string takes =
-      needed == 1 ? absl::StrCat("one idle worker with ", ReadableBytes(bytes),
-                                 " of memory")
-                  : absl::StrCat(needed, " idle workers of one kind, ",
-                                 CutText(cut.parallelism()), ", with ",
-                                 ReadableBytes(bytes), " of memory each");
+std::string Takes(const ParallelismSpec& cut) {
+  const int64_t needed = int64_t{cut.tensor()} * cut.pipeline();
+  return needed == 1
+             ? "the text takes one idle worker"
+             : absl::StrCat("the text takes ", needed,
+                            " idle workers of one kind, tensor ", cut.tensor(),
+                            " x pipeline ", cut.pipeline());
+}
+
+// Before the model is cut: nobody has to cut it over more than there are.
+absl::Status CheckThereAreAsMany(const std::string& why,
+                                 const ParallelismSpec& cut,
+                                 const WorkerTable& workers) {
+  if (int64_t{cut.tensor()} * cut.pipeline() <= workers.alive_count()) {
+    return absl::OkStatus();
+  }
   return absl::UnavailableError(absl::StrCat(
-      why, "the text takes ", takes, ", and ", workers.Idle().size(), " of ",
-      workers.alive_count(), " are idle, ", WithMemory(bytes, workers).size(),
+      why, Takes(cut), ", and the cluster has ", workers.alive_count(),
+      "; add workers, or cut the model otherwise: ", kCutItSo));
+}
+
+absl::Status TooFew(const std::string& why, const ParallelismSpec& cut,
+                    const TextPlan& plan, const WorkerTable& workers) {
+  const int64_t bytes = LargestPart(plan);
+  return absl::UnavailableError(absl::StrCat(
+      why, Takes(cut), ", with ", ReadableBytes(bytes), " of memory each, and ",
+      workers.Idle().size(), " of ", workers.alive_count(), " are idle, ",
+      WithMemory(bytes, workers).size(),
       " of these with that much; try again when a job has ended, add workers, "
       "or cut the model otherwise: ",
       kCutItSo));
@@ -128,9 +138,10 @@ absl::StatusOr<Writers> ChooseWriters(const GenerateRequest& request,
         "workers to cut it, ", kCutItSo, ", or add a worker with more memory"));
   }
   if (!asked) absl::StrAppend(&why, "cut as its job was, ");
+  RETURN_IF_ERROR(CheckThereAreAsMany(why, parallelism, workers));
   ASSIGN_OR_RETURN(TextPlan plan, compiler.PlanText(cut));
   const auto placed = WritersOf(plan, first, workers);
-  if (placed.empty()) return TooFew(why, cut, plan, workers);
+  if (placed.empty()) return TooFew(why, parallelism, plan, workers);
   return Seated(std::move(plan), placed, compiler);
 }
 

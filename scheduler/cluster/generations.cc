@@ -1,62 +1,16 @@
 #include "scheduler/cluster/generations.h"
 
 #include <algorithm>
-#include <cmath>
-#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/base/one_line.h"
+#include "scheduler/cluster/check_text_request.h"
 #include "scheduler/cluster/choose_writers.h"
 
 namespace troupe {
 namespace {
-
-absl::Status Validate(const GenerateRequest& request, const Limits& limits) {
-  const int64_t id_bytes = int64_t{request.prompt_ids_size()} * 4;
-  if (id_bytes > limits.prompt_bytes_max) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("prompt_ids: ", request.prompt_ids_size(),
-                     " are more than ", limits.prompt_bytes_max / 4));
-  }
-  if (!request.prompt().empty() && request.prompt_ids_size() > 0) {
-    return absl::InvalidArgumentError(
-        "prompt and prompt_ids: give one of them");
-  }
-  if (static_cast<int64_t>(request.prompt().size()) > limits.prompt_bytes_max) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("prompt: ", request.prompt().size(), " bytes are more ",
-                     "than ", limits.prompt_bytes_max));
-  }
-  if (request.max_new_tokens() < 1) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "max_new_tokens: ", request.max_new_tokens(), " is less than 1"));
-  }
-  if (request.max_new_tokens() > limits.new_tokens_max) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("max_new_tokens: ", request.max_new_tokens(),
-                     " is more than ", limits.new_tokens_max));
-  }
-  if (!(request.temperature() >= 0) || std::isinf(request.temperature())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("temperature: ", request.temperature(),
-                     " is no number from 0 on; 0 is greedy"));
-  }
-  if (request.top_k() < 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "top_k: ", request.top_k(), " is less than 0, which means all"));
-  }
-  for (const auto& [name, given, size] :
-       {std::tuple("tensor", request.has_tensor(), request.tensor()),
-        std::tuple("pipeline", request.has_pipeline(), request.pipeline())}) {
-    if (!given || (size >= 1 && size <= limits.workers_max)) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(name, ": ", size, " is no number of workers from 1 to ",
-                     limits.workers_max));
-  }
-  return absl::OkStatus();
-}
 
 StoreValue ValueFor(const RankRef& ref, const std::string& key,
                     const std::string& value) {
@@ -86,7 +40,7 @@ std::string Generations::Text::Names() const {
 absl::StatusOr<int64_t> Generations::Start(const GenerateRequest& request,
                                            const std::string& checkpoint,
                                            absl::Time now, Actions& actions) {
-  if (absl::Status valid = Validate(request, limits_); !valid.ok()) {
+  if (absl::Status valid = CheckTextRequest(request, limits_); !valid.ok()) {
     return valid;
   }
   const std::vector<const Worker*> idle = workers_.Idle();

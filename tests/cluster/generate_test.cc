@@ -87,7 +87,8 @@ TEST_F(GenerateTest, AModelThatFitsNoWorkerIsCutAsItWasTrained) {
   const Outcome whole =
       Generate(checkpoint, {"--tensor", "1", "--pipeline", "1"});
   EXPECT_EQ(whole.code, 1);
-  EXPECT_NE(whole.err.find("takes one idle worker with "), std::string::npos)
+  EXPECT_NE(whole.err.find("takes one idle worker, with 134 KiB of memory"),
+            std::string::npos)
       << whole.err;
   const Outcome cut = Generate(checkpoint);
   EXPECT_EQ(cut.code, 0) << cut.err;

@@ -167,17 +167,56 @@ TEST_F(SharedText, WhoeverAsksSaysOtherwise) {
 TEST_F(SharedText, TooFewWorkersAreToldHowManyAndWhy) {
   ids_ = h().JoinMany(3);
   Ask(Trained(kLarge), Request());
-  const absl::Status refused = Refusal();
-  EXPECT_TRUE(absl::IsUnavailable(refused)) << refused;
-  EXPECT_EQ(
-      refused.message(),
-      "the model's weights take 3.91 KiB in f32, and of the idle workers w0 "
-      "has most, 1000 B; cut as its job was, the text takes 4 idle workers of "
-      "one kind, tensor 2 x pipeline 2, with 1000 B of memory each, and 3 of 3 "
-      "are idle, 3 of these with that much; try again when a job has ended, "
-      "add workers, or cut the model otherwise: --tensor N and --pipeline N of "
-      "troupe generate");
+  EXPECT_EQ(Refusal(),
+            absl::UnavailableError(
+                "the model's weights take 3.91 KiB in f32, and of the idle "
+                "workers w0 has most, 1000 B; cut as its job was, the text "
+                "takes 4 idle workers of one kind, tensor 2 x pipeline 2, and "
+                "the cluster has 3; add workers, or cut the model otherwise: "
+                "--tensor N and --pipeline N of troupe generate"));
   EXPECT_EQ(h().cluster.workers().idle_count(), 3);
+}
+
+TEST_F(SharedText, TooFewIdleOnesToo) {
+  ids_ = h().JoinMany(4);
+  h().Running({ids_[0]});
+  h().ClearActions();
+  GenerateRequest request = Request();
+  request.set_tensor(4);
+  Ask(Trained(kLarge), request);
+  EXPECT_EQ(
+      Refusal(),
+      absl::UnavailableError(
+          "the text takes 4 idle workers of one kind, tensor 4 x pipeline 1, "
+          "with 1000 B of memory each, and 3 of 4 are idle, 3 of these with "
+          "that much; try again when a job has ended, add workers, or cut the "
+          "model otherwise: --tensor N and --pipeline N of troupe generate"));
+  EXPECT_EQ(h().cluster.workers().idle_count(), 3);
+}
+
+TEST_F(SharedText, NobodyHasTheMemory) {
+  ids_ = h().JoinMany(4);
+  GenerateRequest request = Request();
+  request.set_tensor(2);
+  Ask(Trained(kLarge), request);
+  EXPECT_THAT(std::string(Refusal().message()),
+              HasSubstr("with 1.95 KiB of memory each, and 4 of 4 are idle, 0 "
+                        "of these with that much"));
+}
+
+TEST_F(SharedText, WorkersOfTwoKindsDoNotWriteTogether) {
+  Register gpu = RegisterOf("gpu");
+  gpu.mutable_worker()->mutable_gpu()->set_name("H200");
+  ASSERT_TRUE(h().cluster.RegisterWorker(gpu, h().now, h().actions).ok());
+  ids_ = h().JoinMany(3);
+  Ask(Trained(kLarge), Request());
+  EXPECT_TRUE(absl::IsUnavailable(Refusal())) << Refusal();
+  ids_.push_back(h().Join("w3"));
+  h().ClearActions();
+  Ask(Trained(kLarge), Request());
+  for (const WorkerId id : ids_) {
+    EXPECT_TRUE(h().Sent(id).back().has_generate());
+  }
 }
 
 TEST_F(SharedText, AModelThatWasNotCutIsNotCutUnasked) {

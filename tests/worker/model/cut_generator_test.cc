@@ -22,9 +22,9 @@
 namespace troupe {
 namespace {
 
-constexpr int kPositions = 90;
-constexpr int kPrompt = 70;  // in two parts, and the last half once it is full
-constexpr int kTokens = 30;
+constexpr int kPositions = 72;
+constexpr int kPrompt = 70;  // read in two parts
+constexpr int kTokens = 6;   // past the last position
 
 struct Cut {
   int tensor = 1;
