@@ -65,11 +65,17 @@ class TextGeneration : public testing::Test {
     std::vector<int32_t> ids;
     int loaded = 0;  // how often it said so
   };
-  // The request, with ranks as threads. One of them fails when it has its
-  // weights.
-  std::vector<Rank> OverRanks(const TextCut& cut, int fails = -1) {
+  struct RanksOptions {
+    const char* backend = "in_process";
+    int fails = -1;  // the rank that does, when it has its weights
+  };
+  // The request, with ranks as threads.
+  std::vector<Rank> OverRanks(const TextCut& cut, const RanksOptions& options) {
     TextRequest request = request_;
     request.plan = TextPlanOf(request_.checkpoint, cut);
+    for (TextGroup& group : *request.plan.mutable_groups()) {
+      group.set_backend(options.backend);
+    }
     InMemoryStore store;
     std::vector<Rank> ranks(cut.tensor * cut.pipeline);
     std::vector<std::thread> threads;
@@ -77,7 +83,7 @@ class TextGeneration : public testing::Test {
       threads.emplace_back([&, r] {
         TextRequest own = request;
         own.rank = r;
-        ranks[r].status = RunRank(own, r == fails, store, ranks[r]);
+        ranks[r].status = RunRank(own, r == options.fails, store, ranks[r]);
       });
     }
     for (std::thread& thread : threads) thread.join();
@@ -188,9 +194,12 @@ TEST_F(TextGeneration, RanksWithAPartEachWriteWhatOneWrites) {
   request_.sampling.temperature = 0;
   std::string of_one;
   ASSERT_TRUE(Continue(request_, of_one).ok());
-  for (const TextCut& cut : {TextCut{.tensor = 3}, TextCut{.pipeline = 2},
-                             TextCut{.tensor = 3, .pipeline = 2}}) {
-    const std::vector<Rank> ranks = OverRanks(cut);
+  for (const auto& [cut, backend] :
+       {std::pair(TextCut{.tensor = 3}, "in_process"),
+        std::pair(TextCut{.pipeline = 2}, "shared_memory"),
+        std::pair(TextCut{.tensor = 3, .pipeline = 2}, "gloo")}) {
+    SCOPED_TRACE(backend);
+    const std::vector<Rank> ranks = OverRanks(cut, {.backend = backend});
     for (size_t rank = 0; rank < ranks.size(); ++rank) {
       SCOPED_TRACE(rank);
       EXPECT_TRUE(ranks[rank].status.ok()) << ranks[rank].status;
@@ -204,7 +213,7 @@ TEST_F(TextGeneration, RanksWithAPartEachWriteWhatOneWrites) {
 // Whoever waits for a rank that fails does not wait long.
 TEST_F(TextGeneration, ARankThatFailsEndsItForAll) {
   const std::vector<Rank> ranks =
-      OverRanks({.tensor = 3, .pipeline = 2}, /*fails=*/4);
+      OverRanks({.tensor = 3, .pipeline = 2}, {.fails = 4});
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
     SCOPED_TRACE(rank);
     if (rank == 4) {

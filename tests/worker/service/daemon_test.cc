@@ -249,6 +249,22 @@ TEST(Daemon, AGenerationThatFailsSaysSo) {
             std::string::npos);
 }
 
+TEST(Daemon, ACheckpointThatCannotBeReadIsAnAnswer) {
+  FakeScheduler scheduler;
+  Running daemon(scheduler.address());
+  ASSERT_EQ(scheduler.AwaitMessages(1, IsRegister).size(), 1u);
+  SchedulerMessage message;
+  message.mutable_read_job()->set_request(9);
+  message.mutable_read_job()->set_checkpoint("/no/such/checkpoint");
+  scheduler.Send("ada", message);
+  const auto read = scheduler.AwaitMessages(
+      1, [](const WorkerMessage& m) { return m.has_checkpoint_job(); });
+  ASSERT_EQ(read.size(), 1u);
+  EXPECT_EQ(read[0].checkpoint_job().request(), 9);
+  EXPECT_NE(read[0].checkpoint_job().error().find("/no/such/checkpoint"),
+            std::string::npos);
+}
+
 bool IsLast(const WorkerMessage& m) {
   return m.has_ended() || m.generated().done();
 }
