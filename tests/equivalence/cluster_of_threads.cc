@@ -143,6 +143,7 @@ class Rank final : public RankListener {
   absl::Status status;
   std::vector<StepRecord> steps;
   std::vector<RankTimeline> timelines;
+  std::vector<uint64_t> sent_bytes;
   std::vector<CheckpointRecord> checkpoints;
   std::vector<std::string> warnings;
 
@@ -172,6 +173,7 @@ class Rank final : public RankListener {
           .device = device_.get()};
       ASSIGN_OR_RETURN(communicators[g],
                        CreateCommunicator(options_.backend, seat));
+      connected_.push_back(communicators.back().get());
     }
     return communicators;
   }
@@ -185,6 +187,10 @@ class Rank final : public RankListener {
                       const RankTimeline* timeline) override {
     steps.push_back(record);
     if (timeline != nullptr) timelines.push_back(*timeline);
+    sent_bytes.push_back(0);
+    for (const Communicator* communicator : connected_) {
+      sent_bytes.back() += communicator->sent_bytes();
+    }
     if (options_.on_step) options_.on_step(rank_, record, loops_);
     return absl::OkStatus();
   }
@@ -222,6 +228,7 @@ class Rank final : public RankListener {
   const RankResources resources_;
   TrainLoop loop_;
   std::vector<TrainLoop*> loops_;
+  std::vector<const Communicator*> connected_;  // the loop's, while it runs
 };
 
 std::vector<WorkerDescription> Workers(int count) {
@@ -270,6 +277,7 @@ TrainingRun Train(const JobSpec& job, const TrainOptions& options) {
     run.statuses.push_back(rank->status);
     run.steps.push_back(rank->steps);
     run.timelines.push_back(rank->timelines);
+    run.sent_bytes.push_back(rank->sent_bytes);
     run.checkpoints.insert(run.checkpoints.end(), rank->checkpoints.begin(),
                            rank->checkpoints.end());
     run.bytes_left += rank->bytes_left();

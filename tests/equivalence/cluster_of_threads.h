@@ -7,6 +7,7 @@
 #ifndef TROUPE_TESTS_EQUIVALENCE_CLUSTER_OF_THREADS_H_
 #define TROUPE_TESTS_EQUIVALENCE_CLUSTER_OF_THREADS_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -58,6 +59,9 @@ struct TrainingRun {
   std::vector<absl::Status> statuses;
   std::vector<std::vector<StepRecord>> steps;
   std::vector<std::vector<RankTimeline>> timelines;
+  // What the rank's communicators have sent since they joined, when it reported
+  // a step: what of that is the step's is known where steps do not overlap.
+  std::vector<std::vector<uint64_t>> sent_bytes;
   std::vector<CheckpointRecord> checkpoints;  // in the order of their commits
   std::vector<std::string> warnings;          // of rank 0
   size_t bytes_left = 0;                      // in the arenas, after the run

@@ -1,17 +1,41 @@
 #include "tests/equivalence/same_training.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "gtest/gtest.h"
+#include "proto/base/check.h"
 
 namespace troupe {
 namespace {
+
+double RelativeDifference(double got, double want) {
+  if (got == want) return 0;
+  const double difference = std::abs(got - want) / std::abs(want);
+  return std::isfinite(difference) ? difference
+                                   : std::numeric_limits<double>::infinity();
+}
+
+StepDifference Compare(const StepRecord& got, const StepRecord& want) {
+  CHECK_EQ(got.step(), want.step());
+  CHECK_EQ(got.has_validation_loss(), want.has_validation_loss());
+  StepDifference difference = {
+      .losses = RelativeDifference(got.loss(), want.loss()),
+      .norms = RelativeDifference(got.grad_norm(), want.grad_norm())};
+  if (want.has_validation_loss()) {
+    difference.losses = std::max(
+        difference.losses,
+        RelativeDifference(got.validation_loss(), want.validation_loss()));
+  }
+  return difference;
+}
 
 void ExpectSameStep(const StepRecord& got, const StepRecord& want,
                     const Tolerance& tolerance) {
   const auto expect_near = [&](double a, double b, const char* what,
                                double relative_error) {
-    EXPECT_LE(std::abs(a - b), relative_error * std::abs(b))
+    EXPECT_LE(RelativeDifference(a, b), relative_error)
         << what << " of step " << want.step() << ": " << a << ", not " << b;
   };
   EXPECT_EQ(got.step(), want.step());
@@ -28,6 +52,21 @@ void ExpectSameStep(const StepRecord& got, const StepRecord& want,
 }
 
 }  // namespace
+
+StepDifference FurthestApart(const TrainingRun& run,
+                             const TrainingRun& reference) {
+  const std::vector<StepRecord>& want = reference.steps.at(0);
+  StepDifference furthest;
+  for (const std::vector<StepRecord>& steps : run.steps) {
+    CHECK_EQ(steps.size(), want.size());
+    for (size_t i = 0; i < want.size(); ++i) {
+      const StepDifference difference = Compare(steps[i], want[i]);
+      furthest.losses = std::max(furthest.losses, difference.losses);
+      furthest.norms = std::max(furthest.norms, difference.norms);
+    }
+  }
+  return furthest;
+}
 
 void ExpectSameSteps(const std::vector<StepRecord>& steps,
                      const std::vector<StepRecord>& reference,

@@ -23,6 +23,15 @@ struct Tolerance {
   double norms;
 };
 
+// The largest of any step of any rank, relative to the reference's first rank;
+// infinite where something is no number. CHECKs that both took the same steps.
+struct StepDifference {
+  double losses = 0;  // of validation too
+  double norms = 0;   // of gradients
+};
+StepDifference FurthestApart(const TrainingRun& run,
+                             const TrainingRun& reference);
+
 // Of one rank's steps, which may begin at any of the reference's.
 void ExpectSameSteps(const std::vector<StepRecord>& steps,
                      const std::vector<StepRecord>& reference,

@@ -1,0 +1,103 @@
+// What the ranks of a cut plan hand to their communicators in a training step,
+// counted there, is what the plan predicts, to the byte.
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "proto/plan/layout.h"
+#include "scheduler/simulate/rates.h"
+#include "tests/equivalence/cluster_of_threads.h"
+#include "tests/equivalence/tensor_job.h"
+
+namespace troupe {
+namespace {
+
+// Of the sum of five doubles over all ranks, which is all in a step that few
+// numbers of ranks divide. A rank sends what others have of it in their blocks,
+// and its own block to each of them; the plan predicts the same for all ranks,
+// which is their mean.
+constexpr int kScalars = 5;
+int64_t ScalarBytesSent(int rank, int ranks) {
+  const int64_t own =
+      EvenPiece(kScalars, {.index = rank, .count = ranks}).size();
+  return (kScalars - own + (ranks - 1) * own) * sizeof(double);
+}
+int64_t ScalarBytesPredicted(int ranks) {
+  return CollectiveBytesSent(
+      {.bytes = kScalars * sizeof(double), .ranks = ranks});
+}
+
+// Architecture, precision, cut.
+using Case = std::tuple<std::string, std::string, TensorCut>;
+
+class SentBytes : public testing::TestWithParam<Case> {};
+
+TEST_P(SentBytes, AreThoseThatThePlanPredicts) {
+  const auto& [architecture, precision, cut] = GetParam();
+  JobSpec job = TensorJob({.architecture = architecture,
+                           .tied = architecture == "gpt2",
+                           .dropout = 0.1,
+                           .key_value_heads = cut.tensor == 3 ? 3 : 2});
+  job.mutable_model()->set_num_hidden_layers(4);
+  // Gradients are padded to 32 elements, which three ranks divide so.
+  job.mutable_model()->set_hidden_size(3 * 32);
+  TrainingSpec& training = *job.mutable_training();
+  training.set_precision(precision);
+  training.set_micro_batch_size(1);
+  training.set_steps(4);  // the last of which validates
+  training.set_validate_every(0);
+  const int ranks = cut.ranks();
+  const TrainingRun run = Train(CutJob(job, cut), {.ranks = ranks});
+  ASSERT_TRUE(run.status().ok()) << run.status();
+  for (int rank = 0; rank < ranks; ++rank) {
+    const int64_t predicted =
+        run.plan.prediction().ranks(rank).bytes_sent_per_step();
+    ASSERT_GT(predicted, ScalarBytesPredicted(ranks));
+    const int64_t expected =
+        predicted - ScalarBytesPredicted(ranks) + ScalarBytesSent(rank, ranks);
+    const std::vector<uint64_t>& sent = run.sent_bytes[rank];
+    EXPECT_EQ(sent[1] - sent[0], expected) << "rank " << rank;
+    EXPECT_EQ(sent[2] - sent[1], expected) << "rank " << rank;
+  }
+}
+
+std::vector<TensorCut> Cuts() {
+  std::vector<TensorCut> cuts;
+  for (const bool sequence : {false, true}) {
+    for (const int tensor : {2, 3, 4}) {
+      cuts.push_back({.tensor = tensor, .sequence = sequence});
+    }
+    cuts.push_back({.tensor = 2, .sequence = sequence, .data = 2});
+    cuts.push_back({.tensor = 3, .sequence = sequence, .data = 2});
+    cuts.push_back({.tensor = 2, .sequence = sequence, .pipeline = 2});
+    cuts.push_back({.tensor = 2,
+                    .sequence = sequence,
+                    .schedule = "zb_v",
+                    .pipeline = 2,
+                    .data = 2});
+    cuts.push_back({.tensor = 4,
+                    .sequence = sequence,
+                    .schedule = "chimera",
+                    .pipeline = 2});
+  }
+  return cuts;
+}
+
+std::string CaseName(const testing::TestParamInfo<Case>& info) {
+  const auto& [architecture, precision, cut] = info.param;
+  return absl::StrCat(architecture, "_", precision, "_tensor", cut.tensor,
+                      cut.sequence ? "_sequence" : "", "_", cut.schedule,
+                      cut.pipeline, "_data", cut.data);
+}
+
+INSTANTIATE_TEST_SUITE_P(InProcess, SentBytes,
+                         testing::Combine(testing::Values("gpt2", "llama"),
+                                          testing::Values("f32", "bf16"),
+                                          testing::ValuesIn(Cuts())),
+                         CaseName);
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,47 @@
+#include "tests/equivalence/tensor_job.h"
+
+#include "tests/equivalence/pipeline_job.h"
+#include "tests/equivalence/small_job.h"
+
+namespace troupe {
+
+JobSpec TensorJob(const TensorModel& options) {
+  JobSpec job = SmallJobOf(options.architecture);
+  ModelSpec& model = *job.mutable_model();
+  model.set_hidden_size(48);
+  model.set_num_attention_heads(24);
+  model.set_intermediate_size(72);
+  model.set_tie_word_embeddings(options.tied);
+  if (model.has_num_key_value_heads()) {
+    model.set_num_key_value_heads(options.key_value_heads);
+    model.set_head_dim(4);
+  }
+  if (options.architecture == "gpt_neox") {
+    model.set_hidden_size(96);
+    model.set_partial_rotary_factor(0.5);
+  }
+  if (model.has_sliding_window()) model.set_sliding_window(24);
+  model.set_max_position_embeddings(24);
+  TrainingSpec& training = *job.mutable_training();
+  training.set_sequence_length(24);
+  training.set_micro_batch_size(2);
+  training.set_dropout(options.dropout);
+  // Sums within units are taken in another order, so that every value differs
+  // by a rounding. AdamW would make steps of gradients that are nothing but
+  // that.
+  job.mutable_optimizer()->set_name("adamw");
+  job.mutable_optimizer()->set_lr(4e-3);
+  job.mutable_optimizer()->set_eps(1e-3);
+  return job;
+}
+
+JobSpec CutJob(const JobSpec& job, const TensorCut& cut) {
+  JobSpec result = CutJob(job, PipelineCut{.schedule = cut.schedule,
+                                           .pipeline = cut.pipeline,
+                                           .data = cut.data});
+  result.mutable_parallelism()->set_tensor(cut.tensor);
+  result.mutable_parallelism()->set_sequence_parallel(cut.sequence);
+  return result;
+}
+
+}  // namespace troupe

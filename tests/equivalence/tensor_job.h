@@ -1,0 +1,36 @@
+// The small job of the tests with sizes that are cut inside units: over 2, 3, 4
+// and 8 ranks.
+#ifndef TROUPE_TESTS_EQUIVALENCE_TENSOR_JOB_H_
+#define TROUPE_TESTS_EQUIVALENCE_TENSOR_JOB_H_
+
+#include <string>
+
+#include "proto/job.pb.h"
+
+namespace troupe {
+
+struct TensorModel {
+  std::string architecture = "gpt2";
+  bool tied = true;
+  double dropout = 0;
+  int key_value_heads = 2;  // shared by neighbours where ranks are more
+};
+
+// Heads, intermediate columns and positions that 2, 3, 4 and 8 divide; a
+// vocabulary that none of them does.
+JobSpec TensorJob(const TensorModel& model);
+
+// How the job is cut.
+struct TensorCut {
+  int tensor = 1;
+  bool sequence = false;
+  std::string schedule = "1f1b";
+  int pipeline = 1;
+  int data = 1;
+  int ranks() const { return tensor * pipeline * data; }
+};
+JobSpec CutJob(const JobSpec& job, const TensorCut& cut);
+
+}  // namespace troupe
+
+#endif  // TROUPE_TESTS_EQUIVALENCE_TENSOR_JOB_H_
