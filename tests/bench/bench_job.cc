@@ -74,10 +74,15 @@ std::vector<WorkerDescription> Workers(const BenchJobOptions& options) {
   return workers;
 }
 
+int Replicas(const BenchJobOptions& options) {
+  CHECK_EQ(options.workers % options.tensor, 0);
+  return options.workers / options.tensor;
+}
+
 }  // namespace
 
 int64_t TokensPerStep(const BenchJobOptions& options) {
-  return int64_t{options.workers} * options.micro_batches * options.batch *
+  return int64_t{Replicas(options)} * options.micro_batches * options.batch *
          options.sequence_length;
 }
 
@@ -98,11 +103,14 @@ absl::StatusOr<Plan> BenchPlan(const BenchJobOptions& options,
   training.set_steps(1000000);  // until nobody asks for more
   training.set_micro_batch_size(options.batch);
   training.set_global_batch_size(options.batch * options.micro_batches *
-                                 options.workers);
+                                 Replicas(options));
   training.set_sequence_length(options.sequence_length);
   training.set_precision(options.precision);
   job.mutable_optimizer()->set_lr(1e-5);
-  job.mutable_parallelism()->set_data(options.workers);
+  ParallelismSpec& parallelism = *job.mutable_parallelism();
+  parallelism.set_data(Replicas(options));
+  parallelism.set_tensor(options.tensor);
+  parallelism.set_sequence_parallel(options.sequence_parallel);
   return CompilePlan(job, Workers(options));
 }
 

@@ -17,14 +17,16 @@ struct BenchJobOptions {
   std::string model = "gpt2";     // one of BenchModels()
   std::string precision = "f32";  // f32, bf16
   std::string device = "cpu";     // or a GPU that all workers share, "cuda:0"
-  int workers = 1;                // data-parallel
-  int threads = 2;                // of each worker
-  int batch = 1;                  // sequences of a micro-batch
-  int micro_batches = 1;          // of a worker in a step
+  int workers = 1;                // data-parallel, but for `tensor`
+  int tensor = 1;                 // of them, ranks that units are cut over
+  bool sequence_parallel = false;
+  int threads = 2;        // of each worker
+  int batch = 1;          // sequences of a micro-batch
+  int micro_batches = 1;  // of a replica in a step
   int sequence_length = 1024;
 };
 
-// Sequences of one step, over all workers, times their length.
+// Sequences of one step, over all replicas, times their length.
 int64_t TokensPerStep(const BenchJobOptions& options);
 
 std::vector<std::string> BenchModels();

@@ -3,7 +3,9 @@ PyTorch modules: the models of bench_job.cc.
 
 The same arithmetic as `transformers`, with fewer Python calls and no cache:
 attention is torch.nn.functional.scaled_dot_product_attention, there is no
-dropout, and the loss is the mean over all tokens.
+dropout, and the loss is the mean over all tokens. pytorch_tensor.py cuts them
+over processes: how many heads a process has follows from what its products
+give.
 """
 
 import torch
@@ -22,61 +24,95 @@ MODELS = {
 }
 
 
-class Gpt2Block(nn.Module):
-    def __init__(self, hidden, heads, intermediate, **_):
+class Gpt2Attention(nn.Module):
+    def __init__(self, hidden, heads, **_):
         super().__init__()
-        self.heads = heads
-        self.ln_1 = nn.LayerNorm(hidden)
-        self.attention = nn.Linear(hidden, 3 * hidden)
-        self.projection = nn.Linear(hidden, hidden)
-        self.ln_2 = nn.LayerNorm(hidden)
+        self.head_dim = hidden // heads
+        self.qkv = nn.Linear(hidden, 3 * hidden)
+        self.out = nn.Linear(hidden, hidden)
+
+    def forward(self, x, rope):
+        q, k, v = self.qkv(x).unflatten(-1, (-1, self.head_dim)).transpose(
+            1, 2).chunk(3, dim=1)
+        y = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.out(y.transpose(1, 2).flatten(2))
+
+
+class Gpt2Mlp(nn.Module):
+    def __init__(self, hidden, intermediate, **_):
+        super().__init__()
         self.up = nn.Linear(hidden, intermediate)
         self.down = nn.Linear(intermediate, hidden)
 
-    def forward(self, x, rope):
-        batch, length, hidden = x.shape
-        q, k, v = self.attention(self.ln_1(x)).view(
-            batch, length, 3 * self.heads, -1).transpose(1, 2).chunk(3, dim=1)
-        out = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-        x = x + self.projection(out.transpose(1, 2).reshape(x.shape))
-        return x + self.down(
-            functional.gelu(self.up(self.ln_2(x)), approximate="tanh"))
+    def forward(self, x):
+        return self.down(functional.gelu(self.up(x), approximate="tanh"))
 
 
-class LlamaBlock(nn.Module):
-    def __init__(self, hidden, heads, kv_heads, intermediate, **_):
+class LlamaAttention(nn.Module):
+    def __init__(self, hidden, heads, kv_heads, **_):
         super().__init__()
-        self.heads, self.kv_heads = heads, kv_heads
         self.head_dim = hidden // heads
-        self.norm_1 = nn.RMSNorm(hidden, eps=1e-6)
         self.q = nn.Linear(hidden, hidden, bias=False)
         self.k = nn.Linear(hidden, kv_heads * self.head_dim, bias=False)
         self.v = nn.Linear(hidden, kv_heads * self.head_dim, bias=False)
-        self.o = nn.Linear(hidden, hidden, bias=False)
-        self.norm_2 = nn.RMSNorm(hidden, eps=1e-6)
+        self.out = nn.Linear(hidden, hidden, bias=False)
+
+    def forward(self, x, rope):
+        q = rotate(self.split(self.q(x)), rope)
+        k = rotate(self.split(self.k(x)), rope)
+        y = functional.scaled_dot_product_attention(
+            q, k, self.split(self.v(x)), is_causal=True, enable_gqa=True)
+        return self.out(y.transpose(1, 2).flatten(2))
+
+    def split(self, x):
+        return x.unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
+
+
+class LlamaMlp(nn.Module):
+    def __init__(self, hidden, intermediate, **_):
+        super().__init__()
         self.gate = nn.Linear(hidden, intermediate, bias=False)
         self.up = nn.Linear(hidden, intermediate, bias=False)
         self.down = nn.Linear(intermediate, hidden, bias=False)
 
-    def forward(self, x, rope):
-        y = self.norm_1(x)
-        q = rotate(self.split(self.q(y), self.heads), rope)
-        k = rotate(self.split(self.k(y), self.kv_heads), rope)
-        v = self.split(self.v(y), self.kv_heads)
-        out = functional.scaled_dot_product_attention(
-            q, k, v, is_causal=True, enable_gqa=True)
-        x = x + self.o(out.transpose(1, 2).reshape(x.shape))
-        y = self.norm_2(x)
-        return x + self.down(functional.silu(self.gate(y)) * self.up(y))
+    def forward(self, x):
+        return self.down(functional.silu(self.gate(x)) * self.up(x))
 
-    def split(self, x, heads):
-        return x.view(*x.shape[:2], heads, self.head_dim).transpose(1, 2)
+
+class Block(nn.Module):
+    def __init__(self, gpt2, sizes):
+        super().__init__()
+        self.norm_1 = norm(gpt2, sizes)
+        self.attention = (Gpt2Attention if gpt2 else LlamaAttention)(**sizes)
+        self.norm_2 = norm(gpt2, sizes)
+        self.mlp = (Gpt2Mlp if gpt2 else LlamaMlp)(**sizes)
+
+    def forward(self, x, rope):
+        x = x + self.attention(self.norm_1(x), rope)
+        return x + self.mlp(self.norm_2(x))
+
+
+def norm(gpt2, sizes):
+    return (nn.LayerNorm(sizes["hidden"]) if gpt2 else
+            nn.RMSNorm(sizes["hidden"], eps=1e-6))
 
 
 def rotate(x, rope):
     cos, sin = rope
     a, b = x.chunk(2, dim=-1)
     return x * cos.to(x.dtype) + torch.cat((-b, a), dim=-1) * sin.to(x.dtype)
+
+
+class Positions(nn.Module):
+    """forward(x) is x and the places of its tokens in their sequence."""
+
+    def __init__(self, sizes):
+        super().__init__()
+        self.weight = nn.Parameter(
+            torch.empty(sizes["positions"], sizes["hidden"]))
+
+    def forward(self, x):
+        return x + self.weight[:x.shape[1]]
 
 
 class LanguageModel(nn.Module):
@@ -86,13 +122,11 @@ class LanguageModel(nn.Module):
         super().__init__()
         hidden, vocab = sizes["hidden"], sizes["vocab"]
         gpt2 = architecture == "gpt2"
-        block = Gpt2Block if gpt2 else LlamaBlock
         self.tokens = nn.Embedding(vocab, hidden)
-        self.positions = nn.Embedding(sizes["positions"],
-                                      hidden) if gpt2 else None
+        self.positions = Positions(sizes) if gpt2 else None
         self.blocks = nn.ModuleList(
-            block(**sizes) for _ in range(sizes["layers"]))
-        self.norm = (nn.LayerNorm if gpt2 else nn.RMSNorm)(hidden)
+            Block(gpt2, sizes) for _ in range(sizes["layers"]))
+        self.norm = norm(gpt2, sizes)
         self.head = nn.Linear(hidden, vocab, bias=False)
         for name, parameter in self.named_parameters():
             if parameter.dim() == 2:
@@ -115,7 +149,7 @@ class LanguageModel(nn.Module):
             length = tokens.shape[1]
             rope = self.cos[:length], self.sin[:length]
         else:
-            x = x + self.positions.weight[:tokens.shape[1]]
+            x = self.positions(x)
         for block in self.blocks:
             x = block(x, rope)
         return self.loss(x, targets)

@@ -3,10 +3,11 @@
     python3 -m venv ~/torch && ~/torch/bin/pip install torch numpy
     ~/torch/bin/python tests/bench/pytorch_step.py --model gpt2 --threads 2
     ~/torch/bin/python tests/bench/pytorch_step.py --model llama --precision bf16 --ddp 2 --threads 1
+    ~/torch/bin/python tests/bench/pytorch_step.py --model gpt2 --tensor 2 --sequence-parallel --threads 1
 
 A step is forward and backward of one batch a process, clipping to a norm of 1,
-and AdamW, fused, with two decay groups. Prints tokens/s (median of the steps)
-of each variant, in turns:
+and AdamW, fused, with two decay groups. Processes of --tensor share one batch.
+Prints tokens/s (median of the steps) of each variant, in turns:
 
   eager, compile               f32
   autocast-eager, -compile     bf16 products, weights and AdamW's state f32
@@ -18,15 +19,22 @@ Blocks and loss are compiled one by one there, which takes seconds where whole
 models take minutes; the whole model is then compiled for the best batch. Prints
 a line of JSON for each.
 
+With --tensor each variant has processes of its own, for PyTorch 2.15 does not
+compile what uses loss_parallel where such a thing has run before. --check trains
+for some steps beside the model that is cut nowhere, in each process: it prints
+how far their losses are apart, and ends with 1 where that is more than rounding.
+
 --paced makes it wait: each line of stdin names a variant, one step of which is
 run; "done" answers. versus_pytorch.py runs it so.
 """
 
 import argparse
+import contextlib
 import gc
 import json
 import os
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -36,6 +44,7 @@ import torch.distributed
 import torch.multiprocessing
 
 import pytorch_models
+import pytorch_tensor
 
 VARIANTS = {"f32": ["eager", "compile"],
             "bf16": ["autocast-eager", "autocast-compile", "pure-eager",
@@ -56,6 +65,10 @@ def parse_arguments():
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--ddp", type=int, default=0, metavar="N",
                         help="DistributedDataParallel on Gloo, N processes")
+    parser.add_argument("--tensor", type=int, default=0, metavar="N",
+                        help="tensor parallelism on Gloo, N processes")
+    parser.add_argument("--sequence-parallel", action="store_true")
+    parser.add_argument("--check", action="store_true")
     parser.add_argument("--paced", action="store_true")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--find-batch", action="store_true")
@@ -63,25 +76,34 @@ def parse_arguments():
                         help="after which --find-batch tries no more")
     arguments = parser.parse_args()
     arguments.variants = arguments.variants or VARIANTS[arguments.precision]
+    arguments.processes = max(1, arguments.ddp, arguments.tensor)
+    if arguments.ddp and arguments.tensor:
+        parser.error("--ddp and --tensor are not combined")
+    if arguments.check and not arguments.tensor:
+        parser.error("--check is of --tensor")
+    if arguments.tensor and arguments.paced and len(arguments.variants) > 1:
+        parser.error("--tensor takes one variant of --paced")
     return arguments
 
 
 class Trainer:
     """A model, its optimizer, and its variants, which share both."""
 
-    def __init__(self, arguments, pure):
+    def __init__(self, arguments, pure, lr=1e-5):
         self.device = torch.device(arguments.device)
         with self.device:
             self.model = pytorch_models.build(arguments.model)
         if pure:
             self.model.to(torch.bfloat16)
+        self.tensor = arguments.tensor
+        if arguments.tensor:
+            pytorch_tensor.cut(self.model, arguments.sequence_parallel,
+                               torch.distributed.init_device_mesh(
+                                   "cpu", (arguments.tensor,)))
         self.parameters = list(self.model.parameters())
-        matrices = [p for p in self.parameters if p.dim() >= 2]
-        others = [p for p in self.parameters if p.dim() < 2]
         self.optimizer = torch.optim.AdamW(
-            [{"params": matrices, "weight_decay": 0.1},
-             {"params": others, "weight_decay": 0.0}],
-            lr=1e-5, betas=(0.9, 0.95), eps=1e-8, fused=True)
+            decay_groups(self.parameters), lr=lr, betas=(0.9, 0.95), eps=1e-8,
+            fused=True)
         if arguments.ddp:
             self.model = torch.nn.parallel.DistributedDataParallel(
                 self.model, gradient_as_bucket_view=True)
@@ -94,14 +116,24 @@ class Trainer:
 
     def step(self, compiled, autocast, batch):
         model = self.compiled if compiled else self.model
-        with torch.autocast(self.device.type, torch.bfloat16,
-                            enabled=autocast):
-            loss = model(*batch)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.parameters, 1.0)
+        with pytorch_tensor.loss_context(self.tensor):
+            with (torch.autocast(self.device.type, torch.bfloat16)
+                  if autocast else contextlib.nullcontext()):
+                loss = model(*batch)
+            loss.backward()
+        pytorch_tensor.clip_gradients(self.parameters, 1.0)
         self.optimizer.step()
         self.optimizer.zero_grad()
-        return loss.item()
+        return pytorch_tensor.whole(loss.detach()).item()
+
+
+def decay_groups(parameters):
+    """Each of tensors of one sort: fused AdamW takes no two in one."""
+    return [{"params": of_kind, "weight_decay": decay}
+            for alike in pytorch_tensor.split(parameters)
+            for of_kind, decay in (
+                ([p for p in alike if p.dim() >= 2], 0.1),
+                ([p for p in alike if p.dim() < 2], 0.0)) if of_kind]
 
 
 class Contestant:
@@ -110,12 +142,11 @@ class Contestant:
     def __init__(self, arguments):
         pure = {variant.startswith("pure") for variant in arguments.variants}
         self.trainers = {p: Trainer(arguments, p) for p in pure}
-        vocab = self.trainers[next(iter(pure))].parameters[0].shape[0]
-        self.batch = torch.randint(
-            vocab, (2, arguments.batch, arguments.seq)).unbind()
+        self.batch = random_batch(arguments)
 
     def step(self, variant):
-        self.trainers[variant.startswith("pure")].step(
+        """Its loss."""
+        return self.trainers[variant.startswith("pure")].step(
             variant.endswith("compile"), variant.startswith("autocast"),
             self.batch)
 
@@ -124,10 +155,16 @@ class Contestant:
         return sum(p.numel() for p in trainer.parameters)
 
 
+def random_batch(arguments):
+    """Tokens and targets."""
+    vocab = pytorch_models.MODELS[arguments.model]["vocab"]
+    return torch.randint(vocab, (2, arguments.batch, arguments.seq)).unbind()
+
+
 def next_variant(arguments):
     """What stdin of rank 0 asks of all ranks; nothing at its end."""
     line = [sys.stdin.readline().strip()] if rank() == 0 else [None]
-    if arguments.ddp:
+    if arguments.processes > 1:
         torch.distributed.broadcast_object_list(line, src=0)
     return line[0]
 
@@ -149,6 +186,27 @@ def run_paced(arguments, contestant):
         say("done")
 
 
+def check(arguments):
+    """Whether what is cut has the losses of what is not."""
+    variant, = arguments.variants
+    pure, compiled = variant.startswith("pure"), variant.endswith("compile")
+    autocast = variant.startswith("autocast")
+    batch = random_batch(arguments)
+    trainer = Trainer(arguments, pure, lr=1e-3)
+    losses = [trainer.step(compiled, autocast, batch)
+              for _ in range(arguments.steps)]
+    trainer = Trainer(argparse.Namespace(**{**vars(arguments), "tensor": 0}),
+                      pure, lr=1e-3)
+    whole = [trainer.step(False, autocast, batch)
+             for _ in range(arguments.steps)]
+    apart = max(abs(a - b) / b for a, b in zip(losses, whole))
+    good = apart <= (1e-4 if arguments.precision == "f32" else 1e-2)
+    say(f"{variant:18} loss {whole[0]:.4f} to {whole[-1]:.4f} in one process,",
+        f"at most {apart:.1e} from that in {arguments.tensor}:",
+        "ok" if good else "FAILED")
+    return good
+
+
 def run(arguments, contestant):
     for variant in arguments.variants * 2:
         contestant.step(variant)  # to warm up
@@ -162,7 +220,7 @@ def run(arguments, contestant):
             cpu_seconds[variant].append(time.process_time() - cpu_start)
     tokens = arguments.batch * arguments.seq * max(1, arguments.ddp)
     say(f"{arguments.model}: {contestant.parameter_count()} parameters,",
-        f"{tokens} tokens a step, {max(1, arguments.ddp)} processes of",
+        f"{tokens} tokens a step, {arguments.processes} processes of",
         f"{arguments.threads} threads, torch {torch.__version__}")
     for variant, times in seconds.items():
         step = statistics.median(times)
@@ -224,39 +282,48 @@ def find_batch(arguments):
 
 
 def train(process, arguments, meeting_file):
+    """Whether all is well."""
     torch.set_num_threads(arguments.threads)
-    torch.manual_seed(process)
-    if arguments.ddp:
+    torch.manual_seed(0 if arguments.tensor else process)
+    if arguments.processes > 1:
         torch.distributed.init_process_group(
             "gloo", init_method=f"file://{meeting_file}", rank=process,
-            world_size=arguments.ddp)
-    contestant = Contestant(arguments)
-    if arguments.paced:
-        run_paced(arguments, contestant)
+            world_size=arguments.processes)
+    good = True
+    if arguments.check:
+        good = check(arguments)
+    elif arguments.paced:
+        run_paced(arguments, Contestant(arguments))
     else:
-        run(arguments, contestant)
-    if arguments.ddp:
+        run(arguments, Contestant(arguments))
+    if arguments.processes > 1:
         torch.distributed.destroy_process_group()
+    return good
 
 
 def main():
     arguments = parse_arguments()
     if arguments.find_batch:
         return find_batch(arguments)
-    if arguments.ddp:
+    if arguments.tensor and len(arguments.variants) > 1:
+        return max(subprocess.call([sys.executable, *sys.argv, "--variants",
+                                    variant])
+                   for variant in arguments.variants)
+    if arguments.processes > 1:
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     with tempfile.TemporaryDirectory() as folder:
         # Rank 0 is this process: it has the stdin.
         context = torch.multiprocessing.get_context("spawn")
         others = [context.Process(target=train, args=(
             process, arguments, os.path.join(folder, "meeting")))
-            for process in range(1, arguments.ddp)]
+            for process in range(1, arguments.processes)]
         for other in others:
             other.start()
-        train(0, arguments, os.path.join(folder, "meeting"))
+        good = train(0, arguments, os.path.join(folder, "meeting"))
         for other in others:
             other.join()
+    return None if good else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -4,6 +4,8 @@
 //   bazel run //tests/bench:step_bench -- --model gpt2 --threads 2
 //   bazel run //tests/bench:step_bench -- --model llama --precision bf16
 //       --workers 2 --threads 1
+//   bazel run //tests/bench:step_bench -- --workers 2 --tensor 2
+//       --sequence-parallel --threads 1
 //   bazel run --config=cuda //tests/bench:step_bench -- --model gpt2-1.5b
 //       --precision bf16 --device cuda:0 --batch 16
 //
@@ -135,10 +137,13 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"f32", "bf16"}));
   app.add_option("--device", options.job.device, "cpu or cuda:N");
   app.add_option("--workers", options.job.workers, "one process each");
+  app.add_option("--tensor", options.job.tensor,
+                 "of the workers, those that units are cut over");
+  app.add_flag("--sequence-parallel", options.job.sequence_parallel);
   app.add_option("--threads", options.job.threads, "of each worker");
   app.add_option("--batch", options.job.batch, "sequences of a micro-batch");
   app.add_option("--micro-batches", options.job.micro_batches,
-                 "of a worker in a step");
+                 "of a replica in a step");
   app.add_option("--seq", options.job.sequence_length, "tokens of a sequence");
   app.add_option("--steps", options.steps);
   app.add_flag("--paced", options.paced, "a step for each line of stdin");

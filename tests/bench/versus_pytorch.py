@@ -4,10 +4,13 @@
     bazel build //tests/bench:step_bench //tests/bench:machine_span_main
     ~/torch/bin/python tests/bench/versus_pytorch.py bazel-bin/tests/bench/step_bench
 
+    ~/torch/bin/python tests/bench/versus_pytorch.py bazel-bin/tests/bench/step_bench --layouts t2x1 s2x1
+
 For each model, precision and layout it starts ours (step_bench: real train
 loops over real communicators) and PyTorch's (pytorch_step.py: eager and
 torch.compile, DistributedDataParallel on Gloo where there are several
-processes), both paced: one step of one, one step of the next, and so on, so
+processes; where the layout begins with a t, tensor parallelism instead, with an
+s sequence parallelism too), both paced: one step of one, one step of the next, and so on, so
 that what else goes on strikes all alike. A step counts from the order to the
 answer. Prints medians of tokens/s, and ours over PyTorch's best, and how the
 machine was meanwhile (machine_span.h), where machine_span_main lies beside ours.
@@ -35,15 +38,31 @@ def parse_arguments():
     parser.add_argument("ours", help="the binary of step_bench")
     parser.add_argument("--models", nargs="+", default=["gpt2", "llama"])
     parser.add_argument("--precisions", nargs="+", default=["f32", "bf16"])
-    parser.add_argument("--layouts", nargs="+", default=["1x2", "2x1"],
-                        metavar="PROCESSESxTHREADS")
+    parser.add_argument("--layouts", nargs="+", type=Layout,
+                        default=[Layout("1x2"), Layout("2x1")],
+                        metavar="[t|s]PROCESSESxTHREADS")
     parser.add_argument("--batch", type=int, default=1,
-                        help="sequences of a step, of each process")
+                        help="sequences of a step, of each replica")
     parser.add_argument("--seq", type=int, default=1024)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--no-compile", action="store_true",
                         help="leaves torch.compile out")
     return parser.parse_args()
+
+
+class Layout:
+    """Processes, their threads, and what is cut over them."""
+
+    def __init__(self, text):
+        self.text = text
+        self.tensor, self.sequence = text[0] in "ts", text[0] == "s"
+        self.processes, self.threads = map(int, text.lstrip("ts").split("x"))
+        self.replicas = 1 if self.tensor else self.processes
+
+    def arguments(self):
+        """Of both contestants."""
+        return ((["--tensor", str(self.processes)] if self.tensor else []) +
+                (["--sequence-parallel"] if self.sequence else []))
 
 
 class Contestant:
@@ -105,26 +124,37 @@ class Machine:
         return self.process.communicate(f"{used}\n")[0].strip()
 
 
-def start(arguments, model, precision, processes, threads, variants):
+def start(arguments, model, precision, layout, variants):
     common = ["--model", model, "--precision", precision, "--threads",
-              str(threads), "--batch", str(arguments.batch), "--seq",
-              str(arguments.seq), "--paced"]
-    ours = Contestant([arguments.ours, "--workers", str(processes)] + common)
-    theirs = Contestant(
-        [sys.executable, os.path.join(FOLDER, "pytorch_step.py")] + common +
-        (["--ddp", str(processes)] if processes > 1 else []) +
-        ["--variants"] + variants, {"OMP_NUM_THREADS": str(threads)})
-    for contestant in (ours, theirs):
+              str(layout.threads), "--batch", str(arguments.batch), "--seq",
+              str(arguments.seq), "--paced"] + layout.arguments()
+    ours = Contestant([arguments.ours, "--workers", str(layout.processes)] +
+                      common)
+    entries = [("ours", ours)]
+    # pytorch_step.py says why one of tensor parallelism runs one variant.
+    for together in ([[v] for v in variants] if layout.tensor else [variants]):
+        theirs = Contestant(
+            [sys.executable, os.path.join(FOLDER, "pytorch_step.py")] +
+            common + (["--ddp", str(layout.processes)]
+                      if layout.replicas > 1 else []) +
+            ["--variants"] + together,
+            {"OMP_NUM_THREADS": str(layout.threads)})
+        entries += [(variant, theirs) for variant in together]
+    for contestant in contestants(entries):
         contestant.await_line("ready")
-    return [("ours", ours)] + [(variant, theirs) for variant in variants]
+    return entries
+
+
+def contestants(entries):
+    """Each once."""
+    return {id(contestant): contestant for _, contestant in entries}.values()
 
 
 def measure(arguments, model, precision, layout):
-    processes, threads = map(int, layout.split("x"))
     variants = [v for v in VARIANTS[precision]
                 if not (arguments.no_compile and v.endswith("compile"))]
-    machine = Machine(arguments.ours, processes * threads)
-    entries = start(arguments, model, precision, processes, threads, variants)
+    machine = Machine(arguments.ours, layout.processes * layout.threads)
+    entries = start(arguments, model, precision, layout, variants)
     seconds = {name: [] for name, _ in entries}
     for round_number in range(-2, arguments.rounds):  # two to warm up
         for name, contestant in entries:
@@ -132,12 +162,12 @@ def measure(arguments, model, precision, layout):
             if round_number >= 0:
                 seconds[name].append(taken)
         machine.probe()
-    for contestant in {id(c): c for _, c in entries}.values():
+    for contestant in contestants(entries):
         contestant.close()
-    tokens = processes * arguments.batch * arguments.seq
+    tokens = layout.replicas * arguments.batch * arguments.seq
     rates = {name: tokens / statistics.median(taken)
              for name, taken in seconds.items()}
-    report(f"{model} {precision} {layout}", rates)
+    report(f"{model} {precision} {layout.text}", rates)
     print(f"{'':16}  {machine.line()}", flush=True)
 
 
@@ -156,7 +186,7 @@ def report(title, rates):
 
 def main():
     arguments = parse_arguments()
-    print(f"tokens/s, {arguments.batch} x {arguments.seq} tokens a process",
+    print(f"tokens/s, {arguments.batch} x {arguments.seq} tokens a replica",
           flush=True)
     for model in arguments.models:
         for precision in arguments.precisions:
