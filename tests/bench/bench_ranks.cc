@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -23,6 +24,7 @@
 #include "storage/engine/make_engine.h"
 #include "tests/bench/bench_device.h"
 #include "tests/bench/timing_device.h"
+#include "tests/bench/watched_allocator.h"
 #include "worker/collective/create_communicator.h"
 #include "worker/engine/train_loop.h"
 #include "worker/rank/tier_arenas.h"
@@ -82,6 +84,44 @@ class GpuMemoryUse {
   int64_t taken_ = 0;
 };
 
+// What of a rank's memory is there, by line item. A rank takes a block for each
+// item, ordered by name, as the arena's ledger is.
+class ItemMemory {
+ public:
+  ItemMemory(TierAllocator& inner, const RankPrediction& prediction)
+      : prediction_(prediction), allocator_(inner) {}
+
+  TierAllocator& allocator() { return allocator_; }
+
+  void Look(const Arena& arena) {
+    const auto ledger = arena.ledger();
+    const auto& blocks = allocator_.blocks();
+    CHECK_EQ(ledger.size(), blocks.size());
+    size_t next = 0;
+    for (const auto& [item, use] : ledger) {
+      CHECK_EQ(use.used, blocks[next].bytes) << item;
+      resident_[item] = ResidentBytes(blocks[next++]);
+    }
+  }
+
+  void Print() const {
+    for (const MemoryItem& item : prediction_.memory()) {
+      if (item.tier() != DEVICE || item.bytes() == 0) continue;
+      const size_t resident = resident_.at(item.item());
+      std::printf("  %-26s %9.2f MiB resident %9.2f MiB planned %6.2f\n",
+                  item.item().c_str(), resident * 0x1p-20,
+                  item.bytes() * 0x1p-20,
+                  static_cast<double>(resident) / item.bytes());
+    }
+    std::fflush(stdout);
+  }
+
+ private:
+  const RankPrediction& prediction_;
+  WatchedAllocator allocator_;
+  std::map<std::string, size_t> resident_;
+};
+
 // False at the end of the pipe.
 bool ReadByte(int pipe) {
   char byte;
@@ -101,8 +141,9 @@ class Pacer final : public RankListener {
   struct Options {
     int go;
     int done;
-    TimingDevice* timing;  // null: no breakdown
-    GpuMemoryUse* memory;  // null: on a CPU
+    TimingDevice* timing;        // null: no breakdown
+    GpuMemoryUse* memory;        // null: on a CPU
+    std::function<void()> look;  // after each step
   };
   explicit Pacer(const Options& options) : options_(options) {}
 
@@ -116,6 +157,7 @@ class Pacer final : public RankListener {
                     .total = record.step_seconds()};
     }
     if (options_.memory != nullptr) options_.memory->Look();
+    options_.look();
     return Pause();
   }
 
@@ -202,15 +244,24 @@ void RunRank(const RankProcess& process, const Plan& plan, SharedStore& store) {
   }
   Device& device =
       timing != nullptr ? static_cast<Device&>(*timing) : *opened.device;
-  const TierArenas arenas(Unbounded(), {.device = *opened.device_memory,
-                                        .host = *opened.host_memory});
+  absl::optional<ItemMemory> items;
+  if (process.options.memory_of == process.rank) {
+    items.emplace(*opened.device_memory, plan.prediction().ranks(process.rank));
+  }
+  const TierArenas arenas(
+      Unbounded(),
+      {.device = items.has_value() ? items->allocator() : *opened.device_memory,
+       .host = *opened.host_memory});
   const auto io = MakeIoEngine({.kind = "thread_pool", .depth = 4});
   CHECK_OK(io.status());
   const RealClock clock;
   Pacer pacer({.go = process.go,
                .done = process.done,
                .timing = timing.get(),
-               .memory = memory.has_value() ? &*memory : nullptr});
+               .memory = memory.has_value() ? &*memory : nullptr,
+               .look = [&] {
+                 if (items.has_value()) items->Look(**arenas.Find(DEVICE));
+               }});
   const RankResources resources{device, arenas, **io, clock};
   TrainLoop loop(
       {.plan = std::make_shared<Plan>(AssignmentPlan(plan, process.rank))},
@@ -223,6 +274,7 @@ void RunRank(const RankProcess& process, const Plan& plan, SharedStore& store) {
   CHECK(absl::IsCancelled(status)) << status.ToString();
   if (timing != nullptr) Print(pacer.last_step());
   if (memory.has_value()) memory->Print(plan);
+  if (items.has_value()) items->Print();
 }
 
 }  // namespace

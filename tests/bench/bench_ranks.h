@@ -22,6 +22,9 @@ struct BenchRanksOptions {
   // Rank 0 says at the end where its last step went; on a GPU instead what it
   // took of its memory, beside what the plan gave it.
   bool breakdown = false;
+  // This rank says at the end what of its memory is resident, by line item,
+  // beside what the plan gave it. On a CPU.
+  int memory_of = -1;
 };
 
 // One thread.

@@ -7,6 +7,13 @@
 //
 //   bazel run //tests/bench:prediction_bench
 //   bazel run //tests/bench:prediction_bench -- stages   # rows of that name
+//   bazel run //tests/bench:prediction_bench -- tensor --items
+//
+// --items: below each row the memory of the rank that needs most, by line item:
+// what the plan gives it, and how much of that is resident after three steps.
+// A worker's process does not tell these apart, so train loops of the same plan
+// take the steps (bench_ranks.h).
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -17,8 +24,15 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "clients/job_file/job_file.h"
+#include "proto/base/check.h"
+#include "proto/base/log.h"
 #include "proto/base/philox.h"
+#include "scheduler/planner/planner.h"
+#include "tests/bench/bench_device.h"
+#include "tests/bench/bench_ranks.h"
 #include "tests/bench/daemon_cluster.h"
+#include "worker/collective/shared_memory/memory_domain.h"
 
 namespace troupe {
 namespace {
@@ -37,6 +51,11 @@ Settings Join(const std::vector<Settings>& parts) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;
+}
+
+// Ranks that units are cut over.
+Settings Tensor(int ranks) {
+  return {absl::StrCat("parallelism.tensor=", ranks)};
 }
 
 // Micro-batches of one sequence.
@@ -59,6 +78,8 @@ std::vector<Row> Rows() {
                           "training.global_batch_size=2"};
   const Settings bf16 = {"training.precision=bf16"};
   const Settings replicas = {"parallelism.data=2"};
+  const Settings sequence = {"parallelism.sequence_parallel=true"};
+  const Settings vocabulary = {"model.vocab_size=32000"};
   return {
       {"gpt2 256x4", 1, {}},
       {"gpt2 256x4 bf16", 1, bf16},
@@ -66,7 +87,7 @@ std::vector<Row> Rows() {
       {"gpt2 512x6 bf16", 1, Join({wide, bf16})},
       {"gpt2 768x12, 1 sequence", 1, large},
       {"gpt2 768x12 bf16", 1, Join({large, bf16})},
-      {"gpt2 256x4, vocabulary 32000", 1, {"model.vocab_size=32000"}},
+      {"gpt2 256x4, vocabulary 32000", 1, vocabulary},
       {"gpt2 256x4, 8 at once", 1, {"training.micro_batch_size=8"}},
       {"llama 512x6", 1, llama},
       {"llama 512x6 bf16", 1, Join({llama, bf16})},
@@ -89,8 +110,7 @@ std::vector<Row> Rows() {
       {"2 stages, zb_h1, 512x6", 2, Join({wide, Stages(2, "zb_h1")})},
       {"2 stages, zb_v, 512x6", 2, Join({wide, Stages(2, "zb_v")})},
       {"2 stages, pipedream", 2, Stages(2, "pipedream")},
-      {"2 stages, vocabulary 32000", 2,
-       Join({Settings{"model.vocab_size=32000"}, Stages(2, "1f1b")})},
+      {"2 stages, vocabulary 32000", 2, Join({vocabulary, Stages(2, "1f1b")})},
       {"4 stages, gpipe", 4, Stages(4, "gpipe")},
       {"4 stages, 1f1b, 512x6", 4, Join({wide, Stages(4, "1f1b", 16)})},
       {"4 stages, pipedream_2bw", 4, Stages(4, "pipedream_2bw")},
@@ -98,6 +118,35 @@ std::vector<Row> Rows() {
        Join({Stages(2, "1f1b", 16), replicas})},
       {"2 stages x 2 replicas, zb_h1, 512x6", 4,
        Join({wide, Stages(2, "zb_h1", 16), replicas})},
+      {"tensor 2", 2, Tensor(2)},
+      {"tensor 2, 512x6", 2, Join({wide, Tensor(2)})},
+      {"tensor 2, sequence, 512x6", 2, Join({wide, Tensor(2), sequence})},
+      {"tensor 2, 512x6 bf16", 2, Join({wide, bf16, Tensor(2)})},
+      {"tensor 2, sequence, 512x6 bf16", 2,
+       Join({wide, bf16, Tensor(2), sequence})},
+      {"tensor 2, llama 512x6", 2, Join({llama, Tensor(2)})},
+      {"tensor 2, sequence, llama 512x6", 2,
+       Join({llama, Tensor(2), sequence})},
+      {"tensor 2, llama 512x6 bf16", 2, Join({llama, bf16, Tensor(2)})},
+      {"tensor 2, sequence, llama bf16", 2,
+       Join({llama, bf16, Tensor(2), sequence})},
+      {"tensor 2, vocabulary 32000", 2, Join({vocabulary, Tensor(2)})},
+      {"tensor 4, 512x6", 4, Join({wide, Tensor(4)})},
+      {"tensor 4, sequence, llama bf16", 4,
+       Join({llama, bf16, Tensor(4), sequence})},
+      {"tensor 2 x 2 replicas, 512x6", 4, Join({wide, Tensor(2), replicas})},
+      {"tensor 2 x 2 replicas, seq., llama", 4,
+       Join({llama, Tensor(2), sequence, replicas})},
+      {"tensor 2 x 2 stages, gpipe, bf16", 4,
+       Join({bf16, Tensor(2), Stages(2, "gpipe")})},
+      {"tensor 2 x 2 stages, 1f1b, 512x6", 4,
+       Join({wide, Tensor(2), Stages(2, "1f1b")})},
+      {"tensor 2 x 2 stages, seq., 1f1b", 4,
+       Join({wide, Tensor(2), sequence, Stages(2, "1f1b")})},
+      {"tensor 2 x 2 stages, seq., zb_h1", 4,
+       Join({llama, bf16, Tensor(2), sequence, Stages(2, "zb_h1")})},
+      {"tensor 2 x 2 stages, zb_v, llama", 4,
+       Join({llama, Tensor(2), Stages(2, "zb_v")})},
   };
 }
 
@@ -133,15 +182,37 @@ std::string Prepare() {
   return folder;
 }
 
-// How far what was measured is from its prediction, by row.
-struct Errors {
+// What was measured over its prediction, by row.
+struct Ratios {
   std::vector<double> step;
   std::vector<double> memory;
   double slower_max = 0;  // of the machine
 };
 
+// Of the rank that needs most, if the workers have one thread each.
+void PrintItems(const Row& row, const std::string& folder) {
+  const auto job =
+      LoadJobFile({.path = folder + "/job.yaml", .overrides = row.settings});
+  CHECK_OK(job.status());
+  std::vector<WorkerDescription> workers(row.workers, DescribeBenchDevice({}));
+  for (int i = 0; i < row.workers; ++i) {
+    workers[i].set_name(absl::StrCat("worker-", i));
+    workers[i].set_memory_domain(MemoryDomain());
+  }
+  const auto plan = CompilePlan(job->spec, workers);
+  CHECK_OK(plan.status());
+  const auto& ranks = plan->prediction().ranks();
+  const auto largest =
+      std::max_element(ranks.begin(), ranks.end(),
+                       [](const RankPrediction& a, const RankPrediction& b) {
+                         return a.peak_bytes() < b.peak_bytes();
+                       });
+  BenchRanks running(*plan, {.memory_of = largest->rank()});
+  for (int step = 0; step < 3; ++step) running.Step();
+}
+
 void RunRow(const Row& row, const DaemonCluster& cluster,
-            const std::string& folder, Errors& errors) {
+            const std::string& folder, Ratios& ratios) {
   const JobRun run =
       cluster.Run({.file = folder + "/job.yaml", .settings = row.settings});
   double bytes_predicted = 0;
@@ -161,20 +232,32 @@ void RunRow(const Row& row, const DaemonCluster& cluster,
       seconds / seconds_predicted, bytes / kMiB, bytes_predicted / kMiB,
       bytes / bytes_predicted, 100 * slower);
   std::fflush(stdout);
-  errors.step.push_back(std::abs(seconds / seconds_predicted - 1));
-  errors.memory.push_back(std::abs(bytes / bytes_predicted - 1));
-  errors.slower_max = std::max(errors.slower_max, slower);
+  ratios.step.push_back(seconds / seconds_predicted);
+  ratios.memory.push_back(bytes / bytes_predicted);
+  ratios.slower_max = std::max(ratios.slower_max, slower);
 }
 
-void PrintErrors(const char* name, std::vector<double> errors) {
-  std::sort(errors.begin(), errors.end());
-  std::printf("%s: median %.1f %% off, furthest %.1f %%\n", name,
-              100 * errors[errors.size() / 2], 100 * errors.back());
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
 }
 
-int Main(const std::string& wanted) {
+void PrintRatios(const char* name, const std::vector<double>& ratios) {
+  std::vector<double> errors;
+  for (const double ratio : ratios) errors.push_back(std::abs(ratio - 1));
+  std::printf("%s: median ratio %.2f; median %.1f %% off, furthest %.1f %%\n",
+              name, Median(ratios), 100 * Median(errors),
+              100 * *std::max_element(errors.begin(), errors.end()));
+}
+
+struct Options {
+  std::string wanted;  // part of the rows' names
+  bool items = false;
+};
+
+int Main(const Options& options) {
   const std::string folder = Prepare();
-  Errors errors;
+  Ratios ratios;
   std::printf("%-36s %10s %10s %7s %10s %10s %7s %8s\n",
               "measured over predicted", "step", "predicted", "ratio", "memory",
               "predicted", "ratio", "slower");
@@ -183,19 +266,23 @@ int Main(const std::string& wanted) {
     rows.erase(std::remove_if(rows.begin(), rows.end(),
                               [&](const Row& row) {
                                 return row.workers != workers ||
-                                       !absl::StrContains(row.name, wanted);
+                                       !absl::StrContains(row.name,
+                                                          options.wanted);
                               }),
                rows.end());
     if (rows.empty()) continue;
     const DaemonCluster cluster(folder, workers);
-    for (const Row& row : rows) RunRow(row, cluster, folder, errors);
+    for (const Row& row : rows) {
+      RunRow(row, cluster, folder, ratios);
+      if (options.items) PrintItems(row, folder);
+    }
   }
-  if (!errors.step.empty()) {
-    std::printf("%zu configurations\n", errors.step.size());
-    PrintErrors("step time", errors.step);
-    PrintErrors("memory", errors.memory);
+  if (!ratios.step.empty()) {
+    std::printf("%zu configurations\n", ratios.step.size());
+    PrintRatios("step time", ratios.step);
+    PrintRatios("memory", ratios.memory);
     std::printf("machine: up to %.0f %% slower than at calibration\n",
-                100 * errors.slower_max);
+                100 * ratios.slower_max);
   }
   std::filesystem::remove_all(folder);
   return 0;
@@ -205,5 +292,12 @@ int Main(const std::string& wanted) {
 }  // namespace troupe
 
 int main(int argc, char** argv) {
-  return troupe::Main(argc > 1 ? argv[1] : "");
+  CLI::App app("Holds plans against what they come to on this machine.");
+  troupe::Options options;
+  app.add_option("rows", options.wanted, "a part of their names");
+  app.add_flag("--items", options.items, "memory by line item");
+  CLI11_PARSE(app, argc, argv);
+  CHECK_OK(troupe::StartLog(
+      {.name = "prediction_bench", .level = troupe::LogLevel::kWarning}));
+  return troupe::Main(options);
 }

@@ -44,7 +44,7 @@ const SharedStore::Entry* SharedStore::Find(absl::string_view key) const {
 
 absl::Status SharedStore::Set(absl::string_view key, absl::string_view value) {
   pthread_mutex_lock(&shared_->mutex);
-  CHECK_LT(shared_->count, 32);
+  CHECK_LT(shared_->count, kEntriesMax);
   Entry& entry = shared_->entries[shared_->count++];
   CHECK(key.size() <= sizeof(entry.key) && value.size() <= sizeof(entry.value));
   entry.key_bytes = key.copy(entry.key, key.size());

@@ -27,11 +27,12 @@ class SharedStore final : public KeyValueStore {
     char key[64];
     char value[4096];
   };
+  static constexpr int kEntriesMax = 256;
   struct Shared {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     int count = 0;
-    Entry entries[32];
+    Entry entries[kEntriesMax];
   };
   const Entry* Find(absl::string_view key) const;
 
