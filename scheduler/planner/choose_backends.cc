@@ -49,11 +49,12 @@ bool SameCarrier(const Group::Carrier& a, const Group::Carrier& b) {
 
 }  // namespace
 
-void ChooseBackends(const std::vector<WorkerDescription>& workers, Plan& plan) {
-  for (Group& group : *plan.mutable_groups()) {
-    std::vector<Ranks> members(GroupCount(plan.mesh(), group));
-    for (int r = 0; r < MeshSize(plan.mesh()); ++r) {
-      const int number = GroupNumber(plan.mesh(), group, r);
+void ChooseBackends(const std::vector<WorkerDescription>& workers,
+                    const Mesh& mesh, Groups& groups) {
+  for (Group& group : groups) {
+    std::vector<Ranks> members(GroupCount(mesh, group));
+    for (int r = 0; r < MeshSize(mesh); ++r) {
+      const int number = GroupNumber(mesh, group, r);
       if (number >= 0) members[number].push_back(r);
     }
     bool alike = true;
@@ -63,14 +64,6 @@ void ChooseBackends(const std::vector<WorkerDescription>& workers, Plan& plan) {
                            group.carriers(group.carriers_size() - 1));
     }
     if (alike) group.mutable_carriers()->DeleteSubrange(1, members.size() - 1);
-  }
-}
-
-void ChooseBackends(const std::vector<WorkerDescription>& workers,
-                    TextPlan& plan) {
-  for (TextGroup& group : *plan.mutable_groups()) {
-    const Ranks ranks(group.ranks().begin(), group.ranks().end());
-    group.set_backend(CarrierFor(workers, ranks).backend());
   }
 }
 

@@ -15,15 +15,16 @@
 
 #include "proto/cluster.pb.h"
 #include "proto/plan.pb.h"
-#include "proto/text_plan.pb.h"
 
 namespace troupe {
 
-// Sets the backend of every group, "shared_memory", "gloo" or "nccl", and
-// whether it is staged. workers[r] is to fill rank r. REQUIRES CheckDevices.
-void ChooseBackends(const std::vector<WorkerDescription>& workers, Plan& plan);
+using Groups = google::protobuf::RepeatedPtrField<Group>;
+
+// Sets the carriers of every group of a mesh, "shared_memory", "gloo" or
+// "nccl", and whether they are staged. workers[r] is to fill rank r. REQUIRES
+// CheckDevices, and groups without carriers.
 void ChooseBackends(const std::vector<WorkerDescription>& workers,
-                    TextPlan& plan);
+                    const Mesh& mesh, Groups& groups);
 
 }  // namespace troupe
 

@@ -63,19 +63,18 @@ absl::Status LayStages(const std::vector<Unit>& units,
 }
 
 void LayGroups(TextPlan& plan) {
-  const int ranks = MeshSize(plan.mesh());
-  if (ranks == 1) return;
-  TextGroup& all = *plan.add_groups();
+  Group all;
   all.set_name("all");
-  for (int rank = 0; rank < ranks; ++rank) all.add_ranks(rank);
   for (const Axis& axis : plan.mesh().axes()) {
-    if (axis.name() == "pipeline" || axis.size() == 1) continue;
-    for (const Group& along : GroupsAlong(plan.mesh(), axis.name(), "")) {
-      TextGroup& group = *plan.add_groups();
-      group.set_name(along.name());
-      group.set_axis(axis.name());
-      *group.mutable_ranks() = along.ranks();
-    }
+    if (axis.size() > 1) all.add_spans()->set_axis(axis.name());
+  }
+  if (all.spans().empty()) return;
+  *plan.add_groups() = all;
+  for (const Group::Span& span : all.spans()) {
+    if (span.axis() == "pipeline") continue;
+    Group& along = *plan.add_groups();
+    along.set_name(span.axis());
+    *along.add_spans() = span;
   }
 }
 

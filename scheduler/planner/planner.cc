@@ -87,7 +87,7 @@ absl::StatusOr<Plan> CompilePlan(const JobSpec& job,
   RETURN_IF_ERROR(CheckDevices(used));
   RETURN_IF_ERROR(CheckHeads(resolved, used));
   ASSIGN_OR_RETURN(Plan plan, BuildFitting(resolved, used, may_go_on));
-  ChooseBackends(used, plan);
+  ChooseBackends(used, plan.mesh(), *plan.mutable_groups());
   plan.set_fingerprint(PlanFingerprint(plan));
   RETURN_IF_ERROR(Ask(may_go_on));
   *plan.mutable_prediction() = Predict(plan, used);

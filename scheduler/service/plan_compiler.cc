@@ -36,7 +36,7 @@ absl::StatusOr<TextPlan> PlanCompiler::PlanText(const JobSpec& job) const {
 
 void PlanCompiler::ConnectText(const std::vector<WorkerDescription>& workers,
                                TextPlan& plan) const {
-  ChooseBackends(workers, plan);
+  ChooseBackends(workers, plan.mesh(), *plan.mutable_groups());
 }
 
 }  // namespace troupe

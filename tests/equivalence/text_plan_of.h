@@ -25,8 +25,8 @@ inline TextPlan TextPlanOf(const std::string& checkpoint,
   job->mutable_parallelism()->set_pipeline(cut.pipeline);
   absl::StatusOr<TextPlan> plan = PlanText(*job);
   CHECK_OK(plan.status());
-  for (TextGroup& group : *plan->mutable_groups()) {
-    group.set_backend("in_process");
+  for (Group& group : *plan->mutable_groups()) {
+    group.add_carriers()->set_backend("in_process");
   }
   return *plan;
 }

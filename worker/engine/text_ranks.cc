@@ -1,5 +1,6 @@
 #include "worker/engine/text_ranks.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -7,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "proto/plan/groups.h"
 #include "proto/plan/mesh.h"
 #include "worker/collective/create_communicator.h"
 #include "worker/instructions/run_collective.h"
@@ -58,25 +60,27 @@ absl::StatusOr<std::unique_ptr<TextRanks>> TextRanks::Join(
 }
 
 absl::Status TextRanks::JoinGroups() {
-  for (const TextGroup& group : options_.plan.groups()) {
-    CommunicatorSeat seat = {.group = {.name = group.name()},
-                             .rank = -1,
-                             .store = &options_.store,
-                             .host = options_.host,
-                             .timeout = options_.join_timeout,
-                             .abort = &options_.abort,
-                             .device = &options_.device};
-    for (const int member : group.ranks()) {
-      if (member == options_.rank) seat.rank = seat.group.ranks.size();
-      seat.group.ranks.push_back(member);
-    }
-    if (seat.rank < 0) continue;
+  const Mesh& mesh = options_.plan.mesh();
+  for (const Group& group : options_.plan.groups()) {
+    const std::vector<int> members = MembersOf(mesh, group, options_.rank);
+    const auto at = std::find(members.begin(), members.end(), options_.rank);
+    const CommunicatorSeat seat = {
+        .group = {.name = GroupName(mesh, group, options_.rank),
+                  .ranks = members},
+        .rank = static_cast<int>(at - members.begin()),
+        .store = &options_.store,
+        .host = options_.host,
+        .timeout = options_.join_timeout,
+        .abort = &options_.abort,
+        .device = &options_.device};
+    const Group::Carrier& carrier =
+        CarrierOf(group, GroupNumber(mesh, group, options_.rank));
     ASSIGN_OR_RETURN(auto communicator,
-                     CreateCommunicator(group.backend(), seat));
-    if (group.axis().empty()) {
+                     CreateCommunicator(carrier.backend(), seat));
+    if (all_ == nullptr) {
       all_ = std::move(communicator);
     } else {
-      along_[group.axis()] = std::move(communicator);
+      along_[group.spans(0).axis()] = std::move(communicator);
     }
   }
   if (all_ != nullptr) return absl::OkStatus();
@@ -112,11 +116,8 @@ absl::Status TextRanks::Exchange(const Op::Exchange& exchange, const Tensor& x,
 
 int TextRanks::Neighbour(int places) const {
   const Mesh& mesh = options_.plan.mesh();
-  std::vector<int> coordinates = Coordinates(mesh, options_.rank);
-  for (int i = 0; i < mesh.axes_size(); ++i) {
-    if (mesh.axes(i).name() == "pipeline") coordinates[i] += places;
-  }
-  return RankAt(mesh, coordinates);
+  const int place = CoordinateOn(mesh, "pipeline", options_.rank);
+  return PeerRank(mesh, options_.rank, place + places);
 }
 
 absl::Status TextRanks::Receive(const Tensor& input) {

@@ -77,16 +77,15 @@ class FakeCompiler final : public JobCompiler {
     if (ranks == 5) {
       return absl::InvalidArgumentError("parallelism.tensor: 5 is odd");
     }
-    TextGroup& all = *plan.add_groups();
+    plan.add_groups();
     for (int rank = 0; rank < ranks; ++rank) {
-      all.add_ranks(rank);
       plan.add_weight_bytes(job.model().hidden_size() / ranks);
     }
     return plan;
   }
   void ConnectText(const std::vector<WorkerDescription>& workers,
                    TextPlan& plan) const override {
-    plan.mutable_groups(0)->set_backend(
+    plan.mutable_groups(0)->add_carriers()->set_backend(
         absl::StrCat("of ", workers.size(), " from ", workers[0].name()));
   }
 };

@@ -145,7 +145,7 @@ TEST_F(SharedText, OneThatFitsNoneIsCutAsItWasTrained) {
     EXPECT_EQ(message.rank(), rank);
     EXPECT_EQ(message.checkpoint(), "/c");
     EXPECT_EQ(message.plan().weight_bytes_size(), 4);
-    EXPECT_EQ(message.plan().groups(0).backend(), "of 4 from w0");
+    EXPECT_EQ(message.plan().groups(0).carriers(0).backend(), "of 4 from w0");
     EXPECT_EQ(h().worker(ids_[rank]).text(), text);
     EXPECT_LT(message.collective_seconds_max(),
               absl::ToDoubleSeconds(Limits().generate_max));

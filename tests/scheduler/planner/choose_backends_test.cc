@@ -49,7 +49,7 @@ std::string Backends(const std::vector<std::string>& domains) {
     workers[i].set_memory_domain(domains[i]);
   }
   Plan plan = PlanOf(2, 2);
-  ChooseBackends(workers, plan);
+  ChooseBackends(workers, plan.mesh(), *plan.mutable_groups());
   return CarriersText(plan);
 }
 
@@ -74,7 +74,7 @@ std::string GpuBackends(const std::vector<std::string>& uuids) {
   }
   Plan plan = PlanOf(2, 2);
   plan.mutable_groups()->RemoveLast();
-  ChooseBackends(workers, plan);
+  ChooseBackends(workers, plan.mesh(), *plan.mutable_groups());
   return CarriersText(plan);
 }
 

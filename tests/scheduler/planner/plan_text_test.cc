@@ -6,6 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/plan/groups.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/text_parts.h"
 #include "scheduler/planner/choose_backends.h"
@@ -95,15 +96,11 @@ TEST(PlanText, StagesAreTheJobsWhereItSaysThem) {
 
 TEST(PlanText, GroupsAreAllRanksAndTheNeighboursAlongEachAxisThatCuts) {
   const TextPlan plan = PlanOf(Cut(2, 2));
-  ASSERT_EQ(plan.groups_size(), 3);
-  EXPECT_EQ(plan.groups(0).axis(), "");
-  EXPECT_THAT(plan.groups(0).ranks(), ElementsAre(0, 1, 2, 3));
-  EXPECT_EQ(plan.groups(1).axis(), "tensor");
-  EXPECT_THAT(plan.groups(1).ranks(), ElementsAre(0, 1));
-  EXPECT_THAT(plan.groups(2).ranks(), ElementsAre(2, 3));
-  std::set<std::string> names;
-  for (const TextGroup& group : plan.groups()) names.insert(group.name());
-  EXPECT_EQ(names.size(), 3u);
+  ASSERT_EQ(plan.groups_size(), 2);
+  EXPECT_THAT(MembersOf(plan.mesh(), plan.groups(0), 2),
+              ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(MembersOf(plan.mesh(), plan.groups(1), 0), ElementsAre(0, 1));
+  EXPECT_THAT(MembersOf(plan.mesh(), plan.groups(1), 2), ElementsAre(2, 3));
   EXPECT_EQ(PlanOf(Cut(1, 2)).groups_size(), 1);
 }
 
@@ -157,10 +154,10 @@ TEST(PlanText, WhoSharesMemoryUsesIt) {
     workers[rank].set_memory_domain(rank < 2 ? "a" : "b");
   }
   TextPlan plan = PlanOf(Cut(2, 2));
-  ChooseBackends(workers, plan);
-  EXPECT_EQ(plan.groups(0).backend(), "gloo");
-  EXPECT_EQ(plan.groups(1).backend(), "shared_memory");
-  EXPECT_EQ(plan.groups(2).backend(), "shared_memory");
+  ChooseBackends(workers, plan.mesh(), *plan.mutable_groups());
+  EXPECT_EQ(CarrierOf(plan.groups(0), 0).backend(), "gloo");
+  EXPECT_EQ(CarrierOf(plan.groups(1), 0).backend(), "shared_memory");
+  EXPECT_EQ(CarrierOf(plan.groups(1), 1).backend(), "shared_memory");
 }
 
 }  // namespace

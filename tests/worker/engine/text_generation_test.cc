@@ -73,8 +73,8 @@ class TextGeneration : public testing::Test {
   std::vector<Rank> OverRanks(const TextCut& cut, const RanksOptions& options) {
     TextRequest request = request_;
     request.plan = TextPlanOf(request_.checkpoint, cut);
-    for (TextGroup& group : *request.plan.mutable_groups()) {
-      group.set_backend(options.backend);
+    for (Group& group : *request.plan.mutable_groups()) {
+      group.add_carriers()->set_backend(options.backend);
     }
     InMemoryStore store;
     std::vector<Rank> ranks(cut.tensor * cut.pipeline);

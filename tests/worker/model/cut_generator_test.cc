@@ -119,8 +119,8 @@ class CutGeneratorTest
     auto plan = PlanText(job);
     CHECK_OK(plan.status());
     plan_ = *std::move(plan);
-    for (TextGroup& group : *plan_.mutable_groups()) {
-      group.set_backend("in_process");
+    for (Group& group : *plan_.mutable_groups()) {
+      group.add_carriers()->set_backend("in_process");
     }
   }
 

@@ -100,8 +100,8 @@ TEST(GenerationRunner, AWaitForOthersEndsWhenItIsStopped) {
   const std::string checkpoint = Checkpoint();
   GenerateText request = Request(checkpoint, 9);
   *request.mutable_plan() = TextPlanOf(checkpoint, {.pipeline = 2});
-  for (TextGroup& group : *request.mutable_plan()->mutable_groups()) {
-    group.set_backend("gloo");
+  for (Group& group : *request.mutable_plan()->mutable_groups()) {
+    group.add_carriers()->set_backend("gloo");
   }
   SmallWorker worker;
   absl::Mutex mutex;
