@@ -173,7 +173,7 @@ class Rank final : public RankListener {
           .device = device_.get()};
       ASSIGN_OR_RETURN(communicators[g],
                        CreateCommunicator(options_.backend, seat));
-      connected_.push_back(communicators.back().get());
+      connected_.push_back(communicators[g].get());
     }
     return communicators;
   }
