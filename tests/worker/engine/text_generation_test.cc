@@ -74,7 +74,7 @@ class TextGeneration : public testing::Test {
     TextRequest request = request_;
     request.plan = TextPlanOf(request_.checkpoint, cut);
     for (Group& group : *request.plan.mutable_groups()) {
-      group.add_carriers()->set_backend(options.backend);
+      group.mutable_carriers(0)->set_backend(options.backend);
     }
     InMemoryStore store;
     std::vector<Rank> ranks(cut.tensor * cut.pipeline);

@@ -101,7 +101,7 @@ TEST(GenerationRunner, AWaitForOthersEndsWhenItIsStopped) {
   GenerateText request = Request(checkpoint, 9);
   *request.mutable_plan() = TextPlanOf(checkpoint, {.pipeline = 2});
   for (Group& group : *request.mutable_plan()->mutable_groups()) {
-    group.add_carriers()->set_backend("gloo");
+    group.mutable_carriers(0)->set_backend("gloo");
   }
   SmallWorker worker;
   absl::Mutex mutex;
