@@ -50,7 +50,7 @@ Lobby::~Lobby() {
   for (const Guest& guest : guests_) close(guest.socket);
   absl::MutexLock lock(&mutex_);
   for (const Guest& guest : arrivals_) close(guest.socket);
-  for (const auto& [socket, head] : ready_) close(socket);
+  for (const Request& request : ready_) close(request.socket);
   close(wake_);
 }
 
@@ -137,20 +137,22 @@ bool Lobby::Read(Guest& guest) {
     if (count <= 0) break;
     const size_t seen = guest.head.size();
     guest.head.append(bytes, count);
-    const size_t from = std::max<size_t>(seen, 3) - 3;
-    const size_t end = guest.head.find(kEndOfHead, from);
-    if (end != std::string::npos) {
-      const size_t size = end + sizeof(kEndOfHead) - 1;
-      RequestHead head = {.text = guest.head.substr(0, size),
-                          .more = guest.head.size() > size};
-      absl::MutexLock lock(&mutex_);
-      ready_.emplace_back(guest.socket, std::move(head));
-      return false;
-    }
+    if (HasAsked(guest, std::max<size_t>(seen, 3) - 3)) return false;
     if (guest.head.size() > kHeadBytesMax) break;
   }
   close(guest.socket);
   return false;
+}
+
+bool Lobby::HasAsked(Guest& guest, size_t from) {
+  const size_t end = guest.head.find(kEndOfHead, from);
+  if (end == std::string::npos) return false;
+  const size_t size = end + sizeof(kEndOfHead) - 1;
+  absl::MutexLock lock(&mutex_);
+  ready_.push_back({.socket = guest.socket,
+                    .head = guest.head.substr(0, size),
+                    .rest = guest.head.substr(size)});
+  return true;
 }
 
 bool Lobby::Send(Guest& guest) {
@@ -170,13 +172,15 @@ bool Lobby::Send(Guest& guest) {
     CloseAfterAnswer(guest.socket);
     return false;
   }
-  guest = {.socket = guest.socket, .until = absl::Now() + kHeadMax};
-  return true;
+  guest = {.socket = guest.socket,
+           .until = absl::Now() + kHeadMax,
+           .head = std::move(guest.head)};
+  return !HasAsked(guest, 0);
 }
 
 void Lobby::Serve() {
   while (true) {
-    std::pair<int, RequestHead> next;
+    Request next;
     {
       absl::MutexLock lock(&mutex_);
       const auto due = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
@@ -187,9 +191,10 @@ void Lobby::Serve() {
       next = std::move(ready_.front());
       ready_.pop_front();
     }
-    Guest guest = {.socket = next.first,
+    Guest guest = {.socket = next.socket,
                    .until = absl::Now() + kAnswerMax,
-                   .answer = answer_(next.second)};
+                   .head = std::move(next.rest),
+                   .answer = answer_(next.head)};
     if (!Send(guest)) continue;
     {
       absl::MutexLock lock(&mutex_);

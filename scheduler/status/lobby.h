@@ -1,7 +1,8 @@
 // Connections of HTTP while nothing is computed for them: until their request
 // is there, and until they have taken its answer. One that says nothing, stops
 // in the middle of a request or does not read costs a file and its bytes here,
-// not a thread; so those who wait cannot keep out those who ask.
+// not a thread; so those who wait cannot keep out those who ask. Who asks again
+// before it has its answer is answered in turn.
 //
 // One thread reads the heads of requests of all connections; what is answered
 // to a whole one is made on one of a few threads. What of it the connection
@@ -28,12 +29,6 @@
 
 namespace troupe {
 
-// Everything up to the empty line, and whether anything came after it.
-struct RequestHead {
-  std::string text;
-  bool more = false;
-};
-
 // What is sent, and whether the connection is closed after it.
 struct HeadAnswer {
   std::string bytes;
@@ -42,8 +37,8 @@ struct HeadAnswer {
 
 class Lobby {
  public:
-  // Called on several threads at once.
-  using Answer = std::function<HeadAnswer(const RequestHead& head)>;
+  // To everything up to the empty line. Called on several threads at once.
+  using Answer = std::function<HeadAnswer(const std::string& head)>;
 
   // Holds so many connections.
   Lobby(Answer answer, size_t connections_max);
@@ -78,7 +73,10 @@ class Lobby {
   // False: the guest has left the lobby.
   bool Read(Guest& guest);
   // Sends what the socket takes. False: the guest has left the lobby.
-  static bool Send(Guest& guest);
+  bool Send(Guest& guest);
+  // Where a whole head has come, from byte `from` on, it is to be answered, and
+  // the guest has left the lobby.
+  bool HasAsked(Guest& guest, size_t from);
   void MakeRoom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Serve();
   void Wake() const;
@@ -91,7 +89,12 @@ class Lobby {
   absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<Guest> arrivals_ ABSL_GUARDED_BY(mutex_);
-  std::deque<std::pair<int, RequestHead>> ready_ ABSL_GUARDED_BY(mutex_);
+  struct Request {
+    int socket = -1;
+    std::string head;
+    std::string rest;  // what has come behind it
+  };
+  std::deque<Request> ready_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::thread> threads_;
 };
 

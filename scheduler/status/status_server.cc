@@ -68,11 +68,11 @@ class HttpServer final : public httplib::Server {
   void LengthenBacklog() { ::listen(svr_sock_, SOMAXCONN); }
 
  private:
-  HeadAnswer Answer(const RequestHead& head) {
+  HeadAnswer Answer(const std::string& head) {
     // Only what reads is answered, so a body is never read.
-    const bool last = head.more || !(absl::StartsWith(head.text, "GET ") ||
-                                     absl::StartsWith(head.text, "HEAD "));
-    HeadStream stream(head.text);
+    const bool last =
+        !absl::StartsWith(head, "GET ") && !absl::StartsWith(head, "HEAD ");
+    HeadStream stream(head);
     bool closed = false;
     const bool answered = process_request(stream, last, closed, nullptr);
     return {.bytes = stream.TakeAnswer(), .last = !answered || closed || last};
@@ -84,7 +84,7 @@ class HttpServer final : public httplib::Server {
   }
 
   std::unique_ptr<Lobby> lobby_ = std::make_unique<Lobby>(
-      [this](const RequestHead& head) { return Answer(head); },
+      [this](const std::string& head) { return Answer(head); },
       StatusServer::kConnectionsMax);
 };
 

@@ -189,7 +189,6 @@ TEST_F(StatusServerTest, ThoseWhoDoNotReadKeepNobodyOut) {
     const std::string health =
         RawConnection(server_.url(), Asking("/healthz", close)).ReadAll();
     ASSERT_TRUE(absl::EndsWith(health, "ok\n")) << i << health;
-    // The request before has been read by now, and this one is one more.
     lazy.back().Send(Asking(path, close));
   }
   EXPECT_GT(lazy.front().ReadAll().size(), 3 * whole - 200)
@@ -217,6 +216,21 @@ TEST_F(StatusServerTest, AConnectionServesManyRequests) {
     EXPECT_EQ(answer->status, 200);
     EXPECT_NE(answer->get_header_value("Connection"), "close");
   }
+}
+
+// Three requests in one packet, the last of them in two.
+TEST_F(StatusServerTest, WhoAsksBeforeItHasItsAnswerIsAnsweredInTurn) {
+  const std::string last = Asking("/healthz", "Connection: close\r\n");
+  RawConnection connection(
+      server_.url(),
+      Asking("/healthz", "") + Asking("/none", "") + last.substr(0, 9));
+  connection.AwaitBytes();
+  connection.Send(last.substr(9));
+  const std::string answers = connection.ReadAll();
+  const size_t second = answers.find("HTTP/1.1 404");
+  EXPECT_EQ(answers.find("HTTP/1.1 200"), 0u) << answers;
+  ASSERT_NE(second, std::string::npos) << answers;
+  EXPECT_NE(answers.find("HTTP/1.1 200", second), std::string::npos) << answers;
 }
 
 TEST_F(StatusServerTest, AHeadWithoutEndIsCutOff) {
