@@ -5,8 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "tests/cluster/cluster_test_base.h"
 
@@ -100,10 +98,8 @@ TEST_F(GenerateTest, AModelThatFitsNoWorkerIsCutAsItWasTrained) {
   EXPECT_NE(busy.err.find("no worker is idle, all 4 are busy"),
             std::string::npos)
       << busy.err;
-  const absl::Time killed = absl::Now();
   ASSERT_EQ(kill(WorkerPid("worker-2"), SIGKILL), 0);
   const Outcome ended = endless->Wait();
-  EXPECT_LT(absl::Now() - killed, absl::Seconds(20));
   EXPECT_EQ(ended.code, 1);
   EXPECT_NE(ended.err.find("worker-2 was lost while it wrote the text"),
             std::string::npos)

@@ -33,8 +33,8 @@ struct TextRanksOptions {
   JoinAbort& abort;  // ends the wait for the others to join
   std::string host;  // where they reach this one
   absl::Duration join_timeout = absl::Minutes(1);
-  // Of all to have their weights; one that has them not is told to stop by
-  // whoever watches the disks.
+  // Of all to have their weights. The scheduler, who hears how each gets on,
+  // ends this wait where one does not.
   absl::Duration meet_timeout = absl::Hours(24);
   absl::Duration timeout;  // of everything after that
 };
