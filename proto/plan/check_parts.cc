@@ -43,6 +43,12 @@ class AxisCheck {
       if (part < 0) {
         return Fault(p, "does not lie in one of its unit's parts");
       }
+      for (const Dim& dim : unit_.parameters(p).dims()) {
+        for (const Dim::Section& section : dim.sections()) {
+          if (section.axis() != axis_.name() || section.whole() > 0) continue;
+          return Fault(p, "is cut, and nothing says of how much");
+        }
+      }
       const Share said = SaidOf(unit_.parts(part));
       const Share found = ShareOf(p);
       if (said == found) continue;
@@ -55,12 +61,11 @@ class AxisCheck {
 
  private:
   int PartOf(const Parameter& parameter) const {
-    int64_t end = 0;
+    const int64_t begin = parameter.offset();
     for (int p = 0; p < unit_.parts_size(); ++p) {
-      const int64_t begin = end;
-      end += unit_.parts(p).elements();
-      if (parameter.offset() < begin || parameter.offset() >= end) continue;
-      return parameter.offset() + LocalElements(parameter) <= end ? p : -1;
+      const Range part = RangeOfPart(unit_, p);
+      if (begin < part.begin || begin >= part.end) continue;
+      return begin + LocalElements(parameter) <= part.end ? p : -1;
     }
     return -1;
   }

@@ -11,8 +11,8 @@
 
 namespace troupe {
 
-// FailedPrecondition names unit, part and parameter. REQUIRES CheckUnits and
-// CheckLayouts.
+// FailedPrecondition names unit, part and parameter. REQUIRES CheckUnits,
+// CheckLayouts and CheckShape.
 absl::Status CheckParts(const Plan& plan);
 
 }  // namespace troupe

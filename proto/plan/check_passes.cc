@@ -401,6 +401,9 @@ absl::Status CheckPasses(const Plan& plan) {
       RETURN_IF_ERROR(pipeline.CheckOnce(Program::VALIDATE));
       RETURN_IF_ERROR(pipeline.CheckPlaces(Program::VALIDATE));
     }
+    if (pipeline.Has(Program::FILL)) {
+      RETURN_IF_ERROR(pipeline.CheckPlaces(Program::FILL));
+    }
     RETURN_IF_ERROR(pipeline.CheckVersions());
     RETURN_IF_ERROR(pipeline.CheckFill());
   }

@@ -29,8 +29,8 @@ constexpr size_t kGridCharactersMax = 16 << 10;
 struct Part {
   absl::Status (*check)(const Plan& plan);
 };
-constexpr Part kParts[] = {{CheckUnits}, {CheckLayouts}, {CheckParts},
-                           {CheckShape}, {CheckPasses},  {CheckWork},
+constexpr Part kParts[] = {{CheckUnits}, {CheckLayouts}, {CheckShape},
+                           {CheckParts}, {CheckPasses},  {CheckWork},
                            {CheckWaits}, {CheckBuffers}};
 
 absl::Status WithGrid(const absl::Status& fault, const Plan& plan) {

@@ -31,7 +31,8 @@ absl::Status CheckBudgets(const Plan& plan,
                           const std::vector<WorkerDescription>& workers,
                           const std::vector<MemoryItem>& beside_on_gpus = {});
 
-// One row a rank, one column an instruction of the lane, in text form.
+// One row a role, by its first rank, as in faults, one column an instruction of
+// the lane, in text form.
 std::string ProgramGrid(const Plan& plan, Program::Kind kind);
 
 }  // namespace troupe

@@ -200,6 +200,9 @@ class ShapeCheck {
                    "is not on the lane of activations or that of "
                    "their gradients");
     }
+    if (!NamesPlaceOn(role_, "pipeline")) {
+      return Fault(instruction, "its role is at no one place of the pipeline");
+    }
     const Group& group = plan_.groups(instruction.group());
     const bool there =
         Within(instruction.peer(), AxisSize(plan_.mesh(), "pipeline"));

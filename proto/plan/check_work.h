@@ -2,7 +2,7 @@
 // nothing is done twice. Every unit runs every micro-batch forward and backward
 // once; every gradient is summed over its replicas once, after its last addend,
 // and counted once in the norm; every parameter has an owner that steps it, and
-// one rank that saves it.
+// each element of it one rank that saves it.
 #ifndef TROUPE_PROTO_PLAN_CHECK_WORK_H_
 #define TROUPE_PROTO_PLAN_CHECK_WORK_H_
 

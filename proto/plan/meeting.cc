@@ -15,13 +15,15 @@ bool IsTransfer(Instruction::Kind kind) {
   return kind == Instruction::SEND || kind == Instruction::RECV;
 }
 
+bool Meets(Instruction::Kind kind) {
+  return IsCollective(kind) || IsTransfer(kind);
+}
+
 std::vector<int> MeetingGroups(const Role& role) {
   std::set<int> groups;
   for (const Program& program : role.programs()) {
     for (const Instruction& instruction : program.instructions()) {
-      const Instruction::Kind kind = instruction.kind();
-      if (!IsCollective(kind) && !IsTransfer(kind)) continue;
-      groups.insert(instruction.group());
+      if (Meets(instruction.kind())) groups.insert(instruction.group());
     }
   }
   return {groups.begin(), groups.end()};
@@ -55,9 +57,7 @@ std::vector<int> Meeting::Members(int rank,
 
 std::vector<RankInstruction> Meeting::Arrive(const RankInstruction& here,
                                              const Instruction& instruction) {
-  const bool meets =
-      IsCollective(instruction.kind()) || IsTransfer(instruction.kind());
-  if (!meets) return {here};
+  if (!Meets(instruction.kind())) return {here};
   std::map<int, int>& waiting = waiting_[PlaceOf(here.rank, instruction)];
   CHECK(waiting.emplace(here.rank, here.instruction).second)
       << "a lane runs one instruction at a time";
@@ -74,9 +74,7 @@ std::vector<RankInstruction> Meeting::Arrive(const RankInstruction& here,
 
 std::vector<int> Meeting::MissingFor(int rank,
                                      const Instruction& instruction) const {
-  if (!IsCollective(instruction.kind()) && !IsTransfer(instruction.kind())) {
-    return {};
-  }
+  if (!Meets(instruction.kind())) return {};
   const auto place = waiting_.find(PlaceOf(rank, instruction));
   std::vector<int> missing;
   for (const int member : Members(rank, instruction)) {

@@ -28,6 +28,9 @@ bool IsCollective(Instruction::Kind kind);
 // Whether they move something between the rank and its peer.
 bool IsTransfer(Instruction::Kind kind);
 
+// Either: whether it waits for other ranks.
+bool Meets(Instruction::Kind kind);
+
 // Groups of the plan in which instructions of the role meet, ascending.
 std::vector<int> MeetingGroups(const Role& role);
 

@@ -321,7 +321,9 @@ std::string InstructionWords(const Instruction& instruction) {
     absl::StrAppend(&words, " of ", instruction.ahead(), " steps ahead");
   }
   if (instruction.has_peer()) {
-    absl::StrAppend(&words, ", peer rank ", instruction.peer());
+    absl::StrAppend(&words,
+                    instruction.kind() == Instruction::SEND ? " to" : " from",
+                    " place ", instruction.peer(), " of the pipeline");
   }
   return words;
 }

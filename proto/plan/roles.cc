@@ -112,6 +112,10 @@ bool AreIn(const Mesh& mesh, const Role& role, const Group& group) {
   return GroupNumber(mesh, group, FirstRankOf(mesh, role)) >= 0;
 }
 
+bool NamesPlaceOn(const Role& role, absl::string_view axis) {
+  return PlaceOn(role, axis) != nullptr;
+}
+
 const Placement* FindPlacement(const Role& role, int unit) {
   for (const Placement& placement : role.placements()) {
     if (placement.unit() == unit) return &placement;

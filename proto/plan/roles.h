@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "proto/plan.pb.h"
 
 namespace troupe {
@@ -27,6 +28,9 @@ std::vector<int> RanksOf(const Mesh& mesh, const Role& role);
 
 // Whether each of its ranks is in a group of these. REQUIRES CheckGroup.
 bool AreIn(const Mesh& mesh, const Role& role, const Group& group);
+
+// Whether its ranks are at one place of the axis.
+bool NamesPlaceOn(const Role& role, absl::string_view axis);
 
 // Of the role, or null: what it has of a unit.
 const Placement* FindPlacement(const Role& role, int unit);

@@ -105,6 +105,15 @@ std::vector<ParameterBox> BoxesOf(const Parameter& parameter,
   return boxes;
 }
 
+Range RangeOfPart(const Unit& unit, int part) {
+  Range range;
+  for (int p = 0; p <= part; ++p) {
+    range.begin = range.end;
+    range.end += unit.parts(p).elements();
+  }
+  return range;
+}
+
 std::vector<ParameterRun> RunsOf(const Parameter& parameter,
                                  const MeshPlace& place) {
   // As [rows, columns]; a vector is one row.

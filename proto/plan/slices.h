@@ -45,6 +45,9 @@ std::vector<int64_t> WholeShape(const Parameter& parameter);
 std::vector<int64_t> LocalShape(const Parameter& parameter);
 int64_t LocalElements(const Parameter& parameter);
 
+// The elements of a unit's flat buffer that are one of its parts.
+Range RangeOfPart(const Unit& unit, int part);
+
 // A box of the whole tensor that is a box of the rank's, too.
 struct ParameterBox {
   std::vector<Range> whole;  // by dim

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "proto/plan/meeting.h"
 #include "proto/plan/memory.h"
 #include "scheduler/cluster/rank_position.h"
 
@@ -50,8 +51,7 @@ RankView ViewOf(const RankReport& report, const ViewOptions& options) {
     return {RankView::kBetween, nullptr,
             absl::Seconds(progress.step_seconds()) + age, age};
   }
-  const Instruction& current = lane->current();
-  const bool meets = current.has_peer() || current.has_group();
+  const bool meets = Meets(lane->current().kind());
   return {meets ? RankView::kMeets : RankView::kAlone, lane,
           absl::Seconds(lane->seconds()) + age, age};
 }

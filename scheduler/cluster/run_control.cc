@@ -29,17 +29,6 @@ std::string Place(const Job& job) {
   return StepName(job.status, job.plan->job().training());
 }
 
-std::shared_ptr<const Timeline> Traced(const Timeline& whole) {
-  auto timeline = std::make_shared<Timeline>();
-  timeline->set_step(whole.step());
-  timeline->set_predicted(whole.predicted());
-  for (const RankTimeline& rank : whole.ranks()) {
-    if (!IsTraced(rank.rank(), whole.ranks_size())) continue;
-    *timeline->add_ranks() = rank;
-  }
-  return timeline;
-}
-
 const RankRef* RefIn(const WorkerMessage& message) {
   switch (message.message_case()) {
     case WorkerMessage::kHeartbeat:
@@ -72,7 +61,7 @@ void RunControl::Start(Job& job, const CompiledJob& compiled,
                        absl::Time now, Actions& actions) {
   const Plan& outline = *compiled.outline;
   job.plan = compiled.outline;
-  job.predicted = Traced(compiled.predicted);
+  job.predicted = std::make_shared<const Timeline>(compiled.predicted);
   ++job.attempt;
   jobs_.BeginRun(job, std::make_unique<Run>(static_cast<int>(workers.size()),
                                             outline, limits_));

@@ -5,12 +5,6 @@
 
 namespace troupe {
 
-bool IsTraced(int rank, int ranks) {
-  if (ranks <= kTracedRanksMax || rank == 0) return true;
-  const auto share = [ranks](int64_t r) { return r * kTracedRanksMax / ranks; };
-  return share(rank) != share(rank - 1);
-}
-
 StepGather::StepGather(int ranks, const Plan& plan)
     : ranks_(ranks),
       tokens_per_step_(plan.derived().tokens_per_step()),

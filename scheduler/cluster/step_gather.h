@@ -15,16 +15,12 @@
 #include <vector>
 
 #include "proto/plan.pb.h"
+#include "proto/plan/traced_ranks.h"
 #include "proto/status.pb.h"
 #include "proto/timeline.pb.h"
 #include "proto/worker.pb.h"
 
 namespace troupe {
-
-inline constexpr int kTracedRanksMax = 64;
-
-// Whether this one of `ranks` ranks is among those that are traced.
-bool IsTraced(int rank, int ranks);
 
 struct GatheredStep {
   StepRecord record;

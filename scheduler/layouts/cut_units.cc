@@ -301,7 +301,8 @@ std::vector<bool> SummedParameters(const Unit& unit, const UnitTable& whole,
   std::vector<bool> summed(unit.parameters_size(), false);
   for (int op = 0; op < whole.ops_size(); ++op) {
     for (const int parameter : whole.ops(op).parameters()) {
-      if (parameter < unit.parameters_size()) summed[parameter] = by_op[op];
+      if (parameter >= unit.parameters_size()) continue;
+      summed[parameter] = summed[parameter] || by_op[op];
     }
   }
   return summed;

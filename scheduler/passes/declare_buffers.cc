@@ -9,6 +9,7 @@
 #include "proto/base/check.h"
 #include "proto/plan/buffer_kind.h"
 #include "proto/plan/precision.h"
+#include "proto/plan/slices.h"
 #include "proto/plan/tensor_spec.h"
 #include "proto/plan/unit_passes.h"
 #include "scheduler/passes/buffer_bytes.h"
@@ -223,11 +224,10 @@ class Declaration {
   void Narrow(int unit, int part) {
     const Unit& of = plan_.units(unit);
     if (of.parts_size() == 1) return;
-    int64_t begin = 0;
-    for (int p = 0; p < part; ++p) begin += of.parts(p).elements();
+    const Range range = RangeOfPart(of, part);
     constexpr int64_t kBytesOfF32 = 4;
-    NarrowTo({.offset = begin * kBytesOfF32,
-              .bytes = of.parts(part).elements() * kBytesOfF32});
+    NarrowTo({.offset = range.begin * kBytesOfF32,
+              .bytes = range.size() * kBytesOfF32});
   }
 
   // The last operand is only these bytes of its buffer.

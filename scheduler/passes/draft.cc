@@ -13,10 +13,6 @@ namespace {
 
 constexpr int64_t kBytesOfF32 = 4;
 
-}  // namespace
-
-namespace {
-
 int FindGroup(const Plan& plan, absl::string_view name) {
   for (int g = 0; g < plan.groups_size(); ++g) {
     if (plan.groups(g).name() == name) return g;

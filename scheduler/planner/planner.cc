@@ -113,8 +113,8 @@ Plan AssignmentPlan(const Plan& plan, int rank) {
   part.set_peak_flops_per_second(prediction.peak_flops_per_second());
   part.set_bubble_of_total(prediction.bubble_of_total());
   part.set_bubble_of_ideal(prediction.bubble_of_ideal());
-  for (const RankPrediction& of_rank : prediction.ranks()) {
-    if (of_rank.rank() == rank) *part.add_ranks() = of_rank;
+  if (rank < prediction.ranks_size()) {  // by rank
+    *part.add_ranks() = prediction.ranks(rank);
   }
   assignment.set_fingerprint(plan.fingerprint());
   *assignment.mutable_derived() = plan.derived();

@@ -85,10 +85,11 @@ CostModel::CostModel(const Plan& plan,
     host.cores = std::max(host.cores, worker.host_cores());
   }
   std::map<std::string, int> machines;
-  const std::vector<int> stand_ins = StandIns(used);
+  const std::vector<int> stand_ins =
+      StandIns(used, ComputeType(plan.job().training()));
   for (int r = 0; r < ranks; ++r) {
     const WorkerDescription& worker = used[r];
-    const WorkerDescription& measured = used[stand_ins[r]];
+    const Calibration& measured = used[stand_ins[r]].calibration();
     const auto host = hosts.find(worker.host());
     const HostLoad& load = host->second;
     // Links were measured between two ranks; more share the cores that copy.
@@ -96,16 +97,17 @@ CostModel::CostModel(const Plan& plan,
     const bool crowded = load.cores > 0 && load.ranks > copying;
     const double share =
         crowded ? static_cast<double>(copying) / load.ranks : 1;
-    const std::string look = absl::StrCat(
-        measured.calibration().SerializeAsString(), "/", measured.gpu().link(),
-        "/", measured.network().SerializeAsString(), "/", worker.threads(), "/",
-        share);
+    const std::string look =
+        absl::StrCat(measured.SerializeAsString(), "/", worker.gpu().link(),
+                     "/", worker.network().SerializeAsString(), "/",
+                     worker.threads(), "/", share);
     const auto [found, is_new] =
         machines.try_emplace(look, static_cast<int>(machines_.size()));
     if (is_new) {
-      machines_.push_back(MachineOf(measured, worker.threads(), share));
+      machines_.push_back(MachineOf(worker, measured, share));
     }
     machine_of_.push_back(found->second);
+    peak_ += PeakOf(r, worker);
     host_of_.push_back(static_cast<int>(std::distance(hosts.begin(), host)));
   }
   for (const Group& group : plan.groups()) {
@@ -123,18 +125,18 @@ CostModel::CostModel(const Plan& plan,
   }
 }
 
-CostModel::Machine CostModel::MachineOf(const WorkerDescription& measured,
-                                        int threads,
+CostModel::Machine CostModel::MachineOf(const WorkerDescription& worker,
+                                        const Calibration& measured,
                                         double communication_share) const {
   Machine machine;
-  machine.measured = !measured.calibration().matmul().empty();
-  machine.calibration = CompletedCalibration(measured.calibration());
-  machine.scale = std::max(1.0, static_cast<double>(threads)) /
+  machine.measured = !measured.matmul().empty();
+  machine.calibration = CompletedCalibration(measured);
+  machine.scale = std::max(1.0, static_cast<double>(worker.threads())) /
                   machine.calibration.threads();
   machine.communication_share = communication_share;
-  machine.network = NetworkOf(measured);
+  machine.network = NetworkOf(worker);
   machine.nccl =
-      NcclLinkOf(measured.gpu()).value_or(machine.calibration.loopback());
+      NcclLinkOf(worker.gpu()).value_or(machine.calibration.loopback());
   machine.products = ProductRatesOf(plan_, machine.calibration);
   machine.attention =
       AttentionRateOf(machine.calibration, ComputeType(plan_.job().training()),
@@ -151,7 +153,8 @@ RankTraits CostModel::Traits() const {
   RankTraits traits;
   const int ranks = static_cast<int>(machine_of_.size());
   const int stages = AxisSize(plan_.mesh(), "pipeline");
-  // Of each rank its machine, and which places of its pipeline are on its host.
+  // Of each rank its machine, which places of its pipeline are on its host, and
+  // the cores that it shares.
   std::map<std::vector<int>, int> looks;
   for (int r = 0; r < ranks; ++r) {
     std::vector<int> look = {machine_of_[r]};
@@ -159,9 +162,14 @@ RankTraits CostModel::Traits() const {
       const int peer = PeerRank(plan_.mesh(), r, p);
       if (host_of_[peer] == host_of_[r]) look.push_back(p);
     }
+    const int processor = seats_.ranks[r].processor;
+    if (processor != Seats::kOwn) {
+      const double cores = seats_.processors[processor].cores;
+      look.push_back(-1 - static_cast<int>(cores));
+    }
     traits.ranks.push_back(
         looks.try_emplace(look, static_cast<int>(looks.size())).first->second);
-    traits.processors.push_back(seats_.ranks[r].processor);
+    traits.processors.push_back(processor);
   }
   std::map<std::string, int> rates;
   for (const std::vector<LinkRate>& links : links_) {
@@ -176,18 +184,18 @@ RankTraits CostModel::Traits() const {
   return traits;
 }
 
-double CostModel::PeakFlopsPerSecond() const {
-  double peak = 0;
-  for (size_t r = 0; r < machine_of_.size(); ++r) {
-    const Machine& machine = At(static_cast<int>(r));
-    double best = 0;
-    for (const MatmulRate& rate : machine.calibration.matmul()) {
-      if (rate.dtype() != ComputeType(plan_.job().training())) continue;
-      best = std::max(best, rate.flops_per_second());
-    }
-    peak += best * machine.scale * seats_.FairShare(static_cast<int>(r));
+// Of its own measurements where it has any, not of those that stand for them.
+double CostModel::PeakOf(int rank, const WorkerDescription& worker) const {
+  const ElementType type = ComputeType(plan_.job().training());
+  const Machine& machine = At(rank);
+  double best = BestProductRate(worker.calibration(), type);
+  int threads = worker.calibration().threads();
+  if (best == 0) {
+    best = BestProductRate(machine.calibration, type);
+    threads = machine.calibration.threads();
   }
-  return peak;
+  return best * std::max(1, worker.threads()) / threads *
+         seats_.FairShare(rank);
 }
 
 Cost CostModel::PassCost(const Machine& machine,

@@ -75,7 +75,7 @@ class CostModel {
 
   // Best measured product rate, in the job's precision, of all ranks together:
   // what utilisation is measured against.
-  double PeakFlopsPerSecond() const;
+  double PeakFlopsPerSecond() const { return peak_; }
 
   // Whether some worker sent no calibration.
   bool uses_default() const;
@@ -93,8 +93,10 @@ class CostModel {
     AttentionFlopsPerSecond attention;
   };
 
-  Machine MachineOf(const WorkerDescription& measured, int threads,
+  Machine MachineOf(const WorkerDescription& worker,
+                    const Calibration& measured,
                     double communication_share) const;
+  double PeakOf(int rank, const WorkerDescription& worker) const;
   const Machine& At(int rank) const { return machines_[machine_of_.at(rank)]; }
   Cost PassCost(const Machine& machine, const Instruction& instruction) const;
   Cost StateCost(const Machine& machine, const Instruction& instruction) const;
@@ -107,6 +109,7 @@ class CostModel {
   const Plan& plan_;
   const UnitPasses passes_;
   Seats seats_;
+  double peak_ = 0;
   std::vector<Machine> machines_;
   std::vector<int> machine_of_;                         // by rank
   std::vector<int> host_of_;                            // by rank

@@ -10,6 +10,7 @@
 #include "proto/plan/mesh.h"
 #include "proto/plan/roles.h"
 #include "proto/plan/span.h"
+#include "proto/plan/traced_ranks.h"
 #include "scheduler/simulate/cost_model.h"
 #include "scheduler/simulate/seats.h"
 
@@ -144,9 +145,9 @@ Timeline PredictTimeline(const Plan& plan,
   timeline.set_predicted(true);
   const int ranks = static_cast<int>(step.like.size());
   for (int r = 0; r < ranks; ++r) {
-    const RankTimes& times = step.ranks[step.like[r]];
-    if (ranks > kTimelineRanksMax && times.rank != r) continue;
-    *timeline.add_ranks() = TimelineOf(plan, Program::TRAIN, r, times);
+    if (!IsTraced(r, ranks)) continue;
+    *timeline.add_ranks() =
+        TimelineOf(plan, Program::TRAIN, r, step.ranks[step.like[r]]);
   }
   return timeline;
 }

@@ -45,9 +45,8 @@ SteadyStep SimulateSteps(const Plan& plan, const InstructionTime& time);
 SteadyStep PredictStep(const Plan& plan,
                        const std::vector<WorkerDescription>& workers);
 
-// The step as a timeline: of all ranks, or where they are more than so many of
-// one that stands for each of those that do the same.
-inline constexpr int kTimelineRanksMax = 64;
+// The step as a timeline, of the ranks that are traced
+// (proto/plan/traced_ranks.h).
 Timeline PredictTimeline(const Plan& plan,
                          const std::vector<WorkerDescription>& workers);
 

@@ -4,29 +4,30 @@
 #include <map>
 #include <set>
 #include <string>
-#include <utility>
+#include <tuple>
 
 namespace troupe {
 namespace {
 
-// What a machine is, whatever it measured: the GPU, or the threads.
-using Kind = std::pair<std::string, int>;
+// What a machine is, whatever it measured: its device, the GPU or the threads.
+using Kind = std::tuple<std::string, std::string, int>;
 Kind KindOf(const WorkerDescription& worker) {
-  return {worker.gpu().name(), worker.has_gpu() ? 0 : worker.threads()};
-}
-
-// Of all its products the best rate; none: as if it were the slowest.
-double BestRate(const WorkerDescription& worker) {
-  double best = 0;
-  for (const MatmulRate& rate : worker.calibration().matmul()) {
-    best = std::max(best, rate.flops_per_second());
-  }
-  return best;
+  return {worker.calibration().device(), worker.gpu().name(),
+          worker.has_gpu() ? 0 : worker.threads()};
 }
 
 }  // namespace
 
-std::vector<int> StandIns(const std::vector<WorkerDescription>& workers) {
+double BestProductRate(const Calibration& calibration, ElementType type) {
+  double best = 0;
+  for (const MatmulRate& rate : calibration.matmul()) {
+    if (rate.dtype() == type) best = std::max(best, rate.flops_per_second());
+  }
+  return best;
+}
+
+std::vector<int> StandIns(const std::vector<WorkerDescription>& workers,
+                          ElementType type) {
   std::set<std::string> calibrations;
   std::map<Kind, int> slowest;
   std::vector<int> own;
@@ -34,7 +35,10 @@ std::vector<int> StandIns(const std::vector<WorkerDescription>& workers) {
     own.push_back(i);
     calibrations.insert(workers[i].calibration().SerializeAsString());
     int& of_kind = slowest.try_emplace(KindOf(workers[i]), i).first->second;
-    if (BestRate(workers[i]) < BestRate(workers[of_kind])) of_kind = i;
+    if (BestProductRate(workers[i].calibration(), type) <
+        BestProductRate(workers[of_kind].calibration(), type)) {
+      of_kind = i;
+    }
   }
   if (calibrations.size() <= kCalibrationsMax) return own;
   std::vector<int> stand_ins;

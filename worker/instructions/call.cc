@@ -5,6 +5,7 @@
 
 #include "proto/base/check.h"
 #include "proto/plan/groups.h"
+#include "proto/plan/operand.h"
 #include "proto/plan/program_text.h"
 
 namespace troupe {
@@ -52,9 +53,9 @@ OperandBytes BytesOfOperand(const Call& call, Instruction::Part part) {
   for (const Instruction::Operand& operand : call.instruction.operands()) {
     if (operand.part() != part) continue;
     const Buffer& buffer = call.program.buffers(operand.buffer());
-    return {.data = MemoryOf(call, buffer) + operand.offset(),
-            .bytes = operand.bytes() > 0 ? operand.bytes()
-                                         : buffer.bytes() - operand.offset()};
+    const BytesUsed used = BytesOf(operand, buffer);
+    return {.data = MemoryOf(call, buffer) + used.begin,
+            .bytes = used.end - used.begin};
   }
   return {};
 }

@@ -13,13 +13,9 @@ constexpr int64_t kBytes = sizeof(float);
 
 // The rank's slice of the part, in elements of the unit's flat buffer.
 Range SliceOfPart(const Call& call, const Unit& unit) {
-  int64_t first = 0;
-  for (int p = 0; p < call.instruction.part(); ++p) {
-    first += unit.parts(p).elements();
-  }
-  const Range slice =
-      SliceOf(call, unit.parts(call.instruction.part()).elements());
-  return {first + slice.begin, first + slice.end};
+  const Range part = RangeOfPart(unit, call.instruction.part());
+  const Range slice = SliceOf(call, part.size());
+  return {part.begin + slice.begin, part.begin + slice.end};
 }
 
 // Lays this range of parameters and optimizer state behind one another.

@@ -15,35 +15,9 @@ std::vector<std::string> StatePrefixes(const OptimizerSpec& optimizer) {
   return {"optimizer.momentum."};
 }
 
-// Of a tensor in memory: some of its rows, and of these some columns.
-struct Rows {
-  Range rows;
-  Range columns;
-};
-
 Range Both(const Range& a, const Range& b) {
   const int64_t begin = std::max(a.begin, b.begin);
   return {begin, std::max(begin, std::min(a.end, b.end))};
-}
-
-// A range of elements of a tensor of so many columns: the rest of a row, whole
-// rows, and the beginning of one.
-std::vector<Rows> RowsOfRange(const Range& range, int64_t columns) {
-  std::vector<Rows> pieces;
-  int64_t at = range.begin;
-  while (at < range.end) {
-    const int64_t row = at / columns;
-    const int64_t column = at % columns;
-    const int64_t whole = column == 0 ? (range.end - at) / columns : 0;
-    const int64_t count = whole > 0
-                              ? whole * columns
-                              : std::min(columns - column, range.end - at);
-    pieces.push_back({.rows = {row, row + std::max<int64_t>(1, whole)},
-                      .columns = whole > 0 ? Range{0, columns}
-                                           : Range{column, column + count}});
-    at += count;
-  }
-  return pieces;
 }
 
 // What the rank has of one flat buffer: `wanted` of it, of which `held` is in
@@ -53,26 +27,22 @@ struct FlatPart {
   Range wanted;
 };
 
-// Of a box of the tensor what is in these rows; nothing where that is empty.
-absl::optional<StateBox> BoxIn(const ParameterBox& box, const Rows& rows,
+// Of what the rank has of a box of the whole tensor, what lies in a box of the
+// rank's own; nothing where that is empty.
+absl::optional<StateBox> BoxIn(const ParameterBox& box, const TensorBox& own,
                                int64_t stride) {
-  const bool is_vector = box.whole.size() == 1;
-  const int64_t first_row = is_vector ? 0 : box.local_begin[0];
-  const int64_t row_count = is_vector ? 1 : box.whole[0].size();
-  const int64_t first_column = box.local_begin.back();
-  const Range r = Both(rows.rows, {first_row, first_row + row_count});
-  const Range c = Both(rows.columns,
-                       {first_column, first_column + box.whole.back().size()});
-  if (r.size() == 0 || c.size() == 0) return absl::nullopt;
+  TensorBox local = {.start = box.local_begin, .shape = {}};
+  for (const Range& range : box.whole) local.shape.push_back(range.size());
+  absl::optional<TensorBox> both = Intersect(local, own);
+  if (!both.has_value()) return absl::nullopt;
   StateBox state;
   state.row_stride = stride;
-  state.begin = r.begin * stride + c.begin;
-  if (!is_vector) {
-    state.whole.start.push_back(box.whole[0].begin + r.begin - first_row);
-    state.whole.shape.push_back(r.size());
+  state.begin = both->start.back();
+  if (both->start.size() > 1) state.begin += both->start[0] * stride;
+  state.whole = *std::move(both);
+  for (size_t d = 0; d < box.whole.size(); ++d) {
+    state.whole.start[d] += box.whole[d].begin - box.local_begin[d];
   }
-  state.whole.start.push_back(box.whole.back().begin + c.begin - first_column);
-  state.whole.shape.push_back(c.size());
   return state;
 }
 
@@ -84,16 +54,17 @@ void AddTensors(const std::string& prefix, const Unit& unit,
     const Range within =
         Both({part.wanted.begin - offset, part.wanted.end - offset},
              {0, LocalElements(parameter)});
-    const int64_t stride = LocalShape(parameter).back();
-    const std::vector<Rows> rows = RowsOfRange(within, stride);
-    if (rows.empty()) continue;
+    if (within.size() == 0) continue;
+    const std::vector<int64_t> shape = LocalShape(parameter);
+    const std::vector<TensorBox> pieces =
+        BoxesOfRange(shape, {.begin = within.begin, .count = within.size()});
     StateTensor tensor;
     tensor.name = absl::StrCat(prefix, parameter.name());
     tensor.shape = WholeShape(parameter);
     tensor.data = memory;
     for (const ParameterBox& box : BoxesOf(parameter, place)) {
-      for (const Rows& piece : rows) {
-        absl::optional<StateBox> state = BoxIn(box, piece, stride);
+      for (const TensorBox& piece : pieces) {
+        absl::optional<StateBox> state = BoxIn(box, piece, shape.back());
         if (!state.has_value()) continue;
         state->begin += offset - part.held.begin;
         tensor.elements += state->rows() * state->columns();

@@ -175,6 +175,7 @@ std::string GroupsText(const Plan& plan) {
                                                    : "")];
     }
     for (const auto& [backend, count] : counts) {
+      if (backend.empty()) continue;  // a plan that an older scheduler stored
       names[backend].push_back(count == groups
                                    ? group.name()
                                    : absl::StrCat(count, " of ", group.name()));
@@ -185,7 +186,7 @@ std::string GroupsText(const Plan& plan) {
     parts.push_back(
         absl::StrCat(absl::StrJoin(groups, ", "), " over ", backend));
   }
-  return absl::StrJoin(parts, "; ");
+  return parts.empty() ? "not known" : absl::StrJoin(parts, "; ");
 }
 
 // "units 0-2 | 3-5 on 2 pipeline ranks"; empty without a pipeline.

@@ -1,5 +1,5 @@
-// Plans of roles that are made by hand, and plans whose ranks are told apart, so
-// that a fault can be planted in one of them.
+// Plans of roles that are made by hand, and plans whose ranks are told apart,
+// so that a fault can be planted in one of them.
 #ifndef TROUPE_TESTS_PROTO_PLAN_MADE_ROLES_H_
 #define TROUPE_TESTS_PROTO_PLAN_MADE_ROLES_H_
 

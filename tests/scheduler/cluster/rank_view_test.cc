@@ -56,6 +56,14 @@ TEST(RankView, SaysWhereASilentRankWas) {
             "rank 4 has not been heard for 6.0 s (w4)");
 }
 
+// What is dealt over a group is each rank's own affair.
+TEST(RankView, WhoDoesItsShareWaitsForNobody) {
+  Instruction norm = On(COMPUTE, Instruction::GRAD_NORM, 3);
+  norm.set_group(0);
+  EXPECT_EQ(Words(Doing(3).Runs(norm, 30), absl::Seconds(1)),
+            "rank 4 has been in GRAD_NORM u3 for 31 s (w4)");
+}
+
 TEST(RankView, KnowsWhoNeedsOthers) {
   const auto state = [](const RankProgress& progress) {
     const RankReport report = {.heard = kNow, .progress = progress};

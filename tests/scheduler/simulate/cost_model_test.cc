@@ -194,6 +194,27 @@ TEST(CostModel, MoreThreadsThanWereMeasuredScale) {
   EXPECT_DOUBLE_EQ(model.PeakFlopsPerSecond(), 4e9);
 }
 
+// Of many workers the slowest calibration stands for all, but not for what they
+// could do together, and not for their links.
+TEST(CostModel, AStandInGivesItsCalibrationOnly) {
+  const Plan plan = ExamplePlan(ExampleJob({.data = 70}));
+  std::vector<WorkerDescription> workers = ExampleWorkers(70);
+  double peak = 0;
+  for (int r = 0; r < 70; ++r) {
+    const double rate = r == 7 ? 1e8 : 1e9 + r;
+    peak += rate;
+    workers[r].mutable_calibration()->mutable_matmul(0)->set_flops_per_second(
+        rate);
+    workers[r].set_host(r == 9 ? "far" : "near");
+    *workers[r].mutable_network() = Link(30, r == 9 ? 1e6 : 1e9);
+  }
+  const CostModel model(plan, workers);
+  EXPECT_NEAR(model.PeakFlopsPerSecond(), peak, 1);
+  EXPECT_GT(CostOf(model, "F u1 m0").matmul,
+            5 * CostOf(CostModel(plan, ExampleWorkers(70)), "F u1 m0").matmul);
+  EXPECT_GT(CostOf(model, "R u2-3 g0").communication, 1e-3);
+}
+
 TEST(CostModel, SaysWhereNothingWasMeasured) {
   const Plan plan = ExamplePlan(ExampleJob({}));
   std::vector<WorkerDescription> workers = ExampleWorkers(1);

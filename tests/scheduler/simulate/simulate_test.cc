@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "proto/plan/program_text.h"
+#include "proto/plan/traced_ranks.h"
 #include "scheduler/simulate/cost_model.h"
 #include "scheduler/simulate/run_programs.h"
 #include "tests/proto/plan/made_roles.h"
@@ -119,6 +120,18 @@ TEST(PredictTimeline, LastsAsLongAsTheCostModelSays) {
   }
 }
 
+// Of many ranks those that are traced when they run.
+TEST(PredictTimeline, IsOfTheTracedRanks) {
+  const Plan plan = ExamplePlan(ExampleJob({.data = 150}));
+  const Timeline timeline = PredictTimeline(plan, ExampleWorkers(150));
+  ASSERT_EQ(timeline.ranks_size(), kTracedRanksMax);
+  EXPECT_EQ(timeline.ranks(0).rank(), 0);
+  for (const RankTimeline& rank : timeline.ranks()) {
+    EXPECT_TRUE(IsTraced(rank.rank(), 150)) << rank.rank();
+    EXPECT_EQ(rank.spans_size(), plan.roles(0).programs(0).instructions_size());
+  }
+}
+
 // Where ranks share cores, only those that compute do.
 TEST(PredictStep, RanksOfAHostShareItsCores) {
   const Plan plan = ExamplePlan(ExampleJob({.data = 4}));
@@ -134,6 +147,22 @@ TEST(PredictStep, RanksOfAHostShareItsCores) {
   const SteadyStep apart = PredictStep(plan, workers);
   EXPECT_EQ(apart.ranks[0].instructions[0].end,
             std::llround(costs.CostOf(0, train.instructions(0)).total() * 1e9));
+}
+
+// Of two hosts, the one with fewer cores is what a step waits for, whichever of
+// them has rank 0.
+TEST(PredictStep, HostsOfOtherCoresAreNotAlike) {
+  const Plan plan = ExamplePlan(ExampleJob({.data = 8}));
+  const auto period = [&](int cores_a, int cores_b) {
+    std::vector<WorkerDescription> workers = ExampleWorkers(8);
+    for (int r = 0; r < 8; ++r) {
+      workers[r].set_host(r < 4 ? "a" : "b");
+      workers[r].set_host_cores(r < 4 ? cores_a : cores_b);
+    }
+    return PredictStep(plan, workers).period_ns;
+  };
+  EXPECT_EQ(period(1, 3), period(3, 1));
+  EXPECT_GT(period(1, 3), period(3, 3));
 }
 
 // One rank stands for all that do the same; and a step is what it would be if
