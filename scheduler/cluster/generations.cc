@@ -81,6 +81,7 @@ void Generations::HandOut(Texts::iterator it, const TextPlan& plan,
   GenerateText message;
   message.set_request(it->first);
   message.set_checkpoint(text.checkpoint);
+  message.set_made(text.made);
   message.set_prompt(text.request.prompt());
   *message.mutable_prompt_ids() = text.request.prompt_ids();
   message.set_max_new_tokens(text.request.max_new_tokens());
@@ -128,8 +129,10 @@ void Generations::HandleJob(WorkerId from, const CheckpointJob& job,
   if (it == texts_.end() || it->second.writes) return;
   if (!job.error().empty()) {
     Answer(it,
-           absl::FailedPreconditionError(
-               OneLine(job.error(), limits_.reason_bytes_max)),
+           absl::FailedPreconditionError(absl::StrCat(
+               it->second.members.front().name, ": ",
+               OneLine(job.error(), limits_.reason_bytes_max),
+               "; all workers must see the checkpoint at this path")),
            actions);
   }
   if (it->second.answered) return LetGo(it, 0, actions);
@@ -145,6 +148,7 @@ void Generations::HandleJob(WorkerId from, const CheckpointJob& job,
     texts_.erase(it);
     return;
   }
+  it->second.made = job.made();
   SeatMembers(writers->ids, now, it);
   HandOut(it, writers->plan, actions);
 }
@@ -327,6 +331,10 @@ void Generations::Forgive(absl::Duration time, absl::Time now) {
   for (auto& [id, text] : texts_) {
     for (Member& member : text.members) {
       member.heard = std::min(member.heard + time, now);
+    }
+    if (text.IsStopped()) text.stopped = std::min(text.stopped + time, now);
+    if (text.failed != absl::InfiniteFuture()) {
+      text.failed = std::min(text.failed + time, now);
     }
   }
 }

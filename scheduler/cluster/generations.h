@@ -84,6 +84,7 @@ class Generations {
     std::string checkpoint;
     std::vector<Member> members;  // by rank; first the one who reads
     bool writes = false;          // the members write
+    std::string made;             // CheckpointJob.made
     Rendezvous rendezvous;
     bool answered = false;  // its client has heard the end, or is gone
     // An error that blames another, who may have something to say itself.

@@ -212,6 +212,12 @@ absl::Status CheckManifest(const Manifest& manifest) {
   return absl::OkStatus();
 }
 
+std::string MadeText(const Manifest& manifest) {
+  return absl::StrCat(manifest.job_name, ", step ", manifest.step, ", plan ",
+                      manifest.plan_fingerprint, ", ",
+                      absl::FormatTime(manifest.created, absl::UTCTimeZone()));
+}
+
 absl::StatusOr<Manifest> ReadManifest(const std::string& directory) {
   const std::string path = absl::StrCat(directory, "/", kManifestFile);
   ASSIGN_OR_RETURN(const std::string text,

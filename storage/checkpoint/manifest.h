@@ -53,6 +53,10 @@ absl::StatusOr<Manifest> ParseManifest(absl::string_view json,
 // tensor tile it exactly once.
 absl::Status CheckManifest(const Manifest& manifest);
 
+// What tells a checkpoint from others that lie, or lay, at the same path: by
+// which plan it was made, at which step, when.
+std::string MadeText(const Manifest& manifest);
+
 // Reads and parses `directory`/manifest.json. NotFound where there is none.
 absl::StatusOr<Manifest> ReadManifest(const std::string& directory);
 

@@ -29,10 +29,13 @@ class GenerateTest : public ClusterTestBase {
 
   Outcome Generate(const std::string& checkpoint,
                    const std::vector<std::string>& more = {}) const {
-    // Past the model's 16 positions.
+    // Past the model's 16 positions. At this temperature small differences of
+    // logits would tell.
     std::vector<std::string> words = {
-        "generate",         "--checkpoint", checkpoint,      "--prompt", "line",
-        "--max-new-tokens", "20",           "--temperature", "0"};
+        "generate", "--checkpoint",     checkpoint, "--prompt",
+        "line",     "--max-new-tokens", "20",       "--temperature",
+        "1",        "--top-k",          "0",        "--seed",
+        "3"};
     words.insert(words.end(), more.begin(), more.end());
     return Troupe(words);
   }

@@ -71,9 +71,18 @@ TEST_F(ClusterTensorTest, AJobGoesOnUnderAnotherCutAndIsExported) {
   const Outcome imported =
       RunProgram({kTroupe, "import", hf, "--to", dir() + "/imported"});
   ASSERT_EQ(imported.code, 0) << imported.err;
-  Settings write = {
-      "--prompt-ids",     "1,2,3", "--ids",       "--temperature", "0",
-      "--max-new-tokens", "8",     "--checkpoint"};
+  Settings write = {"--prompt-ids",
+                    "1,2,3",
+                    "--ids",
+                    "--temperature",
+                    "1",
+                    "--top-k",
+                    "0",
+                    "--seed",
+                    "3",
+                    "--max-new-tokens",
+                    "8",
+                    "--checkpoint"};
   write.insert(write.begin(), "generate");
   write.push_back(directory + "/step-00000012");
   const Outcome before = Troupe(write);

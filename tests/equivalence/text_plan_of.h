@@ -19,11 +19,12 @@ struct TextCut {
 // Ranks are threads. Empty where the checkpoint cannot be read.
 inline TextPlan TextPlanOf(const std::string& checkpoint,
                            const TextCut& cut = {}) {
-  absl::StatusOr<JobSpec> job = JobOfCheckpoint(checkpoint);
-  if (!job.ok()) return TextPlan();
-  job->mutable_parallelism()->set_tensor(cut.tensor);
-  job->mutable_parallelism()->set_pipeline(cut.pipeline);
-  absl::StatusOr<TextPlan> plan = PlanText(*job);
+  absl::StatusOr<CheckpointOrigin> origin = OriginOf(checkpoint);
+  if (!origin.ok()) return TextPlan();
+  ParallelismSpec& parallelism = *origin->job.mutable_parallelism();
+  parallelism.set_tensor(cut.tensor);
+  parallelism.set_pipeline(cut.pipeline);
+  absl::StatusOr<TextPlan> plan = PlanText(origin->job);
   CHECK_OK(plan.status());
   for (Group& group : *plan->mutable_groups()) {
     group.add_carriers()->set_backend("in_process");

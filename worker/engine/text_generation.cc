@@ -121,6 +121,12 @@ absl::Status ContinueText(const TextRequest& request, Device& device,
   const absl::StatusOr<Manifest> read = ReadManifest(request.checkpoint);
   if (!read.ok()) return Annotate(read.status(), context);
   const Manifest& manifest = *read;
+  if (!request.made.empty() && MadeText(manifest) != request.made) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(context, " is another one here (", MadeText(manifest),
+                     ") than the one that is meant (", request.made,
+                     "); all workers must see the same directory"));
+  }
   if (request.plan.stages().empty()) {
     return absl::InvalidArgumentError(
         "the text has no plan; scheduler and worker must be of one build");
@@ -156,13 +162,13 @@ absl::Status ContinueText(const TextRequest& request, Device& device,
               request.max_new_tokens, sink);
 }
 
-absl::StatusOr<JobSpec> JobOfCheckpoint(const std::string& checkpoint) {
+absl::StatusOr<CheckpointOrigin> OriginOf(const std::string& checkpoint) {
   const std::string context = absl::StrCat("checkpoint ", checkpoint);
   const absl::StatusOr<Manifest> manifest = ReadManifest(checkpoint);
   if (!manifest.ok()) return Annotate(manifest.status(), context);
   absl::StatusOr<JobSpec> job = ParseJobJson(manifest->job);
   if (!job.ok()) return Annotate(job.status(), context);
-  return job;
+  return CheckpointOrigin{.job = *std::move(job), .made = MadeText(*manifest)};
 }
 
 }  // namespace troupe

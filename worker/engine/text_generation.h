@@ -23,11 +23,17 @@
 
 namespace troupe {
 
-// By which job it was made, as it says. NotFound, DataLoss.
-absl::StatusOr<JobSpec> JobOfCheckpoint(const std::string& checkpoint);
+// By which job it was made, as it says, and what tells it from others that lie
+// at the same path elsewhere (MadeText). NotFound, DataLoss.
+struct CheckpointOrigin {
+  JobSpec job;
+  std::string made;
+};
+absl::StatusOr<CheckpointOrigin> OriginOf(const std::string& checkpoint);
 
 struct TextRequest {
   std::string checkpoint;  // its directory
+  std::string made;        // the checkpoint that is meant; empty: any
   TextPlan plan;
   int rank = 0;
   std::string prompt;
@@ -52,7 +58,8 @@ using TextSink = std::function<absl::Status(const TextPiece& piece)>;
 // NotFound, DataLoss: the checkpoint. ResourceExhausted: the model does not fit
 // into the device tier. InvalidArgument: an empty prompt, or one that the
 // model's vocabulary cannot hold. FailedPrecondition: a prompt in text where
-// there is no tokenizer. And those of the peers, who are null where the plan is
+// there is no tokenizer, or another checkpoint than the one that is meant. And
+// those of the peers, who are null where the plan is
 // for one rank.
 absl::Status ContinueText(const TextRequest& request, Device& device,
                           const TierArenas& arenas, const TextSink& sink,

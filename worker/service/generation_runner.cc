@@ -97,6 +97,7 @@ absl::Status GenerationRunner::Generate() {
   }
   return ContinueText(
       {.checkpoint = request_.checkpoint(),
+       .made = request_.made(),
        .plan = request_.plan(),
        .rank = request_.rank(),
        .prompt = request_.prompt(),

@@ -17,14 +17,16 @@ JobReader::~JobReader() { thread_.join(); }
 
 void JobReader::Run() const {
   NameThisThread("read job");
-  const absl::StatusOr<JobSpec> job = JobOfCheckpoint(request_.checkpoint());
+  const absl::StatusOr<CheckpointOrigin> origin =
+      OriginOf(request_.checkpoint());
   WorkerMessage message;
   CheckpointJob& answer = *message.mutable_checkpoint_job();
   answer.set_request(request_.request());
-  if (job.ok()) {
-    *answer.mutable_job() = *job;
+  if (origin.ok()) {
+    *answer.mutable_job() = origin->job;
+    answer.set_made(origin->made);
   } else {
-    answer.set_error(std::string(job.status().message()));
+    answer.set_error(std::string(origin.status().message()));
   }
   // Without a scheduler there is nobody to tell.
   send_(std::move(message)).IgnoreError();

@@ -190,7 +190,9 @@ TEST(Generations, ACheckpointThatCannotBeReadIsTheAnswer) {
   const auto replies = h.All<GenerateReply>();
   ASSERT_EQ(replies.size(), 1u);
   EXPECT_EQ(replies[0].status,
-            absl::FailedPreconditionError("checkpoint /c: no manifest"));
+            absl::FailedPreconditionError(
+                "w: checkpoint /c: no manifest; all workers must see the "
+                "checkpoint at this path"));
   EXPECT_EQ(h.worker(worker).state(), WorkerStatus::IDLE);
 }
 

@@ -46,6 +46,7 @@ class SharedText : public testing::Test {
     WorkerMessage message;
     message.mutable_checkpoint_job()->set_request(*text);
     *message.mutable_checkpoint_job()->mutable_job() = trained;
+    message.mutable_checkpoint_job()->set_made("yesterday");
     for (const auto& [id, worker] : h().cluster.workers().all()) {
       if (worker.status.text() == *text) {
         h().Send(id, message);
@@ -144,6 +145,7 @@ TEST_F(SharedText, OneThatFitsNoneIsCutAsItWasTrained) {
     EXPECT_EQ(message.request(), text);
     EXPECT_EQ(message.rank(), rank);
     EXPECT_EQ(message.checkpoint(), "/c");
+    EXPECT_EQ(message.made(), "yesterday");
     EXPECT_EQ(message.plan().weight_bytes_size(), 4);
     EXPECT_EQ(message.plan().groups(0).carriers(0).backend(), "of 4 from w0");
     EXPECT_EQ(h().worker(ids_[rank]).text(), text);
@@ -328,6 +330,20 @@ TEST_F(SharedText, WhoIsBlamedAndSaysNothingIsToBlame) {
   EXPECT_EQ(StateOf(2), WorkerStatus::LOST);
   EXPECT_EQ(h().cluster.workers().idle_count(), 3);
   EXPECT_EQ(Ends(), 1);
+}
+
+// Who was told to stop could not say that it has while the scheduler slept.
+TEST_F(SharedText, APauseOfTheSchedulerIsNobodysFault) {
+  const int64_t text = Begin();
+  End(0, text, "no memory");
+  h().Pass(absl::Seconds(5), ids_);
+  h().now += absl::Seconds(60);
+  h().cluster.Tick(h().now, h().actions);
+  for (const int rank : {1, 2, 3}) {
+    EXPECT_EQ(StateOf(rank), WorkerStatus::BUSY) << rank;
+  }
+  h().Pass(absl::Seconds(31), ids_);
+  EXPECT_EQ(StateOf(1), WorkerStatus::LOST);
 }
 
 TEST_F(SharedText, OneThatIsStoppedBlamesNobody) {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
@@ -260,6 +261,21 @@ TEST_F(TextGeneration, SaysWhatIsWrong) {
   request.prompt = "z";
   EXPECT_TRUE(absl::IsInvalidArgument(Continue(request, text)));
   EXPECT_TRUE(absl::IsResourceExhausted(Continue(request_, text, 1000)));
+  EXPECT_EQ(text, "");
+}
+
+// Of workers whose disks differ, each would write with its own.
+TEST_F(TextGeneration, AnotherCheckpointAtTheSamePathIsNotTaken) {
+  std::string text;
+  TextRequest request = request_;
+  request.made = OriginOf(request.checkpoint)->made;
+  EXPECT_EQ(Continue(request, text), absl::OkStatus());
+  request.made = "demo, step 3, plan 0123456789abcdef, yesterday";
+  text.clear();
+  const absl::Status status = Continue(request, text);
+  EXPECT_TRUE(absl::IsFailedPrecondition(status));
+  EXPECT_TRUE(absl::StrContains(status.message(), "is another one here"))
+      << status;
   EXPECT_EQ(text, "");
 }
 
