@@ -16,6 +16,8 @@ BarKind KindOf(Instruction::Kind kind) {
     case Instruction::EXCHANGE:
       return BarKind::kExchange;
     case Instruction::REDUCE_GRADS:
+    case Instruction::SCATTER_GRADS:
+    case Instruction::GATHER_PARAMETERS:
     case Instruction::REDUCE_SCALARS:
       return BarKind::kCollective;
     case Instruction::GRAD_NORM:

@@ -12,7 +12,7 @@ enum class BarKind {
   kBackwardWeight,
   kTransfer,  // SEND, RECV
   kExchange,
-  kCollective,  // REDUCE_GRADS, REDUCE_SCALARS
+  kCollective,  // of gradients, parameters and scalars
   kStep,        // GRAD_NORM, STEP
   kData,
   kOther,

@@ -33,6 +33,8 @@ std::string MeetingName(int rank, const Span& span) {
       return absl::StrCat(span.kind(), " ", what);
     // Only ranks of one group meet; others do the same at that time.
     case Instruction::REDUCE_GRADS:
+    case Instruction::SCATTER_GRADS:
+    case Instruction::GATHER_PARAMETERS:
     case Instruction::EXCHANGE:
       return absl::StrCat(span.kind(), " g", span.group(), " x",
                           span.exchange(), " ", what);

@@ -45,6 +45,9 @@ inline std::string LineItem(Buffer::Kind kind) {
       return "parameters";
     case Buffer::PARAMETER_GRADIENTS:
       return "gradients";
+    case Buffer::UNSHARDED_PARAMETERS:
+    case Buffer::UNSHARDED_GRADIENTS:
+      return "unsharded";
     case Buffer::MASTER_WEIGHTS:
       return "master_weights";
     case Buffer::OPTIMIZER_STATE:

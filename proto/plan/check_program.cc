@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "proto/base/status.h"
+#include "proto/plan/check_at_rest.h"
 #include "proto/plan/check_buffers.h"
 #include "proto/plan/check_layouts.h"
 #include "proto/plan/check_parts.h"
@@ -29,9 +30,9 @@ constexpr size_t kGridCharactersMax = 16 << 10;
 struct Part {
   absl::Status (*check)(const Plan& plan);
 };
-constexpr Part kParts[] = {{CheckUnits}, {CheckLayouts}, {CheckShape},
-                           {CheckParts}, {CheckPasses},  {CheckWork},
-                           {CheckWaits}, {CheckBuffers}};
+constexpr Part kParts[] = {{CheckUnits},  {CheckLayouts}, {CheckShape},
+                           {CheckParts},  {CheckPasses},  {CheckWork},
+                           {CheckAtRest}, {CheckWaits},   {CheckBuffers}};
 
 absl::Status WithGrid(const absl::Status& fault, const Plan& plan) {
   std::string grids;

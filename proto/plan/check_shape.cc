@@ -24,6 +24,7 @@ struct Needs {
   bool unit = false;
   bool micro_batch = false;
   bool peer = false;
+  bool maybe_micro_batch = false;
 };
 Needs NeedsOf(Instruction::Kind kind) {
   switch (kind) {
@@ -39,6 +40,8 @@ Needs NeedsOf(Instruction::Kind kind) {
       return {.unit = true, .micro_batch = true, .peer = true};
     case Instruction::REDUCE_SCALARS:
       return {};
+    case Instruction::SCATTER_GRADS:
+      return {.unit = true, .maybe_micro_batch = true};
     default:
       return {.unit = true};
   }
@@ -61,11 +64,15 @@ bool Fits(Instruction::Part part, Buffer::Kind kind) {
       return kind == Buffer::WEIGHT_STASH;
     case Instruction::WEIGHTS:
     case Instruction::TIED_WEIGHTS:
+      return kind == Buffer::PARAMETERS || kind == Buffer::UNSHARDED_PARAMETERS;
     case Instruction::OLD_WEIGHTS:
       return kind == Buffer::PARAMETERS;
     case Instruction::WEIGHT_GRADIENTS:
     case Instruction::TIED_GRADIENTS:
-      return kind == Buffer::PARAMETER_GRADIENTS;
+      return kind == Buffer::PARAMETER_GRADIENTS ||
+             kind == Buffer::UNSHARDED_GRADIENTS;
+    case Instruction::SLICE:
+      return kind == Buffer::PARAMETERS || kind == Buffer::PARAMETER_GRADIENTS;
     case Instruction::MASTER:
       return kind == Buffer::MASTER_WEIGHTS;
     case Instruction::MOMENTS:
@@ -158,14 +165,15 @@ class ShapeCheck {
       return Fault(instruction, needs.unit ? "has no unit" : "has a unit");
     }
     RETURN_IF_ERROR(CheckUnits(instruction, needs));
-    if (needs.micro_batch != instruction.has_micro_batch()) {
+    if (!needs.maybe_micro_batch &&
+        needs.micro_batch != instruction.has_micro_batch()) {
       return Fault(instruction, needs.micro_batch ? "has no micro-batch"
                                                   : "has a micro-batch");
     }
     const int micro_batches = program_.kind() == Program::VALIDATE
                                   ? plan_.derived().validation_micro_batches()
                                   : plan_.derived().micro_batches();
-    if (needs.micro_batch &&
+    if (instruction.has_micro_batch() &&
         !Within(instruction.micro_batch(), micro_batches)) {
       return Fault(instruction,
                    absl::StrCat("there are ", micro_batches, " micro-batches"));
@@ -371,7 +379,8 @@ absl::Status CheckPlacements(const Plan& plan, const Role& role) {
           absl::StrCat(where, ": there is no such unit"));
     }
     const int parts = plan.units(placement.unit()).parts_size();
-    bool groups = placement.parts_size() == parts;
+    bool groups = placement.parts_size() == parts &&
+                  known(placement.has_dealt(), placement.dealt());
     for (const Placement::Part& part : placement.parts()) {
       groups &= known(part.has_summed(), part.summed()) &&
                 known(part.has_shared(), part.shared());

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/types/optional.h"
 #include "proto/base/status.h"
 #include "proto/plan/fault.h"
 #include "proto/plan/find_program.h"
@@ -48,7 +49,7 @@ std::vector<Home> HomesOf(const Plan& plan) {
 }
 
 // Those that have the same of a part of a unit as the rank, itself too; `sums`:
-// or a summand of it.
+// or a summand of it. Before it is dealt.
 std::vector<int> Alike(const Plan& plan, const Home& home,
                        const Unit::Part& part, int rank, bool sums) {
   std::vector<int> alike = {0};
@@ -74,6 +75,27 @@ std::vector<int> Alike(const Plan& plan, const Home& home,
   return alike;
 }
 
+// Of those, who have the same slice. Nothing: the unit is dealt over others,
+// too, or over some of their slices.
+absl::optional<std::vector<int>> AlikeAtRest(const Plan& plan,
+                                             const Placement& placement,
+                                             const std::vector<int>& alike,
+                                             int rank) {
+  if (!placement.has_dealt()) return alike;
+  const Group& group = plan.groups(placement.dealt());
+  const int slice = PieceOf(plan.mesh(), group, rank).index;
+  std::vector<int> same;
+  for (const int other : alike) {
+    const std::vector<int> members = MembersOf(plan.mesh(), group, other);
+    if (!std::includes(alike.begin(), alike.end(), members.begin(),
+                       members.end())) {
+      return absl::nullopt;
+    }
+    if (members[slice] == other) same.push_back(other);
+  }
+  return same;
+}
+
 // A role says of each part of its units with whom its ranks sum and share it:
 // with those that have summands of the same, and the same.
 absl::Status CheckHomes(const Plan& plan, const std::vector<Home>& homes) {
@@ -88,8 +110,17 @@ absl::Status CheckHomes(const Plan& plan, const std::vector<Home>& homes) {
       for (int p = 0; p < placement.parts_size(); ++p) {
         const Placement::Part& with = placement.parts(p);
         const auto check = [&](bool sums, bool given, int group) {
-          const std::vector<int> wanted =
+          const std::vector<int> alike =
               Alike(plan, homes[u], plan.units(u).parts(p), rank, sums);
+          const absl::optional<std::vector<int>> at_rest =
+              AlikeAtRest(plan, placement, alike, rank);
+          if (!at_rest.has_value()) {
+            return absl::FailedPreconditionError(absl::StrCat(
+                "part ", p, " of unit ", u, " is on ranks ",
+                absl::StrJoin(alike, ", "), " but dealt over group ",
+                plan.groups(placement.dealt()).name(), ", which has others"));
+          }
+          const std::vector<int>& wanted = *at_rest;
           std::vector<int> said = {rank};
           if (given) said = MembersOf(plan.mesh(), plan.groups(group), rank);
           if (said == wanted) return absl::OkStatus();

@@ -22,10 +22,12 @@ const Group::Span* SpanOn(const Group& group, absl::string_view axis) {
 int RanksOn(const Group::Span* span, int places) {
   if (span == nullptr) return 1;
   if (!span->places().empty()) return span->places_size();
+  if (span->stride() > 0) return places / span->stride();
   return span->block() > 0 ? span->block() : places;
 }
 int GroupsOn(const Group::Span* span, int places) {
   if (span == nullptr) return places;
+  if (span->stride() > 0) return span->stride();
   return span->block() > 0 ? places / span->block() : 1;
 }
 
@@ -33,6 +35,7 @@ int GroupsOn(const Group::Span* span, int places) {
 int NumberOn(const Group::Span* span, int place) {
   if (span == nullptr) return place;
   if (span->block() > 0) return place / span->block();
+  if (span->stride() > 0) return place % span->stride();
   const auto& places = span->places();
   const bool spanned =
       places.empty() || std::binary_search(places.begin(), places.end(), place);
@@ -45,9 +48,11 @@ std::vector<int> PlacesWith(const Group::Span* span, int place, int size) {
   if (!span->places().empty()) {
     return {span->places().begin(), span->places().end()};
   }
-  const int block = span->block() > 0 ? span->block() : size;
   std::vector<int> places;
-  for (int i = 0; i < block; ++i) places.push_back(place / block * block + i);
+  const int number = NumberOn(span, place);
+  for (int other = 0; other < size; ++other) {
+    if (NumberOn(span, other) == number) places.push_back(other);
+  }
   return places;
 }
 
@@ -59,12 +64,22 @@ absl::Status CheckSpan(const Mesh& mesh, const Group::Span& span) {
     return absl::FailedPreconditionError(absl::StrCat(
         "spans axis ", span.axis(), " of the mesh ", MeshText(mesh)));
   }
-  if (span.block() < 0 ||
-      (span.block() > 0 && axis->size() % span.block() > 0) ||
-      (span.block() > 0 && !span.places().empty())) {
+  const auto fits = [&](int piece) {
+    return piece == 0 || (piece > 0 && axis->size() % piece == 0);
+  };
+  if (!fits(span.block()) || !fits(span.stride())) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "spans ",
+        fits(span.stride()) ? absl::StrCat("blocks of ", span.block())
+                            : absl::StrCat("every ", span.stride()),
+        " of the ", axis->size(), " places on ", span.axis()));
+  }
+  const int ways = (span.block() > 0 ? 1 : 0) + (span.stride() > 0 ? 1 : 0) +
+                   (span.places().empty() ? 0 : 1);
+  if (ways > 1) {
     return absl::FailedPreconditionError(
-        absl::StrCat("spans blocks of ", span.block(), " of the ", axis->size(),
-                     " places on ", span.axis()));
+        absl::StrCat("spans blocks, strides or places of ", span.axis(),
+                     ", more than one of them"));
   }
   int before = -1;
   for (const int place : span.places()) {
@@ -147,6 +162,15 @@ std::vector<int> MembersOf(const Mesh& mesh, const Group& group, int rank) {
   return members;
 }
 
+Piece PieceOf(const Mesh& mesh, const Group& group, int rank) {
+  const std::vector<int> members = MembersOf(mesh, group, rank);
+  const auto at = std::find(members.begin(), members.end(), rank);
+  CHECK(at != members.end())
+      << "rank " << rank << " is in no group " << group.name();
+  return {.index = static_cast<int>(at - members.begin()),
+          .count = static_cast<int>(members.size())};
+}
+
 const Group::Carrier& CarrierOf(const Group& group, int number) {
   if (group.carriers().empty()) return Group::Carrier::default_instance();
   return group.carriers(group.carriers_size() == 1 ? 0 : number);
@@ -160,7 +184,8 @@ std::string GroupName(const Mesh& mesh, const Group& group, int rank) {
 
 bool IsAlong(const Group& group, absl::string_view axis) {
   return group.spans_size() == 1 && group.spans(0).axis() == axis &&
-         group.spans(0).block() == 0 && group.spans(0).places().empty();
+         group.spans(0).block() == 0 && group.spans(0).stride() == 0 &&
+         group.spans(0).places().empty();
 }
 
 bool Spans(const Mesh& mesh, const Group& group, absl::string_view axis) {
@@ -173,6 +198,7 @@ std::string SpansText(const Group& group) {
       group.spans(), " x ", [](std::string* out, const Group::Span& span) {
         absl::StrAppend(out, span.axis());
         if (span.block() > 0) absl::StrAppend(out, " by ", span.block());
+        if (span.stride() > 0) absl::StrAppend(out, " every ", span.stride());
         if (!span.places().empty()) {
           absl::StrAppend(out, " ", absl::StrJoin(span.places(), ","));
         }

@@ -12,12 +12,13 @@
 
 #include "absl/status/status.h"
 #include "proto/plan.pb.h"
+#include "proto/plan/layout.h"
 
 namespace troupe {
 
 // FailedPrecondition: an axis that the mesh lacks or that is named twice,
-// blocks that do not divide it, places that are not on it or not ascending, a
-// number of carriers that is neither 0, 1 nor that of the groups.
+// blocks or strides that do not divide it, places that are not on it or not
+// ascending, a number of carriers that is neither 0, 1 nor that of the groups.
 absl::Status CheckGroup(const Mesh& mesh, const Group& group);
 
 // All below REQUIRE CheckGroup.
@@ -32,6 +33,9 @@ int GroupNumber(const Mesh& mesh, const Group& group, int rank);
 // Those that are in it with the rank, itself too, ascending; empty: none is.
 std::vector<int> MembersOf(const Mesh& mesh, const Group& group, int rank);
 
+// Which of them it is, and how many they are. REQUIRES that it is in one.
+Piece PieceOf(const Mesh& mesh, const Group& group, int rank);
+
 // What carries the one of that number; the default where none is chosen yet.
 const Group::Carrier& CarrierOf(const Group& group, int number);
 
@@ -43,7 +47,7 @@ bool IsAlong(const Group& group, absl::string_view axis);
 // Whether it has ranks of several places on an axis.
 bool Spans(const Mesh& mesh, const Group& group, absl::string_view axis);
 
-// "data", "pipeline 0,3 x data", "tensor by 2"; "none".
+// "data", "pipeline 0,3 x data", "tensor by 2", "data every 4"; "none".
 std::string SpansText(const Group& group);
 
 // The rank at another place on the axis "pipeline", and elsewhere the same: the

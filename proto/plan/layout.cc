@@ -21,10 +21,10 @@ Range EvenPiece(int64_t size, const Piece& piece) {
 }
 
 Range EvenLines(int64_t elements, const Piece& piece) {
-  constexpr int64_t kLine = 16;
-  const Range lines = EvenPiece((elements + kLine - 1) / kLine, piece);
-  return {std::min(elements, lines.begin * kLine),
-          std::min(elements, lines.end * kLine)};
+  const Range lines =
+      EvenPiece((elements + kLineElements - 1) / kLineElements, piece);
+  return {std::min(elements, lines.begin * kLineElements),
+          std::min(elements, lines.end * kLineElements)};
 }
 
 absl::Status CheckLayout(const Layout& layout, const Mesh& mesh,

@@ -31,8 +31,9 @@ struct Piece {
 };
 Range EvenPiece(int64_t size, const Piece& piece);
 
-// The same of f32 in a flat buffer, in lines of 64 bytes: what each of those
+// The same of a flat buffer, in lines of 64 bytes of f32: what each of those
 // who have it alike does of it. No piece is longer than the first.
+inline constexpr int64_t kLineElements = 16;
 Range EvenLines(int64_t elements, const Piece& piece);
 
 // InvalidArgument: an axis the mesh lacks or named twice, a dim out of range.

@@ -7,8 +7,16 @@
 namespace troupe {
 
 bool IsCollective(Instruction::Kind kind) {
-  return kind == Instruction::EXCHANGE || kind == Instruction::REDUCE_GRADS ||
-         kind == Instruction::REDUCE_SCALARS;
+  switch (kind) {
+    case Instruction::EXCHANGE:
+    case Instruction::REDUCE_GRADS:
+    case Instruction::REDUCE_SCALARS:
+    case Instruction::SCATTER_GRADS:
+    case Instruction::GATHER_PARAMETERS:
+      return true;
+    default:
+      return false;
+  }
 }
 
 bool IsTransfer(Instruction::Kind kind) {

@@ -33,6 +33,8 @@ constexpr KindRow kKinds[] = {
     {Instruction::SEND, 'S', ACTIVATIONS},
     {Instruction::RECV, 'V', ACTIVATIONS},
     {Instruction::EXCHANGE, 'X', EXCHANGES},
+    {Instruction::SCATTER_GRADS, 'T', COLLECTIVE},
+    {Instruction::GATHER_PARAMETERS, 'G', GATHERS},
 };
 
 const KindRow& RowOf(Instruction::Kind kind) {
@@ -272,7 +274,8 @@ absl::StatusOr<Instruction> ParseInstruction(absl::string_view text) {
     }
   }
   if (instruction.kind() == Instruction::KIND_UNSPECIFIED) {
-    return WordError(words[0], "no such kind; use L F I W R N A O K S V or X");
+    return WordError(words[0],
+                     "no such kind; use L F I W R N A O K S V X T or G");
   }
   for (size_t i = 1; i < words.size(); ++i) {
     RETURN_IF_ERROR(ParseWord(words[i], instruction));

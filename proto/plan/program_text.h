@@ -3,7 +3,8 @@
 //
 //   L LOAD_BATCH   F FORWARD   I BACKWARD_INPUT   W BACKWARD_WEIGHT
 //   R REDUCE_GRADS N GRAD_NORM A REDUCE_SCALARS   O STEP   K SNAPSHOT
-//   S SEND         V RECV      X EXCHANGE
+//   S SEND         V RECV      X EXCHANGE         T SCATTER_GRADS
+//   G GATHER_PARAMETERS
 //
 // Fields follow the letter, each only where the instruction has it: u unit
 // (u3-5 for units 3 to 5), s segment and q part where not the first, m

@@ -6,7 +6,7 @@ namespace troupe {
 
 bool IsDeviceLane(Lane lane) {
   return lane == COMPUTE || lane == ACTIVATIONS || lane == GRADIENTS ||
-         lane == COLLECTIVE || lane == EXCHANGES;
+         lane == COLLECTIVE || lane == EXCHANGES || lane == GATHERS;
 }
 
 ReadyQueue::ReadyQueue(const Program& program)

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "proto/plan/groups.h"
+#include "proto/plan/meeting.h"
 #include "proto/plan/operand.h"
 
 namespace troupe {
@@ -19,8 +20,8 @@ Span SpanOf(const Instruction& instruction, int index) {
   }
   if (instruction.has_peer()) span.set_peer(instruction.peer());
   span.set_ahead(instruction.ahead());
-  if (instruction.kind() == Instruction::EXCHANGE ||
-      instruction.kind() == Instruction::REDUCE_GRADS) {
+  if (IsCollective(instruction.kind()) &&
+      instruction.kind() != Instruction::REDUCE_SCALARS) {
     span.set_group(instruction.group());
   }
   if (instruction.has_exchange()) {

@@ -124,31 +124,56 @@ bool OfOneStep(const Instruction& a, const Instruction& b) {
          a.ahead() == b.ahead();
 }
 
-// When the instruction uses its buffers: while it runs, and transfers while the
-// step of computation next to them runs too. So what a rank sends is not
-// written over before the next step is done, and what it receives has room from
-// the beginning of the step before: otherwise they would wait for each other
-// instead of overlapping.
-Life UseOf(const Program& program, int index) {
+// Whether they are passes of the same unit, which are gathered and scattered
+// one by one.
+bool OfOneUnit(const Instruction& a, const Instruction& b) {
+  return a.unit() == b.unit() && a.micro_batch() == b.micro_batch();
+}
+
+// Computation next to an instruction that belongs together; nothing: [index,
+// index].
+using Together = bool (*)(const Instruction& a, const Instruction& b);
+Life UntilAfter(const Program& program, int index, Together together) {
   const auto& list = program.instructions();
-  Life use = {index, index};
-  const Instruction::Kind kind = list[index].kind();
-  if (kind == Instruction::SEND) {
-    int i = index + 1;
-    while (i < list.size() && list[i].lane() != COMPUTE) ++i;
-    for (int first = i; i < list.size(); ++i) {
-      if (list[i].lane() == COMPUTE && !OfOneStep(list[first], list[i])) break;
-      use.end = i;
-    }
-  } else if (kind == Instruction::RECV) {
-    int i = index - 1;
-    while (i >= 0 && list[i].lane() != COMPUTE) --i;
-    for (int last = i; i >= 0; --i) {
-      if (list[i].lane() == COMPUTE && !OfOneStep(list[last], list[i])) break;
-      use.begin = i;
-    }
+  int end = index;
+  int i = index + 1;
+  while (i < list.size() && list[i].lane() != COMPUTE) ++i;
+  for (int first = i; i < list.size(); ++i) {
+    if (list[i].lane() == COMPUTE && !together(list[first], list[i])) break;
+    end = i;
   }
-  return use;
+  return {index, end};
+}
+Life FromBefore(const Program& program, int index, Together together) {
+  const auto& list = program.instructions();
+  int begin = index;
+  int i = index - 1;
+  while (i >= 0 && list[i].lane() != COMPUTE) --i;
+  for (int last = i; i >= 0; --i) {
+    if (list[i].lane() == COMPUTE && !together(list[last], list[i])) break;
+    begin = i;
+  }
+  return {begin, index};
+}
+
+// When the instruction uses its buffers: while it runs, and where it moves them
+// while the step of computation next to it runs too. So what a rank sends or
+// scatters is not written over before the next step is done, and what it
+// receives or gathers has room from the beginning of the step before: otherwise
+// they would wait for each other instead of overlapping.
+Life UseOf(const Program& program, int index) {
+  switch (program.instructions(index).kind()) {
+    case Instruction::SEND:
+      return UntilAfter(program, index, OfOneStep);
+    case Instruction::RECV:
+      return FromBefore(program, index, OfOneStep);
+    case Instruction::SCATTER_GRADS:
+      return UntilAfter(program, index, OfOneUnit);
+    case Instruction::GATHER_PARAMETERS:
+      return FromBefore(program, index, OfOneUnit);
+    default:
+      return {index, index};
+  }
 }
 
 // Between TRAIN's last use of the oldest copy of a value and its first one of

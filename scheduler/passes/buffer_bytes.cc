@@ -3,11 +3,10 @@
 #include <algorithm>
 
 #include "proto/base/check.h"
-#include "proto/plan/groups.h"
-#include "proto/plan/layout.h"
+#include "proto/plan/at_rest.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
-#include "scheduler/passes/draft.h"
+#include "scheduler/layouts/zero.h"
 
 namespace troupe {
 namespace {
@@ -33,22 +32,35 @@ ByteRange CopyOfPart(const Plan& plan, const Role& role, int unit, int part) {
   const int64_t buffers = 1 + OptimizerMoments(plan.job().optimizer());
   ByteRange range;
   for (int p = 0; p <= part; ++p) {
-    const Placement::Part& with = placement->parts(p);
-    const int ranks = with.has_shared()
-                          ? GroupSize(plan.mesh(), plan.groups(with.shared()))
-                          : 1;
-    const int64_t elements = plan.units(unit).parts(p).elements();
     range.offset += range.bytes;
-    range.bytes = EvenLines(elements, {.index = 0, .count = ranks}).size() *
-                  buffers * kBytesOfF32;
+    range.bytes = LargestDuty(plan, *placement, p) * buffers * kBytesOfF32;
   }
   return range;
+}
+
+bool RestsInSlices(const Plan& plan, const Role& role, Buffer::Kind kind,
+                   int unit) {
+  const ZeroRow row = ZeroRowOf(plan.job().parallelism());
+  const bool in_slices =
+      kind == Buffer::MASTER_WEIGHTS || kind == Buffer::OPTIMIZER_STATE
+          ? row.states
+      : kind == Buffer::PARAMETER_GRADIENTS ? row.gradients
+      : kind == Buffer::PARAMETERS          ? row.parameters
+                                            : false;
+  const Placement* const placement =
+      in_slices ? FindPlacement(role, unit) : nullptr;
+  return placement != nullptr && placement->has_dealt();
 }
 
 int64_t BufferBytes(const Plan& plan, const Role& role, Buffer::Kind kind,
                     int unit) {
   const TrainingSpec& training = plan.job().training();
   const int moments = OptimizerMoments(plan.job().optimizer());
+  const auto elements = [&] {
+    return RestsInSlices(plan, role, kind, unit)
+               ? LargestAtRest(plan, *FindPlacement(role, unit))
+               : plan.units(unit).flat_elements();
+  };
   switch (kind) {
     case Buffer::BATCH:
       return 2 * kBytesOfI32 * training.micro_batch_size() *
@@ -71,13 +83,14 @@ int64_t BufferBytes(const Plan& plan, const Role& role, Buffer::Kind kind,
     case Buffer::SEGMENT_GRADIENTS:
       return plan.units(unit).segment_gradient_bytes();
     case Buffer::PARAMETERS:
-      return plan.units(unit).flat_elements() *
-             BytesOfElement(ComputeType(training));
+    case Buffer::UNSHARDED_PARAMETERS:
+      return elements() * BytesOfElement(ComputeType(training));
     case Buffer::PARAMETER_GRADIENTS:
+    case Buffer::UNSHARDED_GRADIENTS:
     case Buffer::MASTER_WEIGHTS:
-      return FlatBytes(plan.units(unit));
+      return elements() * kBytesOfF32;
     case Buffer::OPTIMIZER_STATE:
-      return FlatBytes(plan.units(unit)) * moments;
+      return elements() * kBytesOfF32 * moments;
     case Buffer::SNAPSHOT_COPY: {
       const int parts = plan.units(unit).parts_size();
       if (parts == 0) return 0;

@@ -15,6 +15,10 @@ namespace troupe {
 int64_t BufferBytes(const Plan& plan, const Role& role, Buffer::Kind kind,
                     int unit);
 
+// Whether a rank of the role has only a slice of such a buffer of the unit.
+bool RestsInSlices(const Plan& plan, const Role& role, Buffer::Kind kind,
+                   int unit);
+
 // Where a SNAPSHOT_COPY has a part of its unit: of each flat buffer of the
 // state behind one another the longest slice that a rank has to write.
 struct ByteRange {

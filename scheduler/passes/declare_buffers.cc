@@ -9,6 +9,7 @@
 #include "proto/base/check.h"
 #include "proto/plan/buffer_kind.h"
 #include "proto/plan/precision.h"
+#include "proto/plan/roles.h"
 #include "proto/plan/slices.h"
 #include "proto/plan/tensor_spec.h"
 #include "proto/plan/unit_passes.h"
@@ -31,7 +32,8 @@ constexpr UnitMemory kWriteOrder[] = {
     UnitMemory::kInputGradient, UnitMemory::kWeightStash,
     UnitMemory::kSegmentValues, UnitMemory::kSegmentGradients};
 
-// A value in memory: kind, unit, micro-batch.
+// A value in memory: kind, unit, micro-batch; of what is gathered, the how
+// manieth of the program.
 using Value = std::tuple<Buffer::Kind, int, int>;
 
 // What holds for all programs of a role.
@@ -108,6 +110,10 @@ class Declaration {
           Narrow(u, instruction.part());
         }
         return;
+      case Instruction::SCATTER_GRADS:
+        return Scatter(u, instruction);
+      case Instruction::GATHER_PARAMETERS:
+        return Gather(u);
       case Instruction::GRAD_NORM:
         Use(Instruction::WEIGHT_GRADIENTS, Buffer::PARAMETER_GRADIENTS, u,
             kNone, Instruction::READ);
@@ -223,7 +229,8 @@ class Declaration {
   // it.
   void Narrow(int unit, int part) {
     const Unit& of = plan_.units(unit);
-    if (of.parts_size() == 1) return;
+    // Of a unit that is dealt, each rank has other bytes of the part.
+    if (of.parts_size() == 1 || FindPlacement(role_, unit)->has_dealt()) return;
     const Range range = RangeOfPart(of, part);
     constexpr int64_t kBytesOfF32 = 4;
     NarrowTo({.offset = range.begin * kBytesOfF32,
@@ -238,12 +245,40 @@ class Declaration {
     operand.set_bytes(range.bytes);
   }
 
+  // Where those of the unit rest in slices, a micro-batch has its own, whole.
   void AddToGradients(int u, int owner) {
-    const bool first = summed_.insert(owner).second;
+    const bool own =
+        RestsInSlices(plan_, role_, Buffer::PARAMETER_GRADIENTS, owner);
+    const int m = own ? at_->micro_batch() : kNone;
+    const bool first = summed_.insert({owner, m}).second;
     Use(owner == u ? Instruction::WEIGHT_GRADIENTS
                    : Instruction::TIED_GRADIENTS,
-        Buffer::PARAMETER_GRADIENTS, owner, kNone,
-        first ? Instruction::ADD_TO_ZEROS : Instruction::ADD);
+        own ? Buffer::UNSHARDED_GRADIENTS : Buffer::PARAMETER_GRADIENTS, owner,
+        m,
+        !first ? Instruction::ADD
+        : own  ? Instruction::WRITE
+               : Instruction::ADD_TO_ZEROS);
+  }
+
+  // In place, where the slice is of the same buffer.
+  void Scatter(int u, const Instruction& scatter) {
+    if (!scatter.has_micro_batch()) {
+      return Use(Instruction::WEIGHT_GRADIENTS, Buffer::PARAMETER_GRADIENTS, u,
+                 kNone, Instruction::ADD);
+    }
+    Use(Instruction::WEIGHT_GRADIENTS, Buffer::UNSHARDED_GRADIENTS, u,
+        scatter.micro_batch(), Instruction::ADD);
+    Use(Instruction::SLICE, Buffer::PARAMETER_GRADIENTS, u, kNone,
+        Instruction::ADD);
+  }
+  void Gather(int u) {
+    if (!RestsInSlices(plan_, role_, Buffer::PARAMETERS, u)) {
+      return Use(Instruction::WEIGHTS, Buffer::PARAMETERS, u, kNone,
+                 Instruction::ADD);
+    }
+    Use(Instruction::SLICE, Buffer::PARAMETERS, u, kNone, Instruction::READ);
+    Use(Instruction::WEIGHTS, Buffer::UNSHARDED_PARAMETERS, u, ++gathers_[u],
+        Instruction::WRITE);
   }
 
   // A memory that several segments write is written by the first of them, and
@@ -337,9 +372,15 @@ class Declaration {
   void ReadParameters(int u, const SegmentUse& use) {
     for (const int owner : GradientUnits(plan_, u)) {
       if (!(owner == u ? use.weights : use.tied_weights)) continue;
+      const Instruction::Part part =
+          owner == u ? Instruction::WEIGHTS : Instruction::TIED_WEIGHTS;
+      if (RestsInSlices(plan_, role_, Buffer::PARAMETERS, owner)) {
+        Use(part, Buffer::UNSHARDED_PARAMETERS, owner, gathers_.at(owner),
+            Instruction::READ);
+        continue;
+      }
       const int age = Versions(owner) > 1 ? at_->weight_version() : 0;
-      UseVersion(owner == u ? Instruction::WEIGHTS : Instruction::TIED_WEIGHTS,
-                 owner, NewestOffset(owner) - age, Instruction::READ);
+      UseVersion(part, owner, NewestOffset(owner) - age, Instruction::READ);
     }
   }
 
@@ -383,8 +424,11 @@ class Declaration {
     Buffer& buffer = *program_.add_buffers();
     buffer.set_kind(kind);
     if (unit != kNone) buffer.set_unit(unit);
-    if (micro_batch != kNone) buffer.set_micro_batch(micro_batch);
+    if (micro_batch != kNone && kind != Buffer::UNSHARDED_PARAMETERS) {
+      buffer.set_micro_batch(micro_batch);
+    }
     buffer.set_bytes(bytes);
+    buffer.set_slice(RestsInSlices(plan_, role_, kind, unit));
     const bool trains =
         program_.kind() == Program::TRAIN || program_.kind() == Program::FILL;
     buffer.set_carried(trains && values_.carried.count(value) > 0);
@@ -400,7 +444,10 @@ class Declaration {
   Instruction* at_ = nullptr;
   // Gradients that a later instruction sends: unit and micro-batch.
   std::set<std::pair<int, int>> unsent_;
-  std::set<int> summed_;  // units whose gradients hold something
+  // Units, and micro-batches where these have their own, whose gradients hold
+  // something.
+  std::set<std::pair<int, int>> summed_;
+  std::map<int, int> gathers_;  // of units, so far
   std::set<Name> written_;
   std::map<Name, int> indices_;
 };

@@ -55,6 +55,14 @@ int ExchangeGroup(const Plan& plan, absl::string_view axis) {
   return FindGroup(plan, ExchangeGroupName(axis));
 }
 
+int GatherGroup(const Plan& plan, int dealt) {
+  return FindGroup(plan, GatherGroupName(plan.groups(dealt)));
+}
+
+std::string GatherGroupName(const Group& dealt) {
+  return absl::StrCat(SpansText(dealt), "-parameters");
+}
+
 std::vector<int> GradientUnits(const Plan& plan, int unit) {
   std::vector<int> units = {unit};
   for (const Unit::Tied& tied : plan.units(unit).tied()) {

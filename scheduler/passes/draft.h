@@ -40,6 +40,11 @@ std::string TransferGroupName(Lane lane);
 int ExchangeGroup(const Plan& plan, absl::string_view axis);
 std::string ExchangeGroupName(absl::string_view axis);
 
+// Index of the group in which the lane of gathers meets whom a unit is dealt
+// over.
+int GatherGroup(const Plan& plan, int dealt);
+std::string GatherGroupName(const Group& dealt);
+
 // Units whose gradient buffers a BACKWARD_WEIGHT of `unit` adds to: itself and
 // those that it is tied to.
 std::vector<int> GradientUnits(const Plan& plan, int unit);

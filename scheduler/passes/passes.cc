@@ -7,11 +7,13 @@
 #include "scheduler/passes/declare_buffers.h"
 #include "scheduler/passes/derive_after.h"
 #include "scheduler/passes/expand_stages.h"
+#include "scheduler/passes/gather_parameters.h"
 #include "scheduler/passes/gradient_norm.h"
 #include "scheduler/passes/load_batches.h"
 #include "scheduler/passes/optimizer_steps.h"
 #include "scheduler/passes/reduce_gradients.h"
 #include "scheduler/passes/reduce_scalars.h"
+#include "scheduler/passes/scatter_gradients.h"
 
 namespace troupe {
 
@@ -21,6 +23,8 @@ const std::vector<Pass>& Passes() {
       {"add fill", AddFill},
       {"add validation", AddValidation},
       {"load batches", LoadBatches},
+      {"gather parameters", GatherParameters},
+      {"scatter gradients", ScatterGradients},
       {"reduce gradients", ReduceGradients},
       {"gradient norm", GradientNorm},
       {"reduce scalars", ReduceScalars},

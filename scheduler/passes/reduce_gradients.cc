@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "proto/plan/groups.h"
 #include "proto/plan/program_text.h"
 
 namespace troupe {
@@ -34,7 +35,9 @@ std::vector<Bucket> BucketsOf(const Plan& plan, const Role& role) {
       const int64_t bytes = unit.parts(p).elements() * kBytesOfF32;
       if (!placement.parts(p).has_summed() || bytes == 0) continue;
       const int group = placement.parts(p).summed();
-      const bool joins = unit.parts_size() == 1 && !buckets.empty() &&
+      // Slices of several units are no one range.
+      const bool joins = !placement.has_dealt() && unit.parts_size() == 1 &&
+                         !buckets.empty() &&
                          plan.units(buckets.back().first).parts_size() == 1 &&
                          buckets.back().group == group &&
                          buckets.back().first == u + 1 &&
@@ -50,15 +53,27 @@ std::vector<Bucket> BucketsOf(const Plan& plan, const Role& role) {
   return buckets;
 }
 
-// For each unit, the last instruction that adds to its gradients.
+// For each unit, the last instruction that adds to its gradients, or scatters
+// them.
 std::vector<int> LastAdded(const Plan& plan, const Program& program) {
   std::vector<int> last(plan.units_size(), -1);
   for (int i = 0; i < program.instructions_size(); ++i) {
     const Instruction& instruction = program.instructions(i);
+    if (instruction.kind() == Instruction::SCATTER_GRADS) {
+      last[instruction.unit()] = i;
+    }
     if (instruction.kind() != Instruction::BACKWARD_WEIGHT) continue;
     for (const int u : GradientUnits(plan, instruction.unit())) last[u] = i;
   }
   return last;
+}
+
+// The last instruction that scatters gradients; -1: none does.
+int LastScattered(const Program& program) {
+  for (int i = program.instructions_size(); i-- > 0;) {
+    if (program.instructions(i).kind() == Instruction::SCATTER_GRADS) return i;
+  }
+  return -1;
 }
 
 // A bucket as all roles of its group see it.
@@ -75,10 +90,16 @@ class Readiness {
     for (const Role& role : plan.roles()) {
       const Program& program = *FindProgram(role, Program::TRAIN);
       const std::vector<int> last = LastAdded(plan, program);
+      const int scattered = LastScattered(program);
       std::vector<Ready>& ready = buckets_.emplace_back();
       for (const Bucket& bucket : BucketsOf(plan, role)) {
         const auto begin = last.begin() + bucket.first;
-        const int index = *std::max_element(begin, begin + bucket.count);
+        int index = *std::max_element(begin, begin + bucket.count);
+        // Passes may wait for the memory of gradients that are scattered behind
+        // it, and other stages for these passes.
+        if (Spans(plan.mesh(), plan.groups(bucket.group), "pipeline")) {
+          index = std::max(index, scattered);
+        }
         ready.push_back({bucket, index});
         double& when = shares_[NameOf(bucket)];
         when = std::max(

@@ -1,5 +1,6 @@
 #include "scheduler/planner/lay_groups.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <vector>
@@ -7,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/mesh.h"
+#include "scheduler/layouts/zero.h"
 #include "scheduler/passes/draft.h"
 
 namespace troupe {
@@ -28,14 +30,32 @@ std::vector<Places> Holders(const Plan& plan) {
   return holders;
 }
 
-// Those who have the same of a part; `sums`: or a summand of it.
+// Neighbouring replicas over whom units are dealt; nobody where none is.
+Group Dealt(const Plan& plan) {
+  Group group;
+  const int replicas = AxisSize(plan.mesh(), "data");
+  const int ranks = std::min(replicas, ZeroSize(plan.job().parallelism()));
+  if (ranks == 1) return group;
+  Group::Span& span = *group.add_spans();
+  span.set_axis("data");
+  if (ranks < replicas) span.set_block(ranks);
+  return group;
+}
+
+// Those who have the same of a part; `sums`: or a summand of it. Of a unit that
+// is dealt, of the same slice.
 Group Alike(const Plan& plan, const Places& holders, const Unit::Part& part,
             bool sums) {
   Group group;
   for (const Axis& axis : plan.mesh().axes()) {
     Group::Span span;
     span.set_axis(axis.name());
-    int ranks = axis.name() == "data" ? axis.size() : 1;
+    int ranks = 1;
+    if (axis.name() == "data") {
+      const int slices = ZeroSize(plan.job().parallelism());
+      ranks = axis.size() / slices;
+      if (slices > 1) span.set_stride(slices);
+    }
     if (axis.name() == "pipeline") {
       ranks = static_cast<int>(holders.size());
       if (ranks < axis.size()) {
@@ -59,16 +79,21 @@ class Groups {
   // Sets the index of the group of those spans, added where it is new; nothing
   // where it is of one rank.
   template <typename Set>
-  void Find(const Group& group, Set set) {
+  void Find(const Group& group, const std::string& purpose, Set set) {
     if (group.spans().empty()) return;
     const std::string name = SpansText(group);
     for (int g = 0; g < plan_.groups_size(); ++g) {
       if (plan_.groups(g).name() == name) return set(g);
     }
-    set(Add(name, group,
-            name == "data"
-                ? "sum gradients over data replicas"
-                : "sum gradients over the ranks that hold the same"));
+    set(Add(name, group, purpose));
+  }
+  template <typename Set>
+  void FindAlike(const Group& group, Set set) {
+    Find(group,
+         IsAlong(group, "data")
+             ? "sum gradients over data replicas"
+             : "sum gradients over the ranks that hold the same",
+         set);
   }
 
   int Add(const std::string& name, const Group& spans,
@@ -110,19 +135,25 @@ void LayGroups(Plan& plan) {
     at.set_place(p);
   }
   const std::vector<Places> holders = Holders(plan);
+  const Group dealt = Dealt(plan);
   for (int u = 0; u < plan.units_size(); ++u) {
     Placement placement;
     placement.set_unit(u);
     for (const Unit::Part& part : plan.units(u).parts()) {
       Placement::Part& with = *placement.add_parts();
-      groups.Find(Alike(plan, holders[u], part, /*sums=*/true),
-                  [&](int group) { with.set_summed(group); });
-      groups.Find(Alike(plan, holders[u], part, /*sums=*/false),
-                  [&](int group) { with.set_shared(group); });
+      groups.FindAlike(Alike(plan, holders[u], part, /*sums=*/true),
+                       [&](int group) { with.set_summed(group); });
+      groups.FindAlike(Alike(plan, holders[u], part, /*sums=*/false),
+                       [&](int group) { with.set_shared(group); });
     }
+    groups.Find(dealt, "sum gradients, to each rank its slice",
+                [&](int group) { placement.set_dealt(group); });
     for (const int place : holders[u]) {
       *plan.mutable_roles(place)->add_placements() = placement;
     }
+  }
+  if (!dealt.spans().empty()) {
+    groups.Add(GatherGroupName(dealt), dealt, "make parameters whole");
   }
   AddWorld(plan, groups);
   if (AxisSize(plan.mesh(), "pipeline") > 1) {

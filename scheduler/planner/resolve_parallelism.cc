@@ -63,6 +63,46 @@ absl::Status ResolveTensor(ParallelismSpec& parallelism) {
                     "which is 1; use 2 or more, or leave it out");
 }
 
+absl::Status ResolveZero(ParallelismSpec& parallelism) {
+  if (!parallelism.has_zero()) parallelism.set_zero(0);
+  RETURN_IF_ERROR(CheckInteger("parallelism.zero", parallelism.zero(),
+                               {.min = 0, .max = 3}));
+  if (!parallelism.has_zero_size()) {
+    parallelism.set_zero_size(parallelism.zero() > 0 ? parallelism.data() : 1);
+  }
+  if (!parallelism.has_reshard_after_forward()) {
+    parallelism.set_reshard_after_forward(parallelism.zero() == 3);
+  }
+  if (parallelism.zero() < 3 && parallelism.reshard_after_forward()) {
+    return FieldError("parallelism.reshard_after_forward",
+                      "is for zero: 3, where parameters rest in slices; leave "
+                      "it out");
+  }
+  if (parallelism.zero() == 0) {
+    if (parallelism.zero_size() == 1) return absl::OkStatus();
+    return FieldError("parallelism.zero_size",
+                      "nothing is dealt over ranks with zero: 0; leave it out, "
+                      "or set parallelism.zero to 1, 2 or 3");
+  }
+  RETURN_IF_ERROR(CheckInteger("parallelism.zero_size", parallelism.zero_size(),
+                               {.min = 1, .max = kDataParallelMax}));
+  if (parallelism.data() % parallelism.zero_size() != 0) {
+    return FieldError(
+        "parallelism.zero_size",
+        absl::StrCat(parallelism.zero_size(), " does not divide the ",
+                     parallelism.data(), " replicas of parallelism.data"));
+  }
+  ASSIGN_OR_RETURN(const Pipeline schedule, ScheduleOf(parallelism));
+  if (!schedule.asynchronous) return absl::OkStatus();
+  return FieldError(
+      "parallelism.zero",
+      absl::StrCat(parallelism.zero(), " does not go with ", schedule.name,
+                   ": each micro-batch in flight computes with weights of an "
+                   "age of its own, which have to be whole on each rank until "
+                   "its backward; use a synchronous schedule such as 1f1b, or "
+                   "zero: 0"));
+}
+
 }  // namespace
 
 absl::Status ResolveParallelism(ParallelismSpec& parallelism) {
@@ -74,7 +114,8 @@ absl::Status ResolveParallelism(ParallelismSpec& parallelism) {
       "parallelism.bucket_megabytes", parallelism.bucket_megabytes(),
       {.min = 0, .max = kBucketMegabytesMax, .min_open = true}));
   RETURN_IF_ERROR(ResolveTensor(parallelism));
-  return ResolvePipeline(parallelism);
+  RETURN_IF_ERROR(ResolvePipeline(parallelism));
+  return ResolveZero(parallelism);
 }
 
 }  // namespace troupe

@@ -7,11 +7,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
+#include "proto/plan/at_rest.h"
 #include "proto/plan/groups.h"
-#include "proto/plan/layout.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/ops/op_view.h"
 #include "proto/plan/precision.h"
+#include "proto/plan/roles.h"
 #include "scheduler/simulate/gpu_link.h"
 #include "scheduler/simulate/stand_ins.h"
 
@@ -229,20 +230,8 @@ Cost CostModel::PassCost(const Machine& machine,
   return cost(products.backward_weight, backward);
 }
 
-// Of a part of a unit, what each of those over whom it is dealt does.
-int64_t CostModel::DealtElements(const Instruction& instruction) const {
-  const Unit& unit = plan_.units(instruction.unit());
-  const int ranks =
-      instruction.has_group()
-          ? GroupSize(plan_.mesh(), plan_.groups(instruction.group()))
-          : 1;
-  return EvenLines(unit.parts(instruction.part()).elements(),
-                   {.index = 0, .count = ranks})
-      .size();
-}
-
-Cost CostModel::StateCost(const Machine& machine,
-                          const Instruction& instruction) const {
+Cost CostModel::StateCost(int rank, const Instruction& instruction) const {
+  const Machine& machine = At(rank);
   const TrainingSpec& training = plan_.job().training();
   const double memory =
       machine.calibration.memory_bytes_per_second() * machine.scale;
@@ -252,12 +241,13 @@ Cost CostModel::StateCost(const Machine& machine,
                        training.sequence_length() / memory;
     return cost;
   }
-  const bool dealt = instruction.kind() != Instruction::STEP;
-  const double bytes =
-      kBytesOfF32 * static_cast<double>(
-                        dealt
-                            ? DealtElements(instruction)
-                            : plan_.units(instruction.unit()).flat_elements());
+  const Placement& placement =
+      *FindPlacement(RoleOf(plan_, rank), instruction.unit());
+  const int64_t elements =
+      instruction.kind() == Instruction::STEP
+          ? LargestAtRest(plan_, placement)
+          : LargestDuty(plan_, placement, instruction.part());
+  const double bytes = kBytesOfF32 * static_cast<double>(elements);
   const double moments = OptimizerMoments(plan_.job().optimizer());
   if (instruction.kind() == Instruction::GRAD_NORM) {
     cost.elementwise = bytes / memory;
@@ -329,7 +319,7 @@ Cost CostModel::CollectiveCost(int rank, const Instruction& instruction) const {
   Cost cost;
   cost.communication =
       CollectiveSeconds(links_[group].at(numbers_[group][rank]),
-                        {.bytes = CollectiveBytes(plan_, instruction),
+                        {.bytes = CollectiveBytes(plan_, rank, instruction),
                          .ranks = GroupSize(plan_.mesh(), plan_.groups(group)),
                          .collective = CollectiveOf(instruction)});
   return cost;
@@ -346,6 +336,8 @@ Cost CostModel::CostOf(int rank, const Instruction& instruction) const {
       break;
     case Instruction::REDUCE_GRADS:
     case Instruction::REDUCE_SCALARS:
+    case Instruction::SCATTER_GRADS:
+    case Instruction::GATHER_PARAMETERS:
     case Instruction::EXCHANGE:
       cost = CollectiveCost(rank, instruction);
       break;
@@ -357,7 +349,7 @@ Cost CostModel::CostOf(int rank, const Instruction& instruction) const {
     case Instruction::GRAD_NORM:
     case Instruction::STEP:
     case Instruction::SNAPSHOT:
-      cost = StateCost(at, instruction);
+      cost = StateCost(rank, instruction);
       break;
     default:
       CHECK(false) << "no cost known for "
@@ -370,7 +362,8 @@ Cost CostModel::CostOf(int rank, const Instruction& instruction) const {
   return cost;
 }
 
-int64_t CollectiveBytes(const Plan& plan, const Instruction& instruction) {
+int64_t CollectiveBytes(const Plan& plan, int rank,
+                        const Instruction& instruction) {
   constexpr int64_t kScalarsBytes = 5 * 8;
   if (instruction.kind() == Instruction::REDUCE_SCALARS) return kScalarsBytes;
   if (instruction.kind() == Instruction::EXCHANGE) {
@@ -380,19 +373,39 @@ int64_t CollectiveBytes(const Plan& plan, const Instruction& instruction) {
     }
     return bytes;
   }
-  if (instruction.kind() != Instruction::REDUCE_GRADS) return 0;
+  const int u = instruction.unit();
+  if (instruction.kind() == Instruction::GATHER_PARAMETERS) {
+    return plan.units(u).flat_elements() *
+           BytesOfElement(ComputeType(plan.job().training()));
+  }
   int64_t elements = 0;
-  for (int i = 0; i < std::max(1, instruction.unit_count()); ++i) {
-    const Unit& unit = plan.units(instruction.unit() + i);
-    elements += unit.parts(instruction.part()).elements();
+  if (instruction.kind() == Instruction::SCATTER_GRADS) {
+    elements = plan.units(u).flat_elements();
+  } else if (instruction.kind() == Instruction::REDUCE_GRADS) {
+    for (int i = 0; i < std::max(1, instruction.unit_count()); ++i) {
+      const Placement& placement = *FindPlacement(RoleOf(plan, rank), u + i);
+      const int slices =
+          placement.has_dealt()
+              ? GroupSize(plan.mesh(), plan.groups(placement.dealt()))
+              : 1;
+      elements +=
+          plan.units(u + i).parts(instruction.part()).elements() / slices;
+    }
   }
   return elements * static_cast<int64_t>(kBytesOfF32);
 }
 
 Collective CollectiveOf(const Instruction& instruction) {
-  return instruction.kind() == Instruction::EXCHANGE
-             ? instruction.exchange().collective()
-             : ALL_REDUCE;
+  switch (instruction.kind()) {
+    case Instruction::EXCHANGE:
+      return instruction.exchange().collective();
+    case Instruction::SCATTER_GRADS:
+      return REDUCE_SCATTER;
+    case Instruction::GATHER_PARAMETERS:
+      return ALL_GATHER;
+    default:
+      return ALL_REDUCE;
+  }
 }
 
 int64_t TransferBytes(const Plan& plan, const Instruction& instruction) {

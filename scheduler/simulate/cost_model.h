@@ -53,9 +53,11 @@ struct Cost {
   }
 };
 
-// What the members of a collective reduce, or gather, together; 0 for other
-// kinds. And how they do.
-int64_t CollectiveBytes(const Plan& plan, const Instruction& instruction);
+// What the members of a collective reduce, or gather, together with the rank; 0
+// for other kinds. Of slices the mean, which tells nobody apart that has the
+// same program. And how they do.
+int64_t CollectiveBytes(const Plan& plan, int rank,
+                        const Instruction& instruction);
 Collective CollectiveOf(const Instruction& instruction);
 
 // What a SEND or RECV moves; 0 for other kinds.
@@ -99,12 +101,11 @@ class CostModel {
   double PeakOf(int rank, const WorkerDescription& worker) const;
   const Machine& At(int rank) const { return machines_[machine_of_.at(rank)]; }
   Cost PassCost(const Machine& machine, const Instruction& instruction) const;
-  Cost StateCost(const Machine& machine, const Instruction& instruction) const;
+  Cost StateCost(int rank, const Instruction& instruction) const;
   Cost CollectiveCost(int rank, const Instruction& instruction) const;
   Cost TransferCost(int rank, const Instruction& instruction) const;
   const LinkRate& LocalLink(int rank, const Group::Carrier& carrier) const;
   LinkRate SlowestLinkOf(const Group& group, int number) const;
-  int64_t DealtElements(const Instruction& instruction) const;
 
   const Plan& plan_;
   const UnitPasses passes_;

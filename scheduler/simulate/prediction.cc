@@ -46,13 +46,14 @@ const Program& TrainProgram(const Role& role) {
   return program == nullptr ? Program::default_instance() : *program;
 }
 
-int64_t BytesSent(const Plan& plan, const Role& role) {
+int64_t BytesSent(const Plan& plan, int rank) {
   int64_t bytes = 0;
-  for (const Instruction& instruction : TrainProgram(role).instructions()) {
+  for (const Instruction& instruction :
+       TrainProgram(RoleOf(plan, rank)).instructions()) {
     if (instruction.kind() == Instruction::SEND) {
       bytes += TransferBytes(plan, instruction);
     }
-    const int64_t reduced = CollectiveBytes(plan, instruction);
+    const int64_t reduced = CollectiveBytes(plan, rank, instruction);
     if (reduced == 0) continue;
     bytes += CollectiveBytesSent(
         {.bytes = reduced,
@@ -207,7 +208,7 @@ RankPrediction PredictRank(const Plan& plan, const WorkerDescription& worker,
             .total());
   }
   prediction.set_peak_bytes(peak);
-  prediction.set_bytes_sent_per_step(BytesSent(plan, role));
+  prediction.set_bytes_sent_per_step(BytesSent(plan, times.rank));
   const Usage usage = UsageOf(TrainProgram(role), times);
   prediction.set_compute_seconds(usage.compute_seconds);
   prediction.set_exposed_communication_seconds(usage.exposed_seconds);

@@ -12,7 +12,7 @@ constexpr double kNs = 1e-9;
 
 bool IsNetwork(Lane lane) {
   return lane == COLLECTIVE || lane == ACTIVATIONS || lane == GRADIENTS ||
-         lane == EXCHANGES;
+         lane == EXCHANGES || lane == GATHERS;
 }
 
 }  // namespace

@@ -4,8 +4,9 @@ const BAR_KINDS = { f: 'forward', i: 'backward, input', w: 'backward, weight', t
   x: 'exchange within units', c: 'collective',
   s: 'optimizer step', d: 'data', o: 'other' };
 const KIND_OF = { FORWARD: 'f', BACKWARD_INPUT: 'i', BACKWARD_WEIGHT: 'w', SEND: 't', RECV: 't', EXCHANGE: 'x',
-  REDUCE_GRADS: 'c', REDUCE_SCALARS: 'c', GRAD_NORM: 's', STEP: 's', LOAD_BATCH: 'd' };
-const LANES = ['COMPUTE', 'EXCHANGES', 'ACTIVATIONS', 'GRADIENTS', 'COLLECTIVE', 'HOST_COMPUTE', 'IO', 'DATA'];
+  REDUCE_GRADS: 'c', REDUCE_SCALARS: 'c',
+  SCATTER_GRADS: 'c', GATHER_PARAMETERS: 'c', GRAD_NORM: 's', STEP: 's', LOAD_BATCH: 'd' };
+const LANES = ['COMPUTE', 'EXCHANGES', 'GATHERS', 'ACTIVATIONS', 'GRADIENTS', 'COLLECTIVE', 'HOST_COMPUTE', 'IO', 'DATA'];
 const isPass = kind => 'fiw'.includes(kind);
 const most = (list, f) => list.reduce((a, x) => Math.max(a, f(x)), -Infinity);
 const least = (list, f) => list.reduce((a, x) => Math.min(a, f(x)), Infinity);

@@ -39,8 +39,12 @@ JobSpec CutJob(const JobSpec& job, const TensorCut& cut) {
   JobSpec result = CutJob(job, PipelineCut{.schedule = cut.schedule,
                                            .pipeline = cut.pipeline,
                                            .data = cut.data});
-  result.mutable_parallelism()->set_tensor(cut.tensor);
-  result.mutable_parallelism()->set_sequence_parallel(cut.sequence);
+  ParallelismSpec& parallelism = *result.mutable_parallelism();
+  parallelism.set_tensor(cut.tensor);
+  parallelism.set_sequence_parallel(cut.sequence);
+  parallelism.set_zero(cut.zero);
+  if (cut.zero_size > 0) parallelism.set_zero_size(cut.zero_size);
+  if (cut.zero == 3) parallelism.set_reshard_after_forward(cut.reshard);
   return result;
 }
 

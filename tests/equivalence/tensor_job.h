@@ -27,6 +27,9 @@ struct TensorCut {
   std::string schedule = "1f1b";
   int pipeline = 1;
   int data = 1;
+  int zero = 0;
+  int zero_size = 0;    // 0: all of data
+  bool reshard = true;  // zero 3
   int ranks() const { return tensor * pipeline * data; }
 };
 JobSpec CutJob(const JobSpec& job, const TensorCut& cut);

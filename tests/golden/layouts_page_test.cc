@@ -82,7 +82,7 @@ std::string Bytes() {
       for (const Instruction& i : TrainOf(plan).instructions()) {
         if (i.kind() != Instruction::EXCHANGE) continue;
         sent[{i.unit(), i.exchange().backward()}] += CollectiveBytesSent(
-            {.bytes = CollectiveBytes(plan, i),
+            {.bytes = CollectiveBytes(plan, 0, i),
              .ranks = GroupSize(plan.mesh(), plan.groups(i.group())),
              .collective = i.exchange().collective()});
       }

@@ -52,7 +52,7 @@ TEST_P(LayoutBytes, AreThoseOfThePapers) {
          FindProgram(role, Program::TRAIN)->instructions()) {
       if (i.kind() != Instruction::EXCHANGE) continue;
       sent[{i.unit(), i.exchange().backward()}] += CollectiveBytesSent(
-          {.bytes = CollectiveBytes(*plan, i),
+          {.bytes = CollectiveBytes(*plan, 0, i),
            .ranks = GroupSize(plan->mesh(), plan->groups(i.group())),
            .collective = i.exchange().collective()});
     }

@@ -1,10 +1,7 @@
 #include "worker/instructions/call.h"
 
-#include <algorithm>
-#include <vector>
-
 #include "proto/base/check.h"
-#include "proto/plan/groups.h"
+#include "proto/plan/at_rest.h"
 #include "proto/plan/operand.h"
 #include "proto/plan/program_text.h"
 
@@ -15,10 +12,11 @@ namespace {
 bool AddsToZeros(const Call& call) {
   bool zeros = false;
   for (const Instruction::Operand& operand : call.instruction.operands()) {
-    if (operand.access() == Instruction::ADD_TO_ZEROS) zeros = true;
     const bool gradients = operand.part() == Instruction::WEIGHT_GRADIENTS ||
                            operand.part() == Instruction::TIED_GRADIENTS;
-    if (gradients && operand.access() == Instruction::ADD) return false;
+    if (!gradients || operand.access() == Instruction::READ) continue;
+    if (operand.access() == Instruction::ADD) return false;
+    zeros = true;
   }
   return zeros;
 }
@@ -60,16 +58,19 @@ OperandBytes BytesOfOperand(const Call& call, Instruction::Part part) {
   return {};
 }
 
-Range SliceOf(const Call& call, int64_t elements) {
-  if (!call.instruction.has_group()) return {0, elements};
-  const Plan& plan = *call.state.plan;
-  const int rank = call.state.rank();
-  const std::vector<int> members =
-      MembersOf(plan.mesh(), plan.groups(call.instruction.group()), rank);
-  const auto at = std::find(members.begin(), members.end(), rank);
-  CHECK(at != members.end()) << InstructionWords(call.instruction);
-  return EvenLines(elements, {.index = static_cast<int>(at - members.begin()),
-                              .count = static_cast<int>(members.size())});
+char* RestOf(const Call& call, Instruction::Part part) {
+  const Buffer* const buffer = FindBuffer(call, part);
+  if (buffer == nullptr) return nullptr;
+  return call.state.RestIn(*buffer, MemoryOf(call, *buffer));
+}
+
+Range DutyOf(const Call& call) {
+  const RankState& state = call.state;
+  const int unit = call.instruction.unit();
+  const Range duty = DutyOf(*state.plan, state.PlacementOf(unit),
+                            call.instruction.part(), state.rank());
+  const int64_t first = state.AtRest(unit).begin;
+  return {duty.begin - first, duty.end - first};
 }
 
 int64_t StepOf(const Call& call) {

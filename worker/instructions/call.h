@@ -38,9 +38,13 @@ struct OperandBytes {
 };
 OperandBytes BytesOfOperand(const Call& call, Instruction::Part part);
 
-// Of so many elements that the instruction deals out, this rank's slice; all
-// where it deals with nobody.
-Range SliceOf(const Call& call, int64_t elements);
+// The operand's memory where what rests here of its unit begins; null: the
+// instruction has no such operand.
+char* RestOf(const Call& call, Instruction::Part part);
+
+// Of what rests of the instruction's part of its unit, what this rank does;
+// from the first element at rest on.
+Range DutyOf(const Call& call);
 
 // The step that the instruction is part of, which may be a later one than that
 // for which the program runs, and the data position when that begins.

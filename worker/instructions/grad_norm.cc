@@ -6,15 +6,13 @@
 namespace troupe {
 
 absl::Status RunGradNorm(const Call& call) {
-  constexpr int64_t kBytes = sizeof(float);
-  const auto [gradients, bytes] =
-      BytesOfOperand(call, Instruction::WEIGHT_GRADIENTS);
-  const Range slice = SliceOf(call, bytes / kBytes);
-  char* scalars = NeedOperand(call, Instruction::TOTALS);
-  if (slice.size() == 0) return absl::OkStatus();
+  const Range duty = DutyOf(call);
+  char* const gradients = RestOf(call, Instruction::WEIGHT_GRADIENTS);
+  char* const scalars = NeedOperand(call, Instruction::TOTALS);
+  if (duty.size() == 0) return absl::OkStatus();
   SumOfSquares(call.state.device,
-               {.x = Tensor(gradients + slice.begin * kBytes, DType::kF32,
-                            {slice.size()}),
+               {.x = Tensor(gradients + duty.begin * sizeof(float), DType::kF32,
+                            {duty.size()}),
                 .result = Tensor(scalars + kSquaredNorm * sizeof(double),
                                  DType::kF64, {1})});
   return absl::OkStatus();

@@ -5,11 +5,13 @@
 #include "worker/instructions/backward_weight.h"
 #include "worker/instructions/exchange.h"
 #include "worker/instructions/forward.h"
+#include "worker/instructions/gather_parameters.h"
 #include "worker/instructions/grad_norm.h"
 #include "worker/instructions/load_batch.h"
 #include "worker/instructions/recv.h"
 #include "worker/instructions/reduce_grads.h"
 #include "worker/instructions/reduce_scalars.h"
+#include "worker/instructions/scatter_grads.h"
 #include "worker/instructions/send.h"
 #include "worker/instructions/snapshot.h"
 #include "worker/instructions/step.h"
@@ -30,6 +32,8 @@ const std::vector<InstructionHandler>& InstructionHandlers() {
       {Instruction::SEND, RunSend},
       {Instruction::RECV, RunRecv},
       {Instruction::EXCHANGE, RunExchange},
+      {Instruction::SCATTER_GRADS, RunScatterGrads},
+      {Instruction::GATHER_PARAMETERS, RunGatherParameters},
   };
   return *handlers;
 }

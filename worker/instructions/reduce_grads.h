@@ -1,5 +1,6 @@
-// REDUCE_GRADS: sums the gradients of units [unit, unit + unit_count) over a
-// group, in one collective. Their buffers are one range (rank_memory.h).
+// REDUCE_GRADS: sums the gradients of units [unit, unit + unit_count), or of a
+// part of one, over a group, in one collective: what rests here of them. Their
+// buffers are one range (rank_memory.h).
 #ifndef TROUPE_WORKER_INSTRUCTIONS_REDUCE_GRADS_H_
 #define TROUPE_WORKER_INSTRUCTIONS_REDUCE_GRADS_H_
 

@@ -11,26 +11,22 @@ namespace {
 
 constexpr int64_t kBytes = sizeof(float);
 
-// The rank's slice of the part, in elements of the unit's flat buffer.
-Range SliceOfPart(const Call& call, const Unit& unit) {
-  const Range part = RangeOfPart(unit, call.instruction.part());
-  const Range slice = SliceOf(call, part.size());
-  return {part.begin + slice.begin, part.begin + slice.end};
-}
-
-// Lays this range of parameters and optimizer state behind one another.
+// Lays what this rank has to write of parameters and optimizer state behind one
+// another.
 UnitFlatBuffers CopyState(const Call& call, const UnitFlatBuffers& from,
-                          const Range& range, char* copy) {
+                          const Range& duty, char* copy) {
   Device& device = call.state.device;
-  const Unit& unit = call.state.plan->units(call.instruction.unit());
-  const int64_t bytes = range.size() * kBytes;
-  UnitFlatBuffers to = {.parameters = copy, .holds = range};
-  device.CopyToHost(copy, from.parameters + range.begin * kBytes, bytes);
+  const int64_t bytes = duty.size() * kBytes;
+  const Range& rests = *from.holds;
+  UnitFlatBuffers to = {
+      .parameters = copy,
+      .holds = Range{rests.begin + duty.begin, rests.begin + duty.end}};
+  device.CopyToHost(copy, from.parameters + duty.begin * kBytes, bytes);
   if (from.optimizer_state == nullptr) return to;
   to.optimizer_state = copy + bytes;
   const int moments = OptimizerMoments(call.state.plan->job().optimizer());
   for (int m = 0; m < moments; ++m) {
-    const int64_t first = m * unit.flat_elements() + range.begin;
+    const int64_t first = m * rests.size() + duty.begin;
     device.CopyToHost(to.optimizer_state + m * bytes,
                       from.optimizer_state + first * kBytes, bytes);
   }
@@ -42,18 +38,21 @@ UnitFlatBuffers CopyState(const Call& call, const UnitFlatBuffers& from,
 absl::Status RunSnapshot(const Call& call) {
   RankState& state = call.state;
   const Unit& unit = state.plan->units(call.instruction.unit());
-  const Range range = SliceOfPart(call, unit);
-  if (range.size() == 0) return absl::OkStatus();
-  char* const master = Operand(call, Instruction::MASTER);
+  const Range duty = DutyOf(call);
+  if (duty.size() == 0) return absl::OkStatus();
+  const Range rests = state.AtRest(call.instruction.unit());
+  char* const master = RestOf(call, Instruction::MASTER);
   UnitFlatBuffers memory = {
       .parameters =
-          master != nullptr ? master : NeedOperand(call, Instruction::WEIGHTS),
-      .optimizer_state = Operand(call, Instruction::MOMENTS)};
+          master != nullptr ? master : RestOf(call, Instruction::WEIGHTS),
+      .optimizer_state = RestOf(call, Instruction::MOMENTS),
+      .holds = rests};
   char* const copy = BytesOfOperand(call, Instruction::COPY).data;
   if (copy != nullptr) {
-    memory = CopyState(call, memory, range, copy);
+    memory = CopyState(call, memory, duty, copy);
     RETURN_IF_ERROR(state.device.Synchronize());
   }
+  const Range range = {rests.begin + duty.begin, rests.begin + duty.end};
   for (StateTensor& tensor : UnitStateTensors(
            state.plan->job().optimizer(), unit, memory, state.place(), range)) {
     tensor.on_host = copy != nullptr;

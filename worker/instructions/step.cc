@@ -31,9 +31,9 @@ absl::Status RunStep(const Call& call) {
   RankState& state = call.state;
   const int unit = call.instruction.unit();
   ASSIGN_OR_RETURN(const double gradient_scale, GradientScale(call));
-  char* const parameters = NeedOperand(call, Instruction::WEIGHTS);
+  char* const parameters = RestOf(call, Instruction::WEIGHTS);
   // In bf16 the optimizer's weights are others than the model's parameters.
-  char* const master = Operand(call, Instruction::MASTER);
+  char* const master = RestOf(call, Instruction::MASTER);
   const Buffer* const old = FindBuffer(call, Instruction::OLD_WEIGHTS);
   if (master == nullptr && old != nullptr) {
     state.device.CopyWithin(parameters, MemoryOf(call, *old), old->bytes());
@@ -42,11 +42,12 @@ absl::Status RunStep(const Call& call) {
       state.device, state.plan->units(unit),
       {.weights = master == nullptr ? parameters : master,
        .parameters = master == nullptr ? nullptr : parameters,
-       .gradients = NeedOperand(call, Instruction::WEIGHT_GRADIENTS),
-       .state = Operand(call, Instruction::MOMENTS),
+       .gradients = RestOf(call, Instruction::WEIGHT_GRADIENTS),
+       .state = RestOf(call, Instruction::MOMENTS),
        .step = state.step.step,
        .learning_rate = state.step.learning_rate,
-       .gradient_scale = gradient_scale});
+       .gradient_scale = gradient_scale,
+       .holds = state.AtRest(unit)});
   return absl::OkStatus();
 }
 

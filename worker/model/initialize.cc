@@ -4,6 +4,7 @@
 #include "ops/reduce.h"
 #include "ops/tensor.h"
 #include "proto/base/check.h"
+#include "proto/plan/at_rest.h"
 
 namespace troupe {
 namespace {
@@ -34,23 +35,27 @@ void FillElements(Device& device, const Parameter& parameter, uint64_t seed,
 
 void InitializeParameters(Device& device, const Unit& unit,
                           const InitialWeights& options, void* weights) {
-  const Tensor flat(weights, DType::kF32, {unit.flat_elements()});
+  const Range holds = options.holds.value_or(Range{0, unit.flat_elements()});
+  const Tensor flat(weights, DType::kF32, {holds.size()});
   device.Zero(flat.raw(), flat.bytes());
   for (const Parameter& parameter : unit.parameters()) {
     if (parameter.init() == Parameter::ZEROS) continue;  // they are
     for (const ParameterRun& run : RunsOf(parameter, options.place)) {
       const int64_t begin = parameter.offset() + run.local;
-      FillElements(device, parameter, options.seed,
-                   flat.Slice(0, begin, begin + run.count), run.whole);
+      const Range here = Both({begin, begin + run.count}, holds);
+      if (here.size() == 0) continue;
+      FillElements(
+          device, parameter, options.seed,
+          flat.Slice(0, here.begin - holds.begin, here.end - holds.begin),
+          run.whole + here.begin - begin);
     }
   }
 }
 
-void RoundParameters(Device& device, const Unit& unit,
+void RoundParameters(Device& device, int64_t elements,
                      const RoundedParameters& buffers) {
-  const int64_t n = unit.flat_elements();
-  Copy(device, {.x = Tensor(buffers.weights, DType::kF32, {n}),
-                .y = Tensor(buffers.parameters, DType::kBF16, {n})});
+  Copy(device, {.x = Tensor(buffers.weights, DType::kF32, {elements}),
+                .y = Tensor(buffers.parameters, DType::kBF16, {elements})});
 }
 
 }  // namespace troupe

@@ -5,29 +5,33 @@
 
 #include <cstdint>
 
+#include "absl/types/optional.h"
 #include "ops/device.h"
 #include "proto/plan.pb.h"
+#include "proto/plan/layout.h"
 #include "proto/plan/slices.h"
 
 namespace troupe {
 
-// Writes all of a unit's flat buffer of weights: unit.flat_elements() f32, of a
-// unit that is cut those that `place` has, gaps and padding zero. Whatever
-// computes in bf16 gets them rounded by RoundParameters.
+// Writes a unit's flat buffer of weights: unit.flat_elements() f32, or the
+// range of them that the rank holds; of a unit that is cut those that `place`
+// has, gaps and padding zero. Whatever computes in bf16 gets them rounded by
+// RoundParameters.
 struct InitialWeights {
   uint64_t seed = 0;  // of the job
   MeshPlace place;
+  absl::optional<Range> holds;  // nothing: all
 };
 void InitializeParameters(Device& device, const Unit& unit,
                           const InitialWeights& options, void* weights);
 
-// The unit's flat buffer of bf16 parameters: its f32 weights, each rounded to
-// the nearest, as the optimizer rounds them.
+// So many bf16 parameters: f32 weights, each rounded to the nearest, as the
+// optimizer rounds them.
 struct RoundedParameters {
   void* weights = nullptr;     // f32
   void* parameters = nullptr;  // bf16, written
 };
-void RoundParameters(Device& device, const Unit& unit,
+void RoundParameters(Device& device, int64_t elements,
                      const RoundedParameters& buffers);
 
 }  // namespace troupe

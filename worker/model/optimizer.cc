@@ -1,38 +1,44 @@
 #include "worker/model/optimizer.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <vector>
 
 #include "ops/optimizer.h"
 #include "ops/tensor.h"
 #include "proto/base/check.h"
+#include "proto/plan/at_rest.h"
 
 namespace troupe {
 namespace {
 
-// Elements [begin, end) of a flat buffer.
-struct Range {
-  int64_t begin = 0;
-  int64_t end = 0;
+struct Run {
+  Range elements;  // of what is held
   bool weight_decay = false;
 };
 
-// The flat buffer in as few ranges as weight decay allows. An alignment gap
-// goes with the parameter before it: zeros that stay zeros.
-std::vector<Range> RangesOf(const Unit& unit) {
+// What is held of the flat buffer, in as few runs as weight decay allows. An
+// alignment gap goes with the parameter before it: zeros that stay zeros.
+std::vector<Run> RunsOf(const Unit& unit, const Range& holds) {
   std::map<int64_t, bool> decays;  // by offset
   for (const Parameter& parameter : unit.parameters()) {
     decays[parameter.offset()] = parameter.weight_decay();
   }
-  std::vector<Range> ranges;
-  for (const auto& [offset, decay] : decays) {
-    if (!ranges.empty() && ranges.back().weight_decay == decay) continue;
-    if (!ranges.empty()) ranges.back().end = offset;
-    ranges.push_back({.begin = offset, .weight_decay = decay});
+  std::vector<Run> runs;
+  for (auto at = decays.begin(); at != decays.end(); ++at) {
+    const auto next = std::next(at);
+    const Range here = Both(
+        {at->first, next == decays.end() ? unit.flat_elements() : next->first},
+        holds);
+    if (here.size() == 0) continue;
+    if (runs.empty() || runs.back().weight_decay != at->second) {
+      const int64_t begin = here.begin - holds.begin;
+      runs.push_back({.elements = {begin, begin}, .weight_decay = at->second});
+    }
+    runs.back().elements.end = here.end - holds.begin;
   }
-  if (!ranges.empty()) ranges.back().end = unit.flat_elements();
-  return ranges;
+  return runs;
 }
 
 Tensor Flat(void* buffer, const Range& range, int64_t first = 0) {
@@ -69,24 +75,24 @@ int64_t Optimizer::StateBytes(int64_t flat_elements) const {
 void Optimizer::Step(Device& device, const Unit& unit,
                      const OptimizerStep& step) const {
   CHECK(spec_.name() != "none") << "a job without optimizer has no STEP";
-  for (const Range& range : RangesOf(unit)) {
+  const Range holds = step.holds.value_or(Range{0, unit.flat_elements()});
+  for (const auto& [range, decays] : RunsOf(unit, holds)) {
     const float weight_decay =
-        range.weight_decay ? static_cast<float>(spec_.weight_decay()) : 0.0f;
+        decays ? static_cast<float>(spec_.weight_decay()) : 0.0f;
     if (adamw_) {
-      AdamW(device,
-            {.weights = Flat(step.weights, range),
-             .gradients = Flat(step.gradients, range),
-             .first_moment = Flat(step.state, range),
-             .second_moment = Flat(step.state, range, unit.flat_elements()),
-             .parameters = Copy(step.parameters, range),
-             .learning_rate = static_cast<float>(step.learning_rate),
-             .beta1 = static_cast<float>(spec_.betas(0)),
-             .beta2 = static_cast<float>(spec_.betas(1)),
-             .epsilon = static_cast<float>(spec_.eps()),
-             .weight_decay = weight_decay,
-             .step = step.step,
-             .gradient_scale = static_cast<float>(step.gradient_scale),
-             .zero_gradients = true});
+      AdamW(device, {.weights = Flat(step.weights, range),
+                     .gradients = Flat(step.gradients, range),
+                     .first_moment = Flat(step.state, range),
+                     .second_moment = Flat(step.state, range, holds.size()),
+                     .parameters = Copy(step.parameters, range),
+                     .learning_rate = static_cast<float>(step.learning_rate),
+                     .beta1 = static_cast<float>(spec_.betas(0)),
+                     .beta2 = static_cast<float>(spec_.betas(1)),
+                     .epsilon = static_cast<float>(spec_.eps()),
+                     .weight_decay = weight_decay,
+                     .step = step.step,
+                     .gradient_scale = static_cast<float>(step.gradient_scale),
+                     .zero_gradients = true});
     } else {
       Sgd(device,
           {.weights = Flat(step.weights, range),

@@ -15,9 +15,11 @@
 
 #include <cstdint>
 
+#include "absl/types/optional.h"
 #include "ops/device.h"
 #include "proto/job.pb.h"
 #include "proto/plan.pb.h"
+#include "proto/plan/layout.h"
 
 namespace troupe {
 
@@ -33,10 +35,13 @@ struct OptimizerStep {
   // with the weights themselves.
   void* parameters = nullptr;
   void* gradients = nullptr;  // read; left zero
-  void* state = nullptr;      // OPTIMIZER_STATE, StateBytes; zero before step 1
+  void* state = nullptr;      // OPTIMIZER_STATE, StateBytes of as many
+                              // elements; zero before step 1
   int64_t step = 1;           // of this update; the first is 1
   double learning_rate = 0;
   double gradient_scale = 1;
+  // The elements of the unit's flat buffers that these are; nothing: all.
+  absl::optional<Range> holds;
 };
 
 class Optimizer {

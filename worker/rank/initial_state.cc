@@ -35,7 +35,7 @@ void ZeroResident(RankState& state, Buffer::Kind kind, int unit) {
 void ZeroState(RankState& state) {
   for (const int unit : state.HeldUnits()) {
     state.device.Zero(state.MemoryOfUnit(unit).parameters,
-                      state.plan->units(unit).flat_elements() * sizeof(float));
+                      state.AtRest(unit).size() * sizeof(float));
     ZeroResident(state, Buffer::OPTIMIZER_STATE, unit);
     ZeroResident(state, Buffer::PARAMETER_GRADIENTS, unit);
   }
@@ -161,7 +161,7 @@ absl::StatusOr<std::string> CheckSameData(const Manifest& manifest,
 void SpreadWeights(RankState& state, int unit) {
   const UnitFlatBuffers memory = state.MemoryOfUnit(unit);
   if (memory.rounded_parameters != nullptr) {
-    RoundParameters(state.device, state.plan->units(unit),
+    RoundParameters(state.device, state.AtRest(unit).size(),
                     {.weights = memory.parameters,
                      .parameters = memory.rounded_parameters});
   }
@@ -177,10 +177,11 @@ void SpreadWeights(RankState& state, int unit) {
 
 void InitializeFromSeed(RankState& state) {
   for (const int unit : state.HeldUnits()) {
-    InitializeParameters(
-        state.device, state.plan->units(unit),
-        {.seed = state.plan->job().training().seed(), .place = state.place()},
-        state.MemoryOfUnit(unit).parameters);
+    InitializeParameters(state.device, state.plan->units(unit),
+                         {.seed = state.plan->job().training().seed(),
+                          .place = state.place(),
+                          .holds = state.AtRest(unit)},
+                         state.MemoryOfUnit(unit).parameters);
     SpreadWeights(state, unit);
     ZeroResident(state, Buffer::OPTIMIZER_STATE, unit);
     ZeroResident(state, Buffer::PARAMETER_GRADIENTS, unit);
@@ -203,8 +204,8 @@ absl::Status InitializeFromHuggingFace(const std::string& directory,
                                           .index = part.index(),
                                           .rows = part.rows()});
     }
-    work.bytes += state.plan->units(unit).flat_elements() *
-                  static_cast<int64_t>(sizeof(float));
+    work.bytes +=
+        state.AtRest(unit).size() * static_cast<int64_t>(sizeof(float));
   }
   const DiskLog::Entry entry(disk.log, work);
   const BytesMoved moved = entry.moved();

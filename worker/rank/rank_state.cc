@@ -4,8 +4,10 @@
 
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "proto/plan/at_rest.h"
 #include "proto/plan/find_program.h"
 #include "proto/plan/mesh.h"
+#include "proto/plan/roles.h"
 #include "worker/model/build_units.h"
 
 namespace troupe {
@@ -72,21 +74,39 @@ std::string RankState::DataIdentity() const {
   return data.has_value() ? data->file().identity() : "";
 }
 
+const Placement& RankState::PlacementOf(int unit) const {
+  const Placement* const placement = FindPlacement(role(), unit);
+  CHECK(placement != nullptr)
+      << "rank " << rank() << " does not hold unit " << unit;
+  return *placement;
+}
+
+Range RankState::AtRest(int unit) const {
+  return RangeAtRest(*plan, PlacementOf(unit), rank());
+}
+
+char* RankState::RestIn(const Buffer& buffer, char* memory) const {
+  if (buffer.slice()) return memory;
+  const int64_t elements = plan->units(buffer.unit()).flat_elements();
+  return memory + AtRest(buffer.unit()).begin * (buffer.bytes() / elements);
+}
+
 UnitFlatBuffers RankState::MemoryOfUnit(int unit) const {
   const Buffer* parameters = FindResident(role(), Buffer::PARAMETERS, unit);
   CHECK(parameters != nullptr)
       << "rank " << rank() << " does not hold unit " << unit;
   const Buffer* state = FindResident(role(), Buffer::OPTIMIZER_STATE, unit);
   const Buffer* master = FindResident(role(), Buffer::MASTER_WEIGHTS, unit);
-  UnitFlatBuffers unit_memory = {.parameters =
-                                     memory.Copies(*parameters).front()};
+  const auto rest_in = [this](const Buffer& buffer) {
+    return RestIn(buffer, memory.Copies(buffer).front());
+  };
+  UnitFlatBuffers unit_memory = {.parameters = rest_in(*parameters),
+                                 .holds = AtRest(unit)};
   if (master != nullptr) {
     unit_memory.rounded_parameters = unit_memory.parameters;
-    unit_memory.parameters = memory.Copies(*master).front();
+    unit_memory.parameters = rest_in(*master);
   }
-  if (state != nullptr) {
-    unit_memory.optimizer_state = memory.Copies(*state).front();
-  }
+  if (state != nullptr) unit_memory.optimizer_state = rest_in(*state);
   return unit_memory;
 }
 

@@ -68,9 +68,14 @@ struct RankState {
   // What tells the data from other data (storage/dataset/token_file.h); empty:
   // no data here.
   std::string DataIdentity() const;
-  // A unit's resident buffers, the first copy of each. REQUIRES that this rank
-  // holds the unit.
+  // Of a unit: what rests here of its flat buffers (proto/plan/at_rest.h), and
+  // of that in its resident buffers the first copy of each. REQUIRE that this
+  // rank holds the unit.
+  const Placement& PlacementOf(int unit) const;
+  Range AtRest(int unit) const;
   UnitFlatBuffers MemoryOfUnit(int unit) const;
+  // The first byte at rest, of a resident buffer's memory.
+  char* RestIn(const Buffer& buffer, char* memory) const;
   // Ascending, those with PARAMETERS here.
   std::vector<int> HeldUnits() const;
 

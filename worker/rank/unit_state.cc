@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "proto/plan/at_rest.h"
 
 namespace troupe {
 namespace {
@@ -13,11 +14,6 @@ std::vector<std::string> StatePrefixes(const OptimizerSpec& optimizer) {
     return {"optimizer.exp_avg.", "optimizer.exp_avg_sq."};
   }
   return {"optimizer.momentum."};
-}
-
-Range Both(const Range& a, const Range& b) {
-  const int64_t begin = std::max(a.begin, b.begin);
-  return {begin, std::max(begin, std::min(a.end, b.end))};
 }
 
 // What the rank has of one flat buffer: `wanted` of it, of which `held` is in
@@ -82,9 +78,8 @@ std::vector<StateTensor> UnitStateTensors(const OptimizerSpec& optimizer,
                                           const UnitFlatBuffers& memory,
                                           const MeshPlace& place,
                                           const absl::optional<Range>& range) {
-  const Range all = {0, unit.flat_elements()};
-  const FlatPart part = {.held = memory.holds.value_or(all),
-                         .wanted = range.value_or(all)};
+  const Range held = memory.holds.value_or(Range{0, unit.flat_elements()});
+  const FlatPart part = {.held = held, .wanted = range.value_or(held)};
   std::vector<StateTensor> tensors;
   AddTensors("", unit, place, part, memory.parameters, tensors);
   if (memory.optimizer_state == nullptr) return tensors;

@@ -46,18 +46,19 @@ struct StateTensor {
   int64_t elements = 0;  // of this rank's boxes
 };
 
-// A unit's flat buffers: unit.flat_elements() f32 of parameters, which are
-// MASTER_WEIGHTS where the job has them and PARAMETERS where not, and the
-// optimizer's state behind one another (docs/plan.md, OPTIMIZER_STATE).
+// A unit's flat buffers, or the range of them that this rank has: f32 of
+// parameters, which are MASTER_WEIGHTS where the job has them and PARAMETERS
+// where not, and the optimizer's state behind one another (docs/plan.md,
+// OPTIMIZER_STATE).
 struct UnitFlatBuffers {
   char* parameters = nullptr;
   char* rounded_parameters = nullptr;  // bf16 PARAMETERS; null: no master
   char* optimizer_state = nullptr;     // null: none is kept
-  absl::optional<Range> holds;         // of each; nothing: all of it
+  absl::optional<Range> holds;         // elements of each; nothing: all
 };
 
 // Of a unit that is cut, what `place` has; and of that what lies in `range` of
-// the flat buffers, where it is given.
+// the flat buffers, which is in memory; all that is, where it is not given.
 std::vector<StateTensor> UnitStateTensors(
     const OptimizerSpec& optimizer, const Unit& unit,
     const UnitFlatBuffers& memory, const MeshPlace& place = {},

@@ -30,6 +30,7 @@ struct SpanFields {
   std::string axis;
   int block = 0;
   std::vector<int> places;
+  int stride = 0;
 };
 Group GroupOf(const std::vector<SpanFields>& spans) {
   Group group;
@@ -39,6 +40,7 @@ Group GroupOf(const std::vector<SpanFields>& spans) {
     span.set_axis(fields.axis);
     span.set_block(fields.block);
     span.mutable_places()->Assign(fields.places.begin(), fields.places.end());
+    span.set_stride(fields.stride);
   }
   return group;
 }
@@ -101,6 +103,20 @@ TEST(Groups, OfOneKindPartitionTheRanks) {
   }
 }
 
+TEST(Groups, SpanEachSoManiethPlace) {
+  const Mesh mesh = MeshOf({{"data", 6}, {"tensor", 2}});
+  const Group group = GroupOf({{.axis = "data", .stride = 2}});
+  EXPECT_EQ(GroupSize(mesh, group), 3);
+  EXPECT_EQ(GroupCount(mesh, group), 4);
+  EXPECT_THAT(MembersOf(mesh, group, 4), ElementsAre(0, 4, 8));
+  EXPECT_THAT(MembersOf(mesh, group, 7), ElementsAre(3, 7, 11));
+  EXPECT_EQ(GroupNumber(mesh, group, 7), 3);
+  EXPECT_EQ(PieceOf(mesh, group, 7).index, 1);
+  EXPECT_EQ(PieceOf(mesh, group, 7).count, 3);
+  EXPECT_FALSE(IsAlong(group, "data"));
+  EXPECT_EQ(SpansText(group), "data every 2");
+}
+
 TEST(Groups, HaveACarrierEachOrOneForAll) {
   const Mesh mesh = MeshOf({{"data", 2}, {"tensor", 2}});
   Group group = GroupOf({{"tensor"}});
@@ -125,6 +141,10 @@ TEST(Groups, ThatDoNotFitTheMeshAreFaults) {
   EXPECT_THAT(message({{"data"}, {"data"}}), HasSubstr("twice"));
   EXPECT_THAT(message({{"data", 3}}), HasSubstr("blocks of 3 of the 4"));
   EXPECT_THAT(message({{"data", -1}}), HasSubstr("blocks of -1"));
+  EXPECT_THAT(message({{.axis = "data", .stride = 3}}),
+              HasSubstr("every 3 of the 4"));
+  EXPECT_THAT(message({{.axis = "data", .block = 2, .stride = 2}}),
+              HasSubstr("more than one of them"));
   EXPECT_THAT(message({{"data", 0, {1, 1}}}), HasSubstr("place 1 after 1"));
   EXPECT_THAT(message({{"data", 0, {4}}}), HasSubstr("place 4 after -1"));
 }

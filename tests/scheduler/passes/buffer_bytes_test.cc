@@ -38,6 +38,34 @@ TEST(BufferBytes, ACopyIsOfWhatARankWrites) {
   EXPECT_EQ(range.bytes, bytes);
 }
 
+// Table 1 of arXiv 1910.02054, with gradients and moments in f32: of psi
+// parameters over N replicas, which divide them.
+TEST(BufferBytes, AreThoseOfZero) {
+  constexpr int kReplicas = 2;
+  for (const std::string precision : {"f32", "bf16"}) {
+    for (const int zero : {0, 1, 2, 3}) {
+      JobSpec job = ExampleJob({.data = kReplicas});
+      job.mutable_training()->set_precision(precision);
+      job.mutable_parallelism()->set_zero(zero);
+      const Plan plan = ExampleDraft(job, "").plan;
+      const int64_t psi = plan.units(1).flat_elements();
+      const auto bytes = [&](Buffer::Kind kind) {
+        return BufferBytes(plan, plan.roles(0), kind, 1);
+      };
+      const int64_t each = precision == "bf16" ? 2 : 4;
+      const int64_t states = zero >= 1 ? psi / kReplicas : psi;
+      const int64_t gradients = zero >= 2 ? psi / kReplicas : psi;
+      const int64_t parameters = zero >= 3 ? psi / kReplicas : psi;
+      EXPECT_EQ(bytes(Buffer::OPTIMIZER_STATE), 8 * states);
+      EXPECT_EQ(bytes(Buffer::MASTER_WEIGHTS), 4 * states);
+      EXPECT_EQ(bytes(Buffer::PARAMETER_GRADIENTS), 4 * gradients);
+      EXPECT_EQ(bytes(Buffer::PARAMETERS), each * parameters);
+      EXPECT_EQ(bytes(Buffer::UNSHARDED_PARAMETERS), each * psi);
+      EXPECT_EQ(bytes(Buffer::UNSHARDED_GRADIENTS), 4 * psi);
+    }
+  }
+}
+
 TEST(BufferBytes, AreThoseOfAMicroBatch) {
   const Plan plan = ExampleDraft(ExampleJob({.micro_batch_size = 2}), "").plan;
   // Tokens and targets of 2 sequences of 8.

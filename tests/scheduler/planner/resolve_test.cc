@@ -83,6 +83,26 @@ TEST(ResolveJob, RefusesWithThePathAndTheWayOut) {
       {[](JobSpec& j) { j.set_name("latest"); }, "name: \"latest\" is how"},
       {[](JobSpec& j) { j.mutable_model()->clear_architecture(); },
        "model.architecture: is missing; give gpt2, "},
+      {[](JobSpec& j) { j.mutable_parallelism()->set_zero(4); },
+       "parallelism.zero: "},
+      {[](JobSpec& j) { j.mutable_parallelism()->set_zero_size(2); },
+       "parallelism.zero_size: nothing is dealt over ranks with zero: 0"},
+      {[](JobSpec& j) {
+         j.mutable_parallelism()->set_zero(1);
+         j.mutable_parallelism()->set_data(4);
+         j.mutable_parallelism()->set_zero_size(3);
+       },
+       "parallelism.zero_size: 3 does not divide the 4 replicas"},
+      {[](JobSpec& j) {
+         j.mutable_parallelism()->set_zero(2);
+         j.mutable_parallelism()->set_reshard_after_forward(true);
+       },
+       "parallelism.reshard_after_forward: is for zero: 3"},
+      {[](JobSpec& j) {
+         j.mutable_parallelism()->set_zero(1);
+         j.mutable_parallelism()->set_pipeline_schedule("pipedream");
+       },
+       "parallelism.zero: 1 does not go with pipedream: each micro-batch"},
       {[](JobSpec& j) { j.mutable_model()->set_architecture("gtp2"); },
        "model.architecture: there is no \"gtp2\"; use gpt2, "},
       {[](JobSpec& j) { j.mutable_model()->clear_hidden_size(); },

@@ -53,7 +53,7 @@ TEST(CostModel, CollectivesCostTheirRing) {
   EXPECT_DOUBLE_EQ(CostOf(model, "R u2-3 g0").communication,
                    2 * 10e-6 + bytes * 1e-9);
   EXPECT_DOUBLE_EQ(CostOf(model, "A g0").communication, 2 * 10e-6 + 40e-9);
-  EXPECT_EQ(CollectiveBytes(plan, *ParseInstruction("F u1 m0")), 0);
+  EXPECT_EQ(CollectiveBytes(plan, 0, *ParseInstruction("F u1 m0")), 0);
 }
 
 TEST(CostModel, AGroupHasTheRateOfItsBackend) {

@@ -75,7 +75,7 @@ TEST(InitializeTest, RoundsToTheNearestEven) {
   weights.floats()[0] = 1 + 1.0f / 256;
   weights.floats()[1] = 1 + 3.0f / 256;
   weights.floats()[2] = -2.71828f;
-  RoundParameters(*device, unit,
+  RoundParameters(*device, unit.flat_elements(),
                   {.weights = weights.get(), .parameters = parameters.get()});
   const auto* bits = static_cast<const uint16_t*>(parameters.get());
   EXPECT_EQ(bits[0], 0x3f80);  // 1

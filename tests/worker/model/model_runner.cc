@@ -186,7 +186,7 @@ void ModelRunner::Round() {
   if (!rounds()) return;
   for (int u = 0; u < units(); ++u) {
     RoundParameters(
-        device_, specs_[u],
+        device_, specs_[u].flat_elements(),
         {.weights = parameters_[u].get(), .parameters = rounded_[u].get()});
   }
 }

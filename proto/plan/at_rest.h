@@ -1,0 +1,40 @@
+// What a rank has of a unit between uses, and what of that it does alone.
+//
+// A unit that is dealt (Placement.dealt) rests in even slices of its flat
+// buffer, of whole lines: that of member i of the group is block i of the
+// buffer's collectives. Which of its buffers do so, Buffer.slice says; where
+// others are whole, the rank still changes, sums and saves its slice only. Of a
+// part of what rests, those who have the same of it do an even slice each.
+//
+// All in elements of the unit's flat buffer. REQUIRE check_shape of the
+// placement.
+#ifndef TROUPE_PROTO_PLAN_AT_REST_H_
+#define TROUPE_PROTO_PLAN_AT_REST_H_
+
+#include <cstdint>
+
+#include "proto/plan.pb.h"
+#include "proto/plan/layout.h"
+
+namespace troupe {
+
+// What is in both; empty ranges begin at the later beginning.
+Range Both(const Range& a, const Range& b);
+
+// The rank's slice of the unit; all of it where it is not dealt.
+Range RangeAtRest(const Plan& plan, const Placement& placement, int rank);
+
+// Of a part, what rests here.
+Range PartAtRest(const Plan& plan, const Placement& placement, int part,
+                 int rank);
+
+// Of that, the rank's even slice: GRAD_NORM and SNAPSHOT are of it.
+Range DutyOf(const Plan& plan, const Placement& placement, int part, int rank);
+
+// At most so many elements on any rank of the placement's role.
+int64_t LargestAtRest(const Plan& plan, const Placement& placement);
+int64_t LargestDuty(const Plan& plan, const Placement& placement, int part);
+
+}  // namespace troupe
+
+#endif  // TROUPE_PROTO_PLAN_AT_REST_H_

@@ -1,0 +1,296 @@
+#include "proto/plan/check_at_rest.h"
+
+#include <iterator>
+#include <map>
+#include <set>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/status.h"
+#include "proto/plan/at_rest.h"
+#include "proto/plan/fault.h"
+#include "proto/plan/groups.h"
+#include "proto/plan/precision.h"
+#include "proto/plan/program_text.h"
+#include "proto/plan/roles.h"
+
+namespace troupe {
+namespace {
+
+// All of its ranks deal it over each other.
+absl::Status CheckDealing(const Plan& plan, const Role& role) {
+  const int rank = FirstRankOf(plan.mesh(), role);
+  for (const Placement& placement : role.placements()) {
+    if (!placement.has_dealt()) continue;
+    const int group = placement.dealt();
+    for (const int member : MembersOf(plan.mesh(), plan.groups(group), rank)) {
+      const Placement* const there =
+          FindPlacement(RoleOf(plan, member), placement.unit());
+      if (there != nullptr && there->has_dealt() && there->dealt() == group) {
+        continue;
+      }
+      return absl::FailedPreconditionError(
+          absl::StrCat("role ", RoleText(role), ": unit ", placement.unit(),
+                       " is dealt over group ", plan.groups(group).name(),
+                       ", but not by rank ", member, ", which is in it"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Of a whole buffer of the kind; 0: it is never dealt.
+int64_t BytesForEachElement(const Plan& plan, Buffer::Kind kind) {
+  switch (kind) {
+    case Buffer::PARAMETERS:
+      return BytesOfElement(ComputeType(plan.job().training()));
+    case Buffer::PARAMETER_GRADIENTS:
+    case Buffer::MASTER_WEIGHTS:
+      return BytesOfElement(F32);
+    case Buffer::OPTIMIZER_STATE:
+      return BytesOfElement(F32) * OptimizerMoments(plan.job().optimizer());
+    default:
+      return 0;
+  }
+}
+
+// Follows one program of a role: which buffers are whole, and what has become
+// of gradients.
+class AtRestCheck {
+ public:
+  AtRestCheck(const Plan& plan, const Role& role, const Program& program)
+      : plan_(plan),
+        role_(role),
+        rank_(FirstRankOf(plan.mesh(), role)),
+        program_(program) {}
+
+  absl::Status Run() {
+    for (const Buffer& buffer : program_.buffers()) {
+      RETURN_IF_ERROR(CheckBuffer(buffer));
+    }
+    for (const Instruction& instruction : program_.instructions()) {
+      RETURN_IF_ERROR(Check(instruction));
+    }
+    for (const auto& [buffer, scattered] : added_) {
+      if (scattered) continue;
+      return Fault(
+          absl::StrCat("gradients of unit ", program_.buffers(buffer).unit(),
+                       " are not scattered: SCATTER_GRADS is missing"));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  // Null: each rank has all of the unit.
+  const Placement* Dealt(int unit) const {
+    const Placement* const placement = FindPlacement(role_, unit);
+    const bool dealt = placement != nullptr && placement->has_dealt();
+    return dealt ? placement : nullptr;
+  }
+
+  absl::Status CheckBuffer(const Buffer& buffer) const {
+    const int64_t each = BytesForEachElement(plan_, buffer.kind());
+    if (each == 0 && !buffer.slice()) return absl::OkStatus();
+    const Placement* const dealt =
+        buffer.has_unit() ? Dealt(buffer.unit()) : nullptr;
+    const bool state = buffer.kind() == Buffer::MASTER_WEIGHTS ||
+                       buffer.kind() == Buffer::OPTIMIZER_STATE;
+    const bool fits = dealt == nullptr ? !buffer.slice()
+                      : state          ? buffer.slice()
+                                       : true;
+    const std::string what = absl::StrCat(Buffer::Kind_Name(buffer.kind()),
+                                          " of unit ", buffer.unit());
+    if (!fits || each == 0) {
+      return Fault(
+          absl::StrCat(what, buffer.slice() ? " is a slice" : " is whole",
+                       dealt == nullptr ? ", and the unit is not dealt"
+                                        : ", and the unit rests in slices"));
+    }
+    const int64_t elements = buffer.slice()
+                                 ? LargestAtRest(plan_, *dealt)
+                                 : plan_.units(buffer.unit()).flat_elements();
+    if (buffer.bytes() == elements * each) return absl::OkStatus();
+    return Fault(absl::StrCat(what, " has ", buffer.bytes(), " bytes, where ",
+                              elements * each, " are needed"));
+  }
+
+  absl::Status Check(const Instruction& instruction) {
+    switch (instruction.kind()) {
+      case Instruction::FORWARD:
+      case Instruction::BACKWARD_INPUT:
+        return CheckWhole(instruction);
+      case Instruction::BACKWARD_WEIGHT:
+        return CheckAdds(instruction);
+      case Instruction::GATHER_PARAMETERS:
+        return CheckGather(instruction);
+      case Instruction::SCATTER_GRADS:
+        return CheckScatter(instruction);
+      case Instruction::REDUCE_GRADS:
+      case Instruction::GRAD_NORM:
+      case Instruction::STEP:
+        return CheckSummed(instruction);
+      default:
+        return absl::OkStatus();
+    }
+  }
+
+  absl::Status CheckWhole(const Instruction& pass) const {
+    for (const Instruction::Operand& operand : pass.operands()) {
+      if (operand.part() != Instruction::WEIGHTS &&
+          operand.part() != Instruction::TIED_WEIGHTS) {
+        continue;
+      }
+      const Buffer& buffer = program_.buffers(operand.buffer());
+      if (Dealt(buffer.unit()) == nullptr) continue;
+      if (whole_.count(operand.buffer()) > 0) continue;
+      return Fault(pass,
+                   absl::StrCat("the parameters of unit ", buffer.unit(),
+                                " are not whole: no GATHER_PARAMETERS comes "
+                                "before it"));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckAdds(const Instruction& pass) {
+    for (const Instruction::Operand& operand : pass.operands()) {
+      if (operand.part() != Instruction::WEIGHT_GRADIENTS &&
+          operand.part() != Instruction::TIED_GRADIENTS) {
+        continue;
+      }
+      const Buffer& buffer = program_.buffers(operand.buffer());
+      if (Dealt(buffer.unit()) == nullptr) continue;
+      if (buffer.slice()) {
+        return Fault(pass, absl::StrCat("adds whole gradients to a slice of "
+                                        "unit ",
+                                        buffer.unit()));
+      }
+      const auto [at, is_new] = added_.emplace(operand.buffer(), false);
+      if (at->second) {
+        return Fault(pass,
+                     absl::StrCat("adds to gradients of unit ", buffer.unit(),
+                                  " after they were scattered"));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckGather(const Instruction& gather) {
+    RETURN_IF_ERROR(CheckGroup(gather));
+    const Buffer* const slice = Find(gather, Instruction::SLICE);
+    const Buffer* const whole = Find(gather, Instruction::WEIGHTS);
+    const bool apart =
+        whole != nullptr && whole->kind() == Buffer::UNSHARDED_PARAMETERS;
+    if (whole == nullptr || whole->unit() != gather.unit() || whole->slice() ||
+        apart != (slice != nullptr) ||
+        (apart && (!slice->slice() || slice->unit() != gather.unit() ||
+                   slice->kind() != Buffer::PARAMETERS))) {
+      return Fault(gather, "does not make its unit's parameters whole");
+    }
+    for (const Instruction::Operand& operand : gather.operands()) {
+      if (operand.part() == Instruction::WEIGHTS) {
+        whole_.insert(operand.buffer());
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckScatter(const Instruction& scatter) {
+    RETURN_IF_ERROR(CheckGroup(scatter));
+    const int unit = scatter.unit();
+    const Buffer* const slice = Find(scatter, Instruction::SLICE);
+    const Buffer* const whole = Find(scatter, Instruction::WEIGHT_GRADIENTS);
+    const bool apart =
+        whole != nullptr && whole->kind() == Buffer::UNSHARDED_GRADIENTS;
+    if (whole == nullptr || whole->unit() != unit || whole->slice() ||
+        apart != (slice != nullptr) ||
+        (apart && (!slice->slice() || slice->unit() != unit ||
+                   slice->kind() != Buffer::PARAMETER_GRADIENTS))) {
+      return Fault(scatter, "does not scatter its unit's gradients");
+    }
+    if (used_.count(unit) > 0) {
+      return Fault(scatter, absl::StrCat("the gradients of unit ", unit,
+                                         " were used before"));
+    }
+    for (const Instruction::Operand& operand : scatter.operands()) {
+      if (operand.part() != Instruction::WEIGHT_GRADIENTS) continue;
+      const auto at = added_.find(operand.buffer());
+      if (at == added_.end()) {
+        return Fault(scatter, "nothing was added to these gradients");
+      }
+      if (at->second) return Fault(scatter, "they were scattered before");
+      at->second = true;
+    }
+    return absl::OkStatus();
+  }
+
+  // Those who use a unit's gradients use all that was added to them.
+  absl::Status CheckSummed(const Instruction& instruction) {
+    const int unit = instruction.unit();
+    if (Dealt(unit) == nullptr) return absl::OkStatus();
+    for (const auto& [buffer, scattered] : added_) {
+      if (scattered || program_.buffers(buffer).unit() != unit) continue;
+      return Fault(instruction, absl::StrCat("the gradients of unit ", unit,
+                                             " are not scattered yet"));
+    }
+    used_.insert(unit);
+    if (instruction.kind() != Instruction::STEP) return absl::OkStatus();
+    for (auto at = whole_.begin(); at != whole_.end();) {
+      at = program_.buffers(*at).unit() == unit ? whole_.erase(at)
+                                                : std::next(at);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckGroup(const Instruction& instruction) const {
+    const Placement* const dealt = Dealt(instruction.unit());
+    if (dealt == nullptr) return Fault(instruction, "its unit is not dealt");
+    const Group& with = plan_.groups(instruction.group());
+    const Group& over = plan_.groups(dealt->dealt());
+    if (MembersOf(plan_.mesh(), with, rank_) ==
+        MembersOf(plan_.mesh(), over, rank_)) {
+      return absl::OkStatus();
+    }
+    return Fault(instruction,
+                 absl::StrCat("group ", with.name(), " has other ranks than ",
+                              over.name(), ", over which its unit is dealt"));
+  }
+
+  const Buffer* Find(const Instruction& instruction,
+                     Instruction::Part part) const {
+    for (const Instruction::Operand& operand : instruction.operands()) {
+      if (operand.part() == part) return &program_.buffers(operand.buffer());
+    }
+    return nullptr;
+  }
+
+  absl::Status Fault(absl::string_view what) const {
+    return ProgramFault({.rank = rank_, .kind = program_.kind()}, what);
+  }
+  absl::Status Fault(const Instruction& instruction,
+                     absl::string_view what) const {
+    return Fault(absl::StrCat(InstructionText(instruction), ": ", what));
+  }
+
+  const Plan& plan_;
+  const Role& role_;
+  const int rank_;  // the role's first, for messages
+  const Program& program_;
+  std::set<int> whole_;        // buffers of parameters, gathered
+  std::map<int, bool> added_;  // of gradients: whether they are scattered
+  std::set<int> used_;         // units whose gradients were summed or stepped
+};
+
+}  // namespace
+
+absl::Status CheckAtRest(const Plan& plan) {
+  for (const Role& role : plan.roles()) {
+    RETURN_IF_ERROR(CheckDealing(plan, role));
+  }
+  for (const Role& role : plan.roles()) {
+    for (const Program& program : role.programs()) {
+      RETURN_IF_ERROR(AtRestCheck(plan, role, program).Run());
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace troupe

@@ -1,0 +1,28 @@
+// ZeRO (Rajbhandari et al., arXiv 1910.02054) and FSDP (arXiv 2304.11277): what
+// data replicas would hold alike rests in even slices over them, each of which
+// one of them changes. Between uses, that is: a product has its unit's
+// parameters whole, and leaves gradients that are whole.
+#ifndef TROUPE_SCHEDULER_LAYOUTS_ZERO_H_
+#define TROUPE_SCHEDULER_LAYOUTS_ZERO_H_
+
+#include "proto/job.pb.h"
+
+namespace troupe {
+
+// What of a unit is dealt over neighbouring replicas.
+struct ZeroRow {
+  bool states = false;      // master weights and moments
+  bool gradients = false;   // each micro-batch's are summed into slices
+  bool parameters = false;  // and are gathered
+  bool gathered_for_each_use = false;  // and given back behind it; else kept
+                                       // from the first use of a step to its
+                                       // last
+};
+ZeroRow ZeroRowOf(const ParallelismSpec& parallelism);
+
+// Replicas that a unit is dealt over; 1: none is.
+int ZeroSize(const ParallelismSpec& parallelism);
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_LAYOUTS_ZERO_H_

@@ -1,0 +1,68 @@
+#include "scheduler/passes/gather_parameters.h"
+
+#include <set>
+#include <utility>
+
+#include "proto/plan/program_text.h"
+#include "proto/plan/roles.h"
+#include "proto/plan/unit_passes.h"
+#include "scheduler/layouts/zero.h"
+
+namespace troupe {
+namespace {
+
+// Dealt units whose parameters a pass computes with: its own unit's, and those
+// that this is tied to.
+std::set<int> UnitsUsed(const UnitPasses& passes, const Role& role,
+                        const Instruction& pass, const Plan& plan) {
+  std::set<int> used;
+  if (pass.kind() != Instruction::FORWARD &&
+      pass.kind() != Instruction::BACKWARD_INPUT) {
+    return used;
+  }
+  const SegmentUse& use =
+      passes.Of(pass.unit(), pass.kind()).at(pass.segment()).use;
+  for (const int u : GradientUnits(plan, pass.unit())) {
+    const bool reads = u == pass.unit() ? use.weights : use.tied_weights;
+    if (reads && FindPlacement(role, u)->has_dealt()) used.insert(u);
+  }
+  return used;
+}
+
+void EmitGather(int unit, int group, Program& program) {
+  Instruction& gather = *program.add_instructions();
+  gather.set_kind(Instruction::GATHER_PARAMETERS);
+  gather.set_lane(UsualLane(Instruction::GATHER_PARAMETERS));
+  gather.set_unit(unit);
+  gather.set_group(group);
+}
+
+}  // namespace
+
+void GatherParameters(Draft& draft) {
+  const Plan& plan = draft.plan;
+  const ZeroRow row = ZeroRowOf(plan.job().parallelism());
+  if (!row.states) return;
+  const UnitPasses passes(plan);
+  for (Role& role : *draft.plan.mutable_roles()) {
+    for (Program& program : *role.mutable_programs()) {
+      Program gathered;
+      gathered.set_kind(program.kind());
+      std::set<int> whole;
+      for (const Instruction& instruction : program.instructions()) {
+        const std::set<int> used = UnitsUsed(passes, role, instruction, plan);
+        for (const int unit : used) {
+          if (whole.count(unit) > 0) continue;
+          const int dealt = FindPlacement(role, unit)->dealt();
+          EmitGather(unit, GatherGroup(plan, dealt), gathered);
+        }
+        if (row.gathered_for_each_use && !used.empty()) whole.clear();
+        whole.insert(used.begin(), used.end());
+        *gathered.add_instructions() = instruction;
+      }
+      program = std::move(gathered);
+    }
+  }
+}
+
+}  // namespace troupe

@@ -1,0 +1,64 @@
+#include "scheduler/passes/scatter_gradients.h"
+
+#include <map>
+#include <utility>
+
+#include "proto/plan/program_text.h"
+#include "proto/plan/roles.h"
+#include "scheduler/layouts/zero.h"
+
+namespace troupe {
+namespace {
+
+constexpr int kAll = -1;  // micro-batches
+
+// What is scattered at once: a unit, and a micro-batch or kAll.
+using Gradients = std::pair<int, int>;
+
+void Emit(const Gradients& gradients, int group, Program& program) {
+  Instruction& scatter = *program.add_instructions();
+  scatter.set_kind(Instruction::SCATTER_GRADS);
+  scatter.set_lane(UsualLane(Instruction::SCATTER_GRADS));
+  scatter.set_unit(gradients.first);
+  if (gradients.second != kAll) scatter.set_micro_batch(gradients.second);
+  scatter.set_group(group);
+}
+
+}  // namespace
+
+void ScatterGradients(Draft& draft) {
+  const Plan& plan = draft.plan;
+  const bool each = ZeroRowOf(plan.job().parallelism()).gradients;
+  for (Role& role : *draft.plan.mutable_roles()) {
+    Program& train = *FindProgram(role, Program::TRAIN);
+    // By instruction, those to which it is the last to add.
+    std::map<Gradients, int> last;
+    for (int i = 0; i < train.instructions_size(); ++i) {
+      const Instruction& adds = train.instructions(i);
+      if (adds.kind() != Instruction::BACKWARD_WEIGHT) continue;
+      for (const int u : GradientUnits(plan, adds.unit())) {
+        last[{u, each ? adds.micro_batch() : kAll}] = i;
+      }
+    }
+    std::multimap<int, Gradients> behind;
+    for (const auto& [gradients, index] : last) {
+      behind.emplace(index, gradients);
+    }
+    Program scattered;
+    scattered.set_kind(Program::TRAIN);
+    for (int i = 0; i < train.instructions_size(); ++i) {
+      *scattered.add_instructions() = train.instructions(i);
+      const auto [begin, end] = behind.equal_range(i);
+      for (auto at = begin; at != end; ++at) {
+        const Gradients& gradients = at->second;
+        const Placement& placement = *FindPlacement(role, gradients.first);
+        const bool any = plan.units(gradients.first).flat_elements() > 0;
+        if (!placement.has_dealt() || !any) continue;
+        Emit(gradients, placement.dealt(), scattered);
+      }
+    }
+    train = std::move(scattered);
+  }
+}
+
+}  // namespace troupe

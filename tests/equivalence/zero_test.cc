@@ -1,0 +1,182 @@
+// The promise, for what rests in slices over data replicas: ZeRO 1, 2 and 3,
+// hybrid or not, train the model that a single rank trains.
+#include <filesystem>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "scheduler/pipelines/pipelines.h"
+#include "storage/checkpoint/checkpoint_dir.h"
+#include "tests/equivalence/cluster_of_threads.h"
+#include "tests/equivalence/same_training.h"
+#include "tests/equivalence/state_difference.h"
+#include "tests/equivalence/tensor_job.h"
+
+namespace troupe {
+namespace {
+
+const Tolerance kTolerance(1e-5, 1e-4);
+
+std::string NewDirectory(const std::string& name) {
+  const std::string directory = absl::StrCat(testing::TempDir(), "/", name);
+  std::filesystem::remove_all(directory);
+  return directory;
+}
+
+JobSpec ZeroJob(const std::string& architecture, bool tied) {
+  JobSpec job =
+      TensorJob({.architecture = architecture, .tied = tied, .dropout = 0.1});
+  job.mutable_training()->set_micro_batch_size(1);
+  job.mutable_training()->set_global_batch_size(12);  // 2, 3 and 4 divide it
+  return job;
+}
+
+const TrainingRun& OneRank(const JobSpec& job) {
+  static auto* const runs = new std::map<std::string, TrainingRun>;
+  const auto [found, is_new] = runs->try_emplace(job.SerializeAsString());
+  if (is_new) found->second = Train(job, {});
+  return found->second;
+}
+
+std::string NameOf(const TensorCut& cut) {
+  return absl::StrCat(
+      "zero", cut.zero,
+      cut.zero_size > 0 ? absl::StrCat("by", cut.zero_size) : "",
+      cut.reshard ? "" : "_kept", "_data", cut.data,
+      cut.tensor > 1 ? absl::StrCat("_tensor", cut.tensor) : "",
+      cut.sequence ? "_sequence" : "",
+      cut.pipeline > 1 ? absl::StrCat("_", cut.schedule) : "");
+}
+
+std::vector<TensorCut> Cuts() {
+  std::vector<TensorCut> cuts;
+  for (const int zero : {1, 2, 3}) {
+    for (const int data : {1, 2, 3, 4}) {
+      cuts.push_back({.data = data, .zero = zero});
+    }
+    cuts.push_back({.data = 4, .zero = zero, .zero_size = 2});
+    cuts.push_back({.data = 4, .zero = zero, .zero_size = 1});
+    cuts.push_back({.tensor = 2, .data = 2, .zero = zero});
+    cuts.push_back({.tensor = 4, .sequence = true, .data = 2, .zero = zero});
+    cuts.push_back(
+        {.tensor = 2, .pipeline = 2, .data = 4, .zero = zero, .zero_size = 2});
+    for (const Pipeline& pipeline : Pipelines()) {
+      if (pipeline.asynchronous) continue;
+      cuts.push_back({.schedule = std::string(pipeline.name),
+                      .pipeline = 2,
+                      .data = 2,
+                      .zero = zero,
+                      .reshard = zero < 3 || cuts.size() % 2 == 0});
+    }
+  }
+  return cuts;
+}
+
+using Case = std::tuple<std::string, TensorCut>;
+
+// Every other cut is one of a model whose tables are tied.
+std::vector<Case> Cases() {
+  std::vector<Case> cases;
+  for (const TensorCut& cut : Cuts()) {
+    cases.emplace_back(cases.size() % 2 == 0 ? "gpt2" : "llama", cut);
+  }
+  return cases;
+}
+
+class Zero : public testing::TestWithParam<Case> {};
+
+TEST_P(Zero, TrainsTheSameModel) {
+  const auto& [architecture, cut] = GetParam();
+  JobSpec job = ZeroJob(architecture, architecture == "gpt2");
+  job.mutable_model()->set_num_hidden_layers(4);
+  const TrainingRun& reference = OneRank(job);
+  ASSERT_TRUE(reference.status().ok()) << reference.status();
+  EXPECT_LT(reference.steps[0].back().loss(),
+            reference.steps[0][0].loss() - 0.1);
+  const TrainingRun run = Train(CutJob(job, cut), {.ranks = cut.ranks()});
+  ExpectSameTraining(run, reference, kTolerance);
+}
+
+INSTANTIATE_TEST_SUITE_P(InProcess, Zero, testing::ValuesIn(Cases()),
+                         [](const auto& info) {
+                           return absl::StrCat(std::get<0>(info.param), "_",
+                                               NameOf(std::get<1>(info.param)));
+                         });
+
+TEST(ZeroBf16, TrainsTheSameModelButForItsRounding) {
+  for (const std::string architecture : {"gpt2", "llama"}) {
+    JobSpec job = ZeroJob(architecture, true);
+    job.mutable_training()->set_precision("bf16");
+    const TrainingRun reference = Train(job, {});
+    for (const int zero : {1, 2, 3}) {
+      const TensorCut cut = {.data = 2, .zero = zero};
+      ExpectSameTraining(Train(CutJob(job, cut), {.ranks = 2}), reference,
+                         1e-2);
+    }
+  }
+}
+
+TEST(ZeroResume, AnyPlanContinuesWhatAnotherBegan) {
+  for (const std::string precision : {"f32", "bf16"}) {
+    JobSpec job = ZeroJob("gpt2", true);
+    job.mutable_training()->set_precision(precision);
+    job.mutable_training()->set_validate_every(0);
+    job.mutable_checkpoint()->set_directory(NewDirectory("zero_whole"));
+    const std::string whole_at =
+        CheckpointPath(job.checkpoint().directory(), 20);
+    const TrainingRun whole = Train(job, {});
+    ASSERT_TRUE(whole.status().ok()) << whole.status();
+    const std::string directory = NewDirectory("zero_pieces");
+    job.mutable_checkpoint()->set_directory(directory);
+    const TensorCut cuts[] = {{.data = 4, .zero = 3},
+                              {.data = 2, .zero = 1},
+                              {.tensor = 2, .pipeline = 2},
+                              {.data = 4, .zero = 2, .zero_size = 2},
+                              {}};
+    int64_t done = 0;
+    for (const TensorCut& cut : cuts) {
+      SCOPED_TRACE(
+          absl::StrCat(precision, " from step ", done, ", ", NameOf(cut)));
+      JobSpec part = CutJob(job, cut);
+      part.mutable_checkpoint()->set_background(cut.zero == 3);
+      part.mutable_training()->set_stop_after(done + 4);
+      const TrainingRun run = Train(
+          part, {.ranks = cut.ranks(), .resume = done > 0 ? "latest" : ""});
+      ASSERT_TRUE(run.status().ok()) << run.status();
+      done += 4;
+    }
+    const StateDifference states =
+        CompareStates(CheckpointPath(directory, 20), whole_at);
+    EXPECT_LT(states.weights, precision == "f32" ? 1e-4 : 1e-2);
+    EXPECT_LT(states.moments, precision == "f32" ? 1e-4 : 1e-1);
+  }
+}
+
+TEST(ZeroResume, TheSamePlanContinuesBitForBit) {
+  for (const int zero : {1, 2, 3}) {
+    JobSpec job =
+        CutJob(ZeroJob("llama", false), {.tensor = 2, .data = 2, .zero = zero});
+    job.mutable_training()->set_precision("bf16");
+    job.mutable_training()->set_validate_every(0);
+    const std::string whole = NewDirectory("zero_exact_whole");
+    job.mutable_checkpoint()->set_directory(whole);
+    ASSERT_TRUE(Train(job, {.ranks = 4}).status().ok());
+    const std::string halves = NewDirectory("zero_exact_half");
+    job.mutable_checkpoint()->set_directory(halves);
+    job.mutable_training()->set_stop_after(10);
+    ASSERT_TRUE(Train(job, {.ranks = 4}).status().ok());
+    job.mutable_training()->clear_stop_after();
+    const TrainingRun rest = Train(job, {.ranks = 4, .resume = "latest"});
+    ASSERT_TRUE(rest.status().ok()) << rest.status();
+    const StateDifference states =
+        CompareStates(CheckpointPath(halves, 20), CheckpointPath(whole, 20));
+    EXPECT_EQ(states.weights, 0);
+    EXPECT_EQ(states.moments, 0);
+  }
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,27 @@
+#include "worker/instructions/gather_parameters.h"
+
+#include "absl/strings/str_cat.h"
+#include "proto/plan/precision.h"
+
+namespace troupe {
+
+absl::Status RunGatherParameters(const Call& call) {
+  RankState& state = call.state;
+  const int unit = call.instruction.unit();
+  const bool bf16 = ComputeType(state.plan->job().training()) == BF16;
+  const CommBuffer whole = {.data = NeedOperand(call, Instruction::WEIGHTS),
+                            .elements = state.plan->units(unit).flat_elements(),
+                            .element = bf16 ? Element::kBF16 : Element::kF32};
+  const Range own = state.AtRest(unit);
+  CommBuffer slice = whole.Slice(own.begin, own.end);
+  if (char* const apart = Operand(call, Instruction::SLICE)) {
+    slice.data = apart;
+  }
+  return state.communicators.at(call.instruction.group())
+      ->AllGather(
+          {.send = slice, .receive = whole, .row_elements = kLineElements},
+          {.name = absl::StrCat("parameters of unit ", unit),
+           .timeout = state.collective_timeout});
+}
+
+}  // namespace troupe
