@@ -58,6 +58,11 @@ Settings Tensor(int ranks) {
   return {absl::StrCat("parallelism.tensor=", ranks)};
 }
 
+// What of the replicas rests in slices.
+Settings Zero(int stage) {
+  return {"parallelism.data=2", absl::StrCat("parallelism.zero=", stage)};
+}
+
 // Micro-batches of one sequence.
 Settings Stages(int stages, const char* schedule, int micro_batches = 8) {
   return {absl::StrCat("parallelism.pipeline=", stages),
@@ -79,6 +84,7 @@ std::vector<Row> Rows() {
   const Settings bf16 = {"training.precision=bf16"};
   const Settings replicas = {"parallelism.data=2"};
   const Settings sequence = {"parallelism.sequence_parallel=true"};
+  const Settings kept = {"parallelism.reshard_after_forward=false"};
   const Settings vocabulary = {"model.vocab_size=32000"};
   return {
       {"gpt2 256x4", 1, {}},
@@ -147,6 +153,29 @@ std::vector<Row> Rows() {
        Join({llama, bf16, Tensor(2), sequence, Stages(2, "zb_h1")})},
       {"tensor 2 x 2 stages, zb_v, llama", 4,
        Join({llama, Tensor(2), Stages(2, "zb_v")})},
+      {"zero 1", 2, Zero(1)},
+      {"zero 2", 2, Zero(2)},
+      {"zero 3", 2, Zero(3)},
+      {"zero 1, 512x6", 2, Join({wide, Zero(1)})},
+      {"zero 2, 512x6", 2, Join({wide, Zero(2)})},
+      {"zero 3, 512x6", 2, Join({wide, Zero(3)})},
+      {"zero 3, kept, 512x6", 2, Join({wide, Zero(3), kept})},
+      {"zero 1, 512x6 bf16", 2, Join({wide, bf16, Zero(1)})},
+      {"zero 3, 512x6 bf16", 2, Join({wide, bf16, Zero(3)})},
+      {"zero 1, llama 512x6", 2, Join({llama, Zero(1)})},
+      {"zero 3, llama 512x6", 2, Join({llama, Zero(3)})},
+      {"zero 3, llama 512x6 bf16", 2, Join({llama, bf16, Zero(3)})},
+      {"zero 2, vocabulary 32000", 2, Join({vocabulary, Zero(2)})},
+      {"zero 3, 768x12 bf16", 2, Join({large, bf16, Zero(3)})},
+      {"zero 3 x tensor 2, 512x6", 4, Join({wide, Tensor(2), Zero(3)})},
+      {"zero 1 x 2 stages, 1f1b, 512x6", 4,
+       Join({wide, Stages(2, "1f1b", 16), Zero(1)})},
+      {"zero 3 x 2 stages, 1f1b, 512x6", 4,
+       Join({wide, Stages(2, "1f1b", 16), Zero(3), kept})},
+      {"zero 3 by 2, 4 replicas, 512x6", 4,
+       Join({wide, Zero(3),
+             Settings{"parallelism.data=4", "parallelism.zero_size=2",
+                      "training.micro_batch_size=2"}})},
   };
 }
 
