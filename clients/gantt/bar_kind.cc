@@ -6,6 +6,8 @@ BarKind KindOf(Instruction::Kind kind) {
   switch (kind) {
     case Instruction::FORWARD:
       return BarKind::kForward;
+    case Instruction::RECOMPUTE:
+      return BarKind::kRecompute;
     case Instruction::BACKWARD_INPUT:
       return BarKind::kBackwardInput;
     case Instruction::BACKWARD_WEIGHT:
@@ -34,6 +36,8 @@ BarName NameOf(BarKind kind) {
   switch (kind) {
     case BarKind::kForward:
       return {"forward", 'F'};
+    case BarKind::kRecompute:
+      return {"forward, again", 'C'};
     case BarKind::kBackwardInput:
       return {"backward, input", 'I'};
     case BarKind::kBackwardWeight:
@@ -55,8 +59,8 @@ BarName NameOf(BarKind kind) {
 }
 
 bool IsPass(BarKind kind) {
-  return kind == BarKind::kForward || kind == BarKind::kBackwardInput ||
-         kind == BarKind::kBackwardWeight;
+  return kind == BarKind::kForward || kind == BarKind::kRecompute ||
+         kind == BarKind::kBackwardInput || kind == BarKind::kBackwardWeight;
 }
 
 }  // namespace troupe

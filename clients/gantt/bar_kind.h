@@ -8,6 +8,7 @@ namespace troupe {
 
 enum class BarKind {
   kForward,
+  kRecompute,
   kBackwardInput,
   kBackwardWeight,
   kTransfer,  // SEND, RECV
@@ -18,9 +19,10 @@ enum class BarKind {
   kOther,
 };
 inline constexpr BarKind kBarKinds[] = {
-    BarKind::kForward,  BarKind::kBackwardInput, BarKind::kBackwardWeight,
-    BarKind::kTransfer, BarKind::kExchange,      BarKind::kCollective,
-    BarKind::kStep,     BarKind::kData,          BarKind::kOther,
+    BarKind::kForward,        BarKind::kRecompute, BarKind::kBackwardInput,
+    BarKind::kBackwardWeight, BarKind::kTransfer,  BarKind::kExchange,
+    BarKind::kCollective,     BarKind::kStep,      BarKind::kData,
+    BarKind::kOther,
 };
 
 BarKind KindOf(Instruction::Kind kind);

@@ -94,6 +94,7 @@ void AddUp(const std::vector<PlacedSpan>& spans, CriticalPath& path) {
     now = piece.end_ns;
     switch (KindOf(spans[piece.span].span->kind())) {
       case BarKind::kForward:
+      case BarKind::kRecompute:
       case BarKind::kBackwardInput:
       case BarKind::kBackwardWeight:
       case BarKind::kStep:

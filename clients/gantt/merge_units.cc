@@ -58,7 +58,9 @@ class Merging {
  private:
   BarKind KindOfBar(int span) const {
     const BarKind kind = KindOf(spans_[span].span->kind());
-    return kind == BarKind::kBackwardWeight ? BarKind::kBackwardInput : kind;
+    const bool backward =
+        kind == BarKind::kRecompute || kind == BarKind::kBackwardWeight;
+    return backward ? BarKind::kBackwardInput : kind;
   }
   bool IsWeight(int span) const {
     return spans_[span].span->kind() == Instruction::BACKWARD_WEIGHT;

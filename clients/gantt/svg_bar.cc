@@ -1,6 +1,7 @@
 #include "clients/gantt/svg_bar.h"
 
 #include <algorithm>
+#include <map>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -40,7 +41,7 @@ class BarDrawing {
     const double from =
         waits ? std::min(run, whole_.to - kWidthMin) : whole_.from;
     svg += Box(name, {from, whole_.to});
-    AddOtherKind(svg);
+    AddOtherKinds(svg);
     if (bar_.ahead > 0) svg += Box("ahead", whole_);
     svg += Edges();
     if (bar_.critical && whole_.width() >= kPathWidthMin) AddPath(svg);
@@ -62,21 +63,23 @@ class BarDrawing {
     return Box(name, x, {0, shape_.height});
   }
 
-  // Where a bar is both parts of backward, unit by unit, each has so much of
-  // its height as it has of its time.
-  void AddOtherKind(std::string& svg) const {
-    double others = 0;
+  // Where a bar is all parts of backward, unit by unit, each has so much of its
+  // height as it has of its time.
+  void AddOtherKinds(std::string& svg) const {
+    std::map<BarKind, double> times;
     double all = 0;
-    BarKind kind = bar_.kind;
     for (const Bar::Part& part : bar_.parts) {
+      times[part.kind] += part.end - part.start;
       all += part.end - part.start;
-      if (part.kind == bar_.kind) continue;
-      others += part.end - part.start;
-      kind = part.kind;
     }
-    if (kind == bar_.kind || !(all > 0)) return;
-    svg += Box(BarClass(kind, bar_.chunk), whole_,
-               {shape_.height * (1 - others / all), shape_.height});
+    if (!(all > 0)) return;
+    double above = times[bar_.kind];
+    for (const auto& [kind, time] : times) {
+      if (kind == bar_.kind) continue;
+      svg += Box(BarClass(kind, bar_.chunk), whole_,
+                 {shape_.height * above / all, shape_.height});
+      above += time;
+    }
   }
 
   // Lines in the background's colour part neighbours, and fainter ones units,

@@ -15,6 +15,7 @@ struct Colours {
 
 constexpr Colours kColours[] = {
     {BarKind::kForward, "f", "#0072b2", "#66b2e0", true},
+    {BarKind::kRecompute, "a", "#6a4fb3", "#b3a2e0", true},
     {BarKind::kBackwardInput, "i", "#e07b00", "#f5b05c", false},
     {BarKind::kBackwardWeight, "w", "#f2d13c", "#f8e795", false},
     {BarKind::kTransfer, "t", "#009e73", "#009e73", true},

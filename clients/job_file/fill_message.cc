@@ -63,6 +63,11 @@ class Filler {
   absl::Status Section(const YamlNode& node, const std::string& path,
                        Message& message) {
     if (node.kind == YamlNode::Kind::kNull) return absl::OkStatus();
+    const FieldDescriptor* const mode =
+        message.GetDescriptor()->FindFieldByName("mode");
+    if (node.kind == YamlNode::Kind::kScalar && mode != nullptr) {
+      return Located(node, path, SetScalar(node, *mode, message));
+    }
     if (node.kind != YamlNode::Kind::kMap) {
       const std::string label = path.empty() ? "" : absl::StrCat(path, ": ");
       return source_.Error(

@@ -58,6 +58,7 @@ inline std::string LineItem(Buffer::Kind kind) {
     case Buffer::WEIGHT_STASH:
     case Buffer::SEGMENT_VALUES:
     case Buffer::SEGMENT_GRADIENTS:
+    case Buffer::RECOMPUTED:
       return "activations";
     case Buffer::SNAPSHOT_COPY:
       return "snapshot";

@@ -116,6 +116,7 @@ class AtRestCheck {
   absl::Status Check(const Instruction& instruction) {
     switch (instruction.kind()) {
       case Instruction::FORWARD:
+      case Instruction::RECOMPUTE:
       case Instruction::BACKWARD_INPUT:
         return CheckWhole(instruction);
       case Instruction::BACKWARD_WEIGHT:

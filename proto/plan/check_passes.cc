@@ -29,18 +29,20 @@ struct PassAt {
   const Instruction* instruction = nullptr;
 };
 // Of an exchange, its op stands in place of the segment; backward ones count
-// from the other end.
+// from the other end. `again`: of values that RECOMPUTE makes.
 struct PassName {
   Instruction::Kind kind = Instruction::KIND_UNSPECIFIED;
   int unit = 0;
   int segment = 0;
   int micro_batch = 0;
+  bool again = false;
   auto operator<=>(const PassName&) const = default;
 };
 using Passes = std::map<PassName, std::vector<PassAt>>;
 
 bool IsPass(Instruction::Kind kind) {
-  return kind == Instruction::FORWARD || kind == Instruction::BACKWARD_INPUT ||
+  return kind == Instruction::FORWARD || kind == Instruction::RECOMPUTE ||
+         kind == Instruction::BACKWARD_INPUT ||
          kind == Instruction::BACKWARD_WEIGHT || kind == Instruction::EXCHANGE;
 }
 
@@ -50,7 +52,8 @@ PassName NameOf(const Instruction& instruction) {
           .unit = instruction.unit(),
           .segment = exchanges ? ExchangeNumber(instruction.exchange())
                                : instruction.segment(),
-          .micro_batch = instruction.micro_batch()};
+          .micro_batch = instruction.micro_batch(),
+          .again = exchanges && instruction.exchange().again()};
 }
 
 std::string Words(const PassName& pass) {
@@ -58,7 +61,9 @@ std::string Words(const PassName& pass) {
   if (pass.kind == Instruction::EXCHANGE) {
     absl::StrAppend(&words, " of op ",
                     pass.segment < 0 ? -1 - pass.segment : pass.segment,
-                    pass.segment < 0 ? ", backward," : "");
+                    pass.segment < 0 ? ", backward,"
+                    : pass.again     ? ", again,"
+                                     : "");
   } else if (pass.segment > 0) {
     absl::StrAppend(&words, " of segment ", pass.segment);
   }
@@ -139,9 +144,10 @@ class Pipeline {
   std::vector<PassName> WantedOf(int u, bool train) const {
     std::vector<PassName> wanted;
     for (const Instruction::Kind kind :
-         {Instruction::FORWARD, Instruction::BACKWARD_INPUT,
-          Instruction::BACKWARD_WEIGHT}) {
+         {Instruction::FORWARD, Instruction::RECOMPUTE,
+          Instruction::BACKWARD_INPUT, Instruction::BACKWARD_WEIGHT}) {
       const bool forward = kind == Instruction::FORWARD;
+      const bool again = kind == Instruction::RECOMPUTE;
       if (!forward && !train) continue;
       const auto& passes = unit_passes_.Of(u, kind);
       for (int s = 0; s < static_cast<int>(passes.size()); ++s) {
@@ -149,19 +155,24 @@ class Pipeline {
           wanted.push_back({.kind = kind, .unit = u, .segment = s});
         }
         const int exchange = passes[s].segment.exchange;
-        if (exchange < 0 || kind == Instruction::BACKWARD_WEIGHT) continue;
+        if (exchange < 0 || kind == Instruction::BACKWARD_WEIGHT ||
+            (again && !unit_passes_.ExchangesAgain(u, exchange))) {
+          continue;
+        }
         Instruction::Exchange what;
         what.set_op(exchange);
-        what.set_backward(!forward);
+        what.set_backward(kind == Instruction::BACKWARD_INPUT);
         wanted.push_back({.kind = Instruction::EXCHANGE,
                           .unit = u,
-                          .segment = ExchangeNumber(what)});
+                          .segment = ExchangeNumber(what),
+                          .again = again});
       }
     }
     return wanted;
   }
 
-  // Backward uses what forward used, so many steps ago as it ran ahead.
+  // Recompute and backward use what forward used, so many steps ago as it ran
+  // ahead.
   absl::Status CheckVersions() const {
     const Passes passes = PassesOf(Program::TRAIN);
     const Versions kept = KeptVersions();
@@ -218,7 +229,7 @@ class Pipeline {
       const OpPlaces& op =
           unit_passes_.Places(name.unit).ops[exchange.exchange().op()];
       const auto [from, to, in_place] =
-          PlacesOfExchange(op, exchange.exchange().backward());
+          PlacesOfExchange(op, exchange.exchange());
       for (const PassAt& at : places) {
         const Program& program = *FindProgram(RoleOf(plan_, at.rank), kind);
         const bool right =
@@ -240,9 +251,9 @@ class Pipeline {
   absl::Status CheckFill() const {
     const Passes fill = PassesOf(Program::FILL);
     for (const auto& [name, places] : PassesOf(Program::TRAIN)) {
-      const bool forward =
-          name.kind == Instruction::FORWARD ||
-          (name.kind == Instruction::EXCHANGE && name.segment >= 0);
+      const bool forward = name.kind == Instruction::FORWARD ||
+                           (name.kind == Instruction::EXCHANGE &&
+                            name.segment >= 0 && !name.again);
       const size_t wanted = forward ? places.front().instruction->ahead() : 0;
       const auto found = fill.find(name);
       const size_t count = found == fill.end() ? 0 : found->second.size();
@@ -333,6 +344,8 @@ class Pipeline {
         return Buffer::SEGMENT_VALUES;
       case UnitMemory::kSegmentGradients:
         return Buffer::SEGMENT_GRADIENTS;
+      case UnitMemory::kRecomputed:
+        return Buffer::RECOMPUTED;
       default:
         return Buffer::KIND_UNSPECIFIED;
     }

@@ -113,15 +113,25 @@ absl::Status CheckBudgets(const Plan& plan,
                                                    " ranks, there are ",
                                                    workers.size(), " workers"));
   }
-  std::vector<std::vector<MemoryItem>> needs(ranks);
-  for (const Role& role : plan.roles()) {
-    const std::vector<MemoryItem> items = MemoryItems(role);
-    for (const int rank : RanksOf(plan.mesh(), role)) needs[rank] = items;
-  }
-  for (int r = 0; r < ranks; ++r) {
-    RETURN_IF_ERROR(CheckRankBudgets(r, needs[r], workers[r], beside_on_gpus));
+  for (const absl::Status& status :
+       CheckBudgetsOfRanks(plan, workers, beside_on_gpus)) {
+    RETURN_IF_ERROR(status);
   }
   return absl::OkStatus();
+}
+
+std::vector<absl::Status> CheckBudgetsOfRanks(
+    const Plan& plan, const std::vector<WorkerDescription>& workers,
+    const std::vector<MemoryItem>& beside_on_gpus) {
+  std::vector<absl::Status> statuses(MeshSize(plan.mesh()));
+  for (const Role& role : plan.roles()) {
+    const std::vector<MemoryItem> items = MemoryItems(role);
+    for (const int rank : RanksOf(plan.mesh(), role)) {
+      statuses[rank] =
+          CheckRankBudgets(rank, items, workers.at(rank), beside_on_gpus);
+    }
+  }
+  return statuses;
 }
 
 std::string ProgramGrid(const Plan& plan, Program::Kind kind) {

@@ -30,6 +30,10 @@ absl::Status CheckPrograms(const Plan& plan);
 absl::Status CheckBudgets(const Plan& plan,
                           const std::vector<WorkerDescription>& workers,
                           const std::vector<MemoryItem>& beside_on_gpus = {});
+// The same of each rank by itself.
+std::vector<absl::Status> CheckBudgetsOfRanks(
+    const Plan& plan, const std::vector<WorkerDescription>& workers,
+    const std::vector<MemoryItem>& beside_on_gpus = {});
 
 // One row a role, by its first rank, as in faults, one column an instruction of
 // the lane, in text form.

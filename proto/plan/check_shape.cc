@@ -31,6 +31,7 @@ Needs NeedsOf(Instruction::Kind kind) {
     case Instruction::LOAD_BATCH:
       return {.micro_batch = true};
     case Instruction::FORWARD:
+    case Instruction::RECOMPUTE:
     case Instruction::BACKWARD_INPUT:
     case Instruction::BACKWARD_WEIGHT:
     case Instruction::EXCHANGE:
@@ -87,6 +88,8 @@ bool Fits(Instruction::Part part, Buffer::Kind kind) {
       return kind == Buffer::SEGMENT_VALUES;
     case Instruction::SEGMENT_GRADIENT:
       return kind == Buffer::SEGMENT_GRADIENTS;
+    case Instruction::RECOMPUTED:
+      return kind == Buffer::RECOMPUTED;
     case Instruction::FROM:
     case Instruction::TO:
       return LineItem(kind) == "activations";

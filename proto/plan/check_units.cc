@@ -223,7 +223,9 @@ absl::Status CheckUnit(const Plan& plan, int index,
         NamedBytes{"workspace", unit.workspace_bytes(), needs.workspace_bytes},
         NamedBytes{"segment", unit.segment_bytes(), needs.segment_bytes},
         NamedBytes{"segment gradient", unit.segment_gradient_bytes(),
-                   needs.segment_gradient_bytes}}) {
+                   needs.segment_gradient_bytes},
+        NamedBytes{"recomputed", unit.recomputed_bytes(),
+                   needs.recomputed_bytes}}) {
     if (bytes.plan == bytes.ops) continue;
     return Fault(absl::StrCat(where, "its ", bytes.name, " has ", bytes.plan,
                               " bytes in the plan, but its ops need ",

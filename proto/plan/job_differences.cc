@@ -23,6 +23,7 @@ bool IsPassedOver(absl::string_view name) {
       "data.changed",
       "parallelism",
       "checkpoint",
+      "memory",
       "model.hf",
       "model.initializer_range",
       "training.micro_batch_size",

@@ -8,9 +8,13 @@
 //   SEGMENT_VALUES, SEGMENT_GRADIENTS
 //                 what is in use while ranks exchange something; of gradients
 //                 also those that ranks sum and BACKWARD_WEIGHT reads
+//   RECOMPUTED    values that a backward pass reads and that were not kept, and
+//                 what leads to them (made_again.h)
 //   WORKSPACE     all others
 //
-// In the last three, what is not needed at one time shares memory.
+// In the last four, what is not needed at one time shares memory. A value that
+// is made again has two places: the forward pass has it for as long as it reads
+// it itself, RECOMPUTE and the backward passes find it in RECOMPUTED.
 //
 // An output that nobody reads lies nowhere. A gradient of a tensor that several
 // ops read is made once for each, the later ones with the earlier added. What a
@@ -19,10 +23,10 @@
 #define TROUPE_PROTO_PLAN_PLACE_UNIT_H_
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
-#include "absl/strings/string_view.h"
+#include "proto/plan/made_again.h"
+#include "proto/plan/packing.h"
 #include "proto/unit.pb.h"
 
 namespace troupe {
@@ -41,17 +45,28 @@ enum class UnitMemory {
   kOutputGradient,
   kSegmentValues,
   kSegmentGradients,
+  kRecomputed,
 };
 inline constexpr int kUnitMemories =
-    static_cast<int>(UnitMemory::kSegmentGradients) + 1;
+    static_cast<int>(UnitMemory::kRecomputed) + 1;
 
 struct TensorPlace {
   bool exists() const { return memory != UnitMemory::kNone; }
   bool operator==(const TensorPlace&) const = default;
 
+  // Where RECOMPUTE and the backward passes find it.
+  TensorPlace InBackward() const {
+    if (again_bytes < 0) return *this;
+    return {.memory = UnitMemory::kRecomputed,
+            .offset_bytes = again_bytes,
+            .tensor = tensor};
+  }
+
   UnitMemory memory = UnitMemory::kNone;
   int64_t offset_bytes = 0;
   int tensor = -1;  // whose dims it has: index into UnitTable.tensors
+  // Of a value that is made again, where in RECOMPUTED; -1: it is not.
+  int64_t again_bytes = -1;
 };
 
 // The tensors of one op. Parallel to Op.inputs and Op.outputs; what an op has
@@ -69,6 +84,7 @@ struct OpPlaces {
   // Whether backward-weight makes the first input's gradient once more
   // (InputGradient::kMadeAgain), for an op that runs behind it there.
   bool makes_gradient_again = false;
+  Again again = Again::kNo;
 };
 
 struct UnitPlaces {
@@ -79,6 +95,7 @@ struct UnitPlaces {
   int64_t workspace_bytes = 0;
   int64_t segment_bytes = 0;
   int64_t segment_gradient_bytes = 0;
+  int64_t recomputed_bytes = 0;
 };
 
 enum class UnitUse { kTraining, kDecoding };
@@ -87,11 +104,9 @@ enum class UnitUse { kTraining, kDecoding };
 // a wrong one is our bug.
 UnitPlaces PlaceUnit(const UnitTable& table, UnitUse use);
 
-// The op that makes the tensor, or -1.
-int MakerOf(const UnitTable& table, int tensor);
-
-// Sizes of memory: every tensor starts on a cache line.
-inline constexpr int64_t kCacheLineBytes = 64;
+// Of those of ops [begin, end) that run again.
+Work WorkAgain(const UnitTable& table, const UnitPlaces& places, int begin,
+               int end);
 
 }  // namespace troupe
 

@@ -33,6 +33,7 @@ constexpr KindRow kKinds[] = {
     {Instruction::SEND, 'S', ACTIVATIONS},
     {Instruction::RECV, 'V', ACTIVATIONS},
     {Instruction::EXCHANGE, 'X', EXCHANGES},
+    {Instruction::RECOMPUTE, 'C', COMPUTE},
     {Instruction::SCATTER_GRADS, 'T', COLLECTIVE},
     {Instruction::GATHER_PARAMETERS, 'G', GATHERS},
 };
@@ -99,21 +100,24 @@ absl::Status ParseAhead(absl::string_view word, Instruction& instruction) {
   return absl::OkStatus();
 }
 
-// "=ALL_REDUCE:BF16:5", or "...:-6" of op 5, backward.
+// "=ALL_REDUCE:BF16:5", "...:-6" of op 5, backward, or "...:5:AGAIN".
 absl::Status ParseExchange(absl::string_view word, Instruction& instruction) {
   const std::vector<std::string> fields = absl::StrSplit(word.substr(1), ':');
   Collective collective = COLLECTIVE_UNSPECIFIED;
   ElementType dtype = ELEMENT_TYPE_UNSPECIFIED;
   int number = 0;
-  if (fields.size() != 3 || !Collective_Parse(fields[0], &collective) ||
+  const bool again = fields.size() == 4 && fields[3] == "AGAIN";
+  if ((fields.size() != 3 && !again) ||
+      !Collective_Parse(fields[0], &collective) ||
       !ElementType_Parse(fields[1], &dtype) ||
       !absl::SimpleAtoi(fields[2], &number)) {
-    return WordError(word, "want =COLLECTIVE:TYPE:OP");
+    return WordError(word, "want =COLLECTIVE:TYPE:OP or ...:OP:AGAIN");
   }
   Instruction::Exchange& exchange = *instruction.mutable_exchange();
   exchange.set_collective(collective);
   exchange.set_dtype(dtype);
   SetExchangeNumber(number, exchange);
+  exchange.set_again(again);
   return absl::OkStatus();
 }
 
@@ -222,7 +226,7 @@ std::string InstructionText(const Instruction& instruction) {
     const Instruction::Exchange& exchange = instruction.exchange();
     absl::StrAppend(&text, " =", Collective_Name(exchange.collective()), ":",
                     ElementType_Name(exchange.dtype()), ":",
-                    ExchangeNumber(exchange));
+                    ExchangeNumber(exchange), exchange.again() ? ":AGAIN" : "");
   }
   if (instruction.ahead() != 0) {
     absl::StrAppend(&text, instruction.ahead() > 0 ? " +" : " ",
@@ -275,7 +279,7 @@ absl::StatusOr<Instruction> ParseInstruction(absl::string_view text) {
   }
   if (instruction.kind() == Instruction::KIND_UNSPECIFIED) {
     return WordError(words[0],
-                     "no such kind; use L F I W R N A O K S V X T or G");
+                     "no such kind; use L F I W R N A O K S V X C T or G");
   }
   for (size_t i = 1; i < words.size(); ++i) {
     RETURN_IF_ERROR(ParseWord(words[i], instruction));

@@ -3,14 +3,15 @@
 //
 //   L LOAD_BATCH   F FORWARD   I BACKWARD_INPUT   W BACKWARD_WEIGHT
 //   R REDUCE_GRADS N GRAD_NORM A REDUCE_SCALARS   O STEP   K SNAPSHOT
-//   S SEND         V RECV      X EXCHANGE         T SCATTER_GRADS
-//   G GATHER_PARAMETERS
+//   S SEND         V RECV      X EXCHANGE         C RECOMPUTE
+//   T SCATTER_GRADS           G GATHER_PARAMETERS
 //
 // Fields follow the letter, each only where the instruction has it: u unit
 // (u3-5 for units 3 to 5), s segment and q part where not the first, m
 // micro-batch, +1 steps ahead (-1: behind), v weight version, p peer, g group;
 // =ALL_REDUCE:BF16:5 what an exchange does, of which type, and its op (-6: of
-// op 5, backward). A lane other than the kind's usual one is written
+// op 5, backward; 5:AGAIN: of values that RECOMPUTE makes). A lane other than
+// the kind's usual one is written
 // @lane. In the long form, operands and order come last: a part with the
 // buffer that it is, saved<4 read, output>5 written, totals*9 added to,
 // weight_gradients!3 added to zeros, from<4:128:256 only 256 bytes of it from

@@ -41,6 +41,9 @@ class Uses {
         case Instruction::FORWARD:
           Forward(op);
           break;
+        case Instruction::RECOMPUTE:
+          Recompute(op);
+          break;
         case Instruction::BACKWARD_INPUT:
           BackwardInput(op);
           break;
@@ -79,6 +82,10 @@ class Uses {
   void Read(const std::vector<TensorPlace>& places) {
     for (const TensorPlace& place : places) At(place).reads = true;
   }
+  // A value, in a backward pass.
+  void ReadBack(const TensorPlace& place) {
+    At(place.InBackward()).reads = true;
+  }
   void Write(const std::vector<TensorPlace>& places) {
     for (const TensorPlace& place : places) At(place).writes = true;
   }
@@ -86,10 +93,12 @@ class Uses {
     const Op& spec = table_.ops(op);
     for (const std::string& name : names) {
       for (int i = 0; i < spec.inputs_size(); ++i) {
-        if (spec.inputs(i).name() == name) Read({places_.ops[op].inputs[i]});
+        if (spec.inputs(i).name() == name) ReadBack(places_.ops[op].inputs[i]);
       }
       for (int i = 0; i < spec.outputs_size(); ++i) {
-        if (spec.outputs(i).name() == name) Read({places_.ops[op].outputs[i]});
+        if (spec.outputs(i).name() == name) {
+          ReadBack(places_.ops[op].outputs[i]);
+        }
       }
     }
   }
@@ -101,6 +110,23 @@ class Uses {
     if (table_.ops(op).kind() == Op::CROSS_ENTROPY) {
       use_.totals = true;
       Write({places_.ops[op].inputs[0]});
+    }
+    UseWeights(op);
+  }
+
+  void Recompute(int op) {
+    const OpPlaces& places = places_.ops[op];
+    if (places.again == Again::kNo) return;
+    if (places.again == Again::kApart) {
+      ReadValues(op, RulesOf({table_, table_.ops(op)}).apart_reads);
+    } else {
+      for (const TensorPlace& input : places.inputs) ReadBack(input);
+    }
+    for (const TensorPlace& output : places.outputs) {
+      if (output.again_bytes >= 0) Write({output.InBackward()});
+    }
+    if (table_.ops(op).kind() == Op::CROSS_ENTROPY) {
+      Write({places.inputs[0].InBackward()});
     }
     UseWeights(op);
   }
@@ -165,12 +191,22 @@ std::vector<Segment> BackwardSegments(const UnitTable& table) {
 
 std::vector<Segment> SegmentsOf(const UnitTable& table,
                                 Instruction::Kind kind) {
-  return CutAtExchanges(table, kind != Instruction::FORWARD);
+  const bool backward = kind == Instruction::BACKWARD_INPUT ||
+                        kind == Instruction::BACKWARD_WEIGHT;
+  return CutAtExchanges(table, backward);
 }
 
-ExchangePlaces PlacesOfExchange(const OpPlaces& op, bool backward) {
-  const TensorPlace& from = backward ? op.output_gradients[0] : op.inputs[0];
-  const TensorPlace& to = backward ? op.input_gradients[0] : op.outputs[0];
+ExchangePlaces PlacesOfExchange(const OpPlaces& op,
+                                const Instruction::Exchange& exchange) {
+  TensorPlace from = op.inputs[0];
+  TensorPlace to = op.outputs[0];
+  if (exchange.backward()) {
+    from = op.output_gradients[0];
+    to = op.input_gradients[0];
+  } else if (exchange.again()) {
+    from = from.InBackward();
+    to = to.InBackward();
+  }
   return {.from = from,
           .to = to,
           .in_place =

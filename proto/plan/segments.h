@@ -1,7 +1,7 @@
 // Exchanges cut a unit into segments: what a rank does without hearing of the
-// others. FORWARD, BACKWARD_INPUT and BACKWARD_WEIGHT each do one. Segments are
-// counted in forward order, separately in the two directions, as an exchange
-// may move nothing in one of them:
+// others. FORWARD, RECOMPUTE, BACKWARD_INPUT and BACKWARD_WEIGHT each do one.
+// Segments are counted in forward order, separately in the two directions, as
+// an exchange may move nothing in one of them:
 //
 //   forward    F s0 | exchange | F s1 | exchange | F s2
 //   backward   I s1 | exchange, W s1 meanwhile | I s0 | W s0
@@ -39,7 +39,8 @@ struct ExchangePlaces {
   TensorPlace to;
   bool in_place = false;  // the two are one
 };
-ExchangePlaces PlacesOfExchange(const OpPlaces& op, bool backward);
+ExchangePlaces PlacesOfExchange(const OpPlaces& op,
+                                const Instruction::Exchange& exchange);
 
 // What one segment's pass does with a unit's memories: with all that lies from
 // the first byte that it uses to the last.
@@ -61,7 +62,7 @@ struct SegmentUse {
   bool works = false;
 };
 // `unit` says which parameters are tied. `kind`: FORWARD, BACKWARD_INPUT or
-// BACKWARD_WEIGHT.
+// BACKWARD_WEIGHT, or RECOMPUTE, which has the segments of FORWARD.
 SegmentUse UseOf(const Unit& unit, const UnitTable& table,
                  const UnitPlaces& places, Instruction::Kind kind,
                  const Segment& segment);

@@ -21,10 +21,14 @@ void DeriveUnit(const UnitTable& table, Unit& unit) {
   unit.set_workspace_bytes(places.workspace_bytes);
   unit.set_segment_bytes(places.segment_bytes);
   unit.set_segment_gradient_bytes(places.segment_gradient_bytes);
+  unit.set_recomputed_bytes(places.recomputed_bytes);
   UnitWork work = WorkOf(table);
   *unit.mutable_forward() = std::move(work.forward);
   *unit.mutable_backward_input() = std::move(work.backward_input);
   *unit.mutable_backward_weight() = std::move(work.backward_weight);
+  unit.clear_recompute();
+  if (places.recomputed_bytes == 0) return;
+  *unit.mutable_recompute() = WorkAgain(table, places, 0, table.ops_size());
 }
 
 void CopyDerived(const Unit& from, Unit& to) {
@@ -34,9 +38,12 @@ void CopyDerived(const Unit& from, Unit& to) {
   to.set_workspace_bytes(from.workspace_bytes());
   to.set_segment_bytes(from.segment_bytes());
   to.set_segment_gradient_bytes(from.segment_gradient_bytes());
+  to.set_recomputed_bytes(from.recomputed_bytes());
   *to.mutable_forward() = from.forward();
   *to.mutable_backward_input() = from.backward_input();
   *to.mutable_backward_weight() = from.backward_weight();
+  to.clear_recompute();
+  if (from.has_recompute()) *to.mutable_recompute() = from.recompute();
 }
 
 }  // namespace

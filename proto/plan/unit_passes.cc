@@ -8,9 +8,9 @@
 namespace troupe {
 namespace {
 
-constexpr Instruction::Kind kPasses[] = {Instruction::FORWARD,
-                                         Instruction::BACKWARD_INPUT,
-                                         Instruction::BACKWARD_WEIGHT};
+constexpr Instruction::Kind kPasses[] = {
+    Instruction::FORWARD, Instruction::RECOMPUTE, Instruction::BACKWARD_INPUT,
+    Instruction::BACKWARD_WEIGHT};
 
 SegmentUse SyntheticUse(const Plan& plan, int unit, Instruction::Kind kind) {
   const MemoryUse output_gradient = {UnitMemory::kOutputGradient, true, false};
@@ -18,6 +18,7 @@ SegmentUse SyntheticUse(const Plan& plan, int unit, Instruction::Kind kind) {
   const MemoryUse saved = {UnitMemory::kStash, true, false};
   SegmentUse use;
   use.works = true;
+  if (kind == Instruction::RECOMPUTE) return {};
   switch (kind) {
     case Instruction::FORWARD:
       use.memories = {{UnitMemory::kInput, true, false},
@@ -42,12 +43,16 @@ SegmentUse SyntheticUse(const Plan& plan, int unit, Instruction::Kind kind) {
 
 const Work& WorkOf(const Unit& unit, Instruction::Kind kind) {
   if (kind == Instruction::FORWARD) return unit.forward();
+  if (kind == Instruction::RECOMPUTE) return unit.recompute();
   return kind == Instruction::BACKWARD_INPUT ? unit.backward_input()
                                              : unit.backward_weight();
 }
 
-Work WorkOf(const UnitTable& table, Instruction::Kind kind,
-            const Segment& segment) {
+Work WorkOf(const UnitTable& table, const UnitPlaces& places,
+            Instruction::Kind kind, const Segment& segment) {
+  if (kind == Instruction::RECOMPUTE) {
+    return WorkAgain(table, places, segment.begin, segment.end);
+  }
   const UnitWork work = WorkOf(table, segment.begin, segment.end);
   if (kind == Instruction::FORWARD) return work.forward;
   return kind == Instruction::BACKWARD_INPUT ? work.backward_input
@@ -78,7 +83,7 @@ UnitPasses::UnitPasses(const Plan& plan)
       for (const Segment& segment : SegmentsOf(table, kind)) {
         of_table.passes[kind].push_back(
             {segment, UseOf(unit, table, of_table.places, kind, segment),
-             WorkOf(table, kind, segment)});
+             WorkOf(table, of_table.places, kind, segment)});
       }
     }
   }

@@ -25,10 +25,15 @@ class UnitPasses {
   // Borrows the plan: its units and tables.
   explicit UnitPasses(const Plan& plan);
 
-  // FORWARD, BACKWARD_INPUT or BACKWARD_WEIGHT: by segment.
+  // FORWARD, RECOMPUTE, BACKWARD_INPUT or BACKWARD_WEIGHT: by segment.
   const std::vector<Pass>& Of(int unit, Instruction::Kind kind) const;
   // The last of a unit's BACKWARD_WEIGHTs to run.
   int LastWeightSegment(int unit) const;
+  // Whether the unit's RECOMPUTE does this exchange once more. REQUIRES one of
+  // its ops.
+  bool ExchangesAgain(int unit, int op) const {
+    return Places(unit).ops[op].again != Again::kNo;
+  }
   // REQUIRES a unit with a table.
   const UnitPlaces& Places(int unit) const;
 

@@ -82,6 +82,8 @@ int64_t BufferBytes(const Plan& plan, const Role& role, Buffer::Kind kind,
       return plan.units(unit).segment_bytes();
     case Buffer::SEGMENT_GRADIENTS:
       return plan.units(unit).segment_gradient_bytes();
+    case Buffer::RECOMPUTED:
+      return plan.units(unit).recomputed_bytes();
     case Buffer::PARAMETERS:
     case Buffer::UNSHARDED_PARAMETERS:
       return elements() * BytesOfElement(ComputeType(training));

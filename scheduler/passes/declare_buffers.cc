@@ -22,15 +22,16 @@ constexpr int kNone = -1;
 
 // The order in which operands are listed.
 constexpr UnitMemory kReadOrder[] = {
-    UnitMemory::kOutputGradient,  UnitMemory::kInput,
-    UnitMemory::kOutput,          UnitMemory::kStash,
-    UnitMemory::kWeightStash,     UnitMemory::kTokens,
-    UnitMemory::kTargets,         UnitMemory::kSegmentValues,
-    UnitMemory::kSegmentGradients};
+    UnitMemory::kOutputGradient,   UnitMemory::kInput,
+    UnitMemory::kOutput,           UnitMemory::kStash,
+    UnitMemory::kWeightStash,      UnitMemory::kTokens,
+    UnitMemory::kTargets,          UnitMemory::kSegmentValues,
+    UnitMemory::kSegmentGradients, UnitMemory::kRecomputed};
 constexpr UnitMemory kWriteOrder[] = {
     UnitMemory::kOutput,        UnitMemory::kStash,
     UnitMemory::kInputGradient, UnitMemory::kWeightStash,
-    UnitMemory::kSegmentValues, UnitMemory::kSegmentGradients};
+    UnitMemory::kSegmentValues, UnitMemory::kSegmentGradients,
+    UnitMemory::kRecomputed};
 
 // A value in memory: kind, unit, micro-batch; of what is gathered, the how
 // manieth of the program.
@@ -96,6 +97,7 @@ class Declaration {
         return Use(Instruction::BATCH, Buffer::BATCH, kNone, m,
                    Instruction::WRITE);
       case Instruction::FORWARD:
+      case Instruction::RECOMPUTE:
       case Instruction::BACKWARD_INPUT:
       case Instruction::BACKWARD_WEIGHT:
         return DeclarePass(instruction);
@@ -148,8 +150,8 @@ class Declaration {
                                           : Buffer::GRADIENT;
   }
 
-  // FORWARD, BACKWARD_INPUT or BACKWARD_WEIGHT of a segment: what it reads,
-  // then what it writes.
+  // FORWARD, RECOMPUTE, BACKWARD_INPUT or BACKWARD_WEIGHT of a segment: what it
+  // reads, then what it writes.
   void DeclarePass(const Instruction& instruction) {
     const int u = instruction.unit();
     const int m = instruction.micro_batch();
@@ -194,8 +196,8 @@ class Declaration {
     const int m = instruction.micro_batch();
     const int op = instruction.exchange().op();
     const UnitTable& table = plan_.tables(plan_.units(u).table());
-    const auto [from, to, in_place] = PlacesOfExchange(
-        passes_.Places(u).ops[op], instruction.exchange().backward());
+    const auto [from, to, in_place] =
+        PlacesOfExchange(passes_.Places(u).ops[op], instruction.exchange());
     if (!in_place) {
       // A reduce-scatter sums in what it is given.
       const bool sums = instruction.exchange().collective() == REDUCE_SCATTER;
@@ -315,6 +317,8 @@ class Declaration {
       case UnitMemory::kSegmentGradients:
         return use(Instruction::SEGMENT_GRADIENT, Buffer::SEGMENT_GRADIENTS, u,
                    m);
+      case UnitMemory::kRecomputed:
+        return use(Instruction::RECOMPUTED, Buffer::RECOMPUTED, u, m);
       default:
         CHECK(false) << "a pass of unit " << u << " uses memory "
                      << static_cast<int>(memory);
@@ -461,6 +465,7 @@ RoleValues ValuesOf(const Plan& plan, const UnitPasses& passes,
     // Backward-weight needs gradients and activations only.
     if (instruction.weight_version() == 0 ||
         (instruction.kind() != Instruction::FORWARD &&
+         instruction.kind() != Instruction::RECOMPUTE &&
          instruction.kind() != Instruction::BACKWARD_INPUT)) {
       continue;
     }

@@ -125,6 +125,9 @@ class Run {
           step.kind == ComputeStep::kForward         ? unit.forward()
           : step.kind == ComputeStep::kBackwardInput ? unit.backward_input()
                                                      : unit.backward_weight());
+      if (step.kind == ComputeStep::kBackwardInput && unit.has_recompute()) {
+        seconds += NominalSeconds(unit.recompute());
+      }
     }
     return seconds;
   }

@@ -67,7 +67,18 @@ class Expansion {
     const auto& segments = passes_.Of(u, Instruction::FORWARD);
     for (size_t s = 0; s < segments.size(); ++s) {
       Emit(Instruction::FORWARD, u, s, step);
-      EmitExchange(u, segments[s].segment.exchange, false, step);
+      EmitExchange(u, segments[s].segment.exchange, Of::kValues, step);
+    }
+  }
+
+  // What forward has not kept, for both backward passes.
+  void EmitRecompute(int u, const ComputeStep& step) {
+    const auto& segments = passes_.Of(u, Instruction::RECOMPUTE);
+    for (size_t s = 0; s < segments.size(); ++s) {
+      if (segments[s].use.works) Emit(Instruction::RECOMPUTE, u, s, step);
+      const int exchange = segments[s].segment.exchange;
+      if (exchange < 0 || !passes_.ExchangesAgain(u, exchange)) continue;
+      EmitExchange(u, exchange, Of::kValuesAgain, step);
     }
   }
 
@@ -76,10 +87,11 @@ class Expansion {
   void EmitBackward(int u, const ComputeStep& step, const Backward& backward) {
     const auto& inputs = passes_.Of(u, Instruction::BACKWARD_INPUT);
     const auto& weights = passes_.Of(u, Instruction::BACKWARD_WEIGHT);
+    if (backward.input) EmitRecompute(u, step);
     for (size_t s = inputs.size(); s-- > 0;) {
       if (backward.input) {
         if (inputs[s].use.works) Emit(Instruction::BACKWARD_INPUT, u, s, step);
-        EmitExchange(u, inputs[s].segment.exchange, true, step);
+        EmitExchange(u, inputs[s].segment.exchange, Of::kGradients, step);
       }
       if (backward.weight && weights[s].use.works) {
         Emit(Instruction::BACKWARD_WEIGHT, u, s, step);
@@ -102,7 +114,8 @@ class Expansion {
     return instruction;
   }
 
-  void EmitExchange(int unit, int op, bool backward, const ComputeStep& step) {
+  enum class Of { kValues, kValuesAgain, kGradients };
+  void EmitExchange(int unit, int op, Of of, const ComputeStep& step) {
     if (op < 0) return;
     const UnitTable& table = plan_.tables(plan_.units(unit).table());
     const Op::Exchange& exchange = table.ops(op).exchange();
@@ -111,7 +124,9 @@ class Expansion {
     instruction.set_group(ExchangeGroup(plan_, exchange.axis()));
     Instruction::Exchange& what = *instruction.mutable_exchange();
     what.set_op(op);
+    const bool backward = of == Of::kGradients;
     what.set_backward(backward);
+    what.set_again(of == Of::kValuesAgain);
     what.set_collective(backward ? exchange.backward() : exchange.forward());
     what.set_dtype(table.tensors(table.ops(op).inputs(0).tensor()).dtype());
   }

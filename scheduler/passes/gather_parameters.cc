@@ -17,6 +17,7 @@ std::set<int> UnitsUsed(const UnitPasses& passes, const Role& role,
                         const Instruction& pass, const Plan& plan) {
   std::set<int> used;
   if (pass.kind() != Instruction::FORWARD &&
+      pass.kind() != Instruction::RECOMPUTE &&
       pass.kind() != Instruction::BACKWARD_INPUT) {
     return used;
   }

@@ -17,7 +17,8 @@ double NominalSeconds(const Work& work) {
 double NominalSeconds(const Unit& unit) {
   return NominalSeconds(unit.forward()) +
          NominalSeconds(unit.backward_input()) +
-         NominalSeconds(unit.backward_weight());
+         NominalSeconds(unit.backward_weight()) +
+         (unit.has_recompute() ? NominalSeconds(unit.recompute()) : 0);
 }
 
 }  // namespace troupe

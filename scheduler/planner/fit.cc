@@ -3,11 +3,14 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "proto/base/status.h"
 #include "proto/plan/check_program.h"
 #include "proto/plan/mesh.h"
+#include "scheduler/planner/choose_backends.h"
 #include "scheduler/planner/resolve.h"
 #include "scheduler/simulate/gpu_scratch.h"
+#include "scheduler/simulate/prediction.h"
 
 namespace troupe {
 namespace {
@@ -120,6 +123,36 @@ absl::StatusOr<std::string> CutThatFits(
   return "";
 }
 
+double StepSeconds(Plan plan, const std::vector<WorkerDescription>& workers) {
+  ChooseBackends(workers, plan.mesh(), *plan.mutable_groups());
+  return Predict(plan, workers).step_seconds();
+}
+
+// The least to make again with which the job fits, as advice; empty: nothing
+// found.
+absl::StatusOr<std::string> RecomputeThatFits(
+    const Plan& plan, const std::vector<WorkerDescription>& workers,
+    const BuildPlan& build) {
+  JobSpec other = plan.job();
+  RecomputeSpec& recompute = *other.mutable_memory()->mutable_recompute();
+  if (recompute.mode() != "none" && recompute.mode() != "selective") return "";
+  for (const char* const mode : {"selective", "full"}) {
+    if (recompute.mode() == mode) continue;
+    recompute.set_mode(mode);
+    const absl::StatusOr<Plan> smaller = build(other);
+    if (absl::IsInvalidArgument(smaller.status())) continue;
+    if (!smaller.ok()) return smaller.status();
+    if (!CheckMemory(*smaller, workers).ok()) continue;
+    const double longer =
+        StepSeconds(*smaller, workers) / StepSeconds(plan, workers) - 1;
+    return absl::StrFormat(
+        "memory.recompute: %s, with which it fits and a step is predicted to "
+        "take %.0f %% longer",
+        mode, std::max(0.0, 100 * longer));
+  }
+  return "";
+}
+
 std::string ModelInWords(const ModelSpec& model) {
   if (model.architecture() == "synthetic") {
     return absl::StrCat("model.units: a model of ", model.units(), " units");
@@ -135,6 +168,11 @@ absl::Status CheckMemory(const Plan& plan,
   return CheckBudgets(plan, workers, GpuScratchItems(plan));
 }
 
+std::vector<absl::Status> CheckMemoryOfRanks(
+    const Plan& plan, const std::vector<WorkerDescription>& workers) {
+  return CheckBudgetsOfRanks(plan, workers, GpuScratchItems(plan));
+}
+
 absl::Status CheckFit(const Plan& plan,
                       const std::vector<WorkerDescription>& workers,
                       const BuildPlan& build) {
@@ -142,12 +180,15 @@ absl::Status CheckFit(const Plan& plan,
   if (budgets.ok()) return budgets;
   const JobSpec& job = plan.job();
   ASSIGN_OR_RETURN(const int fits, LargestThatFits(job, workers, build));
+  ASSIGN_OR_RETURN(const std::string again,
+                   RecomputeThatFits(plan, workers, build));
   if (fits > 0) {
-    return Annotate(budgets,
-                    absl::StrCat("training.micro_batch_size: ",
-                                 job.training().micro_batch_size(),
-                                 " needs more memory than there is; use ", fits,
-                                 ", the largest that fits"));
+    return Annotate(
+        budgets,
+        absl::StrCat(
+            "training.micro_batch_size: ", job.training().micro_batch_size(),
+            " needs more memory than there is; use ", fits,
+            ", the largest that fits", again.empty() ? "" : ", or ", again));
   }
   // A stage is a unit at least.
   const bool may_cut = job.parallelism().pipeline() < plan.units_size();
@@ -156,7 +197,7 @@ absl::Status CheckFit(const Plan& plan,
       budgets,
       absl::StrCat(ModelInWords(job.model()),
                    " does not fit with any training.micro_batch_size; use ",
-                   cut,
+                   again, again.empty() ? "" : ", ", cut,
                    may_cut ? "more ranks of a pipeline "
                              "(parallelism.pipeline), "
                            : "",

@@ -1,6 +1,7 @@
 // A plan that needs more memory than there is: refused with the line item that
-// overflows and what would help: how small a micro-batch, or over how many
-// ranks units are to be cut.
+// overflows and what would help: how small a micro-batch, what to make again
+// and how much longer a step then takes, or over how many ranks units are to be
+// cut.
 #ifndef TROUPE_SCHEDULER_PLANNER_FIT_H_
 #define TROUPE_SCHEDULER_PLANNER_FIT_H_
 
@@ -18,6 +19,9 @@ namespace troupe {
 // their kernels' scratch. Errors as CheckBudgets'.
 absl::Status CheckMemory(const Plan& plan,
                          const std::vector<WorkerDescription>& workers);
+// By rank.
+std::vector<absl::Status> CheckMemoryOfRanks(
+    const Plan& plan, const std::vector<WorkerDescription>& workers);
 
 // Builds the plan of another job, to see whether that would fit. An error that
 // is not of the job (may_go_on.h) ends the search.

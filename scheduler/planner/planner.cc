@@ -14,9 +14,11 @@
 #include "scheduler/planner/check_devices.h"
 #include "scheduler/planner/choose_backends.h"
 #include "scheduler/planner/fit.h"
+#include "scheduler/planner/fit_recompute.h"
 #include "scheduler/planner/resolve.h"
 #include "scheduler/planner/start_draft.h"
 #include "scheduler/simulate/prediction.h"
+#include "scheduler/tiers/recompute.h"
 
 namespace troupe {
 namespace {
@@ -50,7 +52,8 @@ absl::StatusOr<Plan> Build(const JobSpec& resolved, const MayGoOn& may_go_on) {
 }
 
 // A plan that fits. Where the job leaves open whether checkpoints are written
-// in the background, they are if the memory for the copy is there.
+// in the background, they are if the memory for the copy is there without
+// making anything again.
 absl::StatusOr<Plan> BuildFitting(JobSpec resolved,
                                   const std::vector<WorkerDescription>& workers,
                                   const MayGoOn& may_go_on) {
@@ -65,6 +68,11 @@ absl::StatusOr<Plan> BuildFitting(JobSpec resolved,
     checkpoint.set_background(false);
   }
   ASSIGN_OR_RETURN(Plan plan, build(resolved));
+  if (resolved.memory().recompute().mode() == kRecomputeAuto &&
+      !CheckMemory(plan, workers).ok()) {
+    ASSIGN_OR_RETURN(resolved, FitRecompute(plan, workers, build));
+    ASSIGN_OR_RETURN(plan, build(resolved));
+  }
   RETURN_IF_ERROR(CheckFit(plan, workers, build));
   return plan;
 }

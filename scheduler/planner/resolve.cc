@@ -6,6 +6,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/model.h"
+#include "scheduler/planner/resolve_memory.h"
 #include "scheduler/planner/resolve_parallelism.h"
 #include "scheduler/planner/resolve_training.h"
 
@@ -103,6 +104,7 @@ absl::StatusOr<JobSpec> ResolveJob(const JobSpec& job) {
   RETURN_IF_ERROR(ResolveTraining(resolved));
   RETURN_IF_ERROR(ResolveOptimizer(resolved));
   RETURN_IF_ERROR(ResolveLrScheduler(resolved));
+  RETURN_IF_ERROR(ResolveMemory(resolved.model(), *resolved.mutable_memory()));
   RETURN_IF_ERROR(ResolveCheckpoint(*resolved.mutable_checkpoint(),
                                     resolved.training().steps()));
   return resolved;

@@ -1,5 +1,6 @@
 #include "scheduler/planner/start_draft.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "scheduler/pipelines/pipelines.h"
 #include "scheduler/planner/lay_groups.h"
 #include "scheduler/planner/partition.h"
+#include "scheduler/tiers/recompute.h"
 
 namespace troupe {
 namespace {
@@ -35,7 +37,9 @@ void LayMesh(Plan& plan) {
   CHECK_OK(CheckMesh(plan.mesh()));
 }
 
-absl::Status AddUnits(Plan& plan) {
+// REQUIRES its compute order.
+absl::Status AddUnits(Draft& draft) {
+  Plan& plan = draft.plan;
   const TrainingSpec& training = plan.job().training();
   ASSIGN_OR_RETURN(UnitList list,
                    ModelUnits(plan.job().model(),
@@ -53,6 +57,10 @@ absl::Status AddUnits(Plan& plan) {
   }
   RETURN_IF_ERROR(CheckCuts(list, axes));
   CutUnits(axes, list);
+  const RecomputedUnits recomputed = {
+      .count = static_cast<int>(list.units.size()),
+      .last_turns_at_once = LastStageTurnsAtOnce(draft.compute_order)};
+  MarkAgain(KeptBy(plan.job().memory().recompute(), recomputed), list);
   for (Unit& unit : list.units) *plan.add_units() = std::move(unit);
   for (UnitTable& table : list.tables) *plan.add_tables() = std::move(table);
   return absl::OkStatus();
@@ -84,41 +92,72 @@ int ReportLag(const Plan& plan, const Pipeline& pipeline) {
   return pipeline.asynchronous || (pipeline.overlaps_steps && !clips) ? 1 : 0;
 }
 
-absl::Status OrderStages(Draft& draft) {
-  Plan& plan = draft.plan;
+PipelineShape ShapeOf(const Plan& plan) {
   const ParallelismSpec& parallelism = plan.job().parallelism();
+  return {.ranks = parallelism.pipeline(),
+          .micro_batches = plan.derived().micro_batches(),
+          .virtual_stages = parallelism.virtual_stages(),
+          .vertical_sync = parallelism.vertical_sync()};
+}
+
+absl::Status OrderSteps(Draft& draft) {
+  Plan& plan = draft.plan;
   ASSIGN_OR_RETURN(const Pipeline pipeline,
-                   FindPipeline(parallelism.pipeline_schedule()));
-  const PipelineShape shape = {.ranks = parallelism.pipeline(),
-                               .micro_batches = plan.derived().micro_batches(),
-                               .virtual_stages = parallelism.virtual_stages(),
-                               .vertical_sync = parallelism.vertical_sync()};
-  ASSIGN_OR_RETURN(draft.compute_order, pipeline.order(shape));
+                   FindPipeline(plan.job().parallelism().pipeline_schedule()));
+  ASSIGN_OR_RETURN(draft.compute_order, pipeline.order(ShapeOf(plan)));
+  plan.mutable_derived()->set_report_lag(ReportLag(plan, pipeline));
+  return absl::OkStatus();
+}
+
+absl::Status CutStages(Draft& draft) {
+  Plan& plan = draft.plan;
+  const PipelineShape shape = ShapeOf(plan);
   const StageLayout layout = {
       .holders = StageHolders(draft.compute_order, shape.stages()),
       .micro_batches = shape.micro_batches};
   ASSIGN_OR_RETURN(draft.stage_units,
                    PartitionUnits({plan.units().begin(), plan.units().end()},
-                                  layout, parallelism));
+                                  layout, plan.job().parallelism()));
   for (int s = 0; s < shape.stages(); ++s) {
     Stage& stage = *plan.add_stages();
     stage.set_unit(draft.stage_units[s].front());
     stage.set_unit_count(static_cast<int>(draft.stage_units[s].size()));
     for (const int rank : layout.holders[s]) stage.add_pipeline_ranks(rank);
   }
-  plan.mutable_derived()->set_report_lag(ReportLag(plan, pipeline));
   return absl::OkStatus();
 }
 
 }  // namespace
 
+bool LastStageTurnsAtOnce(const ComputeOrder& order) {
+  int last = 0;
+  for (const std::vector<ComputeStep>& steps : order) {
+    for (const ComputeStep& step : steps) last = std::max(last, step.stage);
+  }
+  for (const std::vector<ComputeStep>& steps : order) {
+    for (size_t i = 0; i < steps.size(); ++i) {
+      if (steps[i].kind != ComputeStep::kForward || steps[i].stage != last) {
+        continue;
+      }
+      const bool turns = i + 1 < steps.size() &&
+                         steps[i + 1].kind == ComputeStep::kBackwardInput &&
+                         steps[i + 1].stage == last &&
+                         steps[i + 1].micro_batch == steps[i].micro_batch &&
+                         steps[i + 1].ahead == steps[i].ahead;
+      if (!turns) return false;
+    }
+  }
+  return true;
+}
+
 absl::StatusOr<Draft> StartDraft(const JobSpec& resolved) {
   Draft draft;
   *draft.plan.mutable_job() = resolved;
   LayMesh(draft.plan);
-  RETURN_IF_ERROR(AddUnits(draft.plan));
   Derive(draft.plan);
-  RETURN_IF_ERROR(OrderStages(draft));
+  RETURN_IF_ERROR(OrderSteps(draft));
+  RETURN_IF_ERROR(AddUnits(draft));
+  RETURN_IF_ERROR(CutStages(draft));
   LayGroups(draft.plan);
   return draft;
 }

@@ -14,6 +14,10 @@ namespace troupe {
 // where the model's sizes do not fit together.
 absl::StatusOr<Draft> StartDraft(const JobSpec& resolved);
 
+// Whether each micro-batch goes back through the last stage directly after it
+// went forward.
+bool LastStageTurnsAtOnce(const ComputeOrder& order);
+
 }  // namespace troupe
 
 #endif  // TROUPE_SCHEDULER_PLANNER_START_DRAFT_H_

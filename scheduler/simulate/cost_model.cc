@@ -221,7 +221,7 @@ Cost CostModel::PassCost(const Machine& machine,
                 .waiting = work.wait_seconds()};
   };
   const auto& [forward, backward] = machine.attention;
-  if (kind == Instruction::FORWARD) {
+  if (kind == Instruction::FORWARD || kind == Instruction::RECOMPUTE) {
     return cost(products.forward, forward);
   }
   if (kind == Instruction::BACKWARD_INPUT) {
@@ -330,6 +330,7 @@ Cost CostModel::CostOf(int rank, const Instruction& instruction) const {
   Cost cost;
   switch (instruction.kind()) {
     case Instruction::FORWARD:
+    case Instruction::RECOMPUTE:
     case Instruction::BACKWARD_INPUT:
     case Instruction::BACKWARD_WEIGHT:
       cost = PassCost(at, instruction);

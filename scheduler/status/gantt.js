@@ -1,13 +1,13 @@
 // The last traced step, drawn as clients/gantt draws it (docs/gantt.md says how
 // to read it): a timeline's spans, placed on one axis, merged into bars, as SVG.
-const BAR_KINDS = { f: 'forward', i: 'backward, input', w: 'backward, weight', t: 'transfer',
+const BAR_KINDS = { f: 'forward', a: 'forward, again', i: 'backward, input', w: 'backward, weight', t: 'transfer',
   x: 'exchange within units', c: 'collective',
   s: 'optimizer step', d: 'data', o: 'other' };
-const KIND_OF = { FORWARD: 'f', BACKWARD_INPUT: 'i', BACKWARD_WEIGHT: 'w', SEND: 't', RECV: 't', EXCHANGE: 'x',
+const KIND_OF = { FORWARD: 'f', RECOMPUTE: 'a', BACKWARD_INPUT: 'i', BACKWARD_WEIGHT: 'w', SEND: 't', RECV: 't', EXCHANGE: 'x',
   REDUCE_GRADS: 'c', REDUCE_SCALARS: 'c',
   SCATTER_GRADS: 'c', GATHER_PARAMETERS: 'c', GRAD_NORM: 's', STEP: 's', LOAD_BATCH: 'd' };
 const LANES = ['COMPUTE', 'EXCHANGES', 'GATHERS', 'ACTIVATIONS', 'GRADIENTS', 'COLLECTIVE', 'HOST_COMPUTE', 'IO', 'DATA'];
-const isPass = kind => 'fiw'.includes(kind);
+const isPass = kind => 'faiw'.includes(kind);
 const most = (list, f) => list.reduce((a, x) => Math.max(a, f(x)), -Infinity);
 const least = (list, f) => list.reduce((a, x) => Math.min(a, f(x)), Infinity);
 
@@ -69,7 +69,7 @@ function markCriticalPath(spans) {
 // One bar for a pass over a stage: its units' spans, which are neighbours.
 function mergeUnits(lane, stages, gap) {
   const stageOf = unit => stages.filter(s => s.unit <= unit).length;
-  const group = p => p.type === 'w' ? 'i' : p.type;
+  const group = p => 'aw'.includes(p.type) ? 'i' : p.type;
   const goesOn = (a, b) => b.start - a.end <= gap && group(a) === group(b) && (a.type === 's' || isPass(a.type) &&
     a.micro_batch === b.micro_batch && a.ahead === b.ahead && Math.abs(a.unit - b.unit) <= 1 && stageOf(a.unit) === stageOf(b.unit));
   const bars = [];
@@ -77,8 +77,8 @@ function mergeUnits(lane, stages, gap) {
     const bar = bars.at(-1);
     if (bar && goesOn(bar.at(-1), p)) bar.push(p); else bars.push([p]);
   }
-  // Backward is one bar where it does both its parts of each unit in turn.
-  if (bars.some(bar => bar.some((p, i) => i && bar[i - 1].type === 'w' && p.type === 'i'))) return bars;
+  // Backward is one bar where it does all its parts of each unit in turn.
+  if (bars.some(bar => bar.some((p, i) => i && bar[i - 1].type === 'w' && p.type !== 'w'))) return bars;
   return bars.flatMap(bar => {
     const at = bar.findIndex(p => p.type === 'w');
     return at > 0 ? [bar.slice(0, at), bar.slice(at)] : [bar];
@@ -103,10 +103,11 @@ function barSvg(bar, { X, height, size, chunk }) {
   let s = `<g><title>${barTitle(bar)}</title>`;
   if (run - x >= .6) s += box(name + ' wait', x, run);
   s += box(name, run - x >= .6 ? run : x, end);
-  const other = bar.find(q => q.type !== p.type);
-  if (other) {
-    const time = list => sum(list, q => q.end - q.start), share = time(bar.filter(q => q.type === p.type)) / time(bar);
-    s += box(other.type + (chunk % 2 ? '1' : ''), x, end, height * share);
+  const time = type => sum(bar.filter(q => !type || q.type === type), q => q.end - q.start);
+  let above = time(p.type);
+  for (const type of new Set(bar.map(q => q.type).filter(t => t !== p.type))) {
+    s += box(type + (chunk % 2 ? '1' : ''), x, end, height * above / time());
+    above += time(type);
   }
   if (p.ahead > 0) s += box('later', x, end);
   if (end - x > 3) s += `<path class="edge" d="M${n(x)} 0V${height}M${n(end)} 0V${height}"/>`;
@@ -114,7 +115,7 @@ function barSvg(bar, { X, height, size, chunk }) {
   s += '</g>';
   const label = p.micro_batch == null ? '' : String(p.micro_batch);
   if (label && end - x >= .64 * label.length * size + 1.5) {
-    s += `<text class="label ${p.type === 'f' && chunk % 2 === 0 ? 'light' : 'dark'}" x="${n((x + end) / 2)}" y="${n((height + .72 * size) / 2)}">${label}</text>`;
+    s += `<text class="label ${'fa'.includes(p.type) && chunk % 2 === 0 ? 'light' : 'dark'}" x="${n((x + end) / 2)}" y="${n((height + .72 * size) / 2)}">${label}</text>`;
   }
   return s;
 }

@@ -122,6 +122,9 @@ UnitBuffers BuffersOf(const Call& call) {
       case Instruction::SEGMENT_GRADIENT:
         buffers.segment_gradient = memory;
         break;
+      case Instruction::RECOMPUTED:
+        buffers.recomputed = memory;
+        break;
       case Instruction::WEIGHTS:
         buffers.parameters = memory;
         break;

@@ -51,7 +51,7 @@ Range DutyOf(const Call& call);
 int64_t StepOf(const Call& call);
 int64_t SamplesBefore(const Call& call);
 
-// What FORWARD, BACKWARD_INPUT and BACKWARD_WEIGHT hand to the unit.
+// What FORWARD, RECOMPUTE, BACKWARD_INPUT and BACKWARD_WEIGHT hand to the unit.
 const ModelUnit& UnitOf(const Call& call);
 UnitBuffers BuffersOf(const Call& call);
 MicroBatchContext ContextOf(const Call& call);

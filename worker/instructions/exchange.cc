@@ -39,10 +39,11 @@ absl::Status RunExchange(const Call& call) {
   Communicator& communicator =
       *call.state.communicators.at(instruction.group());
   const CommOptions options = {
-      .name = absl::StrCat(exchange.backward() ? "gradients" : "values",
-                           " within unit ", instruction.unit(), ", op ",
-                           exchange.op(), ", micro-batch ",
-                           instruction.micro_batch()),
+      .name =
+          absl::StrCat(exchange.backward() ? "gradients" : "values",
+                       exchange.again() ? ", once more," : "", " within unit ",
+                       instruction.unit(), ", op ", exchange.op(),
+                       ", micro-batch ", instruction.micro_batch()),
       .timeout = call.state.collective_timeout};
   return RunCollective(exchange.collective(), {.from = from, .to = to},
                        communicator, options);

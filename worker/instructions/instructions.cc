@@ -8,6 +8,7 @@
 #include "worker/instructions/gather_parameters.h"
 #include "worker/instructions/grad_norm.h"
 #include "worker/instructions/load_batch.h"
+#include "worker/instructions/recompute.h"
 #include "worker/instructions/recv.h"
 #include "worker/instructions/reduce_grads.h"
 #include "worker/instructions/reduce_scalars.h"
@@ -34,6 +35,7 @@ const std::vector<InstructionHandler>& InstructionHandlers() {
       {Instruction::EXCHANGE, RunExchange},
       {Instruction::SCATTER_GRADS, RunScatterGrads},
       {Instruction::GATHER_PARAMETERS, RunGatherParameters},
+      {Instruction::RECOMPUTE, RunRecompute},
   };
   return *handlers;
 }

@@ -40,22 +40,31 @@ class CrossEntropyLayer final : public Layer {
 
   void Forward(const LayerCall& call) const override {
     CHECK(call.scalars != nullptr) << "a loss needs scalars to add to";
-    CrossEntropy(
-        call.device,
-        {.logits = logits_.In(call),
-         .targets = targets_.In(call),
-         .loss_sum = Tensor(call.scalars, DType::kF64, {1}),
-         .count = Tensor(call.scalars + 1, DType::kF64, {1}),
-         .gradient = call.context.training,
-         .gradient_scale = static_cast<float>(call.context.gradient_scale),
-         .parts = PartsOfAll(parts_.In(call), targets_.In(call).elements()),
-         .first_column = columns_.begin,
-         .columns = vocabulary_ > 0 ? columns_.size() : -1,
-         .vocabulary = vocabulary_,
-         .counts = counts_});
+    CrossEntropyArgs args = ArgsOf(call);
+    args.loss_sum = Tensor(call.scalars, DType::kF64, {1});
+    args.count = Tensor(call.scalars + 1, DType::kF64, {1});
+    args.counts = counts_;
+    CrossEntropy(call.device, args);
+  }
+
+  // The loss is counted already.
+  void Recompute(const LayerCall& call) const override {
+    CrossEntropy(call.device, ArgsOf(call));
   }
 
  private:
+  CrossEntropyArgs ArgsOf(const LayerCall& call) const {
+    return {.logits = logits_.In(call),
+            .targets = targets_.In(call),
+            .gradient = call.context.training,
+            .gradient_scale = static_cast<float>(call.context.gradient_scale),
+            .parts = PartsOfAll(parts_.In(call), targets_.In(call).elements()),
+            .first_column = columns_.begin,
+            .columns = vocabulary_ > 0 ? columns_.size() : -1,
+            .vocabulary = vocabulary_,
+            .counts = false};
+  }
+
   const OperandPlace logits_;
   const OperandPlace targets_;
   const OperandPlace parts_;

@@ -1,4 +1,5 @@
-// y = gelu(x). Fused, the products before and behind it do its work.
+// y = gelu(x). Fused, the products before and behind it do its work, but where
+// y alone is made again.
 #include "ops/gelu.h"
 
 #include "worker/layers/kinds.h"
@@ -10,6 +11,7 @@ class GeluLayer final : public Layer {
  public:
   explicit GeluLayer(const OpBinding& op)
       : fused_(op.op().fused()),
+        apart_(op.places().again == Again::kApart),
         exact_(op.op().gelu().exact()),
         x_(op.Input("x")),
         y_(op.Output("y")),
@@ -17,8 +19,11 @@ class GeluLayer final : public Layer {
         dy_(op.OutputGradient("y")) {}
 
   void Forward(const LayerCall& call) const override {
-    if (fused_) return;
-    Gelu(call.device, {.x = x_.In(call), .y = y_.In(call), .exact = exact_});
+    if (!fused_) Run(call);
+  }
+
+  void Recompute(const LayerCall& call) const override {
+    if (!fused_ || apart_) Run(call);
   }
 
   void BackwardInput(const LayerCall& call) const override {
@@ -30,7 +35,12 @@ class GeluLayer final : public Layer {
   }
 
  private:
+  void Run(const LayerCall& call) const {
+    Gelu(call.device, {.x = x_.In(call), .y = y_.In(call), .exact = exact_});
+  }
+
   const bool fused_;
+  const bool apart_;  // from the product's, without it
   const bool exact_;
   const OperandPlace x_;
   const OperandPlace y_;

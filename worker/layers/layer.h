@@ -36,6 +36,8 @@ struct LayerCall {
   Device& device;
   MicroBatchContext context;
   std::array<void*, kMemories> memory = {};  // by UnitMemory
+  // Whether values are where RECOMPUTE and the backward passes find them.
+  bool in_backward = false;
   void* parameters = nullptr;                // flat buffers, this unit's
   void* tied_parameters = nullptr;           // of the unit that it is tied to
   void* parameter_gradients = nullptr;       // added to
@@ -53,6 +55,9 @@ class Layer {
 
   // Also of a few new positions, where the call is one of decoding.
   virtual void Forward(const LayerCall& call) const = 0;
+  // Makes outputs again that were not kept, as forward did or from less
+  // (OpPlaces.again).
+  virtual void Recompute(const LayerCall& call) const { Forward(call); }
   // Makes the gradients of the op's inputs; many kinds have nothing to do.
   virtual void BackwardInput(const LayerCall& call) const {}
   // Adds to the gradients of its parameters.

@@ -26,8 +26,27 @@ class NormLayer : public Layer {
         added_(op.view().HasInput("residual") ? op.OutputGradient("sum")
                                               : op.AddedGradient("x")),
         mask_(op.MaskOf("x")),
+        apart_(op.places().again == Again::kApart),
         epsilon_(static_cast<float>(op.op().norm().epsilon())),
         gamma_(std::move(gamma)) {}
+
+  struct Inputs {
+    Tensor x;
+    Tensor residual = {};
+    Tensor sum = {};
+    DropoutMask dropout = {};
+  };
+  Inputs InForward(const LayerCall& call) const {
+    return {.x = x_.In(call),
+            .residual = residual_.In(call),
+            .sum = sum_.In(call),
+            .dropout = mask_.OfElements(call)};
+  }
+  // From the sum where forward has left that.
+  Inputs InRecompute(const LayerCall& call) const {
+    if (apart_) return {.x = s_.In(call)};
+    return InForward(call);
+  }
 
   const OperandPlace x_;
   const OperandPlace residual_;
@@ -39,6 +58,7 @@ class NormLayer : public Layer {
   const OperandPlace dx_;
   const OperandPlace added_;  // the gradient that other readers of s made
   const MaskSource mask_;
+  const bool apart_;  // made again from s
   const float epsilon_;
   const ParameterPlace gamma_;
 };
@@ -49,10 +69,17 @@ class RmsNormLayer final : public NormLayer {
       : NormLayer(op, std::move(gamma)) {}
 
   void Forward(const LayerCall& call) const override {
-    RmsNorm(call.device, {.x = x_.In(call),
-                          .residual = residual_.In(call),
-                          .sum = sum_.In(call),
-                          .dropout = mask_.OfElements(call),
+    Run(call, InForward(call));
+  }
+  void Recompute(const LayerCall& call) const override {
+    Run(call, InRecompute(call));
+  }
+
+  void Run(const LayerCall& call, const Inputs& inputs) const {
+    RmsNorm(call.device, {.x = inputs.x,
+                          .residual = inputs.residual,
+                          .sum = inputs.sum,
+                          .dropout = inputs.dropout,
                           .gamma = gamma_.Values(call),
                           .epsilon = epsilon_,
                           .y = y_.In(call),
@@ -84,10 +111,17 @@ class LayerNormLayer final : public NormLayer {
         beta_(std::move(beta)) {}
 
   void Forward(const LayerCall& call) const override {
-    LayerNorm(call.device, {.x = x_.In(call),
-                            .residual = residual_.In(call),
-                            .sum = sum_.In(call),
-                            .dropout = mask_.OfElements(call),
+    Run(call, InForward(call));
+  }
+  void Recompute(const LayerCall& call) const override {
+    Run(call, InRecompute(call));
+  }
+
+  void Run(const LayerCall& call, const Inputs& inputs) const {
+    LayerNorm(call.device, {.x = inputs.x,
+                            .residual = inputs.residual,
+                            .sum = inputs.sum,
+                            .dropout = inputs.dropout,
                             .gamma = gamma_.Values(call),
                             .beta = beta_.Values(call),
                             .epsilon = epsilon_,

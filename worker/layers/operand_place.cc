@@ -29,7 +29,9 @@ bool IsOfPositions(const Dim& dim) {
 }  // namespace
 
 OperandPlace::OperandPlace(const UnitTable& table, const TensorPlace& place)
-    : memory_(place.memory), offset_bytes_(place.offset_bytes) {
+    : memory_(place.memory),
+      offset_bytes_(place.offset_bytes),
+      again_bytes_(place.again_bytes) {
   if (!exists()) return;
   const TensorSpec& tensor = table.tensors(place.tensor);
   rank_ = tensor.dims_size();
@@ -42,11 +44,17 @@ OperandPlace::OperandPlace(const UnitTable& table, const TensorPlace& place)
   }
 }
 
+void* OperandPlace::DataIn(const LayerCall& call) const {
+  const bool again = call.in_backward && again_bytes_ >= 0;
+  const UnitMemory where = again ? UnitMemory::kRecomputed : memory_;
+  void* const memory = call.memory[static_cast<size_t>(where)];
+  CHECK(memory != nullptr) << "a buffer that the call needs is missing";
+  return static_cast<char*>(memory) + (again ? again_bytes_ : offset_bytes_);
+}
+
 Tensor OperandPlace::In(const LayerCall& call) const {
   if (!exists()) return Tensor();
-  void* const memory = call.memory[static_cast<size_t>(memory_)];
-  CHECK(memory != nullptr) << "a buffer that the call needs is missing";
-  void* const data = static_cast<char*>(memory) + offset_bytes_;
+  void* const data = DataIn(call);
   std::array<int64_t, 4> dims = dims_;
   if (call.decoding.count > 0 && sequence_dim_ >= 0) {
     CHECK_LE(call.decoding.count, dims[sequence_dim_]);

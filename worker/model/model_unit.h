@@ -1,4 +1,4 @@
-// A unit of the plan that computes: what FORWARD, BACKWARD_INPUT and
+// A unit of the plan that computes: what FORWARD, RECOMPUTE, BACKWARD_INPUT and
 // BACKWARD_WEIGHT of a program do. docs/plan.md says which buffers each of them
 // reads and writes; the engine hands exactly those over, as bare memory:
 //
@@ -38,6 +38,7 @@ struct UnitBuffers {
   void* workspace = nullptr;            // WORKSPACE
   void* segment = nullptr;              // SEGMENT_VALUES
   void* segment_gradient = nullptr;     // SEGMENT_GRADIENTS
+  void* recomputed = nullptr;           // RECOMPUTED
   void* parameters = nullptr;           // flat buffers, this unit's
   void* tied_parameters = nullptr;      // of the unit that it is tied to
   void* parameter_gradients = nullptr;  // added to
@@ -60,6 +61,10 @@ class ModelUnit {
   // program: context.segment, 0 of a unit that exchanges nothing.
   virtual void Forward(Device& device, const MicroBatchContext& context,
                        const UnitBuffers& buffers) const = 0;
+  // Makes again what forward has not kept, from the same parameters and with
+  // the same masks; adds to no scalars.
+  virtual void Recompute(Device& device, const MicroBatchContext& context,
+                         const UnitBuffers& buffers) const = 0;
   // The embedding's first segment has none, and must not be asked.
   virtual void BackwardInput(Device& device, const MicroBatchContext& context,
                              const UnitBuffers& buffers) const = 0;

@@ -19,6 +19,9 @@ class OpUnit final : public ModelUnit {
         layers_(std::move(layers)),
         forward_(ForwardSegments(unit.table)),
         backward_(BackwardSegments(unit.table)) {
+    for (const OpPlaces& op : unit.places.ops) {
+      runs_again_.push_back(op.again != Again::kNo);
+    }
     for (const TensorSpec& tensor : unit.table.tensors()) {
       if (tensor.home() == TensorSpec::INPUT) has_input_ = true;
       if (tensor.home() == TensorSpec::TARGETS) tokens_ = ElementsOf(tensor);
@@ -36,10 +39,21 @@ class OpUnit final : public ModelUnit {
     }
   }
 
+  void Recompute(Device& device, const MicroBatchContext& context,
+                 const UnitBuffers& buffers) const override {
+    LayerCall call = Call(device, context, buffers);
+    call.in_backward = true;
+    const Segment& segment = forward_.at(context.segment);
+    for (int op = segment.begin; op < segment.end; ++op) {
+      if (runs_again_[op]) layers_[op]->Recompute(call);
+    }
+  }
+
   void BackwardInput(Device& device, const MicroBatchContext& context,
                      const UnitBuffers& buffers) const override {
     CHECK(has_input_ || context.segment > 0) << "tokens have no gradient";
-    const LayerCall call = Call(device, context, buffers);
+    LayerCall call = Call(device, context, buffers);
+    call.in_backward = true;
     const Segment& segment = backward_.at(context.segment);
     for (int op = segment.end - 1; op >= segment.begin; --op) {
       layers_[op]->BackwardInput(call);
@@ -48,7 +62,8 @@ class OpUnit final : public ModelUnit {
 
   void BackwardWeight(Device& device, const MicroBatchContext& context,
                       const UnitBuffers& buffers) const override {
-    const LayerCall call = Call(device, context, buffers);
+    LayerCall call = Call(device, context, buffers);
+    call.in_backward = true;
     const Segment& segment = backward_.at(context.segment);
     for (int op = segment.end - 1; op >= segment.begin; --op) {
       layers_[op]->BackwardWeight(call);
@@ -81,6 +96,7 @@ class OpUnit final : public ModelUnit {
     at(UnitMemory::kWorkspace) = buffers.workspace;
     at(UnitMemory::kSegmentValues) = buffers.segment;
     at(UnitMemory::kSegmentGradients) = buffers.segment_gradient;
+    at(UnitMemory::kRecomputed) = buffers.recomputed;
     at(UnitMemory::kInputGradient) = buffers.input_gradient;
     at(UnitMemory::kOutputGradient) = buffers.output_gradient;
     return call;
@@ -90,6 +106,7 @@ class OpUnit final : public ModelUnit {
   const std::vector<std::unique_ptr<Layer>> layers_;
   const std::vector<Segment> forward_;
   const std::vector<Segment> backward_;
+  std::vector<bool> runs_again_;  // by op
   bool has_input_ = false;
   int64_t tokens_ = 0;  // of the batch, before its targets
 };

@@ -53,6 +53,10 @@ class SyntheticUnit final : public ModelUnit {
     deadline.Await();
   }
 
+  // It keeps what it makes.
+  void Recompute(Device&, const MicroBatchContext&,
+                 const UnitBuffers&) const override {}
+
   void BackwardInput(Device& device, const MicroBatchContext&,
                      const UnitBuffers& buffers) const override {
     const Deadline deadline(spec().backward_input().wait_seconds());

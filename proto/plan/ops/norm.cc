@@ -8,6 +8,8 @@
 //               rstd                    [...], f32: 1 / standard deviation, or
 //                                       1 / root mean square
 //   parameters  weight, and LayerNorm's bias
+//
+// The sum may lie where x did; from it the others can be made again.
 #include "proto/plan/ops/kinds.h"
 
 namespace troupe {
@@ -37,6 +39,8 @@ OpRules NormRules(const OpView& op) {
                        {"residual", InputGradient::kOfInput, "x"}};
     rules.in_place = {{"sum", "x"}};
     rules.backward_input_reads = {"sum", "mean", "rstd"};
+    rules.apart_reads = {"sum"};
+    rules.apart.set_memory_bytes(2.0 * bytes);
   } else {
     rules.gradients = {{"x", InputGradient::kNewSum}};
     rules.backward_input_reads = {"x", "mean", "rstd"};

@@ -53,8 +53,6 @@ OpCut CutAlike(const OpView& op, const Wishes& wishes) {
   return cut;
 }
 
-namespace {
-
 void AddTo(const Work& work, Work& sum) {
   sum.set_matmul_flops(sum.matmul_flops() + work.matmul_flops());
   sum.set_attention_flops(sum.attention_flops() + work.attention_flops());
@@ -62,8 +60,6 @@ void AddTo(const Work& work, Work& sum) {
   sum.set_elementwise_ops(sum.elementwise_ops() + work.elementwise_ops());
   sum.set_wait_seconds(sum.wait_seconds() + work.wait_seconds());
 }
-
-}  // namespace
 
 OpRules RulesOf(const OpView& op) { return RowOf(op.op().kind()).rules(op); }
 

@@ -47,9 +47,14 @@ struct OpRules {
   std::vector<std::string> backward_input_reads;
   std::vector<std::string> backward_weight_reads;
   std::vector<InPlace> in_place;
+  // What the op needs to make its other outputs again where the forward pass
+  // has written over its inputs, or another op has done its work. Empty: its
+  // inputs.
+  std::vector<std::string> apart_reads;
   Work forward;
   Work backward_input;
   Work backward_weight;
+  Work apart;  // from `apart_reads`
 };
 
 // REQUIRES an op that has the operands of its kind.
@@ -98,6 +103,8 @@ struct OperandRule {
   int sections = 0;  // of the last dim; 0: any
 };
 std::vector<OperandRule> OperandsOf(Op::Kind kind);
+
+void AddTo(const Work& work, Work& sum);
 
 // The sum of all ops' work.
 struct UnitWork {

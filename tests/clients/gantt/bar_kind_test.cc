@@ -30,6 +30,7 @@ TEST(BarKind, InstructionsThatLookAlike) {
 
 TEST(BarKind, PassesAreForwardAndBackward) {
   EXPECT_TRUE(IsPass(KindOf(Instruction::FORWARD)));
+  EXPECT_TRUE(IsPass(KindOf(Instruction::RECOMPUTE)));
   EXPECT_TRUE(IsPass(KindOf(Instruction::BACKWARD_INPUT)));
   EXPECT_TRUE(IsPass(KindOf(Instruction::BACKWARD_WEIGHT)));
   EXPECT_FALSE(IsPass(KindOf(Instruction::STEP)));

@@ -53,7 +53,8 @@ TEST(SvgStyle, PassesAreToldApartByLightnessAlone) {
 
 TEST(SvgStyle, NumbersCanBeRead) {
   for (const BarKind kind :
-       {BarKind::kForward, BarKind::kBackwardInput, BarKind::kBackwardWeight}) {
+       {BarKind::kForward, BarKind::kRecompute, BarKind::kBackwardInput,
+        BarKind::kBackwardWeight}) {
     for (const int chunk : {0, 1}) {
       EXPECT_GT(Contrast(FillOf(BarClass(kind, chunk)),
                          FillOf(LabelClass(kind, chunk))),

@@ -149,6 +149,26 @@ TEST(FillMessage, FillsListsAndMapsOfSections) {
             "job.yaml:1:23: devices.big.kind: expected a text, found a list");
 }
 
+// A section with a mode may be that alone.
+TEST(FillMessage, TakesAModeForItsSection) {
+  const auto fill = [](const std::string& text) {
+    JobSpec job;
+    PositionMap positions;
+    const YamlNode root = ParseYaml(text, kSource).value();
+    EXPECT_TRUE(FillMessage(root, kSource, job, positions).ok()) << text;
+    EXPECT_EQ(positions.count("memory.recompute"), 1u);
+    return job.memory().recompute();
+  };
+  EXPECT_EQ(fill("memory: {recompute: full}").mode(), "full");
+  EXPECT_EQ(fill("memory: {recompute: {mode: auto}}").mode(), "auto");
+  const RecomputeSpec listed = fill("memory: {recompute: {units: [1, 2]}}");
+  EXPECT_FALSE(listed.has_mode());
+  EXPECT_EQ(listed.units_size(), 2);
+  EXPECT_EQ(ErrorOf("memory: {recompute: [1]}"),
+            "job.yaml:1:21: memory.recompute: expected fields, as in "
+            "\"mode: ...\", found a list");
+}
+
 TEST(FieldPaths, ListsEveryValue) {
   const std::vector<std::string> paths = FieldPaths(*JobSpec::descriptor());
   EXPECT_EQ(paths.front(), "name");

@@ -1,0 +1,150 @@
+#include "proto/plan/made_again.h"
+
+#include <algorithm>
+
+#include "proto/base/check.h"
+
+namespace troupe {
+namespace {
+
+bool IsByForward(const OpRules& rules) {
+  return !rules.gradients.empty() &&
+         rules.gradients[0].rule == InputGradient::kByForward;
+}
+
+class Closure {
+ public:
+  Closure(const UnitTable& table, const std::vector<OpRules>& rules,
+          const std::vector<bool>& read)
+      : table_(table), rules_(rules), read_(read) {
+    made_.ops.assign(table.ops_size(), Again::kNo);
+    made_.tensors.assign(table.tensors_size(), false);
+  }
+
+  MadeAgain Run() {
+    for (int t = 0; t < table_.tensors_size(); ++t) {
+      const TensorSpec& tensor = table_.tensors(t);
+      if (read_[t] && tensor.again() && tensor.home() == TensorSpec::WITHIN) {
+        Make(t);
+      }
+    }
+    return std::move(made_);
+  }
+
+ private:
+  // Whether it is there until the backward passes.
+  bool IsThere(int tensor) const {
+    switch (table_.tensors(tensor).home()) {
+      case TensorSpec::INPUT:
+      case TensorSpec::TOKENS:
+      case TensorSpec::TARGETS:
+        return true;
+      default:
+        return read_[tensor] && !table_.tensors(tensor).again();
+    }
+  }
+
+  void Make(int tensor) {
+    if (made_.tensors[tensor]) return;
+    const int maker = MakerOf(table_, tensor);
+    CHECK_GE(maker, 0) << table_.tensors(tensor).name();
+    RunAgain(maker);
+    // Who writes a gradient over it does so again.
+    for (int op = maker + 1; op < table_.ops_size(); ++op) {
+      const bool over =
+          IsByForward(rules_[op]) &&
+          TensorOf(table_, op, rules_[op].gradients[0].input) == tensor;
+      if (over) RunAgain(op);
+    }
+  }
+
+  void RunAgain(int op) {
+    if (made_.ops[op] != Again::kNo) return;
+    const std::vector<std::string>& apart = rules_[op].apart_reads;
+    const bool is_apart =
+        !apart.empty() &&
+        std::all_of(apart.begin(), apart.end(), [&](const std::string& name) {
+          return IsThere(TensorOf(table_, op, name));
+        });
+    made_.ops[op] = is_apart ? Again::kApart : Again::kAsForward;
+    const std::vector<int> reads =
+        ReadAgain(table_, op, rules_[op], made_.ops[op]);
+    for (const Op::Operand& output : table_.ops(op).outputs()) {
+      const bool from_it =
+          is_apart && std::count(reads.begin(), reads.end(), output.tensor());
+      if (!from_it) made_.tensors[output.tensor()] = true;
+    }
+    for (const int tensor : reads) {
+      if (!IsThere(tensor)) Make(tensor);
+    }
+    // A product writes what a fused GELU behind it makes.
+    const int next = op + 1;
+    if (next < table_.ops_size() && table_.ops(next).fused() &&
+        table_.ops(next).kind() == Op::GELU) {
+      RunAgain(next);
+    }
+  }
+
+  const UnitTable& table_;
+  const std::vector<OpRules>& rules_;
+  const std::vector<bool>& read_;
+  MadeAgain made_;
+};
+
+}  // namespace
+
+MadeAgain WhatIsMadeAgain(const UnitTable& table,
+                          const std::vector<OpRules>& rules,
+                          const std::vector<bool>& read) {
+  return Closure(table, rules, read).Run();
+}
+
+std::vector<bool> ReadByBackward(const UnitTable& table,
+                                 const std::vector<OpRules>& rules) {
+  std::vector<bool> read(table.tensors_size(), false);
+  for (int op = 0; op < table.ops_size(); ++op) {
+    for (const auto* names :
+         {&rules[op].backward_input_reads, &rules[op].backward_weight_reads}) {
+      for (const std::string& name : *names) {
+        const int tensor = TensorOf(table, op, name);
+        if (tensor >= 0) read[tensor] = true;
+      }
+    }
+    if (IsByForward(rules[op])) {
+      read[TensorOf(table, op, rules[op].gradients[0].input)] = true;
+    }
+  }
+  return read;
+}
+
+std::vector<int> ReadAgain(const UnitTable& table, int op, const OpRules& rules,
+                           Again again) {
+  std::vector<int> tensors;
+  if (again == Again::kApart) {
+    for (const std::string& name : rules.apart_reads) {
+      tensors.push_back(TensorOf(table, op, name));
+    }
+  } else if (again == Again::kAsForward) {
+    for (const Op::Operand& input : table.ops(op).inputs()) {
+      tensors.push_back(input.tensor());
+    }
+  }
+  return tensors;
+}
+
+int TensorOf(const UnitTable& table, int op, absl::string_view name) {
+  const OpView view(table, table.ops(op));
+  const int input = view.Input(name);
+  return input >= 0 ? input : view.Output(name);
+}
+
+int MakerOf(const UnitTable& table, int tensor) {
+  for (int op = 0; op < table.ops_size(); ++op) {
+    for (const Op::Operand& output : table.ops(op).outputs()) {
+      if (output.tensor() == tensor) return op;
+    }
+  }
+  return -1;
+}
+
+}  // namespace troupe

@@ -1,0 +1,213 @@
+#include "proto/plan/place_gradients.h"
+
+#include <algorithm>
+#include <string>
+
+#include "proto/base/check.h"
+#include "proto/plan/tensor_spec.h"
+
+namespace troupe {
+
+PlacedGradients::PlacedGradients(const UnitTable& table,
+                                 const std::vector<OpRules>& rules,
+                                 const PlacedValues& values, Packing& workspace)
+    : table_(table), rules_(rules), values_(values) {
+  Make();
+  Place(workspace);
+}
+
+int PlacedGradients::New(int op, int tensor) {
+  gradients_.push_back({.tensor = tensor});
+  gradients_.back().moments.insert(Moment(op, 1));
+  return static_cast<int>(gradients_.size()) - 1;
+}
+
+void PlacedGradients::MakeOfInput(int op, const InputGradient& rule) {
+  OfOp& of_op = of_ops_[op];
+  const auto index_of = [](const auto& operands, const std::string& name) {
+    for (int i = 0; i < operands.size(); ++i) {
+      if (operands.Get(i).name() == name) return i;
+    }
+    CHECK(false) << "no operand " << name;
+    return -1;
+  };
+  const Op& spec = table_.ops(op);
+  const int i = index_of(spec.inputs(), rule.input);
+  int tensor = spec.inputs(i).tensor();
+  const int maker = MakerOf(table_, tensor);
+  if (maker >= 0 && table_.ops(maker).kind() == Op::GELU &&
+      table_.ops(maker).fused()) {
+    tensor = table_.ops(maker).inputs(0).tensor();
+  }
+  if (table_.tensors(tensor).dtype() == I32) return;
+  const int before = newest_[tensor];
+  if (rule.rule == InputGradient::kNewSum) {
+    of_op.added[i] = before;
+  } else {
+    CHECK_EQ(before, -1) << Op::Kind_Name(spec.kind()) << " reads "
+                         << table_.tensors(tensor).name()
+                         << ", which a later op reads too: of these, only a "
+                            "norm's input may be read elsewhere";
+  }
+  switch (rule.rule) {
+    case InputGradient::kNew:
+    case InputGradient::kNewSum:
+      of_op.inputs[i] = New(op, tensor);
+      break;
+    case InputGradient::kMadeAgain:
+      of_op.inputs[i] = New(op, tensor);
+      gradients_.back().made_again_by = op;
+      break;
+    case InputGradient::kByForward:
+      of_op.inputs[i] = New(op, tensor);
+      gradients_.back().memory = values_.At(tensor).InBackward().memory;
+      gradients_.back().offset_bytes =
+          values_.At(tensor).InBackward().offset_bytes;
+      break;
+    case InputGradient::kInPlace:
+      of_op.inputs[i] = of_op.outputs[index_of(spec.outputs(), rule.of)];
+      // It would be another's, too.
+      CHECK(gradients_[of_op.inputs[i]].memory == UnitMemory::kNone &&
+            std::count(newest_.begin(), newest_.end(), of_op.inputs[i]) == 1)
+          << Op::Kind_Name(spec.kind()) << " changes a gradient in place that "
+          << "other ops read";
+      break;
+    case InputGradient::kOfOutput:
+      of_op.inputs[i] = of_op.outputs[index_of(spec.outputs(), rule.of)];
+      break;
+    case InputGradient::kOfInput:
+      of_op.inputs[i] = of_op.inputs[index_of(spec.inputs(), rule.of)];
+      break;
+  }
+  newest_[tensor] = of_op.inputs[i];
+  const Collective turn = spec.exchange().backward();
+  if (turn == ALL_REDUCE || turn == REDUCE_SCATTER) {
+    gradients_[of_op.inputs[i]].summed = true;
+  }
+}
+
+void PlacedGradients::ReadInWeightPass(int op, int gradient) {
+  CHECK_GE(gradient, 0) << Op::Kind_Name(table_.ops(op).kind())
+                        << " has parameters, but nobody reads what it makes";
+  Gradient& read = gradients_[gradient];
+  const int again = read.made_again_by;
+  bool apart = false;  // made in another segment
+  for (int between = op; between < again; ++between) {
+    apart |=
+        table_.ops(between).exchange().backward() != COLLECTIVE_UNSPECIFIED;
+  }
+  if (again < 0 || apart) {
+    read.kept = true;
+    return;
+  }
+  of_ops_[again].makes_again = true;
+  for (int m = Moment(again, 2); m <= Moment(op, 2); ++m) {
+    read.moments.insert(m);
+  }
+  ReadInWeightPass(again, of_ops_[again].outputs[0]);
+}
+
+void PlacedGradients::Make() {
+  newest_.assign(table_.tensors_size(), -1);
+  of_ops_.resize(ops());
+  for (int t = 0; t < table_.tensors_size(); ++t) {
+    if (table_.tensors(t).home() != TensorSpec::OUTPUT) continue;
+    newest_[t] = New(ops() - 1, t);
+    gradients_.back().memory = UnitMemory::kOutputGradient;
+  }
+  for (int op = ops() - 1; op >= 0; --op) {
+    const Op& spec = table_.ops(op);
+    OfOp& of_op = of_ops_[op];
+    of_op.inputs.assign(spec.inputs_size(), -1);
+    of_op.added = of_op.inputs;
+    for (const Op::Operand& output : spec.outputs()) {
+      of_op.outputs.push_back(newest_[output.tensor()]);
+    }
+    if (spec.kind() == Op::GELU && spec.fused()) continue;
+    for (const InputGradient& rule : rules_[op].gradients) {
+      MakeOfInput(op, rule);
+    }
+    // In use from where it was made to its last reader.
+    for (const auto* read : {&of_op.outputs, &of_op.added}) {
+      for (const int gradient : *read) {
+        if (gradient < 0) continue;
+        std::set<int>& moments = gradients_[gradient].moments;
+        for (int m = *moments.begin(); m <= Moment(op, 1); ++m) {
+          moments.insert(m);
+        }
+      }
+    }
+  }
+  for (int op = 0; op < ops(); ++op) {
+    if (table_.ops(op).parameters_size() == 0) continue;
+    ReadInWeightPass(op, of_ops_[op].outputs[0]);
+  }
+}
+
+bool PlacedGradients::Crosses(const Gradient& gradient) const {
+  for (int op = 0; op < ops(); ++op) {
+    if (table_.ops(op).exchange().backward() == COLLECTIVE_UNSPECIFIED) {
+      continue;
+    }
+    if (gradient.moments.count(Moment(op, 1)) > 0) return true;
+  }
+  return false;
+}
+
+void PlacedGradients::Place(Packing& workspace) {
+  for (int t = 0; t < table_.tensors_size(); ++t) {
+    if (table_.tensors(t).home() != TensorSpec::INPUT) continue;
+    CHECK_GE(newest_[t], 0) << "nobody makes the gradient of the unit's input";
+    Gradient& gradient = gradients_[newest_[t]];
+    CHECK(gradient.memory == UnitMemory::kNone && !gradient.kept)
+        << "the gradient of the unit's input is another tensor's";
+    gradient.memory = UnitMemory::kInputGradient;
+  }
+  for (Gradient& gradient : gradients_) {
+    if (gradient.memory != UnitMemory::kNone) continue;
+    const int64_t bytes = LineAligned(BytesOf(table_.tensors(gradient.tensor)));
+    if (gradient.kept && gradient.summed) {
+      // Not where the weights' gradients find what they read while the sum is
+      // on its way: they would wait for it.
+      for (int m = 0; m < 3 * ops(); ++m) gradient.moments.insert(m);
+      gradient.memory = UnitMemory::kSegmentGradients;
+      gradient.offset_bytes =
+          segments_.Add({.bytes = bytes, .moments = gradient.moments});
+    } else if (gradient.kept) {
+      gradient.memory = UnitMemory::kWeightStash;
+      gradient.offset_bytes = weight_stash_bytes_;
+      weight_stash_bytes_ += bytes;
+    } else {
+      const bool crosses = Crosses(gradient);
+      gradient.memory =
+          crosses ? UnitMemory::kSegmentGradients : UnitMemory::kWorkspace;
+      gradient.offset_bytes =
+          (crosses ? segments_ : workspace)
+              .Add({.bytes = bytes, .moments = gradient.moments});
+    }
+  }
+}
+
+TensorPlace PlacedGradients::At(int gradient) const {
+  if (gradient < 0) return {};
+  const Gradient& at = gradients_[gradient];
+  return {.memory = at.memory,
+          .offset_bytes = at.offset_bytes,
+          .tensor = at.tensor};
+}
+
+void PlacedGradients::Fill(int op, OpPlaces& places) const {
+  const OfOp& of_op = of_ops_[op];
+  places.makes_gradient_again = of_op.makes_again;
+  for (const int gradient : of_op.inputs) {
+    places.input_gradients.push_back(At(gradient));
+  }
+  for (const int gradient : of_op.added) {
+    places.added_gradients.push_back(At(gradient));
+  }
+  for (const int gradient : of_op.outputs) {
+    places.output_gradients.push_back(At(gradient));
+  }
+}
+
+}  // namespace troupe

@@ -1,0 +1,74 @@
+// Where the gradients of a unit's tensors lie in its backward passes
+// (place_unit.h). A part of PlaceUnit.
+#ifndef TROUPE_PROTO_PLAN_PLACE_GRADIENTS_H_
+#define TROUPE_PROTO_PLAN_PLACE_GRADIENTS_H_
+
+#include <cstdint>
+#include <set>
+#include <vector>
+
+#include "proto/plan/ops/op_rules.h"
+#include "proto/plan/packing.h"
+#include "proto/plan/place_unit.h"
+#include "proto/plan/place_values.h"
+#include "proto/unit.pb.h"
+
+namespace troupe {
+
+class PlacedGradients {
+ public:
+  // `rules` of the table's ops. What is in use for a moment goes to
+  // `workspace`: moments of backward-input and backward-weight follow those of
+  // the forward pass, ops last to first. Borrows all during the call.
+  PlacedGradients(const UnitTable& table, const std::vector<OpRules>& rules,
+                  const PlacedValues& values, Packing& workspace);
+
+  // Gradients, and whether backward-weight makes one again: the fields of its
+  // places that are not of values.
+  void Fill(int op, OpPlaces& places) const;
+
+  int64_t weight_stash_bytes() const { return weight_stash_bytes_; }
+  int64_t segment_bytes() const { return segments_.bytes(); }
+
+ private:
+  // A gradient, once made.
+  struct Gradient {
+    int tensor = -1;
+    UnitMemory memory = UnitMemory::kNone;  // kNone: not decided yet
+    int64_t offset_bytes = 0;
+    int made_again_by = -1;  // the op that makes it in backward-weight, too
+    bool kept = false;       // read by backward-weight
+    bool summed = false;     // made by an exchange that sums
+    std::set<int> moments;
+  };
+  // As numbers into gradients_, or -1.
+  struct OfOp {
+    std::vector<int> inputs;
+    std::vector<int> added;
+    std::vector<int> outputs;
+    bool makes_again = false;
+  };
+
+  int ops() const { return table_.ops_size(); }
+  int Moment(int op, int pass) const { return pass * ops() + (ops() - 1 - op); }
+  int New(int op, int tensor);
+  void MakeOfInput(int op, const InputGradient& rule);
+  void ReadInWeightPass(int op, int gradient);
+  void Make();
+  bool Crosses(const Gradient& gradient) const;
+  void Place(Packing& workspace);
+  TensorPlace At(int gradient) const;
+
+  const UnitTable& table_;
+  const std::vector<OpRules>& rules_;
+  const PlacedValues& values_;
+  std::vector<Gradient> gradients_;
+  std::vector<int> newest_;  // by tensor: its gradient so far, or -1
+  std::vector<OfOp> of_ops_;
+  Packing segments_;
+  int64_t weight_stash_bytes_ = 0;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_PROTO_PLAN_PLACE_GRADIENTS_H_

@@ -1,0 +1,179 @@
+#include "proto/plan/place_values.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "proto/plan/tensor_spec.h"
+
+namespace troupe {
+namespace {
+
+// From the first moment to the last.
+std::set<int> Throughout(const std::set<int>& moments) {
+  std::set<int> all;
+  for (int m = *moments.begin(); m <= *moments.rbegin(); ++m) all.insert(m);
+  return all;
+}
+
+}  // namespace
+
+PlacedValues::PlacedValues(const UnitTable& table,
+                           const std::vector<OpRules>& rules, UnitUse use,
+                           Packing& workspace)
+    : table_(table),
+      rules_(rules),
+      training_(use == UnitUse::kTraining),
+      read_(training_ ? ReadByBackward(table, rules)
+                      : std::vector<bool>(table.tensors_size(), false)),
+      made_again_(WhatIsMadeAgain(table, rules, read_)) {
+  ShareStorage();
+  PlaceForward(workspace);
+  PlaceAgain();
+}
+
+TensorPlace PlacedValues::At(int tensor) const {
+  if (tensor < 0) return {};
+  TensorPlace place = forward_[Storage(tensor)];
+  place.tensor = tensor;
+  if (made_again_.tensors[tensor]) place.again_bytes = again_[Storage(tensor)];
+  return place;
+}
+
+int PlacedValues::Storage(int tensor) const {
+  while (shares_[tensor] != tensor) tensor = shares_[tensor];
+  return tensor;
+}
+
+// The tensor with a home outside of the unit gives the memory.
+void PlacedValues::Share(int tensor, int with) {
+  int from = Storage(tensor);
+  int to = Storage(with);
+  if (!IsWithin(from)) std::swap(from, to);
+  shares_[from] = to;
+}
+
+// Whether nobody needs the value once this op has read it.
+bool PlacedValues::DiesAt(int tensor, int op) const {
+  const int storage = Storage(tensor);
+  for (int t = 0; t < table_.tensors_size(); ++t) {
+    if (Storage(t) != storage) continue;
+    if (read_[t] || !IsWithin(t)) return false;
+    for (int later = op + 1; later < ops(); ++later) {
+      for (const Op::Operand& input : table_.ops(later).inputs()) {
+        if (input.tensor() == t) return false;
+      }
+    }
+  }
+  return true;
+}
+
+void PlacedValues::ShareStorage() {
+  for (int t = 0; t < table_.tensors_size(); ++t) shares_.push_back(t);
+  for (int op = 0; op < ops(); ++op) {
+    const OpView view(table_, table_.ops(op));
+    const bool same_memory =
+        (view.op().kind() == Op::DROPOUT && view.op().fused()) ||
+        (view.op().kind() == Op::EXCHANGE &&
+         view.op().exchange().forward() == COLLECTIVE_UNSPECIFIED);
+    for (const InPlace& pair : rules_[op].in_place) {
+      const int input = view.Input(pair.input);
+      if (same_memory || DiesAt(input, op)) {
+        Share(input, view.Output(pair.output));
+      }
+    }
+  }
+}
+
+// Whether ranks exchange something forward at one of these moments.
+bool PlacedValues::Crosses(const std::set<int>& moments) const {
+  return std::any_of(moments.begin(), moments.end(), [&](int op) {
+    return table_.ops(op).exchange().forward() != COLLECTIVE_UNSPECIFIED;
+  });
+}
+
+void PlacedValues::PlaceForward(Packing& workspace) {
+  forward_.resize(table_.tensors_size());
+  std::vector<bool> kept(table_.tensors_size(), false);
+  std::vector<bool> used(table_.tensors_size(), false);
+  std::vector<std::set<int>> moments(table_.tensors_size());
+  for (int t = 0; t < table_.tensors_size(); ++t) {
+    if (!read_[t]) continue;
+    used[Storage(t)] = true;
+    if (!made_again_.tensors[t]) kept[Storage(t)] = true;
+  }
+  for (int op = 0; op < ops(); ++op) {
+    // A fused GELU is part of the product before it, which writes its output.
+    const bool fused = table_.ops(op).fused();
+    for (const Op::Operand& input : table_.ops(op).inputs()) {
+      moments[Storage(input.tensor())].insert(op);
+      if (!fused) used[Storage(input.tensor())] = true;
+    }
+    for (const Op::Operand& output : table_.ops(op).outputs()) {
+      moments[Storage(output.tensor())].insert(fused ? op - 1 : op);
+    }
+  }
+  for (int t = 0; t < table_.tensors_size(); ++t) {
+    if (Storage(t) != t) continue;
+    TensorPlace& place = forward_[t];
+    const int64_t bytes = LineAligned(BytesOf(table_.tensors(t)));
+    switch (table_.tensors(t).home()) {
+      case TensorSpec::INPUT:
+        place.memory = UnitMemory::kInput;
+        continue;
+      case TensorSpec::OUTPUT:
+        place.memory = UnitMemory::kOutput;
+        output_bytes_ = bytes;
+        continue;
+      case TensorSpec::TOKENS:
+        place.memory = UnitMemory::kTokens;
+        continue;
+      case TensorSpec::TARGETS:
+        place.memory = UnitMemory::kTargets;
+        continue;
+      default:
+        break;
+    }
+    if (kept[t]) {
+      place.memory = UnitMemory::kStash;
+      place.offset_bytes = stash_bytes_;
+      stash_bytes_ += bytes;
+    } else if (used[t]) {
+      const Life life = {.bytes = bytes, .moments = Throughout(moments[t])};
+      // Decoding does all segments in one call.
+      const bool crosses = training_ && Crosses(life.moments);
+      place.memory =
+          crosses ? UnitMemory::kSegmentValues : UnitMemory::kWorkspace;
+      place.offset_bytes = (crosses ? segments_ : workspace).Add(life);
+    }
+  }
+}
+
+// What a backward pass reads lives until then; the rest for a moment.
+void PlacedValues::PlaceAgain() {
+  again_.resize(table_.tensors_size());
+  std::vector<std::set<int>> moments(table_.tensors_size());
+  for (int op = 0; op < ops(); ++op) {
+    const Again again = made_again_.ops[op];
+    if (again == Again::kNo) continue;
+    const auto use = [&](int tensor, int moment) {
+      if (made_again_.tensors[tensor]) moments[Storage(tensor)].insert(moment);
+    };
+    for (const int input : ReadAgain(table_, op, rules_[op], again)) {
+      use(input, op);
+    }
+    const bool fused = table_.ops(op).fused();
+    for (const Op::Operand& output : table_.ops(op).outputs()) {
+      use(output.tensor(), fused ? op - 1 : op);
+      if (read_[output.tensor()]) use(output.tensor(), ops());
+    }
+  }
+  for (int t = 0; t < table_.tensors_size(); ++t) {
+    if (moments[t].empty()) continue;
+    again_[t] =
+        recomputed_.Add({.bytes = LineAligned(BytesOf(table_.tensors(t))),
+                         .moments = Throughout(moments[t])});
+  }
+}
+
+}  // namespace troupe

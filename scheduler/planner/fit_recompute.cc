@@ -1,0 +1,162 @@
+#include "scheduler/planner/fit_recompute.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "proto/base/status.h"
+#include "proto/plan/mesh.h"
+#include "proto/plan/roles.h"
+#include "proto/plan/unit_list.h"
+#include "scheduler/passes/nominal_cost.h"
+#include "scheduler/planner/start_draft.h"
+#include "scheduler/tiers/recompute.h"
+
+namespace troupe {
+namespace {
+
+// A unit keeps less than before.
+struct Step {
+  int unit = 0;
+  Keeps keeps = Keeps::kAll;
+  double seconds = 0;  // that it costs, at nominal speed
+  double bytes = 0;    // that it saves
+
+  double Price() const { return seconds / bytes; }
+};
+
+// What each unit costs and keeps where all keep this.
+std::vector<Unit> UnitsThatKeep(const Plan& plan, Keeps keeps) {
+  UnitList list;
+  list.units.assign(plan.units().begin(), plan.units().end());
+  list.tables.assign(plan.tables().begin(), plan.tables().end());
+  MarkAgain(std::vector<Keeps>(list.units.size(), keeps), list);
+  return std::move(list.units);
+}
+
+// From keeping all: those worth their time, cheapest byte first. A unit's stand
+// in their order.
+std::vector<Step> StepsOf(const Plan& plan, bool last_turns_at_once) {
+  const std::vector<Unit> costly = UnitsThatKeep(plan, Keeps::kCostly);
+  const std::vector<Unit> input = UnitsThatKeep(plan, Keeps::kInput);
+  std::vector<Step> steps;
+  for (int u = 0; u < plan.units_size(); ++u) {
+    if (u + 1 == plan.units_size() && last_turns_at_once) continue;
+    const auto step = [&](const Unit& from, const Unit& to, Keeps keeps) {
+      return Step{
+          .unit = u,
+          .keeps = keeps,
+          .seconds =
+              NominalSeconds(to.recompute()) -
+              (from.has_recompute() ? NominalSeconds(from.recompute()) : 0),
+          .bytes = static_cast<double>(from.stash_bytes() - to.stash_bytes())};
+    };
+    const Step first = step(plan.units(u), costly[u], Keeps::kCostly);
+    const Step second = step(costly[u], input[u], Keeps::kInput);
+    const Step both = step(plan.units(u), input[u], Keeps::kInput);
+    if (both.bytes <= 0) continue;
+    const bool in_one =
+        first.bytes <= 0 || second.bytes <= 0 || second.Price() < first.Price();
+    if (in_one) {
+      steps.push_back(second.bytes > 0 ? both : first);
+    } else {
+      steps.push_back(first);
+      steps.push_back(second);
+    }
+  }
+  std::stable_sort(
+      steps.begin(), steps.end(),
+      [](const Step& a, const Step& b) { return a.Price() < b.Price(); });
+  return steps;
+}
+
+// How many of its steps each role takes: the least that is enough.
+class Search {
+ public:
+  Search(const Plan& keeps_all, const std::vector<WorkerDescription>& workers,
+         const BuildPlan& build, const std::vector<Step>& steps)
+      : keeps_all_(keeps_all), workers_(workers), build_(build) {
+    for (const Role& role : keeps_all.roles()) {
+      std::vector<Step>& own = steps_.emplace_back();
+      std::copy_if(steps.begin(), steps.end(), std::back_inserter(own),
+                   [&](const Step& step) {
+                     return FindPlacement(role, step.unit) != nullptr;
+                   });
+      enough_.push_back(own.size());
+    }
+  }
+
+  absl::StatusOr<JobSpec> Run() {
+    const std::vector<bool> fit = FitOf(keeps_all_);
+    std::vector<size_t> below(fit.size());  // more than so many are needed
+    for (size_t r = 0; r < fit.size(); ++r) {
+      if (fit[r]) enough_[r] = 0;
+    }
+    // All steps at first: who does not fit then takes them all.
+    std::vector<size_t> tried = enough_;
+    bool open = true;
+    while (open) {
+      ASSIGN_OR_RETURN(const Plan plan, build_(JobOf(tried)));
+      const std::vector<bool> fits = FitOf(plan);
+      open = false;
+      for (size_t r = 0; r < fits.size(); ++r) {
+        (fits[r] ? enough_[r] : below[r]) = tried[r];
+        tried[r] = enough_[r];
+        if (enough_[r] > below[r] + 1) {
+          tried[r] = (below[r] + enough_[r]) / 2;
+          open = true;
+        }
+      }
+    }
+    return JobOf(enough_);
+  }
+
+ private:
+  std::vector<bool> FitOf(const Plan& plan) const {
+    const std::vector<absl::Status> ranks = CheckMemoryOfRanks(plan, workers_);
+    std::vector<bool> fits;
+    for (const Role& role : plan.roles()) {
+      const std::vector<int> of_role = RanksOf(plan.mesh(), role);
+      fits.push_back(std::all_of(of_role.begin(), of_role.end(),
+                                 [&](int rank) { return ranks[rank].ok(); }));
+    }
+    return fits;
+  }
+
+  JobSpec JobOf(const std::vector<size_t>& counts) const {
+    std::vector<Keeps> keeps(keeps_all_.units_size(), Keeps::kAll);
+    for (size_t r = 0; r < counts.size(); ++r) {
+      for (size_t s = 0; s < counts[r]; ++s) {
+        Keeps& of = keeps[steps_[r][s].unit];
+        of = std::max(of, steps_[r][s].keeps);
+      }
+    }
+    JobSpec job = keeps_all_.job();
+    RecomputeSpec& spec = *job.mutable_memory()->mutable_recompute();
+    spec.set_mode(kRecomputeList);
+    for (size_t u = 0; u < keeps.size(); ++u) {
+      if (keeps[u] == Keeps::kCostly) spec.add_selective_units(u);
+      if (keeps[u] == Keeps::kInput) spec.add_units(u);
+    }
+    return job;
+  }
+
+  const Plan& keeps_all_;
+  const std::vector<WorkerDescription>& workers_;
+  const BuildPlan& build_;
+  std::vector<std::vector<Step>> steps_;  // by role
+  std::vector<size_t> enough_;            // by role
+};
+
+}  // namespace
+
+absl::StatusOr<JobSpec> FitRecompute(
+    const Plan& keeps_all, const std::vector<WorkerDescription>& workers,
+    const BuildPlan& build) {
+  ASSIGN_OR_RETURN(const Draft draft, StartDraft(keeps_all.job()));
+  const std::vector<Step> steps =
+      StepsOf(keeps_all, LastStageTurnsAtOnce(draft.compute_order));
+  return Search(keeps_all, workers, build, steps).Run();
+}
+
+}  // namespace troupe

@@ -1,0 +1,15 @@
+// The `memory` section of a job (resolve.h).
+#ifndef TROUPE_SCHEDULER_PLANNER_RESOLVE_MEMORY_H_
+#define TROUPE_SCHEDULER_PLANNER_RESOLVE_MEMORY_H_
+
+#include "absl/status/status.h"
+#include "proto/job.pb.h"
+
+namespace troupe {
+
+// REQUIRES a model that is resolved.
+absl::Status ResolveMemory(const ModelSpec& model, MemorySpec& memory);
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_PLANNER_RESOLVE_MEMORY_H_

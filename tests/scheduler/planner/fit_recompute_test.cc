@@ -1,0 +1,124 @@
+#include "scheduler/planner/fit_recompute.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "scheduler/planner/planner.h"
+#include "tests/scheduler/example_plan.h"
+
+namespace troupe {
+namespace {
+
+using ::testing::HasSubstr;
+
+JobSpec Job(const std::string& mode, int pipeline = 1) {
+  JobSpec job = ExampleJob({.micro_batches = 4, .blocks = 6});
+  job.mutable_memory()->mutable_recompute()->set_mode(mode);
+  job.mutable_parallelism()->set_pipeline(pipeline);
+  return job;
+}
+
+int64_t BytesOf(const Role& role) {
+  int64_t bytes = 0;
+  for (const Slot& slot : role.slots()) bytes += slot.bytes();
+  return bytes;
+}
+
+int64_t Need(const JobSpec& job) {
+  int64_t bytes = 0;
+  const Plan plan = ExamplePlan(job);
+  for (const Role& role : plan.roles()) bytes = std::max(bytes, BytesOf(role));
+  return bytes;
+}
+
+absl::StatusOr<Plan> Compile(const JobSpec& job, int64_t budget) {
+  std::vector<WorkerDescription> workers = ExampleWorkers(RanksNeeded(job));
+  for (WorkerDescription& worker : workers) {
+    worker.mutable_budgets(0)->set_bytes(budget);
+  }
+  return CompilePlan(job, workers);
+}
+
+double SecondsAgain(const Plan& plan) {
+  double flops = 0;
+  for (const Unit& unit : plan.units()) {
+    flops += unit.recompute().matmul_flops() + unit.recompute().memory_bytes();
+  }
+  return flops;
+}
+
+TEST(FitRecompute, MakesNothingAgainWhereAllFits) {
+  const absl::StatusOr<Plan> plan = Compile(Job("auto"), Need(Job("none")));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(SecondsAgain(*plan), 0);
+}
+
+// The less memory there is, the more is made again; it fits wherever `full`
+// does, and costs no more than the cheapest mode that fits.
+TEST(FitRecompute, MakesAsLittleAgainAsFits) {
+  for (const int pipeline : {1, 2}) {
+    const int64_t full = Need(Job("full", pipeline));
+    const int64_t selective = Need(Job("selective", pipeline));
+    const int64_t none = Need(Job("none", pipeline));
+    ASSERT_LT(full, selective);
+    ASSERT_LT(selective, none);
+    double before = 0;
+    for (int64_t budget = none; budget >= full; budget -= (none - full) / 12) {
+      const absl::StatusOr<Plan> plan = Compile(Job("auto", pipeline), budget);
+      ASSERT_TRUE(plan.ok()) << plan.status();
+      for (const Role& role : plan->roles()) {
+        EXPECT_LE(BytesOf(role), budget);
+      }
+      const double again = SecondsAgain(*plan);
+      EXPECT_GE(again, before);
+      before = again;
+      const bool cheap = budget >= selective;
+      EXPECT_LE(again, SecondsAgain(ExamplePlan(
+                           Job(cheap ? "selective" : "full", pipeline))))
+          << budget;
+      if (budget < none) {
+        EXPECT_EQ(plan->job().memory().recompute().mode(), "units");
+      }
+    }
+    EXPECT_GT(before, 0);
+    EXPECT_FALSE(Compile(Job("auto", pipeline), full / 2).ok());
+  }
+}
+
+// Of a pipeline's ranks only those that lack memory: in 1f1b the first ones
+// hold more micro-batches.
+TEST(FitRecompute, OnlyWhereMemoryIsShort) {
+  const Plan whole = ExamplePlan(Job("none", 2));
+  const int64_t first = BytesOf(whole.roles(0));
+  const int64_t second = BytesOf(whole.roles(1));
+  ASSERT_NE(first, second);
+  const int small = first < second ? 0 : 1;
+  const absl::StatusOr<Plan> plan =
+      Compile(Job("auto", 2), std::max(first, second) - 1);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  for (const Placement& placement : whole.roles(small).placements()) {
+    EXPECT_EQ(plan->units(placement.unit()).recomputed_bytes(), 0);
+  }
+  EXPECT_GT(SecondsAgain(*plan), 0);
+}
+
+TEST(FitRecompute, ARefusalNamesTheModeThatFits) {
+  for (const char* const mode : {"selective", "full"}) {
+    JobSpec job = Job("none");
+    job.mutable_training()->set_micro_batch_size(1);
+    JobSpec other = job;
+    other.mutable_memory()->mutable_recompute()->set_mode(mode);
+    const int64_t budget = Need(other);
+    EXPECT_THAT(
+        std::string(Compile(job, budget).status().message()),
+        HasSubstr(std::string("use memory.recompute: ") + mode +
+                  ", with which it fits and a step is predicted to take "));
+    EXPECT_TRUE(Compile(other, budget).ok());
+  }
+}
+
+}  // namespace
+}  // namespace troupe
