@@ -166,7 +166,7 @@ class Checker {
                  Real{.value = a.backward_tflops(), .max = kTflopsMax});
   }
 
-  absl::Status Memory(const std::string& path, const MemorySpec& m) const {
+  absl::Status Memory(const std::string& path, const DeviceMemorySpec& m) const {
     RETURN_IF_ERROR(Tier(path + ".device", m.device()));
     if (m.has_host()) RETURN_IF_ERROR(Tier(path + ".host", m.host()));
     if (m.has_nvme()) RETURN_IF_ERROR(Tier(path + ".nvme", m.nvme()));

@@ -81,7 +81,7 @@ Calibration CalibrationOf(const DeviceSpec& device, const LinksSpec& links) {
     rate.set_flops_per_second(given.tflops() * kTera);
   }
   AddAttention(device, calibration);
-  const MemorySpec& memory = device.memory();
+  const DeviceMemorySpec& memory = device.memory();
   const double bytes = memory.device().bandwidth_gb_s() * kGiga;
   calibration.set_memory_bytes_per_second(bytes);
   calibration.set_memory_bf16_bytes_per_second(bytes);
