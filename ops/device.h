@@ -78,6 +78,11 @@ class Device {
   virtual void CopyToHost(void* to, const void* from, size_t bytes) = 0;
   virtual void Zero(void* to, size_t bytes) = 0;
 
+  // Where queues of several threads have work, that of this one's, from now on,
+  // comes before that of a lower priority, as far as the device can tell so
+  // many apart; 0 is usual. REQUIRES that nothing of this thread is under way.
+  virtual void SetQueuePriority(int priority) {}
+
   // Waits for all that this thread enqueued. The error of an asynchronous
   // failure, which no later call mends but StartAfresh.
   virtual absl::Status Synchronize() = 0;

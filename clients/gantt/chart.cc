@@ -12,6 +12,7 @@
 #include "absl/strings/str_replace.h"
 #include "clients/gantt/merge_units.h"
 #include "clients/gantt/placed_spans.h"
+#include "proto/plan/lanes.h"
 
 namespace troupe {
 namespace {
@@ -19,17 +20,10 @@ namespace {
 // Spans of a bar may lie so much of the chart apart: less than can be seen.
 constexpr double kGapShareMax = 1e-3;
 
-// Exchanges stand below the computation that waits for them.
-struct InRowOrder {
-  static int Place(int lane) {
-    return lane == EXCHANGES ? 2 * COMPUTE + 1 : 2 * lane;
-  }
-  bool operator()(int a, int b) const { return Place(a) < Place(b); }
-};
-using SpansByLane = std::map<int, std::vector<int>, InRowOrder>;
+using SpansByLane = std::map<int, std::vector<int>>;
 
-std::string LaneName(Lane lane) {
-  return absl::StrReplaceAll(absl::AsciiStrToLower(Lane_Name(lane)),
+std::string RowName(const Lanes& lanes, int lane) {
+  return absl::StrReplaceAll(absl::AsciiStrToLower(NameOfLane(lanes, lane)),
                              {{"_", " "}});
 }
 
@@ -107,13 +101,14 @@ class Drafting {
         std::stable_sort(spans.begin(), spans.end(), [this](int a, int b) {
           return spans_[a].start_ns < spans_[b].start_ns;
         });
-        AddRow(static_cast<Lane>(lane), spans);
+        AddRow(lane, spans);
       }
     }
   }
 
-  void AddRow(Lane lane, const std::vector<int>& spans) {
-    Row row = {.lane = LaneName(lane), .is_compute = lane == COMPUTE};
+  void AddRow(int lane, const std::vector<int>& spans) {
+    Row row = {.lane = RowName(timeline_.lanes(), lane),
+               .is_compute = spans_[spans.front()].computes};
     std::vector<std::vector<int>> bars;
     if (options_.merge_units) {
       bars = MergeUnits(spans_, spans,
@@ -206,7 +201,7 @@ class Drafting {
       auto& [start, end] = extent->second;
       start = std::min(start, span.start_ns);
       end = std::max(end, span.end_ns);
-      if (span.span->lane() == COMPUTE) {
+      if (span.computes) {
         busy_ns[span.rank] += span.end_ns - span.start_ns;
       }
     }

@@ -63,9 +63,8 @@ class Walk {
       }
       // Of several that ended at once, what a rank computes: the rest of the
       // path is then about work, and not about the order of a lane.
-      const bool computes = earlier.span->lane() == COMPUTE;
-      if (found < 0 || computes) found = i;
-      if (computes) break;
+      if (found < 0 || earlier.computes) found = i;
+      if (earlier.computes) break;
     }
     return found;
   }

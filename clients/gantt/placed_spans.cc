@@ -5,6 +5,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "proto/plan/lanes.h"
 
 namespace troupe {
 namespace {
@@ -73,6 +74,8 @@ std::vector<PlacedSpan> PlaceSpans(const Timeline& timeline) {
       }
       spans.push_back({.rank = rank.rank(),
                        .span = &span,
+                       .computes = KindOfLane(timeline.lanes(), span.lane()) ==
+                                   Lane::COMPUTE,
                        .start_ns = start,
                        .met_ns = start,
                        .end_ns = end});

@@ -16,6 +16,7 @@ namespace troupe {
 struct PlacedSpan {
   int rank = 0;
   const Span* span = nullptr;
+  bool computes = false;  // on a lane of that kind
   int64_t start_ns = 0;
   int64_t met_ns = 0;  // in [start_ns, end_ns]; start_ns where it met nobody
   int64_t end_ns = 0;

@@ -118,13 +118,22 @@ ThreadStream* CudaDevice::Mine() {
     absl::MutexLock lock(&mutex_);
     const auto found = streams_.find(std::this_thread::get_id());
     if (found != streams_.end()) return found->second.get();
-    made = ThreadStream::Create();
+    made = ThreadStream::Create(/*priority=*/0);
     if (made.ok()) {
       return (streams_[std::this_thread::get_id()] = *std::move(made)).get();
     }
   }
   Check(made.status());
   return nullptr;
+}
+
+void CudaDevice::SetQueuePriority(int priority) {
+  if (!MakeCurrent()) return;
+  absl::StatusOr<std::unique_ptr<ThreadStream>> made =
+      ThreadStream::Create(priority);
+  if (!Check(made.status())) return;
+  absl::MutexLock lock(&mutex_);
+  streams_[std::this_thread::get_id()] = *std::move(made);
 }
 
 bool CudaDevice::MakeCurrent() {

@@ -21,11 +21,18 @@ absl::StatusOr<bool> IsPageable(const void* memory) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ThreadStream>> ThreadStream::Create() {
+absl::StatusOr<std::unique_ptr<ThreadStream>> ThreadStream::Create(
+    int priority) {
   auto stream = std::unique_ptr<ThreadStream>(new ThreadStream);
+  // CUDA counts downwards: `first` is below `last`.
+  int last = 0;
+  int first = 0;
+  RETURN_IF_ERROR(ToStatus(cudaDeviceGetStreamPriorityRange(&last, &first),
+                           "cudaDeviceGetStreamPriorityRange"));
   RETURN_IF_ERROR(ToStatus(
-      cudaStreamCreateWithFlags(&stream->stream_, cudaStreamNonBlocking),
-      "cudaStreamCreateWithFlags"));
+      cudaStreamCreateWithPriority(&stream->stream_, cudaStreamNonBlocking,
+                                   std::clamp(-priority, first, last)),
+      "cudaStreamCreateWithPriority"));
   return stream;
 }
 

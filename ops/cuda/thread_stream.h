@@ -29,8 +29,9 @@ struct Blas {
 
 class ThreadStream {
  public:
-  // On the device that is current.
-  static absl::StatusOr<std::unique_ptr<ThreadStream>> Create();
+  // On the device that is current. Of streams that have work, it prefers those
+  // of a higher priority, 0 and as many above as it can tell apart.
+  static absl::StatusOr<std::unique_ptr<ThreadStream>> Create(int priority);
   ThreadStream(const ThreadStream&) = delete;
   ~ThreadStream();
 

@@ -31,8 +31,11 @@ std::string BufferText(const Buffer& buffer) {
 class BufferCheck {
  public:
   // `rank`: the role's first, for messages.
-  BufferCheck(const Role& role, int rank, const Program& program)
-      : role_(role), rank_(rank), program_(program), order_(program) {}
+  BufferCheck(const Plan& plan, const Role& role, const Program& program)
+      : role_(role),
+        rank_(FirstRankOf(plan.mesh(), role)),
+        program_(program),
+        order_(program, plan.lanes_size()) {}
 
   absl::Status Run() {
     RETURN_IF_ERROR(CheckOwnSlots());
@@ -199,9 +202,8 @@ class BufferCheck {
 
 absl::Status CheckBuffers(const Plan& plan) {
   for (const Role& role : plan.roles()) {
-    const int rank = FirstRankOf(plan.mesh(), role);
     for (const Program& program : role.programs()) {
-      RETURN_IF_ERROR(BufferCheck(role, rank, program).Run());
+      RETURN_IF_ERROR(BufferCheck(plan, role, program).Run());
     }
   }
   return absl::OkStatus();

@@ -16,6 +16,7 @@
 #include "proto/plan/check_units.h"
 #include "proto/plan/check_waits.h"
 #include "proto/plan/check_work.h"
+#include "proto/plan/lanes.h"
 #include "proto/plan/memory.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/program_text.h"
@@ -140,14 +141,15 @@ std::string ProgramGrid(const Plan& plan, Program::Kind kind) {
     const int rank = FirstRankOf(plan.mesh(), role);
     for (const Program& program : role.programs()) {
       if (program.kind() != kind) continue;
-      std::map<Lane, std::vector<std::string>> lanes;
+      std::map<int, std::vector<std::string>> lanes;
       for (const Instruction& instruction : program.instructions()) {
         lanes[instruction.lane()].push_back(InstructionText(instruction));
       }
       for (const auto& [lane, texts] : lanes) {
-        absl::StrAppend(
-            &grid, absl::StrFormat("rank %-3d %-12s ", rank, Lane_Name(lane)),
-            absl::StrJoin(texts, " | "), "\n");
+        absl::StrAppend(&grid,
+                        absl::StrFormat("rank %-3d %-12s ", rank,
+                                        NameOfLane(plan.lanes(), lane)),
+                        absl::StrJoin(texts, " | "), "\n");
       }
     }
   }

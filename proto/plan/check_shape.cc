@@ -10,6 +10,7 @@
 #include "proto/plan/buffer_kind.h"
 #include "proto/plan/fault.h"
 #include "proto/plan/groups.h"
+#include "proto/plan/lanes.h"
 #include "proto/plan/meeting.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/program_text.h"
@@ -48,8 +49,9 @@ Needs NeedsOf(Instruction::Kind kind) {
   }
 }
 
-// What a buffer of this part is; what is moved or exchanged is one of several.
-bool Fits(Instruction::Part part, Buffer::Kind kind) {
+// What a buffer of this part is; what is exchanged is one of several.
+bool Fits(const Instruction& instruction, Instruction::Part part,
+          Buffer::Kind kind) {
   switch (part) {
     case Instruction::BATCH:
       return kind == Buffer::BATCH;
@@ -94,13 +96,30 @@ bool Fits(Instruction::Part part, Buffer::Kind kind) {
     case Instruction::TO:
       return LineItem(kind) == "activations";
     case Instruction::MOVED:
-      return kind == Buffer::ACTIVATION || kind == Buffer::GRADIENT;
+      return kind ==
+             (instruction.gradient() ? Buffer::GRADIENT : Buffer::ACTIVATION);
     default:
       return false;
   }
 }
 
 bool Within(int index, int size) { return index >= 0 && index < size; }
+
+absl::Status CheckLanes(const Lanes& lanes) {
+  std::set<std::string> names;
+  for (const Lane& lane : lanes) {
+    if (lane.kind() == Lane::KIND_UNSPECIFIED ||
+        !Lane::Kind_IsValid(lane.kind())) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("lane \"", lane.name(), "\" has no kind"));
+    }
+    if (lane.name().empty() || !names.insert(lane.name()).second) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "two lanes are named \"", lane.name(), "\", or one has no name"));
+    }
+  }
+  return absl::OkStatus();
+}
 
 // The instructions of one program.
 class ShapeCheck {
@@ -161,9 +180,10 @@ class ShapeCheck {
 
   absl::Status CheckFields(const Instruction& instruction) const {
     const Needs needs = NeedsOf(instruction.kind());
-    const bool lane = instruction.lane() != LANE_UNSPECIFIED &&
-                      Lane_IsValid(instruction.lane());
-    if (!lane) return Fault(instruction, "has no lane");
+    if (!Within(instruction.lane(), plan_.lanes_size())) {
+      return Fault(instruction, absl::StrCat("is on lane ", instruction.lane(),
+                                             " of ", plan_.lanes_size()));
+    }
     if (needs.unit != instruction.has_unit()) {
       return Fault(instruction, needs.unit ? "has no unit" : "has a unit");
     }
@@ -206,11 +226,6 @@ class ShapeCheck {
       return Fault(instruction, transfer ? "has no peer" : "has a peer");
     }
     if (!transfer) return absl::OkStatus();
-    if (instruction.lane() != ACTIVATIONS && instruction.lane() != GRADIENTS) {
-      return Fault(instruction,
-                   "is not on the lane of activations or that of "
-                   "their gradients");
-    }
     if (!NamesPlaceOn(role_, "pipeline")) {
       return Fault(instruction, "its role is at no one place of the pipeline");
     }
@@ -255,7 +270,7 @@ class ShapeCheck {
                                   program_.buffers_size()));
       }
       const Buffer::Kind kind = program_.buffers(operand.buffer()).kind();
-      if (!Fits(operand.part(), kind) ||
+      if (!Fits(instruction, operand.part(), kind) ||
           !Instruction::Access_IsValid(operand.access())) {
         return Fault(instruction,
                      absl::StrCat(Buffer::Kind_Name(kind), " buffer ",
@@ -401,6 +416,7 @@ absl::Status CheckPlacements(const Plan& plan, const Role& role) {
 absl::Status CheckShape(const Plan& plan) {
   const absl::Status mesh = CheckMesh(plan.mesh());
   if (!mesh.ok()) return absl::FailedPreconditionError(mesh.message());
+  RETURN_IF_ERROR(CheckLanes(plan.lanes()));
   RETURN_IF_ERROR(CheckGroups(plan));
   RETURN_IF_ERROR(CheckRoles(plan));
   for (const Role& role : plan.roles()) {

@@ -13,6 +13,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/fault.h"
 #include "proto/plan/find_program.h"
+#include "proto/plan/lanes.h"
 #include "proto/plan/meeting.h"
 #include "proto/plan/program_text.h"
 #include "proto/plan/rank_classes.h"
@@ -23,7 +24,7 @@ namespace troupe {
 namespace {
 
 // The collectives of one rank in one group on one lane, as text, in order.
-using Place = std::pair<int, Lane>;
+using Place = std::pair<int, int>;
 std::map<Place, std::vector<std::string>> Collectives(const Program* program) {
   std::map<Place, std::vector<std::string>> entered;
   if (program == nullptr) return entered;
@@ -77,7 +78,7 @@ absl::Status CheckSameOrder(const Plan& plan, const RankClasses& classes,
 // What goes from one rank to another in one group on one lane.
 struct Channel {
   int group = 0;
-  Lane lane = LANE_UNSPECIFIED;
+  int lane = 0;
   int from = 0;
   int to = 0;
   auto operator<=>(const Channel&) const = default;
@@ -93,6 +94,7 @@ std::string Moved(const Instruction& instruction) {
   if (instruction.ahead() != 0) {
     absl::StrAppend(&text, " +", instruction.ahead());
   }
+  if (instruction.gradient()) absl::StrAppend(&text, " grad");
   return text;
 }
 
@@ -127,8 +129,9 @@ absl::Status CheckTransfers(const Plan& plan, const RankClasses& classes,
     return ProgramFault(
         {.rank = channel.from, .kind = kind},
         absl::StrCat("transfer ", i, " to rank ", channel.to, " (",
-                     Lane_Name(channel.lane), " lane) is SEND ", text(sent),
-                     ", but rank ", channel.to, " has RECV ", text(received)));
+                     NameOfLane(plan.lanes(), channel.lane), " lane) is SEND ",
+                     text(sent), ", but rank ", channel.to, " has RECV ",
+                     text(received)));
   }
   return absl::OkStatus();
 }
@@ -162,13 +165,13 @@ Sequence SequenceOf(const Plan& plan, const Role& role, Program::Kind kind) {
 class Run {
  public:
   Run(const Plan& plan, const RankClasses& classes, Program::Kind kind)
-      : meeting_(classes) {
+      : lanes_(plan.lanes()), meeting_(classes) {
     for (const int rank : classes.first_ranks()) {
       Sequence sequence = SequenceOf(plan, RoleOf(plan, rank), kind);
       if (sequence.empty()) continue;
       RankRun& run = ranks_[rank];
       run.sequence = std::move(sequence);
-      run.Begin(0);
+      run.Begin(0, lanes_);
     }
   }
 
@@ -215,9 +218,9 @@ class Run {
   struct RankRun {
     const Program& program() const { return *sequence[at]; }
     bool done() const { return at + 1 == sequence.size() && queue->done(); }
-    void Begin(size_t index) {
+    void Begin(size_t index, const Lanes& lanes) {
       at = index;
-      queue = std::make_unique<ReadyQueue>(program());
+      queue = std::make_unique<ReadyQueue>(program(), lanes);
       trains += program().kind() != Program::FILL ? 1 : 0;
     }
 
@@ -231,7 +234,7 @@ class Run {
     for (const int i : ready) reached_.push_back({rank, i});
     RankRun& run = ranks_.at(rank);
     while (run.queue->done() && run.at + 1 < run.sequence.size()) {
-      run.Begin(run.at + 1);
+      run.Begin(run.at + 1, lanes_);
       for (const int i : run.queue->Start()) reached_.push_back({rank, i});
     }
   }
@@ -251,15 +254,16 @@ class Run {
           run->second.program().instructions(head.instruction);
       const std::vector<int> missing = meeting_.MissingFor(rank, instruction);
       if (missing.empty()) continue;
-      return {
-          absl::StrCat("rank ", rank, " waits in ",
-                       InstructionText(instruction), " (", Lane_Name(head.lane),
-                       " lane) for rank ", absl::StrJoin(missing, ", ")),
-          missing.front()};
+      return {absl::StrCat("rank ", rank, " waits in ",
+                           InstructionText(instruction), " (",
+                           NameOfLane(lanes_, head.lane), " lane) for rank ",
+                           absl::StrJoin(missing, ", ")),
+              missing.front()};
     }
     return {absl::StrCat("rank ", rank, " has started nothing"), -1};
   }
 
+  const Lanes& lanes_;
   Meeting meeting_;
   std::map<int, RankRun> ranks_;
   std::deque<RankInstruction> reached_;

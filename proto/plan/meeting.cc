@@ -45,7 +45,7 @@ bool SumsNoStep(const Instruction& instruction, int64_t step) {
 Meeting::Place Meeting::PlaceOf(int rank,
                                 const Instruction& instruction) const {
   const int group = instruction.group();
-  const Lane lane = instruction.lane();
+  const int lane = instruction.lane();
   if (IsTransfer(instruction.kind())) {
     const int peer = classes_.PeerOf(rank, instruction);
     const bool sends = instruction.kind() == Instruction::SEND;

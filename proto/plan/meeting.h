@@ -56,7 +56,7 @@ class Meeting {
  private:
   // What meets: instructions of one group on one lane, in the order of the
   // lane, by the first of its ranks; of a transfer, from one rank to another.
-  using Place = std::tuple<int, Lane, int, int>;  // group, lane, from, to
+  using Place = std::tuple<int, int, int, int>;  // group, lane, from, to
 
   Place PlaceOf(int rank, const Instruction& instruction) const;
   // All that come to the instruction, ascending.

@@ -7,20 +7,23 @@
 
 namespace troupe {
 
-ProgramOrder::ProgramOrder(const Program& program) {
+ProgramOrder::ProgramOrder(const Program& program, int lanes)
+    : ProgramOrder(lanes) {
   for (const Instruction& instruction : program.instructions()) {
     Append(instruction.lane(),
            {instruction.after().begin(), instruction.after().end()});
   }
 }
 
-std::vector<int> ProgramOrder::Append(Lane lane, std::vector<int> after) {
+std::vector<int> ProgramOrder::Append(int lane, std::vector<int> after) {
   const int index = static_cast<int>(lanes_.size());
-  Clock clock = {};
+  const int lanes = static_cast<int>(last_.size());
+  CHECK(lane >= 0 && lane < lanes) << "instruction " << index;
+  clocks_.resize(clocks_.size() + lanes);
+  int* const clock = &ClockOf(index, 0);
   const auto include = [&](int done) {
-    for (size_t i = 0; i < clock.size(); ++i) {
-      clock[i] = std::max(clock[i], clocks_[done][i]);
-    }
+    const int* const before = &ClockOf(done, 0);
+    for (int i = 0; i < lanes; ++i) clock[i] = std::max(clock[i], before[i]);
     clock[lanes_[done]] = std::max(clock[lanes_[done]], positions_[done] + 1);
   };
   if (last_[lane] > 0) include(last_[lane] - 1);
@@ -39,13 +42,13 @@ std::vector<int> ProgramOrder::Append(Lane lane, std::vector<int> after) {
 
   lanes_.push_back(lane);
   positions_.push_back(counts_[lane]++);
-  clocks_.push_back(clock);
   last_[lane] = index + 1;
   return needed;
 }
 
 bool ProgramOrder::Before(int earlier, int later) const {
-  return clocks_.at(later)[lanes_.at(earlier)] > positions_.at(earlier);
+  return clocks_.at(later * last_.size() + lanes_.at(earlier)) >
+         positions_.at(earlier);
 }
 
 }  // namespace troupe

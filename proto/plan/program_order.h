@@ -5,7 +5,6 @@
 #ifndef TROUPE_PROTO_PLAN_PROGRAM_ORDER_H_
 #define TROUPE_PROTO_PLAN_PROGRAM_ORDER_H_
 
-#include <array>
 #include <vector>
 
 #include "proto/program.pb.h"
@@ -16,26 +15,30 @@ namespace troupe {
 // done when it starts.
 class ProgramOrder {
  public:
-  ProgramOrder() = default;
+  // Of a plan with so many lanes.
+  explicit ProgramOrder(int lanes) : last_(lanes), counts_(lanes) {}
   // REQUIRES `after` to hold earlier instructions only.
-  explicit ProgramOrder(const Program& program);
+  ProgramOrder(const Program& program, int lanes);
 
   // Adds the next instruction, which waits for all in `after` (earlier ones, in
   // any order). Returns those of them that say something new, ascending: the
   // rest follow from these and from the lanes' order.
-  std::vector<int> Append(Lane lane, std::vector<int> after);
+  std::vector<int> Append(int lane, std::vector<int> after);
 
   // Whether `earlier` is done when `later` starts.
   bool Before(int earlier, int later) const;
 
  private:
-  using Clock = std::array<int, Lane_ARRAYSIZE>;
+  // Of an instruction, on a lane.
+  int& ClockOf(int index, int lane) {
+    return clocks_[index * last_.size() + lane];
+  }
 
-  std::vector<Lane> lanes_;
+  std::vector<int> lanes_;      // by instruction
   std::vector<int> positions_;  // of an instruction in its lane
-  std::vector<Clock> clocks_;
-  std::array<int, Lane_ARRAYSIZE> last_ = {};  // 1 + last instruction; 0: none
-  std::array<int, Lane_ARRAYSIZE> counts_ = {};
+  std::vector<int> clocks_;     // by instruction, of each lane
+  std::vector<int> last_;       // by lane: 1 + last instruction; 0: none
+  std::vector<int> counts_;     // by lane
 };
 
 }  // namespace troupe

@@ -17,25 +17,24 @@ namespace {
 struct KindRow {
   Instruction::Kind kind;
   char letter;
-  Lane lane;
 };
 
 constexpr KindRow kKinds[] = {
-    {Instruction::LOAD_BATCH, 'L', DATA},
-    {Instruction::FORWARD, 'F', COMPUTE},
-    {Instruction::BACKWARD_INPUT, 'I', COMPUTE},
-    {Instruction::BACKWARD_WEIGHT, 'W', COMPUTE},
-    {Instruction::REDUCE_GRADS, 'R', COLLECTIVE},
-    {Instruction::GRAD_NORM, 'N', COMPUTE},
-    {Instruction::REDUCE_SCALARS, 'A', COLLECTIVE},
-    {Instruction::STEP, 'O', COMPUTE},
-    {Instruction::SNAPSHOT, 'K', IO},
-    {Instruction::SEND, 'S', ACTIVATIONS},
-    {Instruction::RECV, 'V', ACTIVATIONS},
-    {Instruction::EXCHANGE, 'X', EXCHANGES},
-    {Instruction::RECOMPUTE, 'C', COMPUTE},
-    {Instruction::SCATTER_GRADS, 'T', COLLECTIVE},
-    {Instruction::GATHER_PARAMETERS, 'G', GATHERS},
+    {Instruction::LOAD_BATCH, 'L'},
+    {Instruction::FORWARD, 'F'},
+    {Instruction::BACKWARD_INPUT, 'I'},
+    {Instruction::BACKWARD_WEIGHT, 'W'},
+    {Instruction::REDUCE_GRADS, 'R'},
+    {Instruction::GRAD_NORM, 'N'},
+    {Instruction::REDUCE_SCALARS, 'A'},
+    {Instruction::STEP, 'O'},
+    {Instruction::SNAPSHOT, 'K'},
+    {Instruction::SEND, 'S'},
+    {Instruction::RECV, 'V'},
+    {Instruction::EXCHANGE, 'X'},
+    {Instruction::RECOMPUTE, 'C'},
+    {Instruction::SCATTER_GRADS, 'T'},
+    {Instruction::GATHER_PARAMETERS, 'G'},
 };
 
 const KindRow& RowOf(Instruction::Kind kind) {
@@ -83,12 +82,10 @@ absl::Status ParseList(absl::string_view word,
   return absl::OkStatus();
 }
 
-absl::Status ParseLane(absl::string_view word, Instruction& instruction) {
-  Lane lane = LANE_UNSPECIFIED;
-  if (!Lane_Parse(std::string(word.substr(1)), &lane) ||
-      lane == LANE_UNSPECIFIED) {
-    return WordError(word, "no such lane");
-  }
+absl::Status ParseLane(absl::string_view word, const Lanes& lanes,
+                       Instruction& instruction) {
+  const int lane = FindLane(lanes, word.substr(1));
+  if (lane < 0) return WordError(word, "no such lane");
   instruction.set_lane(lane);
   return absl::OkStatus();
 }
@@ -154,8 +151,15 @@ absl::Status ParseOperand(absl::string_view word, Instruction& instruction) {
   return absl::OkStatus();
 }
 
-absl::Status ParseWord(absl::string_view word, Instruction& instruction) {
+constexpr absl::string_view kGradientWord = "grad";
+
+absl::Status ParseWord(absl::string_view word, const Lanes& lanes,
+                       Instruction& instruction) {
   if (word[0] == '=') return ParseExchange(word, instruction);
+  if (word == kGradientWord) {
+    instruction.set_gradient(true);
+    return absl::OkStatus();
+  }
   if (word.find_first_of(kAccessMarks) != absl::string_view::npos) {
     return ParseOperand(word, instruction);
   }
@@ -163,7 +167,7 @@ absl::Status ParseWord(absl::string_view word, Instruction& instruction) {
     case 'u':
       return ParseUnits(word, instruction);
     case '@':
-      return ParseLane(word, instruction);
+      return ParseLane(word, lanes, instruction);
     case '^':
       return ParseList(word, *instruction.mutable_after());
     case '+':
@@ -194,18 +198,15 @@ absl::Status ParseWord(absl::string_view word, Instruction& instruction) {
       break;
     default:
       return WordError(
-          word, "no such field; use u s q m + v p g @ ^ =, or an operand");
+          word, "no such field; use u s q m + v p g grad @ ^ =, or an operand");
   }
   return absl::OkStatus();
 }
 
 }  // namespace
 
-Lane UsualLane(Instruction::Kind kind) { return RowOf(kind).lane; }
-
 std::string InstructionText(const Instruction& instruction) {
-  const KindRow& row = RowOf(instruction.kind());
-  std::string text(1, row.letter);
+  std::string text(1, RowOf(instruction.kind()).letter);
   if (instruction.has_unit()) {
     absl::StrAppend(&text, " u", instruction.unit());
     if (instruction.unit_count() > 1) {
@@ -239,15 +240,16 @@ std::string InstructionText(const Instruction& instruction) {
   if (instruction.has_group()) {
     absl::StrAppend(&text, " g", instruction.group());
   }
-  if (instruction.lane() != row.lane &&
-      instruction.lane() != LANE_UNSPECIFIED) {
-    absl::StrAppend(&text, " @", Lane_Name(instruction.lane()));
-  }
+  if (instruction.gradient()) absl::StrAppend(&text, " ", kGradientWord);
   return text;
 }
 
-std::string InstructionLongText(const Instruction& instruction) {
+std::string InstructionLongText(const Instruction& instruction,
+                                const Lanes& lanes) {
   std::string text = InstructionText(instruction);
+  if (instruction.lane() != UsualLane(lanes, instruction.kind())) {
+    absl::StrAppend(&text, " @", NameOfLane(lanes, instruction.lane()));
+  }
   for (const Instruction::Operand& operand : instruction.operands()) {
     absl::StrAppend(
         &text, " ",
@@ -266,7 +268,8 @@ std::string InstructionLongText(const Instruction& instruction) {
   return text;
 }
 
-absl::StatusOr<Instruction> ParseInstruction(absl::string_view text) {
+absl::StatusOr<Instruction> ParseInstruction(absl::string_view text,
+                                             const Lanes& lanes) {
   const std::vector<absl::string_view> words =
       absl::StrSplit(text, absl::ByAnyChar(" \t\r"), absl::SkipEmpty());
   if (words.empty()) return absl::InvalidArgumentError("empty instruction");
@@ -274,7 +277,7 @@ absl::StatusOr<Instruction> ParseInstruction(absl::string_view text) {
   for (const KindRow& row : kKinds) {
     if (words[0] == absl::string_view(&row.letter, 1)) {
       instruction.set_kind(row.kind);
-      instruction.set_lane(row.lane);
+      instruction.set_lane(UsualLane(lanes, row.kind));
     }
   }
   if (instruction.kind() == Instruction::KIND_UNSPECIFIED) {
@@ -282,27 +285,28 @@ absl::StatusOr<Instruction> ParseInstruction(absl::string_view text) {
                      "no such kind; use L F I W R N A O K S V X C T or G");
   }
   for (size_t i = 1; i < words.size(); ++i) {
-    RETURN_IF_ERROR(ParseWord(words[i], instruction));
+    RETURN_IF_ERROR(ParseWord(words[i], lanes, instruction));
   }
   return instruction;
 }
 
-std::string ProgramText(const Program& program) {
+std::string ProgramText(const Program& program, const Lanes& lanes) {
   std::string text;
   for (const Instruction& instruction : program.instructions()) {
-    absl::StrAppend(&text, InstructionLongText(instruction), "\n");
+    absl::StrAppend(&text, InstructionLongText(instruction, lanes), "\n");
   }
   return text;
 }
 
-absl::StatusOr<Program> ParseProgram(absl::string_view text) {
+absl::StatusOr<Program> ParseProgram(absl::string_view text,
+                                     const Lanes& lanes) {
   Program program;
   int line_number = 0;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
     ++line_number;
     line = absl::StripAsciiWhitespace(line);
     if (line.empty() || line[0] == '#') continue;
-    absl::StatusOr<Instruction> instruction = ParseInstruction(line);
+    absl::StatusOr<Instruction> instruction = ParseInstruction(line, lanes);
     if (!instruction.ok()) {
       return Annotate(instruction.status(), absl::StrCat("line ", line_number));
     }

@@ -10,12 +10,11 @@
 // (u3-5 for units 3 to 5), s segment and q part where not the first, m
 // micro-batch, +1 steps ahead (-1: behind), v weight version, p peer, g group;
 // =ALL_REDUCE:BF16:5 what an exchange does, of which type, and its op (-6: of
-// op 5, backward; 5:AGAIN: of values that RECOMPUTE makes). A lane other than
-// the kind's usual one is written
-// @lane. In the long form, operands and order come last: a part with the
-// buffer that it is, saved<4 read, output>5 written, totals*9 added to,
-// weight_gradients!3 added to zeros, from<4:128:256 only 256 bytes of it from
-// 128 on; ^0,2 after.
+// op 5, backward; 5:AGAIN: of values that RECOMPUTE makes); grad where a
+// gradient is sent or received. The long form has a lane other than the kind's
+// usual one, @GRADIENTS, then operands and order: a part with the buffer that
+// it is, saved<4 read, output>5 written, totals*9 added to, weight_gradients!3
+// added to zeros, from<4:128:256 only 256 bytes of it from 128 on; ^0,2 after.
 #ifndef TROUPE_PROTO_PLAN_PROGRAM_TEXT_H_
 #define TROUPE_PROTO_PLAN_PROGRAM_TEXT_H_
 
@@ -23,26 +22,27 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "proto/plan/lanes.h"
 #include "proto/program.pb.h"
 
 namespace troupe {
-
-// The lane on which instructions of this kind run unless a pass says otherwise.
-Lane UsualLane(Instruction::Kind kind);
 
 // "F u3 m1".
 std::string InstructionText(const Instruction& instruction);
 
 // "F u3 m1 input<0 saved>4 output>5 ^0,2".
-std::string InstructionLongText(const Instruction& instruction);
+std::string InstructionLongText(const Instruction& instruction,
+                                const Lanes& lanes);
 
 // Reads both forms. InvalidArgument names the word that is wrong.
-absl::StatusOr<Instruction> ParseInstruction(absl::string_view text);
+absl::StatusOr<Instruction> ParseInstruction(absl::string_view text,
+                                             const Lanes& lanes);
 
 // One instruction a line, long form. Buffers are not written.
-std::string ProgramText(const Program& program);
+std::string ProgramText(const Program& program, const Lanes& lanes);
 // Blank lines and lines that start with # are skipped; errors name the line.
-absl::StatusOr<Program> ParseProgram(absl::string_view text);
+absl::StatusOr<Program> ParseProgram(absl::string_view text,
+                                     const Lanes& lanes);
 
 // "FORWARD unit 3, micro-batch 1": for messages.
 std::string InstructionWords(const Instruction& instruction);

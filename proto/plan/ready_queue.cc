@@ -4,19 +4,16 @@
 
 namespace troupe {
 
-bool IsDeviceLane(Lane lane) {
-  return lane == COMPUTE || lane == ACTIVATIONS || lane == GRADIENTS ||
-         lane == COLLECTIVE || lane == EXCHANGES || lane == GATHERS;
-}
-
-ReadyQueue::ReadyQueue(const Program& program)
+ReadyQueue::ReadyQueue(const Program& program, const Lanes& lanes)
     : program_(program),
       states_(program.instructions_size()),
-      lane_first_(Lane_ARRAYSIZE, -1) {
-  std::vector<int> lane_last(Lane_ARRAYSIZE, -1);
+      lane_first_(lanes.size(), -1) {
+  for (const Lane& lane : lanes) is_device_lane_.push_back(IsDeviceLane(lane));
+  std::vector<int> lane_last(lanes.size(), -1);
   for (int i = 0; i < program.instructions_size(); ++i) {
     const Instruction& instruction = program.instructions(i);
     const int lane = instruction.lane();
+    CHECK(lane >= 0 && lane < lanes.size()) << "instruction " << i;
     if (lane_last[lane] < 0) {
       lane_first_[lane] = i;
     } else {
@@ -55,7 +52,7 @@ std::vector<int> ReadyQueue::Finish(int instruction) {
   std::vector<int> ready;
   if (!state.issued) AdvanceLane(state, ready);
   for (const int later : state.releases) {
-    if (state.issued && IsDeviceLane(LaneOf(later))) continue;
+    if (state.issued && OnDevice(later)) continue;
     --states_[later].waits;
     TakeIfReady(later, ready);
   }
@@ -64,13 +61,13 @@ std::vector<int> ReadyQueue::Finish(int instruction) {
 
 std::vector<int> ReadyQueue::Issue(int instruction) {
   State& state = states_.at(instruction);
-  CHECK(state.running && !state.issued && IsDeviceLane(LaneOf(instruction)))
+  CHECK(state.running && !state.issued && OnDevice(instruction))
       << "instruction " << instruction;
   state.issued = true;
   std::vector<int> ready;
   AdvanceLane(state, ready);
   for (const int later : state.releases) {
-    if (!IsDeviceLane(LaneOf(later))) continue;
+    if (!OnDevice(later)) continue;
     --states_[later].waits;
     TakeIfReady(later, ready);
   }
@@ -99,7 +96,7 @@ std::vector<ReadyQueue::LaneHead> ReadyQueue::Heads() const {
         .lane = LaneOf(i), .instruction = i, .running = state.running};
     for (const int earlier : program_.instructions(i).after()) {
       const State& before = states_[earlier];
-      const bool enough = IsDeviceLane(head.lane) && before.issued;
+      const bool enough = OnDevice(i) && before.issued;
       if (!before.finished && !enough) head.waits_for.push_back(earlier);
     }
     heads.push_back(head);

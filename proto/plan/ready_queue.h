@@ -4,7 +4,7 @@
 // An instruction is ready when all before it in its lane have finished and all
 // in its `after` have finished. Each is handed out exactly once.
 //
-//   ReadyQueue queue(program);
+//   ReadyQueue queue(program, plan.lanes());
 //   std::vector<int> ready = queue.Start();
 //   while (!queue.done()) { ... ready = queue.Finish(index); ... }
 //
@@ -17,20 +17,18 @@
 
 #include <vector>
 
+#include "proto/plan/lanes.h"
 #include "proto/program.pb.h"
 
 namespace troupe {
 
-// Whether an instruction of the lane is work for the worker's device, or for
-// its network, and not for its host.
-bool IsDeviceLane(Lane lane);
-
 // Not thread-safe. O(1) amortised for each instruction and edge.
 class ReadyQueue {
  public:
-  // Borrows `program`, which must outlive the queue. REQUIRES what
-  // check_program checks: `after` holds earlier instructions only.
-  explicit ReadyQueue(const Program& program);
+  // Borrows `program`, which must outlive the queue, of a plan with these
+  // lanes. REQUIRES what check_program checks: `after` holds earlier
+  // instructions only.
+  ReadyQueue(const Program& program, const Lanes& lanes);
 
   // Begins a run of the program (again) and returns what may start at once, at
   // most one instruction a lane, in lane order.
@@ -50,7 +48,7 @@ class ReadyQueue {
   // For messages: the next instruction of each lane that has one to finish, or
   // to issue, whether it runs, and what it still waits for.
   struct LaneHead {
-    Lane lane;
+    int lane;
     int instruction;
     bool running;
     std::vector<int> waits_for;
@@ -70,13 +68,18 @@ class ReadyQueue {
 
   void TakeIfReady(int instruction, std::vector<int>& ready);
   void AdvanceLane(const State& state, std::vector<int>& ready);
-  Lane LaneOf(int instruction) const {
+  int LaneOf(int instruction) const {
     return program_.instructions(instruction).lane();
+  }
+  // Whether its lane is one of the device.
+  bool OnDevice(int instruction) const {
+    return is_device_lane_[LaneOf(instruction)];
   }
 
   const Program& program_;
   std::vector<State> states_;
-  std::vector<int> lane_first_;  // by lane number; -1: the lane is empty
+  std::vector<bool> is_device_lane_;  // by lane
+  std::vector<int> lane_first_;       // by lane; -1: the lane is empty
   int unfinished_ = 0;
 };
 

@@ -1,7 +1,6 @@
 #include "scheduler/cluster/rank_position.h"
 
 #include "absl/strings/str_cat.h"
-
 namespace troupe {
 namespace {
 
@@ -22,7 +21,7 @@ int Order(Program::Kind program) {
   }
 }
 
-const LaneProgress* LaneOf(const RankProgress& progress, Lane lane) {
+const LaneProgress* LaneOf(const RankProgress& progress, int lane) {
   for (const LaneProgress& one : progress.lanes()) {
     if (one.lane() == lane) return &one;
   }
@@ -51,8 +50,12 @@ RankPosition PositionOf(const RankProgress& progress) {
   return {progress.step(), Order(progress.program())};
 }
 
-const LaneProgress* Blocking(const RankProgress& progress) {
-  const LaneProgress* lane = LaneOf(progress, COMPUTE);
+const LaneProgress* Blocking(const RankProgress& progress, const Lanes& lanes) {
+  const LaneProgress* lane = nullptr;
+  for (const LaneProgress& one : progress.lanes()) {
+    const bool computes = KindOfLane(lanes, one.lane()) == Lane::COMPUTE;
+    if (lane == nullptr && computes) lane = &one;
+  }
   // As many turns as there are lanes: a worker might say that they wait in a
   // circle.
   for (int turn = 0; turn < progress.lanes_size(); ++turn) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "proto/plan/lanes.h"
 #include "proto/program.pb.h"
 #include "proto/worker.pb.h"
 
@@ -17,9 +18,10 @@ namespace troupe {
 using RankPosition = std::pair<int64_t, int>;
 RankPosition PositionOf(const RankProgress& progress);
 
-// The lane whose instruction all else waits for: COMPUTE's, where that runs,
-// otherwise the one that it waits for, and so on. Null: no program runs.
-const LaneProgress* Blocking(const RankProgress& progress);
+// The lane whose instruction all else waits for: the one that computes, where
+// that runs, otherwise the one that it waits for, and so on. Null: no program
+// runs. `lanes` are the plan's; what the worker says of others is passed over.
+const LaneProgress* Blocking(const RankProgress& progress, const Lanes& lanes);
 
 // A transfer or a collective that a rank is in.
 struct MeetingPoint {

@@ -42,10 +42,11 @@ bool DiskGotOn(const RankProgress& before, const RankProgress& after) {
          was.step() != is.step() || is.bytes() > was.bytes();
 }
 
-RankView ViewOf(const RankReport& report, const ViewOptions& options) {
+RankView ViewOf(const RankReport& report, const Lanes& lanes,
+                const ViewOptions& options) {
   const absl::Duration age = options.now - report.heard;
   const RankProgress& progress = report.progress;
-  const LaneProgress* lane = Blocking(progress);
+  const LaneProgress* lane = Blocking(progress, lanes);
   if (age > options.silent_after) return {RankView::kSilent, lane, age, age};
   if (lane == nullptr) {
     return {RankView::kBetween, nullptr,

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "proto/plan/lanes.h"
 #include "proto/worker.pb.h"
 
 namespace troupe {
@@ -35,8 +36,9 @@ struct ViewOptions {
   absl::Duration silent_after;  // since it was heard
 };
 
-// Refers to the report.
-RankView ViewOf(const RankReport& report, const ViewOptions& options);
+// Refers to the report. `lanes` are the plan's.
+RankView ViewOf(const RankReport& report, const Lanes& lanes,
+                const ViewOptions& options);
 
 // A rank with which a chain of waits ends: "rank 4 has been in FORWARD u6 m3
 // for 31 s (worker-4)".

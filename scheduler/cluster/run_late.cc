@@ -34,7 +34,7 @@ StepInProgress LongestStep(const Run& run, absl::Time now) {
 // The part of RunControl that watches how ranks get on between their reports.
 
 void RunControl::Hear(Job& job, const RankProgress& progress, absl::Time now) {
-  if (progress.lanes_size() > Lane_ARRAYSIZE) return;
+  if (progress.lanes_size() > job.plan->lanes_size()) return;
   const int rank = progress.ref().rank();
   RankReport& report = job.run->reports[rank];
   if (DiskGotOn(report.progress, progress)) {

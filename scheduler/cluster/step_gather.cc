@@ -7,6 +7,7 @@ namespace troupe {
 
 StepGather::StepGather(int ranks, const Plan& plan)
     : ranks_(ranks),
+      lanes_(plan.lanes()),
       tokens_per_step_(plan.derived().tokens_per_step()),
       flops_per_token_(plan.derived().model_flops_per_token()),
       peak_flops_(plan.prediction().peak_flops_per_second()) {}
@@ -34,6 +35,7 @@ GatheredStep StepGather::Close(int64_t step, const Open& open) const {
   record = open.reports.begin()->second.record();  // rank 0 where it reported
   Timeline timeline;
   timeline.set_step(step);
+  *timeline.mutable_lanes() = lanes_;
   for (const auto& [rank, report] : open.reports) {
     const StepRecord& of_rank = report.record();
     record.set_step_seconds(

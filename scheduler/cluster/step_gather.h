@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "proto/plan.pb.h"
+#include "proto/plan/lanes.h"
 #include "proto/plan/traced_ranks.h"
 #include "proto/status.pb.h"
 #include "proto/timeline.pb.h"
@@ -30,7 +31,8 @@ struct GatheredStep {
 
 class StepGather {
  public:
-  // `plan` gives the tokens of a step and the peak rate; it is not kept.
+  // `plan` gives the lanes, the tokens of a step and the peak rate; it is not
+  // kept.
   StepGather(int ranks, const Plan& plan);
 
   // The steps that this report completes. A report of a step that is past, or a
@@ -47,6 +49,7 @@ class StepGather {
   GatheredStep Close(int64_t step, const Open& open) const;
 
   const int ranks_;
+  const Lanes lanes_;
   const double tokens_per_step_;
   const double flops_per_token_;
   const double peak_flops_;

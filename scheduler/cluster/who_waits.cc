@@ -22,7 +22,7 @@ class Tracer {
          const ViewOptions& options)
       : plan_(plan), ranks_(ranks) {
     for (const RankReport& rank : ranks) {
-      views_.push_back(ViewOf(rank, options));
+      views_.push_back(ViewOf(rank, plan.lanes(), options));
     }
   }
 

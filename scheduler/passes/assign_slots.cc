@@ -12,6 +12,7 @@
 
 #include "proto/base/check.h"
 #include "proto/plan/buffer_kind.h"
+#include "proto/plan/lanes.h"
 
 namespace troupe {
 namespace {
@@ -130,51 +131,62 @@ bool OfOneUnit(const Instruction& a, const Instruction& b) {
   return a.unit() == b.unit() && a.micro_batch() == b.micro_batch();
 }
 
-// Computation next to an instruction that belongs together; nothing: [index,
-// index].
-using Together = bool (*)(const Instruction& a, const Instruction& b);
-Life UntilAfter(const Program& program, int index, Together together) {
-  const auto& list = program.instructions();
-  int end = index;
-  int i = index + 1;
-  while (i < list.size() && list[i].lane() != COMPUTE) ++i;
-  for (int first = i; i < list.size(); ++i) {
-    if (list[i].lane() == COMPUTE && !together(list[first], list[i])) break;
-    end = i;
-  }
-  return {index, end};
-}
-Life FromBefore(const Program& program, int index, Together together) {
-  const auto& list = program.instructions();
-  int begin = index;
-  int i = index - 1;
-  while (i >= 0 && list[i].lane() != COMPUTE) --i;
-  for (int last = i; i >= 0; --i) {
-    if (list[i].lane() == COMPUTE && !together(list[last], list[i])) break;
-    begin = i;
-  }
-  return {begin, index};
-}
-
-// When the instruction uses its buffers: while it runs, and where it moves them
+// When an instruction uses its buffers: while it runs, and where it moves them
 // while the step of computation next to it runs too. So what a rank sends or
 // scatters is not written over before the next step is done, and what it
 // receives or gathers has room from the beginning of the step before: otherwise
 // they would wait for each other instead of overlapping.
-Life UseOf(const Program& program, int index) {
-  switch (program.instructions(index).kind()) {
-    case Instruction::SEND:
-      return UntilAfter(program, index, OfOneStep);
-    case Instruction::RECV:
-      return FromBefore(program, index, OfOneStep);
-    case Instruction::SCATTER_GRADS:
-      return UntilAfter(program, index, OfOneUnit);
-    case Instruction::GATHER_PARAMETERS:
-      return FromBefore(program, index, OfOneUnit);
-    default:
-      return {index, index};
+class Uses {
+ public:
+  Uses(const Program& program, const Lanes& lanes)
+      : list_(program.instructions()), lanes_(lanes) {}
+
+  Life Of(int index) const {
+    switch (list_[index].kind()) {
+      case Instruction::SEND:
+        return {index, EndOfStepAfter(index, OfOneStep)};
+      case Instruction::RECV:
+        return {BeginOfStepBefore(index, OfOneStep), index};
+      case Instruction::SCATTER_GRADS:
+        return {index, EndOfStepAfter(index, OfOneUnit)};
+      case Instruction::GATHER_PARAMETERS:
+        return {BeginOfStepBefore(index, OfOneUnit), index};
+      default:
+        return {index, index};
+    }
   }
-}
+
+ private:
+  // Whether computation belongs to one step.
+  using Together = bool (*)(const Instruction& a, const Instruction& b);
+
+  bool Computes(int i) const {
+    return KindOfLane(lanes_, list_[i].lane()) == Lane::COMPUTE;
+  }
+  int EndOfStepAfter(int index, Together together) const {
+    int end = index;
+    int i = index + 1;
+    while (i < list_.size() && !Computes(i)) ++i;
+    for (int first = i; i < list_.size(); ++i) {
+      if (Computes(i) && !together(list_[first], list_[i])) break;
+      end = i;
+    }
+    return end;
+  }
+  int BeginOfStepBefore(int index, Together together) const {
+    int begin = index;
+    int i = index - 1;
+    while (i >= 0 && !Computes(i)) --i;
+    for (int last = i; i >= 0; --i) {
+      if (Computes(i) && !together(list_[last], list_[i])) break;
+      begin = i;
+    }
+    return begin;
+  }
+
+  const google::protobuf::RepeatedPtrField<Instruction>& list_;
+  const Lanes& lanes_;
+};
 
 // Between TRAIN's last use of the oldest copy of a value and its first one of
 // the newest.
@@ -205,10 +217,11 @@ OwnSlot& OwnerOf(const Buffer& buffer, OwnSlots& owners) {
   return owners[{buffer.kind(), unit, m}];
 }
 
-void FindPauses(const Program& train, OwnSlots& owners) {
+void FindPauses(const Program& train, const Lanes& lanes, OwnSlots& owners) {
+  const Uses uses(train, lanes);
   for (int i = 0; i < train.instructions_size(); ++i) {
     const Instruction& instruction = train.instructions(i);
-    const Life use = UseOf(train, i);
+    const Life use = uses.Of(i);
     for (const Instruction::Operand& operand : instruction.operands()) {
       const Buffer& buffer = train.buffers(operand.buffer());
       if (!buffer.carried()) continue;
@@ -245,7 +258,7 @@ int OffsetOf(const Role& role, Program::Kind kind) {
 }
 
 // The slots in which others may live for a while are returned.
-SharedSlots AssignOwn(Role& role) {
+SharedSlots AssignOwn(const Lanes& lanes, Role& role) {
   OwnSlots owners;
   for (Program& program : *role.mutable_programs()) {
     for (Buffer& buffer : *program.mutable_buffers()) {
@@ -256,7 +269,7 @@ SharedSlots AssignOwn(Role& role) {
       own.offset_max = std::max(own.offset_max, buffer.copy_offset());
     }
   }
-  FindPauses(*FindProgram(role, Program::TRAIN), owners);
+  FindPauses(*FindProgram(role, Program::TRAIN), lanes, owners);
   const int train_begin = OffsetOf(role, Program::TRAIN);
   SharedSlots shared;
   for (const auto& [name, own] : owners) {
@@ -282,13 +295,14 @@ SharedSlots AssignOwn(Role& role) {
   return shared;
 }
 
-std::vector<Transient> TransientsOf(Role& role) {
+std::vector<Transient> TransientsOf(const Lanes& lanes, Role& role) {
   std::vector<Transient> transients;
   for (Program& program : *role.mutable_programs()) {
     const int offset = OffsetOf(role, program.kind());
     std::vector<Life> lives(program.buffers_size(), Life{-1, -1});
+    const Uses uses(program, lanes);
     for (int i = 0; i < program.instructions_size(); ++i) {
-      const Life time = UseOf(program, i);
+      const Life time = uses.Of(i);
       for (const Instruction::Operand& operand :
            program.instructions(i).operands()) {
         Life& life = lives[operand.buffer()];
@@ -321,8 +335,8 @@ int SlotFor(const Transient& transient, std::map<int64_t, Gaps>& of_item,
   return slot;
 }
 
-void AssignShared(Role& role, SharedSlots slots) {
-  std::vector<Transient> transients = TransientsOf(role);
+void AssignShared(const Lanes& lanes, SharedSlots slots, Role& role) {
+  std::vector<Transient> transients = TransientsOf(lanes, role);
   std::stable_sort(transients.begin(), transients.end(),
                    [](const Transient& a, const Transient& b) {
                      return std::make_tuple(-a.buffer->bytes(), a.life.begin) <
@@ -347,7 +361,8 @@ void AssignShared(Role& role, SharedSlots slots) {
 
 void AssignSlots(Draft& draft) {
   for (Role& role : *draft.plan.mutable_roles()) {
-    AssignShared(role, AssignOwn(role));
+    const Lanes& lanes = draft.plan.lanes();
+    AssignShared(lanes, AssignOwn(lanes, role), role);
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "proto/base/check.h"
 #include "proto/plan/buffer_kind.h"
+#include "proto/plan/lanes.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
 #include "proto/plan/slices.h"
@@ -68,7 +69,7 @@ class Declaration {
     for (Instruction& instruction : *program_.mutable_instructions()) {
       at_ = &instruction;
       Declare(instruction);
-      if (instruction.lane() == COMPUTE) {
+      if (KindOfLane(plan_.lanes(), instruction.lane()) == Lane::COMPUTE) {
         Use(Instruction::SCRATCH, Buffer::WORKSPACE, kNone, kNone,
             Instruction::WRITE);
       }
@@ -141,13 +142,11 @@ class Declaration {
   }
 
   static bool IsGradientSend(const Instruction& instruction) {
-    return instruction.kind() == Instruction::SEND &&
-           instruction.lane() == GRADIENTS;
+    return instruction.kind() == Instruction::SEND && instruction.gradient();
   }
 
   static Buffer::Kind Moved(const Instruction& transfer) {
-    return transfer.lane() == ACTIVATIONS ? Buffer::ACTIVATION
-                                          : Buffer::GRADIENT;
+    return transfer.gradient() ? Buffer::GRADIENT : Buffer::ACTIVATION;
   }
 
   // FORWARD, RECOMPUTE, BACKWARD_INPUT or BACKWARD_WEIGHT of a segment: what it

@@ -37,9 +37,9 @@ void DropCovered(const BytesUsed& bytes, std::vector<Use>& uses) {
       uses.end());
 }
 
-void Derive(const Role& role, Program& program) {
+void Derive(const Role& role, int lanes, Program& program) {
   std::map<std::pair<int, int>, SlotUses> slots;  // by slot and copy
-  ProgramOrder order;
+  ProgramOrder order(lanes);
   const auto uses_of = [&](const Buffer& buffer) -> SlotUses& {
     return slots[{buffer.slot(),
                   CopyAt(buffer, role.slots(buffer.slot()), /*step=*/0)}];
@@ -76,7 +76,9 @@ void Derive(const Role& role, Program& program) {
 
 void DeriveAfter(Draft& draft) {
   for (Role& role : *draft.plan.mutable_roles()) {
-    for (Program& program : *role.mutable_programs()) Derive(role, program);
+    for (Program& program : *role.mutable_programs()) {
+      Derive(role, draft.plan.lanes_size(), program);
+    }
   }
 }
 

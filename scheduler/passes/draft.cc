@@ -6,7 +6,7 @@
 #include "proto/base/check.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/mesh.h"
-#include "proto/plan/program_text.h"
+#include "scheduler/passes/lanes.h"
 
 namespace troupe {
 namespace {
@@ -39,12 +39,12 @@ int WorldGroup(const Plan& plan) {
   return group;
 }
 
-std::string TransferGroupName(Lane lane) {
-  return lane == ACTIVATIONS ? "activations" : "gradients";
+std::string TransferGroupName(bool gradient) {
+  return gradient ? "gradients" : "activations";
 }
 
-int TransferGroup(const Plan& plan, Lane lane) {
-  return FindGroup(plan, TransferGroupName(lane));
+int TransferGroup(const Plan& plan, bool gradient) {
+  return FindGroup(plan, TransferGroupName(gradient));
 }
 
 std::string ExchangeGroupName(absl::string_view axis) {
@@ -79,7 +79,7 @@ void DealParts(const Plan& plan, const Placement& placement,
     if (unit.parts(p).elements() == 0) continue;
     Instruction& instruction = *program.add_instructions();
     instruction.set_kind(kind);
-    instruction.set_lane(UsualLane(kind));
+    instruction.set_lane(LaneFor(kind));
     instruction.set_unit(placement.unit());
     instruction.set_part(p);
     if (!placement.parts(p).has_shared()) continue;

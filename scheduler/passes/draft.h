@@ -16,8 +16,8 @@
 namespace troupe {
 
 struct Draft {
-  // Job, mesh, groups, units, stages and derived are set, and there is a role
-  // for each place on the pipeline, in their order, with its placements.
+  // Job, mesh, lanes, groups, units, stages and derived are set, and there is a
+  // role for each place on the pipeline, in their order, with its placements.
   Plan plan;
   // Of each pipeline rank, in a training step.
   ComputeOrder compute_order;
@@ -31,9 +31,9 @@ inline constexpr char kWorldGroup[] = "world";
 bool HasWorldGroup(const Plan& plan);
 int WorldGroup(const Plan& plan);
 
-// Index of the group over which pipelines move what `lane` carries.
-int TransferGroup(const Plan& plan, Lane lane);
-std::string TransferGroupName(Lane lane);
+// Index of the group over which pipelines move activations, or gradients.
+int TransferGroup(const Plan& plan, bool gradient);
+std::string TransferGroupName(bool gradient);
 
 // Index of the group of neighbours along an axis within a stage, who exchange
 // what their units need of one another.

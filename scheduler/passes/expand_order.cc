@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "proto/plan/program_text.h"
 #include "proto/plan/unit_passes.h"
 #include "scheduler/passes/dry_run.h"
+#include "scheduler/passes/lanes.h"
 #include "scheduler/passes/transfers.h"
 
 namespace troupe {
@@ -103,7 +103,7 @@ class Expansion {
                     const ComputeStep& step) {
     Instruction& instruction = *program_.add_instructions();
     instruction.set_kind(kind);
-    instruction.set_lane(UsualLane(kind));
+    instruction.set_lane(LaneFor(kind));
     instruction.set_unit(unit);
     instruction.set_segment(segment);
     instruction.set_micro_batch(step.micro_batch);
@@ -135,13 +135,16 @@ class Expansion {
     const bool sends = transfer.from == pipeline_rank_;
     if (!sends && transfer.to != pipeline_rank_) return;
     Instruction& instruction = *program_.add_instructions();
-    instruction.set_kind(sends ? Instruction::SEND : Instruction::RECV);
-    instruction.set_lane(transfer.lane);
+    const auto kind = sends ? Instruction::SEND : Instruction::RECV;
+    instruction.set_kind(kind);
+    instruction.set_lane(transfer.gradient ? LaneNamed("GRADIENTS")
+                                           : LaneFor(kind));
+    instruction.set_gradient(transfer.gradient);
     instruction.set_unit(transfer.unit);
     instruction.set_micro_batch(transfer.micro_batch);
     instruction.set_ahead(transfer.ahead);
     instruction.set_peer(sends ? transfer.to : transfer.from);
-    instruction.set_group(TransferGroup(plan_, transfer.lane));
+    instruction.set_group(TransferGroup(plan_, transfer.gradient));
   }
 
   const Draft& draft_;

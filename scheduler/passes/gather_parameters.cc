@@ -3,10 +3,10 @@
 #include <set>
 #include <utility>
 
-#include "proto/plan/program_text.h"
 #include "proto/plan/roles.h"
 #include "proto/plan/unit_passes.h"
 #include "scheduler/layouts/zero.h"
+#include "scheduler/passes/lanes.h"
 
 namespace troupe {
 namespace {
@@ -33,7 +33,7 @@ std::set<int> UnitsUsed(const UnitPasses& passes, const Role& role,
 void EmitGather(int unit, int group, Program& program) {
   Instruction& gather = *program.add_instructions();
   gather.set_kind(Instruction::GATHER_PARAMETERS);
-  gather.set_lane(UsualLane(Instruction::GATHER_PARAMETERS));
+  gather.set_lane(LaneFor(Instruction::GATHER_PARAMETERS));
   gather.set_unit(unit);
   gather.set_group(group);
 }

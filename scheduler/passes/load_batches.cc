@@ -3,7 +3,7 @@
 #include <map>
 #include <set>
 
-#include "proto/plan/program_text.h"
+#include "scheduler/passes/lanes.h"
 
 namespace troupe {
 namespace {
@@ -34,7 +34,7 @@ std::map<int, Batch> FirstUses(const Plan& plan, const Program& program) {
 void AddLoad(const Batch& batch, Program& program) {
   Instruction& load = *program.add_instructions();
   load.set_kind(Instruction::LOAD_BATCH);
-  load.set_lane(UsualLane(Instruction::LOAD_BATCH));
+  load.set_lane(LaneFor(Instruction::LOAD_BATCH));
   load.set_micro_batch(batch.micro_batch);
   load.set_ahead(batch.ahead);
 }

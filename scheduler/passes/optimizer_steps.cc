@@ -1,6 +1,6 @@
 #include "scheduler/passes/optimizer_steps.h"
 
-#include "proto/plan/program_text.h"
+#include "scheduler/passes/lanes.h"
 
 namespace troupe {
 
@@ -12,7 +12,7 @@ void OptimizerSteps(Draft& draft) {
       Instruction& step =
           *FindProgram(role, Program::TRAIN)->add_instructions();
       step.set_kind(Instruction::STEP);
-      step.set_lane(UsualLane(Instruction::STEP));
+      step.set_lane(LaneFor(Instruction::STEP));
       step.set_unit(placement.unit());
     }
   }

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "proto/plan/groups.h"
-#include "proto/plan/program_text.h"
+#include "scheduler/passes/lanes.h"
 
 namespace troupe {
 namespace {
@@ -139,7 +139,7 @@ class Readiness {
 void Emit(const Bucket& bucket, Program& program) {
   Instruction& reduce = *program.add_instructions();
   reduce.set_kind(Instruction::REDUCE_GRADS);
-  reduce.set_lane(UsualLane(Instruction::REDUCE_GRADS));
+  reduce.set_lane(LaneFor(Instruction::REDUCE_GRADS));
   reduce.set_unit(bucket.first);
   if (bucket.count > 1) reduce.set_unit_count(bucket.count);
   reduce.set_part(bucket.part);

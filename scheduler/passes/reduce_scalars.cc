@@ -6,8 +6,8 @@
 
 #include "proto/plan/groups.h"
 #include "proto/plan/mesh.h"
-#include "proto/plan/program_text.h"
 #include "scheduler/passes/dry_run.h"
+#include "scheduler/passes/lanes.h"
 
 namespace troupe {
 
@@ -16,7 +16,7 @@ namespace {
 Instruction Reduction(int group, int lag) {
   Instruction reduce;
   reduce.set_kind(Instruction::REDUCE_SCALARS);
-  reduce.set_lane(UsualLane(Instruction::REDUCE_SCALARS));
+  reduce.set_lane(LaneFor(Instruction::REDUCE_SCALARS));
   reduce.set_group(group);
   reduce.set_ahead(-lag);
   return reduce;

@@ -3,9 +3,9 @@
 #include <map>
 #include <utility>
 
-#include "proto/plan/program_text.h"
 #include "proto/plan/roles.h"
 #include "scheduler/layouts/zero.h"
+#include "scheduler/passes/lanes.h"
 
 namespace troupe {
 namespace {
@@ -18,7 +18,7 @@ using Gradients = std::pair<int, int>;
 void Emit(const Gradients& gradients, int group, Program& program) {
   Instruction& scatter = *program.add_instructions();
   scatter.set_kind(Instruction::SCATTER_GRADS);
-  scatter.set_lane(UsualLane(Instruction::SCATTER_GRADS));
+  scatter.set_lane(LaneFor(Instruction::SCATTER_GRADS));
   scatter.set_unit(gradients.first);
   if (gradients.second != kAll) scatter.set_micro_batch(gradients.second);
   scatter.set_group(group);

@@ -54,7 +54,7 @@ std::vector<Transfer> TransfersOf(
       const int to = homes.at({other, step.micro_batch});
       if (to == from) continue;
       const int lower_stage = std::min(step.stage, other);
-      transfers.push_back({.lane = forward ? ACTIVATIONS : GRADIENTS,
+      transfers.push_back({.gradient = !forward,
                            .from = from,
                            .to = to,
                            .unit = draft.stage_units[lower_stage].back(),
@@ -68,7 +68,7 @@ std::vector<Transfer> TransfersOf(
                    [quantum](const Transfer& a, const Transfer& b) {
                      const auto key = [quantum](const Transfer& t) {
                        return std::make_tuple(std::round(t.time / quantum),
-                                              t.from, t.lane);
+                                              t.from, t.gradient);
                      };
                      return key(a) < key(b);
                    });

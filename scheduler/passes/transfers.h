@@ -19,10 +19,10 @@
 
 namespace troupe {
 
-// ACTIVATION (on lane ACTIVATIONS) or GRADIENT (on GRADIENTS) of `unit`, the
-// last of its stage, between neighbouring stages.
+// The ACTIVATION or GRADIENT of `unit`, the last of its stage, between
+// neighbouring stages.
 struct Transfer {
-  Lane lane = LANE_UNSPECIFIED;
+  bool gradient = false;
   int from = 0;  // pipeline ranks
   int to = 0;
   int unit = 0;

@@ -157,9 +157,9 @@ void LayGroups(Plan& plan) {
   }
   AddWorld(plan, groups);
   if (AxisSize(plan.mesh(), "pipeline") > 1) {
-    groups.AddAlong(TransferGroupName(ACTIVATIONS), "pipeline",
+    groups.AddAlong(TransferGroupName(/*gradient=*/false), "pipeline",
                     "hand activations to the next stage");
-    groups.AddAlong(TransferGroupName(GRADIENTS), "pipeline",
+    groups.AddAlong(TransferGroupName(/*gradient=*/true), "pipeline",
                     "hand gradients of activations to the stage before");
   }
   for (const Axis& axis : plan.mesh().axes()) {

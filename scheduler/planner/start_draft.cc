@@ -12,6 +12,7 @@
 #include "proto/plan/model.h"
 #include "proto/plan/precision.h"
 #include "scheduler/layouts/cut_units.h"
+#include "scheduler/passes/lanes.h"
 #include "scheduler/pipelines/pipelines.h"
 #include "scheduler/planner/lay_groups.h"
 #include "scheduler/planner/partition.h"
@@ -154,6 +155,7 @@ absl::StatusOr<Draft> StartDraft(const JobSpec& resolved) {
   Draft draft;
   *draft.plan.mutable_job() = resolved;
   LayMesh(draft.plan);
+  *draft.plan.mutable_lanes() = AllLanes();
   Derive(draft.plan);
   RETURN_IF_ERROR(OrderSteps(draft));
   RETURN_IF_ERROR(AddUnits(draft));

@@ -10,6 +10,7 @@
 #include "proto/plan/bf16_gain.h"
 #include "proto/plan/find_program.h"
 #include "proto/plan/groups.h"
+#include "proto/plan/lanes.h"
 #include "proto/plan/machine_pace.h"
 #include "proto/plan/memory.h"
 #include "proto/plan/mesh.h"
@@ -71,7 +72,7 @@ struct Share {
 Share LargestShare(const Plan& plan, const CostModel& costs, int rank) {
   std::map<std::string, double> seconds;
   for (const Instruction& i : TrainProgram(RoleOf(plan, rank)).instructions()) {
-    if (i.lane() != COMPUTE) continue;
+    if (KindOfLane(plan.lanes(), i.lane()) != Lane::COMPUTE) continue;
     const Cost cost = costs.CostOf(rank, i);
     const bool head = i.has_unit() && plan.units(i.unit()).kind() == Unit::HEAD;
     seconds[head ? "vocabulary projection"
@@ -209,7 +210,7 @@ RankPrediction PredictRank(const Plan& plan, const WorkerDescription& worker,
   }
   prediction.set_peak_bytes(peak);
   prediction.set_bytes_sent_per_step(BytesSent(plan, times.rank));
-  const Usage usage = UsageOf(TrainProgram(role), times);
+  const Usage usage = UsageOf(TrainProgram(role), plan.lanes(), times);
   prediction.set_compute_seconds(usage.compute_seconds);
   prediction.set_exposed_communication_seconds(usage.exposed_seconds);
   return prediction;

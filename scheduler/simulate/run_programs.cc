@@ -10,6 +10,7 @@
 
 #include "proto/base/check.h"
 #include "proto/plan/find_program.h"
+#include "proto/plan/lanes.h"
 #include "proto/plan/meeting.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/ready_queue.h"
@@ -34,10 +35,10 @@ struct RankState {
   };
   std::deque<Run> runs;
 
-  void Load(const Program& next) {
+  void Load(const Program& next, const Lanes& lanes) {
     const bool again = program == &next;
     program = &next;
-    if (!again) queue = std::make_unique<ReadyQueue>(next);
+    if (!again) queue = std::make_unique<ReadyQueue>(next, lanes);
   }
 };
 
@@ -45,7 +46,8 @@ class Simulation {
  public:
   Simulation(const Plan& plan, const RankClasses& classes,
              const InstructionEffort& effort, const RunOptions& options)
-      : effort_(effort),
+      : lanes_(plan.lanes()),
+        effort_(effort),
         options_(options),
         meeting_(classes),
         by_rank_(MeshSize(plan.mesh()), -1) {
@@ -60,7 +62,7 @@ class Simulation {
       state.repeated = FindProgram(role, options.kind);
       if (state.repeated == nullptr) continue;
       if (const Program* first = FindProgram(role, options.first)) {
-        state.Load(*first);
+        state.Load(*first, lanes_);
         state.is_first = true;
       }
       by_rank_[state.rank] = static_cast<int>(states_.size());
@@ -217,7 +219,7 @@ class Simulation {
 
   void NextRun(RankState& state) {
     if (enough_ || state.runs_begun == options_.runs_max) return;
-    state.Load(*state.repeated);
+    state.Load(*state.repeated, lanes_);
     ++state.runs_begun;
     state.runs.push_back({.begin = now_, .times = {}});
     state.runs.back().times.resize(state.program->instructions_size());
@@ -254,6 +256,7 @@ class Simulation {
     return result;
   }
 
+  const Lanes& lanes_;
   const InstructionEffort& effort_;
   const RunOptions& options_;
   Meeting meeting_;

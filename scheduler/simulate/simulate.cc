@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "proto/plan/find_program.h"
+#include "proto/plan/lanes.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/roles.h"
 #include "proto/plan/span.h"
@@ -113,6 +114,7 @@ Timeline Simulate(const Plan& plan, Program::Kind kind,
                   {.kind = kind, .seats = {}, .is_enough = nullptr});
   Timeline timeline;
   timeline.set_predicted(true);
+  *timeline.mutable_lanes() = plan.lanes();
   for (const RankTimes& times : run.ranks) {
     *timeline.add_ranks() = TimelineOf(plan, kind, times.rank, times);
   }
@@ -128,8 +130,8 @@ SteadyStep PredictStep(const Plan& plan,
   const CostModel costs(plan, workers);
   const auto effort = [&](int rank, const Instruction& instruction) {
     const Cost cost = costs.CostOf(rank, instruction);
-    const bool computes =
-        instruction.lane() == COMPUTE || instruction.lane() == HOST_COMPUTE;
+    const Lane::Kind lane = KindOfLane(plan.lanes(), instruction.lane());
+    const bool computes = lane == Lane::COMPUTE || lane == Lane::HOST;
     const double other = computes ? cost.waiting : cost.total();
     return Effort{.compute_ns = Nanoseconds(cost.total() - other),
                   .other_ns = Nanoseconds(other)};
@@ -143,6 +145,7 @@ Timeline PredictTimeline(const Plan& plan,
   const SteadyStep step = PredictStep(plan, workers);
   Timeline timeline;
   timeline.set_predicted(true);
+  *timeline.mutable_lanes() = plan.lanes();
   const int ranks = static_cast<int>(step.like.size());
   for (int r = 0; r < ranks; ++r) {
     if (!IsTraced(r, ranks)) continue;

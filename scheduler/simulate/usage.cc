@@ -10,14 +10,10 @@ namespace {
 
 constexpr double kNs = 1e-9;
 
-bool IsNetwork(Lane lane) {
-  return lane == COLLECTIVE || lane == ACTIVATIONS || lane == GRADIENTS ||
-         lane == EXCHANGES || lane == GATHERS;
-}
-
 }  // namespace
 
-Usage UsageOf(const Program& program, const RankTimes& times) {
+Usage UsageOf(const Program& program, const Lanes& lanes,
+              const RankTimes& times) {
   CHECK_EQ(static_cast<size_t>(program.instructions_size()),
            times.instructions.size());
   // +1 and -1 where an instruction begins and ends, for either sort of lane.
@@ -28,9 +24,9 @@ Usage UsageOf(const Program& program, const RankTimes& times) {
   std::map<int64_t, Change> changes;
   int64_t busy = 0;
   for (int i = 0; i < program.instructions_size(); ++i) {
-    const Lane lane = program.instructions(i).lane();
-    const bool network = IsNetwork(lane);
-    if (!network && lane != COMPUTE) continue;
+    const Lane& lane = lanes[program.instructions(i).lane()];
+    if (!IsDeviceLane(lane)) continue;
+    const bool network = lane.kind() == Lane::TRANSFER;
     const InstructionTimes& at = times.instructions[i];
     int Change::*const which = network ? &Change::network : &Change::compute;
     changes[at.runs].*which += 1;

@@ -3,20 +3,22 @@
 #ifndef TROUPE_SCHEDULER_SIMULATE_USAGE_H_
 #define TROUPE_SCHEDULER_SIMULATE_USAGE_H_
 
+#include "proto/plan/lanes.h"
 #include "proto/program.pb.h"
 #include "scheduler/simulate/run_programs.h"
 
 namespace troupe {
 
 struct Usage {
-  double compute_seconds = 0;  // of the compute lane
+  double compute_seconds = 0;  // on lanes of that kind
   // Something moves between ranks, and the rank does not compute meanwhile. A
   // wait until the others come is none: that is the pipeline's bubble.
   double exposed_seconds = 0;
 };
 
-// REQUIRES times of the program's instructions.
-Usage UsageOf(const Program& program, const RankTimes& times);
+// REQUIRES times of the program's instructions, of a plan with these lanes.
+Usage UsageOf(const Program& program, const Lanes& lanes,
+              const RankTimes& times);
 
 }  // namespace troupe
 

@@ -6,7 +6,6 @@ const BAR_KINDS = { f: 'forward', a: 'forward, again', i: 'backward, input', w: 
 const KIND_OF = { FORWARD: 'f', RECOMPUTE: 'a', BACKWARD_INPUT: 'i', BACKWARD_WEIGHT: 'w', SEND: 't', RECV: 't', EXCHANGE: 'x',
   REDUCE_GRADS: 'c', REDUCE_SCALARS: 'c',
   SCATTER_GRADS: 'c', GATHER_PARAMETERS: 'c', GRAD_NORM: 's', STEP: 's', LOAD_BATCH: 'd' };
-const LANES = ['COMPUTE', 'EXCHANGES', 'GATHERS', 'ACTIVATIONS', 'GRADIENTS', 'COLLECTIVE', 'HOST_COMPUTE', 'IO', 'DATA'];
 const isPass = kind => 'faiw'.includes(kind);
 const most = (list, f) => list.reduce((a, x) => Math.max(a, f(x)), -Infinity);
 const least = (list, f) => list.reduce((a, x) => Math.min(a, f(x)), Infinity);
@@ -19,7 +18,7 @@ function placeSpans(timeline) {
     const times = new Map();
     for (const s of r.spans) {
       const start = r.start_unix_ns - origin + s.start_ns, end = Math.max(start, r.start_unix_ns - origin + s.end_ns);
-      const p = { ...s, rank: r.rank, type: KIND_OF[s.kind] || 'o', start, met: start, end };
+      const p = { ...s, rank: r.rank, type: KIND_OF[s.kind] || 'o', computes: timeline.lanes[s.lane]?.kind === 'COMPUTE', start, met: start, end };
       p.last = p;
       spans.push(p);
       if (!'txc'.includes(p.type)) continue;
@@ -52,8 +51,8 @@ function markCriticalPath(spans) {
     for (const p of byRank.get(later.rank)) {
       if (found && p.end < found.end) break;
       if (p.end > later.start || p.critical || !mayWait(later, p)) continue;
-      if (!found || p.lane === 'COMPUTE') found = p;
-      if (p.lane === 'COMPUTE') break;
+      if (!found || p.computes) found = p;
+      if (p.computes) break;
     }
     return found;
   };
@@ -139,9 +138,9 @@ function layOut(timeline, stages) {
   const end = most(spans, p => p.end), byRank = new Map();
   for (const p of spans) byRank.has(p.rank) ? byRank.get(p.rank).push(p) : byRank.set(p.rank, [p]);
   const ranks = [...byRank].sort((a, b) => a[0] - b[0]).map(([rank, own]) => ({
-    rank, chunks: chunksOf(own, stages), busy: sum(own.filter(p => p.lane === 'COMPUTE'), p => p.end - p.start),
+    rank, chunks: chunksOf(own, stages), busy: sum(own.filter(p => p.computes), p => p.end - p.start),
     extent: most(own, p => p.end) - least(own, p => p.start),
-    lanes: LANES.map(lane => ({ lane, bars: mergeUnits(own.filter(p => p.lane === lane), stages, end / 1000) })).filter(l => l.bars.length) }));
+    lanes: timeline.lanes.map((lane, i) => ({ index: i, ...lane, bars: mergeUnits(own.filter(p => p.lane === i), stages, end / 1000) })).filter(l => l.bars.length) }));
   const step = most(ranks, r => r.extent);
   const passes = ranks.flatMap(r => r.lanes.flatMap(l => l.bars)).filter(b => isPass(b[0].type)).map(b => b.at(-1).end - b[0].start).sort((a, b) => a - b);
   return { timeline, spans, hops, ranks, end, step, pass: passes[Math.floor(passes.length / 10)] || end, bubble: 1 - sum(ranks, r => r.busy) / (step * ranks.length) };
@@ -156,17 +155,17 @@ function ganttSvg({ ranks, hops, step, pass }, scale, width) {
   let s = '', y = 2;
   for (const r of ranks) {
     s += `<text class="rank" x="0" y="${y + 12}">rank ${r.rank}</text><text x="0" y="${y + 26}">bubble ${(100 * (1 - r.busy / step)).toFixed(1)} %</text>`;
-    for (const { lane, bars } of r.lanes) {
-      const compute = lane === 'COMPUTE', height = compute ? 22 : 9, size = compute ? labels : 7;
-      middles.set(r.rank + lane, y + height / 2);
-      s += `<text class="lane" x="${LEFT - 6}" y="${y + height / 2 + 3}">${words(lane)}</text><rect class="row" x="${LEFT}" y="${y}" width="${plot}" height="${height}"/>` +
+    for (const { index, name, kind, bars } of r.lanes) {
+      const compute = kind === 'COMPUTE', height = compute ? 22 : 9, size = compute ? labels : 7;
+      middles.set(r.rank + ' ' + index, y + height / 2);
+      s += `<text class="lane" x="${LEFT - 6}" y="${y + height / 2 + 3}">${words(name)}</text><rect class="row" x="${LEFT}" y="${y}" width="${plot}" height="${height}"/>` +
         `<g class="${compute ? 'compute' : 'thin'}" style="font-size:${size.toFixed(1)}px" transform="translate(0 ${y})">` +
         bars.map(bar => barSvg(bar, { X, height, size, chunk: r.chunks.get(bar[0].unit) || 0 })).join('') + '</g>';
       y += height + 1;
     }
     y += r.lanes.length > 1 ? 8 : 16;
   }
-  s += hops.map(([a, b]) => `<path class="path" d="M${X(b.met).toFixed(1)} ${middles.get(a.rank + a.lane)}L${X(b.end).toFixed(1)} ${middles.get(b.rank + b.lane)}"/>`).join('');
+  s += hops.map(([a, b]) => `<path class="path" d="M${X(b.met).toFixed(1)} ${middles.get(a.rank + ' ' + a.lane)}L${X(b.end).toFixed(1)} ${middles.get(b.rank + ' ' + b.lane)}"/>`).join('');
   return `<svg class="gantt" viewBox="0 0 ${width} ${y}" width="${width}" height="${y}"><defs><pattern id="later" width="4" height="4" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path d="M0 0v4" stroke="#fff" stroke-width="2.4" stroke-opacity=".55"/></pattern></defs>${s}</svg>`;
 }
 

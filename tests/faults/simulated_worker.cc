@@ -124,9 +124,9 @@ void SimulatedWorker::Beat(absl::Time now) {
   progress.set_step_seconds(Draw(30));
   for (int lanes = Draw(4); lanes > 0; --lanes) {
     LaneProgress& lane = *progress.add_lanes();
-    lane.set_lane(static_cast<Lane>(1 + Draw(4)));
+    lane.set_lane(Draw(9) - 1);
     lane.set_running(Draw(2) == 0);
-    lane.mutable_waits_for()->set_lane(static_cast<Lane>(1 + Draw(4)));
+    lane.mutable_waits_for()->set_lane(Draw(9) - 1);
     if (Draw(2) == 0) lane.mutable_current()->set_group(Draw(3) - 1);
     if (Draw(2) == 0) lane.mutable_current()->set_peer(Draw(5) - 1);
   }

@@ -98,7 +98,7 @@ TEST(PipelinePlan, TransfersStandWhereTheyAreReady) {
   EXPECT_THAT(ProgramWords(*plan, 1, Program::TRAIN),
               HasSubstr("V u1 m0 p0 g1"));
   EXPECT_THAT(ProgramWords(*plan, 0, Program::TRAIN),
-              HasSubstr("V u1 m0 p1 g2 @GRADIENTS"));
+              HasSubstr("V u1 m0 p1 g2 grad"));
 }
 
 // What the paper calls weight stashing: rank r keeps P - r versions.

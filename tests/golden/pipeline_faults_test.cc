@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/plan/check_program.h"
+#include "scheduler/passes/lanes.h"
 #include "tests/scheduler/example_plan.h"
 
 namespace troupe {
@@ -34,12 +35,15 @@ int TransferUnit(const Plan& plan) {
   return plan.stages(0).unit() + plan.stages(0).unit_count() - 1;
 }
 
+constexpr bool kActivation = false;
+constexpr bool kGradient = true;
+
 // The index of a transfer of a micro-batch.
-int IndexOfTransfer(const Program& program, Instruction::Kind kind, Lane lane,
-                    int micro_batch) {
+int IndexOfTransfer(const Program& program, Instruction::Kind kind,
+                    bool gradient, int micro_batch) {
   for (int i = 0; i < program.instructions_size(); ++i) {
     const Instruction& instruction = program.instructions(i);
-    if (instruction.kind() == kind && instruction.lane() == lane &&
+    if (instruction.kind() == kind && instruction.gradient() == gradient &&
         instruction.micro_batch() == micro_batch) {
       return i;
     }
@@ -69,7 +73,7 @@ TEST(CheckPipelines, AcceptsWhatIsCompiled) {
 TEST(CheckPipelines, MissingRecv) {
   Plan plan = Compiled();
   Program& train = ProgramOf(plan, 2, kTrain);
-  Remove(train, IndexOfTransfer(train, Instruction::RECV, ACTIVATIONS, 3));
+  Remove(train, IndexOfTransfer(train, Instruction::RECV, kActivation, 3));
   EXPECT_THAT(Fault(plan),
               AllOf(HasSubstr("rank 0, TRAIN: transfer 3 to rank 2 "
                               "(ACTIVATIONS lane) is SEND u"),
@@ -81,8 +85,8 @@ TEST(CheckPipelines, SwappedOrderBetweenTwoRanks) {
   Plan plan = Compiled();
   Program& train = ProgramOf(plan, 2, kTrain);
   train.mutable_instructions()->SwapElements(
-      IndexOfTransfer(train, Instruction::RECV, ACTIVATIONS, 1),
-      IndexOfTransfer(train, Instruction::RECV, ACTIVATIONS, 2));
+      IndexOfTransfer(train, Instruction::RECV, kActivation, 1),
+      IndexOfTransfer(train, Instruction::RECV, kActivation, 2));
   for (Instruction& instruction : *train.mutable_instructions()) {
     instruction.clear_after();
   }
@@ -115,16 +119,16 @@ TEST(CheckPipelines, LaneOrderDeadlockOfOneNetworkLane) {
     // Rank 2 wants the second activation before it hands back the first
     // gradient; rank 0 wants that before it hands on the second activation.
     Program& first = ProgramOf(jammed, 0, kTrain);
-    Move(first, IndexOfTransfer(first, Instruction::RECV, GRADIENTS, 0),
-         IndexOfTransfer(first, Instruction::SEND, ACTIVATIONS, 0) + 1);
+    Move(first, IndexOfTransfer(first, Instruction::RECV, kGradient, 0),
+         IndexOfTransfer(first, Instruction::SEND, kActivation, 0) + 1);
     Program& last = ProgramOf(jammed, 2, kTrain);
-    Move(last, IndexOfTransfer(last, Instruction::RECV, ACTIVATIONS, 1),
-         IndexOfTransfer(last, Instruction::RECV, ACTIVATIONS, 0) + 1);
+    Move(last, IndexOfTransfer(last, Instruction::RECV, kActivation, 1),
+         IndexOfTransfer(last, Instruction::RECV, kActivation, 0) + 1);
     if (!one_lane) return;
     for (const int rank : {0, 2}) {
       for (Instruction& i :
            *ProgramOf(jammed, rank, kTrain).mutable_instructions()) {
-        if (i.lane() == GRADIENTS) i.set_lane(ACTIVATIONS);
+        if (i.gradient()) i.set_lane(LaneFor(i.kind()));
       }
     }
   };

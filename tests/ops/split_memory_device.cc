@@ -214,4 +214,14 @@ void SplitMemoryDevice::WaitFor(const Fence& fence) {
   });
 }
 
+void SplitMemoryDevice::SetQueuePriority(int priority) {
+  absl::MutexLock lock(&mutex_);
+  priorities_.insert(priority);
+}
+
+std::multiset<int> SplitMemoryDevice::priorities() const {
+  absl::MutexLock lock(&mutex_);
+  return priorities_;
+}
+
 }  // namespace troupe

@@ -19,6 +19,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -49,6 +50,8 @@ class SplitMemoryDevice final : public Device {
   absl::Status error() const;
   // Of threads that called since it started afresh.
   int queues() const;
+  // That threads have set, ascending.
+  std::multiset<int> priorities() const;
 
   DeviceKind kind() const override { return cpu_->kind(); }
   std::string Describe() const override { return cpu_->Describe(); }
@@ -68,6 +71,7 @@ class SplitMemoryDevice final : public Device {
   absl::Status StartAfresh() override;
   std::unique_ptr<Fence> Record(FenceUse use) override;
   void WaitFor(const Fence& fence) override;
+  void SetQueuePriority(int priority) override;
 
  private:
   using Queue = Actor<std::function<void()>>;
@@ -87,6 +91,7 @@ class SplitMemoryDevice final : public Device {
   std::map<void*, size_t> blocks_ ABSL_GUARDED_BY(mutex_);
   std::map<std::thread::id, std::unique_ptr<Queue>> queues_
       ABSL_GUARDED_BY(mutex_);
+  std::multiset<int> priorities_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace troupe

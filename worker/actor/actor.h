@@ -34,7 +34,9 @@ inline void RunTask(Task task) { task(); }
 struct ActorOptions {
   std::string name;   // of the thread; the kernel keeps 15 characters
   int capacity = 64;  // messages that wait
-  std::function<void()> at_end;  // called last on the thread; may be empty
+  // Called first and last on the thread; either may be empty.
+  std::function<void()> at_start;
+  std::function<void()> at_end;
 };
 
 // What Stop does with messages that wait; the one in hand always completes.
@@ -47,6 +49,7 @@ class Actor {
  public:
   Actor(ActorOptions options, std::function<void(Message)> handler)
       : name_(std::move(options.name)),
+        at_start_(std::move(options.at_start)),
         at_end_(std::move(options.at_end)),
         handler_(std::move(handler)),
         mailbox_(options.capacity),
@@ -94,6 +97,7 @@ class Actor {
  private:
   void Loop() {
     NameThisThread(name_);
+    if (at_start_) at_start_();
     while (std::optional<Message> message = mailbox_.Pop()) {
       handler_(*std::move(message));
     }
@@ -101,6 +105,7 @@ class Actor {
   }
 
   const std::string name_;
+  const std::function<void()> at_start_;
   const std::function<void()> at_end_;
   const std::function<void(Message)> handler_;
   Mailbox<Message> mailbox_;

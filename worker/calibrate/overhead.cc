@@ -9,8 +9,21 @@ namespace {
 
 constexpr int kInstructions = 400;
 
-// Four instructions of COMPUTE, one of COLLECTIVE that waits for them and that
-// the next four wait for: two handovers between lanes in five instructions.
+constexpr int kComputes = 0;
+constexpr int kReduces = 1;
+
+Lanes TwoLanes() {
+  Lanes lanes;
+  for (const Lane::Kind kind : {Lane::COMPUTE, Lane::TRANSFER}) {
+    Lane& lane = *lanes.Add();
+    lane.set_name(Lane::Kind_Name(kind));
+    lane.set_kind(kind);
+  }
+  return lanes;
+}
+
+// Four instructions that compute, one that reduces: it waits for them, and the
+// next four wait for it. Two handovers between lanes in five instructions.
 Program EmptyProgram() {
   Program program;
   program.set_kind(Program::TRAIN);
@@ -19,7 +32,7 @@ Program EmptyProgram() {
     const bool follows = i % 5 == 4;
     instruction.set_kind(follows ? Instruction::REDUCE_SCALARS
                                  : Instruction::FORWARD);
-    instruction.set_lane(follows ? COLLECTIVE : COMPUTE);
+    instruction.set_lane(follows ? kReduces : kComputes);
     if (follows || (i > 0 && i % 5 == 0)) instruction.add_after(i - 1);
   }
   return program;
@@ -31,7 +44,7 @@ absl::StatusOr<double> MeasureInstructionOverheadUs(const Clock& clock) {
   const Program program = EmptyProgram();
   const ProgramRunner runner = {
       .run = [](int index) { return absl::OkStatus(); }};
-  Executor executor(clock);
+  Executor executor(clock, TwoLanes());
   absl::Status status;
   RankTimeline timeline;
   const double seconds = SecondsOf(clock, absl::Milliseconds(50), [&] {

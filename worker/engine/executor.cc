@@ -26,10 +26,12 @@ constexpr int kIssuedMax = 256;
 // One run of a program. Lanes may look at it without the lock as long as an
 // instruction of theirs counts as running: Run waits for that count.
 struct Executor::RunState {
-  RunState(const Program& program_in, const ProgramRunner& runner_in)
+  RunState(const Program& program_in, const Lanes& lanes,
+           const ProgramRunner& runner_in)
       : program(program_in),
+        table(lanes),
         runner(runner_in),
-        queue(program_in),
+        queue(program_in, lanes),
         log(program_in, queue) {}
 
   // Takes what the queue has handed out: the lane's own next one or -1, and
@@ -42,6 +44,7 @@ struct Executor::RunState {
   void AddSpan(int instruction, int64_t now_ns);
 
   const Program& program;
+  const Lanes& table;
   const ProgramRunner& runner;
   ReadyQueue queue;
   LaneLog log;
@@ -72,7 +75,7 @@ void Executor::RunState::AddSpan(int instruction, int64_t now_ns) {
   if (timeline == nullptr) return;
   Span& span = *timeline->add_spans() =
       SpanOf(program.instructions(instruction), instruction);
-  if (fences.has_value() && IsDeviceLane(span.lane())) {
+  if (fences.has_value() && IsDeviceLane(table[span.lane()])) {
     // By the device's clock, which agrees with ours to some microseconds; but
     // nothing runs before it is issued.
     const int64_t issued_ns = log.StartOf(instruction) - origin_ns;
@@ -85,8 +88,9 @@ void Executor::RunState::AddSpan(int instruction, int64_t now_ns) {
   }
 }
 
-Executor::Executor(const Clock& clock, Device* device)
+Executor::Executor(const Clock& clock, Lanes lanes, Device* device)
     : clock_(clock),
+      table_(std::move(lanes)),
       device_(device != nullptr && device->asynchronous() ? device : nullptr),
       ended_ns_(clock.MonotonicNanos()) {}
 
@@ -104,25 +108,31 @@ void Executor::EndLanes() {
   waiters_.clear();
 }
 
-void Executor::MakeLanes(const Program& program) {
+void Executor::StartLanes(const Program& program) {
   for (const Instruction& instruction : program.instructions()) {
     const int lane = instruction.lane();
     if (lanes_.count(lane) > 0) continue;
+    const Lane& row = table_[lane];
     lanes_[lane] = std::make_unique<LaneActor>(
-        ActorOptions{.name = absl::StrCat("lane ", Lane_Name(lane)),
+        ActorOptions{.name = absl::StrCat("lane ", row.name()),
                      .capacity = 1,
+                     .at_start =
+                         [this, lane] {
+                           if (!OnDevice(lane)) return;
+                           device_->SetQueuePriority(table_[lane].priority());
+                         },
                      .at_end = ReleaseFreeMemoryOfThread},
         [this, lane](int instruction) { RunLane(lane, instruction); });
     if (!OnDevice(lane)) continue;
     waiters_[lane] = std::make_unique<LaneActor>(
-        ActorOptions{.name = absl::StrCat("done ", Lane_Name(lane)),
+        ActorOptions{.name = absl::StrCat("done ", row.name()),
                      .capacity = kIssuedMax},
         [this, lane](int instruction) { AwaitEnd(lane, instruction); });
   }
 }
 
 bool Executor::OnDevice(int lane) const {
-  return device_ != nullptr && IsDeviceLane(static_cast<Lane>(lane));
+  return device_ != nullptr && IsDeviceLane(table_[lane]);
 }
 
 Executor::RunState* Executor::run() {
@@ -132,8 +142,8 @@ Executor::RunState* Executor::run() {
 
 absl::Status Executor::Run(const Program& program, const ProgramRunner& runner,
                            RankTimeline* timeline) {
-  MakeLanes(program);
-  auto state = std::make_unique<RunState>(program, runner);
+  auto state = std::make_unique<RunState>(program, table_, runner);
+  StartLanes(program);
   state->origin_ns = clock_.MonotonicNanos();
   if (device_ != nullptr) {
     state->fences.emplace(*device_, program, /*timed=*/timeline != nullptr);

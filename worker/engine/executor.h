@@ -2,7 +2,7 @@
 // ReadyQueue says that it may start. All overlap of compute, communication and
 // I/O comes from here; what an instruction does is the runner's affair.
 //
-//   Executor executor(clock);
+//   Executor executor(clock, plan.lanes());
 //   RankTimeline timeline;
 //   absl::Status status = executor.Run(program, {
 //       .run = [&](int i) { return handlers.Run(program.instructions(i)); },
@@ -13,10 +13,12 @@
 // lanes through their mailboxes. A lane has at most one instruction that is
 // ready, so a mailbox of one never overflows.
 //
-// On an asynchronous device the thread of a device lane (ready_queue.h) is the
+// On an asynchronous device the thread of a device lane (lanes.h) is the
 // device's queue. When the runner returns, the instruction is issued: other
 // device lanes go on, their queues waiting for this one's by a fence. A second
 // thread of the lane sleeps until it is done, and lets the host's lanes go on.
+// Where several queues have work, the device takes up that of the lane with
+// the higher priority first.
 #ifndef TROUPE_WORKER_ENGINE_EXECUTOR_H_
 #define TROUPE_WORKER_ENGINE_EXECUTOR_H_
 
@@ -30,6 +32,7 @@
 #include "absl/synchronization/mutex.h"
 #include "ops/device.h"
 #include "proto/base/clock.h"
+#include "proto/plan/lanes.h"
 #include "proto/plan/ready_queue.h"
 #include "proto/program.pb.h"
 #include "proto/timeline.pb.h"
@@ -51,10 +54,11 @@ struct ProgramRunner {
 
 class Executor {
  public:
-  // Borrows the clock and the device that instructions work on; null: none that
-  // is asynchronous. Lanes are made when a program first uses them and stay
-  // until EndLanes or destruction.
-  explicit Executor(const Clock& clock, Device* device = nullptr);
+  // Of programs of a plan with these lanes. Borrows the clock and the device
+  // that instructions work on; null: none that is asynchronous. A lane's thread
+  // is made when a program first uses it and stays until EndLanes or
+  // destruction.
+  Executor(const Clock& clock, Lanes lanes, Device* device = nullptr);
   // Waits for no run: REQUIRES that none is in progress.
   ~Executor();
   Executor(const Executor&) = delete;
@@ -86,7 +90,7 @@ class Executor {
   struct RunState;
   using LaneActor = Actor<int>;
 
-  void MakeLanes(const Program& program);
+  void StartLanes(const Program& program);
   bool OnDevice(int lane) const;
   // Runs `instruction` and then what its lane may run next, on its thread.
   void RunLane(int lane, int instruction);
@@ -101,8 +105,9 @@ class Executor {
   void Fail(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const Clock& clock_;
+  const Lanes table_;     // of the plan
   Device* const device_;  // null: instructions are done when the runner returns
-  // By lane number. Those who wait for the ends of a device lane's instructions
+  // By lane. Those who wait for the ends of a device lane's instructions
   // outlive the lanes, which send them those.
   std::map<int, std::unique_ptr<LaneActor>> waiters_;
   std::map<int, std::unique_ptr<LaneActor>> lanes_;

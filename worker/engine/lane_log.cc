@@ -86,7 +86,7 @@ std::vector<LaneProgress> LaneLog::Progress(int64_t now_ns) const {
   }
   std::vector<LaneProgress> all;
   for (auto& [lane, progress] : by_lane) {
-    progress.set_lane(static_cast<Lane>(lane));
+    progress.set_lane(lane);
     const auto state = lanes_.find(lane);
     if (state != lanes_.end() && state->second.finished >= 0) {
       *progress.mutable_finished() =

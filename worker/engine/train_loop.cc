@@ -35,7 +35,7 @@ TrainLoop::TrainLoop(const TrainLoopOptions& options,
       last_step_(LastStep(options_.plan->job().training())),
       stop_(options_.plan->derived().report_lag()),
       programs_(ProgramsOf(options_.plan->roles(0), options_.plan->derived())),
-      executor_(resources.clock, &resources.device),
+      executor_(resources.clock, options_.plan->lanes(), &resources.device),
       disk_(resources.clock) {}
 
 TrainLoop::~TrainLoop() = default;

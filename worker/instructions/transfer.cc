@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 #include "proto/plan/groups.h"
-#include "proto/plan/program_text.h"
 
 namespace troupe {
 namespace {
@@ -22,25 +21,22 @@ int PlaceIn(const CommGroup& group, int rank) {
 
 Transfer TransferOf(const Call& call) {
   const Instruction& instruction = call.instruction;
-  const bool activations = instruction.lane() == ACTIVATIONS;
-  CHECK(activations || instruction.lane() == GRADIENTS)
-      << InstructionWords(instruction);
   const int unit = instruction.unit();
   char* const memory = NeedOperand(call, Instruction::MOVED);
   Communicator& communicator =
       *call.state.communicators.at(instruction.group());
-  return {
-      .communicator = communicator,
-      .data = {.data = memory,
-               .elements = FindBuffer(call, Instruction::MOVED)->bytes(),
-               .element = Element::kByte},
-      .peer = PlaceIn(communicator.group(),
-                      PeerRank(call.state.plan->mesh(), call.state.rank(),
-                               instruction.peer())),
-      .options = {.name = absl::StrCat(
-                      activations ? "activations" : "gradients", " of unit ",
-                      unit, ", micro-batch ", instruction.micro_batch()),
-                  .timeout = call.state.collective_timeout}};
+  return {.communicator = communicator,
+          .data = {.data = memory,
+                   .elements = FindBuffer(call, Instruction::MOVED)->bytes(),
+                   .element = Element::kByte},
+          .peer = PlaceIn(communicator.group(),
+                          PeerRank(call.state.plan->mesh(), call.state.rank(),
+                                   instruction.peer())),
+          .options = {.name = absl::StrCat(
+                          instruction.gradient() ? "gradients" : "activations",
+                          " of unit ", unit, ", micro-batch ",
+                          instruction.micro_batch()),
+                      .timeout = call.state.collective_timeout}};
 }
 
 }  // namespace troupe

@@ -251,7 +251,7 @@ std::string ProgramsText(const Plan& plan) {
                     RanksName(RanksOf(plan.mesh(), role)), "\n");
     for (const Program& program : role.programs()) {
       absl::StrAppend(&out, "# ", Program_Kind_Name(program.kind()), "\n",
-                      ProgramText(program));
+                      ProgramText(program, plan.lanes()));
     }
     absl::StrAppend(&out, "\n");
   }

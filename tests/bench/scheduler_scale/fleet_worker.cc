@@ -38,7 +38,7 @@ RankTimeline TimelineOf(const std::vector<Instruction>& program) {
 // The first instruction of each lane, as if it ran.
 void FillLanes(const std::vector<Instruction>& program,
                RankProgress& progress) {
-  std::set<Lane> lanes;
+  std::set<int> lanes;
   for (const Instruction& instruction : program) {
     if (!lanes.insert(instruction.lane()).second) continue;
     LaneProgress& lane = *progress.add_lanes();

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "gtest/gtest.h"
+#include "scheduler/passes/lanes.h"
 #include "tests/clients/gantt/made_pipeline.h"
 #include "tests/clients/gantt/sample_timeline.h"
 
@@ -47,7 +48,7 @@ TEST(Chart, NamesRangesOfUnits) {
   Timeline timeline;
   Span& span = *timeline.add_ranks()->add_spans();
   span.set_kind(Instruction::REDUCE_GRADS);
-  span.set_lane(COLLECTIVE);
+  span.set_lane(LaneNamed("COLLECTIVE"));
   span.set_unit(3);
   span.set_unit_count(2);
   EXPECT_EQ(LayOut(timeline).ranks[0].rows[0].bars[0].title,

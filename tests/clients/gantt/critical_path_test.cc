@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "gtest/gtest.h"
+#include "scheduler/passes/lanes.h"
 #include "tests/clients/gantt/made_pipeline.h"
 #include "tests/clients/gantt/sample_timeline.h"
 
@@ -43,17 +44,18 @@ TEST(CriticalPath, GoesThroughTheRankThatCameLast) {
 
 TEST(CriticalPath, FollowsATransferToItsSender) {
   Timeline timeline;
+  *timeline.mutable_lanes() = AllLanes();
   RankTimeline& sender = *timeline.add_ranks();
-  AddSpan({Instruction::FORWARD, COMPUTE, 0, 0, 0, 10}, sender);
-  AddSpan({Instruction::SEND, ACTIVATIONS, 0, 0, 10, 14}, sender);
+  AddSpan({Instruction::FORWARD, LaneNamed("COMPUTE"), 0, 0, 0, 10}, sender);
+  AddSpan({Instruction::SEND, LaneNamed("ACTIVATIONS"), 0, 0, 10, 14}, sender);
   sender.mutable_spans(1)->set_peer(1);
   RankTimeline& receiver = *timeline.add_ranks();
   receiver.set_rank(1);
-  AddSpan({Instruction::RECV, ACTIVATIONS, 0, 0, 0, 14}, receiver);
+  AddSpan({Instruction::RECV, LaneNamed("ACTIVATIONS"), 0, 0, 0, 14}, receiver);
   receiver.mutable_spans(0)->set_peer(0);
   // What ended just before FORWARD began, but is of another micro-batch.
-  AddSpan({Instruction::SEND, GRADIENTS, 0, 7, 2, 15}, receiver);
-  AddSpan({Instruction::FORWARD, COMPUTE, 1, 0, 16, 30}, receiver);
+  AddSpan({Instruction::SEND, LaneNamed("GRADIENTS"), 0, 7, 2, 15}, receiver);
+  AddSpan({Instruction::FORWARD, LaneNamed("COMPUTE"), 1, 0, 16, 30}, receiver);
   const std::vector<PlacedSpan> spans = PlaceSpans(timeline);
   const CriticalPath path = FindCriticalPath(spans);
   ASSERT_EQ(path.pieces.size(), 3);

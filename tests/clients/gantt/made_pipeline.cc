@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "proto/base/check.h"
+#include "scheduler/passes/lanes.h"
 
 namespace troupe {
 namespace {
@@ -24,6 +25,7 @@ class Making {
  public:
   Making(const MadeOrder& order, const MadeTimes& times)
       : order_(order), times_(times), free_(order.size()) {
+    *timeline_.mutable_lanes() = AllLanes();
     for (int r = 0; r < order.size(); ++r) {
       timeline_.add_ranks()->set_rank(r);
       for (const MadePass& pass : order[r]) {
@@ -84,12 +86,12 @@ class Making {
     for (int i = 0; i < units; ++i) {
       const int at = pass.kind == kForward ? i : units - 1 - i;
       const int unit = pass.stage * units + at;
-      Add(rank, COMPUTE, pass, unit, now, now + each);
+      Add(rank, LaneNamed("COMPUTE"), pass, unit, now, now + each);
       now += each;
       if (!both) continue;
       MadePass weight = pass;
       weight.kind = kWeight;
-      Add(rank, COMPUTE, weight, unit, now, now + each);
+      Add(rank, LaneNamed("COMPUTE"), weight, unit, now, now + each);
       now += each;
     }
     free_[rank] = now;
@@ -99,7 +101,7 @@ class Making {
 
   uint32_t Noise() { return noise_ = noise_ * 1664525u + 1013904223u; }
 
-  Span& Add(int rank, Lane lane, const MadePass& pass, int unit, int64_t start,
+  Span& Add(int rank, int lane, const MadePass& pass, int unit, int64_t start,
             int64_t end) {
     Span& span = *timeline_.mutable_ranks(rank)->add_spans();
     span.set_kind(pass.kind);
@@ -124,10 +126,11 @@ class Making {
                      [](const Transfer& a, const Transfer& b) {
                        return a.arrives < b.arrives;
                      });
-    std::map<std::pair<int, Lane>, int64_t> lane_free;
+    std::map<std::pair<int, int>, int64_t> lane_free;
     for (const Transfer& transfer : transfers_) {
       const bool forward = transfer.pass.kind == kForward;
-      const Lane lane = forward ? ACTIVATIONS : GRADIENTS;
+      const int lane =
+          forward ? LaneNamed("ACTIVATIONS") : LaneNamed("GRADIENTS");
       // Named after the last unit of the lower of the two stages.
       const int unit = forward ? transfer.pass.stage : transfer.pass.stage - 1;
       const int last = (unit + 1) * times_.units_per_stage - 1;
@@ -153,13 +156,13 @@ class Making {
       RankTimeline& rank = *timeline_.mutable_ranks(r);
       Span& optimizer = *rank.add_spans();
       optimizer.set_kind(Instruction::STEP);
-      optimizer.set_lane(COMPUTE);
+      optimizer.set_lane(LaneNamed("COMPUTE"));
       optimizer.set_unit(r * times_.units_per_stage);
       optimizer.set_start_ns(free_[r]);
       optimizer.set_end_ns(free_[r] + step);
       Span& scalars = *rank.add_spans();
       scalars.set_kind(Instruction::REDUCE_SCALARS);
-      scalars.set_lane(COLLECTIVE);
+      scalars.set_lane(LaneNamed("COLLECTIVE"));
       scalars.set_start_ns(free_[r] + step);
       scalars.set_end_ns(all + times_.transfer_ns);
     }

@@ -1,6 +1,7 @@
 #include "clients/gantt/path_stretches.h"
 
 #include "gtest/gtest.h"
+#include "scheduler/passes/lanes.h"
 #include "tests/clients/gantt/made_pipeline.h"
 #include "tests/clients/gantt/sample_timeline.h"
 
@@ -48,9 +49,10 @@ TEST(PathStretches, GoFromRankToRankByTransfers) {
 
 TEST(PathStretches, SayWhereNothingRan) {
   Timeline timeline;
+  *timeline.mutable_lanes() = AllLanes();
   RankTimeline& rank = *timeline.add_ranks();
-  AddSpan({Instruction::LOAD_BATCH, DATA, -1, 0, 0, 2}, rank);
-  AddSpan({Instruction::FORWARD, COMPUTE, 0, 0, 5, 8}, rank);
+  AddSpan({Instruction::LOAD_BATCH, LaneNamed("DATA"), -1, 0, 0, 2}, rank);
+  AddSpan({Instruction::FORWARD, LaneNamed("COMPUTE"), 0, 0, 5, 8}, rank);
   const std::vector<PlacedSpan> spans = PlaceSpans(timeline);
   const auto stretches = Stretches(spans, FindCriticalPath(spans));
   ASSERT_EQ(stretches.size(), 1);

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "gtest/gtest.h"
+#include "scheduler/passes/lanes.h"
 #include "tests/clients/gantt/made_pipeline.h"
 #include "tests/clients/gantt/sample_timeline.h"
 
@@ -60,8 +61,11 @@ TEST(PlacedSpans, RepeatedCollectivesMeetInTheirOrder) {
   for (int r = 0; r < 2; ++r) {
     RankTimeline& rank = *timeline.add_ranks();
     rank.set_rank(r);
-    AddSpan({Instruction::REDUCE_SCALARS, COLLECTIVE, -1, -1, 0, 10}, rank);
-    AddSpan({Instruction::REDUCE_SCALARS, COLLECTIVE, -1, -1, 20 + r, 30},
+    AddSpan(
+        {Instruction::REDUCE_SCALARS, LaneNamed("COLLECTIVE"), -1, -1, 0, 10},
+        rank);
+    AddSpan({Instruction::REDUCE_SCALARS, LaneNamed("COLLECTIVE"), -1, -1,
+             20 + r, 30},
             rank);
   }
   const std::vector<PlacedSpan> spans = PlaceSpans(timeline);
@@ -74,7 +78,7 @@ TEST(PlacedSpans, RepeatedCollectivesMeetInTheirOrder) {
 TEST(PlacedSpans, WhoIsNotThereIsNotWaitedFor) {
   Timeline timeline;
   RankTimeline& rank = *timeline.add_ranks();
-  AddSpan({Instruction::SEND, ACTIVATIONS, 1, 0, 5, 9}, rank);
+  AddSpan({Instruction::SEND, LaneNamed("ACTIVATIONS"), 1, 0, 5, 9}, rank);
   const std::vector<PlacedSpan> spans = PlaceSpans(timeline);
   EXPECT_EQ(spans[0].meeting, -1);
   EXPECT_EQ(spans[0].met_ns, 5 * kMs);

@@ -5,8 +5,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/base/check.h"
-#include "proto/plan/program_text.h"
 #include "tests/scheduler/example_plan.h"
+#include "tests/scheduler/planned_lanes.h"
 #include "tests/scheduler/synthetic_job.h"
 
 namespace troupe {

@@ -5,8 +5,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "proto/plan/program_text.h"
 #include "tests/proto/plan/made_roles.h"
+#include "tests/scheduler/planned_lanes.h"
 
 namespace troupe {
 namespace {
@@ -62,7 +62,7 @@ TEST(CheckWaits, NamesAWaitCycle) {
       PlanOf({"R u0 g0\nA g0 @GRADIENTS ^0", "A g0 @GRADIENTS\nR u0 g0 ^0"});
   EXPECT_EQ(Message(plan),
             "rank 0, TRAIN: never ends: rank 0 waits in R u0 g0 (COLLECTIVE "
-            "lane) for rank 1; rank 1 waits in A g0 @GRADIENTS (GRADIENTS "
+            "lane) for rank 1; rank 1 waits in A g0 (GRADIENTS "
             "lane) for rank 0");
 }
 

@@ -4,11 +4,13 @@
 
 #include "proto/plan/mesh.h"
 #include "proto/plan/roles.h"
+#include "scheduler/passes/lanes.h"
 
 namespace troupe {
 
 Plan PlanOfPlaces(int places) {
   Plan plan;
+  *plan.mutable_lanes() = AllLanes();
   Axis& pipeline = *plan.mutable_mesh()->add_axes();
   pipeline.set_name("pipeline");
   pipeline.set_size(places);

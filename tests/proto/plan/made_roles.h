@@ -10,8 +10,8 @@
 
 namespace troupe {
 
-// A pipeline of so many places, each with a role, without programs. Group 0,
-// "all", is of all of them.
+// A pipeline of so many places, each with a role, without programs, and with
+// the planner's lanes. Group 0, "all", is of all of them.
 Plan PlanOfPlaces(int places);
 
 // Of the places of a pipeline that are listed.

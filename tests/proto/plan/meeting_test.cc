@@ -1,8 +1,8 @@
 #include "proto/plan/meeting.h"
 
 #include "gtest/gtest.h"
-#include "proto/plan/program_text.h"
 #include "tests/proto/plan/made_roles.h"
+#include "tests/scheduler/planned_lanes.h"
 
 namespace troupe {
 namespace {

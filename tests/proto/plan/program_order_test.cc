@@ -3,13 +3,15 @@
 #include <random>
 
 #include "gtest/gtest.h"
-#include "proto/plan/program_text.h"
+#include "tests/scheduler/planned_lanes.h"
 
 namespace troupe {
 namespace {
 
+const int kLanes = AllLanes().size();
+
 TEST(ProgramOrder, LanesAreInOrder) {
-  const ProgramOrder order(*ParseProgram("F u0 m0\nR u0 g0\nF u1 m0"));
+  const ProgramOrder order(*ParseProgram("F u0 m0\nR u0 g0\nF u1 m0"), kLanes);
   EXPECT_TRUE(order.Before(0, 2));
   EXPECT_FALSE(order.Before(0, 1));
   EXPECT_FALSE(order.Before(1, 2));
@@ -19,17 +21,19 @@ TEST(ProgramOrder, LanesAreInOrder) {
 
 TEST(ProgramOrder, FollowsEdgesThroughOtherLanes) {
   const ProgramOrder order(
-      *ParseProgram("L m0\nF u0 m0 ^0\nR u0 g0 ^1\nK u0 ^2"));
+      *ParseProgram("L m0\nF u0 m0 ^0\nR u0 g0 ^1\nK u0 ^2"), kLanes);
   EXPECT_TRUE(order.Before(0, 3));
   EXPECT_TRUE(order.Before(1, 3));
 }
 
 TEST(ProgramOrder, KeepsOnlyWhatSaysSomethingNew) {
-  ProgramOrder order;
-  EXPECT_TRUE(order.Append(DATA, {}).empty());
-  EXPECT_EQ(order.Append(COMPUTE, {0, 0}), (std::vector<int>{0}));
-  EXPECT_TRUE(order.Append(COMPUTE, {0, 1}).empty());  // its lane says so
-  EXPECT_EQ(order.Append(COLLECTIVE, {0, 1, 2}), (std::vector<int>{2}));
+  ProgramOrder order(kLanes);
+  EXPECT_TRUE(order.Append(LaneNamed("DATA"), {}).empty());
+  EXPECT_EQ(order.Append(LaneNamed("COMPUTE"), {0, 0}), (std::vector<int>{0}));
+  EXPECT_TRUE(
+      order.Append(LaneNamed("COMPUTE"), {0, 1}).empty());  // its lane says so
+  EXPECT_EQ(order.Append(LaneNamed("COLLECTIVE"), {0, 1, 2}),
+            (std::vector<int>{2}));
 }
 
 // Against the transitive closure, on random programs.
@@ -37,11 +41,11 @@ TEST(ProgramOrder, AgreesWithTheClosureAndIsMinimal) {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {
     const int size = 2 + static_cast<int>(random() % 14);
-    ProgramOrder order;
-    std::vector<Lane> lanes;
+    ProgramOrder order(3);
+    std::vector<int> lanes;
     std::vector<std::vector<bool>> before(size, std::vector<bool>(size, false));
     for (int i = 0; i < size; ++i) {
-      lanes.push_back(static_cast<Lane>(1 + random() % 3));
+      lanes.push_back(static_cast<int>(random() % 3));
       std::vector<int> after;
       for (int j = 0; j < i; ++j) {
         if (random() % 4 == 0) after.push_back(j);

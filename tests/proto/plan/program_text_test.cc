@@ -1,6 +1,7 @@
 #include "proto/plan/program_text.h"
 
 #include "gtest/gtest.h"
+#include "tests/scheduler/planned_lanes.h"
 
 namespace troupe {
 namespace {
@@ -16,7 +17,7 @@ void AddOperand(Instruction::Part part, int buffer, Instruction::Access access,
 TEST(ProgramText, WritesOneTokenAnInstruction) {
   Instruction forward;
   forward.set_kind(Instruction::FORWARD);
-  forward.set_lane(COMPUTE);
+  forward.set_lane(LaneNamed("COMPUTE"));
   forward.set_unit(3);
   forward.set_micro_batch(1);
   EXPECT_EQ(InstructionText(forward), "F u3 m1");
@@ -24,7 +25,8 @@ TEST(ProgramText, WritesOneTokenAnInstruction) {
   AddOperand(Instruction::INPUT, 0, Instruction::READ, forward);
   AddOperand(Instruction::SAVED, 4, Instruction::WRITE, forward);
   forward.add_after(2);
-  EXPECT_EQ(InstructionLongText(forward), "F u3 m1 input<0 saved>4 ^2");
+  EXPECT_EQ(InstructionLongText(forward, AllLanes()),
+            "F u3 m1 input<0 saved>4 ^2");
   EXPECT_EQ(InstructionText(forward), "F u3 m1");
 }
 
@@ -34,7 +36,8 @@ TEST(ProgramText, EveryKindGoesBothWays) {
     if (!Instruction::Kind_IsValid(number)) continue;
     Instruction written;
     written.set_kind(static_cast<Instruction::Kind>(number));
-    written.set_lane(UsualLane(written.kind()));
+    written.set_lane(LaneFor(written.kind()));
+    written.set_gradient(number % 2 == 0);
     written.set_unit(2);
     written.set_unit_count(4);
     written.set_micro_batch(0);
@@ -47,20 +50,39 @@ TEST(ProgramText, EveryKindGoesBothWays) {
     }
     written.add_after(0);
     absl::StatusOr<Instruction> read =
-        ParseInstruction(InstructionLongText(written));
+        ParseInstruction(InstructionLongText(written, AllLanes()));
     ASSERT_TRUE(read.ok()) << read.status();
     EXPECT_EQ(read->SerializeAsString(), written.SerializeAsString())
-        << InstructionLongText(written);
+        << InstructionLongText(written, AllLanes());
   }
 }
 
 TEST(ProgramText, UnusualLanesAreWritten) {
   Instruction step;
   step.set_kind(Instruction::STEP);
-  step.set_lane(HOST_COMPUTE);
+  step.set_lane(LaneNamed("IO"));
   step.set_unit(1);
-  EXPECT_EQ(InstructionText(step), "O u1 @HOST_COMPUTE");
-  EXPECT_EQ(ParseInstruction("O u1 @HOST_COMPUTE")->lane(), HOST_COMPUTE);
+  EXPECT_EQ(InstructionText(step), "O u1");
+  EXPECT_EQ(InstructionLongText(step, AllLanes()), "O u1 @IO");
+  EXPECT_EQ(ParseInstruction("O u1 @IO")->lane(), LaneNamed("IO"));
+}
+
+// The table is the plan's: names, and what is usual, are not the code's.
+TEST(ProgramText, ReadsAndWritesThePlansLanes) {
+  Lanes lanes = AllLanes();
+  Lane& lane = *lanes.Add();
+  lane.set_name("HOST_OPTIMIZER");
+  lane.set_kind(Lane::HOST);
+  const auto there = ParseInstruction("O u1 @HOST_OPTIMIZER", lanes);
+  ASSERT_TRUE(there.ok()) << there.status();
+  EXPECT_EQ(there->lane(), AllLanes().size());
+  EXPECT_EQ(InstructionLongText(*there, lanes), "O u1 @HOST_OPTIMIZER");
+  EXPECT_EQ(InstructionLongText(*there, AllLanes()), "O u1 @lane 7");
+  EXPECT_FALSE(ParseInstruction("O u1 @HOST_OPTIMIZER").ok());
+  lanes[LaneFor(Instruction::STEP)].clear_runs();
+  lane.add_runs(Instruction::STEP);
+  EXPECT_EQ(ParseInstruction("O u1", lanes)->lane(), there->lane());
+  EXPECT_EQ(InstructionLongText(*there, lanes), "O u1");
 }
 
 TEST(ProgramText, ProgramsSkipCommentsAndNameTheWrongLine) {
@@ -73,7 +95,7 @@ TEST(ProgramText, ProgramsSkipCommentsAndNameTheWrongLine) {
   const absl::Status wrong = ParseProgram("L m0\nF u0 z1\n").status();
   EXPECT_EQ(wrong.message(),
             "line 2: instruction word \"z1\": no such field; use u s q m + v p "
-            "g @ ^ =, or an operand");
+            "g grad @ ^ =, or an operand");
 }
 
 TEST(ProgramText, RefusesNonsense) {

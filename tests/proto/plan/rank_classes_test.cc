@@ -4,7 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "proto/plan/program_text.h"
+#include "tests/scheduler/planned_lanes.h"
 
 namespace troupe {
 namespace {

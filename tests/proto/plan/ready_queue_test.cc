@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 #include "proto/base/philox.h"
-#include "proto/plan/program_text.h"
+#include "tests/scheduler/planned_lanes.h"
 
 namespace troupe {
 namespace {
@@ -15,7 +15,7 @@ TEST(ReadyQueue, LanesRunInOrderAndWaitForEachOther) {
   // Two loads on the data lane, two forwards on the compute lane.
   const Program program =
       ParseProgram("L m0\nL m1\nF u0 m0 ^0\nF u0 m1 ^1\n").value();
-  ReadyQueue queue(program);
+  ReadyQueue queue(program, AllLanes());
   EXPECT_EQ(queue.Start(), (Indices{0}));
   EXPECT_EQ(queue.Finish(0), (Indices{1, 2}));
   EXPECT_EQ(queue.Finish(1), Indices{});
@@ -29,7 +29,7 @@ TEST(ReadyQueue, LanesRunInOrderAndWaitForEachOther) {
 TEST(ReadyQueue, TellsWhoWaitsForWhat) {
   const Program program =
       ParseProgram("L m0\nF u0 m0 ^0\nR u0 g0 ^1\n").value();
-  ReadyQueue queue(program);
+  ReadyQueue queue(program, AllLanes());
   queue.Start();
   const std::vector<ReadyQueue::LaneHead> heads = queue.Heads();
   ASSERT_EQ(heads.size(), 3u);
@@ -44,7 +44,7 @@ TEST(ReadyQueue, LanesOfTheDeviceFollowWhatIsIssued) {
   const Program program =
       ParseProgram("L m0\nF u0 m0 ^0\nR u0 g0 ^1\nF u1 m0 ^1\nL m1 ^1\n")
           .value();
-  ReadyQueue queue(program);
+  ReadyQueue queue(program, AllLanes());
   EXPECT_EQ(queue.Start(), (Indices{0}));
   EXPECT_EQ(queue.Finish(0), (Indices{1}));
   EXPECT_EQ(queue.Issue(1), (Indices{2, 3}));
@@ -64,14 +64,14 @@ TEST(ReadyQueue, LanesOfTheDeviceFollowWhatIsIssued) {
 
 TEST(ReadyQueueDeathTest, TheHostsLanesAreNotIssued) {
   const Program program = ParseProgram("L m0\n").value();
-  ReadyQueue queue(program);
+  ReadyQueue queue(program, AllLanes());
   queue.Start();
   EXPECT_DEATH(queue.Issue(0), "instruction 0");
 }
 
 TEST(ReadyQueueDeathTest, RefusesWhatWasNotHandedOut) {
   const Program program = ParseProgram("L m0\nF u0 m0 ^0\n").value();
-  ReadyQueue queue(program);
+  ReadyQueue queue(program, AllLanes());
   queue.Start();
   EXPECT_DEATH(queue.Finish(1), "instruction 1");
 }
@@ -79,7 +79,8 @@ TEST(ReadyQueueDeathTest, RefusesWhatWasNotHandedOut) {
 // Random programs: whatever order instructions finish in, each is handed out
 // once, after all that it waits for, and never two of one lane at a time.
 TEST(ReadyQueue, AnyFinishOrderIsSound) {
-  const Lane lanes[] = {COMPUTE, COLLECTIVE, DATA};
+  const int lanes[] = {LaneNamed("COMPUTE"), LaneNamed("COLLECTIVE"),
+                       LaneNamed("DATA")};
   for (uint32_t seed = 0; seed < 200; ++seed) {
     const PhiloxStream random{.seed = seed};
     uint64_t drawn = 0;
@@ -95,13 +96,13 @@ TEST(ReadyQueue, AnyFinishOrderIsSound) {
         if (draw(6) == 0) instruction->add_after(j);
       }
     }
-    ReadyQueue queue(program);
+    ReadyQueue queue(program, AllLanes());
     std::vector<int> running = queue.Start();
     std::vector<bool> finished(size, false);
     int count = 0;
     while (!queue.done()) {
       ASSERT_FALSE(running.empty()) << "stuck, seed " << seed;
-      std::vector<bool> busy(Lane_ARRAYSIZE, false);
+      std::vector<bool> busy(AllLanes().size(), false);
       for (const int i : running) {
         ASSERT_FALSE(busy[program.instructions(i).lane()]);
         busy[program.instructions(i).lane()] = true;

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "gtest/gtest.h"
-#include "proto/plan/program_text.h"
+#include "tests/scheduler/planned_lanes.h"
 
 namespace troupe {
 namespace {
@@ -15,7 +15,7 @@ TEST(SpanOf, SaysWhatTheInstructionSays) {
   const Span send = SpanOf(program->instructions(1), 1);
   EXPECT_EQ(send.instruction(), 1);
   EXPECT_EQ(send.kind(), Instruction::SEND);
-  EXPECT_EQ(send.lane(), GRADIENTS);
+  EXPECT_EQ(send.lane(), LaneNamed("GRADIENTS"));
   EXPECT_EQ(send.unit(), 3);
   EXPECT_EQ(send.micro_batch(), 1);
   EXPECT_EQ(send.peer(), 5);

@@ -13,6 +13,7 @@
 #include "proto/protocol_version.h"
 #include "scheduler/cluster/job_compiler.h"
 #include "scheduler/cluster/worker_table.h"
+#include "scheduler/passes/lanes.h"
 
 namespace troupe {
 
@@ -34,6 +35,7 @@ class FakeCompiler final : public JobCompiler {
     const int ranks = job.parallelism().data();
     CHECK_EQ(ranks, static_cast<int>(workers.size()));
     Plan plan;
+    *plan.mutable_lanes() = AllLanes();
     *plan.mutable_job() = job;
     plan.set_fingerprint("0123456789abcdef");
     plan.mutable_prediction()->set_step_seconds(0.1);

@@ -7,10 +7,11 @@
 #define TROUPE_TESTS_SCHEDULER_CLUSTER_MADE_UP_PROGRESS_H_
 
 #include "proto/worker.pb.h"
+#include "scheduler/passes/lanes.h"
 
 namespace troupe {
 
-inline Instruction On(Lane lane, Instruction::Kind kind, int unit) {
+inline Instruction On(int lane, Instruction::Kind kind, int unit) {
   Instruction instruction;
   instruction.set_kind(kind);
   instruction.set_lane(lane);
@@ -18,19 +19,19 @@ inline Instruction On(Lane lane, Instruction::Kind kind, int unit) {
   return instruction;
 }
 inline Instruction Forward(int unit, int micro_batch) {
-  Instruction forward = On(COMPUTE, Instruction::FORWARD, unit);
+  Instruction forward = On(LaneNamed("COMPUTE"), Instruction::FORWARD, unit);
   forward.set_micro_batch(micro_batch);
   return forward;
 }
 inline Instruction Load(int micro_batch) {
   Instruction load;
   load.set_kind(Instruction::LOAD_BATCH);
-  load.set_lane(DATA);
+  load.set_lane(LaneNamed("DATA"));
   load.set_micro_batch(micro_batch);
   return load;
 }
 inline Instruction Send(int unit, int micro_batch, int to) {
-  Instruction send = On(ACTIVATIONS, Instruction::SEND, unit);
+  Instruction send = On(LaneNamed("ACTIVATIONS"), Instruction::SEND, unit);
   send.set_micro_batch(micro_batch);
   send.set_peer(to);
   send.set_group(0);
@@ -42,7 +43,8 @@ inline Instruction Recv(int unit, int micro_batch, int from) {
   return recv;
 }
 inline Instruction Reduce(int unit, int group) {
-  Instruction reduce = On(COLLECTIVE, Instruction::REDUCE_GRADS, unit);
+  Instruction reduce =
+      On(LaneNamed("COLLECTIVE"), Instruction::REDUCE_GRADS, unit);
   reduce.set_unit_count(2);
   reduce.set_group(group);
   return reduce;

@@ -20,7 +20,7 @@ TEST(PositionOf, GoesFromProgramToProgramAndFromStepToStep) {
 }
 
 Instruction::Kind BlockingKind(const RankProgress& progress) {
-  const LaneProgress* lane = Blocking(progress);
+  const LaneProgress* lane = Blocking(progress, AllLanes());
   return lane == nullptr ? Instruction::KIND_UNSPECIFIED
                          : lane->current().kind();
 }
@@ -48,14 +48,22 @@ TEST(Blocking, IsWhatRunsAtTheEndOfTheWaitsOnTheRank) {
 }
 
 TEST(Blocking, IsNothingWhereNothingRuns) {
-  EXPECT_EQ(Blocking(Doing(1)), nullptr);
-  EXPECT_EQ(Blocking(Doing(1, Program::KIND_UNSPECIFIED)), nullptr);
+  const Lanes lanes = AllLanes();
+  EXPECT_EQ(Blocking(Doing(1), lanes), nullptr);
+  EXPECT_EQ(Blocking(Doing(1, Program::KIND_UNSPECIFIED), lanes), nullptr);
   // No worker says that, unless it is broken.
   EXPECT_EQ(Blocking(Doing(1)
                          .Waits(Forward(1, 0), Reduce(1, 0))
-                         .Waits(Reduce(1, 0), Forward(1, 0))),
+                         .Waits(Reduce(1, 0), Forward(1, 0)),
+                     lanes),
             nullptr);
-  EXPECT_EQ(Blocking(Doing(1).Waits(Forward(1, 0), Reduce(1, 0))), nullptr);
+  EXPECT_EQ(Blocking(Doing(1).Waits(Forward(1, 0), Reduce(1, 0)), lanes),
+            nullptr);
+  EXPECT_EQ(Blocking(Doing(1)
+                         .Waits(Forward(1, 0), On(99, Instruction::STEP, 1))
+                         .Waits(On(-1, Instruction::STEP, 1), Forward(1, 0)),
+                     lanes),
+            nullptr);
 }
 
 TEST(HasComeTo, ACollectiveIsTheSameInstructionOfTheSameStep) {

@@ -1,6 +1,7 @@
 #include "scheduler/cluster/rank_view.h"
 
 #include "gtest/gtest.h"
+#include "scheduler/passes/lanes.h"
 #include "tests/scheduler/cluster/made_up_progress.h"
 
 namespace troupe {
@@ -11,9 +12,9 @@ const absl::Time kNow = absl::FromUnixSeconds(1000);
 std::string Words(const RankProgress& progress, absl::Duration ago) {
   const RankReport report = {
       .worker_name = "w4", .heard = kNow - ago, .progress = progress};
-  return EndWords(
-      4, report,
-      ViewOf(report, {.now = kNow, .silent_after = absl::Seconds(2)}));
+  return EndWords(4, report,
+                  ViewOf(report, AllLanes(),
+                         {.now = kNow, .silent_after = absl::Seconds(2)}));
 }
 
 TEST(RankView, SaysWhatARankDoes) {
@@ -43,7 +44,8 @@ TEST(RankView, SaysHowFarADiskIs) {
                              .disk_moved = kNow - absl::Seconds(61)};
   EXPECT_EQ(
       EndWords(4, report,
-               ViewOf(report, {.now = kNow, .silent_after = absl::Seconds(2)})),
+               ViewOf(report, AllLanes(),
+                      {.now = kNow, .silent_after = absl::Seconds(2)})),
       "rank 4 has written 3.00 GiB of 12.0 GiB of the checkpoint of step 50 in "
       "15 s, nothing more for 61 s (w4)");
 }
@@ -58,7 +60,7 @@ TEST(RankView, SaysWhereASilentRankWas) {
 
 // What is dealt over a group is each rank's own affair.
 TEST(RankView, WhoDoesItsShareWaitsForNobody) {
-  Instruction norm = On(COMPUTE, Instruction::GRAD_NORM, 3);
+  Instruction norm = On(LaneNamed("COMPUTE"), Instruction::GRAD_NORM, 3);
   norm.set_group(0);
   EXPECT_EQ(Words(Doing(3).Runs(norm, 30), absl::Seconds(1)),
             "rank 4 has been in GRAD_NORM u3 for 31 s (w4)");
@@ -67,7 +69,8 @@ TEST(RankView, WhoDoesItsShareWaitsForNobody) {
 TEST(RankView, KnowsWhoNeedsOthers) {
   const auto state = [](const RankProgress& progress) {
     const RankReport report = {.heard = kNow, .progress = progress};
-    return ViewOf(report, {.now = kNow, .silent_after = absl::Seconds(2)})
+    return ViewOf(report, AllLanes(),
+                  {.now = kNow, .silent_after = absl::Seconds(2)})
         .state;
   };
   EXPECT_EQ(state(Doing(3).Runs(Forward(6, 3), 1)), RankView::kAlone);

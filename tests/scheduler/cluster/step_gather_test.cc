@@ -22,6 +22,7 @@ StepReport ReportOf(int rank, int64_t step, bool traced = false) {
 
 Plan PlanOf() {
   Plan plan;
+  plan.add_lanes()->set_name("ONLY");
   plan.mutable_derived()->set_tokens_per_step(1000);
   plan.mutable_derived()->set_model_flops_per_token(1e6);
   plan.mutable_prediction()->set_peak_flops_per_second(1e10);
@@ -45,6 +46,7 @@ TEST(StepGather, OneRecordFromAllRanks) {
   EXPECT_DOUBLE_EQ(record.tokens_per_second(), 2000);
   EXPECT_DOUBLE_EQ(record.mfu(), 0.2);
   ASSERT_TRUE(steps[0].timeline.has_value());
+  EXPECT_EQ(steps[0].timeline->lanes(0).name(), "ONLY");
   ASSERT_EQ(steps[0].timeline->ranks_size(), 3);
   for (int rank = 0; rank < 3; ++rank) {
     EXPECT_EQ(steps[0].timeline->ranks(rank).rank(), rank);

@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "scheduler/passes/lanes.h"
 #include "tests/proto/plan/made_roles.h"
 #include "tests/scheduler/cluster/made_up_progress.h"
 
@@ -65,7 +66,7 @@ RankProgress AwaitsFrom(int peer, int unit, double seconds) {
 }
 RankProgress IsIn(const Instruction& reduce, double seconds) {
   return Doing(kStep)
-      .Waits(On(COMPUTE, Instruction::STEP, reduce.unit()), reduce)
+      .Waits(On(LaneNamed("COMPUTE"), Instruction::STEP, reduce.unit()), reduce)
       .Runs(reduce, seconds);
 }
 
@@ -213,14 +214,15 @@ TEST(WhoWaits, TheSilentAreNamedBeforeThoseThatCompute) {
 }
 
 TEST(WhoWaits, ARankThatHasNotBegunTheStepIsWaitedFor) {
-  EXPECT_EQ(Ranks(2)
-                .Group({0, 1})
-                .Is(0, IsIn(Reduce(2, 0), 8))
-                .Is(1, Doing(kStep - 1, Program::CHECKPOINT)
-                           .Runs(On(IO, Instruction::SNAPSHOT, 3), 9))
-                .Text(),
-            "rank 0 waits in REDUCE_GRADS u2-3 for rank 1; rank 1 has been in "
-            "SNAPSHOT u3 of CHECKPOINT for 10 s (w1)");
+  EXPECT_EQ(
+      Ranks(2)
+          .Group({0, 1})
+          .Is(0, IsIn(Reduce(2, 0), 8))
+          .Is(1, Doing(kStep - 1, Program::CHECKPOINT)
+                     .Runs(On(LaneNamed("IO"), Instruction::SNAPSHOT, 3), 9))
+          .Text(),
+      "rank 0 waits in REDUCE_GRADS u2-3 for rank 1; rank 1 has been in "
+      "SNAPSHOT u3 of CHECKPOINT for 10 s (w1)");
   EXPECT_EQ(
       Ranks(2)
           .Group({0, 1})

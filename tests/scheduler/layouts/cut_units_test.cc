@@ -204,7 +204,7 @@ TEST(CutUnits, WeightsGradientsAreComputedWhileRanksExchange) {
     const Plan plan = ExamplePlan(job);
     for (const Role& role : plan.roles()) {
       const Program& train = *FindProgram(role, Program::TRAIN);
-      const ProgramOrder order(train);
+      const ProgramOrder order(train, plan.lanes_size());
       int beside = 0;
       for (int i = 1; i < train.instructions_size(); ++i) {
         const Instruction& exchange = train.instructions(i - 1);

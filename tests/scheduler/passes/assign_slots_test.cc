@@ -5,9 +5,9 @@
 
 #include "gtest/gtest.h"
 #include "proto/plan/buffer_kind.h"
-#include "proto/plan/program_text.h"
 #include "proto/plan/roles.h"
 #include "tests/scheduler/example_plan.h"
+#include "tests/scheduler/planned_lanes.h"
 #include "tests/scheduler/synthetic_job.h"
 
 namespace troupe {
@@ -153,7 +153,7 @@ TEST(AssignSlots, TransfersOverlapWithTheStepNextToThem) {
           EXPECT_EQ(of_last_step.count(earlier), 0) << ProgramText(train);
         }
       }
-      if (instruction.lane() != COMPUTE) continue;
+      if (instruction.lane() != LaneNamed("COMPUTE")) continue;
       const bool same_step = step != nullptr &&
                              step->micro_batch() == instruction.micro_batch() &&
                              (step->kind() == Instruction::FORWARD) ==

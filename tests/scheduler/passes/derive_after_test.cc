@@ -1,8 +1,8 @@
 #include "scheduler/passes/derive_after.h"
 
 #include "gtest/gtest.h"
-#include "proto/plan/program_text.h"
 #include "tests/scheduler/example_plan.h"
+#include "tests/scheduler/planned_lanes.h"
 
 namespace troupe {
 namespace {
@@ -10,6 +10,7 @@ namespace {
 // A role with `slots` slots and, for each, a buffer of the same number.
 Draft DraftOf(int slots, const char* program) {
   Draft draft;
+  *draft.plan.mutable_lanes() = AllLanes();
   Role& role = *draft.plan.add_roles();
   *role.add_programs() = *ParseProgram(program);
   for (int i = 0; i < slots; ++i) {

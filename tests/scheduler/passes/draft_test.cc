@@ -2,8 +2,8 @@
 
 #include "gtest/gtest.h"
 #include "proto/plan/groups.h"
-#include "proto/plan/program_text.h"
 #include "tests/scheduler/example_plan.h"
+#include "tests/scheduler/planned_lanes.h"
 
 namespace troupe {
 namespace {
@@ -15,7 +15,8 @@ TEST(Draft, FindsItsGroups) {
   job.mutable_parallelism()->set_tensor(2);
   const Plan plan = ExampleDraft(job, "").plan;
   EXPECT_EQ(GroupSize(plan.mesh(), plan.groups(WorldGroup(plan))), 8);
-  EXPECT_EQ(plan.groups(TransferGroup(plan, GRADIENTS)).name(), "gradients");
+  EXPECT_EQ(plan.groups(TransferGroup(plan, /*gradient=*/true)).name(),
+            "gradients");
   EXPECT_EQ(SpansText(plan.groups(ExchangeGroup(plan, "tensor"))), "tensor");
 }
 

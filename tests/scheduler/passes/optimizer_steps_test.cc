@@ -19,7 +19,7 @@ TEST(OptimizerSteps, EveryRankStepsEveryUnitFirstUnitFirst) {
 TEST(OptimizerSteps, FollowTheNormOverAllRanks) {
   Plan plan = ExamplePlan(ExampleJob({.data = 2}));
   const Program& train = ProgramOf(plan, 1, Program::TRAIN);
-  const ProgramOrder order(train);
+  const ProgramOrder order(train, plan.lanes_size());
   const int scalars = IndexOf(train, "A g0");
   for (const char* step : {"O u0", "O u1", "O u2", "O u3"}) {
     EXPECT_TRUE(order.Before(scalars, IndexOf(train, step)));

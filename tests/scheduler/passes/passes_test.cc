@@ -6,10 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "proto/plan/check_program.h"
-#include "proto/plan/program_text.h"
 #include "proto/plan/roles.h"
 #include "tests/golden/golden.h"
 #include "tests/scheduler/example_plan.h"
+#include "tests/scheduler/planned_lanes.h"
 
 namespace troupe {
 namespace {

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "scheduler/passes/lanes.h"
 #include "tests/scheduler/example_plan.h"
 
 namespace troupe {
@@ -59,7 +60,7 @@ TEST(ReduceGradients, ABucketWaitsForTiedGradients) {
       Instruction& weight = *program.add_instructions();
       weight.set_kind(Instruction::BACKWARD_WEIGHT);
       weight.set_unit(u);
-      weight.set_lane(COMPUTE);
+      weight.set_lane(LaneNamed("COMPUTE"));
       weight.set_micro_batch(0);
     }
   }

@@ -17,7 +17,7 @@ std::string Activations(const JobSpec& job) {
   for (const Transfer& t :
        TransfersOf(draft, draft.compute_order, draft.compute_order,
                    DryRun(draft, draft.compute_order))) {
-    if (t.lane != ACTIVATIONS) continue;
+    if (t.gradient) continue;
     absl::StrAppend(&text, text.empty() ? "" : " | ", t.from, ">", t.to, " u",
                     t.unit, " m", t.micro_batch);
   }

@@ -9,6 +9,7 @@
 #include "gtest/gtest.h"
 #include "proto/plan/check_program.h"
 #include "proto/plan/mesh.h"
+#include "scheduler/passes/lanes.h"
 #include "scheduler/simulate/simulate.h"
 #include "tests/scheduler/example_plan.h"
 
@@ -42,7 +43,7 @@ int CountOver(const Plan& plan, Instruction::Kind kind, int unit) {
 int64_t UnitMakespan(const Plan& plan) {
   const Timeline timeline =
       Simulate(plan, Program::TRAIN, [](int, const Instruction& instruction) {
-        return int64_t{instruction.lane() == COMPUTE ? 1 : 0};
+        return int64_t{instruction.lane() == LaneNamed("COMPUTE") ? 1 : 0};
       });
   int64_t end = 0;
   for (const RankTimeline& rank : timeline.ranks()) {

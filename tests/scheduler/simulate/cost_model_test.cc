@@ -1,8 +1,8 @@
 #include "scheduler/simulate/cost_model.h"
 
 #include "gtest/gtest.h"
-#include "proto/plan/program_text.h"
 #include "tests/scheduler/example_plan.h"
+#include "tests/scheduler/planned_lanes.h"
 
 namespace troupe {
 namespace {

@@ -5,12 +5,12 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/plan/memory.h"
-#include "proto/plan/program_text.h"
 #include "proto/plan/roles.h"
 #include "scheduler/simulate/gpu_scratch.h"
 #include "scheduler/simulate/scratch_bytes.h"
 #include "tests/proto/plan/made_roles.h"
 #include "tests/scheduler/example_plan.h"
+#include "tests/scheduler/planned_lanes.h"
 
 namespace troupe {
 namespace {

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "proto/plan/program_text.h"
 #include "tests/proto/plan/made_roles.h"
+#include "tests/scheduler/planned_lanes.h"
 
 namespace troupe {
 namespace {
@@ -40,7 +40,7 @@ std::string TimesText(const RankTimes& rank) {
 
 // Computing takes 10, all else 3.
 Effort TenAndThree(int, const Instruction& instruction) {
-  if (instruction.lane() == COMPUTE) return {.compute_ns = 10};
+  if (instruction.lane() == LaneNamed("COMPUTE")) return {.compute_ns = 10};
   return {.other_ns = 3};
 }
 

@@ -5,12 +5,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "proto/plan/program_text.h"
 #include "proto/plan/traced_ranks.h"
 #include "scheduler/simulate/cost_model.h"
 #include "scheduler/simulate/run_programs.h"
 #include "tests/proto/plan/made_roles.h"
 #include "tests/scheduler/example_plan.h"
+#include "tests/scheduler/planned_lanes.h"
 
 namespace troupe {
 namespace {
@@ -44,7 +44,7 @@ TEST(Simulate, LanesRunAtOnceAndInOrder) {
   EXPECT_TRUE(timeline.predicted());
   EXPECT_EQ(Spans(timeline.ranks(0)), "0-4 4-14 4-8 14-24 ");
   EXPECT_EQ(timeline.ranks(0).spans(3).micro_batch(), 1);
-  EXPECT_EQ(timeline.ranks(0).spans(3).lane(), COMPUTE);
+  EXPECT_EQ(timeline.ranks(0).spans(3).lane(), LaneNamed("COMPUTE"));
 }
 
 // A collective begins for each member when it gets there, and ends for all
@@ -86,7 +86,7 @@ TEST(SimulateSteps, OverlappingStepsLastAsLongAsTheSlowestRank) {
   plan.mutable_derived()->set_report_lag(1);
   const SteadyStep step =
       SimulateSteps(plan, [](int, const Instruction& instruction) {
-        return int64_t{instruction.lane() == COMPUTE ? 10 : 0};
+        return int64_t{instruction.lane() == LaneNamed("COMPUTE") ? 10 : 0};
       });
   EXPECT_EQ(step.period_ns, 20);
 }
@@ -193,7 +193,7 @@ TEST(PredictStep, RunsOneOfThoseThatAreAlike) {
           plan, EachRank(plan),
           [&](int rank, const Instruction& instruction) {
             const Cost cost = costs.CostOf(rank, instruction);
-            const bool computes = instruction.lane() == COMPUTE;
+            const bool computes = instruction.lane() == LaneNamed("COMPUTE");
             const double other = computes ? cost.waiting : cost.total();
             return Effort{
                 .compute_ns = std::llround((cost.total() - other) * 1e9),

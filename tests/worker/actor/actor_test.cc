@@ -29,20 +29,26 @@ TEST(ActorTest, HandlesMessagesInOrderOnItsOwnThread) {
   EXPECT_NE(thread, std::this_thread::get_id());
 }
 
-TEST(ActorTest, EndsOnItsOwnThreadWithWhatItWasGiven) {
-  int handled = 0, handled_at_end = -1;
+TEST(ActorTest, BeginsAndEndsOnItsOwnThreadWithWhatItWasGiven) {
+  int handled = 0, handled_at_start = -1, handled_at_end = -1;
   std::thread::id thread;
   {
     Actor<int> actor({.name = "end",
+                      .at_start =
+                          [&] {
+                            handled_at_start = handled;
+                            thread = std::this_thread::get_id();
+                          },
                       .at_end =
                           [&] {
                             handled_at_end = handled;
-                            thread = std::this_thread::get_id();
+                            EXPECT_EQ(thread, std::this_thread::get_id());
                           }},
                      [&](int) { ++handled; });
     actor.Send(1);
     actor.Send(2);
   }
+  EXPECT_EQ(handled_at_start, 0);
   EXPECT_EQ(handled_at_end, 2);
   EXPECT_NE(thread, std::this_thread::get_id());
 }

@@ -12,6 +12,7 @@
 #include "proto/plan/program_text.h"
 #include "proto/plan/span.h"
 #include "tests/ops/split_memory_device.h"
+#include "tests/scheduler/planned_lanes.h"
 
 namespace troupe {
 namespace {
@@ -36,7 +37,7 @@ Program TwoLanes() {
 }
 
 // What the lane runs now; empty: nothing.
-std::string Doing(const Executor& executor, Lane lane) {
+std::string Doing(const Executor& executor, int lane) {
   const RankProgress now = executor.Progress();
   for (const LaneProgress& progress : now.lanes()) {
     if (progress.lane() != lane || !progress.running()) continue;
@@ -47,7 +48,7 @@ std::string Doing(const Executor& executor, Lane lane) {
 
 TEST(Executor, RunsEveryInstructionOnceAndInOrder) {
   const RealClock clock;
-  Executor executor(clock);
+  Executor executor(clock, AllLanes());
   const Program program = TwoLanes();
   // Again and again on the same lanes, and now and then on others.
   for (int round = 0; round < 200; ++round) {
@@ -82,7 +83,7 @@ TEST(Executor, RunsEveryInstructionOnceAndInOrder) {
 
 TEST(Executor, LanesRunAtTheSameTime) {
   const RealClock clock;
-  Executor executor(clock);
+  Executor executor(clock, AllLanes());
   const Program program = Parse("F u0 m0\nR u1 g0\n");
   absl::Notification compute;
   absl::Notification collective;
@@ -97,7 +98,7 @@ TEST(Executor, LanesRunAtTheSameTime) {
 
 TEST(Executor, AnEmptyProgramIsDoneAtOnce) {
   const RealClock clock;
-  Executor executor(clock);
+  Executor executor(clock, AllLanes());
   const Program program;
   EXPECT_TRUE(executor.Run(program, {.run = nullptr}, nullptr).ok());
   EXPECT_EQ(executor.Progress().program(), Program::KIND_UNSPECIFIED);
@@ -106,7 +107,7 @@ TEST(Executor, AnEmptyProgramIsDoneAtOnce) {
 
 TEST(Executor, TheFirstErrorStopsTheRun) {
   const RealClock clock;
-  Executor executor(clock);
+  Executor executor(clock, AllLanes());
   const Program program = TwoLanes();
   std::atomic<int> started{0};
   std::atomic<int> failures{0};
@@ -133,7 +134,7 @@ TEST(Executor, TheFirstErrorStopsTheRun) {
 
 TEST(Executor, AFailureWakesALaneThatWaitsForAPeer) {
   const RealClock clock;
-  Executor executor(clock);
+  Executor executor(clock, AllLanes());
   const Program program = Parse("R u0 g0\nF u0 m0\nF u1 m0\n");
   absl::Notification waiting;
   absl::Notification aborted;
@@ -155,7 +156,7 @@ TEST(Executor, AFailureWakesALaneThatWaitsForAPeer) {
 
 TEST(Executor, AbortEndsTheRunAndEveryLaterOne) {
   const RealClock clock;
-  Executor executor(clock);
+  Executor executor(clock, AllLanes());
   const Program program = TwoLanes();
   absl::Notification running;
   absl::Notification aborted;
@@ -172,7 +173,7 @@ TEST(Executor, AbortEndsTheRunAndEveryLaterOne) {
       .on_failure = [&](const absl::Status& why) { aborted.Notify(); }};
   std::thread aborter([&] {
     running.WaitForNotification();
-    EXPECT_EQ(Doing(executor, COMPUTE), "F u1 m0");
+    EXPECT_EQ(Doing(executor, LaneNamed("COMPUTE")), "F u1 m0");
     executor.Abort(absl::CancelledError("enough"));
   });
   EXPECT_EQ(executor.Run(program, runner, nullptr),
@@ -188,7 +189,7 @@ TEST(Executor, AbortEndsTheRunAndEveryLaterOne) {
 TEST(Executor, ADevicesLanesRunAheadOfIt) {
   const RealClock clock;
   SplitMemoryDevice device({.threads = 1});
-  Executor executor(clock, &device);
+  Executor executor(clock, AllLanes(), &device);
   const Program program = Parse(
       "L m0\n"
       "F u0 m0 ^0\n"
@@ -200,7 +201,7 @@ TEST(Executor, ADevicesLanesRunAheadOfIt) {
   std::atomic<bool> forward_done{false};
   std::vector<int> order;  // of the device's work; its fences keep it apart
   const ProgramRunner runner = {.run = [&](int index) {
-    if (program.instructions(index).lane() == DATA) {
+    if (program.instructions(index).lane() == LaneNamed("DATA")) {
       EXPECT_EQ(forward_done, index == 5);
       return absl::OkStatus();
     }
@@ -212,7 +213,7 @@ TEST(Executor, ADevicesLanesRunAheadOfIt) {
       order.push_back(index);
     });
     if (index == 3) {
-      EXPECT_EQ(Doing(executor, COMPUTE), "F u0 m0");
+      EXPECT_EQ(Doing(executor, LaneNamed("COMPUTE")), "F u0 m0");
       reduction_issued.Notify();
     }
     return absl::OkStatus();
@@ -221,6 +222,21 @@ TEST(Executor, ADevicesLanesRunAheadOfIt) {
   ASSERT_TRUE(executor.Run(program, runner, &timeline).ok());
   EXPECT_EQ(order, (std::vector<int>{1, 2, 3, 4}));
   EXPECT_EQ(timeline.spans_size(), program.instructions_size());
+}
+
+TEST(Executor, ADevicesQueuesHaveThePrioritiesOfTheirLanes) {
+  const RealClock clock;
+  SplitMemoryDevice device({.threads = 1});
+  Lanes lanes = AllLanes();
+  lanes[LaneFor(Instruction::FORWARD)].set_priority(3);
+  lanes[LaneFor(Instruction::REDUCE_GRADS)].set_priority(-1);
+  lanes[LaneFor(Instruction::LOAD_BATCH)].set_priority(7);  // no queue of it
+  Executor executor(clock, lanes, &device);
+  const ProgramRunner runner = {.run = [](int) { return absl::OkStatus(); }};
+  ASSERT_TRUE(
+      executor.Run(Parse("L m0\nF u0 m0 ^0\nR u0 g0 ^1\n"), runner, nullptr)
+          .ok());
+  EXPECT_EQ(device.priorities(), (std::multiset<int>{-1, 3}));
 }
 
 // On a machine that is busy elsewhere while a run begins, but not in it.
@@ -243,7 +259,7 @@ class ClockOfABusyMachine final : public Clock {
 TEST(Executor, SpansOfHostAndDeviceAreInTheOrderOfTheWaits) {
   const ClockOfABusyMachine clock;
   SplitMemoryDevice device({.threads = 1});
-  Executor executor(clock, &device);
+  Executor executor(clock, AllLanes(), &device);
   const Program program = Parse(
       "L m0\nF u0 m0 ^0\nR u0 g0 ^1\n"
       "L m1 ^2\nF u0 m1 ^3\n");
@@ -261,7 +277,7 @@ TEST(Executor, SpansOfHostAndDeviceAreInTheOrderOfTheWaits) {
 
 TEST(Executor, SaysWhichStepItIsIn) {
   const RealClock clock;
-  Executor executor(clock);
+  Executor executor(clock, AllLanes());
   Program program = Parse("F u0 m0\n");
   program.set_kind(Program::TRAIN);
   const ProgramRunner runner = {
@@ -270,7 +286,7 @@ TEST(Executor, SaysWhichStepItIsIn) {
             const RankProgress now = executor.Progress();
             EXPECT_EQ(now.program(), Program::TRAIN);
             EXPECT_EQ(now.step(), 12);
-            EXPECT_EQ(Doing(executor, COMPUTE), "F u0 m0");
+            EXPECT_EQ(Doing(executor, LaneNamed("COMPUTE")), "F u0 m0");
             return absl::OkStatus();
           },
       .step = 12};
@@ -283,7 +299,7 @@ TEST(Executor, SaysWhichStepItIsIn) {
 TEST(Executor, AFailureEndsWhatTheDeviceHas) {
   const RealClock clock;
   SplitMemoryDevice device({.threads = 1});
-  Executor executor(clock, &device);
+  Executor executor(clock, AllLanes(), &device);
   const Program program = Parse("F u0 m0\nF u1 m0\nF u2 m0\n");
   std::atomic<int> done{0};
   const ProgramRunner runner = {.run = [&](int index) {

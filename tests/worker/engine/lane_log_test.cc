@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "gtest/gtest.h"
 #include "proto/plan/program_text.h"
+#include "tests/scheduler/planned_lanes.h"
 
 namespace troupe {
 namespace {
@@ -17,7 +18,7 @@ class LaneLogTest : public testing::Test {
     absl::StatusOr<Program> program = ParseProgram(text);
     ASSERT_TRUE(program.ok()) << program.status();
     program_ = *std::move(program);
-    queue_.emplace(program_);
+    queue_.emplace(program_, AllLanes());
     log_.emplace(program_, *queue_);
     queue_->Start();
   }

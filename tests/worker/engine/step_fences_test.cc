@@ -5,8 +5,8 @@
 
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
-#include "proto/plan/program_text.h"
 #include "tests/ops/split_memory_device.h"
+#include "tests/scheduler/planned_lanes.h"
 
 namespace troupe {
 namespace {

@@ -20,11 +20,9 @@ TEST(Recv, FillsTheBufferWithWhatThePeerSends) {
                       .ok());
       return;
     }
-    const Instruction recv =
-        TransferInstruction(rank, {.kind = Instruction::RECV,
-                                   .lane = GRADIENTS,
-                                   .unit = 2,
-                                   .peer = peer});
+    const Instruction recv = TransferInstruction(
+        rank,
+        {.kind = Instruction::RECV, .gradient = true, .unit = 2, .peer = peer});
     ASSERT_TRUE(RunRecv({rank.state(), rank.program(), recv}).ok());
     for (int64_t i = 0; i < bytes; ++i) {
       ASSERT_EQ(memory[i], static_cast<char>(i * 7)) << i;
@@ -35,11 +33,8 @@ TEST(Recv, FillsTheBufferWithWhatThePeerSends) {
 TEST(Recv, APeerThatGivesUpIsNamedWithWhatDidNotCome) {
   RunOnTwoRanks([](SmallRank& rank, int peer) {
     if (peer == 7) return;  // goes, without having sent anything
-    const Instruction recv =
-        TransferInstruction(rank, {.kind = Instruction::RECV,
-                                   .lane = ACTIVATIONS,
-                                   .unit = 1,
-                                   .peer = peer});
+    const Instruction recv = TransferInstruction(
+        rank, {.kind = Instruction::RECV, .unit = 1, .peer = peer});
     const absl::Status status = RunRecv({rank.state(), rank.program(), recv});
     EXPECT_FALSE(status.ok());
     for (const char* part :

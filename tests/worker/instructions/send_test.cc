@@ -13,11 +13,8 @@ TEST(Send, ItsBytesArriveAtThePeer) {
     char* const memory = rank.Memory<char>(Buffer::ACTIVATION, 1, 0);
     if (peer == 7) {
       for (int64_t i = 0; i < bytes; ++i) memory[i] = static_cast<char>(i * 7);
-      const Instruction send =
-          TransferInstruction(rank, {.kind = Instruction::SEND,
-                                     .lane = ACTIVATIONS,
-                                     .unit = 1,
-                                     .peer = peer});
+      const Instruction send = TransferInstruction(
+          rank, {.kind = Instruction::SEND, .unit = 1, .peer = peer});
       EXPECT_TRUE(RunSend({rank.state(), rank.program(), send}).ok());
       return;
     }

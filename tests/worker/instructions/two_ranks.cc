@@ -41,13 +41,13 @@ void RunOnTwoRanks(const std::function<void(SmallRank& rank, int peer)>& body) {
 Instruction TransferInstruction(const SmallRank& rank,
                                 const TransferFields& fields) {
   const Buffer::Kind kind =
-      fields.lane == ACTIVATIONS ? Buffer::ACTIVATION : Buffer::GRADIENT;
+      fields.gradient ? Buffer::GRADIENT : Buffer::ACTIVATION;
   const Buffer* const buffer = &rank.Find(kind, fields.unit, 0);
   int index = 0;
   while (&rank.program().buffers(index) != buffer) ++index;
   Instruction instruction;
   instruction.set_kind(fields.kind);
-  instruction.set_lane(fields.lane);
+  instruction.set_gradient(fields.gradient);
   instruction.set_unit(fields.unit);
   instruction.set_micro_batch(0);
   instruction.set_peer(fields.peer);

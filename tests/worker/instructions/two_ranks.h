@@ -17,7 +17,7 @@ void RunOnTwoRanks(const std::function<void(SmallRank& rank, int peer)>& body);
 // A SEND or a RECV over the first group, with the buffer that it moves.
 struct TransferFields {
   Instruction::Kind kind = Instruction::SEND;
-  Lane lane = ACTIVATIONS;
+  bool gradient = false;
   int unit = 0;
   int peer = 0;
 };

@@ -9,6 +9,7 @@
 #include "proto/base/check.h"
 #include "proto/plan/program_text.h"
 #include "scheduler/planner/planner.h"
+#include "tests/scheduler/planned_lanes.h"
 #include "worker/instructions/instructions.h"
 #include "worker/rank/initial_state.h"
 

@@ -1,4 +1,5 @@
 #include "gtest/gtest.h"
+#include "scheduler/passes/lanes.h"
 #include "tests/clients/cli/command_test_base.h"
 
 namespace troupe {
@@ -7,12 +8,13 @@ namespace {
 class TraceTest : public CommandTestBase {};
 
 TEST_F(TraceTest, DrawsInThreeForms) {
+  *scheduler_.timeline.mutable_measured()->mutable_lanes() = AllLanes();
   // Two units of a stage: one bar, but two events.
   RankTimeline& rank = *scheduler_.timeline.mutable_measured()->add_ranks();
   for (int unit = 0; unit < 2; ++unit) {
     Span& span = *rank.add_spans();
     span.set_kind(Instruction::FORWARD);
-    span.set_lane(COMPUTE);
+    span.set_lane(LaneNamed("COMPUTE"));
     span.set_unit(unit);
     span.set_micro_batch(0);
     span.set_start_ns(unit * 1000);
@@ -33,11 +35,12 @@ TEST_F(TraceTest, DrawsInThreeForms) {
 
 TEST_F(TraceTest, AsksForAStepAndDrawsByThePlansStages) {
   scheduler_.timeline.mutable_predicted()->set_predicted(true);
+  *scheduler_.timeline.mutable_predicted()->mutable_lanes() = AllLanes();
   RankTimeline& rank = *scheduler_.timeline.mutable_predicted()->add_ranks();
   for (int unit = 0; unit < 2; ++unit) {
     Span& span = *rank.add_spans();
     span.set_kind(Instruction::FORWARD);
-    span.set_lane(COMPUTE);
+    span.set_lane(LaneNamed("COMPUTE"));
     span.set_unit(unit);
     span.set_micro_batch(0);
     span.set_start_ns(unit * 1000);

@@ -40,7 +40,9 @@ Plan SomePlan() {
       ranks +
       "}"
       "roles { programs { kind: TRAIN instructions { kind: LOAD_BATCH"
-      " lane: DATA micro_batch: 0 } } }";
+      " lane: 1 micro_batch: 0 } } }"
+      "lanes { name: 'COMPUTE' kind: COMPUTE runs: FORWARD }"
+      "lanes { name: 'DATA' kind: IO runs: LOAD_BATCH }";
   Plan plan;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &plan));
   return plan;

@@ -1,0 +1,90 @@
+#include "scheduler/passes/lanes.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "proto/base/check.h"
+
+namespace troupe {
+namespace {
+
+struct Row {
+  const char* name;
+  Lane::Kind kind;
+  int priority;
+  std::vector<Instruction::Kind> runs;
+};
+
+const std::vector<Row>& Table() {
+  static const auto* const kTable = new std::vector<Row>{
+      // Kernels: all that units and the optimizer compute.
+      {"COMPUTE",
+       Lane::COMPUTE,
+       0,
+       {Instruction::FORWARD, Instruction::RECOMPUTE,
+        Instruction::BACKWARD_INPUT, Instruction::BACKWARD_WEIGHT,
+        Instruction::GRAD_NORM, Instruction::STEP}},
+      // What ranks exchange within a unit. The unit waits for it, so it must
+      // not stand behind buckets of gradients, nor behind other stages.
+      {"EXCHANGES", Lane::TRANSFER, 2, {Instruction::EXCHANGE}},
+      // Parameters of units that are to come: the pass in front of which they
+      // stand waits for them, and not for gradients.
+      {"GATHERS", Lane::TRANSFER, 1, {Instruction::GATHER_PARAMETERS}},
+      // Activations to and from other stages, which wait for them.
+      {"ACTIVATIONS",
+       Lane::TRANSFER,
+       1,
+       {Instruction::SEND, Instruction::RECV}},
+      // Their gradients, the other way: neither waits for the other.
+      {"GRADIENTS", Lane::TRANSFER, 1, {}},
+      // Sums over ranks that nobody waits for before the step's end: buckets of
+      // parameters' gradients, scalars.
+      {"COLLECTIVE",
+       Lane::TRANSFER,
+       0,
+       {Instruction::REDUCE_GRADS, Instruction::SCATTER_GRADS,
+        Instruction::REDUCE_SCALARS}},
+      // State on its way to a checkpoint.
+      {"IO", Lane::IO, 0, {Instruction::SNAPSHOT}},
+      // Micro-batches from the token files.
+      {"DATA", Lane::IO, 0, {Instruction::LOAD_BATCH}},
+  };
+  return *kTable;
+}
+
+}  // namespace
+
+Lanes AllLanes() {
+  Lanes lanes;
+  for (const Row& row : Table()) {
+    Lane& lane = *lanes.Add();
+    lane.set_name(row.name);
+    lane.set_kind(row.kind);
+    lane.set_priority(row.priority);
+    for (const Instruction::Kind kind : row.runs) lane.add_runs(kind);
+  }
+  return lanes;
+}
+
+int LaneNamed(absl::string_view name) {
+  const std::vector<Row>& rows = Table();
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].name == name) return static_cast<int>(i);
+  }
+  CHECK(false) << "no lane " << name;
+  return -1;
+}
+
+int LaneFor(Instruction::Kind kind) {
+  const std::vector<Row>& rows = Table();
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const auto& runs = rows[i].runs;
+    if (std::count(runs.begin(), runs.end(), kind) > 0) {
+      return static_cast<int>(i);
+    }
+  }
+  CHECK(false) << "no lane runs " << Instruction::Kind_Name(kind);
+  return -1;
+}
+
+}  // namespace troupe
