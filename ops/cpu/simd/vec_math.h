@@ -52,14 +52,22 @@ inline Vec Sqrt(Vec v) {
 #endif
 }
 
+// What Exp and Exp2 add to a number, so that its nearest integer n is in the
+// low bits; and 2^n from there, which is right where 2^n is a normal number.
+// The lanes are unsigned, since others come along and may overflow.
+constexpr float kShift = 12582912.0f;
+inline Vec TwoToThe(Vec shifted) {
+  return (Vec)(((UintVec)shifted << 23) + 0x3f800000);
+}
+
 // e^x to about one unit in the last place (the polynomial of Cephes' expf).
 // Below -87.3 exactly 0, so that a masked score of minus infinity is no weight;
 // above 88 the largest value, so that 1 / (1 + e^x) needs no case. NaN stays
 // NaN.
 inline Vec Exp(Vec x) {
   const Vec clamped = Max(Set(-87.3f), Min(Set(88.0f), x));
-  const Vec shifted = clamped * 1.44269504088896341f + 12582912.0f;
-  const Vec n = shifted - 12582912.0f;  // rounded to the nearest integer
+  const Vec shifted = clamped * 1.44269504088896341f + kShift;
+  const Vec n = shifted - kShift;  // the nearest integer
   const Vec r = (clamped - n * 0.693359375f) - n * -2.12194440e-4f;
   Vec p = r * 1.9875691500e-4f + 1.3981999507e-3f;
   p = p * r + 8.3334519073e-3f;
@@ -67,8 +75,7 @@ inline Vec Exp(Vec x) {
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
   p = (p * r) * r + r + 1.0f;
-  const IntVec power = ((IntVec)shifted << 23) + 0x3f800000;  // 2^n
-  return x < -87.3f ? Vec{} : p * (Vec)power;
+  return x < -87.3f ? Vec{} : p * TwoToThe(shifted);
 }
 
 // erf(x) to 4e-7 of itself: a rational function of x below the x whose erf is
@@ -95,16 +102,15 @@ inline Vec Erf(Vec x) {
 // 2^x to about one unit in the last place, for x up to 127 (the polynomial of
 // Cephes' exp2f). Below -126 exactly 0, as Exp; NaN stays NaN.
 inline Vec Exp2(Vec x) {
-  const Vec shifted = x + 12582912.0f;
-  const Vec r = x - (shifted - 12582912.0f);  // x less its nearest integer
+  const Vec shifted = x + kShift;
+  const Vec r = x - (shifted - kShift);  // x less its nearest integer
   Vec p = r * 1.535336188319500e-4f + 1.339887440266574e-3f;
   p = p * r + 9.618437357674640e-3f;
   p = p * r + 5.550332471162809e-2f;
   p = p * r + 2.402264791363012e-1f;
   p = p * r + 6.931472028550421e-1f;
   p = p * r + 1.0f;
-  const IntVec power = ((IntVec)shifted << 23) + 0x3f800000;  // 2^n
-  return x < -126.0f ? Vec{} : p * (Vec)power;
+  return x < -126.0f ? Vec{} : p * TwoToThe(shifted);
 }
 
 }  // namespace TROUPE_SIMD
