@@ -9,8 +9,10 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "proto/base/clock.h"
 #include "proto/base/status.h"
 #include "proto/worker.grpc.pb.h"
+#include "worker/service/peer_silence.h"
 
 namespace troupe {
 namespace {
@@ -31,7 +33,9 @@ class GrpcSession final : public Session {
 
   ~GrpcSession() override {
     End();
-    if (writer_.joinable()) writer_.join();
+    for (std::thread* thread : {&writer_, &watch_}) {
+      if (thread->joinable()) thread->join();
+    }
     // A stream must be read to its end before its status may be asked for.
     if (!finished_) FinishStream().IgnoreError();
   }
@@ -47,9 +51,12 @@ class GrpcSession final : public Session {
       return absl::InternalError(
           "the scheduler's first message is not Registered");
     }
-    absl::MutexLock lock(&mutex_);
-    registered_ = answer.registered();
-    is_registered_ = true;
+    {
+      absl::MutexLock lock(&mutex_);
+      registered_ = answer.registered();
+      is_registered_ = true;
+    }
+    watch_ = std::thread([this] { WatchLoop(); });
     return absl::OkStatus();
   }
 
@@ -61,8 +68,8 @@ class GrpcSession final : public Session {
       return closing_ || queue_bytes_ < kQueueBytesMax;
     };
     if (!mutex_.AwaitWithTimeout(absl::Condition(&has_room), kSilenceMax)) {
-      closing_ = broken_ = true;
-      context_.TryCancel();
+      GiveUp(absl::StrCat("has read nothing for ",
+                          absl::FormatDuration(kSilenceMax)));
     }
     if (closing_) {
       return absl::UnavailableError("the session with the scheduler is over");
@@ -106,6 +113,14 @@ class GrpcSession final : public Session {
     queue_.push_back(std::move(message));
   }
 
+  // Ends the session, for what the scheduler does or does not.
+  void GiveUp(const std::string& what) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    given_up_ = absl::UnavailableError(
+        absl::StrCat("the scheduler at ", options_.scheduler, " ", what));
+    closing_ = broken_ = true;
+    context_.TryCancel();
+  }
+
   // Until when the writer may wait: the next heartbeat, or the end of the time
   // that the scheduler has for its first answer.
   absl::Duration Patience(absl::Time opened, absl::Time last_beat) const
@@ -137,8 +152,7 @@ class GrpcSession final : public Session {
         if (closing_ && queue_.empty()) break;
         const bool late = Patience(opened, last_beat) <= absl::ZeroDuration();
         if (late && !is_registered_) {
-          timed_out_ = true;
-          context_.TryCancel();
+          GiveUp("did not answer the registration");
           return;
         }
         if (late) {
@@ -165,6 +179,23 @@ class GrpcSession final : public Session {
     stream_->WritesDone();
   }
 
+  // Whether the scheduler's machine answers. A thread of its own: a writer
+  // whose messages nobody reads waits.
+  void WatchLoop() {
+    constexpr int kLooks = 10;
+    const RealClock clock;
+    PeerSilence silence(context_.peer());
+    absl::MutexLock lock(&mutex_);
+    while (!mutex_.AwaitWithTimeout(absl::Condition(&broken_),
+                                    options_.unanswered_max / kLooks)) {
+      const absl::Duration silent = silence.Look(clock.MonotonicNanos());
+      if (silent < options_.unanswered_max) continue;
+      GiveUp(absl::StrCat(
+          "cannot be reached: its machine has acknowledged nothing for ",
+          absl::FormatDuration(options_.unanswered_max)));
+    }
+  }
+
   absl::Status FinishStream() {
     {
       absl::MutexLock lock(&mutex_);
@@ -177,12 +208,7 @@ class GrpcSession final : public Session {
     finished_ = true;
     const absl::Status status = ToAbsl(stream_->Finish());
     absl::MutexLock lock(&mutex_);
-    if (timed_out_) {
-      return absl::UnavailableError(
-          absl::StrCat("the scheduler at ", options_.scheduler,
-                       " did not answer the registration"));
-    }
-    return status;
+    return given_up_.ok() ? status : given_up_;
   }
 
   const SessionOptions options_;
@@ -191,6 +217,7 @@ class GrpcSession final : public Session {
   std::unique_ptr<grpc::ClientReaderWriter<WorkerMessage, SchedulerMessage>>
       stream_;
   std::thread writer_;
+  std::thread watch_;
   Registered registered_;  // written once, before Open returns
   bool finished_ = false;  // the reader's
 
@@ -199,9 +226,9 @@ class GrpcSession final : public Session {
   size_t queue_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool read_to_end_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_registered_ ABSL_GUARDED_BY(mutex_) = false;
-  bool closing_ ABSL_GUARDED_BY(mutex_) = false;  // nothing more is queued
-  bool broken_ ABSL_GUARDED_BY(mutex_) = false;   // nothing more is sent
-  bool timed_out_ ABSL_GUARDED_BY(mutex_) = false;
+  bool closing_ ABSL_GUARDED_BY(mutex_) = false;   // nothing more is queued
+  bool broken_ ABSL_GUARDED_BY(mutex_) = false;    // nothing more is sent
+  absl::Status given_up_ ABSL_GUARDED_BY(mutex_);  // not OK: by this side
 };
 
 }  // namespace

@@ -11,12 +11,12 @@
 // Messages are sent by a thread of the session's own, from a bounded queue, and
 // so are heartbeats, so that neither training nor a slow network delays them.
 //
-// A scheduler that is silent is not gone: it may be paused (SIGSTOP, a
-// suspended machine), and forgives the workers the time that it did not run.
-// So a session bears kSilenceMax, and what is to be said meanwhile waits. The
-// same goes for a machine that is gone without a word (its power, its address):
-// gRPC 1.51 gives the kernel, which could tell it from a pause, the limit of
-// its own pings (TCP_USER_TIMEOUT), and no option for another.
+// A scheduler that is silent is not gone: it may be paused (SIGSTOP), and
+// forgives the workers the time that it did not run. So a session bears
+// kSilenceMax, and what is to be said meanwhile waits. Its machine's kernel
+// answers all the same (peer_silence.h): where that says nothing either for
+// SessionOptions.unanswered_max, the machine lost its power or its network, and
+// the session is over. A machine that is suspended looks like one that is gone.
 #ifndef TROUPE_WORKER_SERVICE_SESSION_H_
 #define TROUPE_WORKER_SERVICE_SESSION_H_
 
@@ -39,12 +39,15 @@ struct SessionOptions {
   std::function<Heartbeat()> heartbeat;
   absl::Duration connect_timeout = absl::Seconds(1);
   absl::Duration register_timeout = absl::Seconds(5);
+  // For how long the scheduler's machine may acknowledge nothing. Within it the
+  // kernel sends what is lost eight times, last after 51 s.
+  absl::Duration unanswered_max = absl::Minutes(1);
 };
 
 class Session {
  public:
-  // The connection is given up when the scheduler's machine, or the scheduler,
-  // has not answered for this long.
+  // The connection is given up when the scheduler, whose machine answers, has
+  // not answered for this long.
   static constexpr absl::Duration kSilenceMax = absl::Minutes(10);
   // Of what waits to be sent: many thousand reports of steps.
   static constexpr size_t kQueueBytesMax = 64 << 20;

@@ -11,13 +11,12 @@ namespace troupe {
 
 FakeScheduler::FakeScheduler(const Options& options) : options_(options) {
   grpc::ServerBuilder builder;
-  int port = 0;
   builder.AddListeningPort(options.address, grpc::InsecureServerCredentials(),
-                           &port);
+                           &port_);
   builder.RegisterService(this);
   server_ = builder.BuildAndStart();
   CHECK(server_ != nullptr) << options.address;
-  address_ = absl::StrCat("127.0.0.1:", port);
+  address_ = absl::StrCat("127.0.0.1:", port_);
 }
 
 FakeScheduler::~FakeScheduler() {

@@ -36,6 +36,7 @@ class FakeScheduler final : public Workers::Service {
   ~FakeScheduler() override;
 
   const std::string& address() const { return address_; }
+  int port() const { return port_; }
 
   // To the worker that registered under this name.
   void Send(const std::string& worker, const SchedulerMessage& message);
@@ -61,6 +62,7 @@ class FakeScheduler final : public Workers::Service {
 
   const Options options_;
   std::string address_;
+  int port_ = 0;
   absl::Mutex mutex_;
   bool paused_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<std::string, Stream*> streams_ ABSL_GUARDED_BY(mutex_);

@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
+#include "tests/worker/service/cut_off.h"
 #include "tests/worker/service/fake_scheduler.h"
 
 namespace troupe {
@@ -104,6 +105,21 @@ TEST(Session, ASchedulerThatGoesAwayEndsIt) {
   scheduler.EndSessions();
   EXPECT_FALSE((*session)->Receive().ok());
   EXPECT_FALSE((*session)->Send(WorkerMessage()).ok());
+}
+
+// Without its power or its network, a machine says no word.
+TEST(Session, ASchedulerWhoseMachineIsGoneIsUnavailable) {
+  FakeScheduler scheduler;
+  SessionOptions options = OptionsFor(scheduler.address());
+  options.unanswered_max = absl::Milliseconds(500);
+  const auto session = Session::Open(options);
+  ASSERT_TRUE(session.ok()) << session.status();
+  ASSERT_EQ(CutOff(scheduler.port()), 1);
+  const absl::Status over = (*session)->Receive().status();
+  EXPECT_TRUE(absl::IsUnavailable(over)) << over;
+  EXPECT_TRUE(absl::StrContains(over.message(), "has acknowledged nothing"))
+      << over;
+  EXPECT_TRUE(absl::IsUnavailable((*session)->Send(WorkerMessage())));
 }
 
 TEST(Session, ARefusalKeepsItsCodeAndItsWords) {
