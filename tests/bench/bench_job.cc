@@ -1,10 +1,10 @@
 #include "tests/bench/bench_job.h"
 
-#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
+#include "proto/base/cores.h"
 #include "proto/base/philox.h"
 #include "scheduler/planner/planner.h"
 #include "storage/dataset/token_file_writer.h"
@@ -65,7 +65,7 @@ std::vector<WorkerDescription> Workers(const BenchJobOptions& options) {
                                             .threads = options.threads}));
   for (int i = 0; i < options.workers; ++i) {
     workers[i].set_name(absl::StrCat("worker-", i));
-    workers[i].set_host_cores(std::thread::hardware_concurrency());
+    workers[i].set_host_cores(UsableCoreCount());
     workers[i].set_memory_domain(MemoryDomain());
     for (TierBudget& budget : *workers[i].mutable_budgets()) {
       budget.set_bytes(budget.bytes() / options.workers);

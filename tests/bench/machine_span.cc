@@ -1,25 +1,18 @@
 #include "tests/bench/machine_span.h"
 
 #include <algorithm>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "proto/base/cores.h"
 #include "proto/plan/machine_pace.h"
 #include "worker/calibrate/calibration_file.h"
 #include "worker/calibrate/machine_probe.h"
 
 namespace troupe {
-namespace {
-
-int Cores() {
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
-
-}  // namespace
-
 MachineSpan::MachineSpan(int threads)
-    : threads_(threads > 0 ? threads : Cores()), start_(ReadMachineTimes()) {}
+    : threads_(threads > 0 ? threads : UsableCoreCount()),
+      start_(ReadMachineTimes()) {}
 
 void MachineSpan::Probe() {
   constexpr int kAtOnce = 3;
@@ -32,7 +25,7 @@ std::string MachineSpan::Line(double own_seconds) {
   end.own += own_seconds;
   WorkerDescription worker;
   worker.set_threads(threads_);
-  worker.set_host_cores(Cores());
+  worker.set_host_cores(UsableCoreCount());
   *worker.mutable_machine() = SharesBetween(start_, end);
   std::vector<double> sorted = probes_us_;
   std::sort(sorted.begin(), sorted.end());

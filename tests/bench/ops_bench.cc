@@ -14,7 +14,6 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
-#include <thread>
 #include <vector>
 
 #include "ops/attention.h"
@@ -29,6 +28,7 @@
 #include "ops/random.h"
 #include "ops/reduce.h"
 #include "proto/base/check.h"
+#include "proto/base/cores.h"
 #include "tests/bench/machine_span.h"
 
 namespace troupe {
@@ -294,9 +294,7 @@ class Bench {
 }  // namespace troupe
 
 int main(int argc, char** argv) {
-  const int threads =
-      argc > 1 ? std::atoi(argv[1])
-               : static_cast<int>(std::thread::hardware_concurrency());
+  const int threads = argc > 1 ? std::atoi(argv[1]) : troupe::UsableCoreCount();
   troupe::MachineSpan machine(threads);
   troupe::Bench(threads).Run();
   std::printf("%s\n", machine.Line().c_str());

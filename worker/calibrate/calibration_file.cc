@@ -17,6 +17,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "ops/cpu/device.h"
+#include "proto/base/cores.h"
 #include "proto/base/log.h"
 #include "proto/base/status.h"
 #include "storage/disk/directory.h"
@@ -68,7 +69,10 @@ std::string DefaultCalibrationFile(int threads) {
   } else if (home != nullptr && *home != '\0') {
     directory = absl::StrCat(home, "/.cache");
   }
-  return absl::StrCat(directory, "/troupe/calibration-", threads, ".textproto");
+  const int cores = UsableCoreCount();
+  return absl::StrCat(directory, "/troupe/calibration-", threads,
+                      threads > cores ? absl::StrCat("-on-", cores) : "",
+                      ".textproto");
 }
 
 std::string CalibrationDevice() {

@@ -15,7 +15,9 @@
 namespace troupe {
 
 // ${XDG_CACHE_HOME:-$HOME/.cache}/troupe/calibration-<threads>.textproto; under
-// /tmp where neither variable is set.
+// /tmp where neither variable is set. Where this process may run on fewer cores
+// (proto/base/cores.h), whose threads wait for each other, it is another file:
+// calibration-<threads>-on-<cores>.textproto.
 std::string DefaultCalibrationFile(int threads);
 
 // What a calibration is valid for, in its `device`: the processor's name, the

@@ -1,6 +1,5 @@
 #include "worker/calibrate/machine_times.h"
 
-#include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "proto/base/clock.h"
+#include "proto/base/cores.h"
 
 namespace troupe {
 namespace {
@@ -24,23 +24,11 @@ double SecondsOf(const timeval& time) {
   return static_cast<double>(time.tv_sec) + 1e-6 * time.tv_usec;
 }
 
-std::vector<bool> AllowedCores() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof(set), &set) != 0) {
-    return std::vector<bool>(CPU_SETSIZE, true);
-  }
-  std::vector<bool> allowed;
-  for (int core = 0; core < CPU_SETSIZE; ++core) {
-    allowed.push_back(CPU_ISSET(core, &set));
-  }
-  return allowed;
-}
-
-// Whether the line is of a core that counts.
-bool IsAllowed(absl::string_view name, const std::vector<bool>& allowed) {
-  size_t core = 0;
+// Whether the line is of one of the cores.
+bool IsOf(absl::string_view name, const std::vector<int>& cores) {
+  int core = 0;
   return absl::ConsumePrefix(&name, "cpu") && absl::SimpleAtoi(name, &core) &&
-         core < allowed.size() && allowed[core];
+         std::binary_search(cores.begin(), cores.end(), core);
 }
 
 double Share(double part, double whole) {
@@ -50,13 +38,13 @@ double Share(double part, double whole) {
 }  // namespace
 
 MachineTimes ParseProcStat(absl::string_view proc_stat,
-                           const std::vector<bool>& allowed,
+                           const std::vector<int>& cores,
                            double ticks_per_second) {
   MachineTimes times;
   for (const absl::string_view line : absl::StrSplit(proc_stat, '\n')) {
     const std::vector<absl::string_view> words =
         absl::StrSplit(line, ' ', absl::SkipEmpty());
-    if (words.empty() || !IsAllowed(words[0], allowed)) continue;
+    if (words.empty() || !IsOf(words[0], cores)) continue;
     ++times.cores;
     for (size_t column = 0; column <= kSteal; ++column) {
       int64_t ticks = 0;
@@ -77,7 +65,7 @@ MachineTimes ReadMachineTimes() {
   std::stringstream text;
   text << std::ifstream("/proc/stat").rdbuf();
   MachineTimes times = ParseProcStat(
-      text.str(), AllowedCores(), std::max(1.0, double(sysconf(_SC_CLK_TCK))));
+      text.str(), UsableCores(), std::max(1.0, double(sysconf(_SC_CLK_TCK))));
   times.wall = 1e-9 * RealClock().MonotonicNanos();
   for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
     rusage usage = {};

@@ -35,9 +35,10 @@ MachineReading SharesBetween(const MachineTimes& start,
 double LostShare(const MachineReading& reading);
 
 // Cores, busy and stolen seconds in the text of /proc/stat: of its lines
-// "cpuN" with allowed[N]. Idle, and waiting for disks, is not busy.
+// "cpuN" of these cores, in ascending order. Idle, and waiting for disks, is
+// not busy.
 MachineTimes ParseProcStat(absl::string_view proc_stat,
-                           const std::vector<bool>& allowed,
+                           const std::vector<int>& cores,
                            double ticks_per_second);
 
 }  // namespace troupe

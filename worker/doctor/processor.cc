@@ -1,11 +1,11 @@
 #include "worker/doctor/processor.h"
 
 #include <algorithm>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "ops/cpu/device.h"
+#include "proto/base/cores.h"
 #include "worker/doctor/cgroup.h"
 
 namespace troupe {
@@ -60,8 +60,7 @@ Finding CheckInstructionSet() {
 }
 
 Finding CheckCores() {
-  const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  return JudgeCores(std::max(1, cores), ReadCgroupLimits("").cores);
+  return JudgeCores(UsableCoreCount(), ReadCgroupLimits("").cores);
 }
 
 }  // namespace troupe

@@ -1,10 +1,8 @@
 #include "worker/service/describe.h"
 
-#include <algorithm>
-#include <thread>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "proto/base/cores.h"
 #include "proto/base/log.h"
 #include "proto/base/process_state.h"
 #include "proto/base/status.h"
@@ -71,8 +69,7 @@ absl::StatusOr<WorkerDescription> DescribeWorker(const DescribeOptions& options,
   worker.set_device(flags.device);
   // A GPU keeps about one busy: that of the lane which enqueues.
   worker.set_threads(options.gpu.has_value() ? 1 : flags.threads);
-  worker.set_host_cores(
-      std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
+  worker.set_host_cores(HostCoreCount());
   AddBudget(worker, DEVICE, flags.device_memory);
   AddBudget(worker, HOST, flags.host_memory);
   if (options.gpu.has_value()) *worker.mutable_gpu() = *options.gpu;

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <fstream>
-#include <thread>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "proto/base/cores.h"
 #include "proto/base/status.h"
 
 namespace troupe {
@@ -75,9 +75,7 @@ absl::StatusOr<WorkerOptions> ResolveOptions(WorkerOptions options) {
   if (options.name.empty()) {
     return absl::InvalidArgumentError("--name: must not be empty");
   }
-  const int cores =
-      std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  if (options.threads == 0) options.threads = cores;
+  if (options.threads == 0) options.threads = UsableCoreCount();
   if (options.threads < 0 || options.threads > 1024) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--threads: ", options.threads, " is not between 1 and 1024"));

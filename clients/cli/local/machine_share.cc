@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <fstream>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "proto/base/cores.h"
 
 namespace troupe {
 namespace {
@@ -26,8 +26,7 @@ int64_t AvailableBytes() {
 WorkerShare ShareOfMachine(int workers, const WorkerShare& wanted) {
   WorkerShare share = wanted;
   if (share.threads == 0) {
-    const int cores = std::thread::hardware_concurrency();
-    share.threads = std::max(1, cores / workers);
+    share.threads = std::max(1, UsableCoreCount() / workers);
   }
   const int64_t available = AvailableBytes();
   if (available == 0) return share;

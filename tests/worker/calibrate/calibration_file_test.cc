@@ -13,6 +13,7 @@
 
 #include "gtest/gtest.h"
 #include "ops/cpu/device.h"
+#include "tests/proto/base/on_one_core.h"
 
 namespace troupe {
 namespace {
@@ -149,17 +150,28 @@ TEST_F(CalibrationFile, AFailedMeasurementIsAnError) {
 
 TEST(DefaultCalibrationFile, FollowsTheUsersCache) {
   setenv("XDG_CACHE_HOME", "/cache", 1);
-  EXPECT_EQ(DefaultCalibrationFile(4), "/cache/troupe/calibration-4.textproto");
+  EXPECT_EQ(DefaultCalibrationFile(1), "/cache/troupe/calibration-1.textproto");
   unsetenv("XDG_CACHE_HOME");
   setenv("HOME", "/home/ada", 1);
-  EXPECT_EQ(DefaultCalibrationFile(2),
-            "/home/ada/.cache/troupe/calibration-2.textproto");
+  EXPECT_EQ(DefaultCalibrationFile(1),
+            "/home/ada/.cache/troupe/calibration-1.textproto");
   EXPECT_EQ(CalibrationDevice().substr(0, 4), "cpu ");
   // Rates of another one, as of a process that is held to it, are not taken.
   EXPECT_NE(
       CalibrationDevice().find(", " + CpuInstructionSets().back() + ", v"),
       std::string::npos)
       << CalibrationDevice();
+}
+
+// Its rates are not those of workers that have a core for each thread.
+TEST(DefaultCalibrationFile, IsAnotherWhereThreadsShareCores) {
+  setenv("XDG_CACHE_HOME", "/cache", 1);
+  OnOneCore([](int) {
+    EXPECT_EQ(DefaultCalibrationFile(1),
+              "/cache/troupe/calibration-1.textproto");
+    EXPECT_EQ(DefaultCalibrationFile(2),
+              "/cache/troupe/calibration-2-on-1.textproto");
+  });
 }
 
 }  // namespace

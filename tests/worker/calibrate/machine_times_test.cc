@@ -14,19 +14,19 @@ constexpr char kStat[] =
     "cpus 9 9 9\n";
 
 TEST(MachineTimes, SumsTheCoresThatCount) {
-  const MachineTimes all = ParseProcStat(kStat, {true, true, true}, 100);
+  const MachineTimes all = ParseProcStat(kStat, {0, 1, 2}, 100);
   EXPECT_EQ(all.cores, 3);
   EXPECT_DOUBLE_EQ(all.busy, 0.63 + 1.0 + 0.03);
   EXPECT_DOUBLE_EQ(all.stolen, 0.03 + 0.5);
-  const MachineTimes one = ParseProcStat(kStat, {false, true}, 100);
+  const MachineTimes one = ParseProcStat(kStat, {1, 7}, 100);
   EXPECT_EQ(one.cores, 1);
   EXPECT_DOUBLE_EQ(one.busy, 1.0);
   EXPECT_DOUBLE_EQ(one.stolen, 0.5);
 }
 
 TEST(MachineTimes, NothingReadIsNoCore) {
-  EXPECT_EQ(ParseProcStat("", {true}, 100).cores, 0);
-  EXPECT_EQ(ParseProcStat("cpu 1 2 3 4\n", {true}, 100).cores, 0);
+  EXPECT_EQ(ParseProcStat("", {0}, 100).cores, 0);
+  EXPECT_EQ(ParseProcStat("cpu 1 2 3 4\n", {0}, 100).cores, 0);
   const MachineReading reading =
       SharesBetween({.wall = 1}, {.wall = 9, .own = 5});
   EXPECT_EQ(reading.own_share(), 0);

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "tests/proto/base/on_one_core.h"
 
 namespace troupe {
 namespace {
@@ -28,6 +29,16 @@ TEST(ResolveOptions, FillsInThisMachine) {
   EXPECT_GE(options->threads, 1);
   EXPECT_GT(options->device_memory, 1 << 20);
   EXPECT_GT(options->host_memory, 0);
+}
+
+// Of a worker that is pinned, more threads than cores would wait for each
+// other.
+TEST(ResolveOptions, TakesTheCoresThatItMayUse) {
+  OnOneCore([](int) {
+    const auto options = ResolveOptions({.scheduler = "127.0.0.1:1"});
+    ASSERT_TRUE(options.ok()) << options.status();
+    EXPECT_EQ(options->threads, 1);
+  });
 }
 
 TEST(ResolveOptions, KeepsWhatIsSaid) {

@@ -1,11 +1,10 @@
 #include "worker/collective/shared_memory/phases.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "proto/base/cores.h"
 #include "proto/base/status.h"
 
 namespace troupe {
@@ -25,13 +24,6 @@ void Pause() {
 #endif
 }
 
-int UsableCores() {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  if (sched_getaffinity(0, sizeof(cores), &cores) != 0) return 1;
-  return CPU_COUNT(&cores);
-}
-
 }  // namespace
 
 Phases::Phases(const SegmentMap& map, Members& members, int rank)
@@ -39,7 +31,7 @@ Phases::Phases(const SegmentMap& map, Members& members, int rank)
       members_(members),
       rank_(rank),
       state_(map.state(rank)),
-      spins_(map.ranks() <= UsableCores()),
+      spins_(map.ranks() <= UsableCoreCount()),
       spin_(kSpinMax) {}
 
 absl::Status Phases::Begin(absl::Time deadline, uint64_t call) {

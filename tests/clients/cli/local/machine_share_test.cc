@@ -2,6 +2,7 @@
 
 #include "absl/strings/numbers.h"
 #include "gtest/gtest.h"
+#include "tests/proto/base/on_one_core.h"
 
 namespace troupe {
 namespace {
@@ -39,6 +40,10 @@ TEST(MachineShare, DividesTheRest) {
   ASSERT_TRUE(absl::SimpleAtoi(many.host_memory, &part))
       << "left to themselves, all would count on what one leaves over";
   EXPECT_LT(part, all / 1000);
+}
+
+TEST(MachineShare, IsOfTheCoresThatTroupeMayUse) {
+  OnOneCore([](int) { EXPECT_EQ(ShareOfMachine(1, {}).threads, 1); });
 }
 
 }  // namespace
