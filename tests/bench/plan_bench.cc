@@ -1,7 +1,8 @@
 // How long a plan takes, from the job to the checked and predicted plan, and
 // how large it is: for each of a few sizes of cluster, of ever more ranks, and
 // for one rank's pipeline with many units and micro-batches. Each row is a
-// process of its own, so that its memory is its own.
+// process of its own, so that its memory is its own. The last line says how the
+// machine was meanwhile (machine_span.h).
 //
 //   bazel run //tests/bench:plan_bench            # all rows
 //   bazel run //tests/bench:plan_bench -- 96      # those whose name has this
@@ -20,6 +21,7 @@
 #include "proto/base/clock.h"
 #include "proto/job.pb.h"
 #include "scheduler/planner/planner.h"
+#include "tests/bench/machine_span.h"
 
 namespace troupe {
 namespace {
@@ -159,6 +161,7 @@ void Run(const Row& row) {
 int main(int argc, char** argv) {
   std::printf("%-88s %10s %11s %13s\n", "", "compiled", "memory", "plan");
   std::fflush(stdout);
+  troupe::MachineSpan machine(1);
   for (const troupe::Row& row : troupe::Rows()) {
     if (argc > 1 && !absl::StrContains(row.name(), argv[1])) continue;
     const pid_t child = fork();
@@ -170,6 +173,8 @@ int main(int argc, char** argv) {
     if (waitpid(child, &status, 0) != child || status != 0) {
       std::printf("%-88s failed\n", row.name().c_str());
     }
+    machine.Probe();
   }
+  std::printf("%s\n", machine.Line().c_str());
   return 0;
 }

@@ -6,7 +6,8 @@
 // The checkpoint is written first, by one rank, into a folder of its own that
 // is removed at the end. Before each round its files are put out of the page
 // cache. Time is from the first rank's begin to the last one's end; the bytes
-// are those that the kernel says this process asked for.
+// are those that the kernel says this process asked for. The last line says how
+// the machine was meanwhile (machine_span.h).
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -30,6 +31,7 @@
 #include "storage/dataset/token_file_writer.h"
 #include "storage/engine/make_engine.h"
 #include "storage/tier/allocator.h"
+#include "tests/bench/machine_span.h"
 #include "worker/collective/key_value_store.h"
 #include "worker/engine/starting_point.h"
 
@@ -194,6 +196,7 @@ void Measure(const JobSpec& job, const Options& options) {
     ranks.push_back(std::make_unique<Rank>(plan, rank));
     InitializeFromSeed(*ranks.back()->state);  // touches its memory
   }
+  MachineSpan machine(options.ranks);
   for (int round = 0; round < options.rounds; ++round) {
     PutOutOfCache(job.checkpoint().directory());
     InMemoryStore store;
@@ -211,7 +214,9 @@ void Measure(const JobSpec& job, const Options& options) {
                 (RealClock().MonotonicNanos() - begin) * 1e-9,
                 (BytesRead() - read) * 1e-9);
     std::fflush(stdout);
+    machine.Probe();
   }
+  std::printf("%s\n", machine.Line().c_str());
 }
 
 void Run(const Options& options) {
