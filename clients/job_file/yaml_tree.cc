@@ -99,6 +99,7 @@ class TreeBuilder final : public YAML::EventHandler {
   }
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    if (!status_.ok()) return;  // the sizes of thousands more take seconds
     const auto found = anchors_.find(anchor);
     if (found == anchors_.end()) {
       Fail(At(mark, YamlNode::Kind::kNull), "an alias inside its own anchor");
