@@ -4,7 +4,8 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
 #include "storage/engine/little_endian.h"
@@ -153,6 +154,19 @@ absl::Status ReadNormalizerSpec(absl::string_view message,
   });
 }
 
+// The byte that a text as "<0xE2>" stands for; -1: none.
+int ByteOf(absl::string_view text) {
+  constexpr absl::string_view kDigits = "0123456789ABCDEF";
+  if (text.size() != 6 || !absl::ConsumePrefix(&text, "<0x") ||
+      !absl::ConsumeSuffix(&text, ">")) {
+    return -1;
+  }
+  const size_t high = kDigits.find(text[0]);
+  const size_t low = kDigits.find(text[1]);
+  if (high == kDigits.npos || low == kDigits.npos) return -1;
+  return static_cast<int>(16 * high + low);
+}
+
 }  // namespace
 
 std::vector<int32_t> BytePieces(const SentencePieceModel& model) {
@@ -161,11 +175,8 @@ std::vector<int32_t> BytePieces(const SentencePieceModel& model) {
   for (size_t id = 0; id < model.pieces.size(); ++id) {
     const SentencePiece& piece = model.pieces[id];
     if (piece.type != PieceType::kByte) continue;
-    for (int byte = 0; byte < 256; ++byte) {
-      if (piece.text == absl::StrFormat("<0x%02X>", byte)) {
-        ids[byte] = static_cast<int32_t>(id);
-      }
-    }
+    const int byte = ByteOf(piece.text);
+    if (byte >= 0) ids[byte] = static_cast<int32_t>(id);
   }
   return ids;
 }
