@@ -23,6 +23,12 @@ const std::string& InMemoryEngine::Content(const std::string& path) const {
   return it->second;
 }
 
+std::string& InMemoryEngine::Content(const std::string& path) {
+  const auto it = contents_.find(path);
+  CHECK(it != contents_.end()) << path;
+  return it->second;
+}
+
 absl::StatusOr<IoFile> InMemoryEngine::Open(const std::string& path,
                                             IoMode mode) {
   const bool exists = contents_.count(path) > 0;
@@ -46,18 +52,25 @@ absl::StatusOr<uint64_t> InMemoryEngine::Size(IoFile file) {
   return contents_[Find(file).path].size();
 }
 
-absl::Status InMemoryEngine::Submit(const IoRequest& request) {
-  Find(request.file);
-  if (in_flight() == depth_) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "in_memory engine: ", depth_, " requests in flight; poll first"));
+void InMemoryEngine::Start(absl::Span<const IoRequest> requests) {
+  for (const IoRequest& request : requests) {
+    Find(request.file);
+    queue_.push_back(request);
   }
-  queue_.push_back(request);
-  return absl::OkStatus();
+}
+
+void InMemoryEngine::Cancel() {
+  for (const IoRequest& request : std::exchange(queue_, {})) {
+    Transfer transfer(request, Find(request.file).path);
+    transfer.Cancel();
+    transfer.Advance(-ECANCELED, false);
+    cancelled_.push_back({request.tag, transfer.status()});
+  }
 }
 
 std::vector<IoCompletion> InMemoryEngine::Poll(absl::Duration timeout) {
-  std::vector<IoCompletion> done;
+  std::vector<IoCompletion> done = std::exchange(cancelled_, {});
+  if (!done.empty()) return done;
   if (faults_.shuffle_seed == 0) {
     for (const IoRequest& request : std::exchange(queue_, {})) {
       done.push_back(Run(request));

@@ -39,16 +39,24 @@ class InMemoryEngine final : public IoEngine {
   void set_faults(InMemoryFaults faults) { faults_ = std::move(faults); }
   // Requires that the file exists.
   const std::string& Content(const std::string& path) const;
+  // The same, to be changed behind the engine's back.
+  std::string& Content(const std::string& path);
 
   absl::string_view name() const override { return "in_memory"; }
   int depth() const override { return depth_; }
-  int in_flight() const override { return static_cast<int>(queue_.size()); }
+  int in_flight() const override {
+    return static_cast<int>(queue_.size() + cancelled_.size());
+  }
   absl::StatusOr<IoFile> Open(const std::string& path, IoMode mode) override;
   absl::StatusOr<uint64_t> Size(IoFile file) override;
-  absl::Status Submit(const IoRequest& request) override;
   std::vector<IoCompletion> Poll(absl::Duration timeout) override;
+  // Of all that is in flight nothing is done.
+  void Cancel() override;
   absl::Status Sync(IoFile file) override;
   absl::Status Close(IoFile file) override;
+
+ protected:
+  void Start(absl::Span<const IoRequest> requests) override;
 
  private:
   struct OpenFile {
@@ -69,7 +77,9 @@ class InMemoryEngine final : public IoEngine {
   int next_id_ = 0;
   std::map<std::string, std::string> contents_;  // by path
   absl::flat_hash_map<int, OpenFile> open_;
-  std::vector<IoRequest> queue_;  // at most depth_
+  // At most depth_ in sum.
+  std::vector<IoRequest> queue_;
+  std::vector<IoCompletion> cancelled_;
 };
 
 }  // namespace troupe

@@ -15,22 +15,39 @@
 #include "proto/base/check.h"
 #include "proto/base/status.h"
 #include "storage/engine/posix_file.h"
+#include "storage/engine/ring_tables.h"
 #include "storage/engine/transfer.h"
 
 namespace troupe {
 namespace {
 
-// A file by the page cache and, where the file system allows it, past it.
+// What says that a completion is that of asking to cancel, and no slot's.
+constexpr uint64_t kCancelled = UINT64_MAX;
+
+// How an operation names a file: by its number in the ring's table, else by its
+// descriptor.
+struct FileName {
+  int fd = -1;
+  int number = -1;
+};
+
+// A file by way of the page cache and, where the file system allows it, past
+// it. One of mode kDirect has a single descriptor, which is the first.
 struct RingFile {
-  PosixFile cached;
-  int direct_fd = -1;
+  PosixFile file;
+  FileName first;
+  FileName direct;
   bool direct_refused = false;
 };
 
 class IoUringEngine final : public IoEngine {
  public:
   IoUringEngine(int depth, const io_uring& ring)
-      : depth_(depth), ring_(ring), slots_(depth) {
+      : depth_(depth),
+        ring_(ring),
+        known_files_(ring_),
+        known_memory_(ring_),
+        slots_(depth) {
     for (int i = depth - 1; i >= 0; --i) free_.push_back(i);
   }
 
@@ -38,7 +55,7 @@ class IoUringEngine final : public IoEngine {
     while (in_flight() > 0) Poll(absl::InfiniteDuration());
     io_uring_queue_exit(&ring_);
     for (auto& [id, file] : files_) {
-      if (file->direct_fd >= 0) close(file->direct_fd);
+      if (file->direct.fd >= 0) close(file->direct.fd);
     }
   }
 
@@ -49,39 +66,23 @@ class IoUringEngine final : public IoEngine {
   }
 
   absl::StatusOr<IoFile> Open(const std::string& path, IoMode mode) override {
-    ASSIGN_OR_RETURN(PosixFile cached, PosixFile::Open(path, mode));
-    // Refusal (EINVAL on tmpfs and others) only costs the short way.
+    ASSIGN_OR_RETURN(PosixFile file, PosixFile::Open(path, mode));
+    // Refusal (EINVAL on some file systems) only costs the short way.
     const int direct_fd =
-        mode == IoMode::kReadCached
+        mode == IoMode::kReadCached || mode == IoMode::kDirect
             ? -1
             : open(path.c_str(), (OpenFlags(mode) & ~(O_CREAT | O_TRUNC)) |
                                      O_DIRECT | O_CLOEXEC);
     const int id = next_id_++;
-    files_.emplace(
-        id, std::make_unique<RingFile>(RingFile{std::move(cached), direct_fd}));
+    const FileName first = {file.fd(), known_files_.Add(file.fd())};
+    const FileName direct = {direct_fd, known_files_.Add(direct_fd)};
+    files_.emplace(id, std::make_unique<RingFile>(
+                           RingFile{std::move(file), first, direct}));
     return IoFile{id};
   }
 
   absl::StatusOr<uint64_t> Size(IoFile file) override {
-    return Find(file).cached.Size();
-  }
-
-  absl::Status Submit(const IoRequest& request) override {
-    if (free_.empty()) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "io_uring engine: ", depth_, " requests in flight; poll first"));
-    }
-    RingFile& file = Find(request.file);
-    const int index = free_.back();
-    free_.pop_back();
-    slots_[index] = {Transfer(request, file.cached.path()), &file, false};
-    if (request.bytes == 0) {
-      Finish(index);  // nothing for the kernel to do
-      return absl::OkStatus();
-    }
-    Prepare(index);
-    Enter();
-    return absl::OkStatus();
+    return Find(file).file.Size();
   }
 
   std::vector<IoCompletion> Poll(absl::Duration timeout) override {
@@ -97,14 +98,55 @@ class IoUringEngine final : public IoEngine {
     }
   }
 
-  absl::Status Sync(IoFile file) override { return Find(file).cached.Sync(); }
+  void Cancel() override {
+    Enter();  // the kernel can only cancel what it has
+    for (int i = 0; i < depth_; ++i) {
+      if (!slots_[i].under_way) continue;
+      slots_[i].transfer.Cancel();
+      // Where no more than the slots' room is left, it ends by itself.
+      if (io_uring_sq_space_left(&ring_) <= static_cast<unsigned>(depth_)) {
+        continue;
+      }
+      io_uring_sqe* entry = io_uring_get_sqe(&ring_);
+      io_uring_prep_cancel64(entry, static_cast<uint64_t>(i), 0);
+      io_uring_sqe_set_data64(entry, kCancelled);
+    }
+    Enter();
+  }
+
+  absl::Status RegisterMemory(char* data, size_t bytes) override {
+    return known_memory_.Add(data, bytes);
+  }
+
+  void ForgetMemory(const char* data) override { known_memory_.Remove(data); }
+
+  absl::Status Sync(IoFile file) override { return Find(file).file.Sync(); }
 
   absl::Status Close(IoFile file) override {
     RingFile& open = Find(file);
-    if (open.direct_fd >= 0) close(open.direct_fd);
-    const absl::Status status = open.cached.Close();
+    known_files_.Remove(open.first.number);
+    known_files_.Remove(open.direct.number);
+    if (open.direct.fd >= 0) close(open.direct.fd);
+    const absl::Status status = open.file.Close();
     files_.erase(file.id);
     return status;
+  }
+
+ protected:
+  void Start(absl::Span<const IoRequest> requests) override {
+    for (const IoRequest& request : requests) {
+      RingFile& file = Find(request.file);
+      const int index = free_.back();
+      free_.pop_back();
+      slots_[index] = {Transfer(request, file.file.path()), &file,
+                       /*direct=*/false, /*under_way=*/true};
+      if (request.bytes == 0) {
+        Finish(index);  // nothing for the kernel to do
+      } else {
+        Prepare(index);
+      }
+    }
+    Enter();
   }
 
  private:
@@ -112,6 +154,7 @@ class IoUringEngine final : public IoEngine {
     Transfer transfer;
     RingFile* file = nullptr;  // stays open while a request is in flight
     bool direct = false;       // whether the operation under way is
+    bool under_way = false;    // and not finished
   };
   struct Result {
     int slot;
@@ -124,22 +167,32 @@ class IoUringEngine final : public IoEngine {
     return *it->second;
   }
 
-  // Queues the slot's next operation. A slot has one entry at a time and the
-  // ring one for each slot, so there is always room.
+  // Queues the slot's next operation. A slot has one entry at a time, for which
+  // the ring always has room.
   void Prepare(int index) {
     Slot& slot = slots_[index];
     const Transfer& t = slot.transfer;
-    slot.direct = slot.file->direct_fd >= 0 && !slot.file->direct_refused &&
+    slot.direct = slot.file->direct.fd >= 0 && !slot.file->direct_refused &&
                   t.FitsDirect();
-    const int fd = slot.direct ? slot.file->direct_fd : slot.file->cached.fd();
+    const FileName& name = slot.direct ? slot.file->direct : slot.file->first;
+    const int file = name.number >= 0 ? name.number : name.fd;
+    const int memory = known_memory_.Find(t.data(), t.bytes());
     io_uring_sqe* entry = io_uring_get_sqe(&ring_);
     CHECK(entry != nullptr);
+    const bool reads = t.request().kind == IoKind::kRead;
     const unsigned bytes = static_cast<unsigned>(t.bytes());
-    if (t.request().kind == IoKind::kRead) {
-      io_uring_prep_read(entry, fd, t.data(), bytes, t.offset());
+    if (reads && memory >= 0) {
+      io_uring_prep_read_fixed(entry, file, t.data(), bytes, t.offset(),
+                               memory);
+    } else if (reads) {
+      io_uring_prep_read(entry, file, t.data(), bytes, t.offset());
+    } else if (memory >= 0) {
+      io_uring_prep_write_fixed(entry, file, t.data(), bytes, t.offset(),
+                                memory);
     } else {
-      io_uring_prep_write(entry, fd, t.data(), bytes, t.offset());
+      io_uring_prep_write(entry, file, t.data(), bytes, t.offset());
     }
+    if (name.number >= 0) io_uring_sqe_set_flags(entry, IOSQE_FIXED_FILE);
     io_uring_sqe_set_data64(entry, static_cast<uint64_t>(index));
   }
 
@@ -161,10 +214,13 @@ class IoUringEngine final : public IoEngine {
     std::vector<Result> results;
     io_uring_cqe* entry;
     unsigned head;
+    unsigned count = 0;
     io_uring_for_each_cqe(&ring_, head, entry) {
+      ++count;
+      if (entry->user_data == kCancelled) continue;
       results.push_back({static_cast<int>(entry->user_data), entry->res});
     }
-    io_uring_cq_advance(&ring_, static_cast<unsigned>(results.size()));
+    io_uring_cq_advance(&ring_, count);
     return results;
   }
 
@@ -181,6 +237,7 @@ class IoUringEngine final : public IoEngine {
 
   // The slot stays taken until Poll hands the completion out.
   void Finish(int index) {
+    slots_[index].under_way = false;
     const Transfer& transfer = slots_[index].transfer;
     done_.push_back({transfer.request().tag, transfer.status()});
     done_slots_.push_back(index);
@@ -206,6 +263,8 @@ class IoUringEngine final : public IoEngine {
 
   const int depth_;
   io_uring ring_;
+  RingFiles known_files_;
+  RingMemory known_memory_;
   int next_id_ = 0;
   absl::flat_hash_map<int, std::unique_ptr<RingFile>> files_;
   std::vector<Slot> slots_;
@@ -220,8 +279,8 @@ absl::StatusOr<std::unique_ptr<IoEngine>> MakeIoUringEngine(int depth) {
   CHECK(depth >= 1 && depth <= 4096) << depth;
   io_uring ring;
   io_uring_params params = {};
-  const int error =
-      io_uring_queue_init_params(static_cast<unsigned>(depth), &ring, &params);
+  const int error = io_uring_queue_init_params(2 * static_cast<unsigned>(depth),
+                                               &ring, &params);
   if (error == -ENOSYS) {
     return absl::UnavailableError("the kernel has no io_uring (ENOSYS)");
   }

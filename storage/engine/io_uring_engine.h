@@ -1,6 +1,7 @@
 // The engine over Linux's io_uring: requests go to the kernel through a ring,
 // and aligned ones past the page cache, straight between the caller's memory
-// and the device.
+// and the device. The kernel knows open files, and memory that was registered,
+// by number (ring_tables.h).
 #ifndef TROUPE_STORAGE_ENGINE_IO_URING_ENGINE_H_
 #define TROUPE_STORAGE_ENGINE_IO_URING_ENGINE_H_
 

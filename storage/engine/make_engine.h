@@ -13,8 +13,11 @@ namespace troupe {
 
 struct MakeIoEngineOptions {
   std::string kind = "auto";  // "auto", "io_uring" or "thread_pool"
-  int depth = 32;             // requests in flight, 1 to 4096
-  bool log = true;            // one line that says which it is
+  // Requests in flight, 1 to 4096. A disk is kept busy by its rate times its
+  // latency: at 1 MiB a request 32 do for 14 GB/s and 2 ms, which is more than
+  // any one has. More of them only wait longer.
+  int depth = 32;
+  bool log = true;  // one line that says which it is
 };
 
 // InvalidArgument for an unknown kind or depth; Unavailable where "io_uring" is

@@ -43,6 +43,8 @@ int OpenFlags(IoMode mode) {
       return O_RDWR | O_CREAT | O_TRUNC;
     case IoMode::kReadWrite:
       return O_RDWR | O_CREAT;
+    case IoMode::kDirect:
+      return O_RDWR | O_CREAT | O_DIRECT;
   }
   return O_RDONLY;
 }
@@ -57,7 +59,11 @@ absl::StatusOr<PosixFile> PosixFile::Open(const std::string& path,
         absl::StrCat(path, ": is a pipe; its content has to be a file"));
   }
   const int fd = OpenRetrying(path, OpenFlags(mode));
-  if (fd < 0) return ErrnoStatus(errno, absl::StrCat(path, ": open"));
+  if (fd < 0) {
+    const absl::string_view how =
+        mode == IoMode::kDirect ? " past the page cache (O_DIRECT)" : "";
+    return ErrnoStatus(errno, absl::StrCat(path, ": open", how));
+  }
   return PosixFile(path, fd);
 }
 

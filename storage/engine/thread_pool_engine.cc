@@ -1,6 +1,7 @@
 #include "storage/engine/thread_pool_engine.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <deque>
 #include <optional>
 #include <thread>
@@ -8,11 +9,11 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
-#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
 #include "storage/engine/posix_file.h"
+#include "storage/engine/transfer.h"
 
 namespace troupe {
 namespace {
@@ -51,18 +52,6 @@ class ThreadPoolEngine final : public IoEngine {
     return Find(file).Size();
   }
 
-  absl::Status Submit(const IoRequest& request) override {
-    if (in_flight_ == depth_) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "thread_pool engine: ", depth_, " requests in flight; poll first"));
-    }
-    const PosixFile& file = Find(request.file);
-    ++in_flight_;
-    absl::MutexLock lock(&mutex_);
-    queue_.push_back({request, &file});
-    return absl::OkStatus();
-  }
-
   std::vector<IoCompletion> Poll(absl::Duration timeout) override {
     if (in_flight_ == 0) return {};
     std::vector<IoCompletion> done;
@@ -76,12 +65,32 @@ class ThreadPoolEngine final : public IoEngine {
     return done;
   }
 
+  // What a thread has begun ends by itself.
+  void Cancel() override {
+    absl::MutexLock lock(&mutex_);
+    for (const Job& job : std::exchange(queue_, {})) {
+      Transfer transfer(job.request, job.file->path());
+      transfer.Cancel();
+      transfer.Advance(-ECANCELED, false);
+      done_.push_back({job.request.tag, transfer.status()});
+    }
+  }
+
   absl::Status Sync(IoFile file) override { return Find(file).Sync(); }
 
   absl::Status Close(IoFile file) override {
     const absl::Status status = Find(file).Close();
     files_.erase(file.id);
     return status;
+  }
+
+ protected:
+  void Start(absl::Span<const IoRequest> requests) override {
+    in_flight_ += static_cast<int>(requests.size());
+    absl::MutexLock lock(&mutex_);
+    for (const IoRequest& request : requests) {
+      queue_.push_back({request, &Find(request.file)});
+    }
   }
 
  private:

@@ -27,6 +27,12 @@ bool Transfer::FitsDirect() const {
 }
 
 Transfer::Next Transfer::Advance(int64_t result, bool direct) {
+  const Next next = Judge(result, direct);
+  if (next == Next::kDone || !cancelled_) return next;
+  return Fail(absl::CancelledError(absl::StrCat(What(), ": was cancelled")));
+}
+
+Transfer::Next Transfer::Judge(int64_t result, bool direct) {
   if (result > 0) {
     CHECK_LE(static_cast<size_t>(result), bytes());
     moved_ += static_cast<size_t>(result);
@@ -45,6 +51,7 @@ Transfer::Next Transfer::Advance(int64_t result, bool direct) {
   switch (const int error = static_cast<int>(-result)) {
     case EINTR:   // a signal came first
     case EAGAIN:  // the kernel had no room to start it
+    case ECANCELED:
       return Next::kAgain;
     case EINVAL:  // not every file system does O_DIRECT; go by the page cache
       if (direct) {

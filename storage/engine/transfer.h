@@ -35,11 +35,16 @@ class Transfer {
   // result.
   Next Advance(int64_t result, bool direct);
 
+  // Whatever is moved by now, no other operation follows: the next result ends
+  // the request, as Cancelled unless all is moved or it has failed.
+  void Cancel() { cancelled_ = true; }
+
   // Whether O_DIRECT was refused, so that the file need not try it again.
   bool direct_refused() const { return direct_refused_; }
   const absl::Status& status() const { return status_; }
 
  private:
+  Next Judge(int64_t result, bool direct);
   Next Fail(absl::Status status);
   std::string What() const;
 
@@ -47,6 +52,7 @@ class Transfer {
   std::string path_;
   size_t moved_ = 0;
   bool direct_refused_ = false;
+  bool cancelled_ = false;
   absl::Status status_;
 };
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "proto/base/check.h"
 #include "storage/engine/make_engine.h"
 
 namespace troupe {
@@ -31,10 +32,6 @@ class SlowDisk final : public IoEngine {
   absl::StatusOr<uint64_t> Size(IoFile file) override {
     return disk_->Size(file);
   }
-  absl::Status Submit(const IoRequest& request) override {
-    if (request.kind == IoKind::kWrite) writes_[request.tag] = request.bytes;
-    return disk_->Submit(request);
-  }
   std::vector<IoCompletion> Poll(absl::Duration timeout) override {
     std::vector<IoCompletion> done = disk_->Poll(timeout);
     for (const IoCompletion& completion : done) {
@@ -45,8 +42,17 @@ class SlowDisk final : public IoEngine {
     }
     return done;
   }
+  void Cancel() override { disk_->Cancel(); }
   absl::Status Sync(IoFile file) override { return disk_->Sync(file); }
   absl::Status Close(IoFile file) override { return disk_->Close(file); }
+
+ protected:
+  void Start(absl::Span<const IoRequest> requests) override {
+    for (const IoRequest& request : requests) {
+      if (request.kind == IoKind::kWrite) writes_[request.tag] = request.bytes;
+    }
+    CHECK_OK(disk_->Submit(requests));
+  }
 
  private:
   const std::function<void(uint64_t)> wrote_;

@@ -180,6 +180,116 @@ TEST_P(EngineContract, RefusesMoreThanItsDepth) {
   EXPECT_EQ(engine_->in_flight(), 0);
 }
 
+TEST_P(EngineContract, TakesABatchWholeOrNotAtAll) {
+  const IoFile file = Open("data");
+  char bytes[kDepth + 1] = {'a', 'b', 'c', 'd', 'e'};
+  std::vector<IoRequest> requests;
+  for (uint64_t i = 0; i <= kDepth; ++i) {
+    requests.push_back({IoKind::kWrite, file, i, bytes + i, 1, i});
+  }
+  EXPECT_TRUE(Fails(engine_->Submit(requests),
+                    absl::StatusCode::kFailedPrecondition, {"no room for 5"}));
+  EXPECT_EQ(engine_->in_flight(), 0);
+  requests.pop_back();
+  ASSERT_TRUE(engine_->Submit(requests).ok());
+  EXPECT_EQ(engine_->in_flight(), kDepth);
+  for (const auto& [tag, status] : Drain()) EXPECT_TRUE(status.ok()) << status;
+  char read[kDepth];
+  ASSERT_TRUE(RunOne({IoKind::kRead, file, 0, read, kDepth, 1}).ok());
+  EXPECT_EQ(std::string(read, kDepth), "abcd");
+}
+
+TEST_P(EngineContract, GoesPastThePageCacheOnly) {
+  const absl::StatusOr<IoFile> file =
+      engine_->Open(dir_.File("direct"), IoMode::kDirect);
+  if (absl::IsInvalidArgument(file.status())) {
+    EXPECT_TRUE(Fails(file.status(), absl::StatusCode::kInvalidArgument,
+                      {dir_.File("direct"), "O_DIRECT"}));
+    GTEST_SKIP() << file.status();
+  }
+  ASSERT_TRUE(file.ok()) << file.status();
+  constexpr size_t kBytes = 3 * kIoAlignment;
+  AlignedBuffer out(kBytes), in(kBytes);
+  Fill(9, kBytes, out.data());
+  ASSERT_TRUE(
+      RunOne({IoKind::kWrite, *file, kIoAlignment, out.data(), kBytes, 1})
+          .ok());
+  ASSERT_TRUE(
+      RunOne({IoKind::kRead, *file, kIoAlignment, in.data(), kBytes, 2}).ok());
+  EXPECT_EQ(memcmp(out.data(), in.data(), kBytes), 0);
+  EXPECT_EQ(*engine_->Size(*file), 4 * kIoAlignment);
+  EXPECT_TRUE(Fails(
+      RunOne({IoKind::kRead, *file, 4 * kIoAlignment, in.data(), kBytes, 3}),
+      absl::StatusCode::kOutOfRange, {"at offset 16384"}));
+  EXPECT_TRUE(engine_->Close(*file).ok());
+}
+
+TEST_P(EngineContract, MovesToAndFromMemoryThatItKnows) {
+  const IoFile file = Open("data");
+  constexpr size_t kBytes = 4 * kIoAlignment;
+  AlignedBuffer known(kBytes), other(kBytes);
+  const absl::Status registered =
+      engine_->RegisterMemory(known.data(), 2 * kIoAlignment);
+  // Where it may lock no memory, or the kernel is old, it says what to do.
+  if (!registered.ok()) std::cout << registered << std::endl;
+  // Inside of it, across its end, outside of it; and of a second part.
+  engine_->RegisterMemory(known.data() + 3 * kIoAlignment, kIoAlignment)
+      .IgnoreError();
+  for (const size_t at : {0u, 1u, 2u, 3u}) {
+    for (const size_t bytes : {kIoAlignment, kIoAlignment + 1}) {
+      if (at * kIoAlignment + bytes > kBytes) continue;
+      char* const data = known.data() + at * kIoAlignment;
+      Fill(at, bytes, data);
+      ASSERT_TRUE(
+          RunOne({IoKind::kWrite, file, at * kIoAlignment, data, bytes, 1})
+              .ok());
+      memcpy(other.data(), data, bytes);
+      memset(data, 0, bytes);
+      ASSERT_TRUE(
+          RunOne({IoKind::kRead, file, at * kIoAlignment, data, bytes, 2})
+              .ok());
+      EXPECT_EQ(memcmp(other.data(), data, bytes), 0) << at << " " << bytes;
+    }
+  }
+  engine_->ForgetMemory(known.data());
+  engine_->ForgetMemory(known.data());
+  EXPECT_TRUE(
+      RunOne({IoKind::kRead, file, 0, known.data(), kIoAlignment, 3}).ok());
+  // What was forgotten may be registered anew, all of it and not as before.
+  engine_->ForgetMemory(known.data() + 3 * kIoAlignment);
+  EXPECT_EQ(engine_->RegisterMemory(known.data(), kBytes).code(),
+            registered.code());
+  EXPECT_TRUE(RunOne({IoKind::kRead, file, 0, known.data(), kBytes, 4}).ok());
+}
+
+TEST_P(EngineContract, WhatIsCancelledCompletesOnce) {
+  const IoFile file = Open("data");
+  constexpr size_t kBytes = size_t{1} << 20;
+  AlignedBuffer data(kDepth * kBytes);
+  Fill(2, kIoAlignment, data.data());
+  for (int round = 0; round < 20; ++round) {
+    for (uint64_t i = 0; i < kDepth; ++i) {
+      ASSERT_TRUE(engine_
+                      ->Submit({IoKind::kWrite, file, i * kBytes,
+                                data.data() + i * kBytes, kBytes, i})
+                      .ok());
+    }
+    engine_->Cancel();
+    engine_->Cancel();
+    const std::map<uint64_t, absl::Status> done = Drain();
+    EXPECT_EQ(done.size(), kDepth);
+    for (const auto& [tag, status] : done) {
+      EXPECT_TRUE(status.ok() ||
+                  Fails(status, absl::StatusCode::kCancelled,
+                        {dir_.File("data"), "write of", "was cancelled"}))
+          << status;
+    }
+  }
+  engine_->Cancel();
+  EXPECT_EQ(engine_->in_flight(), 0);
+  EXPECT_TRUE(RunOne({IoKind::kWrite, file, 0, data.data(), kBytes, 1}).ok());
+}
+
 TEST_P(EngineContract, PollReturnsAtOnceWhenNothingIsInFlight) {
   EXPECT_TRUE(engine_->Poll(absl::InfiniteDuration()).empty());
 }

@@ -3,6 +3,7 @@
 #include <cerrno>
 
 #include "gtest/gtest.h"
+#include "proto/base/check.h"
 #include "proto/base/crc32c.h"
 #include "proto/base/philox.h"
 #include "storage/engine/in_memory_engine.h"
@@ -145,14 +146,10 @@ class SyncedDisk final : public IoEngine {
   absl::StatusOr<uint64_t> Size(IoFile file) override {
     return disk_.Size(file);
   }
-  absl::Status Submit(const IoRequest& request) override {
-    unsynced_ += request.bytes;
-    unsynced_max = std::max(unsynced_max, unsynced_);
-    return disk_.Submit(request);
-  }
   std::vector<IoCompletion> Poll(absl::Duration timeout) override {
     return disk_.Poll(timeout);
   }
+  void Cancel() override { disk_.Cancel(); }
   absl::Status Sync(IoFile file) override {
     unsynced_ = 0;
     return disk_.Sync(file);
@@ -160,6 +157,13 @@ class SyncedDisk final : public IoEngine {
   absl::Status Close(IoFile file) override { return disk_.Close(file); }
 
   size_t unsynced_max = 0;
+
+ protected:
+  void Start(absl::Span<const IoRequest> requests) override {
+    for (const IoRequest& request : requests) unsynced_ += request.bytes;
+    unsynced_max = std::max(unsynced_max, unsynced_);
+    CHECK_OK(disk_.Submit(requests));
+  }
 
  private:
   InMemoryEngine disk_{4};

@@ -59,6 +59,23 @@ TEST(InMemoryEngine, ShufflesCompletions) {
   EXPECT_EQ(engine.in_flight(), 0);
 }
 
+TEST(InMemoryEngine, DoesNothingOfWhatIsCancelled) {
+  InMemoryEngine engine(2);
+  const IoFile file = *engine.Open("f", IoMode::kCreate);
+  std::string bytes = "abc";
+  ASSERT_TRUE(
+      engine.Submit({IoKind::kWrite, file, 0, bytes.data(), 3, 7}).ok());
+  engine.Cancel();
+  EXPECT_EQ(engine.in_flight(), 1);
+  const auto done = engine.Poll(absl::ZeroDuration());
+  ASSERT_EQ(done.size(), 1u);
+  EXPECT_EQ(done[0].tag, 7);
+  EXPECT_TRUE(Fails(done[0].status, absl::StatusCode::kCancelled,
+                    {"f: write of 3 bytes at offset 0: was cancelled"}));
+  EXPECT_EQ(engine.Content("f"), "");
+  EXPECT_EQ(engine.in_flight(), 0);
+}
+
 TEST(InMemoryEngine, SyncFails) {
   InMemoryEngine engine(1, {.sync_error = EIO});
   const IoFile file = *engine.Open("f", IoMode::kCreate);

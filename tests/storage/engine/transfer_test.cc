@@ -48,6 +48,24 @@ TEST(Transfer, LeavesDirectWhenRefusedOrMisaligned) {
   EXPECT_FALSE(Transfer(Request(IoKind::kWrite, 100), "f").FitsDirect());
 }
 
+TEST(Transfer, EndsWithTheOperationDuringWhichItWasCancelled) {
+  for (const int result : {30, -EINTR, -EAGAIN, -ECANCELED}) {
+    Transfer t(Request(IoKind::kWrite, 100), "f");
+    t.Cancel();
+    EXPECT_EQ(t.Advance(result, false), Next::kDone);
+    EXPECT_TRUE(
+        Fails(t.status(), absl::StatusCode::kCancelled, {"was cancelled"}));
+  }
+  Transfer moved(Request(IoKind::kWrite, 100), "f");
+  moved.Cancel();
+  EXPECT_EQ(moved.Advance(100, false), Next::kDone);
+  EXPECT_TRUE(moved.status().ok());
+  Transfer failed(Request(IoKind::kWrite, 100), "f");
+  failed.Cancel();
+  EXPECT_EQ(failed.Advance(-EIO, false), Next::kDone);
+  EXPECT_TRUE(absl::IsUnavailable(failed.status()));
+}
+
 TEST(Transfer, MovesAtMostAGibibyteAtOnce) {
   Transfer t(Request(IoKind::kRead, size_t{5} << 30), "f");
   EXPECT_EQ(t.bytes(), size_t{1} << 30);

@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "proto/base/check.h"
 #include "proto/base/status.h"
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "storage/checkpoint/manifest.h"
@@ -182,10 +183,6 @@ class FaultyDisk final : public IoEngine {
   absl::StatusOr<uint64_t> Size(IoFile file) override {
     return disk_->Size(file);
   }
-  absl::Status Submit(const IoRequest& request) override {
-    requests_[request.tag] = request;
-    return disk_->Submit(request);
-  }
   std::vector<IoCompletion> Poll(absl::Duration timeout) override {
     std::vector<IoCompletion> done = disk_->Poll(timeout);
     for (IoCompletion& completion : done) {
@@ -197,8 +194,15 @@ class FaultyDisk final : public IoEngine {
     }
     return done;
   }
+  void Cancel() override { disk_->Cancel(); }
   absl::Status Sync(IoFile file) override { return disk_->Sync(file); }
   absl::Status Close(IoFile file) override { return disk_->Close(file); }
+
+ protected:
+  void Start(absl::Span<const IoRequest> requests) override {
+    for (const IoRequest& request : requests) requests_[request.tag] = request;
+    CHECK_OK(disk_->Submit(requests));
+  }
 
  private:
   const Fault fault_;
