@@ -1,0 +1,87 @@
+// A spill file in a directory of the test's own, and memory to move.
+#ifndef TROUPE_TESTS_STORAGE_SPILL_SPILL_FIXTURE_H_
+#define TROUPE_TESTS_STORAGE_SPILL_SPILL_FIXTURE_H_
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "proto/base/check.h"
+#include "proto/base/philox.h"
+#include "storage/engine/engine.h"
+#include "storage/engine/make_engine.h"
+#include "storage/spill/spill_file.h"
+#include "storage/tier/allocator.h"
+#include "tests/storage/temp_dir.h"
+
+namespace troupe {
+
+// Memory fit for O_DIRECT; its bytes are drawn from the seed.
+class SpillMemory {
+ public:
+  SpillMemory(size_t bytes, uint64_t seed)
+      : data_(static_cast<char*>(HostAllocator().Allocate(bytes).value())),
+        bytes_(bytes) {
+    for (size_t i = 0; i < bytes; i += 512) {
+      data_[i] = static_cast<char>(PhiloxUint32({.seed = seed}, i));
+    }
+  }
+  ~SpillMemory() { HostAllocator().Free(data_, bytes_); }
+  SpillMemory(const SpillMemory&) = delete;
+  SpillMemory& operator=(const SpillMemory&) = delete;
+
+  char* data() const { return data_; }
+  size_t bytes() const { return bytes_; }
+  bool operator==(const SpillMemory& other) const {
+    return bytes_ == other.bytes_ &&
+           std::equal(data_, data_ + bytes_, other.data_);
+  }
+
+ private:
+  char* const data_;
+  const size_t bytes_;
+};
+
+inline std::unique_ptr<IoEngine> SmallEngine() {
+  return MakeIoEngine({.depth = 4, .log = false}).value();
+}
+
+inline std::unique_ptr<SpillFile> MakeSpill(IoEngine& engine,
+                                            const SpillFileOptions& options) {
+  auto spill = SpillFile::Create(engine, options);
+  CHECK(spill.ok()) << spill.status().ToString();
+  return *std::move(spill);
+}
+
+// One move, begun and awaited.
+inline absl::Status WriteNow(SpillFile& spill, SpillRange range,
+                             const char* data) {
+  absl::Status ended = absl::UnknownError("has not ended");
+  const absl::Status begun = spill.Write(
+      range, data, [&ended](const absl::Status& status) { ended = status; });
+  spill.Drain();
+  return begun.ok() ? ended : begun;
+}
+inline absl::Status ReadNow(SpillFile& spill, SpillRange range, char* data) {
+  absl::Status ended = absl::UnknownError("has not ended");
+  const absl::Status begun = spill.Read(
+      range, data, [&ended](const absl::Status& status) { ended = status; });
+  spill.Drain();
+  return begun.ok() ? ended : begun;
+}
+
+// The names in a directory, in order.
+inline std::vector<std::string> NamesIn(const std::string& directory) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    names.push_back(entry.path().filename());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace troupe
+
+#endif  // TROUPE_TESTS_STORAGE_SPILL_SPILL_FIXTURE_H_
