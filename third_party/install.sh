@@ -39,6 +39,8 @@ packages=(
   zlib1g-dev
   # the browser in which tests/browser looks at charts, and its type
   chromium fonts-liberation
+  # what tests/bench measures disks beside
+  fio
   # the text of the demo, in the public domain
   bible-kjv bible-kjv-text
 )
