@@ -53,6 +53,9 @@ class IoUringEngine final : public IoEngine {
 
   ~IoUringEngine() override {
     while (in_flight() > 0) Poll(absl::InfiniteDuration());
+    // The ring's own end would come to it later, when nobody waits for it.
+    io_uring_unregister_buffers(&ring_);
+    io_uring_unregister_files(&ring_);
     io_uring_queue_exit(&ring_);
     for (auto& [id, file] : files_) {
       if (file->direct.fd >= 0) close(file->direct.fd);
