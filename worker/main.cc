@@ -36,6 +36,11 @@ void AddDeviceFlags(CLI::App& app, troupe::WorkerOptions& options) {
            "90 % of what is free on the GPU");
   AddBytes(app, "--host-memory", options.host_memory,
            "budget of the host tier; default: the rest, or half of the RAM");
+  app.add_option("--nvme", options.nvme,
+                 "directory of the nvme tier, on a disk; it is tried first")
+      ->type_name("DIR");
+  AddBytes(app, "--nvme-size", options.nvme_size,
+           "budget of the nvme tier, which --nvme needs");
   app.add_option("--calibration", options.calibration_file,
                  "file that keeps this machine's rates; default: "
                  "~/.cache/troupe/calibration-THREADS.textproto, or -GPU");
@@ -70,6 +75,8 @@ int main(int argc, char** argv) {
   doctor_command->add_flag("--json", doctor.json, "print JSON");
   doctor_command->add_option("--port", doctor.subject.port, "to listen on");
   doctor_command->add_option("--state", doctor.subject.state_dir, "its folder");
+  doctor_command->add_option("--nvme", doctor.subject.nvme_dir,
+                             "directory of an nvme tier");
   CLI11_PARSE(app, argc, argv);
   if (doctor_command->parsed()) return troupe::RunDoctor(doctor);
   if (command->parsed()) return troupe::RunCalibrate(calibrate);

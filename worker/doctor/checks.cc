@@ -20,6 +20,7 @@ std::vector<Check> AllChecks() {
       {"io_uring", [](const Subject&) { return CheckIoUring(); }},
       {"state folder",
        [](const Subject& s) { return CheckStateFolder(s.state_dir); }},
+      {"nvme tier", [](const Subject& s) { return CheckNvme(s.nvme_dir); }},
       {"ports", [](const Subject& s) { return CheckPorts(s.port); }},
       {"host name", [](const Subject&) { return CheckHostName(); }},
       {"loopback", [](const Subject&) { return CheckLoopback(); }},

@@ -15,6 +15,7 @@ namespace troupe {
 struct CheckSubject {
   int port = 0;                 // to listen on; 0: any
   std::string state_dir = ".";  // of a cluster
+  std::string nvme_dir;         // of an nvme tier; empty: there is none
 };
 
 struct Check {

@@ -52,7 +52,10 @@ Finding JudgeLockLimit(const LockLimit& limit) {
       absl::StrCat(MemoryText(static_cast<int64_t>(limit.bytes)),
                    " of memory may be locked");
   if (IsAtLeast(limit.kernel, {.major = 5, .minor = 12})) {
-    return {.text = absl::StrCat(text, "; io_uring of this kernel needs none")};
+    return {.text = absl::StrCat(text,
+                                 "; io_uring of this kernel needs none, but an "
+                                 "nvme tier is faster where all memory that it "
+                                 "moves may be")};
   }
   if (limit.bytes >= kLockWanted) return {.text = text};
   return {.state = FindingState::kWarn,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "proto/base/clock.h"
 #include "proto/base/status.h"
 #include "storage/engine/make_engine.h"
 
@@ -22,6 +23,8 @@ struct alignas(kIoAlignment) Block {
 
 // Parameters and AdamW's two moments of GPT-2 124M in f32 take 1.4 GiB.
 constexpr int64_t kFreeWanted = int64_t{4} << 30;
+
+constexpr uint64_t kNvmeTrial = uint64_t{64} << 20;
 
 // One request from its start to its end. The process's time limit bounds it.
 absl::Status Carry(IoEngine& engine, const IoRequest& request) {
@@ -119,6 +122,30 @@ Finding CheckStateFolder(const std::string& dir) {
   const fs::space_info space = fs::space(path, error);
   if (!error) folder.free_bytes = static_cast<int64_t>(space.available);
   return JudgeStateFolder(folder);
+}
+
+Finding JudgeNvme(const std::string& dir, absl::string_view engine,
+                  const absl::StatusOr<SpillRates>& trial) {
+  if (trial.ok()) {
+    return {.text =
+                absl::StrCat(dir, ": ", engine, " ", SpillRatesText(*trial))};
+  }
+  return {.state = FindingState::kFail,
+          .text = std::string(trial.status().message()),
+          .advice = "try another: troupe doctor --nvme DIR"};
+}
+
+Finding CheckNvme(const std::string& dir) {
+  if (dir.empty()) {
+    return {.state = FindingState::kNone,
+            .text = "no directory is named; --nvme DIR tries and measures one"};
+  }
+  const auto engine = MakeIoEngine({.log = false});
+  if (!engine.ok()) return JudgeNvme(dir, "", engine.status());
+  const RealClock clock;
+  return JudgeNvme(dir, (*engine)->name(),
+                   TrySpillDirectory(**engine, clock,
+                                     {.directory = dir, .bytes = kNvmeTrial}));
 }
 
 }  // namespace troupe

@@ -1,5 +1,5 @@
-// Checks of disks: the engine that carries reads and writes, and the folder in
-// which a cluster keeps its state.
+// Checks of disks: the engine that carries reads and writes, the folder in
+// which a cluster keeps its state, and the directory of an nvme tier.
 #ifndef TROUPE_WORKER_DOCTOR_STORAGE_H_
 #define TROUPE_WORKER_DOCTOR_STORAGE_H_
 
@@ -7,7 +7,10 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "storage/engine/engine.h"
+#include "storage/spill/spill_preflight.h"
 #include "worker/doctor/finding.h"
 
 namespace troupe {
@@ -16,6 +19,8 @@ Finding CheckIoUring();
 // `dir` need not be there yet: then the nearest folder above it is tried.
 // Leaves nothing behind.
 Finding CheckStateFolder(const std::string& dir);
+// Makes a file of 64 MiB there and measures it. Leaves nothing behind.
+Finding CheckNvme(const std::string& dir);
 
 // `probe`: what starting the engine said.
 Finding JudgeIoUring(const absl::Status& probe);
@@ -27,6 +32,10 @@ struct StateFolder {
   int64_t free_bytes = 0;  // of its file system
 };
 Finding JudgeStateFolder(const StateFolder& folder);
+
+// `engine` carried the trial.
+Finding JudgeNvme(const std::string& dir, absl::string_view engine,
+                  const absl::StatusOr<SpillRates>& trial);
 
 // Writes 1 MiB to a new file, syncs, reads it back and compares: DataLoss where
 // it differs, else the engine's errors. The file loses its name as soon as it

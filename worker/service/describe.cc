@@ -1,11 +1,17 @@
 #include "worker/service/describe.h"
 
+#include <algorithm>
+#include <memory>
+#include <thread>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "proto/base/cores.h"
 #include "proto/base/log.h"
 #include "proto/base/process_state.h"
 #include "proto/base/status.h"
+#include "storage/engine/make_engine.h"
+#include "storage/spill/spill_preflight.h"
 #include "worker/calibrate/calibrate.h"
 #include "worker/calibrate/calibrate_gpu.h"
 #include "worker/calibrate/calibration_file.h"
@@ -56,6 +62,26 @@ absl::StatusOr<Calibration> RunKernels(const DescribeOptions& options,
   return calibration;
 }
 
+absl::Status AddNvme(const WorkerOptions& flags, const Clock& clock,
+                     WorkerDescription& worker) {
+  if (flags.nvme.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::unique_ptr<IoEngine> io,
+                   MakeIoEngine({.log = false}));
+  const absl::StatusOr<SpillRates> rates =
+      TrySpillDirectory(*io, clock,
+                        {.directory = flags.nvme,
+                         .bytes = static_cast<uint64_t>(flags.nvme_size)});
+  if (!rates.ok()) return Annotate(rates.status(), "--nvme");
+  LogInfo(absl::StrCat("nvme tier in ", flags.nvme, ": ", io->name(), " ",
+                       SpillRatesText(*rates)));
+  AddBudget(worker, NVME, flags.nvme_size);
+  // Of bytes that go there and come back.
+  worker.mutable_calibration()->set_nvme_bytes_per_second(
+      2 /
+      (1 / rates->write_bytes_per_second + 1 / rates->read_bytes_per_second));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<WorkerDescription> DescribeWorker(const DescribeOptions& options,
@@ -75,6 +101,7 @@ absl::StatusOr<WorkerDescription> DescribeWorker(const DescribeOptions& options,
   if (options.gpu.has_value()) *worker.mutable_gpu() = *options.gpu;
   ASSIGN_OR_RETURN(*worker.mutable_calibration(),
                    RunKernels(options, device, clock));
+  RETURN_IF_ERROR(AddNvme(flags, clock, worker));
   ReleaseFreeMemory();
   worker.set_process_bytes(ResidentMemoryBytes());
   return worker;
@@ -120,6 +147,9 @@ std::string CalibrationText(const Calibration& calibration) {
     const LinkRate& memory = calibration.shared_memory();
     line("shared memory latency", memory.latency_us(), "us");
     line("shared memory", memory.bytes_per_second() * 1e-9, "GB/s");
+  }
+  if (calibration.nvme_bytes_per_second() > 0) {
+    line("nvme tier", calibration.nvme_bytes_per_second() * 1e-9, "GB/s");
   }
   return text;
 }

@@ -16,7 +16,8 @@ namespace troupe {
 
 // REQUIRES resolved options, and those of the opened device. Measures (a few
 // seconds) unless the calibration file has it; `measure_anew` measures in any
-// case.
+// case. The directory of the nvme tier is tried each time (a second); an error
+// that begins with --nvme says why it cannot be one.
 struct DescribeOptions {
   const WorkerOptions& worker;
   absl::optional<Gpu> gpu;  // what the device is, where it is one

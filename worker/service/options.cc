@@ -37,6 +37,23 @@ int64_t AvailableMemory() {
   return 0;
 }
 
+// What a tier's ranges are aligned to.
+constexpr int64_t kNvmeBlock = 4096;
+
+absl::Status ResolveNvme(WorkerOptions& options) {
+  if (options.nvme.empty() && options.nvme_size > 0) {
+    return absl::InvalidArgumentError(
+        "--nvme-size: of which directory's disk? say it with --nvme DIR");
+  }
+  options.nvme_size -= options.nvme_size % kNvmeBlock;
+  if (!options.nvme.empty() && options.nvme_size == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--nvme: how much of ", options.nvme,
+                     "'s disk may jobs take? say it with --nvme-size 100GiB"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<int64_t> ParseBytes(absl::string_view text) {
@@ -80,6 +97,7 @@ absl::StatusOr<WorkerOptions> ResolveOptions(WorkerOptions options) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--threads: ", options.threads, " is not between 1 and 1024"));
   }
+  RETURN_IF_ERROR(ResolveNvme(options));
   const int64_t available = AvailableMemory();
   if (gpu.has_value()) {
     if (options.host_memory == 0) options.host_memory = available / 2;

@@ -23,6 +23,9 @@ struct WorkerOptions {
   // Bytes; 0: what device memory leaves of the available RAM; of a worker on a
   // GPU half of that RAM, as it is page-locked.
   int64_t host_memory = 0;
+  // The nvme tier: a directory, and how much of its disk; both or neither.
+  std::string nvme;
+  int64_t nvme_size = 0;              // bytes; whole blocks of 4096 count
   std::string address = "127.0.0.1";  // where peers reach this worker
   std::string log_file;               // empty: stderr only
   std::string calibration_file;       // empty: the user's cache

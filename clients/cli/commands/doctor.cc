@@ -23,6 +23,9 @@ class Doctor final : public Command {
                {.value = "DIR",
                 .text = "Try this folder for a cluster's state [TROUPE_DIR, "
                         "else the current folder]"});
+    flags.Text("--nvme", nvme_,
+               {.value = "DIR",
+                .text = "Try and measure this directory for the nvme tier"});
   }
 
   absl::Status Run(Console& console) override {
@@ -32,6 +35,7 @@ class Doctor final : public Command {
     std::vector<std::string> command = {program, "doctor", "--port",
                                         absl::StrCat(port_)};
     if (!state_.empty()) command.insert(command.end(), {"--state", state_});
+    if (!nvme_.empty()) command.insert(command.end(), {"--nvme", nvme_});
     if (json_) command.push_back("--json");
     ASSIGN_OR_RETURN(const FilterOutcome outcome,
                      RunToEnd({.command = std::move(command)}));
@@ -51,6 +55,7 @@ class Doctor final : public Command {
   bool json_ = false;
   int64_t port_ = 0;
   std::string state_;
+  std::string nvme_;
 };
 
 }  // namespace

@@ -55,6 +55,26 @@ TEST(StateFolder, SaysWhatWasTried) {
   EXPECT_EQ(JudgeStateFolder(folder).text, "open /state/x: EACCES");
 }
 
+TEST(NvmeTier, SaysHowFastItIs) {
+  const Finding found = JudgeNvme("/nvme", "io_uring",
+                                  SpillRates{.write_bytes_per_second = 2e9,
+                                             .read_bytes_per_second = 3e9,
+                                             .write_latency_us = 20,
+                                             .read_latency_us = 80});
+  EXPECT_EQ(found.state, FindingState::kOk);
+  EXPECT_EQ(found.text,
+            "/nvme: io_uring writes 2.00 GB/s, reads 3.00 GB/s, 4 KiB in 20 us "
+            "and 80 us");
+}
+
+TEST(NvmeTier, IsTriedWhereItIsNamed) {
+  EXPECT_EQ(CheckNvme("").state, FindingState::kNone);
+  const Finding missing = CheckNvme("/no/such/folder");
+  EXPECT_EQ(missing.state, FindingState::kFail);
+  EXPECT_EQ(missing.text.rfind("/no/such/folder: ", 0), 0) << missing.text;
+  EXPECT_FALSE(missing.advice.empty());
+}
+
 TEST(StateFolder, IsTriedWithoutATrace) {
   const fs::path above = fs::path(testing::TempDir()) / "doctor_state";
   fs::remove_all(above);

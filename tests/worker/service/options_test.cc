@@ -59,6 +59,28 @@ TEST(ResolveOptions, LeavesAGpusMemoryToTheGpu) {
   EXPECT_FALSE(GpuOrdinal("cpu").value().has_value());
 }
 
+TEST(ResolveOptions, AnNvmeTierHasADirectoryAndASize) {
+  const auto options =
+      ResolveOptions({.nvme = "/nvme", .nvme_size = 10 * 4096 + 5});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->nvme_size, 10 * 4096);
+  for (const char* device : {"cpu", "cuda:0"}) {
+    EXPECT_EQ(ResolveOptions({.device = device, .nvme_size = 1 << 20})
+                  .status()
+                  .message()
+                  .substr(0, 12),
+              "--nvme-size:");
+    for (const int64_t size : {0, 4095}) {
+      EXPECT_EQ(
+          ResolveOptions({.device = device, .nvme = "/nvme", .nvme_size = size})
+              .status()
+              .message(),
+          "--nvme: how much of /nvme's disk may jobs take? say it with "
+          "--nvme-size 100GiB");
+    }
+  }
+}
+
 TEST(ResolveOptions, NamesTheFlagThatIsWrong) {
   const auto message = [](WorkerOptions options) {
     return std::string(ResolveOptions(options).status().message());
