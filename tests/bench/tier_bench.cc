@@ -3,14 +3,11 @@
 //
 //   bazel run //tests/bench:tier_bench -- --dir /nvme
 //
-// They take turns, first one, then another: fio; the engine, once with memory
-// of small pages, which is what fio has, and once as the host tier allocates
-// it, of large ones where the system gives them; and a spill file in such
-// memory, which is the engine with checksums, in a file of its own beside.
-// Ratios are of one round; their median counts, as a disk's rate changes by the
-// second.
-#include <sys/mman.h>
-
+// They take turns, first one, then another: fio, the engine, and a spill file,
+// which is the engine with checksums, in a file of its own beside. All three
+// have memory of large pages, where the system gives them; with small ones a
+// disk may do half of it. Ratios are of one round; their median counts, as a
+// disk's rate changes by the second.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
@@ -68,7 +65,8 @@ double FioBytesPerSecond(const Options& options, const std::string& file,
                          IoKind kind) {
   const std::string mode = kind == IoKind::kRead ? "read" : "write";
   const std::optional<std::string> out = OutputOf(absl::StrCat(
-      "fio --name=tier --ioengine=io_uring --direct=1 --bs=1m --fixedbufs=1 "
+      "GLIBC_TUNABLES=glibc.malloc.hugetlb=1 fio --name=tier "
+      "--ioengine=io_uring --direct=1 --bs=1m --fixedbufs=1 "
       "--registerfiles=1 --allow_file_create=0 --output-format=json "
       "--time_based --runtime=",
       options.seconds, " --iodepth=", options.depth,
@@ -104,18 +102,13 @@ double BytesPerSecond(const Options& options, const Mover& mover) {
          static_cast<double>(clock.MonotonicNanos() - begin) * 1e9;
 }
 
-enum class Pages { kSmall, kLarge };
-
 // Memory that the engine knows, random so that no disk compresses it.
 class Buffers {
  public:
-  Buffers(IoEngine& engine, int count, Pages pages)
+  Buffers(IoEngine& engine, int count)
       : engine_(engine),
         bytes_(count * kPiece),
         data_(static_cast<char*>(HostAllocator().Allocate(bytes_).value())) {
-    if (pages == Pages::kSmall) {
-      CHECK_EQ(madvise(data_, bytes_, MADV_NOHUGEPAGE), 0);
-    }
     uint64_t word = 88172645463325252u;
     for (size_t i = 0; i < bytes_; i += sizeof(word)) {
       word ^= word << 13;
@@ -139,9 +132,9 @@ class Buffers {
 };
 
 double EngineBytesPerSecond(const Options& options, const std::string& path,
-                            IoKind kind, Pages pages) {
+                            IoKind kind) {
   const std::unique_ptr<IoEngine> engine = NewEngine(options);
-  const Buffers buffers(*engine, options.depth, pages);
+  const Buffers buffers(*engine, options.depth);
   const IoFile file = engine->Open(path, IoMode::kDirect).value();
   std::vector<size_t> free;
   for (int i = 0; i < options.depth; ++i) free.push_back(i);
@@ -178,7 +171,7 @@ class SpillContestant {
       : options_(options),
         engine_(NewEngine(options)),
         moves_max_(2 * options.depth),
-        buffers_(*engine_, moves_max_, Pages::kLarge) {
+        buffers_(*engine_, moves_max_) {
     auto file =
         SpillFile::Create(*engine_, {.directory = options.dir,
                                      .bytes = options.mebibytes * kPiece,
@@ -241,12 +234,12 @@ double Median(std::vector<double> values) {
 
 // The rates of the contestants, round by round.
 struct Rates {
-  std::vector<double> fio, engine, large_pages, spill;
+  std::vector<double> fio, engine, spill;
 };
 
 void Print(const char* what, const Rates& rates) {
   const auto line = [&](const char* who, const std::vector<double>& of) {
-    std::printf("%-6s  %-20s %6.2f GB/s", what, who, Median(of) * 1e-9);
+    std::printf("%-6s  %-10s %6.2f GB/s", what, who, Median(of) * 1e-9);
     std::vector<double> ratios;
     for (size_t i = 0; i < rates.fio.size() && &of != &rates.fio; ++i) {
       ratios.push_back(of[i] / rates.fio[i]);
@@ -260,7 +253,6 @@ void Print(const char* what, const Rates& rates) {
   };
   if (!rates.fio.empty()) line("fio", rates.fio);
   line("engine", rates.engine);
-  line("engine, large pages", rates.large_pages);
   line("spill file", rates.spill);
 }
 
@@ -286,22 +278,17 @@ void Run(const Options& options) {
   CHECK_OK(shared.status());
   const std::string& path = (*shared)->path();
   // Its blocks are made of the room that it took.
-  EngineBytesPerSecond(options, path, IoKind::kWrite, Pages::kLarge);
+  EngineBytesPerSecond(options, path, IoKind::kWrite);
   for (const IoKind kind : {IoKind::kWrite, IoKind::kRead}) {
     Rates rates;
     for (int round = 0; round < options.rounds; ++round) {
-      const std::array<std::function<void()>, 4> turns = {
+      const std::array<std::function<void()>, 3> turns = {
           [&] {
             if (!fio.has_value()) return;
             rates.fio.push_back(FioBytesPerSecond(options, path, kind));
           },
           [&] {
-            rates.engine.push_back(
-                EngineBytesPerSecond(options, path, kind, Pages::kSmall));
-          },
-          [&] {
-            rates.large_pages.push_back(
-                EngineBytesPerSecond(options, path, kind, Pages::kLarge));
+            rates.engine.push_back(EngineBytesPerSecond(options, path, kind));
           },
           [&] { rates.spill.push_back(spill.BytesPerSecond(kind)); }};
       for (size_t i = 0; i < turns.size(); ++i) {

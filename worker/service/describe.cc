@@ -1,8 +1,6 @@
 #include "worker/service/describe.h"
 
-#include <algorithm>
 #include <memory>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
