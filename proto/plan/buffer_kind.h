@@ -17,7 +17,7 @@ namespace troupe {
 inline bool IsResident(Buffer::Kind kind) {
   return kind >= Buffer::PARAMETERS && kind <= Buffer::SNAPSHOT_COPY;
 }
-inline bool HasOwnSlot(const Buffer& buffer) {
+inline bool OutlivesProgram(const Buffer& buffer) {
   return buffer.carried() || IsResident(buffer.kind());
 }
 
@@ -26,6 +26,13 @@ inline bool SameValue(const Buffer& a, const Buffer& b) {
   return a.kind() == b.kind() && a.has_unit() == b.has_unit() &&
          a.unit() == b.unit() && a.has_micro_batch() == b.has_micro_batch() &&
          a.micro_batch() == b.micro_batch();
+}
+
+// Buffers begin at multiples of so many bytes, which slots are as long as:
+// whole cache lines.
+inline constexpr int64_t kSlotAlignment = 64;
+inline int64_t SlotAligned(int64_t bytes) {
+  return (bytes + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
 }
 
 // Copies of a slot, and which of them a buffer is in a program that runs for a

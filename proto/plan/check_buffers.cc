@@ -1,7 +1,7 @@
 #include "proto/plan/check_buffers.h"
 
-#include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
 #include "proto/plan/buffer_kind.h"
+#include "proto/plan/byte_map.h"
 #include "proto/plan/fault.h"
 #include "proto/plan/operand.h"
 #include "proto/plan/program_order.h"
@@ -27,7 +28,54 @@ std::string BufferText(const Buffer& buffer) {
   return text;
 }
 
-// Walks one program and follows what each slot holds.
+std::string PlaceText(const Buffer& buffer) {
+  const BytesUsed place = PlaceOf(buffer);
+  return absl::StrCat("bytes ", place.begin, " to ", place.end, " of slot ",
+                      buffer.slot());
+}
+
+// Values that are there from program to program share no byte with each other,
+// and resident ones with nobody: whichever programs use them.
+class LastingCheck {
+ public:
+  LastingCheck(const Role& role, int rank) : role_(role), rank_(rank) {}
+
+  absl::Status Run() {
+    for (const bool lasting : {true, false}) {
+      for (const Program& program : role_.programs()) {
+        for (const Buffer& buffer : program.buffers()) {
+          if (OutlivesProgram(buffer) != lasting) continue;
+          RETURN_IF_ERROR(Check(buffer, program.kind()));
+        }
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status Check(const Buffer& buffer, Program::Kind kind) {
+    const bool lasting = OutlivesProgram(buffer);
+    for (auto& [begin, piece] : slots_[buffer.slot()].At(PlaceOf(buffer))) {
+      const Buffer* const other = piece.value;
+      if (lasting) piece.value = &buffer;
+      if (other == nullptr || SameValue(*other, buffer)) continue;
+      if (!lasting && !IsResident(other->kind())) continue;
+      return ProgramFault(
+          {.rank = rank_, .kind = kind},
+          absl::StrCat("bytes ", begin, " to ", piece.end, " of slot ",
+                       buffer.slot(), " are shared by ", BufferText(*other),
+                       " and ", BufferText(buffer),
+                       "; what outlives a program has its own"));
+    }
+    return absl::OkStatus();
+  }
+
+  const Role& role_;
+  const int rank_;
+  std::map<int, ByteMap<const Buffer*>> slots_;
+};
+
+// Walks one program and follows what each byte holds.
 class BufferCheck {
  public:
   // `rank`: the role's first, for messages.
@@ -38,7 +86,6 @@ class BufferCheck {
         order_(program, plan.lanes_size()) {}
 
   absl::Status Run() {
-    RETURN_IF_ERROR(CheckOwnSlots());
     for (int i = 0; i < program_.instructions_size(); ++i) {
       const auto& operands = program_.instructions(i).operands();
       for (const Instruction::Operand& operand : operands) {
@@ -51,65 +98,48 @@ class BufferCheck {
         RETURN_IF_ERROR(Add(i, operand));
       }
     }
-    return CheckCarriedSlots();
+    return CheckCarried();
   }
 
  private:
-  struct Use {
-    BytesUsed bytes;
-    int instruction = -1;
+  // What is known of a byte.
+  struct Contents {
+    int holds = -1;   // a buffer; -1: what it held when the program began
+    int since = -1;   // the instruction that the buffer got the byte from
+    int writer = -1;  // the last to write to it, for whichever buffer
+    std::vector<int> readers;  // since then; of each lane the last
   };
-  struct SlotState {
-    int holds = -1;   // a buffer; -1: nothing yet
-    int writer = -1;  // the last instruction to write to it
-    // Of bytes that nobody has written over since.
-    std::vector<Use> writes;
-    std::vector<Use> reads;
-  };
+  using Copy = std::pair<int, int>;  // a slot and which of its copies
 
-  // What a copy of a buffer's slot holds.
-  SlotState& StateOf(const Buffer& buffer) {
+  ByteMap<Contents>& MemoryOf(const Buffer& buffer) {
     const int copy = CopyAt(buffer, role_.slots(buffer.slot()), /*step=*/0);
-    return slots_[{buffer.slot(), copy}];
+    return memory_[{buffer.slot(), copy}];
   }
 
-  // The slot of a resident buffer is shared with versions of it only.
-  absl::Status CheckOwnSlots() const {
-    std::vector<int> tenant(role_.slots_size(), -1);
-    for (int b = 0; b < program_.buffers_size(); ++b) {
-      const Buffer& buffer = program_.buffers(b);
-      const int other = tenant[buffer.slot()];
-      if (other >= 0 && !SameValue(buffer, program_.buffers(other)) &&
-          (IsResident(buffer.kind()) ||
-           IsResident(program_.buffers(other).kind()))) {
-        return Fault(absl::StrCat("slot ", buffer.slot(), " is shared by ",
-                                  BufferText(program_.buffers(other)), " and ",
-                                  BufferText(buffer),
-                                  "; resident buffers have their own"));
+  // What others left in place of a carried value is lost to the programs that
+  // come, so at the end it is there, or was never touched.
+  absl::Status CheckCarried() {
+    for (const Program& program : role_.programs()) {
+      for (const Buffer& buffer : program.buffers()) {
+        if (!buffer.carried()) continue;
+        for (int copy = 0; copy < CopiesOf(role_.slots(buffer.slot()));
+             ++copy) {
+          RETURN_IF_ERROR(CheckCarried(buffer, {buffer.slot(), copy}));
+        }
       }
-      tenant[buffer.slot()] = b;
     }
     return absl::OkStatus();
   }
-
-  // What others left in the slot of a carried value is lost to the programs
-  // that come, so at the end it holds the value, or was never touched.
-  absl::Status CheckCarriedSlots() const {
-    std::map<int, const Buffer*> carried;
-    for (const Program& program : role_.programs()) {
-      for (const Buffer& buffer : program.buffers()) {
-        if (buffer.carried()) carried[buffer.slot()] = &buffer;
-      }
-    }
-    for (const auto& [place, slot] : slots_) {
-      const auto found = carried.find(place.first);
-      if (found == carried.end() || slot.holds < 0) continue;
-      const Buffer& held = program_.buffers(slot.holds);
-      if (SameValue(held, *found->second)) continue;
-      return Fault(absl::StrCat("slot ", place.first, " holds ",
-                                BufferText(held), " since ", Text(slot.writer),
-                                ", where later programs look for ",
-                                BufferText(*found->second)));
+  absl::Status CheckCarried(const Buffer& buffer, const Copy& copy) {
+    for (const auto& [begin, piece] : memory_[copy].At(PlaceOf(buffer))) {
+      const Contents& contents = piece.value;
+      if (contents.holds < 0) continue;
+      const Buffer& held = program_.buffers(contents.holds);
+      if (SameValue(held, buffer)) continue;
+      return Fault(absl::StrCat(
+          "slot ", buffer.slot(), " holds ", BufferText(held), " since ",
+          Text(contents.since), ", from byte ", begin,
+          " on, where later programs look for ", BufferText(buffer)));
     }
     return absl::OkStatus();
   }
@@ -117,50 +147,74 @@ class BufferCheck {
   absl::Status Read(int index, const Instruction::Operand& operand) {
     const int b = operand.buffer();
     const Buffer& buffer = program_.buffers(b);
-    const BytesUsed bytes = BytesOf(operand, buffer);
-    SlotState& slot = StateOf(buffer);
-    const bool from_before = slot.holds < 0 && buffer.carried();
-    if (slot.holds != b && !from_before && !IsResident(buffer.kind())) {
-      if (slot.holds < 0) return Fault(index, b, "which nothing has written");
-      return Fault(index, b,
-                   absl::StrCat("but slot ", buffer.slot(), " holds ",
-                                BufferText(program_.buffers(slot.holds)),
-                                " since ", Text(slot.writer)));
+    for (auto& [begin, piece] : MemoryOf(buffer).At(PlaceOf(operand, buffer))) {
+      Contents& contents = piece.value;
+      const bool from_before = contents.holds < 0 && buffer.carried();
+      if (contents.holds != b && !from_before && !IsResident(buffer.kind())) {
+        if (contents.holds < 0) {
+          return Fault(index, b, "which nothing has written");
+        }
+        return Fault(index, b,
+                     absl::StrCat("but slot ", buffer.slot(), " holds ",
+                                  BufferText(program_.buffers(contents.holds)),
+                                  " since ", Text(contents.writer),
+                                  ", from byte ", begin, " to ", piece.end));
+      }
+      if (contents.writer >= 0 && !order_.Before(contents.writer, index)) {
+        return Fault(index, b,
+                     absl::StrCat("without waiting for its writer ",
+                                  Text(contents.writer)));
+      }
+      AddReader(index, contents.readers);
     }
-    for (const Use& write : slot.writes) {
-      if (!Overlap(write.bytes, bytes)) continue;
-      if (order_.Before(write.instruction, index)) continue;
-      return Fault(index, b,
-                   absl::StrCat("without waiting for its writer ",
-                                Text(write.instruction)));
-    }
-    slot.reads.push_back({bytes, index});
     return absl::OkStatus();
+  }
+
+  // Who comes behind another on its lane starts when that is done: to wait for
+  // the later one is to wait for both.
+  void AddReader(int index, std::vector<int>& readers) const {
+    for (int& earlier : readers) {
+      if (program_.instructions(earlier).lane() !=
+          program_.instructions(index).lane()) {
+        continue;
+      }
+      earlier = index;
+      return;
+    }
+    readers.push_back(index);
   }
 
   absl::Status Write(int index, const Instruction::Operand& operand) {
     const int b = operand.buffer();
-    const BytesUsed bytes = BytesOf(operand, program_.buffers(b));
-    SlotState& slot = StateOf(program_.buffers(b));
-    for (std::vector<Use>* const uses : {&slot.reads, &slot.writes}) {
-      for (const Use& use : *uses) {
-        const int user = use.instruction;
-        if (!Overlap(use.bytes, bytes)) continue;
+    const Buffer& buffer = program_.buffers(b);
+    const BytesUsed bytes = PlaceOf(operand, buffer);
+    ByteMap<Contents>& memory = MemoryOf(buffer);
+    for (const auto& [begin, piece] : memory.At(bytes)) {
+      std::vector<int> users = piece.value.readers;
+      if (piece.value.writer >= 0) users.push_back(piece.value.writer);
+      for (const int user : users) {
         if (user == index || order_.Before(user, index)) continue;
-        return Fault(absl::StrCat(
-            Text(index), " writes ", BufferText(program_.buffers(b)),
-            " to slot ", program_.buffers(b).slot(), " without waiting for ",
-            Text(user), ", which uses it"));
+        return Fault(absl::StrCat(Text(index), " writes ", BufferText(buffer),
+                                  " to ", PlaceText(buffer),
+                                  " without waiting for ", Text(user),
+                                  ", which uses it"));
       }
-      uses->erase(std::remove_if(
-                      uses->begin(), uses->end(),
-                      [&](const Use& use) { return Covers(bytes, use.bytes); }),
-                  uses->end());
     }
-    slot.writes.push_back({bytes, index});
-    slot.holds = b;
-    slot.writer = index;
+    if (begun_.insert(b).second) Begin(index, b);
+    memory.Set(bytes,
+               {.holds = b, .since = index, .writer = index, .readers = {}});
     return absl::OkStatus();
+  }
+
+  // With its first byte a buffer takes all of its place, as instructions name
+  // no less than they use: bytes between those that they read are the buffer's,
+  // whoever writes them later.
+  void Begin(int index, int b) {
+    const Buffer& buffer = program_.buffers(b);
+    for (auto& [begin, piece] : MemoryOf(buffer).At(PlaceOf(buffer))) {
+      piece.value.holds = b;
+      piece.value.since = index;
+    }
   }
 
   // What takes the place of zeros loses what was added to them before.
@@ -193,7 +247,8 @@ class BufferCheck {
   const int rank_;
   const Program& program_;
   const ProgramOrder order_;
-  std::map<std::pair<int, int>, SlotState> slots_;  // by slot and copy
+  std::map<Copy, ByteMap<Contents>> memory_;
+  std::set<int> begun_;  // buffers that something was written to
   std::map<int, int>
       added_;  // by buffer: the first instruction that adds to it
 };
@@ -202,6 +257,8 @@ class BufferCheck {
 
 absl::Status CheckBuffers(const Plan& plan) {
   for (const Role& role : plan.roles()) {
+    RETURN_IF_ERROR(
+        LastingCheck(role, FirstRankOf(plan.mesh(), role)).Run());
     for (const Program& program : role.programs()) {
       RETURN_IF_ERROR(BufferCheck(plan, role, program).Run());
     }

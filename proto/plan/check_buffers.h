@@ -1,6 +1,8 @@
-// The part of check_program that is about memory: what an instruction reads has
-// been written, by an instruction that is certainly done, and nothing has been
-// written over it since; what it writes, nobody still uses.
+// The part of check_program that is about memory: each byte that an instruction
+// reads is of a buffer that has been written, by instructions that are certainly
+// done, and none of another has been written over it since; what it writes,
+// nobody still uses. It follows what each byte of memory holds, and knows
+// nothing of how buffers were packed.
 #ifndef TROUPE_PROTO_PLAN_CHECK_BUFFERS_H_
 #define TROUPE_PROTO_PLAN_CHECK_BUFFERS_H_
 

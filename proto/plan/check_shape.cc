@@ -162,10 +162,18 @@ class ShapeCheck {
                                 " of ", role_.slots_size()));
     }
     const int64_t bytes = role_.slots(buffer.slot()).bytes();
-    if (buffer.bytes() < 1 || buffer.bytes() > bytes) {
-      return Fault(absl::StrCat(
-          Buffer::Kind_Name(buffer.kind()), " buffer ", index, " of ",
-          buffer.bytes(), " bytes is in slot ", buffer.slot(), " of ", bytes));
+    if (buffer.offset() < 0 || buffer.offset() > bytes || buffer.bytes() < 1 ||
+        buffer.bytes() > bytes - buffer.offset()) {
+      return Fault(absl::StrCat(Buffer::Kind_Name(buffer.kind()), " buffer ",
+                                index, " of ", buffer.bytes(),
+                                " bytes is in slot ", buffer.slot(), " of ",
+                                bytes, ", from byte ", buffer.offset(), " on"));
+    }
+    if (buffer.offset() % kSlotAlignment != 0) {
+      return Fault(absl::StrCat(Buffer::Kind_Name(buffer.kind()), " buffer ",
+                                index, " begins at byte ", buffer.offset(),
+                                " of slot ", buffer.slot(),
+                                ", want a multiple of ", kSlotAlignment));
     }
     const int copies = CopiesOf(role_.slots(buffer.slot()));
     const int offset = buffer.copy_offset();

@@ -28,8 +28,14 @@ inline BytesUsed BytesOf(const Instruction::Operand& operand,
   return {operand.offset(),
           all ? buffer.bytes() : operand.offset() + operand.bytes()};
 }
-inline bool Overlap(const BytesUsed& a, const BytesUsed& b) {
-  return a.begin < b.end && b.begin < a.end;
+// All of the buffer, and those that the operand uses, in its slot.
+inline BytesUsed PlaceOf(const Buffer& buffer) {
+  return {buffer.offset(), buffer.offset() + buffer.bytes()};
+}
+inline BytesUsed PlaceOf(const Instruction::Operand& operand,
+                         const Buffer& buffer) {
+  const BytesUsed bytes = BytesOf(operand, buffer);
+  return {buffer.offset() + bytes.begin, buffer.offset() + bytes.end};
 }
 inline bool Covers(const BytesUsed& outer, const BytesUsed& inner) {
   return outer.begin <= inner.begin && inner.end <= outer.end;

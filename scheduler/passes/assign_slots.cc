@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <queue>
-#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -13,107 +11,16 @@
 #include "proto/base/check.h"
 #include "proto/plan/buffer_kind.h"
 #include "proto/plan/lanes.h"
+#include "scheduler/passes/pack_buffers.h"
 
 namespace troupe {
 namespace {
 
-// When a buffer is in use: instructions [begin, end] of its program, programs
-// counted one after the other since a rank runs one at a time.
-struct Life {
-  int begin = 0;
-  int end = 0;
-};
-
-struct Transient {
-  Buffer* buffer = nullptr;
-  Life life;
-};
-
-// When a slot is free, both ends included.
-struct Gap {
-  Life free;
-  int slot = 0;
-};
-
-// The slots of one line item and one size that others may live in, as their
-// gaps. Buffers are placed in the order in which their lives begin, so that a
-// gap is looked at once its own beginning has come: each takes logarithmic
-// time.
-class Gaps {
- public:
-  explicit Gaps(int64_t bytes) : bytes_(bytes) {}
-
-  int64_t bytes() const { return bytes_; }
-
-  void Add(const Gap& gap) {
-    if (gap.free.begin <= gap.free.end) later_.push(gap);
-  }
-
-  // A gap that has room for this life, which it gives to it: the one that ends
-  // soonest, and of those that which was free last. Negative: there is none.
-  // REQUIRES that no life began later since Rewind.
-  int Take(const Life& life) {
-    while (!later_.empty() && later_.top().free.begin <= life.begin) {
-      open_.insert(later_.top());
-      later_.pop();
-    }
-    const auto found = open_.lower_bound(
-        {.free = {.begin = std::numeric_limits<int>::max(), .end = life.end}});
-    if (found == open_.end()) return -1;
-    const Gap gap = *found;
-    open_.erase(found);
-    past_.push_back({{gap.free.begin, life.begin - 1}, gap.slot});
-    Add({{life.end + 1, gap.free.end}, gap.slot});
-    return gap.slot;
-  }
-
-  // Lives may begin anywhere again.
-  void Rewind() {
-    for (const Gap& gap : open_) later_.push(gap);
-    open_.clear();
-    for (const Gap& gap : past_) Add(gap);
-    past_.clear();
-  }
-
- private:
-  struct BeginsLater {
-    bool operator()(const Gap& a, const Gap& b) const {
-      return std::make_pair(a.free.begin, a.slot) >
-             std::make_pair(b.free.begin, b.slot);
-    }
-  };
-  struct EndsSooner {
-    bool operator()(const Gap& a, const Gap& b) const {
-      return std::make_tuple(a.free.end, -a.free.begin, a.slot) <
-             std::make_tuple(b.free.end, -b.free.begin, b.slot);
-    }
-  };
-
-  int64_t bytes_;
-  std::priority_queue<Gap, std::vector<Gap>, BeginsLater> later_;
-  std::set<Gap, EndsSooner> open_;
-  std::vector<Gap> past_;  // before the lives of now
-};
-
-// By line item, then size, smallest first.
-using SharedSlots = std::map<std::string, std::map<int64_t, Gaps>>;
-
-Gaps& GapsOf(const Buffer& buffer, SharedSlots& slots) {
-  return slots[LineItem(buffer.kind())]
-      .try_emplace(buffer.bytes(), buffer.bytes())
-      .first->second;
-}
-
-// Workers lay slots out on cache lines, so that is what a slot costs.
-constexpr int64_t kSlotAlignment = 64;
-
-int AddSlot(const Buffer& buffer, Role& role) {
-  const int64_t bytes = buffer.bytes();
+int AddSlot(Buffer::Kind kind, int64_t bytes, Role& role) {
   Slot& slot = *role.add_slots();
-  slot.set_item(LineItem(buffer.kind()));
-  slot.set_tier(HomeTier(buffer.kind()));
-  slot.set_bytes((bytes + kSlotAlignment - 1) / kSlotAlignment *
-                 kSlotAlignment);
+  slot.set_item(LineItem(kind));
+  slot.set_tier(HomeTier(kind));
+  slot.set_bytes(SlotAligned(bytes));
   return role.slots_size() - 1;
 }
 
@@ -198,8 +105,8 @@ struct Pause {
   bool OldestIsFree() const { return last_of_oldest < first_of_newest; }
 };
 
-// Uses of a value's copies by a rank's programs.
-struct OwnSlot {
+// Uses of a lasting value's copies by a rank's programs.
+struct Lasting {
   std::vector<Buffer*> buffers;
   int offset_min = 0;
   int offset_max = 0;
@@ -208,16 +115,17 @@ struct OwnSlot {
   bool carried() const { return buffers.front()->carried(); }
 };
 
-// By kind, then unit: the order in which the slots are laid out.
-using OwnSlots = std::map<std::tuple<Buffer::Kind, int, int>, OwnSlot>;
+// By kind, then unit: the order in which slots are laid out.
+using LastingValues = std::map<std::tuple<Buffer::Kind, int, int>, Lasting>;
 
-OwnSlot& OwnerOf(const Buffer& buffer, OwnSlots& owners) {
+Lasting& ValueOf(const Buffer& buffer, LastingValues& values) {
   const int unit = buffer.has_unit() ? buffer.unit() : -1;
   const int m = buffer.has_micro_batch() ? buffer.micro_batch() : -1;
-  return owners[{buffer.kind(), unit, m}];
+  return values[{buffer.kind(), unit, m}];
 }
 
-void FindPauses(const Program& train, const Lanes& lanes, OwnSlots& owners) {
+void FindPauses(const Program& train, const Lanes& lanes,
+                LastingValues& values) {
   const Uses uses(train, lanes);
   for (int i = 0; i < train.instructions_size(); ++i) {
     const Instruction& instruction = train.instructions(i);
@@ -225,26 +133,26 @@ void FindPauses(const Program& train, const Lanes& lanes, OwnSlots& owners) {
     for (const Instruction::Operand& operand : instruction.operands()) {
       const Buffer& buffer = train.buffers(operand.buffer());
       if (!buffer.carried()) continue;
-      OwnSlot& own = OwnerOf(buffer, owners);
-      Pause& pause = own.pause;
-      if (buffer.copy_offset() == own.offset_max) {
+      Lasting& value = ValueOf(buffer, values);
+      Pause& pause = value.pause;
+      if (buffer.copy_offset() == value.offset_max) {
         pause.first_of_newest = std::min(pause.first_of_newest, use.begin);
       }
-      if (buffer.copy_offset() == own.offset_min) {
+      if (buffer.copy_offset() == value.offset_min) {
         pause.last_of_oldest = std::max(pause.last_of_oldest, use.end);
       }
     }
   }
 }
 
-int CopiesNeeded(const OwnSlot& own) {
-  const Buffer::Kind kind = own.buffers.front()->kind();
+int CopiesNeeded(const Lasting& value) {
+  const Buffer::Kind kind = value.buffers.front()->kind();
   // The version that STEP writes takes the place of the oldest one.
-  if (kind == Buffer::PARAMETERS) return std::max(1, -own.offset_min);
+  if (kind == Buffer::PARAMETERS) return std::max(1, -value.offset_min);
   // A step's scalars are zero before its program begins.
-  if (kind == Buffer::SCALARS) return 1 - own.offset_min;
-  const int apart = own.offset_max - own.offset_min;
-  return apart > 0 && own.pause.OldestIsFree() ? apart : apart + 1;
+  if (kind == Buffer::SCALARS) return 1 - value.offset_min;
+  const int apart = value.offset_max - value.offset_min;
+  return apart > 0 && value.pause.OldestIsFree() ? apart : apart + 1;
 }
 
 // Instructions of the programs that stand before this one.
@@ -257,46 +165,67 @@ int OffsetOf(const Role& role, Program::Kind kind) {
   return offset;
 }
 
-// The slots in which others may live for a while are returned.
-SharedSlots AssignOwn(const Lanes& lanes, Role& role) {
-  OwnSlots owners;
+// Values of one line item and tier that share slots.
+struct Sharers {
+  std::vector<Tenant> tenants;
+  std::vector<std::pair<Buffer*, int>> buffers;  // and its index in `tenants`
+
+  void Add(const Life& life, const std::vector<Buffer*>& of_one_value) {
+    for (Buffer* const buffer : of_one_value) {
+      buffers.push_back({buffer, static_cast<int>(tenants.size())});
+    }
+    tenants.push_back({.bytes = of_one_value.front()->bytes(), .life = life});
+  }
+};
+using SharersByItem = std::map<std::pair<Tier, std::string>, Sharers>;
+
+Sharers& SharersOf(Buffer::Kind kind, SharersByItem& sharers) {
+  return sharers[{HomeTier(kind), LineItem(kind)}];
+}
+
+LastingValues LastingValuesOf(const Lanes& lanes, Role& role) {
+  LastingValues values;
   for (Program& program : *role.mutable_programs()) {
     for (Buffer& buffer : *program.mutable_buffers()) {
-      if (!HasOwnSlot(buffer)) continue;
-      OwnSlot& own = OwnerOf(buffer, owners);
-      own.buffers.push_back(&buffer);
-      own.offset_min = std::min(own.offset_min, buffer.copy_offset());
-      own.offset_max = std::max(own.offset_max, buffer.copy_offset());
+      if (!OutlivesProgram(buffer)) continue;
+      Lasting& value = ValueOf(buffer, values);
+      value.buffers.push_back(&buffer);
+      value.offset_min = std::min(value.offset_min, buffer.copy_offset());
+      value.offset_max = std::max(value.offset_max, buffer.copy_offset());
     }
   }
-  FindPauses(*FindProgram(role, Program::TRAIN), lanes, owners);
+  FindPauses(*FindProgram(role, Program::TRAIN), lanes, values);
+  return values;
+}
+
+// Slots for what is always there. A carried value that has one copy is not,
+// and becomes a sharer.
+void AssignLasting(const Lanes& lanes, Role& role, SharersByItem& sharers) {
   const int train_begin = OffsetOf(role, Program::TRAIN);
-  SharedSlots shared;
-  for (const auto& [name, own] : owners) {
-    const int copies = CopiesNeeded(own);
-    const int slot = AddSlot(*own.buffers.front(), role);
-    if (copies > 1) role.mutable_slots(slot)->set_copies(copies);
-    for (Buffer* const buffer : own.buffers) {
-      CHECK_EQ(buffer->bytes(), own.buffers.front()->bytes())
-          << LineItem(buffer->kind());
-      buffer->set_slot(slot);
+  for (const auto& [name, value] : LastingValuesOf(lanes, role)) {
+    const Buffer& first = *value.buffers.front();
+    const int copies = CopiesNeeded(value);
+    for (Buffer* const buffer : value.buffers) {
+      CHECK_EQ(buffer->bytes(), first.bytes()) << LineItem(buffer->kind());
       if (buffer->copy_offset() >= copies || copies == 1) {
         buffer->set_copy_offset(buffer->copy_offset() % copies);
       }
     }
-    if (own.carried() && copies == 1) {
-      // In use all the time, but for the gap of TRAIN.
-      GapsOf(*own.buffers.front(), shared)
-          .Add({{train_begin + own.pause.last_of_oldest + 1,
-                 train_begin + own.pause.first_of_newest - 1},
-                slot});
+    if (first.carried() && copies == 1) {
+      // In use all the time, but for the pause of TRAIN.
+      SharersOf(first.kind(), sharers)
+          .Add({.begin = train_begin + value.pause.first_of_newest,
+                .end = train_begin + value.pause.last_of_oldest},
+               value.buffers);
+      continue;
     }
+    const int slot = AddSlot(first.kind(), first.bytes(), role);
+    if (copies > 1) role.mutable_slots(slot)->set_copies(copies);
+    for (Buffer* const buffer : value.buffers) buffer->set_slot(slot);
   }
-  return shared;
 }
 
-std::vector<Transient> TransientsOf(const Lanes& lanes, Role& role) {
-  std::vector<Transient> transients;
+void AddTransients(const Lanes& lanes, Role& role, SharersByItem& sharers) {
   for (Program& program : *role.mutable_programs()) {
     const int offset = OffsetOf(role, program.kind());
     std::vector<Life> lives(program.buffers_size(), Life{-1, -1});
@@ -313,47 +242,27 @@ std::vector<Transient> TransientsOf(const Lanes& lanes, Role& role) {
       }
     }
     for (int b = 0; b < program.buffers_size(); ++b) {
-      if (HasOwnSlot(program.buffers(b))) continue;
-      transients.push_back({program.mutable_buffers(b), lives[b]});
+      Buffer& buffer = *program.mutable_buffers(b);
+      if (OutlivesProgram(buffer)) continue;
+      SharersOf(buffer.kind(), sharers).Add(lives[b], {&buffer});
     }
   }
-  return transients;
 }
 
-// The smallest slot that is free, or a new one.
-int SlotFor(const Transient& transient, std::map<int64_t, Gaps>& of_item,
-            Role& role) {
-  const int64_t bytes = transient.buffer->bytes();
-  for (auto at = of_item.lower_bound(bytes); at != of_item.end(); ++at) {
-    const int slot = at->second.Take(transient.life);
-    if (slot >= 0) return slot;
-  }
-  const int slot = AddSlot(*transient.buffer, role);
-  Gaps& own = of_item.at(bytes);
-  own.Add({{0, std::numeric_limits<int>::max()}, slot});
-  CHECK_EQ(own.Take(transient.life), slot);
-  return slot;
-}
-
-void AssignShared(const Lanes& lanes, SharedSlots slots, Role& role) {
-  std::vector<Transient> transients = TransientsOf(lanes, role);
-  std::stable_sort(transients.begin(), transients.end(),
-                   [](const Transient& a, const Transient& b) {
-                     return std::make_tuple(-a.buffer->bytes(), a.life.begin) <
-                            std::make_tuple(-b.buffer->bytes(), b.life.begin);
-                   });
-  int64_t bytes = 0;
-  for (const Transient& transient : transients) {
-    Buffer& buffer = *transient.buffer;
-    GapsOf(buffer, slots);
-    if (buffer.bytes() != bytes) {
-      for (auto& [item, of_item] : slots) {
-        for (auto& [size, gaps] : of_item) gaps.Rewind();
-      }
-      bytes = buffer.bytes();
+void Assign(const Lanes& lanes, Role& role) {
+  SharersByItem by_item;
+  AssignLasting(lanes, role, by_item);
+  AddTransients(lanes, role, by_item);
+  for (auto& [item, sharers] : by_item) {
+    const int first = role.slots_size();
+    for (const int64_t bytes : PackBuffers(sharers.tenants)) {
+      AddSlot(sharers.buffers.front().first->kind(), bytes, role);
     }
-    buffer.set_slot(
-        SlotFor(transient, slots.at(LineItem(buffer.kind())), role));
+    for (const auto& [buffer, tenant] : sharers.buffers) {
+      const auto [slot, offset] = sharers.tenants[tenant].place;
+      buffer->set_slot(first + slot);
+      buffer->set_offset(offset);
+    }
   }
 }
 
@@ -361,9 +270,22 @@ void AssignShared(const Lanes& lanes, SharedSlots slots, Role& role) {
 
 void AssignSlots(Draft& draft) {
   for (Role& role : *draft.plan.mutable_roles()) {
-    const Lanes& lanes = draft.plan.lanes();
-    AssignShared(lanes, AssignOwn(lanes, role), role);
+    Assign(draft.plan.lanes(), role);
   }
+}
+
+int64_t LeastBytes(const Lanes& lanes, Role role, absl::string_view item) {
+  SharersByItem by_item;
+  AssignLasting(lanes, role, by_item);
+  AddTransients(lanes, role, by_item);
+  int64_t bytes = 0;
+  for (const Slot& slot : role.slots()) {
+    if (slot.item() == item) bytes += slot.bytes() * CopiesOf(slot);
+  }
+  for (const auto& [tier_and_item, sharers] : by_item) {
+    if (tier_and_item.second == item) bytes += MostAtOnce(sharers.tenants);
+  }
+  return bytes;
 }
 
 }  // namespace troupe

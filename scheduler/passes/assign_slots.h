@@ -1,20 +1,29 @@
-// Gives every buffer a slot. Resident buffers (parameters, gradients, ...) and
-// carried ones own one each, with as many copies as are in use at once, shared
-// by the rank's programs and listed by kind, then by unit, so that neighbouring
-// units are neighbours in memory. The others share: largest first, each takes
-// the smallest slot that is free from its first writer to its last user, in
-// program order (greedy by size, Pisarchyk and Lee, 2020, arXiv 2001.03288);
-// that of a carried buffer is free in TRAIN until the next step's is written.
-// What a transfer moves is in use while the step of computation next to it runs
-// too, so that the two overlap.
+// Gives every buffer a slot and its place there. Resident buffers (parameters,
+// gradients, ...) own one each, and so does what is carried from program to
+// program in several copies; each has as many as are in use at once, shared by
+// the rank's programs. They are listed by kind, then by unit, so that
+// neighbouring units are neighbours in memory.
+//
+// All others of a line item share slots, packed by when they are in use
+// (pack_buffers.h): from the first writer to the last user, in program order. A
+// carried one is out of use in TRAIN until the next step's is written. What a
+// transfer moves is in use while the step of computation next to it runs too,
+// so that the two overlap.
 #ifndef TROUPE_SCHEDULER_PASSES_ASSIGN_SLOTS_H_
 #define TROUPE_SCHEDULER_PASSES_ASSIGN_SLOTS_H_
 
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
 #include "scheduler/passes/draft.h"
 
 namespace troupe {
 
 void AssignSlots(Draft& draft);
+
+// The bytes of a line item that the role has in use at once when they are most,
+// however they are packed. REQUIRES buffers that have no slots yet.
+int64_t LeastBytes(const Lanes& lanes, Role role, absl::string_view item);
 
 }  // namespace troupe
 

@@ -435,7 +435,7 @@ class Declaration {
     const bool trains =
         program_.kind() == Program::TRAIN || program_.kind() == Program::FILL;
     buffer.set_carried(trains && values_.carried.count(value) > 0);
-    if (HasOwnSlot(buffer)) buffer.set_copy_offset(offset);
+    if (OutlivesProgram(buffer)) buffer.set_copy_offset(offset);
     return found->second = program_.buffers_size() - 1;
   }
 

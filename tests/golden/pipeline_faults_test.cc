@@ -159,23 +159,21 @@ TEST(CheckPipelines, DoubledMicroBatch) {
   EXPECT_THAT(Fault(plan), HasSubstr("is there 2 times for micro-batch 2"));
 }
 
-// Of two received activations whose lives overlap, one is put into the other's
-// slot.
+// Of two stashes whose lives overlap, one is put where the other lies.
 TEST(CheckPipelines, UseOfASlotThatWasGivenAway) {
   Plan plan = ExamplePlan(Job("gpipe"));
   Program& train = ProgramOf(plan, 2, kTrain);
-  int slots[2] = {-1, -1};
   Buffer* buffers[2] = {nullptr, nullptr};
   for (Buffer& buffer : *train.mutable_buffers()) {
     if (buffer.kind() != Buffer::STASH || buffer.micro_batch() > 1 ||
         buffer.unit() != TransferUnit(plan) + 1) {
       continue;
     }
-    slots[buffer.micro_batch()] = buffer.slot();
     buffers[buffer.micro_batch()] = &buffer;
   }
-  ASSERT_NE(slots[0], slots[1]);
-  buffers[1]->set_slot(slots[0]);
+  ASSERT_NE(buffers[0]->slot(), buffers[1]->slot());
+  buffers[1]->set_slot(buffers[0]->slot());
+  buffers[1]->set_offset(buffers[0]->offset());
   EXPECT_THAT(Fault(plan), AllOf(HasSubstr("reads STASH"),
                                  HasSubstr("but slot"), HasSubstr("holds")));
 }

@@ -4,11 +4,14 @@
 // activations, as the schedule's closed form says.
 #include <algorithm>
 #include <cstdint>
+#include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "proto/plan/buffer_kind.h"
 #include "proto/plan/check_program.h"
 #include "scheduler/passes/passes.h"
 #include "scheduler/pipelines/pipelines.h"
@@ -98,12 +101,18 @@ int StashesKept(const Role& role) {
 }
 
 // Room for stashes on a rank.
-int StashSlots(const Role& role) {
-  int slots = 0;
-  for (const Slot& slot : role.slots()) {
-    if (slot.bytes() >= kStashBytes) slots += std::max(1, slot.copies());
+int StashPlaces(const Role& role) {
+  std::set<std::tuple<int, int64_t, int>> places;  // slot, offset, copy
+  for (const Program& program : role.programs()) {
+    for (const Buffer& buffer : program.buffers()) {
+      if (buffer.bytes() < kStashBytes) continue;
+      const int copies = CopiesOf(role.slots(buffer.slot()));
+      for (int copy = 0; copy < copies; ++copy) {
+        places.insert({buffer.slot(), buffer.offset(), copy});
+      }
+    }
   }
-  return slots;
+  return static_cast<int>(places.size());
 }
 
 void ExpectClosedForm(const Pipeline& pipeline, const PipelineShape& shape,
@@ -124,8 +133,8 @@ void ExpectClosedForm(const Pipeline& pipeline, const PipelineShape& shape,
     EXPECT_EQ(StashesKept(role), peak) << "place " << p;
     // What is carried to the next step is there where it was in the last one.
     const bool turns = pipeline.asynchronous && shape.micro_batches % peak != 0;
-    EXPECT_GE(StashSlots(role), peak) << "place " << p;
-    EXPECT_LE(StashSlots(role), turns ? 2 * peak - 1 : peak) << "place " << p;
+    EXPECT_GE(StashPlaces(role), peak) << "place " << p;
+    EXPECT_LE(StashPlaces(role), turns ? 2 * peak - 1 : peak) << "place " << p;
   }
 }
 

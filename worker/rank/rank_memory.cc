@@ -11,11 +11,6 @@
 namespace troupe {
 namespace {
 
-size_t BytesOfCopy(const Slot& slot) {
-  const size_t bytes = slot.bytes();
-  return (bytes + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
-}
-
 // For each slot its place among the slots of its line item: the unit whose
 // gradients it holds, else nothing.
 std::vector<int> GradientUnits(const Role& role) {
@@ -48,13 +43,14 @@ absl::StatusOr<RankMemory> RankMemory::Create(const Role& role,
     });
     size_t bytes = 0;
     for (const int slot : slots) {
-      bytes += BytesOfCopy(role.slots(slot)) * CopiesOf(role.slots(slot));
+      bytes +=
+          SlotAligned(role.slots(slot).bytes()) * CopiesOf(role.slots(slot));
     }
     ASSIGN_OR_RETURN(Arena * arena, arenas.Find(key.first));
     ASSIGN_OR_RETURN(ArenaBlock block, arena->Allocate(key.second, bytes));
     char* next = block.data();
     for (const int slot : slots) {
-      const size_t copy_bytes = BytesOfCopy(role.slots(slot));
+      const int64_t copy_bytes = SlotAligned(role.slots(slot).bytes());
       for (int copy = 0; copy < CopiesOf(role.slots(slot)); ++copy) {
         memory.places_[slot].copies.push_back(copy_bytes > 0 ? next : nullptr);
         next += copy_bytes;
@@ -67,11 +63,13 @@ absl::StatusOr<RankMemory> RankMemory::Create(const Role& role,
 
 char* RankMemory::At(const Buffer& buffer, int64_t step) const {
   const Place& place = places_.at(buffer.slot());
-  return place.copies[CopyAt(buffer, place.slot, step)];
+  return place.copies[CopyAt(buffer, place.slot, step)] + buffer.offset();
 }
 
 std::vector<char*> RankMemory::Copies(const Buffer& buffer) const {
-  return places_.at(buffer.slot()).copies;
+  std::vector<char*> copies = places_.at(buffer.slot()).copies;
+  for (char*& copy : copies) copy += buffer.offset();
+  return copies;
 }
 
 const Buffer* FindResident(const Role& role, Buffer::Kind kind,

@@ -1,10 +1,11 @@
 // Every byte that a rank uses for a job: the slots of its role, allocated once
 // when the job starts, from the arenas of their tiers, and given back when this
-// is destroyed. Slots of one tier and line item lie one after another in one
-// block. Those of PARAMETER_GRADIENTS do so in the order of their units, so
-// that the gradients of consecutive units are one range and can be summed in
-// one collective. The copies of a slot that has several lie behind one another:
-// versions of weights, activations of a step that is computed ahead.
+// is destroyed. A buffer lies in its slot where the plan says. Slots of one
+// tier and line item lie one after another in one block. Those of
+// PARAMETER_GRADIENTS do so in the order of their units, so that the gradients
+// of consecutive units are one range and can be summed in one collective. The
+// copies of a slot that has several lie behind one another: versions of
+// weights, activations of a step that is computed ahead.
 #ifndef TROUPE_WORKER_RANK_RANK_MEMORY_H_
 #define TROUPE_WORKER_RANK_RANK_MEMORY_H_
 
@@ -20,9 +21,6 @@
 
 namespace troupe {
 
-// Slots begin at multiples of this many bytes.
-inline constexpr size_t kSlotAlignment = 64;
-
 // Immutable after Create; the bytes themselves are the instructions' affair.
 class RankMemory {
  public:
@@ -34,7 +32,8 @@ class RankMemory {
   // The first byte of the copy that the buffer is in the program that runs for
   // `step`, which may be 0 or less; null where it has no bytes.
   char* At(const Buffer& buffer, int64_t step) const;
-  // All copies of the buffer's slot, one where nothing else is said.
+  // The buffer's place in all copies of its slot, one where nothing else is
+  // said.
   std::vector<char*> Copies(const Buffer& buffer) const;
 
  private:

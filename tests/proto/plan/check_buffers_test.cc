@@ -2,9 +2,12 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/base/check.h"
+#include "proto/plan/operand.h"
+#include "proto/plan/program_text.h"
 #include "tests/scheduler/example_plan.h"
 #include "tests/scheduler/planned_lanes.h"
 #include "tests/scheduler/synthetic_job.h"
@@ -19,6 +22,21 @@ Program& Train(Plan& plan) { return ProgramOf(plan, 0, Program::TRAIN); }
 
 Instruction& At(Plan& plan, const char* text) {
   return *Train(plan).mutable_instructions(IndexOf(Train(plan), text));
+}
+
+// REQUIRES that there is one; of the rank or of the step: unit or micro-batch
+// -1.
+Buffer& BufferOf(Program& program, Buffer::Kind kind, int unit,
+                 int micro_batch) {
+  for (Buffer& buffer : *program.mutable_buffers()) {
+    if (buffer.kind() != kind) continue;
+    if ((buffer.has_unit() ? buffer.unit() : -1) != unit) continue;
+    if ((buffer.has_micro_batch() ? buffer.micro_batch() : -1) == micro_batch) {
+      return buffer;
+    }
+  }
+  CHECK(false) << "no " << Buffer::Kind_Name(kind) << " u" << unit << " m"
+               << micro_batch;
 }
 
 std::string Message(const Plan& plan) {
@@ -63,15 +81,88 @@ TEST(CheckBuffers, SlotReusedBeforeItsReaderIsDone) {
 TEST(CheckBuffers, ReadAfterTheSlotWasGivenAway) {
   Plan plan = ExamplePlan(ExampleJob({}));
   // The second block's stash is moved onto the first one's while both live.
-  Program& train = Train(plan);
-  int stash_slot = -1;
-  for (Buffer& buffer : *train.mutable_buffers()) {
-    if (buffer.kind() != Buffer::STASH || buffer.unit() > 2) continue;
-    if (buffer.unit() == 1) stash_slot = buffer.slot();
-    if (buffer.unit() == 2) buffer.set_slot(stash_slot);
-  }
+  const Buffer& first = BufferOf(Train(plan), Buffer::STASH, 1, 0);
+  Buffer& second = BufferOf(Train(plan), Buffer::STASH, 2, 0);
+  second.set_slot(first.slot());
+  second.set_offset(first.offset());
   EXPECT_THAT(Message(plan), AllOf(HasSubstr("reads STASH u1 m0"),
                                    HasSubstr("holds STASH u2 m0")));
+}
+
+// Both live while the backward passes run; a byte of either's end is enough.
+TEST(CheckBuffers, OneByteIsShared) {
+  for (const int sign : {-1, 1}) {
+    Plan plan = ExamplePlan(ExampleJob({}));
+    Buffer& first = BufferOf(Train(plan), Buffer::STASH, 1, 0);
+    Buffer& second = BufferOf(Train(plan), Buffer::STASH, 2, 0);
+    // Where nothing else is, one behind the other.
+    Slot& slot = *plan.mutable_roles(0)->mutable_slots(first.slot());
+    Buffer& lower = sign < 0 ? first : second;
+    Buffer& upper = sign < 0 ? second : first;
+    lower.set_offset(slot.bytes());
+    upper.set_offset(slot.bytes() + lower.bytes());
+    second.set_slot(first.slot());
+    slot.set_bytes(upper.offset() + upper.bytes());
+    ASSERT_EQ(CheckBuffers(plan), absl::OkStatus());
+    upper.set_offset(upper.offset() - 1);
+    EXPECT_THAT(
+        Message(plan),
+        AllOf(HasSubstr("reads STASH u1 m0"), HasSubstr("holds STASH u2 m0"),
+              HasSubstr(absl::StrCat("from byte ", upper.offset(), " to ",
+                                     upper.offset() + 1))));
+  }
+}
+
+// Lives one after the other at different offsets of the same bytes: who comes
+// later must wait for the users of any of them.
+TEST(CheckBuffers, BytesReusedBeforeTheirReaderIsDone) {
+  Plan plan = ExamplePlan(ExampleJob({.micro_batches = 4}));
+  Program& train = Train(plan);
+  Buffer& early = BufferOf(train, Buffer::BATCH, -1, 1);
+  Buffer& late = BufferOf(train, Buffer::BATCH, -1, 3);
+  Slot& slot = *plan.mutable_roles(0)->mutable_slots(early.slot());
+  early.set_offset(slot.bytes());
+  late.set_slot(early.slot());
+  late.set_offset(slot.bytes() + early.bytes() - 1);
+  slot.set_bytes(late.offset() + late.bytes());
+  Instruction& load = At(plan, "L m3");
+  load.clear_after();
+  EXPECT_THAT(Message(plan), AllOf(HasSubstr("L m3 writes BATCH m3 to bytes"),
+                                   HasSubstr("without waiting for"),
+                                   HasSubstr("which uses it")));
+  for (const char* const reader : {"W u0 m1", "F u3 m1"}) {
+    load.add_after(IndexOf(train, reader));
+  }
+  EXPECT_EQ(CheckBuffers(plan), absl::OkStatus());
+}
+
+// With a buffer's first byte the other's life is over, and a part that is
+// written again does not bring the rest back.
+TEST(CheckBuffers, ReadOfAPartThatWasWrittenOver) {
+  Plan plan = ExamplePlan(ExampleJob({.micro_batches = 4}));
+  Program& train = Train(plan);
+  int early = 0;
+  while (train.buffers(early).kind() != Buffer::BATCH ||
+         train.buffers(early).micro_batch() != 1) {
+    ++early;
+  }
+  ASSERT_EQ(train.buffers(early).slot(),
+            BufferOf(train, Buffer::BATCH, -1, 3).slot());
+  ASSERT_LT(IndexOf(train, "L m3"), IndexOf(train, "F u0 m2"));
+  const auto use = [&](const char* text, Instruction::Access access,
+                       const BytesUsed& bytes) {
+    Instruction::Operand& operand = *At(plan, text).add_operands();
+    operand.set_part(Instruction::BATCH);
+    operand.set_buffer(early);
+    operand.set_access(access);
+    operand.set_offset(bytes.begin);
+    operand.set_bytes(bytes.end - bytes.begin);
+  };
+  At(plan, "L m3").mutable_operands(0)->set_bytes(64);
+  use("F u0 m2", Instruction::WRITE, {64, 128});
+  use("F u1 m2", Instruction::READ, {0, 128});
+  EXPECT_THAT(Message(plan), AllOf(HasSubstr("F u1 m2 reads BATCH m1"),
+                                   HasSubstr("holds BATCH m3 since L m3")));
 }
 
 Plan Pipedream() {
@@ -79,23 +170,15 @@ Plan Pipedream() {
       {.pipeline = 4, .schedule = "pipedream", .micro_batches = 8}));
 }
 
-Buffer& ActivationOf(Program& program, int micro_batch) {
-  for (Buffer& buffer : *program.mutable_buffers()) {
-    if (buffer.kind() == Buffer::ACTIVATION && buffer.unit() == 0 &&
-        buffer.micro_batch() == micro_batch) {
-      return buffer;
-    }
-  }
-  CHECK(false) << "no activation of micro-batch " << micro_batch;
-}
-
 // Of those that the step before left, the first is used when all are there.
 TEST(CheckBuffers, CarriedValueWrittenOverBeforeItsUse) {
   Plan plan = Pipedream();
   EXPECT_TRUE(CheckBuffers(plan).ok());
-  const Buffer& carried = ActivationOf(Train(plan), 0);
+  const Buffer& carried = BufferOf(Train(plan), Buffer::ACTIVATION, 0, 0);
   ASSERT_TRUE(carried.carried());
-  ActivationOf(Train(plan), 3).set_slot(carried.slot());
+  Buffer& other = BufferOf(Train(plan), Buffer::ACTIVATION, 0, 3);
+  other.set_slot(carried.slot());
+  other.set_offset(carried.offset());
   EXPECT_THAT(Message(plan), AllOf(HasSubstr("reads ACTIVATION u0 m0"),
                                    HasSubstr("holds ACTIVATION u0 m3")));
 }
@@ -103,7 +186,7 @@ TEST(CheckBuffers, CarriedValueWrittenOverBeforeItsUse) {
 TEST(CheckBuffers, CarriedValueLostAtTheEnd) {
   Plan plan = Pipedream();
   Program& train = Train(plan);
-  Buffer other = ActivationOf(train, 0);
+  Buffer other = BufferOf(train, Buffer::ACTIVATION, 0, 0);
   other.clear_carried();
   other.set_micro_batch(7);
   *train.add_buffers() = other;
@@ -143,7 +226,39 @@ TEST(CheckBuffers, ResidentBuffersShareNothing) {
     if (slot < 0) slot = buffer.slot();
     buffer.set_slot(slot);
   }
-  EXPECT_THAT(Message(plan), HasSubstr("resident buffers have their own"));
+  EXPECT_THAT(Message(plan), HasSubstr("what outlives a program has its own"));
+}
+
+// Not even in a program that has no use for them.
+TEST(CheckBuffers, ResidentBuffersShareNothingWithOtherPrograms) {
+  JobSpec job = ExampleJob({});
+  job.mutable_data()->set_validation_fraction(0.1);
+  job.mutable_training()->set_validate_every(5);
+  Plan plan = ExamplePlan(job);
+  const Buffer& moments = BufferOf(Train(plan), Buffer::OPTIMIZER_STATE, 1, -1);
+  Program& validate = ProgramOf(plan, 0, Program::VALIDATE);
+  Buffer& activation = BufferOf(validate, Buffer::ACTIVATION, 1, 0);
+  activation.set_slot(moments.slot());
+  activation.set_offset(0);
+  EXPECT_THAT(Message(plan),
+              AllOf(HasSubstr("are shared by OPTIMIZER_STATE u1 and ACTIVATION "
+                              "u1 m0"),
+                    HasSubstr("what outlives a program has its own")));
+}
+
+// Two values that both wait for the next program.
+TEST(CheckBuffers, CarriedBuffersShareNothingWithOneAnother) {
+  Plan plan = Pipedream();
+  const Buffer* first = nullptr;
+  Program& train = Train(plan);
+  for (Buffer& buffer : *train.mutable_buffers()) {
+    if (buffer.kind() != Buffer::ACTIVATION || !buffer.carried()) continue;
+    if (first == nullptr) first = &buffer;
+    buffer.set_slot(first->slot());
+    buffer.set_offset(first->offset());
+  }
+  EXPECT_THAT(Message(plan), AllOf(HasSubstr("are shared by ACTIVATION u0 m0"),
+                                   HasSubstr("has its own")));
 }
 
 }  // namespace

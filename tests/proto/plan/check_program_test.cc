@@ -68,7 +68,7 @@ TEST(CheckBudgets, ToTheByte) {
             HasSubstr("1 B more than the budget of"),
             HasSubstr("parameters 31.2 KiB"), HasSubstr("gradients 31.2 KiB"),
             HasSubstr("optimizer_moments 62.5 KiB"),
-            HasSubstr("activations 45.8 KiB (overflows here)")));
+            HasSubstr("activations 44.8 KiB (overflows here)")));
 }
 
 TEST(CheckBudgets, NamesTheFirstItemThatOverflows) {

@@ -1,5 +1,6 @@
 #include "proto/plan/check_shape.h"
 
+#include <limits>
 #include <string>
 
 #include "gmock/gmock.h"
@@ -95,6 +96,31 @@ const Fault kFaults[] = {
        p.mutable_roles(0)->mutable_slots(slot)->set_bytes(1);
      },
      "of 128 bytes is in slot"},
+    {"buffer past its slot's end",
+     [](Plan& p) {
+       Buffer& buffer = *ProgramOf(p, 0, Program::TRAIN).mutable_buffers(0);
+       buffer.set_offset(p.roles(0).slots(buffer.slot()).bytes() - 64);
+     },
+     ", from byte "},
+    {"buffer before its slot",
+     [](Plan& p) {
+       ProgramOf(p, 0, Program::TRAIN).mutable_buffers(0)->set_offset(-64);
+     },
+     ", from byte -64 on"},
+    {"buffer far behind its slot",
+     [](Plan& p) {
+       ProgramOf(p, 0, Program::TRAIN)
+           .mutable_buffers(0)
+           ->set_offset(std::numeric_limits<int64_t>::max());
+     },
+     ", from byte 9223372036854775807 on"},
+    {"buffer off the cache lines",
+     [](Plan& p) {
+       Buffer& buffer = *ProgramOf(p, 0, Program::TRAIN).mutable_buffers(0);
+       p.mutable_roles(0)->mutable_slots(buffer.slot())->set_bytes(1 << 20);
+       buffer.set_offset(32);
+     },
+     "begins at byte 32 of slot"},
     {"program twice",
      [](Plan& p) {
        *p.mutable_roles(0)->add_programs() = p.roles(0).programs(0);

@@ -87,6 +87,35 @@ TEST(DeriveAfter, SlotReuseIsAnEdge) {
             "L m0 output>0\nF u0 m0 input<0 ^0\nL m1 output>1 ^1\n");
 }
 
+// Who uses a byte of another buffer's place waits for it, at whatever offsets
+// the two lie; who lies beside it does not.
+TEST(DeriveAfter, SharedBytesAreAnEdge) {
+  const auto derived = [](int64_t offset) {
+    Draft draft = DraftOf(2, "L m0 output>0\nF u0 m0 input<0\nL m1 output>1");
+    Buffer& later =
+        *draft.plan.mutable_roles(0)->mutable_programs(0)->mutable_buffers(1);
+    later.set_slot(0);
+    later.set_offset(offset);
+    DeriveAfter(draft);
+    return ProgramText(draft.plan.roles(0).programs(0));
+  };
+  EXPECT_EQ(derived(63),
+            "L m0 output>0\nF u0 m0 input<0 ^0\nL m1 output>1 ^1\n");
+  EXPECT_EQ(derived(64), "L m0 output>0\nF u0 m0 input<0 ^0\nL m1 output>1\n");
+}
+
+// Of three that a large buffer takes the place of, it waits for each.
+TEST(DeriveAfter, AWriterWaitsForAllWhoseBytesItTakes) {
+  Draft draft = DraftOf(3, "L m0 output>0\nK u0 output>1\nF u0 m0 output>2");
+  Program& program = *draft.plan.mutable_roles(0)->mutable_programs(0);
+  for (Buffer& buffer : *program.mutable_buffers()) buffer.set_slot(0);
+  program.mutable_buffers(1)->set_offset(128);
+  program.mutable_buffers(2)->set_bytes(192);
+  DeriveAfter(draft);
+  EXPECT_EQ(ProgramText(program),
+            "L m0 output>0\nK u0 output>1\nF u0 m0 output>2 ^0,1\n");
+}
+
 // Lanes are few, so an instruction never needs more edges than other lanes.
 TEST(DeriveAfter, ProgramsStaySmall) {
   Plan plan = ExamplePlan(ExampleJob({.data = 4, .micro_batches = 8}));

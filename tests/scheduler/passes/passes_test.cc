@@ -36,7 +36,9 @@ std::string AllPrograms(const Plan& plan) {
             buffer.has_unit() ? absl::StrCat(buffer.unit()) : "",
             buffer.has_micro_batch() ? " m" : "",
             buffer.has_micro_batch() ? absl::StrCat(buffer.micro_batch()) : "",
-            " ", buffer.bytes(), " B slot ", buffer.slot(), "\n");
+            " ", buffer.bytes(), " B slot ", buffer.slot(),
+            buffer.offset() > 0 ? absl::StrCat(" + ", buffer.offset()) : "",
+            "\n");
       }
       absl::StrAppend(&text, ProgramText(program), "\n");
     }

@@ -92,6 +92,24 @@ TEST(RankMemory, AVersionIsFoundAgainInLaterStepsUntilItsCopyIsReused) {
   EXPECT_EQ(memory->At(of_unit_1, 5), memory->At(of_unit_1, 6));
 }
 
+TEST(RankMemory, ABufferLiesInItsSlotWhereThePlanSays) {
+  Role plan;
+  AddSlot(plan, "activations", 64);
+  const int slot = AddSlot(plan, "activations", 256);
+  AddBuffer(plan, Buffer::ACTIVATION, 0, slot);
+  AddBuffer(plan, Buffer::ACTIVATION, 1, slot);
+  Buffer& behind = *plan.mutable_programs(0)->mutable_buffers(1);
+  behind.set_bytes(64);
+  behind.set_offset(192);
+  HostAllocator allocator;
+  const TierArenas arenas({DeviceBudget(320)}, allocator);
+  const auto memory = RankMemory::Create(plan, arenas);
+  ASSERT_TRUE(memory.ok()) << memory.status();
+  char* const begin = memory->At(plan.programs(0).buffers(0), 1);
+  EXPECT_EQ(memory->At(behind, 1), begin + 192);
+  EXPECT_EQ(memory->Copies(behind), std::vector<char*>{begin + 192});
+}
+
 TEST(RankMemory, PastTheBudgetTheLineItemIsNamedAndNothingStays) {
   Role plan;
   AddSlot(plan, "activations", 600);
