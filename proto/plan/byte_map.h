@@ -39,6 +39,11 @@ class ByteMap {
   // The pieces of exactly these bytes, ascending and without gaps, to look at
   // and to change. Valid until the next call. REQUIRES bytes.
   Range At(const BytesUsed& bytes) {
+    // As most often, just what somebody said something of before.
+    const auto found = pieces_.find(bytes.begin);
+    if (found != pieces_.end() && found->second.end == bytes.end) {
+      return {found, std::next(found)};
+    }
     const auto end = CutAt(bytes.end);
     auto next = CutAt(bytes.begin);
     for (int64_t byte = bytes.begin; byte < bytes.end; ++next) {

@@ -1,7 +1,6 @@
 #include "proto/plan/check_buffers.h"
 
 #include <map>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,6 +54,7 @@ class LastingCheck {
  private:
   absl::Status Check(const Buffer& buffer, Program::Kind kind) {
     const bool lasting = OutlivesProgram(buffer);
+    if (!lasting && slots_.count(buffer.slot()) == 0) return absl::OkStatus();
     for (auto& [begin, piece] : slots_[buffer.slot()].At(PlaceOf(buffer))) {
       const Buffer* const other = piece.value;
       if (lasting) piece.value = &buffer;
@@ -83,7 +83,8 @@ class BufferCheck {
       : role_(role),
         rank_(FirstRankOf(plan.mesh(), role)),
         program_(program),
-        order_(program, plan.lanes_size()) {}
+        order_(program, plan.lanes_size()),
+        begun_(program.buffers_size()) {}
 
   absl::Status Run() {
     for (int i = 0; i < program_.instructions_size(); ++i) {
@@ -190,26 +191,33 @@ class BufferCheck {
     const BytesUsed bytes = PlaceOf(operand, buffer);
     ByteMap<Contents>& memory = MemoryOf(buffer);
     for (const auto& [begin, piece] : memory.At(bytes)) {
-      std::vector<int> users = piece.value.readers;
-      if (piece.value.writer >= 0) users.push_back(piece.value.writer);
-      for (const int user : users) {
-        if (user == index || order_.Before(user, index)) continue;
-        return Fault(absl::StrCat(Text(index), " writes ", BufferText(buffer),
-                                  " to ", PlaceText(buffer),
-                                  " without waiting for ", Text(user),
-                                  ", which uses it"));
+      RETURN_IF_ERROR(Follow(index, b, piece.value.writer));
+      for (const int reader : piece.value.readers) {
+        RETURN_IF_ERROR(Follow(index, b, reader));
       }
     }
-    if (begun_.insert(b).second) Begin(index, b);
+    if (!begun_[b]) Begin(index, b);
     memory.Set(bytes,
                {.holds = b, .since = index, .writer = index, .readers = {}});
     return absl::OkStatus();
+  }
+
+  // The instruction writes bytes that an earlier one, if any, has used.
+  absl::Status Follow(int index, int b, int user) const {
+    if (user < 0 || user == index || order_.Before(user, index)) {
+      return absl::OkStatus();
+    }
+    const Buffer& buffer = program_.buffers(b);
+    return Fault(absl::StrCat(
+        Text(index), " writes ", BufferText(buffer), " to ", PlaceText(buffer),
+        " without waiting for ", Text(user), ", which uses it"));
   }
 
   // With its first byte a buffer takes all of its place, as instructions name
   // no less than they use: bytes between those that they read are the buffer's,
   // whoever writes them later.
   void Begin(int index, int b) {
+    begun_[b] = true;
     const Buffer& buffer = program_.buffers(b);
     for (auto& [begin, piece] : MemoryOf(buffer).At(PlaceOf(buffer))) {
       piece.value.holds = b;
@@ -248,7 +256,7 @@ class BufferCheck {
   const Program& program_;
   const ProgramOrder order_;
   std::map<Copy, ByteMap<Contents>> memory_;
-  std::set<int> begun_;  // buffers that something was written to
+  std::vector<bool> begun_;  // by buffer: whether something was written to it
   std::map<int, int>
       added_;  // by buffer: the first instruction that adds to it
 };

@@ -29,13 +29,19 @@ struct Gap {
 class Gaps {
  public:
   void Add(const Gap& gap) {
-    if (gap.free.begin <= gap.free.end) later_.push(gap);
+    if (gap.free.begin > gap.free.end) return;
+    if (gap.free.end < now_) {
+      past_.push_back(gap);
+    } else {
+      later_.push(gap);
+    }
   }
 
   // Takes out a gap that is free for this life: the one that ends soonest, and
   // of those that which was free last. REQUIRES that no life began later since
   // Rewind.
   absl::optional<Gap> Take(const Life& life) {
+    now_ = life.begin;
     while (!later_.empty() && later_.top().free.begin <= life.begin) {
       open_.insert(later_.top());
       later_.pop();
@@ -51,7 +57,10 @@ class Gaps {
   // Lives may begin anywhere again.
   void Rewind() {
     for (const Gap& gap : open_) later_.push(gap);
+    for (const Gap& gap : past_) later_.push(gap);
     open_.clear();
+    past_.clear();
+    now_ = 0;
   }
 
  private:
@@ -70,6 +79,8 @@ class Gaps {
 
   std::priority_queue<Gap, std::vector<Gap>, BeginsLater> later_;
   std::set<Gap, EndsSooner> open_;
+  std::vector<Gap> past_;  // over before the lives of now
+  int now_ = 0;
 };
 
 class Packing {
