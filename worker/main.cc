@@ -1,52 +1,10 @@
 // troupe-worker: fills one rank of a job at a time, for a scheduler.
 #include <CLI/CLI.hpp>
-#include <cstdint>
-#include <string>
 
 #include "worker/doctor/run_doctor.h"
+#include "worker/service/device_flags.h"
 #include "worker/service/options.h"
 #include "worker/service/run_worker.h"
-
-namespace {
-
-// A flag whose value is an amount of memory: "8GiB".
-void AddBytes(CLI::App& app, const std::string& name, int64_t& bytes,
-              const std::string& help) {
-  app.add_option_function<std::string>(
-         name,
-         [&bytes, name](const std::string& text) {
-           const absl::StatusOr<int64_t> parsed = troupe::ParseBytes(text);
-           if (!parsed.ok()) {
-             throw CLI::ValidationError(name,
-                                        std::string(parsed.status().message()));
-           }
-           bytes = *parsed;
-         },
-         help)
-      ->type_name("BYTES");
-}
-
-void AddDeviceFlags(CLI::App& app, troupe::WorkerOptions& options) {
-  app.add_option("--threads", options.threads,
-                 "threads of an operation; default: one for each core");
-  app.add_option("--device", options.device,
-                 "cpu, or cuda:N for a GPU; default: cpu");
-  AddBytes(app, "--device-memory", options.device_memory,
-           "budget of the device tier; default: 80 % of the available RAM, or "
-           "90 % of what is free on the GPU");
-  AddBytes(app, "--host-memory", options.host_memory,
-           "budget of the host tier; default: the rest, or half of the RAM");
-  app.add_option("--nvme", options.nvme,
-                 "directory of the nvme tier, on a disk; it is tried first")
-      ->type_name("DIR");
-  AddBytes(app, "--nvme-size", options.nvme_size,
-           "budget of the nvme tier, which --nvme needs");
-  app.add_option("--calibration", options.calibration_file,
-                 "file that keeps this machine's rates; default: "
-                 "~/.cache/troupe/calibration-THREADS.textproto, or -GPU");
-}
-
-}  // namespace
 
 int main(int argc, char** argv) {
   troupe::RunCalibrateOptions calibrate;
@@ -62,10 +20,10 @@ int main(int argc, char** argv) {
   app.add_option("--exit-with-parent", options.parent,
                  "stop when the process that started this one ends: its id")
       ->type_name("PID");
-  AddDeviceFlags(app, options);
+  troupe::AddDeviceFlags(app, options);
   CLI::App* command = app.add_subcommand(
       "calibrate", "measures this machine and writes the calibration file");
-  AddDeviceFlags(*command, calibrate.worker);
+  troupe::AddDeviceFlags(*command, calibrate.worker);
   command->add_option("--name", calibrate.worker.name, "in the description");
   command->add_flag("--describe", calibrate.describe,
                     "write a serialised WorkerDescription to stdout; measure "

@@ -60,9 +60,10 @@ absl::StatusOr<Calibration> RunKernels(const DescribeOptions& options,
   return calibration;
 }
 
-absl::Status AddNvme(const WorkerOptions& flags, const Clock& clock,
-                     WorkerDescription& worker) {
-  if (flags.nvme.empty()) return absl::OkStatus();
+// Of bytes that go to the nvme tier and come back; 0: there is none.
+absl::StatusOr<double> NvmeBytesPerSecond(const WorkerOptions& flags,
+                                          const Clock& clock) {
+  if (flags.nvme.empty()) return 0;
   ASSIGN_OR_RETURN(const std::unique_ptr<IoEngine> io,
                    MakeIoEngine({.log = false}));
   const absl::StatusOr<SpillRates> rates =
@@ -72,12 +73,8 @@ absl::Status AddNvme(const WorkerOptions& flags, const Clock& clock,
   if (!rates.ok()) return Annotate(rates.status(), "--nvme");
   LogInfo(absl::StrCat("nvme tier in ", flags.nvme, ": ", io->name(), " ",
                        SpillRatesText(*rates)));
-  AddBudget(worker, NVME, flags.nvme_size);
-  // Of bytes that go there and come back.
-  worker.mutable_calibration()->set_nvme_bytes_per_second(
-      2 /
-      (1 / rates->write_bytes_per_second + 1 / rates->read_bytes_per_second));
-  return absl::OkStatus();
+  return 2 /
+         (1 / rates->write_bytes_per_second + 1 / rates->read_bytes_per_second);
 }
 
 }  // namespace
@@ -86,6 +83,8 @@ absl::StatusOr<WorkerDescription> DescribeWorker(const DescribeOptions& options,
                                                  Device& device,
                                                  const Clock& clock) {
   const WorkerOptions& flags = options.worker;
+  // First, as it is soonest known to be wrong.
+  ASSIGN_OR_RETURN(const double nvme, NvmeBytesPerSecond(flags, clock));
   WorkerDescription worker;
   worker.set_name(flags.name);
   worker.set_host(HostName());
@@ -99,7 +98,10 @@ absl::StatusOr<WorkerDescription> DescribeWorker(const DescribeOptions& options,
   if (options.gpu.has_value()) *worker.mutable_gpu() = *options.gpu;
   ASSIGN_OR_RETURN(*worker.mutable_calibration(),
                    RunKernels(options, device, clock));
-  RETURN_IF_ERROR(AddNvme(flags, clock, worker));
+  if (nvme > 0) {
+    AddBudget(worker, NVME, flags.nvme_size);
+    worker.mutable_calibration()->set_nvme_bytes_per_second(nvme);
+  }
   ReleaseFreeMemory();
   worker.set_process_bytes(ResidentMemoryBytes());
   return worker;
