@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "proto/base/check.h"
@@ -15,11 +14,10 @@
 #include "proto/plan/tensor_spec.h"
 #include "proto/plan/unit_passes.h"
 #include "scheduler/passes/buffer_bytes.h"
+#include "scheduler/passes/named_buffers.h"
 
 namespace troupe {
 namespace {
-
-constexpr int kNone = -1;
 
 // The order in which operands are listed.
 constexpr UnitMemory kReadOrder[] = {
@@ -33,10 +31,6 @@ constexpr UnitMemory kWriteOrder[] = {
     UnitMemory::kInputGradient, UnitMemory::kWeightStash,
     UnitMemory::kSegmentValues, UnitMemory::kSegmentGradients,
     UnitMemory::kRecomputed};
-
-// A value in memory: kind, unit, micro-batch; of what is gathered, the how
-// manieth of the program.
-using Value = std::tuple<Buffer::Kind, int, int>;
 
 // What holds for all programs of a role.
 struct RoleValues {
@@ -58,7 +52,8 @@ class Declaration {
         passes_(parts.passes),
         values_(parts.values),
         role_(parts.role),
-        program_(program) {}
+        program_(program),
+        buffers_(plan_, role_, values_.carried, program) {}
 
   void Run() {
     for (const Instruction& instruction : program_.instructions()) {
@@ -77,19 +72,9 @@ class Declaration {
   }
 
   // After Run: the values that are used at several offsets.
-  std::set<Value> Carried() const {
-    std::map<Value, int> offsets;
-    for (const auto& [name, index] : indices_) offsets[name.first] += 1;
-    std::set<Value> carried;
-    for (const auto& [value, count] : offsets) {
-      if (count > 1) carried.insert(value);
-    }
-    return carried;
-  }
+  std::set<Value> Carried() const { return buffers_.AtSeveralOffsets(); }
 
  private:
-  using Name = std::pair<Value, int>;  // and its copy's offset
-
   void Declare(const Instruction& instruction) {
     const int u = instruction.unit();
     const int m = instruction.micro_batch();
@@ -288,7 +273,7 @@ class Declaration {
                  absl::optional<Instruction::Part> part = absl::nullopt) {
     const auto use = [&](Instruction::Part usual, Buffer::Kind kind, int unit,
                          int micro_batch) {
-      const Name name = {{kind, unit, micro_batch}, OffsetOf(kind)};
+      const BufferName name = {{kind, unit, micro_batch}, OffsetOf(kind)};
       const bool again =
           access == Instruction::WRITE && !written_.insert(name).second;
       Add(name, part.value_or(usual), again ? Instruction::ADD : access);
@@ -398,9 +383,9 @@ class Declaration {
            Instruction::Access access) {
     Add({{kind, unit, micro_batch}, OffsetOf(kind)}, part, access);
   }
-  void Add(const Name& name, Instruction::Part part,
+  void Add(const BufferName& name, Instruction::Part part,
            Instruction::Access access) {
-    const int index = Index(name);
+    const int index = buffers_.Index(name);
     if (index < 0) return;
     Instruction::Operand& operand = *at_->add_operands();
     operand.set_part(part);
@@ -416,34 +401,12 @@ class Declaration {
     return IsResident(kind) ? 0 : at_->ahead();
   }
 
-  // Of the buffer, declared where it is new; negative: it has no bytes.
-  int Index(const Name& name) {
-    const auto [found, is_new] = indices_.try_emplace(name, kNone);
-    if (!is_new) return found->second;
-    const auto& [value, offset] = name;
-    const auto [kind, unit, micro_batch] = value;
-    const int64_t bytes = BufferBytes(plan_, role_, kind, unit);
-    if (bytes == 0) return kNone;
-    Buffer& buffer = *program_.add_buffers();
-    buffer.set_kind(kind);
-    if (unit != kNone) buffer.set_unit(unit);
-    if (micro_batch != kNone && kind != Buffer::UNSHARDED_PARAMETERS) {
-      buffer.set_micro_batch(micro_batch);
-    }
-    buffer.set_bytes(bytes);
-    buffer.set_slice(RestsInSlices(plan_, role_, kind, unit));
-    const bool trains =
-        program_.kind() == Program::TRAIN || program_.kind() == Program::FILL;
-    buffer.set_carried(trains && values_.carried.count(value) > 0);
-    if (OutlivesProgram(buffer)) buffer.set_copy_offset(offset);
-    return found->second = program_.buffers_size() - 1;
-  }
-
   const Plan& plan_;
   const UnitPasses& passes_;
   const RoleValues& values_;
   const Role& role_;
   Program& program_;
+  NamedBuffers buffers_;
   Instruction* at_ = nullptr;
   // Gradients that a later instruction sends: unit and micro-batch.
   std::set<std::pair<int, int>> unsent_;
@@ -451,8 +414,7 @@ class Declaration {
   // something.
   std::set<std::pair<int, int>> summed_;
   std::map<int, int> gathers_;  // of units, so far
-  std::set<Name> written_;
-  std::map<Name, int> indices_;
+  std::set<BufferName> written_;
 };
 
 // The versions that TRAIN uses, and what it carries to its next runs.

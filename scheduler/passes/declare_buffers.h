@@ -1,5 +1,5 @@
-// Gives each instruction its operands: the table of docs/plan.md, as code. Buffers of zero bytes are left out. Order and memory
-// follow from it.
+// Gives each instruction its operands: the table of docs/plan.md, as code.
+// Buffers of zero bytes are left out. Order and memory follow from it.
 //
 // Where TRAIN works ahead, a value that one program writes and a later one
 // reads is carried, and each use says at which offset its copy lies. Where it

@@ -59,6 +59,8 @@ Json ItemJson(const Message& message, const FieldDescriptor& field, int i) {
       return get.GetRepeatedInt64(message, &field, i);
     case FieldDescriptor::CPPTYPE_DOUBLE:
       return Number(get.GetRepeatedDouble(message, &field, i));
+    case FieldDescriptor::CPPTYPE_ENUM:
+      return get.GetRepeatedEnum(message, &field, i)->name();
     case FieldDescriptor::CPPTYPE_STRING:
       return Text(field, get.GetRepeatedString(message, &field, i));
     case FieldDescriptor::CPPTYPE_MESSAGE:

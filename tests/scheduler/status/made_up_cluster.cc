@@ -41,6 +41,7 @@ absl::StatusOr<CompiledJob> MadeUpCluster::Compiler::Compile(
   auto plan = std::make_shared<Plan>();
   *plan->mutable_job() = job;
   plan->set_fingerprint("9f3ac21b7d04e865");
+  *plan->mutable_lanes() = TimelineOf(ranks, /*predicted=*/true).lanes();
   Axis* axis = plan->mutable_mesh()->add_axes();
   axis->set_name("pipeline");
   axis->set_size(ranks);

@@ -1,0 +1,40 @@
+#include "scheduler/passes/named_buffers.h"
+
+#include "proto/plan/buffer_kind.h"
+#include "scheduler/passes/buffer_bytes.h"
+
+namespace troupe {
+
+int NamedBuffers::Index(const BufferName& name) {
+  const auto [found, is_new] = indices_.try_emplace(name, kNone);
+  if (!is_new) return found->second;
+  const auto& [value, offset] = name;
+  const auto [kind, unit, micro_batch] = value;
+  const int64_t bytes = BufferBytes(plan_, role_, kind, unit);
+  if (bytes == 0) return kNone;
+  Buffer& buffer = *program_.add_buffers();
+  buffer.set_kind(kind);
+  if (unit != kNone) buffer.set_unit(unit);
+  if (micro_batch != kNone && kind != Buffer::UNSHARDED_PARAMETERS) {
+    buffer.set_micro_batch(micro_batch);
+  }
+  buffer.set_bytes(bytes);
+  buffer.set_slice(RestsInSlices(plan_, role_, kind, unit));
+  const bool trains =
+      program_.kind() == Program::TRAIN || program_.kind() == Program::FILL;
+  buffer.set_carried(trains && carried_.count(value) > 0);
+  if (OutlivesProgram(buffer)) buffer.set_copy_offset(offset);
+  return found->second = program_.buffers_size() - 1;
+}
+
+std::set<Value> NamedBuffers::AtSeveralOffsets() const {
+  std::map<Value, int> offsets;
+  for (const auto& [name, index] : indices_) offsets[name.first] += 1;
+  std::set<Value> several;
+  for (const auto& [value, count] : offsets) {
+    if (count > 1) several.insert(value);
+  }
+  return several;
+}
+
+}  // namespace troupe

@@ -1,0 +1,48 @@
+// The buffers of one program by what they hold: each is declared when it is
+// first named, once.
+#ifndef TROUPE_SCHEDULER_PASSES_NAMED_BUFFERS_H_
+#define TROUPE_SCHEDULER_PASSES_NAMED_BUFFERS_H_
+
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "proto/plan.pb.h"
+#include "proto/program.pb.h"
+
+namespace troupe {
+
+// A value in memory: kind, unit, micro-batch; of what is gathered, the how
+// manieth of the program. Where it has none of these, kNone.
+using Value = std::tuple<Buffer::Kind, int, int>;
+inline constexpr int kNone = -1;
+
+// And which of its copies (Buffer.copy_offset).
+using BufferName = std::pair<Value, int>;
+
+class NamedBuffers {
+ public:
+  // `carried`: values that the role's TRAIN carries to its next runs. Borrows
+  // all; declares in `program`.
+  NamedBuffers(const Plan& plan, const Role& role,
+               const std::set<Value>& carried, Program& program)
+      : plan_(plan), role_(role), carried_(carried), program_(program) {}
+
+  // Its index in the program; negative: it has no bytes.
+  int Index(const BufferName& name);
+
+  // The values that were named at several offsets.
+  std::set<Value> AtSeveralOffsets() const;
+
+ private:
+  const Plan& plan_;
+  const Role& role_;
+  const std::set<Value>& carried_;
+  Program& program_;
+  std::map<BufferName, int> indices_;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_PASSES_NAMED_BUFFERS_H_
