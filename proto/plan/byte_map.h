@@ -56,11 +56,16 @@ class ByteMap {
     return {pieces_.find(bytes.begin), end};
   }
 
-  // All of these bytes have the value from now on.
-  void Set(const BytesUsed& bytes, Value value) {
+  // All of these bytes have one value from now on, at first that of the first
+  // one: to be changed in place, so that it keeps the memory that it has.
+  Value& Join(const BytesUsed& bytes) {
     const Range range = At(bytes);
-    range.begin()->second = {bytes.end, std::move(value)};
+    range.begin()->second.end = bytes.end;
     pieces_.erase(std::next(range.begin()), range.end());
+    return range.begin()->second.value;
+  }
+  void Set(const BytesUsed& bytes, Value value) {
+    Join(bytes) = std::move(value);
   }
 
  private:

@@ -197,8 +197,11 @@ class BufferCheck {
       }
     }
     if (!begun_[b]) Begin(index, b);
-    memory.Set(bytes,
-               {.holds = b, .since = index, .writer = index, .readers = {}});
+    Contents& contents = memory.Join(bytes);
+    contents.holds = b;
+    contents.since = index;
+    contents.writer = index;
+    contents.readers.clear();
     return absl::OkStatus();
   }
 

@@ -59,7 +59,9 @@ void Derive(const Role& role, int lanes, Program& program) {
       const BytesUsed bytes = PlaceOf(operand, buffer);
       if (Writes(operand)) {
         // Whoever waits for this one has waited for those before.
-        uses_of(buffer).Set(bytes, {.writer = i, .readers = {}});
+        Uses& uses = uses_of(buffer).Join(bytes);
+        uses.writer = i;
+        uses.readers.clear();
         continue;
       }
       for (auto& [begin, piece] : uses_of(buffer).At(bytes)) {
