@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "absl/types/optional.h"
 #include "proto/base/status.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/roles.h"
@@ -86,13 +87,14 @@ class Search {
     }
   }
 
-  absl::StatusOr<JobSpec> Run() {
+  // nullopt: all steps are not enough for some role.
+  absl::StatusOr<absl::optional<JobSpec>> Run() {
     const std::vector<bool> fit = FitOf(keeps_all_);
     std::vector<size_t> below(fit.size());  // more than so many are needed
     for (size_t r = 0; r < fit.size(); ++r) {
       if (fit[r]) enough_[r] = 0;
     }
-    // All steps at first: who does not fit then takes them all.
+    // All steps at first.
     std::vector<size_t> tried = enough_;
     bool open = true;
     while (open) {
@@ -100,7 +102,13 @@ class Search {
       const std::vector<bool> fits = FitOf(plan);
       open = false;
       for (size_t r = 0; r < fits.size(); ++r) {
+        if (!fits[r] && tried[r] == steps_[r].size()) return absl::nullopt;
         (fits[r] ? enough_[r] : below[r]) = tried[r];
+        if (enough_[r] <= below[r] && !fits[r]) {
+          // What others make again takes scratch of it, too.
+          enough_[r] = steps_[r].size();
+          open = true;
+        }
         tried[r] = enough_[r];
         if (enough_[r] > below[r] + 1) {
           tried[r] = (below[r] + enough_[r]) / 2;
@@ -108,7 +116,12 @@ class Search {
         }
       }
     }
-    return JobOf(enough_);
+    // Each was tried beside other counts of the others, whose units may need
+    // more scratch.
+    JobSpec job = JobOf(enough_);
+    ASSIGN_OR_RETURN(const Plan plan, build_(job));
+    if (!CheckMemory(plan, workers_).ok()) return absl::nullopt;
+    return absl::make_optional(std::move(job));
   }
 
  private:
@@ -132,6 +145,12 @@ class Search {
       }
     }
     JobSpec job = keeps_all_.job();
+    // The same stages, though their costs change: or steps would change roles.
+    ParallelismSpec& parallelism = *job.mutable_parallelism();
+    parallelism.clear_stages();
+    for (const Stage& stage : keeps_all_.stages()) {
+      parallelism.add_stages(stage.unit_count());
+    }
     RecomputeSpec& spec = *job.mutable_memory()->mutable_recompute();
     spec.set_mode(kRecomputeList);
     for (size_t u = 0; u < keeps.size(); ++u) {
@@ -156,7 +175,12 @@ absl::StatusOr<JobSpec> FitRecompute(
   ASSIGN_OR_RETURN(const Draft draft, StartDraft(keeps_all.job()));
   const std::vector<Step> steps =
       StepsOf(keeps_all, LastStageTurnsAtOnce(draft.compute_order));
-  return Search(keeps_all, workers, build, steps).Run();
+  ASSIGN_OR_RETURN(const absl::optional<JobSpec> job,
+                   Search(keeps_all, workers, build, steps).Run());
+  if (job.has_value()) return *job;
+  JobSpec full = keeps_all.job();
+  full.mutable_memory()->mutable_recompute()->set_mode("full");
+  return full;
 }
 
 }  // namespace troupe

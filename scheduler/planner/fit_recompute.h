@@ -14,9 +14,10 @@
 
 namespace troupe {
 
-// The job of `keeps_all`, a plan that does not fit, with the units listed that
-// make something again. Where nothing is enough, they all do, and the job does
-// not fit either. Errors as those of `build`.
+// The job of `keeps_all`, a plan that does not fit, with its stages, and the
+// units listed that make something again. Where that is not enough, that job
+// with mode `full`, which may fit with other stages or does not fit at all.
+// Errors as those of `build`.
 absl::StatusOr<JobSpec> FitRecompute(
     const Plan& keeps_all, const std::vector<WorkerDescription>& workers,
     const BuildPlan& build);

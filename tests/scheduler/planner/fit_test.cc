@@ -185,8 +185,8 @@ TEST(CheckFit, NamesTheCutOfUnitsThatFits) {
   ASSERT_GT(two, sequence);
   const absl::Status rows = Compile(CutJob(2, false), sequence);
   EXPECT_THAT(std::string(rows.message()),
-              HasSubstr("use parallelism.sequence_parallel: true, with which "
-                        "it fits"));
+              HasSubstr("parallelism.sequence_parallel: true, with which it "
+                        "fits"));
   EXPECT_TRUE(Compile(CutJob(2, true), sequence).ok());
 }
 
