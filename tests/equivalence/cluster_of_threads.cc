@@ -160,6 +160,7 @@ class Rank final : public RankListener {
       const Plan& plan, int rank, InMemoryStore& store) {
     std::vector<std::unique_ptr<Communicator>> communicators(
         plan.groups_size());
+    const auto watch = std::make_shared<Watch>();
     for (const int g : MeetingGroups(plan.roles(0))) {
       const Group& group = plan.groups(g);
       const std::vector<int> members = MembersOf(plan.mesh(), group, rank);
@@ -170,7 +171,8 @@ class Rank final : public RankListener {
           .rank = static_cast<int>(at - members.begin()),
           .store = &store,
           .timeout = absl::Seconds(20),
-          .device = device_.get()};
+          .device = device_.get(),
+          .watch = watch};
       ASSIGN_OR_RETURN(communicators[g],
                        CreateCommunicator(options_.backend, seat));
       connected_.push_back(communicators[g].get());

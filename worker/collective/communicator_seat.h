@@ -2,6 +2,7 @@
 #ifndef TROUPE_WORKER_COLLECTIVE_COMMUNICATOR_SEAT_H_
 #define TROUPE_WORKER_COLLECTIVE_COMMUNICATOR_SEAT_H_
 
+#include <memory>
 #include <string>
 
 #include "absl/time/time.h"
@@ -9,6 +10,7 @@
 #include "worker/collective/communicator.h"
 #include "worker/collective/join_abort.h"
 #include "worker/collective/key_value_store.h"
+#include "worker/collective/watch.h"
 
 namespace troupe {
 
@@ -23,7 +25,14 @@ struct CommunicatorSeat {
   absl::Duration timeout = absl::Minutes(1);  // for all to come
   JoinAbort* abort = nullptr;  // ends the wait for them; null: nobody does
   Device* device = nullptr;    // where the buffers lie; null: in host memory
+  // Looks after what is under way in all communicators of the rank; null: each
+  // has one of its own.
+  std::shared_ptr<Watch> watch;
 };
+
+inline std::shared_ptr<Watch> WatchOf(const CommunicatorSeat& seat) {
+  return seat.watch != nullptr ? seat.watch : std::make_shared<Watch>();
+}
 
 }  // namespace troupe
 

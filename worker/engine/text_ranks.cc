@@ -61,6 +61,7 @@ absl::StatusOr<std::unique_ptr<TextRanks>> TextRanks::Join(
 
 absl::Status TextRanks::JoinGroups() {
   const Mesh& mesh = options_.plan.mesh();
+  const auto watch = std::make_shared<Watch>();
   for (const Group& group : options_.plan.groups()) {
     const std::vector<int> members = MembersOf(mesh, group, options_.rank);
     const auto at = std::find(members.begin(), members.end(), options_.rank);
@@ -72,7 +73,8 @@ absl::Status TextRanks::JoinGroups() {
         .host = options_.host,
         .timeout = options_.join_timeout,
         .abort = &options_.abort,
-        .device = &options_.device};
+        .device = &options_.device,
+        .watch = watch};
     const Group::Carrier& carrier =
         CarrierOf(group, GroupNumber(mesh, group, options_.rank));
     ASSIGN_OR_RETURN(auto communicator,

@@ -164,6 +164,7 @@ void RankRunner::Abort(const absl::Status& why) {
 absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> RankRunner::Connect(
     const Plan& plan, int rank) {
   std::vector<std::unique_ptr<Communicator>> communicators(plan.groups_size());
+  const auto watch = std::make_shared<Watch>();
   for (const int g : MeetingGroups(plan.roles(0))) {
     const Group& group = plan.groups(g);
     const std::vector<int> members = MembersOf(plan.mesh(), group, rank);
@@ -176,7 +177,8 @@ absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> RankRunner::Connect(
         .host = options_.address,
         .timeout = kJoinTimeout,
         .abort = &join_abort_,
-        .device = &options_.resources.device};
+        .device = &options_.resources.device,
+        .watch = watch};
     const Group::Carrier& carrier =
         CarrierOf(group, GroupNumber(plan.mesh(), group, rank));
     ASSIGN_OR_RETURN(communicators[g],

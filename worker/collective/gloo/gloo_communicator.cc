@@ -33,7 +33,9 @@ class GlooCommunicator final : public Communicator {
   GlooCommunicator(const CommunicatorSeat& seat, std::unique_ptr<GlooMesh> mesh)
       : Communicator(seat.group, seat.rank) {
     // A group of one has nobody to talk to.
-    if (mesh != nullptr) wires_ = std::make_unique<Wires>(std::move(mesh));
+    if (mesh != nullptr) {
+      wires_ = std::make_unique<Wires>(std::move(mesh), WatchOf(seat));
+    }
   }
 
   uint64_t sent_bytes() const override {

@@ -7,12 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
-#include "worker/actor/thread_name.h"
 
 namespace troupe {
 namespace {
 
-constexpr absl::Duration kLook = absl::Milliseconds(20);
 // How long peers have to answer once a wait has failed.
 constexpr absl::Duration kAnswer = absl::Milliseconds(200);
 constexpr auto kForever = std::chrono::milliseconds(std::chrono::hours(9999));
@@ -26,35 +24,37 @@ void Expect(Wire::Traffic& traffic, int peer) {
 
 }  // namespace
 
-Wires::Wires(std::unique_ptr<GlooMesh> mesh)
+Wires::Wires(std::unique_ptr<GlooMesh> mesh, std::shared_ptr<Watch> watch)
     : rank_(mesh->rank),
       size_(mesh->size),
+      watch_(std::move(watch)),
       mesh_(std::move(mesh)),
-      notices_(std::make_unique<Notices>(*mesh_)),
-      watch_([this] { Watch(); }) {}
+      notices_(std::make_unique<Notices>(*mesh_)) {
+  watch_->Add(*this);
+}
 
 Wires::~Wires() {
-  bool failing = false;
+  watch_->Remove(*this);
   {
     absl::MutexLock lock(&mutex_);
-    stopping_ = true;
-    failing = failing_;
+    if (failing_) return;  // closed already
   }
-  watch_.join();
-  if (failing) return;  // closed already
   notices_->Say(Notice::kLeft, rank_, "");
   CloseMesh(/*culprit=*/-1);
 }
 
 absl::Status Wires::Begin(absl::Time deadline, uint64_t slot) {
-  const absl::Time now = absl::Now();
-  absl::MutexLock lock(&mutex_);
-  if (failing_) return absl::CancelledError("aborted");
-  active_ = true;
-  ++begun_;
-  slot_ = slot;
-  deadline_ = deadline;
-  soft_deadline_ = deadline - std::min(kAnswer, (deadline - now) / 4);
+  const absl::Duration time = deadline - absl::Now();
+  const absl::Time soft_deadline = deadline - std::min(kAnswer, time / 4);
+  {
+    absl::MutexLock lock(&mutex_);
+    if (failing_) return absl::CancelledError("aborted");
+    active_ = true;
+    slot_ = slot;
+    deadline_ = deadline;
+    soft_deadline_ = soft_deadline;
+  }
+  watch_->Expect(soft_deadline);
   return absl::OkStatus();
 }
 
@@ -227,37 +227,19 @@ void Wires::CloseMesh(int culprit) {
   mesh_ = nullptr;
 }
 
-void Wires::Watch() {
-  NameThisThread("gloo watch");
+absl::Time Wires::Look() {
   absl::MutexLock lock(&mutex_);
-  while (!stopping_) {
-    const int64_t begun = begun_;
-    next_look_ = absl::Now() + kLook;
-    if (active_) next_look_ = std::min(next_look_, soft_deadline_);
-    const auto hurry = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return stopping_ || (active_ && soft_deadline_ < next_look_);
-    };
-    mutex_.AwaitWithDeadline(absl::Condition(&hurry), next_look_);
-    if (active_ && !failing_) LookAround();
-    if (failing_ || (!active_ && begun_ == begun)) {  // nothing goes on: sleep
-      const auto work = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-        return stopping_ || (active_ && !failing_);
-      };
-      mutex_.Await(absl::Condition(&work));
-    }
-  }
-}
-
-void Wires::LookAround() {
+  if (!active_ || failing_) return absl::InfiniteFuture();
   bool hopeless = absl::Now() >= soft_deadline_;
   if (!hopeless) {
     notices_->Poll();
     hopeless = notices_->Bad();
   }
-  if (!hopeless) return;
+  if (!hopeless) return soft_deadline_;
   failing_ = true;
   if (waiting_ == Wait::kSend) wire_->buffer->abortWaitSend();
   if (waiting_ == Wait::kRecv) wire_->buffer->abortWaitRecv();
+  return absl::InfiniteFuture();
 }
 
 }  // namespace troupe

@@ -14,9 +14,9 @@
 // a
 //    message was under way, nor when another member died; and its timeout tears
 //    down all connections, so that nobody can be asked any more. Therefore
-//    waits are endless for Gloo, and a watch, a thread of the communicator,
-//    looks around every 20 ms while an operation is in progress and interrupts
-//    the wait: a member died, sent its notice, or time is up.
+//    waits are endless for Gloo, and the rank's watch (watch.h) looks around
+//    every 20 ms while an operation is in progress and interrupts the wait: a
+//    member died, sent its notice, or time is up.
 // 2. Each rank keeps one small receive posted for each peer. It completes with
 //    the peer's Notice, or with an error where the connection ended without
 //    one: that peer is dead.
@@ -36,7 +36,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -46,6 +45,7 @@
 #include "absl/types/span.h"
 #include "worker/collective/gloo/mesh.h"
 #include "worker/collective/gloo/notice.h"
+#include "worker/collective/watch.h"
 
 namespace troupe {
 
@@ -74,9 +74,9 @@ struct WireMessage {
 };
 
 // Abort from any thread, all else from one thread at a time.
-class Wires {
+class Wires final : private Watched {
  public:
-  explicit Wires(std::unique_ptr<GlooMesh> mesh);
+  Wires(std::unique_ptr<GlooMesh> mesh, std::shared_ptr<Watch> watch);
   // Takes leave of the peers.
   ~Wires();
   Wires(const Wires&) = delete;
@@ -123,11 +123,11 @@ class Wires {
   absl::Status Fail(int peer) ABSL_LOCKS_EXCLUDED(mutex_);
   Verdict Judge(int peer) ABSL_LOCKS_EXCLUDED(mutex_);
   void CloseMesh(int culprit) ABSL_LOCKS_EXCLUDED(mutex_, closing_);
-  void Watch() ABSL_LOCKS_EXCLUDED(mutex_);
-  void LookAround() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Time Look() override ABSL_LOCKS_EXCLUDED(mutex_);
 
   const int rank_;
   const int size_;
+  const std::shared_ptr<Watch> watch_;
   std::unique_ptr<GlooMesh> mesh_;    // null once closed
   std::unique_ptr<Notices> notices_;  // the watch's; once failing, the caller's
   uint64_t slot_ = 0;
@@ -138,17 +138,13 @@ class Wires {
   absl::Mutex mutex_;
   bool active_ ABSL_GUARDED_BY(mutex_) = false;   // an operation is in progress
   bool failing_ ABSL_GUARDED_BY(mutex_) = false;  // for good
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status aborted_ ABSL_GUARDED_BY(mutex_);
   absl::Time soft_deadline_ ABSL_GUARDED_BY(mutex_);  // see 3.
   absl::Time deadline_ ABSL_GUARDED_BY(mutex_);
-  absl::Time next_look_ ABSL_GUARDED_BY(mutex_);
-  int64_t begun_ ABSL_GUARDED_BY(mutex_) = 0;  // operations so far
   Wait waiting_ ABSL_GUARDED_BY(mutex_) = Wait::kNone;
   Wire* wire_ ABSL_GUARDED_BY(mutex_) = nullptr;  // of the wait
   Verdict verdict_ ABSL_GUARDED_BY(mutex_);
   absl::Mutex closing_;  // only one thread closes
-  std::thread watch_;
 };
 
 }  // namespace troupe

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "absl/types/optional.h"
 #include "ops/cuda/cuda_device.h"
 #include "ops/cuda/first_launches.h"
 #include "ops/fence.h"
@@ -16,7 +17,7 @@
 #include "proto/base/status.h"
 #include "worker/collective/nccl/join.h"
 #include "worker/collective/nccl/warm_up.h"
-#include "worker/collective/nccl/watch.h"
+#include "worker/collective/watch.h"
 
 namespace troupe {
 namespace {
@@ -47,7 +48,7 @@ ncclRedOp_t OpOf(ReduceOp op) {
   return op == ReduceOp::kSum ? ncclSum : ncclMax;
 }
 
-class NcclCommunicator final : public Communicator {
+class NcclCommunicator final : public Communicator, private Watched {
  public:
   // In a group of one there is nobody to meet.
   NcclCommunicator(const CommunicatorSeat& seat, JoinedNccl joined)
@@ -55,9 +56,12 @@ class NcclCommunicator final : public Communicator {
         device_(CudaDevice::From(*seat.device)),
         meeting_(std::move(joined.meeting)),
         comm_(std::move(joined.comm)) {
-    if (comm_ != nullptr) watch_ = std::make_unique<NcclWatch>(*comm_);
+    if (comm_ == nullptr) return;
+    watch_ = WatchOf(seat);
+    watch_->Add(*this);
   }
   ~NcclCommunicator() override {
+    if (watch_ != nullptr) watch_->Remove(*this);
     if (scratch_ != nullptr) device_.Free(scratch_);
   }
 
@@ -84,13 +88,19 @@ class NcclCommunicator final : public Communicator {
     const cudaStream_t stream = device_.stream();
     if (device_.failed()) return device_.status();
     const FirstLaunches::Operation operation(device_.first_launches());
-    watch_->Begin(call.deadline);
+    {
+      absl::MutexLock lock(&mutex_);
+      deadline_ = call.deadline;
+    }
+    watch_->Expect(call.deadline);
     absl::Status status = comm_->Enqueue(
         call.operation, [&](ncclComm_t comm) { return enqueue(comm, stream); });
     if (status.ok()) status = device_.Record(FenceUse::kOrder)->Await();
-    const absl::Status watched = watch_->End();
+    absl::Status watched;
     {
       absl::MutexLock lock(&mutex_);
+      deadline_ = absl::nullopt;
+      watched = watched_;
       if (!aborted_.ok()) {
         return absl::CancelledError(
             absl::StrCat("aborted: ", aborted_.message()));
@@ -100,6 +110,19 @@ class NcclCommunicator final : public Communicator {
     if (!status.ok()) return Blame(call, status);
     sent_bytes_.fetch_add(sent, std::memory_order_relaxed);
     return absl::OkStatus();
+  }
+
+  // Aborts NCCL where an operation cannot end well any more.
+  absl::Time Look() override {
+    absl::MutexLock lock(&mutex_);
+    if (!deadline_.has_value() || !watched_.ok()) return absl::InfiniteFuture();
+    watched_ = comm_->AsyncError();
+    if (watched_.ok() && absl::Now() >= *deadline_) {
+      watched_ = absl::DeadlineExceededError("NCCL did not end in time");
+    }
+    if (watched_.ok()) return *deadline_;
+    comm_->Abort();
+    return absl::InfiniteFuture();
   }
 
   // A member that does not come now is the reason why NCCL failed.
@@ -342,12 +365,15 @@ class NcclCommunicator final : public Communicator {
   CudaDevice& device_;
   const std::unique_ptr<Meeting> meeting_;
   const std::unique_ptr<NcclComm> comm_;
-  std::unique_ptr<NcclWatch> watch_;
-  void* scratch_ = nullptr;  // device memory
+  std::shared_ptr<Watch> watch_;  // null: in a group of one
+  void* scratch_ = nullptr;       // device memory
   size_t scratch_bytes_ = 0;
   std::atomic<uint64_t> sent_bytes_{0};
   absl::Mutex mutex_;
   absl::Status aborted_ ABSL_GUARDED_BY(mutex_);
+  // Of the operation under way; none: none is.
+  absl::optional<absl::Time> deadline_ ABSL_GUARDED_BY(mutex_);
+  absl::Status watched_ ABSL_GUARDED_BY(mutex_);  // why NCCL was aborted
 };
 
 }  // namespace

@@ -8,9 +8,10 @@
 // aborted; only when all have come the operation is enqueued. The meeting takes
 // about as long as a round trip of the network; it runs ahead of the GPU, which
 // then still computes what is to be reduced. The call returns when the
-// operation is done on the device; the thread sleeps. A watch (watch.h) aborts
-// NCCL where it reports an error or the deadline passes, and the members meet
-// once more, to find out whom to blame.
+// operation is done on the device; the thread sleeps. The rank's watch
+// (worker/collective/watch.h) looks every 20 ms whether NCCL reports an error
+// or the deadline has passed, and then aborts NCCL, so that the thread wakes;
+// the members meet once more, to find out whom to blame.
 //
 // A maximum ignores NaNs, other than in communicator.h: it is NCCL's. And a
 // reduce may add up in another order than an all-reduce.

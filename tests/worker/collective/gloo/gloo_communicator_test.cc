@@ -5,6 +5,7 @@
 #include "absl/synchronization/blocking_counter.h"
 #include "tests/worker/collective/communicator_contract.h"
 #include "tests/worker/collective/communicator_failure_contract.h"
+#include "tests/worker/collective/operation_failure_contract.h"
 #include "tests/worker/collective/tells.h"
 
 namespace troupe {
@@ -14,6 +15,8 @@ INSTANTIATE_TEST_SUITE_P(Gloo, CommunicatorContract, EachSizeOf("gloo"),
                          RanksName);
 INSTANTIATE_TEST_SUITE_P(Gloo, CommunicatorFailureContract,
                          FailingSizesOf("gloo"), RanksName);
+INSTANTIATE_TEST_SUITE_P(Gloo, OperationFailureContract, ThreeOf("gloo"),
+                         RanksName);
 
 TEST(GlooCommunicatorTest, RefusesAnAddressThatIsNotHere) {
   InMemoryStore store;

@@ -13,7 +13,7 @@ void OnWires(int ranks, const std::function<void(Wires&)>& body) {
   OnThreads(ranks, [&](int index) {
     auto mesh = GlooMesh::Connect(TestSeat(ranks, index, &store));
     ASSERT_TRUE(mesh.ok()) << mesh.status();
-    Wires wires(*std::move(mesh));
+    Wires wires(*std::move(mesh), std::make_shared<Watch>());
     body(wires);
   });
 }

@@ -5,6 +5,7 @@
 #include "tests/worker/collective/communicator_contract.h"
 #include "tests/worker/collective/communicator_failure_contract.h"
 #include "tests/worker/collective/gloo/shared_store.h"
+#include "tests/worker/collective/operation_failure_contract.h"
 #include "tests/worker/collective/tells.h"
 
 namespace troupe {
@@ -14,6 +15,8 @@ INSTANTIATE_TEST_SUITE_P(InProcess, CommunicatorContract,
                          EachSizeOf("in_process"), RanksName);
 INSTANTIATE_TEST_SUITE_P(InProcess, CommunicatorFailureContract,
                          FailingSizesOf("in_process"), RanksName);
+INSTANTIATE_TEST_SUITE_P(InProcess, OperationFailureContract,
+                         ThreeOf("in_process"), RanksName);
 
 TEST(InProcessCommunicatorTest, RefusesAStoreForProcesses) {
   SharedStore store;

@@ -6,6 +6,7 @@
 #include "ops/cuda/device.h"
 #include "tests/worker/collective/communicator_contract.h"
 #include "tests/worker/collective/communicator_failure_contract.h"
+#include "tests/worker/collective/operation_failure_contract.h"
 
 namespace troupe {
 namespace {
@@ -36,6 +37,8 @@ INSTANTIATE_TEST_SUITE_P(Nccl, CommunicatorContract,
                          RanksName);
 INSTANTIATE_TEST_SUITE_P(Nccl, CommunicatorFailureContract,
                          testing::Values(Gpus(2), Gpus(4)), RanksName);
+INSTANTIATE_TEST_SUITE_P(Nccl, OperationFailureContract,
+                         testing::Values(Gpus(3)), RanksName);
 
 }  // namespace
 }  // namespace troupe

@@ -10,6 +10,7 @@
 #include "tests/worker/collective/communicator_contract.h"
 #include "tests/worker/collective/communicator_failure_contract.h"
 #include "tests/worker/collective/gloo/shared_store.h"
+#include "tests/worker/collective/operation_failure_contract.h"
 #include "tests/worker/collective/tells.h"
 
 namespace troupe {
@@ -19,6 +20,8 @@ INSTANTIATE_TEST_SUITE_P(SharedMemory, CommunicatorContract,
                          EachSizeOf("shared_memory"), RanksName);
 INSTANTIATE_TEST_SUITE_P(SharedMemory, CommunicatorFailureContract,
                          FailingSizesOf("shared_memory"), RanksName);
+INSTANTIATE_TEST_SUITE_P(SharedMemory, OperationFailureContract,
+                         ThreeOf("shared_memory"), RanksName);
 
 absl::Status AllReduce(Communicator& communicator, absl::Duration timeout) {
   std::vector<float> values(1'000'000, 1.0f);

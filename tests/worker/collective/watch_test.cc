@@ -1,0 +1,110 @@
+#include "worker/collective/watch.h"
+
+#include <atomic>
+#include <thread>
+
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "gtest/gtest.h"
+
+namespace troupe {
+namespace {
+
+// An operation with a deadline that ends when somebody ends it.
+class Operation final : public Watched {
+ public:
+  explicit Operation(Watch& watch) : watch_(watch) { watch_.Add(*this); }
+  ~Operation() { watch_.Remove(*this); }
+
+  void Begin(absl::Time deadline) {
+    {
+      absl::MutexLock lock(&mutex_);
+      deadline_ = deadline;
+    }
+    watch_.Expect(deadline);
+  }
+  // Returns once it has been looked at so often since it was made.
+  void AwaitLooks(int looks) {
+    absl::MutexLock lock(&mutex_);
+    const auto looked = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+      return looks_ >= looks;
+    };
+    mutex_.Await(absl::Condition(&looked));
+  }
+  // Returns when the watch has ended it; says at what time.
+  absl::Time AwaitEnd() {
+    absl::MutexLock lock(&mutex_);
+    const auto ended = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+      return ended_ != absl::InfiniteFuture();
+    };
+    mutex_.Await(absl::Condition(&ended));
+    return ended_;
+  }
+  int looks() {
+    absl::MutexLock lock(&mutex_);
+    return looks_;
+  }
+
+  absl::Time Look() override {
+    absl::MutexLock lock(&mutex_);
+    ++looks_;
+    if (absl::Now() < deadline_) return deadline_;
+    if (deadline_ != absl::InfiniteFuture()) ended_ = absl::Now();
+    deadline_ = absl::InfiniteFuture();
+    return deadline_;
+  }
+
+ private:
+  Watch& watch_;
+  absl::Mutex mutex_;
+  int looks_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Time deadline_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
+  absl::Time ended_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
+};
+
+TEST(Watch, LooksAgainAndAgainWhileSomethingIsUnderWay) {
+  Watch watch;
+  Operation operation(watch);
+  operation.Begin(absl::Now() + absl::Hours(1));
+  operation.AwaitLooks(3);
+}
+
+TEST(Watch, EndsWhatIsLateAndNothingBefore) {
+  Watch watch;
+  Operation late(watch), in_time(watch);
+  const absl::Time deadline = absl::Now() + absl::Milliseconds(5);
+  in_time.Begin(absl::Now() + absl::Hours(1));
+  late.Begin(deadline);
+  EXPECT_GE(late.AwaitEnd(), deadline);
+  // And the other one is looked at as before.
+  in_time.AwaitLooks(in_time.looks() + 2);
+}
+
+// It has fallen asleep, or is about to.
+TEST(Watch, WakesForTheNextOperation) {
+  Watch watch;
+  Operation operation(watch);
+  for (int i = 0; i < 20; ++i) {
+    operation.Begin(absl::Now());
+    operation.AwaitLooks(operation.looks() + 1);
+  }
+}
+
+TEST(Watch, IsGoneWithNothingUnderWay) {
+  Watch watch;
+  Operation operation(watch);
+}
+
+TEST(Watch, AsksNobodyWhoHasGone) {
+  Watch watch;
+  Operation stays(watch);
+  stays.Begin(absl::Now() + absl::Hours(1));
+  for (int i = 0; i < 50; ++i) {
+    Operation goes(watch);
+    goes.Begin(absl::Now() + absl::Milliseconds(i % 3));
+  }
+  stays.AwaitLooks(stays.looks() + 2);
+}
+
+}  // namespace
+}  // namespace troupe
