@@ -15,6 +15,7 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
+#include "proto/plan/lanes.h"
 #include "scheduler/passes/draft.h"
 
 namespace troupe {
