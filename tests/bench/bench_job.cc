@@ -59,7 +59,14 @@ void WriteTokens(const std::string& path, int vocab) {
   CHECK_OK((*writer)->Finish().status());
 }
 
-std::vector<WorkerDescription> Workers(const BenchJobOptions& options) {
+int Replicas(const BenchJobOptions& options) {
+  CHECK_EQ(options.workers % options.tensor, 0);
+  return options.workers / options.tensor;
+}
+
+}  // namespace
+
+std::vector<WorkerDescription> BenchWorkers(const BenchJobOptions& options) {
   std::vector<WorkerDescription> workers(
       options.workers, DescribeBenchDevice({.device = options.device,
                                             .threads = options.threads}));
@@ -74,13 +81,6 @@ std::vector<WorkerDescription> Workers(const BenchJobOptions& options) {
   return workers;
 }
 
-int Replicas(const BenchJobOptions& options) {
-  CHECK_EQ(options.workers % options.tensor, 0);
-  return options.workers / options.tensor;
-}
-
-}  // namespace
-
 int64_t TokensPerStep(const BenchJobOptions& options) {
   return int64_t{Replicas(options)} * options.micro_batches * options.batch *
          options.sequence_length;
@@ -94,6 +94,12 @@ std::vector<std::string> BenchModels() {
 
 absl::StatusOr<Plan> BenchPlan(const BenchJobOptions& options,
                                const std::string& tokens) {
+  return BenchPlan(options, tokens, BenchWorkers(options));
+}
+
+absl::StatusOr<Plan> BenchPlan(const BenchJobOptions& options,
+                               const std::string& tokens,
+                               const std::vector<WorkerDescription>& workers) {
   JobSpec job;
   job.set_name("bench");
   *job.mutable_model() = Model(options);
@@ -111,7 +117,8 @@ absl::StatusOr<Plan> BenchPlan(const BenchJobOptions& options,
   parallelism.set_data(Replicas(options));
   parallelism.set_tensor(options.tensor);
   parallelism.set_sequence_parallel(options.sequence_parallel);
-  return CompilePlan(job, Workers(options));
+  job.mutable_memory()->mutable_recompute()->set_mode(options.recompute);
+  return CompilePlan(job, workers);
 }
 
 }  // namespace troupe

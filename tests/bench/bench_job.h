@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "proto/cluster.pb.h"
 #include "proto/job.pb.h"
 #include "proto/plan.pb.h"
 
@@ -20,9 +21,10 @@ struct BenchJobOptions {
   int workers = 1;                // data-parallel, but for `tensor`
   int tensor = 1;                 // of them, ranks that units are cut over
   bool sequence_parallel = false;
-  int threads = 2;        // of each worker
-  int batch = 1;          // sequences of a micro-batch
-  int micro_batches = 1;  // of a replica in a step
+  std::string recompute = "none";  // a row of scheduler/tiers/recompute.cc
+  int threads = 2;                 // of each worker
+  int batch = 1;                   // sequences of a micro-batch
+  int micro_batches = 1;           // of a replica in a step
   int sequence_length = 1024;
 };
 
@@ -31,9 +33,15 @@ int64_t TokensPerStep(const BenchJobOptions& options);
 
 std::vector<std::string> BenchModels();
 
+// Those of this host, which is measured.
+std::vector<WorkerDescription> BenchWorkers(const BenchJobOptions& options);
+
 // As the scheduler would plan it for workers of this host, whose errors it
 // returns: that the job does not fit into a GPU, for one. Writes the token file
 // `tokens`. CHECKs the options.
+absl::StatusOr<Plan> BenchPlan(const BenchJobOptions& options,
+                               const std::string& tokens,
+                               const std::vector<WorkerDescription>& workers);
 absl::StatusOr<Plan> BenchPlan(const BenchJobOptions& options,
                                const std::string& tokens);
 

@@ -86,6 +86,8 @@ std::vector<Row> Rows() {
   const Settings sequence = {"parallelism.sequence_parallel=true"};
   const Settings kept = {"parallelism.reshard_after_forward=false"};
   const Settings vocabulary = {"model.vocab_size=32000"};
+  const Settings selective = {"memory.recompute=selective"};
+  const Settings full = {"memory.recompute=full"};
   return {
       {"gpt2 256x4", 1, {}},
       {"gpt2 256x4 bf16", 1, bf16},
@@ -97,12 +99,18 @@ std::vector<Row> Rows() {
       {"gpt2 256x4, 8 at once", 1, {"training.micro_batch_size=8"}},
       {"llama 512x6", 1, llama},
       {"llama 512x6 bf16", 1, Join({llama, bf16})},
+      {"recompute selective, 512x6", 1, Join({wide, selective})},
+      {"recompute full, 512x6", 1, Join({wide, full})},
+      {"recompute selective, 512x6 bf16", 1, Join({wide, bf16, selective})},
+      {"recompute full, 512x6 bf16", 1, Join({wide, bf16, full})},
+      {"recompute full, llama 512x6 bf16", 1, Join({llama, bf16, full})},
       {"gpt2 256x4, 2 replicas", 2, replicas},
       {"gpt2 512x6, 2 replicas", 2, Join({wide, replicas})},
       {"gpt2 512x6 bf16, 2 replicas", 2, Join({wide, bf16, replicas})},
       {"llama 512x6 bf16, 2 replicas", 2, Join({llama, bf16, replicas})},
       {"2 stages, naive", 2, Stages(2, "naive")},
       {"2 stages, gpipe", 2, Stages(2, "gpipe")},
+      {"2 stages, gpipe, recompute full", 2, Join({Stages(2, "gpipe"), full})},
       {"2 stages, 1f1b", 2, Stages(2, "1f1b")},
       {"2 stages, 1f1b, 512x6", 2, Join({wide, Stages(2, "1f1b")})},
       {"2 stages, 1f1b, 512x6, 2 at once", 2,
@@ -130,6 +138,8 @@ std::vector<Row> Rows() {
       {"tensor 2, 512x6 bf16", 2, Join({wide, bf16, Tensor(2)})},
       {"tensor 2, sequence, 512x6 bf16", 2,
        Join({wide, bf16, Tensor(2), sequence})},
+      {"tensor 2, seq., recompute selective", 2,
+       Join({wide, Tensor(2), sequence, selective})},
       {"tensor 2, llama 512x6", 2, Join({llama, Tensor(2)})},
       {"tensor 2, sequence, llama 512x6", 2,
        Join({llama, Tensor(2), sequence})},
