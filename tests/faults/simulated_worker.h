@@ -49,6 +49,8 @@ class SimulatedWorker {
   const RankRef* ref() const {
     return seat_.has_value() ? &seat_->start.ref() : nullptr;
   }
+  // That it writes; 0: none.
+  int64_t text() const { return text_.has_value() ? text_->request : 0; }
   // What it is at, for people who look for a fault.
   std::string Doing() const;
 
