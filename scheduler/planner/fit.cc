@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "proto/base/status.h"
 #include "proto/plan/check_program.h"
 #include "proto/plan/mesh.h"
@@ -128,29 +129,66 @@ double StepSeconds(Plan plan, const std::vector<WorkerDescription>& workers) {
   return Predict(plan, workers).step_seconds();
 }
 
-// The least to make again with which the job fits, as advice; empty: nothing
-// found.
-absl::StatusOr<std::string> RecomputeThatFits(
+// A change that costs time on the same ranks.
+struct Remedy {
+  std::string change;  // "memory.recompute: full"
+  JobSpec job;
+  double longer = 0;  // of the step's time, as predicted
+};
+
+// To keep less for backward, and to deal what replicas hold alike over them.
+std::vector<Remedy> RemediesFor(const JobSpec& job) {
+  std::vector<Remedy> remedies;
+  const std::string now = job.memory().recompute().mode();
+  for (const char* const mode : {"selective", "full"}) {
+    if (now != "none" && (now != "selective" || now == mode)) continue;
+    Remedy& remedy = remedies.emplace_back();
+    remedy.change = absl::StrCat("memory.recompute: ", mode);
+    remedy.job = job;
+    remedy.job.mutable_memory()->mutable_recompute()->set_mode(mode);
+  }
+  for (int zero = job.parallelism().zero() + 1; zero <= 3; ++zero) {
+    if (job.parallelism().data() == 1) break;
+    Remedy& remedy = remedies.emplace_back();
+    remedy.change = absl::StrCat("parallelism.zero: ", zero);
+    remedy.job = job;
+    ParallelismSpec& parallelism = *remedy.job.mutable_parallelism();
+    parallelism.set_zero(zero);
+    if (job.parallelism().zero() == 0) parallelism.clear_zero_size();
+    parallelism.clear_reshard_after_forward();
+  }
+  return remedies;
+}
+
+// Those with which the job fits, and what a step then takes longer, the
+// cheapest first, as advice; empty: none is.
+absl::StatusOr<std::string> RemediesThatFit(
     const Plan& plan, const std::vector<WorkerDescription>& workers,
     const BuildPlan& build) {
-  JobSpec other = plan.job();
-  RecomputeSpec& recompute = *other.mutable_memory()->mutable_recompute();
-  if (recompute.mode() != "none" && recompute.mode() != "selective") return "";
-  for (const char* const mode : {"selective", "full"}) {
-    if (recompute.mode() == mode) continue;
-    recompute.set_mode(mode);
-    const absl::StatusOr<Plan> smaller = build(other);
-    if (absl::IsInvalidArgument(smaller.status())) continue;
-    if (!smaller.ok()) return smaller.status();
-    if (!CheckMemory(*smaller, workers).ok()) continue;
-    const double longer =
-        StepSeconds(*smaller, workers) / StepSeconds(plan, workers) - 1;
-    return absl::StrFormat(
-        "memory.recompute: %s, with which it fits and a step is predicted to "
-        "take %.0f %% longer",
-        mode, std::max(0.0, 100 * longer));
+  std::vector<Remedy> fitting;
+  for (Remedy& remedy : RemediesFor(plan.job())) {
+    const absl::StatusOr<JobSpec> resolved = ResolveJob(remedy.job);
+    if (!resolved.ok()) continue;  // not with this schedule
+    const absl::StatusOr<Plan> other = build(*resolved);
+    if (absl::IsInvalidArgument(other.status())) continue;
+    if (!other.ok()) return other.status();
+    if (!CheckMemory(*other, workers).ok()) continue;
+    remedy.longer =
+        StepSeconds(*other, workers) / StepSeconds(plan, workers) - 1;
+    fitting.push_back(std::move(remedy));
   }
-  return "";
+  std::stable_sort(
+      fitting.begin(), fitting.end(),
+      [](const Remedy& a, const Remedy& b) { return a.longer < b.longer; });
+  std::vector<std::string> texts;
+  for (const Remedy& remedy : fitting) {
+    texts.push_back(
+        absl::StrFormat("%s (%+.0f %%)", remedy.change, 100 * remedy.longer));
+  }
+  if (texts.empty()) return "";
+  return absl::StrCat(absl::StrJoin(texts, " or "),
+                      ", with which it fits and a step is predicted to take so "
+                      "much longer");
 }
 
 std::string ModelInWords(const ModelSpec& model) {
@@ -180,15 +218,15 @@ absl::Status CheckFit(const Plan& plan,
   if (budgets.ok()) return budgets;
   const JobSpec& job = plan.job();
   ASSIGN_OR_RETURN(const int fits, LargestThatFits(job, workers, build));
-  ASSIGN_OR_RETURN(const std::string again,
-                   RecomputeThatFits(plan, workers, build));
+  ASSIGN_OR_RETURN(const std::string remedies,
+                   RemediesThatFit(plan, workers, build));
   if (fits > 0) {
-    return Annotate(
-        budgets,
-        absl::StrCat(
-            "training.micro_batch_size: ", job.training().micro_batch_size(),
-            " needs more memory than there is; use ", fits,
-            ", the largest that fits", again.empty() ? "" : ", or ", again));
+    return Annotate(budgets,
+                    absl::StrCat("training.micro_batch_size: ",
+                                 job.training().micro_batch_size(),
+                                 " needs more memory than there is; use ", fits,
+                                 ", the largest that fits",
+                                 remedies.empty() ? "" : ", or ", remedies));
   }
   // A stage is a unit at least.
   const bool may_cut = job.parallelism().pipeline() < plan.units_size();
@@ -197,7 +235,7 @@ absl::Status CheckFit(const Plan& plan,
       budgets,
       absl::StrCat(ModelInWords(job.model()),
                    " does not fit with any training.micro_batch_size; use ",
-                   again, again.empty() ? "" : ", ", cut,
+                   remedies, remedies.empty() ? "" : ", ", cut,
                    may_cut ? "more ranks of a pipeline "
                              "(parallelism.pipeline), "
                            : "",

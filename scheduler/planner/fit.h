@@ -1,7 +1,7 @@
 // A plan that needs more memory than there is: refused with the line item that
-// overflows and what would help: how small a micro-batch, what to make again
-// and how much longer a step then takes, or over how many ranks units are to be
-// cut.
+// overflows and what would help: how small a micro-batch, what to make again or
+// deal over replicas and how much longer a step then takes, or over how many
+// ranks units are to be cut.
 #ifndef TROUPE_SCHEDULER_PLANNER_FIT_H_
 #define TROUPE_SCHEDULER_PLANNER_FIT_H_
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "scheduler/passes/nominal_cost.h"
@@ -104,19 +105,43 @@ TEST(FitRecompute, OnlyWhereMemoryIsShort) {
   EXPECT_GT(SecondsAgain(*plan), 0);
 }
 
+std::string Refusal(const JobSpec& job, int64_t budget) {
+  return std::string(Compile(job, budget).status().message());
+}
+
 TEST(FitRecompute, ARefusalNamesTheModeThatFits) {
-  for (const char* const mode : {"selective", "full"}) {
+  for (const std::string mode : {"selective", "full"}) {
     JobSpec job = Job("none");
     job.mutable_training()->set_micro_batch_size(1);
     JobSpec other = job;
     other.mutable_memory()->mutable_recompute()->set_mode(mode);
     const int64_t budget = Need(other);
-    EXPECT_THAT(
-        std::string(Compile(job, budget).status().message()),
-        HasSubstr(std::string("use memory.recompute: ") + mode +
-                  ", with which it fits and a step is predicted to take "));
+    const std::string refusal = Refusal(job, budget);
+    EXPECT_THAT(refusal,
+                HasSubstr(absl::StrCat("memory.recompute: ", mode, " (+")));
+    EXPECT_THAT(refusal, HasSubstr("with which it fits and a step is "
+                                   "predicted to take so much longer"));
+    EXPECT_EQ(refusal.find("memory.recompute: selective") != std::string::npos,
+              mode == "selective");
     EXPECT_TRUE(Compile(other, budget).ok());
   }
+}
+
+TEST(FitRecompute, ARefusalNamesTheStagesOfZeroThatFit) {
+  JobSpec job = Job("none");
+  job.mutable_parallelism()->set_data(2);
+  job.mutable_training()->set_micro_batch_size(1);
+  JobSpec dealt = job;
+  dealt.mutable_parallelism()->set_zero(1);
+  const int64_t budget = Need(dealt);
+  ASSERT_LT(budget, Need(job));
+  EXPECT_THAT(Refusal(job, budget), HasSubstr("parallelism.zero: 1 ("));
+  // Asynchronous schedules have none.
+  job.mutable_parallelism()->set_pipeline(2);
+  job.mutable_parallelism()->set_pipeline_schedule("pipedream");
+  job.mutable_training()->set_gradient_clipping(0);
+  EXPECT_EQ(Refusal(job, Need(job) - 64).find("parallelism.zero"),
+            std::string::npos);
 }
 
 }  // namespace
