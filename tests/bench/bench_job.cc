@@ -117,6 +117,7 @@ absl::StatusOr<Plan> BenchPlan(const BenchJobOptions& options,
   parallelism.set_data(Replicas(options));
   parallelism.set_tensor(options.tensor);
   parallelism.set_sequence_parallel(options.sequence_parallel);
+  parallelism.set_zero(options.zero);
   job.mutable_memory()->mutable_recompute()->set_mode(options.recompute);
   return CompilePlan(job, workers);
 }

@@ -42,6 +42,7 @@ import time
 import torch
 import torch.distributed
 import torch.multiprocessing
+from torch.distributed.fsdp import fully_shard
 
 import pytorch_models
 import pytorch_tensor
@@ -68,6 +69,8 @@ def parse_arguments():
     parser.add_argument("--tensor", type=int, default=0, metavar="N",
                         help="tensor parallelism on Gloo, N processes")
     parser.add_argument("--sequence-parallel", action="store_true")
+    parser.add_argument("--zero", type=int, choices=[2, 3], default=0,
+                        help="of --ddp: FSDP2 (fully_shard) in its place")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--paced", action="store_true")
     parser.add_argument("--device", default="cpu")
@@ -100,11 +103,13 @@ class Trainer:
             pytorch_tensor.cut(self.model, arguments.sequence_parallel,
                                torch.distributed.init_device_mesh(
                                    "cpu", (arguments.tensor,)))
+        if arguments.zero:
+            shard(self.model, arguments.zero == 3)
         self.parameters = list(self.model.parameters())
         self.optimizer = torch.optim.AdamW(
             decay_groups(self.parameters), lr=lr, betas=(0.9, 0.95), eps=1e-8,
             fused=True)
-        if arguments.ddp:
+        if arguments.ddp and not arguments.zero:
             self.model = torch.nn.parallel.DistributedDataParallel(
                 self.model, gradient_as_bucket_view=True)
         self.compiled = torch.compile(self.model, dynamic=False)
@@ -125,6 +130,13 @@ class Trainer:
         self.optimizer.step()
         self.optimizer.zero_grad()
         return pytorch_tensor.whole(loss.detach()).item()
+
+
+def shard(model, reshard_after_forward):
+    """FSDP2: each block a unit, and the rest of the model one."""
+    for block in model.blocks:
+        fully_shard(block, reshard_after_forward=reshard_after_forward)
+    fully_shard(model, reshard_after_forward=reshard_after_forward)
 
 
 def decay_groups(parameters):

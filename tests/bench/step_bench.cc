@@ -140,6 +140,9 @@ int main(int argc, char** argv) {
   app.add_option("--tensor", options.job.tensor,
                  "of the workers, those that units are cut over");
   app.add_flag("--sequence-parallel", options.job.sequence_parallel);
+  app.add_option("--zero", options.job.zero,
+                 "of the replicas, what rests in slices: 0 to 3")
+      ->check(CLI::Range(0, 3));
   app.add_option("--threads", options.job.threads, "of each worker");
   app.add_option("--batch", options.job.batch, "sequences of a micro-batch");
   app.add_option("--micro-batches", options.job.micro_batches,

@@ -5,13 +5,15 @@
     ~/torch/bin/python tests/bench/versus_pytorch.py bazel-bin/tests/bench/step_bench
 
     ~/torch/bin/python tests/bench/versus_pytorch.py bazel-bin/tests/bench/step_bench --layouts t2x1 s2x1
+    ~/torch/bin/python tests/bench/versus_pytorch.py bazel-bin/tests/bench/step_bench --layouts z2:2x1 z3:2x1
 
 For each model, precision and layout it starts ours (step_bench: real train
 loops over real communicators) and PyTorch's (pytorch_step.py: eager and
 torch.compile, DistributedDataParallel on Gloo where there are several
 processes; where the layout begins with a t, tensor parallelism instead, with an
-s sequence parallelism too), both paced: one step of one, one step of the next, and so on, so
-that what else goes on strikes all alike. A step counts from the order to the
+s sequence parallelism too, with z2: or z3: ZeRO and FSDP2), both paced: one step
+of one, one step of the next, and so on, so that what else goes on strikes all
+alike. A step counts from the order to the
 answer. Prints medians of tokens/s, and ours over PyTorch's best, and how the
 machine was meanwhile (machine_span.h), where machine_span_main lies beside ours.
 
@@ -40,7 +42,7 @@ def parse_arguments():
     parser.add_argument("--precisions", nargs="+", default=["f32", "bf16"])
     parser.add_argument("--layouts", nargs="+", type=Layout,
                         default=[Layout("1x2"), Layout("2x1")],
-                        metavar="[t|s]PROCESSESxTHREADS")
+                        metavar="[t|s|z2:|z3:]PROCESSESxTHREADS")
     parser.add_argument("--batch", type=int, default=1,
                         help="sequences of a step, of each replica")
     parser.add_argument("--seq", type=int, default=1024)
@@ -56,13 +58,16 @@ class Layout:
     def __init__(self, text):
         self.text = text
         self.tensor, self.sequence = text[0] in "ts", text[0] == "s"
-        self.processes, self.threads = map(int, text.lstrip("ts").split("x"))
+        self.zero = int(text[1]) if text[0] == "z" else 0
+        self.processes, self.threads = map(
+            int, text.rpartition(":")[2].lstrip("ts").split("x"))
         self.replicas = 1 if self.tensor else self.processes
 
     def arguments(self):
         """Of both contestants."""
         return ((["--tensor", str(self.processes)] if self.tensor else []) +
-                (["--sequence-parallel"] if self.sequence else []))
+                (["--sequence-parallel"] if self.sequence else []) +
+                (["--zero", str(self.zero)] if self.zero else []))
 
 
 class Contestant:
