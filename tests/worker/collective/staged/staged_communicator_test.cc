@@ -5,6 +5,7 @@
 #include "tests/ops/split_memory_device.h"
 #include "tests/worker/collective/communicator_contract.h"
 #include "tests/worker/collective/communicator_failure_contract.h"
+#include "tests/worker/collective/operation_failure_contract.h"
 
 namespace troupe {
 namespace {
@@ -27,6 +28,8 @@ INSTANTIATE_TEST_SUITE_P(InProcess, CommunicatorFailureContract,
                          testing::Values(Staged("in_process", 3)), RanksName);
 INSTANTIATE_TEST_SUITE_P(Gloo, CommunicatorFailureContract,
                          testing::Values(Staged("gloo", 2)), RanksName);
+INSTANTIATE_TEST_SUITE_P(InProcess, OperationFailureContract,
+                         testing::Values(Staged("in_process", 3)), RanksName);
 
 }  // namespace
 }  // namespace troupe
