@@ -1,5 +1,7 @@
 #include "proto/plan/check_at_rest.h"
 
+#include <algorithm>
+#include <initializer_list>
 #include <iterator>
 #include <map>
 #include <set>
@@ -38,12 +40,14 @@ absl::Status CheckDealing(const Plan& plan, const Role& role) {
   return absl::OkStatus();
 }
 
-// Of a whole buffer of the kind; 0: it is never dealt.
+// Of a buffer of the kind; 0: it is not of a unit's flat buffer.
 int64_t BytesForEachElement(const Plan& plan, Buffer::Kind kind) {
   switch (kind) {
     case Buffer::PARAMETERS:
+    case Buffer::UNSHARDED_PARAMETERS:
       return BytesOfElement(ComputeType(plan.job().training()));
     case Buffer::PARAMETER_GRADIENTS:
+    case Buffer::UNSHARDED_GRADIENTS:
     case Buffer::MASTER_WEIGHTS:
       return BytesOfElement(F32);
     case Buffer::OPTIMIZER_STATE:
@@ -94,12 +98,17 @@ class AtRestCheck {
         buffer.has_unit() ? Dealt(buffer.unit()) : nullptr;
     const bool state = buffer.kind() == Buffer::MASTER_WEIGHTS ||
                        buffer.kind() == Buffer::OPTIMIZER_STATE;
+    const bool unsharded = buffer.kind() == Buffer::UNSHARDED_PARAMETERS ||
+                           buffer.kind() == Buffer::UNSHARDED_GRADIENTS;
+    const std::string what = absl::StrCat(Buffer::Kind_Name(buffer.kind()),
+                                          " of unit ", buffer.unit());
+    if (each == 0 || (unsharded && buffer.slice())) {
+      return Fault(absl::StrCat(what, " is a slice, which it cannot be"));
+    }
     const bool fits = dealt == nullptr ? !buffer.slice()
                       : state          ? buffer.slice()
                                        : true;
-    const std::string what = absl::StrCat(Buffer::Kind_Name(buffer.kind()),
-                                          " of unit ", buffer.unit());
-    if (!fits || each == 0) {
+    if (!fits) {
       return Fault(
           absl::StrCat(what, buffer.slice() ? " is a slice" : " is whole",
                        dealt == nullptr ? ", and the unit is not dealt"
@@ -176,8 +185,10 @@ class AtRestCheck {
 
   absl::Status CheckGather(const Instruction& gather) {
     RETURN_IF_ERROR(CheckGroup(gather));
-    const Buffer* const slice = Find(gather, Instruction::SLICE);
-    const Buffer* const whole = Find(gather, Instruction::WEIGHTS);
+    const Buffer* const slice =
+        Find(gather, Instruction::SLICE, {Instruction::READ});
+    const Buffer* const whole = Find(gather, Instruction::WEIGHTS,
+                                     {Instruction::WRITE, Instruction::ADD});
     const bool apart =
         whole != nullptr && whole->kind() == Buffer::UNSHARDED_PARAMETERS;
     if (whole == nullptr || whole->unit() != gather.unit() || whole->slice() ||
@@ -197,8 +208,10 @@ class AtRestCheck {
   absl::Status CheckScatter(const Instruction& scatter) {
     RETURN_IF_ERROR(CheckGroup(scatter));
     const int unit = scatter.unit();
-    const Buffer* const slice = Find(scatter, Instruction::SLICE);
-    const Buffer* const whole = Find(scatter, Instruction::WEIGHT_GRADIENTS);
+    const Buffer* const slice =
+        Find(scatter, Instruction::SLICE, {Instruction::ADD});
+    const Buffer* const whole =
+        Find(scatter, Instruction::WEIGHT_GRADIENTS, {Instruction::ADD});
     const bool apart =
         whole != nullptr && whole->kind() == Buffer::UNSHARDED_GRADIENTS;
     if (whole == nullptr || whole->unit() != unit || whole->slice() ||
@@ -226,6 +239,12 @@ class AtRestCheck {
   // Those who use a unit's gradients use all that was added to them.
   absl::Status CheckSummed(const Instruction& instruction) {
     const int unit = instruction.unit();
+    const bool several = instruction.unit_count() > 1;
+    for (int k = 0; several && k < instruction.unit_count(); ++k) {
+      if (Dealt(unit + k) == nullptr) continue;
+      return Fault(instruction, absl::StrCat("slices of unit ", unit + k,
+                                             " are no one range with others"));
+    }
     if (Dealt(unit) == nullptr) return absl::OkStatus();
     for (const auto& [buffer, scattered] : added_) {
       if (scattered || program_.buffers(buffer).unit() != unit) continue;
@@ -255,10 +274,16 @@ class AtRestCheck {
                               over.name(), ", over which its unit is dealt"));
   }
 
-  const Buffer* Find(const Instruction& instruction,
-                     Instruction::Part part) const {
+  // That of the part, where one of these is done with it.
+  const Buffer* Find(
+      const Instruction& instruction, Instruction::Part part,
+      std::initializer_list<Instruction::Access> accesses) const {
     for (const Instruction::Operand& operand : instruction.operands()) {
-      if (operand.part() == part) return &program_.buffers(operand.buffer());
+      if (operand.part() != part ||
+          std::count(accesses.begin(), accesses.end(), operand.access()) == 0) {
+        continue;
+      }
+      return &program_.buffers(operand.buffer());
     }
     return nullptr;
   }

@@ -89,6 +89,7 @@ class BufferCheck {
   absl::Status Run() {
     for (int i = 0; i < program_.instructions_size(); ++i) {
       const auto& operands = program_.instructions(i).operands();
+      RETURN_IF_ERROR(CheckApart(i));
       for (const Instruction::Operand& operand : operands) {
         if (Reads(operand)) RETURN_IF_ERROR(Read(i, operand));
       }
@@ -115,6 +116,29 @@ class BufferCheck {
   ByteMap<Contents>& MemoryOf(const Buffer& buffer) {
     const int copy = CopyAt(buffer, role_.slots(buffer.slot()), /*step=*/0);
     return memory_[{buffer.slot(), copy}];
+  }
+
+  // What it writes is not what it reads or writes as another buffer.
+  absl::Status CheckApart(int index) const {
+    const auto& operands = program_.instructions(index).operands();
+    for (const Instruction::Operand& operand : operands) {
+      if (!Writes(operand)) continue;
+      const Buffer& mine = program_.buffers(operand.buffer());
+      for (const Instruction::Operand& other : operands) {
+        const Buffer& theirs = program_.buffers(other.buffer());
+        if (other.buffer() == operand.buffer() ||
+            theirs.slot() != mine.slot() ||
+            CopyAt(theirs, role_.slots(theirs.slot()), /*step=*/0) !=
+                CopyAt(mine, role_.slots(mine.slot()), /*step=*/0) ||
+            !Overlap(PlaceOf(mine), PlaceOf(theirs))) {
+          continue;
+        }
+        return Fault(absl::StrCat(Text(index), " writes ", BufferText(mine),
+                                  " over ", BufferText(theirs),
+                                  ", which it uses too"));
+      }
+    }
+    return absl::OkStatus();
   }
 
   // What others left in place of a carried value is lost to the programs that
@@ -268,8 +292,7 @@ class BufferCheck {
 
 absl::Status CheckBuffers(const Plan& plan) {
   for (const Role& role : plan.roles()) {
-    RETURN_IF_ERROR(
-        LastingCheck(role, FirstRankOf(plan.mesh(), role)).Run());
+    RETURN_IF_ERROR(LastingCheck(role, FirstRankOf(plan.mesh(), role)).Run());
     for (const Program& program : role.programs()) {
       RETURN_IF_ERROR(BufferCheck(plan, role, program).Run());
     }

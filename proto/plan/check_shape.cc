@@ -107,6 +107,7 @@ bool Within(int index, int size) { return index >= 0 && index < size; }
 
 absl::Status CheckLanes(const Lanes& lanes) {
   std::set<std::string> names;
+  std::set<int> kinds;
   for (const Lane& lane : lanes) {
     if (lane.kind() == Lane::KIND_UNSPECIFIED ||
         !Lane::Kind_IsValid(lane.kind())) {
@@ -116,6 +117,12 @@ absl::Status CheckLanes(const Lanes& lanes) {
     if (lane.name().empty() || !names.insert(lane.name()).second) {
       return absl::FailedPreconditionError(absl::StrCat(
           "two lanes are named \"", lane.name(), "\", or one has no name"));
+    }
+    for (const int kind : lane.runs()) {
+      if (kinds.insert(kind).second) continue;
+      return absl::FailedPreconditionError(
+          absl::StrCat(Instruction::Kind_Name(kind), " runs on lane \"",
+                       lane.name(), "\" and on one before it"));
     }
   }
   return absl::OkStatus();
@@ -286,7 +293,7 @@ class ShapeCheck {
                                   Instruction::Part_Name(operand.part())));
       }
       const int64_t bytes = program_.buffers(operand.buffer()).bytes();
-      if (operand.offset() < 0 || operand.offset() > bytes ||
+      if (operand.offset() < 0 || operand.offset() >= bytes ||
           operand.bytes() < 0 || operand.bytes() > bytes - operand.offset()) {
         return Fault(
             instruction,

@@ -87,8 +87,8 @@ absl::optional<std::vector<int>> AlikeAtRest(const Plan& plan,
   std::vector<int> same;
   for (const int other : alike) {
     const std::vector<int> members = MembersOf(plan.mesh(), group, other);
-    if (!std::includes(alike.begin(), alike.end(), members.begin(),
-                       members.end())) {
+    if (members.empty() || !std::includes(alike.begin(), alike.end(),
+                                          members.begin(), members.end())) {
       return absl::nullopt;
     }
     if (members[slice] == other) same.push_back(other);

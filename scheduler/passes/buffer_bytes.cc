@@ -24,32 +24,36 @@ int64_t WorkspaceBytes(const Plan& plan) {
   return bytes;
 }
 
-}  // namespace
-
-ByteRange CopyOfPart(const Plan& plan, const Role& role, int unit, int part) {
-  const Placement* const placement = FindPlacement(role, unit);
-  CHECK(placement != nullptr) << "unit " << unit << " is not here";
-  const int64_t buffers = 1 + OptimizerMoments(plan.job().optimizer());
-  ByteRange range;
-  for (int p = 0; p <= part; ++p) {
-    range.offset += range.bytes;
-    range.bytes = LargestDuty(plan, *placement, p) * buffers * kBytesOfF32;
+// Of each flat buffer of the state what a rank has to write, at most.
+int64_t CopiedElements(const Plan& plan, const Placement& placement) {
+  int64_t duties = 0;
+  for (int p = 0; p < placement.parts_size(); ++p) {
+    duties += LargestDuty(plan, placement, p);
   }
-  return range;
+  return std::min(duties, LargestAtRest(plan, placement));
 }
+
+}  // namespace
 
 bool RestsInSlices(const Plan& plan, const Role& role, Buffer::Kind kind,
                    int unit) {
   const ZeroRow row = ZeroRowOf(plan.job().parallelism());
-  const bool in_slices =
-      kind == Buffer::MASTER_WEIGHTS || kind == Buffer::OPTIMIZER_STATE
-          ? row.states
-      : kind == Buffer::PARAMETER_GRADIENTS ? row.gradients
-      : kind == Buffer::PARAMETERS          ? row.parameters
-                                            : false;
-  const Placement* const placement =
-      in_slices ? FindPlacement(role, unit) : nullptr;
-  return placement != nullptr && placement->has_dealt();
+  bool in_slices = false;
+  switch (kind) {
+    case Buffer::MASTER_WEIGHTS:
+    case Buffer::OPTIMIZER_STATE:
+      in_slices = row.states;
+      break;
+    case Buffer::PARAMETER_GRADIENTS:
+      in_slices = row.gradients;
+      break;
+    case Buffer::PARAMETERS:
+      in_slices = row.parameters;
+      break;
+    default:
+      break;
+  }
+  return in_slices && FindPlacement(role, unit)->has_dealt();
 }
 
 int64_t BufferBytes(const Plan& plan, const Role& role, Buffer::Kind kind,
@@ -93,12 +97,9 @@ int64_t BufferBytes(const Plan& plan, const Role& role, Buffer::Kind kind,
       return elements() * kBytesOfF32;
     case Buffer::OPTIMIZER_STATE:
       return elements() * kBytesOfF32 * moments;
-    case Buffer::SNAPSHOT_COPY: {
-      const int parts = plan.units(unit).parts_size();
-      if (parts == 0) return 0;
-      const ByteRange last = CopyOfPart(plan, role, unit, parts - 1);
-      return last.offset + last.bytes;
-    }
+    case Buffer::SNAPSHOT_COPY:
+      return CopiedElements(plan, *FindPlacement(role, unit)) * (1 + moments) *
+             kBytesOfF32;
     default:
       CHECK(false) << "no size known for " << Buffer::Kind_Name(kind);
       return 0;

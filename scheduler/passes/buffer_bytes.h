@@ -19,14 +19,6 @@ int64_t BufferBytes(const Plan& plan, const Role& role, Buffer::Kind kind,
 bool RestsInSlices(const Plan& plan, const Role& role, Buffer::Kind kind,
                    int unit);
 
-// Where a SNAPSHOT_COPY has a part of its unit: of each flat buffer of the
-// state behind one another the longest slice that a rank has to write.
-struct ByteRange {
-  int64_t offset = 0;
-  int64_t bytes = 0;
-};
-ByteRange CopyOfPart(const Plan& plan, const Role& role, int unit, int part);
-
 }  // namespace troupe
 
 #endif  // TROUPE_SCHEDULER_PASSES_BUFFER_BYTES_H_

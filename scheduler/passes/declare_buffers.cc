@@ -38,6 +38,12 @@ struct RoleValues {
   std::set<Value> carried;
 };
 
+// Of a buffer.
+struct ByteRange {
+  int64_t offset = 0;
+  int64_t bytes = 0;
+};
+
 // Adds to one program the buffers that its instructions name, once each.
 class Declaration {
  public:
@@ -112,7 +118,7 @@ class Declaration {
       case Instruction::STEP:
         return Step(u);
       case Instruction::SNAPSHOT:
-        return Snapshot(u, instruction.part());
+        return Snapshot(u);
       case Instruction::SEND:
         if (IsGradientSend(instruction)) unsent_.erase({u, m});
         return Use(Instruction::MOVED, Moved(instruction), u, m,
@@ -227,6 +233,7 @@ class Declaration {
   void NarrowTo(const ByteRange& range) {
     Instruction::Operand& operand =
         *at_->mutable_operands(at_->operands_size() - 1);
+    CHECK_GT(range.bytes, 0) << "an operand of nothing";
     operand.set_offset(range.offset);
     operand.set_bytes(range.bytes);
   }
@@ -330,7 +337,7 @@ class Declaration {
     UseVersion(Instruction::WEIGHTS, u, 0, Instruction::WRITE);
   }
 
-  void Snapshot(int u, int part) {
+  void Snapshot(int u) {
     if (HasMasterWeights(plan_.job().training())) {
       Use(Instruction::MASTER, Buffer::MASTER_WEIGHTS, u, kNone,
           Instruction::READ);
@@ -340,9 +347,10 @@ class Declaration {
     Use(Instruction::MOMENTS, Buffer::OPTIMIZER_STATE, u, kNone,
         Instruction::READ);
     if (plan_.job().checkpoint().background()) {
-      Use(Instruction::COPY, Buffer::SNAPSHOT_COPY, u, kNone,
-          Instruction::WRITE);
-      NarrowTo(CopyOfPart(plan_, role_, u, part));
+      // The parts of what the rank has to write lie behind one another.
+      const BufferName copy = {{Buffer::SNAPSHOT_COPY, u, kNone}, 0};
+      Add(copy, Instruction::COPY,
+          written_.insert(copy).second ? Instruction::WRITE : Instruction::ADD);
     }
   }
 

@@ -314,6 +314,30 @@ Cost CostModel::TransferCost(int rank, const Instruction& instruction) const {
   return cost;
 }
 
+// Bytes of gradients that are zeroed before a pass adds to them, or are touched
+// once more where they are scattered.
+int64_t CostModel::GradientBytes(int rank,
+                                 const Instruction& instruction) const {
+  const Unit& unit = plan_.units(instruction.unit());
+  int64_t elements = 0;
+  if (instruction.kind() == Instruction::SCATTER_GRADS) {
+    const int64_t slice = LargestAtRest(
+        plan_, *FindPlacement(RoleOf(plan_, rank), instruction.unit()));
+    // Added to the slice, or zeros around it.
+    elements = instruction.has_micro_batch() ? 3 * slice
+                                             : unit.flat_elements() - slice;
+  }
+  for (const Instruction::Operand& operand : instruction.operands()) {
+    if (operand.access() != Instruction::WRITE) continue;
+    if (operand.part() == Instruction::WEIGHT_GRADIENTS) {
+      elements += unit.flat_elements();
+    } else if (operand.part() == Instruction::TIED_GRADIENTS) {
+      elements += plan_.units(unit.tied(0).unit()).flat_elements();
+    }
+  }
+  return elements * static_cast<int64_t>(kBytesOfF32);
+}
+
 Cost CostModel::CollectiveCost(int rank, const Instruction& instruction) const {
   const int group = instruction.group();
   Cost cost;
@@ -355,6 +379,11 @@ Cost CostModel::CostOf(int rank, const Instruction& instruction) const {
     default:
       CHECK(false) << "no cost known for "
                    << Instruction::Kind_Name(instruction.kind());
+  }
+  if (instruction.kind() == Instruction::BACKWARD_WEIGHT ||
+      instruction.kind() == Instruction::SCATTER_GRADS) {
+    cost.elementwise += static_cast<double>(GradientBytes(rank, instruction)) /
+                        (at.calibration.memory_bytes_per_second() * at.scale);
   }
   // A given time is all that a synthetic unit takes.
   if (cost.waiting == 0) {

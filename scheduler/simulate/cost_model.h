@@ -104,6 +104,7 @@ class CostModel {
   Cost StateCost(int rank, const Instruction& instruction) const;
   Cost CollectiveCost(int rank, const Instruction& instruction) const;
   Cost TransferCost(int rank, const Instruction& instruction) const;
+  int64_t GradientBytes(int rank, const Instruction& instruction) const;
   const LinkRate& LocalLink(int rank, const Group::Carrier& carrier) const;
   LinkRate SlowestLinkOf(const Group& group, int number) const;
 

@@ -28,7 +28,8 @@ bool BeginsAsOurs(const std::string& path, uint64_t bytes) {
 // Taking the lock of what nobody holds, and giving it up, removes it. Who makes
 // a file of this name at this moment finds it locked and makes another.
 bool Remove(const std::string& path) {
-  { const auto lock = FileLock::Take(path, "who removes what was left here"); }
+  // Were this process killed now, the file would still begin as ours.
+  { const auto lock = FileLock::Take(path, SpillHeader({})); }
   std::error_code error;
   return !fs::exists(path, error);
 }

@@ -106,6 +106,42 @@ INSTANTIATE_TEST_SUITE_P(InProcess, Zero, testing::ValuesIn(Cases()),
                                                NameOf(std::get<1>(info.param)));
                          });
 
+// Ranks that are in different steps, where no update waits for the norm.
+TEST(ZeroOverlap, TrainsTheSameModel) {
+  for (const char* const schedule : {"zb_h2", "zb_v"}) {
+    for (const int zero : {1, 3}) {
+      SCOPED_TRACE(absl::StrCat(schedule, ", zero ", zero));
+      JobSpec job = ZeroJob("gpt2", true);
+      job.mutable_model()->set_num_hidden_layers(4);
+      job.mutable_training()->set_gradient_clipping(0);
+      const TensorCut cut = {
+          .schedule = schedule, .pipeline = 2, .data = 2, .zero = zero};
+      const TrainingRun run = Train(CutJob(job, cut), {.ranks = cut.ranks()});
+      EXPECT_EQ(run.plan.derived().report_lag(), 1);
+      ExpectSameTraining(run, OneRank(job), kTolerance);
+    }
+  }
+}
+
+// Units of fewer lines than ranks.
+TEST(ZeroEmptySlices, TrainTheSameModelAndAreSaved) {
+  JobSpec job = ZeroJob("gpt2", true);
+  job.mutable_training()->set_global_batch_size(16);
+  job.mutable_training()->set_validate_every(0);
+  job.mutable_checkpoint()->set_directory(NewDirectory("zero_empty_whole"));
+  const std::string whole = CheckpointPath(job.checkpoint().directory(), 20);
+  ASSERT_TRUE(Train(job, {}).status().ok());
+  job = CutJob(job, {.data = 8, .zero = 3});
+  const std::string directory = NewDirectory("zero_empty");
+  job.mutable_checkpoint()->set_directory(directory);
+  job.mutable_training()->set_stop_after(10);
+  ASSERT_TRUE(Train(job, {.ranks = 8}).status().ok());
+  job.mutable_training()->clear_stop_after();
+  const TrainingRun run = Train(job, {.ranks = 8, .resume = "latest"});
+  ASSERT_TRUE(run.status().ok()) << run.status();
+  EXPECT_LT(CompareStates(CheckpointPath(directory, 20), whole).weights, 1e-4);
+}
+
 TEST(ZeroBf16, TrainsTheSameModelButForItsRounding) {
   for (const std::string architecture : {"gpt2", "llama"}) {
     JobSpec job = ZeroJob(architecture, true);

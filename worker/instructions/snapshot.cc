@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "proto/base/status.h"
+#include "proto/plan/at_rest.h"
 #include "proto/plan/precision.h"
 
 namespace troupe {
@@ -33,6 +34,18 @@ UnitFlatBuffers CopyState(const Call& call, const UnitFlatBuffers& from,
   return to;
 }
 
+// Of the copy, what the parts before this one take.
+int64_t BytesBefore(const Call& call) {
+  const RankState& state = call.state;
+  const Placement& placement = state.PlacementOf(call.instruction.unit());
+  int64_t elements = 0;
+  for (int p = 0; p < call.instruction.part(); ++p) {
+    elements += DutyOf(*state.plan, placement, p, state.rank()).size();
+  }
+  return elements * kBytes *
+         (1 + OptimizerMoments(state.plan->job().optimizer()));
+}
+
 }  // namespace
 
 absl::Status RunSnapshot(const Call& call) {
@@ -47,8 +60,9 @@ absl::Status RunSnapshot(const Call& call) {
           master != nullptr ? master : RestOf(call, Instruction::WEIGHTS),
       .optimizer_state = RestOf(call, Instruction::MOMENTS),
       .holds = rests};
-  char* const copy = BytesOfOperand(call, Instruction::COPY).data;
+  char* copy = Operand(call, Instruction::COPY);
   if (copy != nullptr) {
+    copy += BytesBefore(call);
     memory = CopyState(call, memory, duty, copy);
     RETURN_IF_ERROR(state.device.Synchronize());
   }

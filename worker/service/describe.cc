@@ -100,7 +100,7 @@ absl::StatusOr<WorkerDescription> DescribeWorker(const DescribeOptions& options,
                    RunKernels(options, device, clock));
   if (nvme > 0) {
     AddBudget(worker, NVME, flags.nvme_size);
-    worker.mutable_calibration()->set_nvme_bytes_per_second(nvme);
+    worker.mutable_calibration()->set_nvme_tier_bytes_per_second(nvme);
   }
   ReleaseFreeMemory();
   worker.set_process_bytes(ResidentMemoryBytes());
@@ -148,8 +148,8 @@ std::string CalibrationText(const Calibration& calibration) {
     line("shared memory latency", memory.latency_us(), "us");
     line("shared memory", memory.bytes_per_second() * 1e-9, "GB/s");
   }
-  if (calibration.nvme_bytes_per_second() > 0) {
-    line("nvme tier", calibration.nvme_bytes_per_second() * 1e-9, "GB/s");
+  if (calibration.nvme_tier_bytes_per_second() > 0) {
+    line("nvme tier", calibration.nvme_tier_bytes_per_second() * 1e-9, "GB/s");
   }
   return text;
 }

@@ -151,6 +151,44 @@ const Fault kFaults[] = {
        moments.set_bytes(moments.bytes() - 64);
      },
      "bytes, where"},
+    {"gathered parameters of another size",
+     [](Plan& p) {
+       Buffer& whole = BufferOf(p, Buffer::UNSHARDED_PARAMETERS, 1);
+       whole.set_bytes(whole.bytes() / 2);
+     },
+     "UNSHARDED_PARAMETERS of unit 1 has"},
+    {"gathered gradients of another size",
+     [](Plan& p) {
+       Buffer& whole = BufferOf(p, Buffer::UNSHARDED_GRADIENTS, 1);
+       whole.set_bytes(whole.bytes() / 2);
+     },
+     "UNSHARDED_GRADIENTS of unit 1 has"},
+    {"an activation in slices",
+     [](Plan& p) { BufferOf(p, Buffer::ACTIVATION, 1).set_slice(true); },
+     "ACTIVATION of unit 1 is a slice, which it cannot be"},
+    {"a gather that says to read only",
+     [](Plan& p) {
+       for (Instruction::Operand& operand :
+            *FirstOf(p, Instruction::GATHER_PARAMETERS, 1).mutable_operands()) {
+         operand.set_access(Instruction::READ);
+       }
+     },
+     "does not make its unit's parameters whole", 1},
+    {"a scatter that says to write over the slice",
+     [](Plan& p) {
+       for (Instruction::Operand& operand :
+            *FirstOf(p, Instruction::SCATTER_GRADS, 1).mutable_operands()) {
+         if (operand.part() != Instruction::SLICE) continue;
+         operand.set_access(Instruction::WRITE);
+       }
+     },
+     "does not scatter its unit's gradients", 2},
+    {"slices of two units summed as one range",
+     [](Plan& p) {
+       RemoveFirst(p, Instruction::REDUCE_GRADS, 2);
+       FirstOf(p, Instruction::REDUCE_GRADS, 1).set_unit_count(2);
+     },
+     "slices of unit 1 are no one range with others"},
     {"a norm over others than those with the same slice",
      [](Plan& p) { FirstOf(p, Instruction::GRAD_NORM, 1).clear_group(); },
      "is not dealt over those who have the same, data every 2"},

@@ -33,9 +33,18 @@ TEST(BufferBytes, ACopyIsOfWhatARankWrites) {
   ASSERT_NE(lines % 3, 0);
   const int64_t bytes = (lines / 3 + 1) * 64 * 3;
   EXPECT_EQ(BufferBytes(plan, plan.roles(0), Buffer::SNAPSHOT_COPY, 1), bytes);
-  const ByteRange range = CopyOfPart(plan, plan.roles(0), 1, 0);
-  EXPECT_EQ(range.offset, 0);
-  EXPECT_EQ(range.bytes, bytes);
+}
+
+// However many parts a unit has, a rank writes no more than rests there.
+TEST(BufferBytes, ACopyOfASliceIsNoLargerThanTheSlice) {
+  JobSpec job = ExampleJob({.data = 4});
+  job.mutable_parallelism()->set_tensor(2);
+  job.mutable_parallelism()->set_sequence_parallel(true);
+  job.mutable_parallelism()->set_zero(1);
+  const Plan plan = ExampleDraft(job, "").plan;
+  ASSERT_GT(plan.units(1).parts_size(), 1);
+  EXPECT_LE(BufferBytes(plan, plan.roles(0), Buffer::SNAPSHOT_COPY, 1),
+            BufferBytes(plan, plan.roles(0), Buffer::MASTER_WEIGHTS, 1) * 3);
 }
 
 // Table 1 of arXiv 1910.02054, with gradients and moments in f32: of psi
