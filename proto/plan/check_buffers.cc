@@ -113,24 +113,27 @@ class BufferCheck {
   };
   using Copy = std::pair<int, int>;  // a slot and which of its copies
 
+  Copy CopyOf(const Buffer& buffer) const {
+    const Slot& slot = role_.slots(buffer.slot());
+    return {buffer.slot(), CopyAt(buffer, slot, /*step=*/0)};
+  }
   ByteMap<Contents>& MemoryOf(const Buffer& buffer) {
-    const int copy = CopyAt(buffer, role_.slots(buffer.slot()), /*step=*/0);
-    return memory_[{buffer.slot(), copy}];
+    return memory_[CopyOf(buffer)];
   }
 
-  // What it writes is not what it reads or writes as another buffer.
+  // What it writes is not what it uses as another buffer.
   absl::Status CheckApart(int index) const {
     const auto& operands = program_.instructions(index).operands();
     for (const Instruction::Operand& operand : operands) {
       if (!Writes(operand)) continue;
       const Buffer& mine = program_.buffers(operand.buffer());
+      const BytesUsed written = PlaceOf(operand, mine);
       for (const Instruction::Operand& other : operands) {
         const Buffer& theirs = program_.buffers(other.buffer());
+        const BytesUsed used = PlaceOf(other, theirs);
         if (other.buffer() == operand.buffer() ||
-            theirs.slot() != mine.slot() ||
-            CopyAt(theirs, role_.slots(theirs.slot()), /*step=*/0) !=
-                CopyAt(mine, role_.slots(mine.slot()), /*step=*/0) ||
-            !Overlap(PlaceOf(mine), PlaceOf(theirs))) {
+            CopyOf(theirs) != CopyOf(mine) || written.end <= used.begin ||
+            used.end <= written.begin) {
           continue;
         }
         return Fault(absl::StrCat(Text(index), " writes ", BufferText(mine),

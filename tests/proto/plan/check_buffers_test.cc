@@ -113,6 +113,18 @@ TEST(CheckBuffers, OneByteIsShared) {
   }
 }
 
+// Even where nobody reads it again: a kernel would write over what it reads.
+TEST(CheckBuffers, OneInstructionWritesOverWhatItReads) {
+  Plan plan = ExamplePlan(ExampleJob({}));
+  Buffer& input = BufferOf(Train(plan), Buffer::ACTIVATION, 0, 0);
+  Buffer& output = BufferOf(Train(plan), Buffer::ACTIVATION, 1, 0);
+  output.set_slot(input.slot());
+  output.set_offset(input.offset());
+  EXPECT_THAT(Message(plan),
+              HasSubstr("F u1 m0 writes ACTIVATION u1 m0 over ACTIVATION u0 m0,"
+                        " which it uses too"));
+}
+
 // Lives one after the other at different offsets of the same bytes: who comes
 // later must wait for the users of any of them.
 TEST(CheckBuffers, BytesReusedBeforeTheirReaderIsDone) {
