@@ -23,7 +23,7 @@ class ThreadStreamTest : public testing::Test {
 
 // Of less than a chunk, of exactly one, and of several.
 TEST_F(ThreadStreamTest, CopiesOfPageableMemoryPassThroughChunks) {
-  const auto stream = ThreadStream::Create();
+  const auto stream = ThreadStream::Create(/*priority=*/0);
   ASSERT_TRUE(stream.ok()) << stream.status();
   for (const size_t bytes :
        {size_t{1}, size_t{4} << 20, (size_t{9} << 20) + 3}) {
@@ -41,7 +41,7 @@ TEST_F(ThreadStreamTest, CopiesOfPageableMemoryPassThroughChunks) {
 }
 
 TEST_F(ThreadStreamTest, CopiesOfPinnedMemoryAreEnqueuedAsTheyAre) {
-  const auto stream = ThreadStream::Create();
+  const auto stream = ThreadStream::Create(/*priority=*/0);
   ASSERT_TRUE(stream.ok()) << stream.status();
   constexpr size_t kBytes = size_t{8} << 20;
   void* pinned = nullptr;
@@ -61,7 +61,7 @@ TEST_F(ThreadStreamTest, CopiesOfPinnedMemoryAreEnqueuedAsTheyAre) {
 }
 
 TEST_F(ThreadStreamTest, ItsProductsHaveOneHandleAndWorkspace) {
-  const auto stream = ThreadStream::Create();
+  const auto stream = ThreadStream::Create(/*priority=*/0);
   ASSERT_TRUE(stream.ok()) << stream.status();
   const absl::StatusOr<Blas> blas = (*stream)->GetBlas();
   ASSERT_TRUE(blas.ok()) << blas.status();
