@@ -183,18 +183,25 @@ class AtRestCheck {
     return absl::OkStatus();
   }
 
+  // Whether they are a unit's whole buffer, and its slice where that, of the
+  // kind, is another buffer.
+  static bool AreOf(int unit, const Buffer* whole, const Buffer* slice,
+                    Buffer::Kind rests) {
+    if (whole == nullptr || whole->unit() != unit || whole->slice()) {
+      return false;
+    }
+    const bool apart = whole->kind() != rests;
+    if (!apart || slice == nullptr) return apart == (slice != nullptr);
+    return slice->slice() && slice->unit() == unit && slice->kind() == rests;
+  }
+
   absl::Status CheckGather(const Instruction& gather) {
     RETURN_IF_ERROR(CheckGroup(gather));
     const Buffer* const slice =
         Find(gather, Instruction::SLICE, {Instruction::READ});
     const Buffer* const whole = Find(gather, Instruction::WEIGHTS,
                                      {Instruction::WRITE, Instruction::ADD});
-    const bool apart =
-        whole != nullptr && whole->kind() == Buffer::UNSHARDED_PARAMETERS;
-    if (whole == nullptr || whole->unit() != gather.unit() || whole->slice() ||
-        apart != (slice != nullptr) ||
-        (apart && (!slice->slice() || slice->unit() != gather.unit() ||
-                   slice->kind() != Buffer::PARAMETERS))) {
+    if (!AreOf(gather.unit(), whole, slice, Buffer::PARAMETERS)) {
       return Fault(gather, "does not make its unit's parameters whole");
     }
     for (const Instruction::Operand& operand : gather.operands()) {
@@ -212,12 +219,7 @@ class AtRestCheck {
         Find(scatter, Instruction::SLICE, {Instruction::ADD});
     const Buffer* const whole =
         Find(scatter, Instruction::WEIGHT_GRADIENTS, {Instruction::ADD});
-    const bool apart =
-        whole != nullptr && whole->kind() == Buffer::UNSHARDED_GRADIENTS;
-    if (whole == nullptr || whole->unit() != unit || whole->slice() ||
-        apart != (slice != nullptr) ||
-        (apart && (!slice->slice() || slice->unit() != unit ||
-                   slice->kind() != Buffer::PARAMETER_GRADIENTS))) {
+    if (!AreOf(unit, whole, slice, Buffer::PARAMETER_GRADIENTS)) {
       return Fault(scatter, "does not scatter its unit's gradients");
     }
     if (used_.count(unit) > 0) {

@@ -193,23 +193,9 @@ class BufferCheck {
                      absl::StrCat("without waiting for its writer ",
                                   Text(contents.writer)));
       }
-      AddReader(index, contents.readers);
+      AddLaterOfLane(program_, index, contents.readers);
     }
     return absl::OkStatus();
-  }
-
-  // Who comes behind another on its lane starts when that is done: to wait for
-  // the later one is to wait for both.
-  void AddReader(int index, std::vector<int>& readers) const {
-    for (int& earlier : readers) {
-      if (program_.instructions(earlier).lane() !=
-          program_.instructions(index).lane()) {
-        continue;
-      }
-      earlier = index;
-      return;
-    }
-    readers.push_back(index);
   }
 
   absl::Status Write(int index, const Instruction::Operand& operand) {

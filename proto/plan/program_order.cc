@@ -51,4 +51,15 @@ bool ProgramOrder::Before(int earlier, int later) const {
          positions_.at(earlier);
 }
 
+void AddLaterOfLane(const Program& program, int instruction,
+                    std::vector<int>& instructions) {
+  const int lane = program.instructions(instruction).lane();
+  for (int& earlier : instructions) {
+    if (program.instructions(earlier).lane() != lane) continue;
+    earlier = instruction;
+    return;
+  }
+  instructions.push_back(instruction);
+}
+
 }  // namespace troupe

@@ -41,6 +41,11 @@ class ProgramOrder {
   std::vector<int> counts_;     // by lane
 };
 
+// Adds an instruction to some that are waited for, in the place of an earlier
+// one on its lane: to wait for the later is to wait for both.
+void AddLaterOfLane(const Program& program, int instruction,
+                    std::vector<int>& instructions);
+
 }  // namespace troupe
 
 #endif  // TROUPE_PROTO_PLAN_PROGRAM_ORDER_H_

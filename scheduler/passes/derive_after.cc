@@ -19,18 +19,6 @@ struct Uses {
   std::vector<int> readers;
 };
 
-void AddReader(const Program& program, int reader, std::vector<int>& readers) {
-  for (int& earlier : readers) {
-    if (program.instructions(earlier).lane() !=
-        program.instructions(reader).lane()) {
-      continue;
-    }
-    earlier = reader;
-    return;
-  }
-  readers.push_back(reader);
-}
-
 void Derive(const Role& role, int lanes, Program& program) {
   std::map<std::pair<int, int>, ByteMap<Uses>> memory;  // by slot and copy
   ProgramOrder order(lanes);
@@ -65,7 +53,7 @@ void Derive(const Role& role, int lanes, Program& program) {
         continue;
       }
       for (auto& [begin, piece] : uses_of(buffer).At(bytes)) {
-        AddReader(program, i, piece.value.readers);
+        AddLaterOfLane(program, i, piece.value.readers);
       }
     }
   }

@@ -11,8 +11,6 @@
 namespace troupe {
 namespace {
 
-constexpr int64_t kBytesOfF32 = 4;
-
 int FindGroup(const Plan& plan, absl::string_view name) {
   for (int g = 0; g < plan.groups_size(); ++g) {
     if (plan.groups(g).name() == name) return g;
@@ -85,10 +83,6 @@ void DealParts(const Plan& plan, const Placement& placement,
     if (!placement.parts(p).has_shared()) continue;
     instruction.set_group(placement.parts(p).shared());
   }
-}
-
-int64_t FlatBytes(const Unit& unit) {
-  return unit.flat_elements() * kBytesOfF32;
 }
 
 }  // namespace troupe

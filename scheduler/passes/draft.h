@@ -54,9 +54,6 @@ std::vector<int> GradientUnits(const Plan& plan, int unit);
 void DealParts(const Plan& plan, const Placement& placement,
                Instruction::Kind kind, Program& program);
 
-// Bytes of a unit's flat buffer in f32.
-int64_t FlatBytes(const Unit& unit);
-
 }  // namespace troupe
 
 #endif  // TROUPE_SCHEDULER_PASSES_DRAFT_H_

@@ -129,7 +129,8 @@ TEST(DeclareBuffers, SizesAreThoseOfTheUnits) {
       ++stashes;
     }
     if (buffer.kind() == Buffer::OPTIMIZER_STATE) {
-      EXPECT_EQ(buffer.bytes(), 2 * FlatBytes(draft.plan.units(buffer.unit())));
+      EXPECT_EQ(buffer.bytes(),
+                2 * 4 * draft.plan.units(buffer.unit()).flat_elements());
     }
   }
   EXPECT_EQ(stashes, 2 * 3);  // the embedding saves nothing
