@@ -60,10 +60,10 @@ absl::StatusOr<Calibration> RunKernels(const DescribeOptions& options,
   return calibration;
 }
 
-// Of bytes that go to the nvme tier and come back; 0: there is none.
-absl::StatusOr<double> NvmeBytesPerSecond(const WorkerOptions& flags,
-                                          const Clock& clock) {
-  if (flags.nvme.empty()) return 0;
+// All zero: there is no such tier.
+absl::StatusOr<SpillRates> NvmeRates(const WorkerOptions& flags,
+                                     const Clock& clock) {
+  if (flags.nvme.empty()) return SpillRates{};
   ASSIGN_OR_RETURN(const std::unique_ptr<IoEngine> io,
                    MakeIoEngine({.log = false}));
   const absl::StatusOr<SpillRates> rates =
@@ -73,8 +73,7 @@ absl::StatusOr<double> NvmeBytesPerSecond(const WorkerOptions& flags,
   if (!rates.ok()) return Annotate(rates.status(), "--nvme");
   LogInfo(absl::StrCat("nvme tier in ", flags.nvme, ": ", io->name(), " ",
                        SpillRatesText(*rates)));
-  return 2 /
-         (1 / rates->write_bytes_per_second + 1 / rates->read_bytes_per_second);
+  return rates;
 }
 
 }  // namespace
@@ -84,7 +83,7 @@ absl::StatusOr<WorkerDescription> DescribeWorker(const DescribeOptions& options,
                                                  const Clock& clock) {
   const WorkerOptions& flags = options.worker;
   // First, as it is soonest known to be wrong.
-  ASSIGN_OR_RETURN(const double nvme, NvmeBytesPerSecond(flags, clock));
+  ASSIGN_OR_RETURN(const SpillRates nvme, NvmeRates(flags, clock));
   WorkerDescription worker;
   worker.set_name(flags.name);
   worker.set_host(HostName());
@@ -98,9 +97,11 @@ absl::StatusOr<WorkerDescription> DescribeWorker(const DescribeOptions& options,
   if (options.gpu.has_value()) *worker.mutable_gpu() = *options.gpu;
   ASSIGN_OR_RETURN(*worker.mutable_calibration(),
                    RunKernels(options, device, clock));
-  if (nvme > 0) {
+  if (!flags.nvme.empty()) {
     AddBudget(worker, NVME, flags.nvme_size);
-    worker.mutable_calibration()->set_nvme_tier_bytes_per_second(nvme);
+    Calibration& calibration = *worker.mutable_calibration();
+    calibration.set_nvme_read_bytes_per_second(nvme.read_bytes_per_second);
+    calibration.set_nvme_write_bytes_per_second(nvme.write_bytes_per_second);
   }
   ReleaseFreeMemory();
   worker.set_process_bytes(ResidentMemoryBytes());
@@ -148,8 +149,11 @@ std::string CalibrationText(const Calibration& calibration) {
     line("shared memory latency", memory.latency_us(), "us");
     line("shared memory", memory.bytes_per_second() * 1e-9, "GB/s");
   }
-  if (calibration.nvme_tier_bytes_per_second() > 0) {
-    line("nvme tier", calibration.nvme_tier_bytes_per_second() * 1e-9, "GB/s");
+  if (calibration.nvme_read_bytes_per_second() > 0) {
+    line("nvme tier, reads", calibration.nvme_read_bytes_per_second() * 1e-9,
+         "GB/s");
+    line("nvme tier, writes", calibration.nvme_write_bytes_per_second() * 1e-9,
+         "GB/s");
   }
   return text;
 }

@@ -21,7 +21,8 @@ TEST(Calibrate, FillsEverythingThatThePlannerReads) {
   // Those that somebody else fills, or nobody on a CPU.
   std::set<std::string> others = {"device", "threads", "host_bytes_per_second",
                                   "nvme_bytes_per_second",
-                                  "nvme_tier_bytes_per_second"};
+                                  "nvme_read_bytes_per_second",
+                                  "nvme_write_bytes_per_second"};
   if (MemoryDomain().empty()) others.insert("shared_memory");
   const google::protobuf::Descriptor& fields = *Calibration::descriptor();
   const google::protobuf::Reflection& values = *calibration->GetReflection();

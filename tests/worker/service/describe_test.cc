@@ -82,7 +82,8 @@ TEST(Describe, TriesTheNvmeTier) {
   ASSERT_EQ(worker->budgets_size(), 3);
   EXPECT_EQ(worker->budgets(2).tier(), NVME);
   EXPECT_EQ(worker->budgets(2).bytes(), 1 << 20);
-  EXPECT_GT(worker->calibration().nvme_tier_bytes_per_second(), 0);
+  EXPECT_GT(worker->calibration().nvme_read_bytes_per_second(), 0);
+  EXPECT_GT(worker->calibration().nvme_write_bytes_per_second(), 0);
   EXPECT_NE(CalibrationText(worker->calibration()).find("nvme tier"),
             std::string::npos);
 }
