@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs tests under the sanitizers of g++: address and undefined behaviour, then
+# Runs tests under the sanitizers of clang: address and undefined behaviour, then
 # threads.
 #   tests/sanitize.sh [asan|tsan [TARGET...]]
 # Prints how long each took, and ends with 1 where a test fails. Each builds a

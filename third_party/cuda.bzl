@@ -36,7 +36,7 @@ _FLAGS = [
     "-Xcompiler=-fPIC",
 ]
 
-def _compile(ctx, compiler, context, source):
+def _compile(ctx, context, source):
     """The object of one source; beside it what ptxas said of its kernels."""
     name = source.basename[:-len(".cu")]
     object = ctx.actions.declare_file(name + ".cu.o")
@@ -44,7 +44,7 @@ def _compile(ctx, compiler, context, source):
     arguments = ctx.actions.args()
     arguments.add(report)
     arguments.add(HOME + "/bin/nvcc")
-    arguments.add(compiler, format = "-ccbin=%s")
+    arguments.add("-ccbin=g++")
     arguments.add_all(_FLAGS)
     arguments.add_all(ctx.attr.architectures, format_each = "-gencode=%s")
     arguments.add_all(context.quote_includes, format_each = "-I%s")
@@ -70,14 +70,10 @@ def _cuda_library_impl(ctx):
         cc_toolchain = toolchain,
         unsupported_features = ctx.disabled_features,
     )
-    compiler = cc_common.get_tool_for_action(
-        feature_configuration = features,
-        action_name = "c++-compile",
-    )
     infos = [dep[CcInfo] for dep in ctx.attr.deps]
     merged = cc_common.merge_cc_infos(cc_infos = infos)
     outputs = [
-        _compile(ctx, compiler, merged.compilation_context, source)
+        _compile(ctx, merged.compilation_context, source)
         for source in ctx.files.srcs
     ]
     objects = depset([object for object, _ in outputs])

@@ -29,7 +29,8 @@ packages=(
   # the build
   g++ make git bazel-bootstrap bazel-platforms bazel-rules-java
   bazel-rules-proto bazel-skylib protobuf-compiler protobuf-compiler-grpc
-  # the second compiler, which compiles tests, and whose fuzzer tests/fuzz uses
+  # the compiler, its sanitizers and its fuzzer; g++ brings libstdc++, is nvcc's
+  # compiler of host code and the other one that must build the tree (.bazelrc)
   clang-14 libclang-rt-14-dev
   # the libraries
   libabsl-dev libbenchmark-dev libcli11-dev libcpp-httplib-dev libdnnl-dev

@@ -1,53 +1,43 @@
-"""Headers of the system, read by the compiler once for all sources.
+"""Headers that the compiler reads once for all sources.
 
-Reading absl, protobuf and, for tests, GoogleTest is most of compiling a source.
-A compiler keeps what it knows after that in a file, g++ in <name>.h.gch and
-clang in <name>.h.pch, and takes it where the command line has the flags that are
-given here: troupe_library's and troupe_test's do (troupe.bzl). A source still
-includes what it uses: with --config=clang there is nothing of this.
+Reading absl, protobuf, our messages and, for tests, GoogleTest is most of
+compiling a source. clang keeps what it knows after that in a file, <name>.pch,
+and takes it where the command line has the flags that are given here: what
+troupe.bzl makes does. A source still includes what it uses: with --config=gcc
+there is nothing of this.
 """
 
-PrecompiledInfo = provider(
-    doc = "Precompiled headers, for rules that compile.",
-    fields = {
-        "context": "a compilation context with the files",
-        "flags": "of a source that takes them",
-    },
-)
+load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
 
-# What is defined where the precompiled one was taken
-# (tests/style/precompiled_test.cc asks for it).
-_TAKEN = "#define TROUPE_PRECOMPILED\n"
+def precompiled_flags(package, name):
+    """Flags by which clang takes //package:name, which is precompiled_headers."""
+    return select({
+        "//third_party:gcc": [],
+        "//conditions:default": [
+            "-include-pch",
+            "$(GENDIR)/%s/%s.pch" % (package, name),
+        ],
+    })
 
-def precompiled_flags(name):
-    """Flags by which g++ takes the headers of //third_party:<name> precompiled.
+def precompiled_deps(package, name):
+    """What a target depends on that has precompiled_flags(package, name)."""
+    return select({
+        "//third_party:gcc": [],
+        "//conditions:default": ["//%s:%s" % (package, name)],
+    })
 
-    It does not keep in them which warnings the system's headers have silenced
-    about themselves, so that these are off. And it is not to look again and
-    again for what of them it no longer needs.
-
-    Args:
-      name: of a target of precompiled_headers.
-
-    Returns:
-      The flags.
-    """
-    return [
-        "-include",
-        "third_party/%s.h" % name,
-        "-Winvalid-pch",
-        "-Wno-error=invalid-pch",
-        "-Wno-array-bounds",
-        "-Wno-restrict",
-        "-Wno-stringop-overflow",
-        "-Wno-stringop-overread",
-        "--param=ggc-min-heapsize=1048576",
-    ]
-
-def _precompile(ctx, toolchain, result, text, more = []):
-    """Makes `result`, what the compiler knows after `text`."""
+def _precompiled_headers_impl(ctx):
+    toolchain = find_cpp_toolchain(ctx)
     source = ctx.actions.declare_file(ctx.label.name + ".in.h")
-    ctx.actions.write(source, text)
+    result = ctx.actions.declare_file(ctx.label.name + ".pch")
+    ctx.actions.write(
+        source,
+        "".join(["#include <%s>\n" % header for header in ctx.attr.headers] +
+                ["#include \"%s\"\n" % header for header in ctx.attr.messages]),
+    )
+    context = cc_common.merge_cc_infos(
+        cc_infos = [dep[CcInfo] for dep in ctx.attr.deps],
+    ).compilation_context
     features = cc_common.configure_features(
         ctx = ctx,
         cc_toolchain = toolchain,
@@ -55,15 +45,23 @@ def _precompile(ctx, toolchain, result, text, more = []):
         unsupported_features = ctx.disabled_features,
     )
 
-    # The flags must be those of the sources that take it.
+    # The flags must be those of the sources that take it. Whether it is up to
+    # date is Bazel's affair, who goes by contents; a time in it would differ
+    # from one checkout to the next.
     cpp = ctx.fragments.cpp
     variables = cc_common.create_compile_variables(
         feature_configuration = features,
         cc_toolchain = toolchain,
         source_file = source.path,
         output_file = result.path,
-        user_compile_flags = cpp.copts + cpp.cxxopts + ctx.attr.copts + more +
-                             ["-x", "c++-header"],
+        quote_include_directories = context.quote_includes,
+        user_compile_flags = cpp.copts + cpp.cxxopts + ctx.attr.copts + [
+            "-fpch-instantiate-templates",
+            "-Xclang",
+            "-fno-pch-timestamp",
+            "-x",
+            "c++-header",
+        ],
     )
     action = {
         "action_name": "c++-compile",
@@ -79,51 +77,27 @@ def _precompile(ctx, toolchain, result, text, more = []):
             variables = variables,
             **action
         ),
-        inputs = depset([source], transitive = [toolchain.all_files]),
+        inputs = depset(
+            [source],
+            transitive = [toolchain.all_files, context.headers],
+        ),
         outputs = [result],
         mnemonic = "CppPrecompile",
         progress_message = "Precompiling " + ctx.label.name,
     )
-    return [source, result]
+    return [CcInfo(compilation_context = cc_common.create_compilation_context(
+        headers = depset([source, result], transitive = [context.headers]),
+    ))]
 
-def _precompiled_headers_impl(ctx):
-    toolchain = ctx.attr.compiler[cc_common.CcToolchainInfo]
-    text = "".join(["#include <%s>\n" % header for header in ctx.attr.headers])
-    name = ctx.label.name
-    if toolchain.compiler == "clang_of_tests":
-        result = ctx.actions.declare_file(name + ".h.pch")
-        flags = ["-include-pch", result.path]
-        files = _precompile(
-            ctx,
-            toolchain,
-            result,
-            _TAKEN + text,
-            more = ["-fpch-instantiate-templates"],
-        )
-    elif toolchain.compiler == "clang":
-        # Nothing: every source is seen to include what it uses.
-        flags, files = [], []
-    else:
-        header = ctx.actions.declare_file(name + ".h")
-        ctx.actions.write(header, "")
-        result = ctx.actions.declare_file(name + ".h.gch")
-        flags = precompiled_flags(name)
-        files = [header] + _precompile(ctx, toolchain, result, _TAKEN + text)
-    context = cc_common.create_compilation_context(headers = depset(files))
-    return [
-        CcInfo(compilation_context = context),
-        PrecompiledInfo(context = context, flags = flags),
-    ]
-
-# A library whose header <name>.h stands for all the given ones of the system.
 precompiled_headers = rule(
     implementation = _precompiled_headers_impl,
     attrs = {
-        "headers": attr.string_list(doc = "as they are included", mandatory = True),
+        "headers": attr.string_list(doc = "the system's", mandatory = True),
+        "messages": attr.string_list(doc = "ours"),
+        "deps": attr.label_list(doc = "who has those", providers = [CcInfo]),
         "copts": attr.string_list(doc = "of those that take it"),
-        "compiler": attr.label(
+        "_cc_toolchain": attr.label(
             default = "@bazel_tools//tools/cpp:current_cc_toolchain",
-            providers = [cc_common.CcToolchainInfo],
         ),
     },
     fragments = ["cpp"],

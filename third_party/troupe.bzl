@@ -3,11 +3,15 @@
 troupe_library, troupe_binary, troupe_test are cc_library, cc_binary and
 cc_test with the project's warnings; held_test runs such tests once more on
 fewer instructions; troupe_proto makes a cc_library of one .proto file. What is
-there for tests only is compiled as tests are (test_sources.bzl).
+there for tests only is compiled as tests are.
 """
 
-load("//third_party:precompiled.bzl", "precompiled_flags")
-load("//third_party:test_sources.bzl", "test_sources")
+load(
+    "//third_party:precompiled.bzl",
+    "precompiled_deps",
+    "precompiled_flags",
+    "precompiled_headers",
+)
 
 COPTS = [
     "-Wall",
@@ -18,36 +22,100 @@ COPTS = [
     "-Wno-missing-field-initializers",
 ]
 
-# Tests compare, they do not compute: what they call is optimised, they are not,
-# but for those that have references of their own.
-TEST_COPTS = COPTS + [
-    "-O0",
-    "-U_FORTIFY_SOURCE",
+# What a source is, and how it is compiled. Tests compare, they do not compute:
+# what they call is optimised, they are not, but for those that have references
+# of their own.
+_KINDS = {
+    "library": COPTS,
+    "test": COPTS + ["-O0", "-U_FORTIFY_SOURCE"],
+    "computing_test": COPTS + ["-O1"],
+}
+
+# Included by a good part of all sources.
+_SYSTEM_HEADERS = [
+    "algorithm",
+    "cmath",
+    "deque",
+    "filesystem",
+    "fstream",
+    "functional",
+    "map",
+    "memory",
+    "optional",
+    "set",
+    "sstream",
+    "string",
+    "thread",
+    "tuple",
+    "vector",
+    "absl/container/flat_hash_map.h",
+    "absl/status/statusor.h",
+    "absl/strings/ascii.h",
+    "absl/strings/match.h",
+    "absl/strings/numbers.h",
+    "absl/strings/str_cat.h",
+    "absl/strings/str_format.h",
+    "absl/strings/str_join.h",
+    "absl/strings/str_split.h",
+    "absl/strings/strip.h",
+    "absl/synchronization/mutex.h",
+    "absl/time/clock.h",
+    "absl/time/time.h",
+    "absl/types/optional.h",
+    "absl/types/span.h",
+    "google/protobuf/extension_set.h",
+    "google/protobuf/generated_message_reflection.h",
+    "google/protobuf/map_entry.h",
+    "google/protobuf/message.h",
+    "google/protobuf/repeated_field.h",
+    "google/protobuf/unknown_field_set.h",
 ]
-COMPUTING_TEST_COPTS = COPTS + ["-O1"]
 
-def _library_headers(copts):
-    """Flags of a library, or a program, that takes precompiled headers."""
-    return copts + select({
-        "//third_party:clang": [],
-        "//conditions:default": precompiled_flags("library_headers"),
-    })
+# Folders that know no messages; all others would read them for each source.
+_WITHOUT_MESSAGES = ("ops", "storage", "proto/base", "third_party")
 
-# What compiles tests.
-TEST_COMPILER = select({
-    "//third_party:one_compiler": "@bazel_tools//tools/cpp:current_cc_toolchain",
-    "//conditions:default": "//third_party/clang",
-})
+def precompiled_kinds(messages = []):
+    """Headers of the system and of these messages, for sources of each kind.
 
-def _test_sources(name, computes, **kwargs):
-    headers = "computing_test_headers" if computes else "test_headers"
-    test_sources(
+    Args:
+      messages: troupe_proto targets of this package, by their names.
+    """
+    for kind, copts in _KINDS.items():
+        precompiled_headers(
+            name = kind + "_headers",
+            testonly = kind != "library",
+            copts = copts,
+            headers = _SYSTEM_HEADERS + ([] if kind == "library" else [
+                "gmock/gmock.h",
+                "gtest/gtest.h",
+            ]),
+            messages = [
+                "%s/%s.pb.h" % (native.package_name(), message)
+                for message in messages
+            ],
+            visibility = ["//visibility:public"],
+            deps = [":%s_proto" % message for message in messages],
+        )
+
+def _compiled(kind, deps):
+    """The arguments copts and deps of a target whose sources are of a kind."""
+    folder = native.package_name() + "/"
+    bare = [f for f in _WITHOUT_MESSAGES if folder.startswith(f + "/")]
+    headers = ("third_party" if bare else "proto", kind + "_headers")
+    return {
+        "copts": _KINDS[kind] + precompiled_flags(*headers),
+        "deps": deps + precompiled_deps(*headers),
+    }
+
+def _kind_of_test(computes):
+    return "computing_test" if computes else "test"
+
+def _test_library(name, computes, deps, **kwargs):
+    native.cc_library(
         name = name,
         testonly = True,
-        compiler = TEST_COMPILER,
-        copts = COMPUTING_TEST_COPTS if computes else TEST_COPTS,
-        precompiled = "//third_party:" + headers,
-        **kwargs
+        linkstatic = True,
+        **dict(kwargs, **_compiled(_kind_of_test(computes), deps))
     )
 
 def troupe_library(
@@ -73,22 +141,23 @@ def troupe_library(
     # Other flags than the headers' would need headers of their own.
     precompiled = precompiled and not copts
     if testonly and precompiled:
-        return _test_sources(name, computes, deps = deps, **kwargs)
+        return _test_library(name, computes, deps = deps, **kwargs)
+    compiled = {"copts": COPTS + copts, "deps": deps}
+    if precompiled:
+        compiled = _compiled("library", deps)
 
     # Static only: a shared twin of each would be compiled and linked for nobody.
     native.cc_library(
         name = name,
-        copts = _library_headers(COPTS) if precompiled else COPTS + copts,
         linkstatic = True,
-        deps = deps + (["//third_party:library_headers"] if precompiled else []),
         testonly = testonly,
-        **kwargs
+        **dict(kwargs, **compiled)
     )
 
 def troupe_binary(name, srcs = [], deps = [], testonly = False, **kwargs):
     """A cc_binary; one for tests, such as a benchmark, is compiled as they are."""
     if testonly:
-        _test_sources(
+        _test_library(
             name + "_sources",
             computes = True,
             srcs = srcs,
@@ -100,10 +169,8 @@ def troupe_binary(name, srcs = [], deps = [], testonly = False, **kwargs):
     native.cc_binary(
         name = name,
         srcs = srcs,
-        copts = _library_headers(COPTS),
-        deps = deps + ["//third_party:library_headers"],
         testonly = testonly,
-        **kwargs
+        **dict(kwargs, **_compiled("library", deps))
     )
 
 def troupe_test(
@@ -125,25 +192,17 @@ def troupe_test(
       computes: whether it is worth optimising.
       **kwargs: as for every test.
     """
-    compatible = {
-        key: value
-        for key, value in kwargs.items()
-        if key in ["target_compatible_with"]
-    }
-    _test_sources(
-        name + "_sources",
-        computes,
-        srcs = srcs,
-        deps = deps + ["//third_party:gtest"],
-        alwayslink = True,
-        visibility = ["//visibility:private"],
-        **compatible
+    compiled = _compiled(
+        _kind_of_test(computes),
+        deps + ["//third_party:gtest"] +
+        (["//third_party:gtest_main"] if main else []),
     )
     native.cc_test(
         name = name,
+        srcs = srcs,
         size = size,
-        deps = [":" + name + "_sources"] +
-               (["//third_party:gtest_main"] if main else []) + select({
+        copts = compiled["copts"],
+        deps = compiled["deps"] + select({
             "//third_party:tsan": ["//tests/sanitize:synchronization"],
             "//conditions:default": [],
         }),

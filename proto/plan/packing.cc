@@ -7,13 +7,15 @@ namespace troupe {
 
 int64_t Packing::Add(const Life& life) {
   std::map<int64_t, int64_t> taken;  // begin to end
-  for (const auto& [offset, other] : placed_) {
+  for (const auto& placed : placed_) {
+    const int64_t begin = placed.first;
+    const Life& other = placed.second;
     const bool together =
         std::any_of(life.moments.begin(), life.moments.end(),
                     [&](int m) { return other.moments.count(m) > 0; });
     if (!together) continue;
-    int64_t& end = taken[offset];
-    end = std::max(end, offset + other.bytes);
+    int64_t& end = taken[begin];
+    end = std::max(end, begin + other.bytes);
   }
   int64_t offset = 0;
   for (const auto& [begin, end] : taken) {

@@ -5,9 +5,9 @@ load("//third_party:troupe.bzl", "troupe_binary", "troupe_library", "troupe_test
 def troupe_fuzz(name, deps):
     """A libFuzzer target whose source is <name>.cc and corpus is corpus/<name>.
 
-    <name>_fuzz is the fuzzer: it links only with clang, so run.sh builds it with
-    --config=fuzz and //... leaves it out. <name>_corpus_test runs every input of
-    the corpus once, with any compiler.
+    <name>_fuzz is the fuzzer: run.sh builds it with --config=fuzz, and //...
+    leaves it out. <name>_corpus_test runs every input of the corpus once, with
+    any compiler.
 
     Args:
       name: of the source and of the folder of inputs.

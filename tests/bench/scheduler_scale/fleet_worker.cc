@@ -194,12 +194,12 @@ void FleetWorker::Ready() {
   *message.mutable_rank_ready()->mutable_ref() = seat_->ref;
   message.mutable_rank_ready()->set_first_step(1);
   SendLocked(std::move(message));
-  fleet_.Count([this](Fleet::Progress& p) {
+  fleet_.Count([&seat = *seat_](Fleet::Progress& p) {
     ++p.ready;
     p.last_ready = absl::Now();
     int64_t& most =
-        seat_->ref.rank() == 0 ? p.store_bytes_first : p.store_bytes_other;
-    most = std::max(most, seat_->store_bytes);
+        seat.ref.rank() == 0 ? p.store_bytes_first : p.store_bytes_other;
+    most = std::max(most, seat.store_bytes);
   });
 }
 
