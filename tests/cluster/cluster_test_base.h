@@ -1,7 +1,6 @@
 // A real cluster for a test: scheduler and workers as daemons on loopback,
 // ports from the kernel, all files in the test's own folder, everything ended
-// with the test. Workers measure the machine once for each shard of a test
-// program: all have one thread, and a measurement is of a number of threads.
+// with the test. Workers have one thread each, and find the machine measured.
 #ifndef TROUPE_TESTS_CLUSTER_CLUSTER_TEST_BASE_H_
 #define TROUPE_TESTS_CLUSTER_CLUSTER_TEST_BASE_H_
 
