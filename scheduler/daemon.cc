@@ -59,8 +59,8 @@ void AllowManyFiles(const Limits& limits) {
 }  // namespace
 
 // In the order of their making; they end in the reverse order.
-struct Daemon::Parts {
-  Parts(const DaemonOptions& options, std::unique_ptr<StateLock> held,
+struct SchedulerDaemon::Parts {
+  Parts(const SchedulerDaemonOptions& options, std::unique_ptr<StateLock> held,
         std::unique_ptr<Store> opened)
       : endpoints(absl::StrCat(options.state, "/endpoints.json")),
         lock(std::move(held)),
@@ -113,17 +113,18 @@ struct Daemon::Parts {
   std::thread ticker;
 };
 
-Daemon::Daemon(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+SchedulerDaemon::SchedulerDaemon(std::unique_ptr<Parts> parts)
+    : parts_(std::move(parts)) {}
 
-absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(
-    const DaemonOptions& options) {
+absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
+    const SchedulerDaemonOptions& options) {
   AllowManyFiles(options.limits);
   ASSIGN_OR_RETURN(auto lock, StateLock::Take(options.state));
   ASSIGN_OR_RETURN(auto store, Store::Open(options.state));
   ASSIGN_OR_RETURN(LoadedJobs loaded, store->Load(options.limits));
   for (const std::string& damage : loaded.complaints) LogWarning(damage);
   const size_t remembered = loaded.jobs.size();
-  auto daemon = std::unique_ptr<Daemon>(new Daemon(
+  auto daemon = std::unique_ptr<SchedulerDaemon>(new SchedulerDaemon(
       std::make_unique<Parts>(options, std::move(lock), std::move(store))));
   Parts& parts = *daemon->parts_;
   parts.host.Apply([&](Cluster& cluster, absl::Time now, Actions& actions) {
@@ -148,7 +149,7 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(
   return daemon;
 }
 
-Daemon::~Daemon() {
+SchedulerDaemon::~SchedulerDaemon() {
   if (parts_->ticker.joinable()) {
     unlink(parts_->endpoints.c_str());
     parts_->stopping.Notify();
@@ -158,8 +159,8 @@ Daemon::~Daemon() {
   parts_->grpc.Stop();
 }
 
-void Daemon::EndJobs(const std::string& signal,
-                     absl::FunctionRef<bool()> hurried) {
+void SchedulerDaemon::EndJobs(const std::string& signal,
+                              absl::FunctionRef<bool()> hurried) {
   parts_->host.Apply([&](Cluster& cluster, absl::Time now, Actions& actions) {
     cluster.Drain(
         absl::StrCat("the scheduler was asked to end (SIG", signal, ")"), now,
@@ -173,11 +174,11 @@ void Daemon::EndJobs(const std::string& signal,
   }
 }
 
-std::string Daemon::grpc_address() const {
+std::string SchedulerDaemon::grpc_address() const {
   return PublishedAddress(parts_->grpc.address(), AddressOfThisHost);
 }
 
-std::string Daemon::http_url() const {
+std::string SchedulerDaemon::http_url() const {
   return PublishedAddress(parts_->http.url(), AddressOfThisHost);
 }
 

@@ -1,7 +1,8 @@
 // A scheduler, put together: lock, store, cluster, gRPC, HTTP, time. main.cc
 // parses its options; a test starts one inside itself.
 //
-//   ASSIGN_OR_RETURN(auto daemon, Daemon::Start({.state = "/var/lib/troupe"}));
+//   ASSIGN_OR_RETURN(auto daemon,
+//                    SchedulerDaemon::Start({.state = "/var/lib/troupe"}));
 //   ... daemon->grpc_address(), daemon->http_url() ...
 //   daemon.reset();   // graceful: sessions end, what is queued is written
 #ifndef TROUPE_SCHEDULER_DAEMON_H_
@@ -16,14 +17,14 @@
 
 namespace troupe {
 
-struct DaemonOptions {
+struct SchedulerDaemonOptions {
   std::string state;                   // directory, made where missing
   std::string listen = "127.0.0.1:0";  // gRPC; port 0: the kernel chooses
   std::string http = "127.0.0.1:0";
   Limits limits;
 };
 
-class Daemon {
+class SchedulerDaemon {
  public:
   // Returns when it serves. Then STATE/endpoints.json says where:
   //   {"grpc": "127.0.0.1:PORT", "http": "http://127.0.0.1:PORT",
@@ -31,11 +32,11 @@ class Daemon {
   //    "start_ticks": T}
   // FAILED_PRECONDITION: another scheduler has the state directory; other
   // errors as StateLock, Store, GrpcServer and StatusServer say.
-  static absl::StatusOr<std::unique_ptr<Daemon>> Start(
-      const DaemonOptions& options);
+  static absl::StatusOr<std::unique_ptr<SchedulerDaemon>> Start(
+      const SchedulerDaemonOptions& options);
 
   // Stops within two seconds; takes endpoints.json away.
-  ~Daemon();
+  ~SchedulerDaemon();
 
   // Has jobs that run saved and ended, since `signal` ("TERM") came, and starts
   // no other. Returns when they have ended, which takes as long as Limits allow
@@ -48,7 +49,7 @@ class Daemon {
 
  private:
   struct Parts;
-  explicit Daemon(std::unique_ptr<Parts> parts);
+  explicit SchedulerDaemon(std::unique_ptr<Parts> parts);
   const std::unique_ptr<Parts> parts_;
 };
 

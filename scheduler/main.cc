@@ -14,7 +14,7 @@
 
 namespace {
 
-int Serve(const troupe::DaemonOptions& options) {
+int Serve(const troupe::SchedulerDaemonOptions& options) {
   // Blocked in every thread, so that sigwait below is the one that gets them.
   sigset_t stops;
   sigemptyset(&stops);
@@ -23,7 +23,7 @@ int Serve(const troupe::DaemonOptions& options) {
   pthread_sigmask(SIG_BLOCK, &stops, nullptr);
   signal(SIGPIPE, SIG_IGN);
 
-  auto daemon = troupe::Daemon::Start(options);
+  auto daemon = troupe::SchedulerDaemon::Start(options);
   if (!daemon.ok()) {
     std::cerr << "troupe-scheduler: " << daemon.status().message() << "\n";
     return 1;
@@ -44,7 +44,7 @@ int Serve(const troupe::DaemonOptions& options) {
 
 int main(int argc, char** argv) {
   CLI::App app("Troupe's scheduler", "troupe-scheduler");
-  troupe::DaemonOptions options;
+  troupe::SchedulerDaemonOptions options;
   std::string log;
   int64_t parent = 0;
   app.add_option("--state", options.state, "Directory of the durable state");

@@ -5,11 +5,11 @@
 
 namespace troupe {
 
-int64_t Packing::Add(const Life& life) {
+int64_t Packing::Add(const SizedLife& life) {
   std::map<int64_t, int64_t> taken;  // begin to end
   for (const auto& placed : placed_) {
     const int64_t begin = placed.first;
-    const Life& other = placed.second;
+    const SizedLife& other = placed.second;
     const bool together =
         std::any_of(life.moments.begin(), life.moments.end(),
                     [&](int m) { return other.moments.count(m) > 0; });

@@ -17,7 +17,7 @@ inline int64_t LineAligned(int64_t bytes) {
 }
 
 // Something of a size. Moments are numbers of the user's choice.
-struct Life {
+struct SizedLife {
   int64_t bytes = 0;
   std::set<int> moments;
 };
@@ -25,11 +25,11 @@ struct Life {
 class Packing {
  public:
   // Each at the lowest offset that is free, in the order given.
-  int64_t Add(const Life& life);
+  int64_t Add(const SizedLife& life);
   int64_t bytes() const { return bytes_; }
 
  private:
-  std::vector<std::pair<int64_t, Life>> placed_;
+  std::vector<std::pair<int64_t, SizedLife>> placed_;
   int64_t bytes_ = 0;
 };
 

@@ -139,7 +139,8 @@ void PlacedValues::PlaceForward(Packing& workspace) {
       place.offset_bytes = stash_bytes_;
       stash_bytes_ += bytes;
     } else if (used[t]) {
-      const Life life = {.bytes = bytes, .moments = Throughout(moments[t])};
+      const SizedLife life = {.bytes = bytes,
+                              .moments = Throughout(moments[t])};
       // Decoding does all segments in one call.
       const bool crosses = training_ && Crosses(life.moments);
       place.memory =

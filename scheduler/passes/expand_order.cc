@@ -24,7 +24,7 @@ class Expansion {
   // `transfers` of all ranks of the pipeline.
   void Run(const std::vector<ComputeStep>& steps,
            const std::vector<StepTimes>& times,
-           const std::vector<Transfer>& transfers) {
+           const std::vector<StageTransfer>& transfers) {
     auto transfer = transfers.begin();
     for (size_t i = 0; i < steps.size(); ++i) {
       // Times that are the same may differ in their last bits.
@@ -131,7 +131,7 @@ class Expansion {
     what.set_dtype(table.tensors(table.ops(op).inputs(0).tensor()).dtype());
   }
 
-  void Emit(const Transfer& transfer) {
+  void Emit(const StageTransfer& transfer) {
     const bool sends = transfer.from == pipeline_rank_;
     if (!sends && transfer.to != pipeline_rank_) return;
     Instruction& instruction = *program_.add_instructions();
@@ -160,7 +160,7 @@ void ExpandOrder(const ComputeOrder& order, const ComputeOrder& homes,
                  Program::Kind kind, Draft& draft) {
   const std::vector<std::vector<StepTimes>> times =
       DryRun(draft, order, kind == Program::TRAIN ? RunsUntilSteady(draft) : 1);
-  const std::vector<Transfer> transfers =
+  const std::vector<StageTransfer> transfers =
       TransfersOf(draft, order, homes, times);
   const UnitPasses passes(draft.plan);
   for (int p = 0; p < draft.plan.roles_size(); ++p) {

@@ -38,12 +38,12 @@ double Quantum(const std::vector<std::vector<StepTimes>>& times) {
 
 }  // namespace
 
-std::vector<Transfer> TransfersOf(
+std::vector<StageTransfer> TransfersOf(
     const Draft& draft, const ComputeOrder& order, const ComputeOrder& homes_in,
     const std::vector<std::vector<StepTimes>>& times) {
   const Homes homes = HomesOf(homes_in);
   const int stages = static_cast<int>(draft.stage_units.size());
-  std::vector<Transfer> transfers;
+  std::vector<StageTransfer> transfers;
   for (int from = 0; from < static_cast<int>(order.size()); ++from) {
     for (size_t i = 0; i < order[from].size(); ++i) {
       const ComputeStep& step = order[from][i];
@@ -65,8 +65,8 @@ std::vector<Transfer> TransfersOf(
   }
   const double quantum = Quantum(times);
   std::stable_sort(transfers.begin(), transfers.end(),
-                   [quantum](const Transfer& a, const Transfer& b) {
-                     const auto key = [quantum](const Transfer& t) {
+                   [quantum](const StageTransfer& a, const StageTransfer& b) {
+                     const auto key = [quantum](const StageTransfer& t) {
                        return std::make_tuple(std::round(t.time / quantum),
                                               t.from, t.gradient);
                      };

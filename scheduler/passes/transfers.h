@@ -21,7 +21,7 @@ namespace troupe {
 
 // The ACTIVATION or GRADIENT of `unit`, the last of its stage, between
 // neighbouring stages.
-struct Transfer {
+struct StageTransfer {
   bool gradient = false;
   int from = 0;  // pipeline ranks
   int to = 0;
@@ -34,7 +34,7 @@ struct Transfer {
 // `homes` is the order that says where a stage's micro-batches are computed:
 // `order` itself, but for programs that leave the receiver's part to a later
 // one.
-std::vector<Transfer> TransfersOf(
+std::vector<StageTransfer> TransfersOf(
     const Draft& draft, const ComputeOrder& order, const ComputeOrder& homes,
     const std::vector<std::vector<StepTimes>>& times);
 

@@ -5,11 +5,11 @@
 
 namespace troupe {
 
-class TextStream final
+class QueuedText final
     : public QueuedStream<grpc::ServerWriteReactor<GenerateResponse>,
                           GenerateResponse> {
  public:
-  TextStream(TextStreams& table, grpc::CallbackServerContext* context)
+  QueuedText(TextStreams& table, grpc::CallbackServerContext* context)
       : QueuedStream(context, TextStreams::kQueueMax), table_(table) {}
 
   void set_request(int64_t request) { request_ = request; }
@@ -31,7 +31,7 @@ class TextStream final
 
 grpc::ServerWriteReactor<GenerateResponse>* TextStreams::Generate(
     grpc::CallbackServerContext* context, const GenerateRequest& request) {
-  auto* stream = new TextStream(*this, context);
+  auto* stream = new QueuedText(*this, context);
   const absl::Status started =
       host_
           .Apply([&](Cluster& cluster, absl::Time now, Actions& out) {
@@ -62,7 +62,7 @@ void TextStreams::Carry(const Actions& actions) {
   }
 }
 
-void TextStreams::Done(int64_t request, TextStream* stream) {
+void TextStreams::Done(int64_t request, QueuedText* stream) {
   if (request == 0) return;
   {
     absl::MutexLock lock(&mutex_);

@@ -14,7 +14,7 @@
 
 namespace troupe {
 
-class TextStream;
+class QueuedText;
 
 class TextStreams final : public ActionSink {
  public:
@@ -32,12 +32,12 @@ class TextStreams final : public ActionSink {
   static constexpr size_t kQueueMax = 1 << 14;
 
  private:
-  friend class TextStream;
-  void Done(int64_t request, TextStream* stream);
+  friend class QueuedText;
+  void Done(int64_t request, QueuedText* stream);
 
   ClusterHost& host_;
   absl::Mutex mutex_;
-  std::map<int64_t, TextStream*> streams_ ABSL_GUARDED_BY(mutex_);
+  std::map<int64_t, QueuedText*> streams_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace troupe

@@ -61,7 +61,7 @@ void InMemoryEngine::Start(absl::Span<const IoRequest> requests) {
 
 void InMemoryEngine::Cancel() {
   for (const IoRequest& request : std::exchange(queue_, {})) {
-    Transfer transfer(request, Find(request.file).path);
+    FileTransfer transfer(request, Find(request.file).path);
     transfer.Cancel();
     transfer.Advance(-ECANCELED, false);
     cancelled_.push_back({request.tag, transfer.status()});
@@ -100,7 +100,7 @@ absl::Status InMemoryEngine::Close(IoFile file) {
 
 IoCompletion InMemoryEngine::Run(const IoRequest& request) {
   const auto& [path, mode] = Find(request.file);
-  Transfer transfer(request, path);
+  FileTransfer transfer(request, path);
   const bool reads = mode == IoMode::kRead || mode == IoMode::kReadCached;
   if (reads && request.kind == IoKind::kWrite) {
     transfer.Advance(-EBADF, false);
@@ -108,12 +108,12 @@ IoCompletion InMemoryEngine::Run(const IoRequest& request) {
   }
   std::string& content = contents_[path];
   while (transfer.Advance(Operate(transfer, content), false) ==
-         Transfer::Next::kAgain) {
+         FileTransfer::Next::kAgain) {
   }
   return {request.tag, transfer.status()};
 }
 
-int64_t InMemoryEngine::Operate(const Transfer& transfer,
+int64_t InMemoryEngine::Operate(const FileTransfer& transfer,
                                 std::string& content) {
   const auto error = faults_.errors.find(operations_++);
   if (error != faults_.errors.end()) return -error->second;
@@ -127,7 +127,7 @@ int64_t InMemoryEngine::Operate(const Transfer& transfer,
   return static_cast<int64_t>(bytes);
 }
 
-int64_t InMemoryEngine::OperateWrite(const Transfer& transfer,
+int64_t InMemoryEngine::OperateWrite(const FileTransfer& transfer,
                                      std::string& content, size_t bytes) {
   if (bytes == 0) return 0;
   uint64_t others = 0;

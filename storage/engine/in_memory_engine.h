@@ -66,8 +66,8 @@ class InMemoryEngine final : public IoEngine {
 
   const OpenFile& Find(IoFile file) const;
   IoCompletion Run(const IoRequest& request);
-  int64_t Operate(const Transfer& transfer, std::string& content);
-  int64_t OperateWrite(const Transfer& transfer, std::string& content,
+  int64_t Operate(const FileTransfer& transfer, std::string& content);
+  int64_t OperateWrite(const FileTransfer& transfer, std::string& content,
                        size_t bytes);
 
   const int depth_;

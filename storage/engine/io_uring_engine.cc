@@ -141,7 +141,7 @@ class IoUringEngine final : public IoEngine {
       RingFile& file = Find(request.file);
       const int index = free_.back();
       free_.pop_back();
-      slots_[index] = {Transfer(request, file.file.path()), &file,
+      slots_[index] = {FileTransfer(request, file.file.path()), &file,
                        /*direct=*/false, /*under_way=*/true};
       if (request.bytes == 0) {
         Finish(index);  // nothing for the kernel to do
@@ -154,7 +154,7 @@ class IoUringEngine final : public IoEngine {
 
  private:
   struct Slot {
-    Transfer transfer;
+    FileTransfer transfer;
     RingFile* file = nullptr;  // stays open while a request is in flight
     bool direct = false;       // whether the operation under way is
     bool under_way = false;    // and not finished
@@ -174,7 +174,7 @@ class IoUringEngine final : public IoEngine {
   // the ring always has room.
   void Prepare(int index) {
     Slot& slot = slots_[index];
-    const Transfer& t = slot.transfer;
+    const FileTransfer& t = slot.transfer;
     slot.direct = slot.file->direct.fd >= 0 && !slot.file->direct_refused &&
                   t.FitsDirect();
     const FileName& name = slot.direct ? slot.file->direct : slot.file->first;
@@ -230,7 +230,7 @@ class IoUringEngine final : public IoEngine {
   void Advance(const Result& result) {
     Slot& slot = slots_[result.slot];
     if (slot.transfer.Advance(result.result, slot.direct) ==
-        Transfer::Next::kDone) {
+        FileTransfer::Next::kDone) {
       Finish(result.slot);
       return;
     }
@@ -241,7 +241,7 @@ class IoUringEngine final : public IoEngine {
   // The slot stays taken until Poll hands the completion out.
   void Finish(int index) {
     slots_[index].under_way = false;
-    const Transfer& transfer = slots_[index].transfer;
+    const FileTransfer& transfer = slots_[index].transfer;
     done_.push_back({transfer.request().tag, transfer.status()});
     done_slots_.push_back(index);
   }

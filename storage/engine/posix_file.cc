@@ -89,7 +89,7 @@ absl::StatusOr<uint64_t> PosixFile::Size() const {
 }
 
 absl::Status PosixFile::ReadAt(uint64_t offset, size_t bytes, char* out) const {
-  Transfer transfer(
+  FileTransfer transfer(
       {.kind = IoKind::kRead, .offset = offset, .data = out, .bytes = bytes},
       path_);
   int64_t result;
@@ -97,23 +97,23 @@ absl::Status PosixFile::ReadAt(uint64_t offset, size_t bytes, char* out) const {
     result = pread(fd_, transfer.data(), transfer.bytes(),
                    static_cast<off_t>(transfer.offset()));
     if (result < 0) result = -errno;
-  } while (transfer.Advance(result, false) == Transfer::Next::kAgain);
+  } while (transfer.Advance(result, false) == FileTransfer::Next::kAgain);
   return transfer.status();
 }
 
 absl::Status PosixFile::WriteAt(uint64_t offset,
                                 absl::string_view bytes) const {
-  Transfer transfer({.kind = IoKind::kWrite,
-                     .offset = offset,
-                     .data = const_cast<char*>(bytes.data()),
-                     .bytes = bytes.size()},
-                    path_);
+  FileTransfer transfer({.kind = IoKind::kWrite,
+                         .offset = offset,
+                         .data = const_cast<char*>(bytes.data()),
+                         .bytes = bytes.size()},
+                        path_);
   int64_t result;
   do {
     result = pwrite(fd_, transfer.data(), transfer.bytes(),
                     static_cast<off_t>(transfer.offset()));
     if (result < 0) result = -errno;
-  } while (transfer.Advance(result, false) == Transfer::Next::kAgain);
+  } while (transfer.Advance(result, false) == FileTransfer::Next::kAgain);
   return transfer.status();
 }
 

@@ -69,7 +69,7 @@ class ThreadPoolEngine final : public IoEngine {
   void Cancel() override {
     absl::MutexLock lock(&mutex_);
     for (const Job& job : std::exchange(queue_, {})) {
-      Transfer transfer(job.request, job.file->path());
+      FileTransfer transfer(job.request, job.file->path());
       transfer.Cancel();
       transfer.Advance(-ECANCELED, false);
       done_.push_back({job.request.tag, transfer.status()});

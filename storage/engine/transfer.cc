@@ -16,23 +16,23 @@ constexpr size_t kOperationBytesMax = size_t{1} << 30;
 
 }  // namespace
 
-size_t Transfer::bytes() const {
+size_t FileTransfer::bytes() const {
   return std::min(request_.bytes - moved_, kOperationBytesMax);
 }
 
-bool Transfer::FitsDirect() const {
+bool FileTransfer::FitsDirect() const {
   return !direct_refused_ && bytes() > 0 && bytes() % kIoAlignment == 0 &&
          offset() % kIoAlignment == 0 &&
          reinterpret_cast<uintptr_t>(data()) % kIoAlignment == 0;
 }
 
-Transfer::Next Transfer::Advance(int64_t result, bool direct) {
+FileTransfer::Next FileTransfer::Advance(int64_t result, bool direct) {
   const Next next = Judge(result, direct);
   if (next == Next::kDone || !cancelled_) return next;
   return Fail(absl::CancelledError(absl::StrCat(What(), ": was cancelled")));
 }
 
-Transfer::Next Transfer::Judge(int64_t result, bool direct) {
+FileTransfer::Next FileTransfer::Judge(int64_t result, bool direct) {
   if (result > 0) {
     CHECK_LE(static_cast<size_t>(result), bytes());
     moved_ += static_cast<size_t>(result);
@@ -64,12 +64,12 @@ Transfer::Next Transfer::Judge(int64_t result, bool direct) {
   }
 }
 
-Transfer::Next Transfer::Fail(absl::Status status) {
+FileTransfer::Next FileTransfer::Fail(absl::Status status) {
   status_ = std::move(status);
   return Next::kDone;
 }
 
-std::string Transfer::What() const {
+std::string FileTransfer::What() const {
   return absl::StrCat(path_, ": ",
                       request_.kind == IoKind::kRead ? "read" : "write", " of ",
                       bytes(), " bytes at offset ", offset());

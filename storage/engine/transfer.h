@@ -13,11 +13,11 @@
 
 namespace troupe {
 
-class Transfer {
+class FileTransfer {
  public:
-  Transfer() = default;
+  FileTransfer() = default;
   // `path` is for errors.
-  Transfer(const IoRequest& request, std::string path)
+  FileTransfer(const IoRequest& request, std::string path)
       : request_(request), path_(std::move(path)) {}
 
   const IoRequest& request() const { return request_; }

@@ -185,8 +185,7 @@ TEST(Recompute, OfUnitsInSlicesIsTheSameBitForBit) {
     for (const bool sequence : {false, true}) {
       const JobSpec job = CutJob(
           TensorJob({.architecture = "llama", .dropout = 0.1}),
-          TensorCut{
-              .tensor = 2, .sequence = sequence, .data = 2, .zero = zero});
+          JobCut{.tensor = 2, .sequence = sequence, .data = 2, .zero = zero});
       ExpectTheSame(job, Mode("selective"));
       ExpectTheSame(job, Mode("full"));
     }

@@ -32,7 +32,7 @@ int64_t ScalarBytesPredicted(int ranks) {
 }
 
 // Architecture, precision, cut.
-using Case = std::tuple<std::string, std::string, TensorCut>;
+using Case = std::tuple<std::string, std::string, JobCut>;
 
 class SentBytes : public testing::TestWithParam<Case> {};
 
@@ -71,8 +71,8 @@ TEST_P(SentBytes, AreThoseThatThePlanPredicts) {
             0);
 }
 
-std::vector<TensorCut> Cuts() {
-  std::vector<TensorCut> cuts;
+std::vector<JobCut> Cuts() {
+  std::vector<JobCut> cuts;
   for (const bool sequence : {false, true}) {
     for (const int tensor : {2, 3, 4}) {
       cuts.push_back({.tensor = tensor, .sequence = sequence});

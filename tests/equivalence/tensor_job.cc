@@ -35,7 +35,7 @@ JobSpec TensorJob(const TensorModel& options) {
   return job;
 }
 
-JobSpec CutJob(const JobSpec& job, const TensorCut& cut) {
+JobSpec CutJob(const JobSpec& job, const JobCut& cut) {
   JobSpec result = CutJob(job, PipelineCut{.schedule = cut.schedule,
                                            .pipeline = cut.pipeline,
                                            .data = cut.data});

@@ -21,7 +21,7 @@ struct TensorModel {
 JobSpec TensorJob(const TensorModel& model);
 
 // How the job is cut.
-struct TensorCut {
+struct JobCut {
   int tensor = 1;
   bool sequence = false;
   std::string schedule = "1f1b";
@@ -32,7 +32,7 @@ struct TensorCut {
   bool reshard = true;  // zero 3
   int ranks() const { return tensor * pipeline * data; }
 };
-JobSpec CutJob(const JobSpec& job, const TensorCut& cut);
+JobSpec CutJob(const JobSpec& job, const JobCut& cut);
 
 }  // namespace troupe
 

@@ -19,7 +19,7 @@ struct TensorConfiguration {
   std::string architecture;
   // Tables are tied where there is some, so that either sort meets all cuts.
   double dropout = 0;
-  TensorCut cut;
+  JobCut cut;
 
   // "llama, tensor 4, sequence, zb_v, data 2, dropout".
   std::string name() const;

@@ -84,7 +84,7 @@ INSTANTIATE_TEST_SUITE_P(InProcess, TensorParallel,
 std::vector<TensorConfiguration> SomeOfTheMatrix() {
   std::map<std::pair<std::string, bool>, std::vector<TensorConfiguration>> all;
   for (const TensorConfiguration& configuration : TensorMatrix()) {
-    const TensorCut& cut = configuration.cut;
+    const JobCut& cut = configuration.cut;
     if (cut.pipeline == 1) continue;
     all[{cut.schedule, cut.sequence}].push_back(configuration);
   }
@@ -127,7 +127,7 @@ TEST_P(TensorInAsynchronousPipeline, TrainsTheSameModel) {
   job.mutable_model()->set_num_hidden_layers(4);
   job.mutable_training()->set_micro_batch_size(1);
   job.mutable_training()->set_gradient_clipping(0);
-  TensorCut cut = {.schedule = schedule, .pipeline = 2, .data = 2};
+  JobCut cut = {.schedule = schedule, .pipeline = 2, .data = 2};
   const TrainingRun reference = Train(CutJob(job, cut), {.ranks = cut.ranks()});
   cut.tensor = 2;
   cut.sequence = sequence;
@@ -181,13 +181,13 @@ TEST(TensorResume, AnyCutContinuesWhatAnotherBegan) {
     const std::string directory =
         NewDirectory(absl::StrCat("tensor_pieces_", architecture));
     job.mutable_checkpoint()->set_directory(directory);
-    const TensorCut cuts[] = {{.tensor = 2},
-                              {.tensor = 4, .sequence = true},
-                              {},
-                              {.tensor = 2, .pipeline = 2, .data = 2},
-                              {.tensor = 8}};
+    const JobCut cuts[] = {{.tensor = 2},
+                           {.tensor = 4, .sequence = true},
+                           {},
+                           {.tensor = 2, .pipeline = 2, .data = 2},
+                           {.tensor = 8}};
     int64_t done = 0;
-    for (const TensorCut& cut : cuts) {
+    for (const JobCut& cut : cuts) {
       SCOPED_TRACE(testing::Message() << architecture << " from step " << done
                                       << ", tensor " << cut.tensor);
       JobSpec part = CutJob(job, cut);

@@ -41,7 +41,7 @@ const TrainingRun& OneRank(const JobSpec& job) {
   return found->second;
 }
 
-std::string NameOf(const TensorCut& cut) {
+std::string NameOf(const JobCut& cut) {
   return absl::StrCat(
       "zero", cut.zero,
       cut.zero_size > 0 ? absl::StrCat("by", cut.zero_size) : "",
@@ -51,8 +51,8 @@ std::string NameOf(const TensorCut& cut) {
       cut.pipeline > 1 ? absl::StrCat("_", cut.schedule) : "");
 }
 
-std::vector<TensorCut> Cuts() {
-  std::vector<TensorCut> cuts;
+std::vector<JobCut> Cuts() {
+  std::vector<JobCut> cuts;
   for (const int zero : {1, 2, 3}) {
     for (const int data : {1, 2, 3, 4}) {
       cuts.push_back({.data = data, .zero = zero});
@@ -75,12 +75,12 @@ std::vector<TensorCut> Cuts() {
   return cuts;
 }
 
-using Case = std::tuple<std::string, TensorCut>;
+using Case = std::tuple<std::string, JobCut>;
 
 // Every other cut is one of a model whose tables are tied.
 std::vector<Case> Cases() {
   std::vector<Case> cases;
-  for (const TensorCut& cut : Cuts()) {
+  for (const JobCut& cut : Cuts()) {
     cases.emplace_back(cases.size() % 2 == 0 ? "gpt2" : "llama", cut);
   }
   return cases;
@@ -114,7 +114,7 @@ TEST(ZeroOverlap, TrainsTheSameModel) {
       JobSpec job = ZeroJob("gpt2", true);
       job.mutable_model()->set_num_hidden_layers(4);
       job.mutable_training()->set_gradient_clipping(0);
-      const TensorCut cut = {
+      const JobCut cut = {
           .schedule = schedule, .pipeline = 2, .data = 2, .zero = zero};
       const TrainingRun run = Train(CutJob(job, cut), {.ranks = cut.ranks()});
       EXPECT_EQ(run.plan.derived().report_lag(), 1);
@@ -148,7 +148,7 @@ TEST(ZeroBf16, TrainsTheSameModelButForItsRounding) {
     job.mutable_training()->set_precision("bf16");
     const TrainingRun reference = Train(job, {});
     for (const int zero : {1, 2, 3}) {
-      const TensorCut cut = {.data = 2, .zero = zero};
+      const JobCut cut = {.data = 2, .zero = zero};
       ExpectSameTraining(Train(CutJob(job, cut), {.ranks = 2}), reference,
                          1e-2);
     }
@@ -167,13 +167,13 @@ TEST(ZeroResume, AnyPlanContinuesWhatAnotherBegan) {
     ASSERT_TRUE(whole.status().ok()) << whole.status();
     const std::string directory = NewDirectory("zero_pieces");
     job.mutable_checkpoint()->set_directory(directory);
-    const TensorCut cuts[] = {{.data = 4, .zero = 3},
-                              {.data = 2, .zero = 1},
-                              {.tensor = 2, .pipeline = 2},
-                              {.data = 4, .zero = 2, .zero_size = 2},
-                              {}};
+    const JobCut cuts[] = {{.data = 4, .zero = 3},
+                           {.data = 2, .zero = 1},
+                           {.tensor = 2, .pipeline = 2},
+                           {.data = 4, .zero = 2, .zero_size = 2},
+                           {}};
     int64_t done = 0;
-    for (const TensorCut& cut : cuts) {
+    for (const JobCut& cut : cuts) {
       SCOPED_TRACE(
           absl::StrCat(precision, " from step ", done, ", ", NameOf(cut)));
       JobSpec part = CutJob(job, cut);

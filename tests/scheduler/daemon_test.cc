@@ -44,7 +44,7 @@ class DaemonTest : public testing::Test {
   }
   void Restart() {
     daemon_.reset();
-    daemon_ = *Daemon::Start({.state = state_});
+    daemon_ = *SchedulerDaemon::Start({.state = state_});
     channel_ = grpc::CreateChannel(daemon_->grpc_address(),
                                    grpc::InsecureChannelCredentials());
     stub_ = Scheduler::NewStub(channel_);
@@ -67,7 +67,7 @@ class DaemonTest : public testing::Test {
   }
 
   std::string state_;
-  std::unique_ptr<Daemon> daemon_;
+  std::unique_ptr<SchedulerDaemon> daemon_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<Scheduler::Stub> stub_;
 };
@@ -90,7 +90,8 @@ TEST_F(DaemonTest, SaysWhereItServes) {
 }
 
 TEST_F(DaemonTest, ASecondOneIsRefused) {
-  const absl::Status second = Daemon::Start({.state = state_}).status();
+  const absl::Status second =
+      SchedulerDaemon::Start({.state = state_}).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(second)) << second;
   EXPECT_TRUE(absl::StrContains(second.message(), state_));
 }

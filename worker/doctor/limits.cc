@@ -28,7 +28,7 @@ constexpr uint64_t kLockWanted = 256 << 10;
 
 }  // namespace
 
-Finding JudgeFileLimit(const FileLimit& limit) {
+Finding JudgeFileLimit(const ResourceLimit& limit) {
   if (limit.soft == kNoLimit) return {.text = "no limit"};
   const std::string text = absl::StrCat(limit.soft, " open files");
   if (limit.soft >= kFilesWanted) return {.text = text};

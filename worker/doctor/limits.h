@@ -15,11 +15,11 @@ Finding CheckFileLimit();
 Finding CheckLockLimit();
 
 // As in getrlimit; the greatest uint64_t is no limit.
-struct FileLimit {
+struct ResourceLimit {
   uint64_t soft = 0;
   uint64_t hard = 0;  // up to which a user may raise the soft one
 };
-Finding JudgeFileLimit(const FileLimit& limit);
+Finding JudgeFileLimit(const ResourceLimit& limit);
 
 struct LockLimit {
   uint64_t bytes = 0;

@@ -28,23 +28,24 @@ bool IsRefusal(const absl::Status& status, bool was_registered) {
 
 }  // namespace
 
-Daemon::Daemon(const DaemonOptions& options, const RankResources& resources)
+WorkerDaemon::WorkerDaemon(const WorkerDaemonOptions& options,
+                           const RankResources& resources)
     : options_(options), resources_(resources) {}
 
-Daemon::~Daemon() = default;
+WorkerDaemon::~WorkerDaemon() = default;
 
-bool Daemon::stopped() const {
+bool WorkerDaemon::stopped() const {
   absl::MutexLock lock(&mutex_);
   return stopped_;
 }
 
-bool Daemon::WaitToRetry(absl::Duration wait) {
+bool WorkerDaemon::WaitToRetry(absl::Duration wait) {
   absl::MutexLock lock(&mutex_);
   mutex_.AwaitWithTimeout(absl::Condition(&stopped_), wait);
   return !stopped_;
 }
 
-absl::StatusOr<std::unique_ptr<Session>> Daemon::Connect() {
+absl::StatusOr<std::unique_ptr<Session>> WorkerDaemon::Connect() {
   SessionOptions options = {.scheduler = options_.scheduler,
                             .heartbeat = [this] { return Beat(); }};
   options.registration.set_protocol_version(kProtocolVersion);
@@ -58,7 +59,7 @@ absl::StatusOr<std::unique_ptr<Session>> Daemon::Connect() {
   return Session::Open(options);
 }
 
-absl::Status Daemon::Run() {
+absl::Status WorkerDaemon::Run() {
   absl::Duration retry = options_.retry_first;
   std::string told;  // the last complaint; each is logged once
   while (!stopped()) {
@@ -84,7 +85,7 @@ absl::Status Daemon::Run() {
   return device_lost_;
 }
 
-absl::Status Daemon::SendLast(Session& session, WorkerMessage message) {
+absl::Status WorkerDaemon::SendLast(Session& session, WorkerMessage message) {
   const absl::Status fresh = resources_.device.StartAfresh();
   const std::string reason(fresh.message());
   if (!fresh.ok()) {
@@ -105,7 +106,7 @@ absl::Status Daemon::SendLast(Session& session, WorkerMessage message) {
   return sent;
 }
 
-absl::Status Daemon::Serve(Session& session) {
+absl::Status WorkerDaemon::Serve(Session& session) {
   {
     absl::MutexLock lock(&mutex_);
     if (stopped_) return absl::CancelledError(stop_reason_);
@@ -146,8 +147,8 @@ absl::Status Daemon::Serve(Session& session) {
   return over;
 }
 
-void Daemon::Handle(const SchedulerMessage& message,
-                    const SendToScheduler& send) {
+void WorkerDaemon::Handle(const SchedulerMessage& message,
+                          const SendToScheduler& send) {
   if (message.has_start()) {
     // The scheduler assigns to idle workers only, so the one before is at its
     // very end.
@@ -182,7 +183,7 @@ void Daemon::Handle(const SchedulerMessage& message,
   }
 }
 
-void Daemon::Replace(std::unique_ptr<RankRunner> rank) {
+void WorkerDaemon::Replace(std::unique_ptr<RankRunner> rank) {
   {
     absl::MutexLock lock(&rank_mutex_);
     rank_.swap(rank);
@@ -190,7 +191,7 @@ void Daemon::Replace(std::unique_ptr<RankRunner> rank) {
   // The old one ends here: its last words wait for the heartbeats' thread.
 }
 
-Heartbeat Daemon::Beat() const {
+Heartbeat WorkerDaemon::Beat() const {
   Heartbeat heartbeat;
   heartbeat.set_memory_bytes(ResidentMemoryBytes());
   if (options_.machine != nullptr) {
@@ -203,7 +204,7 @@ Heartbeat Daemon::Beat() const {
   return heartbeat;
 }
 
-void Daemon::SaveFirst(const std::string& reason) {
+void WorkerDaemon::SaveFirst(const std::string& reason) {
   if (session_ == nullptr || !savable_.has_value()) return;
   WorkerMessage message;
   *message.mutable_leaving()->mutable_ref() = *savable_;
@@ -227,7 +228,7 @@ void Daemon::SaveFirst(const std::string& reason) {
   mutex_.Await(absl::Condition(&ended));
 }
 
-void Daemon::Stop(const std::string& reason) {
+void WorkerDaemon::Stop(const std::string& reason) {
   absl::MutexLock lock(&mutex_);
   if (stopped_) return;
   SaveFirst(reason);

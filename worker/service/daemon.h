@@ -23,7 +23,7 @@
 
 namespace troupe {
 
-struct DaemonOptions {
+struct WorkerDaemonOptions {
   std::string scheduler;          // HOST:PORT
   WorkerDescription description;  // as it registers
   std::string address;            // where peers reach this worker
@@ -38,11 +38,12 @@ struct DaemonOptions {
   absl::Duration leaving_answer_max = absl::Seconds(10);
 };
 
-class Daemon {
+class WorkerDaemon {
  public:
   // Borrows what `resources` refers to.
-  Daemon(const DaemonOptions& options, const RankResources& resources);
-  ~Daemon();
+  WorkerDaemon(const WorkerDaemonOptions& options,
+               const RankResources& resources);
+  ~WorkerDaemon();
 
   // Serves until Stop: OK. Or until the scheduler refuses this worker:
   // AlreadyExists, FailedPrecondition. Or until the device does not start
@@ -77,7 +78,7 @@ class Daemon {
   void SaveFirst(const std::string& reason)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  const DaemonOptions options_;
+  const WorkerDaemonOptions options_;
   const RankResources resources_;
   bool was_registered_ = false;
   // Written by the reader, which alone may use it without the lock; null: idle.

@@ -26,7 +26,8 @@ void AddBudget(WorkerDescription& worker, Tier tier, int64_t bytes) {
 }
 
 // A GPU computes alike whatever the host's threads are.
-CalibrationFileOptions CalibrationFileFor(const DescribeOptions& options) {
+CalibrationFileOptions CalibrationFileFor(
+    const DescribeWorkerOptions& options) {
   const WorkerOptions& flags = options.worker;
   const bool gpu = options.gpu.has_value();
   CalibrationFileOptions file = {
@@ -43,7 +44,7 @@ CalibrationFileOptions CalibrationFileFor(const DescribeOptions& options) {
 }
 
 // What they reach, and their first runs, as a rank would run them.
-absl::StatusOr<Calibration> RunKernels(const DescribeOptions& options,
+absl::StatusOr<Calibration> RunKernels(const DescribeWorkerOptions& options,
                                        Device& device, const Clock& clock) {
   const KeptFreeMemory kept;
   const CalibrationFileOptions file = CalibrationFileFor(options);
@@ -78,9 +79,8 @@ absl::StatusOr<SpillRates> NvmeRates(const WorkerOptions& flags,
 
 }  // namespace
 
-absl::StatusOr<WorkerDescription> DescribeWorker(const DescribeOptions& options,
-                                                 Device& device,
-                                                 const Clock& clock) {
+absl::StatusOr<WorkerDescription> DescribeWorker(
+    const DescribeWorkerOptions& options, Device& device, const Clock& clock) {
   const WorkerOptions& flags = options.worker;
   // First, as it is soonest known to be wrong.
   ASSIGN_OR_RETURN(const SpillRates nvme, NvmeRates(flags, clock));

@@ -18,14 +18,13 @@ namespace troupe {
 // seconds) unless the calibration file has it; `measure_anew` measures in any
 // case. The directory of the nvme tier is tried each time (a second); an error
 // that begins with --nvme says why it cannot be one.
-struct DescribeOptions {
+struct DescribeWorkerOptions {
   const WorkerOptions& worker;
   absl::optional<Gpu> gpu;  // what the device is, where it is one
   bool measure_anew = false;
 };
-absl::StatusOr<WorkerDescription> DescribeWorker(const DescribeOptions& options,
-                                                 Device& device,
-                                                 const Clock& clock);
+absl::StatusOr<WorkerDescription> DescribeWorker(
+    const DescribeWorkerOptions& options, Device& device, const Clock& clock);
 
 // A table for people, a line for each rate.
 std::string CalibrationText(const Calibration& calibration);

@@ -37,11 +37,12 @@ absl::Status Serve(const WorkerOptions& flags, SignalWatch& signals) {
       {.device = *opened.device_memory, .host = *opened.host_memory});
   ASSIGN_OR_RETURN(const std::unique_ptr<IoEngine> io, MakeIoEngine());
   MachineWatch watch(SensorsOf(clock, opened.gpu.has_value()));
-  Daemon daemon({.scheduler = options.scheduler,
-                 .description = description,
-                 .address = options.address,
-                 .machine = [&watch] { return watch.Read(); }},
-                {device, arenas, *io, clock, [&watch] { watch.Probe(); }});
+  WorkerDaemon daemon(
+      {.scheduler = options.scheduler,
+       .description = description,
+       .address = options.address,
+       .machine = [&watch] { return watch.Read(); }},
+      {device, arenas, *io, clock, [&watch] { watch.Probe(); }});
   signals.OnSignal([&daemon](const std::string& name) {
     LogInfo(absl::StrCat("stopping: ", name));
     daemon.Stop(name);

@@ -23,7 +23,7 @@ class BpeSegmenter final : public Segmenter {
     }
   }
 
-  std::vector<Segment> Cut(absl::string_view text) const override;
+  std::vector<TextSegment> Cut(absl::string_view text) const override;
 
  private:
   // Symbols are a doubly linked list in an array; a merged one is its left
@@ -58,7 +58,7 @@ class BpeSegmenter final : public Segmenter {
   void Propose(int64_t left, int64_t right, Work& work) const;
   void MergeAll(Work& work) const;
   void Emit(absl::string_view text, const Halves& unused,
-            std::vector<Segment>& out) const;
+            std::vector<TextSegment>& out) const;
 
   const SentencePieceModel& model_;
   const PieceTrie& user_defined_;
@@ -118,7 +118,7 @@ void BpeSegmenter::MergeAll(Work& work) const {
 }
 
 void BpeSegmenter::Emit(absl::string_view text, const Halves& unused,
-                        std::vector<Segment>& out) const {
+                        std::vector<TextSegment>& out) const {
   const auto found = ids_.find(text);
   const int32_t id = found == ids_.end() ? model_.unknown_id : found->second;
   const auto halves = unused.find(text);
@@ -130,12 +130,12 @@ void BpeSegmenter::Emit(absl::string_view text, const Halves& unused,
   Emit(halves->second.second, unused, out);
 }
 
-std::vector<Segment> BpeSegmenter::Cut(absl::string_view text) const {
+std::vector<TextSegment> BpeSegmenter::Cut(absl::string_view text) const {
   Work work{.symbols = Split(text), .merges = {}, .unused = {}};
   const int64_t count = static_cast<int64_t>(work.symbols.size());
   for (int64_t i = 1; i < count; ++i) Propose(i - 1, i, work);
   MergeAll(work);
-  std::vector<Segment> segments;
+  std::vector<TextSegment> segments;
   for (int64_t i = count == 0 ? -1 : 0; i >= 0; i = work.symbols[i].after) {
     Emit(work.symbols[i].text, work.unused, segments);
   }

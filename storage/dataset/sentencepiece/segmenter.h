@@ -20,7 +20,7 @@
 
 namespace troupe {
 
-struct Segment {
+struct TextSegment {
   absl::string_view text;  // of the normalized text
   int32_t id = 0;          // unknown_id where it is no piece
 };
@@ -30,7 +30,7 @@ class Segmenter {
  public:
   virtual ~Segmenter() = default;
   // In the order of the text, of which they leave nothing out.
-  virtual std::vector<Segment> Cut(absl::string_view normalized) const = 0;
+  virtual std::vector<TextSegment> Cut(absl::string_view normalized) const = 0;
 };
 
 // Borrow the model and the trie of its user-defined pieces.

@@ -91,7 +91,7 @@ absl::Status SentencePieceTokenizer::EncodePart(
     std::vector<int32_t>& ids) const {
   const std::string normalized = normalizer_->Normalize(text, part);
   bool after_unknown = false;
-  for (const Segment& segment : segmenter_->Cut(normalized)) {
+  for (const TextSegment& segment : segmenter_->Cut(normalized)) {
     const bool unknown = segment.id == model_.unknown_id;
     if (unknown && model_.byte_fallback) {
       for (const char byte : segment.text) {

@@ -28,7 +28,7 @@ class UnigramSegmenter final : public Segmenter {
     unknown_score_ = least - kUnknownPenalty;
   }
 
-  std::vector<Segment> Cut(absl::string_view text) const override;
+  std::vector<TextSegment> Cut(absl::string_view text) const override;
 
  private:
   // The best way to cut what ends at a place.
@@ -54,7 +54,7 @@ class UnigramSegmenter final : public Segmenter {
   float unknown_score_ = 0;
 };
 
-std::vector<Segment> UnigramSegmenter::Cut(absl::string_view text) const {
+std::vector<TextSegment> UnigramSegmenter::Cut(absl::string_view text) const {
   std::vector<Best> best(text.size() + 1);
   size_t reach = 0;  // of all pieces offered so far
   const auto offer = [&](size_t begin, size_t bytes, int32_t id, double score) {
@@ -79,7 +79,7 @@ std::vector<Segment> UnigramSegmenter::Cut(absl::string_view text) const {
     }
     begin += character;
   }
-  std::vector<Segment> segments;
+  std::vector<TextSegment> segments;
   for (size_t end = text.size(); end > 0; end = best[end].begin) {
     const size_t begin = best[end].begin;
     segments.push_back({text.substr(begin, end - begin), best[end].id});

@@ -32,7 +32,7 @@ class CommandTestBase : public testing::Test {
   // The scheduler reports one running step, then this end, to watchers.
   void WatchersSee(JobState end, const std::string& reason);
 
-  FakeScheduler scheduler_;
+  FakeJobScheduler scheduler_;
 };
 
 }  // namespace troupe

@@ -68,7 +68,7 @@ WatchJobResponse StepOf(int64_t step) {
 // stopped; the next one has the rest.
 TEST_F(WatchJobTest, GoesOnWhereItWasWithTheNextScheduler) {
   scheduler_.watch = {StepOf(1), StepOf(2)};
-  FakeScheduler next;
+  FakeJobScheduler next;
   next.watch = {StepOf(3)};
   next.watch[0].mutable_status()->set_state(SUCCEEDED);
   int asked = 0;

@@ -8,7 +8,7 @@ namespace {
 
 bool Always() { return true; }
 
-std::unique_ptr<Client> ConnectTo(const FakeScheduler& scheduler) {
+std::unique_ptr<Client> ConnectTo(const FakeJobScheduler& scheduler) {
   return Client::Connect(scheduler.address()).value();
 }
 
@@ -23,7 +23,7 @@ TEST(Client, SaysWhichAddressWasTried) {
 }
 
 TEST(Client, SubmitsAndKeepsTheRefusal) {
-  FakeScheduler scheduler;
+  FakeJobScheduler scheduler;
   const auto client = ConnectTo(scheduler);
   JobSpec job;
   job.set_name("demo");
@@ -40,7 +40,7 @@ TEST(Client, SubmitsAndKeepsTheRefusal) {
 }
 
 TEST(Client, LeavesASubmissionThatIsNotAnswered) {
-  FakeScheduler scheduler;
+  FakeJobScheduler scheduler;
   scheduler.submit_hangs = true;
   const auto client = ConnectTo(scheduler);
   const absl::Status left =
@@ -53,7 +53,7 @@ TEST(Client, LeavesASubmissionThatIsNotAnswered) {
 }
 
 TEST(Client, FindsJobsAndWorkers) {
-  FakeScheduler scheduler;
+  FakeJobScheduler scheduler;
   scheduler.jobs.resize(2);
   scheduler.jobs[0].mutable_status()->set_id(7);
   scheduler.jobs[1].mutable_status()->set_id(8);
@@ -70,7 +70,7 @@ TEST(Client, FindsJobsAndWorkers) {
 }
 
 TEST(Client, WatchesToTheEnd) {
-  FakeScheduler scheduler;
+  FakeJobScheduler scheduler;
   scheduler.watch.resize(3);
   scheduler.watch[1].add_steps()->set_step(1);
   scheduler.watch[2].add_steps()->set_step(2);
@@ -91,7 +91,7 @@ TEST(Client, WatchesToTheEnd) {
 }
 
 TEST(Client, LeavesAStreamThatHangs) {
-  FakeScheduler scheduler;
+  FakeJobScheduler scheduler;
   scheduler.watch.resize(1);
   scheduler.watch_hangs = true;
   const auto client = ConnectTo(scheduler);
@@ -104,7 +104,7 @@ TEST(Client, LeavesAStreamThatHangs) {
 }
 
 TEST(Client, SaysThatTheSchedulerIsGone) {
-  auto scheduler = std::make_unique<FakeScheduler>();
+  auto scheduler = std::make_unique<FakeJobScheduler>();
   const std::string address = scheduler->address();
   const auto client = ConnectTo(*scheduler);
   scheduler.reset();
@@ -116,7 +116,7 @@ TEST(Client, SaysThatTheSchedulerIsGone) {
 }
 
 TEST(Client, StreamsText) {
-  FakeScheduler scheduler;
+  FakeJobScheduler scheduler;
   scheduler.text = {"In the ", "beginning"};
   const auto client = ConnectTo(scheduler);
   GenerateRequest request;

@@ -14,9 +14,9 @@
 
 namespace troupe {
 
-class FakeScheduler::Service final : public Scheduler::Service {
+class FakeJobScheduler::Service final : public Scheduler::Service {
  public:
-  explicit Service(const FakeScheduler& script) : script_(script) {
+  explicit Service(const FakeJobScheduler& script) : script_(script) {
     grpc::ServerBuilder builder;
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
                              &port_);
@@ -165,7 +165,7 @@ class FakeScheduler::Service final : public Scheduler::Service {
     return grpc::Status::OK;
   }
 
-  const FakeScheduler& script_;
+  const FakeJobScheduler& script_;
   mutable absl::Mutex mutex_;
   Asked asked_ ABSL_GUARDED_BY(mutex_);
   absl::Notification watcher_gone_;
@@ -174,17 +174,22 @@ class FakeScheduler::Service final : public Scheduler::Service {
   std::unique_ptr<grpc::Server> server_;
 };
 
-FakeScheduler::FakeScheduler() : service_(std::make_unique<Service>(*this)) {}
-FakeScheduler::~FakeScheduler() = default;
+FakeJobScheduler::FakeJobScheduler()
+    : service_(std::make_unique<Service>(*this)) {}
+FakeJobScheduler::~FakeJobScheduler() = default;
 
-std::string FakeScheduler::address() const {
+std::string FakeJobScheduler::address() const {
   return absl::StrCat("127.0.0.1:", service_->port());
 }
 
-FakeScheduler::Asked FakeScheduler::asked() const { return service_->asked(); }
+FakeJobScheduler::Asked FakeJobScheduler::asked() const {
+  return service_->asked();
+}
 
-void FakeScheduler::WaitForGoneWatcher() { service_->WaitForGoneWatcher(); }
+void FakeJobScheduler::WaitForGoneWatcher() { service_->WaitForGoneWatcher(); }
 
-void FakeScheduler::WaitForGoneSubmitter() { service_->WaitForGoneSubmitter(); }
+void FakeJobScheduler::WaitForGoneSubmitter() {
+  service_->WaitForGoneSubmitter();
+}
 
 }  // namespace troupe

@@ -15,10 +15,10 @@ namespace troupe {
 
 // The script is set before the first call; a call for a job that is not in it
 // is NOT_FOUND.
-class FakeScheduler {
+class FakeJobScheduler {
  public:
-  FakeScheduler();
-  ~FakeScheduler();
+  FakeJobScheduler();
+  ~FakeJobScheduler();
 
   std::string address() const;
 

@@ -30,7 +30,7 @@ class RpcStreamTest : public testing::Test {
         keep_going);
   }
 
-  FakeScheduler scheduler_;
+  FakeJobScheduler scheduler_;
   std::unique_ptr<Scheduler::Stub> stub_;
   std::vector<int64_t> ids_;
 };

@@ -14,7 +14,7 @@ namespace {
 std::string Activations(const JobSpec& job) {
   const Draft draft = ExampleDraft(job, "");
   std::string text;
-  for (const Transfer& t :
+  for (const StageTransfer& t :
        TransfersOf(draft, draft.compute_order, draft.compute_order,
                    DryRun(draft, draft.compute_order))) {
     if (t.gradient) continue;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
 
-TEST(FileLimit, WantsSocketsForManyRanks) {
+TEST(ResourceLimit, WantsSocketsForManyRanks) {
   EXPECT_EQ(JudgeFileLimit({.soft = kNoLimit, .hard = kNoLimit}).text,
             "no limit");
   EXPECT_EQ(JudgeFileLimit({.soft = 4096, .hard = 4096}).state,

@@ -63,7 +63,7 @@ class Running {
 
   SmallWorker worker_;
   std::atomic<int> between_steps_{0};
-  Daemon daemon_;
+  WorkerDaemon daemon_;
   absl::Status status_;
   std::thread thread_;
 };
@@ -74,7 +74,7 @@ SchedulerMessage Start(const JobSpec& job, const SmallWorker& worker) {
   return message;
 }
 
-TEST(Daemon, RunsOneJobAfterAnother) {
+TEST(WorkerDaemon, RunsOneJobAfterAnother) {
   FakeScheduler scheduler;
   Running daemon(scheduler.address());
   ASSERT_EQ(scheduler.AwaitMessages(1, IsRegister).size(), 1u);
@@ -88,7 +88,7 @@ TEST(Daemon, RunsOneJobAfterAnother) {
   EXPECT_EQ(daemon.times_between_steps(), 60);
 }
 
-TEST(Daemon, SaysHowItFindsItsMachine) {
+TEST(WorkerDaemon, SaysHowItFindsItsMachine) {
   FakeScheduler scheduler;
   Running daemon(scheduler.address());
   const auto registered = scheduler.AwaitMessages(1, IsRegister);
@@ -100,7 +100,7 @@ TEST(Daemon, SaysHowItFindsItsMachine) {
   EXPECT_EQ(beats[1].heartbeat().machine().stolen_share(), 0.25);
 }
 
-TEST(Daemon, HeartbeatsSayWhereTheRankIs) {
+TEST(WorkerDaemon, HeartbeatsSayWhereTheRankIs) {
   FakeScheduler scheduler;
   Running daemon(scheduler.address());
   ASSERT_EQ(scheduler.AwaitMessages(1, IsRegister).size(), 1u);
@@ -124,7 +124,7 @@ TEST(Daemon, HeartbeatsSayWhereTheRankIs) {
   }
 }
 
-TEST(Daemon, StopEndsAJobAndSaysGoodbye) {
+TEST(WorkerDaemon, StopEndsAJobAndSaysGoodbye) {
   FakeScheduler scheduler;
   Running daemon(scheduler.address());
   ASSERT_EQ(scheduler.AwaitMessages(1, IsRegister).size(), 1u);
@@ -142,7 +142,7 @@ TEST(Daemon, StopEndsAJobAndSaysGoodbye) {
 
 // Asked to end, it says so, goes on until its rank is saved and has ended, and
 // only then says goodbye.
-TEST(Daemon, StopSavesAJobThatHasCheckpoints) {
+TEST(WorkerDaemon, StopSavesAJobThatHasCheckpoints) {
   FakeScheduler scheduler;
   Running daemon(scheduler.address());
   ASSERT_EQ(scheduler.AwaitMessages(1, IsRegister).size(), 1u);
@@ -171,7 +171,7 @@ TEST(Daemon, StopSavesAJobThatHasCheckpoints) {
 }
 
 // Its machine may be gone, and nobody said so.
-TEST(Daemon, StopDoesNotWaitForASchedulerThatIsSilent) {
+TEST(WorkerDaemon, StopDoesNotWaitForASchedulerThatIsSilent) {
   FakeScheduler scheduler;
   Running daemon(scheduler.address(), NewCpuDevice({.threads = 1}),
                  absl::Milliseconds(50));
@@ -189,7 +189,7 @@ TEST(Daemon, StopDoesNotWaitForASchedulerThatIsSilent) {
   scheduler.Pause(false);
 }
 
-TEST(Daemon, OutlivesItsScheduler) {
+TEST(WorkerDaemon, OutlivesItsScheduler) {
   auto scheduler = std::make_unique<FakeScheduler>();
   const std::string address = scheduler->address();
   Running daemon(address);
@@ -211,7 +211,7 @@ TEST(Daemon, OutlivesItsScheduler) {
   EXPECT_EQ(scheduler->Count(IsStep), 20u);
 }
 
-TEST(Daemon, ARefusalIsFinal) {
+TEST(WorkerDaemon, ARefusalIsFinal) {
   for (const absl::Status& refusal :
        {absl::AlreadyExistsError("a live worker has the name ada"),
         absl::FailedPreconditionError("another protocol version")}) {
@@ -221,7 +221,7 @@ TEST(Daemon, ARefusalIsFinal) {
   }
 }
 
-TEST(Daemon, CanBeStoppedWhileItLooksForAScheduler) {
+TEST(WorkerDaemon, CanBeStoppedWhileItLooksForAScheduler) {
   std::string address;
   {
     FakeScheduler gone;
@@ -232,7 +232,7 @@ TEST(Daemon, CanBeStoppedWhileItLooksForAScheduler) {
   EXPECT_TRUE(daemon.Join().ok());
 }
 
-TEST(Daemon, AGenerationThatFailsSaysSo) {
+TEST(WorkerDaemon, AGenerationThatFailsSaysSo) {
   FakeScheduler scheduler;
   Running daemon(scheduler.address());
   ASSERT_EQ(scheduler.AwaitMessages(1, IsRegister).size(), 1u);
@@ -249,7 +249,7 @@ TEST(Daemon, AGenerationThatFailsSaysSo) {
             std::string::npos);
 }
 
-TEST(Daemon, ACheckpointThatCannotBeReadIsAnAnswer) {
+TEST(WorkerDaemon, ACheckpointThatCannotBeReadIsAnAnswer) {
   FakeScheduler scheduler;
   Running daemon(scheduler.address());
   ASSERT_EQ(scheduler.AwaitMessages(1, IsRegister).size(), 1u);
@@ -300,7 +300,7 @@ void FailInStep(FakeScheduler& scheduler, FailingDevice& failing,
 
 // What one job could not do is no matter of the next; and of the threads that
 // served it nothing is left on the device.
-TEST(Daemon, AJobsErrorOfTheDeviceEndsThatJobOnly) {
+TEST(WorkerDaemon, AJobsErrorOfTheDeviceEndsThatJobOnly) {
   FakeScheduler scheduler;
   FailingDevice failing(scheduler.address());
   FailInStep(scheduler, failing, absl::ResourceExhaustedError("no scratch"),
@@ -323,7 +323,7 @@ TEST(Daemon, AJobsErrorOfTheDeviceEndsThatJobOnly) {
 
 // It says that it takes nothing new, then how the job ended, then goodbye; and
 // its process has the reason.
-TEST(Daemon, LeavesWithADeviceThatIsOfNoUseAnyMore) {
+TEST(WorkerDaemon, LeavesWithADeviceThatIsOfNoUseAnyMore) {
   FakeScheduler scheduler;
   FailingDevice failing(scheduler.address());
   const absl::Status illegal =
@@ -342,7 +342,7 @@ TEST(Daemon, LeavesWithADeviceThatIsOfNoUseAnyMore) {
   EXPECT_EQ(last[2].goodbye().reason(), illegal.message());
 }
 
-TEST(Daemon, ATextsErrorOfTheDeviceIsTreatedAlike) {
+TEST(WorkerDaemon, ATextsErrorOfTheDeviceIsTreatedAlike) {
   for (const bool stays : {false, true}) {
     FakeScheduler scheduler;
     FailingDevice failing(scheduler.address());

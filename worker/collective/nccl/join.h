@@ -16,7 +16,7 @@
 namespace troupe {
 
 struct JoinedNccl {
-  std::unique_ptr<Meeting> meeting;
+  std::unique_ptr<NcclMeeting> meeting;
   std::unique_ptr<NcclComm> comm;
 };
 

@@ -35,25 +35,28 @@ absl::Status Bare(const Called& called, const absl::Status& status) {
 
 }  // namespace
 
-Meeting::Meeting(std::unique_ptr<Communicator> host) : host_(std::move(host)) {}
+NcclMeeting::NcclMeeting(std::unique_ptr<Communicator> host)
+    : host_(std::move(host)) {}
 
-absl::Status Meeting::All(const CommOptions& options) {
+absl::Status NcclMeeting::All(const CommOptions& options) {
   return Bare({host_->group(), "barrier", options.name},
               host_->Barrier(options));
 }
 
-absl::Status Meeting::With(int peer, const CommOptions& options) {
+absl::Status NcclMeeting::With(int peer, const CommOptions& options) {
   return Shift({.to = peer, .from = peer}, options);
 }
 
-absl::Status Meeting::Between(const Peers& peers, const CommOptions& options) {
+absl::Status NcclMeeting::Between(const Peers& peers,
+                                  const CommOptions& options) {
   // A word each way with each of them.
   RETURN_IF_ERROR(Shift(peers, options));
   if (peers.to == peers.from) return absl::OkStatus();
   return Shift({.to = peers.from, .from = peers.to}, options);
 }
 
-absl::Status Meeting::Shift(const Peers& peers, const CommOptions& options) {
+absl::Status NcclMeeting::Shift(const Peers& peers,
+                                const CommOptions& options) {
   char spoken = 0, heard = 0;
   return Bare(
       {host_->group(), "shift", options.name},

@@ -2,7 +2,7 @@
 // after one that failed: a communicator of host memory over the same group. Its
 // errors come out as if the operation itself had said them:
 //
-//   Meeting meeting(std::move(gloo));
+//   NcclMeeting meeting(std::move(gloo));
 //   RETURN_IF_ERROR(meeting.All({.name = "gradients", .timeout = left}));
 //   // "rank 3 did not come (rank 0 waited 1.5s)"
 #ifndef TROUPE_WORKER_COLLECTIVE_NCCL_MEETING_H_
@@ -16,9 +16,9 @@
 namespace troupe {
 
 // One thread at a time, but for Abort.
-class Meeting {
+class NcclMeeting {
  public:
-  explicit Meeting(std::unique_ptr<Communicator> host);
+  explicit NcclMeeting(std::unique_ptr<Communicator> host);
 
   // Returns once all members have come. Errors are the communicator's: who did
   // not come, died or aborted (MissingRank), without the name of the group.

@@ -363,7 +363,7 @@ class NcclCommunicator final : public Communicator, private Watched {
   }
 
   CudaDevice& device_;
-  const std::unique_ptr<Meeting> meeting_;
+  const std::unique_ptr<NcclMeeting> meeting_;
   const std::unique_ptr<NcclComm> comm_;
   std::shared_ptr<Watch> watch_;  // null: in a group of one
   void* scratch_ = nullptr;       // device memory

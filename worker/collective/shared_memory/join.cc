@@ -35,22 +35,22 @@ absl::StatusOr<std::string> Answer(const CommunicatorSeat& seat, int rank,
                                                 " did not come"));
 }
 
-absl::StatusOr<Segment> Make(const CommunicatorSeat& seat) {
-  ASSIGN_OR_RETURN(Segment segment,
-                   Segment::Create(SegmentMap::Bytes(RanksOf(seat))));
+absl::StatusOr<SharedSegment> Make(const CommunicatorSeat& seat) {
+  ASSIGN_OR_RETURN(SharedSegment segment,
+                   SharedSegment::Create(SegmentMap::Bytes(RanksOf(seat))));
   SegmentMap(segment.data(), RanksOf(seat)).Initialize();
   return segment;
 }
 
 // What rank 0 answers: a line with its domain, and one with the address; or an
 // empty line, and why there is no segment.
-std::string Announcement(const absl::StatusOr<Segment>& segment) {
+std::string Announcement(const absl::StatusOr<SharedSegment>& segment) {
   if (!segment.ok()) return absl::StrCat("\n", segment.status().message());
   return absl::StrCat(MemoryDomain(), "\n", segment->address());
 }
 
-absl::StatusOr<Segment> OpenAnnounced(const std::string& announcement,
-                                      int ranks) {
+absl::StatusOr<SharedSegment> OpenAnnounced(const std::string& announcement,
+                                            int ranks) {
   const std::pair<std::string, std::string> lines =
       absl::StrSplit(announcement, absl::MaxSplits('\n', 1));
   const auto& [domain, address] = lines;
@@ -59,7 +59,7 @@ absl::StatusOr<Segment> OpenAnnounced(const std::string& announcement,
     return absl::UnavailableError(absl::StrCat(
         "its memory domain is \"", MemoryDomain(), "\", not \"", domain, "\""));
   }
-  ASSIGN_OR_RETURN(Segment segment, Segment::Open(address));
+  ASSIGN_OR_RETURN(SharedSegment segment, SharedSegment::Open(address));
   if (segment.bytes() != SegmentMap::Bytes(ranks)) {
     return absl::UnavailableError("it is of another version of Troupe");
   }
@@ -68,10 +68,10 @@ absl::StatusOr<Segment> OpenAnnounced(const std::string& announcement,
 
 }  // namespace
 
-absl::StatusOr<Segment> JoinSegment(const CommunicatorSeat& seat) {
+absl::StatusOr<SharedSegment> JoinSegment(const CommunicatorSeat& seat) {
   const absl::Time deadline = absl::Now() + seat.timeout;
   const int ranks = RanksOf(seat);
-  absl::StatusOr<Segment> segment = absl::UnknownError("");
+  absl::StatusOr<SharedSegment> segment = absl::UnknownError("");
   std::string answer;
   if (seat.rank == 0) {
     segment = Make(seat);

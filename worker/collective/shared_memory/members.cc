@@ -23,18 +23,19 @@ Members::Members(const SegmentMap& map, int rank) : map_(map), rank_(rank) {
 }
 
 Members::~Members() {
-  Say(RankState::kLeft, rank_, "");
+  Say(MemberState::kLeft, rank_, "");
   for (const pollfd& process : processes_) {
     if (process.fd >= 0) close(process.fd);
   }
 }
 
-void Members::Say(RankState::Notice notice, int about, absl::string_view text) {
+void Members::Say(MemberState::Notice notice, int about,
+                  absl::string_view text) {
   {
     absl::MutexLock lock(&mutex_);
     if (said_) return;
     said_ = true;
-    RankState& ours = map_.state(rank_);
+    MemberState& ours = map_.state(rank_);
     ours.about = about;
     ours.text[text.copy(ours.text, sizeof(ours.text) - 1)] = '\0';
     ours.notice.store(notice);
@@ -52,7 +53,7 @@ void Members::Say(RankState::Notice notice, int about, absl::string_view text) {
 }
 
 bool Members::HasLeft(int peer) const {
-  return map_.state(peer).notice.load() == RankState::kLeft;
+  return map_.state(peer).notice.load() == MemberState::kLeft;
 }
 
 bool Members::IsDead(int peer) { return processes_[peer].revents != 0; }
@@ -66,7 +67,7 @@ Verdict Members::Lost(int peer) const {
 // last waits for nobody, or closes a circle.
 int Members::EndOfChain(int peer) const {
   for (int steps = 0; steps < map_.ranks() && peer != rank_; ++steps) {
-    const RankState& state = map_.state(peer);
+    const MemberState& state = map_.state(peer);
     const int next = state.waits_for.load();
     if (next < 0 ||
         map_.counter(state.waits_at.load()).Get() != state.waits_seen.load()) {
@@ -82,17 +83,17 @@ Verdict Members::Broken() const {
   const auto text = [this](int rank) {
     return absl::StrCat("aborted: ", map_.state(rank).text);
   };
-  if (map_.state(rank_).notice.load() == RankState::kAborted) {
+  if (map_.state(rank_).notice.load() == MemberState::kAborted) {
     return {StatusCode::kCancelled, rank_, text(rank_)};
   }
   for (int peer = 0; peer < map_.ranks(); ++peer) {
-    const RankState& state = map_.state(peer);
+    const MemberState& state = map_.state(peer);
     switch (state.notice.load()) {
-      case RankState::kLost:
+      case MemberState::kLost:
         return Lost(state.about);
-      case RankState::kAborted:
+      case MemberState::kAborted:
         return {StatusCode::kUnavailable, peer, text(peer)};
-      case RankState::kGaveUp:
+      case MemberState::kGaveUp:
         if (state.about != rank_) {
           return {StatusCode::kDeadlineExceeded, state.about, "did not come"};
         }
@@ -120,13 +121,13 @@ Verdict Members::Look(absl::Span<const int> missing, absl::Time deadline,
       // It may have gone because of a notice that came since we looked.
       broken = Broken();
       if (!broken.ok()) return broken;
-      Say(RankState::kLost, peer, "");
+      Say(MemberState::kLost, peer, "");
       return Lost(peer);
     }
   }
   if (absl::Now() < deadline || came()) return {};
   const int last = EndOfChain(missing[0]);
-  Say(RankState::kGaveUp, last == rank_ ? missing[0] : last, "");
+  Say(MemberState::kGaveUp, last == rank_ ? missing[0] : last, "");
   if (last != rank_) {
     return {absl::StatusCode::kDeadlineExceeded, last, "did not come"};
   }

@@ -1,6 +1,6 @@
 // How the members of a group are: who is dead, who has left, who gave up, and
 // who is to blame where a wait does not end. A rank that goes leaves its last
-// words in its RankState, so that all name the same culprit; and where its
+// words in its MemberState, so that all name the same culprit; and where its
 // process ends without any, the kernel tells (pidfd).
 #ifndef TROUPE_WORKER_COLLECTIVE_SHARED_MEMORY_MEMBERS_H_
 #define TROUPE_WORKER_COLLECTIVE_SHARED_MEMORY_MEMBERS_H_
@@ -24,7 +24,8 @@ namespace troupe {
 // Abort from any thread, all else from one at a time.
 class Members {
  public:
-  // REQUIRES: all members have set RankState::process and live. Borrows `map`.
+  // REQUIRES: all members have set MemberState::process and live. Borrows
+  // `map`.
   Members(const SegmentMap& map, int rank);
   // Takes leave, where nothing else was said.
   ~Members();
@@ -42,11 +43,11 @@ class Members {
 
   // This rank goes: its peers are told, and whoever sleeps wakes up.
   void Abort(const absl::Status& why) {
-    Say(RankState::kAborted, rank_, why.message());
+    Say(MemberState::kAborted, rank_, why.message());
   }
 
  private:
-  void Say(RankState::Notice notice, int about, absl::string_view text);
+  void Say(MemberState::Notice notice, int about, absl::string_view text);
   bool IsDead(int peer);
   bool HasLeft(int peer) const;
   Verdict Lost(int peer) const;

@@ -13,8 +13,8 @@ namespace troupe {
 namespace {
 
 bool CanOpenSegments() {
-  const absl::StatusOr<Segment> made = Segment::Create(4096);
-  return made.ok() && Segment::Open(made->address()).ok();
+  const absl::StatusOr<SharedSegment> made = SharedSegment::Create(4096);
+  return made.ok() && SharedSegment::Open(made->address()).ok();
 }
 
 bool CanWatchProcesses() {

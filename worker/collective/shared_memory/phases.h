@@ -79,7 +79,7 @@ class Phases {
   const SegmentMap& map_;
   Members& members_;
   const int rank_;
-  RankState& state_;
+  MemberState& state_;
   const bool spins_;
   absl::Duration spin_;  // longer after it helped, shorter after it did not
   uint32_t phase_ = 0;

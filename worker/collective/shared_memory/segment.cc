@@ -27,7 +27,7 @@ size_t FileBytes(size_t bytes) { return bytes + sizeof(uint64_t); }
 
 }  // namespace
 
-absl::StatusOr<Segment> Segment::Create(size_t bytes) {
+absl::StatusOr<SharedSegment> SharedSegment::Create(size_t bytes) {
   // The kernel would look for it until it had to kill somebody.
   const size_t memory = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) *
                         static_cast<size_t>(sysconf(_SC_PAGESIZE));
@@ -40,7 +40,7 @@ absl::StatusOr<Segment> Segment::Create(size_t bytes) {
   }
   const int file = memfd_create("troupe", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (file < 0) return Unavailable("memfd_create");
-  Segment segment(file, bytes);
+  SharedSegment segment(file, bytes);
   // Reserved, so that no later write can fail: that would be a signal.
   const int failed = posix_fallocate(file, 0, FileBytes(bytes));
   if (failed != 0) {
@@ -58,7 +58,7 @@ absl::StatusOr<Segment> Segment::Create(size_t bytes) {
   return segment;
 }
 
-absl::StatusOr<Segment> Segment::Open(const std::string& address) {
+absl::StatusOr<SharedSegment> SharedSegment::Open(const std::string& address) {
   const std::vector<std::string> words = absl::StrSplit(address, ' ');
   int64_t process = 0, number = 0;
   size_t bytes = 0;
@@ -74,7 +74,7 @@ absl::StatusOr<Segment> Segment::Open(const std::string& address) {
   // Another namespace may have any file there: no waiting for its other end.
   const int file = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return Unavailable(path);
-  Segment segment(file, bytes);
+  SharedSegment segment(file, bytes);
   struct stat status;
   if (fstat(file, &status) != 0) return Unavailable(path);
   if (!S_ISREG(status.st_mode) || status.st_size != FileBytes(bytes) ||
@@ -88,7 +88,7 @@ absl::StatusOr<Segment> Segment::Open(const std::string& address) {
   return segment;
 }
 
-absl::Status Segment::Map() {
+absl::Status SharedSegment::Map() {
   void* const memory =
       mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
   if (memory == MAP_FAILED) return Unavailable("mmap");
@@ -98,13 +98,13 @@ absl::Status Segment::Map() {
   return absl::OkStatus();
 }
 
-Segment::Segment(Segment&& other) noexcept
+SharedSegment::SharedSegment(SharedSegment&& other) noexcept
     : file_(std::exchange(other.file_, -1)),
       bytes_(other.bytes_),
       nonce_(other.nonce_),
       data_(std::exchange(other.data_, nullptr)) {}
 
-Segment& Segment::operator=(Segment&& other) noexcept {
+SharedSegment& SharedSegment::operator=(SharedSegment&& other) noexcept {
   std::swap(file_, other.file_);
   std::swap(bytes_, other.bytes_);
   std::swap(nonce_, other.nonce_);
@@ -112,17 +112,17 @@ Segment& Segment::operator=(Segment&& other) noexcept {
   return *this;
 }
 
-Segment::~Segment() {
+SharedSegment::~SharedSegment() {
   Close();
   if (data_ != nullptr) munmap(data_, bytes_);
 }
 
-std::string Segment::address() const {
+std::string SharedSegment::address() const {
   return absl::StrCat(getpid(), " ", file_, " ", bytes_, " ",
                       absl::Hex(nonce_));
 }
 
-void Segment::Close() {
+void SharedSegment::Close() {
   if (file_ >= 0) close(std::exchange(file_, -1));
 }
 

@@ -17,18 +17,18 @@
 namespace troupe {
 
 // Movable; unmaps itself.
-class Segment {
+class SharedSegment {
  public:
   // All zeros, with its memory reserved. ResourceExhausted: that much memory is
   // not there; Unavailable: the system has no memfd.
-  static absl::StatusOr<Segment> Create(size_t bytes);
+  static absl::StatusOr<SharedSegment> Create(size_t bytes);
   // REQUIRES an address() of Create, and its maker not closed. Unavailable,
   // with the reason: it is not to be had from here.
-  static absl::StatusOr<Segment> Open(const std::string& address);
+  static absl::StatusOr<SharedSegment> Open(const std::string& address);
 
-  Segment(Segment&& other) noexcept;
-  Segment& operator=(Segment&& other) noexcept;
-  ~Segment();
+  SharedSegment(SharedSegment&& other) noexcept;
+  SharedSegment& operator=(SharedSegment&& other) noexcept;
+  ~SharedSegment();
 
   char* data() const { return data_; }
   size_t bytes() const { return bytes_; }
@@ -38,7 +38,7 @@ class Segment {
   void Close();
 
  private:
-  Segment(int file, size_t bytes) : file_(file), bytes_(bytes) {}
+  SharedSegment(int file, size_t bytes) : file_(file), bytes_(bytes) {}
   absl::Status Map();
 
   int file_ = -1;

@@ -36,7 +36,7 @@ int64_t ChunkBytes(int ranks) {
 struct Offsets {
   explicit Offsets(int ranks) {
     const int64_t piece = PieceBytes(ranks);
-    gate = ranks * sizeof(RankState);
+    gate = ranks * sizeof(MemberState);
     channels = gate + sizeof(Gate);
     // Page by page from here on.
     in_slots =
@@ -59,15 +59,15 @@ SegmentMap::SegmentMap(char* memory, int ranks)
 size_t SegmentMap::Bytes(int ranks) { return Offsets(ranks).end; }
 
 void SegmentMap::Initialize() {
-  for (int rank = 0; rank < ranks_; ++rank) new (&state(rank)) RankState();
+  for (int rank = 0; rank < ranks_; ++rank) new (&state(rank)) MemberState();
   new (&gate()) Gate();
   for (int64_t i = 0; i < Channels(ranks_); ++i) {
     new (memory_ + Offsets(ranks_).channels + i * sizeof(Channel)) Channel();
   }
 }
 
-RankState& SegmentMap::state(int rank) const {
-  return reinterpret_cast<RankState*>(memory_)[rank];
+MemberState& SegmentMap::state(int rank) const {
+  return reinterpret_cast<MemberState*>(memory_)[rank];
 }
 
 Gate& SegmentMap::gate() const {

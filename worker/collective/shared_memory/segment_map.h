@@ -23,7 +23,7 @@ namespace troupe {
 
 // What a rank lets the others know. Only the rank itself writes to it, but for
 // `news`.
-struct alignas(64) RankState {
+struct alignas(64) MemberState {
   // The last words of a rank: why it goes.
   enum Notice : int32_t {
     kNone = 0,
@@ -88,7 +88,7 @@ class SegmentMap {
     int sender;
     int receiver;
   };
-  RankState& state(int rank) const;
+  MemberState& state(int rank) const;
   Gate& gate() const;
   Channel& channel(const Route& route) const;
   // The counter at a place, and the place of a counter.

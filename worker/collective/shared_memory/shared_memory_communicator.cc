@@ -35,7 +35,7 @@ uint64_t CallNumber(absl::string_view operation, const CommBlocks& data) {
 
 class SharedMemoryCommunicator final : public Communicator {
  public:
-  SharedMemoryCommunicator(const CommunicatorSeat& seat, Segment segment)
+  SharedMemoryCommunicator(const CommunicatorSeat& seat, SharedSegment segment)
       : Communicator(seat.group, seat.rank),
         segment_(std::move(segment)),
         map_(segment_.data(), size()),
@@ -135,7 +135,7 @@ class SharedMemoryCommunicator final : public Communicator {
   }
   void DoAbort(const absl::Status& why) override { members_.Abort(why); }
 
-  const Segment segment_;
+  const SharedSegment segment_;
   const SegmentMap map_;
   Members members_;
   Phases phases_;
@@ -152,7 +152,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> CreateSharedMemory(
     const CommunicatorSeat& seat) {
   const absl::Time deadline = absl::Now() + seat.timeout;
   const std::string group = absl::StrCat("group ", seat.group.name);
-  absl::StatusOr<Segment> segment = JoinSegment(seat);
+  absl::StatusOr<SharedSegment> segment = JoinSegment(seat);
   if (!segment.ok()) return Annotate(segment.status(), group);
   auto communicator =
       std::make_unique<SharedMemoryCommunicator>(seat, *std::move(segment));

@@ -46,7 +46,7 @@ class LocalClusterTest : public testing::Test {
   }
 
   const fs::path dir_;
-  FakeScheduler scheduler_;
+  FakeJobScheduler scheduler_;
   ScriptedDaemons daemons_;
   std::function<bool()> keep_going_ = [] { return true; };
   int workers_ = 2;

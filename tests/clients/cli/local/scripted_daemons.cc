@@ -9,7 +9,7 @@ namespace troupe {
 namespace fs = std::filesystem;
 
 ScriptedDaemons::ScriptedDaemons(const fs::path& folder,
-                                 FakeScheduler& scheduler)
+                                 FakeJobScheduler& scheduler)
     : folder_(folder), scheduler_(scheduler.address()) {
   fs::remove_all(folder_);
   fs::create_directories(folder_);

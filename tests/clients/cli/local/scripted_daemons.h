@@ -18,7 +18,7 @@ class ScriptedDaemons {
   // Writes the scripts into `folder`, anew. Workers that have started are those
   // that `scheduler`, which must outlive this, lists.
   ScriptedDaemons(const std::filesystem::path& folder,
-                  FakeScheduler& scheduler);
+                  FakeJobScheduler& scheduler);
 
   // Where both programs are, under their names.
   const std::filesystem::path& folder() const { return folder_; }

@@ -14,7 +14,8 @@ std::vector<std::string> Pieces(const SentencePieceModel& model,
     }
   }
   std::vector<std::string> pieces;
-  for (const Segment& s : MakeBpeSegmenter(model, user_defined)->Cut(text)) {
+  for (const TextSegment& s :
+       MakeBpeSegmenter(model, user_defined)->Cut(text)) {
     pieces.push_back(std::string(s.text));
     EXPECT_EQ(s.text == "x", s.id == model.unknown_id);
   }

@@ -24,7 +24,7 @@ SentencePieceModel Model() {
 std::vector<int32_t> Ids(absl::string_view text) {
   const SentencePieceModel model = Model();
   std::vector<int32_t> ids;
-  for (const Segment& s : MakeUnigramSegmenter(model)->Cut(text)) {
+  for (const TextSegment& s : MakeUnigramSegmenter(model)->Cut(text)) {
     ids.push_back(s.id);
   }
   return ids;
@@ -52,7 +52,7 @@ TEST(Unigram, ACloseChoiceIsTheSameWhereverItStands) {
     ids.insert(ids.end(), {1, 2, 4});
   }
   std::vector<int32_t> cut;
-  for (const Segment& s : MakeUnigramSegmenter(model)->Cut(text)) {
+  for (const TextSegment& s : MakeUnigramSegmenter(model)->Cut(text)) {
     cut.push_back(s.id);
   }
   ASSERT_EQ(cut.size(), ids.size());

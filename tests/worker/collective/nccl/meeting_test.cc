@@ -7,17 +7,17 @@
 namespace troupe {
 namespace {
 
-void AtMeeting(int ranks, const std::function<void(int, Meeting&)>& body) {
+void AtMeeting(int ranks, const std::function<void(int, NcclMeeting&)>& body) {
   TogetherOwning({.backend = "in_process", .ranks = ranks},
                  [&](std::unique_ptr<Communicator> communicator) {
                    const int rank = communicator->rank();
-                   Meeting meeting(std::move(communicator));
+                   NcclMeeting meeting(std::move(communicator));
                    body(rank, meeting);
                  });
 }
 
 TEST(MeetingTest, AllMeetAndPairsMeet) {
-  AtMeeting(3, [](int rank, Meeting& meeting) {
+  AtMeeting(3, [](int rank, NcclMeeting& meeting) {
     EXPECT_TRUE(meeting.All({.name = "gradients"}).ok());
     if (rank == 2) return;
     EXPECT_TRUE(meeting.With(1 - rank, {}).ok());
@@ -25,7 +25,7 @@ TEST(MeetingTest, AllMeetAndPairsMeet) {
 }
 
 TEST(MeetingTest, ARingMeetsAndSoDoItsEnds) {
-  AtMeeting(4, [](int rank, Meeting& meeting) {
+  AtMeeting(4, [](int rank, NcclMeeting& meeting) {
     EXPECT_TRUE(meeting
                     .Between({.to = (rank + 1) % 4, .from = (rank + 3) % 4},
                              {.name = "keys"})
@@ -41,7 +41,7 @@ TEST(MeetingTest, ARingMeetsAndSoDoItsEnds) {
 // The operation puts its own words before it.
 TEST(MeetingTest, SaysOnlyWhoDidNotCome) {
   absl::Notification over;
-  AtMeeting(2, [&](int rank, Meeting& meeting) {
+  AtMeeting(2, [&](int rank, NcclMeeting& meeting) {
     if (rank == 1) {
       over.WaitForNotification();
       return;
@@ -57,7 +57,7 @@ TEST(MeetingTest, SaysOnlyWhoDidNotCome) {
 }
 
 TEST(MeetingTest, AnAbortReachesThePeers) {
-  AtMeeting(2, [](int rank, Meeting& meeting) {
+  AtMeeting(2, [](int rank, NcclMeeting& meeting) {
     if (rank == 1) {
       meeting.Abort(absl::CancelledError("enough"));
       return;

@@ -23,7 +23,7 @@ TEST(JoinSegment, AllHaveTheSameMemory) {
     }
     EXPECT_EQ(sum->load(), 7);
     // Nobody can open it any more.
-    EXPECT_FALSE(Segment::Open(segment->address()).ok());
+    EXPECT_FALSE(SharedSegment::Open(segment->address()).ok());
   });
 }
 

@@ -11,7 +11,7 @@
 namespace troupe {
 
 void OnSegment(int ranks, const std::function<void(Phases&)>& body) {
-  auto segment = Segment::Create(SegmentMap::Bytes(ranks));
+  auto segment = SharedSegment::Create(SegmentMap::Bytes(ranks));
   CHECK_OK(segment.status());
   SegmentMap map(segment->data(), ranks);
   map.Initialize();

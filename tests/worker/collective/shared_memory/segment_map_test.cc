@@ -25,7 +25,7 @@ TEST(SegmentMap, PartsLieApartAndInside) {
     const SegmentMap map(memory, ranks);
     std::vector<Part> parts = {{&map.gate(), sizeof(Gate)}};
     for (int rank = 0; rank < ranks; ++rank) {
-      parts.push_back({&map.state(rank), sizeof(RankState)});
+      parts.push_back({&map.state(rank), sizeof(MemberState)});
       for (const int parity : {0, 1}) {
         parts.push_back({map.in_slot({rank, parity}), map.slot_bytes()});
         parts.push_back({map.out_slot({rank, parity}), map.piece_bytes()});
