@@ -16,10 +16,10 @@ constexpr int64_t kScalarsBytes = 5 * 8;
 constexpr int64_t kBytesOfI32 = 4;
 constexpr int64_t kBytesOfF32 = 4;
 
-int64_t WorkspaceBytes(const Plan& plan) {
+int64_t WorkspaceBytes(const Plan& plan, const Role& role) {
   int64_t bytes = 0;
-  for (const Unit& unit : plan.units()) {
-    bytes = std::max(bytes, unit.workspace_bytes());
+  for (const Placement& placement : role.placements()) {
+    bytes = std::max(bytes, plan.units(placement.unit()).workspace_bytes());
   }
   return bytes;
 }
@@ -72,7 +72,7 @@ int64_t BufferBytes(const Plan& plan, const Role& role, Buffer::Kind kind,
     case Buffer::SCALARS:
       return kScalarsBytes;
     case Buffer::WORKSPACE:
-      return WorkspaceBytes(plan);
+      return WorkspaceBytes(plan, role);
     case Buffer::ACTIVATION:
       return plan.units(unit).activation_bytes();
     case Buffer::GRADIENT:  // from the unit behind, which the last one lacks

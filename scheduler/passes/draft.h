@@ -4,7 +4,6 @@
 #ifndef TROUPE_SCHEDULER_PASSES_DRAFT_H_
 #define TROUPE_SCHEDULER_PASSES_DRAFT_H_
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
