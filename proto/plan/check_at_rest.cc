@@ -64,7 +64,7 @@ class AtRestCheck {
   AtRestCheck(const Plan& plan, const Role& role, const Program& program)
       : plan_(plan),
         role_(role),
-        rank_(FirstRankOf(plan.mesh(), role)),
+        place_{.rank = FirstRankOf(plan.mesh(), role), .kind = program.kind()},
         program_(program) {}
 
   absl::Status Run() {
@@ -76,7 +76,8 @@ class AtRestCheck {
     }
     for (const auto& [buffer, scattered] : added_) {
       if (scattered) continue;
-      return Fault(
+      return ProgramFault(
+          place_,
           absl::StrCat("gradients of unit ", program_.buffers(buffer).unit(),
                        " are not scattered: SCATTER_GRADS is missing"));
     }
@@ -103,13 +104,15 @@ class AtRestCheck {
     const std::string what = absl::StrCat(Buffer::Kind_Name(buffer.kind()),
                                           " of unit ", buffer.unit());
     if (each == 0 || (unsharded && buffer.slice())) {
-      return Fault(absl::StrCat(what, " is a slice, which it cannot be"));
+      return ProgramFault(
+          place_, absl::StrCat(what, " is a slice, which it cannot be"));
     }
     const bool fits = dealt == nullptr ? !buffer.slice()
                       : state          ? buffer.slice()
                                        : true;
     if (!fits) {
-      return Fault(
+      return ProgramFault(
+          place_,
           absl::StrCat(what, buffer.slice() ? " is a slice" : " is whole",
                        dealt == nullptr ? ", and the unit is not dealt"
                                         : ", and the unit rests in slices"));
@@ -118,8 +121,9 @@ class AtRestCheck {
                                  ? LargestAtRest(plan_, *dealt)
                                  : plan_.units(buffer.unit()).flat_elements();
     if (buffer.bytes() == elements * each) return absl::OkStatus();
-    return Fault(absl::StrCat(what, " has ", buffer.bytes(), " bytes, where ",
-                              elements * each, " are needed"));
+    return ProgramFault(
+        place_, absl::StrCat(what, " has ", buffer.bytes(), " bytes, where ",
+                             elements * each, " are needed"));
   }
 
   absl::Status Check(const Instruction& instruction) {
@@ -152,10 +156,11 @@ class AtRestCheck {
       const Buffer& buffer = program_.buffers(operand.buffer());
       if (Dealt(buffer.unit()) == nullptr) continue;
       if (whole_.count(operand.buffer()) > 0) continue;
-      return Fault(pass,
-                   absl::StrCat("the parameters of unit ", buffer.unit(),
-                                " are not whole: no GATHER_PARAMETERS comes "
-                                "before it"));
+      return ProgramFault(
+          place_, pass,
+          absl::StrCat("the parameters of unit ", buffer.unit(),
+                       " are not whole: no GATHER_PARAMETERS comes "
+                       "before it"));
     }
     return absl::OkStatus();
   }
@@ -169,15 +174,17 @@ class AtRestCheck {
       const Buffer& buffer = program_.buffers(operand.buffer());
       if (Dealt(buffer.unit()) == nullptr) continue;
       if (buffer.slice()) {
-        return Fault(pass, absl::StrCat("adds whole gradients to a slice of "
-                                        "unit ",
-                                        buffer.unit()));
+        return ProgramFault(place_, pass,
+                            absl::StrCat("adds whole gradients to a slice of "
+                                         "unit ",
+                                         buffer.unit()));
       }
       const auto [at, is_new] = added_.emplace(operand.buffer(), false);
       if (at->second) {
-        return Fault(pass,
-                     absl::StrCat("adds to gradients of unit ", buffer.unit(),
-                                  " after they were scattered"));
+        return ProgramFault(
+            place_, pass,
+            absl::StrCat("adds to gradients of unit ", buffer.unit(),
+                         " after they were scattered"));
       }
     }
     return absl::OkStatus();
@@ -202,7 +209,8 @@ class AtRestCheck {
     const Buffer* const whole = Find(gather, Instruction::WEIGHTS,
                                      {Instruction::WRITE, Instruction::ADD});
     if (!AreOf(gather.unit(), whole, slice, Buffer::PARAMETERS)) {
-      return Fault(gather, "does not make its unit's parameters whole");
+      return ProgramFault(place_, gather,
+                          "does not make its unit's parameters whole");
     }
     for (const Instruction::Operand& operand : gather.operands()) {
       if (operand.part() == Instruction::WEIGHTS) {
@@ -220,19 +228,23 @@ class AtRestCheck {
     const Buffer* const whole =
         Find(scatter, Instruction::WEIGHT_GRADIENTS, {Instruction::ADD});
     if (!AreOf(unit, whole, slice, Buffer::PARAMETER_GRADIENTS)) {
-      return Fault(scatter, "does not scatter its unit's gradients");
+      return ProgramFault(place_, scatter,
+                          "does not scatter its unit's gradients");
     }
     if (used_.count(unit) > 0) {
-      return Fault(scatter, absl::StrCat("the gradients of unit ", unit,
-                                         " were used before"));
+      return ProgramFault(
+          place_, scatter,
+          absl::StrCat("the gradients of unit ", unit, " were used before"));
     }
     for (const Instruction::Operand& operand : scatter.operands()) {
       if (operand.part() != Instruction::WEIGHT_GRADIENTS) continue;
       const auto at = added_.find(operand.buffer());
       if (at == added_.end()) {
-        return Fault(scatter, "nothing was added to these gradients");
+        return ProgramFault(place_, scatter,
+                            "nothing was added to these gradients");
       }
-      if (at->second) return Fault(scatter, "they were scattered before");
+      if (at->second)
+        return ProgramFault(place_, scatter, "they were scattered before");
       at->second = true;
     }
     return absl::OkStatus();
@@ -244,14 +256,16 @@ class AtRestCheck {
     const bool several = instruction.unit_count() > 1;
     for (int k = 0; several && k < instruction.unit_count(); ++k) {
       if (Dealt(unit + k) == nullptr) continue;
-      return Fault(instruction, absl::StrCat("slices of unit ", unit + k,
-                                             " are no one range with others"));
+      return ProgramFault(place_, instruction,
+                          absl::StrCat("slices of unit ", unit + k,
+                                       " are no one range with others"));
     }
     if (Dealt(unit) == nullptr) return absl::OkStatus();
     for (const auto& [buffer, scattered] : added_) {
       if (scattered || program_.buffers(buffer).unit() != unit) continue;
-      return Fault(instruction, absl::StrCat("the gradients of unit ", unit,
-                                             " are not scattered yet"));
+      return ProgramFault(place_, instruction,
+                          absl::StrCat("the gradients of unit ", unit,
+                                       " are not scattered yet"));
     }
     used_.insert(unit);
     if (instruction.kind() != Instruction::STEP) return absl::OkStatus();
@@ -264,16 +278,18 @@ class AtRestCheck {
 
   absl::Status CheckGroup(const Instruction& instruction) const {
     const Placement* const dealt = Dealt(instruction.unit());
-    if (dealt == nullptr) return Fault(instruction, "its unit is not dealt");
+    if (dealt == nullptr)
+      return ProgramFault(place_, instruction, "its unit is not dealt");
     const Group& with = plan_.groups(instruction.group());
     const Group& over = plan_.groups(dealt->dealt());
-    if (MembersOf(plan_.mesh(), with, rank_) ==
-        MembersOf(plan_.mesh(), over, rank_)) {
+    if (MembersOf(plan_.mesh(), with, place_.rank) ==
+        MembersOf(plan_.mesh(), over, place_.rank)) {
       return absl::OkStatus();
     }
-    return Fault(instruction,
-                 absl::StrCat("group ", with.name(), " has other ranks than ",
-                              over.name(), ", over which its unit is dealt"));
+    return ProgramFault(
+        place_, instruction,
+        absl::StrCat("group ", with.name(), " has other ranks than ",
+                     over.name(), ", over which its unit is dealt"));
   }
 
   // That of the part, where one of these is done with it.
@@ -290,17 +306,9 @@ class AtRestCheck {
     return nullptr;
   }
 
-  absl::Status Fault(absl::string_view what) const {
-    return ProgramFault({.rank = rank_, .kind = program_.kind()}, what);
-  }
-  absl::Status Fault(const Instruction& instruction,
-                     absl::string_view what) const {
-    return Fault(absl::StrCat(InstructionText(instruction), ": ", what));
-  }
-
   const Plan& plan_;
   const Role& role_;
-  const int rank_;  // the role's first, for messages
+  const ProgramPlace place_;  // of the role's first rank
   const Program& program_;
   std::set<int> whole_;        // buffers of parameters, gathered
   std::map<int, bool> added_;  // of gradients: whether they are scattered

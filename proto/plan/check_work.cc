@@ -155,18 +155,17 @@ absl::Status CheckReductions(const Plan& plan, const Role& role) {
         const int parts = plan.units(u).parts_size();
         if (part < 0 || part >= parts || (count > 1 && parts > 1)) {
           return ProgramFault(
-              place, absl::StrCat(InstructionText(instruction), ": unit ", u,
-                                  " has ", parts, " parts"));
+              place, instruction,
+              absl::StrCat("unit ", u, " has ", parts, " parts"));
         }
         sums[{u, part}] += 1;
         summed[u] = true;
         const Placement::Part& with = FindPlacement(role, u)->parts(part);
         if (with.has_summed() && with.summed() == instruction.group()) continue;
         return ProgramFault(
-            place,
+            place, instruction,
             absl::StrCat(
-                InstructionText(instruction), ": unit ", u,
-                " sums its gradients over ",
+                "unit ", u, " sums its gradients over ",
                 with.has_summed()
                     ? absl::StrCat("group ", plan.groups(with.summed()).name())
                     : "nobody else"));
@@ -211,16 +210,15 @@ absl::Status CheckDealt(const Plan& plan, const Role& role,
     const int part = instruction.part();
     if (part < 0 || part >= placement.parts_size()) {
       return ProgramFault(
-          place, absl::StrCat(InstructionText(instruction), ": its unit has ",
-                              placement.parts_size(), " parts"));
+          place, instruction,
+          absl::StrCat("its unit has ", placement.parts_size(), " parts"));
     }
     const Placement::Part& with = placement.parts(part);
     if (instruction.has_group() != with.has_shared() ||
         instruction.group() != with.shared()) {
       return ProgramFault(
-          place,
-          absl::StrCat(InstructionText(instruction),
-                       ": is not dealt over those who have the same, ",
+          place, instruction,
+          absl::StrCat("is not dealt over those who have the same, ",
                        with.has_shared() ? plan.groups(with.shared()).name()
                                          : "nobody else"));
     }
