@@ -81,10 +81,9 @@ class BufferCheck {
   // `rank`: the role's first, for messages.
   BufferCheck(const Plan& plan, const Role& role, const Program& program)
       : role_(role),
-        rank_(FirstRankOf(plan.mesh(), role)),
+        place_{.rank = FirstRankOf(plan.mesh(), role), .kind = program.kind()},
         program_(program),
-        order_(program, plan.lanes_size()),
-        begun_(program.buffers_size()) {}
+        order_(program, plan.lanes_size()) {}
 
   absl::Status Run() {
     for (int i = 0; i < program_.instructions_size(); ++i) {
@@ -107,8 +106,7 @@ class BufferCheck {
   // What is known of a byte.
   struct Contents {
     int holds = -1;   // a buffer; -1: what it held when the program began
-    int since = -1;   // the instruction that the buffer got the byte from
-    int writer = -1;  // the last to write to it, for whichever buffer
+    int writer = -1;  // the last to write to it
     std::vector<int> readers;  // since then; of each lane the last
   };
   using Copy = std::pair<int, int>;  // a slot and which of its copies
@@ -136,9 +134,10 @@ class BufferCheck {
             used.end <= written.begin) {
           continue;
         }
-        return Fault(absl::StrCat(Text(index), " writes ", BufferText(mine),
-                                  " over ", BufferText(theirs),
-                                  ", which it uses too"));
+        return ProgramFault(
+            place_,
+            absl::StrCat(Text(index), " writes ", BufferText(mine), " over ",
+                         BufferText(theirs), ", which it uses too"));
       }
     }
     return absl::OkStatus();
@@ -164,10 +163,12 @@ class BufferCheck {
       if (contents.holds < 0) continue;
       const Buffer& held = program_.buffers(contents.holds);
       if (SameValue(held, buffer)) continue;
-      return Fault(absl::StrCat(
-          "slot ", buffer.slot(), " holds ", BufferText(held), " since ",
-          Text(contents.since), ", from byte ", begin,
-          " on, where later programs look for ", BufferText(buffer)));
+      return ProgramFault(
+          place_,
+          absl::StrCat("slot ", buffer.slot(), " holds ", BufferText(held),
+                       " since ", Text(contents.writer), ", from byte ", begin,
+                       " on, where later programs look for ",
+                       BufferText(buffer)));
     }
     return absl::OkStatus();
   }
@@ -180,18 +181,22 @@ class BufferCheck {
       const bool from_before = contents.holds < 0 && buffer.carried();
       if (contents.holds != b && !from_before && !IsResident(buffer.kind())) {
         if (contents.holds < 0) {
-          return Fault(index, b, "which nothing has written");
+          return WrongRead(
+              index, b,
+              absl::StrCat("of which nothing has written bytes ", begin, " to ",
+                           piece.end, " of slot ", buffer.slot()));
         }
-        return Fault(index, b,
-                     absl::StrCat("but slot ", buffer.slot(), " holds ",
-                                  BufferText(program_.buffers(contents.holds)),
-                                  " since ", Text(contents.writer),
-                                  ", from byte ", begin, " to ", piece.end));
+        return WrongRead(
+            index, b,
+            absl::StrCat("but slot ", buffer.slot(), " holds ",
+                         BufferText(program_.buffers(contents.holds)),
+                         " since ", Text(contents.writer), ", from byte ",
+                         begin, " to ", piece.end));
       }
       if (contents.writer >= 0 && !order_.Before(contents.writer, index)) {
-        return Fault(index, b,
-                     absl::StrCat("without waiting for its writer ",
-                                  Text(contents.writer)));
+        return WrongRead(index, b,
+                         absl::StrCat("without waiting for its writer ",
+                                      Text(contents.writer)));
       }
       AddLaterOfLane(program_, index, contents.readers);
     }
@@ -209,10 +214,8 @@ class BufferCheck {
         RETURN_IF_ERROR(Follow(index, b, reader));
       }
     }
-    if (!begun_[b]) Begin(index, b);
     Contents& contents = memory.Join(bytes);
     contents.holds = b;
-    contents.since = index;
     contents.writer = index;
     contents.readers.clear();
     return absl::OkStatus();
@@ -224,21 +227,10 @@ class BufferCheck {
       return absl::OkStatus();
     }
     const Buffer& buffer = program_.buffers(b);
-    return Fault(absl::StrCat(
-        Text(index), " writes ", BufferText(buffer), " to ", PlaceText(buffer),
-        " without waiting for ", Text(user), ", which uses it"));
-  }
-
-  // With its first byte a buffer takes all of its place, as instructions name
-  // no less than they use: bytes between those that they read are the buffer's,
-  // whoever writes them later.
-  void Begin(int index, int b) {
-    begun_[b] = true;
-    const Buffer& buffer = program_.buffers(b);
-    for (auto& [begin, piece] : MemoryOf(buffer).At(PlaceOf(buffer))) {
-      piece.value.holds = b;
-      piece.value.since = index;
-    }
+    return ProgramFault(
+        place_, absl::StrCat(Text(index), " writes ", BufferText(buffer),
+                             " to ", PlaceText(buffer), " without waiting for ",
+                             Text(user), ", which uses it"));
   }
 
   // What takes the place of zeros loses what was added to them before.
@@ -247,9 +239,11 @@ class BufferCheck {
     if (operand.access() == Instruction::ADD_TO_ZEROS) {
       const auto found = added_.find(b);
       if (found != added_.end()) {
-        return Fault(absl::StrCat(
-            Text(index), " takes ", BufferText(program_.buffers(b)),
-            " for zeros, to which ", Text(found->second), " has added"));
+        return ProgramFault(
+            place_, absl::StrCat(Text(index), " takes ",
+                                 BufferText(program_.buffers(b)),
+                                 " for zeros, to which ", Text(found->second),
+                                 " has added"));
       }
     }
     if (Reads(operand) && Writes(operand)) added_.emplace(b, index);
@@ -259,20 +253,17 @@ class BufferCheck {
   std::string Text(int index) const {
     return InstructionText(program_.instructions(index));
   }
-  absl::Status Fault(absl::string_view what) const {
-    return ProgramFault({.rank = rank_, .kind = program_.kind()}, what);
-  }
-  absl::Status Fault(int index, int b, absl::string_view what) const {
-    return Fault(absl::StrCat(Text(index), " reads ",
-                              BufferText(program_.buffers(b)), ", ", what));
+  absl::Status WrongRead(int index, int b, absl::string_view what) const {
+    return ProgramFault(
+        place_, absl::StrCat(Text(index), " reads ",
+                             BufferText(program_.buffers(b)), ", ", what));
   }
 
   const Role& role_;
-  const int rank_;
+  const ProgramPlace place_;
   const Program& program_;
   const ProgramOrder order_;
   std::map<Copy, ByteMap<Contents>> memory_;
-  std::vector<bool> begun_;  // by buffer: whether something was written to it
   std::map<int, int>
       added_;  // by buffer: the first instruction that adds to it
 };

@@ -130,11 +130,9 @@ class Pipeline {
       const bool known =
           std::find(wanted.begin(), wanted.end(), any) != wanted.end();
       if (!known || name.micro_batch >= micro_batches) {
-        return ProgramFault(
-            {.rank = places.front().rank, .kind = kind},
-            absl::StrCat(InstructionText(*places.front().instruction),
-                         ": the plan's units have no such "
-                         "pass"));
+        return ProgramFault({.rank = places.front().rank, .kind = kind},
+                            *places.front().instruction,
+                            "the plan's units have no such pass");
       }
     }
     return absl::OkStatus();
@@ -189,11 +187,12 @@ class Pipeline {
                          (use.weights || use.tied_weights) &&
                          plan_.units(u).flat_elements() > 0;
       if (age < 0 || (reads && age >= versions)) {
-        return Fault(at,
-                     absl::StrCat("uses weights that are ", age,
-                                  " steps old, and the rank keeps ", versions,
-                                  versions == 1 ? " version" : " versions",
-                                  ": they no longer exist"));
+        return ProgramFault(
+            {.rank = at.rank, .kind = Program::TRAIN}, *at.instruction,
+            absl::StrCat("uses weights that are ", age,
+                         " steps old, and the rank keeps ", versions,
+                         versions == 1 ? " version" : " versions",
+                         ": they no longer exist"));
       }
       if (kind == Instruction::FORWARD) continue;
       const auto forward = passes.find({.kind = Instruction::FORWARD,
@@ -202,15 +201,19 @@ class Pipeline {
       if (forward == passes.end()) continue;
       const PassAt& before = forward->second.front();
       if (at.rank != before.rank) {
-        return Fault(at, absl::StrCat("its forward ran on rank ", before.rank));
+        return ProgramFault(
+            {.rank = at.rank, .kind = Program::TRAIN}, *at.instruction,
+            absl::StrCat("its forward ran on rank ", before.rank));
       }
       const int used =
           before.instruction->weight_version() + before.instruction->ahead();
       if (age == used) continue;
-      return Fault(at, absl::StrCat("uses weights that are ", age,
-                                    " steps old, its forward used some that "
-                                    "are now ",
-                                    used));
+      return ProgramFault({.rank = at.rank, .kind = Program::TRAIN},
+                          *at.instruction,
+                          absl::StrCat("uses weights that are ", age,
+                                       " steps old, its forward used some that "
+                                       "are now ",
+                                       used));
     }
     return absl::OkStatus();
   }
@@ -232,16 +235,21 @@ class Pipeline {
           PlacesOfExchange(op, exchange.exchange());
       for (const PassAt& at : places) {
         const Program& program = *FindProgram(RoleOf(plan_, at.rank), kind);
+        const Instruction::Operand* const gets =
+            LiesAt(program, *at.instruction, Instruction::TO, to);
+        const Instruction::Operand* const gives =
+            in_place
+                ? gets
+                : LiesAt(program, *at.instruction, Instruction::FROM, from);
         const bool right =
-            LiesAt(program, *at.instruction, Instruction::TO, to) &&
-            (in_place ||
-             LiesAt(program, *at.instruction, Instruction::FROM, from)) &&
+            gets != nullptr && gives != nullptr && Writes(*gets) &&
+            Reads(*gives) &&
             at.instruction->operands_size() == (in_place ? 1 : 2);
         if (right) continue;
-        return ProgramFault({.rank = at.rank, .kind = kind},
-                            absl::StrCat(InstructionText(*at.instruction),
-                                         ": its operands are not where its "
-                                         "unit's tensors lie"));
+        return ProgramFault({.rank = at.rank, .kind = kind}, *at.instruction,
+                            "its operands are not where its unit's tensors "
+                            "lie, or not for what it "
+                            "does with them");
       }
     }
     return absl::OkStatus();
@@ -263,59 +271,91 @@ class Pipeline {
   }
 
  private:
-  static bool LiesAt(const Program& program, const Instruction& instruction,
-                     Instruction::Part part, const TensorPlace& place) {
+  // The operand of this part, if it is the tensor; else null.
+  static const Instruction::Operand* LiesAt(const Program& program,
+                                            const Instruction& instruction,
+                                            Instruction::Part part,
+                                            const TensorPlace& place) {
     for (const Instruction::Operand& operand : instruction.operands()) {
       if (operand.part() != part) continue;
       const Buffer& buffer = program.buffers(operand.buffer());
-      return buffer.kind() == BufferKindOf(place.memory) &&
-             buffer.unit() ==
-                 instruction.unit() - (IsBefore(place.memory) ? 1 : 0) &&
-             buffer.micro_batch() == instruction.micro_batch() &&
-             operand.offset() == place.offset_bytes;
+      const bool right = IsOf(place.memory, buffer, instruction) &&
+                         operand.offset() == place.offset_bytes;
+      return right ? &operand : nullptr;
     }
-    return false;
+    return nullptr;
   }
 
+  // An operand has all that its ops use, for what they do with it; and what
+  // it says is written anew, they write.
   absl::Status CheckUses(Program::Kind kind, const PassName& name,
                          const PassAt& at) const {
+    if (!plan_.units(name.unit).has_table()) return absl::OkStatus();
     const Program& program = *FindProgram(RoleOf(plan_, at.rank), kind);
-    for (const MemoryUse& use :
-         unit_passes_.Of(name.unit, name.kind).at(name.segment).use.memories) {
-      // Of a unit's first op, or what has no bytes, there is nothing to say.
-      if (use.end_bytes == 0 || (name.unit == 0 && IsBefore(use.memory))) {
+    const std::vector<MemoryUse>& uses =
+        unit_passes_.Of(name.unit, name.kind).at(name.segment).use.memories;
+    const ProgramPlace place = {.rank = at.rank, .kind = kind};
+    const auto& operands = at.instruction->operands();
+    for (const MemoryUse& use : uses) {
+      const bool named = std::any_of(
+          operands.begin(), operands.end(),
+          [&](const Instruction::Operand& operand) {
+            const Buffer& buffer = program.buffers(operand.buffer());
+            return IsOf(use.memory, buffer, *at.instruction) &&
+                   (!use.reads || Reads(operand)) &&
+                   (!use.writes || Writes(operand)) &&
+                   Covers(BytesOf(operand, buffer), BytesIn(buffer, use));
+          });
+      if (named) continue;
+      return ProgramFault(
+          place, *at.instruction,
+          absl::StrCat("its operands have not all that its ops ",
+                       use.writes ? "write" : "read", ": ",
+                       BytesText({use.begin_bytes, use.end_bytes}), " of ",
+                       Buffer::Kind_Name(BufferKindOf(use.memory))));
+    }
+    for (const Instruction::Operand& operand : operands) {
+      const Buffer& buffer = program.buffers(operand.buffer());
+      if (operand.access() != Instruction::WRITE || !IsOfUnits(buffer.kind())) {
         continue;
       }
-      if (Names(program, *at.instruction, use)) continue;
-      return ProgramFault(
-          {.rank = at.rank, .kind = kind},
-          absl::StrCat(InstructionText(*at.instruction),
-                       ": its operands have not all that its ops use: bytes ",
-                       use.begin_bytes, " to ", use.end_bytes, " of ",
-                       Buffer::Kind_Name(BufferKindOf(use.memory))));
+      const BytesUsed bytes = BytesOf(operand, buffer);
+      const bool written =
+          std::any_of(uses.begin(), uses.end(), [&](const MemoryUse& use) {
+            return use.writes && IsOf(use.memory, buffer, *at.instruction) &&
+                   Covers(BytesIn(buffer, use), bytes);
+          });
+      if (written) continue;
+      return ProgramFault(place, *at.instruction,
+                          absl::StrCat("says that it writes ", BytesText(bytes),
+                                       " of ", Buffer::Kind_Name(buffer.kind()),
+                                       ", which its ops do not"));
     }
     return absl::OkStatus();
   }
 
-  // Whether an operand has all of it, for what is done with it.
-  static bool Names(const Program& program, const Instruction& instruction,
-                    const MemoryUse& use) {
-    const bool batch =
-        use.memory == UnitMemory::kTokens || use.memory == UnitMemory::kTargets;
-    for (const Instruction::Operand& operand : instruction.operands()) {
-      const Buffer& buffer = program.buffers(operand.buffer());
-      if (buffer.kind() != BufferKindOf(use.memory) ||
-          buffer.micro_batch() != instruction.micro_batch() ||
-          (use.writes && !Writes(operand))) {
-        continue;
-      }
-      if (batch) return true;
-      const BytesUsed bytes = BytesOf(operand, buffer);
-      if (buffer.unit() ==
-              instruction.unit() - (IsBefore(use.memory) ? 1 : 0) &&
-          Covers(bytes, {use.begin_bytes, use.end_bytes})) {
-        return true;
-      }
+  static BytesUsed BytesIn(const Buffer& buffer, const MemoryUse& use) {
+    return {use.begin_bytes,
+            use.end_bytes == 0 ? buffer.bytes() : use.end_bytes};
+  }
+  static std::string BytesText(const BytesUsed& bytes) {
+    if (bytes.end == 0) return "all";
+    return absl::StrCat("bytes ", bytes.begin, " to ", bytes.end);
+  }
+
+  // Whether the buffer is the memory, of the pass's unit and micro-batch.
+  static bool IsOf(UnitMemory memory, const Buffer& buffer,
+                   const Instruction& pass) {
+    if (buffer.kind() != BufferKindOf(memory) ||
+        buffer.micro_batch() != pass.micro_batch()) {
+      return false;
+    }
+    return buffer.kind() == Buffer::BATCH ||
+           buffer.unit() == pass.unit() - (IsBefore(memory) ? 1 : 0);
+  }
+  static bool IsOfUnits(Buffer::Kind kind) {
+    for (int m = 0; m < kUnitMemories; ++m) {
+      if (BufferKindOf(static_cast<UnitMemory>(m)) == kind) return true;
     }
     return false;
   }
@@ -349,12 +389,6 @@ class Pipeline {
       default:
         return Buffer::KIND_UNSPECIFIED;
     }
-  }
-
-  absl::Status Fault(const PassAt& at, absl::string_view what) const {
-    return ProgramFault(
-        {.rank = at.rank, .kind = Program::TRAIN},
-        absl::StrCat(InstructionText(*at.instruction), ": ", what));
   }
 
   absl::Status Miscounted(Program::Kind kind, const PassName& name,

@@ -1,6 +1,7 @@
 #include "proto/plan/check_shape.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -134,7 +135,7 @@ class ShapeCheck {
   ShapeCheck(const Plan& plan, const Role& role, const Program& program)
       : plan_(plan),
         role_(role),
-        rank_(FirstRankOf(plan.mesh(), role)),
+        place_{.rank = FirstRankOf(plan.mesh(), role), .kind = program.kind()},
         program_(program) {
     for (const Placement& placement : role.placements()) {
       units_.insert(placement.unit());
@@ -149,7 +150,8 @@ class ShapeCheck {
       const Instruction& instruction = program_.instructions(i);
       if (instruction.kind() == Instruction::KIND_UNSPECIFIED ||
           !Instruction::Kind_IsValid(instruction.kind())) {
-        return Fault(absl::StrCat("instruction ", i, " has no kind"));
+        return ProgramFault(place_,
+                            absl::StrCat("instruction ", i, " has no kind"));
       }
       RETURN_IF_ERROR(CheckFields(instruction));
       RETURN_IF_ERROR(CheckGroup(instruction));
@@ -165,30 +167,35 @@ class ShapeCheck {
   absl::Status CheckBuffer(int index) const {
     const Buffer& buffer = program_.buffers(index);
     if (!Within(buffer.slot(), role_.slots_size())) {
-      return Fault(absl::StrCat("buffer ", index, " is in slot ", buffer.slot(),
-                                " of ", role_.slots_size()));
+      return ProgramFault(
+          place_, absl::StrCat("buffer ", index, " is in slot ", buffer.slot(),
+                               " of ", role_.slots_size()));
     }
     const int64_t bytes = role_.slots(buffer.slot()).bytes();
     if (buffer.offset() < 0 || buffer.offset() > bytes || buffer.bytes() < 1 ||
         buffer.bytes() > bytes - buffer.offset()) {
-      return Fault(absl::StrCat(Buffer::Kind_Name(buffer.kind()), " buffer ",
-                                index, " of ", buffer.bytes(),
-                                " bytes is in slot ", buffer.slot(), " of ",
-                                bytes, ", from byte ", buffer.offset(), " on"));
+      return ProgramFault(
+          place_, absl::StrCat(Buffer::Kind_Name(buffer.kind()), " buffer ",
+                               index, " of ", buffer.bytes(),
+                               " bytes is in slot ", buffer.slot(), " of ",
+                               bytes, ", from byte ", buffer.offset(), " on"));
     }
     if (buffer.offset() % kSlotAlignment != 0) {
-      return Fault(absl::StrCat(Buffer::Kind_Name(buffer.kind()), " buffer ",
-                                index, " begins at byte ", buffer.offset(),
-                                " of slot ", buffer.slot(),
-                                ", want a multiple of ", kSlotAlignment));
+      return ProgramFault(
+          place_,
+          absl::StrCat(Buffer::Kind_Name(buffer.kind()), " buffer ", index,
+                       " begins at byte ", buffer.offset(), " of slot ",
+                       buffer.slot(), ", want a multiple of ", kSlotAlignment));
     }
     const int copies = CopiesOf(role_.slots(buffer.slot()));
     const int offset = buffer.copy_offset();
     if (copies == 1 ? offset != 0 : offset < -copies || offset >= copies) {
-      return Fault(absl::StrCat(
-          Buffer::Kind_Name(buffer.kind()), " buffer ", index, " is ", offset,
-          " programs away, and slot ", buffer.slot(), " keeps ", copies,
-          copies == 1 ? " copy" : " copies"));
+      return ProgramFault(
+          place_,
+          absl::StrCat(Buffer::Kind_Name(buffer.kind()), " buffer ", index,
+                       " is ", offset, " programs away, and slot ",
+                       buffer.slot(), " keeps ", copies,
+                       copies == 1 ? " copy" : " copies"));
     }
     return absl::OkStatus();
   }
@@ -196,25 +203,29 @@ class ShapeCheck {
   absl::Status CheckFields(const Instruction& instruction) const {
     const Needs needs = NeedsOf(instruction.kind());
     if (!Within(instruction.lane(), plan_.lanes_size())) {
-      return Fault(instruction, absl::StrCat("is on lane ", instruction.lane(),
-                                             " of ", plan_.lanes_size()));
+      return ProgramFault(place_, instruction,
+                          absl::StrCat("is on lane ", instruction.lane(),
+                                       " of ", plan_.lanes_size()));
     }
     if (needs.unit != instruction.has_unit()) {
-      return Fault(instruction, needs.unit ? "has no unit" : "has a unit");
+      return ProgramFault(place_, instruction,
+                          needs.unit ? "has no unit" : "has a unit");
     }
     RETURN_IF_ERROR(CheckUnits(instruction, needs));
     if (!needs.maybe_micro_batch &&
         needs.micro_batch != instruction.has_micro_batch()) {
-      return Fault(instruction, needs.micro_batch ? "has no micro-batch"
-                                                  : "has a micro-batch");
+      return ProgramFault(
+          place_, instruction,
+          needs.micro_batch ? "has no micro-batch" : "has a micro-batch");
     }
     const int micro_batches = program_.kind() == Program::VALIDATE
                                   ? plan_.derived().validation_micro_batches()
                                   : plan_.derived().micro_batches();
     if (instruction.has_micro_batch() &&
         !Within(instruction.micro_batch(), micro_batches)) {
-      return Fault(instruction,
-                   absl::StrCat("there are ", micro_batches, " micro-batches"));
+      return ProgramFault(
+          place_, instruction,
+          absl::StrCat("there are ", micro_batches, " micro-batches"));
     }
     return absl::OkStatus();
   }
@@ -228,8 +239,9 @@ class ShapeCheck {
       const bool there = needs.peer ? Within(unit, plan_.units_size())
                                     : units_.count(unit) > 0;
       if (!there) {
-        return Fault(instruction,
-                     absl::StrCat("unit ", unit, " is not on this rank"));
+        return ProgramFault(
+            place_, instruction,
+            absl::StrCat("unit ", unit, " is not on this rank"));
       }
     }
     return absl::OkStatus();
@@ -238,23 +250,28 @@ class ShapeCheck {
   absl::Status CheckPeer(const Instruction& instruction) const {
     const bool transfer = IsTransfer(instruction.kind());
     if (transfer != instruction.has_peer()) {
-      return Fault(instruction, transfer ? "has no peer" : "has a peer");
+      return ProgramFault(place_, instruction,
+                          transfer ? "has no peer" : "has a peer");
     }
     if (!transfer) return absl::OkStatus();
     if (!NamesPlaceOn(role_, "pipeline")) {
-      return Fault(instruction, "its role is at no one place of the pipeline");
+      return ProgramFault(place_, instruction,
+                          "its role is at no one place of the pipeline");
     }
     const Group& group = plan_.groups(instruction.group());
     const bool there =
         Within(instruction.peer(), AxisSize(plan_.mesh(), "pipeline"));
-    const std::vector<int> ranks = MembersOf(plan_.mesh(), group, rank_);
+    const std::vector<int> ranks = MembersOf(plan_.mesh(), group, place_.rank);
     const int peer =
-        there ? PeerRank(plan_.mesh(), rank_, instruction.peer()) : rank_;
-    if (peer == rank_ || std::count(ranks.begin(), ranks.end(), peer) == 0) {
-      return Fault(instruction,
-                   absl::StrCat("place ", instruction.peer(),
-                                " on the pipeline is no other rank of group ",
-                                group.name()));
+        there ? PeerRank(plan_.mesh(), place_.rank, instruction.peer())
+              : place_.rank;
+    if (peer == place_.rank ||
+        std::count(ranks.begin(), ranks.end(), peer) == 0) {
+      return ProgramFault(
+          place_, instruction,
+          absl::StrCat("place ", instruction.peer(),
+                       " on the pipeline is no other rank of group ",
+                       group.name()));
     }
     return absl::OkStatus();
   }
@@ -265,55 +282,61 @@ class ShapeCheck {
     }
     if (!instruction.has_group() ||
         !Within(instruction.group(), plan_.groups_size())) {
-      return Fault(instruction, "has no group");
+      return ProgramFault(place_, instruction, "has no group");
     }
     const Group& group = plan_.groups(instruction.group());
     if (!AreIn(plan_.mesh(), role_, group)) {
-      return Fault(instruction,
-                   absl::StrCat("this rank is not in group ", group.name()));
+      return ProgramFault(
+          place_, instruction,
+          absl::StrCat("this rank is not in group ", group.name()));
     }
     return CheckPeer(instruction);
   }
 
   absl::Status CheckIndices(int index) const {
     const Instruction& instruction = program_.instructions(index);
-    std::set<Instruction::Part> parts;
+    std::map<Instruction::Part, int> parts;  // to buffers
     for (const Instruction::Operand& operand : instruction.operands()) {
       if (!Within(operand.buffer(), program_.buffers_size())) {
-        return Fault(instruction,
-                     absl::StrCat("buffer ", operand.buffer(), " of ",
-                                  program_.buffers_size()));
+        return ProgramFault(place_, instruction,
+                            absl::StrCat("buffer ", operand.buffer(), " of ",
+                                         program_.buffers_size()));
       }
       const Buffer::Kind kind = program_.buffers(operand.buffer()).kind();
       if (!Fits(instruction, operand.part(), kind) ||
           !Instruction::Access_IsValid(operand.access())) {
-        return Fault(instruction,
-                     absl::StrCat(Buffer::Kind_Name(kind), " buffer ",
-                                  operand.buffer(), " cannot be its ",
-                                  Instruction::Part_Name(operand.part())));
+        return ProgramFault(
+            place_, instruction,
+            absl::StrCat(Buffer::Kind_Name(kind), " buffer ", operand.buffer(),
+                         " cannot be its ",
+                         Instruction::Part_Name(operand.part())));
       }
       const int64_t bytes = program_.buffers(operand.buffer()).bytes();
       if (operand.offset() < 0 || operand.offset() >= bytes ||
           operand.bytes() < 0 || operand.bytes() > bytes - operand.offset()) {
-        return Fault(
-            instruction,
+        return ProgramFault(
+            place_, instruction,
             absl::StrCat("bytes ", operand.offset(), " to ",
                          operand.offset() + operand.bytes(), " of a ",
                          Buffer::Kind_Name(kind), " buffer of ", bytes));
       }
       // The gradients of several units are one range.
-      if (!parts.insert(operand.part()).second &&
+      const auto [part, is_new] =
+          parts.emplace(operand.part(), operand.buffer());
+      if (!is_new && part->second != operand.buffer() &&
           instruction.kind() != Instruction::REDUCE_GRADS) {
-        return Fault(instruction,
-                     absl::StrCat("has two of ",
-                                  Instruction::Part_Name(operand.part())));
+        return ProgramFault(
+            place_, instruction,
+            absl::StrCat("has two buffers for its ",
+                         Instruction::Part_Name(operand.part())));
       }
     }
     for (const int earlier : instruction.after()) {
       if (Within(earlier, index)) continue;
-      return Fault(instruction,
-                   absl::StrCat("is instruction ", index, " and waits for ",
-                                earlier, ", which is not earlier"));
+      return ProgramFault(
+          place_, instruction,
+          absl::StrCat("is instruction ", index, " and waits for ", earlier,
+                       ", which is not earlier"));
     }
     return absl::OkStatus();
   }
@@ -329,8 +352,9 @@ class ShapeCheck {
         unit.has_table() ? plan_.tables(unit.table()) : none;
     if (!Within(index, table.ops_size()) ||
         table.ops(index).kind() != Op::EXCHANGE) {
-      return Fault(instruction,
-                   absl::StrCat("op ", index, " of its unit is no EXCHANGE"));
+      return ProgramFault(
+          place_, instruction,
+          absl::StrCat("op ", index, " of its unit is no EXCHANGE"));
     }
     const Op& op = table.ops(index);
     const Collective wanted =
@@ -340,8 +364,8 @@ class ShapeCheck {
     if (instruction.exchange().collective() != wanted ||
         wanted == COLLECTIVE_UNSPECIFIED ||
         instruction.exchange().dtype() != x.dtype()) {
-      return Fault(
-          instruction,
+      return ProgramFault(
+          place_, instruction,
           absl::StrCat("is ",
                        Collective_Name(instruction.exchange().collective()),
                        " of ", ElementType_Name(instruction.exchange().dtype()),
@@ -353,9 +377,10 @@ class ShapeCheck {
     RETURN_IF_ERROR(CheckBytes(instruction, Instruction::TO, backward ? x : y));
     const Group& group = plan_.groups(instruction.group());
     if (IsAlong(group, op.exchange().axis())) return absl::OkStatus();
-    return Fault(instruction, absl::StrCat("group ", group.name(),
-                                           " is not of the ranks along ",
-                                           op.exchange().axis()));
+    return ProgramFault(
+        place_, instruction,
+        absl::StrCat("group ", group.name(), " is not of the ranks along ",
+                     op.exchange().axis()));
   }
 
   absl::Status CheckBytes(const Instruction& instruction,
@@ -365,24 +390,17 @@ class ShapeCheck {
       if (operand.part() != part || operand.bytes() == BytesOf(tensor)) {
         continue;
       }
-      return Fault(instruction,
-                   absl::StrCat("moves ", operand.bytes(), " bytes, where ",
-                                tensor.name(), " has ", BytesOf(tensor)));
+      return ProgramFault(
+          place_, instruction,
+          absl::StrCat("moves ", operand.bytes(), " bytes, where ",
+                       tensor.name(), " has ", BytesOf(tensor)));
     }
     return absl::OkStatus();
   }
 
-  absl::Status Fault(absl::string_view what) const {
-    return ProgramFault({.rank = rank_, .kind = program_.kind()}, what);
-  }
-  absl::Status Fault(const Instruction& instruction,
-                     absl::string_view what) const {
-    return Fault(absl::StrCat(InstructionText(instruction), ": ", what));
-  }
-
   const Plan& plan_;
   const Role& role_;
-  const int rank_;  // the role's first, for messages
+  const ProgramPlace place_;  // of the role's first rank
   const Program& program_;
   std::set<int> units_;
 };

@@ -2,8 +2,10 @@
 #ifndef TROUPE_PROTO_PLAN_OPERAND_H_
 #define TROUPE_PROTO_PLAN_OPERAND_H_
 
+#include <algorithm>
 #include <cstdint>
 
+#include "proto/plan/buffer_kind.h"
 #include "proto/program.pb.h"
 
 namespace troupe {
@@ -24,18 +26,20 @@ struct BytesUsed {
 };
 inline BytesUsed BytesOf(const Instruction::Operand& operand,
                          const Buffer& buffer) {
-  const bool all = operand.bytes() == 0;
+  const bool to_end = operand.bytes() == 0;
   return {operand.offset(),
-          all ? buffer.bytes() : operand.offset() + operand.bytes()};
+          to_end ? buffer.bytes() : operand.offset() + operand.bytes()};
 }
-// All of the buffer, and those that the operand uses, in its slot.
+// All of the buffer, and those that the operand uses, in its slot: of a cache
+// line all, as nobody else has a part of it.
 inline BytesUsed PlaceOf(const Buffer& buffer) {
   return {buffer.offset(), buffer.offset() + buffer.bytes()};
 }
 inline BytesUsed PlaceOf(const Instruction::Operand& operand,
                          const Buffer& buffer) {
   const BytesUsed bytes = BytesOf(operand, buffer);
-  return {buffer.offset() + bytes.begin, buffer.offset() + bytes.end};
+  return {buffer.offset() + bytes.begin,
+          buffer.offset() + std::min(buffer.bytes(), SlotAligned(bytes.end))};
 }
 inline bool Covers(const BytesUsed& outer, const BytesUsed& inner) {
   return outer.begin <= inner.begin && inner.end <= outer.end;

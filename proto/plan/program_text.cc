@@ -121,7 +121,7 @@ absl::Status ParseExchange(absl::string_view word, Instruction& instruction) {
 constexpr char kAccessMarks[] = "<>*!";  // by Access
 
 // "saved<4", and of a part of the buffer, 256 bytes from 128 on,
-// "to>4:128:256".
+// "to>4:128:256"; 0 of them: to its end.
 absl::Status ParseOperand(absl::string_view word, Instruction& instruction) {
   const size_t mark = word.find_first_of(kAccessMarks);
   Instruction::Part part = Instruction::PART_UNSPECIFIED;
@@ -258,7 +258,7 @@ std::string InstructionLongText(const Instruction& instruction,
             ? absl::string_view(&kAccessMarks[operand.access()], 1)
             : "?",
         operand.buffer());
-    if (operand.bytes() > 0) {
+    if (operand.offset() > 0 || operand.bytes() > 0) {
       absl::StrAppend(&text, ":", operand.offset(), ":", operand.bytes());
     }
   }

@@ -6,11 +6,11 @@
 //   forward    F s0 | exchange | F s1 | exchange | F s2
 //   backward   I s1 | exchange, W s1 meanwhile | I s0 | W s0
 //
-// What an instruction reads and writes follows from the ops of its segment.
+// What an instruction reads and writes follows from the ops of its segment
+// (segment_use.h).
 #ifndef TROUPE_PROTO_PLAN_SEGMENTS_H_
 #define TROUPE_PROTO_PLAN_SEGMENTS_H_
 
-#include <cstdint>
 #include <vector>
 
 #include "proto/plan/place_unit.h"
@@ -41,31 +41,6 @@ struct ExchangePlaces {
 };
 ExchangePlaces PlacesOfExchange(const OpPlaces& op,
                                 const Instruction::Exchange& exchange);
-
-// What one segment's pass does with a unit's memories: with all that lies from
-// the first byte that it uses to the last.
-struct MemoryUse {
-  UnitMemory memory = UnitMemory::kNone;
-  bool reads = false;
-  bool writes = false;
-  int64_t begin_bytes = 0;
-  int64_t end_bytes = 0;
-};
-struct SegmentUse {
-  std::vector<MemoryUse> memories;  // in the order of UnitMemory, each once
-  bool weights = false;             // the unit's own parameters
-  bool tied_weights = false;
-  bool weight_gradients = false;  // adds to them
-  bool tied_gradients = false;
-  bool totals = false;
-  // Whether there is anything to do at all.
-  bool works = false;
-};
-// `unit` says which parameters are tied. `kind`: FORWARD, BACKWARD_INPUT or
-// BACKWARD_WEIGHT, or RECOMPUTE, which has the segments of FORWARD.
-SegmentUse UseOf(const Unit& unit, const UnitTable& table,
-                 const UnitPlaces& places, Instruction::Kind kind,
-                 const Segment& segment);
 
 }  // namespace troupe
 

@@ -79,11 +79,12 @@ UnitPasses::UnitPasses(const Plan& plan)
     if (!of_table.passes.empty()) continue;
     const UnitTable& table = plan.tables(unit.table());
     of_table.places = PlaceUnit(table, UnitUse::kTraining);
-    for (const Instruction::Kind kind : kPasses) {
-      for (const Segment& segment : SegmentsOf(table, kind)) {
+    for (const auto& [kind, uses] : SegmentUses(unit, table, of_table.places)) {
+      const std::vector<Segment> segments = SegmentsOf(table, kind);
+      for (size_t s = 0; s < segments.size(); ++s) {
         of_table.passes[kind].push_back(
-            {segment, UseOf(unit, table, of_table.places, kind, segment),
-             WorkOf(table, of_table.places, kind, segment)});
+            {segments[s], uses[s],
+             WorkOf(table, of_table.places, kind, segments[s])});
       }
     }
   }

@@ -4,12 +4,12 @@
 #ifndef TROUPE_PROTO_PLAN_UNIT_PASSES_H_
 #define TROUPE_PROTO_PLAN_UNIT_PASSES_H_
 
-#include <array>
 #include <map>
 #include <vector>
 
 #include "proto/plan.pb.h"
 #include "proto/plan/place_unit.h"
+#include "proto/plan/segment_use.h"
 #include "proto/plan/segments.h"
 
 namespace troupe {

@@ -149,20 +149,14 @@ class Declaration {
         passes_.Of(u, instruction.kind()).at(instruction.segment()).use;
     for (const UnitMemory memory : kReadOrder) {
       for (const MemoryUse& at : use.memories) {
-        if (at.memory == memory && !at.writes) {
-          UseMemory(memory, u, m, Instruction::READ);
-          NarrowToUse(at);
-        }
+        if (at.memory == memory && !at.writes) UseBytes(at, u, m);
       }
     }
     const bool weight_pass = instruction.kind() == Instruction::BACKWARD_WEIGHT;
     if (!weight_pass) ReadParameters(u, use);
     for (const UnitMemory memory : kWriteOrder) {
       for (const MemoryUse& at : use.memories) {
-        if (at.memory == memory && at.writes) {
-          UseMemory(memory, u, m, Instruction::WRITE);
-          NarrowToUse(at);
-        }
+        if (at.memory == memory && at.writes) UseBytes(at, u, m);
       }
     }
     for (const int owner : GradientUnits(plan_, u)) {
@@ -200,15 +194,19 @@ class Declaration {
     Narrow(to, table);
   }
 
-  // What is in use while ranks exchange is used in part, so that who does not
-  // need what is on its way does not wait for it.
-  void NarrowToUse(const MemoryUse& use) {
-    if (use.memory != UnitMemory::kSegmentValues &&
-        use.memory != UnitMemory::kSegmentGradients) {
-      return;
+  // Nothing to say of their end where it is the buffer's.
+  void UseBytes(const MemoryUse& use, int u, int m) {
+    const int operands = at_->operands_size();
+    UseMemory(use.memory, u, m,
+              !use.writes ? Instruction::READ
+              : use.reads ? Instruction::ADD
+                          : Instruction::WRITE);
+    if (at_->operands_size() == operands || use.end_bytes == 0) return;
+    Instruction::Operand& operand = *at_->mutable_operands(operands);
+    operand.set_offset(use.begin_bytes);
+    if (use.end_bytes < program_.buffers(operand.buffer()).bytes()) {
+      operand.set_bytes(use.end_bytes - use.begin_bytes);
     }
-    NarrowTo(
-        {.offset = use.begin_bytes, .bytes = use.end_bytes - use.begin_bytes});
   }
 
   // The last operand is a tensor of the buffer.
@@ -274,16 +272,12 @@ class Declaration {
         Instruction::WRITE);
   }
 
-  // A memory that several segments write is written by the first of them, and
-  // added to by those who come later.
   void UseMemory(UnitMemory memory, int u, int m, Instruction::Access access,
                  absl::optional<Instruction::Part> part = absl::nullopt) {
     const auto use = [&](Instruction::Part usual, Buffer::Kind kind, int unit,
                          int micro_batch) {
-      const BufferName name = {{kind, unit, micro_batch}, OffsetOf(kind)};
-      const bool again =
-          access == Instruction::WRITE && !written_.insert(name).second;
-      Add(name, part.value_or(usual), again ? Instruction::ADD : access);
+      Add({{kind, unit, micro_batch}, OffsetOf(kind)}, part.value_or(usual),
+          access);
     };
     switch (memory) {
       case UnitMemory::kTokens:
@@ -350,7 +344,7 @@ class Declaration {
       // The parts of what the rank has to write lie behind one another.
       const BufferName copy = {{Buffer::SNAPSHOT_COPY, u, kNone}, 0};
       Add(copy, Instruction::COPY,
-          written_.insert(copy).second ? Instruction::WRITE : Instruction::ADD);
+          copied_.insert(u).second ? Instruction::WRITE : Instruction::ADD);
     }
   }
 
@@ -422,7 +416,7 @@ class Declaration {
   // something.
   std::set<std::pair<int, int>> summed_;
   std::map<int, int> gathers_;  // of units, so far
-  std::set<BufferName> written_;
+  std::set<int> copied_;        // units of which a copy holds something
 };
 
 // The versions that TRAIN uses, and what it carries to its next runs.

@@ -59,7 +59,24 @@ TEST(CheckBuffers, ReadWithoutWrite) {
                     HasSubstr("but slot")));
   Plan first = ExamplePlan(ExampleJob({}));
   At(first, "L m0").clear_operands();
-  EXPECT_THAT(Message(first), HasSubstr("which nothing has written"));
+  EXPECT_THAT(Message(first),
+              HasSubstr("of which nothing has written bytes 0 to"));
+}
+
+// Others have written the rest of the buffer.
+TEST(CheckBuffers, BytesReadWithoutWrite) {
+  JobSpec job = ExampleJob({});
+  job.mutable_parallelism()->set_tensor(2);
+  Plan plan = ExamplePlan(job);
+  Instruction& forward = At(plan, "F u1 s1 m0");
+  for (int i = 0; i < forward.operands_size(); ++i) {
+    if (forward.operands(i).part() != Instruction::SAVED) continue;
+    forward.mutable_operands()->DeleteSubrange(i--, 1);
+  }
+  EXPECT_THAT(Message(plan),
+              AllOf(HasSubstr("reads STASH u1 m0, of which nothing has "
+                              "written bytes"),
+                    HasSubstr("of slot")));
 }
 
 TEST(CheckBuffers, ReadWithoutWaiting) {

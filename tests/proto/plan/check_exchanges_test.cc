@@ -5,6 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/plan/check_program.h"
+#include "proto/plan/operand.h"
 #include "tests/scheduler/example_plan.h"
 
 namespace troupe {
@@ -118,11 +119,37 @@ const Fault kFaults[] = {
          if (i.kind() != Instruction::BACKWARD_INPUT) continue;
          for (Instruction::Operand& operand : *i.mutable_operands()) {
            if (operand.part() != Instruction::SEGMENT_GRADIENT) continue;
-           operand.set_bytes(operand.bytes() - 4);
+           const Buffer& buffer =
+               ProgramOf(p, 1, kTrain).buffers(operand.buffer());
+           const BytesUsed bytes = BytesOf(operand, buffer);
+           operand.set_bytes(bytes.end - bytes.begin - 4);
          }
        }
      },
      "of SEGMENT_GRADIENTS"},
+    {"a pass that says to write what another does",
+     [](Plan& p) {
+       Program& program = ProgramOf(p, 1, kTrain);
+       Instruction& forward = *program.mutable_instructions(
+           First(program, Instruction::FORWARD, 1));
+       for (Instruction::Operand& operand : *forward.mutable_operands()) {
+         if (operand.part() == Instruction::SAVED) operand.clear_bytes();
+       }
+     },
+     "F u1 m0: says that it writes bytes 0 to"},
+    {"an exchange that says to read what it makes",
+     [](Plan& p) {
+       Program& program = ProgramOf(p, 1, kTrain);
+       Instruction& exchange = *program.mutable_instructions(
+           First(program, Instruction::EXCHANGE, 3));
+       exchange.mutable_operands(1)->set_access(Instruction::ADD);
+     },
+     "reads SEGMENT_VALUES u3 m0, of which nothing has written bytes"},
+    {"a sum that says to lose its summands",
+     [](Plan& p) {
+       FirstExchange(p, 1).mutable_operands(0)->set_access(Instruction::WRITE);
+     },
+     "or not for what it does with them"},
     {"a pass that says to read what it writes",
      [](Plan& p) {
        Program& program = ProgramOf(p, 1, kTrain);
@@ -132,7 +159,7 @@ const Fault kFaults[] = {
          operand.set_access(Instruction::READ);
        }
      },
-     "its operands have not all that its ops use"},
+     "its operands have not all that its ops write"},
     {"another collective",
      [](Plan& p) {
        FirstExchange(p, 1).mutable_exchange()->set_collective(ALL_GATHER);

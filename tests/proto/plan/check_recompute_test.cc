@@ -73,7 +73,7 @@ const Fault kFaults[] = {
      "C u1 m0 v1: uses weights that are 1 steps old"},
     {"that leaves it nowhere",
      [](Plan& p) { At(p, "C u1 m0").clear_operands(); },
-     "C u1 m0: its operands have not all that its ops use"},
+     "C u1 m0: its operands have not all that its ops read"},
     {"an exchange that is not done again",
      [](Plan& p) {
        Program& program = ProgramOf(p, 1, kTrain);

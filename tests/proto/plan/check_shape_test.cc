@@ -76,9 +76,11 @@ const Fault kFaults[] = {
     {"the same part twice",
      [](Plan& p) {
        Instruction& forward = At(p, 1, "F u1 m0");
-       *forward.add_operands() = forward.operands(0);
+       Instruction::Operand& more = *forward.add_operands();
+       more = forward.operands(0);
+       more.set_buffer(At(p, 1, "F u2 m0").operands(0).buffer());
      },
-     "has two of INPUT"},
+     "has two buffers for its INPUT"},
     {"waits for itself",
      [](Plan& p) {
        Program& program = ProgramOf(p, 0, Program::TRAIN);

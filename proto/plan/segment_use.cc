@@ -1,0 +1,304 @@
+#include "proto/plan/segment_use.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include "proto/base/check.h"
+#include "proto/plan/byte_map.h"
+#include "proto/plan/ops/op_rules.h"
+#include "proto/plan/packing.h"
+#include "proto/plan/segments.h"
+#include "proto/plan/tensor_spec.h"
+
+namespace troupe {
+namespace {
+
+constexpr Instruction::Kind kPasses[] = {
+    Instruction::FORWARD, Instruction::RECOMPUTE, Instruction::BACKWARD_INPUT,
+    Instruction::BACKWARD_WEIGHT};
+
+struct Access {
+  bool reads = false;
+  bool writes = false;
+  bool operator==(const Access&) const = default;
+};
+template <typename Value>
+using ByMemory = std::array<ByteMap<Value>, kUnitMemories>;
+using Accesses = ByMemory<Access>;
+
+BytesUsed BytesOf(const UnitTable& table, const TensorPlace& place) {
+  const int64_t bytes = BytesOf(table.tensors(place.tensor));
+  return {place.offset_bytes, place.offset_bytes + LineAligned(bytes)};
+}
+
+// Gathers what the ops of a segment use.
+class Uses {
+ public:
+  Uses(const Unit& unit, const UnitTable& table, const UnitPlaces& places)
+      : unit_(unit), table_(table), places_(places) {}
+
+  // In the order in which the ops run: what is written is no longer needed from
+  // others.
+  void Run(Instruction::Kind kind, const Segment& segment) {
+    const bool backward = kind == Instruction::BACKWARD_INPUT ||
+                          kind == Instruction::BACKWARD_WEIGHT;
+    for (int i = segment.begin; i < segment.end; ++i) {
+      const int op = backward ? segment.begin + segment.end - 1 - i : i;
+      if (table_.ops(op).kind() != Op::EXCHANGE) Run(kind, op);
+    }
+  }
+
+  // All but the memories.
+  SegmentUse& use() { return use_; }
+  Accesses& accesses() { return accesses_; }
+
+ private:
+  void Run(Instruction::Kind kind, int op) {
+    switch (kind) {
+      case Instruction::FORWARD:
+        return Forward(op);
+      case Instruction::RECOMPUTE:
+        return Recompute(op);
+      case Instruction::BACKWARD_INPUT:
+        return BackwardInput(op);
+      default:
+        CHECK_EQ(kind, Instruction::BACKWARD_WEIGHT);
+        return BackwardWeight(op);
+    }
+  }
+
+  ByteMap<Access>::Range At(const TensorPlace& place) {
+    return accesses_[static_cast<int>(place.memory)].At(BytesOf(table_, place));
+  }
+  static bool OutlivesSegment(const TensorPlace& place) {
+    return place.exists() && place.memory != UnitMemory::kWorkspace;
+  }
+  void Read(const std::vector<TensorPlace>& places) {
+    for (const TensorPlace& place : places) {
+      if (!OutlivesSegment(place)) continue;
+      for (auto& [begin, piece] : At(place)) {
+        piece.value.reads |= !piece.value.writes;
+      }
+    }
+  }
+  void Write(const std::vector<TensorPlace>& places) {
+    for (const TensorPlace& place : places) {
+      if (!OutlivesSegment(place)) continue;
+      for (auto& [begin, piece] : At(place)) piece.value.writes = true;
+    }
+  }
+  // A value, in a backward pass.
+  void ReadBack(const TensorPlace& place) { Read({place.InBackward()}); }
+  void ReadValues(int op, const std::vector<std::string>& names) {
+    const Op& spec = table_.ops(op);
+    for (const std::string& name : names) {
+      for (int i = 0; i < spec.inputs_size(); ++i) {
+        if (spec.inputs(i).name() == name) ReadBack(places_.ops[op].inputs[i]);
+      }
+      for (int i = 0; i < spec.outputs_size(); ++i) {
+        if (spec.outputs(i).name() == name) {
+          ReadBack(places_.ops[op].outputs[i]);
+        }
+      }
+    }
+  }
+
+  void Forward(int op) {
+    Read(places_.ops[op].inputs);
+    Write(places_.ops[op].outputs);
+    // Its gradient takes the place of the logits.
+    if (table_.ops(op).kind() == Op::CROSS_ENTROPY) {
+      use_.totals = true;
+      Write({places_.ops[op].inputs[0]});
+    }
+    UseWeights(op);
+  }
+
+  void Recompute(int op) {
+    const OpPlaces& places = places_.ops[op];
+    if (places.again == Again::kNo) return;
+    if (places.again == Again::kApart) {
+      ReadValues(op, RulesOf({table_, table_.ops(op)}).apart_reads);
+    } else {
+      for (const TensorPlace& input : places.inputs) ReadBack(input);
+    }
+    for (const TensorPlace& output : places.outputs) {
+      if (output.again_bytes >= 0) Write({output.InBackward()});
+    }
+    if (table_.ops(op).kind() == Op::CROSS_ENTROPY) {
+      Write({places.inputs[0].InBackward()});
+    }
+    UseWeights(op);
+  }
+
+  void BackwardInput(int op) {
+    const OpPlaces& places = places_.ops[op];
+    const OpRules rules = RulesOf({table_, table_.ops(op)});
+    if (rules.gradients.empty() ||
+        rules.gradients[0].rule == InputGradient::kByForward) {
+      return;
+    }
+    Read(places.output_gradients);
+    Read(places.added_gradients);
+    ReadValues(op, rules.backward_input_reads);
+    for (const InputGradient& gradient : rules.gradients) {
+      if (gradient.rule == InputGradient::kOfOutput ||
+          gradient.rule == InputGradient::kOfInput) {
+        continue;
+      }
+      const auto& inputs = table_.ops(op).inputs();
+      for (int i = 0; i < inputs.size(); ++i) {
+        if (inputs[i].name() != gradient.input) continue;
+        Write({places.input_gradients[i]});
+      }
+    }
+    UseWeights(op);
+  }
+
+  void BackwardWeight(int op) {
+    const OpPlaces& places = places_.ops[op];
+    const OpRules rules = RulesOf({table_, table_.ops(op)});
+    if (places.makes_gradient_again) {
+      Read(places.output_gradients);
+      ReadValues(op, rules.backward_input_reads);
+    }
+    if (table_.ops(op).parameters().empty()) return;
+    Read({places.output_gradients[0]});
+    ReadValues(op, rules.backward_weight_reads);
+    for (const int parameter : table_.ops(op).parameters()) {
+      const bool tied = parameter >= unit_.parameters_size();
+      (tied ? use_.tied_gradients : use_.weight_gradients) = true;
+    }
+  }
+
+  void UseWeights(int op) {
+    for (const int parameter : table_.ops(op).parameters()) {
+      const bool tied = parameter >= unit_.parameters_size();
+      (tied ? use_.tied_weights : use_.weights) = true;
+    }
+  }
+
+  const Unit& unit_;
+  const UnitTable& table_;
+  const UnitPlaces& places_;
+  Accesses accesses_;
+  SegmentUse use_;
+};
+
+// The bytes of a unit's memories by who writes them: those of one piece are
+// always written together.
+struct Written {};
+using Writers = ByMemory<Written>;
+
+// Neighbours of one value are one.
+template <typename Value, typename Visit>
+void VisitRuns(const ByteMap<Value>& map, const Visit& visit) {
+  const auto& pieces = map.pieces();
+  for (auto piece = pieces.begin(); piece != pieces.end();) {
+    const int64_t begin = piece->first;
+    const Value value = piece->second.value;
+    int64_t end = begin;
+    while (piece != pieces.end() && piece->first == end &&
+           piece->second.value == value) {
+      end = piece->second.end;
+      ++piece;
+    }
+    visit(BytesUsed{begin, end}, value);
+  }
+}
+
+void AddExchanges(const UnitTable& table, const UnitPlaces& places,
+                  Writers& writers) {
+  for (int op = 0; op < table.ops_size(); ++op) {
+    if (table.ops(op).kind() != Op::EXCHANGE) continue;
+    for (const auto& [backward, again] :
+         {std::pair(false, false), {false, true}, {true, false}}) {
+      Instruction::Exchange exchange;
+      exchange.set_backward(backward);
+      exchange.set_again(again);
+      const ExchangePlaces of = PlacesOfExchange(places.ops[op], exchange);
+      for (const TensorPlace& place : {of.from, of.to}) {
+        if (!place.exists()) continue;
+        writers[static_cast<int>(place.memory)].At(BytesOf(table, place));
+      }
+    }
+  }
+}
+
+// What is used of a piece is used of all of it.
+ByteMap<Access> Widened(const ByteMap<Access>& accesses,
+                        const ByteMap<Written>& writers) {
+  ByteMap<Access> wide;
+  for (const auto& [begin, piece] : accesses.pieces()) {
+    BytesUsed bytes = {begin, piece.end};
+    auto writer = writers.pieces().upper_bound(begin);
+    if (writer != writers.pieces().begin()) --writer;
+    for (; writer != writers.pieces().end() && writer->first < piece.end;
+         ++writer) {
+      if (writer->second.end <= begin) continue;
+      bytes.begin = std::min(bytes.begin, writer->first);
+      bytes.end = std::max(bytes.end, writer->second.end);
+    }
+    for (auto& [_, used] : wide.At(bytes)) {
+      used.value.reads |= piece.value.reads;
+      used.value.writes |= piece.value.writes;
+    }
+  }
+  return wide;
+}
+
+SegmentUse Summary(Uses& uses, const Writers& writers) {
+  SegmentUse use = std::move(uses.use());
+  for (int m = 0; m < kUnitMemories; ++m) {
+    const auto add = [&](const BytesUsed& bytes, const Access& access) {
+      use.memories.push_back({.memory = static_cast<UnitMemory>(m),
+                              .reads = access.reads,
+                              .writes = access.writes,
+                              .begin_bytes = bytes.begin,
+                              .end_bytes = bytes.end});
+      use.works |= access.writes;
+    };
+    const ByteMap<Access>& accesses = uses.accesses()[m];
+    if (!writers[m].pieces().empty()) {
+      VisitRuns(Widened(accesses, writers[m]), add);
+    } else if (!accesses.pieces().empty()) {
+      // It comes from elsewhere, all of it.
+      add({}, {.reads = true});
+    }
+  }
+  use.works |= use.totals || use.weight_gradients || use.tied_gradients;
+  return use;
+}
+
+}  // namespace
+
+std::map<Instruction::Kind, std::vector<SegmentUse>> SegmentUses(
+    const Unit& unit, const UnitTable& table, const UnitPlaces& places) {
+  std::map<Instruction::Kind, std::vector<Uses>> gathered;
+  Writers writers;
+  for (const Instruction::Kind kind : kPasses) {
+    for (const Segment& segment : SegmentsOf(table, kind)) {
+      Uses& uses = gathered[kind].emplace_back(unit, table, places);
+      uses.Run(kind, segment);
+      for (int m = 0; m < kUnitMemories; ++m) {
+        VisitRuns(uses.accesses()[m],
+                  [&](const BytesUsed& bytes, const Access& access) {
+                    if (access.writes) writers[m].At(bytes);
+                  });
+      }
+    }
+  }
+  AddExchanges(table, places, writers);
+  std::map<Instruction::Kind, std::vector<SegmentUse>> uses;
+  for (auto& [kind, segments] : gathered) {
+    for (Uses& of_segment : segments) {
+      uses[kind].push_back(Summary(of_segment, writers));
+    }
+  }
+  return uses;
+}
+
+}  // namespace troupe
