@@ -1,5 +1,6 @@
-// What a kind of buffer implies: how long it lives and under which line item of
-// the plan's memory it is counted (docs/plan.md, "Slots and memory").
+// What a buffer's kind, tier and copy imply: how long it lives, how it is
+// aligned and under which line item of the plan's memory it is counted
+// (docs/plan.md, "Slots and memory").
 #ifndef TROUPE_PROTO_PLAN_BUFFER_KIND_H_
 #define TROUPE_PROTO_PLAN_BUFFER_KIND_H_
 
@@ -11,14 +12,24 @@
 
 namespace troupe {
 
-// Resident buffers live as long as the job, each in a slot of its own; the
-// others from their first writer to their last user, but where they are carried
-// from one program to a later one.
+// Values of resident kinds live as long as the job, each in a slot of its own;
+// the others from their first writer to their last user, but where they are
+// carried from one program to a later one.
 inline bool IsResident(Buffer::Kind kind) {
   return kind >= Buffer::PARAMETERS && kind <= Buffer::SNAPSHOT_COPY;
 }
+// Whether the buffer is a copy of a value that rests in another tier. Of
+// whichever kind, it comes and goes.
+inline bool IsFetched(const Buffer& buffer) { return buffer.copy() > 0; }
+inline bool IsResident(const Buffer& buffer) {
+  return !IsFetched(buffer) && IsResident(buffer.kind());
+}
 inline bool OutlivesProgram(const Buffer& buffer) {
-  return buffer.carried() || IsResident(buffer.kind());
+  return !IsFetched(buffer) && (buffer.carried() || IsResident(buffer.kind()));
+}
+
+inline Tier TierOf(const Buffer& buffer) {
+  return buffer.tier() == TIER_UNSPECIFIED ? DEVICE : buffer.tier();
 }
 
 // Whether two buffers are the same value, or versions of it.
@@ -28,11 +39,22 @@ inline bool SameValue(const Buffer& a, const Buffer& b) {
          a.micro_batch() == b.micro_batch();
 }
 
-// Buffers begin at multiples of so many bytes, which slots are as long as:
-// whole cache lines.
-inline constexpr int64_t kSlotAlignment = 64;
-inline int64_t SlotAligned(int64_t bytes) {
-  return (bytes + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
+// Buffers of a tier begin at multiples of so many bytes, which slots are as
+// long as: whole cache lines on the device. What lies in memory below may go to
+// a disk or come from there, past the page cache, in whole blocks.
+inline constexpr int64_t AlignmentOf(Tier tier) {
+  return tier == HOST || tier == NVME ? 4096 : 64;
+}
+inline constexpr int64_t TierAligned(int64_t bytes, Tier tier) {
+  const int64_t alignment = AlignmentOf(tier);
+  return (bytes + alignment - 1) / alignment * alignment;
+}
+
+// What a FETCH or EVICT of a value moves: between a disk and memory whole
+// blocks, which both places have.
+inline int64_t BytesMoved(const Buffer& from, const Buffer& to) {
+  const bool disk = TierOf(from) == NVME || TierOf(to) == NVME;
+  return disk ? TierAligned(from.bytes(), NVME) : from.bytes();
 }
 
 // Copies of a slot, and which of them a buffer is in a program that runs for a
@@ -73,10 +95,8 @@ inline std::string LineItem(Buffer::Kind kind) {
       return "buffers";
   }
 }
-
-// Where buffers of a kind rest.
-inline Tier HomeTier(Buffer::Kind kind) {
-  return kind == Buffer::SNAPSHOT_COPY ? HOST : DEVICE;
+inline std::string LineItem(const Buffer& buffer) {
+  return IsFetched(buffer) ? "fetched" : LineItem(buffer.kind());
 }
 
 }  // namespace troupe

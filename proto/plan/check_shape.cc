@@ -14,6 +14,7 @@
 #include "proto/plan/lanes.h"
 #include "proto/plan/meeting.h"
 #include "proto/plan/mesh.h"
+#include "proto/plan/operand.h"
 #include "proto/plan/program_text.h"
 #include "proto/plan/roles.h"
 #include "proto/plan/tensor_spec.h"
@@ -26,6 +27,7 @@ struct Needs {
   bool unit = false;
   bool micro_batch = false;
   bool peer = false;
+  bool maybe_unit = false;
   bool maybe_micro_batch = false;
 };
 Needs NeedsOf(Instruction::Kind kind) {
@@ -45,6 +47,9 @@ Needs NeedsOf(Instruction::Kind kind) {
       return {};
     case Instruction::SCATTER_GRADS:
       return {.unit = true, .maybe_micro_batch = true};
+    case Instruction::FETCH:
+    case Instruction::EVICT:
+      return {.maybe_unit = true, .maybe_micro_batch = true};
     default:
       return {.unit = true};
   }
@@ -95,7 +100,7 @@ bool Fits(const Instruction& instruction, Instruction::Part part,
       return kind == Buffer::RECOMPUTED;
     case Instruction::FROM:
     case Instruction::TO:
-      return LineItem(kind) == "activations";
+      return IsMove(instruction.kind()) || LineItem(kind) == "activations";
     case Instruction::MOVED:
       return kind ==
              (instruction.gradient() ? Buffer::GRADIENT : Buffer::ACTIVATION);
@@ -180,12 +185,13 @@ class ShapeCheck {
                                " bytes is in slot ", buffer.slot(), " of ",
                                bytes, ", from byte ", buffer.offset(), " on"));
     }
-    if (buffer.offset() % kSlotAlignment != 0) {
+    const int64_t alignment = AlignmentOf(TierOf(buffer));
+    if (buffer.offset() % alignment != 0) {
       return ProgramFault(
           place_,
           absl::StrCat(Buffer::Kind_Name(buffer.kind()), " buffer ", index,
                        " begins at byte ", buffer.offset(), " of slot ",
-                       buffer.slot(), ", want a multiple of ", kSlotAlignment));
+                       buffer.slot(), ", want a multiple of ", alignment));
     }
     const int copies = CopiesOf(role_.slots(buffer.slot()));
     const int offset = buffer.copy_offset();
@@ -207,7 +213,7 @@ class ShapeCheck {
                           absl::StrCat("is on lane ", instruction.lane(),
                                        " of ", plan_.lanes_size()));
     }
-    if (needs.unit != instruction.has_unit()) {
+    if (!needs.maybe_unit && needs.unit != instruction.has_unit()) {
       return ProgramFault(place_, instruction,
                           needs.unit ? "has no unit" : "has a unit");
     }
@@ -232,8 +238,9 @@ class ShapeCheck {
 
   absl::Status CheckUnits(const Instruction& instruction,
                           const Needs& needs) const {
-    for (int k = 0; needs.unit && k < std::max(1, instruction.unit_count());
-         ++k) {
+    const int count =
+        instruction.has_unit() ? std::max(1, instruction.unit_count()) : 0;
+    for (int k = 0; k < count; ++k) {
       const int unit = instruction.unit() + k;
       // What moves may be of a unit that only the peer has.
       const bool there = needs.peer ? Within(unit, plan_.units_size())

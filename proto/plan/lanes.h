@@ -8,7 +8,9 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 #include "google/protobuf/repeated_field.h"
+#include "proto/cluster.pb.h"
 #include "proto/program.pb.h"
 
 namespace troupe {
@@ -18,6 +20,21 @@ using Lanes = google::protobuf::RepeatedPtrField<Lane>;
 // Whether the lane is a queue of the rank's device, and not of its host.
 inline bool IsDeviceLane(const Lane& lane) {
   return lane.kind() == Lane::COMPUTE || lane.kind() == Lane::TRANSFER;
+}
+
+// In which tier instructions of such a lane use their operands; nothing where
+// they take them wherever they rest. FETCH and EVICT, which go from one tier to
+// another, are of any.
+inline absl::optional<Tier> TierOfOperands(Lane::Kind kind) {
+  switch (kind) {
+    case Lane::COMPUTE:
+    case Lane::TRANSFER:
+      return DEVICE;
+    case Lane::HOST:
+      return HOST;
+    default:
+      return absl::nullopt;
+  }
 }
 
 // Of the lane with this index; KIND_UNSPECIFIED where there is none.

@@ -45,6 +45,11 @@ inline bool Covers(const BytesUsed& outer, const BytesUsed& inner) {
   return outer.begin <= inner.begin && inner.end <= outer.end;
 }
 
+// Whether it copies a value between neighbouring tiers, FROM one TO the other.
+inline bool IsMove(Instruction::Kind kind) {
+  return kind == Instruction::FETCH || kind == Instruction::EVICT;
+}
+
 // One number for an exchange of a unit: its op's, or -1 - that where it is of
 // the gradients. And back.
 inline int ExchangeNumber(const Instruction::Exchange& exchange) {

@@ -35,6 +35,8 @@ constexpr KindRow kKinds[] = {
     {Instruction::RECOMPUTE, 'C'},
     {Instruction::SCATTER_GRADS, 'T'},
     {Instruction::GATHER_PARAMETERS, 'G'},
+    {Instruction::FETCH, 'P'},
+    {Instruction::EVICT, 'E'},
 };
 
 const KindRow& RowOf(Instruction::Kind kind) {
@@ -282,7 +284,7 @@ absl::StatusOr<Instruction> ParseInstruction(absl::string_view text,
   }
   if (instruction.kind() == Instruction::KIND_UNSPECIFIED) {
     return WordError(words[0],
-                     "no such kind; use L F I W R N A O K S V X C T or G");
+                     "no such kind; use L F I W R N A O K S V X C T G P or E");
   }
   for (size_t i = 1; i < words.size(); ++i) {
     RETURN_IF_ERROR(ParseWord(words[i], lanes, instruction));

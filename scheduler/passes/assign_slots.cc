@@ -16,11 +16,12 @@
 namespace troupe {
 namespace {
 
-int AddSlot(Buffer::Kind kind, int64_t bytes, Role& role) {
+// For buffers like this one.
+int AddSlot(const Buffer& buffer, int64_t bytes, Role& role) {
   Slot& slot = *role.add_slots();
-  slot.set_item(LineItem(kind));
-  slot.set_tier(HomeTier(kind));
-  slot.set_bytes(SlotAligned(bytes));
+  slot.set_item(LineItem(buffer));
+  slot.set_tier(TierOf(buffer));
+  slot.set_bytes(TierAligned(bytes, TierOf(buffer)));
   return role.slots_size() - 1;
 }
 
@@ -55,8 +56,10 @@ class Uses {
       case Instruction::RECV:
         return {BeginOfStepBefore(index, OfOneStep), index};
       case Instruction::SCATTER_GRADS:
+      case Instruction::EVICT:
         return {index, EndOfStepAfter(index, OfOneUnit)};
       case Instruction::GATHER_PARAMETERS:
+      case Instruction::FETCH:
         return {BeginOfStepBefore(index, OfOneUnit), index};
       default:
         return {index, index};
@@ -174,13 +177,15 @@ struct Sharers {
     for (Buffer* const buffer : of_one_value) {
       buffers.push_back({buffer, static_cast<int>(tenants.size())});
     }
-    tenants.push_back({.bytes = of_one_value.front()->bytes(), .life = life});
+    const Buffer& first = *of_one_value.front();
+    tenants.push_back(
+        {.bytes = TierAligned(first.bytes(), TierOf(first)), .life = life});
   }
 };
 using SharersByItem = std::map<std::pair<Tier, std::string>, Sharers>;
 
-Sharers& SharersOf(Buffer::Kind kind, SharersByItem& sharers) {
-  return sharers[{HomeTier(kind), LineItem(kind)}];
+Sharers& SharersOf(const Buffer& buffer, SharersByItem& sharers) {
+  return sharers[{TierOf(buffer), LineItem(buffer)}];
 }
 
 LastingValues LastingValuesOf(const Lanes& lanes, Role& role) {
@@ -213,13 +218,13 @@ void AssignLasting(const Lanes& lanes, Role& role, SharersByItem& sharers) {
     }
     if (first.carried() && copies == 1) {
       // In use all the time, but for the pause of TRAIN.
-      SharersOf(first.kind(), sharers)
+      SharersOf(first, sharers)
           .Add({.begin = train_begin + value.pause.first_of_newest,
                 .end = train_begin + value.pause.last_of_oldest},
                value.buffers);
       continue;
     }
-    const int slot = AddSlot(first.kind(), first.bytes(), role);
+    const int slot = AddSlot(first, first.bytes(), role);
     if (copies > 1) role.mutable_slots(slot)->set_copies(copies);
     for (Buffer* const buffer : value.buffers) buffer->set_slot(slot);
   }
@@ -244,7 +249,7 @@ void AddTransients(const Lanes& lanes, Role& role, SharersByItem& sharers) {
     for (int b = 0; b < program.buffers_size(); ++b) {
       Buffer& buffer = *program.mutable_buffers(b);
       if (OutlivesProgram(buffer)) continue;
-      SharersOf(buffer.kind(), sharers).Add(lives[b], {&buffer});
+      SharersOf(buffer, sharers).Add(lives[b], {&buffer});
     }
   }
 }
@@ -256,7 +261,7 @@ void Assign(const Lanes& lanes, Role& role) {
   for (auto& [item, sharers] : by_item) {
     const int first = role.slots_size();
     for (const int64_t bytes : PackBuffers(sharers.tenants)) {
-      AddSlot(sharers.buffers.front().first->kind(), bytes, role);
+      AddSlot(*sharers.buffers.front().first, bytes, role);
     }
     for (const auto& [buffer, tenant] : sharers.buffers) {
       const auto [slot, offset] = sharers.tenants[tenant].place;

@@ -24,6 +24,9 @@ const std::vector<Row>& Table() {
        {Instruction::FORWARD, Instruction::RECOMPUTE,
         Instruction::BACKWARD_INPUT, Instruction::BACKWARD_WEIGHT,
         Instruction::GRAD_NORM, Instruction::STEP}},
+      // The optimizer, where its states rest below the device: beside what the
+      // device computes.
+      {"OPTIMIZER", Lane::HOST, 0, {}},
       // What ranks exchange within a unit. The unit waits for it, so it must
       // not stand behind buckets of gradients, nor behind other stages.
       {"EXCHANGES", Lane::TRANSFER, 2, {Instruction::EXCHANGE}},
@@ -44,6 +47,13 @@ const std::vector<Row>& Table() {
        0,
        {Instruction::REDUCE_GRADS, Instruction::SCATTER_GRADS,
         Instruction::REDUCE_SCALARS}},
+      // Between tiers of memory, one lane for each way: copies of what the
+      // device will use, which passes wait for, what it has used, and blocks
+      // from and to a disk. Which one a move takes, LaneOfMove says.
+      {"TO_DEVICE", Lane::TRANSFER, 1, {Instruction::FETCH}},
+      {"TO_HOST", Lane::TRANSFER, 0, {Instruction::EVICT}},
+      {"NVME_READS", Lane::IO, 0, {}},
+      {"NVME_WRITES", Lane::IO, 0, {}},
       // State on its way to a checkpoint.
       {"IO", Lane::IO, 0, {Instruction::SNAPSHOT}},
       // Micro-batches from the token files.
@@ -73,6 +83,12 @@ int LaneNamed(absl::string_view name) {
   }
   CHECK(false) << "no lane " << name;
   return -1;
+}
+
+int LaneOfMove(Tier from, Tier to) {
+  if (from == NVME) return LaneNamed("NVME_READS");
+  if (to == NVME) return LaneNamed("NVME_WRITES");
+  return LaneNamed(to == DEVICE ? "TO_DEVICE" : "TO_HOST");
 }
 
 int LaneFor(Instruction::Kind kind) {

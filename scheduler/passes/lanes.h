@@ -15,6 +15,8 @@ Lanes AllLanes();
 // Index of the lane of this name in AllLanes, and so in every plan; CHECKs that
 // there is one. For instructions that do not run on their kind's usual lane.
 int LaneNamed(absl::string_view name);
+// Index of the lane for moves between these neighbouring tiers.
+int LaneOfMove(Tier from, Tier to);
 // Index of that usual lane; CHECKs that there is one.
 int LaneFor(Instruction::Kind kind);
 

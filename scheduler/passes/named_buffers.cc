@@ -2,6 +2,7 @@
 
 #include "proto/plan/buffer_kind.h"
 #include "scheduler/passes/buffer_bytes.h"
+#include "scheduler/tiers/offload.h"
 
 namespace troupe {
 
@@ -19,6 +20,8 @@ int NamedBuffers::Index(const BufferName& name) {
     buffer.set_micro_batch(micro_batch);
   }
   buffer.set_bytes(bytes);
+  const Tier tier = RestsIn(plan_.job().memory(), kind);
+  if (tier != DEVICE) buffer.set_tier(tier);
   buffer.set_slice(RestsInSlices(plan_, role_, kind, unit));
   const bool trains =
       program_.kind() == Program::TRAIN || program_.kind() == Program::FILL;

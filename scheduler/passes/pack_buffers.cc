@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "absl/types/optional.h"
-#include "proto/plan/buffer_kind.h"
 
 namespace troupe {
 namespace {
@@ -137,17 +136,14 @@ std::vector<int64_t> PackBuffers(std::vector<Tenant>& tenants) {
   for (Tenant& tenant : tenants) order.push_back(&tenant);
   std::stable_sort(
       order.begin(), order.end(), [](const Tenant* a, const Tenant* b) {
-        return std::make_tuple(!a->life.GoesRound(), -SlotAligned(a->bytes),
-                               a->life.begin) <
-               std::make_tuple(!b->life.GoesRound(), -SlotAligned(b->bytes),
-                               b->life.begin);
+        return std::make_tuple(!a->life.GoesRound(), -a->bytes, a->life.begin) <
+               std::make_tuple(!b->life.GoesRound(), -b->bytes, b->life.begin);
       });
   Packing packing;
   for (Tenant* const tenant : order) {
-    const int64_t bytes = SlotAligned(tenant->bytes);
     tenant->place = tenant->life.GoesRound()
-                        ? packing.PutRound(bytes, tenant->life)
-                        : packing.Put(bytes, tenant->life);
+                        ? packing.PutRound(tenant->bytes, tenant->life)
+                        : packing.Put(tenant->bytes, tenant->life);
   }
   return packing.TakeSlots();
 }
@@ -155,10 +151,9 @@ std::vector<int64_t> PackBuffers(std::vector<Tenant>& tenants) {
 int64_t MostAtOnce(const std::vector<Tenant>& tenants) {
   std::map<int, int64_t> changes;
   for (const Tenant& tenant : tenants) {
-    const int64_t bytes = SlotAligned(tenant.bytes);
-    if (tenant.life.GoesRound()) changes[0] += bytes;
-    changes[tenant.life.begin] += bytes;
-    changes[tenant.life.end + 1] -= bytes;
+    if (tenant.life.GoesRound()) changes[0] += tenant.bytes;
+    changes[tenant.life.begin] += tenant.bytes;
+    changes[tenant.life.end + 1] -= tenant.bytes;
   }
   int64_t now = 0;
   int64_t most = 0;

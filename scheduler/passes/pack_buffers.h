@@ -28,7 +28,8 @@ struct Life {
   bool GoesRound() const { return end < begin; }
 };
 
-// Index of a slot, and offset there: a multiple of kSlotAlignment.
+// Index of a slot, and offset there: a sum of sizes, so that it is a multiple
+// of whatever these all are.
 using Place = std::pair<int, int64_t>;
 
 struct Tenant {

@@ -43,14 +43,15 @@ absl::StatusOr<RankMemory> RankMemory::Create(const Role& role,
     });
     size_t bytes = 0;
     for (const int slot : slots) {
-      bytes +=
-          SlotAligned(role.slots(slot).bytes()) * CopiesOf(role.slots(slot));
+      bytes += TierAligned(role.slots(slot).bytes(), key.first) *
+               CopiesOf(role.slots(slot));
     }
     ASSIGN_OR_RETURN(Arena * arena, arenas.Find(key.first));
     ASSIGN_OR_RETURN(ArenaBlock block, arena->Allocate(key.second, bytes));
     char* next = block.data();
     for (const int slot : slots) {
-      const int64_t copy_bytes = SlotAligned(role.slots(slot).bytes());
+      const int64_t copy_bytes =
+          TierAligned(role.slots(slot).bytes(), key.first);
       for (int copy = 0; copy < CopiesOf(role.slots(slot)); ++copy) {
         memory.places_[slot].copies.push_back(copy_bytes > 0 ? next : nullptr);
         next += copy_bytes;
