@@ -22,6 +22,9 @@ BarKind KindOf(Instruction::Kind kind) {
     case Instruction::GATHER_PARAMETERS:
     case Instruction::REDUCE_SCALARS:
       return BarKind::kCollective;
+    case Instruction::FETCH:
+    case Instruction::EVICT:
+      return BarKind::kMove;
     case Instruction::GRAD_NORM:
     case Instruction::STEP:
       return BarKind::kStep;
@@ -48,6 +51,8 @@ BarName NameOf(BarKind kind) {
       return {"exchange within units", 'X'};
     case BarKind::kCollective:
       return {"collective", 'R'};
+    case BarKind::kMove:
+      return {"between tiers of memory", 'M'};
     case BarKind::kStep:
       return {"optimizer step", 'O'};
     case BarKind::kData:

@@ -14,6 +14,7 @@ enum class BarKind {
   kTransfer,  // SEND, RECV
   kExchange,
   kCollective,  // of gradients, parameters and scalars
+  kMove,        // FETCH, EVICT
   kStep,        // GRAD_NORM, STEP
   kData,
   kOther,
@@ -21,8 +22,8 @@ enum class BarKind {
 inline constexpr BarKind kBarKinds[] = {
     BarKind::kForward,        BarKind::kRecompute, BarKind::kBackwardInput,
     BarKind::kBackwardWeight, BarKind::kTransfer,  BarKind::kExchange,
-    BarKind::kCollective,     BarKind::kStep,      BarKind::kData,
-    BarKind::kOther,
+    BarKind::kCollective,     BarKind::kMove,      BarKind::kStep,
+    BarKind::kData,           BarKind::kOther,
 };
 
 BarKind KindOf(Instruction::Kind kind);

@@ -106,6 +106,9 @@ void AddUp(const std::vector<PlacedSpan>& spans, CriticalPath& path) {
       case BarKind::kCollective:
         path.collective_ns += took;
         break;
+      case BarKind::kMove:
+        path.move_ns += took;
+        break;
       case BarKind::kData:
       case BarKind::kOther:
         path.other_ns += took;

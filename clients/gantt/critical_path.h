@@ -39,11 +39,13 @@ struct CriticalPath {
   int64_t compute_ns = 0;
   int64_t transfer_ns = 0;
   int64_t collective_ns = 0;
+  int64_t move_ns = 0;   // between tiers of memory
   int64_t other_ns = 0;  // data, copies for checkpoints
   int64_t waiting_ns = 0;
 
   int64_t total_ns() const {
-    return compute_ns + transfer_ns + collective_ns + other_ns + waiting_ns;
+    return compute_ns + transfer_ns + collective_ns + move_ns + other_ns +
+           waiting_ns;
   }
 };
 

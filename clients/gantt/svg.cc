@@ -88,6 +88,7 @@ std::string Summary(const Chart& chart) {
   add("compute", chart.path.compute_ns);
   add("transfers", chart.path.transfer_ns);
   add("collectives", chart.path.collective_ns);
+  add("tiers of memory", chart.path.move_ns);
   add("other", chart.path.other_ns);
   add("waiting", chart.path.waiting_ns);
   return absl::StrCat(text, "; critical path: ", absl::StrJoin(parts, ", "));

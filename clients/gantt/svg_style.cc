@@ -21,6 +21,7 @@ constexpr Colours kColours[] = {
     {BarKind::kTransfer, "t", "#009e73", "#009e73", true},
     {BarKind::kExchange, "x", "#c0392b", "#c0392b", true},
     {BarKind::kCollective, "c", "#b5579a", "#b5579a", true},
+    {BarKind::kMove, "m", "#7a5230", "#7a5230", true},
     {BarKind::kStep, "s", "#59616e", "#59616e", true},
     {BarKind::kData, "d", "#9aa2ad", "#9aa2ad", false},
     {BarKind::kOther, "o", "#c4c9d0", "#c4c9d0", false},

@@ -135,6 +135,7 @@ std::string SharesText(const CriticalPath& path) {
   add("compute", path.compute_ns);
   add("transfers", path.transfer_ns);
   add("collectives", path.collective_ns);
+  add("tiers of memory", path.move_ns);
   add("other", path.other_ns);
   add("waiting", path.waiting_ns);
   return text + "\n";

@@ -14,6 +14,7 @@
 #include "proto/plan/groups.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/program_text.h"
+#include "proto/plan/resting_buffers.h"
 #include "proto/plan/roles.h"
 
 namespace troupe {
@@ -65,7 +66,8 @@ class AtRestCheck {
       : plan_(plan),
         role_(role),
         place_{.rank = FirstRankOf(plan.mesh(), role), .kind = program.kind()},
-        program_(program) {}
+        program_(program),
+        values_(RestingBuffers(program)) {}
 
   absl::Status Run() {
     for (const Buffer& buffer : program_.buffers()) {
@@ -85,6 +87,12 @@ class AtRestCheck {
   }
 
  private:
+  // The buffer in which the value of an operand rests: what holds of one copy
+  // holds of all.
+  int ValueOf(const Instruction::Operand& operand) const {
+    return values_[operand.buffer()];
+  }
+
   // Null: each rank has all of the unit.
   const Placement* Dealt(int unit) const {
     const Placement* const placement = FindPlacement(role_, unit);
@@ -155,7 +163,7 @@ class AtRestCheck {
       }
       const Buffer& buffer = program_.buffers(operand.buffer());
       if (Dealt(buffer.unit()) == nullptr) continue;
-      if (whole_.count(operand.buffer()) > 0) continue;
+      if (whole_.count(ValueOf(operand)) > 0) continue;
       return ProgramFault(
           place_, pass,
           absl::StrCat("the parameters of unit ", buffer.unit(),
@@ -179,7 +187,7 @@ class AtRestCheck {
                                          "unit ",
                                          buffer.unit()));
       }
-      const auto [at, is_new] = added_.emplace(operand.buffer(), false);
+      const auto [at, is_new] = added_.emplace(ValueOf(operand), false);
       if (at->second) {
         return ProgramFault(
             place_, pass,
@@ -214,7 +222,7 @@ class AtRestCheck {
     }
     for (const Instruction::Operand& operand : gather.operands()) {
       if (operand.part() == Instruction::WEIGHTS) {
-        whole_.insert(operand.buffer());
+        whole_.insert(ValueOf(operand));
       }
     }
     return absl::OkStatus();
@@ -223,8 +231,8 @@ class AtRestCheck {
   absl::Status CheckScatter(const Instruction& scatter) {
     RETURN_IF_ERROR(CheckGroup(scatter));
     const int unit = scatter.unit();
-    const Buffer* const slice =
-        Find(scatter, Instruction::SLICE, {Instruction::ADD});
+    const Buffer* const slice = Find(scatter, Instruction::SLICE,
+                                     {Instruction::WRITE, Instruction::ADD});
     const Buffer* const whole =
         Find(scatter, Instruction::WEIGHT_GRADIENTS, {Instruction::ADD});
     if (!AreOf(unit, whole, slice, Buffer::PARAMETER_GRADIENTS)) {
@@ -238,7 +246,7 @@ class AtRestCheck {
     }
     for (const Instruction::Operand& operand : scatter.operands()) {
       if (operand.part() != Instruction::WEIGHT_GRADIENTS) continue;
-      const auto at = added_.find(operand.buffer());
+      const auto at = added_.find(ValueOf(operand));
       if (at == added_.end()) {
         return ProgramFault(place_, scatter,
                             "nothing was added to these gradients");
@@ -310,9 +318,10 @@ class AtRestCheck {
   const Role& role_;
   const ProgramPlace place_;  // of the role's first rank
   const Program& program_;
-  std::set<int> whole_;        // buffers of parameters, gathered
-  std::map<int, bool> added_;  // of gradients: whether they are scattered
-  std::set<int> used_;         // units whose gradients were summed or stepped
+  const std::vector<int> values_;  // by buffer
+  std::set<int> whole_;            // of parameters: gathered
+  std::map<int, bool> added_;      // of gradients: whether they are scattered
+  std::set<int> used_;  // units whose gradients were summed or stepped
 };
 
 }  // namespace

@@ -24,6 +24,7 @@ std::string BufferText(const Buffer& buffer) {
   if (buffer.has_micro_batch()) {
     absl::StrAppend(&text, " m", buffer.micro_batch());
   }
+  if (IsFetched(buffer)) absl::StrAppend(&text, " (copy ", buffer.copy(), ")");
   return text;
 }
 
@@ -179,7 +180,7 @@ class BufferCheck {
     for (auto& [begin, piece] : MemoryOf(buffer).At(PlaceOf(operand, buffer))) {
       Contents& contents = piece.value;
       const bool from_before = contents.holds < 0 && buffer.carried();
-      if (contents.holds != b && !from_before && !IsResident(buffer.kind())) {
+      if (contents.holds != b && !from_before && !IsResident(buffer)) {
         if (contents.holds < 0) {
           return WrongRead(
               index, b,

@@ -421,7 +421,7 @@ class Pipeline {
       const Role& role = RoleOf(plan_, rank);
       const Program* const train = FindProgram(role, Program::TRAIN);
       for (const Buffer& buffer : train->buffers()) {
-        if (buffer.kind() != Buffer::PARAMETERS) continue;
+        if (buffer.kind() != Buffer::PARAMETERS || IsFetched(buffer)) continue;
         kept.emplace(std::make_pair(rank, buffer.unit()),
                      CopiesOf(role.slots(buffer.slot())));
       }

@@ -13,6 +13,7 @@
 #include "proto/plan/check_parts.h"
 #include "proto/plan/check_passes.h"
 #include "proto/plan/check_shape.h"
+#include "proto/plan/check_tiers.h"
 #include "proto/plan/check_units.h"
 #include "proto/plan/check_waits.h"
 #include "proto/plan/check_work.h"
@@ -31,9 +32,9 @@ constexpr size_t kGridCharactersMax = 16 << 10;
 struct Part {
   absl::Status (*check)(const Plan& plan);
 };
-constexpr Part kParts[] = {{CheckUnits},  {CheckLayouts}, {CheckShape},
-                           {CheckParts},  {CheckPasses},  {CheckWork},
-                           {CheckAtRest}, {CheckWaits},   {CheckBuffers}};
+constexpr Part kParts[] = {
+    {CheckUnits}, {CheckLayouts}, {CheckShape}, {CheckParts}, {CheckPasses},
+    {CheckWork},  {CheckAtRest},  {CheckTiers}, {CheckWaits}, {CheckBuffers}};
 
 absl::Status WithGrid(const absl::Status& fault, const Plan& plan) {
   std::string grids;

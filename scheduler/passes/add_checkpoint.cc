@@ -1,5 +1,7 @@
 #include "scheduler/passes/add_checkpoint.h"
 
+#include "scheduler/passes/lanes.h"
+
 namespace troupe {
 
 void AddCheckpoint(Draft& draft) {
@@ -8,7 +10,9 @@ void AddCheckpoint(Draft& draft) {
     Program& program = *role.add_programs();
     program.set_kind(Program::CHECKPOINT);
     for (const Placement& placement : role.placements()) {
-      DealParts(draft.plan, placement, Instruction::SNAPSHOT, program);
+      DealParts(draft.plan, placement,
+                {Instruction::SNAPSHOT, LaneFor(Instruction::SNAPSHOT)},
+                program);
     }
   }
 }

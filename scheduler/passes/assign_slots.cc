@@ -11,6 +11,7 @@
 #include "proto/base/check.h"
 #include "proto/plan/buffer_kind.h"
 #include "proto/plan/lanes.h"
+#include "proto/plan/operand.h"
 #include "scheduler/passes/pack_buffers.h"
 
 namespace troupe {
@@ -40,10 +41,11 @@ bool OfOneUnit(const Instruction& a, const Instruction& b) {
 }
 
 // When an instruction uses its buffers: while it runs, and where it moves them
-// while the step of computation next to it runs too. So what a rank sends or
-// scatters is not written over before the next step is done, and what it
-// receives or gathers has room from the beginning of the step before: otherwise
-// they would wait for each other instead of overlapping.
+// while the step of work next to it runs too. So what a rank sends, scatters or
+// evicts is not written over before the next step is done, and what it
+// receives, gathers or fetches has room from the beginning of the step before:
+// otherwise they would wait for each other instead of overlapping. What takes
+// several moves has room for one step more with each.
 class Uses {
  public:
   Uses(const Program& program, const Lanes& lanes)
@@ -52,46 +54,82 @@ class Uses {
   Life Of(int index) const {
     switch (list_[index].kind()) {
       case Instruction::SEND:
-        return {index, EndOfStepAfter(index, OfOneStep)};
+        return {index, EndOfStepAfter(index, {OfOneStep, Lane::COMPUTE})};
       case Instruction::RECV:
-        return {BeginOfStepBefore(index, OfOneStep), index};
+        return {BeginOfStepBefore(index, {OfOneStep, Lane::COMPUTE}), index};
       case Instruction::SCATTER_GRADS:
-      case Instruction::EVICT:
-        return {index, EndOfStepAfter(index, OfOneUnit)};
+        return {index, EndOfStepAfter(index, {OfOneUnit, Lane::COMPUTE})};
       case Instruction::GATHER_PARAMETERS:
+        return {BeginOfStepBefore(index, {OfOneUnit, Lane::COMPUTE}), index};
+      case Instruction::EVICT:
+        return {index, EndOfStepsAfterEvict(index)};
       case Instruction::FETCH:
-        return {BeginOfStepBefore(index, OfOneUnit), index};
+        return {BeginOfStepsBeforeFetch(index), index};
       default:
         return {index, index};
     }
   }
 
  private:
-  // Whether computation belongs to one step.
-  using Together = bool (*)(const Instruction& a, const Instruction& b);
+  // Steps of work: which instructions belong to one, and their lanes' kind.
+  struct Steps {
+    bool (*together)(const Instruction& a, const Instruction& b) = nullptr;
+    Lane::Kind lanes = Lane::COMPUTE;
+  };
 
-  bool Computes(int i) const {
-    return KindOfLane(lanes_, list_[i].lane()) == Lane::COMPUTE;
-  }
-  int EndOfStepAfter(int index, Together together) const {
+  Lane::Kind LaneAt(int i) const { return KindOfLane(lanes_, list_[i].lane()); }
+  int EndOfStepAfter(int index, const Steps& steps) const {
     int end = index;
     int i = index + 1;
-    while (i < list_.size() && !Computes(i)) ++i;
+    while (i < list_.size() && LaneAt(i) != steps.lanes) ++i;
     for (int first = i; i < list_.size(); ++i) {
-      if (Computes(i) && !together(list_[first], list_[i])) break;
+      const bool works = LaneAt(i) == steps.lanes;
+      if (works && !steps.together(list_[first], list_[i])) break;
       end = i;
     }
     return end;
   }
-  int BeginOfStepBefore(int index, Together together) const {
+  int BeginOfStepBefore(int index, const Steps& steps) const {
     int begin = index;
     int i = index - 1;
-    while (i >= 0 && !Computes(i)) --i;
+    while (i >= 0 && LaneAt(i) != steps.lanes) --i;
     for (int last = i; i >= 0; --i) {
-      if (Computes(i) && !together(list_[last], list_[i])) break;
+      const bool works = LaneAt(i) == steps.lanes;
+      if (works && !steps.together(list_[last], list_[i])) break;
       begin = i;
     }
     return begin;
+  }
+
+  // Moves stand next to the work that they are for.
+  int BeginOfStepsBeforeFetch(int index) const {
+    int user = index;
+    while (user + 1 < list_.size() && !Works(user)) ++user;
+    const Steps steps = {OfOneUnit, LaneAt(user)};
+    int begin = index;
+    for (int move = index; HandsOver(move); ++move) {
+      begin = BeginOfStepBefore(begin, steps);
+    }
+    return BeginOfStepBefore(begin, steps);
+  }
+  int EndOfStepsAfterEvict(int index) const {
+    int user = index;
+    while (user > 0 && !Works(user)) --user;
+    const Steps steps = {OfOneUnit, LaneAt(user)};
+    int end = index;
+    for (int move = index; move > 0 && HandsOver(move - 1); --move) {
+      end = EndOfStepAfter(end, steps);
+    }
+    return EndOfStepAfter(end, steps);
+  }
+  bool Works(int i) const {
+    return LaneAt(i) == Lane::COMPUTE || LaneAt(i) == Lane::HOST;
+  }
+  // Whether the next instruction moves on what this one moves.
+  bool HandsOver(int i) const {
+    return i + 1 < list_.size() && IsMove(list_[i].kind()) &&
+           list_[i].kind() == list_[i + 1].kind() &&
+           list_[i].operands(1).buffer() == list_[i + 1].operands(0).buffer();
   }
 
   const google::protobuf::RepeatedPtrField<Instruction>& list_;

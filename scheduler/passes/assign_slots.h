@@ -7,8 +7,8 @@
 // All others of a line item share slots, packed by when they are in use
 // (pack_buffers.h): from the first writer to the last user, in program order. A
 // carried one is out of use in TRAIN until the next step's is written. What a
-// transfer moves is in use while the step of computation next to it runs too,
-// so that the two overlap.
+// transfer or a move between tiers moves is in use while the step of work next
+// to it runs too, so that the two overlap.
 #ifndef TROUPE_SCHEDULER_PASSES_ASSIGN_SLOTS_H_
 #define TROUPE_SCHEDULER_PASSES_ASSIGN_SLOTS_H_
 

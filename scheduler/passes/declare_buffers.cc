@@ -15,6 +15,7 @@
 #include "proto/plan/unit_passes.h"
 #include "scheduler/passes/buffer_bytes.h"
 #include "scheduler/passes/named_buffers.h"
+#include "scheduler/tiers/offload.h"
 
 namespace troupe {
 namespace {
@@ -246,9 +247,17 @@ class Declaration {
                    : Instruction::TIED_GRADIENTS,
         own ? Buffer::UNSHARDED_GRADIENTS : Buffer::PARAMETER_GRADIENTS, owner,
         m,
-        !first ? Instruction::ADD
-        : own  ? Instruction::WRITE
-               : Instruction::ADD_TO_ZEROS);
+        !first                      ? Instruction::ADD
+        : own || !StepsLeaveZeros() ? Instruction::WRITE
+                                    : Instruction::ADD_TO_ZEROS);
+  }
+
+  // Or the first of the next step to add to gradients begins them anew: those
+  // that are elsewhere than the optimizer need not move for that.
+  bool StepsLeaveZeros() const {
+    const MemorySpec& memory = plan_.job().memory();
+    return !StepsOnHost(memory) &&
+           RestsIn(memory, Buffer::PARAMETER_GRADIENTS) == DEVICE;
   }
 
   // In place, where the slice is of the same buffer.
@@ -259,8 +268,9 @@ class Declaration {
     }
     Use(Instruction::WEIGHT_GRADIENTS, Buffer::UNSHARDED_GRADIENTS, u,
         scatter.micro_batch(), Instruction::ADD);
+    const bool first = summed_.insert({u, kNone}).second;
     Use(Instruction::SLICE, Buffer::PARAMETER_GRADIENTS, u, kNone,
-        Instruction::ADD);
+        first && !StepsLeaveZeros() ? Instruction::WRITE : Instruction::ADD);
   }
   void Gather(int u) {
     if (!RestsInSlices(plan_, role_, Buffer::PARAMETERS, u)) {
@@ -311,24 +321,27 @@ class Declaration {
   }
 
   void Step(int u) {
-    // Leaves them zero.
     Use(Instruction::WEIGHT_GRADIENTS, Buffer::PARAMETER_GRADIENTS, u, kNone,
-        Instruction::ADD);
+        StepsLeaveZeros() ? Instruction::ADD : Instruction::READ);
     // The norm by which gradients are clipped.
     if (plan_.job().training().gradient_clipping() > 0) {
       UseTotals(Instruction::READ);
     }
     Use(Instruction::MOMENTS, Buffer::OPTIMIZER_STATE, u, kNone,
         Instruction::ADD);
-    if (HasMasterWeights(plan_.job().training())) {
+    const bool master = HasMasterWeights(plan_.job().training());
+    if (master) {
       Use(Instruction::MASTER, Buffer::MASTER_WEIGHTS, u, kNone,
           Instruction::ADD);
     }
-    if (Versions(u) > 1) {
+    const bool versions = Versions(u) > 1;
+    if (versions) {
       UseVersion(Instruction::OLD_WEIGHTS, u, NewestOffset(u),
                  Instruction::READ);
     }
-    UseVersion(Instruction::WEIGHTS, u, 0, Instruction::WRITE);
+    // Made of others, or of themselves.
+    UseVersion(Instruction::WEIGHTS, u, 0,
+               master || versions ? Instruction::WRITE : Instruction::ADD);
   }
 
   void Snapshot(int u) {

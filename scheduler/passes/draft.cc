@@ -70,14 +70,14 @@ std::vector<int> GradientUnits(const Plan& plan, int unit) {
   return units;
 }
 
-void DealParts(const Plan& plan, const Placement& placement,
-               Instruction::Kind kind, Program& program) {
+void DealParts(const Plan& plan, const Placement& placement, const Dealt& dealt,
+               Program& program) {
   const Unit& unit = plan.units(placement.unit());
   for (int p = 0; p < placement.parts_size(); ++p) {
     if (unit.parts(p).elements() == 0) continue;
     Instruction& instruction = *program.add_instructions();
-    instruction.set_kind(kind);
-    instruction.set_lane(LaneFor(kind));
+    instruction.set_kind(dealt.kind);
+    instruction.set_lane(dealt.lane);
     instruction.set_unit(placement.unit());
     instruction.set_part(p);
     if (!placement.parts(p).has_shared()) continue;

@@ -50,8 +50,12 @@ std::vector<int> GradientUnits(const Plan& plan, int unit);
 
 // Appends an instruction of this kind for each part of a unit that the role
 // holds: a slice of it each for those who have the same.
-void DealParts(const Plan& plan, const Placement& placement,
-               Instruction::Kind kind, Program& program);
+struct Dealt {
+  Instruction::Kind kind;
+  int lane = 0;
+};
+void DealParts(const Plan& plan, const Placement& placement, const Dealt& dealt,
+               Program& program);
 
 }  // namespace troupe
 

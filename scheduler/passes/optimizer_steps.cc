@@ -1,19 +1,87 @@
 #include "scheduler/passes/optimizer_steps.h"
 
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
 #include "scheduler/passes/lanes.h"
+#include "scheduler/tiers/offload.h"
 
 namespace troupe {
+namespace {
+
+Instruction StepOf(int unit, bool on_host) {
+  Instruction step;
+  step.set_kind(Instruction::STEP);
+  step.set_lane(on_host ? LaneNamed("OPTIMIZER") : LaneFor(Instruction::STEP));
+  step.set_unit(unit);
+  return step;
+}
+
+// Units whose parameters or gradients an instruction uses, before any STEP.
+std::vector<int> UnitsUsed(const Plan& plan, const Instruction& instruction) {
+  switch (instruction.kind()) {
+    case Instruction::FORWARD:
+    case Instruction::RECOMPUTE:
+    case Instruction::BACKWARD_INPUT:
+    case Instruction::BACKWARD_WEIGHT:
+      return GradientUnits(plan, instruction.unit());
+    case Instruction::REDUCE_GRADS:
+    case Instruction::SCATTER_GRADS:
+    case Instruction::GATHER_PARAMETERS: {
+      std::vector<int> units;
+      for (int k = 0; k < std::max(1, instruction.unit_count()); ++k) {
+        units.push_back(instruction.unit() + k);
+      }
+      return units;
+    }
+    default:
+      return {};
+  }
+}
+
+// Behind all that uses the unit: while others go backward.
+void StepAsGradientsCome(const Plan& plan, const std::vector<int>& units,
+                         Program& train) {
+  std::map<int, int> last;  // instruction, by unit
+  for (int i = 0; i < train.instructions_size(); ++i) {
+    for (const int u : UnitsUsed(plan, train.instructions(i))) last[u] = i;
+  }
+  std::multimap<int, int> behind;  // unit, by instruction
+  for (const int u : units) behind.emplace(last.at(u), u);
+  Program stepped;
+  stepped.set_kind(Program::TRAIN);
+  for (int i = 0; i < train.instructions_size(); ++i) {
+    *stepped.add_instructions() = std::move(*train.mutable_instructions(i));
+    const auto [begin, end] = behind.equal_range(i);
+    for (auto at = begin; at != end; ++at) {
+      *stepped.add_instructions() = StepOf(at->second, /*on_host=*/true);
+    }
+  }
+  train = std::move(stepped);
+}
+
+}  // namespace
 
 void OptimizerSteps(Draft& draft) {
-  if (draft.plan.job().optimizer().name() == "none") return;
+  const JobSpec& job = draft.plan.job();
+  if (job.optimizer().name() == "none") return;
+  const bool on_host = StepsOnHost(job.memory());
+  const bool clips = job.training().gradient_clipping() > 0;
   for (Role& role : *draft.plan.mutable_roles()) {
+    Program& train = *FindProgram(role, Program::TRAIN);
+    std::vector<int> units;
     for (const Placement& placement : role.placements()) {
-      if (draft.plan.units(placement.unit()).flat_elements() == 0) continue;
-      Instruction& step =
-          *FindProgram(role, Program::TRAIN)->add_instructions();
-      step.set_kind(Instruction::STEP);
-      step.set_lane(LaneFor(Instruction::STEP));
-      step.set_unit(placement.unit());
+      const int u = placement.unit();
+      if (draft.plan.units(u).flat_elements() > 0) units.push_back(u);
+    }
+    if (on_host && !clips) {
+      StepAsGradientsCome(draft.plan, units, train);
+      continue;
+    }
+    for (const int u : units) {
+      *train.add_instructions() = StepOf(u, on_host);
     }
   }
 }

@@ -10,6 +10,7 @@
 #include "scheduler/passes/gather_parameters.h"
 #include "scheduler/passes/gradient_norm.h"
 #include "scheduler/passes/load_batches.h"
+#include "scheduler/passes/move_between_tiers.h"
 #include "scheduler/passes/optimizer_steps.h"
 #include "scheduler/passes/reduce_gradients.h"
 #include "scheduler/passes/reduce_scalars.h"
@@ -30,9 +31,10 @@ const std::vector<Pass>& Passes() {
       {"reduce scalars", ReduceScalars},
       {"optimizer steps", OptimizerSteps},
       {"add checkpoint", AddCheckpoint},
-      // Nothing above knows of memory or waits; nothing below adds
+      // Nothing above knows of operands; nothing behind what moves them adds
       // instructions.
       {"declare buffers", DeclareBuffers},
+      {"move between tiers", MoveBetweenTiers},
       {"assign slots", AssignSlots},
       {"derive after", DeriveAfter},
   };

@@ -7,6 +7,7 @@
 
 #include "proto/plan/groups.h"
 #include "scheduler/passes/lanes.h"
+#include "scheduler/tiers/offload.h"
 
 namespace troupe {
 namespace {
@@ -26,6 +27,8 @@ struct Bucket {
 std::vector<Bucket> BucketsOf(const Plan& plan, const Role& role) {
   const double bytes_max =
       plan.job().parallelism().bucket_megabytes() * 1024 * 1024;
+  const bool on_device =
+      RestsIn(plan.job().memory(), Buffer::PARAMETER_GRADIENTS) == DEVICE;
   std::vector<Bucket> buckets;
   for (int i = role.placements_size(); i-- > 0;) {
     const Placement& placement = role.placements(i);
@@ -35,9 +38,10 @@ std::vector<Bucket> BucketsOf(const Plan& plan, const Role& role) {
       const int64_t bytes = unit.parts(p).elements() * kBytesOfF32;
       if (!placement.parts(p).has_summed() || bytes == 0) continue;
       const int group = placement.parts(p).summed();
-      // Slices of several units are no one range.
-      const bool joins = !placement.has_dealt() && unit.parts_size() == 1 &&
-                         !buckets.empty() &&
+      // Slices of several units are no one range, nor are copies of what rests
+      // elsewhere.
+      const bool joins = !placement.has_dealt() && on_device &&
+                         unit.parts_size() == 1 && !buckets.empty() &&
                          plan.units(buckets.back().first).parts_size() == 1 &&
                          buckets.back().group == group &&
                          buckets.back().first == u + 1 &&

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -26,6 +27,25 @@ int64_t HeadDimMax(const Gpu& gpu, ElementType type) {
   const int64_t most =
       type == BF16 ? gpu.head_dim_max_bf16() : gpu.head_dim_max_f32();
   return most == 0 ? kGpuHeadDimMax : most;
+}
+
+// The first field that wants the nvme tier; empty: none does.
+std::string FieldOnNvme(const MemorySpec& memory) {
+  const std::pair<const char*, const std::string&> fields[] = {
+      {"optimizer", memory.optimizer()},
+      {"parameters", memory.parameters()},
+      {"activations", memory.activations()}};
+  for (const auto& [name, tier] : fields) {
+    if (tier == "nvme") return absl::StrCat("memory.", name);
+  }
+  return "";
+}
+
+bool HasTier(const WorkerDescription& worker, Tier tier) {
+  for (const TierBudget& budget : worker.budgets()) {
+    if (budget.tier() == tier && budget.bytes() > 0) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -65,6 +85,20 @@ absl::Status CheckHeads(const JobSpec& job,
             : absl::StrCat(worker.name(), ", ", worker.gpu().name()),
         ") takes up to ", HeadDimMax(worker.gpu(), type),
         "; use more heads, or workers on CPUs"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckNvme(const JobSpec& job,
+                       const std::vector<WorkerDescription>& workers) {
+  const std::string field = FieldOnNvme(job.memory());
+  if (field.empty()) return absl::OkStatus();
+  for (const WorkerDescription& worker : workers) {
+    if (worker.budgets().empty() || HasTier(worker, NVME)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        field, ": worker ", worker.name(),
+        " has no nvme tier; start it with --nvme DIRECTORY --nvme-size BYTES, "
+        "or use host"));
   }
   return absl::OkStatus();
 }

@@ -21,6 +21,10 @@ absl::Status CheckDevices(const std::vector<WorkerDescription>& workers);
 absl::Status CheckHeads(const JobSpec& job,
                         const std::vector<WorkerDescription>& workers);
 
+// InvalidArgument: something is to rest in the nvme tier, which a worker lacks.
+absl::Status CheckNvme(const JobSpec& job,
+                       const std::vector<WorkerDescription>& workers);
+
 }  // namespace troupe
 
 #endif  // TROUPE_SCHEDULER_PLANNER_CHECK_DEVICES_H_

@@ -8,6 +8,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/check_program.h"
 #include "proto/plan/mesh.h"
+#include "scheduler/planner/check_devices.h"
 #include "scheduler/planner/choose_backends.h"
 #include "scheduler/planner/resolve.h"
 #include "scheduler/simulate/gpu_scratch.h"
@@ -136,8 +137,10 @@ struct Remedy {
   double longer = 0;  // of the step's time, as predicted
 };
 
-// To keep less for backward, and to deal what replicas hold alike over them.
-std::vector<Remedy> RemediesFor(const JobSpec& job) {
+// To keep less for backward, to deal what replicas hold alike over them, and to
+// let the optimizer's states rest further down.
+std::vector<Remedy> RemediesFor(const JobSpec& job,
+                                const std::vector<WorkerDescription>& workers) {
   std::vector<Remedy> remedies;
   const std::string now = job.memory().recompute().mode();
   for (const char* const mode : {"selective", "full"}) {
@@ -157,6 +160,15 @@ std::vector<Remedy> RemediesFor(const JobSpec& job) {
     if (job.parallelism().zero() == 0) parallelism.clear_zero_size();
     parallelism.clear_reshard_after_forward();
   }
+  const std::string rests = job.memory().optimizer();
+  for (const char* const tier : {"host", "nvme"}) {
+    if (rests == "nvme" || rests == tier) continue;
+    Remedy& remedy = remedies.emplace_back();
+    remedy.change = absl::StrCat("memory.optimizer: ", tier);
+    remedy.job = job;
+    remedy.job.mutable_memory()->set_optimizer(tier);
+    if (!CheckNvme(remedy.job, workers).ok()) remedies.pop_back();
+  }
   return remedies;
 }
 
@@ -166,7 +178,7 @@ absl::StatusOr<std::string> RemediesThatFit(
     const Plan& plan, const std::vector<WorkerDescription>& workers,
     const BuildPlan& build) {
   std::vector<Remedy> fitting;
-  for (Remedy& remedy : RemediesFor(plan.job())) {
+  for (Remedy& remedy : RemediesFor(plan.job(), workers)) {
     const absl::StatusOr<JobSpec> resolved = ResolveJob(remedy.job);
     if (!resolved.ok()) continue;  // not with this schedule
     const absl::StatusOr<Plan> other = build(*resolved);

@@ -31,7 +31,7 @@ std::vector<Places> Holders(const Plan& plan) {
 }
 
 // Neighbouring replicas over whom units are dealt; nobody where none is.
-Group Dealt(const Plan& plan) {
+Group DealtGroup(const Plan& plan) {
   Group group;
   const int replicas = AxisSize(plan.mesh(), "data");
   const int ranks = std::min(replicas, ZeroSize(plan.job().parallelism()));
@@ -135,7 +135,7 @@ void LayGroups(Plan& plan) {
     at.set_place(p);
   }
   const std::vector<Places> holders = Holders(plan);
-  const Group dealt = Dealt(plan);
+  const Group dealt = DealtGroup(plan);
   for (int u = 0; u < plan.units_size(); ++u) {
     Placement placement;
     placement.set_unit(u);

@@ -94,6 +94,7 @@ absl::StatusOr<Plan> CompilePlan(const JobSpec& job,
                                             workers.begin() + ranks);
   RETURN_IF_ERROR(CheckDevices(used));
   RETURN_IF_ERROR(CheckHeads(resolved, used));
+  RETURN_IF_ERROR(CheckNvme(resolved, used));
   ASSIGN_OR_RETURN(Plan plan, BuildFitting(resolved, used, may_go_on));
   ChooseBackends(used, plan.mesh(), *plan.mutable_groups());
   plan.set_fingerprint(PlanFingerprint(plan));

@@ -1,6 +1,8 @@
 #include "scheduler/planner/resolve_memory.h"
 
 #include <set>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
@@ -38,9 +40,24 @@ absl::Status CheckUnits(const ModelSpec& model, const RecomputeSpec& spec) {
   return absl::OkStatus();
 }
 
+absl::Status ResolveTiers(MemorySpec& memory) {
+  if (!memory.has_optimizer()) memory.set_optimizer("device");
+  if (!memory.has_parameters()) memory.set_parameters("device");
+  if (!memory.has_gradients()) memory.set_gradients("device");
+  if (!memory.has_activations()) memory.set_activations("device");
+  const std::vector<std::string> tiers = {"device", "host", "nvme"};
+  RETURN_IF_ERROR(CheckName("memory.optimizer", memory.optimizer(), tiers));
+  RETURN_IF_ERROR(CheckName("memory.parameters", memory.parameters(), tiers));
+  RETURN_IF_ERROR(CheckName("memory.activations", memory.activations(), tiers));
+  // Each micro-batch adds to gradients: a disk would be read and written for
+  // each.
+  return CheckName("memory.gradients", memory.gradients(), {"device", "host"});
+}
+
 }  // namespace
 
 absl::Status ResolveMemory(const ModelSpec& model, MemorySpec& memory) {
+  RETURN_IF_ERROR(ResolveTiers(memory));
   RecomputeSpec& spec = *memory.mutable_recompute();
   const bool lists = spec.units_size() + spec.selective_units_size() > 0;
   if (!spec.has_mode()) spec.set_mode(lists ? kRecomputeList : "none");

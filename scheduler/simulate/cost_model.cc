@@ -9,12 +9,14 @@
 #include "proto/base/check.h"
 #include "proto/plan/at_rest.h"
 #include "proto/plan/groups.h"
+#include "proto/plan/lanes.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/ops/op_view.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
 #include "scheduler/simulate/gpu_link.h"
 #include "scheduler/simulate/stand_ins.h"
+#include "scheduler/simulate/tier_rates.h"
 
 namespace troupe {
 namespace {
@@ -23,8 +25,6 @@ constexpr double kBytesOfF32 = 4;
 // The calibration counts the masked half of the attention matrix, Work does
 // not.
 constexpr double kAttentionCountedInFull = 2;
-// A disk that a checkpoint may meet.
-constexpr double kSnapshotBytesPerSecond = 5e8;
 // Between hosts, where nothing measured the link: 10 Gbit/s Ethernet.
 constexpr double kNetworkLatencyUs = 30;
 constexpr double kNetworkBytesPerSecond = 1.1e9;
@@ -54,15 +54,6 @@ LinkRate NetworkOf(const WorkerDescription& worker) {
   return network;
 }
 
-// Bytes a second of a checkpoint's state, to the host or straight to a disk.
-double SnapshotRate(const Calibration& calibration, bool copied,
-                    double memory) {
-  const double measured = copied ? calibration.host_bytes_per_second()
-                                 : calibration.nvme_bytes_per_second();
-  if (measured > 0) return measured;
-  return copied ? memory / 2 : kSnapshotBytesPerSecond;
-}
-
 // The same bytes over `rails` such links at once.
 LinkRate Times(LinkRate link, double rails) {
   link.set_bytes_per_second(link.bytes_per_second() * rails);
@@ -78,13 +69,14 @@ CostModel::CostModel(const Plan& plan,
   CHECK_GE(workers.size(), static_cast<size_t>(ranks));
   const std::vector<WorkerDescription> used(workers.begin(),
                                             workers.begin() + ranks);
-  seats_ = SeatsOf(used);
+  seats_ = SeatsOf(used, WorksOnHost(plan) ? 2 : 1);
   std::map<std::string, HostLoad> hosts;
   for (const WorkerDescription& worker : used) {
     HostLoad& host = hosts[worker.host()];
     host.ranks += 1;
     host.cores = std::max(host.cores, worker.host_cores());
   }
+  const bool tiers = UsesLowerTiers(plan);
   std::map<std::string, int> machines;
   const std::vector<int> stand_ins =
       StandIns(used, ComputeType(plan.job().training()));
@@ -98,14 +90,15 @@ CostModel::CostModel(const Plan& plan,
     const bool crowded = load.cores > 0 && load.ranks > copying;
     const double share =
         crowded ? static_cast<double>(copying) / load.ranks : 1;
-    const std::string look =
-        absl::StrCat(measured.SerializeAsString(), "/", worker.gpu().link(),
-                     "/", worker.network().SerializeAsString(), "/",
-                     worker.threads(), "/", share);
+    const std::string look = absl::StrCat(
+        measured.SerializeAsString(), "/", worker.gpu().link(), "/",
+        worker.network().SerializeAsString(), "/", worker.threads(), "/", share,
+        "/", tiers ? absl::StrCat(load.ranks, "/", load.cores) : "");
     const auto [found, is_new] =
         machines.try_emplace(look, static_cast<int>(machines_.size()));
     if (is_new) {
-      machines_.push_back(MachineOf(worker, measured, share));
+      machines_.push_back(
+          MachineOf(worker, measured, {.ranks = load.ranks, .share = share}));
     }
     machine_of_.push_back(found->second);
     peak_ += PeakOf(r, worker);
@@ -128,13 +121,15 @@ CostModel::CostModel(const Plan& plan,
 
 CostModel::Machine CostModel::MachineOf(const WorkerDescription& worker,
                                         const Calibration& measured,
-                                        double communication_share) const {
+                                        const Company& company) const {
   Machine machine;
   machine.measured = !measured.matmul().empty();
   machine.calibration = CompletedCalibration(measured);
   machine.scale = std::max(1.0, static_cast<double>(worker.threads())) /
                   machine.calibration.threads();
-  machine.communication_share = communication_share;
+  machine.communication_share = company.share;
+  machine.tiers = TierRatesOf(worker, machine.calibration,
+                              {.scale = machine.scale, .ranks = company.ranks});
   machine.network = NetworkOf(worker);
   machine.nccl =
       NcclLinkOf(worker.gpu()).value_or(machine.calibration.loopback());
@@ -255,14 +250,32 @@ Cost CostModel::StateCost(int rank, const Instruction& instruction) const {
     // Weights, gradients and moments are each read and written; in bf16 a
     // copy half as large is written too.
     const double copy = HasMasterWeights(training) ? 0.5 : 0;
+    const bool on_host =
+        KindOfLane(plan_.lanes(), instruction.lane()) == Lane::HOST;
     cost.optimizer =
         (2 * (2 + moments) + copy) * bytes /
-        (machine.calibration.optimizer_bytes_per_second() * machine.scale);
+        (on_host ? machine.tiers.optimizer
+                 : machine.calibration.optimizer_bytes_per_second() *
+                       machine.scale);
   } else if (instruction.kind() == Instruction::SNAPSHOT) {
     const bool copied = plan_.job().checkpoint().background();
-    cost.elementwise = (1 + moments) * bytes /
-                       SnapshotRate(machine.calibration, copied, memory);
+    cost.elementwise =
+        (1 + moments) * bytes /
+        (copied ? machine.tiers.copies : machine.tiers.checkpoint);
   }
+  return cost;
+}
+
+Cost CostModel::MoveCost(const Machine& machine,
+                         const Instruction& move) const {
+  const bool disk = KindOfLane(plan_.lanes(), move.lane()) == Lane::IO;
+  // Nothing is used on a disk: what is fetched comes from there.
+  const bool reads = move.kind() == Instruction::FETCH;
+  const double rate = !disk   ? machine.tiers.copies
+                      : reads ? machine.tiers.nvme_reads
+                              : machine.tiers.nvme_writes;
+  Cost cost;
+  cost.moving = static_cast<double>(move.operands(0).bytes()) / rate;
   return cost;
 }
 
@@ -375,6 +388,10 @@ Cost CostModel::CostOf(int rank, const Instruction& instruction) const {
     case Instruction::STEP:
     case Instruction::SNAPSHOT:
       cost = StateCost(rank, instruction);
+      break;
+    case Instruction::FETCH:
+    case Instruction::EVICT:
+      cost = MoveCost(at, instruction);
       break;
     default:
       CHECK(false) << "no cost known for "

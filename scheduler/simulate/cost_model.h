@@ -11,6 +11,9 @@
 //   optimizer         bytes of parameters, gradients and moments over its rate
 //   collective        a ring over the slowest link of the group (rates.h)
 //   SEND, RECV        latency + bytes / bandwidth of the link between the two
+//   FETCH, EVICT      bytes over the rate of copies between device and host, or
+//                     of the disk's reads or writes, which the ranks of a host
+//                     share
 //   synthetic units   the time that the job gives them
 //   every other       the overhead of a lane
 //
@@ -35,6 +38,7 @@
 #include "scheduler/simulate/product_rates.h"
 #include "scheduler/simulate/rates.h"
 #include "scheduler/simulate/seats.h"
+#include "scheduler/simulate/tier_rates.h"
 
 namespace troupe {
 
@@ -45,11 +49,12 @@ struct Cost {
   double elementwise = 0;  // norms, activations, loss, copies: memory-bound
   double optimizer = 0;
   double communication = 0;
+  double moving = 0;   // between tiers of memory
   double waiting = 0;  // takes no processor
   double overhead = 0;
   double total() const {
     return matmul + attention + elementwise + optimizer + communication +
-           waiting + overhead;
+           moving + waiting + overhead;
   }
 };
 
@@ -89,20 +94,26 @@ class CostModel {
     bool measured = false;  // it sent a calibration
     double scale = 1;       // by threads, from what was measured to what it has
     double communication_share = 1;
+    TierRates tiers;
     LinkRate network;                    // to other hosts
     LinkRate nccl;                       // to GPUs of this host
     std::vector<ProductRates> products;  // by unit
     AttentionFlopsPerSecond attention;
   };
 
+  // Ranks on the same host.
+  struct Company {
+    int ranks = 1;
+    double share = 1;  // of the cores that copy between ranks
+  };
   Machine MachineOf(const WorkerDescription& worker,
-                    const Calibration& measured,
-                    double communication_share) const;
+                    const Calibration& measured, const Company& company) const;
   double PeakOf(int rank, const WorkerDescription& worker) const;
   const Machine& At(int rank) const { return machines_[machine_of_.at(rank)]; }
   Cost PassCost(const Machine& machine, const Instruction& instruction) const;
   Cost StateCost(int rank, const Instruction& instruction) const;
   Cost CollectiveCost(int rank, const Instruction& instruction) const;
+  Cost MoveCost(const Machine& machine, const Instruction& move) const;
   Cost TransferCost(int rank, const Instruction& instruction) const;
   int64_t GradientBytes(int rank, const Instruction& instruction) const;
   const LinkRate& LocalLink(int rank, const Group::Carrier& carrier) const;

@@ -135,11 +135,12 @@ std::string Remarks(const Plan& plan, const CostModel& costs,
 }
 
 // What ranks of a pipeline wait for each other, where more is lost so than by
-// communication.
-std::string BubbleText(const Plan& plan, const Prediction& prediction) {
+// communication and for tiers.
+std::string BubbleText(const Plan& plan, const Prediction& prediction,
+                       const std::vector<Usage>& usages) {
   double exposed = 0;
-  for (const RankPrediction& rank : prediction.ranks()) {
-    exposed += rank.exposed_communication_seconds();
+  for (const Usage& usage : usages) {
+    exposed += usage.exposed_seconds + usage.tier_seconds;
   }
   exposed /= prediction.ranks_size() * prediction.step_seconds();
   const double waits = prediction.bubble_of_total() - exposed;
@@ -164,8 +165,10 @@ void SetBubble(Prediction& prediction) {
   prediction.set_bubble_of_ideal(idle / busy);
 }
 
+// `usages` by rank.
 std::string LimitedBy(const Plan& plan, const CostModel& costs,
-                      const Prediction& prediction) {
+                      const Prediction& prediction,
+                      const std::vector<Usage>& usages) {
   const RankPrediction* busiest = &prediction.ranks(0);
   for (const RankPrediction& rank : prediction.ranks()) {
     if (rank.compute_seconds() > busiest->compute_seconds()) busiest = &rank;
@@ -180,8 +183,20 @@ std::string LimitedBy(const Plan& plan, const CostModel& costs,
         "computes",
         100 * exposed, 100 * compute);
   }
+  const double tiers = usages[busiest->rank()].tier_seconds / step;
+  if (tiers > compute) {
+    return absl::StrFormat(
+        "tiers of memory: %.0f %% of the step waits for what moves between "
+        "them or for the optimizer on the host, %.0f %% computes",
+        100 * tiers, 100 * compute);
+  }
   const Share largest = LargestShare(plan, costs, busiest->rank());
-  return BubbleText(plan, prediction) +
+  return BubbleText(plan, prediction, usages) +
+         (tiers < kBubbleWorthSaying
+              ? ""
+              : absl::StrFormat("tiers of memory: %.0f %% of the step waits "
+                                "for them; ",
+                                100 * tiers)) +
          absl::StrFormat(
              "compute: %.0f %% of the step; largest share: %s, %.0f %%",
              100 * compute, largest.name, 100 * compute * largest.part);
@@ -189,7 +204,7 @@ std::string LimitedBy(const Plan& plan, const CostModel& costs,
 
 // Of all ranks that do the same, on machines that are alike.
 RankPrediction PredictRank(const Plan& plan, const WorkerDescription& worker,
-                           const RankTimes& times) {
+                           const RankTimes& times, const Usage& usage) {
   const Role& role = RoleOf(plan, times.rank);
   RankPrediction prediction;
   for (MemoryItem& item : MemoryItems(role)) {
@@ -210,7 +225,6 @@ RankPrediction PredictRank(const Plan& plan, const WorkerDescription& worker,
   }
   prediction.set_peak_bytes(peak);
   prediction.set_bytes_sent_per_step(BytesSent(plan, times.rank));
-  const Usage usage = UsageOf(TrainProgram(role), plan.lanes(), times);
   prediction.set_compute_seconds(usage.compute_seconds);
   prediction.set_exposed_communication_seconds(usage.exposed_seconds);
   return prediction;
@@ -224,10 +238,16 @@ Prediction Predict(const Plan& plan,
   const SteadyStep step = PredictStep(plan, workers);
   Prediction prediction;
   std::vector<RankPrediction> alike;
+  std::vector<Usage> usages_alike;
   for (const RankTimes& times : step.ranks) {
-    alike.push_back(PredictRank(plan, workers[times.rank], times));
+    usages_alike.push_back(
+        UsageOf(TrainProgram(RoleOf(plan, times.rank)), plan.lanes(), times));
+    alike.push_back(
+        PredictRank(plan, workers[times.rank], times, usages_alike.back()));
   }
+  std::vector<Usage> usages;
   for (size_t r = 0; r < step.like.size(); ++r) {
+    usages.push_back(usages_alike[step.like[r]]);
     RankPrediction& rank = *prediction.add_ranks() = alike[step.like[r]];
     rank.set_rank(static_cast<int>(r));
     *rank.mutable_budgets() = workers[r].budgets();
@@ -252,7 +272,7 @@ Prediction Predict(const Plan& plan,
   if (const auto pace = PaceOf(machines); pace.has_value()) {
     *prediction.mutable_machine() = *pace;
   }
-  prediction.set_limited_by(LimitedBy(plan, costs, prediction) +
+  prediction.set_limited_by(LimitedBy(plan, costs, prediction, usages) +
                             Remarks(plan, costs, workers));
   return prediction;
 }

@@ -54,10 +54,11 @@ Seats Seats::Of(const RankClasses& classes) const {
 double Seats::FairShare(int rank) const {
   const int processor = ranks.at(rank).processor;
   if (processor == kOwn) return 1;
-  return processors[processor].cores / processors[processor].wanted;
+  const Crowded& crowded = processors[processor];
+  return std::min(1.0, crowded.cores / crowded.wanted);
 }
 
-Seats SeatsOf(const std::vector<WorkerDescription>& workers) {
+Seats SeatsOf(const std::vector<WorkerDescription>& workers, int lanes) {
   std::map<Place, Demand> demands;
   for (const WorkerDescription& worker : workers) {
     Demand& demand = demands[PlaceOf(worker)];
@@ -68,7 +69,8 @@ Seats SeatsOf(const std::vector<WorkerDescription>& workers) {
   Seats seats;
   for (const WorkerDescription& worker : workers) {
     Demand& demand = demands[PlaceOf(worker)];
-    const bool crowded = demand.cores > 0 && demand.wanted > demand.cores;
+    const double at_once = demand.wanted * (worker.has_gpu() ? 1 : lanes);
+    const bool crowded = demand.cores > 0 && at_once > demand.cores;
     if (crowded && demand.processor == Seats::kOwn) {
       demand.processor = static_cast<int>(seats.processors.size());
       seats.processors.push_back(

@@ -34,7 +34,8 @@ struct Seats {
 
 // workers[r] fills rank r. Only processors that are wanted more than there is
 // of them are listed; a host that did not say how many cores it has is none.
-Seats SeatsOf(const std::vector<WorkerDescription>& workers);
+// `lanes`: that compute at once on the cores of a worker without a GPU.
+Seats SeatsOf(const std::vector<WorkerDescription>& workers, int lanes = 1);
 
 }  // namespace troupe
 

@@ -131,7 +131,9 @@ SteadyStep PredictStep(const Plan& plan,
   const auto effort = [&](int rank, const Instruction& instruction) {
     const Cost cost = costs.CostOf(rank, instruction);
     const Lane::Kind lane = KindOfLane(plan.lanes(), instruction.lane());
-    const bool computes = lane == Lane::COMPUTE || lane == Lane::HOST;
+    // Beside a GPU, the host's cores are there for the lanes of the host.
+    const bool computes = lane == Lane::COMPUTE ||
+                          (lane == Lane::HOST && !workers[rank].has_gpu());
     const double other = computes ? cost.waiting : cost.total();
     return Effort{.compute_ns = Nanoseconds(cost.total() - other),
                   .other_ns = Nanoseconds(other)};

@@ -18,8 +18,14 @@
 namespace troupe {
 
 Plan ExamplePlan(const JobSpec& job) {
-  absl::StatusOr<Plan> plan =
-      CompilePlan(job, ExampleWorkers(RanksNeeded(job)));
+  std::vector<WorkerDescription> workers = ExampleWorkers(RanksNeeded(job));
+  const MemorySpec& memory = job.memory();
+  const bool tiers = memory.has_optimizer() || memory.has_parameters() ||
+                     memory.has_gradients() || memory.has_activations();
+  for (WorkerDescription& worker : workers) {
+    if (tiers) worker.clear_budgets();
+  }
+  absl::StatusOr<Plan> plan = CompilePlan(job, workers);
   CHECK_OK(plan.status());
   return *std::move(plan);
 }

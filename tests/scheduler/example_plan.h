@@ -12,7 +12,8 @@
 
 namespace troupe {
 
-// Compiled and checked.
+// Compiled and checked. A job that says what rests in which tier has workers
+// with as much of each as it takes.
 Plan ExamplePlan(const JobSpec& job);
 
 // After the passes up to and including this one; "": before the first.

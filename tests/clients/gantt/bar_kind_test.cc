@@ -23,6 +23,8 @@ TEST(BarKind, InstructionsThatLookAlike) {
   EXPECT_EQ(KindOf(Instruction::RECV), BarKind::kTransfer);
   EXPECT_EQ(KindOf(Instruction::REDUCE_SCALARS), BarKind::kCollective);
   EXPECT_EQ(KindOf(Instruction::GRAD_NORM), BarKind::kStep);
+  EXPECT_EQ(KindOf(Instruction::FETCH), BarKind::kMove);
+  EXPECT_EQ(KindOf(Instruction::EVICT), BarKind::kMove);
   EXPECT_EQ(KindOf(Instruction::SNAPSHOT), BarKind::kOther);
   // Whatever comes later is drawn too.
   EXPECT_EQ(KindOf(Instruction::KIND_UNSPECIFIED), BarKind::kOther);

@@ -176,13 +176,15 @@ const Fault kFaults[] = {
      "does not make its unit's parameters whole", 1},
     {"a scatter that says to write over the slice",
      [](Plan& p) {
-       for (Instruction::Operand& operand :
-            *FirstOf(p, Instruction::SCATTER_GRADS, 1).mutable_operands()) {
-         if (operand.part() != Instruction::SLICE) continue;
-         operand.set_access(Instruction::WRITE);
+       for (Instruction& scatter : *Train(p).mutable_instructions()) {
+         if (scatter.kind() != Instruction::SCATTER_GRADS) continue;
+         for (Instruction::Operand& operand : *scatter.mutable_operands()) {
+           if (operand.part() != Instruction::SLICE) continue;
+           operand.set_access(Instruction::WRITE);
+         }
        }
      },
-     "does not scatter its unit's gradients", 2},
+     "in device anew, to which T u", 2},
     {"slices of two units summed as one range",
      [](Plan& p) {
        RemoveFirst(p, Instruction::REDUCE_GRADS, 2);

@@ -41,7 +41,7 @@ const Fault kFaults[] = {
      [](Plan& p) { p.mutable_lanes(1)->set_name(p.lanes(0).name()); },
      "two lanes are named \"COMPUTE\""},
     {"plan without lanes", [](Plan& p) { p.clear_lanes(); },
-     "L m0: is on lane 7 of 0"},
+     "L m0: is on lane 12 of 0"},
     {"no unit", [](Plan& p) { At(p, 0, "W u1 m0").clear_unit(); },
      "has no unit"},
     {"unit elsewhere", [](Plan& p) { At(p, 0, "W u1 m0").set_unit(9); },

@@ -77,7 +77,7 @@ TEST(DeclareBuffers, IsTheTableOfTheReference) {
       {"A g0", "totals*SCALARS"},
       {"O u2",
        "weight_gradients*PARAMETER_GRADIENTS(2) totals<SCALARS "
-       "moments*OPTIMIZER_STATE(2) weights>PARAMETERS(2) "
+       "moments*OPTIMIZER_STATE(2) weights*PARAMETERS(2) "
        "scratch>WORKSPACE"},
   };
   for (const auto& row : rows) {

@@ -36,12 +36,12 @@ TEST(Draft, PartsAreDealtToWhoHasThem) {
   const Draft draft = ExampleDraft(ExampleJob({.data = 3}), "");
   Program program;
   DealParts(draft.plan, draft.plan.roles(0).placements(1),
-            Instruction::SNAPSHOT, program);
+            {Instruction::SNAPSHOT, LaneFor(Instruction::SNAPSHOT)}, program);
   EXPECT_EQ(ProgramText(program), "K u1 g0\n");
   const Draft alone = ExampleDraft(ExampleJob({}), "");
   program.Clear();
   DealParts(alone.plan, alone.plan.roles(0).placements(1),
-            Instruction::GRAD_NORM, program);
+            {Instruction::GRAD_NORM, LaneFor(Instruction::GRAD_NORM)}, program);
   EXPECT_EQ(ProgramText(program), "N u1\n");
 }
 

@@ -1,0 +1,197 @@
+#include "scheduler/passes/move_between_tiers.h"
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "proto/plan/buffer_kind.h"
+#include "proto/plan/check_program.h"
+#include "proto/plan/memory.h"
+#include "proto/plan/operand.h"
+#include "proto/plan/program_text.h"
+#include "scheduler/passes/passes.h"
+#include "scheduler/planner/resolve.h"
+#include "scheduler/planner/start_draft.h"
+#include "tests/scheduler/example_plan.h"
+
+namespace troupe {
+namespace {
+
+JobSpec Job(const std::string& tier, bool clips = false) {
+  JobSpec job = ExampleJob({.blocks = 1});
+  job.mutable_memory()->set_optimizer(tier);
+  job.mutable_training()->set_gradient_clipping(clips ? 1 : 0);
+  return job;
+}
+
+std::string Step(const JobSpec& job) {
+  return ProgramWords(ExampleDraft(job, "move between tiers").plan, 0,
+                      Program::TRAIN);
+}
+
+// "PARAMETERS u1: device to host", by index.
+std::map<int, std::string> MovesOf(const Program& program) {
+  std::map<int, std::string> moves;
+  for (int i = 0; i < program.instructions_size(); ++i) {
+    const Instruction& move = program.instructions(i);
+    if (!IsMove(move.kind())) continue;
+    const Buffer& from = program.buffers(move.operands(0).buffer());
+    const Buffer& to = program.buffers(move.operands(1).buffer());
+    moves[i] =
+        absl::StrCat(Buffer::Kind_Name(from.kind()), " u", from.unit(), ": ",
+                     TierText(TierOf(from)), " to ", TierText(TierOf(to)));
+  }
+  return moves;
+}
+
+std::vector<std::string> MovesOfUnit(const JobSpec& job, int unit) {
+  Plan plan = ExamplePlan(job);
+  std::vector<std::string> moves;
+  const Program& train = ProgramOf(plan, 0, Program::TRAIN);
+  for (const auto& [index, text] : MovesOf(train)) {
+    if (train.instructions(index).unit() == unit) moves.push_back(text);
+  }
+  return moves;
+}
+
+TEST(MoveBetweenTiers, NothingMovesWhereAllRestsOnTheDevice) {
+  EXPECT_EQ(Step(Job("device")).find_first_of("PE"), std::string::npos);
+}
+
+// The weights and gradients come down, the weights go back; the step runs as
+// soon as its unit's gradients are there.
+TEST(MoveBetweenTiers, AStepOnTheHostStandsBetweenItsMoves) {
+  EXPECT_EQ(Step(Job("host")),
+            "L m0 | F u0 m0 | F u1 m0 | F u2 m0 | I u2 m0 | W u2 m0 | P u2 | "
+            "P u2 | O u2 | E u2 | I u1 m0 | W u1 m0 | P u1 | P u1 | O u1 | "
+            "E u1 | W u0 m0 | P u0 | P u0 | O u0 | E u0 | N u2 | N u1 | N u0");
+  EXPECT_EQ(MovesOfUnit(Job("host"), 1),
+            (std::vector<std::string>{"PARAMETERS u1: device to host",
+                                      "PARAMETER_GRADIENTS u1: device to host",
+                                      "PARAMETERS u1: host to device"}));
+}
+
+TEST(MoveBetweenTiers, WhatRestsOnADiskComesAndGoesByTheHost) {
+  EXPECT_EQ(MovesOfUnit(Job("nvme"), 1),
+            (std::vector<std::string>{"PARAMETERS u1: device to host",
+                                      "PARAMETER_GRADIENTS u1: device to host",
+                                      "OPTIMIZER_STATE u1: nvme to host",
+                                      "PARAMETERS u1: host to device",
+                                      "OPTIMIZER_STATE u1: host to nvme"}));
+}
+
+// In bf16 weights are made of the master's, and only go up.
+TEST(MoveBetweenTiers, WhatIsWrittenAnewIsNotFetched) {
+  JobSpec job = Job("host");
+  job.mutable_training()->set_precision("bf16");
+  EXPECT_EQ(MovesOfUnit(job, 1),
+            (std::vector<std::string>{"PARAMETER_GRADIENTS u1: device to host",
+                                      "PARAMETERS u1: host to device"}));
+}
+
+// The norm is fetched once, for all steps.
+TEST(MoveBetweenTiers, WhatFollowingStepsReadIsFetchedOnce) {
+  EXPECT_EQ(Step(Job("host", /*clips=*/true)),
+            "L m0 | F u0 m0 | F u1 m0 | F u2 m0 | I u2 m0 | W u2 m0 | I u1 m0 "
+            "| W u1 m0 | W u0 m0 | N u2 | N u1 | N u0 | P u0 | P | P u0 | O u0 "
+            "| E u0 | P u1 | P u1 | O u1 | E u1 | P u2 | P u2 | O u2 | E u2");
+}
+
+TEST(MoveBetweenTiers, CopiesAreNumberedAndCounted) {
+  Plan plan = ExamplePlan(Job("nvme"));
+  std::set<std::string> names;
+  for (const Buffer& buffer : ProgramOf(plan, 0, Program::TRAIN).buffers()) {
+    if (!IsFetched(buffer)) continue;
+    EXPECT_FALSE(OutlivesProgram(buffer));
+    EXPECT_EQ(plan.roles(0).slots(buffer.slot()).item(), "fetched");
+    EXPECT_TRUE(names
+                    .insert(absl::StrCat(buffer.kind(), " ", buffer.unit(), " ",
+                                         buffer.copy()))
+                    .second);
+  }
+  EXPECT_FALSE(names.empty());
+}
+
+// Where the optimizer leaves gradients as they are, a step begins them anew.
+TEST(MoveBetweenTiers, TheFirstPassOfAStepWritesGradients) {
+  JobSpec job = ExampleJob({.micro_batches = 2, .blocks = 1});
+  const auto accesses = [&job] {
+    Plan plan = ExamplePlan(job);
+    std::string marks;
+    for (const Instruction& pass :
+         ProgramOf(plan, 0, Program::TRAIN).instructions()) {
+      for (const Instruction::Operand& operand : pass.operands()) {
+        if (pass.unit() != 1 ||
+            operand.part() != Instruction::WEIGHT_GRADIENTS) {
+          continue;
+        }
+        marks += "<>*!"[operand.access()];
+      }
+    }
+    return marks;  // two passes, the norm, the step
+  };
+  EXPECT_EQ(accesses(), "!*<*");
+  job.mutable_memory()->set_optimizer("host");
+  EXPECT_EQ(accesses(), ">*<<");
+}
+
+// Two units' states are in the host's memory at once, or three: one that comes,
+// one in use, one that goes.
+TEST(MoveBetweenTiers, ThereIsRoomToComeAndToGo) {
+  for (const bool clips : {false, true}) {
+    const auto fetched = [clips](int blocks) {
+      JobSpec job = ExampleJob({.blocks = blocks});
+      job.mutable_memory()->set_optimizer("nvme");
+      job.mutable_training()->set_gradient_clipping(clips ? 1 : 0);
+      int64_t bytes = 0;
+      for (const MemoryItem& item : MemoryItems(ExamplePlan(job).roles(0))) {
+        if (item.tier() == HOST && item.item() == "fetched") {
+          bytes += item.bytes();
+        }
+      }
+      return bytes;
+    };
+    // However many units follow each other.
+    EXPECT_EQ(fetched(8), fetched(16)) << clips;
+    EXPECT_GT(fetched(8), 0);
+  }
+}
+
+// All that can be planned together trains by a plan that passes every check.
+TEST(MoveBetweenTiers, EveryCombinationIsChecked) {
+  for (const char* const tier : {"host", "nvme"}) {
+    for (const char* const precision : {"f32", "bf16"}) {
+      for (const char* const schedule :
+           {"1f1b", "gpipe", "interleaved_1f1b", "zb_h1", "zb_h2", "zb_v",
+            "chimera", "pipedream", "pipedream_2bw"}) {
+        for (int zero = 0; zero <= 3; ++zero) {
+          for (const double clipping : {0.0, 1.0}) {
+            JobSpec job =
+                ExampleJob({.data = 2, .micro_batches = 4, .blocks = 6});
+            job.mutable_memory()->set_optimizer(tier);
+            job.mutable_training()->set_precision(precision);
+            job.mutable_training()->set_gradient_clipping(clipping);
+            job.mutable_parallelism()->set_zero(zero);
+            job.mutable_parallelism()->set_pipeline(2);
+            job.mutable_parallelism()->set_pipeline_schedule(schedule);
+            job.mutable_checkpoint()->set_directory("checkpoints");
+            const absl::StatusOr<JobSpec> resolved = ResolveJob(job);
+            if (!resolved.ok()) continue;  // asynchronous ones do not clip
+            absl::StatusOr<Draft> draft = StartDraft(*resolved);
+            if (!draft.ok()) continue;
+            RunPasses(*draft);
+            EXPECT_EQ(CheckPrograms(draft->plan), absl::OkStatus())
+                << tier << " " << precision << " " << schedule << " zero "
+                << zero << " clipping " << clipping;
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace troupe

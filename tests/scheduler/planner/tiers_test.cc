@@ -1,0 +1,128 @@
+// What the planner says of tiers of memory: fields, refusals, advice.
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "proto/plan/memory.h"
+#include "scheduler/planner/check_devices.h"
+#include "scheduler/planner/planner.h"
+#include "scheduler/planner/resolve.h"
+#include "tests/scheduler/example_plan.h"
+
+namespace troupe {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string ErrorOf(const MemorySpec& memory) {
+  JobSpec job = ExampleJob({});
+  *job.mutable_memory() = memory;
+  return std::string(ResolveJob(job).status().message());
+}
+
+TEST(Tiers, EveryFieldIsSet) {
+  const MemorySpec memory = ResolveJob(ExampleJob({}))->memory();
+  EXPECT_EQ(memory.optimizer(), "device");
+  EXPECT_EQ(memory.parameters(), "device");
+  EXPECT_EQ(memory.gradients(), "device");
+  EXPECT_EQ(memory.activations(), "device");
+}
+
+TEST(Tiers, RefusesOtherNames) {
+  MemorySpec memory;
+  memory.set_optimizer("hots");
+  EXPECT_THAT(ErrorOf(memory),
+              AllOf(HasSubstr("memory.optimizer: "), HasSubstr("host")));
+  memory.set_optimizer("nvme");
+  EXPECT_EQ(ErrorOf(memory), "");
+  memory.set_gradients("nvme");
+  EXPECT_THAT(ErrorOf(memory),
+              AllOf(HasSubstr("memory.gradients: "), HasSubstr("host")));
+}
+
+void AddBudget(Tier tier, int64_t bytes, WorkerDescription& worker) {
+  TierBudget& budget = *worker.add_budgets();
+  budget.set_tier(tier);
+  budget.set_bytes(bytes);
+}
+
+TEST(Tiers, RefusesADiskThatAWorkerLacks) {
+  JobSpec job = ExampleJob({.data = 2});
+  job.mutable_memory()->set_optimizer("nvme");
+  std::vector<WorkerDescription> workers = ExampleWorkers(2);
+  for (WorkerDescription& worker : workers) {
+    AddBudget(HOST, 1 << 30, worker);
+  }
+  AddBudget(NVME, 1 << 30, workers[0]);
+  EXPECT_EQ(CompilePlan(job, workers).status(),
+            absl::InvalidArgumentError(
+                "memory.optimizer: worker worker-1 has no nvme tier; start it "
+                "with --nvme DIRECTORY --nvme-size BYTES, or use host"));
+  AddBudget(NVME, 1 << 30, workers[1]);
+  EXPECT_EQ(CompilePlan(job, workers).status(), absl::OkStatus());
+}
+
+// A job of one rank, and whether it fits a worker.
+class Compiled {
+ public:
+  explicit Compiled(const char* optimizer) : job_(ExampleJob({.blocks = 6})) {
+    job_.mutable_memory()->set_optimizer(optimizer);
+  }
+
+  int64_t Need(Tier tier) const {
+    return BytesIn(ExamplePlan(job_).roles(0), tier);
+  }
+  absl::Status With(int64_t device, int64_t host, int64_t nvme) const {
+    std::vector<WorkerDescription> workers = ExampleWorkers(1);
+    workers[0].clear_budgets();
+    AddBudget(DEVICE, device, workers[0]);
+    AddBudget(HOST, host, workers[0]);
+    if (nvme > 0) AddBudget(NVME, nvme, workers[0]);
+    return CompilePlan(job_, workers).status();
+  }
+
+ private:
+  JobSpec job_;
+};
+
+TEST(Tiers, EachHasItsBudget) {
+  const Compiled nvme("nvme");
+  const int64_t device = nvme.Need(DEVICE);
+  const int64_t host = nvme.Need(HOST);
+  const int64_t disk = nvme.Need(NVME);
+  EXPECT_EQ(nvme.With(device, host, disk), absl::OkStatus());
+  EXPECT_THAT(std::string(nvme.With(device, host - 1, disk).message()),
+              AllOf(HasSubstr("host memory needs"), HasSubstr("fetched"),
+                    HasSubstr("(overflows here)")));
+  EXPECT_THAT(
+      std::string(nvme.With(device, host, disk - 1).message()),
+      AllOf(HasSubstr("nvme memory needs"), HasSubstr("optimizer_moments")));
+}
+
+// The device has room for all but the states.
+TEST(Tiers, AdvisesThemWhereTheyFit) {
+  const Compiled device("device");
+  const Compiled host("host");
+  const Compiled nvme("nvme");
+  const int64_t room = host.Need(DEVICE);
+  ASSERT_LT(room, device.Need(DEVICE));
+  EXPECT_THAT(std::string(device.With(room, host.Need(HOST), 0).message()),
+              AllOf(HasSubstr("memory.optimizer: host ("),
+                    HasSubstr("with which it fits"),
+                    Not(HasSubstr("memory.optimizer: nvme"))));
+  EXPECT_THAT(
+      std::string(
+          device.With(room, nvme.Need(HOST), nvme.Need(NVME)).message()),
+      AllOf(HasSubstr("memory.optimizer: nvme ("),
+            Not(HasSubstr("memory.optimizer: host"))));
+  // What is advised is taken.
+  EXPECT_EQ(host.With(room, host.Need(HOST), 0), absl::OkStatus());
+  EXPECT_EQ(nvme.With(room, nvme.Need(HOST), nvme.Need(NVME)),
+            absl::OkStatus());
+}
+
+}  // namespace
+}  // namespace troupe

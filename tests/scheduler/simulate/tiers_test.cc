@@ -1,0 +1,164 @@
+// What tiers of memory cost, from single moves to the sentence for people.
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "proto/plan/find_program.h"
+#include "proto/plan/operand.h"
+#include "scheduler/simulate/cost_model.h"
+#include "scheduler/simulate/prediction.h"
+#include "scheduler/simulate/rates.h"
+#include "scheduler/simulate/usage.h"
+#include "tests/scheduler/example_plan.h"
+#include "tests/scheduler/planned_lanes.h"
+
+namespace troupe {
+namespace {
+
+using ::testing::HasSubstr;
+
+JobSpec Job(const std::string& tier, int data = 1) {
+  JobSpec job = ExampleJob({.data = data, .micro_batches = 2, .blocks = 3});
+  job.mutable_memory()->set_optimizer(tier);
+  job.mutable_training()->set_gradient_clipping(0);
+  return job;
+}
+
+std::vector<WorkerDescription> Workers(int count) {
+  std::vector<WorkerDescription> workers = ExampleWorkers(count);
+  for (WorkerDescription& worker : workers) {
+    worker.clear_budgets();
+    Calibration& calibration = *worker.mutable_calibration();
+    calibration.set_host_bytes_per_second(2e9);
+    calibration.set_nvme_read_bytes_per_second(4e8);
+    calibration.set_nvme_write_bytes_per_second(1e8);
+  }
+  return workers;
+}
+
+// Seconds for each byte of the first move of this kind on the lane.
+double SecondsForByte(const Plan& plan,
+                      const std::vector<WorkerDescription>& workers,
+                      Instruction::Kind kind, const char* lane) {
+  const CostModel model(plan, workers);
+  for (const Instruction& move :
+       FindProgram(plan.roles(0), Program::TRAIN)->instructions()) {
+    if (move.kind() != kind || NameOfLane(plan.lanes(), move.lane()) != lane) {
+      continue;
+    }
+    return model.CostOf(0, move).moving /
+           static_cast<double>(move.operands(0).bytes());
+  }
+  ADD_FAILURE() << "nothing moves on " << lane;
+  return 0;
+}
+
+TEST(Tiers, AMoveHasTheRateOfItsWay) {
+  const Plan plan = ExamplePlan(Job("nvme"));
+  const auto workers = Workers(1);
+  EXPECT_DOUBLE_EQ(SecondsForByte(plan, workers, Instruction::FETCH, "TO_HOST"),
+                   1 / 2e9);
+  EXPECT_DOUBLE_EQ(
+      SecondsForByte(plan, workers, Instruction::EVICT, "TO_DEVICE"), 1 / 2e9);
+  EXPECT_DOUBLE_EQ(
+      SecondsForByte(plan, workers, Instruction::FETCH, "NVME_READS"), 1 / 4e8);
+  EXPECT_DOUBLE_EQ(
+      SecondsForByte(plan, workers, Instruction::EVICT, "NVME_WRITES"),
+      1 / 1e8);
+}
+
+TEST(Tiers, RanksOfAHostShareItsDisk) {
+  const Plan plan = ExamplePlan(Job("nvme", /*data=*/2));
+  EXPECT_DOUBLE_EQ(
+      SecondsForByte(plan, Workers(2), Instruction::FETCH, "NVME_READS"),
+      2 / 4e8);
+  auto apart = Workers(2);
+  apart[1].set_host("another");
+  EXPECT_DOUBLE_EQ(
+      SecondsForByte(plan, apart, Instruction::FETCH, "NVME_READS"), 1 / 4e8);
+}
+
+// Of a GPU worker the calibration's rate is the GPU's.
+TEST(Tiers, AStepOnTheHostHasTheRateOfItsCores) {
+  const Plan plan = ExamplePlan(Job("host"));
+  std::vector<WorkerDescription> workers = Workers(1);
+  const Program& train = *FindProgram(plan.roles(0), Program::TRAIN);
+  const Instruction& step = train.instructions(IndexOf(train, "O u1"));
+  const double bytes = 8 * 4.0 * plan.units(1).flat_elements();
+  EXPECT_DOUBLE_EQ(CostModel(plan, workers).CostOf(0, step).optimizer,
+                   bytes / 1e9);
+  workers[0].mutable_gpu()->set_uuid("x");
+  workers[0].mutable_calibration()->set_optimizer_bytes_per_second(1e12);
+  workers[0].set_host_cores(8);
+  EXPECT_DOUBLE_EQ(
+      CostModel(plan, workers).CostOf(0, step).optimizer,
+      bytes / (8 * DefaultCalibration().optimizer_bytes_per_second()));
+}
+
+InstructionTimes At(int64_t start, int64_t end) {
+  constexpr int64_t kMs = 1000000;
+  return {.start = start * kMs, .runs = start * kMs, .end = end * kMs};
+}
+
+TEST(Tiers, WhatNeitherComputesNorCommunicatesWaitsForThem) {
+  const Program program = *ParseProgram(
+      "F u0 m0\nE u0 m0\nR u0 g0\nP u1 @NVME_READS\n"
+      "O u1 @OPTIMIZER\nF u1 m0");
+  const Usage usage =
+      UsageOf(program, AllLanes(),
+              {.rank = 0,
+               .instructions = {At(0, 10), At(5, 14), At(12, 20), At(5, 25),
+                                At(25, 30), At(32, 40)}});
+  EXPECT_DOUBLE_EQ(usage.compute_seconds, 18e-3);
+  EXPECT_DOUBLE_EQ(usage.exposed_seconds, 8e-3);
+  // From 10 to 12 and from 20 to 30.
+  EXPECT_DOUBLE_EQ(usage.tier_seconds, 12e-3);
+}
+
+// On cores of its own a slow optimizer hides behind backward, in part; on one
+// core it takes turns with it.
+TEST(Tiers, TheHostsOptimizerRunsBesideBackward) {
+  std::vector<WorkerDescription> workers = Workers(1);
+  workers[0].mutable_calibration()->set_optimizer_bytes_per_second(1e8);
+  workers[0].set_host_cores(2);
+  const auto seconds = [&workers](const char* tier) {
+    return Predict(ExamplePlan(Job(tier)), workers).step_seconds();
+  };
+  const double two_cores = seconds("host");
+  EXPECT_LT(two_cores, seconds("device"));
+  workers[0].set_host_cores(1);
+  EXPECT_GT(seconds("host"), two_cores);
+}
+
+TEST(Tiers, ASlowDiskIsWhatLimits) {
+  std::vector<WorkerDescription> workers = Workers(1);
+  workers[0].mutable_calibration()->set_nvme_read_bytes_per_second(1e6);
+  const Prediction prediction = Predict(ExamplePlan(Job("nvme")), workers);
+  EXPECT_THAT(prediction.limited_by(), HasSubstr("tiers of memory: "));
+  // It is no communication.
+  EXPECT_EQ(prediction.ranks(0).exposed_communication_seconds(), 0);
+  EXPECT_THAT(Predict(ExamplePlan(Job("device")), workers).limited_by(),
+              ::testing::Not(HasSubstr("tiers of memory")));
+}
+
+TEST(Tiers, EachTiersMemoryIsPredicted) {
+  const Plan plan = ExamplePlan(Job("nvme"));
+  const Prediction prediction = Predict(plan, Workers(1));
+  int64_t on_disk = 0;
+  int64_t fetched = 0;
+  for (const MemoryItem& item : prediction.ranks(0).memory()) {
+    if (item.tier() == NVME) {
+      EXPECT_EQ(item.item(), "optimizer_moments");
+      on_disk += item.bytes();
+    }
+    if (item.tier() == HOST) {
+      EXPECT_EQ(item.item(), "fetched");
+      fetched += item.bytes();
+    }
+  }
+  EXPECT_GE(on_disk, 8 * plan.derived().parameters());
+  EXPECT_GT(fetched, 0);
+}
+
+}  // namespace
+}  // namespace troupe
