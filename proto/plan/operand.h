@@ -39,7 +39,8 @@ inline BytesUsed PlaceOf(const Instruction::Operand& operand,
                          const Buffer& buffer) {
   const BytesUsed bytes = BytesOf(operand, buffer);
   return {buffer.offset() + bytes.begin,
-          buffer.offset() + std::min(buffer.bytes(), SlotAligned(bytes.end))};
+          buffer.offset() +
+              std::min(buffer.bytes(), TierAligned(bytes.end, DEVICE))};
 }
 inline bool Covers(const BytesUsed& outer, const BytesUsed& inner) {
   return outer.begin <= inner.begin && inner.end <= outer.end;
