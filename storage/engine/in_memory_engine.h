@@ -31,7 +31,7 @@ struct InMemoryFaults {
   uint64_t shuffle_seed = 0;
 };
 
-class InMemoryEngine final : public IoEngine {
+class InMemoryEngine : public IoEngine {
  public:
   explicit InMemoryEngine(int depth, InMemoryFaults faults = {});
 

@@ -1,6 +1,7 @@
 #include "storage/spill/spill_header.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <random>
 
@@ -20,7 +21,7 @@ constexpr size_t kNameDigits = 8;
 constexpr absl::string_view kBegin = "troupe spill file ";
 constexpr absl::string_view kVersion = "1";
 constexpr absl::string_view kChecksum = ", crc32c ";
-constexpr size_t kClusterBytesMax = 128;
+constexpr size_t kNameBytesMax = 128;
 
 std::string Hex(uint32_t value) {
   return absl::StrCat(absl::Hex(value, absl::kZeroPad8));
@@ -30,8 +31,9 @@ std::string Hex(uint32_t value) {
 
 std::string SpillHeader(const SpillOwner& owner) {
   const std::string text = absl::StrCat(
-      kBegin, kVersion, ": cluster ", OneLine(owner.cluster, kClusterBytesMax),
-      ", job ", owner.job, ", rank ", owner.rank, ", ", ThisProcessName());
+      kBegin, kVersion, ": cluster ", OneLine(owner.cluster, kNameBytesMax),
+      ", job ", OneLine(owner.job, kNameBytesMax), ", rank ", owner.rank, ", ",
+      ThisProcessName());
   return absl::StrCat(text, kChecksum, Hex(Crc32c(text)));
 }
 

@@ -2,13 +2,13 @@
 // begins with, which says whose it is to people, too:
 //
 //   $ head -1 /nvme/troupe-spill-4f1c09a2
-//   troupe spill file 1: cluster 10.0.0.1:7777, job 7, rank 3, pid 17 on host7,
-//   crc32c 0fd1a29c                                            (on that line)
+//   troupe spill file 1: cluster 10.0.0.1:7777, job gpt, rank 3, pid 17 on
+//   host7, crc32c 0fd1a29c                                            (on that
+//   line)
 #ifndef TROUPE_STORAGE_SPILL_SPILL_HEADER_H_
 #define TROUPE_STORAGE_SPILL_SPILL_HEADER_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -22,7 +22,7 @@ inline constexpr size_t kSpillHeaderBytes = 4096;
 // scheduler's address, say.
 struct SpillOwner {
   std::string cluster;
-  int64_t job = 0;
+  std::string job;
   int rank = 0;
 };
 

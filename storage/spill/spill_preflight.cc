@@ -16,6 +16,7 @@
 #include "proto/base/status.h"
 #include "storage/disk/errno_status.h"
 #include "storage/spill/spill_file.h"
+#include "storage/spill/spill_queue.h"
 #include "storage/tier/allocator.h"
 
 namespace troupe {
@@ -33,17 +34,20 @@ class Trial {
       const SpillPreflightOptions& options) {
     const uint64_t bytes = std::min(kTrialBytes, options.bytes);
     ASSIGN_OR_RETURN(std::unique_ptr<SpillFile> file,
-                     SpillFile::Create(engine, {.directory = options.directory,
-                                                .bytes = options.bytes,
-                                                .owner = {"preflight"}}));
+                     SpillFile::Create({.directory = options.directory,
+                                        .bytes = options.bytes,
+                                        .owner = {"preflight"}}));
+    ASSIGN_OR_RETURN(std::unique_ptr<SpillQueue> queue,
+                     SpillQueue::Open(*file, engine));
     HostAllocator allocator;
     ASSIGN_OR_RETURN(void* const data, allocator.Allocate(bytes));
     return std::unique_ptr<Trial>(new Trial(engine, clock, std::move(file),
+                                            std::move(queue),
                                             static_cast<char*>(data), bytes));
   }
 
   ~Trial() {
-    file_.reset();
+    queue_.reset();
     engine_.ForgetMemory(data_);
     HostAllocator().Free(data_, bytes_);
   }
@@ -61,10 +65,11 @@ class Trial {
 
  private:
   Trial(IoEngine& engine, const Clock& clock, std::unique_ptr<SpillFile> file,
-        char* data, uint64_t bytes)
+        std::unique_ptr<SpillQueue> queue, char* data, uint64_t bytes)
       : engine_(engine),
         clock_(clock),
         file_(std::move(file)),
+        queue_(std::move(queue)),
         data_(data),
         bytes_(bytes) {
     // Bytes that a disk cannot compress.
@@ -75,12 +80,9 @@ class Trial {
   }
 
   absl::Status Start(IoKind kind, SpillRange range) {
-    const auto done = [this](const absl::Status& status) {
-      error_.Update(status);
-    };
-    char* const data = data_ + range.offset;
-    return kind == IoKind::kRead ? file_->Read(range, data, done)
-                                 : file_->Write(range, data, done);
+    return queue_->Start(
+        kind, range, data_ + range.offset,
+        [this](const absl::Status& status) { error_.Update(status); });
   }
 
   // All that is tried, in requests of so many bytes.
@@ -88,7 +90,7 @@ class Trial {
     for (uint64_t at = 0; at < bytes_; at += bytes) {
       RETURN_IF_ERROR(Start(kind, {at, std::min(bytes, bytes_ - at)}));
     }
-    file_->Drain();
+    queue_->Drain();
     return error_;
   }
 
@@ -111,7 +113,7 @@ class Trial {
       const int64_t begin = clock_.MonotonicNanos();
       const uint64_t block = i * 7919 % blocks;
       RETURN_IF_ERROR(Start(kind, {block * kIoAlignment, kIoAlignment}));
-      file_->Drain();
+      queue_->Drain();
       RETURN_IF_ERROR(error_);
       times.push_back(static_cast<double>(clock_.MonotonicNanos() - begin));
     }
@@ -122,7 +124,8 @@ class Trial {
 
   IoEngine& engine_;
   const Clock& clock_;
-  std::unique_ptr<SpillFile> file_;
+  const std::unique_ptr<SpillFile> file_;
+  std::unique_ptr<SpillQueue> queue_;
   char* const data_;
   const uint64_t bytes_;
   absl::Status error_;

@@ -25,6 +25,7 @@
 #include "proto/base/clock.h"
 #include "storage/engine/make_engine.h"
 #include "storage/spill/spill_file.h"
+#include "storage/spill/spill_queue.h"
 #include "storage/tier/allocator.h"
 #include "tests/bench/machine_span.h"
 
@@ -172,20 +173,20 @@ class SpillContestant {
         engine_(NewEngine(options)),
         moves_max_(2 * options.depth),
         buffers_(*engine_, moves_max_) {
-    auto file =
-        SpillFile::Create(*engine_, {.directory = options.dir,
-                                     .bytes = options.mebibytes * kPiece,
-                                     .owner = {.cluster = "tier_bench"}});
+    auto file = SpillFile::Create({.directory = options.dir,
+                                   .bytes = options.mebibytes * kPiece,
+                                   .owner = {.cluster = "tier_bench"}});
     CHECK_OK(file.status());
     file_ = *std::move(file);
+    queue_ = SpillQueue::Open(*file_, *engine_).value();
     for (uint64_t at = 0; at < file_->bytes(); at += kPiece) {
-      CHECK_OK(file_->Write({at, kPiece}, buffers_.at(0),
-                            [](const absl::Status& s) { CHECK_OK(s); }));
-      file_->Poll(absl::ZeroDuration());
+      CHECK_OK(queue_->Start(IoKind::kWrite, {at, kPiece}, buffers_.at(0),
+                             [](const absl::Status& s) { CHECK_OK(s); }));
+      queue_->Poll(absl::ZeroDuration());
     }
-    file_->Drain();
+    queue_->Drain();
   }
-  ~SpillContestant() { file_.reset(); }
+  ~SpillContestant() { queue_.reset(); }
 
   double BytesPerSecond(IoKind kind) {
     size_t ended = 0;
@@ -196,27 +197,25 @@ class SpillContestant {
     std::vector<size_t> free;
     for (int i = 0; i < moves_max_; ++i) free.push_back(i);
     return troupe::BytesPerSecond(
-        options_, {.start =
-                       [&](uint64_t offset) {
-                         const size_t buffer = free.back();
-                         free.pop_back();
-                         char* const data = buffers_.at(buffer);
-                         const auto ends = [&free, buffer,
-                                            done](const absl::Status& status) {
-                           free.push_back(buffer);
-                           done(status);
-                         };
-                         const SpillRange range = {offset, kPiece};
-                         CHECK_OK(kind == IoKind::kRead
-                                      ? file_->Read(range, data, ends)
-                                      : file_->Write(range, data, ends));
-                       },
-                   .wait =
-                       [&] {
-                         file_->Poll(absl::InfiniteDuration());
-                         return std::exchange(ended, 0);
-                       },
-                   .in_flight_max = moves_max_});
+        options_,
+        {.start =
+             [&](uint64_t offset) {
+               const size_t buffer = free.back();
+               free.pop_back();
+               char* const data = buffers_.at(buffer);
+               const auto ends = [&free, buffer,
+                                  done](const absl::Status& status) {
+                 free.push_back(buffer);
+                 done(status);
+               };
+               CHECK_OK(queue_->Start(kind, {offset, kPiece}, data, ends));
+             },
+         .wait =
+             [&] {
+               queue_->Poll(absl::InfiniteDuration());
+               return std::exchange(ended, 0);
+             },
+         .in_flight_max = moves_max_});
   }
 
  private:
@@ -225,6 +224,7 @@ class SpillContestant {
   const int moves_max_;
   const Buffers buffers_;
   std::unique_ptr<SpillFile> file_;
+  std::unique_ptr<SpillQueue> queue_;
 };
 
 double Median(std::vector<double> values) {
@@ -269,12 +269,10 @@ void Run(const Options& options) {
   }
   // The file that fio and the engine share is that of a spill file, too, so
   // that it goes whatever becomes of this process.
-  const std::unique_ptr<IoEngine> engine = NewEngine(options);
   SpillContestant spill(options);
-  auto shared =
-      SpillFile::Create(*engine, {.directory = options.dir,
-                                  .bytes = options.mebibytes * kPiece,
-                                  .owner = {.cluster = "tier_bench"}});
+  auto shared = SpillFile::Create({.directory = options.dir,
+                                   .bytes = options.mebibytes * kPiece,
+                                   .owner = {.cluster = "tier_bench"}});
   CHECK_OK(shared.status());
   const std::string& path = (*shared)->path();
   // Its blocks are made of the room that it took.

@@ -3,10 +3,12 @@
 #include <sys/stat.h>
 
 #include <cstring>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "storage/disk/file_lock.h"
+#include "storage/engine/in_memory_engine.h"
 #include "tests/storage/spill/spill_fixture.h"
 
 namespace troupe {
@@ -20,8 +22,7 @@ class SpillFileTest : public testing::Test {
   SpillFileOptions Options() const {
     return {.directory = dir_.path(),
             .bytes = kBytes,
-            .owner = {.cluster = "c", .job = 7, .rank = 3},
-            .piece_bytes = 2 * kPage};
+            .owner = {.cluster = "c", .job = "7", .rank = 3}};
   }
 
   TempDir dir_;
@@ -30,20 +31,20 @@ class SpillFileTest : public testing::Test {
 
 TEST_F(SpillFileTest, TakesItsRoomAtOnceAndGivesItBack) {
   {
-    const auto spill = MakeSpill(*engine_, Options());
+    Spill spill = MakeSpill(*engine_, Options());
     EXPECT_EQ(NamesIn(dir_.path()).size(), 1u);
     struct stat info;
-    ASSERT_EQ(stat(spill->path().c_str(), &info), 0);
+    ASSERT_EQ(stat(spill.path().c_str(), &info), 0);
     EXPECT_EQ(info.st_size, kSpillHeaderBytes + kBytes);
     EXPECT_GE(info.st_blocks * 512, kSpillHeaderBytes + kBytes);
-    EXPECT_TRUE(IsSpillHeader(ReadText(spill->path())));
-    EXPECT_TRUE(FileLock::IsHeld(spill->path()));
+    EXPECT_TRUE(IsSpillHeader(ReadText(spill.path())));
+    EXPECT_TRUE(FileLock::IsHeld(spill.path()));
   }
   EXPECT_EQ(NamesIn(dir_.path()), std::vector<std::string>());
 }
 
 TEST_F(SpillFileTest, ReadsWhatItWrote) {
-  const auto spill = MakeSpill(*engine_, Options());
+  Spill spill = MakeSpill(*engine_, Options());
   const SpillMemory out(kBytes, 1), in(kBytes, 2);
   // All at once, in ranges of many sizes, with and without known memory.
   for (const bool known : {false, true}) {
@@ -58,121 +59,155 @@ TEST_F(SpillFileTest, ReadsWhatItWrote) {
       uint64_t at = 0;
       for (const uint64_t pages : {1, 2, 3, 5, 1, 20}) {
         const SpillRange range = {at, pages * kPage};
-        const absl::Status begun =
-            kind == IoKind::kWrite ? spill->Write(range, out.data() + at, done)
-                                   : spill->Read(range, in.data() + at, done);
+        const absl::Status begun = spill.queue->Start(
+            kind, range, (kind == IoKind::kWrite ? out : in).data() + at, done);
         ASSERT_TRUE(begun.ok()) << begun;
         at += range.bytes;
       }
       ASSERT_EQ(at, kBytes);
-      EXPECT_EQ(spill->in_flight(), 6);
+      EXPECT_EQ(spill.queue->in_flight(), 6);
       EXPECT_EQ(ended, 0) << "callbacks run in Poll";
-      spill->Drain();
+      spill.queue->Drain();
       EXPECT_EQ(ended, 6);
     }
     EXPECT_TRUE(in == out);
   }
-  EXPECT_TRUE(IsSpillHeader(ReadText(spill->path()))) << "the header stays";
+  EXPECT_TRUE(IsSpillHeader(ReadText(spill.path()))) << "the header stays";
   engine_->ForgetMemory(in.data());
 }
 
 TEST_F(SpillFileTest, ReadsPartsAndSumsOfWhatItWrote) {
-  const auto spill = MakeSpill(*engine_, Options());
+  Spill spill = MakeSpill(*engine_, Options());
   const SpillMemory out(8 * kPage, 1), in(8 * kPage, 2);
-  ASSERT_TRUE(WriteNow(*spill, {0, 4 * kPage}, out.data()).ok());
-  ASSERT_TRUE(
-      WriteNow(*spill, {4 * kPage, 4 * kPage}, out.data() + 4 * kPage).ok());
-  ASSERT_TRUE(ReadNow(*spill, {0, 8 * kPage}, in.data()).ok());
+  ASSERT_TRUE(spill.Write({0, 4 * kPage}, out.data()).ok());
+  ASSERT_TRUE(spill.Write({4 * kPage, 4 * kPage}, out.data() + 4 * kPage).ok());
+  ASSERT_TRUE(spill.Read({0, 8 * kPage}, in.data()).ok());
   EXPECT_TRUE(in == out);
   memset(in.data(), 0, in.bytes());
-  ASSERT_TRUE(ReadNow(*spill, {2 * kPage, 4 * kPage}, in.data()).ok());
+  ASSERT_TRUE(spill.Read({2 * kPage, 4 * kPage}, in.data()).ok());
   EXPECT_EQ(memcmp(in.data(), out.data() + 2 * kPage, 4 * kPage), 0);
 }
 
-TEST_F(SpillFileTest, RefusesToReadWhatWasNotWrittenSo) {
-  const auto spill = MakeSpill(*engine_, Options());
-  const SpillMemory data(8 * kPage, 1);
-  const auto expect_refused = [&](SpillRange range, uint64_t where) {
-    EXPECT_TRUE(Fails(
-        ReadNow(*spill, range, data.data()),
-        absl::StatusCode::kFailedPrecondition,
-        {spill->path(), "were not written so", absl::StrCat("see ", where)}));
+TEST_F(SpillFileTest, IsZeroAtFirst) {
+  Spill spill = MakeSpill(*engine_, Options());
+  const SpillMemory zeros(8 * kPage, 0), in(8 * kPage, 2), out(kPage, 1);
+  memset(zeros.data(), 0, zeros.bytes());
+  ASSERT_TRUE(spill.Read({0, 8 * kPage}, in.data()).ok());
+  EXPECT_TRUE(in == zeros);
+  ASSERT_TRUE(spill.Write({3 * kPage, kPage}, out.data()).ok());
+  memcpy(zeros.data() + 3 * kPage, out.data(), kPage);
+  ASSERT_TRUE(spill.Read({0, 8 * kPage}, in.data()).ok());
+  EXPECT_TRUE(in == zeros) << "but what was written";
+}
+
+// Whoever orders the moves may use a queue for each thread.
+TEST_F(SpillFileTest, QueuesOfTwoThreadsMoveAtOnce) {
+  Spill spill = MakeSpill(*engine_, Options());
+  const SpillMemory out(kBytes, 1), in(kBytes, 2), later(kBytes / 2, 3);
+  ASSERT_TRUE(spill.Write({0, kBytes}, out.data()).ok());
+  std::thread reader([&] {
+    const auto engine = SmallEngine();
+    const auto queue = SpillQueue::Open(*spill.file, *engine).value();
+    for (int i = 0; i < 20; ++i) {
+      const absl::Status read =
+          queue->Now(IoKind::kRead, {kBytes / 2, kBytes / 2}, in.data());
+      EXPECT_TRUE(read.ok()) << read;
+    }
+  });
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_TRUE(spill.Write({0, kBytes / 2}, later.data()).ok());
+  }
+  reader.join();
+  EXPECT_EQ(memcmp(in.data(), out.data() + kBytes / 2, kBytes / 2), 0);
+  ASSERT_TRUE(spill.Read({0, kBytes}, in.data()).ok());
+  EXPECT_EQ(memcmp(in.data(), later.data(), kBytes / 2), 0);
+}
+
+TEST_F(SpillFileTest, AMoveEndsSoonAfterItIsToldToStop) {
+  Spill spill = MakeSpill(*engine_, Options());
+  const SpillMemory data(kBytes, 1);
+  // An engine whose disk answers when it is told to end only.
+  class Stuck final : public InMemoryEngine {
+   public:
+    Stuck() : InMemoryEngine(4) {}
+    std::vector<IoCompletion> Poll(absl::Duration timeout) override {
+      if (!cancelled_) return {};
+      return InMemoryEngine::Poll(timeout);
+    }
+    void Cancel() override {
+      cancelled_ = true;
+      InMemoryEngine::Cancel();
+    }
+
+   private:
+    bool cancelled_ = false;
   };
-  expect_refused({0, kPage}, 0);
-  ASSERT_TRUE(WriteNow(*spill, {0, 4 * kPage}, data.data()).ok());
-  expect_refused({0, 3 * kPage}, 4 * kPage);
-  expect_refused({kPage, kPage}, kPage);
-  expect_refused({0, 6 * kPage}, 4 * kPage);
-  // One page of the second piece: the first is still there.
-  ASSERT_TRUE(WriteNow(*spill, {3 * kPage, kPage}, data.data()).ok());
-  EXPECT_TRUE(ReadNow(*spill, {0, 2 * kPage}, data.data()).ok());
-  EXPECT_TRUE(ReadNow(*spill, {3 * kPage, kPage}, data.data()).ok());
-  expect_refused({0, 4 * kPage}, 2 * kPage);
-  // As long as a write is on its way there is nothing to read.
-  ASSERT_TRUE(
-      spill->Write({0, 2 * kPage}, data.data(), [](const absl::Status&) {})
-          .ok());
-  EXPECT_TRUE(absl::IsFailedPrecondition(
-      spill->Read({0, 2 * kPage}, data.data(),
-                  [](const absl::Status&) { ADD_FAILURE(); })));
+  Stuck stuck;
+  const auto queue = SpillQueue::Open(*spill.file, stuck, {.stopped = [] {
+                       return absl::AbortedError("why");
+                     }}).value();
+  EXPECT_EQ(queue->Now(IoKind::kWrite, {0, kBytes}, data.data()),
+            absl::AbortedError("why"));
+  EXPECT_TRUE(Fails(spill.Read({0, kPage}, data.data()),
+                    absl::StatusCode::kFailedPrecondition,
+                    {spill.path(), "a write of those at 0 has failed"}));
 }
 
 TEST_F(SpillFileTest, RefusesWhatIsNotInTheTier) {
-  const auto spill = MakeSpill(*engine_, Options());
+  Spill spill = MakeSpill(*engine_, Options());
   const SpillMemory data(2 * kPage, 1);
   for (const SpillRange range :
        {SpillRange{0, 0}, SpillRange{kBytes, kPage},
         SpillRange{0, kBytes + kPage}, SpillRange{kBytes - kPage, 2 * kPage},
         SpillRange{UINT64_MAX - kPage + 1, kPage},
         SpillRange{kPage, UINT64_MAX - kPage + 1}}) {
-    EXPECT_TRUE(Fails(WriteNow(*spill, range, data.data()),
+    EXPECT_TRUE(Fails(spill.Write(range, data.data()),
                       absl::StatusCode::kInvalidArgument,
-                      {spill->path(), "do not lie in a tier of 131072"}));
-    EXPECT_TRUE(absl::IsInvalidArgument(ReadNow(*spill, range, data.data())));
+                      {spill.path(), "do not lie in a tier of 131072"}));
+    EXPECT_TRUE(absl::IsInvalidArgument(spill.Read(range, data.data())));
   }
   for (const SpillRange range : {SpillRange{1, kPage}, SpillRange{0, 100}}) {
-    EXPECT_TRUE(Fails(WriteNow(*spill, range, data.data()),
+    EXPECT_TRUE(Fails(spill.Write(range, data.data()),
                       absl::StatusCode::kInvalidArgument, {"aligned to 4096"}));
   }
   EXPECT_TRUE(
-      absl::IsInvalidArgument(WriteNow(*spill, {0, kPage}, data.data() + 512)));
+      absl::IsInvalidArgument(spill.Write({0, kPage}, data.data() + 512)));
 }
 
 TEST_F(SpillFileTest, BoundsWhatIsInFlight) {
-  const auto spill = MakeSpill(*engine_, Options());
+  Spill spill = MakeSpill(*engine_, Options());
   const SpillMemory data(kPage, 1);
   int ended = 0;
   const auto done = [&ended](const absl::Status& status) {
     EXPECT_TRUE(status.ok()) << status;
     ++ended;
   };
-  for (int i = 0; i < SpillFile::kMovesMax; ++i) {
-    ASSERT_TRUE(spill->Write({0, kPage}, data.data(), done).ok());
+  for (int i = 0; i < SpillQueue::kMovesMax; ++i) {
+    ASSERT_TRUE(
+        spill.queue->Start(IoKind::kWrite, {0, kPage}, data.data(), done).ok());
   }
-  EXPECT_TRUE(Fails(spill->Write({0, kPage}, data.data(), done),
-                    absl::StatusCode::kResourceExhausted,
-                    {"1024 moves in flight"}));
-  spill->Drain();
-  EXPECT_EQ(ended, SpillFile::kMovesMax);
+  EXPECT_TRUE(
+      Fails(spill.queue->Start(IoKind::kWrite, {0, kPage}, data.data(), done),
+            absl::StatusCode::kResourceExhausted, {"1024 moves in flight"}));
+  spill.queue->Drain();
+  EXPECT_EQ(ended, SpillQueue::kMovesMax);
 }
 
 TEST_F(SpillFileTest, ACallbackMayStartTheNextMove) {
-  const auto spill = MakeSpill(*engine_, Options());
+  Spill spill = MakeSpill(*engine_, Options());
   const SpillMemory out(8 * kPage, 1), in(8 * kPage, 2);
   bool read = false;
-  ASSERT_TRUE(spill
-                  ->Write({0, 8 * kPage}, out.data(),
-                          [&](const absl::Status& status) {
-                            ASSERT_TRUE(status.ok()) << status;
-                            ASSERT_TRUE(spill
-                                            ->Read({0, 8 * kPage}, in.data(),
-                                                   [&](const absl::Status& s) {
-                                                     read = s.ok();
-                                                   })
-                                            .ok());
-                          })
-                  .ok());
-  spill->Drain();
+  const auto written = [&](const absl::Status& status) {
+    ASSERT_TRUE(status.ok()) << status;
+    const absl::Status begun =
+        spill.queue->Start(IoKind::kRead, {0, 8 * kPage}, in.data(),
+                           [&](const absl::Status& s) { read = s.ok(); });
+    ASSERT_TRUE(begun.ok()) << begun;
+  };
+  const absl::Status begun =
+      spill.queue->Start(IoKind::kWrite, {0, 8 * kPage}, out.data(), written);
+  ASSERT_TRUE(begun.ok()) << begun;
+  spill.queue->Drain();
   EXPECT_TRUE(read);
   EXPECT_TRUE(in == out);
 }
@@ -180,28 +215,28 @@ TEST_F(SpillFileTest, ACallbackMayStartTheNextMove) {
 TEST_F(SpillFileTest, WhatIsCancelledEndsOnceAndIsNotRead) {
   const SpillMemory data(kBytes, 1);
   for (const bool destroyed : {false, true}) {
-    auto spill = MakeSpill(*engine_, Options());
+    Spill spill = MakeSpill(*engine_, Options());
     int ended = 0;
     int cancelled = 0;
     for (uint64_t at = 0; at < kBytes; at += 8 * kPage) {
-      ASSERT_TRUE(spill
-                      ->Write({at, 8 * kPage}, data.data() + at,
-                              [&](const absl::Status& status) {
-                                ++ended;
-                                if (absl::IsCancelled(status)) ++cancelled;
-                              })
-                      .ok());
+      const absl::Status begun =
+          spill.queue->Start(IoKind::kWrite, {at, 8 * kPage}, data.data() + at,
+                             [&](const absl::Status& status) {
+                               ++ended;
+                               if (absl::IsCancelled(status)) ++cancelled;
+                             });
+      ASSERT_TRUE(begun.ok()) << begun;
     }
     if (destroyed) {
-      spill.reset();
+      spill.queue.reset();
     } else {
-      spill->Cancel();
-      spill->Drain();
+      spill.queue->Cancel();
+      spill.queue->Drain();
       EXPECT_TRUE(absl::IsFailedPrecondition(
-          ReadNow(*spill, {kBytes - 8 * kPage, 8 * kPage}, data.data())));
+          spill.Read({kBytes - 8 * kPage, 8 * kPage}, data.data())));
       // It is as good as new.
-      EXPECT_TRUE(WriteNow(*spill, {0, kBytes}, data.data()).ok());
-      EXPECT_TRUE(ReadNow(*spill, {0, kBytes}, data.data()).ok());
+      EXPECT_TRUE(spill.Write({0, kBytes}, data.data()).ok());
+      EXPECT_TRUE(spill.Read({0, kBytes}, data.data()).ok());
     }
     EXPECT_EQ(ended, 4);
     EXPECT_GE(cancelled, 3) << "the engine had room for one only";
@@ -212,13 +247,13 @@ TEST_F(SpillFileTest, WhatIsCancelledEndsOnceAndIsNotRead) {
 TEST_F(SpillFileTest, SaysWhatIsWrongWithItsSize) {
   SpillFileOptions options = Options();
   options.bytes = uint64_t{1} << 50;
-  EXPECT_TRUE(Fails(SpillFile::Create(*engine_, options).status(),
+  EXPECT_TRUE(Fails(SpillFile::Create(options).status(),
                     absl::StatusCode::kResourceExhausted,
                     {dir_.path(), "1048576.00 GiB are wanted", "are free",
                      "lower the tier's budget"}));
   for (const uint64_t bytes : {uint64_t{0}, kPage + 512}) {
     options.bytes = bytes;
-    EXPECT_TRUE(Fails(SpillFile::Create(*engine_, options).status(),
+    EXPECT_TRUE(Fails(SpillFile::Create(options).status(),
                       absl::StatusCode::kInvalidArgument,
                       {dir_.path(), "a multiple of 4096"}));
   }

@@ -13,6 +13,7 @@
 #include "storage/engine/engine.h"
 #include "storage/engine/make_engine.h"
 #include "storage/spill/spill_file.h"
+#include "storage/spill/spill_queue.h"
 #include "storage/tier/allocator.h"
 #include "tests/storage/temp_dir.h"
 
@@ -48,28 +49,27 @@ inline std::unique_ptr<IoEngine> SmallEngine() {
   return MakeIoEngine({.depth = 4, .log = false}).value();
 }
 
-inline std::unique_ptr<SpillFile> MakeSpill(IoEngine& engine,
-                                            const SpillFileOptions& options) {
-  auto spill = SpillFile::Create(engine, options);
-  CHECK(spill.ok()) << spill.status().ToString();
-  return *std::move(spill);
-}
+// A file and a queue of it; small pieces, so that moves have several.
+struct Spill {
+  std::unique_ptr<SpillFile> file;
+  std::unique_ptr<SpillQueue> queue;
 
-// One move, begun and awaited.
-inline absl::Status WriteNow(SpillFile& spill, SpillRange range,
-                             const char* data) {
-  absl::Status ended = absl::UnknownError("has not ended");
-  const absl::Status begun = spill.Write(
-      range, data, [&ended](const absl::Status& status) { ended = status; });
-  spill.Drain();
-  return begun.ok() ? ended : begun;
-}
-inline absl::Status ReadNow(SpillFile& spill, SpillRange range, char* data) {
-  absl::Status ended = absl::UnknownError("has not ended");
-  const absl::Status begun = spill.Read(
-      range, data, [&ended](const absl::Status& status) { ended = status; });
-  spill.Drain();
-  return begun.ok() ? ended : begun;
+  const std::string& path() const { return file->path(); }
+  absl::Status Write(SpillRange range, char* data) {
+    return queue->Now(IoKind::kWrite, range, data);
+  }
+  absl::Status Read(SpillRange range, char* data) {
+    return queue->Now(IoKind::kRead, range, data);
+  }
+};
+
+inline Spill MakeSpill(IoEngine& engine, const SpillFileOptions& options) {
+  auto file = SpillFile::Create(options);
+  CHECK(file.ok()) << file.status().ToString();
+  auto queue =
+      SpillQueue::Open(**file, engine, {.piece_bytes = 2 * kIoAlignment});
+  CHECK(queue.ok()) << queue.status().ToString();
+  return {*std::move(file), *std::move(queue)};
 }
 
 // The names in a directory, in order.

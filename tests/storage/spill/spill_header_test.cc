@@ -10,9 +10,9 @@ namespace {
 
 TEST(SpillHeader, SaysWhoseItIs) {
   const std::string header =
-      SpillHeader({.cluster = "10.0.0.1:7777", .job = 7, .rank = 3});
+      SpillHeader({.cluster = "10.0.0.1:7777", .job = "gpt", .rank = 3});
   const std::string begin = absl::StrCat(
-      "troupe spill file 1: cluster 10.0.0.1:7777, job 7, rank 3, ",
+      "troupe spill file 1: cluster 10.0.0.1:7777, job gpt, rank 3, ",
       ThisProcessName(), ", crc32c ");
   EXPECT_TRUE(absl::StartsWith(header, begin)) << header;
   EXPECT_TRUE(IsSpillHeader(header));
@@ -21,14 +21,15 @@ TEST(SpillHeader, SaysWhoseItIs) {
 
 TEST(SpillHeader, StaysOneLineWhateverTheNameIs) {
   const std::string header =
-      SpillHeader({.cluster = absl::StrCat("a\nb", std::string(9000, 'x'))});
+      SpillHeader({.cluster = absl::StrCat("a\nb", std::string(9000, 'x')),
+                   .job = std::string(9000, '\n')});
   EXPECT_LT(header.size(), 500u);
   EXPECT_EQ(header.find('\n'), std::string::npos);
   EXPECT_TRUE(IsSpillHeader(header));
 }
 
 TEST(SpillHeader, IsNotWhatSomebodyChanged) {
-  const std::string header = SpillHeader({.cluster = "c", .job = 7});
+  const std::string header = SpillHeader({.cluster = "c", .job = "gpt"});
   for (size_t i = 0; i < header.size(); ++i) {
     std::string changed = header;
     changed[i] ^= 1;

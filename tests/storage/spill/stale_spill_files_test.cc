@@ -12,7 +12,7 @@ namespace {
 
 TEST(StaleSpillFiles, RemovesOursThatNobodyHolds) {
   TempDir dir;
-  const std::string header = SpillHeader({.cluster = "other", .job = 1});
+  const std::string header = SpillHeader({.cluster = "other", .job = "1"});
   const std::string block = header + "\n" + std::string(5000, '\0');
   WriteText(dir.File("troupe-spill-00000001"), block);
   WriteText(dir.File("troupe-spill-00000002"), "");
@@ -38,7 +38,7 @@ TEST(StaleSpillFiles, RemovesOursThatNobodyHolds) {
   std::vector<std::string> expected = kept;
   expected.insert(expected.end(),
                   {"troupe-spill-00000004", "troupe-spill-00000005",
-                   std::filesystem::path(live->path()).filename()});
+                   std::filesystem::path(live.path()).filename()});
   std::sort(expected.begin(), expected.end());
   EXPECT_EQ(NamesIn(dir.path()), expected);
   EXPECT_EQ(ReadText(dir.File("troupe-spill-00000003")),
