@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "proto/plan/tier_traffic.h"
+
 namespace troupe {
 
 StepGather::StepGather(int ranks, const Plan& plan)
@@ -33,6 +35,7 @@ GatheredStep StepGather::Close(int64_t step, const Open& open) const {
   GatheredStep gathered;
   StepRecord& record = gathered.record;
   record = open.reports.begin()->second.record();  // rank 0 where it reported
+  record.clear_tiers();
   Timeline timeline;
   timeline.set_step(step);
   *timeline.mutable_lanes() = lanes_;
@@ -44,6 +47,9 @@ GatheredStep StepGather::Close(int64_t step, const Open& open) const {
         std::max(record.memory_bytes(), of_rank.memory_bytes()));
     record.set_checkpoint_stall_seconds(std::max(
         record.checkpoint_stall_seconds(), of_rank.checkpoint_stall_seconds()));
+    for (const TierTraffic& tier : of_rank.tiers()) {
+      AddTraffic(tier, *record.mutable_tiers());
+    }
     if (!record.has_validation_loss() && of_rank.has_validation_loss()) {
       record.set_validation_loss(of_rank.validation_loss());
     }

@@ -1,7 +1,8 @@
 // Makes one record of a step from the reports of all ranks: the step is as slow
 // as its slowest rank, waited for a checkpoint as long as the rank that waited
-// longest, and uses the memory of the rank that uses most; loss, gradient norm
-// and learning rate are the same on all and taken from rank 0. Tokens/s and MFU
+// longest, and uses the memory of the rank that uses most; between tiers of
+// memory moved what all ranks moved (proto/plan/tier_traffic.h); loss, gradient
+// norm and learning rate are the same on all and taken from rank 0. Tokens/s and MFU
 // follow from the slowest rank's time. Records come out in the order of their
 // steps, each once, when the last rank has reported it.
 //

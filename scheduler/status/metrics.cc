@@ -80,6 +80,13 @@ void AddRunning(prometheus::Registry& registry, const Cluster& cluster) {
   auto& mfu = AddGauge(registry, "troupe_job_mfu",
                        "Model FLOP/s of a running job's last step over the "
                        "measured peak of its workers");
+  auto& moved = AddGauge(registry, "troupe_job_tier_bytes",
+                         "Bytes that a running job's last step moved between a "
+                         "tier of memory and the one above, by direction");
+  auto& moving = AddGauge(registry, "troupe_job_tier_seconds",
+                          "How long the busiest rank moved them");
+  auto& waited = AddGauge(registry, "troupe_job_tier_waited_seconds",
+                          "How long it had nothing else to compute meanwhile");
   for (const auto& [id, job] : cluster.jobs().all()) {
     const StepRecord& last = job->status.last_step();
     if (job->status.state() != RUNNING || last.step() == 0) continue;
@@ -91,6 +98,16 @@ void AddRunning(prometheus::Registry& registry, const Cluster& cluster) {
     rate.Add(labels).Set(last.learning_rate());
     tokens.Add(labels).Set(last.tokens_per_second());
     mfu.Add(labels).Set(last.mfu());
+    for (const TierTraffic& tier : last.tiers()) {
+      prometheus::Labels of_tier = labels;
+      of_tier["tier"] = absl::AsciiStrToLower(Tier_Name(tier.tier()));
+      moving.Add(of_tier).Set(tier.seconds());
+      waited.Add(of_tier).Set(tier.waited_seconds());
+      of_tier["direction"] = "in";
+      moved.Add(of_tier).Set(static_cast<double>(tier.bytes_in()));
+      of_tier["direction"] = "out";
+      moved.Add(of_tier).Set(static_cast<double>(tier.bytes_out()));
+    }
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -11,6 +12,23 @@
 
 namespace troupe {
 namespace {
+
+// "nvme 2.4 GiB 2.31 GB/s, waited 0.12 s".
+std::string TrafficText(const TierTraffic& traffic) {
+  const double bytes =
+      static_cast<double>(traffic.bytes_in() + traffic.bytes_out());
+  std::string text =
+      absl::StrCat(absl::AsciiStrToLower(Tier_Name(traffic.tier())), " ",
+                   BytesText(static_cast<int64_t>(bytes)));
+  if (traffic.seconds() > 0) {
+    absl::StrAppendFormat(&text, " %.2f GB/s",
+                          bytes / traffic.seconds() * 1e-9);
+  }
+  if (traffic.waited_seconds() > 0) {
+    absl::StrAppendFormat(&text, ", waited %.2f s", traffic.waited_seconds());
+  }
+  return text;
+}
 
 struct Field {
   std::string text;
@@ -36,6 +54,9 @@ std::vector<Field> Fields(const StepRecord& record,
     fields.push_back({absl::StrFormat("checkpoint %.2f s",
                                       record.checkpoint_stall_seconds()),
                       10});
+  }
+  for (const TierTraffic& tier : record.tiers()) {
+    fields.push_back({TrafficText(tier), 11});
   }
   if (record.has_machine() && IsWorthSaying(record.machine())) {
     fields.push_back({"machine " + ShortPaceText(record.machine()), 5});

@@ -15,6 +15,10 @@ StepReport ReportOf(int rank, int64_t step, bool traced = false) {
   report.mutable_record()->set_step_seconds(rank == 1 ? 0.5 : 0.25);
   report.mutable_record()->set_memory_bytes(100 - rank);
   report.mutable_record()->set_checkpoint_stall_seconds(rank);
+  TierTraffic& nvme = *report.mutable_record()->add_tiers();
+  nvme.set_tier(NVME);
+  nvme.set_bytes_in(100);
+  nvme.set_waited_seconds(rank);
   if (rank == 2) report.mutable_record()->set_validation_loss(3);
   if (traced) report.mutable_timeline()->add_spans()->set_unit(rank);
   return report;
@@ -42,6 +46,9 @@ TEST(StepGather, OneRecordFromAllRanks) {
   EXPECT_EQ(record.step_seconds(), 0.5) << "the slowest rank's";
   EXPECT_EQ(record.memory_bytes(), 100) << "the largest rank's";
   EXPECT_EQ(record.checkpoint_stall_seconds(), 2) << "the longest";
+  ASSERT_EQ(record.tiers_size(), 1);
+  EXPECT_EQ(record.tiers(0).bytes_in(), 300) << "of all";
+  EXPECT_EQ(record.tiers(0).waited_seconds(), 2) << "the longest";
   EXPECT_EQ(record.validation_loss(), 3) << "of whoever has it";
   EXPECT_DOUBLE_EQ(record.tokens_per_second(), 2000);
   EXPECT_DOUBLE_EQ(record.mfu(), 0.2);

@@ -204,6 +204,12 @@ void MadeUpCluster::ReportStep(JobId job, int rank, int64_t step) {
                 : 3e-5 + 1.35e-4 * (1 + std::cos(3.14159 * (step - 20) / 180)));
   record->set_step_seconds(0.335 + 0.012 * noise + 0.002 * rank);
   record->set_memory_bytes(330 * kMiB);
+  TierTraffic& nvme = *record->add_tiers();
+  nvme.set_tier(NVME);
+  nvme.set_bytes_in(300 * kMiB);
+  nvme.set_bytes_out(200 * kMiB);
+  nvme.set_seconds(0.25);
+  nvme.set_waited_seconds(0.125);
   if (step % 10 == 0) {
     *report->mutable_timeline() = TimelineOf(ranks_, false).ranks(rank);
   }

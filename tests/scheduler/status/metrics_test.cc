@@ -27,7 +27,9 @@ TEST(Metrics, TellsOfTheClusterAndItsJobs) {
         "troupe_step_seconds_count 140\n",
         "troupe_rpcs_total{code=\"INVALID_ARGUMENT\",rpc=\"SubmitJob\"} 2\n",
         "troupe_rpcs_total{code=\"OK\",rpc=\"SubmitJob\"} 1\n",
-        "troupe_uptime_seconds 90\n", "name=\"demo\"} 120\n",
+        "direction=\"in\"", "tier=\"nvme\"} 0.125\n", "tier=\"nvme\"} 0.25\n",
+        "# TYPE troupe_job_tier_bytes gauge", "troupe_uptime_seconds 90\n",
+        "name=\"demo\"} 120\n",
         "troupe_worker_memory_bytes{worker=\"worker-0\"}"}) {
     EXPECT_TRUE(absl::StrContains(text, line)) << line << "\nin\n" << text;
   }

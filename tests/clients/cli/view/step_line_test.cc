@@ -39,6 +39,23 @@ TEST(StepLine, SaysWhatACheckpointCost) {
             "tok/s  MFU 41.2%  mem 1.2 GiB  checkpoint 0.31 s  ETA 0:42");
 }
 
+TEST(StepLine, SaysWhatMovedBetweenTiers) {
+  StepRecord record = Record();
+  TierTraffic& host = *record.add_tiers();
+  host.set_tier(HOST);
+  host.set_bytes_in(1 << 20);
+  TierTraffic& nvme = *record.add_tiers();
+  nvme.set_tier(NVME);
+  nvme.set_bytes_in(1'500'000'000);
+  nvme.set_bytes_out(500'000'000);
+  nvme.set_seconds(0.8);
+  nvme.set_waited_seconds(0.12);
+  EXPECT_EQ(StepLine(record, {.steps_total = 200, .eta_seconds = 42}),
+            "step 120/200  loss 2.3412  grad_norm 0.83  lr 2.1e-04  12.3k "
+            "tok/s  MFU 41.2%  mem 1.2 GiB  host 1.0 MiB  nvme 1.9 GiB 2.50 "
+            "GB/s, waited 0.12 s  ETA 0:42");
+}
+
 TEST(StepLine, SaysThatTheMachineIsSlower) {
   StepRecord record = Record();
   record.mutable_machine()->set_slower(0.12);
