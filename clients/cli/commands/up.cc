@@ -31,6 +31,12 @@ class Up final : public Command {
     flags.Text("--device-memory", share_.device_memory,
                {.value = "BYTES",
                 .text = "Memory of each worker, as in 2GiB [an even share]"});
+    flags.Text("--nvme", share_.nvme,
+               {.value = "DIR",
+                .text = "A directory on a disk, for the nvme tier of all"});
+    flags.Text(
+        "--nvme-size", share_.nvme_size,
+        {.value = "BYTES", .text = "Of it, each worker's part, as in 200GiB"});
     flags.Switch("--gpus", share_.gpu, "A GPU for each worker, cuda:0 on");
     flags.Switch("--foreground", foreground_,
                  "Stay; Ctrl-C brings the cluster down");
@@ -47,6 +53,14 @@ class Up final : public Command {
     std::error_code error;
     dir_ = std::filesystem::absolute(dir_, error).lexically_normal().string();
     share_.threads = static_cast<int>(threads_);
+    if (share_.nvme.empty() != share_.nvme_size.empty()) {
+      return absl::InvalidArgumentError(
+          "usage: --nvme DIR and --nvme-size BYTES go together");
+    }
+    if (!share_.nvme.empty()) {
+      share_.nvme =
+          std::filesystem::absolute(share_.nvme, error).lexically_normal();
+    }
     console.err << "starting a cluster of " << workers_
                 << (workers_ == 1 ? " worker" : " workers")
                 << "; the first time, workers measure the machine (seconds)"

@@ -42,6 +42,8 @@ WorkerShare ShareIn(const Json& json) {
               static_cast<int>(ValueOr<uint64_t>(json, "threads", uint64_t{0})),
           .device_memory = ValueOr<std::string>(json, "device_memory", ""),
           .host_memory = ValueOr<std::string>(json, "host_memory", ""),
+          .nvme = ValueOr<std::string>(json, "nvme", ""),
+          .nvme_size = ValueOr<std::string>(json, "nvme_size", ""),
           .gpu = ValueOr(json, "gpu", false)};
 }
 
@@ -60,6 +62,8 @@ absl::Status Write(const std::string& dir,
       entry["threads"] = member.share.threads;
       entry["device_memory"] = member.share.device_memory;
       entry["host_memory"] = member.share.host_memory;
+      entry["nvme"] = member.share.nvme;
+      entry["nvme_size"] = member.share.nvme_size;
       entry["gpu"] = member.share.gpu;
     }
     json["members"].push_back(std::move(entry));

@@ -5,7 +5,8 @@
 //   {"host": "ada", "boot": "1a2b-...", "pids": 4026531836, "members": [
 //     {"name": "scheduler", "pid": 7, "start_ticks": 123},
 //     {"name": "worker-0", "pid": 8, "start_ticks": 124, "threads": 4,
-//      "device_memory": "1GiB", "host_memory": "1GiB", "gpu": false}, ...]}
+//      "device_memory": "1GiB", "host_memory": "1GiB", "nvme": "/nvme",
+//      "nvme_size": "9GiB", "gpu": false}, ...]}
 //
 // While the scheduler lives a worker that is gone stays in it: one that takes
 // its place is started as it was.

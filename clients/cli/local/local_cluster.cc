@@ -51,11 +51,17 @@ absl::Status CheckSame(const ClusterMember& worker, const WorkerShare& asked,
   WorkerShare wanted = worker.share;
   if (asked.threads != 0) wanted.threads = asked.threads;
   if (!asked.device_memory.empty()) wanted.device_memory = asked.device_memory;
+  if (!asked.nvme.empty()) wanted.nvme = asked.nvme;
+  if (!asked.nvme_size.empty()) wanted.nvme_size = asked.nvme_size;
   wanted.gpu = wanted.gpu || asked.gpu;
   if (wanted == worker.share) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       worker.name, " of the cluster in ", dir, " was started with --threads ",
       worker.share.threads, " --device-memory ", worker.share.device_memory,
+      worker.share.nvme.empty()
+          ? ""
+          : absl::StrCat(" --nvme ", worker.share.nvme, " --nvme-size ",
+                         worker.share.nvme_size),
       worker.share.gpu ? " on a GPU" : " on the CPU",
       "; leave out the flags that say another thing, or begin anew: ",
       DownCommand(dir)));

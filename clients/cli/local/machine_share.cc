@@ -52,6 +52,10 @@ std::vector<std::string> ShareFlags(const WorkerShare& share, int worker) {
   if (!share.host_memory.empty()) {
     flags.insert(flags.end(), {"--host-memory", share.host_memory});
   }
+  if (!share.nvme.empty()) {
+    flags.insert(flags.end(),
+                 {"--nvme", share.nvme, "--nvme-size", share.nvme_size});
+  }
   if (share.gpu) {
     flags.insert(flags.end(), {"--device", absl::StrCat("cuda:", worker)});
   }

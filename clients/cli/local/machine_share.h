@@ -12,6 +12,8 @@ struct WorkerShare {
   int threads = 0;            // 0: not said
   std::string device_memory;  // "2GiB"; empty: not said
   std::string host_memory;    // the same
+  std::string nvme;           // a directory; empty: no nvme tier
+  std::string nvme_size;      // "200GiB", of each worker
   bool gpu = false;           // each worker takes a GPU of its own
   bool operator==(const WorkerShare&) const = default;
 };

@@ -21,6 +21,8 @@ TEST(ClusterFile, IsReadBack) {
        {.threads = 3,
         .device_memory = "1GiB",
         .host_memory = "77",
+        .nvme = "/nvme",
+        .nvme_size = "5GiB",
         .gpu = true}}};
   const auto write = [&](std::vector<ClusterMember>& there) {
     EXPECT_TRUE(there.empty());
