@@ -68,7 +68,7 @@ absl::StatusOr<FileSummary> WriteShards(IoEngine& engine,
                                         const std::string& path,
                                         absl::Span<const ShardToWrite> shards,
                                         absl::Span<const std::string> keys,
-                                        const BytesMoved& moved) {
+                                        const OnBytesMoved& moved) {
   std::vector<SafetensorsTensor> tensors;
   std::map<std::string, const ShardToWrite*> by_key;
   for (size_t i = 0; i < shards.size(); ++i) {
@@ -131,7 +131,7 @@ absl::StatusOr<ShardFile> WriteShardFile(IoEngine& engine,
                                          const CheckpointAttempt& attempt,
                                          int rank,
                                          absl::Span<const ShardToWrite> shards,
-                                         const BytesMoved& moved) {
+                                         const OnBytesMoved& moved) {
   for (const ShardToWrite& shard : shards) {
     RETURN_IF_ERROR(Annotate(CheckInside(shard.box, shard.shape), shard.name));
   }

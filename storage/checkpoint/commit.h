@@ -73,7 +73,7 @@ absl::StatusOr<ShardFile> WriteShardFile(IoEngine& engine,
                                          const CheckpointAttempt& attempt,
                                          int rank,
                                          absl::Span<const ShardToWrite> shards,
-                                         const BytesMoved& moved = nullptr);
+                                         const OnBytesMoved& moved = nullptr);
 
 // `manifest` comes with everything but tensors, files and assets, which are
 // gathered from `shard_files` and `carried`. Returns the final path.

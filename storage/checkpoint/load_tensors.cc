@@ -182,7 +182,7 @@ absl::Status CheckpointLoad::Take(const Shard& shard, uint64_t from,
 class CheckpointLoad::Reading {
  public:
   Reading(const std::vector<File>& files, IoEngine& engine,
-          const BytesMoved& moved)
+          const OnBytesMoved& moved)
       : engine_(engine), moved_(moved) {
     CHECK_EQ(engine.in_flight(), 0);
     for (const File& file : files) {
@@ -306,7 +306,7 @@ class CheckpointLoad::Reading {
   }
 
   IoEngine& engine_;
-  const BytesMoved& moved_;
+  const OnBytesMoved& moved_;
   std::deque<Block> todo_;
   std::map<const File*, IoFile> open_;
   std::vector<std::string> buffers_;
@@ -316,7 +316,7 @@ class CheckpointLoad::Reading {
   uint32_t crc_ = 0;           // of the last block, or of its file up to there
 };
 
-absl::Status CheckpointLoad::Run(IoEngine& engine, const BytesMoved& moved) {
+absl::Status CheckpointLoad::Run(IoEngine& engine, const OnBytesMoved& moved) {
   return Reading(files_, engine, moved).Run();
 }
 

@@ -60,7 +60,7 @@ class CheckpointLoad {
 
   // Call once. The engine must be idle. DataLoss names the file and the block
   // that is not as it was written: what was taken by then is worth nothing.
-  absl::Status Run(IoEngine& engine, const BytesMoved& moved);
+  absl::Status Run(IoEngine& engine, const OnBytesMoved& moved);
 
  private:
   // A tensor of a file that is asked for: all of it, which is `box` of the

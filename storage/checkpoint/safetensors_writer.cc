@@ -11,7 +11,7 @@ namespace troupe {
 absl::StatusOr<std::unique_ptr<SafetensorsWriter>> SafetensorsWriter::Create(
     IoEngine& engine, const std::string& path,
     std::vector<SafetensorsTensor> tensors, SafetensorsMetadata metadata,
-    BytesMoved moved) {
+    OnBytesMoved moved) {
   ASSIGN_OR_RETURN(SafetensorsHeader header,
                    LayOutSafetensors(std::move(tensors), std::move(metadata)));
   ASSIGN_OR_RETURN(std::unique_ptr<FileStream> stream,

@@ -33,7 +33,7 @@ class SafetensorsWriter {
   static absl::StatusOr<std::unique_ptr<SafetensorsWriter>> Create(
       IoEngine& engine, const std::string& path,
       std::vector<SafetensorsTensor> tensors, SafetensorsMetadata metadata,
-      BytesMoved moved = nullptr);
+      OnBytesMoved moved = nullptr);
 
   // The order in which to append.
   const SafetensorsHeader& header() const { return header_; }

@@ -53,7 +53,7 @@ inline constexpr size_t kIoAlignment = 4096;
 // Told of bytes that a disk has given or taken, as soon as it has, or the
 // system's cache of it. An error ends the transfer, which returns it: how a
 // long one is cut short.
-using BytesMoved = std::function<absl::Status(uint64_t bytes)>;
+using OnBytesMoved = std::function<absl::Status(uint64_t bytes)>;
 
 // A file that an engine has open; meaningless to another engine.
 struct IoFile {

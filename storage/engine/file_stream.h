@@ -31,7 +31,7 @@ struct FileStreamOptions {
   size_t buffer_bytes = 1 << 20;  // a multiple of kIoAlignment
   int buffers = 4;
   uint64_t block_bytes = 0;  // 0: the checksums of blocks are not asked for
-  BytesMoved moved;          // may be empty
+  OnBytesMoved moved;        // may be empty
 };
 
 // The engine must be idle at Create, outlive the stream, and is the stream's

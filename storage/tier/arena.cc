@@ -46,7 +46,10 @@ void ArenaBlock::Release() {
 }
 
 Arena::Arena(std::string tier, size_t budget_bytes, TierAllocator& allocator)
-    : tier_(std::move(tier)), budget_(budget_bytes), allocator_(allocator) {}
+    : tier_(std::move(tier)), budget_(budget_bytes), allocator_(&allocator) {}
+
+Arena::Arena(std::string tier, size_t budget_bytes)
+    : tier_(std::move(tier)), budget_(budget_bytes), allocator_(nullptr) {}
 
 Arena::~Arena() {
   CHECK_EQ(used(), 0u) << "a block outlives the arena of tier " << tier_;
@@ -66,7 +69,8 @@ absl::StatusOr<ArenaBlock> Arena::Allocate(absl::string_view line_item,
     use.used += bytes;
     use.peak = std::max(use.peak, use.used);
   }
-  absl::StatusOr<void*> data = allocator_.Allocate(bytes);
+  absl::StatusOr<void*> data = nullptr;
+  if (allocator_ != nullptr) data = allocator_->Allocate(bytes);
   if (!data.ok()) {
     Return(std::string(line_item), nullptr, bytes);
     return Annotate(data.status(),
@@ -77,7 +81,7 @@ absl::StatusOr<ArenaBlock> Arena::Allocate(absl::string_view line_item,
 }
 
 void Arena::Return(const std::string& line_item, char* data, size_t bytes) {
-  if (data != nullptr) allocator_.Free(data, bytes);
+  if (data != nullptr) allocator_->Free(data, bytes);
   absl::MutexLock lock(&mutex_);
   used_ -= bytes;
   ledger_[line_item].used -= bytes;

@@ -35,7 +35,8 @@ class ArenaBlock {
   ArenaBlock& operator=(ArenaBlock&& other) noexcept;
   ~ArenaBlock() { Release(); }
 
-  char* data() const { return data_; }     // null for an empty block
+  // Null for an empty block, and where the tier is no memory.
+  char* data() const { return data_; }
   size_t bytes() const { return bytes_; }  // as asked for
   // Gives the memory back now; the block is empty afterwards.
   void Release();
@@ -65,6 +66,8 @@ class Arena {
  public:
   // `tier` names it in errors: "device", "host", "nvme".
   Arena(std::string tier, size_t budget_bytes, TierAllocator& allocator);
+  // Of a tier that is no memory: its blocks are room on a disk.
+  Arena(std::string tier, size_t budget_bytes);
   ~Arena();
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
@@ -89,7 +92,7 @@ class Arena {
 
   const std::string tier_;
   const size_t budget_;
-  TierAllocator& allocator_;
+  TierAllocator* const allocator_;  // null: no memory
   mutable absl::Mutex mutex_;
   size_t used_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t peak_ ABSL_GUARDED_BY(mutex_) = 0;

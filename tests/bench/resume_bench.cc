@@ -120,11 +120,10 @@ struct Rank {
         io(MakeIoEngine({.kind = "thread_pool", .log = false}).value()),
         state(RankState::Create(
                   std::make_shared<Plan>(AssignmentPlan(plan, rank)), *device,
-                  arenas)
+                  arenas, log)
                   .value()) {}
 
   void Resume(KeyValueStore& store) {
-    DiskLog log(clock);
     Silent listener;
     const auto start = SetStartingPoint(
         {.resume = "latest",
@@ -136,6 +135,7 @@ struct Rank {
   }
 
   const RealClock clock;
+  DiskLog log{clock};
   HostAllocator allocator;
   const std::unique_ptr<Device> device;
   const TierArenas arenas;
@@ -146,7 +146,7 @@ struct Rank {
 // What a run of the job would have left after its fifth step.
 void Save(const JobSpec& job) {
   const Rank rank(PlanOf(job, 1), 0);
-  InitializeFromSeed(*rank.state);
+  CHECK_OK(InitializeFromSeed(*rank.state));
   std::vector<ShardToWrite> shards;
   for (const int unit : rank.state->HeldUnits()) {
     for (const StateTensor& tensor : UnitStateTensors(
@@ -156,7 +156,7 @@ void Save(const JobSpec& job) {
                         .dtype = StoredDType::kF32,
                         .shape = tensor.shape,
                         .box = WholeTensor(tensor.shape),
-                        .data = tensor.data});
+                        .data = tensor.data.memory()});
     }
   }
   const CheckpointAttempt attempt = {
@@ -194,7 +194,7 @@ void Measure(const JobSpec& job, const Options& options) {
   std::vector<std::unique_ptr<Rank>> ranks;
   for (int rank = 0; rank < options.ranks; ++rank) {
     ranks.push_back(std::make_unique<Rank>(plan, rank));
-    InitializeFromSeed(*ranks.back()->state);  // touches its memory
+    CHECK_OK(InitializeFromSeed(*ranks.back()->state));  // touches its memory
   }
   MachineSpan machine(options.ranks);
   for (int round = 0; round < options.rounds; ++round) {

@@ -1,7 +1,6 @@
 #include "worker/engine/checkpoint_writer.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +10,7 @@
 #include "proto/plan/job_json.h"
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "storage/disk/directory.h"
+#include "worker/rank/tier_port.h"
 
 namespace troupe {
 namespace {
@@ -34,6 +34,29 @@ void RemoveTrees(const std::vector<std::string>& trees, int64_t step,
     const absl::Status removed = RemoveTree(tree, entry.moved());
     if (!removed.ok()) LogWarning(removed.message());
   }
+}
+
+// Bytes of the box from `offset` on, were its rows behind one another.
+absl::Status Fetch(TierPort& port, const StateTensor& tensor,
+                   const StateBox& box, uint64_t offset,
+                   absl::Span<char> bytes) {
+  const uint64_t row_bytes = box.columns() * sizeof(float);
+  const uint64_t stride_bytes = box.row_stride * sizeof(float);
+  const TierAddress first =
+      tensor.data + box.begin * static_cast<int64_t>(sizeof(float));
+  while (!bytes.empty()) {
+    const uint64_t row = box.dense() ? 0 : offset / row_bytes;
+    const uint64_t within = box.dense() ? offset : offset % row_bytes;
+    const size_t count =
+        box.dense() ? bytes.size()
+                    : std::min<size_t>(bytes.size(), row_bytes - within);
+    RETURN_IF_ERROR(
+        port.Read(first + static_cast<int64_t>(row * stride_bytes + within),
+                  static_cast<int64_t>(count), bytes.data()));
+    offset += count;
+    bytes.remove_prefix(count);
+  }
+  return port.Settle();
 }
 
 }  // namespace
@@ -76,6 +99,7 @@ absl::StatusOr<ShardFile> CheckpointWriter::WriteOwnShard(
     const CheckpointAttempt& attempt, const std::vector<StateTensor>& tensors) {
   const absl::StatusOr<std::string> directory = BeginCheckpoint(attempt);
   if (!directory.ok()) return directory.status();
+  TierPort port(state_.device, &state_.memory, &state_.disk);
   DiskLog::Work work = {.writes = true, .step = attempt.step};
   std::vector<ShardToWrite> shards;
   for (const StateTensor& tensor : tensors) {
@@ -84,44 +108,20 @@ absl::StatusOr<ShardFile> CheckpointWriter::WriteOwnShard(
       shards.push_back({.name = tensor.name,
                         .dtype = StoredDType::kF32,
                         .shape = tensor.shape,
-                        .box = box.whole,
-                        .data = tensor.data + box.begin * sizeof(float)});
-      const bool on_host = tensor.on_host || state_.device.has_host_memory();
-      if (on_host && box.dense()) continue;
-      shards.back().fetch = [this, &tensor, &box, on_host](
-                                uint64_t offset, absl::Span<char> bytes) {
-        return Fetch(tensor, box, on_host, offset, bytes);
+                        .box = box.whole});
+      if (box.dense() && port.IsHostMemory(tensor.data)) {
+        shards.back().data = tensor.data.memory() + box.begin * sizeof(float);
+        continue;
+      }
+      shards.back().fetch = [&port, &tensor, &box](uint64_t offset,
+                                                   absl::Span<char> bytes) {
+        return Fetch(port, tensor, box, offset, bytes);
       };
     }
   }
   const DiskLog::Entry entry(disk_.log, work);
   return WriteShardFile(disk_.io, attempt, state_.rank(), shards,
                         entry.moved());
-}
-
-// Bytes of the box from `offset` on, were its rows behind one another.
-absl::Status CheckpointWriter::Fetch(const StateTensor& tensor,
-                                     const StateBox& box, bool on_host,
-                                     uint64_t offset, absl::Span<char> bytes) {
-  const uint64_t row_bytes = box.columns() * sizeof(float);
-  const uint64_t stride_bytes = box.row_stride * sizeof(float);
-  const char* const first = tensor.data + box.begin * sizeof(float);
-  while (!bytes.empty()) {
-    const uint64_t row = box.dense() ? 0 : offset / row_bytes;
-    const uint64_t within = box.dense() ? offset : offset % row_bytes;
-    const size_t count =
-        box.dense() ? bytes.size()
-                    : std::min<size_t>(bytes.size(), row_bytes - within);
-    const char* const from = first + row * stride_bytes + within;
-    if (on_host) {
-      std::memcpy(bytes.data(), from, count);
-    } else {
-      state_.device.CopyToHost(bytes.data(), from, count);
-    }
-    offset += count;
-    bytes.remove_prefix(count);
-  }
-  return on_host ? absl::OkStatus() : state_.device.Synchronize();
 }
 
 absl::Status CheckpointWriter::Commit(const CheckpointAttempt& attempt,

@@ -62,8 +62,6 @@ class CheckpointWriter {
   absl::StatusOr<ShardFile> WriteOwnShard(
       const CheckpointAttempt& attempt,
       const std::vector<StateTensor>& tensors);
-  absl::Status Fetch(const StateTensor& tensor, const StateBox& box,
-                     bool on_host, uint64_t offset, absl::Span<char> bytes);
   absl::Status Commit(const CheckpointAttempt& attempt,
                       int64_t samples_consumed, int64_t begin_ns);
   absl::Status RemoveOld(const CheckpointAttempt& attempt,

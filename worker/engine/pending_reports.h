@@ -11,8 +11,10 @@
 
 #include <cstdint>
 #include <deque>
+#include <vector>
 
 #include "absl/types/optional.h"
+#include "proto/status.pb.h"
 #include "proto/timeline.pb.h"
 #include "worker/engine/step_record.h"
 
@@ -23,6 +25,7 @@ struct PendingReport {
   FinishedStep finished;
   int64_t memory_bytes = 0;
   double checkpoint_stall_seconds = 0;
+  std::vector<TierTraffic> tiers;  // where anything moves between them
   absl::optional<double> validation_loss;
   absl::optional<RankTimeline> timeline;  // where the step is traced
 };

@@ -20,10 +20,10 @@ ProgramScalars::ProgramScalars(const Program& program, const RankMemory& memory,
     }
   }
   if (earliest == nullptr) return;
-  known_ = memory.At(*earliest, step);
+  known_ = memory.At(*earliest, step).memory();
   Buffer own = *earliest;
   own.set_copy_offset(latest);
-  begun_ = memory.At(own, step);
+  begun_ = memory.At(own, step).memory();
 }
 
 void ProgramScalars::Begin(Device& device) const {

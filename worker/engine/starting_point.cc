@@ -160,7 +160,7 @@ class Starter {
   absl::StatusOr<std::string> Load(StartingPoint& start) {
     if (start.resumed_from.empty()) {
       if (job().model().hf().empty()) {
-        InitializeFromSeed(state_);
+        RETURN_IF_ERROR(InitializeFromSeed(state_));
       } else {
         RETURN_IF_ERROR(
             InitializeFromHuggingFace(job().model().hf(), disk_, state_));

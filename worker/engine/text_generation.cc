@@ -17,7 +17,8 @@
 #include "storage/dataset/text_stream.h"
 #include "storage/engine/make_engine.h"
 #include "worker/engine/carried_files.h"
-#include "worker/rank/into_device.h"
+#include "worker/rank/into_tier.h"
+#include "worker/rank/tier_port.h"
 #include "worker/rank/unit_state.h"
 
 namespace troupe {
@@ -31,9 +32,10 @@ struct Weights {
 
 absl::StatusOr<Weights> LoadWeights(const CheckpointToLoad& checkpoint,
                                     const TextRequest& request, Device& device,
-                                    Arena& arena, const BytesMoved& moved) {
+                                    Arena& arena, const OnBytesMoved& moved) {
   const TextPlan& plan = request.plan;
   const MeshPlace place = {.mesh = &plan.mesh(), .rank = request.rank};
+  TierPort port(device);
   Weights weights;
   weights.pointers.resize(plan.units_size(), nullptr);
   std::vector<TensorToLoad> tensors;
@@ -44,7 +46,7 @@ absl::StatusOr<Weights> LoadWeights(const CheckpointToLoad& checkpoint,
     device.Zero(block.data(), bytes);  // what is padding stays so
     for (const StateTensor& tensor : UnitStateTensors(
              OptimizerSpec(), unit, {.parameters = block.data()}, place)) {
-      tensors.push_back(IntoDevice(tensor, device));
+      tensors.push_back(IntoTier(tensor, port));
     }
     weights.pointers[u] = block.data();
     weights.blocks.push_back(std::move(block));

@@ -8,6 +8,7 @@
 #include "proto/plan/last_step.h"
 #include "proto/plan/lr_schedule.h"
 #include "proto/plan/span.h"
+#include "proto/plan/tier_traffic.h"
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "storage/disk/file_lock.h"
 #include "worker/engine/carried_files.h"
@@ -87,7 +88,7 @@ RankProgress TrainLoop::Progress() const {
 
 absl::Status TrainLoop::RunSteps() {
   ASSIGN_OR_RETURN(state_, RankState::Create(options_.plan, resources_.device,
-                                             resources_.arenas));
+                                             resources_.arenas, disk_));
   state_->collective_timeout = options_.collective_timeout;
   if (programs_.checkpoint != nullptr) {
     RETURN_IF_ERROR(Annotate(OpenCheckpointFolder(), "checkpoint.directory"));
@@ -220,9 +221,11 @@ absl::StatusOr<PendingReport> TrainLoop::RunTrain(const StepContext& context) {
   PendingReport report = {
       .finished = {.context = context},
       .checkpoint_stall_seconds = std::exchange(checkpoint_stall_seconds_, 0)};
-  if (options_.trace_every > 0 && IsDue(context.step, options_.trace_every)) {
-    report.timeline.emplace().set_rank(state_->rank());
-  }
+  const bool traced =
+      options_.trace_every > 0 && IsDue(context.step, options_.trace_every);
+  // Who moves between tiers is told how long, each step.
+  const bool moves = MovesBetweenTiers(*programs_.train);
+  if (traced || moves) report.timeline.emplace().set_rank(state_->rank());
   const int64_t begin_ns = resources_.clock.MonotonicNanos();
   ASSIGN_OR_RETURN(
       report.finished.scalars,
@@ -231,6 +234,11 @@ absl::StatusOr<PendingReport> TrainLoop::RunTrain(const StepContext& context) {
   report.finished.seconds =
       (resources_.clock.MonotonicNanos() - begin_ns) * 1e-9;
   report.memory_bytes = ResidentMemoryBytes();
+  if (moves) {
+    report.tiers =
+        TrafficOf(*programs_.train, options_.plan->lanes(), *report.timeline);
+    if (!traced) report.timeline.reset();
+  }
   if (programs_.report_lag == 0) {
     // In the sum already, where there is another rank to sum with.
     report.finished.scalars[kStopFlag] += context.stop;
@@ -272,6 +280,7 @@ absl::Status TrainLoop::Report(int64_t step, const Scalars& scalars) {
   StepRecord record = MakeStepRecord(*options_.plan, report->finished);
   record.set_memory_bytes(report->memory_bytes);
   record.set_checkpoint_stall_seconds(report->checkpoint_stall_seconds);
+  for (const TierTraffic& tier : report->tiers) *record.add_tiers() = tier;
   if (report->validation_loss.has_value()) {
     record.set_validation_loss(*report->validation_loss);
   }

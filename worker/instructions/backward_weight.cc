@@ -4,13 +4,13 @@ namespace troupe {
 
 namespace {
 
-// Gradients that are a micro-batch's own hold nothing yet.
+// Gradients that it begins hold nothing yet, or those of the step before.
 void ZeroWritten(const Call& call) {
-  for (const Instruction::Operand& operand : call.instruction.operands()) {
-    if (operand.access() != Instruction::WRITE) continue;
-    const Buffer& buffer = call.program.buffers(operand.buffer());
-    if (buffer.kind() != Buffer::UNSHARDED_GRADIENTS) continue;
-    call.state.device.Zero(MemoryOf(call, buffer), buffer.bytes());
+  for (const auto part :
+       {Instruction::WEIGHT_GRADIENTS, Instruction::TIED_GRADIENTS}) {
+    if (AccessTo(call, part) != Instruction::WRITE) continue;
+    const Buffer& gradients = *FindBuffer(call, part);
+    call.state.device.Zero(MemoryOf(call, gradients), gradients.bytes());
   }
 }
 

@@ -31,8 +31,19 @@ const Buffer* FindBuffer(const Call& call, Instruction::Part part) {
   return nullptr;
 }
 
-char* MemoryOf(const Call& call, const Buffer& buffer) {
+Instruction::Access AccessTo(const Call& call, Instruction::Part part) {
+  for (const Instruction::Operand& operand : call.instruction.operands()) {
+    if (operand.part() == part) return operand.access();
+  }
+  return Instruction::READ;
+}
+
+TierAddress AddressOf(const Call& call, const Buffer& buffer) {
   return call.state.memory.At(buffer, call.state.step.step);
+}
+
+char* MemoryOf(const Call& call, const Buffer& buffer) {
+  return AddressOf(call, buffer).memory();
 }
 
 char* Operand(const Call& call, Instruction::Part part) {
@@ -58,10 +69,14 @@ OperandBytes BytesOfOperand(const Call& call, Instruction::Part part) {
   return {};
 }
 
-char* RestOf(const Call& call, Instruction::Part part) {
+TierAddress RestAddress(const Call& call, Instruction::Part part) {
   const Buffer* const buffer = FindBuffer(call, part);
-  if (buffer == nullptr) return nullptr;
-  return call.state.RestIn(*buffer, MemoryOf(call, *buffer));
+  if (buffer == nullptr) return {};
+  return call.state.RestIn(*buffer, AddressOf(call, *buffer));
+}
+
+char* RestOf(const Call& call, Instruction::Part part) {
+  return RestAddress(call, part).memory();
 }
 
 Range DutyOf(const Call& call) {

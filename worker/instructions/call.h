@@ -23,7 +23,13 @@ struct Call {
 // The buffer that has this part in the instruction, or null.
 const Buffer* FindBuffer(const Call& call, Instruction::Part part);
 
-// A buffer's memory in the step that the program runs for.
+// What the instruction does to the buffer that has this part; READ where there
+// is none.
+Instruction::Access AccessTo(const Call& call, Instruction::Part part);
+
+// Where a buffer begins in the step that the program runs for; its memory,
+// which REQUIRES a tier that is such.
+TierAddress AddressOf(const Call& call, const Buffer& buffer);
 char* MemoryOf(const Call& call, const Buffer& buffer);
 
 // That of the buffer which has this part; null where there is none.
@@ -38,8 +44,14 @@ struct OperandBytes {
 };
 OperandBytes BytesOfOperand(const Call& call, Instruction::Part part);
 
-// The operand's memory where what rests here of its unit begins; null: the
-// instruction has no such operand.
+// What the instruction computes with.
+inline Device& DeviceOf(const Call& call) {
+  return call.state.DeviceOf(call.instruction.lane());
+}
+
+// Where in the operand what rests here of its unit begins; nowhere: the
+// instruction has no such operand. And its memory, as above.
+TierAddress RestAddress(const Call& call, Instruction::Part part);
 char* RestOf(const Call& call, Instruction::Part part);
 
 // Of what rests of the instruction's part of its unit, what this rank does;

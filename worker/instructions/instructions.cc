@@ -8,6 +8,7 @@
 #include "worker/instructions/gather_parameters.h"
 #include "worker/instructions/grad_norm.h"
 #include "worker/instructions/load_batch.h"
+#include "worker/instructions/move.h"
 #include "worker/instructions/recompute.h"
 #include "worker/instructions/recv.h"
 #include "worker/instructions/reduce_grads.h"
@@ -36,6 +37,8 @@ const std::vector<InstructionHandler>& InstructionHandlers() {
       {Instruction::SCATTER_GRADS, RunScatterGrads},
       {Instruction::GATHER_PARAMETERS, RunGatherParameters},
       {Instruction::RECOMPUTE, RunRecompute},
+      {Instruction::FETCH, RunMove},
+      {Instruction::EVICT, RunMove},
   };
   return *handlers;
 }

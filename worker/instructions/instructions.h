@@ -17,9 +17,9 @@ struct InstructionHandler {
   Instruction::Kind kind;
   // Carries the instruction out, on its lane's thread, and returns when it is
   // done; on an asynchronous device, when its work is in the thread's queue and
-  // needs nothing of the host any more. Operands lie on the device: only ops
-  // and copies may touch them. Errors: the world's only; where and when is
-  // added by the caller.
+  // needs nothing of the host any more. Operands lie in the tier of the lane
+  // (TierOfOperands): on the device only ops and copies may touch them. Errors:
+  // the world's only; where and when is added by the caller.
   absl::Status (*run)(const Call& call);
 };
 

@@ -19,7 +19,7 @@ absl::Status RunReduceGrads(const Call& call) {
     const Range part = PartAtRest(*state.plan, state.PlacementOf(buffer.unit()),
                                   call.instruction.part(), state.rank());
     char* const gradients =
-        state.RestIn(buffer, MemoryOf(call, buffer)) +
+        state.RestIn(buffer, AddressOf(call, buffer)).memory() +
         (part.begin - state.AtRest(buffer.unit()).begin) * sizeof(float);
     if (begin == nullptr) begin = gradients;
     CHECK_EQ(gradients, begin + elements * sizeof(float))

@@ -26,6 +26,10 @@ absl::Status RunScatterGrads(const Call& call) {
   char* const sum = whole + own.begin * sizeof(float);
   if (char* const slice = Operand(call, Instruction::SLICE)) {
     if (own.size() == 0) return absl::OkStatus();
+    if (AccessTo(call, Instruction::SLICE) == Instruction::WRITE) {
+      state.device.CopyWithin(slice, sum, own.size() * sizeof(float));
+      return absl::OkStatus();
+    }
     Add(state.device, {.x = Tensor(sum, DType::kF32, {own.size()}),
                        .y = Tensor(slice, DType::kF32, {own.size()})});
     return absl::OkStatus();

@@ -14,23 +14,27 @@ constexpr int64_t kBytes = sizeof(float);
 
 // Lays what this rank has to write of parameters and optimizer state behind one
 // another.
-UnitFlatBuffers CopyState(const Call& call, const UnitFlatBuffers& from,
-                          const Range& duty, char* copy) {
-  Device& device = call.state.device;
+absl::StatusOr<UnitFlatBuffers> CopyState(const Call& call,
+                                          const UnitFlatBuffers& from,
+                                          const Range& duty, char* copy) {
+  TierPort& port = call.state.PortOf(call.instruction.lane());
   const int64_t bytes = duty.size() * kBytes;
   const Range& rests = *from.holds;
   UnitFlatBuffers to = {
-      .parameters = copy,
+      .parameters = TierAddress::InHost(copy),
       .holds = Range{rests.begin + duty.begin, rests.begin + duty.end}};
-  device.CopyToHost(copy, from.parameters + duty.begin * kBytes, bytes);
-  if (from.optimizer_state == nullptr) return to;
-  to.optimizer_state = copy + bytes;
-  const int moments = OptimizerMoments(call.state.plan->job().optimizer());
-  for (int m = 0; m < moments; ++m) {
-    const int64_t first = m * rests.size() + duty.begin;
-    device.CopyToHost(to.optimizer_state + m * bytes,
-                      from.optimizer_state + first * kBytes, bytes);
+  RETURN_IF_ERROR(
+      port.Read(from.parameters + duty.begin * kBytes, bytes, copy));
+  if (from.optimizer_state) {
+    to.optimizer_state = to.parameters + bytes;
+    const int moments = OptimizerMoments(call.state.plan->job().optimizer());
+    for (int m = 0; m < moments; ++m) {
+      const int64_t first = m * rests.size() + duty.begin;
+      RETURN_IF_ERROR(port.Read(from.optimizer_state + first * kBytes, bytes,
+                                to.optimizer_state.memory() + m * bytes));
+    }
   }
+  RETURN_IF_ERROR(port.Settle());
   return to;
 }
 
@@ -54,22 +58,19 @@ absl::Status RunSnapshot(const Call& call) {
   const Range duty = DutyOf(call);
   if (duty.size() == 0) return absl::OkStatus();
   const Range rests = state.AtRest(call.instruction.unit());
-  char* const master = RestOf(call, Instruction::MASTER);
+  const TierAddress master = RestAddress(call, Instruction::MASTER);
   UnitFlatBuffers memory = {
-      .parameters =
-          master != nullptr ? master : RestOf(call, Instruction::WEIGHTS),
-      .optimizer_state = RestOf(call, Instruction::MOMENTS),
+      .parameters = master ? master : RestAddress(call, Instruction::WEIGHTS),
+      .optimizer_state = RestAddress(call, Instruction::MOMENTS),
       .holds = rests};
   char* copy = Operand(call, Instruction::COPY);
   if (copy != nullptr) {
     copy += BytesBefore(call);
-    memory = CopyState(call, memory, duty, copy);
-    RETURN_IF_ERROR(state.device.Synchronize());
+    ASSIGN_OR_RETURN(memory, CopyState(call, memory, duty, copy));
   }
   const Range range = {rests.begin + duty.begin, rests.begin + duty.end};
   for (StateTensor& tensor : UnitStateTensors(
            state.plan->job().optimizer(), unit, memory, state.place(), range)) {
-    tensor.on_host = copy != nullptr;
     state.snapshot.push_back(std::move(tensor));
   }
   return absl::OkStatus();

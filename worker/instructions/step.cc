@@ -15,11 +15,12 @@ absl::StatusOr<double> GradientScale(const Call& call) {
   if (norm_max == 0) return 1.0;
   if (!state.squared_norm.has_value()) {
     double squared_norm = 0;
-    state.device.CopyToHost(
+    Device& device = DeviceOf(call);
+    device.CopyToHost(
         &squared_norm,
         NeedOperand(call, Instruction::TOTALS) + kSquaredNorm * sizeof(double),
         sizeof(double));
-    RETURN_IF_ERROR(state.device.Synchronize());
+    RETURN_IF_ERROR(device.Synchronize());
     state.squared_norm = squared_norm;
   }
   return ClipCoefficient(std::sqrt(*state.squared_norm), norm_max);
@@ -36,10 +37,10 @@ absl::Status RunStep(const Call& call) {
   char* const master = RestOf(call, Instruction::MASTER);
   const Buffer* const old = FindBuffer(call, Instruction::OLD_WEIGHTS);
   if (master == nullptr && old != nullptr) {
-    state.device.CopyWithin(parameters, MemoryOf(call, *old), old->bytes());
+    DeviceOf(call).CopyWithin(parameters, MemoryOf(call, *old), old->bytes());
   }
   state.optimizer.Step(
-      state.device, state.plan->units(unit),
+      DeviceOf(call), state.plan->units(unit),
       {.weights = master == nullptr ? parameters : master,
        .parameters = master == nullptr ? nullptr : parameters,
        .gradients = RestOf(call, Instruction::WEIGHT_GRADIENTS),
@@ -47,6 +48,8 @@ absl::Status RunStep(const Call& call) {
        .step = state.step.step,
        .learning_rate = state.step.learning_rate,
        .gradient_scale = gradient_scale,
+       .zero_gradients =
+           AccessTo(call, Instruction::WEIGHT_GRADIENTS) != Instruction::READ,
        .holds = state.AtRest(unit)});
   return absl::OkStatus();
 }

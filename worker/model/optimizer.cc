@@ -92,7 +92,7 @@ void Optimizer::Step(Device& device, const Unit& unit,
                      .weight_decay = weight_decay,
                      .step = step.step,
                      .gradient_scale = static_cast<float>(step.gradient_scale),
-                     .zero_gradients = true});
+                     .zero_gradients = step.zero_gradients});
     } else {
       Sgd(device,
           {.weights = Flat(step.weights, range),
@@ -105,7 +105,7 @@ void Optimizer::Step(Device& device, const Unit& unit,
            .nesterov = spec_.nesterov(),
            .weight_decay = weight_decay,
            .gradient_scale = static_cast<float>(step.gradient_scale),
-           .zero_gradients = true});
+           .zero_gradients = step.zero_gradients});
     }
   }
 }

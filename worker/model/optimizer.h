@@ -34,12 +34,13 @@ struct OptimizerStep {
   // Of bf16: receives the new weights, rounded; null where the model computes
   // with the weights themselves.
   void* parameters = nullptr;
-  void* gradients = nullptr;  // read; left zero
+  void* gradients = nullptr;  // read; left zero where that is asked for
   void* state = nullptr;      // OPTIMIZER_STATE, StateBytes of as many
                               // elements; zero before step 1
   int64_t step = 1;           // of this update; the first is 1
   double learning_rate = 0;
   double gradient_scale = 1;
+  bool zero_gradients = true;
   // The elements of the unit's flat buffers that these are; nothing: all.
   absl::optional<Range> holds;
 };

@@ -29,6 +29,11 @@ void DiskLog::Abort(const absl::Status& why) {
   if (aborted_.ok()) aborted_ = why;
 }
 
+absl::Status DiskLog::aborted() const {
+  absl::MutexLock lock(&mutex_);
+  return aborted_;
+}
+
 absl::optional<DiskProgress> DiskLog::Progress() const {
   absl::MutexLock lock(&mutex_);
   if (!work_.has_value()) return absl::nullopt;

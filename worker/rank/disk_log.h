@@ -39,7 +39,7 @@ class DiskLog {
     Entry& operator=(const Entry&) = delete;
 
     // To be told of the bytes; returns the reason of an abort. Not after this.
-    BytesMoved moved() const {
+    OnBytesMoved moved() const {
       return [&log = log_](uint64_t bytes) { return log.Add(bytes); };
     }
 
@@ -49,6 +49,9 @@ class DiskLog {
 
   // Ends what is in the log, and all that comes, with `why`, which is an error.
   void Abort(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // The reason of an abort; OK: there was none.
+  absl::Status aborted() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Nothing: the disk has nothing to do.
   absl::optional<DiskProgress> Progress() const ABSL_LOCKS_EXCLUDED(mutex_);

@@ -15,49 +15,80 @@
 #include "storage/checkpoint/load_tensors.h"
 #include "storage/checkpoint/manifest.h"
 #include "worker/model/initialize.h"
-#include "worker/rank/into_device.h"
+#include "worker/rank/into_tier.h"
 
 namespace troupe {
 namespace {
 
+// What is in the host's memory at a time of a state that is set.
+constexpr int64_t kElementsAtOnce = int64_t{1} << 20;
+constexpr int64_t kBytes = sizeof(float);
+
+// What sets a rank's state.
+TierPort NewPort(RankState& state) {
+  return TierPort(state.device, &state.memory, &state.disk);
+}
+
 // Zeroes a resident buffer of a unit where this rank has it.
-void ZeroResident(RankState& state, Buffer::Kind kind, int unit) {
+absl::Status ZeroResident(RankState& state, TierPort& port, Buffer::Kind kind,
+                          int unit) {
   const Buffer* buffer = FindResident(state.role(), kind, unit);
-  if (buffer == nullptr || buffer->bytes() == 0) return;
-  for (char* const copy : state.memory.Copies(*buffer)) {
-    state.device.Zero(copy, buffer->bytes());
+  if (buffer == nullptr || buffer->bytes() == 0) return absl::OkStatus();
+  for (const TierAddress& copy : state.memory.Copies(*buffer)) {
+    RETURN_IF_ERROR(port.Zero(copy, buffer->bytes()));
   }
+  return absl::OkStatus();
+}
+
+absl::Status ZeroBeside(RankState& state, TierPort& port, int unit) {
+  RETURN_IF_ERROR(ZeroResident(state, port, Buffer::OPTIMIZER_STATE, unit));
+  return ZeroResident(state, port, Buffer::PARAMETER_GRADIENTS, unit);
 }
 
 // Zeroes all that this rank holds of the model's state: where it is read, only
 // alignment gaps and what is not there stay so. To draw it from the seed would
 // take longer than to read it.
-void ZeroState(RankState& state) {
+absl::Status ZeroState(RankState& state, TierPort& port) {
   for (const int unit : state.HeldUnits()) {
-    state.device.Zero(state.MemoryOfUnit(unit).parameters,
-                      state.AtRest(unit).size() * sizeof(float));
-    ZeroResident(state, Buffer::OPTIMIZER_STATE, unit);
-    ZeroResident(state, Buffer::PARAMETER_GRADIENTS, unit);
+    RETURN_IF_ERROR(port.Zero(state.MemoryOfUnit(unit).parameters,
+                              state.AtRest(unit).size() * sizeof(float)));
+    RETURN_IF_ERROR(ZeroBeside(state, port, unit));
   }
+  return absl::OkStatus();
 }
 
-// Puts what this rank has of a tensor on the device through little host memory:
-// `read` gives elements [begin, begin + count) of the whole.
+// Calls `each` for all elements, from the first to the last, a window of them
+// at a time.
+absl::Status InWindows(
+    int64_t elements,
+    absl::FunctionRef<absl::Status(int64_t begin, int64_t count)> each) {
+  for (int64_t begin = 0; begin < elements; begin += kElementsAtOnce) {
+    RETURN_IF_ERROR(each(begin, std::min(kElementsAtOnce, elements - begin)));
+  }
+  return absl::OkStatus();
+}
+
+std::vector<char> WindowOf(int64_t elements) {
+  return std::vector<char>(std::min(kElementsAtOnce, elements) * sizeof(float));
+}
+
+// Puts what this rank has of a tensor where it rests: `read` gives elements
+// [begin, begin + count) of the whole.
 absl::Status FillInPieces(
-    Device& device, const StateTensor& tensor,
+    TierPort& port, const StateTensor& tensor,
     absl::FunctionRef<absl::Status(int64_t begin, int64_t count, float* host)>
         read) {
-  constexpr int64_t kElementsAtOnce = int64_t{1} << 20;
-  std::vector<float> host(std::min(kElementsAtOnce, tensor.elements));
+  std::vector<char> host = WindowOf(tensor.elements);
   const int64_t whole = ElementCount(tensor.shape);
   for (const ParameterRun& run : RunsWithin(tensor, 0, whole)) {
-    for (int64_t done = 0; done < run.count; done += kElementsAtOnce) {
-      const int64_t count = std::min(kElementsAtOnce, run.count - done);
-      RETURN_IF_ERROR(read(run.whole + done, count, host.data()));
-      device.CopyFromHost(tensor.data + (run.local + done) * sizeof(float),
-                          host.data(), count * sizeof(float));
-      RETURN_IF_ERROR(device.Synchronize());
-    }
+    RETURN_IF_ERROR(
+        InWindows(run.count, [&](int64_t done, int64_t count) -> absl::Status {
+          RETURN_IF_ERROR(read(run.whole + done, count,
+                               reinterpret_cast<float*>(host.data())));
+          RETURN_IF_ERROR(port.Write(tensor.data + (run.local + done) * kBytes,
+                                     host.data(), count * kBytes));
+          return port.Settle();
+        }));
   }
   return absl::OkStatus();
 }
@@ -71,7 +102,7 @@ bool Has(const Manifest& manifest, absl::string_view name) {
 
 // What this rank holds and the checkpoint has.
 absl::StatusOr<std::vector<TensorToLoad>> TensorsToLoad(
-    const Manifest& manifest, RankState& state) {
+    const Manifest& manifest, RankState& state, TierPort& port) {
   std::vector<TensorToLoad> tensors;
   for (const int unit : state.HeldUnits()) {
     for (const StateTensor& tensor : UnitStateTensors(
@@ -88,16 +119,16 @@ absl::StatusOr<std::vector<TensorToLoad>> TensorsToLoad(
             absl::StrCat("it has no tensor ", tensor.name,
                          "; was it written with another optimizer or model?"));
       }
-      tensors.push_back(IntoDevice(tensor, state.device));
+      tensors.push_back(IntoTier(tensor, port));
     }
   }
   return tensors;
 }
 
 absl::Status Load(const CheckpointToLoad& checkpoint, const RankDisk& disk,
-                  RankState& state) {
+                  RankState& state, TierPort& port) {
   ASSIGN_OR_RETURN(const std::vector<TensorToLoad> tensors,
-                   TensorsToLoad(checkpoint.manifest, state));
+                   TensorsToLoad(checkpoint.manifest, state, port));
   ASSIGN_OR_RETURN(CheckpointLoad load,
                    CheckpointLoad::Of(checkpoint, tensors));
   const DiskLog::Entry entry(disk.log,
@@ -156,41 +187,91 @@ absl::StatusOr<std::string> CheckSameData(const Manifest& manifest,
       "data.changed: true"));
 }
 
+// Draws the weights of a unit where they rest, or through a window.
+absl::Status DrawWeights(RankState& state, TierPort& port, int unit) {
+  const TierAddress weights = state.MemoryOfUnit(unit).parameters;
+  const Range rests = state.AtRest(unit);
+  InitialWeights initial = {.seed = state.plan->job().training().seed(),
+                            .place = state.place(),
+                            .holds = rests};
+  if (weights.tier() == DEVICE) {
+    InitializeParameters(state.device, state.plan->units(unit), initial,
+                         weights.memory());
+    return absl::OkStatus();
+  }
+  std::vector<char> host = WindowOf(rests.size());
+  return InWindows(
+      rests.size(), [&](int64_t begin, int64_t count) -> absl::Status {
+        initial.holds = {rests.begin + begin, rests.begin + begin + count};
+        InitializeParameters(state.host, state.plan->units(unit), initial,
+                             host.data());
+        return port.Write(weights + begin * kBytes, host.data(),
+                          count * kBytes);
+      });
+}
+
+// What the model computes with, of the weights that were set, rounded.
+absl::Status RoundWeights(RankState& state, TierPort& port, int unit) {
+  const UnitFlatBuffers memory = state.MemoryOfUnit(unit);
+  const TierAddress& from = memory.parameters;
+  const TierAddress& to = memory.rounded_parameters;
+  const int64_t elements = state.AtRest(unit).size();
+  if (from.tier() == DEVICE && to.tier() == DEVICE) {
+    RoundParameters(state.device, elements,
+                    {.weights = from.memory(), .parameters = to.memory()});
+    return absl::OkStatus();
+  }
+  std::vector<char> weights = WindowOf(elements);
+  std::vector<char> rounded(weights.size() / 2);
+  return InWindows(elements, [&](int64_t begin, int64_t count) -> absl::Status {
+    RETURN_IF_ERROR(
+        port.Read(from + begin * kBytes, count * kBytes, weights.data()));
+    RETURN_IF_ERROR(port.Settle());
+    RoundParameters(state.host, count,
+                    {.weights = weights.data(), .parameters = rounded.data()});
+    RETURN_IF_ERROR(port.Write(to + begin * kBytes / 2, rounded.data(),
+                               count * kBytes / 2));
+    return port.Settle();
+  });
+}
+
 // Lets the model compute with the weights that were set: rounds them where it
 // does not compute with themselves, and makes every version of them the same.
-void SpreadWeights(RankState& state, int unit) {
-  const UnitFlatBuffers memory = state.MemoryOfUnit(unit);
-  if (memory.rounded_parameters != nullptr) {
-    RoundParameters(state.device, state.AtRest(unit).size(),
-                    {.weights = memory.parameters,
-                     .parameters = memory.rounded_parameters});
+absl::Status SpreadWeights(RankState& state, TierPort& port, int unit) {
+  if (state.MemoryOfUnit(unit).rounded_parameters) {
+    RETURN_IF_ERROR(RoundWeights(state, port, unit));
   }
   const Buffer& parameters =
       *FindResident(state.role(), Buffer::PARAMETERS, unit);
-  const std::vector<char*> copies = state.memory.Copies(parameters);
+  const std::vector<TierAddress> copies = state.memory.Copies(parameters);
   for (size_t i = 1; i < copies.size(); ++i) {
-    state.device.CopyWithin(copies[i], copies[0], parameters.bytes());
+    RETURN_IF_ERROR(port.Move(copies[0], copies[i], parameters.bytes()));
   }
+  return absl::OkStatus();
+}
+
+absl::Status SpreadAllWeights(RankState& state, TierPort& port) {
+  for (const int unit : state.HeldUnits()) {
+    RETURN_IF_ERROR(SpreadWeights(state, port, unit));
+  }
+  return port.Flush();
 }
 
 }  // namespace
 
-void InitializeFromSeed(RankState& state) {
+absl::Status InitializeFromSeed(RankState& state) {
+  TierPort port = NewPort(state);
   for (const int unit : state.HeldUnits()) {
-    InitializeParameters(state.device, state.plan->units(unit),
-                         {.seed = state.plan->job().training().seed(),
-                          .place = state.place(),
-                          .holds = state.AtRest(unit)},
-                         state.MemoryOfUnit(unit).parameters);
-    SpreadWeights(state, unit);
-    ZeroResident(state, Buffer::OPTIMIZER_STATE, unit);
-    ZeroResident(state, Buffer::PARAMETER_GRADIENTS, unit);
+    RETURN_IF_ERROR(DrawWeights(state, port, unit));
+    RETURN_IF_ERROR(ZeroBeside(state, port, unit));
   }
+  return SpreadAllWeights(state, port);
 }
 
 absl::Status InitializeFromHuggingFace(const std::string& directory,
                                        const RankDisk& disk, RankState& state) {
-  ZeroState(state);
+  TierPort port = NewPort(state);
+  RETURN_IF_ERROR(ZeroState(state, port));
   absl::StatusOr<HuggingFaceWeights> weights =
       HuggingFaceWeights::Open(directory);
   if (!weights.ok()) return Annotate(weights.status(), "model.hf");
@@ -208,34 +289,33 @@ absl::Status InitializeFromHuggingFace(const std::string& directory,
         state.AtRest(unit).size() * static_cast<int64_t>(sizeof(float));
   }
   const DiskLog::Entry entry(disk.log, work);
-  const BytesMoved moved = entry.moved();
+  const OnBytesMoved moved = entry.moved();
   for (const int unit : state.HeldUnits()) {
     UnitFlatBuffers memory = state.MemoryOfUnit(unit);
-    memory.optimizer_state = nullptr;  // the directory has none
+    memory.optimizer_state = {};  // the directory has none
     for (const StateTensor& tensor :
          UnitStateTensors(state.plan->job().optimizer(),
                           state.plan->units(unit), memory, state.place())) {
       absl::Status read = weights->CheckShape(tensor.name, tensor.shape);
       if (read.ok()) {
-        read = FillInPieces(state.device, tensor,
-                            [&](int64_t begin, int64_t count, float* host) {
-                              RETURN_IF_ERROR(moved(count * sizeof(float)));
-                              return weights->ReadF32(
-                                  tensor.name, {.begin = begin, .count = count},
-                                  host);
-                            });
+        read = FillInPieces(
+            port, tensor, [&](int64_t begin, int64_t count, float* host) {
+              RETURN_IF_ERROR(moved(count * sizeof(float)));
+              return weights->ReadF32(tensor.name,
+                                      {.begin = begin, .count = count}, host);
+            });
       }
       RETURN_IF_ERROR(Annotate(read, "model.hf"));
     }
-    SpreadWeights(state, unit);
   }
-  return absl::OkStatus();
+  return SpreadAllWeights(state, port);
 }
 
 absl::StatusOr<TrainingPosition> RestoreFromCheckpoint(const std::string& path,
                                                        const RankDisk& disk,
                                                        RankState& state) {
-  ZeroState(state);
+  TierPort port = NewPort(state);
+  RETURN_IF_ERROR(ZeroState(state, port));
   const std::string context = absl::StrCat("checkpoint ", path);
   const absl::StatusOr<Manifest> read = ReadManifest(path);
   if (!read.ok()) return Annotate(read.status(), context);
@@ -251,8 +331,8 @@ absl::StatusOr<TrainingPosition> RestoreFromCheckpoint(const std::string& path,
       Annotate(CheckSameModel(manifest, saved, *state.plan), context));
   const absl::StatusOr<std::string> other_data = CheckSameData(manifest, state);
   if (!other_data.ok()) return Annotate(other_data.status(), context);
-  RETURN_IF_ERROR(Annotate(Load({path, manifest}, disk, state), context));
-  for (const int unit : state.HeldUnits()) SpreadWeights(state, unit);
+  RETURN_IF_ERROR(Annotate(Load({path, manifest}, disk, state, port), context));
+  RETURN_IF_ERROR(SpreadAllWeights(state, port));
   TrainingPosition position = {
       .step = manifest.step,
       .samples_consumed = static_cast<int64_t>(manifest.samples_consumed),

@@ -1,7 +1,8 @@
 // Where a rank's weights and moments come from before its first step: the job's
 // seed, a Hugging Face directory, or a checkpoint that any plan may have
 // written. Where a unit has several versions of its weights, all of them begin
-// as these. A rank sets what it holds.
+// as these. A rank sets what it holds, wherever that rests, a little of it in
+// memory at a time.
 #ifndef TROUPE_WORKER_RANK_INITIAL_STATE_H_
 #define TROUPE_WORKER_RANK_INITIAL_STATE_H_
 
@@ -26,8 +27,9 @@ struct TrainingPosition {
   std::string content;
 };
 
-// Draws the initial weights; moments and gradients zero.
-void InitializeFromSeed(RankState& state);
+// Draws the initial weights; moments and gradients zero. Errors are those of
+// the nvme tier's disk, here and below.
+absl::Status InitializeFromSeed(RankState& state);
 
 // Reads the weights of a Hugging Face directory; moments and gradients zero.
 // Errors begin with "model.hf" and say as HuggingFaceWeights does what is

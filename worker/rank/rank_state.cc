@@ -2,10 +2,13 @@
 
 #include <utility>
 
+#include "ops/cpu/device.h"
 #include "proto/base/check.h"
+#include "proto/base/cores.h"
 #include "proto/base/status.h"
 #include "proto/plan/at_rest.h"
 #include "proto/plan/find_program.h"
+#include "proto/plan/lanes.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/roles.h"
 #include "worker/model/build_units.h"
@@ -33,32 +36,48 @@ absl::StatusOr<SampleReader> OpenData(const JobSpec& job) {
   return data;
 }
 
+// Where the device is none of the host, one of its cores for the lanes that
+// use those. A CPU device serves each thread with a pool of the thread's own.
+std::unique_ptr<Device> HostBeside(const Device& device) {
+  if (device.has_host_memory()) return nullptr;
+  return NewCpuDevice({.threads = UsableCoreCount()});
+}
+
 }  // namespace
 
 RankState::RankState(std::shared_ptr<const Plan> plan_in, Device& device_in,
-                     RankMemory memory_in,
+                     RankMemory memory_in, const DiskLog& disk_in,
                      std::vector<std::unique_ptr<ModelUnit>> units_in,
                      absl::optional<SampleReader> data_in)
     : plan(std::move(plan_in)),
       device(device_in),
+      own_host(HostBeside(device)),
+      host(own_host == nullptr ? device : *own_host),
       memory(std::move(memory_in)),
+      disk(disk_in),
       units(std::move(units_in)),
       optimizer(plan->job().optimizer()),
-      data(std::move(data_in)) {}
+      data(std::move(data_in)) {
+  for (int lane = 0; lane < plan->lanes_size(); ++lane) {
+    ports.push_back(std::make_unique<TierPort>(device, &memory, &disk));
+  }
+}
 
 absl::StatusOr<std::unique_ptr<RankState>> RankState::Create(
-    std::shared_ptr<const Plan> plan, Device& device,
-    const TierArenas& arenas) {
+    std::shared_ptr<const Plan> plan, Device& device, const TierArenas& arenas,
+    const DiskLog& disk) {
   CHECK_EQ(plan->roles_size(), 1);
   absl::optional<SampleReader> data;
   if (LoadsData(plan->roles(0))) {
     ASSIGN_OR_RETURN(data, OpenData(plan->job()));
   }
   ASSIGN_OR_RETURN(auto units, BuildUnits(*plan, plan->rank()));
-  ASSIGN_OR_RETURN(RankMemory memory,
-                   RankMemory::Create(plan->roles(0), arenas));
+  ASSIGN_OR_RETURN(
+      RankMemory memory,
+      RankMemory::Create(plan->roles(0), arenas,
+                         {.job = plan->job().name(), .rank = plan->rank()}));
   return std::unique_ptr<RankState>(
-      new RankState(std::move(plan), device, std::move(memory),
+      new RankState(std::move(plan), device, std::move(memory), disk,
                     std::move(units), std::move(data)));
 }
 
@@ -85,10 +104,15 @@ Range RankState::AtRest(int unit) const {
   return RangeAtRest(*plan, PlacementOf(unit), rank());
 }
 
-char* RankState::RestIn(const Buffer& buffer, char* memory) const {
-  if (buffer.slice()) return memory;
+Device& RankState::DeviceOf(int lane) {
+  return KindOfLane(plan->lanes(), lane) == Lane::HOST ? host : device;
+}
+
+TierAddress RankState::RestIn(const Buffer& buffer,
+                              const TierAddress& begin) const {
+  if (buffer.slice() || !begin) return begin;
   const int64_t elements = plan->units(buffer.unit()).flat_elements();
-  return memory + AtRest(buffer.unit()).begin * (buffer.bytes() / elements);
+  return begin + AtRest(buffer.unit()).begin * (buffer.bytes() / elements);
 }
 
 UnitFlatBuffers RankState::MemoryOfUnit(int unit) const {

@@ -22,8 +22,10 @@
 #include "worker/collective/communicator.h"
 #include "worker/model/model_unit.h"
 #include "worker/model/optimizer.h"
+#include "worker/rank/disk_log.h"
 #include "worker/rank/rank_memory.h"
 #include "worker/rank/tier_arenas.h"
+#include "worker/rank/tier_port.h"
 #include "worker/rank/unit_state.h"
 
 namespace troupe {
@@ -51,11 +53,11 @@ enum Scalar {
 struct RankState {
   // `plan` as in an Assignment: its one role is this rank's. Reserves the
   // memory, builds the units and opens the data where the rank loads any;
-  // parameters are not set yet and `communicators` is empty. The device and the
-  // arenas must outlive it.
+  // parameters are not set yet and `communicators` is empty. All that is
+  // borrowed must outlive it; an abort of `disk` ends moves.
   static absl::StatusOr<std::unique_ptr<RankState>> Create(
       std::shared_ptr<const Plan> plan, Device& device,
-      const TierArenas& arenas);
+      const TierArenas& arenas, const DiskLog& disk);
 
   const Role& role() const { return plan->roles(0); }
   int rank() const { return plan->rank(); }
@@ -74,14 +76,23 @@ struct RankState {
   const Placement& PlacementOf(int unit) const;
   Range AtRest(int unit) const;
   UnitFlatBuffers MemoryOfUnit(int unit) const;
-  // The first byte at rest, of a resident buffer's memory.
-  char* RestIn(const Buffer& buffer, char* memory) const;
+  // The first byte at rest, of a buffer of the unit's that begins there.
+  TierAddress RestIn(const Buffer& buffer, const TierAddress& begin) const;
   // Ascending, those with PARAMETERS here.
   std::vector<int> HeldUnits() const;
 
+  // What instructions of the lane compute with: the rank's device, or the
+  // host's cores. And what they move with.
+  Device& DeviceOf(int lane);
+  TierPort& PortOf(int lane) { return *ports.at(lane); }
+
   std::shared_ptr<const Plan> plan;
   Device& device;
-  RankMemory memory;
+  const std::unique_ptr<Device> own_host;  // null: the device is the host's
+  Device& host;
+  const RankMemory memory;
+  const DiskLog& disk;
+  std::vector<std::unique_ptr<TierPort>> ports;   // by lane
   std::vector<std::unique_ptr<ModelUnit>> units;  // of the whole model
   Optimizer optimizer;
   absl::optional<SampleReader> data;  // where programs have a LOAD_BATCH
@@ -99,7 +110,7 @@ struct RankState {
 
  private:
   RankState(std::shared_ptr<const Plan> plan_in, Device& device_in,
-            RankMemory memory_in,
+            RankMemory memory_in, const DiskLog& disk_in,
             std::vector<std::unique_ptr<ModelUnit>> units_in,
             absl::optional<SampleReader> data_in);
 };

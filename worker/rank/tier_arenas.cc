@@ -15,11 +15,18 @@ TierArenas::TierArenas(const std::vector<TierBudget>& budgets,
     : TierArenas(budgets, {.device = allocator, .host = allocator}) {}
 
 TierArenas::TierArenas(const std::vector<TierBudget>& budgets,
-                       const Allocators& allocators) {
+                       const Sources& sources)
+    : nvme_(sources.nvme) {
   for (const TierBudget& budget : budgets) {
-    arenas_[budget.tier()] = std::make_unique<Arena>(
-        TierName(budget.tier()), budget.bytes(),
-        budget.tier() == DEVICE ? allocators.device : allocators.host);
+    const std::string name = TierName(budget.tier());
+    std::unique_ptr<Arena>& arena = arenas_[budget.tier()];
+    if (budget.tier() == NVME) {
+      arena = std::make_unique<Arena>(name, budget.bytes());
+    } else {
+      arena = std::make_unique<Arena>(
+          name, budget.bytes(),
+          budget.tier() == DEVICE ? sources.device : sources.host);
+    }
   }
 }
 

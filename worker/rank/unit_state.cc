@@ -43,8 +43,8 @@ absl::optional<StateBox> BoxIn(const ParameterBox& box, const TensorBox& own,
 }
 
 void AddTensors(const std::string& prefix, const Unit& unit,
-                const MeshPlace& place, const FlatPart& part, char* memory,
-                std::vector<StateTensor>& tensors) {
+                const MeshPlace& place, const FlatPart& part,
+                const TierAddress& memory, std::vector<StateTensor>& tensors) {
   for (const Parameter& parameter : unit.parameters()) {
     const int64_t offset = parameter.offset();
     const Range within =
@@ -82,11 +82,11 @@ std::vector<StateTensor> UnitStateTensors(const OptimizerSpec& optimizer,
   const FlatPart part = {.held = held, .wanted = range.value_or(held)};
   std::vector<StateTensor> tensors;
   AddTensors("", unit, place, part, memory.parameters, tensors);
-  if (memory.optimizer_state == nullptr) return tensors;
-  char* flat = memory.optimizer_state;
+  if (!memory.optimizer_state) return tensors;
+  TierAddress flat = memory.optimizer_state;
   for (const std::string& prefix : StatePrefixes(optimizer)) {
     AddTensors(prefix, unit, place, part, flat, tensors);
-    flat += part.held.size() * sizeof(float);
+    flat = flat + part.held.size() * static_cast<int64_t>(sizeof(float));
   }
   return tensors;
 }

@@ -18,6 +18,7 @@
 #include "proto/plan/layout.h"
 #include "proto/plan/slices.h"
 #include "storage/checkpoint/tensor_box.h"
+#include "worker/rank/tier_address.h"
 
 namespace troupe {
 
@@ -34,15 +35,12 @@ struct StateBox {
   bool dense() const { return rows() == 1 || row_stride == columns(); }
 };
 
-// A logical tensor, or what this rank has of one, and where it lies; f32.
+// A logical tensor, or what this rank has of one, and where it rests; f32.
 struct StateTensor {
   std::string name;
   std::vector<int64_t> shape;  // of the whole
   std::vector<StateBox> boxes;
-  // The flat buffer that it is in, on the device, but where the next says
-  // otherwise.
-  char* data = nullptr;
-  bool on_host = false;
+  TierAddress data;      // of the flat buffer that it is in
   int64_t elements = 0;  // of this rank's boxes
 };
 
@@ -51,10 +49,10 @@ struct StateTensor {
 // where not, and the optimizer's state behind one another (docs/plan.md,
 // OPTIMIZER_STATE).
 struct UnitFlatBuffers {
-  char* parameters = nullptr;
-  char* rounded_parameters = nullptr;  // bf16 PARAMETERS; null: no master
-  char* optimizer_state = nullptr;     // null: none is kept
-  absl::optional<Range> holds;         // elements of each; nothing: all
+  TierAddress parameters;
+  TierAddress rounded_parameters;  // bf16 PARAMETERS; nowhere: no master
+  TierAddress optimizer_state;     // nowhere: none is kept
+  absl::optional<Range> holds;     // elements of each; nothing: all
 };
 
 // Of a unit that is cut, what `place` has; and of that what lies in `range` of

@@ -34,7 +34,9 @@ absl::Status Serve(const WorkerOptions& flags, SignalWatch& signals) {
       DescribeWorker({.worker = options, .gpu = opened.gpu}, device, clock));
   const TierArenas arenas(
       {description.budgets().begin(), description.budgets().end()},
-      {.device = *opened.device_memory, .host = *opened.host_memory});
+      {.device = *opened.device_memory,
+       .host = *opened.host_memory,
+       .nvme = {.directory = options.nvme, .cluster = options.scheduler}});
   ASSIGN_OR_RETURN(const std::unique_ptr<IoEngine> io, MakeIoEngine());
   MachineWatch watch(SensorsOf(clock, opened.gpu.has_value()));
   WorkerDaemon daemon(

@@ -39,7 +39,8 @@ TEST(Snapshot, RanksTogetherCollectEveryElementOnce) {
           }
           std::vector<float>& values = whole[tensor.name];
           values.resize(ElementCount(tensor.shape));
-          const float* const data = reinterpret_cast<float*>(tensor.data);
+          const float* const data =
+              reinterpret_cast<float*>(tensor.data.memory());
           for (const ParameterRun& run :
                RunsWithin(tensor, 0, static_cast<int64_t>(values.size()))) {
             std::copy_n(data + run.local, run.count,
@@ -59,7 +60,8 @@ TEST(Snapshot, RanksTogetherCollectEveryElementOnce) {
       ASSERT_TRUE(one.RunAll("K").ok());
       for (const StateTensor& tensor : one.state().snapshot) {
         const float* const data =
-            reinterpret_cast<float*>(tensor.data) + tensor.boxes.front().begin;
+            reinterpret_cast<float*>(tensor.data.memory()) +
+            tensor.boxes.front().begin;
         EXPECT_EQ(whole[tensor.name],
                   std::vector<float>(data, data + tensor.elements))
             << tensor.name;
@@ -76,7 +78,7 @@ TEST(Snapshot, OfBf16IsOfTheMasterWeights) {
   ASSERT_TRUE(rank.RunAll("K").ok());
   const StateTensor& first = rank.state().snapshot.front();
   EXPECT_EQ(first.name, "transformer.wte.weight");
-  EXPECT_EQ(first.data, rank.Memory<char>(Buffer::MASTER_WEIGHTS, 0));
+  EXPECT_EQ(first.data.memory(), rank.Memory<char>(Buffer::MASTER_WEIGHTS, 0));
 }
 
 }  // namespace

@@ -99,8 +99,11 @@ TEST(Step, OfSeveralVersionsTheNewestStaysAndTheOldestGives) {
       std::memcpy(&value, &bits, sizeof(value));
       return value;
     };
-    const std::vector<char*> copies =
-        rank.state().memory.Copies(rank.Find(Buffer::PARAMETERS, 3));
+    std::vector<char*> copies;
+    for (const TierAddress& copy :
+         rank.state().memory.Copies(rank.Find(Buffer::PARAMETERS, 3))) {
+      copies.push_back(copy.memory());
+    }
     ASSERT_EQ(copies.size(), 2u);
     float* gradient = rank.Memory<float>(Buffer::PARAMETER_GRADIENTS, 3);
     rank.Memory<double>(Buffer::SCALARS)[kSquaredNorm] = 1;

@@ -11,7 +11,7 @@ TEST(DiskLog, SaysHowFarTheDiskIs) {
   EXPECT_FALSE(log.Progress().has_value());
   {
     const DiskLog::Entry entry(log, {.writes = true, .step = 7, .bytes = 100});
-    const BytesMoved moved = entry.moved();
+    const OnBytesMoved moved = entry.moved();
     EXPECT_TRUE(moved(30).ok());
     EXPECT_TRUE(moved(20).ok());
     const absl::optional<DiskProgress> progress = log.Progress();

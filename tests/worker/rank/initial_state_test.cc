@@ -2,12 +2,16 @@
 
 #include <cmath>
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "proto/base/check.h"
+#include "proto/plan/buffer_kind.h"
 #include "storage/engine/in_memory_engine.h"
 #include "tests/equivalence/small_job.h"
 #include "tests/worker/rank/small_rank.h"
+#include "worker/rank/tier_port.h"
 
 namespace troupe {
 namespace {
@@ -60,7 +64,10 @@ TEST(InitialState, EveryVersionOfTheWeightsBeginsTheSame) {
                    }});
     for (int unit = 0; unit < 4; ++unit) {
       const Buffer& buffer = rank.Find(Buffer::PARAMETERS, unit);
-      const std::vector<char*> copies = rank.state().memory.Copies(buffer);
+      std::vector<char*> copies;
+      for (const TierAddress& copy : rank.state().memory.Copies(buffer)) {
+        copies.push_back(copy.memory());
+      }
       ASSERT_EQ(copies.size(), 3u);
       EXPECT_NE(*reinterpret_cast<const uint64_t*>(copies[0]), 0u);
       for (const char* copy : copies) {
@@ -68,6 +75,52 @@ TEST(InitialState, EveryVersionOfTheWeightsBeginsTheSame) {
       }
     }
   }
+}
+
+// What rests in a tier, wherever that is.
+std::string Resting(SmallRank& rank, Buffer::Kind kind, int unit) {
+  const Buffer& buffer = *FindResident(rank.state().role(), kind, unit);
+  std::string bytes(buffer.bytes(), 'x');
+  TierPort port(rank.state().device, &rank.state().memory);
+  CHECK_OK(port.Read(rank.state().memory.At(buffer, 1), buffer.bytes(),
+                     bytes.data()));
+  CHECK_OK(port.Settle());
+  return bytes;
+}
+
+TEST(InitialState, IsTheSameInEachTier) {
+  for (const char* precision : {"f32", "bf16"}) {
+    JobSpec job = SmallJob();
+    job.mutable_training()->set_precision(precision);
+    SmallRank device(job, {});
+    for (const Tier tier : {HOST, NVME}) {
+      SmallRank other(job,
+                      {.change = RestIn(tier, {"parameters", "master_weights",
+                                               "optimizer_moments"})});
+      for (const Buffer& buffer : device.program().buffers()) {
+        if (!IsResident(buffer) || !buffer.has_unit()) continue;
+        EXPECT_EQ(Resting(other, buffer.kind(), buffer.unit()),
+                  Resting(device, buffer.kind(), buffer.unit()))
+            << Buffer::Kind_Name(buffer.kind()) << " of unit " << buffer.unit();
+      }
+    }
+  }
+}
+
+// As after a checkpoint that was damaged where it was not read yet.
+TEST(InitialState, ZeroesWhatWasReadBefore) {
+  SmallRank rank(SmallJob(), {.change = RestIn(NVME, {"optimizer_moments"})});
+  const Buffer& moments =
+      *FindResident(rank.state().role(), Buffer::OPTIMIZER_STATE, 1);
+  const std::string zeros(moments.bytes(), '\0');
+  TierPort port(rank.state().device, &rank.state().memory);
+  const std::string before(1000, 'x');
+  CHECK_OK(port.Write(rank.state().memory.At(moments, 1) + 333, before.data(),
+                      before.size()));
+  CHECK_OK(port.Flush());
+  ASSERT_NE(Resting(rank, Buffer::OPTIMIZER_STATE, 1), zeros);
+  ASSERT_TRUE(InitializeFromSeed(rank.state()).ok());
+  EXPECT_EQ(Resting(rank, Buffer::OPTIMIZER_STATE, 1), zeros);
 }
 
 TEST(InitialState, AnotherSeedDrawsOthers) {

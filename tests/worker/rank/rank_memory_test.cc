@@ -1,9 +1,12 @@
 #include "worker/rank/rank_memory.h"
 
+#include <filesystem>
+#include <iterator>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "storage/tier/allocator.h"
+#include "tests/storage/temp_dir.h"
 
 namespace troupe {
 namespace {
@@ -50,11 +53,12 @@ TEST(RankMemory, GradientsOfNeighboursAreOneRange) {
   ASSERT_TRUE(memory.ok()) << memory.status();
   // In the order in which they were added.
   const auto& buffers = plan.programs(0).buffers();
-  char* const unit_0 = memory->At(buffers[2], 1);
-  EXPECT_EQ(memory->At(buffers[3], 1), unit_0 + 64);
-  EXPECT_EQ(memory->At(buffers[0], 1), unit_0 + 64 + 128);
+  char* const unit_0 = memory->At(buffers[2], 1).memory();
+  EXPECT_EQ(memory->At(buffers[3], 1).memory(), unit_0 + 64);
+  EXPECT_EQ(memory->At(buffers[0], 1).memory(), unit_0 + 64 + 128);
   for (const Buffer& buffer : buffers) {
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(memory->At(buffer, 1)) % 64, 0u);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(memory->At(buffer, 1).memory()) % 64,
+              0u);
   }
 }
 
@@ -72,24 +76,25 @@ TEST(RankMemory, AVersionIsFoundAgainInLaterStepsUntilItsCopyIsReused) {
   EXPECT_EQ(arenas.used(), 448u);
 
   Buffer buffer = plan.programs(0).buffers(0);
-  const std::vector<char*> copies = memory->Copies(buffer);
+  const std::vector<TierAddress> copies = memory->Copies(buffer);
   ASSERT_EQ(copies.size(), 3u);
-  EXPECT_EQ(copies[1], copies[0] + 128);
-  EXPECT_EQ(copies[2], copies[1] + 128);
+  EXPECT_TRUE(copies[1] == copies[0] + 128);
+  EXPECT_TRUE(copies[2] == copies[1] + 128);
   // A pipeline is filled before step 1, and looks back from there.
   for (int64_t step = 0; step < 7; ++step) {
     buffer.set_copy_offset(0);
-    char* const written = memory->At(buffer, step);
-    EXPECT_EQ(written, copies[step % 3]);
+    char* const written = memory->At(buffer, step).memory();
+    EXPECT_EQ(written, copies[step % 3].memory());
     for (int age = 1; age < 6; ++age) {
       buffer.set_copy_offset(-age);
-      EXPECT_EQ(memory->At(buffer, step + age), written);
-      EXPECT_EQ(memory->At(buffer, step) == written, age % 3 == 0);
+      EXPECT_EQ(memory->At(buffer, step + age).memory(), written);
+      EXPECT_EQ(memory->At(buffer, step).memory() == written, age % 3 == 0);
     }
   }
   const Buffer& of_unit_1 = plan.programs(0).buffers(1);
   EXPECT_EQ(memory->Copies(of_unit_1).size(), 1u);
-  EXPECT_EQ(memory->At(of_unit_1, 5), memory->At(of_unit_1, 6));
+  EXPECT_EQ(memory->At(of_unit_1, 5).memory(),
+            memory->At(of_unit_1, 6).memory());
 }
 
 TEST(RankMemory, ABufferLiesInItsSlotWhereThePlanSays) {
@@ -105,9 +110,10 @@ TEST(RankMemory, ABufferLiesInItsSlotWhereThePlanSays) {
   const TierArenas arenas({DeviceBudget(320)}, allocator);
   const auto memory = RankMemory::Create(plan, arenas);
   ASSERT_TRUE(memory.ok()) << memory.status();
-  char* const begin = memory->At(plan.programs(0).buffers(0), 1);
-  EXPECT_EQ(memory->At(behind, 1), begin + 192);
-  EXPECT_EQ(memory->Copies(behind), std::vector<char*>{begin + 192});
+  char* const begin = memory->At(plan.programs(0).buffers(0), 1).memory();
+  EXPECT_EQ(memory->At(behind, 1).memory(), begin + 192);
+  ASSERT_EQ(memory->Copies(behind).size(), 1u);
+  EXPECT_EQ(memory->Copies(behind)[0].memory(), begin + 192);
 }
 
 TEST(RankMemory, PastTheBudgetTheLineItemIsNamedAndNothingStays) {
@@ -135,6 +141,56 @@ TEST(RankMemory, ResidentBuffersAreFoundInAnyProgram) {
   EXPECT_EQ(FindResident(plan, Buffer::SCALARS, absl::nullopt), &scalars);
   EXPECT_EQ(FindResident(plan, Buffer::OPTIMIZER_STATE, 0), nullptr);
   EXPECT_EQ(FindResident(plan, Buffer::PARAMETERS, absl::nullopt), nullptr);
+}
+
+// A file with room for all that rests there, and nothing of it in memory.
+TEST(RankMemory, TheNvmeTierIsAFileOfTheRank) {
+  Role plan;
+  const int moments = AddSlot(plan, "optimizer_moments", 5000);
+  const int parameters = AddSlot(plan, "parameters", 100);
+  for (const int slot : {moments, parameters}) {
+    plan.mutable_slots(slot)->set_tier(NVME);
+  }
+  AddBuffer(plan, Buffer::OPTIMIZER_STATE, 0, moments);
+  AddBuffer(plan, Buffer::PARAMETERS, 0, parameters);
+  const TempDir directory;
+  HostAllocator allocator;
+  TierBudget budget;
+  budget.set_tier(NVME);
+  budget.set_bytes(3 * 4096);
+  const TierArenas arenas(
+      {budget}, {.device = allocator,
+                 .host = allocator,
+                 .nvme = {.directory = directory.path(), .cluster = "c"}});
+  const auto files = [&] {
+    return std::distance(std::filesystem::directory_iterator(directory.path()),
+                         std::filesystem::directory_iterator());
+  };
+  {
+    const auto memory = RankMemory::Create(plan, arenas, {.job = "j"});
+    ASSERT_TRUE(memory.ok()) << memory.status();
+    EXPECT_EQ(arenas.used(), 3u * 4096);
+    EXPECT_EQ(files(), 1);
+    const auto& buffers = plan.programs(0).buffers();
+    EXPECT_EQ(memory->At(buffers[0], 1).offset(), 0u);
+    EXPECT_EQ(memory->At(buffers[1], 1).offset(), 8192u);
+    EXPECT_EQ(memory->spill()->bytes(), 3u * 4096);
+    EXPECT_EQ(ReadText(memory->spill()->path())
+                  .find("troupe spill file 1: cluster c, job j, rank 0"),
+              0u);
+  }
+  EXPECT_EQ(files(), 0);
+  EXPECT_EQ(arenas.used(), 0u);
+}
+
+TEST(RankMemory, ACopyIsNotWhereTheValueRests) {
+  Role plan;
+  const int copied = AddSlot(plan, "fetched", 64);
+  const int rests = AddSlot(plan, "parameters", 64);
+  AddBuffer(plan, Buffer::PARAMETERS, 0, copied);
+  plan.mutable_programs(0)->mutable_buffers(0)->set_copy(1);
+  AddBuffer(plan, Buffer::PARAMETERS, 0, rests);
+  EXPECT_EQ(FindResident(plan, Buffer::PARAMETERS, 0)->slot(), rests);
 }
 
 }  // namespace

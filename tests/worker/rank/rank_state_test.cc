@@ -14,9 +14,9 @@ TEST(RankState, KnowsItsPlaceAndItsUnits) {
   EXPECT_EQ(state.data_index(), 3);
   EXPECT_EQ(state.data_size(), 4);
   EXPECT_EQ(state.HeldUnits(), (std::vector<int>{0, 1, 2, 3}));
-  EXPECT_EQ(state.MemoryOfUnit(2).parameters,
+  EXPECT_EQ(state.MemoryOfUnit(2).parameters.memory(),
             rank.Memory<char>(Buffer::PARAMETERS, 2));
-  EXPECT_EQ(state.MemoryOfUnit(2).optimizer_state,
+  EXPECT_EQ(state.MemoryOfUnit(2).optimizer_state.memory(),
             rank.Memory<char>(Buffer::OPTIMIZER_STATE, 2));
   EXPECT_EQ(state.units.size(), 4u);
 }
@@ -61,11 +61,12 @@ TEST(RankState, OfBf16TheWeightsAreTheMasterOnes) {
   job.mutable_training()->set_precision("bf16");
   SmallRank rank(job, {});
   const UnitFlatBuffers memory = rank.state().MemoryOfUnit(2);
-  EXPECT_EQ(memory.parameters, rank.Memory<char>(Buffer::MASTER_WEIGHTS, 2));
-  EXPECT_EQ(memory.rounded_parameters,
+  EXPECT_EQ(memory.parameters.memory(),
+            rank.Memory<char>(Buffer::MASTER_WEIGHTS, 2));
+  EXPECT_EQ(memory.rounded_parameters.memory(),
             rank.Memory<char>(Buffer::PARAMETERS, 2));
   SmallRank f32(SmallJob(), {});
-  EXPECT_EQ(f32.state().MemoryOfUnit(2).rounded_parameters, nullptr);
+  EXPECT_FALSE(f32.state().MemoryOfUnit(2).rounded_parameters);
 }
 
 TEST(RankState, TokensMustFitTheVocabulary) {
@@ -75,7 +76,7 @@ TEST(RankState, TokensMustFitTheVocabulary) {
   plan.mutable_job()->mutable_model()->set_vocab_size(60);
   const absl::Status status =
       RankState::Create(std::make_shared<Plan>(plan), rank.state().device,
-                        rank.arenas())
+                        rank.arenas(), rank.disk())
           .status();
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   EXPECT_NE(status.message().find("model.vocab_size: 60"),

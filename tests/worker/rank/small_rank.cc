@@ -17,17 +17,43 @@ namespace troupe {
 namespace {
 
 std::vector<TierBudget> Budgets() {
-  std::vector<TierBudget> budgets(2);
+  std::vector<TierBudget> budgets(3);
   budgets[0].set_tier(DEVICE);
   budgets[1].set_tier(HOST);
+  budgets[2].set_tier(NVME);
   for (TierBudget& budget : budgets) budget.set_bytes(256 << 20);
   return budgets;
 }
 
+NvmeTier NvmeIn(const TempDir& directory, const SmallRankOptions& options) {
+  NvmeTier nvme = {.directory = directory.path(), .cluster = "small"};
+  if (options.new_engine) nvme.new_engine = options.new_engine;
+  return nvme;
+}
+
 }  // namespace
 
+std::function<void(Plan& plan)> RestIn(Tier tier,
+                                       std::vector<std::string> items) {
+  return [tier, items = std::move(items)](Plan& plan) {
+    Role& role = *plan.mutable_roles(0);
+    for (Slot& slot : *role.mutable_slots()) {
+      if (std::count(items.begin(), items.end(), slot.item()) == 0) continue;
+      slot.set_tier(tier);
+    }
+    for (Program& program : *role.mutable_programs()) {
+      for (Buffer& buffer : *program.mutable_buffers()) {
+        buffer.set_tier(role.slots(buffer.slot()).tier());
+      }
+    }
+  };
+}
+
 SmallRank::SmallRank(const JobSpec& job, const SmallRankOptions& options)
-    : device_(NewCpuDevice({.threads = 1})), arenas_(Budgets(), allocator_) {
+    : device_(NewCpuDevice({.threads = 1})),
+      arenas_(Budgets(), {.device = allocator_,
+                          .host = allocator_,
+                          .nvme = NvmeIn(nvme_, options)}) {
   JobSpec cut = job;
   const int data = options.ranks / std::max(1, cut.parallelism().pipeline());
   cut.mutable_parallelism()->set_data(data);
@@ -45,10 +71,10 @@ SmallRank::SmallRank(const JobSpec& job, const SmallRankOptions& options)
   auto assigned = std::make_shared<Plan>(AssignmentPlan(*plan, options.rank));
   if (options.change) options.change(*assigned);
   absl::StatusOr<std::unique_ptr<RankState>> state =
-      RankState::Create(assigned, *device_, arenas_);
+      RankState::Create(assigned, *device_, arenas_, disk_);
   CHECK(state.ok()) << state.status().ToString();
   state_ = *std::move(state);
-  InitializeFromSeed(*state_);
+  CHECK_OK(InitializeFromSeed(*state_));
   for (const Program& program : state_->role().programs()) {
     if (program.kind() == options.program) program_ = &program;
   }

@@ -10,10 +10,14 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/types/optional.h"
+#include "proto/base/clock.h"
 #include "proto/job.pb.h"
+#include "tests/storage/temp_dir.h"
+#include "worker/rank/disk_log.h"
 #include "worker/rank/rank_state.h"
 
 namespace troupe {
@@ -24,7 +28,13 @@ struct SmallRankOptions {
   Program::Kind program = Program::TRAIN;
   // What to change in the compiled plan of this rank; may be empty.
   std::function<void(Plan& plan)> change;
+  // What moves to and from the nvme tier; null: as a worker does.
+  std::function<absl::StatusOr<std::unique_ptr<IoEngine>>()> new_engine;
 };
+
+// Lets what is in these line items rest in another tier; as `change`.
+std::function<void(Plan& plan)> RestIn(Tier tier,
+                                       std::vector<std::string> items);
 
 class SmallRank {
  public:
@@ -35,6 +45,8 @@ class SmallRank {
 
   RankState& state() { return *state_; }
   const TierArenas& arenas() const { return arenas_; }
+  DiskLog& disk() { return disk_; }
+  const TempDir& nvme() const { return nvme_; }
   const Program& program() const { return *program_; }
 
   // Carries out the instruction of the program that reads so: "F u1 m0".
@@ -50,12 +62,16 @@ class SmallRank {
   T* Memory(Buffer::Kind kind, absl::optional<int> unit = absl::nullopt,
             absl::optional<int> micro_batch = absl::nullopt) const {
     return reinterpret_cast<T*>(
-        state_->memory.At(Find(kind, unit, micro_batch), state_->step.step));
+        state_->memory.At(Find(kind, unit, micro_batch), state_->step.step)
+            .memory());
   }
 
  private:
   HostAllocator allocator_;
   const std::unique_ptr<Device> device_;
+  const RealClock clock_;
+  DiskLog disk_{clock_};
+  const TempDir nvme_;
   const TierArenas arenas_;
   std::unique_ptr<RankState> state_;
   const Program* program_ = nullptr;

@@ -39,6 +39,28 @@ TEST(TierArenas, CountsWhatIsUsed) {
   EXPECT_EQ(arenas.used(), 0u);
 }
 
+TEST(TierArenas, RoomOnADiskIsCountedAndIsNoMemory) {
+  std::vector<TierBudget> budgets = Budgets();
+  budgets.emplace_back().set_tier(NVME);
+  budgets.back().set_bytes(int64_t{1} << 50);
+  HostAllocator allocator;
+  const TierArenas arenas(
+      budgets,
+      {.device = allocator, .host = allocator, .nvme = {.directory = "/nvme"}});
+  EXPECT_EQ(arenas.nvme().directory, "/nvme");
+  const auto block =
+      (*arenas.Find(NVME))->Allocate("optimizer_moments", size_t{1} << 49);
+  ASSERT_TRUE(block.ok()) << block.status();
+  EXPECT_EQ(block->data(), nullptr);
+  EXPECT_EQ(arenas.used(), size_t{1} << 49);
+  const absl::Status full =
+      (*arenas.Find(NVME))->Allocate("parameters", size_t{1} << 50).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(full)) << full;
+  EXPECT_NE(full.message().find("tier nvme: parameters needs"),
+            absl::string_view::npos)
+      << full;
+}
+
 // Counts what it gives out.
 class Counted final : public TierAllocator {
  public:

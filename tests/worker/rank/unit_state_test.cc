@@ -33,15 +33,15 @@ TEST(UnitState, AdamWHasTwoMomentsBehindOneAnother) {
   EXPECT_EQ(tensors[0].name, "weight");
   EXPECT_EQ(tensors[0].shape, (std::vector<int64_t>{3, 2}));
   EXPECT_EQ(tensors[0].elements, 6);
-  EXPECT_EQ(tensors[0].data, p);
+  EXPECT_EQ(tensors[0].data.memory(), p);
   EXPECT_EQ(tensors[0].boxes.at(0).begin, 0);
-  EXPECT_EQ(tensors[1].data, p);
+  EXPECT_EQ(tensors[1].data.memory(), p);
   EXPECT_EQ(tensors[1].boxes.at(0).begin, 16);
   EXPECT_EQ(tensors[3].name, "optimizer.exp_avg.bias");
-  EXPECT_EQ(tensors[3].data, m);
+  EXPECT_EQ(tensors[3].data.memory(), m);
   EXPECT_EQ(tensors[3].boxes.at(0).begin, 16);
   EXPECT_EQ(tensors[5].name, "optimizer.exp_avg_sq.bias");
-  EXPECT_EQ(tensors[5].data, m + 32 * 4);
+  EXPECT_EQ(tensors[5].data.memory(), m + 32 * 4);
 }
 
 // Elements 1 to 16: the end of a row, two rows, and the beginning of the bias.

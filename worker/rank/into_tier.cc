@@ -1,0 +1,29 @@
+#include "worker/rank/into_tier.h"
+
+#include "proto/base/status.h"
+
+namespace troupe {
+
+TensorToLoad IntoTier(const StateTensor& tensor, TierPort& port) {
+  std::vector<TensorBox> boxes;
+  for (const StateBox& box : tensor.boxes) boxes.push_back(box.whole);
+  return {
+      .name = tensor.name,
+      .dtype = StoredDType::kF32,
+      .shape = tensor.shape,
+      .boxes = std::move(boxes),
+      .take = [tensor, &port](uint64_t offset,
+                              absl::string_view bytes) -> absl::Status {
+        constexpr int64_t kBytes = sizeof(float);
+        const auto begin = static_cast<int64_t>(offset) / kBytes;
+        const auto end = begin + static_cast<int64_t>(bytes.size()) / kBytes;
+        for (const ParameterRun& run : RunsWithin(tensor, begin, end)) {
+          RETURN_IF_ERROR(port.Write(
+              tensor.data + run.local * kBytes,
+              bytes.data() + (run.whole - begin) * kBytes, run.count * kBytes));
+        }
+        return port.Settle();
+      }};
+}
+
+}  // namespace troupe
