@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <thread>
@@ -18,6 +19,7 @@
 #include "scheduler/planner/planner.h"
 #include "storage/engine/make_engine.h"
 #include "storage/tier/allocator.h"
+#include "tests/storage/temp_dir.h"
 #include "worker/collective/create_communicator.h"
 #include "worker/collective/key_value_store.h"
 #include "worker/rank/device_allocator.h"
@@ -28,9 +30,10 @@ namespace {
 constexpr int64_t kBudgetBytes = int64_t{1} << 30;
 
 std::vector<TierBudget> Budgets() {
-  std::vector<TierBudget> budgets(2);
+  std::vector<TierBudget> budgets(3);
   budgets[0].set_tier(DEVICE);
   budgets[1].set_tier(HOST);
+  budgets[2].set_tier(NVME);
   for (TierBudget& budget : budgets) budget.set_bytes(kBudgetBytes);
   return budgets;
 }
@@ -98,19 +101,17 @@ class ShardBoard {
 class Rank final : public RankListener {
  public:
   Rank(int rank, const TrainOptions& options, const Plan& plan,
-       ShardBoard& board, InMemoryStore& store)
+       const std::string& nvme, ShardBoard& board, InMemoryStore& store)
       : rank_(rank),
         options_(options),
         board_(board),
         store_(store),
+        nvme_(nvme),
         device_(options.new_device ? options.new_device()
                                    : NewCpuDevice({.threads = 1})),
         device_memory_(*device_),
         pinned_memory_(*device_),
-        arenas_(device_->has_host_memory()
-                    ? TierArenas(Budgets(), host_memory_)
-                    : TierArenas(Budgets(), {.device = device_memory_,
-                                             .host = pinned_memory_})),
+        arenas_(Budgets(), Sources()),
         io_(options.new_io
                 ? options.new_io(rank)
                 : MakeIoEngine({.kind = "thread_pool", .depth = 4}).value()),
@@ -148,6 +149,20 @@ class Rank final : public RankListener {
   std::vector<std::string> warnings;
 
  private:
+  TierArenas::Sources Sources() {
+    const bool is_host = device_->has_host_memory();
+    using Allocator = TierAllocator;
+    Allocator& device =
+        is_host ? static_cast<Allocator&>(host_memory_) : device_memory_;
+    Allocator& host =
+        is_host ? static_cast<Allocator&>(host_memory_) : pinned_memory_;
+    NvmeTier nvme = {.directory = nvme_, .cluster = "threads"};
+    if (options_.new_nvme_io) {
+      nvme.new_engine = [this] { return options_.new_nvme_io(rank_); };
+    }
+    return {.device = device, .host = host, .nvme = nvme};
+  }
+
   std::shared_ptr<const Plan> Assigned(const Plan& plan) {
     auto assigned = std::make_shared<Plan>(AssignmentPlan(plan, rank_));
     if (options_.change_assignment) {
@@ -221,6 +236,7 @@ class Rank final : public RankListener {
   ShardBoard& board_;
   InMemoryStore& store_;
   const RealClock clock_;
+  const std::string nvme_;
   PoisonedAllocator host_memory_;
   const std::unique_ptr<Device> device_;
   DeviceAllocator device_memory_;
@@ -262,10 +278,13 @@ TrainingRun Train(const JobSpec& job, const TrainOptions& options) {
   if (options.change_plan) options.change_plan(*plan);
   ShardBoard board(options.ranks);
   InMemoryStore store;
+  const TempDir own;
+  const std::string nvme = options.nvme.empty() ? own.path() : options.nvme;
   std::vector<std::unique_ptr<Rank>> ranks;
   std::vector<TrainLoop*> loops;
   for (int r = 0; r < options.ranks; ++r) {
-    ranks.push_back(std::make_unique<Rank>(r, options, *plan, board, store));
+    ranks.push_back(
+        std::make_unique<Rank>(r, options, *plan, nvme, board, store));
     loops.push_back(&ranks.back()->loop());
   }
   std::vector<std::thread> threads;
@@ -283,6 +302,9 @@ TrainingRun Train(const JobSpec& job, const TrainOptions& options) {
     run.checkpoints.insert(run.checkpoints.end(), rank->checkpoints.begin(),
                            rank->checkpoints.end());
     run.bytes_left += rank->bytes_left();
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(own.path())) {
+    run.files_left.push_back(entry.path());
   }
   run.warnings = ranks[0]->warnings;
   return run;

@@ -37,6 +37,11 @@ struct TrainOptions {
   std::function<std::unique_ptr<Device>()> new_device;
   // Makes each rank's disk; empty: a thread pool's.
   std::function<std::unique_ptr<IoEngine>(int rank)> new_io;
+  // Of the nvme tiers of all ranks; empty: one of the run's own.
+  std::string nvme;
+  // Makes what a thread of the rank moves to and from its nvme tier with;
+  // empty: as a worker does.
+  std::function<std::unique_ptr<IoEngine>(int rank)> new_nvme_io;
   // Called after each step of each rank, on its thread; may abort loops.
   std::function<void(int rank, const StepRecord& record,
                      const std::vector<TrainLoop*>& loops)>
@@ -65,6 +70,7 @@ struct TrainingRun {
   std::vector<CheckpointRecord> checkpoints;  // in the order of their commits
   std::vector<std::string> warnings;          // of rank 0
   size_t bytes_left = 0;                      // in the arenas, after the run
+  std::vector<std::string> files_left;        // in its own nvme tier, after it
 
   // The first error of any rank.
   absl::Status status() const;

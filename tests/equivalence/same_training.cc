@@ -89,6 +89,7 @@ void ExpectSameTraining(const TrainingRun& run, const TrainingRun& reference,
     ExpectSameSteps(run.steps[rank], reference.steps[0], tolerance);
   }
   EXPECT_EQ(run.bytes_left, 0u);
+  EXPECT_TRUE(run.files_left.empty());
 }
 
 }  // namespace troupe

@@ -1,0 +1,234 @@
+// The promise, for what rests below the device: a model whose optimizer, and
+// more, rests in the host's memory or on a disk is trained as one that rests on
+// the device, bit for bit on one rank.
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "storage/spill/spill_file.h"
+#include "tests/equivalence/cluster_of_threads.h"
+#include "tests/equivalence/same_training.h"
+#include "tests/equivalence/tensor_job.h"
+#include "tests/storage/engine/failing_engine.h"
+#include "tests/storage/temp_dir.h"
+
+namespace troupe {
+namespace {
+
+const Tolerance kTolerance(1e-5, 1e-4);
+
+struct TierCase {
+  std::string precision = "f32";
+  std::string optimizer;
+  double clipping = 1;
+  TensorCut cut = {};
+};
+
+std::string NameOf(const TierCase& tier) {
+  const TensorCut& cut = tier.cut;
+  return absl::StrCat(tier.precision, "_", tier.optimizer,
+                      tier.clipping == 0 ? "_unclipped" : "", "_data", cut.data,
+                      "_zero", cut.zero,
+                      cut.tensor > 1 ? absl::StrCat("_tensor", cut.tensor) : "",
+                      cut.pipeline > 1 ? absl::StrCat("_", cut.schedule) : "");
+}
+
+JobSpec TierJob(const TierCase& tier) {
+  JobSpec job = TensorJob({.architecture = "gpt2", .tied = true});
+  job.mutable_training()->set_precision(tier.precision);
+  job.mutable_training()->set_gradient_clipping(tier.clipping);
+  job.mutable_training()->set_micro_batch_size(1);
+  job.mutable_training()->set_global_batch_size(12);
+  job.mutable_training()->set_steps(6);
+  return job;
+}
+
+JobSpec InTier(const JobSpec& job, const std::string& optimizer) {
+  JobSpec offloaded = job;
+  offloaded.mutable_memory()->set_optimizer(optimizer);
+  return offloaded;
+}
+
+std::vector<TierCase> Cases() {
+  std::vector<TierCase> cases;
+  for (const char* const tier : {"host", "nvme"}) {
+    for (const char* const precision : {"f32", "bf16"}) {
+      cases.push_back({.precision = precision, .optimizer = tier});
+      cases.push_back(
+          {.precision = precision, .optimizer = tier, .clipping = 0});
+      for (const int zero : {0, 1, 2, 3}) {
+        cases.push_back({.precision = precision,
+                         .optimizer = tier,
+                         .cut = {.data = 2, .zero = zero}});
+      }
+    }
+    cases.push_back(
+        {.optimizer = tier,
+         .cut = {.schedule = "1f1b", .pipeline = 2, .data = 2, .zero = 1}});
+    cases.push_back({.optimizer = tier, .cut = {.tensor = 2, .data = 2}});
+  }
+  return cases;
+}
+
+class Tiers : public testing::TestWithParam<TierCase> {};
+
+TEST_P(Tiers, TrainTheSameModel) {
+  const TierCase& tier = GetParam();
+  const JobSpec job = CutJob(TierJob(tier), tier.cut);
+  const int ranks = tier.cut.ranks();
+  const TrainingRun on_device = Train(job, {.ranks = ranks});
+  ASSERT_TRUE(on_device.status().ok()) << on_device.status();
+  const TrainingRun run = Train(InTier(job, tier.optimizer), {.ranks = ranks});
+  ExpectSameTraining(run, on_device, kTolerance);
+  // The same sums in the same order, wherever they rest.
+  for (size_t i = 0; i < run.steps[0].size(); ++i) {
+    EXPECT_EQ(run.steps[0][i].loss(), on_device.steps[0][i].loss()) << i;
+  }
+  for (const StepRecord& step : run.steps[0]) {
+    ASSERT_EQ(step.tiers_size(), tier.optimizer == "nvme" ? 2 : 1);
+    for (const TierTraffic& traffic : step.tiers()) {
+      EXPECT_GT(traffic.bytes_in(), 0);
+      EXPECT_GT(traffic.bytes_out(), 0);
+      EXPECT_GT(traffic.seconds(), 0);
+      EXPECT_LE(traffic.waited_seconds(), step.step_seconds());
+    }
+  }
+  EXPECT_EQ(on_device.steps[0][0].tiers_size(), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(InProcess, Tiers, testing::ValuesIn(Cases()),
+                         [](const auto& info) { return NameOf(info.param); });
+
+// What rests on a disk is saved and found again by whoever has it elsewhere.
+TEST(TiersResume, GoOnWhereverTheStateRests) {
+  const TrainingRun whole = Train(TierJob({.precision = "bf16"}), {});
+  for (const bool background : {false, true}) {
+    for (const auto& [before, after] :
+         std::vector<std::pair<std::string, std::string>>{{"nvme", "device"},
+                                                          {"device", "nvme"},
+                                                          {"nvme", "host"},
+                                                          {"host", "nvme"}}) {
+      SCOPED_TRACE(absl::StrCat(before, " to ", after, ", ", background));
+      const TempDir directory;
+      JobSpec job = TierJob({.precision = "bf16"});
+      job.mutable_checkpoint()->set_directory(directory.path());
+      job.mutable_checkpoint()->set_background(background);
+      job.mutable_training()->set_stop_after(3);
+      const TrainingRun first = Train(InTier(job, before), {});
+      ASSERT_TRUE(first.status().ok()) << first.status();
+      job.mutable_training()->set_stop_after(0);
+      job.mutable_parallelism()->set_data(2);
+      job.mutable_parallelism()->set_zero(1);
+      const TrainingRun second =
+          Train(InTier(job, after), {.ranks = 2, .resume = "latest"});
+      ASSERT_TRUE(second.status().ok()) << second.status();
+      ExpectSameSteps(second.steps[0], whole.steps[0], kTolerance);
+      EXPECT_EQ(second.steps[0].back().step(), 6);
+    }
+  }
+}
+
+// Each disk of two ranks meets it in the midst of a step: both end, with the
+// message of the disk; what was saved stays, and training goes on from it.
+TEST(TiersFaults, ADiskThatFailsEndsTheJob) {
+  for (const auto& [kind, error, word] :
+       {std::tuple(IoKind::kWrite, ENOSPC, "ENOSPC"),
+        std::tuple(IoKind::kWrite, EIO, "EIO"),
+        std::tuple(IoKind::kRead, EIO, "EIO")}) {
+    SCOPED_TRACE(word);
+    const TempDir directory;
+    JobSpec job = TierJob({.optimizer = "nvme"});
+    job.mutable_parallelism()->set_data(2);
+    job.mutable_checkpoint()->set_directory(directory.path());
+    job.mutable_checkpoint()->set_every(2);
+    job.mutable_checkpoint()->set_background(false);
+    const auto failure = std::make_shared<DiskFailure>();
+    failure->kind = kind;
+    failure->error = error;
+    const TrainingRun run =
+        Train(InTier(job, "nvme"),
+              {.ranks = 2,
+               .new_nvme_io = [&](int rank) -> std::unique_ptr<IoEngine> {
+                 if (rank == 0) return MakeIoEngine({.log = false}).value();
+                 return std::make_unique<FailingEngine>(failure);
+               },
+               .on_step =
+                   [&](int rank, const StepRecord& record,
+                       const std::vector<TrainLoop*>& loops) {
+                     if (rank == 1 && record.step() == 3) failure->left = 1;
+                   }});
+    EXPECT_FALSE(run.statuses[0].ok()) << "its peer is gone";
+    const std::string why(run.statuses[1].message());
+    EXPECT_NE(why.find("step 4"), std::string::npos) << why;
+    EXPECT_NE(why.find(kind == IoKind::kWrite ? "EVICT" : "FETCH"),
+              std::string::npos)
+        << why;
+    EXPECT_NE(why.find(word), std::string::npos) << why;
+    EXPECT_TRUE(run.files_left.empty());
+    EXPECT_EQ(run.bytes_left, 0u);
+    const TrainingRun next =
+        Train(InTier(job, "nvme"), {.ranks = 2, .resume = "latest"});
+    ASSERT_TRUE(next.status().ok()) << next.status();
+    EXPECT_EQ(next.steps[0].front().step(), 3);
+  }
+}
+
+TEST(TiersFaults, AFileThatSomebodyChangesEndsTheJob) {
+  const TempDir nvme;
+  const JobSpec job = InTier(TierJob({}), "nvme");
+  const TrainingRun run = Train(
+      job, {.nvme = nvme.path(),
+            .on_step = [&](int rank, const StepRecord& record,
+                           const std::vector<TrainLoop*>& loops) {
+              if (record.step() != 2) return;
+              for (const auto& entry :
+                   std::filesystem::directory_iterator(nvme.path())) {
+                std::fstream file(entry.path(), std::ios::in | std::ios::out |
+                                                    std::ios::binary);
+                file.seekp(kSpillHeaderBytes);
+                file << "changed" << std::flush;
+              }
+            }});
+  EXPECT_TRUE(absl::IsDataLoss(run.status())) << run.status();
+  const std::string why(run.status().message());
+  EXPECT_NE(why.find("step 3"), std::string::npos) << why;
+  EXPECT_NE(why.find("somebody changed the file"), std::string::npos) << why;
+  EXPECT_TRUE(std::filesystem::is_empty(nvme.path()));
+}
+
+TEST(TiersFaults, TwoClustersShareADirectory) {
+  const TempDir nvme;
+  const JobSpec job = TierJob({});
+  const TrainingRun alone = Train(job, {});
+  TrainingRun other;
+  std::thread at_once(
+      [&] { other = Train(InTier(job, "nvme"), {.nvme = nvme.path()}); });
+  const TrainingRun one = Train(InTier(job, "nvme"), {.nvme = nvme.path()});
+  at_once.join();
+  ExpectSameTraining(one, alone);
+  ExpectSameTraining(other, alone);
+  EXPECT_TRUE(std::filesystem::is_empty(nvme.path()));
+}
+
+TEST(TiersFaults, AnAbortEndsMovesAndLeavesNothing) {
+  const JobSpec job = InTier(TierJob({}), "nvme");
+  const TrainingRun run =
+      Train(job, {.on_step = [&](int rank, const StepRecord& record,
+                                 const std::vector<TrainLoop*>& loops) {
+              if (record.step() == 2)
+                loops[0]->Abort(absl::AbortedError("enough"));
+            }});
+  EXPECT_EQ(run.status(), absl::AbortedError("enough"));
+  EXPECT_TRUE(run.files_left.empty());
+  EXPECT_EQ(run.bytes_left, 0u);
+}
+
+}  // namespace
+}  // namespace troupe
