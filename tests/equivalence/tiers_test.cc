@@ -28,11 +28,11 @@ struct TierCase {
   std::string precision = "f32";
   std::string optimizer;
   double clipping = 1;
-  TensorCut cut = {};
+  JobCut cut = {};
 };
 
 std::string NameOf(const TierCase& tier) {
-  const TensorCut& cut = tier.cut;
+  const JobCut& cut = tier.cut;
   return absl::StrCat(tier.precision, "_", tier.optimizer,
                       tier.clipping == 0 ? "_unclipped" : "", "_data", cut.data,
                       "_zero", cut.zero,
