@@ -17,7 +17,7 @@ Draft DraftOf(int slots, const char* program) {
     role.add_slots();
     Buffer& buffer = *role.mutable_programs(0)->add_buffers();
     buffer.set_slot(i);
-    buffer.set_bytes(64);
+    buffer.set_bytes(256);
   }
   return draft;
 }
@@ -62,16 +62,16 @@ TEST(DeriveAfter, WhatFollowsIsNotRepeated) {
 // Who uses other bytes of a buffer is nobody to wait for.
 TEST(DeriveAfter, PartsOfABufferAreOrderedApart) {
   EXPECT_EQ(Derived(1,
-                    "L m0 output>0:0:32\nK u0 output>0:32:32\n"
-                    "F u0 m0 input<0:32:32\nF u1 m0 input<0:16:32\n"
-                    "L m1 output>0:0:16"),
-            "L m0 output>0:0:32\nK u0 output>0:32:32\n"
-            "F u0 m0 input<0:32:32 ^1\nF u1 m0 input<0:16:32 ^0\n"
-            "L m1 output>0:0:16\n");
+                    "L m0 output>0:0:128\nK u0 output>0:128:128\n"
+                    "F u0 m0 input<0:128:128\nF u1 m0 input<0:64:128\n"
+                    "L m1 output>0:0:64"),
+            "L m0 output>0:0:128\nK u0 output>0:128:128\n"
+            "F u0 m0 input<0:128:128 ^1\nF u1 m0 input<0:64:128 ^0\n"
+            "L m1 output>0:0:64\n");
   EXPECT_EQ(Derived(1,
-                    "L m0 output>0:0:32\nF u0 m0 input<0:0:16\n"
+                    "L m0 output>0:0:128\nF u0 m0 input<0:0:64\n"
                     "K u0 output>0"),
-            "L m0 output>0:0:32\nF u0 m0 input<0:0:16 ^0\n"
+            "L m0 output>0:0:128\nF u0 m0 input<0:0:64 ^0\n"
             "K u0 output>0 ^1\n");
 }
 
@@ -99,9 +99,9 @@ TEST(DeriveAfter, SharedBytesAreAnEdge) {
     DeriveAfter(draft);
     return ProgramText(draft.plan.roles(0).programs(0));
   };
-  EXPECT_EQ(derived(63),
+  EXPECT_EQ(derived(255),
             "L m0 output>0\nF u0 m0 input<0 ^0\nL m1 output>1 ^1\n");
-  EXPECT_EQ(derived(64), "L m0 output>0\nF u0 m0 input<0 ^0\nL m1 output>1\n");
+  EXPECT_EQ(derived(256), "L m0 output>0\nF u0 m0 input<0 ^0\nL m1 output>1\n");
 }
 
 // Of three that a large buffer takes the place of, it waits for each.
@@ -109,8 +109,8 @@ TEST(DeriveAfter, AWriterWaitsForAllWhoseBytesItTakes) {
   Draft draft = DraftOf(3, "L m0 output>0\nK u0 output>1\nF u0 m0 output>2");
   Program& program = *draft.plan.mutable_roles(0)->mutable_programs(0);
   for (Buffer& buffer : *program.mutable_buffers()) buffer.set_slot(0);
-  program.mutable_buffers(1)->set_offset(128);
-  program.mutable_buffers(2)->set_bytes(192);
+  program.mutable_buffers(1)->set_offset(512);
+  program.mutable_buffers(2)->set_bytes(768);
   DeriveAfter(draft);
   EXPECT_EQ(ProgramText(program),
             "L m0 output>0\nK u0 output>1\nF u0 m0 output>2 ^0,1\n");
