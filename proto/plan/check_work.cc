@@ -252,6 +252,38 @@ absl::Status CheckSteps(const Plan& plan, const Role& role) {
   return absl::OkStatus();
 }
 
+// Where gradients are clipped, no parameter is changed before the ranks have
+// summed the step's norm, nor does that grow afterwards.
+absl::Status CheckClipping(const Plan& plan, const Role& role) {
+  if (plan.job().training().gradient_clipping() == 0 ||
+      MeshSize(plan.mesh()) == 1) {
+    return absl::OkStatus();
+  }
+  const ProgramPlace place = {.rank = FirstRankOf(plan.mesh(), role),
+                              .kind = Program::TRAIN};
+  bool summed = false;
+  for (const Instruction& instruction :
+       FindProgram(role, Program::TRAIN)->instructions()) {
+    switch (instruction.kind()) {
+      case Instruction::REDUCE_SCALARS:
+        summed = instruction.ahead() == 0;
+        break;
+      case Instruction::GRAD_NORM:
+        if (!summed) break;
+        return ProgramFault(place, instruction,
+                            "adds to the norm after it was summed");
+      case Instruction::STEP:
+        if (summed) break;
+        return ProgramFault(
+            place, instruction,
+            "clips by a norm that the ranks have not summed before it");
+      default:
+        break;
+    }
+  }
+  return absl::OkStatus();
+}
+
 // A program that some roles have and others lack is a fault. Whether they have
 // it.
 absl::StatusOr<bool> Have(const Plan& plan, Program::Kind kind) {
@@ -282,6 +314,7 @@ absl::Status CheckWork(const Plan& plan) {
       RETURN_IF_ERROR(
           CheckDealt(plan, role, Program::TRAIN, Instruction::GRAD_NORM));
       RETURN_IF_ERROR(CheckSteps(plan, role));
+      RETURN_IF_ERROR(CheckClipping(plan, role));
     }
     if (!saves) continue;
     RETURN_IF_ERROR(

@@ -90,7 +90,8 @@ void Derive(Plan& plan) {
 int ReportLag(const Plan& plan, const Pipeline& pipeline) {
   if (MeshSize(plan.mesh()) == 1) return 0;
   const bool clips = plan.job().training().gradient_clipping() > 0;
-  return pipeline.asynchronous || (pipeline.overlaps_steps && !clips) ? 1 : 0;
+  const bool gains = pipeline.asynchronous || pipeline.overlaps_steps;
+  return gains && !clips ? 1 : 0;
 }
 
 PipelineShape ShapeOf(const Plan& plan) {

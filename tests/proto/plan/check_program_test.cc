@@ -45,7 +45,9 @@ TEST(CheckPrograms, RunsEveryPartAndShowsTheGrid) {
        "without waiting for its writer"},
   };
   for (const Fault& fault : faults) {
-    Plan plan = ExamplePlan(ExampleJob({.data = 2}));
+    JobSpec job = ExampleJob({.data = 2});
+    job.mutable_training()->set_gradient_clipping(0);
+    Plan plan = ExamplePlan(job);
     fault.plant(plan);
     const absl::Status status = CheckPrograms(plan);
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);

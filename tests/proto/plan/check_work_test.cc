@@ -61,6 +61,22 @@ const Fault kFaults[] = {
            from.instructions(IndexOf(from, "N u0 g0"));
      },
      "rank 1, TRAIN: GRAD_NORM of unit 0 is there 2 times"},
+    {"clipped by what is not summed",
+     [](Plan& p) { Drop(p, 1, kTrain, "A g0"); },
+     "rank 1, TRAIN: O u0: clips by a norm that the ranks have not summed"},
+    {"clipped by the norm of the step before",
+     [](Plan& p) {
+       Program& train = ProgramOf(p, 1, kTrain);
+       train.mutable_instructions(IndexOf(train, "A g0"))->set_ahead(-1);
+     },
+     "clips by a norm that the ranks have not summed"},
+    {"norm summed too early",
+     [](Plan& p) {
+       Program& train = ProgramOf(p, 1, kTrain);
+       train.mutable_instructions()->SwapElements(IndexOf(train, "A g0"),
+                                                  IndexOf(train, "N u0 g0"));
+     },
+     "N u0 g0: adds to the norm after it was summed"},
     {"norm not counted", [](Plan& p) { Drop(p, 1, kTrain, "N u2 g0"); },
      "GRAD_NORM of unit 2 is missing"},
     {"no step", [](Plan& p) { Drop(p, 1, kTrain, "O u1"); },

@@ -41,6 +41,11 @@ TEST(StartDraft, LetsStepsOverlap) {
   EXPECT_EQ(lag("zb_h2", 1), 0);
   EXPECT_EQ(lag("zb_h2", 0), 1);
   EXPECT_EQ(lag("pipedream", 0), 1);
+  // Replicas of one stage drain after each step, so that they may clip.
+  JobSpec job = ExampleJob({.data = 2});
+  job.mutable_parallelism()->set_pipeline_schedule("pipedream");
+  job.mutable_training()->set_gradient_clipping(1);
+  EXPECT_EQ(ExampleDraft(job, "").plan.derived().report_lag(), 0);
 }
 
 TEST(StartDraft, EchoesWhatFollows) {
