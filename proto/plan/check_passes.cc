@@ -104,8 +104,7 @@ class Pipeline {
     return FindProgram(RoleOf(plan_, ranks_.front()), kind) != nullptr;
   }
 
-  absl::Status CheckOnce(Program::Kind kind) const {
-    const Passes passes = PassesOf(kind);
+  absl::Status CheckOnce(Program::Kind kind, const Passes& passes) const {
     const bool train = kind == Program::TRAIN;
     const int micro_batches = train
                                   ? plan_.derived().micro_batches()
@@ -171,8 +170,7 @@ class Pipeline {
 
   // Recompute and backward use what forward used, so many steps ago as it ran
   // ahead.
-  absl::Status CheckVersions() const {
-    const Passes passes = PassesOf(Program::TRAIN);
+  absl::Status CheckVersions(const Passes& passes) const {
     const Versions kept = KeptVersions();
     for (const auto& [name, places] : passes) {
       const Instruction::Kind kind = name.kind;
@@ -220,8 +218,8 @@ class Pipeline {
 
   // An exchange turns the tensors of its op, where they lie; and what a
   // segment's ops use, its instruction says that it does.
-  absl::Status CheckPlaces(Program::Kind kind) const {
-    for (const auto& [name, places] : PassesOf(kind)) {
+  absl::Status CheckPlaces(Program::Kind kind, const Passes& passes) const {
+    for (const auto& [name, places] : passes) {
       if (name.kind != Instruction::EXCHANGE) {
         for (const PassAt& at : places) {
           RETURN_IF_ERROR(CheckUses(kind, name, at));
@@ -256,9 +254,8 @@ class Pipeline {
   }
 
   // What TRAIN computes ahead, FILL computes before the first TRAIN.
-  absl::Status CheckFill() const {
-    const Passes fill = PassesOf(Program::FILL);
-    for (const auto& [name, places] : PassesOf(Program::TRAIN)) {
+  absl::Status CheckFill(const Passes& train, const Passes& fill) const {
+    for (const auto& [name, places] : train) {
       const bool forward = name.kind == Instruction::FORWARD ||
                            (name.kind == Instruction::EXCHANGE &&
                             name.segment >= 0 && !name.again);
@@ -442,17 +439,18 @@ absl::Status CheckPasses(const Plan& plan) {
   for (int i = 0; i < PipelineCount(plan.mesh()); ++i) {
     const Pipeline pipeline(plan, unit_passes, i);
     if (!seen.insert(pipeline.Roles()).second) continue;
-    RETURN_IF_ERROR(pipeline.CheckOnce(Program::TRAIN));
-    RETURN_IF_ERROR(pipeline.CheckPlaces(Program::TRAIN));
+    const Passes train = pipeline.PassesOf(Program::TRAIN);
+    RETURN_IF_ERROR(pipeline.CheckOnce(Program::TRAIN, train));
+    RETURN_IF_ERROR(pipeline.CheckPlaces(Program::TRAIN, train));
     if (pipeline.Has(Program::VALIDATE)) {
-      RETURN_IF_ERROR(pipeline.CheckOnce(Program::VALIDATE));
-      RETURN_IF_ERROR(pipeline.CheckPlaces(Program::VALIDATE));
+      const Passes validate = pipeline.PassesOf(Program::VALIDATE);
+      RETURN_IF_ERROR(pipeline.CheckOnce(Program::VALIDATE, validate));
+      RETURN_IF_ERROR(pipeline.CheckPlaces(Program::VALIDATE, validate));
     }
-    if (pipeline.Has(Program::FILL)) {
-      RETURN_IF_ERROR(pipeline.CheckPlaces(Program::FILL));
-    }
-    RETURN_IF_ERROR(pipeline.CheckVersions());
-    RETURN_IF_ERROR(pipeline.CheckFill());
+    const Passes fill = pipeline.PassesOf(Program::FILL);
+    RETURN_IF_ERROR(pipeline.CheckPlaces(Program::FILL, fill));
+    RETURN_IF_ERROR(pipeline.CheckVersions(train));
+    RETURN_IF_ERROR(pipeline.CheckFill(train, fill));
   }
   return absl::OkStatus();
 }

@@ -1,5 +1,8 @@
 #include "scheduler/passes/named_buffers.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "proto/plan/buffer_kind.h"
 #include "scheduler/passes/buffer_bytes.h"
 #include "scheduler/tiers/offload.h"
@@ -31,11 +34,12 @@ int NamedBuffers::Index(const BufferName& name) {
 }
 
 std::set<Value> NamedBuffers::AtSeveralOffsets() const {
-  std::map<Value, int> offsets;
-  for (const auto& [name, index] : indices_) offsets[name.first] += 1;
+  std::vector<Value> values;
+  for (const auto& [name, index] : indices_) values.push_back(name.first);
+  std::sort(values.begin(), values.end());
   std::set<Value> several;
-  for (const auto& [value, count] : offsets) {
-    if (count > 1) several.insert(value);
+  for (size_t i = 1; i < values.size(); ++i) {
+    if (values[i] == values[i - 1]) several.insert(values[i]);
   }
   return several;
 }

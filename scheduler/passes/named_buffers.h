@@ -3,11 +3,11 @@
 #ifndef TROUPE_SCHEDULER_PASSES_NAMED_BUFFERS_H_
 #define TROUPE_SCHEDULER_PASSES_NAMED_BUFFERS_H_
 
-#include <map>
 #include <set>
 #include <tuple>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "proto/plan.pb.h"
 #include "proto/program.pb.h"
 
@@ -40,7 +40,7 @@ class NamedBuffers {
   const Role& role_;
   const std::set<Value>& carried_;
   Program& program_;
-  std::map<BufferName, int> indices_;
+  absl::flat_hash_map<BufferName, int> indices_;
 };
 
 }  // namespace troupe
