@@ -272,8 +272,12 @@ absl::Status TrainingRun::status() const {
   return absl::OkStatus();
 }
 
+absl::StatusOr<Plan> CompileForThreads(const JobSpec& job, int ranks) {
+  return CompilePlan(job, Workers(ranks));
+}
+
 TrainingRun Train(const JobSpec& job, const TrainOptions& options) {
-  absl::StatusOr<Plan> plan = CompilePlan(job, Workers(options.ranks));
+  absl::StatusOr<Plan> plan = CompileForThreads(job, options.ranks);
   CHECK(plan.ok()) << plan.status().ToString();
   if (options.change_plan) options.change_plan(*plan);
   ShardBoard board(options.ranks);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "ops/device.h"
 #include "proto/job.pb.h"
 #include "proto/plan.pb.h"
@@ -75,6 +76,9 @@ struct TrainingRun {
   // The first error of any rank.
   absl::Status status() const;
 };
+
+// For as many workers as ranks, all alike.
+absl::StatusOr<Plan> CompileForThreads(const JobSpec& job, int ranks);
 
 // CHECKs that the job compiles.
 TrainingRun Train(const JobSpec& job, const TrainOptions& options);

@@ -1,15 +1,7 @@
 #include "tests/equivalence/tensor_matrix.h"
 
-#include <filesystem>
-#include <utility>
-
 #include "absl/strings/str_cat.h"
-#include "proto/base/check.h"
-#include "proto/base/status.h"
 #include "scheduler/pipelines/pipelines.h"
-#include "storage/checkpoint/checkpoint_dir.h"
-#include "tests/equivalence/same_training.h"
-#include "tests/equivalence/state_difference.h"
 
 namespace troupe {
 namespace {
@@ -80,51 +72,10 @@ std::vector<TensorConfiguration> TensorMatrix() {
   return matrix;
 }
 
-bool TrainingDifference::IsRounding() const {
-  return losses <= 1e-5 && norms <= 1e-4 && weights <= 1e-4;
-}
-
-BesideOneRank::BesideOneRank(std::string directory)
-    : directory_(std::move(directory)) {
-  std::filesystem::remove_all(directory_);
-}
-
-BesideOneRank::~BesideOneRank() { std::filesystem::remove_all(directory_); }
-
-absl::StatusOr<TrainingDifference> BesideOneRank::Train(
-    const TensorConfiguration& configuration) {
+absl::StatusOr<TrainingDifference> TrainBesideOneRank(
+    const TensorConfiguration& configuration, ReferenceRuns& references) {
   const JobSpec job = JobOf(configuration);
-  const Reference& reference = OneRank(job);
-  JobSpec cut = CutJob(job, configuration.cut);
-  const std::string directory = directory_ + "/cut";
-  std::filesystem::remove_all(directory);
-  cut.mutable_checkpoint()->set_directory(directory);
-  const TrainingRun run =
-      troupe::Train(cut, {.ranks = configuration.cut.ranks()});
-  RETURN_IF_ERROR(run.status());
-  if (run.bytes_left > 0) {
-    return absl::InternalError(
-        absl::StrCat(run.bytes_left, " bytes were not given back"));
-  }
-  const StepDifference steps = FurthestApart(run, reference.run);
-  const StateDifference states =
-      CompareStates(CheckpointPath(directory, kSteps), reference.checkpoint);
-  return TrainingDifference{
-      .losses = steps.losses, .norms = steps.norms, .weights = states.weights};
-}
-
-const BesideOneRank::Reference& BesideOneRank::OneRank(const JobSpec& job) {
-  const auto [found, is_new] = references_.try_emplace(job.SerializeAsString());
-  Reference& reference = found->second;
-  if (!is_new) return reference;
-  JobSpec saved = job;
-  const std::string directory =
-      absl::StrCat(directory_, "/whole", references_.size());
-  saved.mutable_checkpoint()->set_directory(directory);
-  reference.run = troupe::Train(saved, {});
-  CHECK_OK(reference.run.status());
-  reference.checkpoint = CheckpointPath(directory, kSteps);
-  return reference;
+  return references.Compare({{CutJob(job, configuration.cut), kSteps}}, job);
 }
 
 }  // namespace troupe

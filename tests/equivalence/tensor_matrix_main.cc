@@ -28,14 +28,14 @@ bool HasAll(const std::string& name, const std::vector<std::string>& words) {
 }
 
 int Main(const std::vector<std::string>& words) {
-  BesideOneRank beside(testing::TempDir() + "/tensor_matrix");
+  ReferenceRuns references(testing::TempDir() + "/tensor_matrix");
   TrainingDifference furthest;
   int count = 0;
   int failed = 0;
   for (const TensorConfiguration& configuration : TensorMatrix()) {
     const std::string name = configuration.name();
     if (!HasAll(name, words)) continue;
-    const auto difference = beside.Train(configuration);
+    const auto difference = TrainBesideOneRank(configuration, references);
     ++count;
     const bool good = difference.ok() && difference->IsRounding();
     if (!good) ++failed;

@@ -100,8 +100,8 @@ std::vector<TensorConfiguration> SomeOfTheMatrix() {
 class TensorInAnyPlan : public testing::TestWithParam<TensorConfiguration> {};
 
 TEST_P(TensorInAnyPlan, TrainsTheSameModel) {
-  BesideOneRank beside(NewDirectory("tensor_in_any_plan"));
-  const auto difference = beside.Train(GetParam());
+  ReferenceRuns references(NewDirectory("tensor_in_any_plan"));
+  const auto difference = TrainBesideOneRank(GetParam(), references);
   ASSERT_TRUE(difference.ok()) << difference.status();
   EXPECT_TRUE(difference->IsRounding())
       << "losses " << difference->losses << ", norms " << difference->norms

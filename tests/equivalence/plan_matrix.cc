@@ -1,0 +1,231 @@
+#include "tests/equivalence/plan_matrix.h"
+
+#include <initializer_list>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "proto/base/philox.h"
+#include "proto/base/status.h"
+#include "proto/plan/ranks_needed.h"
+#include "scheduler/pipelines/pipelines.h"
+#include "tests/equivalence/cluster_of_threads.h"
+#include "tests/equivalence/tensor_job.h"
+
+namespace troupe {
+namespace {
+
+constexpr int kLayers = 6;  // eight units
+constexpr int kRanksMax = 8;
+
+class Dice {
+ public:
+  Dice(uint64_t seed, int number)
+      : stream_{.seed = seed,
+                .purpose = RandomPurpose::kSampling,
+                .site = static_cast<uint32_t>(number)} {}
+
+  // One of 0 to count - 1.
+  int Below(int count) {
+    return static_cast<int>(PhiloxUint32(stream_, thrown_++) % count);
+  }
+  bool Even() { return Below(2) == 0; }
+  // What stands there twice comes twice as often.
+  template <typename T>
+  T OneOf(std::initializer_list<T> values) {
+    return *(values.begin() + Below(static_cast<int>(values.size())));
+  }
+
+ private:
+  const PhiloxStream stream_;
+  uint64_t thrown_ = 0;
+};
+
+// The model and its training, which all cuts share.
+JobSpec DrawTraining(Dice& dice) {
+  JobSpec job = TensorJob(
+      {.architecture = dice.OneOf<const char*>(
+           {"gpt2", "gpt_neox", "llama", "mistral", "qwen2", "qwen3"}),
+       .tied = dice.Even(),
+       .dropout = dice.Even() ? 0.1 : 0,
+       .key_value_heads = dice.OneOf({2, 2, 2, 3})});
+  job.mutable_model()->set_num_hidden_layers(kLayers);
+  TrainingSpec& training = *job.mutable_training();
+  training.set_micro_batch_size(1);
+  training.set_global_batch_size(dice.OneOf({8, 12}));
+  training.set_gradient_clipping(dice.OneOf({0.0, 0.5, 1.0}));
+  training.set_validate_every(dice.OneOf({0, 5}));
+  job.mutable_checkpoint()->set_directory("of who trains it");
+  return job;
+}
+
+void DrawPipeline(Dice& dice, ParallelismSpec& parallelism) {
+  const std::vector<Pipeline>& all = Pipelines();
+  const Pipeline& schedule = all[dice.Below(static_cast<int>(all.size()))];
+  parallelism.set_pipeline(dice.OneOf({1, 2, 2, 4}));
+  parallelism.set_pipeline_schedule(std::string(schedule.name));
+  parallelism.clear_virtual_stages();
+  if (schedule.default_virtual_stages > 1) {
+    parallelism.set_virtual_stages(dice.OneOf({2, 2, 2, 3}));
+  }
+  // Buckets of a few kilobytes, so that there are several.
+  parallelism.set_bucket_megabytes(0.02);
+}
+
+void DrawZero(Dice& dice, ParallelismSpec& parallelism) {
+  parallelism.set_zero(dice.Below(4));
+  if (parallelism.zero() > 0 && parallelism.data() > 1 && dice.Even()) {
+    parallelism.set_zero_size(dice.OneOf({1, 2, parallelism.data()}));
+  }
+  if (parallelism.zero() == 3) {
+    parallelism.set_reshard_after_forward(dice.Even());
+  }
+}
+
+void DrawRecompute(Dice& dice, RecomputeSpec& recompute) {
+  const std::string mode = dice.OneOf<const char*>(
+      {"none", "none", "selective", "full", "units", "auto"});
+  if (mode != "units") return recompute.set_mode(mode);
+  for (int unit = 1; unit <= kLayers; ++unit) {
+    switch (dice.Below(3)) {
+      case 0:
+        recompute.add_units(unit);
+        break;
+      case 1:
+        recompute.add_selective_units(unit);
+        break;
+      default:
+        break;
+    }
+  }
+  if (recompute.units().empty() && recompute.selective_units().empty()) {
+    recompute.add_units(kLayers);
+  }
+  recompute.clear_mode();
+}
+
+void DrawTiers(Dice& dice, MemorySpec& memory) {
+  memory.set_optimizer(dice.OneOf<const char*>({"device", "host", "nvme"}));
+  memory.set_parameters(dice.OneOf<const char*>({"device", "host", "nvme"}));
+  memory.set_gradients(dice.OneOf<const char*>({"device", "host"}));
+  memory.set_activations(dice.OneOf<const char*>({"device", "host", "nvme"}));
+}
+
+JobSpec DrawCut(Dice& dice, const DrawOptions& options, const JobSpec& job) {
+  JobSpec cut = job;
+  ParallelismSpec& parallelism = *cut.mutable_parallelism();
+  do {
+    parallelism.set_tensor(dice.OneOf({1, 1, 2, 2, 3, 4}));
+    parallelism.set_data(dice.OneOf({1, 2, 2, 3, 4}));
+    DrawPipeline(dice, parallelism);
+  } while (RanksNeeded(cut) > kRanksMax);
+  parallelism.set_sequence_parallel(parallelism.tensor() > 1 && dice.Even());
+  DrawZero(dice, parallelism);
+  DrawRecompute(dice, *cut.mutable_memory()->mutable_recompute());
+  if (options.tiers) DrawTiers(dice, *cut.mutable_memory());
+  cut.mutable_training()->set_micro_batch_size(dice.OneOf({1, 1, 2}));
+  cut.mutable_checkpoint()->set_background(dice.Even());
+  return cut;
+}
+
+std::string ListText(absl::string_view name,
+                     const google::protobuf::RepeatedField<int>& units) {
+  if (units.empty()) return "";
+  return absl::StrCat(", ", name, " ", absl::StrJoin(units, "+"));
+}
+
+std::string CutText(const JobSpec& cut) {
+  const ParallelismSpec& p = cut.parallelism();
+  const MemorySpec& m = cut.memory();
+  std::string text = absl::StrCat("tensor ", p.tensor());
+  if (p.sequence_parallel()) absl::StrAppend(&text, " sequence");
+  absl::StrAppend(&text, ", data ", p.data(), ", zero ", p.zero());
+  if (p.has_zero_size()) absl::StrAppend(&text, " of ", p.zero_size());
+  if (p.zero() == 3 && !p.reshard_after_forward()) {
+    absl::StrAppend(&text, " kept");
+  }
+  absl::StrAppend(&text, ", ", p.pipeline_schedule(), " ", p.pipeline());
+  if (p.has_virtual_stages()) absl::StrAppend(&text, "x", p.virtual_stages());
+  absl::StrAppend(&text, ", micro-batch ", cut.training().micro_batch_size());
+  const RecomputeSpec& recompute = m.recompute();
+  if (recompute.has_mode()) {
+    absl::StrAppend(&text, ", recompute ", recompute.mode());
+  }
+  absl::StrAppend(&text, ListText("recompute", recompute.units()),
+                  ListText("selective", recompute.selective_units()));
+  if (m.has_optimizer()) {
+    absl::StrAppend(&text, ", tiers ", m.optimizer(), "/", m.parameters(), "/",
+                    m.gradients(), "/", m.activations());
+  }
+  if (cut.checkpoint().background()) absl::StrAppend(&text, ", background");
+  return text;
+}
+
+std::string TrainingText(const JobSpec& job) {
+  const TrainingSpec& training = job.training();
+  return absl::StrCat(
+      job.model().architecture(),
+      job.model().tie_word_embeddings() ? ", tied" : "",
+      job.model().has_num_key_value_heads()
+          ? absl::StrCat(", ", job.model().num_key_value_heads(), " kv heads")
+          : "",
+      training.dropout() > 0 ? ", dropout" : "", ", clipping ",
+      training.gradient_clipping(), ", batch ", training.global_batch_size(),
+      training.validate_every() > 0 ? ", validated" : "");
+}
+
+bool IsAsynchronous(const JobSpec& job) {
+  const auto schedule = FindPipeline(job.parallelism().pipeline_schedule());
+  return schedule->asynchronous;
+}
+
+// Cut into the stages and replicas of another job only.
+JobSpec OnlyPipeline(const JobSpec& job, const JobSpec& cut) {
+  JobSpec result = job;
+  ParallelismSpec& parallelism = *result.mutable_parallelism();
+  const ParallelismSpec& as = cut.parallelism();
+  parallelism.set_pipeline(as.pipeline());
+  parallelism.set_data(as.data());
+  parallelism.set_pipeline_schedule(as.pipeline_schedule());
+  result.mutable_training()->set_micro_batch_size(
+      cut.training().micro_batch_size());
+  return result;
+}
+
+}  // namespace
+
+absl::Status PlanDraw::Refusal() const {
+  for (const Leg& leg : legs) {
+    RETURN_IF_ERROR(CompileForThreads(leg.job, RanksNeeded(leg.job)).status());
+  }
+  return absl::OkStatus();
+}
+
+PlanDraw DrawPlan(const DrawOptions& options, int number) {
+  Dice dice(options.seed, number);
+  PlanDraw draw;
+  draw.reference = DrawTraining(dice);
+  const int64_t steps = draw.reference.training().steps();
+  const JobSpec first = DrawCut(dice, options, draw.reference);
+  draw.name = absl::StrCat(TrainingText(draw.reference), " | ", CutText(first));
+  if (IsAsynchronous(first)) {
+    draw.legs = {{first, steps}};
+    draw.reference = OnlyPipeline(draw.reference, first);
+    return draw;
+  }
+  // Where it is validated, so that the reference is too: a run's last step is.
+  const int64_t every = draw.reference.training().validate_every();
+  const int64_t until =
+      every > 0 ? every * (1 + dice.Below(static_cast<int>(steps / every - 1)))
+                : 1 + dice.Below(static_cast<int>(steps - 1));
+  JobSpec second = DrawCut(dice, options, draw.reference);
+  if (IsAsynchronous(second) || dice.Even()) {
+    draw.legs = {{first, steps}};
+    return draw;
+  }
+  draw.legs = {{first, until}, {second, steps}};
+  absl::StrAppend(&draw.name, " | from step ", until, ": ", CutText(second));
+  return draw;
+}
+
+}  // namespace troupe

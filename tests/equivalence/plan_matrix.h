@@ -1,0 +1,40 @@
+// Plans drawn at random from all that a plan may be, each with all the rest:
+// architecture, ranks along each axis, schedule, ZeRO, recomputation, tiers of
+// memory, micro-batches, clipping, dropout, and another plan that goes on from
+// a checkpoint of the first. A draw is a pure function of its seed and number.
+// A few of them are tests of every build, as many as one likes a command
+// (plan_matrix_main.cc).
+#ifndef TROUPE_TESTS_EQUIVALENCE_PLAN_MATRIX_H_
+#define TROUPE_TESTS_EQUIVALENCE_PLAN_MATRIX_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "proto/job.pb.h"
+#include "tests/equivalence/reference_runs.h"
+
+namespace troupe {
+
+struct DrawOptions {
+  uint64_t seed = 1;
+  bool tiers = false;  // where states, parameters, gradients, activations rest
+};
+
+struct PlanDraw {
+  std::string name;
+  std::vector<Leg> legs;
+  // What they are to train as: the single rank; of a schedule that uses older
+  // weights, the same cut into stages and replicas only.
+  JobSpec reference;
+
+  // OK, or why the planner refuses one of the legs.
+  absl::Status Refusal() const;
+};
+
+PlanDraw DrawPlan(const DrawOptions& options, int number);
+
+}  // namespace troupe
+
+#endif  // TROUPE_TESTS_EQUIVALENCE_PLAN_MATRIX_H_

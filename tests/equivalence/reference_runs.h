@@ -1,0 +1,58 @@
+// Jobs that train the same model as a reference does, whichever way they are
+// cut: how far they are from it. References are trained once and kept.
+#ifndef TROUPE_TESTS_EQUIVALENCE_REFERENCE_RUNS_H_
+#define TROUPE_TESTS_EQUIVALENCE_REFERENCE_RUNS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "proto/job.pb.h"
+#include "tests/equivalence/cluster_of_threads.h"
+
+namespace troupe {
+
+// The furthest that a run is from its reference: of any step of any rank, and
+// of the weights after the last one, norm-wise.
+struct TrainingDifference {
+  double losses = 0;
+  double norms = 0;  // of gradients
+  double weights = 0;
+
+  bool IsRounding() const;
+};
+
+// A job from where the one before it stopped, up to and including this step.
+struct Leg {
+  JobSpec job;
+  int64_t until = 0;
+};
+
+class ReferenceRuns {
+ public:
+  // `directory` is this object's own, for checkpoints.
+  explicit ReferenceRuns(std::string directory);
+  ~ReferenceRuns();
+
+  // How far the legs are from the reference, which takes as many steps. Errors
+  // of the training; Internal where memory was not given back. CHECKs that all
+  // of them compile, and that the reference trains.
+  absl::StatusOr<TrainingDifference> Compare(const std::vector<Leg>& legs,
+                                             const JobSpec& reference);
+
+ private:
+  struct Reference {
+    TrainingRun run;
+    std::string checkpoint;
+  };
+  const Reference& Of(const JobSpec& job);
+
+  const std::string directory_;
+  std::map<std::string, Reference> references_;  // by job
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_TESTS_EQUIVALENCE_REFERENCE_RUNS_H_
