@@ -242,9 +242,10 @@ class ShapeCheck {
         instruction.has_unit() ? std::max(1, instruction.unit_count()) : 0;
     for (int k = 0; k < count; ++k) {
       const int unit = instruction.unit() + k;
-      // What moves may be of a unit that only the peer has.
-      const bool there = needs.peer ? Within(unit, plan_.units_size())
-                                    : units_.count(unit) > 0;
+      // What moves may be of a unit that only the peer has, or a stage before.
+      const bool moves = needs.peer || IsMove(instruction.kind());
+      const bool there = moves ? Within(unit, plan_.units_size())
+                               : units_.count(unit) > 0;
       if (!there) {
         return ProgramFault(
             place_, instruction,

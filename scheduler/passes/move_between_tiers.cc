@@ -122,8 +122,9 @@ class Moves {
     for (size_t begin = 0; begin < uses.size(); begin = end) {
       end = EndOfRun(uses, begin);
       if (uses[begin].tier == TierOf(program_.buffers(buffer))) continue;
-      MoveRun(buffer, {uses.begin() + begin, uses.begin() + end},
-              lasts || end < uses.size());
+      MoveRun(
+          buffer, {uses.begin() + begin, uses.begin() + end},
+          {.before = lasts || begin > 0, .behind = lasts || end < uses.size()});
     }
   }
 
@@ -139,13 +140,18 @@ class Moves {
            1;
   }
 
-  // `kept`: what is changed is looked for where it rests later.
-  void MoveRun(int buffer, const std::vector<Use>& uses, bool kept) {
+  // Whether the value is there before a run of uses, and is used behind it.
+  struct Lives {
+    bool before = false;
+    bool behind = false;
+  };
+
+  void MoveRun(int buffer, const std::vector<Use>& uses, const Lives& lives) {
     const Tier rests = TierOf(program_.buffers(buffer));
     const std::vector<Tier> way = Way(rests, uses.front().tier);
     const int first = uses.front().instruction;
     int copy = -1;
-    if (Reads(OperandOf(uses.front()))) {
+    if (lives.before && !WritesAll(uses.front())) {
       copy = Carry(Instruction::FETCH, buffer, way, first, before_[first]);
     } else {
       copy = AddCopy(buffer, way.back());
@@ -156,13 +162,20 @@ class Moves {
       operand.set_buffer(copy);
       if (Writes(operand)) changed = use.instruction;
     }
-    if (changed < 0 || !kept) return;
+    if (changed < 0 || !lives.behind) return;
     // Towards where it rests, whose own buffer is the last.
     std::vector<Tier> back = {way.rbegin(), way.rend()};
     back.pop_back();
     std::vector<Instruction>& evicts = behind_[changed];
     const int last = Carry(Instruction::EVICT, copy, back, changed, evicts);
     evicts.push_back(Move(Instruction::EVICT, last, buffer, changed));
+  }
+
+  bool WritesAll(const Use& use) {
+    const Instruction::Operand& operand = OperandOf(use);
+    const Buffer& buffer = program_.buffers(operand.buffer());
+    return !Reads(operand) &&
+           Covers(BytesOf(operand, buffer), {0, buffer.bytes()});
   }
 
   // Moves a value along the way, into a copy in each tier behind the first.

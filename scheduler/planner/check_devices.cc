@@ -1,5 +1,6 @@
 #include "scheduler/planner/check_devices.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -87,6 +88,13 @@ absl::Status CheckHeads(const JobSpec& job,
         "; use more heads, or workers on CPUs"));
   }
   return absl::OkStatus();
+}
+
+bool HaveTier(const std::vector<WorkerDescription>& workers, Tier tier) {
+  return std::all_of(workers.begin(), workers.end(),
+                     [tier](const WorkerDescription& worker) {
+                       return worker.budgets().empty() || HasTier(worker, tier);
+                     });
 }
 
 absl::Status CheckNvme(const JobSpec& job,

@@ -21,6 +21,9 @@ absl::Status CheckDevices(const std::vector<WorkerDescription>& workers);
 absl::Status CheckHeads(const JobSpec& job,
                         const std::vector<WorkerDescription>& workers);
 
+// Whether all of them have the tier, or say nothing of tiers.
+bool HaveTier(const std::vector<WorkerDescription>& workers, Tier tier);
+
 // InvalidArgument: something is to rest in the nvme tier, which a worker lacks.
 absl::Status CheckNvme(const JobSpec& job,
                        const std::vector<WorkerDescription>& workers);

@@ -137,8 +137,24 @@ struct Remedy {
   double longer = 0;  // of the step's time, as predicted
 };
 
+// A field that says where something rests.
+struct TierField {
+  const char* name;
+  const std::string& (MemorySpec::*get)() const;
+  void (*set)(const char* tier, MemorySpec& memory);
+};
+constexpr TierField kTierFields[] = {
+    {"optimizer", &MemorySpec::optimizer,
+     [](const char* tier, MemorySpec& m) { m.set_optimizer(tier); }},
+    {"parameters", &MemorySpec::parameters,
+     [](const char* tier, MemorySpec& m) { m.set_parameters(tier); }},
+    {"gradients", &MemorySpec::gradients,
+     [](const char* tier, MemorySpec& m) { m.set_gradients(tier); }},
+    {"activations", &MemorySpec::activations,
+     [](const char* tier, MemorySpec& m) { m.set_activations(tier); }}};
+
 // To keep less for backward, to deal what replicas hold alike over them, and to
-// let the optimizer's states rest further down.
+// let something rest further down.
 std::vector<Remedy> RemediesFor(const JobSpec& job,
                                 const std::vector<WorkerDescription>& workers) {
   std::vector<Remedy> remedies;
@@ -160,14 +176,17 @@ std::vector<Remedy> RemediesFor(const JobSpec& job,
     if (job.parallelism().zero() == 0) parallelism.clear_zero_size();
     parallelism.clear_reshard_after_forward();
   }
-  const std::string rests = job.memory().optimizer();
-  for (const char* const tier : {"host", "nvme"}) {
-    if (rests == "nvme" || rests == tier) continue;
-    Remedy& remedy = remedies.emplace_back();
-    remedy.change = absl::StrCat("memory.optimizer: ", tier);
-    remedy.job = job;
-    remedy.job.mutable_memory()->set_optimizer(tier);
-    if (!CheckNvme(remedy.job, workers).ok()) remedies.pop_back();
+  for (const auto& [tier, name] :
+       {std::make_pair(HOST, "host"), std::make_pair(NVME, "nvme")}) {
+    if (!HaveTier(workers, tier)) continue;
+    for (const TierField& field : kTierFields) {
+      const std::string& now = (job.memory().*field.get)();
+      if (now == name || now == "nvme") continue;
+      Remedy& remedy = remedies.emplace_back();
+      remedy.change = absl::StrCat("memory.", field.name, ": ", name);
+      remedy.job = job;
+      field.set(name, *remedy.job.mutable_memory());
+    }
   }
   return remedies;
 }

@@ -100,6 +100,51 @@ TEST(MoveBetweenTiers, WhatFollowingStepsReadIsFetchedOnce) {
             "| E u0 | P u1 | P u1 | O u1 | E u1 | P u2 | P u2 | O u2 | E u2");
 }
 
+// Other units come between a unit's forward and its backward.
+TEST(MoveBetweenTiers, ParametersAreFetchedForEachPass) {
+  JobSpec job = Job("device");
+  job.mutable_memory()->set_parameters("host");
+  const std::string up = "PARAMETERS u1: host to device";
+  EXPECT_EQ(
+      MovesOfUnit(job, 1),
+      (std::vector<std::string>{up, up, up, "PARAMETERS u1: device to host"}));
+  // Where the optimizer is where they rest, they come for passes only.
+  job.mutable_memory()->set_optimizer("host");
+  EXPECT_EQ(MovesOfUnit(job, 1),
+            (std::vector<std::string>{
+                up, up, "PARAMETER_GRADIENTS u1: device to host"}));
+}
+
+TEST(MoveBetweenTiers, GradientsAreAddedToWhereTheyWereLeft) {
+  JobSpec job = ExampleJob({.micro_batches = 2, .blocks = 1});
+  job.mutable_memory()->set_gradients("host");
+  const std::string up = "PARAMETER_GRADIENTS u1: host to device";
+  const std::string down = "PARAMETER_GRADIENTS u1: device to host";
+  EXPECT_EQ(MovesOfUnit(job, 1),
+            (std::vector<std::string>{down, up, down, up}));
+  job.mutable_memory()->set_optimizer("host");
+  job.mutable_memory()->set_parameters("host");
+  EXPECT_EQ(MovesOfUnit(job, 1)[0], "PARAMETERS u1: host to device");
+  Plan plan = ExamplePlan(job);
+  const Program& train = ProgramOf(plan, 0, Program::TRAIN);
+  for (const char* const text : {"N u1", "O u1"}) {
+    EXPECT_EQ(NameOfLane(plan.lanes(),
+                         train.instructions(IndexOf(train, text)).lane()),
+              "OPTIMIZER");
+  }
+}
+
+// What is used again at once, as by the last unit, never leaves the device.
+TEST(MoveBetweenTiers, ActivationsRestUntilBackwardComes) {
+  JobSpec job = Job("device");
+  job.mutable_memory()->set_activations("nvme");
+  EXPECT_EQ(MovesOfUnit(job, 2), std::vector<std::string>());
+  EXPECT_EQ(MovesOfUnit(job, 1),
+            (std::vector<std::string>{
+                "STASH u1: device to host", "STASH u1: host to nvme",
+                "STASH u1: nvme to host", "STASH u1: host to device"}));
+}
+
 TEST(MoveBetweenTiers, CopiesAreNumberedAndCounted) {
   Plan plan = ExamplePlan(Job("nvme"));
   std::set<std::string> names;
@@ -160,35 +205,85 @@ TEST(MoveBetweenTiers, ThereIsRoomToComeAndToGo) {
   }
 }
 
-// All that can be planned together trains by a plan that passes every check.
-TEST(MoveBetweenTiers, EveryCombinationIsChecked) {
-  for (const char* const tier : {"host", "nvme"}) {
-    for (const char* const precision : {"f32", "bf16"}) {
-      for (const char* const schedule :
-           {"1f1b", "gpipe", "interleaved_1f1b", "zb_h1", "zb_h2", "zb_v",
-            "chimera", "pipedream", "pipedream_2bw"}) {
-        for (int zero = 0; zero <= 3; ++zero) {
-          for (const double clipping : {0.0, 1.0}) {
-            JobSpec job =
-                ExampleJob({.data = 2, .micro_batches = 4, .blocks = 6});
-            job.mutable_memory()->set_optimizer(tier);
-            job.mutable_training()->set_precision(precision);
-            job.mutable_training()->set_gradient_clipping(clipping);
-            job.mutable_parallelism()->set_zero(zero);
-            job.mutable_parallelism()->set_pipeline(2);
-            job.mutable_parallelism()->set_pipeline_schedule(schedule);
-            job.mutable_checkpoint()->set_directory("checkpoints");
-            const absl::StatusOr<JobSpec> resolved = ResolveJob(job);
-            if (!resolved.ok()) continue;  // asynchronous ones do not clip
-            absl::StatusOr<Draft> draft = StartDraft(*resolved);
-            if (!draft.ok()) continue;
-            RunPasses(*draft);
-            EXPECT_EQ(CheckPrograms(draft->plan), absl::OkStatus())
-                << tier << " " << precision << " " << schedule << " zero "
-                << zero << " clipping " << clipping;
-          }
-        }
+struct Rests {
+  const char* optimizer = "device";
+  const char* parameters = "device";
+  const char* gradients = "device";
+  const char* activations = "device";
+};
+constexpr Rests kRests[] = {
+    {.optimizer = "host"},
+    {.optimizer = "nvme"},
+    {.parameters = "host"},
+    {.parameters = "nvme"},
+    {.gradients = "host"},
+    {.activations = "host"},
+    {.activations = "nvme"},
+    {.optimizer = "host", .parameters = "host", .gradients = "host"},
+    {.optimizer = "nvme",
+     .parameters = "nvme",
+     .gradients = "host",
+     .activations = "nvme"},
+    {.optimizer = "host", .parameters = "nvme", .activations = "host"},
+};
+
+void SetRests(const Rests& rests, JobSpec& job) {
+  MemorySpec& memory = *job.mutable_memory();
+  memory.set_optimizer(rests.optimizer);
+  memory.set_parameters(rests.parameters);
+  memory.set_gradients(rests.gradients);
+  memory.set_activations(rests.activations);
+}
+
+// The first fault of the job's plan; Ok where it is refused before.
+absl::Status Checked(const JobSpec& job) {
+  const absl::StatusOr<JobSpec> resolved = ResolveJob(job);
+  if (!resolved.ok()) return absl::OkStatus();
+  absl::StatusOr<Draft> draft = StartDraft(*resolved);
+  if (!draft.ok()) return absl::OkStatus();
+  RunPasses(*draft);
+  return CheckPrograms(draft->plan);
+}
+
+// With every schedule and dealing; of precisions, clipping and recomputation
+// each comes by turns.
+TEST(MoveBetweenTiers, EveryCombinationPassesTheChecks) {
+  int turn = 0;
+  for (const Rests& rests : kRests) {
+    for (const char* const schedule :
+         {"naive", "1f1b", "gpipe", "interleaved_1f1b", "zb_h1", "zb_h2",
+          "zb_v", "chimera", "pipedream", "pipedream_2bw"}) {
+      for (int zero = 0; zero <= 3; ++zero, ++turn) {
+        JobSpec job = ExampleJob({.data = 2, .micro_batches = 4, .blocks = 6});
+        SetRests(rests, job);
+        TrainingSpec& training = *job.mutable_training();
+        training.set_precision(turn % 2 == 0 ? "f32" : "bf16");
+        training.set_gradient_clipping(turn / 2 % 2);
+        job.mutable_memory()->mutable_recompute()->set_mode(
+            turn % 3 == 0 ? "full" : "none");
+        ParallelismSpec& parallelism = *job.mutable_parallelism();
+        parallelism.set_zero(zero);
+        parallelism.set_pipeline(2);
+        parallelism.set_pipeline_schedule(schedule);
+        job.mutable_checkpoint()->set_directory("checkpoints");
+        ASSERT_EQ(Checked(job), absl::OkStatus())
+            << rests.optimizer << " " << rests.parameters << " "
+            << rests.gradients << " " << rests.activations << ", " << schedule
+            << ", zero " << zero << ", turn " << turn;
       }
+    }
+  }
+}
+
+TEST(MoveBetweenTiers, UnitsThatAreCutPassTheChecks) {
+  for (const Rests& rests : kRests) {
+    for (const bool sequence : {false, true}) {
+      JobSpec job = ExampleJob({.micro_batches = 2, .blocks = 3});
+      SetRests(rests, job);
+      job.mutable_parallelism()->set_tensor(2);
+      job.mutable_parallelism()->set_sequence_parallel(sequence);
+      job.mutable_memory()->mutable_recompute()->set_mode("selective");
+      ASSERT_EQ(Checked(job), absl::OkStatus());
     }
   }
 }

@@ -141,6 +141,28 @@ TEST(Tiers, ASlowDiskIsWhatLimits) {
               ::testing::Not(HasSubstr("tiers of memory")));
 }
 
+// What comes down by more moves takes no less time.
+TEST(Tiers, WhateverRestsBelowIsPredicted) {
+  const auto seconds = [](const auto& rest) {
+    JobSpec job = Job("device");
+    rest(*job.mutable_memory());
+    return Predict(ExamplePlan(job), Workers(1)).step_seconds();
+  };
+  const double device = seconds([](MemorySpec&) {});
+  const double parameters =
+      seconds([](MemorySpec& memory) { memory.set_parameters("host"); });
+  const double gradients =
+      seconds([](MemorySpec& memory) { memory.set_gradients("host"); });
+  const double activations =
+      seconds([](MemorySpec& memory) { memory.set_activations("host"); });
+  const double on_disk =
+      seconds([](MemorySpec& memory) { memory.set_activations("nvme"); });
+  EXPECT_GT(parameters, device);
+  EXPECT_GE(gradients, device);
+  EXPECT_GE(activations, device);
+  EXPECT_GT(on_disk, activations);
+}
+
 TEST(Tiers, EachTiersMemoryIsPredicted) {
   const Plan plan = ExamplePlan(Job("nvme"));
   const Prediction prediction = Predict(plan, Workers(1));
