@@ -13,9 +13,12 @@
 #include "absl/strings/str_split.h"
 #include "clients/cli/view/format.h"
 #include "clients/job_file/print_job.h"
+#include "proto/plan/buffer_kind.h"
+#include "proto/plan/find_program.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/machine_pace.h"
 #include "proto/plan/mesh.h"
+#include "proto/plan/operand.h"
 #include "proto/plan/program_text.h"
 #include "proto/plan/roles.h"
 
@@ -138,7 +141,49 @@ std::string MachineText(const Prediction& prediction) {
       "\n");
 }
 
-std::string PredictionText(const Prediction& prediction) {
+// Between a tier and the one above it.
+struct TierMoves {
+  int64_t up = 0;
+  int64_t down = 0;
+};
+
+std::map<Tier, TierMoves> MovesOf(const Program& program) {
+  std::map<Tier, TierMoves> moves;  // by the lower tier
+  for (const Instruction& move : program.instructions()) {
+    if (!IsMove(move.kind())) continue;
+    const Buffer& from = program.buffers(move.operands(0).buffer());
+    const Buffer& to = program.buffers(move.operands(1).buffer());
+    TierMoves& of = moves[std::max(TierOf(from), TierOf(to))];
+    (TierOf(from) > TierOf(to) ? of.up : of.down) += BytesMoved(from, to);
+  }
+  return moves;
+}
+
+// Of the role that moves most; empty where nothing moves, or where the plan
+// came without programs.
+std::string MovesText(const Plan& plan) {
+  std::map<Tier, TierMoves> most;
+  for (const Role& role : plan.roles()) {
+    const Program* const train = FindProgram(role, Program::TRAIN);
+    if (train == nullptr) continue;
+    for (const auto& [tier, moves] : MovesOf(*train)) {
+      most[tier].up = std::max(most[tier].up, moves.up);
+      most[tier].down = std::max(most[tier].down, moves.down);
+    }
+  }
+  std::vector<std::string> tiers;
+  for (const auto& [tier, moves] : most) {
+    tiers.push_back(absl::StrCat(BytesText(moves.up), " up from ",
+                                 TierName(tier), ", ", BytesText(moves.down),
+                                 " down to it"));
+  }
+  if (tiers.empty()) return "";
+  return absl::StrCat("  moved by a rank  ", absl::StrJoin(tiers, "; "),
+                      ", a step\n");
+}
+
+std::string PredictionText(const Plan& plan) {
+  const Prediction& prediction = plan.prediction();
   int64_t sent_max = 0;
   double compute_max = 0;
   double exposed_max = 0;
@@ -157,8 +202,8 @@ std::string PredictionText(const Prediction& prediction) {
       "  MFU              ", PercentText(prediction.model_flops_utilization()),
       " of ", CountText(prediction.peak_flops_per_second()), "FLOP/s\n",
       ResidentText(prediction), "  sent by a rank   ", BytesText(sent_max),
-      " a step\n", MachineText(prediction), "  limited by       ",
-      prediction.limited_by(), "\n");
+      " a step\n", MovesText(plan), MachineText(prediction),
+      "  limited by       ", prediction.limited_by(), "\n");
 }
 
 // "data, world over shared_memory"; "tensor over nccl; 8 of data over nccl, 4
@@ -240,8 +285,7 @@ std::string PlanText(const Plan& plan) {
       GroupedText(derived.tokens_per_step()), "\n", "  model FLOPs      ",
       CountText(derived.model_flops_per_token()), " a token\n",
       "\nmemory of a rank\n", MemoryTable(plan.prediction()), "\nprediction\n",
-      PredictionText(plan.prediction()), "\njob, resolved\n",
-      Indented(JobYaml(plan.job())));
+      PredictionText(plan), "\njob, resolved\n", Indented(JobYaml(plan.job())));
 }
 
 std::string ProgramsText(const Plan& plan) {

@@ -99,6 +99,31 @@ TEST(PlanView, SaysWhatWasDerivedAndPredicted) {
                 "    micro_batch_size: 4\n");
 }
 
+// To and from a disk in whole blocks.
+TEST(PlanView, SaysWhatMovesBetweenTiers) {
+  Plan plan = SomePlan();
+  EXPECT_EQ(PlanText(plan).find("moved by a rank"), std::string::npos);
+  Program moves;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      "buffers { kind: OPTIMIZER_STATE unit: 0 bytes: 4097 tier: NVME }"
+      "buffers { kind: OPTIMIZER_STATE unit: 0 bytes: 4097 tier: HOST copy: 1 }"
+      "buffers { kind: PARAMETER_GRADIENTS unit: 0 bytes: 2048 }"
+      "buffers { kind: PARAMETER_GRADIENTS unit: 0 bytes: 2048 tier: HOST"
+      " copy: 1 }"
+      "instructions { kind: FETCH operands { part: FROM buffer: 0 }"
+      " operands { part: TO buffer: 1 access: WRITE } }"
+      "instructions { kind: FETCH operands { part: FROM buffer: 2 }"
+      " operands { part: TO buffer: 3 access: WRITE } }"
+      "instructions { kind: EVICT operands { part: FROM buffer: 1 }"
+      " operands { part: TO buffer: 0 access: WRITE } }",
+      &moves));
+  plan.mutable_roles(0)->mutable_programs(0)->MergeFrom(moves);
+  EXPECT_THAT(PlanText(plan),
+              HasSubstr("\n  moved by a rank  0 B up from host, 2.0 KiB down "
+                        "to it; 8.0 KiB up from nvme, 8.0 KiB down to it, a "
+                        "step\n"));
+}
+
 TEST(PlanView, SaysWhichUnitsTheStagesHave) {
   Plan plan = SomePlan();
   EXPECT_EQ(PlanText(plan).find("stages"), std::string::npos);
