@@ -27,7 +27,7 @@ class Rank {
   }
 
   double* Copy(int copy) {
-    return reinterpret_cast<double*>(memory_->Copies(Buffer())[copy]);
+    return reinterpret_cast<double*>(memory_->Copies(Buffer())[copy].memory());
   }
   // Copies that begin at zero, and the first of what is known after it.
   std::vector<int> Zeros(const Program& program, int64_t step) {
