@@ -9,10 +9,11 @@
 #include "ops/tensor.h"
 #include "proto/base/bf16.h"
 #include "proto/base/check.h"
+#include "proto/base/fp16.h"
 
 namespace troupe {
 
-// run.operator()<T>() with T the type of f32 or bf16 elements:
+// run.operator()<T>() with T the type of f32, bf16 or fp16 elements:
 //
 //   WithActivationType(args.x.dtype(), [&]<typename T>() {
 //     cpu.loops<T>().gelu(args.x.data<T>(), args.y.data<T>(), n);
@@ -24,6 +25,8 @@ void WithActivationType(DType dtype, Run&& run) {
       return std::forward<Run>(run).template operator()<float>();
     case DType::kBF16:
       return std::forward<Run>(run).template operator()<uint16_t>();
+    case DType::kF16:
+      return std::forward<Run>(run).template operator()<Fp16>();
     default:
       CHECK(false) << "activations of " << DTypeName(dtype);
   }
@@ -32,6 +35,7 @@ void WithActivationType(DType dtype, Run&& run) {
 // The number that an element holds, and the element that holds a number.
 constexpr float FromElement(float x) { return x; }
 constexpr float FromElement(uint16_t bits) { return FromBF16(bits); }
+constexpr float FromElement(Fp16 x) { return FromFP16(x.bits); }
 template <typename T>
 T ToElement(float x);
 template <>
@@ -41,6 +45,10 @@ inline float ToElement<float>(float x) {
 template <>
 inline uint16_t ToElement<uint16_t>(float x) {
   return ToBF16(x);
+}
+template <>
+inline Fp16 ToElement<Fp16>(float x) {
+  return {ToFP16(x)};
 }
 
 // Where the elements of a tensor begin that may be left out, or null.

@@ -13,12 +13,12 @@
 // Shapes: q, o are [batch, q_length, heads * head_dim]; k, v are [batch,
 // kv_length, kv_heads * head_dim]; head h is columns [h * head_dim, ...) and
 // reads kv head h / (heads / kv_heads). kv_length >= q_length. q, k, v, o and
-// their gradients are all f32 or all bf16, logsumexp is f32; sums are in f32,
-// and each element stored is rounded once. In bf16 the factors of products are
-// bf16 too: probabilities and the gradients of scores are rounded before they
-// meet v, k, q. Every tensor may be strided in batch and length, so q, k, v may
-// be column slices of one [batch, length, 3 * width] tensor, and so may their
-// gradients.
+// their gradients are all f32, all bf16 or all fp16, logsumexp is f32; sums are
+// in f32, and each element stored is rounded once. In bf16 the factors of
+// products are bf16 too: probabilities and the gradients of scores are rounded
+// before they meet v, k, q. Every tensor may be strided in batch and length, so
+// q, k, v may be column slices of one [batch, length, 3 * width] tensor, and so
+// may their gradients.
 #ifndef TROUPE_OPS_ATTENTION_H_
 #define TROUPE_OPS_ATTENTION_H_
 

@@ -8,7 +8,7 @@ namespace troupe {
 
 void BiasGradient(Device& device, const BiasGradientArgs& args) {
   CHECK_ACTIVATION(args.dy);
-  CHECK_F32_ELEMENTS(args.db, args.dy.columns());
+  CHECK_GRADIENT(args.db, args.dy.dtype(), args.dy.columns());
   device.kernels().bias_gradient(device, args);
 }
 

@@ -11,8 +11,8 @@ namespace troupe {
 class Device;
 
 struct BiasGradientArgs {
-  Tensor dy;  // f32 or bf16 [rows, n], rows may be strided
-  Tensor db;  // f32 [n], db += sum over rows of dy
+  Tensor dy;  // f32, bf16 or fp16 [rows, n], rows may be strided
+  Tensor db;  // f32, or of dy's type [n], db += sum over rows of dy
 };
 
 void BiasGradient(Device& device, const BiasGradientArgs& args);

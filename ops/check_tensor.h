@@ -5,17 +5,33 @@
 
 #include "ops/tensor.h"
 
+namespace troupe {
+inline bool IsActivationType(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kBF16 || dtype == DType::kF16;
+}
+}  // namespace troupe
+
 // The tensor is there and of this dtype.
 #define CHECK_DTYPE(tensor, expected)                           \
   CHECK((tensor).defined() && (tensor).dtype() == (expected))   \
       << #tensor " is " << (tensor).ShapeString() << ", wants " \
       << ::troupe::DTypeName(expected)
 
-// The tensor is there and holds activations or parameters: f32 or bf16.
+// The tensor is there and holds activations or parameters.
 #define CHECK_ACTIVATION(tensor)                                            \
-  CHECK((tensor).defined() && ((tensor).dtype() == ::troupe::DType::kF32 || \
-                               (tensor).dtype() == ::troupe::DType::kBF16)) \
-      << #tensor " is " << (tensor).ShapeString() << ", wants f32 or bf16"
+  CHECK((tensor).defined() && ::troupe::IsActivationType((tensor).dtype())) \
+      << #tensor " is " << (tensor).ShapeString()                           \
+      << ", wants f32, bf16 or fp16"
+
+// The tensor is there, without gaps, of so many elements, and holds gradients
+// of parameters, which are f32 or of this dtype, their parameters'.
+#define CHECK_GRADIENT(tensor, parameters, count)                            \
+  CHECK((tensor).defined() && (tensor).dense() &&                            \
+        (tensor).elements() == (count) &&                                    \
+        ((tensor).dtype() == ::troupe::DType::kF32 ||                        \
+         (tensor).dtype() == (parameters)))                                  \
+      << #tensor " is " << (tensor).ShapeString() << ", wants dense f32 or " \
+      << ::troupe::DTypeName(parameters) << " of " << (count) << " elements"
 
 // As above, without gaps.
 #define CHECK_DENSE_ACTIVATION(tensor)                                \

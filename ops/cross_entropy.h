@@ -7,9 +7,9 @@
 // Rows whose target is -1 add nothing and get a gradient of zero. The mean over
 // a global batch of N targets is loss_sum / N with gradient_scale 1 / N.
 //
-// Logits are f32 or bf16. Either way the exponentials are f32, and each element
-// of the gradient is rounded once: that of a target is the difference, not the
-// difference of a rounded probability.
+// Logits are f32, bf16 or fp16. Either way the exponentials are f32, and each
+// element of the gradient is rounded once: that of a target is the difference,
+// not the difference of a rounded probability.
 //
 // Where the vocabulary is cut over ranks (Megatron-LM, 1909.08053, section 3),
 // each has the logits of some columns of it, possibly none, and possibly more
@@ -40,7 +40,7 @@ class Device;
 // Columns of logits from `columns` on are padding; -1: there is none. Without
 // a vocabulary the columns are all of it.
 struct CrossEntropyArgs {
-  Tensor logits;          // f32 or bf16 [rows, width], rows may be strided
+  Tensor logits;          // X [rows, width], rows may be strided
   Tensor targets;         // i32 [rows] in any shape, each in [-1, vocabulary)
   Tensor loss_sum;        // f64 [1], accumulated; may be left out by !counts
   Tensor count;           // optional, f64 [1], accumulated: targets but -1
@@ -61,7 +61,7 @@ void CrossEntropy(Device& device, const CrossEntropyArgs& args);
 // of the target, 0 where it is not here or -1. They depend on the columns
 // alone, not on where the tensor begins or how wide it is.
 struct CrossEntropyPartsArgs {
-  Tensor logits;  // f32 or bf16 [rows, width], rows may be strided
+  Tensor logits;  // X [rows, width], rows may be strided
   Tensor targets;
   Tensor parts;  // f32 [rows, 3], written
   int64_t first_column = 0;

@@ -10,7 +10,7 @@ namespace {
 // Forward and backward name their tensors differently; the rest is the same.
 template <typename Args>
 void CheckEmbedding(const Args& args, const Tensor& y, const Tensor& wte,
-                    const Tensor& wpe, DType table_dtype) {
+                    const Tensor& wpe) {
   const Tensor& tokens = args.tokens;
   const int64_t first_position = args.first_position;
   CHECK_DTYPE(tokens, DType::kI32);
@@ -19,7 +19,6 @@ void CheckEmbedding(const Args& args, const Tensor& y, const Tensor& wte,
   CHECK(y.rank() == 3 && y.dim(0) == tokens.dim(0) && y.dim(1) == tokens.dim(1))
       << y.ShapeString() << " for tokens " << tokens.ShapeString();
   if (wte.defined()) {
-    CHECK_DTYPE(wte, table_dtype);
     CHECK(wte.dense() && wte.rank() == 2 && wte.dim(1) == y.dim(2))
         << wte.ShapeString();
   }
@@ -28,7 +27,6 @@ void CheckEmbedding(const Args& args, const Tensor& y, const Tensor& wte,
       << "rows from token " << args.first_token << " in a vocabulary of "
       << args.vocabulary << "; a part of a table needs all ranks' vocabulary";
   if (wpe.defined()) {
-    CHECK_DTYPE(wpe, table_dtype);
     CHECK(wpe.dense() && wpe.rank() == 2 && wpe.dim(1) == y.dim(2))
         << wpe.ShapeString();
     CHECK(first_position >= 0 && first_position + tokens.dim(1) <= wpe.dim(0))
@@ -40,13 +38,18 @@ void CheckEmbedding(const Args& args, const Tensor& y, const Tensor& wte,
 }  // namespace
 
 void Embedding(Device& device, const EmbeddingArgs& args) {
-  CHECK(args.wte.defined());
-  CheckEmbedding(args, args.y, args.wte, args.wpe, args.y.dtype());
+  CHECK_DTYPE(args.wte, args.y.dtype());
+  if (args.wpe.defined()) CHECK_DTYPE(args.wpe, args.y.dtype());
+  CheckEmbedding(args, args.y, args.wte, args.wpe);
   device.kernels().embedding(device, args);
 }
 
 void EmbeddingBackward(Device& device, const EmbeddingBackwardArgs& args) {
-  CheckEmbedding(args, args.dy, args.dwte, args.dwpe, DType::kF32);
+  CheckEmbedding(args, args.dy, args.dwte, args.dwpe);
+  for (const Tensor& table : {args.dwte, args.dwpe}) {
+    if (!table.defined()) continue;
+    CHECK_GRADIENT(table, args.dy.dtype(), table.elements());
+  }
   device.kernels().embedding_backward(device, args);
 }
 

@@ -1,8 +1,8 @@
 // Token and position embedding: y[b, t] = wte[tokens[b, t]] + wpe[first + t].
 // The backward adds into the gradients of both tables in a fixed order, so it
-// is deterministic also when a token occurs many times. X is f32 or bf16, the
-// same for all tensors of a call; the sum is rounded once, and the tables'
-// gradients are f32.
+// is deterministic also when a token occurs many times. X is f32, bf16
+// or fp16, the same for all tensors of a call; the sum is rounded once. The
+// tables' gradients are f32, or of X, and then rounded once a call.
 //
 // Tables of tokens that are cut by rows over ranks (Megatron-LM, 1909.08053,
 // section 3): wte's rows are those of the tokens [first_token, first_token +
@@ -35,8 +35,8 @@ void Embedding(Device& device, const EmbeddingArgs& args);
 struct EmbeddingBackwardArgs {
   Tensor tokens;  // as in the forward
   Tensor dy;      // X [batch, time, n]
-  Tensor dwte;    // optional, f32 [rows, n], accumulated
-  Tensor dwpe;    // optional, f32 [positions, n], accumulated
+  Tensor dwte;    // optional, f32 or X [rows, n], accumulated
+  Tensor dwpe;    // optional, f32 or X [positions, n], accumulated
   int64_t first_position = 0;
   int64_t first_token = 0;
   int64_t vocabulary = 0;

@@ -8,8 +8,8 @@
 //
 //   gelu(x) = x/2 * (1 + erf(x / sqrt(2)))
 //
-// All tensors dense, of one shape and one dtype, f32 or bf16; computed in f32
-// and rounded once.
+// All tensors dense, of one shape and one dtype, f32, bf16 or fp16; computed in
+// f32 and rounded once.
 #ifndef TROUPE_OPS_GELU_H_
 #define TROUPE_OPS_GELU_H_
 

@@ -49,8 +49,8 @@ void LayerNormBackwardWeight(Device& device,
   CHECK_LIKE(args.s, args.dy);
   CHECK_F32_ELEMENTS(args.mean, args.dy.rows());
   CHECK_F32_ELEMENTS(args.rstd, args.dy.rows());
-  CHECK_F32_ELEMENTS(args.dgamma, args.dy.columns());
-  CHECK_F32_ELEMENTS(args.dbeta, args.dy.columns());
+  CHECK_GRADIENT(args.dgamma, args.dy.dtype(), args.dy.columns());
+  CHECK_GRADIENT(args.dbeta, args.dy.dtype(), args.dy.columns());
   device.kernels().layer_norm_backward_weight(device, args);
 }
 

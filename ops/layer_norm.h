@@ -6,10 +6,10 @@
 //
 // Backward with respect to the input and to the weights are two ops, because a
 // pipeline may run them at different times. All tensors are dense; leading dims
-// merge into rows. X is f32 or bf16, the same for all tensors of a call; mean,
-// rstd and the weights' gradients are f32. In bf16 `sum` is rounded once, and
-// what is normalised is the rounded one, which the backward sees too; y and dx
-// are computed in f32 and rounded once.
+// merge into rows. X is f32, bf16 or fp16, the same for all tensors of a call;
+// mean, rstd are f32, the weights' gradients f32 or X. In bf16 `sum` is rounded
+// once, and what is normalised is the rounded one, which the backward sees too;
+// y and dx are computed in f32 and rounded once.
 #ifndef TROUPE_OPS_LAYER_NORM_H_
 #define TROUPE_OPS_LAYER_NORM_H_
 
@@ -55,8 +55,8 @@ struct LayerNormBackwardWeightArgs {
   Tensor s;       // X [rows, n]
   Tensor mean;    // f32 [rows]
   Tensor rstd;    // f32 [rows]
-  Tensor dgamma;  // f32 [n], accumulated
-  Tensor dbeta;   // f32 [n], accumulated
+  Tensor dgamma;  // f32 or X [n], accumulated
+  Tensor dbeta;   // f32 or X [n], accumulated
 };
 
 void LayerNormBackwardWeight(Device& device,

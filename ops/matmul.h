@@ -7,7 +7,7 @@
 //   MatMul(device, {.a = x, .b = dy, .c = dw, .transpose_a = true,
 //                   .accumulate = true});
 //
-// a and b are both f32 or both bf16. c is of their dtype, or f32 with bf16
+// a and b are both f32, both bf16 or both fp16. c is of their dtype, or f32
 // inputs, for gradients that add up over micro-batches. Sums are in f32 and
 // rounded once, after the bias; an activation is computed from pre_activation
 // as stored, whether or not the caller keeps it, so that a backward that reads

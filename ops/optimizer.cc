@@ -5,7 +5,6 @@
 #include "ops/kernel_table.h"
 
 namespace troupe {
-
 namespace {
 
 void CheckCopy(const Tensor& parameters, int64_t count) {
@@ -14,12 +13,19 @@ void CheckCopy(const Tensor& parameters, int64_t count) {
   CHECK_EQ(parameters.elements(), count);
 }
 
+void CheckGradients(const Tensor& gradients, const Tensor& parameters,
+                    int64_t count) {
+  CHECK_GRADIENT(gradients,
+                 parameters.defined() ? parameters.dtype() : DType::kF32,
+                 count);
+}
+
 }  // namespace
 
 void AdamW(Device& device, const AdamWArgs& args) {
   CHECK_DENSE_F32(args.weights);
   const int64_t n = args.weights.elements();
-  CHECK_F32_ELEMENTS(args.gradients, n);
+  CheckGradients(args.gradients, args.parameters, n);
   CHECK_F32_ELEMENTS(args.first_moment, n);
   CHECK_F32_ELEMENTS(args.second_moment, n);
   CheckCopy(args.parameters, n);
@@ -30,7 +36,7 @@ void AdamW(Device& device, const AdamWArgs& args) {
 void Sgd(Device& device, const SgdArgs& args) {
   CHECK_DENSE_F32(args.weights);
   const int64_t n = args.weights.elements();
-  CHECK_F32_ELEMENTS(args.gradients, n);
+  CheckGradients(args.gradients, args.parameters, n);
   CHECK_EQ(args.momentum_buffer.defined(), args.momentum != 0);
   if (args.momentum != 0) CHECK_F32_ELEMENTS(args.momentum_buffer, n);
   CheckCopy(args.parameters, n);

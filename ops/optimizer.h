@@ -5,8 +5,9 @@
 // All tensors are dense and have as many elements; state is f32 and updated in
 // place. Every gradient is first multiplied by `gradient_scale` (clipping,
 // averaging). `parameters` optionally receives a copy of the new weights, for
-// when what the model computes with is not the f32 master: f32, or bf16 rounded
-// to nearest, ties to even (proto/base/bf16.h).
+// when what the model computes with is not the f32 master: f32, or bf16 or fp16
+// rounded to nearest, ties to even (proto/base/bf16.h, fp16.h). Gradients are
+// f32, or of the dtype of `parameters`.
 #ifndef TROUPE_OPS_OPTIMIZER_H_
 #define TROUPE_OPS_OPTIMIZER_H_
 

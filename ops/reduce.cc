@@ -7,15 +7,15 @@
 namespace troupe {
 
 void SumOfSquares(Device& device, const SumOfSquaresArgs& args) {
-  CHECK_DENSE_F32(args.x);
+  CHECK_DENSE_ACTIVATION(args.x);
   CHECK_DTYPE(args.result, DType::kF64);
   CHECK_EQ(args.result.elements(), 1);
   device.kernels().sum_of_squares(device, args);
 }
 
 void Add(Device& device, const AddArgs& args) {
-  CHECK_DENSE_F32(args.x);
-  CHECK_F32_ELEMENTS(args.y, args.x.elements());
+  CHECK_DENSE_ACTIVATION(args.x);
+  CHECK_ELEMENTS(args.y, args.x.dtype(), args.x.elements());
   device.kernels().add(device, args);
 }
 
@@ -34,6 +34,8 @@ void Copy(Device& device, const CopyArgs& args) {
   if (args.x.dtype() != args.y.dtype()) {
     CHECK_ACTIVATION(args.x);
     CHECK_ACTIVATION(args.y);
+    CHECK(args.x.dtype() == DType::kF32 || args.y.dtype() == DType::kF32)
+        << args.x.ShapeString() << " to " << args.y.ShapeString();
   }
   CHECK(args.x.SameShape(args.y))
       << args.x.ShapeString() << " to " << args.y.ShapeString();

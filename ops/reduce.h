@@ -12,15 +12,15 @@ class Device;
 // result += sum of x^2, for norms: f32 within short blocks, f64 across them, in
 // an order that depends on neither threads nor alignment.
 struct SumOfSquaresArgs {
-  Tensor x;       // f32
+  Tensor x;       // f32, bf16 or fp16
   Tensor result;  // f64 [1], accumulated
 };
 void SumOfSquares(Device& device, const SumOfSquaresArgs& args);
 
-// y += alpha * x.
+// y += alpha * x, in f32 and rounded once.
 struct AddArgs {
-  Tensor x;  // f32
-  Tensor y;  // f32, updated
+  Tensor x;  // f32, bf16 or fp16
+  Tensor y;  // of the same dtype, updated
   float alpha = 1.0f;
 };
 void Add(Device& device, const AddArgs& args);
@@ -34,14 +34,15 @@ void Scale(Device& device, const ScaleArgs& args);
 
 // x = value.
 struct FillArgs {
-  Tensor x;  // f32 or bf16, written
+  Tensor x;  // f32, bf16 or fp16, written
   float value = 0.0f;
 };
 void Fill(Device& device, const FillArgs& args);
 
-// y = x, of the same dtype or cast between f32 and bf16: widening is exact,
-// narrowing rounds to nearest, ties to even (proto/base/bf16.h). The one op
-// here that looks at shapes: x and y have the same, and may be strided.
+// y = x, of the same dtype or cast between f32 and bf16 or fp16: widening is
+// exact, narrowing rounds to nearest, ties to even (proto/base/bf16.h, fp16.h).
+// The one op here that looks at shapes: x and y have the same, and may be
+// strided.
 struct CopyArgs {
   Tensor x;
   Tensor y;  // written

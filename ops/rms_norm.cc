@@ -71,7 +71,7 @@ void RmsNormBackwardWeight(Device& device,
   CHECK_ACTIVATION(args.dy);
   CheckRowsLike(args.s, args.dy);
   CHECK_F32_ELEMENTS(args.rstd, args.dy.rows());
-  CHECK_F32_ELEMENTS(args.dgamma, args.dy.columns());
+  CHECK_GRADIENT(args.dgamma, args.dy.dtype(), args.dy.columns());
   device.kernels().rms_norm_backward_weight(device, args);
 }
 

@@ -8,10 +8,10 @@
 // pipeline may run them at different times. Tensors are dense, and leading dims
 // merge into rows; but without a residual all [rows, n] of a call may be slices
 // of the dim before the last, [..., some heads, n] of tensors of one shape:
-// norms of each head (Qwen 3). X is f32 or bf16, the same for all tensors of a
-// call; rstd and the weights' gradients are f32. In bf16 `sum` is rounded once,
-// and what is normalised is the rounded one, which the backward sees too; y and
-// dx are computed in f32 and rounded once.
+// norms of each head (Qwen 3). X is f32, bf16 or fp16, the same for all tensors
+// of a call; rstd is f32, the weights' gradients f32 or X. In bf16 `sum` is
+// rounded once, and what is normalised is the rounded one, which the backward
+// sees too; y and dx are computed in f32 and rounded once.
 #ifndef TROUPE_OPS_RMS_NORM_H_
 #define TROUPE_OPS_RMS_NORM_H_
 
@@ -64,7 +64,7 @@ struct RmsNormBackwardWeightArgs {
   Tensor dy;      // X [rows, n]
   Tensor s;       // X [rows, n]
   Tensor rstd;    // f32 [rows]
-  Tensor dgamma;  // f32 [n], accumulated
+  Tensor dgamma;  // f32 or X [n], accumulated
 };
 
 void RmsNormBackwardWeight(Device& device,

@@ -16,7 +16,8 @@
 // Hugging Face's models: checkpoints of either turn alike far out, where f32 is
 // coarse. The cosine and sine are those of f32's a to one unit in the last
 // place, times scale; they and the rotation are computed in f32, and each
-// element stored is rounded once. In bf16 the angles are the same ones.
+// element stored is rounded once. In bf16 and fp16 the angles are the same
+// ones.
 #ifndef TROUPE_OPS_ROTARY_H_
 #define TROUPE_OPS_ROTARY_H_
 
@@ -29,10 +30,10 @@ namespace troupe {
 class Device;
 
 struct RotaryArgs {
-  // f32 or bf16 [batch, time, heads * head_dim], rotated in place; head_dim is
-  // even where all of it turns. May be strided in batch and time: a column
-  // slice of one [batch, time, 3 * width] tensor, or the queries and keys of it
-  // at once.
+  // f32, bf16 or fp16 [batch, time, heads * head_dim], rotated in place;
+  // head_dim is even where all of it turns. May be strided in batch and time: a
+  // column slice of one [batch, time, 3 * width] tensor, or the queries and
+  // keys of it at once.
   Tensor x;
   int heads = 0;
   int64_t turned = 0;  // columns of each head, an even number; 0: head_dim

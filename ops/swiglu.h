@@ -5,8 +5,8 @@
 // where gate and up are two products of the same input, usually the column
 // halves of one [rows, 2n] tensor.
 //
-// X is f32 or bf16, the same for all tensors of a call; computed in f32, each
-// element stored is rounded once.
+// X is f32, bf16 or fp16, the same for all tensors of a call; computed in f32,
+// each element stored is rounded once.
 #ifndef TROUPE_OPS_SWIGLU_H_
 #define TROUPE_OPS_SWIGLU_H_
 

@@ -10,6 +10,7 @@ size_t DTypeBytes(DType dtype) {
     case DType::kI32:
       return 4;
     case DType::kBF16:
+    case DType::kF16:
       return 2;
     case DType::kF64:
       return 8;
@@ -26,6 +27,8 @@ const char* DTypeName(DType dtype) {
       return "i32";
     case DType::kBF16:
       return "bf16";
+    case DType::kF16:
+      return "fp16";
     case DType::kF64:
       return "f64";
   }

@@ -21,15 +21,16 @@
 #include <initializer_list>
 #include <string>
 
+#include "ops/fp16.h"
 #include "proto/base/check.h"
 
 namespace troupe {
 
 // kF64 holds results of long reductions (losses, norms), never activations.
-enum class DType : uint8_t { kF32, kBF16, kI32, kF64 };
+enum class DType : uint8_t { kF32, kBF16, kI32, kF64, kF16 };
 
 size_t DTypeBytes(DType dtype);
-const char* DTypeName(DType dtype);  // "f32", "bf16", "i32", "f64"
+const char* DTypeName(DType dtype);  // "f32", "bf16", "fp16", "i32", ...
 
 // bf16 is stored as its 16 bits.
 template <typename T>
@@ -41,6 +42,10 @@ struct DTypeOf<float> {
 template <>
 struct DTypeOf<uint16_t> {
   static constexpr DType kValue = DType::kBF16;
+};
+template <>
+struct DTypeOf<Fp16> {
+  static constexpr DType kValue = DType::kF16;
 };
 template <>
 struct DTypeOf<int32_t> {

@@ -150,14 +150,14 @@ void Backward(CpuDevice& cpu, const AttentionBackwardArgs& args) {
 
 void Attention(Device& device, const AttentionArgs& args) {
   CpuDevice& cpu = CpuDevice::From(device);
-  if (args.q.dtype() == DType::kBF16) return Forward<uint16_t>(cpu, args);
-  Forward<float>(cpu, args);
+  WithActivationType(args.q.dtype(),
+                     [&]<typename T>() { Forward<T>(cpu, args); });
 }
 
 void AttentionBackward(Device& device, const AttentionBackwardArgs& args) {
   CpuDevice& cpu = CpuDevice::From(device);
-  if (args.q.dtype() == DType::kBF16) return Backward<uint16_t>(cpu, args);
-  Backward<float>(cpu, args);
+  WithActivationType(args.q.dtype(),
+                     [&]<typename T>() { Backward<T>(cpu, args); });
 }
 
 }  // namespace troupe::cpu

@@ -41,13 +41,15 @@ class CpuDevice final : public Device {
   const SimdTable& simd() const { return *instruction_set_.loops; }
   bool has_bf16_products() const { return instruction_set_.bf16_products; }
   bool shares_packed() const { return instruction_set_.shares_packed; }
-  // The loops over activations of type T: float or uint16_t (bf16).
+  // The loops over activations of type T: float, uint16_t (bf16) or Fp16.
   template <typename T>
   const ActivationLoops<T>& loops() const {
     if constexpr (std::is_same_v<T, float>) {
       return simd().f32;
-    } else {
+    } else if constexpr (std::is_same_v<T, uint16_t>) {
       return simd().bf16;
+    } else {
+      return simd().fp16;
     }
   }
   ScratchPool& scratch() { return scratch_; }

@@ -1,8 +1,11 @@
 #include "ops/embedding.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "ops/cpu/cpu_device.h"
+#include "ops/cpu/gradient_sum.h"
 #include "ops/cpu/kernels.h"
 
 namespace troupe::cpu {
@@ -18,6 +21,30 @@ int64_t TableRow(const Args& args, const Tensor& table, int64_t row) {
       << "token " << token << " at " << row << ", vocabulary of " << vocabulary;
   const int64_t at = token - args.first_token;
   return at >= 0 && at < rows ? at : -1;
+}
+
+// A row of a table, and one of dy that is added to it.
+using RowOfTable = std::pair<int64_t, int64_t>;
+
+// Each thread takes some columns, and adds up what goes to a row of the table,
+// in order.
+void AddRows(CpuDevice& cpu, const Tensor& dy, std::vector<RowOfTable> added,
+             const Tensor& table) {
+  std::sort(added.begin(), added.end());
+  const int64_t n = dy.columns();
+  WithActivationType(dy.dtype(), [&]<typename T>() {
+    cpu.ForColumns(dy.rows(), n, [&](int64_t begin, int64_t end) {
+      for (auto at = added.begin(); at != added.end();) {
+        const int64_t row = at->first;
+        const GradientSum sum(cpu, table, row * n + begin, end - begin);
+        for (; at != added.end() && at->first == row; ++at) {
+          cpu.loops<T>().add(DataFrom<T>(dy, at->second * n + begin),
+                             sum.data(), end - begin, 1.0f);
+        }
+        sum.Add();
+      }
+    });
+  });
 }
 
 }  // namespace
@@ -45,31 +72,25 @@ void Embedding(Device& device, const EmbeddingArgs& args) {
   });
 }
 
-// Each thread takes some columns and goes through all rows in order.
 void EmbeddingBackward(Device& device, const EmbeddingBackwardArgs& args) {
-  const CpuDevice& cpu = CpuDevice::From(device);
-  float* dwte = DataFrom<float>(args.dwte, 0);
-  float* dwpe = DataFrom<float>(args.dwpe, 0);
-  const int64_t n = args.dy.columns();
+  CpuDevice& cpu = CpuDevice::From(device);
   const int64_t rows = args.dy.rows();
   const int64_t time = args.tokens.dim(1);
-  WithActivationType(args.dy.dtype(), [&]<typename T>() {
-    cpu.ForColumns(rows, n, [&](int64_t begin, int64_t end) {
-      const auto add_into = [&](float* table, int64_t at, int64_t row) {
-        cpu.loops<T>().add(DataFrom<T>(args.dy, row * n + begin),
-                           table + at * n + begin, end - begin, 1.0f);
-      };
-      for (int64_t row = 0; row < rows; ++row) {
-        if (args.dwte.defined()) {
-          const int64_t at = TableRow(args, args.dwte, row);
-          if (at >= 0) add_into(dwte, at, row);
-        }
-        if (dwpe != nullptr) {
-          add_into(dwpe, args.first_position + row % time, row);
-        }
-      }
-    });
-  });
+  if (args.dwte.defined()) {
+    std::vector<RowOfTable> added;
+    for (int64_t row = 0; row < rows; ++row) {
+      const int64_t at = TableRow(args, args.dwte, row);
+      if (at >= 0) added.push_back({at, row});
+    }
+    AddRows(cpu, args.dy, std::move(added), args.dwte);
+  }
+  if (args.dwpe.defined()) {
+    std::vector<RowOfTable> added;
+    for (int64_t row = 0; row < rows; ++row) {
+      added.push_back({args.first_position + row % time, row});
+    }
+    AddRows(cpu, args.dy, std::move(added), args.dwpe);
+  }
 }
 
 }  // namespace troupe::cpu

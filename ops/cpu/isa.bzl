@@ -15,13 +15,14 @@ INSTRUCTION_SETS = {
     "avx512_bf16": ["-march=x86-64-v4", "-mavx512bf16"],
 }
 
-def isa_library(name, srcs, hdrs):
+def isa_library(name, srcs, hdrs, deps):
     """<name>_<instruction set> for each set, and <name> for all of them.
 
     Args:
       name: of the library that holds all copies.
       srcs: sources whose code is in namespace TROUPE_SIMD.
       hdrs: the plain headers through which others see them.
+      deps: of plain headers.
     """
     copies = []
     for instruction_set, flags in INSTRUCTION_SETS.items():
@@ -36,11 +37,12 @@ def isa_library(name, srcs, hdrs):
                 "-fno-math-errno",
                 "-fno-trapping-math",
             ] + flags,
+            deps = deps,
             visibility = ["//visibility:private"],
         )
     troupe_library(
         name = name,
         hdrs = hdrs,
-        deps = [":" + copy for copy in copies],
+        deps = deps + [":" + copy for copy in copies],
         visibility = ["//ops/cpu:__pkg__"],
     )

@@ -1,6 +1,7 @@
 #include "ops/layer_norm.h"
 
 #include "ops/cpu/cpu_device.h"
+#include "ops/cpu/gradient_sum.h"
 #include "ops/cpu/kernels.h"
 
 namespace troupe::cpu {
@@ -51,11 +52,13 @@ void LayerNormBackwardInput(Device& device,
 
 void LayerNormBackwardWeight(Device& device,
                              const LayerNormBackwardWeightArgs& args) {
-  const CpuDevice& cpu = CpuDevice::From(device);
+  CpuDevice& cpu = CpuDevice::From(device);
   const int64_t rows = args.dy.rows();
   const int64_t n = args.dy.columns();
   WithActivationType(args.dy.dtype(), [&]<typename T>() {
     cpu.ForColumns(rows, n, [&](int64_t begin, int64_t end) {
+      const GradientSum dgamma(cpu, args.dgamma, begin, end - begin);
+      const GradientSum dbeta(cpu, args.dbeta, begin, end - begin);
       cpu.loops<T>().layer_norm_backward_weight(
           {.rows = rows,
            .n = end - begin,
@@ -64,8 +67,10 @@ void LayerNormBackwardWeight(Device& device,
            .s = DataFrom<T>(args.s, begin),
            .mean = args.mean.data<float>(),
            .rstd = args.rstd.data<float>(),
-           .dgamma = DataFrom<float>(args.dgamma, begin),
-           .dbeta = DataFrom<float>(args.dbeta, begin)});
+           .dgamma = dgamma.data(),
+           .dbeta = dbeta.data()});
+      dgamma.Add();
+      dbeta.Add();
     });
   });
 }

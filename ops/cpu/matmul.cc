@@ -49,9 +49,10 @@ void F32Product(const CpuDevice& cpu, const MatMulArgs& args) {
   }
 }
 
-// c (+)= op(a) op(b) (+ bias).
-void Bf16Product(CpuDevice& cpu, const MatMulArgs& args) {
-  if (!cpu.has_bf16_products()) return PackedProduct(cpu, args);
+// c (+)= op(a) op(b) (+ bias), of bf16 or fp16.
+void NarrowProduct(CpuDevice& cpu, const MatMulArgs& args) {
+  const bool bf16 = args.a.dtype() == DType::kBF16;
+  if (!bf16 || !cpu.has_bf16_products()) return PackedProduct(cpu, args);
   const OpenMpThreads threads(cpu.threads());
   const Bf16ProductShape shape = {.m = args.c.rows(),
                                   .n = args.c.columns(),
@@ -85,18 +86,15 @@ void GeluRows(const CpuDevice& cpu, const Tensor& from, const Tensor& to) {
   });
 }
 
-void Bf16MatMul(CpuDevice& cpu, const MatMulArgs& args) {
+void NarrowMatMul(CpuDevice& cpu, const MatMulArgs& args) {
   MatMulArgs linear = args;
   if (args.pre_activation.defined()) {
     linear.c = args.pre_activation.View({args.c.rows(), args.c.columns()});
   }
-  Bf16Product(cpu, linear);
+  NarrowProduct(cpu, linear);
   if (args.activation == Activation::kNone) return;
-  if (args.c.dtype() == DType::kF32) {
-    GeluRows<float>(cpu, linear.c, args.c);
-  } else {
-    GeluRows<uint16_t>(cpu, linear.c, args.c);
-  }
+  WithActivationType(args.c.dtype(),
+                     [&]<typename T>() { GeluRows<T>(cpu, linear.c, args.c); });
 }
 
 void F32MatMul(CpuDevice& cpu, const MatMulArgs& args) {
@@ -124,10 +122,10 @@ void F32MatMul(CpuDevice& cpu, const MatMulArgs& args) {
 
 void MatMul(Device& device, const MatMulArgs& args) {
   CpuDevice& cpu = CpuDevice::From(device);
-  if (args.a.dtype() == DType::kBF16) {
-    Bf16MatMul(cpu, args);
-  } else {
+  if (args.a.dtype() == DType::kF32) {
     F32MatMul(cpu, args);
+  } else {
+    NarrowMatMul(cpu, args);
   }
   // oneDNN fuses nothing that reads another matrix into these products.
   if (args.gelu_input.defined()) {

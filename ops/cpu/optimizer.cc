@@ -1,6 +1,7 @@
 #include "ops/optimizer.h"
 
 #include <cmath>
+#include <type_traits>
 
 #include "ops/cpu/cpu_device.h"
 #include "ops/cpu/kernels.h"
@@ -8,9 +9,30 @@
 namespace troupe::cpu {
 namespace {
 
-// The type of the copy of the weights; any, where there is none.
-DType CopyType(const Tensor& parameters) {
-  return parameters.defined() ? parameters.dtype() : DType::kF32;
+// Of two loops, that over f32 gradients or over those of the weights' copy.
+template <typename G, typename OfF32, typename OfOwn>
+auto LoopOf(OfF32 of_f32, OfOwn of_own) {
+  if constexpr (std::is_same_v<G, float>) {
+    return of_f32;
+  } else {
+    return of_own;
+  }
+}
+
+// run.operator()<T, G>(): T of the copy of the weights, any where there is
+// none, and G of the gradients.
+template <typename Run>
+void WithTypes(const Tensor& parameters, const Tensor& gradients,
+               const Run& run) {
+  const DType copy =
+      parameters.defined() ? parameters.dtype() : gradients.dtype();
+  WithActivationType(copy, [&]<typename T>() {
+    if (gradients.dtype() == DType::kF32) {
+      run.template operator()<T, float>();
+    } else {
+      run.template operator()<T, T>();
+    }
+  });
 }
 
 }  // namespace
@@ -21,34 +43,35 @@ void AdamW(Device& device, const AdamWArgs& args) {
   const double correction1 = 1.0 - std::pow(double{args.beta1}, step);
   const double correction2 = 1.0 - std::pow(double{args.beta2}, step);
   const double lr = args.learning_rate;
-  WithActivationType(CopyType(args.parameters), [&]<typename T>() {
+  WithTypes(args.parameters, args.gradients, [&]<typename T, typename G>() {
+    const auto adamw =
+        LoopOf<G>(cpu.loops<T>().adamw, cpu.loops<T>().adamw_of_own);
     cpu.ForElements(args.weights.elements(), [&](int64_t begin, int64_t end) {
-      cpu.loops<T>().adamw(
-          {.weights = DataFrom<float>(args.weights, begin),
-           .gradients = DataFrom<float>(args.gradients, begin),
-           .first_moment = DataFrom<float>(args.first_moment, begin),
-           .second_moment = DataFrom<float>(args.second_moment, begin),
-           .parameters = DataFrom<T>(args.parameters, begin),
-           .beta1 = args.beta1,
-           .beta2 = args.beta2,
-           .epsilon = args.epsilon,
-           .decay = static_cast<float>(1.0 - lr * args.weight_decay),
-           .step_size = static_cast<float>(lr / correction1),
-           .root_scale = static_cast<float>(std::sqrt(correction2)),
-           .gradient_scale = args.gradient_scale,
-           .zero_gradients = args.zero_gradients},
-          end - begin);
+      adamw({.weights = DataFrom<float>(args.weights, begin),
+             .gradients = DataFrom<G>(args.gradients, begin),
+             .first_moment = DataFrom<float>(args.first_moment, begin),
+             .second_moment = DataFrom<float>(args.second_moment, begin),
+             .parameters = DataFrom<T>(args.parameters, begin),
+             .beta1 = args.beta1,
+             .beta2 = args.beta2,
+             .epsilon = args.epsilon,
+             .decay = static_cast<float>(1.0 - lr * args.weight_decay),
+             .step_size = static_cast<float>(lr / correction1),
+             .root_scale = static_cast<float>(std::sqrt(correction2)),
+             .gradient_scale = args.gradient_scale,
+             .zero_gradients = args.zero_gradients},
+            end - begin);
     });
   });
 }
 
 void Sgd(Device& device, const SgdArgs& args) {
   const CpuDevice& cpu = CpuDevice::From(device);
-  WithActivationType(CopyType(args.parameters), [&]<typename T>() {
+  WithTypes(args.parameters, args.gradients, [&]<typename T, typename G>() {
+    const auto sgd = LoopOf<G>(cpu.loops<T>().sgd, cpu.loops<T>().sgd_of_own);
     cpu.ForElements(args.weights.elements(), [&](int64_t begin, int64_t end) {
-      cpu.loops<T>().sgd(
-          {.weights = DataFrom<float>(args.weights, begin),
-           .gradients = DataFrom<float>(args.gradients, begin),
+      sgd({.weights = DataFrom<float>(args.weights, begin),
+           .gradients = DataFrom<G>(args.gradients, begin),
            .momentum_buffer = DataFrom<float>(args.momentum_buffer, begin),
            .parameters = DataFrom<T>(args.parameters, begin),
            .learning_rate = args.learning_rate,

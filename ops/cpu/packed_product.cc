@@ -98,22 +98,26 @@ Cut CutFor(const SimdTable& simd, const Sizes& s, int threads_max) {
 }
 
 // An operand: element (i, p), i along the result.
+template <typename T>
 struct Operand {
-  const uint16_t* first;
+  const T* first;
   int64_t stride, step;
 };
-Operand RowsOf(const MatMulArgs& args) {
+template <typename T>
+Operand<T> RowsOf(const MatMulArgs& args) {
   const int64_t stride = args.a.RowStride();
-  return {args.a.data<uint16_t>(), args.transpose_a ? 1 : stride,
+  return {args.a.data<T>(), args.transpose_a ? 1 : stride,
           args.transpose_a ? stride : 1};
 }
-Operand ColumnsOf(const MatMulArgs& args) {
+template <typename T>
+Operand<T> ColumnsOf(const MatMulArgs& args) {
   const int64_t stride = args.b.RowStride();
-  return {args.b.data<uint16_t>(), args.transpose_b ? stride : 1,
+  return {args.b.data<T>(), args.transpose_b ? stride : 1,
           args.transpose_b ? 1 : stride};
 }
 
-// The product of one block of c, over all that is contracted.
+// The product of one block of c, over all that is contracted, of operands of T.
+template <typename T>
 class BlockOfC {
  public:
   struct Place {
@@ -131,14 +135,16 @@ class BlockOfC {
   // With the floats of a cut whose block this is, or the rest of one.
   void Compute(int64_t k, const Cut& cut, float* scratch) const {
     const SimdTable& simd = cpu_.simd();
+    const ActivationLoops<T>& loops = cpu_.loops<T>();
     float* const a = scratch;
     float* const b = a + cut.rows * cut.depth;
     float* const sums = b + cut.columns * cut.depth;
     for (int64_t first = 0; first < k; first += cut.depth) {
       const int64_t depth = std::min(cut.depth, k - first);
-      simd.pack_rows(Pack(RowsOf(args_), at_.row, at_.rows, first, depth, a));
-      simd.pack_columns(
-          Pack(ColumnsOf(args_), at_.column, at_.columns, first, depth, b));
+      loops.pack_rows(
+          Pack(RowsOf<T>(args_), at_.row, at_.rows, first, depth, a));
+      loops.pack_columns(
+          Pack(ColumnsOf<T>(args_), at_.column, at_.columns, first, depth, b));
       simd.multiply_packed({.a = a,
                             .b = b,
                             .depth = depth,
@@ -149,16 +155,17 @@ class BlockOfC {
                             .accumulate = first > 0});
     }
     if (args_.c.dtype() == DType::kF32) {
-      Store<float>(sums);
+      loops.store_sums_f32(Sums<float>(sums));
     } else {
-      Store<uint16_t>(sums);
+      loops.store_sums(Sums<T>(sums));
     }
   }
 
  private:
   // Numbers [place, place + count) of an operand.
-  static RawPack Pack(const Operand& operand, int64_t place, int64_t count,
-                      int64_t first, int64_t depth, float* to) {
+  static RawPack<T> Pack(const Operand<T>& operand, int64_t place,
+                         int64_t count, int64_t first, int64_t depth,
+                         float* to) {
     return {
         .from = operand.first + place * operand.stride + first * operand.step,
         .stride = operand.stride,
@@ -168,18 +175,17 @@ class BlockOfC {
         .to = to};
   }
 
-  template <typename T>
-  void Store(const float* sums) const {
+  template <typename C>
+  RawStoreSums<T, C> Sums(const float* sums) const {
     const int64_t stride = args_.c.RowStride();
-    cpu_.loops<T>().store_sums(
-        {.sums = sums,
-         .b_strips = b_strips_,
-         .rows = at_.rows,
-         .columns = at_.columns,
-         .bias = DataFrom<uint16_t>(args_.bias, at_.column),
-         .c = args_.c.data<T>() + at_.row * stride + at_.column,
-         .c_stride = stride,
-         .accumulate = args_.accumulate});
+    return {.sums = sums,
+            .b_strips = b_strips_,
+            .rows = at_.rows,
+            .columns = at_.columns,
+            .bias = DataFrom<T>(args_.bias, at_.column),
+            .c = args_.c.data<C>() + at_.row * stride + at_.column,
+            .c_stride = stride,
+            .accumulate = args_.accumulate};
   }
 
   const CpuDevice& cpu_;
@@ -188,9 +194,8 @@ class BlockOfC {
   const int64_t a_strips_, b_strips_;
 };
 
-}  // namespace
-
-void PackedProduct(CpuDevice& cpu, const MatMulArgs& args) {
+template <typename T>
+void Product(CpuDevice& cpu, const MatMulArgs& args) {
   const int64_t m = args.c.rows(), n = args.c.columns();
   const int64_t k = args.transpose_a ? args.a.rows() : args.a.columns();
   const Cut cut = CutFor(cpu.simd(), {m, n, k}, cpu.threads());
@@ -210,11 +215,11 @@ void PackedProduct(CpuDevice& cpu, const MatMulArgs& args) {
     for (int64_t block; (block = next.fetch_add(1)) < blocks;) {
       const int64_t row = block / across * cut.rows;
       const int64_t column = block % across * cut.columns;
-      BlockOfC(cpu, args,
-               {.row = row,
-                .rows = std::min(cut.rows, m - row),
-                .column = column,
-                .columns = std::min(cut.columns, n - column)})
+      BlockOfC<T>(cpu, args,
+                  {.row = row,
+                   .rows = std::min(cut.rows, m - row),
+                   .column = column,
+                   .columns = std::min(cut.columns, n - column)})
           .Compute(k, cut, memory);
     }
   };
@@ -222,6 +227,13 @@ void PackedProduct(CpuDevice& cpu, const MatMulArgs& args) {
                  [&](int64_t thread, int64_t) {
                    compute(scratch.as<float>() + thread * cut.floats());
                  });
+}
+
+}  // namespace
+
+void PackedProduct(CpuDevice& cpu, const MatMulArgs& args) {
+  WithActivationType(args.a.dtype(),
+                     [&]<typename T>() { Product<T>(cpu, args); });
 }
 
 }  // namespace troupe::cpu

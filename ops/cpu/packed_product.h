@@ -1,7 +1,8 @@
-// Products of bf16 matrices by f32 instructions, for processors that have none
-// for bf16 (and for a oneDNN that has no or slow code for it there). Blocks of
-// both operands are widened while they are packed, as a product in f32 packs
-// them too; sums are f32, and each is rounded once.
+// Products of bf16 and fp16 matrices by f32 instructions: of fp16 on every
+// processor, of bf16 on those that have no instructions for it (and for a
+// oneDNN that has no or slow code for it there). Blocks of both operands are
+// widened while they are packed, as a product in f32 packs them too; sums are
+// f32, and each is rounded once.
 #ifndef TROUPE_OPS_CPU_PACKED_PRODUCT_H_
 #define TROUPE_OPS_CPU_PACKED_PRODUCT_H_
 
@@ -13,9 +14,9 @@ namespace troupe::cpu {
 // Each thread computes blocks of c by itself, so that none waits for another
 // before the end; an element's sum is taken in the same order however c is cut.
 //
-// c (+)= op(a) op(b) (+ bias), c of bf16 or f32; what else the arguments ask of
-// c is left to the caller. Takes one block of the device's scratch, 6.3 MB
-// whatever the sizes and the threads, and touches what it needs of it.
+// c (+)= op(a) op(b) (+ bias), c of their type or f32; what else the arguments
+// ask of c is left to the caller. Takes one block of the device's scratch, 6.3
+// MB whatever the sizes and the threads, and touches what it needs of it.
 void PackedProduct(CpuDevice& cpu, const MatMulArgs& args);
 
 }  // namespace troupe::cpu

@@ -25,11 +25,15 @@ void CopyRun(const CpuDevice& cpu, const Run& run) {
                 static_cast<char*>(run.x.raw()) + run.from * width,
                 run.count * width);
   } else if (run.x.dtype() == DType::kF32) {
-    cpu.simd().bf16.from_f32(run.x.data<float>() + run.from,
-                             run.y.data<uint16_t>() + run.to, run.count);
+    WithActivationType(run.y.dtype(), [&]<typename T>() {
+      cpu.loops<T>().from_f32(run.x.data<float>() + run.from,
+                              run.y.data<T>() + run.to, run.count);
+    });
   } else {
-    cpu.simd().bf16.to_f32(run.x.data<uint16_t>() + run.from,
-                           run.y.data<float>() + run.to, run.count);
+    WithActivationType(run.x.dtype(), [&]<typename T>() {
+      cpu.loops<T>().to_f32(run.x.data<T>() + run.from,
+                            run.y.data<float>() + run.to, run.count);
+    });
   }
 }
 
@@ -39,16 +43,18 @@ void CopyRun(const CpuDevice& cpu, const Run& run) {
 void SumOfSquares(Device& device, const SumOfSquaresArgs& args) {
   constexpr int64_t kPiece = 65536;
   CpuDevice& cpu = CpuDevice::From(device);
-  const float* x = args.x.data<float>();
   const int64_t n = args.x.elements();
   const int64_t pieces = (n + kPiece - 1) / kPiece;
   ScratchPool::Block scratch = cpu.scratch().Take(pieces * sizeof(double));
   double* sums = scratch.as<double>();
-  cpu.ForRows(pieces, kPiece, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      sums[i] = cpu.simd().sum_of_squares(x + i * kPiece,
-                                          std::min(kPiece, n - i * kPiece));
-    }
+  WithActivationType(args.x.dtype(), [&]<typename T>() {
+    const T* x = args.x.data<T>();
+    cpu.ForRows(pieces, kPiece, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        sums[i] = cpu.loops<T>().sum_of_squares(
+            x + i * kPiece, std::min(kPiece, n - i * kPiece));
+      }
+    });
   });
   double total = 0;
   for (int64_t i = 0; i < pieces; ++i) total += sums[i];
@@ -57,10 +63,12 @@ void SumOfSquares(Device& device, const SumOfSquaresArgs& args) {
 
 void Add(Device& device, const AddArgs& args) {
   const CpuDevice& cpu = CpuDevice::From(device);
-  const float* x = args.x.data<float>();
-  float* y = args.y.data<float>();
-  cpu.ForElements(args.x.elements(), [&](int64_t begin, int64_t end) {
-    cpu.loops<float>().add(x + begin, y + begin, end - begin, args.alpha);
+  WithActivationType(args.x.dtype(), [&]<typename T>() {
+    const T* x = args.x.data<T>();
+    T* y = args.y.data<T>();
+    cpu.ForElements(args.x.elements(), [&](int64_t begin, int64_t end) {
+      cpu.loops<T>().add_to_own(x + begin, y + begin, end - begin, args.alpha);
+    });
   });
 }
 

@@ -1,6 +1,7 @@
 #include "ops/rms_norm.h"
 
 #include "ops/cpu/cpu_device.h"
+#include "ops/cpu/gradient_sum.h"
 #include "ops/cpu/kernels.h"
 
 namespace troupe::cpu {
@@ -70,11 +71,12 @@ void RmsNormBackwardInput(Device& device,
 
 void RmsNormBackwardWeight(Device& device,
                            const RmsNormBackwardWeightArgs& args) {
-  const CpuDevice& cpu = CpuDevice::From(device);
+  CpuDevice& cpu = CpuDevice::From(device);
   const int64_t n = args.dy.columns();
   const RowGroups groups = RowGroupsOf(args.dy);
   WithActivationType(args.dy.dtype(), [&]<typename T>() {
     cpu.ForColumns(args.dy.rows(), n, [&](int64_t begin, int64_t end) {
+      const GradientSum dgamma(cpu, args.dgamma, begin, end - begin);
       ForRuns(groups, 0, groups.count,
               [&](int64_t first, int64_t rows, int64_t at) {
                 cpu.loops<T>().rms_norm_backward_weight(
@@ -84,8 +86,9 @@ void RmsNormBackwardWeight(Device& device,
                      .dy = DataFrom<T>(args.dy, at + begin),
                      .s = DataFrom<T>(args.s, at + begin),
                      .rstd = DataFrom<float>(args.rstd, first),
-                     .dgamma = DataFrom<float>(args.dgamma, begin)});
+                     .dgamma = dgamma.data()});
               });
+      dgamma.Add();
     });
   });
 }

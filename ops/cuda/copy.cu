@@ -111,6 +111,8 @@ void Copy(Device& device, const CopyArgs& args) {
   if (x.dtype() == DType::kBF16 && y.dtype() == DType::kF32) {
     return Copy<uint16_t, float>(cuda, args);
   }
+  CHECK(x.dtype() == y.dtype())
+      << x.ShapeString() << " to " << y.ShapeString() << " on a GPU";
   if (x.dense() && y.dense()) {
     return CopyOn(cuda, y.raw(), x.raw(), x.bytes());
   }

@@ -12,14 +12,16 @@
 #define TROUPE_OPS_CUDA_ELEMENTS_H_
 
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 
 #include <cstdint>
+#include <type_traits>
 
 #include "ops/activation_type.h"
 
 namespace troupe {
 
-// As many elements as 16 bytes hold: 4 of f32, 8 of bf16.
+// As many elements as 16 bytes hold: 4 of f32, 8 of bf16 or fp16.
 template <typename T>
 constexpr int kPack = 16 / sizeof(T);
 
@@ -38,12 +40,14 @@ bool AlignedRows(int64_t stride, const T*... at) {
   return stride % n == 0 && Aligned<n>(at...);
 }
 
-// To nearest, ties to even, by the GPU's own instruction: as ToBF16, but for
-// NaN, of which it keeps neither sign nor payload.
+// To nearest, ties to even, by the GPU's own instruction: as ToBF16 and ToFP16,
+// but for NaN, of which it keeps neither sign nor payload.
 template <typename T>
 __device__ inline T Rounded(float value) {
-  if constexpr (sizeof(T) == sizeof(float)) {
+  if constexpr (std::is_same_v<T, float>) {
     return value;
+  } else if constexpr (std::is_same_v<T, Fp16>) {
+    return {__half_as_ushort(__float2half_rn(value))};
   } else {
     return __bfloat16_as_ushort(__float2bfloat16_rn(value));
   }

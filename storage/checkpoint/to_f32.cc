@@ -1,26 +1,13 @@
 #include "storage/checkpoint/to_f32.h"
 
-#include <bit>
-#include <cmath>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/bf16.h"
+#include "proto/base/fp16.h"
 
 namespace troupe {
 namespace {
-
-// IEEE 754 binary16: 1 sign, 5 exponent and 10 fraction bits.
-float FromF16(uint16_t bits) {
-  const float sign = (bits & 0x8000) != 0 ? -1.0f : 1.0f;
-  const int exponent = (bits >> 10) & 0x1f;
-  const int fraction = bits & 0x3ff;
-  if (exponent == 0x1f) {
-    return fraction == 0 ? sign * HUGE_VALF : std::nanf("");
-  }
-  if (exponent == 0) return sign * std::ldexp(fraction, -24);
-  return sign * std::ldexp(fraction + 0x400, exponent - 25);
-}
 
 float FromF64(double value) { return static_cast<float>(value); }
 float FromF32Itself(float value) { return value; }
@@ -52,7 +39,7 @@ absl::Status ToF32(StoredDType dtype, const char* from, int64_t count,
       Convert<uint16_t>(from, count, FromBF16, out);
       return absl::OkStatus();
     case StoredDType::kF16:
-      Convert<uint16_t>(from, count, FromF16, out);
+      Convert<uint16_t>(from, count, FromFP16, out);
       return absl::OkStatus();
     case StoredDType::kF64:
       Convert<double>(from, count, FromF64, out);

@@ -152,7 +152,7 @@ TEST_P(CrossEntropyTest, LossAndGradient) {
   };
   for (const Sizes& s :
        {Sizes{1, 1}, Sizes{3, 17}, Sizes{17, 129}, Sizes{65, 5003}}) {
-    for (const DType dtype : kActivationTypes) {
+    for (const DType dtype : ActivationTypes()) {
       const double scale = 0.125;
       const Values logits = Random(dtype, s.rows * s.n, 5.0);
       Values targets = RandomInts(s.rows, 0, static_cast<int>(s.n) - 1);
@@ -218,7 +218,7 @@ TEST_P(CrossEntropyTest, LargeAndStridedLogits) {
 
 TEST_P(CrossEntropyTest, AVocabularyCutOverRanks) {
   for (const int64_t n : {11, 129, 2503}) {
-    for (const DType dtype : kActivationTypes) {
+    for (const DType dtype : ActivationTypes()) {
       Whole whole = {dtype, 9, n, Random(dtype, 9 * n, 5.0),
                      RandomInts(9, 0, static_cast<int>(n) - 1)};
       whole.targets[1] = -1;
@@ -235,7 +235,7 @@ TEST_P(CrossEntropyTest, AVocabularyCutOverRanks) {
 // Where one rank has the largest by far, and where all logits are huge.
 TEST_P(CrossEntropyTest, HugeLogitsCutOverRanks) {
   constexpr int64_t kRows = 4, kColumns = 50;
-  for (const DType dtype : kActivationTypes) {
+  for (const DType dtype : ActivationTypes()) {
     Values logits = Random(kRows * kColumns);
     for (int64_t i = 0; i < kRows * kColumns; ++i) {
       const int64_t row = i / kColumns, column = i % kColumns;
@@ -257,7 +257,7 @@ TEST_P(CrossEntropyTest, HugeLogitsCutOverRanks) {
 // begin anywhere; of no columns it is that of nothing.
 TEST_P(CrossEntropyTest, PartsDependOnTheirColumnsAlone) {
   constexpr int64_t kRows = 5, kColumns = 203, kFirst = 7, kMine = 101;
-  for (const DType dtype : kActivationTypes) {
+  for (const DType dtype : ActivationTypes()) {
     const Whole whole = {dtype,
                          kRows,
                          kColumns,

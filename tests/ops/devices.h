@@ -58,6 +58,21 @@ class OpTest : public testing::TestWithParam<TestDevice> {
 
   Device& device() { return *device_; }
 
+  // The dtypes of activations and parameters that the device computes with, and
+  // those of gradients of such parameters.
+  std::vector<DType> ActivationTypes() const {
+    if (GetParam().kind == DeviceKind::kCuda) {
+      return {DType::kF32, DType::kBF16};
+    }
+    return {DType::kF32, DType::kBF16, DType::kF16};
+  }
+  std::vector<DType> GradientTypes(DType parameters) const {
+    if (GetParam().kind == DeviceKind::kCuda || parameters == DType::kF32) {
+      return {DType::kF32};
+    }
+    return {DType::kF32, parameters};
+  }
+
   // Random numbers that a float holds exactly.
   Values Random(int64_t count, double scale = 1.0) {
     std::normal_distribution<float> normal(0.0f, static_cast<float>(scale));

@@ -16,7 +16,7 @@ TEST_P(DropoutTest, IsThePhiloxMaskAtAnyOffset) {
   for (int64_t n : {1, 3, 17, 255, 256, 257, 5001}) {
     for (uint64_t first : {0ull, 1ull, 7ull, 0xffffffffull * 4 - 10}) {
       const float p = 0.2f;
-      for (const DType dtype : kActivationTypes) {
+      for (const DType dtype : ActivationTypes()) {
         const Values x = Random(dtype, n), residual = Random(dtype, n);
         Values want(n);
         for (int64_t i = 0; i < n; ++i) {
@@ -67,7 +67,7 @@ TEST_P(DropoutTest, RowsOfAnyPlanAreRowsOfTheWhole) {
 }
 
 TEST_P(DropoutTest, NoProbabilityChangesNothing) {
-  for (const DType dtype : kActivationTypes) {
+  for (const DType dtype : ActivationTypes()) {
     const TestTensor x(device(), {100}, Random(100), dtype);
     const TestTensor y(device(), dtype, {100});
     ApplyDropout(device(), {.x = x, .y = y});

@@ -15,7 +15,7 @@ double GeluOf(double x) {
 }
 
 TEST_P(GeluTest, ForwardAndBackward) {
-  for (const DType dtype : kActivationTypes) {
+  for (const DType dtype : ActivationTypes()) {
     for (int64_t n : {1, 3, 17, 65, 129, 40001}) {
       const Values x = Random(dtype, n, 2.0), dy = Random(dtype, n);
       Values want_y(n), want_dx(n);
@@ -36,7 +36,7 @@ TEST_P(GeluTest, ForwardAndBackward) {
 }
 
 TEST_P(GeluTest, TheExactFormForwardAndBackward) {
-  for (const DType dtype : kActivationTypes) {
+  for (const DType dtype : ActivationTypes()) {
     for (int64_t n : {1, 3, 17, 65, 129, 40001}) {
       const Values x = Random(dtype, n, 2.0), dy = Random(dtype, n);
       Values want_y(n), want_dx(n);

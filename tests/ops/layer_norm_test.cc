@@ -40,7 +40,7 @@ double Objective(const Sizes& size, const Values& s, const Values& gamma,
 }
 
 TEST_P(LayerNormTest, ForwardWithResidual) {
-  for (const DType dtype : kActivationTypes) {
+  for (const DType dtype : ActivationTypes()) {
     for (const Sizes& size : kSizes) {
       const Values x = Random(dtype, size.rows * size.n, 2.0);
       Values residual = Random(size.rows * size.n);
@@ -88,11 +88,11 @@ TEST_P(LayerNormTest, ForwardWithResidual) {
 }
 
 TEST_P(LayerNormTest, BackwardByFiniteDifferences) {
-  for (const DType dtype : kActivationTypes) {
+  for (const DType dtype : ActivationTypes()) {
     for (const Sizes& size : {Sizes{1, 3}, Sizes{3, 17}, Sizes{7, 65}}) {
       const Values s = Random(dtype, size.rows * size.n);
       const Values dy = Random(dtype, s.size());
-      const Values gamma = Random(dtype, size.n), beta = Random(size.n);
+      const Values gamma = Random(dtype, size.n), beta = Random(dtype, size.n);
       const auto derivative = [&](int which, size_t i) {
         const auto at = [&](double step) {
           Values moved[3] = {s, gamma, beta};
@@ -117,8 +117,6 @@ TEST_P(LayerNormTest, BackwardByFiniteDifferences) {
       const TestTensor tdy(device(), dims, dy, dtype);
       const TestTensor tin(device(), dims, incoming, dtype);
       const TestTensor tgamma(device(), {size.n}, gamma, dtype);
-      const TestTensor tg(device(), {size.n}, gamma);
-      const TestTensor tb(device(), {size.n}, beta);
       const TestTensor tmean(device(), {size.rows}, mean);
       const TestTensor trstd(device(), {size.rows}, rstd);
       const TestTensor tdx(device(), dtype, dims);
@@ -130,14 +128,18 @@ TEST_P(LayerNormTest, BackwardByFiniteDifferences) {
                                         .residual_gradient = tin,
                                         .dx = tdx});
       EXPECT_LT(RelativeError(tdx.Read(), dx), ErrorOf(dtype)) << size.n;
-      LayerNormBackwardWeight(device(), {.dy = tdy,
-                                         .s = ts,
-                                         .mean = tmean,
-                                         .rstd = trstd,
-                                         .dgamma = tg,
-                                         .dbeta = tb});
-      EXPECT_LT(RelativeError(tg.Read(), dgamma), kF32Error) << size.n;
-      EXPECT_LT(RelativeError(tb.Read(), dbeta), kF32Error) << size.n;
+      for (const DType of_gradient : GradientTypes(dtype)) {
+        const TestTensor tg(device(), {size.n}, gamma, of_gradient);
+        const TestTensor tb(device(), {size.n}, beta, of_gradient);
+        LayerNormBackwardWeight(device(), {.dy = tdy,
+                                           .s = ts,
+                                           .mean = tmean,
+                                           .rstd = trstd,
+                                           .dgamma = tg,
+                                           .dbeta = tb});
+        EXPECT_LT(RelativeError(tg.Read(), dgamma), ErrorOf(of_gradient));
+        EXPECT_LT(RelativeError(tb.Read(), dbeta), ErrorOf(of_gradient));
+      }
     }
   }
 }

@@ -5,15 +5,22 @@
 namespace troupe {
 namespace {
 
-class MatMulTest : public OpTest {};
-
 // Of a, b and the bias; of c and the pre-activation.
 struct Types {
   DType in, out;
 };
-constexpr Types kTypes[] = {{DType::kF32, DType::kF32},
-                            {DType::kBF16, DType::kBF16},
-                            {DType::kBF16, DType::kF32}};
+
+class MatMulTest : public OpTest {
+ protected:
+  std::vector<Types> AllTypes() const {
+    std::vector<Types> types;
+    for (const DType in : ActivationTypes()) {
+      types.push_back({in, in});
+      if (in != DType::kF32) types.push_back({in, DType::kF32});
+    }
+    return types;
+  }
+};
 
 std::ostream& operator<<(std::ostream& out, const Types& types) {
   return out << DTypeName(types.in) << " into " << DTypeName(types.out);
@@ -45,7 +52,7 @@ Values Product(const Sizes& s, const Values& a, bool ta, const Values& b,
 }
 
 TEST_P(MatMulTest, AllTransposesAndAccumulation) {
-  for (const Types& types : kTypes) {
+  for (const Types& types : AllTypes()) {
     for (const Sizes& s : {Sizes{1, 1, 1}, Sizes{3, 17, 65}, Sizes{65, 129, 3},
                            Sizes{129, 1, 17}, Sizes{1, 131, 67}}) {
       for (int which = 0; which < 8; ++which) {
@@ -80,7 +87,7 @@ TEST_P(MatMulTest, AllTransposesAndAccumulation) {
 
 // Longer than any block of a kernel in each direction.
 TEST_P(MatMulTest, ManyBlocks) {
-  for (const Types& types : kTypes) {
+  for (const Types& types : AllTypes()) {
     for (const Sizes& s :
          {Sizes{3, 5, 2100}, Sizes{1030, 7, 40}, Sizes{7, 2100, 40}}) {
       const Values a = Random(types.in, s.m * s.k);
@@ -153,7 +160,7 @@ TEST_P(MatMulTest, SumsOnAnyNumberOfThreads) {
 
 // Rows of 64 columns are what a device may have fused code for.
 TEST_P(MatMulTest, BiasAndGelu) {
-  for (const Types& types : kTypes) {
+  for (const Types& types : AllTypes()) {
     for (const Sizes& s : {Sizes{17, 67, 33}, Sizes{17, 64, 40}}) {
       const Values a = Random(types.in, s.m * s.k);
       const Values b = Random(types.in, s.k * s.n);
@@ -195,7 +202,7 @@ double SlopeOf(double x) {
 
 // A product, then the backward of the GELU before it.
 TEST_P(MatMulTest, GeluSlope) {
-  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+  for (const DType dtype : ActivationTypes()) {
     for (const Sizes& s : {Sizes{17, 67, 33}, Sizes{17, 64, 40}}) {
       for (const bool transposed : {false, true}) {
         const Values a = Random(dtype, s.m * s.k);
@@ -225,7 +232,7 @@ TEST_P(MatMulTest, GeluSlope) {
 // Columns of wider matrices, as a and c and as both transposed.
 TEST_P(MatMulTest, StridedRows) {
   const Sizes s{5, 6, 7};
-  for (const Types& types : kTypes) {
+  for (const Types& types : AllTypes()) {
     for (const bool transposed : {false, true}) {
       const int64_t rows = transposed ? s.k : s.m;
       const int64_t columns = transposed ? s.m : s.k;
@@ -258,7 +265,7 @@ TEST_P(MatMulTest, StridedRows) {
 }
 
 TEST_P(MatMulTest, Repeats) {
-  for (const Types& types : kTypes) {
+  for (const Types& types : AllTypes()) {
     const TestTensor a(device(), {200, 300}, Random(60000), types.in);
     const TestTensor b(device(), {300, 150}, Random(45000), types.in);
     const TestTensor c(device(), types.out, {200, 150});

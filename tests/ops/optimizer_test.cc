@@ -8,7 +8,7 @@ namespace {
 class OptimizerTest : public OpTest {};
 
 TEST_P(OptimizerTest, AdamWOverSomeSteps) {
-  for (const DType dtype : kActivationTypes) {
+  for (const DType dtype : ActivationTypes()) {
     for (int64_t n : {1, 17, 129, 40003}) {
       const double lr = 0.01, b1 = 0.9, b2 = 0.95, eps = 1e-8, decay = 0.1;
       Values w = Random(n), m(n), v(n);
@@ -73,7 +73,7 @@ TEST_P(OptimizerTest, PartsOfAFlatBufferAreUpdatedAlike) {
 TEST_P(OptimizerTest, SgdOverSomeSteps) {
   for (const bool nesterov : {false, true}) {
     for (const double momentum : {0.0, 0.9}) {
-      for (const DType dtype : kActivationTypes) {
+      for (const DType dtype : ActivationTypes()) {
         const int64_t n = 129;
         Values w = Random(n), u(n);
         const TestTensor tw(device(), {n}, w), tu(device(), {n}, u);

@@ -54,7 +54,7 @@ TEST_P(ReduceTest, AddScaleFill) {
     EXPECT_LT(RelativeError(ty.Read(), sum), 1e-6);
     Scale(device(), {.x = tx, .alpha = 3.0f});
     EXPECT_LT(RelativeError(tx.Read(), scaled), 1e-6);
-    for (const DType dtype : kActivationTypes) {
+    for (const DType dtype : ActivationTypes()) {
       const TestTensor filled(device(), dtype, {n});
       Fill(device(), {.x = filled, .value = 1.5f});
       EXPECT_EQ(filled.Read(), Values(n, 1.5));
@@ -63,8 +63,11 @@ TEST_P(ReduceTest, AddScaleFill) {
 }
 
 TEST_P(ReduceTest, CopyOfStridedTensors) {
-  for (const DType x_type : kActivationTypes) {
-    for (const DType y_type : kActivationTypes) {
+  for (const DType x_type : ActivationTypes()) {
+    for (const DType y_type : ActivationTypes()) {
+      // Never between bf16 and fp16.
+      const bool one_is_f32 = x_type == DType::kF32 || y_type == DType::kF32;
+      if (x_type != y_type && !one_is_f32) continue;
       const TestTensor x(device(), {3, 4, 10}, Random(120), x_type);
       const TestTensor y(device(), {3, 5, 6}, Values(90), y_type);
       Copy(device(),
@@ -82,6 +85,26 @@ TEST_P(ReduceTest, CopyOfStridedTensors) {
   }
 }
 
+// Rounds f32 numbers to a narrower type and back: what the two casts do.
+struct Cast {
+  std::vector<uint16_t> narrowed;
+  std::vector<uint32_t> widened;
+};
+Cast CastBothWays(Device& device, DType dtype,
+                  const std::vector<float>& numbers) {
+  const int64_t n = static_cast<int64_t>(numbers.size());
+  const TestTensor wide(device, DType::kF32, {n});
+  const TestTensor narrow(device, dtype, {n});
+  device.CopyFromHost(wide.tensor().raw(), numbers.data(), 4 * n);
+  Copy(device, {.x = wide, .y = narrow});
+  Copy(device, {.x = narrow, .y = wide});
+  Cast cast = {std::vector<uint16_t>(n), std::vector<uint32_t>(n)};
+  device.CopyToHost(cast.narrowed.data(), narrow.tensor().raw(), 2 * n);
+  device.CopyToHost(cast.widened.data(), wide.tensor().raw(), 4 * n);
+  CHECK_OK(device.Synchronize());
+  return cast;
+}
+
 // Every bf16 number and what lies between it and the next: the vectors round as
 // ToBF16 does, bit for bit, infinities, denormals and NaN among them.
 TEST_P(ReduceTest, CastsRoundAsToBF16) {
@@ -92,21 +115,31 @@ TEST_P(ReduceTest, CastsRoundAsToBF16) {
     }
   }
   numbers.push_back(1.0f);  // a last vector that is not full
-  const int64_t n = static_cast<int64_t>(numbers.size());
-  const TestTensor wide(device(), DType::kF32, {n});
-  const TestTensor narrow(device(), DType::kBF16, {n});
-  device().CopyFromHost(wide.tensor().raw(), numbers.data(), 4 * n);
-  Copy(device(), {.x = wide, .y = narrow});
-  Copy(device(), {.x = narrow, .y = wide});
-  std::vector<uint16_t> narrowed(n);
-  std::vector<uint32_t> widened(n);
-  device().CopyToHost(narrowed.data(), narrow.tensor().raw(), 2 * n);
-  device().CopyToHost(widened.data(), wide.tensor().raw(), 4 * n);
-  CHECK_OK(device().Synchronize());
+  const auto [narrowed, widened] =
+      CastBothWays(device(), DType::kBF16, numbers);
   int64_t wrong = 0;
-  for (int64_t i = 0; i < n; ++i) {
+  for (size_t i = 0; i < numbers.size(); ++i) {
     wrong += narrowed[i] != ToBF16(numbers[i]);
     wrong += widened[i] != uint32_t{narrowed[i]} << 16;
+  }
+  EXPECT_EQ(wrong, 0);
+}
+
+// The same of fp16, between whose numbers lie more bits of an f32.
+TEST_P(ReduceTest, CastsRoundAsToFP16) {
+  if (device().kind() != DeviceKind::kCpu) GTEST_SKIP() << "no fp16 on GPUs";
+  std::vector<float> numbers;
+  for (uint32_t bits = 0; bits <= 0x7ffff; ++bits) {
+    for (uint32_t lower : {0x0000, 0x0001, 0x0fff, 0x1000, 0x1001, 0x1fff}) {
+      numbers.push_back(std::bit_cast<float>(bits << 13 | lower));
+    }
+  }
+  numbers.push_back(1.0f);
+  const auto [narrowed, widened] = CastBothWays(device(), DType::kF16, numbers);
+  int64_t wrong = 0;
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    wrong += narrowed[i] != ToFP16(numbers[i]);
+    wrong += widened[i] != std::bit_cast<uint32_t>(FromFP16(narrowed[i]));
   }
   EXPECT_EQ(wrong, 0);
 }

@@ -38,7 +38,7 @@ Values Normalised(const Sizes& size, const Values& s, const Values& gamma) {
 }
 
 TEST_P(RmsNormTest, ForwardWithResidual) {
-  for (const DType dtype : kActivationTypes) {
+  for (const DType dtype : ActivationTypes()) {
     for (const Sizes& size : kSizes) {
       const std::vector<int64_t> dims = {size.rows, size.n};
       const Values x = Random(dtype, size.rows * size.n, 2.0);
@@ -72,7 +72,7 @@ TEST_P(RmsNormTest, ForwardWithResidual) {
 
 // Derivatives of sum(y * dy), a scalar.
 TEST_P(RmsNormTest, BackwardByFiniteDifferences) {
-  for (const DType dtype : kActivationTypes) {
+  for (const DType dtype : ActivationTypes()) {
     for (const Sizes& size : {Sizes{1, 3}, Sizes{3, 17}, Sizes{7, 65}}) {
       const std::vector<int64_t> dims = {size.rows, size.n};
       const int64_t count = size.rows * size.n;
@@ -120,7 +120,7 @@ TEST_P(RmsNormTest, BackwardByFiniteDifferences) {
 
 TEST_P(RmsNormTest, BackwardOverManyRows) {
   const Sizes size{1027, 200};
-  for (const DType dtype : kActivationTypes) {
+  for (const DType dtype : ActivationTypes()) {
     const std::vector<int64_t> dims = {size.rows, size.n};
     const Values s = Random(dtype, size.rows * size.n);
     const Values dy = Random(dtype, s.size()), gamma = Random(dtype, size.n);
@@ -154,7 +154,7 @@ TEST_P(RmsNormTest, BackwardOverManyRows) {
 // Some heads of each row: as if they were copied out, and nothing else changes.
 TEST_P(RmsNormTest, SlicesOfHeads) {
   constexpr int64_t kBatch = 2, kTime = 5, kAll = 7, kFirst = 2, kHeads = 3;
-  for (const DType dtype : kActivationTypes) {
+  for (const DType dtype : ActivationTypes()) {
     for (const int64_t n : {5, 16, 64}) {
       const std::vector<int64_t> dims = {kBatch, kTime, kAll * n};
       const int64_t rows = kBatch * kTime * kHeads;
@@ -229,7 +229,7 @@ TEST_P(RmsNormTest, DropoutOfTheBranchIsApplyDropout) {
   const DropoutMask mask{.probability = 0.3f,
                          .stream = {.seed = 5, .step = 2},
                          .first_element = 1001};
-  for (const DType dtype : kActivationTypes) {
+  for (const DType dtype : ActivationTypes()) {
     const TestTensor x(device(), dims, Random(33 * 65), dtype);
     const TestTensor residual(device(), dims, Random(33 * 65), dtype);
     const TestTensor gamma(device(), {65}, Random(65), dtype);

@@ -45,7 +45,7 @@ Values Turned(const Sizes& size, Values x, int64_t first_position,
 }
 
 TEST_P(RotaryTest, TurnsEachPairByItsAngle) {
-  for (const DType dtype : kActivationTypes) {
+  for (const DType dtype : ActivationTypes()) {
     for (const Sizes& size : kSizes) {
       for (const int64_t first : {0, 7, 100000}) {
         const int64_t width = size.heads * size.head_dim;
@@ -68,7 +68,7 @@ TEST_P(RotaryTest, TurnsEachPairByItsAngle) {
 TEST_P(RotaryTest, TheInverseTurnsBack) {
   const Sizes size = {2, 65, 3, 80};
   const Values frequencies = Frequencies(size.head_dim);
-  for (const DType dtype : kActivationTypes) {
+  for (const DType dtype : ActivationTypes()) {
     const Values x = Random(dtype, 2 * 65 * 240);
     const TestTensor tx(device(), {2, 65, 240}, x, dtype);
     for (const bool inverse : {false, true}) {
@@ -113,7 +113,7 @@ TEST_P(RotaryTest, TheInverseIsTheTranspose) {
 TEST_P(RotaryTest, ColumnSlicesOfOneTensor) {
   const int64_t batch = 2, time = 9, head_dim = 10, width = (4 + 2 + 2) * 10;
   const Values frequencies = Frequencies(head_dim);
-  for (const DType dtype : kActivationTypes) {
+  for (const DType dtype : ActivationTypes()) {
     const Values all = Random(dtype, batch * time * width);
     const auto turned = [&](std::vector<int64_t> cuts) {
       const TestTensor t(device(), {batch, time, width}, all, dtype);
@@ -145,7 +145,7 @@ TEST_P(RotaryTest, ColumnSlicesOfOneTensor) {
 // The first columns of each head turn as if they were the head; the others
 // stay.
 TEST_P(RotaryTest, APartOfEachHead) {
-  for (const DType dtype : kActivationTypes) {
+  for (const DType dtype : ActivationTypes()) {
     for (const auto& [head_dim, turned] :
          {std::pair{64, 16}, {80, 32}, {9, 6}, {16, 16}}) {
       const int64_t heads = 3, time = 5, rows = 2 * time * heads;
@@ -179,7 +179,7 @@ TEST_P(RotaryTest, APartOfEachHead) {
 // Generation turns one position at a time, training all at once.
 TEST_P(RotaryTest, PositionsOneByOneAreTheSame) {
   const Values frequencies = Frequencies(64);
-  for (const DType dtype : kActivationTypes) {
+  for (const DType dtype : ActivationTypes()) {
     const Values x = Random(dtype, 2 * 33 * 128);
     const auto turned = [&](int64_t step) {
       const TestTensor t(device(), {2, 33, 128}, x, dtype);

@@ -10,31 +10,37 @@
 #include "ops/tensor.h"
 #include "proto/base/bf16.h"
 #include "proto/base/check.h"
+#include "proto/base/fp16.h"
 
 namespace troupe {
 
 using Values = std::vector<double>;
 
-// The dtypes of activations and parameters; tests of ops go through both.
-constexpr DType kActivationTypes[] = {DType::kF32, DType::kBF16};
-
 // How far, by RelativeError, what an op stores may be from a reference in
-// double that starts from the same stored inputs. In bf16 the one rounding of
-// each element is all that may be lost, at most 2^-8 of it: no arithmetic is
-// done in bf16. Sums that an op leaves in f32 keep to kF32Error whatever they
-// sum.
+// double that starts from the same stored inputs. In bf16 and fp16 the one
+// rounding of each element is all that may be lost, at most 2^-8 and 2^-11 of
+// it: no arithmetic is done in them. Sums that an op leaves in f32 keep to
+// kF32Error whatever they sum.
 constexpr double kF32Error = 1e-5;
 constexpr double kBF16Error = 1.0 / 256 + kF32Error;
+constexpr double kFP16Error = 1.0 / 2048 + kF32Error;
 inline double ErrorOf(DType dtype, double f32_error = kF32Error) {
-  return dtype == DType::kBF16 ? kBF16Error : f32_error;
+  return dtype == DType::kBF16  ? kBF16Error
+         : dtype == DType::kF16 ? kFP16Error
+                                : f32_error;
+}
+
+// What a number becomes in a tensor of this dtype.
+inline double RoundedTo(DType dtype, double value) {
+  const float number = static_cast<float>(value);
+  if (dtype == DType::kBF16) return FromBF16(ToBF16(number));
+  if (dtype == DType::kF16) return FromFP16(ToFP16(number));
+  return number;
 }
 
 // What a tensor of this dtype holds when it is given these values.
 inline Values AsStored(DType dtype, Values values) {
-  for (double& v : values) {
-    v = static_cast<float>(v);
-    if (dtype == DType::kBF16) v = FromBF16(ToBF16(static_cast<float>(v)));
-  }
+  for (double& v : values) v = RoundedTo(dtype, v);
   return values;
 }
 
@@ -89,6 +95,11 @@ class TestTensor {
       for (double& v : bits) v = ToBF16(static_cast<float>(v));
       return WriteAs<uint16_t>(bits);
     }
+    if (dtype_ == DType::kF16) {
+      Values bits = values;
+      for (double& v : bits) v = ToFP16(static_cast<float>(v));
+      return WriteAs<uint16_t>(bits);
+    }
     WriteAs<double>(values);
   }
   template <typename T>
@@ -104,6 +115,11 @@ class TestTensor {
     if (dtype_ == DType::kBF16) {
       Values values = ReadAs<uint16_t>();
       for (double& v : values) v = FromBF16(static_cast<uint16_t>(v));
+      return values;
+    }
+    if (dtype_ == DType::kF16) {
+      Values values = ReadAs<uint16_t>();
+      for (double& v : values) v = FromFP16(static_cast<uint16_t>(v));
       return values;
     }
     return ReadAs<double>();

@@ -13,6 +13,7 @@ size_t ElementBytes(Element element) {
     case Element::kI64:
       return 8;
     case Element::kBF16:
+    case Element::kF16:
       return 2;
     case Element::kByte:
       return 1;
@@ -33,10 +34,16 @@ const char* ElementName(Element element) {
       return "i64";
     case Element::kBF16:
       return "bf16";
+    case Element::kF16:
+      return "fp16";
     case Element::kByte:
       return "byte";
   }
   return "unknown";
+}
+
+bool IsNarrow(Element element) {
+  return element == Element::kBF16 || element == Element::kF16;
 }
 
 CommBuffer CommBuffer::Slice(int64_t begin, int64_t end) const {

@@ -12,12 +12,15 @@
 
 namespace troupe {
 
-enum class Element : uint8_t { kF32, kF64, kI32, kI64, kBF16, kByte };
+enum class Element : uint8_t { kF32, kF64, kI32, kI64, kBF16, kF16, kByte };
 
 size_t ElementBytes(Element element);
 const char* ElementName(Element element);  // "f32", ..., "byte"
 
-// bf16 is uint16_t, as in ops/tensor.h.
+// Whether its sums are taken in f32 and rounded once: bf16, fp16.
+bool IsNarrow(Element element);
+
+// A span of uint16_t is of bf16.
 struct CommBuffer {
   void* data = nullptr;
   int64_t elements = 0;

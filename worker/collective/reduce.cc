@@ -4,6 +4,7 @@
 
 #include "proto/base/bf16.h"
 #include "proto/base/check.h"
+#include "proto/base/fp16.h"
 
 namespace troupe {
 namespace {
@@ -11,14 +12,19 @@ namespace {
 // Tiles that stay in the first cache while rows are added to them.
 constexpr int64_t kTile = 2048;
 
-// Its bits, apart from numbers.
+// Their bits, apart from numbers.
 struct BF16 {
+  uint16_t bits;
+};
+struct FP16 {
   uint16_t bits;
 };
 
 float Load(BF16 value) { return FromBF16(value.bits); }
+float Load(FP16 value) { return FromFP16(value.bits); }
 
 void Store(float value, BF16& out) { out.bits = ToBF16(value); }
+void Store(float value, FP16& out) { out.bits = ToFP16(value); }
 
 template <typename T>
 T Load(T value) {
@@ -35,6 +41,10 @@ struct Accumulator {
 };
 template <>
 struct Accumulator<BF16> {
+  using Type = float;
+};
+template <>
+struct Accumulator<FP16> {
   using Type = float;
 };
 
@@ -94,6 +104,7 @@ void ReduceInto(ReduceOp op, CommBuffer into, CommBuffer from) {
     case Element::kI64:
       return Into<int64_t>(op, into, from);
     case Element::kBF16:
+    case Element::kF16:
       return ReduceRows(op, into, {into, from});
     case Element::kByte:
       CHECK(false) << "bytes cannot be reduced";
@@ -117,6 +128,8 @@ void ReduceRows(ReduceOp op, CommBuffer out,
       return Rows<int64_t>(op, out, rows);
     case Element::kBF16:
       return Rows<BF16>(op, out, rows);
+    case Element::kF16:
+      return Rows<FP16>(op, out, rows);
     case Element::kByte:
       CHECK(false) << "bytes cannot be reduced";
   }

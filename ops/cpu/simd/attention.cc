@@ -192,6 +192,7 @@ void Attention(const RawAttention<T>& a) {
 
 template void Attention(const RawAttention<float>& a);
 template void Attention(const RawAttention<uint16_t>& a);
+template void Attention(const RawAttention<Fp16>& a);
 
 }  // namespace TROUPE_SIMD
 }  // namespace troupe

@@ -254,6 +254,7 @@ void AttentionBackward(const RawAttention<T>& a) {
 
 template void AttentionBackward(const RawAttention<float>& a);
 template void AttentionBackward(const RawAttention<uint16_t>& a);
+template void AttentionBackward(const RawAttention<Fp16>& a);
 
 }  // namespace TROUPE_SIMD
 }  // namespace troupe

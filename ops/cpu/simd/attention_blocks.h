@@ -28,7 +28,7 @@ inline int64_t Least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 // What a product takes at once along the dimension that it contracts (see
 // Block): an f32, or a pair of bf16 where an instruction multiplies pairs. Else
-// bf16 is widened once, when it is packed.
+// bf16, and fp16 always, is widened once, when it is packed.
 template <typename T>
 struct Contracted;
 template <>
@@ -45,6 +45,11 @@ struct Contracted<uint16_t> {
   using Element = float;
   static constexpr int kWidth = 1;
 #endif
+};
+template <>
+struct Contracted<Fp16> {
+  using Element = float;
+  static constexpr int kWidth = 1;
 };
 template <typename T>
 using Element = typename Contracted<T>::Element;

@@ -96,6 +96,8 @@ template bool IsOfFew(const RawAttention<float>& a);
 template bool IsOfFew(const RawAttention<uint16_t>& a);
 template void AttentionOfFew(const RawAttention<float>& a);
 template void AttentionOfFew(const RawAttention<uint16_t>& a);
+template bool IsOfFew(const RawAttention<Fp16>& a);
+template void AttentionOfFew(const RawAttention<Fp16>& a);
 
 }  // namespace TROUPE_SIMD
 }  // namespace troupe

@@ -35,6 +35,10 @@ inline void CopyFactors(const uint16_t* from, int count, float* to) {
   ForEachVec(count,
              [&](int64_t i, auto l) { Store(to + i, Load(from + i, l), l); });
 }
+inline void CopyFactors(const Fp16* from, int count, float* to) {
+  ForEachVec(count,
+             [&](int64_t i, auto l) { Store(to + i, Load(from + i, l), l); });
+}
 
 // to[r, 0..padded) = from[r], zeros beyond head_dim: to contract over head_dim.
 template <typename T>
@@ -78,11 +82,12 @@ inline void PackColumns(const uint16_t* from, int64_t stride, int64_t rows,
 #endif
 
 // The first numbers of a row as a vector of elements, zeros beyond `count`.
-inline Vec LoadElements(const float* p, int64_t count) {
+template <typename T>
+inline Vec LoadElements(const T* p, int64_t count) {
   return count >= kLanes ? Load(p) : Load(p, Part{static_cast<int>(count)});
 }
-inline Vec LoadElements(const uint16_t* p, int64_t count) {
 #if defined(__AVX512BF16__)
+inline Vec LoadElements(const uint16_t* p, int64_t count) {
   Vec v{};
   if (count >= 2 * kLanes) {
     __builtin_memcpy(&v, p, sizeof(v));
@@ -90,10 +95,8 @@ inline Vec LoadElements(const uint16_t* p, int64_t count) {
     __builtin_memcpy(&v, p, count * sizeof(uint16_t));
   }
   return v;
-#else
-  return count >= kLanes ? Load(p) : Load(p, Part{static_cast<int>(count)});
-#endif
 }
+#endif
 
 // to[d, row..row + kLanes) = element d of the rows from `row` on. `all`: they
 // are all there, and so are the elements of a vector.

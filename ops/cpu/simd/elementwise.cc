@@ -39,8 +39,8 @@ void Dropout(const T* x, const T* residual, T* y, int64_t n,
   }
 }
 
-template <typename T>
-void Add(const T* x, float* y, int64_t n, float alpha) {
+template <typename From, typename To>
+void Add(const From* x, To* y, int64_t n, float alpha) {
   ForEachVec(n, [=](int64_t i, auto l) {
     Store(y + i, Load(y + i, l) + alpha * Load(x + i, l), l);
   });
@@ -64,15 +64,25 @@ void Cast(const From* x, To* y, int64_t n) {
 
 template void Dropout(const float*, const float*, float*, int64_t,
                       const RawDropout&);
-template void Add(const float*, float*, int64_t, float);
 template void Fill(float*, int64_t, float);
+template void Add(const float*, float*, int64_t, float);
+template void Cast(const float*, float*, int64_t);
 template void Dropout(const uint16_t*, const uint16_t*, uint16_t*, int64_t,
                       const RawDropout&);
-template void Add(const uint16_t*, float*, int64_t, float);
 template void Fill(uint16_t*, int64_t, float);
-template void Cast(const float*, float*, int64_t);
+template void Add(const uint16_t*, uint16_t*, int64_t, float);
 template void Cast(const float*, uint16_t*, int64_t);
+template void Add(const uint16_t*, float*, int64_t, float);
+template void Add(const float*, uint16_t*, int64_t, float);
 template void Cast(const uint16_t*, float*, int64_t);
+template void Dropout(const Fp16*, const Fp16*, Fp16*, int64_t,
+                      const RawDropout&);
+template void Fill(Fp16*, int64_t, float);
+template void Add(const Fp16*, Fp16*, int64_t, float);
+template void Cast(const float*, Fp16*, int64_t);
+template void Add(const Fp16*, float*, int64_t, float);
+template void Add(const float*, Fp16*, int64_t, float);
+template void Cast(const Fp16*, float*, int64_t);
 
 }  // namespace TROUPE_SIMD
 }  // namespace troupe

@@ -98,6 +98,11 @@ template void GeluExact(const uint16_t*, uint16_t*, int64_t);
 template void GeluExactBackward(const uint16_t*, const uint16_t*, uint16_t*,
                                 int64_t);
 template void Bias(uint16_t*, const uint16_t*, uint16_t*, bool, int64_t);
+template void Gelu(const Fp16*, Fp16*, int64_t);
+template void GeluBackward(const Fp16*, const Fp16*, Fp16*, int64_t);
+template void GeluExact(const Fp16*, Fp16*, int64_t);
+template void GeluExactBackward(const Fp16*, const Fp16*, Fp16*, int64_t);
+template void Bias(Fp16*, const Fp16*, Fp16*, bool, int64_t);
 
 }  // namespace TROUPE_SIMD
 }  // namespace troupe

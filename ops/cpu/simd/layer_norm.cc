@@ -105,6 +105,9 @@ template void LayerNormBackwardWeight(const RawNormBackward<float>&);
 template void LayerNorm(const RawNorm<uint16_t>&);
 template void LayerNormBackwardInput(const RawNormBackward<uint16_t>&);
 template void LayerNormBackwardWeight(const RawNormBackward<uint16_t>&);
+template void LayerNorm(const RawNorm<Fp16>&);
+template void LayerNormBackwardInput(const RawNormBackward<Fp16>&);
+template void LayerNormBackwardWeight(const RawNormBackward<Fp16>&);
 
 }  // namespace TROUPE_SIMD
 }  // namespace troupe

@@ -1,6 +1,6 @@
 // The functions behind table.h, file by file; only table.cc reads this. The
-// templates are instantiated, where they are defined, for the two types of
-// activations: float and uint16_t (bf16).
+// templates are instantiated, where they are defined, for the types of
+// activations: float, uint16_t (bf16) and Fp16.
 #ifndef TROUPE_OPS_CPU_SIMD_LOOPS_H_
 #define TROUPE_OPS_CPU_SIMD_LOOPS_H_
 
@@ -53,8 +53,8 @@ void RmsNormBackwardWeight(const RawNormBackward<T>& args);
 template <typename T>
 void Dropout(const T* x, const T* residual, T* y, int64_t n,
              const RawDropout& dropout);
-template <typename T>
-void Add(const T* x, float* y, int64_t n, float alpha);
+template <typename From, typename To>
+void Add(const From* x, To* y, int64_t n, float alpha);
 template <typename T>
 void Fill(T* x, int64_t n, float value);
 template <typename From, typename To>
@@ -68,13 +68,14 @@ template <typename T>
 void SoftmaxSum(const T* x, int64_t n, float* largest, double* sum);
 template <typename T>
 void ExpScaled(T* x, int64_t n, float shift, float scale);
-double SumOfSquares(const float* x, int64_t n);
+template <typename T>
+double SumOfSquares(const T* x, int64_t n);
 
 // optimizer.cc
-template <typename T>
-void AdamW(const RawAdamW<T>& args, int64_t n);
-template <typename T>
-void Sgd(const RawSgd<T>& args, int64_t n);
+template <typename T, typename G>
+void AdamW(const RawAdamW<T, G>& args, int64_t n);
+template <typename T, typename G>
+void Sgd(const RawSgd<T, G>& args, int64_t n);
 
 // attention.cc, attention_backward.cc
 template <typename T>
@@ -93,11 +94,13 @@ template <typename T>
 void AttentionOfFew(const RawAttention<T>& args);
 
 // packed_product.cc
-void PackProductRows(const RawPack& args);
-void PackProductColumns(const RawPack& args);
-void MultiplyPacked(const RawPackedProduct& args);
 template <typename T>
-void StoreSums(const RawStoreSums<T>& args);
+void PackProductRows(const RawPack<T>& args);
+template <typename T>
+void PackProductColumns(const RawPack<T>& args);
+void MultiplyPacked(const RawPackedProduct& args);
+template <typename T, typename C>
+void StoreSums(const RawStoreSums<T, C>& args);
 
 }  // namespace TROUPE_SIMD
 }  // namespace troupe

@@ -5,8 +5,8 @@
 namespace troupe {
 namespace TROUPE_SIMD {
 
-template <typename T>
-void AdamW(const RawAdamW<T>& a, int64_t n) {
+template <typename T, typename G>
+void AdamW(const RawAdamW<T, G>& a, int64_t n) {
   const float rest1 = 1.0f - a.beta1;
   const float rest2 = 1.0f - a.beta2;
   ForEachVec(n, [&](int64_t i, auto l) {
@@ -24,8 +24,8 @@ void AdamW(const RawAdamW<T>& a, int64_t n) {
   });
 }
 
-template <typename T>
-void Sgd(const RawSgd<T>& a, int64_t n) {
+template <typename T, typename G>
+void Sgd(const RawSgd<T, G>& a, int64_t n) {
   ForEachVec(n, [&](int64_t i, auto l) {
     Vec w = Load(a.weights + i, l);
     const Vec g =
@@ -43,10 +43,16 @@ void Sgd(const RawSgd<T>& a, int64_t n) {
   });
 }
 
-template void AdamW(const RawAdamW<float>&, int64_t);
-template void Sgd(const RawSgd<float>&, int64_t);
-template void AdamW(const RawAdamW<uint16_t>&, int64_t);
-template void Sgd(const RawSgd<uint16_t>&, int64_t);
+template void AdamW(const RawAdamW<float, float>&, int64_t);
+template void Sgd(const RawSgd<float, float>&, int64_t);
+template void AdamW(const RawAdamW<uint16_t, float>&, int64_t);
+template void Sgd(const RawSgd<uint16_t, float>&, int64_t);
+template void AdamW(const RawAdamW<uint16_t, uint16_t>&, int64_t);
+template void Sgd(const RawSgd<uint16_t, uint16_t>&, int64_t);
+template void AdamW(const RawAdamW<Fp16, float>&, int64_t);
+template void Sgd(const RawSgd<Fp16, float>&, int64_t);
+template void AdamW(const RawAdamW<Fp16, Fp16>&, int64_t);
+template void Sgd(const RawSgd<Fp16, Fp16>&, int64_t);
 
 }  // namespace TROUPE_SIMD
 }  // namespace troupe

@@ -9,7 +9,8 @@ namespace TROUPE_SIMD {
 namespace {
 
 // `count` of the numbers at p, at most a vector of them; zeros beyond.
-inline Vec LoadSome(const uint16_t* p, int64_t count) {
+template <typename T>
+inline Vec LoadSome(const T* p, int64_t count) {
   if (count >= kLanes) return Load(p);
   return count > 0 ? Load(p, Part{static_cast<int>(count)}) : Vec{};
 }
@@ -28,11 +29,11 @@ inline void StoreWithin(float* p, int at, Vec v, bool followed) {
 
 // Numbers that lie side by side at each depth, for a few strips at once: a line
 // of memory holds those of several, and the next depth is far away.
-template <int width>
-inline void PackNeighbours(const RawPack& args, const uint16_t* from,
-                           int64_t count, float* to) {
+template <int width, typename T>
+inline void PackNeighbours(const RawPack<T>& args, const T* from, int64_t count,
+                           float* to) {
   for (int64_t p = 0; p < args.depth; ++p) {
-    const uint16_t* const numbers = from + p * args.step;
+    const T* const numbers = from + p * args.step;
     const bool followed = p + 1 < args.depth;
     float* strip = to + p * width;
     int64_t first = 0;
@@ -56,8 +57,8 @@ inline void PackNeighbours(const RawPack& args, const uint16_t* from,
 
 // Depths [p, p + depth) of a strip of which each number is a run along the
 // depth. `all`: they are a vector of depths, of all numbers of a strip.
-template <int width, bool all>
-inline void PackSquares(const RawPack& args, const uint16_t* from, int count,
+template <int width, bool all, typename T>
+inline void PackSquares(const RawPack<T>& args, const T* from, int count,
                         int64_t depth, bool followed, float* to) {
 #pragma GCC unroll 4
   for (int at = 0; at < width; at += kLanes) {
@@ -65,7 +66,7 @@ inline void PackSquares(const RawPack& args, const uint16_t* from, int count,
 #pragma GCC unroll 16
     for (int i = 0; i < kLanes; ++i) {
       const bool there = at + i < (all ? width : count);
-      const uint16_t* const run = from + (at + i) * args.stride;
+      const T* const run = from + (at + i) * args.stride;
       square[i] = !there ? Vec{} : all ? Load(run) : LoadSome(run, depth);
     }
     Transpose(square);
@@ -79,8 +80,8 @@ inline void PackSquares(const RawPack& args, const uint16_t* from, int count,
   }
 }
 
-template <int width>
-inline void PackRuns(const RawPack& args, const uint16_t* from, int count,
+template <int width, typename T>
+inline void PackRuns(const RawPack<T>& args, const T* from, int count,
                      float* to) {
   int64_t p = 0;
   if (count == width) {
@@ -96,15 +97,15 @@ inline void PackRuns(const RawPack& args, const uint16_t* from, int count,
   }
 }
 
-template <int width>
-void Pack(const RawPack& args) {
+template <int width, typename T>
+void Pack(const RawPack<T>& args) {
   constexpr int64_t kNumbersAtOnce = 64;  // two lines of memory
   constexpr int64_t kStrips =
       width < kNumbersAtOnce ? kNumbersAtOnce / width : 1;
   const bool runs = args.stride != 1;
   const int64_t step = runs ? width : width * kStrips;
   for (int64_t first = 0; first < args.count; first += step) {
-    const uint16_t* const from = args.from + first * args.stride;
+    const T* const from = args.from + first * args.stride;
     const int64_t count = Least(step, args.count - first);
     float* const to = args.to + first * args.depth;
     if (runs) {
@@ -144,9 +145,9 @@ void Multiply(const RawPackedProduct& args) {
 }
 
 // Of what is computed, what is given, and what is there.
-template <typename T, typename Lanes>
-inline Vec SumOf(const uint16_t* bias, const T* added, const float* sums,
-                 int64_t i, Lanes lanes) {
+template <typename T, typename C, typename Lanes>
+inline Vec SumOf(const T* bias, const C* added, const float* sums, int64_t i,
+                 Lanes lanes) {
   Vec sum = Load(sums, lanes);
   if (bias) sum += Load(bias + i, lanes);
   return added ? sum + Load(added + i, lanes) : sum;
@@ -154,14 +155,14 @@ inline Vec SumOf(const uint16_t* bias, const T* added, const float* sums,
 
 }  // namespace
 
-template <typename T>
-void StoreSums(const RawStoreSums<T>& args) {
+template <typename T, typename C>
+void StoreSums(const RawStoreSums<T, C>& args) {
   for (int64_t row = 0; row < args.rows; ++row) {
     const float* tile = args.sums +
                         row / kTileRows * args.b_strips * kTileRows * kColumns +
                         row % kTileRows * kColumns;
-    T* const c = args.c + row * args.c_stride;
-    const T* const added = args.accumulate ? c : nullptr;
+    C* const c = args.c + row * args.c_stride;
+    const C* const added = args.accumulate ? c : nullptr;
     for (int64_t j = 0; j < args.columns; j += kColumns) {
       ForEachVec(Least(kColumns, args.columns - j), [&](int64_t i, auto l) {
         Store(c + j + i, SumOf(args.bias, added, tile + i, j + i, l), l);
@@ -171,12 +172,27 @@ void StoreSums(const RawStoreSums<T>& args) {
   }
 }
 
-template void StoreSums(const RawStoreSums<float>&);
-template void StoreSums(const RawStoreSums<uint16_t>&);
+template <typename T>
+void PackProductRows(const RawPack<T>& args) {
+  Pack<kTileRows>(args);
+}
 
-void PackProductRows(const RawPack& args) { Pack<kTileRows>(args); }
+template <typename T>
+void PackProductColumns(const RawPack<T>& args) {
+  Pack<kColumns>(args);
+}
 
-void PackProductColumns(const RawPack& args) { Pack<kColumns>(args); }
+template void PackProductRows(const RawPack<float>&);
+template void PackProductColumns(const RawPack<float>&);
+template void StoreSums(const RawStoreSums<float, float>&);
+template void PackProductRows(const RawPack<uint16_t>&);
+template void PackProductColumns(const RawPack<uint16_t>&);
+template void StoreSums(const RawStoreSums<uint16_t, uint16_t>&);
+template void StoreSums(const RawStoreSums<uint16_t, float>&);
+template void PackProductRows(const RawPack<Fp16>&);
+template void PackProductColumns(const RawPack<Fp16>&);
+template void StoreSums(const RawStoreSums<Fp16, Fp16>&);
+template void StoreSums(const RawStoreSums<Fp16, float>&);
 
 void MultiplyPacked(const RawPackedProduct& args) {
   if (args.accumulate) {

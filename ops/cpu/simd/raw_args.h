@@ -1,10 +1,12 @@
 // The arguments of the vectorised loops that take many: plain pointers and
 // counts, as table.h says. T is the type of activations and parameters: float,
-// or uint16_t for bf16.
+// uint16_t for bf16, or Fp16. G is that of their gradients: T or float.
 #ifndef TROUPE_OPS_CPU_SIMD_RAW_ARGS_H_
 #define TROUPE_OPS_CPU_SIMD_RAW_ARGS_H_
 
 #include <stdint.h>
+
+#include "ops/fp16.h"
 
 namespace troupe {
 
@@ -48,9 +50,11 @@ struct RawNormBackward {
   float *dgamma, *dbeta;
 };
 
-template <typename T>
+template <typename T, typename G>
 struct RawAdamW {
-  float *weights, *gradients, *first_moment, *second_moment;
+  float* weights;
+  G* gradients;
+  float *first_moment, *second_moment;
   T* parameters;  // or null
   float beta1, beta2, epsilon;
   float decay;       // 1 - lr * weight_decay
@@ -60,9 +64,10 @@ struct RawAdamW {
   bool zero_gradients;
 };
 
-template <typename T>
+template <typename T, typename G>
 struct RawSgd {
-  float *weights, *gradients;
+  float* weights;
+  G* gradients;
   float* momentum_buffer;  // or null
   T* parameters;           // or null
   float learning_rate, momentum, weight_decay, gradient_scale;
@@ -95,13 +100,14 @@ struct RawAttention {
   float *dk_sum, *dv_sum;
 };
 
-// One operand of a product of bf16 matrices, widened to f32 and packed for
+// One operand of a product of matrices of T, widened to f32 and packed for
 // RawPackedProduct. Element (i, p), i along the result and p along what is
 // contracted, is from[i * stride + p * step]; one of the two is 1. `to` takes
 // strips of neighbouring i, as wide as table.h says, each [depth, width], one
 // after the other; those past `count` are zero.
+template <typename T>
 struct RawPack {
-  const uint16_t* from;
+  const T* from;
   int64_t stride, step;
   int64_t count, depth;
   float* to;
@@ -118,14 +124,15 @@ struct RawPackedProduct {
   bool accumulate;
 };
 
-// c (+)= the sums of RawPackedProduct (+ bias), each rounded once.
-template <typename T>
+// c (+)= the sums of RawPackedProduct (+ bias), each rounded once. C is T or
+// float.
+template <typename T, typename C>
 struct RawStoreSums {
   const float* sums;
   int64_t b_strips;
   int64_t rows, columns;
-  const uint16_t* bias;  // or null
-  T* c;
+  const T* bias;  // or null
+  C* c;
   int64_t c_stride;
   bool accumulate;
 };

@@ -15,12 +15,13 @@ void ColumnSum(const T* dy, int64_t rows, int64_t stride, float* db,
                    });
 }
 
-double SumOfSquares(const float* x, int64_t n) {
+template <typename T>
+double SumOfSquares(const T* x, int64_t n) {
   constexpr int64_t kBlock = 1024;
   double total = 0;
   for (int64_t begin = 0; begin < n; begin += kBlock) {
     const int64_t count = n - begin < kBlock ? n - begin : kBlock;
-    const float* from = x + begin;
+    const T* from = x + begin;
     Vec sums[4] = {};
     int64_t i = 0;
     for (; i + 4 * kLanes <= count; i += 4 * kLanes) {
@@ -85,11 +86,17 @@ void ExpScaled(T* x, int64_t n, float shift, float scale) {
 }
 
 template void ColumnSum(const float*, int64_t, int64_t, float*, int64_t);
+template double SumOfSquares(const float*, int64_t);
 template void SoftmaxSum(const float*, int64_t, float*, double*);
 template void ExpScaled(float*, int64_t, float, float);
 template void ColumnSum(const uint16_t*, int64_t, int64_t, float*, int64_t);
+template double SumOfSquares(const uint16_t*, int64_t);
 template void SoftmaxSum(const uint16_t*, int64_t, float*, double*);
 template void ExpScaled(uint16_t*, int64_t, float, float);
+template void ColumnSum(const Fp16*, int64_t, int64_t, float*, int64_t);
+template double SumOfSquares(const Fp16*, int64_t);
+template void SoftmaxSum(const Fp16*, int64_t, float*, double*);
+template void ExpScaled(Fp16*, int64_t, float, float);
 
 }  // namespace TROUPE_SIMD
 }  // namespace troupe

@@ -89,6 +89,9 @@ template void RmsNormBackwardWeight(const RawNormBackward<float>&);
 template void RmsNorm(const RawNorm<uint16_t>&);
 template void RmsNormBackwardInput(const RawNormBackward<uint16_t>&);
 template void RmsNormBackwardWeight(const RawNormBackward<uint16_t>&);
+template void RmsNorm(const RawNorm<Fp16>&);
+template void RmsNormBackwardInput(const RawNormBackward<Fp16>&);
+template void RmsNormBackwardWeight(const RawNormBackward<Fp16>&);
 
 }  // namespace TROUPE_SIMD
 }  // namespace troupe

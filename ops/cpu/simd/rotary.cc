@@ -25,6 +25,8 @@ template void Rotate(float*, const float*, const float*, int64_t, int64_t,
                      int64_t);
 template void Rotate(uint16_t*, const float*, const float*, int64_t, int64_t,
                      int64_t);
+template void Rotate(Fp16*, const float*, const float*, int64_t, int64_t,
+                     int64_t);
 
 }  // namespace TROUPE_SIMD
 }  // namespace troupe

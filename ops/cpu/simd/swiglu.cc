@@ -42,6 +42,9 @@ template void SwiGluBackward(const float*, const float*, const float*, float*,
 template void SwiGlu(const uint16_t*, const uint16_t*, uint16_t*, int64_t);
 template void SwiGluBackward(const uint16_t*, const uint16_t*, const uint16_t*,
                              uint16_t*, uint16_t*, int64_t);
+template void SwiGlu(const Fp16*, const Fp16*, Fp16*, int64_t);
+template void SwiGluBackward(const Fp16*, const Fp16*, const Fp16*, Fp16*,
+                             Fp16*, int64_t);
 
 }  // namespace TROUPE_SIMD
 }  // namespace troupe

@@ -32,13 +32,21 @@ constexpr ActivationLoops<T> kLoops = {
     .exp_scaled = ExpScaled,
     .adamw = AdamW,
     .sgd = Sgd,
+    .adamw_of_own = AdamW,
+    .sgd_of_own = Sgd,
+    .sum_of_squares = SumOfSquares,
     .add = Add,
+    .add_to_own = Add,
+    .add_f32 = Add,
     .fill = Fill,
     .attention = Attention,
     .attention_backward = AttentionBackward,
     .from_f32 = Cast,
     .to_f32 = Cast,
+    .pack_rows = PackProductRows,
+    .pack_columns = PackProductColumns,
     .store_sums = StoreSums,
+    .store_sums_f32 = StoreSums,
 };
 
 }  // namespace
@@ -47,14 +55,12 @@ extern const SimdTable kTable = {
     .name = TROUPE_STRING(TROUPE_SIMD),
     .f32 = kLoops<float>,
     .bf16 = kLoops<uint16_t>,
-    .sum_of_squares = SumOfSquares,
+    .fp16 = kLoops<Fp16>,
     .scale = Scale,
     .attention_scratch = AttentionScratch,
     .padded_head_dim = PaddedHeadDim,
     .product_rows = kTileRows,
     .product_columns = kTileVecs * kLanes,
-    .pack_rows = PackProductRows,
-    .pack_columns = PackProductColumns,
     .multiply_packed = MultiplyPacked,
 };
 

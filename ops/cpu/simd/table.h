@@ -12,8 +12,9 @@
 namespace troupe {
 
 // The loops that touch activations or parameters, which are all of type T:
-// float, or uint16_t for bf16. Arithmetic is in f32, and each element stored is
-// rounded once.
+// float, uint16_t for bf16, or Fp16. Arithmetic is in f32, and each element
+// stored is rounded once. Gradients of parameters are f32, or of type T where
+// the name says so.
 template <typename T>
 struct ActivationLoops {
   void (*gelu)(const T* x, T* y, int64_t n);
@@ -45,16 +46,25 @@ struct ActivationLoops {
   void (*softmax_sum)(const T* x, int64_t n, float* largest, double* sum);
   // x = exp(x - shift) * scale.
   void (*exp_scaled)(T* x, int64_t n, float shift, float scale);
-  void (*adamw)(const RawAdamW<T>& args, int64_t n);
-  void (*sgd)(const RawSgd<T>& args, int64_t n);
+  void (*adamw)(const RawAdamW<T, float>& args, int64_t n);
+  void (*sgd)(const RawSgd<T, float>& args, int64_t n);
+  void (*adamw_of_own)(const RawAdamW<T, T>& args, int64_t n);
+  void (*sgd_of_own)(const RawSgd<T, T>& args, int64_t n);
+  double (*sum_of_squares)(const T* x, int64_t n);
   // y += alpha * x.
   void (*add)(const T* x, float* y, int64_t n, float alpha);
+  void (*add_to_own)(const T* x, T* y, int64_t n, float alpha);
+  void (*add_f32)(const float* x, T* y, int64_t n, float alpha);
   void (*fill)(T* x, int64_t n, float value);
   void (*attention)(const RawAttention<T>& args);
   void (*attention_backward)(const RawAttention<T>& args);
   void (*from_f32)(const float* x, T* y, int64_t n);
   void (*to_f32)(const T* x, float* y, int64_t n);
-  void (*store_sums)(const RawStoreSums<T>& args);
+  // Products in f32 (raw_args.h).
+  void (*pack_rows)(const RawPack<T>& args);
+  void (*pack_columns)(const RawPack<T>& args);
+  void (*store_sums)(const RawStoreSums<T, T>& args);
+  void (*store_sums_f32)(const RawStoreSums<T, float>& args);
 };
 
 struct SimdTable {
@@ -62,19 +72,17 @@ struct SimdTable {
 
   ActivationLoops<float> f32;
   ActivationLoops<uint16_t> bf16;
+  ActivationLoops<Fp16> fp16;
 
-  double (*sum_of_squares)(const float* x, int64_t n);
   void (*scale)(float* x, int64_t n, float alpha);
   // Floats of scratch that attention needs, and the padded head_dim.
   int64_t (*attention_scratch)(int64_t q_length, int64_t kv_length,
                                int head_dim, bool backward);
   int (*padded_head_dim)(int head_dim);
 
-  // Products of bf16 in f32 (raw_args.h): how wide a strip of the first operand
-  // is, and of the second.
+  // Products in f32 of what is narrower (raw_args.h): how wide a strip of the
+  // first operand is, and of the second.
   int product_rows, product_columns;
-  void (*pack_rows)(const RawPack& args);
-  void (*pack_columns)(const RawPack& args);
   void (*multiply_packed)(const RawPackedProduct& args);
 };
 

@@ -9,14 +9,16 @@
 // a scalar operand is broadcast, and c ? a : b picks by lane.
 //
 // Loops over activations and parameters are templates on their type T: float,
-// or uint16_t for the bits of bf16. They compute on Vec either way: loads widen
-// (exact), stores round once, to nearest and ties to even as ToBF16 of
-// proto/base/bf16.h does.
+// uint16_t for the bits of bf16, or Fp16. They compute on Vec in any: loads
+// widen (exact), stores round once, to nearest and ties to even as ToBF16 and
+// ToFP16 of proto/base do.
 #ifndef TROUPE_OPS_CPU_SIMD_VEC_H_
 #define TROUPE_OPS_CPU_SIMD_VEC_H_
 
 #include <immintrin.h>
 #include <stdint.h>
+
+#include "ops/fp16.h"
 
 namespace troupe {
 namespace TROUPE_SIMD {
@@ -93,6 +95,68 @@ inline HalfVec Narrow(Vec v) {
 #endif
   return __builtin_convertvector(Nearest(v), HalfVec);
 }
+#if defined(__AVX512F__)
+inline Vec WidenFp16(HalfVec bits) {
+  // The plain ones make g++ 12 warn.
+  return (Vec)_mm512_maskz_cvtph_ps(-1, (__m256i)bits);
+}
+inline HalfVec NarrowFp16(Vec v) {
+  return (HalfVec)_mm512_maskz_cvtps_ph(-1, (__m512)v,
+                                        _MM_FROUND_TO_NEAREST_INT);
+}
+#elif defined(__F16C__)
+inline Vec WidenFp16(HalfVec bits) {
+  return (Vec)_mm256_cvtph_ps((__m128i)bits);
+}
+inline HalfVec NarrowFp16(Vec v) {
+  return (HalfVec)_mm256_cvtps_ph((__m256)v, _MM_FROUND_TO_NEAREST_INT);
+}
+#else
+// Step by step as proto/base/fp16.h.
+inline Vec WidenFp16(HalfVec bits) {
+  const UintVec wide = __builtin_convertvector(bits, UintVec);
+  const UintVec sign = (wide & 0x8000) << 16;
+  const UintVec magnitude = wide & 0x7fff;
+  const UintVec finite = (UintVec)((Vec)(magnitude << 13) * 0x1p112f);
+  const UintVec infinite = 0x7f800000 | magnitude << 13;
+  const UintVec nan = infinite | 0x400000;
+  return (Vec)(sign | (magnitude < 0x7c00   ? finite
+                       : magnitude > 0x7c00 ? nan
+                                            : infinite));
+}
+inline HalfVec NarrowFp16(Vec v) {
+  const UintVec bits = (UintVec)v;
+  const UintVec sign = (bits >> 16) & 0x8000;
+  const UintVec magnitude = bits & 0x7fffffff;
+  const UintVec nan = 0x7e00 | ((magnitude >> 13) & 0x3ff);
+  const UintVec infinite = UintVec{} + 0x7c00;
+  const UintVec denormal = (UintVec)((Vec)magnitude + 0.5f) - 0x3f000000;
+  const UintVec normal =
+      (magnitude - (112u << 23) + 0xfff + ((magnitude >> 13) & 1)) >> 13;
+  const UintVec rounded = magnitude > 0x7f800000    ? nan
+                          : magnitude >= 0x47800000 ? infinite
+                          : magnitude < 0x38800000  ? denormal
+                                                    : normal;
+  return __builtin_convertvector(sign | rounded, HalfVec);
+}
+#endif
+
+inline Vec Load(const Fp16* p, Full = {}) {
+  return WidenFp16(*reinterpret_cast<const UnalignedHalfVec*>(p));
+}
+inline Vec Load(const Fp16* p, Part part) {
+  HalfVec bits{};
+  __builtin_memcpy(&bits, p, part.count * sizeof(Fp16));
+  return WidenFp16(bits);
+}
+inline void Store(Fp16* p, Vec v, Full = {}) {
+  *reinterpret_cast<UnalignedHalfVec*>(p) = NarrowFp16(v);
+}
+inline void Store(Fp16* p, Vec v, Part part) {
+  const HalfVec bits = NarrowFp16(v);
+  __builtin_memcpy(p, &bits, part.count * sizeof(Fp16));
+}
+
 inline Vec Load(const uint16_t* p, Full = {}) {
   return Widen(*reinterpret_cast<const UnalignedHalfVec*>(p));
 }
@@ -112,6 +176,7 @@ inline void Store(uint16_t* p, Vec v, Part part) {
 // One element.
 inline float LoadOne(const float* p) { return *p; }
 inline float LoadOne(const uint16_t* p) { return Load(p, Part{1})[0]; }
+inline float LoadOne(const Fp16* p) { return Load(p, Part{1})[0]; }
 
 inline UintVec Load(const uint32_t* p) {
   return *reinterpret_cast<const UnalignedUintVec*>(p);

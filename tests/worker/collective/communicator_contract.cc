@@ -5,6 +5,8 @@
 #include <cstring>
 #include <vector>
 
+#include "proto/base/bf16.h"
+#include "proto/base/fp16.h"
 #include "proto/base/philox.h"
 #include "proto/plan/layout.h"
 
@@ -70,23 +72,56 @@ void ExpectReductions(Communicator& communicator, ReduceOp op) {
   }
 }
 
-float FromBF16(uint16_t value) {
-  const uint32_t bits = uint32_t{value} << 16;
-  float result;
-  std::memcpy(&result, &bits, sizeof(result));
-  return result;
-}
-
-uint16_t ToBF16(float value) {
-  uint32_t bits;
-  std::memcpy(&bits, &value, sizeof(bits));
-  bits += 0x7fff + ((bits >> 16) & 1);
-  return static_cast<uint16_t>(bits >> 16);
-}
-
 float Random(int rank, int64_t i) {
   const PhiloxStream stream{.seed = 5, .site = static_cast<uint32_t>(rank)};
   return PhiloxUniform(PhiloxUint32(stream, i)) - 0.5f;
+}
+
+// A type whose sums are taken in f32.
+struct Narrow {
+  Element element;
+  float (*widened)(uint16_t);
+  uint16_t (*rounded)(float);
+};
+
+void ExpectRoundedOnce(Communicator& communicator, const Narrow& type) {
+  const auto view = [&](std::vector<uint16_t>& values) {
+    CommBuffer buffer = View(values);
+    buffer.element = type.element;
+    return buffer;
+  };
+  const auto number = [&](int rank, int64_t i) {
+    return type.widened(type.rounded(Random(rank, i)));
+  };
+  for (const int64_t size : {1, 300, 300001}) {
+    std::vector<uint16_t> values(size), expected(size);
+    for (int64_t i = 0; i < size; ++i) {
+      if (i >= 4096) {  // over and over
+        values[i] = values[i - 4096];
+        expected[i] = expected[i - 4096];
+        continue;
+      }
+      values[i] = type.rounded(Random(communicator.rank(), i));
+      float sum = number(0, i);
+      for (int rank = 1; rank < communicator.size(); ++rank) {
+        sum += number(rank, i);
+      }
+      expected[i] = type.rounded(sum);
+    }
+    std::vector<uint16_t> scattered = values;
+    ASSERT_TRUE(communicator.AllReduce(view(values), ReduceOp::kSum, {}).ok());
+    EXPECT_EQ(values, expected);
+    const Range block = BlockOf(communicator, size, communicator.rank());
+    ASSERT_TRUE(communicator
+                    .ReduceScatter({.send = view(scattered),
+                                    .receive = view(scattered).Slice(
+                                        block.begin, block.end)},
+                                   ReduceOp::kSum, {})
+                    .ok());
+    for (int64_t i = block.begin; i < block.end; ++i) {
+      ASSERT_EQ(scattered[i], expected[i]) << i << " of " << size;
+    }
+  }
 }
 
 }  // namespace
@@ -102,38 +137,10 @@ TEST_P(CommunicatorContract, ReducesEveryTypeAndSize) {
   });
 }
 
-TEST_P(CommunicatorContract, SumsOfBF16AreRoundedOnce) {
+TEST_P(CommunicatorContract, NarrowSumsAreRoundedOnce) {
   Together(GetParam(), [](Communicator& communicator) {
-    for (const int64_t size : {1, 300, 300001}) {
-      std::vector<uint16_t> values(size), expected(size);
-      for (int64_t i = 0; i < size; ++i) {
-        if (i >= 4096) {  // over and over
-          values[i] = values[i - 4096];
-          expected[i] = expected[i - 4096];
-          continue;
-        }
-        values[i] = ToBF16(Random(communicator.rank(), i));
-        float sum = FromBF16(ToBF16(Random(0, i)));
-        for (int rank = 1; rank < communicator.size(); ++rank) {
-          sum += FromBF16(ToBF16(Random(rank, i)));
-        }
-        expected[i] = ToBF16(sum);
-      }
-      std::vector<uint16_t> scattered = values;
-      ASSERT_TRUE(
-          communicator.AllReduce(View(values), ReduceOp::kSum, {}).ok());
-      EXPECT_EQ(values, expected);
-      const Range block = BlockOf(communicator, size, communicator.rank());
-      ASSERT_TRUE(communicator
-                      .ReduceScatter({.send = View(scattered),
-                                      .receive = View(scattered).Slice(
-                                          block.begin, block.end)},
-                                     ReduceOp::kSum, {})
-                      .ok());
-      for (int64_t i = block.begin; i < block.end; ++i) {
-        ASSERT_EQ(scattered[i], expected[i]) << i << " of " << size;
-      }
-    }
+    ExpectRoundedOnce(communicator, {Element::kBF16, FromBF16, ToBF16});
+    ExpectRoundedOnce(communicator, {Element::kF16, FromFP16, ToFP16});
   });
 }
 

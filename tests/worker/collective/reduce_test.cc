@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "proto/base/fp16.h"
 
 namespace troupe {
 namespace {
@@ -66,6 +67,24 @@ TEST(ReduceTest, BF16IsRoundedOnceToNearestEven) {
   std::vector<uint16_t> three = {Upper(3)};
   ReduceInto(ReduceOp::kSum, View(a), View(three));
   EXPECT_EQ(a[0], Upper(260));  // 259 is a tie
+}
+
+TEST(ReduceTest, FP16IsRoundedOnceToNearestEven) {
+  // 2048 + 1 + 1: fp16 holds 2048 and 2050, not 2049.
+  std::vector<uint16_t> a = {ToFP16(2048)}, one = {ToFP16(1)}, sum = {0};
+  const auto view = [](std::vector<uint16_t>& values) {
+    CommBuffer buffer = View(values);
+    buffer.element = Element::kF16;
+    return buffer;
+  };
+  ReduceRows(ReduceOp::kSum, view(sum), {view(a), view(one), view(one)});
+  EXPECT_EQ(sum[0], ToFP16(2050));
+  // Beyond its range is infinity, which stays.
+  std::vector<uint16_t> large = {ToFP16(65504)};
+  ReduceInto(ReduceOp::kSum, view(large), view(large));
+  EXPECT_EQ(large[0], 0x7c00);
+  ReduceInto(ReduceOp::kSum, view(large), view(one));
+  EXPECT_EQ(large[0], 0x7c00);
 }
 
 TEST(ReduceTest, NotANumberStays) {

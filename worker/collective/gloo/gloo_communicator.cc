@@ -73,7 +73,7 @@ class GlooCommunicator final : public Communicator {
       if (bytes * (size() - 1) <= kDirectBytes) {
         return DirectAllReduce(*wires_, data.whole, op);
       }
-      if (data.whole.element == Element::kBF16) {
+      if (IsNarrow(data.whole.element)) {
         RETURN_IF_ERROR(
             DirectReduceScatter(*wires_, data, data.Of(rank()), op));
         return RingAllGather(*wires_, data);
@@ -86,7 +86,7 @@ class GlooCommunicator final : public Communicator {
                                const CommBuffer& receive, ReduceOp op,
                                const Call& call) override {
     return Operate(Kind::kReduceScatter, send.whole.bytes(), call, [&] {
-      return SmallBlocks(send.whole) || receive.element == Element::kBF16
+      return SmallBlocks(send.whole) || IsNarrow(receive.element)
                  ? DirectReduceScatter(*wires_, send, receive, op)
                  : RingReduceScatter(*wires_, send, receive, op);
     });
@@ -101,7 +101,7 @@ class GlooCommunicator final : public Communicator {
         return DirectReduce(*wires_, data.whole, root, op);
       }
       const CommBuffer own = data.Of(rank());
-      RETURN_IF_ERROR(data.whole.element == Element::kBF16
+      RETURN_IF_ERROR(IsNarrow(data.whole.element)
                           ? DirectReduceScatter(*wires_, data, own, op)
                           : RingReduceScatter(*wires_, data, own, op));
       return DirectGather(*wires_, data, root);

@@ -37,6 +37,8 @@ ncclDataType_t TypeOf(Element element) {
       return ncclInt64;
     case Element::kBF16:
       return ncclBfloat16;
+    case Element::kF16:
+      return ncclFloat16;
     case Element::kByte:
       return ncclUint8;
   }
@@ -142,12 +144,14 @@ class NcclCommunicator final : public Communicator, private Watched {
     const CommBuffer f32 = {.elements = from.elements,
                             .element = Element::kF32};
     RETURN_IF_ERROR(Reserve(f32.bytes()));
-    Copy(device_, {.x = Tensor(from.data, DType::kBF16, {from.elements}),
+    const DType narrow =
+        from.element == Element::kF16 ? DType::kF16 : DType::kBF16;
+    Copy(device_, {.x = Tensor(from.data, narrow, {from.elements}),
                    .y = Tensor(scratch_, DType::kF32, {from.elements})});
     ASSIGN_OR_RETURN(const CommBuffer result,
                      body({scratch_, f32.elements, f32.element}));
     Copy(device_, {.x = Tensor(result.data, DType::kF32, {to.elements}),
-                   .y = Tensor(to.data, DType::kBF16, {to.elements})});
+                   .y = Tensor(to.data, narrow, {to.elements})});
     return device_.Synchronize();
   }
   absl::Status Reserve(size_t bytes) {
@@ -162,7 +166,7 @@ class NcclCommunicator final : public Communicator, private Watched {
     return absl::OkStatus();
   }
   static bool NeedsF32(const CommBuffer& data, ReduceOp op) {
-    return data.element == Element::kBF16 && op == ReduceOp::kSum;
+    return IsNarrow(data.element) && op == ReduceOp::kSum;
   }
 
   absl::Status DoAllReduce(const CommBlocks& blocks, ReduceOp op,
