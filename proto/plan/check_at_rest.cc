@@ -49,6 +49,7 @@ int64_t BytesForEachElement(const Plan& plan, Buffer::Kind kind) {
       return BytesOfElement(ComputeType(plan.job().training()));
     case Buffer::PARAMETER_GRADIENTS:
     case Buffer::UNSHARDED_GRADIENTS:
+      return BytesOfElement(GradientType(plan.job().training()));
     case Buffer::MASTER_WEIGHTS:
       return BytesOfElement(F32);
     case Buffer::OPTIMIZER_STATE:

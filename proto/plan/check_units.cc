@@ -9,6 +9,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/ops/op_rules.h"
 #include "proto/plan/place_unit.h"
+#include "proto/plan/precision.h"
 #include "proto/plan/tensor_spec.h"
 
 namespace troupe {
@@ -48,8 +49,8 @@ class TableCheck {
 
  private:
   absl::Status CheckTensor(const TensorSpec& tensor) const {
-    const bool computes = tensor.dtype() == F32 || tensor.dtype() == BF16 ||
-                          tensor.dtype() == I32;
+    const bool computes =
+        IsComputeType(tensor.dtype()) || tensor.dtype() == I32;
     if (!computes || tensor.dims().empty() || tensor.dims_size() > 4) {
       return Of(tensor, "has no type or not 1 to 4 dims");
     }

@@ -1,7 +1,10 @@
-// The precision of a job, as what it does to memory. In bf16 the model computes
-// with bf16 parameters and activations, and the optimizer keeps f32 master
-// weights beside them; gradients of parameters, moments, statistics and
-// reductions are f32 in either (Micikevicius et al., 1710.03740).
+// The precision of a job, as what it does to memory and to updates. In bf16 and
+// fp16 the model computes with such parameters and activations, and the
+// optimizer keeps f32 master weights beside them; moments, statistics and
+// reductions are f32 in any, and so are gradients of parameters unless
+// training.gradient_precision asks for the parameters' type (Micikevicius et
+// al., 1710.03740). fp16 has so little range that its loss is scaled
+// (worker/rank/loss_scale.h).
 #ifndef TROUPE_PROTO_PLAN_PRECISION_H_
 #define TROUPE_PROTO_PLAN_PRECISION_H_
 
@@ -12,14 +15,32 @@
 
 namespace troupe {
 
-// Of parameters and activations. REQUIRES a resolved `training`.
+// Of parameters and activations. REQUIRES a resolved `training`, as all below.
 inline ElementType ComputeType(const TrainingSpec& training) {
-  return training.precision() == "bf16" ? BF16 : F32;
+  if (training.precision() == "bf16") return BF16;
+  return training.precision() == "fp16" ? F16 : F32;
+}
+
+// In which gradients of parameters are kept and summed.
+inline ElementType GradientType(const TrainingSpec& training) {
+  return training.gradient_precision() == "parameters" ? ComputeType(training)
+                                                       : F32;
 }
 
 // Whether the optimizer's weights are others than those that compute.
 inline bool HasMasterWeights(const TrainingSpec& training) {
   return ComputeType(training) != F32;
+}
+
+// Whether the loss is multiplied by a scale, which gradients are divided by.
+inline bool ScalesLoss(const TrainingSpec& training) {
+  return ComputeType(training) == F16;
+}
+
+// Whether updates wait for the norm of all gradients: by which they are
+// clipped, or which says that one overflowed.
+inline bool UpdatesNeedNorm(const TrainingSpec& training) {
+  return training.gradient_clipping() > 0 || ScalesLoss(training);
 }
 
 // Numbers that the optimizer keeps for each parameter, all f32.
@@ -28,9 +49,19 @@ inline int OptimizerMoments(const OptimizerSpec& optimizer) {
   return optimizer.name() == "sgd" && optimizer.momentum() > 0 ? 1 : 0;
 }
 
+// Whether parameters and activations may be of this type.
+inline bool IsComputeType(ElementType type) {
+  return type == F32 || type == BF16 || type == F16;
+}
+
 // REQUIRES a floating-point type.
 inline int64_t BytesOfElement(ElementType type) {
-  return type == BF16 ? 2 : type == F64 ? 8 : 4;
+  return type == BF16 || type == F16 ? 2 : type == F64 ? 8 : 4;
+}
+
+// As jobs call it. REQUIRES a type that computes.
+inline const char* PrecisionName(ElementType type) {
+  return type == BF16 ? "bf16" : type == F16 ? "fp16" : "f32";
 }
 
 }  // namespace troupe

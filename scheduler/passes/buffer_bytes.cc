@@ -93,6 +93,7 @@ int64_t BufferBytes(const Plan& plan, const Role& role, Buffer::Kind kind,
       return elements() * BytesOfElement(ComputeType(training));
     case Buffer::PARAMETER_GRADIENTS:
     case Buffer::UNSHARDED_GRADIENTS:
+      return elements() * BytesOfElement(GradientType(training));
     case Buffer::MASTER_WEIGHTS:
       return elements() * kBytesOfF32;
     case Buffer::OPTIMIZER_STATE:

@@ -216,16 +216,14 @@ class Declaration {
               .bytes = BytesOf(table.tensors(place.tensor))});
   }
 
-  // Of a part of a unit's flat buffer, f32; nothing to say where it is all of
-  // it.
+  // Of a part of a unit's gradients; nothing to say where it is all of them.
   void Narrow(int unit, int part) {
     const Unit& of = plan_.units(unit);
     // Of a unit that is dealt, each rank has other bytes of the part.
     if (of.parts_size() == 1 || FindPlacement(role_, unit)->has_dealt()) return;
     const Range range = RangeOfPart(of, part);
-    constexpr int64_t kBytesOfF32 = 4;
-    NarrowTo({.offset = range.begin * kBytesOfF32,
-              .bytes = range.size() * kBytesOfF32});
+    const int64_t bytes = BytesOfElement(GradientType(plan_.job().training()));
+    NarrowTo({.offset = range.begin * bytes, .bytes = range.size() * bytes});
   }
 
   // The last operand is only these bytes of its buffer.
@@ -323,8 +321,8 @@ class Declaration {
   void Step(int u) {
     Use(Instruction::WEIGHT_GRADIENTS, Buffer::PARAMETER_GRADIENTS, u, kNone,
         StepsLeaveZeros() ? Instruction::ADD : Instruction::READ);
-    // The norm by which gradients are clipped.
-    if (plan_.job().training().gradient_clipping() > 0) {
+    // The norm of all gradients.
+    if (UpdatesNeedNorm(plan_.job().training())) {
       UseTotals(Instruction::READ);
     }
     Use(Instruction::MOMENTS, Buffer::OPTIMIZER_STATE, u, kNone,

@@ -6,13 +6,12 @@
 #include <utility>
 
 #include "proto/plan/groups.h"
+#include "proto/plan/precision.h"
 #include "scheduler/passes/lanes.h"
 #include "scheduler/tiers/offload.h"
 
 namespace troupe {
 namespace {
-
-constexpr int64_t kBytesOfF32 = 4;
 
 // Units [first, first + count) whose gradients one group sums; of one unit, a
 // part of them.
@@ -29,13 +28,15 @@ std::vector<Bucket> BucketsOf(const Plan& plan, const Role& role) {
       plan.job().parallelism().bucket_megabytes() * 1024 * 1024;
   const bool on_device =
       RestsIn(plan.job().memory(), Buffer::PARAMETER_GRADIENTS) == DEVICE;
+  const int64_t element_bytes =
+      BytesOfElement(GradientType(plan.job().training()));
   std::vector<Bucket> buckets;
   for (int i = role.placements_size(); i-- > 0;) {
     const Placement& placement = role.placements(i);
     const int u = placement.unit();
     const Unit& unit = plan.units(u);
     for (int p = 0; p < unit.parts_size(); ++p) {
-      const int64_t bytes = unit.parts(p).elements() * kBytesOfF32;
+      const int64_t bytes = unit.parts(p).elements() * element_bytes;
       if (!placement.parts(p).has_summed() || bytes == 0) continue;
       const int group = placement.parts(p).summed();
       // Slices of several units are no one range, nor are copies of what rests

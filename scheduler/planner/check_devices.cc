@@ -66,6 +66,22 @@ absl::Status CheckDevices(const std::vector<WorkerDescription>& workers) {
       ", or stop the workers of one kind"));
 }
 
+absl::Status CheckPrecision(const JobSpec& job,
+                            const std::vector<WorkerDescription>& workers) {
+  const TrainingSpec& training = job.training();
+  const bool fp16 = ComputeType(training) == F16;
+  if (!fp16 && GradientType(training) == F32) return absl::OkStatus();
+  for (const WorkerDescription& worker : workers) {
+    if (!worker.has_gpu()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(fp16 ? "training.precision: fp16"
+                          : "training.gradient_precision: parameters",
+                     " has no kernels for GPUs (", worker.name(), "); use ",
+                     fp16 ? "precision bf16" : "f32", ", or workers on CPUs"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckHeads(const JobSpec& job,
                         const std::vector<WorkerDescription>& workers) {
   const ModelSpec& model = job.model();
@@ -79,8 +95,8 @@ absl::Status CheckHeads(const JobSpec& job,
     return absl::InvalidArgumentError(absl::StrCat(
         model.has_head_dim() ? "model.head_dim: "
                              : "model.num_attention_heads: ",
-        "heads of ", width, " columns, and attention in ",
-        type == BF16 ? "bf16" : "f32", " on a GPU (",
+        "heads of ", width, " columns, and attention in ", PrecisionName(type),
+        " on a GPU (",
         worker.gpu().name().empty()
             ? worker.name()
             : absl::StrCat(worker.name(), ", ", worker.gpu().name()),

@@ -18,6 +18,10 @@ absl::Status CheckDevices(const std::vector<WorkerDescription>& workers);
 // InvalidArgument, with the field and the way out, where the model's heads are
 // wider than the kernels take on the GPU of one of the workers. REQUIRES a
 // resolved job.
+// That no GPU is asked for a precision that its kernels lack.
+absl::Status CheckPrecision(const JobSpec& job,
+                            const std::vector<WorkerDescription>& workers);
+
 absl::Status CheckHeads(const JobSpec& job,
                         const std::vector<WorkerDescription>& workers);
 

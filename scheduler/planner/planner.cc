@@ -93,6 +93,7 @@ absl::StatusOr<Plan> CompilePlan(const JobSpec& job,
   const std::vector<WorkerDescription> used(workers.begin(),
                                             workers.begin() + ranks);
   RETURN_IF_ERROR(CheckDevices(used));
+  RETURN_IF_ERROR(CheckPrecision(resolved, used));
   RETURN_IF_ERROR(CheckHeads(resolved, used));
   RETURN_IF_ERROR(CheckNvme(resolved, used));
   ASSIGN_OR_RETURN(Plan plan, BuildFitting(resolved, used, may_go_on));

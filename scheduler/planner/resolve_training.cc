@@ -10,6 +10,7 @@
 #include "proto/plan/fields.h"
 #include "proto/plan/model.h"
 #include "proto/plan/model_fields.h"
+#include "proto/plan/precision.h"
 #include "scheduler/pipelines/pipelines.h"
 
 namespace troupe {
@@ -47,7 +48,10 @@ absl::Status CheckRecipe(const TrainingSpec& training) {
                                {.min = 1, .max = 1 << 30}));
   RETURN_IF_ERROR(CheckInteger("training.stop_after", training.stop_after(),
                                {.min = 0, .max = training.steps()}));
-  return CheckName("training.precision", training.precision(), {"f32", "bf16"});
+  RETURN_IF_ERROR(CheckName("training.precision", training.precision(),
+                            {"f32", "bf16", "fp16"}));
+  return CheckName("training.gradient_precision", training.gradient_precision(),
+                   {"f32", "parameters"});
 }
 
 LongestSequence LongestOf(const ModelSpec& model) {
@@ -83,6 +87,29 @@ absl::Status ResolveClipping(JobSpec& job) {
                    job.parallelism().pipeline_schedule(),
                    " never stops for one; use 0, or a synchronous "
                    "parallelism.pipeline_schedule"));
+}
+
+absl::Status CheckLossScale(const JobSpec& job) {
+  const TrainingSpec& training = job.training();
+  if (training.has_loss_scale()) {
+    RETURN_IF_ERROR(CheckNumber("training.loss_scale", training.loss_scale(),
+                                {.min = 0, .max = 1e30, .min_open = true}));
+    if (!ScalesLoss(training)) {
+      return FieldError("training.loss_scale",
+                        absl::StrCat("is for fp16, not ", training.precision(),
+                                     "; leave it out"));
+    }
+  }
+  if (!ScalesLoss(training) || !NeverDrains(job.parallelism())) {
+    return absl::OkStatus();
+  }
+  return FieldError(
+      "training.precision",
+      absl::StrCat(
+          "fp16 leaves out updates whose gradients overflow on any rank, and ",
+          job.parallelism().pipeline_schedule(),
+          " never stops to ask all of them; use bf16, or a synchronous "
+          "parallelism.pipeline_schedule"));
 }
 
 absl::Status CheckSequenceLength(const JobSpec& job) {
@@ -214,6 +241,9 @@ absl::Status ResolveTraining(JobSpec& job) {
                                  : LongestSequenceOf(job.model()).positions);
   }
   if (!training.has_precision()) training.set_precision("f32");
+  if (!training.has_gradient_precision()) {
+    training.set_gradient_precision("f32");
+  }
   if (!training.has_seed()) training.set_seed(0);
   RETURN_IF_ERROR(ResolveClipping(job));
   if (!training.has_dropout()) training.set_dropout(0);
@@ -225,6 +255,7 @@ absl::Status ResolveTraining(JobSpec& job) {
         static_cast<int32_t>(std::clamp<int64_t>(sequences, 1, 1 << 30)));
   }
   RETURN_IF_ERROR(CheckRecipe(training));
+  RETURN_IF_ERROR(CheckLossScale(job));
   if (training.validate_every() > 0 && job.data().validation_fraction() == 0) {
     return FieldError(
         "training.validate_every",

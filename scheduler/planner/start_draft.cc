@@ -89,9 +89,9 @@ void Derive(Plan& plan) {
 // the norm of all gradients, and the schedule makes something of it.
 int ReportLag(const Plan& plan, const Pipeline& pipeline) {
   if (MeshSize(plan.mesh()) == 1) return 0;
-  const bool clips = plan.job().training().gradient_clipping() > 0;
+  const bool waits = UpdatesNeedNorm(plan.job().training());
   const bool gains = pipeline.asynchronous || pipeline.overlaps_steps;
-  return gains && !clips ? 1 : 0;
+  return gains && !waits ? 1 : 0;
 }
 
 PipelineShape ShapeOf(const Plan& plan) {

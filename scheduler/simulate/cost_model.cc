@@ -200,11 +200,12 @@ Cost CostModel::PassCost(const Machine& machine,
   const Instruction::Kind kind = instruction.kind();
   const Work& work = passes_.Of(unit, kind).at(instruction.segment()).work;
   const Calibration& calibration = machine.calibration;
-  const bool bf16 = ComputeType(plan_.job().training()) == BF16;
-  const double memory = bf16 ? calibration.memory_bf16_bytes_per_second()
-                             : calibration.memory_bytes_per_second();
-  const double elements = bf16 ? calibration.elementwise_bf16_ops_per_second()
-                               : calibration.elementwise_ops_per_second();
+  // What is half as wide is read and written alike.
+  const bool narrow = ComputeType(plan_.job().training()) != F32;
+  const double memory = narrow ? calibration.memory_bf16_bytes_per_second()
+                               : calibration.memory_bytes_per_second();
+  const double elements = narrow ? calibration.elementwise_bf16_ops_per_second()
+                                 : calibration.elementwise_ops_per_second();
   const ProductRates& products = machine.products[unit];
   const auto cost = [&](double product, double attention) {
     return Cost{.matmul = work.matmul_flops() / (product * machine.scale),
@@ -244,16 +245,18 @@ Cost CostModel::StateCost(int rank, const Instruction& instruction) const {
           : LargestDuty(plan_, placement, instruction.part());
   const double bytes = kBytesOfF32 * static_cast<double>(elements);
   const double moments = OptimizerMoments(plan_.job().optimizer());
+  const double gradients =  // their size, of one of f32
+      static_cast<double>(BytesOfElement(GradientType(training))) / kBytesOfF32;
   if (instruction.kind() == Instruction::GRAD_NORM) {
-    cost.elementwise = bytes / memory;
+    cost.elementwise = gradients * bytes / memory;
   } else if (instruction.kind() == Instruction::STEP) {
-    // Weights, gradients and moments are each read and written; in bf16 a
-    // copy half as large is written too.
+    // Weights, gradients and moments are each read and written; where the
+    // model computes with a copy half as large, that is written too.
     const double copy = HasMasterWeights(training) ? 0.5 : 0;
     const bool on_host =
         KindOfLane(plan_.lanes(), instruction.lane()) == Lane::HOST;
     cost.optimizer =
-        (2 * (2 + moments) + copy) * bytes /
+        (2 * (1 + gradients + moments) + copy) * bytes /
         (on_host ? machine.tiers.optimizer
                  : machine.calibration.optimizer_bytes_per_second() *
                        machine.scale);
@@ -348,7 +351,7 @@ int64_t CostModel::GradientBytes(int rank,
       elements += plan_.units(unit.tied(0).unit()).flat_elements();
     }
   }
-  return elements * static_cast<int64_t>(kBytesOfF32);
+  return elements * BytesOfElement(GradientType(plan_.job().training()));
 }
 
 Cost CostModel::CollectiveCost(int rank, const Instruction& instruction) const {
@@ -439,7 +442,7 @@ int64_t CollectiveBytes(const Plan& plan, int rank,
           plan.units(u + i).parts(instruction.part()).elements() / slices;
     }
   }
-  return elements * static_cast<int64_t>(kBytesOfF32);
+  return elements * BytesOfElement(GradientType(plan.job().training()));
 }
 
 Collective CollectiveOf(const Instruction& instruction) {

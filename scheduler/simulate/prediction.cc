@@ -107,6 +107,17 @@ std::string Bf16Remark(const std::vector<WorkerDescription>& workers) {
                       ": bf16 saves memory here, f32 would be faster");
 }
 
+// What fp16 is good for on processors, which multiply it in f32.
+std::string Fp16Remark(const std::vector<WorkerDescription>& workers) {
+  bool instructions = false;
+  for (const WorkerDescription& worker : workers) {
+    instructions |= Bf16GainOf(worker.calibration()).has_instructions();
+  }
+  return absl::StrCat(
+      "; products in fp16 are computed in f32: fp16 saves memory here, ",
+      instructions ? "bf16 would be faster" : "not time");
+}
+
 // What people should know about the machines: cores that are shared, rates that
 // nobody measured, a precision that costs time.
 std::string Remarks(const Plan& plan, const CostModel& costs,
@@ -128,9 +139,9 @@ std::string Remarks(const Plan& plan, const CostModel& costs,
                     "; from conservative default rates, since a worker sent "
                     "no calibration");
   }
-  if (ComputeType(plan.job().training()) == BF16) {
-    absl::StrAppend(&remarks, Bf16Remark(workers));
-  }
+  const ElementType type = ComputeType(plan.job().training());
+  if (type == BF16) absl::StrAppend(&remarks, Bf16Remark(workers));
+  if (type == F16) absl::StrAppend(&remarks, Fp16Remark(workers));
   return remarks;
 }
 

@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "proto/plan/bf16_gain.h"
+
 namespace troupe {
 namespace {
 
@@ -12,19 +14,30 @@ void FillIn(double fallback, double measured, void (Calibration::*set)(double),
   if (!(measured > 0)) (calibration.*set)(fallback);
 }
 
-// A worker that measured nothing in bf16 converts to f32, more or less.
+// What was not measured of a type is as it was measured of another.
 template <typename Rates>
-void CopyToBf16(Rates& rates) {
+void Copy(ElementType from, ElementType to, Rates& rates) {
   for (const auto& rate : rates) {
-    if (rate.dtype() == BF16) return;
+    if (rate.dtype() == to) return;
   }
   const Rates measured = rates;
-  for (const auto& rate : measured) (*rates.Add() = rate).set_dtype(BF16);
+  for (const auto& rate : measured) {
+    if (rate.dtype() == from) (*rates.Add() = rate).set_dtype(to);
+  }
 }
 
-void CompleteBf16(Calibration& calibration) {
-  CopyToBf16(*calibration.mutable_matmul());
-  CopyToBf16(*calibration.mutable_attention());
+void CopyProducts(ElementType from, ElementType to, Calibration& calibration) {
+  Copy(from, to, *calibration.mutable_matmul());
+  Copy(from, to, *calibration.mutable_attention());
+}
+
+// A worker that measured nothing in bf16 converts to f32, more or less. None
+// measures fp16, which converts to f32 as bf16 does on a processor without
+// instructions for it.
+void CompleteNarrow(Calibration& calibration) {
+  CopyProducts(F32, BF16, calibration);
+  const bool converts = !Bf16GainOf(calibration).has_instructions();
+  CopyProducts(converts ? BF16 : F32, F16, calibration);
   FillIn(calibration.elementwise_ops_per_second(),
          calibration.elementwise_bf16_ops_per_second(),
          &Calibration::set_elementwise_bf16_ops_per_second, calibration);
@@ -112,7 +125,7 @@ Calibration CompletedCalibration(const Calibration& measured) {
   if (!(full.shared_memory().bytes_per_second() > 0)) {
     *full.mutable_shared_memory() = full.loopback();
   }
-  CompleteBf16(full);
+  CompleteNarrow(full);
   return full;
 }
 

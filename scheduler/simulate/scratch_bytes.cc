@@ -95,7 +95,7 @@ int64_t PieceOf(int64_t n, int64_t most, int64_t strip) {
   return RoundUp((n + pieces - 1) / pieces, strip);
 }
 
-int64_t Bf16PackedBytes(const Product& product) {
+int64_t NarrowPackedBytes(const Product& product) {
   constexpr int64_t kSide = 1024, kDepth = 256;
   constexpr int64_t kStripRows = 6, kStripColumns = 64;
   const int64_t rows = PieceOf(product.m, kSide, kStripRows);
@@ -104,10 +104,12 @@ int64_t Bf16PackedBytes(const Product& product) {
   return kF32Bytes * ((rows + columns) * depth + rows * columns);
 }
 
-int64_t Bf16ProductBytes(const Plan& plan, const ScratchOptions& options) {
+int64_t NarrowProductBytes(const Plan& plan, const ScratchOptions& options) {
   constexpr int64_t kOneDnnBytes = 3 << 19;  // for each thread
-  return options.bf16_instructions ? options.threads * kOneDnnBytes
-                                   : MostOfProducts(plan, Bf16PackedBytes);
+  const bool bf16 = ComputeType(plan.job().training()) == BF16;
+  return bf16 && options.bf16_instructions
+             ? options.threads * kOneDnnBytes
+             : MostOfProducts(plan, NarrowPackedBytes);
 }
 
 }  // namespace
@@ -115,9 +117,9 @@ int64_t Bf16ProductBytes(const Plan& plan, const ScratchOptions& options) {
 ScratchBytes ScratchBytesOf(const Plan& plan, const ScratchOptions& options) {
   const int threads = options.threads;
   const int64_t attention = threads * MostOfAttention(plan);
-  if (ComputeType(plan.job().training()) == BF16) {
+  if (ComputeType(plan.job().training()) != F32) {
     return {.attention = attention,
-            .products = Bf16ProductBytes(plan, options)};
+            .products = NarrowProductBytes(plan, options)};
   }
   return {.attention = attention,
           .products = MostOfProducts(plan,

@@ -11,7 +11,8 @@
 //                  AVX-512 threads share nothing, and it is given 2,048 columns
 //                  at once (ops/cpu/matmul.cc), so that they take no more
 //   bf16 products  what oneDNN's brgemm packs, at most 1.5 MiB for each thread;
-//                  where the processor has no instructions for bf16, what is
+//                  where the processor has no instructions for bf16, and in
+//                  fp16 always, what is
 //                  packed in f32 of the blocks that ops/cpu/packed_product.cc
 //                  cuts, and their sums, for all threads together
 //   heap           of f32: the first seven times that sgemm packs, glibc takes

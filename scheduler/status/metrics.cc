@@ -75,6 +75,11 @@ void AddRunning(prometheus::Registry& registry, const Cluster& cluster) {
                         "Gradient norm of a running job's last step");
   auto& rate = AddGauge(registry, "troupe_job_learning_rate",
                         "Learning rate of a running job's last step");
+  auto& scale = AddGauge(registry, "troupe_job_loss_scale",
+                         "Scale of the loss of a running fp16 job's last step");
+  auto& skipped = AddGauge(registry, "troupe_job_skipped_steps",
+                           "Steps of a running fp16 job that updated nothing, "
+                           "as gradients overflowed");
   auto& tokens = AddGauge(registry, "troupe_job_tokens_per_second",
                           "Tokens a second of a running job's last step");
   auto& mfu = AddGauge(registry, "troupe_job_mfu",
@@ -96,6 +101,10 @@ void AddRunning(prometheus::Registry& registry, const Cluster& cluster) {
     loss.Add(labels).Set(last.loss());
     norm.Add(labels).Set(last.grad_norm());
     rate.Add(labels).Set(last.learning_rate());
+    if (last.loss_scale() > 0) {
+      scale.Add(labels).Set(last.loss_scale());
+      skipped.Add(labels).Set(static_cast<double>(last.skipped_steps()));
+    }
     tokens.Add(labels).Set(last.tokens_per_second());
     mfu.Add(labels).Set(last.mfu());
     for (const TierTraffic& tier : last.tiers()) {

@@ -5,7 +5,8 @@
 //   troupe_workers{state}            troupe_jobs{state}
 //   troupe_worker_memory_bytes{worker}
 //   troupe_job_step{job,name}        and _loss, _grad_norm, _learning_rate,
-//                                    _tokens_per_second, _mfu of running jobs
+//                                    _tokens_per_second, _mfu of running jobs,
+//                                    _loss_scale, _skipped_steps of fp16 ones
 //   troupe_steps_total               troupe_step_seconds (histogram)
 //   troupe_rpcs_total{rpc,code}      troupe_uptime_seconds
 //

@@ -103,6 +103,16 @@ absl::StatusOr<Manifest> ParseFields(const json& root) {
     ASSIGN_OR_RETURN(manifest.data, StringField(root, "data"));
   }
   ASSIGN_OR_RETURN(manifest.data_unchecked, FlagField(root, "data_unchecked"));
+  // Those of jobs that no fp16 job came before have none.
+  if (root.contains("loss_scale")) {
+    ASSIGN_OR_RETURN(manifest.loss_scale,
+                     LossScaleFromJson(root.at("loss_scale")));
+  }
+  if (manifest.loss_scale.skipped_steps > manifest.step) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"loss_scale\": ", manifest.loss_scale.skipped_steps,
+                     " skipped of ", manifest.step, " steps"));
+  }
   ASSIGN_OR_RETURN(const std::string created, StringField(root, "created"));
   std::string error;
   if (!absl::ParseTime(absl::RFC3339_full, created, &manifest.created,
@@ -162,6 +172,10 @@ std::string FormatManifest(const Manifest& unsorted) {
       ",\n\"tokenizer\": ", text(manifest.tokenizer),
       ",\n\"data\": ", text(manifest.data),
       manifest.data_unchecked ? ",\n\"data_unchecked\": true" : "",
+      manifest.loss_scale.scale > 0
+          ? absl::StrCat(",\n\"loss_scale\": ",
+                         FormatJson(LossScaleToJson(manifest.loss_scale)))
+          : "",
       ",\n\"created\": \"",
       absl::FormatTime(absl::RFC3339_full, manifest.created,
                        absl::UTCTimeZone()),

@@ -34,6 +34,7 @@ struct Manifest {
   // The checksum of the tokens was not known to hold yet when this was written:
   // damage in them would have been found later.
   bool data_unchecked = false;
+  ManifestLossScale loss_scale;
   absl::Time created;
   std::vector<ManifestTensor> tensors;
   std::vector<ManifestFile> files;

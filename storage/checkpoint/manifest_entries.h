@@ -38,6 +38,13 @@ struct ManifestFile {
   std::vector<uint32_t> blocks = {};
 };
 
+// The scale of an fp16 job's loss, and the updates that it has cost.
+struct ManifestLossScale {
+  double scale = 0;           // 0: no fp16 job has trained this yet
+  int64_t good_steps = 0;     // since it last changed
+  int64_t skipped_steps = 0;  // of all steps, those that updated nothing
+};
+
 }  // namespace troupe
 
 #endif  // TROUPE_STORAGE_CHECKPOINT_MANIFEST_ENTRIES_H_

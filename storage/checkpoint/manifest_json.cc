@@ -1,5 +1,6 @@
 #include "storage/checkpoint/manifest_json.h"
 
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -12,6 +13,8 @@ namespace troupe {
 namespace {
 
 using nlohmann::json;
+
+constexpr uint64_t kStepsMax = uint64_t{1} << 62;
 
 absl::StatusOr<ManifestShard> ShardFromJson(const json& entry) {
   ManifestShard shard;
@@ -67,6 +70,31 @@ absl::Status BlocksFromJson(const json& entry, ManifestFile& file) {
 
 std::string FormatCrc(uint32_t crc) {
   return absl::StrCat(absl::Hex(crc, absl::kZeroPad8));
+}
+
+json LossScaleToJson(const ManifestLossScale& loss_scale) {
+  return {{"scale", loss_scale.scale},
+          {"good_steps", loss_scale.good_steps},
+          {"skipped_steps", loss_scale.skipped_steps}};
+}
+
+absl::StatusOr<ManifestLossScale> LossScaleFromJson(const json& entry) {
+  if (!entry.is_object()) {
+    return absl::InvalidArgumentError("\"loss_scale\" must be an object");
+  }
+  ManifestLossScale loss_scale;
+  ASSIGN_OR_RETURN(loss_scale.scale, NumberField(entry, "scale"));
+  ASSIGN_OR_RETURN(const uint64_t good, UintField(entry, "good_steps"));
+  ASSIGN_OR_RETURN(const uint64_t skipped, UintField(entry, "skipped_steps"));
+  if (!(loss_scale.scale >= 0) || std::isinf(loss_scale.scale) ||
+      good > kStepsMax || skipped > kStepsMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"loss_scale\" has a scale of ", loss_scale.scale, ", ",
+                     good, " good and ", skipped, " skipped steps"));
+  }
+  loss_scale.good_steps = static_cast<int64_t>(good);
+  loss_scale.skipped_steps = static_cast<int64_t>(skipped);
+  return loss_scale;
 }
 
 json TensorToJson(const ManifestTensor& tensor) {

@@ -13,6 +13,11 @@
 
 namespace troupe {
 
+// {"scale", "good_steps", "skipped_steps"}
+nlohmann::json LossScaleToJson(const ManifestLossScale& loss_scale);
+absl::StatusOr<ManifestLossScale> LossScaleFromJson(
+    const nlohmann::json& entry);
+
 // {"name", "dtype", "shape", "shards": [{"file", "key", "start", "shape"}]}
 nlohmann::json TensorToJson(const ManifestTensor& tensor);
 // InvalidArgument with the tensor and the field.

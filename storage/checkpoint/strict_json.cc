@@ -100,6 +100,12 @@ absl::StatusOr<uint64_t> UintField(const json& object, const char* key) {
   return field->get<uint64_t>();
 }
 
+absl::StatusOr<double> NumberField(const json& object, const char* key) {
+  ASSIGN_OR_RETURN(const json* const field, Field(object, key));
+  if (!field->is_number()) return WrongType(key, "a number", *field);
+  return field->get<double>();
+}
+
 absl::StatusOr<std::vector<int64_t>> IntsField(const json& object,
                                                const char* key) {
   ASSIGN_OR_RETURN(const json* const field, ArrayField(object, key));

@@ -28,6 +28,8 @@ absl::StatusOr<std::string> StringField(const nlohmann::json& object,
                                         const char* key);
 absl::StatusOr<uint64_t> UintField(const nlohmann::json& object,
                                    const char* key);
+absl::StatusOr<double> NumberField(const nlohmann::json& object,
+                                   const char* key);
 absl::StatusOr<std::vector<int64_t>> IntsField(const nlohmann::json& object,
                                                const char* key);
 // False where it is missing.

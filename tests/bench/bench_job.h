@@ -16,7 +16,7 @@ namespace troupe {
 
 struct BenchJobOptions {
   std::string model = "gpt2";     // one of BenchModels()
-  std::string precision = "f32";  // f32, bf16
+  std::string precision = "f32";  // f32, bf16, fp16
   std::string device = "cpu";     // or a GPU that all workers share, "cuda:0"
   int workers = 1;                // data-parallel, but for `tensor`
   int tensor = 1;                 // of them, ranks that units are cut over

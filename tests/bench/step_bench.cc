@@ -134,7 +134,7 @@ int main(int argc, char** argv) {
   app.add_option("--model", options.job.model)
       ->check(CLI::IsMember(troupe::BenchModels()));
   app.add_option("--precision", options.job.precision)
-      ->check(CLI::IsMember({"f32", "bf16"}));
+      ->check(CLI::IsMember({"f32", "bf16", "fp16"}));
   app.add_option("--device", options.job.device, "cpu or cuda:N");
   app.add_option("--workers", options.job.workers, "one process each");
   app.add_option("--tensor", options.job.tensor,

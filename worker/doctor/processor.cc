@@ -21,7 +21,8 @@ std::string Bf16Text(const std::string& kernels) {
 
 Finding JudgeInstructionSet(const UsedInstructions& used) {
   Finding finding = {
-      .text = absl::StrCat(used.kernels, " kernels; ", Bf16Text(used.kernels))};
+      .text = absl::StrCat(used.kernels, " kernels; ", Bf16Text(used.kernels),
+                           "; fp16 products are computed in f32")};
   if (!used.limit.empty()) {
     finding.state = FindingState::kWarn;
     absl::StrAppend(&finding.text, "; held by TROUPE_MAX_ISA=", used.limit);

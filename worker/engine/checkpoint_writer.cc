@@ -92,7 +92,7 @@ absl::Status CheckpointWriter::Write(const Snapshot& snapshot) {
     return told.ok() ? listener_.AwaitCommitted(snapshot.step) : told;
   }
   if (!told.ok()) return GiveUp(attempt, told);
-  return Commit(attempt, snapshot.samples_consumed, begin_ns);
+  return Commit(attempt, snapshot, begin_ns);
 }
 
 absl::StatusOr<ShardFile> CheckpointWriter::WriteOwnShard(
@@ -125,7 +125,7 @@ absl::StatusOr<ShardFile> CheckpointWriter::WriteOwnShard(
 }
 
 absl::Status CheckpointWriter::Commit(const CheckpointAttempt& attempt,
-                                      int64_t samples_consumed,
+                                      const Snapshot& snapshot,
                                       int64_t begin_ns) {
   const absl::StatusOr<std::vector<std::string>> descriptions =
       listener_.AwaitShards(attempt.step);
@@ -142,7 +142,8 @@ absl::Status CheckpointWriter::Commit(const CheckpointAttempt& attempt,
   Manifest manifest;
   manifest.job_name = plan.job().name();
   manifest.step = attempt.step;
-  manifest.samples_consumed = samples_consumed;
+  manifest.samples_consumed = snapshot.samples_consumed;
+  manifest.loss_scale = snapshot.loss_scale;
   manifest.seed = plan.job().training().seed();
   manifest.plan_fingerprint = plan.fingerprint();
   manifest.job = JobJson(plan.job());

@@ -37,7 +37,8 @@ struct CheckpointWriterOptions {
 // A rank's state after `step` steps, as SNAPSHOT collected it.
 struct Snapshot {
   int64_t step = 0;
-  int64_t samples_consumed = 0;      // the data position
+  int64_t samples_consumed = 0;  // the data position
+  ManifestLossScale loss_scale = {};
   std::vector<StateTensor> tensors;  // borrowed from the rank's memory
 };
 
@@ -63,7 +64,7 @@ class CheckpointWriter {
       const CheckpointAttempt& attempt,
       const std::vector<StateTensor>& tensors);
   absl::Status Commit(const CheckpointAttempt& attempt,
-                      int64_t samples_consumed, int64_t begin_ns);
+                      const Snapshot& snapshot, int64_t begin_ns);
   absl::Status RemoveOld(const CheckpointAttempt& attempt,
                          const std::string& path);
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "absl/strings/str_format.h"
+#include "proto/plan/precision.h"
 
 namespace troupe {
 
@@ -14,7 +15,15 @@ StepRecord MakeStepRecord(const Plan& plan, const FinishedStep& step) {
   StepRecord record;
   record.set_step(step.context.step);
   record.set_loss(MeanLoss(step.scalars));
-  record.set_grad_norm(std::sqrt(step.scalars[kSquaredNorm]));
+  double norm = std::sqrt(step.scalars[kSquaredNorm]);
+  if (ScalesLoss(plan.job().training())) {
+    const bool skipped = LossScale::Overflowed(step.scalars[kSquaredNorm]);
+    record.set_loss_scale(step.loss_scale.scale);
+    record.set_skipped(skipped);
+    record.set_skipped_steps(step.loss_scale.skipped_steps + skipped);
+    norm /= step.loss_scale.scale;
+  }
+  record.set_grad_norm(norm);
   record.set_learning_rate(step.context.learning_rate);
   record.set_step_seconds(step.seconds);
   record.set_samples_consumed(step.context.samples_before +
@@ -33,13 +42,24 @@ StepRecord MakeStepRecord(const Plan& plan, const FinishedStep& step) {
 }
 
 absl::Status CheckFinite(const StepRecord& record) {
-  if (std::isfinite(record.loss()) && std::isfinite(record.grad_norm())) {
+  const bool finite_loss = std::isfinite(record.loss());
+  if (finite_loss && std::isfinite(record.grad_norm())) {
+    return absl::OkStatus();
+  }
+  if (finite_loss && record.skipped() && record.loss_scale() > 1) {
     return absl::OkStatus();
   }
   return absl::FailedPreconditionError(absl::StrFormat(
-      "training diverged: loss %g, gradient norm %g; a lower optimizer.lr, a "
-      "longer lr_scheduler.warmup_steps or training.gradient_clipping may help",
-      record.loss(), record.grad_norm()));
+      "training diverged: loss %g, gradient norm %g%s; a lower optimizer.lr, a "
+      "longer lr_scheduler.warmup_steps or training.gradient_clipping may "
+      "help%s",
+      record.loss(), record.grad_norm(),
+      record.loss_scale() > 0
+          ? absl::StrFormat(", loss scale %g", record.loss_scale())
+          : "",
+      record.loss_scale() > 0
+          ? ", or training.precision bf16, whose range is that of f32"
+          : ""));
 }
 
 }  // namespace troupe

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "proto/plan.pb.h"
 #include "proto/status.pb.h"
+#include "storage/checkpoint/manifest_entries.h"
 #include "worker/rank/rank_state.h"
 
 namespace troupe {
@@ -22,6 +23,7 @@ struct FinishedStep {
   StepContext context;
   Scalars scalars{};
   double seconds = 0;
+  ManifestLossScale loss_scale = {};  // when it began
 };
 
 // All of the record but validation_loss and memory_bytes. Tokens/s and the
@@ -29,7 +31,8 @@ struct FinishedStep {
 StepRecord MakeStepRecord(const Plan& plan, const FinishedStep& step);
 
 // FailedPrecondition where loss or gradient norm is not finite: nothing that
-// would follow is worth its electricity.
+// would follow is worth its electricity. A norm that is not may be the scale of
+// the loss, as long as that is above 1.
 absl::Status CheckFinite(const StepRecord& record);
 
 }  // namespace troupe

@@ -22,6 +22,8 @@ Element ElementOf(DType dtype) {
       return Element::kF32;
     case DType::kBF16:
       return Element::kBF16;
+    case DType::kF16:
+      return Element::kF16;
     default:
       CHECK(false) << "nothing exchanges " << DTypeName(dtype);
       return Element::kByte;

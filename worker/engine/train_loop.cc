@@ -234,6 +234,9 @@ absl::StatusOr<PendingReport> TrainLoop::RunTrain(const StepContext& context) {
   report.finished.seconds =
       (resources_.clock.MonotonicNanos() - begin_ns) * 1e-9;
   report.memory_bytes = ResidentMemoryBytes();
+  // Where it is scaled, no step is summed late.
+  report.finished.loss_scale = state_->loss_scale.state();
+  state_->loss_scale.Update(report.finished.scalars[kSquaredNorm]);
   if (moves) {
     report.tiers =
         TrafficOf(*programs_.train, options_.plan->lanes(), *report.timeline);
@@ -326,6 +329,7 @@ absl::Status TrainLoop::WriteCheckpoint(const StepContext& context) {
       .step = context.step,
       .samples_consumed = context.samples_before +
                           options_.plan->job().training().global_batch_size(),
+      .loss_scale = state_->loss_scale.state(),
       .tensors = std::move(state_->snapshot)};
   if (background_ != nullptr) {
     background_->Start(

@@ -174,7 +174,9 @@ MicroBatchContext ContextOf(const Call& call) {
                        call.instruction.micro_batch()) *
                       training.micro_batch_size(),
       .training = state.step.training,
-      .gradient_scale = 1.0 / static_cast<double>(derived.tokens_per_step()),
+      .gradient_scale = state.loss_scale.factor() /
+                        static_cast<double>(derived.tokens_per_step()),
+      .gradients_type = state.GradientsType(),
       .gradients_are_zero = AddsToZeros(call),
       .segment = call.instruction.segment(),
   };

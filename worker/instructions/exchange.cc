@@ -7,18 +7,6 @@
 namespace troupe {
 namespace {
 
-Element ElementOf(ElementType dtype) {
-  switch (dtype) {
-    case F32:
-      return Element::kF32;
-    case BF16:
-      return Element::kBF16;
-    default:
-      CHECK(false) << "nothing exchanges " << ElementType_Name(dtype);
-      return Element::kByte;
-  }
-}
-
 CommBuffer BufferOf(const OperandBytes& operand, Element element) {
   return {
       .data = operand.data,

@@ -2,16 +2,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/plan/precision.h"
+#include "worker/instructions/run_collective.h"
 
 namespace troupe {
 
 absl::Status RunGatherParameters(const Call& call) {
   RankState& state = call.state;
   const int unit = call.instruction.unit();
-  const bool bf16 = ComputeType(state.plan->job().training()) == BF16;
-  const CommBuffer whole = {.data = NeedOperand(call, Instruction::WEIGHTS),
-                            .elements = state.plan->units(unit).flat_elements(),
-                            .element = bf16 ? Element::kBF16 : Element::kF32};
+  const CommBuffer whole = {
+      .data = NeedOperand(call, Instruction::WEIGHTS),
+      .elements = state.plan->units(unit).flat_elements(),
+      .element = ElementOf(ComputeType(state.plan->job().training()))};
   const Range own = state.AtRest(unit);
   CommBuffer slice = whole.Slice(own.begin, own.end);
   if (char* const apart = Operand(call, Instruction::SLICE)) {

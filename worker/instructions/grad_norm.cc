@@ -10,8 +10,9 @@ absl::Status RunGradNorm(const Call& call) {
   char* const gradients = RestOf(call, Instruction::WEIGHT_GRADIENTS);
   char* const scalars = NeedOperand(call, Instruction::TOTALS);
   if (duty.size() == 0) return absl::OkStatus();
+  const DType type = call.state.GradientsType();
   SumOfSquares(call.state.device,
-               {.x = Tensor(gradients + duty.begin * sizeof(float), DType::kF32,
+               {.x = Tensor(gradients + duty.begin * DTypeBytes(type), type,
                             {duty.size()}),
                 .result = Tensor(scalars + kSquaredNorm * sizeof(double),
                                  DType::kF64, {1})});

@@ -5,6 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 #include "proto/plan/at_rest.h"
+#include "proto/plan/precision.h"
+#include "worker/instructions/run_collective.h"
 
 namespace troupe {
 
@@ -12,6 +14,8 @@ absl::Status RunReduceGrads(const Call& call) {
   RankState& state = call.state;
   const int first = call.instruction.unit();
   const int count = std::max(1, call.instruction.unit_count());
+  const Element element = ElementOf(GradientType(state.plan->job().training()));
+  const int64_t width = static_cast<int64_t>(ElementBytes(element));
   char* begin = nullptr;
   int64_t elements = 0;
   for (const Instruction::Operand& operand : call.instruction.operands()) {
@@ -20,16 +24,16 @@ absl::Status RunReduceGrads(const Call& call) {
                                   call.instruction.part(), state.rank());
     char* const gradients =
         state.RestIn(buffer, AddressOf(call, buffer)).memory() +
-        (part.begin - state.AtRest(buffer.unit()).begin) * sizeof(float);
+        (part.begin - state.AtRest(buffer.unit()).begin) * width;
     if (begin == nullptr) begin = gradients;
-    CHECK_EQ(gradients, begin + elements * sizeof(float))
+    CHECK_EQ(gradients, begin + elements * width)
         << "gradients of unit " << buffer.unit()
         << " are not where those before end";
     elements += part.size();
   }
   return state.communicators.at(call.instruction.group())
       ->AllReduce(
-          {.data = begin, .elements = elements, .element = Element::kF32},
+          {.data = begin, .elements = elements, .element = element},
           ReduceOp::kSum,
           {.name = count == 1 ? absl::StrCat("gradients of unit ", first)
                               : absl::StrCat("gradients of units ", first,

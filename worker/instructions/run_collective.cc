@@ -5,6 +5,20 @@
 
 namespace troupe {
 
+Element ElementOf(ElementType type) {
+  switch (type) {
+    case F32:
+      return Element::kF32;
+    case BF16:
+      return Element::kBF16;
+    case F16:
+      return Element::kF16;
+    default:
+      CHECK(false) << "nothing exchanges " << ElementType_Name(type);
+      return Element::kByte;
+  }
+}
+
 absl::Status RunCollective(Collective collective,
                            const CollectiveBuffers& buffers,
                            Communicator& communicator,

@@ -4,6 +4,8 @@
 #include "ops/reduce.h"
 #include "ops/tensor.h"
 #include "proto/base/status.h"
+#include "proto/plan/precision.h"
+#include "worker/instructions/run_collective.h"
 
 namespace troupe {
 
@@ -13,8 +15,12 @@ absl::Status RunScatterGrads(const Call& call) {
   char* const whole = NeedOperand(call, Instruction::WEIGHT_GRADIENTS);
   const int64_t elements = state.plan->units(unit).flat_elements();
   const Range own = state.AtRest(unit);
+  const DType type = state.GradientsType();
+  const int64_t width = static_cast<int64_t>(DTypeBytes(type));
   const CommBuffer send = {
-      .data = whole, .elements = elements, .element = Element::kF32};
+      .data = whole,
+      .elements = elements,
+      .element = ElementOf(GradientType(state.plan->job().training()))};
   RETURN_IF_ERROR(
       state.communicators.at(call.instruction.group())
           ->ReduceScatter({.send = send,
@@ -23,20 +29,19 @@ absl::Status RunScatterGrads(const Call& call) {
                           ReduceOp::kSum,
                           {.name = absl::StrCat("gradients of unit ", unit),
                            .timeout = state.collective_timeout}));
-  char* const sum = whole + own.begin * sizeof(float);
+  char* const sum = whole + own.begin * width;
   if (char* const slice = Operand(call, Instruction::SLICE)) {
     if (own.size() == 0) return absl::OkStatus();
     if (AccessTo(call, Instruction::SLICE) == Instruction::WRITE) {
-      state.device.CopyWithin(slice, sum, own.size() * sizeof(float));
+      state.device.CopyWithin(slice, sum, own.size() * width);
       return absl::OkStatus();
     }
-    Add(state.device, {.x = Tensor(sum, DType::kF32, {own.size()}),
-                       .y = Tensor(slice, DType::kF32, {own.size()})});
+    Add(state.device, {.x = Tensor(sum, type, {own.size()}),
+                       .y = Tensor(slice, type, {own.size()})});
     return absl::OkStatus();
   }
-  state.device.Zero(whole, own.begin * sizeof(float));
-  state.device.Zero(whole + own.end * sizeof(float),
-                    (elements - own.end) * sizeof(float));
+  state.device.Zero(whole, own.begin * width);
+  state.device.Zero(whole + own.end * width, (elements - own.end) * width);
   return absl::OkStatus();
 }
 

@@ -3,16 +3,16 @@
 #include <cmath>
 
 #include "proto/base/status.h"
+#include "proto/plan/precision.h"
+#include "worker/model/initialize.h"
 
 namespace troupe {
 namespace {
 
-// What clipping multiplies the gradients with. The host has to know it: the
-// first STEP of a step waits for the norm.
-absl::StatusOr<double> GradientScale(const Call& call) {
+// The sum of squares of all gradients, as they are. The host has to know it:
+// the first STEP of a step waits for it.
+absl::StatusOr<double> SquaredNorm(const Call& call) {
   RankState& state = call.state;
-  const double norm_max = state.plan->job().training().gradient_clipping();
-  if (norm_max == 0) return 1.0;
   if (!state.squared_norm.has_value()) {
     double squared_norm = 0;
     Device& device = DeviceOf(call);
@@ -23,7 +23,26 @@ absl::StatusOr<double> GradientScale(const Call& call) {
     RETURN_IF_ERROR(device.Synchronize());
     state.squared_norm = squared_norm;
   }
-  return ClipCoefficient(std::sqrt(*state.squared_norm), norm_max);
+  return *state.squared_norm;
+}
+
+bool LeavesZeros(const Call& call) {
+  return AccessTo(call, Instruction::WEIGHT_GRADIENTS) != Instruction::READ;
+}
+
+// Leaves all as it was, but for the gradients, where they are to be zero:
+// parameters are what the master weights round to.
+void Skip(const Call& call) {
+  RankState& state = call.state;
+  const int64_t elements = state.AtRest(call.instruction.unit()).size();
+  if (LeavesZeros(call)) {
+    DeviceOf(call).Zero(RestOf(call, Instruction::WEIGHT_GRADIENTS),
+                        elements * DTypeBytes(state.GradientsType()));
+  }
+  RoundParameters(DeviceOf(call), elements,
+                  {.weights = RestOf(call, Instruction::MASTER),
+                   .parameters = RestOf(call, Instruction::WEIGHTS),
+                   .type = state.ParametersType()});
 }
 
 }  // namespace
@@ -31,10 +50,20 @@ absl::StatusOr<double> GradientScale(const Call& call) {
 absl::Status RunStep(const Call& call) {
   RankState& state = call.state;
   const int unit = call.instruction.unit();
-  ASSIGN_OR_RETURN(const double gradient_scale, GradientScale(call));
+  const TrainingSpec& training = state.plan->job().training();
   char* const parameters = RestOf(call, Instruction::WEIGHTS);
-  // In bf16 the optimizer's weights are others than the model's parameters.
+  // Where the optimizer's weights are others than the model's parameters.
   char* const master = RestOf(call, Instruction::MASTER);
+  double gradient_scale = 1 / state.loss_scale.factor();
+  if (UpdatesNeedNorm(training)) {
+    ASSIGN_OR_RETURN(const double squared_norm, SquaredNorm(call));
+    if (ScalesLoss(training) && LossScale::Overflowed(squared_norm)) {
+      Skip(call);
+      return absl::OkStatus();
+    }
+    gradient_scale *= ClipCoefficient(std::sqrt(squared_norm) * gradient_scale,
+                                      training.gradient_clipping());
+  }
   const Buffer* const old = FindBuffer(call, Instruction::OLD_WEIGHTS);
   if (master == nullptr && old != nullptr) {
     DeviceOf(call).CopyWithin(parameters, MemoryOf(call, *old), old->bytes());
@@ -43,13 +72,14 @@ absl::Status RunStep(const Call& call) {
       DeviceOf(call), state.plan->units(unit),
       {.weights = master == nullptr ? parameters : master,
        .parameters = master == nullptr ? nullptr : parameters,
+       .parameters_type = state.ParametersType(),
        .gradients = RestOf(call, Instruction::WEIGHT_GRADIENTS),
+       .gradients_type = state.GradientsType(),
        .state = RestOf(call, Instruction::MOMENTS),
-       .step = state.step.step,
+       .step = state.step.step - state.loss_scale.state().skipped_steps,
        .learning_rate = state.step.learning_rate,
        .gradient_scale = gradient_scale,
-       .zero_gradients =
-           AccessTo(call, Instruction::WEIGHT_GRADIENTS) != Instruction::READ,
+       .zero_gradients = LeavesZeros(call),
        .holds = state.AtRest(unit)});
   return absl::OkStatus();
 }

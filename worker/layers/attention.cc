@@ -8,6 +8,7 @@
 #include "ops/reduce.h"
 #include "proto/base/check.h"
 #include "proto/plan/tensor_spec.h"
+#include "worker/layers/element_dtype.h"
 #include "worker/layers/kinds.h"
 
 namespace troupe {

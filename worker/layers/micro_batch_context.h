@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "ops/tensor.h"
+
 namespace troupe {
 
 struct MicroBatchContext {
@@ -11,8 +13,10 @@ struct MicroBatchContext {
   int64_t first_sample = 0;  // place of its first sequence in the global batch
   bool training = false;     // false: no dropout, and no gradient of the loss
   // 1 / tokens of the step, over all ranks and micro-batches: gradients of the
-  // micro-batches then add up to that of the mean loss.
+  // micro-batches then add up to that of the mean loss; times what the loss is
+  // scaled by.
   double gradient_scale = 1.0;
+  DType gradients_type = DType::kF32;  // of parameters
   // Parameter gradients hold zeros, as nothing of the step was added to them
   // yet. Then the products that make up most of them need not read them first.
   bool gradients_are_zero = false;

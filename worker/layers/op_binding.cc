@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/plan/parameter_of.h"
+#include "proto/plan/precision.h"
 #include "proto/plan/tensor_spec.h"
 
 namespace troupe {
@@ -20,7 +21,7 @@ TensorPlace PlaceOf(const Operands& operands,
 }
 
 bool Fits(const Parameter& parameter, const std::vector<int64_t>& shape) {
-  if (parameter.dtype() != F32 && parameter.dtype() != BF16) return false;
+  if (!IsComputeType(parameter.dtype())) return false;
   const std::vector<int64_t> local = LocalShape(parameter);
   if (local.size() != shape.size()) return false;
   for (size_t i = 0; i < shape.size(); ++i) {
@@ -90,7 +91,7 @@ absl::StatusOr<ParameterPlace> OpBinding::Parameter(
         "parameter ", parameter.name(), " is ",
         ElementType_Name(parameter.dtype()), "[",
         absl::StrJoin(LocalShape(parameter), ", "), "] in the plan, but op ",
-        index_, ", ", Op::Kind_Name(op().kind()), ", needs F32 or BF16 [",
+        index_, ", ", Op::Kind_Name(op().kind()), ", needs F32, BF16 or F16 [",
         absl::StrJoin(shape, ", "), "] (-1: any size)"));
   }
   return ParameterPlace(parameter, IsTied(unit_.unit, number));

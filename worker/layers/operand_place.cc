@@ -4,6 +4,7 @@
 
 #include "proto/base/check.h"
 #include "proto/plan/tensor_spec.h"
+#include "worker/layers/element_dtype.h"
 
 namespace troupe {
 namespace {
@@ -64,20 +65,6 @@ Tensor OperandPlace::In(const LayerCall& call) const {
   if (row_stride_ <= columns) return View(data, dtype_, rank_, dims);
   dims[rank_ - 1] = row_stride_;
   return View(data, dtype_, rank_, dims).Slice(rank_ - 1, 0, columns);
-}
-
-DType DTypeOfElement(ElementType type) {
-  switch (type) {
-    case F32:
-      return DType::kF32;
-    case BF16:
-      return DType::kBF16;
-    case I32:
-      return DType::kI32;
-    default:
-      CHECK(false) << ElementType_Name(type);
-      return DType::kF32;
-  }
 }
 
 }  // namespace troupe

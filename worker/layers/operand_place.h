@@ -40,9 +40,6 @@ class OperandPlace {
   int64_t row_stride_ = 0;
 };
 
-// The dtype of tensors of a plan's. REQUIRES F32, BF16 or I32.
-DType DTypeOfElement(ElementType type);
-
 }  // namespace troupe
 
 #endif  // TROUPE_WORKER_LAYERS_OPERAND_PLACE_H_

@@ -4,7 +4,7 @@
 
 #include "proto/base/check.h"
 #include "proto/plan/tensor_spec.h"
-#include "worker/layers/operand_place.h"
+#include "worker/layers/element_dtype.h"
 
 namespace troupe {
 
@@ -32,7 +32,7 @@ Tensor ParameterPlace::Values(const LayerCall& call) const {
 
 Tensor ParameterPlace::Gradient(const LayerCall& call) const {
   return In(tied_ ? call.tied_parameter_gradients : call.parameter_gradients,
-            DType::kF32);
+            call.context.gradients_type);
 }
 
 absl::optional<ParameterPlace> ParameterPlace::JoinedWith(

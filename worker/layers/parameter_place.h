@@ -1,5 +1,5 @@
 // Where a parameter lies in the flat buffers of its unit: of parameters, in the
-// plan's dtype, and of their gradients, which are f32.
+// plan's dtype, and of their gradients, whose dtype a call says.
 #ifndef TROUPE_WORKER_LAYERS_PARAMETER_PLACE_H_
 #define TROUPE_WORKER_LAYERS_PARAMETER_PLACE_H_
 
@@ -17,7 +17,7 @@ class ParameterPlace {
  public:
   ParameterPlace() = default;  // an optional one that is left out
   // `tied`: in the flat buffers of the unit that the call's is tied to.
-  // REQUIRES one or two dims, F32 or BF16.
+  // REQUIRES one or two dims.
   ParameterPlace(const Parameter& parameter, bool tied);
 
   bool exists() const { return rows_ > 0; }

@@ -10,6 +10,7 @@
 #include "proto/plan/decoding_table.h"
 #include "proto/plan/place_unit.h"
 #include "proto/plan/tensor_spec.h"
+#include "worker/layers/element_dtype.h"
 #include "worker/layers/new_layers.h"
 
 namespace troupe {

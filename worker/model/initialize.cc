@@ -55,7 +55,7 @@ void InitializeParameters(Device& device, const Unit& unit,
 void RoundParameters(Device& device, int64_t elements,
                      const RoundedParameters& buffers) {
   Copy(device, {.x = Tensor(buffers.weights, DType::kF32, {elements}),
-                .y = Tensor(buffers.parameters, DType::kBF16, {elements})});
+                .y = Tensor(buffers.parameters, buffers.type, {elements})});
 }
 
 }  // namespace troupe

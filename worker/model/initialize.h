@@ -7,6 +7,7 @@
 
 #include "absl/types/optional.h"
 #include "ops/device.h"
+#include "ops/tensor.h"
 #include "proto/plan.pb.h"
 #include "proto/plan/layout.h"
 #include "proto/plan/slices.h"
@@ -25,11 +26,12 @@ struct InitialWeights {
 void InitializeParameters(Device& device, const Unit& unit,
                           const InitialWeights& options, void* weights);
 
-// So many bf16 parameters: f32 weights, each rounded to the nearest, as the
-// optimizer rounds them.
+// So many parameters of a narrower type: f32 weights, each rounded to the
+// nearest, as the optimizer rounds them.
 struct RoundedParameters {
   void* weights = nullptr;     // f32
-  void* parameters = nullptr;  // bf16, written
+  void* parameters = nullptr;  // written
+  DType type = DType::kBF16;   // theirs
 };
 void RoundParameters(Device& device, int64_t elements,
                      const RoundedParameters& buffers);

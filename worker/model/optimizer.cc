@@ -41,16 +41,17 @@ std::vector<Run> RunsOf(const Unit& unit, const Range& holds) {
   return runs;
 }
 
-Tensor Flat(void* buffer, const Range& range, int64_t first = 0) {
-  return Tensor(static_cast<float*>(buffer) + first + range.begin, DType::kF32,
-                {range.end - range.begin});
+// Elements of a flat buffer, as far as there is one.
+Tensor Flat(void* buffer, DType type, const Range& range) {
+  if (buffer == nullptr) return Tensor();
+  return Tensor(static_cast<char*>(buffer) +
+                    range.begin * static_cast<int64_t>(DTypeBytes(type)),
+                type, {range.size()});
 }
 
-// The rounded copy, where there is one.
-Tensor Copy(void* parameters, const Range& range) {
-  if (parameters == nullptr) return Tensor();
-  return Tensor(static_cast<uint16_t*>(parameters) + range.begin, DType::kBF16,
-                {range.end - range.begin});
+// Of f32, after `first` others.
+Tensor Flat(void* buffer, const Range& range, int64_t first = 0) {
+  return Flat(buffer, DType::kF32, {first + range.begin, first + range.end});
 }
 
 }  // namespace
@@ -80,26 +81,27 @@ void Optimizer::Step(Device& device, const Unit& unit,
     const float weight_decay =
         decays ? static_cast<float>(spec_.weight_decay()) : 0.0f;
     if (adamw_) {
-      AdamW(device, {.weights = Flat(step.weights, range),
-                     .gradients = Flat(step.gradients, range),
-                     .first_moment = Flat(step.state, range),
-                     .second_moment = Flat(step.state, range, holds.size()),
-                     .parameters = Copy(step.parameters, range),
-                     .learning_rate = static_cast<float>(step.learning_rate),
-                     .beta1 = static_cast<float>(spec_.betas(0)),
-                     .beta2 = static_cast<float>(spec_.betas(1)),
-                     .epsilon = static_cast<float>(spec_.eps()),
-                     .weight_decay = weight_decay,
-                     .step = step.step,
-                     .gradient_scale = static_cast<float>(step.gradient_scale),
-                     .zero_gradients = step.zero_gradients});
+      AdamW(device,
+            {.weights = Flat(step.weights, range),
+             .gradients = Flat(step.gradients, step.gradients_type, range),
+             .first_moment = Flat(step.state, range),
+             .second_moment = Flat(step.state, range, holds.size()),
+             .parameters = Flat(step.parameters, step.parameters_type, range),
+             .learning_rate = static_cast<float>(step.learning_rate),
+             .beta1 = static_cast<float>(spec_.betas(0)),
+             .beta2 = static_cast<float>(spec_.betas(1)),
+             .epsilon = static_cast<float>(spec_.eps()),
+             .weight_decay = weight_decay,
+             .step = step.step,
+             .gradient_scale = static_cast<float>(step.gradient_scale),
+             .zero_gradients = step.zero_gradients});
     } else {
       Sgd(device,
           {.weights = Flat(step.weights, range),
-           .gradients = Flat(step.gradients, range),
+           .gradients = Flat(step.gradients, step.gradients_type, range),
            .momentum_buffer =
                spec_.momentum() != 0 ? Flat(step.state, range) : Tensor(),
-           .parameters = Copy(step.parameters, range),
+           .parameters = Flat(step.parameters, step.parameters_type, range),
            .learning_rate = static_cast<float>(step.learning_rate),
            .momentum = static_cast<float>(spec_.momentum()),
            .nesterov = spec_.nesterov(),

@@ -17,6 +17,7 @@
 
 #include "absl/types/optional.h"
 #include "ops/device.h"
+#include "ops/tensor.h"
 #include "proto/job.pb.h"
 #include "proto/plan.pb.h"
 #include "proto/plan/layout.h"
@@ -31,13 +32,15 @@ double ClipCoefficient(double norm, double norm_max);
 
 struct OptimizerStep {
   void* weights = nullptr;  // f32, updated
-  // Of bf16: receives the new weights, rounded; null where the model computes
-  // with the weights themselves.
+  // Receives the new weights, rounded; null where the model computes with the
+  // weights themselves.
   void* parameters = nullptr;
+  DType parameters_type = DType::kBF16;
   void* gradients = nullptr;  // read; left zero where that is asked for
-  void* state = nullptr;      // OPTIMIZER_STATE, StateBytes of as many
-                              // elements; zero before step 1
-  int64_t step = 1;           // of this update; the first is 1
+  DType gradients_type = DType::kF32;
+  void* state = nullptr;  // OPTIMIZER_STATE, StateBytes of as many
+                          // elements; zero before step 1
+  int64_t step = 1;       // of the updates; the first is 1
   double learning_rate = 0;
   double gradient_scale = 1;
   bool zero_gradients = true;

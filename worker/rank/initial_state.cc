@@ -218,7 +218,9 @@ absl::Status RoundWeights(RankState& state, TierPort& port, int unit) {
   const int64_t elements = state.AtRest(unit).size();
   if (from.tier() == DEVICE && to.tier() == DEVICE) {
     RoundParameters(state.device, elements,
-                    {.weights = from.memory(), .parameters = to.memory()});
+                    {.weights = from.memory(),
+                     .parameters = to.memory(),
+                     .type = state.ParametersType()});
     return absl::OkStatus();
   }
   std::vector<char> weights = WindowOf(elements);
@@ -228,7 +230,9 @@ absl::Status RoundWeights(RankState& state, TierPort& port, int unit) {
         port.Read(from + begin * kBytes, count * kBytes, weights.data()));
     RETURN_IF_ERROR(port.Settle());
     RoundParameters(state.host, count,
-                    {.weights = weights.data(), .parameters = rounded.data()});
+                    {.weights = weights.data(),
+                     .parameters = rounded.data(),
+                     .type = state.ParametersType()});
     RETURN_IF_ERROR(port.Write(to + begin * kBytes / 2, rounded.data(),
                                count * kBytes / 2));
     return port.Settle();
@@ -333,6 +337,8 @@ absl::StatusOr<TrainingPosition> RestoreFromCheckpoint(const std::string& path,
   if (!other_data.ok()) return Annotate(other_data.status(), context);
   RETURN_IF_ERROR(Annotate(Load({path, manifest}, disk, state, port), context));
   RETURN_IF_ERROR(SpreadAllWeights(state, port));
+  state.loss_scale =
+      LossScale(state.plan->job().training(), manifest.loss_scale);
   TrainingPosition position = {
       .step = manifest.step,
       .samples_consumed = static_cast<int64_t>(manifest.samples_consumed),

@@ -10,7 +10,9 @@
 #include "proto/plan/find_program.h"
 #include "proto/plan/lanes.h"
 #include "proto/plan/mesh.h"
+#include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
+#include "worker/layers/element_dtype.h"
 #include "worker/model/build_units.h"
 
 namespace troupe {
@@ -57,7 +59,8 @@ RankState::RankState(std::shared_ptr<const Plan> plan_in, Device& device_in,
       disk(disk_in),
       units(std::move(units_in)),
       optimizer(plan->job().optimizer()),
-      data(std::move(data_in)) {
+      data(std::move(data_in)),
+      loss_scale(plan->job().training()) {
   for (int lane = 0; lane < plan->lanes_size(); ++lane) {
     ports.push_back(std::make_unique<TierPort>(device, &memory, &disk));
   }
@@ -83,6 +86,14 @@ absl::StatusOr<std::unique_ptr<RankState>> RankState::Create(
 
 int RankState::data_index() const {
   return CoordinateOn(plan->mesh(), "data", rank());
+}
+
+DType RankState::ParametersType() const {
+  return DTypeOfElement(ComputeType(plan->job().training()));
+}
+
+DType RankState::GradientsType() const {
+  return DTypeOfElement(GradientType(plan->job().training()));
 }
 
 std::string RankState::tokenizer() const {

@@ -23,6 +23,7 @@
 #include "worker/model/model_unit.h"
 #include "worker/model/optimizer.h"
 #include "worker/rank/disk_log.h"
+#include "worker/rank/loss_scale.h"
 #include "worker/rank/rank_memory.h"
 #include "worker/rank/tier_arenas.h"
 #include "worker/rank/tier_port.h"
@@ -76,6 +77,9 @@ struct RankState {
   const Placement& PlacementOf(int unit) const;
   Range AtRest(int unit) const;
   UnitFlatBuffers MemoryOfUnit(int unit) const;
+  // Of parameters, and of their gradients.
+  DType ParametersType() const;
+  DType GradientsType() const;
   // The first byte at rest, of a buffer of the unit's that begins there.
   TierAddress RestIn(const Buffer& buffer, const TierAddress& begin) const;
   // Ascending, those with PARAMETERS here.
@@ -100,9 +104,11 @@ struct RankState {
   std::vector<std::unique_ptr<Communicator>> communicators;
   absl::Duration collective_timeout = absl::Minutes(5);
   StepContext step;
-  // Of the step's gradients, as far as its STEPs have asked; empty when it
-  // begins.
+  // Of the step's gradients, as they are, as far as its STEPs have asked; empty
+  // when it begins.
   absl::optional<double> squared_norm;
+  // Of the step; updated when its program has run.
+  LossScale loss_scale;
   // The last step whose scalars have been summed over the ranks.
   int64_t summed_through = 0;
   // Filled by SNAPSHOT: what this rank is to write. Borrowed from `memory`.

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "clients/cli/cluster_flags.h"
 #include "clients/cli/commands/commands.h"
@@ -28,6 +29,12 @@ void PrintStatus(const JobStatus& status, std::ostream& out) {
   if (status.last_step().has_machine()) {
     out << "  machine    " << PaceText(status.last_step().machine())
         << ", in step " << status.last_step().step() << "\n";
+  }
+  const StepRecord& last = status.last_step();
+  if (last.loss_scale() > 0) {
+    out << "  loss scale " << absl::StrFormat("%g", last.loss_scale())
+        << ", steps skipped as gradients overflowed: " << last.skipped_steps()
+        << "\n";
   }
   for (const CheckpointRecord& checkpoint : status.checkpoints()) {
     out << "  checkpoint of step " << checkpoint.step() << "  "

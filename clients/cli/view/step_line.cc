@@ -47,6 +47,15 @@ std::vector<Field> Fields(const StepRecord& record,
   }
   fields.push_back({"grad_norm " + NumberText(record.grad_norm(), 2), 8});
   fields.push_back({absl::StrFormat("lr %.1e", record.learning_rate()), 7});
+  if (record.loss_scale() > 0) {
+    const std::string skipped =
+        record.skipped() ? ", skipped"
+        : record.skipped_steps() > 0
+            ? absl::StrCat(", ", record.skipped_steps(), " skipped")
+            : "";
+    fields.push_back(
+        {absl::StrFormat("scale %g%s", record.loss_scale(), skipped), 11});
+  }
   fields.push_back({CountText(record.tokens_per_second()) + " tok/s", 4});
   fields.push_back({"MFU " + PercentText(record.mfu()), 6});
   fields.push_back({"mem " + BytesText(record.memory_bytes()), 9});

@@ -47,30 +47,39 @@ TEST(BufferBytes, ACopyOfASliceIsNoLargerThanTheSlice) {
             BufferBytes(plan, plan.roles(0), Buffer::MASTER_WEIGHTS, 1) * 3);
 }
 
-// Table 1 of arXiv 1910.02054, with gradients and moments in f32: of psi
-// parameters over N replicas, which divide them.
-TEST(BufferBytes, AreThoseOfZero) {
+// Table 1 of arXiv 1910.02054, with moments in f32, and gradients too or in the
+// type of the parameters: of psi parameters over N replicas, which divide them.
+void ExpectBytesOfZero(const TrainingSpec& training, int zero) {
   constexpr int kReplicas = 2;
-  for (const std::string precision : {"f32", "bf16"}) {
-    for (const int zero : {0, 1, 2, 3}) {
-      JobSpec job = ExampleJob({.data = kReplicas});
-      job.mutable_training()->set_precision(precision);
-      job.mutable_parallelism()->set_zero(zero);
-      const Plan plan = ExampleDraft(job, "").plan;
-      const int64_t psi = plan.units(1).flat_elements();
-      const auto bytes = [&](Buffer::Kind kind) {
-        return BufferBytes(plan, plan.roles(0), kind, 1);
-      };
-      const int64_t each = precision == "bf16" ? 2 : 4;
-      const int64_t states = zero >= 1 ? psi / kReplicas : psi;
-      const int64_t gradients = zero >= 2 ? psi / kReplicas : psi;
-      const int64_t parameters = zero >= 3 ? psi / kReplicas : psi;
-      EXPECT_EQ(bytes(Buffer::OPTIMIZER_STATE), 8 * states);
-      EXPECT_EQ(bytes(Buffer::MASTER_WEIGHTS), 4 * states);
-      EXPECT_EQ(bytes(Buffer::PARAMETER_GRADIENTS), 4 * gradients);
-      EXPECT_EQ(bytes(Buffer::PARAMETERS), each * parameters);
-      EXPECT_EQ(bytes(Buffer::UNSHARDED_PARAMETERS), each * psi);
-      EXPECT_EQ(bytes(Buffer::UNSHARDED_GRADIENTS), 4 * psi);
+  JobSpec job = ExampleJob({.data = kReplicas});
+  job.mutable_training()->MergeFrom(training);
+  job.mutable_parallelism()->set_zero(zero);
+  const Plan plan = ExampleDraft(job, "").plan;
+  const int64_t psi = plan.units(1).flat_elements();
+  const auto bytes = [&](Buffer::Kind kind) {
+    return BufferBytes(plan, plan.roles(0), kind, 1);
+  };
+  const int64_t each = training.precision() == "f32" ? 4 : 2;
+  const int64_t of_gradient =
+      training.gradient_precision() == "parameters" ? each : 4;
+  const int64_t states = zero >= 1 ? psi / kReplicas : psi;
+  const int64_t gradients = zero >= 2 ? psi / kReplicas : psi;
+  const int64_t parameters = zero >= 3 ? psi / kReplicas : psi;
+  EXPECT_EQ(bytes(Buffer::OPTIMIZER_STATE), 8 * states);
+  EXPECT_EQ(bytes(Buffer::MASTER_WEIGHTS), 4 * states);
+  EXPECT_EQ(bytes(Buffer::PARAMETER_GRADIENTS), of_gradient * gradients);
+  EXPECT_EQ(bytes(Buffer::PARAMETERS), each * parameters);
+  EXPECT_EQ(bytes(Buffer::UNSHARDED_PARAMETERS), each * psi);
+  EXPECT_EQ(bytes(Buffer::UNSHARDED_GRADIENTS), of_gradient * psi);
+}
+
+TEST(BufferBytes, AreThoseOfZero) {
+  for (const std::string precision : {"f32", "bf16", "fp16"}) {
+    for (const std::string of_gradients : {"f32", "parameters"}) {
+      TrainingSpec training;
+      training.set_precision(precision);
+      training.set_gradient_precision(of_gradients);
+      for (const int zero : {0, 1, 2, 3}) ExpectBytesOfZero(training, zero);
     }
   }
 }

@@ -61,6 +61,23 @@ TEST(CheckHeads, KernelsOfGpusGoSoFar) {
   EXPECT_TRUE(CheckHeads(JobSpec(), Workers("g")).ok());
 }
 
+TEST(CheckPrecision, GpusHaveNoKernelsForFp16) {
+  JobSpec job = Job(4);
+  EXPECT_TRUE(CheckPrecision(job, Workers("gg")).ok());
+  job.mutable_training()->set_precision("fp16");
+  EXPECT_TRUE(CheckPrecision(job, Workers("cc")).ok());
+  EXPECT_EQ(CheckPrecision(job, Workers("gg")),
+            absl::InvalidArgumentError(
+                "training.precision: fp16 has no kernels for GPUs (worker-0); "
+                "use precision bf16, or workers on CPUs"));
+  job.mutable_training()->set_precision("bf16");
+  job.mutable_training()->set_gradient_precision("parameters");
+  EXPECT_EQ(CheckPrecision(job, Workers("g")),
+            absl::InvalidArgumentError(
+                "training.gradient_precision: parameters has no kernels for "
+                "GPUs (worker-0); use f32, or workers on CPUs"));
+}
+
 // One whose blocks have less shared memory takes narrower heads; how much
 // narrower depends on what is computed in.
 TEST(CheckHeads, AGpuMaySayLess) {

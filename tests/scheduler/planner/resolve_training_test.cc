@@ -117,7 +117,25 @@ const Case kRecipes[] = {
     {[](JobSpec& j) { j.mutable_training()->set_stop_after(1 << 30); },
      "training.stop_after: 1073741824 is out of range"},
     {[](JobSpec& j) { j.mutable_training()->set_precision("fp32"); },
-     "training.precision: there is no \"fp32\"; use f32 or bf16; did you mean"},
+     "training.precision: there is no \"fp32\"; use f32, bf16 or fp16; did "
+     "you mean"},
+    {[](JobSpec& j) { j.mutable_training()->set_gradient_precision("bf16"); },
+     "training.gradient_precision: there is no \"bf16\"; use f32 or "
+     "parameters"},
+    {[](JobSpec& j) { j.mutable_training()->set_loss_scale(1024); },
+     "training.loss_scale: is for fp16, not f32; leave it out"},
+    {[](JobSpec& j) {
+       j.mutable_training()->set_precision("fp16");
+       j.mutable_training()->set_loss_scale(0);
+     },
+     "training.loss_scale: 0 is out of range; use a number above 0"},
+    {[](JobSpec& j) {
+       j.mutable_training()->set_precision("fp16");
+       j.mutable_parallelism()->set_pipeline(2);
+       j.mutable_parallelism()->set_pipeline_schedule("pipedream");
+     },
+     "training.precision: fp16 leaves out updates whose gradients overflow on "
+     "any rank, and pipedream never stops to ask all of them; use bf16"},
     {[](JobSpec& j) { j.mutable_training()->set_dropout(1); },
      "training.dropout: 1 is out of range"},
     {[](JobSpec& j) { j.mutable_training()->set_gradient_clipping(NAN); },

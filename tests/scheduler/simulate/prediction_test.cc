@@ -100,6 +100,23 @@ TEST(Predict, ResidentIsWhatLiesOnTheHost) {
   EXPECT_EQ(on_gpu.memory(on_gpu.memory_size() - 1).item(), "kernel_scratch");
 }
 
+TEST(Predict, SaysThatFp16SavesMemoryOnly) {
+  std::vector<WorkerDescription> workers = ExampleWorkers(1);
+  JobSpec job = ExampleJob({});
+  job.mutable_training()->set_precision("fp16");
+  const Plan plan = ExamplePlan(job);
+  EXPECT_THAT(Predict(plan, workers).limited_by(),
+              HasSubstr("; products in fp16 are computed in f32: fp16 saves "
+                        "memory here, not time"));
+  Calibration& calibration = *workers[0].mutable_calibration();
+  MatmulRate bf16 = calibration.matmul(0);
+  bf16.set_dtype(BF16);
+  bf16.set_flops_per_second(4 * bf16.flops_per_second());
+  *calibration.add_matmul() = bf16;
+  EXPECT_THAT(Predict(plan, workers).limited_by(),
+              HasSubstr("fp16 saves memory here, bf16 would be faster"));
+}
+
 TEST(Predict, SaysWhereBf16CostsTime) {
   std::vector<WorkerDescription> workers = ExampleWorkers(1);
   Calibration& calibration = *workers[0].mutable_calibration();

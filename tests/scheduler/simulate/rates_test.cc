@@ -1,5 +1,7 @@
 #include "scheduler/simulate/rates.h"
 
+#include <algorithm>
+
 #include "gtest/gtest.h"
 
 namespace troupe {
@@ -75,14 +77,27 @@ TEST(Rates, DtypesDoNotMix) {
       MatmulFlopsPerSecond(calibration, BF16, {.m = 1, .n = 1, .k = 1}), 80e9);
 }
 
+// fp16 is multiplied in f32: at the rate of bf16 where that is, too.
+TEST(Rates, Fp16IsAsWhatConvertsToF32) {
+  for (const double bf16 : {8e9, 80e9}) {
+    Calibration calibration;
+    Add(calibration, 64, 10e9);
+    Add(calibration, 64, bf16, BF16);
+    EXPECT_DOUBLE_EQ(MatmulFlopsPerSecond(CompletedCalibration(calibration),
+                                          F16, {.m = 64, .n = 64, .k = 64}),
+                     std::min(bf16, 10e9));
+  }
+}
+
 TEST(Rates, WhatIsMissingComesFromTheDefault) {
   Calibration calibration;
   calibration.set_memory_bytes_per_second(7);
   const Calibration full = CompletedCalibration(calibration);
   EXPECT_EQ(full.memory_bytes_per_second(), 7);
-  EXPECT_EQ(full.matmul_size(), 2);  // one of each precision
+  EXPECT_EQ(full.matmul_size(), 3);  // one of each precision
   EXPECT_EQ(full.matmul(1).dtype(), BF16);
-  ASSERT_EQ(full.attention_size(), 2);
+  EXPECT_EQ(full.matmul(2).dtype(), F16);
+  ASSERT_EQ(full.attention_size(), 3);
   EXPECT_EQ(full.attention(1).dtype(), BF16);
   EXPECT_EQ(full.memory_bf16_bytes_per_second(), 7);
   EXPECT_EQ(full.threads(), 1);

@@ -66,6 +66,23 @@ TEST(Manifest, SaysWhetherTheTokensWereChecked) {
   EXPECT_TRUE(ParseManifest(FormatManifest(manifest), "m")->data_unchecked);
 }
 
+TEST(Manifest, KeepsTheScaleOfTheLoss) {
+  Manifest manifest = Example();
+  EXPECT_EQ(ParseManifest(FormatManifest(manifest), "m")->loss_scale.scale, 0);
+  manifest.loss_scale = {
+      .scale = 0x1p-3, .good_steps = 1999, .skipped_steps = 2};
+  manifest.step = 2;
+  const absl::StatusOr<Manifest> back =
+      ParseManifest(FormatManifest(manifest), "m");
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(back->loss_scale.scale, 0x1p-3);
+  EXPECT_EQ(back->loss_scale.good_steps, 1999);
+  EXPECT_EQ(back->loss_scale.skipped_steps, 2);
+  manifest.step = 1;
+  EXPECT_EQ(ParseManifest(FormatManifest(manifest), "m").status().message(),
+            "m: \"loss_scale\": 2 skipped of 1 steps");
+}
+
 TEST(Manifest, OneFromBeforeThereWereAssetsIsRead) {
   std::string text = FormatManifest(Example());
   const size_t at = text.find("\"assets\"");

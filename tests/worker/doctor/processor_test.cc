@@ -10,16 +10,18 @@ namespace {
 
 TEST(InstructionSet, SaysHowBf16IsMultiplied) {
   EXPECT_EQ(JudgeInstructionSet({.kernels = "avx512_bf16"}).text,
-            "avx512_bf16 kernels; bf16 products by avx512_bf16, no AMX");
+            "avx512_bf16 kernels; bf16 products by avx512_bf16, no AMX; fp16 "
+            "products are computed in f32");
   EXPECT_EQ(JudgeInstructionSet({.kernels = "amx"}).text,
-            "amx kernels; bf16 products by AMX");
+            "amx kernels; bf16 products by AMX; fp16 products are computed in "
+            "f32");
   for (const std::string kernels : {"avx2", "avx512"}) {
     const Finding without = JudgeInstructionSet({.kernels = kernels});
     EXPECT_EQ(without.state, FindingState::kOk);
     EXPECT_EQ(without.text,
               kernels +
                   " kernels; bf16 products are computed in f32: bf16 saves "
-                  "memory, not time");
+                  "memory, not time; fp16 products are computed in f32");
   }
   const Finding old = JudgeInstructionSet({.kernels = "baseline"});
   EXPECT_EQ(old.state, FindingState::kWarn);

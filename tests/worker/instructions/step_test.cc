@@ -1,10 +1,12 @@
 #include "worker/instructions/step.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "proto/base/fp16.h"
 #include "tests/equivalence/small_job.h"
 #include "tests/worker/rank/small_rank.h"
 
@@ -62,6 +64,70 @@ TEST(Step, OfBf16UpdatesTheMasterWeightsAndRoundsThem) {
     ASSERT_TRUE(rank.Run("O u3").ok());
     EXPECT_EQ(master[0], weight);
     EXPECT_EQ(parameters[0], bits);
+  }
+}
+
+// A double reference of AdamW and of the scale of the loss, which counts its
+// updates by itself.
+struct ScaledAdamW {
+  double scale = 65536;
+  double weight = 1, first = 0, second = 0;
+  int updates = 0;
+
+  void Skip() { scale /= 2; }
+  void Update(double gradient, double learning_rate) {
+    constexpr double kBeta1 = 0.9, kBeta2 = 0.95;
+    ++updates;
+    first = kBeta1 * first + (1 - kBeta1) * gradient;
+    second = kBeta2 * second + (1 - kBeta2) * gradient * gradient;
+    weight -= learning_rate * first / (1 - std::pow(kBeta1, updates)) /
+              (std::sqrt(second / (1 - std::pow(kBeta2, updates))) + 1e-8);
+  }
+};
+
+TEST(Step, OfFp16LeavesOutWhatOverflowedAndCountsItsUpdates) {
+  for (const char* of_gradients : {"f32", "parameters"}) {
+    JobSpec job = SmallJob();
+    job.mutable_training()->set_precision("fp16");
+    job.mutable_training()->set_gradient_precision(of_gradients);
+    SmallRank rank(job, {});
+    const bool wide = job.training().gradient_precision() == "f32";
+    float* master = rank.Memory<float>(Buffer::MASTER_WEIGHTS, 3);
+    const auto* parameters = rank.Memory<uint16_t>(Buffer::PARAMETERS, 3);
+    const auto* moments = rank.Memory<float>(Buffer::OPTIMIZER_STATE, 3);
+    char* const gradients = rank.Memory<char>(Buffer::PARAMETER_GRADIENTS, 3);
+    const size_t bytes = rank.Find(Buffer::PARAMETER_GRADIENTS, 3).bytes();
+    ScaledAdamW want;
+    const double learning_rate = rank.state().step.learning_rate = 0.03125;
+    rank.state().step.step = 0;
+    for (const double gradient :
+         {double{INFINITY}, 0.25, double{NAN}, -0.5, 0.125}) {
+      ++rank.state().step.step;
+      const auto scaled = static_cast<float>(gradient * want.scale);
+      const uint16_t narrow = ToFP16(scaled);
+      std::memcpy(gradients, wide ? static_cast<const void*>(&scaled) : &narrow,
+                  wide ? 4 : 2);
+      const double squared_norm = gradient * gradient * want.scale * want.scale;
+      rank.Memory<double>(Buffer::SCALARS)[kSquaredNorm] = squared_norm;
+      rank.state().squared_norm.reset();
+      const std::vector<float> before = {master[0], moments[0]};
+      ASSERT_TRUE(rank.Run("O u3").ok());
+      rank.state().loss_scale.Update(squared_norm);
+      if (std::isfinite(gradient)) {
+        want.Update(gradient, learning_rate);
+      } else {
+        want.Skip();
+        EXPECT_EQ(before, (std::vector<float>{master[0], moments[0]}));
+      }
+      EXPECT_NEAR(master[0], want.weight, 1e-6) << gradient;
+      EXPECT_NEAR(moments[0], want.first, 1e-7) << gradient;
+      EXPECT_EQ(parameters[0], ToFP16(master[0]));
+      EXPECT_EQ(rank.state().loss_scale.factor(), want.scale);
+      EXPECT_EQ(std::count(gradients, gradients + bytes, 0),
+                static_cast<int64_t>(bytes));
+    }
+    EXPECT_EQ(want.updates, 3);
+    EXPECT_EQ(rank.state().loss_scale.state().skipped_steps, 2);
   }
 }
 

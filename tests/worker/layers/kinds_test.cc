@@ -268,28 +268,33 @@ TEST_P(KindsTest, BackwardAgreesWithFiniteDifferences) {
             2e-3);
 }
 
-TEST_P(KindsTest, Bf16IsNearF32) {
-  OneOp f32(GetParam(), F32);
-  OneOp bf16(GetParam(), BF16);
-  for (OneOp* op : {&f32, &bf16}) {
+// In a type of fewer bits, each number within so much of itself.
+void ExpectNearF32(const OneOpSpec& spec, ElementType type, double most) {
+  OneOp f32(spec, F32);
+  OneOp narrow(spec, type);
+  for (OneOp* op : {&f32, &narrow}) {
     ChooseTokens(*op);
     op->Forward();
     op->Backward();
   }
-  EXPECT_NEAR(bf16.Loss(), f32.Loss(), 0.02 * (1 + std::abs(f32.Loss())));
+  EXPECT_NEAR(narrow.Loss(), f32.Loss(), most * (1 + std::abs(f32.Loss())));
   for (size_t i = 0; i < f32.outputs.size(); ++i) {
-    EXPECT_LT(RelativeError(bf16.outputs[i].value, f32.outputs[i].value), 0.02)
+    EXPECT_LT(RelativeError(narrow.outputs[i].value, f32.outputs[i].value),
+              most)
         << f32.outputs[i].name;
   }
   for (size_t i = 0; i < f32.inputs.size(); ++i) {
     if (!f32.inputs[i].differentiable) continue;
-    EXPECT_LT(RelativeError(bf16.inputs[i].gradient, f32.inputs[i].gradient),
-              0.02)
+    EXPECT_LT(RelativeError(narrow.inputs[i].gradient, f32.inputs[i].gradient),
+              most)
         << f32.inputs[i].name;
   }
-  EXPECT_LT(RelativeError(bf16.parameter_gradients, f32.parameter_gradients),
-            0.02);
+  EXPECT_LT(RelativeError(narrow.parameter_gradients, f32.parameter_gradients),
+            most);
 }
+
+TEST_P(KindsTest, Bf16IsNearF32) { ExpectNearF32(GetParam(), BF16, 0.02); }
+TEST_P(KindsTest, Fp16IsNearF32) { ExpectNearF32(GetParam(), F16, 0.0025); }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, KindsTest, testing::ValuesIn(Kinds()),
                          [](const auto& info) { return info.param.name; });

@@ -9,6 +9,7 @@
 #include "proto/plan/precision.h"
 #include "proto/plan/tensor_spec.h"
 #include "proto/plan/unit_builder.h"
+#include "worker/layers/element_dtype.h"
 #include "worker/layers/new_layers.h"
 #include "worker/layers/operand_place.h"
 

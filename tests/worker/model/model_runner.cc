@@ -7,6 +7,7 @@
 #include "proto/base/check.h"
 #include "proto/plan/model.h"
 #include "proto/plan/slices.h"
+#include "worker/layers/element_dtype.h"
 #include "worker/model/initialize.h"
 #include "worker/model/optimizer.h"
 
@@ -185,9 +186,10 @@ void ModelRunner::Initialize(uint64_t seed) {
 void ModelRunner::Round() {
   if (!rounds()) return;
   for (int u = 0; u < units(); ++u) {
-    RoundParameters(
-        device_, specs_[u].flat_elements(),
-        {.weights = parameters_[u].get(), .parameters = rounded_[u].get()});
+    RoundParameters(device_, specs_[u].flat_elements(),
+                    {.weights = parameters_[u].get(),
+                     .parameters = rounded_[u].get(),
+                     .type = DTypeOfElement(options_.shape.dtype)});
   }
 }
 
@@ -299,7 +301,7 @@ std::vector<float> ModelRunner::Logits() const {
       options_.shape.sequences * options_.shape.sequence_length;
   const int64_t vocab = model_.vocab_size();
   const int64_t stride = FlatAligned(vocab);
-  const DType dtype = rounds() ? DType::kBF16 : DType::kF32;
+  const DType dtype = DTypeOfElement(options_.shape.dtype);
   const int64_t bytes = rows * stride * static_cast<int64_t>(DTypeBytes(dtype));
   const Tensor padded(static_cast<char*>(stash_.back().get()) +
                           specs_.back().stash_bytes() - bytes,

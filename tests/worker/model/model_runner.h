@@ -84,7 +84,7 @@ struct AdamWSettings {
 };
 OptimizerSpec AdamWSpec(const AdamWSettings& settings);
 
-// In bf16, `parameters` below are the f32 master weights.
+// In bf16 and fp16, `parameters` below are the f32 master weights.
 class ModelRunner {
  public:
   ModelRunner(Device& device, const ModelSpec& model,
@@ -122,7 +122,7 @@ class ModelRunner {
   double* scalars() { return scalars_; }
 
  private:
-  bool rounds() const { return options_.shape.dtype == BF16; }
+  bool rounds() const { return options_.shape.dtype != F32; }
   void* computed(int unit) const {
     return (rounds() ? rounded_ : parameters_)[unit].get();
   }

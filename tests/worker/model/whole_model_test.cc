@@ -160,6 +160,18 @@ TEST_P(WholeModelTest, Bf16IsNearF32) {
   }
 }
 
+// fp16 keeps 11 bits: an eighth of that.
+TEST_P(WholeModelTest, Fp16IsNearF32) {
+  const Result f32 = Train({});
+  const Result fp16 = Train({.dtype = F16});
+  EXPECT_NE(fp16.loss_sum, f32.loss_sum);
+  EXPECT_NEAR(fp16.loss_sum / f32.loss_sum, 1.0, 0.01 / 8);
+  for (size_t u = 0; u < f32.gradients.size(); ++u) {
+    EXPECT_LT(RelativeError(fp16.gradients[u], f32.gradients[u]), 0.05 / 8)
+        << "unit " << u;
+  }
+}
+
 // With dropout: its masks take part in the backward passes too.
 TEST_P(WholeModelTest, GradientsAgreeWithFiniteDifferences) {
   for (const bool tied : {false, true}) {

@@ -56,6 +56,20 @@ TEST(StepLine, SaysWhatMovedBetweenTiers) {
             "GB/s, waited 0.12 s  ETA 0:42");
 }
 
+TEST(StepLine, SaysHowTheLossIsScaled) {
+  StepRecord record = Record();
+  record.set_loss_scale(65536);
+  EXPECT_EQ(StepLine(record, {.steps_total = 200, .eta_seconds = 42}),
+            "step 120/200  loss 2.3412  grad_norm 0.83  lr 2.1e-04  scale "
+            "65536  12.3k tok/s  MFU 41.2%  mem 1.2 GiB  ETA 0:42");
+  record.set_skipped_steps(3);
+  EXPECT_NE(StepLine(record, {}).find("scale 65536, 3 skipped  "),
+            std::string::npos);
+  record.set_skipped(true);
+  EXPECT_NE(StepLine(record, {}).find("scale 65536, skipped  "),
+            std::string::npos);
+}
+
 TEST(StepLine, SaysThatTheMachineIsSlower) {
   StepRecord record = Record();
   record.mutable_machine()->set_slower(0.12);
