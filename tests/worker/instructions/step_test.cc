@@ -100,20 +100,26 @@ TEST(Step, OfFp16LeavesOutWhatOverflowedAndCountsItsUpdates) {
     ScaledAdamW want;
     const double learning_rate = rank.state().step.learning_rate = 0.03125;
     rank.state().step.step = 0;
-    for (const double gradient :
-         {double{INFINITY}, 0.25, double{NAN}, -0.5, 0.125}) {
+    struct Gradient {
+      double here;
+      bool overflows_elsewhere = false;
+    };
+    for (const auto& [gradient, elsewhere] :
+         {Gradient{INFINITY}, Gradient{0.25}, Gradient{NAN},
+          Gradient{0.5, true}, Gradient{-0.5}, Gradient{0.125}}) {
       ++rank.state().step.step;
       const auto scaled = static_cast<float>(gradient * want.scale);
       const uint16_t narrow = ToFP16(scaled);
       std::memcpy(gradients, wide ? static_cast<const void*>(&scaled) : &narrow,
                   wide ? 4 : 2);
-      const double squared_norm = gradient * gradient * want.scale * want.scale;
+      const double squared_norm =
+          elsewhere ? INFINITY : gradient * gradient * want.scale * want.scale;
       rank.Memory<double>(Buffer::SCALARS)[kSquaredNorm] = squared_norm;
       rank.state().squared_norm.reset();
       const std::vector<float> before = {master[0], moments[0]};
       ASSERT_TRUE(rank.Run("O u3").ok());
       rank.state().loss_scale.Update(squared_norm);
-      if (std::isfinite(gradient)) {
+      if (std::isfinite(squared_norm)) {
         want.Update(gradient, learning_rate);
       } else {
         want.Skip();
@@ -127,7 +133,7 @@ TEST(Step, OfFp16LeavesOutWhatOverflowedAndCountsItsUpdates) {
                 static_cast<int64_t>(bytes));
     }
     EXPECT_EQ(want.updates, 3);
-    EXPECT_EQ(rank.state().loss_scale.state().skipped_steps, 2);
+    EXPECT_EQ(rank.state().loss_scale.state().skipped_steps, 3);
   }
 }
 

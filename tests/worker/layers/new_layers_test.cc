@@ -78,7 +78,7 @@ TEST(NewLayersTest, RefusesParametersOfOtherShapes) {
                     ->set_count(5);
               }),
               HasSubstr("parameter ln.weight is F32[5] in the plan, but op 0, "
-                        "NORM, needs F32 or BF16 [4]"));
+                        "NORM, needs F32, BF16 or F16 [4]"));
   EXPECT_THAT(Refusal([](UnitList& units) {
                 units.units[0]
                     .mutable_parameters(2)
