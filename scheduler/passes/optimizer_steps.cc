@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "proto/plan/precision.h"
 #include "scheduler/passes/lanes.h"
 #include "scheduler/tiers/offload.h"
 
@@ -68,7 +69,7 @@ void OptimizerSteps(Draft& draft) {
   const JobSpec& job = draft.plan.job();
   if (job.optimizer().name() == "none") return;
   const bool on_host = StepsOnHost(job.memory());
-  const bool clips = job.training().gradient_clipping() > 0;
+  const bool waits = UpdatesNeedNorm(job.training());
   for (Role& role : *draft.plan.mutable_roles()) {
     Program& train = *FindProgram(role, Program::TRAIN);
     std::vector<int> units;
@@ -76,7 +77,7 @@ void OptimizerSteps(Draft& draft) {
       const int u = placement.unit();
       if (draft.plan.units(u).flat_elements() > 0) units.push_back(u);
     }
-    if (on_host && !clips) {
+    if (on_host && !waits) {
       StepAsGradientsCome(draft.plan, units, train);
       continue;
     }
