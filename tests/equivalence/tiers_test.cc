@@ -16,6 +16,7 @@
 #include "tests/equivalence/cluster_of_threads.h"
 #include "tests/equivalence/same_training.h"
 #include "tests/equivalence/tensor_job.h"
+#include "tests/ops/split_memory_device.h"
 #include "tests/storage/engine/failing_engine.h"
 #include "tests/storage/temp_dir.h"
 
@@ -105,6 +106,35 @@ TEST_P(Tiers, TrainTheSameModel) {
 
 INSTANTIATE_TEST_SUITE_P(InProcess, Tiers, testing::ValuesIn(Cases()),
                          [](const auto& info) { return NameOf(info.param); });
+
+// As on a GPU: memory that the host cannot read, and queues of work. Weights
+// are drawn, saved and read back; the optimizer runs on the host's cores.
+TEST(TiersOnADevice, TrainTheSameModel) {
+  for (const char* const precision : {"f32", "bf16"}) {
+    for (const char* const tier : {"host", "nvme"}) {
+      SCOPED_TRACE(absl::StrCat(precision, ", ", tier));
+      JobSpec job = TierJob({.precision = precision});
+      const TrainingRun on_cpu = Train(job, {});
+      const TempDir directory;
+      job.mutable_checkpoint()->set_directory(directory.path());
+      job.mutable_training()->set_stop_after(3);
+      const auto new_device = [] {
+        return std::make_unique<SplitMemoryDevice>(
+            CpuDeviceOptions{.threads = 1});
+      };
+      const TrainingRun first =
+          Train(InTier(job, tier), {.new_device = new_device});
+      ASSERT_TRUE(first.status().ok()) << first.status();
+      job.mutable_training()->set_stop_after(0);
+      const TrainingRun second = Train(
+          InTier(job, tier), {.resume = "latest", .new_device = new_device});
+      ASSERT_TRUE(second.status().ok()) << second.status();
+      EXPECT_EQ(first.steps[0].back().loss(), on_cpu.steps[0][2].loss());
+      ExpectSameSteps(second.steps[0], on_cpu.steps[0]);
+      EXPECT_EQ(second.steps[0].back().loss(), on_cpu.steps[0].back().loss());
+    }
+  }
+}
 
 // What rests on a disk is saved and found again by whoever has it elsewhere.
 TEST(TiersResume, GoOnWhereverTheStateRests) {

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -166,12 +167,13 @@ void SplitMemoryDevice::Free(void* memory) {
 }
 
 absl::StatusOr<void*> SplitMemoryDevice::AllocateHost(size_t bytes) {
-  return cpu_->Allocate(bytes);
+  void* const memory = std::aligned_alloc(
+      kPageBytes, (bytes + kPageBytes - 1) / kPageBytes * kPageBytes);
+  CHECK(memory != nullptr);
+  return memory;
 }
 
-void SplitMemoryDevice::FreeHost(void* memory) {
-  cpu_->Free(HostBytes(memory));
-}
+void SplitMemoryDevice::FreeHost(void* memory) { std::free(HostBytes(memory)); }
 
 void SplitMemoryDevice::CopyWithin(void* to, const void* from, size_t bytes) {
   Enqueue([this, to = Bytes(to), from = Bytes(from), bytes] {
