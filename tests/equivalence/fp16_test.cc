@@ -60,7 +60,7 @@ TEST(Fp16, TrainsTheModelOfF32) {
 }
 
 TEST(Fp16, CutHoweverTrainsTheSameModelButForItsRounding) {
-  const TensorCut cuts[] = {{.data = 2},
+  const JobCut cuts[] = {{.data = 2},
                             {.tensor = 2, .sequence = true},
                             {.schedule = "gpipe", .pipeline = 2},
                             {.schedule = "zb_h2", .pipeline = 2},
@@ -69,7 +69,7 @@ TEST(Fp16, CutHoweverTrainsTheSameModelButForItsRounding) {
                             {.tensor = 2, .data = 2, .zero = 3}};
   const JobSpec job = Fp16Job();
   const TrainingRun reference = Train(job, {});
-  for (const TensorCut& cut : cuts) {
+  for (const JobCut& cut : cuts) {
     SCOPED_TRACE(absl::StrCat("tensor ", cut.tensor, ", ", cut.pipeline,
                               " stages of ", cut.schedule, ", data ", cut.data,
                               ", zero ", cut.zero));
@@ -114,14 +114,14 @@ TEST(Overflow, UpdatesNothingOnAnyRank) {
   JobSpec job = Fp16Job();
   job.mutable_training()->set_validate_every(0);
   job.mutable_training()->set_loss_scale(kHuge);
-  const TensorCut cuts[] = {{},
+  const JobCut cuts[] = {{},
                             {.data = 2},
                             {.tensor = 2, .pipeline = 2},
                             {.data = 2, .zero = 1},
                             {.data = 2, .zero = 3}};
   // None of the three steps moves what the first began with.
   std::vector<std::string> saved;
-  for (const TensorCut& cut : cuts) {
+  for (const JobCut& cut : cuts) {
     const JobSpec cut_job = CutJob(job, cut);
     for (const int64_t steps : {1, 3}) {
       saved.push_back(CheckpointAfter(
@@ -206,9 +206,9 @@ TEST(Overflow, ResumesInTheMiddleOfBackoff) {
       absl::StrCat(testing::TempDir(), "/backoff_1"));
   ASSERT_TRUE(Train(part, {.resume = first}).status().ok());
   const std::string middle = CheckpointPath(part.checkpoint().directory(), 4);
-  const TensorCut cuts[] = {
+  const JobCut cuts[] = {
       {}, {.data = 2, .zero = 2}, {.tensor = 2, .pipeline = 2}};
-  for (const TensorCut& cut : cuts) {
+  for (const JobCut& cut : cuts) {
     const TrainingRun rest =
         Train(CutJob(job, cut), {.ranks = cut.ranks(), .resume = middle});
     ASSERT_TRUE(rest.status().ok()) << rest.status();
@@ -273,7 +273,7 @@ TEST(GradientPrecision, OfTheParametersTakesHalfAndTrainsTheModel) {
     const TrainingRun wide = Train(job, {});
     for (const int zero : {0, 1, 2, 3}) {
       SCOPED_TRACE(absl::StrCat(precision, ", zero ", zero));
-      const TensorCut cut = {.data = 2, .zero = zero};
+      const JobCut cut = {.data = 2, .zero = zero};
       job.mutable_training()->set_gradient_precision("f32");
       const TrainingRun f32 = Train(CutJob(job, cut), {.ranks = 2});
       job.mutable_training()->set_gradient_precision("parameters");

@@ -16,7 +16,7 @@ struct Times {
 
 // A program of moves and work, and when each of its instructions ran, in
 // seconds. Buffer 0 is on the device, 1 in the host tier, 2 in the nvme tier.
-struct OneRun {
+struct MadeRun {
   // Of each tier in order: bytes up and down, seconds, seconds waited.
   struct Expected {
     Tier tier;
@@ -26,7 +26,7 @@ struct OneRun {
     double waited;
   };
 
-  OneRun(const std::string& text, const std::vector<Times>& times)
+  MadeRun(const std::string& text, const std::vector<Times>& times)
       : program(*ParseProgram(text)) {
     for (const Tier tier : {DEVICE, HOST, NVME}) {
       Buffer& buffer = *program.add_buffers();
@@ -59,14 +59,14 @@ struct OneRun {
 };
 
 TEST(TierTraffic, NothingMovesInMostPrograms) {
-  const OneRun run("F u0 m0\nI u0 m0 ^0", {{0, 1}, {1, 2}});
+  const MadeRun run("F u0 m0\nI u0 m0 ^0", {{0, 1}, {1, 2}});
   EXPECT_FALSE(MovesBetweenTiers(run.program));
   run.Expect({});
 }
 
 // Whole blocks of the disk count.
 TEST(TierTraffic, CountsBytesEachWay) {
-  const OneRun run(
+  const MadeRun run(
       "P u0 from<1 to>0\nP u1 @NVME_READS from<2 to>1\n"
       "E u0 @NVME_WRITES from<1 to>2\nF u0 m0",
       {{0, 1}, {0, 2}, {0, 4}, {0, 9}});
@@ -76,14 +76,14 @@ TEST(TierTraffic, CountsBytesEachWay) {
 
 TEST(TierTraffic, AWaitBeginsWhenAllElseIsThere) {
   // The forward pass could have begun at 3, when the one before it ended.
-  const OneRun run("F u0 m0\nP u1 from<1 to>0\nF u1 m0 ^1",
-                   {{0, 3}, {0, 5}, {5, 6}});
+  const MadeRun run("F u0 m0\nP u1 from<1 to>0\nF u1 m0 ^1",
+                    {{0, 3}, {0, 5}, {5, 6}});
   run.Expect({{HOST, 5000, 0, 5, 2}});
 }
 
 TEST(TierTraffic, OfMovesInARowEachTierHasItsPart) {
   // From the disk until 4, and on to the device until 6; needed at 1.
-  const OneRun run(
+  const MadeRun run(
       "F u0 m0\nP u1 @NVME_READS from<2 to>1\n"
       "P u1 from<1 to>0 ^1\nF u1 m0 ^2",
       {{0, 1}, {0, 4}, {4, 6}, {6, 7}});
@@ -91,15 +91,15 @@ TEST(TierTraffic, OfMovesInARowEachTierHasItsPart) {
 }
 
 TEST(TierTraffic, TheEndWaitsForWhatNobodyElseDoes) {
-  const OneRun run("F u0 m0\nE u0 from<0 to>1 ^0", {{0, 1}, {1, 4}});
+  const MadeRun run("F u0 m0\nE u0 from<0 to>1 ^0", {{0, 1}, {1, 4}});
   run.Expect({{HOST, 0, 5000, 3, 3}});
 }
 
 TEST(TierTraffic, NobodyWaitsWhileAnotherLaneComputes) {
   // The optimizer, on the host's lane, waits from 0 to 4; the device computes
   // until 3.
-  const OneRun run("F u0 m0\nP u1 @NVME_READS from<2 to>1\nO u1 @OPTIMIZER ^1",
-                   {{0, 3}, {0, 4}, {4, 5}});
+  const MadeRun run("F u0 m0\nP u1 @NVME_READS from<2 to>1\nO u1 @OPTIMIZER ^1",
+                    {{0, 3}, {0, 4}, {4, 5}});
   run.Expect({{NVME, 8192, 0, 4, 1}});
 }
 
