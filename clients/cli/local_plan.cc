@@ -16,7 +16,7 @@ absl::StatusOr<WorkerDescription> DescribeThisMachine(
                    FindProgram("troupe-worker", options.search));
   std::vector<std::string> command = {program, "calibrate", "--describe"};
   for (std::string& flag :
-       ShareFlags(ShareOfMachine(options.workers, options.share), 0)) {
+       ShareArguments(ShareOfMachine(options.workers, options.share), 0)) {
     command.push_back(std::move(flag));
   }
   if (!options.calibration.empty()) {

@@ -157,7 +157,10 @@ absl::StatusOr<SpillFileSystem> ReadSpillFileSystem(
     const std::string& directory) {
   struct stat info;
   if (stat(directory.c_str(), &info) != 0) {
-    return ErrnoStatus(errno, directory);
+    const absl::Status status = ErrnoStatus(errno, directory);
+    if (!absl::IsNotFound(status)) return status;
+    return absl::NotFoundError(
+        absl::StrCat(status.message(), "; make it, on the disk that is meant"));
   }
   if (!S_ISDIR(info.st_mode)) {
     return absl::FailedPreconditionError(

@@ -9,6 +9,7 @@
 #include "clients/cli/commands/commands.h"
 #include "clients/cli/load_job.h"
 #include "clients/cli/local_plan.h"
+#include "clients/cli/share_flags.h"
 #include "clients/cli/view/message_json.h"
 #include "clients/cli/view/plan_view.h"
 #include "clients/cli/write_file.h"
@@ -50,12 +51,7 @@ class PlanCommand final : public Command {
     flags.Text(
         "--gantt", gantt_,
         {.value = "FILE", .text = "Draw the predicted step to an SVG file"});
-    flags.Integer("--threads", threads_, {0, 1024},
-                  {.value = "T",
-                   .text = "Threads of each worker [cores / N, at least 1]"});
-    flags.Text("--device-memory", share_.device_memory,
-               {.value = "BYTES",
-                .text = "Memory of each worker, as in 2GiB [an even share]"});
+    share_.Declare(flags);
     flags.Text("--calibration", calibration_,
                {.value = "FILE",
                 .text = "What `troupe-worker calibrate` measured [the user's "
@@ -91,17 +87,22 @@ class PlanCommand final : public Command {
                                           const Console& console) {
     if (!hardware_.empty()) return PlanForHardware(job);
     if (cluster_.is_given()) return PlanInCluster(job, console);
-    return PlanLocally(job, Options(job));
+    ASSIGN_OR_RETURN(const WorkerShare share, share_.Share());
+    return PlanLocally(
+        job,
+        {.workers = workers_ > 0 ? static_cast<int>(workers_) : WorkersFor(job),
+         .share = share,
+         .calibration = calibration_,
+         .search = ThisProgram()});
   }
 
   // For what a cluster file describes.
   absl::StatusOr<CompileResponse> PlanForHardware(const JobSpec& job) const {
-    if (workers_ > 0 || threads_ > 0 || !share_.device_memory.empty() ||
-        !calibration_.empty() || cluster_.is_given()) {
+    if (workers_ > 0 || share_.is_given() || !calibration_.empty() ||
+        cluster_.is_given()) {
       return absl::InvalidArgumentError(
           "usage: --cluster FILE says what the workers are; leave --workers, "
-          "--threads, --device-memory, --calibration, --dir and --scheduler "
-          "out");
+          "what each gets, --calibration, --dir and --scheduler out");
     }
     ASSIGN_OR_RETURN(const ClusterSpec cluster, LoadClusterSpec(hardware_));
     const bool bf16 = job.training().precision() == "bf16";
@@ -115,10 +116,10 @@ class PlanCommand final : public Command {
   // For the workers of a running cluster. It predicts, but sends no timeline.
   absl::StatusOr<CompileResponse> PlanInCluster(const JobSpec& job,
                                                 const Console& console) {
-    if (workers_ > 0 || !gantt_.empty()) {
+    if (workers_ > 0 || share_.is_given() || !gantt_.empty()) {
       return absl::InvalidArgumentError(
-          "usage: --workers and --gantt plan without a cluster; leave --dir "
-          "and --scheduler out");
+          "usage: --workers, what each gets, and --gantt plan without a "
+          "cluster; leave --dir and --scheduler out");
     }
     ASSIGN_OR_RETURN(const auto client, cluster_.Connect(console));
     PlanJobRequest request;
@@ -129,15 +130,6 @@ class PlanCommand final : public Command {
     return response;
   }
 
-  LocalPlanOptions Options(const JobSpec& job) {
-    share_.threads = static_cast<int>(threads_);
-    return {
-        .workers = workers_ > 0 ? static_cast<int>(workers_) : WorkersFor(job),
-        .share = share_,
-        .calibration = calibration_,
-        .search = ThisProgram()};
-  }
-
   std::string file_;
   int64_t workers_ = 0;
   std::vector<std::string> overrides_;
@@ -145,8 +137,7 @@ class PlanCommand final : public Command {
   bool programs_ = false;
   std::string gantt_;
   std::string hardware_;  // a cluster file
-  int64_t threads_ = 0;
-  WorkerShare share_;
+  ShareFlags share_;
   std::string calibration_;
   ClusterFlags cluster_;
 };

@@ -11,6 +11,7 @@
 #include "clients/cli/local/local_cluster.h"
 #include "clients/cli/local/process.h"
 #include "clients/cli/local/say_waiting.h"
+#include "clients/cli/share_flags.h"
 #include "clients/cpp/cluster_commands.h"
 #include "proto/base/status.h"
 
@@ -25,19 +26,8 @@ class Up final : public Command {
     flags.Text("--dir", dir_,
                {.value = "DIR",
                 .text = "Where the cluster keeps state and logs [TROUPE_DIR]"});
-    flags.Integer("--threads", threads_, {0, 1024},
-                  {.value = "T",
-                   .text = "Threads of each worker [cores / N, at least 1]"});
-    flags.Text("--device-memory", share_.device_memory,
-               {.value = "BYTES",
-                .text = "Memory of each worker, as in 2GiB [an even share]"});
-    flags.Text("--nvme", share_.nvme,
-               {.value = "DIR",
-                .text = "A directory on a disk, for the nvme tier of all"});
-    flags.Text(
-        "--nvme-size", share_.nvme_size,
-        {.value = "BYTES", .text = "Of it, each worker's part, as in 200GiB"});
-    flags.Switch("--gpus", share_.gpu, "A GPU for each worker, cuda:0 on");
+    share_.Declare(flags);
+    flags.Switch("--gpus", gpus_, "A GPU for each worker, cuda:0 on");
     flags.Switch("--foreground", foreground_,
                  "Stay; Ctrl-C brings the cluster down");
   }
@@ -52,15 +42,8 @@ class Up final : public Command {
     // The daemons keep it for longer than the current folder means anything.
     std::error_code error;
     dir_ = std::filesystem::absolute(dir_, error).lexically_normal().string();
-    share_.threads = static_cast<int>(threads_);
-    if (share_.nvme.empty() != share_.nvme_size.empty()) {
-      return absl::InvalidArgumentError(
-          "usage: --nvme DIR and --nvme-size BYTES go together");
-    }
-    if (!share_.nvme.empty()) {
-      share_.nvme =
-          std::filesystem::absolute(share_.nvme, error).lexically_normal();
-    }
+    ASSIGN_OR_RETURN(WorkerShare share, share_.Share());
+    share.gpu = gpus_;
     console.err << "starting a cluster of " << workers_
                 << (workers_ == 1 ? " worker" : " workers")
                 << "; the first time, workers measure the machine (seconds)"
@@ -68,7 +51,7 @@ class Up final : public Command {
     ASSIGN_OR_RETURN(const LocalCluster cluster,
                      StartLocalCluster({.dir = dir_,
                                         .workers = static_cast<int>(workers_),
-                                        .share = share_,
+                                        .share = share,
                                         .end_with_us = foreground_,
                                         .search = ThisProgram()},
                                        [&] { return !interrupt.Arrived(); }));
@@ -142,8 +125,8 @@ class Up final : public Command {
 
   int64_t workers_ = 0;
   std::string dir_;
-  int64_t threads_ = 0;
-  WorkerShare share_;
+  ShareFlags share_;
+  bool gpus_ = false;
   bool foreground_ = false;
 };
 

@@ -51,6 +51,7 @@ absl::Status CheckSame(const ClusterMember& worker, const WorkerShare& asked,
   WorkerShare wanted = worker.share;
   if (asked.threads != 0) wanted.threads = asked.threads;
   if (!asked.device_memory.empty()) wanted.device_memory = asked.device_memory;
+  if (!asked.host_memory.empty()) wanted.host_memory = asked.host_memory;
   if (!asked.nvme.empty()) wanted.nvme = asked.nvme;
   if (!asked.nvme_size.empty()) wanted.nvme_size = asked.nvme_size;
   wanted.gpu = wanted.gpu || asked.gpu;
@@ -58,6 +59,7 @@ absl::Status CheckSame(const ClusterMember& worker, const WorkerShare& asked,
   return absl::FailedPreconditionError(absl::StrCat(
       worker.name, " of the cluster in ", dir, " was started with --threads ",
       worker.share.threads, " --device-memory ", worker.share.device_memory,
+      " --host-memory ", worker.share.host_memory,
       worker.share.nvme.empty()
           ? ""
           : absl::StrCat(" --nvme ", worker.share.nvme, " --nvme-size ",
@@ -142,7 +144,7 @@ class Starting {
           gone != nullptr && IsKnown(gone->share) ? gone->share : even;
       std::vector<std::string> command = {
           program, "--scheduler", cluster_.endpoints.grpc, "--name", name};
-      for (std::string& flag : ShareFlags(share, i)) {
+      for (std::string& flag : ShareArguments(share, i)) {
         command.push_back(std::move(flag));
       }
       RETURN_IF_ERROR(StartMember(name, std::move(command), share));

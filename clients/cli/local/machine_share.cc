@@ -30,18 +30,17 @@ WorkerShare ShareOfMachine(int workers, const WorkerShare& wanted) {
   }
   const int64_t available = AvailableBytes();
   if (available == 0) return share;
-  if (share.gpu) {
-    share.host_memory = absl::StrCat(available / 2 / workers);
-    return share;
+  if (share.host_memory.empty()) {
+    share.host_memory =
+        absl::StrCat(available / 10 * (share.gpu ? 5 : 2) / workers);
   }
-  if (share.device_memory.empty()) {
+  if (share.device_memory.empty() && !share.gpu) {
     share.device_memory = absl::StrCat(available / 10 * 8 / workers);
   }
-  share.host_memory = absl::StrCat(available / 10 * 2 / workers);
   return share;
 }
 
-std::vector<std::string> ShareFlags(const WorkerShare& share, int worker) {
+std::vector<std::string> ShareArguments(const WorkerShare& share, int worker) {
   std::vector<std::string> flags;
   if (share.threads > 0) {
     flags.insert(flags.end(), {"--threads", absl::StrCat(share.threads)});

@@ -27,7 +27,7 @@ WorkerShare ShareOfMachine(int workers, const WorkerShare& wanted);
 
 // The flags of troupe-worker that say so, of the worker with this index: it
 // takes the GPU of the same.
-std::vector<std::string> ShareFlags(const WorkerShare& share, int worker);
+std::vector<std::string> ShareArguments(const WorkerShare& share, int worker);
 
 }  // namespace troupe
 

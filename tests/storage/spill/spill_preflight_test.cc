@@ -48,7 +48,7 @@ TEST(SpillPreflight, RefusesWhatIsNoDirectory) {
   TempDir dir;
   WriteText(dir.File("file"), "x");
   EXPECT_TRUE(Fails(Try(dir.File("none")).status(), absl::StatusCode::kNotFound,
-                    {dir.File("none")}));
+                    {dir.File("none"), "make it"}));
   EXPECT_TRUE(Fails(Try(dir.File("file")).status(),
                     absl::StatusCode::kFailedPrecondition,
                     {dir.File("file"), "is not a directory"}));

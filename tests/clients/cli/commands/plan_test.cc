@@ -27,6 +27,8 @@ TEST_F(PlanTest, PlansForARunningCluster) {
   EXPECT_EQ(Ask({"plan", file}).err,
             "troupe: " + file + ":1:7: name: too plain\n");
   EXPECT_EQ(Ask({"plan", file, "--workers", "2"}).code, 2);
+  EXPECT_EQ(Ask({"plan", file, "--host-memory", "2GiB"}).code, 2)
+      << "the cluster's workers say what they have";
 }
 
 TEST_F(PlanTest, RefusesAWrongClusterBeforeItAsksAnyone) {
@@ -54,6 +56,11 @@ TEST_F(PlanTest, NeedsTheDaemonsPrograms) {
   // This test's own folder has none, and neither has the PATH.
   const std::string file = File("plan.yaml", "name: demo\n");
   setenv("PATH", "/no/such", 1);
+  const CommandOutcome half = RunCommand({"plan", file, "--nvme", "/"});
+  EXPECT_EQ(half.code, 2);
+  EXPECT_NE(half.err.find("--nvme DIR and --nvme-size BYTES go together"),
+            std::string::npos)
+      << half.err;
   const CommandOutcome outcome = RunCommand({"plan", file, "--workers", "2"});
   EXPECT_EQ(outcome.code, 1);
   EXPECT_EQ(outcome.err.rfind("troupe: cannot find troupe-scheduler", 0), 0)

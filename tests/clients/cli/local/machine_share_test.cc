@@ -11,17 +11,20 @@ TEST(MachineShare, KeepsWhatIsSaid) {
   const WorkerShare share =
       ShareOfMachine(4, {.threads = 3, .device_memory = "2GiB"});
   EXPECT_EQ(
-      ShareFlags(share, 1),
+      ShareArguments(share, 1),
       (std::vector<std::string>{"--threads", "3", "--device-memory", "2GiB",
                                 "--host-memory", share.host_memory}));
-  EXPECT_TRUE(ShareFlags({}, 0).empty());
+  EXPECT_TRUE(ShareArguments({}, 0).empty());
+  EXPECT_EQ(ShareOfMachine(4, {.host_memory = "3GiB"}).host_memory, "3GiB");
+  EXPECT_EQ(ShareOfMachine(4, {.host_memory = "3GiB", .gpu = true}).host_memory,
+            "3GiB");
 }
 
 TEST(MachineShare, GivesEachWorkerAGpu) {
   const WorkerShare share = ShareOfMachine(2, {.threads = 3, .gpu = true});
   EXPECT_TRUE(share.device_memory.empty());
   EXPECT_EQ(
-      ShareFlags(share, 1),
+      ShareArguments(share, 1),
       (std::vector<std::string>{"--threads", "3", "--host-memory",
                                 share.host_memory, "--device", "cuda:1"}));
 }
