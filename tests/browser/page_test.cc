@@ -34,6 +34,7 @@ constexpr char kWhenDrawn[] =
     "  clearInterval(timer);"
     "  const page = document.documentElement;"
     "  leaveReport({ errors, text: document.getElementById('gantt').innerText,"
+    "    memory: document.getElementById('memory').innerText,"
     "    wide: page.scrollWidth - page.clientWidth,"
     "    points: curves.length, steps: curves.at(-1).last,"
     "    jobs: document.querySelectorAll('#jobs tr[data-id]').length,"
@@ -137,6 +138,9 @@ TEST(StatusPage, ShowsTheStepOfAPipelineOfEight) {
   EXPECT_NE(text.find("measured, step 120"), std::string::npos) << text;
   EXPECT_NE(text.find("predicted"), std::string::npos) << text;
   EXPECT_NE(text.find("bubble"), std::string::npos) << text;
+  const std::string memory = report["memory"];
+  EXPECT_NE(memory.find("82 MiB of 200 MiB"), std::string::npos)
+      << "each tier has a budget of its own: " << memory;
   // The page's script and clients/gantt see the same in a timeline.
   GetTimelineResponse timelines;
   GetTimelineRequest request;

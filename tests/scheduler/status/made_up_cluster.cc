@@ -59,17 +59,20 @@ absl::StatusOr<CompiledJob> MadeUpCluster::Compiler::Compile(
     of_rank->set_rank(rank);
     of_rank->set_bytes_sent_per_step(64'774'656);
     *of_rank->mutable_budgets() = workers[rank].budgets();
-    const std::vector<std::pair<const char*, int64_t>> items = {
-        {"parameters", 41},
-        {"gradients", 41},
-        {"optimizer_moments", 82},
-        {"activations", 118},
-        {"buffers", 12}};
-    for (const auto& [name, mib] : items) {
+    struct Item {
+      Tier tier;
+      const char* name;
+      int64_t mib;
+    };
+    for (const Item& made : {Item{DEVICE, "parameters", 41},
+                             {DEVICE, "gradients", 41},
+                             {HOST, "optimizer_moments", 82},
+                             {DEVICE, "activations", 118},
+                             {DEVICE, "buffers", 12}}) {
       MemoryItem* item = of_rank->add_memory();
-      item->set_tier(DEVICE);
-      item->set_item(name);
-      item->set_bytes(mib * kMiB);
+      item->set_tier(made.tier);
+      item->set_item(made.name);
+      item->set_bytes(made.mib * kMiB);
     }
   }
   for (Stage& stage : StagesOf(ranks, kUnitsPerStage)) {
@@ -139,6 +142,9 @@ void MadeUpCluster::Join(int number) {
   worker->set_device("cpu");
   worker->set_threads(2);
   worker->mutable_budgets(0)->set_bytes(600 * kMiB);
+  TierBudget& host_tier = *worker->add_budgets();
+  host_tier.set_tier(HOST);
+  host_tier.set_bytes(200 * kMiB);
   request.set_pid(4200 + number);
   host.Apply([&](Cluster& cluster, absl::Time now, Actions& out) {
     const auto id = cluster.RegisterWorker(request, now, out);
