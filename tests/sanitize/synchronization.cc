@@ -5,7 +5,9 @@
 #include <dlfcn.h>
 #include <sanitizer/tsan_interface.h>
 
+#include "absl/synchronization/blocking_counter.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
 
 extern "C" {
 void AnnotateIgnoreReadsBegin(const char* file, int line);
@@ -150,6 +152,50 @@ bool CondVar::WaitWithDeadline(Mutex* mutex, Time deadline) {
       "_ZN4absl7debian37CondVar16WaitWithDeadlineEPNS0_5MutexENS0_4TimeE");
   const Waits told(mutex);
   return next(this, mutex, deadline);
+}
+
+bool BlockingCounter::DecrementCount() {
+  static auto* const next = Next<bool(BlockingCounter*)>(
+      "_ZN4absl7debian315BlockingCounter14DecrementCountEv");
+  const Gives told(this);
+  return next(this);
+}
+
+void BlockingCounter::Wait() {
+  static auto* const next =
+      Next<void(BlockingCounter*)>("_ZN4absl7debian315BlockingCounter4WaitEv");
+  const Takes told(this);
+  next(this);
+}
+
+// Who asks HasBeenNotified, which is inline, loads the flag where the sanitizer
+// sees it; so it is the flag that gives.
+void Notification::Notify() {
+  static auto* const next =
+      Next<void(Notification*)>("_ZN4absl7debian312Notification6NotifyEv");
+  const Gives told(&notified_yet_);
+  next(this);
+}
+
+void Notification::WaitForNotification() const {
+  static auto* const next = Next<void(const Notification*)>(
+      "_ZNK4absl7debian312Notification19WaitForNotificationEv");
+  next(this);
+  static_cast<void>(HasBeenNotified());
+}
+
+bool Notification::WaitForNotificationWithTimeout(Duration timeout) const {
+  static auto* const next = Next<bool(const Notification*, Duration)>(
+      "_ZNK4absl7debian312Notification30WaitForNotificationWithTimeoutENS0_"
+      "8DurationE");
+  return next(this, timeout) && HasBeenNotified();
+}
+
+bool Notification::WaitForNotificationWithDeadline(Time deadline) const {
+  static auto* const next = Next<bool(const Notification*, Time)>(
+      "_ZNK4absl7debian312Notification31WaitForNotificationWithDeadlineENS0_"
+      "4TimeE");
+  return next(this, deadline) && HasBeenNotified();
 }
 
 ABSL_NAMESPACE_END
