@@ -27,8 +27,8 @@ TEST(BackgroundWriter, TheCallerGoesOnWhileAWriteIsBlocked) {
 }
 
 TEST(BackgroundWriter, TheNextWriteWaitsForTheOneBefore) {
-  BackgroundWriter writer;
   int copy = 0;  // what a write reads, and must not change meanwhile
+  BackgroundWriter writer;
   for (int step = 1; step <= 100; ++step) {
     ASSERT_TRUE(writer.AwaitIdle().ok());
     copy = step;
