@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "proto/base/status.h"
 #include "storage/tier/allocator.h"
@@ -24,7 +25,6 @@ absl::Status SpillWindow::MoveTo(uint64_t offset, bool whole) {
     ASSIGN_OR_RETURN(void* const data, HostAllocator().Allocate(kWindowBytes));
     data_ = static_cast<char*>(data);
   }
-  range_ = {};  // where reading fails it shows nothing
   const SpillRange range = {begin, BytesAt(begin)};
   if (!whole) RETURN_IF_ERROR(queue_.Now(IoKind::kRead, range, data_));
   range_ = range;
@@ -59,9 +59,9 @@ absl::Status SpillWindow::Write(uint64_t offset, uint64_t bytes,
 }
 
 absl::Status SpillWindow::Flush() {
-  if (!changed_) return absl::OkStatus();
-  changed_ = false;
-  return queue_.Now(IoKind::kWrite, range_, data_);
+  const SpillRange shown = std::exchange(range_, {});
+  if (!std::exchange(changed_, false)) return absl::OkStatus();
+  return queue_.Now(IoKind::kWrite, shown, data_);
 }
 
 }  // namespace troupe

@@ -8,7 +8,7 @@
 //
 // The blocks around what is asked for come with it and stay until others are,
 // so neighbours cost one move. REQUIRES that nobody else writes within
-// kWindowBytes of it meanwhile.
+// kWindowBytes of it from a first use until the next Flush.
 #ifndef TROUPE_STORAGE_SPILL_SPILL_WINDOW_H_
 #define TROUPE_STORAGE_SPILL_SPILL_WINDOW_H_
 
@@ -33,6 +33,7 @@ class SpillWindow {
   // Errors are those of the queue.
   absl::Status Read(uint64_t offset, uint64_t bytes, char* to);
   absl::Status Write(uint64_t offset, uint64_t bytes, const char* from);
+  // Then the window shows nothing: what others write next is read.
   absl::Status Flush();
 
  private:

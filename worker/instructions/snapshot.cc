@@ -34,7 +34,8 @@ absl::StatusOr<UnitFlatBuffers> CopyState(const Call& call,
                                 to.optimizer_state.memory() + m * bytes));
     }
   }
-  RETURN_IF_ERROR(port.Settle());
+  // The next step changes what was read.
+  RETURN_IF_ERROR(port.Flush());
   return to;
 }
 

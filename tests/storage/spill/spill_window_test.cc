@@ -60,6 +60,17 @@ TEST_F(SpillWindowTest, KeepsWhatLiesAround) {
   EXPECT_EQ(Content(), expected);
 }
 
+TEST_F(SpillWindowTest, ReadsWhatOthersWroteSinceItsFlush) {
+  std::string found(8, 'x');
+  ASSERT_TRUE(window_.Read(100, found.size(), found.data()).ok());
+  EXPECT_EQ(found, std::string(8, '\0'));
+  ASSERT_TRUE(window_.Flush().ok());
+  const SpillMemory since(kBytes, 1);
+  ASSERT_TRUE(spill_.Write({0, kBytes}, since.data()).ok());
+  ASSERT_TRUE(window_.Read(1020, found.size(), found.data()).ok());
+  EXPECT_EQ(found, std::string(since.data() + 1020, found.size()));
+}
+
 TEST_F(SpillWindowTest, HandsOnWhatTheDiskSays) {
   const SpillMemory data(kBytes, 1);
   std::filesystem::resize_file(spill_.path(), kSpillHeaderBytes + kWindow);

@@ -70,6 +70,40 @@ TEST(Snapshot, RanksTogetherCollectEveryElementOnce) {
   }
 }
 
+// Of what rests on a disk a thread has seen a part before, which the steps
+// since then have changed.
+TEST(Snapshot, IsOfTheStateAsItIsNow) {
+  JobSpec job = CheckpointedJob();
+  job.mutable_checkpoint()->set_background(true);
+  SmallRank rank(job, {.program = Program::CHECKPOINT,
+                       .change = RestIn(NVME, {"optimizer_moments"})});
+  RankState& state = rank.state();
+  TierPort step(state.device, &state.memory);
+  for (const char now : {'a', 'b'}) {
+    const Buffer& moments =
+        *FindResident(state.role(), Buffer::OPTIMIZER_STATE, 1);
+    const std::string bytes(moments.bytes(), now);
+    ASSERT_TRUE(
+        step.Write(state.memory.At(moments, 1), bytes.data(), bytes.size())
+            .ok());
+    ASSERT_TRUE(step.Flush().ok());
+    state.snapshot.clear();
+    ASSERT_TRUE(rank.RunAll("K").ok());
+    int checked = 0;
+    for (const StateTensor& tensor : state.snapshot) {
+      if (tensor.name != "optimizer.exp_avg.transformer.h.0.ln_1.weight") {
+        continue;
+      }
+      const char* const saved =
+          tensor.data.memory() + tensor.boxes.front().begin * sizeof(float);
+      EXPECT_EQ(std::string(saved, tensor.elements * sizeof(float)),
+                std::string(tensor.elements * sizeof(float), now));
+      ++checked;
+    }
+    EXPECT_EQ(checked, 1);
+  }
+}
+
 TEST(Snapshot, OfBf16IsOfTheMasterWeights) {
   JobSpec job = CheckpointedJob();
   job.mutable_training()->set_precision("bf16");
