@@ -107,6 +107,17 @@ TEST_P(Tiers, TrainTheSameModel) {
 INSTANTIATE_TEST_SUITE_P(InProcess, Tiers, testing::ValuesIn(Cases()),
                          [](const auto& info) { return NameOf(info.param); });
 
+// Versions of weights, each of which rests on the disk.
+TEST(TiersOfVersions, TrainTheSameModel) {
+  const JobSpec job = CutJob(TierJob({.clipping = 0}),
+                             {.schedule = "pipedream", .pipeline = 2});
+  JobSpec below = InTier(job, "nvme");
+  below.mutable_memory()->set_parameters("nvme");
+  const TrainingRun on_device = Train(job, {.ranks = 2});
+  const TrainingRun run = Train(below, {.ranks = 2});
+  ExpectSameTraining(run, on_device);
+}
+
 // As on a GPU: memory that the host cannot read, and queues of work. Weights
 // are drawn, saved and read back; the optimizer runs on the host's cores.
 TEST(TiersOnADevice, TrainTheSameModel) {
@@ -150,6 +161,7 @@ TEST(TiersResume, GoOnWhereverTheStateRests) {
       JobSpec job = TierJob({.precision = "bf16"});
       job.mutable_checkpoint()->set_directory(directory.path());
       job.mutable_checkpoint()->set_background(background);
+      job.mutable_checkpoint()->set_every(1);  // the last one counts
       job.mutable_training()->set_stop_after(3);
       const TrainingRun first = Train(InTier(job, before), {});
       ASSERT_TRUE(first.status().ok()) << first.status();

@@ -20,7 +20,7 @@ uint64_t RoundUp(uint64_t bytes) {
 TierPort::~TierPort() {
   window_.reset();
   queue_.reset();
-  if (engine_ == nullptr) return;
+  if (!knows_memory_) return;
   for (const absl::Span<char>& moved : memory_->MovedByNvme()) {
     engine_->ForgetMemory(moved.data());
   }
@@ -32,10 +32,6 @@ absl::StatusOr<SpillQueue*> TierPort::Queue() {
       << "an address in an nvme tier that there is not";
   if (engine_ == nullptr) {
     ASSIGN_OR_RETURN(engine_, memory_->NewEngine());
-    for (const absl::Span<char>& moved : memory_->MovedByNvme()) {
-      // Without, moves cost more.
-      engine_->RegisterMemory(moved.data(), moved.size()).IgnoreError();
-    }
   }
   SpillQueueOptions options;
   if (log_ != nullptr) {
@@ -44,6 +40,15 @@ absl::StatusOr<SpillQueue*> TierPort::Queue() {
   ASSIGN_OR_RETURN(queue_,
                    SpillQueue::Open(*memory_->spill(), *engine_, options));
   return queue_.get();
+}
+
+void TierPort::KnowMemory() {
+  if (knows_memory_) return;
+  knows_memory_ = true;
+  for (const absl::Span<char>& moved : memory_->MovedByNvme()) {
+    // Without, moves cost more.
+    engine_->RegisterMemory(moved.data(), moved.size()).IgnoreError();
+  }
 }
 
 absl::StatusOr<SpillWindow*> TierPort::Window() {
@@ -56,12 +61,16 @@ absl::StatusOr<SpillWindow*> TierPort::Window() {
 
 absl::Status TierPort::Move(const TierAddress& from, const TierAddress& to,
                             int64_t bytes) {
+  if (from.tier() == NVME && to.tier() == NVME) {
+    return CopyWithinNvme(from, to, bytes);
+  }
   if (from.tier() == NVME || to.tier() == NVME) {
     const bool reads = from.tier() == NVME;
     const TierAddress& host = reads ? to : from;
     CHECK_EQ(host.tier(), HOST)
         << "a move between tiers that are no neighbours";
     ASSIGN_OR_RETURN(SpillQueue* const queue, Queue());
+    KnowMemory();
     return queue->Now(
         reads ? IoKind::kRead : IoKind::kWrite,
         {.offset = (reads ? from : to).offset(), .bytes = RoundUp(bytes)},
@@ -123,6 +132,18 @@ absl::Status TierPort::ZeroNvme(uint64_t begin, uint64_t end) {
     begin = next;
   }
   return absl::OkStatus();
+}
+
+absl::Status TierPort::CopyWithinNvme(const TierAddress& from,
+                                      const TierAddress& to, int64_t bytes) {
+  constexpr int64_t kAtOnce = SpillWindow::kWindowBytes;
+  std::string part(std::min(bytes, kAtOnce), '\0');
+  for (int64_t at = 0; at < bytes; at += kAtOnce) {
+    const int64_t count = std::min(bytes - at, kAtOnce);
+    RETURN_IF_ERROR(Read(from + at, count, part.data()));
+    RETURN_IF_ERROR(Write(to + at, part.data(), count));
+  }
+  return Flush();
 }
 
 absl::Status TierPort::Flush() {

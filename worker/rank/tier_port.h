@@ -54,7 +54,8 @@ class TierPort {
   absl::Status Write(const TierAddress& to, const char* host, int64_t bytes);
   absl::Status Zero(const TierAddress& to, int64_t bytes);
   absl::Status Settle() { return device_.Synchronize(); }
-  // Settles; then others find all that was written.
+  // Settles; then others find all that was written here, and this port what
+  // others write. REQUIRED between its uses of bytes that others change.
   absl::Status Flush();
 
   // Whether the host's threads may read there without the port.
@@ -66,7 +67,12 @@ class TierPort {
  private:
   absl::StatusOr<SpillQueue*> Queue();
   absl::StatusOr<SpillWindow*> Window();
+  // Tells the engine of the memory that moves come from and go to, which locks
+  // that: not for those who only set and save.
+  void KnowMemory();
   absl::Status ZeroNvme(uint64_t begin, uint64_t end);
+  absl::Status CopyWithinNvme(const TierAddress& from, const TierAddress& to,
+                              int64_t bytes);
 
   Device& device_;
   const RankMemory* const memory_;
@@ -75,6 +81,7 @@ class TierPort {
   std::unique_ptr<IoEngine> engine_;
   std::unique_ptr<SpillQueue> queue_;
   std::unique_ptr<SpillWindow> window_;
+  bool knows_memory_ = false;
 };
 
 }  // namespace troupe

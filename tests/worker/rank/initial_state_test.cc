@@ -52,40 +52,46 @@ TEST(InitialState, Bf16StartsFromTheSameWeightsRounded) {
   }
 }
 
+// What rests at an address, wherever that is.
+std::string RestingAt(SmallRank& rank, const TierAddress& at, int64_t bytes) {
+  std::string found(bytes, 'x');
+  TierPort port(rank.state().device, &rank.state().memory);
+  CHECK_OK(port.Read(at, bytes, found.data()));
+  CHECK_OK(port.Settle());
+  return found;
+}
+
 TEST(InitialState, EveryVersionOfTheWeightsBeginsTheSame) {
+  const auto three_versions_in = [](Tier tier) {
+    return [tier](Plan& plan) {
+      RestIn(tier, {"parameters"})(plan);
+      for (Slot& slot : *plan.mutable_roles(0)->mutable_slots()) {
+        if (slot.item() == "parameters") slot.set_copies(3);
+      }
+    };
+  };
   for (const char* precision : {"f32", "bf16"}) {
     JobSpec job = SmallJob();
     job.mutable_training()->set_precision(precision);
-    SmallRank rank(job, {.change = [](Plan& plan) {
-                     Role& plan_of_rank = *plan.mutable_roles(0);
-                     for (Slot& slot : *plan_of_rank.mutable_slots()) {
-                       if (slot.item() == "parameters") slot.set_copies(3);
-                     }
-                   }});
-    for (int unit = 0; unit < 4; ++unit) {
-      const Buffer& buffer = rank.Find(Buffer::PARAMETERS, unit);
-      std::vector<char*> copies;
-      for (const TierAddress& copy : rank.state().memory.Copies(buffer)) {
-        copies.push_back(copy.memory());
-      }
-      ASSERT_EQ(copies.size(), 3u);
-      EXPECT_NE(*reinterpret_cast<const uint64_t*>(copies[0]), 0u);
-      for (const char* copy : copies) {
-        EXPECT_EQ(std::memcmp(copy, copies[0], buffer.bytes()), 0);
+    for (const Tier tier : {DEVICE, HOST, NVME}) {
+      SmallRank rank(job, {.change = three_versions_in(tier)});
+      for (int unit = 0; unit < 4; ++unit) {
+        const Buffer& buffer = rank.Find(Buffer::PARAMETERS, unit);
+        const std::vector<TierAddress> copies =
+            rank.state().memory.Copies(buffer);
+        ASSERT_EQ(copies.size(), 3u);
+        const std::string first = RestingAt(rank, copies[0], buffer.bytes());
+        EXPECT_NE(first, std::string(first.size(), '\0'));
+        EXPECT_EQ(RestingAt(rank, copies[1], buffer.bytes()), first);
+        EXPECT_EQ(RestingAt(rank, copies[2], buffer.bytes()), first);
       }
     }
   }
 }
 
-// What rests in a tier, wherever that is.
 std::string Resting(SmallRank& rank, Buffer::Kind kind, int unit) {
   const Buffer& buffer = *FindResident(rank.state().role(), kind, unit);
-  std::string bytes(buffer.bytes(), 'x');
-  TierPort port(rank.state().device, &rank.state().memory);
-  CHECK_OK(port.Read(rank.state().memory.At(buffer, 1), buffer.bytes(),
-                     bytes.data()));
-  CHECK_OK(port.Settle());
-  return bytes;
+  return RestingAt(rank, rank.state().memory.At(buffer, 1), buffer.bytes());
 }
 
 TEST(InitialState, IsTheSameInEachTier) {
