@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <memory>
 #include <random>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "absl/strings/str_format.h"
 #include "proto/base/status.h"
 #include "storage/disk/errno_status.h"
+#include "storage/disk/file_lock.h"
 #include "storage/spill/spill_file.h"
 #include "storage/spill/spill_queue.h"
 #include "storage/tier/allocator.h"
@@ -25,6 +27,7 @@ namespace {
 constexpr uint64_t kTrialBytes = uint64_t{64} << 20;
 constexpr uint64_t kPieceBytes = 1 << 20;
 constexpr int kLatencies = 32;
+constexpr char kTurnFile[] = "troupe-spill-trial";
 
 // The trial of one directory.
 class Trial {
@@ -196,6 +199,10 @@ absl::StatusOr<SpillRates> TrySpillDirectory(
   ASSIGN_OR_RETURN(const SpillFileSystem found,
                    ReadSpillFileSystem(options.directory));
   RETURN_IF_ERROR(JudgeSpillFileSystem(found));
+  ASSIGN_OR_RETURN(
+      const FileLock turn,
+      FileLock::Await(std::filesystem::path(options.directory) / kTurnFile,
+                      ThisProcessName()));
   ASSIGN_OR_RETURN(const std::unique_ptr<Trial> trial,
                    Trial::Make(engine, clock, options));
   return trial->Run(options.each);

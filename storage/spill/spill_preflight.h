@@ -33,7 +33,10 @@ struct SpillPreflightOptions {
 };
 
 // Makes a spill file of all those bytes, and so removes what killed processes
-// left there, writes and reads 64 MiB of it, and removes it. What cannot work
+// left there, writes and reads 64 MiB of it, and removes it. Workers that start
+// at once take turns, by a lock in the directory: the rates are those of the
+// disk, and what ranks that share it get of them is the plan's to say. What
+// cannot work
 // is refused in one line that begins with the directory: none, no directory,
 // memory instead of a disk, read-only, too small, no permission, no O_DIRECT.
 absl::StatusOr<SpillRates> TrySpillDirectory(

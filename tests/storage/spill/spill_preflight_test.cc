@@ -1,6 +1,10 @@
 #include "storage/spill/spill_preflight.h"
 
+#include <atomic>
 #include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
@@ -33,6 +37,51 @@ TEST(SpillPreflight, MeasuresAndLeavesNothing) {
     EXPECT_GT(rates->write_latency_us, 0);
     EXPECT_GT(rates->read_latency_us, 0);
   }
+  EXPECT_EQ(NamesIn(dir.path()), std::vector<std::string>());
+}
+
+// Asks who else has files open when a trial opens its own.
+class LonelyEngine final : public InMemoryEngine {
+ public:
+  LonelyEngine(std::atomic<int>& open, std::atomic<int>& most)
+      : InMemoryEngine(4), open_(open), most_(most) {}
+
+  absl::StatusOr<IoFile> Open(const std::string& path, IoMode mode) override {
+    const int now = ++open_;
+    for (int most = most_; now > most;) {
+      if (most_.compare_exchange_weak(most, now)) break;
+    }
+    return InMemoryEngine::Open(path, mode);
+  }
+  absl::Status Close(IoFile file) override {
+    --open_;
+    return InMemoryEngine::Close(file);
+  }
+
+ private:
+  std::atomic<int>& open_;
+  std::atomic<int>& most_;
+};
+
+// Else each would say how fast a part of the disk is.
+TEST(SpillPreflight, WhoStartsAtOnceTakesTurns) {
+  TempDir dir;
+  const RealClock clock;
+  std::atomic<int> open = 0;
+  std::atomic<int> most = 0;
+  std::vector<std::thread> workers;
+  for (int i = 0; i < 4; ++i) {
+    workers.emplace_back([&] {
+      LonelyEngine engine(open, most);
+      const auto rates = TrySpillDirectory(engine, clock,
+                                           {.directory = dir.path(),
+                                            .bytes = 1 << 20,
+                                            .each = absl::Milliseconds(20)});
+      EXPECT_TRUE(rates.ok()) << rates.status();
+    });
+  }
+  for (std::thread& worker : workers) worker.join();
+  EXPECT_EQ(most, 1);
   EXPECT_EQ(NamesIn(dir.path()), std::vector<std::string>());
 }
 
