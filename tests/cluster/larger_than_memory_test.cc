@@ -1,0 +1,70 @@
+// A model that no memory of its worker holds trains from the disk: its state is
+// ten times the device's budget and three times the host's.
+#include <cstdint>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/cluster/cluster_test_base.h"
+
+namespace troupe {
+namespace {
+
+using ::testing::HasSubstr;
+
+using Settings = std::vector<std::string>;
+
+// Many blocks: of each, the device has little at once.
+const Settings kModel = {
+    "parallelism.data=1",        "model.num_hidden_layers=40",
+    "model.hidden_size=128",     "model.num_attention_heads=4",
+    "model.vocab_size=256",      "training.steps=3",
+    "training.precision=bf16",   "training.gradient_precision=parameters",
+    "data.validation_fraction=0"};
+const Settings kOnDisk = {"memory.optimizer=nvme", "memory.parameters=nvme",
+                          "memory.gradients=host", "memory.activations=nvme"};
+
+Settings With(Settings settings, const Settings& more) {
+  settings.insert(settings.end(), more.begin(), more.end());
+  return settings;
+}
+
+class LargerThanMemory : public ClusterTestBase {
+ protected:
+  // Of weights, their gradients, master weights and moments: 16 a parameter.
+  int64_t StateBytes(const nlohmann::json& described) const {
+    return 16 * described["plan"]["derived"]["parameters"].get<int64_t>();
+  }
+};
+
+TEST_F(LargerThanMemory, TrainsFromTheDisk) {
+  const std::string disk = dir() + "/disk";
+  std::filesystem::create_directories(disk);
+  constexpr int64_t kDevice = 10 << 20;
+  constexpr int64_t kHost = 34 << 20;
+  Up(1, {"--device-memory", absl::StrCat(kDevice), "--host-memory",
+         absl::StrCat(kHost), "--nvme", disk, "--nvme-size", "1GiB"});
+  const Outcome refused = Troupe(SubmitCommand(kModel));
+  EXPECT_NE(refused.code, 0) << refused.out;
+  EXPECT_THAT(refused.err, HasSubstr("device"));
+  const int job = Submit(With(kModel, kOnDisk));
+  const Outcome watched = Watch(job);
+  ASSERT_EQ(watched.code, 0) << watched.out << watched.err;
+  const nlohmann::json described = Describe(job);
+  const int64_t state = StateBytes(described);
+  EXPECT_GE(state, 10 * kDevice);
+  EXPECT_GE(state, 3 * kHost);
+  EXPECT_TRUE(std::filesystem::is_empty(disk));
+  // As one whose memory holds all of it.
+  EXPECT_EQ(Troupe({"down"}).code, 0);
+  Up(1);
+  const std::vector<double> in_memory = Losses(kModel);
+  ASSERT_EQ(described["steps"].size(), in_memory.size());
+  for (size_t i = 0; i < in_memory.size(); ++i) {
+    EXPECT_EQ(described["steps"][i]["loss"].get<double>(), in_memory[i]);
+  }
+}
+
+}  // namespace
+}  // namespace troupe
