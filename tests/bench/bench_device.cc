@@ -50,6 +50,7 @@ WorkerDescription DescribeBenchDevice(const BenchDeviceOptions& options) {
   worker.set_threads(resolved.threads);
   if (options.device == "cpu") {
     AddBudget(DEVICE, kNoBound, worker);
+    AddBudget(HOST, kNoBound, worker);
     return worker;
   }
   int answer[2];

@@ -47,6 +47,9 @@ ModelSpec Model(const BenchJobOptions& options) {
   return model;
 }
 
+// More than any of them needs.
+constexpr int64_t kNvmeBytes = int64_t{1} << 40;
+
 void WriteTokens(const std::string& path, int vocab) {
   auto writer = TokenFileWriter::Create(
       {.path = path, .vocab_size = uint64_t(vocab), .tokenizer = "none"});
@@ -74,6 +77,11 @@ std::vector<WorkerDescription> BenchWorkers(const BenchJobOptions& options) {
     workers[i].set_name(absl::StrCat("worker-", i));
     workers[i].set_host_cores(UsableCoreCount());
     workers[i].set_memory_domain(MemoryDomain());
+    if (options.nvme) {
+      TierBudget& nvme = *workers[i].add_budgets();
+      nvme.set_tier(NVME);
+      nvme.set_bytes(kNvmeBytes);
+    }
     for (TierBudget& budget : *workers[i].mutable_budgets()) {
       budget.set_bytes(budget.bytes() / options.workers);
     }
@@ -118,7 +126,7 @@ absl::StatusOr<Plan> BenchPlan(const BenchJobOptions& options,
   parallelism.set_tensor(options.tensor);
   parallelism.set_sequence_parallel(options.sequence_parallel);
   parallelism.set_zero(options.zero);
-  job.mutable_memory()->mutable_recompute()->set_mode(options.recompute);
+  *job.mutable_memory() = options.memory;
   return CompilePlan(job, workers);
 }
 

@@ -21,11 +21,12 @@ struct BenchJobOptions {
   int workers = 1;                // data-parallel, but for `tensor`
   int tensor = 1;                 // of them, ranks that units are cut over
   bool sequence_parallel = false;
-  int zero = 0;                    // over the replicas
-  std::string recompute = "none";  // a row of scheduler/tiers/recompute.cc
-  int threads = 2;                 // of each worker
-  int batch = 1;                   // sequences of a micro-batch
-  int micro_batches = 1;           // of a replica in a step
+  int zero = 0;            // over the replicas
+  MemorySpec memory = {};  // recomputation and tiers
+  bool nvme = false;       // workers have an nvme tier
+  int threads = 2;         // of each worker
+  int batch = 1;           // sequences of a micro-batch
+  int micro_batches = 1;   // of a replica in a step
   int sequence_length = 1024;
 };
 

@@ -84,17 +84,17 @@ class GpuMemoryUse {
   int64_t taken_ = 0;
 };
 
-// What of a rank's memory is there, by line item. A rank takes a block for each
-// item, ordered by name, as the arena's ledger is.
+// What of a rank's memory in a tier is there, by line item. A rank takes a
+// block for each item, ordered by name, as the arena's ledger is.
 class ItemMemory {
  public:
-  ItemMemory(TierAllocator& inner, const RankPrediction& prediction)
-      : prediction_(prediction), allocator_(inner) {}
+  ItemMemory(TierAllocator& inner, const RankPrediction& prediction, Tier tier)
+      : prediction_(prediction), tier_(tier), allocator_(inner) {}
 
   TierAllocator& allocator() { return allocator_; }
 
-  void Look(const Arena& arena) {
-    const auto ledger = arena.ledger();
+  void Look(const TierArenas& arenas) {
+    const auto ledger = (*arenas.Find(tier_))->ledger();
     const auto& blocks = allocator_.blocks();
     CHECK_EQ(ledger.size(), blocks.size());
     size_t next = 0;
@@ -105,35 +105,51 @@ class ItemMemory {
   }
 
   void Print() const {
+    size_t all_resident = 0;
+    int64_t all_planned = 0;
     for (const MemoryItem& item : prediction_.memory()) {
-      if (item.tier() != DEVICE || item.bytes() == 0) continue;
+      if (item.tier() != tier_ || item.bytes() == 0) continue;
       const size_t resident = resident_.at(item.item());
-      std::printf("  %-26s %9.2f MiB resident %9.2f MiB planned %6.2f\n",
-                  item.item().c_str(), resident * 0x1p-20,
-                  item.bytes() * 0x1p-20,
-                  static_cast<double>(resident) / item.bytes());
+      PrintLine(item.item(), resident, item.bytes());
+      all_resident += resident;
+      all_planned += item.bytes();
+    }
+    if (all_planned > 0) {
+      PrintLine("all of " + TierName(tier_), all_resident, all_planned);
     }
     std::fflush(stdout);
   }
 
  private:
+  static void PrintLine(const std::string& what, size_t resident,
+                        int64_t planned) {
+    std::printf("  %-26s %9.2f MiB resident %9.2f MiB planned %6.2f\n",
+                what.c_str(), resident * 0x1p-20, planned * 0x1p-20,
+                static_cast<double>(resident) / planned);
+  }
+
   const RankPrediction& prediction_;
+  const Tier tier_;
   WatchedAllocator allocator_;
   std::map<std::string, size_t> resident_;
 };
 
-// False at the end of the pipe.
-bool ReadByte(int pipe) {
-  char byte;
+// What a byte in a pipe says.
+constexpr char kGo = 'g';
+constexpr char kDone = 'd';
+constexpr char kEnd = 'e';  // so is the end of the pipe
+
+char ReadByte(int pipe) {
+  char byte = kEnd;
   ssize_t count;
   do {
     count = read(pipe, &byte, 1);
   } while (count < 0 && errno == EINTR);
   CHECK_GE(count, 0);
-  return count == 1;
+  return byte;
 }
 
-void WriteByte(int pipe) { CHECK_EQ(write(pipe, "", 1), 1); }
+void WriteByte(int pipe, char byte) { CHECK_EQ(write(pipe, &byte, 1), 1); }
 
 // Between two steps it waits to be told to go on.
 class Pacer final : public RankListener {
@@ -148,6 +164,7 @@ class Pacer final : public RankListener {
   explicit Pacer(const Options& options) : options_(options) {}
 
   const Breakdown& last_step() const { return last_step_; }
+  const StepRecord& last_record() const { return last_record_; }
 
   absl::Status OnReady(int64_t first_step) override { return Pause(); }
   absl::Status OnStep(const StepRecord& record,
@@ -158,6 +175,7 @@ class Pacer final : public RankListener {
     }
     if (options_.memory != nullptr) options_.memory->Look();
     options_.look();
+    last_record_ = record;
     return Pause();
   }
 
@@ -177,15 +195,30 @@ class Pacer final : public RankListener {
 
  private:
   absl::Status Pause() {
-    WriteByte(options_.done);
-    if (!ReadByte(options_.go)) return absl::CancelledError("enough steps");
+    WriteByte(options_.done, kDone);
+    if (ReadByte(options_.go) == kEnd) {
+      return absl::CancelledError("enough steps");
+    }
     if (options_.timing != nullptr) options_.timing->Reset();
     return absl::OkStatus();
   }
 
   const Options options_;
   Breakdown last_step_;
+  StepRecord last_record_;
 };
+
+void Print(const StepRecord& record) {
+  for (const TierTraffic& tier : record.tiers()) {
+    std::printf(
+        "  %s: %.2f GB up, %.2f GB down, %.2f s of lanes; %.2f s of a step of "
+        "%.2f s waited for it\n",
+        TierName(tier.tier()).c_str(), tier.bytes_in() * 1e-9,
+        tier.bytes_out() * 1e-9, tier.seconds(), tier.waited_seconds(),
+        record.step_seconds());
+  }
+  std::fflush(stdout);
+}
 
 struct Place {
   int rank;
@@ -222,9 +255,10 @@ struct RankProcess {
 };
 
 std::vector<TierBudget> Unbounded() {
-  std::vector<TierBudget> budgets(2);
+  std::vector<TierBudget> budgets(3);
   budgets[0].set_tier(DEVICE);
   budgets[1].set_tier(HOST);
+  budgets[2].set_tier(NVME);
   // Whatever the plan needs.
   for (TierBudget& budget : budgets) budget.set_bytes(int64_t{1} << 40);
   return budgets;
@@ -244,14 +278,15 @@ void RunRank(const RankProcess& process, const Plan& plan, SharedStore& store) {
   }
   Device& device =
       timing != nullptr ? static_cast<Device&>(*timing) : *opened.device;
-  absl::optional<ItemMemory> items;
-  if (process.options.memory_of == process.rank) {
-    items.emplace(*opened.device_memory, plan.prediction().ranks(process.rank));
-  }
+  const RankPrediction& prediction = plan.prediction().ranks(process.rank);
+  ItemMemory on_device(*opened.device_memory, prediction, DEVICE);
+  ItemMemory on_host(*opened.host_memory, prediction, HOST);
+  const bool items = process.options.memory_of == process.rank;
   const TierArenas arenas(
       Unbounded(),
-      {.device = items.has_value() ? items->allocator() : *opened.device_memory,
-       .host = *opened.host_memory});
+      {.device = items ? on_device.allocator() : *opened.device_memory,
+       .host = items ? on_host.allocator() : *opened.host_memory,
+       .nvme = {.directory = process.options.nvme, .cluster = "bench"}});
   const auto io = MakeIoEngine({.kind = "thread_pool", .depth = 4});
   CHECK_OK(io.status());
   const RealClock clock;
@@ -260,7 +295,9 @@ void RunRank(const RankProcess& process, const Plan& plan, SharedStore& store) {
                .timing = timing.get(),
                .memory = memory.has_value() ? &*memory : nullptr,
                .look = [&] {
-                 if (items.has_value()) items->Look(**arenas.Find(DEVICE));
+                 if (!items) return;
+                 on_device.Look(arenas);
+                 on_host.Look(arenas);
                }});
   const RankResources resources{device, arenas, **io, clock};
   TrainLoop loop(
@@ -274,7 +311,10 @@ void RunRank(const RankProcess& process, const Plan& plan, SharedStore& store) {
   CHECK(absl::IsCancelled(status)) << status.ToString();
   if (timing != nullptr) Print(pacer.last_step());
   if (memory.has_value()) memory->Print(plan);
-  if (items.has_value()) items->Print();
+  if (process.options.traffic && process.rank == 0) Print(pacer.last_record());
+  if (!items) return;
+  on_device.Print();
+  on_host.Print();
 }
 
 }  // namespace
@@ -302,19 +342,22 @@ BenchRanks::BenchRanks(const Plan& plan, const BenchRanksOptions& options) {
 }
 
 BenchRanks::~BenchRanks() {
+  // Processes that were forked later have this end of the pipe, too.
+  for (const Pipes& pipes : pipes_) WriteByte(pipes.go, kEnd);
   for (const Pipes& pipes : pipes_) close(pipes.go);
   for (const pid_t process : processes_) waitpid(process, nullptr, 0);
   for (const Pipes& pipes : pipes_) close(pipes.done);
 }
 
 void BenchRanks::Step() {
-  for (const Pipes& pipes : pipes_) WriteByte(pipes.go);
+  for (const Pipes& pipes : pipes_) WriteByte(pipes.go, kGo);
   AwaitAll();
 }
 
 void BenchRanks::AwaitAll() {
   for (size_t rank = 0; rank < pipes_.size(); ++rank) {
-    CHECK(ReadByte(pipes_[rank].done)) << "rank " << rank << " failed";
+    CHECK_EQ(ReadByte(pipes_[rank].done), kDone)
+        << "rank " << rank << " failed";
   }
 }
 

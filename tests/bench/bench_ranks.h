@@ -22,9 +22,13 @@ struct BenchRanksOptions {
   // Rank 0 says at the end where its last step went; on a GPU instead what it
   // took of its memory, beside what the plan gave it.
   bool breakdown = false;
-  // This rank says at the end what of its memory is resident, by line item,
-  // beside what the plan gave it. On a CPU.
+  // This rank says at the end what of its memory is resident, by tier and line
+  // item, beside what the plan gave it. On a CPU.
   int memory_of = -1;
+  // For the nvme tier, where the plan has one.
+  std::string nvme;
+  // Rank 0 says at the end what its last step moved between tiers.
+  bool traffic = false;
 };
 
 // One thread.

@@ -46,9 +46,13 @@ double JobRun::MedianSlower(int skipped) const {
   return slower[slower.size() / 2];
 }
 
-DaemonCluster::DaemonCluster(const std::string& folder, int workers)
+DaemonCluster::DaemonCluster(const std::string& folder, int workers,
+                             const std::vector<std::string>& flags)
     : dir_(folder + "/cluster") {
-  RunTroupe({"up", "--workers", absl::StrCat(workers), "--dir", dir_});
+  std::vector<std::string> up = {"up", "--workers", absl::StrCat(workers),
+                                 "--dir", dir_};
+  up.insert(up.end(), flags.begin(), flags.end());
+  RunTroupe(std::move(up));
 }
 
 DaemonCluster::~DaemonCluster() { RunTroupe({"down", "--dir", dir_}); }

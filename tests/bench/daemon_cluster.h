@@ -40,8 +40,9 @@ struct JobRun {
 // Up from its construction to its destruction.
 class DaemonCluster {
  public:
-  // `folder` exists, and keeps the cluster's.
-  DaemonCluster(const std::string& folder, int workers);
+  // `folder` exists, and keeps the cluster's. `flags`: more of `troupe up`.
+  DaemonCluster(const std::string& folder, int workers,
+                const std::vector<std::string>& flags = {});
   ~DaemonCluster();
   DaemonCluster(const DaemonCluster&) = delete;
   DaemonCluster& operator=(const DaemonCluster&) = delete;

@@ -8,6 +8,7 @@
 //   bazel run //tests/bench:prediction_bench
 //   bazel run //tests/bench:prediction_bench -- stages   # rows of that name
 //   bazel run //tests/bench:prediction_bench -- tensor --items
+//   bazel run //tests/bench:prediction_bench -- tiers --nvme /nvme
 //
 // --items: below each row the memory of the rank that needs most, by line item:
 // what the plan gives it, and how much of that is resident after three steps.
@@ -63,6 +64,15 @@ Settings Zero(int stage) {
   return {"parallelism.data=2", absl::StrCat("parallelism.zero=", stage)};
 }
 
+// Where what rests: optimizer, parameters, gradients, activations.
+Settings Tiers(const std::string& optimizer,
+               const std::string& parameters = "device",
+               const std::string& gradients = "device",
+               const std::string& activations = "device") {
+  return {"memory.optimizer=" + optimizer, "memory.parameters=" + parameters,
+          "memory.gradients=" + gradients, "memory.activations=" + activations};
+}
+
 // Micro-batches of one sequence.
 Settings Stages(int stages, const char* schedule, int micro_batches = 8) {
   return {absl::StrCat("parallelism.pipeline=", stages),
@@ -88,6 +98,7 @@ std::vector<Row> Rows() {
   const Settings vocabulary = {"model.vocab_size=32000"};
   const Settings selective = {"memory.recompute=selective"};
   const Settings full = {"memory.recompute=full"};
+  const Settings unclipped = {"training.gradient_clipping=0"};
   return {
       {"gpt2 256x4", 1, {}},
       {"gpt2 256x4 bf16", 1, bf16},
@@ -186,6 +197,46 @@ std::vector<Row> Rows() {
        Join({wide, Zero(3),
              Settings{"parallelism.data=4", "parallelism.zero_size=2",
                       "training.micro_batch_size=2"}})},
+      {"tiers: optimizer host", 1, Join({wide, Tiers("host")})},
+      {"tiers: optimizer host, bf16", 1, Join({wide, bf16, Tiers("host")})},
+      {"tiers: optimizer host, unclipped", 1,
+       Join({wide, unclipped, Tiers("host")})},
+      {"tiers: optimizer nvme", 1, Join({wide, Tiers("nvme")})},
+      {"tiers: optimizer nvme, bf16", 1, Join({wide, bf16, Tiers("nvme")})},
+      {"tiers: optimizer nvme, unclipped", 1,
+       Join({wide, unclipped, Tiers("nvme")})},
+      {"tiers: optimizer nvme, 8 of 1", 1,
+       Join({wide, Settings{"training.micro_batch_size=1"}, Tiers("nvme")})},
+      {"tiers: optimizer nvme, 768x12 bf16", 1,
+       Join({large, bf16, Tiers("nvme")})},
+      {"tiers: optimizer nvme, llama", 1, Join({llama, Tiers("nvme")})},
+      {"tiers: parameters host", 1, Join({wide, Tiers("device", "host")})},
+      {"tiers: parameters nvme, bf16", 1,
+       Join({wide, bf16, Tiers("device", "nvme")})},
+      {"tiers: gradients host", 1,
+       Join({wide, Tiers("device", "device", "host")})},
+      {"tiers: activations host", 1,
+       Join({wide, Tiers("device", "device", "device", "host")})},
+      {"tiers: activations nvme", 1,
+       Join({wide, Tiers("device", "device", "device", "nvme")})},
+      {"tiers: all host", 1,
+       Join({wide, Tiers("host", "host", "host", "host")})},
+      {"tiers: all nvme, bf16", 1,
+       Join({wide, bf16, Tiers("nvme", "nvme", "host", "nvme")})},
+      {"tiers: all nvme, recompute full", 1,
+       Join({wide, full, Tiers("nvme", "nvme", "host", "nvme")})},
+      {"tiers: optimizer host, zero 1", 2,
+       Join({wide, Zero(1), Tiers("host")})},
+      {"tiers: optimizer nvme, zero 3 bf16", 2,
+       Join({wide, bf16, Zero(3), Tiers("nvme")})},
+      {"tiers: all nvme, zero 3", 2,
+       Join({wide, Zero(3), Tiers("nvme", "nvme", "host", "nvme")})},
+      {"tiers: optimizer nvme, tensor 2", 2,
+       Join({wide, Tensor(2), Tiers("nvme")})},
+      {"tiers: all host, tensor 2, llama bf16", 2,
+       Join({llama, bf16, Tensor(2), Tiers("host", "host", "host", "host")})},
+      {"tiers: optimizer nvme, 2 stages, 1f1b", 2,
+       Join({wide, Stages(2, "1f1b"), Tiers("nvme")})},
   };
 }
 
@@ -229,7 +280,8 @@ struct Ratios {
 };
 
 // Of the rank that needs most, if the workers have one thread each.
-void PrintItems(const Row& row, const std::string& folder) {
+void PrintItems(const Row& row, const std::string& folder,
+                const std::string& nvme) {
   const auto job =
       LoadJobFile({.path = folder + "/job.yaml", .overrides = row.settings});
   CHECK_OK(job.status());
@@ -237,6 +289,9 @@ void PrintItems(const Row& row, const std::string& folder) {
   for (int i = 0; i < row.workers; ++i) {
     workers[i].set_name(absl::StrCat("worker-", i));
     workers[i].set_memory_domain(MemoryDomain());
+    TierBudget& budget = *workers[i].add_budgets();
+    budget.set_tier(NVME);
+    budget.set_bytes(int64_t{1} << 40);
   }
   const auto plan = CompilePlan(job->spec, workers);
   CHECK_OK(plan.status());
@@ -246,7 +301,7 @@ void PrintItems(const Row& row, const std::string& folder) {
                        [](const RankPrediction& a, const RankPrediction& b) {
                          return a.peak_bytes() < b.peak_bytes();
                        });
-  BenchRanks running(*plan, {.memory_of = largest->rank()});
+  BenchRanks running(*plan, {.memory_of = largest->rank(), .nvme = nvme});
   for (int step = 0; step < 3; ++step) running.Step();
 }
 
@@ -292,7 +347,20 @@ void PrintRatios(const char* name, const std::vector<double>& ratios) {
 struct Options {
   std::string wanted;  // part of the rows' names
   bool items = false;
+  std::string nvme = "/var/tmp";  // a directory for rows that rest on a disk
 };
+
+// How workers are started that have a disk.
+std::vector<std::string> NvmeFlags(const std::vector<Row>& rows,
+                                   const std::string& directory) {
+  for (const Row& row : rows) {
+    for (const std::string& setting : row.settings) {
+      if (!absl::EndsWith(setting, "=nvme")) continue;
+      return {"--nvme", directory, "--nvme-size", "4GiB"};
+    }
+  }
+  return {};
+}
 
 int Main(const Options& options) {
   const std::string folder = Prepare();
@@ -310,10 +378,10 @@ int Main(const Options& options) {
                               }),
                rows.end());
     if (rows.empty()) continue;
-    const DaemonCluster cluster(folder, workers);
+    const DaemonCluster cluster(folder, workers, NvmeFlags(rows, options.nvme));
     for (const Row& row : rows) {
       RunRow(row, cluster, folder, ratios);
-      if (options.items) PrintItems(row, folder);
+      if (options.items) PrintItems(row, folder, options.nvme);
     }
   }
   if (!ratios.step.empty()) {
@@ -335,6 +403,7 @@ int main(int argc, char** argv) {
   troupe::Options options;
   app.add_option("rows", options.wanted, "a part of their names");
   app.add_flag("--items", options.items, "memory by line item");
+  app.add_option("--nvme", options.nvme, "a directory on a disk");
   CLI11_PARSE(app, argc, argv);
   CHECK_OK(troupe::StartLog(
       {.name = "prediction_bench", .level = troupe::LogLevel::kWarning}));

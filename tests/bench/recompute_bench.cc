@@ -70,7 +70,7 @@ int Run(BenchJobOptions job, int steps) {
   const std::vector<WorkerDescription> workers = BenchWorkers(job);
   std::vector<Mode> modes;
   for (const char* const name : {"none", "selective", "full"}) {
-    job.recompute = name;
+    job.memory.mutable_recompute()->set_mode(name);
     const absl::StatusOr<Plan> plan = BenchPlan(job, tokens, workers);
     if (!plan.ok()) {
       unlink(tokens.c_str());

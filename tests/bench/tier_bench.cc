@@ -8,6 +8,11 @@
 // have memory of large pages, where the system gives them; with small ones a
 // disk may do half of it. Ratios are of one round; their median counts, as a
 // disk's rate changes by the second.
+//
+// And what training makes of it (tier_training.h): steps of a job of which a
+// part rests below the device, over those of the same job in memory:
+//
+//   bazel run //tests/bench:tier_bench -- training --dir /nvme
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
@@ -28,6 +33,7 @@
 #include "storage/spill/spill_queue.h"
 #include "storage/tier/allocator.h"
 #include "tests/bench/machine_span.h"
+#include "tests/bench/tier_training.h"
 
 namespace troupe {
 namespace {
@@ -313,6 +319,26 @@ int main(int argc, char** argv) {
   app.add_option("--seconds", options.seconds, "of each turn")
       ->check(CLI::Range(1, 60));
   app.add_option("--rounds", options.rounds)->check(CLI::Range(1, 99));
+  CLI::App& training = *app.add_subcommand(
+      "training", "Times steps of a job that rests below the device.");
+  troupe::TierTrainingOptions steps = {
+      .job = {.micro_batches = 4, .sequence_length = 512}};
+  training.add_option("--dir", options.dir, "of the nvme tier");
+  training.add_option("--rows", steps.rows, "a part of their names");
+  training.add_option("--rounds", steps.rounds)->check(CLI::Range(1, 99));
+  training.add_option("--model", steps.job.model)
+      ->check(CLI::IsMember(troupe::BenchModels()));
+  training.add_option("--precision", steps.job.precision)
+      ->check(CLI::IsMember({"f32", "bf16", "fp16"}));
+  training.add_option("--threads", steps.job.threads);
+  training.add_option("--batch", steps.job.batch, "sequences of a micro-batch");
+  training.add_option("--micro-batches", steps.job.micro_batches, "in a step");
+  training.add_option("--seq", steps.job.sequence_length, "of tokens");
   CLI11_PARSE(app, argc, argv);
-  troupe::Run(options);
+  if (!training.parsed()) {
+    troupe::Run(options);
+    return 0;
+  }
+  steps.dir = options.dir;
+  return troupe::TimeTierTraining(steps) ? 0 : 1;
 }

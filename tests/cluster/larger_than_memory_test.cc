@@ -17,11 +17,11 @@ using Settings = std::vector<std::string>;
 
 // Many blocks: of each, the device has little at once.
 const Settings kModel = {
-    "parallelism.data=1",        "model.num_hidden_layers=40",
-    "model.hidden_size=128",     "model.num_attention_heads=4",
-    "model.vocab_size=256",      "training.steps=3",
-    "training.precision=bf16",   "training.gradient_precision=parameters",
-    "data.validation_fraction=0"};
+    "parallelism.data=1",         "model.num_hidden_layers=40",
+    "model.hidden_size=128",      "model.num_attention_heads=4",
+    "model.vocab_size=256",       "training.steps=3",
+    "training.precision=bf16",    "training.gradient_precision=parameters",
+    "data.validation_fraction=0", "training.global_batch_size=2"};
 const Settings kOnDisk = {"memory.optimizer=nvme", "memory.parameters=nvme",
                           "memory.gradients=host", "memory.activations=nvme"};
 
