@@ -69,7 +69,7 @@ CostModel::CostModel(const Plan& plan,
   CHECK_GE(workers.size(), static_cast<size_t>(ranks));
   const std::vector<WorkerDescription> used(workers.begin(),
                                             workers.begin() + ranks);
-  seats_ = SeatsOf(used, WorksOnHost(plan) ? 2 : 1);
+  seats_ = SeatsOf(used, LanesOnCores(plan));
   std::map<std::string, HostLoad> hosts;
   for (const WorkerDescription& worker : used) {
     HostLoad& host = hosts[worker.host()];

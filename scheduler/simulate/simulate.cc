@@ -14,6 +14,7 @@
 #include "proto/plan/traced_ranks.h"
 #include "scheduler/simulate/cost_model.h"
 #include "scheduler/simulate/seats.h"
+#include "scheduler/simulate/tier_rates.h"
 
 namespace troupe {
 namespace {
@@ -131,9 +132,10 @@ SteadyStep PredictStep(const Plan& plan,
   const auto effort = [&](int rank, const Instruction& instruction) {
     const Cost cost = costs.CostOf(rank, instruction);
     const Lane::Kind lane = KindOfLane(plan.lanes(), instruction.lane());
-    // Beside a GPU, the host's cores are there for the lanes of the host.
-    const bool computes = lane == Lane::COMPUTE ||
-                          (lane == Lane::HOST && !workers[rank].has_gpu());
+    // Beside a GPU, the host's cores are there for what they do alone.
+    const bool computes =
+        lane == Lane::COMPUTE || (!workers[rank].has_gpu() &&
+                                  WorksBesideDevice(plan.lanes(), instruction));
     const double other = computes ? cost.waiting : cost.total();
     return Effort{.compute_ns = Nanoseconds(cost.total() - other),
                   .other_ns = Nanoseconds(other)};

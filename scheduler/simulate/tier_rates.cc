@@ -1,10 +1,11 @@
 #include "scheduler/simulate/tier_rates.h"
 
 #include <algorithm>
+#include <set>
 
 #include "proto/plan/find_program.h"
-#include "proto/plan/lanes.h"
 #include "proto/plan/memory.h"
+#include "proto/plan/operand.h"
 #include "scheduler/simulate/rates.h"
 
 namespace troupe {
@@ -51,17 +52,26 @@ bool UsesLowerTiers(const Plan& plan) {
                      });
 }
 
-bool WorksOnHost(const Plan& plan) {
+bool WorksBesideDevice(const Lanes& lanes, const Instruction& instruction) {
+  const Lane::Kind kind = KindOfLane(lanes, instruction.lane());
+  return kind == Lane::HOST ||
+         (kind == Lane::TRANSFER && IsMove(instruction.kind()));
+}
+
+int LanesOnCores(const Plan& plan) {
+  size_t most = 0;  // beside the device's own
   for (const Role& role : plan.roles()) {
     const Program* const train = FindProgram(role, Program::TRAIN);
     if (train == nullptr) continue;
+    std::set<int> lanes;
     for (const Instruction& instruction : train->instructions()) {
-      if (KindOfLane(plan.lanes(), instruction.lane()) == Lane::HOST) {
-        return true;
+      if (WorksBesideDevice(plan.lanes(), instruction)) {
+        lanes.insert(instruction.lane());
       }
     }
+    most = std::max(most, lanes.size());
   }
-  return false;
+  return 1 + static_cast<int>(most);
 }
 
 }  // namespace troupe

@@ -5,6 +5,8 @@
 
 #include "proto/cluster.pb.h"
 #include "proto/plan.pb.h"
+#include "proto/plan/lanes.h"
+#include "proto/program.pb.h"
 
 namespace troupe {
 
@@ -30,8 +32,14 @@ TierRates TierRatesOf(const WorkerDescription& worker,
 // Whether something of the plan lies below the device.
 bool UsesLowerTiers(const Plan& plan);
 
-// Whether ranks compute on the cores of their hosts beside their devices.
-bool WorksOnHost(const Plan& plan);
+// Whether an instruction keeps the cores of its host busy, and not its device,
+// where that is a GPU: the optimizer of the host, copies between tiers of
+// memory. On a worker without one they share the cores with what it computes.
+bool WorksBesideDevice(const Lanes& lanes, const Instruction& instruction);
+
+// How many lanes of a rank keep the cores of a worker without a GPU busy at
+// once, at most.
+int LanesOnCores(const Plan& plan);
 
 }  // namespace troupe
 

@@ -130,6 +130,34 @@ TEST(Tiers, TheHostsOptimizerRunsBesideBackward) {
   EXPECT_GT(seconds("host"), two_cores);
 }
 
+// Copies of a worker without a GPU, too: its cores make them.
+TEST(Tiers, CopiesTakeCoresFromWhatIsComputed) {
+  JobSpec job = Job("device");
+  job.mutable_memory()->set_gradients("host");
+  const Plan plan = ExamplePlan(job);
+  std::vector<WorkerDescription> workers = Workers(1);
+  workers[0].mutable_calibration()->set_host_bytes_per_second(1e8);
+  const CostModel costs(plan, workers);
+  double copies = 0;
+  for (const Instruction& instruction :
+       FindProgram(plan.roles(0), Program::TRAIN)->instructions()) {
+    if (IsMove(instruction.kind())) {
+      copies += costs.CostOf(0, instruction).total();
+    }
+  }
+  const auto step_seconds = [&](const Plan& of) {
+    return Predict(of, workers).step_seconds();
+  };
+  workers[0].set_host_cores(8);
+  EXPECT_GT(step_seconds(ExamplePlan(Job("device"))) + copies,
+            1.05 * step_seconds(plan))
+      << "beside what is computed";
+  workers[0].set_host_cores(1);
+  EXPECT_GE(step_seconds(plan),
+            0.99 * (step_seconds(ExamplePlan(Job("device"))) + copies))
+      << "by turns with it";
+}
+
 TEST(Tiers, ASlowDiskIsWhatLimits) {
   std::vector<WorkerDescription> workers = Workers(1);
   workers[0].mutable_calibration()->set_nvme_read_bytes_per_second(1e6);
