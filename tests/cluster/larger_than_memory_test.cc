@@ -1,7 +1,10 @@
 // A model that no memory of its worker holds trains from the disk: its state is
 // ten times the device's budget and three times the host's.
+#include <signal.h>
+
 #include <cstdint>
 #include <filesystem>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -32,19 +35,29 @@ Settings With(Settings settings, const Settings& more) {
 
 class LargerThanMemory : public ClusterTestBase {
  protected:
+  LargerThanMemory() { std::filesystem::create_directories(disk_); }
+
+  // As of the nvme tier, with what else is said.
+  void UpWithDisk(int workers, Settings flags = {}) {
+    Up(workers,
+       With(std::move(flags), {"--nvme", disk_, "--nvme-size", "256MiB"}));
+  }
+  bool DiskIsEmpty() const { return std::filesystem::is_empty(disk_); }
+
   // Of weights, their gradients, master weights and moments: 16 a parameter.
   int64_t StateBytes(const nlohmann::json& described) const {
     return 16 * described["plan"]["derived"]["parameters"].get<int64_t>();
   }
+
+ private:
+  const std::string disk_ = dir() + "/disk";
 };
 
 TEST_F(LargerThanMemory, TrainsFromTheDisk) {
-  const std::string disk = dir() + "/disk";
-  std::filesystem::create_directories(disk);
   constexpr int64_t kDevice = 10 << 20;
   constexpr int64_t kHost = 34 << 20;
-  Up(1, {"--device-memory", absl::StrCat(kDevice), "--host-memory",
-         absl::StrCat(kHost), "--nvme", disk, "--nvme-size", "1GiB"});
+  UpWithDisk(1, {"--device-memory", absl::StrCat(kDevice), "--host-memory",
+                 absl::StrCat(kHost)});
   const Outcome refused = Troupe(SubmitCommand(kModel));
   EXPECT_NE(refused.code, 0) << refused.out;
   EXPECT_THAT(refused.err, HasSubstr("device"));
@@ -55,7 +68,7 @@ TEST_F(LargerThanMemory, TrainsFromTheDisk) {
   const int64_t state = StateBytes(described);
   EXPECT_GE(state, 10 * kDevice);
   EXPECT_GE(state, 3 * kHost);
-  EXPECT_TRUE(std::filesystem::is_empty(disk));
+  EXPECT_TRUE(DiskIsEmpty());
   // As one whose memory holds all of it.
   EXPECT_EQ(Troupe({"down"}).code, 0);
   Up(1);
@@ -64,6 +77,20 @@ TEST_F(LargerThanMemory, TrainsFromTheDisk) {
   for (size_t i = 0; i < in_memory.size(); ++i) {
     EXPECT_EQ(described["steps"][i]["loss"].get<double>(), in_memory[i]);
   }
+}
+
+// Whoever next makes a file on the disk removes what a killed one left there.
+TEST_F(LargerThanMemory, WhatAKilledWorkerLeavesIsRemoved) {
+  UpWithDisk(2);
+  const Settings on_disk = {"parallelism.data=1", "memory.optimizer=nvme"};
+  TroupeProgram job(
+      Command(With(SubmitCommand(With(on_disk, {kEndless})), {"--watch"})));
+  ASSERT_NE(job.WaitForLine("step 3/"), "");
+  ASSERT_EQ(kill(WorkerPid(Describe(1)["workers"][0]), SIGKILL), 0);
+  EXPECT_EQ(job.Wait().code, 1);
+  EXPECT_FALSE(DiskIsEmpty());
+  EXPECT_EQ(Watch(Submit(on_disk)).code, 0);
+  EXPECT_TRUE(DiskIsEmpty());
 }
 
 }  // namespace
