@@ -253,9 +253,7 @@ class Declaration {
   // Or the first of the next step to add to gradients begins them anew: those
   // that are elsewhere than the optimizer need not move for that.
   bool StepsLeaveZeros() const {
-    const MemorySpec& memory = plan_.job().memory();
-    return !StepsOnHost(memory) &&
-           RestsIn(memory, Buffer::PARAMETER_GRADIENTS) == DEVICE;
+    return GradientsStayOnDevice(plan_.job().memory());
   }
 
   // In place, where the slice is of the same buffer.

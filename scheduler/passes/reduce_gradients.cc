@@ -73,8 +73,14 @@ std::vector<int> LastAdded(const Plan& plan, const Program& program) {
   return last;
 }
 
-// The last instruction that scatters gradients; -1: none does.
-int LastScattered(const Program& program) {
+// The last instruction behind which passes may wait for what is behind a sum of
+// gradients, other stages then for these passes, and the sum for other stages;
+// -1: there is none. Passes wait for the memory of gradients that are scattered,
+// and for moves between tiers that stand behind those of the sum.
+int LastWaitedFor(const Plan& plan, const Program& program) {
+  if (!GradientsStayOnDevice(plan.job().memory())) {
+    return program.instructions_size() - 1;
+  }
   for (int i = program.instructions_size(); i-- > 0;) {
     if (program.instructions(i).kind() == Instruction::SCATTER_GRADS) return i;
   }
@@ -95,15 +101,13 @@ class Readiness {
     for (const Role& role : plan.roles()) {
       const Program& program = *FindProgram(role, Program::TRAIN);
       const std::vector<int> last = LastAdded(plan, program);
-      const int scattered = LastScattered(program);
+      const int waited_for = LastWaitedFor(plan, program);
       std::vector<Ready>& ready = buckets_.emplace_back();
       for (const Bucket& bucket : BucketsOf(plan, role)) {
         const auto begin = last.begin() + bucket.first;
         int index = *std::max_element(begin, begin + bucket.count);
-        // Passes may wait for the memory of gradients that are scattered behind
-        // it, and other stages for these passes.
         if (Spans(plan.mesh(), plan.groups(bucket.group), "pipeline")) {
-          index = std::max(index, scattered);
+          index = std::max(index, waited_for);
         }
         ready.push_back({bucket, index});
         double& when = shares_[NameOf(bucket)];

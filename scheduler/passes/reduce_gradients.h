@@ -10,7 +10,8 @@
 // members of several groups. So all buckets of all groups stand in one order,
 // by when the last of their ranks is ready, as a share of its program; each
 // rank has its part of that. Those that other stages are in stand behind all
-// SCATTER_GRADS: for these, passes wait that other stages wait for.
+// SCATTER_GRADS, and where gradients move between tiers behind all passes: for
+// these, passes wait that other stages wait for.
 #ifndef TROUPE_SCHEDULER_PASSES_REDUCE_GRADIENTS_H_
 #define TROUPE_SCHEDULER_PASSES_REDUCE_GRADIENTS_H_
 

@@ -36,4 +36,9 @@ bool StepsOnHost(const MemorySpec& memory) {
   return RestsIn(memory, Buffer::OPTIMIZER_STATE) != DEVICE;
 }
 
+bool GradientsStayOnDevice(const MemorySpec& memory) {
+  return !StepsOnHost(memory) &&
+         RestsIn(memory, Buffer::PARAMETER_GRADIENTS) == DEVICE;
+}
+
 }  // namespace troupe

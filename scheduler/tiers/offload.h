@@ -19,6 +19,10 @@ Tier RestsIn(const MemorySpec& memory, Buffer::Kind kind);
 // the device, they are not brought there, but gradients to them.
 bool StepsOnHost(const MemorySpec& memory);
 
+// Whether gradients of parameters are used on the device only, so that they
+// never move.
+bool GradientsStayOnDevice(const MemorySpec& memory);
+
 }  // namespace troupe
 
 #endif  // TROUPE_SCHEDULER_TIERS_OFFLOAD_H_

@@ -275,6 +275,27 @@ TEST(MoveBetweenTiers, EveryCombinationPassesTheChecks) {
   }
 }
 
+// Ends of a pipeline that share the embedding sum its gradients: while one
+// waits for the other, nothing that the other needs waits behind the moves of
+// what is summed.
+TEST(MoveBetweenTiers, TiedEndsOfAPipelinePassTheChecks) {
+  for (const Rests& rests : kRests) {
+    for (const char* const schedule :
+         {"naive", "1f1b", "gpipe", "interleaved_1f1b", "zb_h1", "zb_v",
+          "pipedream_2bw"}) {
+      JobSpec job = ExampleJob({.micro_batches = 8, .blocks = 6});
+      job.mutable_model()->set_tie_word_embeddings(true);
+      job.mutable_training()->set_gradient_clipping(0);
+      SetRests(rests, job);
+      job.mutable_parallelism()->set_pipeline(2);
+      job.mutable_parallelism()->set_pipeline_schedule(schedule);
+      ASSERT_EQ(Checked(job), absl::OkStatus())
+          << rests.optimizer << " " << rests.parameters << " "
+          << rests.gradients << " " << rests.activations << ", " << schedule;
+    }
+  }
+}
+
 TEST(MoveBetweenTiers, UnitsThatAreCutPassTheChecks) {
   for (const Rests& rests : kRests) {
     for (const bool sequence : {false, true}) {

@@ -1,5 +1,6 @@
 #include "scheduler/passes/reduce_gradients.h"
 
+#include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -40,6 +41,25 @@ TEST(ReduceGradients, OneReplicaHasNothingToSum) {
   const Draft draft = ExampleDraft(ExampleJob({}), "reduce gradients");
   EXPECT_EQ(ProgramWords(draft.plan, 0, Program::TRAIN).find('R'),
             std::string::npos);
+}
+
+// Of two ranks that share a tied table, the last one has added to it before it
+// hands on all gradients that the first one waits for. Where the sum's moves
+// between tiers would hold up theirs, it stands behind all of them.
+TEST(ReduceGradients, ASumOverStagesHoldsUpNoMoves) {
+  const auto behind_the_sum = [](const char* gradients, const char* optimizer) {
+    JobSpec job = ExampleJob({.micro_batches = 4, .blocks = 6});
+    job.mutable_model()->set_tie_word_embeddings(true);
+    job.mutable_parallelism()->set_pipeline(2);
+    job.mutable_memory()->set_gradients(gradients);
+    job.mutable_memory()->set_optimizer(optimizer);
+    const Draft draft = ExampleDraft(job, "reduce gradients");
+    const std::string words = ProgramWords(draft.plan, 1, Program::TRAIN);
+    return words.substr(words.find("R u0") + 4);
+  };
+  EXPECT_NE(behind_the_sum("device", "device"), " g0");
+  EXPECT_EQ(behind_the_sum("host", "device"), " g0");
+  EXPECT_EQ(behind_the_sum("device", "host"), " g0");
 }
 
 // Where a tied gradient gets its last addend late, its bucket waits for it.
