@@ -177,6 +177,27 @@ TEST(TiersResume, GoOnWhereverTheStateRests) {
   }
 }
 
+// A checkpoint has the state of its own step, though all of that fits into what
+// the one before it read of the disk.
+TEST(TiersResume, EachCheckpointHasItsOwnState) {
+  const TrainingRun whole = Train(TierJob({}), {});
+  const TempDir directory;
+  JobSpec job = InTier(TierJob({}), "nvme");
+  CheckpointSpec& checkpoint = *job.mutable_checkpoint();
+  checkpoint.set_directory(directory.path());
+  checkpoint.set_background(true);
+  checkpoint.set_every(2);
+  job.mutable_training()->set_stop_after(4);
+  const TrainingRun first = Train(job, {});
+  ASSERT_TRUE(first.status().ok()) << first.status();
+  ASSERT_EQ(first.checkpoints.size(), 2u);
+  job.mutable_training()->set_stop_after(0);
+  const TrainingRun second = Train(job, {.resume = "latest"});
+  ASSERT_TRUE(second.status().ok()) << second.status();
+  ASSERT_EQ(second.steps[0].front().step(), 5);
+  ExpectSameSteps(second.steps[0], whole.steps[0]);
+}
+
 // Each disk of two ranks meets it in the midst of a step: both end, with the
 // message of the disk; what was saved stays, and training goes on from it.
 TEST(TiersFaults, ADiskThatFailsEndsTheJob) {
