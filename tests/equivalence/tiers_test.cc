@@ -107,15 +107,24 @@ TEST_P(Tiers, TrainTheSameModel) {
 INSTANTIATE_TEST_SUITE_P(InProcess, Tiers, testing::ValuesIn(Cases()),
                          [](const auto& info) { return NameOf(info.param); });
 
-// Versions of weights, each of which rests on the disk.
+// Weights of several ages, each with its own place on the disk.
 TEST(TiersOfVersions, TrainTheSameModel) {
-  const JobSpec job = CutJob(TierJob({.clipping = 0}),
-                             {.schedule = "pipedream", .pipeline = 2});
-  JobSpec below = InTier(job, "nvme");
-  below.mutable_memory()->set_parameters("nvme");
-  const TrainingRun on_device = Train(job, {.ranks = 2});
-  const TrainingRun run = Train(below, {.ranks = 2});
-  ExpectSameTraining(run, on_device);
+  for (const char* const schedule : {"pipedream", "pipedream_2bw"}) {
+    for (const char* const precision : {"f32", "bf16"}) {
+      SCOPED_TRACE(absl::StrCat(schedule, ", ", precision));
+      const JobSpec job =
+          CutJob(TierJob({.precision = precision, .clipping = 0}),
+                 {.schedule = schedule, .pipeline = 2});
+      const TrainingRun on_device = Train(job, {.ranks = 2});
+      ASSERT_TRUE(on_device.status().ok()) << on_device.status();
+      for (const char* const tier : {"host", "nvme"}) {
+        JobSpec below = InTier(job, tier);
+        below.mutable_memory()->set_parameters(tier);
+        const TrainingRun run = Train(below, {.ranks = 2});
+        ExpectSameTraining(run, on_device);
+      }
+    }
+  }
 }
 
 // As on a GPU: memory that the host cannot read, and queues of work. Weights
