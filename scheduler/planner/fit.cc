@@ -154,7 +154,7 @@ constexpr TierField kTierFields[] = {
      [](const char* tier, MemorySpec& m) { m.set_activations(tier); }}};
 
 // To keep less for backward, to deal what replicas hold alike over them, and to
-// let something rest further down.
+// let something rest elsewhere: further down, or up where a lower tier is full.
 std::vector<Remedy> RemediesFor(const JobSpec& job,
                                 const std::vector<WorkerDescription>& workers) {
   std::vector<Remedy> remedies;
@@ -177,11 +177,11 @@ std::vector<Remedy> RemediesFor(const JobSpec& job,
     parallelism.clear_reshard_after_forward();
   }
   for (const auto& [tier, name] :
-       {std::make_pair(HOST, "host"), std::make_pair(NVME, "nvme")}) {
+       {std::make_pair(DEVICE, "device"), std::make_pair(HOST, "host"),
+        std::make_pair(NVME, "nvme")}) {
     if (!HaveTier(workers, tier)) continue;
     for (const TierField& field : kTierFields) {
-      const std::string& now = (job.memory().*field.get)();
-      if (now == name || now == "nvme") continue;
+      if ((job.memory().*field.get)() == name) continue;
       Remedy& remedy = remedies.emplace_back();
       remedy.change = absl::StrCat("memory.", field.name, ": ", name);
       remedy.job = job;

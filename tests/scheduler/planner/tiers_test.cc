@@ -102,6 +102,18 @@ TEST(Tiers, EachHasItsBudget) {
       AllOf(HasSubstr("nvme memory needs"), HasSubstr("optimizer_moments")));
 }
 
+// What rests on a disk that is too small may rest higher up.
+TEST(Tiers, AdvisesTheWayUp) {
+  const Compiled device("device");
+  const Compiled host("host");
+  const Compiled nvme("nvme");
+  EXPECT_THAT(std::string(nvme.With(device.Need(DEVICE), host.Need(HOST),
+                                    nvme.Need(NVME) - 1)
+                              .message()),
+              AllOf(HasSubstr("memory.optimizer: device ("),
+                    HasSubstr("memory.optimizer: host (")));
+}
+
 // The device has room for all but the states.
 TEST(Tiers, AdvisesThemWhereTheyFit) {
   const Compiled device("device");
