@@ -111,7 +111,7 @@ void DrawTiers(Dice& dice, MemorySpec& memory) {
   memory.set_activations(dice.OneOf<const char*>({"device", "host", "nvme"}));
 }
 
-JobSpec DrawCut(Dice& dice, const DrawOptions& options, const JobSpec& job) {
+JobSpec DrawCut(Dice& dice, const JobSpec& job) {
   JobSpec cut = job;
   ParallelismSpec& parallelism = *cut.mutable_parallelism();
   do {
@@ -122,7 +122,7 @@ JobSpec DrawCut(Dice& dice, const DrawOptions& options, const JobSpec& job) {
   parallelism.set_sequence_parallel(parallelism.tensor() > 1 && dice.Even());
   DrawZero(dice, parallelism);
   DrawRecompute(dice, *cut.mutable_memory()->mutable_recompute());
-  if (options.tiers) DrawTiers(dice, *cut.mutable_memory());
+  DrawTiers(dice, *cut.mutable_memory());
   cut.mutable_training()->set_micro_batch_size(dice.OneOf({1, 1, 2}));
   cut.mutable_checkpoint()->set_background(dice.Even());
   return cut;
@@ -153,10 +153,8 @@ std::string CutText(const JobSpec& cut) {
   }
   absl::StrAppend(&text, ListText("recompute", recompute.units()),
                   ListText("selective", recompute.selective_units()));
-  if (m.has_optimizer()) {
-    absl::StrAppend(&text, ", tiers ", m.optimizer(), "/", m.parameters(), "/",
-                    m.gradients(), "/", m.activations());
-  }
+  absl::StrAppend(&text, ", tiers ", m.optimizer(), "/", m.parameters(), "/",
+                  m.gradients(), "/", m.activations());
   if (cut.checkpoint().background()) absl::StrAppend(&text, ", background");
   return text;
 }
@@ -201,12 +199,12 @@ absl::Status PlanDraw::Refusal() const {
   return absl::OkStatus();
 }
 
-PlanDraw DrawPlan(const DrawOptions& options, int number) {
-  Dice dice(options.seed, number);
+PlanDraw DrawPlan(uint64_t seed, int number) {
+  Dice dice(seed, number);
   PlanDraw draw;
   draw.reference = DrawTraining(dice);
   const int64_t steps = draw.reference.training().steps();
-  const JobSpec first = DrawCut(dice, options, draw.reference);
+  const JobSpec first = DrawCut(dice, draw.reference);
   draw.name = absl::StrCat(TrainingText(draw.reference), " | ", CutText(first));
   if (IsAsynchronous(first)) {
     draw.legs = {{first, steps}};
@@ -218,7 +216,7 @@ PlanDraw DrawPlan(const DrawOptions& options, int number) {
   const int64_t until =
       every > 0 ? every * (1 + dice.Below(static_cast<int>(steps / every - 1)))
                 : 1 + dice.Below(static_cast<int>(steps - 1));
-  JobSpec second = DrawCut(dice, options, draw.reference);
+  JobSpec second = DrawCut(dice, draw.reference);
   if (IsAsynchronous(second) || dice.Even()) {
     draw.legs = {{first, steps}};
     return draw;

@@ -17,11 +17,6 @@
 
 namespace troupe {
 
-struct DrawOptions {
-  uint64_t seed = 1;
-  bool tiers = false;  // where states, parameters, gradients, activations rest
-};
-
 struct PlanDraw {
   std::string name;
   std::vector<Leg> legs;
@@ -33,7 +28,7 @@ struct PlanDraw {
   absl::Status Refusal() const;
 };
 
-PlanDraw DrawPlan(const DrawOptions& options, int number);
+PlanDraw DrawPlan(uint64_t seed, int number);
 
 }  // namespace troupe
 

@@ -7,9 +7,9 @@
 //   bazel run //tests/equivalence:plan_matrix -- --draws 200 --seed 1
 //   bazel run //tests/equivalence:plan_matrix -- --seed 1 --only 37
 //
-// The second: that draw alone. --tiers: draws where states, parameters,
-// gradients and activations rest, too.
+// The second: that draw alone.
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <map>
 #include <regex>
@@ -32,11 +32,11 @@ using Refusals = std::map<std::string, std::pair<std::string, int>>;
 
 class Table {
  public:
-  explicit Table(const DrawOptions& options)
-      : options_(options), references_(testing::TempDir() + "/plan_matrix") {}
+  explicit Table(uint64_t seed)
+      : seed_(seed), references_(testing::TempDir() + "/plan_matrix") {}
 
   void Run(int number) {
-    const PlanDraw draw = DrawPlan(options_, number);
+    const PlanDraw draw = DrawPlan(seed_, number);
     const absl::Status refusal = draw.Refusal();
     ++draws_;
     if (!refusal.ok()) return Refuse(number, draw, refusal);
@@ -89,7 +89,7 @@ class Table {
     std::fflush(stdout);
   }
 
-  const DrawOptions options_;
+  const uint64_t seed_;
   ReferenceRuns references_;
   Refusals refusals_;
   TrainingDifference furthest_;
@@ -100,31 +100,25 @@ class Table {
 
 int Usage() {
   std::fprintf(stderr,
-               "usage: plan_matrix [--draws N] [--seed N] [--only N] "
-               "[--tiers]\n");
+               "usage: plan_matrix [--draws N] [--seed N] [--only N]\n");
   return 2;
 }
 
 int Main(const std::vector<absl::string_view>& arguments) {
   int draws = 200;
   int only = -1;
-  DrawOptions options;
+  uint64_t seed = 1;
   for (size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i] == "--tiers") {
-      options.tiers = true;
-      continue;
-    }
     const absl::string_view name = arguments[i];
     const absl::string_view value =
         ++i < arguments.size() ? arguments[i] : absl::string_view();
-    const bool known = name == "--draws" ? absl::SimpleAtoi(value, &draws)
-                       : name == "--seed"
-                           ? absl::SimpleAtoi(value, &options.seed)
+    const bool known = name == "--draws"  ? absl::SimpleAtoi(value, &draws)
+                       : name == "--seed" ? absl::SimpleAtoi(value, &seed)
                        : name == "--only" ? absl::SimpleAtoi(value, &only)
                                           : false;
     if (!known || draws < 1) return Usage();
   }
-  Table table(options);
+  Table table(seed);
   if (only >= 0) {
     table.Run(only);
   } else {

@@ -17,7 +17,7 @@ TEST_P(PlanMatrix, TrainsTheSameModel) {
   ReferenceRuns references(
       absl::StrCat(testing::TempDir(), "/plan_matrix_", GetParam()));
   for (int i = 0; i < kDrawsEach; ++i) {
-    const PlanDraw draw = DrawPlan({.seed = 14}, GetParam() * kDrawsEach + i);
+    const PlanDraw draw = DrawPlan(/*seed=*/14, GetParam() * kDrawsEach + i);
     if (!draw.Refusal().ok()) continue;
     SCOPED_TRACE(draw.name);
     const auto difference = references.Compare(draw.legs, draw.reference);
