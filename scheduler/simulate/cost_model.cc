@@ -247,14 +247,15 @@ Cost CostModel::StateCost(int rank, const Instruction& instruction) const {
   const double moments = OptimizerMoments(plan_.job().optimizer());
   const double gradients =  // their size, of one of f32
       static_cast<double>(BytesOfElement(GradientType(training))) / kBytesOfF32;
+  const bool on_host =
+      KindOfLane(plan_.lanes(), instruction.lane()) == Lane::HOST;
   if (instruction.kind() == Instruction::GRAD_NORM) {
-    cost.elementwise = gradients * bytes / memory;
+    cost.elementwise =
+        gradients * bytes / (on_host ? machine.tiers.optimizer : memory);
   } else if (instruction.kind() == Instruction::STEP) {
     // Weights, gradients and moments are each read and written; where the
     // model computes with a copy half as large, that is written too.
     const double copy = HasMasterWeights(training) ? 0.5 : 0;
-    const bool on_host =
-        KindOfLane(plan_.lanes(), instruction.lane()) == Lane::HOST;
     cost.optimizer =
         (2 * (1 + gradients + moments) + copy) * bytes /
         (on_host ? machine.tiers.optimizer
