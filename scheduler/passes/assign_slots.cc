@@ -11,6 +11,7 @@
 #include "proto/base/check.h"
 #include "proto/plan/buffer_kind.h"
 #include "proto/plan/lanes.h"
+#include "proto/plan/memory.h"
 #include "proto/plan/operand.h"
 #include "scheduler/passes/pack_buffers.h"
 
@@ -329,6 +330,11 @@ int64_t LeastBytes(const Lanes& lanes, Role role, absl::string_view item) {
     if (tier_and_item.second == item) bytes += MostAtOnce(sharers.tenants);
   }
   return bytes;
+}
+
+int64_t SlotBytes(const Lanes& lanes, Role role, Tier tier) {
+  Assign(lanes, role);
+  return BytesIn(role, tier);
 }
 
 }  // namespace troupe

@@ -26,6 +26,9 @@ void AssignSlots(Draft& draft);
 // however they are packed. REQUIRES buffers that have no slots yet.
 int64_t LeastBytes(const Lanes& lanes, Role role, absl::string_view item);
 
+// The bytes of a tier that the role's slots will take. REQUIRES as LeastBytes.
+int64_t SlotBytes(const Lanes& lanes, Role role, Tier tier);
+
 }  // namespace troupe
 
 #endif  // TROUPE_SCHEDULER_PASSES_ASSIGN_SLOTS_H_

@@ -1,5 +1,6 @@
 #include "scheduler/passes/move_between_tiers.h"
 
+#include <algorithm>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -7,55 +8,14 @@
 
 #include "absl/types/optional.h"
 #include "proto/plan/buffer_kind.h"
-#include "proto/plan/lanes.h"
 #include "proto/plan/operand.h"
+#include "scheduler/passes/assign_slots.h"
 #include "scheduler/passes/lanes.h"
+#include "scheduler/passes/tier_uses.h"
+#include "scheduler/tiers/chunks.h"
 
 namespace troupe {
 namespace {
-
-// An operand of an instruction, by their indices.
-struct Use {
-  int instruction = 0;
-  int operand = 0;
-  Tier tier = DEVICE;  // where the instruction uses it
-};
-
-// Counts the steps of work of each tier: consecutive computation of one unit
-// and micro-batch.
-class WorkSteps {
- public:
-  WorkSteps(const Program& program, const Lanes& lanes) {
-    std::map<Tier, const Instruction*> last;
-    std::map<Tier, int> count;
-    for (const Instruction& instruction : program.instructions()) {
-      const Lane::Kind lane = KindOfLane(lanes, instruction.lane());
-      if (lane == Lane::COMPUTE || lane == Lane::HOST) {
-        const Tier tier = *TierOfOperands(lane);
-        const Instruction*& before = last[tier];
-        if (before == nullptr || !OfOneUnit(*before, instruction)) {
-          ++count[tier];
-        }
-        before = &instruction;
-      }
-      steps_.push_back({count[DEVICE], count[HOST]});
-    }
-  }
-
-  // Of the step that runs in this tier at the instruction, or ran last.
-  int At(int instruction, Tier tier) const {
-    const auto& [device, host] = steps_[instruction];
-    return tier == DEVICE ? device : host;
-  }
-
- private:
-  static bool OfOneUnit(const Instruction& a, const Instruction& b) {
-    return a.unit() == b.unit() && a.micro_batch() == b.micro_batch() &&
-           a.ahead() == b.ahead();
-  }
-
-  std::vector<std::pair<int, int>> steps_;  // by instruction
-};
 
 // The tiers on the way from one to another, both included, neighbours next to
 // each other.
@@ -70,16 +30,15 @@ std::vector<Tier> Way(Tier from, Tier to) {
 
 class Moves {
  public:
-  Moves(const Lanes& lanes, Program& program)
-      : lanes_(lanes),
-        program_(program),
-        steps_(program, lanes),
+  explicit Moves(Program& program)
+      : program_(program),
         before_(program.instructions_size()),
         behind_(program.instructions_size()) {}
 
-  void Run() {
-    const std::vector<std::vector<Use>> uses = UsesOfBuffers();
-    for (size_t b = 0; b < uses.size(); ++b) MoveValue(b, uses[b]);
+  // REQUIRES the program's own uses.
+  void Run(const TierUses& uses, const StayingRuns& staying) {
+    const int buffers = program_.buffers_size();
+    for (int b = 0; b < buffers; ++b) MoveValue(b, uses.RunsOf(b, staying));
     Program moved;
     moved.set_kind(program_.kind());
     *moved.mutable_buffers() = std::move(*program_.mutable_buffers());
@@ -96,48 +55,18 @@ class Moves {
   }
 
  private:
-  std::vector<std::vector<Use>> UsesOfBuffers() const {
-    std::vector<std::vector<Use>> uses(program_.buffers_size());
-    for (int i = 0; i < program_.instructions_size(); ++i) {
-      const Instruction& instruction = program_.instructions(i);
-      const absl::optional<Tier> tier =
-          TierOfOperands(KindOfLane(lanes_, instruction.lane()));
-      for (int o = 0; o < instruction.operands_size(); ++o) {
-        const int b = instruction.operands(o).buffer();
-        uses[b].push_back({.instruction = i,
-                           .operand = o,
-                           .tier = tier.value_or(TierOf(program_.buffers(b)))});
-      }
-    }
-    return uses;
-  }
-
-  void MoveValue(int buffer, const std::vector<Use>& uses) {
-    if (uses.empty()) return;
+  void MoveValue(int buffer, const std::vector<TierRun>& runs) {
+    if (runs.empty()) return;
     const bool lasts = OutlivesProgram(program_.buffers(buffer));
-    size_t end = EndOfRun(uses, 0);
-    if (!lasts && end == uses.size()) {
-      return SetTier(uses[0].tier, *program_.mutable_buffers(buffer));
+    if (!lasts && runs.size() == 1) {
+      return SetTier(runs[0].front().tier, *program_.mutable_buffers(buffer));
     }
-    for (size_t begin = 0; begin < uses.size(); begin = end) {
-      end = EndOfRun(uses, begin);
-      if (uses[begin].tier == TierOf(program_.buffers(buffer))) continue;
+    for (size_t r = 0; r < runs.size(); ++r) {
+      if (runs[r].front().tier == TierOf(program_.buffers(buffer))) continue;
       MoveRun(
-          buffer, {uses.begin() + begin, uses.begin() + end},
-          {.before = lasts || begin > 0, .behind = lasts || end < uses.size()});
+          buffer, runs[r],
+          {.before = lasts || r > 0, .behind = lasts || r + 1 < runs.size()});
     }
-  }
-
-  size_t EndOfRun(const std::vector<Use>& uses, size_t begin) const {
-    size_t end = begin + 1;
-    while (end < uses.size() && AreOfOneRun(uses[end - 1], uses[end])) ++end;
-    return end;
-  }
-  bool AreOfOneRun(const Use& a, const Use& b) const {
-    if (a.tier != b.tier) return false;
-    return steps_.At(b.instruction, a.tier) -
-               steps_.At(a.instruction, a.tier) <=
-           1;
   }
 
   // Whether the value is there before a run of uses, and is used behind it.
@@ -146,7 +75,7 @@ class Moves {
     bool behind = false;
   };
 
-  void MoveRun(int buffer, const std::vector<Use>& uses, const Lives& lives) {
+  void MoveRun(int buffer, const TierRun& uses, const Lives& lives) {
     const Tier rests = TierOf(program_.buffers(buffer));
     const std::vector<Tier> way = Way(rests, uses.front().tier);
     const int first = uses.front().instruction;
@@ -157,7 +86,7 @@ class Moves {
       copy = AddCopy(buffer, way.back());
     }
     int changed = -1;
-    for (const Use& use : uses) {
+    for (const TierUse& use : uses) {
       Instruction::Operand& operand = OperandOf(use);
       operand.set_buffer(copy);
       if (Writes(operand)) changed = use.instruction;
@@ -171,7 +100,7 @@ class Moves {
     evicts.push_back(Move(Instruction::EVICT, last, buffer, changed));
   }
 
-  bool WritesAll(const Use& use) {
+  bool WritesAll(const TierUse& use) {
     const Instruction::Operand& operand = OperandOf(use);
     const Buffer& buffer = program_.buffers(operand.buffer());
     return !Reads(operand) &&
@@ -227,28 +156,98 @@ class Moves {
     operand.set_bytes(program_.buffers(buffer).bytes());
   }
 
-  Instruction::Operand& OperandOf(const Use& use) {
+  Instruction::Operand& OperandOf(const TierUse& use) {
     return *program_.mutable_instructions(use.instruction)
                 ->mutable_operands(use.operand);
   }
 
-  const Lanes& lanes_;
   Program& program_;
-  const WorkSteps steps_;
   // Of values, so far: kind, unit and micro-batch.
   std::map<std::tuple<Buffer::Kind, int, int>, int> copies_;
   std::vector<std::vector<Instruction>> before_;  // by instruction
   std::vector<std::vector<Instruction>> behind_;
 };
 
-}  // namespace
-
-void MoveBetweenTiers(Draft& draft) {
-  for (Role& role : *draft.plan.mutable_roles()) {
-    for (Program& program : *role.mutable_programs()) {
-      Moves(draft.plan.lanes(), program).Run();
+// A role's programs and what may stay on its device.
+class RoleMoves {
+ public:
+  // Borrows all.
+  RoleMoves(const Plan& plan, const Role& role, StayRule rule)
+      : lanes_(plan.lanes()),
+        memory_(plan.job().memory()),
+        role_(role),
+        rule_(rule) {
+    for (const Program& program : role.programs()) {
+      uses_.emplace_back(program, lanes_);
+      if (!memory_.has_chunk_megabytes()) continue;
+      runs_.emplace_back(program, uses_.back(), memory_);
+      const DeviceRoom all = runs_.back().All();
+      all_.fetched = std::max(all_.fetched, all.fetched);
+      all_.activations = std::max(all_.activations, all.activations);
     }
   }
+
+  // As much stays as the device has bytes for, as far as a few trials find it:
+  // how well it packs is seen when it is packed.
+  Role Moved() const {
+    if (!memory_.has_chunk_megabytes()) return WithRoom(absl::nullopt);
+    if (!memory_.has_device_bytes()) return WithRoom(all_);
+    Role best = WithRoom(absl::nullopt);
+    double fits = 0;  // of what it takes for all to stay
+    double too_much = 1;
+    double share = 1;
+    for (int trial = 0; trial < kTrials; ++trial) {
+      Role role = WithRoom(Share(share));
+      const bool all_fits =
+          SlotBytes(lanes_, role, DEVICE) <= memory_.device_bytes();
+      if (all_fits) best = std::move(role);
+      if (all_fits && share == 1) break;
+      (all_fits ? fits : too_much) = share;
+      share = (fits + too_much) / 2;
+    }
+    return best;
+  }
+
+ private:
+  static constexpr int kTrials = 10;
+
+  DeviceRoom Share(double share) const {
+    const auto of = [share](int64_t bytes) {
+      return static_cast<int64_t>(share * static_cast<double>(bytes));
+    };
+    return {.fetched = of(all_.fetched), .activations = of(all_.activations)};
+  }
+
+  // Nothing: nothing stays.
+  Role WithRoom(const absl::optional<DeviceRoom>& room) const {
+    Role role = role_;
+    for (int p = 0; p < role.programs_size(); ++p) {
+      StayingRuns staying;
+      if (room.has_value()) staying = runs_[p].Staying(*room, rule_);
+      Moves(*role.mutable_programs(p)).Run(uses_[p], staying);
+    }
+    return role;
+  }
+
+  const Lanes& lanes_;
+  const MemorySpec& memory_;
+  const Role& role_;
+  const StayRule rule_;
+  std::vector<TierUses> uses_;      // by program
+  std::vector<RunsOnDevice> runs_;  // likewise, where chunks stay
+  DeviceRoom all_;                  // with which all of any stays
+};
+
+}  // namespace
+
+void MoveBetweenTiers(StayRule rule, Draft& draft) {
+  for (Role& role : *draft.plan.mutable_roles()) {
+    role = RoleMoves(draft.plan, role, rule).Moved();
+  }
+}
+
+void MoveBetweenTiers(Draft& draft) {
+  MoveBetweenTiers(StayUntilNextUse, draft);
 }
 
 }  // namespace troupe

@@ -242,6 +242,23 @@ std::vector<absl::Status> CheckMemoryOfRanks(
   return CheckBudgetsOfRanks(plan, workers, GpuScratchItems(plan));
 }
 
+absl::optional<int64_t> LeastOfDevice(
+    const Plan& plan, const std::vector<WorkerDescription>& workers) {
+  int64_t scratch = 0;
+  for (const MemoryItem& item : GpuScratchItems(plan)) scratch += item.bytes();
+  absl::optional<int64_t> least;
+  for (const WorkerDescription& worker : workers) {
+    if (worker.budgets().empty()) continue;
+    int64_t bytes = worker.has_gpu() ? -scratch : 0;
+    for (const TierBudget& budget : worker.budgets()) {
+      if (budget.tier() == DEVICE) bytes += budget.bytes();
+    }
+    bytes = std::max<int64_t>(bytes, 0);
+    least = std::min(least.value_or(bytes), bytes);
+  }
+  return least;
+}
+
 absl::Status CheckFit(const Plan& plan,
                       const std::vector<WorkerDescription>& workers,
                       const BuildPlan& build) {

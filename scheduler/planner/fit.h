@@ -5,10 +5,12 @@
 #ifndef TROUPE_SCHEDULER_PLANNER_FIT_H_
 #define TROUPE_SCHEDULER_PLANNER_FIT_H_
 
+#include <cstdint>
 #include <functional>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "proto/cluster.pb.h"
 #include "proto/job.pb.h"
 #include "proto/plan.pb.h"
@@ -21,6 +23,11 @@ absl::Status CheckMemory(const Plan& plan,
                          const std::vector<WorkerDescription>& workers);
 // By rank.
 std::vector<absl::Status> CheckMemoryOfRanks(
+    const Plan& plan, const std::vector<WorkerDescription>& workers);
+
+// Bytes of the device that slots may take on each worker, as on the one that
+// has least; nothing: no worker says. `plan`: with its units, at least.
+absl::optional<int64_t> LeastOfDevice(
     const Plan& plan, const std::vector<WorkerDescription>& workers);
 
 // Builds the plan of another job, to see whether that would fit. An error that

@@ -51,6 +51,22 @@ absl::StatusOr<Plan> Build(const JobSpec& resolved, const MayGoOn& may_go_on) {
   return std::move(draft.plan);
 }
 
+// Chunks fill devices as far as the smallest one goes, or less where the job
+// says so.
+absl::Status LimitChunks(const std::vector<WorkerDescription>& workers,
+                         JobSpec& job) {
+  MemorySpec& memory = *job.mutable_memory();
+  if (!memory.has_chunk_megabytes()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const Draft draft, StartDraft(job));
+  const absl::optional<int64_t> least = LeastOfDevice(draft.plan, workers);
+  if (!least.has_value()) return absl::OkStatus();
+  if (memory.has_device_bytes() && memory.device_bytes() <= *least) {
+    return absl::OkStatus();
+  }
+  memory.set_device_bytes(*least);
+  return absl::OkStatus();
+}
+
 // A plan that fits. Where the job leaves open whether checkpoints are written
 // in the background, they are if the memory for the copy is there without
 // making anything again.
@@ -60,6 +76,7 @@ absl::StatusOr<Plan> BuildFitting(JobSpec resolved,
   const BuildPlan build = [&may_go_on](const JobSpec& job) {
     return Build(job, may_go_on);
   };
+  RETURN_IF_ERROR(LimitChunks(workers, resolved));
   CheckpointSpec& checkpoint = *resolved.mutable_checkpoint();
   if (!checkpoint.has_background()) {
     checkpoint.set_background(true);

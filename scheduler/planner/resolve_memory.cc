@@ -1,9 +1,11 @@
 #include "scheduler/planner/resolve_memory.h"
 
+#include <cstdint>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
 #include "proto/plan/fields.h"
@@ -14,6 +16,8 @@ namespace troupe {
 namespace {
 
 constexpr char kPath[] = "memory.recompute";
+constexpr int kChunkMegabytesMax = 1 << 20;
+constexpr int64_t kDeviceBytesMax = int64_t{1} << 50;
 
 absl::Status CheckUnits(const ModelSpec& model, const RecomputeSpec& spec) {
   // The embedding, the blocks and the head.
@@ -54,10 +58,40 @@ absl::Status ResolveTiers(MemorySpec& memory) {
   return CheckName("memory.gradients", memory.gradients(), {"device", "host"});
 }
 
+absl::Status ResolveChunks(MemorySpec& memory) {
+  if (!memory.has_chunk_megabytes()) {
+    if (!memory.has_device_bytes()) return absl::OkStatus();
+    return FieldError("memory.device_bytes",
+                      "says how far chunks fill a device; set "
+                      "memory.chunk_megabytes, or leave it out");
+  }
+  const std::string& chunk = memory.chunk_megabytes();
+  double megabytes = 0;
+  const bool number = absl::SimpleAtod(chunk, &megabytes) && megabytes > 0 &&
+                      megabytes <= kChunkMegabytesMax;
+  if (!number && chunk != "auto") {
+    return FieldError("memory.chunk_megabytes",
+                      absl::StrCat("\"", chunk,
+                                   "\" is neither auto nor a number of "
+                                   "megabytes above 0, up to ",
+                                   kChunkMegabytesMax, "; use auto"));
+  }
+  if (memory.parameters() == "device" && memory.gradients() == "device" &&
+      memory.activations() == "device") {
+    return FieldError("memory.chunk_megabytes",
+                      "is of parameters, gradients and activations that rest "
+                      "below the device, and all rest there; leave it out");
+  }
+  if (!memory.has_device_bytes()) return absl::OkStatus();
+  return CheckInteger("memory.device_bytes", memory.device_bytes(),
+                      {.min = 0, .max = kDeviceBytesMax});
+}
+
 }  // namespace
 
 absl::Status ResolveMemory(const ModelSpec& model, MemorySpec& memory) {
   RETURN_IF_ERROR(ResolveTiers(memory));
+  RETURN_IF_ERROR(ResolveChunks(memory));
   RecomputeSpec& spec = *memory.mutable_recompute();
   const bool lists = spec.units_size() + spec.selective_units_size() > 0;
   if (!spec.has_mode()) spec.set_mode(lists ? kRecomputeList : "none");

@@ -109,6 +109,13 @@ void DrawTiers(Dice& dice, MemorySpec& memory) {
   memory.set_parameters(dice.OneOf<const char*>({"device", "host", "nvme"}));
   memory.set_gradients(dice.OneOf<const char*>({"device", "host"}));
   memory.set_activations(dice.OneOf<const char*>({"device", "host", "nvme"}));
+  const bool below = memory.parameters() != "device" ||
+                     memory.gradients() != "device" ||
+                     memory.activations() != "device";
+  if (!below || dice.Even()) return;
+  // From so few bytes that nothing stays to so many that all does.
+  memory.set_chunk_megabytes(dice.OneOf<const char*>({"auto", "auto", "0.02"}));
+  memory.set_device_bytes(int64_t{1} << (17 + dice.Below(5)));
 }
 
 JobSpec DrawCut(Dice& dice, const JobSpec& job) {
@@ -155,6 +162,10 @@ std::string CutText(const JobSpec& cut) {
                   ListText("selective", recompute.selective_units()));
   absl::StrAppend(&text, ", tiers ", m.optimizer(), "/", m.parameters(), "/",
                   m.gradients(), "/", m.activations());
+  if (m.has_chunk_megabytes()) {
+    absl::StrAppend(&text, ", chunks ", m.chunk_megabytes(), " in ",
+                    m.device_bytes());
+  }
   if (cut.checkpoint().background()) absl::StrAppend(&text, ", background");
   return text;
 }

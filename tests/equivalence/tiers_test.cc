@@ -1,7 +1,9 @@
 // The promise, for what rests below the device: a model whose optimizer, and
 // more, rests in the host's memory or on a disk is trained as one that rests on
 // the device, bit for bit on one rank.
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -12,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "proto/plan/memory.h"
 #include "storage/spill/spill_file.h"
 #include "tests/equivalence/cluster_of_threads.h"
 #include "tests/equivalence/same_training.h"
@@ -124,6 +127,48 @@ TEST(TiersOfVersions, TrainTheSameModel) {
         ExpectSameTraining(run, on_device);
       }
     }
+  }
+}
+
+// Of the device's bytes, as many as it takes where nothing stays, half of what
+// it would take to keep all, and those.
+TEST(TiersInChunks, TrainTheSameModel) {
+  for (const JobCut& cut :
+       {JobCut{}, JobCut{.schedule = "1f1b", .pipeline = 2, .data = 2},
+        JobCut{.data = 2, .zero = 2}}) {
+    JobSpec job = CutJob(TierJob({}), cut);
+    const TrainingRun on_device = Train(job, {.ranks = cut.ranks()});
+    ASSERT_TRUE(on_device.status().ok()) << on_device.status();
+    MemorySpec& memory = *job.mutable_memory();
+    memory.set_parameters("nvme");
+    memory.set_gradients("host");
+    memory.set_activations("host");
+    const auto device_bytes = [&] {
+      const Plan plan = CompileForThreads(job, cut.ranks()).value();
+      int64_t most = 0;
+      for (const Role& role : plan.roles()) {
+        most = std::max(most, BytesIn(role, DEVICE));
+      }
+      return most;
+    };
+    const int64_t least = device_bytes();
+    memory.set_chunk_megabytes("auto");
+    const int64_t most = device_bytes();
+    ASSERT_LT(least, most);
+    std::vector<int64_t> moved;
+    for (const int64_t bytes : {least, (least + most) / 2, most}) {
+      SCOPED_TRACE(absl::StrCat(NameOf({.cut = cut}), ", ", bytes));
+      memory.set_device_bytes(bytes);
+      EXPECT_LE(device_bytes(), bytes);
+      const TrainingRun run = Train(job, {.ranks = cut.ranks()});
+      ExpectSameTraining(run, on_device);
+      moved.push_back(0);
+      for (const TierTraffic& traffic : run.steps[0].back().tiers()) {
+        moved.back() += traffic.bytes_in() + traffic.bytes_out();
+      }
+    }
+    EXPECT_LE(moved[1], moved[0]);
+    EXPECT_LT(moved[2], moved[0]);
   }
 }
 

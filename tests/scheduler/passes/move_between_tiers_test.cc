@@ -9,6 +9,7 @@
 #include "gtest/gtest.h"
 #include "proto/plan/buffer_kind.h"
 #include "proto/plan/check_program.h"
+#include "proto/plan/find_program.h"
 #include "proto/plan/memory.h"
 #include "proto/plan/operand.h"
 #include "proto/plan/program_text.h"
@@ -205,6 +206,75 @@ TEST(MoveBetweenTiers, ThereIsRoomToComeAndToGo) {
   }
 }
 
+// What moves in a step, both ways.
+int64_t BytesMovedBy(const Plan& plan) {
+  const Program& train = *FindProgram(plan.roles(0), Program::TRAIN);
+  int64_t bytes = 0;
+  for (const Instruction& move : train.instructions()) {
+    if (!IsMove(move.kind())) continue;
+    bytes += BytesMoved(train.buffers(move.operands(0).buffer()),
+                        train.buffers(move.operands(1).buffer()));
+  }
+  return bytes;
+}
+
+JobSpec JobWithChunks(const std::string& megabytes, int64_t device_bytes = 0) {
+  JobSpec job = ExampleJob({.micro_batches = 2, .blocks = 6});
+  MemorySpec& memory = *job.mutable_memory();
+  memory.set_parameters("host");
+  memory.set_gradients("host");
+  memory.set_activations("nvme");
+  if (!megabytes.empty()) memory.set_chunk_megabytes(megabytes);
+  if (device_bytes > 0) memory.set_device_bytes(device_bytes);
+  return job;
+}
+
+// Up once, and down where it was changed.
+TEST(MoveBetweenTiers, WhatStaysIsFetchedOnce) {
+  JobSpec job = Job("device");
+  job.mutable_memory()->set_parameters("host");
+  job.mutable_memory()->set_activations("host");
+  job.mutable_memory()->set_chunk_megabytes("auto");
+  EXPECT_EQ(MovesOfUnit(job, 1),
+            (std::vector<std::string>{"PARAMETERS u1: host to device",
+                                      "PARAMETERS u1: device to host"}));
+}
+
+// Each room is used, none is left behind, and more of it moves less.
+TEST(MoveBetweenTiers, AsMuchStaysAsThereIsRoomFor) {
+  const auto on_device = [](const Plan& plan) {
+    return BytesIn(plan.roles(0), DEVICE);
+  };
+  const Plan nothing = ExamplePlan(JobWithChunks(""));
+  const int64_t least = on_device(nothing);
+  const int64_t most = on_device(ExamplePlan(JobWithChunks("auto", 1 << 30)));
+  ASSERT_LT(least, most);
+  int64_t moved = BytesMovedBy(nothing);
+  for (int room = 1; room <= 4; ++room) {
+    const int64_t bytes = least + (most - least) * room / 4;
+    const Plan plan = ExamplePlan(JobWithChunks("auto", bytes));
+    EXPECT_LE(on_device(plan), bytes) << room;
+    EXPECT_LT(BytesMovedBy(plan), moved) << room;
+    moved = BytesMovedBy(plan);
+  }
+  // No room: as without chunks.
+  const Plan none = ExamplePlan(JobWithChunks("auto", least));
+  EXPECT_EQ(BytesMovedBy(none), BytesMovedBy(nothing));
+  EXPECT_EQ(on_device(none), least);
+}
+
+TEST(MoveBetweenTiers, UnitsOfAChunkStayTogether) {
+  const int64_t least =
+      BytesIn(ExamplePlan(JobWithChunks("")).roles(0), DEVICE);
+  const int64_t room = least + 4 * 13120;  // parameters of four blocks
+  const Plan single = ExamplePlan(JobWithChunks("auto", room));
+  const Plan pairs = ExamplePlan(JobWithChunks("0.027", room));
+  const Plan all = ExamplePlan(JobWithChunks("1", room));
+  EXPECT_LT(BytesMovedBy(single), BytesMovedBy(all));
+  EXPECT_LT(BytesMovedBy(pairs), BytesMovedBy(all));
+  EXPECT_NE(BytesMovedBy(single), BytesMovedBy(pairs));
+}
+
 struct Rests {
   const char* optimizer = "device";
   const char* parameters = "device";
@@ -261,6 +331,12 @@ TEST(MoveBetweenTiers, EveryCombinationPassesTheChecks) {
         training.set_gradient_clipping(turn / 2 % 2);
         job.mutable_memory()->mutable_recompute()->set_mode(
             turn % 3 == 0 ? "full" : "none");
+        job.mutable_model()->set_tie_word_embeddings(turn / 4 % 2 == 0);
+        if (turn % 5 < 3) {
+          job.mutable_memory()->set_chunk_megabytes(turn % 5 == 0 ? "0.02"
+                                                                  : "auto");
+          if (turn % 5 < 2) job.mutable_memory()->set_device_bytes(200000);
+        }
         ParallelismSpec& parallelism = *job.mutable_parallelism();
         parallelism.set_zero(zero);
         parallelism.set_pipeline(2);

@@ -49,6 +49,29 @@ void AddBudget(Tier tier, int64_t bytes, WorkerDescription& worker) {
   budget.set_bytes(bytes);
 }
 
+TEST(Tiers, RefusesChunksThatAreNone) {
+  MemorySpec memory;
+  memory.set_device_bytes(1 << 20);
+  EXPECT_THAT(ErrorOf(memory), AllOf(HasSubstr("memory.device_bytes: "),
+                                     HasSubstr("set memory.chunk_megabytes")));
+  for (const char* const chunk : {"many", "0", "-1", "nan", "inf", "1e9", ""}) {
+    memory.set_parameters("host");
+    memory.set_chunk_megabytes(chunk);
+    EXPECT_THAT(ErrorOf(memory), HasSubstr("memory.chunk_megabytes: "))
+        << chunk;
+  }
+  for (const char* const chunk : {"auto", "64", "0.5"}) {
+    memory.set_chunk_megabytes(chunk);
+    EXPECT_EQ(ErrorOf(memory), "") << chunk;
+  }
+  memory.set_device_bytes(-1);
+  EXPECT_THAT(ErrorOf(memory), HasSubstr("memory.device_bytes: "));
+  memory.clear_device_bytes();
+  memory.set_parameters("device");
+  EXPECT_THAT(ErrorOf(memory), AllOf(HasSubstr("memory.chunk_megabytes: "),
+                                     HasSubstr("leave it out")));
+}
+
 TEST(Tiers, RefusesADiskThatAWorkerLacks) {
   JobSpec job = ExampleJob({.data = 2});
   job.mutable_memory()->set_optimizer("nvme");
@@ -112,6 +135,33 @@ TEST(Tiers, AdvisesTheWayUp) {
                               .message()),
               AllOf(HasSubstr("memory.optimizer: device ("),
                     HasSubstr("memory.optimizer: host (")));
+}
+
+// The least device says how much stays there, and the job's own word where that
+// is less.
+TEST(Tiers, ChunksFillTheLeastDevice) {
+  JobSpec job = ExampleJob({.data = 2, .blocks = 6});
+  job.mutable_memory()->set_parameters("host");
+  const int64_t least = BytesIn(ExamplePlan(job).roles(0), DEVICE);
+  job.mutable_memory()->set_chunk_megabytes("auto");
+  std::vector<WorkerDescription> workers = ExampleWorkers(2);
+  for (WorkerDescription& worker : workers) {
+    worker.clear_budgets();
+    AddBudget(DEVICE, 1 << 30, worker);
+    AddBudget(HOST, 1 << 30, worker);
+  }
+  const auto used = [&] {
+    return BytesIn(CompilePlan(job, workers)->roles(0), DEVICE);
+  };
+  const int64_t all = used();
+  EXPECT_GT(all, least);
+  const int64_t some = (least + all) / 2;
+  workers[1].mutable_budgets(0)->set_bytes(some);
+  EXPECT_LE(used(), some);
+  EXPECT_GT(used(), least);
+  EXPECT_EQ(CompilePlan(job, workers)->job().memory().device_bytes(), some);
+  job.mutable_memory()->set_device_bytes(least);
+  EXPECT_EQ(used(), least);
 }
 
 // The device has room for all but the states.
