@@ -228,3 +228,29 @@ extern "C" void GOMP_parallel(void (*body)(void*), void* data, unsigned threads,
   next(RunRegion, &region, threads, flags);
   __tsan_acquire(&region);
 }
+
+// A ring's memory is mapped and unmapped by system calls of liburing's own, so
+// that a ring at an address where another thread's was seems to share it.
+// What was done with rings that ended comes before a new one.
+struct io_uring;
+struct io_uring_params;
+
+namespace {
+
+char rings;
+
+}  // namespace
+
+extern "C" int io_uring_queue_init_params(unsigned entries, io_uring* ring,
+                                          io_uring_params* params) {
+  static auto* const next = Next<int(unsigned, io_uring*, io_uring_params*)>(
+      "io_uring_queue_init_params");
+  const Takes told(&rings);
+  return next(entries, ring, params);
+}
+
+extern "C" void io_uring_queue_exit(io_uring* ring) {
+  static auto* const next = Next<void(io_uring*)>("io_uring_queue_exit");
+  const Gives told(&rings);
+  next(ring);
+}
