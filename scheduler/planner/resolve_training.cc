@@ -92,8 +92,9 @@ absl::Status ResolveClipping(JobSpec& job) {
 absl::Status CheckLossScale(const JobSpec& job) {
   const TrainingSpec& training = job.training();
   if (training.has_loss_scale()) {
+    // Updates multiply by its inverse, an f32.
     RETURN_IF_ERROR(CheckNumber("training.loss_scale", training.loss_scale(),
-                                {.min = 0, .max = 1e30, .min_open = true}));
+                                {.min = 1e-30, .max = 1e30}));
     if (!ScalesLoss(training)) {
       return FieldError("training.loss_scale",
                         absl::StrCat("is for fp16, not ", training.precision(),

@@ -41,13 +41,17 @@ StepRecord MakeStepRecord(const Plan& plan, const FinishedStep& step) {
   return record;
 }
 
-absl::Status CheckFinite(const StepRecord& record) {
-  const bool finite_loss = std::isfinite(record.loss());
-  if (finite_loss && std::isfinite(record.grad_norm())) {
-    return absl::OkStatus();
-  }
-  if (finite_loss && record.skipped() && record.loss_scale() > 1) {
-    return absl::OkStatus();
+absl::Status CheckFinite(const StepRecord& record, const LossScale& scale) {
+  if (std::isfinite(record.loss())) {
+    if (std::isfinite(record.grad_norm())) return absl::OkStatus();
+    if (record.skipped() && scale.MayHelp()) return absl::OkStatus();
+    if (record.skipped() && record.loss_scale() > 1) {
+      return absl::FailedPreconditionError(absl::StrFormat(
+          "training.loss_scale: %g, with which gradients of each of the last "
+          "steps overflowed, so that none of them changed a weight; use a "
+          "smaller one, or leave it out, so that it is found",
+          record.loss_scale()));
+    }
   }
   return absl::FailedPreconditionError(absl::StrFormat(
       "training diverged: loss %g, gradient norm %g%s; a lower optimizer.lr, a "

@@ -32,8 +32,8 @@ StepRecord MakeStepRecord(const Plan& plan, const FinishedStep& step);
 
 // FailedPrecondition where loss or gradient norm is not finite: nothing that
 // would follow is worth its electricity. A norm that is not may be the scale of
-// the loss, as long as that is above 1.
-absl::Status CheckFinite(const StepRecord& record);
+// the loss, as it is behind the step.
+absl::Status CheckFinite(const StepRecord& record, const LossScale& scale);
 
 }  // namespace troupe
 

@@ -4,7 +4,8 @@
 // while training as PyTorch's GradScaler does it: 2^16 at first; a step in
 // which any gradient of any rank overflowed updates nothing and halves it;
 // after 2000 steps in a row without it is doubled. training.loss_scale fixes
-// it.
+// it. Where neither ends the overflows, the job has to
+// (worker/engine/step_record.h).
 //
 //   LossScale scale(training);
 //   ... the step's gradients are those of scale.factor() times the loss ...
@@ -39,12 +40,18 @@ class LossScale {
   // job's loss is not scaled.
   void Update(double squared_norm);
 
+  // Whether steps may come whose gradients do not overflow, though the last
+  // one's did: a scale that is found is halved down to 1, a fixed one is given
+  // 20 steps in a row.
+  bool MayHelp() const;
+
   // For the checkpoint; a job whose loss is not scaled keeps what it found.
   const ManifestLossScale& state() const { return state_; }
 
  private:
   bool scales_ = false;
   bool fixed_ = false;
+  int64_t skipped_in_a_row_ = 0;
   ManifestLossScale state_;
 };
 

@@ -128,7 +128,18 @@ const Case kRecipes[] = {
        j.mutable_training()->set_precision("fp16");
        j.mutable_training()->set_loss_scale(0);
      },
-     "training.loss_scale: 0 is out of range; use a number above 0"},
+     "training.loss_scale: 0 is out of range; use a number from 1e-30 to "
+     "1e+30"},
+    {[](JobSpec& j) {
+       j.mutable_training()->set_precision("fp16");
+       j.mutable_training()->set_loss_scale(1e-300);
+     },
+     "training.loss_scale: 1e-300 is out of range"},
+    {[](JobSpec& j) {
+       j.mutable_training()->set_precision("fp16");
+       j.mutable_training()->set_loss_scale(NAN);
+     },
+     "training.loss_scale: nan is out of range"},
     {[](JobSpec& j) {
        j.mutable_training()->set_precision("fp16");
        j.mutable_parallelism()->set_pipeline(2);

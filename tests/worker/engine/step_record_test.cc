@@ -30,7 +30,7 @@ TEST(StepRecord, TurnsScalarsIntoNumbersForPeople) {
   EXPECT_DOUBLE_EQ(record.mfu(), 0.512);
   EXPECT_EQ(record.samples_consumed(), 24);
   EXPECT_FALSE(record.has_validation_loss());
-  EXPECT_TRUE(CheckFinite(record).ok());
+  EXPECT_TRUE(CheckFinite(record, LossScale(TrainingSpec())).ok());
 }
 
 TEST(StepRecord, WithoutAPeakThereIsNoUtilisation) {
@@ -47,8 +47,57 @@ TEST(StepRecord, LossesThatAreNotFiniteAreErrors) {
         Scalars{1, 1, INFINITY, 0}, Scalars{1, 1, NAN, 0}}) {
     const StepRecord record =
         MakeStepRecord(PlanOf8x16Tokens(), {.scalars = scalars, .seconds = 1});
-    EXPECT_TRUE(absl::IsFailedPrecondition(CheckFinite(record)));
+    EXPECT_TRUE(absl::IsFailedPrecondition(
+        CheckFinite(record, LossScale(TrainingSpec()))));
   }
+}
+
+// A step that overflows, of a job whose loss is scaled: what is said of it.
+absl::Status Overflows(LossScale& scale, double loss = 1) {
+  const ManifestLossScale began = scale.state();
+  Plan plan = PlanOf8x16Tokens();
+  plan.mutable_job()->mutable_training()->set_precision("fp16");
+  scale.Update(INFINITY);
+  return CheckFinite(MakeStepRecord(plan, {.scalars = {loss, 1, INFINITY, 0},
+                                           .seconds = 1,
+                                           .loss_scale = began}),
+                     scale);
+}
+
+TEST(StepRecord, AScaleThatNothingHelpsEndsTheJob) {
+  TrainingSpec training;
+  training.set_precision("fp16");
+  LossScale found(training);
+  int skipped = 0;
+  absl::Status status;
+  while (status.ok() && skipped < 100) {
+    status = Overflows(found);
+    ++skipped;
+  }
+  EXPECT_EQ(skipped, 17) << "from 2^16 to 1";
+  EXPECT_NE(status.message().find("training.precision bf16"),
+            absl::string_view::npos)
+      << status;
+
+  training.set_loss_scale(1e30);
+  LossScale fixed(training);
+  for (int step = 1; step < 20; ++step) {
+    ASSERT_TRUE(Overflows(fixed).ok()) << step;
+  }
+  fixed.Update(1);
+  for (int step = 1; step < 20; ++step) {
+    ASSERT_TRUE(Overflows(fixed).ok()) << step;
+  }
+  EXPECT_EQ(Overflows(fixed),
+            absl::FailedPreconditionError(
+                "training.loss_scale: 1e+30, with which gradients of each of "
+                "the last steps overflowed, so that none of them changed a "
+                "weight; use a smaller one, or leave it out, so that it is "
+                "found"));
+  // A loss that is none is no matter of its scale.
+  LossScale first(training);
+  EXPECT_NE(Overflows(first, NAN).message().find("diverged"),
+            absl::string_view::npos);
 }
 
 }  // namespace

@@ -56,6 +56,18 @@ TEST(LossScale, OfANumberStaysThat) {
   EXPECT_EQ(scale.state().skipped_steps, 4);
 }
 
+// A fixed one counts good steps without an end; who finds one begins there.
+TEST(LossScale, GrowsBehindALongRunOfAFixedOne) {
+  TrainingSpec training = Fp16();
+  training.set_loss_scale(8);
+  LossScale fixed(training);
+  for (int step = 0; step < 2500; ++step) fixed.Update(1);
+  LossScale found(Fp16(), fixed.state());
+  EXPECT_EQ(found.factor(), 8);
+  found.Update(1);
+  EXPECT_EQ(found.factor(), 16);
+}
+
 TEST(LossScale, OtherPrecisionsKeepWhatTheyFind) {
   TrainingSpec training;
   training.set_precision("bf16");
