@@ -7,6 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "proto/base/philox.h"
 #include "proto/base/status.h"
+#include "proto/plan/precision.h"
 #include "proto/plan/ranks_needed.h"
 #include "scheduler/pipelines/pipelines.h"
 #include "tests/equivalence/cluster_of_threads.h"
@@ -201,17 +202,7 @@ JobSpec OnlyPipeline(const JobSpec& job, const JobSpec& cut) {
   return result;
 }
 
-}  // namespace
-
-absl::Status PlanDraw::Refusal() const {
-  for (const Leg& leg : legs) {
-    RETURN_IF_ERROR(CompileForThreads(leg.job, RanksNeeded(leg.job)).status());
-  }
-  return absl::OkStatus();
-}
-
-PlanDraw DrawPlan(uint64_t seed, int number) {
-  Dice dice(seed, number);
+PlanDraw DrawF32(Dice& dice) {
   PlanDraw draw;
   draw.reference = DrawTraining(dice);
   const int64_t steps = draw.reference.training().steps();
@@ -234,6 +225,29 @@ PlanDraw DrawPlan(uint64_t seed, int number) {
   }
   draw.legs = {{first, until}, {second, steps}};
   absl::StrAppend(&draw.name, " | from step ", until, ": ", CutText(second));
+  return draw;
+}
+
+}  // namespace
+
+absl::Status PlanDraw::Refusal() const {
+  for (const Leg& leg : legs) {
+    RETURN_IF_ERROR(CompileForThreads(leg.job, RanksNeeded(leg.job)).status());
+  }
+  return absl::OkStatus();
+}
+
+ElementType PlanDraw::type() const { return ComputeType(reference.training()); }
+
+PlanDraw DrawPlan(uint64_t seed, int number) {
+  Dice dice(seed, number);
+  PlanDraw draw = DrawF32(dice);
+  if (dice.Below(4) > 0) return draw;
+  for (Leg& leg : draw.legs) {
+    leg.job.mutable_training()->set_precision("fp16");
+  }
+  draw.reference.mutable_training()->set_precision("fp16");
+  draw.name = absl::StrCat("fp16, ", draw.name);
   return draw;
 }
 

@@ -22,6 +22,7 @@
 #include "gtest/gtest.h"
 #include "proto/base/check.h"
 #include "proto/base/log.h"
+#include "proto/plan/precision.h"
 #include "tests/equivalence/plan_matrix.h"
 
 namespace troupe {
@@ -45,11 +46,13 @@ class Table {
       return Fail(number, draw, difference.status().ToString());
     }
     const auto& [losses, norms, weights] = *difference;
-    furthest_ = {.losses = std::max(furthest_.losses, losses),
-                 .norms = std::max(furthest_.norms, norms),
-                 .weights = std::max(furthest_.weights, weights)};
+    TrainingDifference& furthest = furthest_[draw.type()];
+    furthest = {.losses = std::max(furthest.losses, losses),
+                .norms = std::max(furthest.norms, norms),
+                .weights = std::max(furthest.weights, weights)};
     resumed_ += draw.legs.size() > 1 ? 1 : 0;
-    if (!difference->IsRounding()) Fail(number, draw, "trains another model");
+    if (!difference->IsRounding(draw.type()))
+      Fail(number, draw, "trains another model");
     std::printf("%4d  loss %.1e  norm %.1e  weights %.1e  %s\n", number, losses,
                 norms, weights, draw.name.c_str());
     std::fflush(stdout);
@@ -64,9 +67,13 @@ class Table {
     }
     std::printf(
         "%d draws: %d trained, %d of them over a checkpoint, %d refused, %d "
-        "FAILED; furthest: loss %.1e, norm %.1e, weights %.1e\n",
-        draws_, draws_ - refused - failed_, resumed_, refused, failed_,
-        furthest_.losses, furthest_.norms, furthest_.weights);
+        "FAILED\n",
+        draws_, draws_ - refused - failed_, resumed_, refused, failed_);
+    for (const auto& [type, furthest] : furthest_) {
+      std::printf("furthest in %s: loss %.1e, norm %.1e, weights %.1e\n",
+                  PrecisionName(type), furthest.losses, furthest.norms,
+                  furthest.weights);
+    }
     return failed_ == 0 && draws_ > refused;
   }
 
@@ -92,7 +99,7 @@ class Table {
   const uint64_t seed_;
   ReferenceRuns references_;
   Refusals refusals_;
-  TrainingDifference furthest_;
+  std::map<ElementType, TrainingDifference> furthest_;
   int draws_ = 0;
   int resumed_ = 0;
   int failed_ = 0;

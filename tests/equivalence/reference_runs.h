@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "proto/cluster.pb.h"
 #include "proto/job.pb.h"
 #include "tests/equivalence/cluster_of_threads.h"
 
@@ -21,7 +22,8 @@ struct TrainingDifference {
   double norms = 0;  // of gradients
   double weights = 0;
 
-  bool IsRounding() const;
+  // Of a job that computes in this type.
+  bool IsRounding(ElementType type = F32) const;
 };
 
 // A job from where the one before it stopped, up to and including this step.
