@@ -179,6 +179,7 @@ TEST(TiersOnADevice, TrainTheSameModel) {
     for (const char* const tier : {"host", "nvme"}) {
       SCOPED_TRACE(absl::StrCat(precision, ", ", tier));
       JobSpec job = TierJob({.precision = precision});
+      job.mutable_memory()->set_gradients("host");
       const TrainingRun on_cpu = Train(job, {});
       const TempDir directory;
       job.mutable_checkpoint()->set_directory(directory.path());

@@ -11,7 +11,7 @@ absl::Status RunGradNorm(const Call& call) {
   char* const scalars = NeedOperand(call, Instruction::TOTALS);
   if (duty.size() == 0) return absl::OkStatus();
   const DType type = call.state.GradientsType();
-  SumOfSquares(call.state.device,
+  SumOfSquares(DeviceOf(call),
                {.x = Tensor(gradients + duty.begin * DTypeBytes(type), type,
                             {duty.size()}),
                 .result = Tensor(scalars + kSquaredNorm * sizeof(double),
