@@ -3,16 +3,11 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "proto/base/status.h"
-#include "proto/plan/check_program.h"
 #include "proto/plan/mesh.h"
-#include "scheduler/planner/check_devices.h"
-#include "scheduler/planner/choose_backends.h"
+#include "scheduler/planner/remedies.h"
 #include "scheduler/planner/resolve.h"
-#include "scheduler/simulate/gpu_scratch.h"
-#include "scheduler/simulate/prediction.h"
 
 namespace troupe {
 namespace {
@@ -125,98 +120,21 @@ absl::StatusOr<std::string> CutThatFits(
   return "";
 }
 
-double StepSeconds(Plan plan, const std::vector<WorkerDescription>& workers) {
-  ChooseBackends(workers, plan.mesh(), *plan.mutable_groups());
-  return Predict(plan, workers).step_seconds();
-}
-
-// A change that costs time on the same ranks.
-struct Remedy {
-  std::string change;  // "memory.recompute: full"
-  JobSpec job;
-  double longer = 0;  // of the step's time, as predicted
-};
-
-// A field that says where something rests.
-struct TierField {
-  const char* name;
-  const std::string& (MemorySpec::*get)() const;
-  void (*set)(const char* tier, MemorySpec& memory);
-};
-constexpr TierField kTierFields[] = {
-    {"optimizer", &MemorySpec::optimizer,
-     [](const char* tier, MemorySpec& m) { m.set_optimizer(tier); }},
-    {"parameters", &MemorySpec::parameters,
-     [](const char* tier, MemorySpec& m) { m.set_parameters(tier); }},
-    {"gradients", &MemorySpec::gradients,
-     [](const char* tier, MemorySpec& m) { m.set_gradients(tier); }},
-    {"activations", &MemorySpec::activations,
-     [](const char* tier, MemorySpec& m) { m.set_activations(tier); }}};
-
-// To keep less for backward, to deal what replicas hold alike over them, and to
-// let something rest elsewhere: further down, or up where a lower tier is full.
-std::vector<Remedy> RemediesFor(const JobSpec& job,
-                                const std::vector<WorkerDescription>& workers) {
-  std::vector<Remedy> remedies;
-  const std::string now = job.memory().recompute().mode();
-  for (const char* const mode : {"selective", "full"}) {
-    if (now != "none" && (now != "selective" || now == mode)) continue;
-    Remedy& remedy = remedies.emplace_back();
-    remedy.change = absl::StrCat("memory.recompute: ", mode);
-    remedy.job = job;
-    remedy.job.mutable_memory()->mutable_recompute()->set_mode(mode);
-  }
-  for (int zero = job.parallelism().zero() + 1; zero <= 3; ++zero) {
-    if (job.parallelism().data() == 1) break;
-    Remedy& remedy = remedies.emplace_back();
-    remedy.change = absl::StrCat("parallelism.zero: ", zero);
-    remedy.job = job;
-    ParallelismSpec& parallelism = *remedy.job.mutable_parallelism();
-    parallelism.set_zero(zero);
-    if (job.parallelism().zero() == 0) parallelism.clear_zero_size();
-    parallelism.clear_reshard_after_forward();
-  }
-  for (const auto& [tier, name] :
-       {std::make_pair(DEVICE, "device"), std::make_pair(HOST, "host"),
-        std::make_pair(NVME, "nvme")}) {
-    if (!HaveTier(workers, tier)) continue;
-    for (const TierField& field : kTierFields) {
-      if ((job.memory().*field.get)() == name) continue;
-      Remedy& remedy = remedies.emplace_back();
-      remedy.change = absl::StrCat("memory.", field.name, ": ", name);
-      remedy.job = job;
-      field.set(name, *remedy.job.mutable_memory());
-    }
-  }
-  return remedies;
-}
-
-// Those with which the job fits, and what a step then takes longer, the
-// cheapest first, as advice; empty: none is.
+// What makes the job fit on the same ranks, and what a step then takes longer,
+// the cheapest first, as advice; empty: nothing does.
 absl::StatusOr<std::string> RemediesThatFit(
     const Plan& plan, const std::vector<WorkerDescription>& workers,
     const BuildPlan& build) {
-  std::vector<Remedy> fitting;
-  for (Remedy& remedy : RemediesFor(plan.job(), workers)) {
-    const absl::StatusOr<JobSpec> resolved = ResolveJob(remedy.job);
-    if (!resolved.ok()) continue;  // not with this schedule
-    const absl::StatusOr<Plan> other = build(*resolved);
-    if (absl::IsInvalidArgument(other.status())) continue;
-    if (!other.ok()) return other.status();
-    if (!CheckMemory(*other, workers).ok()) continue;
-    remedy.longer =
-        StepSeconds(*other, workers) / StepSeconds(plan, workers) - 1;
-    fitting.push_back(std::move(remedy));
-  }
-  std::stable_sort(
-      fitting.begin(), fitting.end(),
-      [](const Remedy& a, const Remedy& b) { return a.longer < b.longer; });
+  ASSIGN_OR_RETURN(
+      const Remedies remedies,
+      FindRemedies(plan, workers, build,
+                   {.may_change = [](const std::string&) { return true; },
+                    .changes_max = 2}));
+  if (remedies.fitting.empty()) return "";
   std::vector<std::string> texts;
-  for (const Remedy& remedy : fitting) {
-    texts.push_back(
-        absl::StrFormat("%s (%+.0f %%)", remedy.change, 100 * remedy.longer));
+  for (const Remedy& remedy : remedies.fitting) {
+    texts.push_back(remedy.Text());
   }
-  if (texts.empty()) return "";
   return absl::StrCat(absl::StrJoin(texts, " or "),
                       ", with which it fits and a step is predicted to take so "
                       "much longer");
@@ -231,33 +149,6 @@ std::string ModelInWords(const ModelSpec& model) {
 }
 
 }  // namespace
-
-absl::Status CheckMemory(const Plan& plan,
-                         const std::vector<WorkerDescription>& workers) {
-  return CheckBudgets(plan, workers, GpuScratchItems(plan));
-}
-
-std::vector<absl::Status> CheckMemoryOfRanks(
-    const Plan& plan, const std::vector<WorkerDescription>& workers) {
-  return CheckBudgetsOfRanks(plan, workers, GpuScratchItems(plan));
-}
-
-absl::optional<int64_t> LeastOfDevice(
-    const Plan& plan, const std::vector<WorkerDescription>& workers) {
-  int64_t scratch = 0;
-  for (const MemoryItem& item : GpuScratchItems(plan)) scratch += item.bytes();
-  absl::optional<int64_t> least;
-  for (const WorkerDescription& worker : workers) {
-    if (worker.budgets().empty()) continue;
-    int64_t bytes = worker.has_gpu() ? -scratch : 0;
-    for (const TierBudget& budget : worker.budgets()) {
-      if (budget.tier() == DEVICE) bytes += budget.bytes();
-    }
-    bytes = std::max<int64_t>(bytes, 0);
-    least = std::min(least.value_or(bytes), bytes);
-  }
-  return least;
-}
 
 absl::Status CheckFit(const Plan& plan,
                       const std::vector<WorkerDescription>& workers,

@@ -10,7 +10,7 @@
 #include "proto/cluster.pb.h"
 #include "proto/job.pb.h"
 #include "proto/plan.pb.h"
-#include "scheduler/planner/fit.h"
+#include "scheduler/planner/check_memory.h"
 
 namespace troupe {
 

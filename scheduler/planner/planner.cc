@@ -14,6 +14,7 @@
 #include "scheduler/planner/check_devices.h"
 #include "scheduler/planner/choose_backends.h"
 #include "scheduler/planner/fit.h"
+#include "scheduler/planner/fit_memory.h"
 #include "scheduler/planner/fit_recompute.h"
 #include "scheduler/planner/resolve.h"
 #include "scheduler/planner/start_draft.h"
@@ -67,16 +68,11 @@ absl::Status LimitChunks(const std::vector<WorkerDescription>& workers,
   return absl::OkStatus();
 }
 
-// A plan that fits. Where the job leaves open whether checkpoints are written
-// in the background, they are if the memory for the copy is there without
-// making anything again.
-absl::StatusOr<Plan> BuildFitting(JobSpec resolved,
+// Where the job leaves open whether checkpoints are written in the background,
+// they are if the memory for the copy is there as all else is given.
+absl::StatusOr<Plan> BuildAsGiven(JobSpec& resolved,
                                   const std::vector<WorkerDescription>& workers,
-                                  const MayGoOn& may_go_on) {
-  const BuildPlan build = [&may_go_on](const JobSpec& job) {
-    return Build(job, may_go_on);
-  };
-  RETURN_IF_ERROR(LimitChunks(workers, resolved));
+                                  const BuildPlan& build) {
   CheckpointSpec& checkpoint = *resolved.mutable_checkpoint();
   if (!checkpoint.has_background()) {
     checkpoint.set_background(true);
@@ -84,7 +80,47 @@ absl::StatusOr<Plan> BuildFitting(JobSpec resolved,
     if (CheckMemory(plan, workers).ok()) return plan;
     checkpoint.set_background(false);
   }
-  ASSIGN_OR_RETURN(Plan plan, build(resolved));
+  return build(resolved);
+}
+
+// `memory: auto`.
+absl::StatusOr<Plan> BuildWithChosenMemory(
+    const JobSpec& job, const std::vector<WorkerDescription>& workers,
+    const BuildPlan& build) {
+  JobSpec as_given = WithNothingChosen(job);
+  ASSIGN_OR_RETURN(Plan plan, BuildAsGiven(as_given, workers, build));
+  const absl::Status lacks = CheckMemory(plan, workers);
+  if (lacks.ok()) {
+    plan.mutable_prediction()->set_chosen_memory("nothing, as all fits");
+    return plan;
+  }
+  ASSIGN_OR_RETURN(const Remedy remedy,
+                   FitMemory(job.memory(), plan, workers, build));
+  ASSIGN_OR_RETURN(plan, build(remedy.job));
+  const absl::Status fits = CheckFit(plan, workers, build);
+  if (!fits.ok() && !remedy.changes.empty()) {
+    return Annotate(
+        fits, absl::StrCat("memory: auto finds nothing that fits; closest is ",
+                           remedy.Text()));
+  }
+  RETURN_IF_ERROR(fits);
+  plan.mutable_prediction()->set_chosen_memory(
+      absl::StrCat(remedy.Text(), "; without it ", lacks.message()));
+  return plan;
+}
+
+// A plan that fits.
+absl::StatusOr<Plan> BuildFitting(JobSpec resolved,
+                                  const std::vector<WorkerDescription>& workers,
+                                  const MayGoOn& may_go_on) {
+  const BuildPlan build = [&may_go_on](const JobSpec& job) {
+    return Build(job, may_go_on);
+  };
+  RETURN_IF_ERROR(LimitChunks(workers, resolved));
+  if (LeavesOpen(resolved.memory())) {
+    return BuildWithChosenMemory(resolved, workers, build);
+  }
+  ASSIGN_OR_RETURN(Plan plan, BuildAsGiven(resolved, workers, build));
   if (resolved.memory().recompute().mode() == kRecomputeAuto &&
       !CheckMemory(plan, workers).ok()) {
     ASSIGN_OR_RETURN(resolved, FitRecompute(plan, workers, build));
@@ -117,7 +153,9 @@ absl::StatusOr<Plan> CompilePlan(const JobSpec& job,
   ChooseBackends(used, plan.mesh(), *plan.mutable_groups());
   plan.set_fingerprint(PlanFingerprint(plan));
   RETURN_IF_ERROR(Ask(may_go_on));
-  *plan.mutable_prediction() = Predict(plan, used);
+  Prediction prediction = Predict(plan, used);
+  prediction.set_chosen_memory(plan.prediction().chosen_memory());
+  *plan.mutable_prediction() = std::move(prediction);
   return plan;
 }
 

@@ -90,6 +90,12 @@ absl::Status ResolveChunks(MemorySpec& memory) {
 }  // namespace
 
 absl::Status ResolveMemory(const ModelSpec& model, MemorySpec& memory) {
+  if (memory.has_mode()) {
+    RETURN_IF_ERROR(CheckName("memory", memory.mode(), {"auto"}));
+    MemorySpec given = memory;
+    given.clear_mode();
+    return ResolveMemory(model, given);
+  }
   RETURN_IF_ERROR(ResolveTiers(memory));
   RETURN_IF_ERROR(ResolveChunks(memory));
   RecomputeSpec& spec = *memory.mutable_recompute();

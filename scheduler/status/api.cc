@@ -122,23 +122,24 @@ absl::StatusOr<std::string> BriefJson(const ClusterHost& host, JobId id,
 absl::StatusOr<std::string> PlanJson(const ClusterHost& host, JobId id) {
   Plan shown;
   int ranks = 0;
-  RETURN_IF_ERROR(
-      host.Read([&](const Cluster& cluster, absl::Time) -> absl::Status {
-        ASSIGN_OR_RETURN(const Job* job, cluster.FindJob(id));
-        if (job->plan == nullptr) return absl::OkStatus();
-        const Plan& plan = *job->plan;
-        const Prediction& prediction = plan.prediction();
-        shown.set_fingerprint(plan.fingerprint());
-        *shown.mutable_mesh() = plan.mesh();
-        *shown.mutable_derived() = plan.derived();
-        shown.mutable_prediction()->set_step_seconds(prediction.step_seconds());
-        shown.mutable_prediction()->set_limited_by(prediction.limited_by());
-        ranks = prediction.ranks_size();
-        for (int r = 0; r < std::min(ranks, kRanksShown); ++r) {
-          *shown.mutable_prediction()->add_ranks() = prediction.ranks(r);
-        }
-        return absl::OkStatus();
-      }));
+  RETURN_IF_ERROR(host.Read([&](const Cluster& cluster,
+                                absl::Time) -> absl::Status {
+    ASSIGN_OR_RETURN(const Job* job, cluster.FindJob(id));
+    if (job->plan == nullptr) return absl::OkStatus();
+    const Plan& plan = *job->plan;
+    const Prediction& prediction = plan.prediction();
+    shown.set_fingerprint(plan.fingerprint());
+    *shown.mutable_mesh() = plan.mesh();
+    *shown.mutable_derived() = plan.derived();
+    shown.mutable_prediction()->set_step_seconds(prediction.step_seconds());
+    shown.mutable_prediction()->set_limited_by(prediction.limited_by());
+    shown.mutable_prediction()->set_chosen_memory(prediction.chosen_memory());
+    ranks = prediction.ranks_size();
+    for (int r = 0; r < std::min(ranks, kRanksShown); ++r) {
+      *shown.mutable_prediction()->add_ranks() = prediction.ranks(r);
+    }
+    return absl::OkStatus();
+  }));
   return absl::StrCat("{\"plan\":", ToJson(shown), ",\"rank_count\":", ranks,
                       "}");
 }

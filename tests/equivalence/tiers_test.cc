@@ -10,11 +10,13 @@
 #include <string>
 #include <thread>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "proto/plan/memory.h"
+#include "scheduler/planner/planner.h"
 #include "storage/spill/spill_file.h"
 #include "tests/equivalence/cluster_of_threads.h"
 #include "tests/equivalence/same_training.h"
@@ -198,6 +200,36 @@ TEST(TiersOnADevice, TrainTheSameModel) {
       EXPECT_EQ(first.steps[0].back().loss(), on_cpu.steps[0][2].loss());
       ExpectSameSteps(second.steps[0], on_cpu.steps[0]);
       EXPECT_EQ(second.steps[0].back().loss(), on_cpu.steps[0].back().loss());
+    }
+  }
+}
+
+// `memory: auto`, of workers with too little for the job as it is: what was
+// chosen is a job like any other.
+TEST(TiersChosen, TrainTheSameModel) {
+  JobSpec job = TierJob({});
+  const TrainingRun as_it_is = Train(job, {});
+  ASSERT_TRUE(as_it_is.status().ok()) << as_it_is.status();
+  job.mutable_memory()->set_mode("auto");
+  const int64_t need = BytesIn(as_it_is.plan.roles(0), DEVICE);
+  for (const int64_t percent : {60, 50}) {
+    SCOPED_TRACE(percent);
+    std::vector<WorkerDescription> workers(1);
+    for (const auto& [tier, bytes] :
+         {std::make_pair(DEVICE, need * percent / 100),
+          std::make_pair(HOST, need), std::make_pair(NVME, 4 * need)}) {
+      TierBudget& budget = *workers[0].add_budgets();
+      budget.set_tier(tier);
+      budget.set_bytes(bytes);
+    }
+    const absl::StatusOr<Plan> plan = CompilePlan(job, workers);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    SCOPED_TRACE(plan->prediction().chosen_memory());
+    EXPECT_LE(BytesIn(plan->roles(0), DEVICE), need * percent / 100);
+    const TrainingRun chosen = Train(plan->job(), {});
+    ASSERT_TRUE(chosen.status().ok()) << chosen.status();
+    for (size_t i = 0; i < chosen.steps[0].size(); ++i) {
+      EXPECT_EQ(chosen.steps[0][i].loss(), as_it_is.steps[0][i].loss());
     }
   }
 }

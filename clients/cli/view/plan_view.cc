@@ -203,7 +203,11 @@ std::string PredictionText(const Plan& plan) {
       " of ", CountText(prediction.peak_flops_per_second()), "FLOP/s\n",
       ResidentText(prediction), "  sent by a rank   ", BytesText(sent_max),
       " a step\n", MovesText(plan), MachineText(prediction),
-      "  limited by       ", prediction.limited_by(), "\n");
+      "  limited by       ", prediction.limited_by(), "\n",
+      prediction.chosen_memory().empty()
+          ? ""
+          : absl::StrCat("  memory: auto     ", prediction.chosen_memory(),
+                         "\n"));
 }
 
 // "data, world over shared_memory"; "tensor over nccl; 8 of data over nccl, 4

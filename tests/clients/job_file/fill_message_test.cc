@@ -161,6 +161,11 @@ TEST(FillMessage, TakesAModeForItsSection) {
   };
   EXPECT_EQ(fill("memory: {recompute: full}").mode(), "full");
   EXPECT_EQ(fill("memory: {recompute: {mode: auto}}").mode(), "auto");
+  JobSpec job;
+  PositionMap positions;
+  const YamlNode root = ParseYaml("memory: auto", kSource).value();
+  EXPECT_TRUE(FillMessage(root, kSource, job, positions).ok());
+  EXPECT_EQ(job.memory().ShortDebugString(), "mode: \"auto\"");
   const RecomputeSpec listed = fill("memory: {recompute: {units: [1, 2]}}");
   EXPECT_FALSE(listed.has_mode());
   EXPECT_EQ(listed.units_size(), 2);

@@ -73,6 +73,14 @@ TEST(PlanView, SaysHowTheMachineIs) {
                         "step may take 630 ms\n"));
 }
 
+TEST(PlanView, SaysWhatMemoryWasChosen) {
+  Plan plan = SomePlan();
+  plan.mutable_prediction()->set_chosen_memory("memory.optimizer: host (+9 %)");
+  EXPECT_THAT(
+      PlanText(plan),
+      HasSubstr("\n  memory: auto     memory.optimizer: host (+9 %)\n"));
+}
+
 TEST(PlanView, SaysWhatWasDerivedAndPredicted) {
   const Plan plan = SomePlan();
   EXPECT_EQ(PlanText(plan),

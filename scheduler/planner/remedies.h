@@ -1,0 +1,68 @@
+// What lets a job fit that does not, on the same ranks: to make again what
+// backward reads, to deal over replicas what they hold alike, to let something
+// rest in another tier of memory; and what it costs, as predicted. A refusal
+// names it, `memory: auto` takes it (fit_memory.h).
+//
+// Each change is compiled and predicted by itself. What several of them save
+// and cost together is guessed: as what was compiled and differs in the fewest
+// changes, and what each of those does by itself. Those that fit by that guess
+// are compiled too, the cheapest first, until the next would cost more than one
+// that was found to fit; where none fits, a few that lack least. At most 32
+// plans are compiled.
+#ifndef TROUPE_SCHEDULER_PLANNER_REMEDIES_H_
+#define TROUPE_SCHEDULER_PLANNER_REMEDIES_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "proto/cluster.pb.h"
+#include "proto/job.pb.h"
+#include "proto/plan.pb.h"
+#include "scheduler/planner/check_memory.h"
+
+namespace troupe {
+
+inline constexpr char kRecomputeField[] = "memory.recompute";
+
+// A field set otherwise: "memory.optimizer", "host".
+struct FieldChange {
+  std::string field;
+  std::string value;
+};
+
+struct Remedy {
+  std::vector<FieldChange> changes;
+  JobSpec job;        // with them, resolved
+  double longer = 0;  // of a step's time, as predicted: 0.1 is 10 % more
+
+  // "memory.recompute: full and memory.optimizer: host (+9 %)".
+  std::string Text() const;
+};
+
+struct RemedyOptions {
+  std::function<bool(const std::string& field)> may_change;
+  int changes_max = 1;
+  // Whether more changes are tried though fewer suffice: they may cost less.
+  bool goes_on = false;
+};
+
+struct Remedies {
+  std::vector<Remedy> fitting;  // the cheapest first
+  // Of all that were compiled, the one that lacks least memory; no changes
+  // where that is the plan as it is.
+  Remedy closest;
+};
+
+// REQUIRES a plan that does not fit. Errors as those of `build`.
+absl::StatusOr<Remedies> FindRemedies(
+    const Plan& plan, const std::vector<WorkerDescription>& workers,
+    const BuildPlan& build, const RemedyOptions& options);
+
+double PredictedStepSeconds(Plan plan,
+                            const std::vector<WorkerDescription>& workers);
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_PLANNER_REMEDIES_H_
