@@ -51,7 +51,7 @@ class Table {
                 .norms = std::max(furthest.norms, norms),
                 .weights = std::max(furthest.weights, weights)};
     resumed_ += draw.legs.size() > 1 ? 1 : 0;
-    if (!difference->IsRounding(draw.type()))
+    if (!difference->IsRounding(references_.FromF32(draw.reference)))
       Fail(number, draw, "trains another model");
     std::printf("%4d  loss %.1e  norm %.1e  weights %.1e  %s\n", number, losses,
                 norms, weights, draw.name.c_str());

@@ -22,7 +22,7 @@ TEST_P(PlanMatrix, TrainsTheSameModel) {
     SCOPED_TRACE(draw.name);
     const auto difference = references.Compare(draw.legs, draw.reference);
     ASSERT_TRUE(difference.ok()) << difference.status();
-    EXPECT_TRUE(difference->IsRounding(draw.type()))
+    EXPECT_TRUE(difference->IsRounding(references.FromF32(draw.reference)))
         << "losses " << difference->losses << ", norms " << difference->norms
         << ", weights " << difference->weights;
     return;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "proto/plan/precision.h"
 #include "proto/plan/ranks_needed.h"
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "tests/equivalence/same_training.h"
@@ -29,12 +30,10 @@ TrainingRun StepsOf(const TrainingRun& reference, int64_t from, int64_t until) {
 
 }  // namespace
 
-bool TrainingDifference::IsRounding(ElementType type) const {
-  // A value that lies near the middle between two numbers of fp16 may be
-  // rounded to either, which differ by one part in 2048; 20 steps later losses
-  // are that far apart, and norms of gradients, which get small, 30 times that.
-  if (type == F16) return losses <= 1e-3 && norms <= 3e-2 && weights <= 3e-3;
-  return losses <= 1e-5 && norms <= 1e-4 && weights <= 1e-4;
+bool TrainingDifference::IsRounding(const TrainingDifference& from_f32) const {
+  return losses <= std::max(1e-5, 2 * from_f32.losses) &&
+         norms <= std::max(1e-4, 2 * from_f32.norms) &&
+         weights <= std::max(1e-4, 2 * from_f32.weights);
 }
 
 ReferenceRuns::ReferenceRuns(std::string directory)
@@ -72,6 +71,18 @@ absl::StatusOr<TrainingDifference> ReferenceRuns::Compare(
   furthest.weights =
       CompareStates(CheckpointPath(directory, done), of.checkpoint).weights;
   return furthest;
+}
+
+TrainingDifference ReferenceRuns::FromF32(const JobSpec& reference) {
+  if (ComputeType(reference.training()) == F32) return {};
+  JobSpec f32 = reference;
+  f32.mutable_training()->set_precision("f32");
+  const Reference& of = Of(reference);
+  const Reference& exact = Of(f32);
+  const StepDifference steps = FurthestApart(of.run, exact.run);
+  return {.losses = steps.losses,
+          .norms = steps.norms,
+          .weights = CompareStates(of.checkpoint, exact.checkpoint).weights};
 }
 
 const ReferenceRuns::Reference& ReferenceRuns::Of(const JobSpec& job) {

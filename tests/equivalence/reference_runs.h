@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "proto/cluster.pb.h"
 #include "proto/job.pb.h"
 #include "tests/equivalence/cluster_of_threads.h"
 
@@ -22,8 +21,10 @@ struct TrainingDifference {
   double norms = 0;  // of gradients
   double weights = 0;
 
-  // Of a job that computes in this type.
-  bool IsRounding(ElementType type = F32) const;
+  // Where what the reference computes in takes it that far from f32. Both may
+  // be that far from there, each on its own side.
+  bool IsRounding(const TrainingDifference& from_f32) const;
+  bool IsRounding() const { return IsRounding({}); }
 };
 
 // A job from where the one before it stopped, up to and including this step.
@@ -43,6 +44,9 @@ class ReferenceRuns {
   // of them compile, and that the reference trains.
   absl::StatusOr<TrainingDifference> Compare(const std::vector<Leg>& legs,
                                              const JobSpec& reference);
+
+  // How far the reference is from the same in f32. CHECKs that both train.
+  TrainingDifference FromF32(const JobSpec& reference);
 
  private:
   struct Reference {
