@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <utility>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "proto/base/philox.h"
@@ -110,6 +112,26 @@ TEST(Chunks, TheFarthestNextUseLeavesFirst) {
       (std::vector<bool>{false, true, true, true, false, false, false, false}));
   EXPECT_EQ(StayUntilNextUse(uses, 4)[0], true);
   EXPECT_EQ(StayUntilNextUse(uses, 0), std::vector<bool>(8, false));
+}
+
+// Of two, one is used again at moment 4, the other at 5: which has changed and
+// would have to go down first.
+TEST(Chunks, WhatMovesTwiceIsHalfAsFar) {
+  for (const int moves : {1, 2}) {
+    std::vector<ChunkUse> uses;
+    for (const auto& [chunk, moment] :
+         {std::pair(0, 0), std::pair(1, 1), std::pair(2, 2), std::pair(0, 4),
+          std::pair(1, 5)}) {
+      uses.push_back({.chunk = chunk,
+                      .bytes = 1,
+                      .begin = moment,
+                      .end = moment,
+                      .moves = chunk == 1 ? moves : 1});
+    }
+    const std::vector<bool> stays = StayUntilNextUse(uses, 2);
+    EXPECT_EQ(stays[0], moves == 1);
+    EXPECT_EQ(stays[1], moves == 2);
+  }
 }
 
 TEST(Chunks, OfOneSizeNoneCouldMoveLess) {
