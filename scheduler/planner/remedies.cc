@@ -29,6 +29,9 @@ constexpr int kPlansMax = 32;
 // Of those that lack memory by the guess, which errs: copies of one thing may
 // make room for those of another.
 constexpr int kUnlikelyMax = 8;
+// A guess of what takes longer may be so much too large: copies hide behind the
+// same work, and what is made again is not moved.
+constexpr double kGuessErrs = 0.1;
 
 struct Change {
   FieldChange named;
@@ -310,7 +313,7 @@ class Search {
         // What all of them do together is the first to be known.
         const auto all = std::find(sets.begin(), sets.end(), AllFields());
         if (unlikely++ == 0 && all != sets.end()) next = all;
-      } else if (std::get<1>(least) >= LeastLonger()) {
+      } else if (std::get<1>(least) >= LeastLonger() + kGuessErrs) {
         break;
       }
       RETURN_IF_ERROR(Try(*next));

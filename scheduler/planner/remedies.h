@@ -6,9 +6,9 @@
 // Each change is compiled and predicted by itself. What several of them save
 // and cost together is guessed: as what was compiled and differs in the fewest
 // changes, and what each of those does by itself. Those that fit by that guess
-// are compiled too, the cheapest first, until the next would cost more than one
-// that was found to fit; where none fits, a few that lack least. At most 32
-// plans are compiled.
+// are compiled too, the cheapest first, until the next would cost a tenth of a
+// step more than one that was found to fit; where none fits, a few that lack
+// least. At most 32 plans are compiled.
 #ifndef TROUPE_SCHEDULER_PLANNER_REMEDIES_H_
 #define TROUPE_SCHEDULER_PLANNER_REMEDIES_H_
 
