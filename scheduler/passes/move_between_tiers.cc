@@ -63,10 +63,24 @@ class Moves {
     }
     for (size_t r = 0; r < runs.size(); ++r) {
       if (runs[r].front().tier == TierOf(program_.buffers(buffer))) continue;
-      MoveRun(
-          buffer, runs[r],
-          {.before = lasts || r > 0, .behind = lasts || r + 1 < runs.size()});
+      MoveRun(buffer, runs[r],
+              {.before = (lasts || r > 0) && !BeginsValue(buffer, runs, r),
+               .behind = lasts || r + 1 < runs.size()});
     }
+  }
+
+  // Whether a micro-batch's value is made by the run, maybe part by part: that
+  // of a later step has the buffer of an earlier one's.
+  bool BeginsValue(int buffer, const std::vector<TierRun>& runs,
+                   size_t run) const {
+    const auto ahead = [&](const TierRun& of) {
+      return program_.instructions(of.front().instruction).ahead();
+    };
+    const TierUse& first = runs[run].front();
+    const bool reads =
+        Reads(program_.instructions(first.instruction).operands(first.operand));
+    return program_.buffers(buffer).has_micro_batch() && !reads &&
+           (run == 0 || ahead(runs[run]) != ahead(runs[run - 1]));
   }
 
   // Whether the value is there before a run of uses, and is used behind it.

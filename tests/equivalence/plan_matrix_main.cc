@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "gtest/gtest.h"
 #include "proto/base/check.h"
@@ -51,8 +52,14 @@ class Table {
                 .norms = std::max(furthest.norms, norms),
                 .weights = std::max(furthest.weights, weights)};
     resumed_ += draw.legs.size() > 1 ? 1 : 0;
-    if (!difference->IsRounding(references_.FromF32(draw.reference)))
-      Fail(number, draw, "trains another model");
+    const TrainingDifference allowed = references_.FromF32(draw.reference);
+    if (!difference->IsRounding(allowed)) {
+      Fail(
+          number, draw,
+          absl::StrCat("trains another model; its precision is from f32: loss ",
+                       allowed.losses, ", norm ", allowed.norms, ", weights ",
+                       allowed.weights));
+    }
     std::printf("%4d  loss %.1e  norm %.1e  weights %.1e  %s\n", number, losses,
                 norms, weights, draw.name.c_str());
     std::fflush(stdout);

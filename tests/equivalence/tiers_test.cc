@@ -132,6 +132,18 @@ TEST(TiersOfVersions, TrainTheSameModel) {
   }
 }
 
+// A micro-batch of the next step is made where the same one of this step rests,
+// part by part.
+TEST(TiersOfVersions, KeepMicroBatchesOfTheNextStep) {
+  JobSpec job = CutJob(TierJob({.clipping = 0}),
+                       {.tensor = 2, .schedule = "pipedream", .pipeline = 2});
+  job.mutable_training()->set_global_batch_size(12);
+  const TrainingRun on_device = Train(job, {.ranks = 4});
+  ASSERT_TRUE(on_device.status().ok()) << on_device.status();
+  job.mutable_memory()->set_activations("nvme");
+  ExpectSameTraining(Train(job, {.ranks = 4}), on_device);
+}
+
 // Of the device's bytes, as many as it takes where nothing stays, half of what
 // it would take to keep all, and those.
 TEST(TiersInChunks, TrainTheSameModel) {
