@@ -22,7 +22,9 @@ struct TrainingDifference {
   double weights = 0;
 
   // Where what the reference computes in takes it that far from f32. Both may
-  // be that far from there, each on its own side.
+  // be that far from there, each on its own side. Of norms of gradients more is
+  // allowed than of what they lead to: late in a training, and without
+  // clipping, they are what is left of larger ones.
   bool IsRounding(const TrainingDifference& from_f32) const;
   bool IsRounding() const { return IsRounding({}); }
 };
