@@ -14,8 +14,12 @@ void SumOfSquares(Device& device, const SumOfSquaresArgs& args) {
 }
 
 void Add(Device& device, const AddArgs& args) {
-  CHECK_DENSE_ACTIVATION(args.x);
-  CHECK_ELEMENTS(args.y, args.x.dtype(), args.x.elements());
+  CHECK_ACTIVATION(args.x);
+  if (args.x.dense() && args.y.dense()) {
+    CHECK_ELEMENTS(args.y, args.x.dtype(), args.x.elements());
+  } else {
+    CHECK_STRIDED_LIKE(args.y, args.x);
+  }
   device.kernels().add(device, args);
 }
 

@@ -1,5 +1,6 @@
-// Passes over flat ranges: what gradients need between backward and step. All
-// tensors are dense; shapes are ignored, element counts must agree.
+// Passes over flat ranges: what gradients need between backward and step. But
+// for Add and Copy, all tensors are dense; shapes are ignored, element counts
+// must agree.
 #ifndef TROUPE_OPS_REDUCE_H_
 #define TROUPE_OPS_REDUCE_H_
 
@@ -17,7 +18,8 @@ struct SumOfSquaresArgs {
 };
 void SumOfSquares(Device& device, const SumOfSquaresArgs& args);
 
-// y += alpha * x, in f32 and rounded once.
+// y += alpha * x, in f32 and rounded once. Of the same shape, and then they may
+// be strided, or dense and of as many elements.
 struct AddArgs {
   Tensor x;  // f32, bf16 or fp16
   Tensor y;  // of the same dtype, updated
@@ -41,8 +43,7 @@ void Fill(Device& device, const FillArgs& args);
 
 // y = x, of the same dtype or cast between f32 and bf16 or fp16: widening is
 // exact, narrowing rounds to nearest, ties to even (proto/base/bf16.h, fp16.h).
-// The one op here that looks at shapes: x and y have the same, and may be
-// strided.
+// x and y have the same shape, and may be strided.
 struct CopyArgs {
   Tensor x;
   Tensor y;  // written

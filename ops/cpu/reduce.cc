@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "ops/cpu/cpu_device.h"
 #include "ops/cpu/kernels.h"
@@ -37,6 +38,20 @@ void CopyRun(const CpuDevice& cpu, const Run& run) {
   }
 }
 
+// Of two tensors of one shape, the parts whose dims merge into rows: leftmost
+// dims go one by one.
+void ForPartsOfRows(
+    const Tensor& x, const Tensor& y,
+    const std::function<void(const Tensor& x, const Tensor& y)>& run) {
+  if (x.rank() <= 2) return run(x, y);
+  for (int64_t i = 0; i < x.dim(0); ++i) {
+    const auto part = [i](const Tensor& t) {
+      return t.Slice(0, i, i + 1).Front();
+    };
+    ForPartsOfRows(part(x), part(y), run);
+  }
+}
+
 }  // namespace
 
 // One sum for each piece of fixed length, added in order.
@@ -64,10 +79,23 @@ void SumOfSquares(Device& device, const SumOfSquaresArgs& args) {
 void Add(Device& device, const AddArgs& args) {
   const CpuDevice& cpu = CpuDevice::From(device);
   WithActivationType(args.x.dtype(), [&]<typename T>() {
-    const T* x = args.x.data<T>();
-    T* y = args.y.data<T>();
-    cpu.ForElements(args.x.elements(), [&](int64_t begin, int64_t end) {
-      cpu.loops<T>().add_to_own(x + begin, y + begin, end - begin, args.alpha);
+    if (args.x.dense() && args.y.dense()) {
+      const T* x = args.x.data<T>();
+      T* y = args.y.data<T>();
+      return cpu.ForElements(
+          args.x.elements(), [&](int64_t begin, int64_t end) {
+            cpu.loops<T>().add_to_own(x + begin, y + begin, end - begin,
+                                      args.alpha);
+          });
+    }
+    ForPartsOfRows(args.x, args.y, [&](const Tensor& x, const Tensor& y) {
+      cpu.ForRows(x.rows(), x.columns(), [&](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; ++row) {
+          cpu.loops<T>().add_to_own(x.data<T>() + row * x.RowStride(),
+                                    y.data<T>() + row * y.RowStride(),
+                                    x.columns(), args.alpha);
+        }
+      });
     });
   });
 }
@@ -102,19 +130,13 @@ void Copy(Device& device, const CopyArgs& args) {
       CopyRun(cpu, {x, begin, y, begin, end - begin});
     });
   }
-  // The leftmost dims that do not merge into rows go one by one.
-  if (x.rank() > 2) {
-    for (int64_t i = 0; i < x.dim(0); ++i) {
-      const auto part = [i](const Tensor& t) { return t.Slice(0, i, i + 1); };
-      cpu::Copy(device, {.x = part(x).Front(), .y = part(y).Front()});
-    }
-    return;
-  }
-  const int64_t columns = x.columns();
-  cpu.ForRows(x.rows(), columns, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      CopyRun(cpu, {x, row * x.RowStride(), y, row * y.RowStride(), columns});
-    }
+  ForPartsOfRows(x, y, [&](const Tensor& x, const Tensor& y) {
+    const int64_t columns = x.columns();
+    cpu.ForRows(x.rows(), columns, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        CopyRun(cpu, {x, row * x.RowStride(), y, row * y.RowStride(), columns});
+      }
+    });
   });
 }
 

@@ -1,11 +1,11 @@
 // The copy of ops/reduce.h: of whole rows where it can, with a cast where the
 // dtypes differ.
 #include <algorithm>
-#include <array>
 
 #include "ops/cuda/elements.h"
 #include "ops/cuda/kernels.h"
 #include "ops/cuda/launch.h"
+#include "ops/cuda/row_places.h"
 #include "ops/reduce.h"
 #include "proto/base/bf16.h"
 
@@ -13,14 +13,6 @@ namespace troupe::cuda {
 namespace {
 
 constexpr int n = 4;  // elements of a thread
-constexpr int kBeside = 32, kBelow = 8;
-constexpr int kLeadingMax = Tensor::kRankMax - 1;
-
-// Where the rows of x and y lie: all dims but the last, outermost first.
-struct RowPlaces {
-  int dims_count;
-  std::array<int64_t, kLeadingMax> dims, x_strides, y_strides;
-};
 
 // Narrowing is exact to the bit also for NaN, unlike the GPU's instruction.
 template <typename To, typename From>
@@ -55,22 +47,14 @@ __global__ void CastKernel(const From* x, To* y, int64_t count, bool aligned) {
   MoveSome(x + begin, y + begin, count - begin, aligned);
 }
 
-// A block: kBelow rows, each by kBeside threads.
 template <typename From, typename To>
 __global__ void CopyRowsKernel(const From* x, To* y, RowPlaces places,
                                int64_t rows, int64_t columns, bool aligned) {
-  const int64_t row = int64_t{blockIdx.x} * kBelow + threadIdx.y;
+  const int64_t row = RowOfThread();
   if (row >= rows) return;
-  int64_t rest = row;
-#pragma unroll  // so that the places stay in the kernel's parameters
-  for (int dim = kLeadingMax - 1; dim >= 0; --dim) {
-    if (dim >= places.dims_count) continue;
-    const int64_t index = rest % places.dims[dim];
-    rest /= places.dims[dim];
-    x += index * places.x_strides[dim];
-    y += index * places.y_strides[dim];
-  }
-  for (int64_t i = int64_t{threadIdx.x} * n; i < columns; i += kBeside * n) {
+  GoToRow(places, row, x, y);
+  for (int64_t i = int64_t{threadIdx.x} * n; i < columns;
+       i += kThreadsBeside * n) {
     MoveSome(x + i, y + i, columns - i, aligned);
   }
 }
@@ -80,24 +64,15 @@ void Copy(CudaDevice& cuda, const CopyArgs& args) {
   const auto* x = static_cast<const From*>(args.x.raw());
   auto* y = static_cast<To*>(args.y.raw());
   const int64_t count = args.x.elements(), columns = args.x.columns();
-  bool aligned = Aligned<n>(x) && Aligned<n>(y);
+  const bool aligned = Aligned<n>(x) && Aligned<n>(y);
   if (args.x.dense() && args.y.dense()) {
     return Launch(cuda, CastKernel<From, To>, FlatShape(count, n), x, y, count,
                   aligned);
   }
-  RowPlaces places{.dims_count = args.x.rank() - 1};
-  for (int dim = 0; dim < places.dims_count; ++dim) {
-    places.dims[dim] = args.x.dim(dim);
-    places.x_strides[dim] = args.x.stride(dim);
-    places.y_strides[dim] = args.y.stride(dim);
-    aligned = aligned && places.x_strides[dim] % n == 0 &&
-              places.y_strides[dim] % n == 0;
-  }
+  const RowPlaces places = RowPlacesOf(args.x, args.y);
   const int64_t rows = columns == 0 ? 0 : count / columns;
-  Launch(cuda, CopyRowsKernel<From, To>,
-         {.grid = dim3(static_cast<unsigned>((rows + kBelow - 1) / kBelow)),
-          .block = dim3(kBeside, kBelow)},
-         x, y, places, rows, columns, aligned);
+  Launch(cuda, CopyRowsKernel<From, To>, RowsShape(rows), x, y, places, rows,
+         columns, aligned && KeepAligned(places, n));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "ops/cuda/elements.h"
 #include "ops/cuda/kernels.h"
 #include "ops/cuda/launch.h"
+#include "ops/cuda/row_places.h"
 #include "ops/cuda/scratch.h"
 #include "ops/reduce.h"
 
@@ -39,15 +40,36 @@ __global__ void AddSumsKernel(const double* sums, int64_t count,
   if (threadIdx.x == 0) *result += sum;
 }
 
-__global__ void AddKernel(const float* x, float* y, int64_t count, bool aligned,
-                          float alpha) {
-  const int64_t begin = FlatBegin(n);
-  float from[n], to[n];
-  Load(x + begin, count - begin, aligned, from);
-  Load(y + begin, count - begin, aligned, to);
+template <typename T>
+__device__ inline void AddSome(const T* x, T* y, int64_t count, bool aligned,
+                               float alpha) {
+  constexpr int k = kPack<T>;
+  float from[k], to[k];
+  Load(x, count, aligned, from);
+  Load(y, count, aligned, to);
 #pragma unroll
-  for (int i = 0; i < n; ++i) to[i] += alpha * from[i];
-  Store(y + begin, count - begin, aligned, to);
+  for (int i = 0; i < k; ++i) to[i] += alpha * from[i];
+  Store(y, count, aligned, to);
+}
+
+template <typename T>
+__global__ void AddKernel(const T* x, T* y, int64_t count, bool aligned,
+                          float alpha) {
+  const int64_t begin = FlatBegin(kPack<T>);
+  AddSome(x + begin, y + begin, count - begin, aligned, alpha);
+}
+
+template <typename T>
+__global__ void AddRowsKernel(const T* x, T* y, RowPlaces places, int64_t rows,
+                              int64_t columns, bool aligned, float alpha) {
+  const int64_t row = RowOfThread();
+  if (row >= rows) return;
+  GoToRow(places, row, x, y);
+  constexpr int k = kPack<T>;
+  for (int64_t i = int64_t{threadIdx.x} * k; i < columns;
+       i += kThreadsBeside * k) {
+    AddSome(x + i, y + i, columns - i, aligned, alpha);
+  }
 }
 
 __global__ void ScaleKernel(float* x, int64_t count, bool aligned,
@@ -86,11 +108,21 @@ void SumOfSquares(Device& device, const SumOfSquaresArgs& args) {
 }
 
 void Add(Device& device, const AddArgs& args) {
-  const float* x = args.x.data<float>();
-  float* y = args.y.data<float>();
-  const int64_t count = args.x.elements();
-  Launch(CudaOf(device), AddKernel, FlatShape(count, n), x, y, count,
-         Aligned<n>(x, y), args.alpha);
+  WithActivationType(args.x.dtype(), [&]<typename T>() {
+    constexpr int k = kPack<T>;
+    const T* x = args.x.data<T>();
+    T* y = args.y.data<T>();
+    const int64_t count = args.x.elements(), columns = args.x.columns();
+    if (args.x.dense() && args.y.dense()) {
+      return Launch(CudaOf(device), AddKernel<T>, FlatShape(count, k), x, y,
+                    count, Aligned<k>(x, y), args.alpha);
+    }
+    const RowPlaces places = RowPlacesOf(args.x, args.y);
+    const int64_t rows = columns == 0 ? 0 : count / columns;
+    Launch(CudaOf(device), AddRowsKernel<T>, RowsShape(rows), x, y, places,
+           rows, columns, Aligned<k>(x, y) && KeepAligned(places, k),
+           args.alpha);
+  });
 }
 
 void Scale(Device& device, const ScaleArgs& args) {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
 #include "proto/plan/ops/op_rules.h"
+#include "proto/plan/slices.h"
 
 namespace troupe {
 namespace {
@@ -36,12 +37,12 @@ bool IsAside(const TensorSpec& tensor) {
 // One table along one axis.
 class TableCheck {
  public:
-  TableCheck(const UnitTable& table, int index, const std::string& axis,
+  TableCheck(const UnitTable& table, int index, const Axis& axis,
              const std::vector<Dim::Kind>& kinds)
       : table_(table), index_(index), axis_(axis) {
     wishes_.kinds = kinds;
     for (const TensorSpec& tensor : table.tensors()) {
-      AxisCut wish = CutAlong(tensor.layout(), axis);
+      AxisCut wish = CutAlong(tensor.layout(), axis.name());
       if (wish.placement == Layout::PARTIAL) wish = {};
       wishes_.tensors.push_back(wish);
     }
@@ -53,7 +54,7 @@ class TableCheck {
     }
     for (int op = 0; op < table_.ops_size(); ++op) {
       if (table_.ops(op).kind() == Op::EXCHANGE) {
-        if (table_.ops(op).exchange().axis() == axis_) {
+        if (table_.ops(op).exchange().axis() == axis_.name()) {
           RETURN_IF_ERROR(CheckExchange(op));
         }
       } else {
@@ -66,8 +67,8 @@ class TableCheck {
  private:
   TensorCut CutOfTensor(int tensor) const {
     const TensorSpec& spec = table_.tensors(tensor);
-    return {CutAlong(spec.layout(), axis_),
-            CutAlong(spec.gradient_layout(), axis_)};
+    return {CutAlong(spec.layout(), axis_.name()),
+            CutAlong(spec.gradient_layout(), axis_.name())};
   }
 
   // A dim is cut where the layout says so, and nowhere else.
@@ -79,7 +80,7 @@ class TableCheck {
       // Parts of all ranks lie behind one another in the first dim.
       if (IsAside(tensor)) continue;
       for (const Dim::Section& section : tensor.dims(d).sections()) {
-        if ((section.axis() == axis_) == wanted) continue;
+        if ((CutBy(section, axis_.name()) != nullptr) == wanted) continue;
         return Fault(absl::StrCat("tensor ", tensor.name(), " is ", Text(cut),
                                   ", but its dim ", d, " is ",
                                   wanted ? "whole" : "cut"));
@@ -125,6 +126,34 @@ class TableCheck {
                                Text(lies.gradient), " elsewhere"));
   }
 
+  // An all-to-all is between blocks: what is sent is packed along the dim that
+  // is cut behind it, what is received unpacked along the one before.
+  absl::Status CheckBlocks(int index, const AxisCut& from,
+                           const AxisCut& to) const {
+    const auto fits = [&](const Op& op, Op::Kind kind, int dim) {
+      return op.kind() == kind && op.pack().dim() == dim &&
+             op.pack().blocks() == axis_.size();
+    };
+    const Op& exchange = table_.ops(index);
+    bool packed = false;
+    bool unpacked = true;
+    for (const Op& op : table_.ops()) {
+      for (const Op::Operand& made : op.outputs()) {
+        if (made.tensor() != exchange.inputs(0).tensor()) continue;
+        packed = fits(op, Op::PACK, to.dim);
+      }
+      for (const Op::Operand& read : op.inputs()) {
+        if (read.tensor() != exchange.outputs(0).tensor()) continue;
+        unpacked = unpacked && fits(op, Op::UNPACK, from.dim);
+      }
+    }
+    if (packed && unpacked) return absl::OkStatus();
+    return At(index,
+              absl::StrCat("moves what is not ", packed ? "unpacked" : "packed",
+                           " in ", axis_.size(), " blocks of dim ",
+                           packed ? from.dim : to.dim));
+  }
+
   absl::Status CheckExchange(int index) const {
     const Op& op = table_.ops(index);
     const TensorCut from = CutOfTensor(op.inputs(0).tensor());
@@ -141,12 +170,13 @@ class TableCheck {
                              Text(to.value), " of ", Text(from.value), ", and ",
                              Text(from.gradient), " of ", Text(to.gradient)));
     }
+    if (forward == ALL_TO_ALL) return CheckBlocks(index, from.value, to.value);
     return absl::OkStatus();
   }
 
   absl::Status Fault(absl::string_view what) const {
     return absl::FailedPreconditionError(
-        absl::StrCat("table ", index_, ": along ", axis_, ", ", what));
+        absl::StrCat("table ", index_, ": along ", axis_.name(), ", ", what));
   }
   absl::Status At(int op, absl::string_view what) const {
     return Fault(absl::StrCat("op ", op, " ",
@@ -155,7 +185,7 @@ class TableCheck {
 
   const UnitTable& table_;
   const int index_;
-  const std::string& axis_;
+  const Axis& axis_;
   Wishes wishes_;
 };
 
@@ -165,7 +195,7 @@ std::vector<Dim::Kind> KindsCutBy(const Plan& plan, const std::string& axis) {
   const auto look_at = [&](const auto& dims) {
     for (const Dim& dim : dims) {
       for (const Dim::Section& section : dim.sections()) {
-        if (section.axis() == axis) kinds.insert(section.kind());
+        if (CutBy(section, axis) != nullptr) kinds.insert(section.kind());
       }
     }
   };
@@ -186,7 +216,7 @@ absl::Status CheckLayouts(const Plan& plan) {
   for (const Axis& axis : plan.mesh().axes()) {
     const std::vector<Dim::Kind> kinds = KindsCutBy(plan, axis.name());
     for (int t = 0; t < plan.tables_size(); ++t) {
-      RETURN_IF_ERROR(TableCheck(plan.tables(t), t, axis.name(), kinds).Run());
+      RETURN_IF_ERROR(TableCheck(plan.tables(t), t, axis, kinds).Run());
     }
   }
   return absl::OkStatus();

@@ -45,7 +45,8 @@ class AxisCheck {
       }
       for (const Dim& dim : unit_.parameters(p).dims()) {
         for (const Dim::Section& section : dim.sections()) {
-          if (section.axis() != axis_.name() || section.whole() > 0) continue;
+          const Dim::Section::Cut* const cut = CutBy(section, axis_.name());
+          if (cut == nullptr || cut->whole() > 0) continue;
           return Fault(p, "is cut, and nothing says of how much");
         }
       }
@@ -82,9 +83,10 @@ class AxisCheck {
     Share share = {.copies = axis_.size(), .summed = IsSummed(parameter)};
     for (const Dim& dim : unit_.parameters(parameter).dims()) {
       for (const Dim::Section& section : dim.sections()) {
-        if (section.axis() != axis_.name()) continue;
+        const Dim::Section::Cut* const cut = CutBy(section, axis_.name());
+        if (cut == nullptr) continue;
         // Whoever has the same piece works on others' queries with it.
-        share.copies = CopiesOfPiece(WholeCount(section), axis_.size());
+        share.copies = CopiesOfPiece(cut->whole(), axis_.size());
         share.summed = share.copies > 1;
       }
     }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "proto/base/check.h"
+#include "proto/plan/slices.h"
 
 namespace troupe {
 namespace {
@@ -79,10 +80,10 @@ class Decoding {
     gathered.clear_gradient_layout();
     for (Dim::Section& section :
          *gathered.mutable_dims(axis.dim())->mutable_sections()) {
-      if (section.axis() != axis.axis()) continue;
-      section.set_count(section.whole());
-      section.clear_axis();
-      section.clear_whole();
+      const Dim::Section::Cut* const cut = CutBy(section, axis.axis());
+      if (cut == nullptr) continue;
+      section.set_count(WholeCount(section));
+      section.clear_cuts();
     }
     Op& op = *decoding_.add_ops();
     op.set_kind(Op::EXCHANGE);

@@ -72,13 +72,9 @@ void PlacedValues::ShareStorage() {
   for (int t = 0; t < table_.tensors_size(); ++t) shares_.push_back(t);
   for (int op = 0; op < ops(); ++op) {
     const OpView view(table_, table_.ops(op));
-    const bool same_memory =
-        (view.op().kind() == Op::DROPOUT && view.op().fused()) ||
-        (view.op().kind() == Op::EXCHANGE &&
-         view.op().exchange().forward() == COLLECTIVE_UNSPECIFIED);
     for (const InPlace& pair : rules_[op].in_place) {
       const int input = view.Input(pair.input);
-      if (same_memory || DiesAt(input, op)) {
+      if (pair.same || DiesAt(input, op)) {
         Share(input, view.Output(pair.output));
       }
     }

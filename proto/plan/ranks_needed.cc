@@ -3,19 +3,16 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "proto/plan/axes.h"
 #include "proto/plan/mesh.h"
 
 namespace troupe {
 
 int RanksNeeded(const JobSpec& job) {
-  const ParallelismSpec& parallelism = job.parallelism();
   int64_t ranks = 1;
-  for (const int64_t size :
-       {int64_t{parallelism.has_data() ? parallelism.data() : 1},
-        int64_t{parallelism.has_pipeline() ? parallelism.pipeline() : 1},
-        int64_t{parallelism.has_tensor() ? parallelism.tensor() : 1}}) {
-    ranks = std::min<int64_t>(ranks * std::clamp<int64_t>(size, 1, kRanksMax),
-                              kRanksMax);
+  for (const Axis& axis : AxesOf(job.parallelism())) {
+    ranks *= std::clamp<int64_t>(axis.size(), 1, kRanksMax);
+    ranks = std::min<int64_t>(ranks, kRanksMax);
   }
   return static_cast<int>(ranks);
 }

@@ -44,14 +44,30 @@ Piece MeshPlace::On(absl::string_view axis) const {
 }
 
 int64_t WholeCount(const Dim::Section& section) {
-  return section.axis().empty() ? section.count() : section.whole();
+  return section.cuts().empty() ? section.count() : section.cuts(0).whole();
+}
+
+const Dim::Section::Cut* CutBy(const Dim::Section& section,
+                               absl::string_view axis) {
+  for (const Dim::Section::Cut& cut : section.cuts()) {
+    if (cut.axis() == axis) return &cut;
+  }
+  return nullptr;
 }
 
 Range SectionPiece(const Dim::Section& section, const MeshPlace& place) {
-  if (section.axis().empty()) return {0, section.count()};
-  const Piece piece = place.On(section.axis());
-  if (section.whole() >= piece.count) return EvenPiece(section.whole(), piece);
-  const int64_t one = piece.index * section.whole() / piece.count;
+  Range range = {0, WholeCount(section)};
+  for (const Dim::Section::Cut& cut : section.cuts()) {
+    if (cut.rows()) continue;
+    const Range piece = PieceOf(range.size(), place.On(cut.axis()));
+    range = {range.begin + piece.begin, range.begin + piece.end};
+  }
+  return range;
+}
+
+Range PieceOf(int64_t whole, const Piece& piece) {
+  if (whole >= piece.count) return EvenPiece(whole, piece);
+  const int64_t one = piece.index * whole / piece.count;
   return {one, one + 1};
 }
 
@@ -114,19 +130,19 @@ Range RangeOfPart(const Unit& unit, int part) {
   return range;
 }
 
-std::vector<ParameterRun> RunsOf(const Parameter& parameter,
-                                 const MeshPlace& place) {
+std::vector<SliceRun> RunsOf(const Parameter& parameter,
+                             const MeshPlace& place) {
   // As [rows, columns]; a vector is one row.
   const bool is_vector = parameter.dims_size() == 1;
   const int64_t whole_columns = WholeShape(parameter).back();
   const int64_t local_columns = LocalShape(parameter).back();
-  std::vector<ParameterRun> runs;
+  std::vector<SliceRun> runs;
   for (const ParameterBox& box : BoxesOf(parameter, place)) {
     const Range rows = is_vector ? Range{0, 1} : box.whole[0];
     const int64_t local_row = is_vector ? 0 : box.local_begin[0];
     const Range columns = box.whole.back();
     for (int64_t row = rows.begin; row < rows.end; ++row) {
-      const ParameterRun run = {
+      const SliceRun run = {
           .whole = row * whole_columns + columns.begin,
           .local = (local_row + row - rows.begin) * local_columns +
                    box.local_begin.back(),
@@ -137,8 +153,30 @@ std::vector<ParameterRun> RunsOf(const Parameter& parameter,
   return runs;
 }
 
-void AppendRun(const ParameterRun& run, std::vector<ParameterRun>& runs) {
-  ParameterRun* const last = runs.empty() ? nullptr : &runs.back();
+std::vector<SliceRun> RowsOn(const TensorSpec& tensor, const MeshPlace& place) {
+  const Dim::Section& positions = tensor.dims(1).sections(0);
+  const Range piece = SectionPiece(positions, place);
+  const int64_t rows = DimSize(tensor.dims(0)) * DimSize(tensor.dims(1));
+  int64_t before = 0;  // of the rows that are left where each sample is cut
+  for (const Dim::Section::Cut& cut : positions.cuts()) {
+    if (cut.rows()) before = rows * place.On(cut.axis()).index;
+  }
+  std::vector<SliceRun> runs;
+  for (int64_t local = 0; local < rows;) {
+    const int64_t sample = (before + local) / piece.size();
+    const int64_t position = (before + local) % piece.size();
+    const SliceRun run = {
+        .whole = sample * WholeCount(positions) + piece.begin + position,
+        .local = local,
+        .count = std::min(rows - local, piece.size() - position)};
+    AppendRun(run, runs);
+    local += run.count;
+  }
+  return runs;
+}
+
+void AppendRun(const SliceRun& run, std::vector<SliceRun>& runs) {
+  SliceRun* const last = runs.empty() ? nullptr : &runs.back();
   if (last != nullptr && last->whole + last->count == run.whole &&
       last->local + last->count == run.local) {
     last->count += run.count;

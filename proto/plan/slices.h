@@ -1,10 +1,12 @@
-// Which part of a parameter a rank has, where axes of the mesh cut it.
+// Which part of a parameter or tensor a rank has, where axes of the mesh cut
+// it.
 //
-// A section that is cut is so many heads, columns or rows of a table. Each
-// place on the axis has a piece of them, as even as can be, or, where there are
-// fewer than places, one, which neighbours then share: rank i of k has number
-// floor(i whole / k). In memory all ranks have as much as the one that has
-// most; what a piece lacks is padding behind it, which holds zeros.
+// A section that is cut is so many heads, columns, positions or rows of a
+// table. Each place on the axis has a piece of them, as even as can be, or,
+// where there are fewer than places, one, which neighbours then share: rank i
+// of k has number floor(i whole / k). Where several axes cut it, each cuts the
+// pieces of the one before. In memory all ranks have as much as the one that
+// has most; what a piece lacks is padding behind it, which holds zeros.
 //
 //   for (const ParameterBox& box : BoxesOf(parameter, {mesh, rank})) ...
 #ifndef TROUPE_PROTO_PLAN_SLICES_H_
@@ -31,9 +33,17 @@ struct MeshPlace {
 // How many there are on all ranks together.
 int64_t WholeCount(const Dim::Section& section);
 
+// The cut of it by this axis; none: nullptr.
+const Dim::Section::Cut* CutBy(const Dim::Section& section,
+                               absl::string_view axis);
+
 // Of a section that is cut, the ones that a place has, numbered as in the
-// whole. All of them where it is not cut.
+// whole. All of them where it is not cut. Cuts of rows are not counted: what
+// they leave is no piece of each sample (RowsOn).
 Range SectionPiece(const Dim::Section& section, const MeshPlace& place);
+
+// The same of any number of things.
+Range PieceOf(int64_t whole, const Piece& piece);
 
 // Most that any of so many places has: what `count` of the section then is.
 int64_t LargestPiece(int64_t whole, int places);
@@ -58,17 +68,21 @@ struct ParameterBox {
 std::vector<ParameterBox> BoxesOf(const Parameter& parameter,
                                   const MeshPlace& place);
 
-// Elements that lie behind one another in the whole tensor and in the rank's:
-// what both can be copied in. All that the rank has, box by box.
-struct ParameterRun {
-  int64_t whole = 0;  // of elements the first; row-major
+// Elements, or rows, that lie behind one another in the whole tensor and in the
+// rank's.
+struct SliceRun {
+  int64_t whole = 0;  // the first; row-major
   int64_t local = 0;
   int64_t count = 0;
 };
-std::vector<ParameterRun> RunsOf(const Parameter& parameter,
-                                 const MeshPlace& place);
+// What both can be copied in: all that the rank has, box by box.
+std::vector<SliceRun> RunsOf(const Parameter& parameter,
+                             const MeshPlace& place);
+// Of a tensor [batch, sequence, ...], the rows that the rank has of batch and
+// sequence together.
+std::vector<SliceRun> RowsOn(const TensorSpec& tensor, const MeshPlace& place);
 // Behind the others, as one with the last where it goes on there.
-void AppendRun(const ParameterRun& run, std::vector<ParameterRun>& runs);
+void AppendRun(const SliceRun& run, std::vector<SliceRun>& runs);
 
 }  // namespace troupe
 

@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
-#include "proto/plan/fields.h"
 #include "proto/plan/ops/op_rules.h"
 #include "proto/plan/slices.h"
 #include "proto/plan/tensor_spec.h"
@@ -14,25 +13,47 @@
 namespace troupe {
 namespace {
 
-const DimRule* RuleOf(const AxisRules& axis, Dim::Kind kind) {
-  for (const DimRule& rule : axis.rules) {
-    if (rule.kind == kind) return &rule;
+bool IsCutAtRest(const AxisRules& axis, const Dim& dim) {
+  for (const Dim::Section& section : dim.sections()) {
+    const DimRule* const rule = RuleOf(axis, section.kind());
+    if (rule != nullptr && !rule->turned) return true;
   }
-  return nullptr;
+  return false;
 }
 
-bool Fits(const DimRule& rule, int64_t count, int size) {
-  if (count % size == 0 || (rule.pads && count >= size)) return true;
-  return rule.shares && size % count == 0;
+void CutSection(const AxisRules& axis, const DimRule& rule,
+                Dim::Section& section) {
+  CHECK(CutBy(section, axis.axis) == nullptr) << "cut by " << axis.axis;
+  Dim::Section::Cut cut;
+  cut.set_axis(axis.axis);
+  cut.set_whole(rule.loaded ? WholeCount(section) : section.count());
+  cut.set_rows(section.kind() == Dim::SEQUENCE && !rule.loaded);
+  section.set_count(LargestPiece(section.count(), axis.size));
+  if (!rule.loaded) {
+    *section.add_cuts() = cut;
+    return;
+  }
+  // The others cut what it leaves.
+  const auto behind = section.cuts();
+  section.clear_cuts();
+  *section.add_cuts() = cut;
+  for (const Dim::Section::Cut& other : behind) {
+    Dim::Section::Cut& inner = *section.add_cuts() = other;
+    inner.set_whole(LargestPiece(other.whole(), axis.size));
+  }
 }
 
 void CutDim(const AxisRules& axis, Dim& dim) {
   for (Dim::Section& section : *dim.mutable_sections()) {
-    if (RuleOf(axis, section.kind()) == nullptr) continue;
-    CHECK(section.axis().empty()) << "cut by " << section.axis() << " already";
-    section.set_axis(axis.axis);
-    section.set_whole(section.count());
-    section.set_count(LargestPiece(section.count(), axis.size));
+    const DimRule* const rule = RuleOf(axis, section.kind());
+    if (rule != nullptr) CutSection(axis, *rule, section);
+  }
+}
+
+void Forget(const std::string& axis, Dim::Section& section) {
+  for (int c = section.cuts_size(); c-- > 0;) {
+    if (section.cuts(c).axis() != axis) continue;
+    section.mutable_cuts()->DeleteSubrange(c, 1);
   }
 }
 
@@ -75,7 +96,8 @@ class TableCut {
       const OpView view(whole_, op);
       const bool by_columns =
           op.kind() == Op::CROSS_ENTROPY &&
-          wishes_.tensors[view.Input("logits")].placement == Layout::SHARD;
+          CutsColumns(view.input("logits"),
+                      wishes_.tensors[view.Input("logits")]);
       const int parts = by_columns ? AddParts(view) : -1;
       AddOp(view);
       if (!by_columns) continue;
@@ -98,12 +120,10 @@ class TableCut {
 
  private:
   AxisCut WishFor(const TensorSpec& tensor) const {
-    // A batch is loaded whole.
-    if (tensor.home() == TensorSpec::TOKENS ||
-        tensor.home() == TensorSpec::TARGETS) {
-      return {};
-    }
+    const bool batch = tensor.home() == TensorSpec::TOKENS ||
+                       tensor.home() == TensorSpec::TARGETS;
     for (const DimRule& rule : axis_.rules) {
+      if (rule.turned || (batch && !rule.loaded)) continue;
       for (int d = 0; d < tensor.dims_size(); ++d) {
         for (const Dim::Section& section : tensor.dims(d).sections()) {
           if (section.kind() != rule.kind) continue;
@@ -116,8 +136,7 @@ class TableCut {
 
   // A version of a tensor of the whole table.
   int Add(int tensor, const TensorCut& cut, absl::string_view suffix) {
-    TensorSpec& spec = *cut_.add_tensors();
-    spec = whole_.tensors(tensor);
+    TensorSpec spec = whole_.tensors(tensor);
     if (!suffix.empty()) {
       spec.clear_home();
       absl::StrAppend(spec.mutable_name(), suffix);
@@ -127,23 +146,68 @@ class TableCut {
     }
     AddTo(axis_.axis, cut.value, *spec.mutable_layout());
     AddTo(axis_.axis, cut.gradient, *spec.mutable_gradient_layout());
-    cuts_.push_back(cut);
-    return cut_.tensors_size() - 1;
+    return Append(std::move(spec), cut);
   }
 
-  void AddExchange(int from, int to) {
+  Op& AddOpFrom(int from, int to, Op::Kind kind) {
     Op& op = *cut_.add_ops();
-    op.set_kind(Op::EXCHANGE);
-    Op::Exchange& exchange = *op.mutable_exchange();
-    exchange.set_axis(axis_.axis);
-    exchange.set_forward(Turn(cuts_[from].value, cuts_[to].value));
-    exchange.set_backward(Turn(cuts_[to].gradient, cuts_[from].gradient));
+    op.set_kind(kind);
     Op::Operand& input = *op.add_inputs();
     input.set_name("x");
     input.set_tensor(from);
     Op::Operand& output = *op.add_outputs();
     output.set_name("y");
     output.set_tensor(to);
+    return op;
+  }
+
+  void AddExchange(int from, int to) {
+    if (Turn(cuts_[from].value, cuts_[to].value) == ALL_TO_ALL) {
+      const int sent = AddPacked(from, to, /*sent=*/true);
+      const int received = AddPacked(from, to, /*sent=*/false);
+      AddPack(Op::PACK, cuts_[to].value.dim, from, sent);
+      AddExchangeAsIs(sent, received);
+      AddPack(Op::UNPACK, cuts_[from].value.dim, received, to);
+      return;
+    }
+    AddExchangeAsIs(from, to);
+  }
+
+  void AddExchangeAsIs(int from, int to) {
+    Op::Exchange& exchange =
+        *AddOpFrom(from, to, Op::EXCHANGE).mutable_exchange();
+    exchange.set_axis(axis_.axis);
+    exchange.set_forward(Turn(cuts_[from].value, cuts_[to].value));
+    exchange.set_backward(Turn(cuts_[to].gradient, cuts_[from].gradient));
+  }
+
+  // A block for each rank: what that has and gets, one behind the other.
+  int AddPacked(int from, int to, bool sent) {
+    const int lies = sent ? from : to;
+    TensorSpec spec = cut_.tensors(lies);
+    spec.clear_home();
+    absl::StrAppend(spec.mutable_name(), sent ? " by rank" : " of all ranks");
+    const int other = sent ? to : from;
+    Dim& blocks = *spec.mutable_dims(cuts_[other].value.dim);
+    blocks = cut_.tensors(other).dims(cuts_[other].value.dim);
+    for (Dim::Section& section : *blocks.mutable_sections()) {
+      Forget(axis_.axis, section);
+    }
+    Dim::Section& batch = *spec.mutable_dims(0)->mutable_sections(0);
+    batch.set_count(batch.count() * axis_.size);
+    return Append(std::move(spec), cuts_[lies]);
+  }
+
+  int Append(TensorSpec spec, const TensorCut& cut) {
+    *cut_.add_tensors() = std::move(spec);
+    cuts_.push_back(cut);
+    return cut_.tensors_size() - 1;
+  }
+
+  void AddPack(Op::Kind kind, int dim, int from, int to) {
+    Op::Pack& pack = *AddOpFrom(from, to, kind).mutable_pack();
+    pack.set_dim(dim);
+    pack.set_blocks(axis_.size);
   }
 
   static bool Same(const TensorCut& a, const TensorCut& b) {
@@ -176,9 +240,9 @@ class TableCut {
       Op::Operand& output = *op.mutable_outputs(i);
       const int tensor = output.tensor();
       const TensorCut wish = {wishes_.tensors[tensor], wishes_.tensors[tensor]};
-      const bool as_wished = Same(cut.outputs[i], wish);
-      output.set_tensor(
-          Add(tensor, cut.outputs[i], as_wished ? "" : " summand"));
+      const bool as_wished = Same(cut.outputs[i], wish) || !IsReadLater(tensor);
+      output.set_tensor(Add(tensor, cut.outputs[i],
+                            as_wished ? "" : SuffixOf(cut.outputs[i])));
       made_[tensor] = output.tensor();
       if (as_wished) continue;
       made_[tensor] = Add(tensor, wish, "");
@@ -186,6 +250,21 @@ class TableCut {
     }
     *cut_.add_ops() = std::move(op);
     for (const auto& [from, to] : turns) AddExchange(from, to);
+  }
+
+  // Otherwise than by its maker.
+  bool IsReadLater(int tensor) const {
+    if (whole_.tensors(tensor).home() == TensorSpec::OUTPUT) return true;
+    for (const Op& op : whole_.ops()) {
+      for (const Op::Operand& input : op.inputs()) {
+        if (input.tensor() == tensor) return true;
+      }
+    }
+    return false;
+  }
+
+  static const char* SuffixOf(const TensorCut& made) {
+    return made.value.placement == Layout::PARTIAL ? " summand" : " as made";
   }
 
   // In front of a CROSS_ENTROPY: the parts of all ranks.
@@ -247,6 +326,7 @@ Unit::Part::Share CutParameter(const AxisRules& axis, bool summed,
   share.set_copies(axis.size);
   share.set_summed(summed);
   for (Dim& dim : *parameter.mutable_dims()) {
+    if (!IsCutAtRest(axis, dim)) continue;
     for (const Dim::Section& section : dim.sections()) {
       if (RuleOf(axis, section.kind()) == nullptr) continue;
       share.set_copies(CopiesOfPiece(section.count(), axis.size));
@@ -309,57 +389,6 @@ std::vector<bool> SummedParameters(const Unit& unit, const UnitTable& whole,
 }
 
 }  // namespace
-
-std::vector<AxisRules> RulesFor(const ParallelismSpec& parallelism) {
-  std::vector<AxisRules> axes;
-  for (const LayoutRow& row : Layouts()) {
-    if (!row.used(parallelism)) continue;
-    if (axes.empty() || axes.back().axis != row.axis) {
-      axes.push_back({.axis = std::string(row.axis)});
-      axes.back().size = parallelism.tensor();
-    }
-    axes.back().rules.insert(axes.back().rules.end(), row.rules.begin(),
-                             row.rules.end());
-  }
-  return axes;
-}
-
-absl::Status CheckCuts(const UnitList& units,
-                       const std::vector<AxisRules>& axes) {
-  for (const AxisRules& axis : axes) {
-    std::map<Dim::Kind, int64_t> counts;
-    for (const UnitTable& table : units.tables) {
-      for (const TensorSpec& tensor : table.tensors()) {
-        for (const Dim& dim : tensor.dims()) {
-          for (const Dim::Section& section : dim.sections()) {
-            counts[section.kind()] = section.count();
-          }
-        }
-      }
-    }
-    const auto misfit = [&](int size) -> const DimRule* {
-      for (const DimRule& rule : axis.rules) {
-        const auto found = counts.find(rule.kind);
-        if (found == counts.end()) continue;
-        if (!Fits(rule, found->second, size)) return &rule;
-      }
-      return nullptr;
-    };
-    const DimRule* const rule = misfit(axis.size);
-    if (rule == nullptr) continue;
-    const int64_t count = counts[rule->kind];
-    int below = axis.size;
-    while (misfit(below) != nullptr) --below;  // 1 fits
-    int above = axis.size;
-    while (above <= count && misfit(above) != nullptr) ++above;
-    return FieldError(
-        absl::StrCat("parallelism.", axis.axis),
-        absl::StrCat(axis.size, " ranks cannot share ", count, " (",
-                     rule->field, ") evenly; use ", below,
-                     above <= count ? absl::StrCat(" or ", above) : ""));
-  }
-  return absl::OkStatus();
-}
 
 void CutUnits(const std::vector<AxisRules>& axes, UnitList& units) {
   std::vector<std::vector<Shares>> shares;  // by unit and parameter

@@ -9,34 +9,19 @@
 //   whole to whole       whole from PARTIAL   nothing          all-reduce
 //   SHARD to whole       SHARD from PARTIAL   all-gather       reduce-scatter
 //   PARTIAL to SHARD     whole from SHARD     reduce-scatter   all-gather
+//   SHARD to SHARD       SHARD from SHARD     all-to-all       all-to-all
+//
+// An all-to-all moves blocks that lie behind one another, so it stands between
+// a PACK and an UNPACK.
 #ifndef TROUPE_SCHEDULER_LAYOUTS_CUT_UNITS_H_
 #define TROUPE_SCHEDULER_LAYOUTS_CUT_UNITS_H_
 
-#include <string>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "proto/job.pb.h"
 #include "proto/plan/unit_list.h"
-#include "scheduler/layouts/layouts.h"
+#include "scheduler/layouts/axis_rules.h"
 
 namespace troupe {
-
-// The rows of one axis together.
-struct AxisRules {
-  std::string axis;
-  int size = 1;
-  std::vector<DimRule> rules;  // the first that fits a tensor cuts it
-};
-
-// Of the rows that the job uses.
-std::vector<AxisRules> RulesFor(const ParallelismSpec& parallelism);
-
-// InvalidArgument where an axis does not divide what it is to cut: names
-// parallelism.<axis>, the field whose size it is, and the nearest sizes of the
-// axis that do.
-absl::Status CheckCuts(const UnitList& units,
-                       const std::vector<AxisRules>& axes);
 
 // Tables are a rank's then: dims as large as it has them, parameters in parts
 // by who has them, bytes and work as they follow. REQUIRES CheckCuts.

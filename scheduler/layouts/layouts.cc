@@ -6,6 +6,7 @@ const std::vector<LayoutRow>& Layouts() {
   static const auto* const kLayouts = new std::vector<LayoutRow>{
       Tensor1D(),
       Sequence(),
+      Ulysses(),
   };
   return *kLayouts;
 }

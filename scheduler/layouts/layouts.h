@@ -26,6 +26,12 @@ struct DimRule {
   bool pads = false;    // the last ranks have less, and padding behind it
   bool shares = false;  // where there are fewer than ranks, neighbours have the
                         // same one
+  // Of a sequence: batches are loaded so, in front of what other axes cut; else
+  // the rows of all samples are cut as one.
+  bool loaded = false;
+  // Nothing rests so; ops that cannot compute on what the other rules leave
+  // have their operands turned to lie so.
+  bool turned = false;
 };
 
 struct LayoutRow {
@@ -37,6 +43,7 @@ struct LayoutRow {
 
 LayoutRow Tensor1D();
 LayoutRow Sequence();
+LayoutRow Ulysses();
 
 // All there are.
 const std::vector<LayoutRow>& Layouts();

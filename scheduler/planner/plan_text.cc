@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "proto/base/status.h"
+#include "proto/plan/axes.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/model.h"
@@ -26,12 +27,8 @@ ParallelismSpec CutOf(const ParallelismSpec& job) {
 }
 
 absl::Status LayMesh(const ParallelismSpec& cut, TextPlan& plan) {
-  const std::pair<const char*, int> axes[] = {{"pipeline", cut.pipeline()},
-                                              {"tensor", cut.tensor()}};
-  for (const auto& [name, size] : axes) {
-    Axis& axis = *plan.mutable_mesh()->add_axes();
-    axis.set_name(name);
-    axis.set_size(size);
+  for (Axis& axis : AxesOf(cut)) {
+    *plan.mutable_mesh()->add_axes() = std::move(axis);
   }
   return CheckMesh(plan.mesh());
 }

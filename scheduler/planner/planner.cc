@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "proto/plan/axes.h"
 #include "proto/plan/check_program.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/roles.h"
@@ -26,15 +27,11 @@ namespace {
 
 // "parallelism.data: 4", "parallelism.pipeline: 2 x parallelism.data 4".
 std::string SizesText(const ParallelismSpec& parallelism) {
-  const std::pair<const char*, int> sizes[] = {
-      {"pipeline", parallelism.pipeline()},
-      {"data", parallelism.data()},
-      {"tensor", parallelism.tensor()}};
   std::string text;
-  for (const auto& [name, size] : sizes) {
-    if (size == 1) continue;
-    absl::StrAppend(&text, text.empty() ? "" : " x ", "parallelism.", name,
-                    text.empty() ? ": " : " ", size);
+  for (const Axis& axis : AxesOf(parallelism)) {
+    if (axis.size() == 1) continue;
+    absl::StrAppend(&text, text.empty() ? "" : " x ", "parallelism.",
+                    axis.name(), text.empty() ? ": " : " ", axis.size());
   }
   return text.empty() ? "parallelism.data: 1" : text;
 }

@@ -14,6 +14,7 @@ namespace {
 constexpr double kBucketMegabytesMax = 1 << 20;
 constexpr int kVirtualStagesMax = 64;
 constexpr int kTensorMax = 1024;
+constexpr int kContextMax = 1024;
 
 absl::StatusOr<Pipeline> ScheduleOf(const ParallelismSpec& parallelism) {
   std::vector<std::string> names;
@@ -61,6 +62,23 @@ absl::Status ResolveTensor(ParallelismSpec& parallelism) {
   return FieldError("parallelism.sequence_parallel",
                     "cuts the sequence over the ranks of parallelism.tensor, "
                     "which is 1; use 2 or more, or leave it out");
+}
+
+absl::Status ResolveContext(ParallelismSpec& parallelism) {
+  if (!parallelism.has_context()) parallelism.set_context(1);
+  RETURN_IF_ERROR(CheckInteger("parallelism.context", parallelism.context(),
+                               {.min = 1, .max = kContextMax}));
+  if (parallelism.context() == 1) {
+    if (!parallelism.has_context_method()) return absl::OkStatus();
+    return FieldError("parallelism.context_method",
+                      "says how the ranks of parallelism.context work "
+                      "together, which is 1; use 2 or more, or leave it out");
+  }
+  if (!parallelism.has_context_method()) {
+    parallelism.set_context_method("ulysses");
+  }
+  return CheckName("parallelism.context_method", parallelism.context_method(),
+                   {"ulysses"});
 }
 
 absl::Status ResolveZero(ParallelismSpec& parallelism) {
@@ -114,6 +132,7 @@ absl::Status ResolveParallelism(ParallelismSpec& parallelism) {
       "parallelism.bucket_megabytes", parallelism.bucket_megabytes(),
       {.min = 0, .max = kBucketMegabytesMax, .min_open = true}));
   RETURN_IF_ERROR(ResolveTensor(parallelism));
+  RETURN_IF_ERROR(ResolveContext(parallelism));
   RETURN_IF_ERROR(ResolvePipeline(parallelism));
   return ResolveZero(parallelism);
 }

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "proto/plan/axes.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/model.h"
@@ -22,18 +23,8 @@ namespace troupe {
 namespace {
 
 void LayMesh(Plan& plan) {
-  const ParallelismSpec& parallelism = plan.job().parallelism();
-  Axis& pipeline = *plan.mutable_mesh()->add_axes();
-  pipeline.set_name("pipeline");
-  pipeline.set_size(parallelism.pipeline());
-  Axis& data = *plan.mutable_mesh()->add_axes();
-  data.set_name("data");
-  data.set_size(parallelism.data());
-  // Neighbours on the last axis share a host.
-  if (parallelism.tensor() > 1) {
-    Axis& tensor = *plan.mutable_mesh()->add_axes();
-    tensor.set_name("tensor");
-    tensor.set_size(parallelism.tensor());
+  for (Axis& axis : AxesOf(plan.job().parallelism())) {
+    *plan.mutable_mesh()->add_axes() = std::move(axis);
   }
   CHECK_OK(CheckMesh(plan.mesh()));
 }

@@ -10,6 +10,7 @@
 #include "proto/plan/at_rest.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/lanes.h"
+#include "proto/plan/loaded_positions.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/ops/op_view.h"
 #include "proto/plan/precision.h"
@@ -234,7 +235,7 @@ Cost CostModel::StateCost(int rank, const Instruction& instruction) const {
   Cost cost;
   if (instruction.kind() == Instruction::LOAD_BATCH) {
     cost.elementwise = 2.0 * kBytesOfF32 * training.micro_batch_size() *
-                       training.sequence_length() / memory;
+                       LoadedLength(plan_) / memory;
     return cost;
   }
   const Placement& placement =

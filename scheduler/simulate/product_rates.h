@@ -22,6 +22,7 @@ struct Linear {
   int64_t in = 0;
   int64_t out = 0;
   bool in_out = false;
+  int64_t rows = 0;  // that a pass over one micro-batch multiplies with it
 };
 // Those of the unit's products, each weight on its own.
 std::vector<Linear> LinearsOf(const Plan& plan, const Unit& unit);

@@ -74,12 +74,9 @@ struct Product {
 // input and of the weight.
 int64_t MostOfProducts(const Plan& plan,
                        const std::function<int64_t(const Product&)>& bytes) {
-  const TrainingSpec& training = plan.job().training();
-  const int64_t rows =
-      int64_t{training.micro_batch_size()} * training.sequence_length();
   int64_t most = 0;
   for (const Unit& unit : plan.units()) {
-    for (const auto& [in, out, in_out] : LinearsOf(plan, unit)) {
+    for (const auto& [in, out, in_out, rows] : LinearsOf(plan, unit)) {
       const Product weight = in_out ? Product{.m = in, .n = out, .k = rows}
                                     : Product{.m = out, .n = in, .k = rows};
       most = std::max({most, bytes({.m = rows, .n = out, .k = in}),

@@ -125,6 +125,7 @@ JobSpec DrawCut(Dice& dice, const JobSpec& job) {
   do {
     parallelism.set_tensor(dice.OneOf({1, 1, 2, 2, 3, 4}));
     parallelism.set_data(dice.OneOf({1, 2, 2, 3, 4}));
+    parallelism.set_context(dice.OneOf({1, 1, 1, 2, 3, 4}));
     DrawPipeline(dice, parallelism);
   } while (RanksNeeded(cut) > kRanksMax);
   parallelism.set_sequence_parallel(parallelism.tensor() > 1 && dice.Even());
@@ -147,6 +148,7 @@ std::string CutText(const JobSpec& cut) {
   const MemorySpec& m = cut.memory();
   std::string text = absl::StrCat("tensor ", p.tensor());
   if (p.sequence_parallel()) absl::StrAppend(&text, " sequence");
+  if (p.context() > 1) absl::StrAppend(&text, ", context ", p.context());
   absl::StrAppend(&text, ", data ", p.data(), ", zero ", p.zero());
   if (p.has_zero_size()) absl::StrAppend(&text, " of ", p.zero_size());
   if (p.zero() == 3 && !p.reshard_after_forward()) {

@@ -38,10 +38,11 @@ class SentBytes : public testing::TestWithParam<Case> {};
 
 TEST_P(SentBytes, AreThoseThatThePlanPredicts) {
   const auto& [architecture, precision, cut] = GetParam();
-  JobSpec job = TensorJob({.architecture = architecture,
-                           .tied = architecture == "gpt2",
-                           .dropout = 0.1,
-                           .key_value_heads = cut.tensor == 3 ? 3 : 2});
+  JobSpec job =
+      TensorJob({.architecture = architecture,
+                 .tied = architecture == "gpt2",
+                 .dropout = 0.1,
+                 .key_value_heads = cut.tensor * cut.context == 3 ? 3 : 2});
   job.mutable_model()->set_num_hidden_layers(4);
   // Gradients are padded to 32 elements, which three ranks divide so.
   job.mutable_model()->set_hidden_size(3 * 32);
@@ -90,6 +91,12 @@ std::vector<JobCut> Cuts() {
                     .schedule = "chimera",
                     .pipeline = 2});
   }
+  cuts.push_back({.context = 2});
+  cuts.push_back({.context = 3});
+  cuts.push_back({.context = 4});
+  cuts.push_back({.data = 2, .zero = 3, .context = 2});
+  cuts.push_back({.tensor = 2, .sequence = true, .context = 2});
+  cuts.push_back({.pipeline = 2, .context = 2});
   for (const int zero : {1, 2, 3}) {
     cuts.push_back({.data = 2, .zero = zero});
     cuts.push_back({.data = 4, .zero = zero, .zero_size = 2});
@@ -108,7 +115,7 @@ std::string CaseName(const testing::TestParamInfo<Case>& info) {
   return absl::StrCat(
       architecture, "_", precision, "_tensor", cut.tensor,
       cut.sequence ? "_sequence" : "", "_", cut.schedule, cut.pipeline, "_data",
-      cut.data,
+      cut.data, cut.context > 1 ? absl::StrCat("_context", cut.context) : "",
       cut.zero > 0 ? absl::StrCat("_zero", cut.zero, "_", cut.zero_size) : "");
 }
 

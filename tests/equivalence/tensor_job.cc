@@ -42,6 +42,7 @@ JobSpec CutJob(const JobSpec& job, const JobCut& cut) {
   ParallelismSpec& parallelism = *result.mutable_parallelism();
   parallelism.set_tensor(cut.tensor);
   parallelism.set_sequence_parallel(cut.sequence);
+  parallelism.set_context(cut.context);
   parallelism.set_zero(cut.zero);
   if (cut.zero_size > 0) parallelism.set_zero_size(cut.zero_size);
   if (cut.zero == 3) parallelism.set_reshard_after_forward(cut.reshard);

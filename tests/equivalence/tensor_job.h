@@ -30,7 +30,8 @@ struct JobCut {
   int zero = 0;
   int zero_size = 0;    // 0: all of data
   bool reshard = true;  // zero 3
-  int ranks() const { return tensor * pipeline * data; }
+  int context = 1;
+  int ranks() const { return tensor * context * pipeline * data; }
 };
 JobSpec CutJob(const JobSpec& job, const JobCut& cut);
 

@@ -1,5 +1,6 @@
 // Bytes that ranks send where units are cut, counted in whole plans and held to
 // the papers' formulas (docs/layouts.md), to the byte.
+#include <algorithm>
 #include <map>
 #include <string>
 #include <tuple>
@@ -83,6 +84,67 @@ INSTANTIATE_TEST_SUITE_P(
       return absl::StrCat(std::get<2>(info.param), "_", std::get<0>(info.param),
                           std::get<1>(info.param) ? "_sequence" : "");
     });
+
+// Of key-value heads, or 0 for as many as heads; ranks; precision.
+using ContextCase = std::tuple<int, int, std::string>;
+
+class UlyssesBytes : public testing::TestWithParam<ContextCase> {};
+
+// DeepSpeed-Ulysses (arXiv 2309.14509), section 3.2: queries, keys, values and
+// attention's output, of each of which a rank has T / c tokens and sends all
+// but its own block; of key-value heads that it shares as many as there are
+// ranks.
+TEST_P(UlyssesBytes, AreThoseOfThePaper) {
+  const auto& [key_value_heads, context, precision] = GetParam();
+  constexpr int64_t kHidden = 48, kHeads = 8, kTokens = 2 * 8;
+  constexpr int kMicroBatches = 3;
+  JobSpec job = ExampleJob({.micro_batches = kMicroBatches});
+  ModelSpec& model = *job.mutable_model();
+  if (key_value_heads > 0) {
+    model.set_architecture("llama");
+    model.set_num_key_value_heads(key_value_heads);
+  }
+  model.set_hidden_size(kHidden);
+  model.set_num_attention_heads(kHeads);
+  job.mutable_training()->set_precision(precision);
+  job.mutable_parallelism()->set_context(context);
+  const auto plan = CompilePlan(job, ExampleWorkers(context));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const int64_t element = precision == "bf16" ? 2 : 4;
+  const int64_t key_value_width =
+      kHidden / kHeads *
+      (key_value_heads > 0 ? std::max(key_value_heads, context) : kHeads);
+  const int64_t each = kMicroBatches * kTokens / context * element *
+                       (2 * kHidden + 2 * key_value_width) * (context - 1) /
+                       context;
+  std::map<std::pair<int, bool>, int64_t> sent;
+  for (const Instruction& i :
+       FindProgram(plan->roles(0), Program::TRAIN)->instructions()) {
+    if (i.kind() != Instruction::EXCHANGE) continue;
+    EXPECT_EQ(i.exchange().collective(), ALL_TO_ALL);
+    sent[{i.unit(), i.exchange().backward()}] += CollectiveBytesSent(
+        {.bytes = CollectiveBytes(*plan, 0, i),
+         .ranks = GroupSize(plan->mesh(), plan->groups(i.group())),
+         .collective = i.exchange().collective()});
+  }
+  const int blocks = plan->units_size() - 2;
+  EXPECT_EQ(static_cast<int>(sent.size()), 2 * blocks);
+  for (int u = 1; u <= blocks; ++u) {
+    EXPECT_EQ((sent[{u, false}]), each) << "unit " << u;
+    EXPECT_EQ((sent[{u, true}]), each) << "unit " << u;
+  }
+}
+
+std::string ContextName(const testing::TestParamInfo<ContextCase>& info) {
+  const auto& [key_value_heads, context, precision] = info.param;
+  return absl::StrCat(precision, "_", context, "_of_", key_value_heads);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, UlyssesBytes,
+                         testing::Combine(testing::Values(0, 2, 8),
+                                          testing::Values(2, 4, 8),
+                                          testing::Values("f32", "bf16")),
+                         ContextName);
 
 }  // namespace
 }  // namespace troupe

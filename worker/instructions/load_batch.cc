@@ -5,6 +5,7 @@
 
 #include "absl/types/span.h"
 #include "proto/base/status.h"
+#include "proto/plan/loaded_positions.h"
 
 namespace troupe {
 namespace {
@@ -40,16 +41,22 @@ absl::Status RunLoadBatch(const Call& call) {
   RankState& state = call.state;
   const TrainingSpec& training = state.plan->job().training();
   const int64_t sequences = training.micro_batch_size();
-  const int64_t length = training.sequence_length();
+  std::vector<int32_t> tokens(training.sequence_length());
+  std::vector<int32_t> targets(training.sequence_length());
+  const Range here = LoadedPositions(*state.plan, state.rank());
   // Tokens of all sequences, then their targets.
-  std::vector<int32_t> host(2 * sequences * length);
-  const absl::Span<int32_t> all(host);
+  std::vector<int32_t> host(2 * sequences * here.size());
+  const auto keep = [&](const std::vector<int32_t>& sample, int64_t place) {
+    std::copy(sample.begin() + here.begin, sample.begin() + here.end,
+              host.begin() + place * here.size());
+  };
   const int64_t first = FirstPlace(call);
   for (int64_t i = 0; i < sequences; ++i) {
-    RETURN_IF_ERROR(
-        ReadSample(call, first + i,
-                   {.tokens = all.subspan(i * length, length),
-                    .targets = all.subspan((sequences + i) * length, length)}));
+    RETURN_IF_ERROR(ReadSample(call, first + i,
+                               {.tokens = absl::MakeSpan(tokens),
+                                .targets = absl::MakeSpan(targets)}));
+    keep(tokens, i);
+    keep(targets, sequences + i);
   }
   state.device.CopyFromHost(NeedOperand(call, Instruction::BATCH), host.data(),
                             host.size() * sizeof(int32_t));

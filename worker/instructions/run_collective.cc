@@ -33,6 +33,8 @@ absl::Status RunCollective(Collective collective,
     case REDUCE_SCATTER:
       return communicator.ReduceScatter({.send = from, .receive = to},
                                         ReduceOp::kSum, options);
+    case ALL_TO_ALL:
+      return communicator.AllToAll({.send = from, .receive = to}, options);
     default:
       return absl::UnimplementedError(
           absl::StrCat("this worker has no ", Collective_Name(collective)));

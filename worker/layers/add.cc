@@ -15,10 +15,14 @@ class AddLayer final : public Layer {
         mask_(op.MaskOf("x")) {}
 
   void Forward(const LayerCall& call) const override {
-    ApplyDropout(call.device, {.x = x_.In(call),
-                               .residual = residual_.In(call),
-                               .y = y_.In(call),
-                               .mask = mask_.OfElements(call)});
+    const Tensor x = x_.In(call);
+    const int64_t all = x.rows();
+    for (const MaskedRows& rows : mask_.OfElements(call)) {
+      ApplyDropout(call.device, {.x = rows.Of(x, all),
+                                 .residual = rows.Of(residual_.In(call), all),
+                                 .y = rows.Of(y_.In(call), all),
+                                 .mask = rows.mask});
+    }
   }
 
  private:

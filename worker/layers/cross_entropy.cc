@@ -17,7 +17,7 @@ const Dim::Section& SectionOf(const OpBinding& op) {
 
 // The columns of all ranks; 0: this one has them all.
 int64_t WholeOf(const Dim::Section& section) {
-  return section.axis().empty() ? 0 : section.whole();
+  return section.cuts().empty() ? 0 : WholeCount(section);
 }
 
 constexpr int64_t kParts = 3;

@@ -20,17 +20,11 @@ class DropoutLayer final : public Layer {
 
   void Forward(const LayerCall& call) const override {
     if (fused_) return;
-    const Tensor x = x_.In(call);
-    const Tensor y = y_.In(call);
-    const DropoutMask mask = mask_.OfElements(call);
-    if (mask.probability == 0 && x.raw() == y.raw()) return;
-    ApplyDropout(call.device, {.x = x, .y = y, .mask = mask});
+    Mask(call, x_.In(call), y_.In(call));
   }
 
   void BackwardInput(const LayerCall& call) const override {
-    ApplyDropout(
-        call.device,
-        {.x = dy_.In(call), .y = dx_.In(call), .mask = mask_.OfElements(call)});
+    Mask(call, dy_.In(call), dx_.In(call));
   }
 
   void BackwardWeight(const LayerCall& call) const override {
@@ -38,6 +32,16 @@ class DropoutLayer final : public Layer {
   }
 
  private:
+  void Mask(const LayerCall& call, const Tensor& x, const Tensor& y) const {
+    const int64_t all = x.rows();
+    for (const MaskedRows& rows : mask_.OfElements(call)) {
+      if (rows.mask.probability == 0 && x.raw() == y.raw()) continue;
+      ApplyDropout(
+          call.device,
+          {.x = rows.Of(x, all), .y = rows.Of(y, all), .mask = rows.mask});
+    }
+  }
+
   const bool fused_;
   const bool again_;
   const OperandPlace x_;

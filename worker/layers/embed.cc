@@ -25,7 +25,8 @@ class EmbedLayer final : public Layer {
         token_range_(tokens.range),
         vocabulary_(tokens.vocabulary),
         position_table_(std::move(positions)),
-        adds_positions_(op.AddsOnce("y")) {}
+        adds_positions_(op.AddsOnce("y")),
+        first_position_(op.FirstPosition("tokens")) {}
 
   void Forward(const LayerCall& call) const override {
     Embedding(call.device,
@@ -33,7 +34,7 @@ class EmbedLayer final : public Layer {
                .wte = Rows(token_table_.Values(call)),
                .wpe = adds_positions_ ? position_table_.Values(call) : Tensor(),
                .y = y_.In(call),
-               .first_position = call.decoding.first_position,
+               .first_position = first_position_ + call.decoding.first_position,
                .first_token = token_range_.begin,
                .vocabulary = vocabulary_});
   }
@@ -43,6 +44,7 @@ class EmbedLayer final : public Layer {
                                     .dy = dy_.In(call),
                                     .dwte = Rows(token_table_.Gradient(call)),
                                     .dwpe = position_table_.Gradient(call),
+                                    .first_position = first_position_,
                                     .first_token = token_range_.begin,
                                     .vocabulary = vocabulary_});
   }
@@ -60,6 +62,7 @@ class EmbedLayer final : public Layer {
   const int64_t vocabulary_;
   const ParameterPlace position_table_;  // [positions, hidden], optional
   const bool adds_positions_;
+  const int64_t first_position_;
 };
 
 }  // namespace
@@ -74,8 +77,9 @@ absl::StatusOr<std::unique_ptr<Layer>> NewEmbed(const OpBinding& op) {
   }
   return std::make_unique<EmbedLayer>(
       op,
-      EmbedLayer::Tokens{std::move(tokens), op.Piece(vocabulary),
-                         vocabulary.whole()},
+      EmbedLayer::Tokens{
+          std::move(tokens), op.Piece(vocabulary),
+          vocabulary.cuts().empty() ? 0 : WholeCount(vocabulary)},
       std::move(positions));
 }
 

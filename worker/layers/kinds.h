@@ -24,6 +24,7 @@ NewLayer NewGelu;
 NewLayer NewHeadNorm;
 NewLayer NewLinear;
 NewLayer NewNorm;
+NewLayer NewPack;
 NewLayer NewRope;
 NewLayer NewSwiGlu;
 

@@ -4,13 +4,23 @@
 
 namespace troupe {
 
+Tensor MaskedRows::Of(const Tensor& tensor, int64_t all) const {
+  const bool is_all = rows.count == 0 || rows.count == all;
+  if (is_all || !tensor.defined()) return tensor;
+  const int64_t columns = tensor.elements() / all;
+  const Tensor flat =
+      tensor.rank() > 2 ? tensor.View({all, columns}) : tensor.Flat();
+  return flat.Slice(0, rows.local, rows.local + rows.count);
+}
+
 MaskSource::MaskSource(const Op::Mask& mask, const Options& options)
     : probability_(static_cast<float>(mask.probability())),
       seed_(options.seed),
       site_(static_cast<uint32_t>(mask.site() +
                                   options.layer * mask.sites_per_layer())),
-      elements_per_sample_(options.elements_per_sample),
-      elements_before_(options.elements_before),
+      columns_(options.columns),
+      rows_per_sample_(options.rows_per_sample),
+      rows_(options.rows),
       first_head_(options.first_head),
       heads_(options.heads) {}
 
@@ -21,13 +31,18 @@ PhiloxStream MaskSource::Stream(const LayerCall& call) const {
           .step = static_cast<uint32_t>(call.context.step)};
 }
 
-DropoutMask MaskSource::OfElements(const LayerCall& call) const {
-  if (probability_ == 0 || !call.context.training) return {};
-  return {
-      .probability = probability_,
-      .stream = Stream(call),
-      .first_element = static_cast<uint64_t>(
-          call.context.first_sample * elements_per_sample_ + elements_before_)};
+std::vector<MaskedRows> MaskSource::OfElements(const LayerCall& call) const {
+  if (probability_ == 0 || !call.context.training) return {{}};
+  const int64_t rows_before = call.context.first_sample * rows_per_sample_;
+  std::vector<MaskedRows> masked;
+  for (const SliceRun& run : rows_) {
+    masked.push_back({.rows = run,
+                      .mask = {.probability = probability_,
+                               .stream = Stream(call),
+                               .first_element = static_cast<uint64_t>(
+                                   (rows_before + run.whole) * columns_)}});
+  }
+  return masked;
 }
 
 AttentionDropout MaskSource::OfProbabilities(const LayerCall& call) const {

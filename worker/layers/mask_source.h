@@ -5,13 +5,27 @@
 #define TROUPE_WORKER_LAYERS_MASK_SOURCE_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "ops/attention.h"
 #include "ops/dropout.h"
+#include "ops/tensor.h"
+#include "proto/plan/slices.h"
 #include "proto/unit.pb.h"
 #include "worker/layers/layer.h"
 
 namespace troupe {
+
+// Rows of a tensor [batch, sequence, ...] that are masked by one range of
+// elements.
+struct MaskedRows {
+  SliceRun rows;  // of the sequences together; count 0: all there are
+  DropoutMask mask;
+
+  // These of a dense tensor of as many rows as the masked one, which has
+  // `all`; the tensor itself where they are all, and where there is none.
+  Tensor Of(const Tensor& tensor, int64_t all) const;
+};
 
 class MaskSource {
  public:
@@ -19,18 +33,20 @@ class MaskSource {
   struct Options {
     uint64_t seed = 0;  // of the job
     int64_t layer = 0;  // of the unit
-    // Of the whole tensor that is masked, and those of a micro-batch that are
-    // on ranks before this one.
-    int64_t elements_per_sample = 0;
-    int64_t elements_before = 0;
+    // Of the tensor that is masked: columns, rows of a whole sample, and those
+    // rows of a micro-batch that this rank has.
+    int64_t columns = 0;
+    int64_t rows_per_sample = 0;
+    std::vector<SliceRun> rows;
     // Of attention: of this rank's heads the first, and how many there are.
     int64_t first_head = 0;
     int64_t heads = 0;
   };
   MaskSource(const Op::Mask& mask, const Options& options);
 
-  // Over the elements of the tensor in this micro-batch.
-  DropoutMask OfElements(const LayerCall& call) const;
+  // Over the elements of the tensor in this micro-batch: as few ranges of its
+  // rows as there can be, one where nothing is masked.
+  std::vector<MaskedRows> OfElements(const LayerCall& call) const;
   // Over the probabilities of an attention.
   AttentionDropout OfProbabilities(const LayerCall& call) const;
 
@@ -40,8 +56,9 @@ class MaskSource {
   float probability_ = 0;
   uint64_t seed_ = 0;
   uint32_t site_ = 0;
-  int64_t elements_per_sample_ = 0;
-  int64_t elements_before_ = 0;
+  int64_t columns_ = 0;
+  int64_t rows_per_sample_ = 0;
+  std::vector<SliceRun> rows_;
   int64_t first_head_ = 0;
   int64_t heads_ = 0;
 };

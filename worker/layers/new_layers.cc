@@ -37,6 +37,8 @@ constexpr Row kKinds[] = {
     {Op::CROSS_ENTROPY, NewCrossEntropy},
     {Op::CROSS_ENTROPY_PARTS, NewCrossEntropyParts},
     {Op::EXCHANGE, NewNothing},
+    {Op::PACK, NewPack},
+    {Op::UNPACK, NewPack},
 };
 
 absl::StatusOr<std::unique_ptr<Layer>> NewLayerOf(const OpBinding& op) {

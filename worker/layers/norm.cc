@@ -30,24 +30,43 @@ class NormLayer : public Layer {
         epsilon_(static_cast<float>(op.op().norm().epsilon())),
         gamma_(std::move(gamma)) {}
 
-  struct Inputs {
+  // What a call of the norm has to do with.
+  struct Rows {
     Tensor x;
     Tensor residual = {};
     Tensor sum = {};
     DropoutMask dropout = {};
+    Tensor y;
+    Tensor rstd;
+    Tensor mean = {};
   };
-  Inputs InForward(const LayerCall& call) const {
-    return {.x = x_.In(call),
-            .residual = residual_.In(call),
-            .sum = sum_.In(call),
-            .dropout = mask_.OfElements(call)};
-  }
-  // From the sum where forward has left that.
-  Inputs InRecompute(const LayerCall& call) const {
-    if (apart_) return {.x = s_.In(call)};
-    return InForward(call);
+  virtual void Run(const LayerCall& call, const Rows& rows) const = 0;
+  virtual Tensor Mean(const LayerCall& call) const { return {}; }
+
+ public:
+  void Forward(const LayerCall& call) const override {
+    const int64_t all = x_.In(call).rows();
+    for (const MaskedRows& rows : mask_.OfElements(call)) {
+      Run(call, {.x = rows.Of(x_.In(call), all),
+                 .residual = rows.Of(residual_.In(call), all),
+                 .sum = rows.Of(sum_.In(call), all),
+                 .dropout = rows.mask,
+                 .y = rows.Of(y_.In(call), all),
+                 .rstd = rows.Of(rstd_.In(call), all),
+                 .mean = rows.Of(Mean(call), all)});
+    }
   }
 
+  // From the sum where forward has left that.
+  void Recompute(const LayerCall& call) const override {
+    if (!apart_) return Forward(call);
+    Run(call, {.x = s_.In(call),
+               .y = y_.In(call),
+               .rstd = rstd_.In(call),
+               .mean = Mean(call)});
+  }
+
+ protected:
   const OperandPlace x_;
   const OperandPlace residual_;
   const OperandPlace sum_;
@@ -68,22 +87,15 @@ class RmsNormLayer final : public NormLayer {
   RmsNormLayer(const OpBinding& op, ParameterPlace gamma)
       : NormLayer(op, std::move(gamma)) {}
 
-  void Forward(const LayerCall& call) const override {
-    Run(call, InForward(call));
-  }
-  void Recompute(const LayerCall& call) const override {
-    Run(call, InRecompute(call));
-  }
-
-  void Run(const LayerCall& call, const Inputs& inputs) const {
-    RmsNorm(call.device, {.x = inputs.x,
-                          .residual = inputs.residual,
-                          .sum = inputs.sum,
-                          .dropout = inputs.dropout,
+  void Run(const LayerCall& call, const Rows& rows) const override {
+    RmsNorm(call.device, {.x = rows.x,
+                          .residual = rows.residual,
+                          .sum = rows.sum,
+                          .dropout = rows.dropout,
                           .gamma = gamma_.Values(call),
                           .epsilon = epsilon_,
-                          .y = y_.In(call),
-                          .rstd = rstd_.In(call)});
+                          .y = rows.y,
+                          .rstd = rows.rstd});
   }
 
   void BackwardInput(const LayerCall& call) const override {
@@ -110,25 +122,19 @@ class LayerNormLayer final : public NormLayer {
         mean_(op.Output("mean")),
         beta_(std::move(beta)) {}
 
-  void Forward(const LayerCall& call) const override {
-    Run(call, InForward(call));
-  }
-  void Recompute(const LayerCall& call) const override {
-    Run(call, InRecompute(call));
-  }
-
-  void Run(const LayerCall& call, const Inputs& inputs) const {
-    LayerNorm(call.device, {.x = inputs.x,
-                            .residual = inputs.residual,
-                            .sum = inputs.sum,
-                            .dropout = inputs.dropout,
+  void Run(const LayerCall& call, const Rows& rows) const override {
+    LayerNorm(call.device, {.x = rows.x,
+                            .residual = rows.residual,
+                            .sum = rows.sum,
+                            .dropout = rows.dropout,
                             .gamma = gamma_.Values(call),
                             .beta = beta_.Values(call),
                             .epsilon = epsilon_,
-                            .y = y_.In(call),
-                            .mean = mean_.In(call),
-                            .rstd = rstd_.In(call)});
+                            .y = rows.y,
+                            .mean = rows.mean,
+                            .rstd = rows.rstd});
   }
+  Tensor Mean(const LayerCall& call) const override { return mean_.In(call); }
 
   void BackwardInput(const LayerCall& call) const override {
     LayerNormBackwardInput(call.device, {.dy = dy_.In(call),

@@ -9,13 +9,17 @@
 namespace troupe {
 namespace {
 
-// The place of the operand of this name; nowhere where there is none.
+// The place of the operand of this name; nowhere where there is none. Where it
+// lies in the bytes of another tensor, it has its own shape.
 template <typename Operands>
 TensorPlace PlaceOf(const Operands& operands,
                     const std::vector<TensorPlace>& places,
                     absl::string_view name) {
   for (int i = 0; i < operands.size(); ++i) {
-    if (operands.Get(i).name() == name) return places[i];
+    if (operands.Get(i).name() != name) continue;
+    TensorPlace place = places[i];
+    place.tensor = operands.Get(i).tensor();
+    return place;
   }
   return {};
 }
@@ -110,19 +114,13 @@ MaskSource OpBinding::OwnMask() const {
   const TensorSpec& masked = unit_.table.tensors(op().inputs(0).tensor());
   const Dim::Section& positions = masked.dims(1).sections(0);
   const Dim::Section& heads = masked.dims(2).sections(0);
-  // Rows of all samples are cut as one.
-  const int64_t rows_before =
-      positions.axis().empty()
-          ? 0
-          : RowsOf(masked) * unit_.place.On(positions.axis()).index;
-  return MaskSource(
-      op().mask(),
-      {.seed = unit_.seed,
-       .layer = unit_.unit.layer(),
-       .elements_per_sample = WholeCount(positions) * ColumnsOf(masked),
-       .elements_before = rows_before * ColumnsOf(masked),
-       .first_head = Piece(heads).begin,
-       .heads = WholeCount(heads)});
+  return MaskSource(op().mask(), {.seed = unit_.seed,
+                                  .layer = unit_.unit.layer(),
+                                  .columns = ColumnsOf(masked),
+                                  .rows_per_sample = WholeCount(positions),
+                                  .rows = RowsOn(masked, unit_.place),
+                                  .first_head = Piece(heads).begin,
+                                  .heads = WholeCount(heads)});
 }
 
 MaskSource OpBinding::MaskOf(absl::string_view input) const {

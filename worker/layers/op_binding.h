@@ -67,12 +67,17 @@ class OpBinding {
   Range Piece(const Dim::Section& section) const {
     return SectionPiece(section, unit_.place);
   }
+  // Of an input [batch, sequence, ...], which position of each sequence is the
+  // first here.
+  int64_t FirstPosition(absl::string_view input) const {
+    return Piece(view().input(input).dims(1).sections(0)).begin;
+  }
   // Where `output` is a sum over ranks, whether this one adds what is to be
   // added once.
   bool AddsOnce(absl::string_view output) const;
-  // The same for what all ranks along the axis that cuts `section` have alike.
+  // The same for what all ranks along the axes that cut `section` have alike.
   bool IsFirst(const Dim::Section& section) const {
-    return section.axis().empty() || unit_.place.On(section.axis()).index == 0;
+    return Piece(section).begin == 0;
   }
 
   // The op's own mask; and that of the fused DROPOUT which makes an input.

@@ -27,7 +27,8 @@ class RopeLayer final : public Layer {
       : y_(op.Output("y")),
         dy_(op.OutputGradient("y")),
         training_(op.op().rope().training()),
-        decoding_(op.op().rope().decoding()) {
+        decoding_(op.op().rope().decoding()),
+        first_position_(op.FirstPosition("x")) {
     CHECK(op.places().inputs[0].memory == op.places().outputs[0].memory &&
           op.places().inputs[0].offset_bytes ==
               op.places().outputs[0].offset_bytes)
@@ -44,12 +45,14 @@ class RopeLayer final : public Layer {
     const bool decodes = call.decoding.count > 0;
     Turn(call, decodes ? decoding_ : training_, y_,
          {.heads = static_cast<int>(heads_),
-          .first_position = call.decoding.first_position});
+          .first_position = first_position_ + call.decoding.first_position});
   }
 
   void BackwardInput(const LayerCall& call) const override {
     Turn(call, training_, dy_,
-         {.heads = static_cast<int>(heads_), .inverse = true});
+         {.heads = static_cast<int>(heads_),
+          .first_position = first_position_,
+          .inverse = true});
   }
 
  private:
@@ -67,6 +70,7 @@ class RopeLayer final : public Layer {
   const OperandPlace dy_;
   const Rotation training_;
   const Rotation decoding_;
+  const int64_t first_position_;
   int64_t heads_ = 0;    // that turn
   int64_t columns_ = 0;  // of these
 };

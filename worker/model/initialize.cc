@@ -40,7 +40,7 @@ void InitializeParameters(Device& device, const Unit& unit,
   device.Zero(flat.raw(), flat.bytes());
   for (const Parameter& parameter : unit.parameters()) {
     if (parameter.init() == Parameter::ZEROS) continue;  // they are
-    for (const ParameterRun& run : RunsOf(parameter, options.place)) {
+    for (const SliceRun& run : RunsOf(parameter, options.place)) {
       const int64_t begin = parameter.offset() + run.local;
       const Range here = Both({begin, begin + run.count}, holds);
       if (here.size() == 0) continue;

@@ -80,7 +80,7 @@ absl::Status FillInPieces(
         read) {
   std::vector<char> host = WindowOf(tensor.elements);
   const int64_t whole = ElementCount(tensor.shape);
-  for (const ParameterRun& run : RunsWithin(tensor, 0, whole)) {
+  for (const SliceRun& run : RunsWithin(tensor, 0, whole)) {
     RETURN_IF_ERROR(
         InWindows(run.count, [&](int64_t done, int64_t count) -> absl::Status {
           RETURN_IF_ERROR(read(run.whole + done, count,

@@ -17,7 +17,7 @@ TensorToLoad IntoTier(const StateTensor& tensor, TierPort& port) {
         constexpr int64_t kBytes = sizeof(float);
         const auto begin = static_cast<int64_t>(offset) / kBytes;
         const auto end = begin + static_cast<int64_t>(bytes.size()) / kBytes;
-        for (const ParameterRun& run : RunsWithin(tensor, begin, end)) {
+        for (const SliceRun& run : RunsWithin(tensor, begin, end)) {
           RETURN_IF_ERROR(port.Write(
               tensor.data + run.local * kBytes,
               bytes.data() + (run.whole - begin) * kBytes, run.count * kBytes));

@@ -91,10 +91,10 @@ std::vector<StateTensor> UnitStateTensors(const OptimizerSpec& optimizer,
   return tensors;
 }
 
-std::vector<ParameterRun> RunsWithin(const StateTensor& tensor, int64_t begin,
-                                     int64_t end) {
+std::vector<SliceRun> RunsWithin(const StateTensor& tensor, int64_t begin,
+                                 int64_t end) {
   const int64_t width = tensor.shape.back();
-  std::vector<ParameterRun> runs;
+  std::vector<SliceRun> runs;
   for (const StateBox& box : tensor.boxes) {
     const bool is_vector = box.whole.shape.size() == 1;
     const int64_t first_row = is_vector ? 0 : box.whole.start[0];

@@ -64,8 +64,8 @@ std::vector<StateTensor> UnitStateTensors(
 
 // Elements [begin, end) of the whole tensor that this rank has, in runs that
 // lie behind one another there and here.
-std::vector<ParameterRun> RunsWithin(const StateTensor& tensor, int64_t begin,
-                                     int64_t end);
+std::vector<SliceRun> RunsWithin(const StateTensor& tensor, int64_t begin,
+                                 int64_t end);
 
 }  // namespace troupe
 

@@ -31,4 +31,17 @@ OpRules AttentionRules(const OpView& op) {
   return rules;
 }
 
+// A query needs the keys of its whole sequence: where that is cut, all operands
+// are turned to whole sequences of some of the heads (arXiv 2309.14509).
+OpCut AttentionCut(const OpView& op, const Wishes& wishes) {
+  const AxisCut& qkv = wishes.tensors[op.Input("qkv")];
+  if (qkv.placement != Layout::SHARD || CutsColumns(op.input("qkv"), qkv)) {
+    return CutAlike(op, wishes);
+  }
+  constexpr AxisCut kColumns = {.placement = Layout::SHARD, .dim = 2};
+  constexpr AxisCut kHeads = {.placement = Layout::SHARD, .dim = 1};
+  return {.inputs = {{kColumns, kColumns}},
+          .outputs = {{kColumns, kColumns}, {kHeads, kHeads}}};
+}
+
 }  // namespace troupe

@@ -11,10 +11,10 @@ std::vector<OperandRule> DropoutOperands() {
   return {{.name = "x"}, {.name = "y", .output = true}};
 }
 
-OpRules DropoutRules(const OpView&) {
+OpRules DropoutRules(const OpView& op) {
   OpRules rules;
   rules.gradients = {{"x", InputGradient::kMadeAgain}};
-  rules.in_place = {{"y", "x"}};
+  rules.in_place = {{.output = "y", .input = "x", .same = op.op().fused()}};
   return rules;
 }
 

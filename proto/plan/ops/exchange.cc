@@ -18,6 +18,8 @@ OpRules ExchangeRules(const OpView& op) {
   OpRules rules;
   switch (exchange.forward()) {
     case COLLECTIVE_UNSPECIFIED:
+      rules.in_place = {{.output = "y", .input = "x", .same = true}};
+      break;
     case ALL_REDUCE:
       rules.in_place = {{"y", "x"}};
       break;
@@ -44,7 +46,9 @@ absl::optional<Collective> TurnOf(const AxisCut& from, const AxisCut& to) {
   if (to.placement == Layout::REPLICATE) {
     return summands ? ALL_REDUCE : ALL_GATHER;
   }
-  if (summands && to.placement == Layout::SHARD) return REDUCE_SCATTER;
+  if (to.placement != Layout::SHARD) return absl::nullopt;
+  if (summands) return REDUCE_SCATTER;
+  if (from.placement == Layout::SHARD) return ALL_TO_ALL;
   return absl::nullopt;
 }
 

@@ -15,6 +15,7 @@ OpRules AddRules(const OpView& op);
 
 std::vector<OperandRule> AttentionOperands();
 OpRules AttentionRules(const OpView& op);
+OpCut AttentionCut(const OpView& op, const Wishes& wishes);
 
 std::vector<OperandRule> CrossEntropyOperands();
 OpRules CrossEntropyRules(const OpView& op);
@@ -44,6 +45,10 @@ OpCut LinearCut(const OpView& op, const Wishes& wishes);
 
 std::vector<OperandRule> NormOperands();
 OpRules NormRules(const OpView& op);
+
+std::vector<OperandRule> PackOperands();
+OpRules PackRules(const OpView& op);
+OpRules UnpackRules(const OpView& op);
 
 std::vector<OperandRule> RopeOperands();
 OpRules RopeRules(const OpView& op);

@@ -34,13 +34,10 @@ OpRules LinearRules(const OpView& op) {
 OpCut LinearCut(const OpView& op, const Wishes& wishes) {
   constexpr AxisCut kWhole;
   constexpr AxisCut kSummand = {.placement = Layout::PARTIAL};
-  const auto cuts_columns = [](const TensorSpec& tensor, const AxisCut& cut) {
-    return cut.placement == Layout::SHARD && cut.dim == tensor.dims_size() - 1;
-  };
   const AxisCut& x = wishes.tensors[op.Input("x")];
   const AxisCut& y = wishes.tensors[op.Output("y")];
-  const bool by_rows = cuts_columns(op.input("x"), x);
-  const bool by_columns = cuts_columns(op.output("y"), y);
+  const bool by_rows = CutsColumns(op.input("x"), x);
+  const bool by_columns = CutsColumns(op.output("y"), y);
   CHECK(!by_rows || !by_columns) << "both sides of a product are cut";
   if (by_columns) {
     return {.inputs = {{kWhole, kSummand}}, .outputs = {{y, y}}};

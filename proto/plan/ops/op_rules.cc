@@ -18,7 +18,7 @@ constexpr Row kKinds[] = {
     {Op::NORM, NormOperands, NormRules},
     {Op::LINEAR, LinearOperands, LinearRules, LinearCut},
     {Op::ROPE, RopeOperands, RopeRules},
-    {Op::ATTENTION, AttentionOperands, AttentionRules},
+    {Op::ATTENTION, AttentionOperands, AttentionRules, AttentionCut},
     {Op::GELU, GeluOperands, GeluRules},
     {Op::SWIGLU, SwiGluOperands, SwiGluRules},
     {Op::ADD, AddOperands, AddRules},
@@ -27,6 +27,8 @@ constexpr Row kKinds[] = {
     {Op::CROSS_ENTROPY_PARTS, CrossEntropyPartsOperands,
      CrossEntropyPartsRules},
     {Op::EXCHANGE, ExchangeOperands, ExchangeRules},
+    {Op::PACK, PackOperands, PackRules},
+    {Op::UNPACK, PackOperands, UnpackRules},
 };
 
 const Row& RowOf(Op::Kind kind) {
@@ -38,6 +40,10 @@ const Row& RowOf(Op::Kind kind) {
 }
 
 }  // namespace
+
+bool CutsColumns(const TensorSpec& tensor, const AxisCut& cut) {
+  return cut.placement == Layout::SHARD && cut.dim == tensor.dims_size() - 1;
+}
 
 OpCut CutAlike(const OpView& op, const Wishes& wishes) {
   OpCut cut;

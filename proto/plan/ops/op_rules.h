@@ -39,6 +39,8 @@ struct InputGradient {
 struct InPlace {
   std::string output;
   std::string input;
+  // It is the input, so that both may be read on; else the input is gone.
+  bool same = false;
 };
 
 struct OpRules {
@@ -70,6 +72,9 @@ struct TensorCut {
   AxisCut value;
   AxisCut gradient;
 };
+
+// Whether it is the last dim that is cut.
+bool CutsColumns(const TensorSpec& tensor, const AxisCut& cut);
 
 // How an op must find its inputs, and leaves its outputs, so that ranks along
 // the axis each compute their part. Parallel to Op.inputs and Op.outputs.

@@ -4,6 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/plan/check_layouts.h"
 #include "proto/plan/check_program.h"
 #include "proto/plan/operand.h"
 #include "tests/scheduler/example_plan.h"
@@ -52,6 +53,13 @@ Op& FirstOp(Plan& plan, int unit, Op::Kind kind) {
 TensorSpec& TensorOf(Plan& plan, int unit, const Op::Operand& operand) {
   return *plan.mutable_tables(plan.units(unit).table())
               ->mutable_tensors(operand.tensor());
+}
+
+// Two replicas of two ranks, each with half of every sequence.
+JobSpec ContextJob() {
+  JobSpec job = ExampleJob({.data = 2});
+  job.mutable_parallelism()->set_context(2);
+  return job;
 }
 
 struct Fault {
@@ -272,6 +280,85 @@ const Fault kFaults[] = {
      },
      "is not dealt over those who have the same"},
 };
+
+const Fault kContextFaults[] = {
+    {"an all-to-all that a rank lacks",
+     [](Plan& p) {
+       Program& program = ProgramOf(p, 1, kTrain);
+       Remove(program, First(program, Instruction::EXCHANGE, 1));
+     },
+     "EXCHANGE of op 3 of unit 1 is missing for micro-batch 0"},
+    {"blocks of another dim",
+     [](Plan& p) { FirstOp(p, 1, Op::PACK).mutable_pack()->set_dim(1); },
+     "moves what is not packed in 2 blocks of dim 2"},
+    {"more blocks than ranks",
+     [](Plan& p) { FirstOp(p, 1, Op::UNPACK).mutable_pack()->set_blocks(4); },
+     "moves what is not unpacked in 2 blocks of dim 1"},
+    {"gathered where it is turned",
+     [](Plan& p) {
+       FirstExchange(p, 1).mutable_exchange()->set_collective(ALL_GATHER);
+     },
+     "is ALL_GATHER of F32, where its unit needs ALL_TO_ALL of F32"},
+    {"gradients summed over the replicas only",
+     [](Plan& p) { p.mutable_units(1)->mutable_parts(0)->clear_shares(); },
+     "but of it they have 2 neighbours the same, with summands of its "
+     "gradient"},
+};
+
+// These change what the unit's ops need, too.
+const Fault kLayoutFaults[] = {
+    {"attention on a part of the keys",
+     [](Plan& p) {
+       // Nobody turns what it reads.
+       UnitTable& table = *p.mutable_tables(p.units(1).table());
+       for (int i = 0; i < table.ops_size(); ++i) {
+         if (table.ops(i).kind() != Op::PACK) continue;
+         const Op::Operand qkv = table.ops(i).inputs(0);
+         table.mutable_ops()->DeleteSubrange(i, 3);
+         table.mutable_ops(i)->mutable_inputs(0)->set_tensor(qkv.tensor());
+         break;
+       }
+     },
+     "ATTENTION reads attn.c_attn as SHARD(2), but it is SHARD(1)"},
+    {"blocks that nobody puts together",
+     [](Plan& p) {
+       UnitTable& table = *p.mutable_tables(p.units(1).table());
+       for (int i = 0; i < table.ops_size(); ++i) {
+         if (table.ops(i).kind() != Op::UNPACK) continue;
+         const int blocks = table.ops(i).inputs(0).tensor();
+         table.mutable_ops()->DeleteSubrange(i, 1);
+         table.mutable_ops(i)->mutable_inputs(0)->set_tensor(blocks);
+         break;
+       }
+     },
+     "moves what is not unpacked"},
+};
+
+TEST(CheckLayouts, NamesTheFaultOfSequencesThatAreCut) {
+  for (const Fault& fault : kLayoutFaults) {
+    Plan plan = ExamplePlan(ContextJob());
+    EXPECT_EQ(CheckLayouts(plan), absl::OkStatus());
+    fault.plant(plan);
+    EXPECT_THAT(std::string(CheckLayouts(plan).message()),
+                HasSubstr(fault.message))
+        << fault.name;
+    EXPECT_FALSE(CheckPrograms(plan).ok()) << fault.name;
+  }
+}
+
+TEST(CheckExchanges, NamesTheFaultOfSequencesThatAreCut) {
+  EXPECT_EQ(CheckPrograms(ExamplePlan(ContextJob())), absl::OkStatus());
+  for (const Fault& fault : kContextFaults) {
+    Plan plan = ExamplePlan(ContextJob());
+    fault.plant(plan);
+    const absl::Status status = CheckPrograms(plan);
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition)
+        << fault.name;
+    EXPECT_THAT(std::string(status.message()).substr(0, 400),
+                HasSubstr(fault.message))
+        << fault.name;
+  }
+}
 
 TEST(CheckExchanges, NamesTheFault) {
   for (const bool sequence : {false, true}) {

@@ -1,7 +1,9 @@
 #include "proto/plan/slices.h"
 
+#include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "proto/plan/tensor_spec.h"
 
@@ -22,9 +24,10 @@ Mesh MeshOf(int tensor) {
 Dim Cut(Dim dim, int tensor) {
   for (Dim::Section& section : *dim.mutable_sections()) {
     if (section.kind() == Dim::HIDDEN) continue;
-    section.set_axis("tensor");
-    section.set_whole(section.count());
-    section.set_count(LargestPiece(section.whole(), tensor));
+    Dim::Section::Cut& cut = *section.add_cuts();
+    cut.set_axis("tensor");
+    cut.set_whole(section.count());
+    section.set_count(LargestPiece(cut.whole(), tensor));
   }
   return dim;
 }
@@ -39,7 +42,7 @@ std::vector<int> Held(const Parameter& parameter, int tensor) {
   const Mesh mesh = MeshOf(tensor);
   for (int rank = 0; rank < tensor; ++rank) {
     std::vector<int> local(LocalElements(parameter), 0);
-    for (const ParameterRun& run :
+    for (const SliceRun& run :
          RunsOf(parameter, {.mesh = &mesh, .rank = rank})) {
       for (int64_t i = 0; i < run.count; ++i) {
         ++held.at(run.whole + i);
@@ -90,11 +93,59 @@ TEST(Slices, AllRanksHaveAsMuchMemory) {
   EXPECT_EQ(boxes[0].local_begin[0], 0);
 }
 
+Dim::Section::Cut CutOver(const char* axis, int64_t whole, bool rows) {
+  Dim::Section::Cut cut;
+  cut.set_axis(axis);
+  cut.set_whole(whole);
+  cut.set_rows(rows);
+  return cut;
+}
+
+// [2, 12, 5] over data 2 as samples are cut, and the rows of both over tensor
+// 3: of data 1, a sample's positions 6 to 11, of which each has four rows.
+TEST(Slices, RowsFollowFromAllCuts) {
+  TensorSpec tensor;
+  *tensor.add_dims() = DimOf({{Dim::BATCH, 2}});
+  *tensor.add_dims() = DimOf({{Dim::SEQUENCE, 2}});
+  *tensor.add_dims() = DimOf({{Dim::HIDDEN, 5}});
+  Dim::Section& positions = *tensor.mutable_dims(1)->mutable_sections(0);
+  *positions.add_cuts() = CutOver("data", 12, false);
+  *positions.add_cuts() = CutOver("tensor", 6, true);
+  const Mesh mesh = MeshOf(3);
+  const auto runs = [&](int tensor_place) {
+    std::string text;
+    for (const SliceRun& run :
+         RowsOn(tensor, {.mesh = &mesh, .rank = 3 + tensor_place})) {
+      absl::StrAppend(&text, run.local, "+", run.count, " are ", run.whole,
+                      "; ");
+    }
+    return text;
+  };
+  EXPECT_EQ(runs(0), "0+4 are 6; ");
+  EXPECT_EQ(runs(1), "0+2 are 10; 2+2 are 18; ");
+  EXPECT_EQ(runs(2), "0+4 are 20; ");
+  EXPECT_EQ(SectionPiece(positions, {.mesh = &mesh, .rank = 3}),
+            (Range{6, 12}));
+}
+
+TEST(Slices, EachAxisCutsWhatTheOneBeforeHasLeft) {
+  Dim::Section heads;
+  heads.set_kind(Dim::HEADS);
+  heads.set_count(2);
+  *heads.add_cuts() = CutOver("tensor", 12, false);
+  *heads.add_cuts() = CutOver("data", 4, false);
+  const Mesh mesh = MeshOf(3);
+  EXPECT_EQ(WholeCount(heads), 12);
+  // Data 1, tensor 2.
+  EXPECT_EQ(SectionPiece(heads, {.mesh = &mesh, .rank = 5}), (Range{10, 12}));
+  EXPECT_EQ(SectionPiece(heads, {.mesh = &mesh, .rank = 2}), (Range{8, 10}));
+}
+
 TEST(Slices, WithoutAMeshNothingIsCut) {
   Parameter table;
   *table.add_dims() = DimOf({{Dim::VOCABULARY, 7}});
   *table.add_dims() = DimOf({{Dim::HIDDEN, 4}});
-  const std::vector<ParameterRun> runs = RunsOf(table, {});
+  const std::vector<SliceRun> runs = RunsOf(table, {});
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].count, 28);
 }

@@ -44,6 +44,16 @@ std::vector<AxisRules> Rules(int tensor, bool sequence) {
   return RulesFor(parallelism);
 }
 
+std::vector<AxisRules> ContextRules(int context, int tensor = 1,
+                                    bool sequence = false) {
+  ParallelismSpec parallelism;
+  parallelism.set_context(context);
+  parallelism.set_context_method("ulysses");
+  parallelism.set_tensor(tensor);
+  parallelism.set_sequence_parallel(sequence);
+  return RulesFor(parallelism);
+}
+
 // One op a line: its kind, and what it makes, as sizes and layout.
 std::vector<std::string> Lines(const UnitTable& table) {
   std::vector<std::string> lines;
@@ -92,6 +102,103 @@ TEST(CutUnits, PutsMegatronsFAndGAroundWhatIsCut) {
                   "LINEAR [2, 8, 32]" + shard,
                   "CROSS_ENTROPY_PARTS [2, 8, 3] Shard(0) on tensor",
                   "ALL_GATHER / - [4, 8, 3] Replicate", "CROSS_ENTROPY"));
+}
+
+// Micro-batches of two sequences: blocks are put together and taken apart.
+TEST(CutUnits, TurnsSequencesToHeadsAroundAttention) {
+  UnitList units = Units();
+  CutUnits(ContextRules(2), units);
+  const std::string rows = " Shard(1) on context";
+  const std::string heads = " Shard(2) on context";
+  EXPECT_THAT(
+      Lines(units.tables[units.units[1].table()]),
+      ElementsAre("NORM [2, 4, 16]" + rows, "LINEAR [2, 4, 48]" + rows,
+                  "PACK [4, 4, 24]" + rows,
+                  "ALL_TO_ALL / ALL_TO_ALL [4, 4, 24]" + heads,
+                  "UNPACK [2, 8, 24]" + heads, "ATTENTION [2, 8, 8]" + heads,
+                  "PACK [4, 4, 8]" + heads,
+                  "ALL_TO_ALL / ALL_TO_ALL [4, 4, 8]" + rows,
+                  "UNPACK [2, 4, 16]" + rows, "LINEAR [2, 4, 16]" + rows,
+                  "NORM [2, 4, 16]" + rows, "LINEAR [2, 4, 64]" + rows,
+                  "GELU [2, 4, 64]" + rows, "LINEAR [2, 4, 16]" + rows,
+                  "ADD [2, 4, 16]" + rows));
+  EXPECT_THAT(Lines(units.tables[units.units[0].table()]),
+              ElementsAre("EMBED [2, 4, 16]" + rows));
+  EXPECT_THAT(Lines(units.tables[units.units[3].table()]),
+              ElementsAre("NORM [2, 4, 16]" + rows, "LINEAR [2, 4, 64]" + rows,
+                          "CROSS_ENTROPY"));
+  // Nothing of the parameters is cut, and all their gradients are summands.
+  const Unit& block = units.units[1];
+  ASSERT_EQ(block.parts_size(), 1);
+  ASSERT_EQ(block.parts(0).shares_size(), 1);
+  EXPECT_EQ(block.parts(0).shares(0).axis(), "context");
+  EXPECT_EQ(block.parts(0).shares(0).copies(), 2);
+  EXPECT_TRUE(block.parts(0).shares(0).summed());
+}
+
+// Of one sequence blocks of rows are the sequence: nothing is moved for them.
+TEST(CutUnits, PacksOnlyWhatIsNotInOrder) {
+  JobSpec job = ExampleJob({});
+  ASSERT_TRUE(ResolveModel(*job.mutable_model()).ok());
+  auto units = ModelUnits(
+      job.model(),
+      {.sequences = 1, .sequence_length = 8, .dtype = F32, .dropout = 0});
+  ASSERT_TRUE(units.ok()) << units.status();
+  CutUnits(ContextRules(2), *units);
+  const UnitTable& table = units->tables[units->units[1].table()];
+  const UnitPlaces places = PlaceUnit(table, UnitUse::kTraining);
+  int moved = 0;
+  for (int op = 0; op < table.ops_size(); ++op) {
+    const Op::Kind kind = table.ops(op).kind();
+    if (kind != Op::PACK && kind != Op::UNPACK) continue;
+    const TensorPlace& from = places.ops[op].inputs[0];
+    const TensorPlace& to = places.ops[op].outputs[0];
+    moved += from.memory != to.memory || from.offset_bytes != to.offset_bytes;
+  }
+  EXPECT_EQ(moved, 2);
+}
+
+// Heads are cut over tensor ranks first, positions over context ranks.
+TEST(CutUnits, CutsWithinWhatTheOtherAxisCuts) {
+  UnitList units = Units(/*heads=*/8);
+  CutUnits(ContextRules(2, /*tensor=*/2, /*sequence=*/true), units);
+  const UnitTable& table = units.tables[units.units[1].table()];
+  for (const Op& op : table.ops()) {
+    const TensorSpec& made = table.tensors(op.outputs(0).tensor());
+    if (op.kind() == Op::ATTENTION) {
+      EXPECT_THAT(DimsOf(made), ElementsAre(2, 8, 4));
+      const auto& cuts = made.dims(2).sections(0).cuts();
+      ASSERT_EQ(cuts.size(), 2);
+      EXPECT_EQ(cuts[0].axis(), "tensor");
+      EXPECT_EQ(cuts[0].whole(), 8);
+      EXPECT_EQ(cuts[1].axis(), "context");
+      EXPECT_EQ(cuts[1].whole(), 4);
+    }
+    if (op.kind() == Op::ADD) {
+      EXPECT_THAT(DimsOf(made), ElementsAre(2, 2, 16));
+      const auto& cuts = made.dims(1).sections(0).cuts();
+      ASSERT_EQ(cuts.size(), 2);
+      EXPECT_EQ(cuts[0].axis(), "context");
+      EXPECT_EQ(cuts[0].whole(), 8);
+      EXPECT_FALSE(cuts[0].rows());
+      EXPECT_EQ(cuts[1].axis(), "tensor");
+      EXPECT_EQ(cuts[1].whole(), 4);
+      EXPECT_TRUE(cuts[1].rows());
+    }
+  }
+}
+
+TEST(CheckCuts, CountsWhatTheOtherAxisLeaves) {
+  const UnitList units = Units(/*heads=*/8);
+  EXPECT_EQ(CheckCuts(units, ContextRules(4, 2)), absl::OkStatus());
+  EXPECT_THAT(std::string(CheckCuts(units, ContextRules(3)).message()),
+              HasSubstr("parallelism.context: 3 ranks cannot share 8 "
+                        "(training.sequence_length) evenly; use 2 or 4"));
+  EXPECT_THAT(
+      std::string(CheckCuts(units, ContextRules(8, 2)).message()),
+      HasSubstr("parallelism.context: 8 ranks cannot share the 4 of 8 "
+                "(model.num_attention_heads) that parallelism.tensor: 2 "
+                "leaves evenly; use 4"));
 }
 
 TEST(CutUnits, GathersAndScattersWhereTheSequenceIsCutToo) {

@@ -20,6 +20,15 @@ TEST(ResolveParallelism, FillsInDefaults) {
   EXPECT_EQ(parallelism.pipeline_schedule(), "1f1b");
   EXPECT_EQ(parallelism.virtual_stages(), 1);
   EXPECT_FALSE(parallelism.vertical_sync());
+  EXPECT_EQ(parallelism.context(), 1);
+  EXPECT_FALSE(parallelism.has_context_method());
+}
+
+TEST(ResolveParallelism, SequencesAreCutAsUlyssesDoes) {
+  ParallelismSpec parallelism;
+  parallelism.set_context(4);
+  ASSERT_TRUE(ResolveParallelism(parallelism).ok());
+  EXPECT_EQ(parallelism.context_method(), "ulysses");
 }
 
 // As many as the schedule needs.
@@ -47,6 +56,19 @@ TEST(ResolveParallelism, Refuses) {
             HasSubstr("1f1b")));
   EXPECT_THAT(message([](ParallelismSpec& p) { p.set_virtual_stages(0); }),
               StartsWith("parallelism.virtual_stages: 0 is out of range"));
+  EXPECT_THAT(message([](ParallelismSpec& p) { p.set_context(0); }),
+              StartsWith("parallelism.context: 0 is out of range"));
+  EXPECT_THAT(
+      message([](ParallelismSpec& p) { p.set_context_method("ulysses"); }),
+      StartsWith("parallelism.context_method: says how the ranks of "
+                 "parallelism.context work together, which is 1"));
+  EXPECT_THAT(message([](ParallelismSpec& p) {
+                p.set_context(2);
+                p.set_context_method("rings");
+              }),
+              AllOf(StartsWith("parallelism.context_method: there is no "
+                               "\"rings\""),
+                    HasSubstr("ulysses")));
   EXPECT_THAT(message([](ParallelismSpec& p) { p.set_vertical_sync(true); }),
               StartsWith("parallelism.vertical_sync: is for pipedream, not "
                          "1f1b; leave it out"));

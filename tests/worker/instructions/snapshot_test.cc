@@ -41,7 +41,7 @@ TEST(Snapshot, RanksTogetherCollectEveryElementOnce) {
           values.resize(ElementCount(tensor.shape));
           const float* const data =
               reinterpret_cast<float*>(tensor.data.memory());
-          for (const ParameterRun& run :
+          for (const SliceRun& run :
                RunsWithin(tensor, 0, static_cast<int64_t>(values.size()))) {
             std::copy_n(data + run.local, run.count,
                         values.begin() + run.whole);

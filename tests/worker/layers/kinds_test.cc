@@ -1,6 +1,7 @@
 // The table of kinds: each alone, with and without what is optional.
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include "gtest/gtest.h"
 #include "proto/plan/tensor_spec.h"
@@ -188,6 +189,43 @@ OneOpSpec Add() {
           .outputs = {{"y", Columns(kHidden)}}};
 }
 
+// Blocks of columns of heads, some of which several blocks have.
+OneOpSpec PackHeads(const char* name, Op::Kind kind) {
+  constexpr int kBlocks = 4;
+  OneOpSpec spec = {
+      .name = name,
+      .op = OfKind(kind),
+      .inputs = {{"x", With(Qkv(8, 2, 3))}},
+      .outputs = {{"y",
+                   {DimOf({{Dim::BATCH, kBlocks * kBatch}}),
+                    DimOf({{Dim::SEQUENCE, kLength}}), Qkv(2, 1, 3)}}}};
+  spec.op.mutable_pack()->set_dim(2);
+  spec.op.mutable_pack()->set_blocks(kBlocks);
+  if (kind == Op::UNPACK) {
+    std::swap(spec.inputs[0].dims, spec.outputs[0].dims);
+  }
+  return spec;
+}
+
+OneOpSpec PackRows(const char* name, Op::Kind kind, int64_t batch) {
+  constexpr int kBlocks = 3;
+  const auto rows = [](int64_t sequences, int64_t positions) {
+    return std::vector<Dim>{DimOf({{Dim::BATCH, sequences}}),
+                            DimOf({{Dim::SEQUENCE, positions}}),
+                            DimOf({{Dim::HIDDEN, kHidden}})};
+  };
+  OneOpSpec spec = {.name = name,
+                    .op = OfKind(kind),
+                    .inputs = {{"x", rows(batch, kBlocks * kLength)}},
+                    .outputs = {{"y", rows(kBlocks * batch, kLength)}}};
+  spec.op.mutable_pack()->set_dim(1);
+  spec.op.mutable_pack()->set_blocks(kBlocks);
+  if (kind == Op::UNPACK) {
+    std::swap(spec.inputs[0].dims, spec.outputs[0].dims);
+  }
+  return spec;
+}
+
 OneOpSpec CrossEntropy(const char* name, int64_t row_alignment) {
   return {.name = name,
           .op = OfKind(Op::CROSS_ENTROPY),
@@ -238,6 +276,12 @@ std::vector<OneOpSpec> Kinds() {
       Gelu("GeluExact", true),
       SwiGlu(),
       Add(),
+      PackHeads("PackHeads", Op::PACK),
+      PackHeads("UnpackHeads", Op::UNPACK),
+      PackRows("PackRows", Op::PACK, kBatch),
+      PackRows("UnpackRows", Op::UNPACK, kBatch),
+      PackRows("PackRowsOfOneSample", Op::PACK, 1),
+      PackRows("UnpackRowsOfOneSample", Op::UNPACK, 1),
       CrossEntropy("CrossEntropy", 0),
       CrossEntropy("CrossEntropyOfPaddedRows", 32),
   };

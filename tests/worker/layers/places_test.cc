@@ -108,36 +108,65 @@ TEST_F(PlacesTest, RowsBelowOneAnotherAreOneParameter) {
 
 class MaskSourceTest : public PlacesTest {
  protected:
-  static MaskSource Source() {
+  static MaskSource Source(std::vector<SliceRun> rows) {
     Op::Mask mask;
     mask.set_probability(0.5f);
     mask.set_site(2);
     mask.set_sites_per_layer(3);
-    return MaskSource(mask,
-                      {.seed = 11, .layer = 4, .elements_per_sample = 13 * 24});
+    return MaskSource(mask, {.seed = 11,
+                             .layer = 4,
+                             .columns = 24,
+                             .rows_per_sample = 13,
+                             .rows = std::move(rows)});
   }
 };
 
 TEST_F(MaskSourceTest, MasksAreIndexedByThePlaceInTheGlobalBatch) {
   call_.context = {.step = 8, .first_sample = 3, .training = true};
-  const DropoutMask mask = Source().OfElements(call_);
+  const std::vector<MaskedRows> masked =
+      Source({{.whole = 0, .local = 0, .count = 26}}).OfElements(call_);
+  ASSERT_EQ(masked.size(), 1u);
+  const DropoutMask& mask = masked[0].mask;
   EXPECT_EQ(mask.probability, 0.5f);
   EXPECT_EQ(mask.first_element, uint64_t{3 * 13 * 24});
   EXPECT_EQ(mask.stream.site, 2u + 4 * 3);
   EXPECT_EQ(mask.stream.step, 8u);
   EXPECT_EQ(mask.stream.seed, 11u);
-  const AttentionDropout attention = Source().OfProbabilities(call_);
+  const AttentionDropout attention = Source({}).OfProbabilities(call_);
   EXPECT_EQ(attention.probability, 0.5f);
   EXPECT_EQ(attention.first_sample, 3);
   EXPECT_EQ(attention.stream.site, 2u + 4 * 3);
 }
 
+// Samples of 13 rows, of which a rank has rows 4 and 5 of two.
+TEST_F(MaskSourceTest, RowsThatLieApartAreMaskedApart) {
+  call_.context = {.first_sample = 3, .training = true};
+  const std::vector<MaskedRows> masked =
+      Source({{.whole = 4, .local = 0, .count = 2},
+              {.whole = 17, .local = 2, .count = 2}})
+          .OfElements(call_);
+  ASSERT_EQ(masked.size(), 2u);
+  EXPECT_EQ(masked[0].mask.first_element, uint64_t{(3 * 13 + 4) * 24});
+  EXPECT_EQ(masked[1].mask.first_element, uint64_t{(4 * 13 + 4) * 24});
+  const Tensor x(memory_.data(), DType::kF32, {2, 2, 5});
+  EXPECT_EQ(masked[1].Of(x, 4).raw(), x.Slice(0, 1, 2).raw());
+  EXPECT_EQ(masked[1].Of(x, 4).ShapeString(), "f32[2, 5]");
+  const Tensor of_rows(memory_.data(), DType::kF32, {2, 2});
+  EXPECT_EQ(masked[1].Of(of_rows, 4).ShapeString(), "f32[2]");
+  EXPECT_FALSE(masked[1].Of(Tensor(), 4).defined());
+}
+
 TEST_F(MaskSourceTest, NothingIsMaskedOutsideOfTraining) {
   call_.context = {.step = 8, .first_sample = 3};
-  EXPECT_EQ(Source().OfElements(call_).probability, 0);
-  EXPECT_EQ(Source().OfProbabilities(call_).probability, 0);
-  call_.context.training = true;
-  EXPECT_EQ(MaskSource().OfElements(call_).probability, 0);
+  const MaskSource source = Source({{.whole = 4, .local = 0, .count = 2}});
+  for (const auto& of :
+       {source.OfElements(call_), MaskSource().OfElements(call_)}) {
+    ASSERT_EQ(of.size(), 1u);
+    EXPECT_EQ(of[0].mask.probability, 0);
+    const Tensor all(memory_.data(), DType::kF32, {2, 3, 4});
+    EXPECT_TRUE(of[0].Of(all, 6).SameShape(all));
+  }
+  EXPECT_EQ(source.OfProbabilities(call_).probability, 0);
 }
 
 }  // namespace

@@ -94,7 +94,7 @@ void TakePart(const TextPlan& plan, int rank, int unit, ModelRunner& whole,
   std::memset(flat, 0, part.flat_elements() * sizeof(float));
   for (const Parameter& parameter : part.parameters()) {
     const absl::Span<float> from = whole.parameter(parameter.name());
-    for (const ParameterRun& run :
+    for (const SliceRun& run :
          RunsOf(parameter, {.mesh = &plan.mesh(), .rank = rank})) {
       std::memcpy(flat + parameter.offset() + run.local, &from[run.whole],
                   run.count * sizeof(float));

@@ -1,0 +1,23 @@
+// The axes of the mesh that a job asks for.
+#ifndef TROUPE_PROTO_PLAN_AXES_H_
+#define TROUPE_PROTO_PLAN_AXES_H_
+
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "proto/job.pb.h"
+#include "proto/plan.pb.h"
+
+namespace troupe {
+
+// In the mesh's order: neighbours on the last one share a host, so the
+// chattiest comes last. Those that the job does not name have size 1; pipeline
+// and data are there always, the others where they are larger.
+std::vector<Axis> AxesOf(const ParallelismSpec& parallelism);
+
+// 1 where there is no such axis.
+int SizeOfAxis(const ParallelismSpec& parallelism, absl::string_view axis);
+
+}  // namespace troupe
+
+#endif  // TROUPE_PROTO_PLAN_AXES_H_

@@ -1,0 +1,37 @@
+// The rows of the table of layouts that a job uses, by axis, and whether what
+// they cut can be cut so.
+#ifndef TROUPE_SCHEDULER_LAYOUTS_AXIS_RULES_H_
+#define TROUPE_SCHEDULER_LAYOUTS_AXIS_RULES_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "proto/job.pb.h"
+#include "proto/plan/unit_list.h"
+#include "scheduler/layouts/layouts.h"
+
+namespace troupe {
+
+// The rows of one axis together.
+struct AxisRules {
+  std::string axis;
+  int size = 1;
+  std::vector<DimRule> rules;  // the first that fits a tensor cuts it
+};
+
+// The rule for dims of a kind; nullptr where the axis does not cut them.
+const DimRule* RuleOf(const AxisRules& axis, Dim::Kind kind);
+
+// Of the rows that the job uses.
+std::vector<AxisRules> RulesFor(const ParallelismSpec& parallelism);
+
+// InvalidArgument where an axis does not divide what it is to cut: names
+// parallelism.<axis>, the field whose size it is, and the nearest sizes of the
+// axis that do.
+absl::Status CheckCuts(const UnitList& units,
+                       const std::vector<AxisRules>& axes);
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_LAYOUTS_AXIS_RULES_H_

@@ -1,0 +1,179 @@
+// The promise, for sequences that are cut over ranks: context parallelism
+// trains the model that a single rank trains.
+#include <filesystem>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "scheduler/pipelines/pipelines.h"
+#include "storage/checkpoint/checkpoint_dir.h"
+#include "tests/equivalence/cluster_of_threads.h"
+#include "tests/equivalence/same_training.h"
+#include "tests/equivalence/state_difference.h"
+#include "tests/equivalence/tensor_job.h"
+
+namespace troupe {
+namespace {
+
+const Tolerance kTolerance(1e-5, 1e-4);
+
+std::string NewDirectory(const std::string& name) {
+  const std::string directory = absl::StrCat(testing::TempDir(), "/", name);
+  std::filesystem::remove_all(directory);
+  return directory;
+}
+
+const TrainingRun& OneRank(const JobSpec& job) {
+  static auto* const runs = new std::map<std::string, TrainingRun>;
+  const auto [found, is_new] = runs->try_emplace(job.SerializeAsString());
+  if (is_new) found->second = Train(job, {});
+  return found->second;
+}
+
+// Architecture, context. Two sequences at once, so that what a rank has of them
+// lies apart; every other case has dropout.
+using Case = std::tuple<std::string, int>;
+
+class Ulysses : public testing::TestWithParam<Case> {};
+
+TEST_P(Ulysses, TrainsTheSameModel) {
+  const auto& [architecture, context] = GetParam();
+  JobSpec job = TensorJob({.architecture = architecture,
+                           .tied = context % 4 == 0,
+                           .dropout = context % 4 == 0 ? 0.1 : 0,
+                           .key_value_heads = context == 3 ? 3 : 2});
+  const TrainingRun& reference = OneRank(job);
+  ASSERT_TRUE(reference.status().ok()) << reference.status();
+  EXPECT_LT(reference.steps[0].back().loss(),
+            reference.steps[0][0].loss() - 0.1);
+  const JobCut cut = {.context = context};
+  ExpectSameTraining(Train(CutJob(job, cut), {.ranks = cut.ranks()}), reference,
+                     kTolerance);
+}
+
+INSTANTIATE_TEST_SUITE_P(InProcess, Ulysses,
+                         testing::Combine(testing::Values("gpt2", "gpt_neox",
+                                                          "llama", "mistral",
+                                                          "qwen2", "qwen3"),
+                                          testing::Values(2, 3, 4, 8)),
+                         [](const auto& info) {
+                           return absl::StrCat(std::get<0>(info.param), "_",
+                                               std::get<1>(info.param));
+                         });
+
+std::string NameOf(const JobCut& cut) {
+  return absl::StrCat("context", cut.context,
+                      cut.data > 1 ? absl::StrCat("_data", cut.data) : "",
+                      cut.tensor > 1 ? absl::StrCat("_tensor", cut.tensor) : "",
+                      cut.sequence ? "_sequence" : "",
+                      cut.zero > 0 ? absl::StrCat("_zero", cut.zero) : "",
+                      cut.pipeline > 1 ? absl::StrCat("_", cut.schedule) : "");
+}
+
+// With each of the others; of the schedules each, with and without ZeRO.
+std::vector<JobCut> Cuts() {
+  std::vector<JobCut> cuts = {
+      {.data = 2, .context = 2},
+      {.data = 2, .zero = 3, .context = 2},
+      {.data = 2, .zero = 2, .context = 4},
+      {.tensor = 2, .context = 2},
+      {.tensor = 2, .sequence = true, .context = 2},
+      {.tensor = 2, .sequence = true, .data = 2, .zero = 3, .context = 2},
+      {.tensor = 2, .context = 4},
+      {.tensor = 4, .sequence = true, .context = 2},
+  };
+  for (const Pipeline& pipeline : Pipelines()) {
+    if (pipeline.asynchronous) continue;
+    const bool odd = cuts.size() % 2 == 1;
+    cuts.push_back({.schedule = std::string(pipeline.name),
+                    .pipeline = 2,
+                    .data = odd ? 2 : 1,
+                    .zero = odd ? 3 : 0,
+                    .context = 2});
+  }
+  return cuts;
+}
+
+class ContextInAnyPlan
+    : public testing::TestWithParam<std::tuple<std::string, JobCut>> {};
+
+TEST_P(ContextInAnyPlan, TrainsTheSameModel) {
+  const auto& [architecture, cut] = GetParam();
+  JobSpec job = TensorJob({.architecture = architecture,
+                           .tied = architecture == "gpt2",
+                           .dropout = 0.1});
+  job.mutable_model()->set_num_hidden_layers(4);
+  job.mutable_training()->set_micro_batch_size(cut.tensor > 1 ? 2 : 1);
+  const TrainingRun& reference = OneRank(job);
+  ASSERT_TRUE(reference.status().ok()) << reference.status();
+  ExpectSameTraining(Train(CutJob(job, cut), {.ranks = cut.ranks()}), reference,
+                     kTolerance);
+}
+
+INSTANTIATE_TEST_SUITE_P(InProcess, ContextInAnyPlan,
+                         testing::Combine(testing::Values("gpt2", "llama"),
+                                          testing::ValuesIn(Cuts())),
+                         [](const auto& info) {
+                           return absl::StrCat(std::get<0>(info.param), "_",
+                                               NameOf(std::get<1>(info.param)));
+                         });
+
+TEST(ContextRecompute, IsBitForBitTheSameTraining) {
+  JobSpec job = TensorJob({.architecture = "llama", .dropout = 0.1});
+  job.mutable_parallelism()->set_context(2);
+  const TrainingRun reference = Train(job, {.ranks = 2});
+  for (const char* const mode : {"selective", "full"}) {
+    job.mutable_memory()->mutable_recompute()->set_mode(mode);
+    ExpectSameTraining(Train(job, {.ranks = 2}), reference, 0.0);
+  }
+}
+
+TEST(ContextBf16, TrainsTheSameModelButForItsRounding) {
+  for (const std::string& architecture : {"gpt2", "llama"}) {
+    JobSpec job = TensorJob({.architecture = architecture});
+    job.mutable_training()->set_precision("bf16");
+    const TrainingRun reference = Train(job, {});
+    job.mutable_parallelism()->set_context(4);
+    ExpectSameTraining(Train(job, {.ranks = 4}), reference, 1e-2);
+  }
+}
+
+TEST(ContextResume, AnyCutContinuesWhatAnotherBegan) {
+  JobSpec job = TensorJob({.architecture = "llama", .dropout = 0.1});
+  job.mutable_training()->set_micro_batch_size(1);
+  job.mutable_training()->set_validate_every(0);
+  job.mutable_checkpoint()->set_directory(NewDirectory("context_whole"));
+  const std::string whole_at = CheckpointPath(job.checkpoint().directory(), 20);
+  const TrainingRun whole = Train(job, {});
+  ASSERT_TRUE(whole.status().ok()) << whole.status();
+  const std::string directory = NewDirectory("context_pieces");
+  job.mutable_checkpoint()->set_directory(directory);
+  const JobCut cuts[] = {{.context = 4},
+                         {.tensor = 2, .context = 2},
+                         {},
+                         {.pipeline = 2, .data = 2, .zero = 3, .context = 2},
+                         {.context = 8}};
+  int64_t done = 0;
+  for (const JobCut& cut : cuts) {
+    SCOPED_TRACE(testing::Message() << "from step " << done);
+    JobSpec part = CutJob(job, cut);
+    part.mutable_training()->set_stop_after(done + 4);
+    const TrainingRun run =
+        Train(part, {.ranks = cut.ranks(), .resume = done > 0 ? "latest" : ""});
+    ASSERT_TRUE(run.status().ok()) << run.status();
+    for (const std::vector<StepRecord>& records : run.steps) {
+      ExpectSameSteps(records, whole.steps[0], kTolerance);
+    }
+    done += 4;
+  }
+  const StateDifference states =
+      CompareStates(CheckpointPath(directory, 20), whole_at);
+  EXPECT_LT(states.weights, 1e-4);
+  EXPECT_LT(states.moments, 1e-4);
+}
+
+}  // namespace
+}  // namespace troupe
