@@ -1,5 +1,7 @@
 #include "scheduler/layouts/zero.h"
 
+#include <algorithm>
+
 namespace troupe {
 
 ZeroRow ZeroRowOf(const ParallelismSpec& parallelism) {
@@ -15,8 +17,12 @@ ZeroRow ZeroRowOf(const ParallelismSpec& parallelism) {
   return row;
 }
 
-int ZeroSize(const ParallelismSpec& parallelism) {
-  return parallelism.zero() > 0 ? parallelism.zero_size() : 1;
+int ZeroSizeAlong(absl::string_view axis, const ParallelismSpec& parallelism) {
+  if (parallelism.zero() == 0) return 1;
+  const int of_a_sequence =
+      std::min(parallelism.context(), parallelism.zero_size());
+  if (axis == "context") return of_a_sequence;
+  return axis == "data" ? parallelism.zero_size() / of_a_sequence : 1;
 }
 
 }  // namespace troupe

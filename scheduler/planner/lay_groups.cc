@@ -30,15 +30,16 @@ std::vector<Places> Holders(const Plan& plan) {
   return holders;
 }
 
-// Neighbouring replicas over whom units are dealt; nobody where none is.
+// Neighbours over whom units are dealt; nobody where none is.
 Group DealtGroup(const Plan& plan) {
   Group group;
-  const int replicas = AxisSize(plan.mesh(), "data");
-  const int ranks = std::min(replicas, ZeroSize(plan.job().parallelism()));
-  if (ranks == 1) return group;
-  Group::Span& span = *group.add_spans();
-  span.set_axis("data");
-  if (ranks < replicas) span.set_block(ranks);
+  for (const Axis& axis : plan.mesh().axes()) {
+    const int ranks = ZeroSizeAlong(axis.name(), plan.job().parallelism());
+    if (ranks == 1) continue;
+    Group::Span& span = *group.add_spans();
+    span.set_axis(axis.name());
+    if (ranks < axis.size()) span.set_block(ranks);
+  }
   return group;
 }
 
@@ -50,12 +51,7 @@ Group Alike(const Plan& plan, const Places& holders, const Unit::Part& part,
   for (const Axis& axis : plan.mesh().axes()) {
     Group::Span span;
     span.set_axis(axis.name());
-    int ranks = 1;
-    if (axis.name() == "data") {
-      const int slices = ZeroSize(plan.job().parallelism());
-      ranks = axis.size() / slices;
-      if (slices > 1) span.set_stride(slices);
-    }
+    int ranks = axis.name() == "data" ? axis.size() : 1;
     if (axis.name() == "pipeline") {
       ranks = static_cast<int>(holders.size());
       if (ranks < axis.size()) {
@@ -66,6 +62,11 @@ Group Alike(const Plan& plan, const Places& holders, const Unit::Part& part,
       if (share.axis() != axis.name() || (sums && !share.summed())) continue;
       ranks = share.copies();
       if (ranks < axis.size()) span.set_block(ranks);
+    }
+    const int slices = ZeroSizeAlong(axis.name(), plan.job().parallelism());
+    if (slices > 1) {
+      ranks /= slices;
+      span.set_stride(slices);
     }
     if (ranks > 1) *group.add_spans() = span;
   }

@@ -81,12 +81,40 @@ absl::Status ResolveContext(ParallelismSpec& parallelism) {
                    {"ulysses"});
 }
 
+// Over some ranks of each sequence, or over all of some sequences' ranks.
+absl::Status CheckZeroSize(const ParallelismSpec& parallelism) {
+  const int size = parallelism.zero_size();
+  const int data = parallelism.data();
+  const int context = parallelism.context();
+  if (context > 1 && size < context) {
+    if (context % size == 0) return absl::OkStatus();
+    return FieldError("parallelism.zero_size",
+                      absl::StrCat(size, " does not divide the ", context,
+                                   " ranks of parallelism.context"));
+  }
+  if (size % context != 0) {
+    return FieldError("parallelism.zero_size",
+                      absl::StrCat(size, " is no multiple of the ", context,
+                                   " ranks of parallelism.context"));
+  }
+  if (data % (size / context) == 0) return absl::OkStatus();
+  return FieldError(
+      "parallelism.zero_size",
+      context == 1
+          ? absl::StrCat(size, " does not divide the ", data,
+                         " replicas of parallelism.data")
+          : absl::StrCat(size, " are ", size / context, " times the ranks of ",
+                         "parallelism.context, which does not divide the ",
+                         data, " replicas of parallelism.data"));
+}
+
 absl::Status ResolveZero(ParallelismSpec& parallelism) {
   if (!parallelism.has_zero()) parallelism.set_zero(0);
+  const int dealt_most = parallelism.data() * parallelism.context();
   RETURN_IF_ERROR(CheckInteger("parallelism.zero", parallelism.zero(),
                                {.min = 0, .max = 3}));
   if (!parallelism.has_zero_size()) {
-    parallelism.set_zero_size(parallelism.zero() > 0 ? parallelism.data() : 1);
+    parallelism.set_zero_size(parallelism.zero() > 0 ? dealt_most : 1);
   }
   if (!parallelism.has_reshard_after_forward()) {
     parallelism.set_reshard_after_forward(parallelism.zero() == 3);
@@ -103,13 +131,8 @@ absl::Status ResolveZero(ParallelismSpec& parallelism) {
                       "or set parallelism.zero to 1, 2 or 3");
   }
   RETURN_IF_ERROR(CheckInteger("parallelism.zero_size", parallelism.zero_size(),
-                               {.min = 1, .max = kDataParallelMax}));
-  if (parallelism.data() % parallelism.zero_size() != 0) {
-    return FieldError(
-        "parallelism.zero_size",
-        absl::StrCat(parallelism.zero_size(), " does not divide the ",
-                     parallelism.data(), " replicas of parallelism.data"));
-  }
+                               {.min = 1, .max = dealt_most}));
+  RETURN_IF_ERROR(CheckZeroSize(parallelism));
   ASSIGN_OR_RETURN(const Pipeline schedule, ScheduleOf(parallelism));
   if (!schedule.asynchronous) return absl::OkStatus();
   return FieldError(

@@ -65,12 +65,14 @@ INSTANTIATE_TEST_SUITE_P(InProcess, Ulysses,
                          });
 
 std::string NameOf(const JobCut& cut) {
-  return absl::StrCat("context", cut.context,
-                      cut.data > 1 ? absl::StrCat("_data", cut.data) : "",
-                      cut.tensor > 1 ? absl::StrCat("_tensor", cut.tensor) : "",
-                      cut.sequence ? "_sequence" : "",
-                      cut.zero > 0 ? absl::StrCat("_zero", cut.zero) : "",
-                      cut.pipeline > 1 ? absl::StrCat("_", cut.schedule) : "");
+  return absl::StrCat(
+      "context", cut.context,
+      cut.data > 1 ? absl::StrCat("_data", cut.data) : "",
+      cut.tensor > 1 ? absl::StrCat("_tensor", cut.tensor) : "",
+      cut.sequence ? "_sequence" : "",
+      cut.zero > 0 ? absl::StrCat("_zero", cut.zero) : "",
+      cut.zero_size > 0 ? absl::StrCat("by", cut.zero_size) : "",
+      cut.pipeline > 1 ? absl::StrCat("_", cut.schedule) : "");
 }
 
 // With each of the others; of the schedules each, with and without ZeRO.
@@ -79,6 +81,10 @@ std::vector<JobCut> Cuts() {
       {.data = 2, .context = 2},
       {.data = 2, .zero = 3, .context = 2},
       {.data = 2, .zero = 2, .context = 4},
+      {.zero = 3, .context = 4},
+      {.data = 2, .zero = 1, .zero_size = 2, .context = 4},
+      {.data = 4, .zero = 3, .zero_size = 4, .context = 2},
+      {.data = 4, .zero = 2, .zero_size = 2, .context = 2},
       {.tensor = 2, .context = 2},
       {.tensor = 2, .sequence = true, .context = 2},
       {.tensor = 2, .sequence = true, .data = 2, .zero = 3, .context = 2},

@@ -61,12 +61,12 @@ TEST(Fp16, TrainsTheModelOfF32) {
 
 TEST(Fp16, CutHoweverTrainsTheSameModelButForItsRounding) {
   const JobCut cuts[] = {{.data = 2},
-                            {.tensor = 2, .sequence = true},
-                            {.schedule = "gpipe", .pipeline = 2},
-                            {.schedule = "zb_h2", .pipeline = 2},
-                            {.data = 2, .zero = 1},
-                            {.data = 2, .zero = 2},
-                            {.tensor = 2, .data = 2, .zero = 3}};
+                         {.tensor = 2, .sequence = true},
+                         {.schedule = "gpipe", .pipeline = 2},
+                         {.schedule = "zb_h2", .pipeline = 2},
+                         {.data = 2, .zero = 1},
+                         {.data = 2, .zero = 2},
+                         {.tensor = 2, .data = 2, .zero = 3}};
   const JobSpec job = Fp16Job();
   const TrainingRun reference = Train(job, {});
   for (const JobCut& cut : cuts) {
@@ -115,10 +115,10 @@ TEST(Overflow, UpdatesNothingOnAnyRank) {
   job.mutable_training()->set_validate_every(0);
   job.mutable_training()->set_loss_scale(kHuge);
   const JobCut cuts[] = {{},
-                            {.data = 2},
-                            {.tensor = 2, .pipeline = 2},
-                            {.data = 2, .zero = 1},
-                            {.data = 2, .zero = 3}};
+                         {.data = 2},
+                         {.tensor = 2, .pipeline = 2},
+                         {.data = 2, .zero = 1},
+                         {.data = 2, .zero = 3}};
   // None of the three steps moves what the first began with.
   std::vector<std::string> saved;
   for (const JobCut& cut : cuts) {

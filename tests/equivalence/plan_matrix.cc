@@ -75,8 +75,9 @@ void DrawPipeline(Dice& dice, ParallelismSpec& parallelism) {
 
 void DrawZero(Dice& dice, ParallelismSpec& parallelism) {
   parallelism.set_zero(dice.Below(4));
-  if (parallelism.zero() > 0 && parallelism.data() > 1 && dice.Even()) {
-    parallelism.set_zero_size(dice.OneOf({1, 2, parallelism.data()}));
+  const int alike = parallelism.data() * parallelism.context();
+  if (parallelism.zero() > 0 && alike > 1 && dice.Even()) {
+    parallelism.set_zero_size(dice.OneOf({1, 2, parallelism.context(), alike}));
   }
   if (parallelism.zero() == 3) {
     parallelism.set_reshard_after_forward(dice.Even());

@@ -34,8 +34,7 @@ using Refusals = std::map<std::string, std::pair<std::string, int>>;
 
 class Table {
  public:
-  explicit Table(uint64_t seed)
-      : seed_(seed), references_(testing::TempDir() + "/plan_matrix") {}
+  explicit Table(uint64_t seed) : seed_(seed) {}
 
   void Run(int number) {
     const PlanDraw draw = DrawPlan(seed_, number);

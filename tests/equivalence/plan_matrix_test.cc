@@ -14,8 +14,7 @@ constexpr int kDrawsEach = 8;
 class PlanMatrix : public testing::TestWithParam<int> {};
 
 TEST_P(PlanMatrix, TrainsTheSameModel) {
-  ReferenceRuns references(
-      absl::StrCat(testing::TempDir(), "/plan_matrix_", GetParam()));
+  ReferenceRuns references;
   for (int i = 0; i < kDrawsEach; ++i) {
     const PlanDraw draw = DrawPlan(/*seed=*/14, GetParam() * kDrawsEach + i);
     if (!draw.Refusal().ok()) continue;

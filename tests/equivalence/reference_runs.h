@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "proto/job.pb.h"
 #include "tests/equivalence/cluster_of_threads.h"
+#include "tests/storage/temp_dir.h"
 
 namespace troupe {
 
@@ -22,9 +23,7 @@ struct TrainingDifference {
   double weights = 0;
 
   // Where what the reference computes in takes it that far from f32. Both may
-  // be that far from there, each on its own side. Of norms of gradients more is
-  // allowed than of what they lead to: late in a training, and without
-  // clipping, they are what is left of larger ones.
+  // be that far from there, each on its own side.
   bool IsRounding(const TrainingDifference& from_f32) const;
   bool IsRounding() const { return IsRounding({}); }
 };
@@ -37,10 +36,6 @@ struct Leg {
 
 class ReferenceRuns {
  public:
-  // `directory` is this object's own, for checkpoints.
-  explicit ReferenceRuns(std::string directory);
-  ~ReferenceRuns();
-
   // How far the legs are from the reference, which takes as many steps. Errors
   // of the training; Internal where memory was not given back. CHECKs that all
   // of them compile, and that the reference trains.
@@ -57,7 +52,7 @@ class ReferenceRuns {
   };
   const Reference& Of(const JobSpec& job);
 
-  const std::string directory_;
+  const TempDir directory_;                      // for checkpoints
   std::map<std::string, Reference> references_;  // by job
 };
 

@@ -28,7 +28,7 @@ bool HasAll(const std::string& name, const std::vector<std::string>& words) {
 }
 
 int Main(const std::vector<std::string>& words) {
-  ReferenceRuns references(testing::TempDir() + "/tensor_matrix");
+  ReferenceRuns references;
   TrainingDifference furthest;
   int count = 0;
   int failed = 0;

@@ -100,7 +100,7 @@ std::vector<TensorConfiguration> SomeOfTheMatrix() {
 class TensorInAnyPlan : public testing::TestWithParam<TensorConfiguration> {};
 
 TEST_P(TensorInAnyPlan, TrainsTheSameModel) {
-  ReferenceRuns references(NewDirectory("tensor_in_any_plan"));
+  ReferenceRuns references;
   const auto difference = TrainBesideOneRank(GetParam(), references);
   ASSERT_TRUE(difference.ok()) << difference.status();
   EXPECT_TRUE(difference->IsRounding())

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -38,6 +39,31 @@ TEST(ResolveParallelism, VirtualStagesFollowTheSchedule) {
   parallelism.set_pipeline_schedule("interleaved_1f1b");
   ASSERT_TRUE(ResolveParallelism(parallelism).ok());
   EXPECT_EQ(parallelism.virtual_stages(), 2);
+}
+
+TEST(ResolveParallelism, SlicesAreDealtOverSequencesRanksFirst) {
+  const auto message = [](int zero_size) {
+    ParallelismSpec parallelism;
+    parallelism.set_data(6);
+    parallelism.set_context(4);
+    parallelism.set_zero(3);
+    if (zero_size > 0) parallelism.set_zero_size(zero_size);
+    const absl::Status status = ResolveParallelism(parallelism);
+    return status.ok() ? absl::StrCat(parallelism.zero_size())
+                       : std::string(status.message());
+  };
+  EXPECT_EQ(message(0), "24");
+  for (const int fits : {1, 2, 4, 8, 12, 24}) {
+    EXPECT_EQ(message(fits), absl::StrCat(fits));
+  }
+  EXPECT_THAT(message(3), HasSubstr("3 does not divide the 4 ranks of "
+                                    "parallelism.context"));
+  EXPECT_THAT(message(6), HasSubstr("6 is no multiple of the 4 ranks of "
+                                    "parallelism.context"));
+  EXPECT_THAT(message(16), HasSubstr("16 are 4 times the ranks of "
+                                     "parallelism.context, which does not "
+                                     "divide the 6 replicas"));
+  EXPECT_THAT(message(25), HasSubstr("is out of range"));
 }
 
 TEST(ResolveParallelism, Refuses) {
