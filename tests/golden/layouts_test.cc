@@ -5,6 +5,7 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
@@ -145,6 +146,52 @@ INSTANTIATE_TEST_SUITE_P(All, UlyssesBytes,
                                           testing::Values(2, 4, 8),
                                           testing::Values("f32", "bf16")),
                          ContextName);
+
+// Of a Llama with sequences of `length`, cut over so many ranks, each of which
+// has so many bytes.
+absl::StatusOr<Plan> PlanOfLength(int length, int context, int64_t budget) {
+  JobSpec job = ExampleJob({.micro_batch_size = 1});
+  ModelSpec& model = *job.mutable_model();
+  model.set_architecture("llama");
+  model.set_hidden_size(64);
+  model.set_num_attention_heads(8);
+  model.set_max_position_embeddings(length);
+  job.mutable_training()->set_sequence_length(length);
+  job.mutable_parallelism()->set_context(context);
+  std::vector<WorkerDescription> workers = ExampleWorkers(context);
+  for (WorkerDescription& worker : workers) {
+    worker.mutable_budgets(0)->set_bytes(budget);
+  }
+  return CompilePlan(job, workers);
+}
+
+// The memory of a rank stays as it is where ranks and length grow together,
+// so that eight ranks train what is eight times too long for one.
+TEST(UlyssesMemory, StaysFlatAsRanksAndLengthGrow) {
+  constexpr int kLength = 512;
+  const auto one = PlanOfLength(kLength, 1, int64_t{1} << 30);
+  ASSERT_TRUE(one.ok()) << one.status();
+  // Attention's operands in two layouts: what it takes to turn them.
+  const auto budget = static_cast<int64_t>(
+      1.25 * static_cast<double>(one->prediction().ranks(0).peak_bytes()));
+  int64_t two = 0;
+  for (const int ranks : {2, 4, 8}) {
+    const auto plan = PlanOfLength(ranks * kLength, ranks, budget);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    for (const RankPrediction& rank : plan->prediction().ranks()) {
+      if (two == 0) two = rank.peak_bytes();
+      EXPECT_NEAR(
+          static_cast<double>(rank.peak_bytes()) / static_cast<double>(two), 1,
+          0.01)
+          << ranks << " ranks";
+    }
+  }
+  for (const int ranks : {1, 2, 4}) {
+    EXPECT_EQ(PlanOfLength(8 * kLength, ranks, budget).status().code(),
+              absl::StatusCode::kInvalidArgument)
+        << ranks << " ranks";
+  }
+}
 
 }  // namespace
 }  // namespace troupe
