@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "proto/base/status.h"
 #include "proto/plan/mesh.h"
+#include "proto/plan/ranks_needed.h"
 #include "scheduler/planner/remedies.h"
 #include "scheduler/planner/resolve.h"
 
@@ -87,8 +88,16 @@ absl::StatusOr<bool> Fits(const JobSpec& job,
   return CheckMemory(*plan, enough).ok();
 }
 
+// By how much more to cut along an axis.
+constexpr int kTimesMore[] = {2, 3, 4, 8};
+
+std::string OnSoManyWorkers(const JobSpec& job) {
+  return absl::StrCat(", with which it fits, on ", RanksNeeded(job),
+                      " workers like these, ");
+}
+
 // What to cut units by so that the job fits, as advice; empty: nothing found.
-absl::StatusOr<std::string> CutThatFits(
+absl::StatusOr<std::string> TensorCutThatFits(
     const JobSpec& job, const std::vector<WorkerDescription>& workers,
     const BuildPlan& build) {
   const ParallelismSpec& now = job.parallelism();
@@ -102,7 +111,7 @@ absl::StatusOr<std::string> CutThatFits(
   }
   for (const bool sequence : {false, true}) {
     if (!sequence && now.sequence_parallel()) continue;
-    for (const int more : {2, 3, 4, 8}) {
+    for (const int more : kTimesMore) {
       cut = now;
       cut.set_tensor(now.tensor() * more);
       cut.set_sequence_parallel(sequence);
@@ -112,10 +121,27 @@ absl::StatusOr<std::string> CutThatFits(
                           sequence && !now.sequence_parallel()
                               ? " and parallelism.sequence_parallel: true"
                               : "",
-                          ", with which it fits, on ",
-                          cut.pipeline() * cut.data() * cut.tensor(),
-                          " workers like these, ");
+                          OnSoManyWorkers(other));
     }
+  }
+  return "";
+}
+
+// The same of sequences.
+absl::StatusOr<std::string> ContextCutThatFits(
+    const JobSpec& job, const std::vector<WorkerDescription>& workers,
+    const BuildPlan& build) {
+  const ParallelismSpec& now = job.parallelism();
+  for (const int more : kTimesMore) {
+    JobSpec other = job;
+    ParallelismSpec& cut = *other.mutable_parallelism();
+    cut.set_context(now.context() * more);
+    if (!now.has_context_method()) cut.set_context_method("ulysses");
+    if (now.zero() > 0) cut.set_zero_size(now.zero_size() * more);
+    ASSIGN_OR_RETURN(const bool fits, Fits(other, workers, build));
+    if (!fits) continue;
+    return absl::StrCat("parallelism.context: ", cut.context(),
+                        OnSoManyWorkers(other));
   }
   return "";
 }
@@ -169,12 +195,15 @@ absl::Status CheckFit(const Plan& plan,
   }
   // A stage is a unit at least.
   const bool may_cut = job.parallelism().pipeline() < plan.units_size();
-  ASSIGN_OR_RETURN(const std::string cut, CutThatFits(job, workers, build));
+  ASSIGN_OR_RETURN(const std::string tensor,
+                   TensorCutThatFits(job, workers, build));
+  ASSIGN_OR_RETURN(const std::string context,
+                   ContextCutThatFits(job, workers, build));
   return Annotate(
       budgets,
       absl::StrCat(ModelInWords(job.model()),
                    " does not fit with any training.micro_batch_size; use ",
-                   remedies, remedies.empty() ? "" : ", ", cut,
+                   remedies, remedies.empty() ? "" : ", ", tensor, context,
                    may_cut ? "more ranks of a pipeline "
                              "(parallelism.pipeline), "
                            : "",

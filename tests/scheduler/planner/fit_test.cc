@@ -101,7 +101,7 @@ TEST(CheckFit, TriesOnlyWhatCouldBePlannedAndFewOfThem) {
         return absl::StatusOr<Plan>(plan);
       });
   EXPECT_GT(tried, 0);
-  EXPECT_LE(tried, 16);
+  EXPECT_LE(tried, 20);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("does not fit with any training.micro_batch_size"));
 }
@@ -188,6 +188,22 @@ TEST(CheckFit, NamesTheCutOfUnitsThatFits) {
               HasSubstr("parallelism.sequence_parallel: true, with which it "
                         "fits"));
   EXPECT_TRUE(Compile(CutJob(2, true), sequence).ok());
+}
+
+TEST(CheckFit, NamesTheCutOfSequencesThatFits) {
+  const auto of_long_sequences = [](int context) {
+    JobSpec job = ExampleJob({.micro_batch_size = 1});
+    job.mutable_model()->set_max_position_embeddings(512);
+    job.mutable_training()->set_sequence_length(512);
+    job.mutable_parallelism()->set_context(context);
+    return job;
+  };
+  const int64_t two = Need(of_long_sequences(2));
+  ASSERT_GT(Need(of_long_sequences(1)), two);
+  EXPECT_THAT(std::string(Compile(of_long_sequences(1), two).message()),
+              HasSubstr("parallelism.context: 2, with which it fits, on 2 "
+                        "workers like these"));
+  EXPECT_TRUE(Compile(of_long_sequences(2), two).ok());
 }
 
 }  // namespace
