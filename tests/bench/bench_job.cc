@@ -63,8 +63,9 @@ void WriteTokens(const std::string& path, int vocab) {
 }
 
 int Replicas(const BenchJobOptions& options) {
-  CHECK_EQ(options.workers % options.tensor, 0);
-  return options.workers / options.tensor;
+  const int ranks = options.tensor * options.context;
+  CHECK_EQ(options.workers % ranks, 0);
+  return options.workers / ranks;
 }
 
 }  // namespace
@@ -124,6 +125,7 @@ absl::StatusOr<Plan> BenchPlan(const BenchJobOptions& options,
   ParallelismSpec& parallelism = *job.mutable_parallelism();
   parallelism.set_data(Replicas(options));
   parallelism.set_tensor(options.tensor);
+  parallelism.set_context(options.context);
   parallelism.set_sequence_parallel(options.sequence_parallel);
   parallelism.set_zero(options.zero);
   *job.mutable_memory() = options.memory;

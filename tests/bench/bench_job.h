@@ -18,8 +18,9 @@ struct BenchJobOptions {
   std::string model = "gpt2";     // one of BenchModels()
   std::string precision = "f32";  // f32, bf16, fp16
   std::string device = "cpu";     // or a GPU that all workers share, "cuda:0"
-  int workers = 1;                // data-parallel, but for `tensor`
-  int tensor = 1;                 // of them, ranks that units are cut over
+  int workers = 1;  // data-parallel, but for `tensor` and `context`
+  int tensor = 1;   // of them, ranks that units are cut over
+  int context = 1;  // ranks that sequences are cut over
   bool sequence_parallel = false;
   int zero = 0;            // over the replicas
   MemorySpec memory = {};  // recomputation and tiers

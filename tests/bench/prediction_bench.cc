@@ -59,6 +59,11 @@ Settings Tensor(int ranks) {
   return {absl::StrCat("parallelism.tensor=", ranks)};
 }
 
+// Ranks that sequences are cut over.
+Settings Context(int ranks) {
+  return {absl::StrCat("parallelism.context=", ranks)};
+}
+
 // What of the replicas rests in slices.
 Settings Zero(int stage) {
   return {"parallelism.data=2", absl::StrCat("parallelism.zero=", stage)};
@@ -98,6 +103,9 @@ std::vector<Row> Rows() {
   const Settings vocabulary = {"model.vocab_size=32000"};
   const Settings selective = {"memory.recompute=selective"};
   const Settings full = {"memory.recompute=full"};
+  const Settings longer = {
+      "training.sequence_length=1024", "model.max_position_embeddings=1024",
+      "training.micro_batch_size=1", "training.global_batch_size=2"};
   const Settings unclipped = {"training.gradient_clipping=0"};
   return {
       {"gpt2 256x4", 1, {}},
@@ -174,6 +182,22 @@ std::vector<Row> Rows() {
        Join({llama, bf16, Tensor(2), sequence, Stages(2, "zb_h1")})},
       {"tensor 2 x 2 stages, zb_v, llama", 4,
        Join({llama, Tensor(2), Stages(2, "zb_v")})},
+      {"context 2", 2, Context(2)},
+      {"context 2, 512x6", 2, Join({wide, Context(2)})},
+      {"context 2, 512x6 bf16", 2, Join({wide, bf16, Context(2)})},
+      {"context 2, 512x6, 1,024 tokens", 2, Join({wide, longer, Context(2)})},
+      {"context 2, llama 512x6", 2, Join({llama, Context(2)})},
+      {"context 2, llama 512x6 bf16", 2, Join({llama, bf16, Context(2)})},
+      {"context 2, llama, 1,024 tokens", 2, Join({llama, longer, Context(2)})},
+      {"context 2, zero 3, 512x6", 2,
+       Join({wide, Context(2), Settings{"parallelism.zero=3"}})},
+      {"context 2, recompute full, 512x6", 2, Join({wide, full, Context(2)})},
+      {"context 4, 512x6, 1,024 tokens", 4, Join({wide, longer, Context(4)})},
+      {"context 2 x 2 replicas, 512x6", 4, Join({wide, Context(2), replicas})},
+      {"context 2 x tensor 2, seq., llama", 4,
+       Join({llama, Context(2), Tensor(2), sequence})},
+      {"context 2 x 2 stages, 1f1b, 512x6", 4,
+       Join({wide, Context(2), Stages(2, "1f1b")})},
       {"zero 1", 2, Zero(1)},
       {"zero 2", 2, Zero(2)},
       {"zero 3", 2, Zero(3)},

@@ -139,6 +139,8 @@ int main(int argc, char** argv) {
   app.add_option("--workers", options.job.workers, "one process each");
   app.add_option("--tensor", options.job.tensor,
                  "of the workers, those that units are cut over");
+  app.add_option("--context", options.job.context,
+                 "of the workers, those that sequences are cut over");
   app.add_flag("--sequence-parallel", options.job.sequence_parallel);
   app.add_option("--zero", options.job.zero,
                  "of the replicas, what rests in slices: 0 to 3")

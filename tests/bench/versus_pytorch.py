@@ -5,13 +5,16 @@
     ~/torch/bin/python tests/bench/versus_pytorch.py bazel-bin/tests/bench/step_bench
 
     ~/torch/bin/python tests/bench/versus_pytorch.py bazel-bin/tests/bench/step_bench --layouts t2x1 s2x1
+    ~/torch/bin/python tests/bench/versus_pytorch.py bazel-bin/tests/bench/step_bench --layouts c2x1 --seq 4096
     ~/torch/bin/python tests/bench/versus_pytorch.py bazel-bin/tests/bench/step_bench --layouts z2:2x1 z3:2x1
 
 For each model, precision and layout it starts ours (step_bench: real train
 loops over real communicators) and PyTorch's (pytorch_step.py: eager and
 torch.compile, DistributedDataParallel on Gloo where there are several
 processes; where the layout begins with a t, tensor parallelism instead, with an
-s sequence parallelism too, with z2: or z3: ZeRO and FSDP2), both paced: one step
+s sequence parallelism too, with z2: or z3: ZeRO and FSDP2, with a c ours cuts
+sequences over processes, of which PyTorch, whose context_parallel has no
+attention for CPUs, is one with all threads), both paced: one step
 of one, one step of the next, and so on, so that what else goes on strikes all
 alike. A step counts from the order to the
 answer. Prints medians of tokens/s, and ours over PyTorch's best, and how the
@@ -42,7 +45,7 @@ def parse_arguments():
     parser.add_argument("--precisions", nargs="+", default=["f32", "bf16"])
     parser.add_argument("--layouts", nargs="+", type=Layout,
                         default=[Layout("1x2"), Layout("2x1")],
-                        metavar="[t|s|z2:|z3:]PROCESSESxTHREADS")
+                        metavar="[t|s|c|z2:|z3:]PROCESSESxTHREADS")
     parser.add_argument("--batch", type=int, default=1,
                         help="sequences of a step, of each replica")
     parser.add_argument("--seq", type=int, default=1024)
@@ -58,10 +61,23 @@ class Layout:
     def __init__(self, text):
         self.text = text
         self.tensor, self.sequence = text[0] in "ts", text[0] == "s"
+        self.context = text[0] == "c"
         self.zero = int(text[1]) if text[0] == "z" else 0
         self.processes, self.threads = map(
-            int, text.rpartition(":")[2].lstrip("ts").split("x"))
-        self.replicas = 1 if self.tensor else self.processes
+            int, text.rpartition(":")[2].lstrip("tsc").split("x"))
+        self.replicas = 1 if self.tensor or self.context else self.processes
+
+    def ours(self):
+        return (["--workers", str(self.processes), "--threads",
+                 str(self.threads)] +
+                (["--context", str(self.processes)] if self.context else []))
+
+    def theirs(self):
+        return ["--threads", str(self.their_threads())] + (
+            ["--ddp", str(self.processes)] if self.replicas > 1 else [])
+
+    def their_threads(self):
+        return self.threads * (self.processes if self.context else 1)
 
     def arguments(self):
         """Of both contestants."""
@@ -130,20 +146,17 @@ class Machine:
 
 
 def start(arguments, model, precision, layout, variants):
-    common = ["--model", model, "--precision", precision, "--threads",
-              str(layout.threads), "--batch", str(arguments.batch), "--seq",
-              str(arguments.seq), "--paced"] + layout.arguments()
-    ours = Contestant([arguments.ours, "--workers", str(layout.processes)] +
-                      common)
+    common = ["--model", model, "--precision", precision, "--batch",
+              str(arguments.batch), "--seq", str(arguments.seq),
+              "--paced"] + layout.arguments()
+    ours = Contestant([arguments.ours] + layout.ours() + common)
     entries = [("ours", ours)]
     # pytorch_step.py says why one of tensor parallelism runs one variant.
     for together in ([[v] for v in variants] if layout.tensor else [variants]):
         theirs = Contestant(
             [sys.executable, os.path.join(FOLDER, "pytorch_step.py")] +
-            common + (["--ddp", str(layout.processes)]
-                      if layout.replicas > 1 else []) +
-            ["--variants"] + together,
-            {"OMP_NUM_THREADS": str(layout.threads)})
+            layout.theirs() + common + ["--variants"] + together,
+            {"OMP_NUM_THREADS": str(layout.their_threads())})
         entries += [(variant, theirs) for variant in together]
     for contestant in contestants(entries):
         contestant.await_line("ready")
