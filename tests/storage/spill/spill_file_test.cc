@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "storage/disk/file_lock.h"
-#include "storage/engine/in_memory_engine.h"
 #include "tests/storage/spill/spill_fixture.h"
 
 namespace troupe {
@@ -127,16 +126,16 @@ TEST_F(SpillFileTest, AMoveEndsSoonAfterItIsToldToStop) {
   Spill spill = MakeSpill(*engine_, Options());
   const SpillMemory data(kBytes, 1);
   // An engine whose disk answers when it is told to end only.
-  class Stuck final : public InMemoryEngine {
+  class Stuck final : public SpillDiskInMemory {
    public:
-    Stuck() : InMemoryEngine(4) {}
+    Stuck() : SpillDiskInMemory(4) {}
     std::vector<IoCompletion> Poll(absl::Duration timeout) override {
       if (!cancelled_) return {};
-      return InMemoryEngine::Poll(timeout);
+      return SpillDiskInMemory::Poll(timeout);
     }
     void Cancel() override {
       cancelled_ = true;
-      InMemoryEngine::Cancel();
+      SpillDiskInMemory::Cancel();
     }
 
    private:
