@@ -64,6 +64,15 @@ JobSpec WithNothingChosen(const JobSpec& job) {
   JobSpec result = job;
   MemorySpec& memory = *result.mutable_memory();
   memory.clear_mode();
+  const auto is_below = [](bool given, const std::string& tier) {
+    return given && tier != "device";
+  };
+  if (!is_below(memory.has_parameters(), memory.parameters()) &&
+      !is_below(memory.has_gradients(), memory.gradients()) &&
+      !is_below(memory.has_activations(), memory.activations())) {
+    memory.clear_chunk_megabytes();  // of nothing, so far
+    memory.clear_device_bytes();
+  }
   if (RecomputeIsOpen(job.memory())) memory.clear_recompute();
   absl::StatusOr<JobSpec> resolved = ResolveJob(result);
   CHECK_OK(resolved.status());
@@ -80,7 +89,10 @@ absl::StatusOr<Remedy> FitMemory(const MemorySpec& asked, const Plan& plan,
                                        return IsOpen(asked, field);
                                      },
                                  .changes_max = kFields,
-                                 .goes_on = true}));
+                                 .goes_on = true,
+                                 .chunks = asked.has_chunk_megabytes()
+                                               ? ChunksAsked(asked)
+                                               : Chunks{.megabytes = "auto"}}));
   if (remedies.fitting.empty()) return remedies.closest;
   Remedy best = remedies.fitting.front();
   const auto again = std::find_if(

@@ -94,6 +94,11 @@ absl::Status ResolveMemory(const ModelSpec& model, MemorySpec& memory) {
     RETURN_IF_ERROR(CheckName("memory", memory.mode(), {"auto"}));
     MemorySpec given = memory;
     given.clear_mode();
+    // What is open may come to rest where chunks are of use.
+    if (!given.has_parameters() || !given.has_gradients() ||
+        !given.has_activations()) {
+      given.set_parameters("host");
+    }
     return ResolveMemory(model, given);
   }
   RETURN_IF_ERROR(ResolveTiers(memory));
