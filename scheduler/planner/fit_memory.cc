@@ -8,6 +8,7 @@
 #include "proto/base/status.h"
 #include "scheduler/planner/fit_recompute.h"
 #include "scheduler/planner/resolve.h"
+#include "scheduler/tiers/offload.h"
 #include "scheduler/tiers/recompute.h"
 
 namespace troupe {
@@ -64,12 +65,7 @@ JobSpec WithNothingChosen(const JobSpec& job) {
   JobSpec result = job;
   MemorySpec& memory = *result.mutable_memory();
   memory.clear_mode();
-  const auto is_below = [](bool given, const std::string& tier) {
-    return given && tier != "device";
-  };
-  if (!is_below(memory.has_parameters(), memory.parameters()) &&
-      !is_below(memory.has_gradients(), memory.gradients()) &&
-      !is_below(memory.has_activations(), memory.activations())) {
+  if (!MayStayOnDevice(memory)) {
     memory.clear_chunk_megabytes();  // of nothing, so far
     memory.clear_device_bytes();
   }

@@ -21,6 +21,7 @@
 #include "scheduler/planner/resolve.h"
 #include "scheduler/simulate/gpu_scratch.h"
 #include "scheduler/simulate/prediction.h"
+#include "scheduler/tiers/offload.h"
 
 namespace troupe {
 namespace {
@@ -111,11 +112,6 @@ std::vector<Change> ChangesOf(
                                }),
                 changes.end());
   return changes;
-}
-
-bool HasSomethingForChunks(const MemorySpec& memory) {
-  return memory.parameters() != "device" || memory.gradients() != "device" ||
-         memory.activations() != "device";
 }
 
 Chunks ChunksOf(const Plan& plan, const std::vector<WorkerDescription>& workers,
@@ -269,7 +265,7 @@ class Search {
   // To what fits without.
   absl::Status AddChunks(Remedy& remedy) {
     if (chunks_.megabytes.empty()) return absl::OkStatus();
-    if (!HasSomethingForChunks(remedy.job.memory())) {
+    if (!MayStayOnDevice(remedy.job.memory())) {
       if (chunks_.always) remedy.changes.push_back({kChunksField, ""});
       return absl::OkStatus();
     }
