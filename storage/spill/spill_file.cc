@@ -43,9 +43,10 @@ absl::StatusOr<std::unique_ptr<SpillFile>> SpillFile::Create(
       << options.sums.size() << " checksums of " << blocks << " blocks";
   RETURN_IF_ERROR(RemoveStaleSpillFiles(options.directory).status());
   std::string header = SpillHeader(options.owner);
-  ASSIGN_OR_RETURN(ReservedFile made,
-                   ReserveFile(options.directory, header,
-                               kSpillHeaderBytes + options.bytes));
+  ASSIGN_OR_RETURN(
+      ReservedFile made,
+      ReserveFile(options.directory, header,
+                  kSpillHeaderBytes + std::max(options.bytes, options.room)));
   return std::unique_ptr<SpillFile>(new SpillFile(
       options, std::move(header), std::move(made.lock), std::move(made.path)));
 }

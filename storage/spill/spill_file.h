@@ -49,6 +49,7 @@ struct SpillRange {
 struct SpillFileOptions {
   std::string directory;  // must be there
   uint64_t bytes = 0;     // of the tier, a multiple of kIoAlignment
+  uint64_t room = 0;      // that the file takes at least, used or not
   SpillOwner owner;
   // Where the checksums lie, one of each block: memory that outlives the file.
   // Empty: the file's own.

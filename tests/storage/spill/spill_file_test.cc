@@ -42,6 +42,33 @@ TEST_F(SpillFileTest, TakesItsRoomAtOnceAndGivesItBack) {
   EXPECT_EQ(NamesIn(dir_.path()), std::vector<std::string>());
 }
 
+TEST_F(SpillFileTest, MayTakeMoreRoomThanItsTierHas) {
+  SpillFileOptions options = Options();
+  options.room = 3 * kBytes;
+  const Spill spill = MakeSpill(*engine_, options);
+  EXPECT_EQ(spill.file->bytes(), kBytes);
+  EXPECT_EQ(std::filesystem::file_size(spill.path()),
+            kSpillHeaderBytes + 3 * kBytes);
+}
+
+// Each rank of a host has them in its tier's budget.
+TEST_F(SpillFileTest, ChecksumsLieWhereItIsTold) {
+  std::vector<uint32_t> sums(kBytes / kPage);
+  SpillFileOptions options = Options();
+  options.sums = absl::MakeSpan(sums);
+  Spill spill = MakeSpill(*engine_, options);
+  SpillMemory out(kBytes, 1);
+  const uint32_t of_zeros = sums[0];
+  EXPECT_NE(of_zeros, 0);
+  ASSERT_TRUE(spill.Write({.offset = 0, .bytes = kPage}, out.data()).ok());
+  EXPECT_NE(sums[0], of_zeros);
+  EXPECT_EQ(sums[1], of_zeros);
+  ASSERT_TRUE(spill.Read({.offset = 0, .bytes = kPage}, out.data()).ok());
+  sums[0] ^= 1;
+  EXPECT_TRUE(
+      absl::IsDataLoss(spill.Read({.offset = 0, .bytes = kPage}, out.data())));
+}
+
 TEST_F(SpillFileTest, ReadsWhatItWrote) {
   Spill spill = MakeSpill(*engine_, Options());
   const SpillMemory out(kBytes, 1), in(kBytes, 2);
