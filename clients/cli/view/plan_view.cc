@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,7 +12,6 @@
 #include "absl/strings/str_split.h"
 #include "clients/cli/view/format.h"
 #include "clients/job_file/print_job.h"
-#include "proto/plan/buffer_kind.h"
 #include "proto/plan/find_program.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/machine_pace.h"
