@@ -5,7 +5,8 @@
 // moment is m_N = beta1 m_(N-1) + (1 - beta1) g_N and SGD's momentum buffer
 // u_N = momentum u_(N-1) + g_N (+ weight_decay w), so two consecutive states
 // give the gradient of step N as the optimizer saw it, after clipping. Before
-// the first step the state is zero.
+// the first step the state is zero. Where step N updated nothing, as gradients
+// overflowed (fp16), what is compared in their place is the state itself.
 #ifndef TROUPE_CLIENTS_VERIFY_COMPARE_H_
 #define TROUPE_CLIENTS_VERIFY_COMPARE_H_
 

@@ -29,9 +29,18 @@ StepDistance DistanceOf(int64_t number, const StepsByNumber& run,
     return RelativeDistance(std::abs(of_run - of_reference),
                             std::abs(of_reference));
   };
-  return {.step = number,
-          .loss = apart(a->second->loss(), b->second->loss()),
-          .grad_norm = apart(a->second->grad_norm(), b->second->grad_norm())};
+  const bool skipped = a->second->skipped() && b->second->skipped();
+  return {
+      .step = number,
+      .loss = apart(a->second->loss(), b->second->loss()),
+      .grad_norm =
+          skipped ? 0 : apart(a->second->grad_norm(), b->second->grad_norm()),
+      .skipped = skipped};
+}
+
+bool Skipped(int64_t number, const StepsByNumber& steps) {
+  const auto it = steps.find(number);
+  return it != steps.end() && it->second->skipped();
 }
 
 // One kind of distance over all steps or tensors.
@@ -67,25 +76,44 @@ Judgement Judge(const JudgeOptions& options) {
   Judgement judgement;
   const StepsByNumber run = ByNumber(options.run);
   const StepsByNumber reference = ByNumber(options.reference);
+  int skipped = 0;
   for (int64_t number = 1; number <= options.steps; ++number) {
     const auto it = reference.find(number);
     if (judgement.diverged == 0 && it != reference.end() &&
         !std::isfinite(it->second->loss())) {
       judgement.diverged = number;
     }
-    judgement.steps.push_back(DistanceOf(number, run, reference));
-    loss.Add(judgement.steps.back().loss);
-    norm.Add(judgement.steps.back().grad_norm);
+    const StepDistance& step =
+        judgement.steps.emplace_back(DistanceOf(number, run, reference));
+    if (judgement.parted > 0) continue;
+    loss.Add(step.loss);
+    if (Skipped(number, run) != Skipped(number, reference)) {
+      judgement.parted = number;
+      continue;
+    }
+    skipped += step.skipped;
+    judgement.updated |= !step.skipped;
+    norm.Add(step.grad_norm);
   }
-  for (const TensorDistance& tensor : options.tensors) {
-    gradient.Add(tensor.gradient);
-    weights.Add(tensor.weights);
+  judgement.figures = absl::StrCat(loss.Text(), ", ", norm.Text());
+  if (judgement.parted == 0) {
+    for (const TensorDistance& tensor : options.tensors) {
+      gradient.Add(tensor.gradient);
+      weights.Add(tensor.weights);
+    }
+    absl::StrAppend(&judgement.figures, ", ", gradient.Text(), ", ",
+                    weights.Text());
   }
-  judgement.figures = absl::StrCat(loss.Text(), ", ", norm.Text(), ", ",
-                                   gradient.Text(), ", ", weights.Text());
-  judgement.same = !judgement.steps.empty() && !options.tensors.empty() &&
-                   loss.within() && norm.within() && gradient.within() &&
-                   weights.within();
+  if (skipped > 0) {
+    absl::StrAppend(&judgement.figures, "; of ", skipped,
+                    skipped == 1 ? " step" : " steps",
+                    " that both skipped, as gradients overflowed, the losses "
+                    "are compared");
+  }
+  judgement.within = !judgement.steps.empty() && loss.within() &&
+                     norm.within() && gradient.within() && weights.within();
+  judgement.same = judgement.within && judgement.updated &&
+                   judgement.parted == 0 && !options.tensors.empty();
   return judgement;
 }
 

@@ -3,6 +3,13 @@
 // compare.h finds their weights and gradients. A step that one of them did not
 // report, and a number that is none, are as far apart as can be: a run that
 // shows nothing proves nothing.
+//
+// Steps of fp16 whose gradients overflowed, as the first ones do until the loss
+// scale is found, updated nothing. Of those that both skipped the losses are
+// compared, and no gradients, which are no numbers. Where only one skipped a
+// step, by a gradient at the very limit, the two train differently from there
+// on whatever the plan is: the steps before and the loss of that one are all
+// that can be compared, which is too little to call them the same.
 #ifndef TROUPE_CLIENTS_VERIFY_JUDGE_H_
 #define TROUPE_CLIENTS_VERIFY_JUDGE_H_
 
@@ -29,7 +36,9 @@ VerifyTolerance ToleranceOf(const std::string& precision);
 struct StepDistance {
   int64_t step = 0;
   double loss = 0;
-  double grad_norm = 0;  // of all gradients, before they are clipped
+  // Of all gradients, before they are clipped; 0 where both skipped the step.
+  double grad_norm = 0;
+  bool skipped = false;  // by both
 };
 
 struct JudgeOptions {
@@ -43,9 +52,14 @@ struct JudgeOptions {
 struct Judgement {
   int64_t diverged = 0;  // the first step whose loss is no number on one rank
                          // either, so that nothing can be said; 0: none is
+  int64_t parted = 0;    // the first step that only one of them skipped; 0:
+                         // none. `figures` are of what comes before
+  bool updated = false;  // some step was skipped by neither
   std::vector<StepDistance> steps;  // every one
   std::string figures;              // the largest distances, and the tolerance
-  bool same = false;                // all are within it
+  bool within = false;              // all that are compared are within it
+  // The verdict: that all could be compared, and is within.
+  bool same = false;
 };
 
 Judgement Judge(const JudgeOptions& options);

@@ -39,8 +39,14 @@ bool IsSet(const Message& message, const FieldDescriptor& field) {
                              : reflection.HasField(message, &field);
 }
 
+// What a field that is not set says all the same; empty: nothing, as in a job
+// of an older version.
+std::string WhereNotSet(const JobSpec& job, absl::string_view name) {
+  const bool scales = job.training().precision() == "fp16";
+  return name == "training.loss_scale" && scales ? "dynamic" : "";
+}
+
 std::string ValueText(const Message& message, const FieldDescriptor& field) {
-  if (!IsSet(message, field)) return "not set";
   using google::protobuf::TextFormat;
   std::string text;
   if (!field.is_repeated()) {
@@ -56,31 +62,40 @@ std::string ValueText(const Message& message, const FieldDescriptor& field) {
   return absl::StrCat("[", absl::StrJoin(values, ", "), "]");
 }
 
-struct Pair {
-  const Message& there;
-  const Message& here;
+// A job, or a message in it.
+struct Side {
+  const JobSpec& job;
+  const Message& message;
+
+  Side In(const FieldDescriptor& field) const {
+    return {job, message.GetReflection()->GetMessage(message, &field)};
+  }
+  std::string Text(const FieldDescriptor& field,
+                   const std::string& name) const {
+    return IsSet(message, field) ? ValueText(message, field)
+                                 : WhereNotSet(job, name);
+  }
 };
 
-void Compare(const std::string& prefix, const Pair& pair,
+void Compare(const std::string& prefix, const Side& there, const Side& here,
              std::vector<std::string>& differences) {
-  const auto& type = *pair.there.GetDescriptor();
+  const auto& type = *there.message.GetDescriptor();
   for (int i = 0; i < type.field_count(); ++i) {
     const FieldDescriptor& field = *type.field(i);
     const std::string name = absl::StrCat(prefix, field.name());
-    if (IsPassedOver(name) || !IsSet(pair.there, field)) continue;
+    if (IsPassedOver(name)) continue;
     if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
-      const auto& reflection = *pair.there.GetReflection();
-      Compare(absl::StrCat(name, "."),
-              {.there = reflection.GetMessage(pair.there, &field),
-               .here = reflection.GetMessage(pair.here, &field)},
+      if (!IsSet(there.message, field)) continue;
+      Compare(absl::StrCat(name, "."), there.In(field), here.In(field),
               differences);
       continue;
     }
-    const std::string there = ValueText(pair.there, field);
-    const std::string here = ValueText(pair.here, field);
-    if (there == here) continue;
-    differences.push_back(
-        absl::StrCat(name, " is ", there, " there, ", here, " here"));
+    const std::string of_there = there.Text(field, name);
+    const std::string of_here = here.Text(field, name);
+    if (of_there.empty() || of_there == of_here) continue;
+    differences.push_back(absl::StrCat(name, " is ", of_there, " there, ",
+                                       of_here.empty() ? "not set" : of_here,
+                                       " here"));
   }
 }
 
@@ -89,7 +104,7 @@ void Compare(const std::string& prefix, const Pair& pair,
 std::vector<std::string> JobDifferences(const JobSpec& there,
                                         const JobSpec& here) {
   std::vector<std::string> differences;
-  Compare("", {.there = there, .here = here}, differences);
+  Compare("", {there, there}, {here, here}, differences);
   return differences;
 }
 

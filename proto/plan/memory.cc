@@ -6,6 +6,17 @@
 #include "proto/plan/buffer_kind.h"
 
 namespace troupe {
+namespace {
+
+int64_t SlotBytes(const Role& role, Tier tier) {
+  int64_t bytes = 0;
+  for (const Slot& slot : role.slots()) {
+    if (slot.tier() == tier) bytes += slot.bytes() * CopiesOf(slot);
+  }
+  return bytes;
+}
+
+}  // namespace
 
 std::vector<MemoryItem> MemoryItems(const Role& role) {
   std::vector<MemoryItem> items;
@@ -23,15 +34,25 @@ std::vector<MemoryItem> MemoryItems(const Role& role) {
     }
     found->set_bytes(found->bytes() + slot.bytes() * CopiesOf(slot));
   }
+  if (const int64_t on_disk = SlotBytes(role, NVME); on_disk > 0) {
+    MemoryItem& checksums = items.emplace_back();
+    checksums.set_tier(HOST);
+    checksums.set_item(kChecksumsItem);
+    checksums.set_bytes(ChecksumBytes(on_disk));
+  }
   return items;
 }
 
 int64_t BytesIn(const Role& role, Tier tier) {
-  int64_t bytes = 0;
-  for (const Slot& slot : role.slots()) {
-    if (slot.tier() == tier) bytes += slot.bytes() * CopiesOf(slot);
-  }
-  return bytes;
+  const int64_t checksums =
+      tier == HOST ? ChecksumBytes(SlotBytes(role, NVME)) : 0;
+  return SlotBytes(role, tier) + checksums;
+}
+
+int64_t ChecksumBytes(int64_t nvme_bytes) {
+  constexpr int64_t kOfABlock = 4;
+  const int64_t blocks = TierAligned(nvme_bytes, NVME) / AlignmentOf(NVME);
+  return TierAligned(blocks * kOfABlock, HOST);
 }
 
 std::string ReadableBytes(int64_t bytes) {

@@ -12,10 +12,17 @@
 namespace troupe {
 
 // The role's slots summed by tier and line item, in order of appearance:
-// parameters, gradients, optimizer_moments, ...
+// parameters, gradients, optimizer_moments, ...; and of what is on a disk the
+// checksums, in the host tier.
 std::vector<MemoryItem> MemoryItems(const Role& role);
 
+// The sum of those.
 int64_t BytesIn(const Role& role, Tier tier);
+
+// Of so many bytes of the nvme tier, what their checksums take of the host's:
+// four bytes for each block (storage/spill/spill_file.h), in whole blocks.
+int64_t ChecksumBytes(int64_t nvme_bytes);
+inline constexpr char kChecksumsItem[] = "checksums";
 
 // "512 B", "1.5 KiB", "42.3 MiB", "7.00 GiB": three digits.
 std::string ReadableBytes(int64_t bytes);

@@ -8,6 +8,7 @@
 #include "proto/base/status.h"
 #include "scheduler/planner/fit_recompute.h"
 #include "scheduler/planner/resolve.h"
+#include "scheduler/tiers/offload.h"
 #include "scheduler/tiers/recompute.h"
 
 namespace troupe {
@@ -64,6 +65,10 @@ JobSpec WithNothingChosen(const JobSpec& job) {
   JobSpec result = job;
   MemorySpec& memory = *result.mutable_memory();
   memory.clear_mode();
+  if (!MayStayOnDevice(memory)) {
+    memory.clear_chunk_megabytes();  // of nothing, so far
+    memory.clear_device_bytes();
+  }
   if (RecomputeIsOpen(job.memory())) memory.clear_recompute();
   absl::StatusOr<JobSpec> resolved = ResolveJob(result);
   CHECK_OK(resolved.status());
@@ -80,7 +85,10 @@ absl::StatusOr<Remedy> FitMemory(const MemorySpec& asked, const Plan& plan,
                                        return IsOpen(asked, field);
                                      },
                                  .changes_max = kFields,
-                                 .goes_on = true}));
+                                 .goes_on = true,
+                                 .chunks = asked.has_chunk_megabytes()
+                                               ? ChunksAsked(asked)
+                                               : Chunks{.megabytes = "auto"}}));
   if (remedies.fitting.empty()) return remedies.closest;
   Remedy best = remedies.fitting.front();
   const auto again = std::find_if(

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 #include "absl/types/optional.h"
@@ -10,6 +11,7 @@
 #include "proto/plan/roles.h"
 #include "proto/plan/unit_list.h"
 #include "scheduler/passes/nominal_cost.h"
+#include "scheduler/planner/remedies.h"
 #include "scheduler/planner/start_draft.h"
 #include "scheduler/tiers/recompute.h"
 
@@ -167,6 +169,17 @@ class Search {
   std::vector<size_t> enough_;            // by role
 };
 
+// As predicted; infinite where it does not fit.
+absl::StatusOr<double> StepSeconds(
+    const JobSpec& job, const std::vector<WorkerDescription>& workers,
+    const BuildPlan& build) {
+  ASSIGN_OR_RETURN(const Plan plan, build(job));
+  if (!CheckMemory(plan, workers).ok()) {
+    return std::numeric_limits<double>::infinity();
+  }
+  return PredictedStepSeconds(plan, workers);
+}
+
 }  // namespace
 
 absl::StatusOr<JobSpec> FitRecompute(
@@ -177,10 +190,22 @@ absl::StatusOr<JobSpec> FitRecompute(
       StepsOf(keeps_all, LastStageTurnsAtOnce(draft.compute_order));
   ASSIGN_OR_RETURN(const absl::optional<JobSpec> job,
                    Search(keeps_all, workers, build, steps).Run());
-  if (job.has_value()) return *job;
-  JobSpec full = keeps_all.job();
-  full.mutable_memory()->mutable_recompute()->set_mode("full");
-  return full;
+  JobSpec best = keeps_all.job();
+  best.mutable_memory()->mutable_recompute()->set_mode("full");
+  double least = std::numeric_limits<double>::infinity();
+  if (job.has_value()) {
+    best = *job;
+    ASSIGN_OR_RETURN(least, StepSeconds(best, workers, build));
+  }
+  for (const char* const mode : {"selective", "full"}) {
+    JobSpec of_all = keeps_all.job();
+    of_all.mutable_memory()->mutable_recompute()->set_mode(mode);
+    ASSIGN_OR_RETURN(const double seconds, StepSeconds(of_all, workers, build));
+    if (seconds >= least) continue;
+    best = std::move(of_all);
+    least = seconds;
+  }
+  return best;
 }
 
 }  // namespace troupe

@@ -85,6 +85,7 @@ absl::StatusOr<Plan> BuildWithChosenMemory(
     const JobSpec& job, const std::vector<WorkerDescription>& workers,
     const BuildPlan& build) {
   JobSpec as_given = WithNothingChosen(job);
+  RETURN_IF_ERROR(LimitChunks(workers, as_given));
   ASSIGN_OR_RETURN(Plan plan, BuildAsGiven(as_given, workers, build));
   const absl::Status lacks = CheckMemory(plan, workers);
   if (lacks.ok()) {
@@ -113,10 +114,10 @@ absl::StatusOr<Plan> BuildFitting(JobSpec resolved,
   const BuildPlan build = [&may_go_on](const JobSpec& job) {
     return Build(job, may_go_on);
   };
-  RETURN_IF_ERROR(LimitChunks(workers, resolved));
   if (LeavesOpen(resolved.memory())) {
     return BuildWithChosenMemory(resolved, workers, build);
   }
+  RETURN_IF_ERROR(LimitChunks(workers, resolved));
   ASSIGN_OR_RETURN(Plan plan, BuildAsGiven(resolved, workers, build));
   if (resolved.memory().recompute().mode() == kRecomputeAuto &&
       !CheckMemory(plan, workers).ok()) {

@@ -21,6 +21,7 @@
 #include "scheduler/planner/resolve.h"
 #include "scheduler/simulate/gpu_scratch.h"
 #include "scheduler/simulate/prediction.h"
+#include "scheduler/tiers/offload.h"
 
 namespace troupe {
 namespace {
@@ -113,6 +114,24 @@ std::vector<Change> ChangesOf(
   return changes;
 }
 
+Chunks ChunksOf(const Plan& plan, const std::vector<WorkerDescription>& workers,
+                Chunks chunks) {
+  const MemorySpec& memory = plan.job().memory();
+  if (memory.has_chunk_megabytes()) chunks = ChunksAsked(memory);
+  const absl::optional<int64_t> least = LeastOfDevice(plan, workers);
+  if (least.has_value()) {
+    chunks.device_bytes =
+        std::min(*least, chunks.device_bytes.value_or(*least));
+  }
+  return chunks;
+}
+
+JobSpec WithoutChunks(JobSpec job) {
+  job.mutable_memory()->clear_chunk_megabytes();
+  job.mutable_memory()->clear_device_bytes();
+  return job;
+}
+
 // By role, and within that by tier.
 using Bytes = std::vector<int64_t>;
 constexpr Tier kTiers[] = {DEVICE, HOST, NVME};
@@ -169,28 +188,34 @@ using Set = uint32_t;
 class Search {
  public:
   Search(const Plan& plan, const std::vector<WorkerDescription>& workers,
-         const BuildPlan& build)
-      : plan_(plan),
+         const BuildPlan& build, const RemedyOptions& options)
+      : job_(WithoutChunks(plan.job())),
+        chunks_(ChunksOf(plan, workers, options.chunks)),
         workers_(workers),
         build_(build),
+        options_(options),
         seconds_(PredictedStepSeconds(plan, workers)),
         room_(RoomOf(plan, workers)) {
-    tried_.push_back({.need = NeedOf(plan, workers)});
-    least_lack_ = Lack(tried_[0].need, room_);
     found_.closest.job = plan.job();
   }
 
-  absl::StatusOr<Remedies> Run(const std::vector<Change>& changes,
-                               const RemedyOptions& options) {
+  absl::StatusOr<Remedies> Run(const Plan& plan,
+                               const std::vector<Change>& changes) {
     CHECK_LE(changes.size(), 32u);
+    tried_.push_back({.need = NeedOf(plan, workers_)});
+    if (plan.job().memory().has_chunk_megabytes()) {
+      ASSIGN_OR_RETURN(const Plan without, build_(job_));
+      tried_[0].need = NeedOf(without, workers_);
+    }
+    least_lack_ = Lack(tried_[0].need, room_);
     for (const Change& change : changes) {
       const size_t before = tried_.size();
       singles_.push_back(&change);
       RETURN_IF_ERROR(Try(Set{1} << (singles_.size() - 1)));
       if (tried_.size() == before) singles_.pop_back();
     }
-    if (found_.fitting.empty() || options.goes_on) {
-      RETURN_IF_ERROR(TrySeveral(options.changes_max));
+    if (found_.fitting.empty() || options_.goes_on) {
+      RETURN_IF_ERROR(TrySeveral(options_.changes_max));
     }
     std::stable_sort(
         found_.fitting.begin(), found_.fitting.end(),
@@ -208,7 +233,7 @@ class Search {
 
   // Compiles it; nothing where there is no such plan.
   absl::Status Try(Set changes) {
-    Remedy remedy = {.job = plan_.job()};
+    Remedy remedy = {.job = job_};
     for (size_t i = 0; i < singles_.size(); ++i) {
       if ((changes >> i & 1) == 0) continue;
       remedy.changes.push_back(singles_[i]->named);
@@ -226,11 +251,41 @@ class Search {
                       .need = NeedOf(*plan, workers_),
                       .longer = remedy.longer});
     if (CheckMemory(*plan, workers_).ok()) {
+      least_longer_ = std::min(least_longer_, remedy.longer);
+      RETURN_IF_ERROR(AddChunks(remedy));
       found_.fitting.push_back(std::move(remedy));
     } else if (const double lack = Lack(tried_.back().need, room_);
                lack < least_lack_) {
       least_lack_ = lack;
       found_.closest = std::move(remedy);
+    }
+    return absl::OkStatus();
+  }
+
+  // To what fits without.
+  absl::Status AddChunks(Remedy& remedy) {
+    if (chunks_.megabytes.empty()) return absl::OkStatus();
+    if (!MayStayOnDevice(remedy.job.memory())) {
+      if (chunks_.always) remedy.changes.push_back({kChunksField, ""});
+      return absl::OkStatus();
+    }
+    if (!chunks_.always && compiled_ == kPlansMax) return absl::OkStatus();
+    JobSpec job = remedy.job;
+    job.mutable_memory()->set_chunk_megabytes(chunks_.megabytes);
+    if (chunks_.device_bytes.has_value()) {
+      job.mutable_memory()->set_device_bytes(*chunks_.device_bytes);
+    }
+    ++compiled_;
+    ASSIGN_OR_RETURN(const Plan plan, build_(job));
+    const double longer = PredictedStepSeconds(plan, workers_) / seconds_ - 1;
+    const bool fits = CheckMemory(plan, workers_).ok();
+    if (!fits || (!chunks_.always && longer >= remedy.longer)) {
+      return absl::OkStatus();
+    }
+    remedy.job = std::move(job);
+    remedy.longer = longer;
+    if (!chunks_.always) {
+      remedy.changes.push_back({kChunksField, chunks_.megabytes});
     }
     return absl::OkStatus();
   }
@@ -313,7 +368,7 @@ class Search {
         // What all of them do together is the first to be known.
         const auto all = std::find(sets.begin(), sets.end(), AllFields());
         if (unlikely++ == 0 && all != sets.end()) next = all;
-      } else if (std::get<1>(least) >= LeastLonger() + kGuessErrs) {
+      } else if (std::get<1>(least) >= least_longer_ + kGuessErrs) {
         break;
       }
       RETURN_IF_ERROR(Try(*next));
@@ -322,20 +377,16 @@ class Search {
     return absl::OkStatus();
   }
 
-  double LeastLonger() const {
-    double least = std::numeric_limits<double>::infinity();
-    for (const Remedy& remedy : found_.fitting) {
-      least = std::min(least, remedy.longer);
-    }
-    return least;
-  }
-
-  const Plan& plan_;
+  const JobSpec job_;  // without chunks
+  const Chunks chunks_;
   const std::vector<WorkerDescription>& workers_;
   const BuildPlan& build_;
+  const RemedyOptions& options_;
   const double seconds_;
   const Bytes room_;
   double least_lack_ = 0;
+  // Of what fits, as it is without chunks.
+  double least_longer_ = std::numeric_limits<double>::infinity();
   std::vector<const Change*> singles_;
   std::vector<Outcome> tried_;  // nothing changed, singles_, several
   Remedies found_;
@@ -344,10 +395,18 @@ class Search {
 
 }  // namespace
 
+Chunks ChunksAsked(const MemorySpec& memory) {
+  Chunks chunks = {.megabytes = memory.chunk_megabytes(), .always = true};
+  if (memory.has_device_bytes()) chunks.device_bytes = memory.device_bytes();
+  return chunks;
+}
+
 std::string Remedy::Text() const {
   const std::string text =
       absl::StrJoin(changes, " and ", [](std::string* out, const auto& change) {
-        absl::StrAppend(out, change.field, ": ", change.value);
+        const bool none = change.value.empty();
+        absl::StrAppend(out, none ? "no " : "", change.field, none ? "" : ": ",
+                        change.value);
       });
   return absl::StrFormat("%s (%+.0f %%)", text, 100 * longer);
 }
@@ -357,7 +416,7 @@ absl::StatusOr<Remedies> FindRemedies(
     const BuildPlan& build, const RemedyOptions& options) {
   const std::vector<Change> changes =
       ChangesOf(plan.job(), workers, options.may_change);
-  return Search(plan, workers, build).Run(changes, options);
+  return Search(plan, workers, build, options).Run(plan, changes);
 }
 
 double PredictedStepSeconds(Plan plan,

@@ -9,14 +9,21 @@
 // are compiled too, the cheapest first, until the next would cost a tenth of a
 // step more than one that was found to fit; where none fits, a few that lack
 // least. At most 32 plans are compiled.
+//
+// All that is without chunks (memory.chunk_megabytes), which fill a device as
+// far as it goes and so hide what is needed. What fits gets them behind that,
+// where something of it rests below the device: it fits as well then, and moves
+// less.
 #ifndef TROUPE_SCHEDULER_PLANNER_REMEDIES_H_
 #define TROUPE_SCHEDULER_PLANNER_REMEDIES_H_
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "proto/cluster.pb.h"
 #include "proto/job.pb.h"
 #include "proto/plan.pb.h"
@@ -25,11 +32,12 @@
 namespace troupe {
 
 inline constexpr char kRecomputeField[] = "memory.recompute";
+inline constexpr char kChunksField[] = "memory.chunk_megabytes";
 
 // A field set otherwise: "memory.optimizer", "host".
 struct FieldChange {
   std::string field;
-  std::string value;
+  std::string value;  // empty: it is left out
 };
 
 struct Remedy {
@@ -41,11 +49,23 @@ struct Remedy {
   std::string Text() const;
 };
 
+// What of memory.chunk_megabytes what fits gets.
+struct Chunks {
+  std::string megabytes;  // empty: none
+  // Absent: as far as the smallest device goes, which no more would do.
+  absl::optional<int64_t> device_bytes;
+  bool always = false;  // also where no step is quicker
+};
+
+// As the job asks for them. REQUIRES that it does.
+Chunks ChunksAsked(const MemorySpec& memory);
+
 struct RemedyOptions {
   std::function<bool(const std::string& field)> may_change;
   int changes_max = 1;
   // Whether more changes are tried though fewer suffice: they may cost less.
   bool goes_on = false;
+  Chunks chunks = {};  // where the job does not say
 };
 
 struct Remedies {

@@ -10,6 +10,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/model.h"
+#include "scheduler/tiers/offload.h"
 #include "scheduler/tiers/recompute.h"
 
 namespace troupe {
@@ -76,8 +77,7 @@ absl::Status ResolveChunks(MemorySpec& memory) {
                                    "megabytes above 0, up to ",
                                    kChunkMegabytesMax, "; use auto"));
   }
-  if (memory.parameters() == "device" && memory.gradients() == "device" &&
-      memory.activations() == "device") {
+  if (!MayStayOnDevice(memory)) {
     return FieldError("memory.chunk_megabytes",
                       "is of parameters, gradients and activations that rest "
                       "below the device, and all rest there; leave it out");
@@ -94,6 +94,11 @@ absl::Status ResolveMemory(const ModelSpec& model, MemorySpec& memory) {
     RETURN_IF_ERROR(CheckName("memory", memory.mode(), {"auto"}));
     MemorySpec given = memory;
     given.clear_mode();
+    // What is open may come to rest where chunks are of use.
+    if (!given.has_parameters() || !given.has_gradients() ||
+        !given.has_activations()) {
+      given.set_parameters("host");
+    }
     return ResolveMemory(model, given);
   }
   RETURN_IF_ERROR(ResolveTiers(memory));

@@ -8,6 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 #include "proto/plan/at_rest.h"
+#include "proto/plan/buffer_kind.h"
+#include "proto/plan/find_program.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/lanes.h"
 #include "proto/plan/loaded_positions.h"
@@ -262,11 +264,33 @@ Cost CostModel::StateCost(int rank, const Instruction& instruction) const {
         (on_host ? machine.tiers.optimizer
                  : machine.calibration.optimizer_bytes_per_second() *
                        machine.scale);
-  } else if (instruction.kind() == Instruction::SNAPSHOT) {
-    const bool copied = plan_.job().checkpoint().background();
-    cost.elementwise =
-        (1 + moments) * bytes /
-        (copied ? machine.tiers.copies : machine.tiers.checkpoint);
+  }
+  return cost;
+}
+
+// A copy has the rate of the tier where its part of the state rests; without
+// one, all that is saved passes through the checkpoint's disk, too.
+Cost CostModel::SnapshotCost(int rank, const Instruction& snapshot) const {
+  const TierRates& tiers = At(rank).tiers;
+  const Role& role = RoleOf(plan_, rank);
+  const Program& program = *FindProgram(role, Program::CHECKPOINT);
+  const double bytes =
+      kBytesOfF32 *
+      static_cast<double>(LargestDuty(
+          plan_, *FindPlacement(role, snapshot.unit()), snapshot.part()));
+  const bool copied = plan_.job().checkpoint().background();
+  Cost cost;
+  for (const Instruction::Operand& operand : snapshot.operands()) {
+    if (operand.part() == Instruction::COPY) continue;
+    const bool moments = operand.part() == Instruction::MOMENTS;
+    const double read =
+        bytes * (moments ? OptimizerMoments(plan_.job().optimizer()) : 1);
+    if (TierOf(program.buffers(operand.buffer())) == NVME) {
+      cost.elementwise += read / tiers.nvme_reads;
+    } else if (copied) {
+      cost.elementwise += read / tiers.copies;
+    }
+    if (!copied) cost.elementwise += read / tiers.checkpoint;
   }
   return cost;
 }
@@ -280,7 +304,10 @@ Cost CostModel::MoveCost(const Machine& machine,
                       : reads ? machine.tiers.nvme_reads
                               : machine.tiers.nvme_writes;
   Cost cost;
-  cost.moving = static_cast<double>(move.operands(0).bytes()) / rate;
+  const int64_t bytes = move.operands(0).bytes();
+  // A disk moves whole blocks.
+  cost.moving =
+      static_cast<double>(disk ? TierAligned(bytes, NVME) : bytes) / rate;
   return cost;
 }
 
@@ -391,8 +418,10 @@ Cost CostModel::CostOf(int rank, const Instruction& instruction) const {
     case Instruction::LOAD_BATCH:
     case Instruction::GRAD_NORM:
     case Instruction::STEP:
-    case Instruction::SNAPSHOT:
       cost = StateCost(rank, instruction);
+      break;
+    case Instruction::SNAPSHOT:
+      cost = SnapshotCost(rank, instruction);
       break;
     case Instruction::FETCH:
     case Instruction::EVICT:

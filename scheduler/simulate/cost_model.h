@@ -112,6 +112,7 @@ class CostModel {
   const Machine& At(int rank) const { return machines_[machine_of_.at(rank)]; }
   Cost PassCost(const Machine& machine, const Instruction& instruction) const;
   Cost StateCost(int rank, const Instruction& instruction) const;
+  Cost SnapshotCost(int rank, const Instruction& snapshot) const;
   Cost CollectiveCost(int rank, const Instruction& instruction) const;
   Cost MoveCost(const Machine& machine, const Instruction& move) const;
   Cost TransferCost(int rank, const Instruction& instruction) const;

@@ -90,8 +90,11 @@ void AddRunning(prometheus::Registry& registry, const Cluster& cluster) {
                          "tier of memory and the one above, by direction");
   auto& moving = AddGauge(registry, "troupe_job_tier_seconds",
                           "How long the busiest rank moved them");
+  auto& speed = AddGauge(registry, "troupe_job_tier_bytes_per_second",
+                         "Of both directions, while they were moved");
   auto& waited = AddGauge(registry, "troupe_job_tier_waited_seconds",
-                          "How long it had nothing else to compute meanwhile");
+                          "How long the rank that waited longest for them had "
+                          "nothing else to compute");
   for (const auto& [id, job] : cluster.jobs().all()) {
     const StepRecord& last = job->status.last_step();
     if (job->status.state() != RUNNING || last.step() == 0) continue;
@@ -112,6 +115,11 @@ void AddRunning(prometheus::Registry& registry, const Cluster& cluster) {
       of_tier["tier"] = absl::AsciiStrToLower(Tier_Name(tier.tier()));
       moving.Add(of_tier).Set(tier.seconds());
       waited.Add(of_tier).Set(tier.waited_seconds());
+      if (tier.seconds() > 0) {
+        speed.Add(of_tier).Set(
+            static_cast<double>(tier.bytes_in() + tier.bytes_out()) /
+            tier.seconds());
+      }
       of_tier["direction"] = "in";
       moved.Add(of_tier).Set(static_cast<double>(tier.bytes_in()));
       of_tier["direction"] = "out";

@@ -41,4 +41,10 @@ bool GradientsStayOnDevice(const MemorySpec& memory) {
          RestsIn(memory, Buffer::PARAMETER_GRADIENTS) == DEVICE;
 }
 
+bool MayStayOnDevice(const MemorySpec& memory) {
+  return RestsIn(memory, Buffer::PARAMETERS) != DEVICE ||
+         RestsIn(memory, Buffer::PARAMETER_GRADIENTS) != DEVICE ||
+         RestsIn(memory, Buffer::ACTIVATION) != DEVICE;
+}
+
 }  // namespace troupe

@@ -23,6 +23,10 @@ bool StepsOnHost(const MemorySpec& memory);
 // never move.
 bool GradientsStayOnDevice(const MemorySpec& memory);
 
+// Whether anything rests below the device that may stay there between its uses
+// (memory.chunk_megabytes): parameters, their gradients, activations.
+bool MayStayOnDevice(const MemorySpec& memory);
+
 }  // namespace troupe
 
 #endif  // TROUPE_SCHEDULER_TIERS_OFFLOAD_H_

@@ -65,7 +65,7 @@ enum class IoMode {
   kReadCached,  // the same, by way of the page cache: others read it, too
   kCreate,      // made, or emptied where it exists; for writing and reading
   kReadWrite,   // made where it is missing, kept where it exists
-  kDirect,      // the same, past the page cache; else InvalidArgument
+  kDirect,  // must exist; for both, past the page cache, else InvalidArgument
 };
 
 enum class IoKind { kRead, kWrite };

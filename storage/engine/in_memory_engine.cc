@@ -32,8 +32,8 @@ std::string& InMemoryEngine::Content(const std::string& path) {
 absl::StatusOr<IoFile> InMemoryEngine::Open(const std::string& path,
                                             IoMode mode) {
   const bool exists = contents_.count(path) > 0;
-  const bool reads = mode == IoMode::kRead || mode == IoMode::kReadCached;
-  if (reads && !exists) {
+  const bool makes = mode == IoMode::kCreate || mode == IoMode::kReadWrite;
+  if (!exists && !makes) {
     return ErrnoStatus(ENOENT, absl::StrCat(path, ": open"));
   }
   if (mode == IoMode::kCreate || !exists) contents_[path].clear();

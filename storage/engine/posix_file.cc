@@ -44,7 +44,7 @@ int OpenFlags(IoMode mode) {
     case IoMode::kReadWrite:
       return O_RDWR | O_CREAT;
     case IoMode::kDirect:
-      return O_RDWR | O_CREAT | O_DIRECT;
+      return O_RDWR | O_DIRECT;
   }
   return O_RDONLY;
 }

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "proto/base/check.h"
 #include "proto/base/crc32c.h"
 #include "proto/base/one_line.h"
 #include "proto/base/status.h"
@@ -37,23 +38,29 @@ absl::StatusOr<std::unique_ptr<SpillFile>> SpillFile::Create(
         absl::StrCat(options.directory, ": a tier of ", options.bytes,
                      " bytes; it has to be a multiple of ", kIoAlignment));
   }
+  const uint64_t blocks = options.bytes / kIoAlignment;
+  CHECK(options.sums.empty() || options.sums.size() >= blocks)
+      << options.sums.size() << " checksums of " << blocks << " blocks";
   RETURN_IF_ERROR(RemoveStaleSpillFiles(options.directory).status());
   std::string header = SpillHeader(options.owner);
-  ASSIGN_OR_RETURN(ReservedFile made,
-                   ReserveFile(options.directory, header,
-                               kSpillHeaderBytes + options.bytes));
-  return std::unique_ptr<SpillFile>(
-      new SpillFile(options.bytes, std::move(header), std::move(made.lock),
-                    std::move(made.path)));
+  ASSIGN_OR_RETURN(
+      ReservedFile made,
+      ReserveFile(options.directory, header,
+                  kSpillHeaderBytes + std::max(options.bytes, options.room)));
+  return std::unique_ptr<SpillFile>(new SpillFile(
+      options, std::move(header), std::move(made.lock), std::move(made.path)));
 }
 
-SpillFile::SpillFile(uint64_t bytes, std::string header, FileLock lock,
-                     std::string path)
-    : bytes_(bytes),
+SpillFile::SpillFile(const SpillFileOptions& options, std::string header,
+                     FileLock lock, std::string path)
+    : bytes_(options.bytes),
       header_(std::move(header)),
       path_(std::move(path)),
       lock_(std::move(lock)),
-      sums_(bytes / kIoAlignment, SumOfZeros()) {}
+      own_sums_(options.sums.empty() ? bytes_ / kIoAlignment : 0),
+      sums_(options.sums.empty() ? absl::MakeSpan(own_sums_) : options.sums) {
+  std::fill(sums_.begin(), sums_.end(), SumOfZeros());
+}
 
 absl::Status SpillFile::CheckRange(SpillRange range, const char* data) const {
   const bool aligned = range.offset % kIoAlignment == 0 &&

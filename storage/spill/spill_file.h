@@ -30,6 +30,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "storage/disk/file_lock.h"
 #include "storage/engine/engine.h"
 #include "storage/spill/spill_header.h"
@@ -48,7 +49,11 @@ struct SpillRange {
 struct SpillFileOptions {
   std::string directory;  // must be there
   uint64_t bytes = 0;     // of the tier, a multiple of kIoAlignment
+  uint64_t room = 0;      // that the file takes at least, used or not
   SpillOwner owner;
+  // Where the checksums lie, one of each block: memory that outlives the file.
+  // Empty: the file's own.
+  absl::Span<uint32_t> sums;
 };
 
 class SpillFile {
@@ -79,7 +84,7 @@ class SpillFile {
   absl::Status Verify(SpillRange range, const char* data) const;
 
  private:
-  SpillFile(uint64_t bytes, std::string header, FileLock lock,
+  SpillFile(const SpillFileOptions& options, std::string header, FileLock lock,
             std::string path);
 
   absl::Status Changed(uint64_t block, uint32_t crc32c) const;
@@ -87,9 +92,10 @@ class SpillFile {
   const uint64_t bytes_;
   const std::string header_;
   const std::string path_;
-  const FileLock lock_;  // removes the file
+  const FileLock lock_;             // removes the file
+  std::vector<uint32_t> own_sums_;  // where nobody else has them
   // By block, never 0; 0: nothing can be read.
-  std::vector<uint32_t> sums_;
+  const absl::Span<uint32_t> sums_;
 };
 
 }  // namespace troupe

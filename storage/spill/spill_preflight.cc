@@ -36,9 +36,11 @@ class Trial {
       IoEngine& engine, const Clock& clock,
       const SpillPreflightOptions& options) {
     const uint64_t bytes = std::min(kTrialBytes, options.bytes);
+    // Room for all, and checksums, which are memory, of what is tried.
     ASSIGN_OR_RETURN(std::unique_ptr<SpillFile> file,
                      SpillFile::Create({.directory = options.directory,
-                                        .bytes = options.bytes,
+                                        .bytes = bytes,
+                                        .room = options.bytes,
                                         .owner = {"preflight"}}));
     ASSIGN_OR_RETURN(std::unique_ptr<SpillQueue> queue,
                      SpillQueue::Open(*file, engine));

@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/cluster/cluster_test_base.h"
+#include "tests/storage/spill/test_disk.h"
 
 namespace troupe {
 namespace {
@@ -35,14 +36,16 @@ Settings With(Settings settings, const Settings& more) {
 
 class LargerThanMemory : public ClusterTestBase {
  protected:
-  LargerThanMemory() { std::filesystem::create_directories(disk_); }
+  void SetUp() override {
+    if (!disk_.WhyNot().empty()) GTEST_SKIP() << disk_.WhyNot();
+  }
 
   // As of the nvme tier, with what else is said.
   void UpWithDisk(int workers, Settings flags = {}) {
-    Up(workers,
-       With(std::move(flags), {"--nvme", disk_, "--nvme-size", "256MiB"}));
+    Up(workers, With(std::move(flags),
+                     {"--nvme", disk_.path(), "--nvme-size", "256MiB"}));
   }
-  bool DiskIsEmpty() const { return std::filesystem::is_empty(disk_); }
+  bool DiskIsEmpty() const { return std::filesystem::is_empty(disk_.path()); }
 
   // Of weights, their gradients, master weights and moments: 16 a parameter.
   int64_t StateBytes(const nlohmann::json& described) const {
@@ -50,7 +53,7 @@ class LargerThanMemory : public ClusterTestBase {
   }
 
  private:
-  const std::string disk_ = dir() + "/disk";
+  const TestDisk disk_;
 };
 
 TEST_F(LargerThanMemory, TrainsFromTheDisk) {

@@ -36,6 +36,28 @@ TEST_F(VerifyTest, InBf16WithinItsRounding) {
   EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
 }
 
+// Large weights have large gradients, which overflow until the scale is found.
+TEST_F(VerifyTest, InFp16WhoseFirstStepsOverflow) {
+  Up(2);
+  const std::vector<std::string> fp16 = {
+      "parallelism.data=2", "training.precision=fp16",
+      "training.gradient_precision=parameters", "training.global_batch_size=2"};
+  const auto with_range = [&](const std::string& range) {
+    std::vector<std::string> settings = fp16;
+    settings.push_back("model.initializer_range=" + range);
+    return Verify(settings);
+  };
+  const Outcome some = with_range("1");
+  EXPECT_EQ(some.code, 0) << some.out << some.err;
+  EXPECT_NE(some.out.find("that both skipped"), std::string::npos) << some.out;
+  const Outcome all = with_range("2");
+  EXPECT_EQ(all.code, 1) << all.out << all.err;
+  EXPECT_NE(all.err.find("there is nothing to compare with: gradients "
+                         "overflowed in each step of both"),
+            std::string::npos)
+      << all.err;
+}
+
 // Trained, exported, imported: the text that it writes is the same.
 TEST_F(VerifyTest, AModelGoesOutAndComesIn) {
   Up(1);

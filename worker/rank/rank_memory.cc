@@ -8,6 +8,7 @@
 
 #include "proto/base/status.h"
 #include "proto/plan/buffer_kind.h"
+#include "proto/plan/memory.h"
 #include "proto/plan/operand.h"
 
 namespace troupe {
@@ -108,13 +109,20 @@ absl::StatusOr<RankMemory> RankMemory::Create(const Role& role,
     memory.blocks_.push_back(std::move(block));
   }
   if (nvme_bytes > 0) {
+    ASSIGN_OR_RETURN(Arena * host, arenas.Find(HOST));
+    const int64_t sum_bytes = ChecksumBytes(static_cast<int64_t>(nvme_bytes));
+    ASSIGN_OR_RETURN(ArenaBlock sums,
+                     host->Allocate(kChecksumsItem, sum_bytes));
     ASSIGN_OR_RETURN(
         memory.spill_,
         SpillFile::Create({.directory = arenas.nvme().directory,
                            .bytes = nvme_bytes,
                            .owner = {.cluster = arenas.nvme().cluster,
                                      .job = owner.job,
-                                     .rank = owner.rank}}));
+                                     .rank = owner.rank},
+                           .sums = {reinterpret_cast<uint32_t*>(sums.data()),
+                                    sums.bytes() / sizeof(uint32_t)}}));
+    memory.blocks_.push_back(std::move(sums));
   }
   return memory;
 }

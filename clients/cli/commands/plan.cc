@@ -77,7 +77,7 @@ class PlanCommand final : public Command {
       console.out << MessageJsonText(plan);
       return absl::OkStatus();
     }
-    console.out << PlanText(plan);
+    console.out << PlanText(plan, compiled->predicted());
     if (programs_) console.out << "\n" << ProgramsText(plan);
     return absl::OkStatus();
   }

@@ -42,6 +42,11 @@ std::string LossOf(const Ended& ended, int64_t step) {
   return "-";
 }
 
+// The loss scale of fp16 with which its last step was done.
+std::string LastScale(const Ended& ended) {
+  return absl::StrFormat("%g", ended.steps.back().loss_scale());
+}
+
 class Verify final : public Command {
  public:
   void Declare(Flags& flags) override {
@@ -160,7 +165,7 @@ class Verify final : public Command {
     for (const StepDistance& distance : judgement.steps) {
       steps.Add({absl::StrCat(distance.step), LossOf(ended[0], distance.step),
                  LossOf(ended[1], distance.step), Short(distance.loss),
-                 Short(distance.grad_norm)});
+                 distance.skipped ? "skipped" : Short(distance.grad_norm)});
     }
     Table tensors({"tensor", "weights>", "gradient>"});
     for (size_t i = 0; i < std::min(kTensorsShown, distances.size()); ++i) {
@@ -177,6 +182,22 @@ class Verify final : public Command {
           "there is nothing to compare with: on one rank, too, the loss is no "
           "number in step ",
           judgement.diverged));
+    }
+    if (judgement.within && !judgement.updated && judgement.parted == 0) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "there is nothing to compare with: gradients overflowed in each "
+          "step of both, so that none updated anything; use more steps "
+          "(--steps), or set a training.loss_scale below ",
+          LastScale(ended[1])));
+    }
+    if (judgement.within && judgement.parted > 0) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "nothing can be said of the steps from ", judgement.parted,
+          " on: there gradients overflowed in one of the two runs only, so "
+          "that the other's updates are others. Up to there they are the "
+          "same: ",
+          judgement.figures, ". Set a training.loss_scale below ",
+          LastScale(ended[1]), ", with which none overflow"));
     }
     if (!judgement.same) {
       return absl::FailedPreconditionError(absl::StrCat(

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,14 +12,13 @@
 #include "absl/strings/str_split.h"
 #include "clients/cli/view/format.h"
 #include "clients/job_file/print_job.h"
-#include "proto/plan/buffer_kind.h"
 #include "proto/plan/find_program.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/machine_pace.h"
 #include "proto/plan/mesh.h"
-#include "proto/plan/operand.h"
 #include "proto/plan/program_text.h"
 #include "proto/plan/roles.h"
+#include "proto/plan/tier_traffic.h"
 
 namespace troupe {
 namespace {
@@ -141,48 +139,47 @@ std::string MachineText(const Prediction& prediction) {
       "\n");
 }
 
-// Between a tier and the one above it.
-struct TierMoves {
-  int64_t up = 0;
-  int64_t down = 0;
-};
-
-std::map<Tier, TierMoves> MovesOf(const Program& program) {
-  std::map<Tier, TierMoves> moves;  // by the lower tier
-  for (const Instruction& move : program.instructions()) {
-    if (!IsMove(move.kind())) continue;
-    const Buffer& from = program.buffers(move.operands(0).buffer());
-    const Buffer& to = program.buffers(move.operands(1).buffer());
-    TierMoves& of = moves[std::max(TierOf(from), TierOf(to))];
-    (TierOf(from) > TierOf(to) ? of.up : of.down) += BytesMoved(from, to);
+// By tier: what the role moves that moves most, and how long the rank waits
+// that waits longest. Nothing where the plan came without programs.
+std::map<Tier, TierTraffic> MostTraffic(const Plan& plan,
+                                        const Timeline& predicted) {
+  std::map<Tier, TierTraffic> most;
+  const auto add = [&](const Role& role, const RankTimeline& timeline) {
+    const Program* const train = FindProgram(role, Program::TRAIN);
+    if (train == nullptr) return;
+    for (const TierTraffic& of : TrafficOf(*train, plan.lanes(), timeline)) {
+      TierTraffic& so_far = most[of.tier()];
+      so_far.set_bytes_in(std::max(so_far.bytes_in(), of.bytes_in()));
+      so_far.set_bytes_out(std::max(so_far.bytes_out(), of.bytes_out()));
+      so_far.set_waited_seconds(
+          std::max(so_far.waited_seconds(), of.waited_seconds()));
+    }
+  };
+  for (const Role& role : plan.roles()) add(role, RankTimeline());
+  for (const RankTimeline& rank : predicted.ranks()) {
+    add(RoleOf(plan, rank.rank()), rank);
   }
-  return moves;
+  return most;
 }
 
-// Of the role that moves most; empty where nothing moves, or where the plan
-// came without programs.
-std::string MovesText(const Plan& plan) {
-  std::map<Tier, TierMoves> most;
-  for (const Role& role : plan.roles()) {
-    const Program* const train = FindProgram(role, Program::TRAIN);
-    if (train == nullptr) continue;
-    for (const auto& [tier, moves] : MovesOf(*train)) {
-      most[tier].up = std::max(most[tier].up, moves.up);
-      most[tier].down = std::max(most[tier].down, moves.down);
-    }
-  }
+// Empty where nothing moves.
+std::string MovesText(const Plan& plan, const Timeline& predicted) {
   std::vector<std::string> tiers;
-  for (const auto& [tier, moves] : most) {
-    tiers.push_back(absl::StrCat(BytesText(moves.up), " up from ",
-                                 TierName(tier), ", ", BytesText(moves.down),
-                                 " down to it"));
+  for (const auto& [tier, traffic] : MostTraffic(plan, predicted)) {
+    tiers.push_back(absl::StrCat(
+        BytesText(traffic.bytes_in()), " up from ", TierName(tier), ", ",
+        BytesText(traffic.bytes_out()), " down to it",
+        predicted.ranks().empty()
+            ? ""
+            : absl::StrCat(", waits ", SecondsText(traffic.waited_seconds()),
+                           " for it")));
   }
   if (tiers.empty()) return "";
   return absl::StrCat("  moved by a rank  ", absl::StrJoin(tiers, "; "),
                       ", a step\n");
 }
 
-std::string PredictionText(const Plan& plan) {
+std::string PredictionText(const Plan& plan, const Timeline& predicted) {
   const Prediction& prediction = plan.prediction();
   int64_t sent_max = 0;
   double compute_max = 0;
@@ -202,7 +199,7 @@ std::string PredictionText(const Plan& plan) {
       "  MFU              ", PercentText(prediction.model_flops_utilization()),
       " of ", CountText(prediction.peak_flops_per_second()), "FLOP/s\n",
       ResidentText(prediction), "  sent by a rank   ", BytesText(sent_max),
-      " a step\n", MovesText(plan), MachineText(prediction),
+      " a step\n", MovesText(plan, predicted), MachineText(prediction),
       "  limited by       ", prediction.limited_by(), "\n",
       prediction.chosen_memory().empty()
           ? ""
@@ -277,7 +274,7 @@ std::string MemoryTable(const Prediction& prediction) {
   return table.Text("  ");
 }
 
-std::string PlanText(const Plan& plan) {
+std::string PlanText(const Plan& plan, const Timeline& predicted) {
   const Derived& derived = plan.derived();
   return absl::StrCat(
       "plan of ", plan.job().name(), ", fingerprint ", plan.fingerprint(), "\n",
@@ -289,7 +286,8 @@ std::string PlanText(const Plan& plan) {
       GroupedText(derived.tokens_per_step()), "\n", "  model FLOPs      ",
       CountText(derived.model_flops_per_token()), " a token\n",
       "\nmemory of a rank\n", MemoryTable(plan.prediction()), "\nprediction\n",
-      PredictionText(plan), "\njob, resolved\n", Indented(JobYaml(plan.job())));
+      PredictionText(plan, predicted), "\njob, resolved\n",
+      Indented(JobYaml(plan.job())));
 }
 
 std::string ProgramsText(const Plan& plan) {

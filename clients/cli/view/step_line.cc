@@ -13,7 +13,7 @@
 namespace troupe {
 namespace {
 
-// "nvme 2.4 GiB 2.31 GB/s, waited 0.12 s".
+// "nvme 2.4 GiB 2.31 GB/s, waited 120 ms".
 std::string TrafficText(const TierTraffic& traffic) {
   const double bytes =
       static_cast<double>(traffic.bytes_in() + traffic.bytes_out());
@@ -24,10 +24,7 @@ std::string TrafficText(const TierTraffic& traffic) {
     absl::StrAppendFormat(&text, " %.2f GB/s",
                           bytes / traffic.seconds() * 1e-9);
   }
-  if (traffic.waited_seconds() > 0) {
-    absl::StrAppendFormat(&text, ", waited %.2f s", traffic.waited_seconds());
-  }
-  return text;
+  return absl::StrCat(text, ", waited ", SecondsText(traffic.waited_seconds()));
 }
 
 struct Field {

@@ -87,6 +87,67 @@ TEST(Judge, OneRankThatDivergesProvesNothing) {
   EXPECT_EQ(judgement.diverged, 2);
 }
 
+// In fp16 the loss scale is found by steps that overflow, on any plan.
+void Skip(StepRecord& step) {
+  step.set_skipped(true);
+  step.set_grad_norm(INFINITY);
+}
+
+TEST(Judge, OfStepsThatBothSkippedLossesAreCompared) {
+  JudgeOptions options = Equal();
+  Skip(options.run[0]);
+  Skip(options.reference[0]);
+  options.reference[0].set_grad_norm(kNan);
+  Judgement judgement = Judge(options);
+  EXPECT_TRUE(judgement.same) << judgement.figures;
+  EXPECT_TRUE(judgement.steps[0].skipped);
+  EXPECT_THAT(judgement.figures, HasSubstr("of 1 step that both skipped"));
+  options.run[0].set_loss(5);
+  EXPECT_FALSE(Judge(options).same);
+  options.run[0].set_loss(4);
+  options.run[1].set_grad_norm(2);
+  EXPECT_FALSE(Judge(options).same);
+  options.run[1].set_grad_norm(1);
+  options.tensors[0].weights = 1;
+  judgement = Judge(options);
+  EXPECT_FALSE(judgement.same);
+  EXPECT_FALSE(judgement.within);
+}
+
+TEST(Judge, StepsThatAllOverflowProveNothing) {
+  JudgeOptions options = Equal();
+  for (auto* steps : {&options.run, &options.reference}) {
+    for (StepRecord& step : *steps) Skip(step);
+  }
+  const Judgement judgement = Judge(options);
+  EXPECT_FALSE(judgement.same);
+  EXPECT_TRUE(judgement.within);
+  EXPECT_FALSE(judgement.updated);
+  EXPECT_EQ(judgement.parted, 0);
+}
+
+// From there on they train differently, whatever the plan is.
+TEST(Judge, AStepThatOneOfThemSkippedEndsTheComparison) {
+  for (const bool of_run : {false, true}) {
+    JudgeOptions options = Equal();
+    Skip((of_run ? options.run : options.reference)[1]);
+    options.run[2].set_loss(7);
+    options.tensors[0].weights = 1;
+    const Judgement judgement = Judge(options);
+    EXPECT_FALSE(judgement.same);
+    EXPECT_EQ(judgement.parted, 2);
+    EXPECT_TRUE(judgement.within);
+    EXPECT_EQ(judgement.figures,
+              "loss 0.0e+00 of 1.0e-05, norm of gradients 0.0e+00 of 1.0e-03");
+    // What was apart before is apart.
+    options.run[0].set_grad_norm(2);
+    EXPECT_FALSE(Judge(options).within);
+    options.run[0].set_grad_norm(1);
+    options.run[1].set_loss(8);
+    EXPECT_FALSE(Judge(options).within);
+  }
+}
+
 TEST(Judge, StepsThatAreNotThereAreNotTheSame) {
   JudgeOptions options = Equal();
   options.run.clear();

@@ -59,5 +59,25 @@ TEST(JobDifferences, WhatIsNotSetThereIsNone) {
   EXPECT_THAT(JobDifferences(there, SomeJob()), IsEmpty());
 }
 
+// A loss scale that nobody gives is found while training.
+TEST(JobDifferences, ALossScaleThatIsGivenOrFound) {
+  JobSpec found = SomeJob();
+  found.mutable_training()->set_precision("fp16");
+  JobSpec given = found;
+  given.mutable_training()->set_loss_scale(1024);
+  EXPECT_THAT(JobDifferences(found, given),
+              ElementsAre("training.loss_scale is dynamic there, 1024 here"));
+  EXPECT_THAT(JobDifferences(given, found),
+              ElementsAre("training.loss_scale is 1024 there, dynamic here"));
+  EXPECT_THAT(JobDifferences(found, found), IsEmpty());
+  EXPECT_THAT(JobDifferences(given, given), IsEmpty());
+  // Of a precision whose loss is not scaled nothing is known.
+  JobSpec narrow = SomeJob();
+  narrow.mutable_training()->set_precision("bf16");
+  EXPECT_THAT(
+      JobDifferences(narrow, given),
+      ElementsAre("training.precision is \"bf16\" there, \"fp16\" here"));
+}
+
 }  // namespace
 }  // namespace troupe

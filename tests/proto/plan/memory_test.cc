@@ -33,6 +33,24 @@ TEST(Memory, SumsSlotsByTierAndItem) {
   EXPECT_EQ(BytesIn(role, NVME), 0);
 }
 
+TEST(Memory, WhatIsOnADiskHasChecksumsInTheHostTier) {
+  Role role;
+  AddSlot(role, HOST, "fetched", 4096);
+  AddSlot(role, NVME, "optimizer_moments", 1024 * 4096);
+  EXPECT_EQ(BytesIn(role, HOST), 2 * 4096);
+  role.mutable_slots(1)->set_copies(3);
+  const std::vector<MemoryItem> items = MemoryItems(role);
+  ASSERT_EQ(items.size(), 3);
+  EXPECT_EQ(items[2].item(), "checksums");
+  EXPECT_EQ(items[2].tier(), HOST);
+  EXPECT_EQ(items[2].bytes(), 3 * 4096);
+  EXPECT_EQ(BytesIn(role, HOST), 4 * 4096);
+  // Whole blocks, of the disk and of memory.
+  EXPECT_EQ(ChecksumBytes(0), 0);
+  EXPECT_EQ(ChecksumBytes(1), 4096);
+  EXPECT_EQ(ChecksumBytes(1024 * 4096 + 1), 2 * 4096);
+}
+
 TEST(Memory, BytesForPeople) {
   EXPECT_EQ(ReadableBytes(0), "0 B");
   EXPECT_EQ(ReadableBytes(1023), "1023 B");

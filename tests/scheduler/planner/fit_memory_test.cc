@@ -144,8 +144,10 @@ TEST(FitMemory, TakesEachTier) {
     if (wanted.activations() != "device") open.clear_activations();
     const absl::StatusOr<Plan> only = Compile(Job(open), room);
     ASSERT_TRUE(only.ok()) << only.status();
-    EXPECT_EQ(only->job().memory().ShortDebugString(),
-              wanted.ShortDebugString());
+    MemorySpec chosen = only->job().memory();
+    chosen.clear_chunk_megabytes();  // which may come with it
+    chosen.clear_device_bytes();
+    EXPECT_EQ(chosen.ShortDebugString(), wanted.ShortDebugString());
     EXPECT_THAT(
         only->prediction().chosen_memory(),
         AllOf(StartsWith("memory."), HasSubstr(" %); without it rank 0 "),
@@ -308,6 +310,44 @@ TEST(FitMemory, ChoosesOnlyWhatIsOpen) {
   EXPECT_EQ(plan->job().memory().recompute().mode(), "none");
 }
 
+// What it lets rest below the device stays there while there is room.
+TEST(FitMemory, TakesChunks) {
+  MemorySpec open = SpecOf(Setting());
+  open.set_mode("auto");
+  open.clear_parameters();
+  const Setting below = {.parameters = "host"};
+  const Room all = NeedOf(Setting());
+  const Room least = NeedOf(below);
+  const Room room = {.device = (least.device + all.device) / 2,
+                     .host = least.host};
+  const absl::StatusOr<Plan> plan = Compile(Job(open), room);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->job().memory().chunk_megabytes(), "auto");
+  EXPECT_GT(NeedOf(*plan).device, least.device);
+  EXPECT_LE(NeedOf(*plan).device, room.device);
+  EXPECT_THAT(plan->prediction().chosen_memory(),
+              StartsWith("memory.parameters: host and "
+                         "memory.chunk_megabytes: auto (+"));
+  const absl::StatusOr<Plan> without = Compile(Job(SpecOf(below)), room);
+  ASSERT_TRUE(without.ok()) << without.status();
+  EXPECT_LT(plan->prediction().step_seconds(),
+            without->prediction().step_seconds());
+  // The job's own, as far as it says.
+  open.set_chunk_megabytes("2");
+  open.set_device_bytes(least.device);
+  const absl::StatusOr<Plan> given = Compile(Job(open), room);
+  ASSERT_TRUE(given.ok()) << given.status();
+  EXPECT_EQ(given->job().memory().chunk_megabytes(), "2");
+  EXPECT_EQ(given->job().memory().device_bytes(), least.device);
+  EXPECT_EQ(NeedOf(*given).device, least.device);
+  EXPECT_THAT(given->prediction().chosen_memory(),
+              StartsWith("memory.parameters: host (+"));
+  // Of nothing where all fits.
+  const absl::StatusOr<Plan> fits = Compile(Job(open), all);
+  ASSERT_TRUE(fits.ok()) << fits.status();
+  EXPECT_FALSE(fits->job().memory().has_chunk_megabytes());
+}
+
 // Over the ranks of a pipeline and with replicas.
 TEST(FitMemory, OfManyRanks) {
   JobSpec job = Auto();
@@ -333,6 +373,15 @@ TEST(FitMemory, RefusesOtherModesAndWhatIsWrongBesideIt) {
   job.mutable_memory()->set_gradients("nvme");
   EXPECT_THAT(std::string(ResolveJob(job).status().message()),
               StartsWith("memory.gradients: "));
+  // Of what may come to rest below the device there may be chunks.
+  job.mutable_memory()->set_gradients("device");
+  job.mutable_memory()->set_chunk_megabytes("64");
+  EXPECT_TRUE(ResolveJob(job).ok());
+  job.mutable_memory()->set_parameters("device");
+  EXPECT_TRUE(ResolveJob(job).ok());
+  job.mutable_memory()->set_activations("device");
+  EXPECT_THAT(std::string(ResolveJob(job).status().message()),
+              StartsWith("memory.chunk_megabytes: "));
 }
 
 // A refusal names two changes where no single one suffices.

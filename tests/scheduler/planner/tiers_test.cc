@@ -137,6 +137,23 @@ TEST(Tiers, AdvisesTheWayUp) {
                     HasSubstr("memory.optimizer: host (")));
 }
 
+// Then nothing is left of which chunks would be.
+TEST(Tiers, AdvisesTheWayUpOfTheOnlyValueOfChunks) {
+  JobSpec job = ExampleJob({.blocks = 6});
+  job.mutable_memory()->set_parameters("host");
+  job.mutable_memory()->set_chunk_megabytes("auto");
+  std::vector<WorkerDescription> workers = ExampleWorkers(1);
+  workers[0].clear_budgets();
+  AddBudget(DEVICE, 1 << 30, workers[0]);
+  AddBudget(HOST, 4096, workers[0]);
+  EXPECT_THAT(
+      std::string(CompilePlan(job, workers).status().message()),
+      HasSubstr("memory.parameters: device and no memory.chunk_megabytes ("));
+  job.mutable_memory()->set_parameters("device");
+  job.mutable_memory()->clear_chunk_megabytes();
+  EXPECT_EQ(CompilePlan(job, workers).status(), absl::OkStatus());
+}
+
 // The least device says how much stays there, and the job's own word where that
 // is less.
 TEST(Tiers, ChunksFillTheLeastDevice) {

@@ -3,7 +3,9 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/plan/buffer_kind.h"
 #include "proto/plan/find_program.h"
+#include "proto/plan/memory.h"
 #include "proto/plan/operand.h"
 #include "scheduler/simulate/cost_model.h"
 #include "scheduler/simulate/prediction.h"
@@ -36,7 +38,8 @@ std::vector<WorkerDescription> Workers(int count) {
   return workers;
 }
 
-// Seconds for each byte of the first move of this kind on the lane.
+// Seconds for each byte of the first move of this kind on the lane; of a
+// disk's, in whole blocks.
 double SecondsForByte(const Plan& plan,
                       const std::vector<WorkerDescription>& workers,
                       Instruction::Kind kind, const char* lane) {
@@ -46,8 +49,11 @@ double SecondsForByte(const Plan& plan,
     if (move.kind() != kind || NameOfLane(plan.lanes(), move.lane()) != lane) {
       continue;
     }
+    const bool disk = std::string(lane).find("NVME") == 0;
+    const int64_t bytes = move.operands(0).bytes();
+    EXPECT_NE(bytes % 4096, 0) << "whole blocks are not told from bytes";
     return model.CostOf(0, move).moving /
-           static_cast<double>(move.operands(0).bytes());
+           static_cast<double>(disk ? TierAligned(bytes, NVME) : bytes);
   }
   ADD_FAILURE() << "nothing moves on " << lane;
   return 0;
@@ -76,6 +82,26 @@ TEST(Tiers, RanksOfAHostShareItsDisk) {
   apart[1].set_host("another");
   EXPECT_DOUBLE_EQ(
       SecondsForByte(plan, apart, Instruction::FETCH, "NVME_READS"), 1 / 4e8);
+}
+
+// The copy of what rests on a disk is read from there; the rest has the rate
+// between device and host.
+TEST(Tiers, ACheckpointsCopyHasTheRateOfWhereTheStateRests) {
+  JobSpec job = Job("nvme");
+  job.mutable_checkpoint()->set_directory("/c");
+  job.mutable_checkpoint()->set_background(false);
+  Plan plan = ExamplePlan(job);
+  std::vector<WorkerDescription> workers = Workers(1);
+  workers[0].mutable_calibration()->set_nvme_bytes_per_second(5e7);
+  const Program& saves = *FindProgram(plan.roles(0), Program::CHECKPOINT);
+  const Instruction& snapshot = saves.instructions(IndexOf(saves, "K u1"));
+  const double bytes = 4.0 * plan.units(1).flat_elements();
+  plan.mutable_job()->mutable_checkpoint()->set_background(true);
+  EXPECT_DOUBLE_EQ(CostModel(plan, workers).CostOf(0, snapshot).elementwise,
+                   bytes / 2e9 + 2 * bytes / 4e8);
+  plan.mutable_job()->mutable_checkpoint()->set_background(false);
+  EXPECT_DOUBLE_EQ(CostModel(plan, workers).CostOf(0, snapshot).elementwise,
+                   2 * bytes / 4e8 + 3 * bytes / 5e7);
 }
 
 // Of a GPU worker the calibration's rate is the GPU's.
@@ -196,16 +222,17 @@ TEST(Tiers, EachTiersMemoryIsPredicted) {
   const Prediction prediction = Predict(plan, Workers(1));
   int64_t on_disk = 0;
   int64_t fetched = 0;
+  int64_t beside = 0;
   for (const MemoryItem& item : prediction.ranks(0).memory()) {
     if (item.tier() == NVME) {
       EXPECT_EQ(item.item(), "optimizer_moments");
       on_disk += item.bytes();
     }
-    if (item.tier() == HOST) {
-      EXPECT_EQ(item.item(), "fetched");
-      fetched += item.bytes();
-    }
+    if (item.tier() != HOST) continue;
+    (item.item() == "fetched" ? fetched : beside) += item.bytes();
+    if (item.item() != "fetched") EXPECT_EQ(item.item(), "checksums");
   }
+  EXPECT_EQ(beside, ChecksumBytes(on_disk));
   EXPECT_GE(on_disk, 8 * plan.derived().parameters());
   EXPECT_GT(fetched, 0);
 }

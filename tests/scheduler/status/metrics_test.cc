@@ -28,7 +28,10 @@ TEST(Metrics, TellsOfTheClusterAndItsJobs) {
         "troupe_rpcs_total{code=\"INVALID_ARGUMENT\",rpc=\"SubmitJob\"} 2\n",
         "troupe_rpcs_total{code=\"OK\",rpc=\"SubmitJob\"} 1\n",
         "direction=\"in\"", "tier=\"nvme\"} 0.125\n", "tier=\"nvme\"} 0.25\n",
-        "# TYPE troupe_job_tier_bytes gauge", "troupe_uptime_seconds 90\n",
+        "# TYPE troupe_job_tier_bytes gauge",
+        "# TYPE troupe_job_tier_bytes_per_second gauge",
+        // 500 MiB of each of four ranks in a quarter of a second.
+        "tier=\"nvme\"} 8388608000\n", "troupe_uptime_seconds 90\n",
         "name=\"demo\"} 120\n",
         "troupe_worker_memory_bytes{worker=\"worker-0\"}"}) {
     EXPECT_TRUE(absl::StrContains(text, line)) << line << "\nin\n" << text;

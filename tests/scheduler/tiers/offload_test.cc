@@ -25,6 +25,21 @@ TEST(Offload, MasterWeightsRestWithTheStates) {
   EXPECT_TRUE(StepsOnHost(memory));
 }
 
+TEST(Offload, WhatChunksAreOf) {
+  MemorySpec memory;
+  EXPECT_FALSE(MayStayOnDevice(memory));
+  memory.set_optimizer("nvme");
+  EXPECT_FALSE(MayStayOnDevice(memory)) << "used on the host";
+  memory.set_gradients("host");
+  EXPECT_TRUE(MayStayOnDevice(memory));
+  memory.set_gradients("device");
+  memory.set_activations("nvme");
+  EXPECT_TRUE(MayStayOnDevice(memory));
+  memory.set_activations("device");
+  memory.set_parameters("host");
+  EXPECT_TRUE(MayStayOnDevice(memory));
+}
+
 TEST(Offload, EachFieldIsOfItsOwnKinds) {
   MemorySpec memory;
   memory.set_parameters("nvme");

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -199,7 +200,16 @@ TEST_P(EngineContract, TakesABatchWholeOrNotAtAll) {
   EXPECT_EQ(std::string(read, kDepth), "abcd");
 }
 
+// A spill file that is gone is not replaced by one that has no room.
+TEST_P(EngineContract, MakesNoFileToGoPastThePageCache) {
+  EXPECT_TRUE(Fails(
+      engine_->Open(dir_.File("missing"), IoMode::kDirect).status(),
+      absl::StatusCode::kNotFound, {dir_.File("missing"), "no such file"}));
+  EXPECT_FALSE(std::filesystem::exists(dir_.File("missing")));
+}
+
 TEST_P(EngineContract, GoesPastThePageCacheOnly) {
+  Open("direct");
   const absl::StatusOr<IoFile> file =
       engine_->Open(dir_.File("direct"), IoMode::kDirect);
   if (absl::IsInvalidArgument(file.status())) {

@@ -30,7 +30,7 @@ SpillFileOptions In(const TempDir& dir, const SpillOwner& owner = {}) {
 class SpillOnFaultyDisk : public testing::Test {
  protected:
   TempDir dir_;
-  InMemoryEngine engine_{4};
+  SpillDiskInMemory engine_{4};
   Spill spill_ = MakeSpill(engine_, In(dir_));
   const SpillMemory out_{kBytes, 1};
   const SpillMemory in_{kBytes, 2};

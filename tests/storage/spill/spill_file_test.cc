@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "storage/disk/file_lock.h"
-#include "storage/engine/in_memory_engine.h"
 #include "tests/storage/spill/spill_fixture.h"
 
 namespace troupe {
@@ -41,6 +40,33 @@ TEST_F(SpillFileTest, TakesItsRoomAtOnceAndGivesItBack) {
     EXPECT_TRUE(FileLock::IsHeld(spill.path()));
   }
   EXPECT_EQ(NamesIn(dir_.path()), std::vector<std::string>());
+}
+
+TEST_F(SpillFileTest, MayTakeMoreRoomThanItsTierHas) {
+  SpillFileOptions options = Options();
+  options.room = 3 * kBytes;
+  const Spill spill = MakeSpill(*engine_, options);
+  EXPECT_EQ(spill.file->bytes(), kBytes);
+  EXPECT_EQ(std::filesystem::file_size(spill.path()),
+            kSpillHeaderBytes + 3 * kBytes);
+}
+
+// Each rank of a host has them in its tier's budget.
+TEST_F(SpillFileTest, ChecksumsLieWhereItIsTold) {
+  std::vector<uint32_t> sums(kBytes / kPage);
+  SpillFileOptions options = Options();
+  options.sums = absl::MakeSpan(sums);
+  Spill spill = MakeSpill(*engine_, options);
+  SpillMemory out(kBytes, 1);
+  const uint32_t of_zeros = sums[0];
+  EXPECT_NE(of_zeros, 0);
+  ASSERT_TRUE(spill.Write({.offset = 0, .bytes = kPage}, out.data()).ok());
+  EXPECT_NE(sums[0], of_zeros);
+  EXPECT_EQ(sums[1], of_zeros);
+  ASSERT_TRUE(spill.Read({.offset = 0, .bytes = kPage}, out.data()).ok());
+  sums[0] ^= 1;
+  EXPECT_TRUE(
+      absl::IsDataLoss(spill.Read({.offset = 0, .bytes = kPage}, out.data())));
 }
 
 TEST_F(SpillFileTest, ReadsWhatItWrote) {
@@ -127,16 +153,16 @@ TEST_F(SpillFileTest, AMoveEndsSoonAfterItIsToldToStop) {
   Spill spill = MakeSpill(*engine_, Options());
   const SpillMemory data(kBytes, 1);
   // An engine whose disk answers when it is told to end only.
-  class Stuck final : public InMemoryEngine {
+  class Stuck final : public SpillDiskInMemory {
    public:
-    Stuck() : InMemoryEngine(4) {}
+    Stuck() : SpillDiskInMemory(4) {}
     std::vector<IoCompletion> Poll(absl::Duration timeout) override {
       if (!cancelled_) return {};
-      return InMemoryEngine::Poll(timeout);
+      return SpillDiskInMemory::Poll(timeout);
     }
     void Cancel() override {
       cancelled_ = true;
-      InMemoryEngine::Cancel();
+      SpillDiskInMemory::Cancel();
     }
 
    private:

@@ -10,7 +10,9 @@
 
 #include "proto/base/check.h"
 #include "proto/base/philox.h"
+#include "proto/base/status.h"
 #include "storage/engine/engine.h"
+#include "storage/engine/in_memory_engine.h"
 #include "storage/engine/make_engine.h"
 #include "storage/spill/spill_file.h"
 #include "storage/spill/spill_queue.h"
@@ -48,6 +50,19 @@ class SpillMemory {
 inline std::unique_ptr<IoEngine> SmallEngine() {
   return MakeIoEngine({.depth = 4, .log = false}).value();
 }
+
+// An engine in memory that finds a spill file, which was made on a disk.
+class SpillDiskInMemory : public InMemoryEngine {
+ public:
+  using InMemoryEngine::InMemoryEngine;
+
+  absl::StatusOr<IoFile> Open(const std::string& path, IoMode mode) override {
+    ASSIGN_OR_RETURN(const IoFile made,
+                     InMemoryEngine::Open(path, IoMode::kReadWrite));
+    RETURN_IF_ERROR(InMemoryEngine::Close(made));
+    return InMemoryEngine::Open(path, mode);
+  }
+};
 
 // A file and a queue of it; small pieces, so that moves have several.
 struct Spill {

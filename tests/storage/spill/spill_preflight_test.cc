@@ -8,7 +8,6 @@
 
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
-#include "storage/engine/in_memory_engine.h"
 #include "tests/storage/disk/as_nobody.h"
 #include "tests/storage/spill/spill_fixture.h"
 
@@ -41,21 +40,21 @@ TEST(SpillPreflight, MeasuresAndLeavesNothing) {
 }
 
 // Asks who else has files open when a trial opens its own.
-class LonelyEngine final : public InMemoryEngine {
+class LonelyEngine final : public SpillDiskInMemory {
  public:
   LonelyEngine(std::atomic<int>& open, std::atomic<int>& most)
-      : InMemoryEngine(4), open_(open), most_(most) {}
+      : SpillDiskInMemory(4), open_(open), most_(most) {}
 
   absl::StatusOr<IoFile> Open(const std::string& path, IoMode mode) override {
     const int now = ++open_;
     for (int most = most_; now > most;) {
       if (most_.compare_exchange_weak(most, now)) break;
     }
-    return InMemoryEngine::Open(path, mode);
+    return SpillDiskInMemory::Open(path, mode);
   }
   absl::Status Close(IoFile file) override {
     --open_;
-    return InMemoryEngine::Close(file);
+    return SpillDiskInMemory::Close(file);
   }
 
  private:
@@ -146,7 +145,7 @@ TEST(SpillPreflight, RefusesADirectoryOfOthers) {
 TEST(SpillPreflight, HandsOnWhatTheDiskSays) {
   TempDir dir;
   const RealClock clock;
-  InMemoryEngine full(4, {.disk_bytes = 100'000});
+  SpillDiskInMemory full(4, {.disk_bytes = 100'000});
   EXPECT_TRUE(
       Fails(TrySpillDirectory(full, clock,
                               {.directory = dir.path(), .bytes = 1 << 20})

@@ -143,7 +143,8 @@ TEST(RankMemory, ResidentBuffersAreFoundInAnyProgram) {
   EXPECT_EQ(FindResident(plan, Buffer::PARAMETERS, absl::nullopt), nullptr);
 }
 
-// A file with room for all that rests there, and nothing of it in memory.
+// A file with room for all that rests there, and nothing of it in memory but
+// checksums.
 TEST(RankMemory, TheNvmeTierIsAFileOfTheRank) {
   Role plan;
   const int moments = AddSlot(plan, "optimizer_moments", 5000);
@@ -158,10 +159,14 @@ TEST(RankMemory, TheNvmeTierIsAFileOfTheRank) {
   TierBudget budget;
   budget.set_tier(NVME);
   budget.set_bytes(3 * 4096);
+  TierBudget host;
+  host.set_tier(HOST);
+  host.set_bytes(4096);
   const TierArenas arenas(
-      {budget}, {.device = allocator,
-                 .host = allocator,
-                 .nvme = {.directory = directory.path(), .cluster = "c"}});
+      {budget, host},
+      {.device = allocator,
+       .host = allocator,
+       .nvme = {.directory = directory.path(), .cluster = "c"}});
   const auto files = [&] {
     return std::distance(std::filesystem::directory_iterator(directory.path()),
                          std::filesystem::directory_iterator());
@@ -169,7 +174,8 @@ TEST(RankMemory, TheNvmeTierIsAFileOfTheRank) {
   {
     const auto memory = RankMemory::Create(plan, arenas, {.job = "j"});
     ASSERT_TRUE(memory.ok()) << memory.status();
-    EXPECT_EQ(arenas.used(), 3u * 4096);
+    EXPECT_EQ(arenas.used(), 4u * 4096);
+    EXPECT_EQ((*arenas.Find(HOST))->ledger().at("checksums").used, 4096u);
     EXPECT_EQ(files(), 1);
     const auto& buffers = plan.programs(0).buffers();
     EXPECT_EQ(memory->At(buffers[0], 1).offset(), 0u);

@@ -130,6 +130,21 @@ TEST(PlanView, SaysWhatMovesBetweenTiers) {
               HasSubstr("\n  moved by a rank  0 B up from host, 2.0 KiB down "
                         "to it; 8.0 KiB up from nvme, 8.0 KiB down to it, a "
                         "step\n"));
+  // What is computed waits three seconds for the disk.
+  Instruction& forward =
+      *plan.mutable_roles(0)->mutable_programs(0)->add_instructions();
+  forward.set_kind(Instruction::FORWARD);
+  forward.add_after(1);
+  Timeline predicted;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      "ranks { rank: 1"
+      " spans { instruction: 1 start_ns: 0 end_ns: 3000000000 }"
+      " spans { instruction: 4 start_ns: 3000000000 end_ns: 4000000000 } }",
+      &predicted));
+  EXPECT_THAT(PlanText(plan, predicted),
+              HasSubstr("\n  moved by a rank  0 B up from host, 2.0 KiB down "
+                        "to it, waits 0 s for it; 8.0 KiB up from nvme, "
+                        "8.0 KiB down to it, waits 3.00 s for it, a step\n"));
 }
 
 TEST(PlanView, SaysWhichUnitsTheStagesHave) {

@@ -52,8 +52,8 @@ TEST(StepLine, SaysWhatMovedBetweenTiers) {
   nvme.set_waited_seconds(0.12);
   EXPECT_EQ(StepLine(record, {.steps_total = 200, .eta_seconds = 42}),
             "step 120/200  loss 2.3412  grad_norm 0.83  lr 2.1e-04  12.3k "
-            "tok/s  MFU 41.2%  mem 1.2 GiB  host 1.0 MiB  nvme 1.9 GiB 2.50 "
-            "GB/s, waited 0.12 s  ETA 0:42");
+            "tok/s  MFU 41.2%  mem 1.2 GiB  host 1.0 MiB, waited 0 s  nvme "
+            "1.9 GiB 2.50 GB/s, waited 120 ms  ETA 0:42");
 }
 
 TEST(StepLine, SaysHowTheLossIsScaled) {
