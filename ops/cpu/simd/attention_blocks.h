@@ -98,6 +98,17 @@ inline int Visible(const RawAttention<T>& a, int64_t query, int64_t key) {
   return static_cast<int>(seen < 0 ? 0 : Least(seen, kKeys));
 }
 
+// Of the keys of a block, those [from, kKeys) are at positions whose numbers
+// begin with `first`. Rare, and not inline, so that others are as fast as can
+// be.
+__attribute__((noinline)) inline void DrawAgain(const RawPhilox& philox,
+                                                uint64_t first, int from,
+                                                uint32_t* bits) {
+  uint32_t room[kPhiloxRoom];
+  const uint32_t* const drawn = PhiloxRun(philox, first, kKeys - from, room);
+  __builtin_memcpy(bits + from, drawn, (kKeys - from) * sizeof(uint32_t));
+}
+
 // The dropout numbers of one query for a block of keys, which may lie in two
 // runs of positions.
 template <typename T>
@@ -110,13 +121,10 @@ inline const uint32_t* MaskBits(const RawAttention<T>& a, int64_t query,
   const uint32_t* const bits =
       PhiloxRun(a.dropout.philox, row + PositionOf(keys, key), kKeys, room);
   const int64_t in_first = keys.first_count - key;
-  if (in_first <= 0 || in_first >= kKeys) return bits;
-  uint32_t room_of_second[kPhiloxRoom];
-  const uint32_t* const second =
-      PhiloxRun(a.dropout.philox, row + keys.second,
-                static_cast<int>(kKeys - in_first), room_of_second);
-  __builtin_memcpy(room + (bits - room) + in_first, second,
-                   (kKeys - in_first) * sizeof(uint32_t));
+  if (in_first > 0 && in_first < kKeys) {
+    DrawAgain(a.dropout.philox, row + keys.second, static_cast<int>(in_first),
+              room + (bits - room));
+  }
   return bits;
 }
 
