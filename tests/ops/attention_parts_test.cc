@@ -94,7 +94,7 @@ void Scatter(const Values& part, const Rows& rows, int64_t length,
 struct Queries {
   Rows rows;
   Island q, d_o, o, dq;
-  Island o_sum, dq_sum;  // f32
+  Island o_sum, o_sum_again, dq_sum;  // f32
   TestTensor logsumexp;
   std::vector<int> order;  // in which it meets the parts of the keys
 };
@@ -132,6 +132,8 @@ class Parts {
       }
     }
   }
+  // Each call writes o elsewhere than it lay before.
+  void Alternate() { alternate_ = true; }
   void Shuffle(std::mt19937& generator) {
     for (auto& q : queries_) {
       std::shuffle(q->order.begin(), q->order.end(), generator);
@@ -141,11 +143,14 @@ class Parts {
   void Forward(Queries& q, size_t i) {
     const bool last = i + 1 == q.order.size();
     const Keys& k = *keys_[q.order[i]];
+    const bool odd = alternate_ && i % 2 == 1;
+    const Tensor sum = odd ? q.o_sum_again : q.o_sum;
+    const Tensor before = alternate_ && !odd ? q.o_sum_again : q.o_sum;
     Attention(device_, {.q = q.q,
                         .k = k.k,
                         .v = k.v,
-                        .o = last ? q.o : q.o_sum,
-                        .o_before = i == 0 ? Tensor() : q.o_sum,
+                        .o = last ? q.o : sum,
+                        .o_before = i == 0 ? Tensor() : before,
                         .logsumexp = q.logsumexp,
                         .heads = c_.heads,
                         .kv_heads = c_.kv_heads,
@@ -215,6 +220,7 @@ class Parts {
         island(dtype),
         island(DType::kF32),
         island(DType::kF32),
+        island(DType::kF32),
         TestTensor(device_, DType::kF32, {c_.batch, c_.heads, rows.count}),
         {}});
     const auto write = [&](Island& to, const Values& from) {
@@ -240,6 +246,7 @@ class Parts {
 
   Device& device_;
   const Case& c_;
+  bool alternate_ = false;
   std::vector<std::unique_ptr<Queries>> queries_;
   std::vector<std::unique_ptr<Keys>> keys_;
 };
@@ -366,6 +373,20 @@ TEST_P(AttentionPartsTest, ManyPartsAreRoundedOnce) {
     const Inputs in = RandomInputs(c, dtype);
     Parts parts(device(), c, in, dtype, PlainOrder(c.q_length, 3),
                 PlainOrder(c.q_length, 128));
+    ExpectClose(parts.Run(), AttentionReference(c, in), dtype);
+  }
+}
+
+// Beside queries that see some of a part are others that have seen nothing yet.
+TEST_P(AttentionPartsTest, LateKeysFirst) {
+  for (const DType dtype : ActivationTypes()) {
+    const Case c{1, 90, 90, 2, 1, 24, kDropout};
+    const Inputs in = RandomInputs(c, dtype);
+    Parts parts(device(), c, in, dtype, PlainOrder(c.q_length, 1),
+                PlainOrder(c.q_length, 9));
+    std::vector<int>& order = parts.queries(0).order;
+    std::reverse(order.begin(), order.end());
+    parts.Alternate();
     ExpectClose(parts.Run(), AttentionReference(c, in), dtype);
   }
 }
