@@ -22,12 +22,29 @@ T* At(const Tensor& t, int64_t sample, int64_t column) {
   return t.data<T>() + sample * t.stride(0) + column;
 }
 
+// The columns of a result from there on.
+template <typename T>
+RawResult<T> ResultAt(const Tensor& t, const Tensor& before, int64_t sample,
+                      int64_t column) {
+  RawResult<T> result = {};
+  if (t.dtype() == DTypeOf<T>::kValue) {
+    result.rounded = At<T>(t, sample, column);
+  } else {
+    result.whole = At<float>(t, sample, column);
+  }
+  result.stride = t.stride(1);
+  if (before.defined()) {
+    result.before = At<float>(before, sample, column);
+    result.before_stride = before.stride(1);
+  }
+  return result;
+}
+
 // What forward and backward tell the loops about the heads.
 template <typename T, typename Args>
 RawAttention<T> Common(const Args& args, const Heads& at) {
   const int head_dim = static_cast<int>(args.q.dim(2) / args.heads);
   const int64_t q_length = args.q.dim(1);
-  const int64_t kv_length = args.k.dim(1);
   const AttentionDropout& dropout = args.dropout;
   const int64_t total_heads =
       dropout.total_heads == 0 ? args.heads : dropout.total_heads;
@@ -37,23 +54,22 @@ RawAttention<T> Common(const Args& args, const Heads& at) {
   raw.q = At<T>(args.q, at.sample, at.first * head_dim);
   raw.k = At<T>(args.k, at.sample, at.kv_head * head_dim);
   raw.v = At<T>(args.v, at.sample, at.kv_head * head_dim);
-  raw.o = At<T>(args.o, at.sample, at.first * head_dim);
   raw.q_stride = args.q.stride(1);
   raw.k_stride = args.k.stride(1);
   raw.v_stride = args.v.stride(1);
-  raw.o_stride = args.o.stride(1);
   if (args.logsumexp.defined()) {
     raw.logsumexp = args.logsumexp.template data<float>() +
                     (at.sample * args.heads + at.first) * q_length;
   }
   raw.q_length = q_length;
-  raw.kv_length = kv_length;
+  raw.kv_length = args.k.dim(1);
+  raw.part = args.part;
   raw.heads = at.count;
   raw.head_dim = head_dim;
   raw.scale = args.scale;
-  raw.dropout =
-      ToRaw(dropout.probability, dropout.stream,
-            static_cast<uint64_t>(global_head) * q_length * kv_length);
+  raw.dropout = ToRaw(
+      dropout.probability, dropout.stream,
+      static_cast<uint64_t>(global_head) * args.part.length * args.part.length);
   return raw;
 }
 
@@ -89,12 +105,43 @@ void Forward(CpuDevice& cpu, const AttentionArgs& args) {
                                            .first = first,
                                            .count = together,
                                            .kv_head = first / group});
+    raw.result = ResultAt<T>(args.o, args.o_before, task % tasks / pieces,
+                             first * head_dim);
     ScratchPool::Block scratch = cpu.scratch().Take(scratch_bytes);
     raw.scratch = scratch.as<float>();
     raw.q_begin = q_length * range / ranges;
     raw.q_end = q_length * (range + 1) / ranges;
     cpu.loops<T>().attention(raw);
   });
+}
+
+// Sums [rows, padded] of a gradient of keys, from what earlier calls have
+// found.
+template <typename T>
+void BeginSums(const RawResult<T>& result, int64_t rows, int head_dim,
+               int padded, float* sums) {
+  if (!result.before) {
+    std::fill(sums, sums + rows * padded, 0.0f);
+    return;
+  }
+  for (int64_t row = 0; row < rows; ++row) {
+    const float* before = result.before + row * result.before_stride;
+    float* const to = std::copy(before, before + head_dim, sums + row * padded);
+    std::fill(to, sums + (row + 1) * padded, 0.0f);
+  }
+}
+
+template <typename T>
+void StoreSums(const ActivationLoops<T>& loops, const RawResult<T>& result,
+               int64_t rows, int head_dim, int padded, const float* sums) {
+  for (int64_t row = 0; row < rows; ++row, sums += padded) {
+    const int64_t at = row * result.stride;
+    if (result.whole) {
+      std::copy(sums, sums + head_dim, result.whole + at);
+    } else {
+      loops.from_f32(sums, result.rounded + at, head_dim);
+    }
+  }
 }
 
 // One kv head of one sample, with all the heads that read it, in order: the sum
@@ -113,28 +160,28 @@ void BackwardOfKvHead(CpuDevice& cpu, const AttentionBackwardArgs& args,
        cpu.simd().attention_scratch(args.q.dim(1), kv_length, head_dim, true)));
   float* dk_sum = scratch.as<float>();
   float* dv_sum = dk_sum + sum_elements;
-  std::fill(dk_sum, dv_sum + sum_elements, 0.0f);
+  const RawResult<T> dk =
+      ResultAt<T>(args.dk, args.dk_before, sample, kv_head * head_dim);
+  const RawResult<T> dv =
+      ResultAt<T>(args.dv, args.dv_before, sample, kv_head * head_dim);
+  BeginSums(dk, kv_length, head_dim, padded, dk_sum);
+  BeginSums(dv, kv_length, head_dim, padded, dv_sum);
   for (int head = kv_head * group; head < (kv_head + 1) * group; ++head) {
     RawAttention<T> raw = Common<T>(
         args,
         {.sample = sample, .first = head, .count = 1, .kv_head = kv_head});
+    raw.o = At<T>(args.o, sample, head * head_dim);
+    raw.o_stride = args.o.stride(1);
     raw.d_o = At<T>(args.d_o, sample, head * head_dim);
     raw.d_o_stride = args.d_o.stride(1);
-    raw.dq = At<T>(args.dq, sample, head * head_dim);
-    raw.dq_stride = args.dq.stride(1);
+    raw.result = ResultAt<T>(args.dq, args.dq_before, sample, head * head_dim);
     raw.dk_sum = dk_sum;
     raw.dv_sum = dv_sum;
     raw.scratch = dv_sum + sum_elements;
     cpu.loops<T>().attention_backward(raw);
   }
-  T* dk = At<T>(args.dk, sample, kv_head * head_dim);
-  T* dv = At<T>(args.dv, sample, kv_head * head_dim);
-  for (int64_t key = 0; key < kv_length; ++key) {
-    cpu.loops<T>().from_f32(dk_sum + key * padded, dk + key * args.dk.stride(1),
-                            head_dim);
-    cpu.loops<T>().from_f32(dv_sum + key * padded, dv + key * args.dv.stride(1),
-                            head_dim);
-  }
+  StoreSums(cpu.loops<T>(), dk, kv_length, head_dim, padded, dk_sum);
+  StoreSums(cpu.loops<T>(), dv, kv_length, head_dim, padded, dv_sum);
 }
 
 template <typename T>

@@ -30,6 +30,18 @@ HeadsOf<T> Heads(const Tensor& t, int head_dim) {
           .vectors = Vectors(t, head_dim)};
 }
 
+template <typename T>
+ResultOfHeads<T> Result(const Tensor& t, const Tensor& before, int head_dim) {
+  ResultOfHeads<T> result = {};
+  if (t.dtype() == DTypeOf<T>::kValue) {
+    result.rounded = Heads<T>(t, head_dim);
+  } else {
+    result.whole = Heads<float>(t, head_dim);
+  }
+  if (before.defined()) result.before = Heads<const float>(before, head_dim);
+  return result;
+}
+
 DropoutOfHeads Dropout(const AttentionDropout& dropout, int heads) {
   const int64_t total = dropout.total_heads == 0 ? heads : dropout.total_heads;
   // PhiloxUniform(bits) >= p  <=>  bits >> 8 >= p * 2^24, exactly.
@@ -49,7 +61,6 @@ RawAttention<T> Common(const Args& args) {
   raw.q = Heads<const T>(args.q, head_dim);
   raw.k = Heads<const T>(args.k, head_dim);
   raw.v = Heads<const T>(args.v, head_dim);
-  raw.o = Heads<T>(args.o, head_dim);
   if (args.logsumexp.defined()) {
     raw.logsumexp = args.logsumexp.template data<float>();
   }
@@ -58,6 +69,7 @@ RawAttention<T> Common(const Args& args) {
   raw.kv_heads = args.kv_heads;
   raw.head_dim = head_dim;
   raw.scale = args.scale;
+  raw.part = args.part;
   raw.dropout = Dropout(args.dropout, args.heads);
   return raw;
 }
@@ -82,17 +94,19 @@ size_t SharedBytes(int head_dim) {
 
 template <typename T>
 void Forward(CudaDevice& cuda, const AttentionArgs& args) {
-  const RawAttention<T> raw = Common<T>(args);
+  RawAttention<T> raw = Common<T>(args);
+  raw.result = Result<T>(args.o, args.o_before, raw.head_dim);
   if (!LaunchPartsForward(cuda, raw)) LaunchForward(cuda, raw);
 }
 
 template <typename T>
 void Backward(CudaDevice& cuda, const AttentionBackwardArgs& args) {
   RawAttention<T> raw = Common<T>(args);
+  raw.o = Heads<const T>(args.o, raw.head_dim);
   raw.d_o = Heads<const T>(args.d_o, raw.head_dim);
-  raw.dq = Heads<T>(args.dq, raw.head_dim);
-  raw.dk = Heads<T>(args.dk, raw.head_dim);
-  raw.dv = Heads<T>(args.dv, raw.head_dim);
+  raw.result = Result<T>(args.dq, args.dq_before, raw.head_dim);
+  raw.dk = Result<T>(args.dk, args.dk_before, raw.head_dim);
+  raw.dv = Result<T>(args.dv, args.dv_before, raw.head_dim);
   Scratch delta(cuda, args.logsumexp.bytes());
   raw.delta = delta.as<float>();
   LaunchDelta(cuda, raw);

@@ -7,6 +7,7 @@
 // mask have the most keys: their blocks start first.
 #include "ops/cuda/attention_kernels.h"
 #include "ops/cuda/attention_products.h"
+#include "ops/cuda/attention_result.h"
 #include "ops/cuda/attention_softmax.h"
 
 namespace troupe::cuda {
@@ -53,21 +54,21 @@ __device__ void Finish(const RawAttention<T>& a, const Layout<Products>& shared,
                        const OnlineSoftmax<Products>& softmax,
                        const typename Products::Sums& sums, int query) {
   const int head = blockIdx.y, sample = blockIdx.z;
+  const bool first = a.result.before.data == nullptr;
   float factor[Products::kThreadRows];
 #pragma unroll
   for (int i = 0; i < Products::kThreadRows; ++i) {
     const float sum = SumOfRow<Products>(softmax.sum[i]);
-    factor[i] = a.dropout.keep_scale / sum;
+    factor[i] = sum == 0 ? 0 : a.dropout.keep_scale / sum;
     const int at = query + Products::Row(i);
-    if (a.logsumexp != nullptr && at < a.q_length() && Products::Dim(0) == 0) {
+    if (a.logsumexp == nullptr || at >= a.q_length()) continue;
+    if (Products::Dim(0) == 0 && (first || a.Seen(at) > 0)) {
       a.logsumexp[a.RowOf(sample, head, at)] =
           softmax.largest[i] * kLn2 + logf(sum);
     }
   }
-  Products::Put(sums, factor, shared.q);
-  __syncthreads();
-  shared.q.template Store<Products::kThreads>(
-      a.o.From(sample, head, a.head_dim, query));
+  StoreRows<Products>(a.result, sample, head, a.head_dim, query, factor, sums,
+                      shared.q);
 }
 
 template <typename Products>
@@ -77,7 +78,7 @@ __global__ void __launch_bounds__(Products::kThreads, 1)
   const int head = blockIdx.y, sample = blockIdx.z;
   const int kv_head = head / (a.heads / a.kv_heads);
   const int query = (gridDim.x - 1 - blockIdx.x) * Products::kRows;
-  const int keys = min(a.kv_length(), query + Products::kRows + a.past());
+  const int keys = a.SeenByTile(query, Products::kRows);
   const Layout<Products> shared;
   const auto fill_k = [&](int key) {
     shared.k.template Fill<kThreads>(
@@ -87,6 +88,7 @@ __global__ void __launch_bounds__(Products::kThreads, 1)
   fill_k(0);
   OnlineSoftmax<Products> softmax;
   typename Products::Sums sums = {};
+  softmax.TakeUp(a, sample, head, query, sums);
   for (int key = 0; key < keys; key += kKeys) {
     WaitForCopies();
     __syncthreads();  // k is there, and nobody reads v any more
@@ -105,6 +107,8 @@ __global__ void __launch_bounds__(Products::kThreads, 1)
     if (a.dropout.threshold != 0) DropOut<Products>(shared.mask, scores);
     Products::AddProduct(scores, shared.v, shared.exchange, sums);
   }
+  WaitForCopies();
+  __syncthreads();  // q is there, even if there were no keys
   Finish<Products>(a, shared, softmax, sums, query);
 }
 

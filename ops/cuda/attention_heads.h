@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "ops/attention_part.h"
 #include "ops/cuda/attention_tile.h"
 #include "proto/base/philox.h"
 
@@ -31,6 +32,15 @@ struct HeadsOf {
   }
 };
 
+// A result: in T or, where calls add it up, in f32; and what earlier calls have
+// found of it.
+template <typename T>
+struct ResultOfHeads {
+  HeadsOf<T> rounded;  // without data: `whole` instead
+  HeadsOf<float> whole;
+  HeadsOf<const float> before;  // without data: nothing
+};
+
 // The mask of ops/attention.h; a threshold of 0 keeps all.
 struct DropoutOfHeads {
   PhiloxStream stream;
@@ -43,9 +53,9 @@ struct DropoutOfHeads {
 template <typename T>
 struct RawAttention {
   HeadsOf<const T> q, k, v;
-  HeadsOf<T> o;          // read by the backward
-  HeadsOf<const T> d_o;  // here and below: of the backward
-  HeadsOf<T> dq, dk, dv;
+  ResultOfHeads<T> result;  // o, in the backward dq
+  HeadsOf<const T> o, d_o;  // here and below: of the backward
+  ResultOfHeads<T> dk, dv;
   float* logsumexp;  // [batch, heads, q_length]; may be null
   float* delta;      // [batch, heads, q_length]: rowsum(dO o O)
   int batch;
@@ -53,12 +63,22 @@ struct RawAttention {
   int kv_heads;
   int head_dim;
   float scale;
+  AttentionPart part;
   DropoutOfHeads dropout;
 
   __host__ __device__ int q_length() const { return q.length; }
   __host__ __device__ int kv_length() const { return k.length; }
-  // Query i sees the keys up to i + past().
-  __device__ int past() const { return k.length - q.length; }
+  // How many of the keys a query sees; the first query that sees a key.
+  __host__ __device__ int Seen(int query) const {
+    return static_cast<int>(KeysSeen(part, k.length, query));
+  }
+  __device__ int FirstQuery(int key) const {
+    return static_cast<int>(FirstThatSees(part, q.length, key));
+  }
+  // How many of the keys some query sees of the tile of `rows` from `query` on.
+  __device__ int SeenByTile(int query, int rows) const {
+    return Seen(min(query + rows, q.length) - 1);
+  }
   __device__ int64_t RowOf(int sample, int head, int query) const {
     return (int64_t{sample} * heads + head) * q.length + query;
   }
@@ -87,10 +107,22 @@ struct DropoutTile {
     const int64_t number =
         sample * a.dropout.total_heads + a.dropout.first_head + head;
     for (int i = threadIdx.x; i < kQueries * kRowWords; i += kThreads) {
-      const int64_t row = number * a.q_length() + query + i / kRowWords;
-      words[i] =
-          Word(a.dropout, row * a.kv_length() + key + i % kRowWords * kBits);
+      const int64_t row = number * a.part.length +
+                          PositionOf(a.part.queries, query + i / kRowWords);
+      words[i] = Word(a.dropout, row * a.part.length, a.part.keys,
+                      key + i % kRowWords * kBits);
     }
+  }
+
+  // Of the keys from `key` on, which may lie in two runs of positions; `row` is
+  // the element of position 0.
+  static __device__ uint32_t Word(const DropoutOfHeads& dropout, uint64_t row,
+                                  const SequenceRows& keys, int key) {
+    const uint32_t word = Word(dropout, row + PositionOf(keys, key));
+    const int64_t in_first = keys.first_count - key;
+    if (in_first <= 0 || in_first >= kBits) return word;
+    const uint32_t second = Word(dropout, row + keys.second) << in_first;
+    return second | (word & ((uint32_t{1} << in_first) - 1));
   }
 
   // Of the elements from `first` on.

@@ -23,7 +23,7 @@ __global__ void JoinPartsKernel(RawParts<T> p) {
   const int query = static_cast<int>(row % a.q_length());
   const int head = static_cast<int>(row / a.q_length() % a.heads);
   const int sample = static_cast<int>(row / a.q_length() / a.heads);
-  T* const o = a.o.From(sample, head, a.head_dim, query).first;
+  T* const o = a.result.rounded.From(sample, head, a.head_dim, query).first;
   for (int d = threadIdx.x; d < a.head_dim; d += blockDim.x) {
     const float* product = p.products + row * p.parts * a.head_dim + d;
     float value = 0;

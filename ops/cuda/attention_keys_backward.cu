@@ -9,6 +9,7 @@
 // and Q without leaving the registers.
 #include "ops/cuda/attention_kernels.h"
 #include "ops/cuda/attention_products.h"
+#include "ops/cuda/attention_result.h"
 
 namespace troupe::cuda {
 namespace {
@@ -96,31 +97,20 @@ __device__ void Weigh(const RawAttention<T>& a, const Stage<Products>& stage,
 template <typename Products, typename T>
 __device__ void HidePast(const RawAttention<T>& a, int key, int query,
                          typename Products::Scores& scores) {
-  const int first = key - a.past() - query;  // that sees the first key
   const int count = a.q_length() - query;
-  if (first + Products::kRows - 1 <= 0 && count >= Products::kColumns) return;
+  if (a.FirstQuery(key + Products::kRows - 1) <= query &&
+      count >= Products::kColumns) {
+    return;
+  }
 #pragma unroll
   for (int i = 0; i < Products::kThreadRows; ++i) {
+    const int first = a.FirstQuery(key + Products::Row(i)) - query;
 #pragma unroll
     for (int j = 0; j < Products::kThreadColumns; ++j) {
       const int at = Products::Column(j);
-      if (at < first + Products::Row(i) || at >= count) {
-        scores[i][j] = -INFINITY;
-      }
+      if (at < first || at >= count) scores[i][j] = -INFINITY;
     }
   }
-}
-
-template <typename Products, typename T>
-__device__ void StoreGradient(const typename Products::Sums& sums, float factor,
-                              const typename Products::RowTile& tile,
-                              const HeadRows<T>& to) {
-  float factors[Products::kThreadRows];
-#pragma unroll
-  for (float& f : factors) f = factor;
-  Products::Put(sums, factors, tile);
-  __syncthreads();
-  tile.template Store<Products::kThreads>(to);
 }
 
 template <typename Products>
@@ -130,8 +120,8 @@ __global__ void __launch_bounds__(Products::kThreads, 1)
   const int kv_head = blockIdx.y, sample = blockIdx.z;
   const int key = blockIdx.x * Products::kRows;
   const int heads = a.heads / a.kv_heads;  // that share the keys
-  // The first tile of queries with one that sees a key.
-  const int first = max(0, key - a.past()) / kQueries * kQueries;
+  const int first_query = a.FirstQuery(key);
+  const int first = first_query / kQueries * kQueries;  // of its tile
   const auto after = [&](Place at) -> Place {
     const bool same_head = at.query + kQueries < a.q_length();
     return same_head ? Place{at.head, at.query + kQueries}
@@ -144,7 +134,7 @@ __global__ void __launch_bounds__(Products::kThreads, 1)
   k.template Fill<kThreads>(a.k.From(sample, kv_head, a.head_dim, key));
   v.template Fill<kThreads>(a.v.From(sample, kv_head, a.head_dim, key));
   Place at = {kv_head * heads, first};
-  const int end = a.q_length() == 0 ? at.head : at.head + heads;
+  const int end = first_query < a.q_length() ? at.head + heads : at.head;
   if (at.head < end) Stage<Products>(memory, 0).Fill(a, at, key);
   typename Products::Sums dk = {}, dv = {};
   int which = 0;
@@ -166,10 +156,9 @@ __global__ void __launch_bounds__(Products::kThreads, 1)
   }
   WaitForCopies();
   __syncthreads();  // nobody reads k and v any more
-  StoreGradient<Products>(dk, a.scale, k,
-                          a.dk.From(sample, kv_head, a.head_dim, key));
-  StoreGradient<Products>(dv, a.dropout.keep_scale, v,
-                          a.dv.From(sample, kv_head, a.head_dim, key));
+  StoreResult<Products>(a.dk, sample, kv_head, a.head_dim, key, a.scale, dk, k);
+  StoreResult<Products>(a.dv, sample, kv_head, a.head_dim, key,
+                        a.dropout.keep_scale, dv, v);
 }
 
 }  // namespace

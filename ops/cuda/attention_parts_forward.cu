@@ -41,15 +41,14 @@ struct Layout {
 template <typename Products, typename T>
 __device__ void HideUnseen(const RawAttention<T>& a, int key,
                            typename Products::Scores& scores) {
-  const int past = a.past() - key;
-  if (Products::kColumns - 1 <= past) return;
+  if (a.Seen(0) - key >= Products::kColumns) return;
   const bool rows_are_queries = a.q_length() > 1;
 #pragma unroll
   for (int i = 0; i < Products::kThreadRows; ++i) {
-    const int seen = past + (rows_are_queries ? Products::Row(i) : 0);
+    const int seen = a.Seen(rows_are_queries ? Products::Row(i) : 0) - key;
 #pragma unroll
     for (int j = 0; j < Products::kThreadColumns; ++j) {
-      if (Products::Column(j) > seen) scores[i][j] = -INFINITY;
+      if (Products::Column(j) >= seen) scores[i][j] = -INFINITY;
     }
   }
 }
@@ -86,7 +85,8 @@ __global__ void __launch_bounds__(Products::kThreads, 1)
   const int head = blockIdx.y * p.block_heads;
   const int kv_head = head / (a.heads / a.kv_heads);
   const int begin = part * p.part_keys;
-  const int end = part + 1 < p.parts ? begin + p.part_keys : a.kv_length();
+  const int end =
+      part + 1 < p.parts ? begin + p.part_keys : a.Seen(a.q_length() - 1);
   const Layout<Products> shared;
   auto rows = a.q.From(sample, head, a.head_dim, 0);
   if (a.q_length() == 1) {
@@ -129,7 +129,10 @@ RawParts<T> Cut(const RawAttention<T>& a) {
   const int64_t blocks = int64_t{a.batch} * a.heads / p.block_heads;
   if (blocks == 0 || p.rows() == 0 || p.rows() > kRows) return p;
   if (a.dropout.threshold != 0) return p;
-  const int64_t keys = a.kv_length() - a.q_length() + 1;
+  if (a.result.whole.data != nullptr || a.result.before.data != nullptr) {
+    return p;
+  }
+  const int64_t keys = a.Seen(0);
   const int64_t wanted = std::min(kBlocksWanted / blocks, keys / kPartKeysMin);
   if (wanted < 2) return p;
   const int64_t tiles = (keys + kColumns - 1) / kColumns;

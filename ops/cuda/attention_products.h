@@ -93,15 +93,13 @@ inline unsigned Blocks(int64_t count, int of) {
 template <typename Products, typename T>
 __device__ void HideFuture(const RawAttention<T>& a, int query, int key,
                            typename Products::Scores& scores) {
-  const int past = query + a.past() - key;
-  if (Products::kColumns - 1 <= Products::Row(0) + past) return;
+  if (a.Seen(query + Products::Row(0)) - key >= Products::kColumns) return;
 #pragma unroll
   for (int i = 0; i < Products::kThreadRows; ++i) {
+    const int seen = a.Seen(query + Products::Row(i)) - key;
 #pragma unroll
     for (int j = 0; j < Products::kThreadColumns; ++j) {
-      if (Products::Column(j) > Products::Row(i) + past) {
-        scores[i][j] = -INFINITY;
-      }
+      if (Products::Column(j) >= seen) scores[i][j] = -INFINITY;
     }
   }
 }

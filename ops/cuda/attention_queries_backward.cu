@@ -8,6 +8,7 @@
 //   dQ = scale dS K,  with D the factors of dropout
 #include "ops/cuda/attention_kernels.h"
 #include "ops/cuda/attention_products.h"
+#include "ops/cuda/attention_result.h"
 
 namespace troupe::cuda {
 namespace {
@@ -94,7 +95,7 @@ __global__ void __launch_bounds__(Products::kThreads, 1)
   const int head = blockIdx.y, sample = blockIdx.z;
   // The last queries have the most keys and come first.
   const int query = (gridDim.x - 1 - blockIdx.x) * Products::kRows;
-  const int keys = min(a.kv_length(), query + Products::kRows + a.past());
+  const int keys = a.SeenByTile(query, Products::kRows);
   SharedMemory memory;
   const auto q = memory.Take<typename Products::RowTile>();
   const auto d_o = memory.Take<typename Products::RowTile>();
@@ -120,13 +121,10 @@ __global__ void __launch_bounds__(Products::kThreads, 1)
     GradientsOfScores<Products>(a, rows, stage.mask, scores, gradients);
     Products::AddProduct(gradients, stage.k, exchange, sums);
   }
-  float factor[Products::kThreadRows];
-#pragma unroll
-  for (float& f : factor) f = a.scale;
-  __syncthreads();  // nobody reads q any more
-  Products::Put(sums, factor, q);
-  __syncthreads();
-  q.template Store<kThreads>(a.dq.From(sample, head, a.head_dim, query));
+  WaitForCopies();
+  __syncthreads();  // q is there, even if there were no keys; nobody reads it
+  StoreResult<Products>(a.result, sample, head, a.head_dim, query, a.scale,
+                        sums, q);
 }
 
 }  // namespace

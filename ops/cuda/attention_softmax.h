@@ -2,7 +2,10 @@
 #ifndef TROUPE_OPS_CUDA_ATTENTION_SOFTMAX_H_
 #define TROUPE_OPS_CUDA_ATTENTION_SOFTMAX_H_
 
+#include <cfloat>
+
 #include "ops/cuda/attention_products.h"
+#include "ops/cuda/attention_result.h"
 
 namespace troupe::cuda {
 
@@ -15,14 +18,35 @@ struct OnlineSoftmax {
   __device__ OnlineSoftmax() {
 #pragma unroll
     for (int i = 0; i < Products::kThreadRows; ++i) {
-      largest[i] = -INFINITY;
+      largest[i] = -FLT_MAX;
       sum[i] = 0;
     }
   }
 
+  // Takes up what earlier calls have found for the queries from `query` on: o,
+  // their sum under the weight 1 of their logsumexp.
+  template <typename T>
+  __device__ void TakeUp(const RawAttention<T>& a, int sample, int head,
+                         int query, typename Products::Sums& sums) {
+    if (a.result.before.data == nullptr) return;
+    ForEachSum<Products>(a.result.before.From(sample, head, a.head_dim, query),
+                         [&](int i, int j, float before) {
+                           sums[i][j] = before / a.dropout.keep_scale;
+                         });
+#pragma unroll
+    for (int i = 0; i < Products::kThreadRows; ++i) {
+      const int at = query + Products::Row(i);
+      if (at >= a.q_length()) continue;
+      const float before = a.logsumexp[a.RowOf(sample, head, at)] * kLog2E;
+      if (before < -FLT_MAX) continue;  // of no keys
+      largest[i] = before;
+      sum[i] = Products::Column(0) == 0 ? 1 : 0;  // of one thread of the row
+    }
+  }
+
   // Turns scores into exp2(scale * score - largest), and scales down what was
-  // gathered under a smaller `largest`. REQUIRES that each row sees the first
-  // key that it meets: `largest` is then finite from the first tile on.
+  // gathered under a smaller `largest`. That is finite from the beginning, so
+  // that a row may see none of the keys that it meets.
   __device__ void Weigh(float scale, typename Products::Scores& scores,
                         typename Products::Sums& sums) {
 #pragma unroll

@@ -7,8 +7,9 @@
 //
 // Products and attention come in f32 and in bf16, beside a product of the same.
 //
-// Attention counts half of the products (the causal half), forward 2 and
-// backward 5 of them, as flash attention needs.
+// Attention counts half of the products (the causal half; all of them for keys
+// that are earlier than the queries), forward 2 and backward 5 of them, as
+// flash attention needs.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -64,6 +65,7 @@ class Bench {
     for (const DType dtype : {DType::kF32, DType::kBF16}) {
       Products(dtype);
       AttentionOps(dtype);
+      AttentionToEarlierKeys(dtype);
     }
     const Tensor from = New({1 << 25});
     const Tensor to = New({1 << 25});
@@ -190,6 +192,53 @@ class Bench {
                                              .dropout = dropout});
               });
     }
+  }
+
+  // A hop of ring attention: all queries see all keys, and what is found is
+  // added to what earlier hops have found.
+  void AttentionToEarlierKeys(DType dtype) {
+    const Tensor q = New({1, kTime, kWidth}, dtype);
+    const Tensor k = New({1, kTime, kWidth}, dtype);
+    const Tensor v = New({1, kTime, kWidth}, dtype);
+    const Tensor o = New({1, kTime, kWidth}, dtype);
+    const Tensor d_o = New({1, kTime, kWidth}, dtype);
+    const Tensor sum = New({1, kTime, kWidth});
+    const Tensor dq = New({1, kTime, kWidth});
+    const Tensor dk = New({1, kTime, kWidth});
+    const Tensor dv = New({1, kTime, kWidth});
+    const Tensor logsumexp = New({1, kHeads, kTime});
+    const AttentionPart part{.length = 2 * kTime, .queries = {.first = kTime}};
+    const double product = 2.0 * kTime * kTime * kWidth;
+    Compute("attention to earlier keys", 2 * product, [&] {
+      Attention(*device_, {.q = q,
+                           .k = k,
+                           .v = v,
+                           .o = sum,
+                           .o_before = sum,
+                           .logsumexp = logsumexp,
+                           .heads = kHeads,
+                           .kv_heads = kHeads,
+                           .scale = 0.125f,
+                           .part = part});
+    });
+    Compute("attention to earlier keys, backward", 5 * product, [&] {
+      AttentionBackward(*device_, {.q = q,
+                                   .k = k,
+                                   .v = v,
+                                   .o = o,
+                                   .logsumexp = logsumexp,
+                                   .d_o = d_o,
+                                   .dq = dq,
+                                   .dk = dk,
+                                   .dv = dv,
+                                   .dq_before = dq,
+                                   .dk_before = dk,
+                                   .dv_before = dv,
+                                   .heads = kHeads,
+                                   .kv_heads = kHeads,
+                                   .scale = 0.125f,
+                                   .part = part});
+    });
   }
 
   void Norms() {

@@ -120,13 +120,16 @@ constexpr KernelTable kSplitMemoryKernels = {
     .rotary = EnqueuedRotary,
     .attention = Enqueued<&K::attention, &AttentionArgs::q, &AttentionArgs::k,
                           &AttentionArgs::v, &AttentionArgs::o,
-                          &AttentionArgs::logsumexp>,
+                          &AttentionArgs::o_before, &AttentionArgs::logsumexp>,
     .attention_backward =
         Enqueued<&K::attention_backward, &AttentionBackwardArgs::q,
                  &AttentionBackwardArgs::k, &AttentionBackwardArgs::v,
                  &AttentionBackwardArgs::o, &AttentionBackwardArgs::logsumexp,
                  &AttentionBackwardArgs::d_o, &AttentionBackwardArgs::dq,
-                 &AttentionBackwardArgs::dk, &AttentionBackwardArgs::dv>,
+                 &AttentionBackwardArgs::dk, &AttentionBackwardArgs::dv,
+                 &AttentionBackwardArgs::dq_before,
+                 &AttentionBackwardArgs::dk_before,
+                 &AttentionBackwardArgs::dv_before>,
     .cross_entropy =
         Enqueued<&K::cross_entropy, &CrossEntropyArgs::logits,
                  &CrossEntropyArgs::targets, &CrossEntropyArgs::loss_sum,

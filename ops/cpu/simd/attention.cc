@@ -39,6 +39,10 @@ Forward<T> Lay(const RawAttention<T>& a) {
   return f;
 }
 
+// The largest score of a row that has met none: finite, and what was gathered
+// under it is gone with the first that comes.
+constexpr float kNone = -__FLT_MAX__;
+
 // The scores of one row, those it does not see -inf; returns the largest.
 template <typename T>
 float MaskRow(const RawAttention<T>& a, Forward<T>& f, int row, int visible) {
@@ -83,9 +87,11 @@ void OnlineSoftmax(const RawAttention<T>& a, Forward<T>& f, int rows,
                    int64_t query, int64_t key) {
   float largest[kQueries];
   float shrink[kQueries];
-  for (int r = 0; r < kQueries; ++r) {
-    largest[r] = r < rows ? MaskRow(a, f, r, Visible(a, query + r, key)) : 0;
+  const bool all = Visible(a, query, key) == kKeys;  // the first sees least
+  for (int r = 0; r < rows; ++r) {
+    largest[r] = MaskRow(a, f, r, all ? kKeys : Visible(a, query + r, key));
   }
+  for (int r = rows; r < kQueries; ++r) largest[r] = 0;
   for (int r = 0; r < kQueries; r += kLanes) {
     const Vec before = Load(f.largest + r);
     const Vec now = Max(before, Load(largest + r));
@@ -104,17 +110,48 @@ void OnlineSoftmax(const RawAttention<T>& a, Forward<T>& f, int rows,
   }
 }
 
+// The softmax of a block of queries before the first key of this call: what it
+// was after the last one of earlier calls, o their sum under the weight 1 of
+// their logsumexp.
+template <typename T>
+void BeginBlock(const RawAttention<T>& a, Forward<T>& f, int64_t query,
+                int rows) {
+  for (int r = 0; r < kQueries; ++r) {
+    f.largest[r] = kNone;
+    Store(f.sum[r], Vec{});
+  }
+  for (int r = 0; r < rows; ++r) {
+    LoadBefore(a.result, query + r, a.head_dim, f.padded, f.o + r * f.padded);
+    if (!a.result.before) continue;
+    const float logsumexp = a.logsumexp[query + r] * kLog2E;
+    if (logsumexp < kNone) continue;  // of no keys
+    f.largest[r] = logsumexp;
+    f.sum[r][0] = 1.0f;
+  }
+}
+
+template <typename T>
+void EndBlock(const RawAttention<T>& a, const Forward<T>& f, int64_t query,
+              int rows) {
+  for (int r = 0; r < rows; ++r) {
+    const float sum = Sum(Load(f.sum[r]));
+    StoreResult(a.result, query + r, a.head_dim, f.o + r * f.padded,
+                sum == 0 ? 0 : 1.0f / sum);
+    const bool as_before = a.result.before && Seen(a, query + r) == 0;
+    if (a.logsumexp && !as_before) {
+      a.logsumexp[query + r] = LogSumExp(f.largest[r], sum);
+    }
+  }
+}
+
 template <typename T>
 void ForwardBlock(const RawAttention<T>& a, Forward<T>& f, int64_t query,
                   int rows) {
   PackRows(a.q + query * a.q_stride, a.q_stride, rows, a.head_dim, f.padded,
            f.q);
-  for (int i = 0; i < rows * f.padded; i += kLanes) Store(f.o + i, Vec{});
-  for (int r = 0; r < kQueries; ++r) {
-    f.largest[r] = -__builtin_inff();
-    Store(f.sum[r], Vec{});
-  }
-  for (int64_t key = 0; Visible(a, query + rows - 1, key) > 0; key += kKeys) {
+  BeginBlock(a, f, query, rows);
+  const int64_t keys = Seen(a, query + rows - 1);
+  for (int64_t key = 0; key < keys; key += kKeys) {
     const int64_t first = Elements<T>(key * f.padded);
     BlockProduct<false>(
         Block<Element<T>>{.a = f.q,
@@ -128,7 +165,7 @@ void ForwardBlock(const RawAttention<T>& a, Forward<T>& f, int64_t query,
                           .n = kKeys,
                           .k = static_cast<int>(Elements<T>(a.head_dim))});
     OnlineSoftmax(a, f, rows, query, key);
-    const int visible = Visible(a, query + rows - 1, key);
+    const int64_t visible = Least(keys - key, kKeys);
     BlockProduct<true>(
         Block<Element<T>>{.a = reinterpret_cast<const Element<T>*>(f.p),
                           .a_row = Elements<T>(kKeys),
@@ -141,17 +178,7 @@ void ForwardBlock(const RawAttention<T>& a, Forward<T>& f, int64_t query,
                           .n = f.padded,
                           .k = static_cast<int>(Elements<T>(visible))});
   }
-  for (int r = 0; r < rows; ++r) {
-    const float sum = Sum(Load(f.sum[r]));
-    const float inverse = 1.0f / sum;
-    T* o = a.o + (query + r) * a.o_stride;
-    ForEachVec(a.head_dim, [&](int64_t i, auto l) {
-      Store(o + i, Load(f.o + r * f.padded + i) * inverse, l);
-    });
-    if (a.logsumexp) {
-      a.logsumexp[query + r] = LogSumExp(f.largest[r], sum);
-    }
-  }
+  EndBlock(a, f, query, rows);
 }
 
 }  // namespace
@@ -172,9 +199,15 @@ int64_t AttentionScratch(int64_t q_length, int64_t kv_length, int head_dim,
 template <typename T>
 void Attention(const RawAttention<T>& a) {
   if (IsOfFew(a)) return AttentionOfFew(a);
+  // Neither keys that the last query does not see are of use, nor queries that
+  // see none, unless what they have must go elsewhere.
+  const int64_t keys = Seen(a, a.q_end - 1);
+  int64_t begin = a.q_begin;
+  if (InPlace(a.result)) {
+    const int64_t first = FirstThatSees(a.part, a.q_length, 0);
+    begin = begin > first ? begin : first;
+  }
   Forward<T> f = Lay(a);
-  // Keys beyond what the last query sees are of no use.
-  const int64_t keys = a.q_end + (a.kv_length - a.q_length);
   for (int64_t key = 0; key < keys; key += kKeys) {
     PackTransposed(a.k + key * a.k_stride, a.k_stride,
                    static_cast<int>(Least(kKeys, keys - key)), a.head_dim,
@@ -183,7 +216,7 @@ void Attention(const RawAttention<T>& a) {
   PackColumns(a.v, a.v_stride, keys, a.head_dim, f.padded, f.v);
   for (int head = 0; head < a.heads; ++head) {
     const RawAttention<T> one = OneHead(a, head);
-    for (int64_t query = a.q_begin; query < a.q_end; query += kQueries) {
+    for (int64_t query = begin; query < a.q_end; query += kQueries) {
       ForwardBlock(one, f, query,
                    static_cast<int>(Least(kQueries, a.q_end - query)));
     }

@@ -88,16 +88,16 @@ struct Row {
   const uint32_t* bits;  // its dropout numbers
 };
 
-// Row `row` of the block at (query, key) with what it does not see masked; a
-// row beyond the block's `rows` sees nothing. `room` is for its dropout
-// numbers.
+// Row `row` of the block at (query, key) with what it does not see masked,
+// unless `all` rows see all; a row beyond the block's `rows` sees nothing.
+// `room` is for its dropout numbers.
 template <typename T>
 Row MaskedRow(const RawAttention<T>& a, const Backward<T>& b, int row, int rows,
-              int64_t query, int64_t key, uint32_t* room) {
+              int64_t query, int64_t key, bool all, uint32_t* room) {
   float* const scores = b.scores + row * kKeys;
   float* const dp = b.dp + row * kKeys;
   const bool there = row < rows;
-  const int visible = there ? Visible(a, query + row, key) : 0;
+  const int visible = !there ? 0 : all ? kKeys : Visible(a, query + row, key);
   for (int i = visible; i < kKeys; ++i) {
     scores[i] = -__builtin_inff();
     dp[i] = 0;
@@ -134,9 +134,10 @@ template <bool dropout, typename T>
 void GradientRows(const RawAttention<T>& a, const Backward<T>& b, int rows,
                   int64_t query, int64_t key) {
   uint32_t room[2][kPhiloxRoom] = {};
+  const bool all = Visible(a, query, key) == kKeys;  // the first sees least
   for (int r = 0; r < rows; r += 2) {
-    const Row first = MaskedRow(a, b, r, rows, query, key, room[0]);
-    const Row second = MaskedRow(a, b, r + 1, rows, query, key, room[1]);
+    const Row first = MaskedRow(a, b, r, rows, query, key, all, room[0]);
+    const Row second = MaskedRow(a, b, r + 1, rows, query, key, all, room[1]);
     for (int i = 0; i < kKeys; i += kLanes) {
       const Gradients upper = OfRow<dropout>(a, first, i);
       const Gradients lower = OfRow<dropout>(a, second, i);
@@ -201,19 +202,22 @@ void BackwardBlock(const RawAttention<T>& a, const Backward<T>& b,
                         .k = static_cast<int>(Elements<T>(keys))});
 }
 
+// The queries from `first` on, which is even.
 template <typename T>
-void PackQueries(const RawAttention<T>& a, const Backward<T>& b) {
-  const int64_t rows = a.q_length;
-  PackRows(a.q, a.q_stride, rows, a.head_dim, b.padded, b.q);
-  PackRows(a.d_o, a.d_o_stride, rows, a.head_dim, b.padded, b.d_o);
+void PackQueries(const RawAttention<T>& a, const Backward<T>& b,
+                 int64_t first) {
+  const int64_t rows = a.q_length - first;
+  const int64_t at = Elements<T>(first * b.padded);
+  const T* const q = a.q + first * a.q_stride;
+  const T* const d_o = a.d_o + first * a.d_o_stride;
+  PackRows(q, a.q_stride, rows, a.head_dim, b.padded, b.q + at);
+  PackRows(d_o, a.d_o_stride, rows, a.head_dim, b.padded, b.d_o + at);
   if (b.q_columns != b.q) {
-    PackColumns(a.q, a.q_stride, rows, a.head_dim, b.padded, b.q_columns);
-    PackColumns(a.d_o, a.d_o_stride, rows, a.head_dim, b.padded, b.d_o_columns);
+    PackColumns(q, a.q_stride, rows, a.head_dim, b.padded, b.q_columns + at);
+    PackColumns(d_o, a.d_o_stride, rows, a.head_dim, b.padded,
+                b.d_o_columns + at);
   }
-  for (int64_t i = 0; i < rows * b.padded; i += kLanes) {
-    Store(b.dq + i, Vec{});
-  }
-  for (int64_t query = 0; query < a.q_length; ++query) {
+  for (int64_t query = first; query < a.q_length; ++query) {
     const T* d_o = a.d_o + query * a.d_o_stride;
     const T* o = a.o + query * a.o_stride;
     PrefetchAhead(o, a.o_stride, a.head_dim);
@@ -230,25 +234,28 @@ void PackQueries(const RawAttention<T>& a, const Backward<T>& b) {
 template <typename T>
 void AttentionBackward(const RawAttention<T>& a) {
   const Backward<T> b = Lay(a);
-  PackQueries(a, b);
+  // Queries that see no key are left out by whole blocks.
+  PackQueries(a, b, FirstThatSees(a.part, a.q_length, 0) / kQueries * kQueries);
+  for (int64_t query = 0; query < a.q_length; ++query) {
+    LoadBefore(a.result, query, a.head_dim, b.padded, b.dq + query * b.padded);
+  }
   for (int64_t key = 0; key < a.kv_length; key += kKeys) {
+    const int64_t first = FirstThatSees(a.part, a.q_length, key);
+    if (first >= a.q_length) break;
     const int keys = static_cast<int>(Least(kKeys, a.kv_length - key));
     const T* k = a.k + key * a.k_stride;
     PackColumns(k, a.k_stride, keys, a.head_dim, b.padded, b.k);
     PackTransposed(k, a.k_stride, keys, a.head_dim, b.k_transposed);
     PackTransposed(a.v + key * a.v_stride, a.v_stride, keys, a.head_dim,
                    b.v_transposed);
-    for (int64_t query = 0; query < a.q_length; query += kQueries) {
+    for (int64_t query = first / kQueries * kQueries; query < a.q_length;
+         query += kQueries) {
       const int rows = static_cast<int>(Least(kQueries, a.q_length - query));
-      if (Visible(a, query + rows - 1, key) == 0) continue;
       BackwardBlock(a, b, query, rows, key, keys);
     }
   }
   for (int64_t query = 0; query < a.q_length; ++query) {
-    ForEachVec(a.head_dim, [&](int64_t i, auto l) {
-      Store(a.dq + query * a.dq_stride + i, Load(b.dq + query * b.padded + i),
-            l);
-    });
+    StoreResult(a.result, query, a.head_dim, b.dq + query * b.padded, 1.0f);
   }
 }
 

@@ -3,6 +3,7 @@
 #ifndef TROUPE_OPS_CPU_SIMD_ATTENTION_BLOCKS_H_
 #define TROUPE_OPS_CPU_SIMD_ATTENTION_BLOCKS_H_
 
+#include "ops/cpu/simd/attention_result.h"
 #include "ops/cpu/simd/philox_vec.h"
 #include "ops/cpu/simd/table.h"
 #include "ops/cpu/simd/vec.h"
@@ -79,27 +80,52 @@ template <typename T>
 inline RawAttention<T> OneHead(const RawAttention<T>& a, int head) {
   RawAttention<T> one = a;
   one.q += head * a.head_dim;
-  one.o += head * a.head_dim;
+  one.result = AtColumn(a.result, int64_t{head} * a.head_dim);
   if (a.logsumexp) one.logsumexp += head * a.q_length;
   one.dropout.first_element +=
-      static_cast<uint64_t>(head) * a.q_length * a.kv_length;
+      static_cast<uint64_t>(head) * a.part.length * a.part.length;
   return one;
 }
 
-// How many of the keys [key, key + kKeys) query sees.
+// How many of the keys query sees, of all and of [key, key + kKeys).
+template <typename T>
+inline int64_t Seen(const RawAttention<T>& a, int64_t query) {
+  return KeysSeen(a.part, a.kv_length, query);
+}
 template <typename T>
 inline int Visible(const RawAttention<T>& a, int64_t query, int64_t key) {
-  const int64_t seen = query + (a.kv_length - a.q_length) + 1 - key;
+  const int64_t seen = Seen(a, query) - key;
   return static_cast<int>(seen < 0 ? 0 : Least(seen, kKeys));
 }
 
-// The dropout numbers of one query for a block of keys.
+// Of the keys of a block, those [from, kKeys) are at positions whose numbers
+// begin with `first`. Rare, and not inline, so that others are as fast as can
+// be.
+__attribute__((noinline)) inline void DrawAgain(const RawPhilox& philox,
+                                                uint64_t first, int from,
+                                                uint32_t* bits) {
+  uint32_t room[kPhiloxRoom];
+  const uint32_t* const drawn = PhiloxRun(philox, first, kKeys - from, room);
+  __builtin_memcpy(bits + from, drawn, (kKeys - from) * sizeof(uint32_t));
+}
+
+// The dropout numbers of one query for a block of keys, which may lie in two
+// runs of positions.
 template <typename T>
 inline const uint32_t* MaskBits(const RawAttention<T>& a, int64_t query,
                                 int64_t key, uint32_t* room) {
-  const uint64_t element = a.dropout.first_element +
-                           static_cast<uint64_t>(query * a.kv_length + key);
-  return PhiloxRun(a.dropout.philox, element, kKeys, room);
+  const SequenceRows& keys = a.part.keys;
+  const uint64_t row =
+      a.dropout.first_element +
+      static_cast<uint64_t>(PositionOf(a.part.queries, query) * a.part.length);
+  const uint32_t* const bits =
+      PhiloxRun(a.dropout.philox, row + PositionOf(keys, key), kKeys, room);
+  const int64_t in_first = keys.first_count - key;
+  if (in_first > 0 && in_first < kKeys) {
+    DrawAgain(a.dropout.philox, row + keys.second, static_cast<int>(in_first),
+              room + (bits - room));
+  }
+  return bits;
 }
 
 }  // namespace TROUPE_SIMD

@@ -74,7 +74,8 @@ bool IsOfFew(const RawAttention<T>& a) {
   // Of all heads that would share the packed keys. Pairs are multiplied at
   // twice the rate.
   constexpr int64_t kFew = Contracted<T>::kWidth == 1 ? 4 : 2;
-  return (a.q_end - a.q_begin) * a.heads <= kFew && a.dropout.threshold == 0;
+  return (a.q_end - a.q_begin) * a.heads <= kFew && a.dropout.threshold == 0 &&
+         a.result.rounded && !a.result.before && Seen(a, a.q_begin) > 0;
 }
 
 template <typename T>
@@ -82,11 +83,12 @@ void AttentionOfFew(const RawAttention<T>& a) {
   for (int head = 0; head < a.heads; ++head) {
     const RawAttention<T> one = OneHead(a, head);
     for (int64_t query = a.q_begin; query < a.q_end; ++query) {
-      const int64_t keys = query + (a.kv_length - a.q_length) + 1;
+      const int64_t keys = Seen(a, query);
       float* const p = a.scratch;
       const float largest = Scores(one, one.q + query * a.q_stride, keys, p);
       const float sum = Exponentials(p, keys, largest);
-      Weigh(one, p, keys, 1.0f / sum, one.o + query * a.o_stride);
+      Weigh(one, p, keys, 1.0f / sum,
+            one.result.rounded + query * a.result.stride);
       if (one.logsumexp) one.logsumexp[query] = LogSumExp(largest, sum);
     }
   }

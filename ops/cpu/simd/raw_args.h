@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 
+#include "ops/attention_part.h"
 #include "ops/fp16.h"
 
 namespace troupe {
@@ -74,6 +75,17 @@ struct RawSgd {
   bool nesterov, zero_gradients;
 };
 
+// A result of attention: rows of T, or of f32, that are `stride` apart. What
+// earlier calls have found of it is f32, or null.
+template <typename T>
+struct RawResult {
+  T* rounded;
+  float* whole;  // instead of `rounded`
+  int64_t stride;
+  const float* before;
+  int64_t before_stride;
+};
+
 // Heads of one sample that read the same kv head, side by side: `heads` in the
 // forward, one in the backward. Strides are between rows (positions). Backward
 // writes dq and adds into dk and dv, which are dense [kv_length, padded
@@ -82,21 +94,19 @@ template <typename T>
 struct RawAttention {
   const T *q, *k, *v;
   int64_t q_stride, k_stride, v_stride;
-  T* o;
-  int64_t o_stride;
-  float* logsumexp;  // [heads, q_length], or null in the forward
+  RawResult<T> result;  // o, in the backward dq
+  float* logsumexp;     // [heads, q_length], or null in the forward
   int64_t q_length, kv_length;
+  AttentionPart part;
   int64_t q_begin, q_end;  // the forward's queries
   int heads;
   int head_dim;
   float scale;
-  RawDropout dropout;  // first_element: of head 0, query 0, key 0
+  RawDropout dropout;  // first_element: of head 0, of positions 0 and 0
   float* scratch;
   // backward
-  const T* d_o;
-  int64_t d_o_stride;
-  T* dq;
-  int64_t dq_stride;
+  const T *o, *d_o;
+  int64_t o_stride, d_o_stride;
   float *dk_sum, *dv_sum;
 };
 

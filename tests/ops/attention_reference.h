@@ -1,0 +1,50 @@
+// Causal attention in double, forward and backward, straight from the
+// definition in ops/attention.h: what the tests of attention hold devices to.
+#ifndef TROUPE_TESTS_OPS_ATTENTION_REFERENCE_H_
+#define TROUPE_TESTS_OPS_ATTENTION_REFERENCE_H_
+
+#include <cmath>
+#include <cstdint>
+#include <ostream>
+
+#include "ops/attention.h"
+#include "tests/ops/test_tensor.h"
+
+namespace troupe {
+
+struct AttentionCase {
+  int64_t batch, q_length, kv_length;
+  int heads, kv_heads, head_dim;
+  AttentionDropout dropout = {};
+
+  int64_t q_columns() const { return heads * head_dim; }
+  int64_t kv_columns() const { return kv_heads * head_dim; }
+  int64_t q_elements() const { return batch * q_length * q_columns(); }
+  int64_t kv_elements() const { return batch * kv_length * kv_columns(); }
+  double scale() const { return 1 / std::sqrt(double(head_dim)); }
+};
+
+std::ostream& operator<<(std::ostream& out, const AttentionCase& c);
+
+struct AttentionInputs {
+  Values q, k, v, d_o;
+};
+
+struct AttentionResults {
+  Values o, logsumexp, dq, dk, dv;
+};
+
+AttentionResults AttentionReference(const AttentionCase& c,
+                                    const AttentionInputs& in);
+
+// The backward reads o as it is stored, rounded, which dq and dk inherit: of
+// one query and many keys little is left of the difference that it is part of.
+inline double AttentionGradientErrorOf(DType dtype) {
+  return dtype == DType::kF32    ? kF32Error
+         : dtype == DType::kBF16 ? 2 * kBF16Error
+                                 : 3 * kFP16Error;
+}
+
+}  // namespace troupe
+
+#endif  // TROUPE_TESTS_OPS_ATTENTION_REFERENCE_H_
