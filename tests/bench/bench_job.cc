@@ -43,7 +43,8 @@ ModelSpec Model(const BenchJobOptions& options) {
   }
   model.set_intermediate_size(sizes->intermediate);
   model.set_vocab_size(sizes->vocab);
-  model.set_max_position_embeddings(sizes->positions);
+  model.set_max_position_embeddings(
+      std::max(sizes->positions, options.sequence_length));
   return model;
 }
 

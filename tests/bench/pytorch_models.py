@@ -160,6 +160,9 @@ class LanguageModel(nn.Module):
                                         targets.flatten())
 
 
-def build(name):
+def build(name, positions=0):
+    """With room for so many positions, where the model's own are fewer."""
     torch.manual_seed(1)
-    return LanguageModel(name.partition("-")[0], MODELS[name])
+    sizes = MODELS[name]
+    sizes = dict(sizes, positions=max(sizes["positions"], positions))
+    return LanguageModel(name.partition("-")[0], sizes)

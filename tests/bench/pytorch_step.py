@@ -95,7 +95,8 @@ class Trainer:
     def __init__(self, arguments, pure, lr=1e-5):
         self.device = torch.device(arguments.device)
         with self.device:
-            self.model = pytorch_models.build(arguments.model)
+            self.model = pytorch_models.build(arguments.model,
+                                              arguments.seq)
         if pure:
             self.model.to(torch.bfloat16)
         self.tensor = arguments.tensor
