@@ -1,5 +1,6 @@
 #include "tests/bench/bench_job.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
