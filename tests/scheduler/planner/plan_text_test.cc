@@ -125,7 +125,9 @@ TEST(PlanText, ARankHoldsWhatItsUnitsAreTiedTo) {
 
 TEST(PlanText, EachRankHasLessOfAModelThatIsCut) {
   const int64_t whole = PlanOf(Cut(1, 1)).weight_bytes(0);
-  for (const int64_t bytes : PlanOf(Cut(2, 1)).weight_bytes()) {
+  const TextPlan cut = PlanOf(Cut(2, 1));
+  ASSERT_EQ(cut.weight_bytes_size(), 2);
+  for (const int64_t bytes : cut.weight_bytes()) {
     EXPECT_LT(bytes, 0.6 * whole);
   }
 }
