@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
 #include "proto/plan/ops/op_rules.h"
+#include "proto/plan/segments.h"
 #include "proto/plan/slices.h"
 
 namespace troupe {
@@ -15,15 +16,21 @@ namespace {
 AxisCut CutAlong(const Layout& layout, const std::string& axis) {
   for (const Layout::AxisLayout& of : layout.axes()) {
     if (of.axis() != axis) continue;
+    const bool shard = of.placement() == Layout::SHARD;
     return {.placement = of.placement(),
-            .dim = of.placement() == Layout::SHARD ? of.dim() : 0};
+            .dim = shard ? of.dim() : 0,
+            .shift = shard ? of.shift() : 0};
   }
   return {};
 }
 
 std::string Text(const AxisCut& cut) {
-  return cut.placement == Layout::SHARD ? absl::StrCat("SHARD(", cut.dim, ")")
-                                        : Layout::Placement_Name(cut.placement);
+  if (cut.placement != Layout::SHARD) {
+    return Layout::Placement_Name(cut.placement);
+  }
+  return absl::StrCat(
+      "SHARD(", cut.dim, ")",
+      cut.shift == 0 ? "" : absl::StrCat(" of ", cut.shift, " ranks before"));
 }
 
 // Neither cut nor differentiated with the op: tokens, and what a softmax is put
@@ -53,7 +60,7 @@ class TableCheck {
       RETURN_IF_ERROR(CheckSections(t));
     }
     for (int op = 0; op < table_.ops_size(); ++op) {
-      if (table_.ops(op).kind() == Op::EXCHANGE) {
+      if (IsExchange(table_.ops(op).kind())) {
         if (table_.ops(op).exchange().axis() == axis_.name()) {
           RETURN_IF_ERROR(CheckExchange(op));
         }
@@ -154,12 +161,29 @@ class TableCheck {
                            packed ? from.dim : to.dim));
   }
 
+  absl::Status CheckReturn(int index) const {
+    const Op& op = table_.ops(index);
+    const TensorCut x = CutOfTensor(op.inputs(0).tensor());
+    const TensorCut y = CutOfTensor(op.inputs(1).tensor());
+    if (op.exchange().forward() == COLLECTIVE_UNSPECIFIED &&
+        op.exchange().backward() == SHIFT && TurnOf(x.value, y.value) == SHIFT) {
+      return absl::OkStatus();
+    }
+    return At(index, absl::StrCat("brings back ", Text(x.value), " from ",
+                                  Text(y.value), " by ",
+                                  Collective_Name(op.exchange().backward())));
+  }
+
   absl::Status CheckExchange(int index) const {
     const Op& op = table_.ops(index);
+    if (op.kind() == Op::RETURN) return CheckReturn(index);
     const TensorCut from = CutOfTensor(op.inputs(0).tensor());
     const TensorCut to = CutOfTensor(op.outputs(0).tensor());
     const auto forward = TurnOf(from.value, to.value);
-    const auto backward = TurnOf(to.gradient, from.gradient);
+    // A shift goes back the way that it came.
+    const auto backward = forward == SHIFT
+                              ? TurnOf(from.gradient, to.gradient)
+                              : TurnOf(to.gradient, from.gradient);
     const bool aside = IsAside(table_.tensors(op.inputs(0).tensor()));
     if (forward != op.exchange().forward() ||
         (!aside && backward != op.exchange().backward())) {

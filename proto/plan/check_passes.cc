@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "proto/base/status.h"
 #include "proto/plan/buffer_kind.h"
+#include "proto/plan/exchange_places.h"
 #include "proto/plan/fault.h"
 #include "proto/plan/find_program.h"
 #include "proto/plan/mesh.h"
@@ -148,7 +149,7 @@ class Pipeline {
       if (!forward && !train) continue;
       const auto& passes = unit_passes_.Of(u, kind);
       for (int s = 0; s < static_cast<int>(passes.size()); ++s) {
-        if (forward || passes[s].use.works) {
+        if (passes[s].use.works) {
           wanted.push_back({.kind = kind, .unit = u, .segment = s});
         }
         const int exchange = passes[s].segment.exchange;
@@ -227,10 +228,9 @@ class Pipeline {
         continue;
       }
       const Instruction& exchange = *places.front().instruction;
-      const OpPlaces& op =
-          unit_passes_.Places(name.unit).ops[exchange.exchange().op()];
-      const auto [from, to, in_place] =
-          PlacesOfExchange(op, exchange.exchange());
+      const UnitTable& table = plan_.tables(plan_.units(name.unit).table());
+      const auto [from, to, in_place] = PlacesOfExchange(
+          table, unit_passes_.Places(name.unit), exchange.exchange());
       for (const PassAt& at : places) {
         const Program& program = *FindProgram(RoleOf(plan_, at.rank), kind);
         const Instruction::Operand* const gets =

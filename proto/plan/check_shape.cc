@@ -17,6 +17,7 @@
 #include "proto/plan/operand.h"
 #include "proto/plan/program_text.h"
 #include "proto/plan/roles.h"
+#include "proto/plan/segments.h"
 #include "proto/plan/tensor_spec.h"
 
 namespace troupe {
@@ -359,7 +360,7 @@ class ShapeCheck {
     const UnitTable& table =
         unit.has_table() ? plan_.tables(unit.table()) : none;
     if (!Within(index, table.ops_size()) ||
-        table.ops(index).kind() != Op::EXCHANGE) {
+        !IsExchange(table.ops(index).kind())) {
       return ProgramFault(
           place_, instruction,
           absl::StrCat("op ", index, " of its unit is no EXCHANGE"));
@@ -368,7 +369,9 @@ class ShapeCheck {
     const Collective wanted =
         backward ? op.exchange().backward() : op.exchange().forward();
     const TensorSpec& x = table.tensors(op.inputs(0).tensor());
-    const TensorSpec& y = table.tensors(op.outputs(0).tensor());
+    const Op::Operand& made =
+        op.kind() == Op::RETURN ? op.inputs(1) : op.outputs(0);
+    const TensorSpec& y = table.tensors(made.tensor());
     if (instruction.exchange().collective() != wanted ||
         wanted == COLLECTIVE_UNSPECIFIED ||
         instruction.exchange().dtype() != x.dtype()) {

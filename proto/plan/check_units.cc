@@ -44,6 +44,16 @@ class TableCheck {
     for (int op = 0; op < table_.ops_size(); ++op) {
       RETURN_IF_ERROR(CheckOp(op));
     }
+    for (int op = 0; op < table_.ops_size(); ++op) {
+      for (const Op::Operand& input : table_.ops(op).backward_inputs()) {
+        if (Within(input.tensor(), table_.tensors_size()) &&
+            made_[input.tensor()]) {
+          continue;
+        }
+        return At(op, absl::StrCat("reads tensor ", input.tensor(),
+                                   " backward, which no op makes"));
+      }
+    }
     return absl::OkStatus();
   }
 
@@ -114,8 +124,9 @@ class TableCheck {
     int known = 0;
     for (const OperandRule& rule : rules) {
       int found = 0;
-      for (const Op::Operand& operand :
-           rule.output ? op.outputs() : op.inputs()) {
+      for (const Op::Operand& operand : rule.backward ? op.backward_inputs()
+                                        : rule.output ? op.outputs()
+                                                      : op.inputs()) {
         if (operand.name() != rule.name) continue;
         ++found;
         if (!Within(operand.tensor(), table_.tensors_size())) continue;
@@ -133,7 +144,9 @@ class TableCheck {
       }
       known += found;
     }
-    if (known == op.inputs_size() + op.outputs_size()) return absl::OkStatus();
+    const int given =
+        op.inputs_size() + op.outputs_size() + op.backward_inputs_size();
+    if (known == given) return absl::OkStatus();
     return At(index, "has operands that its kind has not");
   }
 

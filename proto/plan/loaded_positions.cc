@@ -22,10 +22,10 @@ const Dim* SequenceOfBatch(const Plan& plan) {
 
 }  // namespace
 
-Range LoadedPositions(const Plan& plan, int rank) {
+std::vector<Range> LoadedPositions(const Plan& plan, int rank) {
   const Dim* const sequence = SequenceOfBatch(plan);
-  if (sequence == nullptr) return {0, LoadedLength(plan)};
-  return SectionPiece(sequence->sections(0), {&plan.mesh(), rank});
+  if (sequence == nullptr) return {{0, LoadedLength(plan)}};
+  return SectionRuns(sequence->sections(0), {&plan.mesh(), rank});
 }
 
 int64_t LoadedLength(const Plan& plan) {

@@ -16,7 +16,10 @@ class Closure {
  public:
   Closure(const UnitTable& table, const std::vector<OpRules>& rules,
           const std::vector<bool>& read)
-      : table_(table), rules_(rules), read_(read) {
+      : table_(table),
+        rules_(rules),
+        read_(read),
+        returned_(ReturnedInBackward(table)) {
     made_.ops.assign(table.ops_size(), Again::kNo);
     made_.tensors.assign(table.tensors_size(), false);
   }
@@ -24,7 +27,8 @@ class Closure {
   MadeAgain Run() {
     for (int t = 0; t < table_.tensors_size(); ++t) {
       const TensorSpec& tensor = table_.tensors(t);
-      if (read_[t] && tensor.again() && tensor.home() == TensorSpec::WITHIN) {
+      const bool missing = read_[t] && tensor.again() && !returned_[t];
+      if (missing && tensor.home() == TensorSpec::WITHIN) {
         Make(t);
       }
     }
@@ -40,7 +44,8 @@ class Closure {
       case TensorSpec::TARGETS:
         return true;
       default:
-        return read_[tensor] && !table_.tensors(tensor).again();
+        return read_[tensor] && !table_.tensors(tensor).again() &&
+               !returned_[tensor];
     }
   }
 
@@ -88,6 +93,7 @@ class Closure {
   const UnitTable& table_;
   const std::vector<OpRules>& rules_;
   const std::vector<bool>& read_;
+  const std::vector<bool> returned_;
   MadeAgain made_;
 };
 
@@ -117,6 +123,14 @@ std::vector<bool> ReadByBackward(const UnitTable& table,
   return read;
 }
 
+std::vector<bool> ReturnedInBackward(const UnitTable& table) {
+  std::vector<bool> returned(table.tensors_size(), false);
+  for (const Op& op : table.ops()) {
+    if (op.kind() == Op::RETURN) returned[op.inputs(0).tensor()] = true;
+  }
+  return returned;
+}
+
 std::vector<int> ReadAgain(const UnitTable& table, int op, const OpRules& rules,
                            Again again) {
   std::vector<int> tensors;
@@ -135,7 +149,9 @@ std::vector<int> ReadAgain(const UnitTable& table, int op, const OpRules& rules,
 int TensorOf(const UnitTable& table, int op, absl::string_view name) {
   const OpView view(table, table.ops(op));
   const int input = view.Input(name);
-  return input >= 0 ? input : view.Output(name);
+  if (input >= 0) return input;
+  const int output = view.Output(name);
+  return output >= 0 ? output : view.BackwardInput(name);
 }
 
 int MakerOf(const UnitTable& table, int tensor) {

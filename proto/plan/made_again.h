@@ -35,6 +35,10 @@ MadeAgain WhatIsMadeAgain(const UnitTable& table,
 std::vector<bool> ReadByBackward(const UnitTable& table,
                                  const std::vector<OpRules>& rules);
 
+// By tensor, whether a RETURN brings it back for the backward passes, so that
+// it is not there before.
+std::vector<bool> ReturnedInBackward(const UnitTable& table);
+
 // The inputs of an op that it reads when it runs again.
 std::vector<int> ReadAgain(const UnitTable& table, int op, const OpRules& rules,
                            Again again);

@@ -73,6 +73,16 @@ int CoordinateOn(const Mesh& mesh, absl::string_view axis, int rank) {
   return 0;
 }
 
+int RankBefore(const Mesh& mesh, absl::string_view axis, int rank, int places) {
+  std::vector<int> coordinates = Coordinates(mesh, rank);
+  for (int i = 0; i < mesh.axes_size(); ++i) {
+    const int size = mesh.axes(i).size();
+    if (mesh.axes(i).name() != axis) continue;
+    coordinates[i] = (coordinates[i] + size - places % size) % size;
+  }
+  return RankAt(mesh, coordinates);
+}
+
 int PipelineCount(const Mesh& mesh) {
   return MeshSize(mesh) / AxisSize(mesh, "pipeline");
 }

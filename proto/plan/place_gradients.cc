@@ -4,6 +4,7 @@
 #include <string>
 
 #include "proto/base/check.h"
+#include "proto/plan/segments.h"
 #include "proto/plan/tensor_spec.h"
 
 namespace troupe {
@@ -11,9 +12,13 @@ namespace troupe {
 PlacedGradients::PlacedGradients(const UnitTable& table,
                                  const std::vector<OpRules>& rules,
                                  const PlacedValues& values, Packing& workspace)
-    : table_(table), rules_(rules), values_(values) {
+    : table_(table),
+      rules_(rules),
+      values_(values),
+      segment_(SegmentNumbers(table, /*backward=*/true)) {
   Make();
   Place(workspace);
+  PlaceReturned();
 }
 
 int PlacedGradients::New(int op, int tensor) {
@@ -71,6 +76,7 @@ void PlacedGradients::MakeOfInput(int op, const InputGradient& rule) {
             std::count(newest_.begin(), newest_.end(), of_op.inputs[i]) == 1)
           << Op::Kind_Name(spec.kind()) << " changes a gradient in place that "
           << "other ops read";
+      newest_[spec.outputs(index_of(spec.outputs(), rule.of)).tensor()] = -1;
       break;
     case InputGradient::kOfOutput:
       of_op.inputs[i] = of_op.outputs[index_of(spec.outputs(), rule.of)];
@@ -91,12 +97,7 @@ void PlacedGradients::ReadInWeightPass(int op, int gradient) {
                         << " has parameters, but nobody reads what it makes";
   Gradient& read = gradients_[gradient];
   const int again = read.made_again_by;
-  bool apart = false;  // made in another segment
-  for (int between = op; between < again; ++between) {
-    apart |=
-        table_.ops(between).exchange().backward() != COLLECTIVE_UNSPECIFIED;
-  }
-  if (again < 0 || apart) {
+  if (again < 0 || segment_[again] != segment_[op]) {
     read.kept = true;
     return;
   }
@@ -123,12 +124,16 @@ void PlacedGradients::Make() {
     for (const Op::Operand& output : spec.outputs()) {
       of_op.outputs.push_back(newest_[output.tensor()]);
     }
+    for (const Op::Operand& input : spec.backward_inputs()) {
+      of_op.backward_inputs.push_back(newest_[input.tensor()]);
+    }
     if (spec.kind() == Op::GELU && spec.fused()) continue;
     for (const InputGradient& rule : rules_[op].gradients) {
       MakeOfInput(op, rule);
     }
     // In use from where it was made to its last reader.
-    for (const auto* read : {&of_op.outputs, &of_op.added}) {
+    for (const auto* read :
+         {&of_op.outputs, &of_op.added, &of_op.backward_inputs}) {
       for (const int gradient : *read) {
         if (gradient < 0) continue;
         std::set<int>& moments = gradients_[gradient].moments;
@@ -144,14 +149,15 @@ void PlacedGradients::Make() {
   }
 }
 
+// From the op that makes it to the last that reads it.
 bool PlacedGradients::Crosses(const Gradient& gradient) const {
+  std::set<int> segments;
   for (int op = 0; op < ops(); ++op) {
-    if (table_.ops(op).exchange().backward() == COLLECTIVE_UNSPECIFIED) {
-      continue;
+    if (gradient.moments.count(Moment(op, 1)) > 0) {
+      segments.insert(segment_[op]);
     }
-    if (gradient.moments.count(Moment(op, 1)) > 0) return true;
   }
-  return false;
+  return segments.size() > 1;
 }
 
 void PlacedGradients::Place(Packing& workspace) {
@@ -188,6 +194,32 @@ void PlacedGradients::Place(Packing& workspace) {
   }
 }
 
+// From where it comes to the last that reads it, or sends it on.
+void PlacedGradients::PlaceReturned() {
+  for (int op = ops() - 1; op >= 0; --op) {
+    if (table_.ops(op).kind() != Op::RETURN) continue;
+    const int tensor = table_.ops(op).inputs(0).tensor();
+    int last = op;
+    for (int reader = 0; reader < op; ++reader) {
+      const Op& spec = table_.ops(reader);
+      const std::vector<std::string>& names =
+          rules_[reader].backward_input_reads;
+      const bool reads =
+          std::any_of(names.begin(), names.end(), [&](const auto& name) {
+            return TensorOf(table_, reader, name) == tensor;
+          });
+      const bool sends =
+          spec.kind() == Op::RETURN && spec.inputs(1).tensor() == tensor;
+      if (reads || sends) last = std::min(last, reader);
+    }
+    std::set<int> moments;
+    for (int m = Moment(op, 1); m <= Moment(last, 1); ++m) moments.insert(m);
+    returned_[tensor] =
+        segments_.Add({.bytes = LineAligned(BytesOf(table_.tensors(tensor))),
+                       .moments = moments});
+  }
+}
+
 TensorPlace PlacedGradients::At(int gradient) const {
   if (gradient < 0) return {};
   const Gradient& at = gradients_[gradient];
@@ -207,6 +239,9 @@ void PlacedGradients::Fill(int op, OpPlaces& places) const {
   }
   for (const int gradient : of_op.outputs) {
     places.output_gradients.push_back(At(gradient));
+  }
+  for (const int gradient : of_op.backward_inputs) {
+    places.backward_input_gradients.push_back(At(gradient));
   }
 }
 

@@ -4,6 +4,7 @@
 #define TROUPE_PROTO_PLAN_PLACE_GRADIENTS_H_
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -29,6 +30,8 @@ class PlacedGradients {
 
   int64_t weight_stash_bytes() const { return weight_stash_bytes_; }
   int64_t segment_bytes() const { return segments_.bytes(); }
+  // Values that RETURNs bring back: by tensor, where in SEGMENT_GRADIENTS.
+  const std::map<int, int64_t>& returned() const { return returned_; }
 
  private:
   // A gradient, once made.
@@ -46,6 +49,7 @@ class PlacedGradients {
     std::vector<int> inputs;
     std::vector<int> added;
     std::vector<int> outputs;
+    std::vector<int> backward_inputs;
     bool makes_again = false;
   };
 
@@ -57,16 +61,19 @@ class PlacedGradients {
   void Make();
   bool Crosses(const Gradient& gradient) const;
   void Place(Packing& workspace);
+  void PlaceReturned();
   TensorPlace At(int gradient) const;
 
   const UnitTable& table_;
   const std::vector<OpRules>& rules_;
   const PlacedValues& values_;
+  const std::vector<int> segment_;  // by op
   std::vector<Gradient> gradients_;
   std::vector<int> newest_;  // by tensor: its gradient so far, or -1
   std::vector<OfOp> of_ops_;
   Packing segments_;
   int64_t weight_stash_bytes_ = 0;
+  std::map<int, int64_t> returned_;
 };
 
 }  // namespace troupe

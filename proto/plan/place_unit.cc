@@ -1,5 +1,7 @@
 #include "proto/plan/place_unit.h"
 
+#include <utility>
+
 #include "proto/plan/ops/op_rules.h"
 #include "proto/plan/place_gradients.h"
 #include "proto/plan/place_values.h"
@@ -10,13 +12,16 @@ namespace {
 void PlaceValues(const UnitTable& table, const PlacedValues& values,
                  UnitPlaces& places) {
   for (int op = 0; op < table.ops_size(); ++op) {
+    const Op& spec = table.ops(op);
     OpPlaces& of_op = places.ops[op];
     of_op.again = values.RunsAgain(op);
-    for (const Op::Operand& input : table.ops(op).inputs()) {
-      of_op.inputs.push_back(values.At(input.tensor()));
-    }
-    for (const Op::Operand& output : table.ops(op).outputs()) {
-      of_op.outputs.push_back(values.At(output.tensor()));
+    for (const auto& [operands, at] :
+         {std::pair(&spec.inputs(), &of_op.inputs),
+          {&spec.outputs(), &of_op.outputs},
+          {&spec.backward_inputs(), &of_op.backward_inputs}}) {
+      for (const Op::Operand& operand : *operands) {
+        at->push_back(values.At(operand.tensor()));
+      }
     }
   }
   places.activation_bytes = values.output_bytes();
@@ -33,20 +38,24 @@ UnitPlaces PlaceUnit(const UnitTable& table, UnitUse use) {
   UnitPlaces places;
   places.ops.resize(table.ops_size());
   Packing workspace;
-  const PlacedValues values(table, rules, use, workspace);
-  PlaceValues(table, values, places);
+  PlacedValues values(table, rules, use, workspace);
   if (use == UnitUse::kTraining) {
     const PlacedGradients gradients(table, rules, values, workspace);
+    for (const auto& [tensor, offset_bytes] : gradients.returned()) {
+      values.SetReturned(tensor, offset_bytes);
+    }
     for (int op = 0; op < table.ops_size(); ++op) {
       gradients.Fill(op, places.ops[op]);
     }
     places.weight_stash_bytes = gradients.weight_stash_bytes();
     places.segment_gradient_bytes = gradients.segment_bytes();
   }
+  PlaceValues(table, values, places);
   for (OpPlaces& of_op : places.ops) {
     of_op.input_gradients.resize(of_op.inputs.size());
     of_op.added_gradients.resize(of_op.inputs.size());
     of_op.output_gradients.resize(of_op.outputs.size());
+    of_op.backward_input_gradients.resize(of_op.backward_inputs.size());
   }
   places.workspace_bytes = workspace.bytes();
   return places;

@@ -7,7 +7,8 @@
 //   WEIGHT_STASH  gradients that BACKWARD_WEIGHT reads
 //   SEGMENT_VALUES, SEGMENT_GRADIENTS
 //                 what is in use while ranks exchange something; of gradients
-//                 also those that ranks sum and BACKWARD_WEIGHT reads
+//                 also those that ranks sum and BACKWARD_WEIGHT reads, and
+//                 values that ranks send back for the backward passes
 //   RECOMPUTED    values that a backward pass reads and that were not kept, and
 //                 what leads to them (made_again.h)
 //   WORKSPACE     all others
@@ -54,11 +55,18 @@ struct TensorPlace {
   bool exists() const { return memory != UnitMemory::kNone; }
   bool operator==(const TensorPlace&) const = default;
 
-  // Where RECOMPUTE and the backward passes find it.
-  TensorPlace InBackward() const {
+  // Where RECOMPUTE finds it.
+  TensorPlace InRecompute() const {
     if (again_bytes < 0) return *this;
     return {.memory = UnitMemory::kRecomputed,
             .offset_bytes = again_bytes,
+            .tensor = tensor};
+  }
+  // Where the backward passes do.
+  TensorPlace InBackward() const {
+    if (returned_bytes < 0) return InRecompute();
+    return {.memory = UnitMemory::kSegmentGradients,
+            .offset_bytes = returned_bytes,
             .tensor = tensor};
   }
 
@@ -67,6 +75,9 @@ struct TensorPlace {
   int tensor = -1;  // whose dims it has: index into UnitTable.tensors
   // Of a value that is made again, where in RECOMPUTED; -1: it is not.
   int64_t again_bytes = -1;
+  // Of a value that a RETURN brings back for the backward passes, where in
+  // SEGMENT_GRADIENTS; -1: none does.
+  int64_t returned_bytes = -1;
 };
 
 // The tensors of one op. Parallel to Op.inputs and Op.outputs; what an op has
@@ -81,6 +92,9 @@ struct OpPlaces {
   std::vector<TensorPlace> added_gradients;
   // Read by both backward passes.
   std::vector<TensorPlace> output_gradients;
+  // Parallel to Op.backward_inputs: values, and their gradients.
+  std::vector<TensorPlace> backward_inputs;
+  std::vector<TensorPlace> backward_input_gradients;
   // Whether backward-weight makes the first input's gradient once more
   // (InputGradient::kMadeAgain), for an op that runs behind it there.
   bool makes_gradient_again = false;

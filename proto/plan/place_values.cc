@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "proto/plan/segments.h"
 #include "proto/plan/tensor_spec.h"
 
 namespace troupe {
@@ -24,9 +25,12 @@ PlacedValues::PlacedValues(const UnitTable& table,
     : table_(table),
       rules_(rules),
       training_(use == UnitUse::kTraining),
+      segment_(SegmentNumbers(table, /*backward=*/false)),
       read_(training_ ? ReadByBackward(table, rules)
                       : std::vector<bool>(table.tensors_size(), false)),
-      made_again_(WhatIsMadeAgain(table, rules, read_)) {
+      returned_(ReturnedInBackward(table)),
+      made_again_(WhatIsMadeAgain(table, rules, read_)),
+      returned_bytes_(table.tensors_size(), -1) {
   ShareStorage();
   PlaceForward(workspace);
   PlaceAgain();
@@ -37,6 +41,7 @@ TensorPlace PlacedValues::At(int tensor) const {
   TensorPlace place = forward_[Storage(tensor)];
   place.tensor = tensor;
   if (made_again_.tensors[tensor]) place.again_bytes = again_[Storage(tensor)];
+  place.returned_bytes = returned_bytes_[tensor];
   return place;
 }
 
@@ -81,13 +86,6 @@ void PlacedValues::ShareStorage() {
   }
 }
 
-// Whether ranks exchange something forward at one of these moments.
-bool PlacedValues::Crosses(const std::set<int>& moments) const {
-  return std::any_of(moments.begin(), moments.end(), [&](int op) {
-    return table_.ops(op).exchange().forward() != COLLECTIVE_UNSPECIFIED;
-  });
-}
-
 void PlacedValues::PlaceForward(Packing& workspace) {
   forward_.resize(table_.tensors_size());
   std::vector<bool> kept(table_.tensors_size(), false);
@@ -96,7 +94,7 @@ void PlacedValues::PlaceForward(Packing& workspace) {
   for (int t = 0; t < table_.tensors_size(); ++t) {
     if (!read_[t]) continue;
     used[Storage(t)] = true;
-    if (!made_again_.tensors[t]) kept[Storage(t)] = true;
+    if (!made_again_.tensors[t] && !returned_[t]) kept[Storage(t)] = true;
   }
   for (int op = 0; op < ops(); ++op) {
     // A fused GELU is part of the product before it, which writes its output.
@@ -162,7 +160,8 @@ void PlacedValues::PlaceAgain() {
     const bool fused = table_.ops(op).fused();
     for (const Op::Operand& output : table_.ops(op).outputs()) {
       use(output.tensor(), fused ? op - 1 : op);
-      if (read_[output.tensor()]) use(output.tensor(), ops());
+      const bool lives = read_[output.tensor()] && !returned_[output.tensor()];
+      if (lives) use(output.tensor(), ops());
     }
   }
   for (int t = 0; t < table_.tensors_size(); ++t) {

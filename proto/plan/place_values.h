@@ -4,6 +4,7 @@
 #define TROUPE_PROTO_PLAN_PLACE_VALUES_H_
 
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "proto/plan/made_again.h"
@@ -22,6 +23,12 @@ class PlacedValues {
                UnitUse use, Packing& workspace);
 
   TensorPlace At(int tensor) const;
+  // Whether it is not kept, but sent back for the backward passes.
+  bool IsReturned(int tensor) const { return returned_[tensor]; }
+  // In SEGMENT_GRADIENTS. REQUIRES IsReturned.
+  void SetReturned(int tensor, int64_t offset_bytes) {
+    returned_bytes_[tensor] = offset_bytes;
+  }
   Again RunsAgain(int op) const { return made_again_.ops[op]; }
 
   int64_t output_bytes() const { return output_bytes_; }
@@ -38,20 +45,25 @@ class PlacedValues {
   void Share(int tensor, int with);
   bool DiesAt(int tensor, int op) const;
   void ShareStorage();
-  bool Crosses(const std::set<int>& moments) const;
+  bool Crosses(const std::set<int>& moments) const {
+    return segment_[*moments.begin()] != segment_[*moments.rbegin()];
+  }
   void PlaceForward(Packing& workspace);
   void PlaceAgain();
 
   const UnitTable& table_;
   const std::vector<OpRules>& rules_;
   const bool training_;
-  std::vector<bool> read_;  // by tensor: by a backward pass
+  const std::vector<int> segment_;  // by op
+  std::vector<bool> read_;          // by tensor: by a backward pass
+  const std::vector<bool> returned_;
   MadeAgain made_again_;
   // By tensor: the one whose memory it is in, both forward and again.
   std::vector<int> shares_;
   // Of tensors that have memory of their own.
   std::vector<TensorPlace> forward_;
   std::vector<int64_t> again_;  // first byte in RECOMPUTED
+  std::vector<int64_t> returned_bytes_;  // by tensor
   Packing segments_;
   Packing recomputed_;
   int64_t output_bytes_ = 0;

@@ -8,6 +8,7 @@
 
 #include "proto/base/check.h"
 #include "proto/plan/byte_map.h"
+#include "proto/plan/exchange_places.h"
 #include "proto/plan/ops/op_rules.h"
 #include "proto/plan/packing.h"
 #include "proto/plan/segments.h"
@@ -47,7 +48,7 @@ class Uses {
                           kind == Instruction::BACKWARD_WEIGHT;
     for (int i = segment.begin; i < segment.end; ++i) {
       const int op = backward ? segment.begin + segment.end - 1 - i : i;
-      if (table_.ops(op).kind() != Op::EXCHANGE) Run(kind, op);
+      if (!IsExchange(table_.ops(op).kind())) Run(kind, op);
     }
   }
 
@@ -90,23 +91,28 @@ class Uses {
       for (auto& [begin, piece] : At(place)) piece.value.writes = true;
     }
   }
-  // A value, in a backward pass.
-  void ReadBack(const TensorPlace& place) { Read({place.InBackward()}); }
-  void ReadValues(int op, const std::vector<std::string>& names) {
+  // Values, where RECOMPUTE or a backward pass finds them.
+  using Find = TensorPlace (TensorPlace::*)() const;
+  void ReadValues(int op, const std::vector<std::string>& names, Find find) {
     const Op& spec = table_.ops(op);
-    for (const std::string& name : names) {
-      for (int i = 0; i < spec.inputs_size(); ++i) {
-        if (spec.inputs(i).name() == name) ReadBack(places_.ops[op].inputs[i]);
-      }
-      for (int i = 0; i < spec.outputs_size(); ++i) {
-        if (spec.outputs(i).name() == name) {
-          ReadBack(places_.ops[op].outputs[i]);
-        }
+    const OpPlaces& places = places_.ops[op];
+    for (const auto& [operands, at] :
+         {std::pair(&spec.inputs(), &places.inputs),
+          {&spec.outputs(), &places.outputs},
+          {&spec.backward_inputs(), &places.backward_inputs}}) {
+      for (int i = 0; i < operands->size(); ++i) {
+        const std::string& name = operands->Get(i).name();
+        if (std::count(names.begin(), names.end(), name) == 0) continue;
+        Read({((*at)[i].*find)()});
       }
     }
   }
+  void ReadBack(int op, const std::vector<std::string>& names) {
+    ReadValues(op, names, &TensorPlace::InBackward);
+  }
 
   void Forward(int op) {
+    if (table_.ops(op).kind() == Op::FORK) return;
     Read(places_.ops[op].inputs);
     Write(places_.ops[op].outputs);
     // Its gradient takes the place of the logits.
@@ -120,16 +126,20 @@ class Uses {
   void Recompute(int op) {
     const OpPlaces& places = places_.ops[op];
     if (places.again == Again::kNo) return;
+    if (table_.ops(op).kind() == Op::FORK) return;
     if (places.again == Again::kApart) {
-      ReadValues(op, RulesOf({table_, table_.ops(op)}).apart_reads);
+      ReadValues(op, RulesOf({table_, table_.ops(op)}).apart_reads,
+                 &TensorPlace::InRecompute);
     } else {
-      for (const TensorPlace& input : places.inputs) ReadBack(input);
+      for (const TensorPlace& input : places.inputs) {
+        Read({input.InRecompute()});
+      }
     }
     for (const TensorPlace& output : places.outputs) {
-      if (output.again_bytes >= 0) Write({output.InBackward()});
+      if (output.again_bytes >= 0) Write({output.InRecompute()});
     }
     if (table_.ops(op).kind() == Op::CROSS_ENTROPY) {
-      Write({places.inputs[0].InBackward()});
+      Write({places.inputs[0].InRecompute()});
     }
     UseWeights(op);
   }
@@ -143,7 +153,8 @@ class Uses {
     }
     Read(places.output_gradients);
     Read(places.added_gradients);
-    ReadValues(op, rules.backward_input_reads);
+    Read(places.backward_input_gradients);
+    ReadBack(op, rules.backward_input_reads);
     for (const InputGradient& gradient : rules.gradients) {
       if (gradient.rule == InputGradient::kOfOutput ||
           gradient.rule == InputGradient::kOfInput) {
@@ -163,11 +174,11 @@ class Uses {
     const OpRules rules = RulesOf({table_, table_.ops(op)});
     if (places.makes_gradient_again) {
       Read(places.output_gradients);
-      ReadValues(op, rules.backward_input_reads);
+      ReadBack(op, rules.backward_input_reads);
     }
     if (table_.ops(op).parameters().empty()) return;
     Read({places.output_gradients[0]});
-    ReadValues(op, rules.backward_weight_reads);
+    ReadBack(op, rules.backward_weight_reads);
     for (const int parameter : table_.ops(op).parameters()) {
       const bool tied = parameter >= unit_.parameters_size();
       (tied ? use_.tied_gradients : use_.weight_gradients) = true;
@@ -213,13 +224,14 @@ void VisitRuns(const ByteMap<Value>& map, const Visit& visit) {
 void AddExchanges(const UnitTable& table, const UnitPlaces& places,
                   Writers& writers) {
   for (int op = 0; op < table.ops_size(); ++op) {
-    if (table.ops(op).kind() != Op::EXCHANGE) continue;
+    if (!IsExchange(table.ops(op).kind())) continue;
     for (const auto& [backward, again] :
          {std::pair(false, false), {false, true}, {true, false}}) {
       Instruction::Exchange exchange;
+      exchange.set_op(op);
       exchange.set_backward(backward);
       exchange.set_again(again);
-      const ExchangePlaces of = PlacesOfExchange(places.ops[op], exchange);
+      const ExchangePlaces of = PlacesOfExchange(table, places, exchange);
       for (const TensorPlace& place : {of.from, of.to}) {
         if (!place.exists()) continue;
         writers[static_cast<int>(place.memory)].At(BytesOf(table, place));

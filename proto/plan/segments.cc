@@ -1,17 +1,38 @@
 #include "proto/plan/segments.h"
 
+#include <set>
+
 namespace troupe {
 namespace {
 
-bool Moves(const Op& op, bool backward) {
-  return (backward ? op.exchange().backward() : op.exchange().forward()) !=
-         COLLECTIVE_UNSPECIFIED;
+// Of the ops that send what another has made some time before, the ops behind
+// that.
+std::set<int> BehindMakers(const UnitTable& table) {
+  std::vector<int> maker(table.tensors_size(), -1);
+  std::set<int> behind;
+  for (int op = 0; op < table.ops_size(); ++op) {
+    const Op& spec = table.ops(op);
+    if (spec.kind() == Op::EXCHANGE) {
+      const int made_by = maker[spec.inputs(0).tensor()];
+      if (made_by >= 0 && made_by + 1 < op) behind.insert(made_by + 1);
+    }
+    for (const Op::Operand& output : spec.outputs()) {
+      maker[output.tensor()] = op;
+    }
+  }
+  return behind;
 }
 
-std::vector<Segment> CutAtExchanges(const UnitTable& table, bool backward) {
+std::vector<Segment> Cut(const UnitTable& table, bool backward) {
+  const std::set<int> behind_makers = BehindMakers(table);
   std::vector<Segment> segments = {{}};
   for (int op = 0; op < table.ops_size(); ++op) {
-    if (!Moves(table.ops(op), backward)) continue;
+    const bool moves = Moves(table.ops(op), backward);
+    if (behind_makers.count(op) > 0 && segments.back().begin < op) {
+      segments.back().end = op;
+      segments.push_back({.begin = op});
+    }
+    if (!moves) continue;
     segments.back().end = op;
     if (!backward) segments.back().exchange = op;
     segments.push_back({.begin = op + 1});
@@ -23,36 +44,41 @@ std::vector<Segment> CutAtExchanges(const UnitTable& table, bool backward) {
 
 }  // namespace
 
+bool IsExchange(Op::Kind kind) {
+  return kind == Op::EXCHANGE || kind == Op::RETURN;
+}
+
+bool Moves(const Op& op, bool backward) {
+  return (backward ? op.exchange().backward() : op.exchange().forward()) !=
+         COLLECTIVE_UNSPECIFIED;
+}
+
 std::vector<Segment> ForwardSegments(const UnitTable& table) {
-  return CutAtExchanges(table, /*backward=*/false);
+  return Cut(table, /*backward=*/false);
 }
 
 std::vector<Segment> BackwardSegments(const UnitTable& table) {
-  return CutAtExchanges(table, /*backward=*/true);
+  return Cut(table, /*backward=*/true);
 }
 
 std::vector<Segment> SegmentsOf(const UnitTable& table,
                                 Instruction::Kind kind) {
   const bool backward = kind == Instruction::BACKWARD_INPUT ||
                         kind == Instruction::BACKWARD_WEIGHT;
-  return CutAtExchanges(table, backward);
+  return Cut(table, backward);
 }
 
-ExchangePlaces PlacesOfExchange(const OpPlaces& op,
-                                const Instruction::Exchange& exchange) {
-  TensorPlace from = op.inputs[0];
-  TensorPlace to = op.outputs[0];
-  if (exchange.backward()) {
-    from = op.output_gradients[0];
-    to = op.input_gradients[0];
-  } else if (exchange.again()) {
-    from = from.InBackward();
-    to = to.InBackward();
+std::vector<int> SegmentNumbers(const UnitTable& table, bool backward) {
+  std::vector<int> numbers(table.ops_size(), -1);
+  int number = 0;
+  for (const Segment& segment : Cut(table, backward)) {
+    for (int op = segment.begin; op < segment.end; ++op) numbers[op] = number;
+    ++number;
   }
-  return {.from = from,
-          .to = to,
-          .in_place =
-              from.memory == to.memory && from.offset_bytes == to.offset_bytes};
+  for (int& of_op : numbers) {
+    if (of_op < 0) of_op = number++;
+  }
+  return numbers;
 }
 
 }  // namespace troupe

@@ -6,6 +6,10 @@
 //   forward    F s0 | exchange | F s1 | exchange | F s2
 //   backward   I s1 | exchange, W s1 meanwhile | I s0 | W s0
 //
+// Where other ops stand between an exchange and who makes what it sends, a
+// segment ends behind the maker, too: so they do not keep it waiting, nor does
+// what it brings keep them.
+//
 // What an instruction reads and writes follows from the ops of its segment
 // (segment_use.h).
 #ifndef TROUPE_PROTO_PLAN_SEGMENTS_H_
@@ -13,11 +17,16 @@
 
 #include <vector>
 
-#include "proto/plan/place_unit.h"
 #include "proto/program.pb.h"
 #include "proto/unit.pb.h"
 
 namespace troupe {
+
+// Whether ranks exchange something at this op: no layer does it, it is an
+// instruction of its own.
+bool IsExchange(Op::Kind kind);
+// And whether something moves, forward or backward.
+bool Moves(const Op& op, bool backward);
 
 // Ops [begin, end) of a table. The exchange that stands at its far end is part
 // of no segment: op `end` forward, op `begin` - 1 backward.
@@ -33,14 +42,9 @@ std::vector<Segment> BackwardSegments(const UnitTable& table);
 // Of the pass that this kind of instruction is part of.
 std::vector<Segment> SegmentsOf(const UnitTable& table, Instruction::Kind kind);
 
-// Where an EXCHANGE op finds what it turns, and where it leaves that.
-struct ExchangePlaces {
-  TensorPlace from;
-  TensorPlace to;
-  bool in_place = false;  // the two are one
-};
-ExchangePlaces PlacesOfExchange(const OpPlaces& op,
-                                const Instruction::Exchange& exchange);
+// By op, a number that ops have in common if they are of one segment. What
+// moves is on its own.
+std::vector<int> SegmentNumbers(const UnitTable& table, bool backward);
 
 }  // namespace troupe
 

@@ -1,7 +1,9 @@
 #include "proto/plan/slices.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "proto/base/check.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/tensor_spec.h"
 
@@ -13,6 +15,38 @@ struct DimRun {
   Range whole;
   int64_t local_begin = 0;
 };
+
+int64_t LengthOf(const std::vector<Range>& runs) {
+  int64_t length = 0;
+  for (const Range& run : runs) length += run.size();
+  return length;
+}
+
+// What a place has of [0, length), one run or two.
+std::vector<Range> PartsOf(int64_t length, const Piece& piece, bool zigzag) {
+  if (!zigzag) return {PieceOf(length, piece)};
+  const int pieces = 2 * piece.count;
+  return {PieceOf(length, {.index = piece.index, .count = pieces}),
+          PieceOf(length, {.index = pieces - 1 - piece.index, .count = pieces})};
+}
+
+// Adds to `to` the things number [part.begin, part.end) of those in `runs`.
+void AppendPart(const std::vector<Range>& runs, const Range& part,
+                std::vector<Range>& to) {
+  int64_t before = 0;
+  for (const Range& run : runs) {
+    const int64_t offset = run.begin - before;
+    const Range whole = {std::max(part.begin, before) + offset,
+                         std::min(part.end, before + run.size()) + offset};
+    before += run.size();
+    if (whole.size() <= 0) continue;
+    if (!to.empty() && to.back().end == whole.begin) {
+      to.back().end = whole.end;
+    } else {
+      to.push_back(whole);
+    }
+  }
+}
 
 std::vector<DimRun> RunsOf(const Dim& dim, const MeshPlace& place) {
   std::vector<DimRun> runs;
@@ -55,14 +89,25 @@ const Dim::Section::Cut* CutBy(const Dim::Section& section,
   return nullptr;
 }
 
-Range SectionPiece(const Dim::Section& section, const MeshPlace& place) {
-  Range range = {0, WholeCount(section)};
+std::vector<Range> SectionRuns(const Dim::Section& section,
+                               const MeshPlace& place) {
+  std::vector<Range> runs = {{0, WholeCount(section)}};
   for (const Dim::Section::Cut& cut : section.cuts()) {
     if (cut.rows()) continue;
-    const Range piece = PieceOf(range.size(), place.On(cut.axis()));
-    range = {range.begin + piece.begin, range.begin + piece.end};
+    const Piece piece = place.On(cut.axis());
+    std::vector<Range> left;
+    for (const Range& part : PartsOf(LengthOf(runs), piece, cut.zigzag())) {
+      AppendPart(runs, part, left);
+    }
+    runs = std::move(left);
   }
-  return range;
+  return runs;
+}
+
+Range SectionPiece(const Dim::Section& section, const MeshPlace& place) {
+  const std::vector<Range> runs = SectionRuns(section, place);
+  CHECK_EQ(runs.size(), 1u) << "of a section in zigzag order";
+  return runs.front();
 }
 
 Range PieceOf(int64_t whole, const Piece& piece) {
@@ -155,7 +200,8 @@ std::vector<SliceRun> RunsOf(const Parameter& parameter,
 
 std::vector<SliceRun> RowsOn(const TensorSpec& tensor, const MeshPlace& place) {
   const Dim::Section& positions = tensor.dims(1).sections(0);
-  const Range piece = SectionPiece(positions, place);
+  const std::vector<Range> pieces = SectionRuns(positions, place);
+  const int64_t of_sample = LengthOf(pieces);
   const int64_t rows = DimSize(tensor.dims(0)) * DimSize(tensor.dims(1));
   int64_t before = 0;  // of the rows that are left where each sample is cut
   for (const Dim::Section::Cut& cut : positions.cuts()) {
@@ -163,12 +209,14 @@ std::vector<SliceRun> RowsOn(const TensorSpec& tensor, const MeshPlace& place) {
   }
   std::vector<SliceRun> runs;
   for (int64_t local = 0; local < rows;) {
-    const int64_t sample = (before + local) / piece.size();
-    const int64_t position = (before + local) % piece.size();
+    const int64_t sample = (before + local) / of_sample;
+    int64_t position = (before + local) % of_sample;
+    auto piece = pieces.begin();
+    for (; position >= piece->size(); ++piece) position -= piece->size();
     const SliceRun run = {
-        .whole = sample * WholeCount(positions) + piece.begin + position,
+        .whole = sample * WholeCount(positions) + piece->begin + position,
         .local = local,
-        .count = std::min(rows - local, piece.size() - position)};
+        .count = std::min(rows - local, piece->size() - position)};
     AppendRun(run, runs);
     local += run.count;
   }

@@ -4,9 +4,10 @@
 // A section that is cut is so many heads, columns, positions or rows of a
 // table. Each place on the axis has a piece of them, as even as can be, or,
 // where there are fewer than places, one, which neighbours then share: rank i
-// of k has number floor(i whole / k). Where several axes cut it, each cuts the
-// pieces of the one before. In memory all ranks have as much as the one that
-// has most; what a piece lacks is padding behind it, which holds zeros.
+// of k has number floor(i whole / k). In zigzag order it has two, the i-th and
+// the i-th last of 2 k. Where several axes cut it, each cuts what the one before
+// has left. In memory all ranks have as much as the one that has most; what a
+// piece lacks is padding behind it, which holds zeros.
 //
 //   for (const ParameterBox& box : BoxesOf(parameter, {mesh, rank})) ...
 #ifndef TROUPE_PROTO_PLAN_SLICES_H_
@@ -38,8 +39,12 @@ const Dim::Section::Cut* CutBy(const Dim::Section& section,
                                absl::string_view axis);
 
 // Of a section that is cut, the ones that a place has, numbered as in the
-// whole. All of them where it is not cut. Cuts of rows are not counted: what
-// they leave is no piece of each sample (RowsOn).
+// whole: runs in the order in which they lie. All of them where it is not cut.
+// Cuts of rows are not counted: what they leave is no piece of each sample
+// (RowsOn).
+std::vector<Range> SectionRuns(const Dim::Section& section,
+                               const MeshPlace& place);
+// The same as one run. REQUIRES that none of its cuts is in zigzag order.
 Range SectionPiece(const Dim::Section& section, const MeshPlace& place);
 
 // The same of any number of things.

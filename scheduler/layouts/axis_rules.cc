@@ -11,6 +11,7 @@ namespace troupe {
 namespace {
 
 bool Fits(const DimRule& rule, int64_t count, int size) {
+  if (rule.zigzag && size > 1) return count % (2 * size) == 0;
   if (count % size == 0 || (rule.pads && count >= size)) return true;
   return rule.shares && size % count == 0;
 }
@@ -49,6 +50,7 @@ std::vector<AxisRules> RulesFor(const ParallelismSpec& parallelism) {
     }
     axes.back().rules.insert(axes.back().rules.end(), row.rules.begin(),
                              row.rules.end());
+    if (row.rewrite != nullptr) axes.back().rewrites.push_back(row.rewrite);
   }
   return axes;
 }
@@ -80,8 +82,8 @@ absl::Status CheckCuts(const UnitList& units,
                                       rule->field, ") that ", by, " leaves");
       return FieldError(
           absl::StrCat("parallelism.", axis.axis),
-          absl::StrCat(axis.size, " ranks cannot share ", what, " evenly; use ",
-                       below,
+          absl::StrCat(axis.size, " ranks cannot share ", what, " evenly",
+                       rule->zigzag ? ", two pieces each" : "", "; use ", below,
                        above <= count ? absl::StrCat(" or ", above) : ""));
     }
     for (const DimRule& rule : axis.rules) {

@@ -18,6 +18,7 @@ struct AxisRules {
   std::string axis;
   int size = 1;
   std::vector<DimRule> rules;  // the first that fits a tensor cuts it
+  std::vector<decltype(LayoutRow::rewrite)> rewrites;
 };
 
 // The rule for dims of a kind; nullptr where the axis does not cut them.

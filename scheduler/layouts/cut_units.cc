@@ -28,6 +28,7 @@ void CutSection(const AxisRules& axis, const DimRule& rule,
   cut.set_axis(axis.axis);
   cut.set_whole(rule.loaded ? WholeCount(section) : section.count());
   cut.set_rows(section.kind() == Dim::SEQUENCE && !rule.loaded);
+  cut.set_zigzag(rule.zigzag);
   section.set_count(LargestPiece(section.count(), axis.size));
   if (!rule.loaded) {
     *section.add_cuts() = cut;
@@ -231,6 +232,7 @@ class TableCut {
   void AddOp(const OpView& view) {
     const OpCut cut = CutOf(view, wishes_);
     Op op = view.op();
+    CHECK(op.backward_inputs().empty()) << "made by a row of an axis behind";
     for (int i = 0; i < op.inputs_size(); ++i) {
       Op::Operand& input = *op.mutable_inputs(i);
       input.set_tensor(VersionOf(input.tensor(), cut.inputs[i]));
@@ -402,6 +404,9 @@ void CutUnits(const std::vector<AxisRules>& axes, UnitList& units) {
       TableCut table_cut(axis, table);
       sums.push_back(table_cut.SumsParameters());
       cut.push_back(table_cut.Run());
+      for (const auto rewrite : axis.rewrites) {
+        rewrite({.name = axis.axis, .size = axis.size}, cut.back());
+      }
     }
     for (size_t u = 0; u < units.units.size(); ++u) {
       Unit& unit = units.units[u];

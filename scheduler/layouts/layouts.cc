@@ -7,6 +7,7 @@ const std::vector<LayoutRow>& Layouts() {
       Tensor1D(),
       Sequence(),
       Ulysses(),
+      RingAttention(),
   };
   return *kLayouts;
 }

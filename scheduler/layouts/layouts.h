@@ -8,6 +8,7 @@
 #ifndef TROUPE_SCHEDULER_LAYOUTS_LAYOUTS_H_
 #define TROUPE_SCHEDULER_LAYOUTS_LAYOUTS_H_
 
+#include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -29,9 +30,17 @@ struct DimRule {
   // Of a sequence: batches are loaded so, in front of what other axes cut; else
   // the rows of all samples are cut as one.
   bool loaded = false;
+  // Each rank has two pieces, one from either end.
+  bool zigzag = false;
   // Nothing rests so; ops that cannot compute on what the other rules leave
   // have their operands turned to lie so.
   bool turned = false;
+};
+
+// An axis of the mesh, where it is cut along.
+struct AxisSpan {
+  std::string name;
+  int size = 1;
 };
 
 struct LayoutRow {
@@ -39,11 +48,15 @@ struct LayoutRow {
   absl::string_view axis;
   bool (*used)(const ParallelismSpec& parallelism);
   std::vector<DimRule> rules;
+  // Optional: of a table that is cut so, makes several ops of one that needs
+  // what other ranks have, with exchanges between.
+  void (*rewrite)(const AxisSpan& axis, UnitTable& table) = nullptr;
 };
 
 LayoutRow Tensor1D();
 LayoutRow Sequence();
 LayoutRow Ulysses();
+LayoutRow RingAttention();
 
 // All there are.
 const std::vector<LayoutRow>& Layouts();

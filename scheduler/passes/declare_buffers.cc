@@ -7,6 +7,7 @@
 
 #include "proto/base/check.h"
 #include "proto/plan/buffer_kind.h"
+#include "proto/plan/exchange_places.h"
 #include "proto/plan/lanes.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
@@ -179,10 +180,9 @@ class Declaration {
   void DeclareExchange(const Instruction& instruction) {
     const int u = instruction.unit();
     const int m = instruction.micro_batch();
-    const int op = instruction.exchange().op();
     const UnitTable& table = plan_.tables(plan_.units(u).table());
     const auto [from, to, in_place] =
-        PlacesOfExchange(passes_.Places(u).ops[op], instruction.exchange());
+        PlacesOfExchange(table, passes_.Places(u), instruction.exchange());
     if (!in_place) {
       // A reduce-scatter sums in what it is given.
       const bool sums = instruction.exchange().collective() == REDUCE_SCATTER;

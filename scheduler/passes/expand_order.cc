@@ -66,7 +66,7 @@ class Expansion {
   void EmitForward(int u, const ComputeStep& step) {
     const auto& segments = passes_.Of(u, Instruction::FORWARD);
     for (size_t s = 0; s < segments.size(); ++s) {
-      Emit(Instruction::FORWARD, u, s, step);
+      if (segments[s].use.works) Emit(Instruction::FORWARD, u, s, step);
       EmitExchange(u, segments[s].segment.exchange, Of::kValues, step);
     }
   }

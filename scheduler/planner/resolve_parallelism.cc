@@ -78,7 +78,7 @@ absl::Status ResolveContext(ParallelismSpec& parallelism) {
     parallelism.set_context_method("ulysses");
   }
   return CheckName("parallelism.context_method", parallelism.context_method(),
-                   {"ulysses"});
+                   {"ring", "ulysses"});
 }
 
 // Over some ranks of each sequence, or over all of some sequences' ranks.

@@ -41,9 +41,9 @@ struct HostLoad {
 AttentionSize AttentionSizeOf(const Plan& plan) {
   for (const UnitTable& table : plan.tables()) {
     for (const Op& op : table.ops()) {
-      if (op.kind() != Op::ATTENTION) continue;
-      const AttentionShape shape = AttentionShapeOf({table, op});
-      return {.length = shape.length, .head_dim = shape.head_dim};
+      const auto shape = AttentionShapeOf({table, op});
+      if (!shape.has_value()) continue;
+      return {.length = shape->length, .head_dim = shape->head_dim};
     }
   }
   return {.length = plan.job().training().sequence_length()};

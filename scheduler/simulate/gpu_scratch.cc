@@ -31,9 +31,10 @@ int64_t BytesOfKernel(const OpView& op) {
     return kGpuSumPartsMax * columns * kF32Bytes;
   };
   switch (op.op().kind()) {
-    case Op::ATTENTION: {
+    case Op::ATTENTION:
+    case Op::ATTENTION_PART: {
       const TensorSpec& y = op.output("y");
-      return RowsOf(y) * AttentionShapeOf(op).heads * kF32Bytes;
+      return RowsOf(y) * AttentionShapeOf(op)->heads * kF32Bytes;
     }
     case Op::NORM:
       return sums_of_rows(2 * ColumnsOf(op.output("y")));  // scale and shift

@@ -169,6 +169,7 @@ double MatmulFlops(const MatmulSize& size) {
 
 double CollectiveSeconds(const LinkRate& link, const CollectiveSize& size) {
   if (size.ranks <= 1) return 0;
+  if (size.collective == SHIFT) return TransferSeconds(link, size.bytes);
   const int steps = (size.collective == ALL_REDUCE ? 2 : 1) * (size.ranks - 1);
   return steps * link.latency_us() * 1e-6 +
          static_cast<double>(CollectiveBytesSent(size)) /
@@ -176,6 +177,7 @@ double CollectiveSeconds(const LinkRate& link, const CollectiveSize& size) {
 }
 
 int64_t CollectiveBytesSent(const CollectiveSize& size) {
+  if (size.collective == SHIFT) return size.bytes;
   const int passes = size.collective == ALL_REDUCE ? 2 : 1;
   return passes * (size.ranks - 1) * size.bytes / size.ranks;
 }

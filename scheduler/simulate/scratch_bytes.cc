@@ -30,8 +30,8 @@ int64_t MostOfAttention(const Plan& plan) {
   int64_t most = 0;
   for (const UnitTable& table : plan.tables()) {
     for (const Op& op : table.ops()) {
-      if (op.kind() != Op::ATTENTION) continue;
-      most = std::max(most, AttentionBytes(AttentionShapeOf({table, op})));
+      const auto shape = AttentionShapeOf({table, op});
+      if (shape.has_value()) most = std::max(most, AttentionBytes(*shape));
     }
   }
   return most;

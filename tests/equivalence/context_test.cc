@@ -33,36 +33,39 @@ const TrainingRun& OneRank(const JobSpec& job) {
   return found->second;
 }
 
-// Architecture, context. Two sequences at once, so that what a rank has of them
-// lies apart; every other case has dropout.
-using Case = std::tuple<std::string, int>;
+// Method, architecture, context. Two sequences at once, so that what a rank has
+// of them lies apart; every other case has dropout.
+using Case = std::tuple<std::string, std::string, int>;
 
-class Ulysses : public testing::TestWithParam<Case> {};
+class Context : public testing::TestWithParam<Case> {};
 
-TEST_P(Ulysses, TrainsTheSameModel) {
-  const auto& [architecture, context] = GetParam();
+TEST_P(Context, TrainsTheSameModel) {
+  const auto& [method, architecture, context] = GetParam();
   JobSpec job = TensorJob({.architecture = architecture,
                            .tied = context % 4 == 0,
                            .dropout = context % 4 == 0 ? 0.1 : 0,
-                           .key_value_heads = context == 3 ? 3 : 2});
+                           .key_value_heads = context == 3 ? 3 : 2,
+                           .positions = method == "ring" ? 48 : 24});
   const TrainingRun& reference = OneRank(job);
   ASSERT_TRUE(reference.status().ok()) << reference.status();
   EXPECT_LT(reference.steps[0].back().loss(),
             reference.steps[0][0].loss() - 0.1);
-  const JobCut cut = {.context = context};
+  const JobCut cut = {.context = context, .context_method = method};
   ExpectSameTraining(Train(CutJob(job, cut), {.ranks = cut.ranks()}), reference,
                      kTolerance);
 }
 
-INSTANTIATE_TEST_SUITE_P(InProcess, Ulysses,
-                         testing::Combine(testing::Values("gpt2", "gpt_neox",
-                                                          "llama", "mistral",
-                                                          "qwen2", "qwen3"),
-                                          testing::Values(2, 3, 4, 8)),
-                         [](const auto& info) {
-                           return absl::StrCat(std::get<0>(info.param), "_",
-                                               std::get<1>(info.param));
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    InProcess, Context,
+    testing::Combine(testing::Values("ulysses", "ring"),
+                     testing::Values("gpt2", "gpt_neox", "llama", "mistral",
+                                     "qwen2", "qwen3"),
+                     testing::Values(2, 3, 4, 8)),
+    [](const auto& info) {
+      return absl::StrCat(std::get<0>(info.param), "_",
+                          std::get<1>(info.param), "_",
+                          std::get<2>(info.param));
+    });
 
 std::string NameOf(const JobCut& cut) {
   return absl::StrCat(

@@ -20,10 +20,12 @@ JobSpec TensorJob(const TensorModel& options) {
     model.set_hidden_size(96);
     model.set_partial_rotary_factor(0.5);
   }
-  if (model.has_sliding_window()) model.set_sliding_window(24);
-  model.set_max_position_embeddings(24);
+  if (model.has_sliding_window()) {
+    model.set_sliding_window(options.positions);
+  }
+  model.set_max_position_embeddings(options.positions);
   TrainingSpec& training = *job.mutable_training();
-  training.set_sequence_length(24);
+  training.set_sequence_length(options.positions);
   training.set_micro_batch_size(2);
   training.set_dropout(options.dropout);
   // Sums within units are taken in another order, so that every value differs
@@ -43,6 +45,7 @@ JobSpec CutJob(const JobSpec& job, const JobCut& cut) {
   parallelism.set_tensor(cut.tensor);
   parallelism.set_sequence_parallel(cut.sequence);
   parallelism.set_context(cut.context);
+  if (cut.context > 1) parallelism.set_context_method(cut.context_method);
   parallelism.set_zero(cut.zero);
   if (cut.zero_size > 0) parallelism.set_zero_size(cut.zero_size);
   if (cut.zero == 3) parallelism.set_reshard_after_forward(cut.reshard);

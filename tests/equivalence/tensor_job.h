@@ -14,6 +14,7 @@ struct TensorModel {
   bool tied = true;
   double dropout = 0;
   int key_value_heads = 2;  // shared by neighbours where ranks are more
+  int positions = 24;       // of a sequence; 48: two pieces for each of 8
 };
 
 // Heads, intermediate columns and positions that 2, 3, 4 and 8 divide; a
@@ -31,6 +32,7 @@ struct JobCut {
   int zero_size = 0;    // 0: all of data
   bool reshard = true;  // zero 3
   int context = 1;
+  std::string context_method = "ulysses";
   int ranks() const { return tensor * context * pipeline * data; }
 };
 JobSpec CutJob(const JobSpec& job, const JobCut& cut);

@@ -33,8 +33,10 @@ absl::Status RunExchange(const Call& call) {
                        instruction.unit(), ", op ", exchange.op(),
                        ", micro-batch ", instruction.micro_batch()),
       .timeout = call.state.collective_timeout};
-  return RunCollective(exchange.collective(), {.from = from, .to = to},
-                       communicator, options);
+  return RunCollective(
+      exchange.collective(),
+      {.from = from, .to = to, .backward = exchange.backward()}, communicator,
+      options);
 }
 
 }  // namespace troupe

@@ -43,12 +43,15 @@ absl::Status RunLoadBatch(const Call& call) {
   const int64_t sequences = training.micro_batch_size();
   std::vector<int32_t> tokens(training.sequence_length());
   std::vector<int32_t> targets(training.sequence_length());
-  const Range here = LoadedPositions(*state.plan, state.rank());
+  const std::vector<Range> here = LoadedPositions(*state.plan, state.rank());
+  const int64_t length = LoadedLength(*state.plan);
   // Tokens of all sequences, then their targets.
-  std::vector<int32_t> host(2 * sequences * here.size());
+  std::vector<int32_t> host(2 * sequences * length);
   const auto keep = [&](const std::vector<int32_t>& sample, int64_t place) {
-    std::copy(sample.begin() + here.begin, sample.begin() + here.end,
-              host.begin() + place * here.size());
+    auto to = host.begin() + place * length;
+    for (const Range& run : here) {
+      to = std::copy(sample.begin() + run.begin, sample.begin() + run.end, to);
+    }
   };
   const int64_t first = FirstPlace(call);
   for (int64_t i = 0; i < sequences; ++i) {

@@ -23,7 +23,7 @@ absl::Status RunCollective(Collective collective,
                            const CollectiveBuffers& buffers,
                            Communicator& communicator,
                            const CommOptions& options) {
-  const auto& [from, to] = buffers;
+  const auto& [from, to, backward] = buffers;
   switch (collective) {
     case ALL_REDUCE:
       CHECK(from.data == nullptr) << options.name << " is summed in place";
@@ -35,6 +35,16 @@ absl::Status RunCollective(Collective collective,
                                         ReduceOp::kSum, options);
     case ALL_TO_ALL:
       return communicator.AllToAll({.send = from, .receive = to}, options);
+    case SHIFT: {
+      const int ranks = communicator.size();
+      const int next = (communicator.rank() + 1) % ranks;
+      const int before = (communicator.rank() + ranks - 1) % ranks;
+      return communicator.Shift({.send = from,
+                                 .to = backward ? before : next,
+                                 .receive = to,
+                                 .from = backward ? next : before},
+                                options);
+    }
     default:
       return absl::UnimplementedError(
           absl::StrCat("this worker has no ", Collective_Name(collective)));

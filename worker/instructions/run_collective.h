@@ -15,6 +15,7 @@ Element ElementOf(ElementType type);
 struct CollectiveBuffers {
   CommBuffer from;
   CommBuffer to;
+  bool backward = false;  // SHIFT: to the rank before
 };
 
 // Errors as the communicator's.

@@ -1,5 +1,6 @@
 // y = rows of the token table, and where there is one, of the position table.
 #include <utility>
+#include <vector>
 
 #include "ops/embedding.h"
 #include "proto/base/status.h"
@@ -26,31 +27,71 @@ class EmbedLayer final : public Layer {
         vocabulary_(tokens.vocabulary),
         position_table_(std::move(positions)),
         adds_positions_(op.AddsOnce("y")),
-        first_position_(op.FirstPosition("tokens")) {}
+        rows_(RowsOf(op)) {}
 
   void Forward(const LayerCall& call) const override {
-    Embedding(call.device,
-              {.tokens = tokens_.In(call),
-               .wte = Rows(token_table_.Values(call)),
-               .wpe = adds_positions_ ? position_table_.Values(call) : Tensor(),
-               .y = y_.In(call),
-               .first_position = first_position_ + call.decoding.first_position,
-               .first_token = token_range_.begin,
-               .vocabulary = vocabulary_});
+    const Tensor tokens = tokens_.In(call);
+    const Tensor y = y_.In(call);
+    for (const Rows& rows : rows_) {
+      Embedding(
+          call.device,
+          {.tokens = rows.Of(tokens),
+           .wte = TableRows(token_table_.Values(call)),
+           .wpe = adds_positions_ ? position_table_.Values(call) : Tensor(),
+           .y = rows.Of(y),
+           .first_position =
+               rows.first_position + call.decoding.first_position,
+           .first_token = token_range_.begin,
+           .vocabulary = vocabulary_});
+    }
   }
 
   void BackwardWeight(const LayerCall& call) const override {
-    EmbeddingBackward(call.device, {.tokens = tokens_.In(call),
-                                    .dy = dy_.In(call),
-                                    .dwte = Rows(token_table_.Gradient(call)),
-                                    .dwpe = position_table_.Gradient(call),
-                                    .first_position = first_position_,
-                                    .first_token = token_range_.begin,
-                                    .vocabulary = vocabulary_});
+    const Tensor tokens = tokens_.In(call);
+    const Tensor dy = dy_.In(call);
+    for (const Rows& rows : rows_) {
+      EmbeddingBackward(call.device,
+                        {.tokens = rows.Of(tokens),
+                         .dy = rows.Of(dy),
+                         .dwte = TableRows(token_table_.Gradient(call)),
+                         .dwpe = position_table_.Gradient(call),
+                         .first_position = rows.first_position,
+                         .first_token = token_range_.begin,
+                         .vocabulary = vocabulary_});
+    }
   }
 
  private:
-  Tensor Rows(const Tensor& table) const {
+  // What lies at positions one behind the other.
+  struct Rows {
+    int64_t first_position = 0;
+    int64_t sample = -1;  // -1: all of them
+    SliceRun run;
+
+    Tensor Of(const Tensor& tensor) const {
+      if (sample < 0) return tensor;
+      return tensor.Slice(0, sample, sample + 1)
+          .Slice(1, run.local, run.local + run.count);
+    }
+  };
+  // Only a table of positions asks where they are.
+  std::vector<Rows> RowsOf(const OpBinding& op) const {
+    const std::vector<SliceRun> positions = op.Positions("tokens");
+    if (positions.size() == 1 || !position_table_.exists()) {
+      return {{.first_position = positions.front().whole}};
+    }
+    const int64_t samples = DimSize(op.view().input("tokens").dims(0));
+    std::vector<Rows> rows;
+    for (int64_t sample = 0; sample < samples; ++sample) {
+      for (const SliceRun& run : positions) {
+        rows.push_back(
+            {.first_position = run.whole, .sample = sample, .run = run});
+      }
+    }
+    return rows;
+  }
+
+  Tensor TableRows(const Tensor& table) const {
     return table.Slice(0, 0, token_range_.size());
   }
 
@@ -62,7 +103,7 @@ class EmbedLayer final : public Layer {
   const int64_t vocabulary_;
   const ParameterPlace position_table_;  // [positions, hidden], optional
   const bool adds_positions_;
-  const int64_t first_position_;
+  const std::vector<Rows> rows_;
 };
 
 }  // namespace

@@ -16,16 +16,19 @@ using NewLayer = absl::StatusOr<std::unique_ptr<Layer>>(const OpBinding& op);
 
 NewLayer NewAdd;
 NewLayer NewAttention;
+NewLayer NewAttentionPart;
 NewLayer NewCrossEntropy;
 NewLayer NewCrossEntropyParts;
 NewLayer NewDropout;
 NewLayer NewEmbed;
+NewLayer NewFork;
 NewLayer NewGelu;
 NewLayer NewHeadNorm;
 NewLayer NewLinear;
 NewLayer NewNorm;
 NewLayer NewPack;
 NewLayer NewRope;
+NewLayer NewSplit;
 NewLayer NewSwiGlu;
 
 }  // namespace troupe

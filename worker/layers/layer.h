@@ -29,6 +29,9 @@ struct DecodingCall {
   int64_t cache_positions = 0;  // that it was made for
 };
 
+// Who calls: values that are made again, or brought back, lie elsewhere then.
+enum class UnitPass { kForward, kRecompute, kBackward };
+
 // What all layers of a unit are called with. Wrong pointers are our bugs.
 struct LayerCall {
   static constexpr size_t kMemories = kUnitMemories;
@@ -36,8 +39,7 @@ struct LayerCall {
   Device& device;
   MicroBatchContext context;
   std::array<void*, kMemories> memory = {};  // by UnitMemory
-  // Whether values are where RECOMPUTE and the backward passes find them.
-  bool in_backward = false;
+  UnitPass pass = UnitPass::kForward;
   void* parameters = nullptr;                // flat buffers, this unit's
   void* tied_parameters = nullptr;           // of the unit that it is tied to
   void* parameter_gradients = nullptr;       // added to

@@ -39,6 +39,10 @@ constexpr Row kKinds[] = {
     {Op::EXCHANGE, NewNothing},
     {Op::PACK, NewPack},
     {Op::UNPACK, NewPack},
+    {Op::SPLIT, NewSplit},
+    {Op::FORK, NewFork},
+    {Op::ATTENTION_PART, NewAttentionPart},
+    {Op::RETURN, NewNothing},
 };
 
 absl::StatusOr<std::unique_ptr<Layer>> NewLayerOf(const OpBinding& op) {

@@ -56,6 +56,15 @@ OperandPlace OpBinding::OutputGradient(absl::string_view name) const {
   return At(PlaceOf(op().outputs(), places().output_gradients, name));
 }
 
+OperandPlace OpBinding::BackwardInput(absl::string_view name) const {
+  return At(PlaceOf(op().backward_inputs(), places().backward_inputs, name));
+}
+
+OperandPlace OpBinding::BackwardInputGradient(absl::string_view name) const {
+  return At(PlaceOf(op().backward_inputs(), places().backward_input_gradients,
+                    name));
+}
+
 absl::optional<OpBinding> OpBinding::FusedMaker(absl::string_view input,
                                                 Op::Kind kind) const {
   const int maker = MakerOf(unit_.table, view().Input(input));
@@ -99,6 +108,17 @@ absl::StatusOr<ParameterPlace> OpBinding::Parameter(
         absl::StrJoin(shape, ", "), "] (-1: any size)"));
   }
   return ParameterPlace(parameter, IsTied(unit_.unit, number));
+}
+
+std::vector<SliceRun> OpBinding::Positions(absl::string_view input) const {
+  std::vector<SliceRun> runs;
+  int64_t local = 0;
+  for (const Range& run :
+       SectionRuns(view().input(input).dims(1).sections(0), unit_.place)) {
+    runs.push_back({.whole = run.begin, .local = local, .count = run.size()});
+    local += run.size();
+  }
+  return runs;
 }
 
 bool OpBinding::AddsOnce(absl::string_view output) const {

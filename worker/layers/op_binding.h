@@ -46,6 +46,8 @@ class OpBinding {
   OperandPlace InputGradient(absl::string_view name) const;
   OperandPlace AddedGradient(absl::string_view name) const;
   OperandPlace OutputGradient(absl::string_view name) const;
+  OperandPlace BackwardInput(absl::string_view name) const;
+  OperandPlace BackwardInputGradient(absl::string_view name) const;
 
   // The fused op of this kind that makes an input, or reads an output.
   absl::optional<OpBinding> FusedMaker(absl::string_view input,
@@ -63,15 +65,15 @@ class OpBinding {
     return ParameterOf(unit_.units, unit_.unit, op().parameters(index));
   }
 
+  // This rank's.
+  const MeshPlace& place() const { return unit_.place; }
   // Of a section that an axis may cut, what this rank has.
   Range Piece(const Dim::Section& section) const {
     return SectionPiece(section, unit_.place);
   }
-  // Of an input [batch, sequence, ...], which position of each sequence is the
-  // first here.
-  int64_t FirstPosition(absl::string_view input) const {
-    return Piece(view().input(input).dims(1).sections(0)).begin;
-  }
+  // Of an input [batch, sequence, ...], which positions of each sequence are
+  // here: as few runs as there can be.
+  std::vector<SliceRun> Positions(absl::string_view input) const;
   // Where `output` is a sum over ranks, whether this one adds what is to be
   // added once.
   bool AddsOnce(absl::string_view output) const;

@@ -30,9 +30,9 @@ bool IsOfPositions(const Dim& dim) {
 }  // namespace
 
 OperandPlace::OperandPlace(const UnitTable& table, const TensorPlace& place)
-    : memory_(place.memory),
-      offset_bytes_(place.offset_bytes),
-      again_bytes_(place.again_bytes) {
+    : forward_(place),
+      recompute_(place.InRecompute()),
+      backward_(place.InBackward()) {
   if (!exists()) return;
   const TensorSpec& tensor = table.tensors(place.tensor);
   rank_ = tensor.dims_size();
@@ -46,11 +46,12 @@ OperandPlace::OperandPlace(const UnitTable& table, const TensorPlace& place)
 }
 
 void* OperandPlace::DataIn(const LayerCall& call) const {
-  const bool again = call.in_backward && again_bytes_ >= 0;
-  const UnitMemory where = again ? UnitMemory::kRecomputed : memory_;
-  void* const memory = call.memory[static_cast<size_t>(where)];
+  const TensorPlace& place = call.pass == UnitPass::kForward     ? forward_
+                             : call.pass == UnitPass::kRecompute ? recompute_
+                                                                 : backward_;
+  void* const memory = call.memory[static_cast<size_t>(place.memory)];
   CHECK(memory != nullptr) << "a buffer that the call needs is missing";
-  return static_cast<char*>(memory) + (again ? again_bytes_ : offset_bytes_);
+  return static_cast<char*>(memory) + place.offset_bytes;
 }
 
 Tensor OperandPlace::In(const LayerCall& call) const {

@@ -20,19 +20,19 @@ class OperandPlace {
   // REQUIRES a tensor of 1 to 4 dims.
   OperandPlace(const UnitTable& table, const TensorPlace& place);
 
-  bool exists() const { return memory_ != UnitMemory::kNone; }
+  bool exists() const { return forward_.exists(); }
 
-  // Empty where it lies nowhere. Of a value that is made again, the one of the
-  // call's pass. When decoding, its dim of positions is that of
+  // Empty where it lies nowhere. Of a value that is made again, or brought back,
+  // the one of the call's pass. When decoding, its dim of positions is that of
   // the call.
   Tensor In(const LayerCall& call) const;
 
  private:
   void* DataIn(const LayerCall& call) const;
 
-  UnitMemory memory_ = UnitMemory::kNone;
-  int64_t offset_bytes_ = 0;
-  int64_t again_bytes_ = -1;  // in RECOMPUTED, of a value that is made again
+  TensorPlace forward_;
+  TensorPlace recompute_;
+  TensorPlace backward_;
   DType dtype_ = DType::kF32;
   int rank_ = 0;
   std::array<int64_t, 4> dims_{};

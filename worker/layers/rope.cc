@@ -11,6 +11,8 @@
 namespace troupe {
 namespace {
 
+constexpr int kTime = 1;  // of [batch, time, columns]
+
 struct Rotation {
   explicit Rotation(const Op::Rotation& rotation)
       : inverse_frequencies(rotation.inverse_frequencies().begin(),
@@ -28,7 +30,7 @@ class RopeLayer final : public Layer {
         dy_(op.OutputGradient("y")),
         training_(op.op().rope().training()),
         decoding_(op.op().rope().decoding()),
-        first_position_(op.FirstPosition("x")) {
+        positions_(op.Positions("x")) {
     CHECK(op.places().inputs[0].memory == op.places().outputs[0].memory &&
           op.places().inputs[0].offset_bytes ==
               op.places().outputs[0].offset_bytes)
@@ -44,33 +46,36 @@ class RopeLayer final : public Layer {
   void Forward(const LayerCall& call) const override {
     const bool decodes = call.decoding.count > 0;
     Turn(call, decodes ? decoding_ : training_, y_,
-         {.heads = static_cast<int>(heads_),
-          .first_position = first_position_ + call.decoding.first_position});
+         {.heads = static_cast<int>(heads_)});
   }
 
   void BackwardInput(const LayerCall& call) const override {
     Turn(call, training_, dy_,
-         {.heads = static_cast<int>(heads_),
-          .first_position = first_position_,
-          .inverse = true});
+         {.heads = static_cast<int>(heads_), .inverse = true});
   }
 
  private:
   void Turn(const LayerCall& call, const Rotation& rotation,
             const OperandPlace& place, RotaryArgs args) const {
     const Tensor all = place.In(call);
-    args.x = all.Slice(all.rank() - 1, 0, columns_);
     args.inverse_frequencies = rotation.inverse_frequencies.data();
     args.turned = static_cast<int64_t>(2 * rotation.inverse_frequencies.size());
     args.scale = rotation.scale;
-    Rotary(call.device, args);
+    for (const SliceRun& run : positions_) {
+      args.x = positions_.size() == 1
+                   ? all
+                   : all.Slice(kTime, run.local, run.local + run.count);
+      args.x = args.x.Slice(all.rank() - 1, 0, columns_);
+      args.first_position = run.whole + call.decoding.first_position;
+      Rotary(call.device, args);
+    }
   }
 
   const OperandPlace y_;
   const OperandPlace dy_;
   const Rotation training_;
   const Rotation decoding_;
-  const int64_t first_position_;
+  const std::vector<SliceRun> positions_;
   int64_t heads_ = 0;    // that turn
   int64_t columns_ = 0;  // of these
 };

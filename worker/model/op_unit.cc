@@ -42,7 +42,7 @@ class OpUnit final : public ModelUnit {
   void Recompute(Device& device, const MicroBatchContext& context,
                  const UnitBuffers& buffers) const override {
     LayerCall call = Call(device, context, buffers);
-    call.in_backward = true;
+    call.pass = UnitPass::kRecompute;
     const Segment& segment = forward_.at(context.segment);
     for (int op = segment.begin; op < segment.end; ++op) {
       if (runs_again_[op]) layers_[op]->Recompute(call);
@@ -53,7 +53,7 @@ class OpUnit final : public ModelUnit {
                      const UnitBuffers& buffers) const override {
     CHECK(has_input_ || context.segment > 0) << "tokens have no gradient";
     LayerCall call = Call(device, context, buffers);
-    call.in_backward = true;
+    call.pass = UnitPass::kBackward;
     const Segment& segment = backward_.at(context.segment);
     for (int op = segment.end - 1; op >= segment.begin; --op) {
       layers_[op]->BackwardInput(call);
@@ -63,7 +63,7 @@ class OpUnit final : public ModelUnit {
   void BackwardWeight(Device& device, const MicroBatchContext& context,
                       const UnitBuffers& buffers) const override {
     LayerCall call = Call(device, context, buffers);
-    call.in_backward = true;
+    call.pass = UnitPass::kBackward;
     const Segment& segment = backward_.at(context.segment);
     for (int op = segment.end - 1; op >= segment.begin; --op) {
       layers_[op]->BackwardWeight(call);

@@ -5,6 +5,8 @@
 //   outputs  y          [batch, sequence, heads]
 //            logsumexp  [batch, heads, sequence], f32
 //   mask     of the probabilities
+#include <algorithm>
+
 #include "proto/plan/ops/kinds.h"
 #include "proto/plan/tensor_spec.h"
 
@@ -32,10 +34,14 @@ OpRules AttentionRules(const OpView& op) {
 }
 
 // A query needs the keys of its whole sequence: where that is cut, all operands
-// are turned to whole sequences of some of the heads (arXiv 2309.14509).
+// are turned to whole sequences of some of the heads (arXiv 2309.14509), or, if
+// the axis cuts no heads, the op becomes several (ATTENTION_PART).
 OpCut AttentionCut(const OpView& op, const Wishes& wishes) {
   const AxisCut& qkv = wishes.tensors[op.Input("qkv")];
-  if (qkv.placement != Layout::SHARD || CutsColumns(op.input("qkv"), qkv)) {
+  const bool turns = std::count(wishes.kinds.begin(), wishes.kinds.end(),
+                                Dim::HEADS) > 0;
+  if (qkv.placement != Layout::SHARD || CutsColumns(op.input("qkv"), qkv) ||
+      !turns) {
     return CutAlike(op, wishes);
   }
   constexpr AxisCut kColumns = {.placement = Layout::SHARD, .dim = 2};

@@ -40,6 +40,18 @@ OpRules ExchangeRules(const OpView& op) {
   return rules;
 }
 
+// RETURN: an exchange that moves nothing forward, and in backward not gradients:
+// x was sent on, not kept, and is sent back by who has it as y, to be read by
+// backward passes.
+//
+//   inputs   x
+//            y
+std::vector<OperandRule> ReturnOperands() {
+  return {{.name = "x"}, {.name = "y"}};
+}
+
+OpRules ReturnRules(const OpView&) { return {}; }
+
 absl::optional<Collective> TurnOf(const AxisCut& from, const AxisCut& to) {
   if (from == to) return COLLECTIVE_UNSPECIFIED;
   const bool summands = from.placement == Layout::PARTIAL;
@@ -48,7 +60,9 @@ absl::optional<Collective> TurnOf(const AxisCut& from, const AxisCut& to) {
   }
   if (to.placement != Layout::SHARD) return absl::nullopt;
   if (summands) return REDUCE_SCATTER;
-  if (from.placement == Layout::SHARD) return ALL_TO_ALL;
+  if (from.placement != Layout::SHARD) return absl::nullopt;
+  if (from.dim != to.dim) return ALL_TO_ALL;
+  if (from.shift + 1 == to.shift) return SHIFT;
   return absl::nullopt;
 }
 

@@ -17,6 +17,9 @@ std::vector<OperandRule> AttentionOperands();
 OpRules AttentionRules(const OpView& op);
 OpCut AttentionCut(const OpView& op, const Wishes& wishes);
 
+std::vector<OperandRule> AttentionPartOperands();
+OpRules AttentionPartRules(const OpView& op);
+
 std::vector<OperandRule> CrossEntropyOperands();
 OpRules CrossEntropyRules(const OpView& op);
 
@@ -32,6 +35,9 @@ OpCut EmbedCut(const OpView& op, const Wishes& wishes);
 
 std::vector<OperandRule> ExchangeOperands();
 OpRules ExchangeRules(const OpView& op);
+
+std::vector<OperandRule> ForkOperands();
+OpRules ForkRules(const OpView& op);
 
 std::vector<OperandRule> GeluOperands();
 OpRules GeluRules(const OpView& op);
@@ -50,8 +56,14 @@ std::vector<OperandRule> PackOperands();
 OpRules PackRules(const OpView& op);
 OpRules UnpackRules(const OpView& op);
 
+std::vector<OperandRule> ReturnOperands();
+OpRules ReturnRules(const OpView& op);
+
 std::vector<OperandRule> RopeOperands();
 OpRules RopeRules(const OpView& op);
+
+std::vector<OperandRule> SplitOperands();
+OpRules SplitRules(const OpView& op);
 
 std::vector<OperandRule> SwiGluOperands();
 OpRules SwiGluRules(const OpView& op);

@@ -29,6 +29,10 @@ constexpr Row kKinds[] = {
     {Op::EXCHANGE, ExchangeOperands, ExchangeRules},
     {Op::PACK, PackOperands, PackRules},
     {Op::UNPACK, PackOperands, UnpackRules},
+    {Op::SPLIT, SplitOperands, SplitRules},
+    {Op::FORK, ForkOperands, ForkRules},
+    {Op::ATTENTION_PART, AttentionPartOperands, AttentionPartRules},
+    {Op::RETURN, ReturnOperands, ReturnRules},
 };
 
 const Row& RowOf(Op::Kind kind) {

@@ -65,7 +65,8 @@ OpRules RulesOf(const OpView& op);
 // How a tensor lies along one axis of the mesh.
 struct AxisCut {
   Layout::Placement placement = Layout::REPLICATE;
-  int dim = 0;  // SHARD: the one that is cut
+  int dim = 0;    // SHARD: the one that is cut
+  int shift = 0;  // SHARD: whose slice, so many ranks before
   bool operator==(const AxisCut&) const = default;
 };
 struct TensorCut {
@@ -103,6 +104,7 @@ absl::optional<Collective> TurnOf(const AxisCut& from, const AxisCut& to);
 struct OperandRule {
   const char* name;
   bool output = false;
+  bool backward = false;  // one of Op.backward_inputs
   bool optional = false;
   int dims = 0;      // of its tensor; 0: any
   int sections = 0;  // of the last dim; 0: any

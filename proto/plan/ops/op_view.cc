@@ -25,6 +25,10 @@ int OpView::Output(absl::string_view name) const {
   return Find(op_.outputs(), name);
 }
 
+int OpView::BackwardInput(absl::string_view name) const {
+  return Find(op_.backward_inputs(), name);
+}
+
 bool OpView::IsReadElsewhere(int tensor) const {
   for (const Op& other : table_.ops()) {
     if (&other == &op_) continue;
@@ -47,13 +51,17 @@ const TensorSpec& OpView::output(absl::string_view name) const {
   return table_.tensors(tensor);
 }
 
-AttentionShape AttentionShapeOf(const OpView& op) {
-  const TensorSpec& qkv = op.input("qkv");
-  const Dim& columns = qkv.dims(2);
-  return {.length = DimSize(qkv.dims(1)),
-          .heads = columns.sections(0).count(),
-          .kv_heads = columns.sections(1).count(),
-          .head_dim = columns.sections(0).width()};
+absl::optional<AttentionShape> AttentionShapeOf(const OpView& op) {
+  const bool is_part = op.op().kind() == Op::ATTENTION_PART;
+  if (!is_part && op.op().kind() != Op::ATTENTION) return absl::nullopt;
+  const TensorSpec& q = op.input(is_part ? "q" : "qkv");
+  const Dim::Section& queries = q.dims(2).sections(0);
+  const Dim::Section& keys = is_part ? op.input("kv").dims(2).sections(0)
+                                     : q.dims(2).sections(1);
+  return AttentionShape{.length = DimSize(q.dims(1)),
+                        .heads = queries.count(),
+                        .kv_heads = keys.count(),
+                        .head_dim = queries.width()};
 }
 
 double Rows(const TensorSpec& tensor) {

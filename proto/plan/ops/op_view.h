@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 #include "proto/unit.pb.h"
 
 namespace troupe {
@@ -19,6 +20,7 @@ class OpView {
   // The tensor that is this operand, or -1.
   int Input(absl::string_view name) const;
   int Output(absl::string_view name) const;
+  int BackwardInput(absl::string_view name) const;
   bool HasInput(absl::string_view name) const { return Input(name) >= 0; }
   bool HasOutput(absl::string_view name) const { return Output(name) >= 0; }
 
@@ -39,14 +41,14 @@ inline int WeightCount(const Op& linear) {
   return linear.parameters_size() / (linear.linear().bias() ? 2 : 1);
 }
 
-// Of an ATTENTION.
+// Of an ATTENTION, or of a part of one; nothing of others.
 struct AttentionShape {
-  int64_t length = 0;
+  int64_t length = 0;    // of this call's queries, and keys
   int64_t heads = 0;     // of queries
   int64_t kv_heads = 0;  // of keys, and of values
   int64_t head_dim = 0;
 };
-AttentionShape AttentionShapeOf(const OpView& op);
+absl::optional<AttentionShape> AttentionShapeOf(const OpView& op);
 
 // Sizes as numbers to count work with.
 double Rows(const TensorSpec& tensor);

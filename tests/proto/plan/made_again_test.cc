@@ -98,11 +98,11 @@ TEST(MadeAgain, NothingIsOverwrittenBeforeItsLastReader) {
       for (int op = 0; op < table.ops_size(); ++op) {
         for (int i = 0; i < table.ops(op).inputs_size(); ++i) {
           if (table.ops(op).inputs(i).tensor() != tensor) continue;
-          return places.ops[op].inputs[i].InBackward();
+          return places.ops[op].inputs[i].InRecompute();
         }
         for (int i = 0; i < table.ops(op).outputs_size(); ++i) {
           if (table.ops(op).outputs(i).tensor() != tensor) continue;
-          return places.ops[op].outputs[i].InBackward();
+          return places.ops[op].outputs[i].InRecompute();
         }
       }
       return TensorPlace();

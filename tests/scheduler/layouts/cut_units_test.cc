@@ -11,6 +11,7 @@
 #include "proto/plan/layout.h"
 #include "proto/plan/model.h"
 #include "proto/plan/program_order.h"
+#include "proto/plan/place_unit.h"
 #include "proto/plan/segments.h"
 #include "proto/plan/slices.h"
 #include "proto/plan/tensor_spec.h"
