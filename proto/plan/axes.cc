@@ -1,5 +1,7 @@
 #include "proto/plan/axes.h"
 
+#include "absl/strings/str_cat.h"
+
 namespace troupe {
 
 std::vector<Axis> AxesOf(const ParallelismSpec& parallelism) {
@@ -12,9 +14,21 @@ std::vector<Axis> AxesOf(const ParallelismSpec& parallelism) {
   };
   add("pipeline", size(parallelism.has_pipeline(), parallelism.pipeline()));
   add("data", size(parallelism.has_data(), parallelism.data()));
-  if (parallelism.context() > 1) add("context", parallelism.context());
+  const int ulysses =
+      size(parallelism.has_ulysses_size(), parallelism.ulysses_size());
+  if (parallelism.context() > 1) {
+    add("context", parallelism.context() / ulysses);
+  }
+  if (ulysses > 1) add("ulysses", ulysses);
   if (parallelism.tensor() > 1) add("tensor", parallelism.tensor());
   return axes;
+}
+
+SizeField SizeFieldOf(const ParallelismSpec& parallelism,
+                      absl::string_view axis) {
+  if (axis == "ulysses") return {.name = "parallelism.ulysses_size"};
+  return {.name = absl::StrCat("parallelism.", axis),
+          .ranks = axis == "context" ? SizeOfAxis(parallelism, "ulysses") : 1};
 }
 
 int SizeOfAxis(const ParallelismSpec& parallelism, absl::string_view name) {

@@ -2,6 +2,7 @@
 #ifndef TROUPE_PROTO_PLAN_AXES_H_
 #define TROUPE_PROTO_PLAN_AXES_H_
 
+#include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -14,6 +15,14 @@ namespace troupe {
 // chattiest comes last. Those that the job does not name have size 1; pipeline
 // and data are there always, the others where they are larger.
 std::vector<Axis> AxesOf(const ParallelismSpec& parallelism);
+
+// The field that says how large an axis is, so many times over.
+struct SizeField {
+  std::string name;
+  int ranks = 1;
+};
+SizeField SizeFieldOf(const ParallelismSpec& parallelism,
+                      absl::string_view axis);
 
 // 1 where there is no such axis.
 int SizeOfAxis(const ParallelismSpec& parallelism, absl::string_view axis);

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "proto/job.pb.h"
+#include "proto/plan/axes.h"
 #include "proto/plan/unit_list.h"
 #include "scheduler/layouts/layouts.h"
 
@@ -17,6 +18,7 @@ namespace troupe {
 struct AxisRules {
   std::string axis;
   int size = 1;
+  SizeField field;  // where a user says the size
   std::vector<DimRule> rules;  // the first that fits a tensor cuts it
   std::vector<decltype(LayoutRow::rewrite)> rewrites;
 };

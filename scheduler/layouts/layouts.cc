@@ -7,6 +7,8 @@ const std::vector<LayoutRow>& Layouts() {
       Tensor1D(),
       Sequence(),
       Ulysses(),
+      // Attention becomes parts last.
+      UlyssesInRings(),
       RingAttention(),
   };
   return *kLayouts;

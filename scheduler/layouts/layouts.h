@@ -56,6 +56,7 @@ struct LayoutRow {
 LayoutRow Tensor1D();
 LayoutRow Sequence();
 LayoutRow Ulysses();
+LayoutRow UlyssesInRings();
 LayoutRow RingAttention();
 
 // All there are.

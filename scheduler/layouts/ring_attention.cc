@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "proto/plan/axes.h"
 #include "proto/plan/ops/op_view.h"
 #include "scheduler/layouts/layouts.h"
 
@@ -172,7 +173,9 @@ LayoutRow RingAttention() {
           .axis = "context",
           .used =
               [](const ParallelismSpec& p) {
-                return p.context() > 1 && p.context_method() == "ring";
+                return SizeOfAxis(p, "context") > 1 &&
+                       (p.context_method() == "ring" ||
+                        p.context_method() == "usp");
               },
           .rules = {{.kind = Dim::SEQUENCE,
                      .field = "training.sequence_length",

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "proto/plan/axes.h"
+
 namespace troupe {
 
 ZeroRow ZeroRowOf(const ParallelismSpec& parallelism) {
@@ -21,7 +23,10 @@ int ZeroSizeAlong(absl::string_view axis, const ParallelismSpec& parallelism) {
   if (parallelism.zero() == 0) return 1;
   const int of_a_sequence =
       std::min(parallelism.context(), parallelism.zero_size());
-  if (axis == "context") return of_a_sequence;
+  const int neighbours =
+      std::min(SizeOfAxis(parallelism, "ulysses"), of_a_sequence);
+  if (axis == "ulysses") return neighbours;
+  if (axis == "context") return of_a_sequence / neighbours;
   return axis == "data" ? parallelism.zero_size() / of_a_sequence : 1;
 }
 

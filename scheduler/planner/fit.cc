@@ -132,16 +132,23 @@ absl::StatusOr<std::string> ContextCutThatFits(
     const JobSpec& job, const std::vector<WorkerDescription>& workers,
     const BuildPlan& build) {
   const ParallelismSpec& now = job.parallelism();
+  std::vector<std::string> methods = {"ulysses", "ring"};
+  if (now.has_context_method()) methods = {now.context_method()};
   for (const int more : kTimesMore) {
-    JobSpec other = job;
-    ParallelismSpec& cut = *other.mutable_parallelism();
-    cut.set_context(now.context() * more);
-    if (!now.has_context_method()) cut.set_context_method("ulysses");
-    if (now.zero() > 0) cut.set_zero_size(now.zero_size() * more);
-    ASSIGN_OR_RETURN(const bool fits, Fits(other, workers, build));
-    if (!fits) continue;
-    return absl::StrCat("parallelism.context: ", cut.context(),
-                        OnSoManyWorkers(other));
+    for (const std::string& method : methods) {
+      JobSpec other = job;
+      ParallelismSpec& cut = *other.mutable_parallelism();
+      cut.set_context(now.context() * more);
+      cut.set_context_method(method);
+      if (now.zero() > 0) cut.set_zero_size(now.zero_size() * more);
+      ASSIGN_OR_RETURN(const bool fits, Fits(other, workers, build));
+      if (!fits) continue;
+      return absl::StrCat("parallelism.context: ", cut.context(),
+                          method == methods.front()
+                              ? ""
+                              : absl::StrCat(" with context_method: ", method),
+                          OnSoManyWorkers(other));
+    }
   }
   return "";
 }

@@ -1,10 +1,13 @@
 #include "scheduler/planner/resolve_parallelism.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "proto/base/status.h"
+#include "proto/plan/axes.h"
 #include "proto/plan/fields.h"
 #include "scheduler/pipelines/pipelines.h"
 
@@ -64,11 +67,46 @@ absl::Status ResolveTensor(ParallelismSpec& parallelism) {
                     "which is 1; use 2 or more, or leave it out");
 }
 
+// Two axes or more: groups as with ulysses, and rings of them.
+absl::Status CheckUlyssesSize(const ParallelismSpec& parallelism) {
+  const char kField[] = "parallelism.ulysses_size";
+  if (parallelism.context_method() != "usp") {
+    if (!parallelism.has_ulysses_size()) return absl::OkStatus();
+    return FieldError(kField,
+                      "is for parallelism.context_method: usp; leave it out");
+  }
+  std::vector<int> sizes;
+  for (int size = 2; size < parallelism.context(); ++size) {
+    if (parallelism.context() % size == 0) sizes.push_back(size);
+  }
+  if (std::count(sizes.begin(), sizes.end(), parallelism.ulysses_size()) > 0) {
+    return absl::OkStatus();
+  }
+  const std::string of =
+      absl::StrCat("the ", parallelism.context(), " of parallelism.context");
+  if (sizes.empty()) {
+    return FieldError("parallelism.context_method",
+                      absl::StrCat("usp makes groups of groups of ", of,
+                                   ", which has no divisor; use ring or "
+                                   "ulysses, or other ranks"));
+  }
+  return FieldError(
+      kField, absl::StrCat("usp needs it, how many neighbours among ", of,
+                           " do as with ulysses, the groups being the members "
+                           "of rings: one of ",
+                           absl::StrJoin(sizes, ", ")));
+}
+
 absl::Status ResolveContext(ParallelismSpec& parallelism) {
   if (!parallelism.has_context()) parallelism.set_context(1);
   RETURN_IF_ERROR(CheckInteger("parallelism.context", parallelism.context(),
                                {.min = 1, .max = kContextMax}));
   if (parallelism.context() == 1) {
+    if (parallelism.has_ulysses_size()) {
+      return FieldError("parallelism.ulysses_size",
+                        "says how the ranks of parallelism.context work "
+                        "together, which is 1; use 2 or more, or leave it out");
+    }
     if (!parallelism.has_context_method()) return absl::OkStatus();
     return FieldError("parallelism.context_method",
                       "says how the ranks of parallelism.context work "
@@ -77,8 +115,10 @@ absl::Status ResolveContext(ParallelismSpec& parallelism) {
   if (!parallelism.has_context_method()) {
     parallelism.set_context_method("ulysses");
   }
-  return CheckName("parallelism.context_method", parallelism.context_method(),
-                   {"ring", "ulysses"});
+  RETURN_IF_ERROR(CheckName("parallelism.context_method",
+                            parallelism.context_method(),
+                            {"ring", "ulysses", "usp"}));
+  return CheckUlyssesSize(parallelism);
 }
 
 // Over some ranks of each sequence, or over all of some sequences' ranks.
@@ -87,6 +127,13 @@ absl::Status CheckZeroSize(const ParallelismSpec& parallelism) {
   const int data = parallelism.data();
   const int context = parallelism.context();
   if (context > 1 && size < context) {
+    const int neighbours = SizeOfAxis(parallelism, "ulysses");
+    if (size % neighbours != 0 && neighbours % size != 0) {
+      return FieldError("parallelism.zero_size",
+                        absl::StrCat(size, " neither divides the ", neighbours,
+                                     " ranks of parallelism.ulysses_size nor "
+                                     "is a multiple of them"));
+    }
     if (context % size == 0) return absl::OkStatus();
     return FieldError("parallelism.zero_size",
                       absl::StrCat(size, " does not divide the ", context,

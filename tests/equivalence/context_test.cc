@@ -33,43 +33,10 @@ const TrainingRun& OneRank(const JobSpec& job) {
   return found->second;
 }
 
-// Method, architecture, context. Two sequences at once, so that what a rank has
-// of them lies apart; every other case has dropout.
-using Case = std::tuple<std::string, std::string, int>;
-
-class Context : public testing::TestWithParam<Case> {};
-
-TEST_P(Context, TrainsTheSameModel) {
-  const auto& [method, architecture, context] = GetParam();
-  JobSpec job = TensorJob({.architecture = architecture,
-                           .tied = context % 4 == 0,
-                           .dropout = context % 4 == 0 ? 0.1 : 0,
-                           .key_value_heads = context == 3 ? 3 : 2,
-                           .positions = method == "ring" ? 48 : 24});
-  const TrainingRun& reference = OneRank(job);
-  ASSERT_TRUE(reference.status().ok()) << reference.status();
-  EXPECT_LT(reference.steps[0].back().loss(),
-            reference.steps[0][0].loss() - 0.1);
-  const JobCut cut = {.context = context, .context_method = method};
-  ExpectSameTraining(Train(CutJob(job, cut), {.ranks = cut.ranks()}), reference,
-                     kTolerance);
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    InProcess, Context,
-    testing::Combine(testing::Values("ulysses", "ring"),
-                     testing::Values("gpt2", "gpt_neox", "llama", "mistral",
-                                     "qwen2", "qwen3"),
-                     testing::Values(2, 3, 4, 8)),
-    [](const auto& info) {
-      return absl::StrCat(std::get<0>(info.param), "_",
-                          std::get<1>(info.param), "_",
-                          std::get<2>(info.param));
-    });
-
 std::string NameOf(const JobCut& cut) {
   return absl::StrCat(
-      "context", cut.context,
+      cut.context_method, cut.context,
+      cut.ulysses_size > 0 ? absl::StrCat("by", cut.ulysses_size) : "",
       cut.data > 1 ? absl::StrCat("_data", cut.data) : "",
       cut.tensor > 1 ? absl::StrCat("_tensor", cut.tensor) : "",
       cut.sequence ? "_sequence" : "",
@@ -78,8 +45,62 @@ std::string NameOf(const JobCut& cut) {
       cut.pipeline > 1 ? absl::StrCat("_", cut.schedule) : "");
 }
 
+// Two sequences at once, so that what a rank has of them lies apart; every
+// other case has dropout.
+using Case = std::tuple<std::string, JobCut>;  // architecture
+
+class Context : public testing::TestWithParam<Case> {};
+
+TEST_P(Context, TrainsTheSameModel) {
+  const auto& [architecture, cut] = GetParam();
+  JobSpec job = TensorJob({.architecture = architecture,
+                           .tied = cut.context % 4 == 0,
+                           .dropout = cut.context % 4 == 0 ? 0.1 : 0,
+                           .key_value_heads = cut.context == 3 ? 3 : 2,
+                           .positions = cut.context == 8 ? 48 : 24});
+  const TrainingRun& reference = OneRank(job);
+  ASSERT_TRUE(reference.status().ok()) << reference.status();
+  EXPECT_LT(reference.steps[0].back().loss(),
+            reference.steps[0][0].loss() - 0.1);
+  ExpectSameTraining(Train(CutJob(job, cut), {.ranks = cut.ranks()}), reference,
+                     kTolerance);
+}
+
+std::string NameOfCase(const testing::TestParamInfo<Case>& info) {
+  return absl::StrCat(std::get<0>(info.param), "_",
+                      NameOf(std::get<1>(info.param)));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Architectures, Context,
+    testing::Combine(
+        testing::Values("gpt2", "gpt_neox", "llama", "mistral", "qwen2",
+                        "qwen3"),
+        testing::Values(JobCut{.context = 2}, JobCut{.context = 4},
+                        JobCut{.context = 4, .context_method = "ring"})),
+    NameOfCase);
+
+INSTANTIATE_TEST_SUITE_P(
+    Ranks, Context,
+    testing::Combine(
+        testing::Values("gpt2", "llama"),
+        testing::Values(JobCut{.context = 3}, JobCut{.context = 8},
+                        JobCut{.context = 2, .context_method = "ring"},
+                        JobCut{.context = 3, .context_method = "ring"},
+                        JobCut{.context = 8, .context_method = "ring"},
+                        JobCut{.context = 4,
+                               .context_method = "usp",
+                               .ulysses_size = 2},
+                        JobCut{.context = 8,
+                               .context_method = "usp",
+                               .ulysses_size = 2},
+                        JobCut{.context = 8,
+                               .context_method = "usp",
+                               .ulysses_size = 4})),
+    NameOfCase);
+
 // With each of the others; of the schedules each, with and without ZeRO.
-std::vector<JobCut> Cuts() {
+std::vector<JobCut> Cuts(const std::string& method) {
   std::vector<JobCut> cuts = {
       {.data = 2, .context = 2},
       {.data = 2, .zero = 3, .context = 2},
@@ -103,11 +124,11 @@ std::vector<JobCut> Cuts() {
                     .zero = odd ? 3 : 0,
                     .context = 2});
   }
+  for (JobCut& cut : cuts) cut.context_method = method;
   return cuts;
 }
 
-class ContextInAnyPlan
-    : public testing::TestWithParam<std::tuple<std::string, JobCut>> {};
+class ContextInAnyPlan : public testing::TestWithParam<Case> {};
 
 TEST_P(ContextInAnyPlan, TrainsTheSameModel) {
   const auto& [architecture, cut] = GetParam();
@@ -122,21 +143,39 @@ TEST_P(ContextInAnyPlan, TrainsTheSameModel) {
                      kTolerance);
 }
 
-INSTANTIATE_TEST_SUITE_P(InProcess, ContextInAnyPlan,
+INSTANTIATE_TEST_SUITE_P(Ulysses, ContextInAnyPlan,
                          testing::Combine(testing::Values("gpt2", "llama"),
-                                          testing::ValuesIn(Cuts())),
-                         [](const auto& info) {
-                           return absl::StrCat(std::get<0>(info.param), "_",
-                                               NameOf(std::get<1>(info.param)));
-                         });
+                                          testing::ValuesIn(Cuts("ulysses"))),
+                         NameOfCase);
+INSTANTIATE_TEST_SUITE_P(Ring, ContextInAnyPlan,
+                         testing::Combine(testing::Values("llama"),
+                                          testing::ValuesIn(Cuts("ring"))),
+                         NameOfCase);
+INSTANTIATE_TEST_SUITE_P(
+    Usp, ContextInAnyPlan,
+    testing::Combine(
+        testing::Values("gpt2"),
+        testing::Values(
+            JobCut{.data = 2, .zero = 3, .context = 4,
+                   .context_method = "usp", .ulysses_size = 2},
+            JobCut{.zero = 2, .zero_size = 2, .context = 4,
+                   .context_method = "usp", .ulysses_size = 2},
+            JobCut{.tensor = 2, .sequence = true, .context = 4,
+                   .context_method = "usp", .ulysses_size = 2},
+            JobCut{.schedule = "zb_h1", .pipeline = 2, .context = 4,
+                   .context_method = "usp", .ulysses_size = 2})),
+    NameOfCase);
 
 TEST(ContextRecompute, IsBitForBitTheSameTraining) {
   JobSpec job = TensorJob({.architecture = "llama", .dropout = 0.1});
-  job.mutable_parallelism()->set_context(2);
-  const TrainingRun reference = Train(job, {.ranks = 2});
-  for (const char* const mode : {"selective", "full"}) {
-    job.mutable_memory()->mutable_recompute()->set_mode(mode);
-    ExpectSameTraining(Train(job, {.ranks = 2}), reference, 0.0);
+  for (const JobCut& cut :
+       {JobCut{.context = 2}, JobCut{.context = 4, .context_method = "ring"}}) {
+    JobSpec as_cut = CutJob(job, cut);
+    const TrainingRun reference = Train(as_cut, {.ranks = cut.ranks()});
+    for (const char* const mode : {"selective", "full"}) {
+      as_cut.mutable_memory()->mutable_recompute()->set_mode(mode);
+      ExpectSameTraining(Train(as_cut, {.ranks = cut.ranks()}), reference, 0.0);
+    }
   }
 }
 
@@ -145,8 +184,11 @@ TEST(ContextBf16, TrainsTheSameModelButForItsRounding) {
     JobSpec job = TensorJob({.architecture = architecture});
     job.mutable_training()->set_precision("bf16");
     const TrainingRun reference = Train(job, {});
-    job.mutable_parallelism()->set_context(4);
-    ExpectSameTraining(Train(job, {.ranks = 4}), reference, 1e-2);
+    for (const char* const method : {"ulysses", "ring"}) {
+      const JobCut cut = {.context = 4, .context_method = method};
+      ExpectSameTraining(Train(CutJob(job, cut), {.ranks = 4}), reference,
+                         1e-2);
+    }
   }
 }
 
@@ -161,10 +203,12 @@ TEST(ContextResume, AnyCutContinuesWhatAnotherBegan) {
   const std::string directory = NewDirectory("context_pieces");
   job.mutable_checkpoint()->set_directory(directory);
   const JobCut cuts[] = {{.context = 4},
-                         {.tensor = 2, .context = 2},
+                         {.tensor = 2, .context = 4, .context_method = "ring"},
                          {},
                          {.pipeline = 2, .data = 2, .zero = 3, .context = 2},
-                         {.context = 8}};
+                         {.context = 4,
+                          .context_method = "usp",
+                          .ulysses_size = 2}};
   int64_t done = 0;
   for (const JobCut& cut : cuts) {
     SCOPED_TRACE(testing::Message() << "from step " << done);

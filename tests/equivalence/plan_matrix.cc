@@ -129,6 +129,11 @@ JobSpec DrawCut(Dice& dice, const JobSpec& job) {
     parallelism.set_context(dice.OneOf({1, 1, 1, 2, 3, 4}));
     DrawPipeline(dice, parallelism);
   } while (RanksNeeded(cut) > kRanksMax);
+  if (parallelism.context() > 1) {
+    parallelism.set_context_method(
+        dice.OneOf<const char*>({"ulysses", "ring", "usp"}));
+  }
+  if (parallelism.context_method() == "usp") parallelism.set_ulysses_size(2);
   parallelism.set_sequence_parallel(parallelism.tensor() > 1 && dice.Even());
   DrawZero(dice, parallelism);
   DrawRecompute(dice, *cut.mutable_memory()->mutable_recompute());
@@ -149,7 +154,9 @@ std::string CutText(const JobSpec& cut) {
   const MemorySpec& m = cut.memory();
   std::string text = absl::StrCat("tensor ", p.tensor());
   if (p.sequence_parallel()) absl::StrAppend(&text, " sequence");
-  if (p.context() > 1) absl::StrAppend(&text, ", context ", p.context());
+  if (p.context() > 1) {
+    absl::StrAppend(&text, ", ", p.context_method(), " ", p.context());
+  }
   absl::StrAppend(&text, ", data ", p.data(), ", zero ", p.zero());
   if (p.has_zero_size()) absl::StrAppend(&text, " of ", p.zero_size());
   if (p.zero() == 3 && !p.reshard_after_forward()) {

@@ -33,6 +33,7 @@ struct JobCut {
   bool reshard = true;  // zero 3
   int context = 1;
   std::string context_method = "ulysses";
+  int ulysses_size = 0;  // usp
   int ranks() const { return tensor * context * pipeline * data; }
 };
 JobSpec CutJob(const JobSpec& job, const JobCut& cut);

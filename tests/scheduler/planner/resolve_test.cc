@@ -46,6 +46,7 @@ TEST(ResolveJob, LeavesNoFieldUnset) {
       // None means: balanced by cost; no sequence is cut; found while training.
       EXPECT_TRUE(set || field->name() == "stages" ||
                   field->name() == "context_method" ||
+                  field->name() == "ulysses_size" ||
                   field->name() == "loss_scale")
           << field->full_name();
     }
