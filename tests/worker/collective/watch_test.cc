@@ -85,8 +85,9 @@ TEST(Watch, WakesForTheNextOperation) {
   Watch watch;
   Operation operation(watch);
   for (int i = 0; i < 20; ++i) {
+    const int looks = operation.looks();
     operation.Begin(absl::Now());
-    operation.AwaitLooks(operation.looks() + 1);
+    operation.AwaitLooks(looks + 1);
   }
 }
 
