@@ -12,6 +12,7 @@
 #include "proto/plan/check_layouts.h"
 #include "proto/plan/check_parts.h"
 #include "proto/plan/check_passes.h"
+#include "proto/plan/check_rings.h"
 #include "proto/plan/check_shape.h"
 #include "proto/plan/check_tiers.h"
 #include "proto/plan/check_units.h"
@@ -33,8 +34,9 @@ struct Part {
   absl::Status (*check)(const Plan& plan);
 };
 constexpr Part kParts[] = {
-    {CheckUnits}, {CheckLayouts}, {CheckShape}, {CheckParts}, {CheckPasses},
-    {CheckWork},  {CheckAtRest},  {CheckTiers}, {CheckWaits}, {CheckBuffers}};
+    {CheckUnits},  {CheckLayouts}, {CheckRings},  {CheckShape},
+    {CheckParts},  {CheckPasses},  {CheckWork},   {CheckAtRest},
+    {CheckTiers},  {CheckWaits},   {CheckBuffers}};
 
 absl::Status WithGrid(const absl::Status& fault, const Plan& plan) {
   std::string grids;

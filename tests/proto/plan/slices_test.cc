@@ -128,6 +128,41 @@ TEST(Slices, RowsFollowFromAllCuts) {
             (Range{6, 12}));
 }
 
+// [2, 8, 5] of 48 positions over tensor 3 in zigzag order, then over data 2:
+// tensor 1 has positions 8 to 15 and 32 to 39, of which data 1 the second run.
+TEST(Slices, ZigzagGivesOnePieceFromEitherEnd) {
+  TensorSpec tensor;
+  *tensor.add_dims() = DimOf({{Dim::BATCH, 2}});
+  *tensor.add_dims() = DimOf({{Dim::SEQUENCE, 8}});
+  *tensor.add_dims() = DimOf({{Dim::HIDDEN, 5}});
+  Dim::Section& positions = *tensor.mutable_dims(1)->mutable_sections(0);
+  *positions.add_cuts() = CutOver("tensor", 48, false);
+  positions.mutable_cuts(0)->set_zigzag(true);
+  const Mesh mesh = MeshOf(3);
+  using Runs = std::vector<Range>;
+  positions.set_count(16);
+  EXPECT_EQ(SectionRuns(positions, {.mesh = &mesh, .rank = 0}),
+            (Runs{{0, 8}, {40, 48}}));
+  EXPECT_EQ(SectionRuns(positions, {.mesh = &mesh, .rank = 1}),
+            (Runs{{8, 16}, {32, 40}}));
+  // The two in the middle are one.
+  EXPECT_EQ(SectionRuns(positions, {.mesh = &mesh, .rank = 2}),
+            (Runs{{16, 32}}));
+  *positions.add_cuts() = CutOver("data", 16, false);
+  positions.set_count(8);
+  EXPECT_EQ(SectionRuns(positions, {.mesh = &mesh, .rank = 1}),
+            (Runs{{8, 16}}));
+  EXPECT_EQ(SectionRuns(positions, {.mesh = &mesh, .rank = 4}),
+            (Runs{{32, 40}}));
+  const std::vector<SliceRun> rows =
+      RowsOn(tensor, {.mesh = &mesh, .rank = 4});
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].whole, 32);
+  EXPECT_EQ(rows[1].whole, 48 + 32);
+  EXPECT_EQ(rows[1].local, 8);
+  EXPECT_EQ(rows[1].count, 8);
+}
+
 TEST(Slices, EachAxisCutsWhatTheOneBeforeHasLeft) {
   Dim::Section heads;
   heads.set_kind(Dim::HEADS);

@@ -226,6 +226,22 @@ OneOpSpec PackRows(const char* name, Op::Kind kind, int64_t batch) {
   return spec;
 }
 
+OneOpSpec Split() {
+  return {.name = "Split",
+          .op = OfKind(Op::SPLIT),
+          .inputs = {{"x", With(Qkv(8, 2, 3))}},
+          .outputs = {{"y", With(DimOf({{Dim::HEADS, 8, 3}}))},
+                      {"rest", With(DimOf({{Dim::KEY_VALUE_HEADS, 2, 3},
+                                           {Dim::KEY_VALUE_HEADS, 2, 3}}))}}};
+}
+
+OneOpSpec Fork() {
+  return {.name = "Fork",
+          .op = OfKind(Op::FORK),
+          .inputs = {{"x", Columns(kHidden)}},
+          .outputs = {{"y", Columns(kHidden)}, {"other", Columns(kHidden)}}};
+}
+
 OneOpSpec CrossEntropy(const char* name, int64_t row_alignment) {
   return {.name = name,
           .op = OfKind(Op::CROSS_ENTROPY),
@@ -282,6 +298,8 @@ std::vector<OneOpSpec> Kinds() {
       PackRows("UnpackRows", Op::UNPACK, kBatch),
       PackRows("PackRowsOfOneSample", Op::PACK, 1),
       PackRows("UnpackRowsOfOneSample", Op::UNPACK, 1),
+      Split(),
+      Fork(),
       CrossEntropy("CrossEntropy", 0),
       CrossEntropy("CrossEntropyOfPaddedRows", 32),
   };
@@ -344,9 +362,11 @@ INSTANTIATE_TEST_SUITE_P(Kinds, KindsTest, testing::ValuesIn(Kinds()),
                          [](const auto& info) { return info.param.name; });
 
 TEST(KindsTableTest, HasEveryKind) {
-  // No layer does the one; no gradient goes through the other, which
-  // tests/ops/cross_entropy_test holds, and tests/equivalence with its ranks.
-  std::set<int> kinds = {Op::EXCHANGE, Op::CROSS_ENTROPY_PARTS};
+  // No layer does the first two. The others are nothing without other ranks:
+  // tests/ops/cross_entropy_test and attention_part_test hold what they compute,
+  // tests/equivalence has the ranks.
+  std::set<int> kinds = {Op::EXCHANGE, Op::RETURN, Op::CROSS_ENTROPY_PARTS,
+                         Op::ATTENTION_PART};
   for (const OneOpSpec& spec : Kinds()) kinds.insert(spec.op.kind());
   for (int i = 0; i < Op::Kind_descriptor()->value_count(); ++i) {
     const auto& kind = *Op::Kind_descriptor()->value(i);
