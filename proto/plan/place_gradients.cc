@@ -144,9 +144,19 @@ void PlacedGradients::Make() {
     }
   }
   for (int op = 0; op < ops(); ++op) {
+    if (table_.ops(op).exchange().backward() == SHIFT) KeepWhileShifted(op);
     if (table_.ops(op).parameters_size() == 0) continue;
     ReadInWeightPass(op, of_ops_[op].outputs[0]);
   }
+}
+
+// What is sent on is not overwritten until somebody reads what comes for it: so
+// the passes between do not wait for the hop.
+void PlacedGradients::KeepWhileShifted(int op) {
+  if (table_.ops(op).kind() != Op::EXCHANGE) return;
+  const int reader = MakerOf(table_, table_.ops(op).inputs(0).tensor());
+  std::set<int>& moments = gradients_[of_ops_[op].outputs[0]].moments;
+  for (int m = Moment(op, 1); m < Moment(reader, 1); ++m) moments.insert(m);
 }
 
 // From the op that makes it to the last that reads it.
@@ -194,26 +204,31 @@ void PlacedGradients::Place(Packing& workspace) {
   }
 }
 
-// From where it comes to the last that reads it, or sends it on.
+bool PlacedGradients::ReadsBackward(int op, int tensor) const {
+  const std::vector<std::string>& names = rules_[op].backward_input_reads;
+  return std::any_of(names.begin(), names.end(), [&](const auto& name) {
+    return TensorOf(table_, op, name) == tensor;
+  });
+}
+
+// From the pass in front of which it is sent, so that it is on its way during
+// that, to the last that reads it, or sends it on.
 void PlacedGradients::PlaceReturned() {
   for (int op = ops() - 1; op >= 0; --op) {
     if (table_.ops(op).kind() != Op::RETURN) continue;
     const int tensor = table_.ops(op).inputs(0).tensor();
+    const int sent = table_.ops(op).inputs(1).tensor();
+    int first = op;
+    while (first + 1 < ops() && !ReadsBackward(first, sent)) ++first;
     int last = op;
     for (int reader = 0; reader < op; ++reader) {
       const Op& spec = table_.ops(reader);
-      const std::vector<std::string>& names =
-          rules_[reader].backward_input_reads;
-      const bool reads =
-          std::any_of(names.begin(), names.end(), [&](const auto& name) {
-            return TensorOf(table_, reader, name) == tensor;
-          });
       const bool sends =
           spec.kind() == Op::RETURN && spec.inputs(1).tensor() == tensor;
-      if (reads || sends) last = std::min(last, reader);
+      if (sends || ReadsBackward(reader, tensor)) last = std::min(last, reader);
     }
     std::set<int> moments;
-    for (int m = Moment(op, 1); m <= Moment(last, 1); ++m) moments.insert(m);
+    for (int m = Moment(first, 1); m <= Moment(last, 1); ++m) moments.insert(m);
     returned_[tensor] =
         segments_.Add({.bytes = LineAligned(BytesOf(table_.tensors(tensor))),
                        .moments = moments});

@@ -128,6 +128,9 @@ absl::StatusOr<Plan> BenchPlan(const BenchJobOptions& options,
   parallelism.set_data(Replicas(options));
   parallelism.set_tensor(options.tensor);
   parallelism.set_context(options.context);
+  if (options.context > 1) {
+    parallelism.set_context_method(options.context_method);
+  }
   parallelism.set_sequence_parallel(options.sequence_parallel);
   parallelism.set_zero(options.zero);
   *job.mutable_memory() = options.memory;

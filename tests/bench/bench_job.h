@@ -21,6 +21,7 @@ struct BenchJobOptions {
   int workers = 1;  // data-parallel, but for `tensor` and `context`
   int tensor = 1;   // of them, ranks that units are cut over
   int context = 1;  // ranks that sequences are cut over
+  std::string context_method = "ulysses";
   bool sequence_parallel = false;
   int zero = 0;            // over the replicas
   MemorySpec memory = {};  // recomputation and tiers

@@ -64,6 +64,11 @@ Settings Context(int ranks) {
   return {absl::StrCat("parallelism.context=", ranks)};
 }
 
+Settings Ring(int ranks) {
+  return {absl::StrCat("parallelism.context=", ranks),
+          "parallelism.context_method=ring"};
+}
+
 // What of the replicas rests in slices.
 Settings Zero(int stage) {
   return {"parallelism.data=2", absl::StrCat("parallelism.zero=", stage)};
@@ -198,6 +203,25 @@ std::vector<Row> Rows() {
        Join({llama, Context(2), Tensor(2), sequence})},
       {"context 2 x 2 stages, 1f1b, 512x6", 4,
        Join({wide, Context(2), Stages(2, "1f1b")})},
+      {"ring 2", 2, Ring(2)},
+      {"ring 2, 512x6", 2, Join({wide, Ring(2)})},
+      {"ring 2, 512x6 bf16", 2, Join({wide, bf16, Ring(2)})},
+      {"ring 2, 512x6, 1,024 tokens", 2, Join({wide, longer, Ring(2)})},
+      {"ring 2, llama 512x6", 2, Join({llama, Ring(2)})},
+      {"ring 2, llama, 1,024 tokens", 2, Join({llama, longer, Ring(2)})},
+      {"ring 2, zero 3, 512x6", 2,
+       Join({wide, Ring(2), Settings{"parallelism.zero=3"}})},
+      {"ring 2, recompute full, 512x6", 2, Join({wide, full, Ring(2)})},
+      {"ring 4, 512x6, 1,024 tokens", 4, Join({wide, longer, Ring(4)})},
+      {"ring 2 x 2 replicas, 512x6", 4, Join({wide, Ring(2), replicas})},
+      {"ring 2 x tensor 2, seq., llama", 4,
+       Join({llama, Ring(2), Tensor(2), sequence})},
+      {"ring 2 x 2 stages, 1f1b, 512x6", 4,
+       Join({wide, Ring(2), Stages(2, "1f1b")})},
+      {"usp 4 by 2, 512x6, 1,024 tokens", 4,
+       Join({wide, longer,
+             Settings{"parallelism.context=4", "parallelism.context_method=usp",
+                      "parallelism.ulysses_size=2"}})},
       {"zero 1", 2, Zero(1)},
       {"zero 2", 2, Zero(2)},
       {"zero 3", 2, Zero(3)},

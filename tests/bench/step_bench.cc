@@ -141,6 +141,8 @@ int main(int argc, char** argv) {
                  "of the workers, those that units are cut over");
   app.add_option("--context", options.job.context,
                  "of the workers, those that sequences are cut over");
+  app.add_option("--context-method", options.job.context_method,
+                 "ulysses or ring");
   app.add_flag("--sequence-parallel", options.job.sequence_parallel);
   app.add_option("--zero", options.job.zero,
                  "of the replicas, what rests in slices: 0 to 3")

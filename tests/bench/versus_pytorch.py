@@ -13,9 +13,9 @@ loops over real communicators) and PyTorch's (pytorch_step.py: eager and
 torch.compile, DistributedDataParallel on Gloo where there are several
 processes; where the layout begins with a t, tensor parallelism instead, with an
 s sequence parallelism too, with z2: or z3: ZeRO and FSDP2, with a c ours cuts
-sequences over processes, of which PyTorch, whose context_parallel has no
-attention for CPUs, is one with all threads), both paced: one step
-of one, one step of the next, and so on, so that what else goes on strikes all
+sequences over processes as Ulysses does, with an r as rings, of which PyTorch,
+whose context_parallel has no attention for CPUs, is one with all threads), both
+paced: one step of one, one step of the next, and so on, so that what else goes on strikes all
 alike. A step counts from the order to the
 answer. Prints medians of tokens/s, and ours over PyTorch's best, and how the
 machine was meanwhile (machine_span.h), where machine_span_main lies beside ours.
@@ -45,7 +45,7 @@ def parse_arguments():
     parser.add_argument("--precisions", nargs="+", default=["f32", "bf16"])
     parser.add_argument("--layouts", nargs="+", type=Layout,
                         default=[Layout("1x2"), Layout("2x1")],
-                        metavar="[t|s|c|z2:|z3:]PROCESSESxTHREADS")
+                        metavar="[t|s|c|r|z2:|z3:]PROCESSESxTHREADS")
     parser.add_argument("--batch", type=int, default=1,
                         help="sequences of a step, of each replica")
     parser.add_argument("--seq", type=int, default=1024)
@@ -61,16 +61,18 @@ class Layout:
     def __init__(self, text):
         self.text = text
         self.tensor, self.sequence = text[0] in "ts", text[0] == "s"
-        self.context = text[0] == "c"
+        self.context = text[0] in "cr"
         self.zero = int(text[1]) if text[0] == "z" else 0
         self.processes, self.threads = map(
-            int, text.rpartition(":")[2].lstrip("tsc").split("x"))
+            int, text.rpartition(":")[2].lstrip("tscr").split("x"))
         self.replicas = 1 if self.tensor or self.context else self.processes
 
     def ours(self):
         return (["--workers", str(self.processes), "--threads",
                  str(self.threads)] +
-                (["--context", str(self.processes)] if self.context else []))
+                (["--context", str(self.processes), "--context-method",
+                  "ring" if self.text[0] == "r" else "ulysses"]
+                 if self.context else []))
 
     def theirs(self):
         return ["--threads", str(self.their_threads())] + (

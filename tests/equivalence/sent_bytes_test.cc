@@ -99,6 +99,10 @@ std::vector<JobCut> Cuts() {
   cuts.push_back({.data = 2, .zero = 2, .zero_size = 2, .context = 2});
   cuts.push_back({.tensor = 2, .sequence = true, .context = 2});
   cuts.push_back({.pipeline = 2, .context = 2});
+  cuts.push_back({.context = 2, .context_method = "ring"});
+  cuts.push_back({.context = 4, .context_method = "ring"});
+  cuts.push_back({.tensor = 2, .context = 2, .context_method = "ring"});
+  cuts.push_back({.context = 4, .context_method = "usp", .ulysses_size = 2});
   for (const int zero : {1, 2, 3}) {
     cuts.push_back({.data = 2, .zero = zero});
     cuts.push_back({.data = 4, .zero = zero, .zero_size = 2});
@@ -117,7 +121,8 @@ std::string CaseName(const testing::TestParamInfo<Case>& info) {
   return absl::StrCat(
       architecture, "_", precision, "_tensor", cut.tensor,
       cut.sequence ? "_sequence" : "", "_", cut.schedule, cut.pipeline, "_data",
-      cut.data, cut.context > 1 ? absl::StrCat("_context", cut.context) : "",
+      cut.data,
+      cut.context > 1 ? absl::StrCat("_", cut.context_method, cut.context) : "",
       cut.zero > 0 ? absl::StrCat("_zero", cut.zero, "_", cut.zero_size) : "");
 }
 
