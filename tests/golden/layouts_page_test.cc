@@ -13,12 +13,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
+#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "proto/base/check.h"
 #include "proto/plan/find_program.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/memory.h"
+#include "proto/plan/ranks_needed.h"
 #include "proto/plan/slices.h"
 #include "scheduler/planner/planner.h"
 #include "scheduler/simulate/cost_model.h"
@@ -31,8 +34,8 @@ namespace {
 constexpr int kSizes[] = {2, 4};
 constexpr double kMebibyte = 1 << 20;
 
-// GPT-2 124M, sequences of 1,024, one micro-batch, f32.
-Plan PlanOf(int tensor, bool sequence) {
+// GPT-2 124M, sequences of 1,024, so many of them in a step, f32.
+Plan PlanOf(const ParallelismSpec& parallelism, int sequences) {
   JobSpec job = ExampleJob({.micro_batches = 1, .micro_batch_size = 1});
   ModelSpec& model = *job.mutable_model();
   model.set_num_hidden_layers(12);
@@ -41,13 +44,20 @@ Plan PlanOf(int tensor, bool sequence) {
   model.set_vocab_size(50257);
   model.set_max_position_embeddings(1024);
   job.mutable_training()->set_sequence_length(1024);
-  job.mutable_parallelism()->set_tensor(tensor);
-  job.mutable_parallelism()->set_sequence_parallel(sequence);
-  std::vector<WorkerDescription> workers = ExampleWorkers(tensor);
+  job.mutable_training()->set_global_batch_size(sequences);
+  job.mutable_parallelism()->MergeFrom(parallelism);
+  std::vector<WorkerDescription> workers = ExampleWorkers(RanksNeeded(job));
   for (WorkerDescription& worker : workers) worker.clear_budgets();
   const absl::StatusOr<Plan> plan = CompilePlan(job, workers);
   CHECK_OK(plan.status());
   return *plan;
+}
+
+Plan PlanOf(int tensor, bool sequence) {
+  ParallelismSpec parallelism;
+  parallelism.set_tensor(tensor);
+  parallelism.set_sequence_parallel(sequence);
+  return PlanOf(parallelism, 1);
 }
 
 const Program& TrainOf(const Plan& plan) {
@@ -133,6 +143,70 @@ std::string Memory() {
   return text;
 }
 
+// What a block's exchanges send, of one micro-batch.
+double BlockBytes(const Plan& plan) {
+  double sent = 0;
+  for (const Instruction& i : TrainOf(plan).instructions()) {
+    if (i.kind() != Instruction::EXCHANGE || i.unit() != 1 ||
+        i.micro_batch() != 0) {
+      continue;
+    }
+    sent += static_cast<double>(CollectiveBytesSent(
+        {.bytes = CollectiveBytes(plan, 0, i),
+         .ranks = GroupSize(plan.mesh(), plan.groups(i.group())),
+         .collective = i.exchange().collective()}));
+  }
+  return sent;
+}
+
+// Four ranks by each row: bytes and memory of a rank, MiB.
+std::string Rows() {
+  const char* const kJobs[] = {
+      "data: 4",
+      "data: 4, zero: 1",
+      "data: 4, zero: 2",
+      "data: 4, zero: 3",
+      "tensor: 4",
+      "tensor: 4, sequence_parallel: true",
+      "context: 4, context_method: ulysses",
+      "context: 4, context_method: ring",
+      "context: 4, context_method: usp, ulysses_size: 2",
+      "context: 4, context_method: ring, zero: 3"};
+  const std::vector<std::string> items = {"parameters", "gradients",
+                                          "optimizer_moments", "activations"};
+  std::vector<std::string> names = {"`parallelism`", "a block sends",
+                                    "a step sends"};
+  names.insert(names.end(), items.begin(), items.end());
+  std::string text = Head(names);
+  for (const char* const job : kJobs) {
+    ParallelismSpec parallelism;
+    CHECK(google::protobuf::TextFormat::ParseFromString(
+        absl::StrReplaceAll(job, {{": ulysses", ": 'ulysses'"},
+                                  {": ring", ": 'ring'"},
+                                  {": usp", ": 'usp'"}}),
+        &parallelism))
+        << job;
+    const Plan plan = PlanOf(parallelism, 4);
+    std::map<std::string, double> memory;
+    for (const MemoryItem& item : MemoryItems(plan.roles(0))) {
+      memory[item.item()] += static_cast<double>(item.bytes()) / kMebibyte;
+    }
+    std::vector<std::string> cells = {
+        absl::StrCat("`", job, "`"),
+        absl::StrFormat("%.1f", BlockBytes(plan) / kMebibyte),
+        absl::StrFormat(
+            "%.0f",
+            static_cast<double>(
+                plan.prediction().ranks(0).bytes_sent_per_step()) /
+                kMebibyte)};
+    for (const std::string& item : items) {
+      cells.push_back(absl::StrFormat("%.1f", memory[item]));
+    }
+    text += Row(cells);
+  }
+  return text;
+}
+
 std::string RangesText(const ParameterBox& box) {
   return absl::StrCat("[",
                       absl::StrJoin(box.whole, ", ",
@@ -180,7 +254,8 @@ TEST(LayoutsPage, IsWhatPlansDo) {
   std::stringstream text;
   text << std::ifstream("docs/layouts.md").rdbuf();
   const std::string page = text.str();
-  std::string made = WithPart(page, "slices", Slices());
+  std::string made = WithPart(page, "rows", Rows());
+  made = WithPart(made, "slices", Slices());
   made = WithPart(made, "bytes", Bytes());
   made = WithPart(made, "memory", Memory());
   if (const char* const out = std::getenv("TROUPE_DOCS_OUT")) {
