@@ -17,6 +17,8 @@ struct ApplyDropoutArgs;
 struct AttentionArgs;
 struct AttentionBackwardArgs;
 struct BiasGradientArgs;
+struct CausalSoftmaxArgs;
+struct CausalSoftmaxBackwardArgs;
 struct CopyArgs;
 struct CrossEntropyArgs;
 struct CrossEntropyPartsArgs;
@@ -62,6 +64,8 @@ struct KernelTable {
   Kernel<RotaryArgs> rotary;
   Kernel<AttentionArgs> attention;
   Kernel<AttentionBackwardArgs> attention_backward;
+  Kernel<CausalSoftmaxArgs> causal_softmax;
+  Kernel<CausalSoftmaxBackwardArgs> causal_softmax_backward;
   Kernel<CrossEntropyArgs> cross_entropy;
   Kernel<CrossEntropyPartsArgs> cross_entropy_parts;
   Kernel<AdamWArgs> adamw;

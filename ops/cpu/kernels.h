@@ -30,6 +30,9 @@ void SwiGluBackward(Device& device, const SwiGluBackwardArgs& args);
 void Rotary(Device& device, const RotaryArgs& args);
 void Attention(Device& device, const AttentionArgs& args);
 void AttentionBackward(Device& device, const AttentionBackwardArgs& args);
+void CausalSoftmax(Device& device, const CausalSoftmaxArgs& args);
+void CausalSoftmaxBackward(Device& device,
+                           const CausalSoftmaxBackwardArgs& args);
 void CrossEntropy(Device& device, const CrossEntropyArgs& args);
 void CrossEntropyParts(Device& device, const CrossEntropyPartsArgs& args);
 void AdamW(Device& device, const AdamWArgs& args);

@@ -14,25 +14,31 @@
 namespace troupe {
 namespace {
 
+// Kinds of ops that are one at each hop, each going on from the one before.
+struct RingKind {
+  Op::Kind kind;
+  const char* moved;  // the input that goes around
+  const char* goes_on[2];  // outputs, and inputs "... before" of the next
+};
+constexpr RingKind kRingKinds[] = {
+    {Op::ATTENTION_PART, "kv", {"y", "logsumexp"}},
+    {Op::SCORES, "k", {"y", nullptr}},
+    {Op::WEIGHTED_VALUES, "v", {"y", nullptr}}};
+
 class TableCheck {
  public:
   TableCheck(const Plan& plan, int index)
       : mesh_(plan.mesh()), table_(plan.tables(index)), index_(index) {}
 
   absl::Status Run() const {
-    std::map<int, std::vector<int>> chains;  // by "all y"
     std::vector<OpRules> rules;
     for (int op = 0; op < table_.ops_size(); ++op) {
       rules.push_back(RulesOf(View(op)));
       if (table_.ops(op).kind() == Op::ATTENTION) {
         RETURN_IF_ERROR(CheckHasAllKeys(op));
       }
-      if (table_.ops(op).kind() != Op::ATTENTION_PART) continue;
-      chains[View(op).BackwardInput("all y")].push_back(op);
     }
-    for (const auto& [y, parts] : chains) {
-      RETURN_IF_ERROR(CheckChain(parts));
-    }
+    for (const RingKind& ring : kRingKinds) RETURN_IF_ERROR(CheckRing(ring));
     return CheckReturns(ReadByBackward(table_, rules));
   }
 
@@ -48,35 +54,64 @@ class TableCheck {
     return At(op, "has the keys of some positions only");
   }
 
-  // Parts of one attention, in the order of ops.
-  absl::Status CheckChain(const std::vector<int>& parts) const {
-    const std::string& axis =
-        table_.ops(parts[0]).attention_part().axis();
+  // A chain begins with the op that nothing is before.
+  absl::Status CheckRing(const RingKind& ring) const {
+    std::vector<int> chain;
+    for (int op = 0; op < table_.ops_size(); ++op) {
+      if (table_.ops(op).kind() != ring.kind) continue;
+      if (!View(op).HasInput("y before") && !chain.empty()) {
+        RETURN_IF_ERROR(CheckChain(ring, chain));
+        chain.clear();
+      }
+      chain.push_back(op);
+    }
+    return chain.empty() ? absl::OkStatus() : CheckChain(ring, chain);
+  }
+
+  // In the order of ops.
+  absl::Status CheckChain(const RingKind& ring,
+                          const std::vector<int>& chain) const {
+    const std::string& axis = table_.ops(chain[0]).hop().axis();
     const int ranks = AxisSize(mesh_, axis);
-    if (static_cast<int>(parts.size()) != ranks) {
-      return At(parts.back(),
-                absl::StrCat("is the last of ", parts.size(),
+    if (static_cast<int>(chain.size()) != ranks) {
+      return At(chain.back(),
+                absl::StrCat("is the last of ", chain.size(),
                              " parts, but keys are on ", ranks,
                              " ranks along ", axis));
     }
     for (int hop = 0; hop < ranks; ++hop) {
-      const int op = parts[hop];
-      const Op::AttentionPart& part = table_.ops(op).attention_part();
-      const int shift = ShiftOf(View(op).input("kv"), axis);
-      if (part.axis() != axis || part.hop() != hop || shift != hop) {
+      const int op = chain[hop];
+      const Op::Hop& said = table_.ops(op).hop();
+      const int shift = ShiftOf(View(op).input(ring.moved), axis);
+      if (said.axis() != axis || said.number() != hop || shift != hop) {
         return At(op, absl::StrCat("takes the keys of ", shift,
-                                   " ranks before for those of ", part.hop(),
+                                   " ranks before for those of ",
+                                   said.number(),
                                    " before, where those of ", hop, " are due"));
       }
-      RETURN_IF_ERROR(CheckZigzag(op, axis));
-      RETURN_IF_ERROR(CheckGoesOn(op, hop == 0 ? -1 : parts[hop - 1]));
+      RETURN_IF_ERROR(CheckGoesOn(ring, op, hop == 0 ? -1 : chain[hop - 1]));
+      if (ring.kind == Op::ATTENTION_PART) {
+        RETURN_IF_ERROR(CheckZigzag(op, axis));
+      } else {
+        RETURN_IF_ERROR(CheckOneRun(ring, op));
+      }
     }
-    const OpView last = View(parts.back());
+    if (ring.kind != Op::ATTENTION_PART) return absl::OkStatus();
+    const OpView last = View(chain.back());
     if (last.Output("y") == last.BackwardInput("all y") &&
         last.Output("logsumexp") == last.BackwardInput("all logsumexp")) {
       return absl::OkStatus();
     }
-    return At(parts.back(), "is the last part, but does not make the whole");
+    return At(chain.back(), "is the last part, but does not make the whole");
+  }
+
+  // Columns of a hop are one run of keys.
+  absl::Status CheckOneRun(const RingKind& ring, int op) const {
+    for (const Dim::Section::Cut& cut : Positions(op, ring.moved).cuts()) {
+      if (!cut.zigzag()) continue;
+      return At(op, "has keys in zigzag order, which are not one run");
+    }
+    return absl::OkStatus();
   }
 
   // Queries are the rank's own; keys lie as they do.
@@ -94,15 +129,14 @@ class TableCheck {
                                axis));
   }
 
-  absl::Status CheckGoesOn(int op, int before) const {
-    const int y = before < 0 ? -1 : View(before).Output("y");
-    const int logsumexp = before < 0 ? -1 : View(before).Output("logsumexp");
-    const bool same_queries =
-        before < 0 || View(op).Input("q") == View(before).Input("q");
-    if (View(op).Input("y before") == y && same_queries &&
-        View(op).Input("logsumexp before") == logsumexp) {
-      return absl::OkStatus();
+  absl::Status CheckGoesOn(const RingKind& ring, int op, int before) const {
+    bool goes_on = before < 0 || View(op).Input("q") == View(before).Input("q");
+    for (const char* const output : ring.goes_on) {
+      if (output == nullptr) continue;
+      const int made = before < 0 ? -1 : View(before).Output(output);
+      goes_on &= View(op).Input(absl::StrCat(output, " before")) == made;
     }
+    if (goes_on) return absl::OkStatus();
     return At(op, "does not go on from the part before");
   }
 

@@ -10,6 +10,7 @@ const std::vector<LayoutRow>& Layouts() {
       // Attention becomes parts last.
       UlyssesInRings(),
       RingAttention(),
+      RingSelfAttention(),
   };
   return *kLayouts;
 }

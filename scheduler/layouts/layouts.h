@@ -58,6 +58,7 @@ LayoutRow Sequence();
 LayoutRow Ulysses();
 LayoutRow UlyssesInRings();
 LayoutRow RingAttention();
+LayoutRow RingSelfAttention();
 
 // All there are.
 const std::vector<LayoutRow>& Layouts();

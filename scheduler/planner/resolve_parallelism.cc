@@ -117,7 +117,7 @@ absl::Status ResolveContext(ParallelismSpec& parallelism) {
   }
   RETURN_IF_ERROR(CheckName("parallelism.context_method",
                             parallelism.context_method(),
-                            {"ring", "ulysses", "usp"}));
+                            {"ring", "ring_self_attention", "ulysses", "usp"}));
   return CheckUlyssesSize(parallelism);
 }
 

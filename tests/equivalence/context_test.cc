@@ -77,7 +77,9 @@ INSTANTIATE_TEST_SUITE_P(
         testing::Values("gpt2", "gpt_neox", "llama", "mistral", "qwen2",
                         "qwen3"),
         testing::Values(JobCut{.context = 2}, JobCut{.context = 4},
-                        JobCut{.context = 4, .context_method = "ring"})),
+                        JobCut{.context = 4, .context_method = "ring"},
+                        JobCut{.context = 4,
+                               .context_method = "ring_self_attention"})),
     NameOfCase);
 
 INSTANTIATE_TEST_SUITE_P(
@@ -88,6 +90,10 @@ INSTANTIATE_TEST_SUITE_P(
                         JobCut{.context = 2, .context_method = "ring"},
                         JobCut{.context = 3, .context_method = "ring"},
                         JobCut{.context = 8, .context_method = "ring"},
+                        JobCut{.context = 3,
+                               .context_method = "ring_self_attention"},
+                        JobCut{.context = 8,
+                               .context_method = "ring_self_attention"},
                         JobCut{.context = 4,
                                .context_method = "usp",
                                .ulysses_size = 2},
@@ -152,6 +158,20 @@ INSTANTIATE_TEST_SUITE_P(Ring, ContextInAnyPlan,
                                           testing::ValuesIn(Cuts("ring"))),
                          NameOfCase);
 INSTANTIATE_TEST_SUITE_P(
+    RingSelfAttention, ContextInAnyPlan,
+    testing::Combine(
+        testing::Values("llama"),
+        testing::Values(
+            JobCut{.data = 2, .zero = 3, .context = 2,
+                   .context_method = "ring_self_attention"},
+            JobCut{.tensor = 2, .sequence = true, .context = 2,
+                   .context_method = "ring_self_attention"},
+            JobCut{.schedule = "zb_v", .pipeline = 2, .context = 2,
+                   .context_method = "ring_self_attention"},
+            JobCut{.schedule = "gpipe", .pipeline = 2, .data = 2, .zero = 2,
+                   .context = 2, .context_method = "ring_self_attention"})),
+    NameOfCase);
+INSTANTIATE_TEST_SUITE_P(
     Usp, ContextInAnyPlan,
     testing::Combine(
         testing::Values("gpt2"),
@@ -169,7 +189,8 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(ContextRecompute, IsBitForBitTheSameTraining) {
   JobSpec job = TensorJob({.architecture = "llama", .dropout = 0.1});
   for (const JobCut& cut :
-       {JobCut{.context = 2}, JobCut{.context = 4, .context_method = "ring"}}) {
+       {JobCut{.context = 2}, JobCut{.context = 4, .context_method = "ring"},
+        JobCut{.context = 2, .context_method = "ring_self_attention"}}) {
     JobSpec as_cut = CutJob(job, cut);
     const TrainingRun reference = Train(as_cut, {.ranks = cut.ranks()});
     for (const char* const mode : {"selective", "full"}) {
@@ -184,7 +205,8 @@ TEST(ContextBf16, TrainsTheSameModelButForItsRounding) {
     JobSpec job = TensorJob({.architecture = architecture});
     job.mutable_training()->set_precision("bf16");
     const TrainingRun reference = Train(job, {});
-    for (const char* const method : {"ulysses", "ring"}) {
+    for (const char* const method :
+         {"ulysses", "ring", "ring_self_attention"}) {
       const JobCut cut = {.context = 4, .context_method = method};
       ExpectSameTraining(Train(CutJob(job, cut), {.ranks = 4}), reference,
                          1e-2);

@@ -131,7 +131,7 @@ JobSpec DrawCut(Dice& dice, const JobSpec& job) {
   } while (RanksNeeded(cut) > kRanksMax);
   if (parallelism.context() > 1) {
     parallelism.set_context_method(
-        dice.OneOf<const char*>({"ulysses", "ring", "usp"}));
+        dice.OneOf<const char*>({"ulysses", "ring", "usp", "ring_self_attention"}));
   }
   if (parallelism.context_method() == "usp") parallelism.set_ulysses_size(2);
   parallelism.set_sequence_parallel(parallelism.tensor() > 1 && dice.Even());

@@ -103,6 +103,7 @@ std::vector<JobCut> Cuts() {
   cuts.push_back({.context = 4, .context_method = "ring"});
   cuts.push_back({.tensor = 2, .context = 2, .context_method = "ring"});
   cuts.push_back({.context = 4, .context_method = "usp", .ulysses_size = 2});
+  cuts.push_back({.context = 3, .context_method = "ring_self_attention"});
   for (const int zero : {1, 2, 3}) {
     cuts.push_back({.data = 2, .zero = zero});
     cuts.push_back({.data = 4, .zero = zero, .zero_size = 2});

@@ -170,6 +170,7 @@ std::string Rows() {
       "tensor: 4, sequence_parallel: true",
       "context: 4, context_method: ulysses",
       "context: 4, context_method: ring",
+      "context: 4, context_method: ring_self_attention",
       "context: 4, context_method: usp, ulysses_size: 2",
       "context: 4, context_method: ring, zero: 3"};
   const std::vector<std::string> items = {"parameters", "gradients",

@@ -50,13 +50,13 @@ class AttentionPartLayer final : public Layer {
     scale_ = static_cast<float>(
         1.0 / std::sqrt(static_cast<double>(queries.width())));
     const Dim::Section& positions = view.input("q").dims(1).sections(0);
-    const Op::AttentionPart& part = op.op().attention_part();
+    const Op::Hop& part = op.op().hop();
     part_ = {.length = WholeCount(positions),
              .queries = RowsAt(positions, op.place()),
              .keys = RowsAt(positions,
                             {.mesh = op.place().mesh,
                              .rank = RankBefore(*op.place().mesh, part.axis(),
-                                                op.place().rank, part.hop())})};
+                                                op.place().rank, part.number())})};
     const OpPlaces& places = op.places();
     for (size_t i = 0; i < places.inputs.size(); ++i) {
       if (op.op().inputs(static_cast<int>(i)).name() != "logsumexp before") {

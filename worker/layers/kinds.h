@@ -28,8 +28,11 @@ NewLayer NewLinear;
 NewLayer NewNorm;
 NewLayer NewPack;
 NewLayer NewRope;
+NewLayer NewScores;
+NewLayer NewSoftmax;
 NewLayer NewSplit;
 NewLayer NewSwiGlu;
+NewLayer NewWeightedValues;
 
 }  // namespace troupe
 

@@ -43,6 +43,9 @@ constexpr Row kKinds[] = {
     {Op::FORK, NewFork},
     {Op::ATTENTION_PART, NewAttentionPart},
     {Op::RETURN, NewNothing},
+    {Op::SCORES, NewScores},
+    {Op::SOFTMAX, NewSoftmax},
+    {Op::WEIGHTED_VALUES, NewWeightedValues},
 };
 
 absl::StatusOr<std::unique_ptr<Layer>> NewLayerOf(const OpBinding& op) {

@@ -132,6 +132,13 @@ bool OpBinding::AddsOnce(absl::string_view output) const {
 MaskSource OpBinding::OwnMask() const {
   if (!op().has_mask()) return MaskSource();
   const TensorSpec& masked = unit_.table.tensors(op().inputs(0).tensor());
+  if (masked.dims(1).sections(0).kind() == Dim::HEADS) {
+    const Dim::Section& heads = masked.dims(1).sections(0);  // of scores
+    return MaskSource(op().mask(), {.seed = unit_.seed,
+                                    .layer = unit_.unit.layer(),
+                                    .first_head = Piece(heads).begin,
+                                    .heads = WholeCount(heads)});
+  }
   const Dim::Section& positions = masked.dims(1).sections(0);
   const Dim::Section& heads = masked.dims(2).sections(0);
   return MaskSource(op().mask(), {.seed = unit_.seed,

@@ -62,11 +62,20 @@ OpRules ReturnRules(const OpView& op);
 std::vector<OperandRule> RopeOperands();
 OpRules RopeRules(const OpView& op);
 
+std::vector<OperandRule> ScoresOperands();
+OpRules ScoresRules(const OpView& op);
+
+std::vector<OperandRule> SoftmaxOperands();
+OpRules SoftmaxRules(const OpView& op);
+
 std::vector<OperandRule> SplitOperands();
 OpRules SplitRules(const OpView& op);
 
 std::vector<OperandRule> SwiGluOperands();
 OpRules SwiGluRules(const OpView& op);
+
+std::vector<OperandRule> WeightedValuesOperands();
+OpRules WeightedValuesRules(const OpView& op);
 
 }  // namespace troupe
 

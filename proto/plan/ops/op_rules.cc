@@ -33,6 +33,9 @@ constexpr Row kKinds[] = {
     {Op::FORK, ForkOperands, ForkRules},
     {Op::ATTENTION_PART, AttentionPartOperands, AttentionPartRules},
     {Op::RETURN, ReturnOperands, ReturnRules},
+    {Op::SCORES, ScoresOperands, ScoresRules},
+    {Op::SOFTMAX, SoftmaxOperands, SoftmaxRules},
+    {Op::WEIGHTED_VALUES, WeightedValuesOperands, WeightedValuesRules},
 };
 
 const Row& RowOf(Op::Kind kind) {

@@ -81,7 +81,7 @@ const Fault kFaults[] = {
      "takes the keys of 1 ranks before for those of 2 before, where those of 2 "
      "are due"},
     {"parts that take each other's keys for their own",
-     [](Plan& p) { Part(p, 1).mutable_attention_part()->set_hop(3); },
+     [](Plan& p) { Part(p, 1).mutable_hop()->set_number(3); },
      "takes the keys of 1 ranks before for those of 3 before, where those of 1 "
      "are due"},
     {"a part that begins anew",

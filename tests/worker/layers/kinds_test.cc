@@ -366,7 +366,7 @@ TEST(KindsTableTest, HasEveryKind) {
   // tests/ops/cross_entropy_test and attention_part_test hold what they compute,
   // tests/equivalence has the ranks.
   std::set<int> kinds = {Op::EXCHANGE, Op::RETURN, Op::CROSS_ENTROPY_PARTS,
-                         Op::ATTENTION_PART};
+                         Op::ATTENTION_PART};  // and hop 0 of others
   for (const OneOpSpec& spec : Kinds()) kinds.insert(spec.op.kind());
   for (int i = 0; i < Op::Kind_descriptor()->value_count(); ++i) {
     const auto& kind = *Op::Kind_descriptor()->value(i);

@@ -1,0 +1,37 @@
+#include "ops/causal_softmax.h"
+
+#include "ops/check_tensor.h"
+#include "ops/device.h"
+#include "ops/kernel_table.h"
+
+namespace troupe {
+namespace {
+
+void CheckPlace(const Tensor& y, float scale, int64_t first_position) {
+  CHECK_DENSE_ACTIVATION(y);
+  CHECK(y.rank() >= 2 && first_position >= 0 &&
+        first_position + y.dim(y.rank() - 2) <= y.dim(y.rank() - 1))
+      << y.ShapeString() << " from position " << first_position;
+  CHECK_GT(scale, 0);
+}
+
+}  // namespace
+
+void CausalSoftmax(Device& device, const CausalSoftmaxArgs& args) {
+  CheckPlace(args.y, args.scale, args.first_position);
+  CHECK_STRIDED_LIKE(args.x, args.y);
+  CHECK(args.x.dense()) << args.x.ShapeString() << " with gaps";
+  device.kernels().causal_softmax(device, args);
+}
+
+void CausalSoftmaxBackward(Device& device,
+                           const CausalSoftmaxBackwardArgs& args) {
+  CheckPlace(args.y, args.scale, args.first_position);
+  for (const Tensor& gradient : {args.dy, args.dx}) {
+    CHECK_STRIDED_LIKE(gradient, args.y);
+    CHECK(gradient.dense()) << gradient.ShapeString() << " with gaps";
+  }
+  device.kernels().causal_softmax_backward(device, args);
+}
+
+}  // namespace troupe

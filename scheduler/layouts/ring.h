@@ -1,0 +1,77 @@
+// What rows that hand tensors around a ring of ranks write into a table.
+#ifndef TROUPE_SCHEDULER_LAYOUTS_RING_H_
+#define TROUPE_SCHEDULER_LAYOUTS_RING_H_
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "proto/unit.pb.h"
+#include "scheduler/layouts/layouts.h"
+
+namespace troupe {
+
+// Adds tensors and ops in place of one op; their names begin with that of what
+// it makes.
+class TableWriter {
+ public:
+  TableWriter(const Op& op, UnitTable& table);
+
+  struct Named {
+    const char* name;
+    int tensor;
+  };
+  Op& AddOp(Op::Kind kind, const std::vector<Named>& inputs,
+            const std::vector<Named>& outputs);
+  // Like another, but within the unit.
+  int NewTensor(int like, absl::string_view what);
+  TensorSpec& tensor(int number) { return *table_.mutable_tensors(number); }
+  // Two of the sections of the columns of x, [0, first) and the others.
+  std::pair<int, int> Split(int x, int first, absl::string_view what,
+                            absl::string_view others);
+
+  static Op::Operand OperandOf(const char* name, int tensor);
+
+ private:
+  UnitTable& table_;
+  const std::string name_;
+};
+
+// A tensor that goes around, a rank further at each hop, and comes back in
+// backward, its value and its gradient:
+//
+//   Around keys(axis, k, writer);
+//   for (int hop = 0; hop < axis.size; ++hop) {
+//     const int here = keys.Arrive();   // of the rank `hop` places before
+//     ...                               // one op that reads it
+//     keys.GoOn();
+//   }
+class Around {
+ public:
+  Around(const AxisSpan& axis, int tensor, TableWriter& writer)
+      : axis_(axis), writer_(writer), arrived_(tensor) {}
+
+  int Arrive();
+  void GoOn();
+
+ private:
+  bool is_last() const { return hop_ + 1 == axis_.size; }
+
+  const AxisSpan& axis_;
+  TableWriter& writer_;
+  int hop_ = 0;
+  int arrived_;
+  int here_ = -1;
+  int going_on_ = -1;
+};
+
+// Makes others of each op of a kind; the rest of the table stays.
+void ReplaceOps(Op::Kind kind,
+                const std::function<void(const Op&, UnitTable&)>& replace,
+                UnitTable& table);
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_LAYOUTS_RING_H_
