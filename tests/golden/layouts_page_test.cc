@@ -182,7 +182,9 @@ std::string Rows() {
   for (const char* const job : kJobs) {
     ParallelismSpec parallelism;
     CHECK(google::protobuf::TextFormat::ParseFromString(
-        absl::StrReplaceAll(job, {{": ulysses", ": 'ulysses'"},
+        absl::StrReplaceAll(job, {{": ring_self_attention",
+                                   ": 'ring_self_attention'"},
+                                  {": ulysses", ": 'ulysses'"},
                                   {": ring", ": 'ring'"},
                                   {": usp", ": 'usp'"}}),
         &parallelism))

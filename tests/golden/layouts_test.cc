@@ -147,13 +147,16 @@ INSTANTIATE_TEST_SUITE_P(All, UlyssesBytes,
                                           testing::Values("f32", "bf16")),
                          ContextName);
 
-class RingBytes : public testing::TestWithParam<ContextCase> {};
+class RingBytes
+    : public testing::TestWithParam<
+          std::tuple<std::string, int, int, std::string>> {};
 
 // Ring Attention (arXiv 2310.01889): at each hop a rank sends the keys and
 // values that it has to the next one; c - 1 hops bring it those of all. Backward
-// they come back, and their gradients with them.
+// they come back, and their gradients with them. Ring self-attention (arXiv
+// 2105.13120) sends the same, keys before values.
 TEST_P(RingBytes, AreThoseOfTheHops) {
-  const auto& [key_value_heads, context, precision] = GetParam();
+  const auto& [method, key_value_heads, context, precision] = GetParam();
   constexpr int64_t kHidden = 48, kHeads = 8, kTokens = 2 * 16;
   constexpr int kMicroBatches = 3;
   JobSpec job = ExampleJob({.micro_batches = kMicroBatches});
@@ -168,7 +171,7 @@ TEST_P(RingBytes, AreThoseOfTheHops) {
   job.mutable_training()->set_sequence_length(16);
   job.mutable_training()->set_precision(precision);
   job.mutable_parallelism()->set_context(context);
-  job.mutable_parallelism()->set_context_method("ring");
+  job.mutable_parallelism()->set_context_method(method);
   const auto plan = CompilePlan(job, ExampleWorkers(context));
   ASSERT_TRUE(plan.ok()) << plan.status();
   const int64_t element = precision == "bf16" ? 2 : 4;
@@ -194,11 +197,20 @@ TEST_P(RingBytes, AreThoseOfTheHops) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, RingBytes,
-                         testing::Combine(testing::Values(0, 2, 8),
-                                          testing::Values(2, 4, 8),
-                                          testing::Values("f32", "bf16")),
-                         ContextName);
+std::string RingName(
+    const testing::TestParamInfo<std::tuple<std::string, int, int, std::string>>&
+        info) {
+  const auto& [method, key_value_heads, context, precision] = info.param;
+  return absl::StrCat(method, "_", precision, "_", context, "_of_",
+                      key_value_heads);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, RingBytes,
+    testing::Combine(testing::Values("ring", "ring_self_attention"),
+                     testing::Values(0, 2, 8), testing::Values(2, 4, 8),
+                     testing::Values("f32", "bf16")),
+    RingName);
 
 // The same attention on every rank, at every hop: but for the diagonal, which
 // all have of their own keys.

@@ -92,9 +92,17 @@ const Fault kFaults[] = {
     {"others' queries",
      [](Plan& p) {
        Op& shift = NthOp(p, Op::EXCHANGE, 0);
-       InputOf(Part(p, 3), "q").set_tensor(shift.outputs(0).tensor());
+       for (int hop = 0; hop < 4; ++hop) {
+         InputOf(Part(p, hop), "q").set_tensor(shift.outputs(0).tensor());
+       }
      },
      "ATTENTION_PART has queries and keys that are not both cut"},
+    {"other queries at a hop",
+     [](Plan& p) {
+       Op& shift = NthOp(p, Op::EXCHANGE, 0);
+       InputOf(Part(p, 3), "q").set_tensor(shift.outputs(0).tensor());
+     },
+     "ATTENTION_PART does not go on from the part before"},
     {"pieces one behind the other, not one from either end",
      [](Plan& p) {
        TensorSpec& q = TensorOf(p, InputOf(Part(p, 0), "q"));
@@ -129,6 +137,49 @@ TEST(CheckRings, NamesTheFault) {
   for (const Fault& fault : kFaults) {
     Plan plan = ExamplePlan(RingJob());
     ASSERT_EQ(CheckRings(plan), absl::OkStatus());
+    fault.plant(plan);
+    EXPECT_THAT(std::string(CheckRings(plan).message()),
+                HasSubstr(fault.message))
+        << fault.name;
+  }
+}
+
+const Fault kSelfAttentionFaults[] = {
+    {"scores of a rank's keys twice",
+     [](Plan& p) {
+       const int again = InputOf(NthOp(p, Op::SCORES, 1), "k").tensor();
+       InputOf(NthOp(p, Op::SCORES, 2), "k").set_tensor(again);
+     },
+     "SCORES takes the keys of 1 ranks before for those of 2 before"},
+    {"values left out",
+     [](Plan& p) {
+       InputOf(NthOp(p, Op::WEIGHTED_VALUES, 2), "y before") =
+           InputOf(NthOp(p, Op::WEIGHTED_VALUES, 1), "y before");
+       const int left_out = Nth(p, Op::WEIGHTED_VALUES, 1);
+       TableOf(p).mutable_ops()->DeleteSubrange(left_out, 1);
+     },
+     "WEIGHTED_VALUES is the last of 3 parts, but keys are on 4 ranks"},
+    {"scores that forget those before",
+     [](Plan& p) {
+       InputOf(NthOp(p, Op::SCORES, 2), "y before") =
+           InputOf(NthOp(p, Op::SCORES, 1), "y before");
+     },
+     "SCORES does not go on from the part before"},
+    {"columns that are not one run",
+     [](Plan& p) {
+       TensorSpec& k = TensorOf(p, InputOf(NthOp(p, Op::SCORES, 1), "k"));
+       k.mutable_dims(1)->mutable_sections(0)->mutable_cuts(0)->set_zigzag(
+           true);
+     },
+     "SCORES has keys in zigzag order, which are not one run"},
+};
+
+TEST(CheckRings, NamesTheFaultOfRingSelfAttention) {
+  JobSpec job = RingJob();
+  job.mutable_parallelism()->set_context_method("ring_self_attention");
+  EXPECT_EQ(CheckPrograms(ExamplePlan(job)), absl::OkStatus());
+  for (const Fault& fault : kSelfAttentionFaults) {
+    Plan plan = ExamplePlan(job);
     fault.plant(plan);
     EXPECT_THAT(std::string(CheckRings(plan).message()),
                 HasSubstr(fault.message))

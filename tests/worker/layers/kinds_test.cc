@@ -242,6 +242,40 @@ OneOpSpec Fork() {
           .outputs = {{"y", Columns(kHidden)}, {"other", Columns(kHidden)}}};
 }
 
+std::vector<Dim> ScoresOf(int64_t heads) {
+  return {DimOf({{Dim::BATCH, kBatch}}), DimOf({{Dim::HEADS, heads}}),
+          DimOf({{Dim::SEQUENCE, kLength}}), DimOf({{Dim::KEYS, kLength}})};
+}
+
+// Of the rank's own keys.
+OneOpSpec Scores() {
+  return {.name = "Scores",
+          .op = OfKind(Op::SCORES),
+          .inputs = {{"q", With(DimOf({{Dim::HEADS, 4, 3}}))},
+                     {"k", With(DimOf({{Dim::KEY_VALUE_HEADS, 2, 3}}))}},
+          .outputs = {{"y", ScoresOf(4)}}};
+}
+
+OneOpSpec Softmax(const char* name, bool masked) {
+  OneOpSpec spec = {.name = name,
+                    .op = OfKind(Op::SOFTMAX),
+                    .inputs = {{"x", ScoresOf(2)}},
+                    .outputs = {{"y", ScoresOf(2)}}};
+  spec.op.mutable_softmax()->set_scale(0.6);
+  if (!masked) return spec;
+  AddMask(spec.op);
+  spec.outputs.push_back({"dropped", ScoresOf(2)});
+  return spec;
+}
+
+OneOpSpec WeightedValues() {
+  return {.name = "WeightedValues",
+          .op = OfKind(Op::WEIGHTED_VALUES),
+          .inputs = {{"p", ScoresOf(4)},
+                     {"v", With(DimOf({{Dim::KEY_VALUE_HEADS, 2, 3}}))}},
+          .outputs = {{"y", With(DimOf({{Dim::HEADS, 4, 3}}))}}};
+}
+
 OneOpSpec CrossEntropy(const char* name, int64_t row_alignment) {
   return {.name = name,
           .op = OfKind(Op::CROSS_ENTROPY),
@@ -300,6 +334,9 @@ std::vector<OneOpSpec> Kinds() {
       PackRows("UnpackRowsOfOneSample", Op::UNPACK, 1),
       Split(),
       Fork(),
+      Scores(),
+      Softmax("Softmax", false),
+      WeightedValues(),
       CrossEntropy("CrossEntropy", 0),
       CrossEntropy("CrossEntropyOfPaddedRows", 32),
   };
@@ -366,7 +403,7 @@ TEST(KindsTableTest, HasEveryKind) {
   // tests/ops/cross_entropy_test and attention_part_test hold what they compute,
   // tests/equivalence has the ranks.
   std::set<int> kinds = {Op::EXCHANGE, Op::RETURN, Op::CROSS_ENTROPY_PARTS,
-                         Op::ATTENTION_PART};  // and hop 0 of others
+                         Op::ATTENTION_PART};
   for (const OneOpSpec& spec : Kinds()) kinds.insert(spec.op.kind());
   for (int i = 0; i < Op::Kind_descriptor()->value_count(); ++i) {
     const auto& kind = *Op::Kind_descriptor()->value(i);
