@@ -42,8 +42,19 @@ bool IsSet(const Message& message, const FieldDescriptor& field) {
 // What a field that is not set says all the same; empty: nothing, as in a job
 // of an older version.
 std::string WhereNotSet(const JobSpec& job, absl::string_view name) {
-  const bool scales = job.training().precision() == "fp16";
-  return name == "training.loss_scale" && scales ? "dynamic" : "";
+  if (name == "training.loss_scale") {
+    return job.training().precision() == "fp16" ? "dynamic" : "";
+  }
+  // What no model has by default. Of how positions are stretched, the type
+  // stands for the rest.
+  if (name == "model.rope_scaling.type" || name == "model.sliding_window") {
+    return job.model().architecture().empty() ? "" : "none";
+  }
+  if (name == "model.rope_scaling.mscale" ||
+      name == "model.rope_scaling.mscale_all_dim") {
+    return job.model().rope_scaling().type() == "yarn" ? "none" : "";
+  }
+  return "";
 }
 
 std::string ValueText(const Message& message, const FieldDescriptor& field) {
@@ -85,11 +96,11 @@ void Compare(const std::string& prefix, const Side& there, const Side& here,
     const std::string name = absl::StrCat(prefix, field.name());
     if (IsPassedOver(name)) continue;
     if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
-      if (!IsSet(there.message, field)) continue;
       Compare(absl::StrCat(name, "."), there.In(field), here.In(field),
               differences);
       continue;
     }
+    if (!IsSet(there.message, field) && !IsSet(here.message, field)) continue;
     const std::string of_there = there.Text(field, name);
     const std::string of_here = here.Text(field, name);
     if (of_there.empty() || of_there == of_here) continue;

@@ -11,7 +11,8 @@
 namespace troupe {
 
 // "optimizer.lr is 0.001 there, 0.002 here", in the order of job.proto. Both
-// are resolved; what is not set there, as by an older version, is passed over,
+// are resolved; what is not set there, as by an older version, is passed over
+// unless that says something, as of a model whose positions nothing stretches;
 // and so is what changes neither the model nor its losses.
 std::vector<std::string> JobDifferences(const JobSpec& there,
                                         const JobSpec& here);

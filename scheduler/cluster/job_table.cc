@@ -275,7 +275,10 @@ WatchJobResponse JobTable::NewsSince(const Job& job, int64_t from_step,
        ++i) {
     *news.add_events() = job.events[i];
   }
-  if (job.plan) *news.mutable_derived() = job.plan->derived();
+  if (job.plan) {
+    *news.mutable_derived() = job.plan->derived();
+    *news.mutable_mesh() = job.plan->mesh();
+  }
   return news;
 }
 

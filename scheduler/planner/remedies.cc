@@ -66,9 +66,9 @@ void AddRecompute(const std::string& now, std::vector<Change>& changes) {
   }
 }
 
-// To deal what replicas hold alike over them.
+// To deal what replicas, and the ranks of a sequence, hold alike over them.
 void AddZero(const ParallelismSpec& now, std::vector<Change>& changes) {
-  if (now.data() == 1) return;
+  if (now.data() * now.context() == 1) return;
   for (int zero = now.zero() + 1; zero <= 3; ++zero) {
     changes.push_back(
         {{"parallelism.zero", absl::StrCat(zero)}, [zero](JobSpec& job) {

@@ -121,38 +121,50 @@ absl::Status ResolveContext(ParallelismSpec& parallelism) {
   return CheckUlyssesSize(parallelism);
 }
 
-// Over some ranks of each sequence, or over all of some sequences' ranks.
-absl::Status CheckZeroSize(const ParallelismSpec& parallelism) {
-  const int size = parallelism.zero_size();
+// Over some ranks of each sequence, or over all of some sequences' ranks; else
+// what is wrong.
+std::string MisfitOfZeroSize(int size, const ParallelismSpec& parallelism) {
   const int data = parallelism.data();
   const int context = parallelism.context();
   if (context > 1 && size < context) {
     const int neighbours = SizeOfAxis(parallelism, "ulysses");
     if (size % neighbours != 0 && neighbours % size != 0) {
-      return FieldError("parallelism.zero_size",
-                        absl::StrCat(size, " neither divides the ", neighbours,
-                                     " ranks of parallelism.ulysses_size nor "
-                                     "is a multiple of them"));
+      return absl::StrCat(size, " neither divides the ", neighbours,
+                          " ranks of parallelism.ulysses_size nor is a "
+                          "multiple of them");
     }
-    if (context % size == 0) return absl::OkStatus();
-    return FieldError("parallelism.zero_size",
-                      absl::StrCat(size, " does not divide the ", context,
-                                   " ranks of parallelism.context"));
+    if (context % size == 0) return "";
+    return absl::StrCat(size, " does not divide the ", context,
+                        " ranks of parallelism.context");
   }
   if (size % context != 0) {
-    return FieldError("parallelism.zero_size",
-                      absl::StrCat(size, " is no multiple of the ", context,
-                                   " ranks of parallelism.context"));
+    return absl::StrCat(size, " is no multiple of the ", context,
+                        " ranks of parallelism.context");
   }
-  if (data % (size / context) == 0) return absl::OkStatus();
-  return FieldError(
-      "parallelism.zero_size",
-      context == 1
-          ? absl::StrCat(size, " does not divide the ", data,
-                         " replicas of parallelism.data")
-          : absl::StrCat(size, " are ", size / context, " times the ranks of ",
-                         "parallelism.context, which does not divide the ",
-                         data, " replicas of parallelism.data"));
+  if (data % (size / context) == 0) return "";
+  if (context == 1) {
+    return absl::StrCat(size, " does not divide the ", data,
+                        " replicas of parallelism.data");
+  }
+  return absl::StrCat(size, " are ", size / context,
+                      " times the ranks of parallelism.context, which does "
+                      "not divide the ",
+                      data, " replicas of parallelism.data");
+}
+
+absl::Status CheckZeroSize(const ParallelismSpec& parallelism) {
+  const auto misfit = [&](int size) {
+    return MisfitOfZeroSize(size, parallelism);
+  };
+  const int size = parallelism.zero_size();
+  const std::string wrong = misfit(size);
+  if (wrong.empty()) return absl::OkStatus();
+  int below = size;  // 1 fits, and so do all that there are
+  while (!misfit(below).empty()) --below;
+  int above = size;
+  while (!misfit(above).empty()) ++above;
+  return FieldError("parallelism.zero_size",
+                    absl::StrCat(wrong, "; use ", below, " or ", above));
 }
 
 absl::Status ResolveZero(ParallelismSpec& parallelism) {

@@ -84,7 +84,10 @@ class JobWatch final : public grpc::ServerWriteReactor<WatchJobResponse> {
         from_step_ = response.steps().rbegin()->step();
       }
       from_event_ += response.events_size();
-      if (derived_sent_) response.clear_derived();
+      if (derived_sent_) {
+        response.clear_derived();
+        response.clear_mesh();
+      }
       derived_sent_ = derived_sent_ || response.has_derived();
       outgoing_ = std::move(response);
       writing_ = true;

@@ -123,6 +123,27 @@ absl::StatusOr<std::vector<CheckpointEntry>> ListCheckpoints(
   return checkpoints;
 }
 
+absl::StatusOr<Manifest> ReadCheckpoint(const std::string& path) {
+  absl::StatusOr<Manifest> manifest = ReadManifest(path);
+  if (!absl::IsNotFound(manifest.status())) return manifest;
+  const fs::path named = fs::path(path + "/").lexically_normal().parent_path();
+  std::string newest;
+  for (const fs::path& folder : {named, named.parent_path()}) {
+    const auto there = ListCheckpoints(folder);
+    if (!there.ok()) continue;
+    for (const CheckpointEntry& entry : *there) {
+      if (entry.path != named) newest = entry.path;
+    }
+    if (!newest.empty()) break;
+  }
+  return absl::NotFoundError(absl::StrCat(
+      path, "/", kManifestFile, " is missing, so no checkpoint is there; ",
+      newest.empty() ? "none lies beside it, either: name another directory"
+                     : absl::StrCat("use ", newest,
+                                    ", the newest beside it (older ones go "
+                                    "where checkpoint.keep says so)")));
+}
+
 absl::StatusOr<Manifest> CheckCheckpoint(const std::string& path,
                                          CheckDepth depth) {
   absl::StatusOr<Manifest> manifest = ReadManifest(path);

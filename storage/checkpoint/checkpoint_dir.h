@@ -48,6 +48,10 @@ bool HoldsCheckpoints(const std::string& path);
 // name the path and say what to do.
 absl::Status PrepareCheckpointDirectory(const std::string& dir);
 
+// ReadManifest for whoever was told that a checkpoint is at `path`. NotFound
+// says which to use instead: the newest in that folder, or beside it.
+absl::StatusOr<Manifest> ReadCheckpoint(const std::string& path);
+
 // DataLoss that names the file, where the checkpoint at `path` is not whole.
 // Gives back its manifest.
 absl::StatusOr<Manifest> CheckCheckpoint(const std::string& path,

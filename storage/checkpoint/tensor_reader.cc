@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "proto/base/status.h"
 #include "storage/checkpoint/check_file.h"
+#include "storage/checkpoint/checkpoint_dir.h"
 
 namespace troupe {
 namespace {
@@ -89,7 +90,7 @@ absl::Status ReadRegion(const OpenShard& shard, const TensorBox& region,
 
 absl::StatusOr<std::unique_ptr<TensorReader>> TensorReader::Open(
     const std::string& path) {
-  ASSIGN_OR_RETURN(Manifest manifest, ReadManifest(path));
+  ASSIGN_OR_RETURN(Manifest manifest, ReadCheckpoint(path));
   return std::unique_ptr<TensorReader>(
       new TensorReader(path, std::move(manifest)));
 }

@@ -7,6 +7,7 @@
 #include "proto/base/check.h"
 #include "proto/base/cores.h"
 #include "proto/base/philox.h"
+#include "proto/base/status.h"
 #include "scheduler/planner/planner.h"
 #include "storage/dataset/token_file_writer.h"
 #include "tests/bench/bench_device.h"
@@ -65,9 +66,20 @@ void WriteTokens(const std::string& path, int vocab) {
 }
 
 int Replicas(const BenchJobOptions& options) {
-  const int ranks = options.tensor * options.context;
-  CHECK_EQ(options.workers % ranks, 0);
-  return options.workers / ranks;
+  return options.workers / (options.tensor * options.context);
+}
+
+absl::Status CheckRanks(const BenchJobOptions& options) {
+  if (options.workers < 1 || options.tensor < 1 || options.context < 1) {
+    return absl::InvalidArgumentError(
+        "workers, tensor and context: use 1 or more of each");
+  }
+  const int64_t ranks = int64_t{options.tensor} * options.context;
+  if (options.workers % ranks == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("workers: ", options.workers, " are no multiple of tensor ",
+                   options.tensor, " x context ", options.context, "; use ",
+                   ranks * (options.workers / ranks + 1)));
 }
 
 }  // namespace
@@ -111,6 +123,7 @@ absl::StatusOr<Plan> BenchPlan(const BenchJobOptions& options,
 absl::StatusOr<Plan> BenchPlan(const BenchJobOptions& options,
                                const std::string& tokens,
                                const std::vector<WorkerDescription>& workers) {
+  RETURN_IF_ERROR(CheckRanks(options));
   JobSpec job;
   job.set_name("bench");
   *job.mutable_model() = Model(options);

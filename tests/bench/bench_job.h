@@ -41,8 +41,9 @@ std::vector<std::string> BenchModels();
 std::vector<WorkerDescription> BenchWorkers(const BenchJobOptions& options);
 
 // As the scheduler would plan it for workers of this host, whose errors it
-// returns: that the job does not fit into a GPU, for one. Writes the token file
-// `tokens`. CHECKs the options.
+// returns: that the job does not fit into a GPU, for one, or that so many
+// workers cannot be cut so. Writes the token file `tokens`. CHECKs the other
+// options.
 absl::StatusOr<Plan> BenchPlan(const BenchJobOptions& options,
                                const std::string& tokens,
                                const std::vector<WorkerDescription>& workers);

@@ -22,7 +22,7 @@ TEST_F(JobsTest, TrainsAndTellsAllAboutIt) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const Outcome watched = Watch(1);
   EXPECT_EQ(watched.code, 0) << watched.err;
-  EXPECT_NE(watched.out.find("plan: data 2, 4 micro-batches"),
+  EXPECT_NE(watched.out.find("plan: pipeline 1 x data 2, 4 micro-batches"),
             std::string::npos)
       << watched.out;
   EXPECT_NE(watched.out.find("\nstep 10/10  loss "), std::string::npos)

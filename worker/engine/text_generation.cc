@@ -10,6 +10,7 @@
 #include "proto/plan/job_json.h"
 #include "proto/plan/text_parts.h"
 #include "storage/checkpoint/assets.h"
+#include "storage/checkpoint/checkpoint_dir.h"
 #include "storage/checkpoint/load_tensors.h"
 #include "storage/checkpoint/manifest.h"
 #include "storage/dataset/make_tokenizer.h"
@@ -120,7 +121,7 @@ absl::Status ContinueText(const TextRequest& request, Device& device,
                           const TierArenas& arenas, const TextSink& sink,
                           TextRanks* peers) {
   const std::string context = absl::StrCat("checkpoint ", request.checkpoint);
-  const absl::StatusOr<Manifest> read = ReadManifest(request.checkpoint);
+  const absl::StatusOr<Manifest> read = ReadCheckpoint(request.checkpoint);
   if (!read.ok()) return Annotate(read.status(), context);
   const Manifest& manifest = *read;
   if (!request.made.empty() && MadeText(manifest) != request.made) {
@@ -166,7 +167,7 @@ absl::Status ContinueText(const TextRequest& request, Device& device,
 
 absl::StatusOr<CheckpointOrigin> OriginOf(const std::string& checkpoint) {
   const std::string context = absl::StrCat("checkpoint ", checkpoint);
-  const absl::StatusOr<Manifest> manifest = ReadManifest(checkpoint);
+  const absl::StatusOr<Manifest> manifest = ReadCheckpoint(checkpoint);
   if (!manifest.ok()) return Annotate(manifest.status(), context);
   absl::StatusOr<JobSpec> job = ParseJobJson(manifest->job);
   if (!job.ok()) return Annotate(job.status(), context);

@@ -11,6 +11,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/job_differences.h"
 #include "proto/plan/job_json.h"
+#include "storage/checkpoint/checkpoint_dir.h"
 #include "storage/checkpoint/hugging_face_weights.h"
 #include "storage/checkpoint/load_tensors.h"
 #include "storage/checkpoint/manifest.h"
@@ -321,7 +322,7 @@ absl::StatusOr<TrainingPosition> RestoreFromCheckpoint(const std::string& path,
   TierPort port = NewPort(state);
   RETURN_IF_ERROR(ZeroState(state, port));
   const std::string context = absl::StrCat("checkpoint ", path);
-  const absl::StatusOr<Manifest> read = ReadManifest(path);
+  const absl::StatusOr<Manifest> read = ReadCheckpoint(path);
   if (!read.ok()) return Annotate(read.status(), context);
   const Manifest& manifest = *read;
   const int64_t steps = state.plan->job().training().steps();

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "clients/cli/view/format.h"
+#include "proto/plan/mesh.h"
 
 namespace troupe {
 namespace {
@@ -23,9 +24,9 @@ bool HasEnded(JobState state) {
   return state == SUCCEEDED || state == FAILED || state == CANCELLED;
 }
 
-std::string DerivedText(const Derived& derived) {
+std::string DerivedText(const Mesh& mesh, const Derived& derived) {
   return absl::StrCat(
-      "data ", derived.data_parallel_size(), ", ", derived.micro_batches(),
+      MeshText(mesh), ", ", derived.micro_batches(),
       derived.micro_batches() == 1 ? " micro-batch" : " micro-batches",
       " a step on each rank, ", GroupedText(derived.tokens_per_step()),
       " tokens a step, ", CountText(derived.parameters()), " parameters");
@@ -67,10 +68,10 @@ void WatchView::ShowState(const JobStatus& status) {
   if (waits) Line(absl::StrCat(JobWords(status), " ", status.reason()));
 }
 
-void WatchView::ShowDerived(const Derived& derived) {
+void WatchView::ShowDerived(const Mesh& mesh, const Derived& derived) {
   if (std::exchange(has_derived_, true)) return;
   const double predicted = status_.predicted_step_seconds();
-  Line(absl::StrCat("plan: ", DerivedText(derived),
+  Line(absl::StrCat("plan: ", DerivedText(mesh, derived),
                     predicted > 0 ? ", predicted step " : "",
                     predicted > 0 ? SecondsText(predicted) : ""));
 }
@@ -112,7 +113,7 @@ void WatchView::Show(const WatchJobResponse& update) {
     }
   }
   if (!options_.steps) return;
-  if (update.has_derived()) ShowDerived(update.derived());
+  if (update.has_derived()) ShowDerived(update.mesh(), update.derived());
   for (const StepRecord& record : update.steps()) ShowStep(record);
 }
 

@@ -39,7 +39,7 @@ class WatchView {
 
  private:
   void ShowState(const JobStatus& status);
-  void ShowDerived(const Derived& derived);
+  void ShowDerived(const Mesh& mesh, const Derived& derived);
   void ShowStep(const StepRecord& record);
   void ShowEvent(const JobEvent& event);
   // Leaves the progress line as it is, and shows what was kept for the end.
@@ -62,9 +62,9 @@ class WatchView {
   std::vector<JobEvent> of_the_end_;  // shown behind the last step
 };
 
-// "data 4, 2 micro-batches a step on each rank, 8,192 tokens a step, 10.8M
-// parameters".
-std::string DerivedText(const Derived& derived);
+// "pipeline 1 x data 4, 2 micro-batches a step on each rank, 8,192 tokens a
+// step, 10.8M parameters".
+std::string DerivedText(const Mesh& mesh, const Derived& derived);
 
 bool HasEnded(JobState state);
 

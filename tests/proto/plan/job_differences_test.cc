@@ -59,6 +59,30 @@ TEST(JobDifferences, WhatIsNotSetThereIsNone) {
   EXPECT_THAT(JobDifferences(there, SomeJob()), IsEmpty());
 }
 
+// Positions that are stretched now make it another model, as do those that no
+// longer are.
+TEST(JobDifferences, WhatNoModelHasByDefault) {
+  JobSpec plain = SomeJob();
+  plain.mutable_model()->clear_rope_scaling();
+  JobSpec stretched = plain;
+  RopeScaling& scaling = *stretched.mutable_model()->mutable_rope_scaling();
+  scaling.set_type("yarn");
+  scaling.set_factor(4);
+  stretched.mutable_model()->set_sliding_window(64);
+  EXPECT_THAT(JobDifferences(plain, stretched),
+              ElementsAre("model.rope_scaling.type is none there, \"yarn\" here",
+                          "model.sliding_window is none there, 64 here"));
+  EXPECT_THAT(JobDifferences(stretched, plain),
+              ElementsAre("model.rope_scaling.type is \"yarn\" there, none here",
+                          "model.rope_scaling.factor is 4 there, not set here",
+                          "model.sliding_window is 64 there, none here"));
+  JobSpec scaled = stretched;
+  scaled.mutable_model()->mutable_rope_scaling()->set_mscale(0.7);
+  EXPECT_THAT(
+      JobDifferences(stretched, scaled),
+      ElementsAre("model.rope_scaling.mscale is none there, 0.7 here"));
+}
+
 // A loss scale that nobody gives is found while training.
 TEST(JobDifferences, ALossScaleThatIsGivenOrFound) {
   JobSpec found = SomeJob();

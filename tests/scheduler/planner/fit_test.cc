@@ -206,5 +206,18 @@ TEST(CheckFit, NamesTheCutOfSequencesThatFits) {
   EXPECT_TRUE(Compile(of_long_sequences(2), two).ok());
 }
 
+// Also where no replica but each rank of a sequence has the same.
+TEST(CheckFit, NamesSlicesOverTheRanksOfASequence) {
+  JobSpec job = ExampleJob({.micro_batch_size = 1});
+  job.mutable_parallelism()->set_context(2);
+  JobSpec dealt = job;
+  dealt.mutable_parallelism()->set_zero(1);
+  const int64_t slices = Need(dealt);
+  ASSERT_GT(Need(job), slices);
+  EXPECT_THAT(std::string(Compile(job, slices).message()),
+              HasSubstr("use parallelism.zero: 1 ("));
+  EXPECT_TRUE(Compile(dealt, slices).ok());
+}
+
 }  // namespace
 }  // namespace troupe

@@ -57,12 +57,13 @@ TEST(ResolveParallelism, SlicesAreDealtOverSequencesRanksFirst) {
     EXPECT_EQ(message(fits), absl::StrCat(fits));
   }
   EXPECT_THAT(message(3), HasSubstr("3 does not divide the 4 ranks of "
-                                    "parallelism.context"));
+                                    "parallelism.context; use 2 or 4"));
   EXPECT_THAT(message(6), HasSubstr("6 is no multiple of the 4 ranks of "
-                                    "parallelism.context"));
+                                    "parallelism.context; use 4 or 8"));
   EXPECT_THAT(message(16), HasSubstr("16 are 4 times the ranks of "
                                      "parallelism.context, which does not "
-                                     "divide the 6 replicas"));
+                                     "divide the 6 replicas of "
+                                     "parallelism.data; use 12 or 24"));
   EXPECT_THAT(message(25), HasSubstr("is out of range"));
 }
 

@@ -17,18 +17,20 @@ TEST(JobWatchers, SeesEveryStepOnceAndTheEnd) {
   for (int step = 1; step <= 100; ++step) worker->Step(rank, step);
   worker->End(rank, true, 100);
   int64_t next = 11;
-  int events = 0, derived = 0;
+  int events = 0, derived = 0, meshes = 0;
   WatchJobResponse news;
   while (watch->Read(&news)) {
     for (const StepRecord& step : news.steps()) EXPECT_EQ(step.step(), next++);
     events += news.events_size();
     derived += news.has_derived();
+    meshes += news.has_mesh();
   }
   EXPECT_TRUE(watch->Finish().ok());
   EXPECT_EQ(next, 101);
   EXPECT_EQ(news.status().state(), SUCCEEDED);
   EXPECT_EQ(events, 4);  // queued, starting, running, succeeded
   EXPECT_EQ(derived, 1);
+  EXPECT_EQ(meshes, 1);
 }
 
 TEST(JobWatchers, AnEndedJobIsToldAtOnce) {

@@ -41,6 +41,28 @@ TEST(CheckpointDir, PreparesAFolderOrSaysWhyNot) {
   EXPECT_FALSE(PrepareCheckpointDirectory("/proc").ok());
 }
 
+TEST(CheckpointDir, OneThatIsGoneIsAnsweredWithTheNewestThatIsThere) {
+  TempDir dir;
+  const std::string first = dir.File("step-00000010");
+  EXPECT_TRUE(Fails(
+      ReadCheckpoint(first).status(), absl::StatusCode::kNotFound,
+      {first + "/manifest.json is missing", "none lies beside it, either"}));
+  for (const int64_t step : {20, 30}) SaveSmall({dir.path(), step, "a"}, 2);
+  EXPECT_EQ(ReadCheckpoint(dir.File("step-00000020"))->step, 20);
+  for (const std::string& path : {first, first + "/", dir.path()}) {
+    EXPECT_TRUE(Fails(ReadCheckpoint(path).status(),
+                      absl::StatusCode::kNotFound,
+                      {"/manifest.json is missing",
+                       "step-00000030, the newest beside it",
+                       "checkpoint.keep"}));
+  }
+  // Never the one that was asked for.
+  const std::string last = dir.File("step-00000030");
+  fs::remove(last + "/manifest.json");
+  EXPECT_TRUE(Fails(ReadCheckpoint(last).status(), absl::StatusCode::kNotFound,
+                    {"step-00000020, the newest beside it"}));
+}
+
 TEST(CheckpointDir, TheNewestCompleteOneWins) {
   TempDir dir;
   EXPECT_TRUE(Fails(FindNewestComplete(dir.path()).status(),

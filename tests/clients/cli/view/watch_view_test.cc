@@ -22,7 +22,9 @@ constexpr char kRunning[] =
     "status { id: 3 name: 'demo' state: RUNNING steps_total: 2"
     " predicted_step_seconds: 0.5 }"
     "derived { data_parallel_size: 4 micro_batches: 2 tokens_per_step: 8192"
-    " parameters: 10800000 }";
+    " parameters: 10800000 }"
+    "mesh { axes { name: 'pipeline' size: 1 } axes { name: 'data' size: 4 }"
+    " axes { name: 'context' size: 2 } }";
 constexpr char kSteps[] =
     "steps { step: 1 loss: 5.5 step_seconds: 1 }"
     "steps { step: 2 loss: 5.25 validation_loss: 5.125 step_seconds: 1"
@@ -42,8 +44,8 @@ TEST(WatchView, TellsTheWholeStoryInAPipe) {
   EXPECT_EQ(
       out.str(),
       "job 3 (demo) waits for 2 workers\n"
-      "plan: data 4, 2 micro-batches a step on each rank, 8,192 tokens a "
-      "step, 10.8M parameters, predicted step 500 ms\n"
+      "plan: pipeline 1 x data 4 x context 2, 2 micro-batches a step on each "
+      "rank, 8,192 tokens a step, 10.8M parameters, predicted step 500 ms\n"
       "step 1/2  loss 5.5000  grad_norm 0.00  lr 0.0e+00  0 tok/s  MFU "
       "0.0%  mem 0 B  ETA 0:01\n"
       "step 2/2  loss 5.2500  val 5.1250  grad_norm 0.00  lr 0.0e+00  2.0k "
