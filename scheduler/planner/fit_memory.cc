@@ -14,8 +14,8 @@
 namespace troupe {
 namespace {
 
-// Its fields but the mode.
-constexpr int kFields = 5;
+// Those of `memory` but the mode, and parallelism.zero.
+constexpr int kFields = 6;
 
 bool RecomputeIsOpen(const MemorySpec& asked) {
   const RecomputeSpec& recompute = asked.recompute();
@@ -23,12 +23,14 @@ bool RecomputeIsOpen(const MemorySpec& asked) {
   return recompute.units().empty() && recompute.selective_units().empty();
 }
 
-bool IsOpen(const MemorySpec& asked, const std::string& field) {
-  return (field == kRecomputeField && RecomputeIsOpen(asked)) ||
-         (field == "memory.optimizer" && !asked.has_optimizer()) ||
-         (field == "memory.parameters" && !asked.has_parameters()) ||
-         (field == "memory.gradients" && !asked.has_gradients()) ||
-         (field == "memory.activations" && !asked.has_activations());
+bool IsOpen(const JobSpec& asked, const std::string& field) {
+  const MemorySpec& memory = asked.memory();
+  return (field == kRecomputeField && RecomputeIsOpen(memory)) ||
+         (field == kZeroField && !asked.parallelism().has_zero()) ||
+         (field == "memory.optimizer" && !memory.has_optimizer()) ||
+         (field == "memory.parameters" && !memory.has_parameters()) ||
+         (field == "memory.gradients" && !memory.has_gradients()) ||
+         (field == "memory.activations" && !memory.has_activations());
 }
 
 const FieldChange* FindRecompute(const Remedy& remedy) {
@@ -75,7 +77,7 @@ JobSpec WithNothingChosen(const JobSpec& job) {
   return *std::move(resolved);
 }
 
-absl::StatusOr<Remedy> FitMemory(const MemorySpec& asked, const Plan& plan,
+absl::StatusOr<Remedy> FitMemory(const JobSpec& asked, const Plan& plan,
                                  const std::vector<WorkerDescription>& workers,
                                  const BuildPlan& build) {
   ASSIGN_OR_RETURN(const Remedies remedies,
@@ -86,8 +88,8 @@ absl::StatusOr<Remedy> FitMemory(const MemorySpec& asked, const Plan& plan,
                                      },
                                  .changes_max = kFields,
                                  .goes_on = true,
-                                 .chunks = asked.has_chunk_megabytes()
-                                               ? ChunksAsked(asked)
+                                 .chunks = asked.memory().has_chunk_megabytes()
+                                               ? ChunksAsked(asked.memory())
                                                : Chunks{.megabytes = "auto"}}));
   if (remedies.fitting.empty()) return remedies.closest;
   Remedy best = remedies.fitting.front();

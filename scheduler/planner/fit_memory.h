@@ -1,7 +1,9 @@
-// memory: auto. What the job's `memory` leaves open is chosen for the budgets:
-// what is made again for backward, and in which tier optimizer states,
-// parameters, gradients and activations rest. Nothing where all fits as it is;
-// else the quickest, as predicted, of what the search for remedies finds.
+// memory: auto. What the job's `memory` and parallelism.zero leave open is
+// chosen for the budgets: what is made again for backward, in which tier
+// optimizer states, parameters, gradients and activations rest, and which of
+// them are dealt over the ranks that hold them alike. Nothing where all fits as
+// it is; else the quickest, as predicted, of what the search for remedies
+// finds.
 #ifndef TROUPE_SCHEDULER_PLANNER_FIT_MEMORY_H_
 #define TROUPE_SCHEDULER_PLANNER_FIT_MEMORY_H_
 
@@ -23,9 +25,10 @@ bool LeavesOpen(const MemorySpec& memory);
 // `auto`. REQUIRES a job that is resolved.
 JobSpec WithNothingChosen(const JobSpec& job);
 
-// REQUIRES `plan`, of WithNothingChosen, which does not fit. What comes closest
+// REQUIRES a job that is resolved, and `plan`, of it WithNothingChosen, which
+// does not fit. What comes closest
 // where nothing that may be chosen fits. Errors as those of `build`.
-absl::StatusOr<Remedy> FitMemory(const MemorySpec& asked, const Plan& plan,
+absl::StatusOr<Remedy> FitMemory(const JobSpec& asked, const Plan& plan,
                                  const std::vector<WorkerDescription>& workers,
                                  const BuildPlan& build);
 

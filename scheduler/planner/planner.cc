@@ -92,8 +92,7 @@ absl::StatusOr<Plan> BuildWithChosenMemory(
     plan.mutable_prediction()->set_chosen_memory("nothing, as all fits");
     return plan;
   }
-  ASSIGN_OR_RETURN(const Remedy remedy,
-                   FitMemory(job.memory(), plan, workers, build));
+  ASSIGN_OR_RETURN(const Remedy remedy, FitMemory(job, plan, workers, build));
   ASSIGN_OR_RETURN(plan, build(remedy.job));
   const absl::Status fits = CheckFit(plan, workers, build);
   if (!fits.ok() && !remedy.changes.empty()) {

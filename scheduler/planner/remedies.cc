@@ -70,13 +70,14 @@ void AddRecompute(const std::string& now, std::vector<Change>& changes) {
 void AddZero(const ParallelismSpec& now, std::vector<Change>& changes) {
   if (now.data() * now.context() == 1) return;
   for (int zero = now.zero() + 1; zero <= 3; ++zero) {
-    changes.push_back(
-        {{"parallelism.zero", absl::StrCat(zero)}, [zero](JobSpec& job) {
-           ParallelismSpec& parallelism = *job.mutable_parallelism();
-           if (parallelism.zero() == 0) parallelism.clear_zero_size();
-           parallelism.clear_reshard_after_forward();
-           parallelism.set_zero(zero);
-         }});
+    changes.push_back({{kZeroField, absl::StrCat(zero)}, [zero](JobSpec& job) {
+                         ParallelismSpec& parallelism =
+                             *job.mutable_parallelism();
+                         if (parallelism.zero() == 0)
+                           parallelism.clear_zero_size();
+                         parallelism.clear_reshard_after_forward();
+                         parallelism.set_zero(zero);
+                       }});
   }
 }
 

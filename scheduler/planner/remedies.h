@@ -1,5 +1,5 @@
 // What lets a job fit that does not, on the same ranks: to make again what
-// backward reads, to deal over replicas what they hold alike, to let something
+// backward reads, to deal over ranks what they hold alike, to let something
 // rest in another tier of memory; and what it costs, as predicted. A refusal
 // names it, `memory: auto` takes it (fit_memory.h).
 //
@@ -32,6 +32,7 @@
 namespace troupe {
 
 inline constexpr char kRecomputeField[] = "memory.recompute";
+inline constexpr char kZeroField[] = "parallelism.zero";
 inline constexpr char kChunksField[] = "memory.chunk_megabytes";
 
 // A field set otherwise: "memory.optimizer", "host".

@@ -100,7 +100,8 @@ absl::StatusOr<JobSpec> ResolveJob(const JobSpec& job) {
   RETURN_IF_ERROR(IsSynthetic(job.model())
                       ? ResolveNoData(*resolved.mutable_data())
                       : ResolveData(*resolved.mutable_data()));
-  RETURN_IF_ERROR(ResolveParallelism(*resolved.mutable_parallelism()));
+  RETURN_IF_ERROR(
+      ResolveParallelism(job.memory(), *resolved.mutable_parallelism()));
   RETURN_IF_ERROR(ResolveTraining(resolved));
   RETURN_IF_ERROR(ResolveOptimizer(resolved));
   RETURN_IF_ERROR(ResolveLrScheduler(resolved));

@@ -10,8 +10,8 @@
 namespace troupe {
 
 // The job with every field set, but for checkpoint.background where memory
-// decides; of memory.recompute auto stays. Resolving a resolved job changes
-// nothing.
+// decides; of memory.recompute auto stays, and with memory.mode auto all that
+// it may choose. Resolving a resolved job changes nothing.
 //
 // InvalidArgument begins with the path of the field and has the numbers and the
 // way out:

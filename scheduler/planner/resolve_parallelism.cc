@@ -167,6 +167,11 @@ absl::Status CheckZeroSize(const ParallelismSpec& parallelism) {
                     absl::StrCat(wrong, "; use ", below, " or ", above));
 }
 
+bool SaysNothingOfZero(const ParallelismSpec& parallelism) {
+  return !parallelism.has_zero() && !parallelism.has_zero_size() &&
+         !parallelism.has_reshard_after_forward();
+}
+
 absl::Status ResolveZero(ParallelismSpec& parallelism) {
   if (!parallelism.has_zero()) parallelism.set_zero(0);
   const int dealt_most = parallelism.data() * parallelism.context();
@@ -205,7 +210,8 @@ absl::Status ResolveZero(ParallelismSpec& parallelism) {
 
 }  // namespace
 
-absl::Status ResolveParallelism(ParallelismSpec& parallelism) {
+absl::Status ResolveParallelism(const MemorySpec& memory,
+                                ParallelismSpec& parallelism) {
   if (!parallelism.has_data()) parallelism.set_data(1);
   if (!parallelism.has_bucket_megabytes()) parallelism.set_bucket_megabytes(25);
   RETURN_IF_ERROR(CheckInteger("parallelism.data", parallelism.data(),
@@ -216,7 +222,8 @@ absl::Status ResolveParallelism(ParallelismSpec& parallelism) {
   RETURN_IF_ERROR(ResolveTensor(parallelism));
   RETURN_IF_ERROR(ResolveContext(parallelism));
   RETURN_IF_ERROR(ResolvePipeline(parallelism));
-  return ResolveZero(parallelism);
+  const bool zero_is_open = memory.has_mode() && SaysNothingOfZero(parallelism);
+  return zero_is_open ? absl::OkStatus() : ResolveZero(parallelism);
 }
 
 }  // namespace troupe

@@ -246,6 +246,42 @@ TEST(TiersChosen, TrainTheSameModel) {
   }
 }
 
+// What auto dealt over replicas is saved and found again by whoever has it
+// whole, and the other way round.
+TEST(TiersChosen, GoOnWithAndWithoutZero) {
+  JobSpec whole = CutJob(TierJob({}), {.data = 2});
+  const TrainingRun as_it_is = Train(whole, {.ranks = 2});
+  ASSERT_TRUE(as_it_is.status().ok()) << as_it_is.status();
+  JobSpec job = whole;
+  job.mutable_memory()->set_mode("auto");
+  job.mutable_parallelism()->clear_zero();
+  std::vector<WorkerDescription> workers(2);
+  for (WorkerDescription& worker : workers) {
+    TierBudget& budget = *worker.add_budgets();
+    budget.set_tier(DEVICE);
+    budget.set_bytes(BytesIn(as_it_is.plan.roles(0), DEVICE) * 8 / 10);
+  }
+  const absl::StatusOr<Plan> plan = CompilePlan(job, workers);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ASSERT_GT(plan->job().parallelism().zero(), 0)
+      << plan->prediction().chosen_memory();
+  for (const auto& [before, after] : {std::make_pair(plan->job(), whole),
+                                      std::make_pair(whole, plan->job())}) {
+    const TempDir directory;
+    JobSpec first = before;
+    first.mutable_checkpoint()->set_directory(directory.path());
+    first.mutable_training()->set_stop_after(3);
+    const TrainingRun until = Train(first, {.ranks = 2});
+    ASSERT_TRUE(until.status().ok()) << until.status();
+    JobSpec second = after;
+    second.mutable_checkpoint()->set_directory(directory.path());
+    const TrainingRun on = Train(second, {.ranks = 2, .resume = "latest"});
+    ASSERT_TRUE(on.status().ok()) << on.status();
+    EXPECT_EQ(on.steps[0].front().step(), 4);
+    ExpectSameSteps(on.steps[0], as_it_is.steps[0], kTolerance);
+  }
+}
+
 // What rests on a disk is saved and found again by whoever has it elsewhere.
 TEST(TiersResume, GoOnWhereverTheStateRests) {
   const TrainingRun whole = Train(TierJob({.precision = "bf16"}), {});

@@ -9,10 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "proto/plan/memory.h"
 #include "scheduler/planner/planner.h"
 #include "scheduler/planner/resolve.h"
 #include "tests/scheduler/example_plan.h"
+#include "tests/scheduler/planner/memory_settings.h"
 
 namespace troupe {
 namespace {
@@ -22,86 +22,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-struct Setting {
-  const char* recompute = "none";
-  const char* optimizer = "device";
-  const char* parameters = "device";
-  const char* gradients = "device";
-  const char* activations = "device";
-
-  int changes() const {
-    const Setting none;
-    return (std::string(recompute) != none.recompute) +
-           (std::string(optimizer) != none.optimizer) +
-           (std::string(parameters) != none.parameters) +
-           (std::string(gradients) != none.gradients) +
-           (std::string(activations) != none.activations);
-  }
-};
-
-MemorySpec SpecOf(const Setting& setting) {
-  MemorySpec memory;
-  memory.mutable_recompute()->set_mode(setting.recompute);
-  memory.set_optimizer(setting.optimizer);
-  memory.set_parameters(setting.parameters);
-  memory.set_gradients(setting.gradients);
-  memory.set_activations(setting.activations);
-  return memory;
-}
-
-JobSpec Job(const MemorySpec& memory) {
-  // Copies of single units are small beside all units.
-  JobSpec job = ExampleJob({.micro_batches = 4, .blocks = 12});
-  job.mutable_training()->set_micro_batch_size(4);
-  job.mutable_training()->set_global_batch_size(16);
-  *job.mutable_memory() = memory;
-  return job;
-}
-
-JobSpec Auto() {
-  MemorySpec memory;
-  memory.set_mode("auto");
-  return Job(memory);
-}
-
-constexpr int64_t kPlenty = int64_t{1} << 30;
-
-struct Room {
-  int64_t device = kPlenty;
-  int64_t host = kPlenty;
-  int64_t nvme = kPlenty;
-};
-
-Room NeedOf(const Plan& plan) {
-  Room need = {0, 0, 0};
-  for (const Role& role : plan.roles()) {
-    need.device = std::max(need.device, BytesIn(role, DEVICE));
-    need.host = std::max(need.host, BytesIn(role, HOST));
-    need.nvme = std::max(need.nvme, BytesIn(role, NVME));
-  }
-  return need;
-}
-
-Room NeedOf(const Setting& setting) {
-  return NeedOf(ExamplePlan(Job(SpecOf(setting))));
-}
-
-std::vector<WorkerDescription> Workers(const Room& room, int count = 1) {
-  std::vector<WorkerDescription> workers = ExampleWorkers(count);
-  for (WorkerDescription& worker : workers) {
-    worker.clear_budgets();
-    for (const auto& [tier, bytes] :
-         {std::make_pair(DEVICE, room.device), std::make_pair(HOST, room.host),
-          std::make_pair(NVME, room.nvme)}) {
-      if (bytes == 0) continue;
-      TierBudget& budget = *worker.add_budgets();
-      budget.set_tier(tier);
-      budget.set_bytes(bytes);
-    }
-  }
-  return workers;
-}
-
 absl::StatusOr<Plan> Compile(const JobSpec& job, const Room& room) {
   return CompilePlan(job, Workers(room));
 }
@@ -110,7 +30,7 @@ TEST(FitMemory, ChoosesNothingWhereAllFits) {
   const Plan as_it_is = ExamplePlan(Job(MemorySpec()));
   const Room need = NeedOf(as_it_is);
   const absl::StatusOr<Plan> plan =
-      Compile(Auto(), {.device = need.device, .host = 0, .nvme = 0});
+      Compile(AutoJob(), {.device = need.device, .host = 0, .nvme = 0});
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->fingerprint(), as_it_is.fingerprint());
   EXPECT_EQ(plan->prediction().chosen_memory(), "nothing, as all fits");
@@ -129,7 +49,7 @@ TEST(FitMemory, TakesEachTier) {
     SCOPED_TRACE(wanted.ShortDebugString());
     const Room room = NeedOf(setting);
     ASSERT_LT(room.device, as_it_is.device);
-    const absl::StatusOr<Plan> plan = Compile(Auto(), room);
+    const absl::StatusOr<Plan> plan = Compile(AutoJob(), room);
     ASSERT_TRUE(plan.ok()) << plan.status();
     const Room took = NeedOf(*plan);
     EXPECT_LE(took.device, room.device);
@@ -160,7 +80,7 @@ TEST(FitMemory, MakesAsLittleAgainAsFits) {
   const Room room = {.device = NeedOf({.recompute = "selective"}).device - 64,
                      .host = 0,
                      .nvme = 0};
-  const absl::StatusOr<Plan> plan = Compile(Auto(), room);
+  const absl::StatusOr<Plan> plan = Compile(AutoJob(), room);
   ASSERT_TRUE(plan.ok()) << plan.status();
   const RecomputeSpec& recompute = plan->job().memory().recompute();
   EXPECT_EQ(recompute.mode(), "units");
@@ -177,7 +97,7 @@ TEST(FitMemory, MakesAsLittleAgainAsFits) {
 // The job in the plan is one that a user could have written.
 TEST(FitMemory, LeavesAJobOfWhichNothingIsOpen) {
   const Room room = NeedOf({.recompute = "full", .optimizer = "host"});
-  const absl::StatusOr<Plan> plan = Compile(Auto(), room);
+  const absl::StatusOr<Plan> plan = Compile(AutoJob(), room);
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_FALSE(plan->job().memory().has_mode());
   const absl::StatusOr<Plan> again = Compile(plan->job(), room);
@@ -185,28 +105,6 @@ TEST(FitMemory, LeavesAJobOfWhichNothingIsOpen) {
   EXPECT_EQ(again->fingerprint(), plan->fingerprint());
   EXPECT_EQ(again->prediction().step_seconds(),
             plan->prediction().step_seconds());
-}
-
-std::vector<Setting> AllSettings() {
-  std::vector<Setting> all;
-  for (const char* recompute : {"none", "selective", "full"}) {
-    for (const char* optimizer : {"device", "host", "nvme"}) {
-      for (const char* parameters : {"device", "host", "nvme"}) {
-        for (const char* gradients : {"device", "host"}) {
-          for (const char* activations : {"device", "host", "nvme"}) {
-            all.push_back(
-                {recompute, optimizer, parameters, gradients, activations});
-          }
-        }
-      }
-    }
-  }
-  return all;
-}
-
-bool FitsIn(const Room& need, const Room& room) {
-  return need.device <= room.device && need.host <= room.host &&
-         need.nvme <= room.nvme;
 }
 
 // All settings are compiled, and what it took is beside the quickest of those
@@ -240,7 +138,7 @@ TEST(FitMemory, FindsTheQuickestThatFitsOrNearly) {
         quickest = std::min(quickest, tried.seconds);
         fewest = std::min(fewest, tried.setting.changes());
       }
-      const absl::StatusOr<Plan> plan = Compile(Auto(), room);
+      const absl::StatusOr<Plan> plan = Compile(AutoJob(), room);
       ASSERT_EQ(plan.ok(), std::isfinite(quickest)) << plan.status();
       if (!plan.ok()) continue;
       EXPECT_TRUE(FitsIn(NeedOf(*plan), room));
@@ -252,39 +150,12 @@ TEST(FitMemory, FindsTheQuickestThatFitsOrNearly) {
   EXPECT_GT(several, 2) << "single changes were enough";
 }
 
-// However many there would be to try, and whether or not anything fits.
-TEST(FitMemory, CompilesFewPlans) {
-  for (const bool hopeless : {false, true}) {
-    Room room = NeedOf({.recompute = "full",
-                        .optimizer = "nvme",
-                        .parameters = "nvme",
-                        .gradients = "host",
-                        .activations = "nvme"});
-    if (hopeless) room.device /= 2;
-    const Plan plan = ExamplePlan(Job(MemorySpec()));
-    int compiled = 0;
-    const BuildPlan build = [&](const JobSpec& job) {
-      ++compiled;
-      return absl::StatusOr<Plan>(ExamplePlan(job));
-    };
-    const auto remedies =
-        FindRemedies(plan, Workers(room), build,
-                     {.may_change = [](const std::string&) { return true; },
-                      .changes_max = 5,
-                      .goes_on = true});
-    ASSERT_TRUE(remedies.ok()) << remedies.status();
-    EXPECT_EQ(remedies->fitting.empty(), hopeless);
-    EXPECT_GT(compiled, 9);
-    EXPECT_LE(compiled, 32);
-  }
-}
-
 TEST(FitMemory, SaysWhatComesClosestWhereNothingFits) {
   Room least = NeedOf({.recompute = "full", .optimizer = "host"});
   least.host = NeedOf(Setting{.optimizer = "host"}).host;
   least.nvme = 0;
   least.device /= 3;
-  const absl::Status status = Compile(Auto(), least).status();
+  const absl::Status status = Compile(AutoJob(), least).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()),
               AllOf(StartsWith("memory: auto finds nothing that fits; closest "
@@ -350,7 +221,7 @@ TEST(FitMemory, TakesChunks) {
 
 // Over the ranks of a pipeline and with replicas.
 TEST(FitMemory, OfManyRanks) {
-  JobSpec job = Auto();
+  JobSpec job = AutoJob();
   job.mutable_parallelism()->set_pipeline(2);
   job.mutable_parallelism()->set_data(2);
   JobSpec as_it_is = job;
@@ -360,11 +231,10 @@ TEST(FitMemory, OfManyRanks) {
       CompilePlan(job, Workers({.device = need.device * 6 / 10, .nvme = 0}, 4));
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_LE(NeedOf(*plan).device, need.device * 6 / 10);
-  EXPECT_EQ(plan->job().parallelism().zero(), 0);
 }
 
 TEST(FitMemory, RefusesOtherModesAndWhatIsWrongBesideIt) {
-  JobSpec job = Auto();
+  JobSpec job = AutoJob();
   EXPECT_TRUE(ResolveJob(job).ok());
   job.mutable_memory()->set_mode("atuo");
   EXPECT_THAT(std::string(ResolveJob(job).status().message()),
@@ -382,22 +252,6 @@ TEST(FitMemory, RefusesOtherModesAndWhatIsWrongBesideIt) {
   job.mutable_memory()->set_activations("device");
   EXPECT_THAT(std::string(ResolveJob(job).status().message()),
               StartsWith("memory.chunk_megabytes: "));
-}
-
-// A refusal names two changes where no single one suffices.
-TEST(Remedies, ARefusalNamesTwoChangesWhereOneIsNotEnough) {
-  const Room both = NeedOf({.recompute = "full", .optimizer = "host"});
-  const Room room = {.device = both.device, .host = both.host, .nvme = 0};
-  JobSpec job = Job(SpecOf(Setting()));
-  const std::string refusal(Compile(job, room).status().message());
-  EXPECT_THAT(refusal, AllOf(HasSubstr(" and memory."),
-                             HasSubstr("with which it fits")));
-  JobSpec taken = Job(SpecOf({.recompute = "full", .optimizer = "host"}));
-  EXPECT_TRUE(Compile(taken, room).ok());
-  for (const Setting& setting : AllSettings()) {
-    if (setting.changes() > 1) continue;
-    EXPECT_FALSE(Compile(Job(SpecOf(setting)), room).ok());
-  }
 }
 
 }  // namespace

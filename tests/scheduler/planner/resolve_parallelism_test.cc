@@ -15,7 +15,7 @@ using ::testing::StartsWith;
 
 TEST(ResolveParallelism, FillsInDefaults) {
   ParallelismSpec parallelism;
-  ASSERT_TRUE(ResolveParallelism(parallelism).ok());
+  ASSERT_TRUE(ResolveParallelism({}, parallelism).ok());
   EXPECT_EQ(parallelism.data(), 1);
   EXPECT_EQ(parallelism.pipeline(), 1);
   EXPECT_EQ(parallelism.pipeline_schedule(), "1f1b");
@@ -25,10 +25,33 @@ TEST(ResolveParallelism, FillsInDefaults) {
   EXPECT_FALSE(parallelism.has_context_method());
 }
 
+// What `memory: auto` may choose stays open, unless something is said of it.
+TEST(ResolveParallelism, LeavesZeroToMemoryAuto) {
+  MemorySpec memory;
+  memory.set_mode("auto");
+  ParallelismSpec open;
+  ASSERT_TRUE(ResolveParallelism(memory, open).ok());
+  EXPECT_FALSE(open.has_zero());
+  ParallelismSpec given;
+  given.set_zero(0);
+  ASSERT_TRUE(ResolveParallelism(memory, given).ok());
+  EXPECT_TRUE(given.has_zero());
+  EXPECT_EQ(given.zero_size(), 1);
+  ParallelismSpec of_use;
+  of_use.set_reshard_after_forward(false);
+  ASSERT_TRUE(ResolveParallelism(memory, of_use).ok());
+  EXPECT_TRUE(of_use.has_zero());
+  ParallelismSpec size;
+  size.set_data(2);
+  size.set_zero_size(2);
+  EXPECT_THAT(std::string(ResolveParallelism(memory, size).message()),
+              StartsWith("parallelism.zero_size: "));
+}
+
 TEST(ResolveParallelism, SequencesAreCutAsUlyssesDoes) {
   ParallelismSpec parallelism;
   parallelism.set_context(4);
-  ASSERT_TRUE(ResolveParallelism(parallelism).ok());
+  ASSERT_TRUE(ResolveParallelism({}, parallelism).ok());
   EXPECT_EQ(parallelism.context_method(), "ulysses");
 }
 
@@ -37,7 +60,7 @@ TEST(ResolveParallelism, VirtualStagesFollowTheSchedule) {
   ParallelismSpec parallelism;
   parallelism.set_pipeline(2);
   parallelism.set_pipeline_schedule("interleaved_1f1b");
-  ASSERT_TRUE(ResolveParallelism(parallelism).ok());
+  ASSERT_TRUE(ResolveParallelism({}, parallelism).ok());
   EXPECT_EQ(parallelism.virtual_stages(), 2);
 }
 
@@ -48,7 +71,7 @@ TEST(ResolveParallelism, SlicesAreDealtOverSequencesRanksFirst) {
     parallelism.set_context(4);
     parallelism.set_zero(3);
     if (zero_size > 0) parallelism.set_zero_size(zero_size);
-    const absl::Status status = ResolveParallelism(parallelism);
+    const absl::Status status = ResolveParallelism({}, parallelism);
     return status.ok() ? absl::StrCat(parallelism.zero_size())
                        : std::string(status.message());
   };
@@ -71,7 +94,7 @@ TEST(ResolveParallelism, Refuses) {
   const auto message = [](void (*change)(ParallelismSpec&)) {
     ParallelismSpec parallelism;
     change(parallelism);
-    return std::string(ResolveParallelism(parallelism).message());
+    return std::string(ResolveParallelism({}, parallelism).message());
   };
   EXPECT_THAT(message([](ParallelismSpec& p) { p.set_pipeline(0); }),
               StartsWith("parallelism.pipeline: 0 is out of range"));

@@ -1,0 +1,96 @@
+#include "scheduler/planner/remedies.h"
+
+#include <set>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "scheduler/planner/planner.h"
+#include "tests/scheduler/example_plan.h"
+#include "tests/scheduler/planner/memory_settings.h"
+
+namespace troupe {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+absl::StatusOr<Plan> Compile(const JobSpec& job, const Room& room) {
+  return CompilePlan(job, Workers(room));
+}
+
+// However many there would be to try, and whether or not anything fits.
+TEST(Remedies, CompilesFewPlans) {
+  for (const bool hopeless : {false, true}) {
+    Room room = NeedOf({.recompute = "full",
+                        .optimizer = "nvme",
+                        .parameters = "nvme",
+                        .gradients = "host",
+                        .activations = "nvme"});
+    if (hopeless) room.device /= 4;
+    JobSpec job = Job(MemorySpec());
+    job.mutable_parallelism()->set_data(2);
+    const Plan plan = ExamplePlan(job);
+    int compiled = 0;
+    const BuildPlan build = [&](const JobSpec& job) {
+      ++compiled;
+      return absl::StatusOr<Plan>(ExamplePlan(job));
+    };
+    const auto remedies =
+        FindRemedies(plan, Workers(room, 2), build,
+                     {.may_change = [](const std::string&) { return true; },
+                      .changes_max = 6,
+                      .goes_on = true});
+    ASSERT_TRUE(remedies.ok()) << remedies.status();
+    EXPECT_EQ(remedies->fitting.empty(), hopeless);
+    EXPECT_GT(compiled, 9);
+    EXPECT_LE(compiled, 32);
+  }
+}
+
+// The cheapest first, ZeRO and `memory` by one measure.
+TEST(Remedies, AreSortedByWhatTheyCost) {
+  JobSpec job = Job(MemorySpec());
+  job.mutable_parallelism()->set_data(2);
+  const Plan plan = ExamplePlan(job);
+  const BuildPlan build = [](const JobSpec& changed) {
+    return absl::StatusOr<Plan>(ExamplePlan(changed));
+  };
+  const auto remedies = FindRemedies(
+      plan, Workers({.device = NeedOf(plan).device * 9 / 10}, 2), build,
+      {.may_change = [](const std::string&) { return true; },
+       .changes_max = 6,
+       .goes_on = true});
+  ASSERT_TRUE(remedies.ok()) << remedies.status();
+  std::set<std::string> fields;
+  double longer = -1;
+  for (const Remedy& remedy : remedies->fitting) {
+    EXPECT_GE(remedy.longer, longer);
+    longer = remedy.longer;
+    for (const FieldChange& change : remedy.changes) {
+      fields.insert(change.field);
+    }
+  }
+  EXPECT_TRUE(fields.contains(kZeroField));
+  EXPECT_TRUE(fields.contains(kRecomputeField));
+  EXPECT_TRUE(fields.contains("memory.optimizer"));
+}
+
+// A refusal names two changes where no single one suffices.
+TEST(Remedies, ARefusalNamesTwoChangesWhereOneIsNotEnough) {
+  const Room both = NeedOf({.recompute = "full", .optimizer = "host"});
+  const Room room = {.device = both.device, .host = both.host, .nvme = 0};
+  JobSpec job = Job(SpecOf(Setting()));
+  const std::string refusal(Compile(job, room).status().message());
+  EXPECT_THAT(refusal, AllOf(HasSubstr(" and memory."),
+                             HasSubstr("with which it fits")));
+  JobSpec taken = Job(SpecOf({.recompute = "full", .optimizer = "host"}));
+  EXPECT_TRUE(Compile(taken, room).ok());
+  for (const Setting& setting : AllSettings()) {
+    if (setting.changes() > 1) continue;
+    EXPECT_FALSE(Compile(Job(SpecOf(setting)), room).ok());
+  }
+}
+
+}  // namespace
+}  // namespace troupe
