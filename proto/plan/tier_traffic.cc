@@ -198,4 +198,13 @@ void AddTraffic(const TierTraffic& of_rank,
       std::max(at->waited_seconds(), of_rank.waited_seconds()));
 }
 
+google::protobuf::RepeatedPtrField<TierTraffic> PredictedTraffic(
+    const Prediction& prediction) {
+  google::protobuf::RepeatedPtrField<TierTraffic> sum;
+  for (const RankPrediction& rank : prediction.ranks()) {
+    for (const TierTraffic& of_rank : rank.tiers()) AddTraffic(of_rank, sum);
+  }
+  return sum;
+}
+
 }  // namespace troupe

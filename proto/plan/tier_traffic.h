@@ -11,9 +11,9 @@
 
 #include <vector>
 
+#include "proto/plan.pb.h"
 #include "proto/plan/lanes.h"
 #include "proto/program.pb.h"
-#include "proto/status.pb.h"
 #include "proto/timeline.pb.h"
 
 namespace troupe {
@@ -30,6 +30,10 @@ std::vector<TierTraffic> TrafficOf(const Program& program, const Lanes& lanes,
 // record has it: bytes of all, times of the rank where they are longest.
 void AddTraffic(const TierTraffic& of_rank,
                 google::protobuf::RepeatedPtrField<TierTraffic>& sum);
+
+// What is predicted of all ranks, as a step's record would have it.
+google::protobuf::RepeatedPtrField<TierTraffic> PredictedTraffic(
+    const Prediction& prediction);
 
 }  // namespace troupe
 

@@ -16,6 +16,7 @@
 #include "proto/plan/mesh.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
+#include "proto/plan/tier_traffic.h"
 #include "scheduler/simulate/cost_model.h"
 #include "scheduler/simulate/gpu_scratch.h"
 #include "scheduler/simulate/rates.h"
@@ -238,6 +239,12 @@ RankPrediction PredictRank(const Plan& plan, const WorkerDescription& worker,
   prediction.set_bytes_sent_per_step(BytesSent(plan, times.rank));
   prediction.set_compute_seconds(usage.compute_seconds);
   prediction.set_exposed_communication_seconds(usage.exposed_seconds);
+  const Program& train = TrainProgram(role);
+  if (!MovesBetweenTiers(train)) return prediction;
+  for (TierTraffic& tier :
+       TrafficOf(train, plan.lanes(), TimelineOf(plan, times.rank, times))) {
+    *prediction.add_tiers() = std::move(tier);
+  }
   return prediction;
 }
 

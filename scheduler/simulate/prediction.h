@@ -1,6 +1,7 @@
 // What people want to know of a plan before it runs: step time, the pipeline's
-// bubble, tokens a second, utilisation, memory by line item, bytes sent, and
-// what limits.
+// bubble, tokens a second, utilisation, memory by line item, bytes sent, what
+// moves between tiers of memory and how long that is waited for, and what
+// limits.
 #ifndef TROUPE_SCHEDULER_SIMULATE_PREDICTION_H_
 #define TROUPE_SCHEDULER_SIMULATE_PREDICTION_H_
 

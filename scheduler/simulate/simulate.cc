@@ -82,20 +82,6 @@ SteadyStep RunUntilSteady(const Plan& plan, const RankClasses& classes,
   return step;
 }
 
-RankTimeline TimelineOf(const Plan& plan, Program::Kind kind, int rank,
-                        const RankTimes& times) {
-  RankTimeline timeline;
-  timeline.set_rank(rank);
-  const Program& program = *FindProgram(RoleOf(plan, rank), kind);
-  for (int i = 0; i < program.instructions_size(); ++i) {
-    Span& span = *timeline.add_spans() = SpanOf(program.instructions(i), i);
-    span.set_start_ns(times.instructions[i].start);
-    span.set_end_ns(times.instructions[i].end);
-  }
-  NameRanks(plan, timeline);
-  return timeline;
-}
-
 InstructionEffort Plain(const InstructionTime& time) {
   return [&time](int rank, const Instruction& instruction) {
     return Effort{.other_ns = time(rank, instruction)};
@@ -117,7 +103,7 @@ Timeline Simulate(const Plan& plan, Program::Kind kind,
   timeline.set_predicted(true);
   *timeline.mutable_lanes() = plan.lanes();
   for (const RankTimes& times : run.ranks) {
-    *timeline.add_ranks() = TimelineOf(plan, kind, times.rank, times);
+    *timeline.add_ranks() = TimelineOf(plan, times.rank, times, kind);
   }
   return timeline;
 }
@@ -144,6 +130,20 @@ SteadyStep PredictStep(const Plan& plan,
   return RunUntilSteady(plan, classes, effort, costs.seats().Of(classes));
 }
 
+RankTimeline TimelineOf(const Plan& plan, int rank, const RankTimes& times,
+                        Program::Kind kind) {
+  RankTimeline timeline;
+  timeline.set_rank(rank);
+  const Program& program = *FindProgram(RoleOf(plan, rank), kind);
+  for (int i = 0; i < program.instructions_size(); ++i) {
+    Span& span = *timeline.add_spans() = SpanOf(program.instructions(i), i);
+    span.set_start_ns(times.instructions[i].start);
+    span.set_end_ns(times.instructions[i].end);
+  }
+  NameRanks(plan, timeline);
+  return timeline;
+}
+
 Timeline PredictTimeline(const Plan& plan,
                          const std::vector<WorkerDescription>& workers) {
   const SteadyStep step = PredictStep(plan, workers);
@@ -153,8 +153,7 @@ Timeline PredictTimeline(const Plan& plan,
   const int ranks = static_cast<int>(step.like.size());
   for (int r = 0; r < ranks; ++r) {
     if (!IsTraced(r, ranks)) continue;
-    *timeline.add_ranks() =
-        TimelineOf(plan, Program::TRAIN, r, step.ranks[step.like[r]]);
+    *timeline.add_ranks() = TimelineOf(plan, r, step.ranks[step.like[r]]);
   }
   return timeline;
 }

@@ -45,6 +45,11 @@ SteadyStep SimulateSteps(const Plan& plan, const InstructionTime& time);
 SteadyStep PredictStep(const Plan& plan,
                        const std::vector<WorkerDescription>& workers);
 
+// What a rank does in its TRAIN program, which others like it (`times`) may
+// have been simulated for.
+RankTimeline TimelineOf(const Plan& plan, int rank, const RankTimes& times,
+                        Program::Kind kind = Program::TRAIN);
+
 // The step as a timeline, of the ranks that are traced
 // (proto/plan/traced_ranks.h).
 Timeline PredictTimeline(const Plan& plan,

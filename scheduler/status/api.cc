@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "proto/base/status.h"
+#include "proto/plan/tier_traffic.h"
 #include "scheduler/cluster/describe.h"
 #include "scheduler/status/json.h"
 
@@ -121,6 +122,7 @@ absl::StatusOr<std::string> BriefJson(const ClusterHost& host, JobId id,
 
 absl::StatusOr<std::string> PlanJson(const ClusterHost& host, JobId id) {
   Plan shown;
+  google::protobuf::RepeatedPtrField<TierTraffic> predicted;
   int ranks = 0;
   RETURN_IF_ERROR(host.Read([&](const Cluster& cluster,
                                 absl::Time) -> absl::Status {
@@ -135,13 +137,18 @@ absl::StatusOr<std::string> PlanJson(const ClusterHost& host, JobId id) {
     shown.mutable_prediction()->set_limited_by(prediction.limited_by());
     shown.mutable_prediction()->set_chosen_memory(prediction.chosen_memory());
     ranks = prediction.ranks_size();
+    predicted = PredictedTraffic(prediction);
     for (int r = 0; r < std::min(ranks, kRanksShown); ++r) {
       *shown.mutable_prediction()->add_ranks() = prediction.ranks(r);
     }
     return absl::OkStatus();
   }));
-  return absl::StrCat("{\"plan\":", ToJson(shown), ",\"rank_count\":", ranks,
-                      "}");
+  std::string json = absl::StrCat("{\"plan\":", ToJson(shown),
+                                  ",\"rank_count\":", ranks, ",\"tiers\":[");
+  for (const TierTraffic& tier : predicted) {
+    absl::StrAppend(&json, json.back() == '[' ? "" : ",", ToJson(tier));
+  }
+  return json + "]}";
 }
 
 std::string PointJson(const StepSeries::Point& point) {

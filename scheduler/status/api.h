@@ -12,7 +12,8 @@
 //   /jobs/ID              JobDescription, with no steps
 //   /jobs/ID/brief?from=N its status in brief, its events after the first N
 //   /jobs/ID/plan         what people look at of its plan, with the first
-//                         kRanksShown ranks' predictions
+//                         kRanksShown ranks' predictions, and "tiers": what
+//                         of all ranks' traffic is predicted [TierTraffic]
 //   /jobs/ID/curves?from=N&stride=S
 //                         {"stride": S, "points": [...]} (step_series.h): those
 //                         that have changed since step N, or all where a point

@@ -12,6 +12,8 @@
 #include "clients/cli/view/step_line.h"
 #include "proto/base/status.h"
 #include "proto/plan/machine_pace.h"
+#include "proto/plan/memory.h"
+#include "proto/plan/tier_traffic.h"
 
 namespace troupe {
 namespace {
@@ -43,8 +45,25 @@ void PrintStatus(const JobStatus& status, std::ostream& out) {
   }
 }
 
+// How long the last step waited for each tier of memory, beside what was
+// predicted.
+void PrintWaits(const JobDescription& job, std::ostream& out) {
+  const StepRecord& last = job.status().last_step();
+  const auto predicted = PredictedTraffic(job.plan().prediction());
+  for (const TierTraffic& tier : last.tiers()) {
+    out << absl::StrFormat("  %-10s", TierText(tier.tier())) << " waited "
+        << SecondsText(tier.waited_seconds()) << " in step " << last.step();
+    for (const TierTraffic& of : predicted) {
+      if (of.tier() != tier.tier()) continue;
+      out << ", predicted " << SecondsText(of.waited_seconds());
+    }
+    out << "\n";
+  }
+}
+
 void Print(const JobDescription& job, std::ostream& out) {
   PrintStatus(job.status(), out);
+  PrintWaits(job, out);
   if (job.steps_size() > 0) {
     const StepProgress progress{.steps_total = job.status().steps_total()};
     out << "\nlast steps\n";

@@ -77,7 +77,7 @@ class PlanCommand final : public Command {
       console.out << MessageJsonText(plan);
       return absl::OkStatus();
     }
-    console.out << PlanText(plan, compiled->predicted());
+    console.out << PlanText(plan);
     if (programs_) console.out << "\n" << ProgramsText(plan);
     return absl::OkStatus();
   }

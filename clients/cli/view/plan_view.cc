@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -15,17 +14,13 @@
 #include "proto/plan/find_program.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/machine_pace.h"
+#include "proto/plan/memory.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/program_text.h"
 #include "proto/plan/roles.h"
-#include "proto/plan/tier_traffic.h"
 
 namespace troupe {
 namespace {
-
-std::string TierName(Tier tier) {
-  return absl::AsciiStrToLower(Tier_Name(tier));
-}
 
 std::string RanksName(const std::vector<int>& ranks) {
   return absl::StrCat(ranks.size() == 1 ? "rank " : "ranks ",
@@ -99,7 +94,7 @@ void AddTier(const Prediction& prediction, const std::vector<Column>& columns,
     table.Add(std::move(cells));
   };
   for (const std::string& item : items) {
-    add(&item == &items.front() ? TierName(tier) : "", item,
+    add(&item == &items.front() ? TierText(tier) : "", item,
         [&](const RankMemory& memory) {
           const auto found = memory.items.find({tier, item});
           return found == memory.items.end() ? "-" : BytesText(found->second);
@@ -139,48 +134,37 @@ std::string MachineText(const Prediction& prediction) {
       "\n");
 }
 
-// By tier: what the role moves that moves most, and how long the rank waits
-// that waits longest. Nothing where the plan came without programs.
-std::map<Tier, TierTraffic> MostTraffic(const Plan& plan,
-                                        const Timeline& predicted) {
+// By tier: what the rank moves that moves most, and how long the rank waits
+// that waits longest.
+std::map<Tier, TierTraffic> MostTraffic(const Prediction& prediction) {
   std::map<Tier, TierTraffic> most;
-  const auto add = [&](const Role& role, const RankTimeline& timeline) {
-    const Program* const train = FindProgram(role, Program::TRAIN);
-    if (train == nullptr) return;
-    for (const TierTraffic& of : TrafficOf(*train, plan.lanes(), timeline)) {
+  for (const RankPrediction& rank : prediction.ranks()) {
+    for (const TierTraffic& of : rank.tiers()) {
       TierTraffic& so_far = most[of.tier()];
       so_far.set_bytes_in(std::max(so_far.bytes_in(), of.bytes_in()));
       so_far.set_bytes_out(std::max(so_far.bytes_out(), of.bytes_out()));
       so_far.set_waited_seconds(
           std::max(so_far.waited_seconds(), of.waited_seconds()));
     }
-  };
-  for (const Role& role : plan.roles()) add(role, RankTimeline());
-  for (const RankTimeline& rank : predicted.ranks()) {
-    add(RoleOf(plan, rank.rank()), rank);
   }
   return most;
 }
 
 // Empty where nothing moves.
-std::string MovesText(const Plan& plan, const Timeline& predicted) {
+std::string MovesText(const Prediction& prediction) {
   std::vector<std::string> tiers;
-  for (const auto& [tier, traffic] : MostTraffic(plan, predicted)) {
+  for (const auto& [tier, traffic] : MostTraffic(prediction)) {
     tiers.push_back(absl::StrCat(
-        BytesText(traffic.bytes_in()), " up from ", TierName(tier), ", ",
-        BytesText(traffic.bytes_out()), " down to it",
-        predicted.ranks().empty()
-            ? ""
-            : absl::StrCat(", waits ", SecondsText(traffic.waited_seconds()),
-                           " for it")));
+        BytesText(traffic.bytes_in()), " up from ", TierText(tier), ", ",
+        BytesText(traffic.bytes_out()), " down to it, waits ",
+        SecondsText(traffic.waited_seconds()), " for it"));
   }
   if (tiers.empty()) return "";
   return absl::StrCat("  moved by a rank  ", absl::StrJoin(tiers, "; "),
                       ", a step\n");
 }
 
-std::string PredictionText(const Plan& plan, const Timeline& predicted) {
-  const Prediction& prediction = plan.prediction();
+std::string PredictionText(const Prediction& prediction) {
   int64_t sent_max = 0;
   double compute_max = 0;
   double exposed_max = 0;
@@ -199,7 +183,7 @@ std::string PredictionText(const Plan& plan, const Timeline& predicted) {
       "  MFU              ", PercentText(prediction.model_flops_utilization()),
       " of ", CountText(prediction.peak_flops_per_second()), "FLOP/s\n",
       ResidentText(prediction), "  sent by a rank   ", BytesText(sent_max),
-      " a step\n", MovesText(plan, predicted), MachineText(prediction),
+      " a step\n", MovesText(prediction), MachineText(prediction),
       "  limited by       ", prediction.limited_by(), "\n",
       prediction.chosen_memory().empty()
           ? ""
@@ -274,7 +258,7 @@ std::string MemoryTable(const Prediction& prediction) {
   return table.Text("  ");
 }
 
-std::string PlanText(const Plan& plan, const Timeline& predicted) {
+std::string PlanText(const Plan& plan) {
   const Derived& derived = plan.derived();
   return absl::StrCat(
       "plan of ", plan.job().name(), ", fingerprint ", plan.fingerprint(), "\n",
@@ -286,7 +270,7 @@ std::string PlanText(const Plan& plan, const Timeline& predicted) {
       GroupedText(derived.tokens_per_step()), "\n", "  model FLOPs      ",
       CountText(derived.model_flops_per_token()), " a token\n",
       "\nmemory of a rank\n", MemoryTable(plan.prediction()), "\nprediction\n",
-      PredictionText(plan, predicted), "\njob, resolved\n",
+      PredictionText(plan.prediction()), "\njob, resolved\n",
       Indented(JobYaml(plan.job())));
 }
 

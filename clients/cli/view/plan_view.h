@@ -7,13 +7,11 @@
 #include <string>
 
 #include "proto/plan.pb.h"
-#include "proto/timeline.pb.h"
 
 namespace troupe {
 
-// All but the programs. With the timeline that is predicted of a step, also how
-// long that waits for each tier of memory.
-std::string PlanText(const Plan& plan, const Timeline& predicted = {});
+// All but the programs.
+std::string PlanText(const Plan& plan);
 
 // Line items by tier in rows; ranks with the same numbers share a column.
 std::string MemoryTable(const Prediction& prediction);

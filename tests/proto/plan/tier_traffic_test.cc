@@ -126,6 +126,17 @@ TEST(TierTraffic, OfAStepHasTheBytesOfAllRanksAndTheLongestTimes) {
   EXPECT_EQ(sum[0].waited_seconds(), 1);
   EXPECT_EQ(sum[1].tier(), HOST);
   EXPECT_EQ(sum[1].bytes_in(), 10);
+  // So is what is predicted.
+  Prediction prediction;
+  *prediction.add_ranks()->add_tiers() = one;
+  RankPrediction& second = *prediction.add_ranks();
+  *second.add_tiers() = other;
+  *second.add_tiers() = host;
+  const auto predicted = PredictedTraffic(prediction);
+  ASSERT_EQ(predicted.size(), 2);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(predicted[i].ShortDebugString(), sum[i].ShortDebugString());
+  }
 }
 
 }  // namespace

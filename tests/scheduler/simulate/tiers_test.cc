@@ -7,9 +7,11 @@
 #include "proto/plan/find_program.h"
 #include "proto/plan/memory.h"
 #include "proto/plan/operand.h"
+#include "proto/plan/tier_traffic.h"
 #include "scheduler/simulate/cost_model.h"
 #include "scheduler/simulate/prediction.h"
 #include "scheduler/simulate/rates.h"
+#include "scheduler/simulate/simulate.h"
 #include "scheduler/simulate/usage.h"
 #include "tests/scheduler/example_plan.h"
 #include "tests/scheduler/planned_lanes.h"
@@ -193,6 +195,37 @@ TEST(Tiers, ASlowDiskIsWhatLimits) {
   EXPECT_EQ(prediction.ranks(0).exposed_communication_seconds(), 0);
   EXPECT_THAT(Predict(ExamplePlan(Job("device")), workers).limited_by(),
               ::testing::Not(HasSubstr("tiers of memory")));
+}
+
+// By the rule by which a measured step's waits are found.
+TEST(Tiers, WhatEachRankWaitsForThemIsPredicted) {
+  std::vector<WorkerDescription> workers = Workers(2);
+  const Plan plan = ExamplePlan(Job("nvme", /*data=*/2));
+  const Prediction prediction = Predict(plan, workers);
+  const Timeline timeline = PredictTimeline(plan, workers);
+  ASSERT_EQ(timeline.ranks_size(), 2);
+  for (int rank = 0; rank < 2; ++rank) {
+    const auto expected = TrafficOf(*FindProgram(plan.roles(0), Program::TRAIN),
+                                    plan.lanes(), timeline.ranks(rank));
+    const auto& tiers = prediction.ranks(rank).tiers();
+    ASSERT_EQ(tiers.size(), 2);
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_EQ(tiers[i].ShortDebugString(), expected[i].ShortDebugString());
+      EXPECT_GT(tiers[i].bytes_in(), 0);
+      EXPECT_GT(tiers[i].bytes_out(), 0);
+    }
+  }
+  // A slower disk is waited for longer.
+  const auto waits_for_disk = [&] {
+    return Predict(plan, workers).ranks(0).tiers(1).waited_seconds();
+  };
+  const double before = waits_for_disk();
+  for (WorkerDescription& worker : workers) {
+    worker.mutable_calibration()->set_nvme_read_bytes_per_second(1e7);
+  }
+  EXPECT_GT(waits_for_disk(), before);
+  EXPECT_TRUE(
+      Predict(ExamplePlan(Job("device")), workers).ranks(0).tiers().empty());
 }
 
 // What comes down by more moves takes no less time.

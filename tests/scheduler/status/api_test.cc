@@ -95,6 +95,11 @@ TEST_F(ApiTest, ABriefLookAtAJob) {
   EXPECT_EQ(plan["plan"]["derived"]["tokens_per_step"], 8192);
   EXPECT_EQ(plan["rank_count"], 4);
   EXPECT_FALSE(plan["plan"].contains("job"));
+  ASSERT_EQ(plan["tiers"].size(), 1u);
+  EXPECT_EQ(plan["tiers"][0]["tier"], "NVME");
+  EXPECT_EQ(plan["tiers"][0]["bytes_in"], 4 * (300 << 20));
+  EXPECT_EQ(plan["tiers"][0]["waited_seconds"], 0.05 + 0.01 * 3)
+      << "of the rank that waits longest";
 }
 
 // Every field of the status has its place in brief; lists are cut.

@@ -59,6 +59,11 @@ absl::StatusOr<CompiledJob> MadeUpCluster::Compiler::Compile(
     of_rank->set_rank(rank);
     of_rank->set_bytes_sent_per_step(64'774'656);
     *of_rank->mutable_budgets() = workers[rank].budgets();
+    TierTraffic* nvme = of_rank->add_tiers();
+    nvme->set_tier(NVME);
+    nvme->set_bytes_in(300 * kMiB);
+    nvme->set_bytes_out(200 * kMiB);
+    nvme->set_waited_seconds(0.05 + 0.01 * rank);
     struct Item {
       Tier tier;
       const char* name;

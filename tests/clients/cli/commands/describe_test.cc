@@ -29,6 +29,31 @@ TEST_F(DescribeTest, ShowsAllThatIsKnown) {
       << "the last five steps only";
 }
 
+TEST_F(DescribeTest, ShowsWaitsForTiersBesideThosePredicted) {
+  EXPECT_EQ(Ask({"describe", "1"}).out.find("waited"), std::string::npos);
+  JobDescription& job = scheduler_.jobs[0];
+  StepRecord& last = *job.mutable_status()->mutable_last_step();
+  last.set_step(9);
+  TierTraffic& measured = *last.add_tiers();
+  measured.set_tier(NVME);
+  measured.set_waited_seconds(0.25);
+  EXPECT_NE(Ask({"describe", "1"})
+                .out.find("  nvme       waited 250 ms in step "
+                          "9\n"),
+            std::string::npos);
+  for (const double waited : {0.1, 0.125}) {
+    TierTraffic& predicted =
+        *job.mutable_plan()->mutable_prediction()->add_ranks()->add_tiers();
+    predicted.set_tier(NVME);
+    predicted.set_waited_seconds(waited);
+  }
+  const std::string shown = Ask({"describe", "1"}).out;
+  EXPECT_NE(shown.find("  nvme       waited 250 ms in step 9, predicted "
+                       "125 ms\n"),
+            std::string::npos)
+      << shown;
+}
+
 TEST_F(DescribeTest, PrintsJson) {
   const auto json = nlohmann::json::parse(Ask({"describe", "1", "--json"}).out);
   EXPECT_EQ(json["state"], "SUCCEEDED");
