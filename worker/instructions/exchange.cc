@@ -14,6 +14,20 @@ CommBuffer BufferOf(const OperandBytes& operand, Element element) {
       .element = element};
 }
 
+// Whether it sends back values, which go the way of gradients.
+bool IsReturn(const Call& call) {
+  const Plan& plan = *call.state.plan;
+  const Unit& unit = plan.units(call.instruction.unit());
+  const int op = call.instruction.exchange().op();
+  return unit.has_table() &&
+         plan.tables(unit.table()).ops(op).kind() == Op::RETURN;
+}
+
+const char* WhatMoves(const Call& call) {
+  if (!call.instruction.exchange().backward()) return "values";
+  return IsReturn(call) ? "values that come back" : "gradients";
+}
+
 }  // namespace
 
 absl::Status RunExchange(const Call& call) {
@@ -28,7 +42,7 @@ absl::Status RunExchange(const Call& call) {
       *call.state.communicators.at(instruction.group());
   const CommOptions options = {
       .name =
-          absl::StrCat(exchange.backward() ? "gradients" : "values",
+          absl::StrCat(WhatMoves(call),
                        exchange.again() ? ", once more," : "", " within unit ",
                        instruction.unit(), ", op ", exchange.op(),
                        ", micro-batch ", instruction.micro_batch()),
