@@ -32,6 +32,7 @@
 namespace troupe {
 
 inline constexpr char kRecomputeField[] = "memory.recompute";
+inline constexpr char kZeroField[] = "parallelism.zero";
 inline constexpr char kChunksField[] = "memory.chunk_megabytes";
 
 // A field set otherwise: "memory.optimizer", "host".
