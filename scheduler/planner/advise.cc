@@ -148,8 +148,11 @@ std::string NoRemedyText(const ExplainedWay& way) {
 std::string RemedyText(const Explanation& explanation, int index,
                        const CheapestRemedy& remedy) {
   const ExplainedWay& way = explanation.ways(index);
+  // With the remedy it may be what stands further up: that is no other way.
+  constexpr double kAlike = 1e-6;
   const int place = PlaceAmong(
-      explanation, index, way.step_seconds() * (1 + remedy.longer),
+      explanation, index,
+      way.step_seconds() * (1 + remedy.longer) * (1 - kAlike),
       [](const ExplainedWay& other) { return other.step_seconds(); });
   return absl::StrCat(LackText(way), "; ", remedy.change, " fits, ",
                       PlaceText(place, 0));

@@ -78,6 +78,10 @@ TEST(RemedyText, SaysWhereItWouldStand) {
   EXPECT_EQ(RemedyText(explanation, 2, {.change = "X (+9 %)", .longer = 0.09}),
             "device memory: 1.50x of what there is; X (+9 %) fits, then the "
             "first");
+  EXPECT_EQ(RemedyText(explanation, 2, {.change = "X (+25 %)", .longer = 0.25}),
+            "device memory: 1.50x of what there is; X (+25 %) fits, then the "
+            "first")
+      << "as long as the first, which it may be";
   EXPECT_EQ(RemedyText(explanation, 2, {.change = "X (+40 %)", .longer = 0.4}),
             "device memory: 1.50x of what there is; X (+40 %) fits, then "
             "number 2");
