@@ -34,16 +34,10 @@ absl::StatusOr<WorkerDescription> DescribeThisMachine(
 
 }  // namespace
 
-absl::StatusOr<CompileResponse> PlanForWorkers(
-    const JobSpec& job, const std::vector<WorkerDescription>& workers,
-    const ProgramSearch& search) {
+absl::StatusOr<CompileResponse> PlanForWorkers(const CompileRequest& request,
+                                               const ProgramSearch& search) {
   ASSIGN_OR_RETURN(const std::string program,
                    FindProgram("troupe-scheduler", search));
-  CompileRequest request;
-  *request.mutable_job() = job;
-  for (const WorkerDescription& worker : workers) {
-    *request.add_workers() = worker;
-  }
   ASSIGN_OR_RETURN(const std::string output,
                    RunFilter({.command = {program, "compile"},
                               .input = request.SerializeAsString()}));
@@ -64,11 +58,14 @@ absl::StatusOr<CompileResponse> PlanLocally(const JobSpec& job,
   RETURN_IF_ERROR(FindProgram("troupe-scheduler", options.search).status());
   ASSIGN_OR_RETURN(const WorkerDescription worker,
                    DescribeThisMachine(options));
-  std::vector<WorkerDescription> workers(options.workers, worker);
+  CompileRequest request;
+  *request.mutable_job() = job;
+  request.set_explain(options.explain);
   for (int i = 0; i < options.workers; ++i) {
-    workers[i].set_name(absl::StrCat("worker-", i));
+    *request.add_workers() = worker;
+    request.mutable_workers(i)->set_name(absl::StrCat("worker-", i));
   }
-  return PlanForWorkers(job, workers, options.search);
+  return PlanForWorkers(request, options.search);
 }
 
 }  // namespace troupe

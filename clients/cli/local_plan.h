@@ -19,6 +19,7 @@ struct LocalPlanOptions {
   WorkerShare share;        // of each worker; what is not said is an even one
   std::string calibration;  // a file; empty: the user's cache
   ProgramSearch search;
+  bool explain = false;  // in place of the plan
 };
 
 // InvalidArgument where the job is refused (JobFile::Locate finds the place),
@@ -27,9 +28,8 @@ absl::StatusOr<CompileResponse> PlanLocally(const JobSpec& job,
                                             const LocalPlanOptions& options);
 
 // The same for workers that somebody has described: worker i is to fill rank i.
-absl::StatusOr<CompileResponse> PlanForWorkers(
-    const JobSpec& job, const std::vector<WorkerDescription>& workers,
-    const ProgramSearch& search);
+absl::StatusOr<CompileResponse> PlanForWorkers(const CompileRequest& request,
+                                               const ProgramSearch& search);
 
 }  // namespace troupe
 

@@ -88,6 +88,16 @@ absl::StatusOr<Plan> Client::PlanJob(const PlanJobRequest& request) {
   return std::move(*response.mutable_plan());
 }
 
+absl::StatusOr<Explanation> Client::ExplainJob(const JobSpec& job) {
+  PlanJobRequest request;
+  *request.mutable_job() = job;
+  request.set_explain(true);
+  ASSIGN_OR_RETURN(PlanJobResponse response,
+                   connection_->Call(&Scheduler::Stub::PlanJob, request,
+                                     connection_->options.plan));
+  return std::move(*response.mutable_explanation());
+}
+
 absl::StatusOr<ListJobsResponse> Client::ListJobs() {
   return connection_->Call(&Scheduler::Stub::ListJobs, ListJobsRequest(),
                            connection_->options.call);

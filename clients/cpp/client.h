@@ -56,6 +56,7 @@ class Client {
   absl::StatusOr<SubmitJobResponse> Submit(
       const JobSpec& job, const KeepGoing& keep_going = [] { return true; });
   absl::StatusOr<Plan> PlanJob(const PlanJobRequest& request);
+  absl::StatusOr<Explanation> ExplainJob(const JobSpec& job);
   absl::StatusOr<ListJobsResponse> ListJobs();
   absl::StatusOr<JobDescription> Describe(int64_t id);
   // With `checkpoint`: after the step in progress, which is saved.

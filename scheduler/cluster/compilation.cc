@@ -19,6 +19,17 @@ Choice ChoiceOf(const std::vector<const Worker*>& placed, bool idle) {
   return choice;
 }
 
+CompileOutcome ExplainFirst(const JobCompiler& compiler,
+                            const Compilation& compilation,
+                            const MayGoOn& may_go_on) {
+  CompileOutcome outcome;
+  absl::StatusOr<Explanation> explanation = compiler.Explain(
+      compilation.spec, compilation.choices.front().workers, may_go_on);
+  outcome.refusal = explanation.status();
+  if (explanation.ok()) outcome.explanation = *std::move(explanation);
+  return outcome;
+}
+
 }  // namespace
 
 Compilation CompilationFor(const JobSpec& spec, int needed,
@@ -52,6 +63,8 @@ Compilation CompilationFor(const JobSpec& spec, int needed,
 CompileOutcome CompileFirstFit(const JobCompiler& compiler,
                                const Compilation& compilation,
                                const MayGoOn& may_go_on) {
+  if (compilation.explain)
+    return ExplainFirst(compiler, compilation, may_go_on);
   CompileOutcome outcome;
   for (const Choice& choice : compilation.choices) {
     absl::StatusOr<CompiledJob> compiled =

@@ -30,6 +30,7 @@ struct Compilation {
   JobSpec spec;
   std::vector<Choice> choices;  // best first, no two with the same workers
   int64_t changes = 0;          // WorkerTable::changes() at its making
+  bool explain = false;         // asked for in place of a plan
 };
 
 struct CompileOutcome {
@@ -39,6 +40,8 @@ struct CompileOutcome {
   // Why idle workers will not do, or busy ones where none are idle; OK if they
   // do. Or why planning was ended.
   absl::Status refusal;
+  // Where that was asked for, and not refused: on the best choice's workers.
+  Explanation explanation;
 
   bool fits() const { return compiled.plan != nullptr; }
 };
@@ -49,7 +52,8 @@ struct CompileOutcome {
 Compilation CompilationFor(const JobSpec& spec, int needed,
                            const WorkerTable& workers);
 
-// Tries the choices in turn: the next where one has too little memory.
+// Tries the choices in turn: the next where one has too little memory. Or
+// explains, for the first.
 CompileOutcome CompileFirstFit(const JobCompiler& compiler,
                                const Compilation& compilation,
                                const MayGoOn& may_go_on = {});

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "proto/base/may_go_on.h"
 #include "proto/cluster.pb.h"
+#include "proto/explanation.pb.h"
 #include "proto/job.pb.h"
 #include "proto/plan.pb.h"
 #include "proto/text_plan.pb.h"
@@ -41,6 +42,12 @@ class JobCompiler {
   // fit, with the line item and what would make it fit. And what `may_go_on`
   // says.
   virtual absl::StatusOr<CompiledJob> Compile(
+      const JobSpec& job, const std::vector<WorkerDescription>& workers,
+      const MayGoOn& may_go_on) const = 0;
+
+  // Which ways of sharing its ranks the job has on these workers, compared. As
+  // Compile, but that a job which does not fit is part of the answer.
+  virtual absl::StatusOr<Explanation> Explain(
       const JobSpec& job, const std::vector<WorkerDescription>& workers,
       const MayGoOn& may_go_on) const = 0;
 

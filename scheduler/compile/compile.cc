@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "scheduler/planner/explain.h"
 #include "scheduler/planner/planner.h"
 #include "scheduler/simulate/simulate.h"
 
@@ -16,6 +17,15 @@ CompileResponse Compile(const CompileRequest& request) {
   CompileResponse response;
   const std::vector<WorkerDescription> workers(request.workers().begin(),
                                                request.workers().end());
+  if (request.explain()) {
+    absl::StatusOr<Explanation> explanation = Explain(request.job(), workers);
+    if (explanation.ok()) {
+      *response.mutable_explanation() = *std::move(explanation);
+    } else {
+      response.set_error(std::string(explanation.status().message()));
+    }
+    return response;
+  }
   absl::StatusOr<Plan> plan = CompilePlan(request.job(), workers);
   if (!plan.ok()) {
     response.set_error(std::string(plan.status().message()));

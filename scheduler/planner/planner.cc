@@ -80,8 +80,15 @@ absl::StatusOr<Plan> BuildAsGiven(JobSpec& resolved,
   return build(resolved);
 }
 
+// As near as there is to what fits.
+struct Built {
+  Plan plan;
+  // By `memory: auto`, of a plan that does not fit: what was changed.
+  std::string closest;
+};
+
 // `memory: auto`.
-absl::StatusOr<Plan> BuildWithChosenMemory(
+absl::StatusOr<Built> BuildWithChosenMemory(
     const JobSpec& job, const std::vector<WorkerDescription>& workers,
     const BuildPlan& build) {
   JobSpec as_given = WithNothingChosen(job);
@@ -90,29 +97,22 @@ absl::StatusOr<Plan> BuildWithChosenMemory(
   const absl::Status lacks = CheckMemory(plan, workers);
   if (lacks.ok()) {
     plan.mutable_prediction()->set_chosen_memory("nothing, as all fits");
-    return plan;
+    return Built{.plan = std::move(plan), .closest = ""};
   }
   ASSIGN_OR_RETURN(const Remedy remedy, FitMemory(job, plan, workers, build));
   ASSIGN_OR_RETURN(plan, build(remedy.job));
-  const absl::Status fits = CheckFit(plan, workers, build);
-  if (!fits.ok() && !remedy.changes.empty()) {
-    return Annotate(
-        fits, absl::StrCat("memory: auto finds nothing that fits; closest is ",
-                           remedy.Text()));
+  if (!CheckMemory(plan, workers).ok()) {
+    return Built{.plan = std::move(plan),
+                 .closest = remedy.changes.empty() ? "" : remedy.Text()};
   }
-  RETURN_IF_ERROR(fits);
   plan.mutable_prediction()->set_chosen_memory(
       absl::StrCat(remedy.Text(), "; without it ", lacks.message()));
-  return plan;
+  return Built{.plan = std::move(plan), .closest = ""};
 }
 
-// A plan that fits.
-absl::StatusOr<Plan> BuildFitting(JobSpec resolved,
-                                  const std::vector<WorkerDescription>& workers,
-                                  const MayGoOn& may_go_on) {
-  const BuildPlan build = [&may_go_on](const JobSpec& job) {
-    return Build(job, may_go_on);
-  };
+absl::StatusOr<Built> BuildForMemory(
+    JobSpec resolved, const std::vector<WorkerDescription>& workers,
+    const BuildPlan& build) {
   if (LeavesOpen(resolved.memory())) {
     return BuildWithChosenMemory(resolved, workers, build);
   }
@@ -123,16 +123,21 @@ absl::StatusOr<Plan> BuildFitting(JobSpec resolved,
     ASSIGN_OR_RETURN(resolved, FitRecompute(plan, workers, build));
     ASSIGN_OR_RETURN(plan, build(resolved));
   }
-  RETURN_IF_ERROR(CheckFit(plan, workers, build));
-  return plan;
+  return Built{.plan = std::move(plan), .closest = ""};
 }
 
-}  // namespace
+absl::Status CheckBuilt(const Built& built,
+                        const std::vector<WorkerDescription>& workers,
+                        const BuildPlan& build) {
+  const absl::Status fits = CheckFit(built.plan, workers, build);
+  if (fits.ok() || built.closest.empty()) return fits;
+  return Annotate(
+      fits, absl::StrCat("memory: auto finds nothing that fits; closest is ",
+                         built.closest));
+}
 
-absl::StatusOr<Plan> CompilePlan(const JobSpec& job,
-                                 const std::vector<WorkerDescription>& workers,
-                                 const MayGoOn& may_go_on) {
-  ASSIGN_OR_RETURN(const JobSpec resolved, ResolveJob(job));
+absl::Status CheckWorkers(const JobSpec& resolved,
+                          const std::vector<WorkerDescription>& workers) {
   const int ranks = RanksNeeded(resolved);
   if (static_cast<int>(workers.size()) < ranks) {
     return absl::FailedPreconditionError(
@@ -145,15 +150,48 @@ absl::StatusOr<Plan> CompilePlan(const JobSpec& job,
   RETURN_IF_ERROR(CheckDevices(used));
   RETURN_IF_ERROR(CheckPrecision(resolved, used));
   RETURN_IF_ERROR(CheckHeads(resolved, used));
-  RETURN_IF_ERROR(CheckNvme(resolved, used));
-  ASSIGN_OR_RETURN(Plan plan, BuildFitting(resolved, used, may_go_on));
+  return CheckNvme(resolved, used);
+}
+
+// What CompilePlan and TryPlan have in common.
+struct PlanOptions {
+  bool must_fit = true;
+  const MayGoOn& may_go_on;
+};
+absl::StatusOr<Plan> PlanWith(const JobSpec& job,
+                              const std::vector<WorkerDescription>& workers,
+                              const PlanOptions& options) {
+  ASSIGN_OR_RETURN(const JobSpec resolved, ResolveJob(job));
+  RETURN_IF_ERROR(CheckWorkers(resolved, workers));
+  const std::vector<WorkerDescription> used(
+      workers.begin(), workers.begin() + RanksNeeded(resolved));
+  const BuildPlan build = [&options](const JobSpec& other) {
+    return Build(other, options.may_go_on);
+  };
+  ASSIGN_OR_RETURN(Built built, BuildForMemory(resolved, used, build));
+  if (options.must_fit) RETURN_IF_ERROR(CheckBuilt(built, used, build));
+  Plan& plan = built.plan;
   ChooseBackends(used, plan.mesh(), *plan.mutable_groups());
   plan.set_fingerprint(PlanFingerprint(plan));
-  RETURN_IF_ERROR(Ask(may_go_on));
+  RETURN_IF_ERROR(Ask(options.may_go_on));
   Prediction prediction = Predict(plan, used);
   prediction.set_chosen_memory(plan.prediction().chosen_memory());
   *plan.mutable_prediction() = std::move(prediction);
-  return plan;
+  return std::move(plan);
+}
+
+}  // namespace
+
+absl::StatusOr<Plan> CompilePlan(const JobSpec& job,
+                                 const std::vector<WorkerDescription>& workers,
+                                 const MayGoOn& may_go_on) {
+  return PlanWith(job, workers, {.must_fit = true, .may_go_on = may_go_on});
+}
+
+absl::StatusOr<Plan> TryPlan(const JobSpec& job,
+                             const std::vector<WorkerDescription>& workers,
+                             const MayGoOn& may_go_on) {
+  return PlanWith(job, workers, {.must_fit = false, .may_go_on = may_go_on});
 }
 
 Plan AssignmentPlan(const Plan& plan, int rank) {

@@ -27,6 +27,12 @@ absl::StatusOr<Plan> CompilePlan(const JobSpec& job,
                                  const std::vector<WorkerDescription>& workers,
                                  const MayGoOn& may_go_on = {});
 
+// The same of a job that may need more memory than there is: its plan and
+// prediction as if it were there. CheckMemory says whether it is.
+absl::StatusOr<Plan> TryPlan(const JobSpec& job,
+                             const std::vector<WorkerDescription>& workers,
+                             const MayGoOn& may_go_on = {});
+
 // What goes to the worker of this rank: the plan with its role and its part of
 // the prediction only.
 Plan AssignmentPlan(const Plan& plan, int rank);

@@ -66,18 +66,17 @@ void AddRecompute(const std::string& now, std::vector<Change>& changes) {
   }
 }
 
-// To deal what replicas, and the ranks of a sequence, hold alike over them.
+// To deal what replicas, and ranks of a sequence, hold alike over them.
 void AddZero(const ParallelismSpec& now, std::vector<Change>& changes) {
   if (now.data() * now.context() == 1) return;
   for (int zero = now.zero() + 1; zero <= 3; ++zero) {
-    changes.push_back({{kZeroField, absl::StrCat(zero)}, [zero](JobSpec& job) {
-                         ParallelismSpec& parallelism =
-                             *job.mutable_parallelism();
-                         if (parallelism.zero() == 0)
-                           parallelism.clear_zero_size();
-                         parallelism.clear_reshard_after_forward();
-                         parallelism.set_zero(zero);
-                       }});
+    const auto make = [zero](JobSpec& job) {
+      ParallelismSpec& parallelism = *job.mutable_parallelism();
+      if (parallelism.zero() == 0) parallelism.clear_zero_size();
+      parallelism.clear_reshard_after_forward();
+      parallelism.set_zero(zero);
+    };
+    changes.push_back({{kZeroField, absl::StrCat(zero)}, make});
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "proto/base/status.h"
 #include "scheduler/planner/choose_backends.h"
+#include "scheduler/planner/explain.h"
 #include "scheduler/planner/plan_text.h"
 #include "scheduler/planner/planner.h"
 #include "scheduler/planner/resolve.h"
@@ -24,6 +25,12 @@ absl::StatusOr<CompiledJob> PlanCompiler::Compile(
   RETURN_IF_ERROR(Ask(may_go_on));
   Timeline predicted = PredictTimeline(plan, workers);
   return MakeCompiledJob(std::move(plan), std::move(predicted));
+}
+
+absl::StatusOr<Explanation> PlanCompiler::Explain(
+    const JobSpec& job, const std::vector<WorkerDescription>& workers,
+    const MayGoOn& may_go_on) const {
+  return troupe::Explain(job, workers, may_go_on);
 }
 
 Plan PlanCompiler::PlanOfRank(const Plan& plan, int rank) const {

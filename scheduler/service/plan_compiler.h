@@ -15,6 +15,9 @@ class PlanCompiler final : public JobCompiler {
   absl::StatusOr<CompiledJob> Compile(
       const JobSpec& job, const std::vector<WorkerDescription>& workers,
       const MayGoOn& may_go_on) const override;
+  absl::StatusOr<Explanation> Explain(
+      const JobSpec& job, const std::vector<WorkerDescription>& workers,
+      const MayGoOn& may_go_on) const override;
   Plan PlanOfRank(const Plan& plan, int rank) const override;
   absl::StatusOr<TextPlan> PlanText(const JobSpec& job) const override;
   void ConnectText(const std::vector<WorkerDescription>& workers,

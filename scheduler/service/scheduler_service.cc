@@ -109,10 +109,16 @@ SchedulerService::Reactor* SchedulerService::PlanJob(
   if (!compilation.ok()) {
     return Answer(context, "PlanJob", compilation.status());
   }
+  compilation->explain = request->explain();
   Reactor* reactor = context->DefaultReactor();
   planning_.Compile(
       *std::move(compilation), AskerOf(context, false),
       [=, this](const absl::StatusOr<CompileOutcome>& outcome) {
+        if (outcome.ok() && outcome->refusal.ok() && request->explain()) {
+          *response->mutable_explanation() = outcome->explanation;
+          Answer(reactor, "PlanJob", absl::OkStatus());
+          return;
+        }
         if (!outcome.ok() || !outcome->fits()) {
           Answer(reactor, "PlanJob",
                  outcome.ok() ? outcome->refusal : outcome.status());

@@ -18,6 +18,7 @@
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
 #include "scheduler/simulate/gpu_link.h"
+#include "scheduler/simulate/links.h"
 #include "scheduler/simulate/stand_ins.h"
 #include "scheduler/simulate/tier_rates.h"
 
@@ -28,9 +29,6 @@ constexpr double kBytesOfF32 = 4;
 // The calibration counts the masked half of the attention matrix, Work does
 // not.
 constexpr double kAttentionCountedInFull = 2;
-// Between hosts, where nothing measured the link: 10 Gbit/s Ethernet.
-constexpr double kNetworkLatencyUs = 30;
-constexpr double kNetworkBytesPerSecond = 1.1e9;
 
 struct HostLoad {
   int ranks = 0;
@@ -49,25 +47,12 @@ AttentionSize AttentionSizeOf(const Plan& plan) {
   return {.length = plan.job().training().sequence_length()};
 }
 
-LinkRate NetworkOf(const WorkerDescription& worker) {
-  if (worker.network().bytes_per_second() > 0) return worker.network();
-  LinkRate network;
-  network.set_latency_us(kNetworkLatencyUs);
-  network.set_bytes_per_second(kNetworkBytesPerSecond);
-  return network;
-}
-
-// The same bytes over `rails` such links at once.
-LinkRate Times(LinkRate link, double rails) {
-  link.set_bytes_per_second(link.bytes_per_second() * rails);
-  return link;
-}
-
 }  // namespace
 
 CostModel::CostModel(const Plan& plan,
-                     const std::vector<WorkerDescription>& workers)
-    : plan_(plan), passes_(plan) {
+                     const std::vector<WorkerDescription>& workers,
+                     const LinkGain& gain)
+    : plan_(plan), passes_(plan), gain_(gain) {
   const int ranks = MeshSize(plan.mesh());
   CHECK_GE(workers.size(), static_cast<size_t>(ranks));
   const std::vector<WorkerDescription> used(workers.begin(),
@@ -133,9 +118,14 @@ CostModel::Machine CostModel::MachineOf(const WorkerDescription& worker,
   machine.communication_share = company.share;
   machine.tiers = TierRatesOf(worker, machine.calibration,
                               {.scale = machine.scale, .ranks = company.ranks});
-  machine.network = NetworkOf(worker);
+  machine.network = Times(NetworkOf(worker), gain_.between_hosts);
   machine.nccl =
-      NcclLinkOf(worker.gpu()).value_or(machine.calibration.loopback());
+      Times(NcclLinkOf(worker.gpu()).value_or(machine.calibration.loopback()),
+            gain_.within_hosts);
+  for (LinkRate* const link : {machine.calibration.mutable_loopback(),
+                               machine.calibration.mutable_shared_memory()}) {
+    *link = Times(*link, gain_.within_hosts);
+  }
   machine.products = ProductRatesOf(plan_, machine.calibration);
   machine.attention =
       AttentionRateOf(machine.calibration, ComputeType(plan_.job().training()),

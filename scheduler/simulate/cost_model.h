@@ -35,6 +35,7 @@
 #include "proto/plan.pb.h"
 #include "proto/plan/rank_classes.h"
 #include "proto/plan/unit_passes.h"
+#include "scheduler/simulate/links.h"
 #include "scheduler/simulate/product_rates.h"
 #include "scheduler/simulate/rates.h"
 #include "scheduler/simulate/seats.h"
@@ -71,7 +72,8 @@ int64_t TransferBytes(const Plan& plan, const Instruction& instruction);
 class CostModel {
  public:
   // Borrows `plan`. REQUIRES a worker for each rank.
-  CostModel(const Plan& plan, const std::vector<WorkerDescription>& workers);
+  CostModel(const Plan& plan, const std::vector<WorkerDescription>& workers,
+            const LinkGain& gain = {});
 
   // For a collective or a transfer: from when every member has reached it.
   Cost CostOf(int rank, const Instruction& instruction) const;
@@ -122,6 +124,7 @@ class CostModel {
 
   const Plan& plan_;
   const UnitPasses passes_;
+  const LinkGain gain_;
   Seats seats_;
   double peak_ = 0;
   std::vector<Machine> machines_;

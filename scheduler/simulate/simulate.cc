@@ -113,8 +113,9 @@ SteadyStep SimulateSteps(const Plan& plan, const InstructionTime& time) {
 }
 
 SteadyStep PredictStep(const Plan& plan,
-                       const std::vector<WorkerDescription>& workers) {
-  const CostModel costs(plan, workers);
+                       const std::vector<WorkerDescription>& workers,
+                       const LinkGain& gain) {
+  const CostModel costs(plan, workers, gain);
   const auto effort = [&](int rank, const Instruction& instruction) {
     const Cost cost = costs.CostOf(rank, instruction);
     const Lane::Kind lane = KindOfLane(plan.lanes(), instruction.lane());

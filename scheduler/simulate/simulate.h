@@ -14,6 +14,7 @@
 #include "proto/cluster.pb.h"
 #include "proto/plan.pb.h"
 #include "proto/timeline.pb.h"
+#include "scheduler/simulate/links.h"
 #include "scheduler/simulate/run_programs.h"
 
 namespace troupe {
@@ -43,7 +44,8 @@ SteadyStep SimulateSteps(const Plan& plan, const InstructionTime& time);
 
 // The same on these workers (workers[r] fills rank r).
 SteadyStep PredictStep(const Plan& plan,
-                       const std::vector<WorkerDescription>& workers);
+                       const std::vector<WorkerDescription>& workers,
+                       const LinkGain& gain = {});
 
 // What a rank does in its TRAIN program, which others like it (`times`) may
 // have been simulated for.

@@ -10,6 +10,7 @@
 #include "clients/cli/load_job.h"
 #include "clients/cli/local_plan.h"
 #include "clients/cli/share_flags.h"
+#include "clients/cli/view/explain_view.h"
 #include "clients/cli/view/message_json.h"
 #include "clients/cli/view/plan_view.h"
 #include "clients/cli/write_file.h"
@@ -48,6 +49,9 @@ class PlanCommand final : public Command {
                         "(docs/cluster.md), not for this machine"});
     flags.Switch("--json", json_, "Print the plan as JSON");
     flags.Switch("--programs", programs_, "Show every role's programs");
+    flags.Switch("--explain", explain_,
+                 "Compare the ways in which the job's ranks could share its "
+                 "work (docs/layouts.md), in place of the plan");
     flags.Text(
         "--gantt", gantt_,
         {.value = "FILE", .text = "Draw the predicted step to an SVG file"});
@@ -60,10 +64,20 @@ class PlanCommand final : public Command {
   }
 
   absl::Status Run(Console& console) override {
+    if (explain_ && (programs_ || !gantt_.empty())) {
+      return absl::InvalidArgumentError(
+          "usage: --explain compares plans; --programs and --gantt show one");
+    }
     ASSIGN_OR_RETURN(const JobFile job,
                      LoadJob({.path = file_, .overrides = overrides_}));
     absl::StatusOr<CompileResponse> compiled = Compile(job.spec, console);
     if (!compiled.ok()) return job.Locate(compiled.status());
+    if (explain_) {
+      const Explanation& explanation = compiled->explanation();
+      console.out << (json_ ? MessageJsonText(explanation)
+                            : ExplanationText(explanation));
+      return absl::OkStatus();
+    }
     Plan& plan = *compiled->mutable_plan();
     if (!gantt_.empty()) {
       const Chart chart =
@@ -93,7 +107,8 @@ class PlanCommand final : public Command {
         {.workers = workers_ > 0 ? static_cast<int>(workers_) : WorkersFor(job),
          .share = share,
          .calibration = calibration_,
-         .search = ThisProgram()});
+         .search = ThisProgram(),
+         .explain = explain_});
   }
 
   // For what a cluster file describes.
@@ -110,7 +125,11 @@ class PlanCommand final : public Command {
         ClusterWorkers(cluster, {.count = WorkersFor(job),
                                  .precision = bf16 ? "bf16" : "f32"});
     if (!workers.ok()) return Annotate(workers.status(), hardware_);
-    return PlanForWorkers(job, *workers, ThisProgram());
+    CompileRequest request;
+    *request.mutable_job() = job;
+    request.mutable_workers()->Add(workers->begin(), workers->end());
+    request.set_explain(explain_);
+    return PlanForWorkers(request, ThisProgram());
   }
 
   // For the workers of a running cluster. It predicts, but sends no timeline.
@@ -122,10 +141,15 @@ class PlanCommand final : public Command {
           "cluster; leave --dir and --scheduler out");
     }
     ASSIGN_OR_RETURN(const auto client, cluster_.Connect(console));
+    CompileResponse response;
+    if (explain_) {
+      ASSIGN_OR_RETURN(*response.mutable_explanation(),
+                       client->ExplainJob(job));
+      return response;
+    }
     PlanJobRequest request;
     *request.mutable_job() = job;
     request.set_programs(programs_);
-    CompileResponse response;
     ASSIGN_OR_RETURN(*response.mutable_plan(), client->PlanJob(request));
     return response;
   }
@@ -135,6 +159,7 @@ class PlanCommand final : public Command {
   std::vector<std::string> overrides_;
   bool json_ = false;
   bool programs_ = false;
+  bool explain_ = false;
   std::string gantt_;
   std::string hardware_;  // a cluster file
   ShareFlags share_;

@@ -69,14 +69,21 @@ TEST_F(LocalPlanTest, AsksTheWorkerThenThePlanner) {
   ASSERT_EQ(request.workers_size(), 2);
   EXPECT_EQ(request.workers(1).name(), "worker-1");
   EXPECT_EQ(request.workers(1).threads(), 3);
+  EXPECT_FALSE(request.explain());
+  LocalPlanOptions options = Options();
+  options.explain = true;
+  ASSERT_TRUE(PlanLocally(job_, options).ok());
+  ASSERT_TRUE(request.ParseFromString(Read("scheduler.in")));
+  EXPECT_TRUE(request.explain());
 }
 
 TEST_F(LocalPlanTest, PlansForWorkersThatAreDescribed) {
-  std::vector<WorkerDescription> workers(3);
-  workers[2].set_name("node-0/2");
+  CompileRequest asked;
+  for (int i = 0; i < 3; ++i) asked.add_workers();
+  asked.mutable_workers(2)->set_name("node-0/2");
   fs::remove(dir_ / "troupe-worker");  // is not asked
   const CompileResponse response =
-      PlanForWorkers(job_, workers, Options().search).value();
+      PlanForWorkers(asked, Options().search).value();
   EXPECT_EQ(response.plan().fingerprint(), "abc");
   CompileRequest request;
   ASSERT_TRUE(request.ParseFromString(Read("scheduler.in")));

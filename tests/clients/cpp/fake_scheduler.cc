@@ -80,6 +80,10 @@ class FakeJobScheduler::Service final : public Scheduler::Service {
   grpc::Status PlanJob(Context*, const PlanJobRequest* request,
                        PlanJobResponse* response) override {
     if (!script_.refusal.ok()) return Refusal();
+    if (request->explain()) {
+      response->mutable_explanation()->add_ways()->set_advice("as it is");
+      return grpc::Status::OK;
+    }
     *response->mutable_plan()->mutable_job() = request->job();
     return grpc::Status::OK;
   }

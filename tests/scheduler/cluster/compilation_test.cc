@@ -94,6 +94,23 @@ TEST(Compilation, TakesTheFirstChoiceThatFits) {
   EXPECT_TRUE(absl::IsInvalidArgument(outcome.refusal));
 }
 
+TEST(Compilation, ExplainsForTheBestChoice) {
+  const FakeCompiler compiler;
+  Workers workers;
+  workers.Add("a");
+  workers.Add("b");
+  Compilation compilation = CompilationFor(SpecOf(2), 2, workers.table);
+  compilation.explain = true;
+  const CompileOutcome outcome = CompileFirstFit(compiler, compilation);
+  EXPECT_TRUE(outcome.refusal.ok());
+  EXPECT_FALSE(outcome.fits());
+  EXPECT_EQ(outcome.explanation.ways(0).bytes_sent_per_step(), 2);
+  EXPECT_TRUE(
+      absl::IsDeadlineExceeded(CompileFirstFit(compiler, compilation, [] {
+                                 return absl::DeadlineExceededError("too long");
+                               }).refusal));
+}
+
 // Planning that was ended has said nothing of the choices that were left.
 TEST(Compilation, SaysWhyItWasEnded) {
   const FakeCompiler compiler;

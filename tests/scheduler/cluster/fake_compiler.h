@@ -59,6 +59,15 @@ class FakeCompiler final : public JobCompiler {
     }
     return MakeCompiledJob(std::move(plan), std::move(predicted));
   }
+  // One way, with as many bytes to send as there are workers.
+  absl::StatusOr<Explanation> Explain(
+      const JobSpec& job, const std::vector<WorkerDescription>& workers,
+      const MayGoOn& may_go_on) const override {
+    if (absl::Status asked = Ask(may_go_on); !asked.ok()) return asked;
+    Explanation explanation;
+    explanation.add_ways()->set_bytes_sent_per_step(workers.size());
+    return explanation;
+  }
   Plan PlanOfRank(const Plan& plan, int rank) const override {
     Plan part = plan;
     part.set_rank(rank);

@@ -30,6 +30,18 @@ TEST(Compile, AnswersWithPlanAndTimeline) {
             response.plan().roles(0).programs(0).instructions_size());
 }
 
+TEST(Compile, Explains) {
+  CompileRequest request = Request(ExampleJob({.data = 2}), 2);
+  request.set_explain(true);
+  const CompileResponse response = Compile(request);
+  EXPECT_EQ(response.error(), "");
+  EXPECT_FALSE(response.has_plan());
+  EXPECT_EQ(response.explanation().ways_size(), 8);
+  request.mutable_job()->mutable_model()->set_num_attention_heads(3);
+  EXPECT_THAT(Compile(request).error(),
+              StartsWith("model.num_attention_heads: 3 "));
+}
+
 TEST(Compile, ARefusalIsAnAnswer) {
   JobSpec job = ExampleJob({});
   job.mutable_model()->set_num_attention_heads(3);

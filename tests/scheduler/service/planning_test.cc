@@ -36,6 +36,13 @@ class GatedCompiler final : public JobCompiler {
     if (job.name() != "job-2") open.WaitForNotification();
     return fake_.Compile(job, workers, may_go_on);
   }
+  absl::StatusOr<Explanation> Explain(
+      const JobSpec& job, const std::vector<WorkerDescription>& workers,
+      const MayGoOn& may_go_on) const override {
+    const absl::Status compiled = Compile(job, workers, may_go_on).status();
+    if (!compiled.ok()) return compiled;
+    return fake_.Explain(job, workers, may_go_on);
+  }
   Plan PlanOfRank(const Plan& plan, int rank) const override {
     return fake_.PlanOfRank(plan, rank);
   }
@@ -203,11 +210,17 @@ TEST(Planning, StopEndsWhatIsBeingPlanned) {
   Planned p;
   p.Join("w0");
   absl::Status outcome;
+  absl::Status explained;
   p.planning.Compile(p.Ask("endless"), {},
                      [&](const auto& o) { outcome = o.status(); });
+  Compilation explain = p.Ask("endless");
+  explain.explain = true;
+  p.planning.Compile(std::move(explain), {},
+                     [&](const auto& o) { explained = o.status(); });
   p.compiler.started.WaitForNotification();
   p.planning.Stop();
   EXPECT_TRUE(absl::IsUnavailable(outcome)) << outcome;
+  EXPECT_TRUE(absl::IsUnavailable(explained)) << explained;
 }
 
 TEST(Planning, AJobThatIsCancelledIsNotPlannedFurther) {

@@ -66,6 +66,10 @@ TEST(SchedulerService, PlansAndTimelines) {
   plan.set_programs(true);
   ASSERT_TRUE(served.stub->PlanJob(Call().get(), plan, &planned).ok());
   EXPECT_EQ(planned.plan().roles_size(), 1);
+  plan.set_explain(true);
+  ASSERT_TRUE(served.stub->PlanJob(Call().get(), plan, &planned).ok());
+  EXPECT_FALSE(planned.has_plan());
+  EXPECT_EQ(planned.explanation().ways(0).bytes_sent_per_step(), 1);
   GetTimelineRequest request;
   request.set_id(served.Submit(SpecOf(1)));
   GetTimelineResponse timelines;

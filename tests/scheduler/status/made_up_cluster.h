@@ -30,6 +30,11 @@ class MadeUpCluster {
     absl::StatusOr<CompiledJob> Compile(
         const JobSpec& job, const std::vector<WorkerDescription>& workers,
         const MayGoOn& may_go_on) const override;
+    absl::StatusOr<Explanation> Explain(const JobSpec&,
+                                        const std::vector<WorkerDescription>&,
+                                        const MayGoOn&) const override {
+      return Explanation();
+    }
     Plan PlanOfRank(const Plan& plan, int rank) const override;
     absl::StatusOr<TextPlan> PlanText(const JobSpec& job) const override;
     void ConnectText(const std::vector<WorkerDescription>&,

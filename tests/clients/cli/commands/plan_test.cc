@@ -31,6 +31,18 @@ TEST_F(PlanTest, PlansForARunningCluster) {
       << "the cluster's workers say what they have";
 }
 
+TEST_F(PlanTest, ExplainsForARunningCluster) {
+  const std::string file = File("explained.yaml", "name: demo\n");
+  const CommandOutcome outcome = Ask({"plan", file, "--explain"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("  as it is\n"), std::string::npos) << outcome.out;
+  EXPECT_EQ(Ask({"plan", file, "--explain", "--json"}).out.rfind("{\n", 0), 0);
+  EXPECT_EQ(Ask({"plan", file, "--explain", "--programs"}).code, 2);
+  scheduler_.refusal = absl::InvalidArgumentError("name: too plain");
+  EXPECT_EQ(Ask({"plan", file, "--explain"}).err,
+            "troupe: " + file + ":1:7: name: too plain\n");
+}
+
 TEST_F(PlanTest, RefusesAWrongClusterBeforeItAsksAnyone) {
   const std::string job = File(
       "hardware_job.yaml", "parallelism: {pipeline: 2, data: 2, tensor: 2}\n");

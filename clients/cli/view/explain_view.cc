@@ -1,0 +1,223 @@
+#include "clients/cli/view/explain_view.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "clients/cli/view/format.h"
+
+namespace troupe {
+namespace {
+
+constexpr int kLineWidth = 110;
+constexpr int kLastColumnWidth = 52;
+constexpr int kQuickestShown = 10;
+constexpr char kLegend[] =
+    "ways to share the ranks of each stage, in place of what the job says of "
+    "them; as predicted, by time of a step\n"
+    "sent: in a step, by the rank that sends most; memory: of the rank that "
+    "fills it most, and how full it is\n\n";
+constexpr int kNamesShown = 3;  // of ways that are refused for one reason
+
+// The words of a text; "12 %" is one.
+std::vector<std::string> WordsOf(const std::string& text) {
+  std::vector<std::string> words;
+  for (const absl::string_view word : absl::StrSplit(text, ' ')) {
+    if (absl::StartsWith(word, "%") && !words.empty()) {
+      absl::StrAppend(&words.back(), " ", word);
+    } else {
+      words.emplace_back(word);
+    }
+  }
+  return words;
+}
+
+// Lines of at most `width`, where words are not longer.
+std::vector<std::string> Wrapped(const std::string& text, int width,
+                                 const std::string& indent = "") {
+  std::vector<std::string> lines;
+  for (const std::string& word : WordsOf(text)) {
+    const bool starts =
+        lines.empty() || TextWidth(lines.back()) + 1 + TextWidth(word) > width;
+    if (starts) {
+      lines.push_back(absl::StrCat(indent, word));
+    } else {
+      absl::StrAppend(&lines.back(), " ", word);
+    }
+  }
+  return lines;
+}
+
+// The rows of scheduler/layouts that the way has.
+std::vector<std::string> LayoutsOf(const ParallelismSpec& parallelism) {
+  std::vector<std::string> layouts;
+  if (parallelism.tensor() > 1) {
+    layouts.push_back(parallelism.sequence_parallel() ? "sequence" : "tensor");
+  }
+  if (parallelism.context() > 1) {
+    layouts.push_back(parallelism.context_method());
+  }
+  if (parallelism.zero() > 0) {
+    layouts.push_back(absl::StrCat("zero ", parallelism.zero()));
+  }
+  if (layouts.empty()) layouts.push_back("data");
+  return layouts;
+}
+
+// Indices of what is worth a row.
+std::vector<int> Shown(const Explanation& explanation) {
+  std::vector<int> shown;
+  std::set<std::string> seen;
+  for (int i = 0; i < explanation.ways_size(); ++i) {
+    const WayFields& fields = explanation.ways(i).fields();
+    bool is_worth = i < kQuickestShown || fields.is_job();
+    for (const std::string& layout : LayoutsOf(fields.parallelism())) {
+      is_worth |= seen.insert(layout).second;
+    }
+    if (is_worth) shown.push_back(i);
+  }
+  return shown;
+}
+
+const ExplainedWay* FindJob(const Explanation& explanation) {
+  for (const ExplainedWay& way : explanation.ways()) {
+    if (way.fields().is_job()) return &way;
+  }
+  return nullptr;
+}
+
+class Rows {
+ public:
+  explicit Rows(const Explanation& explanation)
+      : explanation_(explanation),
+        job_(FindJob(explanation)),
+        table_({">", "step>", "vs job>", "tokens/s>", "sent>", "memory>",
+                "full>", "parallelism, and what would make it better"}) {}
+
+  void Add(int index) {
+    const ExplainedWay& way = explanation_.ways(index);
+    if (!way.fits() && !said_lacks_) {
+      said_lacks_ = true;
+      AddLines({"", "too little memory; if there were enough:"});
+    }
+    const std::vector<std::string> name = Wrapped(
+        WayText(way.fields()) + (way.fields().is_job() ? "  <- the job" : ""),
+        kLastColumnWidth);
+    table_.Add({absl::StrCat(index + 1), SecondsText(way.step_seconds()),
+                Speed(way), CountText(way.tokens_per_second()),
+                BytesText(way.bytes_sent_per_step()),
+                BytesText(way.memory_bytes()), Full(way), name.front()});
+    AddLines({name.begin() + 1, name.end()});
+    AddLines(Wrapped(way.advice(), kLastColumnWidth, "  "));
+    if (way.chosen_memory().empty()) return;
+    AddLines(Wrapped(absl::StrCat("memory: auto takes ", way.chosen_memory()),
+                     kLastColumnWidth, "  "));
+  }
+
+  std::string Text() const { return table_.Text(); }
+
+ private:
+  void AddLines(const std::vector<std::string>& lines) {
+    for (const std::string& line : lines) {
+      table_.Add({"", "", "", "", "", "", "", line});
+    }
+  }
+
+  // Steps of the job's time in one of the way's.
+  std::string Speed(const ExplainedWay& way) const {
+    if (job_ == nullptr || !(way.step_seconds() > 0)) return "-";
+    return absl::StrFormat("%.2fx", job_->step_seconds() / way.step_seconds());
+  }
+
+  static std::string Full(const ExplainedWay& way) {
+    if (way.budget_bytes() == 0) return "-";
+    return absl::StrFormat(
+        "%.0f%%",
+        100.0 * way.memory_bytes() / static_cast<double>(way.budget_bytes()));
+  }
+
+  const Explanation& explanation_;
+  const ExplainedWay* const job_;
+  bool said_lacks_ = false;
+  Table table_;
+};
+
+// As far as it says what is wrong, without the way out.
+std::string ShortReason(const std::string& reason) {
+  const std::vector<std::string> parts = absl::StrSplit(reason, "; ");
+  return parts.front();
+}
+
+std::string RefusedText(const Explanation& explanation) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> groups;
+  for (const RefusedWay& refused : explanation.refused()) {
+    const std::string reason = ShortReason(refused.reason());
+    auto group = std::find_if(groups.begin(), groups.end(),
+                              [&](const auto& g) { return g.first == reason; });
+    if (group == groups.end()) group = groups.insert(group, {reason, {}});
+    group->second.push_back(
+        absl::StrCat("[", WayText(refused.fields()),
+                     refused.fields().is_job() ? " <- the job]" : "]"));
+  }
+  std::string text;
+  for (auto& [reason, names] : groups) {
+    const size_t more =
+        names.size() - std::min<size_t>(names.size(), kNamesShown);
+    names.resize(names.size() - more);
+    const std::string line =
+        absl::StrCat(reason, ": ", absl::StrJoin(names, ", "),
+                     more > 0 ? absl::StrCat(" and ", more, " more") : "");
+    bool first = true;
+    for (const std::string& part : Wrapped(line, kLineWidth - 4)) {
+      absl::StrAppend(&text, first ? "  " : "    ", part, "\n");
+      first = false;
+    }
+  }
+  return text.empty() ? "" : absl::StrCat("\ncannot be planned\n", text);
+}
+
+}  // namespace
+
+std::string WayText(const WayFields& fields) {
+  std::vector<std::string> parts;
+  const ParallelismSpec& p = fields.parallelism();
+  const auto add = [&](const char* name, int value) {
+    if (value > 0) parts.push_back(absl::StrCat(name, ": ", value));
+  };
+  add("data", p.data());
+  add("tensor", p.tensor());
+  if (p.sequence_parallel()) parts.push_back("sequence_parallel: true");
+  add("context", p.context());
+  if (p.has_context_method()) {
+    parts.push_back(absl::StrCat("context_method: ", p.context_method()));
+  }
+  add("ulysses_size", p.ulysses_size());
+  add("zero", p.zero());
+  add("zero_size", p.zero_size());
+  add("micro_batch_size", fields.micro_batch_size());
+  return parts.empty() ? "data: 1" : absl::StrJoin(parts, ", ");
+}
+
+std::string ExplanationText(const Explanation& explanation) {
+  Rows rows(explanation);
+  const std::vector<int> shown = Shown(explanation);
+  for (const int index : shown) rows.Add(index);
+  std::string text = absl::StrCat(kLegend, rows.Text());
+  const size_t hidden = explanation.ways_size() - shown.size();
+  if (hidden > 0) {
+    absl::StrAppend(&text, "\nand ", hidden, " more; --json has all\n");
+  }
+  if (explanation.left_out() > 0) {
+    absl::StrAppend(&text, "\n", explanation.left_out(),
+                    " more ways were not planned\n");
+  }
+  return text + RefusedText(explanation);
+}
+
+}  // namespace troupe

@@ -1,0 +1,172 @@
+#include "scheduler/planner/ways.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "proto/base/check.h"
+#include "scheduler/planner/resolve.h"
+
+namespace troupe {
+namespace {
+
+// How the ranks of a stage lie along the axes of the mesh.
+struct Shares {
+  int data = 1;
+  int context = 1;
+  int tensor = 1;
+  bool sequence_parallel = false;
+  std::string context_method;
+  int ulysses_size = 0;
+  bool operator==(const Shares&) const = default;
+
+  int Axes() const { return (data > 1) + (context > 1) + (tensor > 1); }
+};
+
+Shares SharesOf(const ParallelismSpec& parallelism) {
+  return {.data = parallelism.data(),
+          .context = parallelism.context(),
+          .tensor = parallelism.tensor(),
+          .sequence_parallel = parallelism.sequence_parallel(),
+          .context_method = parallelism.context_method(),
+          .ulysses_size = parallelism.ulysses_size()};
+}
+
+// With each method for context, and each of these for tensor.
+void AddMethods(Shares shares, std::vector<Shares>& all) {
+  if (shares.context == 1) {
+    all.push_back(shares);
+    return;
+  }
+  for (const char* const method : {"ulysses", "ring"}) {
+    shares.context_method = method;
+    all.push_back(shares);
+  }
+  shares.context_method = "usp";
+  for (int size = 2; size < shares.context; ++size) {
+    if (shares.context % size != 0) continue;
+    shares.ulysses_size = size;
+    all.push_back(shares);
+  }
+}
+
+std::vector<Shares> AllShares(int ranks) {
+  std::vector<Shares> all;
+  for (int data = ranks; data >= 1; --data) {
+    if (ranks % data != 0) continue;
+    for (int tensor = 1; tensor <= ranks / data; ++tensor) {
+      if (ranks / data % tensor != 0) continue;
+      Shares shares = {.data = data,
+                       .context = ranks / data / tensor,
+                       .tensor = tensor,
+                       .context_method = ""};
+      AddMethods(shares, all);
+      if (tensor == 1) continue;
+      shares.sequence_parallel = true;
+      AddMethods(shares, all);
+    }
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Shares& a, const Shares& b) {
+                     return std::make_pair(a.ulysses_size > 0, a.Axes()) <
+                            std::make_pair(b.ulysses_size > 0, b.Axes());
+                   });
+  return all;
+}
+
+void SetZero(int zero, const ParallelismSpec& asked, JobSpec& way) {
+  ParallelismSpec& parallelism = *way.mutable_parallelism();
+  parallelism.set_zero(zero);
+  parallelism.clear_zero_size();
+  parallelism.clear_reshard_after_forward();
+  if (zero == 0) return;
+  if (zero == 3 && asked.has_reshard_after_forward()) {
+    parallelism.set_reshard_after_forward(asked.reshard_after_forward());
+  }
+  if (!asked.has_zero_size()) return;
+  parallelism.set_zero_size(asked.zero_size());
+  if (!ResolveJob(way).ok()) parallelism.clear_zero_size();
+}
+
+void SetMicroBatch(JobSpec& way) {
+  TrainingSpec& training = *way.mutable_training();
+  const int data = way.parallelism().data();
+  if (training.global_batch_size() % data != 0) return;
+  const int replica_batch = training.global_batch_size() / data;
+  int size = std::min(training.micro_batch_size(), replica_batch);
+  while (replica_batch % size != 0) --size;
+  training.set_micro_batch_size(size);
+}
+
+JobSpec WithShares(const JobSpec& resolved, const Shares& shares) {
+  JobSpec way = resolved;
+  ParallelismSpec& parallelism = *way.mutable_parallelism();
+  parallelism.set_data(shares.data);
+  parallelism.set_context(shares.context);
+  parallelism.set_tensor(shares.tensor);
+  parallelism.set_sequence_parallel(shares.sequence_parallel);
+  parallelism.clear_context_method();
+  parallelism.clear_ulysses_size();
+  if (shares.context > 1) {
+    parallelism.set_context_method(shares.context_method);
+  }
+  if (shares.ulysses_size > 1) {
+    parallelism.set_ulysses_size(shares.ulysses_size);
+  }
+  SetMicroBatch(way);
+  return way;
+}
+
+}  // namespace
+
+std::vector<JobSpec> WaysToShare(const JobSpec& job) {
+  const absl::StatusOr<JobSpec> resolved = ResolveJob(job);
+  CHECK_OK(resolved.status());
+  const ParallelismSpec& now = resolved->parallelism();
+  const Shares as_it_is = SharesOf(now);
+  const int ranks = now.data() * now.context() * now.tensor();
+  const Shares only_data = {.data = ranks, .context_method = ""};
+  std::vector<JobSpec> ways = {job};
+  const auto add = [&](const Shares& shares, int zero) {
+    JobSpec way = WithShares(*resolved, shares);
+    SetZero(zero, job.parallelism(), way);
+    ways.push_back(std::move(way));
+  };
+  for (int zero = 0; zero <= 3; ++zero) {
+    if (zero == now.zero()) continue;
+    if (now.data() * now.context() > 1) add(as_it_is, zero);
+    if (ranks > 1 && as_it_is != only_data) add(only_data, zero);
+  }
+  for (const Shares& shares : AllShares(ranks)) {
+    if (shares == as_it_is) continue;
+    // Nothing is dealt over one rank.
+    add(shares, shares.data * shares.context > 1 ? now.zero() : 0);
+  }
+  return ways;
+}
+
+WayFields FieldsOfWay(const JobSpec& way, const JobSpec& job) {
+  WayFields fields;
+  const ParallelismSpec& now = way.parallelism();
+  ParallelismSpec& needed = *fields.mutable_parallelism();
+  if (now.data() > 1) needed.set_data(now.data());
+  if (now.context() > 1) {
+    needed.set_context(now.context());
+    needed.set_context_method(now.context_method());
+  }
+  if (now.ulysses_size() > 1) needed.set_ulysses_size(now.ulysses_size());
+  if (now.tensor() > 1) needed.set_tensor(now.tensor());
+  if (now.sequence_parallel()) needed.set_sequence_parallel(true);
+  if (now.zero() > 0) needed.set_zero(now.zero());
+  const int dealt_most = now.data() * now.context();
+  if (now.zero() > 0 && now.has_zero_size() && now.zero_size() < dealt_most) {
+    needed.set_zero_size(now.zero_size());
+  }
+  const int micro_batch = way.training().micro_batch_size();
+  if (micro_batch != job.training().micro_batch_size()) {
+    fields.set_micro_batch_size(micro_batch);
+  }
+  return fields;
+}
+
+}  // namespace troupe

@@ -1,0 +1,33 @@
+// The ways in which the ranks of each stage could share a job: as data
+// parallelism, with units cut over ranks (tensor, with and without
+// sequence_parallel), with sequences cut over ranks (context, by each method),
+// and products of these. All train the same model on the same batches:
+// training.global_batch_size, the pipeline and its schedule stay.
+#ifndef TROUPE_SCHEDULER_PLANNER_WAYS_H_
+#define TROUPE_SCHEDULER_PLANNER_WAYS_H_
+
+#include <vector>
+
+#include "proto/explanation.pb.h"
+#include "proto/job.pb.h"
+
+namespace troupe {
+
+// The job as it is, then it and plain data parallelism with the other levels of
+// ZeRO, then all others: those along one axis first, then along two, then
+// three, and with context_method usp behind all these. ZeRO deals over all
+// ranks of data and context, unless the job's zero_size is possible. The
+// micro-batch is the job's, or the largest below it that a replica's batch is a
+// multiple of.
+//
+// Not all of them can be planned: heads, or a batch, may not divide. REQUIRES
+// that ResolveJob takes the job, which need not be resolved.
+std::vector<JobSpec> WaysToShare(const JobSpec& job);
+
+// What `way` has otherwise than a job without any of the fields, and than `job`
+// where that is training's. `way` is resolved.
+WayFields FieldsOfWay(const JobSpec& way, const JobSpec& job);
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_PLANNER_WAYS_H_

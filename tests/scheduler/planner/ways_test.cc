@@ -1,0 +1,103 @@
+#include "scheduler/planner/ways.h"
+
+#include <set>
+#include <string>
+#include <utility>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "proto/plan/ranks_needed.h"
+#include "scheduler/planner/resolve.h"
+#include "tests/scheduler/example_job.h"
+
+namespace troupe {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsSupersetOf;
+
+std::vector<std::string> Texts(const JobSpec& job) {
+  const JobSpec resolved = ResolveJob(job).value();
+  std::vector<std::string> texts;
+  for (const JobSpec& way : WaysToShare(job)) {
+    const absl::StatusOr<JobSpec> whole = ResolveJob(way);
+    texts.push_back(
+        FieldsOfWay(whole.ok() ? *whole : way, resolved).ShortDebugString());
+  }
+  return texts;
+}
+
+TEST(WaysToShare, OneRankHasOneWay) {
+  EXPECT_THAT(Texts(ExampleJob({})), ElementsAre("parallelism { }"));
+}
+
+TEST(WaysToShare, HaveEachLayoutAndLevelOfZero) {
+  EXPECT_THAT(
+      Texts(ExampleJob({.data = 2})),
+      ElementsAre("parallelism { data: 2 }", "parallelism { data: 2 zero: 1 }",
+                  "parallelism { data: 2 zero: 2 }",
+                  "parallelism { data: 2 zero: 3 }",
+                  R"(parallelism { context: 2 context_method: "ulysses" })",
+                  R"(parallelism { context: 2 context_method: "ring" })",
+                  "parallelism { tensor: 2 }",
+                  "parallelism { tensor: 2 sequence_parallel: true }"));
+}
+
+TEST(WaysToShare, HaveProducts) {
+  EXPECT_THAT(
+      Texts(ExampleJob({.data = 8})),
+      IsSupersetOf(
+          {R"(parallelism { context: 8 context_method: "usp" ulysses_size: 4 })",
+           R"(parallelism { data: 2 tensor: 2 context: 2 context_method: "ring" })",
+           R"(parallelism { data: 4 tensor: 2 sequence_parallel: true })"}));
+}
+
+// Those along fewer axes come first, and usp last, as only so many are planned.
+TEST(WaysToShare, KeepRanksBatchAndPipelineAndNameNoneTwice) {
+  JobSpec job = ExampleJob({.data = 3, .micro_batches = 4});
+  job.mutable_parallelism()->set_pipeline(2);
+  job.mutable_parallelism()->set_tensor(4);
+  std::set<std::string> seen;
+  std::pair<bool, int> before;
+  const std::vector<JobSpec> ways = WaysToShare(job);
+  for (size_t i = 0; i < ways.size(); ++i) {
+    const ParallelismSpec& parallelism = ways[i].parallelism();
+    EXPECT_EQ(RanksNeeded(ways[i]), 24);
+    EXPECT_EQ(parallelism.pipeline(), 2);
+    EXPECT_EQ(ways[i].training().global_batch_size(), 24);
+    EXPECT_TRUE(seen.insert(parallelism.SerializeAsString()).second)
+        << parallelism.ShortDebugString();
+    if (i < 7) continue;  // the job, and levels of ZeRO
+    const std::pair<bool, int> now = {parallelism.has_ulysses_size(),
+                                      (parallelism.data() > 1) +
+                                          (parallelism.context() > 1) +
+                                          (parallelism.tensor() > 1)};
+    EXPECT_GE(now, before);
+    before = now;
+  }
+  EXPECT_EQ(before, std::make_pair(true, 2));
+}
+
+// Of a replica with fewer sequences.
+TEST(WaysToShare, MakeMicroBatchesSmallerWhereTheyMust) {
+  JobSpec job = ExampleJob({.data = 2, .micro_batch_size = 4});
+  job.mutable_parallelism()->set_tensor(2);
+  EXPECT_THAT(Texts(job),
+              Contains("parallelism { data: 4 } micro_batch_size: 2"));
+}
+
+TEST(WaysToShare, DealOverTheJobsSizeWherePossible) {
+  JobSpec job = ExampleJob({.data = 4});
+  job.mutable_parallelism()->set_zero(1);
+  job.mutable_parallelism()->set_zero_size(2);
+  const std::vector<std::string> texts = Texts(job);
+  EXPECT_EQ(texts[0], "parallelism { data: 4 zero: 1 zero_size: 2 }");
+  EXPECT_THAT(texts,
+              IsSupersetOf({"parallelism { data: 4 zero: 3 zero_size: 2 }",
+                            "parallelism { data: 2 tensor: 2 zero: 1 }",
+                            "parallelism { tensor: 4 }"}));
+}
+
+}  // namespace
+}  // namespace troupe
