@@ -88,6 +88,11 @@ absl::StatusOr<bool> Fits(const JobSpec& job,
   return CheckMemory(*plan, enough).ok();
 }
 
+// Of sequences cut over ranks: which has whole rows of scores in memory, and
+// which computes the same without.
+constexpr char kWithScores[] = "ring_self_attention";
+constexpr char kWithoutScores[] = "ring";
+
 // By how much more to cut along an axis.
 constexpr int kTimesMore[] = {2, 3, 4, 8};
 
@@ -134,6 +139,7 @@ absl::StatusOr<std::string> ContextCutThatFits(
   const ParallelismSpec& now = job.parallelism();
   std::vector<std::string> methods = {"ulysses", "ring"};
   if (now.has_context_method()) methods = {now.context_method()};
+  if (now.context_method() == kWithScores) methods.emplace_back(kWithoutScores);
   for (const int more : kTimesMore) {
     for (const std::string& method : methods) {
       JobSpec other = job;
@@ -151,6 +157,20 @@ absl::StatusOr<std::string> ContextCutThatFits(
     }
   }
   return "";
+}
+
+// The same ranks without rows of scores in memory, as advice; empty: they have
+// none, or that does not fit either.
+absl::StatusOr<std::string> MethodThatFits(
+    const JobSpec& job, const std::vector<WorkerDescription>& workers,
+    const BuildPlan& build) {
+  if (job.parallelism().context_method() != kWithScores) return "";
+  JobSpec other = job;
+  other.mutable_parallelism()->set_context_method(kWithoutScores);
+  ASSIGN_OR_RETURN(const bool fits, Fits(other, workers, build));
+  if (!fits) return "";
+  return absl::StrCat("parallelism.context_method: ", kWithoutScores,
+                      ", with which it fits, as no scores are in memory");
 }
 
 // What makes the job fit on the same ranks, and what a step then takes longer,
@@ -192,13 +212,16 @@ absl::Status CheckFit(const Plan& plan,
   ASSIGN_OR_RETURN(const int fits, LargestThatFits(job, workers, build));
   ASSIGN_OR_RETURN(const std::string remedies,
                    RemediesThatFit(plan, workers, build));
+  ASSIGN_OR_RETURN(const std::string method,
+                   MethodThatFits(job, workers, build));
   if (fits > 0) {
-    return Annotate(budgets,
-                    absl::StrCat("training.micro_batch_size: ",
-                                 job.training().micro_batch_size(),
-                                 " needs more memory than there is; use ", fits,
-                                 ", the largest that fits",
-                                 remedies.empty() ? "" : ", or ", remedies));
+    return Annotate(
+        budgets,
+        absl::StrCat("training.micro_batch_size: ",
+                     job.training().micro_batch_size(),
+                     " needs more memory than there is; use ", fits,
+                     ", the largest that fits", method.empty() ? "" : ", or ",
+                     method, remedies.empty() ? "" : ", or ", remedies));
   }
   // A stage is a unit at least.
   const bool may_cut = job.parallelism().pipeline() < plan.units_size();
@@ -210,7 +233,7 @@ absl::Status CheckFit(const Plan& plan,
       budgets,
       absl::StrCat(ModelInWords(job.model()),
                    " does not fit with any training.micro_batch_size; use ",
-                   remedies, remedies.empty() ? "" : ", ", tensor, context,
+                   method, method.empty() ? "" : ", ", remedies, remedies.empty() ? "" : ", ", tensor, context,
                    may_cut ? "more ranks of a pipeline "
                              "(parallelism.pipeline), "
                            : "",

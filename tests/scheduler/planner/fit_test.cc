@@ -206,6 +206,26 @@ TEST(CheckFit, NamesTheCutOfSequencesThatFits) {
   EXPECT_TRUE(Compile(of_long_sequences(2), two).ok());
 }
 
+// Rows of scores are in memory for nothing.
+TEST(CheckFit, NamesRingsThatFitWithoutScores) {
+  const auto with = [](const char* method, int micro_batch_size) {
+    JobSpec job = ExampleJob({.micro_batch_size = micro_batch_size});
+    job.mutable_model()->set_max_position_embeddings(512);
+    job.mutable_training()->set_sequence_length(512);
+    job.mutable_parallelism()->set_context(2);
+    job.mutable_parallelism()->set_context_method(method);
+    return job;
+  };
+  for (const int micro_batch_size : {1, 2}) {
+    const int64_t ring = Need(with("ring", micro_batch_size));
+    const JobSpec scores = with("ring_self_attention", micro_batch_size);
+    ASSERT_GT(Need(scores), ring);
+    EXPECT_THAT(std::string(Compile(scores, ring).message()),
+                HasSubstr("parallelism.context_method: ring, with which it "
+                          "fits, as no scores are in memory"));
+  }
+}
+
 // Also where no replica but each rank of a sequence has the same.
 TEST(CheckFit, NamesSlicesOverTheRanksOfASequence) {
   JobSpec job = ExampleJob({.micro_batch_size = 1});
