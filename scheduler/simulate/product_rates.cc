@@ -12,28 +12,75 @@
 namespace troupe {
 namespace {
 
-ProductRates RatesOf(const std::vector<Linear>& linears,
-                     const std::function<double(const MatmulSize&)>& rate) {
-  double flops = 0;
-  ProductRates seconds;
-  const auto seconds_of = [&](const MatmulSize& size) {
-    return MatmulFlops(size) / rate(size);
-  };
-  for (const auto& [in, out, in_out, rows] : linears) {
-    flops += MatmulFlops({.m = rows, .n = out, .k = in});
-    seconds.forward += seconds_of(
-        {.m = rows, .n = out, .k = in, .form = in_out ? PLAIN : TRANSPOSED});
-    seconds.backward_input += seconds_of(
-        {.m = rows, .n = in, .k = out, .form = in_out ? TRANSPOSED : PLAIN});
-    seconds.backward_weight += seconds_of({.m = in_out ? in : out,
-                                           .n = in_out ? out : in,
-                                           .k = rows,
-                                           .form = GRADIENT});
+// Products of one pass, one after another.
+class Pass {
+ public:
+  explicit Pass(const std::function<double(const MatmulSize&)>& rate)
+      : rate_(rate) {}
+
+  void Add(const MatmulSize& size, double times = 1) {
+    flops_ += times * MatmulFlops(size);
+    seconds_ += times * MatmulFlops(size) / rate_(size);
   }
-  return {.forward = flops / seconds.forward,
-          .backward_input = flops / seconds.backward_input,
-          .backward_weight = flops / seconds.backward_weight};
-}
+  double FlopsPerSecond(double without) const {
+    return flops_ > 0 ? flops_ / seconds_ : without;
+  }
+
+ private:
+  const std::function<double(const MatmulSize&)>& rate_;
+  double flops_ = 0;
+  double seconds_ = 0;
+};
+
+// The products of a unit, by pass.
+class Products {
+ public:
+  explicit Products(const std::function<double(const MatmulSize&)>& rate)
+      : forward_(rate), backward_input_(rate), backward_weight_(rate) {}
+
+  void Add(const Linear& linear) {
+    const auto& [in, out, in_out, rows] = linear;
+    forward_.Add(
+        {.m = rows, .n = out, .k = in, .form = in_out ? PLAIN : TRANSPOSED});
+    backward_input_.Add(
+        {.m = rows, .n = in, .k = out, .form = in_out ? TRANSPOSED : PLAIN});
+    backward_weight_.Add({.m = in_out ? in : out,
+                          .n = in_out ? out : in,
+                          .k = rows,
+                          .form = GRADIENT});
+  }
+
+  // Those of queries and keys, or of probabilities and values, head by head.
+  void AddOfHeads(const OpView& op) {
+    const bool makes_scores = op.op().kind() == Op::SCORES;
+    const TensorSpec& of_queries =
+        makes_scores ? op.input("q") : op.output("y");
+    const Dim::Section& heads = of_queries.dims(2).sections(0);
+    const int64_t rows = DimSize(of_queries.dims(1));
+    const int64_t keys = DimSize(op.input(makes_scores ? "k" : "v").dims(1));
+    const double times =
+        static_cast<double>(DimSize(of_queries.dims(0)) * heads.count());
+    const MatmulSize scores = {
+        .m = rows, .n = keys, .k = heads.width(), .form = TRANSPOSED};
+    const MatmulSize weighted = {
+        .m = rows, .n = heads.width(), .k = keys, .form = PLAIN};
+    forward_.Add(makes_scores ? scores : weighted, times);
+    backward_input_.Add(makes_scores ? weighted : scores, times);
+    backward_input_.Add(
+        {.m = keys, .n = heads.width(), .k = rows, .form = GRADIENT}, times);
+  }
+
+  ProductRates Rates(double without) const {
+    return {.forward = forward_.FlopsPerSecond(without),
+            .backward_input = backward_input_.FlopsPerSecond(without),
+            .backward_weight = backward_weight_.FlopsPerSecond(without)};
+  }
+
+ private:
+  Pass forward_;
+  Pass backward_input_;
+  Pass backward_weight_;
+};
 
 }  // namespace
 
@@ -60,22 +107,30 @@ std::vector<Linear> LinearsOf(const Plan& plan, const Unit& unit) {
 
 std::vector<ProductRates> ProductRatesOf(const Plan& plan,
                                          const Calibration& calibration) {
-  const TrainingSpec& training = plan.job().training();
   const double any = calibration.matmul(0).flops_per_second();
+  const ElementType type = ComputeType(plan.job().training());
+  const std::function<double(const MatmulSize&)> rate =
+      [&](const MatmulSize& size) {
+        return MatmulFlopsPerSecond(calibration, type, size);
+      };
   std::vector<ProductRates> rates;
   for (int u = 0; u < plan.units_size(); ++u) {
     const Unit& unit = plan.units(u);
     if (u > 0 && unit.kind() == plan.units(u - 1).kind()) {
       rates.push_back(rates.back());
-    } else if (unit.forward().matmul_flops() == 0) {
-      rates.push_back({any, any, any});
-    } else {
-      rates.push_back(
-          RatesOf(LinearsOf(plan, unit), [&](const MatmulSize& size) {
-            return MatmulFlopsPerSecond(calibration, ComputeType(training),
-                                        size);
-          }));
+      continue;
     }
+    Products products(rate);
+    for (const Linear& linear : LinearsOf(plan, unit)) products.Add(linear);
+    if (unit.has_table()) {
+      const UnitTable& table = plan.tables(unit.table());
+      for (const Op& op : table.ops()) {
+        const bool of_heads =
+            op.kind() == Op::SCORES || op.kind() == Op::WEIGHTED_VALUES;
+        if (of_heads) products.AddOfHeads({table, op});
+      }
+    }
+    rates.push_back(products.Rates(any));
   }
   return rates;
 }

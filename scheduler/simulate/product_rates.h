@@ -6,6 +6,9 @@
 //   forward            y = x W                y = x W^T
 //   backward, input    dx = dy W^T            dx = dy W
 //   backward, weight   dW += x^T dy           dW += dy^T x
+//
+// Attention that has its scores in memory (SCORES, WEIGHTED_VALUES) multiplies
+// head by head, and has two products backward, both in the input's pass.
 #ifndef TROUPE_SCHEDULER_SIMULATE_PRODUCT_RATES_H_
 #define TROUPE_SCHEDULER_SIMULATE_PRODUCT_RATES_H_
 

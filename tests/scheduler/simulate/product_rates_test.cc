@@ -42,6 +42,30 @@ TEST(ProductRates, TheVocabularyProjectionTransposesIts) {
   EXPECT_NEAR(head.backward_weight, 4e9, 1);
 }
 
+// 64 of 128 positions on a rank; head_dim 8. Of a block's products those with
+// weights are 4 x 16 x 16 and 8 x 16 x 16 a position, of each hop 2 x 64 x 16.
+TEST(ProductRates, ScoresAreOfTheSizeOfAHead) {
+  JobSpec job = ExampleJob({});
+  job.mutable_model()->set_max_position_embeddings(128);
+  job.mutable_training()->set_sequence_length(128);
+  job.mutable_parallelism()->set_context(2);
+  job.mutable_parallelism()->set_context_method("ring_self_attention");
+  const ProductRates block =
+      ProductRatesOf(ExamplePlan(job), OneRateAForm()).at(1);
+  const double linears = 12 * 16 * 16;
+  const double scores = 2 * 64 * 16;
+  // Scores are transposed products, weighted values are not.
+  EXPECT_NEAR(block.forward,
+              1e9 * (linears + 2 * scores) / (linears + scores + scores / 2),
+              1e3);
+  // Each has two gradients, one of them of the rows that are summed.
+  EXPECT_NEAR(block.backward_input,
+              1e9 * (linears + 4 * scores) /
+                  (linears / 2 + scores + scores / 2 + 2 * scores / 4),
+              1e3);
+  EXPECT_NEAR(block.backward_weight, 4e9, 1);
+}
+
 TEST(ProductRates, LlamaTransposesAllWeights) {
   JobSpec job = ExampleJob({});
   job.mutable_model()->set_architecture("llama");
