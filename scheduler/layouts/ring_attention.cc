@@ -2,7 +2,8 @@
 // the ranks of an axis, which are a ring. In attention keys and values go
 // around it, a rank further at a time, while each rank attends with its queries
 // to those that it has at the moment; backward they come back the other way,
-// with their gradients. So no rank ever has more than two ranks' keys.
+// with their gradients. So a rank has a few ranks' keys at once, however many
+// ranks there are.
 //
 // In zigzag order, of n ranks the i-th has the i-th and the i-th last of 2 n
 // pieces, so that a causal mask leaves all the same work at every hop.
