@@ -1,5 +1,7 @@
 #include "proto/plan/axes.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 
 namespace troupe {
@@ -14,8 +16,8 @@ std::vector<Axis> AxesOf(const ParallelismSpec& parallelism) {
   };
   add("pipeline", size(parallelism.has_pipeline(), parallelism.pipeline()));
   add("data", size(parallelism.has_data(), parallelism.data()));
-  const int ulysses =
-      size(parallelism.has_ulysses_size(), parallelism.ulysses_size());
+  // Also of jobs that nobody has checked yet.
+  const int ulysses = std::max(parallelism.ulysses_size(), 1);
   if (parallelism.context() > 1) {
     add("context", parallelism.context() / ulysses);
   }

@@ -169,6 +169,11 @@ TEST(RanksNeeded, OfJobsAsWritten) {
   JobSpec wrong = ExampleJob({});
   wrong.mutable_parallelism()->set_data(-2);
   EXPECT_EQ(RanksNeeded(wrong), 1);
+  wrong.mutable_parallelism()->set_context(4);
+  for (const int size : {0, -1}) {
+    wrong.mutable_parallelism()->set_ulysses_size(size);
+    EXPECT_EQ(RanksNeeded(wrong), 4);
+  }
 }
 
 TEST(AssignmentPlan, HasWhatConcernsItsRankAndAllElse) {
