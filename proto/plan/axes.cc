@@ -28,9 +28,22 @@ std::vector<Axis> AxesOf(const ParallelismSpec& parallelism) {
 
 SizeField SizeFieldOf(const ParallelismSpec& parallelism,
                       absl::string_view axis) {
-  if (axis == "ulysses") return {.name = "parallelism.ulysses_size"};
+  const int size = SizeOfAxis(parallelism, axis);
+  if (axis == "ulysses") {
+    return {.name = "parallelism.ulysses_size",
+            .value = size,
+            .part_of = "parallelism.context",
+            .whole = parallelism.context()};
+  }
+  const int ranks = axis == "context" ? SizeOfAxis(parallelism, "ulysses") : 1;
   return {.name = absl::StrCat("parallelism.", axis),
-          .ranks = axis == "context" ? SizeOfAxis(parallelism, "ulysses") : 1};
+          .value = size * ranks,
+          .ranks = ranks};
+}
+
+bool MayBe(const SizeField& field, int size) {
+  if (field.part_of.empty()) return size >= (field.ranks > 1 ? 2 : 1);
+  return size >= 2 && size < field.whole && field.whole % size == 0;
 }
 
 int SizeOfAxis(const ParallelismSpec& parallelism, absl::string_view name) {

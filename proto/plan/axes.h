@@ -19,10 +19,17 @@ std::vector<Axis> AxesOf(const ParallelismSpec& parallelism);
 // The field that says how large an axis is, so many times over.
 struct SizeField {
   std::string name;
+  int value = 1;
   int ranks = 1;
+  std::string part_of;  // the field that counts these ranks, too; or empty
+  int whole = 1;        // its value
 };
 SizeField SizeFieldOf(const ParallelismSpec& parallelism,
                       absl::string_view axis);
+
+// Whether an axis may have this size, as far as the other one of its field's
+// ranks tells: where there are two, each has 2 or more.
+bool MayBe(const SizeField& field, int size);
 
 // 1 where there is no such axis.
 int SizeOfAxis(const ParallelismSpec& parallelism, absl::string_view axis);

@@ -1,8 +1,11 @@
 #include "scheduler/layouts/axis_rules.h"
 
+#include <algorithm>
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "proto/base/status.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/slices.h"
 
@@ -36,22 +39,125 @@ struct Left {
   int64_t count = 0;
   std::string by;
 };
-Left LeftFor(size_t axis, const DimRule& rule,
-             const std::vector<AxisRules>& axes, int64_t whole) {
-  Left left = {.count = whole};
-  for (size_t other = 0; other < axes.size(); ++other) {
-    const DimRule* const of_other = RuleOf(axes[other], rule.kind);
-    if (other == axis || of_other == nullptr) continue;
-    const bool before = of_other->loaded ? !rule.loaded || other > axis
-                                         : !rule.loaded && other < axis;
-    if (!before) continue;
-    left.count = LargestPiece(left.count, axes[other].size);
-    absl::StrAppend(&left.by, left.by.empty() ? "" : " x ",
-                    axes[other].field.name, ": ",
-                    axes[other].size * axes[other].field.ranks);
+
+// Cuts of units that the job's axes make.
+class CutsCheck {
+ public:
+  CutsCheck(const std::map<Dim::Kind, int64_t>& whole,
+            const std::vector<AxisRules>& axes)
+      : whole_(whole), axes_(axes) {}
+
+  // The outermost cut first: what it leaves is what the others find.
+  absl::Status Run() const {
+    for (size_t a = axes_.size(); a-- > 0;) {
+      RETURN_IF_ERROR(CheckRules(a, /*loaded=*/true));
+    }
+    for (size_t a = 0; a < axes_.size(); ++a) {
+      RETURN_IF_ERROR(CheckRules(a, /*loaded=*/false));
+    }
+    return absl::OkStatus();
   }
-  return left;
-}
+
+ private:
+  Left LeftFor(size_t axis, const DimRule& rule) const {
+    Left left = {.count = whole_.at(rule.kind)};
+    std::vector<const SizeField*> before;
+    for (size_t other = 0; other < axes_.size(); ++other) {
+      const DimRule* const of_other = RuleOf(axes_[other], rule.kind);
+      if (other == axis || of_other == nullptr) continue;
+      const bool is_before = of_other->loaded ? !rule.loaded || other > axis
+                                              : !rule.loaded && other < axis;
+      if (!is_before) continue;
+      left.count = LargestPiece(left.count, axes_[other].size);
+      before.push_back(&axes_[other].field);
+    }
+    // No rank is named twice.
+    for (const SizeField* const field : before) {
+      const bool is_counted =
+          std::any_of(before.begin(), before.end(),
+                      [field](const SizeField* of) {
+                        return of->name == field->part_of;
+                      });
+      if (is_counted) continue;
+      const bool counts = field->name == axes_[axis].field.part_of;
+      absl::StrAppend(&left.by, left.by.empty() ? "" : " x ", field->name, ": ",
+                      field->value,
+                      counts ? absl::StrCat(" in rings of ",
+                                            field->value / field->ranks)
+                             : "");
+    }
+    return left;
+  }
+
+  bool FitsOn(size_t axis, const DimRule& rule) const {
+    return whole_.count(rule.kind) == 0 ||
+           Fits(rule, LeftFor(axis, rule).count, axes_[axis].size);
+  }
+
+  // Whether the axis could have another size, as far as its own rules tell, and
+  // those of the axis that has the other ranks of its field.
+  bool CouldBe(size_t axis, int size) const {
+    const SizeField& field = axes_[axis].field;
+    std::vector<AxisRules> others = axes_;
+    others[axis].size = size;
+    for (AxisRules& other : others) {
+      if (other.field.name == field.part_of) other.size = field.whole / size;
+    }
+    const CutsCheck check(whole_, others);
+    for (size_t a = 0; a < axes_.size(); ++a) {
+      const SizeField& of = axes_[a].field;
+      if (a != axis && of.name != field.part_of && of.part_of != field.name) {
+        continue;
+      }
+      for (const DimRule& rule : axes_[a].rules) {
+        if ((a == axis || rule.loaded) && !check.FitsOn(a, rule)) return false;
+      }
+    }
+    return true;
+  }
+
+  absl::Status CheckRules(size_t axis, bool loaded) const {
+    for (const DimRule& rule : axes_[axis].rules) {
+      if (rule.loaded != loaded) continue;
+      if (!FitsOn(axis, rule)) return Refusal(axis, rule);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Refusal(size_t axis, const DimRule& rule) const {
+    const int size = axes_[axis].size;
+    const SizeField& field = axes_[axis].field;
+    const Left left = LeftFor(axis, rule);
+    std::vector<std::string> uses;
+    const auto may_be = [&](int other) {
+      return MayBe(field, other) && CouldBe(axis, other);
+    };
+    int below = size;
+    while (below > 0 && !may_be(below)) --below;
+    if (below > 0) uses.push_back(absl::StrCat(below * field.ranks));
+    int above = size;
+    while (above <= left.count && !may_be(above)) ++above;
+    if (above <= left.count) uses.push_back(absl::StrCat(above * field.ranks));
+    if (!field.part_of.empty() && CouldBe(axis, 1)) {
+      uses.emplace_back("parallelism.context_method: ring without it");
+    }
+    if (uses.empty()) uses.push_back(absl::StrCat("another ", rule.field));
+    const int64_t all = whole_.at(rule.kind);
+    const std::string what =
+        left.by.empty()
+            ? absl::StrCat(all, " (", rule.field, ")")
+            : absl::StrCat("the ", left.count, " of ", all, " (", rule.field,
+                           ") that ", left.by, " leaves");
+    return FieldError(
+        field.name,
+        absl::StrCat(field.value, " ranks cannot share ", what, " evenly",
+                     rule.zigzag ? ", two pieces each" : "", "; use ",
+                     absl::StrJoin(uses, " or ")));
+  }
+
+  const std::map<Dim::Kind, int64_t>& whole_;
+  const std::vector<AxisRules>& axes_;
+};
 
 }  // namespace
 
@@ -81,38 +187,7 @@ std::vector<AxisRules> RulesFor(const ParallelismSpec& parallelism) {
 absl::Status CheckCuts(const UnitList& units,
                        const std::vector<AxisRules>& axes) {
   const std::map<Dim::Kind, int64_t> whole = CountsOf(units);
-  for (size_t a = 0; a < axes.size(); ++a) {
-    const AxisRules& axis = axes[a];
-    const auto misfit = [&](int size) -> const DimRule* {
-      for (const DimRule& rule : axis.rules) {
-        const auto found = whole.find(rule.kind);
-        if (found == whole.end()) continue;
-        const int64_t left = LeftFor(a, rule, axes, found->second).count;
-        if (!Fits(rule, left, size)) return &rule;
-      }
-      return nullptr;
-    };
-    const DimRule* const rule = misfit(axis.size);
-    if (rule == nullptr) continue;
-    const int64_t all = whole.at(rule->kind);
-    const auto [left, by] = LeftFor(a, *rule, axes, all);
-    int below = axis.size;
-    while (misfit(below) != nullptr) --below;  // 1 fits
-    int above = axis.size;
-    while (above <= left && misfit(above) != nullptr) ++above;
-    const std::string what =
-        by.empty() ? absl::StrCat(all, " (", rule->field, ")")
-                   : absl::StrCat("the ", left, " of ", all, " (", rule->field,
-                                  ") that ", by, " leaves");
-    const auto ranks = [&](int size) { return size * axis.field.ranks; };
-    return FieldError(
-        axis.field.name,
-        absl::StrCat(ranks(axis.size), " ranks cannot share ", what, " evenly",
-                     rule->zigzag ? ", two pieces each" : "", "; use ",
-                     ranks(below),
-                     above <= left ? absl::StrCat(" or ", ranks(above)) : ""));
-  }
-  return absl::OkStatus();
+  return CutsCheck(whole, axes).Run();
 }
 
 }  // namespace troupe

@@ -43,7 +43,8 @@ absl::Status AddUnits(Draft& draft) {
   derived.set_parameters(ParameterCount(list.units));
   const std::vector<AxisRules> axes = RulesFor(plan.job().parallelism());
   if (!axes.empty() && IsSynthetic(plan.job().model())) {
-    return FieldError(absl::StrCat("parallelism.", axes.front().axis),
+    const SizeField& field = axes.front().field;
+    return FieldError(field.part_of.empty() ? field.name : field.part_of,
                       "synthetic units compute nothing that could be cut; "
                       "leave it out");
   }

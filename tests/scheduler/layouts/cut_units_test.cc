@@ -55,6 +55,16 @@ std::vector<AxisRules> ContextRules(int context, int tensor = 1,
   return RulesFor(parallelism);
 }
 
+std::vector<AxisRules> UspRules(int context, int ulysses, int tensor = 1) {
+  ParallelismSpec parallelism;
+  parallelism.set_context(context);
+  parallelism.set_context_method("usp");
+  parallelism.set_ulysses_size(ulysses);
+  parallelism.set_tensor(tensor);
+  parallelism.set_sequence_parallel(tensor > 1);
+  return RulesFor(parallelism);
+}
+
 // One op a line: its kind, and what it makes, as sizes and layout.
 std::vector<std::string> Lines(const UnitTable& table) {
   std::vector<std::string> lines;
@@ -200,6 +210,32 @@ TEST(CheckCuts, CountsWhatTheOtherAxisLeaves) {
       HasSubstr("parallelism.context: 8 ranks cannot share the 4 of 8 "
                 "(model.num_attention_heads) that parallelism.tensor: 2 "
                 "leaves evenly; use 4"));
+}
+
+// What does not go with usp is not advised, and no rank counts twice.
+TEST(CheckCuts, AdvisesUspWhatItTakes) {
+  const auto refusal = [](int heads, const std::vector<AxisRules>& rules) {
+    return std::string(CheckCuts(Units(heads), rules).message());
+  };
+  EXPECT_EQ(CheckCuts(Units(8), UspRules(4, 2)), absl::OkStatus());
+  EXPECT_EQ(refusal(1, UspRules(4, 2)),
+            "parallelism.ulysses_size: 2 ranks cannot share 1 "
+            "(model.num_attention_heads) evenly; use "
+            "parallelism.context_method: ring without it");
+  EXPECT_EQ(refusal(2, UspRules(8, 4)),
+            "parallelism.ulysses_size: 4 ranks cannot share 2 "
+            "(model.num_attention_heads) evenly; use 2");
+  EXPECT_EQ(refusal(8, UspRules(6, 2)),
+            "parallelism.context: 6 ranks cannot share 8 "
+            "(training.sequence_length) evenly, two pieces each; use 4 or 8");
+  EXPECT_EQ(refusal(8, UspRules(12, 6)),
+            "parallelism.ulysses_size: 6 ranks cannot share the 4 of 8 "
+            "(training.sequence_length) that parallelism.context: 12 in rings "
+            "of 2 leaves evenly; use another training.sequence_length");
+  EXPECT_EQ(refusal(8, UspRules(4, 2, 4)),
+            "parallelism.tensor: 4 ranks cannot share the 2 of 8 "
+            "(training.sequence_length) that parallelism.context: 4 leaves "
+            "evenly; use 2");
 }
 
 TEST(CutUnits, GathersAndScattersWhereTheSequenceIsCutToo) {

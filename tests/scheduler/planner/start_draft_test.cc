@@ -1,11 +1,16 @@
 #include "scheduler/planner/start_draft.h"
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/plan/mesh.h"
+#include "scheduler/planner/planner.h"
+#include "tests/scheduler/example_job.h"
 #include "tests/scheduler/example_plan.h"
 
 namespace troupe {
 namespace {
+
+using ::testing::StartsWith;
 
 TEST(StartDraft, LaysOutTheMesh) {
   const Draft draft = ExampleDraft(ExampleJob({.data = 3}), "");
@@ -26,6 +31,25 @@ TEST(StartDraft, TellsWhoHoldsTheStages) {
   EXPECT_EQ(draft.plan.stages(0).unit(), 0);
   EXPECT_EQ(draft.plan.stages(0).pipeline_ranks_size(), 2);
   EXPECT_EQ(draft.plan.stages(1).unit(), draft.plan.stages(0).unit_count());
+}
+
+// By the field that is there, whatever axes its ranks make.
+TEST(StartDraft, RefusesToCutSyntheticUnits) {
+  JobSpec job;
+  job.set_name("synthetic");
+  job.mutable_model()->set_architecture("synthetic");
+  job.mutable_model()->set_units(4);
+  job.mutable_model()->add_forward_us(10);
+  job.mutable_training()->set_steps(1);
+  job.mutable_training()->set_global_batch_size(1);
+  job.mutable_training()->set_micro_batch_size(1);
+  ParallelismSpec& parallelism = *job.mutable_parallelism();
+  parallelism.set_context(4);
+  parallelism.set_context_method("usp");
+  parallelism.set_ulysses_size(2);
+  EXPECT_THAT(
+      std::string(CompilePlan(job, ExampleWorkers(4)).status().message()),
+      StartsWith("parallelism.context: synthetic units"));
 }
 
 // Only where no update waits for all ranks, and the schedule gains by it.
