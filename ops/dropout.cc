@@ -12,6 +12,10 @@ void ApplyDropout(Device& device, const ApplyDropoutArgs& args) {
   if (args.residual.defined()) CHECK_LIKE(args.residual, args.x);
   CHECK(args.mask.probability >= 0 && args.mask.probability < 1)
       << args.mask.probability;
+  if (args.mask.columns != 0) {
+    CHECK_EQ(args.mask.columns, args.x.columns());
+    CHECK_GE(args.mask.row_stride, args.mask.columns);
+  }
   device.kernels().apply_dropout(device, args);
 }
 

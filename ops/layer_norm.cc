@@ -22,6 +22,7 @@ void LayerNorm(Device& device, const LayerNormArgs& args) {
   CHECK(probability >= 0 && probability < 1) << probability;
   CHECK(probability == 0 || args.residual.defined())
       << "dropout without a residual";
+  CHECK_EQ(args.dropout.columns, 0) << "dropout of some columns";
   if (args.mean.defined()) {
     CHECK_F32_ELEMENTS(args.mean, args.x.rows());
     CHECK_F32_ELEMENTS(args.rstd, args.x.rows());

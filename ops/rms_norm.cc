@@ -48,6 +48,7 @@ void RmsNorm(Device& device, const RmsNormArgs& args) {
   CHECK(probability >= 0 && probability < 1) << probability;
   CHECK(probability == 0 || args.residual.defined())
       << "dropout without a residual";
+  CHECK_EQ(args.dropout.columns, 0) << "dropout of some columns";
   if (args.rstd.defined()) CHECK_F32_ELEMENTS(args.rstd, args.x.rows());
   device.kernels().rms_norm(device, args);
 }

@@ -23,6 +23,11 @@ void RmsNorm(Device& device, const RmsNormArgs& args);
 void RmsNormBackwardInput(Device& device, const RmsNormBackwardInputArgs& args);
 void RmsNormBackwardWeight(Device& device,
                            const RmsNormBackwardWeightArgs& args);
+void Moments(Device& device, const MomentsArgs& args);
+void MomentsBackward(Device& device, const MomentsBackwardArgs& args);
+void SplitNorm(Device& device, const SplitNormArgs& args);
+void SplitNormBackwardInput(Device& device,
+                            const SplitNormBackwardInputArgs& args);
 void Gelu(Device& device, const GeluArgs& args);
 void GeluBackward(Device& device, const GeluBackwardArgs& args);
 void SwiGlu(Device& device, const SwiGluArgs& args);

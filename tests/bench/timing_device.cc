@@ -51,7 +51,11 @@ constexpr const char* kNames[] = {"matmul",
                                   "swiglu",
                                   "swiglu_backward",
                                   "rotary",
-                                  "cross_entropy_parts"};
+                                  "cross_entropy_parts",
+                                  "moments",
+                                  "moments_backward",
+                                  "split_norm",
+                                  "split_norm_backward_input"};
 
 // The kernel of the device inside, timed under kNames[name].
 template <int name, auto kernel, typename Args>
@@ -79,6 +83,11 @@ constexpr KernelTable kTable = {
     .rms_norm_backward_input = Timed<22, &KernelTable::rms_norm_backward_input>,
     .rms_norm_backward_weight =
         Timed<23, &KernelTable::rms_norm_backward_weight>,
+    .moments = Timed<28, &KernelTable::moments>,
+    .moments_backward = Timed<29, &KernelTable::moments_backward>,
+    .split_norm = Timed<30, &KernelTable::split_norm>,
+    .split_norm_backward_input =
+        Timed<31, &KernelTable::split_norm_backward_input>,
     .gelu = Timed<8, &KernelTable::gelu>,
     .gelu_backward = Timed<9, &KernelTable::gelu_backward>,
     .swiglu = Timed<24, &KernelTable::swiglu>,

@@ -66,6 +66,51 @@ TEST_P(DropoutTest, RowsOfAnyPlanAreRowsOfTheWhole) {
   EXPECT_EQ(whole.Read(), parts.Read());
 }
 
+TEST_P(DropoutTest, ColumnsOfAnyPlanAreColumnsOfTheWhole) {
+  const int64_t rows = 37;
+  const std::vector<int64_t> cuts[] = {{1, 7, 33}, {64, 16, 32}, {129, 70}};
+  for (const DType dtype : ActivationTypes()) {
+    for (const std::vector<int64_t>& pieces : cuts) {
+      int64_t columns = 0;
+      for (int64_t n : pieces) columns += n;
+      const uint64_t first = 1000 * columns;
+      const Values x = Random(dtype, rows * columns);
+      const Values residual = Random(dtype, rows * columns);
+      const TestTensor whole(device(), {rows, columns}, x, dtype);
+      const TestTensor whole_residual(device(), {rows, columns}, residual,
+                                      dtype);
+      ApplyDropout(device(), {.x = whole,
+                              .residual = whole_residual,
+                              .y = whole,
+                              .mask = {0.3f, kStream, first}});
+      const Values y = whole.Read();
+      int64_t begin = 0;
+      for (int64_t n : pieces) {
+        const auto cut = [&](const Values& of) {
+          Values part;
+          for (int64_t i = 0; i < rows * n; ++i) {
+            part.push_back(of[i / n * columns + begin + i % n]);
+          }
+          return part;
+        };
+        const TestTensor part(device(), {rows, n}, cut(x), dtype);
+        const TestTensor part_residual(device(), {rows, n}, cut(residual),
+                                       dtype);
+        ApplyDropout(device(), {.x = part,
+                                .residual = part_residual,
+                                .y = part,
+                                .mask = {.probability = 0.3f,
+                                         .stream = kStream,
+                                         .first_element = first + begin,
+                                         .columns = n,
+                                         .row_stride = columns}});
+        EXPECT_EQ(part.Read(), cut(y)) << n << " of " << columns;
+        begin += n;
+      }
+    }
+  }
+}
+
 TEST_P(DropoutTest, NoProbabilityChangesNothing) {
   for (const DType dtype : ActivationTypes()) {
     const TestTensor x(device(), {100}, Random(100), dtype);

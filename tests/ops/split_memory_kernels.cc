@@ -15,6 +15,7 @@
 #include "ops/reduce.h"
 #include "ops/rms_norm.h"
 #include "ops/rotary.h"
+#include "ops/split_norm.h"
 #include "ops/swiglu.h"
 #include "tests/ops/split_memory_device.h"
 
@@ -108,6 +109,22 @@ constexpr KernelTable kSplitMemoryKernels = {
                  &RmsNormBackwardWeightArgs::s,
                  &RmsNormBackwardWeightArgs::rstd,
                  &RmsNormBackwardWeightArgs::dgamma>,
+    .moments = Enqueued<&K::moments, &MomentsArgs::x, &MomentsArgs::moments>,
+    .moments_backward = Enqueued<&K::moments_backward, &MomentsBackwardArgs::x,
+                                 &MomentsBackwardArgs::moments_gradient,
+                                 &MomentsBackwardArgs::residual_gradient,
+                                 &MomentsBackwardArgs::dx>,
+    .split_norm =
+        Enqueued<&K::split_norm, &SplitNormArgs::x, &SplitNormArgs::moments,
+                 &SplitNormArgs::gamma, &SplitNormArgs::beta, &SplitNormArgs::y,
+                 &SplitNormArgs::mean, &SplitNormArgs::rstd>,
+    .split_norm_backward_input = Enqueued<
+        &K::split_norm_backward_input, &SplitNormBackwardInputArgs::dy,
+        &SplitNormBackwardInputArgs::x, &SplitNormBackwardInputArgs::gamma,
+        &SplitNormBackwardInputArgs::mean, &SplitNormBackwardInputArgs::rstd,
+        &SplitNormBackwardInputArgs::residual_gradient,
+        &SplitNormBackwardInputArgs::dx,
+        &SplitNormBackwardInputArgs::moments_gradient>,
     .gelu = Enqueued<&K::gelu, &GeluArgs::x, &GeluArgs::y>,
     .gelu_backward = Enqueued<&K::gelu_backward, &GeluBackwardArgs::x,
                               &GeluBackwardArgs::dy, &GeluBackwardArgs::dx>,

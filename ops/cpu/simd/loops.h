@@ -49,6 +49,16 @@ void RmsNormBackwardInput(const RawNormBackward<T>& args);
 template <typename T>
 void RmsNormBackwardWeight(const RawNormBackward<T>& args);
 
+// split_norm.cc
+template <typename T>
+void Moments(const RawMoments<T>& args);
+template <typename T>
+void MomentsBackward(const RawMomentsBackward<T>& args);
+template <typename T>
+void SplitNorm(const RawSplitNorm<T>& args);
+template <typename T>
+void SplitNormBackwardInput(const RawSplitNormBackward<T>& args);
+
 // elementwise.cc
 template <typename T>
 void Dropout(const T* x, const T* residual, T* y, int64_t n,

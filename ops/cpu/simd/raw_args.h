@@ -51,6 +51,48 @@ struct RawNormBackward {
   float *dgamma, *dbeta;
 };
 
+// Norms of rows of `columns`, n of which are here (ops/split_norm.h). Moments
+// and their gradients are [rows, 2].
+template <typename T>
+struct RawMoments {
+  int64_t rows, n;
+  const T* x;
+  double* moments;
+};
+
+template <typename T>
+struct RawMomentsBackward {
+  int64_t rows, n;
+  const T* x;
+  const double* moments_gradient;
+  const T* residual_gradient;  // or null
+  T* dx;
+};
+
+template <typename T>
+struct RawSplitNorm {
+  int64_t rows, n;
+  int64_t columns;
+  const T* x;
+  const double* moments;
+  const T *gamma, *beta;  // beta: or null
+  bool centred;
+  float epsilon;
+  T* y;
+  float *mean, *rstd;  // or null
+};
+
+template <typename T>
+struct RawSplitNormBackward {
+  int64_t rows, n;
+  int64_t columns;
+  const T *dy, *x, *gamma;
+  const float *mean, *rstd;    // mean: null for RMS norm
+  const T* residual_gradient;  // or null
+  T* dx;
+  double* moments_gradient;
+};
+
 template <typename T, typename G>
 struct RawAdamW {
   float* weights;
