@@ -81,6 +81,15 @@ int64_t WholeCount(const Dim::Section& section) {
   return section.cuts().empty() ? section.count() : section.cuts(0).whole();
 }
 
+int64_t WholeColumns(const TensorSpec& tensor) {
+  int64_t columns = 0;
+  for (const Dim::Section& section :
+       tensor.dims(tensor.dims_size() - 1).sections()) {
+    columns += WholeCount(section) * section.width();
+  }
+  return columns;
+}
+
 const Dim::Section::Cut* CutBy(const Dim::Section& section,
                                absl::string_view axis) {
   for (const Dim::Section::Cut& cut : section.cuts()) {
@@ -201,6 +210,8 @@ std::vector<SliceRun> RunsOf(const Parameter& parameter,
 std::vector<SliceRun> RowsOn(const TensorSpec& tensor, const MeshPlace& place) {
   const Dim::Section& positions = tensor.dims(1).sections(0);
   const std::vector<Range> pieces = SectionRuns(positions, place);
+  const int64_t first_sample =
+      SectionPiece(tensor.dims(0).sections(0), place).begin;
   const int64_t of_sample = LengthOf(pieces);
   const int64_t rows = DimSize(tensor.dims(0)) * DimSize(tensor.dims(1));
   int64_t before = 0;  // of the rows that are left where each sample is cut
@@ -214,7 +225,8 @@ std::vector<SliceRun> RowsOn(const TensorSpec& tensor, const MeshPlace& place) {
     auto piece = pieces.begin();
     for (; position >= piece->size(); ++piece) position -= piece->size();
     const SliceRun run = {
-        .whole = sample * WholeCount(positions) + piece->begin + position,
+        .whole = (first_sample + sample) * WholeCount(positions) +
+                 piece->begin + position,
         .local = local,
         .count = std::min(rows - local, piece->size() - position)};
     AppendRun(run, runs);

@@ -33,6 +33,8 @@ struct MeshPlace {
 
 // How many there are on all ranks together.
 int64_t WholeCount(const Dim::Section& section);
+// Elements of the last dim, of all ranks together.
+int64_t WholeColumns(const TensorSpec& tensor);
 
 // The cut of it by this axis; none: nullptr.
 const Dim::Section::Cut* CutBy(const Dim::Section& section,

@@ -4,7 +4,7 @@
 
 #include "proto/base/check.h"
 #include "proto/plan/at_rest.h"
-#include "proto/plan/loaded_positions.h"
+#include "proto/plan/loaded_batch.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
 #include "scheduler/layouts/zero.h"
@@ -68,7 +68,7 @@ int64_t BufferBytes(const Plan& plan, const Role& role, Buffer::Kind kind,
   };
   switch (kind) {
     case Buffer::BATCH:
-      return 2 * kBytesOfI32 * training.micro_batch_size() * LoadedLength(plan);
+      return 2 * kBytesOfI32 * LoadedTokens(plan);
     case Buffer::SCALARS:
       return kScalarsBytes;
     case Buffer::WORKSPACE:

@@ -12,7 +12,7 @@
 #include "proto/plan/find_program.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/lanes.h"
-#include "proto/plan/loaded_positions.h"
+#include "proto/plan/loaded_batch.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/ops/op_view.h"
 #include "proto/plan/precision.h"
@@ -226,8 +226,7 @@ Cost CostModel::StateCost(int rank, const Instruction& instruction) const {
       machine.calibration.memory_bytes_per_second() * machine.scale;
   Cost cost;
   if (instruction.kind() == Instruction::LOAD_BATCH) {
-    cost.elementwise = 2.0 * kBytesOfF32 * training.micro_batch_size() *
-                       LoadedLength(plan_) / memory;
+    cost.elementwise = 2.0 * kBytesOfF32 * LoadedTokens(plan_) / memory;
     return cost;
   }
   const Placement& placement =

@@ -5,7 +5,7 @@
 
 #include "absl/types/span.h"
 #include "proto/base/status.h"
-#include "proto/plan/loaded_positions.h"
+#include "proto/plan/loaded_batch.h"
 
 namespace troupe {
 namespace {
@@ -40,26 +40,26 @@ absl::Status ReadSample(const Call& call, int64_t place, const SampleOut& out) {
 absl::Status RunLoadBatch(const Call& call) {
   RankState& state = call.state;
   const TrainingSpec& training = state.plan->job().training();
-  const int64_t sequences = training.micro_batch_size();
   std::vector<int32_t> tokens(training.sequence_length());
   std::vector<int32_t> targets(training.sequence_length());
-  const std::vector<Range> here = LoadedPositions(*state.plan, state.rank());
-  const int64_t length = LoadedLength(*state.plan);
+  const LoadedBatch here = LoadedBy(*state.plan, state.rank());
   // Tokens of all sequences, then their targets.
-  std::vector<int32_t> host(2 * sequences * length);
-  const auto keep = [&](const std::vector<int32_t>& sample, int64_t place) {
-    auto to = host.begin() + place * length;
-    for (const Range& run : here) {
+  std::vector<int32_t> host(2 * LoadedTokens(*state.plan));
+  const auto keep = [&](const std::vector<int32_t>& sample, auto to) {
+    for (const Range& run : here.positions) {
       to = std::copy(sample.begin() + run.begin, sample.begin() + run.end, to);
     }
+    return to;
   };
+  auto to_tokens = host.begin();
+  auto to_targets = host.begin() + LoadedTokens(*state.plan);
   const int64_t first = FirstPlace(call);
-  for (int64_t i = 0; i < sequences; ++i) {
+  for (int64_t i = here.samples.begin; i < here.samples.end; ++i) {
     RETURN_IF_ERROR(ReadSample(call, first + i,
                                {.tokens = absl::MakeSpan(tokens),
                                 .targets = absl::MakeSpan(targets)}));
-    keep(tokens, i);
-    keep(targets, sequences + i);
+    to_tokens = keep(tokens, to_tokens);
+    to_targets = keep(targets, to_targets);
   }
   state.device.CopyFromHost(NeedOperand(call, Instruction::BATCH), host.data(),
                             host.size() * sizeof(int32_t));

@@ -20,6 +20,14 @@ int64_t WholeOf(const Dim::Section& section) {
   return section.cuts().empty() ? 0 : WholeCount(section);
 }
 
+// Targets are loaded for all rows of the logits, and for those of neighbours
+// where an axis cuts logits that no batch is cut by.
+Range RowsOfTargets(const OpBinding& op) {
+  const Range here = op.Piece(op.view().input("logits").dims(0).sections(0));
+  const Range loaded = op.Piece(op.view().input("targets").dims(0).sections(0));
+  return {here.begin - loaded.begin, here.end - loaded.begin};
+}
+
 constexpr int64_t kParts = 3;
 
 // Of all ranks, so many rows each.
@@ -33,6 +41,7 @@ class CrossEntropyLayer final : public Layer {
   explicit CrossEntropyLayer(const OpBinding& op)
       : logits_(op.Input("logits")),
         targets_(op.Input("targets")),
+        samples_(RowsOfTargets(op)),
         parts_(op.Input("parts")),
         columns_(op.Piece(SectionOf(op))),
         vocabulary_(WholeOf(SectionOf(op))),
@@ -54,11 +63,13 @@ class CrossEntropyLayer final : public Layer {
 
  private:
   CrossEntropyArgs ArgsOf(const LayerCall& call) const {
+    const Tensor targets =
+        targets_.In(call).Slice(0, samples_.begin, samples_.end);
     return {.logits = logits_.In(call),
-            .targets = targets_.In(call),
+            .targets = targets,
             .gradient = call.context.training,
             .gradient_scale = static_cast<float>(call.context.gradient_scale),
-            .parts = PartsOfAll(parts_.In(call), targets_.In(call).elements()),
+            .parts = PartsOfAll(parts_.In(call), targets.elements()),
             .first_column = columns_.begin,
             .columns = vocabulary_ > 0 ? columns_.size() : -1,
             .vocabulary = vocabulary_,
@@ -67,6 +78,7 @@ class CrossEntropyLayer final : public Layer {
 
   const OperandPlace logits_;
   const OperandPlace targets_;
+  const Range samples_;  // of the targets
   const OperandPlace parts_;
   const Range columns_;  // that this rank has
   const int64_t vocabulary_;
@@ -78,12 +90,14 @@ class CrossEntropyPartsLayer final : public Layer {
   explicit CrossEntropyPartsLayer(const OpBinding& op)
       : logits_(op.Input("logits")),
         targets_(op.Input("targets")),
+        samples_(RowsOfTargets(op)),
         parts_(op.Output("parts")),
         columns_(op.Piece(SectionOf(op))),
         vocabulary_(WholeOf(SectionOf(op))) {}
 
   void Forward(const LayerCall& call) const override {
-    const Tensor targets = targets_.In(call);
+    const Tensor targets =
+        targets_.In(call).Slice(0, samples_.begin, samples_.end);
     CrossEntropyParts(
         call.device,
         {.logits = logits_.In(call),
@@ -97,6 +111,7 @@ class CrossEntropyPartsLayer final : public Layer {
  private:
   const OperandPlace logits_;
   const OperandPlace targets_;
+  const Range samples_;  // of the targets
   const OperandPlace parts_;
   const Range columns_;  // that this rank has
   const int64_t vocabulary_;

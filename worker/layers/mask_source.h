@@ -33,12 +33,15 @@ class MaskSource {
   struct Options {
     uint64_t seed = 0;  // of the job
     int64_t layer = 0;  // of the unit
-    // Of the tensor that is masked: columns, rows of a whole sample, and those
-    // rows of a micro-batch that this rank has.
+    // Of the tensor that is masked: columns, and which of them this rank has;
+    // rows of a whole sample, and those rows of a micro-batch that it has.
     int64_t columns = 0;
+    Range own_columns;
     int64_t rows_per_sample = 0;
     std::vector<SliceRun> rows;
-    // Of attention: of this rank's heads the first, and how many there are.
+    // Of attention: of this rank's samples and heads the first, and how many
+    // heads there are.
+    int64_t first_sample = 0;
     int64_t first_head = 0;
     int64_t heads = 0;
   };
@@ -57,8 +60,10 @@ class MaskSource {
   uint64_t seed_ = 0;
   uint32_t site_ = 0;
   int64_t columns_ = 0;
+  Range own_columns_;
   int64_t rows_per_sample_ = 0;
   std::vector<SliceRun> rows_;
+  int64_t first_sample_ = 0;
   int64_t first_head_ = 0;
   int64_t heads_ = 0;
 };

@@ -132,22 +132,30 @@ bool OpBinding::AddsOnce(absl::string_view output) const {
 MaskSource OpBinding::OwnMask() const {
   if (!op().has_mask()) return MaskSource();
   const TensorSpec& masked = unit_.table.tensors(op().inputs(0).tensor());
-  if (masked.dims(1).sections(0).kind() == Dim::HEADS) {
-    const Dim::Section& heads = masked.dims(1).sections(0);  // of scores
-    return MaskSource(op().mask(), {.seed = unit_.seed,
-                                    .layer = unit_.unit.layer(),
-                                    .first_head = Piece(heads).begin,
-                                    .heads = WholeCount(heads)});
+  MaskSource::Options options = {
+      .seed = unit_.seed,
+      .layer = unit_.unit.layer(),
+      .first_sample = Piece(masked.dims(0).sections(0)).begin};
+  const Dim::Section& second = masked.dims(1).sections(0);
+  const bool are_scores = second.kind() == Dim::HEADS;
+  const Dim::Section& heads =
+      are_scores ? second : masked.dims(2).sections(0);
+  options.first_head = Piece(heads).begin;
+  options.heads = WholeCount(heads);
+  if (are_scores) return MaskSource(op().mask(), options);
+  // Columns that are cut are of one kind.
+  const Dim::Section& columns = masked.dims(2).sections(0);
+  const Range own = Piece(columns);
+  options.columns = ColumnsOf(masked);
+  options.own_columns = {0, options.columns};
+  if (!columns.cuts().empty()) {
+    options.columns = WholeCount(columns) * columns.width();
+    options.own_columns = {own.begin * columns.width(),
+                           own.end * columns.width()};
   }
-  const Dim::Section& positions = masked.dims(1).sections(0);
-  const Dim::Section& heads = masked.dims(2).sections(0);
-  return MaskSource(op().mask(), {.seed = unit_.seed,
-                                  .layer = unit_.unit.layer(),
-                                  .columns = ColumnsOf(masked),
-                                  .rows_per_sample = WholeCount(positions),
-                                  .rows = RowsOn(masked, unit_.place),
-                                  .first_head = Piece(heads).begin,
-                                  .heads = WholeCount(heads)});
+  options.rows_per_sample = WholeCount(second);
+  options.rows = RowsOn(masked, unit_.place);
+  return MaskSource(op().mask(), options);
 }
 
 MaskSource OpBinding::MaskOf(absl::string_view input) const {
