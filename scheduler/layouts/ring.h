@@ -2,42 +2,10 @@
 #ifndef TROUPE_SCHEDULER_LAYOUTS_RING_H_
 #define TROUPE_SCHEDULER_LAYOUTS_RING_H_
 
-#include <functional>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "absl/strings/string_view.h"
-#include "proto/unit.pb.h"
 #include "scheduler/layouts/layouts.h"
+#include "scheduler/layouts/table_writer.h"
 
 namespace troupe {
-
-// Adds tensors and ops in place of one op; their names begin with that of what
-// it makes.
-class TableWriter {
- public:
-  TableWriter(const Op& op, UnitTable& table);
-
-  struct Named {
-    const char* name;
-    int tensor;
-  };
-  Op& AddOp(Op::Kind kind, const std::vector<Named>& inputs,
-            const std::vector<Named>& outputs);
-  // Like another, but within the unit.
-  int NewTensor(int like, absl::string_view what);
-  TensorSpec& tensor(int number) { return *table_.mutable_tensors(number); }
-  // Two of the sections of the columns of x, [0, first) and the others.
-  std::pair<int, int> Split(int x, int first, absl::string_view what,
-                            absl::string_view others);
-
-  static Op::Operand OperandOf(const char* name, int tensor);
-
- private:
-  UnitTable& table_;
-  const std::string name_;
-};
 
 // A tensor that goes around, a rank further at each hop, and comes back in
 // backward, its value and its gradient:
@@ -66,11 +34,6 @@ class Around {
   int here_ = -1;
   int going_on_ = -1;
 };
-
-// Makes others of each op of a kind; the rest of the table stays.
-void ReplaceOps(Op::Kind kind,
-                const std::function<void(const Op&, UnitTable&)>& replace,
-                UnitTable& table);
 
 }  // namespace troupe
 
