@@ -95,12 +95,15 @@ const std::vector<UnitPasses::Pass>& UnitPasses::Of(
   return TableOf(unit).passes.at(kind);
 }
 
-int UnitPasses::LastWeightSegment(int unit) const {
-  const std::vector<Pass>& passes = Of(unit, Instruction::BACKWARD_WEIGHT);
-  for (size_t s = 0; s < passes.size(); ++s) {
-    if (passes[s].use.works) return static_cast<int>(s);
+bool UnitPasses::EndsBackward(int unit, int segment) const {
+  for (const Instruction::Kind kind :
+       {Instruction::BACKWARD_INPUT, Instruction::BACKWARD_WEIGHT}) {
+    const std::vector<Pass>& passes = Of(unit, kind);
+    for (int s = 0; s < segment; ++s) {
+      if (passes[s].use.works) return false;
+    }
   }
-  return -1;
+  return true;
 }
 
 const UnitPlaces& UnitPasses::Places(int unit) const {

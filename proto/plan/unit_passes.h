@@ -27,8 +27,9 @@ class UnitPasses {
 
   // FORWARD, RECOMPUTE, BACKWARD_INPUT or BACKWARD_WEIGHT: by segment.
   const std::vector<Pass>& Of(int unit, Instruction::Kind kind) const;
-  // The last of a unit's BACKWARD_WEIGHTs to run.
-  int LastWeightSegment(int unit) const;
+  // Whether a unit's BACKWARD_WEIGHT of a segment is the last that its backward
+  // passes do.
+  bool EndsBackward(int unit, int segment) const;
   // Whether the unit's RECOMPUTE does this exchange once more. REQUIRES one of
   // its ops.
   bool ExchangesAgain(int unit, int op) const {

@@ -170,7 +170,7 @@ class Declaration {
     // Of one backward pass, the SEND stands behind the weight's half: what it
     // carries is the pass's, and goes when that is done.
     if (weight_pass && u > 0 && unsent_.count({u - 1, m}) > 0 &&
-        instruction.segment() == passes_.LastWeightSegment(u)) {
+        passes_.EndsBackward(u, instruction.segment())) {
       Use(Instruction::INPUT_GRADIENT, Buffer::GRADIENT, u - 1, m,
           Instruction::ADD);
     }
