@@ -2,9 +2,39 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace troupe {
+
+int Power(int base, int exponent) {
+  int power = 1;
+  while (exponent-- > 0) power *= base;
+  return power;
+}
+
+namespace {
+
+// The axes that share the ranks of parallelism.tensor.
+std::vector<const char*> TensorAxes(const ParallelismSpec& parallelism) {
+  if (parallelism.tensor_method() != "3d") return {"tensor"};
+  return {"tensor_x", "tensor_y", "tensor_z"};
+}
+
+// The largest whose power is no more than `ranks`.
+int Root(int ranks, int power) {
+  int root = 1;
+  while (Power(root + 1, power) <= ranks) ++root;
+  return root;
+}
+
+// Places on each of them.
+int TensorSide(const ParallelismSpec& parallelism) {
+  return Root(parallelism.tensor(),
+              static_cast<int>(TensorAxes(parallelism).size()));
+}
+
+}  // namespace
 
 std::vector<Axis> AxesOf(const ParallelismSpec& parallelism) {
   const auto size = [](bool given, int value) { return given ? value : 1; };
@@ -22,7 +52,10 @@ std::vector<Axis> AxesOf(const ParallelismSpec& parallelism) {
     add("context", parallelism.context() / ulysses);
   }
   if (ulysses > 1) add("ulysses", ulysses);
-  if (parallelism.tensor() > 1) add("tensor", parallelism.tensor());
+  if (parallelism.tensor() > 1) {
+    const int side = TensorSide(parallelism);
+    for (const char* const axis : TensorAxes(parallelism)) add(axis, side);
+  }
   return axes;
 }
 
@@ -34,6 +67,13 @@ SizeField SizeFieldOf(const ParallelismSpec& parallelism,
             .value = size,
             .part_of = "parallelism.context",
             .whole = parallelism.context()};
+  }
+  if (absl::StartsWith(axis, "tensor")) {
+    SizeField field = {
+        .name = "parallelism.tensor",
+        .power = static_cast<int>(TensorAxes(parallelism).size())};
+    field.value = field.ValueFor(size);
+    return field;
   }
   const int ranks = axis == "context" ? SizeOfAxis(parallelism, "ulysses") : 1;
   return {.name = absl::StrCat("parallelism.", axis),

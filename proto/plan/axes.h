@@ -16,11 +16,17 @@ namespace troupe {
 // and data are there always, the others where they are larger.
 std::vector<Axis> AxesOf(const ParallelismSpec& parallelism);
 
-// The field that says how large an axis is, so many times over.
+int Power(int base, int exponent);
+
+// The field that says how large an axis is: size ^ power x ranks.
 struct SizeField {
+  // Its value, where the axis has so many places.
+  int ValueFor(int size) const { return Power(size, power) * ranks; }
+
   std::string name;
   int value = 1;
-  int ranks = 1;
+  int ranks = 1;        // on an axis of another size
+  int power = 1;        // axes of this size
   std::string part_of;  // the field that counts these ranks, too; or empty
   int whole = 1;        // its value
 };

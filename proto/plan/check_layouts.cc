@@ -108,9 +108,10 @@ class TableCheck {
       RETURN_IF_ERROR(CheckOperand(index, "makes", op.outputs(i).tensor(),
                                    cut.outputs[i], placements));
     }
-    // Products and tables turn one into the other; all else computes on one
-    // slice of everything.
-    const bool turns = op.kind() == Op::LINEAR || op.kind() == Op::EMBED;
+    // Products and tables turn one into the other, and norms of cut rows have
+    // moments of whole ones; all else computes on one slice of everything.
+    const bool turns = op.kind() == Op::LINEAR || op.kind() == Op::EMBED ||
+                       op.kind() == Op::MOMENTS || op.kind() == Op::SPLIT_NORM;
     if (turns || placements.size() <= 1) return absl::OkStatus();
     return At(index, "reads and makes some tensors whole and others in slices");
   }

@@ -59,8 +59,8 @@ class TableCheck {
 
  private:
   absl::Status CheckTensor(const TensorSpec& tensor) const {
-    const bool computes =
-        IsComputeType(tensor.dtype()) || tensor.dtype() == I32;
+    const bool computes = IsComputeType(tensor.dtype()) ||
+                          tensor.dtype() == I32 || tensor.dtype() == F64;
     if (!computes || tensor.dims().empty() || tensor.dims_size() > 4) {
       return Of(tensor, "has no type or not 1 to 4 dims");
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -18,19 +19,37 @@ bool Fits(const DimRule& rule, int64_t count, int size) {
   return rule.shares && size % count == 0;
 }
 
-// Of each kind, how many there are.
-std::map<Dim::Kind, int64_t> CountsOf(const UnitList& units) {
+// What there is to cut.
+struct Whole {
   std::map<Dim::Kind, int64_t> counts;
+  // The kinds of dims of each that has more than rows.
+  std::set<std::set<Dim::Kind>> tensors;
+};
+Whole WholeOf(const UnitList& units) {
+  Whole whole;
   for (const UnitTable& table : units.tables) {
     for (const TensorSpec& tensor : table.tensors()) {
+      std::set<Dim::Kind> kinds;
       for (const Dim& dim : tensor.dims()) {
         for (const Dim::Section& section : dim.sections()) {
-          counts[section.kind()] = section.count();
+          whole.counts[section.kind()] = section.count();
+          kinds.insert(section.kind());
         }
       }
+      if (tensor.dims_size() > 2) whole.tensors.insert(kinds);
     }
   }
-  return counts;
+  return whole;
+}
+
+// Whether the axis cuts a tensor of such dims there: no rule before wants
+// another.
+bool Cuts(const AxisRules& axis, Dim::Kind kind,
+          const std::set<Dim::Kind>& tensor) {
+  for (const DimRule& rule : axis.rules) {
+    if (tensor.count(rule.kind) > 0) return rule.kind == kind;
+  }
+  return false;
 }
 
 // What the cuts before an axis's leave of a dim, and whose these are. Those that
@@ -38,13 +57,13 @@ std::map<Dim::Kind, int64_t> CountsOf(const UnitList& units) {
 struct Left {
   int64_t count = 0;
   std::string by;
+  int pieces = 1;  // by other axes of its field
 };
 
 // Cuts of units that the job's axes make.
 class CutsCheck {
  public:
-  CutsCheck(const std::map<Dim::Kind, int64_t>& whole,
-            const std::vector<AxisRules>& axes)
+  CutsCheck(const Whole& whole, const std::vector<AxisRules>& axes)
       : whole_(whole), axes_(axes) {}
 
   // The outermost cut first: what it leaves is what the others find.
@@ -60,16 +79,20 @@ class CutsCheck {
 
  private:
   Left LeftFor(size_t axis, const DimRule& rule) const {
-    Left left = {.count = whole_.at(rule.kind)};
+    Left left = {.count = whole_.counts.at(rule.kind)};
     std::vector<const SizeField*> before;
     for (size_t other = 0; other < axes_.size(); ++other) {
       const DimRule* const of_other = RuleOf(axes_[other], rule.kind);
       if (other == axis || of_other == nullptr) continue;
       const bool is_before = of_other->loaded ? !rule.loaded || other > axis
                                               : !rule.loaded && other < axis;
-      if (!is_before) continue;
+      if (!is_before || !BothCut(axes_[axis], axes_[other], rule.kind)) continue;
       left.count = LargestPiece(left.count, axes_[other].size);
-      before.push_back(&axes_[other].field);
+      if (axes_[other].field.name == axes_[axis].field.name) {
+        left.pieces *= axes_[other].size;
+      } else {
+        before.push_back(&axes_[other].field);
+      }
     }
     // No rank is named twice.
     for (const SizeField* const field : before) {
@@ -89,8 +112,17 @@ class CutsCheck {
     return left;
   }
 
+  // Of one field, an axis may cut only what the other leaves whole.
+  bool BothCut(const AxisRules& a, const AxisRules& b, Dim::Kind kind) const {
+    return a.field.name != b.field.name ||
+           std::any_of(whole_.tensors.begin(), whole_.tensors.end(),
+                       [&](const std::set<Dim::Kind>& tensor) {
+                         return Cuts(a, kind, tensor) && Cuts(b, kind, tensor);
+                       });
+  }
+
   bool FitsOn(size_t axis, const DimRule& rule) const {
-    return whole_.count(rule.kind) == 0 ||
+    return whole_.counts.count(rule.kind) == 0 ||
            Fits(rule, LeftFor(axis, rule).count, axes_[axis].size);
   }
 
@@ -102,6 +134,7 @@ class CutsCheck {
     others[axis].size = size;
     for (AxisRules& other : others) {
       if (other.field.name == field.part_of) other.size = field.whole / size;
+      if (other.field.name == field.name) other.size = size;
     }
     const CutsCheck check(whole_, others);
     for (size_t a = 0; a < axes_.size(); ++a) {
@@ -134,15 +167,17 @@ class CutsCheck {
     };
     int below = size;
     while (below > 0 && !may_be(below)) --below;
-    if (below > 0) uses.push_back(absl::StrCat(below * field.ranks));
+    if (below > 0) uses.push_back(absl::StrCat(field.ValueFor(below)));
     int above = size;
     while (above <= left.count && !may_be(above)) ++above;
-    if (above <= left.count) uses.push_back(absl::StrCat(above * field.ranks));
+    if (above <= left.count) uses.push_back(absl::StrCat(field.ValueFor(above)));
     if (!field.part_of.empty() && CouldBe(axis, 1)) {
       uses.emplace_back("parallelism.context_method: ring without it");
     }
-    if (uses.empty()) uses.push_back(absl::StrCat("another ", rule.field));
-    const int64_t all = whole_.at(rule.kind);
+    if (uses.empty() || field.power > 1) {
+      uses.push_back(absl::StrCat("another ", rule.field));
+    }
+    const int64_t all = whole_.counts.at(rule.kind);
     const std::string what =
         left.by.empty()
             ? absl::StrCat(all, " (", rule.field, ")")
@@ -151,11 +186,15 @@ class CutsCheck {
     return FieldError(
         field.name,
         absl::StrCat(field.value, " ranks cannot share ", what, " evenly",
-                     rule.zigzag ? ", two pieces each" : "", "; use ",
+                     rule.zigzag ? ", two pieces each" : "",
+                     field.power > 1 ? absl::StrCat(", in ", size * left.pieces,
+                                                    " pieces")
+                                     : "",
+                     "; use ",
                      absl::StrJoin(uses, " or ")));
   }
 
-  const std::map<Dim::Kind, int64_t>& whole_;
+  const Whole& whole_;
   const std::vector<AxisRules>& axes_;
 };
 
@@ -186,7 +225,7 @@ std::vector<AxisRules> RulesFor(const ParallelismSpec& parallelism) {
 
 absl::Status CheckCuts(const UnitList& units,
                        const std::vector<AxisRules>& axes) {
-  const std::map<Dim::Kind, int64_t> whole = CountsOf(units);
+  const Whole whole = WholeOf(units);
   return CutsCheck(whole, axes).Run();
 }
 

@@ -317,6 +317,22 @@ class TableCut {
   std::vector<std::pair<int, int>> turned_;  // of cut_, and of the whole
 };
 
+// A GELU is a neighbour's work only where nothing is exchanged between.
+void PartWhatExchangesPart(UnitTable& table) {
+  for (int op = 0; op < table.ops_size(); ++op) {
+    Op& gelu = *table.mutable_ops(op);
+    if (gelu.kind() != Op::GELU || !gelu.fused()) continue;
+    const bool maker =
+        op > 0 && table.ops(op - 1).kind() == Op::LINEAR &&
+        table.ops(op - 1).outputs(0).tensor() == gelu.inputs(0).tensor();
+    const bool reader =
+        op + 1 < table.ops_size() &&
+        table.ops(op + 1).kind() == Op::LINEAR &&
+        table.ops(op + 1).inputs(0).tensor() == gelu.outputs(0).tensor();
+    if (!maker || !reader) gelu.set_fused(false);
+  }
+}
+
 using Shares = std::vector<Unit::Part::Share>;
 
 // How an axis shares out a parameter, whose dims it cuts. `summed`: what a rank
@@ -421,6 +437,7 @@ void CutUnits(const std::vector<AxisRules>& axes, UnitList& units) {
     units.tables = std::move(cut);
   }
   if (axes.empty()) return;
+  for (UnitTable& table : units.tables) PartWhatExchangesPart(table);
   for (size_t u = 0; u < units.units.size(); ++u) {
     LayParts(shares[u], units.units[u]);
   }

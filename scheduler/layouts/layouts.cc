@@ -6,6 +6,9 @@ const std::vector<LayoutRow>& Layouts() {
   static const auto* const kLayouts = new std::vector<LayoutRow>{
       Tensor1D(),
       Sequence(),
+      Tensor3DHidden(),
+      Tensor3DInner(),
+      Tensor3DRows(),
       Ulysses(),
       // Attention becomes parts last.
       UlyssesInRings(),

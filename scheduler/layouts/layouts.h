@@ -27,8 +27,8 @@ struct DimRule {
   bool pads = false;    // the last ranks have less, and padding behind it
   bool shares = false;  // where there are fewer than ranks, neighbours have the
                         // same one
-  // Of a sequence: batches are loaded so, in front of what other axes cut; else
-  // the rows of all samples are cut as one.
+  // Batches are loaded so, in front of what other axes cut; else a sequence is
+  // cut by the rows of all samples as one.
   bool loaded = false;
   // Each rank has two pieces, one from either end.
   bool zigzag = false;
@@ -53,7 +53,13 @@ struct LayoutRow {
   void (*rewrite)(const AxisSpan& axis, UnitTable& table) = nullptr;
 };
 
+// Columns within attention and the MLP, and those of the logits.
+std::vector<DimRule> RulesOfInnerColumns();
+
 LayoutRow Tensor1D();
+LayoutRow Tensor3DRows();
+LayoutRow Tensor3DInner();
+LayoutRow Tensor3DHidden();
 LayoutRow Sequence();
 LayoutRow Ulysses();
 LayoutRow UlyssesInRings();

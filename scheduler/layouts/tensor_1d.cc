@@ -7,19 +7,26 @@
 
 namespace troupe {
 
+std::vector<DimRule> RulesOfInnerColumns() {
+  return {{.kind = Dim::HEADS, .field = "model.num_attention_heads"},
+          {.kind = Dim::KEY_VALUE_HEADS,
+           .field = "model.num_key_value_heads",
+           .shares = true},
+          {.kind = Dim::INTERMEDIATE, .field = "model.intermediate_size"},
+          {.kind = Dim::VOCABULARY,
+           .field = "model.vocab_size",
+           .pads = true}};
+}
+
 LayoutRow Tensor1D() {
   return {
       .name = "tensor_1d",
       .axis = "tensor",
-      .used = [](const ParallelismSpec& p) { return p.tensor() > 1; },
-      .rules = {{.kind = Dim::HEADS, .field = "model.num_attention_heads"},
-                {.kind = Dim::KEY_VALUE_HEADS,
-                 .field = "model.num_key_value_heads",
-                 .shares = true},
-                {.kind = Dim::INTERMEDIATE, .field = "model.intermediate_size"},
-                {.kind = Dim::VOCABULARY,
-                 .field = "model.vocab_size",
-                 .pads = true}}};
+      .used =
+          [](const ParallelismSpec& p) {
+            return p.tensor() > 1 && p.tensor_method() != "3d";
+          },
+      .rules = RulesOfInnerColumns()};
 }
 
 }  // namespace troupe

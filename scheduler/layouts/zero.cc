@@ -5,6 +5,13 @@
 #include "proto/plan/axes.h"
 
 namespace troupe {
+namespace {
+
+bool Is3D(const ParallelismSpec& parallelism) {
+  return parallelism.tensor_method() == "3d";
+}
+
+}  // namespace
 
 ZeroRow ZeroRowOf(const ParallelismSpec& parallelism) {
   static constexpr ZeroRow kRows[] = {
@@ -13,13 +20,15 @@ ZeroRow ZeroRowOf(const ParallelismSpec& parallelism) {
       {.states = true, .gradients = true},
       {.states = true, .gradients = true, .parameters = true},
   };
-  ZeroRow row = kRows[parallelism.zero()];
+  // What x of 3D has alike rests in slices with any.
+  ZeroRow row = kRows[Is3D(parallelism) ? 3 : parallelism.zero()];
   row.gathered_for_each_use =
       row.parameters && parallelism.reshard_after_forward();
   return row;
 }
 
 int ZeroSizeAlong(absl::string_view axis, const ParallelismSpec& parallelism) {
+  if (axis == "tensor_x") return SizeOfAxis(parallelism, axis);
   if (parallelism.zero() == 0) return 1;
   const int of_a_sequence =
       std::min(parallelism.context(), parallelism.zero_size());

@@ -52,6 +52,33 @@ absl::Status ResolvePipeline(ParallelismSpec& parallelism) {
       absl::StrCat("is for pipedream, not ", schedule.name, "; leave it out"));
 }
 
+// So many ranks along each of the axes that the method has.
+absl::Status CheckTensorMethod(const ParallelismSpec& parallelism) {
+  const char kField[] = "parallelism.tensor_method";
+  if (!parallelism.has_tensor_method()) return absl::OkStatus();
+  RETURN_IF_ERROR(CheckName(kField, parallelism.tensor_method(), {"1d", "3d"}));
+  if (parallelism.tensor() == 1) {
+    return FieldError(kField,
+                      "says how the ranks of parallelism.tensor share a unit, "
+                      "which is 1; use 8 or more, or leave it out");
+  }
+  if (parallelism.tensor_method() == "1d") return absl::OkStatus();
+  int side = 2;
+  while (Power(side + 1, 3) <= parallelism.tensor()) ++side;
+  if (Power(side, 3) != parallelism.tensor()) {
+    return FieldError("parallelism.tensor",
+                      absl::StrCat(parallelism.tensor(),
+                                   " ranks are no cube, which tensor_method: "
+                                   "3d needs: as many along each of three "
+                                   "axes; use ",
+                                   Power(side, 3), " or ", Power(side + 1, 3)));
+  }
+  if (!parallelism.sequence_parallel()) return absl::OkStatus();
+  return FieldError("parallelism.sequence_parallel",
+                    "cuts what tensor_method: 1d leaves whole; 3d leaves "
+                    "nothing whole; leave it out");
+}
+
 absl::Status ResolveTensor(ParallelismSpec& parallelism) {
   if (!parallelism.has_tensor()) parallelism.set_tensor(1);
   if (!parallelism.has_sequence_parallel()) {
@@ -59,6 +86,7 @@ absl::Status ResolveTensor(ParallelismSpec& parallelism) {
   }
   RETURN_IF_ERROR(CheckInteger("parallelism.tensor", parallelism.tensor(),
                                {.min = 1, .max = kTensorMax}));
+  RETURN_IF_ERROR(CheckTensorMethod(parallelism));
   if (!parallelism.sequence_parallel() || parallelism.tensor() > 1) {
     return absl::OkStatus();
   }
@@ -174,6 +202,7 @@ bool SaysNothingOfZero(const ParallelismSpec& parallelism) {
 
 absl::Status ResolveZero(ParallelismSpec& parallelism) {
   if (!parallelism.has_zero()) parallelism.set_zero(0);
+  const bool is_3d = parallelism.tensor_method() == "3d";
   const int dealt_most = parallelism.data() * parallelism.context();
   RETURN_IF_ERROR(CheckInteger("parallelism.zero", parallelism.zero(),
                                {.min = 0, .max = 3}));
@@ -181,31 +210,46 @@ absl::Status ResolveZero(ParallelismSpec& parallelism) {
     parallelism.set_zero_size(parallelism.zero() > 0 ? dealt_most : 1);
   }
   if (!parallelism.has_reshard_after_forward()) {
-    parallelism.set_reshard_after_forward(parallelism.zero() == 3);
+    parallelism.set_reshard_after_forward(parallelism.zero() == 3 || is_3d);
   }
-  if (parallelism.zero() < 3 && parallelism.reshard_after_forward()) {
+  if (is_3d && parallelism.zero() != 0 && parallelism.zero() != 3) {
+    return FieldError(
+        "parallelism.zero",
+        absl::StrCat(parallelism.zero(),
+                     " does not go with tensor_method: 3d, where parameters "
+                     "rest in slices over the ranks of parallelism.tensor "
+                     "already; use 0, or 3 for slices over parallelism.data, "
+                     "too"));
+  }
+  if (parallelism.zero() < 3 && !is_3d && parallelism.reshard_after_forward()) {
     return FieldError("parallelism.reshard_after_forward",
                       "is for zero: 3, where parameters rest in slices; leave "
                       "it out");
   }
   if (parallelism.zero() == 0) {
-    if (parallelism.zero_size() == 1) return absl::OkStatus();
-    return FieldError("parallelism.zero_size",
-                      "nothing is dealt over ranks with zero: 0; leave it out, "
-                      "or set parallelism.zero to 1, 2 or 3");
+    if (parallelism.zero_size() != 1) {
+      return FieldError("parallelism.zero_size",
+                        "nothing is dealt over ranks with zero: 0; leave it "
+                        "out, or set parallelism.zero to 1, 2 or 3");
+    }
+    if (!is_3d) return absl::OkStatus();
+  } else {
+    RETURN_IF_ERROR(CheckInteger("parallelism.zero_size",
+                                 parallelism.zero_size(),
+                                 {.min = 1, .max = dealt_most}));
+    RETURN_IF_ERROR(CheckZeroSize(parallelism));
   }
-  RETURN_IF_ERROR(CheckInteger("parallelism.zero_size", parallelism.zero_size(),
-                               {.min = 1, .max = dealt_most}));
-  RETURN_IF_ERROR(CheckZeroSize(parallelism));
   ASSIGN_OR_RETURN(const Pipeline schedule, ScheduleOf(parallelism));
   if (!schedule.asynchronous) return absl::OkStatus();
+  const std::string value =
+      is_3d ? "3d" : absl::StrCat(parallelism.zero());
   return FieldError(
-      "parallelism.zero",
-      absl::StrCat(parallelism.zero(), " does not go with ", schedule.name,
+      is_3d ? "parallelism.tensor_method" : "parallelism.zero",
+      absl::StrCat(value, " does not go with ", schedule.name,
                    ": each micro-batch in flight computes with weights of an "
                    "age of its own, which have to be whole on each rank until "
-                   "its backward; use a synchronous schedule such as 1f1b, or "
-                   "zero: 0"));
+                   "its backward; use a synchronous schedule such as 1f1b, or ",
+                   is_3d ? "tensor_method: 1d" : "zero: 0"));
 }
 
 }  // namespace

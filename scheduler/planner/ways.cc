@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "proto/base/check.h"
+#include "proto/plan/axes.h"
 #include "scheduler/planner/resolve.h"
 
 namespace troupe {
@@ -16,6 +17,7 @@ struct Shares {
   int context = 1;
   int tensor = 1;
   bool sequence_parallel = false;
+  std::string tensor_method;  // where it is not 1d
   std::string context_method;
   int ulysses_size = 0;
   bool operator==(const Shares&) const = default;
@@ -28,6 +30,7 @@ Shares SharesOf(const ParallelismSpec& parallelism) {
           .context = parallelism.context(),
           .tensor = parallelism.tensor(),
           .sequence_parallel = parallelism.sequence_parallel(),
+          .tensor_method = parallelism.tensor_method() == "3d" ? "3d" : "",
           .context_method = parallelism.context_method(),
           .ulysses_size = parallelism.ulysses_size()};
 }
@@ -50,6 +53,12 @@ void AddMethods(Shares shares, std::vector<Shares>& all) {
   }
 }
 
+bool IsCube(int ranks) {
+  int side = 1;
+  while (Power(side, 3) < ranks) ++side;
+  return Power(side, 3) == ranks;
+}
+
 std::vector<Shares> AllShares(int ranks) {
   std::vector<Shares> all;
   for (int data = ranks; data >= 1; --data) {
@@ -59,11 +68,15 @@ std::vector<Shares> AllShares(int ranks) {
       Shares shares = {.data = data,
                        .context = ranks / data / tensor,
                        .tensor = tensor,
+                       .tensor_method = "",
                        .context_method = ""};
       AddMethods(shares, all);
       if (tensor == 1) continue;
       shares.sequence_parallel = true;
       AddMethods(shares, all);
+      shares.sequence_parallel = false;
+      shares.tensor_method = "3d";
+      if (IsCube(tensor)) AddMethods(shares, all);
     }
   }
   std::stable_sort(all.begin(), all.end(),
@@ -105,8 +118,12 @@ JobSpec WithShares(const JobSpec& resolved, const Shares& shares) {
   parallelism.set_context(shares.context);
   parallelism.set_tensor(shares.tensor);
   parallelism.set_sequence_parallel(shares.sequence_parallel);
+  parallelism.clear_tensor_method();
   parallelism.clear_context_method();
   parallelism.clear_ulysses_size();
+  if (!shares.tensor_method.empty()) {
+    parallelism.set_tensor_method(shares.tensor_method);
+  }
   if (shares.context > 1) {
     parallelism.set_context_method(shares.context_method);
   }
@@ -125,7 +142,8 @@ std::vector<JobSpec> WaysToShare(const JobSpec& job) {
   const ParallelismSpec& now = resolved->parallelism();
   const Shares as_it_is = SharesOf(now);
   const int ranks = now.data() * now.context() * now.tensor();
-  const Shares only_data = {.data = ranks, .context_method = ""};
+  const Shares only_data = {
+      .data = ranks, .tensor_method = "", .context_method = ""};
   std::vector<JobSpec> ways = {job};
   const auto add = [&](const Shares& shares, int zero) {
     JobSpec way = WithShares(*resolved, shares);
@@ -157,6 +175,7 @@ WayFields FieldsOfWay(const JobSpec& way, const JobSpec& job) {
   if (now.ulysses_size() > 1) needed.set_ulysses_size(now.ulysses_size());
   if (now.tensor() > 1) needed.set_tensor(now.tensor());
   if (now.sequence_parallel()) needed.set_sequence_parallel(true);
+  if (now.tensor_method() == "3d") needed.set_tensor_method("3d");
   if (now.zero() > 0) needed.set_zero(now.zero());
   const int dealt_most = now.data() * now.context();
   if (now.zero() > 0 && now.has_zero_size() && now.zero_size() < dealt_most) {

@@ -26,7 +26,7 @@ JobSpec TensorJob(const TensorModel& options) {
   model.set_max_position_embeddings(options.positions);
   TrainingSpec& training = *job.mutable_training();
   training.set_sequence_length(options.positions);
-  training.set_micro_batch_size(2);
+  training.set_micro_batch_size(options.micro_batch);
   training.set_dropout(options.dropout);
   // Sums within units are taken in another order, so that every value differs
   // by a rounding. AdamW would make steps of gradients that are nothing but
@@ -44,6 +44,9 @@ JobSpec CutJob(const JobSpec& job, const JobCut& cut) {
   ParallelismSpec& parallelism = *result.mutable_parallelism();
   parallelism.set_tensor(cut.tensor);
   parallelism.set_sequence_parallel(cut.sequence);
+  if (cut.tensor_method != "1d") {
+    parallelism.set_tensor_method(cut.tensor_method);
+  }
   parallelism.set_context(cut.context);
   if (cut.context > 1) parallelism.set_context_method(cut.context_method);
   if (cut.ulysses_size > 0) parallelism.set_ulysses_size(cut.ulysses_size);

@@ -15,6 +15,7 @@ struct TensorModel {
   double dropout = 0;
   int key_value_heads = 2;  // shared by neighbours where ranks are more
   int positions = 24;       // of a sequence; 48: two pieces for each of 8
+  int micro_batch = 2;      // sequences
 };
 
 // Heads, intermediate columns and positions that 2, 3, 4 and 8 divide; a
@@ -25,6 +26,7 @@ JobSpec TensorJob(const TensorModel& model);
 struct JobCut {
   int tensor = 1;
   bool sequence = false;
+  std::string tensor_method = "1d";
   std::string schedule = "1f1b";
   int pipeline = 1;
   int data = 1;

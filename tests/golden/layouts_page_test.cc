@@ -186,7 +186,8 @@ std::string Rows() {
                                    ": 'ring_self_attention'"},
                                   {": ulysses", ": 'ulysses'"},
                                   {": ring", ": 'ring'"},
-                                  {": usp", ": 'usp'"}}),
+                                  {": usp", ": 'usp'"},
+                                  {": 3d", ": '3d'"}}),
         &parallelism))
         << job;
     const Plan plan = PlanOf(parallelism, 4);

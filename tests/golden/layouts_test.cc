@@ -147,6 +147,82 @@ INSTANTIATE_TEST_SUITE_P(All, UlyssesBytes,
                                           testing::Values("f32", "bf16")),
                          ContextName);
 
+class Tensor3DBytes : public testing::TestWithParam<
+                          std::tuple<std::string, int, std::string>> {};
+
+// 3D tensor parallelism (arXiv 2105.14450), section 3.1: of C = A B, [M, N] by
+// [N, K], a rank gathers M N / q^3 from the q - 1 others along one axis and
+// scatters sums of M K along another; backward the same the other way. Weights
+// are gathered along the third, forward and backward, and their gradients
+// scattered. The moments of norms, of M / q^2 rows, are summed along the axis
+// of the hidden columns.
+TEST_P(Tensor3DBytes, AreThoseOfThePaper) {
+  const auto& [architecture, side, precision] = GetParam();
+  constexpr int64_t kHidden = 36, kInner = 72;
+  constexpr int kLength = 12;
+  const int64_t tokens = kLength * side * side;
+  constexpr int kMicroBatches = 3;
+  JobSpec job = ExampleJob(
+      {.micro_batches = kMicroBatches, .micro_batch_size = side * side});
+  ModelSpec& model = *job.mutable_model();
+  model.set_architecture(architecture);
+  model.set_hidden_size(kHidden);
+  model.set_num_attention_heads(6);
+  model.set_intermediate_size(kInner);
+  model.set_max_position_embeddings(kLength);
+  job.mutable_training()->set_sequence_length(kLength);
+  job.mutable_training()->set_precision(precision);
+  const int cube = side * side * side;
+  job.mutable_parallelism()->set_tensor(cube);
+  job.mutable_parallelism()->set_tensor_method("3d");
+  const auto plan = CompilePlan(job, ExampleWorkers(cube));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const int64_t element = precision == "bf16" ? 2 : 4;
+  // Columns in and out of the four products: queries, keys and values are one,
+  // and so are gate and up.
+  const int64_t first = architecture == "llama" ? 2 * kInner : kInner;
+  const int64_t columns = (kHidden + 3 * kHidden) + (kHidden + kHidden) +
+                          (kHidden + first) + (kInner + kHidden);
+  const int64_t products =
+      (side - 1) * tokens * columns * element / cube * kMicroBatches;
+  constexpr int64_t kMomentsBytes = 2 * 8;
+  const int64_t norms = 2 * 2 * (side - 1) * kMomentsBytes * tokens /
+                        (side * side) / side * kMicroBatches;
+  const int64_t flat = plan->units(1).flat_elements();
+  std::map<std::tuple<int, Instruction::Kind, bool>, int64_t> sent;
+  for (const Instruction& i :
+       FindProgram(plan->roles(0), Program::TRAIN)->instructions()) {
+    const int64_t bytes = CollectiveBytes(*plan, 0, i);
+    if (bytes == 0) continue;
+    sent[{i.unit(), i.kind(), i.exchange().backward()}] += CollectiveBytesSent(
+        {.bytes = bytes,
+         .ranks = GroupSize(plan->mesh(), plan->groups(i.group())),
+         .collective = CollectiveOf(i)});
+  }
+  // All of a block is weights but for biases and norms.
+  const int64_t weights = kHidden * 3 * kHidden + kHidden * kHidden +
+                          kHidden * first + kInner * kHidden;
+  EXPECT_GE(flat, weights / (side * side));
+  EXPECT_LE(flat, weights / (side * side) + 8 * (kInner + 32));
+  const int64_t gathered = flat * element * (side - 1) / side * kMicroBatches;
+  for (int u = 1; u + 1 < plan->units_size(); ++u) {
+    EXPECT_EQ((sent[{u, Instruction::EXCHANGE, false}]), products + norms);
+    EXPECT_EQ((sent[{u, Instruction::EXCHANGE, true}]), products + norms);
+    EXPECT_EQ((sent[{u, Instruction::GATHER_PARAMETERS, false}]), 2 * gathered);
+    EXPECT_EQ((sent[{u, Instruction::SCATTER_GRADS, false}]),
+              flat * 4 * (side - 1) / side * kMicroBatches);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, Tensor3DBytes,
+    testing::Combine(testing::Values("gpt2", "llama"), testing::Values(2, 3),
+                     testing::Values("f32", "bf16")),
+    [](const auto& info) {
+      return absl::StrCat(std::get<0>(info.param), "_", std::get<1>(info.param),
+                          "_", std::get<2>(info.param));
+    });
+
 class RingBytes
     : public testing::TestWithParam<
           std::tuple<std::string, int, int, std::string>> {};

@@ -7,6 +7,8 @@ namespace troupe {
 
 Element ElementOf(ElementType type) {
   switch (type) {
+    case F64:
+      return Element::kF64;
     case F32:
       return Element::kF32;
     case BF16:

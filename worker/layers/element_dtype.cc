@@ -12,6 +12,8 @@ DType DTypeOfElement(ElementType type) {
       return DType::kBF16;
     case F16:
       return DType::kF16;
+    case F64:
+      return DType::kF64;
     case I32:
       return DType::kI32;
     default:

@@ -25,12 +25,14 @@ NewLayer NewFork;
 NewLayer NewGelu;
 NewLayer NewHeadNorm;
 NewLayer NewLinear;
+NewLayer NewMoments;
 NewLayer NewNorm;
 NewLayer NewPack;
 NewLayer NewRope;
 NewLayer NewScores;
 NewLayer NewSoftmax;
 NewLayer NewSplit;
+NewLayer NewSplitNorm;
 NewLayer NewSwiGlu;
 NewLayer NewWeightedValues;
 

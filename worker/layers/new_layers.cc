@@ -46,6 +46,8 @@ constexpr Row kKinds[] = {
     {Op::SCORES, NewScores},
     {Op::SOFTMAX, NewSoftmax},
     {Op::WEIGHTED_VALUES, NewWeightedValues},
+    {Op::MOMENTS, NewMoments},
+    {Op::SPLIT_NORM, NewSplitNorm},
 };
 
 absl::StatusOr<std::unique_ptr<Layer>> NewLayerOf(const OpBinding& op) {

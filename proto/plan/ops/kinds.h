@@ -49,8 +49,13 @@ std::vector<OperandRule> LinearOperands();
 OpRules LinearRules(const OpView& op);
 OpCut LinearCut(const OpView& op, const Wishes& wishes);
 
+std::vector<OperandRule> MomentsOperands();
+OpRules MomentsRules(const OpView& op);
+OpCut MomentsCut(const OpView& op, const Wishes& wishes);
+
 std::vector<OperandRule> NormOperands();
 OpRules NormRules(const OpView& op);
+OpCut NormCut(const OpView& op, const Wishes& wishes);
 
 std::vector<OperandRule> PackOperands();
 OpRules PackRules(const OpView& op);
@@ -70,6 +75,10 @@ OpRules SoftmaxRules(const OpView& op);
 
 std::vector<OperandRule> SplitOperands();
 OpRules SplitRules(const OpView& op);
+
+std::vector<OperandRule> SplitNormOperands();
+OpRules SplitNormRules(const OpView& op);
+OpCut SplitNormCut(const OpView& op, const Wishes& wishes);
 
 std::vector<OperandRule> SwiGluOperands();
 OpRules SwiGluRules(const OpView& op);

@@ -9,7 +9,8 @@
 //                                       1 / root mean square
 //   parameters  weight, and LayerNorm's bias
 //
-// The sum may lie where x did; from it the others can be made again.
+// The sum may lie where x did; from it the others can be made again. Of rows
+// that are cut by columns every rank has the statistics (SPLIT_NORM).
 #include "proto/plan/ops/kinds.h"
 
 namespace troupe {
@@ -47,6 +48,16 @@ OpRules NormRules(const OpView& op) {
   }
   rules.backward_weight_reads = rules.backward_input_reads;
   return rules;
+}
+
+OpCut NormCut(const OpView& op, const Wishes& wishes) {
+  OpCut cut = CutAlike(op, wishes);
+  if (!CutsColumns(op.output("y"), wishes.tensors[op.Output("y")])) return cut;
+  for (int i = 0; i < op.op().outputs_size(); ++i) {
+    const std::string& name = op.op().outputs(i).name();
+    if (name == "mean" || name == "rstd") cut.outputs[i] = {};
+  }
+  return cut;
 }
 
 }  // namespace troupe

@@ -15,7 +15,7 @@ struct Row {
 constexpr Row kKinds[] = {
     {Op::EMBED, EmbedOperands, EmbedRules, EmbedCut},
     {Op::DROPOUT, DropoutOperands, DropoutRules},
-    {Op::NORM, NormOperands, NormRules},
+    {Op::NORM, NormOperands, NormRules, NormCut},
     {Op::LINEAR, LinearOperands, LinearRules, LinearCut},
     {Op::ROPE, RopeOperands, RopeRules},
     {Op::ATTENTION, AttentionOperands, AttentionRules, AttentionCut},
@@ -36,6 +36,8 @@ constexpr Row kKinds[] = {
     {Op::SCORES, ScoresOperands, ScoresRules},
     {Op::SOFTMAX, SoftmaxOperands, SoftmaxRules},
     {Op::WEIGHTED_VALUES, WeightedValuesOperands, WeightedValuesRules},
+    {Op::MOMENTS, MomentsOperands, MomentsRules, MomentsCut},
+    {Op::SPLIT_NORM, SplitNormOperands, SplitNormRules, SplitNormCut},
 };
 
 const Row& RowOf(Op::Kind kind) {

@@ -1,0 +1,119 @@
+// The promise, for products that are cut in three dimensions: eight ranks, two
+// along each axis, train the model that a single rank trains.
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "scheduler/pipelines/pipelines.h"
+#include "storage/checkpoint/checkpoint_dir.h"
+#include "tests/equivalence/cluster_of_threads.h"
+#include "tests/equivalence/same_training.h"
+#include "tests/equivalence/state_difference.h"
+#include "tests/equivalence/tensor_job.h"
+
+namespace troupe {
+namespace {
+
+const Tolerance kTolerance(1e-5, 1e-4);
+
+const TrainingRun& OneRank(const JobSpec& job) {
+  static auto* const runs = new std::map<std::string, TrainingRun>;
+  const auto [found, is_new] = runs->try_emplace(job.SerializeAsString());
+  if (is_new) found->second = Train(job, {});
+  return found->second;
+}
+
+JobSpec Job(const std::string& architecture, bool tied, double dropout) {
+  return TensorJob({.architecture = architecture,
+                    .tied = tied,
+                    .dropout = dropout,
+                    .micro_batch = 4});
+}
+
+// Of eight ranks.
+JobCut Cube(JobCut cut) {
+  cut.tensor = 8;
+  cut.tensor_method = "3d";
+  return cut;
+}
+
+void ExpectTheSameModel(const JobSpec& job, const JobCut& cut) {
+  const TrainingRun& reference = OneRank(job);
+  ASSERT_TRUE(reference.status().ok()) << reference.status();
+  EXPECT_LT(reference.steps[0].back().loss(),
+            reference.steps[0][0].loss() - 0.1);
+  ExpectSameTraining(Train(CutJob(job, cut), {.ranks = cut.ranks()}), reference,
+                     kTolerance);
+}
+
+class Tensor3D
+    : public testing::TestWithParam<std::tuple<std::string, double>> {};
+
+TEST_P(Tensor3D, TrainsTheSameModel) {
+  const auto& [architecture, dropout] = GetParam();
+  ExpectTheSameModel(Job(architecture, /*tied=*/dropout > 0, dropout),
+                     Cube({}));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Architectures, Tensor3D,
+    testing::Combine(testing::Values("gpt2", "gpt_neox", "llama", "mistral",
+                                     "qwen2", "qwen3"),
+                     testing::Values(0.0, 0.1)),
+    [](const auto& info) {
+      return absl::StrCat(std::get<0>(info.param),
+                          std::get<1>(info.param) > 0 ? "_dropout" : "");
+    });
+
+// With each of the others.
+class Tensor3DInAnyPlan : public testing::TestWithParam<JobCut> {};
+
+TEST_P(Tensor3DInAnyPlan, TrainsTheSameModel) {
+  JobSpec job = Job("gpt2", /*tied=*/true, 0.1);
+  job.mutable_model()->set_num_hidden_layers(2);
+  job.mutable_training()->set_global_batch_size(16);
+  ExpectTheSameModel(job, Cube(GetParam()));
+}
+
+std::vector<JobCut> Cuts() {
+  std::vector<JobCut> cuts = {
+      {.data = 2},
+      {.data = 2, .zero = 3},
+      {.zero = 3, .reshard = false},
+      {.context = 2},
+      {.data = 2, .zero = 3, .context = 2},
+      {.context = 2, .context_method = "ring"},
+  };
+  for (const Pipeline& pipeline : Pipelines()) {
+    if (pipeline.asynchronous || pipeline.name == "naive") continue;
+    cuts.push_back({.schedule = std::string(pipeline.name), .pipeline = 2});
+  }
+  return cuts;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Others, Tensor3DInAnyPlan, testing::ValuesIn(Cuts()),
+    [](const testing::TestParamInfo<JobCut>& info) {
+      const JobCut& cut = info.param;
+      return absl::StrCat(
+          "with", cut.data > 1 ? "_data" : "",
+          cut.zero > 0 ? absl::StrCat("_zero", cut.zero) : "",
+          cut.reshard ? "" : "_kept",
+          cut.context > 1 ? absl::StrCat("_", cut.context_method) : "",
+          cut.pipeline > 1 ? absl::StrCat("_", cut.schedule) : "");
+    });
+
+TEST(Tensor3DRecompute, IsBitForBitTheSameTraining) {
+  JobSpec job = CutJob(Job("gpt2", /*tied=*/true, 0.1), Cube({}));
+  const TrainingRun reference = Train(job, {.ranks = 8});
+  for (const char* const mode : {"selective", "full"}) {
+    job.mutable_memory()->mutable_recompute()->set_mode(mode);
+    ExpectSameTraining(Train(job, {.ranks = 8}), reference, 0.0);
+  }
+}
+
+}  // namespace
+}  // namespace troupe
