@@ -59,6 +59,12 @@ Settings Tensor(int ranks) {
   return {absl::StrCat("parallelism.tensor=", ranks)};
 }
 
+// Eight ranks that share products in three dimensions.
+Settings Cube() {
+  return {"parallelism.tensor=8", "parallelism.tensor_method=3d",
+          "model.num_attention_heads=8"};
+}
+
 // Ranks that sequences are cut over.
 Settings Context(int ranks) {
   return {absl::StrCat("parallelism.context=", ranks)};
@@ -203,6 +209,11 @@ std::vector<Row> Rows() {
        Join({llama, Context(2), Tensor(2), sequence})},
       {"context 2 x 2 stages, 1f1b, 512x6", 4,
        Join({wide, Context(2), Stages(2, "1f1b")})},
+      {"3d 8", 8, Cube()},
+      {"3d 8, 512x6", 8, Join({wide, Cube()})},
+      {"3d 8, 512x6 bf16", 8, Join({wide, bf16, Cube()})},
+      {"3d 8, llama 512x6", 8, Join({llama, Cube()})},
+      {"3d 8, recompute full, 512x6", 8, Join({wide, full, Cube()})},
       {"ring 2", 2, Ring(2)},
       {"ring 2, 512x6", 2, Join({wide, Ring(2)})},
       {"ring 2, 512x6 bf16", 2, Join({wide, bf16, Ring(2)})},

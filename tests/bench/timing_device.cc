@@ -55,7 +55,9 @@ constexpr const char* kNames[] = {"matmul",
                                   "moments",
                                   "moments_backward",
                                   "split_norm",
-                                  "split_norm_backward_input"};
+                                  "split_norm_backward_input",
+                                  "causal_softmax",
+                                  "causal_softmax_backward"};
 
 // The kernel of the device inside, timed under kNames[name].
 template <int name, auto kernel, typename Args>
@@ -95,6 +97,9 @@ constexpr KernelTable kTable = {
     .rotary = Timed<26, &KernelTable::rotary>,
     .attention = Timed<10, &KernelTable::attention>,
     .attention_backward = Timed<11, &KernelTable::attention_backward>,
+    .causal_softmax = Timed<32, &KernelTable::causal_softmax>,
+    .causal_softmax_backward =
+        Timed<33, &KernelTable::causal_softmax_backward>,
     .cross_entropy = Timed<12, &KernelTable::cross_entropy>,
     .cross_entropy_parts = Timed<27, &KernelTable::cross_entropy_parts>,
     .adamw = Timed<13, &KernelTable::adamw>,

@@ -35,12 +35,14 @@ constexpr int kSizes[] = {2, 4};
 constexpr double kMebibyte = 1 << 20;
 
 // GPT-2 124M, sequences of 1,024, so many of them in a step, f32.
-Plan PlanOf(const ParallelismSpec& parallelism, int sequences) {
-  JobSpec job = ExampleJob({.micro_batches = 1, .micro_batch_size = 1});
+Plan PlanOf(const ParallelismSpec& parallelism, int sequences,
+            int micro_batch = 1, int heads = 12) {
+  JobSpec job =
+      ExampleJob({.micro_batches = 1, .micro_batch_size = micro_batch});
   ModelSpec& model = *job.mutable_model();
   model.set_num_hidden_layers(12);
   model.set_hidden_size(768);
-  model.set_num_attention_heads(12);
+  model.set_num_attention_heads(heads);
   model.set_vocab_size(50257);
   model.set_max_position_embeddings(1024);
   job.mutable_training()->set_sequence_length(1024);
@@ -159,7 +161,7 @@ double BlockBytes(const Plan& plan) {
   return sent;
 }
 
-// Four ranks by each row: bytes and memory of a rank, MiB.
+// Four ranks by each row, or eight: bytes and memory of a rank, MiB.
 std::string Rows() {
   const char* const kJobs[] = {
       "data: 4",
@@ -172,7 +174,10 @@ std::string Rows() {
       "context: 4, context_method: ring",
       "context: 4, context_method: ring_self_attention",
       "context: 4, context_method: usp, ulysses_size: 2",
-      "context: 4, context_method: ring, zero: 3"};
+      "context: 4, context_method: ring, zero: 3",
+      "tensor: 8",
+      "tensor: 8, sequence_parallel: true",
+      "tensor: 8, tensor_method: 3d"};
   const std::vector<std::string> items = {"parameters", "gradients",
                                           "optimizer_moments", "activations"};
   std::vector<std::string> names = {"`parallelism`", "a block sends",
@@ -190,14 +195,18 @@ std::string Rows() {
                                   {": 3d", ": '3d'"}}),
         &parallelism))
         << job;
-    const Plan plan = PlanOf(parallelism, 4);
+    // 3D cuts the sequences of a micro-batch.
+    const bool is_3d = parallelism.tensor_method() == "3d";
+    const int sequences = is_3d ? 4 : 1;
+    const Plan plan =
+        PlanOf(parallelism, 4, sequences, parallelism.tensor() == 8 ? 16 : 12);
     std::map<std::string, double> memory;
     for (const MemoryItem& item : MemoryItems(plan.roles(0))) {
       memory[item.item()] += static_cast<double>(item.bytes()) / kMebibyte;
     }
     std::vector<std::string> cells = {
         absl::StrCat("`", job, "`"),
-        absl::StrFormat("%.1f", BlockBytes(plan) / kMebibyte),
+        absl::StrFormat("%.1f", BlockBytes(plan) / sequences / kMebibyte),
         absl::StrFormat(
             "%.0f",
             static_cast<double>(

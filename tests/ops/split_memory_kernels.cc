@@ -4,6 +4,7 @@
 
 #include "ops/attention.h"
 #include "ops/bias_gradient.h"
+#include "ops/causal_softmax.h"
 #include "ops/cross_entropy.h"
 #include "ops/dropout.h"
 #include "ops/embedding.h"
@@ -147,6 +148,12 @@ constexpr KernelTable kSplitMemoryKernels = {
                  &AttentionBackwardArgs::dq_before,
                  &AttentionBackwardArgs::dk_before,
                  &AttentionBackwardArgs::dv_before>,
+    .causal_softmax = Enqueued<&K::causal_softmax, &CausalSoftmaxArgs::x,
+                               &CausalSoftmaxArgs::y>,
+    .causal_softmax_backward =
+        Enqueued<&K::causal_softmax_backward, &CausalSoftmaxBackwardArgs::y,
+                 &CausalSoftmaxBackwardArgs::dy,
+                 &CausalSoftmaxBackwardArgs::dx>,
     .cross_entropy =
         Enqueued<&K::cross_entropy, &CrossEntropyArgs::logits,
                  &CrossEntropyArgs::targets, &CrossEntropyArgs::loss_sum,
