@@ -37,7 +37,9 @@ SizeField SizeFieldOf(const ParallelismSpec& parallelism,
 // ranks tells: where there are two, each has 2 or more.
 bool MayBe(const SizeField& field, int size);
 
-// 1 where there is no such axis.
+// The ranks of parallelism.tensor lie along "tensor", or, with tensor_method: 3d,
+// evenly along "tensor_x", "tensor_y" and "tensor_z". 1 where there is no such
+// axis.
 int SizeOfAxis(const ParallelismSpec& parallelism, absl::string_view axis);
 
 }  // namespace troupe

@@ -3,6 +3,7 @@
 // vocabulary. What leads to them is a product cut by columns, what leads back
 // one cut by rows, so that a block exchanges twice forward, [tokens, hidden]
 // summed, and twice backward.
+#include "proto/plan/axes.h"
 #include "scheduler/layouts/layouts.h"
 
 namespace troupe {
@@ -23,9 +24,7 @@ LayoutRow Tensor1D() {
       .name = "tensor_1d",
       .axis = "tensor",
       .used =
-          [](const ParallelismSpec& p) {
-            return p.tensor() > 1 && p.tensor_method() != "3d";
-          },
+          [](const ParallelismSpec& p) { return SizeOfAxis(p, "tensor") > 1; },
       .rules = RulesOfInnerColumns()};
 }
 

@@ -11,15 +11,14 @@
 // sums of its product along the other, and the next product does the opposite.
 // Weights, cut by y and z, rest in slices over x (zero.cc), as the paper has
 // them.
+#include "proto/plan/axes.h"
 #include "scheduler/layouts/layouts.h"
 #include "scheduler/layouts/split_norms.h"
 
 namespace troupe {
 namespace {
 
-bool Is3D(const ParallelismSpec& p) {
-  return p.tensor() > 1 && p.tensor_method() == "3d";
-}
+bool IsUsed(const ParallelismSpec& p) { return SizeOfAxis(p, "tensor_x") > 1; }
 
 constexpr DimRule kRows = {.kind = Dim::BATCH,
                            .field = "training.micro_batch_size"};
@@ -31,7 +30,7 @@ LayoutRow Tensor3DRows() {
   loaded.loaded = true;
   return {.name = "tensor_3d, rows",
           .axis = "tensor_x",
-          .used = Is3D,
+          .used = IsUsed,
           .rules = {loaded}};
 }
 
@@ -40,14 +39,14 @@ LayoutRow Tensor3DInner() {
   rules.push_back(kRows);
   return {.name = "tensor_3d, inner columns",
           .axis = "tensor_y",
-          .used = Is3D,
+          .used = IsUsed,
           .rules = rules};
 }
 
 LayoutRow Tensor3DHidden() {
   return {.name = "tensor_3d, hidden columns",
           .axis = "tensor_z",
-          .used = Is3D,
+          .used = IsUsed,
           .rules = {{.kind = Dim::HIDDEN, .field = "model.hidden_size"}, kRows},
           .rewrite = SplitNorms};
 }

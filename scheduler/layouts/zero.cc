@@ -5,13 +5,6 @@
 #include "proto/plan/axes.h"
 
 namespace troupe {
-namespace {
-
-bool Is3D(const ParallelismSpec& parallelism) {
-  return parallelism.tensor_method() == "3d";
-}
-
-}  // namespace
 
 ZeroRow ZeroRowOf(const ParallelismSpec& parallelism) {
   static constexpr ZeroRow kRows[] = {
@@ -21,7 +14,8 @@ ZeroRow ZeroRowOf(const ParallelismSpec& parallelism) {
       {.states = true, .gradients = true, .parameters = true},
   };
   // What x of 3D has alike rests in slices with any.
-  ZeroRow row = kRows[Is3D(parallelism) ? 3 : parallelism.zero()];
+  const bool is_3d = SizeOfAxis(parallelism, "tensor_x") > 1;
+  ZeroRow row = kRows[is_3d ? 3 : parallelism.zero()];
   row.gathered_for_each_use =
       row.parameters && parallelism.reshard_after_forward();
   return row;

@@ -202,7 +202,7 @@ bool SaysNothingOfZero(const ParallelismSpec& parallelism) {
 
 absl::Status ResolveZero(ParallelismSpec& parallelism) {
   if (!parallelism.has_zero()) parallelism.set_zero(0);
-  const bool is_3d = parallelism.tensor_method() == "3d";
+  const bool is_3d = SizeOfAxis(parallelism, "tensor_x") > 1;
   const int dealt_most = parallelism.data() * parallelism.context();
   RETURN_IF_ERROR(CheckInteger("parallelism.zero", parallelism.zero(),
                                {.min = 0, .max = 3}));

@@ -30,7 +30,8 @@ Shares SharesOf(const ParallelismSpec& parallelism) {
           .context = parallelism.context(),
           .tensor = parallelism.tensor(),
           .sequence_parallel = parallelism.sequence_parallel(),
-          .tensor_method = parallelism.tensor_method() == "3d" ? "3d" : "",
+          .tensor_method =
+              SizeOfAxis(parallelism, "tensor_x") > 1 ? "3d" : "",
           .context_method = parallelism.context_method(),
           .ulysses_size = parallelism.ulysses_size()};
 }
@@ -175,7 +176,7 @@ WayFields FieldsOfWay(const JobSpec& way, const JobSpec& job) {
   if (now.ulysses_size() > 1) needed.set_ulysses_size(now.ulysses_size());
   if (now.tensor() > 1) needed.set_tensor(now.tensor());
   if (now.sequence_parallel()) needed.set_sequence_parallel(true);
-  if (now.tensor_method() == "3d") needed.set_tensor_method("3d");
+  if (SharesOf(now).tensor_method == "3d") needed.set_tensor_method("3d");
   if (now.zero() > 0) needed.set_zero(now.zero());
   const int dealt_most = now.data() * now.context();
   if (now.zero() > 0 && now.has_zero_size() && now.zero_size() < dealt_most) {
