@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "ops/attention.h"
@@ -65,7 +66,7 @@ class Bench {
     for (const DType dtype : {DType::kF32, DType::kBF16}) {
       Products(dtype);
       AttentionOps(dtype);
-      AttentionToEarlierKeys(dtype);
+      AttentionHops(dtype);
     }
     const Tensor from = New({1 << 25});
     const Tensor to = New({1 << 25});
@@ -95,12 +96,12 @@ class Bench {
     return tensor;
   }
 
-  void Compute(const char* name, double flops,
+  void Compute(const std::string& name, double flops,
                const std::function<void()>& body) {
     const double seconds = Seconds(body);
     if (product_rate_ == 0) product_rate_ = flops / seconds;
-    std::printf("%-36s%8.2f ms%8.1f GFLOP/s  %.2f of the large product\n", name,
-                seconds * 1e3, flops / seconds * 1e-9,
+    std::printf("%-36s%8.2f ms%8.1f GFLOP/s  %.2f of the large product\n",
+                name.c_str(), seconds * 1e3, flops / seconds * 1e-9,
                 flops / seconds / product_rate_);
   }
 
@@ -194,9 +195,23 @@ class Bench {
     }
   }
 
-  // A hop of ring attention: all queries see all keys, and what is found is
-  // added to what earlier hops have found.
-  void AttentionToEarlierKeys(DType dtype) {
+  // The hops of ring attention over two ranks, in zigzag order: to the rank's
+  // own keys; to those of the next, which the later half of the queries sees;
+  // to those of the one before, of which all see the earlier half. What is
+  // found is added to what earlier hops have found.
+  void AttentionHops(DType dtype) {
+    constexpr int64_t kHalf = kTime / 2;
+    const SequenceRows first = {
+        .first = 0, .first_count = kHalf, .second = 3 * kHalf};
+    const SequenceRows second = {
+        .first = kHalf, .first_count = kHalf, .second = 2 * kHalf};
+    AttentionHop("own keys", dtype, {2 * kTime, first, first});
+    AttentionHop("keys of the next", dtype, {2 * kTime, first, second});
+    AttentionHop("keys of the one before", dtype, {2 * kTime, second, first});
+  }
+
+  void AttentionHop(const std::string& keys, DType dtype,
+                    const AttentionPart& part) {
     const Tensor q = New({1, kTime, kWidth}, dtype);
     const Tensor k = New({1, kTime, kWidth}, dtype);
     const Tensor v = New({1, kTime, kWidth}, dtype);
@@ -204,12 +219,13 @@ class Bench {
     const Tensor d_o = New({1, kTime, kWidth}, dtype);
     const Tensor sum = New({1, kTime, kWidth});
     const Tensor dq = New({1, kTime, kWidth});
-    const Tensor dk = New({1, kTime, kWidth});
-    const Tensor dv = New({1, kTime, kWidth});
+    const Tensor dk = New({1, kTime, kWidth}, dtype);
+    const Tensor dv = New({1, kTime, kWidth}, dtype);
     const Tensor logsumexp = New({1, kHeads, kTime});
-    const AttentionPart part{.length = 2 * kTime, .queries = {.first = kTime}};
-    const double product = 2.0 * kTime * kTime * kWidth;
-    Compute("attention to earlier keys", 2 * product, [&] {
+    double seen = 0;
+    for (int64_t i = 0; i < kTime; ++i) seen += KeysSeen(part, kTime, i);
+    const double product = 2.0 * seen * kWidth;
+    Compute("attention to " + keys, 2 * product, [&] {
       Attention(*device_, {.q = q,
                            .k = k,
                            .v = v,
@@ -221,7 +237,7 @@ class Bench {
                            .scale = 0.125f,
                            .part = part});
     });
-    Compute("attention to earlier keys, backward", 5 * product, [&] {
+    Compute("backward", 5 * product, [&] {
       AttentionBackward(*device_, {.q = q,
                                    .k = k,
                                    .v = v,
@@ -232,8 +248,6 @@ class Bench {
                                    .dk = dk,
                                    .dv = dv,
                                    .dq_before = dq,
-                                   .dk_before = dk,
-                                   .dv_before = dv,
                                    .heads = kHeads,
                                    .kv_heads = kHeads,
                                    .scale = 0.125f,
