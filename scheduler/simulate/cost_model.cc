@@ -275,7 +275,7 @@ Cost CostModel::SnapshotCost(int rank, const Instruction& snapshot) const {
     const double read =
         bytes * (moments ? OptimizerMoments(plan_.job().optimizer()) : 1);
     if (TierOf(program.buffers(operand.buffer())) == NVME) {
-      cost.elementwise += read / tiers.nvme_reads;
+      cost.elementwise += tiers.nvme_reads.SecondsOf(read);
     } else if (copied) {
       cost.elementwise += read / tiers.copies;
     }
@@ -289,15 +289,13 @@ Cost CostModel::MoveCost(const Machine& machine,
   const bool disk = KindOfLane(plan_.lanes(), move.lane()) == Lane::IO;
   // Nothing is used on a disk: what is fetched comes from there.
   const bool reads = move.kind() == Instruction::FETCH;
-  const double rate = !disk   ? machine.tiers.copies
-                      : reads ? machine.tiers.nvme_reads
-                              : machine.tiers.nvme_writes;
-  Cost cost;
+  const TierRates& tiers = machine.tiers;
   const int64_t bytes = move.operands(0).bytes();
-  // A disk moves whole blocks.
-  cost.moving =
-      static_cast<double>(disk ? TierAligned(bytes, NVME) : bytes) / rate;
-  return cost;
+  if (!disk) return {.moving = static_cast<double>(bytes) / tiers.copies};
+  const DiskRate& rate = reads ? tiers.nvme_reads : tiers.nvme_writes;
+  // It moves whole blocks.
+  const auto blocks = static_cast<double>(TierAligned(bytes, NVME));
+  return {.moving = rate.SecondsOf(blocks)};
 }
 
 // Between ranks of one host.

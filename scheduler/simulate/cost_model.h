@@ -11,9 +11,9 @@
 //   optimizer         bytes of parameters, gradients and moments over its rate
 //   collective        a ring over the slowest link of the group (rates.h)
 //   SEND, RECV        latency + bytes / bandwidth of the link between the two
-//   FETCH, EVICT      bytes over the rate of copies between device and host, or
-//                     of the disk's reads or writes, which the ranks of a host
-//                     share
+//   FETCH, EVICT      bytes over the rate of copies between device and host; or
+//                     the latency of the disk's reads or writes + bytes over
+//                     their rate, which the ranks of a host share
 //   synthetic units   the time that the job gives them
 //   every other       the overhead of a lane
 //

@@ -13,9 +13,17 @@ namespace {
 
 // A disk that one may meet, where nothing measured it.
 constexpr double kDiskBytesPerSecond = 5e8;
+constexpr double kDiskLatencyUs = 100;
 
-double DiskRate(double measured) {
+double DiskBytesPerSecond(double measured) {
   return measured > 0 ? measured : kDiskBytesPerSecond;
+}
+
+// Ranks of a host share the disk's bandwidth; each waits for its own moves.
+DiskRate SharedBy(int ranks, double bytes_per_second, double latency_us) {
+  return {
+      .bytes_per_second = DiskBytesPerSecond(bytes_per_second) / ranks,
+      .latency_seconds = 1e-6 * (latency_us > 0 ? latency_us : kDiskLatencyUs)};
 }
 
 // On a GPU worker, which measures its device, that of its share of the cores.
@@ -37,11 +45,13 @@ TierRates TierRatesOf(const WorkerDescription& worker,
   const double memory = calibration.memory_bytes_per_second() * company.scale;
   const double copies = calibration.host_bytes_per_second();
   return {.copies = copies > 0 ? copies : memory / 2,
-          .nvme_reads = DiskRate(calibration.nvme_read_bytes_per_second()) /
-                        company.ranks,
-          .nvme_writes = DiskRate(calibration.nvme_write_bytes_per_second()) /
-                         company.ranks,
-          .checkpoint = DiskRate(calibration.nvme_bytes_per_second()),
+          .nvme_reads =
+              SharedBy(company.ranks, calibration.nvme_read_bytes_per_second(),
+                       calibration.nvme_read_latency_us()),
+          .nvme_writes =
+              SharedBy(company.ranks, calibration.nvme_write_bytes_per_second(),
+                       calibration.nvme_write_latency_us()),
+          .checkpoint = DiskBytesPerSecond(calibration.nvme_bytes_per_second()),
           .optimizer = OptimizerRate(worker, calibration, company)};
 }
 

@@ -10,11 +10,22 @@
 
 namespace troupe {
 
+// What a disk takes to move so many bytes one way: a latency, whatever comes
+// with it, and their time.
+struct DiskRate {
+  double bytes_per_second = 0;  // of the rank's part of the host's disk
+  double latency_seconds = 0;
+
+  double SecondsOf(double bytes) const {
+    return latency_seconds + bytes / bytes_per_second;
+  }
+};
+
 // Bytes a second.
 struct TierRates {
-  double copies = 0;      // between device and host, either way
-  double nvme_reads = 0;  // of the rank's part of the host's disk
-  double nvme_writes = 0;
+  double copies = 0;  // between device and host, either way
+  DiskRate nvme_reads;
+  DiskRate nvme_writes;
   double checkpoint = 0;  // to the disk that checkpoints go to
   double optimizer = 0;   // on the host's cores, as Calibration counts it
 };

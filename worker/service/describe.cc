@@ -102,6 +102,8 @@ absl::StatusOr<WorkerDescription> DescribeWorker(
     Calibration& calibration = *worker.mutable_calibration();
     calibration.set_nvme_read_bytes_per_second(nvme.read_bytes_per_second);
     calibration.set_nvme_write_bytes_per_second(nvme.write_bytes_per_second);
+    calibration.set_nvme_read_latency_us(nvme.read_latency_us);
+    calibration.set_nvme_write_latency_us(nvme.write_latency_us);
   }
   ReleaseFreeMemory();
   worker.set_process_bytes(ResidentMemoryBytes());
@@ -154,6 +156,8 @@ std::string CalibrationText(const Calibration& calibration) {
          "GB/s");
     line("nvme tier, writes", calibration.nvme_write_bytes_per_second() * 1e-9,
          "GB/s");
+    line("nvme tier, a small read", calibration.nvme_read_latency_us(), "us");
+    line("nvme tier, a small write", calibration.nvme_write_latency_us(), "us");
   }
   return text;
 }

@@ -28,6 +28,11 @@ JobSpec Job(const std::string& tier, int data = 1) {
   return job;
 }
 
+constexpr double kReadLatency = 50e-6;
+constexpr double kWriteLatency = 80e-6;
+// What a latency leaves behind that is added and taken away again.
+constexpr double kTiny = 1e-18;
+
 std::vector<WorkerDescription> Workers(int count) {
   std::vector<WorkerDescription> workers = ExampleWorkers(count);
   for (WorkerDescription& worker : workers) {
@@ -36,15 +41,18 @@ std::vector<WorkerDescription> Workers(int count) {
     calibration.set_host_bytes_per_second(2e9);
     calibration.set_nvme_read_bytes_per_second(4e8);
     calibration.set_nvme_write_bytes_per_second(1e8);
+    calibration.set_nvme_read_latency_us(kReadLatency * 1e6);
+    calibration.set_nvme_write_latency_us(kWriteLatency * 1e6);
   }
   return workers;
 }
 
-// Seconds for each byte of the first move of this kind on the lane; of a
-// disk's, in whole blocks.
+// Seconds for each byte of the first move of this kind on the lane, behind its
+// latency; of a disk's, in whole blocks.
 double SecondsForByte(const Plan& plan,
                       const std::vector<WorkerDescription>& workers,
-                      Instruction::Kind kind, const char* lane) {
+                      Instruction::Kind kind, const char* lane,
+                      double latency = 0) {
   const CostModel model(plan, workers);
   for (const Instruction& move :
        FindProgram(plan.roles(0), Program::TRAIN)->instructions()) {
@@ -54,7 +62,7 @@ double SecondsForByte(const Plan& plan,
     const bool disk = std::string(lane).find("NVME") == 0;
     const int64_t bytes = move.operands(0).bytes();
     EXPECT_NE(bytes % 4096, 0) << "whole blocks are not told from bytes";
-    return model.CostOf(0, move).moving /
+    return (model.CostOf(0, move).moving - latency) /
            static_cast<double>(disk ? TierAligned(bytes, NVME) : bytes);
   }
   ADD_FAILURE() << "nothing moves on " << lane;
@@ -68,22 +76,48 @@ TEST(Tiers, AMoveHasTheRateOfItsWay) {
                    1 / 2e9);
   EXPECT_DOUBLE_EQ(
       SecondsForByte(plan, workers, Instruction::EVICT, "TO_DEVICE"), 1 / 2e9);
-  EXPECT_DOUBLE_EQ(
-      SecondsForByte(plan, workers, Instruction::FETCH, "NVME_READS"), 1 / 4e8);
-  EXPECT_DOUBLE_EQ(
-      SecondsForByte(plan, workers, Instruction::EVICT, "NVME_WRITES"),
-      1 / 1e8);
+  EXPECT_NEAR(SecondsForByte(plan, workers, Instruction::FETCH, "NVME_READS",
+                             kReadLatency),
+              1 / 4e8, kTiny);
+  EXPECT_NEAR(SecondsForByte(plan, workers, Instruction::EVICT, "NVME_WRITES",
+                             kWriteLatency),
+              1 / 1e8, kTiny);
 }
 
+// Its bandwidth, but each rank's moves have the whole latency.
 TEST(Tiers, RanksOfAHostShareItsDisk) {
   const Plan plan = ExamplePlan(Job("nvme", /*data=*/2));
-  EXPECT_DOUBLE_EQ(
-      SecondsForByte(plan, Workers(2), Instruction::FETCH, "NVME_READS"),
-      2 / 4e8);
+  EXPECT_NEAR(SecondsForByte(plan, Workers(2), Instruction::FETCH, "NVME_READS",
+                             kReadLatency),
+              2 / 4e8, kTiny);
   auto apart = Workers(2);
   apart[1].set_host("another");
-  EXPECT_DOUBLE_EQ(
-      SecondsForByte(plan, apart, Instruction::FETCH, "NVME_READS"), 1 / 4e8);
+  EXPECT_NEAR(SecondsForByte(plan, apart, Instruction::FETCH, "NVME_READS",
+                             kReadLatency),
+              1 / 4e8, kTiny);
+}
+
+// However fast a disk is, a step waits for the latency of its moves.
+TEST(Tiers, SmallMovesWaitForADisksLatency) {
+  const Plan plan = ExamplePlan(Job("nvme"));
+  std::vector<WorkerDescription> workers = Workers(1);
+  Calibration& calibration = *workers[0].mutable_calibration();
+  calibration.set_nvme_read_bytes_per_second(1e12);
+  calibration.set_nvme_write_bytes_per_second(1e12);
+  const auto waits = [&](double latency_us) {
+    calibration.set_nvme_read_latency_us(latency_us);
+    calibration.set_nvme_write_latency_us(latency_us);
+    return Predict(plan, workers).ranks(0).tiers(1).waited_seconds();
+  };
+  int reads = 0;
+  for (const Instruction& move :
+       FindProgram(plan.roles(0), Program::TRAIN)->instructions()) {
+    reads += NameOfLane(plan.lanes(), move.lane()) == "NVME_READS";
+  }
+  ASSERT_GT(reads, 1);
+  // One read after the other, and nothing takes as long as they do.
+  EXPECT_GT(waits(1e5), 0.9 * reads * 0.1);
+  EXPECT_LT(waits(1), 1e-3);
 }
 
 // The copy of what rests on a disk is read from there; the rest has the rate
@@ -100,10 +134,10 @@ TEST(Tiers, ACheckpointsCopyHasTheRateOfWhereTheStateRests) {
   const double bytes = 4.0 * plan.units(1).flat_elements();
   plan.mutable_job()->mutable_checkpoint()->set_background(true);
   EXPECT_DOUBLE_EQ(CostModel(plan, workers).CostOf(0, snapshot).elementwise,
-                   bytes / 2e9 + 2 * bytes / 4e8);
+                   bytes / 2e9 + kReadLatency + 2 * bytes / 4e8);
   plan.mutable_job()->mutable_checkpoint()->set_background(false);
   EXPECT_DOUBLE_EQ(CostModel(plan, workers).CostOf(0, snapshot).elementwise,
-                   2 * bytes / 4e8 + 3 * bytes / 5e7);
+                   kReadLatency + 2 * bytes / 4e8 + 3 * bytes / 5e7);
 }
 
 // Of a GPU worker the calibration's rate is the GPU's.

@@ -19,10 +19,14 @@ TEST(Calibrate, FillsEverythingThatThePlannerReads) {
                  .link = {.bytes = 1 << 16, .repeats = 1}});
   ASSERT_TRUE(calibration.ok()) << calibration.status();
   // Those that somebody else fills, or nobody on a CPU.
-  std::set<std::string> others = {"device", "threads", "host_bytes_per_second",
+  std::set<std::string> others = {"device",
+                                  "threads",
+                                  "host_bytes_per_second",
                                   "nvme_bytes_per_second",
                                   "nvme_read_bytes_per_second",
-                                  "nvme_write_bytes_per_second"};
+                                  "nvme_write_bytes_per_second",
+                                  "nvme_read_latency_us",
+                                  "nvme_write_latency_us"};
   if (MemoryDomain().empty()) others.insert("shared_memory");
   const google::protobuf::Descriptor& fields = *Calibration::descriptor();
   const google::protobuf::Reflection& values = *calibration->GetReflection();

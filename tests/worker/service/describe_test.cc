@@ -84,6 +84,8 @@ TEST(Describe, TriesTheNvmeTier) {
   EXPECT_EQ(worker->budgets(2).bytes(), 1 << 20);
   EXPECT_GT(worker->calibration().nvme_read_bytes_per_second(), 0);
   EXPECT_GT(worker->calibration().nvme_write_bytes_per_second(), 0);
+  EXPECT_GT(worker->calibration().nvme_read_latency_us(), 0);
+  EXPECT_GT(worker->calibration().nvme_write_latency_us(), 0);
   EXPECT_NE(CalibrationText(worker->calibration()).find("nvme tier"),
             std::string::npos);
 }
