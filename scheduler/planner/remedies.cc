@@ -314,10 +314,12 @@ class Search {
     return guess;
   }
 
-  // Of each field the change that alone leaves the least lack.
-  Set AllFields() const {
+  // Of each field, or of each but ZeRO's, the change that alone leaves the
+  // least lack.
+  Set AllFields(bool with_zero) const {
     std::map<std::string, std::pair<double, Set>> best;
     for (size_t i = 0; i < singles_.size(); ++i) {
+      if (!with_zero && singles_[i]->named.field == kZeroField) continue;
       const std::pair<double, Set> of = {Lack(tried_[i + 1].need, room_),
                                          Set{1} << i};
       const auto [at, is_new] = best.emplace(singles_[i]->named.field, of);
@@ -365,9 +367,11 @@ class Search {
       }
       if (std::get<0>(least) > 0) {
         if (!found_.fitting.empty() || unlikely == kUnlikelyMax) break;
-        // What all of them do together is the first to be known.
-        const auto all = std::find(sets.begin(), sets.end(), AllFields());
-        if (unlikely++ == 0 && all != sets.end()) next = all;
+        // What all of them do together is the first to be known; then without
+        // ZeRO, as what is dealt and fetched lies there in slices and whole.
+        const auto all =
+            std::find(sets.begin(), sets.end(), AllFields(unlikely == 0));
+        if (unlikely++ < 2 && all != sets.end()) next = all;
       } else if (std::get<1>(least) >= least_longer_ + kGuessErrs) {
         break;
       }

@@ -2,7 +2,9 @@
 
 #include <set>
 #include <string>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "scheduler/planner/planner.h"
@@ -21,23 +23,27 @@ absl::StatusOr<Plan> Compile(const JobSpec& job, const Room& room) {
 
 // However many there would be to try, and whether or not anything fits.
 TEST(Remedies, CompilesFewPlans) {
-  for (const bool hopeless : {false, true}) {
-    Room room = NeedOf({.recompute = "full",
-                        .optimizer = "nvme",
-                        .parameters = "nvme",
-                        .gradients = "host",
-                        .activations = "nvme"});
-    if (hopeless) room.device /= 4;
+  for (const auto& [data, hopeless] :
+       {std::make_pair(1, false), std::make_pair(1, true),
+        std::make_pair(2, false), std::make_pair(2, true)}) {
+    SCOPED_TRACE(absl::StrCat(data, hopeless ? " hopeless" : ""));
     JobSpec job = Job(MemorySpec());
-    job.mutable_parallelism()->set_data(2);
-    const Plan plan = ExamplePlan(job);
+    job.mutable_parallelism()->set_data(data);
+    JobSpec least = job;
+    *least.mutable_memory() = SpecOf({.recompute = "full",
+                                      .optimizer = "nvme",
+                                      .parameters = "nvme",
+                                      .gradients = "host",
+                                      .activations = "nvme"});
+    Room room = NeedOf(ExamplePlan(least));
+    if (hopeless) room.device /= 4;
     int compiled = 0;
-    const BuildPlan build = [&](const JobSpec& job) {
+    const BuildPlan build = [&](const JobSpec& changed) {
       ++compiled;
-      return absl::StatusOr<Plan>(ExamplePlan(job));
+      return absl::StatusOr<Plan>(ExamplePlan(changed));
     };
     const auto remedies =
-        FindRemedies(plan, Workers(room, 2), build,
+        FindRemedies(ExamplePlan(job), Workers(room, data), build,
                      {.may_change = [](const std::string&) { return true; },
                       .changes_max = 6,
                       .goes_on = true});
