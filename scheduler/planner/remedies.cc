@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,13 +14,12 @@
 #include "absl/strings/str_join.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
-#include "proto/plan/memory.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/roles.h"
 #include "scheduler/planner/check_devices.h"
 #include "scheduler/planner/choose_backends.h"
+#include "scheduler/planner/combine_needs.h"
 #include "scheduler/planner/resolve.h"
-#include "scheduler/simulate/gpu_scratch.h"
 #include "scheduler/simulate/prediction.h"
 #include "scheduler/tiers/offload.h"
 
@@ -38,6 +38,8 @@ struct Change {
   FieldChange named;
   std::function<void(JobSpec& job)> make;
 };
+
+constexpr char kActivationsField[] = "memory.activations";
 
 // A field that says where something rests.
 struct TierField {
@@ -133,22 +135,7 @@ JobSpec WithoutChunks(JobSpec job) {
 }
 
 // By role, and within that by tier.
-using Bytes = std::vector<int64_t>;
-constexpr Tier kTiers[] = {DEVICE, HOST, NVME};
-
-Bytes NeedOf(const Plan& plan, const std::vector<WorkerDescription>& workers) {
-  int64_t beside = 0;
-  if (workers.at(0).has_gpu()) {
-    for (const MemoryItem& item : GpuScratchItems(plan)) beside += item.bytes();
-  }
-  Bytes need;
-  for (const Role& role : plan.roles()) {
-    for (const Tier tier : kTiers) {
-      need.push_back(BytesIn(role, tier) + (tier == DEVICE ? beside : 0));
-    }
-  }
-  return need;
-}
+using Bytes = std::vector<double>;
 
 int64_t Budget(const WorkerDescription& worker, Tier tier) {
   if (worker.budgets().empty()) return std::numeric_limits<int64_t>::max();
@@ -162,12 +149,12 @@ int64_t Budget(const WorkerDescription& worker, Tier tier) {
 Bytes RoomOf(const Plan& plan, const std::vector<WorkerDescription>& workers) {
   Bytes room;
   for (const Role& role : plan.roles()) {
-    for (const Tier tier : kTiers) {
+    for (const Tier tier : kMemoryTiers) {
       int64_t least = std::numeric_limits<int64_t>::max();
       for (const int rank : RanksOf(plan.mesh(), role)) {
         least = std::min(least, Budget(workers.at(rank), tier));
       }
-      room.push_back(least);
+      room.push_back(static_cast<double>(least));
     }
   }
   return room;
@@ -177,13 +164,15 @@ Bytes RoomOf(const Plan& plan, const std::vector<WorkerDescription>& workers) {
 double Lack(const Bytes& need, const Bytes& room) {
   double lack = 0;
   for (size_t i = 0; i < need.size(); ++i) {
-    lack += static_cast<double>(std::max<int64_t>(0, need[i] - room[i]));
+    lack += std::max(0.0, need[i] - room[i]);
   }
   return lack;
 }
 
 // Changes, a bit each.
 using Set = uint32_t;
+
+int Changes(Set set) { return std::popcount(set); }
 
 class Search {
  public:
@@ -202,10 +191,11 @@ class Search {
   absl::StatusOr<Remedies> Run(const Plan& plan,
                                const std::vector<Change>& changes) {
     CHECK_LE(changes.size(), 32u);
-    tried_.push_back({.need = NeedOf(plan, workers_)});
     if (plan.job().memory().has_chunk_megabytes()) {
       ASSIGN_OR_RETURN(const Plan without, build_(job_));
-      tried_[0].need = NeedOf(without, workers_);
+      AddTried(0, without, 0);
+    } else {
+      AddTried(0, plan, 0);
     }
     least_lack_ = Lack(tried_[0].need, room_);
     for (const Change& change : changes) {
@@ -215,6 +205,9 @@ class Search {
       if (tried_.size() == before) singles_.pop_back();
     }
     if (found_.fitting.empty() || options_.goes_on) {
+      if (found_.fitting.empty() && options_.changes_max > 1) {
+        RETURN_IF_ERROR(TryWhatMeets());
+      }
       RETURN_IF_ERROR(TrySeveral(options_.changes_max));
     }
     std::stable_sort(
@@ -230,6 +223,17 @@ class Search {
     Bytes need;
     double longer = 0;
   };
+
+  void AddTried(Set changes, const Plan& plan, double longer) {
+    MemoryNeed need = NeedOf(plan, workers_);
+    tried_.push_back(
+        {.changes = changes, .need = SumOf(need), .longer = longer});
+    if (Changes(changes) < 2) {
+      needs_.push_back(std::move(need));
+    } else if (const Set meeting = Meeting(changes); meeting == changes) {
+      pairs_.emplace(changes, std::move(need));
+    }
+  }
 
   // Compiles it; nothing where there is no such plan.
   absl::Status Try(Set changes) {
@@ -247,9 +251,7 @@ class Search {
     if (absl::IsInvalidArgument(plan.status())) return absl::OkStatus();
     if (!plan.ok()) return plan.status();
     remedy.longer = PredictedStepSeconds(*plan, workers_) / seconds_ - 1;
-    tried_.push_back({.changes = changes,
-                      .need = NeedOf(*plan, workers_),
-                      .longer = remedy.longer});
+    AddTried(changes, *plan, remedy.longer);
     if (CheckMemory(*plan, workers_).ok()) {
       least_longer_ = std::min(least_longer_, remedy.longer);
       RETURN_IF_ERROR(AddChunks(remedy));
@@ -290,13 +292,48 @@ class Search {
     return absl::OkStatus();
   }
 
-  // As what was compiled and differs in the fewest changes, and what each of
-  // those does by itself.
-  Outcome GuessOf(Set changes) const {
+  // Of changes, those of what is made again and of where activations rest.
+  Set Meeting(Set changes) const {
+    Set meeting = 0;
+    for (size_t i = 0; i < singles_.size(); ++i) {
+      const std::string& field = singles_[i]->named.field;
+      const bool meets = field == kRecomputeField || field == kActivationsField;
+      if (meets) meeting |= changes & Set{1} << i;
+    }
+    return meeting;
+  }
+
+  // How much moves, and how large its copies are on the way, depends on what is
+  // kept at all: of these no guess by each alone is near.
+  absl::Status TryWhatMeets() {
+    for (const Set pair : Sets(2)) {
+      if (Meeting(pair) != pair || compiled_ == kPlansMax) continue;
+      RETURN_IF_ERROR(Try(pair));
+    }
+    return absl::OkStatus();
+  }
+
+  // What changes do together by what each does by itself, or such a pair.
+  const Bytes& CombinedNeed(Set changes) {
+    const auto [found, is_new] = combined_.try_emplace(changes);
+    if (!is_new) return found->second;
+    std::vector<const MemoryNeed*> with;
+    if (const auto pair = pairs_.find(Meeting(changes)); pair != pairs_.end()) {
+      with.push_back(&pair->second);
+      changes &= ~pair->first;
+    }
+    for (size_t i = 0; i < singles_.size(); ++i) {
+      if ((changes >> i & 1) != 0) with.push_back(&needs_[i + 1]);
+    }
+    return found->second = SumOf(Combine(needs_[0], with));
+  }
+
+  // As what was compiled and differs in the fewest changes, and what those do.
+  Outcome GuessOf(Set changes) {
     const Outcome* nearest = &tried_[0];
     for (const Outcome& tried : tried_) {
-      if (std::popcount(tried.changes ^ changes) <=
-          std::popcount(nearest->changes ^ changes)) {
+      if (Changes(tried.changes ^ changes) <=
+          Changes(nearest->changes ^ changes)) {
         nearest = &tried;
       }
     }
@@ -305,29 +342,14 @@ class Search {
     for (size_t i = 0; i < singles_.size(); ++i) {
       const int sign = static_cast<int>(changes >> i & 1) -
                        static_cast<int>(nearest->changes >> i & 1);
-      const Outcome& single = tried_[i + 1];
-      guess.longer += sign * single.longer;
-      for (size_t b = 0; b < guess.need.size(); ++b) {
-        guess.need[b] += sign * (single.need[b] - tried_[0].need[b]);
-      }
+      guess.longer += sign * tried_[i + 1].longer;
+    }
+    const Bytes& of_nearest = CombinedNeed(nearest->changes);
+    const Bytes& of_changes = CombinedNeed(changes);
+    for (size_t b = 0; b < guess.need.size(); ++b) {
+      guess.need[b] += of_changes[b] - of_nearest[b];
     }
     return guess;
-  }
-
-  // Of each field, or of each but ZeRO's, the change that alone leaves the
-  // least lack.
-  Set AllFields(bool with_zero) const {
-    std::map<std::string, std::pair<double, Set>> best;
-    for (size_t i = 0; i < singles_.size(); ++i) {
-      if (!with_zero && singles_[i]->named.field == kZeroField) continue;
-      const std::pair<double, Set> of = {Lack(tried_[i + 1].need, room_),
-                                         Set{1} << i};
-      const auto [at, is_new] = best.emplace(singles_[i]->named.field, of);
-      if (!is_new) at->second = std::min(at->second, of);
-    }
-    Set all = 0;
-    for (const auto& [field, of] : best) all |= of.second;
-    return all;
   }
 
   // Of two changes and more, each of another field.
@@ -340,43 +362,79 @@ class Search {
         if (same) same_field |= Set{1} << j;
       }
       for (size_t s = 0, end = sets.size(); s < end; ++s) {
-        const bool has_room = std::popcount(sets[s]) < changes_max;
+        const bool has_room = Changes(sets[s]) < changes_max;
         if (!has_room || (sets[s] & same_field) != 0) continue;
         sets.push_back(sets[s] | Set{1} << i);
       }
     }
     sets.erase(std::remove_if(sets.begin(), sets.end(),
-                              [](Set set) { return std::popcount(set) < 2; }),
+                              [this](Set set) {
+                                return Changes(set) < 2 || pairs_.contains(set);
+                              }),
                sets.end());
     return sets;
+  }
+
+  bool HasZero(Set set) const {
+    for (size_t i = 0; i < singles_.size(); ++i) {
+      const bool in_set = (set >> i & 1) != 0;
+      if (in_set && singles_[i]->named.field == kZeroField) return true;
+    }
+    return false;
+  }
+
+  // Of sets, or of those with most changes, with ZeRO or without, the one that
+  // lacks least by the guess, then the cheapest, then the smallest.
+  enum class Among { kAll, kLargest, kLargestWithoutZero };
+  struct Likely {
+    std::vector<Set>::const_iterator set;
+    double lack = 0;
+    double longer = 0;
+  };
+  Likely FindLikely(const std::vector<Set>& sets, Among among) {
+    int changes_min = 0;
+    const auto may_be = [&](Set set) {
+      return among != Among::kLargestWithoutZero || !HasZero(set);
+    };
+    if (among != Among::kAll) {
+      for (const Set set : sets) {
+        if (may_be(set)) changes_min = std::max(changes_min, Changes(set));
+      }
+    }
+    Likely likely = {.set = sets.end()};
+    for (auto set = sets.begin(); set != sets.end(); ++set) {
+      if (Changes(*set) < changes_min || !may_be(*set)) continue;
+      const Outcome guess = GuessOf(*set);
+      const Likely other = {set, Lack(guess.need, room_), guess.longer};
+      const bool is_better =
+          likely.set == sets.end() ||
+          std::make_tuple(other.lack, other.longer, Changes(*set)) <
+              std::make_tuple(likely.lack, likely.longer, Changes(*likely.set));
+      if (is_better) likely = other;
+    }
+    return likely;
   }
 
   absl::Status TrySeveral(int changes_max) {
     std::vector<Set> sets = Sets(changes_max);
     for (int unlikely = 0; !sets.empty() && compiled_ < kPlansMax;) {
       // Guesses get better with all that is compiled.
-      auto next = sets.end();
-      std::tuple<double, double, int> least;  // lack, longer, changes
-      for (auto set = sets.begin(); set != sets.end(); ++set) {
-        const Outcome guess = GuessOf(*set);
-        const std::tuple<double, double, int> of_set = {
-            Lack(guess.need, room_), guess.longer, std::popcount(*set)};
-        if (next != sets.end() && of_set >= least) continue;
-        next = set;
-        least = of_set;
-      }
-      if (std::get<0>(least) > 0) {
+      Likely next = FindLikely(sets, Among::kAll);
+      if (next.lack > 0) {
         if (!found_.fitting.empty() || unlikely == kUnlikelyMax) break;
         // What all of them do together is the first to be known; then without
         // ZeRO, as what is dealt and fetched lies there in slices and whole.
-        const auto all =
-            std::find(sets.begin(), sets.end(), AllFields(unlikely == 0));
-        if (unlikely++ < 2 && all != sets.end()) next = all;
-      } else if (std::get<1>(least) >= least_longer_ + kGuessErrs) {
+        const Among among = unlikely == 0   ? Among::kLargest
+                            : unlikely == 1 ? Among::kLargestWithoutZero
+                                            : Among::kAll;
+        ++unlikely;
+        const Likely all = FindLikely(sets, among);
+        if (all.set != sets.end()) next = all;
+      } else if (next.longer >= least_longer_ + kGuessErrs) {
         break;
       }
-      RETURN_IF_ERROR(Try(*next));
-      sets.erase(next);
+      RETURN_IF_ERROR(Try(*next.set));
+      sets.erase(next.set);
     }
     return absl::OkStatus();
   }
@@ -392,7 +450,10 @@ class Search {
   // Of what fits, as it is without chunks.
   double least_longer_ = std::numeric_limits<double>::infinity();
   std::vector<const Change*> singles_;
-  std::vector<Outcome> tried_;  // nothing changed, singles_, several
+  std::vector<Outcome> tried_;       // nothing changed, singles_, several
+  std::vector<MemoryNeed> needs_;    // nothing changed, singles_
+  std::map<Set, MemoryNeed> pairs_;  // of what meets
+  std::unordered_map<Set, Bytes> combined_;
   Remedies found_;
   int compiled_ = 0;
 };

@@ -3,12 +3,13 @@
 // rest in another tier of memory; and what it costs, as predicted. A refusal
 // names it, `memory: auto` takes it (fit_memory.h).
 //
-// Each change is compiled and predicted by itself. What several of them save
-// and cost together is guessed: as what was compiled and differs in the fewest
-// changes, and what each of those does by itself. Those that fit by that guess
-// are compiled too, the cheapest first, until the next would cost a tenth of a
-// step more than one that was found to fit; where none fits, a few that lack
-// least. At most 32 plans are compiled.
+// Each change is compiled and predicted by itself; where none fits, pairs of
+// what is made again and of where activations rest, too. What several of them
+// save and cost together is guessed: as what was compiled and differs in the
+// fewest changes, and what those do (combine_needs.h). Those that fit by that
+// guess are compiled too, the cheapest first, until the next would cost a tenth
+// of a step more than one that was found to fit; where none fits, a few that
+// lack least. At most 32 plans are compiled.
 //
 // All that is without chunks (memory.chunk_megabytes), which fill a device as
 // far as it goes and so hide what is needed. What fits gets them behind that,

@@ -54,6 +54,51 @@ TEST(Remedies, CompilesFewPlans) {
   }
 }
 
+// Rooms in which little but this fits, where changes meet: copies of what moves
+// are fewer where less is kept, what ZeRO deals is on no host twice, and what
+// one field puts there leaves less for another's.
+TEST(Remedies, FindsWhatFitsOnlyTogether) {
+  const std::pair<int, Setting> settings[] = {
+      {1, {.recompute = "full", .activations = "nvme"}},
+      {1,
+       {.recompute = "full",
+        .optimizer = "host",
+        .parameters = "host",
+        .gradients = "host"}},
+      {2,
+       {.optimizer = "host",
+        .parameters = "host",
+        .gradients = "host",
+        .activations = "nvme"}},
+      {2,
+       {.recompute = "full",
+        .optimizer = "nvme",
+        .parameters = "nvme",
+        .gradients = "host",
+        .activations = "host"}}};
+  for (const auto& [data, setting] : settings) {
+    JobSpec job = Job(MemorySpec());
+    job.mutable_parallelism()->set_data(data);
+    JobSpec fitting = job;
+    *fitting.mutable_memory() = SpecOf(setting);
+    SCOPED_TRACE(fitting.memory().ShortDebugString());
+    const Room room = NeedOf(ExamplePlan(fitting));
+    int compiled = 0;
+    const BuildPlan build = [&](const JobSpec& changed) {
+      ++compiled;
+      return absl::StatusOr<Plan>(ExamplePlan(changed));
+    };
+    const auto remedies =
+        FindRemedies(ExamplePlan(job), Workers(room, data), build,
+                     {.may_change = [](const std::string&) { return true; },
+                      .changes_max = 6,
+                      .goes_on = true});
+    ASSERT_TRUE(remedies.ok()) << remedies.status();
+    EXPECT_FALSE(remedies->fitting.empty());
+    EXPECT_LE(compiled, 32);
+  }
+}
+
 // The cheapest first, ZeRO and `memory` by one measure.
 TEST(Remedies, AreSortedByWhatTheyCost) {
   JobSpec job = Job(MemorySpec());
