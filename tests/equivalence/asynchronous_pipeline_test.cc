@@ -13,6 +13,7 @@
 #include "tests/equivalence/delayed_gradients.h"
 #include "tests/equivalence/pipeline_job.h"
 #include "tests/equivalence/same_training.h"
+#include "tests/equivalence/small_job.h"
 
 namespace troupe {
 namespace {
@@ -110,7 +111,8 @@ class Asynchronous : public testing::TestWithParam<Case> {
     const auto& [schedule, pipeline, optimizer] = GetParam();
     const PipelineCut cut = {
         .schedule = schedule.name, .pipeline = pipeline, .data = data};
-    JobSpec job = AsynchronousJob(model, schedule, cut);
+    JobSpec job = WithFewSteps(AsynchronousJob(model, schedule, cut));
+    job.mutable_training()->set_validate_every(0);
     job.mutable_optimizer()->set_name(optimizer);
     if (optimizer == "sgd") {
       job.mutable_optimizer()->set_momentum(0.9);

@@ -1,7 +1,6 @@
 // The promise, for sequences that are cut over ranks: context parallelism
 // trains the model that a single rank trains.
 #include <filesystem>
-#include <map>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "tests/equivalence/cluster_of_threads.h"
 #include "tests/equivalence/same_training.h"
+#include "tests/equivalence/small_job.h"
 #include "tests/equivalence/state_difference.h"
 #include "tests/equivalence/tensor_job.h"
 
@@ -24,13 +24,6 @@ std::string NewDirectory(const std::string& name) {
   const std::string directory = absl::StrCat(testing::TempDir(), "/", name);
   std::filesystem::remove_all(directory);
   return directory;
-}
-
-const TrainingRun& OneRank(const JobSpec& job) {
-  static auto* const runs = new std::map<std::string, TrainingRun>;
-  const auto [found, is_new] = runs->try_emplace(job.SerializeAsString());
-  if (is_new) found->second = Train(job, {});
-  return found->second;
 }
 
 std::string NameOf(const JobCut& cut) {
@@ -53,11 +46,12 @@ class Context : public testing::TestWithParam<Case> {};
 
 TEST_P(Context, TrainsTheSameModel) {
   const auto& [architecture, cut] = GetParam();
-  JobSpec job = TensorJob({.architecture = architecture,
-                           .tied = cut.context % 4 == 0,
-                           .dropout = cut.context % 4 == 0 ? 0.1 : 0,
-                           .key_value_heads = cut.context == 3 ? 3 : 2,
-                           .positions = cut.context == 8 ? 48 : 24});
+  JobSpec job =
+      WithFewSteps(TensorJob({.architecture = architecture,
+                              .tied = cut.context % 4 == 0,
+                              .dropout = cut.context % 4 == 0 ? 0.1 : 0,
+                              .key_value_heads = cut.context == 3 ? 3 : 2,
+                              .positions = cut.context == 8 ? 48 : 24}));
   const TrainingRun& reference = OneRank(job);
   ASSERT_TRUE(reference.status().ok()) << reference.status();
   EXPECT_LT(reference.steps[0].back().loss(),
@@ -86,23 +80,16 @@ INSTANTIATE_TEST_SUITE_P(
     Ranks, Context,
     testing::Combine(
         testing::Values("gpt2", "llama"),
-        testing::Values(JobCut{.context = 3}, JobCut{.context = 8},
-                        JobCut{.context = 2, .context_method = "ring"},
-                        JobCut{.context = 3, .context_method = "ring"},
-                        JobCut{.context = 8, .context_method = "ring"},
-                        JobCut{.context = 3,
-                               .context_method = "ring_self_attention"},
-                        JobCut{.context = 8,
-                               .context_method = "ring_self_attention"},
-                        JobCut{.context = 4,
-                               .context_method = "usp",
-                               .ulysses_size = 2},
-                        JobCut{.context = 8,
-                               .context_method = "usp",
-                               .ulysses_size = 2},
-                        JobCut{.context = 8,
-                               .context_method = "usp",
-                               .ulysses_size = 4})),
+        testing::Values(
+            JobCut{.context = 3}, JobCut{.context = 8},
+            JobCut{.context = 2, .context_method = "ring"},
+            JobCut{.context = 3, .context_method = "ring"},
+            JobCut{.context = 8, .context_method = "ring"},
+            JobCut{.context = 3, .context_method = "ring_self_attention"},
+            JobCut{.context = 8, .context_method = "ring_self_attention"},
+            JobCut{.context = 4, .context_method = "usp", .ulysses_size = 2},
+            JobCut{.context = 8, .context_method = "usp", .ulysses_size = 2},
+            JobCut{.context = 8, .context_method = "usp", .ulysses_size = 4})),
     NameOfCase);
 
 // With each of the others; of the schedules each, with and without ZeRO.
@@ -138,9 +125,9 @@ class ContextInAnyPlan : public testing::TestWithParam<Case> {};
 
 TEST_P(ContextInAnyPlan, TrainsTheSameModel) {
   const auto& [architecture, cut] = GetParam();
-  JobSpec job = TensorJob({.architecture = architecture,
-                           .tied = architecture == "gpt2",
-                           .dropout = 0.1});
+  JobSpec job = WithFewSteps(TensorJob({.architecture = architecture,
+                                        .tied = architecture == "gpt2",
+                                        .dropout = 0.1}));
   job.mutable_model()->set_num_hidden_layers(4);
   job.mutable_training()->set_micro_batch_size(cut.tensor > 1 ? 2 : 1);
   const TrainingRun& reference = OneRank(job);
@@ -161,33 +148,53 @@ INSTANTIATE_TEST_SUITE_P(
     RingSelfAttention, ContextInAnyPlan,
     testing::Combine(
         testing::Values("llama"),
-        testing::Values(
-            JobCut{.data = 2, .zero = 3, .context = 2,
-                   .context_method = "ring_self_attention"},
-            JobCut{.tensor = 2, .sequence = true, .context = 2,
-                   .context_method = "ring_self_attention"},
-            JobCut{.schedule = "zb_v", .pipeline = 2, .context = 2,
-                   .context_method = "ring_self_attention"},
-            JobCut{.schedule = "gpipe", .pipeline = 2, .data = 2, .zero = 2,
-                   .context = 2, .context_method = "ring_self_attention"})),
+        testing::Values(JobCut{.data = 2,
+                               .zero = 3,
+                               .context = 2,
+                               .context_method = "ring_self_attention"},
+                        JobCut{.tensor = 2,
+                               .sequence = true,
+                               .context = 2,
+                               .context_method = "ring_self_attention"},
+                        JobCut{.schedule = "zb_v",
+                               .pipeline = 2,
+                               .context = 2,
+                               .context_method = "ring_self_attention"},
+                        JobCut{.schedule = "gpipe",
+                               .pipeline = 2,
+                               .data = 2,
+                               .zero = 2,
+                               .context = 2,
+                               .context_method = "ring_self_attention"})),
     NameOfCase);
 INSTANTIATE_TEST_SUITE_P(
     Usp, ContextInAnyPlan,
-    testing::Combine(
-        testing::Values("gpt2"),
-        testing::Values(
-            JobCut{.data = 2, .zero = 3, .context = 4,
-                   .context_method = "usp", .ulysses_size = 2},
-            JobCut{.zero = 2, .zero_size = 2, .context = 4,
-                   .context_method = "usp", .ulysses_size = 2},
-            JobCut{.tensor = 2, .sequence = true, .context = 4,
-                   .context_method = "usp", .ulysses_size = 2},
-            JobCut{.schedule = "zb_h1", .pipeline = 2, .context = 4,
-                   .context_method = "usp", .ulysses_size = 2})),
+    testing::Combine(testing::Values("gpt2"),
+                     testing::Values(JobCut{.data = 2,
+                                            .zero = 3,
+                                            .context = 4,
+                                            .context_method = "usp",
+                                            .ulysses_size = 2},
+                                     JobCut{.zero = 2,
+                                            .zero_size = 2,
+                                            .context = 4,
+                                            .context_method = "usp",
+                                            .ulysses_size = 2},
+                                     JobCut{.tensor = 2,
+                                            .sequence = true,
+                                            .context = 4,
+                                            .context_method = "usp",
+                                            .ulysses_size = 2},
+                                     JobCut{.schedule = "zb_h1",
+                                            .pipeline = 2,
+                                            .context = 4,
+                                            .context_method = "usp",
+                                            .ulysses_size = 2})),
     NameOfCase);
 
 TEST(ContextRecompute, IsBitForBitTheSameTraining) {
-  JobSpec job = TensorJob({.architecture = "llama", .dropout = 0.1});
+  JobSpec job =
+      WithFewSteps(TensorJob({.architecture = "llama", .dropout = 0.1}));
   for (const JobCut& cut :
        {JobCut{.context = 2}, JobCut{.context = 4, .context_method = "ring"},
         JobCut{.context = 2, .context_method = "ring_self_attention"}}) {
@@ -202,9 +209,9 @@ TEST(ContextRecompute, IsBitForBitTheSameTraining) {
 
 TEST(ContextBf16, TrainsTheSameModelButForItsRounding) {
   for (const std::string& architecture : {"gpt2", "llama"}) {
-    JobSpec job = TensorJob({.architecture = architecture});
+    JobSpec job = WithFewSteps(TensorJob({.architecture = architecture}));
     job.mutable_training()->set_precision("bf16");
-    const TrainingRun reference = Train(job, {});
+    const TrainingRun& reference = OneRank(job);
     for (const char* const method :
          {"ulysses", "ring", "ring_self_attention"}) {
       const JobCut cut = {.context = 4, .context_method = method};
@@ -215,37 +222,39 @@ TEST(ContextBf16, TrainsTheSameModelButForItsRounding) {
 }
 
 TEST(ContextResume, AnyCutContinuesWhatAnotherBegan) {
+  constexpr int kSteps = 10;
   JobSpec job = TensorJob({.architecture = "llama", .dropout = 0.1});
+  job.mutable_training()->set_steps(kSteps);
   job.mutable_training()->set_micro_batch_size(1);
   job.mutable_training()->set_validate_every(0);
   job.mutable_checkpoint()->set_directory(NewDirectory("context_whole"));
-  const std::string whole_at = CheckpointPath(job.checkpoint().directory(), 20);
+  const std::string whole_at =
+      CheckpointPath(job.checkpoint().directory(), kSteps);
   const TrainingRun whole = Train(job, {});
   ASSERT_TRUE(whole.status().ok()) << whole.status();
   const std::string directory = NewDirectory("context_pieces");
   job.mutable_checkpoint()->set_directory(directory);
-  const JobCut cuts[] = {{.context = 4},
-                         {.tensor = 2, .context = 4, .context_method = "ring"},
-                         {},
-                         {.pipeline = 2, .data = 2, .zero = 3, .context = 2},
-                         {.context = 4,
-                          .context_method = "usp",
-                          .ulysses_size = 2}};
+  const JobCut cuts[] = {
+      {.context = 4},
+      {.tensor = 2, .context = 4, .context_method = "ring"},
+      {},
+      {.pipeline = 2, .data = 2, .zero = 3, .context = 2},
+      {.context = 4, .context_method = "usp", .ulysses_size = 2}};
   int64_t done = 0;
   for (const JobCut& cut : cuts) {
     SCOPED_TRACE(testing::Message() << "from step " << done);
     JobSpec part = CutJob(job, cut);
-    part.mutable_training()->set_stop_after(done + 4);
+    part.mutable_training()->set_stop_after(done + 2);
     const TrainingRun run =
         Train(part, {.ranks = cut.ranks(), .resume = done > 0 ? "latest" : ""});
     ASSERT_TRUE(run.status().ok()) << run.status();
     for (const std::vector<StepRecord>& records : run.steps) {
       ExpectSameSteps(records, whole.steps[0], kTolerance);
     }
-    done += 4;
+    done += 2;
   }
   const StateDifference states =
-      CompareStates(CheckpointPath(directory, 20), whole_at);
+      CompareStates(CheckpointPath(directory, kSteps), whole_at);
   EXPECT_LT(states.weights, 1e-4);
   EXPECT_LT(states.moments, 1e-4);
 }

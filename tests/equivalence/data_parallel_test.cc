@@ -28,7 +28,7 @@ TEST_P(DataParallel, TrainsTheSameModel) {
   const auto& [ranks, micro_batch, dropout, backend] = GetParam();
   JobSpec job = SmallJob();
   job.mutable_training()->set_dropout(dropout);
-  const TrainingRun reference = Train(job, {});
+  const TrainingRun& reference = OneRank(job);
   ASSERT_TRUE(reference.status().ok()) << reference.status();
   ASSERT_EQ(reference.steps[0].size(), 20u);
   EXPECT_LT(reference.steps[0].back().loss(),
@@ -59,7 +59,7 @@ TEST_P(LlamaDataParallel, TrainsTheSameModel) {
   const auto& [ranks, micro_batch, dropout, backend] = GetParam();
   JobSpec job = SmallLlamaJob();
   job.mutable_training()->set_dropout(dropout);
-  const TrainingRun reference = Train(job, {});
+  const TrainingRun& reference = OneRank(job);
   ASSERT_TRUE(reference.status().ok()) << reference.status();
   EXPECT_LT(reference.steps[0].back().loss(),
             reference.steps[0][0].loss() - 0.5);
@@ -80,9 +80,9 @@ class Bf16DataParallel : public testing::TestWithParam<std::string> {};
 
 TEST_P(Bf16DataParallel, TrainsTheSameModelButForItsRounding) {
   JobSpec job = GetParam() == "gpt2" ? SmallJob() : SmallLlamaJob();
-  const TrainingRun f32 = Train(job, {});
+  const TrainingRun& f32 = OneRank(job);
   job.mutable_training()->set_precision("bf16");
-  const TrainingRun one = Train(job, {});
+  const TrainingRun& one = OneRank(job);
   ASSERT_TRUE(one.status().ok()) << one.status();
   // Rounding is no excuse for not learning.
   EXPECT_LT(one.steps[0].back().loss(), one.steps[0][0].loss() - 0.5);
@@ -112,7 +112,7 @@ TEST(DataParallel, SgdWithMomentumTrainsTheSameModel) {
   job.mutable_optimizer()->set_name("sgd");
   job.mutable_optimizer()->set_momentum(0.9);
   job.mutable_optimizer()->set_lr(0.1);
-  const TrainingRun reference = Train(job, {});
+  const TrainingRun& reference = OneRank(job);
   ASSERT_TRUE(reference.status().ok()) << reference.status();
   job.mutable_parallelism()->set_data(4);
   job.mutable_training()->set_micro_batch_size(1);

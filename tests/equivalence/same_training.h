@@ -5,10 +5,14 @@
 
 #include <vector>
 
+#include "proto/job.pb.h"
 #include "proto/status.pb.h"
 #include "tests/equivalence/cluster_of_threads.h"
 
 namespace troupe {
+
+// The run of a job that is cut nowhere; trained once for all that ask.
+const TrainingRun& OneRank(const JobSpec& job);
 
 // Sums are taken in another order, and rounded to f32.
 inline constexpr double kRelativeError = 1e-5;

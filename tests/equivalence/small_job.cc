@@ -82,4 +82,11 @@ JobSpec SmallJobOf(const std::string& architecture) {
   return job;
 }
 
+JobSpec WithFewSteps(JobSpec job) {
+  job.mutable_training()->set_steps(kFewSteps);
+  job.mutable_training()->set_validate_every(kFewSteps / 2);
+  job.mutable_lr_scheduler()->set_warmup_steps(2);
+  return job;
+}
+
 }  // namespace troupe

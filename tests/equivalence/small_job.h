@@ -3,6 +3,7 @@
 #ifndef TROUPE_TESTS_EQUIVALENCE_SMALL_JOB_H_
 #define TROUPE_TESTS_EQUIVALENCE_SMALL_JOB_H_
 
+#include <cstdint>
 #include <string>
 
 #include "proto/job.pb.h"
@@ -19,6 +20,11 @@ JobSpec SmallLlamaJob();
 
 // The same with any architecture that computes; the first two as above.
 JobSpec SmallJobOf(const std::string& architecture);
+
+// The job of 8 steps, for tests of many cuts: each of them does the same in
+// every step, begins with what the one before left, and validates twice.
+inline constexpr int64_t kFewSteps = 8;
+JobSpec WithFewSteps(JobSpec job);
 
 }  // namespace troupe
 

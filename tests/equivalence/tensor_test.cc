@@ -15,6 +15,7 @@
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "tests/equivalence/cluster_of_threads.h"
 #include "tests/equivalence/same_training.h"
+#include "tests/equivalence/small_job.h"
 #include "tests/equivalence/state_difference.h"
 #include "tests/equivalence/tensor_job.h"
 #include "tests/equivalence/tensor_matrix.h"
@@ -30,14 +31,6 @@ std::string NewDirectory(const std::string& name) {
   return directory;
 }
 
-// The run of a job that is cut nowhere; the same for all cuts of one model.
-const TrainingRun& OneRank(const JobSpec& job) {
-  static auto* const runs = new std::map<std::string, TrainingRun>;
-  const auto [found, is_new] = runs->try_emplace(job.SerializeAsString());
-  if (is_new) found->second = Train(job, {});
-  return found->second;
-}
-
 // Architecture, tensor, sequence parallel. Every other case has tied tables,
 // and every other one dropout.
 using Case = std::tuple<std::string, int, bool>;
@@ -51,10 +44,11 @@ class TensorParallel : public testing::TestWithParam<Case> {};
 
 TEST_P(TensorParallel, TrainsTheSameModel) {
   const auto& [architecture, tensor, sequence] = GetParam();
-  JobSpec job = TensorJob({.architecture = architecture,
-                           .tied = IsTied(GetParam()),
-                           .dropout = Dropout(GetParam()),
-                           .key_value_heads = tensor == 3 ? 3 : 2});
+  JobSpec job =
+      WithFewSteps(TensorJob({.architecture = architecture,
+                              .tied = IsTied(GetParam()),
+                              .dropout = Dropout(GetParam()),
+                              .key_value_heads = tensor == 3 ? 3 : 2}));
   const TrainingRun& reference = OneRank(job);
   ASSERT_TRUE(reference.status().ok()) << reference.status();
   EXPECT_LT(reference.steps[0].back().loss(),
@@ -121,9 +115,10 @@ class TensorInAsynchronousPipeline : public testing::TestWithParam<Hybrid> {};
 
 TEST_P(TensorInAsynchronousPipeline, TrainsTheSameModel) {
   const auto& [schedule, sequence] = GetParam();
-  JobSpec job = TensorJob({.architecture = sequence ? "llama" : "gpt2",
-                           .tied = !sequence,
-                           .dropout = 0.1});
+  JobSpec job =
+      WithFewSteps(TensorJob({.architecture = sequence ? "llama" : "gpt2",
+                              .tied = !sequence,
+                              .dropout = 0.1}));
   job.mutable_model()->set_num_hidden_layers(4);
   job.mutable_training()->set_micro_batch_size(1);
   job.mutable_training()->set_gradient_clipping(0);
@@ -157,9 +152,9 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(TensorParallelBf16, TrainsTheSameModelButForItsRounding) {
   for (const std::string& architecture : {"gpt2", "llama"}) {
     for (const bool sequence : {false, true}) {
-      JobSpec job = TensorJob({.architecture = architecture});
+      JobSpec job = WithFewSteps(TensorJob({.architecture = architecture}));
       job.mutable_training()->set_precision("bf16");
-      const TrainingRun reference = Train(job, {});
+      const TrainingRun& reference = OneRank(job);
       job.mutable_parallelism()->set_tensor(4);
       job.mutable_parallelism()->set_sequence_parallel(sequence);
       ExpectSameTraining(Train(job, {.ranks = 4}), reference, 1e-2);
@@ -168,14 +163,16 @@ TEST(TensorParallelBf16, TrainsTheSameModelButForItsRounding) {
 }
 
 TEST(TensorResume, AnyCutContinuesWhatAnotherBegan) {
+  constexpr int kSteps = 10;
   for (const std::string& architecture : {"gpt2", "llama"}) {
     JobSpec job = TensorJob({.architecture = architecture, .dropout = 0.1});
+    job.mutable_training()->set_steps(kSteps);
     job.mutable_training()->set_micro_batch_size(1);
     job.mutable_training()->set_validate_every(0);
     job.mutable_checkpoint()->set_directory(
         NewDirectory(absl::StrCat("tensor_whole_", architecture)));
     const std::string whole_at =
-        CheckpointPath(job.checkpoint().directory(), 20);
+        CheckpointPath(job.checkpoint().directory(), kSteps);
     const TrainingRun whole = Train(job, {});
     ASSERT_TRUE(whole.status().ok()) << whole.status();
     const std::string directory =
@@ -191,17 +188,17 @@ TEST(TensorResume, AnyCutContinuesWhatAnotherBegan) {
       SCOPED_TRACE(testing::Message() << architecture << " from step " << done
                                       << ", tensor " << cut.tensor);
       JobSpec part = CutJob(job, cut);
-      part.mutable_training()->set_stop_after(done + 4);
+      part.mutable_training()->set_stop_after(done + 2);
       const TrainingRun run = Train(
           part, {.ranks = cut.ranks(), .resume = done > 0 ? "latest" : ""});
       ASSERT_TRUE(run.status().ok()) << run.status();
       for (const std::vector<StepRecord>& records : run.steps) {
         ExpectSameSteps(records, whole.steps[0], kTolerance);
       }
-      done += 4;
+      done += 2;
     }
     const StateDifference states =
-        CompareStates(CheckpointPath(directory, 20), whole_at);
+        CompareStates(CheckpointPath(directory, kSteps), whole_at);
     EXPECT_LT(states.weights, 1e-4);
     EXPECT_LT(states.moments, 1e-4);
   }
@@ -209,7 +206,7 @@ TEST(TensorResume, AnyCutContinuesWhatAnotherBegan) {
 
 TEST(TensorResume, TheSameCutContinuesBitForBit) {
   for (const std::string precision : {"f32", "bf16"}) {
-    JobSpec job = CutJob(TensorJob({.dropout = 0.1}),
+    JobSpec job = CutJob(WithFewSteps(TensorJob({.dropout = 0.1})),
                          {.tensor = 2, .sequence = true, .data = 2});
     job.mutable_training()->set_precision(precision);
     job.mutable_training()->set_validate_every(0);
@@ -218,13 +215,13 @@ TEST(TensorResume, TheSameCutContinuesBitForBit) {
     ASSERT_TRUE(Train(job, {.ranks = 4}).status().ok());
     const std::string halves = NewDirectory("tensor_exact_half_" + precision);
     job.mutable_checkpoint()->set_directory(halves);
-    job.mutable_training()->set_stop_after(10);
+    job.mutable_training()->set_stop_after(kFewSteps / 2);
     ASSERT_TRUE(Train(job, {.ranks = 4}).status().ok());
     job.mutable_training()->clear_stop_after();
     const TrainingRun rest = Train(job, {.ranks = 4, .resume = "latest"});
     ASSERT_TRUE(rest.status().ok()) << rest.status();
-    const StateDifference states =
-        CompareStates(CheckpointPath(halves, 20), CheckpointPath(whole, 20));
+    const StateDifference states = CompareStates(
+        CheckpointPath(halves, kFewSteps), CheckpointPath(whole, kFewSteps));
     EXPECT_EQ(states.weights, 0);
     EXPECT_EQ(states.moments, 0);
   }

@@ -1,7 +1,6 @@
 // The promise, for what rests in slices over data replicas: ZeRO 1, 2 and 3,
 // hybrid or not, train the model that a single rank trains.
 #include <filesystem>
-#include <map>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "tests/equivalence/cluster_of_threads.h"
 #include "tests/equivalence/same_training.h"
+#include "tests/equivalence/small_job.h"
 #include "tests/equivalence/state_difference.h"
 #include "tests/equivalence/tensor_job.h"
 
@@ -27,18 +27,11 @@ std::string NewDirectory(const std::string& name) {
 }
 
 JobSpec ZeroJob(const std::string& architecture, bool tied) {
-  JobSpec job =
-      TensorJob({.architecture = architecture, .tied = tied, .dropout = 0.1});
+  JobSpec job = WithFewSteps(
+      TensorJob({.architecture = architecture, .tied = tied, .dropout = 0.1}));
   job.mutable_training()->set_micro_batch_size(1);
   job.mutable_training()->set_global_batch_size(12);  // 2, 3 and 4 divide it
   return job;
-}
-
-const TrainingRun& OneRank(const JobSpec& job) {
-  static auto* const runs = new std::map<std::string, TrainingRun>;
-  const auto [found, is_new] = runs->try_emplace(job.SerializeAsString());
-  if (is_new) found->second = Train(job, {});
-  return found->second;
 }
 
 std::string NameOf(const JobCut& cut) {
@@ -129,24 +122,26 @@ TEST(ZeroEmptySlices, TrainTheSameModelAndAreSaved) {
   job.mutable_training()->set_global_batch_size(16);
   job.mutable_training()->set_validate_every(0);
   job.mutable_checkpoint()->set_directory(NewDirectory("zero_empty_whole"));
-  const std::string whole = CheckpointPath(job.checkpoint().directory(), 20);
+  const std::string whole =
+      CheckpointPath(job.checkpoint().directory(), kFewSteps);
   ASSERT_TRUE(Train(job, {}).status().ok());
   job = CutJob(job, {.data = 8, .zero = 3});
   const std::string directory = NewDirectory("zero_empty");
   job.mutable_checkpoint()->set_directory(directory);
-  job.mutable_training()->set_stop_after(10);
+  job.mutable_training()->set_stop_after(kFewSteps / 2);
   ASSERT_TRUE(Train(job, {.ranks = 8}).status().ok());
   job.mutable_training()->clear_stop_after();
   const TrainingRun run = Train(job, {.ranks = 8, .resume = "latest"});
   ASSERT_TRUE(run.status().ok()) << run.status();
-  EXPECT_LT(CompareStates(CheckpointPath(directory, 20), whole).weights, 1e-4);
+  EXPECT_LT(CompareStates(CheckpointPath(directory, kFewSteps), whole).weights,
+            1e-4);
 }
 
 TEST(ZeroBf16, TrainsTheSameModelButForItsRounding) {
   for (const std::string architecture : {"gpt2", "llama"}) {
     JobSpec job = ZeroJob(architecture, true);
     job.mutable_training()->set_precision("bf16");
-    const TrainingRun reference = Train(job, {});
+    const TrainingRun& reference = OneRank(job);
     for (const int zero : {1, 2, 3}) {
       const JobCut cut = {.data = 2, .zero = zero};
       ExpectSameTraining(Train(CutJob(job, cut), {.ranks = 2}), reference,
@@ -156,13 +151,15 @@ TEST(ZeroBf16, TrainsTheSameModelButForItsRounding) {
 }
 
 TEST(ZeroResume, AnyPlanContinuesWhatAnotherBegan) {
+  constexpr int kSteps = 10;
   for (const std::string precision : {"f32", "bf16"}) {
     JobSpec job = ZeroJob("gpt2", true);
+    job.mutable_training()->set_steps(kSteps);
     job.mutable_training()->set_precision(precision);
     job.mutable_training()->set_validate_every(0);
     job.mutable_checkpoint()->set_directory(NewDirectory("zero_whole"));
     const std::string whole_at =
-        CheckpointPath(job.checkpoint().directory(), 20);
+        CheckpointPath(job.checkpoint().directory(), kSteps);
     const TrainingRun whole = Train(job, {});
     ASSERT_TRUE(whole.status().ok()) << whole.status();
     const std::string directory = NewDirectory("zero_pieces");
@@ -178,14 +175,14 @@ TEST(ZeroResume, AnyPlanContinuesWhatAnotherBegan) {
           absl::StrCat(precision, " from step ", done, ", ", NameOf(cut)));
       JobSpec part = CutJob(job, cut);
       part.mutable_checkpoint()->set_background(cut.zero == 3);
-      part.mutable_training()->set_stop_after(done + 4);
+      part.mutable_training()->set_stop_after(done + 2);
       const TrainingRun run = Train(
           part, {.ranks = cut.ranks(), .resume = done > 0 ? "latest" : ""});
       ASSERT_TRUE(run.status().ok()) << run.status();
-      done += 4;
+      done += 2;
     }
     const StateDifference states =
-        CompareStates(CheckpointPath(directory, 20), whole_at);
+        CompareStates(CheckpointPath(directory, kSteps), whole_at);
     EXPECT_LT(states.weights, precision == "f32" ? 1e-4 : 1e-2);
     EXPECT_LT(states.moments, precision == "f32" ? 1e-4 : 1e-1);
   }
@@ -202,13 +199,13 @@ TEST(ZeroResume, TheSamePlanContinuesBitForBit) {
     ASSERT_TRUE(Train(job, {.ranks = 4}).status().ok());
     const std::string halves = NewDirectory("zero_exact_half");
     job.mutable_checkpoint()->set_directory(halves);
-    job.mutable_training()->set_stop_after(10);
+    job.mutable_training()->set_stop_after(kFewSteps / 2);
     ASSERT_TRUE(Train(job, {.ranks = 4}).status().ok());
     job.mutable_training()->clear_stop_after();
     const TrainingRun rest = Train(job, {.ranks = 4, .resume = "latest"});
     ASSERT_TRUE(rest.status().ok()) << rest.status();
-    const StateDifference states =
-        CompareStates(CheckpointPath(halves, 20), CheckpointPath(whole, 20));
+    const StateDifference states = CompareStates(
+        CheckpointPath(halves, kFewSteps), CheckpointPath(whole, kFewSteps));
     EXPECT_EQ(states.weights, 0);
     EXPECT_EQ(states.moments, 0);
   }
