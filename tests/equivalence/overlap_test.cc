@@ -10,7 +10,7 @@ namespace troupe {
 namespace {
 
 TEST(Overlap, BucketsAreReducedWhileBackwardRuns) {
-  JobSpec job = SmallJob();
+  JobSpec job = WithFewSteps(SmallJob());
   job.mutable_model()->set_num_hidden_layers(6);
   job.mutable_model()->set_hidden_size(240);  // work enough to overlap with
   job.mutable_training()->set_micro_batch_size(4);
@@ -19,7 +19,7 @@ TEST(Overlap, BucketsAreReducedWhileBackwardRuns) {
   const TrainingRun run = Train(job, {.ranks = 2});
   ASSERT_TRUE(run.status().ok()) << run.status();
   for (const std::vector<RankTimeline>& timelines : run.timelines) {
-    ASSERT_EQ(timelines.size(), 20u);
+    ASSERT_EQ(timelines.size(), static_cast<size_t>(kFewSteps));
     int overlapped_steps = 0;
     for (const RankTimeline& timeline : timelines) {
       int64_t backward_end = 0;
