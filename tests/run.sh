@@ -21,13 +21,13 @@ passed=0 failed=0 skipped=0
 # Adds the tests of the programs that ran, which $log names, to the counts. Where
 # Bazel failed and no test says that it did, something broke: one failure.
 count() { # CODE of Bazel
-  local logs label found files=() p=0 f=0 s=0
+  local logs label found newest files=() p=0 f=0 s=0
   logs=$(bazel info bazel-testlogs 2> /dev/null)
   while read -r label; do
     label=${label#//}
-    found=("$logs/${label/://}"/shard_*/test.xml)
-    # Of a program that has shards, test.xml is what was left from before it had.
-    [ -e "${found[0]}" ] || found=("$logs/${label/://}/test.xml")
+    # Others are left from before a program had so many shards, or any.
+    newest=$(ls -td "$logs/${label/://}"/shard_* 2> /dev/null | head -n 1)
+    found=("$logs/${label/://}/"${newest:+shard_*_of_"${newest##*_}"/}test.xml)
     files+=("${found[@]}")
   done < <(grep -E '^//.* (PASSED|FAILED|TIMEOUT|FLAKY) in ' "$log" | cut -d' ' -f1)
   if [ ${#files[@]} -gt 0 ]; then
