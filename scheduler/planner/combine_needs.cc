@@ -1,7 +1,6 @@
 #include "scheduler/planner/combine_needs.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <numeric>
 #include <set>
 
