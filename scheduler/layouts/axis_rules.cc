@@ -139,11 +139,12 @@ class CutsCheck {
     const CutsCheck check(whole_, others);
     for (size_t a = 0; a < axes_.size(); ++a) {
       const SizeField& of = axes_[a].field;
-      if (a != axis && of.name != field.part_of && of.part_of != field.name) {
+      const bool same = of.name == field.name;
+      if (!same && of.name != field.part_of && of.part_of != field.name) {
         continue;
       }
       for (const DimRule& rule : axes_[a].rules) {
-        if ((a == axis || rule.loaded) && !check.FitsOn(a, rule)) return false;
+        if ((same || rule.loaded) && !check.FitsOn(a, rule)) return false;
       }
     }
     return true;

@@ -360,6 +360,88 @@ TEST(CheckExchanges, NamesTheFaultOfSequencesThatAreCut) {
   }
 }
 
+// Eight ranks, two along each axis.
+JobSpec CubeJob() {
+  JobSpec job = ExampleJob({.micro_batch_size = 4});
+  job.mutable_parallelism()->set_tensor(8);
+  job.mutable_parallelism()->set_tensor_method("3d");
+  return job;
+}
+
+const Fault kCubeFaults[] = {
+    {"moments that nobody sums",
+     [](Plan& p) {
+       UnitTable& table = *p.mutable_tables(p.units(1).table());
+       const int own = table.ops(0).outputs(0).tensor();
+       FirstOp(p, 1, Op::SPLIT_NORM).mutable_inputs(1)->set_tensor(own);
+     },
+     "SPLIT_NORM reads ln_1 moments of some columns as REPLICATE, but it is "
+     "PARTIAL"},
+    {"moments whose gradients nobody sums",
+     [](Plan& p) {
+       FirstOp(p, 1, Op::EXCHANGE)
+           .mutable_exchange()
+           ->set_backward(COLLECTIVE_UNSPECIFIED);
+     },
+     "does ALL_REDUCE and COLLECTIVE_UNSPECIFIED in backward"},
+    {"moments taken for those of the whole row",
+     [](Plan& p) {
+       auto& axes = *TensorOf(p, 1, FirstOp(p, 1, Op::MOMENTS).outputs(0))
+                         .mutable_layout()
+                         ->mutable_axes();
+       for (int i = 0; i < axes.size(); ++i) {
+         if (axes[i].placement() == Layout::PARTIAL) {
+           return axes.DeleteSubrange(i, 1);
+         }
+       }
+     },
+     "MOMENTS makes ln_1 moments of some columns as PARTIAL, but it is "
+     "REPLICATE"},
+    {"rows gathered along the other axis",
+     [](Plan& p) {
+       for (Op& op : *p.mutable_tables(p.units(1).table())->mutable_ops()) {
+         if (op.exchange().forward() == ALL_GATHER) {
+           return op.mutable_exchange()->set_axis("tensor_z");
+         }
+       }
+     },
+     "does ALL_GATHER and REDUCE_SCATTER in backward, which does not make"},
+    {"a product that reads a slice of the rows",
+     [](Plan& p) {
+       UnitTable& table = *p.mutable_tables(p.units(1).table());
+       Op& linear = FirstOp(p, 1, Op::LINEAR);
+       for (const Op& op : table.ops()) {
+         if (op.exchange().forward() != ALL_GATHER) continue;
+         linear.mutable_inputs(0)->set_tensor(op.inputs(0).tensor());
+         break;
+       }
+     },
+     "along tensor_y, op 4 LINEAR reads ln_1 as REPLICATE, but it is "
+     "SHARD(0)"},
+};
+
+TEST(CheckLayouts, NamesTheFaultOfCubes) {
+  EXPECT_EQ(CheckPrograms(ExamplePlan(CubeJob())), absl::OkStatus());
+  for (const Fault& fault : kCubeFaults) {
+    Plan plan = ExamplePlan(CubeJob());
+    fault.plant(plan);
+    EXPECT_THAT(std::string(CheckLayouts(plan).message()),
+                HasSubstr(fault.message))
+        << fault.name;
+  }
+}
+
+TEST(CheckExchanges, NamesTheFaultOfCubes) {
+  Plan plan = ExamplePlan(CubeJob());
+  // Norms' gradients are of some rows each, along x and y.
+  for (Unit::Part& part : *plan.mutable_units(1)->mutable_parts()) {
+    part.clear_shares();
+  }
+  EXPECT_THAT(std::string(CheckPrograms(plan).message()),
+              HasSubstr("2 neighbours the same, with summands of its "
+                        "gradient"));
+}
+
 TEST(CheckExchanges, NamesTheFault) {
   for (const bool sequence : {false, true}) {
     EXPECT_EQ(CheckPrograms(ExamplePlan(TensorJob(sequence))),

@@ -23,17 +23,19 @@ namespace troupe {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 
 // Width 16, 2 heads, 64 tokens, two blocks; micro-batches of 2 x 8 tokens.
-UnitList Units(int heads = 2) {
+UnitList Units(int heads = 2, int sequences = 2) {
   JobSpec job = ExampleJob({});
   job.mutable_model()->set_num_attention_heads(heads);
   const auto resolved = ResolveModel(*job.mutable_model());
   EXPECT_TRUE(resolved.ok());
   auto units = ModelUnits(
       job.model(),
-      {.sequences = 2, .sequence_length = 8, .dtype = F32, .dropout = 0});
+      {.sequences = sequences, .sequence_length = 8, .dtype = F32,
+       .dropout = 0});
   EXPECT_TRUE(units.ok()) << units.status();
   return *std::move(units);
 }
@@ -113,6 +115,76 @@ TEST(CutUnits, PutsMegatronsFAndGAroundWhatIsCut) {
                   "LINEAR [2, 8, 32]" + shard,
                   "CROSS_ENTROPY_PARTS [2, 8, 3] Shard(0) on tensor",
                   "ALL_GATHER / - [4, 8, 3] Replicate", "CROSS_ENTROPY"));
+}
+
+std::vector<AxisRules> CubeRules(int tensor) {
+  ParallelismSpec parallelism;
+  parallelism.set_tensor(tensor);
+  parallelism.set_tensor_method("3d");
+  return RulesFor(parallelism);
+}
+
+// Micro-batches of four sequences: two along x, and two along y or z.
+TEST(CutUnits, AlternatesInThreeDimensions) {
+  UnitList units = Units(/*heads=*/2, /*sequences=*/4);
+  CutUnits(CubeRules(8), units);
+  const std::string outer =
+      " Shard(2) on tensor_z, Shard(0) on tensor_y, Shard(0) on tensor_x";
+  const std::string inner =
+      " Shard(0) on tensor_z, Shard(2) on tensor_y, Shard(0) on tensor_x";
+  const std::string summand_z =
+      " Partial on tensor_z, Shard(2) on tensor_y, Shard(0) on tensor_x";
+  const std::string summand_y =
+      " Shard(2) on tensor_z, Partial on tensor_y, Shard(0) on tensor_x";
+  const std::string rows_y = " Shard(2) on tensor_z, Shard(0) on tensor_x";
+  const std::string rows_z = " Shard(2) on tensor_y, Shard(0) on tensor_x";
+  const std::string moments = "Shard(0) on tensor_y, Shard(0) on tensor_x";
+  const std::vector<std::string> norm = {
+      "MOMENTS [1, 8, 2] Partial on tensor_z, " + moments,
+      "ALL_REDUCE / ALL_REDUCE [1, 8, 2] " + moments,
+      "SPLIT_NORM [1, 8, 8]" + outer,
+      "ALL_GATHER / REDUCE_SCATTER [2, 8, 8]" + rows_y};
+  std::vector<std::string> wanted = norm;
+  const auto add = [&wanted](const std::vector<std::string>& lines) {
+    wanted.insert(wanted.end(), lines.begin(), lines.end());
+  };
+  add({"LINEAR [2, 8, 24]" + summand_z,
+       "REDUCE_SCATTER / ALL_GATHER [1, 8, 24]" + inner,
+       "ATTENTION [1, 8, 8]" + inner,
+       "ALL_GATHER / REDUCE_SCATTER [2, 8, 8]" + rows_z,
+       "LINEAR [2, 8, 8]" + summand_y,
+       "REDUCE_SCATTER / ALL_GATHER [1, 8, 8]" + outer,
+       "ADD [1, 8, 8]" + outer});
+  add(norm);
+  add({"LINEAR [2, 8, 32]" + summand_z,
+       "REDUCE_SCATTER / ALL_GATHER [1, 8, 32]" + inner,
+       "GELU [1, 8, 32]" + inner,
+       "ALL_GATHER / REDUCE_SCATTER [2, 8, 32]" + rows_z,
+       "LINEAR [2, 8, 8]" + summand_y,
+       "REDUCE_SCATTER / ALL_GATHER [1, 8, 8]" + outer,
+       "ADD [1, 8, 8]" + outer});
+  EXPECT_THAT(Lines(units.tables[units.units[1].table()]),
+              ElementsAreArray(wanted));
+}
+
+TEST(CheckCuts, NamesWhatACubeCannotShare) {
+  const auto refusal = [](int heads, int sequences, int tensor) {
+    return std::string(
+        CheckCuts(Units(heads, sequences), CubeRules(tensor)).message());
+  };
+  EXPECT_EQ(refusal(2, 4, 8), "");
+  EXPECT_EQ(refusal(2, 2, 8),
+            "parallelism.tensor: 8 ranks cannot share 2 "
+            "(training.micro_batch_size) evenly, in 4 pieces; use another "
+            "training.micro_batch_size");
+  EXPECT_EQ(refusal(1, 4, 8),
+            "parallelism.tensor: 8 ranks cannot share 1 "
+            "(model.num_attention_heads) evenly, in 2 pieces; use another "
+            "model.num_attention_heads");
+  EXPECT_EQ(refusal(2, 4, 27),
+            "parallelism.tensor: 27 ranks cannot share 4 "
+            "(training.micro_batch_size) evenly, in 3 pieces; use 8 or "
+            "another training.micro_batch_size");
 }
 
 // Micro-batches of two sequences: blocks are put together and taken apart.

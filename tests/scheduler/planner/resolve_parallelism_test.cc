@@ -119,6 +119,50 @@ TEST(ResolveParallelism, Refuses) {
               AllOf(StartsWith("parallelism.context_method: there is no "
                                "\"rings\""),
                     HasSubstr("ulysses")));
+  EXPECT_THAT(message([](ParallelismSpec& p) { p.set_tensor_method("3d"); }),
+              StartsWith("parallelism.tensor_method: says how the ranks of "
+                         "parallelism.tensor share a unit, which is 1; use 8"));
+  EXPECT_THAT(
+      message([](ParallelismSpec& p) {
+        p.set_tensor(12);
+        p.set_tensor_method("3d");
+      }),
+      AllOf(StartsWith("parallelism.tensor: 12 ranks are no cube"),
+            HasSubstr("use 8 or 27")));
+  EXPECT_THAT(
+      message([](ParallelismSpec& p) {
+        p.set_tensor(4);
+        p.set_tensor_method("3d");
+      }),
+      HasSubstr("use 8 or 27"));
+  EXPECT_THAT(message([](ParallelismSpec& p) {
+                p.set_tensor(8);
+                p.set_tensor_method("3d");
+                p.set_sequence_parallel(true);
+              }),
+              StartsWith("parallelism.sequence_parallel: cuts what "
+                         "tensor_method: 1d leaves whole"));
+  for (const int zero : {1, 2}) {
+    ParallelismSpec parallelism;
+    parallelism.set_tensor(8);
+    parallelism.set_tensor_method("3d");
+    parallelism.set_data(2);
+    parallelism.set_zero(zero);
+    EXPECT_THAT(std::string(ResolveParallelism({}, parallelism).message()),
+                AllOf(StartsWith("parallelism.zero: "),
+                      HasSubstr("use 0, or 3")));
+    parallelism.set_zero(3);
+    EXPECT_TRUE(ResolveParallelism({}, parallelism).ok());
+  }
+  EXPECT_THAT(message([](ParallelismSpec& p) {
+                p.set_tensor(8);
+                p.set_tensor_method("3d");
+                p.set_pipeline(2);
+                p.set_pipeline_schedule("pipedream");
+              }),
+              AllOf(StartsWith("parallelism.tensor_method: 3d does not go "
+                               "with pipedream"),
+                    HasSubstr("tensor_method: 1d")));
   EXPECT_THAT(message([](ParallelismSpec& p) { p.set_vertical_sync(true); }),
               StartsWith("parallelism.vertical_sync: is for pipedream, not "
                          "1f1b; leave it out"));
