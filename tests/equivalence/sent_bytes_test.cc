@@ -48,7 +48,8 @@ TEST_P(SentBytes, AreThoseThatThePlanPredicts) {
   job.mutable_model()->set_hidden_size(3 * 32);
   TrainingSpec& training = *job.mutable_training();
   training.set_precision(precision);
-  training.set_micro_batch_size(1);
+  const bool is_3d = cut.tensor_method == "3d";
+  training.set_micro_batch_size(is_3d ? 4 : 1);
   training.set_steps(4);  // the last of which validates
   training.set_validate_every(0);
   const int ranks = cut.ranks();
@@ -56,7 +57,8 @@ TEST_P(SentBytes, AreThoseThatThePlanPredicts) {
   ASSERT_TRUE(run.status().ok()) << run.status();
   // Of a part of a unit, and where it is dealt over four, slices differ from
   // rank to rank.
-  const bool by_rank = cut.zero == 0 || (cut.tensor == 1 && cut.context == 1);
+  const bool by_rank =
+      !is_3d && (cut.zero == 0 || (cut.tensor == 1 && cut.context == 1));
   std::vector<int64_t> difference(ranks);
   for (int rank = 0; rank < ranks; ++rank) {
     const int64_t predicted =
@@ -92,6 +94,10 @@ std::vector<JobCut> Cuts() {
                     .schedule = "chimera",
                     .pipeline = 2});
   }
+  cuts.push_back({.tensor = 8, .tensor_method = "3d"});
+  cuts.push_back(
+      {.tensor = 8, .tensor_method = "3d", .data = 2, .zero = 3});
+  cuts.push_back({.tensor = 8, .tensor_method = "3d", .pipeline = 2});
   cuts.push_back({.context = 2});
   cuts.push_back({.context = 3});
   cuts.push_back({.context = 4});
@@ -121,7 +127,9 @@ std::string CaseName(const testing::TestParamInfo<Case>& info) {
   const auto& [architecture, precision, cut] = info.param;
   return absl::StrCat(
       architecture, "_", precision, "_tensor", cut.tensor,
-      cut.sequence ? "_sequence" : "", "_", cut.schedule, cut.pipeline, "_data",
+      cut.sequence ? "_sequence" : "",
+      cut.tensor_method != "1d" ? absl::StrCat("_", cut.tensor_method) : "", "_",
+      cut.schedule, cut.pipeline, "_data",
       cut.data,
       cut.context > 1 ? absl::StrCat("_", cut.context_method, cut.context) : "",
       cut.zero > 0 ? absl::StrCat("_zero", cut.zero, "_", cut.zero_size) : "");

@@ -1,5 +1,6 @@
 // The promise, for products that are cut in three dimensions: eight ranks, two
 // along each axis, train the model that a single rank trains.
+#include <filesystem>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -101,6 +102,34 @@ TEST(Tensor3DRecompute, IsBitForBitTheSameTraining) {
   for (const char* const mode : {"selective", "full"}) {
     job.mutable_memory()->mutable_recompute()->set_mode(mode);
     ExpectSameTraining(Train(job, {.ranks = 8}), reference, 0.0);
+  }
+}
+
+TEST(Tensor3DResume, AnyCutContinuesWhatAnotherBegan) {
+  JobSpec job = Job("llama", /*tied=*/false, 0.1);
+  job.mutable_training()->set_validate_every(0);
+  const TrainingRun& whole = OneRank(job);
+  ASSERT_TRUE(whole.status().ok()) << whole.status();
+  const std::string directory =
+      absl::StrCat(testing::TempDir(), "/tensor_3d_pieces");
+  std::filesystem::remove_all(directory);
+  job.mutable_checkpoint()->set_directory(directory);
+  const JobCut cuts[] = {{.data = 2, .zero = 2},
+                         Cube({}),
+                         {.tensor = 2, .sequence = true, .pipeline = 2},
+                         Cube({.schedule = "zb_v", .pipeline = 2})};
+  int64_t done = 0;
+  for (const JobCut& cut : cuts) {
+    SCOPED_TRACE(testing::Message() << "from step " << done);
+    JobSpec part = CutJob(job, cut);
+    part.mutable_training()->set_stop_after(done + 2);
+    const TrainingRun run =
+        Train(part, {.ranks = cut.ranks(), .resume = done > 0 ? "latest" : ""});
+    ASSERT_TRUE(run.status().ok()) << run.status();
+    for (const std::vector<StepRecord>& records : run.steps) {
+      ExpectSameSteps(records, whole.steps[0], kTolerance);
+    }
+    done += 2;
   }
 }
 
