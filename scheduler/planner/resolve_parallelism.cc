@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "proto/base/status.h"
 #include "proto/plan/axes.h"
 #include "proto/plan/fields.h"
@@ -58,20 +59,25 @@ absl::Status CheckTensorMethod(const ParallelismSpec& parallelism) {
   if (!parallelism.has_tensor_method()) return absl::OkStatus();
   RETURN_IF_ERROR(CheckName(kField, parallelism.tensor_method(), {"1d", "3d"}));
   if (parallelism.tensor() == 1) {
-    return FieldError(kField,
-                      "says how the ranks of parallelism.tensor share a unit, "
-                      "which is 1; use 8 or more, or leave it out");
+    return FieldError(
+        kField, absl::StrCat("says how the ranks of parallelism.tensor share a "
+                             "unit, which is 1; use ",
+                             parallelism.tensor_method() == "3d" ? "8, 27 or 64"
+                                                                 : "2 or more",
+                             ", or leave it out"));
   }
   if (parallelism.tensor_method() == "1d") return absl::OkStatus();
   int side = 2;
   while (Power(side + 1, 3) <= parallelism.tensor()) ++side;
   if (Power(side, 3) != parallelism.tensor()) {
-    return FieldError("parallelism.tensor",
-                      absl::StrCat(parallelism.tensor(),
-                                   " ranks are no cube, which tensor_method: "
-                                   "3d needs: as many along each of three "
-                                   "axes; use ",
-                                   Power(side, 3), " or ", Power(side + 1, 3)));
+    const int more = Power(side + 1, 3);
+    return FieldError(
+        "parallelism.tensor",
+        absl::StrCat(parallelism.tensor(),
+                     " ranks are no cube, which tensor_method: 3d needs: as "
+                     "many along each of three axes; use ",
+                     Power(side, 3),
+                     more <= kTensorMax ? absl::StrCat(" or ", more) : ""));
   }
   if (!parallelism.sequence_parallel()) return absl::OkStatus();
   return FieldError("parallelism.sequence_parallel",
@@ -195,6 +201,28 @@ absl::Status CheckZeroSize(const ParallelismSpec& parallelism) {
                     absl::StrCat(wrong, "; use ", below, " or ", above));
 }
 
+// With 3D weights rest in slices over ranks of parallelism.tensor, whatever is
+// said of ZeRO.
+bool Is3D(const ParallelismSpec& parallelism) {
+  return SizeOfAxis(parallelism, "tensor_x") > 1;
+}
+
+// Of a field's value with which weights are not whole on each rank.
+absl::Status CheckIsSynchronous(const ParallelismSpec& parallelism,
+                                absl::string_view field,
+                                absl::string_view value,
+                                absl::string_view instead) {
+  ASSIGN_OR_RETURN(const Pipeline schedule, ScheduleOf(parallelism));
+  if (!schedule.asynchronous) return absl::OkStatus();
+  return FieldError(
+      field,
+      absl::StrCat(value, " does not go with ", schedule.name,
+                   ": each micro-batch in flight computes with weights of an "
+                   "age of its own, which have to be whole on each rank until "
+                   "its backward; use a synchronous schedule such as 1f1b, or ",
+                   instead));
+}
+
 bool SaysNothingOfZero(const ParallelismSpec& parallelism) {
   return !parallelism.has_zero() && !parallelism.has_zero_size() &&
          !parallelism.has_reshard_after_forward();
@@ -202,7 +230,7 @@ bool SaysNothingOfZero(const ParallelismSpec& parallelism) {
 
 absl::Status ResolveZero(ParallelismSpec& parallelism) {
   if (!parallelism.has_zero()) parallelism.set_zero(0);
-  const bool is_3d = SizeOfAxis(parallelism, "tensor_x") > 1;
+  const bool is_3d = Is3D(parallelism);
   const int dealt_most = parallelism.data() * parallelism.context();
   RETURN_IF_ERROR(CheckInteger("parallelism.zero", parallelism.zero(),
                                {.min = 0, .max = 3}));
@@ -227,29 +255,17 @@ absl::Status ResolveZero(ParallelismSpec& parallelism) {
                       "it out");
   }
   if (parallelism.zero() == 0) {
-    if (parallelism.zero_size() != 1) {
-      return FieldError("parallelism.zero_size",
-                        "nothing is dealt over ranks with zero: 0; leave it "
-                        "out, or set parallelism.zero to 1, 2 or 3");
-    }
-    if (!is_3d) return absl::OkStatus();
-  } else {
-    RETURN_IF_ERROR(CheckInteger("parallelism.zero_size",
-                                 parallelism.zero_size(),
-                                 {.min = 1, .max = dealt_most}));
-    RETURN_IF_ERROR(CheckZeroSize(parallelism));
+    if (parallelism.zero_size() == 1) return absl::OkStatus();
+    return FieldError("parallelism.zero_size",
+                      absl::StrCat("nothing is dealt over ranks with zero: 0; "
+                                   "leave it out, or set parallelism.zero to ",
+                                   is_3d ? "3" : "1, 2 or 3"));
   }
-  ASSIGN_OR_RETURN(const Pipeline schedule, ScheduleOf(parallelism));
-  if (!schedule.asynchronous) return absl::OkStatus();
-  const std::string value =
-      is_3d ? "3d" : absl::StrCat(parallelism.zero());
-  return FieldError(
-      is_3d ? "parallelism.tensor_method" : "parallelism.zero",
-      absl::StrCat(value, " does not go with ", schedule.name,
-                   ": each micro-batch in flight computes with weights of an "
-                   "age of its own, which have to be whole on each rank until "
-                   "its backward; use a synchronous schedule such as 1f1b, or ",
-                   is_3d ? "tensor_method: 1d" : "zero: 0"));
+  RETURN_IF_ERROR(CheckInteger("parallelism.zero_size", parallelism.zero_size(),
+                               {.min = 1, .max = dealt_most}));
+  RETURN_IF_ERROR(CheckZeroSize(parallelism));
+  return CheckIsSynchronous(parallelism, "parallelism.zero",
+                            absl::StrCat(parallelism.zero()), "zero: 0");
 }
 
 }  // namespace
@@ -266,6 +282,10 @@ absl::Status ResolveParallelism(const MemorySpec& memory,
   RETURN_IF_ERROR(ResolveTensor(parallelism));
   RETURN_IF_ERROR(ResolveContext(parallelism));
   RETURN_IF_ERROR(ResolvePipeline(parallelism));
+  if (Is3D(parallelism)) {
+    RETURN_IF_ERROR(CheckIsSynchronous(parallelism, "parallelism.tensor_method",
+                                       "3d", "tensor_method: 1d"));
+  }
   const bool zero_is_open = memory.has_mode() && SaysNothingOfZero(parallelism);
   return zero_is_open ? absl::OkStatus() : ResolveZero(parallelism);
 }

@@ -90,6 +90,100 @@ TEST(ResolveParallelism, SlicesAreDealtOverSequencesRanksFirst) {
   EXPECT_THAT(message(25), HasSubstr("is out of range"));
 }
 
+std::string MessageOf(const ParallelismSpec& of,
+                      const MemorySpec& memory = {}) {
+  ParallelismSpec parallelism = of;
+  return std::string(ResolveParallelism(memory, parallelism).message());
+}
+
+ParallelismSpec Cube(int tensor) {
+  ParallelismSpec parallelism;
+  parallelism.set_tensor(tensor);
+  parallelism.set_tensor_method("3d");
+  return parallelism;
+}
+
+TEST(ResolveParallelism, ThreeDimensionsTakeCubes) {
+  for (const int cube : {8, 27, 64, 125, 216, 343, 512, 729, 1000}) {
+    EXPECT_EQ(MessageOf(Cube(cube)), "");
+  }
+  const std::string no_cube =
+      " ranks are no cube, which tensor_method: 3d needs: as many along each "
+      "of three axes; use ";
+  EXPECT_EQ(MessageOf(Cube(2)),
+            absl::StrCat("parallelism.tensor: 2", no_cube, "8 or 27"));
+  EXPECT_EQ(MessageOf(Cube(9)),
+            absl::StrCat("parallelism.tensor: 9", no_cube, "8 or 27"));
+  EXPECT_EQ(MessageOf(Cube(63)),
+            absl::StrCat("parallelism.tensor: 63", no_cube, "27 or 64"));
+  // 1331 are more than there may be.
+  EXPECT_EQ(MessageOf(Cube(1001)),
+            absl::StrCat("parallelism.tensor: 1001", no_cube, "1000"));
+  const std::string of_one =
+      "parallelism.tensor_method: says how the ranks of parallelism.tensor "
+      "share a unit, which is 1; use ";
+  EXPECT_EQ(MessageOf(Cube(1)),
+            absl::StrCat(of_one, "8, 27 or 64, or leave it out"));
+  ParallelismSpec one;
+  one.set_tensor_method("1d");
+  EXPECT_EQ(MessageOf(one), absl::StrCat(of_one, "2 or more, or leave it out"));
+  ParallelismSpec other = Cube(8);
+  other.set_tensor_method("4d");
+  EXPECT_THAT(MessageOf(other),
+              StartsWith("parallelism.tensor_method: there is no \"4d\"; use "
+                         "1d or 3d"));
+}
+
+TEST(ResolveParallelism, ThreeDimensionsLeaveNothingToSequencesAndZero) {
+  ParallelismSpec sequence = Cube(8);
+  sequence.set_sequence_parallel(true);
+  EXPECT_THAT(MessageOf(sequence),
+              AllOf(StartsWith("parallelism.sequence_parallel: "),
+                    HasSubstr("leave it out")));
+  for (const int zero : {0, 1, 2, 3}) {
+    ParallelismSpec dealt = Cube(8);
+    dealt.set_data(2);
+    dealt.set_zero(zero);
+    const bool may = zero == 0 || zero == 3;
+    EXPECT_THAT(MessageOf(dealt),
+                may ? StartsWith("")
+                    : StartsWith(absl::StrCat("parallelism.zero: ", zero,
+                                              " does not go with")));
+    EXPECT_EQ(MessageOf(dealt).empty(), may);
+  }
+  ParallelismSpec size = Cube(8);
+  size.set_data(2);
+  size.set_zero_size(2);
+  EXPECT_EQ(MessageOf(size),
+            "parallelism.zero_size: nothing is dealt over ranks with zero: 0; "
+            "leave it out, or set parallelism.zero to 3");
+  size.set_zero(3);
+  EXPECT_EQ(MessageOf(size), "");
+}
+
+// Also where `memory: auto` may choose ZeRO: weights rest in slices without.
+TEST(ResolveParallelism, ThreeDimensionsHaveNoWeightsOfSeveralAges) {
+  MemorySpec open;
+  open.set_mode("auto");
+  for (const char* const schedule : {"pipedream", "pipedream_2bw"}) {
+    ParallelismSpec asynchronous = Cube(8);
+    asynchronous.set_pipeline(2);
+    asynchronous.set_pipeline_schedule(schedule);
+    for (const MemorySpec& memory : {MemorySpec(), open}) {
+      EXPECT_THAT(
+          MessageOf(asynchronous, memory),
+          AllOf(StartsWith(absl::StrCat("parallelism.tensor_method: 3d does "
+                                        "not go with ",
+                                        schedule)),
+                HasSubstr("use a synchronous schedule such as 1f1b, or "
+                          "tensor_method: 1d")));
+      ParallelismSpec in_one = asynchronous;
+      in_one.set_tensor_method("1d");
+      EXPECT_EQ(MessageOf(in_one, memory), "");
+    }
+  }
+}
+
 TEST(ResolveParallelism, Refuses) {
   const auto message = [](void (*change)(ParallelismSpec&)) {
     ParallelismSpec parallelism;
