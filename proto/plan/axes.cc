@@ -82,8 +82,7 @@ SizeField SizeFieldOf(const ParallelismSpec& parallelism,
 }
 
 bool MayBe(const SizeField& field, int size) {
-  const bool is_one_of_several = field.ranks > 1 || field.power > 1;
-  if (field.part_of.empty()) return size >= (is_one_of_several ? 2 : 1);
+  if (field.part_of.empty()) return size >= (field.ranks > 1 ? 2 : 1);
   return size >= 2 && size < field.whole && field.whole % size == 0;
 }
 

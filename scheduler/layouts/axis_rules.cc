@@ -57,7 +57,6 @@ bool Cuts(const AxisRules& axis, Dim::Kind kind,
 struct Left {
   int64_t count = 0;
   std::string by;
-  int pieces = 1;  // by other axes of its field
 };
 
 // Cuts of units that the job's axes make.
@@ -88,9 +87,7 @@ class CutsCheck {
                                               : !rule.loaded && other < axis;
       if (!is_before || !BothCut(axes_[axis], axes_[other], rule.kind)) continue;
       left.count = LargestPiece(left.count, axes_[other].size);
-      if (axes_[other].field.name == axes_[axis].field.name) {
-        left.pieces *= axes_[other].size;
-      } else {
+      if (axes_[other].field.name != axes_[axis].field.name) {
         before.push_back(&axes_[other].field);
       }
     }
@@ -126,8 +123,23 @@ class CutsCheck {
            Fits(rule, LeftFor(axis, rule).count, axes_[axis].size);
   }
 
-  // Whether the axis could have another size, as far as its own rules tell, and
-  // those of the axis that has the other ranks of its field.
+  // How many pieces of a dim the axes of a field want.
+  int PiecesFor(const SizeField& field, Dim::Kind kind) const {
+    int most = 1;
+    for (const std::set<Dim::Kind>& tensor : whole_.tensors) {
+      int pieces = 1;
+      for (const AxisRules& axis : axes_) {
+        if (axis.field.name != field.name) continue;
+        if (Cuts(axis, kind, tensor)) pieces *= axis.size;
+      }
+      most = std::max(most, pieces);
+    }
+    return most;
+  }
+
+  // Whether the axis could have another size, as far as its own rules tell,
+  // those of its field's other axes, and those of the axis that has the other
+  // ranks of its field.
   bool CouldBe(size_t axis, int size) const {
     const SizeField& field = axes_[axis].field;
     std::vector<AxisRules> others = axes_;
@@ -139,12 +151,12 @@ class CutsCheck {
     const CutsCheck check(whole_, others);
     for (size_t a = 0; a < axes_.size(); ++a) {
       const SizeField& of = axes_[a].field;
-      const bool same = of.name == field.name;
-      if (!same && of.name != field.part_of && of.part_of != field.name) {
+      const bool of_field = of.name == field.name;
+      if (!of_field && of.name != field.part_of && of.part_of != field.name) {
         continue;
       }
       for (const DimRule& rule : axes_[a].rules) {
-        if ((same || rule.loaded) && !check.FitsOn(a, rule)) return false;
+        if ((of_field || rule.loaded) && !check.FitsOn(a, rule)) return false;
       }
     }
     return true;
@@ -168,14 +180,24 @@ class CutsCheck {
     };
     int below = size;
     while (below > 0 && !may_be(below)) --below;
-    if (below > 0) uses.push_back(absl::StrCat(field.ValueFor(below)));
+    // One rank has no method.
+    const bool by_method = field.power > 1;
+    if (below > 0) {
+      uses.push_back(absl::StrCat(
+          field.ValueFor(below),
+          by_method && below == 1 ? " without parallelism.tensor_method" : ""));
+    }
     int above = size;
     while (above <= left.count && !may_be(above)) ++above;
     if (above <= left.count) uses.push_back(absl::StrCat(field.ValueFor(above)));
     if (!field.part_of.empty() && CouldBe(axis, 1)) {
       uses.emplace_back("parallelism.context_method: ring without it");
     }
-    if (uses.empty() || field.power > 1) {
+    const int pieces = PiecesFor(field, rule.kind);
+    if (by_method) {
+      uses.push_back(
+          absl::StrCat("a ", rule.field, " that ", pieces, " divides"));
+    } else if (uses.empty()) {
       uses.push_back(absl::StrCat("another ", rule.field));
     }
     const int64_t all = whole_.counts.at(rule.kind);
@@ -188,11 +210,8 @@ class CutsCheck {
         field.name,
         absl::StrCat(field.value, " ranks cannot share ", what, " evenly",
                      rule.zigzag ? ", two pieces each" : "",
-                     field.power > 1 ? absl::StrCat(", in ", size * left.pieces,
-                                                    " pieces")
-                                     : "",
-                     "; use ",
-                     absl::StrJoin(uses, " or ")));
+                     by_method ? absl::StrCat(", in ", pieces, " pieces") : "",
+                     "; use ", absl::StrJoin(uses, " or ")));
   }
 
   const Whole& whole_;

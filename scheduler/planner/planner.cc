@@ -28,10 +28,16 @@ namespace {
 // "parallelism.data: 4", "parallelism.pipeline: 2 x parallelism.data 4".
 std::string SizesText(const ParallelismSpec& parallelism) {
   std::string text;
+  std::string last;
   for (const Axis& axis : AxesOf(parallelism)) {
-    if (axis.size() == 1) continue;
-    absl::StrAppend(&text, text.empty() ? "" : " x ", "parallelism.",
-                    axis.name(), text.empty() ? ": " : " ", axis.size());
+    const SizeField field = SizeFieldOf(parallelism, axis.name());
+    // The ranks of several axes may be those of one field.
+    if (axis.size() == 1 || !field.part_of.empty() || field.name == last) {
+      continue;
+    }
+    absl::StrAppend(&text, text.empty() ? "" : " x ", field.name,
+                    text.empty() ? ": " : " ", field.value);
+    last = field.name;
   }
   return text.empty() ? "parallelism.data: 1" : text;
 }

@@ -32,10 +32,9 @@ UnitList Units(int heads = 2, int sequences = 2) {
   job.mutable_model()->set_num_attention_heads(heads);
   const auto resolved = ResolveModel(*job.mutable_model());
   EXPECT_TRUE(resolved.ok());
-  auto units = ModelUnits(
-      job.model(),
-      {.sequences = sequences, .sequence_length = 8, .dtype = F32,
-       .dropout = 0});
+  auto units =
+      ModelUnits(job.model(),
+                 {.sequences = sequences, .sequence_length = 8, .dtype = F32});
   EXPECT_TRUE(units.ok()) << units.status();
   return *std::move(units);
 }
@@ -44,6 +43,13 @@ std::vector<AxisRules> Rules(int tensor, bool sequence) {
   ParallelismSpec parallelism;
   parallelism.set_tensor(tensor);
   parallelism.set_sequence_parallel(sequence);
+  return RulesFor(parallelism);
+}
+
+std::vector<AxisRules> CubeRules(int tensor) {
+  ParallelismSpec parallelism;
+  parallelism.set_tensor(tensor);
+  parallelism.set_tensor_method("3d");
   return RulesFor(parallelism);
 }
 
@@ -117,13 +123,6 @@ TEST(CutUnits, PutsMegatronsFAndGAroundWhatIsCut) {
                   "ALL_GATHER / - [4, 8, 3] Replicate", "CROSS_ENTROPY"));
 }
 
-std::vector<AxisRules> CubeRules(int tensor) {
-  ParallelismSpec parallelism;
-  parallelism.set_tensor(tensor);
-  parallelism.set_tensor_method("3d");
-  return RulesFor(parallelism);
-}
-
 // Micro-batches of four sequences: two along x, and two along y or z.
 TEST(CutUnits, AlternatesInThreeDimensions) {
   UnitList units = Units(/*heads=*/2, /*sequences=*/4);
@@ -165,26 +164,6 @@ TEST(CutUnits, AlternatesInThreeDimensions) {
        "ADD [1, 8, 8]" + outer});
   EXPECT_THAT(Lines(units.tables[units.units[1].table()]),
               ElementsAreArray(wanted));
-}
-
-TEST(CheckCuts, NamesWhatACubeCannotShare) {
-  const auto refusal = [](int heads, int sequences, int tensor) {
-    return std::string(
-        CheckCuts(Units(heads, sequences), CubeRules(tensor)).message());
-  };
-  EXPECT_EQ(refusal(2, 4, 8), "");
-  EXPECT_EQ(refusal(2, 2, 8),
-            "parallelism.tensor: 8 ranks cannot share 2 "
-            "(training.micro_batch_size) evenly, in 4 pieces; use another "
-            "training.micro_batch_size");
-  EXPECT_EQ(refusal(1, 4, 8),
-            "parallelism.tensor: 8 ranks cannot share 1 "
-            "(model.num_attention_heads) evenly, in 2 pieces; use another "
-            "model.num_attention_heads");
-  EXPECT_EQ(refusal(2, 4, 27),
-            "parallelism.tensor: 27 ranks cannot share 4 "
-            "(training.micro_batch_size) evenly, in 3 pieces; use 8 or "
-            "another training.micro_batch_size");
 }
 
 // Micro-batches of two sequences: blocks are put together and taken apart.
@@ -282,6 +261,34 @@ TEST(CheckCuts, CountsWhatTheOtherAxisLeaves) {
       HasSubstr("parallelism.context: 8 ranks cannot share the 4 of 8 "
                 "(model.num_attention_heads) that parallelism.tensor: 2 "
                 "leaves evenly; use 4"));
+}
+
+// A way out is one for all three axes, and for who reads that it is in pieces
+// how many these are.
+TEST(CheckCuts, AdvisesCubesWhatTheyTake) {
+  const auto refusal = [](int heads, int sequences, int tensor) {
+    return std::string(
+        CheckCuts(Units(heads, sequences), CubeRules(tensor)).message());
+  };
+  const auto text = [](int ranks, int count, const std::string& field,
+                       int pieces, const std::string& uses) {
+    return absl::StrCat("parallelism.tensor: ", ranks, " ranks cannot share ",
+                        count, " (", field, ") evenly, in ", pieces,
+                        " pieces; use ", uses, "a ", field, " that ", pieces,
+                        " divides");
+  };
+  const std::string sequences = "training.micro_batch_size";
+  const std::string heads = "model.num_attention_heads";
+  const std::string one = "1 without parallelism.tensor_method or ";
+  EXPECT_EQ(refusal(2, 4, 8), "");
+  EXPECT_EQ(refusal(4, 16, 64), "");
+  for (const int few : {1, 2, 3, 6}) {
+    EXPECT_EQ(refusal(2, few, 8), text(8, few, sequences, 4, one));
+  }
+  EXPECT_EQ(refusal(2, 4, 27), text(27, 4, sequences, 9, "8 or "));
+  // Of heads there are as many pieces as along one axis.
+  EXPECT_EQ(refusal(1, 4, 8), text(8, 1, heads, 2, one));
+  EXPECT_EQ(refusal(2, 16, 64), text(64, 2, heads, 4, "8 or "));
 }
 
 // What does not go with usp is not advised, and no rank counts twice.

@@ -157,6 +157,28 @@ TEST(CompilePlan, SaysHowManyWorkersAreMissing) {
               StartsWith("parallelism.data: 4 wants 4 workers, there are 3"));
 }
 
+// In fields that a job has: axes are not fields.
+TEST(CompilePlan, SaysWhichFieldsWantThem) {
+  const auto wants = [](const ParallelismSpec& parallelism) {
+    JobSpec job = ExampleJob({.micro_batch_size = 4});
+    job.mutable_parallelism()->MergeFrom(parallelism);
+    return std::string(CompilePlan(job, ExampleWorkers(3)).status().message());
+  };
+  ParallelismSpec cube;
+  cube.set_tensor(8);
+  cube.set_tensor_method("3d");
+  EXPECT_THAT(wants(cube),
+              StartsWith("parallelism.tensor: 8 wants 8 workers, there are 3"));
+  ParallelismSpec rings;
+  rings.set_context(4);
+  rings.set_context_method("usp");
+  rings.set_ulysses_size(2);
+  rings.set_tensor(2);
+  EXPECT_THAT(wants(rings),
+              StartsWith("parallelism.context: 4 x parallelism.tensor 2 wants "
+                         "8 workers, there are 3"));
+}
+
 TEST(CompilePlan, IgnoresWorkersPastTheLastRank) {
   const Plan plan = *CompilePlan(ExampleJob({.data = 2}), ExampleWorkers(5));
   EXPECT_EQ(MeshSize(plan.mesh()), 2);
