@@ -20,6 +20,25 @@ JobSpec CutOver(JobSpec job, int tensor, int pipeline) {
   return job;
 }
 
+// As it was trained. A text has one sequence, of which no axis of a cube could
+// have samples: what was cut in three dimensions is cut in one, over as many of
+// its ranks as its heads and columns go.
+JobSpec CutAsTrained(const JobSpec& trained, const JobCompiler& compiler) {
+  const ParallelismSpec& parallelism = trained.parallelism();
+  const int pipeline = std::max(parallelism.pipeline(), 1);
+  int tensor = std::max(parallelism.tensor(), 1);
+  JobSpec cut = CutOver(trained, tensor, pipeline);
+  if (parallelism.tensor_method() != "3d") return cut;
+  while (tensor > 1 &&
+         absl::IsInvalidArgument(compiler.PlanText(cut).status())) {
+    do {
+      --tensor;
+    } while (parallelism.tensor() % tensor != 0);
+    cut = CutOver(trained, tensor, pipeline);
+  }
+  return cut;
+}
+
 int64_t LargestPart(const TextPlan& plan) {
   return *std::max_element(plan.weight_bytes().begin(),
                            plan.weight_bytes().end());
@@ -129,15 +148,18 @@ absl::StatusOr<Writers> ChooseWriters(const GenerateRequest& request,
   const JobSpec cut =
       asked ? CutOver(trained, request.has_tensor() ? request.tensor() : 1,
                       request.has_pipeline() ? request.pipeline() : 1)
-            : CutOver(trained, std::max(trained.parallelism().tensor(), 1),
-                      std::max(trained.parallelism().pipeline(), 1));
+            : CutAsTrained(trained, compiler);
   const ParallelismSpec& parallelism = cut.parallelism();
   if (!asked && parallelism.tensor() == 1 && parallelism.pipeline() == 1) {
     return absl::UnavailableError(absl::StrCat(
         why, "the job that trained it did not cut it; say over how many ",
         "workers to cut it, ", kCutItSo, ", or add a worker with more memory"));
   }
-  if (!asked) absl::StrAppend(&why, "cut as its job was, ");
+  if (!asked) {
+    absl::StrAppend(&why, trained.parallelism().tensor_method() == "3d"
+                              ? "cut in one dimension, "
+                              : "cut as its job was, ");
+  }
   RETURN_IF_ERROR(CheckThereAreAsMany(why, parallelism, workers));
   ASSIGN_OR_RETURN(TextPlan plan, compiler.PlanText(cut));
   const auto placed = WritersOf(plan, first, workers);

@@ -16,7 +16,8 @@
 namespace troupe {
 namespace {
 
-// What of the job's parallelism a text has use for.
+// What of the job's parallelism a text has use for. Of one sequence, units are
+// cut in one dimension.
 ParallelismSpec CutOf(const ParallelismSpec& job) {
   ParallelismSpec cut;
   cut.set_tensor(std::max(job.tensor(), 1));

@@ -19,7 +19,8 @@ namespace troupe {
 
 // Ranks: parallelism.data, all in one group. Refuses jobs named "wrong", and
 // those that need more memory (hidden_size, in bytes) than a worker's device
-// has.
+// has. Of texts it refuses five ranks, and heads, where there are some, that
+// tensor does not divide.
 class FakeCompiler final : public JobCompiler {
  public:
   absl::StatusOr<int> RanksNeeded(const JobSpec& job) const override {
@@ -87,6 +88,10 @@ class FakeCompiler final : public JobCompiler {
     }
     if (ranks == 5) {
       return absl::InvalidArgumentError("parallelism.tensor: 5 is odd");
+    }
+    const int tensor = std::max(job.parallelism().tensor(), 1);
+    if (job.model().num_attention_heads() % tensor != 0) {
+      return absl::InvalidArgumentError("parallelism.tensor: too many");
     }
     plan.add_groups();
     for (int rank = 0; rank < ranks; ++rank) {

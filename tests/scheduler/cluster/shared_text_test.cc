@@ -155,6 +155,33 @@ TEST_F(SharedText, OneThatFitsNoneIsCutAsItWasTrained) {
   EXPECT_EQ(StateOf(4), WorkerStatus::IDLE);
 }
 
+// Of as many of its ranks as it goes over in one dimension.
+TEST_F(SharedText, OneThatWasCutInThreeDimensionsIsCutInOne) {
+  ids_ = h().JoinMany(6);
+  JobSpec trained = Trained(kLarge);
+  trained.mutable_parallelism()->set_pipeline(1);
+  trained.mutable_parallelism()->set_tensor(27);  // more than there are heads
+  trained.mutable_parallelism()->set_tensor_method("3d");
+  trained.mutable_model()->set_num_attention_heads(9);
+  Ask(trained, Request());
+  EXPECT_THAT(std::string(Refusal().message()),
+              HasSubstr("cut in one dimension, the text takes 9 idle workers"));
+  h().ClearActions();
+  trained.mutable_model()->set_num_attention_heads(3);
+  Ask(trained, Request());
+  EXPECT_THAT(std::string(Refusal().message()),
+              HasSubstr("takes 3 idle workers of one kind, tensor 3 x pipeline "
+                        "1, with 1.30 KiB of memory each, and 6 of 6 are "
+                        "idle, 0 of these with that much"));
+  h().ClearActions();
+  trained.mutable_model()->set_hidden_size(2 * kSmall);
+  Ask(trained, Request());
+  for (int rank = 0; rank < 3; ++rank) {
+    EXPECT_EQ(h().Sent(ids_[rank]).back().generate().plan().weight_bytes_size(),
+              3);
+  }
+}
+
 TEST_F(SharedText, WhoeverAsksSaysOtherwise) {
   ids_ = h().JoinMany(3);
   GenerateRequest request = Request();
