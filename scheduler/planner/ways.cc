@@ -102,6 +102,13 @@ void SetZero(int zero, const ParallelismSpec& asked, JobSpec& way) {
   if (!ResolveJob(way).ok()) parallelism.clear_zero_size();
 }
 
+// Nothing is dealt over one rank, and with 3D what rests in slices anyway only
+// together with all else.
+int LevelFor(const Shares& shares, int zero) {
+  if (shares.data * shares.context == 1) return 0;
+  return zero > 0 && shares.tensor_method == "3d" ? 3 : zero;
+}
+
 void SetMicroBatch(JobSpec& way) {
   TrainingSpec& training = *way.mutable_training();
   const int data = way.parallelism().data();
@@ -153,13 +160,12 @@ std::vector<JobSpec> WaysToShare(const JobSpec& job) {
   };
   for (int zero = 0; zero <= 3; ++zero) {
     if (zero == now.zero()) continue;
-    if (now.data() * now.context() > 1) add(as_it_is, zero);
+    if (LevelFor(as_it_is, zero) == zero) add(as_it_is, zero);
     if (ranks > 1 && as_it_is != only_data) add(only_data, zero);
   }
   for (const Shares& shares : AllShares(ranks)) {
     if (shares == as_it_is) continue;
-    // Nothing is dealt over one rank.
-    add(shares, shares.data * shares.context > 1 ? now.zero() : 0);
+    add(shares, LevelFor(shares, now.zero()));
   }
   return ways;
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/plan/ranks_needed.h"
@@ -51,6 +52,41 @@ TEST(WaysToShare, HaveProducts) {
           {R"(parallelism { context: 8 context_method: "usp" ulysses_size: 4 })",
            R"(parallelism { data: 2 tensor: 2 context: 2 context_method: "ring" })",
            R"(parallelism { data: 4 tensor: 2 sequence_parallel: true })"}));
+}
+
+TEST(WaysToShare, HaveCubesOfRanks) {
+  const std::vector<std::string> texts =
+      Texts(ExampleJob({.data = 16, .micro_batch_size = 4}));
+  EXPECT_THAT(
+      texts,
+      IsSupersetOf(
+          {R"(parallelism { data: 2 tensor: 8 tensor_method: "3d" })",
+           R"(parallelism { tensor: 8 context: 2 context_method: "ring" )"
+           R"(tensor_method: "3d" })"}));
+  for (const std::string& text : texts) {
+    if (!absl::StrContains(text, "3d")) continue;
+    EXPECT_TRUE(absl::StrContains(text, "tensor: 8")) << text;
+  }
+  // Which has no levels but these.
+  JobSpec dealt = ExampleJob({.data = 16, .micro_batch_size = 4});
+  dealt.mutable_parallelism()->set_zero(1);
+  const std::string of_three =
+      R"(parallelism { data: 2 tensor: 8 zero: 3 tensor_method: "3d" })";
+  EXPECT_THAT(Texts(dealt), Contains(of_three));
+  dealt.mutable_parallelism()->set_data(2);
+  dealt.mutable_parallelism()->set_tensor(8);
+  dealt.mutable_parallelism()->set_tensor_method("3d");
+  dealt.mutable_parallelism()->set_zero(3);
+  int of_job = 0;
+  for (const std::string& text : Texts(dealt)) {
+    of_job += absl::StrContains(text, "3d") && absl::StrContains(text, "data");
+  }
+  EXPECT_EQ(of_job, 2);
+  JobSpec cube = ExampleJob({.micro_batch_size = 4});
+  cube.mutable_parallelism()->set_tensor(8);
+  cube.mutable_parallelism()->set_tensor_method("3d");
+  EXPECT_EQ(Texts(cube)[0], R"(parallelism { tensor: 8 tensor_method: "3d" })");
+  EXPECT_THAT(Texts(cube), Contains("parallelism { tensor: 8 }"));
 }
 
 // Those along fewer axes come first, and usp last, as only so many are planned.
