@@ -58,10 +58,9 @@ std::vector<std::string> Wrapped(const std::string& text, int width,
 std::vector<std::string> LayoutsOf(const ParallelismSpec& parallelism) {
   std::vector<std::string> layouts;
   if (parallelism.tensor() > 1) {
-    layouts.push_back(parallelism.sequence_parallel() ? "sequence"
-                      : parallelism.has_tensor_method()
-                          ? parallelism.tensor_method()
-                          : "tensor");
+    layouts.push_back(parallelism.sequence_parallel()       ? "sequence"
+                      : parallelism.tensor_method() == "3d" ? "3d"
+                                                            : "tensor");
   }
   if (parallelism.context() > 1) {
     layouts.push_back(parallelism.context_method());
