@@ -2,6 +2,7 @@
 
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -61,9 +62,9 @@ class TableCheck {
     }
     for (int op = 0; op < table_.ops_size(); ++op) {
       if (IsExchange(table_.ops(op).kind())) {
-        if (table_.ops(op).exchange().axis() == axis_.name()) {
-          RETURN_IF_ERROR(CheckExchange(op));
-        }
+        RETURN_IF_ERROR(table_.ops(op).exchange().axis() == axis_.name()
+                            ? CheckExchange(op)
+                            : CheckExchangeAlongAnother(op));
       } else {
         RETURN_IF_ERROR(CheckOp(op));
       }
@@ -173,6 +174,25 @@ class TableCheck {
     return At(index, absl::StrCat("brings back ", Text(x.value), " from ",
                                   Text(y.value), " by ",
                                   Collective_Name(op.exchange().backward())));
+  }
+
+  // What moves between the ranks of one axis lies along others as it did.
+  absl::Status CheckExchangeAlongAnother(int index) const {
+    const Op& op = table_.ops(index);
+    const int x = op.inputs(0).tensor();
+    const int y = op.kind() == Op::RETURN ? op.inputs(1).tensor()
+                                          : op.outputs(0).tensor();
+    if (IsAside(table_.tensors(x))) return absl::OkStatus();
+    const TensorCut from = CutOfTensor(x);
+    const TensorCut to = CutOfTensor(y);
+    for (const auto& [before, behind] :
+         {std::pair(from.value, to.value), {from.gradient, to.gradient}}) {
+      if (before == behind) continue;
+      return At(index, absl::StrCat("is along ", op.exchange().axis(),
+                                    ", and does not make ", Text(behind),
+                                    " of ", Text(before)));
+    }
+    return absl::OkStatus();
   }
 
   absl::Status CheckExchange(int index) const {

@@ -34,12 +34,19 @@ OpRules SplitNormRules(const OpView& op) {
 }
 
 OpCut SplitNormCut(const OpView& op, const Wishes& wishes) {
-  OpCut cut = NormCut(op, wishes);
+  // All lie as x does; of rows that are cut by columns each rank has what is
+  // one of a row.
   const AxisCut& x = wishes.tensors[op.Input("x")];
-  if (!CutsColumns(op.input("x"), x)) return cut;
+  const bool by_columns = CutsColumns(op.input("x"), x);
   constexpr AxisCut kSummand = {.placement = Layout::PARTIAL};
-  for (int i = 0; i < op.op().inputs_size(); ++i) {
-    if (op.op().inputs(i).name() == "moments") cut.inputs[i] = {{}, kSummand};
+  OpCut cut = {.sums_parameters = x.placement == Layout::SHARD};
+  for (const Op::Operand& input : op.op().inputs()) {
+    const bool of_row = by_columns && input.name() == "moments";
+    cut.inputs.push_back(of_row ? TensorCut{{}, kSummand} : TensorCut{x, x});
+  }
+  for (const Op::Operand& output : op.op().outputs()) {
+    const bool of_row = by_columns && output.name() != "y";
+    cut.outputs.push_back(of_row ? TensorCut{} : TensorCut{x, x});
   }
   return cut;
 }
