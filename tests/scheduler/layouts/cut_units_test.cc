@@ -341,6 +341,59 @@ TEST(CutUnits, GathersAndScattersWhereTheSequenceIsCutToo) {
                           "REDUCE_SCATTER / ALL_GATHER [2, 4, 16]" + rows));
 }
 
+// Products gather rows along one axis and scatter sums along the other, and the
+// next one the opposite; norms have sums of moments between.
+TEST(CutUnits, CubesGatherAlongOneAxisAndScatterAlongAnother) {
+  UnitList units = Units(/*heads=*/2, /*sequences=*/4);
+  CutUnits(CubeRules(8), units);
+  const std::string x = "Shard(0) on tensor_x";
+  const std::string residual =
+      " Shard(2) on tensor_z, Shard(0) on tensor_y, " + x;
+  const std::string within =
+      " Shard(0) on tensor_z, Shard(2) on tensor_y, " + x;
+  const std::string moments = "Shard(0) on tensor_y, " + x;
+  const auto into = [&](const std::string& columns) {
+    return std::vector<std::string>{
+        "MOMENTS [1, 8, 2] Partial on tensor_z, " + moments,
+        "ALL_REDUCE / ALL_REDUCE [1, 8, 2] " + moments,
+        "SPLIT_NORM [1, 8, 8]" + residual,
+        "ALL_GATHER / REDUCE_SCATTER [2, 8, 8] Shard(2) on tensor_z, " + x,
+        "LINEAR [2, 8, " + columns +
+            "] Partial on tensor_z, Shard(2) on tensor_y, " + x,
+        "REDUCE_SCATTER / ALL_GATHER [1, 8, " + columns + "]" + within};
+  };
+  const auto back = [&](const std::string& columns) {
+    return std::vector<std::string>{
+        "ALL_GATHER / REDUCE_SCATTER [2, 8, " + columns +
+            "] Shard(2) on tensor_y, " + x,
+        "LINEAR [2, 8, 8] Shard(2) on tensor_z, Partial on tensor_y, " + x,
+        "REDUCE_SCATTER / ALL_GATHER [1, 8, 8]" + residual,
+        "ADD [1, 8, 8]" + residual};
+  };
+  std::vector<std::string> lines;
+  for (const std::vector<std::string>& some : {into("24"),
+                                               {"ATTENTION [1, 8, 8]" + within},
+                                               back("8"),
+                                               into("32"),
+                                               {"GELU [1, 8, 32]" + within},
+                                               back("32")}) {
+    lines.insert(lines.end(), some.begin(), some.end());
+  }
+  EXPECT_THAT(Lines(units.tables[units.units[1].table()]),
+              testing::ElementsAreArray(lines));
+  // Weights are cut by y and z, and the same along x, of which each sums.
+  for (const Unit& unit : units.units) {
+    for (const Unit::Part& part : unit.parts()) {
+      bool summed = false;
+      for (const Unit::Part::Share& share : part.shares()) {
+        summed |=
+            share.axis() == "tensor_x" && share.copies() == 2 && share.summed();
+      }
+      EXPECT_TRUE(summed) << unit.ShortDebugString();
+    }
+  }
+}
+
 TEST(CutUnits, SegmentsLieBetweenExchangesThatMoveSomething) {
   UnitList units = Units();
   CutUnits(Rules(2, false), units);
