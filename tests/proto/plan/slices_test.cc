@@ -128,6 +128,43 @@ TEST(Slices, RowsFollowFromAllCuts) {
             (Range{6, 12}));
 }
 
+// Eight samples of four positions over data 2, then over tensor 4, and
+// positions whole or, in front of both, cut in two.
+TEST(Slices, RowsAreThoseOfSamplesThatAreCut) {
+  TensorSpec tensor;
+  *tensor.add_dims() = DimOf({{Dim::BATCH, 1}});
+  *tensor.add_dims() = DimOf({{Dim::SEQUENCE, 4}});
+  *tensor.add_dims() = DimOf({{Dim::HIDDEN, 5}});
+  Dim::Section& samples = *tensor.mutable_dims(0)->mutable_sections(0);
+  *samples.add_cuts() = CutOver("data", 8, false);
+  *samples.add_cuts() = CutOver("tensor", 4, false);
+  const Mesh mesh = MeshOf(4);
+  std::vector<int> had(8 * 4, 0);
+  for (int rank = 0; rank < 8; ++rank) {
+    const std::vector<SliceRun> runs =
+        RowsOn(tensor, {.mesh = &mesh, .rank = rank});
+    ASSERT_EQ(runs.size(), 1u);
+    EXPECT_EQ(runs[0].whole, 4 * rank);
+    EXPECT_EQ(runs[0].count, 4);
+    for (int i = 0; i < 4; ++i) ++had.at(runs[0].whole + i);
+  }
+  EXPECT_EQ(had, std::vector<int>(8 * 4, 1));
+  // Two samples each, of which tensor 2 has two, and of each a half over data.
+  samples.set_count(2);
+  samples.clear_cuts();
+  *samples.add_cuts() = CutOver("tensor", 8, false);
+  Dim::Section& positions = *tensor.mutable_dims(1)->mutable_sections(0);
+  *positions.add_cuts() = CutOver("data", 4, false);
+  positions.set_count(2);
+  const std::vector<SliceRun> runs =
+      RowsOn(tensor, {.mesh = &mesh, .rank = 4 + 2});
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].whole, 4 * 4 + 2);
+  EXPECT_EQ(runs[0].count, 2);
+  EXPECT_EQ(runs[1].whole, 5 * 4 + 2);
+  EXPECT_EQ(runs[1].local, 2);
+}
+
 // [2, 8, 5] of 48 positions over tensor 3 in zigzag order, then over data 2:
 // tensor 1 has positions 8 to 15 and 32 to 39, of which data 1 the second run.
 TEST(Slices, ZigzagGivesOnePieceFromEitherEnd) {

@@ -1,0 +1,92 @@
+#include "proto/plan/axes.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+
+namespace troupe {
+namespace {
+
+std::string Text(const ParallelismSpec& parallelism) {
+  std::string text;
+  for (const Axis& axis : AxesOf(parallelism)) {
+    absl::StrAppend(&text, text.empty() ? "" : " ", axis.name(), " ",
+                    axis.size());
+  }
+  return text;
+}
+
+ParallelismSpec Cube(int tensor) {
+  ParallelismSpec parallelism;
+  parallelism.set_tensor(tensor);
+  parallelism.set_tensor_method("3d");
+  return parallelism;
+}
+
+TEST(AxesOf, TheChattiestComeLast) {
+  ParallelismSpec parallelism;
+  EXPECT_EQ(Text(parallelism), "pipeline 1 data 1");
+  parallelism.set_data(2);
+  parallelism.set_context(8);
+  parallelism.set_tensor(8);
+  EXPECT_EQ(Text(parallelism), "pipeline 1 data 2 context 8 tensor 8");
+  parallelism.set_context_method("usp");
+  parallelism.set_ulysses_size(2);
+  parallelism.set_tensor_method("1d");
+  EXPECT_EQ(Text(parallelism),
+            "pipeline 1 data 2 context 4 ulysses 2 tensor 8");
+  parallelism.set_tensor_method("3d");
+  EXPECT_EQ(Text(parallelism),
+            "pipeline 1 data 2 context 4 ulysses 2 tensor_x 2 tensor_y 2 "
+            "tensor_z 2");
+}
+
+TEST(AxesOf, OneRankHasNoMethod) {
+  EXPECT_EQ(Text(Cube(1)), "pipeline 1 data 1");
+  EXPECT_EQ(SizeOfAxis(Cube(1), "tensor_x"), 1);
+}
+
+TEST(AxesOf, CubesHaveSides) {
+  for (const int side : {2, 3, 4, 10}) {
+    const ParallelismSpec cube = Cube(side * side * side);
+    EXPECT_EQ(SizeOfAxis(cube, "tensor"), 1);
+    for (const char* const axis : {"tensor_x", "tensor_y", "tensor_z"}) {
+      EXPECT_EQ(SizeOfAxis(cube, axis), side);
+    }
+  }
+}
+
+TEST(SizeFieldOf, SaysWhatSizesOfTheAxisMeanThere) {
+  for (const char* const axis : {"tensor_x", "tensor_y", "tensor_z"}) {
+    const SizeField side = SizeFieldOf(Cube(27), axis);
+    EXPECT_EQ(side.name, "parallelism.tensor");
+    EXPECT_EQ(side.value, 27);
+    EXPECT_EQ(side.ValueFor(2), 8);
+    EXPECT_EQ(side.ValueFor(1), 1);
+    EXPECT_TRUE(side.part_of.empty());
+    EXPECT_TRUE(MayBe(side, 1));
+  }
+  ParallelismSpec parallelism;
+  parallelism.set_tensor(6);
+  parallelism.set_context(12);
+  parallelism.set_context_method("usp");
+  parallelism.set_ulysses_size(3);
+  const SizeField tensor = SizeFieldOf(parallelism, "tensor");
+  EXPECT_EQ(tensor.name, "parallelism.tensor");
+  EXPECT_EQ(tensor.value, 6);
+  EXPECT_EQ(tensor.ValueFor(2), 2);
+  const SizeField rings = SizeFieldOf(parallelism, "context");
+  EXPECT_EQ(rings.name, "parallelism.context");
+  EXPECT_EQ(rings.value, 12);
+  EXPECT_EQ(rings.ValueFor(2), 6);
+  EXPECT_FALSE(MayBe(rings, 1));
+  const SizeField groups = SizeFieldOf(parallelism, "ulysses");
+  EXPECT_EQ(groups.name, "parallelism.ulysses_size");
+  EXPECT_EQ(groups.part_of, "parallelism.context");
+  EXPECT_TRUE(MayBe(groups, 4));
+  EXPECT_FALSE(MayBe(groups, 5));
+}
+
+}  // namespace
+}  // namespace troupe
