@@ -3,6 +3,7 @@
 
 #include "gtest/gtest.h"
 #include "ops/cpu/device.h"
+#include "ops/dropout.h"
 #include "proto/plan/tensor_spec.h"
 #include "worker/layers/mask_source.h"
 #include "worker/layers/operand_place.h"
@@ -108,7 +109,7 @@ TEST_F(PlacesTest, RowsBelowOneAnotherAreOneParameter) {
 
 class MaskSourceTest : public PlacesTest {
  protected:
-  static MaskSource Source(std::vector<SliceRun> rows) {
+  static MaskSource Source(std::vector<SliceRun> rows, Range own = {0, 24}) {
     Op::Mask mask;
     mask.set_probability(0.5f);
     mask.set_site(2);
@@ -116,6 +117,7 @@ class MaskSourceTest : public PlacesTest {
     return MaskSource(mask, {.seed = 11,
                              .layer = 4,
                              .columns = 24,
+                             .own_columns = own,
                              .rows_per_sample = 13,
                              .rows = std::move(rows)});
   }
@@ -154,6 +156,34 @@ TEST_F(MaskSourceTest, RowsThatLieApartAreMaskedApart) {
   const Tensor of_rows(memory_.data(), DType::kF32, {2, 2});
   EXPECT_EQ(masked[1].Of(of_rows, 4).ShapeString(), "f32[2]");
   EXPECT_FALSE(masked[1].Of(Tensor(), 4).defined());
+}
+
+// Of 24 columns a rank has 8 to 15, and masks them as whoever has all does.
+TEST_F(MaskSourceTest, ColumnsThatAreCutAreMaskedAsIfAllWereThere) {
+  call_.context = {.first_sample = 3, .training = true};
+  const std::vector<SliceRun> rows = {{.whole = 13, .local = 0, .count = 2}};
+  const auto mask = [&](const Range& own) {
+    const std::vector<MaskedRows> masked = Source(rows, own).OfElements(call_);
+    EXPECT_EQ(masked.size(), 1u);
+    return masked[0].mask;
+  };
+  const DropoutMask cut = mask({8, 16});
+  EXPECT_EQ(cut.first_element, uint64_t{(4 * 13) * 24 + 8});
+  EXPECT_EQ(cut.columns, 8);
+  EXPECT_EQ(cut.row_stride, 24);
+  const auto masked = [&](const DropoutMask& mask, int columns) {
+    std::vector<float> ones(2 * columns, 1.0f);
+    const Tensor x(ones.data(), DType::kF32, {2, columns});
+    ApplyDropout(*device_, {.x = x, .y = x, .mask = mask});
+    return ones;
+  };
+  const std::vector<float> of_all = masked(mask({0, 24}), 24);
+  std::vector<float> own;
+  for (const int row : {0, 1}) {
+    own.insert(own.end(), of_all.begin() + 24 * row + 8,
+               of_all.begin() + 24 * row + 16);
+  }
+  EXPECT_EQ(masked(cut, 8), own);
 }
 
 TEST_F(MaskSourceTest, NothingIsMaskedOutsideOfTraining) {
