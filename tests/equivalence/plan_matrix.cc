@@ -120,6 +120,23 @@ void DrawTiers(Dice& dice, MemorySpec& memory) {
   memory.set_device_bytes(int64_t{1} << (17 + dice.Below(5)));
 }
 
+// As many ranks as there may be, and nothing beside.
+void MakeCube(Dice& dice, JobSpec& cut) {
+  ParallelismSpec& parallelism = *cut.mutable_parallelism();
+  parallelism.set_tensor(kRanksMax);
+  parallelism.set_tensor_method("3d");
+  parallelism.set_sequence_parallel(false);
+  parallelism.set_pipeline(1);
+  parallelism.set_data(1);
+  parallelism.set_context(1);
+  parallelism.clear_context_method();
+  parallelism.clear_ulysses_size();
+  parallelism.clear_zero_size();
+  parallelism.set_zero(dice.OneOf({0, 3}));
+  parallelism.set_reshard_after_forward(dice.Even());
+  cut.mutable_training()->set_micro_batch_size(4);
+}
+
 JobSpec DrawCut(Dice& dice, const JobSpec& job) {
   JobSpec cut = job;
   ParallelismSpec& parallelism = *cut.mutable_parallelism();
@@ -140,6 +157,7 @@ JobSpec DrawCut(Dice& dice, const JobSpec& job) {
   DrawTiers(dice, *cut.mutable_memory());
   cut.mutable_training()->set_micro_batch_size(dice.OneOf({1, 1, 2}));
   cut.mutable_checkpoint()->set_background(dice.Even());
+  if (dice.Below(8) == 0) MakeCube(dice, cut);
   return cut;
 }
 
@@ -153,13 +171,15 @@ std::string CutText(const JobSpec& cut) {
   const ParallelismSpec& p = cut.parallelism();
   const MemorySpec& m = cut.memory();
   std::string text = absl::StrCat("tensor ", p.tensor());
+  if (p.has_tensor_method()) absl::StrAppend(&text, " ", p.tensor_method());
   if (p.sequence_parallel()) absl::StrAppend(&text, " sequence");
   if (p.context() > 1) {
     absl::StrAppend(&text, ", ", p.context_method(), " ", p.context());
   }
   absl::StrAppend(&text, ", data ", p.data(), ", zero ", p.zero());
   if (p.has_zero_size()) absl::StrAppend(&text, " of ", p.zero_size());
-  if (p.zero() == 3 && !p.reshard_after_forward()) {
+  const bool in_slices = p.zero() == 3 || p.has_tensor_method();
+  if (in_slices && !p.reshard_after_forward()) {
     absl::StrAppend(&text, " kept");
   }
   absl::StrAppend(&text, ", ", p.pipeline_schedule(), " ", p.pipeline());
