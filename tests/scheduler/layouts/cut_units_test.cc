@@ -123,49 +123,6 @@ TEST(CutUnits, PutsMegatronsFAndGAroundWhatIsCut) {
                   "ALL_GATHER / - [4, 8, 3] Replicate", "CROSS_ENTROPY"));
 }
 
-// Micro-batches of four sequences: two along x, and two along y or z.
-TEST(CutUnits, AlternatesInThreeDimensions) {
-  UnitList units = Units(/*heads=*/2, /*sequences=*/4);
-  CutUnits(CubeRules(8), units);
-  const std::string outer =
-      " Shard(2) on tensor_z, Shard(0) on tensor_y, Shard(0) on tensor_x";
-  const std::string inner =
-      " Shard(0) on tensor_z, Shard(2) on tensor_y, Shard(0) on tensor_x";
-  const std::string summand_z =
-      " Partial on tensor_z, Shard(2) on tensor_y, Shard(0) on tensor_x";
-  const std::string summand_y =
-      " Shard(2) on tensor_z, Partial on tensor_y, Shard(0) on tensor_x";
-  const std::string rows_y = " Shard(2) on tensor_z, Shard(0) on tensor_x";
-  const std::string rows_z = " Shard(2) on tensor_y, Shard(0) on tensor_x";
-  const std::string moments = "Shard(0) on tensor_y, Shard(0) on tensor_x";
-  const std::vector<std::string> norm = {
-      "MOMENTS [1, 8, 2] Partial on tensor_z, " + moments,
-      "ALL_REDUCE / ALL_REDUCE [1, 8, 2] " + moments,
-      "SPLIT_NORM [1, 8, 8]" + outer,
-      "ALL_GATHER / REDUCE_SCATTER [2, 8, 8]" + rows_y};
-  std::vector<std::string> wanted = norm;
-  const auto add = [&wanted](const std::vector<std::string>& lines) {
-    wanted.insert(wanted.end(), lines.begin(), lines.end());
-  };
-  add({"LINEAR [2, 8, 24]" + summand_z,
-       "REDUCE_SCATTER / ALL_GATHER [1, 8, 24]" + inner,
-       "ATTENTION [1, 8, 8]" + inner,
-       "ALL_GATHER / REDUCE_SCATTER [2, 8, 8]" + rows_z,
-       "LINEAR [2, 8, 8]" + summand_y,
-       "REDUCE_SCATTER / ALL_GATHER [1, 8, 8]" + outer,
-       "ADD [1, 8, 8]" + outer});
-  add(norm);
-  add({"LINEAR [2, 8, 32]" + summand_z,
-       "REDUCE_SCATTER / ALL_GATHER [1, 8, 32]" + inner,
-       "GELU [1, 8, 32]" + inner,
-       "ALL_GATHER / REDUCE_SCATTER [2, 8, 32]" + rows_z,
-       "LINEAR [2, 8, 8]" + summand_y,
-       "REDUCE_SCATTER / ALL_GATHER [1, 8, 8]" + outer,
-       "ADD [1, 8, 8]" + outer});
-  EXPECT_THAT(Lines(units.tables[units.units[1].table()]),
-              ElementsAreArray(wanted));
-}
-
 // Micro-batches of two sequences: blocks are put together and taken apart.
 TEST(CutUnits, TurnsSequencesToHeadsAroundAttention) {
   UnitList units = Units();
