@@ -13,19 +13,18 @@ int Power(int base, int exponent) {
   return power;
 }
 
+int Root(int value, int exponent) {
+  int root = 1;
+  while (Power(root + 1, exponent) <= value) ++root;
+  return root;
+}
+
 namespace {
 
 // The axes that share the ranks of parallelism.tensor.
 std::vector<const char*> TensorAxes(const ParallelismSpec& parallelism) {
   if (parallelism.tensor_method() != "3d") return {"tensor"};
   return {"tensor_x", "tensor_y", "tensor_z"};
-}
-
-// The largest whose power is no more than `ranks`.
-int Root(int ranks, int power) {
-  int root = 1;
-  while (Power(root + 1, power) <= ranks) ++root;
-  return root;
 }
 
 // Places on each of them.
@@ -91,6 +90,10 @@ int SizeOfAxis(const ParallelismSpec& parallelism, absl::string_view name) {
     if (axis.name() == name) return axis.size();
   }
   return 1;
+}
+
+bool Is3D(const ParallelismSpec& parallelism) {
+  return SizeOfAxis(parallelism, "tensor_x") > 1;
 }
 
 }  // namespace troupe

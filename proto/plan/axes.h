@@ -17,6 +17,8 @@ namespace troupe {
 std::vector<Axis> AxesOf(const ParallelismSpec& parallelism);
 
 int Power(int base, int exponent);
+// The largest whose power is no more than `value`.
+int Root(int value, int exponent);
 
 // The field that says how large an axis is: size ^ power x ranks.
 struct SizeField {
@@ -41,6 +43,8 @@ bool MayBe(const SizeField& field, int size);
 // evenly along "tensor_x", "tensor_y" and "tensor_z". 1 where there is no such
 // axis.
 int SizeOfAxis(const ParallelismSpec& parallelism, absl::string_view axis);
+// Whether they lie along three.
+bool Is3D(const ParallelismSpec& parallelism);
 
 }  // namespace troupe
 

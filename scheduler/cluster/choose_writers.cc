@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
+#include "proto/plan/axes.h"
 #include "proto/plan/memory.h"
 #include "scheduler/cluster/placement.h"
 
@@ -28,7 +29,7 @@ JobSpec CutAsTrained(const JobSpec& trained, const JobCompiler& compiler) {
   const int pipeline = std::max(parallelism.pipeline(), 1);
   int tensor = std::max(parallelism.tensor(), 1);
   JobSpec cut = CutOver(trained, tensor, pipeline);
-  if (parallelism.tensor_method() != "3d") return cut;
+  if (!Is3D(parallelism)) return cut;
   while (tensor > 1 &&
          absl::IsInvalidArgument(compiler.PlanText(cut).status())) {
     do {
@@ -156,7 +157,7 @@ absl::StatusOr<Writers> ChooseWriters(const GenerateRequest& request,
         "workers to cut it, ", kCutItSo, ", or add a worker with more memory"));
   }
   if (!asked) {
-    absl::StrAppend(&why, trained.parallelism().tensor_method() == "3d"
+    absl::StrAppend(&why, Is3D(trained.parallelism())
                               ? "cut in one dimension, "
                               : "cut as its job was, ");
   }

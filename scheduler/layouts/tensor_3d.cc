@@ -18,8 +18,6 @@
 namespace troupe {
 namespace {
 
-bool IsUsed(const ParallelismSpec& p) { return SizeOfAxis(p, "tensor_x") > 1; }
-
 constexpr DimRule kRows = {.kind = Dim::BATCH,
                            .field = "training.micro_batch_size"};
 
@@ -30,7 +28,7 @@ LayoutRow Tensor3DRows() {
   loaded.loaded = true;
   return {.name = "tensor_3d, rows",
           .axis = "tensor_x",
-          .used = IsUsed,
+          .used = Is3D,
           .rules = {loaded}};
 }
 
@@ -39,14 +37,14 @@ LayoutRow Tensor3DInner() {
   rules.push_back(kRows);
   return {.name = "tensor_3d, inner columns",
           .axis = "tensor_y",
-          .used = IsUsed,
+          .used = Is3D,
           .rules = rules};
 }
 
 LayoutRow Tensor3DHidden() {
   return {.name = "tensor_3d, hidden columns",
           .axis = "tensor_z",
-          .used = IsUsed,
+          .used = Is3D,
           .rules = {{.kind = Dim::HIDDEN, .field = "model.hidden_size"}, kRows},
           .rewrite = SplitNorms};
 }

@@ -14,8 +14,7 @@ ZeroRow ZeroRowOf(const ParallelismSpec& parallelism) {
       {.states = true, .gradients = true, .parameters = true},
   };
   // What x of 3D has alike rests in slices with any.
-  const bool is_3d = SizeOfAxis(parallelism, "tensor_x") > 1;
-  ZeroRow row = kRows[is_3d ? 3 : parallelism.zero()];
+  ZeroRow row = kRows[Is3D(parallelism) ? 3 : parallelism.zero()];
   row.gathered_for_each_use =
       row.parameters && parallelism.reshard_after_forward();
   return row;

@@ -67,8 +67,7 @@ absl::Status CheckTensorMethod(const ParallelismSpec& parallelism) {
                              ", or leave it out"));
   }
   if (parallelism.tensor_method() == "1d") return absl::OkStatus();
-  int side = 2;
-  while (Power(side + 1, 3) <= parallelism.tensor()) ++side;
+  const int side = std::max(Root(parallelism.tensor(), 3), 2);
   if (Power(side, 3) != parallelism.tensor()) {
     const int more = Power(side + 1, 3);
     return FieldError(
@@ -199,12 +198,6 @@ absl::Status CheckZeroSize(const ParallelismSpec& parallelism) {
   while (!misfit(above).empty()) ++above;
   return FieldError("parallelism.zero_size",
                     absl::StrCat(wrong, "; use ", below, " or ", above));
-}
-
-// With 3D weights rest in slices over ranks of parallelism.tensor, whatever is
-// said of ZeRO.
-bool Is3D(const ParallelismSpec& parallelism) {
-  return SizeOfAxis(parallelism, "tensor_x") > 1;
 }
 
 // Of a field's value with which weights are not whole on each rank.

@@ -30,8 +30,7 @@ Shares SharesOf(const ParallelismSpec& parallelism) {
           .context = parallelism.context(),
           .tensor = parallelism.tensor(),
           .sequence_parallel = parallelism.sequence_parallel(),
-          .tensor_method =
-              SizeOfAxis(parallelism, "tensor_x") > 1 ? "3d" : "",
+          .tensor_method = Is3D(parallelism) ? "3d" : "",
           .context_method = parallelism.context_method(),
           .ulysses_size = parallelism.ulysses_size()};
 }
@@ -54,11 +53,7 @@ void AddMethods(Shares shares, std::vector<Shares>& all) {
   }
 }
 
-bool IsCube(int ranks) {
-  int side = 1;
-  while (Power(side, 3) < ranks) ++side;
-  return Power(side, 3) == ranks;
-}
+bool IsCube(int ranks) { return Power(Root(ranks, 3), 3) == ranks; }
 
 std::vector<Shares> AllShares(int ranks) {
   std::vector<Shares> all;
@@ -182,7 +177,7 @@ WayFields FieldsOfWay(const JobSpec& way, const JobSpec& job) {
   if (now.ulysses_size() > 1) needed.set_ulysses_size(now.ulysses_size());
   if (now.tensor() > 1) needed.set_tensor(now.tensor());
   if (now.sequence_parallel()) needed.set_sequence_parallel(true);
-  if (SharesOf(now).tensor_method == "3d") needed.set_tensor_method("3d");
+  if (Is3D(now)) needed.set_tensor_method("3d");
   if (now.zero() > 0) needed.set_zero(now.zero());
   const int dealt_most = now.data() * now.context();
   if (now.zero() > 0 && now.has_zero_size() && now.zero_size() < dealt_most) {
