@@ -10,6 +10,7 @@
 #include "scheduler/pipelines/pipelines.h"
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "tests/equivalence/cluster_of_threads.h"
+#include "tests/equivalence/in_pieces.h"
 #include "tests/equivalence/same_training.h"
 #include "tests/equivalence/small_job.h"
 #include "tests/equivalence/state_difference.h"
@@ -234,25 +235,13 @@ TEST(ContextResume, AnyCutContinuesWhatAnotherBegan) {
   ASSERT_TRUE(whole.status().ok()) << whole.status();
   const std::string directory = NewDirectory("context_pieces");
   job.mutable_checkpoint()->set_directory(directory);
-  const JobCut cuts[] = {
+  const std::vector<JobCut> cuts = {
       {.context = 4},
       {.tensor = 2, .context = 4, .context_method = "ring"},
       {},
       {.pipeline = 2, .data = 2, .zero = 3, .context = 2},
       {.context = 4, .context_method = "usp", .ulysses_size = 2}};
-  int64_t done = 0;
-  for (const JobCut& cut : cuts) {
-    SCOPED_TRACE(testing::Message() << "from step " << done);
-    JobSpec part = CutJob(job, cut);
-    part.mutable_training()->set_stop_after(done + 2);
-    const TrainingRun run =
-        Train(part, {.ranks = cut.ranks(), .resume = done > 0 ? "latest" : ""});
-    ASSERT_TRUE(run.status().ok()) << run.status();
-    for (const std::vector<StepRecord>& records : run.steps) {
-      ExpectSameSteps(records, whole.steps[0], kTolerance);
-    }
-    done += 2;
-  }
+  ASSERT_NO_FATAL_FAILURE(ExpectSameInPieces(job, cuts, whole, kTolerance));
   const StateDifference states =
       CompareStates(CheckpointPath(directory, kSteps), whole_at);
   EXPECT_LT(states.weights, 1e-4);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tests/equivalence/cluster_of_threads.h"
+#include "tests/equivalence/in_pieces.h"
 #include "tests/equivalence/same_training.h"
 #include "tests/equivalence/small_job.h"
 #include "tests/equivalence/tensor_job.h"
@@ -41,8 +42,8 @@ void ExpectTheSameModel(const JobSpec& job, const JobCut& cut) {
 }
 
 // Half of them tied, and with dropout.
-class Tensor3D
-    : public testing::TestWithParam<std::tuple<std::string, bool>> {};
+class Tensor3D : public testing::TestWithParam<std::tuple<std::string, bool>> {
+};
 
 TEST_P(Tensor3D, TrainsTheSameModel) {
   const auto& [architecture, half] = GetParam();
@@ -114,23 +115,12 @@ TEST(Tensor3DResume, AnyCutContinuesWhatAnotherBegan) {
       absl::StrCat(testing::TempDir(), "/tensor_3d_pieces");
   std::filesystem::remove_all(directory);
   job.mutable_checkpoint()->set_directory(directory);
-  const JobCut cuts[] = {{.data = 2, .zero = 2},
-                         Cube({}),
-                         {.tensor = 2, .sequence = true, .pipeline = 2},
-                         Cube({.schedule = "zb_v", .pipeline = 2})};
-  int64_t done = 0;
-  for (const JobCut& cut : cuts) {
-    SCOPED_TRACE(testing::Message() << "from step " << done);
-    JobSpec part = CutJob(job, cut);
-    part.mutable_training()->set_stop_after(done + 2);
-    const TrainingRun run =
-        Train(part, {.ranks = cut.ranks(), .resume = done > 0 ? "latest" : ""});
-    ASSERT_TRUE(run.status().ok()) << run.status();
-    for (const std::vector<StepRecord>& records : run.steps) {
-      ExpectSameSteps(records, whole.steps[0], kTolerance);
-    }
-    done += 2;
-  }
+  const std::vector<JobCut> cuts = {
+      {.data = 2, .zero = 2},
+      Cube({}),
+      {.tensor = 2, .sequence = true, .pipeline = 2},
+      Cube({.schedule = "zb_v", .pipeline = 2})};
+  ASSERT_NO_FATAL_FAILURE(ExpectSameInPieces(job, cuts, whole, kTolerance));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "scheduler/pipelines/pipelines.h"
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "tests/equivalence/cluster_of_threads.h"
+#include "tests/equivalence/in_pieces.h"
 #include "tests/equivalence/same_training.h"
 #include "tests/equivalence/small_job.h"
 #include "tests/equivalence/state_difference.h"
@@ -178,25 +179,12 @@ TEST(TensorResume, AnyCutContinuesWhatAnotherBegan) {
     const std::string directory =
         NewDirectory(absl::StrCat("tensor_pieces_", architecture));
     job.mutable_checkpoint()->set_directory(directory);
-    const JobCut cuts[] = {{.tensor = 2},
-                           {.tensor = 4, .sequence = true},
-                           {},
-                           {.tensor = 2, .pipeline = 2, .data = 2},
-                           {.tensor = 8}};
-    int64_t done = 0;
-    for (const JobCut& cut : cuts) {
-      SCOPED_TRACE(testing::Message() << architecture << " from step " << done
-                                      << ", tensor " << cut.tensor);
-      JobSpec part = CutJob(job, cut);
-      part.mutable_training()->set_stop_after(done + 2);
-      const TrainingRun run = Train(
-          part, {.ranks = cut.ranks(), .resume = done > 0 ? "latest" : ""});
-      ASSERT_TRUE(run.status().ok()) << run.status();
-      for (const std::vector<StepRecord>& records : run.steps) {
-        ExpectSameSteps(records, whole.steps[0], kTolerance);
-      }
-      done += 2;
-    }
+    const std::vector<JobCut> cuts = {{.tensor = 2},
+                                      {.tensor = 4, .sequence = true},
+                                      {},
+                                      {.tensor = 2, .pipeline = 2, .data = 2},
+                                      {.tensor = 8}};
+    ASSERT_NO_FATAL_FAILURE(ExpectSameInPieces(job, cuts, whole, kTolerance));
     const StateDifference states =
         CompareStates(CheckpointPath(directory, kSteps), whole_at);
     EXPECT_LT(states.weights, 1e-4);
