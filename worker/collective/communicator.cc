@@ -166,6 +166,17 @@ absl::Status Communicator::Reduce(CommBuffer data, int root, ReduceOp op,
   });
 }
 
+absl::Status Communicator::Reduce(const ReduceBuffers& buffers, int root,
+                                  ReduceOp op, const CommOptions& options) {
+  CHECK_EQ(buffers.send.elements, buffers.receive.elements);
+  CHECK(!Overlap(buffers.send, buffers.receive));
+  RETURN_IF_ERROR(Reduce(buffers.send, root, op, options));
+  if (rank_ != root) return absl::OkStatus();
+  return Run("reduce", options, [&](const Call&) {
+    return CopyToSelf(buffers.send, buffers.receive);
+  });
+}
+
 absl::Status Communicator::AllGather(const AllGatherBuffers& buffers,
                                      const CommOptions& options) {
   const CommBuffer& send = buffers.send;
@@ -186,6 +197,18 @@ absl::Status Communicator::Broadcast(CommBuffer data, int root,
     if (size() == 1 || data.elements == 0) return absl::OkStatus();
     return DoBroadcast(data, root, call);
   });
+}
+
+absl::Status Communicator::Broadcast(const BroadcastBuffers& buffers, int root,
+                                     const CommOptions& options) {
+  CHECK_EQ(buffers.send.elements, buffers.receive.elements);
+  CHECK(!Overlap(buffers.send, buffers.receive));
+  if (rank_ == root) {
+    RETURN_IF_ERROR(Run("broadcast", options, [&](const Call&) {
+      return CopyToSelf(buffers.send, buffers.receive);
+    }));
+  }
+  return Broadcast(buffers.receive, root, options);
 }
 
 absl::Status Communicator::AllToAll(const AllToAllBuffers& buffers,

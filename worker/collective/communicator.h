@@ -97,6 +97,16 @@ struct AllGatherBuffers {
   int64_t row_elements = 1;
 };
 
+// Not in place. Of one size; they may not overlap.
+struct ReduceBuffers {
+  CommBuffer send;     // scratch
+  CommBuffer receive;  // of the root: the sum; others' stay as they are
+};
+struct BroadcastBuffers {
+  CommBuffer send;  // of the root
+  CommBuffer receive;
+};
+
 // `send` holds a block for each rank, `receive` one of each, both in the order
 // of the ranks. They may not overlap. Without tables all blocks are of one
 // size; with them, block i has send_elements[i] and receive_elements[i]
@@ -152,9 +162,13 @@ class Communicator {
   // The root ends with the bits of an AllReduce; elsewhere `data` is scratch.
   absl::Status Reduce(CommBuffer data, int root, ReduceOp op,
                       const CommOptions& options);
+  absl::Status Reduce(const ReduceBuffers& buffers, int root, ReduceOp op,
+                      const CommOptions& options);
   absl::Status AllGather(const AllGatherBuffers& buffers,
                          const CommOptions& options);
   absl::Status Broadcast(CommBuffer data, int root, const CommOptions& options);
+  absl::Status Broadcast(const BroadcastBuffers& buffers, int root,
+                         const CommOptions& options);
   absl::Status AllToAll(const AllToAllBuffers& buffers,
                         const CommOptions& options);
   // May return before the peer has received; may also wait for its Recv.
