@@ -20,40 +20,44 @@ bool Fits(const DimRule& rule, int64_t count, int size) {
 }
 
 // What there is to cut.
+using Kinds = std::set<Dim::Kind>;  // of the sections of a dim
+using Dims = std::vector<Kinds>;
 struct Whole {
   std::map<Dim::Kind, int64_t> counts;
-  // The kinds of dims of each that has more than rows.
-  std::set<std::set<Dim::Kind>> tensors;
+  // Of each that has more than rows.
+  std::set<Dims> tensors;
 };
 Whole WholeOf(const UnitList& units) {
   Whole whole;
   for (const UnitTable& table : units.tables) {
     for (const TensorSpec& tensor : table.tensors()) {
-      std::set<Dim::Kind> kinds;
+      Dims dims;
       for (const Dim& dim : tensor.dims()) {
+        Kinds& kinds = dims.emplace_back();
         for (const Dim::Section& section : dim.sections()) {
           whole.counts[section.kind()] = section.count();
           kinds.insert(section.kind());
         }
       }
-      if (tensor.dims_size() > 2) whole.tensors.insert(kinds);
+      if (tensor.dims_size() > 2) whole.tensors.insert(dims);
     }
   }
   return whole;
 }
 
 // Whether the axis cuts a tensor of such dims there: no rule before wants
-// another.
-bool Cuts(const AxisRules& axis, Dim::Kind kind,
-          const std::set<Dim::Kind>& tensor) {
+// another dim.
+bool Cuts(const AxisRules& axis, Dim::Kind kind, const Dims& tensor) {
   for (const DimRule& rule : axis.rules) {
-    if (tensor.count(rule.kind) > 0) return rule.kind == kind;
+    for (const Kinds& dim : tensor) {
+      if (dim.count(rule.kind) > 0) return dim.count(kind) > 0;
+    }
   }
   return false;
 }
 
-// What the cuts before an axis's leave of a dim, and whose these are. Those that
-// batches are loaded in come first, the last of them outermost.
+// What the cuts before an axis's leave of a dim, and whose these are. Those
+// that batches are loaded in come first, the last of them outermost.
 struct Left {
   int64_t count = 0;
   std::string by;
@@ -85,7 +89,8 @@ class CutsCheck {
       if (other == axis || of_other == nullptr) continue;
       const bool is_before = of_other->loaded ? !rule.loaded || other > axis
                                               : !rule.loaded && other < axis;
-      if (!is_before || !BothCut(axes_[axis], axes_[other], rule.kind)) continue;
+      if (!is_before || !BothCut(axes_[axis], axes_[other], rule.kind))
+        continue;
       left.count = LargestPiece(left.count, axes_[other].size);
       if (axes_[other].field.name != axes_[axis].field.name) {
         before.push_back(&axes_[other].field);
@@ -93,18 +98,16 @@ class CutsCheck {
     }
     // No rank is named twice.
     for (const SizeField* const field : before) {
-      const bool is_counted =
-          std::any_of(before.begin(), before.end(),
-                      [field](const SizeField* of) {
-                        return of->name == field->part_of;
-                      });
+      const bool is_counted = std::any_of(
+          before.begin(), before.end(),
+          [field](const SizeField* of) { return of->name == field->part_of; });
       if (is_counted) continue;
       const bool counts = field->name == axes_[axis].field.part_of;
-      absl::StrAppend(&left.by, left.by.empty() ? "" : " x ", field->name, ": ",
-                      field->value,
-                      counts ? absl::StrCat(" in rings of ",
-                                            field->value / field->ranks)
-                             : "");
+      absl::StrAppend(
+          &left.by, left.by.empty() ? "" : " x ", field->name, ": ",
+          field->value,
+          counts ? absl::StrCat(" in rings of ", field->value / field->ranks)
+                 : "");
     }
     return left;
   }
@@ -113,7 +116,7 @@ class CutsCheck {
   bool BothCut(const AxisRules& a, const AxisRules& b, Dim::Kind kind) const {
     return a.field.name != b.field.name ||
            std::any_of(whole_.tensors.begin(), whole_.tensors.end(),
-                       [&](const std::set<Dim::Kind>& tensor) {
+                       [&](const Dims& tensor) {
                          return Cuts(a, kind, tensor) && Cuts(b, kind, tensor);
                        });
   }
@@ -126,7 +129,7 @@ class CutsCheck {
   // How many pieces of a dim the axes of a field want.
   int PiecesFor(const SizeField& field, Dim::Kind kind) const {
     int most = 1;
-    for (const std::set<Dim::Kind>& tensor : whole_.tensors) {
+    for (const Dims& tensor : whole_.tensors) {
       int pieces = 1;
       for (const AxisRules& axis : axes_) {
         if (axis.field.name != field.name) continue;
@@ -146,7 +149,9 @@ class CutsCheck {
     others[axis].size = size;
     for (AxisRules& other : others) {
       if (other.field.name == field.part_of) other.size = field.whole / size;
-      if (other.field.name == field.name) other.size = size;
+      if (other.field.name == field.name && other.field.power == field.power) {
+        other.size = size;
+      }
     }
     const CutsCheck check(whole_, others);
     for (size_t a = 0; a < axes_.size(); ++a) {
@@ -189,7 +194,8 @@ class CutsCheck {
     }
     int above = size;
     while (above <= left.count && !may_be(above)) ++above;
-    if (above <= left.count) uses.push_back(absl::StrCat(field.ValueFor(above)));
+    if (above <= left.count)
+      uses.push_back(absl::StrCat(field.ValueFor(above)));
     if (!field.part_of.empty() && CouldBe(axis, 1)) {
       uses.emplace_back("parallelism.context_method: ring without it");
     }
@@ -238,6 +244,7 @@ std::vector<AxisRules> RulesFor(const ParallelismSpec& parallelism) {
     }
     axes.back().rules.insert(axes.back().rules.end(), row.rules.begin(),
                              row.rules.end());
+    if (row.prepare != nullptr) axes.back().prepares.push_back(row.prepare);
     if (row.rewrite != nullptr) axes.back().rewrites.push_back(row.rewrite);
   }
   return axes;
