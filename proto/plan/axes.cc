@@ -19,18 +19,41 @@ int Root(int value, int exponent) {
   return root;
 }
 
-namespace {
-
-// The axes that share the ranks of parallelism.tensor.
-std::vector<const char*> TensorAxes(const ParallelismSpec& parallelism) {
-  if (parallelism.tensor_method() != "3d") return {"tensor"};
-  return {"tensor_x", "tensor_y", "tensor_z"};
+bool IsPower(int value, int exponent) {
+  return value > 1 && Power(Root(value, exponent), exponent) == value;
 }
 
-// Places on each of them.
+namespace {
+
+// The axes that share the ranks of parallelism.tensor: those of one size, and
+// one of another, `depth`.
+struct TensorMethod {
+  const char* name;
+  std::vector<const char*> sides;
+  const char* depth = nullptr;
+};
+const TensorMethod& MethodOf(const ParallelismSpec& parallelism) {
+  static const auto* const kMethods = new std::vector<TensorMethod>{
+      {"1d", {"tensor"}},
+      {"2d", {"tensor_row", "tensor_column"}},
+      {"2.5d", {"tensor_row", "tensor_column"}, "tensor_depth"},
+      {"3d", {"tensor_x", "tensor_y", "tensor_z"}},
+  };
+  for (const TensorMethod& method : *kMethods) {
+    if (parallelism.tensor_method() == method.name) return method;
+  }
+  return kMethods->front();
+}
+
+int TensorDepth(const ParallelismSpec& parallelism) {
+  if (MethodOf(parallelism).depth == nullptr) return 1;
+  return std::max(parallelism.tensor_depth(), 1);
+}
+
+// Places on each of the sides.
 int TensorSide(const ParallelismSpec& parallelism) {
-  return Root(parallelism.tensor(),
-              static_cast<int>(TensorAxes(parallelism).size()));
+  return Root(parallelism.tensor() / TensorDepth(parallelism),
+              static_cast<int>(MethodOf(parallelism).sides.size()));
 }
 
 }  // namespace
@@ -52,8 +75,11 @@ std::vector<Axis> AxesOf(const ParallelismSpec& parallelism) {
   }
   if (ulysses > 1) add("ulysses", ulysses);
   if (parallelism.tensor() > 1) {
+    const TensorMethod& method = MethodOf(parallelism);
+    const int depth = TensorDepth(parallelism);
+    if (depth > 1) add(method.depth, depth);
     const int side = TensorSide(parallelism);
-    for (const char* const axis : TensorAxes(parallelism)) add(axis, side);
+    for (const char* const axis : method.sides) add(axis, side);
   }
   return axes;
 }
@@ -68,9 +94,14 @@ SizeField SizeFieldOf(const ParallelismSpec& parallelism,
             .whole = parallelism.context()};
   }
   if (absl::StartsWith(axis, "tensor")) {
-    SizeField field = {
-        .name = "parallelism.tensor",
-        .power = static_cast<int>(TensorAxes(parallelism).size())};
+    const int sides = static_cast<int>(MethodOf(parallelism).sides.size());
+    SizeField field = {.name = "parallelism.tensor"};
+    if (axis == "tensor_depth") {
+      field.ranks = Power(TensorSide(parallelism), sides);
+    } else {
+      field.ranks = TensorDepth(parallelism);
+      field.power = sides;
+    }
     field.value = field.ValueFor(size);
     return field;
   }
@@ -92,8 +123,12 @@ int SizeOfAxis(const ParallelismSpec& parallelism, absl::string_view name) {
   return 1;
 }
 
+absl::string_view TensorMethodOf(const ParallelismSpec& parallelism) {
+  return parallelism.tensor() > 1 ? MethodOf(parallelism).name : "1d";
+}
+
 bool Is3D(const ParallelismSpec& parallelism) {
-  return SizeOfAxis(parallelism, "tensor_x") > 1;
+  return TensorMethodOf(parallelism) == "3d";
 }
 
 }  // namespace troupe

@@ -19,6 +19,8 @@ std::vector<Axis> AxesOf(const ParallelismSpec& parallelism);
 int Power(int base, int exponent);
 // The largest whose power is no more than `value`.
 int Root(int value, int exponent);
+// Of a whole number, 2 or more.
+bool IsPower(int value, int exponent);
 
 // The field that says how large an axis is: size ^ power x ranks.
 struct SizeField {
@@ -39,11 +41,16 @@ SizeField SizeFieldOf(const ParallelismSpec& parallelism,
 // ranks tells: where there are two, each has 2 or more.
 bool MayBe(const SizeField& field, int size);
 
-// The ranks of parallelism.tensor lie along "tensor", or, with tensor_method: 3d,
-// evenly along "tensor_x", "tensor_y" and "tensor_z". 1 where there is no such
-// axis.
+// The ranks of parallelism.tensor lie along "tensor", or as tensor_method says:
+//
+//   2d     evenly along "tensor_row" and "tensor_column"
+//   2.5d   the same, in tensor_depth layers along "tensor_depth"
+//   3d     evenly along "tensor_x", "tensor_y" and "tensor_z"
+//
+// 1 where there is no such axis.
 int SizeOfAxis(const ParallelismSpec& parallelism, absl::string_view axis);
-// Whether they lie along three.
+// 1d where nobody says another, or there is one rank.
+absl::string_view TensorMethodOf(const ParallelismSpec& parallelism);
 bool Is3D(const ParallelismSpec& parallelism);
 
 }  // namespace troupe

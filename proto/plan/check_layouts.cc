@@ -19,13 +19,18 @@ AxisCut CutAlong(const Layout& layout, const std::string& axis) {
     if (of.axis() != axis) continue;
     const bool shard = of.placement() == Layout::SHARD;
     return {.placement = of.placement(),
-            .dim = shard ? of.dim() : 0,
-            .shift = shard ? of.shift() : 0};
+            .dim = shard || of.has_panel() ? of.dim() : 0,
+            .shift = shard ? of.shift() : 0,
+            .panel = of.has_panel() ? of.panel() : -1};
   }
   return {};
 }
 
 std::string Text(const AxisCut& cut) {
+  if (cut.panel >= 0) {
+    return absl::StrCat(Layout::Placement_Name(cut.placement), "(", cut.dim,
+                        ") of place ", cut.panel);
+  }
   if (cut.placement != Layout::SHARD) {
     return Layout::Placement_Name(cut.placement);
   }
@@ -53,6 +58,7 @@ class TableCheck {
       AxisCut wish = CutAlong(tensor.layout(), axis.name());
       if (wish.placement == Layout::PARTIAL) wish = {};
       wishes_.tensors.push_back(wish);
+      wishes_.gradients.push_back(GradientWish(tensor, wish, kinds));
     }
   }
 
@@ -109,10 +115,12 @@ class TableCheck {
       RETURN_IF_ERROR(CheckOperand(index, "makes", op.outputs(i).tensor(),
                                    cut.outputs[i], placements));
     }
-    // Products and tables turn one into the other, and norms of cut rows have
-    // moments of whole ones; all else computes on one slice of everything.
+    // Products and tables turn one into the other, or have whole weights for
+    // some rows, and norms of cut rows have moments of whole ones; all else
+    // computes on one slice of everything.
     const bool turns = op.kind() == Op::LINEAR || op.kind() == Op::EMBED ||
-                       op.kind() == Op::MOMENTS || op.kind() == Op::SPLIT_NORM;
+                       op.kind() == Op::MOMENTS ||
+                       op.kind() == Op::SPLIT_NORM || op.kind() == Op::PRODUCT;
     if (turns || placements.size() <= 1) return absl::OkStatus();
     return At(index, "reads and makes some tensors whole and others in slices");
   }
@@ -167,13 +175,21 @@ class TableCheck {
     const Op& op = table_.ops(index);
     const TensorCut x = CutOfTensor(op.inputs(0).tensor());
     const TensorCut y = CutOfTensor(op.inputs(1).tensor());
+    const Collective back = op.exchange().backward();
+    const bool shifts = back == SHIFT && TurnOf(x.value, y.value) == SHIFT;
+    const bool sends = back == BROADCAST &&
+                       TurnOf(y.value, x.value) == BROADCAST &&
+                       op.exchange().root() == x.value.panel;
     if (op.exchange().forward() == COLLECTIVE_UNSPECIFIED &&
-        op.exchange().backward() == SHIFT && TurnOf(x.value, y.value) == SHIFT) {
+        (shifts || sends)) {
       return absl::OkStatus();
     }
-    return At(index, absl::StrCat("brings back ", Text(x.value), " from ",
-                                  Text(y.value), " by ",
-                                  Collective_Name(op.exchange().backward())));
+    return At(index, absl::StrCat(
+                         "brings back ", Text(x.value), " from ", Text(y.value),
+                         " by ", Collective_Name(back),
+                         back == BROADCAST
+                             ? absl::StrCat(" of place ", op.exchange().root())
+                             : ""));
   }
 
   // What moves between the ranks of one axis lies along others as it did.
@@ -202,9 +218,8 @@ class TableCheck {
     const TensorCut to = CutOfTensor(op.outputs(0).tensor());
     const auto forward = TurnOf(from.value, to.value);
     // A shift goes back the way that it came.
-    const auto backward = forward == SHIFT
-                              ? TurnOf(from.gradient, to.gradient)
-                              : TurnOf(to.gradient, from.gradient);
+    const auto backward = forward == SHIFT ? TurnOf(from.gradient, to.gradient)
+                                           : TurnOf(to.gradient, from.gradient);
     const bool aside = IsAside(table_.tensors(op.inputs(0).tensor()));
     if (forward != op.exchange().forward() ||
         (!aside && backward != op.exchange().backward())) {
@@ -216,6 +231,10 @@ class TableCheck {
                              Text(from.gradient), " of ", Text(to.gradient)));
     }
     if (forward == ALL_TO_ALL) return CheckBlocks(index, from.value, to.value);
+    if (forward == BROADCAST && op.exchange().root() != to.value.panel) {
+      return At(index, absl::StrCat("makes ", Text(to.value), " of what place ",
+                                    op.exchange().root(), " has"));
+    }
     return absl::OkStatus();
   }
 

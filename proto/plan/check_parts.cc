@@ -10,9 +10,10 @@
 namespace troupe {
 namespace {
 
-bool IsCutAlong(const Layout& layout, const std::string& axis) {
+// A slice of it, or a summand.
+bool IsPartAlong(const Layout& layout, const std::string& axis) {
   for (const Layout::AxisLayout& of : layout.axes()) {
-    if (of.axis() == axis) return of.placement() == Layout::SHARD;
+    if (of.axis() == axis) return of.placement() != Layout::REPLICATE;
   }
   return false;
 }
@@ -94,7 +95,8 @@ class AxisCheck {
   }
 
   // Of a parameter that is whole on all ranks: its gradient is a sum over all
-  // that an op makes with it, of which each rank has a slice where that is cut.
+  // that an op makes with it, of which each rank has a slice where that is cut,
+  // or a summand.
   bool IsSummed(int parameter) const {
     for (const Op& op : plan_.tables(unit_.table()).ops()) {
       for (const int used : op.parameters()) {
@@ -102,7 +104,7 @@ class AxisCheck {
         for (const Op::Operand& output : op.outputs()) {
           const TensorSpec& made =
               plan_.tables(unit_.table()).tensors(output.tensor());
-          if (IsCutAlong(made.gradient_layout(), axis_.name())) return true;
+          if (IsPartAlong(made.gradient_layout(), axis_.name())) return true;
         }
       }
     }

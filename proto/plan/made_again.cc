@@ -119,6 +119,9 @@ std::vector<bool> ReadByBackward(const UnitTable& table,
     if (IsByForward(rules[op])) {
       read[TensorOf(table, op, rules[op].gradients[0].input)] = true;
     }
+    // What is sent back is there to be sent.
+    const Op& spec = table.ops(op);
+    if (spec.kind() == Op::RETURN) read[spec.inputs(1).tensor()] = true;
   }
   return read;
 }

@@ -46,9 +46,10 @@ void PlacedGradients::MakeOfInput(int op, const InputGradient& rule) {
   }
   if (table_.tensors(tensor).dtype() == I32) return;
   const int before = newest_[tensor];
+  const bool on_roots = rule.rule == InputGradient::kOnRoot;
   if (rule.rule == InputGradient::kNewSum) {
     of_op.added[i] = before;
-  } else {
+  } else if (!on_roots || before < 0 || !gradients_[before].on_roots) {
     CHECK_EQ(before, -1) << Op::Kind_Name(spec.kind()) << " reads "
                          << table_.tensors(tensor).name()
                          << ", which a later op reads too: of these, only a "
@@ -62,6 +63,10 @@ void PlacedGradients::MakeOfInput(int op, const InputGradient& rule) {
     case InputGradient::kMadeAgain:
       of_op.inputs[i] = New(op, tensor);
       gradients_.back().made_again_by = op;
+      break;
+    case InputGradient::kOnRoot:
+      of_op.inputs[i] = before >= 0 ? before : New(op, tensor);
+      gradients_[of_op.inputs[i]].on_roots = true;
       break;
     case InputGradient::kByForward:
       of_op.inputs[i] = New(op, tensor);
@@ -87,7 +92,7 @@ void PlacedGradients::MakeOfInput(int op, const InputGradient& rule) {
   }
   newest_[tensor] = of_op.inputs[i];
   const Collective turn = spec.exchange().backward();
-  if (turn == ALL_REDUCE || turn == REDUCE_SCATTER) {
+  if (turn == ALL_REDUCE || turn == REDUCE_SCATTER || turn == REDUCE) {
     gradients_[of_op.inputs[i]].summed = true;
   }
 }
@@ -211,6 +216,15 @@ bool PlacedGradients::ReadsBackward(int op, int tensor) const {
   });
 }
 
+// Something else that was brought back.
+bool PlacedGradients::ReadsReturned(int op, int but) const {
+  for (const Op::Operand& input : table_.ops(op).inputs()) {
+    if (input.tensor() == but || !values_.IsReturned(input.tensor())) continue;
+    if (ReadsBackward(op, input.tensor())) return true;
+  }
+  return false;
+}
+
 // From the pass in front of which it is sent, so that it is on its way during
 // that, to the last that reads it, or sends it on.
 void PlacedGradients::PlaceReturned() {
@@ -219,7 +233,10 @@ void PlacedGradients::PlaceReturned() {
     const int tensor = table_.ops(op).inputs(0).tensor();
     const int sent = table_.ops(op).inputs(1).tensor();
     int first = op;
-    while (first + 1 < ops() && !ReadsBackward(first, sent)) ++first;
+    while (first + 1 < ops() && !ReadsBackward(first, sent) &&
+           !ReadsReturned(first, tensor)) {
+      ++first;
+    }
     int last = op;
     for (int reader = 0; reader < op; ++reader) {
       const Op& spec = table_.ops(reader);

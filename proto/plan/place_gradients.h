@@ -42,6 +42,7 @@ class PlacedGradients {
     int made_again_by = -1;  // the op that makes it in backward-weight, too
     bool kept = false;       // read by backward-weight
     bool summed = false;     // made by an exchange that sums
+    bool on_roots = false;   // on each rank by another exchange
     std::set<int> moments;
   };
   // As numbers into gradients_, or -1.
@@ -63,6 +64,7 @@ class PlacedGradients {
   bool Crosses(const Gradient& gradient) const;
   void Place(Packing& workspace);
   bool ReadsBackward(int op, int tensor) const;
+  bool ReadsReturned(int op, int but) const;
   void PlaceReturned();
   TensorPlace At(int gradient) const;
 

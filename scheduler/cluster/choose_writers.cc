@@ -21,15 +21,15 @@ JobSpec CutOver(JobSpec job, int tensor, int pipeline) {
   return job;
 }
 
-// As it was trained. A text has one sequence, of which no axis of a cube could
-// have samples: what was cut in three dimensions is cut in one, over as many of
-// its ranks as its heads and columns go.
+// As it was trained. A text has one sequence, of which no axis of a square or a
+// cube could have samples: what was cut in several dimensions is cut in one,
+// over as many of its ranks as its heads and columns go.
 JobSpec CutAsTrained(const JobSpec& trained, const JobCompiler& compiler) {
   const ParallelismSpec& parallelism = trained.parallelism();
   const int pipeline = std::max(parallelism.pipeline(), 1);
   int tensor = std::max(parallelism.tensor(), 1);
   JobSpec cut = CutOver(trained, tensor, pipeline);
-  if (!Is3D(parallelism)) return cut;
+  if (TensorMethodOf(parallelism) == "1d") return cut;
   while (tensor > 1 &&
          absl::IsInvalidArgument(compiler.PlanText(cut).status())) {
     do {
@@ -157,9 +157,9 @@ absl::StatusOr<Writers> ChooseWriters(const GenerateRequest& request,
         "workers to cut it, ", kCutItSo, ", or add a worker with more memory"));
   }
   if (!asked) {
-    absl::StrAppend(&why, Is3D(trained.parallelism())
-                              ? "cut in one dimension, "
-                              : "cut as its job was, ");
+    absl::StrAppend(&why, TensorMethodOf(trained.parallelism()) == "1d"
+                              ? "cut as its job was, "
+                              : "cut in one dimension, ");
   }
   RETURN_IF_ERROR(CheckThereAreAsMany(why, parallelism, workers));
   ASSIGN_OR_RETURN(TextPlan plan, compiler.PlanText(cut));

@@ -18,8 +18,9 @@ namespace troupe {
 struct AxisRules {
   std::string axis;
   int size = 1;
-  SizeField field;  // where a user says the size
+  SizeField field;             // where a user says the size
   std::vector<DimRule> rules;  // the first that fits a tensor cuts it
+  std::vector<decltype(LayoutRow::prepare)> prepares;
   std::vector<decltype(LayoutRow::rewrite)> rewrites;
 };
 

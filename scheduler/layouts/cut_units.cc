@@ -9,6 +9,7 @@
 #include "proto/plan/ops/op_rules.h"
 #include "proto/plan/slices.h"
 #include "proto/plan/tensor_spec.h"
+#include "scheduler/layouts/table_writer.h"
 
 namespace troupe {
 namespace {
@@ -72,6 +73,7 @@ void AddTo(const std::string& axis, const AxisCut& cut, Layout& layout) {
   added.set_axis(axis);
   added.set_placement(cut.placement);
   added.set_dim(cut.dim);
+  if (cut.panel >= 0) added.set_panel(cut.panel);
 }
 
 // One table, cut by one axis.
@@ -79,10 +81,12 @@ class TableCut {
  public:
   TableCut(const AxisRules& axis, const UnitTable& whole)
       : axis_(axis), whole_(whole), made_(whole.tensors_size(), -1) {
+    for (const DimRule& rule : axis.rules) wishes_.kinds.push_back(rule.kind);
     for (const TensorSpec& tensor : whole.tensors()) {
       wishes_.tensors.push_back(WishFor(tensor));
+      wishes_.gradients.push_back(
+          GradientWish(tensor, wishes_.tensors.back(), wishes_.kinds));
     }
-    for (const DimRule& rule : axis.rules) wishes_.kinds.push_back(rule.kind);
   }
 
   UnitTable Run() {
@@ -91,7 +95,7 @@ class TableCut {
           whole_.tensors(t).home() == TensorSpec::OUTPUT) {
         continue;
       }
-      made_[t] = Add(t, {wishes_.tensors[t], wishes_.tensors[t]}, "");
+      made_[t] = Add(t, WishOf(t), "");
     }
     for (const Op& op : whole_.ops()) {
       const OpView view(whole_, op);
@@ -133,6 +137,10 @@ class TableCut {
       }
     }
     return {};
+  }
+
+  TensorCut WishOf(int tensor) const {
+    return {wishes_.tensors[tensor], wishes_.gradients[tensor]};
   }
 
   // A version of a tensor of the whole table.
@@ -180,6 +188,43 @@ class TableCut {
     exchange.set_axis(axis_.axis);
     exchange.set_forward(Turn(cuts_[from].value, cuts_[to].value));
     exchange.set_backward(Turn(cuts_[to].gradient, cuts_[from].gradient));
+    if (exchange.forward() == BROADCAST) {
+      exchange.set_root(cuts_[to].value.panel);
+      sent_[to] = from;
+    }
+  }
+
+  // What was broadcast is not kept, but sent again for backward.
+  void AddReturns(const Op& reader) {
+    for (const Op::Operand& input : reader.inputs()) {
+      const auto sent = sent_.find(input.tensor());
+      if (sent == sent_.end()) continue;
+      Op& back = *cut_.add_ops();
+      back.set_kind(Op::RETURN);
+      *back.add_inputs() = TableWriter::OperandOf("x", sent->first);
+      *back.add_inputs() = TableWriter::OperandOf("y", sent->second);
+      back.mutable_exchange()->set_axis(axis_.axis);
+      back.mutable_exchange()->set_backward(BROADCAST);
+      back.mutable_exchange()->set_root(cuts_[sent->first].value.panel);
+      sent_.erase(sent);
+    }
+  }
+
+  // The next panel's operands, which are on their way while this one is
+  // multiplied.
+  void BringNextPanel(const OpView& product) {
+    for (const Op& op : whole_.ops()) {
+      const OpView next(whole_, op);
+      if (op.kind() != Op::PRODUCT || !next.HasInput("y before") ||
+          next.Input("y before") != product.Output("y")) {
+        continue;
+      }
+      const OpCut cut = CutOf(next, wishes_);
+      for (int i = 0; i < op.inputs_size(); ++i) {
+        const int tensor = op.inputs(i).tensor();
+        if (made_[tensor] >= 0) VersionOf(tensor, cut.inputs[i]);
+      }
+    }
   }
 
   // A block for each rank: what that has and gets, one behind the other.
@@ -223,7 +268,10 @@ class TableCut {
     for (const auto& [version, of] : turned_) {
       if (of == tensor && Same(cuts_[version], cut)) return version;
     }
-    const int version = Add(tensor, cut, " exchanged");
+    const int version =
+        Add(tensor, cut,
+            cut.value.panel < 0 ? " exchanged"
+                                : absl::StrCat(", panel ", cut.value.panel));
     AddExchange(there, version);
     turned_.emplace_back(version, tensor);
     return version;
@@ -241,7 +289,7 @@ class TableCut {
     for (int i = 0; i < op.outputs_size(); ++i) {
       Op::Operand& output = *op.mutable_outputs(i);
       const int tensor = output.tensor();
-      const TensorCut wish = {wishes_.tensors[tensor], wishes_.tensors[tensor]};
+      const TensorCut wish = WishOf(tensor);
       const bool as_wished = Same(cut.outputs[i], wish) || !IsReadLater(tensor);
       output.set_tensor(Add(tensor, cut.outputs[i],
                             as_wished ? "" : SuffixOf(cut.outputs[i])));
@@ -250,7 +298,9 @@ class TableCut {
       made_[tensor] = Add(tensor, wish, "");
       turns.emplace_back(output.tensor(), made_[tensor]);
     }
-    *cut_.add_ops() = std::move(op);
+    if (op.kind() == Op::PRODUCT) BringNextPanel(view);
+    *cut_.add_ops() = op;
+    AddReturns(op);
     for (const auto& [from, to] : turns) AddExchange(from, to);
   }
 
@@ -315,6 +365,8 @@ class TableCut {
   std::vector<TensorCut> cuts_;  // of the tensors of cut_
   std::vector<int> made_;        // by tensor of the whole: of cut_, or -1
   std::vector<std::pair<int, int>> turned_;  // of cut_, and of the whole
+  std::map<int, int>
+      sent_;  // panels of cut_ that wait for their reader: of what
 };
 
 // A GELU is a neighbour's work only where nothing is exchanged between.
@@ -326,8 +378,7 @@ void PartWhatExchangesPart(UnitTable& table) {
         op > 0 && table.ops(op - 1).kind() == Op::LINEAR &&
         table.ops(op - 1).outputs(0).tensor() == gelu.inputs(0).tensor();
     const bool reader =
-        op + 1 < table.ops_size() &&
-        table.ops(op + 1).kind() == Op::LINEAR &&
+        op + 1 < table.ops_size() && table.ops(op + 1).kind() == Op::LINEAR &&
         table.ops(op + 1).inputs(0).tensor() == gelu.outputs(0).tensor();
     if (!maker || !reader) gelu.set_fused(false);
   }
@@ -409,6 +460,11 @@ std::vector<bool> SummedParameters(const Unit& unit, const UnitTable& whole,
 }  // namespace
 
 void CutUnits(const std::vector<AxisRules>& axes, UnitList& units) {
+  for (const AxisRules& axis : axes) {
+    for (const auto prepare : axis.prepares) {
+      prepare({.name = axis.axis, .size = axis.size}, units);
+    }
+  }
   std::vector<std::vector<Shares>> shares;  // by unit and parameter
   for (const Unit& unit : units.units) {
     shares.emplace_back(unit.parameters_size());

@@ -6,6 +6,9 @@ const std::vector<LayoutRow>& Layouts() {
   static const auto* const kLayouts = new std::vector<LayoutRow>{
       Tensor1D(),
       Sequence(),
+      Tensor2DColumns(),
+      Tensor2DRows(),
+      Tensor25DDepth(),
       Tensor3DHidden(),
       Tensor3DInner(),
       Tensor3DRows(),

@@ -13,6 +13,7 @@
 
 #include "absl/strings/string_view.h"
 #include "proto/job.pb.h"
+#include "proto/plan/unit_list.h"
 #include "proto/unit.pb.h"
 
 namespace troupe {
@@ -48,6 +49,9 @@ struct LayoutRow {
   absl::string_view axis;
   bool (*used)(const ParallelismSpec& parallelism);
   std::vector<DimRule> rules;
+  // Optional: before any axis cuts them, makes ops that its cuts need of
+  // others.
+  void (*prepare)(const AxisSpan& axis, UnitList& units) = nullptr;
   // Optional: of a table that is cut so, makes several ops of one that needs
   // what other ranks have, with exchanges between.
   void (*rewrite)(const AxisSpan& axis, UnitTable& table) = nullptr;
@@ -57,6 +61,9 @@ struct LayoutRow {
 std::vector<DimRule> RulesOfInnerColumns();
 
 LayoutRow Tensor1D();
+LayoutRow Tensor2DRows();
+LayoutRow Tensor2DColumns();
+LayoutRow Tensor25DDepth();
 LayoutRow Tensor3DRows();
 LayoutRow Tensor3DInner();
 LayoutRow Tensor3DHidden();

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 #include "proto/base/status.h"
 #include "proto/plan/axes.h"
 #include "proto/plan/fields.h"
@@ -53,35 +54,108 @@ absl::Status ResolvePipeline(ParallelismSpec& parallelism) {
       absl::StrCat("is for pipedream, not ", schedule.name, "; leave it out"));
 }
 
+// Which numbers of ranks a method of tensor parallelism has.
+struct MethodRanks {
+  absl::string_view name;
+  int sides = 1;           // axes of one size
+  const char* shape = "";  // what the ranks are then
+  const char* examples = "2 or more";
+};
+constexpr MethodRanks kMethods[] = {
+    {.name = "1d"},
+    {.name = "2d", .sides = 2, .shape = "square", .examples = "4, 9 or 16"},
+    {.name = "2.5d",
+     .sides = 2,
+     .shape = "square of layers",
+     .examples = "8, 18 or 32"},
+    {.name = "3d", .sides = 3, .shape = "cube", .examples = "8, 27 or 64"},
+};
+
+// As few layers as leave a square of ranks each; nothing where none do.
+absl::optional<int> LeastDepth(int ranks) {
+  for (int depth = 2; ranks / depth >= 4; ++depth) {
+    if (ranks % depth == 0 && IsPower(ranks / depth, 2)) return depth;
+  }
+  return absl::nullopt;
+}
+
+// The layers of 2.5d: each a square of four ranks or more.
+absl::Status ResolveTensorDepth(ParallelismSpec& parallelism) {
+  const char kField[] = "parallelism.tensor_depth";
+  if (parallelism.tensor_method() != "2.5d") {
+    if (!parallelism.has_tensor_depth()) return absl::OkStatus();
+    return FieldError(kField,
+                      "is for parallelism.tensor_method: 2.5d; leave it out");
+  }
+  const int ranks = parallelism.tensor();
+  const absl::optional<int> least = LeastDepth(ranks);
+  if (!least.has_value()) {
+    int below = ranks;
+    while (below > 8 && !LeastDepth(below).has_value()) --below;
+    below = std::max(below, 8);
+    int above = std::max(ranks, below) + 1;
+    while (!LeastDepth(above).has_value()) ++above;
+    return FieldError(
+        "parallelism.tensor",
+        absl::StrCat(ranks,
+                     " ranks are no layers of as many rows as columns, two or "
+                     "more, which tensor_method: 2.5d needs; use ",
+                     below,
+                     above <= kTensorMax ? absl::StrCat(" or ", above) : ""));
+  }
+  if (!parallelism.has_tensor_depth()) parallelism.set_tensor_depth(*least);
+  std::vector<int> fitting;
+  for (int depth = 2; ranks / depth >= 4; ++depth) {
+    if (ranks % depth == 0 && IsPower(ranks / depth, 2)) {
+      fitting.push_back(depth);
+    }
+  }
+  const int depth = parallelism.tensor_depth();
+  if (std::count(fitting.begin(), fitting.end(), depth) > 0) {
+    return absl::OkStatus();
+  }
+  return FieldError(
+      kField, absl::StrCat(depth, " layers of the ", ranks,
+                           " ranks of parallelism.tensor are no squares of 4 "
+                           "or more; use ",
+                           absl::StrJoin(fitting, " or ")));
+}
+
 // So many ranks along each of the axes that the method has.
 absl::Status CheckTensorMethod(const ParallelismSpec& parallelism) {
   const char kField[] = "parallelism.tensor_method";
   if (!parallelism.has_tensor_method()) return absl::OkStatus();
-  RETURN_IF_ERROR(CheckName(kField, parallelism.tensor_method(), {"1d", "3d"}));
+  std::vector<std::string> names;
+  for (const MethodRanks& method : kMethods) names.emplace_back(method.name);
+  RETURN_IF_ERROR(CheckName(kField, parallelism.tensor_method(), names));
+  const MethodRanks& method = *std::find_if(
+      std::begin(kMethods), std::end(kMethods), [&](const MethodRanks& of) {
+        return of.name == parallelism.tensor_method();
+      });
   if (parallelism.tensor() == 1) {
     return FieldError(
         kField, absl::StrCat("says how the ranks of parallelism.tensor share a "
                              "unit, which is 1; use ",
-                             parallelism.tensor_method() == "3d" ? "8, 27 or 64"
-                                                                 : "2 or more",
-                             ", or leave it out"));
+                             method.examples, ", or leave it out"));
   }
-  if (parallelism.tensor_method() == "1d") return absl::OkStatus();
-  const int side = std::max(Root(parallelism.tensor(), 3), 2);
-  if (Power(side, 3) != parallelism.tensor()) {
-    const int more = Power(side + 1, 3);
+  if (method.sides == 1) return absl::OkStatus();
+  if (method.name != "2.5d" && !IsPower(parallelism.tensor(), method.sides)) {
+    const int side = std::max(Root(parallelism.tensor(), method.sides), 2);
+    const int more = Power(side + 1, method.sides);
     return FieldError(
         "parallelism.tensor",
-        absl::StrCat(parallelism.tensor(),
-                     " ranks are no cube, which tensor_method: 3d needs: as "
-                     "many along each of three axes; use ",
-                     Power(side, 3),
+        absl::StrCat(parallelism.tensor(), " ranks are no ", method.shape,
+                     ", which tensor_method: ", method.name,
+                     " needs: as many along each of ",
+                     method.sides == 2 ? "two" : "three", " axes; use ",
+                     Power(side, method.sides),
                      more <= kTensorMax ? absl::StrCat(" or ", more) : ""));
   }
   if (!parallelism.sequence_parallel()) return absl::OkStatus();
-  return FieldError("parallelism.sequence_parallel",
-                    "cuts what tensor_method: 1d leaves whole; 3d leaves "
-                    "nothing whole; leave it out");
+  return FieldError(
+      "parallelism.sequence_parallel",
+      absl::StrCat("cuts what tensor_method: 1d leaves whole; ", method.name,
+                   " leaves nothing whole; leave it out"));
 }
 
 absl::Status ResolveTensor(ParallelismSpec& parallelism) {
@@ -92,6 +166,7 @@ absl::Status ResolveTensor(ParallelismSpec& parallelism) {
   RETURN_IF_ERROR(CheckInteger("parallelism.tensor", parallelism.tensor(),
                                {.min = 1, .max = kTensorMax}));
   RETURN_IF_ERROR(CheckTensorMethod(parallelism));
+  RETURN_IF_ERROR(ResolveTensorDepth(parallelism));
   if (!parallelism.sequence_parallel() || parallelism.tensor() > 1) {
     return absl::OkStatus();
   }

@@ -42,7 +42,8 @@ int64_t BytesOfKernel(const OpView& op) {
       return sums_of_rows(op.output("y").dims(2).sections(0).width());
     case Op::EMBED:
       return ElementsOf(op.input("tokens")) * kBytesOfToken;
-    case Op::LINEAR: {
+    case Op::LINEAR:
+    case Op::PRODUCT: {
       if (!op.op().linear().bias()) return 0;
       const TensorSpec& y = op.output("y");
       const int64_t product = y.dtype() == BF16 ? ElementsOf(y) * kF32Bytes : 0;

@@ -88,8 +88,15 @@ std::vector<Linear> LinearsOf(const Plan& plan, const Unit& unit) {
   std::vector<Linear> linears;
   if (!unit.has_table()) return linears;
   for (const Op& op : plan.tables(unit.table()).ops()) {
-    if (op.kind() != Op::LINEAR) continue;
     const bool in_out = op.linear().in_out();
+    if (op.kind() == Op::PRODUCT) {
+      const OpView product(plan.tables(unit.table()), op);
+      linears.push_back({.in = ColumnsOf(product.input("x")),
+                         .out = ColumnsOf(product.output("y")),
+                         .in_out = in_out,
+                         .rows = RowsOf(product.input("x"))});
+    }
+    if (op.kind() != Op::LINEAR) continue;
     const int64_t rows =
         RowsOf(plan.tables(unit.table()).tensors(op.inputs(0).tensor()));
     for (int w = 0; w < WeightCount(op); ++w) {

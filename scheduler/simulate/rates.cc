@@ -170,6 +170,10 @@ double MatmulFlops(const MatmulSize& size) {
 double CollectiveSeconds(const LinkRate& link, const CollectiveSize& size) {
   if (size.ranks <= 1) return 0;
   if (size.collective == SHIFT) return TransferSeconds(link, size.bytes);
+  if (size.collective == BROADCAST || size.collective == REDUCE) {
+    return (size.ranks - 1) * link.latency_us() * 1e-6 +
+           static_cast<double>(size.bytes) / link.bytes_per_second();
+  }
   const int steps = (size.collective == ALL_REDUCE ? 2 : 1) * (size.ranks - 1);
   return steps * link.latency_us() * 1e-6 +
          static_cast<double>(CollectiveBytesSent(size)) /
@@ -178,6 +182,12 @@ double CollectiveSeconds(const LinkRate& link, const CollectiveSize& size) {
 
 int64_t CollectiveBytesSent(const CollectiveSize& size) {
   if (size.collective == SHIFT) return size.bytes;
+  // A sum that all have pieces of, and then the root: of N ranks (N - 1) / N
+  // each, and that once more of all together.
+  if (size.collective == REDUCE) {
+    return (size.ranks - 1) * (size.ranks + 1) * size.bytes /
+           (size.ranks * size.ranks);
+  }
   const int passes = size.collective == ALL_REDUCE ? 2 : 1;
   return passes * (size.ranks - 1) * size.bytes / size.ranks;
 }

@@ -53,14 +53,16 @@ AttentionFlopsPerSecond AttentionRateOf(const Calibration& calibration,
 // Seconds of the ring all-reduce of `bytes` over `ranks` ranks (Patarasuk and
 // Yuan, 2009): 2 (D-1) latency + 2 (D-1)/D bytes / bandwidth. One rank:
 // nothing.
-// An all-gather or a reduce-scatter is half of that.
+// An all-gather or a reduce-scatter is half of that; a broadcast or a reduction
+// to one rank passes all of it through a chain.
 struct CollectiveSize {
   int64_t bytes = 0;  // of the whole
   int ranks = 1;
   Collective collective = ALL_REDUCE;
 };
 double CollectiveSeconds(const LinkRate& link, const CollectiveSize& size);
-// What each rank sends in it.
+// What each rank sends in it; where that is not the same, in the mean of calls
+// that have each rank as root once.
 int64_t CollectiveBytesSent(const CollectiveSize& size);
 
 // Seconds of moving `bytes` from one rank to another.

@@ -14,18 +14,17 @@ CommBuffer BufferOf(const OperandBytes& operand, Element element) {
       .element = element};
 }
 
-// Whether it sends back values, which go the way of gradients.
-bool IsReturn(const Call& call) {
+const Op& OpOf(const Call& call) {
   const Plan& plan = *call.state.plan;
   const Unit& unit = plan.units(call.instruction.unit());
-  const int op = call.instruction.exchange().op();
-  return unit.has_table() &&
-         plan.tables(unit.table()).ops(op).kind() == Op::RETURN;
+  return plan.tables(unit.table()).ops(call.instruction.exchange().op());
 }
 
 const char* WhatMoves(const Call& call) {
   if (!call.instruction.exchange().backward()) return "values";
-  return IsReturn(call) ? "values that come back" : "gradients";
+  // Values, which go the way of gradients.
+  return OpOf(call).kind() == Op::RETURN ? "values that come back"
+                                         : "gradients";
 }
 
 }  // namespace
@@ -41,16 +40,17 @@ absl::Status RunExchange(const Call& call) {
   Communicator& communicator =
       *call.state.communicators.at(instruction.group());
   const CommOptions options = {
-      .name =
-          absl::StrCat(WhatMoves(call),
-                       exchange.again() ? ", once more," : "", " within unit ",
-                       instruction.unit(), ", op ", exchange.op(),
-                       ", micro-batch ", instruction.micro_batch()),
+      .name = absl::StrCat(
+          WhatMoves(call), exchange.again() ? ", once more," : "",
+          " within unit ", instruction.unit(), ", op ", exchange.op(),
+          ", micro-batch ", instruction.micro_batch()),
       .timeout = call.state.collective_timeout};
-  return RunCollective(
-      exchange.collective(),
-      {.from = from, .to = to, .backward = exchange.backward()}, communicator,
-      options);
+  return RunCollective(exchange.collective(),
+                       {.from = from,
+                        .to = to,
+                        .backward = exchange.backward(),
+                        .root = OpOf(call).exchange().root()},
+                       communicator, options);
 }
 
 }  // namespace troupe

@@ -25,7 +25,7 @@ absl::Status RunCollective(Collective collective,
                            const CollectiveBuffers& buffers,
                            Communicator& communicator,
                            const CommOptions& options) {
-  const auto& [from, to, backward] = buffers;
+  const auto& [from, to, backward, root] = buffers;
   switch (collective) {
     case ALL_REDUCE:
       CHECK(from.data == nullptr) << options.name << " is summed in place";
@@ -47,6 +47,12 @@ absl::Status RunCollective(Collective collective,
                                  .from = backward ? next : before},
                                 options);
     }
+    case BROADCAST:
+      return communicator.Broadcast({.send = from, .receive = to}, root,
+                                    options);
+    case REDUCE:
+      return communicator.Reduce({.send = from, .receive = to}, root,
+                                 ReduceOp::kSum, options);
     default:
       return absl::UnimplementedError(
           absl::StrCat("this worker has no ", Collective_Name(collective)));

@@ -16,6 +16,7 @@ struct CollectiveBuffers {
   CommBuffer from;
   CommBuffer to;
   bool backward = false;  // SHIFT: to the rank before
+  int root = 0;           // BROADCAST, REDUCE
 };
 
 // Errors as the communicator's.

@@ -28,12 +28,14 @@ NewLayer NewLinear;
 NewLayer NewMoments;
 NewLayer NewNorm;
 NewLayer NewPack;
+NewLayer NewProduct;
 NewLayer NewRope;
 NewLayer NewScores;
 NewLayer NewSoftmax;
 NewLayer NewSplit;
 NewLayer NewSplitNorm;
 NewLayer NewSwiGlu;
+NewLayer NewWeight;
 NewLayer NewWeightedValues;
 
 }  // namespace troupe

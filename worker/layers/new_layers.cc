@@ -48,6 +48,8 @@ constexpr Row kKinds[] = {
     {Op::WEIGHTED_VALUES, NewWeightedValues},
     {Op::MOMENTS, NewMoments},
     {Op::SPLIT_NORM, NewSplitNorm},
+    {Op::WEIGHT, NewWeight},
+    {Op::PRODUCT, NewProduct},
 };
 
 absl::StatusOr<std::unique_ptr<Layer>> NewLayerOf(const OpBinding& op) {

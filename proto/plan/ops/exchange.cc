@@ -33,6 +33,9 @@ OpRules ExchangeRules(const OpView& op) {
     case ALL_REDUCE:
       rules.gradients = {{"x", InputGradient::kInPlace, "y"}};
       break;
+    case REDUCE:
+      rules.gradients = {{"x", InputGradient::kOnRoot}};
+      break;
     default:
       rules.gradients = {{"x", InputGradient::kNew}};
       break;
@@ -40,9 +43,9 @@ OpRules ExchangeRules(const OpView& op) {
   return rules;
 }
 
-// RETURN: an exchange that moves nothing forward, and in backward not gradients:
-// x was sent on, not kept, and is sent back by who has it as y, to be read by
-// backward passes.
+// RETURN: an exchange that moves nothing forward, and in backward not
+// gradients: x was sent on, not kept, and is sent back by who has it as y, to
+// be read by backward passes.
 //
 //   inputs   x
 //            y
@@ -54,6 +57,13 @@ OpRules ReturnRules(const OpView&) { return {}; }
 
 absl::optional<Collective> TurnOf(const AxisCut& from, const AxisCut& to) {
   if (from == to) return COLLECTIVE_UNSPECIFIED;
+  if (from.panel >= 0 || to.panel >= 0) {
+    const AxisCut& panel = to.panel >= 0 ? to : from;
+    const AxisCut own = {.placement = Layout::SHARD, .dim = panel.dim};
+    if (from == own && to.placement == Layout::SHARD) return BROADCAST;
+    if (to == own && from.placement == Layout::PARTIAL) return REDUCE;
+    return absl::nullopt;
+  }
   const bool summands = from.placement == Layout::PARTIAL;
   if (to.placement == Layout::REPLICATE) {
     return summands ? ALL_REDUCE : ALL_GATHER;

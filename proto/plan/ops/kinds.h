@@ -61,6 +61,10 @@ std::vector<OperandRule> PackOperands();
 OpRules PackRules(const OpView& op);
 OpRules UnpackRules(const OpView& op);
 
+std::vector<OperandRule> ProductOperands();
+OpRules ProductRules(const OpView& op);
+OpCut ProductCut(const OpView& op, const Wishes& wishes);
+
 std::vector<OperandRule> ReturnOperands();
 OpRules ReturnRules(const OpView& op);
 
@@ -85,6 +89,10 @@ OpRules SwiGluRules(const OpView& op);
 
 std::vector<OperandRule> WeightedValuesOperands();
 OpRules WeightedValuesRules(const OpView& op);
+
+std::vector<OperandRule> WeightOperands();
+OpRules WeightRules(const OpView& op);
+OpCut WeightCut(const OpView& op, const Wishes& wishes);
 
 }  // namespace troupe
 

@@ -1,5 +1,7 @@
 #include "proto/plan/ops/op_rules.h"
 
+#include <algorithm>
+
 #include "proto/base/check.h"
 #include "proto/plan/ops/kinds.h"
 
@@ -38,6 +40,8 @@ constexpr Row kKinds[] = {
     {Op::WEIGHTED_VALUES, WeightedValuesOperands, WeightedValuesRules},
     {Op::MOMENTS, MomentsOperands, MomentsRules, MomentsCut},
     {Op::SPLIT_NORM, SplitNormOperands, SplitNormRules, SplitNormCut},
+    {Op::WEIGHT, WeightOperands, WeightRules, WeightCut},
+    {Op::PRODUCT, ProductOperands, ProductRules, ProductCut},
 };
 
 const Row& RowOf(Op::Kind kind) {
@@ -54,15 +58,30 @@ bool CutsColumns(const TensorSpec& tensor, const AxisCut& cut) {
   return cut.placement == Layout::SHARD && cut.dim == tensor.dims_size() - 1;
 }
 
+AxisCut GradientWish(const TensorSpec& tensor, const AxisCut& value,
+                     const std::vector<Dim::Kind>& kinds) {
+  const bool of_rows =
+      std::any_of(kinds.begin(), kinds.end(), [](Dim::Kind kind) {
+        return kind == Dim::BATCH || kind == Dim::SEQUENCE;
+      });
+  if (value.placement != Layout::REPLICATE || !of_rows) return value;
+  for (const Dim& dim : tensor.dims()) {
+    if (dim.sections(0).kind() == Dim::INNER) {
+      return {.placement = Layout::PARTIAL};
+    }
+  }
+  return value;
+}
+
 OpCut CutAlike(const OpView& op, const Wishes& wishes) {
   OpCut cut;
   for (const Op::Operand& input : op.op().inputs()) {
-    const AxisCut& wish = wishes.tensors[input.tensor()];
-    cut.inputs.push_back({wish, wish});
+    cut.inputs.push_back(
+        {wishes.tensors[input.tensor()], wishes.gradients[input.tensor()]});
   }
   for (const Op::Operand& output : op.op().outputs()) {
     const AxisCut& wish = wishes.tensors[output.tensor()];
-    cut.outputs.push_back({wish, wish});
+    cut.outputs.push_back({wish, wishes.gradients[output.tensor()]});
     cut.sums_parameters |= wish.placement == Layout::SHARD;
   }
   return cut;

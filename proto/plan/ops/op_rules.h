@@ -30,6 +30,7 @@ struct InputGradient {
     kByForward,  // the forward pass writes it over the input
     kMadeAgain,  // made, and once more in the backward-weight pass where that
                  // reads it: so cheap that it is not kept
+    kOnRoot,     // made on one rank; its other readers make it on the others
   };
   std::string input;
   Rule rule = kNew;
@@ -67,6 +68,8 @@ struct AxisCut {
   Layout::Placement placement = Layout::REPLICATE;
   int dim = 0;    // SHARD: the one that is cut
   int shift = 0;  // SHARD: whose slice, so many ranks before
+  // SHARD, PARTIAL: of this place's slice of `dim`, on all ranks; -1: not so
+  int panel = -1;
   bool operator==(const AxisCut&) const = default;
 };
 struct TensorCut {
@@ -92,11 +95,18 @@ struct OpCut {
 struct Wishes {
   std::vector<Dim::Kind> kinds;
   std::vector<AxisCut> tensors;
+  std::vector<AxisCut> gradients;  // of each (GradientWish)
 };
+// How the gradient of a tensor is to lie that lies so itself: the same way, but
+// for weights. Where ranks have other rows of what these are multiplied with,
+// each has a summand.
+AxisCut GradientWish(const TensorSpec& tensor, const AxisCut& value,
+                     const std::vector<Dim::Kind>& kinds);
 OpCut CutOf(const OpView& op, const Wishes& wishes);
 
 // What ranks do to turn a tensor that lies one way along an axis into one that
 // lies another: COLLECTIVE_UNSPECIFIED, nothing, where the two are the same;
+// BROADCAST and REDUCE have the panel's place as root;
 // nullopt where no exchange does.
 absl::optional<Collective> TurnOf(const AxisCut& from, const AxisCut& to);
 

@@ -1,0 +1,73 @@
+// PRODUCT: one of the calls that LINEAR becomes where columns of both sides of
+// a product are cut over ranks (SUMMA, van de Geijn and Watts, 1997; Optimus,
+// arXiv 2104.05343): a panel of columns of x, times the rows of the weight that
+// go with them. The calls of all panels add up.
+//
+//   inputs      x         [..., in], of one place on the axis that cuts columns
+//               w         the WEIGHT's, of that place on the axis that cuts
+//               rows y before  optional: y of the call before, where y lies
+//   outputs     y         [..., out]
+//   parameters  with `linear.bias`, the biases: of the first call
+//   panel       whose columns and rows
+//
+// The gradients of x and w are summands of that place's, which it has of all
+// ranks along the one axis, and along the other.
+#include "proto/base/check.h"
+#include "proto/plan/ops/kinds.h"
+
+namespace troupe {
+
+std::vector<OperandRule> ProductOperands() {
+  return {{.name = "x", .dims = 3},
+          {.name = "w", .dims = 2},
+          {.name = "y before", .optional = true, .dims = 3},
+          {.name = "y", .output = true, .dims = 3}};
+}
+
+OpRules ProductRules(const OpView& op) {
+  const TensorSpec& x = op.input("x");
+  const TensorSpec& y = op.output("y");
+  const double flops = 2.0 * Elements(x) * Columns(y);
+  OpRules rules;
+  if (op.HasInput("y before")) {
+    rules.in_place = {{"y", "y before"}};
+    rules.gradients = {{"y before", InputGradient::kOfOutput, "y"}};
+  }
+  rules.gradients.push_back({"x", InputGradient::kNew});
+  rules.gradients.push_back({"w", InputGradient::kNew});
+  rules.backward_input_reads = {"x", "w"};
+  rules.forward.set_matmul_flops(flops);
+  rules.backward_input.set_matmul_flops(2 * flops);
+  if (op.op().linear().bias()) {
+    rules.backward_weight.set_memory_bytes(Bytes(y));
+  }
+  return rules;
+}
+
+OpCut ProductCut(const OpView& op, const Wishes& wishes) {
+  const int panel = op.op().panel();
+  const int inner = op.op().linear().in_out() ? 0 : 1;  // dim of w
+  const AxisCut& x = wishes.tensors[op.Input("x")];
+  const AxisCut& w = wishes.tensors[op.Input("w")];
+  const AxisCut& y = wishes.tensors[op.Output("y")];
+  const auto panel_of = [panel](int dim) -> TensorCut {
+    return {{.placement = Layout::SHARD, .dim = dim, .panel = panel},
+            {.placement = Layout::PARTIAL, .dim = dim, .panel = panel}};
+  };
+  TensorCut of_x = {x, x};
+  TensorCut of_w = {w, wishes.gradients[op.Input("w")]};
+  if (w.placement == Layout::SHARD) {
+    if (w.dim == inner) {
+      of_w = panel_of(inner);
+    } else {
+      of_x = panel_of(op.input("x").dims_size() - 1);
+    }
+  }
+  OpCut cut = {.inputs = {of_x, of_w},
+               .outputs = {{y, y}},
+               .sums_parameters = y.placement == Layout::SHARD};
+  if (op.HasInput("y before")) cut.inputs.push_back({y, y});
+  return cut;
+}
+
+}  // namespace troupe

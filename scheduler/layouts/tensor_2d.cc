@@ -1,0 +1,57 @@
+// Tensor parallelism in two dimensions (Optimus, arXiv 2104.05343): q x q ranks
+// have a block each of activations and of weights. Along the axis of rows lie
+// pieces of the batch, and of a weight its rows; along the axis of columns lie
+// columns: hidden ones, heads, those of the MLP. Both sides of a product are
+// cut by columns then, so that it is made panel by panel (panels.h), each
+// broadcast along one axis and the other.
+//
+// What is no product of two such blocks needs no panels: a norm sums its
+// moments over columns, attention has some heads of some sequences. Tables of
+// tokens are cut by their rows along the axis of rows, too, and each rank looks
+// up what it has for all samples of that axis: rows of activations move there,
+// which are fewer bytes than panels of the table. The logits are columns along
+// the axis of rows, and samples along that of columns.
+#include "proto/plan/axes.h"
+#include "scheduler/layouts/layouts.h"
+#include "scheduler/layouts/panels.h"
+#include "scheduler/layouts/split_norms.h"
+
+namespace troupe {
+namespace {
+
+constexpr DimRule kSamples = {.kind = Dim::BATCH,
+                              .field = "training.micro_batch_size"};
+
+bool IsInBlocks(const ParallelismSpec& parallelism) {
+  return SizeOfAxis(parallelism, "tensor_row") > 1;
+}
+
+}  // namespace
+
+LayoutRow Tensor2DColumns() {
+  std::vector<DimRule> rules = {
+      {.kind = Dim::HIDDEN, .field = "model.hidden_size"}};
+  for (const DimRule& rule : RulesOfInnerColumns()) {
+    if (rule.kind != Dim::VOCABULARY) rules.push_back(rule);
+  }
+  rules.push_back(kSamples);
+  return {.name = "tensor_2d, columns",
+          .axis = "tensor_column",
+          .used = IsInBlocks,
+          .rules = rules,
+          .prepare = MultiplyInPanels,
+          .rewrite = SplitNorms};
+}
+
+LayoutRow Tensor2DRows() {
+  return {
+      .name = "tensor_2d, rows",
+      .axis = "tensor_row",
+      .used = IsInBlocks,
+      .rules = {
+          {.kind = Dim::VOCABULARY, .field = "model.vocab_size", .pads = true},
+          {.kind = Dim::INNER, .field = "model.hidden_size"},
+          kSamples}};
+}
+
+}  // namespace troupe
