@@ -23,6 +23,15 @@ bool IsPower(int value, int exponent) {
   return value > 1 && Power(Root(value, exponent), exponent) == value;
 }
 
+std::vector<int> DepthsOf(int ranks) {
+  std::vector<int> depths;
+  for (int depth = 2; ranks / depth >= 4; ++depth) {
+    if (ranks % depth == 0 && IsPower(ranks / depth, 2))
+      depths.push_back(depth);
+  }
+  return depths;
+}
+
 namespace {
 
 // The axes that share the ranks of parallelism.tensor: those of one size, and
@@ -47,7 +56,11 @@ const TensorMethod& MethodOf(const ParallelismSpec& parallelism) {
 
 int TensorDepth(const ParallelismSpec& parallelism) {
   if (MethodOf(parallelism).depth == nullptr) return 1;
-  return std::max(parallelism.tensor_depth(), 1);
+  if (parallelism.has_tensor_depth()) {
+    return std::max(parallelism.tensor_depth(), 1);
+  }
+  const std::vector<int> depths = DepthsOf(parallelism.tensor());
+  return depths.empty() ? 1 : depths.front();
 }
 
 // Places on each of the sides.

@@ -22,6 +22,10 @@ int Root(int value, int exponent);
 // Of a whole number, 2 or more.
 bool IsPower(int value, int exponent);
 
+// How many layers of a square of 4 ranks or more each so many ranks could be,
+// two or more; the fewest first.
+std::vector<int> DepthsOf(int ranks);
+
 // The field that says how large an axis is: size ^ power x ranks.
 struct SizeField {
   // Its value, where the axis has so many places.
@@ -44,7 +48,8 @@ bool MayBe(const SizeField& field, int size);
 // The ranks of parallelism.tensor lie along "tensor", or as tensor_method says:
 //
 //   2d     evenly along "tensor_row" and "tensor_column"
-//   2.5d   the same, in tensor_depth layers along "tensor_depth"
+//   2.5d   the same, in tensor_depth layers along "tensor_depth"; where it does
+//          not say, in as few as there can be
 //   3d     evenly along "tensor_x", "tensor_y" and "tensor_z"
 //
 // 1 where there is no such axis.

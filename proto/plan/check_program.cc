@@ -10,6 +10,7 @@
 #include "proto/plan/check_at_rest.h"
 #include "proto/plan/check_buffers.h"
 #include "proto/plan/check_layouts.h"
+#include "proto/plan/check_panels.h"
 #include "proto/plan/check_parts.h"
 #include "proto/plan/check_passes.h"
 #include "proto/plan/check_rings.h"
@@ -33,10 +34,10 @@ constexpr size_t kGridCharactersMax = 16 << 10;
 struct Part {
   absl::Status (*check)(const Plan& plan);
 };
-constexpr Part kParts[] = {
-    {CheckUnits},  {CheckLayouts}, {CheckRings},  {CheckShape},
-    {CheckParts},  {CheckPasses},  {CheckWork},   {CheckAtRest},
-    {CheckTiers},  {CheckWaits},   {CheckBuffers}};
+constexpr Part kParts[] = {{CheckUnits},  {CheckLayouts}, {CheckRings},
+                           {CheckPanels}, {CheckShape},   {CheckParts},
+                           {CheckPasses}, {CheckWork},    {CheckAtRest},
+                           {CheckTiers},  {CheckWaits},   {CheckBuffers}};
 
 absl::Status WithGrid(const absl::Status& fault, const Plan& plan) {
   std::string grids;

@@ -119,9 +119,11 @@ std::vector<bool> ReadByBackward(const UnitTable& table,
     if (IsByForward(rules[op])) {
       read[TensorOf(table, op, rules[op].gradients[0].input)] = true;
     }
-    // What is sent back is there to be sent.
+    // What is to be broadcast again, its root has until then.
     const Op& spec = table.ops(op);
-    if (spec.kind() == Op::RETURN) read[spec.inputs(1).tensor()] = true;
+    if (spec.kind() == Op::RETURN && spec.exchange().backward() == BROADCAST) {
+      read[spec.inputs(1).tensor()] = true;
+    }
   }
   return read;
 }

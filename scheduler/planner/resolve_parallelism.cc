@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/optional.h"
 #include "proto/base/status.h"
 #include "proto/plan/axes.h"
 #include "proto/plan/fields.h"
@@ -71,14 +70,6 @@ constexpr MethodRanks kMethods[] = {
     {.name = "3d", .sides = 3, .shape = "cube", .examples = "8, 27 or 64"},
 };
 
-// As few layers as leave a square of ranks each; nothing where none do.
-absl::optional<int> LeastDepth(int ranks) {
-  for (int depth = 2; ranks / depth >= 4; ++depth) {
-    if (ranks % depth == 0 && IsPower(ranks / depth, 2)) return depth;
-  }
-  return absl::nullopt;
-}
-
 // The layers of 2.5d: each a square of four ranks or more.
 absl::Status ResolveTensorDepth(ParallelismSpec& parallelism) {
   const char kField[] = "parallelism.tensor_depth";
@@ -88,13 +79,13 @@ absl::Status ResolveTensorDepth(ParallelismSpec& parallelism) {
                       "is for parallelism.tensor_method: 2.5d; leave it out");
   }
   const int ranks = parallelism.tensor();
-  const absl::optional<int> least = LeastDepth(ranks);
-  if (!least.has_value()) {
-    int below = ranks;
-    while (below > 8 && !LeastDepth(below).has_value()) --below;
-    below = std::max(below, 8);
-    int above = std::max(ranks, below) + 1;
-    while (!LeastDepth(above).has_value()) ++above;
+  const std::vector<int> fitting = DepthsOf(ranks);
+  if (fitting.empty()) {
+    constexpr int kLeast = 8;
+    int below = std::max(ranks, kLeast);
+    int above = below;
+    while (DepthsOf(below).empty()) --below;
+    while (DepthsOf(above).empty() || above == below) ++above;
     return FieldError(
         "parallelism.tensor",
         absl::StrCat(ranks,
@@ -103,12 +94,8 @@ absl::Status ResolveTensorDepth(ParallelismSpec& parallelism) {
                      below,
                      above <= kTensorMax ? absl::StrCat(" or ", above) : ""));
   }
-  if (!parallelism.has_tensor_depth()) parallelism.set_tensor_depth(*least);
-  std::vector<int> fitting;
-  for (int depth = 2; ranks / depth >= 4; ++depth) {
-    if (ranks % depth == 0 && IsPower(ranks / depth, 2)) {
-      fitting.push_back(depth);
-    }
+  if (!parallelism.has_tensor_depth()) {
+    parallelism.set_tensor_depth(fitting.front());
   }
   const int depth = parallelism.tensor_depth();
   if (std::count(fitting.begin(), fitting.end(), depth) > 0) {

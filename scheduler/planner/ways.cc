@@ -18,6 +18,7 @@ struct Shares {
   int tensor = 1;
   bool sequence_parallel = false;
   std::string tensor_method;  // where it is not 1d
+  int tensor_depth = 0;       // 2.5d
   std::string context_method;
   int ulysses_size = 0;
   bool operator==(const Shares&) const = default;
@@ -25,12 +26,18 @@ struct Shares {
   int Axes() const { return (data > 1) + (context > 1) + (tensor > 1); }
 };
 
+std::string MethodBut1D(const ParallelismSpec& parallelism) {
+  const absl::string_view method = TensorMethodOf(parallelism);
+  return method == "1d" ? "" : std::string(method);
+}
+
 Shares SharesOf(const ParallelismSpec& parallelism) {
   return {.data = parallelism.data(),
           .context = parallelism.context(),
           .tensor = parallelism.tensor(),
           .sequence_parallel = parallelism.sequence_parallel(),
-          .tensor_method = Is3D(parallelism) ? "3d" : "",
+          .tensor_method = MethodBut1D(parallelism),
+          .tensor_depth = parallelism.tensor_depth(),
           .context_method = parallelism.context_method(),
           .ulysses_size = parallelism.ulysses_size()};
 }
@@ -53,7 +60,18 @@ void AddMethods(Shares shares, std::vector<Shares>& all) {
   }
 }
 
-bool IsCube(int ranks) { return Power(Root(ranks, 3), 3) == ranks; }
+// Squares of ranks, layers of them, and cubes.
+void AddBlocks(Shares shares, std::vector<Shares>& all) {
+  shares.tensor_method = "2d";
+  if (IsPower(shares.tensor, 2)) AddMethods(shares, all);
+  shares.tensor_method = "3d";
+  if (IsPower(shares.tensor, 3)) AddMethods(shares, all);
+  shares.tensor_method = "2.5d";
+  for (const int depth : DepthsOf(shares.tensor)) {
+    shares.tensor_depth = depth;
+    AddMethods(shares, all);
+  }
+}
 
 std::vector<Shares> AllShares(int ranks) {
   std::vector<Shares> all;
@@ -71,8 +89,7 @@ std::vector<Shares> AllShares(int ranks) {
       shares.sequence_parallel = true;
       AddMethods(shares, all);
       shares.sequence_parallel = false;
-      shares.tensor_method = "3d";
-      if (IsCube(tensor)) AddMethods(shares, all);
+      AddBlocks(shares, all);
     }
   }
   std::stable_sort(all.begin(), all.end(),
@@ -122,10 +139,14 @@ JobSpec WithShares(const JobSpec& resolved, const Shares& shares) {
   parallelism.set_tensor(shares.tensor);
   parallelism.set_sequence_parallel(shares.sequence_parallel);
   parallelism.clear_tensor_method();
+  parallelism.clear_tensor_depth();
   parallelism.clear_context_method();
   parallelism.clear_ulysses_size();
   if (!shares.tensor_method.empty()) {
     parallelism.set_tensor_method(shares.tensor_method);
+  }
+  if (shares.tensor_depth > 0) {
+    parallelism.set_tensor_depth(shares.tensor_depth);
   }
   if (shares.context > 1) {
     parallelism.set_context_method(shares.context_method);
@@ -177,7 +198,10 @@ WayFields FieldsOfWay(const JobSpec& way, const JobSpec& job) {
   if (now.ulysses_size() > 1) needed.set_ulysses_size(now.ulysses_size());
   if (now.tensor() > 1) needed.set_tensor(now.tensor());
   if (now.sequence_parallel()) needed.set_sequence_parallel(true);
-  if (Is3D(now)) needed.set_tensor_method("3d");
+  if (TensorMethodOf(now) != "1d") {
+    needed.set_tensor_method(std::string(TensorMethodOf(now)));
+  }
+  if (now.tensor_depth() > 1) needed.set_tensor_depth(now.tensor_depth());
   if (now.zero() > 0) needed.set_zero(now.zero());
   const int dealt_most = now.data() * now.context();
   if (now.zero() > 0 && now.has_zero_size() && now.zero_size() < dealt_most) {

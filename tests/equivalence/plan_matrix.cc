@@ -120,11 +120,12 @@ void DrawTiers(Dice& dice, MemorySpec& memory) {
   memory.set_device_bytes(int64_t{1} << (17 + dice.Below(5)));
 }
 
-// As many ranks as there may be, and nothing beside.
-void MakeCube(Dice& dice, JobSpec& cut) {
+// As many ranks as there may be, and nothing beside: a square and its replica,
+// two layers, or a cube.
+void MakeBlocks(Dice& dice, JobSpec& cut) {
   ParallelismSpec& parallelism = *cut.mutable_parallelism();
   parallelism.set_tensor(kRanksMax);
-  parallelism.set_tensor_method("3d");
+  parallelism.set_tensor_method(dice.OneOf<const char*>({"2d", "2.5d", "3d"}));
   parallelism.set_sequence_parallel(false);
   parallelism.set_pipeline(1);
   parallelism.set_data(1);
@@ -135,6 +136,11 @@ void MakeCube(Dice& dice, JobSpec& cut) {
   parallelism.set_zero(dice.OneOf({0, 3}));
   parallelism.set_reshard_after_forward(dice.Even());
   cut.mutable_training()->set_micro_batch_size(4);
+  if (parallelism.tensor_method() == "3d") return;
+  if (parallelism.zero() == 0) parallelism.clear_reshard_after_forward();
+  if (parallelism.tensor_method() == "2.5d") return;
+  parallelism.set_tensor(kRanksMax / 2);
+  parallelism.set_data(2);
 }
 
 JobSpec DrawCut(Dice& dice, const JobSpec& job) {
@@ -147,8 +153,8 @@ JobSpec DrawCut(Dice& dice, const JobSpec& job) {
     DrawPipeline(dice, parallelism);
   } while (RanksNeeded(cut) > kRanksMax);
   if (parallelism.context() > 1) {
-    parallelism.set_context_method(
-        dice.OneOf<const char*>({"ulysses", "ring", "usp", "ring_self_attention"}));
+    parallelism.set_context_method(dice.OneOf<const char*>(
+        {"ulysses", "ring", "usp", "ring_self_attention"}));
   }
   if (parallelism.context_method() == "usp") parallelism.set_ulysses_size(2);
   parallelism.set_sequence_parallel(parallelism.tensor() > 1 && dice.Even());
@@ -157,7 +163,7 @@ JobSpec DrawCut(Dice& dice, const JobSpec& job) {
   DrawTiers(dice, *cut.mutable_memory());
   cut.mutable_training()->set_micro_batch_size(dice.OneOf({1, 1, 2}));
   cut.mutable_checkpoint()->set_background(dice.Even());
-  if (dice.Below(8) == 0) MakeCube(dice, cut);
+  if (dice.Below(8) == 0) MakeBlocks(dice, cut);
   return cut;
 }
 

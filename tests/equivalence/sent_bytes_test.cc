@@ -48,17 +48,17 @@ TEST_P(SentBytes, AreThoseThatThePlanPredicts) {
   job.mutable_model()->set_hidden_size(3 * 32);
   TrainingSpec& training = *job.mutable_training();
   training.set_precision(precision);
-  const bool is_3d = cut.tensor_method == "3d";
-  training.set_micro_batch_size(is_3d ? 4 : 1);
+  const bool cuts_samples = cut.tensor_method != "1d";
+  training.set_micro_batch_size(cuts_samples ? 4 : 1);
   training.set_steps(4);  // the last of which validates
   training.set_validate_every(0);
   const int ranks = cut.ranks();
   const TrainingRun run = Train(CutJob(job, cut), {.ranks = ranks});
   ASSERT_TRUE(run.status().ok()) << run.status();
   // Of a part of a unit, and where it is dealt over four, slices differ from
-  // rank to rank.
+  // rank to rank, and so does what a root sends.
   const bool by_rank =
-      !is_3d && (cut.zero == 0 || (cut.tensor == 1 && cut.context == 1));
+      !cuts_samples && (cut.zero == 0 || (cut.tensor == 1 && cut.context == 1));
   std::vector<int64_t> difference(ranks);
   for (int rank = 0; rank < ranks; ++rank) {
     const int64_t predicted =
@@ -95,9 +95,11 @@ std::vector<JobCut> Cuts() {
                     .pipeline = 2});
   }
   cuts.push_back({.tensor = 8, .tensor_method = "3d"});
-  cuts.push_back(
-      {.tensor = 8, .tensor_method = "3d", .data = 2, .zero = 3});
+  cuts.push_back({.tensor = 8, .tensor_method = "3d", .data = 2, .zero = 3});
   cuts.push_back({.tensor = 8, .tensor_method = "3d", .pipeline = 2});
+  cuts.push_back({.tensor = 4, .tensor_method = "2d"});
+  cuts.push_back({.tensor = 4, .tensor_method = "2d", .pipeline = 2});
+  cuts.push_back({.tensor = 8, .tensor_method = "2.5d", .data = 2});
   cuts.push_back({.context = 2});
   cuts.push_back({.context = 3});
   cuts.push_back({.context = 4});
@@ -128,9 +130,10 @@ std::string CaseName(const testing::TestParamInfo<Case>& info) {
   return absl::StrCat(
       architecture, "_", precision, "_tensor", cut.tensor,
       cut.sequence ? "_sequence" : "",
-      cut.tensor_method != "1d" ? absl::StrCat("_", cut.tensor_method) : "", "_",
-      cut.schedule, cut.pipeline, "_data",
-      cut.data,
+      cut.tensor_method == "1d"     ? ""
+      : cut.tensor_method == "2.5d" ? "_layers"
+                                    : absl::StrCat("_", cut.tensor_method),
+      "_", cut.schedule, cut.pipeline, "_data", cut.data,
       cut.context > 1 ? absl::StrCat("_", cut.context_method, cut.context) : "",
       cut.zero > 0 ? absl::StrCat("_zero", cut.zero, "_", cut.zero_size) : "");
 }

@@ -177,6 +177,8 @@ std::string Rows() {
       "context: 4, context_method: ring, zero: 3",
       "tensor: 8",
       "tensor: 8, sequence_parallel: true",
+      "tensor: 4, tensor_method: 2d",
+      "tensor: 8, tensor_method: 2.5d, tensor_depth: 2",
       "tensor: 8, tensor_method: 3d"};
   const std::vector<std::string> items = {"parameters", "gradients",
                                           "optimizer_moments", "activations"};
@@ -187,17 +189,18 @@ std::string Rows() {
   for (const char* const job : kJobs) {
     ParallelismSpec parallelism;
     CHECK(google::protobuf::TextFormat::ParseFromString(
-        absl::StrReplaceAll(job, {{": ring_self_attention",
-                                   ": 'ring_self_attention'"},
-                                  {": ulysses", ": 'ulysses'"},
-                                  {": ring", ": 'ring'"},
-                                  {": usp", ": 'usp'"},
-                                  {": 3d", ": '3d'"}}),
+        absl::StrReplaceAll(
+            job, {{": ring_self_attention", ": 'ring_self_attention'"},
+                  {": ulysses", ": 'ulysses'"},
+                  {": ring", ": 'ring'"},
+                  {": usp", ": 'usp'"},
+                  {": 2d", ": '2d'"},
+                  {": 2.5d", ": '2.5d'"},
+                  {": 3d", ": '3d'"}}),
         &parallelism))
         << job;
-    // 3D cuts the sequences of a micro-batch.
-    const bool is_3d = parallelism.tensor_method() == "3d";
-    const int sequences = is_3d ? 4 : 1;
+    // These cut the sequences of a micro-batch.
+    const int sequences = parallelism.has_tensor_method() ? 4 : 1;
     const Plan plan =
         PlanOf(parallelism, 4, sequences, parallelism.tensor() == 8 ? 16 : 12);
     std::map<std::string, double> memory;
@@ -207,11 +210,10 @@ std::string Rows() {
     std::vector<std::string> cells = {
         absl::StrCat("`", job, "`"),
         absl::StrFormat("%.1f", BlockBytes(plan) / sequences / kMebibyte),
-        absl::StrFormat(
-            "%.0f",
-            static_cast<double>(
-                plan.prediction().ranks(0).bytes_sent_per_step()) /
-                kMebibyte)};
+        absl::StrFormat("%.0f",
+                        static_cast<double>(
+                            plan.prediction().ranks(0).bytes_sent_per_step()) /
+                            kMebibyte)};
     for (const std::string& item : items) {
       cells.push_back(absl::StrFormat("%.1f", memory[item]));
     }

@@ -147,8 +147,9 @@ INSTANTIATE_TEST_SUITE_P(All, UlyssesBytes,
                                           testing::Values("f32", "bf16")),
                          ContextName);
 
-class Tensor3DBytes : public testing::TestWithParam<
-                          std::tuple<std::string, int, std::string>> {};
+class Tensor3DBytes
+    : public testing::TestWithParam<std::tuple<std::string, int, std::string>> {
+};
 
 // 3D tensor parallelism (arXiv 2105.14450), section 3.1: of C = A B, [M, N] by
 // [N, K], a rank gathers M N / q^3 from the q - 1 others along one axis and
@@ -214,23 +215,105 @@ TEST_P(Tensor3DBytes, AreThoseOfThePaper) {
   }
 }
 
+INSTANTIATE_TEST_SUITE_P(All, Tensor3DBytes,
+                         testing::Combine(testing::Values("gpt2", "llama"),
+                                          testing::Values(2, 3),
+                                          testing::Values("f32", "bf16")),
+                         [](const auto& info) {
+                           return absl::StrCat(std::get<0>(info.param), "_",
+                                               std::get<1>(info.param), "_",
+                                               std::get<2>(info.param));
+                         });
+
+class PanelBytes : public testing::TestWithParam<
+                       std::tuple<std::string, int, int, std::string>> {};
+
+// Optimus (arXiv 2104.05343), sections 3.1 and 3.2, and Tesseract (2105.14500):
+// of C = A B, [M, N] by [N, K] on q x q ranks, forward each of q panels of A
+// and of B goes from who has it to the q - 1 others; backward it does so once
+// more, and a summand of its gradient goes back. The papers count a broadcast
+// as log q of its bytes, along a tree; here each byte is counted as often as
+// somebody receives it. A reduction is a reduce-scatter and a gather to the
+// root, which is 1 / q of its bytes more. In d layers a rank has M / d.
+TEST_P(PanelBytes, AreThoseOfThePaper) {
+  const auto& [architecture, side, depth, precision] = GetParam();
+  constexpr int64_t kHidden = 36, kInner = 72;
+  constexpr int kLength = 12;
+  constexpr int kMicroBatches = 3;
+  JobSpec job = ExampleJob(
+      {.micro_batches = kMicroBatches, .micro_batch_size = side * depth});
+  ModelSpec& model = *job.mutable_model();
+  model.set_architecture(architecture);
+  model.set_hidden_size(kHidden);
+  model.set_num_attention_heads(6);
+  model.set_intermediate_size(kInner);
+  model.set_max_position_embeddings(kLength);
+  job.mutable_training()->set_sequence_length(kLength);
+  job.mutable_training()->set_precision(precision);
+  const int ranks = side * side * depth;
+  job.mutable_parallelism()->set_tensor(ranks);
+  job.mutable_parallelism()->set_tensor_method(depth == 1 ? "2d" : "2.5d");
+  if (depth > 1) job.mutable_parallelism()->set_tensor_depth(depth);
+  const auto plan = CompilePlan(job, ExampleWorkers(ranks));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const int64_t element = precision == "bf16" ? 2 : 4;
+  const int64_t rows = kLength * side;  // of a layer
+  const int64_t first = architecture == "llama" ? 2 * kInner : kInner;
+  // Rows and columns of the four weights: queries, keys and values are one, and
+  // so are gate and up.
+  const std::pair<int64_t, int64_t> weights[] = {{kHidden, 3 * kHidden},
+                                                 {kHidden, kHidden},
+                                                 {kHidden, first},
+                                                 {kInner, kHidden}};
+  int64_t panels = 0;  // of A and B
+  int64_t of_weights = 0;
+  for (const auto& [in, out] : weights) {
+    panels += rows * in + in * out;
+    of_weights += in * out;
+  }
+  const int64_t sent =
+      (side - 1) * panels * element / (side * side) * kMicroBatches;
+  // Two norms, of rows / q, summed over q.
+  constexpr int64_t kMomentsBytes = 2 * 8;
+  const int64_t norms =
+      2 * 2 * (side - 1) * kMomentsBytes * rows / side / side * kMicroBatches;
+  std::map<std::pair<int, bool>, int64_t> counted;
+  for (const Instruction& i :
+       FindProgram(plan->roles(0), Program::TRAIN)->instructions()) {
+    if (i.kind() != Instruction::EXCHANGE) continue;
+    counted[{i.unit(), i.exchange().backward()}] += CollectiveBytesSent(
+        {.bytes = CollectiveBytes(*plan, 0, i),
+         .ranks = GroupSize(plan->mesh(), plan->groups(i.group())),
+         .collective = i.exchange().collective()});
+  }
+  for (int u = 1; u + 1 < plan->units_size(); ++u) {
+    EXPECT_EQ((counted[{u, false}]), sent + norms) << "unit " << u;
+    EXPECT_EQ((counted[{u, true}]), sent + sent * (side + 1) / side + norms)
+        << "unit " << u;
+  }
+  // Weights are in blocks, biases and norms in columns.
+  const int64_t flat = plan->units(1).flat_elements();
+  EXPECT_GE(flat, of_weights / (side * side));
+  EXPECT_LE(flat, of_weights / (side * side) + 8 * (kInner + 32));
+}
+
 INSTANTIATE_TEST_SUITE_P(
-    All, Tensor3DBytes,
+    All, PanelBytes,
     testing::Combine(testing::Values("gpt2", "llama"), testing::Values(2, 3),
-                     testing::Values("f32", "bf16")),
+                     testing::Values(1, 2), testing::Values("f32", "bf16")),
     [](const auto& info) {
       return absl::StrCat(std::get<0>(info.param), "_", std::get<1>(info.param),
-                          "_", std::get<2>(info.param));
+                          "x", std::get<2>(info.param), "_",
+                          std::get<3>(info.param));
     });
 
-class RingBytes
-    : public testing::TestWithParam<
-          std::tuple<std::string, int, int, std::string>> {};
+class RingBytes : public testing::TestWithParam<
+                      std::tuple<std::string, int, int, std::string>> {};
 
 // Ring Attention (arXiv 2310.01889): at each hop a rank sends the keys and
-// values that it has to the next one; c - 1 hops bring it those of all. Backward
-// they come back, and their gradients with them. Ring self-attention (arXiv
-// 2105.13120) sends the same, keys before values.
+// values that it has to the next one; c - 1 hops bring it those of all.
+// Backward they come back, and their gradients with them. Ring self-attention
+// (arXiv 2105.13120) sends the same, keys before values.
 TEST_P(RingBytes, AreThoseOfTheHops) {
   const auto& [method, key_value_heads, context, precision] = GetParam();
   constexpr int64_t kHidden = 48, kHeads = 8, kTokens = 2 * 16;
@@ -273,9 +356,8 @@ TEST_P(RingBytes, AreThoseOfTheHops) {
   }
 }
 
-std::string RingName(
-    const testing::TestParamInfo<std::tuple<std::string, int, int, std::string>>&
-        info) {
+std::string RingName(const testing::TestParamInfo<
+                     std::tuple<std::string, int, int, std::string>>& info) {
   const auto& [method, key_value_heads, context, precision] = info.param;
   return absl::StrCat(method, "_", precision, "_", context, "_of_",
                       key_value_heads);
@@ -352,10 +434,9 @@ TEST_P(ContextMemory, StaysFlatAsRanksAndLengthGrow) {
     }
   }
   for (const int ranks : {1, 2, 4}) {
-    EXPECT_EQ(PlanOfLength(GetParam(), 8 * kLength, ranks, budget)
-                  .status()
-                  .code(),
-              absl::StatusCode::kInvalidArgument)
+    EXPECT_EQ(
+        PlanOfLength(GetParam(), 8 * kLength, ranks, budget).status().code(),
+        absl::StatusCode::kInvalidArgument)
         << ranks << " ranks";
   }
 }

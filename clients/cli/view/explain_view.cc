@@ -58,9 +58,10 @@ std::vector<std::string> Wrapped(const std::string& text, int width,
 std::vector<std::string> LayoutsOf(const ParallelismSpec& parallelism) {
   std::vector<std::string> layouts;
   if (parallelism.tensor() > 1) {
-    layouts.push_back(parallelism.sequence_parallel()       ? "sequence"
-                      : parallelism.tensor_method() == "3d" ? "3d"
-                                                            : "tensor");
+    layouts.push_back(parallelism.sequence_parallel() ? "sequence"
+                      : parallelism.has_tensor_method()
+                          ? parallelism.tensor_method()
+                          : "tensor");
   }
   if (parallelism.context() > 1) {
     layouts.push_back(parallelism.context_method());
@@ -197,6 +198,7 @@ std::string WayText(const WayFields& fields) {
   if (p.has_tensor_method()) {
     parts.push_back(absl::StrCat("tensor_method: ", p.tensor_method()));
   }
+  add("tensor_depth", p.tensor_depth());
   if (p.sequence_parallel()) parts.push_back("sequence_parallel: true");
   add("context", p.context());
   if (p.has_context_method()) {

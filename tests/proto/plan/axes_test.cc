@@ -42,6 +42,26 @@ TEST(AxesOf, TheChattiestComeLast) {
             "tensor_z 2");
 }
 
+TEST(AxesOf, SquaresHaveRowsAndColumns) {
+  ParallelismSpec parallelism;
+  parallelism.set_tensor(9);
+  parallelism.set_tensor_method("2d");
+  EXPECT_EQ(Text(parallelism),
+            "pipeline 1 data 1 tensor_row 3 tensor_column 3");
+  parallelism.set_tensor(32);
+  parallelism.set_tensor_method("2.5d");
+  parallelism.set_tensor_depth(2);
+  EXPECT_EQ(Text(parallelism),
+            "pipeline 1 data 1 tensor_depth 2 tensor_row 4 tensor_column 4");
+  const SizeField row = SizeFieldOf(parallelism, "tensor_row");
+  EXPECT_EQ(row.value, 32);
+  EXPECT_EQ(row.ValueFor(3), 18);
+  const SizeField depth = SizeFieldOf(parallelism, "tensor_depth");
+  EXPECT_EQ(depth.name, "parallelism.tensor");
+  EXPECT_EQ(depth.value, 32);
+  EXPECT_EQ(depth.ValueFor(3), 48);
+}
+
 TEST(AxesOf, OneRankHasNoMethod) {
   EXPECT_EQ(Text(Cube(1)), "pipeline 1 data 1");
   EXPECT_EQ(SizeOfAxis(Cube(1), "tensor_x"), 1);

@@ -131,7 +131,62 @@ TEST(ResolveParallelism, ThreeDimensionsTakeCubes) {
   other.set_tensor_method("4d");
   EXPECT_THAT(MessageOf(other),
               StartsWith("parallelism.tensor_method: there is no \"4d\"; use "
-                         "1d or 3d"));
+                         "1d, 2d, 2.5d or 3d"));
+}
+
+ParallelismSpec Blocks(const char* method, int tensor, int depth = 0) {
+  ParallelismSpec parallelism;
+  parallelism.set_tensor(tensor);
+  parallelism.set_tensor_method(method);
+  if (depth > 0) parallelism.set_tensor_depth(depth);
+  return parallelism;
+}
+
+TEST(ResolveParallelism, TwoDimensionsTakeSquares) {
+  for (const int square : {4, 9, 16, 25, 1024}) {
+    EXPECT_EQ(MessageOf(Blocks("2d", square)), "");
+  }
+  const std::string no_square =
+      " ranks are no square, which tensor_method: 2d needs: as many along each "
+      "of two axes; use ";
+  EXPECT_EQ(MessageOf(Blocks("2d", 2)),
+            absl::StrCat("parallelism.tensor: 2", no_square, "4 or 9"));
+  EXPECT_EQ(MessageOf(Blocks("2d", 8)),
+            absl::StrCat("parallelism.tensor: 8", no_square, "4 or 9"));
+  EXPECT_THAT(MessageOf(Blocks("2d", 1)),
+              HasSubstr("which is 1; use 4, 9 or 16, or leave it out"));
+  ParallelismSpec sequence = Blocks("2d", 4);
+  sequence.set_sequence_parallel(true);
+  EXPECT_THAT(MessageOf(sequence), HasSubstr("2d leaves nothing whole"));
+  EXPECT_EQ(MessageOf(Blocks("2d", 4, 2)),
+            "parallelism.tensor_depth: is for parallelism.tensor_method: 2.5d; "
+            "leave it out");
+  for (const int zero : {1, 2, 3}) {
+    ParallelismSpec dealt = Blocks("2d", 4);
+    dealt.set_data(2);
+    dealt.set_zero(zero);
+    EXPECT_EQ(MessageOf(dealt), "");
+  }
+}
+
+TEST(ResolveParallelism, LayersAreSquares) {
+  for (const auto& [tensor, depth] :
+       {std::pair(8, 2), {12, 3}, {18, 2}, {27, 3}, {32, 2}, {64, 4}}) {
+    ParallelismSpec layers = Blocks("2.5d", tensor);
+    EXPECT_EQ(ResolveParallelism({}, layers), absl::OkStatus());
+    EXPECT_EQ(layers.tensor_depth(), depth) << tensor;
+  }
+  EXPECT_EQ(MessageOf(Blocks("2.5d", 32, 8)), "");
+  EXPECT_EQ(MessageOf(Blocks("2.5d", 32, 4)),
+            "parallelism.tensor_depth: 4 layers of the 32 ranks of "
+            "parallelism.tensor are no squares of 4 or more; use 2 or 8");
+  const std::string no_layers =
+      " ranks are no layers of as many rows as columns, two or more, which "
+      "tensor_method: 2.5d needs; use ";
+  EXPECT_EQ(MessageOf(Blocks("2.5d", 4)),
+            absl::StrCat("parallelism.tensor: 4", no_layers, "8 or 12"));
+  EXPECT_EQ(MessageOf(Blocks("2.5d", 10)),
+            absl::StrCat("parallelism.tensor: 10", no_layers, "8 or 12"));
 }
 
 TEST(ResolveParallelism, ThreeDimensionsLeaveNothingToSequencesAndZero) {
@@ -216,19 +271,17 @@ TEST(ResolveParallelism, Refuses) {
   EXPECT_THAT(message([](ParallelismSpec& p) { p.set_tensor_method("3d"); }),
               StartsWith("parallelism.tensor_method: says how the ranks of "
                          "parallelism.tensor share a unit, which is 1; use 8"));
-  EXPECT_THAT(
-      message([](ParallelismSpec& p) {
-        p.set_tensor(12);
-        p.set_tensor_method("3d");
-      }),
-      AllOf(StartsWith("parallelism.tensor: 12 ranks are no cube"),
-            HasSubstr("use 8 or 27")));
-  EXPECT_THAT(
-      message([](ParallelismSpec& p) {
-        p.set_tensor(4);
-        p.set_tensor_method("3d");
-      }),
-      HasSubstr("use 8 or 27"));
+  EXPECT_THAT(message([](ParallelismSpec& p) {
+                p.set_tensor(12);
+                p.set_tensor_method("3d");
+              }),
+              AllOf(StartsWith("parallelism.tensor: 12 ranks are no cube"),
+                    HasSubstr("use 8 or 27")));
+  EXPECT_THAT(message([](ParallelismSpec& p) {
+                p.set_tensor(4);
+                p.set_tensor_method("3d");
+              }),
+              HasSubstr("use 8 or 27"));
   EXPECT_THAT(message([](ParallelismSpec& p) {
                 p.set_tensor(8);
                 p.set_tensor_method("3d");
@@ -242,9 +295,9 @@ TEST(ResolveParallelism, Refuses) {
     parallelism.set_tensor_method("3d");
     parallelism.set_data(2);
     parallelism.set_zero(zero);
-    EXPECT_THAT(std::string(ResolveParallelism({}, parallelism).message()),
-                AllOf(StartsWith("parallelism.zero: "),
-                      HasSubstr("use 0, or 3")));
+    EXPECT_THAT(
+        std::string(ResolveParallelism({}, parallelism).message()),
+        AllOf(StartsWith("parallelism.zero: "), HasSubstr("use 0, or 3")));
     parallelism.set_zero(3);
     EXPECT_TRUE(ResolveParallelism({}, parallelism).ok());
   }

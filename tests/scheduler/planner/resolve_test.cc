@@ -45,11 +45,11 @@ TEST(ResolveJob, LeavesNoFieldUnset) {
                     message.GetReflection()->HasField(message, field);
       // None means: balanced by cost; no sequence is cut; in one dimension;
       // found while training.
-      EXPECT_TRUE(set || field->name() == "stages" ||
-                  field->name() == "tensor_method" ||
-                  field->name() == "context_method" ||
-                  field->name() == "ulysses_size" ||
-                  field->name() == "loss_scale")
+      EXPECT_TRUE(
+          set || field->name() == "stages" ||
+          field->name() == "tensor_method" || field->name() == "tensor_depth" ||
+          field->name() == "context_method" ||
+          field->name() == "ulysses_size" || field->name() == "loss_scale")
           << field->full_name();
     }
   };

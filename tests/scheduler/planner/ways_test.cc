@@ -63,6 +63,14 @@ TEST(WaysToShare, HaveCubesOfRanks) {
           {R"(parallelism { data: 2 tensor: 8 tensor_method: "3d" })",
            R"(parallelism { tensor: 8 context: 2 context_method: "ring" )"
            R"(tensor_method: "3d" })"}));
+  EXPECT_THAT(
+      texts,
+      IsSupersetOf(
+          {R"(parallelism { data: 4 tensor: 4 tensor_method: "2d" })",
+           R"(parallelism { tensor: 16 tensor_method: "2d" })",
+           R"(parallelism { data: 2 tensor: 8 tensor_method: "2.5d" )"
+           R"(tensor_depth: 2 })",
+           R"(parallelism { tensor: 16 tensor_method: "2.5d" tensor_depth: 4 })"}));
   for (const std::string& text : texts) {
     if (!absl::StrContains(text, "3d")) continue;
     EXPECT_TRUE(absl::StrContains(text, "tensor: 8")) << text;

@@ -284,6 +284,32 @@ OneOpSpec CrossEntropy(const char* name, int64_t row_alignment) {
                      {"targets", Rows(), I32}}};
 }
 
+// Of two weights below one another.
+OneOpSpec Weight() {
+  return {.name = "Weight",
+          .op = OfKind(Op::WEIGHT),
+          .outputs = {{"y",
+                       {DimOf({{Dim::HEADS, 3}, {Dim::KEY_VALUE_HEADS, 2}}),
+                        DimOf({{Dim::INNER, kHidden}})}}},
+          .parameters = {{3, kHidden}, {2, kHidden}}};
+}
+
+OneOpSpec Product(const char* name, bool in_out, int biases) {
+  constexpr int64_t kOut = 6;
+  const Dim in = DimOf({{Dim::INNER, kHidden}});
+  const Dim out = DimOf({{Dim::INTERMEDIATE, kOut}});
+  OneOpSpec spec = {.name = name,
+                    .op = OfKind(Op::PRODUCT),
+                    .inputs = {{"x", Columns(kHidden)},
+                               {"w", in_out ? std::vector<Dim>{in, out}
+                                            : std::vector<Dim>{out, in}}},
+                    .outputs = {{"y", With(out)}}};
+  spec.op.mutable_linear()->set_in_out(in_out);
+  spec.op.mutable_linear()->set_bias(biases > 0);
+  for (int i = 0; i < biases; ++i) spec.parameters.push_back({kOut / biases});
+  return spec;
+}
+
 std::vector<OneOpSpec> Kinds() {
   return {
       Embed("Embed", false),
@@ -337,6 +363,11 @@ std::vector<OneOpSpec> Kinds() {
       Scores(),
       Softmax("Softmax", false),
       WeightedValues(),
+      Weight(),
+      Product("Product", true, 0),
+      Product("ProductWithBias", true, 1),
+      Product("ProductOfTransposed", false, 0),
+      Product("ProductOfTransposedWithBiases", false, 2),
       CrossEntropy("CrossEntropy", 0),
       CrossEntropy("CrossEntropyOfPaddedRows", 32),
   };

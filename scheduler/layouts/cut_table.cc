@@ -1,0 +1,373 @@
+#include "scheduler/layouts/cut_table.h"
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
+#include "proto/base/check.h"
+#include "proto/plan/ops/op_rules.h"
+#include "proto/plan/slices.h"
+#include "proto/plan/tensor_spec.h"
+#include "scheduler/layouts/table_writer.h"
+
+namespace troupe {
+namespace {
+
+void CutSection(const AxisRules& axis, const DimRule& rule,
+                Dim::Section& section) {
+  CHECK(CutBy(section, axis.axis) == nullptr) << "cut by " << axis.axis;
+  Dim::Section::Cut cut;
+  cut.set_axis(axis.axis);
+  cut.set_whole(rule.loaded ? WholeCount(section) : section.count());
+  cut.set_rows(section.kind() == Dim::SEQUENCE && !rule.loaded);
+  cut.set_zigzag(rule.zigzag);
+  section.set_count(LargestPiece(section.count(), axis.size));
+  if (!rule.loaded) {
+    *section.add_cuts() = cut;
+    return;
+  }
+  // The others cut what it leaves.
+  const auto behind = section.cuts();
+  section.clear_cuts();
+  *section.add_cuts() = cut;
+  for (const Dim::Section::Cut& other : behind) {
+    Dim::Section::Cut& inner = *section.add_cuts() = other;
+    inner.set_whole(LargestPiece(other.whole(), axis.size));
+  }
+}
+
+void Forget(const std::string& axis, Dim::Section& section) {
+  for (int c = section.cuts_size(); c-- > 0;) {
+    if (section.cuts(c).axis() != axis) continue;
+    section.mutable_cuts()->DeleteSubrange(c, 1);
+  }
+}
+
+Collective Turn(const AxisCut& from, const AxisCut& to) {
+  const absl::optional<Collective> turn = TurnOf(from, to);
+  CHECK(turn.has_value()) << "no exchange makes "
+                          << Layout::Placement_Name(to.placement) << " of "
+                          << Layout::Placement_Name(from.placement);
+  return *turn;
+}
+
+void AddTo(const std::string& axis, const AxisCut& cut, Layout& layout) {
+  if (cut.placement == Layout::REPLICATE) return;
+  Layout::AxisLayout& added = *layout.add_axes();
+  added.set_axis(axis);
+  added.set_placement(cut.placement);
+  added.set_dim(cut.dim);
+  if (cut.panel >= 0) added.set_panel(cut.panel);
+}
+
+// One table, cut by one axis.
+class TableCut {
+ public:
+  TableCut(const AxisRules& axis, const UnitTable& whole)
+      : axis_(axis), whole_(whole), made_(whole.tensors_size(), -1) {
+    for (const DimRule& rule : axis.rules) wishes_.kinds.push_back(rule.kind);
+    for (const TensorSpec& tensor : whole.tensors()) {
+      wishes_.tensors.push_back(WishFor(tensor));
+      wishes_.gradients.push_back(
+          GradientWish(tensor, wishes_.tensors.back(), wishes_.kinds));
+    }
+  }
+
+  UnitTable Run() {
+    for (int t = 0; t < whole_.tensors_size(); ++t) {
+      if (whole_.tensors(t).home() == TensorSpec::WITHIN ||
+          whole_.tensors(t).home() == TensorSpec::OUTPUT) {
+        continue;
+      }
+      made_[t] = Add(t, WishOf(t), "");
+    }
+    for (const Op& op : whole_.ops()) {
+      const OpView view(whole_, op);
+      const bool by_columns =
+          op.kind() == Op::CROSS_ENTROPY &&
+          CutsColumns(view.input("logits"),
+                      wishes_.tensors[view.Input("logits")]);
+      const int parts = by_columns ? AddParts(view) : -1;
+      AddOp(view);
+      if (!by_columns) continue;
+      Op::Operand& input = *cut_.mutable_ops(cut_.ops_size() - 1)->add_inputs();
+      input.set_name("parts");
+      input.set_tensor(parts);
+    }
+    return std::move(cut_);
+  }
+
+  // By op of the whole table: whether the gradients of its parameters that are
+  // not cut are summands.
+  std::vector<bool> SumsParameters() const {
+    std::vector<bool> sums;
+    for (const Op& op : whole_.ops()) {
+      sums.push_back(CutOf({whole_, op}, wishes_).sums_parameters);
+    }
+    return sums;
+  }
+
+ private:
+  AxisCut WishFor(const TensorSpec& tensor) const {
+    const bool batch = tensor.home() == TensorSpec::TOKENS ||
+                       tensor.home() == TensorSpec::TARGETS;
+    for (const DimRule& rule : axis_.rules) {
+      if (rule.turned || (batch && !rule.loaded)) continue;
+      for (int d = 0; d < tensor.dims_size(); ++d) {
+        for (const Dim::Section& section : tensor.dims(d).sections()) {
+          if (section.kind() != rule.kind) continue;
+          return {.placement = Layout::SHARD, .dim = d};
+        }
+      }
+    }
+    return {};
+  }
+
+  TensorCut WishOf(int tensor) const {
+    return {wishes_.tensors[tensor], wishes_.gradients[tensor]};
+  }
+
+  // A version of a tensor of the whole table.
+  int Add(int tensor, const TensorCut& cut, absl::string_view suffix) {
+    TensorSpec spec = whole_.tensors(tensor);
+    if (!suffix.empty()) {
+      spec.clear_home();
+      absl::StrAppend(spec.mutable_name(), suffix);
+    }
+    if (cut.value.placement == Layout::SHARD) {
+      CutDim(axis_, *spec.mutable_dims(cut.value.dim));
+    }
+    AddTo(axis_.axis, cut.value, *spec.mutable_layout());
+    AddTo(axis_.axis, cut.gradient, *spec.mutable_gradient_layout());
+    return Append(std::move(spec), cut);
+  }
+
+  Op& AddOpFrom(int from, int to, Op::Kind kind) {
+    Op& op = *cut_.add_ops();
+    op.set_kind(kind);
+    Op::Operand& input = *op.add_inputs();
+    input.set_name("x");
+    input.set_tensor(from);
+    Op::Operand& output = *op.add_outputs();
+    output.set_name("y");
+    output.set_tensor(to);
+    return op;
+  }
+
+  void AddExchange(int from, int to) {
+    if (Turn(cuts_[from].value, cuts_[to].value) == ALL_TO_ALL) {
+      const int sent = AddPacked(from, to, /*sent=*/true);
+      const int received = AddPacked(from, to, /*sent=*/false);
+      AddPack(Op::PACK, cuts_[to].value.dim, from, sent);
+      AddExchangeAsIs(sent, received);
+      AddPack(Op::UNPACK, cuts_[from].value.dim, received, to);
+      return;
+    }
+    AddExchangeAsIs(from, to);
+  }
+
+  void AddExchangeAsIs(int from, int to) {
+    Op::Exchange& exchange =
+        *AddOpFrom(from, to, Op::EXCHANGE).mutable_exchange();
+    exchange.set_axis(axis_.axis);
+    exchange.set_forward(Turn(cuts_[from].value, cuts_[to].value));
+    exchange.set_backward(Turn(cuts_[to].gradient, cuts_[from].gradient));
+    if (exchange.forward() == BROADCAST) {
+      exchange.set_root(cuts_[to].value.panel);
+      sent_[to] = from;
+    }
+  }
+
+  // What was broadcast is not kept, but sent again for backward.
+  void AddReturns(const Op& reader) {
+    for (const Op::Operand& input : reader.inputs()) {
+      const auto sent = sent_.find(input.tensor());
+      if (sent == sent_.end()) continue;
+      Op& back = *cut_.add_ops();
+      back.set_kind(Op::RETURN);
+      *back.add_inputs() = TableWriter::OperandOf("x", sent->first);
+      *back.add_inputs() = TableWriter::OperandOf("y", sent->second);
+      back.mutable_exchange()->set_axis(axis_.axis);
+      back.mutable_exchange()->set_backward(BROADCAST);
+      back.mutable_exchange()->set_root(cuts_[sent->first].value.panel);
+      sent_.erase(sent);
+    }
+  }
+
+  // The next panel's operands, which are on their way while this one is
+  // multiplied.
+  void BringNextPanel(const OpView& product) {
+    for (const Op& op : whole_.ops()) {
+      const OpView next(whole_, op);
+      if (op.kind() != Op::PRODUCT || !next.HasInput("y before") ||
+          next.Input("y before") != product.Output("y")) {
+        continue;
+      }
+      const OpCut cut = CutOf(next, wishes_);
+      for (int i = 0; i < op.inputs_size(); ++i) {
+        const int tensor = op.inputs(i).tensor();
+        if (made_[tensor] >= 0) VersionOf(tensor, cut.inputs[i]);
+      }
+    }
+  }
+
+  // A block for each rank: what that has and gets, one behind the other.
+  int AddPacked(int from, int to, bool sent) {
+    const int lies = sent ? from : to;
+    TensorSpec spec = cut_.tensors(lies);
+    spec.clear_home();
+    absl::StrAppend(spec.mutable_name(), sent ? " by rank" : " of all ranks");
+    const int other = sent ? to : from;
+    Dim& blocks = *spec.mutable_dims(cuts_[other].value.dim);
+    blocks = cut_.tensors(other).dims(cuts_[other].value.dim);
+    for (Dim::Section& section : *blocks.mutable_sections()) {
+      Forget(axis_.axis, section);
+    }
+    Dim::Section& batch = *spec.mutable_dims(0)->mutable_sections(0);
+    batch.set_count(batch.count() * axis_.size);
+    return Append(std::move(spec), cuts_[lies]);
+  }
+
+  int Append(TensorSpec spec, const TensorCut& cut) {
+    *cut_.add_tensors() = std::move(spec);
+    cuts_.push_back(cut);
+    return cut_.tensors_size() - 1;
+  }
+
+  void AddPack(Op::Kind kind, int dim, int from, int to) {
+    Op::Pack& pack = *AddOpFrom(from, to, kind).mutable_pack();
+    pack.set_dim(dim);
+    pack.set_blocks(axis_.size);
+  }
+
+  static bool Same(const TensorCut& a, const TensorCut& b) {
+    return a.value == b.value && a.gradient == b.gradient;
+  }
+
+  // The version that lies so, turned from the one that is there where it is
+  // new.
+  int VersionOf(int tensor, const TensorCut& cut) {
+    const int there = made_[tensor];
+    if (Same(cuts_[there], cut)) return there;
+    for (const auto& [version, of] : turned_) {
+      if (of == tensor && Same(cuts_[version], cut)) return version;
+    }
+    const int version =
+        Add(tensor, cut,
+            cut.value.panel < 0 ? " exchanged"
+                                : absl::StrCat(", panel ", cut.value.panel));
+    AddExchange(there, version);
+    turned_.emplace_back(version, tensor);
+    return version;
+  }
+
+  void AddOp(const OpView& view) {
+    const OpCut cut = CutOf(view, wishes_);
+    Op op = view.op();
+    CHECK(op.backward_inputs().empty()) << "made by a row of an axis behind";
+    for (int i = 0; i < op.inputs_size(); ++i) {
+      Op::Operand& input = *op.mutable_inputs(i);
+      input.set_tensor(VersionOf(input.tensor(), cut.inputs[i]));
+    }
+    std::vector<std::pair<int, int>> turns;
+    for (int i = 0; i < op.outputs_size(); ++i) {
+      Op::Operand& output = *op.mutable_outputs(i);
+      const int tensor = output.tensor();
+      const TensorCut wish = WishOf(tensor);
+      const bool as_wished = Same(cut.outputs[i], wish) || !IsReadLater(tensor);
+      output.set_tensor(Add(tensor, cut.outputs[i],
+                            as_wished ? "" : SuffixOf(cut.outputs[i])));
+      made_[tensor] = output.tensor();
+      if (as_wished) continue;
+      made_[tensor] = Add(tensor, wish, "");
+      turns.emplace_back(output.tensor(), made_[tensor]);
+    }
+    if (op.kind() == Op::PRODUCT) BringNextPanel(view);
+    *cut_.add_ops() = op;
+    AddReturns(op);
+    for (const auto& [from, to] : turns) AddExchange(from, to);
+  }
+
+  // Otherwise than by its maker.
+  bool IsReadLater(int tensor) const {
+    if (whole_.tensors(tensor).home() == TensorSpec::OUTPUT) return true;
+    for (const Op& op : whole_.ops()) {
+      for (const Op::Operand& input : op.inputs()) {
+        if (input.tensor() == tensor) return true;
+      }
+    }
+    return false;
+  }
+
+  static const char* SuffixOf(const TensorCut& made) {
+    return made.value.placement == Layout::PARTIAL ? " summand" : " as made";
+  }
+
+  // In front of a CROSS_ENTROPY: the parts of all ranks.
+  int AddParts(const OpView& loss) {
+    const TensorSpec& logits = loss.input("logits");
+    TensorSpec& parts = *cut_.add_tensors();
+    parts.set_name("softmax parts");
+    *parts.add_dims() = logits.dims(0);
+    *parts.add_dims() = logits.dims(1);
+    *parts.add_dims() = DimOf({{Dim::STATISTICS, kSoftmaxParts}});
+    parts.set_dtype(F32);
+    const AxisCut shard = {.placement = Layout::SHARD, .dim = 0};
+    AddTo(axis_.axis, shard, *parts.mutable_layout());
+    cuts_.push_back({shard, {}});
+    const int own = cut_.tensors_size() - 1;
+    TensorSpec& all = *cut_.add_tensors();
+    all = cut_.tensors(own);
+    all.set_name("softmax parts of all");
+    all.clear_layout();
+    Dim::Section& batch = *all.mutable_dims(0)->mutable_sections(0);
+    batch.set_count(batch.count() * axis_.size);
+    cuts_.push_back({});
+    Op& op = *cut_.add_ops();
+    op.set_kind(Op::CROSS_ENTROPY_PARTS);
+    const std::pair<const char*, int> inputs[] = {
+        {"logits", made_[loss.Input("logits")]},
+        {"targets", made_[loss.Input("targets")]}};
+    for (const auto& [name, tensor] : inputs) {
+      Op::Operand& input = *op.add_inputs();
+      input.set_name(name);
+      input.set_tensor(tensor);
+    }
+    Op::Operand& output = *op.add_outputs();
+    output.set_name("parts");
+    output.set_tensor(own);
+    AddExchange(own, own + 1);
+    return own + 1;
+  }
+
+  static constexpr int64_t kSoftmaxParts = 3;
+
+  const AxisRules& axis_;
+  const UnitTable& whole_;
+  Wishes wishes_;
+  UnitTable cut_;
+  std::vector<TensorCut> cuts_;  // of the tensors of cut_
+  std::vector<int> made_;        // by tensor of the whole: of cut_, or -1
+  std::vector<std::pair<int, int>> turned_;  // of cut_, and of the whole
+  std::map<int, int>
+      sent_;  // panels of cut_ that wait for their reader: of what
+};
+
+}  // namespace
+
+void CutDim(const AxisRules& axis, Dim& dim) {
+  for (Dim::Section& section : *dim.mutable_sections()) {
+    const DimRule* const rule = RuleOf(axis, section.kind());
+    if (rule != nullptr) CutSection(axis, *rule, section);
+  }
+}
+
+CutTable CutAlong(const AxisRules& axis, const UnitTable& whole) {
+  TableCut cut(axis, whole);
+  std::vector<bool> sums = cut.SumsParameters();
+  return {.table = cut.Run(), .sums_parameters = std::move(sums)};
+}
+
+}  // namespace troupe
