@@ -168,4 +168,16 @@ int MakerOf(const UnitTable& table, int tensor) {
   return -1;
 }
 
+int ComputesMeanwhile(const UnitTable& table, int exchange) {
+  if (table.ops(exchange).exchange().forward() != BROADCAST) return -1;
+  const int panel = table.ops(exchange).outputs(0).tensor();
+  for (const Op& op : table.ops()) {
+    if (op.kind() != Op::PRODUCT) continue;
+    const OpView product(table, op);
+    if (product.Input("x") != panel && product.Input("w") != panel) continue;
+    return MakerOf(table, product.Input("y before"));
+  }
+  return -1;
+}
+
 }  // namespace troupe

@@ -49,6 +49,10 @@ int TensorOf(const UnitTable& table, int op, absl::string_view name);
 // The op that makes the tensor, or -1.
 int MakerOf(const UnitTable& table, int tensor);
 
+// Of a broadcast, the op that computes meanwhile: the product that the panel's
+// goes on from; -1: none.
+int ComputesMeanwhile(const UnitTable& table, int exchange);
+
 }  // namespace troupe
 
 #endif  // TROUPE_PROTO_PLAN_MADE_AGAIN_H_

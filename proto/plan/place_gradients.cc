@@ -149,19 +149,23 @@ void PlacedGradients::Make() {
     }
   }
   for (int op = 0; op < ops(); ++op) {
-    if (table_.ops(op).exchange().backward() == SHIFT) KeepWhileShifted(op);
+    KeepWhileSent(op);
     if (table_.ops(op).parameters_size() == 0) continue;
     ReadInWeightPass(op, of_ops_[op].outputs[0]);
   }
 }
 
-// What is sent on is not overwritten until somebody reads what comes for it: so
-// the passes between do not wait for the hop.
-void PlacedGradients::KeepWhileShifted(int op) {
+// What is sent is not overwritten while others compute: what is sent on, until
+// somebody reads what comes for it; a panel's, until that before is computed.
+void PlacedGradients::KeepWhileSent(int op) {
   if (table_.ops(op).kind() != Op::EXCHANGE) return;
-  const int reader = MakerOf(table_, table_.ops(op).inputs(0).tensor());
+  const bool shifts = table_.ops(op).exchange().backward() == SHIFT;
+  const int last = shifts
+                       ? MakerOf(table_, table_.ops(op).inputs(0).tensor()) + 1
+                       : ComputesMeanwhile(table_, op);
+  if (last < 0) return;
   std::set<int>& moments = gradients_[of_ops_[op].outputs[0]].moments;
-  for (int m = Moment(op, 1); m < Moment(reader, 1); ++m) moments.insert(m);
+  for (int m = Moment(op, 1); m <= Moment(last, 1); ++m) moments.insert(m);
 }
 
 // From the op that makes it to the last that reads it.
@@ -216,15 +220,6 @@ bool PlacedGradients::ReadsBackward(int op, int tensor) const {
   });
 }
 
-// Something else that was brought back.
-bool PlacedGradients::ReadsReturned(int op, int but) const {
-  for (const Op::Operand& input : table_.ops(op).inputs()) {
-    if (input.tensor() == but || !values_.IsReturned(input.tensor())) continue;
-    if (ReadsBackward(op, input.tensor())) return true;
-  }
-  return false;
-}
-
 // From the pass in front of which it is sent, so that it is on its way during
 // that, to the last that reads it, or sends it on.
 void PlacedGradients::PlaceReturned() {
@@ -233,10 +228,9 @@ void PlacedGradients::PlaceReturned() {
     const int tensor = table_.ops(op).inputs(0).tensor();
     const int sent = table_.ops(op).inputs(1).tensor();
     int first = op;
-    while (first + 1 < ops() && !ReadsBackward(first, sent) &&
-           !ReadsReturned(first, tensor)) {
-      ++first;
-    }
+    // A broadcast stands there itself.
+    const bool shifts = table_.ops(op).exchange().backward() == SHIFT;
+    while (shifts && first + 1 < ops() && !ReadsBackward(first, sent)) ++first;
     int last = op;
     for (int reader = 0; reader < op; ++reader) {
       const Op& spec = table_.ops(reader);

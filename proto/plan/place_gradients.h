@@ -59,12 +59,11 @@ class PlacedGradients {
   int New(int op, int tensor);
   void MakeOfInput(int op, const InputGradient& rule);
   void ReadInWeightPass(int op, int gradient);
-  void KeepWhileShifted(int op);
+  void KeepWhileSent(int op);
   void Make();
   bool Crosses(const Gradient& gradient) const;
   void Place(Packing& workspace);
   bool ReadsBackward(int op, int tensor) const;
-  bool ReadsReturned(int op, int but) const;
   void PlaceReturned();
   TensorPlace At(int gradient) const;
 

@@ -106,6 +106,10 @@ void PlacedValues::PlaceForward(Packing& workspace) {
     for (const Op::Operand& output : table_.ops(op).outputs()) {
       moments[Storage(output.tensor())].insert(fused ? op - 1 : op);
     }
+    // What it brings does not wait for the memory of what is read meanwhile.
+    const int meanwhile = ComputesMeanwhile(table_, op);
+    if (meanwhile < 0) continue;
+    moments[Storage(table_.ops(op).outputs(0).tensor())].insert(meanwhile);
   }
   for (int t = 0; t < table_.tensors_size(); ++t) {
     if (Storage(t) != t) continue;

@@ -62,7 +62,7 @@ class PlacedValues {
   std::vector<int> shares_;
   // Of tensors that have memory of their own.
   std::vector<TensorPlace> forward_;
-  std::vector<int64_t> again_;  // first byte in RECOMPUTED
+  std::vector<int64_t> again_;           // first byte in RECOMPUTED
   std::vector<int64_t> returned_bytes_;  // by tensor
   Packing segments_;
   Packing recomputed_;

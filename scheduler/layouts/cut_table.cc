@@ -96,6 +96,7 @@ class TableCut {
       input.set_name("parts");
       input.set_tensor(parts);
     }
+    AddReturns();
     return std::move(cut_);
   }
 
@@ -180,36 +181,45 @@ class TableCut {
     }
   }
 
-  // What was broadcast is not kept, but sent again for backward.
-  void AddReturns(const Op& reader) {
-    for (const Op::Operand& input : reader.inputs()) {
-      const auto sent = sent_.find(input.tensor());
-      if (sent == sent_.end()) continue;
+  // What was broadcast is not kept, but sent again for backward: in front of
+  // the pass that is behind the reader's, so that it is on its way during that.
+  void AddReturns() {
+    for (const auto& [panel, of] : returned_) {
       Op& back = *cut_.add_ops();
       back.set_kind(Op::RETURN);
-      *back.add_inputs() = TableWriter::OperandOf("x", sent->first);
-      *back.add_inputs() = TableWriter::OperandOf("y", sent->second);
+      *back.add_inputs() = TableWriter::OperandOf("x", panel);
+      *back.add_inputs() = TableWriter::OperandOf("y", of);
       back.mutable_exchange()->set_axis(axis_.axis);
       back.mutable_exchange()->set_backward(BROADCAST);
-      back.mutable_exchange()->set_root(cuts_[sent->first].value.panel);
+      back.mutable_exchange()->set_root(cuts_[panel].value.panel);
+    }
+    returned_.clear();
+  }
+  void ReturnAfterNext(const Op& product) {
+    AddReturns();
+    for (const Op::Operand& input : product.inputs()) {
+      const auto sent = sent_.find(input.tensor());
+      if (sent == sent_.end()) continue;
+      returned_.push_back(*sent);
       sent_.erase(sent);
     }
   }
 
-  // The next panel's operands, which are on their way while this one is
-  // multiplied.
-  void BringNextPanel(const OpView& product) {
-    for (const Op& op : whole_.ops()) {
-      const OpView next(whole_, op);
-      if (op.kind() != Op::PRODUCT || !next.HasInput("y before") ||
-          next.Input("y before") != product.Output("y")) {
-        continue;
+  // The panel of the first product behind an op, where that begins another sum:
+  // what there is of its operands is on its way while the op computes.
+  void BringNextPanel(const Op& op) {
+    bool behind = false;
+    for (const Op& next : whole_.ops()) {
+      if (behind && next.kind() == Op::PRODUCT) {
+        if (next.panel() > 0) return;
+        const OpCut cut = CutOf({whole_, next}, wishes_);
+        for (int i = 0; i < next.inputs_size(); ++i) {
+          const int tensor = next.inputs(i).tensor();
+          if (made_[tensor] >= 0) VersionOf(tensor, cut.inputs[i]);
+        }
+        return;
       }
-      const OpCut cut = CutOf(next, wishes_);
-      for (int i = 0; i < op.inputs_size(); ++i) {
-        const int tensor = op.inputs(i).tensor();
-        if (made_[tensor] >= 0) VersionOf(tensor, cut.inputs[i]);
-      }
+      behind |= &next == &op;
     }
   }
 
@@ -284,10 +294,13 @@ class TableCut {
       made_[tensor] = Add(tensor, wish, "");
       turns.emplace_back(output.tensor(), made_[tensor]);
     }
-    if (op.kind() == Op::PRODUCT) BringNextPanel(view);
+    const bool is_product = op.kind() == Op::PRODUCT;
+    if (is_product) BringNextPanel(view.op());
     *cut_.add_ops() = op;
-    AddReturns(op);
+    if (is_product) ReturnAfterNext(op);
+    has_products_ |= is_product;
     for (const auto& [from, to] : turns) AddExchange(from, to);
+    if (op.kind() == Op::WEIGHT && !has_products_) BringNextPanel(view.op());
   }
 
   // Otherwise than by its maker.
@@ -351,8 +364,11 @@ class TableCut {
   std::vector<TensorCut> cuts_;  // of the tensors of cut_
   std::vector<int> made_;        // by tensor of the whole: of cut_, or -1
   std::vector<std::pair<int, int>> turned_;  // of cut_, and of the whole
-  std::map<int, int>
-      sent_;  // panels of cut_ that wait for their reader: of what
+  bool has_products_ = false;
+  // Panels of cut_, and of what: that wait for their reader, and that were
+  // read.
+  std::map<int, int> sent_;
+  std::vector<std::pair<int, int>> returned_;
 };
 
 }  // namespace

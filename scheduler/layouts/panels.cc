@@ -1,5 +1,7 @@
 #include "scheduler/layouts/panels.h"
 
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 #include "proto/plan/ops/op_view.h"
@@ -68,6 +70,32 @@ void Rewrite(const Op& linear, int panels, UnitTable& table) {
   }
 }
 
+// Each weight in front of the last panel of the product before, so that its
+// first panel is on its way while that is multiplied; the first in front of
+// all.
+void BringWeightsForward(UnitTable& table) {
+  UnitTable before;
+  before.mutable_ops()->Swap(table.mutable_ops());
+  std::vector<Op> weights;
+  for (const Op& op : before.ops()) {
+    if (op.kind() == Op::WEIGHT) weights.push_back(op);
+  }
+  size_t next = 0;
+  const auto add_weight = [&] {
+    if (next < weights.size()) *table.add_ops() = weights[next++];
+  };
+  add_weight();
+  for (int i = 0; i < before.ops_size(); ++i) {
+    const Op& op = before.ops(i);
+    if (op.kind() == Op::WEIGHT) continue;
+    const bool is_last_panel =
+        op.kind() == Op::PRODUCT &&
+        (i + 1 == before.ops_size() || before.ops(i + 1).kind() != Op::PRODUCT);
+    if (is_last_panel) add_weight();
+    *table.add_ops() = op;
+  }
+}
+
 }  // namespace
 
 void MultiplyInPanels(const AxisSpan& axis, UnitList& units) {
@@ -94,6 +122,7 @@ void MultiplyInPanels(const AxisSpan& axis, UnitList& units) {
           }
         },
         table);
+    BringWeightsForward(table);
   }
 }
 

@@ -65,6 +65,16 @@ Settings Cube() {
           "model.num_attention_heads=8"};
 }
 
+// Squares of ranks that share products of blocks, panel by panel.
+Settings Square() {
+  return {"parallelism.tensor=4", "parallelism.tensor_method=2d",
+          "model.num_attention_heads=8"};
+}
+Settings Layers() {
+  return {"parallelism.tensor=8", "parallelism.tensor_method=2.5d",
+          "model.num_attention_heads=8"};
+}
+
 // Ranks that sequences are cut over.
 Settings Context(int ranks) {
   return {absl::StrCat("parallelism.context=", ranks)};
@@ -209,6 +219,15 @@ std::vector<Row> Rows() {
        Join({llama, Context(2), Tensor(2), sequence})},
       {"context 2 x 2 stages, 1f1b, 512x6", 4,
        Join({wide, Context(2), Stages(2, "1f1b")})},
+      {"2d 4", 4, Square()},
+      {"2d 4, 512x6", 4, Join({wide, Square()})},
+      {"2d 4, 512x6 bf16", 4, Join({wide, bf16, Square()})},
+      {"2d 4, llama 512x6", 4, Join({llama, Square()})},
+      {"2d 4, recompute full, 512x6", 4, Join({wide, full, Square()})},
+      {"2d 4, zero 3 over 2, 512x6", 8,
+       Join({wide, Square(), replicas, Settings{"parallelism.zero=3"}})},
+      {"2.5d 8, 512x6", 8, Join({wide, Layers()})},
+      {"2.5d 8, llama 512x6", 8, Join({llama, Layers()})},
       {"3d 8", 8, Cube()},
       {"3d 8, 512x6", 8, Join({wide, Cube()})},
       {"3d 8, 512x6 bf16", 8, Join({wide, bf16, Cube()})},

@@ -114,6 +114,19 @@ INSTANTIATE_TEST_SUITE_P(
           cut.pipeline > 1 ? absl::StrCat("_", cut.schedule) : "");
     });
 
+// Weights of several ages are those that each micro-batch computes with, also
+// where they are sent once more for backward.
+TEST(TensorInBlocksAsynchronous, TrainsWhatThePipelineTrains) {
+  for (const char* const schedule : {"pipedream", "pipedream_2bw"}) {
+    const JobSpec job = Job("gpt2", /*tied=*/false, 0.1);
+    const JobCut whole = {.schedule = schedule, .pipeline = 2};
+    const JobCut cut = Square(whole);
+    ExpectSameTraining(Train(CutJob(job, cut), {.ranks = cut.ranks()}),
+                       Train(CutJob(job, whole), {.ranks = whole.ranks()}),
+                       kTolerance);
+  }
+}
+
 // Three by three.
 TEST(TensorInBlocksOfNine, TrainTheSameModel) {
   JobSpec job = Job("llama", /*tied=*/false, 0.1);

@@ -233,7 +233,7 @@ const Fault kProgramFaults[] = {
          return;
        }
      },
-     "is not of the ranks along tensor_column"},
+     "is not of the ranks along tensor_row"},
     {"sums that all have",
      [](Plan& p) {
        NthExchange(p, 1, REDUCE, 0)
