@@ -1,6 +1,5 @@
 // The promise, for products of blocks: ranks in a square, or in layers of
 // squares, train the model that a single rank trains.
-#include <filesystem>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -8,23 +7,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
+#include "tests/equivalence/blocks_of_ranks.h"
 #include "tests/equivalence/cluster_of_threads.h"
-#include "tests/equivalence/in_pieces.h"
 #include "tests/equivalence/same_training.h"
-#include "tests/equivalence/small_job.h"
 #include "tests/equivalence/tensor_job.h"
 
 namespace troupe {
 namespace {
-
-const Tolerance kTolerance(1e-5, 1e-4);
-
-JobSpec Job(const std::string& architecture, bool tied, double dropout) {
-  return WithFewSteps(TensorJob({.architecture = architecture,
-                                 .tied = tied,
-                                 .dropout = dropout,
-                                 .micro_batch = 4}));
-}
 
 // Of four ranks, or eight.
 JobCut Square(JobCut cut) {
@@ -38,15 +27,6 @@ JobCut Layers(JobCut cut) {
   return cut;
 }
 
-void ExpectTheSameModel(const JobSpec& job, const JobCut& cut) {
-  const TrainingRun& reference = OneRank(job);
-  ASSERT_TRUE(reference.status().ok()) << reference.status();
-  EXPECT_LT(reference.steps[0].back().loss(),
-            reference.steps[0][0].loss() - 0.05);
-  ExpectSameTraining(Train(CutJob(job, cut), {.ranks = cut.ranks()}), reference,
-                     kTolerance);
-}
-
 // Half of them tied, and with dropout.
 class TensorInBlocks
     : public testing::TestWithParam<
@@ -55,8 +35,9 @@ class TensorInBlocks
 TEST_P(TensorInBlocks, TrainsTheSameModel) {
   const auto& [model, method] = GetParam();
   const auto& [architecture, half] = model;
-  ExpectTheSameModel(Job(architecture, half, half ? 0.1 : 0),
-                     method == std::string("2d") ? Square({}) : Layers({}));
+  ExpectTrainsTheSameModel(
+      BlocksJob(architecture, half, half ? 0.1 : 0),
+      method == std::string("2d") ? Square({}) : Layers({}));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -80,9 +61,9 @@ INSTANTIATE_TEST_SUITE_P(
 class TensorInBlocksInAnyPlan : public testing::TestWithParam<JobCut> {};
 
 TEST_P(TensorInBlocksInAnyPlan, TrainsTheSameModel) {
-  JobSpec job = Job("gpt2", /*tied=*/true, 0.1);
+  JobSpec job = BlocksJob("gpt2", /*tied=*/true, 0.1);
   job.mutable_training()->set_global_batch_size(16);
-  ExpectTheSameModel(job, GetParam());
+  ExpectTrainsTheSameModel(job, GetParam());
 }
 
 std::vector<JobCut> Cuts() {
@@ -118,50 +99,37 @@ INSTANTIATE_TEST_SUITE_P(
 // where they are sent once more for backward.
 TEST(TensorInBlocksAsynchronous, TrainsWhatThePipelineTrains) {
   for (const char* const schedule : {"pipedream", "pipedream_2bw"}) {
-    const JobSpec job = Job("gpt2", /*tied=*/false, 0.1);
+    const JobSpec job = BlocksJob("gpt2", /*tied=*/false, 0.1);
     const JobCut whole = {.schedule = schedule, .pipeline = 2};
     const JobCut cut = Square(whole);
     ExpectSameTraining(Train(CutJob(job, cut), {.ranks = cut.ranks()}),
                        Train(CutJob(job, whole), {.ranks = whole.ranks()}),
-                       kTolerance);
+                       Tolerance(1e-5, 1e-4));
   }
 }
 
 // Three by three.
 TEST(TensorInBlocksOfNine, TrainTheSameModel) {
-  JobSpec job = Job("llama", /*tied=*/false, 0.1);
+  JobSpec job = BlocksJob("llama", /*tied=*/false, 0.1);
   job.mutable_model()->set_num_key_value_heads(3);
   job.mutable_training()->set_micro_batch_size(3);
   job.mutable_training()->set_global_batch_size(12);
   JobCut cut = Square({});
   cut.tensor = 9;
-  ExpectTheSameModel(job, cut);
+  ExpectTrainsTheSameModel(job, cut);
 }
 
 TEST(TensorInBlocksRecompute, IsBitForBitTheSameTraining) {
-  JobSpec job = CutJob(Job("gpt2", /*tied=*/true, 0.1), Square({}));
-  const TrainingRun reference = Train(job, {.ranks = 4});
-  for (const char* const mode : {"selective", "full"}) {
-    job.mutable_memory()->mutable_recompute()->set_mode(mode);
-    ExpectSameTraining(Train(job, {.ranks = 4}), reference, 0.0);
-  }
+  ExpectSameRecomputed(Square({}));
 }
 
 TEST(TensorInBlocksResume, AnyCutContinuesWhatAnotherBegan) {
-  JobSpec job = Job("llama", /*tied=*/false, 0.1);
-  job.mutable_training()->set_validate_every(0);
-  const TrainingRun& whole = OneRank(job);
-  ASSERT_TRUE(whole.status().ok()) << whole.status();
-  const std::string directory =
-      absl::StrCat(testing::TempDir(), "/tensor_2d_pieces");
-  std::filesystem::remove_all(directory);
-  job.mutable_checkpoint()->set_directory(directory);
   const std::vector<JobCut> cuts = {
       Square({}),
       {.tensor = 2, .sequence = true, .pipeline = 2},
       Layers({}),
       Square({.schedule = "zb_v", .pipeline = 2})};
-  ASSERT_NO_FATAL_FAILURE(ExpectSameInPieces(job, cuts, whole, kTolerance));
+  ExpectResumedByOthers(cuts, "tensor_2d_pieces");
 }
 
 }  // namespace

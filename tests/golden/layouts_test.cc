@@ -159,20 +159,8 @@ class Tensor3DBytes
 // of the hidden columns.
 TEST_P(Tensor3DBytes, AreThoseOfThePaper) {
   const auto& [architecture, side, precision] = GetParam();
-  constexpr int64_t kHidden = 36, kInner = 72;
-  constexpr int kLength = 12;
   const int64_t tokens = kLength * side * side;
-  constexpr int kMicroBatches = 3;
-  JobSpec job = ExampleJob(
-      {.micro_batches = kMicroBatches, .micro_batch_size = side * side});
-  ModelSpec& model = *job.mutable_model();
-  model.set_architecture(architecture);
-  model.set_hidden_size(kHidden);
-  model.set_num_attention_heads(6);
-  model.set_intermediate_size(kInner);
-  model.set_max_position_embeddings(kLength);
-  job.mutable_training()->set_sequence_length(kLength);
-  job.mutable_training()->set_precision(precision);
+  JobSpec job = JobOfBlocks(architecture, precision, side * side);
   const int cube = side * side * side;
   job.mutable_parallelism()->set_tensor(cube);
   job.mutable_parallelism()->set_tensor_method("3d");
@@ -237,19 +225,7 @@ class PanelBytes : public testing::TestWithParam<
 // root, which is 1 / q of its bytes more. In d layers a rank has M / d.
 TEST_P(PanelBytes, AreThoseOfThePaper) {
   const auto& [architecture, side, depth, precision] = GetParam();
-  constexpr int64_t kHidden = 36, kInner = 72;
-  constexpr int kLength = 12;
-  constexpr int kMicroBatches = 3;
-  JobSpec job = ExampleJob(
-      {.micro_batches = kMicroBatches, .micro_batch_size = side * depth});
-  ModelSpec& model = *job.mutable_model();
-  model.set_architecture(architecture);
-  model.set_hidden_size(kHidden);
-  model.set_num_attention_heads(6);
-  model.set_intermediate_size(kInner);
-  model.set_max_position_embeddings(kLength);
-  job.mutable_training()->set_sequence_length(kLength);
-  job.mutable_training()->set_precision(precision);
+  JobSpec job = JobOfBlocks(architecture, precision, side * depth);
   const int ranks = side * side * depth;
   job.mutable_parallelism()->set_tensor(ranks);
   job.mutable_parallelism()->set_tensor_method(depth == 1 ? "2d" : "2.5d");

@@ -7,6 +7,7 @@
 #include "gtest/gtest.h"
 #include "proto/plan/check_layouts.h"
 #include "proto/plan/check_program.h"
+#include "tests/proto/plan/planted.h"
 #include "tests/scheduler/example_plan.h"
 
 namespace troupe {
@@ -15,7 +16,6 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr auto kTrain = Program::TRAIN;
-constexpr int kBlock = 1;  // a unit with norms
 
 // Two replicas of cubes of eight.
 JobSpec CubeJob() {
@@ -25,24 +25,9 @@ JobSpec CubeJob() {
   return job;
 }
 
-UnitTable& TableOf(Plan& plan) {
-  return *plan.mutable_tables(plan.units(kBlock).table());
-}
-
-int First(Plan& plan, Op::Kind kind) {
-  const UnitTable& table = TableOf(plan);
-  for (int op = 0; op < table.ops_size(); ++op) {
-    if (table.ops(op).kind() == kind) return op;
-  }
-  ADD_FAILURE() << "no " << Op::Kind_Name(kind);
-  return 0;
-}
-Op& FirstOp(Plan& plan, Op::Kind kind) {
-  return *TableOf(plan).mutable_ops(First(plan, kind));
-}
 // The sum of the first norm's moments.
 Op& SumOfMoments(Plan& plan) {
-  return *TableOf(plan).mutable_ops(First(plan, Op::MOMENTS) + 1);
+  return *TableOf(plan).mutable_ops(Nth(plan, Op::MOMENTS, 0) + 1);
 }
 
 Op::Operand& OperandOf(
@@ -65,10 +50,10 @@ TensorSpec& OutputOf(Plan& plan, Op& op, const std::string& name) {
 
 // Each rank reads its own.
 void LeaveSumOut(Plan& plan) {
-  const int own = FirstOp(plan, Op::MOMENTS).outputs(0).tensor();
-  OperandOf(*FirstOp(plan, Op::SPLIT_NORM).mutable_inputs(), "moments")
+  const int own = NthOp(plan, Op::MOMENTS, 0).outputs(0).tensor();
+  OperandOf(*NthOp(plan, Op::SPLIT_NORM, 0).mutable_inputs(), "moments")
       .set_tensor(own);
-  TableOf(plan).mutable_ops()->DeleteSubrange(First(plan, Op::MOMENTS) + 1, 1);
+  TableOf(plan).mutable_ops()->DeleteSubrange(Nth(plan, Op::MOMENTS, 0) + 1, 1);
 }
 
 void Forget(const std::string& axis, Layout& layout) {
@@ -93,13 +78,7 @@ void MakeWhole(const std::string& axis, int size, TensorSpec& tensor) {
   }
 }
 
-struct Fault {
-  const char* name;
-  void (*plant)(Plan& plan);
-  const char* message;
-};
-
-const Fault kLayoutFaults[] = {
+const PlantedFault kLayoutFaults[] = {
     {"moments of some columns taken for those of all",
      [](Plan& p) { LeaveSumOut(p); },
      "SPLIT_NORM reads ln_1 moments of some columns as REPLICATE, but it is "
@@ -107,7 +86,7 @@ const Fault kLayoutFaults[] = {
     {"the sum left out, and nobody told",
      [](Plan& p) {
        LeaveSumOut(p);
-       TensorSpec& moments = OutputOf(p, FirstOp(p, Op::MOMENTS), "y");
+       TensorSpec& moments = OutputOf(p, NthOp(p, Op::MOMENTS, 0), "y");
        Forget("tensor_z", *moments.mutable_layout());
      },
      "MOMENTS makes ln_1 moments of some columns as PARTIAL, but it is "
@@ -175,28 +154,28 @@ const Fault kLayoutFaults[] = {
      "REPLICATE of SHARD(0)"},
     {"a norm of rows, of which each rank has some columns",
      [](Plan& p) {
-       Op norm = FirstOp(p, Op::SPLIT_NORM);
+       Op norm = NthOp(p, Op::SPLIT_NORM, 0);
        norm.set_kind(Op::NORM);
        norm.mutable_inputs()->RemoveLast();
-       const int moments = First(p, Op::MOMENTS);
+       const int moments = Nth(p, Op::MOMENTS, 0);
        TableOf(p).mutable_ops()->DeleteSubrange(moments, 2);
        *TableOf(p).mutable_ops(moments) = norm;
      },
      "NORM reads and makes some tensors whole and others in slices"},
     {"a norm of some columns that makes all",
      [](Plan& p) {
-       MakeWhole("tensor_z", 2, OutputOf(p, FirstOp(p, Op::SPLIT_NORM), "y"));
+       MakeWhole("tensor_z", 2, OutputOf(p, NthOp(p, Op::SPLIT_NORM, 0), "y"));
      },
      "SPLIT_NORM makes ln_1 as SHARD(2), but it is REPLICATE"},
     {"a norm of some samples that makes all",
      [](Plan& p) {
-       MakeWhole("tensor_x", 2, OutputOf(p, FirstOp(p, Op::SPLIT_NORM), "y"));
+       MakeWhole("tensor_x", 2, OutputOf(p, NthOp(p, Op::SPLIT_NORM, 0), "y"));
      },
      "SPLIT_NORM makes ln_1 as SHARD(0), but it is REPLICATE"},
     {"statistics of some samples only",
      [](Plan& p) {
        MakeWhole("tensor_y", 2,
-                 OutputOf(p, FirstOp(p, Op::SPLIT_NORM), "rstd"));
+                 OutputOf(p, NthOp(p, Op::SPLIT_NORM, 0), "rstd"));
      },
      "as SHARD(0), but it is REPLICATE"},
     {"moments of other samples",
@@ -209,13 +188,13 @@ const Fault kLayoutFaults[] = {
      "REPLICATE"},
     {"rows that are whole",
      [](Plan& p) {
-       MakeWhole("tensor_z", 2, InputOf(p, FirstOp(p, Op::MOMENTS), "x"));
+       MakeWhole("tensor_z", 2, InputOf(p, NthOp(p, Op::MOMENTS, 0), "x"));
      },
      "as REPLICATE, but it is"},
 };
 
 TEST(CheckLayouts, NamesTheFaultOfCubes) {
-  for (const Fault& fault : kLayoutFaults) {
+  for (const PlantedFault& fault : kLayoutFaults) {
     Plan plan = ExamplePlan(CubeJob());
     ASSERT_EQ(CheckLayouts(plan), absl::OkStatus());
     fault.plant(plan);
@@ -265,7 +244,7 @@ void SetGroup(Plan& plan, int rank, Instruction::Kind kind,
       ->set_group(GroupNamed(plan, group));
 }
 
-const Fault kProgramFaults[] = {
+const PlantedFault kProgramFaults[] = {
     {"moments summed over others",
      [](Plan& p) {
        Instruction& exchange = FirstExchange(p, 1, "tensor_z");
@@ -284,7 +263,7 @@ const Fault kProgramFaults[] = {
        for (int i = 0; i < program.instructions_size(); ++i) {
          const Instruction& instruction = program.instructions(i);
          if (instruction.kind() != Instruction::EXCHANGE ||
-             instruction.unit() != kBlock ||
+             instruction.unit() != kPlantedUnit ||
              instruction.exchange().collective() != ALL_REDUCE) {
            continue;
          }
@@ -301,7 +280,8 @@ const Fault kProgramFaults[] = {
      "is ALL_REDUCE of F32, where its unit needs ALL_REDUCE of F64"},
     {"weights that nobody sums over x",
      [](Plan& p) {
-       for (Unit::Part& part : *p.mutable_units(kBlock)->mutable_parts()) {
+       for (Unit::Part& part :
+            *p.mutable_units(kPlantedUnit)->mutable_parts()) {
          for (int s = part.shares_size(); s-- > 0;) {
            if (part.shares(s).axis() == "tensor_x") {
              part.mutable_shares()->DeleteSubrange(s, 1);
@@ -312,7 +292,7 @@ const Fault kProgramFaults[] = {
      "along tensor_x, "},
     {"weights whose gradients are taken for the same along x",
      [](Plan& p) {
-       Unit::Part& part = *p.mutable_units(kBlock)->mutable_parts(0);
+       Unit::Part& part = *p.mutable_units(kPlantedUnit)->mutable_parts(0);
        for (Unit::Part::Share& share : *part.mutable_shares()) {
          if (share.axis() == "tensor_x") share.set_summed(false);
        }
@@ -321,21 +301,22 @@ const Fault kProgramFaults[] = {
     {"a part summed over the replicas only",
      [](Plan& p) {
        p.mutable_roles(0)
-           ->mutable_placements(kBlock)
+           ->mutable_placements(kPlantedUnit)
            ->mutable_parts(0)
            ->set_summed(GroupNamed(p, "data"));
      },
      "but rank 0 sums its gradients over ranks 0, 8"},
     {"slices that nobody sums",
      [](Plan& p) {
-       p.mutable_roles(0)->mutable_placements(kBlock)->clear_dealt();
+       p.mutable_roles(0)->mutable_placements(kPlantedUnit)->clear_dealt();
      },
      "part 0 of unit 1 is on ranks 0, 2, 4, 6, 8, 10, 12, 14 but rank 0 sums "
      "its gradients over ranks 0, 2, 8, 10"},
     {"slices over others, who do not have the same",
      [](Plan& p) {
-       p.mutable_roles(0)->mutable_placements(kBlock)->set_dealt(
-           GroupNamed(p, "tensor_y-exchanges"));
+       p.mutable_roles(0)
+           ->mutable_placements(kPlantedUnit)
+           ->set_dealt(GroupNamed(p, "tensor_y-exchanges"));
      },
      "part 0 of unit 1 is on ranks 0, 4, 8, 12 but rank 0 sums its gradients "
      "over ranks 0, 2, 8, 10"},
@@ -361,7 +342,7 @@ const Fault kProgramFaults[] = {
 
 TEST(CheckPrograms, NamesTheFaultOfCubes) {
   EXPECT_EQ(CheckPrograms(ExamplePlan(CubeJob())), absl::OkStatus());
-  for (const Fault& fault : kProgramFaults) {
+  for (const PlantedFault& fault : kProgramFaults) {
     Plan plan = ExamplePlan(CubeJob());
     fault.plant(plan);
     const absl::Status status = CheckPrograms(plan);

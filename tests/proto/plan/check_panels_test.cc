@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "proto/plan/check_layouts.h"
 #include "proto/plan/check_program.h"
+#include "tests/proto/plan/planted.h"
 #include "tests/scheduler/example_plan.h"
 
 namespace troupe {
@@ -16,8 +17,6 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr auto kTrain = Program::TRAIN;
-constexpr int kBlock = 1;  // a unit with products of blocks
-
 // A square of four ranks, or two layers of them.
 JobSpec BlocksJob(const std::string& method, int tensor) {
   JobSpec job = ExampleJob({.micro_batch_size = 4});
@@ -26,34 +25,8 @@ JobSpec BlocksJob(const std::string& method, int tensor) {
   return job;
 }
 
-UnitTable& TableOf(Plan& plan) {
-  return *plan.mutable_tables(plan.units(kBlock).table());
-}
-
-// Where the so-manieth op of a kind is among the ops.
-int Nth(Plan& plan, Op::Kind kind, int n) {
-  const UnitTable& table = TableOf(plan);
-  for (int op = 0; op < table.ops_size(); ++op) {
-    if (table.ops(op).kind() == kind && n-- == 0) return op;
-  }
-  ADD_FAILURE() << "no " << Op::Kind_Name(kind);
-  return 0;
-}
 // The block's first product is of two panels, the next two of its second.
-Op& Product(Plan& plan, int n) {
-  return *TableOf(plan).mutable_ops(Nth(plan, Op::PRODUCT, n));
-}
-
-Op::Operand& InputOf(Op& op, const std::string& name) {
-  for (Op::Operand& input : *op.mutable_inputs()) {
-    if (input.name() == name) return input;
-  }
-  ADD_FAILURE() << "no input " << name;
-  return *op.mutable_inputs(0);
-}
-TensorSpec& TensorOf(Plan& plan, const Op::Operand& operand) {
-  return *TableOf(plan).mutable_tensors(operand.tensor());
-}
+Op& Product(Plan& plan, int n) { return NthOp(plan, Op::PRODUCT, n); }
 
 // The exchange that brings this operand, or brings it back.
 Op& Sends(Plan& plan, const Op::Operand& operand) {
@@ -73,14 +46,8 @@ Op& SendsBack(Plan& plan, const Op::Operand& operand) {
   return *TableOf(plan).mutable_ops(0);
 }
 
-struct Fault {
-  const char* name;
-  void (*plant)(Plan& plan);
-  const char* message;
-};
-
 // What the tables say.
-const Fault kFaults[] = {
+const PlantedFault kFaults[] = {
     {"a panel of x from another column",
      [](Plan& p) {
        Sends(p, InputOf(Product(p, 1), "x")).mutable_exchange()->set_root(0);
@@ -183,7 +150,7 @@ const Fault kFaults[] = {
 
 TEST(CheckPanels, NamesTheFault) {
   ASSERT_EQ(CheckPanels(ExamplePlan(BlocksJob("2d", 4))), absl::OkStatus());
-  for (const Fault& fault : kFaults) {
+  for (const PlantedFault& fault : kFaults) {
     Plan plan = ExamplePlan(BlocksJob("2d", 4));
     fault.plant(plan);
     const absl::Status layouts = CheckLayouts(plan);
@@ -200,7 +167,7 @@ Instruction& NthExchange(Plan& plan, int rank, Collective collective, int n) {
   for (Instruction& instruction :
        *ProgramOf(plan, rank, kTrain).mutable_instructions()) {
     if (instruction.kind() == Instruction::EXCHANGE &&
-        instruction.unit() == kBlock &&
+        instruction.unit() == kPlantedUnit &&
         instruction.exchange().collective() == collective && n-- == 0) {
       return instruction;
     }
@@ -210,7 +177,7 @@ Instruction& NthExchange(Plan& plan, int rank, Collective collective, int n) {
 }
 
 // What the programs do.
-const Fault kProgramFaults[] = {
+const PlantedFault kProgramFaults[] = {
     {"a panel that a rank does not send",
      [](Plan& p) {
        Program& program = ProgramOf(p, 1, kTrain);
@@ -243,7 +210,8 @@ const Fault kProgramFaults[] = {
      "is ALL_REDUCE of F32, where its unit needs REDUCE of F32"},
     {"weights of layers whose gradients nobody sums",
      [](Plan& p) {
-       for (Unit::Part& part : *p.mutable_units(kBlock)->mutable_parts()) {
+       for (Unit::Part& part :
+            *p.mutable_units(kPlantedUnit)->mutable_parts()) {
          for (Unit::Part::Share& share : *part.mutable_shares()) {
            if (share.axis() == "tensor_depth") share.set_summed(false);
          }
@@ -254,7 +222,7 @@ const Fault kProgramFaults[] = {
 
 TEST(CheckPrograms, NamesTheFaultOfPanels) {
   EXPECT_EQ(CheckPrograms(ExamplePlan(BlocksJob("2.5d", 8))), absl::OkStatus());
-  for (const Fault& fault : kProgramFaults) {
+  for (const PlantedFault& fault : kProgramFaults) {
     Plan plan = ExamplePlan(BlocksJob("2.5d", 8));
     fault.plant(plan);
     const absl::Status status = CheckPrograms(plan);

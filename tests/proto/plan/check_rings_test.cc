@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "proto/plan/check_layouts.h"
 #include "proto/plan/check_program.h"
+#include "tests/proto/plan/planted.h"
 #include "tests/scheduler/example_plan.h"
 
 namespace troupe {
@@ -16,8 +17,6 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr auto kTrain = Program::TRAIN;
-constexpr int kBlock = 1;  // a unit with attention
-
 // Two replicas of rings of four.
 JobSpec RingJob() {
   JobSpec job = ExampleJob({.data = 2});
@@ -26,44 +25,10 @@ JobSpec RingJob() {
   return job;
 }
 
-UnitTable& TableOf(Plan& plan) {
-  return *plan.mutable_tables(plan.units(kBlock).table());
-}
-
-// Where the so-manieth op of a kind is among the ops.
-int Nth(Plan& plan, Op::Kind kind, int n) {
-  const UnitTable& table = TableOf(plan);
-  for (int op = 0; op < table.ops_size(); ++op) {
-    if (table.ops(op).kind() == kind && n-- == 0) return op;
-  }
-  ADD_FAILURE() << "no " << Op::Kind_Name(kind);
-  return 0;
-}
-Op& NthOp(Plan& plan, Op::Kind kind, int n) {
-  return *TableOf(plan).mutable_ops(Nth(plan, kind, n));
-}
 Op& Part(Plan& plan, int hop) { return NthOp(plan, Op::ATTENTION_PART, hop); }
 
-Op::Operand& InputOf(Op& op, const std::string& name) {
-  for (Op::Operand& input : *op.mutable_inputs()) {
-    if (input.name() == name) return input;
-  }
-  ADD_FAILURE() << "no input " << name;
-  return *op.mutable_inputs(0);
-}
-
-TensorSpec& TensorOf(Plan& plan, const Op::Operand& operand) {
-  return *TableOf(plan).mutable_tensors(operand.tensor());
-}
-
-struct Fault {
-  const char* name;
-  void (*plant)(Plan& plan);
-  const char* message;
-};
-
 // What the tables say.
-const Fault kFaults[] = {
+const PlantedFault kFaults[] = {
     {"a hop left out",
      [](Plan& p) {
        InputOf(Part(p, 2), "y before") = InputOf(Part(p, 1), "y before");
@@ -127,14 +92,13 @@ const Fault kFaults[] = {
     {"brought back from who has it no more",
      [](Plan& p) {
        const Op::Operand going_on = NthOp(p, Op::FORK, 1).outputs(1);
-       NthOp(p, Op::RETURN, 0).mutable_inputs(1)->set_tensor(
-           going_on.tensor());
+       NthOp(p, Op::RETURN, 0).mutable_inputs(1)->set_tensor(going_on.tensor());
      },
      "which is not there"},
 };
 
 TEST(CheckRings, NamesTheFault) {
-  for (const Fault& fault : kFaults) {
+  for (const PlantedFault& fault : kFaults) {
     Plan plan = ExamplePlan(RingJob());
     ASSERT_EQ(CheckRings(plan), absl::OkStatus());
     fault.plant(plan);
@@ -144,7 +108,7 @@ TEST(CheckRings, NamesTheFault) {
   }
 }
 
-const Fault kSelfAttentionFaults[] = {
+const PlantedFault kSelfAttentionFaults[] = {
     {"scores of a rank's keys twice",
      [](Plan& p) {
        const int again = InputOf(NthOp(p, Op::SCORES, 1), "k").tensor();
@@ -178,7 +142,7 @@ TEST(CheckRings, NamesTheFaultOfRingSelfAttention) {
   JobSpec job = RingJob();
   job.mutable_parallelism()->set_context_method("ring_self_attention");
   EXPECT_EQ(CheckPrograms(ExamplePlan(job)), absl::OkStatus());
-  for (const Fault& fault : kSelfAttentionFaults) {
+  for (const PlantedFault& fault : kSelfAttentionFaults) {
     Plan plan = ExamplePlan(job);
     fault.plant(plan);
     EXPECT_THAT(std::string(CheckRings(plan).message()),
@@ -200,7 +164,7 @@ TEST(CheckRings, WantsAllKeysWhereThereIsNoRing) {
               HasSubstr("ATTENTION has the keys of some positions only"));
 }
 
-const Fault kLayoutFaults[] = {
+const PlantedFault kLayoutFaults[] = {
     {"a ring the other way around",
      [](Plan& p) {
        const Op& first = NthOp(p, Op::EXCHANGE, 0);
@@ -225,7 +189,7 @@ const Fault kLayoutFaults[] = {
 };
 
 TEST(CheckLayouts, NamesTheFaultOfRings) {
-  for (const Fault& fault : kLayoutFaults) {
+  for (const PlantedFault& fault : kLayoutFaults) {
     Plan plan = ExamplePlan(RingJob());
     ASSERT_EQ(CheckLayouts(plan), absl::OkStatus());
     fault.plant(plan);
@@ -248,7 +212,7 @@ int NthExchange(const Program& program, bool backward, int n) {
   return 0;
 }
 
-const Fault kProgramFaults[] = {
+const PlantedFault kProgramFaults[] = {
     {"a hop that a rank lacks",
      [](Plan& p) {
        Program& program = ProgramOf(p, 1, kTrain);
@@ -285,7 +249,7 @@ const Fault kProgramFaults[] = {
 
 TEST(CheckPrograms, NamesTheFaultOfRings) {
   EXPECT_EQ(CheckPrograms(ExamplePlan(RingJob())), absl::OkStatus());
-  for (const Fault& fault : kProgramFaults) {
+  for (const PlantedFault& fault : kProgramFaults) {
     Plan plan = ExamplePlan(RingJob());
     fault.plant(plan);
     const absl::Status status = CheckPrograms(plan);
