@@ -147,6 +147,25 @@ INSTANTIATE_TEST_SUITE_P(All, UlyssesBytes,
                                           testing::Values("f32", "bf16")),
                          ContextName);
 
+// Of squares and cubes of ranks.
+constexpr int64_t kHidden = 36, kInner = 72;
+constexpr int kLength = 12;
+constexpr int kMicroBatches = 3;
+JobSpec JobOfBlocks(const std::string& architecture,
+                    const std::string& precision, int micro_batch) {
+  JobSpec job = ExampleJob(
+      {.micro_batches = kMicroBatches, .micro_batch_size = micro_batch});
+  ModelSpec& model = *job.mutable_model();
+  model.set_architecture(architecture);
+  model.set_hidden_size(kHidden);
+  model.set_num_attention_heads(6);
+  model.set_intermediate_size(kInner);
+  model.set_max_position_embeddings(kLength);
+  job.mutable_training()->set_sequence_length(kLength);
+  job.mutable_training()->set_precision(precision);
+  return job;
+}
+
 class Tensor3DBytes
     : public testing::TestWithParam<std::tuple<std::string, int, std::string>> {
 };
