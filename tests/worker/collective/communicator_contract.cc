@@ -195,6 +195,46 @@ TEST_P(CommunicatorContract, BroadcastsFromEachRoot) {
   });
 }
 
+TEST_P(CommunicatorContract, BroadcastsLeaveWhatIsSent) {
+  Together(GetParam(), [](Communicator& communicator) {
+    for (const int64_t size : {0, 1, 257, 400'003}) {
+      for (int root = 0; root < communicator.size(); ++root) {
+        std::vector<char> own = Values<char>(communicator.rank(), size);
+        std::vector<char> received(size, -1);
+        const absl::Status status = communicator.Broadcast(
+            {.send = View(own), .receive = View(received)}, root, {});
+        ASSERT_TRUE(status.ok()) << status;
+        ASSERT_EQ(received, Values<char>(root, size)) << "root " << root;
+        ASSERT_EQ(own, Values<char>(communicator.rank(), size));
+      }
+    }
+  });
+}
+
+// Each of the ranks in turn, into one buffer, as panels' gradients are.
+TEST_P(CommunicatorContract, ReductionsWriteOnTheirRoot) {
+  Together(GetParam(), [](Communicator& communicator) {
+    const int ranks = communicator.size();
+    for (const int64_t size : {0, 1, 257, 100'003}) {
+      std::vector<float> received(size, -1);
+      for (int root = 0; root < ranks; ++root) {
+        std::vector<float> summand(
+            size, static_cast<float>(communicator.rank() + 10 * root));
+        const std::vector<float> before = received;
+        const absl::Status status = communicator.Reduce(
+            {.send = View(summand), .receive = View(received)}, root,
+            ReduceOp::kSum, {});
+        ASSERT_TRUE(status.ok()) << status;
+        const auto sum =
+            static_cast<float>(ranks * (ranks - 1) / 2 + 10 * root * ranks);
+        ASSERT_EQ(received, communicator.rank() == root
+                                ? std::vector<float>(size, sum)
+                                : before);
+      }
+    }
+  });
+}
+
 TEST_P(CommunicatorContract, ExchangesBlocksAllToAll) {
   Together(GetParam(), [](Communicator& communicator) {
     const int ranks = communicator.size();
