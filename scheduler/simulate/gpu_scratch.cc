@@ -42,6 +42,8 @@ int64_t BytesOfKernel(const OpView& op) {
       return sums_of_rows(op.output("y").dims(2).sections(0).width());
     case Op::EMBED:
       return ElementsOf(op.input("tokens")) * kBytesOfToken;
+    case Op::WEIGHT:  // its gradient, as one row
+      return ElementsOf(op.output("y")) * kF32Bytes;
     case Op::LINEAR:
     case Op::PRODUCT: {
       if (!op.op().linear().bias()) return 0;
