@@ -14,8 +14,13 @@ int Power(int base, int exponent) {
 }
 
 int Root(int value, int exponent) {
+  const auto fits = [&](int root) {
+    int left = value;
+    for (int i = 0; i < exponent; ++i) left /= root;
+    return left > 0;
+  };
   int root = 1;
-  while (Power(root + 1, exponent) <= value) ++root;
+  while (fits(root + 1)) ++root;
   return root;
 }
 
@@ -25,9 +30,8 @@ bool IsPower(int value, int exponent) {
 
 std::vector<int> DepthsOf(int ranks) {
   std::vector<int> depths;
-  for (int depth = 2; ranks / depth >= 4; ++depth) {
-    if (ranks % depth == 0 && IsPower(ranks / depth, 2))
-      depths.push_back(depth);
+  for (int side = Root(std::max(ranks / 2, 1), 2); side >= 2; --side) {
+    if (ranks % (side * side) == 0) depths.push_back(ranks / (side * side));
   }
   return depths;
 }
@@ -109,11 +113,13 @@ SizeField SizeFieldOf(const ParallelismSpec& parallelism,
   if (absl::StartsWith(axis, "tensor")) {
     const int sides = static_cast<int>(MethodOf(parallelism).sides.size());
     SizeField field = {.name = "parallelism.tensor"};
+    field.in_layers = MethodOf(parallelism).depth != nullptr;
     if (axis == "tensor_depth") {
       field.ranks = Power(TensorSide(parallelism), sides);
     } else {
       field.ranks = TensorDepth(parallelism);
       field.power = sides;
+      field.layers = field.ranks;
     }
     field.value = field.ValueFor(size);
     return field;
@@ -122,6 +128,24 @@ SizeField SizeFieldOf(const ParallelismSpec& parallelism,
   return {.name = absl::StrCat("parallelism.", axis),
           .value = size * ranks,
           .ranks = ranks};
+}
+
+std::string SizeField::TextFor(int size) const {
+  std::string text = absl::StrCat(ValueFor(size));
+  if (!in_layers) {
+    // One rank has no method.
+    if (power > 1 && size == 1) {
+      absl::StrAppend(&text, " without parallelism.tensor_method");
+    }
+    return text;
+  }
+  const int depth = layers > 0 ? layers : size;
+  if (layers > 0 && size == 1) {
+    return absl::StrCat(depth, " without parallelism.tensor_method");
+  }
+  return depth == 1
+             ? absl::StrCat(text, " with parallelism.tensor_method: 2d")
+             : absl::StrCat(text, " with parallelism.tensor_depth: ", depth);
 }
 
 bool MayBe(const SizeField& field, int size) {

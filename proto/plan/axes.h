@@ -30,6 +30,9 @@ std::vector<int> DepthsOf(int ranks);
 struct SizeField {
   // Its value, where the axis has so many places.
   int ValueFor(int size) const { return Power(size, power) * ranks; }
+  // In words, with what else the job has to say then: "8 with
+  // parallelism.tensor_depth: 2".
+  std::string TextFor(int size) const;
 
   std::string name;
   int value = 1;
@@ -37,6 +40,8 @@ struct SizeField {
   int power = 1;        // axes of this size
   std::string part_of;  // the field that counts these ranks, too; or empty
   int whole = 1;        // its value
+  int layers = 0;       // 2.5d: how many there are; 0: as many as places
+  bool in_layers = false;
 };
 SizeField SizeFieldOf(const ParallelismSpec& parallelism,
                       absl::string_view axis);

@@ -30,7 +30,7 @@ class TableCheck {
       if (table_.ops(op).kind() != Op::PRODUCT || in_chain[op]) continue;
       return At(op, "goes on from no product of panel 0");
     }
-    return absl::OkStatus();
+    return CheckReturns();
   }
 
  private:
@@ -79,6 +79,36 @@ class TableCheck {
       return At(op, absl::StrCat("has a panel of ",
                                  NameOf(SentAs(View(op).Input(operand))),
                                  ", the ones before of ", NameOf(whole)));
+    }
+    return absl::OkStatus();
+  }
+
+  // What is broadcast again is what was broadcast, and stands behind whoever
+  // reads it, so that backward it comes before.
+  absl::Status CheckReturns() const {
+    for (int op = 0; op < table_.ops_size(); ++op) {
+      const Op& back = table_.ops(op);
+      if (back.kind() != Op::RETURN ||
+          back.exchange().backward() != BROADCAST) {
+        continue;
+      }
+      const int panel = back.inputs(0).tensor();
+      const Op& sent = table_.ops(MakerOf(table_, panel));
+      if (sent.exchange().forward() != BROADCAST ||
+          sent.inputs(0).tensor() != back.inputs(1).tensor() ||
+          sent.exchange().axis() != back.exchange().axis() ||
+          sent.exchange().root() != back.exchange().root()) {
+        return At(op, absl::StrCat("brings back ", NameOf(panel), " from ",
+                                   NameOf(back.inputs(1).tensor()),
+                                   ", of which it was not made"));
+      }
+      for (int reader = op + 1; reader < table_.ops_size(); ++reader) {
+        for (const Op::Operand& input : table_.ops(reader).inputs()) {
+          if (input.tensor() != panel) continue;
+          return At(op, absl::StrCat("brings back ", NameOf(panel),
+                                     ", which ops behind it read"));
+        }
+      }
     }
     return absl::OkStatus();
   }

@@ -11,7 +11,8 @@ namespace troupe {
 // chain: of every place of the axes that cut its operand's columns and its
 // weight's rows the panel, once and in order, of one tensor and one weight,
 // going on from one another. So every rank is root of one of each kind of
-// exchange, and has its gradient from that. REQUIRES CheckUnits and
+// exchange, and has its gradient from that. And unless what is broadcast again
+// for backward is what was broadcast. REQUIRES CheckUnits and
 // CheckLayouts.
 absl::Status CheckPanels(const Plan& plan);
 

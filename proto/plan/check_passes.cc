@@ -242,6 +242,8 @@ class Pipeline {
         const bool right =
             gets != nullptr && gives != nullptr && Writes(*gets) &&
             Reads(*gives) &&
+            (Writes(*gives) ||
+             !SumsInPlace(exchange.exchange().collective())) &&
             at.instruction->operands_size() == (in_place ? 1 : 2);
         if (right) continue;
         return ProgramFault({.rank = at.rank, .kind = kind}, *at.instruction,

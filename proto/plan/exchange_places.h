@@ -18,6 +18,11 @@ ExchangePlaces PlacesOfExchange(const UnitTable& table,
                                 const UnitPlaces& places,
                                 const Instruction::Exchange& exchange);
 
+// Whether it takes sums in what it is given.
+inline bool SumsInPlace(Collective collective) {
+  return collective == REDUCE_SCATTER || collective == REDUCE;
+}
+
 }  // namespace troupe
 
 #endif  // TROUPE_PROTO_PLAN_EXCHANGE_PLACES_H_

@@ -185,24 +185,20 @@ class CutsCheck {
     };
     int below = size;
     while (below > 0 && !may_be(below)) --below;
-    // One rank has no method.
     const bool by_method = field.power > 1;
-    if (below > 0) {
-      uses.push_back(absl::StrCat(
-          field.ValueFor(below),
-          by_method && below == 1 ? " without parallelism.tensor_method" : ""));
-    }
+    if (below > 0) uses.push_back(field.TextFor(below));
     int above = size;
     while (above <= left.count && !may_be(above)) ++above;
-    if (above <= left.count)
-      uses.push_back(absl::StrCat(field.ValueFor(above)));
+    if (above <= left.count) uses.push_back(field.TextFor(above));
     if (!field.part_of.empty() && CouldBe(axis, 1)) {
       uses.emplace_back("parallelism.context_method: ring without it");
     }
     const int pieces = PiecesFor(field, rule.kind);
     if (by_method) {
       uses.push_back(
-          absl::StrCat("a ", rule.field, " that ", pieces, " divides"));
+          rule.pads
+              ? absl::StrCat("a ", rule.field, " of ", pieces, " or more")
+              : absl::StrCat("a ", rule.field, " that ", pieces, " divides"));
     } else if (uses.empty()) {
       uses.push_back(absl::StrCat("another ", rule.field));
     }

@@ -50,7 +50,8 @@ LayoutRow Tensor2DRows() {
       .used = IsInBlocks,
       .rules = {
           {.kind = Dim::VOCABULARY, .field = "model.vocab_size", .pads = true},
-          {.kind = Dim::INNER, .field = "model.hidden_size"},
+          // Which other axes cut as columns, in as many pieces.
+          {.kind = Dim::INNER},
           kSamples}};
 }
 

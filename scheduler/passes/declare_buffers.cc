@@ -184,8 +184,7 @@ class Declaration {
     const auto [from, to, in_place] =
         PlacesOfExchange(table, passes_.Places(u), instruction.exchange());
     if (!in_place) {
-      // A reduce-scatter sums in what it is given.
-      const bool sums = instruction.exchange().collective() == REDUCE_SCATTER;
+      const bool sums = SumsInPlace(instruction.exchange().collective());
       UseMemory(from.memory, u, m, sums ? Instruction::ADD : Instruction::READ,
                 Instruction::FROM);
       Narrow(from, table);

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/base/status.h"
+#include "proto/plan/axes.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/ranks_needed.h"
 #include "scheduler/planner/remedies.h"
@@ -78,6 +79,7 @@ absl::StatusOr<int> LargestThatFits(
 absl::StatusOr<bool> Fits(const JobSpec& job,
                           const std::vector<WorkerDescription>& workers,
                           const BuildPlan& build) {
+  if (!ResolveJob(job).ok()) return false;
   const absl::StatusOr<Plan> plan = build(job);
   if (absl::IsInvalidArgument(plan.status())) return false;
   if (!plan.ok()) return plan.status();
@@ -101,6 +103,23 @@ std::string OnSoManyWorkers(const JobSpec& job) {
                       " workers like these, ");
 }
 
+// Numbers of ranks that could share units by the job's method: so many times as
+// many on each side of the square or cube that they are.
+std::vector<int> LargerTensors(const ParallelismSpec& now) {
+  SizeField field = {.name = "parallelism.tensor", .value = 1};
+  int size = 1;
+  for (const Axis& axis : AxesOf(now)) {
+    const SizeField of = SizeFieldOf(now, axis.name());
+    if (of.name != field.name || of.power < field.power) continue;
+    field = of;
+    size = axis.size();
+  }
+  std::vector<int> tensors;
+  for (const int more : kTimesMore)
+    tensors.push_back(field.ValueFor(size * more));
+  return tensors;
+}
+
 // What to cut units by so that the job fits, as advice; empty: nothing found.
 absl::StatusOr<std::string> TensorCutThatFits(
     const JobSpec& job, const std::vector<WorkerDescription>& workers,
@@ -116,9 +135,9 @@ absl::StatusOr<std::string> TensorCutThatFits(
   }
   for (const bool sequence : {false, true}) {
     if (!sequence && now.sequence_parallel()) continue;
-    for (const int more : kTimesMore) {
+    for (const int tensor : LargerTensors(now)) {
       cut = now;
-      cut.set_tensor(now.tensor() * more);
+      cut.set_tensor(tensor);
       cut.set_sequence_parallel(sequence);
       ASSIGN_OR_RETURN(const bool fits, Fits(other, workers, build));
       if (!fits) continue;
@@ -217,11 +236,11 @@ absl::Status CheckFit(const Plan& plan,
   if (fits > 0) {
     return Annotate(
         budgets,
-        absl::StrCat("training.micro_batch_size: ",
-                     job.training().micro_batch_size(),
-                     " needs more memory than there is; use ", fits,
-                     ", the largest that fits", method.empty() ? "" : ", or ",
-                     method, remedies.empty() ? "" : ", or ", remedies));
+        absl::StrCat(
+            "training.micro_batch_size: ", job.training().micro_batch_size(),
+            " needs more memory than there is; use ", fits,
+            ", the largest that fits", method.empty() ? "" : ", or ", method,
+            remedies.empty() ? "" : ", or ", remedies));
   }
   // A stage is a unit at least.
   const bool may_cut = job.parallelism().pipeline() < plan.units_size();
@@ -233,7 +252,8 @@ absl::Status CheckFit(const Plan& plan,
       budgets,
       absl::StrCat(ModelInWords(job.model()),
                    " does not fit with any training.micro_batch_size; use ",
-                   method, method.empty() ? "" : ", ", remedies, remedies.empty() ? "" : ", ", tensor, context,
+                   method, method.empty() ? "" : ", ", remedies,
+                   remedies.empty() ? "" : ", ", tensor, context,
                    may_cut ? "more ranks of a pipeline "
                              "(parallelism.pipeline), "
                            : "",

@@ -57,16 +57,13 @@ absl::Status ResolvePipeline(ParallelismSpec& parallelism) {
 struct MethodRanks {
   absl::string_view name;
   int sides = 1;           // axes of one size
-  const char* shape = "";  // what the ranks are then
+  const char* shape = "";  // what the ranks are then, where they are one
   const char* examples = "2 or more";
 };
 constexpr MethodRanks kMethods[] = {
     {.name = "1d"},
     {.name = "2d", .sides = 2, .shape = "square", .examples = "4, 9 or 16"},
-    {.name = "2.5d",
-     .sides = 2,
-     .shape = "square of layers",
-     .examples = "8, 18 or 32"},
+    {.name = "2.5d", .sides = 2, .examples = "8, 18 or 32"},
     {.name = "3d", .sides = 3, .shape = "cube", .examples = "8, 27 or 64"},
 };
 
@@ -101,6 +98,11 @@ absl::Status ResolveTensorDepth(ParallelismSpec& parallelism) {
   if (std::count(fitting.begin(), fitting.end(), depth) > 0) {
     return absl::OkStatus();
   }
+  if (depth == 1 && IsPower(ranks, 2)) {
+    return FieldError(kField,
+                      "one layer is parallelism.tensor_method: 2d; use that, "
+                      "and leave this out");
+  }
   return FieldError(
       kField, absl::StrCat(depth, " layers of the ", ranks,
                            " ranks of parallelism.tensor are no squares of 4 "
@@ -126,7 +128,8 @@ absl::Status CheckTensorMethod(const ParallelismSpec& parallelism) {
                              method.examples, ", or leave it out"));
   }
   if (method.sides == 1) return absl::OkStatus();
-  if (method.name != "2.5d" && !IsPower(parallelism.tensor(), method.sides)) {
+  const bool is_one = *method.shape != '\0';
+  if (is_one && !IsPower(parallelism.tensor(), method.sides)) {
     const int side = std::max(Root(parallelism.tensor(), method.sides), 2);
     const int more = Power(side + 1, method.sides);
     return FieldError(

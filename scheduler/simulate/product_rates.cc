@@ -39,15 +39,16 @@ class Products {
       : forward_(rate), backward_input_(rate), backward_weight_(rate) {}
 
   void Add(const Linear& linear) {
-    const auto& [in, out, in_out, rows] = linear;
+    const auto& [in, out, in_out, rows, is_panel] = linear;
     forward_.Add(
         {.m = rows, .n = out, .k = in, .form = in_out ? PLAIN : TRANSPOSED});
     backward_input_.Add(
         {.m = rows, .n = in, .k = out, .form = in_out ? TRANSPOSED : PLAIN});
-    backward_weight_.Add({.m = in_out ? in : out,
-                          .n = in_out ? out : in,
-                          .k = rows,
-                          .form = GRADIENT});
+    Pass& weight = is_panel ? backward_input_ : backward_weight_;
+    weight.Add({.m = in_out ? in : out,
+                .n = in_out ? out : in,
+                .k = rows,
+                .form = GRADIENT});
   }
 
   // Those of queries and keys, or of probabilities and values, head by head.
@@ -90,11 +91,12 @@ std::vector<Linear> LinearsOf(const Plan& plan, const Unit& unit) {
   for (const Op& op : plan.tables(unit.table()).ops()) {
     const bool in_out = op.linear().in_out();
     if (op.kind() == Op::PRODUCT) {
-      const OpView product(plan.tables(unit.table()), op);
-      linears.push_back({.in = ColumnsOf(product.input("x")),
-                         .out = ColumnsOf(product.output("y")),
+      const OpView panel(plan.tables(unit.table()), op);
+      linears.push_back({.in = ColumnsOf(panel.input("x")),
+                         .out = ColumnsOf(panel.output("y")),
                          .in_out = in_out,
-                         .rows = RowsOf(product.input("x"))});
+                         .rows = RowsOf(panel.input("x")),
+                         .is_panel = true});
     }
     if (op.kind() != Op::LINEAR) continue;
     const int64_t rows =

@@ -8,7 +8,8 @@
 //   backward, weight   dW += x^T dy           dW += dy^T x
 //
 // Attention that has its scores in memory (SCORES, WEIGHTED_VALUES) multiplies
-// head by head, and has two products backward, both in the input's pass.
+// head by head, and has two products backward, both in the input's pass; so have
+// the panels of a product of blocks (PRODUCT).
 #ifndef TROUPE_SCHEDULER_SIMULATE_PRODUCT_RATES_H_
 #define TROUPE_SCHEDULER_SIMULATE_PRODUCT_RATES_H_
 
@@ -26,6 +27,7 @@ struct Linear {
   int64_t out = 0;
   bool in_out = false;
   int64_t rows = 0;  // that a pass over one micro-batch multiplies with it
+  bool is_panel = false;  // of a product of blocks
 };
 // Those of the unit's products, each weight on its own.
 std::vector<Linear> LinearsOf(const Plan& plan, const Unit& unit);

@@ -53,8 +53,8 @@ AttentionFlopsPerSecond AttentionRateOf(const Calibration& calibration,
 // Seconds of the ring all-reduce of `bytes` over `ranks` ranks (Patarasuk and
 // Yuan, 2009): 2 (D-1) latency + 2 (D-1)/D bytes / bandwidth. One rank:
 // nothing.
-// An all-gather or a reduce-scatter is half of that; a broadcast or a reduction
-// to one rank passes all of it through a chain.
+// An all-gather or a reduce-scatter is half of that, a reduction to one rank as
+// long; a broadcast passes all of it through a chain.
 struct CollectiveSize {
   int64_t bytes = 0;  // of the whole
   int ranks = 1;

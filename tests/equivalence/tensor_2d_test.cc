@@ -78,7 +78,7 @@ std::vector<JobCut> Cuts() {
       Layers({.schedule = "1f1b", .pipeline = 2}),
   };
   for (const char* const schedule :
-       {"gpipe", "1f1b", "interleaved_1f1b", "chimera", "zb_h1", "zb_v"}) {
+       {"naive", "gpipe", "1f1b", "interleaved_1f1b", "chimera", "zb_h1", "zb_h2", "zb_v"}) {
     cuts.push_back(Square({.schedule = schedule, .pipeline = 2}));
   }
   return cuts;

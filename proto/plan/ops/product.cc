@@ -3,9 +3,9 @@
 // arXiv 2104.05343): a panel of columns of x, times the rows of the weight that
 // go with them. The calls of all panels add up.
 //
-//   inputs      x         [..., in], of one place on the axis that cuts columns
-//               w         the WEIGHT's, of that place on the axis that cuts
-//               rows y before  optional: y of the call before, where y lies
+//   inputs      x         [..., in], one place's on the axis that cuts columns
+//               w         the WEIGHT's, that place's on the axis that cuts rows
+//               y before  optional: y of the call before, where y lies
 //   outputs     y         [..., out]
 //   parameters  with `linear.bias`, the biases: of the first call
 //   panel       whose columns and rows
@@ -47,21 +47,23 @@ OpRules ProductRules(const OpView& op) {
 OpCut ProductCut(const OpView& op, const Wishes& wishes) {
   const int panel = op.op().panel();
   const int inner = op.op().linear().in_out() ? 0 : 1;  // dim of w
-  const AxisCut& x = wishes.tensors[op.Input("x")];
   const AxisCut& w = wishes.tensors[op.Input("w")];
   const AxisCut& y = wishes.tensors[op.Output("y")];
   const auto panel_of = [panel](int dim) -> TensorCut {
     return {{.placement = Layout::SHARD, .dim = dim, .panel = panel},
             {.placement = Layout::PARTIAL, .dim = dim, .panel = panel}};
   };
-  TensorCut of_x = {x, x};
-  TensorCut of_w = {w, wishes.gradients[op.Input("w")]};
+  // Of rows, each of x makes one of y, and a summand of w's gradient.
+  TensorCut of_x = {y, y};
+  TensorCut of_w = {w, w};
   if (w.placement == Layout::SHARD) {
     if (w.dim == inner) {
       of_w = panel_of(inner);
     } else {
       of_x = panel_of(op.input("x").dims_size() - 1);
     }
+  } else if (y.placement == Layout::SHARD) {
+    of_w.gradient = {.placement = Layout::PARTIAL};
   }
   OpCut cut = {.inputs = {of_x, of_w},
                .outputs = {{y, y}},

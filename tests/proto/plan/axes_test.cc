@@ -60,6 +60,24 @@ TEST(AxesOf, SquaresHaveRowsAndColumns) {
   EXPECT_EQ(depth.name, "parallelism.tensor");
   EXPECT_EQ(depth.value, 32);
   EXPECT_EQ(depth.ValueFor(3), 48);
+  EXPECT_EQ(depth.TextFor(3), "48 with parallelism.tensor_depth: 3");
+  EXPECT_EQ(depth.TextFor(1), "16 with parallelism.tensor_method: 2d");
+  EXPECT_EQ(row.TextFor(3), "18 with parallelism.tensor_depth: 2");
+  EXPECT_EQ(row.TextFor(1), "2 without parallelism.tensor_method");
+}
+
+// Of jobs that nobody has checked yet.
+TEST(AxesOf, MoreRanksThanThereMayBe) {
+  for (const char* const method : {"2d", "2.5d", "3d"}) {
+    ParallelismSpec parallelism;
+    parallelism.set_tensor(2147483647);
+    parallelism.set_tensor_method(method);
+    EXPECT_GE(AxesOf(parallelism).size(), 4u);
+  }
+  EXPECT_EQ(Root(2147483647, 2), 46340);
+  EXPECT_EQ(Root(2147483647, 3), 1290);
+  EXPECT_EQ(DepthsOf(32), (std::vector<int>{2, 8}));
+  EXPECT_EQ(DepthsOf(7), std::vector<int>());
 }
 
 TEST(AxesOf, OneRankHasNoMethod) {

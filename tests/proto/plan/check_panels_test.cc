@@ -146,6 +146,40 @@ const PlantedFault kFaults[] = {
            ->set_axis("tensor_row");
      },
      "RETURN brings back SHARD(0) from SHARD(0) by BROADCAST of place 0"},
+    {"a panel that is sent back from another tensor like it",
+     [](Plan& p) {
+       // The input of the MLP's first product, and of attention's.
+       const int other =
+           Sends(p, InputOf(Product(p, 0), "x")).inputs(0).tensor();
+       SendsBack(p, InputOf(Product(p, 4), "x"))
+           .mutable_inputs(1)
+           ->set_tensor(other);
+     },
+     "RETURN brings back ln_2, panel 0 from ln_1, of which it was not made"},
+    {"a panel that is sent back behind who reads it",
+     [](Plan& p) {
+       const Op back = SendsBack(p, InputOf(Product(p, 1), "x"));
+       SendsBack(p, InputOf(Product(p, 1), "x")) = back;
+       Op& product = Product(p, 1);
+       const Op read = product;
+       product = back;
+       for (Op& op : *TableOf(p).mutable_ops()) {
+         if (op.kind() != Op::RETURN || &op == &product) continue;
+         if (op.inputs(0).tensor() == back.inputs(0).tensor()) op = read;
+       }
+     },
+     ", which ops behind it read"},
+    {"rows of y that no rank has those of x for",
+     [](Plan& p) {
+       TensorSpec& x = TensorOf(p, InputOf(Product(p, 0), "x"));
+       for (Layout::AxisLayout& axis : *x.mutable_layout()->mutable_axes()) {
+         if (axis.axis() == "tensor_row") axis.set_dim(1);
+       }
+       Dim::Section& batch = *x.mutable_dims(0)->mutable_sections(0);
+       Dim::Section& length = *x.mutable_dims(1)->mutable_sections(0);
+       batch.mutable_cuts()->Swap(length.mutable_cuts());
+     },
+     "EXCHANGE is along tensor_column, and does not make SHARD(1) of SHARD(0)"},
 };
 
 TEST(CheckPanels, NamesTheFault) {
@@ -201,6 +235,17 @@ const PlantedFault kProgramFaults[] = {
        }
      },
      "is not of the ranks along tensor_row"},
+    {"summands that nobody may write in",
+     [](Plan& p) {
+       for (Instruction::Operand& operand :
+            *NthExchange(p, 1, REDUCE, 0).mutable_operands()) {
+         if (operand.part() == Instruction::FROM) {
+           operand.set_access(Instruction::READ);
+         }
+       }
+     },
+     "its operands are not where its unit's tensors lie, or not for what it "
+     "does with them"},
     {"sums that all have",
      [](Plan& p) {
        NthExchange(p, 1, REDUCE, 0)

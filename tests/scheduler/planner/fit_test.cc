@@ -190,6 +190,23 @@ TEST(CheckFit, NamesTheCutOfUnitsThatFits) {
   EXPECT_TRUE(Compile(CutJob(2, true), sequence).ok());
 }
 
+// Of squares, layers and cubes of ranks the next ones, and nothing that they
+// leave no room for.
+TEST(CheckFit, BlocksOfRanksAreToldWhatFits) {
+  for (const auto& [method, tensor, micro_batch] :
+       {std::tuple("2d", 4, 2), {"2.5d", 8, 4}, {"3d", 8, 4}}) {
+    JobSpec job = ExampleJob({.micro_batch_size = micro_batch});
+    job.mutable_parallelism()->set_tensor(tensor);
+    job.mutable_parallelism()->set_tensor_method(method);
+    const absl::Status status = Compile(job, Need(job) / 8);
+    EXPECT_THAT(std::string(status.message()),
+                AllOf(HasSubstr("does not fit with any"),
+                      Not(HasSubstr("sequence_parallel")),
+                      Not(HasSubstr("op "))))
+        << method;
+  }
+}
+
 TEST(CheckFit, NamesTheCutOfSequencesThatFits) {
   const auto of_long_sequences = [](int context) {
     JobSpec job = ExampleJob({.micro_batch_size = 1});

@@ -180,6 +180,9 @@ TEST(ResolveParallelism, LayersAreSquares) {
   EXPECT_EQ(MessageOf(Blocks("2.5d", 32, 4)),
             "parallelism.tensor_depth: 4 layers of the 32 ranks of "
             "parallelism.tensor are no squares of 4 or more; use 2 or 8");
+  EXPECT_EQ(MessageOf(Blocks("2.5d", 16, 1)),
+            "parallelism.tensor_depth: one layer is parallelism.tensor_method: "
+            "2d; use that, and leave this out");
   const std::string no_layers =
       " ranks are no layers of as many rows as columns, two or more, which "
       "tensor_method: 2.5d needs; use ";
