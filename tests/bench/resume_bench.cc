@@ -1,7 +1,8 @@
 // How long ranks take to resume from a checkpoint of 2 GB, and how much they
 // read for it: all of them on this host, a thread each.
 //
-//   bazel run //tests/bench:resume_bench -- --ranks 4 --dir /mnt/disk
+//   bazel run //tests/bench:resume_bench -- --ranks 4 --by tensor --dir
+//   /mnt/disk
 //
 // The checkpoint is written first, by one rank, into a folder of its own that
 // is removed at the end. Before each round its files are put out of the page
@@ -40,19 +41,23 @@ namespace {
 
 struct Options {
   int ranks = 1;
-  bool replicas = false;  // else stages of a pipeline
+  std::string by = "pipeline";
+  std::string architecture = "gpt2";
+  int hidden_size = 1024;
   int rounds = 3;
   std::string dir = "/tmp";
 };
 
-// 160 million parameters: with AdamW's moments 12 bytes each.
-JobSpec Job(const std::string& dir) {
+// 160 million parameters, 218 of a Llama: with AdamW's moments 12 bytes each.
+// Of a wider model fewer blocks.
+JobSpec Job(const std::string& dir, const Options& options) {
   JobSpec job;
   job.set_name("resume");
   ModelSpec& model = *job.mutable_model();
-  model.set_architecture("gpt2");
-  model.set_num_hidden_layers(12);
-  model.set_hidden_size(1024);
+  model.set_architecture(options.architecture);
+  model.set_num_hidden_layers(12 * 1024 * 1024 / options.hidden_size /
+                              options.hidden_size);
+  model.set_hidden_size(options.hidden_size);
   model.set_num_attention_heads(16);
   model.set_vocab_size(8192);
   model.set_max_position_embeddings(64);
@@ -207,10 +212,8 @@ void Measure(const JobSpec& job, const Options& options) {
       threads.emplace_back([&] { rank->Resume(store); });
     }
     for (std::thread& thread : threads) thread.join();
-    std::printf("%d %s: %.2f s, %.2f GB read\n", options.ranks,
-                options.ranks == 1 ? "rank"
-                : options.replicas ? "replicas"
-                                   : "stages",
+    std::printf("%s, %s %d: %.2f s, %.2f GB read\n",
+                options.architecture.c_str(), options.by.c_str(), options.ranks,
                 (RealClock().MonotonicNanos() - begin) * 1e-9,
                 (BytesRead() - read) * 1e-9);
     std::fflush(stdout);
@@ -219,16 +222,22 @@ void Measure(const JobSpec& job, const Options& options) {
   std::printf("%s\n", machine.Line().c_str());
 }
 
+// How the ranks share the model: `by` with a value for each of them.
+void Share(const Options& options, ParallelismSpec& parallelism) {
+  if (options.by == "pipeline") parallelism.set_pipeline(options.ranks);
+  if (options.by == "tensor") parallelism.set_tensor(options.ranks);
+  if (options.by == "data" || options.by == "zero") {
+    parallelism.set_data(options.ranks);
+  }
+  if (options.by == "zero") parallelism.set_zero(3);
+}
+
 void Run(const Options& options) {
   std::string dir = absl::StrCat(options.dir, "/resume-bench-XXXXXX");
   CHECK(mkdtemp(dir.data()) != nullptr) << dir;
-  JobSpec job = Job(dir);
+  JobSpec job = Job(dir, options);
   Save(job);
-  if (options.replicas) {
-    job.mutable_parallelism()->set_data(options.ranks);
-  } else {
-    job.mutable_parallelism()->set_pipeline(options.ranks);
-  }
+  Share(options, *job.mutable_parallelism());
   Measure(job, options);
   std::filesystem::remove_all(dir);
 }
@@ -240,10 +249,16 @@ int main(int argc, char** argv) {
   CLI::App app("Times how ranks resume from a checkpoint of 2 GB.");
   troupe::Options options;
   app.add_option("--ranks", options.ranks, "on this host");
-  app.add_flag("--replicas", options.replicas,
-               "each holds all weights; else stages of a pipeline");
+  app.add_option("--by", options.by,
+                 "pipeline: stages; data: each holds all; tensor: each a piece "
+                 "of each matrix; zero: each a range of each unit")
+      ->check(CLI::IsMember({"pipeline", "data", "tensor", "zero"}));
+  app.add_option("--architecture", options.architecture, "gpt2 or llama");
+  app.add_option("--hidden-size", options.hidden_size,
+                 "of a model that is as large all the same")
+      ->check(CLI::IsMember({1024, 2048}));
   app.add_option("--rounds", options.rounds);
-  app.add_option("--dir", options.dir, "where 2 GB are free");
+  app.add_option("--dir", options.dir, "where 3 GB are free");
   CLI11_PARSE(app, argc, argv);
   troupe::Run(options);
 }
