@@ -184,6 +184,31 @@ std::vector<TensorBox> BoxesOfRange(absl::Span<const int64_t> shape,
   return boxes;
 }
 
+// A range is of the last dims that are whole, times the region's width in the
+// dim before them.
+std::vector<FlatRange> RangesOfBox(const TensorBox& region,
+                                   const TensorBox& box) {
+  CHECK(Contains(box, region)) << FormatBox(region);
+  if (ElementCount(region.shape) == 0) return {};
+  size_t outer = region.shape.size();  // dims before those of a range
+  int64_t count = 1;
+  while (outer > 0) {
+    --outer;
+    count *= region.shape[outer];
+    if (region.shape[outer] != box.shape[outer]) break;
+  }
+  std::vector<FlatRange> ranges(ElementCount(region.shape) / count);
+  std::vector<int64_t> at = region.start;
+  for (FlatRange& range : ranges) {
+    range = {.begin = OffsetIn(box, at), .count = count};
+    for (size_t d = outer; d-- > 0;) {
+      if (++at[d] < region.start[d] + region.shape[d]) break;
+      at[d] = region.start[d];
+    }
+  }
+  return ranges;
+}
+
 void CopyBox(const CopyBoxArgs& args) {
   const TensorBox& region = args.region;
   CHECK(Contains(args.from_box, region)) << FormatBox(region);

@@ -56,6 +56,12 @@ struct FlatRange {
 std::vector<TensorBox> BoxesOfRange(absl::Span<const int64_t> shape,
                                     const FlatRange& range);
 
+// The other way round: where the elements of `region` lie in a dense buffer
+// that holds `box`, in order and in as few ranges as there are gaps between
+// them, and one more. Requires that the box contains the region.
+std::vector<FlatRange> RangesOfBox(const TensorBox& region,
+                                   const TensorBox& box);
+
 // Copies the elements of `region` between two dense buffers that hold the boxes
 // `from_box` and `to_box` of one tensor. Requires that both contain the region.
 struct CopyBoxArgs {

@@ -27,6 +27,16 @@ std::vector<int64_t> Elements(const TensorBox& box,
   return picked;
 }
 
+std::vector<FlatRange> RangesUpTo(int64_t size) {
+  std::vector<FlatRange> ranges;
+  for (int64_t begin = 0; begin <= size; ++begin) {
+    for (int64_t count = 0; begin + count <= size; ++count) {
+      ranges.push_back({begin, count});
+    }
+  }
+  return ranges;
+}
+
 TEST(TensorBox, CopyPicksTheRightElements) {
   EXPECT_EQ(Elements({{1, 1}, {2, 2}}, {3, 4}),
             (std::vector<int64_t>{5, 6, 9, 10}));
@@ -61,6 +71,34 @@ TEST(TensorBox, RangesOfEveryTensorAreWrittenAsFewBoxes) {
       }
     }
   }
+}
+
+// All boxes in a box that itself starts anywhere.
+TEST(TensorBox, RangesOfEveryBoxAreItsElementsInOrder) {
+  const TensorBox whole = {{1, 0, 2}, {3, 2, 4}};
+  const std::vector<int64_t> all = Elements(whole, {5, 2, 6});
+  const auto check = [&](const TensorBox& box) {
+    std::vector<int64_t> elements;
+    int64_t last = -1;
+    for (const auto& [begin, count] : RangesOfBox(box, whole)) {
+      EXPECT_GT(begin, last) << "touches the one before: " << FormatBox(box);
+      last = begin + count;
+      elements.insert(elements.end(), all.begin() + begin, all.begin() + last);
+    }
+    EXPECT_EQ(elements, Elements(box, {5, 2, 6})) << FormatBox(box);
+  };
+  for (const FlatRange& x : RangesUpTo(3)) {
+    for (const FlatRange& y : RangesUpTo(2)) {
+      for (const FlatRange& z : RangesUpTo(4)) {
+        check(
+            {{1 + x.begin, y.begin, 2 + z.begin}, {x.count, y.count, z.count}});
+      }
+    }
+  }
+  const auto scalar = RangesOfBox({{}, {}}, {{}, {}});
+  ASSERT_EQ(scalar.size(), 1u);
+  EXPECT_EQ(scalar[0].begin, 0);
+  EXPECT_EQ(scalar[0].count, 1);
 }
 
 TEST(TensorBox, EvenPartitionsTile) {
