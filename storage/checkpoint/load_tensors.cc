@@ -36,16 +36,19 @@ uint64_t BlockBytes(const ManifestFile& file, uint64_t block) {
 void AddBlocks(uint64_t begin, uint64_t end, std::vector<uint64_t>& blocks) {
   if (begin == end) return;
   uint64_t block = begin / kBlockBytes;
-  if (!blocks.empty()) block = std::max(block, blocks.back() + 1);
+  if (!blocks.empty() && blocks.back() == block) ++block;
   for (; block * kBlockBytes < end; ++block) blocks.push_back(block);
 }
 
-bool IsWanted(const TensorToLoad& tensor, const TensorBox& box) {
-  if (tensor.boxes.empty()) return true;
-  return std::any_of(tensor.boxes.begin(), tensor.boxes.end(),
-                     [&box](const TensorBox& wanted) {
-                       return Intersect(wanted, box).has_value();
-                     });
+// What is wanted of a shard: its own box, or what boxes share with it.
+std::vector<TensorBox> WantedOf(const TensorToLoad& tensor,
+                                const TensorBox& shard) {
+  if (tensor.boxes.empty()) return {shard};
+  std::vector<TensorBox> both;
+  for (const TensorBox& box : tensor.boxes) {
+    if (auto shared = Intersect(box, shard)) both.push_back(*shared);
+  }
+  return both;
 }
 
 }  // namespace
@@ -81,8 +84,10 @@ absl::StatusOr<CheckpointLoad> CheckpointLoad::Of(
           "]: it is of another model than this"));
     }
     for (const ManifestShard& shard : it->second->shards) {
-      if (!IsWanted(tensor, shard.box)) continue;
-      by_file[shard.file].push_back({&tensor, it->second, &shard});
+      std::vector<TensorBox> boxes = WantedOf(tensor, shard.box);
+      if (boxes.empty()) continue;
+      by_file[shard.file].push_back(
+          {&tensor, it->second, &shard, std::move(boxes)});
     }
   }
   for (const ManifestFile& listed : manifest.files) {
@@ -102,7 +107,9 @@ absl::StatusOr<CheckpointLoad::File> CheckpointLoad::FileWith(
   File file = {.path = path, .listed = &listed};
   ASSIGN_OR_RETURN(const SafetensorsReader reader, OpenListed(path, listed));
   const SafetensorsHeader& header = reader.header();
-  for (const auto& [tensor, whole, shard] : wanted) {
+  // The header is checked with the rest: it says where tensors lie.
+  AddBlocks(0, header.data_offset, file.blocks);
+  for (const auto& [tensor, whole, shard, boxes] : wanted) {
     const SafetensorsTensor* found = reader.Find(shard->key);
     if (found == nullptr || found->dtype != tensor->dtype ||
         found->shape != shard->box.shape) {
@@ -111,24 +118,30 @@ absl::StatusOr<CheckpointLoad::File> CheckpointLoad::FileWith(
           StoredDTypeName(tensor->dtype), " of shape [",
           absl::StrJoin(shard->box.shape, ", "), "], as the manifest says"));
     }
+    const uint64_t begin = header.data_offset + found->begin;
+    const uint64_t element_bytes = StoredDTypeBytes(tensor->dtype);
+    for (const TensorBox& box : boxes) {
+      for (const FlatRange& range : RangesOfBox(box, shard->box)) {
+        const uint64_t first = begin + range.begin * element_bytes;
+        AddBlocks(first, first + range.count * element_bytes, file.blocks);
+      }
+    }
     file.shards.push_back({.tensor = tensor,
-                           .begin = header.data_offset + found->begin,
+                           .begin = begin,
                            .end = header.data_offset + found->end,
                            .box = shard->box,
                            .shape = whole->shape});
   }
   std::sort(file.shards.begin(), file.shards.end(),
             [](const Shard& a, const Shard& b) { return a.begin < b.begin; });
-  // Without checksums of its blocks the file can be checked as a whole only.
   if (listed.blocks.empty()) {
+    // Can be checked as a whole only.
+    file.blocks.clear();
     AddBlocks(0, listed.bytes, file.blocks);
-    return file;
   }
-  // The header is checked with the rest: it says where tensors lie.
-  AddBlocks(0, header.data_offset, file.blocks);
-  for (const Shard& shard : file.shards) {
-    AddBlocks(shard.begin, shard.end, file.blocks);
-  }
+  std::sort(file.blocks.begin(), file.blocks.end());
+  file.blocks.erase(std::unique(file.blocks.begin(), file.blocks.end()),
+                    file.blocks.end());
   return file;
 }
 

@@ -28,8 +28,8 @@ struct TensorToLoad {
   std::string name;
   StoredDType dtype = StoredDType::kF32;
   std::vector<int64_t> shape;  // of what it is taken into
-  // What is wanted of it; empty: all. Shards that have none of that are not
-  // read; of the others `take` may get more.
+  // What is wanted of it; empty: all. Blocks that have none of that are not
+  // read; of the others `take` gets what they have of the tensor.
   std::vector<TensorBox> boxes;
   // Takes bytes of the dense, row-major tensor from `offset` on, whole
   // elements, which lie there during the call. Each comes once at most, in any
@@ -83,6 +83,7 @@ class CheckpointLoad {
     const TensorToLoad* tensor;
     const ManifestTensor* stored;
     const ManifestShard* shard;
+    std::vector<TensorBox> boxes;  // of the tensor, within the shard
   };
   class Reading;
 
