@@ -24,14 +24,17 @@ absl::Status MeetNeighbours(Communicator& communicator,
   return communicator.Shift(shift, options);
 }
 
+// `other` is as large as `data`.
 absl::Status RunEach(Communicator& communicator, const CommBuffer& data,
-                     const CommOptions& options) {
+                     const CommBuffer& other, const CommOptions& options) {
   RETURN_IF_ERROR(communicator.AllReduce(data, ReduceOp::kSum, options));
   const CommBuffer own = communicator.Block(data, communicator.rank());
   RETURN_IF_ERROR(communicator.ReduceScatter({.send = data, .receive = own},
                                              ReduceOp::kSum, options));
   RETURN_IF_ERROR(
       communicator.AllGather({.send = own, .receive = data}, options));
+  RETURN_IF_ERROR(
+      communicator.AllToAll({.send = data, .receive = other}, options));
   RETURN_IF_ERROR(communicator.Broadcast(data, /*root=*/0, options));
   RETURN_IF_ERROR(
       communicator.Reduce(data, /*root=*/0, ReduceOp::kSum, options));
@@ -43,12 +46,13 @@ absl::Status RunEach(Communicator& communicator, const CommBuffer& data,
 absl::Status WarmUp(Communicator& communicator, const WarmUpOptions& options) {
   if (communicator.size() == 1) return absl::OkStatus();
   const int64_t count = communicator.size();
-  ASSIGN_OR_RETURN(void* const memory,
-                   options.device.Allocate(count * sizeof(float)));
-  options.device.Zero(memory, count * sizeof(float));
-  const absl::Status status =
-      RunEach(communicator, {memory, count, Element::kF32},
-              {.name = "the first numbers", .timeout = options.timeout});
+  const int64_t bytes = 2 * count * sizeof(float);
+  ASSIGN_OR_RETURN(void* const memory, options.device.Allocate(bytes));
+  options.device.Zero(memory, bytes);
+  const CommBuffer numbers = {memory, 2 * count, Element::kF32};
+  const absl::Status status = RunEach(
+      communicator, numbers.Slice(0, count), numbers.Slice(count, 2 * count),
+      {.name = "the first numbers", .timeout = options.timeout});
   options.device.Free(memory);
   return status;
 }

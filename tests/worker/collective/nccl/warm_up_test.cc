@@ -1,5 +1,9 @@
 #include "worker/collective/nccl/warm_up.h"
 
+#include <cstdint>
+#include <utility>
+#include <vector>
+
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
 #include "ops/cpu/device.h"
@@ -25,6 +29,43 @@ TEST(WarmUpTest, LeavesTheCommunicatorAsItWas) {
           EXPECT_EQ(one, ranks);
         });
   }
+}
+
+// By what each of them sends.
+TEST(WarmUpTest, CallsEachCollectiveOnce) {
+  constexpr int kRanks = 3;
+  std::vector<uint64_t> warm(kRanks);
+  Together({.backend = "in_process", .ranks = kRanks},
+           [&](Communicator& communicator) {
+             const auto device = NewCpuDevice({.threads = 1});
+             const absl::Status status =
+                 WarmUp(communicator,
+                        {.device = *device, .timeout = absl::Seconds(20)});
+             EXPECT_TRUE(status.ok()) << status;
+             warm[communicator.rank()] = communicator.sent_bytes();
+           });
+  std::vector<uint64_t> each(kRanks);
+  Together({.backend = "in_process", .ranks = kRanks}, [&](Communicator& c) {
+    std::vector<float> numbers(kRanks);
+    std::vector<float> others(kRanks);
+    const auto data = CommBuffer::Of(absl::MakeSpan(numbers));
+    const auto other = CommBuffer::Of(absl::MakeSpan(others));
+    const CommBuffer own = c.Block(data, c.rank());
+    EXPECT_TRUE(c.AllReduce(data, ReduceOp::kSum, {}).ok());
+    EXPECT_TRUE(c.ReduceScatter({data, own}, ReduceOp::kSum, {}).ok());
+    EXPECT_TRUE(c.AllGather({own, data}, {}).ok());
+    EXPECT_TRUE(c.AllToAll({data, other}, {}).ok());
+    EXPECT_TRUE(c.Broadcast(data, 0, {}).ok());
+    EXPECT_TRUE(c.Reduce(data, 0, ReduceOp::kSum, {}).ok());
+    const int after = (c.rank() + 1) % kRanks;
+    const int before = (c.rank() + 2) % kRanks;
+    for (const auto& [to, from] : {std::pair(after, before), {before, after}}) {
+      EXPECT_TRUE(
+          c.Shift({data.Slice(0, 1), to, other.Slice(0, 1), from}, {}).ok());
+    }
+    each[c.rank()] = c.sent_bytes();
+  });
+  EXPECT_EQ(warm, each);
 }
 
 TEST(WarmUpTest, NamesWhoDoesNotCome) {
