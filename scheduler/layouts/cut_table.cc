@@ -1,6 +1,5 @@
 #include "scheduler/layouts/cut_table.h"
 
-#include <map>
 #include <string>
 #include <utility>
 
@@ -62,6 +61,36 @@ void AddTo(const std::string& axis, const AxisCut& cut, Layout& layout) {
   if (cut.panel >= 0) added.set_panel(cut.panel);
 }
 
+// Panels that were broadcast, until they are sent again for backward. That is
+// in front of the pass behind their reader's, so that they are on their way
+// during it: in forward order, behind the next product.
+class SentPanels {
+ public:
+  struct Panel {
+    int tensor = -1;
+    int of = -1;  // whose
+  };
+  void Add(const Panel& panel) { unread_.push_back(panel); }
+
+  // Those that the product before this one has read.
+  std::vector<Panel> ReadBefore(const Op& product) {
+    std::vector<Panel> before = ReadLast();
+    for (const Op::Operand& input : product.inputs()) {
+      for (size_t i = unread_.size(); i-- > 0;) {
+        if (unread_[i].tensor != input.tensor()) continue;
+        read_.push_back(unread_[i]);
+        unread_.erase(unread_.begin() + i);
+      }
+    }
+    return before;
+  }
+  std::vector<Panel> ReadLast() { return std::exchange(read_, {}); }
+
+ private:
+  std::vector<Panel> unread_;
+  std::vector<Panel> read_;  // by the last product
+};
+
 // One table, cut by one axis.
 class TableCut {
  public:
@@ -96,7 +125,7 @@ class TableCut {
       input.set_name("parts");
       input.set_tensor(parts);
     }
-    AddReturns();
+    AddReturns(sent_.ReadLast());
     return std::move(cut_);
   }
 
@@ -177,31 +206,20 @@ class TableCut {
     exchange.set_backward(Turn(cuts_[to].gradient, cuts_[from].gradient));
     if (exchange.forward() == BROADCAST) {
       exchange.set_root(cuts_[to].value.panel);
-      sent_[to] = from;
+      sent_.Add({.tensor = to, .of = from});
     }
   }
 
-  // What was broadcast is not kept, but sent again for backward: in front of
-  // the pass that is behind the reader's, so that it is on its way during that.
-  void AddReturns() {
-    for (const auto& [panel, of] : returned_) {
+  // What was broadcast is not kept, but sent again for backward.
+  void AddReturns(const std::vector<SentPanels::Panel>& panels) {
+    for (const auto& [tensor, of] : panels) {
       Op& back = *cut_.add_ops();
       back.set_kind(Op::RETURN);
-      *back.add_inputs() = TableWriter::OperandOf("x", panel);
+      *back.add_inputs() = TableWriter::OperandOf("x", tensor);
       *back.add_inputs() = TableWriter::OperandOf("y", of);
       back.mutable_exchange()->set_axis(axis_.axis);
       back.mutable_exchange()->set_backward(BROADCAST);
-      back.mutable_exchange()->set_root(cuts_[panel].value.panel);
-    }
-    returned_.clear();
-  }
-  void ReturnAfterNext(const Op& product) {
-    AddReturns();
-    for (const Op::Operand& input : product.inputs()) {
-      const auto sent = sent_.find(input.tensor());
-      if (sent == sent_.end()) continue;
-      returned_.push_back(*sent);
-      sent_.erase(sent);
+      back.mutable_exchange()->set_root(cuts_[tensor].value.panel);
     }
   }
 
@@ -297,7 +315,7 @@ class TableCut {
     const bool is_product = op.kind() == Op::PRODUCT;
     if (is_product) BringNextPanel(view.op());
     *cut_.add_ops() = op;
-    if (is_product) ReturnAfterNext(op);
+    if (is_product) AddReturns(sent_.ReadBefore(op));
     has_products_ |= is_product;
     for (const auto& [from, to] : turns) AddExchange(from, to);
     if (op.kind() == Op::WEIGHT && !has_products_) BringNextPanel(view.op());
@@ -365,10 +383,7 @@ class TableCut {
   std::vector<int> made_;        // by tensor of the whole: of cut_, or -1
   std::vector<std::pair<int, int>> turned_;  // of cut_, and of the whole
   bool has_products_ = false;
-  // Panels of cut_, and of what: that wait for their reader, and that were
-  // read.
-  std::map<int, int> sent_;
-  std::vector<std::pair<int, int>> returned_;
+  SentPanels sent_;
 };
 
 }  // namespace
