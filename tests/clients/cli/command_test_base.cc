@@ -46,15 +46,15 @@ std::string CommandTestBase::Content(const std::string& path) {
 }
 
 void CommandTestBase::WatchersSee(JobState end, const std::string& reason) {
-  scheduler_.watch.clear();
-  WatchJobResponse& step = scheduler_.watch.emplace_back();
+  WatchJobResponse step;
   *step.mutable_status() = scheduler_.jobs[1].status();
   step.add_events()->set_text("running");
   step.add_steps()->set_step(1);
-  WatchJobResponse& last = scheduler_.watch.emplace_back();
+  WatchJobResponse last;
   *last.mutable_status() = step.status();
   last.mutable_status()->set_state(end);
   last.mutable_status()->set_reason(reason);
+  scheduler_.watch = {step, last};
 }
 
 }  // namespace troupe
