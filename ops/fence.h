@@ -31,6 +31,10 @@ class Fence {
   // Sleeps until all before the fence has run; the error as Synchronize's.
   virtual absl::Status Await() = 0;
 
+  // Whether all before the fence has run, or its device has failed: Await does
+  // not sleep.
+  virtual bool HasRun() const = 0;
+
   // From `earlier` to this one, by the device's clock; negative where `earlier`
   // came later after all. REQUIRES that both are for timing, of one device, and
   // have run without error.

@@ -24,6 +24,10 @@ absl::Status CudaFence::Await() {
   return device_.status();
 }
 
+bool CudaFence::HasRun() const {
+  return event_ == nullptr || cudaEventQuery(event_) != cudaErrorNotReady;
+}
+
 int64_t CudaFence::NanosSince(const Fence& earlier) const {
   const CudaFence& from = static_cast<const CudaFence&>(earlier);
   float milliseconds = 0;

@@ -22,6 +22,7 @@ class CudaFence final : public Fence {
   cudaEvent_t event() const { return event_; }
 
   absl::Status Await() override;
+  bool HasRun() const override;
   int64_t NanosSince(const Fence& earlier) const override;
 
  private:

@@ -42,6 +42,7 @@ class SplitMemoryFence final : public Fence {
     place_->reached.WaitForNotification();
     return device_.error();
   }
+  bool HasRun() const override { return place_->reached.HasBeenNotified(); }
   int64_t NanosSince(const Fence& earlier) const override {
     const Place& from = *static_cast<const SplitMemoryFence&>(earlier).place_;
     CHECK(place_->reached.HasBeenNotified() && from.reached.HasBeenNotified());

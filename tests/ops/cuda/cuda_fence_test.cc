@@ -49,6 +49,8 @@ TEST_F(CudaFenceTest, TellsTheTimeOfTheDevice) {
   for (int i = 0; i < 10; ++i) device_->Zero(*memory, 1 << 20);
   const std::unique_ptr<Fence> after = device_->Record(FenceUse::kTiming);
   ASSERT_TRUE(after->Await().ok());
+  EXPECT_TRUE(before->HasRun());
+  EXPECT_TRUE(after->HasRun());
   EXPECT_GT(after->NanosSince(*before), 0);
   EXPECT_LT(before->NanosSince(*after), 0);
   device_->Free(*memory);
@@ -58,6 +60,7 @@ TEST_F(CudaFenceTest, SaysTheErrorOfADeviceThatHasFailed) {
   device_->Check(absl::InternalError("it broke"));
   const std::unique_ptr<Fence> fence = device_->Record(FenceUse::kOrder);
   device_->WaitFor(*fence);
+  EXPECT_TRUE(fence->HasRun());
   EXPECT_EQ(fence->Await(), absl::InternalError("it broke"));
 }
 
