@@ -195,7 +195,9 @@ void Executor::RunLane(int lane, int instruction) {
       continue;
     }
     absl::Status status = run->runner.run(instruction);
-    if (status.ok() && device_ != nullptr) status = device_->Synchronize();
+    if (status.ok() && device_ != nullptr) {
+      status = OutcomeOf(instruction, device_->Synchronize());
+    }
     instruction = Finish(lane, instruction, status);
   }
 }
@@ -205,7 +207,9 @@ int Executor::Issue(int lane, int instruction) {
   state.fences->Enter(instruction);
   const absl::Status status = state.runner.run(instruction);
   if (!status.ok()) {
-    // Nothing that it enqueued may be under way when the run has ended.
+    // Nothing that it enqueued may be under way when the run has ended; what
+    // the lane enqueued before may wait for a peer, until it is made to end.
+    FailIn(instruction, status);
     device_->Synchronize().IgnoreError();
     return Finish(lane, instruction, status);
   }
@@ -225,14 +229,17 @@ int Executor::Issue(int lane, int instruction) {
 }
 
 void Executor::AwaitEnd(int lane, int instruction) {
-  Finish(lane, instruction, run()->fences->Await(instruction));
+  Finish(lane, instruction,
+         OutcomeOf(instruction, run()->fences->Await(instruction)));
+}
+
+absl::Status Executor::OutcomeOf(int instruction, const absl::Status& queue) {
+  const ProgramRunner& runner = run()->runner;
+  return runner.outcome ? runner.outcome(instruction, queue) : queue;
 }
 
 int Executor::Finish(int lane, int instruction, const absl::Status& status) {
-  if (!status.ok()) {
-    const Program& program = run()->program;
-    Fail(Annotate(status, InstructionWords(program.instructions(instruction))));
-  }
+  if (!status.ok()) FailIn(instruction, status);
   RunState::HandedOut out;
   {
     absl::MutexLock lock(&mutex_);
@@ -246,6 +253,11 @@ int Executor::Finish(int lane, int instruction, const absl::Status& status) {
   }
   for (const auto& [other, next] : out.wake) lanes_.at(other)->Send(next);
   return out.own;
+}
+
+void Executor::FailIn(int instruction, const absl::Status& why) {
+  const Program& program = run()->program;
+  Fail(Annotate(why, InstructionWords(program.instructions(instruction))));
 }
 
 void Executor::Fail(const absl::Status& why) {

@@ -46,6 +46,10 @@ struct ProgramRunner {
   // Carries out instruction `index` of the program, on the lane's thread, or
   // enqueues it on the device.
   std::function<absl::Status(int index)> run;
+  // Called with what waiting for the end of instruction `index` on an
+  // asynchronous device has returned, on another thread than the lane's: what
+  // became of it. May be empty.
+  std::function<absl::Status(int index, const absl::Status& queue)> outcome;
   // Called once, at the first failure or abort of a run, on any thread: makes
   // instructions that wait for a peer return. May be empty.
   std::function<void(const absl::Status& why)> on_failure;
@@ -94,6 +98,7 @@ class Executor {
   bool OnDevice(int lane) const;
   // Runs `instruction` and then what its lane may run next, on its thread.
   void RunLane(int lane, int instruction);
+  absl::Status OutcomeOf(int instruction, const absl::Status& queue);
   // Each records what became of an instruction, and returns the lane's own next
   // one or -1. Issue runs it, too.
   int Issue(int lane, int instruction) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -103,6 +108,8 @@ class Executor {
   void AwaitEnd(int lane, int instruction);
   RunState* run() ABSL_LOCKS_EXCLUDED(mutex_);
   void Fail(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
+  void FailIn(int instruction, const absl::Status& why)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   const Clock& clock_;
   const Lanes table_;     // of the plan

@@ -296,6 +296,51 @@ TEST(Executor, SaysWhichStepItIsIn) {
   EXPECT_EQ(executor.Progress().program(), Program::KIND_UNSPECIFIED);
 }
 
+// An instruction that ran on the device and came to nothing there.
+TEST(Executor, WhatBecameOfAnInstructionIsAskedAtItsEnd) {
+  const RealClock clock;
+  SplitMemoryDevice device({.threads = 1});
+  Executor executor(clock, AllLanes(), &device);
+  const Program program = Parse("L m0\nF u0 m0 ^0\nR u0 g0 ^1\n");
+  std::atomic<int> run{0}, asked{0};
+  const ProgramRunner runner = {
+      .run =
+          [&](int index) {
+            device.Enqueue([&] { ++run; });
+            return absl::OkStatus();
+          },
+      .outcome =
+          [&](int index, const absl::Status& queue) {
+            EXPECT_TRUE(queue.ok());
+            EXPECT_GT(run, index);
+            ++asked;
+            return index == 2 ? absl::UnavailableError("a peer died") : queue;
+          }};
+  EXPECT_EQ(executor.Run(program, runner, nullptr),
+            absl::UnavailableError("REDUCE_GRADS unit 0: a peer died"));
+  EXPECT_EQ(asked, 3);
+}
+
+// What a lane has enqueued may wait for a peer until the run's failure ends it;
+// so that is told before anybody waits.
+TEST(Executor, AFailureIsToldBeforeTheQueueIsAwaited) {
+  const RealClock clock;
+  SplitMemoryDevice device({.threads = 1});
+  Executor executor(clock, AllLanes(), &device);
+  const Program program = Parse("R u0 g0\nR u1 g0\n");
+  absl::Notification aborted;
+  const ProgramRunner runner = {
+      .run =
+          [&](int index) {
+            if (index == 1) return absl::InternalError("broken");
+            device.Enqueue([&] { aborted.WaitForNotification(); });
+            return absl::OkStatus();
+          },
+      .on_failure = [&](const absl::Status&) { aborted.Notify(); }};
+  EXPECT_EQ(executor.Run(program, runner, nullptr),
+            absl::InternalError("REDUCE_GRADS unit 1: broken"));
+}
+
 TEST(Executor, AFailureEndsWhatTheDeviceHas) {
   const RealClock clock;
   SplitMemoryDevice device({.threads = 1});
