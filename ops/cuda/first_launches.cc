@@ -17,8 +17,10 @@ void FirstLaunches::Run(const void* kernel, absl::FunctionRef<void()> launch) {
 void FirstLaunches::RunAlone(absl::FunctionRef<void()> launch) {
   {
     absl::MutexLock lock(&mutex_);
-    mutex_.Await(absl::Condition(
-        +[](int* operations) { return *operations == 0; }, &operations_));
+    mutex_.AwaitWithTimeout(
+        absl::Condition(
+            +[](int* operations) { return *operations == 0; }, &operations_),
+        patience_);
     ++alone_;
   }
   launch();

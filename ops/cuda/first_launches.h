@@ -12,12 +12,19 @@
 //
 //   launches.Run(kernel, [&] { cudaLaunchKernel(kernel, ...); });
 //
-//   const FirstLaunches::Operation operation(launches);  // met its peers
-//   ncclAllReduce(...);                                  // and waits for it
+//   auto operation = std::make_unique<FirstLaunches::Operation>(launches);
+//   ncclAllReduce(...);
+//   ... when a fence says that it has run ...
+//   operation.reset();
 //
-// This waits for nothing without an end: an operation whose members have met
+// Where members meet before each operation is enqueued, as in the first step,
+// this waits for nothing without an end: an operation whose members have met
 // waits for first launches at the peers at most, and these for operations that
-// have met.
+// have met. Later an operation may be under way that a peer does not enqueue
+// before a first launch of its own has ended, which waits for another one of
+// that kind. Neither waits for longer than kPatience, and then goes on as if
+// nobody had looked: nearly always that does no harm, and where it does, the
+// operations' deadlines end it.
 #ifndef TROUPE_OPS_CUDA_FIRST_LAUNCHES_H_
 #define TROUPE_OPS_CUDA_FIRST_LAUNCHES_H_
 
@@ -25,19 +32,24 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 
 namespace troupe {
 
 // Thread-safe. Of one device.
 class FirstLaunches {
  public:
-  FirstLaunches() = default;
+  static constexpr absl::Duration kPatience = absl::Seconds(5);
+
+  explicit FirstLaunches(absl::Duration patience = kPatience)
+      : patience_(patience) {}
   FirstLaunches(const FirstLaunches&) = delete;
   FirstLaunches& operator=(const FirstLaunches&) = delete;
 
   // Runs `launch`: at once where `kernel` has been launched before, else alone.
   void Run(const void* kernel, absl::FunctionRef<void()> launch);
-  // Runs `launch` while no operation is under way. For calls that load code of
+  // Runs `launch` while no operation is under way, as far as that can be had.
+  // For calls that load code of
   // others, or wait for all that the GPU does.
   void RunAlone(absl::FunctionRef<void()> launch);
 
@@ -54,6 +66,7 @@ class FirstLaunches {
   };
 
  private:
+  const absl::Duration patience_;
   absl::Mutex mutex_;
   int operations_ ABSL_GUARDED_BY(mutex_) = 0;  // under way
   int alone_ ABSL_GUARDED_BY(mutex_) = 0;       // that run, not that wait

@@ -35,6 +35,22 @@ TEST(FirstLaunchesTest, LaterOnesWaitForNothing) {
   EXPECT_EQ(launched, 2);
 }
 
+// Two ranks, each of which has an operation under way that ends when the other
+// has launched what is behind its own first launch.
+TEST(FirstLaunchesTest, ACircleOfWaitsEnds) {
+  FirstLaunches here(absl::Milliseconds(50)), there(absl::Milliseconds(50));
+  absl::Notification launched_here, launched_there;
+  std::thread peer([&] {
+    const FirstLaunches::Operation operation(there);
+    there.Run(&kKernels[0], [&] { launched_there.Notify(); });
+    launched_here.WaitForNotification();
+  });
+  const FirstLaunches::Operation operation(here);
+  here.Run(&kKernels[0], [&] { launched_here.Notify(); });
+  launched_there.WaitForNotification();
+  peer.join();
+}
+
 TEST(FirstLaunchesTest, NoOperationBeginsMeanwhile) {
   FirstLaunches launches;
   absl::Notification loading;
