@@ -189,7 +189,9 @@ class Rank final : public RankListener {
           .device = device_.get(),
           .watch = watch};
       ASSIGN_OR_RETURN(communicators[g],
-                       CreateCommunicator(options_.backend, seat));
+                       options_.create
+                           ? options_.create(seat)
+                           : CreateCommunicator(options_.backend, seat));
       connected_.push_back(communicators[g].get());
     }
     return communicators;

@@ -21,6 +21,7 @@
 #include "proto/status.pb.h"
 #include "proto/timeline.pb.h"
 #include "storage/engine/engine.h"
+#include "worker/collective/communicator_seat.h"
 #include "worker/engine/train_loop.h"
 
 namespace troupe {
@@ -28,6 +29,10 @@ namespace troupe {
 struct TrainOptions {
   int ranks = 1;
   std::string backend = "in_process";
+  // Makes communicators, where no backend does; empty: the backend.
+  std::function<absl::StatusOr<std::unique_ptr<Communicator>>(
+      const CommunicatorSeat& seat)>
+      create;
   std::string resume;  // a checkpoint's directory, or `latest`
   // Called with the compiled and checked plan: to break it.
   std::function<void(Plan& plan)> change_plan;

@@ -15,8 +15,10 @@
 #include "tests/equivalence/cluster_of_threads.h"
 #include "tests/equivalence/pipeline_job.h"
 #include "tests/equivalence/small_job.h"
+#include "tests/equivalence/tensor_job.h"
 #include "tests/equivalence/text_plan_of.h"
 #include "tests/ops/split_memory_device.h"
+#include "tests/worker/collective/enqueued/late_transport.h"
 #include "worker/engine/text_generation.h"
 #include "worker/rank/device_allocator.h"
 
@@ -95,6 +97,66 @@ INSTANTIATE_TEST_SUITE_P(
                     PipelineCut{.schedule = "zb_v", .pipeline = 2},
                     PipelineCut{.schedule = "pipedream", .pipeline = 4}),
     [](const auto& info) { return info.param.schedule; });
+
+// What ranks exchange is enqueued, as on NCCL (late_transport.h): nobody waits
+// for its end but by fences.
+class Enqueued : public testing::TestWithParam<JobCut> {};
+
+TEST_P(Enqueued, ExchangesTrainAsThoseThatEndWithTheirCalls) {
+  JobSpec job = CutJob(TensorJob({.dropout = 0.1}), GetParam());
+  job.mutable_training()->set_validate_every(7);
+  job.mutable_parallelism()->set_bucket_megabytes(0.02);
+  const int ranks = GetParam().ranks();
+  const TrainingRun reference = Train(job, {.ranks = ranks});
+  const TrainingRun run = Train(
+      job,
+      {.ranks = ranks, .create = CreateLate, .new_device = NewSplitDevice});
+  ExpectSameSteps(run, reference);
+  EXPECT_EQ(run.sent_bytes.back().back(), reference.sent_bytes.back().back());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Cuts, Enqueued,
+    testing::Values(JobCut{.tensor = 2, .sequence = true, .data = 2},
+                    JobCut{.tensor = 2, .pipeline = 2},
+                    JobCut{.schedule = "zb_h1", .pipeline = 4},
+                    JobCut{.data = 4, .zero = 3},
+                    JobCut{.data = 2, .context = 2},
+                    JobCut{.context = 3, .context_method = "ring"}));
+
+// Steps overlap there, and ranks sum the scalars of a step in different runs.
+TEST(Enqueued, AsynchronousPipelinesTrainTheSame) {
+  JobSpec job = CutJob(PipelineJob({.dropout = 0.1}),
+                       PipelineCut{.schedule = "pipedream", .pipeline = 4});
+  job.mutable_training()->set_gradient_clipping(0);
+  ExpectSameSteps(
+      Train(job,
+            {.ranks = 4, .create = CreateLate, .new_device = NewSplitDevice}),
+      Train(job, {.ranks = 4}));
+}
+
+// The others hear of it from what they exchange, and say who it was.
+TEST(Enqueued, ARankThatEndsInTheMiddleEndsAll) {
+  const JobSpec job =
+      CutJob(TensorJob({}), {.tensor = 2, .sequence = true, .data = 2});
+  const TrainingRun run =
+      Train(job, {.ranks = 4,
+                  .create = CreateLate,
+                  .new_device = NewSplitDevice,
+                  .on_step = [](int rank, const StepRecord& record,
+                                const std::vector<TrainLoop*>& loops) {
+                    if (rank != 2 || record.step() != 3) return;
+                    loops[2]->Abort(absl::CancelledError("enough"));
+                  }});
+  EXPECT_EQ(run.statuses[2], absl::CancelledError("enough"));
+  for (const int rank : {0, 1, 3}) {
+    EXPECT_FALSE(run.statuses[rank].ok());
+    EXPECT_NE(run.statuses[rank].message().find("group "),
+              absl::string_view::npos)
+        << run.statuses[rank];
+  }
+  EXPECT_EQ(run.bytes_left, 0u);
+}
 
 TEST(DeviceMemory, SgdAndNoClippingTrainTheSame) {
   JobSpec job = SmallJob();

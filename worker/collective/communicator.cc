@@ -66,18 +66,43 @@ absl::Status Communicator::Run(
     if (!broken_.ok()) return broken_;
   }
   const absl::Time start = absl::Now();
-  absl::Status status =
-      body({operation, start, start + options.timeout, options.name});
+  const Call call = {.operation = operation,
+                     .start = start,
+                     .deadline = start + options.timeout,
+                     .name = options.name,
+                     .meet = options.meet};
+  absl::Status status = body(call);
   if (status.ok()) return status;
-  std::string context = absl::StrCat("group ", group_.name, ": ", operation);
-  if (!options.name.empty()) absl::StrAppend(&context, " of ", options.name);
+  const std::string context =
+      absl::StrCat("group ", group_.name, ": ", What(call));
   // Where this communicator is made of another one, that has said it already.
   if (!absl::StartsWith(status.message(), context)) {
     status = Annotate(status, context);
   }
+  Break(status).IgnoreError();
+  return status;
+}
+
+absl::Status Communicator::Break(const absl::Status& status) {
   absl::MutexLock lock(&mutex_);
   if (broken_.ok()) broken_ = status;
-  return status;
+  return broken_;
+}
+
+absl::Status Communicator::Outcome(const absl::Status& queue) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!broken_.ok()) return broken_;
+  }
+  const absl::Status status = DoOutcome(queue);
+  if (status.ok() || status == queue) return status;
+  return Break(Annotate(status, absl::StrCat("group ", group_.name)));
+}
+
+std::string Communicator::What(const Call& call) {
+  std::string what = call.operation;
+  if (!call.name.empty()) absl::StrAppend(&what, " of ", call.name);
+  return what;
 }
 
 void Communicator::Abort(const absl::Status& why) {

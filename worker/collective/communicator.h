@@ -12,6 +12,15 @@
 // sizes; check_program proves that of a plan. Calls block the lane that makes
 // them, which has its own communicator: asynchrony is the lane's.
 //
+// Enqueued calls. On an asynchronous device a call may return when what it does
+// is in the calling thread's queue, as ops do (enqueued/enqueued_communicator.h
+// does so, others return when the data is there). A fence recorded afterwards
+// says when it has run; whether it came to a good end, Outcome:
+//
+//   RETURN_IF_ERROR(communicator.AllReduce(...));
+//   ... what needs the sum is enqueued behind it ...
+//   RETURN_IF_ERROR(communicator.Outcome(device.Synchronize()));
+//
 // Ranks here are indices into the group's list, 0 .. size() - 1; messages to
 // people name the global rank. Groups of one and empty buffers are fine.
 //
@@ -35,7 +44,7 @@
 // headers of its messages; over shared memory a byte for several ranks is
 // written once, and read by each; in process each rank reads it where it lies;
 // for NCCL it is what its ring would send, though NCCL may have chosen another
-// way, and its sums of bf16 are counted, as they move, in f32.
+// way.
 //
 // Errors. A failed call names group, operation, buffer, the global rank that
 // did not come and how long it waited, no later than its timeout:
@@ -77,6 +86,9 @@ struct CommGroup {
 struct CommOptions {
   std::string name;  // what is moved, for errors: "gradients of block.3"
   absl::Duration timeout = absl::Minutes(5);
+  // Where calls are enqueued: whether the members meet on the host before this
+  // one is. All of them say the same.
+  bool meet = true;
 };
 
 // Where a buffer is dealt out or brought together, block i is rank i's:
@@ -154,7 +166,8 @@ class Communicator {
                    int64_t row_elements = 1) const;
 
   // Reductions: every rank ends with the same bits, and a run with the same
-  // bits as the run before. Sums of bf16 are taken in f32 and rounded once.
+  // bits as the run before. Sums of bf16 are taken in f32 and rounded once, but
+  // by NCCL, which rounds what each member adds.
   absl::Status AllReduce(CommBuffer data, ReduceOp op,
                          const CommOptions& options);
   absl::Status ReduceScatter(const ReduceScatterBuffers& buffers, ReduceOp op,
@@ -181,6 +194,11 @@ class Communicator {
   // Returns once all have entered.
   absl::Status Barrier(const CommOptions& options);
 
+  // Of all calls that are done now, `queue` being what the wait for their fence
+  // returned: OK, or the first error. It may take a while to find out whom to
+  // blame. Any thread.
+  absl::Status Outcome(const absl::Status& queue);
+
   // Makes the call in progress, here and at the peers, and all later ones fail.
   // Any thread, any number of times; the first reason stays.
   void Abort(const absl::Status& why);
@@ -193,6 +211,7 @@ class Communicator {
     absl::Time start;
     absl::Time deadline;
     absl::string_view name = {};  // what is moved, as the caller calls it
+    bool meet = true;
   };
   Communicator(CommGroup group, int rank);
 
@@ -220,6 +239,8 @@ class Communicator {
   virtual absl::Status DoShift(const ShiftBuffers& buffers,
                                const Call& call) = 0;
   virtual absl::Status DoBarrier(const Call& call) = 0;
+  // As Outcome; the group's name is added.
+  virtual absl::Status DoOutcome(const absl::Status& queue) { return queue; }
   // What a rank hands to itself: nothing, where both are one. What is
   // implemented here copies host memory.
   virtual absl::Status CopyToSelf(const CommBuffer& from, const CommBuffer& to);
@@ -229,10 +250,14 @@ class Communicator {
 
   // "rank 2 did not come (waited 1.5s)". REQUIRES !failure.ok().
   absl::Status PeerError(const Verdict& failure, const Call& call) const;
+  // "all-reduce of gradients of unit 3".
+  static std::string What(const Call& call);
 
  private:
   absl::Status Run(const char* operation, const CommOptions& options,
                    const std::function<absl::Status(const Call&)>& body);
+  // Remembers it, where nothing failed before; returns what did first.
+  absl::Status Break(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   CommBlocks Cut(const CommBuffer& whole, int64_t row_elements,
                  std::vector<ElementRange>& ranges) const;
 

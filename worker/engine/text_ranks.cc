@@ -143,8 +143,15 @@ absl::StatusOr<int32_t> TextRanks::Share(int32_t token) {
                       first_with_logits_,
                       {.name = "the next token", .timeout = options_.timeout}));
   device.CopyToHost(&token, token_, sizeof(token));
-  RETURN_IF_ERROR(device.Synchronize());
+  RETURN_IF_ERROR(Outcome(device.Synchronize()));
   return token;
+}
+
+absl::Status TextRanks::Outcome(const absl::Status& queue) {
+  for (const auto& [axis, communicator] : along_) {
+    RETURN_IF_ERROR(communicator->Outcome(queue));
+  }
+  return all_->Outcome(queue);
 }
 
 void TextRanks::Abort(const absl::Status& why) {

@@ -64,6 +64,8 @@ class TextRanks final : public DecodingPeers {
   explicit TextRanks(const TextRanksOptions& options);
 
   absl::Status JoinGroups();
+  // Of all that was moved, `queue` being what the wait for it has returned.
+  absl::Status Outcome(const absl::Status& queue);
   // The rank that is so many places further on the pipeline.
   int Neighbour(int places) const;
 

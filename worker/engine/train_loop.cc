@@ -118,6 +118,7 @@ absl::Status TrainLoop::RunSteps() {
   RETURN_IF_ERROR(Connect());
   const int64_t first_step = start.position.step + 1;
   RETURN_IF_ERROR(listener_.OnReady(first_step));
+  state_->first_step = first_step;
   state_->summed_through = start.position.step;
   int64_t samples_before = start.position.samples_consumed;
   for (int64_t step = first_step; step <= last_step_; ++step) {
@@ -302,6 +303,9 @@ absl::StatusOr<Scalars> TrainLoop::RunProgram(const Program& program,
                                               RankTimeline* timeline) {
   RankState& state = *state_;
   state.step = context;
+  // What REPORT sums, others may sum in TRAIN.
+  state.step.meet =
+      program.kind() != Program::REPORT && ran_.insert(program.kind()).second;
   state.squared_norm.reset();
   state.snapshot.clear();
   const ProgramScalars scalars(program, state.memory, context.step);
@@ -311,6 +315,11 @@ absl::StatusOr<Scalars> TrainLoop::RunProgram(const Program& program,
           [&](int index) {
             return RunInstruction(
                 {state, program, program.instructions(index)});
+          },
+      .outcome =
+          [&](int index, const absl::Status& queue) {
+            return OutcomeOf({state, program, program.instructions(index)},
+                             queue);
           },
       .on_failure =
           [this](const absl::Status& why) { AbortCommunicators(why); },

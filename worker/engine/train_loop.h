@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -146,6 +147,7 @@ class TrainLoop {
   Executor executor_;
   DiskLog disk_;
   std::unique_ptr<RankState> state_;
+  std::set<Program::Kind> ran_;               // programs that have run
   std::unique_ptr<CheckpointFolder> folder_;  // of rank 0; or null
   std::unique_ptr<DataCheck> data_check_;     // reads state_'s data; or null
   std::vector<CarriedFile> carried_;  // by the job's checkpoints; of rank 0

@@ -1,5 +1,7 @@
 #include "worker/instructions/call.h"
 
+#include <utility>
+
 #include "proto/base/check.h"
 #include "proto/plan/at_rest.h"
 #include "proto/plan/operand.h"
@@ -86,6 +88,19 @@ Range DutyOf(const Call& call) {
                             call.instruction.part(), state.rank());
   const int64_t first = state.AtRest(unit).begin;
   return {duty.begin - first, duty.end - first};
+}
+
+CommOptions CommOptionsOf(const Call& call, std::string what) {
+  const RankState& state = call.state;
+  bool meet = state.step.meet;
+  if (call.instruction.kind() == Instruction::REDUCE_SCALARS &&
+      call.program.kind() != Program::VALIDATE) {
+    // Of a step, ranks may sum them in different runs and programs.
+    meet = StepOf(call) <= state.first_step;
+  }
+  return {.name = std::move(what),
+          .timeout = state.collective_timeout,
+          .meet = meet};
 }
 
 int64_t StepOf(const Call& call) {

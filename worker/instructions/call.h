@@ -6,9 +6,12 @@
 #ifndef TROUPE_WORKER_INSTRUCTIONS_CALL_H_
 #define TROUPE_WORKER_INSTRUCTIONS_CALL_H_
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "proto/plan/layout.h"
 #include "proto/program.pb.h"
+#include "worker/collective/communicator.h"
 #include "worker/model/model_unit.h"
 #include "worker/rank/rank_state.h"
 
@@ -57,6 +60,9 @@ char* RestOf(const Call& call, Instruction::Part part);
 // Of what rests of the instruction's part of its unit, what this rank does;
 // from the first element at rest on.
 Range DutyOf(const Call& call);
+
+// What its exchange says to the communicator, `what` being what moves.
+CommOptions CommOptionsOf(const Call& call, std::string what);
 
 // The step that the instruction is part of, which may be a later one than that
 // for which the program runs, and the data position when that begins.

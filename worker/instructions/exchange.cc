@@ -39,12 +39,11 @@ absl::Status RunExchange(const Call& call) {
       BufferOf(BytesOfOperand(call, Instruction::FROM), element);
   Communicator& communicator =
       *call.state.communicators.at(instruction.group());
-  const CommOptions options = {
-      .name = absl::StrCat(
-          WhatMoves(call), exchange.again() ? ", once more," : "",
-          " within unit ", instruction.unit(), ", op ", exchange.op(),
-          ", micro-batch ", instruction.micro_batch()),
-      .timeout = call.state.collective_timeout};
+  const CommOptions options = CommOptionsOf(
+      call,
+      absl::StrCat(WhatMoves(call), exchange.again() ? ", once more," : "",
+                   " within unit ", instruction.unit(), ", op ", exchange.op(),
+                   ", micro-batch ", instruction.micro_batch()));
   return RunCollective(exchange.collective(),
                        {.from = from,
                         .to = to,

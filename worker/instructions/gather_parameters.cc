@@ -21,8 +21,7 @@ absl::Status RunGatherParameters(const Call& call) {
   return state.communicators.at(call.instruction.group())
       ->AllGather(
           {.send = slice, .receive = whole, .row_elements = kLineElements},
-          {.name = absl::StrCat("parameters of unit ", unit),
-           .timeout = state.collective_timeout});
+          CommOptionsOf(call, absl::StrCat("parameters of unit ", unit)));
 }
 
 }  // namespace troupe

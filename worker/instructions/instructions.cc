@@ -1,6 +1,7 @@
 #include "worker/instructions/instructions.h"
 
 #include "absl/strings/str_cat.h"
+#include "worker/collective/communicator.h"
 #include "worker/instructions/backward_input.h"
 #include "worker/instructions/backward_weight.h"
 #include "worker/instructions/exchange.h"
@@ -50,6 +51,13 @@ absl::Status RunInstruction(const Call& call) {
   return absl::UnimplementedError(
       absl::StrCat("this worker cannot do ",
                    Instruction::Kind_Name(call.instruction.kind())));
+}
+
+absl::Status OutcomeOf(const Call& call, const absl::Status& queue) {
+  if (!call.instruction.has_group()) return queue;
+  Communicator* const communicator =
+      call.state.communicators.at(call.instruction.group()).get();
+  return communicator == nullptr ? queue : communicator->Outcome(queue);
 }
 
 }  // namespace troupe

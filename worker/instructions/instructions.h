@@ -28,6 +28,10 @@ const std::vector<InstructionHandler>& InstructionHandlers();
 // Unimplemented for a kind that the table lacks.
 absl::Status RunInstruction(const Call& call);
 
+// What became of it, `queue` being what waiting for its end on the device has
+// returned: what it moved between ranks may have failed there.
+absl::Status OutcomeOf(const Call& call, const absl::Status& queue);
+
 }  // namespace troupe
 
 #endif  // TROUPE_WORKER_INSTRUCTIONS_INSTRUCTIONS_H_

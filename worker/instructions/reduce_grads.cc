@@ -35,10 +35,10 @@ absl::Status RunReduceGrads(const Call& call) {
       ->AllReduce(
           {.data = begin, .elements = elements, .element = element},
           ReduceOp::kSum,
-          {.name = count == 1 ? absl::StrCat("gradients of unit ", first)
-                              : absl::StrCat("gradients of units ", first,
-                                             " to ", first + count - 1),
-           .timeout = state.collective_timeout});
+          CommOptionsOf(call, count == 1
+                                  ? absl::StrCat("gradients of unit ", first)
+                                  : absl::StrCat("gradients of units ", first,
+                                                 " to ", first + count - 1)));
 }
 
 }  // namespace troupe

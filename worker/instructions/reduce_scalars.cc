@@ -19,9 +19,7 @@ absl::Status RunReduceScalars(const Call& call) {
   return state.communicators.at(call.instruction.group())
       ->AllReduce(
           {.data = memory, .elements = kScalarCount, .element = Element::kF64},
-          ReduceOp::kSum,
-          {.name = "loss and gradient norm",
-           .timeout = state.collective_timeout});
+          ReduceOp::kSum, CommOptionsOf(call, "loss and gradient norm"));
 }
 
 }  // namespace troupe

@@ -23,12 +23,12 @@ absl::Status RunScatterGrads(const Call& call) {
       .element = ElementOf(GradientType(state.plan->job().training()))};
   RETURN_IF_ERROR(
       state.communicators.at(call.instruction.group())
-          ->ReduceScatter({.send = send,
-                           .receive = send.Slice(own.begin, own.end),
-                           .row_elements = kLineElements},
-                          ReduceOp::kSum,
-                          {.name = absl::StrCat("gradients of unit ", unit),
-                           .timeout = state.collective_timeout}));
+          ->ReduceScatter(
+              {.send = send,
+               .receive = send.Slice(own.begin, own.end),
+               .row_elements = kLineElements},
+              ReduceOp::kSum,
+              CommOptionsOf(call, absl::StrCat("gradients of unit ", unit))));
   char* const sum = whole + own.begin * width;
   if (char* const slice = Operand(call, Instruction::SLICE)) {
     if (own.size() == 0) return absl::OkStatus();

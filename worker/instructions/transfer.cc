@@ -32,11 +32,11 @@ Transfer TransferOf(const Call& call) {
           .peer = PlaceIn(communicator.group(),
                           PeerRank(call.state.plan->mesh(), call.state.rank(),
                                    instruction.peer())),
-          .options = {.name = absl::StrCat(
-                          instruction.gradient() ? "gradients" : "activations",
-                          " of unit ", unit, ", micro-batch ",
-                          instruction.micro_batch()),
-                      .timeout = call.state.collective_timeout}};
+          .options = CommOptionsOf(
+              call,
+              absl::StrCat(instruction.gradient() ? "gradients" : "activations",
+                           " of unit ", unit, ", micro-batch ",
+                           instruction.micro_batch()))};
 }
 
 }  // namespace troupe

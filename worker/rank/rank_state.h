@@ -39,6 +39,9 @@ struct StepContext {
   bool training = true;  // false: VALIDATE
   bool stop = false;     // ask all ranks to stop after this step
   bool save = false;     // and to write a checkpoint then
+  // Whether ranks meet before what they exchange is enqueued (communicator.h):
+  // where a program runs for the first time, in which kernels are loaded.
+  bool meet = true;
 };
 
 // SCALARS, by index.
@@ -109,6 +112,8 @@ struct RankState {
   absl::optional<double> squared_norm;
   // Of the step; updated when its program has run.
   LossScale loss_scale;
+  // That this run of the job began with.
+  int64_t first_step = 1;
   // The last step whose scalars have been summed over the ranks.
   int64_t summed_through = 0;
   // Filled by SNAPSHOT: what this rank is to write. Borrowed from `memory`.

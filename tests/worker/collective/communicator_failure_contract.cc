@@ -7,7 +7,6 @@
 #include "absl/synchronization/blocking_counter.h"
 #include "absl/synchronization/notification.h"
 #include "tests/worker/collective/tells.h"
-#include "worker/collective/create_communicator.h"
 
 namespace troupe {
 
@@ -234,7 +233,7 @@ TEST_P(CommunicatorFailureContract, JoiningNamesTheMemberThatDoesNotCome) {
       CommunicatorSeat seat = TestSeat(options.ranks, index, &store);
       const std::unique_ptr<Device> device = SeatDevice(options, index, seat);
       seat.timeout = kShort;
-      EXPECT_TRUE(Tells(CreateCommunicator(options.backend, seat).status(),
+      EXPECT_TRUE(Tells(CreateFor(options, seat).status(),
                         absl::StatusCode::kDeadlineExceeded,
                         {RankWords(missing)}));
     });
@@ -248,7 +247,7 @@ TEST_P(CommunicatorFailureContract, AbortOfTheStoreEndsJoining) {
   OnThreads(options.ranks, [&](int index) {
     CommunicatorSeat seat = TestSeat(options.ranks, index, &store);
     const std::unique_ptr<Device> device = SeatDevice(options, index, seat);
-    EXPECT_TRUE(Tells(CreateCommunicator(options.backend, seat).status(),
+    EXPECT_TRUE(Tells(CreateFor(options, seat).status(),
                       absl::StatusCode::kCancelled, {"the job was cancelled"}));
   });
 }

@@ -165,6 +165,8 @@ TEST_P(CommunicatorContract, ShiftsRoundARing) {
 // Of other sizes there than back, and one by one at one end.
 TEST_P(CommunicatorContract, AShiftMeetsSendsAndReceives) {
   if (GetParam().ranks < 2) return;
+  // Who meets the peers of both transfers first waits for who ends one first.
+  if (GetParam().meet) GTEST_SKIP() << "transfers are met one by one";
   Together(GetParam(), [](Communicator& communicator) {
     if (communicator.rank() > 1) return;
     const bool first = communicator.rank() == 0;

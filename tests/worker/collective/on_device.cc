@@ -44,23 +44,26 @@ class Twin {
 
 class OnDevice final : public Communicator {
  public:
-  OnDevice(std::unique_ptr<Communicator> inner, Device& device)
+  OnDevice(std::unique_ptr<Communicator> inner, const OnDeviceOptions& options)
       : Communicator(inner->group(), inner->rank()),
         inner_(std::move(inner)),
-        device_(device) {}
+        device_(options.device),
+        meet_(options.meet) {}
 
   uint64_t sent_bytes() const override { return inner_->sent_bytes(); }
 
  private:
-  static CommOptions OptionsOf(const Call& call) {
+  CommOptions OptionsOf(const Call& call) const {
     return {.name = std::string(call.name),
-            .timeout = call.deadline - absl::Now()};
+            .timeout = call.deadline - absl::Now(),
+            .meet = meet_};
   }
   absl::Status Through(
       const CommBuffer& data,
       const std::function<absl::Status(const CommBuffer&)>& call) {
     Twin twin(device_, data);
-    const absl::Status status = call(twin.buffer());
+    absl::Status status = call(twin.buffer());
+    if (status.ok()) status = inner_->Outcome(device_.Synchronize());
     if (status.ok()) twin.CopyBack();
     return status;
   }
@@ -173,13 +176,15 @@ class OnDevice final : public Communicator {
 
   const std::unique_ptr<Communicator> inner_;
   Device& device_;
+  const bool meet_;
 };
 
 }  // namespace
 
 std::unique_ptr<Communicator> BuffersOnDevice(
-    std::unique_ptr<Communicator> communicator, Device& device) {
-  return std::make_unique<OnDevice>(std::move(communicator), device);
+    std::unique_ptr<Communicator> communicator,
+    const OnDeviceOptions& options) {
+  return std::make_unique<OnDevice>(std::move(communicator), options);
 }
 
 }  // namespace troupe

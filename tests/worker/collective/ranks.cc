@@ -35,6 +35,12 @@ void OnThreads(int count, const std::function<void(int)>& body) {
   for (std::thread& thread : threads) thread.join();
 }
 
+absl::StatusOr<std::unique_ptr<Communicator>> CreateFor(
+    const RanksOptions& options, const CommunicatorSeat& seat) {
+  return options.create != nullptr ? options.create(seat)
+                                   : CreateCommunicator(options.backend, seat);
+}
+
 void TogetherOwning(
     const RanksOptions& options,
     const std::function<void(std::unique_ptr<Communicator>)>& body) {
@@ -42,11 +48,12 @@ void TogetherOwning(
   OnThreads(options.ranks, [&](int index) {
     CommunicatorSeat seat = TestSeat(options.ranks, index, &store);
     const std::unique_ptr<Device> device = SeatDevice(options, index, seat);
-    auto communicator = CreateCommunicator(options.backend, seat);
+    auto communicator = CreateFor(options, seat);
     ASSERT_TRUE(communicator.ok()) << communicator.status();
     body(device == nullptr
              ? *std::move(communicator)
-             : BuffersOnDevice(*std::move(communicator), *device));
+             : BuffersOnDevice(*std::move(communicator),
+                               {.device = *device, .meet = options.meet}));
   });
 }
 

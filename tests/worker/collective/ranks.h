@@ -11,6 +11,7 @@
 #include <ostream>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "ops/device.h"
 #include "worker/collective/communicator.h"
 #include "worker/collective/communicator_seat.h"
@@ -20,6 +21,13 @@ namespace troupe {
 struct RanksOptions {
   std::string backend;
   int ranks = 2;
+  // Makes a rank's communicator, where that is no backend's; null: it is.
+  absl::StatusOr<std::unique_ptr<Communicator>> (*create)(
+      const CommunicatorSeat& seat) = nullptr;
+  // Whether calls let the members meet on the host first, where they can.
+  bool meet = false;
+  // Whether narrow sums are rounded once.
+  bool rounds_once = true;
   // Makes the device of a rank, where the communicator is for one: buffers are
   // then moved there and back (on_device.h). Empty: in host memory.
   std::unique_ptr<Device> (*new_device)(int index) = nullptr;
@@ -42,6 +50,10 @@ CommunicatorSeat TestSeat(int ranks, int index, KeyValueStore* store);
 // Makes the device of the rank, if it is to have one, and names it to the seat.
 std::unique_ptr<Device> SeatDevice(const RanksOptions& options, int index,
                                    CommunicatorSeat& seat);
+
+// By `create`, or by the backend's name.
+absl::StatusOr<std::unique_ptr<Communicator>> CreateFor(
+    const RanksOptions& options, const CommunicatorSeat& seat);
 
 // Runs `body` once on each rank, with its communicator, and joins the threads.
 // TogetherOwning lets the body destroy its communicator.

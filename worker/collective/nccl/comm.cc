@@ -1,6 +1,7 @@
 #include "worker/collective/nccl/comm.h"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,11 +11,14 @@
 namespace troupe {
 namespace {
 
-// Between two looks whether NCCL has done what a call asks. A communicator that
-// does not block launches each operation in a thread of its own, within some
-// tens of microseconds; the first time it connects the members too, which takes
-// a hundred times as long. So looks become rarer as it takes longer.
-constexpr absl::Duration kFirstLook = absl::Microseconds(5);
+// How the calling thread looks whether NCCL has done what a call asks. A
+// communicator that does not block launches each operation in a thread of its
+// own, within some tens of microseconds, which is about what it takes to wake
+// from the shortest sleep: so for that long it only lets other threads run. The
+// first time NCCL connects the members, too, which takes a hundred times as
+// long: then it sleeps, for longer and longer.
+constexpr absl::Duration kAwake = absl::Microseconds(50);
+constexpr absl::Duration kFirstLook = absl::Microseconds(20);
 constexpr absl::Duration kLastLook = absl::Microseconds(500);
 constexpr absl::Duration kGoodbye = absl::Seconds(5);
 
@@ -47,10 +51,8 @@ absl::StatusOr<std::unique_ptr<NcclComm>> NcclComm::Create(
     comm->comm_ = made;
   }
   RETURN_IF_ERROR(ToStatus(result, "ncclCommInitRankConfig"));
-  const JoinAbort::Interrupt interrupt(
-      place.abort,
-      [joining = comm.get()](const absl::Status&) { joining->Abort(); });
-  const absl::Status settled = comm->Settle("ncclCommInitRankConfig", deadline);
+  const absl::Status settled =
+      comm->Settle("ncclCommInitRankConfig", deadline, place.abort);
   if (settled.ok()) return comm;
   comm->Abort();
   return settled;
@@ -84,20 +86,29 @@ absl::Status NcclComm::AsyncError() {
   return ToStatus(State(), "an operation of NCCL");
 }
 
-absl::Status NcclComm::Settle(absl::string_view call, absl::Time deadline) {
-  for (absl::Duration look = kFirstLook;;
-       look = std::min(2 * look, kLastLook)) {
+absl::Status NcclComm::Settle(absl::string_view call, absl::Time deadline,
+                              const JoinAbort* abort) {
+  const absl::Time asleep_from = absl::Now() + kAwake;
+  absl::Duration sleep = kFirstLook;
+  while (true) {
     {
       absl::MutexLock lock(&mutex_);
       if (comm_ == nullptr) return Aborted();
     }
     const ncclResult_t state = State();
     if (state != ncclInProgress) return ToStatus(state, call);
-    if (absl::Now() >= deadline) {
+    if (abort != nullptr && !abort->status().ok()) return Aborted();
+    const absl::Time now = absl::Now();
+    if (now >= deadline) {
       return absl::DeadlineExceededError(
           absl::StrCat(call, " did not end in time"));
     }
-    absl::SleepFor(look);
+    if (now < asleep_from) {
+      std::this_thread::yield();
+      continue;
+    }
+    absl::SleepFor(sleep);
+    sleep = std::min(2 * sleep, kLastLook);
   }
 }
 

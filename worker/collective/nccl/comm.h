@@ -31,7 +31,7 @@ class NcclComm {
     ncclUniqueId id;
     int rank = 0;
     int size = 1;
-    JoinAbort* abort = nullptr;
+    const JoinAbort* abort = nullptr;
   };
   // Waits until all members have called it, or for the deadline:
   // DeadlineExceeded; or until the abort: Aborted.
@@ -43,8 +43,8 @@ class NcclComm {
   NcclComm(const NcclComm&) = delete;
   NcclComm& operator=(const NcclComm&) = delete;
 
-  // Runs `call`, which enqueues on a stream, and waits, asleep, until NCCL has
-  // done so. Aborted once Abort was called.
+  // Runs `call`, which enqueues on a stream, and waits until NCCL has done so.
+  // Aborted once Abort was called.
   absl::Status Enqueue(absl::string_view name,
                        absl::FunctionRef<ncclResult_t(ncclComm_t)> call);
 
@@ -56,8 +56,9 @@ class NcclComm {
 
  private:
   NcclComm() = default;
-  // Asleep, until the last call has had its effect.
-  absl::Status Settle(absl::string_view call, absl::Time deadline);
+  // Until the last call has had its effect. `abort` may be null.
+  absl::Status Settle(absl::string_view call, absl::Time deadline,
+                      const JoinAbort* abort = nullptr);
   ncclResult_t State() ABSL_LOCKS_EXCLUDED(mutex_);
 
   absl::Mutex mutex_;

@@ -55,7 +55,7 @@ absl::StatusOr<JoinedNccl> JoinNccl(const CommunicatorSeat& seat) {
     return Annotate(comm.status(),
                     absl::StrCat("group ", seat.group.name, ": join"));
   }
-  return JoinedNccl{std::make_unique<NcclMeeting>(std::move(host)),
+  return JoinedNccl{std::make_unique<HostMeeting>(std::move(host)),
                     *std::move(comm)};
 }
 

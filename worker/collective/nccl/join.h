@@ -10,13 +10,13 @@
 
 #include "absl/status/statusor.h"
 #include "worker/collective/communicator_seat.h"
+#include "worker/collective/enqueued/meeting.h"
 #include "worker/collective/nccl/comm.h"
-#include "worker/collective/nccl/meeting.h"
 
 namespace troupe {
 
 struct JoinedNccl {
-  std::unique_ptr<NcclMeeting> meeting;
+  std::unique_ptr<HostMeeting> meeting;
   std::unique_ptr<NcclComm> comm;
 };
 

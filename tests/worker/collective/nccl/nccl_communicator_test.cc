@@ -25,20 +25,27 @@ std::string WhyNot(int ranks) {
   return "";
 }
 
-RanksOptions Gpus(int ranks) {
+RanksOptions Gpus(int ranks, bool meet) {
   return {.backend = "nccl",
           .ranks = ranks,
+          .meet = meet,
+          .rounds_once = false,
           .new_device = NewGpu,
           .why_not = WhyNot};
 }
 
-INSTANTIATE_TEST_SUITE_P(Nccl, CommunicatorContract,
-                         testing::Values(Gpus(1), Gpus(2), Gpus(3), Gpus(4)),
+INSTANTIATE_TEST_SUITE_P(Met, CommunicatorContract,
+                         testing::Values(Gpus(2, true), Gpus(3, true)),
                          RanksName);
-INSTANTIATE_TEST_SUITE_P(Nccl, CommunicatorFailureContract,
-                         testing::Values(Gpus(2), Gpus(4)), RanksName);
-INSTANTIATE_TEST_SUITE_P(Nccl, OperationFailureContract,
-                         testing::Values(Gpus(3)), RanksName);
+INSTANTIATE_TEST_SUITE_P(Unmet, CommunicatorContract,
+                         testing::Values(Gpus(1, false), Gpus(2, false),
+                                         Gpus(3, false), Gpus(4, false)),
+                         RanksName);
+INSTANTIATE_TEST_SUITE_P(Met, CommunicatorFailureContract,
+                         testing::Values(Gpus(2, true), Gpus(4, true)),
+                         RanksName);
+INSTANTIATE_TEST_SUITE_P(Met, OperationFailureContract,
+                         testing::Values(Gpus(3, true)), RanksName);
 
 }  // namespace
 }  // namespace troupe

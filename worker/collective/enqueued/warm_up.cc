@@ -1,4 +1,4 @@
-#include "worker/collective/nccl/warm_up.h"
+#include "worker/collective/enqueued/warm_up.h"
 
 #include <utility>
 
@@ -50,9 +50,11 @@ absl::Status WarmUp(Communicator& communicator, const WarmUpOptions& options) {
   ASSIGN_OR_RETURN(void* const memory, options.device.Allocate(bytes));
   options.device.Zero(memory, bytes);
   const CommBuffer numbers = {memory, 2 * count, Element::kF32};
-  const absl::Status status = RunEach(
+  absl::Status status = RunEach(
       communicator, numbers.Slice(0, count), numbers.Slice(count, 2 * count),
       {.name = "the first numbers", .timeout = options.timeout});
+  const absl::Status queue = options.device.Synchronize();
+  if (status.ok()) status = communicator.Outcome(queue);
   options.device.Free(memory);
   return status;
 }

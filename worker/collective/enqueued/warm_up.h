@@ -5,8 +5,8 @@
 // Two groups whose members are first called in different orders could so wait
 // for each other. Communicators are made in one order, with nothing else under
 // way, so that is where this belongs.
-#ifndef TROUPE_WORKER_COLLECTIVE_NCCL_WARM_UP_H_
-#define TROUPE_WORKER_COLLECTIVE_NCCL_WARM_UP_H_
+#ifndef TROUPE_WORKER_COLLECTIVE_ENQUEUED_WARM_UP_H_
+#define TROUPE_WORKER_COLLECTIVE_ENQUEUED_WARM_UP_H_
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -27,4 +27,4 @@ absl::Status WarmUp(Communicator& communicator, const WarmUpOptions& options);
 
 }  // namespace troupe
 
-#endif  // TROUPE_WORKER_COLLECTIVE_NCCL_WARM_UP_H_
+#endif  // TROUPE_WORKER_COLLECTIVE_ENQUEUED_WARM_UP_H_

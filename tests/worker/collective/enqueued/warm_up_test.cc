@@ -1,4 +1,4 @@
-#include "worker/collective/nccl/warm_up.h"
+#include "worker/collective/enqueued/warm_up.h"
 
 #include <cstdint>
 #include <utility>

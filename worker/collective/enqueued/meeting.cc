@@ -1,5 +1,6 @@
-#include "worker/collective/nccl/meeting.h"
+#include "worker/collective/enqueued/meeting.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -35,27 +36,25 @@ absl::Status Bare(const Called& called, const absl::Status& status) {
 
 }  // namespace
 
-NcclMeeting::NcclMeeting(std::unique_ptr<Communicator> host)
+HostMeeting::HostMeeting(std::unique_ptr<Communicator> host)
     : host_(std::move(host)) {}
 
-absl::Status NcclMeeting::All(const CommOptions& options) {
-  return Bare({host_->group(), "barrier", options.name},
-              host_->Barrier(options));
-}
-
-absl::Status NcclMeeting::With(int peer, const CommOptions& options) {
-  return Shift({.to = peer, .from = peer}, options);
-}
-
-absl::Status NcclMeeting::Between(const Peers& peers,
-                                  const CommOptions& options) {
-  // A word each way with each of them.
+absl::Status HostMeeting::With(const Peers& peers, const CommOptions& options) {
+  absl::MutexLock lock(&mutex_);
+  if (peers.all()) {
+    return Bare({host_->group(), "barrier", options.name},
+                host_->Barrier(options));
+  }
+  // A word each way for each transfer.
+  if (peers.to == kNobody || peers.from == kNobody) {
+    const int peer = std::max(peers.to, peers.from);
+    return Shift({.to = peer, .from = peer}, options);
+  }
   RETURN_IF_ERROR(Shift(peers, options));
-  if (peers.to == peers.from) return absl::OkStatus();
   return Shift({.to = peers.from, .from = peers.to}, options);
 }
 
-absl::Status NcclMeeting::Shift(const Peers& peers,
+absl::Status HostMeeting::Shift(const Peers& peers,
                                 const CommOptions& options) {
   char spoken = 0, heard = 0;
   return Bare(

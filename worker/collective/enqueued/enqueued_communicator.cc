@@ -1,0 +1,293 @@
+#include "worker/collective/enqueued/enqueued_communicator.h"
+
+#include <algorithm>
+#include <atomic>
+#include <string>
+#include <utility>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "absl/types/optional.h"
+#include "ops/fence.h"
+#include "proto/base/check.h"
+#include "proto/base/status.h"
+#include "worker/collective/enqueued/under_way.h"
+#include "worker/collective/watch.h"
+
+namespace troupe {
+namespace {
+
+// How long the members wait for one another after a failure: as far apart as
+// those that waited for one that did not come may be.
+absl::Duration PatienceAfter(absl::Duration timeout) {
+  return std::min(
+      timeout, std::clamp(timeout / 10, absl::Seconds(2), absl::Seconds(30)));
+}
+
+class EnqueuedCommunicator final : public Communicator, private Watched {
+ public:
+  EnqueuedCommunicator(const CommunicatorSeat& seat, EnqueuedParts parts)
+      : Communicator(seat.group, seat.rank),
+        device_(*seat.device),
+        meeting_(std::move(parts.meeting)),
+        transport_(std::move(parts.transport)) {
+    CHECK(device_.asynchronous()) << device_.Describe();
+    if (transport_ == nullptr) return;
+    watch_ = WatchOf(seat);
+    watch_->Add(*this);
+  }
+  ~EnqueuedCommunicator() override {
+    if (watch_ == nullptr) return;
+    watch_->Remove(*this);
+    bool aborted = false;
+    {
+      absl::MutexLock lock(&mutex_);
+      aborted = !aborted_.ok();
+    }
+    if (aborted) End();
+  }
+
+  uint64_t sent_bytes() const override {
+    return sent_bytes_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  // Why the transport is to be aborted, or has been.
+  struct Failure {
+    Awaited operation = {};  // that was under way
+    absl::Status status = {};
+    bool of_device = false;
+  };
+  using Enqueue = absl::FunctionRef<absl::Status()>;
+
+  // What an operation of a backend is made of.
+  struct Asked {
+    HostMeeting::Peers peers = {};
+    size_t sent = 0;  // bytes, by this rank
+  };
+
+  // Puts it into the queue.
+  absl::Status Operate(const Call& call, const Asked& asked, Enqueue enqueue) {
+    if (call.meet) {
+      RETURN_IF_ERROR(meeting_->With(asked.peers,
+                                     {.name = std::string(call.name),
+                                      .timeout = call.deadline - absl::Now()}));
+    }
+    Failure failure = {.operation = {.what = What(call),
+                                     .timeout = call.deadline - call.start,
+                                     .peers = asked.peers}};
+    UnderWay::Operation operation = {.awaited = failure.operation,
+                                     .begin = device_.Record(FenceUse::kOrder),
+                                     .hold = transport_->Begin()};
+    {
+      absl::MutexLock lock(&mutex_);
+      under_way_.Add(std::move(operation));
+    }
+    watch_->Expect(absl::Now() + failure.operation.timeout);
+    failure.status = enqueue();
+    std::unique_ptr<Fence> end;
+    if (failure.status.ok()) end = device_.Record(FenceUse::kOrder);
+    {
+      absl::MutexLock lock(&mutex_);
+      under_way_.Enqueued(std::move(end));
+      if (!aborted_.ok()) return Aborted();
+      if (!failure_.has_value() && failure.status.ok()) {
+        sent_bytes_.fetch_add(asked.sent, std::memory_order_relaxed);
+        return absl::OkStatus();
+      }
+      if (!failure_.has_value()) failure_ = failure;
+      failure = *failure_;
+    }
+    const absl::Status status = Inquest(failure);
+    return failure.operation.what == What(call)
+               ? status
+               : Annotate(status,
+                          absl::StrCat("behind ", failure.operation.what));
+  }
+
+  // The watch's.
+  absl::Time Look() override {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (ended_) return absl::InfiniteFuture();
+      Examine();
+      if (aborted_.ok() && !failure_.has_value()) {
+        if (under_way_.empty()) return absl::InfiniteFuture();
+        // Whose turn has not come is looked at as often as the watch looks.
+        return std::min(under_way_.due(), absl::Now() + absl::Hours(1));
+      }
+    }
+    End();
+    return absl::InfiniteFuture();
+  }
+
+  // Whether what is under way can still end well. An operation that failed has
+  // run, too: so errors first.
+  void Examine() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    Notice(transport_->Error());
+    const absl::Time now = absl::Now();
+    under_way_.Sweep(now);
+    if (now < under_way_.due()) return;
+    Notice(absl::DeadlineExceededError("it did not end in time"));
+  }
+  void Notice(const absl::Status& status, bool of_device = false)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (status.ok() || failure_.has_value()) return;
+    failure_ = Failure{.status = status, .of_device = of_device};
+    if (!under_way_.empty()) failure_->operation = under_way_.oldest();
+  }
+
+  absl::Status DoOutcome(const absl::Status& queue) override {
+    if (transport_ == nullptr) return queue;
+    Failure failure;
+    {
+      absl::MutexLock lock(&mutex_);
+      if (!aborted_.ok()) return Aborted();
+      Notice(queue, /*of_device=*/true);
+      Examine();
+      if (!failure_.has_value()) return absl::OkStatus();
+      failure = *failure_;
+    }
+    const absl::Status status = Inquest(failure);
+    const std::string& what = failure.operation.what;
+    return status == queue || what.empty() ? status : Annotate(status, what);
+  }
+
+  // After a failure: a member that does not come now is to blame, but for an
+  // error of this rank's own device. The others may know nothing of that, and
+  // say nothing by not coming, unless they are gone.
+  absl::Status Inquest(const Failure& failure) {
+    End();
+    const absl::Status met =
+        meeting_->With(failure.operation.peers,
+                       {.name = failure.operation.what,
+                        .timeout = PatienceAfter(failure.operation.timeout)});
+    if (met.ok() || (failure.of_device && absl::IsDeadlineExceeded(met))) {
+      return failure.status;
+    }
+    return met;
+  }
+
+  absl::Status Aborted() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return absl::CancelledError(absl::StrCat("aborted: ", aborted_.message()));
+  }
+
+  // Lets the queue go on.
+  void End() {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (std::exchange(ended_, true)) return;
+    }
+    transport_->Abort();
+    absl::MutexLock lock(&mutex_);
+    under_way_.LetGo();
+  }
+
+  absl::Status DoAllReduce(const CommBlocks& blocks, ReduceOp op,
+                           const Call& call) override {
+    const size_t sent = OfOthers(blocks) + ToOthers(blocks.Of(rank()));
+    return Operate(call, {.sent = sent},
+                   [&] { return transport_->AllReduce(blocks.whole, op); });
+  }
+
+  absl::Status DoReduceScatter(const CommBlocks& send,
+                               const CommBuffer& receive, ReduceOp op,
+                               const Call& call) override {
+    return Operate(call, {.sent = OfOthers(send)}, [&] {
+      return transport_->ReduceScatter(send, receive, op);
+    });
+  }
+
+  absl::Status DoReduce(const CommBlocks& data, int root, ReduceOp op,
+                        const Call& call) override {
+    return Operate(call, {.sent = rank() == root ? 0 : data.whole.bytes()},
+                   [&] { return transport_->Reduce(data.whole, root, op); });
+  }
+
+  absl::Status DoAllGather(const CommBuffer& send, const CommBlocks& receive,
+                           const Call& call) override {
+    return Operate(call, {.sent = ToOthers(send)},
+                   [&] { return transport_->AllGather(send, receive); });
+  }
+
+  absl::Status DoBroadcast(CommBuffer data, int root,
+                           const Call& call) override {
+    return Operate(call, {.sent = rank() == root ? ToOthers(data) : 0},
+                   [&] { return transport_->Broadcast(data, root); });
+  }
+
+  absl::Status DoAllToAll(const CommBlocks& send, const CommBlocks& receive,
+                          const Call& call) override {
+    return Operate(call, {.sent = OfOthers(send)},
+                   [&] { return transport_->AllToAll(send, receive); });
+  }
+
+  absl::Status DoSend(CommBuffer data, int peer, const Call& call) override {
+    return Operate(call, {.peers = {.to = peer}, .sent = data.bytes()},
+                   [&] { return transport_->Send(data, peer); });
+  }
+
+  absl::Status DoRecv(CommBuffer data, int peer, const Call& call) override {
+    return Operate(call, {.peers = {.from = peer}},
+                   [&] { return transport_->Recv(data, peer); });
+  }
+
+  absl::Status DoShift(const ShiftBuffers& buffers, const Call& call) override {
+    return Operate(
+        call,
+        {.peers = {buffers.to, buffers.from}, .sent = buffers.send.bytes()},
+        [&] { return transport_->Shift(buffers); });
+  }
+
+  absl::Status DoBarrier(const Call& call) override {
+    return meeting_->With({}, {.name = std::string(call.name),
+                               .timeout = call.deadline - absl::Now()});
+  }
+
+  absl::Status CopyToSelf(const CommBuffer& from,
+                          const CommBuffer& to) override {
+    if (to.data != from.data) {
+      device_.CopyWithin(to.data, from.data, from.bytes());
+    }
+    return absl::OkStatus();
+  }
+
+  void DoAbort(const absl::Status& why) override {
+    if (transport_ == nullptr) return;
+    {
+      absl::MutexLock lock(&mutex_);
+      aborted_ = why;
+    }
+    meeting_->Abort(why);
+    watch_->Expect(absl::Now());
+  }
+
+  size_t OfOthers(const CommBlocks& blocks) const {
+    return blocks.whole.bytes() - blocks.Of(rank()).bytes();
+  }
+  size_t ToOthers(const CommBuffer& data) const {
+    return (size() - 1) * data.bytes();
+  }
+
+  Device& device_;
+  const std::unique_ptr<HostMeeting> meeting_;
+  const std::unique_ptr<Transport> transport_;
+  std::shared_ptr<Watch> watch_;
+  std::atomic<uint64_t> sent_bytes_{0};
+  absl::Mutex mutex_;
+  UnderWay under_way_ ABSL_GUARDED_BY(mutex_);
+  absl::Status aborted_ ABSL_GUARDED_BY(mutex_);
+  absl::optional<Failure> failure_ ABSL_GUARDED_BY(mutex_);  // the first
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;  // the transport is aborted
+};
+
+}  // namespace
+
+std::unique_ptr<Communicator> NewEnqueuedCommunicator(
+    const CommunicatorSeat& seat, EnqueuedParts parts) {
+  return std::make_unique<EnqueuedCommunicator>(seat, std::move(parts));
+}
+
+}  // namespace troupe
