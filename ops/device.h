@@ -83,6 +83,11 @@ class Device {
   // many apart; 0 is usual. REQUIRES that nothing of this thread is under way.
   virtual void SetQueuePriority(int priority) {}
 
+  // Takes now what this thread needs of the device to enqueue anything, which
+  // would else be taken when it first does: that may wait for all that the
+  // device has under way, and so for peers. After SetQueuePriority.
+  virtual void PrepareQueue() {}
+
   // Waits for all that this thread enqueued. The error of an asynchronous
   // failure, which no later call mends but StartAfresh.
   virtual absl::Status Synchronize() = 0;

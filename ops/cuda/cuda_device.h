@@ -64,6 +64,7 @@ class CudaDevice final : public Device {
   std::unique_ptr<Fence> Record(FenceUse use) override;
   void WaitFor(const Fence& fence) override;
   void SetQueuePriority(int priority) override;
+  void PrepareQueue() override;
 
   // The calling thread's own; this device is then the current one, as the
   // runtime's calls want it. A default one where the device has failed.

@@ -1,5 +1,7 @@
 #include "ops/cuda/device.h"
 
+#include <stdlib.h>
+
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -16,6 +18,12 @@ namespace troupe {
 namespace {
 
 constexpr int kGenerationMin = 80;  // third_party/cuda.bzl
+
+// Streams of which no two share a queue of the GPU's, the most that there are
+// (the default is 8). Of two that share one, what is enqueued second waits for
+// the first: an operation that waits for a peer holds up what that peer waits
+// for. A lane has a stream, and NCCL some of its own.
+constexpr char kHardwareQueues[] = "32";
 
 absl::Status ToStatus(const Fault& fault) {
   switch (fault.kind) {
@@ -49,6 +57,8 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Create(int ordinal) {
 }
 
 absl::Status CudaDevice::Open() {
+  // Read when the process first calls CUDA.
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", kHardwareQueues, /*overwrite=*/0);
   RETURN_IF_ERROR(
       troupe::ToStatus(cudaInitDevice(ordinal_, cudaDeviceScheduleBlockingSync,
                                       cudaInitDeviceFlagsAreValid),
@@ -134,6 +144,11 @@ void CudaDevice::SetQueuePriority(int priority) {
   if (!Check(made.status())) return;
   absl::MutexLock lock(&mutex_);
   streams_[std::this_thread::get_id()] = *std::move(made);
+}
+
+void CudaDevice::PrepareQueue() {
+  ThreadStream* const mine = Mine();
+  if (mine != nullptr) Check(mine->Prepare());
 }
 
 bool CudaDevice::MakeCurrent() {

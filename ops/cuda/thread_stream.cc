@@ -136,4 +136,9 @@ absl::StatusOr<Blas> ThreadStream::GetBlas() {
   return blas_;
 }
 
+absl::Status ThreadStream::Prepare() {
+  RETURN_IF_ERROR(MakeChunks());
+  return GetBlas().status();
+}
+
 }  // namespace troupe

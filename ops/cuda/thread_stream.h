@@ -47,6 +47,9 @@ class ThreadStream {
   // Made on the first call.
   absl::StatusOr<Blas> GetBlas();
 
+  // Makes all of it that is not there yet.
+  absl::Status Prepare();
+
  private:
   struct Chunk {
     void* memory = nullptr;

@@ -222,6 +222,11 @@ void SplitMemoryDevice::SetQueuePriority(int priority) {
   priorities_.insert(priority);
 }
 
+void SplitMemoryDevice::PrepareQueue() {
+  Enqueue([] {});
+  ++prepared_;
+}
+
 std::multiset<int> SplitMemoryDevice::priorities() const {
   absl::MutexLock lock(&mutex_);
   return priorities_;

@@ -16,6 +16,7 @@
 #ifndef TROUPE_TESTS_OPS_SPLIT_MEMORY_DEVICE_H_
 #define TROUPE_TESTS_OPS_SPLIT_MEMORY_DEVICE_H_
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -50,6 +51,8 @@ class SplitMemoryDevice final : public Device {
   absl::Status error() const;
   // Of threads that called since it started afresh.
   int queues() const;
+  // That were prepared, ever.
+  int prepared() const { return prepared_; }
   // That threads have set, ascending.
   std::multiset<int> priorities() const;
 
@@ -72,6 +75,7 @@ class SplitMemoryDevice final : public Device {
   std::unique_ptr<Fence> Record(FenceUse use) override;
   void WaitFor(const Fence& fence) override;
   void SetQueuePriority(int priority) override;
+  void PrepareQueue() override;
 
  private:
   using Queue = Actor<std::function<void()>>;
@@ -92,6 +96,7 @@ class SplitMemoryDevice final : public Device {
   std::map<std::thread::id, std::unique_ptr<Queue>> queues_
       ABSL_GUARDED_BY(mutex_);
   std::multiset<int> priorities_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<int> prepared_{0};
 };
 
 }  // namespace troupe

@@ -113,14 +113,14 @@ void Executor::StartLanes(const Program& program) {
     const int lane = instruction.lane();
     if (lanes_.count(lane) > 0) continue;
     const Lane& row = table_[lane];
+    {
+      absl::MutexLock lock(&mutex_);
+      ++starting_;
+    }
     lanes_[lane] = std::make_unique<LaneActor>(
         ActorOptions{.name = absl::StrCat("lane ", row.name()),
                      .capacity = 1,
-                     .at_start =
-                         [this, lane] {
-                           if (!OnDevice(lane)) return;
-                           device_->SetQueuePriority(table_[lane].priority());
-                         },
+                     .at_start = [this, lane] { PrepareLane(lane); },
                      .at_end = ReleaseFreeMemoryOfThread},
         [this, lane](int instruction) { RunLane(lane, instruction); });
     if (!OnDevice(lane)) continue;
@@ -129,6 +129,29 @@ void Executor::StartLanes(const Program& program) {
                      .capacity = kIssuedMax},
         [this, lane](int instruction) { AwaitEnd(lane, instruction); });
   }
+}
+
+void Executor::PrepareLane(int lane) {
+  if (OnDevice(lane)) {
+    device_->SetQueuePriority(table_[lane].priority());
+    device_->PrepareQueue();
+  }
+  absl::MutexLock lock(&mutex_);
+  --starting_;
+}
+
+absl::Status Executor::Prepare(const std::vector<const Program*>& programs) {
+  for (const Program* const program : programs) {
+    if (program != nullptr) StartLanes(*program);
+  }
+  {
+    absl::MutexLock lock(&mutex_);
+    mutex_.Await(absl::Condition(
+        +[](int* starting) { return *starting == 0; }, &starting_));
+  }
+  if (device_ == nullptr) return absl::OkStatus();
+  device_->PrepareQueue();
+  return device_->Synchronize();
 }
 
 bool Executor::OnDevice(int lane) const {

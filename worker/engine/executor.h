@@ -26,6 +26,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -68,6 +69,11 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
+  // Makes the lanes of these programs, and lets each take what it needs of the
+  // device (Device::PrepareQueue), the caller's thread, too. For the time
+  // before ranks wait for one another. The device's error.
+  absl::Status Prepare(const std::vector<const Program*>& programs);
+
   // Runs the program to its end, or to the first error: then nothing more
   // starts, and Run returns when all that had started is done. The error says
   // which instruction failed. Fills `timeline` (may be null) with a span for
@@ -94,7 +100,9 @@ class Executor {
   struct RunState;
   using LaneActor = Actor<int>;
 
-  void StartLanes(const Program& program);
+  void StartLanes(const Program& program) ABSL_LOCKS_EXCLUDED(mutex_);
+  // First, on the lane's thread.
+  void PrepareLane(int lane) ABSL_LOCKS_EXCLUDED(mutex_);
   bool OnDevice(int lane) const;
   // Runs `instruction` and then what its lane may run next, on its thread.
   void RunLane(int lane, int instruction);
@@ -119,6 +127,7 @@ class Executor {
   std::map<int, std::unique_ptr<LaneActor>> waiters_;
   std::map<int, std::unique_ptr<LaneActor>> lanes_;
   mutable absl::Mutex mutex_;
+  int starting_ ABSL_GUARDED_BY(mutex_) = 0;  // lanes that are not prepared
   std::unique_ptr<RunState> run_ ABSL_GUARDED_BY(mutex_);  // null: none
   absl::Status aborted_ ABSL_GUARDED_BY(mutex_);
   int64_t step_ ABSL_GUARDED_BY(mutex_) = 0;  // of the last run

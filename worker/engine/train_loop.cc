@@ -115,6 +115,9 @@ absl::Status TrainLoop::RunSteps() {
                                     .hf = job.model().hf(),
                                     .resumed_from = start.resumed_from});
   }
+  RETURN_IF_ERROR(
+      executor_.Prepare({programs_.fill, programs_.train, programs_.validate,
+                         programs_.report, programs_.checkpoint}));
   RETURN_IF_ERROR(Connect());
   const int64_t first_step = start.position.step + 1;
   RETURN_IF_ERROR(listener_.OnReady(first_step));

@@ -239,6 +239,18 @@ TEST(Executor, ADevicesQueuesHaveThePrioritiesOfTheirLanes) {
   EXPECT_EQ(device.priorities(), (std::multiset<int>{-1, 3}));
 }
 
+TEST(Executor, LanesAreThereBeforeTheFirstRun) {
+  const RealClock clock;
+  SplitMemoryDevice device({.threads = 1});
+  Executor executor(clock, AllLanes(), &device);
+  const Program train = Parse("L m0\nF u0 m0 ^0\nR u0 g0 ^1\n");
+  ASSERT_TRUE(executor.Prepare({&train, nullptr, &train}).ok());
+  EXPECT_EQ(device.prepared(), 3);  // and the caller's
+  const ProgramRunner runner = {.run = [](int) { return absl::OkStatus(); }};
+  ASSERT_TRUE(executor.Run(train, runner, nullptr).ok());
+  EXPECT_EQ(device.prepared(), 3);
+}
+
 // On a machine that is busy elsewhere while a run begins, but not in it.
 class ClockOfABusyMachine final : public Clock {
  public:
