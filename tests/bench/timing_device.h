@@ -1,4 +1,5 @@
-// A CPU device that adds up the time of each kernel: where a step goes.
+// A CPU device that adds up the time and the calls of each kernel: where a step
+// goes.
 //
 //   TimingDevice device(NewCpuDevice({.threads = 2}));
 //   ... train on device ...
@@ -8,6 +9,7 @@
 #ifndef TROUPE_TESTS_BENCH_TIMING_DEVICE_H_
 #define TROUPE_TESTS_BENCH_TIMING_DEVICE_H_
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -23,9 +25,12 @@ class TimingDevice final : public Device {
 
   // By kernel; products also by shape, "matmul 1024x768x3072 nn".
   const std::map<std::string, double>& seconds() const { return seconds_; }
+  // By the same names; since it was made.
+  const std::map<std::string, int64_t>& calls() const { return calls_; }
   void Reset() { seconds_.clear(); }
   void Count(const std::string& name, double seconds) {
     seconds_[name] += seconds;
+    ++calls_[name];
   }
   Device& timed() { return *device_; }
 
@@ -44,6 +49,7 @@ class TimingDevice final : public Device {
  private:
   std::unique_ptr<Device> device_;
   std::map<std::string, double> seconds_;
+  std::map<std::string, int64_t> calls_;
 };
 
 }  // namespace troupe
