@@ -112,6 +112,8 @@ TEST_P(Enqueued, ExchangesTrainAsThoseThatEndWithTheirCalls) {
       job,
       {.ranks = ranks, .create = CreateLate, .new_device = NewSplitDevice});
   ExpectSameSteps(run, reference);
+  // A reduce and a broadcast count as each backend does them.
+  if (GetParam().tensor_method == "2d") return;
   EXPECT_EQ(run.sent_bytes.back().back(), reference.sent_bytes.back().back());
 }
 
@@ -121,6 +123,7 @@ INSTANTIATE_TEST_SUITE_P(
                     JobCut{.tensor = 2, .pipeline = 2},
                     JobCut{.schedule = "zb_h1", .pipeline = 4},
                     JobCut{.data = 4, .zero = 3},
+                    JobCut{.tensor = 4, .tensor_method = "2d"},
                     JobCut{.data = 2, .context = 2},
                     JobCut{.context = 3, .context_method = "ring"}));
 
