@@ -25,7 +25,11 @@ absl::Status CudaFence::Await() {
 }
 
 bool CudaFence::HasRun() const {
-  return event_ == nullptr || cudaEventQuery(event_) != cudaErrorNotReady;
+  if (event_ == nullptr || cudaEventQuery(event_) != cudaErrorNotReady) {
+    return true;
+  }
+  cudaGetLastError();  // that it has not is no error, for no later call
+  return false;
 }
 
 int64_t CudaFence::NanosSince(const Fence& earlier) const {

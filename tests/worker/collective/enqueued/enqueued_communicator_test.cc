@@ -1,5 +1,6 @@
 #include "worker/collective/enqueued/enqueued_communicator.h"
 
+#include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
