@@ -36,8 +36,8 @@ packages=(
   libabsl-dev libbenchmark-dev libcli11-dev libcpp-httplib-dev libdnnl-dev
   libfmt-dev libgloo-dev libgmock-dev libgrpc++-dev libgrpc-dev libgtest-dev
   liburing-dev libprotobuf-dev libsentencepiece-dev libspdlog-dev
-  libsqlite3-dev libyaml-cpp-dev nlohmann-json3-dev prometheus-cpp-dev
-  zlib1g-dev
+  libsqlite3-dev libssl-dev libyaml-cpp-dev nlohmann-json3-dev
+  prometheus-cpp-dev zlib1g-dev
   # the browser in which tests/browser looks at charts, and its type
   chromium fonts-liberation
   # what tests/bench measures disks beside

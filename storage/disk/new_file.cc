@@ -45,7 +45,7 @@ absl::StatusOr<std::string> FollowLinks(const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<NewFile> NewFile::Create(const std::string& path) {
+absl::StatusOr<NewFile> NewFile::Create(const std::string& path, mode_t mode) {
   ASSIGN_OR_RETURN(std::string target, FollowLinks(path));
   struct stat info;
   if (stat(target.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
@@ -56,9 +56,16 @@ absl::StatusOr<NewFile> NewFile::Create(const std::string& path) {
   std::string aside = absl::StrCat(target, ".tmp-", getpid());
   int fd;
   do {
-    fd = open(aside.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    fd = open(aside.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
   } while (fd < 0 && errno == EINTR);
   if (fd < 0) return ErrnoStatus(errno, absl::StrCat(aside, ": open"));
+  // One that a process of this id left behind may be open to others.
+  constexpr mode_t kOthers = 0077;
+  if ((mode & kOthers) == 0 && fchmod(fd, mode) != 0) {
+    const int error = errno;
+    close(fd);
+    return ErrnoStatus(error, absl::StrCat(aside, ": chmod"));
+  }
   return NewFile(std::move(target), std::move(aside), fd);
 }
 
@@ -118,8 +125,9 @@ absl::Status NewFile::Commit() {
   return SyncName(path_);
 }
 
-absl::Status ReplaceFile(const std::string& path, absl::string_view bytes) {
-  ASSIGN_OR_RETURN(NewFile file, NewFile::Create(path));
+absl::Status ReplaceFile(const std::string& path, absl::string_view bytes,
+                         mode_t mode) {
+  ASSIGN_OR_RETURN(NewFile file, NewFile::Create(path, mode));
   RETURN_IF_ERROR(file.WriteAt(0, bytes));
   return file.Commit();
 }

@@ -11,6 +11,8 @@
 #ifndef TROUPE_STORAGE_DISK_NEW_FILE_H_
 #define TROUPE_STORAGE_DISK_NEW_FILE_H_
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -26,8 +28,10 @@ class NewFile {
  public:
   // In a directory that is there. Of a symbolic link, what it points to is
   // replaced. InvalidArgument where `path` is a directory, a device or a pipe:
-  // those are no files that could be replaced.
-  static absl::StatusOr<NewFile> Create(const std::string& path);
+  // those are no files that could be replaced. A `mode` of 0600 keeps it from
+  // others from its first byte on.
+  static absl::StatusOr<NewFile> Create(const std::string& path,
+                                        mode_t mode = 0644);
 
   NewFile(NewFile&& other) noexcept;
   NewFile& operator=(NewFile&& other) noexcept;
@@ -55,7 +59,8 @@ class NewFile {
 };
 
 // A file with these bytes, instead of the one that may be there.
-absl::Status ReplaceFile(const std::string& path, absl::string_view bytes);
+absl::Status ReplaceFile(const std::string& path, absl::string_view bytes,
+                         mode_t mode = 0644);
 
 }  // namespace troupe
 
