@@ -25,6 +25,7 @@
 #include "scheduler/store/store.h"
 #include "scheduler/store/store_writer.h"
 #include "storage/disk/new_file.h"
+#include "trust/cluster_trust.h"
 
 namespace troupe {
 namespace {
@@ -73,7 +74,8 @@ struct SchedulerDaemon::Parts {
               .told =
                   [this](absl::string_view rpc, const absl::Status& s) {
                     metrics.CountRpc(rpc, s);
-                  }}),
+                  },
+              .trust = options.trust}),
         http(host, metrics, [this] { return writer.health(); }) {
     sink.store = &writer;
     sink.metrics = &metrics;
@@ -117,7 +119,12 @@ SchedulerDaemon::SchedulerDaemon(std::unique_ptr<Parts> parts)
     : parts_(std::move(parts)) {}
 
 absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
-    const SchedulerDaemonOptions& options) {
+    const SchedulerDaemonOptions& given) {
+  SchedulerDaemonOptions options = given;
+  if (options.trust.insecure == 0 && options.trust.certificates.empty()) {
+    options.trust.certificates =
+        MemberDirectory(options.state, PeerRole::kScheduler);
+  }
   AllowManyFiles(options.limits);
   ASSIGN_OR_RETURN(auto lock, StateLock::Take(options.state));
   ASSIGN_OR_RETURN(auto store, Store::Open(options.state));
@@ -139,10 +146,16 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
       parts.endpoints,
       absl::StrCat(
           "{\"grpc\": ", JsonString(daemon->grpc_address()),
-          ", \"http\": ", JsonString(daemon->http_url()), ", \"host\": ",
+          ", \"http\": ", JsonString(daemon->http_url()), ", \"security\": ",
+          options.trust.insecure > 0 ? "\"none\"" : "\"tls\"", ", \"host\": ",
           JsonString(space.host), ", \"boot\": ", JsonString(space.boot),
           ", \"pids\": ", space.pids, ", \"pid\": ", getpid(),
           ", \"start_ticks\": ", Identify(getpid()).start_ticks, "}\n")));
+  if (options.trust.insecure > 0) {
+    LogWarning(
+        "INSECURE: without certificates, whoever reaches this scheduler "
+        "may do everything (--insecure)");
+  }
   LogInfo(absl::StrCat("serving on ", daemon->grpc_address(), ", status page ",
                        daemon->http_url(), ", ", remembered,
                        " jobs remembered in ", options.state));

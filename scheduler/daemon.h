@@ -14,6 +14,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "scheduler/cluster/limits.h"
+#include "trust/peer_trust.h"
 
 namespace troupe {
 
@@ -21,6 +22,9 @@ struct SchedulerDaemonOptions {
   std::string state;                   // directory, made where missing
   std::string listen = "127.0.0.1:0";  // gRPC; port 0: the kernel chooses
   std::string http = "127.0.0.1:0";
+  // How workers and clients know it, and it them. Where nothing is said, by the
+  // certificate that `troupe up` keeps in the state directory.
+  PeerTrust trust;
   Limits limits;
 };
 
@@ -28,8 +32,9 @@ class SchedulerDaemon {
  public:
   // Returns when it serves. Then STATE/endpoints.json says where:
   //   {"grpc": "127.0.0.1:PORT", "http": "http://127.0.0.1:PORT",
-  //    "host": "ada", "boot": "1a2b-...", "pids": 4026531836, "pid": N,
-  //    "start_ticks": T}
+  //    "security": "tls", "host": "ada", "boot": "1a2b-...",
+  //    "pids": 4026531836, "pid": N, "start_ticks": T}
+  // "security" is "none" of one that is insecure.
   // FAILED_PRECONDITION: another scheduler has the state directory; other
   // errors as StateLock, Store, GrpcServer and StatusServer say.
   static absl::StatusOr<std::unique_ptr<SchedulerDaemon>> Start(

@@ -11,6 +11,7 @@
 #include "proto/base/process_state.h"
 #include "scheduler/compile/compile.h"
 #include "scheduler/daemon.h"
+#include "scheduler/daemon_flags.h"
 
 namespace {
 
@@ -47,11 +48,7 @@ int main(int argc, char** argv) {
   troupe::SchedulerDaemonOptions options;
   std::string log;
   int64_t parent = 0;
-  app.add_option("--state", options.state, "Directory of the durable state");
-  app.add_option("--listen", options.listen, "HOST:PORT of gRPC")
-      ->capture_default_str();
-  app.add_option("--http", options.http, "HOST:PORT of the status page")
-      ->capture_default_str();
+  troupe::AddDaemonFlags(app, options);
   app.add_option("--log", log, "Write the log to this file too");
   app.add_option("--exit-with-parent", parent,
                  "Stop when the process that started this one ends: its id")

@@ -14,6 +14,11 @@ int main(int argc, char** argv) {
                "troupe-worker");
   app.add_option("--scheduler", options.scheduler, "where it serves workers")
       ->type_name("HOST:PORT");
+  app.add_option("--certificates", options.trust.certificates,
+                 "directory of its certificate (troupe cluster certificate)")
+      ->type_name("DIR");
+  app.add_flag("--insecure", options.trust.insecure,
+               "no certificates, no TLS; on loopback only, unless given twice");
   app.add_option("--name", options.name, "unique in the cluster");
   app.add_option("--address", options.address, "where peers reach this worker");
   app.add_option("--log", options.log_file, "also append the log to this file");

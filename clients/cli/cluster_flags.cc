@@ -1,9 +1,11 @@
 #include "clients/cli/cluster_flags.h"
 
 #include <algorithm>
+#include <ostream>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "clients/cli/insecure_line.h"
 #include "proto/base/shell_word.h"
 #include "proto/base/status.h"
 
@@ -16,26 +18,43 @@ void ClusterFlags::Declare(Flags& flags) {
                       "[TROUPE_DIR]"});
   flags.Text("--scheduler", scheduler_,
              {.value = "HOST:PORT", .text = "The scheduler's address"});
+  flags.Text("--certificates", certificates_,
+             {.value = "DIR",
+              .text = "A client's certificate [trust/client in the cluster's "
+                      "folder]"});
+  flags.Count("--insecure", insecure_,
+              "No certificates, no TLS; on loopback only, unless given twice");
 }
 
 absl::StatusOr<Endpoints> ClusterFlags::Find(const Console& console) const {
   return FindScheduler({.scheduler = scheduler_,
                         .dir = dir_,
-                        .environment_dir = console.environment_dir});
+                        .environment_dir = console.environment_dir,
+                        .certificates = certificates_,
+                        .insecure = insecure_});
 }
 
 absl::StatusOr<std::unique_ptr<Client>> ClusterFlags::Connect(
     const Console& console) const {
   ASSIGN_OR_RETURN(const Endpoints endpoints, Find(console));
-  return Client::Connect(endpoints.grpc);
+  if (endpoints.trust.insecure > 0 && console.terminal) {
+    console.err << InsecureLine(console) << "\n";
+  }
+  return Client::Connect(endpoints.grpc, {.trust = endpoints.trust});
 }
 
 std::string ClusterFlags::Words() const {
+  std::string words;
   if (!scheduler_.empty()) {
-    return absl::StrCat(" --scheduler ", ShellWord(scheduler_));
+    words = absl::StrCat(" --scheduler ", ShellWord(scheduler_));
+  } else if (!dir_.empty()) {
+    words = absl::StrCat(" --dir ", ShellWord(dir_));
   }
-  if (!dir_.empty()) return absl::StrCat(" --dir ", ShellWord(dir_));
-  return "";
+  if (!certificates_.empty()) {
+    absl::StrAppend(&words, " --certificates ", ShellWord(certificates_));
+  }
+  for (int i = 0; i < insecure_; ++i) absl::StrAppend(&words, " --insecure");
+  return words;
 }
 
 absl::StatusOr<int64_t> FindJob(Client& client, const std::string& job) {

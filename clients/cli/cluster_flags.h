@@ -1,5 +1,5 @@
-// --dir and --scheduler, and JOB: what most commands need to find their cluster
-// and their job.
+// --dir, --scheduler and what says who we are to it, and JOB: what most
+// commands need to find their cluster and their job.
 #ifndef TROUPE_CLIENTS_CLI_CLUSTER_FLAGS_H_
 #define TROUPE_CLIENTS_CLI_CLUSTER_FLAGS_H_
 
@@ -19,7 +19,8 @@ class ClusterFlags {
  public:
   void Declare(Flags& flags);
 
-  // The errors of FindScheduler and Client::Connect.
+  // The errors of FindScheduler and Client::Connect. A connection that is not
+  // secure is told of in red on a terminal.
   absl::StatusOr<Endpoints> Find(const Console& console) const;
   absl::StatusOr<std::unique_ptr<Client>> Connect(const Console& console) const;
 
@@ -31,6 +32,8 @@ class ClusterFlags {
  private:
   std::string dir_;
   std::string scheduler_;
+  std::string certificates_;
+  int insecure_ = 0;
 };
 
 // The help's line for a JOB argument.

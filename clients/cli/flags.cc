@@ -51,6 +51,15 @@ void Flags::Optional(const char* name, std::string& value, const char* text) {
   app_.add_option(name, value, text)->type_name("");
 }
 
+void Flags::RequiredTexts(const char* name, std::vector<std::string>& values,
+                          const char* text) {
+  app_.add_option(name, values, text)->required()->type_name("");
+}
+
+void Flags::Count(const char* flag, int& value, const char* text) {
+  app_.add_flag(flag, value, text);
+}
+
 void Flags::Text(const char* flag, std::string& value, const Doc& doc) {
   Add(app_, flag, value, doc);
 }

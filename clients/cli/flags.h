@@ -27,6 +27,9 @@ class Flags {
   // Arguments without a flag, in the order of declaration.
   void Required(const char* name, std::string& value, const char* text);
   void Optional(const char* name, std::string& value, const char* text);
+  // One or more.
+  void RequiredTexts(const char* name, std::vector<std::string>& values,
+                     const char* text);
 
   // "--dir"; a flag that must be given ends in '!' (not shown).
   void Text(const char* flag, std::string& value, const Doc& doc);
@@ -34,6 +37,8 @@ class Flags {
   void Texts(const char* flag, std::vector<std::string>& values,
              const Doc& doc);
   void Switch(const char* flag, bool& value, const char* text);
+  // How often it is given.
+  void Count(const char* flag, int& value, const char* text);
   // Refuses what is not finite.
   void Number(const char* flag, double& value, const Doc& doc);
   // Decimal; refuses what is not in [least, most].

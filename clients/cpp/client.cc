@@ -8,6 +8,8 @@
 #include "grpcpp/grpcpp.h"
 #include "proto/base/status.h"
 #include "proto/scheduler.grpc.pb.h"
+#include "trust/grpc/credentials.h"
+#include "trust/grpc/why_not_connected.h"
 
 namespace troupe {
 namespace {
@@ -55,14 +57,18 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(
   auto connection = std::make_unique<Connection>();
   connection->address = address;
   connection->options = options;
+  ASSIGN_OR_RETURN(
+      const std::shared_ptr<grpc::ChannelCredentials> credentials,
+      ChannelCredentials(options.trust, PeerRole::kClient, address));
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMessageBytesMax);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  connection->channel = grpc::CreateCustomChannel(
-      address, grpc::InsecureChannelCredentials(), arguments);
+  connection->channel =
+      grpc::CreateCustomChannel(address, credentials, arguments);
   if (!connection->channel->WaitForConnected(
           absl::ToChronoTime(absl::Now() + options.connect))) {
-    return Unreachable(address, options.connect);
+    return Unreachable(address, options.connect,
+                       WhyNotConnected(connection->channel));
   }
   connection->stub = Scheduler::NewStub(connection->channel);
   return std::unique_ptr<Client>(new Client(std::move(connection)));

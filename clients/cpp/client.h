@@ -1,7 +1,8 @@
 // The typed client: one method for each RPC of proto/scheduler.proto, messages
 // in and out, gRPC out of sight.
 //
-//   ASSIGN_OR_RETURN(auto client, Client::Connect("127.0.0.1:4321"));
+//   ASSIGN_OR_RETURN(auto client,
+//                    Client::Connect("127.0.0.1:4321", {.trust = trust}));
 //   ASSIGN_OR_RETURN(SubmitJobResponse job, client->Submit(spec));
 //   RETURN_IF_ERROR(client->Watch({.id = job.id()}, on_update, keep_going));
 //
@@ -21,10 +22,12 @@
 #include "absl/time/time.h"
 #include "proto/plan/plan_max.h"
 #include "proto/scheduler.pb.h"
+#include "trust/peer_trust.h"
 
 namespace troupe {
 
 struct ClientOptions {
+  PeerTrust trust;  // how client and scheduler know each other
   absl::Duration connect = absl::Seconds(5);
   absl::Duration call = absl::Seconds(20);
   // Planning compiles the whole job, and may wait for its turn.
@@ -40,9 +43,10 @@ struct WatchOptions {
 // Not thread-safe.
 class Client {
  public:
-  // Unavailable where nothing answers within options.connect.
+  // Unavailable where nothing answers within options.connect, or what answers
+  // is not believed; else the errors of CheckTrust.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(
-      const std::string& address, const ClientOptions& options = {});
+      const std::string& address, const ClientOptions& options);
   ~Client();
 
   const std::string& address() const;

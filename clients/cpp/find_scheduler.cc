@@ -5,13 +5,15 @@
 #include <sstream>
 
 #include "absl/status/status.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "clients/cpp/cluster_commands.h"
 #include "clients/cpp/process_space.h"
 #include "nlohmann/json.hpp"
 #include "proto/base/shell_word.h"
+#include "proto/base/status.h"
+#include "trust/cluster_trust.h"
+#include "trust/loopback.h"
 
 namespace troupe {
 namespace {
@@ -24,23 +26,23 @@ bool IsHostPort(const std::string& text) {
          port < 65536;
 }
 
-bool IsLoopback(const std::string& address) {
-  for (const char* host : {"127.", "localhost:", "[::1]:"}) {
-    if (absl::StartsWith(address, host)) return true;
-  }
-  return false;
-}
-
 std::string TextIn(const nlohmann::json& json, const char* key) {
   if (!json.contains(key) || !json[key].is_string()) return "";
   return json[key].get<std::string>();
 }
 
-Endpoints FromJson(const nlohmann::json& json) {
+PeerTrust TrustOf(const std::string& dir) {
+  return {.certificates = MemberDirectory(dir, PeerRole::kClient)};
+}
+
+Endpoints FromJson(const nlohmann::json& json, const std::string& dir) {
   Endpoints endpoints = {.grpc = TextIn(json, "grpc"),
                          .http = TextIn(json, "http"),
                          .space = ProcessSpaceIn(json),
-                         .process = {}};
+                         .process = {},
+                         .trust = TrustOf(dir)};
+  // Whoever started it has said so once.
+  if (TextIn(json, "security") == "none") endpoints.trust = {.insecure = 1};
   if (json.contains("pid") && json["pid"].is_number_integer()) {
     endpoints.process.pid = json["pid"].get<int64_t>();
   }
@@ -77,7 +79,7 @@ absl::StatusOr<Endpoints> ReadEndpoints(const std::string& dir) {
                      " does not say where the scheduler is; bring the "
                      "cluster down and up again"));
   }
-  const Endpoints endpoints = FromJson(json);
+  const Endpoints endpoints = FromJson(json, dir);
   if (LiveElsewhere(endpoints.space, dir)) {
     if (!IsLoopback(endpoints.grpc)) return endpoints;
     const std::string place = PlaceName(endpoints.space);
@@ -96,18 +98,35 @@ absl::StatusOr<Endpoints> ReadEndpoints(const std::string& dir) {
   return endpoints;
 }
 
+namespace {
+
+// What an option says of trust wins over what a folder says.
+Endpoints WithTrust(Endpoints endpoints, const FindSchedulerOptions& options) {
+  if (!options.certificates.empty()) {
+    endpoints.trust.certificates = options.certificates;
+  }
+  endpoints.trust.insecure += options.insecure;
+  return endpoints;
+}
+
+}  // namespace
+
 absl::StatusOr<Endpoints> FindScheduler(const FindSchedulerOptions& options) {
+  const std::string& dir =
+      options.dir.empty() ? options.environment_dir : options.dir;
   if (!options.scheduler.empty()) {
     if (!IsHostPort(options.scheduler)) {
       return absl::InvalidArgumentError(
           absl::StrCat("--scheduler ", options.scheduler,
                        ": expected HOST:PORT, as in 127.0.0.1:4321"));
     }
-    return Endpoints{.grpc = options.scheduler};
+    Endpoints endpoints = {.grpc = options.scheduler};
+    if (!dir.empty()) endpoints.trust = TrustOf(dir);
+    return WithTrust(endpoints, options);
   }
-  if (!options.dir.empty()) return ReadEndpoints(options.dir);
-  if (!options.environment_dir.empty()) {
-    return ReadEndpoints(options.environment_dir);
+  if (!dir.empty()) {
+    ASSIGN_OR_RETURN(const Endpoints endpoints, ReadEndpoints(dir));
+    return WithTrust(endpoints, options);
   }
   return absl::InvalidArgumentError(
       "which cluster? Give --dir DIR (as in troupe up) or --scheduler "

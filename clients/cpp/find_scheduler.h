@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "proto/base/process_state.h"
+#include "trust/peer_trust.h"
 
 namespace troupe {
 
@@ -18,11 +19,13 @@ struct Endpoints {
   std::string http;    // URL of the status page; empty where unknown
   ProcessSpace space;  // that it runs in; empty where unknown
   ProcessId process;   // there; both parts 0 where unknown
+  PeerTrust trust;     // how a client and it know each other
 };
 
 // DIR/endpoints.json: {"grpc": "127.0.0.1:4321", "http":
-// "http://127.0.0.1:4322", "host": "ada", "boot": "1a2b-...", "pids": 4026,
-// "pid": 77, "start_ticks": 123}; an older scheduler wrote less. NotFound where
+// "http://127.0.0.1:4322", "security": "tls", "host": "ada", "boot":
+// "1a2b-...", "pids": 4026, "pid": 77, "start_ticks": 123}; an older scheduler
+// wrote less. The certificate is DIR/trust/client. NotFound where
 // it is not there; FailedPrecondition where the process is gone, or runs
 // elsewhere (process_space.h) and listens to that place only; DataLoss where
 // the file is no such object.
@@ -32,6 +35,9 @@ struct FindSchedulerOptions {
   std::string scheduler;        // HOST:PORT, wins where set
   std::string dir;              // else this; else the environment's
   std::string environment_dir;  // the value of TROUPE_DIR
+  // Wins over DIR/trust/client where set.
+  std::string certificates;
+  int insecure = 0;  // how often it was said
 };
 
 // InvalidArgument where nothing says which scheduler, or where HOST:PORT is

@@ -42,10 +42,11 @@ absl::Status RpcStatus(const grpc::Status& status, const std::string& address) {
   return absl::Status(code, message);
 }
 
-absl::Status Unreachable(const std::string& address, absl::Duration waited) {
+absl::Status Unreachable(const std::string& address, absl::Duration waited,
+                         absl::string_view why) {
   return absl::UnavailableError(
       absl::StrCat("no scheduler answers at ", address, " (waited ",
-                   absl::FormatDuration(waited),
+                   absl::FormatDuration(waited), ": ", why,
                    "); start a cluster with: troupe up --workers N --dir DIR"));
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "grpcpp/support/status.h"
 
@@ -13,8 +14,9 @@ namespace troupe {
 
 absl::Status RpcStatus(const grpc::Status& status, const std::string& address);
 
-// Unavailable: no connection to `address` within `waited`.
-absl::Status Unreachable(const std::string& address, absl::Duration waited);
+// Unavailable: no connection to `address` within `waited`, because of `why`.
+absl::Status Unreachable(const std::string& address, absl::Duration waited,
+                         absl::string_view why);
 
 }  // namespace troupe
 

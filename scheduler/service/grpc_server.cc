@@ -8,11 +8,13 @@
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/health_check_service_interface.h"
 #include "proto/base/check.h"
+#include "proto/base/status.h"
 #include "scheduler/service/job_watchers.h"
 #include "scheduler/service/planning.h"
 #include "scheduler/service/scheduler_service.h"
 #include "scheduler/service/text_streams.h"
 #include "scheduler/service/worker_sessions.h"
+#include "trust/grpc/credentials.h"
 
 namespace troupe {
 
@@ -23,6 +25,7 @@ struct GrpcServer::Parts {
         sessions(host, compiler, options.flush),
         watchers(host),
         texts(host),
+        trust(std::move(options.trust)),
         service(host, planning, watchers, texts, std::move(options.flush),
                 std::move(options.told)) {}
 
@@ -30,6 +33,7 @@ struct GrpcServer::Parts {
   WorkerSessions sessions;
   JobWatchers watchers;
   TextStreams texts;
+  const PeerTrust trust;
   SchedulerService service;
   std::string address;
   std::unique_ptr<grpc::Server> server;
@@ -43,6 +47,12 @@ GrpcServer::~GrpcServer() { Stop(); }
 
 absl::Status GrpcServer::Start(const std::string& listen) {
   CHECK(parts_->server == nullptr);
+  ASSIGN_OR_RETURN(
+      const std::shared_ptr<grpc::ServerCredentials> credentials,
+      ServerCredentials(parts_->trust,
+                        {{"/troupe.Workers/", PeerRole::kWorker},
+                         {"/troupe.Scheduler/", PeerRole::kClient}},
+                        listen));
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
@@ -54,10 +64,12 @@ absl::Status GrpcServer::Start(const std::string& listen) {
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   builder.AddChannelArgument(
       GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1'000);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                             kHandshakeMsMax);
   builder.SetMaxReceiveMessageSize(kMessageBytesMax);
   builder.SetMaxSendMessageSize(kMessageBytesMax);
   int port = 0;
-  builder.AddListeningPort(listen, grpc::InsecureServerCredentials(), &port);
+  builder.AddListeningPort(listen, credentials, &port);
   builder.RegisterService(&parts_->sessions);
   builder.RegisterService(&parts_->service);
   parts_->server = builder.BuildAndStart();

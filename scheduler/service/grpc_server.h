@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "scheduler/cluster/host.h"
+#include "trust/peer_trust.h"
 
 namespace troupe {
 
@@ -25,6 +26,8 @@ struct GrpcServerOptions {
   std::function<void(Done)> flush;
   // Told of each answered RPC; thread-safe.
   std::function<void(absl::string_view rpc, const absl::Status&)> told;
+  // How peers know it, and it them.
+  PeerTrust trust;
 };
 
 class GrpcServer final : public ActionSink {
@@ -35,7 +38,7 @@ class GrpcServer final : public ActionSink {
   ~GrpcServer() override;
 
   // HOST:PORT; port 0 asks the kernel for one. UNAVAILABLE: the port is taken,
-  // or the host is not this machine's.
+  // or the host is not this machine's. Other errors are those of CheckTrust.
   absl::Status Start(const std::string& listen);
   // HOST:PORT, with the port that it has. REQUIRES: started.
   const std::string& address() const;
@@ -48,6 +51,8 @@ class GrpcServer final : public ActionSink {
   void Carry(const Actions& actions) override;
 
   static constexpr int kMessageBytesMax = 256 << 20;
+  // For a peer to say who it is.
+  static constexpr int kHandshakeMsMax = 5'000;
 
  private:
   struct Parts;

@@ -11,6 +11,7 @@
 #include "proto/protocol_version.h"
 #include "tests/cluster/cluster_test_base.h"
 #include "tests/cluster/impostor.h"
+#include "trust/cluster_trust.h"
 
 namespace troupe {
 namespace {
@@ -51,6 +52,11 @@ class BadPeerTest : public ClusterTestBase {
     return endpoints.ok() ? endpoints->grpc : "";
   }
 
+  // Strangers who have got hold of a worker's certificate.
+  PeerTrust Trust() const {
+    return {.certificates = MemberDirectory(dir(), PeerRole::kWorker)};
+  }
+
   // The one real worker is idle, and a job runs on it.
   void ExpectOneWorkerFree() {
     EXPECT_EQ(Watch(Submit({"parallelism.data=1"})).code, 0);
@@ -65,8 +71,9 @@ class BadPeerTest : public ClusterTestBase {
 TEST_F(BadPeerTest, APortInUseIsNamed) {
   const TakenPort taken;
   for (const char* flag : {"--listen", "--http"}) {
-    const Outcome scheduler = RunProgram(
-        {kScheduler, "--state", dir() + "/state", flag, taken.address()});
+    const Outcome scheduler =
+        RunProgram({kScheduler, "--state", dir() + "/state", "--insecure", flag,
+                    taken.address()});
     EXPECT_EQ(scheduler.code, 1) << flag;
     EXPECT_THAT(scheduler.err, HasSubstr(taken.address())) << flag;
   }
@@ -76,7 +83,8 @@ TEST_F(BadPeerTest, APortInUseIsNamed) {
 
 TEST_F(BadPeerTest, AWorkerOfAnotherVersionIsRefused) {
   Up(1);
-  const absl::Status refused = Impostor(Scheduler(), 99).AwaitRegistration();
+  const absl::Status refused =
+      Impostor(Scheduler(), 99, Trust()).AwaitRegistration();
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(refused.message()),
               AllOf(HasSubstr("version 99"), HasSubstr("from one build")));
@@ -86,8 +94,9 @@ TEST_F(BadPeerTest, AWorkerOfAnotherVersionIsRefused) {
 
 TEST_F(BadPeerTest, AWorkerSaysThatItsSchedulerIsOfAnotherVersion) {
   const NewerScheduler scheduler;
-  const Outcome worker = RunProgram(
-      {kWorker, "--scheduler", scheduler.address(), "--threads", kThreads});
+  const Outcome worker =
+      RunProgram({kWorker, "--insecure", "--scheduler", scheduler.address(),
+                  "--threads", kThreads});
   EXPECT_EQ(worker.code, 1);
   EXPECT_THAT(worker.err,
               AllOf(HasSubstr("version 99"), HasSubstr("from one build")));
@@ -95,7 +104,7 @@ TEST_F(BadPeerTest, AWorkerSaysThatItsSchedulerIsOfAnotherVersion) {
 
 TEST_F(BadPeerTest, APeerThatVanishesBeforeTheRendezvousFreesTheOthers) {
   Up(1);
-  Impostor impostor(Scheduler(), kProtocolVersion);
+  Impostor impostor(Scheduler(), kProtocolVersion, Trust());
   const absl::Status registered = impostor.AwaitRegistration();
   ASSERT_TRUE(registered.ok()) << registered.ToString();
   const int job = Submit();
@@ -109,7 +118,7 @@ TEST_F(BadPeerTest, APeerThatVanishesBeforeTheRendezvousFreesTheOthers) {
 
 TEST_F(BadPeerTest, NonsenseFromAPeerHarmsNobodyElse) {
   Up(1);
-  Impostor impostor(Scheduler(), kProtocolVersion);
+  Impostor impostor(Scheduler(), kProtocolVersion, Trust());
   ASSERT_TRUE(impostor.AwaitRegistration().ok());
   impostor.TalkNonsense();
   impostor.Vanish();

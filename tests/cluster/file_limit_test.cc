@@ -41,7 +41,7 @@ class FileLimitsTest : public testing::Test {
 TEST_F(FileLimitsTest, DaemonsTakeAsManyAsTheyMay) {
   TroupeProgram scheduler(
       Limited("ulimit -Sn 200; ulimit -Hn 5000",
-              absl::StrCat(kScheduler, " --state ", State("many"))));
+              absl::StrCat(kScheduler, " --insecure --state ", State("many"))));
   EXPECT_NE(scheduler.WaitForLine("grpc "), "");
   EXPECT_THAT(LimitsOf(scheduler.pid()),
               ContainsRegex("Max open files +5000 +5000 "));
@@ -50,15 +50,16 @@ TEST_F(FileLimitsTest, DaemonsTakeAsManyAsTheyMay) {
   // It says what device it has before it looks for its scheduler.
   TroupeProgram worker(
       Limited("ulimit -Sn 200; ulimit -Hn 4000",
-              absl::StrCat(kWorker, " --scheduler 127.0.0.1:1 --name w")));
+              absl::StrCat(kWorker, " --insecure --scheduler 127.0.0.1:1")));
   EXPECT_NE(worker.WaitForLine("device memory"), "");
   EXPECT_THAT(LimitsOf(worker.pid()),
               ContainsRegex("Max open files +4000 +4000 "));
 }
 
 TEST_F(FileLimitsTest, ASchedulerSaysHowManyWorkersCanJoin) {
-  TroupeProgram scheduler(Limited(
-      "ulimit -n 300", absl::StrCat(kScheduler, " --state ", State("few"))));
+  TroupeProgram scheduler(
+      Limited("ulimit -n 300",
+              absl::StrCat(kScheduler, " --insecure --state ", State("few"))));
   EXPECT_NE(scheduler.WaitForLine("grpc "), "");
   scheduler.Signal(SIGTERM);
   const Outcome outcome = scheduler.Wait();

@@ -5,6 +5,7 @@
 
 #include "grpcpp/grpcpp.h"
 #include "proto/worker.grpc.pb.h"
+#include "trust/grpc/credentials.h"
 
 namespace troupe {
 
@@ -16,10 +17,12 @@ struct Impostor::Session {
   bool finished = false;
 };
 
-Impostor::Impostor(const std::string& scheduler, int protocol_version)
+Impostor::Impostor(const std::string& scheduler, int protocol_version,
+                   const PeerTrust& trust)
     : session_(std::make_unique<Session>()) {
-  session_->stub = Workers::NewStub(
-      grpc::CreateChannel(scheduler, grpc::InsecureChannelCredentials()));
+  session_->stub = Workers::NewStub(grpc::CreateChannel(
+      scheduler,
+      ChannelCredentials(trust, PeerRole::kWorker, scheduler).value()));
   session_->context.set_deadline(std::chrono::system_clock::now() +
                                  std::chrono::minutes(1));
   session_->stream = session_->stub->Session(&session_->context);

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "trust/peer_trust.h"
 
 namespace troupe {
 
@@ -16,7 +17,8 @@ namespace troupe {
 class Impostor {
  public:
   // Registers with the scheduler at HOST:PORT.
-  Impostor(const std::string& scheduler, int protocol_version);
+  Impostor(const std::string& scheduler, int protocol_version,
+           const PeerTrust& trust);
   ~Impostor();
 
   // Reads what the scheduler says to the registration.

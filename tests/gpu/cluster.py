@@ -60,7 +60,8 @@ class Cluster:
     def __enter__(self):
         os.makedirs(self.folder)
         try:
-            self.start("scheduler", "troupe-scheduler", "--state", self.folder)
+            self.start("scheduler", "troupe-scheduler", "--insecure",
+                       "--state", self.folder)
             endpoints = os.path.join(self.folder, "endpoints.json")
             self.wait_for("the scheduler", lambda: os.path.exists(endpoints))
             with open(endpoints, encoding="utf-8") as file:
@@ -69,8 +70,8 @@ class Cluster:
                       if self.device != "cpu" else [])
             threads = max(1, os.cpu_count() // self.workers)
             for i in range(self.workers):
-                self.start(f"worker-{i}", "troupe-worker", "--scheduler",
-                           address, "--name", f"worker-{i}", "--device",
+                self.start(f"worker-{i}", "troupe-worker", "--insecure",
+                           "--scheduler", address, "--name", f"worker-{i}", "--device",
                            self.device, "--threads", str(threads), *memory)
             self.wait_for("the workers", lambda: len(json.loads(
                 self.ask("workers", "--json"))["workers"]) == self.workers)

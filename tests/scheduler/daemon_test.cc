@@ -44,7 +44,8 @@ class DaemonTest : public testing::Test {
   }
   void Restart() {
     daemon_.reset();
-    daemon_ = *SchedulerDaemon::Start({.state = state_});
+    daemon_ =
+        *SchedulerDaemon::Start({.state = state_, .trust = {.insecure = 1}});
     channel_ = grpc::CreateChannel(daemon_->grpc_address(),
                                    grpc::InsecureChannelCredentials());
     stub_ = Scheduler::NewStub(channel_);
@@ -78,6 +79,7 @@ TEST_F(DaemonTest, SaysWhereItServes) {
   const auto endpoints = nlohmann::json::parse(text.str());
   EXPECT_EQ(endpoints["grpc"], daemon_->grpc_address());
   EXPECT_EQ(endpoints["http"], daemon_->http_url());
+  EXPECT_EQ(endpoints["security"], "none");
   EXPECT_EQ(endpoints["host"], HostName());
   EXPECT_EQ(endpoints["boot"], ThisProcessSpace().boot);
   EXPECT_EQ(endpoints["pids"], ThisProcessSpace().pids);
@@ -91,7 +93,8 @@ TEST_F(DaemonTest, SaysWhereItServes) {
 
 TEST_F(DaemonTest, ASecondOneIsRefused) {
   const absl::Status second =
-      SchedulerDaemon::Start({.state = state_}).status();
+      SchedulerDaemon::Start({.state = state_, .trust = {.insecure = 1}})
+          .status();
   EXPECT_TRUE(absl::IsFailedPrecondition(second)) << second;
   EXPECT_TRUE(absl::StrContains(second.message(), state_));
 }

@@ -18,7 +18,8 @@ constexpr absl::Duration kGoodbyeTimeout = absl::Milliseconds(500);
 
 // A refusal that will not change by asking again.
 bool IsRefusal(const absl::Status& status, bool was_registered) {
-  if (absl::IsFailedPrecondition(status) || absl::IsInvalidArgument(status)) {
+  if (absl::IsFailedPrecondition(status) || absl::IsInvalidArgument(status) ||
+      absl::IsPermissionDenied(status)) {
     return true;
   }
   // After a lost connection the scheduler may hold our old self for alive
@@ -47,6 +48,7 @@ bool WorkerDaemon::WaitToRetry(absl::Duration wait) {
 
 absl::StatusOr<std::unique_ptr<Session>> WorkerDaemon::Connect() {
   SessionOptions options = {.scheduler = options_.scheduler,
+                            .trust = options_.trust,
                             .heartbeat = [this] { return Beat(); }};
   options.registration.set_protocol_version(kProtocolVersion);
   *options.registration.mutable_worker() = options_.description;

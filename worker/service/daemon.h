@@ -25,6 +25,7 @@ namespace troupe {
 
 struct WorkerDaemonOptions {
   std::string scheduler;          // HOST:PORT
+  PeerTrust trust;                // how the two know each other
   WorkerDescription description;  // as it registers
   std::string address;            // where peers reach this worker
   // How it finds its machine, for each heartbeat; null: it does not say.

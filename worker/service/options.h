@@ -9,11 +9,13 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
+#include "trust/peer_trust.h"
 
 namespace troupe {
 
 struct WorkerOptions {
   std::string scheduler;  // HOST:PORT
+  PeerTrust trust;        // how the two know each other
   std::string name = "worker-0";
   int threads = 0;             // intra-op threads; 0: one for each core
   std::string device = "cpu";  // or "cuda:0", "cuda:1", ...

@@ -24,6 +24,14 @@ namespace {
 
 absl::Status Serve(const WorkerOptions& flags, SignalWatch& signals) {
   ASSIGN_OR_RETURN(WorkerOptions options, ResolveOptions(flags));
+  // Before seconds are spent on the device.
+  RETURN_IF_ERROR(CheckTrust(options.trust, PeerRole::kWorker,
+                             options.scheduler, absl::Now()));
+  if (options.trust.insecure > 0) {
+    LogWarning(
+        "INSECURE: this worker does what whoever answers at its "
+        "scheduler's address says (--insecure)");
+  }
   const RealClock clock;
   ASSIGN_OR_RETURN(const OpenedDevice opened, OpenDevice(options));
   Device& device = *opened.device;
@@ -41,6 +49,7 @@ absl::Status Serve(const WorkerOptions& flags, SignalWatch& signals) {
   MachineWatch watch(SensorsOf(clock, opened.gpu.has_value()));
   WorkerDaemon daemon(
       {.scheduler = options.scheduler,
+       .trust = options.trust,
        .description = description,
        .address = options.address,
        .machine = [&watch] { return watch.Read(); }},

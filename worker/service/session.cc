@@ -12,6 +12,8 @@
 #include "proto/base/clock.h"
 #include "proto/base/status.h"
 #include "proto/worker.grpc.pb.h"
+#include "trust/grpc/credentials.h"
+#include "trust/grpc/why_not_connected.h"
 #include "worker/service/peer_silence.h"
 
 namespace troupe {
@@ -235,6 +237,9 @@ class GrpcSession final : public Session {
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Open(
     const SessionOptions& options) {
+  ASSIGN_OR_RETURN(
+      const std::shared_ptr<grpc::ChannelCredentials> credentials,
+      ChannelCredentials(options.trust, PeerRole::kWorker, options.scheduler));
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(256 << 20);  // a plan of many ranks
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
@@ -245,13 +250,14 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(
   arguments.SetInt(
       GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
       static_cast<int>(absl::ToInt64Milliseconds(Session::kSilenceMax)));
-  const std::shared_ptr<grpc::Channel> channel = grpc::CreateCustomChannel(
-      options.scheduler, grpc::InsecureChannelCredentials(), arguments);
+  const std::shared_ptr<grpc::Channel> channel =
+      grpc::CreateCustomChannel(options.scheduler, credentials, arguments);
   if (!channel->WaitForConnected(
           std::chrono::system_clock::now() +
           absl::ToChronoNanoseconds(options.connect_timeout))) {
-    return absl::UnavailableError(
-        absl::StrCat("no scheduler answers at ", options.scheduler));
+    return absl::UnavailableError(absl::StrCat("no scheduler answers at ",
+                                               options.scheduler, " (",
+                                               WhyNotConnected(channel), ")"));
   }
   auto session = std::make_unique<GrpcSession>(options, channel);
   const absl::Status started = session->Start();

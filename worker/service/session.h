@@ -28,11 +28,13 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "proto/worker.pb.h"
+#include "trust/peer_trust.h"
 
 namespace troupe {
 
 struct SessionOptions {
   std::string scheduler;  // HOST:PORT
+  PeerTrust trust;        // how the two know each other
   Register registration;
   // What a heartbeat says; asked by a thread of the session, which every
   // message waits for. Must not call the session.
@@ -53,7 +55,9 @@ class Session {
   static constexpr size_t kQueueBytesMax = 64 << 20;
 
   // Returns once the scheduler has answered Registered. Unavailable: it cannot
-  // be reached, or went away; AlreadyExists, FailedPrecondition: it refused.
+  // be reached, is not believed, or went away; AlreadyExists,
+  // FailedPrecondition, PermissionDenied: it refused. Or the errors of
+  // CheckTrust.
   static absl::StatusOr<std::unique_ptr<Session>> Open(
       const SessionOptions& options);
 

@@ -9,6 +9,8 @@ std::vector<CommandRow> CommandTable() {
        &MakeDoctor},
       {"up", "Start a cluster on this machine", &MakeUp},
       {"down", "Stop the cluster of a folder", &MakeDown},
+      {"cluster certificate", "Make a certificate for a daemon on another host",
+       &MakeClusterCertificate},
       {"submit", "Queue a job; with --watch follow it to its end", &MakeSubmit},
       {"watch", "Follow a job until it ends", &MakeWatch},
       {"jobs", "List the jobs", &MakeJobs},

@@ -9,6 +9,7 @@
 namespace troupe {
 
 std::unique_ptr<Command> MakeCancel();
+std::unique_ptr<Command> MakeClusterCertificate();
 std::unique_ptr<Command> MakeDataInspect();
 std::unique_ptr<Command> MakeDataPrepare();
 std::unique_ptr<Command> MakeDescribe();

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "clients/cli/commands/commands.h"
+#include "clients/cli/insecure_line.h"
 #include "clients/cli/interrupt.h"
 #include "clients/cli/local/local_cluster.h"
 #include "clients/cli/local/process.h"
@@ -28,6 +29,9 @@ class Up final : public Command {
                 .text = "Where the cluster keeps state and logs [TROUPE_DIR]"});
     share_.Declare(flags);
     flags.Switch("--gpus", gpus_, "A GPU for each worker, cuda:0 on");
+    flags.Switch("--insecure", insecure_,
+                 "No certificates, no TLS: whoever can run a program on this "
+                 "machine may do everything");
     flags.Switch("--foreground", foreground_,
                  "Stay; Ctrl-C brings the cluster down");
   }
@@ -53,6 +57,7 @@ class Up final : public Command {
                                         .workers = static_cast<int>(workers_),
                                         .share = share,
                                         .end_with_us = foreground_,
+                                        .insecure = insecure_,
                                         .search = ThisProgram()},
                                        [&] { return !interrupt.Arrived(); }));
     Print(cluster, console);
@@ -84,6 +89,9 @@ class Up final : public Command {
                         : absl::StrCat("started      ",
                                        absl::StrJoin(cluster.started, ", "),
                                        "; the others went on\n"))
+                << (cluster.endpoints.trust.insecure > 0
+                        ? InsecureLine(console) + "\n"
+                        : "")
                 << "logs         " << dir_ << "/logs\n"
                 << (foreground_ ? "Ctrl-C brings it down"
                                 : "stop it with: " + DownCommand(dir_))
@@ -127,6 +135,7 @@ class Up final : public Command {
   std::string dir_;
   ShareFlags share_;
   bool gpus_ = false;
+  bool insecure_ = false;
   bool foreground_ = false;
 };
 

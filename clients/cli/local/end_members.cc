@@ -52,7 +52,7 @@ class JobsOfMembers {
     const absl::StatusOr<Endpoints> endpoints = ReadEndpoints(dir_);
     if (!endpoints.ok()) return false;
     absl::StatusOr<std::unique_ptr<Client>> client =
-        Client::Connect(endpoints->grpc);
+        Client::Connect(endpoints->grpc, {.trust = endpoints->trust});
     if (client.ok()) client_ = *std::move(client);
     return client.ok();
   }

@@ -15,6 +15,7 @@
 #include "clients/cpp/cluster_commands.h"
 #include "proto/base/status.h"
 #include "storage/disk/file_lock.h"
+#include "trust/cluster_trust.h"
 
 namespace troupe {
 namespace {
@@ -41,6 +42,11 @@ struct FoundMembers {
   std::vector<ClusterMember> running;
   std::vector<ClusterMember> gone;  // where its scheduler runs
 };
+
+void Append(const std::vector<std::string>& more,
+            std::vector<std::string>& command) {
+  command.insert(command.end(), more.begin(), more.end());
+}
 
 bool IsKnown(const WorkerShare& share) { return share.threads > 0; }
 
@@ -110,6 +116,7 @@ class Starting {
           });
         }));
     std::vector<std::string> command = {program, "--state", options_.dir};
+    Append(TrustArguments(PeerRole::kScheduler, options_.insecure), command);
     RETURN_IF_ERROR(StartMember(kSchedulerName, std::move(command)));
     const ProcessId scheduler = cluster_.members.back().process;
     while (true) {
@@ -125,7 +132,10 @@ class Starting {
 
   absl::Status FindScheduler() {
     ASSIGN_OR_RETURN(cluster_.endpoints, ReadEndpoints(options_.dir));
-    return absl::OkStatus();
+    if (!options_.insecure || IsInsecure()) return absl::OkStatus();
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the cluster in ", options_.dir, " has certificates; leave out ",
+        "--insecure, or begin anew: ", DownCommand(options_.dir)));
   }
 
   // As many as are missing, with the first names that are free.
@@ -144,9 +154,8 @@ class Starting {
           gone != nullptr && IsKnown(gone->share) ? gone->share : even;
       std::vector<std::string> command = {
           program, "--scheduler", cluster_.endpoints.grpc, "--name", name};
-      for (std::string& flag : ShareArguments(share, i)) {
-        command.push_back(std::move(flag));
-      }
+      Append(ShareArguments(share, i), command);
+      Append(TrustArguments(PeerRole::kWorker, IsInsecure()), command);
       RETURN_IF_ERROR(StartMember(name, std::move(command), share));
     }
     return WaitForWorkers();
@@ -161,6 +170,13 @@ class Starting {
   }
 
  private:
+  bool IsInsecure() const { return cluster_.endpoints.trust.insecure > 0; }
+
+  std::vector<std::string> TrustArguments(PeerRole role, bool insecure) const {
+    if (insecure) return {"--insecure"};
+    return {"--certificates", MemberDirectory(options_.dir, role)};
+  }
+
   // Of one kind with those that are there.
   absl::StatusOr<WorkerShare> ShareOfNewWorkers() const {
     WorkerShare wanted = options_.share;
@@ -202,7 +218,8 @@ class Starting {
   // a job that waits in the queue takes them at once.
   absl::Status WaitForWorkers() {
     ASSIGN_OR_RETURN(const auto client,
-                     Client::Connect(cluster_.endpoints.grpc));
+                     Client::Connect(cluster_.endpoints.grpc,
+                                     {.trust = cluster_.endpoints.trust}));
     const int wanted = CountWorkers(cluster_.members);
     while (true) {
       ASSIGN_OR_RETURN(const ListWorkersResponse list, client->Workers());
@@ -315,6 +332,10 @@ absl::StatusOr<LocalCluster> StartLocalCluster(
         "cannot make the folder ", options.dir, ": ", error.message()));
   }
   ASSIGN_OR_RETURN(const FileLock turn, AwaitTurn(options, keep_going));
+  // Those of a cluster that runs are renewed in time, too.
+  if (!options.insecure) {
+    RETURN_IF_ERROR(EnsureClusterTrust(options.dir, absl::Now()));
+  }
   ASSIGN_OR_RETURN(FoundMembers found, FindMembers(options));
   const bool is_new = found.running.empty();
   Starting starting(options, keep_going, std::move(found));

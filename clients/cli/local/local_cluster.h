@@ -5,6 +5,7 @@
 //   DIR/pids.json        which processes belong to the cluster
 //   DIR/up.lock          held while one is started: by whom
 //   DIR/logs/*.log       what they say
+//   DIR/trust/           how they know each other (trust/cluster_trust.h)
 //   DIR/...              the scheduler's state
 #ifndef TROUPE_CLIENTS_CLI_LOCAL_LOCAL_CLUSTER_H_
 #define TROUPE_CLIENTS_CLI_LOCAL_LOCAL_CLUSTER_H_
@@ -29,6 +30,7 @@ struct LocalClusterOptions {
   int workers = 1;
   WorkerShare share;         // of each worker; what is not said is an even one
   bool end_with_us = false;  // all end when this process does
+  bool insecure = false;     // without certificates
   absl::Duration start = absl::Seconds(120);  // calibration included
   ProgramSearch search;
 };
@@ -44,7 +46,8 @@ struct LocalCluster {
 // and the others left alone; a worker that was gone is started as it was, and
 // others on GPUs where that one is. AlreadyExists where it has as many, or has
 // to end with us; FailedPrecondition where its scheduler is gone, or where
-// `share` says another thing than a worker had; Cancelled once
+// `share` says another thing than a worker had or `insecure` another than the
+// scheduler is; Cancelled once
 // `keep_going` says no; else what failed, with the end of the log of the one
 // that failed. After an error nothing that was started is left running. Of two
 // calls for one DIR at a time, in whichever processes, the second waits.

@@ -47,8 +47,8 @@ class Scenario {
  public:
   explicit Scenario(const ScenarioOptions& options)
       : options_(options),
-        program_({options.scheduler, "--state", options.state, "--log",
-                  options.state + "/scheduler.log"}),
+        program_({options.scheduler, "--insecure", "--state", options.state,
+                  "--log", options.state + "/scheduler.log"}),
         address_(std::string(
             absl::StripPrefix(program_.WaitForLine("grpc "), "grpc "))),
         client_(ConnectTo(address_)) {}

@@ -11,7 +11,8 @@ namespace {
 class ClusterFlagsTest : public CommandTestBase {};
 
 TEST_F(ClusterFlagsTest, FindsJobsByNumberNameAndLatest) {
-  const auto client = Client::Connect(scheduler_.address()).value();
+  const auto client =
+      Client::Connect(scheduler_.address(), {.trust = {.insecure = 1}}).value();
   EXPECT_EQ(FindJob(*client, "1").value(), 1);
   EXPECT_EQ(FindJob(*client, "77").value(), 77) << "the scheduler will say";
   EXPECT_EQ(FindJob(*client, "demo").value(), 2) << "the newest";
@@ -23,7 +24,8 @@ TEST_F(ClusterFlagsTest, FindsJobsByNumberNameAndLatest) {
 
 TEST_F(ClusterFlagsTest, SaysThatThereIsNoJob) {
   scheduler_.jobs.clear();
-  const auto client = Client::Connect(scheduler_.address()).value();
+  const auto client =
+      Client::Connect(scheduler_.address(), {.trust = {.insecure = 1}}).value();
   EXPECT_EQ(FindJob(*client, "latest").status(),
             absl::NotFoundError("no job latest: this cluster has had none"));
 }

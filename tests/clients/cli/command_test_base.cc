@@ -29,6 +29,7 @@ CommandTestBase::CommandTestBase() {
 CommandOutcome CommandTestBase::Ask(std::vector<std::string> arguments) const {
   arguments.push_back("--scheduler");
   arguments.push_back(scheduler_.address());
+  arguments.push_back("--insecure");
   return RunCommand(arguments);
 }
 

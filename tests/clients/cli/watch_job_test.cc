@@ -21,7 +21,8 @@ class WatchJobTest : public WithInterrupt, public CommandTestBase {
   absl::Status Watch(const WatchJobOptions& options) {
     Console console{.out = out_, .err = err_};
     return WatchJob(
-        Client::Connect(scheduler_.address()).value(),
+        Client::Connect(scheduler_.address(), {.trust = {.insecure = 1}})
+            .value(),
         [this] { return connect_again_(); }, options, interrupt_, console);
   }
 
@@ -74,7 +75,7 @@ TEST_F(WatchJobTest, GoesOnWhereItWasWithTheNextScheduler) {
   int asked = 0;
   connect_again_ = [&]() -> absl::StatusOr<std::unique_ptr<Client>> {
     if (++asked < 3) return absl::NotFoundError("not yet");
-    return Client::Connect(next.address());
+    return Client::Connect(next.address(), {.trust = {.insecure = 1}});
   };
   EXPECT_TRUE(
       Watch({.from = {.id = 2}, .look_every = absl::Milliseconds(1)}).ok());

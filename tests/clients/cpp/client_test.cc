@@ -9,17 +9,33 @@ namespace {
 bool Always() { return true; }
 
 std::unique_ptr<Client> ConnectTo(const FakeJobScheduler& scheduler) {
-  return Client::Connect(scheduler.address()).value();
+  return Client::Connect(scheduler.address(), {.trust = {.insecure = 1}})
+      .value();
 }
 
 TEST(Client, SaysWhichAddressWasTried) {
   const absl::Status status =
-      Client::Connect("127.0.0.1:1", {.connect = absl::Milliseconds(50)})
+      Client::Connect("127.0.0.1:1", {.trust = {.insecure = 1},
+                                      .connect = absl::Milliseconds(50)})
           .status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
-  EXPECT_EQ(status.message(),
-            "no scheduler answers at 127.0.0.1:1 (waited 50ms); start a "
-            "cluster with: troupe up --workers N --dir DIR");
+  const std::string message(status.message());
+  EXPECT_EQ(
+      message.rfind("no scheduler answers at 127.0.0.1:1 (waited 50ms: ", 0),
+      0u)
+      << message;
+  EXPECT_NE(message.find("Connection refused"), std::string::npos) << message;
+  EXPECT_NE(message.find("; start a cluster with: troupe up --workers N "),
+            std::string::npos)
+      << message;
+}
+
+TEST(Client, IsToldWhoItMustShowItself) {
+  EXPECT_EQ(Client::Connect("127.0.0.1:1", {}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(
+      Client::Connect("10.0.0.1:1", {.trust = {.insecure = 1}}).status().code(),
+      absl::StatusCode::kInvalidArgument);
 }
 
 TEST(Client, SubmitsAndKeepsTheRefusal) {

@@ -48,6 +48,26 @@ TEST_F(FindSchedulerTest, ReadsTheFolder) {
             "h:1");
 }
 
+// The folder's certificate; that of a flag before it.
+TEST_F(FindSchedulerTest, SaysHowTheTwoKnowEachOther) {
+  const std::string rest = "\"grpc\": \"127.0.0.1:5\"}";
+  const std::string dir = DirWith("trusted", "{\"security\": \"tls\", " + rest);
+  const std::string open = DirWith("open", "{\"security\": \"none\", " + rest);
+  const auto trust = [](const FindSchedulerOptions& options) {
+    return FindScheduler(options).value().trust;
+  };
+  EXPECT_EQ(trust({.dir = dir}).certificates, dir + "/trust/client");
+  EXPECT_EQ(trust({.dir = dir}).insecure, 0);
+  EXPECT_EQ(trust({.dir = dir, .certificates = "/c"}).certificates, "/c");
+  EXPECT_EQ(trust({.scheduler = "h:1", .environment_dir = dir}).certificates,
+            dir + "/trust/client");
+  EXPECT_EQ(trust({.scheduler = "h:1"}).certificates, "");
+  EXPECT_EQ(trust({.scheduler = "h:1", .insecure = 2}).insecure, 2);
+  // Whoever started it has said it once.
+  EXPECT_EQ(trust({.dir = open}).insecure, 1);
+  EXPECT_EQ(trust({.dir = open, .insecure = 1}).insecure, 2);
+}
+
 TEST_F(FindSchedulerTest, SaysWhatIsWrong) {
   EXPECT_EQ(FindScheduler({}).status().code(),
             absl::StatusCode::kInvalidArgument);

@@ -12,7 +12,9 @@ namespace {
 TEST(GrpcServer, RefusesATakenPort) {
   ServedCluster served;
   GrpcServer other(served.host, served.compiler,
-                   {.flush = [](auto) {}, .told = [](auto, const auto&) {}});
+                   {.flush = [](auto) {},
+                    .told = [](auto, const auto&) {},
+                    .trust = {.insecure = 1}});
   const absl::Status status = other.Start(served.server.address());
   EXPECT_TRUE(absl::IsUnavailable(status));
   EXPECT_TRUE(

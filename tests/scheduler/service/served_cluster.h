@@ -20,16 +20,18 @@ namespace troupe {
 
 class ServedCluster final : public ActionSink {
  public:
-  explicit ServedCluster(const Limits& limits = {})
+  explicit ServedCluster(const Limits& limits = {},
+                         const PeerTrust& trust = {.insecure = 1})
       : cluster(limits, compiler),
         host(cluster, clock, *this),
-        server(host, compiler,
-               {.flush =
-                    [this](std::function<void(const absl::Status&)> f) {
-                      f(durable);
-                    },
-                .told = [this](absl::string_view,
-                               const absl::Status&) { ++rpcs; }}) {
+        server(
+            host, compiler,
+            {.flush =
+                 [this](std::function<void(const absl::Status&)> f) {
+                   f(durable);
+                 },
+             .told = [this](absl::string_view, const absl::Status&) { ++rpcs; },
+             .trust = trust}) {
     CHECK_OK(server.Start("127.0.0.1:0"));
     channel = grpc::CreateChannel(server.address(),
                                   grpc::InsecureChannelCredentials());

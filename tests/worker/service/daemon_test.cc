@@ -33,6 +33,7 @@ class Running {
           absl::Duration leaving_answer_max = absl::Minutes(1))
       : worker_(std::move(device)),
         daemon_({.scheduler = scheduler,
+                 .trust = {.insecure = 1},
                  .description = worker_.Description(),
                  .address = "127.0.0.1",
                  .machine = [] { return SomeReading(); },

@@ -45,6 +45,7 @@ TEST(RunWorker, ServesUntilASignal) {
     kill(getpid(), SIGTERM);
   });
   EXPECT_EQ(RunWorker({.scheduler = scheduler.address(),
+                       .trust = {.insecure = 1},
                        .threads = 1,
                        .device_memory = 1 << 20,
                        .calibration_file = CalibrationFile()}),
@@ -75,6 +76,7 @@ TEST(RunWorker, EndsWhereItsParentIsGone) {
 TEST(RunWorker, ARefusalIsAFailure) {
   FakeScheduler scheduler({.refusal = absl::AlreadyExistsError("taken")});
   EXPECT_EQ(RunWorker({.scheduler = scheduler.address(),
+                       .trust = {.insecure = 1},
                        .threads = 1,
                        .device_memory = 1 << 20,
                        .calibration_file = CalibrationFile()}),

@@ -11,7 +11,7 @@ namespace troupe {
 namespace {
 
 SessionOptions OptionsFor(const std::string& address) {
-  SessionOptions options = {.scheduler = address};
+  SessionOptions options = {.scheduler = address, .trust = {.insecure = 1}};
   options.registration.mutable_worker()->set_name("ada");
   options.heartbeat = [] {
     Heartbeat heartbeat;

@@ -20,7 +20,7 @@ TEST_F(SubmitTest, SendsTheJobWithItsOverrides) {
   EXPECT_EQ(outcome.out,
             "job 1 (demo) accepted\nfollow it with: troupe watch "
             "1 --scheduler " +
-                scheduler_.address() + "\n");
+                scheduler_.address() + " --insecure\n");
   const JobSpec job = scheduler_.asked().submitted.at(0);
   EXPECT_EQ(job.optimizer().betas(1), 0.99);
   EXPECT_EQ(job.training().steps(), 7);
@@ -66,7 +66,7 @@ TEST_F(SubmitTest, CanBeLeftBeforeItsAnswer) {
   EXPECT_EQ(outcome.err,
             "troupe: left before the scheduler had answered; whether it took "
             "the job says: troupe jobs --scheduler " +
-                scheduler_.address() + "\n");
+                scheduler_.address() + " --insecure\n");
   scheduler_.WaitForGoneSubmitter();
 }
 

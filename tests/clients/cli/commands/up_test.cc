@@ -49,6 +49,10 @@ TEST_F(ScriptedUpTest, SaysHowToComeDown) {
   EXPECT_NE(up.out.find("stop it with: troupe down --dir '" + dir_ + "'\n"),
             std::string::npos)
       << up.out;
+  // Those scripts' scheduler has no certificates.
+  EXPECT_NE(up.out.find("INSECURE     no certificates, no TLS"),
+            std::string::npos)
+      << up.out;
 }
 
 TEST_F(UpTest, NeedsTheDaemonsPrograms) {

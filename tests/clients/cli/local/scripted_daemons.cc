@@ -20,7 +20,8 @@ ScriptedDaemons::ScriptedDaemons(const fs::path& folder,
 void ScriptedDaemons::WriteScripts() const {
   Script("troupe-scheduler",
          absl::StrCat("echo '{\"grpc\": \"", scheduler_,
-                      "\", \"pid\": '$$'}' > \"$2/endpoints.json\"\n",
+                      "\", \"security\": \"none\", \"pid\": '$$'}' > "
+                      "\"$2/endpoints.json\"\n",
                       "exec sleep 1000"));
   // The name comes with the content: they are read while they start.
   Script("troupe-worker",
