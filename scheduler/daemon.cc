@@ -26,6 +26,7 @@
 #include "scheduler/store/store_writer.h"
 #include "storage/disk/new_file.h"
 #include "trust/cluster_trust.h"
+#include "trust/secret.h"
 
 namespace troupe {
 namespace {
@@ -57,12 +58,17 @@ void AllowManyFiles(const Limits& limits) {
       " workers can join; for more, ", kRaiseFileLimit));
 }
 
+std::vector<std::string> NamesOfThisHost(std::vector<std::string> names) {
+  names.push_back(HostName());
+  return names;
+}
+
 }  // namespace
 
 // In the order of their making; they end in the reverse order.
 struct SchedulerDaemon::Parts {
   Parts(const SchedulerDaemonOptions& options, std::unique_ptr<StateLock> held,
-        std::unique_ptr<Store> opened)
+        std::unique_ptr<Store> opened, std::string page_token)
       : endpoints(absl::StrCat(options.state, "/endpoints.json")),
         lock(std::move(held)),
         store(std::move(opened)),
@@ -71,12 +77,15 @@ struct SchedulerDaemon::Parts {
         host(cluster, clock, sink),
         grpc(host, compiler,
              {.flush = [this](auto done) { writer.Flush(std::move(done)); },
-              .told =
-                  [this](absl::string_view rpc, const absl::Status& s) {
-                    metrics.CountRpc(rpc, s);
-                  },
+              .told = [this](
+                          absl::string_view rpc,
+                          const absl::Status& s) { metrics.CountRpc(rpc, s); },
               .trust = options.trust}),
-        http(host, metrics, [this] { return writer.health(); }) {
+        http(host, metrics,
+             {.health = [this] { return writer.health(); },
+              .token = std::move(page_token),
+              .names = NamesOfThisHost(options.http_names),
+              .trust = options.trust}) {
     sink.store = &writer;
     sink.metrics = &metrics;
     sink.grpc = &grpc;
@@ -128,11 +137,14 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
   AllowManyFiles(options.limits);
   ASSIGN_OR_RETURN(auto lock, StateLock::Take(options.state));
   ASSIGN_OR_RETURN(auto store, Store::Open(options.state));
+  ASSIGN_OR_RETURN(std::string token,
+                   EnsureSecretFile(PageTokenFile(options.state)));
   ASSIGN_OR_RETURN(LoadedJobs loaded, store->Load(options.limits));
   for (const std::string& damage : loaded.complaints) LogWarning(damage);
   const size_t remembered = loaded.jobs.size();
-  auto daemon = std::unique_ptr<SchedulerDaemon>(new SchedulerDaemon(
-      std::make_unique<Parts>(options, std::move(lock), std::move(store))));
+  auto daemon = std::unique_ptr<SchedulerDaemon>(
+      new SchedulerDaemon(std::make_unique<Parts>(
+          options, std::move(lock), std::move(store), std::move(token))));
   Parts& parts = *daemon->parts_;
   parts.host.Apply([&](Cluster& cluster, absl::Time now, Actions& actions) {
     cluster.Restore(std::move(loaded.jobs), now, actions);

@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
@@ -22,6 +23,8 @@ struct SchedulerDaemonOptions {
   std::string state;                   // directory, made where missing
   std::string listen = "127.0.0.1:0";  // gRPC; port 0: the kernel chooses
   std::string http = "127.0.0.1:0";
+  // By which this host may be asked over HTTP, besides its own and addresses.
+  std::vector<std::string> http_names;
   // How workers and clients know it, and it them. Where nothing is said, by the
   // certificate that `troupe up` keeps in the state directory.
   PeerTrust trust;

@@ -8,6 +8,10 @@ void AddDaemonFlags(CLI::App& app, SchedulerDaemonOptions& options) {
       ->capture_default_str();
   app.add_option("--http", options.http, "HOST:PORT of the status page")
       ->capture_default_str();
+  app.add_option("--http-name", options.http_names,
+                 "A name by which browsers ask this host, besides its own")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
   app.add_option("--certificates", options.trust.certificates,
                  "Directory of its certificate [STATE/trust/scheduler]")
       ->type_name("DIR");

@@ -14,8 +14,10 @@ namespace troupe {
 std::string PublishedAddress(absl::string_view address,
                              absl::FunctionRef<std::string()> this_host) {
   absl::string_view rest = address;
-  const absl::string_view scheme =
-      absl::ConsumePrefix(&rest, "http://") ? "http://" : "";
+  absl::string_view scheme;
+  for (const absl::string_view known : {"http://", "https://"}) {
+    if (absl::ConsumePrefix(&rest, known)) scheme = known;
+  }
   const size_t colon = rest.rfind(':');
   const absl::string_view host = rest.substr(0, colon);
   for (const absl::string_view all : {"0.0.0.0", "[::]", "::", "*"}) {

@@ -77,6 +77,10 @@ std::string MemberDirectory(const std::string& dir, PeerRole role) {
   return absl::StrCat(TrustDirectory(dir), "/", RoleName(role));
 }
 
+std::string PageTokenFile(const std::string& dir) {
+  return absl::StrCat(TrustDirectory(dir), "/page.token");
+}
+
 absl::Status EnsureClusterTrust(const std::string& dir, absl::Time now) {
   ASSIGN_OR_RETURN(const FileLock turn, TakeTurn(dir));
   ASSIGN_OR_RETURN(const KeyAndCertificate authority,

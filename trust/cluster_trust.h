@@ -4,6 +4,7 @@
 //   DIR/trust/authority/certificate.pem, key.pem   who has the key has the
 //                                                   cluster
 //   DIR/trust/scheduler/, worker/, client/          member_files.h
+//   DIR/trust/page.token                            of the scheduler's page
 //
 // Made where it is missing, renewed where little of its time is left, and
 // otherwise left alone, so that those who have certificates keep them.
@@ -21,6 +22,9 @@ namespace troupe {
 
 // DIR/trust/worker.
 std::string MemberDirectory(const std::string& dir, PeerRole role);
+
+// DIR/trust/page.token: what the status page wants; the scheduler makes it.
+std::string PageTokenFile(const std::string& dir);
 
 // How much of a certificate's time may be left before it is made anew.
 inline constexpr absl::Duration kRenewBefore = absl::Hours(24 * 30);

@@ -1,5 +1,7 @@
 #include "scheduler/status/lobby.h"
 
+#include <arpa/inet.h>
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -8,6 +10,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "proto/base/check.h"
 
@@ -16,15 +19,22 @@ namespace {
 
 constexpr char kEndOfHead[] = "\r\n\r\n";
 
-// What the other side still sends is read, as far as it has come: to close
-// before that could take the answer away from it.
-void CloseAfterAnswer(int socket) {
-  shutdown(socket, SHUT_WR);
-  char bytes[4096];
-  for (int i = 0; i < 64; ++i) {
-    if (recv(socket, bytes, sizeof(bytes), MSG_DONTWAIT) <= 0) break;
+// "10.0.0.1:77"
+std::string PeerOf(int socket) {
+  sockaddr_storage address = {};
+  socklen_t size = sizeof(address);
+  char host[INET6_ADDRSTRLEN] = "?";
+  if (getpeername(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+    return host;
   }
-  close(socket);
+  if (address.ss_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
+    inet_ntop(AF_INET, &v4.sin_addr, host, sizeof(host));
+    return absl::StrCat(host, ":", ntohs(v4.sin_port));
+  }
+  const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
+  inet_ntop(AF_INET6, &v6.sin6_addr, host, sizeof(host));
+  return absl::StrCat("[", host, "]:", ntohs(v6.sin6_port));
 }
 
 }  // namespace
@@ -47,17 +57,14 @@ Lobby::~Lobby() {
   }
   Wake();
   for (std::thread& thread : threads_) thread.join();
-  for (const Guest& guest : guests_) close(guest.socket);
-  absl::MutexLock lock(&mutex_);
-  for (const Guest& guest : arrivals_) close(guest.socket);
-  for (const Request& request : ready_) close(request.socket);
   close(wake_);
 }
 
-void Lobby::Admit(int socket) {
+void Lobby::Admit(std::unique_ptr<AcceptedWire> wire) {
   {
     absl::MutexLock lock(&mutex_);
-    arrivals_.push_back({.socket = socket, .until = absl::Now() + kHeadMax});
+    arrivals_.push_back(
+        {.wire = std::move(wire), .until = absl::Now() + kHeadMax});
   }
   Wake();
 }
@@ -88,7 +95,6 @@ void Lobby::MakeRoom() {
       continue;
     }
     unsent -= guest->answer.bytes.size();
-    close(guest->socket);
     guest = guests_.erase(guest);
   }
 }
@@ -103,8 +109,8 @@ void Lobby::Watch() {
     std::vector<pollfd> files = {{.fd = wake_, .events = POLLIN}};
     absl::Time first = absl::Now() + absl::Minutes(1);
     for (const Guest& guest : guests_) {
-      const short events = guest.reads() ? POLLIN : POLLOUT;
-      files.push_back({.fd = guest.socket, .events = events});
+      files.push_back(
+          {.fd = guest.wire->socket(), .events = guest.wire->events()});
       first = std::min(first, guest.until);
     }
     const absl::Duration patience = first - absl::Now();
@@ -120,28 +126,24 @@ void Lobby::Watch() {
                          (guest->reads() ? Read(*guest) : Send(*guest));
       if (stays && now < guest->until) {
         ++guest;
-        continue;
+      } else {
+        guest = guests_.erase(guest);
       }
-      if (stays) close(guest->socket);
-      guest = guests_.erase(guest);
     }
   }
 }
 
 bool Lobby::Read(Guest& guest) {
-  char bytes[4096];
+  char bytes[AcceptedWire::kReadBytes];
   while (true) {
-    const ssize_t count =
-        recv(guest.socket, bytes, sizeof(bytes), MSG_DONTWAIT);
-    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return true;
-    if (count <= 0) break;
+    const ssize_t count = guest.wire->Read(bytes, sizeof(bytes));
+    if (count == AcceptedWire::kLater) return true;
+    if (count == AcceptedWire::kOver) return false;
     const size_t seen = guest.head.size();
     guest.head.append(bytes, count);
     if (HasAsked(guest, std::max<size_t>(seen, 3) - 3)) return false;
-    if (guest.head.size() > kHeadBytesMax) break;
+    if (guest.head.size() > kHeadBytesMax) return false;
   }
-  close(guest.socket);
-  return false;
 }
 
 bool Lobby::HasAsked(Guest& guest, size_t from) {
@@ -149,7 +151,7 @@ bool Lobby::HasAsked(Guest& guest, size_t from) {
   if (end == std::string::npos) return false;
   const size_t size = end + sizeof(kEndOfHead) - 1;
   absl::MutexLock lock(&mutex_);
-  ready_.push_back({.socket = guest.socket,
+  ready_.push_back({.wire = std::move(guest.wire),
                     .head = guest.head.substr(0, size),
                     .rest = guest.head.substr(size)});
   return true;
@@ -159,23 +161,21 @@ bool Lobby::Send(Guest& guest) {
   const std::string& bytes = guest.answer.bytes;
   while (guest.sent < bytes.size()) {
     const ssize_t count =
-        send(guest.socket, bytes.data() + guest.sent, bytes.size() - guest.sent,
-             MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return true;
-    if (count < 0) {
-      close(guest.socket);
-      return false;
-    }
+        guest.wire->Write(bytes.data() + guest.sent, bytes.size() - guest.sent);
+    if (count == AcceptedWire::kLater) return true;
+    if (count == AcceptedWire::kOver) return false;
     guest.sent += count;
   }
   if (guest.answer.last) {
-    CloseAfterAnswer(guest.socket);
+    guest.wire->Finish();
     return false;
   }
-  guest = {.socket = guest.socket,
+  guest = {.wire = std::move(guest.wire),
            .until = absl::Now() + kHeadMax,
            .head = std::move(guest.head)};
-  return !HasAsked(guest, 0);
+  if (HasAsked(guest, 0)) return false;
+  guest.wire->AwaitRead();
+  return true;
 }
 
 void Lobby::Serve() {
@@ -191,10 +191,11 @@ void Lobby::Serve() {
       next = std::move(ready_.front());
       ready_.pop_front();
     }
-    Guest guest = {.socket = next.socket,
+    HeadAnswer answer = answer_(next.head, PeerOf(next.wire->socket()));
+    Guest guest = {.wire = std::move(next.wire),
                    .until = absl::Now() + kAnswerMax,
                    .head = std::move(next.rest),
-                   .answer = answer_(next.head)};
+                   .answer = std::move(answer)};
     if (!Send(guest)) continue;
     {
       absl::MutexLock lock(&mutex_);

@@ -13,12 +13,11 @@
 #ifndef TROUPE_SCHEDULER_STATUS_LOBBY_H_
 #define TROUPE_SCHEDULER_STATUS_LOBBY_H_
 
-#include <poll.h>
-
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <list>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -26,6 +25,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "trust/accepted_wire.h"
 
 namespace troupe {
 
@@ -37,8 +37,10 @@ struct HeadAnswer {
 
 class Lobby {
  public:
-  // To everything up to the empty line. Called on several threads at once.
-  using Answer = std::function<HeadAnswer(const std::string& head)>;
+  // To everything up to the empty line, from this address ("10.0.0.1:77").
+  // Called on several threads at once.
+  using Answer = std::function<HeadAnswer(const std::string& head,
+                                          const std::string& peer)>;
 
   // Holds so many connections.
   Lobby(Answer answer, size_t connections_max);
@@ -47,8 +49,8 @@ class Lobby {
   Lobby(const Lobby&) = delete;
   Lobby& operator=(const Lobby&) = delete;
 
-  // Takes the socket over. Thread-safe; does not wait.
-  void Admit(int socket);
+  // Thread-safe; does not wait.
+  void Admit(std::unique_ptr<AcceptedWire> wire);
 
   static constexpr int kThreads = 8;
   static constexpr size_t kHeadBytesMax = 16 << 10;
@@ -60,7 +62,7 @@ class Lobby {
 
  private:
   struct Guest {
-    int socket = -1;
+    std::unique_ptr<AcceptedWire> wire;
     absl::Time until;
     std::string head;   // what has come
     HeadAnswer answer;  // what is left of it; empty: it is read from
@@ -90,7 +92,7 @@ class Lobby {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<Guest> arrivals_ ABSL_GUARDED_BY(mutex_);
   struct Request {
-    int socket = -1;
+    std::unique_ptr<AcceptedWire> wire;
     std::string head;
     std::string rest;  // what has come behind it
   };

@@ -8,13 +8,21 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "httplib.h"
 #include "proto/base/check.h"
+#include "proto/base/one_line.h"
+#include "proto/base/status.h"
+#include "scheduler/status/access.h"
 #include "scheduler/status/api.h"
+#include "scheduler/status/content_policy.h"
 #include "scheduler/status/json.h"
 #include "scheduler/status/lobby.h"
 #include "scheduler/status/page.h"
+#include "trust/accepted_wire.h"
+#include "trust/loopback.h"
+#include "trust/refused_peers.h"
 
 namespace troupe {
 namespace {
@@ -22,7 +30,8 @@ namespace {
 // A request's head, which has come, and its answer, which is sent later.
 class HeadStream final : public httplib::Stream {
  public:
-  explicit HeadStream(absl::string_view head) : head_(head) {}
+  HeadStream(absl::string_view head, const std::string& peer)
+      : head_(head), peer_(peer) {}
 
   bool is_readable() const override { return !head_.empty(); }
   bool is_writable() const override { return true; }
@@ -35,7 +44,10 @@ class HeadStream final : public httplib::Stream {
     answer_.append(bytes, size);
     return static_cast<ssize_t>(size);
   }
-  void get_remote_ip_and_port(std::string&, int&) const override {}
+  // Both in one.
+  void get_remote_ip_and_port(std::string& ip, int&) const override {
+    ip = peer_;
+  }
   void get_local_ip_and_port(std::string&, int&) const override {}
   socket_t socket() const override { return INVALID_SOCKET; }
 
@@ -43,6 +55,7 @@ class HeadStream final : public httplib::Stream {
 
  private:
   absl::string_view head_;
+  const std::string peer_;
   std::string answer_;
 };
 
@@ -63,28 +76,34 @@ class HttpServer final : public httplib::Server {
 
   void CloseConnections() { lobby_ = nullptr; }
 
+  // From here on what is accepted is a connection with TLS.
+  void Encrypt(std::unique_ptr<TlsServer> tls) { tls_ = std::move(tls); }
+
   // httplib has the kernel hold five connections until they are accepted; of
   // more at once some wait for a second. REQUIRES: bound.
   void LengthenBacklog() { ::listen(svr_sock_, SOMAXCONN); }
 
  private:
-  HeadAnswer Answer(const std::string& head) {
+  HeadAnswer Answer(const std::string& head, const std::string& peer) {
     // Only what reads is answered, so a body is never read.
     const bool last =
         !absl::StartsWith(head, "GET ") && !absl::StartsWith(head, "HEAD ");
-    HeadStream stream(head);
+    HeadStream stream(head, peer);
     bool closed = false;
     const bool answered = process_request(stream, last, closed, nullptr);
     return {.bytes = stream.TakeAnswer(), .last = !answered || closed || last};
   }
 
   bool process_and_close_socket(socket_t socket) override {
-    lobby_->Admit(socket);
+    lobby_->Admit(tls_ == nullptr ? PlainWire(socket) : tls_->Accept(socket));
     return true;
   }
 
+  std::unique_ptr<TlsServer> tls_;
   std::unique_ptr<Lobby> lobby_ = std::make_unique<Lobby>(
-      [this](const std::string& head) { return Answer(head); },
+      [this](const std::string& head, const std::string& peer) {
+        return Answer(head, peer);
+      },
       StatusServer::kConnectionsMax);
 };
 
@@ -95,25 +114,63 @@ void AnswerError(httplib::Response& response, int code,
                        "application/json");
 }
 
+// Without certificates, that is seen.
+std::string PageFor(const PeerTrust& trust) {
+  if (trust.insecure == 0) return kPageHtml;
+  return absl::StrReplaceAll(
+      kPageHtml,
+      {{"<main>",
+        "<main><div class=\"insecure\">INSECURE: this scheduler has no "
+        "certificates; whoever reaches it may do everything</div>"}});
+}
+
+// Of a request, what says who asks.
+HttpCredentials CredentialsOf(const httplib::Request& request) {
+  const auto header = [&](const char* name) {
+    // One that is there twice may be read in two ways.
+    return request.get_header_value_count(name) == 1
+               ? request.get_header_value(name)
+               : "";
+  };
+  return {.path = request.path,
+          .host = header("Host"),
+          .authorization = header("Authorization"),
+          .cookie = header("Cookie"),
+          .token = request.get_param_value("token")};
+}
+
 }  // namespace
 
 struct StatusServer::Parts {
+  Parts(const ClusterHost& cluster, const Metrics& counted,
+        StatusServerOptions given)
+      : host(cluster),
+        metrics(counted),
+        options(std::move(given)),
+        page(PageFor(options.trust)) {}
+
   const ClusterHost& host;
   const Metrics& metrics;
-  const HealthFunction health;
+  const StatusServerOptions options;
+  const std::string page;
   const absl::Time started = absl::Now();
   HttpServer server;
+  bool https = false;
   std::string host_name;
   int port = 0;
+  std::unique_ptr<StatusAccess> access;  // once the port is known
   std::thread thread;
 
   absl::Duration Uptime() const { return absl::Now() - started; }
   void AddRoutes();
+  // Whether the request goes on to its route.
+  bool Admits(const httplib::Request& request,
+              httplib::Response& response) const;
 };
 
 StatusServer::StatusServer(const ClusterHost& host, const Metrics& metrics,
-                           HealthFunction health)
-    : parts_(new Parts{host, metrics, std::move(health)}) {
+                           StatusServerOptions options)
+    : parts_(std::make_unique<Parts>(host, metrics, std::move(options))) {
   httplib::Server& server = parts_->server;
   server.set_tcp_nodelay(true);
   // httplib's default shares the port with whoever asks; this refuses.
@@ -121,28 +178,65 @@ StatusServer::StatusServer(const ClusterHost& host, const Metrics& metrics,
     const int yes = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
   });
+  server.set_default_headers(
+      {{"Content-Security-Policy", ContentPolicy(parts_->page)},
+       {"X-Content-Type-Options", "nosniff"},
+       {"X-Frame-Options", "DENY"},
+       {"Referrer-Policy", "no-referrer"},
+       {"Cross-Origin-Resource-Policy", "same-origin"},
+       {"Cache-Control", "no-store"}});
   parts_->AddRoutes();
 }
 
 StatusServer::~StatusServer() { Stop(); }
 
+bool StatusServer::Parts::Admits(const httplib::Request& request,
+                                 httplib::Response& response) const {
+  switch (access->Judge(CredentialsOf(request))) {
+    case AccessVerdict::kGranted:
+      return true;
+    case AccessVerdict::kByLink:
+      response.set_header("Set-Cookie", access->set_cookie());
+      response.set_redirect("/", 303);
+      return false;
+    case AccessVerdict::kOtherHost:
+      AnswerError(response, 421,
+                  "no such host is served here; a name besides this host's own "
+                  "is made known with troupe-scheduler --http-name NAME");
+      break;
+    case AccessVerdict::kNoToken:
+      response.set_header("WWW-Authenticate", "Bearer realm=\"troupe\"");
+      AnswerError(response, 401,
+                  "this wants the cluster's token: open the link that `troupe "
+                  "up` printed, or send \"Authorization: Bearer TOKEN\" with "
+                  "what is in DIR/trust/page.token");
+      break;
+  }
+  TellOfRefusedPeer(absl::StrCat(
+      request.remote_addr, " asked over HTTP for ", OneLine(request.path, 100),
+      response.status == 401 ? ", without the token" : ", of another host"));
+  return false;
+}
+
 void StatusServer::Parts::AddRoutes() {
-  server.set_pre_routing_handler([](const httplib::Request& request,
-                                    httplib::Response& response) {
+  server.set_pre_routing_handler([this](const httplib::Request& request,
+                                        httplib::Response& response) {
     if (request.method == "GET" || request.method == "HEAD") {
-      return httplib::Server::HandlerResponse::Unhandled;
+      return Admits(request, response)
+                 ? httplib::Server::HandlerResponse::Unhandled
+                 : httplib::Server::HandlerResponse::Handled;
     }
     response.set_header("Allow", "GET, HEAD");
     AnswerError(response, 405,
                 "only GET and HEAD; jobs are submitted with `troupe submit`");
     return httplib::Server::HandlerResponse::Handled;
   });
-  server.Get("/", [](const httplib::Request&, httplib::Response& response) {
-    response.set_content(kPageHtml, "text/html; charset=utf-8");
+  server.Get("/", [this](const httplib::Request&, httplib::Response& response) {
+    response.set_content(page, "text/html; charset=utf-8");
   });
   server.Get("/healthz", [this](const httplib::Request&,
                                 httplib::Response& response) {
-    const absl::Status healthy = health();
+    const absl::Status healthy = options.health();
     if (healthy.ok()) {
       response.set_content("ok\n", "text/plain");
     } else {
@@ -178,7 +272,6 @@ void StatusServer::Parts::AddRoutes() {
     if (!answer.ok()) {
       return AnswerError(response, 404, answer.status().message());
     }
-    response.set_header("Cache-Control", "no-store");
     response.set_content(*answer, "application/json");
   });
   server.set_error_handler([](const httplib::Request& request,
@@ -207,6 +300,16 @@ absl::Status StatusServer::Start(const std::string& listen) {
     return absl::InvalidArgumentError(
         absl::StrCat("--http ", listen, ": expected HOST:PORT"));
   }
+  if (!IsLoopback(listen)) {
+    const PeerTrust& trust = parts_->options.trust;
+    RETURN_IF_ERROR(
+        CheckTrust(trust, PeerRole::kScheduler, listen, absl::Now()));
+    if (trust.insecure == 0) {
+      ASSIGN_OR_RETURN(auto tls, TlsServer::Create(trust.certificates));
+      parts_->server.Encrypt(std::move(tls));
+      parts_->https = true;
+    }
+  }
   parts_->host_name = listen.substr(0, colon);
   httplib::Server& server = parts_->server;
   if (port == 0) {
@@ -220,6 +323,11 @@ absl::Status StatusServer::Start(const std::string& listen) {
         "cannot listen on ", listen, " (--http): another process has the ",
         "port, or the address is not this machine's; port 0 takes a free one"));
   }
+  parts_->access = std::make_unique<StatusAccess>(
+      StatusAccess::Options{.token = parts_->options.token,
+                            .names = parts_->options.names,
+                            .port = parts_->port,
+                            .https = parts_->https});
   parts_->server.LengthenBacklog();
   parts_->thread = std::thread([&server] { server.listen_after_bind(); });
   // Stop before the loop runs would not be seen by it.
@@ -229,7 +337,8 @@ absl::Status StatusServer::Start(const std::string& listen) {
 
 std::string StatusServer::url() const {
   CHECK(parts_->port > 0);
-  return absl::StrCat("http://", parts_->host_name, ":", parts_->port);
+  return absl::StrCat(parts_->https ? "https://" : "http://", parts_->host_name,
+                      ":", parts_->port);
 }
 
 void StatusServer::Stop() {

@@ -1,6 +1,7 @@
 // The scheduler over HTTP, for people and scrapers: the status page at /, JSON
-// under /api/v1 (api.h), /metrics, /healthz. Read-only. httplib stays behind
-// this header.
+// under /api/v1 (api.h), /metrics, /healthz. Read-only, and for those who have
+// its token (access.h). On loopback it is HTTP, on other addresses HTTPS, with
+// the scheduler's certificate. httplib stays behind this header.
 //
 // A few threads serve; a connection has one only while its answer is made
 // (lobby.h), so that those who are silent or do not read keep nobody out.
@@ -10,28 +11,36 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "scheduler/cluster/host.h"
 #include "scheduler/status/metrics.h"
+#include "trust/peer_trust.h"
 
 namespace troupe {
 
+struct StatusServerOptions {
+  // OK, or what is wrong with the scheduler.
+  std::function<absl::Status()> health;
+  std::string token;               // who has it may read
+  std::vector<std::string> names;  // by which this host may be asked
+  PeerTrust trust;                 // its certificate, for HTTPS
+};
+
 class StatusServer {
  public:
-  // OK, or what is wrong with the scheduler.
-  using HealthFunction = std::function<absl::Status()>;
-
   // Borrows the host and the metrics.
   StatusServer(const ClusterHost& host, const Metrics& metrics,
-               HealthFunction health);
+               StatusServerOptions options);
   ~StatusServer();
 
   // HOST:PORT; port 0 asks the kernel for one. INVALID_ARGUMENT: no such
-  // address. UNAVAILABLE: the port is taken.
+  // address. UNAVAILABLE: the port is taken. On addresses besides loopback, the
+  // errors of CheckTrust and TlsServer as well. REQUIRES: SIGPIPE is ignored.
   absl::Status Start(const std::string& listen);
-  // "http://HOST:PORT". REQUIRES: started.
+  // "http://HOST:PORT", or "https://...". REQUIRES: started.
   std::string url() const;
   // Closes all connections, when the answers under way have been made.
   void Stop();

@@ -16,6 +16,7 @@
 #include "httplib.h"
 #include "scheduler/cluster/describe.h"
 #include "scheduler/status/api.h"
+#include "scheduler/status/content_policy.h"
 #include "tests/browser/chromium.h"
 #include "tests/scheduler/status/made_up_cluster.h"
 
@@ -71,9 +72,10 @@ class PageServer {
                       const ClusterHost* next = nullptr) {
     server_.Get("/", [next](const httplib::Request&,
                             httplib::Response& response) {
-      response.set_content(
-          PageThatMeasuresItself(next == nullptr ? kWhenDrawn : kWhenRestarted),
-          "text/html; charset=utf-8");
+      const std::string page =
+          PageThatMeasuresItself(next == nullptr ? kWhenDrawn : kWhenRestarted);
+      response.set_header("Content-Security-Policy", ContentPolicy(page));
+      response.set_content(page, "text/html; charset=utf-8");
     });
     server_.Get(
         "/api/v1(/.*)", [this, &host, next](const httplib::Request& request,

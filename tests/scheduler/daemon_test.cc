@@ -13,6 +13,7 @@
 #include "nlohmann/json.hpp"
 #include "proto/base/process_state.h"
 #include "tests/scheduler/service/served_cluster.h"
+#include "trust/cluster_trust.h"
 
 namespace troupe {
 namespace {
@@ -87,8 +88,33 @@ TEST_F(DaemonTest, SaysWhereItServes) {
   EXPECT_EQ(endpoints["start_ticks"], Identify(getpid()).start_ticks);
   httplib::Client client(daemon_->http_url());
   EXPECT_EQ(client.Get("/healthz")->body, "ok\n");
+  EXPECT_EQ(client.Get("/metrics")->status, 401);
+  std::string token;
+  std::ifstream(PageTokenFile(state_)) >> token;
+  client.set_bearer_token_auth(token.c_str());
+  EXPECT_EQ(client.Get("/metrics")->status, 200);
   daemon_.reset();
   EXPECT_FALSE(std::filesystem::exists(state_ + "/endpoints.json"));
+}
+
+TEST_F(DaemonTest, ALinkIsGoodAfterARestart) {
+  std::string before;
+  std::ifstream(PageTokenFile(state_)) >> before;
+  Restart();
+  std::string after;
+  std::ifstream(PageTokenFile(state_)) >> after;
+  EXPECT_EQ(before.size(), 64u);
+  EXPECT_EQ(after, before);
+}
+
+// None in its state directory, and none given.
+TEST_F(DaemonTest, WantsACertificate) {
+  daemon_.reset();
+  const absl::Status without =
+      SchedulerDaemon::Start({.state = state_}).status();
+  EXPECT_TRUE(absl::StrContains(without.message(), state_)) << without;
+  CHECK_OK(EnsureClusterTrust(state_, absl::Now()));
+  EXPECT_TRUE(SchedulerDaemon::Start({.state = state_}).ok());
 }
 
 TEST_F(DaemonTest, ASecondOneIsRefused) {

@@ -10,6 +10,7 @@ std::string Ada() { return "ada"; }
 TEST(PublishedAddress, NamesTheHostWhereAllAddressesAreMeant) {
   EXPECT_EQ(PublishedAddress("0.0.0.0:4321", Ada), "ada:4321");
   EXPECT_EQ(PublishedAddress("[::]:4321", Ada), "ada:4321");
+  EXPECT_EQ(PublishedAddress("https://0.0.0.0:1", Ada), "https://ada:1");
   EXPECT_EQ(PublishedAddress(":::4321", Ada), "ada:4321");
   EXPECT_EQ(PublishedAddress("http://0.0.0.0:80", Ada), "http://ada:80");
 }

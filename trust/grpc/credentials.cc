@@ -12,11 +12,11 @@
 #include "grpcpp/security/tls_certificate_provider.h"
 #include "grpcpp/security/tls_certificate_verifier.h"
 #include "grpcpp/security/tls_credentials_options.h"
-#include "proto/base/log.h"
 #include "proto/base/one_line.h"
 #include "proto/base/status.h"
-#include "trust/grpc/refused_peers.h"
+#include "trust/grpc/grpc_log.h"
 #include "trust/member_files.h"
+#include "trust/refused_peers.h"
 
 namespace troupe {
 namespace {
@@ -113,7 +113,7 @@ class AccessByRole final : public grpc::AuthMetadataProcessor {
 void UseFiles(const std::string& directory, std::vector<PeerRole> peers,
               tls::TlsCredentialsOptions& options) {
   AllowTls13Only();
-  LogRefusedPeers();
+  TakeLogOfGrpc();
   const MemberFiles files = FilesOfMember(directory);
   options.set_certificate_provider(
       std::make_shared<tls::FileWatcherCertificateProvider>(

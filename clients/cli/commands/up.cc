@@ -3,6 +3,7 @@
 #include <set>
 #include <string>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
@@ -15,6 +16,8 @@
 #include "clients/cli/share_flags.h"
 #include "clients/cpp/cluster_commands.h"
 #include "proto/base/status.h"
+#include "trust/cluster_trust.h"
+#include "trust/private_file.h"
 
 namespace troupe {
 namespace {
@@ -79,9 +82,18 @@ class Up final : public Command {
         most, most == 1 ? " thread each" : " threads each");
   }
 
+  // With the token that it wants; the bare address of one that has none.
+  std::string PageLink(const LocalCluster& cluster) const {
+    const absl::StatusOr<std::string> token =
+        ReadPrivateFile(PageTokenFile(dir_));
+    if (!token.ok()) return cluster.endpoints.http;
+    return absl::StrCat(cluster.endpoints.http,
+                        "/?token=", absl::StripAsciiWhitespace(*token));
+  }
+
   void Print(const LocalCluster& cluster, Console& console) const {
     console.out << "scheduler    " << cluster.endpoints.grpc << "\n"
-                << "status page  " << cluster.endpoints.http << "\n"
+                << "status page  " << PageLink(cluster) << "\n"
                 << "workers      " << CountWorkers(cluster.members)
                 << ThreadsText(cluster) << "\n"
                 << (cluster.started.front() == "scheduler"

@@ -7,14 +7,17 @@
 #include "absl/time/clock.h"
 #include "scheduler/status/status_server.h"
 #include "tests/scheduler/status/made_up_cluster.h"
+#include "trust/secret.h"
 
 int main(int argc, char** argv) {
   troupe::Metrics metrics;
   troupe::MadeUpCluster made_up(&metrics, argc > 2 ? std::atoi(argv[2]) : 4);
-  troupe::StatusServer server(made_up.host, metrics,
-                              [] { return absl::OkStatus(); });
+  const std::string token = troupe::NewSecret();
+  troupe::StatusServer server(
+      made_up.host, metrics,
+      {.health = [] { return absl::OkStatus(); }, .token = token});
   CHECK_OK(server.Start(argc > 1 ? argv[1] : "127.0.0.1:0"));
-  std::cout << server.url() << std::endl;
+  std::cout << server.url() << "/?token=" << token << std::endl;
   for (int step = 0; step < 79; ++step) {
     absl::SleepFor(absl::Seconds(1));
     made_up.Step();

@@ -21,14 +21,20 @@
 namespace troupe {
 namespace {
 
+constexpr char kToken[] = "0123456789abcdef";
+
 class StatusServerTest : public testing::Test {
  protected:
   StatusServerTest()
-      : server_(made_up_.host, metrics_, [this] { return health_; }) {
+      : server_(made_up_.host, metrics_,
+                {.health = [this] { return health_; },
+                 .token = kToken,
+                 .names = {"ada"}}) {
     CHECK_OK(server_.Start("127.0.0.1:0"));
   }
   httplib::Result Get(const std::string& path) {
     httplib::Client client(server_.url());
+    client.set_bearer_token_auth(kToken);
     return client.Get(path);
   }
 
@@ -164,7 +170,8 @@ TEST_F(StatusServerTest, ThoseWhoAreSilentKeepNobodyOut) {
 }
 
 std::string Asking(const std::string& path, const std::string& header) {
-  return absl::StrCat("GET ", path, " HTTP/1.1\r\nHost: h\r\n", header, "\r\n");
+  return absl::StrCat("GET ", path, " HTTP/1.1\r\nHost: ada\r\n",
+                      "Authorization: Bearer ", kToken, "\r\n", header, "\r\n");
 }
 
 TEST_F(StatusServerTest, ThoseWhoDoNotReadKeepNobodyOut) {
@@ -240,7 +247,8 @@ TEST_F(StatusServerTest, AHeadWithoutEndIsCutOff) {
 }
 
 TEST_F(StatusServerTest, RefusesATakenPortAndNonsense) {
-  StatusServer other(made_up_.host, metrics_, [] { return absl::OkStatus(); });
+  StatusServer other(made_up_.host, metrics_,
+                     {.health = [] { return absl::OkStatus(); }});
   const std::string taken = server_.url().substr(std::string("http://").size());
   EXPECT_TRUE(absl::IsUnavailable(other.Start(taken)));
   EXPECT_TRUE(absl::IsInvalidArgument(other.Start("nonsense")));

@@ -1,0 +1,164 @@
+// Who gets an answer over HTTP, by real requests: with the token and without,
+// on loopback and elsewhere.
+#include <csignal>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "httplib.h"
+#include "nlohmann/json.hpp"
+#include "scheduler/status/status_server.h"
+#include "tests/scheduler/status/made_up_cluster.h"
+#include "tests/trust/captured_log.h"
+#include "tests/trust/made_up_members.h"
+#include "trust/member_files.h"
+
+namespace troupe {
+namespace {
+
+constexpr char kSecret[] = "fedcba9876543210";
+
+class StatusDoorTest : public testing::Test {
+ protected:
+  StatusDoorTest() { signal(SIGPIPE, SIG_IGN); }
+
+  StatusServerOptions Options(const PeerTrust& trust) const {
+    return {.health = [] { return absl::OkStatus(); },
+            .token = kSecret,
+            .trust = trust};
+  }
+  httplib::Result Get(const std::string& path,
+                      const httplib::Headers& headers = {}) const {
+    httplib::Client client(server_.url());
+    return client.Get(path, headers);
+  }
+
+  Metrics metrics_;
+  MadeUpCluster made_up_{&metrics_};
+  const MadeUpMembers members_{"status-door"};
+  StatusServer server_{made_up_.host, metrics_, Options({})};
+};
+
+class LoopbackDoorTest : public StatusDoorTest {
+ protected:
+  LoopbackDoorTest() { CHECK_OK(server_.Start("127.0.0.1:0")); }
+};
+
+TEST_F(LoopbackDoorTest, WithoutTheTokenOnlyHealthIsTold) {
+  const CapturedLog log;
+  for (const char* path : {"/", "/metrics", "/api/v1/cluster", "/api/v1/jobs",
+                           "/nothing", "/?token=wrong"}) {
+    const auto answer = Get(path);
+    ASSERT_TRUE(answer) << path;
+    EXPECT_EQ(answer->status, 401) << path;
+    EXPECT_EQ(answer->get_header_value("WWW-Authenticate"),
+              "Bearer realm=\"troupe\"");
+    EXPECT_TRUE(absl::StrContains(
+        std::string(nlohmann::json::parse(answer->body)["error"]),
+        "troupe up"));
+    EXPECT_FALSE(absl::StrContains(answer->body, kSecret));
+    EXPECT_FALSE(answer->has_header("Set-Cookie"));
+  }
+  EXPECT_EQ(Get("/healthz")->status, 200);
+  const std::string told = log.Await(6, "refused a peer: 127.0.0.1:");
+  EXPECT_EQ(log.Count("refused a peer: 127.0.0.1:"), 6u) << told;
+  EXPECT_FALSE(absl::StrContains(told, "wrong"))
+      << "what was tried is not told";
+}
+
+TEST_F(LoopbackDoorTest, ABearerIsServed) {
+  const httplib::Headers bearer = {
+      {"Authorization", absl::StrCat("Bearer ", kSecret)}};
+  for (const char* path : {"/", "/metrics", "/api/v1/cluster"}) {
+    EXPECT_EQ(Get(path, bearer)->status, 200) << path;
+  }
+  httplib::Client head(server_.url());
+  EXPECT_EQ(head.Head("/metrics", bearer)->status, 200);
+  EXPECT_EQ(head.Head("/metrics")->status, 401);
+}
+
+TEST_F(LoopbackDoorTest, ALinkIsGoodForACookie) {
+  const auto first = Get(absl::StrCat("/?token=", kSecret));
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->status, 303);
+  EXPECT_EQ(first->get_header_value("Location"), "/");
+  const std::string cookie = first->get_header_value("Set-Cookie");
+  EXPECT_TRUE(absl::StrContains(cookie, "; HttpOnly; SameSite=Strict"));
+  const httplib::Headers with = {
+      {"Cookie", cookie.substr(0, cookie.find(';'))}};
+  EXPECT_EQ(Get("/", with)->status, 200);
+  EXPECT_EQ(Get("/api/v1/cluster", with)->status, 200);
+}
+
+TEST_F(LoopbackDoorTest, AnotherHostIsNotServed) {
+  const httplib::Headers rebound = {
+      {"Host", "evil.example"},
+      {"Authorization", absl::StrCat("Bearer ", kSecret)}};
+  EXPECT_EQ(Get("/api/v1/jobs", rebound)->status, 421);
+  EXPECT_EQ(Get("/healthz", rebound)->status, 200);
+}
+
+TEST_F(LoopbackDoorTest, BrowsersAreToldWhatThePageMayDo) {
+  for (const char* path : {"/", "/healthz", "/api/v1/jobs"}) {
+    const auto answer =
+        Get(path, {{"Authorization", absl::StrCat("Bearer ", kSecret)}});
+    EXPECT_TRUE(
+        absl::StartsWith(answer->get_header_value("Content-Security-Policy"),
+                         "default-src 'none'; script-src 'sha256-"))
+        << path;
+    EXPECT_EQ(answer->get_header_value("X-Content-Type-Options"), "nosniff");
+    EXPECT_EQ(answer->get_header_value("X-Frame-Options"), "DENY");
+    EXPECT_EQ(answer->get_header_value("Cache-Control"), "no-store");
+  }
+}
+
+// On all addresses, of which a test uses loopback.
+class OpenDoorTest : public StatusDoorTest {
+ protected:
+  static std::string Local(const StatusServer& server) {
+    const std::string url = server.url();
+    return absl::StrCat(url.substr(0, url.find("0.0.0.0")), "127.0.0.1",
+                        url.substr(url.rfind(':')));
+  }
+};
+
+TEST_F(OpenDoorTest, ServesHttpsThere) {
+  const PeerTrust trust = members_.Member(PeerRole::kScheduler);
+  StatusServer server(made_up_.host, metrics_, Options(trust));
+  CHECK_OK(server.Start("0.0.0.0:0"));
+  EXPECT_TRUE(absl::StartsWith(server.url(), "https://0.0.0.0:"));
+  httplib::Client client(Local(server));
+  client.set_ca_cert_path(FilesOfMember(trust.certificates).authority.c_str());
+  client.enable_server_certificate_verification(true);
+  client.set_keep_alive(true);
+  EXPECT_EQ(client.Get("/metrics")->status, 401);
+  client.set_bearer_token_auth(kSecret);
+  for (int i = 0; i < 5; ++i) {
+    const auto page = client.Get("/");
+    ASSERT_TRUE(page);
+    EXPECT_TRUE(absl::EndsWith(page->body, "</html>\n")) << "whole";
+  }
+  const auto link = client.Get(absl::StrCat("/?token=", kSecret));
+  EXPECT_TRUE(
+      absl::StrContains(link->get_header_value("Set-Cookie"), "; Secure"));
+  const std::string url = Local(server);
+  httplib::Client plain("http" + url.substr(std::string("https").size()));
+  EXPECT_FALSE(plain.Get("/healthz")) << "no HTTP on that port";
+  EXPECT_EQ(client.Get("/healthz")->status, 200) << "others are served";
+}
+
+TEST_F(OpenDoorTest, WantsACertificateOrToBeToldTwice) {
+  StatusServer untold(made_up_.host, metrics_, Options({}));
+  EXPECT_TRUE(absl::IsInvalidArgument(untold.Start("0.0.0.0:0")));
+  StatusServer once(made_up_.host, metrics_, Options({.insecure = 1}));
+  EXPECT_TRUE(absl::IsInvalidArgument(once.Start("0.0.0.0:0")));
+  StatusServer twice(made_up_.host, metrics_, Options({.insecure = 2}));
+  EXPECT_TRUE(twice.Start("0.0.0.0:0").ok());
+  httplib::Client client(Local(twice));
+  EXPECT_EQ(client.Get("/")->status, 401) << "the token is wanted all the same";
+  client.set_bearer_token_auth(kSecret);
+  EXPECT_TRUE(absl::StrContains(client.Get("/")->body, "INSECURE:"));
+}
+
+}  // namespace
+}  // namespace troupe
