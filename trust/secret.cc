@@ -15,7 +15,7 @@
 namespace troupe {
 namespace {
 
-constexpr size_t kSecretBytes = 32;
+constexpr size_t kSecretBytes = kSecretDigits / 2;
 
 }  // namespace
 
@@ -37,9 +37,9 @@ absl::StatusOr<std::string> EnsureSecretFile(const std::string& path) {
   const absl::StatusOr<std::string> there = ReadPrivateFile(path);
   if (there.ok()) {
     const std::string secret(absl::StripAsciiWhitespace(*there));
-    if (secret.size() >= 2 * kSecretBytes) return secret;
+    if (secret.size() >= kSecretDigits) return secret;
     return absl::DataLossError(absl::StrCat(
-        path, " has no secret of ", 2 * kSecretBytes,
+        path, " has no secret of ", kSecretDigits,
         " digits; remove it, and another is made at the next start"));
   }
   if (!absl::IsNotFound(there.status())) return there.status();

@@ -2,6 +2,7 @@
 #ifndef TROUPE_TRUST_SECRET_H_
 #define TROUPE_TRUST_SECRET_H_
 
+#include <cstddef>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -9,7 +10,9 @@
 
 namespace troupe {
 
-// 256 bits of OpenSSL's generator, as 64 hexadecimal digits.
+inline constexpr size_t kSecretDigits = 64;
+
+// 256 bits of OpenSSL's generator, as kSecretDigits hexadecimal digits.
 std::string NewSecret();
 
 // In a time that does not depend on where they differ.

@@ -5,7 +5,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "absl/strings/escaping.h"
 #include "gtest/gtest.h"
+#include "trust/keyed_hash.h"
 
 namespace troupe {
 namespace {
@@ -20,6 +22,16 @@ TEST(Secret, IsTheSameToTheLastByte) {
   for (const char* other : {"", "ab", "abcd", "abd", "bbc"}) {
     EXPECT_FALSE(SameSecret("abc", other)) << other;
   }
+}
+
+// RFC 4231, 4.3.
+TEST(Secret, AKeyedHashIsHmacWithSha256) {
+  EXPECT_EQ(absl::BytesToHexString(
+                KeyedHash("Jefe", "what do ya want for nothing?")),
+            "5bdcc146bf60754e6a042426089575c7"
+            "5a003f089d2739839dec58b964ec3843");
+  EXPECT_EQ(NewNonce(7).size(), 7u);
+  EXPECT_NE(NewNonce(32), NewNonce(32));
 }
 
 TEST(Secret, AFileKeepsItAndOnlyItsOwnerReadsIt) {

@@ -11,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "trust/secret.h"
 
 namespace troupe {
 namespace {
@@ -119,10 +120,10 @@ class Introduction {
       seat_.store->Set(Key("hosts"), why).IgnoreError();
       return all.status();
     }
-    std::vector<std::string> hosts;
-    for (const Listening& one : *all) hosts.push_back(one.host);
+    std::vector<std::string> said = {NewSecret()};
+    for (const Listening& one : *all) said.push_back(one.host);
     RETURN_IF_ERROR(
-        seat_.store->Set(Key("hosts"), absl::StrCat(kWell, Packed(hosts))));
+        seat_.store->Set(Key("hosts"), absl::StrCat(kWell, Packed(said))));
     for (int rank = 0; rank < size_; ++rank) {
       std::string ports;
       for (const Listening& one : *all) {
@@ -133,23 +134,24 @@ class Introduction {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<ListeningSockets> Collect() {
-    ASSIGN_OR_RETURN(const std::vector<std::string> hosts, CollectHosts());
+  absl::StatusOr<GroupIntroduction> Collect() {
+    ASSIGN_OR_RETURN(const std::vector<std::string> said, CollectHosts());
     ASSIGN_OR_RETURN(const std::string ports,
                      Get(PortsKey(seat_.rank), 0, deadline_));
-    if (static_cast<int>(hosts.size()) != size_ ||
-        ports.size() != size_ * kPortBytes) {
+    if (static_cast<int>(said.size()) != size_ + 1 ||
+        said[0].size() != kSecretDigits || ports.size() != size_ * kPortBytes) {
       return absl::InternalError(
           "the group's first rank is of another version");
     }
-    ListeningSockets addresses(size_);
+    GroupIntroduction introduced = {.sockets = ListeningSockets(size_),
+                                    .secret = said[0]};
     for (int peer = 0; peer < size_; ++peer) {
       if (peer == seat_.rank) continue;
       const absl::string_view port =
           absl::string_view(ports).substr(peer * kPortBytes, kPortBytes);
-      ASSIGN_OR_RETURN(addresses[peer], Join(hosts[peer], port));
+      ASSIGN_OR_RETURN(introduced.sockets[peer], Join(said[peer + 1], port));
     }
-    return addresses;
+    return introduced;
   }
 
  private:
@@ -207,9 +209,9 @@ class Introduction {
 
 }  // namespace
 
-absl::StatusOr<ListeningSockets> Introduce(const CommunicatorSeat& seat,
-                                           const ListeningSockets& own,
-                                           absl::Time deadline) {
+absl::StatusOr<GroupIntroduction> Introduce(const CommunicatorSeat& seat,
+                                            const ListeningSockets& own,
+                                            absl::Time deadline) {
   CHECK_EQ(own.size(), seat.group.ranks.size());
   ASSIGN_OR_RETURN(const Listening listening, Split(own));
   Introduction introduction(seat, deadline);

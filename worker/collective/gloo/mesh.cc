@@ -17,6 +17,7 @@
 #include "absl/time/clock.h"
 #include "proto/base/file_limit.h"
 #include "proto/base/status.h"
+#include "worker/collective/gloo/prove_members.h"
 
 namespace troupe {
 namespace {
@@ -58,7 +59,7 @@ absl::StatusOr<std::unique_ptr<GlooMesh>> GlooMesh::Connect(
   auto mesh = std::make_unique<GlooMesh>(seat.rank, size);
   RETURN_IF_ERROR(CheckFileLimit(size - 1));
   ASSIGN_OR_RETURN(const ListeningSockets own, mesh->Listen(seat, deadline));
-  ASSIGN_OR_RETURN(const ListeningSockets peers,
+  ASSIGN_OR_RETURN(const GroupIntroduction introduced,
                    Introduce(seat, own, deadline));
   const JoinAbort::Interrupt interrupt(
       seat.abort, [joining = mesh.get()](const absl::Status&) {
@@ -68,12 +69,14 @@ absl::StatusOr<std::unique_ptr<GlooMesh>> GlooMesh::Connect(
     if (peer == seat.rank) continue;
     RETURN_IF_ERROR(Annotate(
         CatchGloo([&] {
-          mesh->getPair(peer)->connect(Address(peers[peer]).bytes());
+          mesh->getPair(peer)->connect(
+              Address(introduced.sockets[peer]).bytes());
         }),
         absl::StrCat("rank ", seat.group.ranks[peer], " cannot be reached")));
     // A connection that is closed while it is waited for counts as made.
     if (seat.abort != nullptr) RETURN_IF_ERROR(seat.abort->status());
   }
+  RETURN_IF_ERROR(ProveMembers(*mesh, seat, introduced.secret, deadline));
   return mesh;
 }
 

@@ -3,20 +3,21 @@
 // Each pair is one TCP connection. A rank opens a listening socket for each
 // peer, learns where its peers listen for it (introduce.h), and dials or
 // accepts pair by pair; so joining costs a rank size - 1 connections, each of
-// which is an open file, and a few bytes in the store for each peer.
+// which is an open file, and a few bytes in the store for each peer. Then all
+// prove to each other that they belong to the group (prove_members.h).
 //
-// This file and wires.cc are where Gloo's exceptions end.
+// This file, prove_members.cc and wires.cc are where Gloo's exceptions end.
 #ifndef TROUPE_WORKER_COLLECTIVE_GLOO_MESH_H_
 #define TROUPE_WORKER_COLLECTIVE_GLOO_MESH_H_
 
 #include <gloo/context.h>
 
-#include <exception>
 #include <memory>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "worker/collective/communicator_seat.h"
+#include "worker/collective/gloo/catch_gloo.h"
 #include "worker/collective/gloo/introduce.h"
 
 namespace troupe {
@@ -26,7 +27,7 @@ class GlooMesh final : public ::gloo::Context {
   // Joins the group of the seat. Errors: InvalidArgument, the address cannot be
   // bound; ResourceExhausted, the process may not open so many files; those of
   // the store; DeadlineExceeded or Unavailable, with the global rank that did
-  // not come or could not be reached.
+  // not come, could not be reached, or in whose place a stranger is.
   static absl::StatusOr<std::unique_ptr<GlooMesh>> Connect(
       const CommunicatorSeat& seat);
 
@@ -39,17 +40,6 @@ class GlooMesh final : public ::gloo::Context {
   // Ends a wait for a connection, in any thread.
   void CloseConnections();
 };
-
-// Runs a call into Gloo. An exception becomes Unavailable with its text.
-template <typename Body>
-absl::Status CatchGloo(const Body& body) {
-  try {
-    body();
-    return absl::OkStatus();
-  } catch (const std::exception& error) {
-    return absl::UnavailableError(error.what());
-  }
-}
 
 }  // namespace troupe
 

@@ -12,11 +12,12 @@
 #include "tests/worker/collective/gloo/counting_store.h"
 #include "tests/worker/collective/gloo/socket_address.h"
 #include "tests/worker/collective/ranks.h"
+#include "trust/secret.h"
 
 namespace troupe {
 namespace {
 
-using Introduced = absl::StatusOr<ListeningSockets>;
+using Introduced = absl::StatusOr<GroupIntroduction>;
 // Where rank `from` listens for rank `to`.
 using Place = sockaddr_storage (*)(int from, int to);
 
@@ -58,10 +59,13 @@ void ExpectAllFound(const Meeting& meeting, Place place) {
   for (int rank = 0; rank < size; ++rank) {
     const Introduced& found = meeting.outcomes[rank];
     ASSERT_TRUE(found.ok()) << rank << ": " << found.status();
+    ASSERT_EQ(found->secret.size(), kSecretDigits);
+    ASSERT_EQ(found->secret, meeting.outcomes[0]->secret);
     for (int peer = 0; peer < size; ++peer) {
       const sockaddr_storage expected =
           peer == rank ? sockaddr_storage() : place(peer, rank);
-      ASSERT_EQ(std::memcmp(&(*found)[peer], &expected, sizeof(expected)), 0)
+      ASSERT_EQ(std::memcmp(&found->sockets[peer], &expected, sizeof(expected)),
+                0)
           << "rank " << rank << " of rank " << peer;
     }
   }
@@ -76,6 +80,14 @@ TEST(IntroduceTest, EverybodyLearnsWherePeersListenForIt) {
       ExpectAllFound(meeting, place);
     }
   }
+}
+
+TEST(IntroduceTest, EachMeetingHasASecretOfItsOwn) {
+  Meeting first(2);
+  OnThreads(2, [&](int rank) { first.Join(rank, &OnV4, absl::Minutes(1)); });
+  Meeting second(2);
+  OnThreads(2, [&](int rank) { second.Join(rank, &OnV4, absl::Minutes(1)); });
+  EXPECT_NE(first.outcomes[0]->secret, second.outcomes[0]->secret);
 }
 
 TEST(IntroduceTest, AThousandMembersMoveTwentyBytesForEachPeer) {
@@ -128,7 +140,8 @@ TEST(IntroduceTest, RefusesWhatItCannotRead) {
     EXPECT_TRUE(absl::IsInternal(status)) << status;
     EXPECT_TRUE(absl::StrContains(status.message(), "another version"));
   }
-  for (const char* nonsense : {"", "+", "+9 short", "-3 abc", "+1 a1 b1 c"}) {
+  for (const char* nonsense :
+       {"", "+", "+9 short", "-3 abc", "+1 a1 b1 c", "+1 a1 b"}) {
     InMemoryStore store;
     ASSERT_TRUE(store.Set("test-group/gloo/hosts", nonsense).ok());
     ASSERT_TRUE(store.Set("test-group/gloo/ports/1", "abcd").ok());
