@@ -14,6 +14,8 @@
 #include "proto/base/log.h"
 #include "proto/base/process_state.h"
 #include "proto/base/status.h"
+#include "proto/trust/cluster_trust.h"
+#include "proto/trust/secret.h"
 #include "scheduler/cluster/host.h"
 #include "scheduler/published_address.h"
 #include "scheduler/service/grpc_server.h"
@@ -25,8 +27,6 @@
 #include "scheduler/store/store.h"
 #include "scheduler/store/store_writer.h"
 #include "storage/disk/new_file.h"
-#include "trust/cluster_trust.h"
-#include "trust/secret.h"
 
 namespace troupe {
 namespace {

@@ -14,8 +14,8 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "proto/trust/peer_trust.h"
 #include "scheduler/cluster/limits.h"
-#include "trust/peer_trust.h"
 
 namespace troupe {
 

@@ -8,8 +8,8 @@
 #include "grpcpp/grpcpp.h"
 #include "proto/base/status.h"
 #include "proto/scheduler.grpc.pb.h"
-#include "trust/grpc/credentials.h"
-#include "trust/grpc/why_not_connected.h"
+#include "proto/trust/grpc/credentials.h"
+#include "proto/trust/grpc/why_not_connected.h"
 
 namespace troupe {
 namespace {

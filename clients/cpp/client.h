@@ -22,7 +22,7 @@
 #include "absl/time/time.h"
 #include "proto/plan/plan_max.h"
 #include "proto/scheduler.pb.h"
-#include "trust/peer_trust.h"
+#include "proto/trust/peer_trust.h"
 
 namespace troupe {
 

@@ -12,8 +12,8 @@
 #include "nlohmann/json.hpp"
 #include "proto/base/shell_word.h"
 #include "proto/base/status.h"
-#include "trust/cluster_trust.h"
-#include "trust/loopback.h"
+#include "proto/trust/cluster_trust.h"
+#include "proto/trust/loopback.h"
 
 namespace troupe {
 namespace {

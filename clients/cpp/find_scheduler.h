@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "proto/base/process_state.h"
-#include "trust/peer_trust.h"
+#include "proto/trust/peer_trust.h"
 
 namespace troupe {
 

@@ -9,12 +9,12 @@
 #include "grpcpp/health_check_service_interface.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "proto/trust/grpc/credentials.h"
 #include "scheduler/service/job_watchers.h"
 #include "scheduler/service/planning.h"
 #include "scheduler/service/scheduler_service.h"
 #include "scheduler/service/text_streams.h"
 #include "scheduler/service/worker_sessions.h"
-#include "trust/grpc/credentials.h"
 
 namespace troupe {
 

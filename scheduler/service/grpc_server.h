@@ -14,8 +14,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "proto/trust/peer_trust.h"
 #include "scheduler/cluster/host.h"
-#include "trust/peer_trust.h"
 
 namespace troupe {
 

@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "trust/loopback.h"
-#include "trust/secret.h"
+#include "proto/trust/loopback.h"
+#include "proto/trust/secret.h"
 
 namespace troupe {
 namespace {

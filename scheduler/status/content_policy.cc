@@ -1,7 +1,7 @@
 #include "scheduler/status/content_policy.h"
 
 #include "absl/strings/str_cat.h"
-#include "trust/secret.h"
+#include "proto/trust/secret.h"
 
 namespace troupe {
 namespace {

@@ -25,7 +25,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "trust/accepted_wire.h"
+#include "proto/trust/accepted_wire.h"
 
 namespace troupe {
 

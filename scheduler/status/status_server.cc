@@ -14,15 +14,15 @@
 #include "proto/base/check.h"
 #include "proto/base/one_line.h"
 #include "proto/base/status.h"
+#include "proto/trust/accepted_wire.h"
+#include "proto/trust/loopback.h"
+#include "proto/trust/refused_peers.h"
 #include "scheduler/status/access.h"
 #include "scheduler/status/api.h"
 #include "scheduler/status/content_policy.h"
 #include "scheduler/status/json.h"
 #include "scheduler/status/lobby.h"
 #include "scheduler/status/page.h"
-#include "trust/accepted_wire.h"
-#include "trust/loopback.h"
-#include "trust/refused_peers.h"
 
 namespace troupe {
 namespace {

@@ -15,9 +15,9 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "proto/trust/peer_trust.h"
 #include "scheduler/cluster/host.h"
 #include "scheduler/status/metrics.h"
-#include "trust/peer_trust.h"
 
 namespace troupe {
 

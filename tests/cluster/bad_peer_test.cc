@@ -9,9 +9,9 @@
 #include "gtest/gtest.h"
 #include "proto/base/check.h"
 #include "proto/protocol_version.h"
+#include "proto/trust/cluster_trust.h"
 #include "tests/cluster/cluster_test_base.h"
 #include "tests/cluster/impostor.h"
-#include "trust/cluster_trust.h"
 
 namespace troupe {
 namespace {

@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "grpcpp/grpcpp.h"
+#include "proto/trust/grpc/credentials.h"
 #include "proto/worker.grpc.pb.h"
-#include "trust/grpc/credentials.h"
 
 namespace troupe {
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "trust/peer_trust.h"
+#include "proto/trust/peer_trust.h"
 
 namespace troupe {
 

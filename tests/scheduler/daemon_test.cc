@@ -12,8 +12,8 @@
 #include "httplib.h"
 #include "nlohmann/json.hpp"
 #include "proto/base/process_state.h"
+#include "proto/trust/cluster_trust.h"
 #include "tests/scheduler/service/served_cluster.h"
-#include "trust/cluster_trust.h"
 
 namespace troupe {
 namespace {

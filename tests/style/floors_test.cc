@@ -22,7 +22,7 @@ std::string IncludedBy(const std::string& line) {
 }
 
 std::string FloorOf(const std::string& path) {
-  for (const char* floor : {"proto/base", "storage/disk", "trust"}) {
+  for (const char* floor : {"proto/base", "storage/disk", "proto/trust"}) {
     if (absl::StartsWith(path, absl::StrCat(floor, "/"))) return floor;
   }
   for (const char* floor :
@@ -36,14 +36,14 @@ TEST(Floors, IncludesGoDownOnly) {
   const std::map<std::string, std::set<std::string>> allowed = {
       {"proto/base", {}},
       {"storage/disk", {"proto/base"}},
-      {"trust", {"proto/base", "storage/disk"}},
+      {"proto/trust", {"proto/base", "storage/disk"}},
       {"proto", {"proto/base"}},
       {"ops", {"proto/base"}},
       {"storage", {"proto/base", "storage/disk"}},
-      {"scheduler", {"proto", "proto/base", "storage/disk", "trust"}},
+      {"scheduler", {"proto", "proto/base", "storage/disk", "proto/trust"}},
       {"worker",
-       {"proto", "proto/base", "storage/disk", "trust", "ops", "storage"}},
-      {"clients", {"proto", "proto/base", "storage/disk", "trust", "storage"}},
+       {"proto", "proto/base", "storage/disk", "proto/trust", "ops", "storage"}},
+      {"clients", {"proto", "proto/base", "storage/disk", "proto/trust", "storage"}},
   };
   for (const SourceFile& file : ReadSourceTree()) {
     const std::string from = FloorOf(file.path);
@@ -59,9 +59,9 @@ TEST(Floors, IncludesGoDownOnly) {
 TEST(Floors, EachLibraryIsSeenInItsOnePlace) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> homes = {
       {"grpcpp/",
-       {"scheduler/service/", "worker/service/", "clients/cpp/", "trust/grpc/",
+       {"scheduler/service/", "worker/service/", "clients/cpp/", "proto/trust/grpc/",
         "tests/"}},
-      {"openssl/", {"trust/", "tests/"}},
+      {"openssl/", {"proto/trust/", "tests/"}},
       {"liburing", {"storage/engine/"}},
       {"gloo/", {"worker/collective/gloo/", "tests/bench/"}},
       {"sqlite3", {"scheduler/store/"}},

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
-#include "trust/peer_trust.h"
+#include "proto/trust/peer_trust.h"
 
 namespace troupe {
 

@@ -11,9 +11,9 @@
 #include "absl/synchronization/mutex.h"
 #include "proto/base/clock.h"
 #include "proto/base/status.h"
+#include "proto/trust/grpc/credentials.h"
+#include "proto/trust/grpc/why_not_connected.h"
 #include "proto/worker.grpc.pb.h"
-#include "trust/grpc/credentials.h"
-#include "trust/grpc/why_not_connected.h"
 #include "worker/service/peer_silence.h"
 
 namespace troupe {

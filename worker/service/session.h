@@ -27,8 +27,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "proto/trust/peer_trust.h"
 #include "proto/worker.pb.h"
-#include "trust/peer_trust.h"
 
 namespace troupe {
 

@@ -8,8 +8,8 @@
 #include "clients/cli/commands/commands.h"
 #include "proto/base/shell_word.h"
 #include "proto/base/status.h"
-#include "trust/cluster_trust.h"
-#include "trust/peer_role.h"
+#include "proto/trust/cluster_trust.h"
+#include "proto/trust/peer_role.h"
 
 namespace troupe {
 namespace {

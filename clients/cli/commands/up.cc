@@ -16,8 +16,8 @@
 #include "clients/cli/share_flags.h"
 #include "clients/cpp/cluster_commands.h"
 #include "proto/base/status.h"
-#include "trust/cluster_trust.h"
-#include "trust/private_file.h"
+#include "proto/trust/cluster_trust.h"
+#include "proto/trust/private_file.h"
 
 namespace troupe {
 namespace {

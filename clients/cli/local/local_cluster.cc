@@ -14,8 +14,8 @@
 #include "clients/cpp/client.h"
 #include "clients/cpp/cluster_commands.h"
 #include "proto/base/status.h"
+#include "proto/trust/cluster_trust.h"
 #include "storage/disk/file_lock.h"
-#include "trust/cluster_trust.h"
 
 namespace troupe {
 namespace {

@@ -6,11 +6,11 @@
 #include "grpcpp/generic/generic_stub.h"
 #include "gtest/gtest.h"
 #include "proto/scheduler.grpc.pb.h"
+#include "proto/trust/grpc/credentials.h"
 #include "proto/worker.grpc.pb.h"
+#include "tests/proto/trust/grpc/stranger.h"
+#include "tests/proto/trust/made_up_members.h"
 #include "tests/scheduler/service/served_cluster.h"
-#include "tests/trust/grpc/stranger.h"
-#include "tests/trust/made_up_members.h"
-#include "trust/grpc/credentials.h"
 
 namespace troupe {
 namespace {

@@ -5,9 +5,9 @@
 #include <iostream>
 
 #include "absl/time/clock.h"
+#include "proto/trust/secret.h"
 #include "scheduler/status/status_server.h"
 #include "tests/scheduler/status/made_up_cluster.h"
-#include "trust/secret.h"
 
 int main(int argc, char** argv) {
   troupe::Metrics metrics;

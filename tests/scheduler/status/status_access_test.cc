@@ -7,11 +7,11 @@
 #include "gtest/gtest.h"
 #include "httplib.h"
 #include "nlohmann/json.hpp"
+#include "proto/trust/member_files.h"
 #include "scheduler/status/status_server.h"
+#include "tests/proto/trust/captured_log.h"
+#include "tests/proto/trust/made_up_members.h"
 #include "tests/scheduler/status/made_up_cluster.h"
-#include "tests/trust/captured_log.h"
-#include "tests/trust/made_up_members.h"
-#include "trust/member_files.h"
 
 namespace troupe {
 namespace {

@@ -11,7 +11,7 @@
 #include "absl/time/clock.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
-#include "trust/secret.h"
+#include "proto/trust/secret.h"
 
 namespace troupe {
 namespace {

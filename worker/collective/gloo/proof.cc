@@ -1,8 +1,8 @@
 #include "worker/collective/gloo/proof.h"
 
 #include "absl/strings/str_cat.h"
-#include "trust/keyed_hash.h"
-#include "trust/secret.h"
+#include "proto/trust/keyed_hash.h"
+#include "proto/trust/secret.h"
 
 namespace troupe {
 namespace {

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "proto/base/status.h"
-#include "trust/refused_peers.h"
+#include "proto/trust/refused_peers.h"
 #include "worker/collective/gloo/catch_gloo.h"
 #include "worker/collective/gloo/proof.h"
 

@@ -3,9 +3,9 @@
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
+#include "proto/trust/cluster_trust.h"
+#include "proto/trust/member_files.h"
 #include "tests/clients/cli/command_test_base.h"
-#include "trust/cluster_trust.h"
-#include "trust/member_files.h"
 
 namespace troupe {
 namespace {

@@ -9,10 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
+#include "proto/trust/secret.h"
 #include "tests/worker/collective/gloo/counting_store.h"
 #include "tests/worker/collective/gloo/socket_address.h"
 #include "tests/worker/collective/ranks.h"
-#include "trust/secret.h"
 
 namespace troupe {
 namespace {

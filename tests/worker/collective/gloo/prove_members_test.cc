@@ -14,7 +14,7 @@
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "proto/base/check.h"
-#include "tests/trust/captured_log.h"
+#include "tests/proto/trust/captured_log.h"
 #include "tests/worker/collective/gloo/socket_address.h"
 #include "tests/worker/collective/ranks.h"
 #include "worker/collective/gloo/introduce.h"

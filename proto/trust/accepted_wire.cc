@@ -1,0 +1,141 @@
+#include "proto/trust/accepted_wire.h"
+
+#include <fcntl.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "proto/trust/member_files.h"
+#include "proto/trust/openssl.h"
+
+namespace troupe {
+namespace {
+
+using OwnedContext = std::unique_ptr<SSL_CTX, OpenSslFree<SSL_CTX_free>>;
+using OwnedSsl = std::unique_ptr<SSL, OpenSslFree<SSL_free>>;
+
+class Plain final : public AcceptedWire {
+ public:
+  explicit Plain(int socket) : AcceptedWire(socket) {}
+
+  ssize_t Read(char* bytes, size_t size) override {
+    set_events(POLLIN);
+    return Outcome(recv(socket(), bytes, size, MSG_DONTWAIT));
+  }
+  ssize_t Write(const char* bytes, size_t size) override {
+    set_events(POLLOUT);
+    return Outcome(send(socket(), bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL));
+  }
+
+ private:
+  static ssize_t Outcome(ssize_t count) {
+    if (count > 0) return count;
+    return count < 0 && (errno == EAGAIN || errno == EINTR) ? kLater : kOver;
+  }
+};
+
+class Encrypted final : public AcceptedWire {
+ public:
+  Encrypted(int socket, OwnedSsl ssl)
+      : AcceptedWire(socket), ssl_(std::move(ssl)) {}
+
+  ssize_t Read(char* bytes, size_t size) override {
+    size_t count = 0;
+    return Outcome(SSL_read_ex(ssl_.get(), bytes, size, &count), count);
+  }
+  ssize_t Write(const char* bytes, size_t size) override {
+    size_t count = 0;
+    return Outcome(SSL_write_ex(ssl_.get(), bytes, size, &count), count);
+  }
+  void Finish() override {
+    SSL_shutdown(ssl_.get());
+    ERR_clear_error();
+    AcceptedWire::Finish();
+  }
+
+ private:
+  ssize_t Outcome(int result, size_t count) {
+    if (result == 1) return static_cast<ssize_t>(count);
+    const int error = SSL_get_error(ssl_.get(), result);
+    ERR_clear_error();
+    if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) {
+      set_events(error == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT);
+      return kLater;
+    }
+    return kOver;
+  }
+
+  const OwnedSsl ssl_;
+};
+
+class OpenSslServer final : public TlsServer {
+ public:
+  explicit OpenSslServer(OwnedContext context) : context_(std::move(context)) {}
+
+  std::unique_ptr<AcceptedWire> Accept(int socket) const override {
+    OwnedSsl ssl(SSL_new(context_.get()));
+    BIO* const bio = BIO_new_socket(socket, BIO_NOCLOSE);
+    SSL_set_bio(ssl.get(), bio, bio);
+    SSL_set_accept_state(ssl.get());
+    return std::make_unique<Encrypted>(socket, std::move(ssl));
+  }
+
+ private:
+  const OwnedContext context_;
+};
+
+void SetNonBlocking(int socket) {
+  fcntl(socket, F_SETFL, fcntl(socket, F_GETFL) | O_NONBLOCK);
+}
+
+}  // namespace
+
+AcceptedWire::AcceptedWire(int socket) : socket_(socket), events_(POLLIN) {
+  SetNonBlocking(socket_);
+}
+
+AcceptedWire::~AcceptedWire() { close(socket_); }
+
+void AcceptedWire::AwaitRead() { events_ = POLLIN; }
+
+void AcceptedWire::Finish() {
+  shutdown(socket_, SHUT_WR);
+  char bytes[4096];
+  for (int i = 0; i < 64; ++i) {
+    if (recv(socket_, bytes, sizeof(bytes), MSG_DONTWAIT) <= 0) break;
+  }
+}
+
+std::unique_ptr<AcceptedWire> PlainWire(int socket) {
+  return std::make_unique<Plain>(socket);
+}
+
+absl::StatusOr<std::unique_ptr<TlsServer>> TlsServer::Create(
+    const std::string& certificates) {
+  const MemberFiles files = FilesOfMember(certificates);
+  OwnedContext context(SSL_CTX_new(TLS_server_method()));
+  if (context == nullptr ||
+      SSL_CTX_set_min_proto_version(context.get(), TLS1_3_VERSION) != 1 ||
+      SSL_CTX_use_certificate_chain_file(context.get(),
+                                         files.certificate.c_str()) != 1 ||
+      SSL_CTX_use_PrivateKey_file(context.get(), files.key.c_str(),
+                                  SSL_FILETYPE_PEM) != 1 ||
+      SSL_CTX_check_private_key(context.get()) != 1) {
+    return absl::FailedPreconditionError(
+        OpenSslError(absl::StrCat("the certificate in ", certificates))
+            .message());
+  }
+  // A write is tried again from where its bytes lie then.
+  SSL_CTX_set_mode(context.get(), SSL_MODE_ENABLE_PARTIAL_WRITE |
+                                      SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  return std::unique_ptr<TlsServer>(
+      std::make_unique<OpenSslServer>(std::move(context)));
+}
+
+}  // namespace troupe

@@ -1,0 +1,106 @@
+#include "proto/trust/cluster_trust.h"
+
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "proto/base/process_state.h"
+#include "proto/base/status.h"
+#include "proto/trust/certificate.h"
+#include "proto/trust/member_files.h"
+#include "proto/trust/private_file.h"
+#include "storage/disk/file_lock.h"
+
+namespace troupe {
+namespace {
+
+std::string TrustDirectory(const std::string& dir) {
+  return absl::StrCat(dir, "/trust");
+}
+
+bool IsThere(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error);
+}
+
+// One process at a time makes what is missing; another waits, for
+// milliseconds.
+absl::StatusOr<FileLock> TakeTurn(const std::string& dir) {
+  RETURN_IF_ERROR(MakePrivateDirectory(TrustDirectory(dir)));
+  return FileLock::Await(absl::StrCat(TrustDirectory(dir), "/lock"),
+                         ThisProcessName());
+}
+
+absl::StatusOr<KeyAndCertificate> EnsureAuthority(const std::string& dir,
+                                                  absl::Time now) {
+  const std::string directory = absl::StrCat(TrustDirectory(dir), "/authority");
+  const MemberFiles files = FilesOfMember(directory);
+  KeyAndCertificate authority;
+  if (IsThere(files.certificate)) {
+    ASSIGN_OR_RETURN(authority.certificate, ReadSmallFile(files.certificate));
+    ASSIGN_OR_RETURN(authority.key, ReadPrivateFile(files.key));
+    return authority;
+  }
+  ASSIGN_OR_RETURN(authority, MakeAuthority(now));
+  RETURN_IF_ERROR(MakePrivateDirectory(directory));
+  RETURN_IF_ERROR(WritePrivateFile(files.key, authority.key));
+  RETURN_IF_ERROR(WritePrivateFile(files.certificate, authority.certificate));
+  return authority;
+}
+
+// Whether it can be used for some time yet, with others of this authority.
+bool IsGood(const std::string& directory, PeerRole role,
+            const KeyAndCertificate& authority, absl::Time now) {
+  const absl::StatusOr<std::string> known =
+      ReadSmallFile(FilesOfMember(directory).authority);
+  return known.ok() && absl::StrContains(*known, authority.certificate) &&
+         CheckMemberFiles(directory, role, now).ok() &&
+         CheckMemberFiles(directory, role, now + kRenewBefore).ok();
+}
+
+absl::Status EnsureMember(const std::string& dir, PeerRole role,
+                          const KeyAndCertificate& authority, absl::Time now) {
+  const std::string directory = MemberDirectory(dir, role);
+  if (IsGood(directory, role, authority, now)) return absl::OkStatus();
+  const std::vector<std::string> hosts = {HostName(), "localhost", "127.0.0.1",
+                                          "::1"};
+  ASSIGN_OR_RETURN(
+      const KeyAndCertificate member,
+      IssueCertificate(authority, {.role = role, .hosts = hosts, .from = now}));
+  return WriteMemberFiles(directory, member, authority.certificate);
+}
+
+}  // namespace
+
+std::string MemberDirectory(const std::string& dir, PeerRole role) {
+  return absl::StrCat(TrustDirectory(dir), "/", RoleName(role));
+}
+
+std::string PageTokenFile(const std::string& dir) {
+  return absl::StrCat(TrustDirectory(dir), "/page.token");
+}
+
+absl::Status EnsureClusterTrust(const std::string& dir, absl::Time now) {
+  ASSIGN_OR_RETURN(const FileLock turn, TakeTurn(dir));
+  ASSIGN_OR_RETURN(const KeyAndCertificate authority,
+                   EnsureAuthority(dir, now));
+  for (const PeerRole role : kPeerRoles) {
+    RETURN_IF_ERROR(EnsureMember(dir, role, authority, now));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status IssueMember(const std::string& dir, const MemberRequest& request,
+                         absl::Time now) {
+  ASSIGN_OR_RETURN(const FileLock turn, TakeTurn(dir));
+  ASSIGN_OR_RETURN(const KeyAndCertificate authority,
+                   EnsureAuthority(dir, now));
+  ASSIGN_OR_RETURN(const KeyAndCertificate member,
+                   IssueCertificate(authority, {.role = request.role,
+                                                .hosts = request.hosts,
+                                                .from = now}));
+  return WriteMemberFiles(request.out, member, authority.certificate);
+}
+
+}  // namespace troupe

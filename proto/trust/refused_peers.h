@@ -1,0 +1,15 @@
+// One line of the log for each peer that is not let in, whatever was wrong with
+// it. A flood of them is counted, not written: 20 lines in ten seconds.
+#ifndef TROUPE_PROTO_TRUST_REFUSED_PEERS_H_
+#define TROUPE_PROTO_TRUST_REFUSED_PEERS_H_
+
+#include "absl/strings/string_view.h"
+
+namespace troupe {
+
+// "refused a peer: <what>". Thread-safe.
+void TellOfRefusedPeer(absl::string_view what);
+
+}  // namespace troupe
+
+#endif  // TROUPE_PROTO_TRUST_REFUSED_PEERS_H_

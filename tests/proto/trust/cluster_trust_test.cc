@@ -1,0 +1,94 @@
+#include "proto/trust/cluster_trust.h"
+
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "absl/time/clock.h"
+#include "gtest/gtest.h"
+#include "proto/trust/member_files.h"
+#include "proto/trust/private_file.h"
+
+namespace troupe {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ClusterTrustTest : public testing::Test {
+ protected:
+  void SetUp() override { fs::remove_all(dir_); }
+
+  std::string Certificate(PeerRole role) const {
+    return ReadSmallFile(FilesOfMember(MemberDirectory(dir_, role)).certificate)
+        .value();
+  }
+
+  const std::string dir_ = testing::TempDir() + "/cluster-trust";
+  const absl::Time now_ = absl::Now();
+};
+
+TEST_F(ClusterTrustTest, MakesAMemberOfEachRoleThatOnlyTheOwnerReads) {
+  ASSERT_TRUE(EnsureClusterTrust(dir_, now_).ok());
+  for (const PeerRole role : kPeerRoles) {
+    const absl::Status good =
+        CheckMemberFiles(MemberDirectory(dir_, role), role, now_);
+    EXPECT_TRUE(good.ok()) << good;
+  }
+  int files = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(dir_ + "/trust")) {
+    struct stat info = {};
+    ASSERT_EQ(stat(entry.path().c_str(), &info), 0);
+    const bool lock = entry.path().filename() == "lock";
+    if (!lock) EXPECT_EQ(info.st_mode & 0077, 0) << entry.path();
+    files += entry.is_regular_file() && !lock ? 1 : 0;
+  }
+  EXPECT_EQ(files, 11);
+  struct stat info = {};
+  ASSERT_EQ(stat((dir_ + "/trust").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0700);
+}
+
+TEST_F(ClusterTrustTest, LeavesWhatIsGoodAndRenewsWhatIsNearlyOver) {
+  ASSERT_TRUE(EnsureClusterTrust(dir_, now_).ok());
+  const std::string first = Certificate(PeerRole::kWorker);
+  ASSERT_TRUE(EnsureClusterTrust(dir_, now_ + absl::Hours(24 * 300)).ok());
+  EXPECT_EQ(Certificate(PeerRole::kWorker), first);
+  ASSERT_TRUE(EnsureClusterTrust(dir_, now_ + absl::Hours(24 * 340)).ok());
+  EXPECT_NE(Certificate(PeerRole::kWorker), first);
+}
+
+// To rotate the authority is to remove it.
+TEST_F(ClusterTrustTest, ANewAuthorityHasNewMembers) {
+  ASSERT_TRUE(EnsureClusterTrust(dir_, now_).ok());
+  const std::string first = Certificate(PeerRole::kClient);
+  fs::remove_all(dir_ + "/trust/authority");
+  ASSERT_TRUE(EnsureClusterTrust(dir_, now_).ok());
+  EXPECT_NE(Certificate(PeerRole::kClient), first);
+}
+
+TEST_F(ClusterTrustTest, ADamagedMemberIsMadeAgain) {
+  ASSERT_TRUE(EnsureClusterTrust(dir_, now_).ok());
+  const std::string worker = MemberDirectory(dir_, PeerRole::kWorker);
+  std::ofstream(worker + "/key.pem") << "half a k";
+  ASSERT_TRUE(EnsureClusterTrust(dir_, now_).ok());
+  EXPECT_TRUE(CheckMemberFiles(worker, PeerRole::kWorker, now_).ok());
+}
+
+TEST_F(ClusterTrustTest, IssuesForOtherHosts) {
+  const std::string out = dir_ + "/for-ada";
+  ASSERT_TRUE(
+      IssueMember(
+          dir_,
+          {.role = PeerRole::kWorker, .hosts = {"ada", "10.0.0.7"}, .out = out},
+          now_)
+          .ok());
+  EXPECT_TRUE(CheckMemberFiles(out, PeerRole::kWorker, now_).ok());
+  ASSERT_TRUE(EnsureClusterTrust(dir_, now_).ok());
+  EXPECT_TRUE(CheckMemberFiles(out, PeerRole::kWorker, now_).ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      IssueMember(dir_, {.hosts = {"no host"}, .out = out}, now_)));
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,38 @@
+// Members of a made-up cluster, for tests of who is let in: those who belong to
+// it, and those who only look so.
+#ifndef TROUPE_TESTS_PROTO_TRUST_MADE_UP_MEMBERS_H_
+#define TROUPE_TESTS_PROTO_TRUST_MADE_UP_MEMBERS_H_
+
+#include <string>
+
+#include "proto/trust/certificate.h"
+#include "proto/trust/peer_role.h"
+#include "proto/trust/peer_trust.h"
+
+namespace troupe {
+
+class MadeUpMembers {
+ public:
+  // In a directory of the test's with this name.
+  explicit MadeUpMembers(const std::string& name);
+
+  PeerTrust Member(PeerRole role) const;
+  // Whose time is over.
+  PeerTrust Expired(PeerRole role) const;
+  // Believes our authority, but is of another.
+  PeerTrust Foreign(PeerRole role) const;
+
+  const std::string& dir() const { return dir_; }
+
+ private:
+  PeerTrust Write(const std::string& name, const KeyAndCertificate& by,
+                  const CertificateSubject& subject) const;
+
+  const std::string dir_;
+  KeyAndCertificate authority_;
+  KeyAndCertificate other_authority_;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_TESTS_PROTO_TRUST_MADE_UP_MEMBERS_H_
