@@ -72,7 +72,7 @@ _SYSTEM_HEADERS = [
 ]
 
 # Folders that know no messages; all others would read them for each source.
-_WITHOUT_MESSAGES = ("ops", "storage", "proto/base", "third_party", "trust")
+_WITHOUT_MESSAGES = ("ops", "storage", "proto/base", "third_party", "proto/trust")
 
 def precompiled_kinds(messages = []):
     """Headers of the system and of these messages, for sources of each kind.

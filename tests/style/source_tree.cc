@@ -47,10 +47,9 @@ std::vector<SourceFile> ReadFiles(const std::vector<std::string>& folders,
 }  // namespace
 
 std::vector<SourceFile> ReadSourceTree() {
-  std::vector<SourceFile> files =
-      ReadFiles({"proto", "ops", "storage", "trust", "scheduler", "worker",
-                 "clients", "tests"},
-                {".h", ".cc", ".cu", ".cuh"});
+  std::vector<SourceFile> files = ReadFiles(
+      {"proto", "ops", "storage", "scheduler", "worker", "clients", "tests"},
+      {".h", ".cc", ".cu", ".cuh"});
   CHECK(files.size() > 20) << "the source tree is not there";
   return files;
 }
