@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "proto/base/check.h"
 #include "proto/plan/find_program.h"
 #include "proto/plan/groups.h"
 #include "scheduler/planner/planner.h"
@@ -290,6 +291,33 @@ TEST_P(PanelBytes, AreThoseOfThePaper) {
   const int64_t flat = plan->units(1).flat_elements();
   EXPECT_GE(flat, of_weights / (side * side));
   EXPECT_LE(flat, of_weights / (side * side) + 8 * (kInner + 32));
+}
+
+// What a block keeps of a token for backward, all ranks together, is the same
+// on any square: each has a piece of everything, but for the moments of rows,
+// of which each column has its own.
+TEST(PanelMemory, OfKeptActivationsEachHasAPiece) {
+  const auto kept = [](int side, int depth) {
+    JobSpec job = JobOfBlocks("gpt2", "f32", side * depth);
+    job.mutable_parallelism()->set_tensor(side * side * depth);
+    job.mutable_parallelism()->set_tensor_method(depth == 1 ? "2d" : "2.5d");
+    const auto plan = CompilePlan(job, ExampleWorkers(side * side * depth));
+    CHECK_OK(plan.status());
+    const int64_t ranks = side * side * depth;
+    const int64_t tokens = kLength * side * depth;
+    // Mean and deviation of two norms, f32.
+    const int64_t moments = 2 * 2 * 4 * side;
+    return static_cast<double>(plan->units(1).stash_bytes() * ranks) /
+               static_cast<double>(tokens) -
+           static_cast<double>(moments);
+  };
+  // Normed rows twice, queries, keys, values, what attention makes and its
+  // logsumexp, the sum behind it, and what goes into GELU and comes out.
+  const double whole = (2 + 3 + 1 + 1) * kHidden * 4 + 6 * 4 + 2 * kInner * 4;
+  for (const auto& [side, depth] : {std::pair(2, 1), {3, 1}, {2, 2}, {3, 2}}) {
+    EXPECT_NEAR(kept(side, depth), whole, 0.07 * whole)
+        << side << " x " << side << " x " << depth;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(
