@@ -1,5 +1,8 @@
 #include "clients/cpp/find_scheduler.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -52,6 +55,23 @@ Endpoints FromJson(const nlohmann::json& json, const std::string& dir) {
   return endpoints;
 }
 
+// What it says of the scheduler, and the certificates in it, are believed.
+absl::Status CheckIsOurs(const std::string& dir) {
+  struct stat info = {};
+  if (stat(dir.c_str(), &info) != 0) return absl::OkStatus();
+  const bool is_ours =
+      geteuid() == 0 || info.st_uid == geteuid() || info.st_uid == 0;
+  const bool others_write = (info.st_mode & S_IWOTH) != 0;
+  if (is_ours && !others_write) return absl::OkStatus();
+  return absl::PermissionDeniedError(absl::StrCat(
+      "the folder ", dir, " ",
+      is_ours ? "may be written by everybody"
+              : absl::StrCat("belongs to another user (", info.st_uid, ")"),
+      ", who could have this command talk to a scheduler of his own; use a ",
+      "folder of yours",
+      is_ours ? absl::StrCat(", or: chmod o-w ", ShellWord(dir)) : ""));
+}
+
 // As far as is known: without its start, any process with the id will do.
 bool MayRun(const ProcessId& process) {
   if (process.start_ticks != 0) return IsRunning(process);
@@ -68,6 +88,7 @@ absl::StatusOr<Endpoints> ReadEndpoints(const std::string& dir) {
         absl::StrCat("no cluster in ", dir, " (there is no ", path,
                      "); start one with: ", UpCommand(dir)));
   }
+  RETURN_IF_ERROR(CheckIsOurs(dir));
   std::stringstream text;
   text << in.rdbuf();
   const nlohmann::json json =
@@ -103,7 +124,7 @@ namespace {
 // What an option says of trust wins over what a folder says.
 Endpoints WithTrust(Endpoints endpoints, const FindSchedulerOptions& options) {
   if (!options.certificates.empty()) {
-    endpoints.trust.certificates = options.certificates;
+    endpoints.trust = {.certificates = options.certificates};
   }
   endpoints.trust.insecure += options.insecure;
   return endpoints;

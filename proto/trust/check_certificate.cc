@@ -111,7 +111,9 @@ absl::Status CheckCertificate(const KeyAndCertificate& member,
                    ReadCertificate(member.certificate, "the certificate"));
   const OwnedBio key_pem = ReadingFrom(member.key);
   const OwnedKey key(
-      PEM_read_bio_PrivateKey(key_pem.get(), nullptr, nullptr, nullptr));
+      // An encrypted one is refused: nobody is asked for its passphrase.
+      PEM_read_bio_PrivateKey(key_pem.get(), nullptr, nullptr,
+                              const_cast<char*>("")));
   if (key == nullptr) {
     return absl::InvalidArgumentError(
         OpenSslError("the key is no PEM of a private key").message());

@@ -91,8 +91,34 @@ absl::Status EnsureClusterTrust(const std::string& dir, absl::Time now) {
   return absl::OkStatus();
 }
 
+namespace {
+
+// So that nothing of others is overwritten, and no folder of others shut.
+absl::Status CheckIsForMember(const std::string& directory) {
+  std::error_code error;
+  if (!std::filesystem::exists(directory, error)) return absl::OkStatus();
+  const MemberFiles files = FilesOfMember(directory);
+  bool is_member = IsThere(files.authority);
+  bool is_empty = true;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(directory, error)) {
+    is_empty = false;
+    const std::string path = entry.path();
+    is_member &= path == files.authority || path == files.certificate ||
+                 path == files.key;
+  }
+  if (!error && (is_empty || is_member)) return absl::OkStatus();
+  return absl::AlreadyExistsError(
+      absl::StrCat(directory,
+                   " holds something else than a member's "
+                   "certificate; name a folder that is not there"));
+}
+
+}  // namespace
+
 absl::Status IssueMember(const std::string& dir, const MemberRequest& request,
                          absl::Time now) {
+  RETURN_IF_ERROR(CheckIsForMember(request.out));
   ASSIGN_OR_RETURN(const FileLock turn, TakeTurn(dir));
   ASSIGN_OR_RETURN(const KeyAndCertificate authority,
                    EnsureAuthority(dir, now));

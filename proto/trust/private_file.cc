@@ -22,13 +22,16 @@ constexpr mode_t kPrivateFile = 0600;
 constexpr mode_t kEverybody = 0007;
 
 absl::StatusOr<std::string> ReadFile(const std::string& path, bool is_secret) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Not waiting for whoever should write into a pipe.
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return ErrnoStatus(errno, absl::StrCat(path, ": open"));
   struct stat info = {};
   std::string bytes;
   absl::Status status;
   if (fstat(fd, &info) != 0) {
     status = ErrnoStatus(errno, absl::StrCat(path, ": stat"));
+  } else if (!S_ISREG(info.st_mode)) {
+    status = absl::InvalidArgumentError(absl::StrCat(path, " is no file"));
   } else if (is_secret && (info.st_mode & kEverybody) != 0) {
     status = absl::FailedPreconditionError(absl::StrCat(
         path, " is a secret that everybody on this machine may ",

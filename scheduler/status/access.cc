@@ -5,10 +5,12 @@
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "proto/trust/keyed_hash.h"
 #include "proto/trust/loopback.h"
 #include "proto/trust/secret.h"
 
@@ -36,9 +38,14 @@ AccessVerdict StatusAccess::Judge(const HttpCredentials& credentials) const {
 }
 
 std::string StatusAccess::set_cookie() const {
-  return absl::StrCat(CookieName(), "=", options_.token,
-                      "; Path=/; HttpOnly; SameSite=Strict",
+  // Lax, as all here is read only: so that a link in a mail leads to the page.
+  return absl::StrCat(CookieName(), "=", CookieValue(),
+                      "; Path=/; HttpOnly; SameSite=Lax",
                       options_.https ? "; Secure" : "");
+}
+
+std::string StatusAccess::CookieValue() const {
+  return absl::BytesToHexString(KeyedHash(options_.token, "cookie"));
 }
 
 std::string StatusAccess::CookieName() const {
@@ -63,7 +70,7 @@ bool StatusAccess::HasToken(const HttpCredentials& credentials) const {
   for (absl::string_view cookie : absl::StrSplit(credentials.cookie, ';')) {
     cookie = absl::StripAsciiWhitespace(cookie);
     if (absl::ConsumePrefix(&cookie, absl::StrCat(CookieName(), "=")) &&
-        SameSecret(cookie, options_.token)) {
+        SameSecret(cookie, CookieValue())) {
       return true;
     }
   }

@@ -52,6 +52,8 @@ class StatusAccess {
   // Schedulers on other ports of this host have their own: cookies know no
   // ports.
   std::string CookieName() const;
+  // Not the token: cookies go to all ports of a host.
+  std::string CookieValue() const;
   bool IsOurHost(absl::string_view host) const;
   bool HasToken(const HttpCredentials& credentials) const;
 

@@ -241,7 +241,8 @@ void StatusServer::Parts::AddRoutes() {
       response.set_content("ok\n", "text/plain");
     } else {
       response.status = 503;
-      response.set_content(absl::StrCat(healthy.message(), "\n"), "text/plain");
+      response.set_content("the scheduler is not well; its log says why\n",
+                           "text/plain");
     }
   });
   server.Get("/metrics",

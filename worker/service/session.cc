@@ -237,9 +237,12 @@ class GrpcSession final : public Session {
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Open(
     const SessionOptions& options) {
-  ASSIGN_OR_RETURN(
-      const std::shared_ptr<grpc::ChannelCredentials> credentials,
-      ChannelCredentials(options.trust, PeerRole::kWorker, options.scheduler));
+  const absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> credentials =
+      ChannelCredentials(options.trust, PeerRole::kWorker, options.scheduler);
+  // They were good at the start, and may be so again: somebody replaces them.
+  if (!credentials.ok()) {
+    return absl::UnavailableError(credentials.status().message());
+  }
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(256 << 20);  // a plan of many ranks
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
@@ -251,7 +254,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(
       GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
       static_cast<int>(absl::ToInt64Milliseconds(Session::kSilenceMax)));
   const std::shared_ptr<grpc::Channel> channel =
-      grpc::CreateCustomChannel(options.scheduler, credentials, arguments);
+      grpc::CreateCustomChannel(options.scheduler, *credentials, arguments);
   if (!channel->WaitForConnected(
           std::chrono::system_clock::now() +
           absl::ToChronoNanoseconds(options.connect_timeout))) {

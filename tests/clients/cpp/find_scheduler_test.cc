@@ -1,5 +1,6 @@
 #include "clients/cpp/find_scheduler.h"
 
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -66,6 +67,20 @@ TEST_F(FindSchedulerTest, SaysHowTheTwoKnowEachOther) {
   // Whoever started it has said it once.
   EXPECT_EQ(trust({.dir = open}).insecure, 1);
   EXPECT_EQ(trust({.dir = open, .insecure = 1}).insecure, 2);
+  // A certificate on the command line is used.
+  EXPECT_EQ(trust({.dir = open, .certificates = "/c"}).insecure, 0);
+}
+
+// Into which others could write where they listen.
+TEST_F(FindSchedulerTest, BelievesNoFolderOfEverybody) {
+  const std::string dir = DirWith("shared", "{\"grpc\": \"127.0.0.1:5\"}");
+  ASSERT_EQ(chmod(dir.c_str(), 0777), 0);
+  const absl::Status status = FindScheduler({.dir = dir}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_NE(status.message().find("may be written by everybody"),
+            std::string::npos);
+  ASSERT_EQ(chmod(dir.c_str(), 0775), 0);
+  EXPECT_TRUE(FindScheduler({.dir = dir}).ok());
 }
 
 TEST_F(FindSchedulerTest, SaysWhatIsWrong) {

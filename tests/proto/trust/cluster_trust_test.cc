@@ -90,5 +90,28 @@ TEST_F(ClusterTrustTest, IssuesForOtherHosts) {
       IssueMember(dir_, {.hosts = {"no host"}, .out = out}, now_)));
 }
 
+// Nor is it shut to others.
+TEST_F(ClusterTrustTest, OverwritesNothingOfOthers) {
+  ASSERT_TRUE(EnsureClusterTrust(dir_, now_).ok());
+  const std::string busy = dir_ + "/busy";
+  fs::create_directory(busy);
+  std::ofstream(busy + "/thesis.tex") << "years";
+  for (const std::string& out :
+       {busy, dir_, dir_ + "/trust", dir_ + "/trust/authority"}) {
+    const MemberRequest request = {
+        .role = PeerRole::kClient, .hosts = {"ada"}, .out = out};
+    EXPECT_TRUE(absl::IsAlreadyExists(IssueMember(dir_, request, now_))) << out;
+  }
+  const std::string empty = dir_ + "/empty";
+  fs::create_directory(empty);
+  for (int twice = 0; twice < 2; ++twice) {
+    EXPECT_TRUE(
+        IssueMember(dir_,
+                    {.role = PeerRole::kClient, .hosts = {"ada"}, .out = empty},
+                    now_)
+            .ok());
+  }
+}
+
 }  // namespace
 }  // namespace troupe

@@ -1,5 +1,7 @@
 #include "scheduler/status/access.h"
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
 namespace troupe {
@@ -39,18 +41,22 @@ TEST_F(StatusAccessTest, ALinkBecomesACookie) {
   EXPECT_EQ(Judge({.path = "/metrics", .host = "localhost", .token = kToken}),
             AccessVerdict::kNoToken)
       << "links are for people";
-  EXPECT_EQ(access_.set_cookie(),
-            "troupe-4322=0123456789abcdef; Path=/; HttpOnly; SameSite=Strict");
-  for (const char* good :
-       {"troupe-4322=0123456789abcdef",
-        "troupe-1=x; troupe-4322=0123456789abcdef; theme=dark"}) {
+  const std::string set = access_.set_cookie();
+  const std::string cookie = set.substr(0, set.find(';'));
+  EXPECT_EQ(set, absl::StrCat(cookie, "; Path=/; HttpOnly; SameSite=Lax"));
+  EXPECT_TRUE(absl::StartsWith(cookie, "troupe-4322=")) << cookie;
+  EXPECT_FALSE(absl::StrContains(cookie, kToken)) << "other ports see it";
+  for (const std::string& good :
+       {cookie, absl::StrCat("troupe-1=x; ", cookie, "; theme=dark")}) {
     EXPECT_EQ(Judge({.path = "/", .host = "ada", .cookie = good}),
               AccessVerdict::kGranted)
         << good;
   }
-  for (const char* bad :
-       {"troupe-4321=0123456789abcdef", "troupe-4322=", "troupe-4322",
-        "x=troupe-4322=0123456789abcdef", "troupe-4322=0123456789abcdef0"}) {
+  const std::string value = cookie.substr(cookie.find('=') + 1);
+  for (const std::string& bad :
+       {absl::StrCat("troupe-4321=", value), std::string("troupe-4322="),
+        std::string("troupe-4322"), absl::StrCat("x=", cookie),
+        absl::StrCat(cookie, "0"), absl::StrCat("troupe-4322=", kToken)}) {
     EXPECT_EQ(Judge({.path = "/", .host = "ada", .cookie = bad}),
               AccessVerdict::kNoToken)
         << bad;

@@ -83,7 +83,7 @@ TEST_F(LoopbackDoorTest, ALinkIsGoodForACookie) {
   EXPECT_EQ(first->status, 303);
   EXPECT_EQ(first->get_header_value("Location"), "/");
   const std::string cookie = first->get_header_value("Set-Cookie");
-  EXPECT_TRUE(absl::StrContains(cookie, "; HttpOnly; SameSite=Strict"));
+  EXPECT_TRUE(absl::StrContains(cookie, "; HttpOnly; SameSite=Lax"));
   const httplib::Headers with = {
       {"Cookie", cookie.substr(0, cookie.find(';'))}};
   EXPECT_EQ(Get("/", with)->status, 200);

@@ -84,7 +84,8 @@ TEST_F(StatusServerTest, TellsItsHealth) {
   EXPECT_EQ(Get("/healthz")->body, "ok\n");
   health_ = absl::ResourceExhaustedError("the disk is full");
   EXPECT_EQ(Get("/healthz")->status, 503);
-  EXPECT_EQ(Get("/healthz")->body, "the disk is full\n");
+  EXPECT_EQ(Get("/healthz")->body,
+            "the scheduler is not well; its log says why\n");
 }
 
 TEST_F(StatusServerTest, ServesMetrics) {
