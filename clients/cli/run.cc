@@ -17,8 +17,8 @@ namespace {
 constexpr char kAbout[] =
     "Troupe trains neural networks across many devices.\n\n"
     "A first session:\n"
-    "  troupe up --workers 4 --dir /tmp/troupe\n"
-    "  export TROUPE_DIR=/tmp/troupe\n"
+    "  troupe up --workers 4 --dir ~/troupe\n"
+    "  export TROUPE_DIR=~/troupe\n"
     "  troupe data prepare book.txt --tokenizer bytes --out book.tokens\n"
     "  troupe submit job.yaml --watch\n"
     "  troupe generate latest --prompt \"Once upon\"\n"
