@@ -93,11 +93,7 @@ class TableCheck {
         continue;
       }
       const int panel = back.inputs(0).tensor();
-      const Op& sent = table_.ops(MakerOf(table_, panel));
-      if (sent.exchange().forward() != BROADCAST ||
-          sent.inputs(0).tensor() != back.inputs(1).tensor() ||
-          sent.exchange().axis() != back.exchange().axis() ||
-          sent.exchange().root() != back.exchange().root()) {
+      if (!IsSentAgain(MakerOf(table_, panel), back)) {
         return At(op, absl::StrCat("brings back ", NameOf(panel), " from ",
                                    NameOf(back.inputs(1).tensor()),
                                    ", of which it was not made"));
@@ -111,6 +107,16 @@ class TableCheck {
       }
     }
     return absl::OkStatus();
+  }
+
+  // Whether the op was the broadcast of it; -1: none was.
+  bool IsSentAgain(int op, const Op& back) const {
+    if (op < 0) return false;
+    const Op& sent = table_.ops(op);
+    return sent.exchange().forward() == BROADCAST &&
+           sent.inputs(0).tensor() == back.inputs(1).tensor() &&
+           sent.exchange().axis() == back.exchange().axis() &&
+           sent.exchange().root() == back.exchange().root();
   }
 
   static std::string AxisOfPanel(const TensorSpec& tensor) {

@@ -12,7 +12,6 @@
 //
 // The gradients of x and w are summands of that place's, which it has of all
 // ranks along the one axis, and along the other.
-#include "proto/base/check.h"
 #include "proto/plan/ops/kinds.h"
 
 namespace troupe {

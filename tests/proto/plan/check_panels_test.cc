@@ -7,7 +7,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/plan/check_layouts.h"
-#include "proto/plan/check_program.h"
 #include "tests/proto/plan/planted.h"
 #include "tests/scheduler/example_plan.h"
 
@@ -266,17 +265,7 @@ const PlantedFault kProgramFaults[] = {
 };
 
 TEST(CheckPrograms, NamesTheFaultOfPanels) {
-  EXPECT_EQ(CheckPrograms(ExamplePlan(BlocksJob("2.5d", 8))), absl::OkStatus());
-  for (const PlantedFault& fault : kProgramFaults) {
-    Plan plan = ExamplePlan(BlocksJob("2.5d", 8));
-    fault.plant(plan);
-    const absl::Status status = CheckPrograms(plan);
-    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition)
-        << fault.name;
-    EXPECT_THAT(std::string(status.message()).substr(0, 400),
-                HasSubstr(fault.message))
-        << fault.name;
-  }
+  ExpectProgramFaultsAreNamed(BlocksJob("2.5d", 8), kProgramFaults);
 }
 
 }  // namespace

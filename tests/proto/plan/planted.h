@@ -5,7 +5,9 @@
 
 #include <string>
 
+#include "absl/types/span.h"
 #include "gtest/gtest.h"
+#include "proto/job.pb.h"
 #include "proto/plan.pb.h"
 
 namespace troupe {
@@ -16,6 +18,11 @@ struct PlantedFault {
   void (*plant)(Plan& plan);
   const char* message;
 };
+
+// Nothing is wrong with the job's plan, and CheckPrograms names each fault that
+// is planted into it.
+void ExpectProgramFaultsAreNamed(const JobSpec& job,
+                                 absl::Span<const PlantedFault> faults);
 
 inline constexpr int kPlantedUnit = 1;  // the first block
 
