@@ -24,6 +24,8 @@ BarKind KindOf(Instruction::Kind kind) {
       return BarKind::kCollective;
     case Instruction::FETCH:
     case Instruction::EVICT:
+    case Instruction::KEEP:
+    case Instruction::MIRROR:
       return BarKind::kMove;
     case Instruction::GRAD_NORM:
     case Instruction::STEP:

@@ -37,6 +37,7 @@ std::string MeetingName(int rank, const Span& span) {
     case Instruction::SCATTER_GRADS:
     case Instruction::GATHER_PARAMETERS:
     case Instruction::EXCHANGE:
+    case Instruction::MIRROR:
       return absl::StrCat(span.kind(), " g", span.group(), " x",
                           span.exchange(), " ", what);
     default:

@@ -15,8 +15,12 @@ namespace troupe {
 // Values of resident kinds live as long as the job, each in a slot of its own;
 // the others from their first writer to their last user, but where they are
 // carried from one program to a later one.
+inline bool IsStateCopy(Buffer::Kind kind) {
+  return kind == Buffer::STATE_COPY || kind == Buffer::PEER_COPY;
+}
 inline bool IsResident(Buffer::Kind kind) {
-  return kind >= Buffer::PARAMETERS && kind <= Buffer::SNAPSHOT_COPY;
+  return (kind >= Buffer::PARAMETERS && kind <= Buffer::SNAPSHOT_COPY) ||
+         IsStateCopy(kind);
 }
 // Whether the buffer is a copy of a value that rests in another tier. Of
 // whichever kind, it comes and goes.
@@ -68,6 +72,9 @@ inline int CopyAt(const Buffer& buffer, const Slot& slot, int64_t step) {
                           copies);
 }
 
+// Of the copies that outlive an attempt to run the job.
+inline constexpr char kCopiesItem[] = "state_copies";
+
 inline std::string LineItem(Buffer::Kind kind) {
   switch (kind) {
     case Buffer::PARAMETERS:
@@ -91,6 +98,9 @@ inline std::string LineItem(Buffer::Kind kind) {
       return "activations";
     case Buffer::SNAPSHOT_COPY:
       return "snapshot";
+    case Buffer::STATE_COPY:
+    case Buffer::PEER_COPY:
+      return kCopiesItem;
     default:
       return "buffers";
   }

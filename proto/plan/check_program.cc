@@ -9,6 +9,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/check_at_rest.h"
 #include "proto/plan/check_buffers.h"
+#include "proto/plan/check_copies.h"
 #include "proto/plan/check_layouts.h"
 #include "proto/plan/check_panels.h"
 #include "proto/plan/check_parts.h"
@@ -37,13 +38,14 @@ struct Part {
 constexpr Part kParts[] = {{CheckUnits},  {CheckLayouts}, {CheckRings},
                            {CheckPanels}, {CheckShape},   {CheckParts},
                            {CheckPasses}, {CheckWork},    {CheckAtRest},
-                           {CheckTiers},  {CheckWaits},   {CheckBuffers}};
+                           {CheckTiers},  {CheckWaits},   {CheckBuffers},
+                           {CheckCopies}};
 
 absl::Status WithGrid(const absl::Status& fault, const Plan& plan) {
   std::string grids;
   for (const Program::Kind kind :
        {Program::FILL, Program::TRAIN, Program::VALIDATE, Program::CHECKPOINT,
-        Program::REPORT}) {
+        Program::REPORT, Program::KEEP}) {
     const std::string grid = ProgramGrid(plan, kind);
     if (grid.empty()) continue;
     absl::StrAppend(&grids, "\n", Program::Kind_Name(kind), "\n", grid);

@@ -45,6 +45,7 @@ Needs NeedsOf(Instruction::Kind kind) {
     case Instruction::RECV:
       return {.unit = true, .micro_batch = true, .peer = true};
     case Instruction::REDUCE_SCALARS:
+    case Instruction::MIRROR:
       return {};
     case Instruction::SCATTER_GRADS:
       return {.unit = true, .maybe_micro_batch = true};
@@ -92,7 +93,9 @@ bool Fits(const Instruction& instruction, Instruction::Part part,
     case Instruction::SCRATCH:
       return kind == Buffer::WORKSPACE;
     case Instruction::COPY:
-      return kind == Buffer::SNAPSHOT_COPY;
+      return kind == (instruction.kind() == Instruction::KEEP
+                          ? Buffer::STATE_COPY
+                          : Buffer::SNAPSHOT_COPY);
     case Instruction::SEGMENT:
       return kind == Buffer::SEGMENT_VALUES;
     case Instruction::SEGMENT_GRADIENT:
@@ -101,6 +104,10 @@ bool Fits(const Instruction& instruction, Instruction::Part part,
       return kind == Buffer::RECOMPUTED;
     case Instruction::FROM:
     case Instruction::TO:
+      if (instruction.kind() == Instruction::MIRROR) {
+        return kind == (part == Instruction::FROM ? Buffer::STATE_COPY
+                                                  : Buffer::PEER_COPY);
+      }
       return IsMove(instruction.kind()) || LineItem(kind) == "activations";
     case Instruction::MOVED:
       return kind ==

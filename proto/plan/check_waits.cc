@@ -275,7 +275,7 @@ absl::Status CheckWaits(const Plan& plan) {
   const RankClasses classes(plan);
   for (const Program::Kind kind :
        {Program::FILL, Program::TRAIN, Program::VALIDATE, Program::CHECKPOINT,
-        Program::REPORT}) {
+        Program::REPORT, Program::KEEP}) {
     RETURN_IF_ERROR(CheckSameOrder(plan, classes, kind));
     RETURN_IF_ERROR(CheckTransfers(plan, classes, kind));
     Run run(plan, classes, kind);

@@ -13,6 +13,7 @@ bool IsCollective(Instruction::Kind kind) {
     case Instruction::REDUCE_SCALARS:
     case Instruction::SCATTER_GRADS:
     case Instruction::GATHER_PARAMETERS:
+    case Instruction::MIRROR:
       return true;
     default:
       return false;

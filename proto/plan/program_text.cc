@@ -37,6 +37,8 @@ constexpr KindRow kKinds[] = {
     {Instruction::GATHER_PARAMETERS, 'G'},
     {Instruction::FETCH, 'P'},
     {Instruction::EVICT, 'E'},
+    {Instruction::KEEP, 'H'},
+    {Instruction::MIRROR, 'M'},
 };
 
 const KindRow& RowOf(Instruction::Kind kind) {

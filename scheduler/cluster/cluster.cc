@@ -23,7 +23,7 @@ Cluster::Cluster(const Limits& limits, const JobCompiler& compiler)
       compiler_(compiler),
       workers_(limits),
       jobs_(limits),
-      runs_(limits, workers_, jobs_),
+      runs_(limits, compiler, workers_, jobs_),
       generations_(limits, compiler, workers_) {}
 
 void Cluster::Restore(std::vector<StoredJob> jobs, absl::Time now,
@@ -183,6 +183,8 @@ void Cluster::Stored(JobId id, int32_t attempt, const absl::Status& stored,
   if (job != nullptr && job->attempt == attempt && runs_.AwaitsStore(*job)) {
     if (stored.ok()) {
       runs_.HandOut(*job, actions);
+    } else if (job->status.state() == RECOVERING) {
+      runs_.StoreFailed(*job, now);
     } else {
       store_asked_ = now;
       runs_.Withdraw(*job, WaitsForStore(store_), now, actions);
@@ -316,6 +318,7 @@ absl::StatusOr<const Job*> Cluster::FindJob(JobId id) const {
 }
 
 void Cluster::Schedule(absl::Time now, Actions& actions, const Offer& offer) {
+  runs_.RecoverWaiting(now, actions);
   const Job* first = nullptr;     // the job that holds back those behind it
   WaitReasons reasons(workers_);  // nobody starts once one waits for idle ones
   const std::vector<JobId> queue(jobs_.queue().begin(), jobs_.queue().end());

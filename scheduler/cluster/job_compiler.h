@@ -54,6 +54,11 @@ class JobCompiler {
   // What is sent to the worker of this rank: the plan as far as it concerns it.
   virtual Plan PlanOfRank(const Plan& plan, int rank) const = 0;
 
+  // The plan for other workers than it was made for, workers[r] as rank r: the
+  // same, but for what carries its groups between them.
+  virtual Plan PlanFor(const Plan& plan,
+                       const std::vector<WorkerDescription>& workers) const = 0;
+
   // What workers do that write a text with the job's model, cut as its
   // parallelism says over tensor x pipeline of them. Quick. INVALID_ARGUMENT.
   virtual absl::StatusOr<TextPlan> PlanText(const JobSpec& job) const = 0;

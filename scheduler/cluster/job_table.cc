@@ -116,10 +116,10 @@ void JobTable::BeginRun(Job& job, std::unique_ptr<Run> run) {
   if (!job.saves_in.empty()) savers_[job.saves_in] = job.id;
 }
 
-void JobTable::EndRun(Job& job) {
+std::unique_ptr<Run> JobTable::EndRun(Job& job) {
   CHECK(job.run != nullptr) << "job " << job.id;
-  job.run.reset();
   savers_.erase(job.saves_in);
+  return std::move(job.run);
 }
 
 void JobTable::Become(Job& job, JobState state) {
@@ -136,7 +136,7 @@ void JobTable::SetState(Job& job, JobState state, const std::string& reason,
   CHECK(!job.ended()) << "job " << job.id << " has ended";
   Become(job, state);
   job.status.set_reason(OneLine(reason, limits_.reason_bytes_max));
-  if (state == RUNNING) job.status.set_started_unix_ms(absl::ToUnixMillis(now));
+  if (state == RUNNING && job.status.started_unix_ms() == 0) job.status.set_started_unix_ms(absl::ToUnixMillis(now));
   if (Job::IsEnded(state)) {
     job.status.set_finished_unix_ms(absl::ToUnixMillis(now));
   }

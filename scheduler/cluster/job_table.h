@@ -46,6 +46,9 @@ struct Job {
   std::string saves_in;  // its checkpoints' directory by name, or empty
   // Until all its ranks have let go; JobTable gives and takes it.
   std::unique_ptr<Run> run;
+  // Attempts in a row that ended after this step.
+  int64_t failed_at_step = -1;
+  int failures_in_step = 0;
 
   bool ended() const { return IsEnded(status.state()); }
   static bool IsEnded(JobState state) {
@@ -88,8 +91,8 @@ class JobTable {
   // The run is the job's, and the directory in which it saves. REQUIRES: it has
   // none; SavesInPlaceOf it is null.
   void BeginRun(Job& job, std::unique_ptr<Run> run);
-  // REQUIRES: it has one.
-  void EndRun(Job& job);
+  // REQUIRES: it has one, which is the caller's now.
+  std::unique_ptr<Run> EndRun(Job& job);
 
   // The state, why, and an event that says so.
   void SetState(Job& job, JobState state, const std::string& reason,

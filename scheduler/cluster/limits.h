@@ -38,6 +38,10 @@ struct Limits {
   absl::Duration fail_grace = absl::Seconds(2);
   // A worker that does not let go of a stopped rank for this long is lost.
   absl::Duration stop_max = absl::Seconds(30);
+  // A job that recovers is given up after so many attempts in a row that ended
+  // without a new step: by themselves, or with the loss of a worker.
+  int failures_in_a_step_max = 2;
+  int losses_in_a_step_max = 10;
   // Between two pieces of a generated text; a worker that does not let go of
   // one that was stopped is lost after stop_max.
   absl::Duration generate_max = absl::Minutes(2);

@@ -16,8 +16,10 @@ int Order(Program::Kind program) {
       return 2;
     case Program::CHECKPOINT:
       return 3;
+    case Program::KEEP:
+      return 4;
     default:
-      return 4;  // none: all are done
+      return 5;  // none: all are done
   }
 }
 

@@ -82,6 +82,7 @@ absl::Duration HangMax(const Plan& plan, const Limits& limits) {
 
 std::string StepName(const JobStatus& status, const TrainingSpec& training) {
   if (status.state() == STARTING) return "its start";
+  if (status.state() == RECOVERING) return "its recovery";
   if (status.steps_done() >= LastStep(training)) return "its end";
   return absl::StrCat("step ", status.steps_done() + 1);
 }

@@ -38,18 +38,24 @@ enum class Blame {
 };
 
 struct RankSeat {
-  enum State { kStarting, kRunning, kEnded, kLost };
+  // kHeld: it has ended, and its worker stays for the next attempt.
+  enum State { kStarting, kRunning, kEnded, kLost, kHeld };
   WorkerId worker;
   std::string worker_name;
+  WorkerDescription machine;  // the worker's
   State state = kStarting;
   int64_t first_step = 0;  // 0: it is not ready yet
   int64_t step = 0;        // last reported
   absl::Time heard;        // when it last made progress
+  std::vector<KeptCopy> kept;   // by its worker, now that it has ended
+  int32_t kept_by_attempt = 0;  // whose copies the worker has; 0: none
 
   // Has been running, and may have ended since.
   bool ready() const { return first_step > 0; }
 
   bool live() const { return state == kStarting || state == kRunning; }
+  // Whether the worker is here for this rank.
+  bool taken() const { return live() || state == kHeld; }
   // "worker-2 (rank 2)"
   std::string Name(int rank) const;
 };
@@ -69,6 +75,14 @@ struct Run {
   int32_t attempt = 0;
   // Until it is stored that the attempt begins: what the ranks get then.
   std::shared_ptr<const HandOut> hand_out;
+  std::shared_ptr<const HandOut> handed;  // what they got
+  // Of one that follows another: since when its job stood still, and after
+  // which step it goes on, -1 where copies do not say that.
+  absl::Time recovers_since = absl::InfinitePast();
+  int64_t resumes_at = -1;
+  // All ranks have let go, and the job waits for workers to go on with.
+  bool awaits_places = false;
+  absl::Time store_asked = absl::InfiniteFuture();  // again, when it failed
   std::vector<RankSeat> ranks;
   Rendezvous rendezvous;
   StepGather steps;

@@ -10,6 +10,7 @@
 #include "proto/base/check.h"
 #include "proto/plan/last_step.h"
 #include "proto/plan/machine_pace.h"
+#include "proto/plan/mesh.h"
 #include "scheduler/cluster/hand_out.h"
 #include "scheduler/cluster/step_gather.h"
 #include "scheduler/cluster/wait_reason.h"
@@ -62,13 +63,7 @@ void RunControl::Start(Job& job, const CompiledJob& compiled,
   const Plan& outline = *compiled.outline;
   job.plan = compiled.outline;
   job.predicted = std::make_shared<const Timeline>(compiled.predicted);
-  ++job.attempt;
-  jobs_.BeginRun(job, std::make_unique<Run>(static_cast<int>(workers.size()),
-                                            outline, limits_));
-  job.run->attempt = job.attempt;
-  job.run->started = now;
-  job.run->progress = now;
-  job.run->outside_step = now;
+  BeginRun(job, outline, now);
   job.status.set_fingerprint(outline.fingerprint());
   job.status.set_predicted_step_seconds(outline.prediction().step_seconds());
   job.status.set_steps_total(outline.job().training().steps());
@@ -79,6 +74,17 @@ void RunControl::Start(Job& job, const CompiledJob& compiled,
   actions.push_back(AwaitStored{job.id, job.attempt});
 }
 
+void RunControl::BeginRun(Job& job, const Plan& outline, absl::Time now) {
+  ++job.attempt;
+  job.status.set_attempt(job.attempt);
+  jobs_.BeginRun(job, std::make_unique<Run>(MeshSize(outline.mesh()), outline,
+                                            limits_));
+  job.run->attempt = job.attempt;
+  job.run->started = now;
+  job.run->progress = now;
+  job.run->outside_step = now;
+}
+
 bool RunControl::AwaitsStore(const Job& job) {
   return job.run != nullptr && job.run->hand_out != nullptr;
 }
@@ -86,7 +92,7 @@ bool RunControl::AwaitsStore(const Job& job) {
 void RunControl::Withdraw(Job& job, const std::string& why, absl::Time now,
                           Actions& actions) {
   CHECK(AwaitsStore(job)) << "job " << job.id;
-  ReleaseAll(*job.run);
+  ReleaseAll(job, actions);
   jobs_.EndRun(job);
   job.plan = nullptr;
   job.predicted = nullptr;
@@ -103,6 +109,7 @@ void RunControl::Seat(Job& job, const std::vector<const Worker*>& workers,
     RankSeat& seat = job.run->ranks[rank];
     seat.worker = workers[rank]->id;
     seat.worker_name = workers[rank]->name();
+    seat.machine = workers[rank]->status.description();
     seat.heard = now;
     job.run->reports[rank] = {.worker_name = seat.worker_name, .heard = now};
     job.status.add_workers(seat.worker_name);
@@ -126,6 +133,7 @@ void RunControl::PrepareHandOut(const Job& job, const CompiledJob& compiled) {
 void RunControl::HandOut(Job& job, Actions& actions) {
   CHECK(AwaitsStore(job)) << "job " << job.id;
   const auto common = std::exchange(job.run->hand_out, nullptr);
+  job.run->handed = common;
   const int ranks = static_cast<int>(job.run->ranks.size());
   std::vector<std::string> hosts;
   for (const RankSeat& seat : job.run->ranks) {
@@ -208,8 +216,12 @@ void RunControl::Ready(Job& job, const RankReady& ready, absl::Time now,
                 now, actions);
   }
   // Others may have had so little to do that they have ended.
-  if (!job.run->all_ready() || job.status.state() != STARTING) return;
-  job.status.set_steps_done(seat.step);
+  const bool recovers = job.status.state() == RECOVERING;
+  if (!job.run->all_ready() || job.run->stopping() ||
+      (job.status.state() != STARTING && !recovers)) {
+    return;
+  }
+  if (!recovers) job.status.set_steps_done(seat.step);
   jobs_.SetState(job, RUNNING, "", now, actions);
   // The same on all ranks: those of the one that completes them will do.
   const int warnings =
@@ -217,7 +229,9 @@ void RunControl::Ready(Job& job, const RankReady& ready, absl::Time now,
   for (int i = 0; i < warnings; ++i) {
     jobs_.AddEvent(job, ready.warnings(i), now, actions);
   }
-  if (seat.step > 0) {
+  if (recovers) {
+    SayRecovered(job, now, actions);
+  } else if (seat.step > 0) {
     jobs_.AddEvent(job, absl::StrCat("resumed after step ", seat.step), now,
                    actions);
   }
@@ -230,15 +244,17 @@ void RunControl::Step(Job& job, const StepReport& report, absl::Time now,
   Progress(job, report.ref().rank(), now);
   HearStep(job, report, now);
   for (GatheredStep& step : job.run->steps.Add(report)) {
-    if (step.timeline.has_value()) {
-      jobs_.AddTrace(job, *std::move(step.timeline));
-    }
     job.run->deadline.Add(absl::Seconds(step.record.step_seconds()));
     if (const auto pace = PaceOf(*job.run); pace.has_value()) {
       *step.record.mutable_machine() = *pace;
     }
-    jobs_.AddStep(job, step.record, actions);
+    AddGathered(job, std::move(step), actions);
   }
+}
+
+void RunControl::AddGathered(Job& job, GatheredStep step, Actions& actions) {
+  if (step.timeline.has_value()) jobs_.AddTrace(job, *std::move(step.timeline));
+  jobs_.AddStep(job, step.record, actions);
 }
 
 absl::optional<MachinePace> RunControl::PaceOf(const Run& run) const {
@@ -282,9 +298,17 @@ void RunControl::Ended(Job& job, const RankEnded& ended, absl::Time now,
                        Actions& actions) {
   const int rank = ended.ref().rank();
   RankSeat& seat = job.run->ranks[rank];
-  seat.state = RankSeat::kEnded;
   Progress(job, rank, now);
-  workers_.Release(seat.worker);
+  seat.kept = {ended.kept().begin(), ended.kept().end()};
+  seat.kept_by_attempt = seat.kept.empty() ? 0 : job.run->attempt;
+  // It stays for the next attempt, where there may be one.
+  if (MayRecover(job)) {
+    seat.state = RankSeat::kHeld;
+  } else {
+    seat.state = RankSeat::kEnded;
+    GiveUpKept(job, seat, rank, actions);
+    workers_.Release(seat.worker);
+  }
   if (!ended.ok() && !(ended.stopped() && job.run->stopping())) {
     const Blame blame =
         ended.has_missing_rank() ? Blame::kMissingPeer : Blame::kRank;

@@ -28,9 +28,10 @@ struct StuckWorker {
 
 class RunControl {
  public:
-  // Borrows both tables.
-  RunControl(const Limits& limits, WorkerTable& workers, JobTable& jobs)
-      : limits_(limits), workers_(workers), jobs_(jobs) {}
+  // Borrows all but the limits.
+  RunControl(const Limits& limits, const JobCompiler& compiler,
+             WorkerTable& workers, JobTable& jobs)
+      : limits_(limits), compiler_(compiler), workers_(workers), jobs_(jobs) {}
 
   // Gives rank r to workers[r], who hear of it when it is stored that they
   // have it. REQUIRES: the job is queued, they are idle.
@@ -46,6 +47,12 @@ class RunControl {
   // workers are free. REQUIRES: AwaitsStore.
   void Withdraw(Job& job, const std::string& why, absl::Time now,
                 Actions& actions);
+
+  // The same of one that recovers: its ranks wait until the store is written.
+  void StoreFailed(Job& job, absl::Time now);
+
+  // Jobs that wait for workers to go on with take those that are idle.
+  void RecoverWaiting(absl::Time now, Actions& actions);
 
   // One that has a RankRef.
   void HandleMessage(WorkerId from, const WorkerMessage& message,
@@ -74,6 +81,23 @@ class RunControl {
   std::vector<StuckWorker> Tick(absl::Time now, Actions& actions);
 
  private:
+  // The next attempt begins. REQUIRES: the job has no run.
+  void BeginRun(Job& job, const Plan& outline, absl::Time now);
+  // Whether the job is to go on after this run, as far as it asks for that.
+  bool MayRecover(const Job& job) const;
+  // Why it does not, all the same; empty: it does.
+  std::string WhyNotAgain(const Job& job) const;
+  // All ranks have let go: on as soon as every place has a worker.
+  void AwaitPlaces(Job& job, absl::Time now, Actions& actions);
+  void TakePlaces(Job& job, absl::Time now, Actions& actions);
+  void StartAgain(Job& job, const std::vector<const Worker*>& workers,
+                  absl::Time now, Actions& actions);
+  void LetLeave(RankSeat& seat);
+  void SayRecovered(Job& job, absl::Time now, Actions& actions);
+  // Tells the seat's worker to forget what it keeps of the job.
+  void GiveUpKept(const Job& job, const RankSeat& seat, int rank,
+                  Actions& actions) const;
+  void AddGathered(Job& job, GatheredStep step, Actions& actions);
   // Fills the run's seats.
   void Seat(Job& job, const std::vector<const Worker*>& workers,
             absl::Time now);
@@ -105,7 +129,7 @@ class RunControl {
   void Stop(Job& job, const std::string& reason, bool peers_gone,
             absl::Time now, Actions& actions);
   // Frees the workers of a run of which they have not heard.
-  void ReleaseAll(Run& run);
+  void ReleaseAll(Job& job, Actions& actions);
   void FinishIfLetGo(Job& job, absl::Time now, Actions& actions);
   void CheckStart(Job& job, absl::Time now, Actions& actions);
   void FailForHang(Job& job, absl::Time now, Actions& actions);
@@ -121,6 +145,7 @@ class RunControl {
   std::string WaitersFor(const Job& job, int rank, absl::Time now) const;
 
   const Limits limits_;
+  const JobCompiler& compiler_;
   WorkerTable& workers_;
   JobTable& jobs_;
 };

@@ -74,9 +74,11 @@ void RunControl::WorkerGone(JobId id, WorkerId worker, const std::string& how,
   auto& ranks = job->run->ranks;
   const auto seat = std::find_if(
       ranks.begin(), ranks.end(),
-      [worker](const RankSeat& s) { return s.worker == worker && s.live(); });
+      [worker](const RankSeat& s) { return s.worker == worker && s.taken(); });
   CHECK(seat != ranks.end()) << "worker " << worker << " in job " << id;
   seat->state = RankSeat::kLost;
+  seat->kept.clear();
+  seat->kept_by_attempt = 0;
   const int rank = static_cast<int>(seat - ranks.begin());
   const std::string where = StepName(job->status, job->plan->job().training());
   Fail(*job, Blame::kWorkerLost,
@@ -88,10 +90,15 @@ void RunControl::WorkerGone(JobId id, WorkerId worker, const std::string& how,
 
 void RunControl::Cancel(Job& job, absl::Time now, Actions& actions) {
   CHECK(job.run != nullptr);
-  if (job.ended() || (job.run->stopping() && !job.run->saving)) return;
+  const bool recovers = job.status.state() == RECOVERING;
+  if (job.ended() ||
+      (job.run->stopping() && !job.run->saving && !recovers)) {
+    return;
+  }
   job.cancelled = true;
   job.run->saving = false;
   Stop(job, "cancelled", false, now, actions);
+  FinishIfLetGo(job, now, actions);
 }
 
 void RunControl::SaveAndCancel(Job& job, const std::string& why, absl::Time now,
@@ -134,7 +141,8 @@ void RunControl::Fail(Job& job, Blame blame, const std::string& said,
   if (!job.run->stopping()) {
     Stop(job, cause, true, now, actions);
   } else if (better && !job.ended()) {
-    jobs_.SetState(job, STOPPING, cause, now, actions);
+    jobs_.SetState(job, MayRecover(job) ? RECOVERING : STOPPING, cause, now,
+                   actions);
   } else if (better) {
     jobs_.AddEvent(job, cause, now, actions);
   }
@@ -144,9 +152,13 @@ void RunControl::Stop(Job& job, const std::string& reason, bool peers_gone,
                       absl::Time now, Actions& actions) {
   Run& run = *job.run;
   run.stopping_since = now;
-  jobs_.SetState(job, STOPPING, reason, now, actions);
+  jobs_.SetState(job, MayRecover(job) ? RECOVERING : STOPPING, reason, now,
+                 actions);
   if (run.hand_out != nullptr) {  // nobody has heard of it
-    ReleaseAll(run);
+    run.hand_out = nullptr;
+    for (RankSeat& seat : run.ranks) {
+      if (seat.live()) seat.state = RankSeat::kHeld;
+    }
     return FinishIfLetGo(job, now, actions);
   }
   for (size_t rank = 0; rank < run.ranks.size(); ++rank) {
@@ -163,10 +175,13 @@ void RunControl::Stop(Job& job, const std::string& reason, bool peers_gone,
   }
 }
 
-void RunControl::ReleaseAll(Run& run) {
+void RunControl::ReleaseAll(Job& job, Actions& actions) {
+  Run& run = *job.run;
   run.hand_out = nullptr;
-  for (RankSeat& seat : run.ranks) {
-    if (!seat.live()) continue;
+  for (size_t rank = 0; rank < run.ranks.size(); ++rank) {
+    RankSeat& seat = run.ranks[rank];
+    if (!seat.taken()) continue;
+    GiveUpKept(job, seat, static_cast<int>(rank), actions);
     seat.state = RankSeat::kEnded;
     workers_.Release(seat.worker);
   }
@@ -174,6 +189,11 @@ void RunControl::ReleaseAll(Run& run) {
 
 void RunControl::FinishIfLetGo(Job& job, absl::Time now, Actions& actions) {
   if (job.run == nullptr || !job.run->all_let_go()) return;
+  if (job.status.state() == RECOVERING && !job.cancelled) {
+    return job.run->awaits_places ? TakePlaces(job, now, actions)
+                                  : AwaitPlaces(job, now, actions);
+  }
+  ReleaseAll(job, actions);
   if (!job.ended()) {
     if (job.cancelled) {
       jobs_.SetState(job, CANCELLED, CancelledWhere(job), now, actions);
@@ -195,7 +215,12 @@ void RunControl::Forgive(absl::Duration time, absl::Time now) {
 std::vector<StuckWorker> RunControl::Tick(absl::Time now, Actions& actions) {
   std::vector<StuckWorker> stuck;
   for (const auto& [id, job] : jobs_.all()) {
-    if (job->run != nullptr) CheckTime(*job, now, actions, stuck);
+    if (job->run == nullptr) continue;
+    CheckTime(*job, now, actions, stuck);
+    if (now - job->run->store_asked > limits_.store_retry) {
+      job->run->store_asked = absl::InfiniteFuture();
+      actions.push_back(AwaitStored{id, job->attempt});
+    }
   }
   return stuck;
 }
@@ -203,7 +228,8 @@ std::vector<StuckWorker> RunControl::Tick(absl::Time now, Actions& actions) {
 std::vector<JobId> RunControl::Unstored(absl::Time now) const {
   std::vector<JobId> unstored;
   for (const auto& [id, job] : jobs_.all()) {
-    if (AwaitsStore(*job) && now - job->run->started > limits_.start_max) {
+    if (AwaitsStore(*job) && job->status.state() != RECOVERING &&
+        now - job->run->started > limits_.start_max) {
       unstored.push_back(id);
     }
   }
@@ -236,7 +262,8 @@ void RunControl::CheckTime(Job& job, absl::Time now, Actions& actions,
                                  ? std::max(run.stopping_since, run.progress)
                                  : run.stopping_since;
     const absl::Duration waited = now - since;
-    if (!job.ended() && !job.cancelled && waited > limits_.fail_grace) {
+    if (!job.ended() && !job.cancelled && waited > limits_.fail_grace &&
+        job.status.state() != RECOVERING) {
       jobs_.SetState(job, FAILED, run.cause, now, actions);
     }
     // One that is cancelled finishes its step first, however long that is, but
@@ -258,7 +285,7 @@ void RunControl::CheckTime(Job& job, absl::Time now, Actions& actions,
     }
     return;
   }
-  if (job.status.state() == STARTING) {
+  if (job.status.state() == STARTING || job.status.state() == RECOVERING) {
     return CheckStart(job, now, actions);
   }
   if (now - run.progress <= run.hang_max) return CheckStep(job, now, actions);

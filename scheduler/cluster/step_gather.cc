@@ -31,6 +31,17 @@ std::vector<GatheredStep> StepGather::Add(const StepReport& report) {
   return done;
 }
 
+std::vector<GatheredStep> StepGather::CloseThrough(int64_t step) {
+  std::vector<GatheredStep> done;
+  while (!open_.empty() && open_.begin()->first <= step) {
+    const auto oldest = open_.begin();
+    done.push_back(Close(oldest->first, oldest->second));
+    last_ = oldest->first;
+    open_.erase(oldest);
+  }
+  return done;
+}
+
 GatheredStep StepGather::Close(int64_t step, const Open& open) const {
   GatheredStep gathered;
   StepRecord& record = gathered.record;

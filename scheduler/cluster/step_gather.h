@@ -40,6 +40,10 @@ class StepGather {
   // second one of a rank, is dropped. More than kStepsOpenMax steps are never
   // open: past that the oldest comes out as it is.
   std::vector<GatheredStep> Add(const StepReport& report);
+  // The open steps up to this one, as they are.
+  std::vector<GatheredStep> CloseThrough(int64_t step);
+  // Drops what comes of steps up to this one.
+  void StartAfter(int64_t step) { last_ = step; }
 
   static constexpr int kStepsOpenMax = 64;
 

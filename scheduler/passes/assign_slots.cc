@@ -193,6 +193,8 @@ int CopiesNeeded(const Lasting& value) {
   if (kind == Buffer::PARAMETERS) return std::max(1, -value.offset_min);
   // A step's scalars are zero before its program begins.
   if (kind == Buffer::SCALARS) return 1 - value.offset_min;
+  // One of a state's copies is whole while the other is written.
+  if (IsStateCopy(kind)) return 2;
   const int apart = value.offset_max - value.offset_min;
   return apart > 0 && value.pause.OldestIsFree() ? apart : apart + 1;
 }

@@ -4,6 +4,7 @@
 
 #include "proto/base/check.h"
 #include "proto/plan/at_rest.h"
+#include "proto/plan/copies.h"
 #include "proto/plan/loaded_batch.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
@@ -101,6 +102,12 @@ int64_t BufferBytes(const Plan& plan, const Role& role, Buffer::Kind kind,
     case Buffer::SNAPSHOT_COPY:
       return CopiedElements(plan, *FindPlacement(role, unit)) * (1 + moments) *
              kBytesOfF32;
+    case Buffer::STATE_COPY:
+      return StateCopyBytes(plan, role);
+    case Buffer::PEER_COPY:
+      return StateCopyBytes(
+          plan, RoleOf(plan, MirroredBy(plan.mesh(),
+                                        FirstRankOf(plan.mesh(), role))));
     default:
       CHECK(false) << "no size known for " << Buffer::Kind_Name(kind);
       return 0;

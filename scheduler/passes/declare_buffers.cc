@@ -7,6 +7,7 @@
 
 #include "proto/base/check.h"
 #include "proto/plan/buffer_kind.h"
+#include "proto/plan/copies.h"
 #include "proto/plan/exchange_places.h"
 #include "proto/plan/lanes.h"
 #include "proto/plan/precision.h"
@@ -121,6 +122,13 @@ class Declaration {
         return Step(u);
       case Instruction::SNAPSHOT:
         return Snapshot(u);
+      case Instruction::KEEP:
+        return Keep(u);
+      case Instruction::MIRROR:
+        Use(Instruction::FROM, Buffer::STATE_COPY, kNone, kNone,
+            Instruction::READ);
+        return Use(Instruction::TO, Buffer::PEER_COPY, kNone, kNone,
+                   Instruction::WRITE);
       case Instruction::SEND:
         if (IsGradientSend(instruction)) unsent_.erase({u, m});
         return Use(Instruction::MOVED, Moved(instruction), u, m,
@@ -339,7 +347,7 @@ class Declaration {
                master || versions ? Instruction::WRITE : Instruction::ADD);
   }
 
-  void Snapshot(int u) {
+  void ReadState(int u) {
     if (HasMasterWeights(plan_.job().training())) {
       Use(Instruction::MASTER, Buffer::MASTER_WEIGHTS, u, kNone,
           Instruction::READ);
@@ -348,6 +356,18 @@ class Declaration {
     }
     Use(Instruction::MOMENTS, Buffer::OPTIMIZER_STATE, u, kNone,
         Instruction::READ);
+  }
+
+  void Keep(int u) {
+    ReadState(u);
+    Use(Instruction::COPY, Buffer::STATE_COPY, kNone, kNone,
+        Instruction::WRITE);
+    NarrowTo({.offset = CopyOffsetOfUnit(plan_, role_, u),
+              .bytes = CopyBytesOfUnit(plan_, *FindPlacement(role_, u))});
+  }
+
+  void Snapshot(int u) {
+    ReadState(u);
     if (plan_.job().checkpoint().background()) {
       // The parts of what the rank has to write lie behind one another.
       const BufferName copy = {{Buffer::SNAPSHOT_COPY, u, kNone}, 0};

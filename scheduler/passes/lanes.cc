@@ -54,8 +54,11 @@ const std::vector<Row>& Table() {
       {"TO_HOST", Lane::TRANSFER, 0, {Instruction::EVICT}},
       {"NVME_READS", Lane::IO, 0, {}},
       {"NVME_WRITES", Lane::IO, 0, {}},
-      // State on its way to a checkpoint.
-      {"IO", Lane::IO, 0, {Instruction::SNAPSHOT}},
+      // State on its way to a checkpoint, or to another worker's memory.
+      {"IO",
+       Lane::IO,
+       0,
+       {Instruction::SNAPSHOT, Instruction::KEEP, Instruction::MIRROR}},
       // Micro-batches from the token files.
       {"DATA", Lane::IO, 0, {Instruction::LOAD_BATCH}},
   };

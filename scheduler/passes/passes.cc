@@ -9,6 +9,7 @@
 #include "scheduler/passes/expand_stages.h"
 #include "scheduler/passes/gather_parameters.h"
 #include "scheduler/passes/gradient_norm.h"
+#include "scheduler/passes/keep_copies.h"
 #include "scheduler/passes/load_batches.h"
 #include "scheduler/passes/move_between_tiers.h"
 #include "scheduler/passes/optimizer_steps.h"
@@ -31,6 +32,7 @@ const std::vector<Pass>& Passes() {
       {"reduce scalars", ReduceScalars},
       {"optimizer steps", OptimizerSteps},
       {"add checkpoint", AddCheckpoint},
+      {"keep copies", KeepCopies},
       // Nothing above knows of operands; nothing behind what moves them adds
       // instructions.
       {"declare buffers", DeclareBuffers},

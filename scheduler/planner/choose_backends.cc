@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "proto/plan/copies.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/mesh.h"
 
@@ -30,10 +31,11 @@ bool ShareAGpu(const std::vector<WorkerDescription>& workers,
   return uuids.size() < ranks.size();
 }
 
+// `in_host`: what moves lies in the host's memory.
 Group::Carrier CarrierFor(const std::vector<WorkerDescription>& workers,
-                          const Ranks& ranks) {
+                          const Ranks& ranks, bool in_host) {
   Group::Carrier carrier;
-  const bool on_gpus = workers.at(ranks.front()).has_gpu();
+  const bool on_gpus = workers.at(ranks.front()).has_gpu() && !in_host;
   if (on_gpus && !ShareAGpu(workers, ranks)) {
     carrier.set_backend("nccl");
     return carrier;
@@ -59,7 +61,8 @@ void ChooseBackends(const std::vector<WorkerDescription>& workers,
     }
     bool alike = true;
     for (const Ranks& ranks : members) {
-      *group.add_carriers() = CarrierFor(workers, ranks);
+      *group.add_carriers() =
+          CarrierFor(workers, ranks, group.name() == kCopiesGroup);
       alike &= SameCarrier(group.carriers(0),
                            group.carriers(group.carriers_size() - 1));
     }

@@ -4,6 +4,7 @@
 //   on GPUs, one for each      NCCL
 //   on GPUs that they share    as on CPUs, staged through the host: NCCL does
 //                              not join two ranks of one GPU
+//   copies of states           as on CPUs: they lie in the host's memory
 //
 // Ranks share memory where their workers gave the same memory domain
 // when they registered (WorkerDescription.memory_domain): the same host name

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "proto/plan/copies.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/mesh.h"
 #include "scheduler/layouts/zero.h"
@@ -116,13 +117,25 @@ class Groups {
   Plan& plan_;
 };
 
-void AddWorld(Plan& plan, Groups& groups) {
+Group AllRanks(const Plan& plan) {
   Group world;
   for (const Axis& axis : plan.mesh().axes()) {
     if (axis.size() > 1) world.add_spans()->set_axis(axis.name());
   }
+  return world;
+}
+
+void AddWorld(Plan& plan, Groups& groups) {
+  const Group world = AllRanks(plan);
   if (world.spans().empty() || HasWorldGroup(plan)) return;
   groups.Add(kWorldGroup, world, "sum loss and gradient norm");
+}
+
+// Of its own, as what it moves lies in the host's memory.
+void AddCopies(Plan& plan, Groups& groups) {
+  if (!KeepsCopies(plan.job(), plan.mesh())) return;
+  groups.Add(kCopiesGroup, AllRanks(plan),
+             "copies of states, for who recovers the job");
 }
 
 }  // namespace
@@ -157,6 +170,7 @@ void LayGroups(Plan& plan) {
     groups.Add(GatherGroupName(dealt), dealt, "make parameters whole");
   }
   AddWorld(plan, groups);
+  AddCopies(plan, groups);
   if (AxisSize(plan.mesh(), "pipeline") > 1) {
     groups.AddAlong(TransferGroupName(/*gradient=*/false), "pipeline",
                     "hand activations to the next stage");

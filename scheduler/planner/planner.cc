@@ -220,6 +220,8 @@ Plan AssignmentPlan(const Plan& plan, int rank) {
   part.set_peak_flops_per_second(prediction.peak_flops_per_second());
   part.set_bubble_of_total(prediction.bubble_of_total());
   part.set_bubble_of_ideal(prediction.bubble_of_ideal());
+  part.set_keep_seconds(prediction.keep_seconds());
+  part.set_keep_every(prediction.keep_every());
   if (rank < prediction.ranks_size()) {  // by rank
     *part.add_ranks() = prediction.ranks(rank);
   }

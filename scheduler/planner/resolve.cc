@@ -91,6 +91,27 @@ absl::Status ResolveCheckpoint(CheckpointSpec& checkpoint, int64_t steps) {
   return absl::OkStatus();
 }
 
+absl::Status ResolveRecovery(JobSpec& job) {
+  if (!job.has_recovery()) return absl::OkStatus();
+  RecoverySpec& recovery = *job.mutable_recovery();
+  if (!recovery.has_copies()) recovery.set_copies(1);
+  if (!recovery.has_every()) recovery.set_every("auto");
+  if (!recovery.has_restarts()) recovery.set_restarts(100);
+  RETURN_IF_ERROR(CheckInteger("recovery.copies", recovery.copies(),
+                               {.min = 0, .max = 1}));
+  RETURN_IF_ERROR(CheckInteger("recovery.restarts", recovery.restarts(),
+                               {.min = 0, .max = 1 << 30}));
+  int64_t every = 0;
+  if (recovery.every() == "auto") return absl::OkStatus();
+  if (!absl::SimpleAtoi(recovery.every(), &every)) {
+    return FieldError("recovery.every",
+                      absl::StrCat("\"", recovery.every(),
+                                   "\" is neither a number of steps nor auto"));
+  }
+  return CheckInteger("recovery.every", every,
+                      {.min = 1, .max = int64_t{1} << 40});
+}
+
 }  // namespace
 
 absl::StatusOr<JobSpec> ResolveJob(const JobSpec& job) {
@@ -106,6 +127,7 @@ absl::StatusOr<JobSpec> ResolveJob(const JobSpec& job) {
   RETURN_IF_ERROR(ResolveOptimizer(resolved));
   RETURN_IF_ERROR(ResolveLrScheduler(resolved));
   RETURN_IF_ERROR(ResolveMemory(resolved.model(), *resolved.mutable_memory()));
+  RETURN_IF_ERROR(ResolveRecovery(resolved));
   RETURN_IF_ERROR(ResolveCheckpoint(*resolved.mutable_checkpoint(),
                                     resolved.training().steps()));
   return resolved;

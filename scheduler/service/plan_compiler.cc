@@ -33,6 +33,14 @@ absl::StatusOr<Explanation> PlanCompiler::Explain(
   return troupe::Explain(job, workers, may_go_on);
 }
 
+Plan PlanCompiler::PlanFor(
+    const Plan& plan, const std::vector<WorkerDescription>& workers) const {
+  Plan moved = plan;
+  for (Group& group : *moved.mutable_groups()) group.clear_carriers();
+  ChooseBackends(workers, moved.mesh(), *moved.mutable_groups());
+  return moved;
+}
+
 Plan PlanCompiler::PlanOfRank(const Plan& plan, int rank) const {
   return AssignmentPlan(plan, rank);
 }

@@ -19,6 +19,8 @@ class PlanCompiler final : public JobCompiler {
       const JobSpec& job, const std::vector<WorkerDescription>& workers,
       const MayGoOn& may_go_on) const override;
   Plan PlanOfRank(const Plan& plan, int rank) const override;
+  Plan PlanFor(const Plan& plan,
+               const std::vector<WorkerDescription>& workers) const override;
   absl::StatusOr<TextPlan> PlanText(const JobSpec& job) const override;
   void ConnectText(const std::vector<WorkerDescription>& workers,
                    TextPlan& plan) const override;

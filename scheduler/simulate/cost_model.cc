@@ -9,6 +9,7 @@
 #include "proto/base/check.h"
 #include "proto/plan/at_rest.h"
 #include "proto/plan/buffer_kind.h"
+#include "proto/plan/copies.h"
 #include "proto/plan/find_program.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/lanes.h"
@@ -262,12 +263,16 @@ Cost CostModel::StateCost(int rank, const Instruction& instruction) const {
 Cost CostModel::SnapshotCost(int rank, const Instruction& snapshot) const {
   const TierRates& tiers = At(rank).tiers;
   const Role& role = RoleOf(plan_, rank);
-  const Program& program = *FindProgram(role, Program::CHECKPOINT);
+  const Placement& placement = *FindPlacement(role, snapshot.unit());
+  const bool keeps = snapshot.kind() == Instruction::KEEP;
+  const Program& program =
+      *FindProgram(role, keeps ? Program::KEEP : Program::CHECKPOINT);
   const double bytes =
       kBytesOfF32 *
-      static_cast<double>(LargestDuty(
-          plan_, *FindPlacement(role, snapshot.unit()), snapshot.part()));
-  const bool copied = plan_.job().checkpoint().background();
+      static_cast<double>(keeps
+                              ? LargestAtRest(plan_, placement)
+                              : LargestDuty(plan_, placement, snapshot.part()));
+  const bool copied = keeps || plan_.job().checkpoint().background();
   Cost cost;
   for (const Instruction::Operand& operand : snapshot.operands()) {
     if (operand.part() == Instruction::COPY) continue;
@@ -396,6 +401,7 @@ Cost CostModel::CostOf(int rank, const Instruction& instruction) const {
     case Instruction::SCATTER_GRADS:
     case Instruction::GATHER_PARAMETERS:
     case Instruction::EXCHANGE:
+    case Instruction::MIRROR:
       cost = CollectiveCost(rank, instruction);
       break;
     case Instruction::SEND:
@@ -408,6 +414,7 @@ Cost CostModel::CostOf(int rank, const Instruction& instruction) const {
       cost = StateCost(rank, instruction);
       break;
     case Instruction::SNAPSHOT:
+    case Instruction::KEEP:
       cost = SnapshotCost(rank, instruction);
       break;
     case Instruction::FETCH:
@@ -441,6 +448,9 @@ int64_t CollectiveBytes(const Plan& plan, int rank,
     }
     return bytes;
   }
+  if (instruction.kind() == Instruction::MIRROR) {
+    return StateCopyBytes(plan, RoleOf(plan, rank));
+  }
   const int u = instruction.unit();
   if (instruction.kind() == Instruction::GATHER_PARAMETERS) {
     return plan.units(u).flat_elements() *
@@ -471,6 +481,8 @@ Collective CollectiveOf(const Instruction& instruction) {
       return REDUCE_SCATTER;
     case Instruction::GATHER_PARAMETERS:
       return ALL_GATHER;
+    case Instruction::MIRROR:
+      return SHIFT;
     default:
       return ALL_REDUCE;
   }

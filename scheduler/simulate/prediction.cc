@@ -1,10 +1,12 @@
 #include "scheduler/simulate/prediction.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "proto/plan/bf16_gain.h"
@@ -93,6 +95,18 @@ Share LargestShare(const Plan& plan, const CostModel& costs, int rank) {
   }
   if (all > 0) largest.part /= all;
   return largest;
+}
+
+// After how many steps copies are made of the state: as the job says, or so
+// seldom that they take this share of the time.
+constexpr double kKeepShareMax = 0.01;
+int64_t KeepEvery(const RecoverySpec& recovery, const Prediction& prediction) {
+  int64_t every = 0;
+  if (absl::SimpleAtoi(recovery.every(), &every)) return every;
+  if (!(prediction.step_seconds() > 0)) return 1;
+  const double steps = prediction.keep_seconds() /
+                       (kKeepShareMax * prediction.step_seconds());
+  return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(steps)));
 }
 
 // Of the worker that loses most by bf16, where f32 is faster.
@@ -283,6 +297,10 @@ Prediction Predict(const Plan& plan,
         prediction.tokens_per_second() *
         plan.derived().model_flops_per_token() /
         prediction.peak_flops_per_second());
+  }
+  if (const int64_t keep_ns = PredictKeepNs(plan, workers); keep_ns > 0) {
+    prediction.set_keep_seconds(static_cast<double>(keep_ns) * kNs);
+    prediction.set_keep_every(KeepEvery(plan.job().recovery(), prediction));
   }
   SetBubble(prediction);
   std::vector<const WorkerDescription*> machines;

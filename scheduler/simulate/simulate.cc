@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "proto/plan/copies.h"
 #include "proto/plan/find_program.h"
 #include "proto/plan/lanes.h"
 #include "proto/plan/mesh.h"
@@ -112,11 +113,13 @@ SteadyStep SimulateSteps(const Plan& plan, const InstructionTime& time) {
   return RunUntilSteady(plan, EachRank(plan), Plain(time), {});
 }
 
-SteadyStep PredictStep(const Plan& plan,
-                       const std::vector<WorkerDescription>& workers,
-                       const LinkGain& gain) {
-  const CostModel costs(plan, workers, gain);
-  const auto effort = [&](int rank, const Instruction& instruction) {
+namespace {
+
+// Borrows all.
+InstructionEffort EffortOf(const Plan& plan,
+                           const std::vector<WorkerDescription>& workers,
+                           const CostModel& costs) {
+  return [&](int rank, const Instruction& instruction) {
     const Cost cost = costs.CostOf(rank, instruction);
     const Lane::Kind lane = KindOfLane(plan.lanes(), instruction.lane());
     // Beside a GPU, the host's cores are there for what they do alone.
@@ -127,8 +130,30 @@ SteadyStep PredictStep(const Plan& plan,
     return Effort{.compute_ns = Nanoseconds(cost.total() - other),
                   .other_ns = Nanoseconds(other)};
   };
+}
+
+}  // namespace
+
+SteadyStep PredictStep(const Plan& plan,
+                       const std::vector<WorkerDescription>& workers,
+                       const LinkGain& gain) {
+  const CostModel costs(plan, workers, gain);
   const RankClasses classes(plan, costs.Traits());
-  return RunUntilSteady(plan, classes, effort, costs.seats().Of(classes));
+  return RunUntilSteady(plan, classes, EffortOf(plan, workers, costs),
+                        costs.seats().Of(classes));
+}
+
+int64_t PredictKeepNs(const Plan& plan,
+                      const std::vector<WorkerDescription>& workers) {
+  if (!KeepsCopies(plan.job(), plan.mesh())) return 0;
+  const CostModel costs(plan, workers);
+  const RankClasses classes(plan, costs.Traits());
+  const ProgramsRun run =
+      RunPrograms(plan, classes, EffortOf(plan, workers, costs),
+                  {.kind = Program::KEEP,
+                   .seats = costs.seats().Of(classes),
+                   .is_enough = nullptr});
+  return run.ends.back();
 }
 
 RankTimeline TimelineOf(const Plan& plan, int rank, const RankTimes& times,

@@ -47,6 +47,11 @@ SteadyStep PredictStep(const Plan& plan,
                        const std::vector<WorkerDescription>& workers,
                        const LinkGain& gain = {});
 
+// How long all ranks take to copy their state for who recovers the job; 0: they
+// do not.
+int64_t PredictKeepNs(const Plan& plan,
+                      const std::vector<WorkerDescription>& workers);
+
 // What a rank does in its TRAIN program, which others like it (`times`) may
 // have been simulated for.
 RankTimeline TimelineOf(const Plan& plan, int rank, const RankTimes& times,

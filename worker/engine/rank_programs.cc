@@ -9,7 +9,8 @@ RankPrograms ProgramsOf(const Role& role, const Derived& derived) {
                            .validate = FindProgram(role, Program::VALIDATE),
                            .checkpoint = FindProgram(role, Program::CHECKPOINT),
                            .fill = FindProgram(role, Program::FILL),
-                           .report = FindProgram(role, Program::REPORT)};
+                           .report = FindProgram(role, Program::REPORT),
+                           .keep = FindProgram(role, Program::KEEP)};
   CHECK(programs.train != nullptr) << "a plan without a TRAIN program";
   CHECK(derived.report_lag() == 0 || programs.report != nullptr)
       << "a plan that reports late without a REPORT program";

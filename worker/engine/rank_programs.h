@@ -13,6 +13,7 @@ struct RankPrograms {
   const Program* checkpoint = nullptr;  // null: the job asks for none
   const Program* fill = nullptr;        // null: the pipeline drains
   const Program* report = nullptr;      // null where report_lag is 0
+  const Program* keep = nullptr;        // null: nobody recovers from copies
   // TRAIN sums the scalars of the step so many before its own.
   int report_lag = 0;
 };

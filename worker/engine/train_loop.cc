@@ -1,10 +1,12 @@
 #include "worker/engine/train_loop.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "proto/plan/copies.h"
 #include "proto/plan/last_step.h"
 #include "proto/plan/lr_schedule.h"
 #include "proto/plan/span.h"
@@ -13,7 +15,7 @@
 #include "storage/disk/file_lock.h"
 #include "worker/engine/carried_files.h"
 #include "worker/engine/program_scalars.h"
-#include "worker/engine/starting_point.h"
+#include "worker/engine/recover.h"
 #include "worker/instructions/instructions.h"
 #include "worker/rank/resident_memory.h"
 
@@ -27,7 +29,8 @@ constexpr absl::Duration kDataCheckPatience = absl::Seconds(10);
 
 TrainLoop::TrainLoop(const TrainLoopOptions& options,
                      const RankResources& resources, KeyValueStore& store,
-                     Connector connector, RankListener& listener)
+                     Connector connector, RankListener& listener,
+                     KeptMemory kept)
     : options_(options),
       resources_(resources),
       store_(store),
@@ -37,7 +40,8 @@ TrainLoop::TrainLoop(const TrainLoopOptions& options,
       stop_(options_.plan->derived().report_lag()),
       programs_(ProgramsOf(options_.plan->roles(0), options_.plan->derived())),
       executor_(resources.clock, options_.plan->lanes(), &resources.device),
-      disk_(resources.clock) {}
+      disk_(resources.clock),
+      kept_(std::move(kept)) {}
 
 TrainLoop::~TrainLoop() = default;
 
@@ -58,6 +62,7 @@ absl::Status TrainLoop::Run() {
   }
   data_check_.reset();
   folder_.reset();
+  if (state_ != nullptr) kept_ = state_->TakeKept();
   state_.reset();
   return status;
 }
@@ -88,7 +93,8 @@ RankProgress TrainLoop::Progress() const {
 
 absl::Status TrainLoop::RunSteps() {
   ASSIGN_OR_RETURN(state_, RankState::Create(options_.plan, resources_.device,
-                                             resources_.arenas, disk_));
+                                             resources_.arenas, disk_,
+                                             std::exchange(kept_, {})));
   state_->collective_timeout = options_.collective_timeout;
   if (programs_.checkpoint != nullptr) {
     RETURN_IF_ERROR(Annotate(OpenCheckpointFolder(), "checkpoint.directory"));
@@ -100,13 +106,7 @@ absl::Status TrainLoop::RunSteps() {
   if (options_.checks_data && state_->data.has_value()) {
     data_check_ = std::make_unique<DataCheck>(state_->data->file());
   }
-  ASSIGN_OR_RETURN(
-      const StartingPoint start,
-      SetStartingPoint({.resume = options_.resume,
-                        .last_step = last_step_,
-                        .name = options_.name},
-                       {.disk = {resources_.io, disk_}, .store = store_},
-                       *state_, listener_));
+  ASSIGN_OR_RETURN(const StartingPoint start, Begin());
   steps_done_ = start.position.step;
   const JobSpec& job = options_.plan->job();
   if (programs_.checkpoint != nullptr && state_->rank() == 0) {
@@ -115,15 +115,14 @@ absl::Status TrainLoop::RunSteps() {
                                     .hf = job.model().hf(),
                                     .resumed_from = start.resumed_from});
   }
-  RETURN_IF_ERROR(
-      executor_.Prepare({programs_.fill, programs_.train, programs_.validate,
-                         programs_.report, programs_.checkpoint}));
-  RETURN_IF_ERROR(Connect());
   const int64_t first_step = start.position.step + 1;
   RETURN_IF_ERROR(listener_.OnReady(first_step));
   state_->first_step = first_step;
   state_->summed_through = start.position.step;
   int64_t samples_before = start.position.samples_consumed;
+  if (first_step <= last_step_) {
+    RETURN_IF_ERROR(Keep(start.position.step, samples_before));
+  }
   for (int64_t step = first_step; step <= last_step_; ++step) {
     const StepContext context = {.step = step,
                                  .samples_before = samples_before,
@@ -134,9 +133,38 @@ absl::Status TrainLoop::RunSteps() {
     if (step == first_step) RETURN_IF_ERROR(FillPipeline(context));
     RETURN_IF_ERROR(Annotate(TrainStep(context), absl::StrCat("step ", step)));
     samples_before += job.training().global_batch_size();
+    if (KeepsAfter(step)) RETURN_IF_ERROR(Keep(step, samples_before));
   }
   if (data_check_ == nullptr) return absl::OkStatus();
   return DataStatus(data_check_->AwaitEnd(kDataCheckPatience));
+}
+
+absl::StatusOr<StartingPoint> TrainLoop::Begin() {
+  const std::vector<const Program*> programs = {
+      programs_.fill,   programs_.train,      programs_.validate,
+      programs_.report, programs_.checkpoint, programs_.keep};
+  StartingPoint start;
+  if (!options_.recovery.has_value()) {
+    ASSIGN_OR_RETURN(
+        start, SetStartingPoint({.resume = options_.resume,
+                                 .last_step = last_step_,
+                                 .name = options_.name},
+                                {.disk = {resources_.io, disk_},
+                                 .store = store_},
+                                *state_, listener_));
+    RETURN_IF_ERROR(executor_.Prepare(programs));
+    RETURN_IF_ERROR(Connect());
+    return start;
+  }
+  RETURN_IF_ERROR(executor_.Prepare(programs));
+  RETURN_IF_ERROR(Connect());
+  RETURN_IF_ERROR(Recover(*options_.recovery, *state_));
+  start.position.step = options_.recovery->state().step();
+  start.position.samples_consumed =
+      options_.recovery->state().samples_consumed();
+  // The checkpoint that another rank would have gone on from carries the same.
+  start.resumed_from = options_.resume == "latest" ? "" : options_.resume;
+  return start;
 }
 
 // One rank commits and prunes, so one holds the directory.
@@ -200,7 +228,7 @@ absl::Status TrainLoop::TrainStep(const StepContext& context) {
       programs_.checkpoint != nullptr &&
       (stop ? stop_.save() : IsDue(step, job.checkpoint().every()));
   const bool known_now = programs_.report_lag == 0 || validate || checkpoint ||
-                         stop || step == last_step_;
+                         stop || step == last_step_ || KeepsAfter(step);
   if (programs_.report_lag > 0) {
     RETURN_IF_ERROR(Report(step - programs_.report_lag, scalars));
     if (known_now) {
@@ -351,6 +379,23 @@ absl::Status TrainLoop::WriteCheckpoint(const StepContext& context) {
   }
   checkpoint_stall_seconds_ =
       (resources_.clock.MonotonicNanos() - begin_ns) * 1e-9;
+  return absl::OkStatus();
+}
+
+bool TrainLoop::KeepsAfter(int64_t step) const {
+  return programs_.keep != nullptr && step < last_step_ &&
+         step % std::max<int64_t>(1, options_.plan->prediction().keep_every()) ==
+             0;
+}
+
+absl::Status TrainLoop::Keep(int64_t step, int64_t samples) {
+  if (programs_.keep == nullptr) return absl::OkStatus();
+  const int64_t turn = state_->copies.Begin(step);
+  RETURN_IF_ERROR(Annotate(
+      RunProgram(*programs_.keep, {.step = turn}, nullptr).status(),
+      absl::StrCat("step ", step)));
+  state_->copies.End(turn, KeptStateOf(step, samples, state_->loss_scale),
+                     MirrorsOf(*programs_.keep));
   return absl::OkStatus();
 }
 

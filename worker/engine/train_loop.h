@@ -4,7 +4,9 @@
 // "Programs"). Where steps are summed late they are reported late, but all that
 // are done before a checkpoint is written and at the end. Where the plan has
 // room for a copy of the state (`checkpoint.background`), a checkpoint is
-// written from the copy while training goes on. Knows neither scheduler nor
+// written from the copy while training goes on. Where the job is to survive the
+// loss of a worker, KEEP copies the state at the start and every so many steps,
+// and a later attempt of the job goes on from that. Knows neither scheduler nor
 // network: a listener hears of its progress, a connector gives it its
 // communicators.
 //
@@ -26,6 +28,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "absl/types/optional.h"
 #include "ops/device.h"
 #include "proto/base/clock.h"
 #include "proto/plan.pb.h"
@@ -43,9 +46,11 @@
 #include "worker/engine/pending_reports.h"
 #include "worker/engine/rank_listener.h"
 #include "worker/engine/rank_programs.h"
+#include "worker/engine/starting_point.h"
 #include "worker/engine/step_record.h"
 #include "worker/rank/disk_log.h"
 #include "worker/rank/rank_state.h"
+#include "worker/rank/state_copies.h"
 #include "worker/rank/tier_arenas.h"
 
 namespace troupe {
@@ -53,6 +58,7 @@ namespace troupe {
 struct TrainLoopOptions {
   std::shared_ptr<const Plan> plan;  // with this rank's programs only
   std::string resume;                // starting_point.h
+  absl::optional<Recovery> recovery;  // in place of it: recover.h
   int64_t trace_every = 0;       // steps whose timeline is reported; 0: none
   std::string checkpoint_token;  // checkpoint_writer.h
   std::string name;              // of this worker, for messages
@@ -80,9 +86,11 @@ using Connector =
 class TrainLoop {
  public:
   // Borrows the store, in which the ranks agree where they start, and the
-  // listener. After an Abort the store must be aborted, too.
+  // listener. After an Abort the store must be aborted, too. `kept`: what an
+  // earlier attempt left.
   TrainLoop(const TrainLoopOptions& options, const RankResources& resources,
-            KeyValueStore& store, Connector connector, RankListener& listener);
+            KeyValueStore& store, Connector connector, RankListener& listener,
+            KeptMemory kept = {});
   ~TrainLoop();
 
   // Trains to the job's last step (proto/plan/last_step.h); all checkpoints are
@@ -110,11 +118,16 @@ class TrainLoop {
   bool stopped() const { return stopped_; }    // as a rank was asked to
   void EndThreads() { executor_.EndLanes(); }  // of its lanes, after Run
 
+  // After Run: what it leaves to the next attempt.
+  KeptMemory& kept() { return kept_; }
+
   // Where the rank is now, but for its `ref`. From any thread.
   RankProgress Progress() const;
 
  private:
   absl::Status RunSteps();
+  // Sets the state, and meets the others.
+  absl::StatusOr<StartingPoint> Begin();
   absl::Status OpenCheckpointFolder();
   absl::Status Connect();
   void AbortCommunicators(const absl::Status& why);
@@ -130,6 +143,9 @@ class TrainLoop {
                                      const StepContext& context,
                                      RankTimeline* timeline);
   absl::Status WriteCheckpoint(const StepContext& context);
+  bool KeepsAfter(int64_t step) const;
+  // Copies the state, as it is after so many steps and samples.
+  absl::Status Keep(int64_t step, int64_t samples);
   absl::Status Write(const Snapshot& snapshot);
   // What the check of the data says, with what was saved before it did.
   absl::Status DataStatus(const absl::Status& status) const;
@@ -146,6 +162,7 @@ class TrainLoop {
   const RankPrograms programs_;
   Executor executor_;
   DiskLog disk_;
+  KeptMemory kept_;
   std::unique_ptr<RankState> state_;
   std::set<Program::Kind> ran_;               // programs that have run
   std::unique_ptr<CheckpointFolder> folder_;  // of rank 0; or null

@@ -8,7 +8,9 @@
 #include "worker/instructions/forward.h"
 #include "worker/instructions/gather_parameters.h"
 #include "worker/instructions/grad_norm.h"
+#include "worker/instructions/keep.h"
 #include "worker/instructions/load_batch.h"
+#include "worker/instructions/mirror.h"
 #include "worker/instructions/move.h"
 #include "worker/instructions/recompute.h"
 #include "worker/instructions/recv.h"
@@ -40,6 +42,8 @@ const std::vector<InstructionHandler>& InstructionHandlers() {
       {Instruction::RECOMPUTE, RunRecompute},
       {Instruction::FETCH, RunMove},
       {Instruction::EVICT, RunMove},
+      {Instruction::KEEP, RunKeep},
+      {Instruction::MIRROR, RunMirror},
   };
   return *handlers;
 }

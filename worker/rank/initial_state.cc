@@ -9,8 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/crc32c.h"
 #include "proto/base/status.h"
+#include "proto/plan/copies.h"
 #include "proto/plan/job_differences.h"
 #include "proto/plan/job_json.h"
+#include "proto/plan/precision.h"
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "storage/checkpoint/hugging_face_weights.h"
 #include "storage/checkpoint/load_tensors.h"
@@ -350,6 +352,24 @@ absl::StatusOr<TrainingPosition> RestoreFromCheckpoint(const std::string& path,
           absl::Hex(Crc32c(FormatManifest(manifest)), absl::kZeroPad8))};
   if (!other_data->empty()) position.differences.push_back(*other_data);
   return position;
+}
+
+absl::Status RestoreFromCopy(const char* copy, RankState& state) {
+  TierPort port = NewPort(state);
+  RETURN_IF_ERROR(ZeroState(state, port));
+  const Plan& plan = *state.plan;
+  const int moments = OptimizerMoments(plan.job().optimizer());
+  for (const int unit : state.HeldUnits()) {
+    const UnitFlatBuffers memory = state.MemoryOfUnit(unit);
+    const char* from = copy + CopyOffsetOfUnit(plan, state.role(), unit);
+    const int64_t bytes = state.AtRest(unit).size() * kBytes;
+    RETURN_IF_ERROR(port.Write(memory.parameters, from, bytes));
+    if (!memory.optimizer_state) continue;
+    RETURN_IF_ERROR(
+        port.Write(memory.optimizer_state, from + bytes, moments * bytes));
+  }
+  RETURN_IF_ERROR(port.Settle());
+  return SpreadAllWeights(state, port);
 }
 
 }  // namespace troupe

@@ -48,6 +48,10 @@ absl::StatusOr<TrainingPosition> RestoreFromCheckpoint(const std::string& path,
                                                        const RankDisk& disk,
                                                        RankState& state);
 
+// Takes weights and moments from a copy of this rank's state, as KEEP makes it;
+// gradients zero.
+absl::Status RestoreFromCopy(const char* copy, RankState& state);
+
 }  // namespace troupe
 
 #endif  // TROUPE_WORKER_RANK_INITIAL_STATE_H_

@@ -79,7 +79,7 @@ TierAddress FirstOf(Tier tier, const ArenaBlock& block, uint64_t nvme_bytes) {
 
 absl::StatusOr<RankMemory> RankMemory::Create(const Role& role,
                                               const TierArenas& arenas,
-                                              const MemoryOwner& owner) {
+                                              MemoryOwner owner) {
   RankMemory memory(arenas);
   for (const Slot& slot : role.slots()) {
     memory.places_.push_back({.slot = slot});
@@ -92,7 +92,13 @@ absl::StatusOr<RankMemory> RankMemory::Create(const Role& role,
       bytes += RoomOf(role.slots(slot)) * CopiesOf(role.slots(slot));
     }
     ASSIGN_OR_RETURN(Arena * arena, arenas.Find(item.first));
-    ASSIGN_OR_RETURN(ArenaBlock block, arena->Allocate(item.second, bytes));
+    const bool copies = item.second == kCopiesItem;
+    ArenaBlock block;
+    if (copies && owner.copies.bytes() == bytes) {
+      block = std::move(owner.copies);
+    } else {
+      ASSIGN_OR_RETURN(block, arena->Allocate(item.second, bytes));
+    }
     TierAddress next = FirstOf(item.first, block, nvme_bytes);
     for (const int slot : slots) {
       const int64_t copy_bytes = RoomOf(role.slots(slot));
@@ -106,7 +112,11 @@ absl::StatusOr<RankMemory> RankMemory::Create(const Role& role,
     if (item.first == HOST && moved.count(item) > 0 && bytes > 0) {
       memory.moved_.push_back({block.data(), bytes});
     }
-    memory.blocks_.push_back(std::move(block));
+    if (copies) {
+      memory.copies_ = std::move(block);
+    } else {
+      memory.blocks_.push_back(std::move(block));
+    }
   }
   if (nvme_bytes > 0) {
     ASSIGN_OR_RETURN(Arena * host, arenas.Find(HOST));

@@ -33,6 +33,7 @@ namespace troupe {
 struct MemoryOwner {
   std::string job;
   int rank = 0;
+  ArenaBlock copies = {};  // of an earlier attempt; empty: there was none
 };
 
 // Immutable after Create; the bytes themselves are the instructions' affair.
@@ -43,7 +44,7 @@ class RankMemory {
   // what the disk of the nvme tier says (spill_file.h).
   static absl::StatusOr<RankMemory> Create(const Role& role,
                                            const TierArenas& arenas,
-                                           const MemoryOwner& owner = {});
+                                           MemoryOwner owner = {});
 
   // Where the copy begins that the buffer is in the program that runs for
   // `step`, which may be 0 or less; nowhere where it has no bytes.
@@ -51,6 +52,9 @@ class RankMemory {
   // The buffer's place in all copies of its slot, one where nothing else is
   // said.
   std::vector<TierAddress> Copies(const Buffer& buffer) const;
+
+  // Gives up the memory of state copies, for the next attempt.
+  ArenaBlock TakeCopies() { return std::move(copies_); }
 
   // Null where nothing is in the nvme tier.
   SpillFile* spill() const { return spill_.get(); }
@@ -67,6 +71,7 @@ class RankMemory {
   const TierArenas* arenas_;
   std::unique_ptr<SpillFile> spill_;
   std::vector<ArenaBlock> blocks_;
+  ArenaBlock copies_;  // of the states, where the plan has such
   std::vector<absl::Span<char>> moved_;
   struct Place {
     Slot slot;

@@ -68,20 +68,32 @@ RankState::RankState(std::shared_ptr<const Plan> plan_in, Device& device_in,
 
 absl::StatusOr<std::unique_ptr<RankState>> RankState::Create(
     std::shared_ptr<const Plan> plan, Device& device, const TierArenas& arenas,
-    const DiskLog& disk) {
+    const DiskLog& disk, KeptMemory kept) {
   CHECK_EQ(plan->roles_size(), 1);
   absl::optional<SampleReader> data;
   if (LoadsData(plan->roles(0))) {
     ASSIGN_OR_RETURN(data, OpenData(plan->job()));
   }
   ASSIGN_OR_RETURN(auto units, BuildUnits(*plan, plan->rank()));
-  ASSIGN_OR_RETURN(
-      RankMemory memory,
-      RankMemory::Create(plan->roles(0), arenas,
-                         {.job = plan->job().name(), .rank = plan->rank()}));
-  return std::unique_ptr<RankState>(
+  if (!kept.IsOf(plan->fingerprint(), plan->rank())) kept = KeptMemory();
+  ASSIGN_OR_RETURN(RankMemory memory,
+                   RankMemory::Create(plan->roles(0), arenas,
+                                      {.job = plan->job().name(),
+                                       .rank = plan->rank(),
+                                       .copies = std::move(kept.block)}));
+  std::unique_ptr<RankState> state(
       new RankState(std::move(plan), device, std::move(memory), disk,
                     std::move(units), std::move(data)));
+  state->copies = kept.copies;
+  return state;
+}
+
+KeptMemory RankState::TakeKept() {
+  if (copies.Whole().empty()) return {};
+  return {.fingerprint = plan->fingerprint(),
+          .rank = rank(),
+          .block = memory.TakeCopies(),
+          .copies = copies};
 }
 
 int RankState::data_index() const {

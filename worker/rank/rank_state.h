@@ -25,6 +25,7 @@
 #include "worker/rank/disk_log.h"
 #include "worker/rank/loss_scale.h"
 #include "worker/rank/rank_memory.h"
+#include "worker/rank/state_copies.h"
 #include "worker/rank/tier_arenas.h"
 #include "worker/rank/tier_port.h"
 #include "worker/rank/unit_state.h"
@@ -58,10 +59,15 @@ struct RankState {
   // `plan` as in an Assignment: its one role is this rank's. Reserves the
   // memory, builds the units and opens the data where the rank loads any;
   // parameters are not set yet and `communicators` is empty. All that is
-  // borrowed must outlive it; an abort of `disk` ends moves.
+  // borrowed must outlive it; an abort of `disk` ends moves. What `kept` has is
+  // the state's from here on, where it is of this rank and plan.
   static absl::StatusOr<std::unique_ptr<RankState>> Create(
       std::shared_ptr<const Plan> plan, Device& device,
-      const TierArenas& arenas, const DiskLog& disk);
+      const TierArenas& arenas, const DiskLog& disk, KeptMemory kept = {});
+
+  // What is whole of the state's copies, for the next attempt; then the state
+  // is of no use any more.
+  KeptMemory TakeKept();
 
   const Role& role() const { return plan->roles(0); }
   int rank() const { return plan->rank(); }
@@ -97,7 +103,7 @@ struct RankState {
   Device& device;
   const std::unique_ptr<Device> own_host;  // null: the device is the host's
   Device& host;
-  const RankMemory memory;
+  RankMemory memory;
   const DiskLog& disk;
   std::vector<std::unique_ptr<TierPort>> ports;   // by lane
   std::vector<std::unique_ptr<ModelUnit>> units;  // of the whole model
@@ -116,6 +122,7 @@ struct RankState {
   int64_t first_step = 1;
   // The last step whose scalars have been summed over the ranks.
   int64_t summed_through = 0;
+  StateCopies copies;  // that KEEP made, where the plan has it
   // Filled by SNAPSHOT: what this rank is to write. Borrowed from `memory`.
   std::vector<StateTensor> snapshot;
 

@@ -154,6 +154,10 @@ void WorkerDaemon::Handle(const SchedulerMessage& message,
   if (message.has_start()) {
     // The scheduler assigns to idle workers only, so the one before is at its
     // very end.
+    KeptMemory kept;
+    if (rank_ != nullptr && message.start().has_recovery()) {
+      kept = rank_->TakeKept();
+    }
     Replace(nullptr);
     generation_ = nullptr;
     if (!message.start().plan().job().checkpoint().directory().empty()) {
@@ -164,7 +168,8 @@ void WorkerDaemon::Handle(const SchedulerMessage& message,
     Replace(std::make_unique<RankRunner>(
         message.start(), RankRunnerOptions{.resources = resources_,
                                            .send = send,
-                                           .address = options_.address}));
+                                           .address = options_.address},
+        std::move(kept)));
   } else if (message.has_read_job()) {
     job_reader_ = nullptr;
     job_reader_ = std::make_unique<JobReader>(message.read_job(), send);

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/log.h"
 #include "proto/base/status.h"
+#include "proto/plan/copies.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/meeting.h"
 #include "worker/actor/thread_name.h"
@@ -30,6 +31,9 @@ TrainLoopOptions LoopOptions(const Assignment& assignment) {
   return {
       .plan = std::make_shared<const Plan>(assignment.plan()),
       .resume = assignment.resume(),
+      .recovery = assignment.has_recovery()
+                      ? absl::make_optional(assignment.recovery())
+                      : absl::nullopt,
       .trace_every = assignment.trace_every(),
       .checkpoint_token = absl::StrCat("job-", assignment.ref().job(), "-",
                                        assignment.ref().attempt()),
@@ -41,7 +45,7 @@ TrainLoopOptions LoopOptions(const Assignment& assignment) {
 }  // namespace
 
 RankRunner::RankRunner(const Assignment& assignment,
-                       const RankRunnerOptions& options)
+                       const RankRunnerOptions& options, KeptMemory kept)
     : ref_(assignment.ref()),
       worker_names_(assignment.worker_names().begin(),
                     assignment.worker_names().end()),
@@ -50,13 +54,14 @@ RankRunner::RankRunner(const Assignment& assignment,
       loop_(
           LoopOptions(assignment), options_.resources, store_,
           [this](const Plan& plan, int rank) { return Connect(plan, rank); },
-          *this) {
+          *this, std::move(kept)),
+      hands_over_(assignment.recovery().handovers_size() > 0) {
   thread_ = std::thread([this] { Run(); });
 }
 
 RankRunner::~RankRunner() {
   if (!ended()) Abort(absl::CancelledError("the worker gave the job up"));
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
   if (stopper_.joinable()) stopper_.join();
 }
 
@@ -93,6 +98,9 @@ void RankRunner::SendEnded(const absl::Status& status) {
   if (!status.ok()) ended.set_error(std::string(status.message()));
   const absl::optional<int> missing = MissingRank(status);
   if (missing.has_value()) ended.set_missing_rank(*missing);
+  for (KeptCopy& kept : loop_.kept().copies.Whole()) {
+    *ended.add_kept() = std::move(kept);
+  }
   // Without a scheduler there is nobody to tell.
   options_.send(std::move(message)).IgnoreError();
 }
@@ -101,6 +109,11 @@ void RankRunner::SendEnded(const absl::Status& status) {
 bool RankRunner::WasTold(const absl::Status& status) {
   absl::MutexLock lock(&mutex_);
   return !status.ok() && status == aborted_;
+}
+
+KeptMemory RankRunner::TakeKept() {
+  thread_.join();
+  return std::move(loop_.kept());
 }
 
 RankProgress RankRunner::Progress() const {
@@ -133,6 +146,10 @@ void RankRunner::OnMessage(const SchedulerMessage& message) {
 }
 
 void RankRunner::Stop(const StopRank& stop) {
+  if (ended()) {  // what it keeps is not needed any more
+    loop_.kept() = KeptMemory();
+    return;
+  }
   LogInfo(absl::StrCat("job ", ref_.job(), ": asked to stop: ", stop.reason()));
   const absl::Status why = absl::CancelledError(stop.reason());
   const bool at_once =
@@ -165,7 +182,12 @@ absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> RankRunner::Connect(
     const Plan& plan, int rank) {
   std::vector<std::unique_ptr<Communicator>> communicators(plan.groups_size());
   const auto watch = std::make_shared<Watch>();
-  for (const int g : MeetingGroups(plan.roles(0))) {
+  std::vector<int> groups = MeetingGroups(plan.roles(0));
+  const int copies = CopiesGroup(plan);
+  if (hands_over_ && std::count(groups.begin(), groups.end(), copies) == 0) {
+    groups.push_back(copies);
+  }
+  for (const int g : groups) {
     const Group& group = plan.groups(g);
     const std::vector<int> members = MembersOf(plan.mesh(), group, rank);
     const auto at = std::find(members.begin(), members.end(), rank);

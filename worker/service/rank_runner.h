@@ -41,7 +41,9 @@ struct RankRunnerOptions {
 // mutex_ guards and `send`, which is thread-safe.
 class RankRunner final : private RankListener {
  public:
-  RankRunner(const Assignment& assignment, const RankRunnerOptions& options);
+  // `kept`: what an earlier attempt left.
+  RankRunner(const Assignment& assignment, const RankRunnerOptions& options,
+             KeptMemory kept = {});
   ~RankRunner() override;
 
   // A StopRank, StoreValue, CheckpointCommit or CheckpointDone. Those of
@@ -55,6 +57,10 @@ class RankRunner final : private RankListener {
 
   // Whether RankEnded has been sent (or could not be).
   bool ended() const { return ended_.HasBeenNotified(); }
+
+  // What this attempt leaves to the next. Waits for its end: REQUIRES that it
+  // is at its very end.
+  KeptMemory TakeKept();
 
  private:
   void Run();
@@ -81,6 +87,7 @@ class RankRunner final : private RankListener {
   SchedulerStore store_;
   JoinAbort join_abort_;
   TrainLoop loop_;
+  const bool hands_over_;  // a recovery in which copies move
   std::atomic<bool> ready_{false};
   std::vector<std::string> warnings_;  // the train loop's thread
 

@@ -69,6 +69,10 @@ class FakeCompiler final : public JobCompiler {
     explanation.add_ways()->set_bytes_sent_per_step(workers.size());
     return explanation;
   }
+  Plan PlanFor(const Plan& plan,
+               const std::vector<WorkerDescription>&) const override {
+    return plan;
+  }
   Plan PlanOfRank(const Plan& plan, int rank) const override {
     Plan part = plan;
     part.set_rank(rank);

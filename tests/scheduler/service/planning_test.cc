@@ -43,6 +43,10 @@ class GatedCompiler final : public JobCompiler {
     if (!compiled.ok()) return compiled;
     return fake_.Explain(job, workers, may_go_on);
   }
+  Plan PlanFor(const Plan& plan,
+               const std::vector<WorkerDescription>&) const override {
+    return plan;
+  }
   Plan PlanOfRank(const Plan& plan, int rank) const override {
     return fake_.PlanOfRank(plan, rank);
   }

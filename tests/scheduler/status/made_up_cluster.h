@@ -35,7 +35,11 @@ class MadeUpCluster {
                                         const MayGoOn&) const override {
       return Explanation();
     }
-    Plan PlanOfRank(const Plan& plan, int rank) const override;
+    Plan PlanFor(const Plan& plan,
+               const std::vector<WorkerDescription>&) const override {
+    return plan;
+  }
+  Plan PlanOfRank(const Plan& plan, int rank) const override;
     absl::StatusOr<TextPlan> PlanText(const JobSpec& job) const override;
     void ConnectText(const std::vector<WorkerDescription>&,
                      TextPlan&) const override {}

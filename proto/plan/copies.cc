@@ -1,0 +1,118 @@
+#include "proto/plan/copies.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+
+#include "proto/base/check.h"
+#include "proto/plan/at_rest.h"
+#include "proto/plan/groups.h"
+#include "proto/plan/mesh.h"
+#include "proto/plan/precision.h"
+#include "proto/plan/roles.h"
+
+namespace troupe {
+namespace {
+
+constexpr int64_t kBytesOfF32 = 4;
+constexpr int64_t kLine = 64;
+
+// The rank so many places further on the axis around which copies go; half of
+// them, and from there the rest.
+int Around(const Mesh& mesh, int rank, bool back) {
+  for (const Axis& axis : mesh.axes()) {
+    if (axis.size() == 1) continue;
+    const int half = axis.size() / 2;
+    return RankBefore(mesh, axis.name(), rank,
+                      back ? half : axis.size() - half);
+  }
+  CHECK(false) << "a rank alone has no other to hold its copy";
+  return rank;
+}
+
+}  // namespace
+
+int CopiesGroup(const Plan& plan) {
+  for (int g = 0; g < plan.groups_size(); ++g) {
+    if (plan.groups(g).name() == kCopiesGroup) return g;
+  }
+  return -1;
+}
+
+bool KeepsCopies(const JobSpec& job, const Mesh& mesh) {
+  return job.recovery().copies() > 0 && MeshSize(mesh) > 1;
+}
+
+int MirrorOf(const Mesh& mesh, int rank) {
+  return Around(mesh, rank, /*back=*/false);
+}
+
+int MirroredBy(const Mesh& mesh, int rank) {
+  return Around(mesh, rank, /*back=*/true);
+}
+
+std::vector<int> RanksAlike(const Plan& plan, int rank) {
+  std::vector<int> alike;
+  bool first = true;
+  for (const Placement& placement : RoleOf(plan, rank).placements()) {
+    const Unit& unit = plan.units(placement.unit());
+    for (int p = 0; p < placement.parts_size(); ++p) {
+      if (unit.parts(p).elements() == 0) continue;
+      const Placement::Part& part = placement.parts(p);
+      if (!part.has_shared()) return {};
+      const std::vector<int> members =
+          MembersOf(plan.mesh(), plan.groups(part.shared()), rank);
+      if (first) {
+        alike = members;
+        first = false;
+        continue;
+      }
+      std::vector<int> both;
+      std::set_intersection(alike.begin(), alike.end(), members.begin(),
+                            members.end(), std::back_inserter(both));
+      alike = std::move(both);
+    }
+  }
+  alike.erase(std::remove(alike.begin(), alike.end(), rank), alike.end());
+  return alike;
+}
+
+bool NeedsMirrors(const Plan& plan) {
+  return std::any_of(
+      plan.roles().begin(), plan.roles().end(), [&plan](const Role& role) {
+        return RanksAlike(plan, FirstRankOf(plan.mesh(), role)).empty();
+      });
+}
+
+bool MirrorsOf(const Program& keep) {
+  return std::any_of(keep.instructions().begin(), keep.instructions().end(),
+                     [](const Instruction& instruction) {
+                       return instruction.kind() == Instruction::MIRROR;
+                     });
+}
+
+int64_t CopyBytesOfUnit(const Plan& plan, const Placement& placement) {
+  const int64_t bytes = LargestAtRest(plan, placement) * kBytesOfF32 *
+                        (1 + OptimizerMoments(plan.job().optimizer()));
+  return (bytes + kLine - 1) / kLine * kLine;
+}
+
+int64_t CopyOffsetOfUnit(const Plan& plan, const Role& role, int unit) {
+  int64_t offset = 0;
+  for (const Placement& placement : role.placements()) {
+    if (placement.unit() == unit) return offset;
+    offset += CopyBytesOfUnit(plan, placement);
+  }
+  CHECK(false) << "unit " << unit << " is not of the role " << RoleText(role);
+  return offset;
+}
+
+int64_t StateCopyBytes(const Plan& plan, const Role& role) {
+  int64_t bytes = 0;
+  for (const Placement& placement : role.placements()) {
+    bytes += CopyBytesOfUnit(plan, placement);
+  }
+  return bytes;
+}
+
+}  // namespace troupe

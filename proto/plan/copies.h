@@ -1,0 +1,49 @@
+// Copies of the ranks' states in the memory of workers, from which a job goes on
+// when one of them is lost (docs/recovery.md). A rank copies its own state now
+// and then into its host's memory (KEEP), so that all can go back to the end of
+// one step; and where nobody else holds the same, it hands the copy to another
+// rank (MIRROR), far away on the mesh, so that it is seldom on the same host.
+#ifndef TROUPE_PROTO_PLAN_COPIES_H_
+#define TROUPE_PROTO_PLAN_COPIES_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "proto/plan.pb.h"
+
+namespace troupe {
+
+// The group of all ranks in which copies move, over the host's memory.
+inline constexpr char kCopiesGroup[] = "copies";
+// Its index; -1: the plan has none.
+int CopiesGroup(const Plan& plan);
+
+// Whether the job asks for copies and has ranks that could hold them.
+bool KeepsCopies(const JobSpec& job, const Mesh& mesh);
+
+// Who holds the rank's copy, and whose it holds beside its own: half the way
+// around the first axis that has several places. REQUIRE several ranks.
+int MirrorOf(const Mesh& mesh, int rank);
+int MirroredBy(const Mesh& mesh, int rank);
+
+// The others that hold the same of the state, all of it, ascending. REQUIRES
+// the rank's role.
+std::vector<int> RanksAlike(const Plan& plan, int rank);
+
+// Whether some rank's state is held by no other: then all have a MIRROR.
+// REQUIRES every role's placements.
+bool NeedsMirrors(const Plan& plan);
+
+// Whether a KEEP program hands its copy on.
+bool MirrorsOf(const Program& keep);
+
+// Of a STATE_COPY: its bytes for a unit that the role holds, f32 of parameters
+// and moments behind one another, in whole cache lines; where a unit's begin;
+// and all of them, for any rank of the role.
+int64_t CopyBytesOfUnit(const Plan& plan, const Placement& placement);
+int64_t CopyOffsetOfUnit(const Plan& plan, const Role& role, int unit);
+int64_t StateCopyBytes(const Plan& plan, const Role& role);
+
+}  // namespace troupe
+
+#endif  // TROUPE_PROTO_PLAN_COPIES_H_

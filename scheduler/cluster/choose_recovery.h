@@ -1,0 +1,38 @@
+// From where a job goes on whose ranks have let go of it: the newest step of
+// which every rank's state is whole in the memory of some worker, and who hands
+// it to whom (proto/plan/copies.h). Pure arithmetic.
+#ifndef TROUPE_SCHEDULER_CLUSTER_CHOOSE_RECOVERY_H_
+#define TROUPE_SCHEDULER_CLUSTER_CHOOSE_RECOVERY_H_
+
+#include <vector>
+
+#include "absl/types/optional.h"
+#include "proto/plan.pb.h"
+#include "proto/worker.pb.h"
+#include "scheduler/cluster/worker_table.h"
+
+namespace troupe {
+
+// What the worker of each rank keeps; nothing where it is lost.
+using KeptByRank = std::vector<std::vector<KeptCopy>>;
+
+// Nothing: of no step all is left. `plan` has all roles. A rank that has its own
+// copy of the step needs none; the others get theirs from a rank that holds the
+// same, or from the one that mirrors it.
+absl::optional<Recovery> ChooseRecovery(const Plan& plan,
+                                        const KeptByRank& kept);
+
+// Of idle workers one for each of the places, in their order: of the same kind
+// of device, with memory for what the rank needs, on the host of the worker
+// that was there if one is. As far as there are such; null where there is none.
+struct VacantPlace {
+  int rank = 0;
+  WorkerDescription lost;  // who was there
+};
+std::vector<const Worker*> FillPlaces(const std::vector<VacantPlace>& places,
+                                      const Prediction& prediction,
+                                      std::vector<const Worker*> idle);
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_CLUSTER_CHOOSE_RECOVERY_H_

@@ -1,0 +1,223 @@
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "proto/base/check.h"
+#include "scheduler/cluster/choose_recovery.h"
+#include "scheduler/cluster/rank_view.h"
+#include "scheduler/cluster/run_control.h"
+#include "scheduler/cluster/wait_reason.h"
+
+namespace troupe {
+namespace {
+
+const RecoverySpec& RecoveryOf(const Job& job) {
+  return job.plan->job().recovery();
+}
+
+KeptByRank KeptOf(const Run& run) {
+  KeptByRank kept;
+  for (const RankSeat& seat : run.ranks) kept.push_back(seat.kept);
+  return kept;
+}
+
+// "worker-2 (rank 2) and worker-3 (rank 3)", at most so many of them.
+std::string SeatNames(const Run& run, const std::vector<VacantPlace>& places) {
+  constexpr size_t kNamesMax = 4;
+  std::vector<std::string> names;
+  for (const VacantPlace& place : places) {
+    if (names.size() < kNamesMax) {
+      names.push_back(run.ranks[place.rank].Name(place.rank));
+    }
+  }
+  const size_t more = places.size() - names.size();
+  return absl::StrCat(absl::StrJoin(names, ", "),
+                      more > 0 ? absl::StrCat(" and ", more, " more") : "");
+}
+
+}  // namespace
+
+// The part of RunControl that lets a job go on after a failure: on the workers
+// that are left, and others in the places of those that are lost.
+
+bool RunControl::MayRecover(const Job& job) const {
+  const Run& run = *job.run;
+  return !job.cancelled && run.handed != nullptr &&
+         job.plan->job().has_recovery() &&
+         job.status.restarts() < RecoveryOf(job).restarts();
+}
+
+// Two attempts in a row that failed by themselves without a step between them
+// would be followed by others like them. Lost workers are another matter, but
+// for a step that kills them.
+std::string RunControl::WhyNotAgain(const Job& job) const {
+  const Run& run = *job.run;
+  const bool lost = run.blame == Blame::kWorkerLost;
+  const int most =
+      lost ? limits_.losses_in_a_step_max : limits_.failures_in_a_step_max;
+  if (job.failures_in_step < most) return "";
+  return absl::StrCat("; attempt ", job.attempt, " is the ",
+                      job.failures_in_step,
+                      "th in a row that ends so without a new step, and it is ",
+                      "not started again");
+}
+
+void RunControl::AwaitPlaces(Job& job, absl::Time now, Actions& actions) {
+  Run& run = *job.run;
+  const int64_t done = job.status.steps_done();
+  if (done > job.failed_at_step) job.failures_in_step = 0;
+  job.failed_at_step = done;
+  ++job.failures_in_step;
+  const std::string why_not = WhyNotAgain(job);
+  if (!why_not.empty()) {
+    run.cause += why_not;
+    jobs_.SetState(job, STOPPING, run.cause, now, actions);
+    return FinishIfLetGo(job, now, actions);
+  }
+  run.awaits_places = true;
+  TakePlaces(job, now, actions);
+}
+
+void RunControl::RecoverWaiting(absl::Time now, Actions& actions) {
+  for (const auto& [id, job] : jobs_.all()) {
+    if (job->run != nullptr && job->run->awaits_places) {
+      TakePlaces(*job, now, actions);
+    }
+  }
+}
+
+void RunControl::TakePlaces(Job& job, absl::Time now, Actions& actions) {
+  Run& run = *job.run;
+  const Plan& plan = *run.handed->plan;
+  std::vector<VacantPlace> places;
+  for (size_t r = 0; r < run.ranks.size(); ++r) {
+    RankSeat& seat = run.ranks[r];
+    LetLeave(seat);
+    if (seat.taken()) continue;
+    places.push_back({.rank = static_cast<int>(r), .lost = seat.machine});
+  }
+  const std::vector<const Worker*> filled =
+      FillPlaces(places, plan.prediction(), workers_.Idle());
+  const auto empty = std::count(filled.begin(), filled.end(), nullptr);
+  if (empty > 0) {
+    return jobs_.SetWaitReason(
+        job,
+        absl::StrCat("waits for ", empty,
+                     empty == 1 ? " idle worker" : " idle workers",
+                     " with room for a rank, to take the place of ",
+                     SeatNames(run, places), "; ", run.cause),
+        actions);
+  }
+  std::vector<const Worker*> workers;
+  size_t next = 0;
+  for (const RankSeat& seat : run.ranks) {
+    workers.push_back(seat.taken() ? workers_.Find(seat.worker)
+                                   : filled[next++]);
+    CHECK(workers.back() != nullptr) << "job " << job.id;
+  }
+  StartAgain(job, workers, now, actions);
+}
+
+// A worker that was asked to end takes nothing new.
+void RunControl::LetLeave(RankSeat& seat) {
+  if (!seat.taken() || !workers_.Find(seat.worker)->leaving) return;
+  workers_.Release(seat.worker);
+  seat.state = RankSeat::kLost;
+  seat.kept.clear();
+  seat.kept_by_attempt = 0;
+}
+
+void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
+                            absl::Time now, Actions& actions) {
+  std::unique_ptr<Run> before = jobs_.EndRun(job);
+  const Plan& plan = *before->handed->plan;
+  const absl::optional<Recovery> recovery =
+      ChooseRecovery(plan, KeptOf(*before));
+  std::vector<WorkerDescription> machines;
+  std::vector<std::string> came;
+  for (size_t r = 0; r < workers.size(); ++r) {
+    machines.push_back(workers[r]->status.description());
+    if (before->ranks[r].taken()) {
+      workers_.Release(workers[r]->id);  // to be seated again
+    } else {
+      came.push_back(absl::StrCat(workers[r]->name(), " takes rank ", r));
+    }
+  }
+  BeginRun(job, *job.plan, now);
+  Run& run = *job.run;
+  run.recovers_since = before->stopping_since;
+  for (size_t r = 0; r < workers.size(); ++r) {
+    run.ranks[r].kept = before->ranks[r].kept;
+    run.ranks[r].kept_by_attempt = before->ranks[r].kept_by_attempt;
+  }
+  run.resumes_at = recovery.has_value() ? recovery->state().step() : -1;
+  // What was reported of steps that will not run again is all that there is.
+  if (recovery.has_value()) {
+    for (GatheredStep& step : before->steps.CloseThrough(run.resumes_at)) {
+      AddGathered(job, std::move(step), actions);
+    }
+  }
+  run.steps.StartAfter(job.status.steps_done());
+  job.status.set_restarts(job.status.restarts() + 1);
+  job.status.clear_workers();
+  Seat(job, workers, now);
+  auto common = std::make_shared<troupe::HandOut>();
+  common->plan = std::make_shared<const Plan>(compiler_.PlanFor(plan, machines));
+  common->loads_data = before->handed->loads_data;
+  common->assignment = before->handed->assignment;
+  *common->assignment.mutable_worker_names() = job.status.workers();
+  common->assignment.clear_recovery();
+  if (recovery.has_value()) *common->assignment.mutable_recovery() = *recovery;
+  std::string from = absl::StrCat("from copies of step ", run.resumes_at);
+  if (!job.status.checkpoints().empty()) {
+    const CheckpointRecord& newest = *job.status.checkpoints().rbegin();
+    common->assignment.set_resume(newest.path());
+    if (!recovery.has_value()) {
+      from = absl::StrCat("from the checkpoint of step ", newest.step(),
+                          ", for copies of all ranks' states are not left");
+    }
+  } else if (!recovery.has_value()) {
+    from = "from where it began, for neither copies nor a checkpoint are left";
+  }
+  run.handed = run.hand_out = std::move(common);
+  jobs_.SetState(
+      job, RECOVERING,
+      absl::StrCat("attempt ", job.attempt, " ", from,
+                   came.empty() ? "" : absl::StrCat("; ", absl::StrJoin(came, ", ")),
+                   "; before it, ", before->cause),
+      now, actions);
+  actions.push_back(AwaitStored{job.id, job.attempt});
+}
+
+void RunControl::SayRecovered(Job& job, absl::Time now, Actions& actions) {
+  const Run& run = *job.run;
+  const int64_t begins = run.ranks[0].first_step;
+  const int64_t lost = std::max<int64_t>(0, job.status.steps_done() - begins + 1);
+  jobs_.AddEvent(
+      job,
+      absl::StrCat("recovered in ", SecondsWords(now - run.recovers_since),
+                   ": goes on with step ", begins,
+                   lost == 0 ? "" : absl::StrCat(", ", lost, " run again")),
+      now, actions);
+}
+
+void RunControl::StoreFailed(Job& job, absl::Time now) {
+  job.run->store_asked = now;
+}
+
+void RunControl::GiveUpKept(const Job& job, const RankSeat& seat, int rank,
+                            Actions& actions) const {
+  if (seat.kept_by_attempt == 0) return;
+  SendToWorker send{seat.worker, {}};
+  StopRank& stop = *send.message.mutable_stop();
+  stop.mutable_ref()->set_job(job.id.value());
+  stop.mutable_ref()->set_attempt(seat.kept_by_attempt);
+  stop.mutable_ref()->set_rank(rank);
+  stop.set_reason("the job does not go on");
+  actions.push_back(std::move(send));
+}
+
+}  // namespace troupe

@@ -1,0 +1,46 @@
+#include "worker/instructions/copy_state.h"
+
+#include "proto/base/status.h"
+#include "proto/plan/precision.h"
+
+namespace troupe {
+namespace {
+
+constexpr int64_t kBytes = sizeof(float);
+
+}  // namespace
+
+UnitFlatBuffers StateOf(const Call& call) {
+  const TierAddress master = RestAddress(call, Instruction::MASTER);
+  return {.parameters =
+              master ? master : RestAddress(call, Instruction::WEIGHTS),
+          .optimizer_state = RestAddress(call, Instruction::MOMENTS),
+          .holds = call.state.AtRest(call.instruction.unit())};
+}
+
+absl::StatusOr<UnitFlatBuffers> CopyState(const Call& call,
+                                          const UnitFlatBuffers& from,
+                                          const Range& range, char* copy) {
+  TierPort& port = call.state.PortOf(call.instruction.lane());
+  const int64_t bytes = range.size() * kBytes;
+  const Range& rests = *from.holds;
+  UnitFlatBuffers to = {
+      .parameters = TierAddress::InHost(copy),
+      .holds = Range{rests.begin + range.begin, rests.begin + range.end}};
+  RETURN_IF_ERROR(
+      port.Read(from.parameters + range.begin * kBytes, bytes, copy));
+  if (from.optimizer_state) {
+    to.optimizer_state = to.parameters + bytes;
+    const int moments = OptimizerMoments(call.state.plan->job().optimizer());
+    for (int m = 0; m < moments; ++m) {
+      const int64_t first = m * rests.size() + range.begin;
+      RETURN_IF_ERROR(port.Read(from.optimizer_state + first * kBytes, bytes,
+                                to.optimizer_state.memory() + m * bytes));
+    }
+  }
+  // The next step changes what was read.
+  RETURN_IF_ERROR(port.Flush());
+  return to;
+}
+
+}  // namespace troupe
