@@ -111,7 +111,7 @@ class Copies {
   const Role& role_;
   const ProgramPlace place_;
   const Program& program_;
-  std::set<int> kept_;                // units
+  std::set<int> kept_;                 // units
   std::map<int64_t, int64_t> places_;  // of copies: begin and end
   int mirrored_ = 0;
 };

@@ -35,11 +35,10 @@ constexpr size_t kGridCharactersMax = 16 << 10;
 struct Part {
   absl::Status (*check)(const Plan& plan);
 };
-constexpr Part kParts[] = {{CheckUnits},  {CheckLayouts}, {CheckRings},
-                           {CheckPanels}, {CheckShape},   {CheckParts},
-                           {CheckPasses}, {CheckWork},    {CheckAtRest},
-                           {CheckTiers},  {CheckWaits},   {CheckBuffers},
-                           {CheckCopies}};
+constexpr Part kParts[] = {
+    {CheckUnits}, {CheckLayouts}, {CheckRings}, {CheckPanels}, {CheckShape},
+    {CheckParts}, {CheckPasses},  {CheckWork},  {CheckAtRest}, {CheckTiers},
+    {CheckWaits}, {CheckBuffers}, {CheckCopies}};
 
 absl::Status WithGrid(const absl::Status& fault, const Plan& plan) {
   std::string grids;

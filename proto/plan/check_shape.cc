@@ -252,8 +252,8 @@ class ShapeCheck {
       const int unit = instruction.unit() + k;
       // What moves may be of a unit that only the peer has, or a stage before.
       const bool moves = needs.peer || IsMove(instruction.kind());
-      const bool there = moves ? Within(unit, plan_.units_size())
-                               : units_.count(unit) > 0;
+      const bool there =
+          moves ? Within(unit, plan_.units_size()) : units_.count(unit) > 0;
       if (!there) {
         return ProgramFault(
             place_, instruction,

@@ -1,8 +1,9 @@
-// Copies of the ranks' states in the memory of workers, from which a job goes on
-// when one of them is lost (docs/recovery.md). A rank copies its own state now
-// and then into its host's memory (KEEP), so that all can go back to the end of
-// one step; and where nobody else holds the same, it hands the copy to another
-// rank (MIRROR), far away on the mesh, so that it is seldom on the same host.
+// Copies of the ranks' states in the memory of workers, from which a job goes
+// on when one of them is lost (docs/recovery.md). A rank copies its own state
+// now and then into its host's memory (KEEP), so that all can go back to the
+// end of one step; and where nobody else holds the same, it hands the copy to
+// another rank (MIRROR), far away on the mesh, so that it is seldom on the same
+// host.
 #ifndef TROUPE_PROTO_PLAN_COPIES_H_
 #define TROUPE_PROTO_PLAN_COPIES_H_
 

@@ -16,9 +16,9 @@ namespace troupe {
 // What the worker of each rank keeps; nothing where it is lost.
 using KeptByRank = std::vector<std::vector<KeptCopy>>;
 
-// Nothing: of no step all is left. `plan` has all roles. A rank that has its own
-// copy of the step needs none; the others get theirs from a rank that holds the
-// same, or from the one that mirrors it.
+// Nothing: of no step all is left. `plan` has all roles. A rank that has its
+// own copy of the step needs none; the others get theirs from a rank that holds
+// the same, or from the one that mirrors it.
 absl::optional<Recovery> ChooseRecovery(const Plan& plan,
                                         const KeptByRank& kept);
 

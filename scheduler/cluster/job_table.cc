@@ -136,7 +136,8 @@ void JobTable::SetState(Job& job, JobState state, const std::string& reason,
   CHECK(!job.ended()) << "job " << job.id << " has ended";
   Become(job, state);
   job.status.set_reason(OneLine(reason, limits_.reason_bytes_max));
-  if (state == RUNNING && job.status.started_unix_ms() == 0) job.status.set_started_unix_ms(absl::ToUnixMillis(now));
+  if (state == RUNNING && job.status.started_unix_ms() == 0)
+    job.status.set_started_unix_ms(absl::ToUnixMillis(now));
   if (Job::IsEnded(state)) {
     job.status.set_finished_unix_ms(absl::ToUnixMillis(now));
   }

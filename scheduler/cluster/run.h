@@ -44,9 +44,9 @@ struct RankSeat {
   std::string worker_name;
   WorkerDescription machine;  // the worker's
   State state = kStarting;
-  int64_t first_step = 0;  // 0: it is not ready yet
-  int64_t step = 0;        // last reported
-  absl::Time heard;        // when it last made progress
+  int64_t first_step = 0;       // 0: it is not ready yet
+  int64_t step = 0;             // last reported
+  absl::Time heard;             // when it last made progress
   std::vector<KeptCopy> kept;   // by its worker, now that it has ended
   int32_t kept_by_attempt = 0;  // whose copies the worker has; 0: none
 
@@ -79,6 +79,7 @@ struct Run {
   // Of one that follows another: since when its job stood still, and after
   // which step it goes on, -1 where copies do not say that.
   absl::Time recovers_since = absl::InfinitePast();
+  absl::Time let_go = absl::InfinitePast();  // when all of its ranks had
   int64_t resumes_at = -1;
   // All ranks have let go, and the job waits for workers to go on with.
   bool awaits_places = false;

@@ -77,8 +77,8 @@ void RunControl::Start(Job& job, const CompiledJob& compiled,
 void RunControl::BeginRun(Job& job, const Plan& outline, absl::Time now) {
   ++job.attempt;
   job.status.set_attempt(job.attempt);
-  jobs_.BeginRun(job, std::make_unique<Run>(MeshSize(outline.mesh()), outline,
-                                            limits_));
+  jobs_.BeginRun(
+      job, std::make_unique<Run>(MeshSize(outline.mesh()), outline, limits_));
   job.run->attempt = job.attempt;
   job.run->started = now;
   job.run->progress = now;

@@ -91,8 +91,7 @@ void RunControl::WorkerGone(JobId id, WorkerId worker, const std::string& how,
 void RunControl::Cancel(Job& job, absl::Time now, Actions& actions) {
   CHECK(job.run != nullptr);
   const bool recovers = job.status.state() == RECOVERING;
-  if (job.ended() ||
-      (job.run->stopping() && !job.run->saving && !recovers)) {
+  if (job.ended() || (job.run->stopping() && !job.run->saving && !recovers)) {
     return;
   }
   job.cancelled = true;

@@ -59,10 +59,9 @@ std::string RunControl::WhyNotAgain(const Job& job) const {
   const int most =
       lost ? limits_.losses_in_a_step_max : limits_.failures_in_a_step_max;
   if (job.failures_in_step < most) return "";
-  return absl::StrCat("; attempt ", job.attempt, " is the ",
-                      job.failures_in_step,
-                      "th in a row that ends so without a new step, and it is ",
-                      "not started again");
+  return absl::StrCat("; ", job.failures_in_step, " attempts in a row (the ",
+                      "last was ", job.attempt, ") ended without a new step, ",
+                      "so it is not started again");
 }
 
 void RunControl::AwaitPlaces(Job& job, absl::Time now, Actions& actions) {
@@ -78,6 +77,7 @@ void RunControl::AwaitPlaces(Job& job, absl::Time now, Actions& actions) {
     return FinishIfLetGo(job, now, actions);
   }
   run.awaits_places = true;
+  run.let_go = now;
   TakePlaces(job, now, actions);
 }
 
@@ -149,6 +149,7 @@ void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
   BeginRun(job, *job.plan, now);
   Run& run = *job.run;
   run.recovers_since = before->stopping_since;
+  run.let_go = before->let_go;
   for (size_t r = 0; r < workers.size(); ++r) {
     run.ranks[r].kept = before->ranks[r].kept;
     run.ranks[r].kept_by_attempt = before->ranks[r].kept_by_attempt;
@@ -165,7 +166,8 @@ void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
   job.status.clear_workers();
   Seat(job, workers, now);
   auto common = std::make_shared<troupe::HandOut>();
-  common->plan = std::make_shared<const Plan>(compiler_.PlanFor(plan, machines));
+  common->plan =
+      std::make_shared<const Plan>(compiler_.PlanFor(plan, machines));
   common->loads_data = before->handed->loads_data;
   common->assignment = before->handed->assignment;
   *common->assignment.mutable_worker_names() = job.status.workers();
@@ -185,9 +187,10 @@ void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
   run.handed = run.hand_out = std::move(common);
   jobs_.SetState(
       job, RECOVERING,
-      absl::StrCat("attempt ", job.attempt, " ", from,
-                   came.empty() ? "" : absl::StrCat("; ", absl::StrJoin(came, ", ")),
-                   "; before it, ", before->cause),
+      absl::StrCat(
+          "attempt ", job.attempt, " ", from,
+          came.empty() ? "" : absl::StrCat("; ", absl::StrJoin(came, ", ")),
+          "; before it, ", before->cause),
       now, actions);
   actions.push_back(AwaitStored{job.id, job.attempt});
 }
@@ -195,12 +198,18 @@ void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
 void RunControl::SayRecovered(Job& job, absl::Time now, Actions& actions) {
   const Run& run = *job.run;
   const int64_t begins = run.ranks[0].first_step;
-  const int64_t lost = std::max<int64_t>(0, job.status.steps_done() - begins + 1);
+  const int64_t again =
+      std::max<int64_t>(0, job.status.steps_done() - begins + 1);
   jobs_.AddEvent(
       job,
       absl::StrCat("recovered in ", SecondsWords(now - run.recovers_since),
-                   ": goes on with step ", begins,
-                   lost == 0 ? "" : absl::StrCat(", ", lost, " run again")),
+                   " (", SecondsWords(run.let_go - run.recovers_since),
+                   " until all ranks had let go, ",
+                   SecondsWords(run.started - run.let_go),
+                   " for workers to take the places, ",
+                   SecondsWords(now - run.started),
+                   " to begin): goes on with step ", begins,
+                   again == 0 ? "" : absl::StrCat(", ", again, " run again")),
       now, actions);
 }
 
@@ -217,6 +226,7 @@ void RunControl::GiveUpKept(const Job& job, const RankSeat& seat, int rank,
   stop.mutable_ref()->set_attempt(seat.kept_by_attempt);
   stop.mutable_ref()->set_rank(rank);
   stop.set_reason("the job does not go on");
+  stop.set_give_up_kept(true);
   actions.push_back(std::move(send));
 }
 

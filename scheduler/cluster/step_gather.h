@@ -2,9 +2,9 @@
 // as its slowest rank, waited for a checkpoint as long as the rank that waited
 // longest, and uses the memory of the rank that uses most; between tiers of
 // memory moved what all ranks moved (proto/plan/tier_traffic.h); loss, gradient
-// norm and learning rate are the same on all and taken from rank 0. Tokens/s and MFU
-// follow from the slowest rank's time. Records come out in the order of their
-// steps, each once, when the last rank has reported it.
+// norm and learning rate are the same on all and taken from rank 0. Tokens/s
+// and MFU follow from the slowest rank's time. Records come out in the order of
+// their steps, each once, when the last rank has reported it.
 //
 // Timelines are large, so of a large job only kTracedRanksMax ranks, evenly
 // spread with rank 0 among them, are asked for theirs.

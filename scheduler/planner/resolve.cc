@@ -97,8 +97,8 @@ absl::Status ResolveRecovery(JobSpec& job) {
   if (!recovery.has_copies()) recovery.set_copies(1);
   if (!recovery.has_every()) recovery.set_every("auto");
   if (!recovery.has_restarts()) recovery.set_restarts(100);
-  RETURN_IF_ERROR(CheckInteger("recovery.copies", recovery.copies(),
-                               {.min = 0, .max = 1}));
+  RETURN_IF_ERROR(
+      CheckInteger("recovery.copies", recovery.copies(), {.min = 0, .max = 1}));
   RETURN_IF_ERROR(CheckInteger("recovery.restarts", recovery.restarts(),
                                {.min = 0, .max = 1 << 30}));
   int64_t every = 0;

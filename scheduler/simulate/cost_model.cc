@@ -268,9 +268,8 @@ Cost CostModel::SnapshotCost(int rank, const Instruction& snapshot) const {
   const Program& program =
       *FindProgram(role, keeps ? Program::KEEP : Program::CHECKPOINT);
   const double bytes =
-      kBytesOfF32 *
-      static_cast<double>(keeps
-                              ? LargestAtRest(plan_, placement)
+      kBytesOfF32 * static_cast<double>(
+                        keeps ? LargestAtRest(plan_, placement)
                               : LargestDuty(plan_, placement, snapshot.part()));
   const bool copied = keeps || plan_.job().checkpoint().background();
   Cost cost;

@@ -10,8 +10,7 @@
 //                     their rate, each in the job's precision
 //   optimizer         bytes of parameters, gradients and moments over its rate
 //   collective        a ring over the slowest link of the group (rates.h)
-//   KEEP              bytes over the rate of copies, where it rests on the device
-//                     or the host, or of the disk's reads
+//   KEEP              bytes over the rate of copies, or of the disk's reads
 //   SEND, RECV        latency + bytes / bandwidth of the link between the two
 //   FETCH, EVICT      bytes over the rate of copies between device and host; or
 //                     the latency of the disk's reads or writes + bytes over

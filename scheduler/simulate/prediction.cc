@@ -104,8 +104,8 @@ int64_t KeepEvery(const RecoverySpec& recovery, const Prediction& prediction) {
   int64_t every = 0;
   if (absl::SimpleAtoi(recovery.every(), &every)) return every;
   if (!(prediction.step_seconds() > 0)) return 1;
-  const double steps = prediction.keep_seconds() /
-                       (kKeepShareMax * prediction.step_seconds());
+  const double steps =
+      prediction.keep_seconds() / (kKeepShareMax * prediction.step_seconds());
   return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(steps)));
 }
 

@@ -26,10 +26,10 @@ absl::StatusOr<int> FindCopy(const RankState& state, int64_t step,
                              bool of_peer) {
   const int copy = state.copies.Find(step, of_peer);
   if (copy >= 0) return copy;
-  return absl::FailedPreconditionError(absl::StrCat(
-      "the copy of ", of_peer ? "its peer's" : "this rank's",
-      " state after step ", step, ", from which the job was to go on, is not ",
-      "in memory"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("the copy of ", of_peer ? "its peer's" : "this rank's",
+                   " state after step ", step,
+                   ", from which the job was to go on, is not ", "in memory"));
 }
 
 absl::Status RunHandover(const Handover& handover, const KeptState& kept,
@@ -46,14 +46,13 @@ absl::Status RunHandover(const Handover& handover, const KeptState& kept,
     ASSIGN_OR_RETURN(const int copy,
                      FindCopy(state, kept.step(), handover.peer()));
     return communicator.Send(
-        CopyAt(state,
-               handover.peer() ? Buffer::PEER_COPY : Buffer::STATE_COPY, copy),
+        CopyAt(state, handover.peer() ? Buffer::PEER_COPY : Buffer::STATE_COPY,
+               copy),
         handover.to(), options);
   }
   constexpr int kFirst = 0;
-  RETURN_IF_ERROR(
-      communicator.Recv(CopyAt(state, Buffer::STATE_COPY, kFirst),
-                        handover.from(), options));
+  RETURN_IF_ERROR(communicator.Recv(CopyAt(state, Buffer::STATE_COPY, kFirst),
+                                    handover.from(), options));
   state.copies.Brought(kFirst, kept);
   return absl::OkStatus();
 }
@@ -81,11 +80,10 @@ absl::Status Recover(const Recovery& recovery, RankState& state) {
   RETURN_IF_ERROR(RestoreFromCopy(
       static_cast<const char*>(CopyAt(state, Buffer::STATE_COPY, copy).data),
       state));
-  state.loss_scale =
-      LossScale(state.plan->job().training(),
-                {.scale = kept.loss_scale(),
-                 .good_steps = kept.good_steps(),
-                 .skipped_steps = kept.skipped_steps()});
+  state.loss_scale = LossScale(state.plan->job().training(),
+                               {.scale = kept.loss_scale(),
+                                .good_steps = kept.good_steps(),
+                                .skipped_steps = kept.skipped_steps()});
   // What was enqueued here, lanes will use.
   return state.device.Synchronize();
 }

@@ -145,13 +145,12 @@ absl::StatusOr<StartingPoint> TrainLoop::Begin() {
       programs_.report, programs_.checkpoint, programs_.keep};
   StartingPoint start;
   if (!options_.recovery.has_value()) {
-    ASSIGN_OR_RETURN(
-        start, SetStartingPoint({.resume = options_.resume,
-                                 .last_step = last_step_,
-                                 .name = options_.name},
-                                {.disk = {resources_.io, disk_},
-                                 .store = store_},
-                                *state_, listener_));
+    ASSIGN_OR_RETURN(start, SetStartingPoint({.resume = options_.resume,
+                                              .last_step = last_step_,
+                                              .name = options_.name},
+                                             {.disk = {resources_.io, disk_},
+                                              .store = store_},
+                                             *state_, listener_));
     RETURN_IF_ERROR(executor_.Prepare(programs));
     RETURN_IF_ERROR(Connect());
     return start;
@@ -384,16 +383,17 @@ absl::Status TrainLoop::WriteCheckpoint(const StepContext& context) {
 
 bool TrainLoop::KeepsAfter(int64_t step) const {
   return programs_.keep != nullptr && step < last_step_ &&
-         step % std::max<int64_t>(1, options_.plan->prediction().keep_every()) ==
+         step % std::max<int64_t>(1,
+                                  options_.plan->prediction().keep_every()) ==
              0;
 }
 
 absl::Status TrainLoop::Keep(int64_t step, int64_t samples) {
   if (programs_.keep == nullptr) return absl::OkStatus();
   const int64_t turn = state_->copies.Begin(step);
-  RETURN_IF_ERROR(Annotate(
-      RunProgram(*programs_.keep, {.step = turn}, nullptr).status(),
-      absl::StrCat("step ", step)));
+  RETURN_IF_ERROR(
+      Annotate(RunProgram(*programs_.keep, {.step = turn}, nullptr).status(),
+               absl::StrCat("step ", step)));
   state_->copies.End(turn, KeptStateOf(step, samples, state_->loss_scale),
                      MirrorsOf(*programs_.keep));
   return absl::OkStatus();

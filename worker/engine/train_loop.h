@@ -56,8 +56,8 @@
 namespace troupe {
 
 struct TrainLoopOptions {
-  std::shared_ptr<const Plan> plan;  // with this rank's programs only
-  std::string resume;                // starting_point.h
+  std::shared_ptr<const Plan> plan;   // with this rank's programs only
+  std::string resume;                 // starting_point.h
   absl::optional<Recovery> recovery;  // in place of it: recover.h
   int64_t trace_every = 0;       // steps whose timeline is reported; 0: none
   std::string checkpoint_token;  // checkpoint_writer.h

@@ -12,10 +12,10 @@ constexpr int64_t kBytes = sizeof(float);
 
 UnitFlatBuffers StateOf(const Call& call) {
   const TierAddress master = RestAddress(call, Instruction::MASTER);
-  return {.parameters =
-              master ? master : RestAddress(call, Instruction::WEIGHTS),
-          .optimizer_state = RestAddress(call, Instruction::MOMENTS),
-          .holds = call.state.AtRest(call.instruction.unit())};
+  return {
+      .parameters = master ? master : RestAddress(call, Instruction::WEIGHTS),
+      .optimizer_state = RestAddress(call, Instruction::MOMENTS),
+      .holds = call.state.AtRest(call.instruction.unit())};
 }
 
 absl::StatusOr<UnitFlatBuffers> CopyState(const Call& call,

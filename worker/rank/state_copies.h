@@ -1,6 +1,7 @@
 // The copies of a rank's state that outlive an attempt to run its job
-// (proto/plan/copies.h): the memory of the plan's STATE_COPY and PEER_COPY, each
-// twice, and of which step each is. While one is written the other is whole.
+// (proto/plan/copies.h): the memory of the plan's STATE_COPY and PEER_COPY,
+// each twice, and of which step each is. While one is written the other is
+// whole.
 //
 //   const int64_t turn = copies.Begin(step);
 //   ... KEEP runs as if for step `turn` ...

@@ -166,9 +166,9 @@ void WorkerDaemon::Handle(const SchedulerMessage& message,
       told_to_stop_ = false;
     }
     Replace(std::make_unique<RankRunner>(
-        message.start(), RankRunnerOptions{.resources = resources_,
-                                           .send = send,
-                                           .address = options_.address},
+        message.start(),
+        RankRunnerOptions{
+            .resources = resources_, .send = send, .address = options_.address},
         std::move(kept)));
   } else if (message.has_read_job()) {
     job_reader_ = nullptr;

@@ -146,8 +146,8 @@ void RankRunner::OnMessage(const SchedulerMessage& message) {
 }
 
 void RankRunner::Stop(const StopRank& stop) {
-  if (ended()) {  // what it keeps is not needed any more
-    loop_.kept() = KeptMemory();
+  if (ended()) {
+    if (stop.give_up_kept()) loop_.kept() = KeptMemory();
     return;
   }
   LogInfo(absl::StrCat("job ", ref_.job(), ": asked to stop: ", stop.reason()));

@@ -36,10 +36,10 @@ class MadeUpCluster {
       return Explanation();
     }
     Plan PlanFor(const Plan& plan,
-               const std::vector<WorkerDescription>&) const override {
-    return plan;
-  }
-  Plan PlanOfRank(const Plan& plan, int rank) const override;
+                 const std::vector<WorkerDescription>&) const override {
+      return plan;
+    }
+    Plan PlanOfRank(const Plan& plan, int rank) const override;
     absl::StatusOr<TextPlan> PlanText(const JobSpec& job) const override;
     void ConnectText(const std::vector<WorkerDescription>&,
                      TextPlan&) const override {}
