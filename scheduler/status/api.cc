@@ -136,6 +136,8 @@ absl::StatusOr<std::string> PlanJson(const ClusterHost& host, JobId id) {
     shown.mutable_prediction()->set_step_seconds(prediction.step_seconds());
     shown.mutable_prediction()->set_limited_by(prediction.limited_by());
     shown.mutable_prediction()->set_chosen_memory(prediction.chosen_memory());
+    shown.mutable_prediction()->set_keep_seconds(prediction.keep_seconds());
+    shown.mutable_prediction()->set_keep_every(prediction.keep_every());
     ranks = prediction.ranks_size();
     predicted = PredictedTraffic(prediction);
     for (int r = 0; r < std::min(ranks, kRanksShown); ++r) {
