@@ -19,7 +19,8 @@ template <typename Key>
 class Gains {
  public:
   void Add(const Key& key, ElementType dtype, double rate) {
-    (dtype == BF16 ? pairs_[key].bf16 : pairs_[key].f32) = rate;
+    if (dtype == F32) pairs_[key].f32 = rate;
+    if (dtype == BF16) pairs_[key].bf16 = rate;
   }
 
   double Mean() const {

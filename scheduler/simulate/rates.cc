@@ -31,9 +31,9 @@ void CopyProducts(ElementType from, ElementType to, Calibration& calibration) {
   Copy(from, to, *calibration.mutable_attention());
 }
 
-// A worker that measured nothing in bf16 converts to f32, more or less. None
-// measures fp16, which converts to f32 as bf16 does on a processor without
-// instructions for it.
+// A worker that measured nothing in bf16 converts to f32, more or less. fp16 is
+// measured on GPUs; processors convert it to f32, as they do bf16 where they
+// lack instructions for that.
 void CompleteNarrow(Calibration& calibration) {
   CopyProducts(F32, BF16, calibration);
   const bool converts = !Bf16GainOf(calibration).has_instructions();

@@ -13,6 +13,8 @@
 #include "proto/base/status.h"
 #include "worker/calibrate/calibration_file.h"
 #include "worker/calibrate/cold_bench.h"
+#include "worker/calibrate/compute_rate.h"
+#include "worker/layers/element_dtype.h"
 
 namespace troupe {
 namespace {
@@ -21,7 +23,7 @@ constexpr int kCallsAtOnce = 20;
 // Several times the caches of an A100, H200 or B200, of 40 to 126 MB.
 constexpr int64_t kColdBytes = 512 << 20;
 // Raise it where other things are measured, or in another way.
-constexpr int kVersion = 3;
+constexpr int kVersion = 4;
 
 struct ProductSize {
   int64_t m, n, k;
@@ -56,7 +58,8 @@ void FillAtRandom(Device& device, const Room& room, const Tensor& matrix) {
 MatmulRate MeasureProduct(Device& device, const Clock& clock,
                           const ComputeRateOptions& options, const Room& room,
                           const ProductSize& size, ProductForm form,
-                          DType dtype) {
+                          ElementType type) {
+  const DType dtype = DTypeOfElement(type);
   const int64_t m = size.m / options.shrink;
   const int64_t n = size.n / options.shrink;
   const int64_t k = size.k / options.shrink;
@@ -84,7 +87,7 @@ MatmulRate MeasureProduct(Device& device, const Clock& clock,
                                    }) /
                          kCallsAtOnce;
   MatmulRate rate;
-  rate.set_dtype(dtype == DType::kBF16 ? BF16 : F32);
+  rate.set_dtype(type);
   rate.set_form(form);
   rate.set_m(m);
   rate.set_n(n);
@@ -103,11 +106,11 @@ absl::Status MeasureLargeProducts(Device& device, const Clock& clock,
   }
   ASSIGN_OR_RETURN(void* memory, device.Allocate(bytes));
   const Room room = {.begin = static_cast<char*>(memory), .bytes = bytes};
-  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+  for (const ElementType type : MeasuredTypes(device)) {
     for (const ProductSize& size : kProducts) {
       for (const ProductForm form : {PLAIN, TRANSPOSED, GRADIENT}) {
         *calibration.add_matmul() =
-            MeasureProduct(device, clock, options, room, size, form, dtype);
+            MeasureProduct(device, clock, options, room, size, form, type);
       }
     }
   }

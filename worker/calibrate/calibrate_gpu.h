@@ -20,7 +20,7 @@ absl::StatusOr<Calibration> CalibrateGpu(Device& device, const Clock& clock,
                                          CalibrateOptions options);
 
 // Where it is kept, and for what it is valid, by the GPU's name:
-// calibration-nvidia-h200.textproto, "cuda NVIDIA H200, v3".
+// calibration-nvidia-h200.textproto, "cuda NVIDIA H200, v4".
 std::string GpuCalibrationFile(const std::string& gpu_name);
 std::string GpuCalibrationDevice(const std::string& gpu_name);
 

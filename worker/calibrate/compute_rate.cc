@@ -12,6 +12,7 @@
 #include "ops/tensor.h"
 #include "proto/base/status.h"
 #include "worker/calibrate/cold_bench.h"
+#include "worker/layers/element_dtype.h"
 
 namespace troupe {
 namespace {
@@ -29,16 +30,13 @@ constexpr LinearSize kLinears[] = {
     {512, 512, 16384},
 };
 
-ElementType ElementTypeOf(DType dtype) {
-  return dtype == DType::kBF16 ? BF16 : F32;
-}
-
 struct ProductSize {
   int64_t m, n, k;
 };
 
-MatmulRate MeasureProduct(ColdBench& bench, DType dtype, ProductForm form,
+MatmulRate MeasureProduct(ColdBench& bench, ElementType type, ProductForm form,
                           const ProductSize& size) {
+  const DType dtype = DTypeOfElement(type);
   const int64_t m = size.m, n = size.n, k = size.k;
   const bool transpose_a = form == GRADIENT;
   const bool transpose_b = form == TRANSPOSED;
@@ -57,7 +55,7 @@ MatmulRate MeasureProduct(ColdBench& bench, DType dtype, ProductForm form,
         .accumulate = form == GRADIENT};
   });
   MatmulRate rate;
-  rate.set_dtype(ElementTypeOf(dtype));
+  rate.set_dtype(type);
   rate.set_form(form);
   rate.set_m(m);
   rate.set_n(n);
@@ -95,9 +93,11 @@ AttentionBackwardArgs TakeAttention(ColdBench& bench, DType dtype,
           .scale = 1 / std::sqrt(static_cast<float>(shape.head_dim))};
 }
 
-AttentionRate MeasureAttention(ColdBench& bench, DType dtype,
+AttentionRate MeasureAttention(ColdBench& bench, ElementType type,
                                const AttentionShape& shape) {
-  const auto take = [&] { return TakeAttention(bench, dtype, shape); };
+  const auto take = [&] {
+    return TakeAttention(bench, DTypeOfElement(type), shape);
+  };
   const double forward = bench.ColdSeconds<AttentionArgs>(Attention, [&] {
     const AttentionBackwardArgs args = take();
     return AttentionArgs{.q = args.q,
@@ -115,7 +115,7 @@ AttentionRate MeasureAttention(ColdBench& bench, DType dtype,
   const double product =
       2.0 * shape.batch * shape.length * shape.length * shape.width();
   AttentionRate rate;
-  rate.set_dtype(ElementTypeOf(dtype));
+  rate.set_dtype(type);
   rate.set_length(shape.length);
   rate.set_head_dim(shape.head_dim);
   rate.set_forward_flops_per_second(2 * product / forward);
@@ -163,10 +163,10 @@ double MeasureElementwise(ColdBench& bench, DType dtype, int64_t shrink) {
   });
 }
 
-void MeasureProducts(ColdBench& bench, DType dtype, int64_t shrink,
+void MeasureProducts(ColdBench& bench, ElementType type, int64_t shrink,
                      Calibration& calibration) {
   const auto add = [&](ProductForm form, const ProductSize& size) {
-    *calibration.add_matmul() = MeasureProduct(bench, dtype, form, size);
+    *calibration.add_matmul() = MeasureProduct(bench, type, form, size);
   };
   for (const LinearSize& size : kLinears) {
     const int64_t rows = size.rows / shrink;
@@ -178,7 +178,7 @@ void MeasureProducts(ColdBench& bench, DType dtype, int64_t shrink,
   }
 }
 
-void MeasureAttentions(ColdBench& bench, DType dtype, int64_t shrink,
+void MeasureAttentions(ColdBench& bench, ElementType type, int64_t shrink,
                        Calibration& calibration) {
   constexpr int64_t kWidth = 256;
   // A GPU is as if it had many threads.
@@ -190,7 +190,7 @@ void MeasureAttentions(ColdBench& bench, DType dtype, int64_t shrink,
       const int64_t batch = std::max<int64_t>(
           rows / length, 2 * bench.device().threads() / heads);
       *calibration.add_attention() =
-          MeasureAttention(bench, dtype,
+          MeasureAttention(bench, type,
                            {.batch = batch,
                             .length = length / shrink,
                             .heads = heads,
@@ -200,6 +200,11 @@ void MeasureAttentions(ColdBench& bench, DType dtype, int64_t shrink,
 }
 
 }  // namespace
+
+std::vector<ElementType> MeasuredTypes(const Device& device) {
+  if (device.asynchronous()) return {F32, BF16, F16};
+  return {F32, BF16};
+}
 
 absl::Status MeasureComputeRates(Device& device, const Clock& clock,
                                  const ComputeRateOptions& options,
@@ -216,9 +221,9 @@ absl::Status MeasureComputeRates(Device& device, const Clock& clock,
                         .calls_at_once = options.calls_at_once}));
   calibration.clear_matmul();
   calibration.clear_attention();
-  for (const DType dtype : {DType::kF32, DType::kBF16}) {
-    MeasureProducts(*bench, dtype, shrink, calibration);
-    MeasureAttentions(*bench, dtype, shrink, calibration);
+  for (const ElementType type : MeasuredTypes(device)) {
+    MeasureProducts(*bench, type, shrink, calibration);
+    MeasureAttentions(*bench, type, shrink, calibration);
   }
   calibration.set_elementwise_ops_per_second(
       MeasureElementwise(*bench, DType::kF32, shrink));

@@ -5,6 +5,8 @@
 #ifndef TROUPE_WORKER_CALIBRATE_COMPUTE_RATE_H_
 #define TROUPE_WORKER_CALIBRATE_COMPUTE_RATE_H_
 
+#include <vector>
+
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "ops/device.h"
@@ -14,7 +16,8 @@
 namespace troupe {
 
 struct ComputeRateOptions {
-  // How long each rate is measured, at least; about a hundred are.
+  // How long each rate is measured, at least; about a hundred are, on a GPU a
+  // hundred and eighty.
   absl::Duration each = absl::Milliseconds(30);
   // Divides the sizes, for tests: rates of small sizes mean little.
   int shrink = 1;
@@ -23,9 +26,13 @@ struct ComputeRateOptions {
   int64_t cold_bytes = 64 << 20;
 };
 
+// In which products and attention are measured: f32 and bf16, on a GPU also
+// fp16, which processors multiply in f32.
+std::vector<ElementType> MeasuredTypes(const Device& device);
+
 // Fills in matmul, attention, memory_*, optimizer_* and elementwise_* of
-// `calibration`, in f32 and bf16. ResourceExhausted where the device lacks 160
-// MiB, or cold_bytes.
+// `calibration`. ResourceExhausted where the device lacks 160 MiB, or
+// cold_bytes.
 absl::Status MeasureComputeRates(Device& device, const Clock& clock,
                                  const ComputeRateOptions& options,
                                  Calibration& calibration);

@@ -8,6 +8,7 @@
 #include "proto/base/log.h"
 #include "proto/base/process_state.h"
 #include "proto/base/status.h"
+#include "proto/plan/precision.h"
 #include "storage/engine/make_engine.h"
 #include "storage/spill/spill_preflight.h"
 #include "worker/calibrate/calibrate.h"
@@ -117,11 +118,9 @@ std::string CalibrationText(const Calibration& calibration) {
                         absl::string_view unit) {
     absl::StrAppendFormat(&text, "  %-44s %9.2f %s\n", what, rate, unit);
   };
-  const auto name = [](ElementType type) {
-    return type == BF16 ? "bf16" : "f32";
-  };
   for (const MatmulRate& rate : calibration.matmul()) {
-    line(absl::StrFormat("%s %s [%d, %d] x [%d, %d]", name(rate.dtype()),
+    line(absl::StrFormat("%s %s [%d, %d] x [%d, %d]",
+                         PrecisionName(rate.dtype()),
                          rate.form() == PLAIN        ? "product"
                          : rate.form() == TRANSPOSED ? "x W^T"
                                                      : "x^T y",
@@ -129,9 +128,9 @@ std::string CalibrationText(const Calibration& calibration) {
          rate.flops_per_second() * 1e-9, "GFLOP/s");
   }
   for (const AttentionRate& rate : calibration.attention()) {
-    const std::string shape =
-        absl::StrFormat("%s attention, %d rows, heads of %d",
-                        name(rate.dtype()), rate.length(), rate.head_dim());
+    const std::string shape = absl::StrFormat(
+        "%s attention, %d rows, heads of %d", PrecisionName(rate.dtype()),
+        rate.length(), rate.head_dim());
     line(shape, rate.forward_flops_per_second() * 1e-9, "GFLOP/s");
     line(shape + ", back", rate.backward_flops_per_second() * 1e-9, "GFLOP/s");
   }

@@ -33,6 +33,7 @@ TEST(Bf16Gain, IsTheMeanOverEqualSizesAndForms) {
   AddProduct(calibration, BF16, 64, 2e9);
   AddProduct(calibration, F32, 64, 1e9, GRADIENT);
   AddProduct(calibration, BF16, 64, 8e9, GRADIENT);
+  AddProduct(calibration, F16, 64, 1e6);  // is no matter
   EXPECT_NEAR(Bf16GainOf(calibration).products, 4, 1e-9);
   EXPECT_TRUE(Bf16GainOf(calibration).has_instructions());
   for (const ElementType dtype : {F32, BF16}) {

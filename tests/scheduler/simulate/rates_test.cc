@@ -89,6 +89,17 @@ TEST(Rates, Fp16IsAsWhatConvertsToF32) {
   }
 }
 
+// On a GPU, which measures it.
+TEST(Rates, Fp16IsAsItWasMeasured) {
+  Calibration calibration;
+  Add(calibration, 64, 10e9);
+  Add(calibration, 64, 80e9, BF16);
+  Add(calibration, 64, 70e9, F16);
+  EXPECT_DOUBLE_EQ(MatmulFlopsPerSecond(CompletedCalibration(calibration), F16,
+                                        {.m = 64, .n = 64, .k = 64}),
+                   70e9);
+}
+
 TEST(Rates, WhatIsMissingComesFromTheDefault) {
   Calibration calibration;
   calibration.set_memory_bytes_per_second(7);

@@ -1,5 +1,8 @@
 #include "worker/calibrate/calibrate_gpu.h"
 
+#include <algorithm>
+#include <map>
+
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
 #include "tests/ops/split_memory_device.h"
@@ -16,12 +19,15 @@ TEST(CalibrateGpu, AddsProductsThatFillAGpu) {
                    {.compute = {.each = absl::Milliseconds(1), .shrink = 64},
                     .link = {.bytes = 1 << 16, .repeats = 1}});
   ASSERT_TRUE(calibration.ok()) << calibration.status();
-  int64_t largest = 0;
+  std::map<ElementType, int64_t> largest;
   for (const MatmulRate& rate : calibration->matmul()) {
     EXPECT_GT(rate.flops_per_second(), 0);
-    largest = std::max(largest, rate.m() * rate.n() * rate.k());
+    int64_t& of_type = largest[rate.dtype()];
+    of_type = std::max(of_type, rate.m() * rate.n() * rate.k());
   }
-  EXPECT_EQ(largest, int64_t{128} * 128 * 128);
+  constexpr int64_t kLargest = int64_t{128} * 128 * 128;
+  EXPECT_EQ(largest, (std::map<ElementType, int64_t>{
+                         {F32, kLargest}, {BF16, kLargest}, {F16, kLargest}}));
   EXPECT_GT(calibration->attention_size(), 0);
   EXPECT_GT(calibration->instruction_overhead_us(), 0);
 }
@@ -30,7 +36,7 @@ TEST(CalibrateGpu, IsKeptByTheGpusName) {
   EXPECT_TRUE(absl::EndsWith(GpuCalibrationFile("NVIDIA H200"),
                              "/troupe/calibration-nvidia-h200.textproto"))
       << GpuCalibrationFile("NVIDIA H200");
-  EXPECT_EQ(GpuCalibrationDevice("NVIDIA H200"), "cuda NVIDIA H200, v3");
+  EXPECT_EQ(GpuCalibrationDevice("NVIDIA H200"), "cuda NVIDIA H200, v4");
 }
 
 }  // namespace
