@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "proto/base/status.h"
+#include "proto/plan/precision.h"
 
 namespace troupe {
 namespace {
@@ -138,9 +139,11 @@ class Checker {
   }
 
   absl::Status Dtype(const std::string& path, const std::string& dtype) const {
-    if (dtype == "f32" || dtype == "bf16") return absl::OkStatus();
+    for (const ElementType type : {F32, BF16, F16}) {
+      if (dtype == PrecisionName(type)) return absl::OkStatus();
+    }
     return Error(path, absl::StrCat(dtype.empty() ? "missing" : dtype,
-                                    "; use f32 or bf16"));
+                                    "; use f32, bf16 or fp16"));
   }
 
   absl::Status Product(const std::string& path, const ProductSpec& p) const {

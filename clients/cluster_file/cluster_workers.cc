@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
+#include "proto/plan/precision.h"
 
 namespace troupe {
 namespace {
@@ -25,15 +27,11 @@ constexpr double kAttentionBackward = 0.57;
 // evaluate: so many a second take no time.
 constexpr double kElementwiseOps = 1e18;
 
-ElementType TypeOf(const std::string& dtype) {
-  return dtype == "bf16" ? BF16 : F32;
-}
-
 // Lengths and widths are kept by the rate, so one of them is as good as any.
 void AddAttention(const DeviceSpec& device, Calibration& calibration) {
   for (const AttentionSpec& given : device.attention()) {
     AttentionRate& rate = *calibration.add_attention();
-    rate.set_dtype(TypeOf(given.dtype()));
+    rate.set_dtype(PrecisionOf(given.dtype()));
     rate.set_length(given.length());
     rate.set_head_dim(given.head_dim());
     rate.set_forward_flops_per_second(kMaskedToo * kTera *
@@ -41,7 +39,8 @@ void AddAttention(const DeviceSpec& device, Calibration& calibration) {
     rate.set_backward_flops_per_second(kMaskedToo * kTera *
                                        given.backward_tflops());
   }
-  for (const char* dtype : {"f32", "bf16"}) {
+  for (const ElementType type : {F32, BF16, F16}) {
+    const std::string dtype = PrecisionName(type);
     const bool has =
         std::any_of(device.attention().begin(), device.attention().end(),
                     [&](const AttentionSpec& a) { return a.dtype() == dtype; });
@@ -51,7 +50,7 @@ void AddAttention(const DeviceSpec& device, Calibration& calibration) {
     }
     if (has || best == 0) continue;
     AttentionRate& rate = *calibration.add_attention();
-    rate.set_dtype(TypeOf(dtype));
+    rate.set_dtype(type);
     rate.set_length(1024);
     rate.set_head_dim(64);
     rate.set_forward_flops_per_second(kMaskedToo * kTera * best *
@@ -74,7 +73,7 @@ Calibration CalibrationOf(const DeviceSpec& device, const LinksSpec& links) {
   calibration.set_threads(1);
   for (const ProductSpec& given : device.matmul()) {
     MatmulRate& rate = *calibration.add_matmul();
-    rate.set_dtype(TypeOf(given.dtype()));
+    rate.set_dtype(PrecisionOf(given.dtype()));
     rate.set_m(given.m());
     rate.set_n(given.n());
     rate.set_k(given.k());

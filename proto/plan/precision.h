@@ -9,16 +9,21 @@
 #define TROUPE_PROTO_PLAN_PRECISION_H_
 
 #include <cstdint>
+#include <string>
 
 #include "proto/cluster.pb.h"
 #include "proto/job.pb.h"
 
 namespace troupe {
 
+// REQUIRES "f32", "bf16" or "fp16".
+inline ElementType PrecisionOf(const std::string& name) {
+  return name == "bf16" ? BF16 : name == "fp16" ? F16 : F32;
+}
+
 // Of parameters and activations. REQUIRES a resolved `training`, as all below.
 inline ElementType ComputeType(const TrainingSpec& training) {
-  if (training.precision() == "bf16") return BF16;
-  return training.precision() == "fp16" ? F16 : F32;
+  return PrecisionOf(training.precision());
 }
 
 // In which gradients of parameters are kept and summed.

@@ -64,8 +64,9 @@ TEST(CheckCluster, RefusesWhatIsAbsurdWithThePlace) {
   EXPECT_EQ(Wrong("latency_us: 15", "latency_us: nan"),
             "c.yaml:9:28: links.inter_node.latency_us: expected a finite "
             "number, found the number nan");
-  EXPECT_EQ(Wrong("dtype: bf16, m", "dtype: fp8, m"),
-            "c.yaml:4:22: devices.gpu.matmul[0].dtype: fp8; use f32 or bf16");
+  EXPECT_EQ(
+      Wrong("dtype: bf16, m", "dtype: fp8, m"),
+      "c.yaml:4:22: devices.gpu.matmul[0].dtype: fp8; use f32, bf16 or fp16");
   EXPECT_EQ(Wrong("    matmul", "    kind: tpu\n    matmul"),
             "c.yaml:4:11: devices.gpu.kind: tpu; use gpu or cpu");
 }

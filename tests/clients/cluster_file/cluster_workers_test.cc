@@ -1,5 +1,6 @@
 #include "clients/cluster_file/cluster_workers.h"
 
+#include "absl/strings/str_replace.h"
 #include "clients/cluster_file/cluster_file.h"
 #include "gtest/gtest.h"
 #include "scheduler/compile/compile.h"
@@ -86,6 +87,20 @@ TEST(ClusterWorkers, AttentionIsGivenOrFollowsFromProducts) {
   EXPECT_GT(derived[0].forward_flops_per_second(), 200e12);
   EXPECT_LT(derived[0].backward_flops_per_second(),
             derived[0].forward_flops_per_second());
+}
+
+TEST(ClusterWorkers, ComputeInFp16AsTheFileSays) {
+  const std::string text = absl::StrReplaceAll(kCluster, {{"bf16", "fp16"}});
+  const std::vector<WorkerDescription> workers =
+      ClusterWorkers(ParseClusterSpec({.name = "c.yaml", .text = text}).value(),
+                     {.count = 5, .precision = "fp16"})
+          .value();
+  for (const int worker : {0, 4}) {
+    const Calibration& rates = workers[worker].calibration();
+    EXPECT_EQ(rates.matmul(0).dtype(), F16);
+    ASSERT_EQ(rates.attention_size(), 1);
+    EXPECT_EQ(rates.attention(0).dtype(), F16);
+  }
 }
 
 TEST(ClusterWorkers, SayWhenThereAreTooFew) {
