@@ -37,17 +37,17 @@ constexpr float FromElement(float x) { return x; }
 constexpr float FromElement(uint16_t bits) { return FromBF16(bits); }
 constexpr float FromElement(Fp16 x) { return FromFP16(x.bits); }
 template <typename T>
-T ToElement(float x);
+constexpr T ToElement(float x);
 template <>
-inline float ToElement<float>(float x) {
+constexpr float ToElement<float>(float x) {
   return x;
 }
 template <>
-inline uint16_t ToElement<uint16_t>(float x) {
+constexpr uint16_t ToElement<uint16_t>(float x) {
   return ToBF16(x);
 }
 template <>
-inline Fp16 ToElement<Fp16>(float x) {
+constexpr Fp16 ToElement<Fp16>(float x) {
   return {ToFP16(x)};
 }
 

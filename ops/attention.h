@@ -15,10 +15,11 @@
 // kv_length, kv_heads * head_dim]; head h is columns [h * head_dim, ...) and
 // reads kv head h / (heads / kv_heads). q, k, v, o and their gradients are all
 // f32, all bf16 or all fp16, logsumexp is f32; sums are in f32, and each
-// element stored is rounded once. In bf16 the factors of products are bf16 too:
-// probabilities and the gradients of scores are rounded before they meet v, k,
-// q. Every tensor may be strided in batch and length, so q, k, v may be column
-// slices of one [batch, length, 3 * width] tensor, and so may their gradients.
+// element stored is rounded once. In bf16, and in fp16 on GPUs, the factors of
+// products are of that type too: probabilities and the gradients of scores are
+// rounded before they meet v, k, q. Every tensor may be strided in batch and
+// length, so q, k, v may be column slices of one [batch, length, 3 * width]
+// tensor, and so may their gradients.
 //
 // The keys of a sequence may also come in parts, one call for each, in any
 // order and cut anywhere, as in ring attention (Liu et al., 2310.01889), where

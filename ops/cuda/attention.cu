@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "ops/activation_type.h"
 #include "ops/attention.h"
 #include "ops/cuda/attention_kernels.h"
 #include "ops/cuda/attention_limits.h"
@@ -117,8 +118,10 @@ void Backward(CudaDevice& cuda, const AttentionBackwardArgs& args) {
 }  // namespace
 
 size_t AttentionSharedBytes(DType type, int head_dim) {
-  return type == DType::kBF16 ? SharedBytes<uint16_t>(head_dim)
-                              : SharedBytes<float>(head_dim);
+  size_t bytes = 0;
+  WithActivationType(type,
+                     [&]<typename T>() { bytes = SharedBytes<T>(head_dim); });
+  return bytes;
 }
 
 // Heads are padded to a quarter, half or all of the widest; what the wider need
@@ -136,15 +139,15 @@ int AttentionHeadDimMax(DType type, size_t shared_bytes) {
 void Attention(Device& device, const AttentionArgs& args) {
   CudaDevice& cuda = CudaDevice::From(device);
   if (!CheckHeadDim(cuda, args.q.dtype(), args.q.dim(2) / args.heads)) return;
-  if (args.q.dtype() == DType::kBF16) return Forward<uint16_t>(cuda, args);
-  Forward<float>(cuda, args);
+  WithActivationType(args.q.dtype(),
+                     [&]<typename T>() { Forward<T>(cuda, args); });
 }
 
 void AttentionBackward(Device& device, const AttentionBackwardArgs& args) {
   CudaDevice& cuda = CudaDevice::From(device);
   if (!CheckHeadDim(cuda, args.q.dtype(), args.q.dim(2) / args.heads)) return;
-  if (args.q.dtype() == DType::kBF16) return Backward<uint16_t>(cuda, args);
-  Backward<float>(cuda, args);
+  WithActivationType(args.q.dtype(),
+                     [&]<typename T>() { Backward<T>(cuda, args); });
 }
 
 }  // namespace troupe::cuda

@@ -47,5 +47,6 @@ void LaunchDelta(CudaDevice& device, const RawAttention<T>& a) {
 
 template void LaunchDelta(CudaDevice&, const RawAttention<float>&);
 template void LaunchDelta(CudaDevice&, const RawAttention<uint16_t>&);
+template void LaunchDelta(CudaDevice&, const RawAttention<Fp16>&);
 
 }  // namespace troupe::cuda

@@ -138,8 +138,10 @@ size_t SharedBytesOfForward(int head_dim) {
 
 template size_t SharedBytesOfForward<float>(int head_dim);
 template size_t SharedBytesOfForward<uint16_t>(int head_dim);
+template size_t SharedBytesOfForward<Fp16>(int head_dim);
 
 template void LaunchForward(CudaDevice&, const RawAttention<float>&);
 template void LaunchForward(CudaDevice&, const RawAttention<uint16_t>&);
+template void LaunchForward(CudaDevice&, const RawAttention<Fp16>&);
 
 }  // namespace troupe::cuda

@@ -51,5 +51,6 @@ void LaunchJoinParts(CudaDevice& device, const RawParts<T>& parts) {
 
 template void LaunchJoinParts(CudaDevice&, const RawParts<float>&);
 template void LaunchJoinParts(CudaDevice&, const RawParts<uint16_t>&);
+template void LaunchJoinParts(CudaDevice&, const RawParts<Fp16>&);
 
 }  // namespace troupe::cuda

@@ -1,5 +1,5 @@
-// The kernels of attention as ops/cuda/attention.cc enqueues them, for T float
-// and uint16_t (bf16).
+// The kernels of attention as ops/cuda/attention.cu enqueues them, for T float,
+// uint16_t (bf16) and Fp16.
 #ifndef TROUPE_OPS_CUDA_ATTENTION_KERNELS_H_
 #define TROUPE_OPS_CUDA_ATTENTION_KERNELS_H_
 

@@ -187,8 +187,10 @@ size_t SharedBytesOfGradientsOfKeys(int head_dim) {
 
 template size_t SharedBytesOfGradientsOfKeys<float>(int head_dim);
 template size_t SharedBytesOfGradientsOfKeys<uint16_t>(int head_dim);
+template size_t SharedBytesOfGradientsOfKeys<Fp16>(int head_dim);
 
 template void LaunchGradientsOfKeys(CudaDevice&, const RawAttention<float>&);
 template void LaunchGradientsOfKeys(CudaDevice&, const RawAttention<uint16_t>&);
+template void LaunchGradientsOfKeys(CudaDevice&, const RawAttention<Fp16>&);
 
 }  // namespace troupe::cuda

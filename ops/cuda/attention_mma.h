@@ -1,6 +1,6 @@
-// The two products of attention over bf16 tiles in shared memory, on tensor
-// cores with sums in f32: scores = rows columns^T, and sums += weights columns,
-// where the weights are scores that have been worked on in registers.
+// The two products of attention over tiles of bf16 or fp16 in shared memory, on
+// tensor cores with sums in f32: scores = rows columns^T, and sums += weights
+// columns, where the weights are scores that have been worked on in registers.
 //
 // Four warps lie along the rows, each with kRowTiles fragments of 16, so that
 // what a warp loads of the columns serves 16 or 32 rows: from 32 on, shared
@@ -15,9 +15,11 @@
 
 namespace troupe::cuda {
 
-template <int kDim_, int kRowTiles, int kColumns_, int kSplit = 1>
+template <typename Element_, int kDim_, int kRowTiles, int kColumns_,
+          int kSplit = 1>
 struct MmaProducts {
-  using Element = uint16_t;  // bf16
+  using Element = Element_;  // uint16_t, which is bf16, or Fp16
+  using Core = TensorCore<Element>;
   static constexpr int kDim = kDim_;
   static constexpr int kRows = 4 * 16 * kRowTiles;
   static constexpr int kColumns = kColumns_;
@@ -73,14 +75,14 @@ struct MmaProducts {
         for (int t = 0; t < kRowTiles; ++t) {
           float* upper = &scores[2 * t][n / 4];
           float* lower = &scores[2 * t + 1][n / 4];
-          MultiplyAdd(upper, lower, a[t], b);
-          MultiplyAdd(upper + 2, lower + 2, a[t], b + 2);
+          Core::MultiplyAdd(upper, lower, a[t], b);
+          Core::MultiplyAdd(upper + 2, lower + 2, a[t], b + 2);
         }
       }
     }
   }
 
-  // The weights are rounded to bf16. Leaves them as they are.
+  // The weights are rounded to Element. Leaves them as they are.
   static __device__ void AddProduct(const Scores& weights,
                                     const ColumnTile& columns,
                                     float* /*exchange*/, Sums& sums) {
@@ -92,10 +94,10 @@ struct MmaProducts {
       for (int t = 0; t < kRowTiles; ++t) {
         const float* upper = &weights[2 * t][k / 4];
         const float* lower = &weights[2 * t + 1][k / 4];
-        a[t][0] = PackBF16(upper[0], upper[1]);
-        a[t][1] = PackBF16(lower[0], lower[1]);
-        a[t][2] = PackBF16(upper[2], upper[3]);
-        a[t][3] = PackBF16(lower[2], lower[3]);
+        a[t][0] = Core::Pack(upper[0], upper[1]);
+        a[t][1] = Core::Pack(lower[0], lower[1]);
+        a[t][2] = Core::Pack(upper[2], upper[3]);
+        a[t][3] = Core::Pack(lower[2], lower[3]);
       }
 #pragma unroll
       for (int n = 0; n < kDim / kSplit; n += 16) {
@@ -106,8 +108,8 @@ struct MmaProducts {
         for (int t = 0; t < kRowTiles; ++t) {
           float* upper = &sums[2 * t][n / 4];
           float* lower = &sums[2 * t + 1][n / 4];
-          MultiplyAdd(upper, lower, a[t], b);
-          MultiplyAdd(upper + 2, lower + 2, a[t], b + 2);
+          Core::MultiplyAdd(upper, lower, a[t], b);
+          Core::MultiplyAdd(upper + 2, lower + 2, a[t], b + 2);
         }
       }
     }
@@ -122,7 +124,7 @@ struct MmaProducts {
 #pragma unroll
       for (int j = 0; j < kThreadDims; j += 2) {
         *reinterpret_cast<uint32_t*>(to.At(Row(i), Dim(j))) =
-            PackBF16(sums[i][j] * factor[i], sums[i][j + 1] * factor[i]);
+            Core::Pack(sums[i][j] * factor[i], sums[i][j + 1] * factor[i]);
       }
     }
   }

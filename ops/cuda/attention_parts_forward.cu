@@ -184,8 +184,10 @@ size_t SharedBytesOfPartsForward(int head_dim) {
 
 template size_t SharedBytesOfPartsForward<float>(int head_dim);
 template size_t SharedBytesOfPartsForward<uint16_t>(int head_dim);
+template size_t SharedBytesOfPartsForward<Fp16>(int head_dim);
 
 template bool LaunchPartsForward(CudaDevice&, const RawAttention<float>&);
 template bool LaunchPartsForward(CudaDevice&, const RawAttention<uint16_t>&);
+template bool LaunchPartsForward(CudaDevice&, const RawAttention<Fp16>&);
 
 }  // namespace troupe::cuda

@@ -1,13 +1,13 @@
 // Which products attention uses for which head dims, and what else its kernels
 // share. A head dim between those below is padded with zeros to the next.
 //
-// The bf16 shapes are the largest whose sums, scores and fragments fit in the
-// 255 registers that a thread can have on sm_80, sm_90a and sm_100 alike
-// (docs/cuda.md has the counts; none spills): 32 rows to a warp where there is
-// one sum and room for it, 16 where there are two. A multiprocessor's 65536
-// registers then hold two blocks of 128 threads, whose eight warps, two on each
-// of its four tensor cores, hide each other's softmax behind products; two
-// blocks rather than one of twice the size, so that one computes while the
+// The shapes of bf16 and fp16 are the largest whose sums, scores and fragments
+// fit in the 255 registers that a thread can have on sm_80, sm_90a and sm_100
+// alike (docs/cuda.md has the counts; none spills): 32 rows to a warp where
+// there is one sum and room for it, 16 where there are two. A multiprocessor's
+// 65536 registers then hold two blocks of 128 threads, whose eight warps, two
+// on each of its four tensor cores, hide each other's softmax behind products;
+// two blocks rather than one of twice the size, so that one computes while the
 // other waits at its barrier. Of shared memory, of which an A100 has 163 KB and
 // an H100 227, a block needs 33 to 50 KB for head dim 64, 49 to 97 for 128 and
 // 97 to 129 for 256.
@@ -23,30 +23,31 @@
 
 namespace troupe::cuda {
 
-// For a type of elements and a padded head dim.
+// For a type of elements and a padded head dim. What is not f32 is of two
+// bytes.
 template <typename T, int kDim>
 struct AttentionProducts;
 
-template <>
-struct AttentionProducts<uint16_t, 64> {
-  using Forward = MmaProducts<64, 2, 64>;
-  using OfParts = MmaProducts<64, 1, 64>;
-  using OfQueries = MmaProducts<64, 2, 32>;
-  using OfKeys = MmaProducts<64, 1, 64>;
+template <typename Half>
+struct AttentionProducts<Half, 64> {
+  using Forward = MmaProducts<Half, 64, 2, 64>;
+  using OfParts = MmaProducts<Half, 64, 1, 64>;
+  using OfQueries = MmaProducts<Half, 64, 2, 32>;
+  using OfKeys = MmaProducts<Half, 64, 1, 64>;
 };
-template <>
-struct AttentionProducts<uint16_t, 128> {
-  using Forward = MmaProducts<128, 2, 32>;
-  using OfParts = MmaProducts<128, 1, 64>;
-  using OfQueries = MmaProducts<128, 1, 64>;
-  using OfKeys = MmaProducts<128, 1, 32>;
+template <typename Half>
+struct AttentionProducts<Half, 128> {
+  using Forward = MmaProducts<Half, 128, 2, 32>;
+  using OfParts = MmaProducts<Half, 128, 1, 64>;
+  using OfQueries = MmaProducts<Half, 128, 1, 64>;
+  using OfKeys = MmaProducts<Half, 128, 1, 32>;
 };
-template <>
-struct AttentionProducts<uint16_t, 256> {
-  using Forward = MmaProducts<256, 1, 64>;
-  using OfParts = MmaProducts<256, 1, 32>;
-  using OfQueries = MmaProducts<256, 1, 32>;
-  using OfKeys = MmaProducts<256, 1, 32, 2>;
+template <typename Half>
+struct AttentionProducts<Half, 256> {
+  using Forward = MmaProducts<Half, 256, 1, 64>;
+  using OfParts = MmaProducts<Half, 256, 1, 32>;
+  using OfQueries = MmaProducts<Half, 256, 1, 32>;
+  using OfKeys = MmaProducts<Half, 256, 1, 32, 2>;
 };
 template <>
 struct AttentionProducts<float, 64> {

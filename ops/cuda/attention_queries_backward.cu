@@ -153,9 +153,12 @@ size_t SharedBytesOfGradientOfQueries(int head_dim) {
 
 template size_t SharedBytesOfGradientOfQueries<float>(int head_dim);
 template size_t SharedBytesOfGradientOfQueries<uint16_t>(int head_dim);
+template size_t SharedBytesOfGradientOfQueries<Fp16>(int head_dim);
 
 template void LaunchGradientOfQueries(CudaDevice&, const RawAttention<float>&);
 template void LaunchGradientOfQueries(CudaDevice&,
                                       const RawAttention<uint16_t>&);
+template void LaunchGradientOfQueries(CudaDevice&,
+                                      const RawAttention<Fp16>&);
 
 }  // namespace troupe::cuda

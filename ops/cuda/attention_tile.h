@@ -22,8 +22,9 @@ struct HeadRows {
 };
 
 // kRows rows of kDim elements. Where eight lanes read 16 bytes each from
-// consecutive rows, they meet no bank twice: the 16-byte chunks of a bf16 row
-// change places by the row's number, f32 rows have one chunk more.
+// consecutive rows, they meet no bank twice: the 16-byte chunks of a row of
+// two-byte elements change places by the row's number, f32 rows have one chunk
+// more.
 template <typename T, int kRows, int kDim>
 struct Tile {
   static constexpr int kChunk = 16 / sizeof(T);  // elements

@@ -93,7 +93,7 @@ absl::Status CudaDevice::Open() {
 }
 
 absl::Status CudaDevice::CheckSharedMemory() const {
-  for (const DType type : {DType::kF32, DType::kBF16}) {
+  for (const DType type : {DType::kF32, DType::kBF16, DType::kF16}) {
     if (cuda::AttentionHeadDimMax(type, shared_bytes_max()) > 0) continue;
     return absl::FailedPreconditionError(absl::StrCat(
         Describe(), " gives a block ", shared_bytes_max(),

@@ -53,6 +53,17 @@ __device__ inline T Rounded(float value) {
   }
 }
 
+// As FromElement, but for fp16 by the GPU's own instruction, which may change a
+// NaN's payload.
+template <typename T>
+__device__ inline float Widened(T x) {
+  if constexpr (std::is_same_v<T, Fp16>) {
+    return __half2float(__ushort_as_half(x.bits));
+  } else {
+    return FromElement(x);
+  }
+}
+
 template <typename T, int n>
 struct alignas(n * sizeof(T) < 16 ? n * sizeof(T) : 16) Elements {
   T at[n];
@@ -71,10 +82,10 @@ __device__ inline void Load(const T* from, int64_t count, bool aligned,
   if (aligned && count >= n) {
     const auto whole = *reinterpret_cast<const Elements<T, n>*>(from);
 #pragma unroll
-    for (int i = 0; i < n; ++i) to[i] = FromElement(whole.at[i]);
+    for (int i = 0; i < n; ++i) to[i] = Widened(whole.at[i]);
   } else {
 #pragma unroll
-    for (int i = 0; i < n; ++i) to[i] = i < count ? FromElement(from[i]) : 0;
+    for (int i = 0; i < n; ++i) to[i] = i < count ? Widened(from[i]) : 0;
   }
 }
 

@@ -60,13 +60,13 @@ void Enqueue(CudaDevice& device, const MatMulArgs& args, const Tensor& sums) {
 
 void FinishRows(CudaDevice& device, const MatMulArgs& args,
                 const Tensor& sums) {
-  if (args.a.dtype() == DType::kF32) {
-    Enqueue<float, float>(device, args, sums);
-  } else if (args.c.dtype() == DType::kF32) {
-    Enqueue<uint16_t, float>(device, args, sums);
-  } else {
-    Enqueue<uint16_t, uint16_t>(device, args, sums);
-  }
+  WithActivationType(args.a.dtype(), [&]<typename T>() {
+    if (args.c.dtype() == DType::kF32) {
+      Enqueue<T, float>(device, args, sums);
+    } else {
+      Enqueue<T, T>(device, args, sums);
+    }
+  });
 }
 
 }  // namespace troupe::cuda

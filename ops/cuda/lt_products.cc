@@ -20,6 +20,20 @@ uint32_t LtProductMatrices::Alignment() const {
 
 namespace {
 
+cudaDataType_t DataTypeOf(DType type) {
+  switch (type) {
+    case DType::kF32:
+      return CUDA_R_32F;
+    case DType::kBF16:
+      return CUDA_R_16BF;
+    case DType::kF16:
+      return CUDA_R_16F;
+    default:
+      CHECK(false) << "products of " << DTypeName(type);
+      return CUDA_R_32F;
+  }
+}
+
 cublasLtEpilogue_t EpilogueOf(const LtProductShape& s) {
   if (s.gelu_slope) return CUBLASLT_EPILOGUE_DGELU;
   if (s.gelu) {
@@ -70,7 +84,7 @@ class LtProducts::Call {
 
   // As they lie in memory, read by columns.
   absl::Status DescribeMatrices(const LtProductShape& s) {
-    const cudaDataType_t in = s.bf16 ? CUDA_R_16BF : CUDA_R_32F;
+    const cudaDataType_t in = DataTypeOf(s.type);
     const cudaDataType_t out = s.c_is_f32 ? CUDA_R_32F : in;
     const auto describe = [](cublasLtMatrixLayoutOpaque_t* to,
                              cudaDataType_t type, int64_t rows, int64_t columns,
@@ -137,7 +151,7 @@ absl::StatusOr<LtProducts::Kept> LtProducts::Call::Choose(
   RETURN_IF_ERROR(wish(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                        uint64_t{Blas::kWorkspaceBytes}));
   // Where k is split over several blocks, their sums meet in f32: those that
-  // meet in bf16 would be rounded more than once.
+  // meet in bf16 or fp16 would be rounded more than once.
   RETURN_IF_ERROR(wish(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
                        uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE}));
   for (const auto matrix : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,

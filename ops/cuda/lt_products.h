@@ -1,8 +1,8 @@
-// Products of matrices by cuBLASLt, on tensor cores for bf16 and on plain ones
-// for f32, with what follows a product fused where it has a kernel for that.
-// Asking which of its hundreds of kernels suits a shape best costs as much as a
-// small product, so the answers for the shapes last seen are kept: a training
-// step has some dozens.
+// Products of matrices by cuBLASLt, on tensor cores for bf16 and fp16 and on
+// plain ones for f32, with what follows a product fused where it has a kernel
+// for that. Asking which of its hundreds of kernels suits a shape best costs as
+// much as a small product, so the answers for the shapes last seen are kept: a
+// training step has some dozens.
 #ifndef TROUPE_OPS_CUDA_LT_PRODUCTS_H_
 #define TROUPE_OPS_CUDA_LT_PRODUCTS_H_
 
@@ -19,6 +19,7 @@
 #include "absl/types/optional.h"
 #include "ops/cuda/first_launches.h"
 #include "ops/cuda/thread_stream.h"
+#include "ops/tensor.h"
 
 namespace troupe::cuda {
 
@@ -28,8 +29,8 @@ struct LtProductShape {
   int64_t m = 0, n = 0, k = 0;
   int64_t a_stride = 0, b_stride = 0, c_stride = 0;
   bool transpose_a = false, transpose_b = false;
-  bool bf16 = false;      // a and b, and the bias
-  bool c_is_f32 = false;  // and not of a's type
+  DType type = DType::kF32;  // of a and b, and the bias: f32, bf16 or fp16
+  bool c_is_f32 = false;     // and not of a's type
   bool accumulate = false;
   bool bias = false;  // only where c is of a's type
   // c = gelu(product + bias), and before_gelu, dense and of c's type, the rest.
@@ -43,7 +44,7 @@ struct LtProductShape {
   template <typename H>
   friend H AbslHashValue(H h, const LtProductShape& s) {
     return H::combine(std::move(h), s.m, s.n, s.k, s.a_stride, s.b_stride,
-                      s.c_stride, s.transpose_a, s.transpose_b, s.bf16,
+                      s.c_stride, s.transpose_a, s.transpose_b, s.type,
                       s.c_is_f32, s.accumulate, s.bias, s.gelu, s.gelu_slope,
                       s.alignment);
   }

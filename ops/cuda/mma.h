@@ -2,16 +2,16 @@
 // on tensor cores and what feeds them. All are there from sm_80 on.
 //
 // Each of the 32 lanes holds a fragment of a matrix (PTX ISA, "Matrix Fragments
-// for mma.m16n8k16"). With g = lane / 4 and t = lane % 4, and two bf16 numbers
-// to a word, the lower column or row in its lower half:
+// for mma.m16n8k16"). With g = lane / 4 and t = lane % 4, and two numbers of
+// bf16 or fp16 to a word, the lower column or row in its lower half:
 //
 //   a [16, 16]  a[0]: row g, columns 2t and 2t + 1;  a[1]: row g + 8;
 //               a[2], a[3]: the same rows, columns + 8
 //   b [16, 8]   b[0]: column g, rows 2t and 2t + 1;  b[1]: rows + 8
 //   c [16, 8]   upper[0], [1]: row g, columns 2t and 2t + 1;  lower: row g + 8
 //
-// The sums c, packed to bf16, are therefore the fragment a of the next product:
-// this is what attention lives on.
+// The sums c, packed two to a word, are therefore the fragment a of the next
+// product: this is what attention lives on.
 #ifndef TROUPE_OPS_CUDA_MMA_H_
 #define TROUPE_OPS_CUDA_MMA_H_
 
@@ -19,24 +19,59 @@
 
 #include <cstdint>
 
+#include "ops/fp16.h"
+
 namespace troupe::cuda {
 
-// c += a b, in f32.
-__device__ __forceinline__ void MultiplyAdd(float* upper, float* lower,
-                                            const uint32_t* a,
-                                            const uint32_t* b) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
-      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\n"
-      : "+f"(upper[0]), "+f"(upper[1]), "+f"(lower[0]), "+f"(lower[1])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
+// What depends on whether the two bytes of an element are bf16 (uint16_t) or
+// fp16.
+//
+//   MultiplyAdd   c += a b, in f32
+//   Pack          two numbers rounded to nearest and even, in one word; in fp16
+//                 from 65520 on to infinity
+template <typename Element>
+struct TensorCore;
 
-// Four 8 by 8 matrices of bf16 from shared memory: lane i names row i % 8 of
-// matrix i / 8, 16 bytes aligned to 16. Of matrix m each lane receives row g,
-// columns 2t and 2t + 1, in to[m].
-__device__ __forceinline__ void LoadMatrices(uint32_t* to,
-                                             const uint16_t* row) {
+template <>
+struct TensorCore<uint16_t> {
+  static __device__ __forceinline__ void MultiplyAdd(float* upper, float* lower,
+                                                     const uint32_t* a,
+                                                     const uint32_t* b) {
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\n"
+        : "+f"(upper[0]), "+f"(upper[1]), "+f"(lower[0]), "+f"(lower[1])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+  }
+  static __device__ __forceinline__ uint32_t Pack(float low, float high) {
+    uint32_t packed;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;\n" : "=r"(packed) : "f"(high), "f"(low));
+    return packed;
+  }
+};
+
+template <>
+struct TensorCore<Fp16> {
+  static __device__ __forceinline__ void MultiplyAdd(float* upper, float* lower,
+                                                     const uint32_t* a,
+                                                     const uint32_t* b) {
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\n"
+        : "+f"(upper[0]), "+f"(upper[1]), "+f"(lower[0]), "+f"(lower[1])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+  }
+  static __device__ __forceinline__ uint32_t Pack(float low, float high) {
+    uint32_t packed;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;\n" : "=r"(packed) : "f"(high), "f"(low));
+    return packed;
+  }
+};
+
+// Four 8 by 8 matrices of two-byte elements from shared memory: lane i names
+// row i % 8 of matrix i / 8, 16 bytes aligned to 16. Of matrix m each lane
+// receives row g, columns 2t and 2t + 1, in to[m].
+__device__ __forceinline__ void LoadMatrices(uint32_t* to, const void* row) {
   const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(row));
   asm volatile(
       "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\n"
@@ -47,7 +82,7 @@ __device__ __forceinline__ void LoadMatrices(uint32_t* to,
 
 // The same of their transposes.
 __device__ __forceinline__ void LoadMatricesTransposed(uint32_t* to,
-                                                       const uint16_t* row) {
+                                                       const void* row) {
   const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(row));
   asm volatile(
       "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\n"
@@ -62,13 +97,6 @@ __device__ __forceinline__ int LaneAnew() {
   int lane;
   asm volatile("mov.u32 %0, %%laneid;\n" : "=r"(lane));
   return lane;
-}
-
-// Two numbers rounded to bf16, to nearest and even, in one word.
-__device__ __forceinline__ uint32_t PackBF16(float low, float high) {
-  uint32_t packed;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;\n" : "=r"(packed) : "f"(high), "f"(low));
-  return packed;
 }
 
 // 2^x, to 2^-22 of itself; zero below 2^-126.

@@ -58,12 +58,9 @@ class OpTest : public testing::TestWithParam<TestDevice> {
 
   Device& device() { return *device_; }
 
-  // The dtypes of activations and parameters that the device computes with, and
-  // those of gradients of such parameters.
-  std::vector<DType> ActivationTypes() const {
-    if (GetParam().kind == DeviceKind::kCuda) {
-      return {DType::kF32, DType::kBF16};
-    }
+  // The dtypes of activations and parameters, and those of gradients of such
+  // parameters that the device has.
+  static std::vector<DType> ActivationTypes() {
     return {DType::kF32, DType::kBF16, DType::kF16};
   }
   std::vector<DType> GradientTypes(DType parameters) const {

@@ -102,7 +102,7 @@ TEST_F(LtProductsTest, FusesGeluAndItsSlopeInBf16) {
                           .a_stride = kN,
                           .b_stride = kN,
                           .c_stride = kN,
-                          .bf16 = true,
+                          .type = DType::kBF16,
                           .bias = true,
                           .gelu = true,
                           .alignment = 16};
