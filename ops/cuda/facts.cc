@@ -75,7 +75,7 @@ absl::StatusOr<GpuFacts> ReadGpuFacts(int ordinal) {
                     .free_bytes = static_cast<int64_t>(free),
                     .head_dim_max_f32 = cuda::AttentionHeadDimMax(
                         DType::kF32, properties.sharedMemPerBlockOptin),
-                    .head_dim_max_bf16 = cuda::AttentionHeadDimMax(
+                    .head_dim_max_narrow = cuda::AttentionHeadDimMax(
                         DType::kBF16, properties.sharedMemPerBlockOptin),
                     .cudnn_version = CudnnVersion(),
                     .link = LinkText(ordinal)};

@@ -16,7 +16,7 @@ struct GpuFacts {
   int64_t free_bytes = 0;  // now; the runtime's own share is taken already
   // Columns of a head that attention takes there; see attention_limits.h.
   int head_dim_max_f32 = 0;
-  int head_dim_max_bf16 = 0;
+  int head_dim_max_narrow = 0;  // in bf16 and fp16
   int driver_version = 0;  // the newest CUDA that the driver knows: 13000
   // Of the library that the loader finds, "9.13.0"; empty: none, which does no
   // harm, as the kernels here are our own.

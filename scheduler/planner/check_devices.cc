@@ -26,7 +26,7 @@ std::string NamesText(std::vector<std::string> names) {
 // Columns of a head.
 int64_t HeadDimMax(const Gpu& gpu, ElementType type) {
   const int64_t most =
-      type == BF16 ? gpu.head_dim_max_bf16() : gpu.head_dim_max_f32();
+      type == F32 ? gpu.head_dim_max_f32() : gpu.head_dim_max_narrow();
   return most == 0 ? kGpuHeadDimMax : most;
 }
 
@@ -66,18 +66,14 @@ absl::Status CheckDevices(const std::vector<WorkerDescription>& workers) {
       ", or stop the workers of one kind"));
 }
 
-absl::Status CheckPrecision(const JobSpec& job,
-                            const std::vector<WorkerDescription>& workers) {
-  const TrainingSpec& training = job.training();
-  const bool fp16 = ComputeType(training) == F16;
-  if (!fp16 && GradientType(training) == F32) return absl::OkStatus();
+absl::Status CheckGradientPrecision(
+    const JobSpec& job, const std::vector<WorkerDescription>& workers) {
+  if (GradientType(job.training()) == F32) return absl::OkStatus();
   for (const WorkerDescription& worker : workers) {
     if (!worker.has_gpu()) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(fp16 ? "training.precision: fp16"
-                          : "training.gradient_precision: parameters",
-                     " has no kernels for GPUs (", worker.name(), "); use ",
-                     fp16 ? "precision bf16" : "f32", ", or workers on CPUs"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "training.gradient_precision: parameters has no kernels for GPUs (",
+        worker.name(), "); use f32, or workers on CPUs"));
   }
   return absl::OkStatus();
 }

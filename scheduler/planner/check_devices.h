@@ -15,13 +15,14 @@ namespace troupe {
 // would idle. workers[r] is to fill rank r.
 absl::Status CheckDevices(const std::vector<WorkerDescription>& workers);
 
-// InvalidArgument, with the field and the way out, where the model's heads are
-// wider than the kernels take on the GPU of one of the workers. REQUIRES a
+// InvalidArgument, with the field and the way out, where a GPU would keep
+// gradients in another type than f32, for which it has no kernels. REQUIRES a
 // resolved job.
-// That no GPU is asked for a precision that its kernels lack.
-absl::Status CheckPrecision(const JobSpec& job,
-                            const std::vector<WorkerDescription>& workers);
+absl::Status CheckGradientPrecision(
+    const JobSpec& job, const std::vector<WorkerDescription>& workers);
 
+// The same where the model's heads are wider than the kernels take on the GPU
+// of one of the workers. REQUIRES a resolved job.
 absl::Status CheckHeads(const JobSpec& job,
                         const std::vector<WorkerDescription>& workers);
 

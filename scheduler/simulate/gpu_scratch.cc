@@ -48,7 +48,7 @@ int64_t BytesOfKernel(const OpView& op) {
     case Op::PRODUCT: {
       if (!op.op().linear().bias()) return 0;
       const TensorSpec& y = op.output("y");
-      const int64_t product = y.dtype() == BF16 ? ElementsOf(y) * kF32Bytes : 0;
+      const int64_t product = y.dtype() == F32 ? 0 : ElementsOf(y) * kF32Bytes;
       return std::max(product, sums_of_rows(ColumnsOf(y)));
     }
     default:

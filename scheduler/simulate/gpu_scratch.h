@@ -7,9 +7,9 @@
 //                      in turn: attention's backward a number for each row and
 //                      head; sums over rows partial sums for each column; the
 //                      embedding's backward rows sorted by token; a biased
-//                      product in bf16 that cuBLASLt does not fuse sums in f32.
-//                      Rounded up to what CUDA's pool takes from the GPU at
-//                      once
+//                      product in bf16 or fp16 that cuBLASLt does not fuse sums
+//                      in f32. Rounded up to what CUDA's pool takes from the
+//                      GPU at once
 #ifndef TROUPE_SCHEDULER_SIMULATE_GPU_SCRATCH_H_
 #define TROUPE_SCHEDULER_SIMULATE_GPU_SCRATCH_H_
 

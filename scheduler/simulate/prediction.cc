@@ -122,10 +122,12 @@ std::string Bf16Remark(const std::vector<WorkerDescription>& workers) {
                       ": bf16 saves memory here, f32 would be faster");
 }
 
-// What fp16 is good for on processors, which multiply it in f32.
+// What fp16 is good for on processors, which multiply it in f32. GPUs, of which
+// a job has all workers or none, have instructions for it.
 std::string Fp16Remark(const std::vector<WorkerDescription>& workers) {
   bool instructions = false;
   for (const WorkerDescription& worker : workers) {
+    if (worker.has_gpu()) return "";
     instructions |= Bf16GainOf(worker.calibration()).has_instructions();
   }
   return absl::StrCat(

@@ -31,7 +31,7 @@ Gpu Describe(const GpuFacts& facts) {
   gpu.set_uuid(facts.uuid);
   gpu.set_memory_bytes(facts.memory_bytes);
   gpu.set_head_dim_max_f32(facts.head_dim_max_f32);
-  gpu.set_head_dim_max_bf16(facts.head_dim_max_bf16);
+  gpu.set_head_dim_max_narrow(facts.head_dim_max_narrow);
   gpu.set_driver_version(facts.driver_version);
   gpu.set_nccl_version(NcclVersion());
   gpu.set_cudnn_version(facts.cudnn_version);

@@ -61,21 +61,18 @@ TEST(CheckHeads, KernelsOfGpusGoSoFar) {
   EXPECT_TRUE(CheckHeads(JobSpec(), Workers("g")).ok());
 }
 
-TEST(CheckPrecision, GpusHaveNoKernelsForFp16) {
-  JobSpec job = Job(4);
-  EXPECT_TRUE(CheckPrecision(job, Workers("gg")).ok());
-  job.mutable_training()->set_precision("fp16");
-  EXPECT_TRUE(CheckPrecision(job, Workers("cc")).ok());
-  EXPECT_EQ(CheckPrecision(job, Workers("gg")),
-            absl::InvalidArgumentError(
-                "training.precision: fp16 has no kernels for GPUs (worker-0); "
-                "use precision bf16, or workers on CPUs"));
-  job.mutable_training()->set_precision("bf16");
-  job.mutable_training()->set_gradient_precision("parameters");
-  EXPECT_EQ(CheckPrecision(job, Workers("g")),
-            absl::InvalidArgumentError(
-                "training.gradient_precision: parameters has no kernels for "
-                "GPUs (worker-0); use f32, or workers on CPUs"));
+TEST(CheckGradientPrecision, OfGpusIsF32) {
+  for (const char* const precision : {"bf16", "fp16"}) {
+    JobSpec job = Job(4);
+    job.mutable_training()->set_precision(precision);
+    EXPECT_TRUE(CheckGradientPrecision(job, Workers("gg")).ok());
+    job.mutable_training()->set_gradient_precision("parameters");
+    EXPECT_TRUE(CheckGradientPrecision(job, Workers("cc")).ok());
+    EXPECT_EQ(CheckGradientPrecision(job, Workers("g")),
+              absl::InvalidArgumentError(
+                  "training.gradient_precision: parameters has no kernels for "
+                  "GPUs (worker-0); use f32, or workers on CPUs"));
+  }
 }
 
 // One whose blocks have less shared memory takes narrower heads; how much
@@ -84,15 +81,17 @@ TEST(CheckHeads, AGpuMaySayLess) {
   std::vector<WorkerDescription> workers = Workers("gg");
   workers[1].mutable_gpu()->set_name("NVIDIA L40");
   workers[1].mutable_gpu()->set_head_dim_max_f32(64);
-  workers[1].mutable_gpu()->set_head_dim_max_bf16(128);
+  workers[1].mutable_gpu()->set_head_dim_max_narrow(128);
   JobSpec job = Job(8);
   EXPECT_EQ(CheckHeads(job, workers),
             absl::InvalidArgumentError(
                 "model.num_attention_heads: heads of 128 columns, and "
                 "attention in f32 on a GPU (worker-1, NVIDIA L40) takes up to "
                 "64; use more heads, or workers on CPUs"));
-  job.mutable_training()->set_precision("bf16");
-  EXPECT_TRUE(CheckHeads(job, workers).ok());
+  for (const char* const narrow : {"bf16", "fp16"}) {
+    job.mutable_training()->set_precision(narrow);
+    EXPECT_TRUE(CheckHeads(job, workers).ok());
+  }
   EXPECT_FALSE(CheckHeads(Job(4), workers).ok());
 }
 

@@ -48,6 +48,7 @@ TEST(GpuScratchItems, AreAWorkspaceAndTheMostThatAnOpTakes) {
   EXPECT_EQ(ItemsOf(WideJob("f32"))["kernel_scratch"], 32 * kMiB);
   // 8 x 1,024 rows of 6,400 columns in f32 are 200 MiB.
   EXPECT_EQ(ItemsOf(WideJob("bf16"))["kernel_scratch"], 224 * kMiB);
+  EXPECT_EQ(ItemsOf(WideJob("fp16"))["kernel_scratch"], 224 * kMiB);
 }
 
 TEST(GpuScratchItems, AModelWithoutBiasesNeedsNoSumsOfProducts) {

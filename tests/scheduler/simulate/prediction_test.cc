@@ -115,6 +115,8 @@ TEST(Predict, SaysThatFp16SavesMemoryOnly) {
   *calibration.add_matmul() = bf16;
   EXPECT_THAT(Predict(plan, workers).limited_by(),
               HasSubstr("fp16 saves memory here, bf16 would be faster"));
+  workers[0].mutable_gpu();  // has instructions for it
+  EXPECT_THAT(Predict(plan, workers).limited_by(), Not(HasSubstr("fp16")));
 }
 
 TEST(Predict, SaysWhereBf16CostsTime) {
