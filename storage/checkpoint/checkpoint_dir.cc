@@ -1,13 +1,13 @@
 #include "storage/checkpoint/checkpoint_dir.h"
 
-#include <stdlib.h>
+#include <fcntl.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -22,6 +22,7 @@
 #include "storage/disk/directory.h"
 #include "storage/disk/errno_status.h"
 #include "storage/disk/new_directory.h"
+#include "storage/disk/path_calls.h"
 
 namespace troupe {
 namespace {
@@ -62,17 +63,17 @@ struct DirEntry {
 // The entries that bear a checkpoint's name, by step.
 absl::StatusOr<std::vector<DirEntry>> ReadDir(const std::string& dir) {
   std::vector<DirEntry> entries;
-  std::error_code error;
-  fs::directory_iterator it(dir, error);
-  for (; !error && it != fs::directory_iterator(); it.increment(error)) {
-    const std::string name = it->path().filename().string();
+  std::vector<std::string> names;
+  if (ListPath(dir, names) != 0) {
+    if (errno == ENOENT) return entries;
+    return ErrnoStatus(errno, absl::StrCat(dir, ": list"));
+  }
+  for (const std::string& name : names) {
     const std::optional<ParsedName> parsed = ParseName(name);
     if (parsed.has_value()) {
       entries.push_back({*parsed, absl::StrCat(dir, "/", name)});
     }
   }
-  if (error == std::errc::no_such_file_or_directory) return entries;
-  if (error) return ErrnoStatus(error.value(), absl::StrCat(dir, ": list"));
   std::sort(
       entries.begin(), entries.end(), [](const DirEntry& a, const DirEntry& b) {
         return std::pair(a.name.step, a.path) < std::pair(b.name.step, b.path);
@@ -100,13 +101,21 @@ bool HoldsCheckpoints(const std::string& path) {
 
 absl::Status PrepareCheckpointDirectory(const std::string& dir) {
   RETURN_IF_ERROR(MakeDirectories(dir));
-  std::string probe = absl::StrCat(dir, "/.probe-XXXXXX");
-  const int fd = mkstemp(probe.data());
+  std::string probe;
+  int fd = -1;
+  do {  // of a name that nobody has
+    uint64_t random = 0;
+    if (getrandom(&random, sizeof(random), 0) < 0) {
+      return ErrnoStatus(errno, "getrandom");
+    }
+    probe = absl::StrFormat("%s/.probe-%016x", dir, random);
+    fd = OpenPath(probe, O_RDWR | O_CREAT | O_EXCL, 0600);
+  } while (fd < 0 && errno == EEXIST);
   if (fd < 0) {
     return ErrnoStatus(errno, absl::StrCat(dir, ": make a file in it"));
   }
   close(fd);
-  if (unlink(probe.c_str()) != 0) {
+  if (UnlinkPath(probe) != 0) {
     return ErrnoStatus(errno, absl::StrCat(probe, ": remove"));
   }
   return absl::OkStatus();
@@ -126,9 +135,10 @@ absl::StatusOr<std::vector<CheckpointEntry>> ListCheckpoints(
 absl::StatusOr<Manifest> ReadCheckpoint(const std::string& path) {
   absl::StatusOr<Manifest> manifest = ReadManifest(path);
   if (!absl::IsNotFound(manifest.status())) return manifest;
-  const fs::path named = fs::path(path + "/").lexically_normal().parent_path();
+  const std::string named =
+      fs::path(path + "/").lexically_normal().parent_path();
   std::string newest;
-  for (const fs::path& folder : {named, named.parent_path()}) {
+  for (const std::string& folder : {named, ParentDirectory(named)}) {
     const auto there = ListCheckpoints(folder);
     if (!there.ok()) continue;
     for (const CheckpointEntry& entry : *there) {

@@ -1,8 +1,8 @@
 #include "storage/checkpoint/checkpoint_folder.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/log.h"
@@ -10,6 +10,7 @@
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "storage/disk/directory.h"
 #include "storage/disk/new_directory.h"
+#include "storage/disk/path_calls.h"
 
 namespace troupe {
 namespace {
@@ -38,8 +39,10 @@ absl::StatusOr<std::optional<FileLock>> LockDirectory(
 bool GoesOnIn(const std::string& directory, const std::string& resume) {
   if (resume.empty() || resume == "latest") return !resume.empty();
   const auto is_directory = [&](const std::string& folder) {
-    std::error_code error;
-    return std::filesystem::equivalent(folder, directory, error);
+    struct stat a;
+    struct stat b;
+    return StatPath(folder, &a) == 0 && StatPath(directory, &b) == 0 &&
+           a.st_dev == b.st_dev && a.st_ino == b.st_ino;
   };
   if (HoldsCheckpoints(resume)) return is_directory(resume);
   // A checkpoint lies where it is, and where a link to it is.

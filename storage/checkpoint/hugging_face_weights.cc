@@ -1,6 +1,6 @@
 #include "storage/checkpoint/hugging_face_weights.h"
 
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <set>
@@ -13,6 +13,7 @@
 #include "proto/base/status.h"
 #include "storage/checkpoint/strict_json.h"
 #include "storage/checkpoint/to_f32.h"
+#include "storage/disk/path_calls.h"
 #include "storage/engine/posix_file.h"
 
 namespace troupe {
@@ -23,7 +24,10 @@ constexpr absl::string_view kIndexFile = "model.safetensors.index.json";
 constexpr uint64_t kIndexBytesMax = uint64_t{256} << 20;
 constexpr absl::string_view kModelPrefix = "transformer.";
 
-bool Exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
+bool Exists(const std::string& path) {
+  struct stat info;
+  return StatPath(path, &info) == 0;
+}
 
 absl::StatusOr<std::string> ReadIndex(const std::string& path) {
   ASSIGN_OR_RETURN(PosixFile file, PosixFile::Open(path, IoMode::kRead));

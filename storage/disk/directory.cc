@@ -1,26 +1,26 @@
 #include "storage/disk/directory.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
-#include <system_error>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
 #include "proto/base/status.h"
 #include "storage/disk/errno_status.h"
+#include "storage/disk/path_calls.h"
+#include "storage/disk/roots.h"
 
 namespace troupe {
 namespace {
 
-namespace fs = std::filesystem;
-
 bool IsDirectory(const std::string& path) {
   struct stat info;
-  return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+  return StatPath(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
 }  // namespace
@@ -34,15 +34,17 @@ std::string WithoutSlash(const std::string& path) {
 std::string ParentDirectory(const std::string& path) {
   const std::string name = WithoutSlash(path);
   if (name == "/") return name;
-  const std::string parent = fs::path(name).parent_path();
+  const size_t slash = name.find_last_of('/');
+  const absl::optional<PathBelowRoot> below = PathBelowRoot::Of(name);
+  if (below.has_value() && slash == std::string::npos) {
+    return absl::StrCat(RootName(name), ":");
+  }
+  const std::string parent = std::filesystem::path(name).parent_path();
   return parent.empty() ? "." : parent;
 }
 
 absl::Status SyncDirectory(const std::string& path) {
-  int fd;
-  do {
-    fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  } while (fd < 0 && errno == EINTR);
+  const int fd = OpenPath(path, O_RDONLY | O_DIRECTORY);
   if (fd < 0) return ErrnoStatus(errno, absl::StrCat(path, ": open"));
   int result;
   do {
@@ -57,7 +59,7 @@ absl::Status SyncDirectory(const std::string& path) {
 absl::Status SyncName(const std::string& path) {
   const absl::Status synced = SyncDirectory(ParentDirectory(path));
   if (!absl::IsPermissionDenied(synced)) return synced;
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = OpenPath(path, O_RDONLY);
   if (fd < 0) return synced;
   const int error = syncfs(fd) < 0 ? errno : 0;
   close(fd);
@@ -66,20 +68,22 @@ absl::Status SyncName(const std::string& path) {
 }
 
 absl::Status SyncTree(const std::string& path) {
-  std::error_code error;
-  fs::directory_iterator it(path, error);
-  for (; !error && it != fs::directory_iterator(); it.increment(error)) {
-    std::error_code none;
-    if (it->is_directory(none) && !it->is_symlink(none)) {
-      RETURN_IF_ERROR(SyncTree(it->path()));
+  std::vector<std::string> names;
+  if (ListPath(path, names) != 0) {
+    return ErrnoStatus(errno, absl::StrCat(path, ": list"));
+  }
+  for (const std::string& name : names) {
+    const std::string entry = absl::StrCat(path, "/", name);
+    struct stat info;
+    if (LstatPath(entry, &info) == 0 && S_ISDIR(info.st_mode)) {
+      RETURN_IF_ERROR(SyncTree(entry));
     }
   }
-  if (error) return ErrnoStatus(error.value(), absl::StrCat(path, ": list"));
   return SyncDirectory(path);
 }
 
 absl::Status MakeDirectories(const std::string& path) {
-  const auto make = [&] { return mkdir(path.c_str(), 0777) == 0 ? 0 : errno; };
+  const auto make = [&] { return MkdirPath(path, 0777) == 0 ? 0 : errno; };
   const std::string parent = ParentDirectory(path);
   int error = make();
   // The parent may be there by now: others make the same directories.
@@ -94,7 +98,7 @@ absl::Status MakeDirectories(const std::string& path) {
 }
 
 absl::Status RenameDurably(const std::string& from, const std::string& to) {
-  if (rename(from.c_str(), to.c_str()) != 0) {
+  if (RenamePath(from, to) != 0) {
     return ErrnoStatus(errno, absl::StrCat(from, ": rename to ", to));
   }
   return SyncName(to);
@@ -102,37 +106,39 @@ absl::Status RenameDurably(const std::string& from, const std::string& to) {
 
 absl::Status RemoveTree(const std::string& path, const BytesRemoved& removed) {
   struct stat info;
-  if (lstat(path.c_str(), &info) != 0) {
+  if (LstatPath(path, &info) != 0) {
     if (errno == ENOENT) return absl::OkStatus();
     return ErrnoStatus(errno, absl::StrCat(path, ": remove"));
   }
-  std::error_code error;
-  if (S_ISDIR(info.st_mode)) {
-    fs::directory_iterator it(path, error);
-    for (; !error && it != fs::directory_iterator(); it.increment(error)) {
-      RETURN_IF_ERROR(RemoveTree(it->path(), removed));
-    }
+  const bool is_directory = S_ISDIR(info.st_mode);
+  if (is_directory) {
+    std::vector<std::string> names;
     // Others may remove it, too.
-    if (error && error != std::errc::no_such_file_or_directory) {
-      return ErrnoStatus(error.value(), absl::StrCat(path, ": list"));
+    if (ListPath(path, names, /*follow=*/false) != 0 && errno != ENOENT) {
+      return ErrnoStatus(errno, absl::StrCat(path, ": list"));
+    }
+    for (const std::string& name : names) {
+      RETURN_IF_ERROR(RemoveTree(absl::StrCat(path, "/", name), removed));
     }
   }
-  fs::remove(path, error);
-  if (error) return ErrnoStatus(error.value(), absl::StrCat(path, ": remove"));
-  if (!removed || S_ISDIR(info.st_mode)) return absl::OkStatus();
+  const int result = is_directory ? RmdirPath(path) : UnlinkPath(path);
+  if (result != 0 && errno != ENOENT) {
+    return ErrnoStatus(errno, absl::StrCat(path, ": remove"));
+  }
+  if (!removed || is_directory) return absl::OkStatus();
   return removed(info.st_size);
 }
 
 uint64_t TreeBytes(const std::string& path) {
   uint64_t bytes = 0;
-  std::error_code error;
-  fs::recursive_directory_iterator it(path, error);
-  for (; !error && it != fs::recursive_directory_iterator();
-       it.increment(error)) {
-    std::error_code none;
-    if (!it->is_regular_file(none) || it->is_symlink(none)) continue;
-    const uintmax_t size = it->file_size(none);
-    if (!none) bytes += size;
+  std::vector<std::string> names;
+  ListPath(path, names);  // what could be seen
+  for (const std::string& name : names) {
+    const std::string entry = absl::StrCat(path, "/", name);
+    struct stat info;
+    if (LstatPath(entry, &info) != 0) continue;
+    if (S_ISDIR(info.st_mode)) bytes += TreeBytes(entry);
+    if (S_ISREG(info.st_mode)) bytes += info.st_size;
   }
   return bytes;
 }

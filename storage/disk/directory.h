@@ -15,8 +15,9 @@ namespace troupe {
 // "a/b" of "a/b/": a slash at the end says nothing, but for "/" itself.
 std::string WithoutSlash(const std::string& path);
 
-// The directory in which `path` is a name; "." for a bare name. A slash at the
-// end does not count: that of "a/b/" is "a".
+// The directory in which `path` is a name; "." for a bare name, and "data:" for
+// one in a root (roots.h). A slash at the end does not count: that of "a/b/" is
+// "a".
 std::string ParentDirectory(const std::string& path);
 
 // Makes durable which names a directory holds. A file system that cannot be

@@ -52,7 +52,8 @@ constexpr ErrnoRow kTable[] = {
     {ELOOP, "ELOOP", StatusCode::kFailedPrecondition,
      "too many symbolic links"},
     {EXDEV, "EXDEV", StatusCode::kFailedPrecondition,
-     "the two paths are on different file systems"},
+     "the two paths are on different file systems, or the path or a link in it "
+     "leads out of its root"},
     {ETXTBSY, "ETXTBSY", StatusCode::kFailedPrecondition,
      "it is a program that runs"},
     {EBUSY, "EBUSY", StatusCode::kUnavailable, "it is in use"},

@@ -14,6 +14,7 @@
 #include "proto/base/process_state.h"
 #include "proto/base/status.h"
 #include "storage/disk/errno_status.h"
+#include "storage/disk/path_calls.h"
 
 namespace troupe {
 namespace {
@@ -44,7 +45,7 @@ absl::Status Refusal(int error, int fd, const std::string& path) {
 bool IsAt(int fd, const std::string& path) {
   struct stat open_file;
   struct stat named;
-  return fstat(fd, &open_file) == 0 && stat(path.c_str(), &named) == 0 &&
+  return fstat(fd, &open_file) == 0 && StatPath(path, &named) == 0 &&
          open_file.st_ino == named.st_ino && open_file.st_dev == named.st_dev;
 }
 
@@ -73,14 +74,6 @@ int Flock(int fd, int operation) {
 // the file is closed.
 bool OnlyAsked(int fd) { return Flock(fd, LOCK_SH | LOCK_NB) == 0; }
 
-int OpenFile(const std::string& path, int flags) {
-  int fd;
-  do {
-    fd = open(path.c_str(), flags | O_CLOEXEC, 0644);
-  } while (fd < 0 && errno == EINTR);
-  return fd;
-}
-
 }  // namespace
 
 absl::StatusOr<FileLock> FileLock::Lock(const std::string& path,
@@ -88,10 +81,10 @@ absl::StatusOr<FileLock> FileLock::Lock(const std::string& path,
                                         int operation) {
   const absl::Time deadline = absl::Now() + kAskersMax;
   while (true) {
-    int fd = OpenFile(path, O_RDWR | O_CREAT);
+    int fd = OpenPath(path, O_RDWR | O_CREAT);
     // Another user's: it says who holds it, and can be locked nevertheless.
     const bool foreign = fd < 0 && errno == EACCES;
-    if (foreign) fd = OpenFile(path, O_RDONLY);
+    if (foreign) fd = OpenPath(path, O_RDONLY);
     if (foreign && fd < 0 && errno == ENOENT) errno = EACCES;
     if (fd < 0) return ErrnoStatus(errno, absl::StrCat(path, ": open"));
     if (Flock(fd, operation) < 0) {
@@ -112,7 +105,7 @@ absl::StatusOr<FileLock> FileLock::Lock(const std::string& path,
     }
     // One that a crash left gives way to our own. Where it may not be removed,
     // what is locked is locked, though it names another.
-    if (foreign && unlink(path.c_str()) == 0) {
+    if (foreign && UnlinkPath(path) == 0) {
       close(fd);
       continue;
     }
@@ -134,7 +127,7 @@ absl::StatusOr<FileLock> FileLock::Await(const std::string& path,
 }
 
 bool FileLock::IsHeld(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = OpenPath(path, O_RDONLY);
   if (fd < 0) return false;
   // Shared, so that nobody takes one who asks for a holder.
   const bool held = !OnlyAsked(fd) && errno == EWOULDBLOCK;
@@ -144,7 +137,7 @@ bool FileLock::IsHeld(const std::string& path) {
 
 FileLock::~FileLock() {
   if (fd_ < 0) return;
-  unlink(path_.c_str());  // while nobody else can have it
+  UnlinkPath(path_);  // while nobody else can have it
   close(fd_);
 }
 

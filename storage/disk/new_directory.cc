@@ -11,13 +11,14 @@
 #include "proto/base/status.h"
 #include "storage/disk/directory.h"
 #include "storage/disk/errno_status.h"
+#include "storage/disk/path_calls.h"
 
 namespace troupe {
 namespace {
 
 bool Exists(const std::string& path) {
   struct stat info;
-  return lstat(path.c_str(), &info) == 0;
+  return LstatPath(path, &info) == 0;
 }
 
 std::string ReplacedPath(const std::string& path) {
@@ -47,15 +48,14 @@ absl::Status NewDirectory::PublishOrReplace() const {
   absl::Status published = Publish();
   if (absl::IsAlreadyExists(published)) published = Replace();
   // It means nothing any more: where it keeps its name, that is no matter.
-  if (published.ok()) rename(ReplacedPath(path_).c_str(), aside_.c_str());
+  if (published.ok()) RenamePath(ReplacedPath(path_), aside_);
   return published;
 }
 
 absl::Status NewDirectory::Replace() const {
   // What replaces is on the disk under its name before anything of the old one
   // is removed.
-  if (renameat2(AT_FDCWD, aside_.c_str(), AT_FDCWD, path_.c_str(),
-                RENAME_EXCHANGE) == 0) {
+  if (RenamePath(aside_, path_, RENAME_EXCHANGE) == 0) {
     return SyncName(path_);
   }
   if (errno != EINVAL && errno != ENOSYS) {
@@ -76,9 +76,7 @@ absl::Status TakeNames(const std::vector<std::string>& paths,
   for (const std::string& path : paths) {
     const NewDirectory removed(path, "removed");
     const auto take = [&removed] {
-      return rename(removed.path().c_str(), removed.aside().c_str()) == 0
-                 ? 0
-                 : errno;
+      return RenamePath(removed.path(), removed.aside()) == 0 ? 0 : errno;
     };
     int error = take();
     if (error == ENOTEMPTY || error == EEXIST) {  // one of an earlier time

@@ -5,19 +5,18 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <filesystem>
-#include <system_error>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
 #include "storage/disk/directory.h"
 #include "storage/disk/errno_status.h"
+#include "storage/disk/path_calls.h"
+#include "storage/disk/roots.h"
 
 namespace troupe {
 namespace {
-
-namespace fs = std::filesystem;
 
 // Of what is there under a name and no file.
 const char* KindOf(mode_t mode) {
@@ -27,18 +26,26 @@ const char* KindOf(mode_t mode) {
   return "a device";
 }
 
+bool IsLink(const std::string& path) {
+  struct stat info;
+  return LstatPath(path, &info) == 0 && S_ISLNK(info.st_mode);
+}
+
 // Where the links of a path lead, so that they stay links.
 absl::StatusOr<std::string> FollowLinks(const std::string& path) {
-  std::error_code error;
   std::string target = path;
   constexpr int kLinksMax = 40;  // as the kernel's
-  for (int i = 0; fs::is_symlink(target, error); ++i) {
+  for (int i = 0; IsLink(target); ++i) {
     if (i == kLinksMax) return ErrnoStatus(ELOOP, absl::StrCat(path, ": open"));
-    const fs::path to = fs::read_symlink(target, error);
-    if (error) {
-      return ErrnoStatus(error.value(), absl::StrCat(target, ": readlink"));
+    std::string to;
+    if (ReadlinkPath(target, to) != 0) {
+      return ErrnoStatus(errno, absl::StrCat(target, ": readlink"));
     }
-    target = fs::path(target).parent_path() / to;
+    const bool is_absolute = absl::StartsWith(to, "/");
+    if (is_absolute && PathBelowRoot::Of(target).has_value()) {
+      return ErrnoStatus(EXDEV, absl::StrCat(target, ": a link to ", to));
+    }
+    target = is_absolute ? to : absl::StrCat(ParentDirectory(target), "/", to);
   }
   return target;
 }
@@ -48,16 +55,13 @@ absl::StatusOr<std::string> FollowLinks(const std::string& path) {
 absl::StatusOr<NewFile> NewFile::Create(const std::string& path, mode_t mode) {
   ASSIGN_OR_RETURN(std::string target, FollowLinks(path));
   struct stat info;
-  if (stat(target.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
+  if (StatPath(target, &info) == 0 && !S_ISREG(info.st_mode)) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": is ", KindOf(info.st_mode),
                      ", which a file cannot replace; give another name"));
   }
   std::string aside = absl::StrCat(target, ".tmp-", getpid());
-  int fd;
-  do {
-    fd = open(aside.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
-  } while (fd < 0 && errno == EINTR);
+  const int fd = OpenPath(aside, O_RDWR | O_CREAT | O_TRUNC, mode);
   if (fd < 0) return ErrnoStatus(errno, absl::StrCat(aside, ": open"));
   // One that a process of this id left behind may be open to others.
   constexpr mode_t kOthers = 0077;
@@ -83,7 +87,7 @@ NewFile& NewFile::operator=(NewFile&& other) noexcept {
 
 NewFile::~NewFile() {
   if (fd_ >= 0) close(fd_);
-  if (!aside_.empty()) unlink(aside_.c_str());
+  if (!aside_.empty()) UnlinkPath(aside_);
 }
 
 absl::Status NewFile::WriteAt(uint64_t offset, absl::string_view bytes) const {
@@ -118,7 +122,7 @@ absl::Status NewFile::Commit() {
   if (close(std::exchange(fd_, -1)) < 0 && errno != EINTR) {
     return ErrnoStatus(errno, absl::StrCat(aside_, ": close"));
   }
-  if (rename(aside_.c_str(), path_.c_str()) != 0) {
+  if (RenamePath(aside_, path_) != 0) {
     return ErrnoStatus(errno, absl::StrCat(aside_, ": rename to ", path_));
   }
   aside_.clear();

@@ -14,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "storage/disk/path_calls.h"
 #include "storage/engine/posix_file.h"
 #include "storage/engine/ring_tables.h"
 #include "storage/engine/transfer.h"
@@ -74,8 +75,8 @@ class IoUringEngine final : public IoEngine {
     const int direct_fd =
         mode == IoMode::kReadCached || mode == IoMode::kDirect
             ? -1
-            : open(path.c_str(), (OpenFlags(mode) & ~(O_CREAT | O_TRUNC)) |
-                                     O_DIRECT | O_CLOEXEC);
+            : OpenPath(path,
+                       (OpenFlags(mode) & ~(O_CREAT | O_TRUNC)) | O_DIRECT);
     const int id = next_id_++;
     const FileName first = {file.fd(), known_files_.Add(file.fd())};
     const FileName direct = {direct_fd, known_files_.Add(direct_fd)};

@@ -10,18 +10,11 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
 #include "storage/disk/errno_status.h"
+#include "storage/disk/path_calls.h"
 #include "storage/engine/transfer.h"
 
 namespace troupe {
 namespace {
-
-int OpenRetrying(const std::string& path, int flags) {
-  int fd;
-  do {
-    fd = open(path.c_str(), flags | O_CLOEXEC, 0644);
-  } while (fd < 0 && errno == EINTR);
-  return fd;
-}
 
 absl::Status SyncDescriptor(int fd, const std::string& path) {
   int result;
@@ -53,12 +46,12 @@ absl::StatusOr<PosixFile> PosixFile::Open(const std::string& path,
                                           IoMode mode) {
   // Opening one to read would wait for who writes into it, maybe for ever.
   struct stat info;
-  if (OpenFlags(mode) == O_RDONLY && stat(path.c_str(), &info) == 0 &&
+  if (OpenFlags(mode) == O_RDONLY && StatPath(path, &info) == 0 &&
       S_ISFIFO(info.st_mode)) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": is a pipe; its content has to be a file"));
   }
-  const int fd = OpenRetrying(path, OpenFlags(mode));
+  const int fd = OpenPath(path, OpenFlags(mode));
   if (fd < 0) {
     const absl::string_view how =
         mode == IoMode::kDirect ? " past the page cache (O_DIRECT)" : "";
