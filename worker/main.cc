@@ -21,6 +21,11 @@ int main(int argc, char** argv) {
                "no certificates, no TLS; on loopback only, unless given twice");
   app.add_option("--name", options.name, "unique in the cluster");
   app.add_option("--address", options.address, "where peers reach this worker");
+  app.add_option("--root", options.roots,
+                 "jobs read and write below DIR, as NAME:path, and nowhere "
+                 "else; may be given several times")
+      ->type_name("NAME=DIR")
+      ->allow_extra_args(false);
   app.add_option("--log", options.log_file, "also append the log to this file");
   app.add_option("--exit-with-parent", options.parent,
                  "stop when the process that started this one ends: its id")

@@ -1,8 +1,6 @@
 #include "clients/hugging_face/config.h"
 
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,11 +11,14 @@
 #include "clients/hugging_face/json_fields.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "storage/engine/posix_file.h"
 
 namespace troupe {
 namespace {
 
 using nlohmann::json;
+
+constexpr uint64_t kConfigBytesMax = uint64_t{16} << 20;
 
 absl::Status ReadSizes(const JsonFields& fields, const SizeKeys& keys,
                        ModelSpec& model) {
@@ -95,14 +96,12 @@ absl::StatusOr<ModelSpec> ParseHuggingFaceConfig(absl::string_view text,
 
 absl::StatusOr<ModelSpec> ReadHuggingFaceConfig(const std::string& directory) {
   const std::string path = absl::StrCat(directory, "/config.json");
-  std::ifstream file(path);
-  if (!file) {
+  const absl::StatusOr<std::string> text = ReadWholeFile(path, kConfigBytesMax);
+  if (!text.ok()) {
     return absl::NotFoundError(absl::StrCat(
         path, ": cannot be read; give a Hugging Face model's directory"));
   }
-  std::ostringstream text;
-  text << file.rdbuf();
-  ASSIGN_OR_RETURN(ModelSpec model, ParseHuggingFaceConfig(text.str(), path));
+  ASSIGN_OR_RETURN(ModelSpec model, ParseHuggingFaceConfig(*text, path));
   model.set_hf(directory);
   return model;
 }

@@ -8,6 +8,7 @@
 #include "clients/hugging_face/config.h"
 #include "google/protobuf/descriptor.h"
 #include "proto/base/status.h"
+#include "storage/disk/roots.h"
 
 namespace troupe {
 
@@ -21,6 +22,7 @@ absl::Status ExpandHuggingFaceModel(ModelSpec& model) {
         absl::StrCat("model.", field->name(),
                      ": the config.json of model.hf says it; leave it out"));
   }
+  RETURN_IF_ERROR(CheckReadableHere("model.hf", model.hf()));
   absl::StatusOr<ModelSpec> read = ReadHuggingFaceConfig(model.hf());
   if (!read.ok()) {
     return absl::InvalidArgumentError(

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "clients/job_file/yaml_tree.h"
 #include "proto/base/status.h"
+#include "storage/disk/roots.h"
 
 namespace troupe {
 namespace {
@@ -55,6 +56,7 @@ absl::Status ApplyOverride(const std::string& text, JobFile& job) {
 void MakeAbsolute(absl::string_view field, const std::string& folder,
                   const PositionMap& positions, std::string& path) {
   if (path.empty() || fs::path(path).is_absolute()) return;
+  if (!RootName(path).empty()) return;  // of the workers
   const auto position = positions.find(std::string(field));
   const bool from_override =
       position != positions.end() && absl::StartsWith(position->second, kSet);

@@ -12,6 +12,7 @@
 #include "proto/plan/mesh.h"
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "storage/checkpoint/checkpoint_folder.h"
+#include "storage/disk/roots.h"
 #include "worker/engine/start_agreement.h"
 
 namespace troupe {
@@ -46,6 +47,8 @@ absl::StatusOr<Choice> ParseChoice(const std::string& text) {
   }
   Choice choice = {.path = lines[0], .newest = !lines[1].empty()};
   choice.skipped.assign(lines.begin() + 2, lines.end());
+  // From another host, where roots may be others.
+  RETURN_IF_ERROR(CheckJobPath("checkpoint.resume", choice.path));
   return choice;
 }
 

@@ -6,6 +6,7 @@
 #include "absl/types/optional.h"
 #include "proto/base/log.h"
 #include "proto/base/status.h"
+#include "storage/disk/roots.h"
 #include "worker/actor/thread_name.h"
 #include "worker/collective/communicator.h"
 #include "worker/rank/resident_memory.h"
@@ -88,6 +89,7 @@ absl::Status GenerationRunner::Join() {
 }
 
 absl::Status GenerationRunner::Generate() {
+  RETURN_IF_ERROR(CheckJobPath("checkpoint", request_.checkpoint()));
   const KeptFreeMemory kept;
   RETURN_IF_ERROR(Join());
   TextRanks* ranks = nullptr;

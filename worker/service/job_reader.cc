@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "storage/disk/roots.h"
 #include "worker/actor/thread_name.h"
 #include "worker/engine/text_generation.h"
 
@@ -17,8 +18,9 @@ JobReader::~JobReader() { thread_.join(); }
 
 void JobReader::Run() const {
   NameThisThread("read job");
+  const absl::Status path = CheckJobPath("checkpoint", request_.checkpoint());
   const absl::StatusOr<CheckpointOrigin> origin =
-      OriginOf(request_.checkpoint());
+      path.ok() ? OriginOf(request_.checkpoint()) : path;
   WorkerMessage message;
   CheckpointJob& answer = *message.mutable_checkpoint_job();
   answer.set_request(request_.request());

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -27,7 +28,10 @@ struct WorkerOptions {
   int64_t host_memory = 0;
   // The nvme tier: a directory, and how much of its disk; both or neither.
   std::string nvme;
-  int64_t nvme_size = 0;              // bytes; whole blocks of 4096 count
+  int64_t nvme_size = 0;  // bytes; whole blocks of 4096 count
+  // "NAME=DIR", below which the paths of jobs lead (storage/disk/roots.h);
+  // none: anywhere.
+  std::vector<std::string> roots;
   std::string address = "127.0.0.1";  // where peers reach this worker
   std::string log_file;               // empty: stderr only
   std::string calibration_file;       // empty: the user's cache

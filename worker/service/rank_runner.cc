@@ -13,6 +13,7 @@
 #include "worker/collective/communicator.h"
 #include "worker/collective/create_communicator.h"
 #include "worker/rank/resident_memory.h"
+#include "worker/service/job_paths.h"
 
 namespace troupe {
 namespace {
@@ -47,6 +48,7 @@ TrainLoopOptions LoopOptions(const Assignment& assignment) {
 RankRunner::RankRunner(const Assignment& assignment,
                        const RankRunnerOptions& options, KeptMemory kept)
     : ref_(assignment.ref()),
+      paths_(CheckJobPaths(assignment)),
       worker_names_(assignment.worker_names().begin(),
                     assignment.worker_names().end()),
       options_(options),
@@ -72,7 +74,7 @@ void RankRunner::Run() {
   absl::Status status;
   {
     const KeptFreeMemory kept;
-    status = loop_.Run();
+    status = paths_.ok() ? loop_.Run() : paths_;
   }
   loop_.EndThreads();
   ReleaseFreeMemory();

@@ -82,6 +82,7 @@ class RankRunner final : private RankListener {
   absl::Status AwaitCommitted(int64_t step) override;
 
   const RankRef ref_;
+  const absl::Status paths_;                     // where they lead elsewhere
   const std::vector<std::string> worker_names_;  // by rank
   const RankRunnerOptions options_;
   SchedulerStore store_;

@@ -12,6 +12,7 @@
 #include "proto/base/log.h"
 #include "proto/base/process_state.h"
 #include "proto/base/status.h"
+#include "storage/disk/roots.h"
 #include "storage/engine/make_engine.h"
 #include "worker/calibrate/machine_watch.h"
 #include "worker/service/daemon.h"
@@ -22,11 +23,26 @@
 namespace troupe {
 namespace {
 
+// What of this machine the clients of its scheduler reach through it.
+void LogReach(const WorkerOptions& options, const Roots& roots) {
+  if (options.roots.empty()) {
+    LogWarning(
+        "no --root: the jobs of every client read and write whatever this "
+        "worker's user may; --root NAME=DIR keeps them below DIR");
+    return;
+  }
+  LogInfo(absl::StrCat("jobs read and write below the roots ", roots.Names(),
+                       " only"));
+}
+
 absl::Status Serve(const WorkerOptions& flags, SignalWatch& signals) {
   ASSIGN_OR_RETURN(WorkerOptions options, ResolveOptions(flags));
   // Before seconds are spent on the device.
   RETURN_IF_ERROR(CheckTrust(options.trust, PeerRole::kWorker,
                              options.scheduler, absl::Now()));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Roots> roots,
+                   Roots::Install(options.roots));
+  LogReach(options, *roots);
   if (options.trust.insecure > 0) {
     LogWarning(
         "INSECURE: this worker does what whoever answers at its "

@@ -7,9 +7,11 @@
 #include "clients/cli/commands/commands.h"
 #include "clients/cli/interrupt.h"
 #include "clients/cli/progress.h"
+#include "clients/cli/root_flags.h"
 #include "clients/cli/view/format.h"
 #include "clients/hugging_face/export_model.h"
 #include "proto/base/status.h"
+#include "storage/disk/roots.h"
 
 namespace troupe {
 namespace {
@@ -28,6 +30,7 @@ class Export final : public Command {
                  "Of the weights in the files [f32]");
     flags.Integer("--file-megabytes", file_megabytes_, {1, 1 << 20},
                   {.value = "N", .text = "Largest file of weights [5120]"});
+    roots_.Declare(flags);
     cluster_.Declare(flags);
   }
 
@@ -40,6 +43,8 @@ class Export final : public Command {
     if (checkpoint_.empty()) {
       ASSIGN_OR_RETURN(checkpoint_, NewestCheckpoint(console));
     }
+    ASSIGN_OR_RETURN(const auto roots, roots_.Install());
+    RETURN_IF_ERROR(CheckReadableHere("--checkpoint", checkpoint_));
     ASSIGN_OR_RETURN(const ExportedModel exported, Convert(interrupt, console));
     console.out << to_ << ": step " << GroupedText(exported.step) << ", "
                 << CountText(static_cast<double>(exported.parameters))
@@ -85,6 +90,7 @@ class Export final : public Command {
   std::string to_;
   std::string dtype_ = "f32";
   int64_t file_megabytes_ = 5120;
+  RootFlags roots_;
   ClusterFlags cluster_;
 };
 

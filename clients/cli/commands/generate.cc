@@ -10,6 +10,7 @@
 #include "clients/cli/commands/commands.h"
 #include "clients/cli/interrupt.h"
 #include "proto/base/status.h"
+#include "storage/disk/roots.h"
 
 namespace troupe {
 namespace {
@@ -73,8 +74,11 @@ class Generate final : public Command {
       request.set_job(id);
     } else {
       std::error_code error;
-      request.set_checkpoint(
-          std::filesystem::absolute(checkpoint_, error).lexically_normal());
+      request.set_checkpoint(RootName(checkpoint_).empty()
+                                 ? std::filesystem::absolute(checkpoint_, error)
+                                       .lexically_normal()
+                                       .string()
+                                 : checkpoint_);
     }
     request.set_prompt(prompt_);
     request.set_max_new_tokens(static_cast<int32_t>(max_new_tokens_));

@@ -9,6 +9,7 @@
 #include "clients/cli/commands/commands.h"
 #include "clients/cli/load_job.h"
 #include "clients/cli/local_plan.h"
+#include "clients/cli/root_flags.h"
 #include "clients/cli/share_flags.h"
 #include "clients/cli/view/explain_view.h"
 #include "clients/cli/view/message_json.h"
@@ -60,6 +61,7 @@ class PlanCommand final : public Command {
                {.value = "FILE",
                 .text = "What `troupe-worker calibrate` measured [the user's "
                         "cache]"});
+    roots_.Declare(flags);
     cluster_.Declare(flags);
   }
 
@@ -68,6 +70,7 @@ class PlanCommand final : public Command {
       return absl::InvalidArgumentError(
           "usage: --explain compares plans; --programs and --gantt show one");
     }
+    ASSIGN_OR_RETURN(const auto roots, roots_.Install());
     ASSIGN_OR_RETURN(const JobFile job,
                      LoadJob({.path = file_, .overrides = overrides_}));
     absl::StatusOr<CompileResponse> compiled = Compile(job.spec, console);
@@ -157,6 +160,7 @@ class PlanCommand final : public Command {
   std::string file_;
   int64_t workers_ = 0;
   std::vector<std::string> overrides_;
+  RootFlags roots_;
   bool json_ = false;
   bool programs_ = false;
   bool explain_ = false;

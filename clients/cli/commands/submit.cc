@@ -7,6 +7,7 @@
 #include "clients/cli/commands/commands.h"
 #include "clients/cli/interrupt.h"
 #include "clients/cli/load_job.h"
+#include "clients/cli/root_flags.h"
 #include "clients/cli/watch_job.h"
 #include "proto/base/status.h"
 
@@ -22,11 +23,13 @@ class Submit final : public Command {
                  .text = "Set a field, as in optimizer.lr=1e-3; repeatable"});
     flags.Switch("--watch,-w", watch_,
                  "Follow the job; exit with 0 only if it succeeds");
+    roots_.Declare(flags);
     cluster_.Declare(flags);
   }
 
   absl::Status Run(Console& console) override {
     Interrupt interrupt;
+    ASSIGN_OR_RETURN(const auto roots, roots_.Install());
     ASSIGN_OR_RETURN(const JobFile job,
                      LoadJob({.path = file_, .overrides = overrides_}));
     ASSIGN_OR_RETURN(auto client, cluster_.Connect(console));
@@ -55,6 +58,7 @@ class Submit final : public Command {
  private:
   std::string file_;
   std::vector<std::string> overrides_;
+  RootFlags roots_;
   bool watch_ = false;
   ClusterFlags cluster_;
 };

@@ -2,6 +2,7 @@
 #include <ostream>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -18,6 +19,7 @@
 #include "proto/base/status.h"
 #include "proto/trust/cluster_trust.h"
 #include "proto/trust/private_file.h"
+#include "storage/disk/roots.h"
 
 namespace troupe {
 namespace {
@@ -31,6 +33,10 @@ class Up final : public Command {
                {.value = "DIR",
                 .text = "Where the cluster keeps state and logs [TROUPE_DIR]"});
     share_.Declare(flags);
+    flags.Texts("--root", roots_,
+                {.value = "NAME=DIR",
+                 .text = "Jobs read and write below DIR, as NAME:path, and "
+                         "nowhere else (may be given several times)"});
     flags.Switch("--gpus", gpus_, "A GPU for each worker, cuda:0 on");
     flags.Switch("--insecure", insecure_,
                  "No certificates, no TLS: whoever can run a program on this "
@@ -51,6 +57,7 @@ class Up final : public Command {
     dir_ = std::filesystem::absolute(dir_, error).lexically_normal().string();
     ASSIGN_OR_RETURN(WorkerShare share, share_.Share());
     share.gpu = gpus_;
+    ASSIGN_OR_RETURN(share.roots, AbsoluteRoots());
     console.err << "starting a cluster of " << workers_
                 << (workers_ == 1 ? " worker" : " workers")
                 << "; the first time, workers measure the machine (seconds)"
@@ -69,6 +76,23 @@ class Up final : public Command {
   }
 
  private:
+  // As the daemons, which run elsewhere, understand them.
+  absl::StatusOr<std::vector<std::string>> AbsoluteRoots() const {
+    // Says what is wrong with them before anything is started.
+    RETURN_IF_ERROR(Roots::Install(roots_).status());
+    std::vector<std::string> roots;
+    for (const std::string& root : roots_) {
+      const size_t equals = root.find('=');
+      std::error_code error;
+      roots.push_back(
+          absl::StrCat(root.substr(0, equals + 1),
+                       std::filesystem::absolute(root.substr(equals + 1), error)
+                           .lexically_normal()
+                           .string()));
+    }
+    return roots;
+  }
+
   // ", 2 threads each"
   static std::string ThreadsText(const LocalCluster& cluster) {
     std::set<int> threads;
@@ -145,6 +169,7 @@ class Up final : public Command {
 
   int64_t workers_ = 0;
   std::string dir_;
+  std::vector<std::string> roots_;
   ShareFlags share_;
   bool gpus_ = false;
   bool insecure_ = false;

@@ -14,11 +14,14 @@
 #include "clients/cli/commands/commands.h"
 #include "clients/cli/interrupt.h"
 #include "clients/cli/load_job.h"
+#include "clients/cli/root_flags.h"
 #include "clients/cli/view/format.h"
 #include "clients/verify/compare.h"
 #include "clients/verify/judge.h"
 #include "clients/verify/verify_jobs.h"
 #include "proto/base/status.h"
+#include "storage/disk/directory.h"
+#include "storage/disk/roots.h"
 
 namespace troupe {
 namespace {
@@ -59,30 +62,38 @@ class Verify final : public Command {
     flags.Text("--work", work_,
                {.value = "DIR",
                 .text = "Where both runs save; workers and this command must "
-                        "see it [a folder in the temporary one]"});
+                        "see it, below a root of theirs as NAME:path [a "
+                        "folder in the temporary one]"});
+    roots_.Declare(flags);
     cluster_.Declare(flags);
   }
 
   absl::Status Run(Console& console) override {
     Interrupt interrupt;
+    ASSIGN_OR_RETURN(const auto roots, roots_.Install());
     ASSIGN_OR_RETURN(const JobFile job,
                      LoadJob({.path = file_, .overrides = overrides_}));
     RETURN_IF_ERROR(job.Locate(CheckVerifiable(job.spec)));
     ASSIGN_OR_RETURN(const auto client, cluster_.Connect(console));
-    std::error_code error;
-    const std::filesystem::path folder =  // not the workers' current one
-        work_.empty() ? std::filesystem::temp_directory_path(error)
-                      : std::filesystem::absolute(work_, error);
+    RETURN_IF_ERROR(CheckReadableHere("--work", work_));
     const std::string work =
-        absl::StrCat(folder.string(), "/troupe-verify-", getpid());
+        absl::StrCat(WorkFolder(), "/troupe-verify-", getpid());
     const VerifyJobs jobs =
         MakeVerifyJobs(job.spec, {.steps = steps_, .directory = work});
     const absl::Status status = Compare(*client, job, jobs, interrupt, console);
-    std::filesystem::remove_all(work, error);
+    RemoveTree(work).IgnoreError();
     return status;
   }
 
  private:
+  std::string WorkFolder() const {
+    if (!RootName(work_).empty()) return work_;
+    std::error_code error;
+    return work_.empty() ? std::filesystem::temp_directory_path(error).string()
+                         // not the workers' current one
+                         : std::filesystem::absolute(work_, error).string();
+  }
+
   absl::Status Compare(Client& client, const JobFile& job,
                        const VerifyJobs& jobs, Interrupt& interrupt,
                        Console& console) {
@@ -211,6 +222,7 @@ class Verify final : public Command {
   std::string file_;
   int64_t steps_ = 3;
   std::vector<std::string> overrides_;
+  RootFlags roots_;
   std::string work_;
   ClusterFlags cluster_;
 };

@@ -36,6 +36,14 @@ Value ValueOr(const Json& json, const char* key, const Value& other) {
   return found->template get<Value>();
 }
 
+std::vector<std::string> RootsIn(const Json& json) {
+  std::vector<std::string> roots;
+  for (const Json& root : ValueOr(json, "roots", Json::array())) {
+    if (root.is_string()) roots.push_back(root.get<std::string>());
+  }
+  return roots;
+}
+
 // What an older build did not write is left unsaid.
 WorkerShare ShareIn(const Json& json) {
   return {.threads =
@@ -44,6 +52,7 @@ WorkerShare ShareIn(const Json& json) {
           .host_memory = ValueOr<std::string>(json, "host_memory", ""),
           .nvme = ValueOr<std::string>(json, "nvme", ""),
           .nvme_size = ValueOr<std::string>(json, "nvme_size", ""),
+          .roots = RootsIn(json),
           .gpu = ValueOr(json, "gpu", false)};
 }
 
@@ -64,6 +73,7 @@ absl::Status Write(const std::string& dir,
       entry["host_memory"] = member.share.host_memory;
       entry["nvme"] = member.share.nvme;
       entry["nvme_size"] = member.share.nvme_size;
+      entry["roots"] = member.share.roots;
       entry["gpu"] = member.share.gpu;
     }
     json["members"].push_back(std::move(entry));

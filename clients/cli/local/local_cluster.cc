@@ -50,6 +50,14 @@ void Append(const std::vector<std::string>& more,
 
 bool IsKnown(const WorkerShare& share) { return share.threads > 0; }
 
+std::string RootWords(const WorkerShare& share) {
+  std::string words;
+  for (const std::string& root : share.roots) {
+    absl::StrAppend(&words, " --root ", root);
+  }
+  return words;
+}
+
 // FailedPrecondition where `asked` says another thing than a worker had.
 absl::Status CheckSame(const ClusterMember& worker, const WorkerShare& asked,
                        const std::string& dir) {
@@ -60,6 +68,7 @@ absl::Status CheckSame(const ClusterMember& worker, const WorkerShare& asked,
   if (!asked.host_memory.empty()) wanted.host_memory = asked.host_memory;
   if (!asked.nvme.empty()) wanted.nvme = asked.nvme;
   if (!asked.nvme_size.empty()) wanted.nvme_size = asked.nvme_size;
+  if (!asked.roots.empty()) wanted.roots = asked.roots;
   wanted.gpu = wanted.gpu || asked.gpu;
   if (wanted == worker.share) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
@@ -70,7 +79,7 @@ absl::Status CheckSame(const ClusterMember& worker, const WorkerShare& asked,
           ? ""
           : absl::StrCat(" --nvme ", worker.share.nvme, " --nvme-size ",
                          worker.share.nvme_size),
-      worker.share.gpu ? " on a GPU" : " on the CPU",
+      RootWords(worker.share), worker.share.gpu ? " on a GPU" : " on the CPU",
       "; leave out the flags that say another thing, or begin anew: ",
       DownCommand(dir)));
 }
@@ -182,8 +191,10 @@ class Starting {
     WorkerShare wanted = options_.share;
     for (const auto* members : {&before_.running, &before_.gone}) {
       for (const ClusterMember& member : *members) {
-        RETURN_IF_ERROR(
-            CheckSame(member, {.gpu = options_.share.gpu}, options_.dir));
+        RETURN_IF_ERROR(CheckSame(
+            member, {.roots = options_.share.roots, .gpu = options_.share.gpu},
+            options_.dir));
+        if (wanted.roots.empty()) wanted.roots = member.share.roots;
         wanted.gpu = wanted.gpu || member.share.gpu;
       }
     }

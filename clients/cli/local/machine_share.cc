@@ -55,6 +55,9 @@ std::vector<std::string> ShareArguments(const WorkerShare& share, int worker) {
     flags.insert(flags.end(),
                  {"--nvme", share.nvme, "--nvme-size", share.nvme_size});
   }
+  for (const std::string& root : share.roots) {
+    flags.insert(flags.end(), {"--root", root});
+  }
   if (share.gpu) {
     flags.insert(flags.end(), {"--device", absl::StrCat("cuda:", worker)});
   }

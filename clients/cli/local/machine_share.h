@@ -9,12 +9,13 @@
 namespace troupe {
 
 struct WorkerShare {
-  int threads = 0;            // 0: not said
-  std::string device_memory;  // "2GiB"; empty: not said
-  std::string host_memory;    // the same
-  std::string nvme;           // a directory; empty: no nvme tier
-  std::string nvme_size;      // "200GiB", of each worker
-  bool gpu = false;           // each worker takes a GPU of its own
+  int threads = 0;                 // 0: not said
+  std::string device_memory;       // "2GiB"; empty: not said
+  std::string host_memory;         // the same
+  std::string nvme;                // a directory; empty: no nvme tier
+  std::string nvme_size;           // "200GiB", of each worker
+  std::vector<std::string> roots;  // "data=/mnt/data", for all
+  bool gpu = false;                // each worker takes a GPU of its own
   bool operator==(const WorkerShare&) const = default;
 };
 

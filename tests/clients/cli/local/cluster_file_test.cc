@@ -23,6 +23,7 @@ TEST(ClusterFile, IsReadBack) {
         .host_memory = "77",
         .nvme = "/nvme",
         .nvme_size = "5GiB",
+        .roots = {"data=/mnt/data", "runs=/mnt/runs"},
         .gpu = true}}};
   const auto write = [&](std::vector<ClusterMember>& there) {
     EXPECT_TRUE(there.empty());

@@ -20,6 +20,11 @@ TEST(MachineShare, KeepsWhatIsSaid) {
             "3GiB");
 }
 
+TEST(MachineShare, HandsRootsOn) {
+  EXPECT_EQ(ShareArguments({.roots = {"a=/a", "b=/b"}}, 0),
+            (std::vector<std::string>{"--root", "a=/a", "--root", "b=/b"}));
+}
+
 TEST(MachineShare, GivesEachWorkerAGpu) {
   const WorkerShare share = ShareOfMachine(2, {.threads = 3, .gpu = true});
   EXPECT_TRUE(share.device_memory.empty());

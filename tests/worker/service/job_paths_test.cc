@@ -1,0 +1,97 @@
+#include "worker/service/job_paths.h"
+
+#include <google/protobuf/descriptor.h>
+
+#include <functional>
+#include <set>
+#include <string>
+
+#include "gtest/gtest.h"
+#include "storage/disk/roots.h"
+
+namespace troupe {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+// Texts of a job that name no file.
+const std::set<std::string>& Words() {
+  static const auto* const words =
+      new std::set<std::string>{"name",
+                                "model.architecture",
+                                "model.hidden_act",
+                                "model.rope_scaling.type",
+                                "training.precision",
+                                "training.gradient_precision",
+                                "optimizer.name",
+                                "lr_scheduler.name",
+                                "parallelism.pipeline_schedule",
+                                "parallelism.tensor_method",
+                                "parallelism.context_method",
+                                "memory.recompute.mode",
+                                "memory.optimizer",
+                                "memory.parameters",
+                                "memory.gradients",
+                                "memory.activations",
+                                "memory.chunk_megabytes",
+                                "memory.mode"};
+  return *words;
+}
+
+// Calls `look` with each text field of a job, after it was set to `text`.
+void EachText(const std::string& text, Message& job, Message& at,
+              const std::string& path,
+              const std::function<void(const std::string& field)>& look) {
+  const Descriptor& type = *at.GetDescriptor();
+  for (int i = 0; i < type.field_count(); ++i) {
+    const FieldDescriptor* field = type.field(i);
+    const std::string name = path + field->name();
+    if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+      EachText(text, job, *at.GetReflection()->MutableMessage(&at, field),
+               name + ".", look);
+    } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
+      at.GetReflection()->SetString(&at, field, text);
+      look(name);
+      at.GetReflection()->ClearField(&at, field);
+    }
+  }
+}
+
+// A path that somebody adds to the job file, and forgets here, is found: it is
+// neither held to the roots nor a word.
+TEST(JobPaths, EveryTextOfAJobIsHeldToTheRootsOrAWord) {
+  const auto roots = Roots::Install({"data=/proc"}).value();
+  Assignment assignment;
+  JobSpec& job = *assignment.mutable_plan()->mutable_job();
+  int paths = 0;
+  EachText("/etc/passwd", job, job, "", [&](const std::string& field) {
+    const absl::Status status = CheckJobPaths(assignment);
+    if (Words().count(field) > 0) {
+      EXPECT_TRUE(status.ok()) << field;
+      return;
+    }
+    ++paths;
+    EXPECT_TRUE(absl::IsPermissionDenied(status)) << field;
+    EXPECT_EQ(status.message().find(field + ": /etc/passwd"), 0u) << status;
+  });
+  EXPECT_EQ(paths, 4);
+  EachText("data:self", job, job, "", [&](const std::string& field) {
+    EXPECT_TRUE(CheckJobPaths(assignment).ok()) << field;
+  });
+  assignment.set_resume("/etc");
+  EXPECT_TRUE(absl::IsPermissionDenied(CheckJobPaths(assignment)));
+  assignment.set_resume("latest");
+  EXPECT_TRUE(CheckJobPaths(assignment).ok());
+}
+
+TEST(JobPaths, WithoutRootsAnyWillDo) {
+  Assignment assignment;
+  assignment.mutable_plan()->mutable_job()->mutable_data()->set_tokens("/t");
+  assignment.set_resume("/ckpt");
+  EXPECT_TRUE(CheckJobPaths(assignment).ok());
+}
+
+}  // namespace
+}  // namespace troupe
