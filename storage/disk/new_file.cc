@@ -61,15 +61,19 @@ absl::StatusOr<NewFile> NewFile::Create(const std::string& path, mode_t mode) {
                      ", which a file cannot replace; give another name"));
   }
   std::string aside = absl::StrCat(target, ".tmp-", getpid());
-  const int fd = OpenPath(aside, O_RDWR | O_CREAT | O_TRUNC, mode);
-  if (fd < 0) return ErrnoStatus(errno, absl::StrCat(aside, ": open"));
-  // One that a process of this id left behind may be open to others.
-  constexpr mode_t kOthers = 0077;
-  if ((mode & kOthers) == 0 && fchmod(fd, mode) != 0) {
-    const int error = errno;
-    close(fd);
-    return ErrnoStatus(error, absl::StrCat(aside, ": chmod"));
+  // Made by us: what is there under that name is of a process that is gone, or
+  // of somebody who would like to be written into.
+  constexpr int kTriesMax = 10;
+  int fd = -1;
+  for (int i = 0; i < kTriesMax; ++i) {
+    fd = OpenPath(aside, O_RDWR | O_CREAT | O_EXCL, mode);
+    if (fd >= 0 || errno != EEXIST) break;
+    if (UnlinkPath(aside) != 0 && errno != ENOENT) {
+      return ErrnoStatus(errno, absl::StrCat(aside, ": remove"));
+    }
+    errno = EEXIST;
   }
+  if (fd < 0) return ErrnoStatus(errno, absl::StrCat(aside, ": open"));
   return NewFile(std::move(target), std::move(aside), fd);
 }
 

@@ -70,6 +70,26 @@ TEST(NewFile, ErrorsNameTheFile) {
                     absl::StatusCode::kNotFound, {dir.File("no/f"), "ENOENT"}));
 }
 
+// A name that can be foretold is not followed, nor kept as open as it was.
+TEST(NewFile, WritesIntoNoFileThatWasThere) {
+  TempDir dir;
+  const std::string aside = dir.File("f") + ".tmp-" + std::to_string(getpid());
+  WriteText(dir.File("another"), "another's");
+  fs::create_symlink(dir.File("another"), aside);
+  ASSERT_TRUE(ReplaceFile(dir.File("f"), "text").ok());
+  EXPECT_EQ(ReadText(dir.File("another")), "another's");
+  WriteText(aside, "left by a process of this id");
+  chmod(aside.c_str(), 0666);
+  ASSERT_TRUE(ReplaceFile(dir.File("f"), "secret", 0600).ok());
+  struct stat info;
+  ASSERT_EQ(stat(dir.File("f").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+  EXPECT_EQ(ReadText(dir.File("f")), "secret");
+  fs::create_directory(aside);
+  EXPECT_TRUE(Fails(ReplaceFile(dir.File("f"), "x"),
+                    absl::StatusCode::kFailedPrecondition, {aside, "EISDIR"}));
+}
+
 // Old or new, whole, whenever the power goes; new once it has returned.
 TEST(NewFile, SurvivesAPowerLoss) {
   for (const bool there : {true, false}) {
