@@ -141,7 +141,14 @@ class Starting {
 
   absl::Status FindScheduler() {
     ASSIGN_OR_RETURN(cluster_.endpoints, ReadEndpoints(options_.dir));
-    if (!options_.insecure || IsInsecure()) return absl::OkStatus();
+    if (options_.insecure == IsInsecure()) return absl::OkStatus();
+    if (IsInsecure()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the cluster in ", options_.dir,
+                       " has no certificates; to add "
+                       "workers to it say --insecure again, or begin anew: ",
+                       DownCommand(options_.dir)));
+    }
     return absl::FailedPreconditionError(absl::StrCat(
         "the cluster in ", options_.dir, " has certificates; leave out ",
         "--insecure, or begin anew: ", DownCommand(options_.dir)));

@@ -39,6 +39,7 @@ class LocalClusterTest : public testing::Test {
         {.dir = dir_.string(),
          .workers = workers_,
          .share = share_,
+         .insecure = insecure_,
          .start = start,
          .search = {.self = (daemons_.folder() / "troupe").string(),
                     .path = ""}},
@@ -50,8 +51,22 @@ class LocalClusterTest : public testing::Test {
   ScriptedDaemons daemons_;
   std::function<bool()> keep_going_ = [] { return true; };
   int workers_ = 2;
+  bool insecure_ = true;  // as those scripts are
   WorkerShare share_ = {.threads = 3, .device_memory = "1GiB"};
 };
+
+// Whoever wants workers without certificates says so each time.
+TEST_F(LocalClusterTest, AddsNoInsecureWorkersUnasked) {
+  ASSERT_TRUE(Start().ok());
+  workers_ = 3;
+  insecure_ = false;
+  const absl::Status refused = Start().status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_NE(refused.message().find("say --insecure again"), std::string::npos)
+      << refused;
+  insecure_ = true;
+  EXPECT_TRUE(Start().ok());
+}
 
 TEST_F(LocalClusterTest, StartsAllAndStopsAll) {
   const LocalCluster cluster = Start().value();
