@@ -6,11 +6,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
 #include "clients/cli/local/process.h"
 #include "clients/cpp/client.h"
 #include "clients/cpp/cluster_commands.h"
 #include "clients/cpp/find_scheduler.h"
 #include "proto/base/check.h"
+#include "proto/trust/cluster_trust.h"
+#include "proto/trust/member_files.h"
 
 namespace troupe {
 namespace {
@@ -24,15 +27,19 @@ const ClusterMember& MemberOf(const ProcessId& process,
   return *found;
 }
 
+// For a daemon to read its certificate again, which it does every minute.
+constexpr absl::Duration kReadAgainMax = absl::Seconds(90);
+
 // What the scheduler of a cluster says of the jobs of its members.
 class JobsOfMembers {
  public:
   explicit JobsOfMembers(const std::string& dir) : dir_(dir) {}
 
   // Whether any of them is busy with a job; the scheduler is as long as anybody
-  // is. No where it does not answer.
+  // is. No where it does not answer; yes as long as it may come to believe a
+  // certificate that was made anew.
   bool AnyFor(const std::vector<ClusterMember>& members) {
-    if (client_ == nullptr && !Connect()) return false;
+    if (client_ == nullptr && !Connect()) return absl::Now() < known_by_;
     const absl::StatusOr<ListWorkersResponse> list = client_->Workers();
     if (!list.ok()) return false;
     return std::any_of(
@@ -51,14 +58,28 @@ class JobsOfMembers {
   bool Connect() {
     const absl::StatusOr<Endpoints> endpoints = ReadEndpoints(dir_);
     if (!endpoints.ok()) return false;
+    Renew(endpoints->trust);
     absl::StatusOr<std::unique_ptr<Client>> client =
         Client::Connect(endpoints->grpc, {.trust = endpoints->trust});
     if (client.ok()) client_ = *std::move(client);
     return client.ok();
   }
 
+  // Of a cluster that has run for longer than its certificates are good for the
+  // scheduler's is over as well; it reads the new one within a minute.
+  void Renew(const PeerTrust& trust) {
+    const absl::Time now = absl::Now();
+    if (trust.insecure > 0 ||
+        trust.certificates != MemberDirectory(dir_, PeerRole::kClient) ||
+        CheckMemberFiles(trust.certificates, PeerRole::kClient, now).ok()) {
+      return;
+    }
+    if (EnsureClusterTrust(dir_, now).ok()) known_by_ = now + kReadAgainMax;
+  }
+
   const std::string dir_;
   std::unique_ptr<Client> client_;
+  absl::Time known_by_ = absl::InfinitePast();
 };
 
 bool IsOneOf(const ClusterMember& member,
