@@ -51,7 +51,8 @@ absl::StatusOr<absl::Time> ValidUntil(absl::string_view certificate);
 
 // What a peer will find wrong with it, said before one is asked.
 // FailedPrecondition: the key is not the certificate's, `authority` did not
-// sign it, it is not valid at `now`, or has not this role. InvalidArgument: no
+// sign it, it is not valid at `now`, has not this role, or is not for what the
+// role does with it (serverAuth, clientAuth). InvalidArgument: no
 // PEM.
 absl::Status CheckCertificate(const KeyAndCertificate& member,
                               absl::string_view authority, PeerRole role,

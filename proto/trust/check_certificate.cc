@@ -1,6 +1,7 @@
 #include <openssl/asn1.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
+#include <openssl/x509v3.h>
 
 #include <ctime>
 #include <memory>
@@ -96,6 +97,22 @@ absl::Status CheckTime(const X509* certificate, absl::Time now) {
                    " to ", absl::FormatTime(until), " only"));
 }
 
+// A peer's TLS refuses who serves with a certificate for asking, and who asks
+// with one for serving. One that names no use may be used for both.
+absl::Status CheckPurpose(X509* certificate, PeerRole role) {
+  const bool serves = role == PeerRole::kScheduler;
+  const int purpose =
+      serves ? X509_PURPOSE_SSL_SERVER : X509_PURPOSE_SSL_CLIENT;
+  if (X509_check_purpose(certificate, purpose, /*ca=*/0) == 1) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("the certificate is not for a ", RoleName(role),
+                   " to use: its key usage ", "or extended key usage lacks ",
+                   serves ? "digitalSignature or serverAuth"
+                          : "digitalSignature or clientAuth"));
+}
+
 }  // namespace
 
 absl::StatusOr<absl::Time> ValidUntil(absl::string_view certificate) {
@@ -138,7 +155,9 @@ absl::Status CheckCertificate(const KeyAndCertificate& member,
         absl::StrCat("the authority does not vouch for the certificate: ",
                      X509_verify_cert_error_string(error)));
   }
-  if (HasRole(certificate.get(), role)) return absl::OkStatus();
+  if (HasRole(certificate.get(), role)) {
+    return CheckPurpose(certificate.get(), role);
+  }
   return absl::FailedPreconditionError(absl::StrCat(
       "the certificate is not that of a ", RoleName(role),
       ": among its subject's alternative names is no URI:", RoleUri(role)));

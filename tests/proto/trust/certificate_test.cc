@@ -1,11 +1,41 @@
 #include "proto/trust/certificate.h"
 
 #include "absl/strings/match.h"
+#include "absl/time/civil_time.h"
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
 
 namespace troupe {
 namespace {
+
+// A worker's by its name (URI:troupe:worker), a server's by its extended key
+// usage; signed by itself, for a hundred years. Made for this test by
+//
+//   openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes
+//     -days 36500 -subj "/O=Troupe/CN=brought" -keyout key.pem -out brought.pem
+//     -addext subjectAltName=URI:troupe:worker
+//     -addext extendedKeyUsage=serverAuth
+//     -addext basicConstraints=critical,CA:FALSE
+//     -addext keyUsage=critical,digitalSignature
+constexpr char kServersKey[] = R"(-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgzsgK86WYZPWi80pb
+FQncKjD5V29sHDX/kvvcMI3jqt2hRANCAAQlXNCINqrfmniHLHGgYg0g7OsimE3A
+IrAew1+c9Tk8i9+isVItQuzay8D58AUyHjuGNMjOtLlfj4iRhlbzh6+e
+-----END PRIVATE KEY-----
+)";
+constexpr char kServersCertificate[] = R"(-----BEGIN CERTIFICATE-----
+MIIB2zCCAYGgAwIBAgIUBynhJW19KwIeQmFyxzKr9jYyIyYwCgYIKoZIzj0EAwIw
+IzEPMA0GA1UECgwGVHJvdXBlMRAwDgYDVQQDDAdicm91Z2h0MCAXDTI2MTEyNTEz
+NDcxOVoYDzIxMjYxMTAxMTM0NzE5WjAjMQ8wDQYDVQQKDAZUcm91cGUxEDAOBgNV
+BAMMB2Jyb3VnaHQwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAAQlXNCINqrfmniH
+LHGgYg0g7OsimE3AIrAew1+c9Tk8i9+isVItQuzay8D58AUyHjuGNMjOtLlfj4iR
+hlbzh6+eo4GQMIGNMB0GA1UdDgQWBBQiwaita+7OV+o9sIjXqnezSCbXrDAfBgNV
+HSMEGDAWgBQiwaita+7OV+o9sIjXqnezSCbXrDAYBgNVHREEETAPhg10cm91cGU6
+d29ya2VyMBMGA1UdJQQMMAoGCCsGAQUFBwMBMAwGA1UdEwEB/wQCMAAwDgYDVR0P
+AQH/BAQDAgeAMAoGCCqGSM49BAMCA0gAMEUCIB+3+LmqqcU0b3fnKwO2ukVOUvtF
+I89JoWMmnervhj5UAiEAuzw8HPycMFytZv6tgXskUm9FFpUUZEUZ3+n+HB2XNRI=
+-----END CERTIFICATE-----
+)";
 
 class CertificateTest : public testing::Test {
  protected:
@@ -32,6 +62,18 @@ TEST_F(CertificateTest, IsGoodForItsRoleOnly) {
       EXPECT_TRUE(absl::StrContains(status.message(), RoleUri(wanted)));
     }
   }
+}
+
+// One that somebody brings: the role is there, and no peer would take it.
+TEST_F(CertificateTest, IsGoodForWhatItMayBeUsedForOnly) {
+  const absl::Time now =
+      absl::FromCivil(absl::CivilDay(2030, 1, 1), absl::UTCTimeZone());
+  const absl::Status status =
+      CheckCertificate({.key = kServersKey, .certificate = kServersCertificate},
+                       kServersCertificate, PeerRole::kWorker, now);
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), "lacks digitalSignature"))
+      << status;
 }
 
 TEST_F(CertificateTest, IsGoodInItsTimeOnly) {
