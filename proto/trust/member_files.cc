@@ -1,8 +1,12 @@
 #include "proto/trust/member_files.h"
 
+#include <filesystem>
+#include <system_error>
+
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
 #include "proto/trust/private_file.h"
+#include "storage/disk/new_directory.h"
 
 namespace troupe {
 namespace {
@@ -26,11 +30,19 @@ MemberFiles FilesOfMember(const std::string& directory) {
 absl::Status WriteMemberFiles(const std::string& directory,
                               const KeyAndCertificate& member,
                               absl::string_view authority) {
-  RETURN_IF_ERROR(MakePrivateDirectory(directory));
-  const MemberFiles files = FilesOfMember(directory);
+  // Of a link, what it points to is replaced.
+  std::error_code error;
+  const std::filesystem::path there =
+      std::filesystem::canonical(directory, error);
+  const NewDirectory made(error ? directory : there.string(), "new");
+  RETURN_IF_ERROR(made.Discard());  // of an attempt that did not end
+  RETURN_IF_ERROR(MakePrivateDirectory(made.aside()));
+  const MemberFiles files = FilesOfMember(made.aside());
   RETURN_IF_ERROR(WritePrivateFile(files.authority, authority));
   RETURN_IF_ERROR(WritePrivateFile(files.key, member.key));
-  return WritePrivateFile(files.certificate, member.certificate);
+  RETURN_IF_ERROR(WritePrivateFile(files.certificate, member.certificate));
+  RETURN_IF_ERROR(made.PublishOrReplace());
+  return made.Discard();
 }
 
 absl::Status CheckMemberFiles(const std::string& directory, PeerRole role,

@@ -28,6 +28,9 @@ struct MemberFiles {
 
 MemberFiles FilesOfMember(const std::string& directory);
 
+// Makes the directory, or puts a new one with these three files in the place of
+// the one that is there: all at once, so that nobody reads a key beside
+// another's certificate. What else was in it is gone.
 absl::Status WriteMemberFiles(const std::string& directory,
                               const KeyAndCertificate& member,
                               absl::string_view authority);

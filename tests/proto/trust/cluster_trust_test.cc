@@ -7,8 +7,10 @@
 
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
+#include "proto/trust/certificate.h"
 #include "proto/trust/member_files.h"
 #include "proto/trust/private_file.h"
+#include "tests/storage/disk/power_loss.h"
 
 namespace troupe {
 namespace {
@@ -73,6 +75,34 @@ TEST_F(ClusterTrustTest, ADamagedMemberIsMadeAgain) {
   std::ofstream(worker + "/key.pem") << "half a k";
   ASSERT_TRUE(EnsureClusterTrust(dir_, now_).ok());
   EXPECT_TRUE(CheckMemberFiles(worker, PeerRole::kWorker, now_).ok());
+}
+
+// Whoever reads the three files, whenever the machine goes down, finds a
+// certificate with its own key.
+TEST_F(ClusterTrustTest, ThreeFilesAreRenewedAtOnce) {
+  ASSERT_TRUE(EnsureClusterTrust(dir_, now_).ok());
+  const absl::Time late = now_ + absl::Hours(24 * 340);
+  DiskRecording recording(fs::canonical(dir_));
+  ASSERT_TRUE(EnsureClusterTrust(dir_, late).ok());
+  int renewed = 0;
+  recording.EachOutcome([&](const CrashOutcome& crash) {
+    const MemberFiles files =
+        FilesOfMember(MemberDirectory(crash.root, PeerRole::kWorker));
+    const auto read = [](const std::string& path) {
+      return ReadSmallFile(path).value_or("");
+    };
+    const KeyAndCertificate member = {.key = read(files.key),
+                                      .certificate = read(files.certificate)};
+    const absl::Status good = CheckCertificate(member, read(files.authority),
+                                               PeerRole::kWorker, now_);
+    const bool is_new =
+        CheckCertificate(member, read(files.authority), PeerRole::kWorker,
+                         late + absl::Hours(24 * 200))
+            .ok();
+    EXPECT_TRUE(good.ok() || is_new) << crash.after << ": " << good;
+    renewed += is_new;
+  });
+  EXPECT_GT(renewed, 0);
 }
 
 TEST_F(ClusterTrustTest, IssuesForOtherHosts) {
