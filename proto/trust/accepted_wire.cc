@@ -1,6 +1,8 @@
 #include "proto/trust/accepted_wire.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <poll.h>
@@ -13,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/trust/member_files.h"
 #include "proto/trust/openssl.h"
+#include "proto/trust/refused_peers.h"
 
 namespace troupe {
 namespace {
@@ -44,6 +47,11 @@ class Encrypted final : public AcceptedWire {
  public:
   Encrypted(int socket, OwnedSsl ssl)
       : AcceptedWire(socket), ssl_(std::move(ssl)) {}
+  ~Encrypted() override {
+    if (!was_refused_ && !SSL_is_init_finished(ssl_.get())) {
+      Refuse("it did not finish its handshake of TLS");
+    }
+  }
 
   ssize_t Read(char* bytes, size_t size) override {
     size_t count = 0;
@@ -63,6 +71,9 @@ class Encrypted final : public AcceptedWire {
   ssize_t Outcome(int result, size_t count) {
     if (result == 1) return static_cast<ssize_t>(count);
     const int error = SSL_get_error(ssl_.get(), result);
+    if (error == SSL_ERROR_SSL && !SSL_is_init_finished(ssl_.get())) {
+      Refuse(Reason());
+    }
     ERR_clear_error();
     if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) {
       set_events(error == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT);
@@ -71,7 +82,22 @@ class Encrypted final : public AcceptedWire {
     return kOver;
   }
 
+  static std::string Reason() {
+    const unsigned long error = ERR_peek_last_error();
+    if (ERR_GET_REASON(error) == SSL_R_HTTP_REQUEST) {
+      return "it speaks HTTP without TLS; the address begins with https://";
+    }
+    const char* const reason = ERR_reason_error_string(error);
+    return reason == nullptr ? "its handshake failed" : reason;
+  }
+
+  void Refuse(absl::string_view why) {
+    was_refused_ = true;
+    TellOfRefusedPeer(Door::kHttp, absl::StrCat(peer(), " over HTTPS: ", why));
+  }
+
   const OwnedSsl ssl_;
+  bool was_refused_ = false;  // before its handshake was done
 };
 
 class OpenSslServer final : public TlsServer {
@@ -90,13 +116,31 @@ class OpenSslServer final : public TlsServer {
   const OwnedContext context_;
 };
 
+std::string PeerOf(int socket) {
+  sockaddr_storage address = {};
+  socklen_t size = sizeof(address);
+  char host[INET6_ADDRSTRLEN] = "?";
+  if (getpeername(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+    return host;
+  }
+  if (address.ss_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
+    inet_ntop(AF_INET, &v4.sin_addr, host, sizeof(host));
+    return absl::StrCat(host, ":", ntohs(v4.sin_port));
+  }
+  const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
+  inet_ntop(AF_INET6, &v6.sin6_addr, host, sizeof(host));
+  return absl::StrCat("[", host, "]:", ntohs(v6.sin6_port));
+}
+
 void SetNonBlocking(int socket) {
   fcntl(socket, F_SETFL, fcntl(socket, F_GETFL) | O_NONBLOCK);
 }
 
 }  // namespace
 
-AcceptedWire::AcceptedWire(int socket) : socket_(socket), events_(POLLIN) {
+AcceptedWire::AcceptedWire(int socket)
+    : socket_(socket), peer_(PeerOf(socket)), events_(POLLIN) {
   SetNonBlocking(socket_);
 }
 

@@ -39,6 +39,8 @@ class AcceptedWire {
   virtual void Finish();
 
   int socket() const { return socket_; }
+  // Who is on the other side: "10.0.0.1:77", "[::1]:77"; "?" once it is gone.
+  const std::string& peer() const { return peer_; }
   // Of poll(2), after kLater; POLLIN at first, and after AwaitRead.
   short events() const { return events_; }
   void AwaitRead();
@@ -49,13 +51,15 @@ class AcceptedWire {
 
  private:
   const int socket_;
+  const std::string peer_;
   short events_;
 };
 
 std::unique_ptr<AcceptedWire> PlainWire(int socket);
 
 // TLS 1.3 as a server, with the certificate of a member; clients show none. The
-// handshake is done while the wire is read.
+// handshake is done while the wire is read. Who does not come through it is a
+// line in the log (refused_peers.h).
 class TlsServer {
  public:
   // FailedPrecondition, with OpenSSL's words: the files are of no use.

@@ -6,43 +6,46 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
+#include "proto/base/clock.h"
 #include "proto/base/log.h"
 #include "proto/base/one_line.h"
 
 namespace troupe {
 namespace {
 
-constexpr absl::Duration kWindow = absl::Seconds(10);
+constexpr int64_t kWindowNs = 10'000'000'000;
 constexpr int kLinesMax = 20;  // in a window
 constexpr size_t kLineBytesMax = 300;
 
-// The lines of the present window.
+// The lines of a door's present window.
 struct Lines {
   absl::Mutex mutex;
-  absl::Time began ABSL_GUARDED_BY(mutex) = absl::InfinitePast();
+  int64_t ends_ns ABSL_GUARDED_BY(mutex) = 0;
   int written ABSL_GUARDED_BY(mutex) = 0;
   int64_t kept_back ABSL_GUARDED_BY(mutex) = 0;
 };
 
-Lines& TheLines() {
-  static Lines* const lines = new Lines;
-  return *lines;
+constexpr int kDoors = 3;
+
+Lines& LinesOf(Door door) {
+  static Lines* const lines = new Lines[kDoors];
+  return lines[static_cast<int>(door)];
 }
 
 }  // namespace
 
-void TellOfRefusedPeer(absl::string_view what) {
+void TellOfRefusedPeer(Door door, absl::string_view what) {
   std::string also;
   {
-    Lines& lines = TheLines();
+    Lines& lines = LinesOf(door);
     absl::MutexLock lock(&lines.mutex);
-    const absl::Time now = absl::Now();
-    if (now > lines.began + kWindow) {
+    // Wall time may jump, and a window with it.
+    const int64_t now_ns = RealClock().MonotonicNanos();
+    if (now_ns >= lines.ends_ns) {
       if (lines.kept_back > 0) {
         also = absl::StrCat(" (and ", lines.kept_back, " before it)");
       }
-      lines.began = now;
+      lines.ends_ns = now_ns + kWindowNs;
       lines.written = 0;
       lines.kept_back = 0;
     }

@@ -1,5 +1,6 @@
 // One line of the log for each peer that is not let in, whatever was wrong with
-// it. A flood of them is counted, not written: 20 lines in ten seconds.
+// it. A flood of them is counted, not written: 20 lines in ten seconds at each
+// door, so that a flood at one hides nobody at another.
 #ifndef TROUPE_PROTO_TRUST_REFUSED_PEERS_H_
 #define TROUPE_PROTO_TRUST_REFUSED_PEERS_H_
 
@@ -7,8 +8,15 @@
 
 namespace troupe {
 
+// Where it came to.
+enum class Door {
+  kGrpc,
+  kHttp,
+  kRanks,  // the data ports of a group
+};
+
 // "refused a peer: <what>". Thread-safe.
-void TellOfRefusedPeer(absl::string_view what);
+void TellOfRefusedPeer(Door door, absl::string_view what);
 
 }  // namespace troupe
 

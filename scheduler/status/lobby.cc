@@ -1,6 +1,5 @@
 #include "scheduler/status/lobby.h"
 
-#include <arpa/inet.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -18,24 +17,6 @@ namespace troupe {
 namespace {
 
 constexpr char kEndOfHead[] = "\r\n\r\n";
-
-// "10.0.0.1:77"
-std::string PeerOf(int socket) {
-  sockaddr_storage address = {};
-  socklen_t size = sizeof(address);
-  char host[INET6_ADDRSTRLEN] = "?";
-  if (getpeername(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-    return host;
-  }
-  if (address.ss_family == AF_INET) {
-    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
-    inet_ntop(AF_INET, &v4.sin_addr, host, sizeof(host));
-    return absl::StrCat(host, ":", ntohs(v4.sin_port));
-  }
-  const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
-  inet_ntop(AF_INET6, &v6.sin6_addr, host, sizeof(host));
-  return absl::StrCat("[", host, "]:", ntohs(v6.sin6_port));
-}
 
 }  // namespace
 
@@ -191,7 +172,7 @@ void Lobby::Serve() {
       next = std::move(ready_.front());
       ready_.pop_front();
     }
-    HeadAnswer answer = answer_(next.head, PeerOf(next.wire->socket()));
+    HeadAnswer answer = answer_(next.head, next.wire->peer());
     Guest guest = {.wire = std::move(next.wire),
                    .until = absl::Now() + kAnswerMax,
                    .head = std::move(next.rest),

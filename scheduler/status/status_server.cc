@@ -212,9 +212,11 @@ bool StatusServer::Parts::Admits(const httplib::Request& request,
                   "what is in DIR/trust/page.token");
       break;
   }
-  TellOfRefusedPeer(absl::StrCat(
-      request.remote_addr, " asked over HTTP for ", OneLine(request.path, 100),
-      response.status == 401 ? ", without the token" : ", of another host"));
+  TellOfRefusedPeer(Door::kHttp,
+                    absl::StrCat(request.remote_addr, " asked over HTTP for ",
+                                 OneLine(request.path, 100),
+                                 response.status == 401 ? ", without the token"
+                                                        : ", of another host"));
   return false;
 }
 

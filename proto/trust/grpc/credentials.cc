@@ -67,7 +67,7 @@ class RoleVerifier final : public tls::ExternalCertificateVerifier {
     const std::string what = absl::StrCat(
         "the peer's certificate (", OneLine(Text(request.common_name()), 100),
         ") is not that of a ", RoleName(roles_[0]));
-    TellOfRefusedPeer(what);
+    TellOfRefusedPeer(Door::kGrpc, what);
     return grpc::Status(grpc::StatusCode::UNAUTHENTICATED, what);
   }
 
@@ -95,7 +95,7 @@ class AccessByRole final : public grpc::AuthMetadataProcessor {
     const std::string what =
         absl::StrCat(OneLine(rpc, 100), " is for a ", RoleName(wanted),
                      "; the certificate of who asks is that of something else");
-    TellOfRefusedPeer(what);
+    TellOfRefusedPeer(Door::kGrpc, what);
     return grpc::Status(grpc::StatusCode::PERMISSION_DENIED, what);
   }
 

@@ -41,7 +41,7 @@ void ToOurLog(gpr_log_func_args* args) {
   absl::string_view message = args->message;
   if (absl::EndsWith(args->file, "chttp2_server.cc") &&
       absl::ConsumePrefix(&message, "Handshaking failed: ")) {
-    TellOfRefusedPeer(Reason(message));
+    TellOfRefusedPeer(Door::kGrpc, Reason(message));
   } else if (args->severity == GPR_LOG_SEVERITY_ERROR && !IsSaidOnce(message)) {
     LogWarning(absl::StrCat("gRPC: ", OneLine(message, kLineBytesMax)));
   }

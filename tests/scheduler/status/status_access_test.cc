@@ -1,5 +1,9 @@
 // Who gets an answer over HTTP, by real requests: with the token and without,
 // on loopback and elsewhere.
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <csignal>
 
 #include "absl/strings/match.h"
@@ -143,8 +147,39 @@ TEST_F(OpenDoorTest, ServesHttpsThere) {
       absl::StrContains(link->get_header_value("Set-Cookie"), "; Secure"));
   const std::string url = Local(server);
   httplib::Client plain("http" + url.substr(std::string("https").size()));
+  const CapturedLog log;
   EXPECT_FALSE(plain.Get("/healthz")) << "no HTTP on that port";
+  const std::string spoke = "over HTTPS: it speaks HTTP without TLS";
+  EXPECT_TRUE(absl::StrContains(log.Await(1, spoke), "refused a peer: 127."));
+  EXPECT_EQ(log.Count("refused a peer: "), 1u);
   EXPECT_EQ(client.Get("/healthz")->status, 200) << "others are served";
+}
+
+TEST_F(OpenDoorTest, WhoDoesNotFinishAHandshakeIsTold) {
+  StatusServer server(made_up_.host, metrics_,
+                      Options(members_.Member(PeerRole::kScheduler)));
+  CHECK_OK(server.Start("0.0.0.0:0"));
+  const std::string url = Local(server);
+  const CapturedLog log;
+  // Half a handshake, and one that is none.
+  sockaddr_in address = {.sin_family = AF_INET};
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(std::stoi(url.substr(url.rfind(':') + 1)));
+  for (const std::string& words :
+       {std::string("\x16\x03\x01\x02\x00\x01", 6), std::string(200, '\xa5')}) {
+    const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+    ASSERT_EQ(connect(socket, reinterpret_cast<const sockaddr*>(&address),
+                      sizeof(address)),
+              0);
+    ASSERT_GT(send(socket, words.data(), words.size(), MSG_NOSIGNAL), 0);
+    shutdown(socket, SHUT_WR);
+    char byte = 0;
+    while (recv(socket, &byte, 1, 0) > 0) {
+    }
+    close(socket);
+  }
+  log.Await(2, "over HTTPS: ");
+  EXPECT_EQ(log.Count("refused a peer: 127.0.0.1:"), 2u);
 }
 
 TEST_F(OpenDoorTest, WantsACertificateOrToBeToldTwice) {

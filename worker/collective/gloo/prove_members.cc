@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "proto/base/status.h"
@@ -83,12 +84,24 @@ struct Member {
 };
 using Members = std::vector<std::unique_ptr<Member>>;
 
+// Gloo says it in words only.
+bool HasHungUp(absl::string_view why) {
+  return absl::StrContains(why, "Connection closed by peer") ||
+         absl::StrContains(why, "Connection reset by peer") ||
+         absl::StrContains(why, "Broken pipe");
+}
+
 // The context's of the group, for a rank that could not be proven.
 absl::Status NotProven(const CommunicatorSeat& seat, int peer,
                        absl::string_view why) {
   const std::string who = absl::StrCat("rank ", seat.group.ranks[peer]);
-  TellOfRefusedPeer(absl::StrCat("in the place of ", who, " of group ",
-                                 seat.group.name, ": ", why));
+  // A member that ended while the group met is no stranger, and its job says
+  // why it ended.
+  if (!HasHungUp(why)) {
+    TellOfRefusedPeer(Door::kRanks,
+                      absl::StrCat("in the place of ", who, " of group ",
+                                   seat.group.name, ": ", why));
+  }
   return absl::UnavailableError(absl::StrCat(who, " cannot be reached: ", why));
 }
 

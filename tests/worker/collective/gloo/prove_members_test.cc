@@ -113,6 +113,7 @@ TEST(ProveMembers, SilenceAndGarbageEndInTime) {
   const std::string garbage(4096, '\xa5');
   for (const std::string& said : {std::string(), garbage}) {
     const absl::Time start = absl::Now();
+    const CapturedLog log;
     ExpectRefused(MeetStranger(
                       [&](int socket) {
                         send(socket, said.data(), said.size(), MSG_NOSIGNAL);
@@ -120,11 +121,15 @@ TEST(ProveMembers, SilenceAndGarbageEndInTime) {
                       },
                       absl::Seconds(1)),
                   start);
+    log.Await(1, "refused a peer: in the place of rank 10");
+    EXPECT_EQ(log.Count("refused a peer: in the place of rank 10"), 1u);
   }
 }
 
 TEST(ProveMembers, WhoHangsUpIsNamed) {
+  const CapturedLog log;
   ExpectRefused(MeetStranger([](int) {}, absl::Minutes(1)), absl::Now());
+  EXPECT_EQ(log.Count("refused a peer"), 0u) << "a member that is gone is none";
 }
 
 TEST(ProveMembers, AnAbortEndsTheWait) {
