@@ -14,6 +14,7 @@
 #include "proto/base/log.h"
 #include "proto/base/process_state.h"
 #include "proto/base/status.h"
+#include "proto/trust/certificate_end.h"
 #include "proto/trust/cluster_trust.h"
 #include "proto/trust/secret.h"
 #include "scheduler/cluster/host.h"
@@ -85,7 +86,8 @@ struct SchedulerDaemon::Parts {
              {.health = [this] { return writer.health(); },
               .token = std::move(page_token),
               .names = NamesOfThisHost(options.http_names),
-              .trust = options.trust}) {
+              .trust = options.trust}),
+        certificate(options.trust, PeerRole::kScheduler) {
     sink.store = &writer;
     sink.metrics = &metrics;
     sink.grpc = &grpc;
@@ -120,6 +122,7 @@ struct SchedulerDaemon::Parts {
   ClusterHost host;
   GrpcServer grpc;
   StatusServer http;
+  const CertificateWatch certificate;
   absl::Notification stopping;
   std::thread ticker;
 };

@@ -5,9 +5,11 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "clients/cli/insecure_line.h"
 #include "proto/base/shell_word.h"
 #include "proto/base/status.h"
+#include "proto/trust/certificate_end.h"
 
 namespace troupe {
 
@@ -40,6 +42,9 @@ absl::StatusOr<std::unique_ptr<Client>> ClusterFlags::Connect(
   if (endpoints.trust.insecure > 0 && console.terminal) {
     console.err << InsecureLine(console) << "\n";
   }
+  const std::string ends =
+      CertificateEndsSoon(endpoints.trust, PeerRole::kClient, absl::Now());
+  if (!ends.empty()) console.err << "troupe: " << ends << "\n";
   return Client::Connect(endpoints.grpc, {.trust = endpoints.trust});
 }
 

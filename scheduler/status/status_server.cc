@@ -15,6 +15,7 @@
 #include "proto/base/one_line.h"
 #include "proto/base/status.h"
 #include "proto/trust/accepted_wire.h"
+#include "proto/trust/certificate_end.h"
 #include "proto/trust/loopback.h"
 #include "proto/trust/refused_peers.h"
 #include "scheduler/status/access.h"
@@ -114,14 +115,23 @@ void AnswerError(httplib::Response& response, int code,
                        "application/json");
 }
 
-// Without certificates, that is seen.
+// As text of a page: a folder may be called anything.
+std::string HtmlText(const std::string& text) {
+  return absl::StrReplaceAll(text,
+                             {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}});
+}
+
+// With what is wrong with the scheduler's certificate, if anything is.
 std::string PageFor(const PeerTrust& trust) {
-  if (trust.insecure == 0) return kPageHtml;
+  const std::string warning =
+      trust.insecure > 0
+          ? "INSECURE: this scheduler has no certificates; whoever reaches it "
+            "may do everything"
+          : CertificateEndsSoon(trust, PeerRole::kScheduler, absl::Now());
+  if (warning.empty()) return kPageHtml;
   return absl::StrReplaceAll(
-      kPageHtml,
-      {{"<main>",
-        "<main><div class=\"insecure\">INSECURE: this scheduler has no "
-        "certificates; whoever reaches it may do everything</div>"}});
+      kPageHtml, {{"<main>", absl::StrCat("<main><div class=\"insecure\">",
+                                          HtmlText(warning), "</div>")}});
 }
 
 // Of a request, what says who asks.
@@ -144,15 +154,11 @@ HttpCredentials CredentialsOf(const httplib::Request& request) {
 struct StatusServer::Parts {
   Parts(const ClusterHost& cluster, const Metrics& counted,
         StatusServerOptions given)
-      : host(cluster),
-        metrics(counted),
-        options(std::move(given)),
-        page(PageFor(options.trust)) {}
+      : host(cluster), metrics(counted), options(std::move(given)) {}
 
   const ClusterHost& host;
   const Metrics& metrics;
   const StatusServerOptions options;
-  const std::string page;
   const absl::Time started = absl::Now();
   HttpServer server;
   bool https = false;
@@ -179,7 +185,7 @@ StatusServer::StatusServer(const ClusterHost& host, const Metrics& metrics,
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
   });
   server.set_default_headers(
-      {{"Content-Security-Policy", ContentPolicy(parts_->page)},
+      {{"Content-Security-Policy", ContentPolicy(kPageHtml)},
        {"X-Content-Type-Options", "nosniff"},
        {"X-Frame-Options", "DENY"},
        {"Referrer-Policy", "no-referrer"},
@@ -234,19 +240,19 @@ void StatusServer::Parts::AddRoutes() {
     return httplib::Server::HandlerResponse::Handled;
   });
   server.Get("/", [this](const httplib::Request&, httplib::Response& response) {
-    response.set_content(page, "text/html; charset=utf-8");
+    response.set_content(PageFor(options.trust), "text/html; charset=utf-8");
   });
-  server.Get("/healthz", [this](const httplib::Request&,
-                                httplib::Response& response) {
-    const absl::Status healthy = options.health();
-    if (healthy.ok()) {
-      response.set_content("ok\n", "text/plain");
-    } else {
-      response.status = 503;
-      response.set_content("the scheduler is not well; its log says why\n",
-                           "text/plain");
-    }
-  });
+  server.Get(
+      "/healthz", [this](const httplib::Request&, httplib::Response& response) {
+        const absl::Status healthy = options.health();
+        if (healthy.ok()) {
+          response.set_content("ok\n", "text/plain");
+        } else {
+          response.status = 503;
+          response.set_content("the scheduler is not well; its log says why\n",
+                               "text/plain");
+        }
+      });
   server.Get("/metrics",
              [this](const httplib::Request&, httplib::Response& response) {
                const std::string text =

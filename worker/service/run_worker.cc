@@ -12,6 +12,7 @@
 #include "proto/base/log.h"
 #include "proto/base/process_state.h"
 #include "proto/base/status.h"
+#include "proto/trust/certificate_end.h"
 #include "storage/disk/roots.h"
 #include "storage/engine/make_engine.h"
 #include "worker/calibrate/machine_watch.h"
@@ -48,6 +49,7 @@ absl::Status Serve(const WorkerOptions& flags, SignalWatch& signals) {
         "INSECURE: this worker does what whoever answers at its "
         "scheduler's address says (--insecure)");
   }
+  const CertificateWatch certificate(options.trust, PeerRole::kWorker);
   const RealClock clock;
   ASSIGN_OR_RETURN(const OpenedDevice opened, OpenDevice(options));
   Device& device = *opened.device;

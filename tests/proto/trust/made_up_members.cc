@@ -30,6 +30,14 @@ PeerTrust MadeUpMembers::Expired(PeerRole role) const {
                 .valid = absl::Hours(24)});
 }
 
+PeerTrust MadeUpMembers::Ending(PeerRole role, absl::Duration left) const {
+  return Write(absl::StrCat("ending-", RoleName(role)), authority_,
+               {.role = role,
+                .hosts = {"127.0.0.1"},
+                .from = absl::Now(),
+                .valid = left});
+}
+
 PeerTrust MadeUpMembers::Foreign(PeerRole role) const {
   return Write(absl::StrCat("foreign-", RoleName(role)), other_authority_,
                {.role = role, .hosts = {"127.0.0.1"}, .from = absl::Now()});

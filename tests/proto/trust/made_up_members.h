@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "absl/time/time.h"
 #include "proto/trust/certificate.h"
 #include "proto/trust/peer_role.h"
 #include "proto/trust/peer_trust.h"
@@ -19,6 +20,8 @@ class MadeUpMembers {
   PeerTrust Member(PeerRole role) const;
   // Whose time is over.
   PeerTrust Expired(PeerRole role) const;
+  // Whose time is over in so long.
+  PeerTrust Ending(PeerRole role, absl::Duration left) const;
   // Believes our authority, but is of another.
   PeerTrust Foreign(PeerRole role) const;
 

@@ -182,6 +182,18 @@ TEST_F(OpenDoorTest, WhoDoesNotFinishAHandshakeIsTold) {
   EXPECT_EQ(log.Count("refused a peer: 127.0.0.1:"), 2u);
 }
 
+TEST_F(OpenDoorTest, ThePageSaysThatTheCertificateEnds) {
+  StatusServer server(
+      made_up_.host, metrics_,
+      Options(members_.Ending(PeerRole::kScheduler, absl::Hours(24 * 12 + 1))));
+  CHECK_OK(server.Start("127.0.0.1:0"));
+  httplib::Client client(server.url());
+  client.set_bearer_token_auth(kSecret);
+  const std::string page = client.Get("/")->body;
+  EXPECT_TRUE(absl::StrContains(page, "ends in 12 days"));
+  EXPECT_TRUE(absl::StrContains(page, "--role scheduler"));
+}
+
 TEST_F(OpenDoorTest, WantsACertificateOrToBeToldTwice) {
   StatusServer untold(made_up_.host, metrics_, Options({}));
   EXPECT_TRUE(absl::IsInvalidArgument(untold.Start("0.0.0.0:0")));
