@@ -22,7 +22,7 @@ struct GrpcServer::Parts {
   Parts(ClusterHost& host, const JobCompiler& compiler,
         GrpcServerOptions options)
       : planning(host, compiler),
-        sessions(host, compiler, options.flush),
+        sessions(host, compiler, options.flush, options.register_max),
         watchers(host),
         texts(host),
         trust(std::move(options.trust)),
@@ -66,7 +66,8 @@ absl::Status GrpcServer::Start(const std::string& listen) {
       GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1'000);
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
                              kHandshakeMsMax);
-  builder.SetMaxReceiveMessageSize(kMessageBytesMax);
+  builder.SetMaxReceiveMessageSize(kReceivedBytesMax);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsMax);
   builder.SetMaxSendMessageSize(kMessageBytesMax);
   int port = 0;
   builder.AddListeningPort(listen, credentials, &port);
@@ -91,6 +92,7 @@ const std::string& GrpcServer::address() const {
 
 void GrpcServer::Stop() {
   parts_->sessions.Stopping();
+  parts_->service.Stop();
   parts_->planning.Stop();  // whose clients wait for an answer
   if (parts_->server != nullptr) {
     parts_->server->Shutdown(std::chrono::system_clock::now() +

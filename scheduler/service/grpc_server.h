@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "proto/trust/peer_trust.h"
 #include "scheduler/cluster/host.h"
 
@@ -28,6 +29,8 @@ struct GrpcServerOptions {
   std::function<void(absl::string_view rpc, const absl::Status&)> told;
   // How peers know it, and it them.
   PeerTrust trust;
+  // For who opens a worker's session to say who it is.
+  absl::Duration register_max = absl::Seconds(10);
 };
 
 class GrpcServer final : public ActionSink {
@@ -50,7 +53,11 @@ class GrpcServer final : public ActionSink {
 
   void Carry(const Actions& actions) override;
 
+  // Of what it sends, and of what comes: less for most (message_limits.h).
   static constexpr int kMessageBytesMax = 256 << 20;
+  static constexpr int kReceivedBytesMax = 65 << 20;
+  // Calls under way on one connection; more of them wait at the client.
+  static constexpr int kStreamsMax = 256;
   // For a peer to say who it is.
   static constexpr int kHandshakeMsMax = 5'000;
 

@@ -11,13 +11,22 @@ namespace troupe {
 
 class JobWatch final : public grpc::ServerWriteReactor<WatchJobResponse> {
  public:
-  JobWatch(JobWatchers& table, const WatchJobRequest& request)
+  JobWatch(JobWatchers& table, const std::string& client,
+           const WatchJobRequest& request)
       : table_(table),
+        client_(client),
         job_(request.id()),
         from_step_(request.from_step()),
         from_event_(request.from_event()) {}
 
   JobId job() const { return job_; }
+  const std::string& client() const { return client_; }
+
+  // In place of everything else.
+  void Refuse(const absl::Status& why) {
+    absl::MutexLock lock(&mutex_);
+    FinishOnce(ToGrpc(why));
+  }
 
   // Sends what is new, unless a message is on its way: then that one's end asks
   // again.
@@ -104,6 +113,7 @@ class JobWatch final : public grpc::ServerWriteReactor<WatchJobResponse> {
   }
 
   JobWatchers& table_;
+  const std::string client_;
   const JobId job_;
   absl::Mutex mutex_;
   int64_t from_step_ ABSL_GUARDED_BY(mutex_);
@@ -128,16 +138,29 @@ JobWatchers::~JobWatchers() {
 }
 
 grpc::ServerWriteReactor<WatchJobResponse>* JobWatchers::Watch(
-    grpc::CallbackServerContext* context, const WatchJobRequest& request) {
-  auto* watch = new JobWatch(*this, request);
+    const std::string& client, const WatchJobRequest& request) {
+  auto* watch = new JobWatch(*this, client, request);
   absl::MutexLock lock(&mutex_);
+  int& of_client = of_client_[client];
+  const bool is_too_many =
+      watches_.size() >= kWatchesMax || of_client >= kWatchesOfClientMax;
   watches_.emplace(watch->job(), watch);
-  watch->Pump();
+  ++of_client;
+  if (is_too_many) {
+    watch->Refuse(absl::ResourceExhaustedError(absl::StrCat(
+        watches_.size() - 1, " streams watch jobs already, ", of_client - 1,
+        " of them of ", client, "; at most ", kWatchesMax, " may, and ",
+        kWatchesOfClientMax, " of one client")));
+  } else {
+    watch->Pump();
+  }
   return watch;
 }
 
 void JobWatchers::Detach(JobWatch* watch) {
   absl::MutexLock lock(&mutex_);
+  const auto of_client = of_client_.find(watch->client());
+  if (--of_client->second == 0) of_client_.erase(of_client);
   const auto [begin, end] = watches_.equal_range(watch->job());
   for (auto it = begin; it != end; ++it) {
     if (it->second == watch) {

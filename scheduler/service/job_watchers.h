@@ -7,6 +7,7 @@
 
 #include <map>
 #include <set>
+#include <string>
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
@@ -26,9 +27,13 @@ class JobWatchers final : public ActionSink {
   // REQUIRES: all streams are done.
   ~JobWatchers() override;
 
-  // A new stream; ends with NOT_FOUND where there is no such job.
+  // A new stream of this client; ends with NOT_FOUND where there is no such
+  // job, with RESOURCE_EXHAUSTED where there are too many.
   grpc::ServerWriteReactor<WatchJobResponse>* Watch(
-      grpc::CallbackServerContext* context, const WatchJobRequest& request);
+      const std::string& client, const WatchJobRequest& request);
+
+  static constexpr int kWatchesMax = 1000;
+  static constexpr int kWatchesOfClientMax = 100;
 
   // NotifyJob; the other actions are not its business.
   void Carry(const Actions& actions) override;
@@ -46,6 +51,7 @@ class JobWatchers final : public ActionSink {
 
   absl::Mutex mutex_;  // before a stream's, which is before the host's
   std::multimap<JobId, JobWatch*> watches_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, int> of_client_ ABSL_GUARDED_BY(mutex_);
 
   std::thread thread_;
 };

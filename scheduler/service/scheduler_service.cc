@@ -5,12 +5,36 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/log.h"
+#include "proto/base/one_line.h"
 #include "proto/base/status.h"
 #include "scheduler/cluster/describe.h"
 #include "scheduler/service/grpc_status.h"
+#include "scheduler/service/message_limits.h"
 
 namespace troupe {
 namespace {
+
+constexpr size_t kClientBytesMax = 200;
+
+// A stream that ends before it has begun.
+template <typename Message>
+class RefusedStream final : public grpc::ServerWriteReactor<Message> {
+ public:
+  explicit RefusedStream(const absl::Status& why) { this->Finish(ToGrpc(why)); }
+  void OnDone() override { delete this; }
+};
+
+// Who asks, for the rate of requests: the host, and the name that its
+// certificate has.
+std::string ClientOf(const grpc::CallbackServerContext& context) {
+  const std::string peer = context.peer();  // "ipv4:10.0.0.1:77"
+  std::string client = peer.substr(0, peer.rfind(':'));
+  for (const grpc::string_ref& name :
+       context.auth_context()->FindPropertyValues(GRPC_X509_CN_PROPERTY_NAME)) {
+    absl::StrAppend(&client, " ", absl::string_view(name.data(), name.size()));
+  }
+  return OneLine(client, kClientBytesMax);
+}
 
 // Until the call is answered.
 Asker AskerOf(grpc::CallbackServerContext* context, bool submits) {
@@ -43,18 +67,51 @@ SchedulerService::Reactor* SchedulerService::Answer(
   return reactor;
 }
 
+SchedulerService::Reactor* SchedulerService::InTurn(
+    Context* context, absl::string_view rpc,
+    const google::protobuf::Message& request,
+    std::function<void(Reactor*)> serve) {
+  Reactor* const reactor = context->DefaultReactor();
+  const absl::Status size = CheckRequestSize(request);
+  if (!size.ok()) return Answer(reactor, rpc, size);
+  turnstile_.Enter(ClientOf(*context), [=, this, serve = std::move(serve)](
+                                           const absl::Status& turn) {
+    if (turn.ok()) {
+      serve(reactor);
+    } else {
+      Answer(reactor, rpc, turn);
+    }
+  });
+  return reactor;
+}
+
+absl::Status SchedulerService::MayStream(
+    Context* context, absl::string_view rpc,
+    const google::protobuf::Message& request) {
+  absl::Status status = CheckRequestSize(request);
+  if (status.ok()) status = turnstile_.EnterNow(ClientOf(*context));
+  told_(rpc, status);
+  return status;
+}
+
 SchedulerService::Reactor* SchedulerService::SubmitJob(
     Context* context, const SubmitJobRequest* request,
     SubmitJobResponse* response) {
+  return InTurn(context, "SubmitJob", *request, [=, this](Reactor* reactor) {
+    Consider(context, reactor, request, response);
+  });
+}
+
+void SchedulerService::Consider(Context* context, Reactor* reactor,
+                                const SubmitJobRequest* request,
+                                SubmitJobResponse* response) {
   absl::StatusOr<Compilation> compilation =
       host_.Read([&](const Cluster& cluster, absl::Time) {
         return cluster.Consider(request->job());
       });
   if (!compilation.ok()) {
-    return Answer(context, "SubmitJob", compilation.status());
-  }
-  Reactor* reactor = context->DefaultReactor();
-  if (compilation->choices.empty()) {
+    Answer(reactor, "SubmitJob", compilation.status());
+  } else if (compilation->choices.empty()) {
     Submit(reactor, request->job(), CompileOutcome(), response);
   } else {
     planning_.Compile(*std::move(compilation), AskerOf(context, true),
@@ -62,7 +119,6 @@ SchedulerService::Reactor* SchedulerService::SubmitJob(
                         Submit(reactor, request->job(), considered, response);
                       });
   }
-  return reactor;
 }
 
 void SchedulerService::Submit(Reactor* reactor, const JobSpec& job,
@@ -102,15 +158,23 @@ void SchedulerService::Submit(Reactor* reactor, const JobSpec& job,
 SchedulerService::Reactor* SchedulerService::PlanJob(
     Context* context, const PlanJobRequest* request,
     PlanJobResponse* response) {
+  return InTurn(context, "PlanJob", *request, [=, this](Reactor* reactor) {
+    Consider(context, reactor, request, response);
+  });
+}
+
+void SchedulerService::Consider(Context* context, Reactor* reactor,
+                                const PlanJobRequest* request,
+                                PlanJobResponse* response) {
   absl::StatusOr<Compilation> compilation =
       host_.Read([&](const Cluster& cluster, absl::Time) {
         return cluster.PlanJob(request->job());
       });
   if (!compilation.ok()) {
-    return Answer(context, "PlanJob", compilation.status());
+    Answer(reactor, "PlanJob", compilation.status());
+    return;
   }
   compilation->explain = request->explain();
-  Reactor* reactor = context->DefaultReactor();
   planning_.Compile(
       *std::move(compilation), AskerOf(context, false),
       [=, this](const absl::StatusOr<CompileOutcome>& outcome) {
@@ -129,90 +193,104 @@ SchedulerService::Reactor* SchedulerService::PlanJob(
             request->programs() ? *compiled.plan : *compiled.outline;
         Answer(reactor, "PlanJob", absl::OkStatus());
       });
-  return reactor;
 }
 
 SchedulerService::Reactor* SchedulerService::ListJobs(
-    Context* context, const ListJobsRequest*, ListJobsResponse* response) {
-  host_.Read([&](const Cluster& cluster, absl::Time) {
-    troupe::ListJobs(cluster, *response);
+    Context* context, const ListJobsRequest* request,
+    ListJobsResponse* response) {
+  return InTurn(context, "ListJobs", *request, [=, this](Reactor* reactor) {
+    host_.Read([&](const Cluster& cluster, absl::Time) {
+      troupe::ListJobs(cluster, *response);
+    });
+    Answer(reactor, "ListJobs", absl::OkStatus());
   });
-  return Answer(context, "ListJobs", absl::OkStatus());
 }
 
 SchedulerService::Reactor* SchedulerService::DescribeJob(
     Context* context, const DescribeJobRequest* request,
     JobDescription* response) {
-  const absl::Status status = host_.Read([&](const Cluster& cluster,
-                                             absl::Time) {
-    return troupe::DescribeJob(cluster, JobId(request->id()), {}, *response);
+  return InTurn(context, "DescribeJob", *request, [=, this](Reactor* reactor) {
+    Answer(reactor, "DescribeJob",
+           host_.Read([&](const Cluster& cluster, absl::Time) {
+             return troupe::DescribeJob(cluster, JobId(request->id()), {},
+                                        *response);
+           }));
   });
-  return Answer(context, "DescribeJob", status);
 }
 
 grpc::ServerWriteReactor<WatchJobResponse>* SchedulerService::WatchJob(
     Context* context, const WatchJobRequest* request) {
-  told_("WatchJob", absl::OkStatus());
-  return watchers_.Watch(context, *request);
+  const absl::Status status = MayStream(context, "WatchJob", *request);
+  if (!status.ok()) return new RefusedStream<WatchJobResponse>(status);
+  return watchers_.Watch(ClientOf(*context), *request);
 }
 
 SchedulerService::Reactor* SchedulerService::CancelJob(
     Context* context, const CancelJobRequest* request,
     CancelJobResponse* response) {
-  const absl::Status cancelled =
-      host_.Apply([&](Cluster& cluster, absl::Time now, Actions& out) {
-        const JobId id(request->id());
-        absl::Status status = request->checkpoint()
-                                  ? cluster.SaveAndCancel(id, now, out)
-                                  : cluster.Cancel(id, now, out);
-        if (status.ok()) {
-          *response->mutable_status() = (*cluster.FindJob(id))->status;
-        }
-        return status;
-      });
-  if (!cancelled.ok()) return Answer(context, "CancelJob", cancelled);
-  Reactor* reactor = context->DefaultReactor();
-  flush_([this, reactor](const absl::Status& durable) {
-    Answer(reactor, "CancelJob",
-           Annotate(durable, "cancelled, but that cannot be stored"));
+  return InTurn(context, "CancelJob", *request, [=, this](Reactor* reactor) {
+    const absl::Status cancelled =
+        host_.Apply([&](Cluster& cluster, absl::Time now, Actions& out) {
+          const JobId id(request->id());
+          absl::Status status = request->checkpoint()
+                                    ? cluster.SaveAndCancel(id, now, out)
+                                    : cluster.Cancel(id, now, out);
+          if (status.ok()) {
+            *response->mutable_status() = (*cluster.FindJob(id))->status;
+          }
+          return status;
+        });
+    if (!cancelled.ok()) {
+      Answer(reactor, "CancelJob", cancelled);
+      return;
+    }
+    flush_([this, reactor](const absl::Status& durable) {
+      Answer(reactor, "CancelJob",
+             Annotate(durable, "cancelled, but that cannot be stored"));
+    });
   });
-  return reactor;
 }
 
 SchedulerService::Reactor* SchedulerService::GetTimeline(
     Context* context, const GetTimelineRequest* request,
     GetTimelineResponse* response) {
-  const absl::Status status =
-      host_.Read([&](const Cluster& cluster, absl::Time) {
-        return troupe::TimelineOf(cluster, *request, *response);
-      });
-  return Answer(context, "GetTimeline", status);
+  return InTurn(context, "GetTimeline", *request, [=, this](Reactor* reactor) {
+    Answer(reactor, "GetTimeline",
+           host_.Read([&](const Cluster& cluster, absl::Time) {
+             return troupe::TimelineOf(cluster, *request, *response);
+           }));
+  });
 }
 
 SchedulerService::Reactor* SchedulerService::ListWorkers(
-    Context* context, const ListWorkersRequest*,
+    Context* context, const ListWorkersRequest* request,
     ListWorkersResponse* response) {
-  host_.Read([&](const Cluster& cluster, absl::Time) {
-    troupe::ListWorkers(cluster, *response);
+  return InTurn(context, "ListWorkers", *request, [=, this](Reactor* reactor) {
+    host_.Read([&](const Cluster& cluster, absl::Time) {
+      troupe::ListWorkers(cluster, *response);
+    });
+    Answer(reactor, "ListWorkers", absl::OkStatus());
   });
-  return Answer(context, "ListWorkers", absl::OkStatus());
 }
 
 grpc::ServerWriteReactor<GenerateResponse>* SchedulerService::Generate(
     Context* context, const GenerateRequest* request) {
-  told_("Generate", absl::OkStatus());
+  const absl::Status status = MayStream(context, "Generate", *request);
+  if (!status.ok()) return new RefusedStream<GenerateResponse>(status);
   return texts_.Generate(context, *request);
 }
 
 SchedulerService::Reactor* SchedulerService::CancelText(
     Context* context, const CancelTextRequest* request,
     CancelTextResponse* response) {
-  const absl::StatusOr<std::string> worker =
-      host_.Apply([&](Cluster& cluster, absl::Time now, Actions& out) {
-        return cluster.CancelText(request->text(), now, out);
-      });
-  if (worker.ok()) response->set_worker(*worker);
-  return Answer(context, "CancelText", worker.status());
+  return InTurn(context, "CancelText", *request, [=, this](Reactor* reactor) {
+    const absl::StatusOr<std::string> worker =
+        host_.Apply([&](Cluster& cluster, absl::Time now, Actions& out) {
+          return cluster.CancelText(request->text(), now, out);
+        });
+    if (worker.ok()) response->set_worker(*worker);
+    Answer(reactor, "CancelText", worker.status());
+  });
 }
 
 }  // namespace troupe

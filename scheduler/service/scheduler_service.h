@@ -1,5 +1,6 @@
 // The Scheduler service: RPCs become events of the cluster, and looks at it.
-// Nothing is decided here.
+// Nothing is decided here, but whose turn it is (turnstile.h) and how large a
+// request may be (message_limits.h).
 #ifndef TROUPE_SCHEDULER_SERVICE_SCHEDULER_SERVICE_H_
 #define TROUPE_SCHEDULER_SERVICE_SCHEDULER_SERVICE_H_
 
@@ -14,6 +15,7 @@
 #include "scheduler/service/job_watchers.h"
 #include "scheduler/service/planning.h"
 #include "scheduler/service/text_streams.h"
+#include "scheduler/service/turnstile.h"
 
 namespace troupe {
 
@@ -34,6 +36,9 @@ class SchedulerService final : public Scheduler::CallbackService {
   // Borrows the first four.
   SchedulerService(ClusterHost& host, Planning& planning, JobWatchers& watchers,
                    TextStreams& texts, FlushFunction flush, RpcFunction told);
+
+  // Requests that wait for their turn are answered; none is served any more.
+  void Stop() { turnstile_.Stop(); }
 
   Reactor* SubmitJob(Context* context, const SubmitJobRequest* request,
                      SubmitJobResponse* response) override;
@@ -57,14 +62,24 @@ class SchedulerService final : public Scheduler::CallbackService {
                       CancelTextResponse* response) override;
 
  private:
+  // Has `serve` answer the call, when it is the client's turn; refuses it where
+  // the request is larger than its kind may be.
+  Reactor* InTurn(Context* context, absl::string_view rpc,
+                  const google::protobuf::Message& request,
+                  std::function<void(Reactor*)> serve);
+  // The same of a stream, which is refused where others would wait.
+  absl::Status MayStream(Context* context, absl::string_view rpc,
+                         const google::protobuf::Message& request);
+
   // Ends the call with the status, and tells of it.
   Reactor* Answer(Reactor* reactor, absl::string_view rpc,
                   const absl::Status& status) const;
-  Reactor* Answer(Context* context, absl::string_view rpc,
-                  const absl::Status& status) const {
-    return Answer(context->DefaultReactor(), rpc, status);
-  }
 
+  // SubmitJob and PlanJob, in their turn.
+  void Consider(Context* context, Reactor* reactor,
+                const SubmitJobRequest* request, SubmitJobResponse* response);
+  void Consider(Context* context, Reactor* reactor,
+                const PlanJobRequest* request, PlanJobResponse* response);
   // The second half of SubmitJob, with what came of the first.
   void Submit(Reactor* reactor, const JobSpec& job,
               const absl::StatusOr<CompileOutcome>& considered,
@@ -81,6 +96,7 @@ class SchedulerService final : public Scheduler::CallbackService {
   ArenaMessages<DescribeJobRequest, JobDescription> describe_job_;
   ArenaMessages<GetTimelineRequest, GetTimelineResponse> get_timeline_;
   ArenaMessages<ListWorkersRequest, ListWorkersResponse> list_workers_;
+  Turnstile turnstile_;  // last: what waits in it uses all of the above
 };
 
 }  // namespace troupe

@@ -7,6 +7,7 @@
 #include "proto/base/one_line.h"
 #include "scheduler/cluster/hand_out.h"
 #include "scheduler/service/grpc_status.h"
+#include "scheduler/service/message_limits.h"
 #include "scheduler/service/queued_stream.h"
 
 namespace troupe {
@@ -16,10 +17,14 @@ class WorkerSession final
           grpc::ServerBidiReactor<WorkerMessage, SchedulerMessage>,
           SchedulerMessage, SendToWorker> {
  public:
-  WorkerSession(WorkerSessions& table, grpc::CallbackServerContext* context)
+  WorkerSession(WorkerSessions& table, grpc::CallbackServerContext* context,
+                int64_t registers_by_ns)
       : QueuedStream(context, WorkerSessions::kQueueMax),
         table_(table),
-        peer_(context->peer()) {}
+        peer_(context->peer()),
+        registers_by_ns_(registers_by_ns) {}
+
+  int64_t registers_by_ns() const { return registers_by_ns_; }
 
   void OnReadDone(bool ok) override {
     if (!ok) {
@@ -27,7 +32,12 @@ class WorkerSession final
       return Close(grpc::Status::OK);
     }
     if (closing()) return;
-    if (id_ == WorkerId()) {
+    const absl::Status size = CheckWorkerMessageSize(incoming_);
+    if (!size.ok()) {
+      LogWarning(
+          absl::StrCat("ending the session of ", peer_, ": ", size.message()));
+      Close(ToGrpc(size));
+    } else if (id_ == WorkerId()) {
       RegisterFrom(incoming_);
     } else {
       table_.host_.Apply([&](Cluster& cluster, absl::Time now, Actions& out) {
@@ -91,16 +101,18 @@ class WorkerSession final
 
   WorkerSessions& table_;
   const std::string peer_;
+  const int64_t registers_by_ns_;
   WorkerId id_;  // set by the first message; reads are one after another
   WorkerMessage incoming_;
   std::shared_ptr<WorkerSession> self_;
 };
 
 WorkerSessions::WorkerSessions(ClusterHost& host, const JobCompiler& compiler,
-                               FlushFunction flush)
+                               FlushFunction flush, absl::Duration register_max)
     : host_(host),
       compiler_(compiler),
       flush_(std::move(flush)),
+      register_max_(register_max),
       sender_([this] { SendLoop(); }) {}
 
 void WorkerSessions::Stop() {
@@ -118,19 +130,37 @@ void WorkerSessions::Stop() {
 
 grpc::ServerBidiReactor<WorkerMessage, SchedulerMessage>*
 WorkerSessions::Session(grpc::CallbackServerContext* context) {
-  auto session = std::make_shared<WorkerSession>(*this, context);
+  const int64_t by_ns =
+      clock_.MonotonicNanos() + absl::ToInt64Nanoseconds(register_max_);
+  auto session = std::make_shared<WorkerSession>(*this, context, by_ns);
+  bool is_one_too_many = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    is_one_too_many = unregistered_.size() >= kUnregisteredMax;
+    if (!is_one_too_many) {
+      unregistered_.emplace(std::pair(by_ns, session.get()), session);
+    }
+  }
   session->Begin(session);
+  if (is_one_too_many) {
+    session->Close(grpc::Status(
+        grpc::StatusCode::UNAVAILABLE,
+        absl::StrCat(kUnregisteredMax, " workers are about to register; try ",
+                     "again")));
+  }
   return session.get();
 }
 
 void WorkerSessions::Attach(WorkerId id,
                             std::shared_ptr<WorkerSession> session) {
   absl::MutexLock lock(&mutex_);
+  unregistered_.erase({session->registers_by_ns(), session.get()});
   sessions_[id] = std::move(session);
 }
 
 void WorkerSessions::Detach(WorkerId id, const WorkerSession* session) {
   absl::MutexLock lock(&mutex_);
+  unregistered_.erase({session->registers_by_ns(), session});
   const auto it = sessions_.find(id);
   if (it != sessions_.end() && it->second.get() == session) sessions_.erase(it);
 }
@@ -144,14 +174,32 @@ void WorkerSessions::SendLoop() {
       const auto is_due = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
         return ended_ || !due_.empty() || !starts_.empty();
       };
-      mutex_.Await(absl::Condition(&is_due));
+      mutex_.AwaitWithTimeout(
+          absl::Condition(&is_due),
+          unregistered_.empty()
+              ? register_max_
+              : absl::Nanoseconds(unregistered_.begin()->first.first -
+                                  clock_.MonotonicNanos()));
       if (ended_) return;
+      EndUnregistered();
       due.swap(due_);
       starts.swap(starts_);
       storing_ += static_cast<int>(starts.size());
     }
     for (const AwaitStored& start : starts) Store(start);
     for (const std::shared_ptr<WorkerSession>& session : due) session->Pump();
+  }
+}
+
+void WorkerSessions::EndUnregistered() {
+  const int64_t now_ns = clock_.MonotonicNanos();
+  while (!unregistered_.empty() &&
+         unregistered_.begin()->first.first <= now_ns) {
+    unregistered_.begin()->second->Abort(
+        grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED,
+                     absl::StrCat("no Register within ",
+                                  absl::FormatDuration(register_max_))));
+    unregistered_.erase(unregistered_.begin());
   }
 }
 

@@ -17,12 +17,15 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "grpcpp/grpcpp.h"
+#include "proto/base/clock.h"
 #include "proto/worker.grpc.pb.h"
 #include "scheduler/cluster/host.h"
 
@@ -38,9 +41,9 @@ class WorkerSessions final : public Workers::CallbackService,
   using FlushFunction =
       std::function<void(std::function<void(const absl::Status&)>)>;
 
-  // Borrows the first two.
+  // Borrows the first two. A stream has `register_max` to register.
   WorkerSessions(ClusterHost& host, const JobCompiler& compiler,
-                 FlushFunction flush);
+                 FlushFunction flush, absl::Duration register_max);
   // REQUIRES: all streams are done, and Stop has returned.
   ~WorkerSessions() override = default;
 
@@ -59,10 +62,14 @@ class WorkerSessions final : public Workers::CallbackService,
 
   // Messages that may wait for one worker.
   static constexpr size_t kQueueMax = 1 << 16;
+  // Streams that have not registered yet.
+  static constexpr size_t kUnregisteredMax = 1024;
 
  private:
   friend class WorkerSession;
   void Attach(WorkerId id, std::shared_ptr<WorkerSession> session);
+  // It has been here for long enough without a word.
+  void EndUnregistered() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The session is about to go away.
   void Detach(WorkerId id, const WorkerSession* session);
   void SendLoop();
@@ -71,10 +78,16 @@ class WorkerSessions final : public Workers::CallbackService,
   ClusterHost& host_;
   const JobCompiler& compiler_;
   const FlushFunction flush_;
+  const absl::Duration register_max_;
+  const RealClock clock_;
   std::atomic<bool> stopping_ = false;
   absl::Mutex mutex_;
   std::map<WorkerId, std::shared_ptr<WorkerSession>> sessions_
       ABSL_GUARDED_BY(mutex_);
+  // By when they must have registered.
+  std::map<std::pair<int64_t, const WorkerSession*>,
+           std::shared_ptr<WorkerSession>>
+      unregistered_ ABSL_GUARDED_BY(mutex_);
   // Something was queued for them.
   std::set<std::shared_ptr<WorkerSession>> due_ ABSL_GUARDED_BY(mutex_);
   // Jobs whose start is to be stored.

@@ -5,19 +5,23 @@
 #include <thread>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "httplib.h"
 #include "proto/base/check.h"
+#include "proto/base/clock.h"
 #include "proto/base/one_line.h"
 #include "proto/base/status.h"
 #include "proto/trust/accepted_wire.h"
 #include "proto/trust/certificate_end.h"
 #include "proto/trust/loopback.h"
 #include "proto/trust/refused_peers.h"
+#include "scheduler/service/request_rate.h"
 #include "scheduler/status/access.h"
 #include "scheduler/status/api.h"
 #include "scheduler/status/content_policy.h"
@@ -154,12 +158,18 @@ HttpCredentials CredentialsOf(const httplib::Request& request) {
 struct StatusServer::Parts {
   Parts(const ClusterHost& cluster, const Metrics& counted,
         StatusServerOptions given)
-      : host(cluster), metrics(counted), options(std::move(given)) {}
+      : host(cluster),
+        metrics(counted),
+        options(std::move(given)),
+        rate(options.rate) {}
 
   const ClusterHost& host;
   const Metrics& metrics;
   const StatusServerOptions options;
   const absl::Time started = absl::Now();
+  const RealClock clock;
+  absl::Mutex rate_mutex;
+  RequestRate rate ABSL_GUARDED_BY(rate_mutex);
   HttpServer server;
   bool https = false;
   std::string host_name;
@@ -170,8 +180,8 @@ struct StatusServer::Parts {
   absl::Duration Uptime() const { return absl::Now() - started; }
   void AddRoutes();
   // Whether the request goes on to its route.
-  bool Admits(const httplib::Request& request,
-              httplib::Response& response) const;
+  bool IsInTurn(const std::string& peer);
+  bool Admits(const httplib::Request& request, httplib::Response& response);
 };
 
 StatusServer::StatusServer(const ClusterHost& host, const Metrics& metrics,
@@ -196,8 +206,21 @@ StatusServer::StatusServer(const ClusterHost& host, const Metrics& metrics,
 
 StatusServer::~StatusServer() { Stop(); }
 
+// Of "10.0.0.1:77" the port says nothing.
+bool StatusServer::Parts::IsInTurn(const std::string& peer) {
+  absl::MutexLock lock(&rate_mutex);
+  const auto wait =
+      rate.Take(peer.substr(0, peer.rfind(':')), clock.MonotonicNanos());
+  return wait.has_value();
+}
+
 bool StatusServer::Parts::Admits(const httplib::Request& request,
-                                 httplib::Response& response) const {
+                                 httplib::Response& response) {
+  if (!IsInTurn(request.remote_addr)) {
+    response.set_header("Retry-After", "1");
+    AnswerError(response, 429, "too many requests of this host; wait a second");
+    return false;
+  }
   switch (access->Judge(CredentialsOf(request))) {
     case AccessVerdict::kGranted:
       return true;

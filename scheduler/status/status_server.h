@@ -17,6 +17,7 @@
 #include "absl/time/time.h"
 #include "proto/trust/peer_trust.h"
 #include "scheduler/cluster/host.h"
+#include "scheduler/service/request_rate.h"
 #include "scheduler/status/metrics.h"
 
 namespace troupe {
@@ -27,6 +28,8 @@ struct StatusServerOptions {
   std::string token;               // who has it may read
   std::vector<std::string> names;  // by which this host may be asked
   PeerTrust trust;                 // its certificate, for HTTPS
+  // How often a host may ask; beyond it there is 429.
+  RequestRateOptions rate = {.wait_max = absl::ZeroDuration()};
 };
 
 class StatusServer {

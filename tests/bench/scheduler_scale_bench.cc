@@ -1,9 +1,11 @@
 // One scheduler and a thousand workers: how much processor and memory it takes,
 // how long clients wait, how soon a job on all workers starts.
 //
-//   bazel run //tests/bench:scheduler_scale_bench [WORKERS [STEPS [QUEUED]]]
+//   bazel run //tests/bench:scheduler_scale_bench [WORKERS [STEPS [QUEUED
+//   [FLOODING]]]]
 //
-// A step a second. The scheduler is the real program in a process of its own;
+// A step a second; for half as many steps again FLOODING clients ask without
+// pause. The scheduler is the real program in a process of its own;
 // the workers are real sessions without training (scheduler_scale/fleet.h), all
 // of them in this process, on the same cores.
 #include <sys/resource.h>
@@ -28,6 +30,8 @@ int main(int argc, char** argv) {
   if (argc > 1) options.workers = std::atoi(argv[1]);
   if (argc > 2) options.steps = std::atoi(argv[2]);
   if (argc > 3) options.queued = std::atoi(argv[3]);
+  if (argc > 4) options.flooding = std::atoi(argv[4]);
+  if (argc > 5) options.scheduler = argv[5];  // another build of it
   options.state = std::filesystem::temp_directory_path() /
                   absl::StrCat("scheduler-scale-", getpid());
   std::filesystem::create_directories(options.state);

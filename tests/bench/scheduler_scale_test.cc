@@ -14,13 +14,16 @@ TEST(SchedulerScale, AJobOnFiftyWorkersFromItsStartToItsEnd) {
   options.workers = 50;
   options.steps = 24;
   options.queued = 5;
+  options.flooding = 10;
   options.step = absl::Milliseconds(20);
   options.idle = absl::Milliseconds(100);
   const ScenarioReport report = RunScenario(options);
   EXPECT_EQ(report.end, "CANCELLED");
   EXPECT_EQ(report.exit_code, 0);
   EXPECT_EQ(report.workers_lost, 0);
-  EXPECT_EQ(report.steps_seen, 1 + options.steps);
+  EXPECT_EQ(report.steps_seen, 1 + options.steps + options.steps / 2);
+  EXPECT_GT(report.flood_per_second, 0);
+  EXPECT_EQ(report.flood_refused, 0);
   EXPECT_GT(report.hand_out_bytes, 0);
   EXPECT_GT(report.store_bytes_other, 12 * options.workers);
   EXPECT_LT(report.store_bytes_other, 20 * options.workers);

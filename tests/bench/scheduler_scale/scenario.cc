@@ -1,8 +1,11 @@
 #include "tests/bench/scheduler_scale/scenario.h"
 
+#include <atomic>
 #include <csignal>
 #include <memory>
 #include <optional>
+#include <string>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -11,6 +14,7 @@
 #include "proto/base/check.h"
 #include "tests/bench/scheduler_scale/clients.h"
 #include "tests/bench/scheduler_scale/fleet.h"
+#include "tests/bench/scheduler_scale/flood.h"
 #include "tests/bench/scheduler_scale/process_usage.h"
 #include "tests/cluster/troupe_program.h"
 
@@ -58,6 +62,7 @@ class Scenario {
     Idle();
     Start();
     Steps();
+    Flooded();
     FurtherJobs();
     Queue();
     CancelAndLeave();
@@ -121,18 +126,18 @@ class Scenario {
   }
 
   // All ranks report at once, as after the last collective of a step.
-  void Step() {
+  void Step(const std::string& when = "running") {
     fleet_->ReportStep(++step_);
     const absl::Time reported = absl::Now();
     CHECK(watcher_->AwaitStep(step_, kPatience)) << "step " << step_;
-    latencies_.Add("running: step, from its last report to a watcher",
+    latencies_.Add(when + ": step, from its last report to a watcher",
                    watcher_->SeenAt(step_) - reported);
   }
 
-  void StepInTime(int steps) {
+  void StepInTime(int steps, const std::string& when = "running") {
     for (int i = 0; i < steps; ++i) {
       const absl::Time start = absl::Now();
-      Step();
+      Step(when);
       absl::SleepFor(options_.step - (absl::Now() - start));
     }
   }
@@ -160,6 +165,33 @@ class Scenario {
              }},
         latencies_);
     StepInTime(options_.steps - half);
+  }
+
+  // What a flood of clients does to workers: a heartbeat goes the way of a
+  // question to the store, whose answer tells when it came.
+  void Flooded() {
+    if (options_.flooding == 0) return;
+    std::atomic<bool> over = false;
+    const ProcessUsage before = UsageOf(program_.pid());
+    const absl::Time start = absl::Now();
+    const Flood flood(
+        {.scheduler = address_, .clients = options_.flooding, .job = job_});
+    std::thread asks([&] {
+      for (int asked = 0; !over; ++asked) {
+        latencies_.Add("flooded: store, question to answer",
+                       fleet_->StoreRoundTrip(asked % options_.workers));
+        absl::SleepFor(absl::Milliseconds(20));
+      }
+    });
+    StepInTime(options_.steps / 2, "flooded");
+    over = true;
+    asks.join();
+    const ProcessUsage after = UsageOf(program_.pid());
+    report_.cpu_flooded =
+        (after.cpu_seconds - before.cpu_seconds) / Since(start);
+    report_.flood_per_second =
+        static_cast<double>(flood.answered()) / Since(start);
+    report_.flood_refused = flood.refused();
   }
 
   void FurtherJobs() {
@@ -250,6 +282,8 @@ std::string ReportText(const ScenarioOptions& options,
       "cancel -> all ranks let go       %8.2f s\n"
       "CPU, idle (heartbeats)           %8.1f %% of a core\n"
       "CPU, a step each %-15s %8.1f %% of a core\n"
+      "CPU, and %d ask without pause%8.1f %% of a core (%.0f answers a second, "
+      "%d refused)\n"
       "resident: idle %.0f MiB, running %.0f MiB, at most %.0f MiB; "
       "%d threads\n"
       "%d steps seen, %d workers lost, job %s, exit code %d\n",
@@ -261,10 +295,11 @@ std::string ReportText(const ScenarioOptions& options,
       report.hand_out_bytes / kMiB,
       report.hand_out_bytes / 1024.0 / options.workers, report.cancel_seconds,
       100 * report.cpu_idle, absl::FormatDuration(options.step),
-      100 * report.cpu_running, report.resident_bytes_idle / kMiB,
-      report.resident_bytes_running / kMiB, report.resident_bytes_max / kMiB,
-      report.threads, report.steps_seen, report.workers_lost, report.end,
-      report.exit_code);
+      100 * report.cpu_running, options.flooding, 100 * report.cpu_flooded,
+      report.flood_per_second, report.flood_refused,
+      report.resident_bytes_idle / kMiB, report.resident_bytes_running / kMiB,
+      report.resident_bytes_max / kMiB, report.threads, report.steps_seen,
+      report.workers_lost, report.end, report.exit_code);
   absl::StrAppendFormat(&text, "\n%-50s %6s %9s %9s %9s\n", "latency", "count",
                         "p50 ms", "p99 ms", "max ms");
   for (const Latencies::Row& row : report.latencies) {

@@ -1,6 +1,7 @@
 // A day of a large cluster in a minute: workers register and idle; one job
 // takes all of them, is planned, handed out, steps, and is cancelled; clients
-// ask all the while. The scheduler is the real program in a process of its own.
+// ask all the while, and some of them for a while without pause. The scheduler
+// is the real program in a process of its own.
 #ifndef TROUPE_TESTS_BENCH_SCHEDULER_SCALE_SCENARIO_H_
 #define TROUPE_TESTS_BENCH_SCHEDULER_SCALE_SCENARIO_H_
 
@@ -19,6 +20,8 @@ struct ScenarioOptions {
   int workers = 1000;
   int micro_batches = 2;  // of a rank in a step
   int steps = 30;
+  // Clients that ask without pause during as many steps as without them.
+  int flooding = 100;
   int queued = 0;  // jobs that wait, for more workers than there are
   absl::Duration step = absl::Seconds(1);
   absl::Duration idle = absl::Seconds(10);
@@ -39,6 +42,9 @@ struct ScenarioReport {
   // Of one core.
   double cpu_idle = 0;           // heartbeats only
   double cpu_running = 0;        // and a step report of every rank each step
+  double cpu_flooded = 0;        // ... beside clients that ask without pause,
+  double flood_per_second = 0;   // who get so many answers,
+  int64_t flood_refused = 0;     // or none
   double cpu_start_seconds = 0;  // spent from submission to the first step
   int64_t resident_bytes_idle = 0;
   int64_t resident_bytes_running = 0;

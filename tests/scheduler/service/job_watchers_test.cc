@@ -1,3 +1,8 @@
+#include "scheduler/service/job_watchers.h"
+
+#include <memory>
+#include <vector>
+
 #include "gtest/gtest.h"
 #include "tests/scheduler/service/served_cluster.h"
 
@@ -49,6 +54,35 @@ TEST(JobWatchers, NoSuchJob) {
   WatchJobResponse news;
   EXPECT_FALSE(watch->Read(&news));
   EXPECT_EQ(watch->Finish().error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
+TEST(JobWatchers, OneClientHasSoMany) {
+  ServedCluster served;
+  const int64_t job = served.Submit(SpecOf(1));
+  WatchJobRequest request;
+  request.set_id(job);
+  std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
+  std::vector<std::unique_ptr<grpc::ClientReader<WatchJobResponse>>> watches;
+  WatchJobResponse news;
+  const auto watch = [&] {
+    contexts.push_back(Call());
+    watches.push_back(served.stub->WatchJob(contexts.back().get(), request));
+    return watches.back()->Read(&news);
+  };
+  for (int i = 0; i < JobWatchers::kWatchesOfClientMax; ++i) {
+    ASSERT_TRUE(watch()) << i;
+  }
+  EXPECT_FALSE(watch());
+  const grpc::Status refused = watches.back()->Finish();
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_NE(refused.error_message().find("at most 1000 may"),
+            std::string::npos);
+  // One that goes makes room for another, as soon as it is gone.
+  contexts.front()->TryCancel();
+  watches.front()->Finish();
+  while (!watch()) {
+  }
+  for (const auto& context : contexts) context->TryCancel();
 }
 
 TEST(JobWatchers, ClientsThatGoAwayHarmNothing) {

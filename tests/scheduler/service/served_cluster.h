@@ -21,7 +21,8 @@ namespace troupe {
 class ServedCluster final : public ActionSink {
  public:
   explicit ServedCluster(const Limits& limits = {},
-                         const PeerTrust& trust = {.insecure = 1})
+                         const PeerTrust& trust = {.insecure = 1},
+                         absl::Duration register_max = absl::Seconds(10))
       : cluster(limits, compiler),
         host(cluster, clock, *this),
         server(
@@ -31,7 +32,8 @@ class ServedCluster final : public ActionSink {
                    f(durable);
                  },
              .told = [this](absl::string_view, const absl::Status&) { ++rpcs; },
-             .trust = trust}) {
+             .trust = trust,
+             .register_max = register_max}) {
     CHECK_OK(server.Start("127.0.0.1:0"));
     channel = grpc::CreateChannel(server.address(),
                                   grpc::InsecureChannelCredentials());

@@ -87,6 +87,17 @@ TEST(WorkerSessions, AGoodbyeEndsTheStream) {
   });
 }
 
+TEST(WorkerSessions, WhoDoesNotRegisterInTimeIsEnded) {
+  ServedCluster served({}, {.insecure = 1}, absl::Milliseconds(50));
+  const auto stub = Workers::NewStub(served.channel);
+  const auto context = Call();
+  const auto stream = stub->Session(context.get());
+  SchedulerMessage answer;
+  EXPECT_FALSE(stream->Read(&answer));
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_NE(served.Join("w0"), nullptr) << "others are not held up";
+}
+
 TEST(WorkerSessions, StreamsThatSayNothingAreEndedAndAreNoWorkers) {
   ServedCluster served;
   for (int i = 0; i < 20; ++i) {

@@ -102,6 +102,19 @@ TEST_F(LoopbackDoorTest, AnotherHostIsNotServed) {
   EXPECT_EQ(Get("/healthz", rebound)->status, 200);
 }
 
+TEST_F(StatusDoorTest, WhoAsksWithoutPauseIsToldToWait) {
+  StatusServerOptions options = Options({});
+  options.rate.per_second = 0.001;
+  options.rate.burst = 3;
+  StatusServer server(made_up_.host, metrics_, options);
+  CHECK_OK(server.Start("127.0.0.1:0"));
+  httplib::Client client(server.url());
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(client.Get("/healthz")->status, 200);
+  const auto answer = client.Get("/healthz");
+  EXPECT_EQ(answer->status, 429);
+  EXPECT_EQ(answer->get_header_value("Retry-After"), "1");
+}
+
 TEST_F(LoopbackDoorTest, BrowsersAreToldWhatThePageMayDo) {
   for (const char* path : {"/", "/healthz", "/api/v1/jobs"}) {
     const auto answer =
