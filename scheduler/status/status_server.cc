@@ -88,7 +88,6 @@ class HttpServer final : public httplib::Server {
   // more at once some wait for a second. REQUIRES: bound.
   void LengthenBacklog() { ::listen(svr_sock_, SOMAXCONN); }
 
- private:
   HeadAnswer Answer(const std::string& head, const std::string& peer) {
     // Only what reads is answered, so a body is never read.
     const bool last =
@@ -99,6 +98,7 @@ class HttpServer final : public httplib::Server {
     return {.bytes = stream.TakeAnswer(), .last = !answered || closed || last};
   }
 
+ private:
   bool process_and_close_socket(socket_t socket) override {
     lobby_->Admit(tls_ == nullptr ? PlainWire(socket) : tls_->Accept(socket));
     return true;
@@ -365,6 +365,11 @@ absl::Status StatusServer::Start(const std::string& listen) {
   // Stop before the loop runs would not be seen by it.
   while (!server.is_running()) std::this_thread::yield();
   return absl::OkStatus();
+}
+
+std::string StatusServer::AnswerTo(const std::string& head,
+                                   const std::string& peer) {
+  return parts_->server.Answer(head, peer).bytes;
 }
 
 std::string StatusServer::url() const {

@@ -45,6 +45,9 @@ class StatusServer {
   absl::Status Start(const std::string& listen);
   // "http://HOST:PORT", or "https://...". REQUIRES: started.
   std::string url() const;
+  // What a connection from `peer` ("10.0.0.1:77") gets for the head of a
+  // request, up to the empty line. REQUIRES: started.
+  std::string AnswerTo(const std::string& head, const std::string& peer);
   // Closes all connections, when the answers under way have been made.
   void Stop();
 
