@@ -7,6 +7,7 @@
 #include "worker/doctor/network.h"
 #include "worker/doctor/processor.h"
 #include "worker/doctor/storage.h"
+#include "worker/doctor/tunnels.h"
 
 namespace troupe {
 
@@ -24,6 +25,7 @@ std::vector<Check> AllChecks() {
       {"ports", [](const Subject& s) { return CheckPorts(s.port); }},
       {"host name", [](const Subject&) { return CheckHostName(); }},
       {"loopback", [](const Subject&) { return CheckLoopback(); }},
+      {"tensor traffic", [](const Subject&) { return CheckTunnels(); }},
       {"file limit", [](const Subject&) { return CheckFileLimit(); }},
       {"lock limit", [](const Subject&) { return CheckLockLimit(); }},
       {"calibration", [](const Subject&) { return CheckCalibration(); }},
