@@ -7,7 +7,10 @@
 #include "gtest/gtest.h"
 #include "proto/scheduler.grpc.pb.h"
 #include "proto/trust/grpc/credentials.h"
+#include "proto/trust/member_files.h"
+#include "proto/trust/private_file.h"
 #include "proto/worker.grpc.pb.h"
+#include "tests/proto/trust/captured_log.h"
 #include "tests/proto/trust/grpc/stranger.h"
 #include "tests/proto/trust/made_up_members.h"
 #include "tests/scheduler/service/served_cluster.h"
@@ -17,20 +20,27 @@ namespace {
 
 class AccessTest : public testing::Test {
  protected:
-  std::shared_ptr<grpc::Channel> ChannelOf(PeerRole role) {
+  std::shared_ptr<grpc::Channel> ChannelWith(
+      const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    return grpc::CreateCustomChannel(
-        served_.server.address(),
-        ChannelCredentials(members_.Member(role), role,
-                           served_.server.address())
-            .value(),
-        arguments);
+    return grpc::CreateCustomChannel(served_.server.address(), credentials,
+                                     arguments);
+  }
+  std::shared_ptr<grpc::Channel> ChannelOf(PeerRole role) {
+    return ChannelWith(ChannelCredentials(members_.Member(role), role,
+                                          served_.server.address())
+                           .value());
   }
 
   // The code of the answer to an empty request.
   grpc::StatusCode Call(PeerRole role, const std::string& method) {
-    grpc::GenericStub stub(ChannelOf(role));
+    return CallOver(ChannelOf(role), method);
+  }
+  static grpc::StatusCode CallOver(
+      const std::shared_ptr<grpc::Channel>& channel,
+      const std::string& method) {
+    grpc::GenericStub stub(channel);
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() +
                          std::chrono::seconds(10));
@@ -54,6 +64,14 @@ class AccessTest : public testing::Test {
   const MadeUpMembers members_{"access"};
   ServedCluster served_{{}, members_.Member(PeerRole::kScheduler)};
 };
+
+// Of one who does not look at its own certificate first.
+grpc::SslCredentialsOptions CarelessOptions(const PeerTrust& trust) {
+  const MemberFiles files = FilesOfMember(trust.certificates);
+  return {.pem_root_certs = ReadSmallFile(files.authority).value(),
+          .pem_private_key = ReadSmallFile(files.key).value(),
+          .pem_cert_chain = ReadSmallFile(files.certificate).value()};
+}
 
 std::vector<std::string> MethodsOf(const std::string& service) {
   const google::protobuf::ServiceDescriptor* const descriptor =
@@ -85,6 +103,48 @@ TEST_F(AccessTest, EveryRpcIsForOneRoleOnly) {
             grpc::StatusCode::PERMISSION_DENIED);
   EXPECT_EQ(Call(PeerRole::kClient, "/troupe.Scheduler/ListJobs"),
             grpc::StatusCode::OK);
+}
+
+// Nobody comes to any RPC without a certificate that is good, be it gRPC's own.
+TEST_F(AccessTest, AStrangerReachesNoRpc) {
+  std::vector<std::string> methods = MethodsOf("troupe.Scheduler");
+  for (const std::string& method : MethodsOf("troupe.Workers")) {
+    methods.push_back(method);
+  }
+  methods.push_back("/grpc.health.v1.Health/Check");
+  methods.push_back("/grpc.health.v1.Health/Watch");
+  methods.push_back(
+      "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo");
+  methods.push_back("/troupe.None/Such");
+  grpc::SslCredentialsOptions nothing_to_show;
+  nothing_to_show.pem_root_certs =
+      CarelessOptions(members_.Member(PeerRole::kClient)).pem_root_certs;
+  const std::pair<const char*, std::shared_ptr<grpc::ChannelCredentials>>
+      strangers[] = {
+          {"no TLS", grpc::InsecureChannelCredentials()},
+          {"no certificate", grpc::SslCredentials(nothing_to_show)},
+          {"foreign", grpc::SslCredentials(CarelessOptions(
+                          members_.Foreign(PeerRole::kClient)))},
+          {"expired", grpc::SslCredentials(CarelessOptions(
+                          members_.Expired(PeerRole::kClient)))},
+          {"a scheduler's", grpc::SslCredentials(CarelessOptions(
+                                members_.Member(PeerRole::kScheduler)))}};
+  const CapturedLog log;
+  const int served_before = served_.rpcs;
+  for (const auto& [who, credentials] : strangers) {
+    for (const std::string& method : methods) {
+      const absl::Time start = absl::Now();
+      EXPECT_EQ(CallOver(ChannelWith(credentials), method),
+                grpc::StatusCode::UNAVAILABLE)
+          << who << " " << method;
+      EXPECT_LT(absl::Now() - start, absl::Seconds(5)) << who << " " << method;
+    }
+  }
+  EXPECT_EQ(served_.rpcs, served_before);
+  // Those before have taken some of the lines of these ten seconds.
+  log.Await(1, "refused a peer: ");
+  EXPECT_GE(log.Count("refused a peer: "), 1u);
+  EXPECT_LE(log.Count("refused a peer: "), 40u);
 }
 
 TEST_F(AccessTest, AClientsCertificateRegistersNoWorker) {

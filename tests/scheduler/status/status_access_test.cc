@@ -220,5 +220,46 @@ TEST_F(OpenDoorTest, WantsACertificateOrToBeToldTwice) {
   EXPECT_TRUE(absl::StrContains(client.Get("/")->body, "INSECURE:"));
 }
 
+// Every path and every method, over HTTPS, by one who has no token, a wrong one
+// or one in another's place: nothing is told, in no time.
+// Last, as it takes all lines that the log has for refused peers.
+TEST_F(OpenDoorTest, AStrangerLearnsNothing) {
+  const PeerTrust trust = members_.Member(PeerRole::kScheduler);
+  StatusServer server(made_up_.host, metrics_, Options(trust));
+  CHECK_OK(server.Start("0.0.0.0:0"));
+  httplib::Client client(Local(server));
+  client.set_ca_cert_path(FilesOfMember(trust.certificates).authority.c_str());
+  client.set_keep_alive(true);
+  const absl::Time start = absl::Now();
+  for (const char* path :
+       {"/", "/metrics", "/api/v1/cluster", "/api/v1/workers", "/api/v1/jobs",
+        "/api/v1/jobs/1", "/api/v1/jobs/1/timeline", "/nothing", "/../etc",
+        "/%2e%2e/healthz", "//healthz", "/healthz/",
+        "/?token=", "/?token=fedcba987654321"}) {
+    for (const char* method :
+         {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"}) {
+      for (const httplib::Headers& shown :
+           {httplib::Headers{}, httplib::Headers{{"Authorization", "Bearer "}},
+            httplib::Headers{{"Authorization", "Basic fedcba9876543210"}},
+            httplib::Headers{{"Cookie", "troupe=fedcba9876543210"}}}) {
+        httplib::Request request;
+        request.method = method;
+        request.path = path;
+        request.headers = shown;
+        const auto answer = client.send(request);
+        ASSERT_TRUE(answer) << method << " " << path;
+        const bool reads = request.method == "GET" || request.method == "HEAD";
+        EXPECT_EQ(answer->status, reads ? 401 : 405) << method << " " << path;
+        EXPECT_FALSE(answer->has_header("Set-Cookie"));
+        for (const char* secret : {kSecret, "gpt2", "worker-"}) {
+          EXPECT_FALSE(absl::StrContains(answer->body, secret))
+              << method << " " << path << ": " << answer->body;
+        }
+      }
+    }
+  }
+  EXPECT_LT(absl::Now() - start, absl::Seconds(30));
+}
+
 }  // namespace
 }  // namespace troupe
