@@ -32,6 +32,21 @@ void WithActivationType(DType dtype, Run&& run) {
   }
 }
 
+// run.operator()<T, G>(): T the type of parameters, f32 where they are left
+// out, and G that of their gradients, f32 or T.
+template <typename Run>
+void WithTypes(const Tensor& parameters, const Tensor& gradients,
+               const Run& run) {
+  const DType type = parameters.defined() ? parameters.dtype() : DType::kF32;
+  WithActivationType(type, [&]<typename T>() {
+    if (gradients.dtype() == DType::kF32) {
+      run.template operator()<T, float>();
+    } else {
+      run.template operator()<T, T>();
+    }
+  });
+}
+
 // The number that an element holds, and the element that holds a number.
 constexpr float FromElement(float x) { return x; }
 constexpr float FromElement(uint16_t bits) { return FromBF16(bits); }

@@ -19,22 +19,6 @@ auto LoopOf(OfF32 of_f32, OfOwn of_own) {
   }
 }
 
-// run.operator()<T, G>(): T of the copy of the weights, any where there is
-// none, and G of the gradients.
-template <typename Run>
-void WithTypes(const Tensor& parameters, const Tensor& gradients,
-               const Run& run) {
-  const DType copy =
-      parameters.defined() ? parameters.dtype() : gradients.dtype();
-  WithActivationType(copy, [&]<typename T>() {
-    if (gradients.dtype() == DType::kF32) {
-      run.template operator()<T, float>();
-    } else {
-      run.template operator()<T, T>();
-    }
-  });
-}
-
 }  // namespace
 
 void AdamW(Device& device, const AdamWArgs& args) {

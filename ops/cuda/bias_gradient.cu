@@ -23,14 +23,14 @@ struct BiasTerm {
 }  // namespace
 
 void BiasGradient(Device& device, const BiasGradientArgs& args) {
-  WithActivationType(args.dy.dtype(), [&]<typename T>() {
+  WithTypes(args.dy, args.db, [&]<typename T, typename G>() {
     const T* dy = args.dy.data<T>();
     const int64_t stride = args.dy.RowStride();
     const BiasTerm<T> term = {.dy = dy,
                               .stride = stride,
                               .aligned = AlignedRows<kPack<T>>(stride, dy)};
-    SumColumns<kPack<T>, 1>(CudaOf(device), args.dy.rows(), args.dy.columns(),
-                            term, {args.db.data<float>()});
+    SumColumns<kPack<T>, 1, G>(CudaOf(device), args.dy.rows(),
+                               args.dy.columns(), term, {args.db.data<G>()});
   });
 }
 

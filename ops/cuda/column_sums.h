@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "ops/cuda/block.h"
+#include "ops/cuda/elements.h"
 #include "ops/cuda/launch.h"
 #include "ops/cuda/scratch.h"
 #include "proto/base/gpu_limits.h"
@@ -65,10 +66,9 @@ __global__ void PartSumsKernel(Term term, int64_t rows, int64_t columns,
   }
 }
 
-template <int outputs>
+template <typename G, int outputs>
 __global__ void AddPartSumsKernel(const float* part_sums, int64_t parts,
-                                  int64_t columns,
-                                  std::array<float*, outputs> to) {
+                                  int64_t columns, std::array<G*, outputs> to) {
   const int64_t column = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (column >= columns) return;
 #pragma unroll
@@ -77,15 +77,15 @@ __global__ void AddPartSumsKernel(const float* part_sums, int64_t parts,
     for (int64_t part = 0; part < parts; ++part) {
       sum += part_sums[(part * outputs + o) * columns + column];
     }
-    to[o][column] += sum;
+    to[o][column] = Rounded<G>(FromElement(to[o][column]) + sum);
   }
 }
 
 // to[o][0, columns) += the sums over all rows of output o of `term`, which
-// gives n columns at once.
-template <int n, int outputs, typename Term>
+// gives n columns at once. They are taken in f32 and rounded once, to G.
+template <int n, int outputs, typename G, typename Term>
 void SumColumns(CudaDevice& cuda, int64_t rows, int64_t columns,
-                const Term& term, const std::array<float*, outputs>& to) {
+                const Term& term, const std::array<G*, outputs>& to) {
   constexpr int64_t kPartRowsMin = 64, kPartsMax = kGpuSumPartsMax;
   if (rows == 0 || columns == 0) return;
   const int64_t part_rows =
@@ -98,7 +98,7 @@ void SumColumns(CudaDevice& cuda, int64_t rows, int64_t columns,
       {.grid = dim3(static_cast<unsigned>(tiles), static_cast<unsigned>(parts)),
        .block = dim3(kBeside, kBelow)},
       term, rows, columns, part_rows, part_sums.as<float>());
-  Launch(cuda, AddPartSumsKernel<outputs>, FlatShape(columns, 1),
+  Launch(cuda, AddPartSumsKernel<G, outputs>, FlatShape(columns, 1),
          part_sums.as<float>(), parts, columns, to);
 }
 

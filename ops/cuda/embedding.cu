@@ -64,11 +64,23 @@ __global__ void EmbeddingKernel(RawEmbedding<T> a) {
   }
 }
 
-template <typename T>
+// to += sums, rounded once.
+template <typename G>
+__device__ inline void AddOnce(G* to, int64_t count, bool aligned,
+                               const float (&sums)[n]) {
+  float values[n];
+  Load(to, count, aligned, values);
+#pragma unroll
+  for (int j = 0; j < n; ++j) values[j] += sums[j];
+  Store(to, count, aligned, values);
+}
+
+// G is the type of the table's gradient.
+template <typename T, typename G>
 struct RawRuns {
   const int32_t *sorted_tokens, *sorted_rows;
   const T* dy;
-  float* dwte;
+  G* dwte;
   int64_t rows, columns, first_token, table_rows, vocabulary;
   bool aligned;
   Fault* fault;
@@ -76,8 +88,8 @@ struct RawRuns {
 
 // One block for each place among the sorted rows and each kRunColumns columns;
 // those that start a run add it up.
-template <typename T>
-__global__ void AddRunsKernel(RawRuns<T> a) {
+template <typename T, typename G>
+__global__ void AddRunsKernel(RawRuns<T, G> a) {
   const int64_t place = blockIdx.x;
   const int64_t column =
       int64_t{blockIdx.y} * kRunColumns + int64_t{threadIdx.x} * n;
@@ -95,9 +107,7 @@ __global__ void AddRunsKernel(RawRuns<T> a) {
   }
   const int64_t at = token - a.first_token;
   if (at < 0 || at >= a.table_rows) return;
-  float* const to = a.dwte + at * a.columns + column;
-  float sums[n];
-  Load(to, count, a.aligned, sums);
+  float sums[n] = {};
   for (int64_t begin = place;; begin += kWarp) {
     // A warp finds the run's next rows together, one a lane, so that reading
     // them waits for nothing.
@@ -115,27 +125,26 @@ __global__ void AddRunsKernel(RawRuns<T> a) {
     }
     if (found < kWarp) break;
   }
-  Store(to, count, a.aligned, sums);
+  AddOnce(a.dwte + at * a.columns + column, count, a.aligned, sums);
 }
 
 // One block for each position and each kRunColumns columns; samples in order.
-template <typename T>
+template <typename T, typename G>
 __global__ void AddPositionsKernel(const T* dy, int64_t batch, int64_t columns,
-                                   float* dwpe, bool aligned) {
+                                   G* dwpe, bool aligned) {
   const int64_t column =
       int64_t{blockIdx.y} * kRunColumns + int64_t{threadIdx.x} * n;
   const int64_t count = columns - column;
   if (count <= 0) return;
   const int64_t at = blockIdx.x * columns + column;
-  float sums[n];
-  Load(dwpe + at, count, aligned, sums);
+  float sums[n] = {};
   for (int64_t sample = 0; sample < batch; ++sample) {
     float values[n];
     Load(dy + sample * gridDim.x * columns + at, count, aligned, values);
 #pragma unroll
     for (int j = 0; j < n; ++j) sums[j] += values[j];
   }
-  Store(dwpe + at, count, aligned, sums);
+  AddOnce(dwpe + at, count, aligned, sums);
 }
 
 // How many tokens there are, of which a table has all or some.
@@ -151,7 +160,7 @@ LaunchShape RunShape(int64_t places, int64_t columns) {
           .block = dim3(kThreads)};
 }
 
-template <typename T>
+template <typename T, typename G>
 void AddTokens(CudaDevice& cuda, const EmbeddingBackwardArgs& args) {
   const int64_t rows = args.dy.rows(), columns = args.dy.columns();
   CHECK_LE(rows, std::numeric_limits<int32_t>::max());
@@ -164,8 +173,8 @@ void AddTokens(CudaDevice& cuda, const EmbeddingBackwardArgs& args) {
                   .sorted_tokens = tokens.as<int32_t>(),
                   .sorted_rows = order.as<int32_t>()});
   const T* dy = args.dy.data<T>();
-  float* dwte = args.dwte.data<float>();
-  const RawRuns<T> raw = {
+  G* dwte = args.dwte.data<G>();
+  const RawRuns<T, G> raw = {
       .sorted_tokens = tokens.as<int32_t>(),
       .sorted_rows = order.as<int32_t>(),
       .dy = dy,
@@ -177,7 +186,7 @@ void AddTokens(CudaDevice& cuda, const EmbeddingBackwardArgs& args) {
       .vocabulary = vocabulary,
       .aligned = AlignedRows<n>(columns, dy) && Aligned<n>(dwte),
       .fault = FaultOf(cuda)};
-  Launch(cuda, AddRunsKernel<T>, RunShape(rows, columns), raw);
+  Launch(cuda, AddRunsKernel<T, G>, RunShape(rows, columns), raw);
 }
 
 }  // namespace
@@ -211,14 +220,17 @@ void Embedding(Device& device, const EmbeddingArgs& args) {
 void EmbeddingBackward(Device& device, const EmbeddingBackwardArgs& args) {
   CudaDevice& cuda = CudaOf(device);
   const int64_t columns = args.dy.columns();
-  WithActivationType(args.dy.dtype(), [&]<typename T>() {
-    if (args.dwte.defined()) AddTokens<T>(cuda, args);
-    if (!args.dwpe.defined()) return;
+  if (args.dwte.defined()) {
+    WithTypes(args.dy, args.dwte,
+              [&]<typename T, typename G>() { AddTokens<T, G>(cuda, args); });
+  }
+  if (!args.dwpe.defined()) return;
+  WithTypes(args.dy, args.dwpe, [&]<typename T, typename G>() {
     const T* dy = args.dy.data<T>();
-    float* dwpe = DataFrom<float>(args.dwpe, args.first_position * columns);
-    Launch(cuda, AddPositionsKernel<T>, RunShape(args.tokens.dim(1), columns),
-           dy, args.tokens.dim(0), columns, dwpe,
-           AlignedRows<n>(columns, dy) && Aligned<n>(dwpe));
+    G* dwpe = DataFrom<G>(args.dwpe, args.first_position * columns);
+    Launch(cuda, AddPositionsKernel<T, G>,
+           RunShape(args.tokens.dim(1), columns), dy, args.tokens.dim(0),
+           columns, dwpe, AlignedRows<n>(columns, dy) && Aligned<n>(dwpe));
   });
 }
 

@@ -10,9 +10,12 @@ namespace {
 
 constexpr int n = 4;  // elements of a thread: 16 bytes of each f32 state
 
-template <typename T>
+// T is the type of the copy of the weights, G of the gradients.
+template <typename T, typename G>
 struct RawAdamW {
-  float *weights, *gradients, *first_moment, *second_moment;
+  float* weights;
+  G* gradients;
+  float *first_moment, *second_moment;
   T* parameters;  // or null
   float beta1, beta2, epsilon;
   float decay;       // 1 - lr * weight_decay
@@ -22,8 +25,8 @@ struct RawAdamW {
   bool zero_gradients, aligned;
 };
 
-template <typename T>
-__global__ void AdamWKernel(RawAdamW<T> a, int64_t count) {
+template <typename T, typename G>
+__global__ void AdamWKernel(RawAdamW<T, G> a, int64_t count) {
   const int64_t begin = FlatBegin(n), rest = count - begin;
   if (rest <= 0) return;
   float w[n], g[n], m[n], v[n];
@@ -49,17 +52,18 @@ __global__ void AdamWKernel(RawAdamW<T> a, int64_t count) {
   if (a.zero_gradients) Store(a.gradients + begin, rest, a.aligned, g);
 }
 
-template <typename T>
+template <typename T, typename G>
 struct RawSgd {
-  float *weights, *gradients;
+  float* weights;
+  G* gradients;
   float* momentum_buffer;  // or null
   T* parameters;           // or null
   float learning_rate, momentum, weight_decay, gradient_scale;
   bool nesterov, zero_gradients, aligned;
 };
 
-template <typename T>
-__global__ void SgdKernel(RawSgd<T> a, int64_t count) {
+template <typename T, typename G>
+__global__ void SgdKernel(RawSgd<T, G> a, int64_t count) {
   const int64_t begin = FlatBegin(n), rest = count - begin;
   if (rest <= 0) return;
   float w[n], g[n], u[n];
@@ -86,11 +90,6 @@ __global__ void SgdKernel(RawSgd<T> a, int64_t count) {
   if (a.zero_gradients) Store(a.gradients + begin, rest, a.aligned, g);
 }
 
-// The type of the copy of the weights; any, where there is none.
-DType CopyType(const Tensor& parameters) {
-  return parameters.defined() ? parameters.dtype() : DType::kF32;
-}
-
 }  // namespace
 
 void AdamW(Device& device, const AdamWArgs& args) {
@@ -99,10 +98,10 @@ void AdamW(Device& device, const AdamWArgs& args) {
   const double correction2 = 1.0 - std::pow(double{args.beta2}, step);
   const double lr = args.learning_rate;
   const int64_t count = args.weights.elements();
-  WithActivationType(CopyType(args.parameters), [&]<typename T>() {
-    RawAdamW<T> raw = {
+  WithTypes(args.parameters, args.gradients, [&]<typename T, typename G>() {
+    RawAdamW<T, G> raw = {
         .weights = args.weights.data<float>(),
-        .gradients = args.gradients.data<float>(),
+        .gradients = args.gradients.data<G>(),
         .first_moment = args.first_moment.data<float>(),
         .second_moment = args.second_moment.data<float>(),
         .parameters = DataFrom<T>(args.parameters, 0),
@@ -116,16 +115,16 @@ void AdamW(Device& device, const AdamWArgs& args) {
         .zero_gradients = args.zero_gradients};
     raw.aligned = Aligned<n>(raw.weights, raw.gradients, raw.first_moment,
                              raw.second_moment, raw.parameters);
-    Launch(CudaOf(device), AdamWKernel<T>, FlatShape(count, n), raw, count);
+    Launch(CudaOf(device), AdamWKernel<T, G>, FlatShape(count, n), raw, count);
   });
 }
 
 void Sgd(Device& device, const SgdArgs& args) {
   const int64_t count = args.weights.elements();
-  WithActivationType(CopyType(args.parameters), [&]<typename T>() {
-    RawSgd<T> raw = {
+  WithTypes(args.parameters, args.gradients, [&]<typename T, typename G>() {
+    RawSgd<T, G> raw = {
         .weights = args.weights.data<float>(),
-        .gradients = args.gradients.data<float>(),
+        .gradients = args.gradients.data<G>(),
         .momentum_buffer = DataFrom<float>(args.momentum_buffer, 0),
         .parameters = DataFrom<T>(args.parameters, 0),
         .learning_rate = args.learning_rate,
@@ -136,7 +135,7 @@ void Sgd(Device& device, const SgdArgs& args) {
         .zero_gradients = args.zero_gradients};
     raw.aligned = Aligned<n>(raw.weights, raw.gradients, raw.momentum_buffer,
                              raw.parameters);
-    Launch(CudaOf(device), SgdKernel<T>, FlatShape(count, n), raw, count);
+    Launch(CudaOf(device), SgdKernel<T, G>, FlatShape(count, n), raw, count);
   });
 }
 

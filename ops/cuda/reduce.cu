@@ -12,20 +12,22 @@ namespace {
 constexpr int n = kPack<float>;
 constexpr int kThreads = 256;
 constexpr int kPacksOfThread = 8;
-constexpr int64_t kPiece = int64_t{kThreads} * kPacksOfThread * n;
+constexpr int64_t kPiecePacks = int64_t{kThreads} * kPacksOfThread;
 
 // One block a piece: f32 within a thread, f64 across.
-__global__ void PieceSquaresKernel(const float* x, int64_t count, bool aligned,
+template <typename T>
+__global__ void PieceSquaresKernel(const T* x, int64_t count, bool aligned,
                                    double* sums) {
-  const int64_t start = blockIdx.x * kPiece;
+  constexpr int k = kPack<T>;
+  const int64_t start = blockIdx.x * kPiecePacks * k;
   float sum = 0;
 #pragma unroll
   for (int pack = 0; pack < kPacksOfThread; ++pack) {
-    const int64_t at = start + (int64_t{pack} * kThreads + threadIdx.x) * n;
-    float values[n];
+    const int64_t at = start + (int64_t{pack} * kThreads + threadIdx.x) * k;
+    float values[k];
     Load(x + at, count - at, aligned, values);
 #pragma unroll
-    for (int i = 0; i < n; ++i) sum += values[i] * values[i];
+    for (int i = 0; i < k; ++i) sum += values[i] * values[i];
   }
   const double total = BlockSum(double{sum});
   if (threadIdx.x == 0) sums[blockIdx.x] = total;
@@ -96,15 +98,19 @@ __global__ void FillKernel(T* x, int64_t count, bool aligned, float value) {
 
 void SumOfSquares(Device& device, const SumOfSquaresArgs& args) {
   CudaDevice& cuda = CudaOf(device);
-  const float* x = args.x.data<float>();
   const int64_t count = args.x.elements();
-  const int64_t pieces = (count + kPiece - 1) / kPiece;
-  const Scratch sums(cuda, pieces * sizeof(double));
-  Launch(cuda, PieceSquaresKernel,
-         {.grid = dim3(static_cast<unsigned>(pieces)), .block = dim3(kThreads)},
-         x, count, Aligned<n>(x), sums.as<double>());
-  Launch(cuda, AddSumsKernel, {.block = dim3(kThreads)}, sums.as<double>(),
-         pieces, args.result.data<double>());
+  WithActivationType(args.x.dtype(), [&]<typename T>() {
+    const T* x = args.x.data<T>();
+    constexpr int64_t kPiece = kPiecePacks * kPack<T>;
+    const int64_t pieces = (count + kPiece - 1) / kPiece;
+    const Scratch sums(cuda, pieces * sizeof(double));
+    Launch(
+        cuda, PieceSquaresKernel<T>,
+        {.grid = dim3(static_cast<unsigned>(pieces)), .block = dim3(kThreads)},
+        x, count, Aligned<kPack<T>>(x), sums.as<double>());
+    Launch(cuda, AddSumsKernel, {.block = dim3(kThreads)}, sums.as<double>(),
+           pieces, args.result.data<double>());
+  });
 }
 
 void Add(Device& device, const AddArgs& args) {

@@ -78,15 +78,15 @@ void RmsNormBackwardInput(Device& device,
 void RmsNormBackwardWeight(Device& device,
                            const RmsNormBackwardWeightArgs& args) {
   const int64_t n = args.dy.columns();
-  WithActivationType(args.dy.dtype(), [&]<typename T>() {
+  WithTypes(args.dy, args.dgamma, [&]<typename T, typename G>() {
     RmsNormWeightTerm<T> term = {.dy = args.dy.data<T>(),
                                  .s = args.s.data<T>(),
                                  .rstd = args.rstd.data<float>(),
                                  .starts = StartsOf(args.dy)};
     term.aligned = AlignedRows<kPack<T>>(n, term.dy, term.s) &&
                    term.starts.group_stride % kPack<T> == 0;
-    SumColumns<kPack<T>, 1>(CudaOf(device), args.dy.rows(), n, term,
-                            {args.dgamma.data<float>()});
+    SumColumns<kPack<T>, 1, G>(CudaOf(device), args.dy.rows(), n, term,
+                               {args.dgamma.data<G>()});
   });
 }
 

@@ -66,18 +66,6 @@ absl::Status CheckDevices(const std::vector<WorkerDescription>& workers) {
       ", or stop the workers of one kind"));
 }
 
-absl::Status CheckGradientPrecision(
-    const JobSpec& job, const std::vector<WorkerDescription>& workers) {
-  if (GradientType(job.training()) == F32) return absl::OkStatus();
-  for (const WorkerDescription& worker : workers) {
-    if (!worker.has_gpu()) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "training.gradient_precision: parameters has no kernels for GPUs (",
-        worker.name(), "); use f32, or workers on CPUs"));
-  }
-  return absl::OkStatus();
-}
-
 absl::Status CheckHeads(const JobSpec& job,
                         const std::vector<WorkerDescription>& workers) {
   const ModelSpec& model = job.model();

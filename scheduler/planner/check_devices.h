@@ -15,14 +15,9 @@ namespace troupe {
 // would idle. workers[r] is to fill rank r.
 absl::Status CheckDevices(const std::vector<WorkerDescription>& workers);
 
-// InvalidArgument, with the field and the way out, where a GPU would keep
-// gradients in another type than f32, for which it has no kernels. REQUIRES a
+// InvalidArgument, with the field and the way out, where the model's heads are
+// wider than the kernels take on the GPU of one of the workers. REQUIRES a
 // resolved job.
-absl::Status CheckGradientPrecision(
-    const JobSpec& job, const std::vector<WorkerDescription>& workers);
-
-// The same where the model's heads are wider than the kernels take on the GPU
-// of one of the workers. REQUIRES a resolved job.
 absl::Status CheckHeads(const JobSpec& job,
                         const std::vector<WorkerDescription>& workers);
 

@@ -154,7 +154,6 @@ absl::Status CheckWorkers(const JobSpec& resolved,
   const std::vector<WorkerDescription> used(workers.begin(),
                                             workers.begin() + ranks);
   RETURN_IF_ERROR(CheckDevices(used));
-  RETURN_IF_ERROR(CheckGradientPrecision(resolved, used));
   RETURN_IF_ERROR(CheckHeads(resolved, used));
   return CheckNvme(resolved, used);
 }

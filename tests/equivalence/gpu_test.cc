@@ -76,6 +76,12 @@ TEST_P(GpuTest, TrainsAsTheCpuDoes) {
   ExpectSameLosses(Train(Job(), {.new_device = NewGpu}), Train(Job(), {}));
 }
 
+TEST_P(GpuTest, KeepsGradientsInTheTypeOfTheParameters) {
+  JobSpec job = Job();
+  job.mutable_training()->set_gradient_precision("parameters");
+  ExpectSameLosses(Train(job, {.new_device = NewGpu}), Train(job, {}));
+}
+
 TEST_P(GpuTest, RanksThatShareItTrainAsOne) {
   JobSpec job = Job();
   const TrainingRun reference = Train(job, {.new_device = NewGpu});

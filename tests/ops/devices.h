@@ -64,9 +64,7 @@ class OpTest : public testing::TestWithParam<TestDevice> {
     return {DType::kF32, DType::kBF16, DType::kF16};
   }
   std::vector<DType> GradientTypes(DType parameters) const {
-    if (GetParam().kind == DeviceKind::kCuda || parameters == DType::kF32) {
-      return {DType::kF32};
-    }
+    if (parameters == DType::kF32) return {DType::kF32};
     return {DType::kF32, parameters};
   }
 

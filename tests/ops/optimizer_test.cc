@@ -5,17 +5,32 @@
 namespace troupe {
 namespace {
 
-class OptimizerTest : public OpTest {};
+struct Types {
+  DType copy, gradients;
+};
+
+class OptimizerTest : public OpTest {
+ protected:
+  std::vector<Types> AllTypes() const {
+    std::vector<Types> types;
+    for (const DType copy : ActivationTypes()) {
+      for (const DType gradients : GradientTypes(copy)) {
+        types.push_back({copy, gradients});
+      }
+    }
+    return types;
+  }
+};
 
 TEST_P(OptimizerTest, AdamWOverSomeSteps) {
-  for (const DType dtype : ActivationTypes()) {
+  for (const Types& types : AllTypes()) {
     for (int64_t n : {1, 17, 129, 40003}) {
       const double lr = 0.01, b1 = 0.9, b2 = 0.95, eps = 1e-8, decay = 0.1;
       Values w = Random(n), m(n), v(n);
       const TestTensor tw(device(), {n}, w), tm(device(), {n}, m);
-      const TestTensor tv(device(), {n}, v), copy(device(), dtype, {n});
+      const TestTensor tv(device(), {n}, v), copy(device(), types.copy, {n});
       for (int step = 1; step <= 3; ++step) {
-        const Values g = Random(n);
+        const Values g = Random(types.gradients, n);
         for (int64_t i = 0; i < n; ++i) {
           const double scaled = 0.5 * g[i];
           w[i] *= 1 - lr * decay;
@@ -24,7 +39,7 @@ TEST_P(OptimizerTest, AdamWOverSomeSteps) {
           w[i] -= lr / (1 - std::pow(b1, step)) * m[i] /
                   (std::sqrt(v[i]) / std::sqrt(1 - std::pow(b2, step)) + eps);
         }
-        const TestTensor tg(device(), {n}, g);
+        const TestTensor tg(device(), {n}, g, types.gradients);
         AdamW(device(), {.weights = tw,
                          .gradients = tg,
                          .first_moment = tm,
@@ -43,7 +58,7 @@ TEST_P(OptimizerTest, AdamWOverSomeSteps) {
       EXPECT_LT(RelativeError(tw.Read(), w), kF32Error) << n;
       EXPECT_LT(RelativeError(tm.Read(), m), kF32Error) << n;
       EXPECT_LT(RelativeError(tv.Read(), v), kF32Error) << n;
-      EXPECT_EQ(copy.Read(), AsStored(dtype, tw.Read()));
+      EXPECT_EQ(copy.Read(), AsStored(types.copy, tw.Read()));
     }
   }
 }
@@ -73,13 +88,13 @@ TEST_P(OptimizerTest, PartsOfAFlatBufferAreUpdatedAlike) {
 TEST_P(OptimizerTest, SgdOverSomeSteps) {
   for (const bool nesterov : {false, true}) {
     for (const double momentum : {0.0, 0.9}) {
-      for (const DType dtype : ActivationTypes()) {
+      for (const Types& types : AllTypes()) {
         const int64_t n = 129;
         Values w = Random(n), u(n);
         const TestTensor tw(device(), {n}, w), tu(device(), {n}, u);
-        const TestTensor copy(device(), dtype, {n});
+        const TestTensor copy(device(), types.copy, {n});
         for (int step = 1; step <= 3; ++step) {
-          const Values gradient = Random(n);
+          const Values gradient = Random(types.gradients, n);
           for (int64_t i = 0; i < n; ++i) {
             const double g = 2 * gradient[i] + 0.1 * w[i];
             u[i] = step == 1 ? g : momentum * u[i] + g;
@@ -88,7 +103,7 @@ TEST_P(OptimizerTest, SgdOverSomeSteps) {
                                               : u[i];
             w[i] -= 0.05 * move;
           }
-          const TestTensor tg(device(), {n}, gradient);
+          const TestTensor tg(device(), {n}, gradient, types.gradients);
           Sgd(device(), {.weights = tw,
                          .gradients = tg,
                          .momentum_buffer = momentum == 0 ? Tensor() : tu,
@@ -102,7 +117,7 @@ TEST_P(OptimizerTest, SgdOverSomeSteps) {
           EXPECT_EQ(tg.Read(), Values(n));
         }
         EXPECT_LT(RelativeError(tw.Read(), w), kF32Error);
-        EXPECT_EQ(copy.Read(), AsStored(dtype, tw.Read()));
+        EXPECT_EQ(copy.Read(), AsStored(types.copy, tw.Read()));
       }
     }
   }

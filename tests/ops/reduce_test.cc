@@ -11,16 +11,18 @@ class ReduceTest : public OpTest {};
 
 TEST_P(ReduceTest, SumOfSquares) {
   for (int64_t n : {1, 3, 65, 1023, 1025, 70001, 200003}) {
-    const Values x = Random(n);
-    double want = 2;
-    for (double v : x) want += v * v;
-    const TestTensor tx(device(), {n}, x);
-    const TestTensor result(device(), {1}, {2}, DType::kF64);
-    SumOfSquares(device(), {.x = tx, .result = result});
-    EXPECT_NEAR(result.Read()[0] / want, 1, 1e-6) << n;
-    const TestTensor again(device(), {1}, {2}, DType::kF64);
-    SumOfSquares(device(), {.x = tx, .result = again});
-    EXPECT_EQ(result.Read(), again.Read());
+    for (const DType dtype : ActivationTypes()) {
+      const Values x = Random(dtype, n);
+      double want = 2;
+      for (double v : x) want += v * v;
+      const TestTensor tx(device(), {n}, x, dtype);
+      const TestTensor result(device(), {1}, {2}, DType::kF64);
+      SumOfSquares(device(), {.x = tx, .result = result});
+      EXPECT_NEAR(result.Read()[0] / want, 1, 1e-6) << n;
+      const TestTensor again(device(), {1}, {2}, DType::kF64);
+      SumOfSquares(device(), {.x = tx, .result = again});
+      EXPECT_EQ(result.Read(), again.Read());
+    }
   }
 }
 

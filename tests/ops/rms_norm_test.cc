@@ -84,7 +84,8 @@ TEST_P(RmsNormTest, BackwardByFiniteDifferences) {
         for (int64_t i = 0; i < count; ++i) sum += y[i] * dy[i];
         return sum;
       };
-      const Values incoming = Random(dtype, count), before = Random(size.n);
+      const Values incoming = Random(dtype, count);
+      const Values before = Random(dtype, size.n);
       Values dx = incoming, dgamma = before;
       for (int64_t i = 0; i < count; ++i) {
         Values up = s, down = s;
@@ -102,11 +103,14 @@ TEST_P(RmsNormTest, BackwardByFiniteDifferences) {
       const TestTensor tdy(device(), dims, dy, dtype);
       const TestTensor tin(device(), dims, incoming, dtype);
       const TestTensor tg(device(), {size.n}, gamma, dtype);
-      const TestTensor tdg(device(), {size.n}, before);
       const TestTensor trstd(device(), {size.rows}, RstdOfRows(size, s));
-      RmsNormBackwardWeight(device(),
-                            {.dy = tdy, .s = ts, .rstd = trstd, .dgamma = tdg});
-      EXPECT_LT(RelativeError(tdg.Read(), dgamma), kF32Error) << size.n;
+      for (const DType of_gradient : GradientTypes(dtype)) {
+        const TestTensor tdg(device(), {size.n}, before, of_gradient);
+        RmsNormBackwardWeight(
+            device(), {.dy = tdy, .s = ts, .rstd = trstd, .dgamma = tdg});
+        EXPECT_LT(RelativeError(tdg.Read(), dgamma), ErrorOf(of_gradient))
+            << size.n;
+      }
       RmsNormBackwardInput(device(), {.dy = tdy,
                                       .s = ts,
                                       .gamma = tg,

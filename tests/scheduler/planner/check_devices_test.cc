@@ -61,20 +61,6 @@ TEST(CheckHeads, KernelsOfGpusGoSoFar) {
   EXPECT_TRUE(CheckHeads(JobSpec(), Workers("g")).ok());
 }
 
-TEST(CheckGradientPrecision, OfGpusIsF32) {
-  for (const char* const precision : {"bf16", "fp16"}) {
-    JobSpec job = Job(4);
-    job.mutable_training()->set_precision(precision);
-    EXPECT_TRUE(CheckGradientPrecision(job, Workers("gg")).ok());
-    job.mutable_training()->set_gradient_precision("parameters");
-    EXPECT_TRUE(CheckGradientPrecision(job, Workers("cc")).ok());
-    EXPECT_EQ(CheckGradientPrecision(job, Workers("g")),
-              absl::InvalidArgumentError(
-                  "training.gradient_precision: parameters has no kernels for "
-                  "GPUs (worker-0); use f32, or workers on CPUs"));
-  }
-}
-
 // One whose blocks have less shared memory takes narrower heads; how much
 // narrower depends on what is computed in.
 TEST(CheckHeads, AGpuMaySayLess) {
