@@ -1,5 +1,7 @@
 #include "ops/optimizer.h"
 
+#include <algorithm>
+
 #include "ops/check_tensor.h"
 #include "ops/device.h"
 #include "ops/kernel_table.h"
@@ -20,6 +22,13 @@ void CheckGradients(const Tensor& gradients, const Tensor& parameters,
                  count);
 }
 
+void CheckTurns(const std::vector<int64_t>& turns, int64_t count) {
+  CHECK_LE(turns.size(), static_cast<size_t>(kDecayTurnsMax));
+  CHECK(std::is_sorted(turns.begin(), turns.end()));
+  CHECK(turns.empty() || (turns.front() >= 0 && turns.back() <= count))
+      << turns.front() << " to " << turns.back() << " of " << count;
+}
+
 }  // namespace
 
 void AdamW(Device& device, const AdamWArgs& args) {
@@ -30,6 +39,7 @@ void AdamW(Device& device, const AdamWArgs& args) {
   CHECK_F32_ELEMENTS(args.second_moment, n);
   CheckCopy(args.parameters, n);
   CHECK_GE(args.step, 1);
+  CheckTurns(args.decay_turns, n);
   device.kernels().adamw(device, args);
 }
 
@@ -40,6 +50,7 @@ void Sgd(Device& device, const SgdArgs& args) {
   CHECK_EQ(args.momentum_buffer.defined(), args.momentum != 0);
   if (args.momentum != 0) CHECK_F32_ELEMENTS(args.momentum_buffer, n);
   CheckCopy(args.parameters, n);
+  CheckTurns(args.decay_turns, n);
   device.kernels().sgd(device, args);
 }
 

@@ -8,16 +8,25 @@
 // when what the model computes with is not the f32 master: f32, or bf16 or fp16
 // rounded to nearest, ties to even (proto/base/bf16.h, fp16.h). Gradients are
 // f32, or of the dtype of `parameters`.
+//
+// Weight decay may be of some elements only. Where it ends and begins, in turn,
+// `decay_turns` says: {} is all of them, {100, 120} all but [100, 120), {0,
+// 100} those from 100 on. So the flat buffer of a whole unit is one call.
 #ifndef TROUPE_OPS_OPTIMIZER_H_
 #define TROUPE_OPS_OPTIMIZER_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "ops/tensor.h"
 
 namespace troupe {
 
 class Device;
+
+// Elements of `decay_turns` at most: a kernel has them among its arguments, of
+// which CUDA passes 4 KiB.
+constexpr int kDecayTurnsMax = 128;
 
 // AdamW (Loshchilov and Hutter, 1711.05101), as torch.optim.AdamW:
 //   w *= 1 - lr * weight_decay
@@ -34,7 +43,8 @@ struct AdamWArgs {
   float beta2 = 0.999f;
   float epsilon = 1e-8f;
   float weight_decay = 0.0f;
-  int64_t step = 1;  // of this update; the first is 1
+  std::vector<int64_t> decay_turns;  // ascending
+  int64_t step = 1;                  // of this update; the first is 1
   float gradient_scale = 1.0f;
   bool zero_gradients = false;
 };
@@ -54,6 +64,7 @@ struct SgdArgs {
   float momentum = 0.0f;
   bool nesterov = false;
   float weight_decay = 0.0f;
+  std::vector<int64_t> decay_turns;  // ascending
   float gradient_scale = 1.0f;
   bool zero_gradients = false;
 };

@@ -1,7 +1,9 @@
 #include "ops/optimizer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <type_traits>
+#include <vector>
 
 #include "ops/cpu/cpu_device.h"
 #include "ops/cpu/kernels.h"
@@ -19,6 +21,21 @@ auto LoopOf(OfF32 of_f32, OfOwn of_own) {
   }
 }
 
+// run(begin, end, decays): the elements [begin, end) in runs that decay alike.
+template <typename Run>
+void ForDecayRuns(const std::vector<int64_t>& turns, int64_t begin, int64_t end,
+                  const Run& run) {
+  size_t turn = 0;
+  while (turn < turns.size() && turns[turn] <= begin) ++turn;
+  while (begin < end) {
+    const int64_t next =
+        turn == turns.size() ? end : std::min(turns[turn], end);
+    if (next > begin) run(begin, next, /*decays=*/turn % 2 == 0);
+    begin = next;
+    ++turn;
+  }
+}
+
 }  // namespace
 
 void AdamW(Device& device, const AdamWArgs& args) {
@@ -30,7 +47,7 @@ void AdamW(Device& device, const AdamWArgs& args) {
   WithTypes(args.parameters, args.gradients, [&]<typename T, typename G>() {
     const auto adamw =
         LoopOf<G>(cpu.loops<T>().adamw, cpu.loops<T>().adamw_of_own);
-    cpu.ForElements(args.weights.elements(), [&](int64_t begin, int64_t end) {
+    const auto run = [&](int64_t begin, int64_t end, bool decays) {
       adamw({.weights = DataFrom<float>(args.weights, begin),
              .gradients = DataFrom<G>(args.gradients, begin),
              .first_moment = DataFrom<float>(args.first_moment, begin),
@@ -39,12 +56,16 @@ void AdamW(Device& device, const AdamWArgs& args) {
              .beta1 = args.beta1,
              .beta2 = args.beta2,
              .epsilon = args.epsilon,
-             .decay = static_cast<float>(1.0 - lr * args.weight_decay),
+             .decay =
+                 decays ? static_cast<float>(1.0 - lr * args.weight_decay) : 1,
              .step_size = static_cast<float>(lr / correction1),
              .root_scale = static_cast<float>(std::sqrt(correction2)),
              .gradient_scale = args.gradient_scale,
              .zero_gradients = args.zero_gradients},
             end - begin);
+    };
+    cpu.ForElements(args.weights.elements(), [&](int64_t begin, int64_t end) {
+      ForDecayRuns(args.decay_turns, begin, end, run);
     });
   });
 }
@@ -53,18 +74,21 @@ void Sgd(Device& device, const SgdArgs& args) {
   const CpuDevice& cpu = CpuDevice::From(device);
   WithTypes(args.parameters, args.gradients, [&]<typename T, typename G>() {
     const auto sgd = LoopOf<G>(cpu.loops<T>().sgd, cpu.loops<T>().sgd_of_own);
-    cpu.ForElements(args.weights.elements(), [&](int64_t begin, int64_t end) {
+    const auto run = [&](int64_t begin, int64_t end, bool decays) {
       sgd({.weights = DataFrom<float>(args.weights, begin),
            .gradients = DataFrom<G>(args.gradients, begin),
            .momentum_buffer = DataFrom<float>(args.momentum_buffer, begin),
            .parameters = DataFrom<T>(args.parameters, begin),
            .learning_rate = args.learning_rate,
            .momentum = args.momentum,
-           .weight_decay = args.weight_decay,
+           .weight_decay = decays ? args.weight_decay : 0,
            .gradient_scale = args.gradient_scale,
            .nesterov = args.nesterov,
            .zero_gradients = args.zero_gradients},
           end - begin);
+    };
+    cpu.ForElements(args.weights.elements(), [&](int64_t begin, int64_t end) {
+      ForDecayRuns(args.decay_turns, begin, end, run);
     });
   });
 }

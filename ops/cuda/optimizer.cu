@@ -1,4 +1,5 @@
 #include <cmath>
+#include <vector>
 
 #include "ops/cuda/elements.h"
 #include "ops/cuda/kernels.h"
@@ -9,6 +10,37 @@ namespace troupe::cuda {
 namespace {
 
 constexpr int n = 4;  // elements of a thread: 16 bytes of each f32 state
+
+// Where weight decay ends and begins, in turn.
+struct DecayTurns {
+  int count = 0;
+  int64_t at[kDecayTurnsMax];
+};
+
+DecayTurns ToRaw(const std::vector<int64_t>& turns) {
+  DecayTurns raw;
+  for (const int64_t turn : turns) raw.at[raw.count++] = turn;
+  return raw;
+}
+
+// decays[i]: whether element begin + i does. Nearly always all n are alike.
+__device__ inline void FindDecay(const DecayTurns& turns, int64_t begin,
+                                 bool (&decays)[n]) {
+  int low = 0, high = turns.count;  // how many turns are at `begin` or before
+  while (low < high) {
+    const int middle = (low + high) / 2;
+    if (turns.at[middle] <= begin) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < n; ++i) {
+    while (low < turns.count && turns.at[low] <= begin + i) ++low;
+    decays[i] = low % 2 == 0;
+  }
+}
 
 // T is the type of the copy of the weights, G of the gradients.
 template <typename T, typename G>
@@ -23,10 +55,12 @@ struct RawAdamW {
   float root_scale;  // sqrt(1 - beta2^step)
   float gradient_scale;
   bool zero_gradients, aligned;
+  DecayTurns turns;
 };
 
 template <typename T, typename G>
-__global__ void AdamWKernel(RawAdamW<T, G> a, int64_t count) {
+__global__ void AdamWKernel(const __grid_constant__ RawAdamW<T, G> a,
+                            int64_t count) {
   const int64_t begin = FlatBegin(n), rest = count - begin;
   if (rest <= 0) return;
   float w[n], g[n], m[n], v[n];
@@ -34,13 +68,16 @@ __global__ void AdamWKernel(RawAdamW<T, G> a, int64_t count) {
   Load(a.gradients + begin, rest, a.aligned, g);
   Load(a.first_moment + begin, rest, a.aligned, m);
   Load(a.second_moment + begin, rest, a.aligned, v);
+  bool decays[n];
+  FindDecay(a.turns, begin, decays);
 #pragma unroll
   for (int i = 0; i < n; ++i) {
     g[i] *= a.gradient_scale;
     m[i] = m[i] * a.beta1 + g[i] * (1.0f - a.beta1);
     v[i] = v[i] * a.beta2 + (g[i] * g[i]) * (1.0f - a.beta2);
     const float denominator = sqrtf(v[i]) / a.root_scale + a.epsilon;
-    w[i] = w[i] * a.decay - (m[i] / denominator) * a.step_size;
+    w[i] = w[i] * (decays[i] ? a.decay : 1.0f) -
+           (m[i] / denominator) * a.step_size;
     g[i] = 0;
   }
   Store(a.first_moment + begin, rest, a.aligned, m);
@@ -60,10 +97,12 @@ struct RawSgd {
   T* parameters;           // or null
   float learning_rate, momentum, weight_decay, gradient_scale;
   bool nesterov, zero_gradients, aligned;
+  DecayTurns turns;
 };
 
 template <typename T, typename G>
-__global__ void SgdKernel(RawSgd<T, G> a, int64_t count) {
+__global__ void SgdKernel(const __grid_constant__ RawSgd<T, G> a,
+                          int64_t count) {
   const int64_t begin = FlatBegin(n), rest = count - begin;
   if (rest <= 0) return;
   float w[n], g[n], u[n];
@@ -71,9 +110,11 @@ __global__ void SgdKernel(RawSgd<T, G> a, int64_t count) {
   Load(a.gradients + begin, rest, a.aligned, g);
   const bool momentum = a.momentum_buffer != nullptr;
   if (momentum) Load(a.momentum_buffer + begin, rest, a.aligned, u);
+  bool decays[n];
+  FindDecay(a.turns, begin, decays);
 #pragma unroll
   for (int i = 0; i < n; ++i) {
-    g[i] = g[i] * a.gradient_scale + w[i] * a.weight_decay;
+    g[i] = g[i] * a.gradient_scale + w[i] * (decays[i] ? a.weight_decay : 0.0f);
     float step = g[i];
     if (momentum) {
       u[i] = u[i] * a.momentum + g[i];
@@ -112,7 +153,8 @@ void AdamW(Device& device, const AdamWArgs& args) {
         .step_size = static_cast<float>(lr / correction1),
         .root_scale = static_cast<float>(std::sqrt(correction2)),
         .gradient_scale = args.gradient_scale,
-        .zero_gradients = args.zero_gradients};
+        .zero_gradients = args.zero_gradients,
+        .turns = ToRaw(args.decay_turns)};
     raw.aligned = Aligned<n>(raw.weights, raw.gradients, raw.first_moment,
                              raw.second_moment, raw.parameters);
     Launch(CudaOf(device), AdamWKernel<T, G>, FlatShape(count, n), raw, count);
@@ -132,7 +174,8 @@ void Sgd(Device& device, const SgdArgs& args) {
         .weight_decay = args.weight_decay,
         .gradient_scale = args.gradient_scale,
         .nesterov = args.nesterov,
-        .zero_gradients = args.zero_gradients};
+        .zero_gradients = args.zero_gradients,
+        .turns = ToRaw(args.decay_turns)};
     raw.aligned = Aligned<n>(raw.weights, raw.gradients, raw.momentum_buffer,
                              raw.parameters);
     Launch(CudaOf(device), SgdKernel<T, G>, FlatShape(count, n), raw, count);

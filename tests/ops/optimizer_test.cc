@@ -85,6 +85,61 @@ TEST_P(OptimizerTest, PartsOfAFlatBufferAreUpdatedAlike) {
   EXPECT_EQ(update({0, n}), update({0, 1, 333, 700, 703, n}));
 }
 
+// One call that says where decay ends and begins is a call for each run of
+// elements that decay alike, bit for bit.
+TEST_P(OptimizerTest, SomeElementsDecay) {
+  const int64_t n = 1000;
+  const Values w = Random(n), g = Random(n), m = Random(n), v(n, 0.3);
+  struct Call {
+    int64_t begin, end;
+    float weight_decay;
+    std::vector<int64_t> turns;
+  };
+  const auto update = [&](bool adamw, const std::vector<Call>& calls) {
+    const TestTensor tw(device(), {n}, w), tg(device(), {n}, g);
+    const TestTensor tm(device(), {n}, m), tv(device(), {n}, v);
+    for (const Call& call : calls) {
+      const auto part = [&](const TestTensor& t) {
+        return t.tensor().Slice(0, call.begin, call.end);
+      };
+      if (adamw) {
+        AdamW(device(), {.weights = part(tw),
+                         .gradients = part(tg),
+                         .first_moment = part(tm),
+                         .second_moment = part(tv),
+                         .learning_rate = 0.1f,
+                         .weight_decay = call.weight_decay,
+                         .decay_turns = call.turns,
+                         .step = 7});
+      } else {
+        Sgd(device(), {.weights = part(tw),
+                       .gradients = part(tg),
+                       .momentum_buffer = part(tm),
+                       .learning_rate = 0.1f,
+                       .momentum = 0.9f,
+                       .weight_decay = call.weight_decay,
+                       .decay_turns = call.turns});
+      }
+    }
+    return tw.Read();
+  };
+  std::vector<int64_t> many(kDecayTurnsMax);
+  for (size_t i = 0; i < many.size(); ++i) many[i] = 7 * i;
+  for (const std::vector<int64_t>& turns : std::vector<std::vector<int64_t>>{
+           {0}, {1}, {0, 3, 4, 5, 333, 700}, {16, 16, 512, n}, many}) {
+    std::vector<Call> runs;
+    int64_t begin = 0;
+    for (size_t i = 0; i <= turns.size(); ++i) {
+      const int64_t end = i < turns.size() ? turns[i] : n;
+      if (end > begin) runs.push_back({begin, end, i % 2 == 0 ? 0.5f : 0, {}});
+      begin = end;
+    }
+    for (const bool adamw : {true, false}) {
+      EXPECT_EQ(update(adamw, {{0, n, 0.5f, turns}}), update(adamw, runs));
+    }
+  }
+}
+
 TEST_P(OptimizerTest, SgdOverSomeSteps) {
   for (const bool nesterov : {false, true}) {
     for (const double momentum : {0.0, 0.9}) {

@@ -13,45 +13,29 @@
 namespace troupe {
 namespace {
 
-struct Run {
-  Range elements;  // of what is held
-  bool weight_decay = false;
-};
-
-// What is held of the flat buffer, in as few runs as weight decay allows. An
+// Where weight decay ends and begins among the elements that are held. An
 // alignment gap goes with the parameter before it: zeros that stay zeros.
-std::vector<Run> RunsOf(const Unit& unit, const Range& holds) {
+std::vector<int64_t> DecayTurns(const Unit& unit, const Range& holds) {
   std::map<int64_t, bool> decays;  // by offset
   for (const Parameter& parameter : unit.parameters()) {
     decays[parameter.offset()] = parameter.weight_decay();
   }
-  std::vector<Run> runs;
+  std::vector<int64_t> turns;
   for (auto at = decays.begin(); at != decays.end(); ++at) {
     const auto next = std::next(at);
     const Range here = Both(
         {at->first, next == decays.end() ? unit.flat_elements() : next->first},
         holds);
-    if (here.size() == 0) continue;
-    if (runs.empty() || runs.back().weight_decay != at->second) {
-      const int64_t begin = here.begin - holds.begin;
-      runs.push_back({.elements = {begin, begin}, .weight_decay = at->second});
-    }
-    runs.back().elements.end = here.end - holds.begin;
+    const bool decayed = turns.size() % 2 == 0;
+    if (here.size() == 0 || at->second == decayed) continue;
+    turns.push_back(here.begin - holds.begin);
   }
-  return runs;
+  return turns;
 }
 
-// Elements of a flat buffer, as far as there is one.
-Tensor Flat(void* buffer, DType type, const Range& range) {
-  if (buffer == nullptr) return Tensor();
-  return Tensor(static_cast<char*>(buffer) +
-                    range.begin * static_cast<int64_t>(DTypeBytes(type)),
-                type, {range.size()});
-}
-
-// Of f32, after `first` others.
-Tensor Flat(void* buffer, const Range& range, int64_t first = 0) {
-  return Flat(buffer, DType::kF32, {first + range.begin, first + range.end});
+// So many elements of a buffer, as far as there is one.
+Tensor Flat(void* buffer, DType type, int64_t elements) {
+  return buffer == nullptr ? Tensor() : Tensor(buffer, type, {elements});
 }
 
 }  // namespace
@@ -77,38 +61,41 @@ void Optimizer::Step(Device& device, const Unit& unit,
                      const OptimizerStep& step) const {
   CHECK(spec_.name() != "none") << "a job without optimizer has no STEP";
   const Range holds = step.holds.value_or(Range{0, unit.flat_elements()});
-  for (const auto& [range, decays] : RunsOf(unit, holds)) {
-    const float weight_decay =
-        decays ? static_cast<float>(spec_.weight_decay()) : 0.0f;
-    if (adamw_) {
-      AdamW(device,
-            {.weights = Flat(step.weights, range),
-             .gradients = Flat(step.gradients, step.gradients_type, range),
-             .first_moment = Flat(step.state, range),
-             .second_moment = Flat(step.state, range, holds.size()),
-             .parameters = Flat(step.parameters, step.parameters_type, range),
-             .learning_rate = static_cast<float>(step.learning_rate),
-             .beta1 = static_cast<float>(spec_.betas(0)),
-             .beta2 = static_cast<float>(spec_.betas(1)),
-             .epsilon = static_cast<float>(spec_.eps()),
-             .weight_decay = weight_decay,
-             .step = step.step,
-             .gradient_scale = static_cast<float>(step.gradient_scale),
-             .zero_gradients = step.zero_gradients});
-    } else {
-      Sgd(device,
-          {.weights = Flat(step.weights, range),
-           .gradients = Flat(step.gradients, step.gradients_type, range),
-           .momentum_buffer =
-               spec_.momentum() != 0 ? Flat(step.state, range) : Tensor(),
-           .parameters = Flat(step.parameters, step.parameters_type, range),
-           .learning_rate = static_cast<float>(step.learning_rate),
-           .momentum = static_cast<float>(spec_.momentum()),
-           .nesterov = spec_.nesterov(),
-           .weight_decay = weight_decay,
-           .gradient_scale = static_cast<float>(step.gradient_scale),
-           .zero_gradients = step.zero_gradients});
-    }
+  const int64_t n = holds.size();
+  if (n == 0) return;
+  auto* const state = static_cast<float*>(step.state);
+  const Tensor weights = Flat(step.weights, DType::kF32, n);
+  const Tensor gradients = Flat(step.gradients, step.gradients_type, n);
+  const Tensor parameters = Flat(step.parameters, step.parameters_type, n);
+  if (adamw_) {
+    AdamW(device, {.weights = weights,
+                   .gradients = gradients,
+                   .first_moment = Flat(state, DType::kF32, n),
+                   .second_moment = Flat(state + n, DType::kF32, n),
+                   .parameters = parameters,
+                   .learning_rate = static_cast<float>(step.learning_rate),
+                   .beta1 = static_cast<float>(spec_.betas(0)),
+                   .beta2 = static_cast<float>(spec_.betas(1)),
+                   .epsilon = static_cast<float>(spec_.eps()),
+                   .weight_decay = static_cast<float>(spec_.weight_decay()),
+                   .decay_turns = DecayTurns(unit, holds),
+                   .step = step.step,
+                   .gradient_scale = static_cast<float>(step.gradient_scale),
+                   .zero_gradients = step.zero_gradients});
+  } else {
+    const bool momentum = spec_.momentum() != 0;
+    Sgd(device,
+        {.weights = weights,
+         .gradients = gradients,
+         .momentum_buffer = Flat(momentum ? state : nullptr, DType::kF32, n),
+         .parameters = parameters,
+         .learning_rate = static_cast<float>(step.learning_rate),
+         .momentum = static_cast<float>(spec_.momentum()),
+         .nesterov = spec_.nesterov(),
+         .weight_decay = static_cast<float>(spec_.weight_decay()),
+         .decay_turns = DecayTurns(unit, holds),
+         .gradient_scale = static_cast<float>(step.gradient_scale),
+         .zero_gradients = step.zero_gradients});
   }
 }
 

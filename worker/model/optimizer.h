@@ -8,8 +8,10 @@
 //                   .learning_rate = 3e-4,
 //                   .gradient_scale = ClipCoefficient(norm, 1.0)});
 //
-// Weight decay touches only parameters that ask for it; runs of neighbours that
-// agree are updated in one pass.
+// Weight decay touches only parameters that ask for it. Whatever their order, a
+// unit is one call of one op, which is told where decay ends and begins: were
+// the decayed ones laid side by side, a rank that holds a part of the unit
+// would still need to be told, and every layout of flat buffers would change.
 #ifndef TROUPE_WORKER_MODEL_OPTIMIZER_H_
 #define TROUPE_WORKER_MODEL_OPTIMIZER_H_
 
