@@ -1,7 +1,11 @@
 // The gradient of the token table must be added up in a fixed order, and a
 // token may occur many times. So the rows are first sorted by token, in order
 // within each (sort_rows.h); then each run of one token is added up by threads
-// that own the table's row, in the order that a loop over the rows would take.
+// that own the table's row. Of a token that is frequent this would take long,
+// so runs are cut wherever a multiple of kPieceRows of the sorted rows is
+// reached: each piece is summed in the order of its rows, by a block of its
+// own, and then the pieces in theirs. Where runs are cut follows from how often
+// each token occurs, and from nothing else.
 #include <limits>
 
 #include "ops/cuda/block.h"
@@ -12,6 +16,7 @@
 #include "ops/cuda/scratch.h"
 #include "ops/cuda/sort_rows.h"
 #include "ops/embedding.h"
+#include "proto/base/gpu_limits.h"
 
 namespace troupe::cuda {
 namespace {
@@ -19,6 +24,7 @@ namespace {
 constexpr int kThreads = 128;
 constexpr int n = 4;  // columns of a thread in the tables of f32
 constexpr int kRunColumns = kThreads * n;
+constexpr int64_t kPieceRows = kGpuEmbeddingPieceRows;
 
 template <typename T>
 struct RawEmbedding {
@@ -78,41 +84,60 @@ __device__ inline void AddOnce(G* to, int64_t count, bool aligned,
 // G is the type of the table's gradient.
 template <typename T, typename G>
 struct RawRuns {
-  const int32_t *sorted_tokens, *sorted_rows;
+  const int32_t* tokens;       // as they came
+  const uint32_t* keys;        // sorted
+  const int32_t* sorted_rows;  // whose each key is
   const T* dy;
   G* dwte;
+  // Sums of pieces, a row for each kPieceRows places: of a run's first piece
+  // where it meets the second, of the later ones where they begin.
+  float *first_sums, *later_sums;
   int64_t rows, columns, first_token, table_rows, vocabulary;
   bool aligned;
   Fault* fault;
+
+  // The row of the table that a key belongs to; -1: none.
+  __device__ int64_t TableRow(uint32_t key) const {
+    const int64_t at = int64_t{key} - first_token;
+    return key < vocabulary && at >= 0 && at < table_rows ? at : -1;
+  }
+  // Whether a run that began before goes on at this place.
+  __device__ bool GoesOn(int64_t place) const {
+    return place > 0 && place < rows && keys[place - 1] == keys[place];
+  }
 };
 
 // One block for each place among the sorted rows and each kRunColumns columns;
-// those that start a run add it up.
+// those at which a piece begins add it up. A run of one piece is then done.
 template <typename T, typename G>
-__global__ void AddRunsKernel(RawRuns<T, G> a) {
+__global__ void AddPiecesKernel(RawRuns<T, G> a) {
   const int64_t place = blockIdx.x;
-  const int64_t column =
-      int64_t{blockIdx.y} * kRunColumns + int64_t{threadIdx.x} * n;
-  const int64_t count = a.columns - column;
-  const int32_t token = a.sorted_tokens[place];
-  if (place > 0 && a.sorted_tokens[place - 1] == token) return;
-  if (token < 0 || token >= a.vocabulary) {
-    if (threadIdx.x == 0 && blockIdx.y == 0) {
+  const bool later = a.GoesOn(place);
+  if (later && place % kPieceRows != 0) return;
+  const uint32_t key = a.keys[place];
+  const int64_t at = a.TableRow(key);
+  if (at < 0) {
+    if (key >= a.vocabulary && threadIdx.x == 0 && blockIdx.y == 0) {
+      const int32_t row = a.sorted_rows[place];
       Report(a.fault, {.kind = FaultKind::kToken,
-                       .value = token,
-                       .index = a.sorted_rows[place],
+                       .value = a.tokens[row],
+                       .index = row,
                        .limit = a.vocabulary});
     }
     return;
   }
-  const int64_t at = token - a.first_token;
-  if (at < 0 || at >= a.table_rows) return;
+  const int64_t column =
+      int64_t{blockIdx.y} * kRunColumns + int64_t{threadIdx.x} * n;
+  const int64_t count = a.columns - column;
+  const int64_t piece = place / kPieceRows;
+  const int64_t next = (piece + 1) * kPieceRows;
+  const int64_t end = next < a.rows ? next : a.rows;
   float sums[n] = {};
   for (int64_t begin = place;; begin += kWarp) {
-    // A warp finds the run's next rows together, one a lane, so that reading
+    // A warp finds the piece's next rows together, one a lane, so that reading
     // them waits for nothing.
     const int64_t mine = begin + threadIdx.x % kWarp;
-    const bool same = mine < a.rows && a.sorted_tokens[mine] == token;
+    const bool same = mine < end && a.keys[mine] == key;
     const int32_t row = same ? a.sorted_rows[mine] : 0;
     const int found = __popc(__ballot_sync(kAllLanes, same));
 #pragma unroll 4
@@ -124,6 +149,40 @@ __global__ void AddRunsKernel(RawRuns<T, G> a) {
       for (int j = 0; j < n; ++j) sums[j] += dy[j];
     }
     if (found < kWarp) break;
+  }
+  if (later) {
+    Store(a.later_sums + piece * a.columns + column, count, a.aligned, sums);
+  } else if (next < a.rows && a.keys[next] == key) {
+    Store(a.first_sums + (piece + 1) * a.columns + column, count, a.aligned,
+          sums);
+  } else {
+    AddOnce(a.dwte + at * a.columns + column, count, a.aligned, sums);
+  }
+}
+
+// One block for each kPieceRows places and each kRunColumns columns; that where
+// the second piece of a run begins adds up all of the run's, in order.
+template <typename T, typename G>
+__global__ void JoinPiecesKernel(RawRuns<T, G> a) {
+  const int64_t second = blockIdx.x;
+  const int64_t place = second * kPieceRows;
+  if (!a.GoesOn(place)) return;
+  const uint32_t key = a.keys[place];
+  const int64_t before = place - kPieceRows;
+  if (a.keys[before] == key && a.GoesOn(before)) return;  // a third, or later
+  const int64_t at = a.TableRow(key);
+  const int64_t column =
+      int64_t{blockIdx.y} * kRunColumns + int64_t{threadIdx.x} * n;
+  const int64_t count = a.columns - column;
+  if (at < 0 || count <= 0) return;
+  float sums[n];
+  Load(a.first_sums + second * a.columns + column, count, a.aligned, sums);
+  for (int64_t piece = second; piece < gridDim.x; ++piece) {
+    if (a.keys[piece * kPieceRows] != key) break;
+    float more[n];
+    Load(a.later_sums + piece * a.columns + column, count, a.aligned, more);
+#pragma unroll
+    for (int j = 0; j < n; ++j) sums[j] += more[j];
   }
   AddOnce(a.dwte + at * a.columns + column, count, a.aligned, sums);
 }
@@ -165,20 +224,21 @@ void AddTokens(CudaDevice& cuda, const EmbeddingBackwardArgs& args) {
   const int64_t rows = args.dy.rows(), columns = args.dy.columns();
   CHECK_LE(rows, std::numeric_limits<int32_t>::max());
   const int64_t vocabulary = VocabularyOf(args, args.dwte);
-  const Scratch tokens(cuda, rows * sizeof(int32_t));
-  const Scratch order(cuda, rows * sizeof(int32_t));
-  SortRows(cuda, {.tokens = args.tokens.data<int32_t>(),
-                  .rows = static_cast<int>(rows),
-                  .vocabulary = static_cast<int32_t>(vocabulary),
-                  .sorted_tokens = tokens.as<int32_t>(),
-                  .sorted_rows = order.as<int32_t>()});
+  const int32_t* const tokens = args.tokens.data<int32_t>();
+  const SortedRows sorted(cuda, tokens, static_cast<int>(rows),
+                          static_cast<int32_t>(vocabulary));
+  const int64_t pieces = (rows + kPieceRows - 1) / kPieceRows;
+  const Scratch sums(cuda, 2 * pieces * columns * sizeof(float));
   const T* dy = args.dy.data<T>();
   G* dwte = args.dwte.data<G>();
   const RawRuns<T, G> raw = {
-      .sorted_tokens = tokens.as<int32_t>(),
-      .sorted_rows = order.as<int32_t>(),
+      .tokens = tokens,
+      .keys = sorted.keys(),
+      .sorted_rows = sorted.rows(),
       .dy = dy,
       .dwte = dwte,
+      .first_sums = sums.as<float>(),
+      .later_sums = sums.as<float>() + pieces * columns,
       .rows = rows,
       .columns = columns,
       .first_token = args.first_token,
@@ -186,7 +246,9 @@ void AddTokens(CudaDevice& cuda, const EmbeddingBackwardArgs& args) {
       .vocabulary = vocabulary,
       .aligned = AlignedRows<n>(columns, dy) && Aligned<n>(dwte),
       .fault = FaultOf(cuda)};
-  Launch(cuda, AddRunsKernel<T, G>, RunShape(rows, columns), raw);
+  Launch(cuda, AddPiecesKernel<T, G>, RunShape(rows, columns), raw);
+  if (pieces < 2) return;
+  Launch(cuda, JoinPiecesKernel<T, G>, RunShape(pieces, columns), raw);
 }
 
 }  // namespace

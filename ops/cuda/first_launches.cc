@@ -2,16 +2,17 @@
 
 namespace troupe {
 
-void FirstLaunches::Run(const void* kernel, absl::FunctionRef<void()> launch) {
+void FirstLaunches::Run(const void* kernel, absl::FunctionRef<void()> launch,
+                        int64_t size) {
   bool first = false;
   {
     absl::MutexLock lock(&mutex_);
-    first = !launched_.contains(kernel);
+    first = !launched_.contains({kernel, size});
   }
   if (!first) return launch();
   RunAlone(launch);
   absl::MutexLock lock(&mutex_);
-  launched_.insert(kernel);
+  launched_.insert({kernel, size});
 }
 
 void FirstLaunches::RunAlone(absl::FunctionRef<void()> launch) {

@@ -28,6 +28,9 @@
 #ifndef TROUPE_OPS_CUDA_FIRST_LAUNCHES_H_
 #define TROUPE_OPS_CUDA_FIRST_LAUNCHES_H_
 
+#include <cstdint>
+#include <utility>
+
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
@@ -47,10 +50,12 @@ class FirstLaunches {
   FirstLaunches& operator=(const FirstLaunches&) = delete;
 
   // Runs `launch`: at once where `kernel` has been launched before, else alone.
-  void Run(const void* kernel, absl::FunctionRef<void()> launch);
+  // Of a library's kernels, which it chooses by some size, `kernel` stands for
+  // all together with that size.
+  void Run(const void* kernel, absl::FunctionRef<void()> launch,
+           int64_t size = 0);
   // Runs `launch` while no operation is under way, as far as that can be had.
-  // For calls that load code of
-  // others, or wait for all that the GPU does.
+  // For calls that load code of others, or wait for all that the GPU does.
   void RunAlone(absl::FunctionRef<void()> launch);
 
   // From before an operation's launch until it has ended.
@@ -70,7 +75,8 @@ class FirstLaunches {
   absl::Mutex mutex_;
   int operations_ ABSL_GUARDED_BY(mutex_) = 0;  // under way
   int alone_ ABSL_GUARDED_BY(mutex_) = 0;       // that run, not that wait
-  absl::flat_hash_set<const void*> launched_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_set<std::pair<const void*, int64_t>> launched_
+      ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace troupe

@@ -44,4 +44,14 @@ void LaunchOn(CudaDevice& device, const void* kernel, cudaLaunchConfig_t config,
   device.Check(code, name == nullptr ? "cudaLaunchKernelExC" : name);
 }
 
+void EnqueueOn(CudaDevice& device, const LibraryCall& call,
+               const std::function<cudaError_t(cudaStream_t)>& enqueue) {
+  const cudaStream_t stream = device.stream();
+  if (device.failed()) return;
+  cudaError_t code = cudaSuccess;
+  device.first_launches().Run(
+      call.name, [&] { code = enqueue(stream); }, call.size);
+  device.Check(code, call.name);
+}
+
 }  // namespace troupe

@@ -7,6 +7,8 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 
 #include "ops/cuda/fault.h"
 
@@ -29,6 +31,17 @@ void CopyOn(CudaDevice& device, void* to, const void* from, size_t bytes);
 // kernel takes.
 void LaunchOn(CudaDevice& device, const void* kernel, cudaLaunchConfig_t config,
               void** arguments);
+
+// A call of a library that enqueues kernels of its own. Which, it may choose by
+// the size: the first call of a name and size loads them.
+struct LibraryCall {
+  const char* name = "";  // a literal, by which errors call it
+  int64_t size = 0;
+};
+
+// Calls `enqueue` with the calling thread's stream, and checks what it returns.
+void EnqueueOn(CudaDevice& device, const LibraryCall& call,
+               const std::function<cudaError_t(cudaStream_t)>& enqueue);
 
 }  // namespace troupe
 

@@ -26,7 +26,8 @@ bool Multiplies(const Plan& plan) {
 // What a kernel takes; a biased product only where its sums are not those of
 // the type that is multiplied.
 int64_t BytesOfKernel(const OpView& op) {
-  constexpr int64_t kBytesOfToken = 20;  // sorted, with its row, twice; counts
+  constexpr int64_t kBytesOfToken =
+      20;  // sorted, with its row, twice; the sort
   const auto sums_of_rows = [](int64_t columns) {
     return kGpuSumPartsMax * columns * kF32Bytes;
   };
@@ -40,8 +41,14 @@ int64_t BytesOfKernel(const OpView& op) {
       return sums_of_rows(2 * ColumnsOf(op.output("y")));  // scale and shift
     case Op::HEAD_NORM:  // of queries, then of keys
       return sums_of_rows(op.output("y").dims(2).sections(0).width());
-    case Op::EMBED:
-      return ElementsOf(op.input("tokens")) * kBytesOfToken;
+    case Op::EMBED: {
+      const int64_t tokens = ElementsOf(op.input("tokens"));
+      const int64_t pieces =
+          RoundUp(tokens, kGpuEmbeddingPieceRows) / kGpuEmbeddingPieceRows;
+      // Two sums for each piece, one of which its run may begin in.
+      return tokens * kBytesOfToken +
+             2 * pieces * ColumnsOf(op.output("y")) * kF32Bytes;
+    }
     case Op::WEIGHT:  // its gradient, as one row
       return ElementsOf(op.output("y")) * kF32Bytes;
     case Op::LINEAR:

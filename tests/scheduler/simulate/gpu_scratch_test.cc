@@ -56,6 +56,11 @@ TEST(GpuScratchItems, AModelWithoutBiasesNeedsNoSumsOfProducts) {
   job.mutable_model()->set_architecture("llama");
   job.mutable_model()->set_intermediate_size(6400);
   EXPECT_EQ(ItemsOf(job)["kernel_scratch"], 32 * kMiB);
+  // 64 times as many rows: 512 Ki of them, 10 MiB as they are sorted, and two
+  // sums of 1,600 columns for each 64, 100 MiB.
+  job.mutable_training()->set_micro_batch_size(512);
+  job.mutable_training()->set_global_batch_size(512);
+  EXPECT_EQ(ItemsOf(job)["kernel_scratch"], 128 * kMiB);
 }
 
 }  // namespace
