@@ -88,6 +88,11 @@ class Device {
   // device has under way, and so for peers. After SetQueuePriority.
   virtual void PrepareQueue() {}
 
+  // Takes now, for the same reason, this much memory for what kernels need
+  // while they run, so that all threads' together take no more for it as long
+  // as that is enough. Enqueued; until StartAfresh.
+  virtual void PrepareScratch(size_t bytes) {}
+
   // Waits for all that this thread enqueued. The error of an asynchronous
   // failure, which no later call mends but StartAfresh.
   virtual absl::Status Synchronize() = 0;

@@ -65,6 +65,7 @@ class CudaDevice final : public Device {
   void WaitFor(const Fence& fence) override;
   void SetQueuePriority(int priority) override;
   void PrepareQueue() override;
+  void PrepareScratch(size_t bytes) override;
 
   // The calling thread's own; this device is then the current one, as the
   // runtime's calls want it. A default one where the device has failed.

@@ -11,6 +11,7 @@
 #include "ops/cuda/cuda_device.h"
 #include "ops/cuda/cuda_fence.h"
 #include "ops/cuda/kernels.h"
+#include "ops/cuda/scratch.h"
 #include "ops/cuda/status.h"
 #include "proto/base/status.h"
 
@@ -149,6 +150,11 @@ void CudaDevice::SetQueuePriority(int priority) {
 void CudaDevice::PrepareQueue() {
   ThreadStream* const mine = Mine();
   if (mine != nullptr) Check(mine->Prepare());
+}
+
+// What a block gives back the pool keeps, and cuts up for smaller ones.
+void CudaDevice::PrepareScratch(size_t bytes) {
+  const Scratch all(*this, bytes);
 }
 
 bool CudaDevice::MakeCurrent() {

@@ -1,7 +1,7 @@
 // Short-lived working memory of a kernel, such as the partial sums of a
 // reduction. It comes from and goes back to the device's pool in the order of
-// the calling thread's stream, so that no one waits for it, and a training step
-// takes nothing from the driver after the first.
+// the calling thread's stream, so that no one waits for it. A training step
+// takes nothing from the driver: Device::PrepareScratch has, before the first.
 //
 //   Scratch sums(cuda, blocks * sizeof(double));
 //   Launch(cuda, PartialSums, {...}, x, sums.as<double>());

@@ -49,6 +49,17 @@ int64_t BytesIn(const Role& role, Tier tier) {
   return SlotBytes(role, tier) + checksums;
 }
 
+int64_t PredictedBytes(const Plan& plan, int rank, absl::string_view item) {
+  int64_t bytes = 0;
+  for (const RankPrediction& prediction : plan.prediction().ranks()) {
+    if (prediction.rank() != rank) continue;
+    for (const MemoryItem& of_rank : prediction.memory()) {
+      if (of_rank.item() == item) bytes += of_rank.bytes();
+    }
+  }
+  return bytes;
+}
+
 int64_t ChecksumBytes(int64_t nvme_bytes) {
   constexpr int64_t kOfABlock = 4;
   const int64_t blocks = TierAligned(nvme_bytes, NVME) / AlignmentOf(NVME);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "proto/cluster.pb.h"
 #include "proto/plan.pb.h"
 
@@ -18,6 +19,12 @@ std::vector<MemoryItem> MemoryItems(const Role& role);
 
 // The sum of those.
 int64_t BytesIn(const Role& role, Tier tier);
+
+// Bytes of a line item that the plan's prediction has for a rank, among them
+// what is in no slot; 0: none.
+int64_t PredictedBytes(const Plan& plan, int rank, absl::string_view item);
+// What kernels of GPUs need while they run.
+inline constexpr char kKernelScratchItem[] = "kernel_scratch";
 
 // Of so many bytes of the nvme tier, what their checksums take of the host's:
 // four bytes for each block (storage/spill/spill_file.h), in whole blocks.

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "proto/base/gpu_limits.h"
+#include "proto/plan/memory.h"
 #include "proto/plan/ops/op_view.h"
 #include "proto/plan/tensor_spec.h"
 
@@ -86,7 +87,7 @@ MemoryItem Item(const std::string& name, int64_t bytes) {
 std::vector<MemoryItem> GpuScratchItems(const Plan& plan) {
   if (!Multiplies(plan)) return {};
   return {Item("product_workspace", kGpuProductWorkspaceBytes),
-          Item("kernel_scratch", KernelScratchBytes(plan))};
+          Item(kKernelScratchItem, KernelScratchBytes(plan))};
 }
 
 }  // namespace troupe

@@ -53,6 +53,7 @@ class SplitMemoryDevice final : public Device {
   int queues() const;
   // That were prepared, ever.
   int prepared() const { return prepared_; }
+  size_t scratch_bytes() const { return scratch_bytes_; }
   // That threads have set, ascending.
   std::multiset<int> priorities() const;
 
@@ -76,6 +77,7 @@ class SplitMemoryDevice final : public Device {
   void WaitFor(const Fence& fence) override;
   void SetQueuePriority(int priority) override;
   void PrepareQueue() override;
+  void PrepareScratch(size_t bytes) override { scratch_bytes_ += bytes; }
 
  private:
   using Queue = Actor<std::function<void()>>;
@@ -97,6 +99,7 @@ class SplitMemoryDevice final : public Device {
       ABSL_GUARDED_BY(mutex_);
   std::multiset<int> priorities_ ABSL_GUARDED_BY(mutex_);
   std::atomic<int> prepared_{0};
+  std::atomic<size_t> scratch_bytes_{0};
 };
 
 }  // namespace troupe

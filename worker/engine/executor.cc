@@ -140,7 +140,8 @@ void Executor::PrepareLane(int lane) {
   --starting_;
 }
 
-absl::Status Executor::Prepare(const std::vector<const Program*>& programs) {
+absl::Status Executor::Prepare(const std::vector<const Program*>& programs,
+                               int64_t scratch_bytes) {
   for (const Program* const program : programs) {
     if (program != nullptr) StartLanes(*program);
   }
@@ -151,6 +152,7 @@ absl::Status Executor::Prepare(const std::vector<const Program*>& programs) {
   }
   if (device_ == nullptr) return absl::OkStatus();
   device_->PrepareQueue();
+  device_->PrepareScratch(scratch_bytes);
   return device_->Synchronize();
 }
 

@@ -70,9 +70,11 @@ class Executor {
   Executor& operator=(const Executor&) = delete;
 
   // Makes the lanes of these programs, and lets each take what it needs of the
-  // device (Device::PrepareQueue), the caller's thread, too. For the time
+  // device (Device::PrepareQueue), the caller's thread, too; and the device
+  // this much scratch memory for kernels (Device::PrepareScratch). For the time
   // before ranks wait for one another. The device's error.
-  absl::Status Prepare(const std::vector<const Program*>& programs);
+  absl::Status Prepare(const std::vector<const Program*>& programs,
+                       int64_t scratch_bytes);
 
   // Runs the program to its end, or to the first error: then nothing more
   // starts, and Run returns when all that had started is done. The error says

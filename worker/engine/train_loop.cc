@@ -9,6 +9,7 @@
 #include "proto/plan/copies.h"
 #include "proto/plan/last_step.h"
 #include "proto/plan/lr_schedule.h"
+#include "proto/plan/memory.h"
 #include "proto/plan/span.h"
 #include "proto/plan/tier_traffic.h"
 #include "storage/checkpoint/checkpoint_dir.h"
@@ -140,9 +141,13 @@ absl::Status TrainLoop::RunSteps() {
 }
 
 absl::StatusOr<StartingPoint> TrainLoop::Begin() {
-  const std::vector<const Program*> programs = {
-      programs_.fill,   programs_.train,      programs_.validate,
-      programs_.report, programs_.checkpoint, programs_.keep};
+  const auto meet = [this]() -> absl::Status {
+    RETURN_IF_ERROR(executor_.Prepare(
+        {programs_.fill, programs_.train, programs_.validate, programs_.report,
+         programs_.checkpoint, programs_.keep},
+        PredictedBytes(*options_.plan, state_->rank(), kKernelScratchItem)));
+    return Connect();
+  };
   StartingPoint start;
   if (!options_.recovery.has_value()) {
     ASSIGN_OR_RETURN(start, SetStartingPoint({.resume = options_.resume,
@@ -151,12 +156,10 @@ absl::StatusOr<StartingPoint> TrainLoop::Begin() {
                                              {.disk = {resources_.io, disk_},
                                               .store = store_},
                                              *state_, listener_));
-    RETURN_IF_ERROR(executor_.Prepare(programs));
-    RETURN_IF_ERROR(Connect());
+    RETURN_IF_ERROR(meet());
     return start;
   }
-  RETURN_IF_ERROR(executor_.Prepare(programs));
-  RETURN_IF_ERROR(Connect());
+  RETURN_IF_ERROR(meet());
   RETURN_IF_ERROR(Recover(*options_.recovery, *state_));
   start.position.step = options_.recovery->state().step();
   start.position.samples_consumed =

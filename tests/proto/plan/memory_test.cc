@@ -51,6 +51,20 @@ TEST(Memory, WhatIsOnADiskHasChecksumsInTheHostTier) {
   EXPECT_EQ(ChecksumBytes(1024 * 4096 + 1), 2 * 4096);
 }
 
+TEST(Memory, PredictedForARankAreItsOwn) {
+  Plan plan;
+  for (const int rank : {0, 1}) {
+    RankPrediction& prediction = *plan.mutable_prediction()->add_ranks();
+    prediction.set_rank(rank);
+    MemoryItem& item = *prediction.add_memory();
+    item.set_item(kKernelScratchItem);
+    item.set_bytes(100 + rank);
+  }
+  EXPECT_EQ(PredictedBytes(plan, 1, kKernelScratchItem), 101);
+  EXPECT_EQ(PredictedBytes(plan, 1, "parameters"), 0);
+  EXPECT_EQ(PredictedBytes(plan, 2, kKernelScratchItem), 0);
+}
+
 TEST(Memory, BytesForPeople) {
   EXPECT_EQ(ReadableBytes(0), "0 B");
   EXPECT_EQ(ReadableBytes(1023), "1023 B");

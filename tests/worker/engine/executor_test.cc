@@ -244,8 +244,9 @@ TEST(Executor, LanesAreThereBeforeTheFirstRun) {
   SplitMemoryDevice device({.threads = 1});
   Executor executor(clock, AllLanes(), &device);
   const Program train = Parse("L m0\nF u0 m0 ^0\nR u0 g0 ^1\n");
-  ASSERT_TRUE(executor.Prepare({&train, nullptr, &train}).ok());
+  ASSERT_TRUE(executor.Prepare({&train, nullptr, &train}, 1000).ok());
   EXPECT_EQ(device.prepared(), 3);  // and the caller's
+  EXPECT_EQ(device.scratch_bytes(), 1000u);
   const ProgramRunner runner = {.run = [](int) { return absl::OkStatus(); }};
   ASSERT_TRUE(executor.Run(train, runner, nullptr).ok());
   EXPECT_EQ(device.prepared(), 3);
