@@ -27,6 +27,27 @@ bool IsRefusal(const absl::Status& status, bool was_registered) {
   return absl::IsAlreadyExists(status) && !was_registered;
 }
 
+bool IsSame(const RankRef& a, const RankRef& b) {
+  return a.job() == b.job() && a.attempt() == b.attempt() &&
+         a.rank() == b.rank() && a.text() == b.text();
+}
+
+// Whether this is said to the rank, of what its outbox hears.
+bool IsFor(const SchedulerMessage& message, const RankRef& rank) {
+  switch (message.message_case()) {
+    case SchedulerMessage::kStop:
+      return IsSame(message.stop().ref(), rank);
+    case SchedulerMessage::kStoreValue:
+      return IsSame(message.store_value().ref(), rank);
+    case SchedulerMessage::kDone:
+      return IsSame(message.done().ref(), rank);
+    case SchedulerMessage::kStored:
+      return IsSame(message.stored().ref(), rank);
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 WorkerDaemon::WorkerDaemon(const WorkerDaemonOptions& options,
@@ -58,6 +79,13 @@ absl::StatusOr<std::unique_ptr<Session>> WorkerDaemon::Connect() {
   }
   options.registration.set_pid(getpid());
   options.registration.set_address(options_.address);
+  if (holds_rank()) {
+    HeldRank& held = *options.registration.mutable_held();
+    *held.mutable_ref() = held_.ref;
+    held.set_fingerprint(held_.fingerprint);
+    held.set_first_step(rank_->first_step());
+    held.set_step(rank_->steps_done());
+  }
   return Session::Open(options);
 }
 
@@ -75,19 +103,36 @@ absl::Status WorkerDaemon::Run() {
       LogWarning(absl::StrCat(over.message(), "; connecting to ",
                               options_.scheduler, " again"));
     } else if (IsRefusal(session.status(), was_registered_)) {
+      GiveUp(session.status());
       return session.status();
     } else if (told != session.status().message()) {
       told = std::string(session.status().message());
       LogWarning(absl::StrCat(told, "; trying until it does"));
     }
     if (!WaitToRetry(retry)) break;
-    retry = std::min(2 * retry, options_.retry_max);
+    retry = std::min(2 * retry, holds_rank() ? options_.retry_held_max
+                                             : options_.retry_max);
   }
-  absl::MutexLock lock(&mutex_);
-  return device_lost_;
+  absl::Status why;
+  absl::Status lost;
+  {
+    absl::MutexLock lock(&mutex_);
+    why = absl::CancelledError(
+        absl::StrCat("the worker stops: ", stop_reason_));
+    lost = device_lost_;
+  }
+  GiveUp(why);
+  return lost;
 }
 
-absl::Status WorkerDaemon::SendLast(Session& session, WorkerMessage message) {
+void WorkerDaemon::GiveUp(const absl::Status& why) {
+  if (held_.outbox != nullptr) held_.outbox->Close(why);
+  if (rank_ != nullptr) rank_->Abort(why);
+  Replace(nullptr);
+}
+
+absl::Status WorkerDaemon::SendLast(const SendToScheduler& send,
+                                    WorkerMessage message) {
   const absl::Status fresh = resources_.device.StartAfresh();
   const std::string reason(fresh.message());
   if (!fresh.ok()) {
@@ -95,9 +140,9 @@ absl::Status WorkerDaemon::SendLast(Session& session, WorkerMessage message) {
     // new.
     WorkerMessage leaving;
     leaving.mutable_leaving()->set_reason(reason);
-    session.Send(std::move(leaving)).IgnoreError();
+    send(std::move(leaving)).IgnoreError();
   }
-  const absl::Status sent = session.Send(std::move(message));
+  const absl::Status sent = send(std::move(message));
   {
     absl::MutexLock lock(&mutex_);
     savable_.reset();
@@ -113,15 +158,14 @@ absl::Status WorkerDaemon::Serve(Session& session) {
     absl::MutexLock lock(&mutex_);
     if (stopped_) return absl::CancelledError(stop_reason_);
     session_ = &session;
+    ++sessions_;
   }
   LogInfo(absl::StrCat("joined the scheduler at ", options_.scheduler,
                        " as worker ", session.registered().worker_id()));
-  const SendToScheduler send = [this, &session](WorkerMessage message) {
-    if (message.has_ended() || message.generated().done()) {
-      return SendLast(session, std::move(message));
-    }
+  const SendToScheduler send = [&session](WorkerMessage message) {
     return session.Send(std::move(message));
   };
+  if (holds_rank()) held_.outbox->Attach(send);
   absl::Status over;
   while (over.ok()) {
     absl::StatusOr<SchedulerMessage> message = session.Receive();
@@ -131,58 +175,92 @@ absl::Status WorkerDaemon::Serve(Session& session) {
       over = message.status();
     }
   }
-  if (stopped()) {
-    absl::MutexLock lock(&mutex_);
-    over =
-        absl::CancelledError(absl::StrCat("the worker stops: ", stop_reason_));
-  } else {
-    over = Annotate(over, "the scheduler is gone");
-  }
-  // Nothing that runs may outlive the session that it reports to.
-  if (rank_ != nullptr) rank_->Abort(over);
-  Replace(nullptr);
+  if (held_.outbox != nullptr) held_.outbox->Detach();
+  // Whoever waited for a text is gone with the session.
   generation_.reset();
   job_reader_.reset();
   absl::MutexLock lock(&mutex_);
   session_ = nullptr;
+  told_to_stop_ = false;
+  if (stopped_) {
+    return absl::CancelledError(
+        absl::StrCat("the worker stops: ", stop_reason_));
+  }
+  return Annotate(over, holds_rank()
+                            ? "the scheduler is gone, and the rank here goes on"
+                            : "the scheduler is gone");
+}
+
+void WorkerDaemon::Begin(const Assignment& assignment,
+                         const SendToScheduler& send) {
+  // The scheduler assigns to idle workers only, so the one before is at its
+  // very end, or forgotten; and its last words are stored, for the new
+  // attempt is.
+  if (held_.outbox != nullptr) held_.outbox->Forget();
+  KeptMemory kept;
+  if (rank_ != nullptr && assignment.has_recovery()) kept = rank_->TakeKept();
+  Replace(nullptr);
+  generation_ = nullptr;
+  held_ = {.ref = assignment.ref(),
+           .fingerprint = assignment.plan().fingerprint(),
+           .outbox = std::make_shared<Outbox>()};
+  held_.outbox->Attach(send);
+  if (!assignment.plan().job().checkpoint().directory().empty()) {
+    absl::MutexLock lock(&mutex_);
+    savable_ = assignment.ref();
+    told_to_stop_ = false;
+  }
+  const SendToScheduler keep =
+      [this, outbox = held_.outbox](WorkerMessage message) {
+        const SendToScheduler into = [&](WorkerMessage said) {
+          return outbox->Send(std::move(said));
+        };
+        return message.has_ended() ? SendLast(into, std::move(message))
+                                   : into(std::move(message));
+      };
+  Replace(std::make_unique<RankRunner>(
+      assignment, RankRunnerOptions{.resources = resources_,
+                                    .send = keep,
+                                    .address = options_.address},
+      std::move(kept)));
+}
+
+void WorkerDaemon::Forget(const StopRank& stop) {
+  if (!holds_rank() || rank_ == nullptr) return;
+  LogWarning(absl::StrCat("job ", stop.ref().job(), ": rank ",
+                          stop.ref().rank(), " is given up: ", stop.reason()));
+  held_.outbox->Forget();
+  rank_->Abort(absl::CancelledError(stop.reason()));
+  absl::MutexLock lock(&mutex_);
   savable_.reset();
-  return over;
 }
 
 void WorkerDaemon::Handle(const SchedulerMessage& message,
                           const SendToScheduler& send) {
+  if (held_.outbox != nullptr && IsFor(message, held_.ref)) {
+    held_.outbox->OnMessage(message);
+  }
   if (message.has_start()) {
-    // The scheduler assigns to idle workers only, so the one before is at its
-    // very end.
-    KeptMemory kept;
-    if (rank_ != nullptr && message.start().has_recovery()) {
-      kept = rank_->TakeKept();
-    }
-    Replace(nullptr);
-    generation_ = nullptr;
-    if (!message.start().plan().job().checkpoint().directory().empty()) {
-      absl::MutexLock lock(&mutex_);
-      savable_ = message.start().ref();
-      told_to_stop_ = false;
-    }
-    Replace(std::make_unique<RankRunner>(
-        message.start(),
-        RankRunnerOptions{
-            .resources = resources_, .send = send, .address = options_.address},
-        std::move(kept)));
+    Begin(message.start(), send);
   } else if (message.has_read_job()) {
     job_reader_ = nullptr;
     job_reader_ = std::make_unique<JobReader>(message.read_job(), send);
   } else if (message.has_generate()) {
     generation_ = nullptr;
+    const SendToScheduler say = [this, send](WorkerMessage piece) {
+      return piece.generated().done() ? SendLast(send, std::move(piece))
+                                      : send(std::move(piece));
+    };
     generation_ = std::make_unique<GenerationRunner>(
         message.generate(), GenerationOptions{.resources = resources_,
-                                              .send = send,
+                                              .send = say,
                                               .address = options_.address});
   } else if (message.has_stop_text()) {
     if (generation_ != nullptr) generation_->Stop(message.stop_text());
   } else if (message.store_value().ref().text() != 0) {
     if (generation_ != nullptr) generation_->OnValue(message.store_value());
+  } else if (message.stop().forgotten()) {
+    if (IsFor(message, held_.ref)) Forget(message.stop());
   } else if (rank_ != nullptr) {
     rank_->OnMessage(message);
     absl::MutexLock lock(&mutex_);
@@ -217,9 +295,12 @@ void WorkerDaemon::SaveFirst(const std::string& reason) {
   *message.mutable_leaving()->mutable_ref() = *savable_;
   message.mutable_leaving()->set_reason(reason);
   if (!session_->Send(std::move(message)).ok()) return;
-  const auto ended = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-    return !savable_.has_value();
-  };
+  // Without the scheduler that was asked nothing is saved.
+  const auto ended = [this, asked = sessions_]()
+                         ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+                           return !savable_.has_value() ||
+                                  session_ == nullptr || sessions_ != asked;
+                         };
   const auto answered = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     return ended() || told_to_stop_;
   };

@@ -1,10 +1,17 @@
 // The worker's life: connect to the scheduler, do what it says, and when it is
-// lost, give up what runs and connect again. A worker outlives restarts of its
-// scheduler; it ends when it is told to, when the scheduler refuses it, or when
+// lost, connect again. A rank of a job outlives the session: it trains on, what
+// it has to say is kept (outbox.h), and the next scheduler takes it back or
+// tells it to end. Without one it trains to its end, and its last words wait as
+// long as the process lives: an idle worker has nothing better to do, and they
+// are all that it holds by then. Texts end with their session, for whoever
+// waited for them is gone with the scheduler.
+//
+// The worker ends when it is told to, when the scheduler refuses it, or when
 // its device is of no use any more.
 #ifndef TROUPE_WORKER_SERVICE_DAEMON_H_
 #define TROUPE_WORKER_SERVICE_DAEMON_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -18,6 +25,7 @@
 #include "worker/engine/train_loop.h"
 #include "worker/service/generation_runner.h"
 #include "worker/service/job_reader.h"
+#include "worker/service/outbox.h"
 #include "worker/service/rank_runner.h"
 #include "worker/service/session.h"
 
@@ -30,9 +38,11 @@ struct WorkerDaemonOptions {
   std::string address;            // where peers reach this worker
   // How it finds its machine, for each heartbeat; null: it does not say.
   std::function<MachineReading()> machine = nullptr;
-  // Between two attempts to connect; doubles up to the second.
+  // Between two attempts to connect; doubles up to the second, and while a rank
+  // is held only up to the third: a scheduler that is back waits for it.
   absl::Duration retry_first = absl::Milliseconds(100);
   absl::Duration retry_max = absl::Seconds(5);
+  absl::Duration retry_held_max = absl::Milliseconds(500);
   // How long the scheduler has to say what becomes of a rank that is to be
   // saved before this worker leaves: a part of the 30 s that Kubernetes gives a
   // process to end.
@@ -58,30 +68,47 @@ class WorkerDaemon {
   void Stop(const std::string& reason);
 
  private:
+  // The rank that runs here, or whose last words are not known to be stored.
+  struct Held {
+    RankRef ref;
+    std::string fingerprint;
+    std::shared_ptr<Outbox> outbox;
+  };
+
   absl::StatusOr<std::unique_ptr<Session>> Connect();
   // Serves one session to its end; says why it ended.
   absl::Status Serve(Session& session);
   // For the last words of a rank or a text, which has let go of the device by
   // then. Where that is of no use any more, the worker leaves with them.
-  absl::Status SendLast(Session& session, WorkerMessage message);
+  absl::Status SendLast(const SendToScheduler& send, WorkerMessage message);
+  // `send` is the session's.
   void Handle(const SchedulerMessage& message, const SendToScheduler& send);
+  void Begin(const Assignment& assignment, const SendToScheduler& send);
+  // The scheduler has no use for the rank that is held.
+  void Forget(const StopRank& stop);
+  bool holds_rank() const {
+    return held_.outbox != nullptr && !held_.outbox->done();
+  }
   // Ends the rank that runs here, if any, and puts this one in its place.
   void Replace(std::unique_ptr<RankRunner> rank)
       ABSL_LOCKS_EXCLUDED(rank_mutex_);
   Heartbeat Beat() const ABSL_LOCKS_EXCLUDED(rank_mutex_);
+  // Ends the rank at the end of this worker.
+  void GiveUp(const absl::Status& why);
   // Waits, but not past Stop; false: stopped.
   bool WaitToRetry(absl::Duration wait);
   bool stopped() const;
   // Tells the scheduler that this worker leaves, and waits until its rank has
-  // been saved and has ended; not at all where there is nothing to save, and
-  // not past leaving_answer_max where the scheduler has not told the rank to
-  // stop.
+  // been saved and has ended; not at all where there is nothing to save, not
+  // past leaving_answer_max where the scheduler has not told the rank to stop,
+  // and not past the end of the session.
   void SaveFirst(const std::string& reason)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const WorkerDaemonOptions options_;
   const RankResources resources_;
   bool was_registered_ = false;
+  Held held_;  // the reader's
   // Written by the reader, which alone may use it without the lock; null: idle.
   // Nothing else is locked meanwhile.
   mutable absl::Mutex rank_mutex_;
@@ -94,6 +121,7 @@ class WorkerDaemon {
   std::string stop_reason_ ABSL_GUARDED_BY(mutex_);
   absl::Status device_lost_ ABSL_GUARDED_BY(mutex_);
   Session* session_ ABSL_GUARDED_BY(mutex_) = nullptr;  // while one is served
+  int64_t sessions_ ABSL_GUARDED_BY(mutex_) = 0;        // so far
   // The rank that runs here, where its job has checkpoints.
   absl::optional<RankRef> savable_ ABSL_GUARDED_BY(mutex_);
   bool told_to_stop_ ABSL_GUARDED_BY(mutex_) = false;  // that rank

@@ -140,6 +140,8 @@ void RankRunner::OnMessage(const SchedulerMessage& message) {
       descriptions.push_back(shard.description());
     }
     absl::MutexLock lock(&mutex_);
+    // A scheduler that was started again asks again.
+    if (message.commit().step() <= committing_) return;
     commits_[message.commit().step()] = std::move(descriptions);
   } else if (message.has_done() && IsOurs(message.done().ref())) {
     absl::MutexLock lock(&mutex_);
@@ -156,7 +158,7 @@ void RankRunner::Stop(const StopRank& stop) {
   const absl::Status why = absl::CancelledError(stop.reason());
   const bool at_once =
       !stop.checkpoint() && options_.stop_grace <= absl::ZeroDuration();
-  if (stop.peers_gone() || !ready_ || stopper_.joinable() || at_once) {
+  if (stop.peers_gone() || first_step_ == 0 || stopper_.joinable() || at_once) {
     Abort(why);
     return;
   }
@@ -217,7 +219,7 @@ absl::Status RankRunner::OnWarning(const std::string& warning) {
 }
 
 absl::Status RankRunner::OnReady(int64_t first_step) {
-  ready_ = true;
+  first_step_ = first_step;
   WorkerMessage message;
   RankReady& ready = *message.mutable_rank_ready();
   *ready.mutable_ref() = ref_;
@@ -258,6 +260,7 @@ absl::StatusOr<std::vector<std::string>> RankRunner::AwaitShards(int64_t step) {
   if (!aborted_.ok()) return aborted_;
   std::vector<std::string> shards = std::move(commits_[step]);
   commits_.erase(step);
+  committing_ = step;
   return shards;
 }
 

@@ -54,6 +54,9 @@ class RankRunner final : private RankListener {
 
   // Where the rank is now.
   RankProgress Progress() const;
+  // As it says in RankReady; 0: it is not ready.
+  int64_t first_step() const { return first_step_; }
+  int64_t steps_done() const { return loop_.steps_done(); }
 
   // Whether RankEnded has been sent (or could not be).
   bool ended() const { return ended_.HasBeenNotified(); }
@@ -89,12 +92,13 @@ class RankRunner final : private RankListener {
   JoinAbort join_abort_;
   TrainLoop loop_;
   const bool hands_over_;  // a recovery in which copies move
-  std::atomic<bool> ready_{false};
+  std::atomic<int64_t> first_step_{0};
   std::vector<std::string> warnings_;  // the train loop's thread
 
   absl::Mutex mutex_;
   // Descriptions of all shards, by step.
   std::map<int64_t, std::vector<std::string>> commits_ ABSL_GUARDED_BY(mutex_);
+  int64_t committing_ ABSL_GUARDED_BY(mutex_) = -1;  // the last step so far
   int64_t committed_ ABSL_GUARDED_BY(mutex_) = -1;  // the last step that is
   absl::Status aborted_ ABSL_GUARDED_BY(mutex_);
 
