@@ -45,6 +45,14 @@ struct SendToWorker {
   std::shared_ptr<const HandOut> hand_out = nullptr;
 };
 
+// Sent when all rows that came before are on the disk: a worker forgets what it
+// knows to be stored. Where they cannot be written it is not sent, unless
+// somebody waits for it; then what was said may be lost with the scheduler.
+struct SendWhenStored {
+  SendToWorker send;
+  bool anyway = false;
+};
+
 // Ends the worker's connection: it is lost, or it was refused.
 struct DropWorker {
   WorkerId worker;
@@ -106,9 +114,10 @@ struct AwaitStored {
   int32_t attempt = 0;
 };
 
-using Action = std::variant<SendToWorker, DropWorker, PersistJob, PersistStep,
-                            PersistEvent, ForgetJob, ThinSteps, NotifyJob,
-                            GenerateReply, CompileJob, AwaitStored>;
+using Action =
+    std::variant<SendToWorker, SendWhenStored, DropWorker, PersistJob,
+                 PersistStep, PersistEvent, ForgetJob, ThinSteps, NotifyJob,
+                 GenerateReply, CompileJob, AwaitStored>;
 using Actions = std::vector<Action>;
 
 }  // namespace troupe

@@ -21,6 +21,7 @@ class CheckpointGather {
 
   // Rank 0 has committed this step. False: that is known.
   bool Committed(int64_t step);
+  bool IsCommitted(int64_t step) const { return step <= committed_; }
 
   static constexpr int kOpenMax = 8;
 

@@ -33,7 +33,11 @@ void Cluster::Restore(std::vector<StoredJob> jobs, absl::Time now,
     // A job that an older build took and this one refuses still has a place;
     // it fails, with the reason, when it is its turn.
     const int ranks = compiler_.RanksNeeded(stored.row.spec).value_or(1);
-    jobs_.Restore(std::move(stored), ranks, now, actions);
+    jobs_.Restore(std::move(stored), ranks, actions);
+  }
+  for (const auto& [id, job] : jobs_.all()) {
+    if (job->ended() || job->status.state() == QUEUED) continue;
+    runs_.Resume(*job, now, actions);
   }
   Schedule(now, actions);
 }
@@ -48,6 +52,7 @@ absl::StatusOr<WorkerId> Cluster::RegisterWorker(const Register& request,
   registered.set_heartbeat_seconds(absl::ToDoubleSeconds(limits_.heartbeat));
   registered.set_lease_seconds(absl::ToDoubleSeconds(limits_.lease));
   actions.push_back(std::move(send));
+  runs_.CameBack(*workers_.Find(id), request.held(), now, actions);
   Settle(now, actions);
   return id;
 }
@@ -287,6 +292,7 @@ void Cluster::Tick(absl::Time now, Actions& actions) {
         "it has not answered for ", absl::FormatDuration(limits_.start_max)));
     runs_.Withdraw(*jobs_.Find(id), WaitsForStore(store_), now, actions);
   }
+  const int queued = jobs_.queued();
   for (StuckWorker& stuck : runs_.Tick(now, actions)) {
     lost.push_back(std::move(stuck));
   }
@@ -300,6 +306,7 @@ void Cluster::Tick(absl::Time now, Actions& actions) {
       Lose(stuck.worker, WorkerStatus::LOST, stuck.reason, now, actions);
     }
   }
+  if (jobs_.queued() != queued) Schedule(now, actions);
   Settle(now, actions);
 }
 

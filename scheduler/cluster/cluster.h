@@ -38,12 +38,14 @@ class Cluster {
   // Borrows the compiler.
   Cluster(const Limits& limits, const JobCompiler& compiler);
 
-  // Before all other events: the jobs that the store remembers, by id.
+  // Before all other events: the jobs that the store remembers, by id. Those
+  // that ran wait for their workers to come back (run_control.h, Resume).
   void Restore(std::vector<StoredJob> jobs, absl::Time now, Actions& actions);
 
   // --- What workers do ---
 
   // The first message of a session; answered by Registered among the actions.
+  // A worker that holds a rank is seated in it again, or told to give it up.
   // Errors as WorkerTable::Add.
   absl::StatusOr<WorkerId> RegisterWorker(const Register& request,
                                           absl::Time now, Actions& actions);

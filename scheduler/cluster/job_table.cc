@@ -48,8 +48,7 @@ Job& JobTable::Add(const JobSpec& spec, int ranks_needed, absl::Time now,
   return *job;
 }
 
-void JobTable::Restore(StoredJob stored, int ranks_needed, absl::Time now,
-                       Actions& actions) {
+void JobTable::Restore(StoredJob stored, int ranks_needed, Actions& actions) {
   const JobId id(stored.row.status.id());
   CHECK(jobs_.count(id) == 0) << "job " << id << " restored twice";
   next_id_ = std::max(next_id_, id.value() + 1);
@@ -75,22 +74,7 @@ void JobTable::Restore(StoredJob stored, int ranks_needed, absl::Time now,
     *job->status.mutable_last_step() = job->steps.back();
     job->status.set_steps_done(job->steps.back().step());
   }
-  if (!job->ended() && job->status.state() != QUEUED) {
-    if (job->cancelled) {
-      SetState(*job, CANCELLED, "the scheduler restarted", now, actions);
-    } else {
-      SetState(*job, FAILED, RestartReason(job->status), now, actions);
-    }
-  }
   Forget(actions);
-}
-
-std::string RestartReason(const JobStatus& status) {
-  if (status.checkpoints().empty()) {
-    return "the scheduler restarted while it ran; it had no checkpoint yet";
-  }
-  return absl::StrCat("the scheduler restarted while it ran; resume from ",
-                      "checkpoint ", status.checkpoints().rbegin()->path());
 }
 
 Job* JobTable::Find(JobId id) {
@@ -140,6 +124,8 @@ void JobTable::SetState(Job& job, JobState state, const std::string& reason,
     job.status.set_started_unix_ms(absl::ToUnixMillis(now));
   if (Job::IsEnded(state)) {
     job.status.set_finished_unix_ms(absl::ToUnixMillis(now));
+    job.status.clear_ended_ranks();
+    job.status.clear_save_why();
   }
   Save(job, actions);
   AddEvent(job, EventText(state, reason), now, actions);

@@ -71,10 +71,9 @@ class JobTable {
   Job& Add(const JobSpec& spec, int ranks_needed, absl::Time now,
            Actions& actions);
 
-  // What was there before the scheduler started. A job that was running then
-  // becomes FAILED (CANCELLED, if its end was asked for).
-  void Restore(StoredJob stored, int ranks_needed, absl::Time now,
-               Actions& actions);
+  // What was there before the scheduler started. A job that ran then has no run
+  // yet: RunControl::Resume.
+  void Restore(StoredJob stored, int ranks_needed, Actions& actions);
 
   Job* Find(JobId id);  // null: no such job
   const Job* Find(JobId id) const;
@@ -132,9 +131,6 @@ class JobTable {
   std::set<JobId> queue_;
   std::map<std::string, JobId> savers_;  // by directory: of those with a run
 };
-
-// What a restarted scheduler says of a job that was running.
-std::string RestartReason(const JobStatus& status);
 
 }  // namespace troupe
 

@@ -17,6 +17,13 @@ struct Limits {
   // Ticks come more often than this. What lies between two of them beyond it is
   // time in which the scheduler did not run: no wait counts it.
   absl::Duration tick_max = absl::Seconds(1);
+  // After its own start the scheduler waits this long for the workers of jobs
+  // that ran: they notice at once that the one before is gone, and one that
+  // holds a rank tries to connect twice a second, each time for a second
+  // (worker/service/daemon.h). A lease more is for a machine that is busy.
+  absl::Duration adopt_max = absl::Seconds(8);
+  // Between two messages that say what is stored of what a rank has reported.
+  absl::Duration stored_every = absl::Seconds(1);
   // From the assignment, or the last bytes that a rank has read, until every
   // rank is ready.
   absl::Duration start_max = absl::Minutes(5);

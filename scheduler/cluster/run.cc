@@ -26,6 +26,11 @@ bool Run::all_ready() const {
                      [](const RankSeat& seat) { return seat.ready(); });
 }
 
+bool Run::awaits() const {
+  return std::any_of(ranks.begin(), ranks.end(),
+                     [](const RankSeat& seat) { return seat.awaited(); });
+}
+
 bool Run::all_let_go() const {
   return std::none_of(ranks.begin(), ranks.end(),
                       [](const RankSeat& seat) { return seat.live(); });
@@ -59,8 +64,9 @@ void Run::Forgive(absl::Duration time, absl::Time now) {
   const auto forgive = [&](absl::Time& since) {
     if (since != absl::InfiniteFuture()) since = std::min(since + time, now);
   };
-  for (absl::Time* since : {&started, &disk_progress, &progress, &outside_step,
-                            &stopping_since, &late.said, &late.looked}) {
+  for (absl::Time* since :
+       {&restored, &started, &disk_progress, &progress, &outside_step,
+        &stopping_since, &late.said, &late.looked}) {
     forgive(*since);
   }
   for (RankSeat& seat : ranks) forgive(seat.heard);

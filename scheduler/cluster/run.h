@@ -50,6 +50,9 @@ struct RankSeat {
   std::vector<KeptCopy> kept;   // by its worker, now that it has ended
   int32_t kept_by_attempt = 0;  // whose copies the worker has; 0: none
 
+  // The scheduler was started again, and waits for the worker that has it.
+  bool awaited() const { return live() && worker == WorkerId(); }
+
   // Has been running, and may have ended since.
   bool ready() const { return first_step > 0; }
 
@@ -96,6 +99,13 @@ struct Run {
   LateStep late;
   int late_events = 0;
 
+  // Where the scheduler was started again while the job ran: when that was.
+  absl::Time restored = absl::InfinitePast();
+  // What its ranks were told to be stored of their reports, and when.
+  int64_t stored_step = -1;
+  bool stored_ready = false;
+  absl::Time stored_said = absl::InfinitePast();
+
   absl::Time started;
   absl::Time disk_progress = absl::InfinitePast();  // bytes of any rank
   absl::Time progress;                              // of any rank
@@ -108,6 +118,8 @@ struct Run {
 
   bool stopping() const { return stopping_since != absl::InfiniteFuture(); }
   bool all_ready() const;
+  // Whether a worker has not come back yet.
+  bool awaits() const;
   bool all_let_go() const;
   // A rank that is ready to begin with another step than this one; -1: none.
   int OfAnotherStart(int rank) const;

@@ -18,14 +18,6 @@
 namespace troupe {
 namespace {
 
-RankRef RefOf(const Job& job, int rank) {
-  RankRef ref;
-  ref.set_job(job.id.value());
-  ref.set_attempt(job.run->attempt);
-  ref.set_rank(rank);
-  return ref;
-}
-
 std::string Place(const Job& job) {
   return StepName(job.status, job.plan->job().training());
 }
@@ -56,6 +48,14 @@ const RankRef* RefIn(const WorkerMessage& message) {
 }
 
 }  // namespace
+
+RankRef RunControl::RefOf(const Job& job, int rank) {
+  RankRef ref;
+  ref.set_job(job.id.value());
+  ref.set_attempt(job.run->attempt);
+  ref.set_rank(rank);
+  return ref;
+}
 
 void RunControl::Start(Job& job, const CompiledJob& compiled,
                        const std::vector<const Worker*>& workers,
@@ -93,10 +93,16 @@ void RunControl::Withdraw(Job& job, const std::string& why, absl::Time now,
                           Actions& actions) {
   CHECK(AwaitsStore(job)) << "job " << job.id;
   ReleaseAll(job, actions);
+  BackToQueue(job, why, now, actions);
+}
+
+void RunControl::BackToQueue(Job& job, const std::string& why, absl::Time now,
+                             Actions& actions) {
   jobs_.EndRun(job);
   job.plan = nullptr;
   job.predicted = nullptr;
   job.status.clear_workers();
+  job.status.clear_ended_ranks();
   job.status.clear_fingerprint();
   job.status.clear_predicted_step_seconds();
   job.status.set_steps_total(job.spec.training().steps());
@@ -105,6 +111,7 @@ void RunControl::Withdraw(Job& job, const std::string& why, absl::Time now,
 
 void RunControl::Seat(Job& job, const std::vector<const Worker*>& workers,
                       absl::Time now) {
+  job.status.clear_ended_ranks();
   for (size_t rank = 0; rank < workers.size(); ++rank) {
     RankSeat& seat = job.run->ranks[rank];
     seat.worker = workers[rank]->id;
@@ -269,6 +276,9 @@ absl::optional<MachinePace> RunControl::PaceOf(const Run& run) const {
 void RunControl::Shard(Job& job, const CheckpointShard& shard, absl::Time now,
                        Actions& actions) {
   Progress(job, shard.ref().rank(), now);
+  if (job.run->checkpoints.IsCommitted(shard.step())) {
+    return SayDone(job, shard.ref().rank(), shard.step(), actions);
+  }
   std::optional<CheckpointCommit> commit = job.run->checkpoints.Add(shard);
   if (!commit.has_value() || !job.run->ranks[0].live()) return;
   *commit->mutable_ref() = RefOf(job, 0);
@@ -279,19 +289,17 @@ void RunControl::Shard(Job& job, const CheckpointShard& shard, absl::Time now,
 
 void RunControl::Committed(Job& job, const CheckpointCommitted& committed,
                            absl::Time now, Actions& actions) {
-  if (!job.run->checkpoints.Committed(committed.checkpoint().step())) return;
-  Progress(job, committed.ref().rank(), now);
-  // First, for rank 0 removes older ones when it is told.
-  jobs_.AddCheckpoint(job, committed.checkpoint(), now, actions);
-  const int ranks = static_cast<int>(job.run->ranks.size());
-  for (int rank = 0; rank < ranks; ++rank) {
-    if (!job.run->ranks[rank].live()) continue;
-    SendToWorker send{job.run->ranks[rank].worker, {}};
-    CheckpointDone& done = *send.message.mutable_done();
-    *done.mutable_ref() = RefOf(job, rank);
-    done.set_step(committed.checkpoint().step());
-    actions.push_back(std::move(send));
+  const int64_t step = committed.checkpoint().step();
+  if (!job.run->checkpoints.Committed(step)) {
+    return SayDone(job, committed.ref().rank(), step, actions);
   }
+  Progress(job, committed.ref().rank(), now);
+  CheckpointRecord checkpoint = committed.checkpoint();
+  checkpoint.set_attempt(job.run->attempt);
+  // First, for rank 0 removes older ones when it is told.
+  jobs_.AddCheckpoint(job, checkpoint, now, actions);
+  const int ranks = static_cast<int>(job.run->ranks.size());
+  for (int rank = 0; rank < ranks; ++rank) SayDone(job, rank, step, actions);
 }
 
 void RunControl::Ended(Job& job, const RankEnded& ended, absl::Time now,
@@ -309,7 +317,13 @@ void RunControl::Ended(Job& job, const RankEnded& ended, absl::Time now,
     GiveUpKept(job, seat, rank, actions);
     workers_.Release(seat.worker);
   }
-  if (!ended.ok() && !(ended.stopped() && job.run->stopping())) {
+  SayEnded(job, ended, actions);
+  if (ended.stopped() && !ended.ok() && !job.run->stopping()) {
+    // By a scheduler that died before it could write why: others may know.
+    Fail(job, Blame::kMissingPeer,
+         absl::StrCat(seat.Name(rank), " was stopped: ", ended.error()), now,
+         actions);
+  } else if (!ended.ok() && !ended.stopped()) {
     const Blame blame =
         ended.has_missing_rank() ? Blame::kMissingPeer : Blame::kRank;
     // A rank that was running says the step itself.

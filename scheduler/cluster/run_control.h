@@ -3,6 +3,14 @@
 // failure, and its other ranks are told to stop; it has ended when all its
 // ranks have let go of it, or are lost. Messages of an earlier attempt, or of a
 // worker that does not have the rank, are dropped.
+//
+// Ranks outlive the scheduler. One that is started again knows from its store
+// who had which rank, and waits for them (run_adopt.cc): each is seated again
+// as it comes back, says again what is not known to be stored, and when all are
+// there the job goes on. A worker that comes without its rank, or not within
+// Limits::adopt_max, is lost with it. A job that was still in its start has
+// nothing to lose, and begins anew. What a rank reports is acknowledged once it
+// is on the disk (Stored), and heard twice it counts once.
 #ifndef TROUPE_SCHEDULER_CLUSTER_RUN_CONTROL_H_
 #define TROUPE_SCHEDULER_CLUSTER_RUN_CONTROL_H_
 
@@ -53,6 +61,15 @@ class RunControl {
 
   // Jobs that wait for workers to go on with take those that are idle.
   void RecoverWaiting(absl::Time now, Actions& actions);
+  // The job ran when the scheduler before this one was lost: it has its run
+  // again, and waits for its workers. REQUIRES: it is STARTING, RUNNING or
+  // STOPPING, without a run.
+  void Resume(Job& job, absl::Time now, Actions& actions);
+  // A worker has registered, and holds this rank (without `ref`: none): it is
+  // seated there, or told to give it up. Where it was awaited with another one,
+  // that is lost. REQUIRES: it is idle.
+  void CameBack(const Worker& worker, const HeldRank& held, absl::Time now,
+                Actions& actions);
 
   // One that has a RankRef.
   void HandleMessage(WorkerId from, const WorkerMessage& message,
@@ -119,6 +136,26 @@ class RunControl {
   void Set(Job& job, const StoreSet& set, absl::Time now, Actions& actions);
   void Get(Job& job, const StoreGet& get, absl::Time now, Actions& actions);
 
+  // Why the rank that the worker holds is not its own any more; empty: it is
+  // awaited with it.
+  std::string WhyNotAdopted(const Worker& worker, const HeldRank& held) const;
+  void Adopt(Job& job, const Worker& worker, const HeldRank& held,
+             absl::Time now, Actions& actions);
+  // The ranks that are awaited in vain, all of them or this worker's.
+  void GiveUpAwaited(Job& job, const std::string& worker,
+                     const std::string& how, absl::Time now, Actions& actions);
+  void CheckAwaited(Job& job, absl::Time now, Actions& actions);
+  void SayAwaited(Job& job, Actions& actions);
+  // Tells ranks what is stored of their reports, now and then.
+  void SayStored(Job& job, absl::Time now, Actions& actions);
+  static RankRef RefOf(const Job& job, int rank);
+  // Each once it is stored.
+  void SayDone(Job& job, int rank, int64_t step, Actions& actions);
+  void SayEnded(Job& job, const RankEnded& ended, Actions& actions);
+  // Takes the run from the job, whose workers are free by then.
+  void BackToQueue(Job& job, const std::string& why, absl::Time now,
+                   Actions& actions);
+
   // The job whose run has this worker in this rank, or null.
   Job* Seated(WorkerId worker, const RankRef& ref);
   // Of the slowest machine of the run.
@@ -128,6 +165,8 @@ class RunControl {
             Actions& actions);
   void Stop(Job& job, const std::string& reason, bool peers_gone,
             absl::Time now, Actions& actions);
+  void SendStop(const Job& job, int rank, const std::string& reason,
+                bool peers_gone, Actions& actions);
   // Frees the workers of a run of which they have not heard.
   void ReleaseAll(Job& job, Actions& actions);
   void FinishIfLetGo(Job& job, absl::Time now, Actions& actions);

@@ -96,6 +96,7 @@ void RunControl::Cancel(Job& job, absl::Time now, Actions& actions) {
   }
   job.cancelled = true;
   job.run->saving = false;
+  job.status.clear_save_why();
   Stop(job, "cancelled", false, now, actions);
   FinishIfLetGo(job, now, actions);
 }
@@ -108,6 +109,7 @@ void RunControl::SaveAndCancel(Job& job, const std::string& why, absl::Time now,
   job.cancelled = true;
   job.run->saving = true;
   job.run->save_why = why;
+  job.status.set_save_why(why);
   Stop(job, absl::StrCat(why, ", with a checkpoint"), false, now, actions);
 }
 
@@ -161,17 +163,21 @@ void RunControl::Stop(Job& job, const std::string& reason, bool peers_gone,
     return FinishIfLetGo(job, now, actions);
   }
   for (size_t rank = 0; rank < run.ranks.size(); ++rank) {
-    if (!run.ranks[rank].live()) continue;
-    SendToWorker send{run.ranks[rank].worker, {}};
-    StopRank& stop = *send.message.mutable_stop();
-    stop.mutable_ref()->set_job(job.id.value());
-    stop.mutable_ref()->set_attempt(run.attempt);
-    stop.mutable_ref()->set_rank(static_cast<int>(rank));
-    stop.set_reason(reason);
-    stop.set_peers_gone(peers_gone);
-    stop.set_checkpoint(run.saving);
-    actions.push_back(std::move(send));
+    SendStop(job, static_cast<int>(rank), reason, peers_gone, actions);
   }
+}
+
+void RunControl::SendStop(const Job& job, int rank, const std::string& reason,
+                          bool peers_gone, Actions& actions) {
+  const RankSeat& seat = job.run->ranks[rank];
+  if (!seat.live()) return;
+  SendToWorker send{seat.worker, {}};
+  StopRank& stop = *send.message.mutable_stop();
+  *stop.mutable_ref() = RefOf(job, rank);
+  stop.set_reason(reason);
+  stop.set_peers_gone(peers_gone);
+  stop.set_checkpoint(job.run->saving);
+  actions.push_back(std::move(send));
 }
 
 void RunControl::ReleaseAll(Job& job, Actions& actions) {
@@ -215,8 +221,11 @@ std::vector<StuckWorker> RunControl::Tick(absl::Time now, Actions& actions) {
   std::vector<StuckWorker> stuck;
   for (const auto& [id, job] : jobs_.all()) {
     if (job->run == nullptr) continue;
-    CheckTime(*job, now, actions, stuck);
-    if (now - job->run->store_asked > limits_.store_retry) {
+    CheckAwaited(*job, now, actions);
+    if (job->run != nullptr) SayStored(*job, now, actions);
+    if (job->run != nullptr) CheckTime(*job, now, actions, stuck);
+    if (job->run != nullptr &&
+        now - job->run->store_asked > limits_.store_retry) {
       job->run->store_asked = absl::InfiniteFuture();
       actions.push_back(AwaitStored{id, job->attempt});
     }
@@ -284,6 +293,7 @@ void RunControl::CheckTime(Job& job, absl::Time now, Actions& actions,
     }
     return;
   }
+  if (run.awaits()) return;
   if (job.status.state() == STARTING || job.status.state() == RECOVERING) {
     return CheckStart(job, now, actions);
   }

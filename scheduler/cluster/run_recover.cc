@@ -164,6 +164,7 @@ void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
   run.steps.StartAfter(job.status.steps_done());
   job.status.set_restarts(job.status.restarts() + 1);
   job.status.clear_workers();
+  job.status.clear_ended_ranks();
   Seat(job, workers, now);
   auto common = std::make_shared<troupe::HandOut>();
   common->plan =

@@ -14,16 +14,35 @@ StepGather::StepGather(int ranks, const Plan& plan)
       flops_per_token_(plan.derived().model_flops_per_token()),
       peak_flops_(plan.prediction().peak_flops_per_second()) {}
 
+void StepGather::Resume(int64_t last, std::vector<int64_t> ended) {
+  resumed_ = true;
+  last_ = last;
+  ended_ = std::move(ended);
+}
+
+bool StepGather::IsDue() const {
+  const int64_t step = open_.begin()->first;
+  // What those that have ended said of it is lost; the others say the same.
+  const auto had_it = std::count_if(ended_.begin(), ended_.end(),
+                                    [=](int64_t last) { return last >= step; });
+  const size_t reports = open_.begin()->second.reports.size() + had_it;
+  if (reports >= static_cast<size_t>(ranks_)) return true;
+  if (open_.size() <= kStepsOpenMax) return false;
+  if (!resumed_ || open_.size() > kStepsOpenAgainMax) return true;
+  return newest_.size() + ended_.size() >= static_cast<size_t>(ranks_) &&
+         std::all_of(newest_.begin(), newest_.end(),
+                     [=](const auto& newest) { return newest.second > step; });
+}
+
 std::vector<GatheredStep> StepGather::Add(const StepReport& report) {
   const int64_t step = report.record().step();
   std::vector<GatheredStep> done;
   if (step <= last_) return done;
-  open_[step].reports.emplace(report.ref().rank(), report);
-  while (!open_.empty()) {
+  const int rank = report.ref().rank();
+  open_[step].reports.emplace(rank, report);
+  if (resumed_) newest_[rank] = std::max(newest_[rank], step);
+  while (!open_.empty() && IsDue()) {
     const auto oldest = open_.begin();
-    const bool complete =
-        oldest->second.reports.size() == static_cast<size_t>(ranks_);
-    if (!complete && open_.size() <= kStepsOpenMax) break;
     done.push_back(Close(oldest->first, oldest->second));
     last_ = oldest->first;
     open_.erase(oldest);

@@ -6,6 +6,10 @@
 // and MFU follow from the slowest rank's time. Records come out in the order of
 // their steps, each once, when the last rank has reported it.
 //
+// After a restart of the scheduler the reports that are not known to be stored
+// come again, of one rank long before those of another: then a step waits for
+// all ranks that still run, unless each of them has gone past it.
+//
 // Timelines are large, so of a large job only kTracedRanksMax ranks, evenly
 // spread with rank 0 among them, are asked for theirs.
 #ifndef TROUPE_SCHEDULER_CLUSTER_STEP_GATHER_H_
@@ -46,14 +50,27 @@ class StepGather {
   void StartAfter(int64_t step) { last_ = step; }
 
   static constexpr int kStepsOpenMax = 64;
+  static constexpr int kStepsOpenAgainMax = 1 << 18;  // after a restart
+
+  // What is known after a restart. Before the first Add: all steps up to this
+  // one came out, and ranks have ended, each after having reported so many.
+  void Resume(int64_t last, std::vector<int64_t> ended);
+
+  // The last step that came out; -1: none.
+  int64_t last() const { return last_; }
 
  private:
   struct Open {
     std::map<int, StepReport> reports;  // by rank
   };
   GatheredStep Close(int64_t step, const Open& open) const;
+  // Whether the oldest open step comes out.
+  bool IsDue() const;
 
   const int ranks_;
+  bool resumed_ = false;           // after a restart
+  std::vector<int64_t> ended_;     // resumed: the last steps of ended ranks
+  std::map<int, int64_t> newest_;  // resumed: by rank, the last it reported
   const Lanes lanes_;
   const double tokens_per_step_;
   const double flops_per_token_;

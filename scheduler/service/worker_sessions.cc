@@ -169,10 +169,12 @@ void WorkerSessions::SendLoop() {
   while (true) {
     std::set<std::shared_ptr<WorkerSession>> due;
     std::vector<AwaitStored> starts;
+    std::vector<SendWhenStored> sends;
     {
       absl::MutexLock lock(&mutex_);
       const auto is_due = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-        return ended_ || !due_.empty() || !starts_.empty();
+        return ended_ || !due_.empty() || !starts_.empty() ||
+               !when_stored_.empty();
       };
       mutex_.AwaitWithTimeout(
           absl::Condition(&is_due),
@@ -184,8 +186,10 @@ void WorkerSessions::SendLoop() {
       EndUnregistered();
       due.swap(due_);
       starts.swap(starts_);
-      storing_ += static_cast<int>(starts.size());
+      sends.swap(when_stored_);
+      storing_ += static_cast<int>(starts.size()) + (sends.empty() ? 0 : 1);
     }
+    if (!sends.empty()) Store(std::move(sends));
     for (const AwaitStored& start : starts) Store(start);
     for (const std::shared_ptr<WorkerSession>& session : due) session->Pump();
   }
@@ -213,6 +217,20 @@ void WorkerSessions::Store(const AwaitStored& start) {
   });
 }
 
+void WorkerSessions::Store(std::vector<SendWhenStored> sends) {
+  flush_([this, sends = std::move(sends)](const absl::Status& stored) {
+    absl::MutexLock lock(&mutex_);
+    for (const SendWhenStored& each : sends) {
+      if (!stored.ok() && !each.anyway) continue;
+      const auto it = sessions_.find(each.send.worker);
+      if (it == sessions_.end()) continue;
+      it->second->Enqueue(each.send);
+      due_.insert(it->second);
+    }
+    --storing_;
+  });
+}
+
 void WorkerSessions::Carry(const Actions& actions) {
   absl::MutexLock lock(&mutex_);
   for (const Action& action : actions) {
@@ -221,6 +239,8 @@ void WorkerSessions::Carry(const Actions& actions) {
       if (it == sessions_.end()) continue;
       it->second->Enqueue(*send);
       due_.insert(it->second);
+    } else if (const auto* stored = std::get_if<SendWhenStored>(&action)) {
+      when_stored_.push_back(*stored);
     } else if (const auto* drop = std::get_if<DropWorker>(&action)) {
       const auto it = sessions_.find(drop->worker);
       LogInfo(absl::StrCat("worker ", drop->worker.value(),

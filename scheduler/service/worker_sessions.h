@@ -50,8 +50,8 @@ class WorkerSessions final : public Workers::CallbackService,
   grpc::ServerBidiReactor<WorkerMessage, SchedulerMessage>* Session(
       grpc::CallbackServerContext* context) override;
 
-  // SendToWorker, DropWorker and AwaitStored; the other actions are not its
-  // business.
+  // SendToWorker, SendWhenStored, DropWorker and AwaitStored; the other actions
+  // are not its business.
   void Carry(const Actions& actions) override;
 
   // From here on streams that end are the server's doing: no events.
@@ -74,6 +74,7 @@ class WorkerSessions final : public Workers::CallbackService,
   void Detach(WorkerId id, const WorkerSession* session);
   void SendLoop();
   void Store(const AwaitStored& start);
+  void Store(std::vector<SendWhenStored> sends);
 
   ClusterHost& host_;
   const JobCompiler& compiler_;
@@ -92,7 +93,8 @@ class WorkerSessions final : public Workers::CallbackService,
   std::set<std::shared_ptr<WorkerSession>> due_ ABSL_GUARDED_BY(mutex_);
   // Jobs whose start is to be stored.
   std::vector<AwaitStored> starts_ ABSL_GUARDED_BY(mutex_);
-  int storing_ ABSL_GUARDED_BY(mutex_) = 0;  // of them, not yet answered
+  std::vector<SendWhenStored> when_stored_ ABSL_GUARDED_BY(mutex_);
+  int storing_ ABSL_GUARDED_BY(mutex_) = 0;  // of both, not yet answered
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread sender_;  // last: starts when all else is there
 };

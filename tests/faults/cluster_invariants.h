@@ -7,12 +7,14 @@
 // - a worker does one thing at a time, a rank has one worker, a run has all its
 //   ranks or none, and one run at a time saves in a directory;
 // - an attempt's number is given away once, when it is on the disk;
-// - a step is reported once, in order, when all ranks have finished it;
+// - a step is reported once, in order, when all ranks have finished it, and in
+//   the end the store has each of them, however often the scheduler died;
 // - a checkpoint is committed once, when all ranks have written their shards,
 //   and the cluster lists what was committed, no more;
 // - a job succeeds only when all ranks did, fails only where something went
 //   wrong, and is cancelled only if somebody asked; what was to be saved is,
 //   and a failure's reason is a cause, not the echo of one;
+// - a job goes on after a restart of the scheduler if its workers live;
 // - a healthy worker is not given up, a text ends once, a job that waits says
 //   why.
 #ifndef TROUPE_TESTS_FAULTS_CLUSTER_INVARIANTS_H_
@@ -66,6 +68,8 @@ class ClusterInvariants {
   // A new cluster has restored what the store has. Then Check.
   void Restarted();
 
+  // How many jobs have succeeded that ran when a scheduler was killed.
+  int adopted() const { return adopted_; }
   // How many jobs have ended so.
   int ended_as(JobState state) const {
     const auto it = ends_.find(state);
@@ -96,6 +100,7 @@ class ClusterInvariants {
   std::set<JobId> to_be_saved_;
   std::set<JobId> harmed_;
   std::set<JobId> interrupted_;  // ran when the scheduler was killed
+  int adopted_ = 0;
   std::set<int64_t> texts_;
   std::map<JobId, std::pair<JobState, std::string>> ended_;  // with the reason
   std::map<JobState, int> ends_;

@@ -50,6 +50,7 @@ ClusterSimulation::Tally ClusterSimulation::tally() const {
   tally.succeeded = invariants_.ended_as(SUCCEEDED);
   tally.failed = invariants_.ended_as(FAILED);
   tally.cancelled = invariants_.ended_as(CANCELLED);
+  tally.adopted = invariants_.adopted();
   for (const auto& [key, attempt] : attempts_) {
     for (const auto& [step, times] : attempt.commits) tally.commits += times;
   }
@@ -85,6 +86,7 @@ void ClusterSimulation::EventOfWorkers() {
   const int what = Draw(120);
   if (what < 40) return Join();
   if (what < 42) return Kill();
+  if (what == 119) return CutOff();
   const auto worker = Any();
   if (worker == workers_.end()) return;
   if (what < 46) Harm(worker->first);
@@ -136,6 +138,10 @@ void ClusterSimulation::Pass(absl::Duration time) {
     if (!OneIn(3)) worker.Work(now_);
     ids.push_back(id);
   }
+  for (auto& node : cut_off_) {
+    if (!OneIn(3)) node.mapped().Work(now_);
+  }
+  if (!cut_off_.empty() && !OneIn(3)) ComeBack();
   for (const WorkerId id : ids) {
     if (OneIn(2) || now_ - heard_[id] > kLatencyMax) Receive(id);
     Deliver();
@@ -160,6 +166,11 @@ void ClusterSimulation::Join() {
     name = to_rejoin_.back();
     to_rejoin_.pop_back();
   }
+  // It is somebody's who is about to come back.
+  const auto is_cut_off = [&](const auto& node) {
+    return node.mapped().name() == name;
+  };
+  if (std::any_of(cut_off_.begin(), cut_off_.end(), is_cut_off)) return;
   const bool taken = std::any_of(
       workers_.begin(), workers_.end(),
       [&](const auto& worker) { return worker.second.name() == name; });
@@ -180,6 +191,37 @@ void ClusterSimulation::Kill() {
   worker->second.Die();
   workers_.erase(worker);
   cluster_->Disconnected(id, "connection closed", now_, actions_);
+}
+
+// The scheduler takes it for lost; it goes on, and comes back.
+void ClusterSimulation::CutOff() {
+  const auto worker = Any();
+  if (worker == workers_.end()) return;
+  const WorkerId id = worker->first;
+  Harm(id);
+  if (worker->second.leaves() || worker->second.hangs()) return Kill();
+  worker->second.Harm();
+  worker->second.CutOff();
+  cut_off_.push_back(workers_.extract(worker));
+  cluster_->Disconnected(id, "connection closed", now_, actions_);
+}
+
+void ClusterSimulation::ComeBack() {
+  const auto it = cut_off_.begin() + Draw(static_cast<int>(cut_off_.size()));
+  SimulatedWorkers::node_type node = std::move(*it);
+  cut_off_.erase(it);
+  SimulatedWorker& worker = node.mapped();
+  Register request = RegisterOf(worker.name(), absl::StrCat("host", Draw(2)));
+  *request.mutable_held() = worker.Registration().held();
+  if (!worker.Registration().has_held()) request.clear_held();
+  const auto id = cluster_->RegisterWorker(request, now_, actions_);
+  // Others have come meanwhile, and there is no room.
+  if (!id.ok()) return worker.Die();
+  node.key() = *id;
+  workers_.insert(std::move(node));
+  heard_[*id] = now_;
+  Deliver();
+  worker.Connect();
 }
 
 void ClusterSimulation::Submit() {
@@ -307,6 +349,7 @@ void ClusterSimulation::StandStill() {
   for (int seconds = Draw(25); seconds > 0; --seconds) {
     now_ += absl::Seconds(1);
     for (auto& [id, worker] : workers_) worker.Work(now_);
+    for (auto& node : cut_off_) node.mapped().Work(now_);
   }
   ticked_ = now_;
   if (OneIn(2)) {
@@ -315,30 +358,36 @@ void ClusterSimulation::StandStill() {
 }
 
 // Killed, or at its end: what the store has is what the next one knows. Workers
-// give their ranks up when the connection breaks, and come back.
+// go on and come back; a few die with it, or are just leaving.
 void ClusterSimulation::Restart() {
   ++tally_.restarts;
   const bool by_itself = draining_ && OneIn(2);
   if (by_itself) store_.Write(absl::OkStatus());
   store_.Crash();
   planner_.Restart();
-  for (auto& [id, worker] : workers_) {
-    worker.Die();
-    if (!worker.hangs() && !worker.left()) to_rejoin_.push_back(worker.name());
+  while (!workers_.empty()) {
+    auto node = workers_.extract(workers_.begin());
+    SimulatedWorker& worker = node.mapped();
+    if (worker.hangs() || worker.leaves() || OneIn(16)) {
+      const bool dies = !worker.hangs() && !worker.leaves();
+      if (dies) to_rejoin_.push_back(worker.name());
+      worker.Die();
+      continue;
+    }
+    worker.CutOff();
+    cut_off_.push_back(std::move(node));
   }
-  workers_.clear();
   heard_.clear();
   texts_.clear();
   actions_.clear();
-  // Texts are numbered anew.
-  past_.erase(std::remove_if(past_.begin(), past_.end(),
-                             [](const auto& message) {
-                               return message.has_generated() ||
-                                      message.has_checkpoint_job();
-                             }),
-              past_.end());
+  // Texts are numbered anew; and no rank's last words come before what it says
+  // again.
+  past_.clear();
   draining_ = false;
-  now_ += absl::Seconds(Draw(10));
+  for (int seconds = Draw(10); seconds > 0; --seconds) {
+    now_ += absl::Seconds(1);
+    for (auto& node : cut_off_) node.mapped().Work(now_);
+  }
   Begin();
   invariants_.Restarted();
 }
@@ -380,6 +429,10 @@ void ClusterSimulation::Carry(const Action& action) {
     const auto worker = workers_.find(send->worker);
     if (worker == workers_.end()) return;  // it died in the same event
     worker->second.inbox.push_back(Completed(*send, compiler_));
+  } else if (const auto* stored = std::get_if<SendWhenStored>(&action)) {
+    store_.Flush([this, stored = *stored](const absl::Status& status) {
+      if (status.ok() || stored.anyway) Carry(stored.send);
+    });
   } else if (const auto* drop = std::get_if<DropWorker>(&action)) {
     const auto worker = workers_.find(drop->worker);
     if (worker == workers_.end()) return;  // it was killed
@@ -418,7 +471,7 @@ void ClusterSimulation::Settle() {
 bool ClusterSimulation::AtRest() const {
   const int alive = cluster_->workers().alive_count();
   const auto& jobs = cluster_->jobs().all();
-  return planner_.idle() && store_.idle() &&
+  return cut_off_.empty() && planner_.idle() && store_.idle() &&
          cluster_->workers().idle_count() == alive &&
          std::all_of(jobs.begin(), jobs.end(), [&](const auto& job) {
            return job.second->run == nullptr &&

@@ -2,8 +2,9 @@
 // goodbye, clients submit, cancel and save jobs and ask for texts, messages and
 // plans come late or never, what a worker said is heard again from others, the
 // disk of the store is full, the scheduler stands still, drains, is killed, and
-// starts again from what its store has. After every event the invariants hold
-// (cluster_invariants.h).
+// starts again from what its store has, while its workers go on and come back;
+// now and then a connection breaks though both ends live. After every event the
+// invariants hold (cluster_invariants.h).
 //
 //   ClusterSimulation simulation(seed);
 //   simulation.Run(1500);
@@ -38,6 +39,7 @@ class ClusterSimulation {
   struct Tally {
     int succeeded = 0, failed = 0, cancelled = 0;
     int commits = 0, restarts = 0, drains = 0, leavings = 0, texts = 0;
+    int adopted = 0;  // jobs that ran on after a restart
   };
   Tally tally() const;
 
@@ -55,6 +57,8 @@ class ClusterSimulation {
   void Harm(WorkerId id);
   void Join();
   void Kill();
+  void CutOff();
+  void ComeBack();
   void Submit();
   void Cancel();
   void Generate();
@@ -90,7 +94,9 @@ class ClusterSimulation {
   SimulatedAttempts attempts_;
   SimulatedWorkers workers_;
   std::map<WorkerId, absl::Time> heard_;
-  std::vector<std::string> to_rejoin_;  // names of workers without scheduler
+  // Workers without a scheduler, and names of those that died with it.
+  std::vector<SimulatedWorkers::node_type> cut_off_;
+  std::vector<std::string> to_rejoin_;
   std::vector<JobId> submitted_;
   std::vector<int64_t> texts_;
   std::vector<WorkerMessage> past_;

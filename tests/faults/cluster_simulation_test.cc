@@ -68,6 +68,7 @@ TEST(ClusterSimulation, InvariantsHoldUnderManySeeds) {
     all.drains += tally.drains;
     all.leavings += tally.leavings;
     all.texts += tally.texts;
+    all.adopted += tally.adopted;
     if (HasFailure()) return;
   }
   // The dice let enough happen, in each seed's share.
@@ -76,7 +77,7 @@ TEST(ClusterSimulation, InvariantsHoldUnderManySeeds) {
       all.succeeded, " succeeded, ", all.failed, " failed, ", all.cancelled,
       " cancelled, ", all.commits, " commits, ", all.restarts, " restarts, ",
       all.drains, " drains, ", all.leavings, " leavings, ", all.texts,
-      " texts in ", n, " seeds");
+      " texts, ", all.adopted, " adopted in ", n, " seeds");
   RecordProperty("tally", what);
   if (n < 20) return;  // too few to say
   EXPECT_GT(all.succeeded, 10 * n) << what;
@@ -87,6 +88,7 @@ TEST(ClusterSimulation, InvariantsHoldUnderManySeeds) {
   EXPECT_GT(all.drains, n / 2) << what;
   EXPECT_GT(all.leavings, 5 * n) << what;
   EXPECT_GT(all.texts, 5 * n) << what;
+  EXPECT_GT(all.adopted, n / 2) << what;
 }
 
 }  // namespace

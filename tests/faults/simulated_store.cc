@@ -44,6 +44,14 @@ void SimulatedStore::Forget(JobId job) {
   events_.erase(job);
 }
 
+std::set<int64_t> SimulatedStore::StepsOf(JobId job) const {
+  std::set<int64_t> numbers;
+  const auto steps = steps_.find(job);
+  if (steps == steps_.end()) return numbers;
+  for (const auto& [number, record] : steps->second) numbers.insert(number);
+  return numbers;
+}
+
 void SimulatedStore::Crash() {
   queued_.clear();
   flushes_.clear();

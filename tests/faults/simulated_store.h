@@ -30,6 +30,8 @@ class SimulatedStore {
   // The scheduler is gone: what was not written is lost.
   void Crash();
 
+  // Of the job; the numbers of those that are on the disk.
+  std::set<int64_t> StepsOf(JobId job) const;
   bool idle() const { return queued_.empty() && flushes_.empty(); }
   const std::map<JobId, JobRow>& jobs() const { return jobs_; }
   // Whether it was told to, by a cluster or by the limits.

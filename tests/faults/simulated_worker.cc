@@ -1,6 +1,7 @@
 #include "tests/faults/simulated_worker.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
@@ -14,6 +15,14 @@ constexpr int kBytesAPiece = 10;
 
 bool Same(const RankRef& a, const RankRef& b) {
   return KeyOf(a) == KeyOf(b) && a.rank() == b.rank();
+}
+
+// The rank that this is said to, of what its outbox hears; null: no rank.
+const RankRef* HeardBy(const SchedulerMessage& message) {
+  if (message.has_stop()) return &message.stop().ref();
+  if (message.has_store_value()) return &message.store_value().ref();
+  if (message.has_done()) return &message.done().ref();
+  return message.has_stored() ? &message.stored().ref() : nullptr;
 }
 
 std::string AddressKey(int rank) { return absl::StrCat("address of ", rank); }
@@ -46,6 +55,8 @@ std::string SimulatedWorker::Doing() const {
 
 void SimulatedWorker::Harm() {
   if (seat_.has_value()) seat_->attempt->harmed = true;
+  // Its last words may be lost with it.
+  if (held_.has_value()) attempts_.at(KeyOf(held_->rank.ref())).harmed = true;
   for (const SchedulerMessage& message : inbox) {
     if (!message.has_start()) continue;
     attempts_.at(KeyOf(message.start().ref())).harmed = true;
@@ -66,9 +77,62 @@ void SimulatedWorker::Die() {
   Harm();
   if (seat_.has_value()) seat_->attempt->gone.insert(rank());
   seat_.reset();
+  held_.reset();
   text_.reset();
   inbox.clear();
   outbox.clear();
+}
+
+void SimulatedWorker::CutOff() {
+  if (held_.has_value()) held_->outbox->Detach();
+  connected_ = false;
+  text_.reset();
+  inbox.clear();
+  outbox.clear();
+}
+
+Register SimulatedWorker::Registration() const {
+  Register registration;
+  if (held_.has_value()) *registration.mutable_held() = held_->rank;
+  return registration;
+}
+
+void SimulatedWorker::Connect() {
+  connected_ = true;
+  if (!held_.has_value()) return;
+  held_->outbox->Attach([this](WorkerMessage message) {
+    outbox.push_back(std::move(message));
+    return absl::OkStatus();
+  });
+}
+
+bool SimulatedWorker::Holds(const RankRef& ref) const {
+  return held_.has_value() && Same(held_->rank.ref(), ref);
+}
+
+bool SimulatedWorker::is_forgotten() const {
+  return std::any_of(inbox.begin(), inbox.end(), [this](const auto& message) {
+    return message.stop().forgotten() && Holds(message.stop().ref());
+  });
+}
+
+void SimulatedWorker::SayAll() {
+  for (WorkerMessage& message : saying_) {
+    switch (message.message_case()) {
+      case WorkerMessage::kHeartbeat:
+      case WorkerMessage::kGenerated:
+      case WorkerMessage::kCheckpointJob:
+      case WorkerMessage::kGoodbye:
+      case WorkerMessage::kLeaving:
+        if (connected_) outbox.push_back(std::move(message));
+        break;
+      default:
+        if (held_.has_value()) {
+          held_->outbox->Send(std::move(message)).IgnoreError();
+        }
+    }
+  }
+  saying_.clear();
 }
 
 void SimulatedWorker::Leave(bool in_a_hurry) {
@@ -82,6 +146,7 @@ void SimulatedWorker::Leave(bool in_a_hurry) {
   } else {
     SayGoodbye();
   }
+  SayAll();
 }
 
 void SimulatedWorker::SayGoodbye() {
@@ -95,8 +160,16 @@ void SimulatedWorker::SayGoodbye() {
 
 void SimulatedWorker::Work(absl::Time now) {
   if (hangs_ || left_) return;
-  if (now - beat_ >= kHeartbeat) Beat(now);
-  if (stubborn_) return;
+  if (connected_ && now - beat_ >= kHeartbeat) Beat(now);
+  if (!stubborn_) DoOnePiece(now);
+  if (seat_.has_value() && held_.has_value()) {
+    held_->rank.set_first_step(seat_->ready ? seat_->attempt->FirstStep() : 0);
+    held_->rank.set_step(seat_->step);
+  }
+  SayAll();
+}
+
+void SimulatedWorker::DoOnePiece(absl::Time now) {
   if (!inbox.empty()) {
     const SchedulerMessage message = inbox.front();
     inbox.pop_front();
@@ -143,6 +216,16 @@ void SimulatedWorker::Beat(absl::Time now) {
 }
 
 void SimulatedWorker::Obey(const SchedulerMessage& message, absl::Time now) {
+  const RankRef* heard_by = HeardBy(message);
+  if (heard_by != nullptr && Holds(*heard_by)) {
+    if (message.stop().forgotten()) {
+      held_->outbox->Forget();
+      if (seat_.has_value()) End({.error = message.stop().reason()});
+    } else {
+      held_->outbox->OnMessage(message);
+    }
+    if (held_->outbox->done()) held_.reset();
+  }
   if (message.has_start()) return TakeSeat(message.start());
   if (message.has_read_job()) {
     EXPECT_FALSE(seat_.has_value() || text_.has_value())
@@ -206,6 +289,10 @@ void SimulatedWorker::TakeSeat(const Assignment& start) {
   EXPECT_FALSE(text_.has_value()) << name_ << " was given a rank and a text";
   seat_ = Seat();
   seat_->start = start;
+  held_ = Held{.outbox = std::make_unique<Outbox>()};
+  *held_->rank.mutable_ref() = start.ref();
+  held_->rank.set_fingerprint(start.plan().fingerprint());
+  Connect();
   seat_->attempt = &attempts_.at(KeyOf(start.ref()));
   seat_->to_read = kBytesAPiece * Draw(8);
   seat_->step = seat_->attempt->FirstStep() - 1;

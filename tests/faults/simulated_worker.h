@@ -3,12 +3,15 @@
 // with, meets its peers through the scheduler's store, sums each step with
 // them, writes its shards at once or in the background, commits as rank 0,
 // saves and stops when it is asked to, and writes texts. Now and then it fails
-// or its disk is full or slow; it may hang, or be stubborn.
+// or its disk is full or slow; it may hang, or be stubborn. When it is cut off
+// from its scheduler it goes on, and what it has to say waits in the outbox of
+// a real worker.
 #ifndef TROUPE_TESTS_FAULTS_SIMULATED_WORKER_H_
 #define TROUPE_TESTS_FAULTS_SIMULATED_WORKER_H_
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <random>
 #include <set>
@@ -17,6 +20,7 @@
 #include "absl/time/time.h"
 #include "proto/worker.pb.h"
 #include "tests/faults/simulated_attempt.h"
+#include "worker/service/outbox.h"
 
 namespace troupe {
 
@@ -30,6 +34,8 @@ class SimulatedWorker {
   // One piece of its work.
   void Work(absl::Time now);
 
+  // Something happens to the rank that it has, or will hear that it has.
+  void Harm();
   // From now on it says nothing more; or it says that it is alive, but does
   // nothing that it is told.
   void Hang();
@@ -37,14 +43,23 @@ class SimulatedWorker {
   // It was asked to end: its job is saved first where that can be, unless it is
   // in a hurry; then it says goodbye.
   void Leave(bool in_a_hurry);
-  // Its process or its connection is gone, and its rank with it.
+  // Its process is gone, and its rank with it.
   void Die();
+  // Its connection is gone, and what was on its way.
+  void CutOff();
+  // What it registers with, and then it has a connection. Its address must not
+  // change from here on.
+  Register Registration() const;
+  void Connect();
 
   const std::string& name() const { return name_; }
   // Does what it is told.
   bool healthy() const { return !hangs_ && !stubborn_ && !leaving_ && !left_; }
   bool hangs() const { return hangs_; }
+  bool leaves() const { return leaving_; }
   bool left() const { return left_; }
+  // It was told that its rank is of no use any more, or will be.
+  bool is_forgotten() const;
   // Of the rank that it runs; null: none.
   const RankRef* ref() const {
     return seat_.has_value() ? &seat_->start.ref() : nullptr;
@@ -90,6 +105,11 @@ class SimulatedWorker {
     int pieces_left = 0;
     bool stopped = false;
   };
+  // As in worker/service/daemon.h.
+  struct Held {
+    HeldRank rank;
+    std::unique_ptr<Outbox> outbox;
+  };
   struct Ending {
     bool ok = false;
     std::string error;
@@ -97,10 +117,9 @@ class SimulatedWorker {
     bool stopped = false;
   };
 
-  // Of the rank that it has, or will hear that it has.
-  void Harm();
   int Draw(int below) { return static_cast<int>(random_() % below); }
   int rank() const { return seat_->start.ref().rank(); }
+  void DoOnePiece(absl::Time now);
   void Beat(absl::Time now);
   void Obey(const SchedulerMessage& message, absl::Time now);
   void ObeyStop(const StopRank& stop, absl::Time now);
@@ -116,8 +135,10 @@ class SimulatedWorker {
   void Fail(const std::string& error);  // by itself
   void End(const Ending& ending);
   void SayGoodbye();
-  // A message of the rank.
-  WorkerMessage& Say() { return outbox.emplace_back(); }
+  // Says what was put together in this piece of work.
+  void SayAll();
+  bool Holds(const RankRef& ref) const;
+  WorkerMessage& Say() { return saying_.emplace_back(); }
 
   const std::string name_;
   std::mt19937& random_;
@@ -127,6 +148,9 @@ class SimulatedWorker {
   bool leaving_ = false;
   bool left_ = false;
   absl::Time beat_ = absl::InfinitePast();
+  std::deque<WorkerMessage> saying_;
+  bool connected_ = true;
+  std::optional<Held> held_;
   std::optional<Seat> seat_;
   std::optional<Text> text_;
 };

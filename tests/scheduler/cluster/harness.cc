@@ -23,6 +23,8 @@ void Harness::Compile() {
     const Action action = actions[answered_actions++];
     const auto* job = std::get_if<CompileJob>(&action);
     if (job != nullptr && !by_hand) Compiled(*job);
+    const auto* send = std::get_if<SendWhenStored>(&action);
+    if (send != nullptr && !stored_by_hand) actions.push_back(send->send);
     const auto* start = std::get_if<AwaitStored>(&action);
     if (start != nullptr && !stored_by_hand) Stored(*start);
   }

@@ -162,30 +162,26 @@ StoredJob StoredOf(int64_t id, JobState state) {
   return stored;
 }
 
-TEST(JobTable, RestoresWhatWasRunningAsFailed) {
+TEST(JobTable, RestoresJobsAsTheyWere) {
   JobTable table({});
   Actions actions;
-  table.Restore(StoredOf(3, QUEUED), 1, kNow, actions);
-  table.Restore(StoredOf(4, SUCCEEDED), 1, kNow, actions);
+  table.Restore(StoredOf(3, QUEUED), 1, actions);
+  table.Restore(StoredOf(4, SUCCEEDED), 1, actions);
   StoredJob running = StoredOf(5, RUNNING);
-  running.row.status.add_checkpoints()->set_path("/c/step-50");
+  running.row.attempt = 2;
   running.steps.push_back(StepOf(51));
-  table.Restore(std::move(running), 1, kNow, actions);
-  table.Restore(StoredOf(6, STARTING), 1, kNow, actions);
+  table.Restore(std::move(running), 1, actions);
   StoredJob stopping = StoredOf(7, STOPPING);
   stopping.row.cancelled = true;
-  table.Restore(std::move(stopping), 1, kNow, actions);
+  table.Restore(std::move(stopping), 1, actions);
 
   EXPECT_EQ(table.Find(JobId(3))->status.state(), QUEUED);
+  EXPECT_EQ(table.queued(), 1);
   EXPECT_EQ(table.Find(JobId(4))->status.state(), SUCCEEDED);
-  EXPECT_EQ(table.Find(JobId(5))->status.state(), FAILED);
-  EXPECT_EQ(table.Find(JobId(5))->status.reason(),
-            "the scheduler restarted while it ran; resume from checkpoint "
-            "/c/step-50");
+  EXPECT_EQ(table.Find(JobId(5))->status.state(), RUNNING);
+  EXPECT_EQ(table.Find(JobId(5))->attempt, 2);
   EXPECT_EQ(table.Find(JobId(5))->status.steps_done(), 51);
-  EXPECT_EQ(table.Find(JobId(6))->status.reason(),
-            "the scheduler restarted while it ran; it had no checkpoint yet");
-  EXPECT_EQ(table.Find(JobId(7))->status.state(), CANCELLED);
+  EXPECT_TRUE(table.Find(JobId(7))->cancelled);
   EXPECT_EQ(table.Add(SpecOf(1), 1, kNow, actions).id, JobId(8));
 }
 

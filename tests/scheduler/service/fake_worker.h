@@ -37,11 +37,18 @@ class FakeWorker {
     if (!finished_) Finish();
   }
 
-  // The next message; nullopt: the stream is over.
+  // The next message but what is stored; nullopt: the stream is over.
   std::optional<SchedulerMessage> Read() {
     SchedulerMessage message;
-    if (!stream_->Read(&message)) return std::nullopt;
+    do {
+      if (!stream_->Read(&message)) return std::nullopt;
+    } while (message.has_stored());
     return message;
+  }
+  // The next of those that Read passes over. REQUIRES: nothing else is sent.
+  Stored ReadStored() {
+    SchedulerMessage message;
+    return stream_->Read(&message) ? message.stored() : Stored();
   }
   bool Write(const WorkerMessage& message) { return stream_->Write(message); }
   grpc::Status Finish() {

@@ -22,6 +22,18 @@ TEST(WorkerSessions, AJobFromStartToEnd) {
   EXPECT_EQ(served.Await(job, SUCCEEDED).steps_done(), 2);
 }
 
+TEST(WorkerSessions, SaysWhatIsStored) {
+  ServedCluster served;
+  const auto w0 = served.Join("w0");
+  const int64_t job = served.Submit(SpecOf(1, 9));
+  const Assignment start = w0->TakeRank();
+  served.Await(job, RUNNING);
+  w0->End(start, false, 0);
+  while (!w0->ReadStored().ended()) {
+  }
+  EXPECT_EQ(served.Await(job, FAILED).ended_ranks_size(), 0);
+}
+
 TEST(WorkerSessions, ABrokenStreamIsALostWorker) {
   ServedCluster served;
   const auto w0 = served.Join("w0");

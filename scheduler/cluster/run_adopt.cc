@@ -1,0 +1,279 @@
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "proto/base/check.h"
+#include "scheduler/cluster/rank_view.h"
+#include "scheduler/cluster/run_control.h"
+
+namespace troupe {
+namespace {
+
+constexpr size_t kNamesMax = 8;
+
+std::string NamesOf(std::vector<std::string> names) {
+  const size_t shown = std::min(names.size(), kNamesMax);
+  const size_t more = names.size() - shown;
+  names.resize(shown);
+  return absl::StrCat(absl::StrJoin(names, ", "),
+                      more > 0 ? absl::StrCat(" and ", more, " more") : "");
+}
+
+// Where what is lost can be had from.
+std::string WayOut(const JobStatus& status) {
+  if (status.checkpoints().empty()) return "; it had no checkpoint yet";
+  return absl::StrCat("; resume from checkpoint ",
+                      status.checkpoints().rbegin()->path());
+}
+
+// The last checkpoint that this attempt has committed; -1: none.
+int64_t LastCommitted(const Job& job) {
+  int64_t step = -1;
+  for (const CheckpointRecord& checkpoint : job.status.checkpoints()) {
+    if (checkpoint.attempt() == job.attempt) step = checkpoint.step();
+  }
+  return step;
+}
+
+}  // namespace
+
+// The part of RunControl that outlives the scheduler: runs that are there again
+// after its start, ranks that come back, and what they need not say again.
+
+void RunControl::Resume(Job& job, absl::Time now, Actions& actions) {
+  CHECK(job.run == nullptr) << "job " << job.id;
+  const int ranks = job.status.workers_size();
+  if (ranks == 0 || job.plan == nullptr ||
+      jobs_.SavesInPlaceOf(job) != nullptr) {
+    return jobs_.SetState(
+        job, FAILED,
+        absl::StrCat("the scheduler restarted, and its record of who ran the "
+                     "job is not whole",
+                     WayOut(job.status)),
+        now, actions);
+  }
+  jobs_.BeginRun(job, std::make_unique<Run>(ranks, *job.plan, limits_));
+  Run& run = *job.run;
+  run.attempt = job.attempt;
+  run.restored = run.started = run.progress = run.outside_step = now;
+  for (int rank = 0; rank < ranks; ++rank) {
+    RankSeat& seat = run.ranks[rank];
+    seat.worker_name = job.status.workers(rank);
+    seat.heard = now;
+    run.reports[rank] = {.worker_name = seat.worker_name, .heard = now};
+  }
+  std::vector<int64_t> ended;
+  for (const EndedRank& each : job.status.ended_ranks()) {
+    if (each.rank() < 0 || each.rank() >= ranks) continue;
+    run.ranks[each.rank()].state = RankSeat::kEnded;
+    ended.push_back(each.step());
+  }
+  run.steps.Resume(job.status.steps_done(), std::move(ended));
+  run.checkpoints.Committed(LastCommitted(job));
+  if (job.status.state() == STOPPING) {
+    run.stopping_since = now;
+    run.save_why = job.status.save_why();
+    run.saving = !run.save_why.empty();
+    if (!job.cancelled) run.Explain(Blame::kWorkerLost, job.status.reason());
+  }
+  SayAwaited(job, actions);
+  FinishIfLetGo(job, now, actions);
+}
+
+std::string RunControl::WhyNotAdopted(const Worker& worker,
+                                      const HeldRank& held) const {
+  const RankRef& ref = held.ref();
+  const Job* job = jobs_.Find(JobId(ref.job()));
+  if (job == nullptr) return absl::StrCat("there is no job ", ref.job());
+  const std::string name = absl::StrCat("job ", ref.job());
+  if (job->ended()) {
+    return absl::StrCat(
+        name, " has ",
+        absl::AsciiStrToLower(JobState_Name(job->status.state())));
+  }
+  if (job->run == nullptr || job->run->attempt != ref.attempt()) {
+    return absl::StrCat(name, " begins anew");
+  }
+  const auto& ranks = job->run->ranks;
+  if (ref.rank() < 0 || ref.rank() >= static_cast<int>(ranks.size()) ||
+      held.fingerprint() != job->plan->fingerprint()) {
+    return absl::StrCat(name, " is another one here");
+  }
+  const RankSeat& seat = ranks[ref.rank()];
+  if (seat.awaited() && seat.worker_name == worker.name()) return "";
+  return absl::StrCat(name, " goes on without this worker, which was ",
+                      "cut off from it");
+}
+
+void RunControl::CameBack(const Worker& worker, const HeldRank& held,
+                          absl::Time now, Actions& actions) {
+  if (held.has_ref()) {
+    const std::string why_not = WhyNotAdopted(worker, held);
+    if (why_not.empty()) {
+      return Adopt(*jobs_.Find(JobId(held.ref().job())), worker, held, now,
+                   actions);
+    }
+    SendToWorker send{worker.id, {}};
+    StopRank& stop = *send.message.mutable_stop();
+    *stop.mutable_ref() = held.ref();
+    stop.set_reason(why_not);
+    stop.set_peers_gone(true);
+    stop.set_forgotten(true);
+    actions.push_back(std::move(send));
+  }
+  for (const auto& [id, job] : jobs_.all()) {
+    if (job->run == nullptr) continue;
+    GiveUpAwaited(*job, worker.name(), "came back without it", now, actions);
+  }
+}
+
+void RunControl::Adopt(Job& job, const Worker& worker, const HeldRank& held,
+                       absl::Time now, Actions& actions) {
+  Run& run = *job.run;
+  const int rank = held.ref().rank();
+  RankSeat& seat = run.ranks[rank];
+  seat.worker = worker.id;
+  workers_.Seat(worker.id, job.id, rank);
+  run.reports[rank].heard = now;
+  Progress(job, rank, now);
+  // In a start it says again that it is ready, for the job to begin with.
+  if (job.status.state() != STARTING && held.first_step() > 0) {
+    seat.state = RankSeat::kRunning;
+    seat.first_step = held.first_step();
+    seat.step = std::max(held.step(), held.first_step() - 1);
+  }
+  if (run.stopping()) {
+    const bool peers_gone = run.blame != Blame::kNone;
+    SendStop(job, rank, job.status.reason(), peers_gone, actions);
+  }
+  if (run.awaits()) return SayAwaited(job, actions);
+  int adopted = 0;
+  for (const RankSeat& each : run.ranks) adopted += each.live();
+  jobs_.AddEvent(job,
+                 absl::StrCat("the scheduler restarted; adopted ", adopted,
+                              adopted == 1 ? " rank in " : " ranks in ",
+                              SecondsWords(now - run.restored), " after step ",
+                              job.status.steps_done()),
+                 now, actions);
+  run.started = run.outside_step = now;
+  SayAwaited(job, actions);
+}
+
+// A job that is being stopped goes on saying why.
+void RunControl::SayAwaited(Job& job, Actions& actions) {
+  const Run& run = *job.run;
+  if (run.stopping()) return;
+  std::vector<std::string> names;
+  for (const RankSeat& seat : run.ranks) {
+    if (seat.awaited()) names.push_back(seat.worker_name);
+  }
+  const bool starts = job.status.state() == STARTING;
+  std::string reason;
+  if (!names.empty()) {
+    reason = absl::StrCat("the scheduler restarted; waits for ",
+                          NamesOf(std::move(names)));
+  } else if (starts) {
+    reason = absl::StrCat("on ", NamesOf({job.status.workers().begin(),
+                                          job.status.workers().end()}));
+  }
+  jobs_.SetWaitReason(job, reason, actions);
+}
+
+void RunControl::CheckAwaited(Job& job, absl::Time now, Actions& actions) {
+  if (now - job.run->restored <= limits_.adopt_max) return;
+  GiveUpAwaited(job, "",
+                absl::StrCat("did not come back within ",
+                             absl::FormatDuration(limits_.adopt_max)),
+                now, actions);
+}
+
+void RunControl::GiveUpAwaited(Job& job, const std::string& worker,
+                               const std::string& how, absl::Time now,
+                               Actions& actions) {
+  Run& run = *job.run;
+  std::vector<std::string> lost;
+  for (size_t rank = 0; rank < run.ranks.size(); ++rank) {
+    RankSeat& seat = run.ranks[rank];
+    if (!seat.awaited()) continue;
+    if (!worker.empty() && seat.worker_name != worker) continue;
+    seat.state = RankSeat::kLost;
+    lost.push_back(seat.Name(static_cast<int>(rank)));
+  }
+  if (lost.empty()) return;
+  const std::string what = absl::StrCat("the scheduler restarted, and ",
+                                        NamesOf(std::move(lost)), " ", how);
+  if (job.status.state() == STARTING) {
+    for (int rank = 0; rank < static_cast<int>(run.ranks.size()); ++rank) {
+      RankSeat& seat = run.ranks[rank];
+      if (!seat.live() || seat.awaited()) continue;
+      SendToWorker send{seat.worker, {}};
+      StopRank& stop = *send.message.mutable_stop();
+      *stop.mutable_ref() = RefOf(job, rank);
+      stop.set_reason(absl::StrCat("the job begins anew: ", what));
+      stop.set_peers_gone(true);
+      stop.set_forgotten(true);
+      actions.push_back(std::move(send));
+      workers_.Release(seat.worker);
+    }
+    return BackToQueue(job, absl::StrCat("waits again: ", what), now, actions);
+  }
+  Fail(job, Blame::kWorkerLost,
+       absl::StrCat(what, " in ",
+                    StepName(job.status, job.plan->job().training()),
+                    WayOut(job.status)),
+       now, actions);
+  FinishIfLetGo(job, now, actions);
+}
+
+void RunControl::SayStored(Job& job, absl::Time now, Actions& actions) {
+  Run& run = *job.run;
+  if (AwaitsStore(job) || now - run.stored_said < limits_.stored_every) return;
+  const bool ready = job.status.state() == RUNNING;
+  const int64_t step = run.steps.last();
+  if (step <= run.stored_step && ready <= run.stored_ready) return;
+  run.stored_said = now;
+  run.stored_step = std::max(step, run.stored_step);
+  run.stored_ready |= ready;
+  for (int rank = 0; rank < static_cast<int>(run.ranks.size()); ++rank) {
+    const RankSeat& seat = run.ranks[rank];
+    if (!seat.live() || seat.awaited()) continue;
+    SendWhenStored stored{{seat.worker, {}}};
+    Stored& said = *stored.send.message.mutable_stored();
+    *said.mutable_ref() = RefOf(job, rank);
+    said.set_step(std::max<int64_t>(0, step));
+    said.set_ready(ready);
+    actions.push_back(std::move(stored));
+  }
+}
+
+void RunControl::SayDone(Job& job, int rank, int64_t step, Actions& actions) {
+  const RankSeat& seat = job.run->ranks[rank];
+  if (!seat.live() || seat.awaited()) return;
+  // A disk that is full for long must not stop the training.
+  SendWhenStored stored{{seat.worker, {}}, /*anyway=*/true};
+  CheckpointDone& done = *stored.send.message.mutable_done();
+  *done.mutable_ref() = RefOf(job, rank);
+  done.set_step(step);
+  actions.push_back(std::move(stored));
+}
+
+void RunControl::SayEnded(Job& job, const RankEnded& ended, Actions& actions) {
+  const int rank = ended.ref().rank();
+  if (!job.ended()) {
+    EndedRank& kept = *job.status.add_ended_ranks();
+    kept.set_rank(rank);
+    kept.set_step(ended.step());
+    jobs_.Save(job, actions);
+  }
+  SendWhenStored stored{{job.run->ranks[rank].worker, {}}};
+  Stored& said = *stored.send.message.mutable_stored();
+  *said.mutable_ref() = ended.ref();
+  said.set_ended(true);
+  actions.push_back(std::move(stored));
+}
+
+}  // namespace troupe
