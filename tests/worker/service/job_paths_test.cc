@@ -31,6 +31,7 @@ const std::set<std::string>& Words() {
                                 "parallelism.tensor_method",
                                 "parallelism.context_method",
                                 "memory.recompute.mode",
+                                "recovery.every",
                                 "memory.optimizer",
                                 "memory.parameters",
                                 "memory.gradients",
