@@ -17,7 +17,9 @@
 // f32, all bf16 or all fp16, logsumexp is f32; sums are in f32, and each
 // element stored is rounded once. In bf16, and in fp16 on GPUs, the factors of
 // products are of that type too: probabilities and the gradients of scores are
-// rounded before they meet v, k, q. Every tensor may be strided in batch and
+// rounded before they meet v, k, q; and where heads share their keys, a GPU may
+// round the gradients of k and v by head, too, before it adds them up. Every
+// tensor may be strided in batch and
 // length, so q, k, v may be column slices of one [batch, length, 3 * width]
 // tensor, and so may their gradients.
 //

@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "ops/activation_type.h"
 #include "ops/attention.h"
+#include "ops/cuda/attention_by_cudnn.h"
 #include "ops/cuda/attention_kernels.h"
 #include "ops/cuda/attention_limits.h"
 #include "ops/cuda/cuda_device.h"
@@ -139,6 +140,7 @@ int AttentionHeadDimMax(DType type, size_t shared_bytes) {
 void Attention(Device& device, const AttentionArgs& args) {
   CudaDevice& cuda = CudaDevice::From(device);
   if (!CheckHeadDim(cuda, args.q.dtype(), args.q.dim(2) / args.heads)) return;
+  if (AttentionByCudnn(cuda, args)) return;
   WithActivationType(args.q.dtype(),
                      [&]<typename T>() { Forward<T>(cuda, args); });
 }
@@ -146,6 +148,7 @@ void Attention(Device& device, const AttentionArgs& args) {
 void AttentionBackward(Device& device, const AttentionBackwardArgs& args) {
   CudaDevice& cuda = CudaDevice::From(device);
   if (!CheckHeadDim(cuda, args.q.dtype(), args.q.dim(2) / args.heads)) return;
+  if (AttentionBackwardByCudnn(cuda, args)) return;
   WithActivationType(args.q.dtype(),
                      [&]<typename T>() { Backward<T>(cuda, args); });
 }

@@ -35,10 +35,18 @@
 
 namespace troupe {
 
+namespace cuda {
+class CudnnAttention;  // cudnn_attention.h
+}
+
 class CudaDevice final : public Device {
  public:
   static absl::StatusOr<std::unique_ptr<CudaDevice>> Create(int ordinal);
   ~CudaDevice() override;
+
+  // Attention is by cuDNN where it is there and has kernels for a call; the log
+  // says where it is not. REQUIRES that nothing was called before.
+  void UseCudnn();
 
   // The device behind a kernel's first argument.
   static CudaDevice& From(Device& device) {
@@ -72,6 +80,8 @@ class CudaDevice final : public Device {
   cudaStream_t stream();
   Blas blas();
   cuda::LtProducts& products() { return products_; }
+  // Null: attention is by our own kernels alone.
+  cuda::CudnnAttention* cudnn_attention() { return cudnn_attention_.get(); }
   EventPool& events() { return events_; }
   FirstLaunches& first_launches() { return first_launches_; }
   // For calls of the runtime that take no stream; false where it has failed.
@@ -109,7 +119,7 @@ class CudaDevice final : public Device {
   // Those of a model's training step, its validation and some prompts.
   static constexpr size_t kProductsKept = 256;
 
-  explicit CudaDevice(int ordinal) : ordinal_(ordinal) {}
+  explicit CudaDevice(int ordinal);
   absl::Status Open();
   absl::Status CheckSharedMemory() const;
   // Null where the device has failed.
@@ -122,6 +132,7 @@ class CudaDevice final : public Device {
   EventPool events_;
   FirstLaunches first_launches_;
   cuda::LtProducts products_{kProductsKept, first_launches_};
+  std::unique_ptr<cuda::CudnnAttention> cudnn_attention_;
   std::atomic<bool> failed_{false};
   mutable absl::Mutex mutex_;
   absl::Status error_ ABSL_GUARDED_BY(mutex_);

@@ -10,9 +10,11 @@
 #include "ops/cuda/attention_limits.h"
 #include "ops/cuda/cuda_device.h"
 #include "ops/cuda/cuda_fence.h"
+#include "ops/cuda/cudnn_attention.h"
 #include "ops/cuda/kernels.h"
 #include "ops/cuda/scratch.h"
 #include "ops/cuda/status.h"
+#include "proto/base/log.h"
 #include "proto/base/status.h"
 
 namespace troupe {
@@ -48,13 +50,28 @@ bool BuiltWithCuda() { return true; }
 
 absl::StatusOr<std::unique_ptr<Device>> NewCudaDevice(
     const CudaDeviceOptions& options) {
-  return CudaDevice::Create(options.ordinal);
+  ASSIGN_OR_RETURN(std::unique_ptr<CudaDevice> device,
+                   CudaDevice::Create(options.ordinal));
+  if (options.cudnn) device->UseCudnn();
+  return device;
 }
+
+CudaDevice::CudaDevice(int ordinal) : ordinal_(ordinal) {}
 
 absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Create(int ordinal) {
   auto device = std::unique_ptr<CudaDevice>(new CudaDevice(ordinal));
   RETURN_IF_ERROR(device->Open());
   return device;
+}
+
+void CudaDevice::UseCudnn() {
+  auto attention = cuda::CudnnAttention::Create(first_launches_);
+  if (attention.ok()) {
+    cudnn_attention_ = *std::move(attention);
+  } else {
+    LogInfo(absl::StrCat("attention is by our own kernels: ",
+                         attention.status().message()));
+  }
 }
 
 absl::Status CudaDevice::Open() {
@@ -110,6 +127,7 @@ CudaDevice::~CudaDevice() {
     absl::MutexLock lock(&mutex_);
     streams_.clear();
   }
+  cudnn_attention_.reset();
   if (scratch_pool_ != nullptr) cudaMemPoolDestroy(scratch_pool_);
   cudaFreeHost(fault_);
 }

@@ -16,6 +16,8 @@ bool BuiltWithCuda();
 
 struct CudaDeviceOptions {
   int ordinal = 0;  // among those that CUDA_VISIBLE_DEVICES leaves
+  // Whether attention is by cuDNN where it is there and has kernels for a call.
+  bool cudnn = true;
 };
 
 // Unimplemented in a build without CUDA; FailedPrecondition where there is no

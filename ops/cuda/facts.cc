@@ -1,7 +1,6 @@
 #include "ops/cuda/facts.h"
 
 #include <cuda_runtime_api.h>
-#include <dlfcn.h>
 
 #include <fstream>
 
@@ -10,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "ops/cuda/attention_limits.h"
+#include "ops/cuda/cudnn_library.h"
 #include "ops/cuda/status.h"
 #include "proto/base/status.h"
 
@@ -49,15 +49,8 @@ std::string LinkText(int ordinal) {
 }
 
 std::string CudnnVersion() {
-  // Loaded until the process ends, as such libraries like it.
-  void* const library = dlopen("libcudnn.so.9", RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return "";
-  auto* const ask =
-      reinterpret_cast<size_t (*)()>(dlsym(library, "cudnnGetVersion"));
-  if (ask == nullptr) return "";
-  const size_t version = ask();
-  return absl::StrCat(version / 10000, ".", version % 10000 / 100, ".",
-                      version % 100);
+  const absl::StatusOr<cuda::CudnnLibrary> library = cuda::CudnnLibrary::Load();
+  return library.ok() ? library->VersionText() : "";
 }
 
 }  // namespace

@@ -18,8 +18,8 @@ struct GpuFacts {
   int head_dim_max_f32 = 0;
   int head_dim_max_narrow = 0;  // in bf16 and fp16
   int driver_version = 0;  // the newest CUDA that the driver knows: 13000
-  // Of the library that the loader finds, "9.13.0"; empty: none, which does no
-  // harm, as the kernels here are our own.
+  // Of the library that the loader finds, "9.19.0"; empty: none, which costs
+  // time, not results, as there are kernels of our own for all that it does.
   std::string cudnn_version;
   // To the host, as the kernel says it: "PCIe 32.0 GT/s x16"; empty: unknown.
   std::string link;
