@@ -24,9 +24,30 @@ bool Multiplies(const Plan& plan) {
       [](const Unit& unit) { return unit.forward().matmul_flops() > 0; });
 }
 
+// Of attention's backward: a number for each row and head by our own kernels.
+// cuDNN's, which are asked in bf16 and fp16 where nothing is dropped out, take
+// more, and in several calls where it would be past a bound. A worker without
+// cuDNN is counted as one with it: plans are the same for all.
+int64_t BytesOfAttention(const OpView& op, const TrainingSpec& training) {
+  const TensorSpec& y = op.output("y");
+  const AttentionShape shape = *AttentionShapeOf(op);
+  const int64_t own = RowsOf(y) * shape.heads * kF32Bytes;
+  if (y.dtype() == F32 || training.dropout() > 0 ||
+      op.op().kind() != Op::ATTENTION || shape.length == 0) {
+    return own;
+  }
+  const int64_t cudnn =
+      GpuAttentionWorkBytes({.heads = RowsOf(y) / shape.length * shape.heads,
+                             .q_length = shape.length,
+                             .kv_length = shape.length,
+                             .head_dim = shape.head_dim,
+                             .shared_keys = shape.kv_heads < shape.heads});
+  return std::max(own, std::min(cudnn, kGpuAttentionWorkBytesMax));
+}
+
 // What a kernel takes; a biased product only where its sums are not those of
 // the type that is multiplied.
-int64_t BytesOfKernel(const OpView& op) {
+int64_t BytesOfKernel(const OpView& op, const TrainingSpec& training) {
   constexpr int64_t kBytesOfToken =
       20;  // sorted, with its row, twice; the sort
   const auto sums_of_rows = [](int64_t columns) {
@@ -34,10 +55,8 @@ int64_t BytesOfKernel(const OpView& op) {
   };
   switch (op.op().kind()) {
     case Op::ATTENTION:
-    case Op::ATTENTION_PART: {
-      const TensorSpec& y = op.output("y");
-      return RowsOf(y) * AttentionShapeOf(op)->heads * kF32Bytes;
-    }
+    case Op::ATTENTION_PART:
+      return BytesOfAttention(op, training);
     case Op::NORM:
       return sums_of_rows(2 * ColumnsOf(op.output("y")));  // scale and shift
     case Op::HEAD_NORM:  // of queries, then of keys
@@ -68,7 +87,7 @@ int64_t KernelScratchBytes(const Plan& plan) {
   int64_t most = 0;
   for (const UnitTable& table : plan.tables()) {
     for (const Op& op : table.ops()) {
-      most = std::max(most, BytesOfKernel({table, op}));
+      most = std::max(most, BytesOfKernel({table, op}, plan.job().training()));
     }
   }
   return RoundUp(most, kPoolStepBytes);

@@ -5,11 +5,13 @@
 //   product_workspace  what cuBLASLt works in, for the one lane that multiplies
 //   kernel_scratch     the most that any op of that lane takes, as they take it
 //                      in turn: attention's backward a number for each row and
-//                      head; sums over rows partial sums for each column; the
-//                      embedding's backward rows sorted by token, and partial
-//                      sums of tokens that are frequent; a biased product in
-//                      bf16 or fp16 that cuBLASLt does not fuse sums in f32.
-//                      Rounded up to what CUDA's pool takes from the GPU at once
+//                      head, or where cuDNN does it (bf16, fp16, no dropout)
+//                      the scores' gradients, 256 MiB at most; sums over rows
+//                      partial sums for each column; the embedding's backward
+//                      rows sorted by token, and partial sums of tokens that
+//                      are frequent; a biased product in bf16 or fp16 that
+//                      cuBLASLt does not fuse sums in f32. Rounded up to what
+//                      CUDA's pool takes from the GPU at once
 #ifndef TROUPE_SCHEDULER_SIMULATE_GPU_SCRATCH_H_
 #define TROUPE_SCHEDULER_SIMULATE_GPU_SCRATCH_H_
 

@@ -47,14 +47,29 @@ TEST(GpuScratchItems, AreAWorkspaceAndTheMostThatAnOpTakes) {
   // 128 parts of 6,400 columns are 3.1 MiB: still the smallest step.
   EXPECT_EQ(ItemsOf(WideJob("f32"))["kernel_scratch"], 32 * kMiB);
   // 8 x 1,024 rows of 6,400 columns in f32 are 200 MiB.
-  EXPECT_EQ(ItemsOf(WideJob("bf16"))["kernel_scratch"], 224 * kMiB);
-  EXPECT_EQ(ItemsOf(WideJob("fp16"))["kernel_scratch"], 224 * kMiB);
+  for (const char* const narrow : {"bf16", "fp16"}) {
+    JobSpec job = WideJob(narrow);
+    job.mutable_training()->set_dropout(0.1);
+    EXPECT_EQ(ItemsOf(job)["kernel_scratch"], 224 * kMiB);
+  }
 }
 
 TEST(GpuScratchItems, AModelWithoutBiasesNeedsNoSumsOfProducts) {
   JobSpec job = WideJob("bf16");
   job.mutable_model()->set_architecture("llama");
   job.mutable_model()->set_intermediate_size(6400);
+  job.mutable_training()->set_dropout(0.1);
+  EXPECT_EQ(ItemsOf(job)["kernel_scratch"], 32 * kMiB);
+}
+
+// cuDNN's, which keeps the gradients of scores: 8 x 25 heads of 1,024 x 1,024 in
+// two bytes are 400 MiB, done in two calls.
+TEST(GpuScratchItems, AttentionWithoutDropoutKeepsGradientsOfScores) {
+  JobSpec job = WideJob("bf16");
+  EXPECT_EQ(ItemsOf(job)["kernel_scratch"], kGpuAttentionWorkBytesMax);
+  job.mutable_training()->set_micro_batch_size(4);
+  EXPECT_EQ(ItemsOf(job)["kernel_scratch"], 224 * kMiB);
+  job.mutable_training()->set_precision("f32");
   EXPECT_EQ(ItemsOf(job)["kernel_scratch"], 32 * kMiB);
   // 64 times as many rows: 512 Ki of them, 10 MiB as they are sorted, and two
   // sums of 1,600 columns for each 64, 100 MiB.
