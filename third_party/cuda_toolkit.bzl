@@ -8,7 +8,6 @@ builds; what is built with --config=cuda then fails and says why.
 _LIBRARIES = {
     "cudart": ["-lcudart_static", "-ldl", "-lpthread", "-lrt"],
     "cublaslt": ["-lcublasLt"],
-    "cudnn": ["-lcudnn"],
     "nccl": ["-lnccl"],
 }
 

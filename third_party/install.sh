@@ -10,7 +10,7 @@ if [ "${1:-}" = --cuda ]; then
   home=${CUDA_HOME:-/usr/local/cuda}
   missing=()
   for file in bin/nvcc include/cuda.h lib64/libcudart_static.a \
-    lib64/libcublasLt.so lib64/libcudnn.so lib64/libnccl.so; do
+    lib64/libcublasLt.so lib64/libnccl.so include/cudnn_graph.h; do
     [ -e "$home/$file" ] || missing+=("$file")
   done
   if [ ${#missing[@]} -eq 0 ]; then
@@ -19,7 +19,7 @@ if [ "${1:-}" = --cuda ]; then
     exit 0
   fi
   echo "install: $home lacks ${missing[*]}" >&2
-  echo "install: install NVIDIA's CUDA toolkit 13 with cuBLAS, cuDNN and NCCL" \
+  echo "install: install NVIDIA's CUDA toolkit 13 with cuBLAS, cuDNN 9 and NCCL" \
     "(Debian has none that knows these GPUs), or set CUDA_HOME to where they" \
     "are; at run time a GPU's driver is needed, to build none" >&2
   exit 1
