@@ -139,8 +139,12 @@ std::string GpuCalibrationFile(const std::string& gpu_name) {
       .replace_filename(absl::StrCat("calibration-", name, ".textproto"));
 }
 
-std::string GpuCalibrationDevice(const std::string& gpu_name) {
-  return absl::StrCat("cuda ", gpu_name, ", v", kVersion);
+std::string GpuCalibrationDevice(const Gpu& gpu) {
+  const std::string& cudnn = gpu.cudnn_version();
+  return absl::StrCat(
+      "cuda ", gpu.name(), ", ",
+      cudnn.empty() ? "no cuDNN" : absl::StrCat("cuDNN ", cudnn), ", v",
+      kVersion);
 }
 
 }  // namespace troupe

@@ -19,10 +19,11 @@ namespace troupe {
 absl::StatusOr<Calibration> CalibrateGpu(Device& device, const Clock& clock,
                                          CalibrateOptions options);
 
-// Where it is kept, and for what it is valid, by the GPU's name:
-// calibration-nvidia-h200.textproto, "cuda NVIDIA H200, v4".
+// Where it is kept, by the GPU's name, and for what it is valid, as cuDNN's
+// attention is faster: calibration-nvidia-h200.textproto, "cuda NVIDIA H200,
+// cuDNN 9.19.0, v4".
 std::string GpuCalibrationFile(const std::string& gpu_name);
-std::string GpuCalibrationDevice(const std::string& gpu_name);
+std::string GpuCalibrationDevice(const Gpu& gpu);
 
 }  // namespace troupe
 

@@ -34,8 +34,7 @@ CalibrationFileOptions CalibrationFileFor(
   CalibrationFileOptions file = {
       .path = flags.calibration_file,
       .threads = gpu ? 1 : flags.threads,
-      .device =
-          gpu ? GpuCalibrationDevice(options.gpu->name()) : CalibrationDevice(),
+      .device = gpu ? GpuCalibrationDevice(*options.gpu) : CalibrationDevice(),
       .measure_anew = options.measure_anew};
   if (file.path.empty()) {
     file.path = gpu ? GpuCalibrationFile(options.gpu->name())

@@ -30,6 +30,9 @@ void AddDeviceFlags(CLI::App& app, WorkerOptions& options) {
                  "threads of an operation; default: one for each core");
   app.add_option("--device", options.device,
                  "cpu, or cuda:N for a GPU; default: cpu");
+  app.add_flag("--cudnn,!--no-cudnn", options.cudnn,
+               "on a GPU: attention by cuDNN where it is there and can, or by "
+               "our own kernels alone; default: by cuDNN");
   AddBytes(app, "--device-memory", options.device_memory,
            "budget of the device tier; default: 80 % of the available RAM, or "
            "90 % of what is free on the GPU");

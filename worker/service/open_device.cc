@@ -25,7 +25,7 @@ absl::Status WrongFlag(const WorkerOptions& options,
       "--device: ", options.device, ": ", status.message(), "; or use cpu"));
 }
 
-Gpu Describe(const GpuFacts& facts) {
+Gpu Describe(const GpuFacts& facts, bool cudnn) {
   Gpu gpu;
   gpu.set_name(facts.name);
   gpu.set_uuid(facts.uuid);
@@ -34,7 +34,7 @@ Gpu Describe(const GpuFacts& facts) {
   gpu.set_head_dim_max_narrow(facts.head_dim_max_narrow);
   gpu.set_driver_version(facts.driver_version);
   gpu.set_nccl_version(NcclVersion());
-  gpu.set_cudnn_version(facts.cudnn_version);
+  if (cudnn) gpu.set_cudnn_version(facts.cudnn_version);
   gpu.set_link(facts.link);
   return gpu;
 }
@@ -52,12 +52,13 @@ absl::Status Budget(const GpuFacts& facts, WorkerOptions& options) {
 
 absl::StatusOr<OpenedDevice> OpenGpu(int ordinal, WorkerOptions& options) {
   absl::StatusOr<std::unique_ptr<Device>> device =
-      NewCudaDevice({.ordinal = ordinal});
+      NewCudaDevice({.ordinal = ordinal, .cudnn = options.cudnn});
   if (!device.ok()) return WrongFlag(options, device.status());
   const absl::StatusOr<GpuFacts> facts = ReadGpuFacts(ordinal);
   if (!facts.ok()) return WrongFlag(options, facts.status());
   RETURN_IF_ERROR(Budget(*facts, options));
-  OpenedDevice opened = {.device = *std::move(device), .gpu = Describe(*facts)};
+  OpenedDevice opened = {.device = *std::move(device),
+                         .gpu = Describe(*facts, options.cudnn)};
   opened.device_memory = std::make_unique<DeviceAllocator>(*opened.device);
   opened.host_memory = std::make_unique<PinnedAllocator>(*opened.device);
   return opened;

@@ -20,6 +20,7 @@ struct WorkerOptions {
   std::string name = "worker-0";
   int threads = 0;             // intra-op threads; 0: one for each core
   std::string device = "cpu";  // or "cuda:0", "cuda:1", ...
+  bool cudnn = true;           // on a GPU: attention by it where it can
   // Bytes; 0: 80 % of the RAM that is available, or 90 % of what is free on the
   // GPU.
   int64_t device_memory = 0;

@@ -36,7 +36,11 @@ TEST(CalibrateGpu, IsKeptByTheGpusName) {
   EXPECT_TRUE(absl::EndsWith(GpuCalibrationFile("NVIDIA H200"),
                              "/troupe/calibration-nvidia-h200.textproto"))
       << GpuCalibrationFile("NVIDIA H200");
-  EXPECT_EQ(GpuCalibrationDevice("NVIDIA H200"), "cuda NVIDIA H200, v4");
+  Gpu gpu;
+  gpu.set_name("NVIDIA H200");
+  EXPECT_EQ(GpuCalibrationDevice(gpu), "cuda NVIDIA H200, no cuDNN, v4");
+  gpu.set_cudnn_version("9.19.0");
+  EXPECT_EQ(GpuCalibrationDevice(gpu), "cuda NVIDIA H200, cuDNN 9.19.0, v4");
 }
 
 }  // namespace

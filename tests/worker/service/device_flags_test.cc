@@ -19,6 +19,9 @@ TEST(DeviceFlags, SayWhatAWorkerHas) {
   EXPECT_EQ(options.nvme, "/nvme");
   EXPECT_EQ(options.nvme_size, int64_t{3} << 39);
   EXPECT_EQ(options.calibration_file, "here");
+  EXPECT_TRUE(options.cudnn);
+  app.parse("--no-cudnn");
+  EXPECT_FALSE(options.cudnn);
 }
 
 TEST(DeviceFlags, NameTheOneThatIsWrong) {
