@@ -120,11 +120,7 @@ const CudnnPlan* Plan(CudaDevice& cuda, const CudnnAttentionShape& shape) {
   return cuda.MakeCurrent() ? cuda.cudnn_attention()->Find(shape) : nullptr;
 }
 
-// Into how many equal calls a backward is cut: along the samples, and where one
-// is too much along its heads of keys. No calls: it is too much even so.
-struct Cut {
-  int64_t samples = 0, kv_heads = 0;  // of each call
-};
+using Cut = AttentionCut;
 
 int64_t WorkBytes(const AttentionBackwardArgs& args, const Cut& cut) {
   const int64_t sharing = args.heads / args.kv_heads;
@@ -133,22 +129,6 @@ int64_t WorkBytes(const AttentionBackwardArgs& args, const Cut& cut) {
                                 .kv_length = args.k.dim(1),
                                 .head_dim = HeadDimOf(args),
                                 .shared_keys = sharing > 1});
-}
-
-Cut CutOf(const AttentionBackwardArgs& args) {
-  Cut cut = {.samples = args.q.dim(0), .kv_heads = args.kv_heads};
-  const auto lower = [&](int64_t& count) {
-    const int64_t all = count;
-    while (count > 0 && (all % count != 0 ||
-                         WorkBytes(args, cut) > kGpuAttentionWorkBytesMax)) {
-      --count;
-    }
-  };
-  lower(cut.samples);
-  if (cut.samples > 0) return cut;
-  cut.samples = 1;
-  lower(cut.kv_heads);
-  return cut.kv_heads > 0 ? cut : Cut();
 }
 
 // The samples from `sample` on, and of each the heads that read the keys from
@@ -214,6 +194,22 @@ bool InTypeOfQueries(const Tensor& q,
 }
 
 }  // namespace
+
+AttentionCut CutOf(const AttentionBackwardArgs& args) {
+  Cut cut = {.samples = args.q.dim(0), .kv_heads = args.kv_heads};
+  const auto lower = [&](int64_t& count) {
+    const int64_t all = count;
+    while (count > 0 && (all % count != 0 ||
+                         WorkBytes(args, cut) > kGpuAttentionWorkBytesMax)) {
+      --count;
+    }
+  };
+  lower(cut.samples);
+  if (cut.samples > 0) return cut;
+  cut.samples = 1;
+  lower(cut.kv_heads);
+  return cut.kv_heads > 0 ? cut : Cut();
+}
 
 bool AttentionByCudnn(CudaDevice& cuda, const AttentionArgs& args) {
   if (cuda.cudnn_attention() == nullptr || !Suits(args)) return false;

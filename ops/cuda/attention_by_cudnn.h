@@ -5,17 +5,26 @@
 #ifndef TROUPE_OPS_CUDA_ATTENTION_BY_CUDNN_H_
 #define TROUPE_OPS_CUDA_ATTENTION_BY_CUDNN_H_
 
+#include <cstdint>
+
 #include "ops/attention.h"
 #include "ops/cuda/cuda_device.h"
 
 namespace troupe::cuda {
 
 bool AttentionByCudnn(CudaDevice& cuda, const AttentionArgs& args);
-
-// In several calls where cuDNN would want more than kGpuAttentionWorkBytesMax
-// of scratch memory for one, so that each stays below it.
 bool AttentionBackwardByCudnn(CudaDevice& cuda,
                               const AttentionBackwardArgs& args);
+
+// Into what equal calls a backward is cut, so that none takes more scratch
+// memory than kGpuAttentionWorkBytesMax: along the samples, and where one is
+// too much along its heads of keys. No calls: it is too much even so.
+struct AttentionCut {
+  int64_t samples = 0, kv_heads = 0;  // of each call
+
+  bool operator==(const AttentionCut&) const = default;
+};
+AttentionCut CutOf(const AttentionBackwardArgs& args);
 
 }  // namespace troupe::cuda
 

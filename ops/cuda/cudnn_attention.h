@@ -35,9 +35,10 @@ class CudnnAttention {
   // The one that the graphs were tried with. Before 9.16 lengths that are no
   // multiples of 128 need a mask of their own.
   static constexpr size_t kVersionMin = 91900;
-  // Shapes, those for which there is no plan among them. A model's training has
-  // a few; none is forgotten, since kernels that run must stay loaded.
-  static constexpr size_t kShapesMax = 64;
+  // Shapes, those for which there is no plan among them: a calibration has two
+  // dozen, a model's training a few. None is forgotten, since kernels that run
+  // must stay loaded.
+  static constexpr size_t kShapesMax = 128;
 
   // NotFound where this machine has no cuDNN, FailedPrecondition where it is
   // too old. Borrows the launches.

@@ -82,6 +82,15 @@ TEST_P(GpuTest, KeepsGradientsInTheTypeOfTheParameters) {
   ExpectSameLosses(Train(job, {.new_device = NewGpu}), Train(job, {}));
 }
 
+// Attention in bf16 and fp16 is then cuDNN's, where there is one: of heads
+// whose width it takes.
+TEST_P(GpuTest, TrainsAsTheCpuDoesWithoutDropout) {
+  JobSpec job = Job();
+  job.mutable_training()->set_dropout(0);
+  if (job.model().has_head_dim()) job.mutable_model()->set_head_dim(16);
+  ExpectSameLosses(Train(job, {.new_device = NewGpu}), Train(job, {}));
+}
+
 TEST_P(GpuTest, RanksThatShareItTrainAsOne) {
   JobSpec job = Job();
   const TrainingRun reference = Train(job, {.new_device = NewGpu});

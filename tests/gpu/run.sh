@@ -37,6 +37,9 @@ row() { printf '%s\t%s\t%s\n' "$@" | tee -a "$rows"; }
 at_most() { [ "$1" -lt "$(left)" ] && echo "$1" || left; }
 
 cuda_path=$(cuda_library_path "$python" libcublasLt.so.13 libnccl.so.2) || exit 1
+# Attention is by cuDNN where there is one.
+with_cudnn=$(cuda_library_path "$python" libcublasLt.so.13 libnccl.so.2 \
+  libcudnn.so.9 2> /dev/null) && cuda_path=$with_cudnn
 # HOME is where workers keep what they measure.
 ours() { HOME=$out LD_LIBRARY_PATH=$cuda_path "$@"; }
 

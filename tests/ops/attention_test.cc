@@ -207,7 +207,7 @@ TEST_P(AttentionTest, LargeScores) {
             1e-4);
 }
 
-TROUPE_ON_EACH_DEVICE(AttentionTest);
+TROUPE_ON_DEVICES(AttentionTest, AttentionDevices());
 
 }  // namespace
 }  // namespace troupe

@@ -26,7 +26,8 @@ namespace troupe {
 struct TestDevice {
   std::string name;
   DeviceKind kind = DeviceKind::kCpu;
-  CpuDeviceOptions cpu;  // of a CPU
+  CpuDeviceOptions cpu;    // of a CPU
+  CudaDeviceOptions cuda;  // of a GPU
 };
 
 inline std::vector<TestDevice> TestDevices() {
@@ -42,6 +43,17 @@ inline std::vector<TestDevice> TestDevices() {
   return devices;
 }
 
+// For attention, which a GPU has twice.
+inline std::vector<TestDevice> AttentionDevices() {
+  std::vector<TestDevice> devices = TestDevices();
+  if (BuiltWithCuda()) {
+    devices.push_back({.name = "cuda_without_cudnn",
+                       .kind = DeviceKind::kCuda,
+                       .cuda = {.cudnn = false}});
+  }
+  return devices;
+}
+
 class OpTest : public testing::TestWithParam<TestDevice> {
  protected:
   void SetUp() override {
@@ -52,7 +64,9 @@ class OpTest : public testing::TestWithParam<TestDevice> {
 
   // One more of the same.
   absl::StatusOr<std::unique_ptr<Device>> NewDevice() const {
-    if (GetParam().kind == DeviceKind::kCuda) return NewCudaDevice({});
+    if (GetParam().kind == DeviceKind::kCuda) {
+      return NewCudaDevice(GetParam().cuda);
+    }
     return NewCpuDevice(GetParam().cpu);
   }
 
@@ -91,9 +105,10 @@ class OpTest : public testing::TestWithParam<TestDevice> {
   std::mt19937 generator_{20240607};
 };
 
-#define TROUPE_ON_EACH_DEVICE(Suite)                                  \
-  INSTANTIATE_TEST_SUITE_P(, Suite, testing::ValuesIn(TestDevices()), \
+#define TROUPE_ON_DEVICES(Suite, devices)                       \
+  INSTANTIATE_TEST_SUITE_P(, Suite, testing::ValuesIn(devices), \
                            [](const auto& info) { return info.param.name; })
+#define TROUPE_ON_EACH_DEVICE(Suite) TROUPE_ON_DEVICES(Suite, TestDevices())
 
 }  // namespace troupe
 
