@@ -32,8 +32,8 @@ struct GpuAttentionWork {
 };
 
 // What such a call takes at most: a score's gradient in two bytes, over whole
-// tiles; a number for each row; where heads share their keys, the gradients of k
-// and v by head of the queries.
+// tiles; a number for each row; where heads share their keys, the gradients of
+// k and v by head of the queries.
 constexpr int64_t GpuAttentionWorkBytes(const GpuAttentionWork& work) {
   constexpr int64_t kTile = 128, kNarrow = 2, kF32 = 4, kOther = 4096;
   const int64_t rows = (work.q_length + kTile - 1) / kTile * kTile;

@@ -62,8 +62,8 @@ TEST(GpuScratchItems, AModelWithoutBiasesNeedsNoSumsOfProducts) {
   EXPECT_EQ(ItemsOf(job)["kernel_scratch"], 32 * kMiB);
 }
 
-// cuDNN's, which keeps the gradients of scores: 8 x 25 heads of 1,024 x 1,024 in
-// two bytes are 400 MiB, done in two calls.
+// cuDNN's, which keeps the gradients of scores: 8 x 25 heads of 1,024 x 1,024
+// in two bytes are 400 MiB, done in two calls.
 TEST(GpuScratchItems, AttentionWithoutDropoutKeepsGradientsOfScores) {
   JobSpec job = WideJob("bf16");
   EXPECT_EQ(ItemsOf(job)["kernel_scratch"], kGpuAttentionWorkBytesMax);
