@@ -54,7 +54,7 @@ struct CudnnAttentionShape {
   }
 };
 
-// By what numbers a run gives the memory and the numbers of a graph.
+// By which a run gives the memory and the numbers of a graph.
 struct CudnnAttentionIds {
   enum : int64_t {
     kQ = 1,

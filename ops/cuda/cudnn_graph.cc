@@ -95,7 +95,7 @@ CudnnTensor CudnnGraph::Number(int64_t id, cudnnDataType_t type) {
 
 CudnnTensor CudnnGraph::Between(cudnnDataType_t type,
                                 const CudnnLayout& layout) {
-  return AddTensor(next_between_--, type, layout,
+  return AddTensor(next_between_++, type, layout,
                    {CUDNN_ATTR_TENSOR_IS_VIRTUAL});
 }
 

@@ -68,8 +68,11 @@ class CudnnGraph {
   // Borrows the library.
   explicit CudnnGraph(const CudnnLibrary& library) : library_(library) {}
 
-  // Memory that a run is given by this number, which is above zero. Its rows
-  // begin at 16 bytes, those of f32 at 4.
+  // Ids that callers give are below.
+  static constexpr int64_t kIdsEnd = 1000;
+
+  // Memory that a run is given by this id. Its rows begin at 16 bytes, those of
+  // f32 at 4.
   CudnnTensor Memory(int64_t id, cudnnDataType_t type,
                      const CudnnLayout& layout);
   // One number that a run is given, on the host.
@@ -127,7 +130,7 @@ class CudnnGraph {
   absl::Status status_;
   std::vector<CudnnDescriptor> parts_;
   std::vector<cudnnBackendDescriptor_t> operations_;
-  int64_t next_between_ = -1;
+  int64_t next_between_ = kIdsEnd;
 };
 
 }  // namespace troupe::cuda
