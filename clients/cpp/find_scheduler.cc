@@ -111,10 +111,11 @@ absl::StatusOr<Endpoints> ReadEndpoints(const std::string& dir) {
         ShellWord(dir), " --listen 0.0.0.0:PORT"));
   }
   if (!MayRun(endpoints.process)) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the scheduler of ", dir, " is gone (process ", endpoints.process.pid,
-        "); its last words are in ", dir,
-        "/logs; start again with: ", DownCommand(dir), " && ", UpCommand(dir)));
+    return absl::FailedPreconditionError(
+        absl::StrCat("the scheduler of ", dir, " is gone (process ",
+                     endpoints.process.pid, "); its last words are in ", dir,
+                     "/logs; start it again, and its workers go on, with: ",
+                     UpCommand(dir)));
   }
   return endpoints;
 }

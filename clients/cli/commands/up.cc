@@ -120,7 +120,7 @@ class Up final : public Command {
                 << "status page  " << PageLink(cluster) << "\n"
                 << "workers      " << CountWorkers(cluster.members)
                 << ThreadsText(cluster) << "\n"
-                << (cluster.started.front() == "scheduler"
+                << (cluster.started.size() == cluster.members.size()
                         ? ""
                         : absl::StrCat("started      ",
                                        absl::StrJoin(cluster.started, ", "),

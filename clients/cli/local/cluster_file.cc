@@ -76,6 +76,10 @@ absl::Status Write(const std::string& dir,
       entry["roots"] = member.share.roots;
       entry["gpu"] = member.share.gpu;
     }
+    if (!member.scheduler.empty()) {
+      entry["scheduler"] = member.scheduler;
+      entry["insecure"] = member.insecure;
+    }
     json["members"].push_back(std::move(entry));
   }
   return ReplaceFile(PathOf(dir), absl::StrCat(json.dump(1), "\n"));
@@ -108,7 +112,9 @@ absl::StatusOr<std::vector<ClusterMember>> ReadClusterFile(
     members.push_back({json[i]["name"].get<std::string>(),
                        {.pid = json[i]["pid"].get<int64_t>(),
                         .start_ticks = json[i]["start_ticks"].get<uint64_t>()},
-                       ShareIn(json[i])});
+                       ShareIn(json[i]),
+                       ValueOr<std::string>(json[i], "scheduler", ""),
+                       ValueOr(json[i], "insecure", false)});
   }
   if (is_ours) return members;
   return absl::DataLossError(

@@ -6,10 +6,12 @@
 //     {"name": "scheduler", "pid": 7, "start_ticks": 123},
 //     {"name": "worker-0", "pid": 8, "start_ticks": 124, "threads": 4,
 //      "device_memory": "1GiB", "host_memory": "1GiB", "nvme": "/nvme",
-//      "nvme_size": "9GiB", "gpu": false}, ...]}
+//      "nvme_size": "9GiB", "gpu": false, "scheduler": "127.0.0.1:4321",
+//      "insecure": false}, ...]}
 //
-// While the scheduler lives a worker that is gone stays in it: one that takes
-// its place is started as it was.
+// A worker that is gone stays in it while others live: one that takes its place
+// is started as it was. So does the scheduler, at the address at which they
+// look for it.
 #ifndef TROUPE_CLIENTS_CLI_LOCAL_CLUSTER_FILE_H_
 #define TROUPE_CLIENTS_CLI_LOCAL_CLUSTER_FILE_H_
 
@@ -32,6 +34,9 @@ struct ClusterMember {
   std::string name;  // "scheduler", "worker-0"
   ProcessId process;
   WorkerShare share;  // what a worker was started with; older builds said none
+  // Of a worker: where it looks for its scheduler; empty: an older build's.
+  std::string scheduler = "";
+  bool insecure = false;  // without certificates
   bool operator==(const ClusterMember&) const = default;
 };
 

@@ -40,8 +40,17 @@ const ClusterMember* Named(const std::string& name,
 // Those of DIR's cluster before it is started, or made whole again.
 struct FoundMembers {
   std::vector<ClusterMember> running;
-  std::vector<ClusterMember> gone;  // where its scheduler runs
+  std::vector<ClusterMember> gone;  // where some run
+  bool IsNew() const { return running.empty(); }
+  // Workers that look for their scheduler.
+  bool LacksScheduler() const { return !IsNew() && IsWorker(running[0]); }
 };
+
+absl::Status HasCertificates(const std::string& dir) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("the cluster in ", dir, " has certificates; leave out ",
+                   "--insecure, or begin anew: ", DownCommand(dir)));
+}
 
 void Append(const std::vector<std::string>& more,
             std::vector<std::string>& command) {
@@ -119,13 +128,21 @@ class Starting {
     // Of an earlier cluster, perhaps of a container that is gone. Later, when
     // ours may hold DIR/lock, they would count as those of one that lives.
     RETURN_IF_ERROR(ChangeClusterFile(
-        options_.dir, [](std::vector<ClusterMember>& members) {
-          EraseIf(members, [](const ClusterMember& was) {
-            return !IsRunning(was.process);
+        options_.dir, [this](std::vector<ClusterMember>& members) {
+          EraseIf(members, [this](const ClusterMember& was) {
+            return !IsRunning(was.process) &&
+                   (before_.IsNew() || !IsWorker(was));
           });
         }));
     std::vector<std::string> command = {program, "--state", options_.dir};
-    Append(TrustArguments(PeerRole::kScheduler, options_.insecure), command);
+    bool insecure = options_.insecure;
+    if (before_.LacksScheduler()) {
+      const ClusterMember& worker = before_.running[0];
+      if (insecure && !worker.insecure) return HasCertificates(options_.dir);
+      insecure = worker.insecure;
+      Append({"--listen", worker.scheduler}, command);
+    }
+    Append(TrustArguments(PeerRole::kScheduler, insecure), command);
     RETURN_IF_ERROR(StartMember(kSchedulerName, std::move(command)));
     const ProcessId scheduler = cluster_.members.back().process;
     while (true) {
@@ -149,9 +166,7 @@ class Starting {
                        "workers to it say --insecure again, or begin anew: ",
                        DownCommand(options_.dir)));
     }
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the cluster in ", options_.dir, " has certificates; leave out ",
-        "--insecure, or begin anew: ", DownCommand(options_.dir)));
+    return HasCertificates(options_.dir);
   }
 
   // As many as are missing, with the first names that are free.
@@ -182,6 +197,9 @@ class Starting {
     for (size_t i = before_.running.size(); i < cluster_.members.size(); ++i) {
       cluster_.started.push_back(cluster_.members[i].name);
     }
+    std::stable_partition(
+        cluster_.members.begin(), cluster_.members.end(),
+        [](const ClusterMember& member) { return !IsWorker(member); });
     return std::move(cluster_);
   }
 
@@ -211,7 +229,7 @@ class Starting {
   absl::Status StartMember(const std::string& name,
                            std::vector<std::string> command,
                            const WorkerShare& share = {}) {
-    const bool is_new = before_.running.empty();
+    const bool is_new = before_.IsNew();
     if (options_.end_with_us) {
       command.insert(command.end(),
                      {"--exit-with-parent", absl::StrCat(getpid())});
@@ -221,14 +239,19 @@ class Starting {
                      StartDaemon({.command = std::move(command),
                                   .log_file = LogFile(options_.dir, name),
                                   .append = !is_new}));
-    const ClusterMember member = {name, process, share};
+    ClusterMember member = {name, process, share};
+    if (IsWorker(member)) {
+      member.scheduler = cluster_.endpoints.grpc;
+      member.insecure = IsInsecure();
+    }
     cluster_.members.push_back(member);
     return ChangeClusterFile(
         options_.dir, [&](std::vector<ClusterMember>& members) {
           EraseIf(members, [&](const ClusterMember& was) {
             return !IsRunning(was.process) && was.name == name;
           });
-          members.push_back(member);
+          members.insert(IsWorker(member) ? members.end() : members.begin(),
+                         member);
         });
   }
 
@@ -287,7 +310,7 @@ class Starting {
   bool is_finished_ = false;
 };
 
-// The members of DIR's cluster, where some of its workers are gone or more are
+// The members of DIR's cluster, where some of them are gone or more workers are
 // wanted; none where there is no cluster.
 absl::StatusOr<FoundMembers> FindMembers(const LocalClusterOptions& options) {
   const std::string& dir = options.dir;
@@ -306,17 +329,21 @@ absl::StatusOr<FoundMembers> FindMembers(const LocalClusterOptions& options) {
   }
   const std::vector<ClusterMember>& running = found.running;
   const int workers = CountWorkers(running);
-  if (IsWorker(running[0])) {
+  if (found.LacksScheduler() && !options.end_with_us) {
+    if (!running[0].scheduler.empty()) return found;
     return absl::FailedPreconditionError(absl::StrCat(
         "of the cluster in ", dir, " ", workers, " workers live, but not the ",
-        "scheduler; stop them with: ", DownCommand(dir)));
+        "scheduler, and where they look for it is not known; stop them with: ",
+        DownCommand(dir)));
   }
   if (workers < options.workers && !options.end_with_us) return found;
-  return absl::AlreadyExistsError(
-      absl::StrCat("a cluster already lives in ", dir,
-                   " (its scheduler is process ", running[0].process.pid, ", ",
-                   workers, workers == 1 ? " worker runs" : " workers run",
-                   "); stop it with: ", DownCommand(dir)));
+  return absl::AlreadyExistsError(absl::StrCat(
+      "a cluster already lives in ", dir, " (",
+      found.LacksScheduler() ? "its scheduler is gone, "
+                             : absl::StrCat("its scheduler is process ",
+                                            running[0].process.pid, ", "),
+      workers, workers == 1 ? " worker runs" : " workers run",
+      "); stop it with: ", DownCommand(dir)));
 }
 
 // Two that start the same members would be in each other's way.
@@ -355,10 +382,10 @@ absl::StatusOr<LocalCluster> StartLocalCluster(
     RETURN_IF_ERROR(EnsureClusterTrust(options.dir, absl::Now()));
   }
   ASSIGN_OR_RETURN(FoundMembers found, FindMembers(options));
-  const bool is_new = found.running.empty();
+  const bool has_scheduler = !found.IsNew() && !found.LacksScheduler();
   Starting starting(options, keep_going, std::move(found));
-  RETURN_IF_ERROR(is_new ? starting.StartScheduler()
-                         : starting.FindScheduler());
+  RETURN_IF_ERROR(has_scheduler ? starting.FindScheduler()
+                                : starting.StartScheduler());
   RETURN_IF_ERROR(starting.StartWorkers());
   return starting.Finish();
 }

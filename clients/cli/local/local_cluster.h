@@ -42,12 +42,14 @@ struct LocalCluster {
 };
 
 // Returns once every worker is registered. Where a cluster lives in DIR that
-// has fewer workers, since some are gone or more are wanted, those are started
-// and the others left alone; a worker that was gone is started as it was, and
-// others on GPUs where that one is. AlreadyExists where it has as many, or has
-// to end with us; FailedPrecondition where its scheduler is gone, or where
-// `share` says another thing than a worker had or `insecure` another than the
-// scheduler is; Cancelled once
+// has lost its scheduler, or has fewer workers, since some are gone or more are
+// wanted, those are started and the others left alone; a worker that was gone
+// is started as it was, and others on GPUs where that one is; a scheduler
+// listens where the workers look for it, and takes back what they run.
+// AlreadyExists where nothing is missing, or has to end with us;
+// FailedPrecondition where `share` says another thing than a worker had or
+// `insecure` another than the cluster is, or where workers of an older build
+// live without their scheduler; Cancelled once
 // `keep_going` says no; else what failed, with the end of the log of the one
 // that failed. After an error nothing that was started is left running. Of two
 // calls for one DIR at a time, in whichever processes, the second waits.

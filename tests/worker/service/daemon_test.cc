@@ -192,6 +192,26 @@ TEST(WorkerDaemon, StopDoesNotWaitForASchedulerThatIsSilent) {
   scheduler.Pause(false);
 }
 
+// It was asked to have the job saved, and died before it answered.
+TEST(WorkerDaemon, StopDoesNotWaitForASchedulerThatIsGone) {
+  auto scheduler = std::make_unique<FakeScheduler>();
+  Running daemon(scheduler->address());
+  ASSERT_EQ(scheduler->AwaitMessages(1, IsRegister).size(), 1u);
+  JobSpec job = SmallJob();
+  job.mutable_training()->set_steps(1'000'000);
+  job.mutable_checkpoint()->set_directory(testing::TempDir() + "/daemon_gone");
+  scheduler->Send("ada", Start(job, daemon.worker()));
+  ASSERT_GE(scheduler->AwaitMessages(3, IsStep).size(), 3u);
+  std::thread stop([&] { daemon.Stop(); });
+  const auto leaving = scheduler->AwaitMessages(
+      1, [](const WorkerMessage& m) { return m.has_leaving(); });
+  EXPECT_EQ(leaving.size(), 1u);
+  scheduler = nullptr;
+  stop.join();
+  EXPECT_TRUE(daemon.Join().ok());
+  EXPECT_EQ(daemon.worker().arenas().used(), 0u);
+}
+
 bool IsReady(const WorkerMessage& m) { return m.has_rank_ready(); }
 
 SchedulerMessage StoredOf(const RankRef& ref, int64_t step, bool ended) {

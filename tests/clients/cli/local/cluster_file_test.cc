@@ -23,8 +23,10 @@ TEST(ClusterFile, IsReadBack) {
         .host_memory = "77",
         .nvme = "/nvme",
         .nvme_size = "5GiB",
-        .roots = {"data=/mnt/data", "runs=/mnt/runs"},
-        .gpu = true}}};
+         .roots = {"data=/mnt/data", "runs=/mnt/runs"},
+         .gpu = true},
+        "127.0.0.1:4321",
+        true}};
   const auto write = [&](std::vector<ClusterMember>& there) {
     EXPECT_TRUE(there.empty());
     there = members;

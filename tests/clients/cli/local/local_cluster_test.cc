@@ -363,9 +363,38 @@ TEST_F(LocalClusterTest, MayBeStoppedWhileItStarts) {
   }
 }
 
-TEST_F(LocalClusterTest, WorkersWithoutTheirSchedulerAreRefused) {
+// What its workers run is worth more than their places: they find the new one
+// where the old one was, and nobody else is touched.
+TEST_F(LocalClusterTest, AClusterWithoutItsSchedulerGetsOne) {
+  workers_ = 3;
+  const LocalCluster before = Start().value();
+  EndProcesses({before.members[0].process, before.members[2].process},
+               {.grace = absl::Seconds(10)});
+  const LocalCluster after = Start().value();
+  EXPECT_EQ(after.started, (std::vector<std::string>{"scheduler", "worker-1"}));
+  ASSERT_EQ(after.members.size(), 4u);
+  EXPECT_EQ(after.members[0].name, "scheduler");
+  EXPECT_EQ(after.members[1], before.members[1]);
+  EXPECT_EQ(after.members[2], before.members[3]);
+  EXPECT_EQ(after.members[3].share, before.members[2].share);
+  std::ifstream arguments(dir_ / "scheduler.args");
+  std::string line;
+  std::getline(arguments, line);
+  EXPECT_NE(line.find("--listen " + scheduler_.address()), std::string::npos)
+      << line;
+  EXPECT_NE(line.find("--insecure"), std::string::npos)
+      << "as it was: " << line;
+  EXPECT_EQ(ReadClusterFile(dir_.string()).value().front().name, "scheduler");
+  EXPECT_EQ(StopLocalCluster({.dir = dir_.string()}).value().stopped, 4);
+}
+
+TEST_F(LocalClusterTest, WorkersThatLookNowhereKnownAreRefused) {
   const LocalCluster cluster = Start().value();
   EndProcesses({cluster.members[0].process}, {.grace = absl::Seconds(10)});
+  ASSERT_TRUE(
+      ChangeClusterFile(dir_.string(), [](std::vector<ClusterMember>& members) {
+        for (auto& m : members) m.scheduler.clear();
+      }).ok());
   const absl::Status status = Start().status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
   EXPECT_EQ(StopLocalCluster({.dir = dir_.string()}).value().stopped, 2);

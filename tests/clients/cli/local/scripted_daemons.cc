@@ -19,7 +19,8 @@ ScriptedDaemons::ScriptedDaemons(const fs::path& folder,
 
 void ScriptedDaemons::WriteScripts() const {
   Script("troupe-scheduler",
-         absl::StrCat("echo '{\"grpc\": \"", scheduler_,
+         absl::StrCat("echo \"$@\" > \"$2/scheduler.args\"\n",
+                      "echo '{\"grpc\": \"", scheduler_,
                       "\", \"security\": \"none\", \"pid\": '$$'}' > "
                       "\"$2/endpoints.json\"\n",
                       "exec sleep 1000"));

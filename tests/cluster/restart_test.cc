@@ -1,0 +1,186 @@
+// The scheduler dies (kill -9), with real daemons: ranks train on, and the one
+// that is started in its place takes them back.
+#include <signal.h>
+
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+#include "proto/base/process_state.h"
+#include "tests/cluster/cluster_test_base.h"
+
+namespace troupe {
+namespace {
+
+using Json = nlohmann::json;
+
+class RestartTest : public ClusterTestBase {
+ protected:
+  void KillScheduler() {
+    const pid_t scheduler = WorkerPid("scheduler");
+    ASSERT_EQ(kill(scheduler, SIGKILL), 0);
+    while (IsRunning(int64_t{scheduler})) absl::SleepFor(absl::Milliseconds(1));
+  }
+
+  // Until the job is described so.
+  Json AwaitJob(int job, const std::function<bool(const Json&)>& is_so) {
+    const absl::Time end = absl::Now() + absl::Seconds(60);
+    Json described = Describe(job);
+    while (!is_so(described) && absl::Now() < end) {
+      absl::SleepFor(absl::Milliseconds(10));
+      described = Describe(job);
+    }
+    EXPECT_TRUE(is_so(described))
+        << described["state"] << " " << described["reason"];
+    return described;
+  }
+  void AwaitStep(int job, int64_t step) {
+    AwaitJob(job, [=](const Json& described) {
+      return described["steps_done"] >= step || described["state"] == "FAILED";
+    });
+  }
+
+  // Each step once, from the first to the last; of each its loss.
+  static std::vector<double> LossesOf(const Json& described) {
+    std::vector<double> losses;
+    for (const Json& step : described["steps"]) {
+      losses.push_back(step["loss"].get<double>());
+      EXPECT_EQ(step["step"], losses.size());
+    }
+    return losses;
+  }
+
+  // `troupe up` after KillScheduler, whose job's ranks come back.
+  void Restart() {
+    restarted_.push_back(absl::Now());
+    Up(2);
+  }
+
+  // Of each restart: prints how long it took from the start of `troupe up`
+  // until all ranks were back, and what the job says.
+  void ExpectAdopted(const Json& described) {
+    size_t times = 0;
+    for (const Json& event : described["events"]) {
+      const std::string said = event["text"];
+      if (!absl::StrContains(said, "adopted 2 ranks in ")) continue;
+      ASSERT_LT(times, restarted_.size()) << described["events"];
+      const int64_t unix_ms = event["unix_ms"];
+      const absl::Duration took =
+          absl::FromUnixMillis(unix_ms) - restarted_[times++];
+      EXPECT_LT(took, absl::Seconds(20)) << said;
+      std::printf("%s after troupe up: %s\n",
+                  absl::FormatDuration(took).c_str(), said.c_str());
+    }
+    EXPECT_EQ(times, restarted_.size()) << described["events"];
+  }
+
+ private:
+  std::vector<absl::Time> restarted_;
+};
+
+constexpr char kSteps[] = "training.steps=600";
+
+TEST_F(RestartTest, AJobTrainsOnAndItsCurveIsThatOfAQuietRun) {
+  Up(2);
+  const std::vector<double> quiet = Losses({kSteps});
+  ASSERT_EQ(quiet.size(), 600u);
+  const int job = Submit({kSteps});
+  for (const int64_t step : {50, 250}) {
+    AwaitStep(job, step);
+    KillScheduler();
+    absl::SleepFor(absl::Milliseconds(300));
+    Restart();
+  }
+  EXPECT_EQ(Watch(job).code, 0);
+  const Json described = Describe(job);
+  EXPECT_EQ(LossesOf(described), quiet);
+  ExpectAdopted(described);
+}
+
+// Long enough for the job to come to its end meanwhile: its last words wait.
+TEST_F(RestartTest, AJobThatEndedWithoutASchedulerSucceeds) {
+  Up(2);
+  const std::vector<double> quiet = Losses({kSteps});
+  const int job = Submit({kSteps});
+  AwaitStep(job, 20);
+  KillScheduler();
+  absl::SleepFor(absl::Seconds(5));
+  Up(2);
+  EXPECT_EQ(Watch(job).code, 0);
+  EXPECT_EQ(LossesOf(Describe(job)), quiet);
+  EXPECT_EQ(Watch(Submit()).code, 0) << "its workers take the next one";
+}
+
+TEST_F(RestartTest, CheckpointsThatAreBeingWrittenAreCommitted) {
+  Up(2);
+  const std::vector<std::string> settings = {
+      kSteps, "checkpoint.directory=" + dir() + "/saved", "checkpoint.every=2",
+      "checkpoint.keep=3"};
+  const int job = Submit(settings);
+  for (const int64_t step : {30, 60, 90}) {
+    AwaitStep(job, step);
+    KillScheduler();
+    absl::SleepFor(absl::Milliseconds(200));
+    Restart();
+  }
+  EXPECT_EQ(Watch(job).code, 0);
+  const Json described = Describe(job);
+  EXPECT_EQ(LossesOf(described).size(), 600u);
+  ExpectAdopted(described);
+  std::map<int64_t, int> saved;
+  for (const Json& event : described["events"]) {
+    const std::string text = event["text"];
+    int64_t step = 0;
+    if (std::sscanf(text.c_str(), "checkpoint of step %ld", &step) == 1) {
+      ++saved[step];
+    }
+  }
+  EXPECT_EQ(saved.size(), 300u);
+  for (const auto& [step, times] : saved) EXPECT_EQ(times, 1) << step;
+  EXPECT_EQ(described["checkpoints"].size(), 3);
+  const int next = Submit({"training.steps=602", "checkpoint.resume=latest",
+                           "checkpoint.directory=" + dir() + "/saved"});
+  EXPECT_EQ(Watch(next).code, 0) << "the last one is whole";
+}
+
+// One that waits, one that is being planned, and one that runs.
+TEST_F(RestartTest, JobsInTheQueueAreThereForTheNextScheduler) {
+  Up(2);
+  const int running = Submit({kEndless});
+  AwaitStep(running, 3);
+  const int waiting = Submit();
+  ASSERT_EQ(Troupe({"cancel", std::to_string(running)}).code, 0);
+  // Its turn has come: it is in compilation, or starts just now.
+  KillScheduler();
+  Up(2);
+  EXPECT_EQ(Describe(running)["state"], "CANCELLED");
+  EXPECT_EQ(Watch(waiting).code, 0);
+  EXPECT_EQ(LossesOf(Describe(waiting)).size(), 4u);
+}
+
+TEST_F(RestartTest, AWorkerThatDiedWithItsSchedulerIsLost) {
+  Up(2);
+  const int job = Submit({kEndless});
+  AwaitStep(job, 3);
+  const pid_t worker = WorkerPid("worker-1");
+  KillScheduler();
+  ASSERT_EQ(kill(worker, SIGKILL), 0);
+  while (IsRunning(int64_t{worker})) absl::SleepFor(absl::Milliseconds(1));
+  Up(2);
+  const Json described =
+      AwaitJob(job, [](const Json& is) { return is["state"] == "FAILED"; });
+  EXPECT_NE(described["reason"].get<std::string>().find("worker-1 (rank 1)"),
+            std::string::npos)
+      << described["reason"];
+  EXPECT_EQ(Watch(Submit()).code, 0) << "both take the next one";
+}
+
+}  // namespace
+}  // namespace troupe
