@@ -89,10 +89,11 @@ constexpr char kSteps[] = "training.steps=600";
 
 TEST_F(RestartTest, AJobTrainsOnAndItsCurveIsThatOfAQuietRun) {
   Up(2);
-  const std::vector<double> quiet = Losses({kSteps});
-  ASSERT_EQ(quiet.size(), 600u);
-  const int job = Submit({kSteps});
-  for (const int64_t step : {50, 250}) {
+  const std::string steps = "training.steps=2500";
+  const std::vector<double> quiet = Losses({steps});
+  ASSERT_EQ(quiet.size(), 2500u);
+  const int job = Submit({steps});
+  for (const int64_t step : {50, 600}) {
     AwaitStep(job, step);
     KillScheduler();
     absl::SleepFor(absl::Milliseconds(300));

@@ -105,6 +105,9 @@ void ClusterOfRunners::Deliver() {
         cluster_.Stored(start->job, start->attempt, absl::OkStatus(), now_,
                         more);
       }
+      if (const auto* stored = std::get_if<SendWhenStored>(&*action)) {
+        more.push_back(stored->send);
+      }
       for (Action& next : more) outbox_.push_back(std::move(next));
     }
     if (const auto* send = std::get_if<SendToWorker>(&*action)) {
