@@ -127,7 +127,7 @@ void RunControl::CameBack(const Worker& worker, const HeldRank& held,
   }
   for (const auto& [id, job] : jobs_.all()) {
     if (job->run == nullptr) continue;
-    GiveUpAwaited(*job, worker.name(), "came back without it", now, actions);
+    GiveUpAwaited(*job, worker.name(), "came back without its rank", now, actions);
   }
 }
 

@@ -57,9 +57,17 @@ void AddCounts(prometheus::Registry& registry, const Cluster& cluster) {
   for (int state = JobState_MIN + 1; state <= JobState_MAX; ++state) {
     jobs_by_state[static_cast<JobState>(state)] = 0;
   }
+  int awaited = 0;
   for (const auto& [id, job] : cluster.jobs().all()) {
     ++jobs_by_state[job->status.state()];
+    if (job->run == nullptr) continue;
+    for (const RankSeat& seat : job->run->ranks) awaited += seat.awaited();
   }
+  AddGauge(registry, "troupe_ranks_awaited",
+           "Ranks that trained on while the scheduler was restarted, and whose "
+           "workers are not back yet")
+      .Add({})
+      .Set(awaited);
   for (const auto& [state, count] : jobs_by_state) {
     jobs.Add({{"state", absl::AsciiStrToLower(JobState_Name(state))}})
         .Set(count);

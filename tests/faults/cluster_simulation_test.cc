@@ -15,6 +15,15 @@
 //   numbers of jobs given away again after a restart; a commit that
 //     is never asked for                                            3
 //   peers of a lost rank not told while the job is saved           21
+//
+// and of what outlives a restart of the scheduler, from 1 on:
+//
+//   last words that are not said again                              2
+//   steps that were stored accepted again                          10
+//   a rank that has ended awaited, for it was not stored           15
+//   a rank not told of the commit that others were told of         38
+//   a rank not told again that it is to stop                       55
+//   reports acknowledged two steps too early                       79
 #include "tests/faults/cluster_simulation.h"
 
 #include <cstdlib>
