@@ -292,7 +292,6 @@ void Cluster::Tick(absl::Time now, Actions& actions) {
         "it has not answered for ", absl::FormatDuration(limits_.start_max)));
     runs_.Withdraw(*jobs_.Find(id), WaitsForStore(store_), now, actions);
   }
-  const int queued = jobs_.queued();
   for (StuckWorker& stuck : runs_.Tick(now, actions)) {
     lost.push_back(std::move(stuck));
   }
@@ -306,7 +305,6 @@ void Cluster::Tick(absl::Time now, Actions& actions) {
       Lose(stuck.worker, WorkerStatus::LOST, stuck.reason, now, actions);
     }
   }
-  if (jobs_.queued() != queued) Schedule(now, actions);
   Settle(now, actions);
 }
 

@@ -204,6 +204,7 @@ void RunControl::GiveUpAwaited(Job& job, const std::string& worker,
     lost.push_back(seat.Name(static_cast<int>(rank)));
   }
   if (lost.empty()) return;
+  workers_.GiveUpAwaited();
   const std::string what = absl::StrCat("the scheduler restarted, and ",
                                         NamesOf(std::move(lost)), " ", how);
   if (job.status.state() == STARTING) {

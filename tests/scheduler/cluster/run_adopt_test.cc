@@ -243,6 +243,20 @@ TEST_F(RunAdopt, WhatIsNotTheirsIsNotGivenToThem) {
   EXPECT_FALSE(Forgotten(*h, ComeBack(*h, "u", beyond)).empty());
 }
 
+// Nobody who could say so is there: the clock does.
+TEST_F(RunAdopt, WhenAllAreLostTheNextJobHasItsTurn) {
+  const auto h = Restarted(before_);
+  JobSpec spec = SpecOf(1);
+  spec.mutable_checkpoint()->set_directory("/c");
+  const JobId next = h->Submit(spec);
+  const WorkerId other = h->Join("w7");
+  EXPECT_TRUE(absl::StrContains(h->status(next).reason(),
+                                "whose checkpoint.directory is the same"));
+  h->Pass(absl::Seconds(9), {other});
+  EXPECT_EQ(h->status(id_).state(), FAILED);
+  EXPECT_EQ(h->status(next).state(), STARTING);
+}
+
 // A connection that breaks is the end of a worker, as it was; its rank lives,
 // and is told.
 TEST_F(RunAdopt, AWorkerThatWasCutOffIsToldSo) {
