@@ -127,7 +127,8 @@ void RunControl::CameBack(const Worker& worker, const HeldRank& held,
   }
   for (const auto& [id, job] : jobs_.all()) {
     if (job->run == nullptr) continue;
-    GiveUpAwaited(*job, worker.name(), "came back without its rank", now, actions);
+    GiveUpAwaited(*job, worker.name(), "came back without its rank", now,
+                  actions);
   }
 }
 
@@ -208,19 +209,7 @@ void RunControl::GiveUpAwaited(Job& job, const std::string& worker,
   const std::string what = absl::StrCat("the scheduler restarted, and ",
                                         NamesOf(std::move(lost)), " ", how);
   if (job.status.state() == STARTING) {
-    for (int rank = 0; rank < static_cast<int>(run.ranks.size()); ++rank) {
-      RankSeat& seat = run.ranks[rank];
-      if (!seat.live() || seat.awaited()) continue;
-      SendToWorker send{seat.worker, {}};
-      StopRank& stop = *send.message.mutable_stop();
-      *stop.mutable_ref() = RefOf(job, rank);
-      stop.set_reason(absl::StrCat("the job begins anew: ", what));
-      stop.set_peers_gone(true);
-      stop.set_forgotten(true);
-      actions.push_back(std::move(send));
-      workers_.Release(seat.worker);
-    }
-    return BackToQueue(job, absl::StrCat("waits again: ", what), now, actions);
+    return BeginAnew(job, what, now, actions);
   }
   Fail(job, Blame::kWorkerLost,
        absl::StrCat(what, " in ",
@@ -228,6 +217,30 @@ void RunControl::GiveUpAwaited(Job& job, const std::string& worker,
                     WayOut(job.status)),
        now, actions);
   FinishIfLetGo(job, now, actions);
+}
+
+bool RunControl::StartWasCut(const Job& job, const RankEnded& ended) {
+  return job.status.state() == STARTING &&
+         job.run->restored != absl::InfinitePast() &&
+         (ended.has_missing_rank() || (ended.stopped() && !ended.ok()));
+}
+
+void RunControl::BeginAnew(Job& job, const std::string& why, absl::Time now,
+                           Actions& actions) {
+  Run& run = *job.run;
+  for (int rank = 0; rank < static_cast<int>(run.ranks.size()); ++rank) {
+    RankSeat& seat = run.ranks[rank];
+    if (!seat.live() || seat.awaited()) continue;
+    SendToWorker send{seat.worker, {}};
+    StopRank& stop = *send.message.mutable_stop();
+    *stop.mutable_ref() = RefOf(job, rank);
+    stop.set_reason(absl::StrCat("the job begins anew: ", why));
+    stop.set_peers_gone(true);
+    stop.set_forgotten(true);
+    actions.push_back(std::move(send));
+    workers_.Release(seat.worker);
+  }
+  BackToQueue(job, absl::StrCat("waits again: ", why), now, actions);
 }
 
 void RunControl::SayStored(Job& job, absl::Time now, Actions& actions) {

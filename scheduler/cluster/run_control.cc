@@ -318,6 +318,12 @@ void RunControl::Ended(Job& job, const RankEnded& ended, absl::Time now,
     workers_.Release(seat.worker);
   }
   SayEnded(job, ended, actions);
+  if (StartWasCut(job, ended)) {
+    return BeginAnew(job,
+                     absl::StrCat("the scheduler restarted, and ",
+                                  seat.Name(rank), " ended: ", ended.error()),
+                     now, actions);
+  }
   if (ended.stopped() && !ended.ok() && !job.run->stopping()) {
     // By a scheduler that died before it could write why: others may know.
     Fail(job, Blame::kMissingPeer,

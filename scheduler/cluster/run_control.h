@@ -145,6 +145,12 @@ class RunControl {
   void GiveUpAwaited(Job& job, const std::string& worker,
                      const std::string& how, absl::Time now, Actions& actions);
   void CheckAwaited(Job& job, absl::Time now, Actions& actions);
+  // Whether a rank ended because a scheduler died in the middle of its job's
+  // start: others were told to give theirs up, and that is not stored.
+  static bool StartWasCut(const Job& job, const RankEnded& ended);
+  // REQUIRES: the job is in a start from before the scheduler's own.
+  void BeginAnew(Job& job, const std::string& why, absl::Time now,
+                 Actions& actions);
   void SayAwaited(Job& job, Actions& actions);
   // Tells ranks what is stored of their reports, now and then.
   void SayStored(Job& job, absl::Time now, Actions& actions);

@@ -440,6 +440,22 @@ TEST(RunAdoptStart, AStartThatNotAllHaveHeardOfBeginsAnew) {
   EXPECT_EQ(h->status(id).state(), RUNNING);
 }
 
+// Another scheduler had told rank 0 to give it up, and died as well.
+TEST(RunAdoptStart, AStartWhoseRanksMissEachOtherBeginsAnew) {
+  Harness before;
+  before.JoinMany(2);
+  const JobId id = before.Submit(SpecOf(2));
+  const auto h = Restarted(before);
+  const WorkerId w1 = ComeBack(*h, "w1", HeldOf(id, 1, 1));
+  h->Ready(id, 1, w1);
+  h->Ended(id, 1, w1,
+           {.ok = false, .error = "no word from rank 0", .missing_rank = 0});
+  EXPECT_EQ(h->status(id).state(), QUEUED) << h->status(id).reason();
+  h->Join("w0");
+  EXPECT_EQ(h->status(id).state(), STARTING);
+  EXPECT_EQ(h->job(id).attempt, 2);
+}
+
 TEST(RunAdoptStart, AStartThatNobodyComesBackForWaitsAgain) {
   Harness before;
   before.JoinMany(2);
