@@ -39,6 +39,12 @@ int64_t LastCommitted(const Job& job) {
   return step;
 }
 
+// It has nothing to lose. One that has saved something was running, and died
+// with its scheduler before that could be written.
+bool IsInStart(const Job& job) {
+  return job.status.state() == STARTING && LastCommitted(job) < 0;
+}
+
 }  // namespace
 
 // The part of RunControl that outlives the scheduler: runs that are there again
@@ -208,7 +214,7 @@ void RunControl::GiveUpAwaited(Job& job, const std::string& worker,
   workers_.GiveUpAwaited();
   const std::string what = absl::StrCat("the scheduler restarted, and ",
                                         NamesOf(std::move(lost)), " ", how);
-  if (job.status.state() == STARTING) {
+  if (IsInStart(job)) {
     return BeginAnew(job, what, now, actions);
   }
   Fail(job, Blame::kWorkerLost,
@@ -220,8 +226,7 @@ void RunControl::GiveUpAwaited(Job& job, const std::string& worker,
 }
 
 bool RunControl::StartWasCut(const Job& job, const RankEnded& ended) {
-  return job.status.state() == STARTING &&
-         job.run->restored != absl::InfinitePast() &&
+  return IsInStart(job) && job.run->restored != absl::InfinitePast() &&
          (ended.has_missing_rank() || (ended.stopped() && !ended.ok()));
 }
 

@@ -18,6 +18,9 @@ Limits MakeLimits() {
   limits.workers_max = 8;
   limits.start_max = absl::Seconds(30);
   limits.gone_workers_kept = 4;
+  // Longer than a scheduler is away, or stands still: a rank that was told of a
+  // commit waits for one that was not (docs/decisions/0024).
+  limits.collective_min = absl::Seconds(50);
   return limits;
 }
 
