@@ -2,7 +2,7 @@
 // It lives as long as the rank and its last words do, while sessions come and
 // go: what is not known to be stored is said again in the next one, in the
 // order in which the rank said it. The scheduler knows what it has heard before
-// (scheduler/cluster/adopt.h).
+// (scheduler/cluster/run_adopt.cc).
 //
 //   Outbox outbox;
 //   outbox.Attach(send);          // a session: says what is kept, then goes on
