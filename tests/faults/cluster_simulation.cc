@@ -434,7 +434,12 @@ void ClusterSimulation::Carry(const Action& action) {
     worker->second.inbox.push_back(Completed(*send, compiler_));
   } else if (const auto* stored = std::get_if<SendWhenStored>(&action)) {
     store_.Flush([this, stored = *stored](const absl::Status& status) {
-      if (status.ok() || stored.anyway) Carry(stored.send);
+      if (!status.ok() && !stored.anyway) return;
+      // A commit of which the store may never know.
+      if (!status.ok()) {
+        invariants_.Harmed(JobId(stored.send.message.done().ref().job()));
+      }
+      Carry(stored.send);
     });
   } else if (const auto* drop = std::get_if<DropWorker>(&action)) {
     const auto worker = workers_.find(drop->worker);
