@@ -150,10 +150,12 @@ void RankRunner::OnMessage(const SchedulerMessage& message) {
 }
 
 void RankRunner::Stop(const StopRank& stop) {
-  if (ended()) {
-    if (stop.give_up_kept()) loop_.kept() = KeptMemory();
+  if (stop.give_up_kept()) {
+    ended_.WaitForNotification();  // its last words have been heard
+    loop_.kept() = KeptMemory();
     return;
   }
+  if (ended()) return;
   LogInfo(absl::StrCat("job ", ref_.job(), ": asked to stop: ", stop.reason()));
   const absl::Status why = absl::CancelledError(stop.reason());
   const bool at_once =
