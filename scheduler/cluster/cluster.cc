@@ -187,12 +187,10 @@ void Cluster::Stored(JobId id, int32_t attempt, const absl::Status& stored,
   Job* job = jobs_.Find(id);
   if (job != nullptr && job->attempt == attempt && runs_.AwaitsStore(*job)) {
     if (stored.ok()) {
-      runs_.HandOut(*job, actions);
-    } else if (job->status.state() == RECOVERING) {
-      runs_.StoreFailed(*job, now);
+      runs_.HandOut(*job, now, actions);
     } else {
       store_asked_ = now;
-      runs_.Withdraw(*job, WaitsForStore(store_), now, actions);
+      runs_.NotStored(*job, WaitsForStore(store_), now, actions);
     }
   }
   if (again || !stored.ok()) Schedule(now, actions);
@@ -290,7 +288,7 @@ void Cluster::Tick(absl::Time now, Actions& actions) {
   for (const JobId id : runs_.Unstored(now)) {
     store_ = absl::DeadlineExceededError(absl::StrCat(
         "it has not answered for ", absl::FormatDuration(limits_.start_max)));
-    runs_.Withdraw(*jobs_.Find(id), WaitsForStore(store_), now, actions);
+    runs_.NotStored(*jobs_.Find(id), WaitsForStore(store_), now, actions);
   }
   for (StuckWorker& stuck : runs_.Tick(now, actions)) {
     lost.push_back(std::move(stuck));

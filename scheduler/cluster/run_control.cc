@@ -89,9 +89,19 @@ bool RunControl::AwaitsStore(const Job& job) {
   return job.run != nullptr && job.run->hand_out != nullptr;
 }
 
+void RunControl::NotStored(Job& job, const std::string& why, absl::Time now,
+                           Actions& actions) {
+  CHECK(AwaitsStore(job)) << "job " << job.id;
+  if (job.status.state() != RECOVERING) {
+    return Withdraw(job, why, now, actions);
+  }
+  // Its ranks' time to start has not begun.
+  job.run->started = job.run->store_asked = now;
+  jobs_.SetWaitReason(job, why, actions);
+}
+
 void RunControl::Withdraw(Job& job, const std::string& why, absl::Time now,
                           Actions& actions) {
-  CHECK(AwaitsStore(job)) << "job " << job.id;
   ReleaseAll(job, actions);
   BackToQueue(job, why, now, actions);
 }
@@ -137,10 +147,13 @@ void RunControl::PrepareHandOut(const Job& job, const CompiledJob& compiled) {
   job.run->hand_out = std::move(common);
 }
 
-void RunControl::HandOut(Job& job, Actions& actions) {
+void RunControl::HandOut(Job& job, absl::Time now, Actions& actions) {
   CHECK(AwaitsStore(job)) << "job " << job.id;
   const auto common = std::exchange(job.run->hand_out, nullptr);
-  job.run->handed = common;
+  job.run->started = now;
+  if (job.status.state() == RECOVERING) {  // and waits for the store no more
+    jobs_.SetWaitReason(job, job.run->begins, actions);
+  }
   const int ranks = static_cast<int>(job.run->ranks.size());
   std::vector<std::string> hosts;
   for (const RankSeat& seat : job.run->ranks) {

@@ -50,14 +50,12 @@ class RunControl {
   // Whether the job's start is not known to be stored yet.
   static bool AwaitsStore(const Job& job);
   // It is stored. REQUIRES: AwaitsStore.
-  void HandOut(Job& job, Actions& actions);
+  void HandOut(Job& job, absl::Time now, Actions& actions);
   // It is not, and nobody has heard of it: the job is queued again, and its
-  // workers are free. REQUIRES: AwaitsStore.
-  void Withdraw(Job& job, const std::string& why, absl::Time now,
-                Actions& actions);
-
-  // The same of one that recovers: its ranks wait until the store is written.
-  void StoreFailed(Job& job, absl::Time now);
+  // workers are free; one that recovers keeps them, and asks again. `why` is
+  // what it waits for. REQUIRES: AwaitsStore.
+  void NotStored(Job& job, const std::string& why, absl::Time now,
+                 Actions& actions);
 
   // Jobs that wait for workers to go on with take those that are idle.
   void RecoverWaiting(absl::Time now, Actions& actions);
@@ -110,6 +108,9 @@ class RunControl {
   void StartAgain(Job& job, const std::vector<const Worker*>& workers,
                   absl::Time now, Actions& actions);
   void LetLeave(RankSeat& seat);
+  // NotStored, of a job that has not begun.
+  void Withdraw(Job& job, const std::string& why, absl::Time now,
+                Actions& actions);
   void SayRecovered(Job& job, absl::Time now, Actions& actions);
   // Tells the seat's worker to forget what it keeps of the job.
   void GiveUpKept(const Job& job, const RankSeat& seat, int rank,

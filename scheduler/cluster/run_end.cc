@@ -224,8 +224,8 @@ std::vector<StuckWorker> RunControl::Tick(absl::Time now, Actions& actions) {
     CheckAwaited(*job, now, actions);
     if (job->run != nullptr) SayStored(*job, now, actions);
     if (job->run != nullptr) CheckTime(*job, now, actions, stuck);
-    if (job->run != nullptr &&
-        now - job->run->store_asked > limits_.store_retry) {
+    if (job->run == nullptr) continue;  // that ended it
+    if (now - job->run->store_asked > limits_.store_retry) {
       job->run->store_asked = absl::InfiniteFuture();
       actions.push_back(AwaitStored{id, job->attempt});
     }
@@ -236,8 +236,7 @@ std::vector<StuckWorker> RunControl::Tick(absl::Time now, Actions& actions) {
 std::vector<JobId> RunControl::Unstored(absl::Time now) const {
   std::vector<JobId> unstored;
   for (const auto& [id, job] : jobs_.all()) {
-    if (AwaitsStore(*job) && job->status.state() != RECOVERING &&
-        now - job->run->started > limits_.start_max) {
+    if (AwaitsStore(*job) && now - job->run->started > limits_.start_max) {
       unstored.push_back(id);
     }
   }

@@ -186,13 +186,11 @@ void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
     from = "from where it began, for neither copies nor a checkpoint are left";
   }
   run.handed = run.hand_out = std::move(common);
-  jobs_.SetState(
-      job, RECOVERING,
-      absl::StrCat(
-          "attempt ", job.attempt, " ", from,
-          came.empty() ? "" : absl::StrCat("; ", absl::StrJoin(came, ", ")),
-          "; before it, ", before->cause),
-      now, actions);
+  run.begins = absl::StrCat(
+      "attempt ", job.attempt, " ", from,
+      came.empty() ? "" : absl::StrCat("; ", absl::StrJoin(came, ", ")),
+      "; before it, ", before->cause);
+  jobs_.SetState(job, RECOVERING, run.begins, now, actions);
   actions.push_back(AwaitStored{job.id, job.attempt});
 }
 
@@ -212,10 +210,6 @@ void RunControl::SayRecovered(Job& job, absl::Time now, Actions& actions) {
                    " to begin): goes on with step ", begins,
                    again == 0 ? "" : absl::StrCat(", ", again, " run again")),
       now, actions);
-}
-
-void RunControl::StoreFailed(Job& job, absl::Time now) {
-  job.run->store_asked = now;
 }
 
 void RunControl::GiveUpKept(const Job& job, const RankSeat& seat, int rank,
