@@ -78,7 +78,7 @@ struct Run {
   int32_t attempt = 0;
   // Until it is stored that the attempt begins: what the ranks get then.
   std::shared_ptr<const HandOut> hand_out;
-  std::shared_ptr<const HandOut> handed;  // what they got
+  std::shared_ptr<const HandOut> handed;  // the same, then and later
   // Of one that follows another: since when its job stood still, and after
   // which step it goes on, -1 where copies do not say that.
   absl::Time recovers_since = absl::InfinitePast();

@@ -144,7 +144,7 @@ void RunControl::PrepareHandOut(const Job& job, const CompiledJob& compiled) {
   assignment.set_collective_seconds_max(
       std::max(absl::ToDoubleSeconds(limits_.collective_min),
                limits_.hang_steps * job.plan->prediction().step_seconds()));
-  job.run->hand_out = std::move(common);
+  job.run->handed = job.run->hand_out = std::move(common);
 }
 
 void RunControl::HandOut(Job& job, absl::Time now, Actions& actions) {
