@@ -322,6 +322,7 @@ void RunControl::Ended(Job& job, const RankEnded& ended, absl::Time now,
   Progress(job, rank, now);
   seat.kept = {ended.kept().begin(), ended.kept().end()};
   seat.kept_by_attempt = seat.kept.empty() ? 0 : job.run->attempt;
+  seat.succeeded = ended.ok();
   // It stays for the next attempt, where there may be one.
   if (MayRecover(job)) {
     seat.state = RankSeat::kHeld;

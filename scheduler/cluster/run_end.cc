@@ -34,6 +34,10 @@ std::string CancelledWhere(const Job& job) {
                       job.run->cause.empty() ? "" : ": ", job.run->cause);
 }
 
+std::string Place(const Job& job) {
+  return StepName(job.status, job.plan->job().training());
+}
+
 // The rank whose disk has not got on for longest; -1: none reads or writes.
 int SlowestDisk(const Run& run) {
   int slowest = -1;
@@ -80,11 +84,13 @@ void RunControl::WorkerGone(JobId id, WorkerId worker, const std::string& how,
   seat->kept.clear();
   seat->kept_by_attempt = 0;
   const int rank = static_cast<int>(seat - ranks.begin());
-  const std::string where = StepName(job->status, job->plan->job().training());
-  Fail(*job, Blame::kWorkerLost,
-       absl::StrCat(seat->Name(rank), " ", how, " in ", where, ": ", reason,
-                    WaitersFor(*job, rank, now)),
-       now, actions);
+  // What it did to the end needs it no more, unless the others fail.
+  if (!seat->succeeded) {
+    Fail(*job, Blame::kWorkerLost,
+         absl::StrCat(seat->Name(rank), " ", how, " in ", Place(*job), ": ",
+                      reason, WaitersFor(*job, rank, now)),
+         now, actions);
+  }
   FinishIfLetGo(*job, now, actions);
 }
 
@@ -104,7 +110,9 @@ void RunControl::Cancel(Job& job, absl::Time now, Actions& actions) {
 void RunControl::SaveAndCancel(Job& job, const std::string& why, absl::Time now,
                                Actions& actions) {
   CHECK(job.run != nullptr);
-  if (job.ended() || job.run->stopping()) return;
+  if (job.ended()) return;
+  const bool recovers = job.status.state() == RECOVERING;
+  if (job.run->stopping() && !recovers) return;
   if (job.status.state() != RUNNING) return Cancel(job, now, actions);
   job.cancelled = true;
   job.run->saving = true;
@@ -119,8 +127,9 @@ void RunControl::Leave(Job& job, const Leaving& leaving, absl::Time now,
   const std::string why =
       absl::StrCat(job.run->ranks[rank].Name(rank), " was asked to end (",
                    OneLine(leaving.reason(), limits_.reason_bytes_max), ")");
-  if (job.status.state() == STARTING) {
-    Fail(job, Blame::kWorkerLost, absl::StrCat(why, " in its start"), now,
+  // Nothing is to be saved: the job has not begun, or goes on without it.
+  if (job.status.state() == STARTING || job.status.state() == RECOVERING) {
+    Fail(job, Blame::kWorkerLost, absl::StrCat(why, " in ", Place(job)), now,
          actions);
   } else {
     SaveAndCancel(job, why, now, actions);
