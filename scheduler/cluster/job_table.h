@@ -46,9 +46,11 @@ struct Job {
   std::string saves_in;  // its checkpoints' directory by name, or empty
   // Until all its ranks have let go; JobTable gives and takes it.
   std::unique_ptr<Run> run;
-  // Attempts in a row that ended after this step.
+  // Attempts in a row that ended after this step: by themselves, and because
+  // they lost a worker.
   int64_t failed_at_step = -1;
   int failures_in_step = 0;
+  int losses_in_step = 0;
 
   bool ended() const { return IsEnded(status.state()); }
   static bool IsEnded(JobState state) {

@@ -50,26 +50,27 @@ bool RunControl::MayRecover(const Job& job) const {
          job.status.restarts() < RecoveryOf(job).restarts();
 }
 
-// Two attempts in a row that failed by themselves without a step between them
-// would be followed by others like them. Lost workers are another matter, but
-// for a step that kills them.
+// Two attempts that failed by themselves without a step between them would be
+// followed by others like them. Lost workers are another matter, but for a step
+// that kills them.
 std::string RunControl::WhyNotAgain(const Job& job) const {
-  const Run& run = *job.run;
-  const bool lost = run.blame == Blame::kWorkerLost;
+  const bool lost = job.run->blame == Blame::kWorkerLost;
+  const int times = lost ? job.losses_in_step : job.failures_in_step;
   const int most =
       lost ? limits_.losses_in_a_step_max : limits_.failures_in_a_step_max;
-  if (job.failures_in_step < most) return "";
-  return absl::StrCat("; ", job.failures_in_step, " attempts in a row (the ",
-                      "last was ", job.attempt, ") ended without a new step, ",
-                      "so it is not started again");
+  if (times < most) return "";
+  return absl::StrCat(
+      "; ", times, " attempts have ", lost ? "lost a worker" : "failed",
+      " since the last new step, so that the job is not ", "started again");
 }
 
 void RunControl::AwaitPlaces(Job& job, absl::Time now, Actions& actions) {
   Run& run = *job.run;
   const int64_t done = job.status.steps_done();
-  if (done > job.failed_at_step) job.failures_in_step = 0;
+  if (done > job.failed_at_step) job.failures_in_step = job.losses_in_step = 0;
   job.failed_at_step = done;
-  ++job.failures_in_step;
+  ++(run.blame == Blame::kWorkerLost ? job.losses_in_step
+                                     : job.failures_in_step);
   const std::string why_not = WhyNotAgain(job);
   if (!why_not.empty()) {
     run.cause += why_not;
