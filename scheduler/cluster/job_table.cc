@@ -192,8 +192,17 @@ void JobTable::AddTrace(Job& job, Timeline measured) {
 
 void JobTable::AddCheckpoint(Job& job, const CheckpointRecord& checkpoint,
                              absl::Time now, Actions& actions) {
+  // In the order of their steps: an attempt that goes on from before one saves
+  // it again, in its place.
   auto& kept = *job.status.mutable_checkpoints();
-  *kept.Add() = checkpoint;
+  int at = kept.size();
+  while (at > 0 && kept[at - 1].step() >= checkpoint.step()) --at;
+  if (at < kept.size() && kept[at].step() == checkpoint.step()) {
+    kept[at] = checkpoint;
+  } else {
+    *kept.Add() = checkpoint;
+    std::rotate(kept.begin() + at, kept.end() - 1, kept.end());
+  }
   // The committing rank deletes what is more than the job keeps.
   int keep = limits_.checkpoints_per_job_max;
   const JobSpec& spec = job.plan ? job.plan->job() : job.spec;

@@ -44,6 +44,13 @@ int Run::OfAnotherStart(int rank) const {
   return other == ranks.end() ? -1 : static_cast<int>(other - ranks.begin());
 }
 
+int64_t Run::StepOfAll() const {
+  const auto earlier = [](const RankSeat& a, const RankSeat& b) {
+    return a.step < b.step;
+  };
+  return std::min_element(ranks.begin(), ranks.end(), earlier)->step;
+}
+
 int Run::Laggard() const {
   const auto earlier = [](const RankSeat& a, const RankSeat& b) {
     if (a.step != b.step) return a.step < b.step;

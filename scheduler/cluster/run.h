@@ -125,6 +125,9 @@ struct Run {
   bool all_let_go() const;
   // A rank that is ready to begin with another step than this one; -1: none.
   int OfAnotherStart(int rank) const;
+  // That all ranks have reported. Less than its job has done, where the run
+  // goes on from before that.
+  int64_t StepOfAll() const;
   // Whose last sign of progress is the oldest.
   int Laggard() const;
   // Time in which no rank could be heard: no wait counts it.

@@ -241,7 +241,10 @@ void RunControl::Ready(Job& job, const RankReady& ready, absl::Time now,
       (job.status.state() != STARTING && !recovers)) {
     return;
   }
-  if (!recovers) job.status.set_steps_done(seat.step);
+  // One that recovers has done more than it goes on from, unless it never ran.
+  if (!recovers || seat.step > job.status.steps_done()) {
+    job.status.set_steps_done(seat.step);
+  }
   jobs_.SetState(job, RUNNING, "", now, actions);
   // The same on all ranks: those of the one that completes them will do.
   const int warnings =

@@ -22,8 +22,10 @@ std::string EarlyEnd(const Job& job) {
 }
 
 std::string CancelledWhere(const Job& job) {
-  const int64_t step = job.status.steps_done();
-  if (!job.run->saving) return absl::StrCat("after step ", step);
+  if (!job.run->saving) {
+    return absl::StrCat("after step ", job.status.steps_done());
+  }
+  const int64_t step = job.run->StepOfAll();
   const std::string where =
       absl::StrCat(job.run->save_why, " after step ", step);
   for (const CheckpointRecord& checkpoint : job.status.checkpoints()) {

@@ -149,7 +149,10 @@ void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
   }
   BeginRun(job, *job.plan, now);
   Run& run = *job.run;
-  run.recovers_since = before->stopping_since;
+  // The one before may have been on its way, too.
+  const bool ran =
+      before->all_ready() || before->recovers_since == absl::InfinitePast();
+  run.recovers_since = ran ? before->stopping_since : before->recovers_since;
   run.let_go = before->let_go;
   for (size_t r = 0; r < workers.size(); ++r) {
     run.ranks[r].kept = before->ranks[r].kept;
