@@ -66,6 +66,66 @@ bool HasRoomFor(const WorkerDescription& worker, const RankPrediction& rank) {
                      [](const auto& tier) { return tier.second >= 0; });
 }
 
+// Idle workers in vacant places.
+class Seating {
+ public:
+  // Borrows all.
+  Seating(const std::vector<VacantPlace>& places, const Prediction& prediction,
+          const std::vector<const Worker*>& idle)
+      : places_(places),
+        prediction_(prediction),
+        idle_(idle),
+        filled_(places.size()) {}
+
+  void TakeFree(size_t place, bool same_host) {
+    for (const Worker* worker : idle_) {
+      if (filled_[place] != nullptr) return;
+      const bool at_hand = !same_host || worker->status.description().host() ==
+                                             places_[place].lost.host();
+      if (at_hand && place_of_.count(worker) == 0 && Fits(*worker, place)) {
+        Put(worker, place);
+      }
+    }
+  }
+  // One that has another place may move to a free one, and so on (an augmenting
+  // path of a bipartite matching). False: there is none, however they sit.
+  bool Take(size_t place) {
+    std::set<const Worker*> asked;
+    return filled_[place] != nullptr || MakeRoom(place, asked);
+  }
+  const std::vector<const Worker*>& filled() const { return filled_; }
+
+ private:
+  bool Fits(const Worker& worker, size_t place) const {
+    const WorkerDescription& description = worker.status.description();
+    const int rank = places_[place].rank;
+    return description.has_gpu() == places_[place].lost.has_gpu() &&
+           (rank >= prediction_.ranks_size() ||
+            HasRoomFor(description, prediction_.ranks(rank)));
+  }
+  void Put(const Worker* worker, size_t place) {
+    filled_[place] = worker;
+    place_of_[worker] = place;
+  }
+  bool MakeRoom(size_t place, std::set<const Worker*>& asked) {
+    for (const Worker* worker : idle_) {
+      if (!Fits(*worker, place) || !asked.insert(worker).second) continue;
+      const auto sits = place_of_.find(worker);
+      if (sits == place_of_.end() || MakeRoom(sits->second, asked)) {
+        Put(worker, place);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  const std::vector<VacantPlace>& places_;
+  const Prediction& prediction_;
+  const std::vector<const Worker*>& idle_;
+  std::vector<const Worker*> filled_;
+  std::map<const Worker*, size_t> place_of_;
+};
+
 }  // namespace
 
 absl::optional<Recovery> ChooseRecovery(const Plan& plan,
@@ -89,28 +149,15 @@ std::vector<const Worker*> FillPlaces(const std::vector<VacantPlace>& places,
   std::sort(idle.begin(), idle.end(), [](const Worker* a, const Worker* b) {
     return NaturalLess(a->name(), b->name());
   });
-  std::vector<const Worker*> filled(places.size());
-  std::set<const Worker*> taken;
+  Seating seating(places, prediction, idle);
   // Those who find one on the old host come first.
   for (const bool same_host : {true, false}) {
-    for (size_t p = 0; p < places.size(); ++p) {
-      const VacantPlace& place = places[p];
-      for (const Worker* worker : idle) {
-        if (filled[p] != nullptr) break;
-        const WorkerDescription& description = worker->status.description();
-        const bool fits =
-            taken.count(worker) == 0 &&
-            (!same_host || description.host() == place.lost.host()) &&
-            description.has_gpu() == place.lost.has_gpu() &&
-            (place.rank >= prediction.ranks_size() ||
-             HasRoomFor(description, prediction.ranks(place.rank)));
-        if (!fits) continue;
-        filled[p] = worker;
-        taken.insert(worker);
-      }
-    }
+    for (size_t p = 0; p < places.size(); ++p) seating.TakeFree(p, same_host);
   }
-  return filled;
+  for (size_t p = 0; p < places.size(); ++p) {
+    if (!seating.Take(p)) break;  // so not all places have one
+  }
+  return seating.filled();
 }
 
 }  // namespace troupe

@@ -24,7 +24,8 @@ absl::optional<Recovery> ChooseRecovery(const Plan& plan,
 
 // Of idle workers one for each of the places, in their order: of the same kind
 // of device, with memory for what the rank needs, on the host of the worker
-// that was there if one is. As far as there are such; null where there is none.
+// that was there if one is. If there is a way to fill all of them, all are;
+// null where there is none.
 struct VacantPlace {
   int rank = 0;
   WorkerDescription lost;  // who was there
