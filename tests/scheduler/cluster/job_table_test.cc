@@ -124,6 +124,7 @@ TEST(JobTable, MemoryIsBounded) {
     }
     CheckpointRecord checkpoint;
     for (int n = 0; n < 9; ++n) {
+      checkpoint.set_step(n);
       table.AddCheckpoint(job, checkpoint, kNow, actions);
     }
     EXPECT_LE(job.steps.size(), 5u);

@@ -1,0 +1,190 @@
+// What becomes of a job that lost a worker while it waits: for others, for the
+// store, for its ranks to begin.
+#include "gtest/gtest.h"
+#include "scheduler/cluster/run_control.h"
+#include "tests/scheduler/cluster/recovery_harness.h"
+
+namespace troupe {
+namespace {
+
+using Attempts = std::vector<int>;
+
+// On w0 and w1, of which w1 is lost and w0 keeps a copy of step 1.
+struct Waiting : RecoveryHarness {
+  Waiting() {
+    w = JoinMany(2);
+    id = Recovering(w);
+    AllStep(id, w, 1);
+    Disconnect(w[1], "connection closed");
+    EndsKeeping(id, 0, w[0], {1});
+    ClearActions();
+  }
+  std::vector<WorkerId> w;
+  JobId id;
+};
+
+TEST(RecoveryWaits, ForAWorkerUntilOneJoins) {
+  Waiting h;
+  EXPECT_EQ(h.status(h.id).state(), RECOVERING);
+  EXPECT_EQ(h.status(h.id).reason(),
+            "waits for 1 idle worker with room for a rank, to take the place "
+            "of w1 (rank 1); w1 (rank 1) was lost in step 2: connection "
+            "closed");
+  h.Pass(absl::Minutes(20), {h.w[0]});
+  EXPECT_EQ(h.status(h.id).state(), RECOVERING) << "as long as it takes";
+  EXPECT_EQ(h.worker(h.w[0]).job(), h.id.value());
+  const JobId other = h.Submit(SpecOf(1));
+  EXPECT_EQ(h.status(other).state(), QUEUED) << "w0 is held";
+  const WorkerId late = h.Join("w2");
+  EXPECT_EQ(h.Begun(late).ref().job(), h.id.value()) << "before the queue";
+  EXPECT_EQ(h.Begun(late).recovery().state().step(), 1);
+  h.AllReady(h.id, {h.w[0], late}, 2);
+  EXPECT_EQ(h.status(other).state(), QUEUED);
+}
+
+TEST(RecoveryWaits, AndIsCancelled) {
+  for (const char* how : {"at once", "saved", "drained"}) {
+    SCOPED_TRACE(how);
+    Waiting h;
+    if (how == std::string("at once")) {
+      EXPECT_TRUE(h.cluster.Cancel(h.id, h.now, h.actions).ok());
+    } else if (how == std::string("saved")) {
+      EXPECT_TRUE(h.cluster.SaveAndCancel(h.id, h.now, h.actions).ok());
+    } else {
+      h.cluster.Drain("the scheduler was asked to end", h.now, h.actions);
+    }
+    EXPECT_EQ(h.status(h.id).state(), CANCELLED);
+    EXPECT_EQ(h.status(h.id).reason(), "after step 1");
+    EXPECT_EQ(h.Forgotten(h.w[0]), Attempts{1});
+    EXPECT_EQ(h.worker(h.w[0]).state(), WorkerStatus::IDLE);
+    EXPECT_EQ(h.job(h.id).run, nullptr);
+    const WorkerId late = h.Join("w2");
+    EXPECT_EQ(h.worker(late).state(), WorkerStatus::IDLE);
+  }
+}
+
+TEST(RecoveryWaits, IsCancelledWhileItsRanksAreStopped) {
+  RecoveryHarness h;
+  const std::vector<WorkerId> w = h.JoinMany(3);
+  const JobId id = h.Recovering({w[0], w[1]});
+  h.Disconnect(w[1], "connection closed");
+  EXPECT_TRUE(h.cluster.SaveAndCancel(id, h.now, h.actions).ok());
+  EXPECT_EQ(h.status(id).state(), STOPPING);
+  h.EndsKeeping(id, 0, w[0], {0});
+  EXPECT_EQ(h.status(id).state(), CANCELLED);
+  EXPECT_EQ(h.Forgotten(w[0]), Attempts{1});
+  EXPECT_EQ(h.worker(w[2]).state(), WorkerStatus::IDLE);
+}
+
+TEST(RecoveryWaits, LosesTheOthersToo) {
+  Waiting h;
+  h.Disconnect(h.w[0], "connection closed");
+  EXPECT_EQ(h.status(h.id).state(), RECOVERING);
+  EXPECT_EQ(h.status(h.id).reason().substr(0, 24), "waits for 2 idle workers");
+  const WorkerId first = h.Join("w2");
+  EXPECT_EQ(h.worker(first).state(), WorkerStatus::IDLE) << "all or none";
+  const WorkerId second = h.Join("w3");
+  EXPECT_EQ(h.Begun(first).ref().attempt(), 2);
+  EXPECT_FALSE(h.Begun(second).has_recovery()) << "no copies are left";
+  h.AllReady(h.id, {first, second}, 1);
+}
+
+TEST(RecoveryWaits, WhoLeavesMeanwhileIsReplaced) {
+  Waiting h;
+  h.SaysGoodbye(h.w[0]);
+  EXPECT_EQ(h.worker(h.w[0]).state(), WorkerStatus::LEFT);
+  EXPECT_EQ(h.status(h.id).reason().substr(0, 24), "waits for 2 idle workers");
+}
+
+// It has no device any more: its last words come before it goes.
+TEST(RecoveryWaits, WhoIsLeavingTakesNothingNew) {
+  RecoveryHarness h;
+  const std::vector<WorkerId> w = h.JoinMany(3);
+  const JobId id = h.Recovering({w[0], w[1]});
+  WorkerMessage leaving;
+  leaving.mutable_leaving()->set_reason("its GPU is of no use");
+  h.Send(w[1], leaving);
+  h.EndsKeeping(id, 1, w[1], {0}, "step 1: its GPU is of no use");
+  h.EndsKeeping(id, 0, w[0], {0});
+  EXPECT_EQ(h.Begun(w[2]).ref().rank(), 1);
+  EXPECT_EQ(h.Begun(w[1]).ref().attempt(), 1);
+  h.SaysGoodbye(w[1]);
+  EXPECT_EQ(h.status(id).state(), RECOVERING);
+  h.AllReady(id, {w[0], w[2]}, 1);
+}
+
+TEST(RecoveryWaits, WhoIsAskedToEndInTheNextStartIsReplaced) {
+  RecoveryHarness h;
+  const std::vector<WorkerId> w = h.JoinMany(4);
+  const JobId id = h.Recovering({w[0], w[1]});
+  h.Disconnect(w[1], "connection closed");
+  h.EndsKeeping(id, 0, w[0], {0});
+  WorkerMessage leaving;
+  *leaving.mutable_leaving()->mutable_ref() = h.Ref(id, 1);
+  leaving.mutable_leaving()->set_reason("SIGTERM");
+  h.Send(w[2], leaving);
+  EXPECT_EQ(h.status(id).state(), RECOVERING);
+  EXPECT_EQ(h.status(id).reason(),
+            "w2 (rank 1) was asked to end (SIGTERM) in its recovery");
+  h.EndsKeeping(id, 0, w[0], {0});
+  h.EndsKeeping(id, 1, w[2], {0});
+  EXPECT_EQ(h.Begun(w[3]).ref().attempt(), 3);
+  h.AllReady(id, {w[0], w[3]}, 1);
+}
+
+TEST(RecoveryWaits, ForTheStoreAsLongAsItTakes) {
+  RecoveryHarness h;
+  const std::vector<WorkerId> w = h.JoinMany(3);
+  const JobId id = h.Recovering({w[0], w[1]});
+  h.stored_by_hand = true;
+  h.Disconnect(w[1], "connection closed");
+  h.EndsKeeping(id, 0, w[0], {0});
+  const std::string begins = h.status(id).reason();
+  const absl::Status full = absl::ResourceExhaustedError("disk full");
+  h.Stored(h.All<AwaitStored>().back(), full);
+  EXPECT_EQ(h.status(id).reason(),
+            "waits until the scheduler can write its store again: disk full");
+  for (int minutes = 0; minutes < 15; ++minutes) {
+    h.Pass(absl::Minutes(1), {w[0], w[2]});
+    h.Stored(h.All<AwaitStored>().back(), full);
+  }
+  EXPECT_EQ(h.status(id).state(), RECOVERING) << "no fault of its own";
+  EXPECT_EQ(h.status(id).restarts(), 1);
+  h.Pass(absl::Seconds(3), {w[0], w[2]});
+  h.Stored({id, h.job(id).attempt});
+  EXPECT_EQ(h.status(id).reason(), begins);
+  EXPECT_EQ(h.Begun(w[2]).ref().attempt(), 2);
+  h.Pass(Limits().start_max - absl::Seconds(1), {w[0], w[2]});
+  EXPECT_EQ(h.status(id).attempt(), 2) << "that is the ranks' time";
+  h.AllReady(id, {w[0], w[2]}, 1);
+}
+
+TEST(RecoveryWaits, AStoreThatDoesNotAnswerIsNamed) {
+  RecoveryHarness h;
+  const std::vector<WorkerId> w = h.JoinMany(3);
+  const JobId id = h.Recovering({w[0], w[1]});
+  h.stored_by_hand = true;
+  h.Disconnect(w[1], "connection closed");
+  h.EndsKeeping(id, 0, w[0], {0});
+  h.Pass(3 * Limits().start_max, {w[0], w[2]});
+  EXPECT_EQ(h.status(id).state(), RECOVERING);
+  EXPECT_EQ(h.status(id).reason(),
+            "waits until the scheduler can write its store again: it has not "
+            "answered for 5m");
+  h.Stored({id, 2});
+  h.AllReady(id, {w[0], w[2]}, 1);
+}
+
+TEST(RecoveryWaits, ForAWorkerWhoseLeaseRunsOut) {
+  RecoveryHarness h;
+  const std::vector<WorkerId> w = h.JoinMany(3);
+  const JobId id = h.Recovering({w[0], w[1]});
+  h.EndsKeeping(id, 0, w[0], {0}, "step 1: no word from rank 1");
+  EXPECT_EQ(h.status(id).state(), RECOVERING);
+  h.Pass(absl::Seconds(7), {w[0], w[2]});
+  EXPECT_EQ(h.worker(w[1]).state(), WorkerStatus::LOST);
+  EXPECT_EQ(h.Begun(w[2]).ref().rank(), 1);
+}
+
+}  // namespace
+}  // namespace troupe
