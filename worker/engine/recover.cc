@@ -80,6 +80,7 @@ absl::Status Recover(const Recovery& recovery, RankState& state) {
   RETURN_IF_ERROR(RestoreFromCopy(
       static_cast<const char*>(CopyAt(state, Buffer::STATE_COPY, copy).data),
       state));
+  state.copies.DropAfter(kept.step());
   state.loss_scale = LossScale(state.plan->job().training(),
                                {.scale = kept.loss_scale(),
                                 .good_steps = kept.good_steps(),

@@ -31,6 +31,12 @@ void StateCopies::Brought(int copy, const KeptState& state) {
   copies_[copy].set_peer(false);
 }
 
+void StateCopies::DropAfter(int64_t step) {
+  for (KeptCopy& copy : copies_) {
+    if (IsWhole(copy) && copy.state().step() > step) copy = KeptCopy();
+  }
+}
+
 int StateCopies::Find(int64_t step, bool of_peer) const {
   for (int i = 0; i < kCount; ++i) {
     const bool whole = of_peer ? copies_[i].peer() : copies_[i].own();
