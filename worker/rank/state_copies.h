@@ -34,7 +34,8 @@ class StateCopies {
   // The rank's own has been brought to it.
   void Brought(int copy, const KeptState& state);
 
-  // The rank goes on from this step: copies of later ones are not of its future.
+  // The rank goes on from this step: copies of later ones are not of its
+  // future.
   void DropAfter(int64_t step);
 
   // Which copy is of the step, of the rank itself or of its peer; -1: none.
