@@ -83,7 +83,7 @@ struct RecoveryHarness : Harness {
   std::vector<int> Forgotten(WorkerId worker) const {
     std::vector<int> attempts;
     for (const SchedulerMessage& message : Sent(worker)) {
-      if (message.stop().forget()) {
+      if (message.stop().give_up_kept()) {
         attempts.push_back(message.stop().ref().attempt());
       }
     }

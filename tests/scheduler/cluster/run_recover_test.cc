@@ -22,7 +22,7 @@ TEST(RunRecover, AnIdleWorkerTakesThePlaceOfOneThatIsLost) {
             "w1 (rank 1) was lost in step 6: connection closed");
   ASSERT_EQ(h.Sent(w[0]).size(), 1u);
   EXPECT_TRUE(h.Sent(w[0])[0].stop().peers_gone());
-  EXPECT_FALSE(h.Sent(w[0])[0].stop().forget());
+  EXPECT_FALSE(h.Sent(w[0])[0].stop().give_up_kept());
   h.EndsKeeping(id, 0, w[0], {2, 4});
   EXPECT_EQ(h.status(id).reason(),
             "attempt 2 from copies of step 4; w2 takes rank 1; before it, w1 "
