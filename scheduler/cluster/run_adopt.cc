@@ -52,6 +52,17 @@ bool IsInStart(const Job& job) {
 
 void RunControl::Resume(Job& job, absl::Time now, Actions& actions) {
   CHECK(job.run == nullptr) << "job " << job.id;
+  if (job.status.state() == RECOVERING) {
+    if (job.cancelled) {
+      return jobs_.SetState(job, CANCELLED, "while it recovered", now, actions);
+    }
+    // Which copies are left only the scheduler before this one knew.
+    return BackToQueue(job,
+                       absl::StrCat("the scheduler restarted while the job "
+                                    "recovered; before it, ",
+                                    job.status.reason()),
+                       now, actions);
+  }
   const int ranks = job.status.workers_size();
   if (ranks == 0 || job.plan == nullptr ||
       jobs_.SavesInPlaceOf(job) != nullptr) {

@@ -67,6 +67,7 @@ void RunControl::Start(Job& job, const CompiledJob& compiled,
   job.status.set_fingerprint(outline.fingerprint());
   job.status.set_predicted_step_seconds(outline.prediction().step_seconds());
   job.status.set_steps_total(outline.job().training().steps());
+  job.run->steps.StartAfter(job.status.steps_done());
   Seat(job, workers, now);
   jobs_.SetState(job, STARTING, absl::StrCat("on ", NameList(workers)), now,
                  actions);
@@ -108,7 +109,7 @@ void RunControl::Withdraw(Job& job, const std::string& why, absl::Time now,
 
 void RunControl::BackToQueue(Job& job, const std::string& why, absl::Time now,
                              Actions& actions) {
-  jobs_.EndRun(job);
+  if (job.run != nullptr) jobs_.EndRun(job);
   job.plan = nullptr;
   job.predicted = nullptr;
   job.status.clear_workers();
@@ -141,6 +142,10 @@ void RunControl::PrepareHandOut(const Job& job, const CompiledJob& compiled) {
   Assignment& assignment = common->assignment;
   *assignment.mutable_worker_names() = job.status.workers();
   assignment.set_resume(job.plan->job().checkpoint().resume());
+  assignment.set_ran_before(job.status.started_unix_ms() != 0);
+  if (!job.status.checkpoints().empty()) {
+    assignment.set_resume(job.status.checkpoints().rbegin()->path());
+  }
   assignment.set_collective_seconds_max(
       std::max(absl::ToDoubleSeconds(limits_.collective_min),
                limits_.hang_steps * job.plan->prediction().step_seconds()));
@@ -241,10 +246,8 @@ void RunControl::Ready(Job& job, const RankReady& ready, absl::Time now,
       (job.status.state() != STARTING && !recovers)) {
     return;
   }
-  // One that recovers has done more than it goes on from, unless it never ran.
-  if (!recovers || seat.step > job.status.steps_done()) {
-    job.status.set_steps_done(seat.step);
-  }
+  // One that ran before may have done more than it goes on from.
+  job.status.set_steps_done(std::max(job.status.steps_done(), seat.step));
   jobs_.SetState(job, RUNNING, "", now, actions);
   // The same on all ranks: those of the one that completes them will do.
   const int warnings =

@@ -60,8 +60,8 @@ class RunControl {
   // Jobs that wait for workers to go on with take those that are idle.
   void RecoverWaiting(absl::Time now, Actions& actions);
   // The job ran when the scheduler before this one was lost: it has its run
-  // again, and waits for its workers. REQUIRES: it is STARTING, RUNNING or
-  // STOPPING, without a run.
+  // again, and waits for its workers; or, where it recovered, it is queued.
+  // REQUIRES: it is neither queued nor ended, without a run.
   void Resume(Job& job, absl::Time now, Actions& actions);
   // A worker has registered, and holds this rank (without `ref`: none): it is
   // seated there, or told to give it up. Where it was awaited with another one,
@@ -100,6 +100,9 @@ class RunControl {
   void BeginRun(Job& job, const Plan& outline, absl::Time now);
   // Whether the job is to go on after this run, as far as it asks for that.
   bool MayRecover(const Job& job) const;
+  // The same where a scheduler before this one handed it out.
+  bool MayBeginAgain(const Job& job) const;
+  void BeginAgain(Job& job, absl::Time now, Actions& actions);
   // Why it does not, all the same; empty: it does.
   std::string WhyNotAgain(const Job& job) const;
   // All ranks have let go: on as soon as every place has a worker.

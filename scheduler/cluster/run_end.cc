@@ -213,6 +213,8 @@ void RunControl::FinishIfLetGo(Job& job, absl::Time now, Actions& actions) {
   if (!job.ended()) {
     if (job.cancelled) {
       jobs_.SetState(job, CANCELLED, CancelledWhere(job), now, actions);
+    } else if (MayBeginAgain(job)) {
+      return BeginAgain(job, now, actions);
     } else if (job.run->blame != Blame::kNone) {
       jobs_.SetState(job, FAILED, job.run->cause, now, actions);
     } else {
@@ -281,7 +283,7 @@ void RunControl::CheckTime(Job& job, absl::Time now, Actions& actions,
                                  : run.stopping_since;
     const absl::Duration waited = now - since;
     if (!job.ended() && !job.cancelled && waited > limits_.fail_grace &&
-        job.status.state() != RECOVERING) {
+        job.status.state() != RECOVERING && !MayBeginAgain(job)) {
       jobs_.SetState(job, FAILED, run.cause, now, actions);
     }
     // One that is cancelled finishes its step first, however long that is, but

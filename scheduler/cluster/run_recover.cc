@@ -38,6 +38,12 @@ std::string SeatNames(const Run& run, const std::vector<VacantPlace>& places) {
                       more > 0 ? absl::StrCat(" and ", more, " more") : "");
 }
 
+std::string FromWhere(const JobStatus& status) {
+  if (status.checkpoints().empty()) return "from where it began";
+  return absl::StrCat("from the checkpoint of step ",
+                      status.checkpoints().rbegin()->step());
+}
+
 }  // namespace
 
 // The part of RunControl that lets a job go on after a failure: on the workers
@@ -48,6 +54,24 @@ bool RunControl::MayRecover(const Job& job) const {
   return !job.cancelled && run.handed != nullptr &&
          job.plan->job().has_recovery() &&
          job.status.restarts() < RecoveryOf(job).restarts();
+}
+
+// A run that an earlier scheduler began: its programs, which another worker
+// would need, are not here. So the job is compiled anew.
+bool RunControl::MayBeginAgain(const Job& job) const {
+  const Run& run = *job.run;
+  return !job.cancelled && run.blame != Blame::kNone && run.handed == nullptr &&
+         run.restored != absl::InfinitePast() &&
+         job.plan->job().has_recovery() &&
+         job.status.restarts() < RecoveryOf(job).restarts();
+}
+
+void RunControl::BeginAgain(Job& job, absl::Time now, Actions& actions) {
+  job.status.set_restarts(job.status.restarts() + 1);
+  BackToQueue(job,
+              absl::StrCat("waits to go on ", FromWhere(job.status), "; ",
+                           job.run->cause),
+              now, actions);
 }
 
 // Two attempts that failed by themselves without a step between them would be
@@ -177,6 +201,7 @@ void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
   common->assignment = before->handed->assignment;
   *common->assignment.mutable_worker_names() = job.status.workers();
   common->assignment.clear_recovery();
+  common->assignment.set_ran_before(true);
   if (recovery.has_value()) *common->assignment.mutable_recovery() = *recovery;
   std::string from = absl::StrCat("from copies of step ", run.resumes_at);
   if (!job.status.checkpoints().empty()) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "proto/base/log.h"
 #include "proto/base/status.h"
@@ -19,8 +20,17 @@ constexpr char kLockFile[] = ".lock";
 
 absl::StatusOr<std::optional<FileLock>> LockDirectory(
     const CheckpointFolderOptions& options) {
-  absl::StatusOr<FileLock> lock = FileLock::Take(
-      absl::StrCat(options.directory, "/", kLockFile), options.holder);
+  const std::string path = absl::StrCat(options.directory, "/", kLockFile);
+  absl::StatusOr<FileLock> lock = FileLock::Take(path, options.holder);
+  if (absl::IsFailedPrecondition(lock.status()) &&
+      !options.supersedes.empty() &&
+      absl::StrContains(lock.status().message(), options.supersedes)) {
+    LogWarning(absl::StrCat(options.directory, ": taken from ",
+                            lock.status().message(),
+                            ", an earlier attempt of this job"));
+    UnlinkPath(path);  // its lock is on a file without a name from here on
+    lock = FileLock::Take(path, options.holder);
+  }
   if (lock.ok()) return *std::move(lock);
   if (absl::IsUnimplemented(lock.status())) {
     LogWarning(absl::StrCat(lock.status().message(),

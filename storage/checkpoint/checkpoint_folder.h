@@ -27,6 +27,9 @@ struct CheckpointFolderOptions {
   std::string holder;        // "job 3, pid 17 on host7", for others' messages
   bool starts_anew = false;  // goes on from no checkpoint that lies there
   bool overwrite = false;    // what an earlier run left may go
+  // Of an earlier attempt of the same job, as its holder says of itself: it may
+  // still hold the directory (a stopped process), and loses it. Empty: none.
+  std::string supersedes = "";
 };
 
 // Whether a run goes on in `directory`, where its checkpoints go. `resume` is

@@ -137,7 +137,8 @@ bool FileLock::IsHeld(const std::string& path) {
 
 FileLock::~FileLock() {
   if (fd_ < 0) return;
-  UnlinkPath(path_);  // while nobody else can have it
+  // While nobody else can have it; unless somebody has taken its name away.
+  if (IsAt(fd_, path_)) UnlinkPath(path_);
   close(fd_);
 }
 

@@ -174,14 +174,19 @@ absl::Status TrainLoop::OpenCheckpointFolder() {
   const JobSpec& job = options_.plan->job();
   const std::string& directory = job.checkpoint().directory();
   if (state_->rank() != 0) return PrepareCheckpointDirectory(directory);
-  ASSIGN_OR_RETURN(folder_,
-                   CheckpointFolder::Open(
-                       {.directory = directory,
-                        .holder = absl::StrCat("job ", job.name(), " (",
-                                               options_.checkpoint_token, "), ",
-                                               ThisProcessName()),
-                        .starts_anew = !GoesOnIn(directory, options_.resume),
-                        .overwrite = job.checkpoint().overwrite()}));
+  ASSIGN_OR_RETURN(
+      folder_, CheckpointFolder::Open(
+                   {.directory = directory,
+                    .holder = absl::StrCat("job ", job.name(), " (",
+                                           options_.checkpoint_token, "), ",
+                                           ThisProcessName()),
+                    .starts_anew = !options_.ran_before &&
+                                   !GoesOnIn(directory, options_.resume),
+                    .overwrite = job.checkpoint().overwrite(),
+                    .supersedes = options_.ran_before
+                                      ? absl::StrCat("job ", job.name(), " (",
+                                                     options_.job_token)
+                                      : ""}));
   return absl::OkStatus();
 }
 

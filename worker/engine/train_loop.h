@@ -61,8 +61,12 @@ struct TrainLoopOptions {
   absl::optional<Recovery> recovery;  // in place of it: recover.h
   int64_t trace_every = 0;       // steps whose timeline is reported; 0: none
   std::string checkpoint_token;  // checkpoint_writer.h
-  std::string name;              // of this worker, for messages
-  bool checks_data = false;      // that the data's checksum holds
+  // An earlier attempt ran: what lies where checkpoints go is the job's own,
+  // and whoever holds that place by a token that begins so is not alive to it.
+  bool ran_before = false;
+  std::string job_token;
+  std::string name;          // of this worker, for messages
+  bool checks_data = false;  // that the data's checksum holds
   absl::Duration collective_timeout = absl::Minutes(5);
 };
 

@@ -38,6 +38,8 @@ TrainLoopOptions LoopOptions(const Assignment& assignment) {
       .trace_every = assignment.trace_every(),
       .checkpoint_token = absl::StrCat("job-", assignment.ref().job(), "-",
                                        assignment.ref().attempt()),
+      .ran_before = assignment.ran_before(),
+      .job_token = absl::StrCat("job-", assignment.ref().job(), "-"),
       .name = NameOf(assignment),
       .checks_data = assignment.checks_data(),
       .collective_timeout = absl::Seconds(assignment.collective_seconds_max())};

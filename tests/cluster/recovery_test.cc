@@ -1,0 +1,95 @@
+// A job that is to survive its workers, with real daemons.
+#include <signal.h>
+
+#include <fstream>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "tests/cluster/cluster_test_base.h"
+
+namespace troupe {
+namespace {
+
+constexpr int kSteps = 400;
+
+class RecoveryTest : public ClusterTestBase {
+ protected:
+  std::vector<std::string> Settings(std::vector<std::string> more = {}) const {
+    more.insert(more.end(),
+                {absl::StrCat("training.steps=", kSteps), "recovery.every=1"});
+    return more;
+  }
+  std::unique_ptr<TroupeProgram> Start(const std::vector<std::string>& more) {
+    std::vector<std::string> command = SubmitCommand(Settings(more));
+    command.push_back("--watch");
+    auto program = std::make_unique<TroupeProgram>(Command(command));
+    EXPECT_NE(program->WaitForLine("step 3/"), "");
+    return program;
+  }
+  std::vector<double> LossesOf(int job) const {
+    std::vector<double> losses;
+    const nlohmann::json described = Describe(job);
+    for (const nlohmann::json& step : described["steps"]) {
+      losses.push_back(step["loss"].get<double>());
+    }
+    return losses;
+  }
+  void ExpectTheQuietRuns(int job, const std::vector<std::string>& more) {
+    const std::vector<double> losses = LossesOf(job);
+    EXPECT_EQ(losses.size(), static_cast<size_t>(kSteps));
+    EXPECT_EQ(losses, Losses(Settings(more))) << "not equal bit by bit";
+  }
+};
+
+TEST_F(RecoveryTest, AKilledWorkerCostsAStepAndChangesNoNumber) {
+  Up(3);
+  const std::vector<std::string> zero = {"parallelism.zero=3"};
+  const auto job = Start(zero);
+  const std::string victim = Describe(1)["workers"][1];
+  ASSERT_EQ(kill(WorkerPid(victim), SIGKILL), 0);
+  const Outcome outcome = job->Wait();
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  EXPECT_NE(outcome.out.find("recovering: " + victim + " (rank 1) was lost"),
+            std::string::npos)
+      << outcome.out;
+  EXPECT_NE(outcome.out.find("recovered in "), std::string::npos);
+  ExpectTheQuietRuns(1, zero);
+}
+
+// Its process lives, and holds the checkpoints' directory, past its lease.
+TEST_F(RecoveryTest, AStoppedWorkerLosesItsPlaceAndItsDirectory) {
+  Up(3);
+  const std::vector<std::string> saves = {
+      "checkpoint.directory=" + dir() + "/saved", "checkpoint.every=100"};
+  const auto job = Start(saves);
+  const std::string victim = Describe(1)["workers"][0];
+  const pid_t stopped = WorkerPid(victim);
+  ASSERT_EQ(kill(stopped, SIGSTOP), 0);
+  EXPECT_NE(job->WaitForLine("recovered in "), "");
+  ASSERT_EQ(kill(stopped, SIGCONT), 0);
+  const Outcome outcome = job->Wait();
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  EXPECT_EQ(LossesOf(1).size(), static_cast<size_t>(kSteps));
+  EXPECT_TRUE(std::ifstream(
+                  absl::StrCat(dir(), "/saved/step-00000400/", "manifest.json"))
+                  .good() ||
+              outcome.out.find("checkpoint of step 400") != std::string::npos)
+      << outcome.out;
+}
+
+TEST_F(RecoveryTest, WaitsForAWorkerAndGoesOnWhenOneComes) {
+  Up(2);
+  const auto job = Start({});
+  const std::string victim = Describe(1)["workers"][1];
+  ASSERT_EQ(kill(WorkerPid(victim), SIGKILL), 0);
+  EXPECT_NE(job->WaitForLine("recovering: "), "");
+  const Outcome up = Troupe({"up", "--workers", "2", "--threads", kThreads});
+  ASSERT_EQ(up.code, 0) << up.err;
+  const Outcome outcome = job->Wait();
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  ExpectTheQuietRuns(1, {});
+}
+
+}  // namespace
+}  // namespace troupe
