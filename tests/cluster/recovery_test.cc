@@ -5,6 +5,8 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "tests/cluster/cluster_test_base.h"
 
@@ -89,6 +91,29 @@ TEST_F(RecoveryTest, WaitsForAWorkerAndGoesOnWhenOneComes) {
   const Outcome outcome = job->Wait();
   EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
   ExpectTheQuietRuns(1, {});
+}
+
+// What the scheduler that began the job knew of copies is gone with it.
+TEST_F(RecoveryTest, AWorkerLostAfterTheSchedulerCostsWhatWasNotSaved) {
+  Up(3);
+  const int job = Submit({"recovery.every=1", "training.steps=1500",
+                          "checkpoint.directory=" + dir() + "/saved",
+                          "checkpoint.every=20"});
+  const auto steps_done = [&] {
+    return Describe(job)["steps_done"].get<int64_t>();
+  };
+  while (steps_done() < 30) absl::SleepFor(absl::Milliseconds(10));
+  ASSERT_EQ(kill(WorkerPid("scheduler"), SIGKILL), 0);
+  Up(3);
+  const std::string victim = Describe(job)["workers"][1];
+  while (Describe(job)["reason"] != "") absl::SleepFor(absl::Milliseconds(10));
+  ASSERT_EQ(kill(WorkerPid(victim), SIGKILL), 0);
+  const Outcome outcome = Watch(job);
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  EXPECT_NE(outcome.out.find("waits to go on from the checkpoint of step "),
+            std::string::npos)
+      << outcome.out;
+  EXPECT_EQ(LossesOf(job).size(), 1500u);
 }
 
 }  // namespace
