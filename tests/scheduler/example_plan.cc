@@ -21,7 +21,8 @@ Plan ExamplePlan(const JobSpec& job) {
   std::vector<WorkerDescription> workers = ExampleWorkers(RanksNeeded(job));
   const MemorySpec& memory = job.memory();
   const bool tiers = memory.has_optimizer() || memory.has_parameters() ||
-                     memory.has_gradients() || memory.has_activations();
+                     memory.has_gradients() || memory.has_activations() ||
+                     job.has_recovery();
   for (WorkerDescription& worker : workers) {
     if (tiers) worker.clear_budgets();
   }
