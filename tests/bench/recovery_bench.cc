@@ -1,6 +1,6 @@
 // How long does a dead worker cost? Real daemons: a job runs quietly; then it
-// runs again while one of its workers, drawn at random, is killed (SIGKILL) at a
-// random moment again and again, and another process of its name is started.
+// runs again while one of its workers, drawn at random, is killed (SIGKILL) at
+// a random moment again and again, and another process of its name is started.
 // Prints for each job how many kills it survived, whether its losses are those
 // of the quiet run to the bit, how many steps each kill cost at most, and the
 // time from a kill to the next finished step.
@@ -46,12 +46,17 @@ struct Case {
 };
 
 const Case kCases[] = {
-    {"GPT-2, data 4", {"parallelism.data=4"}},
-    {"GPT-2, data 4, ZeRO 3", {"parallelism.data=4", "parallelism.zero=3"}},
-    {"GPT-2, four stages, 1F1B",
+    {"data 4", {"parallelism.data=4"}},
+    {"data 4, ZeRO 3", {"parallelism.data=4", "parallelism.zero=3"}},
+    {"four stages, 1F1B",
      {"parallelism.pipeline=4", "parallelism.pipeline_schedule=1f1b"}},
-    {"GPT-2, two stages x data 2",
-     {"parallelism.pipeline=2", "parallelism.data=2"}},
+    {"two stages x data 2", {"parallelism.pipeline=2", "parallelism.data=2"}},
+    {"tensor 2 x data 2, fp16, optimizer on the host",
+     {"parallelism.tensor=2", "parallelism.data=2", "training.precision=fp16",
+      "memory.optimizer=host"}},
+    {"Chimera, two stages twice, data 2, ZeRO 1",
+     {"parallelism.pipeline=2", "parallelism.data=2", "parallelism.zero=1",
+      "parallelism.pipeline_schedule=chimera"}},
 };
 
 constexpr char kJob[] = R"(
@@ -221,10 +226,9 @@ class Bench {
     const bool same = end.losses == quiet;
     const bool good = end.status.state() == SUCCEEDED && same;
     std::cout << absl::StrFormat(
-        "%-28s %4d of %-4d  %-9s %-22s lost at most %d; median %.2f s, 90 %% "
+        "%-46s %4d of %-4d  %-9s %-22s lost at most %d; median %.2f s, 90 %% "
         "%.2f s, slowest %.2f s\n",
-        of.name, survived, options_.kills,
-        JobState_Name(end.status.state()),
+        of.name, survived, options_.kills, JobState_Name(end.status.state()),
         same ? "losses equal bit by bit" : "LOSSES DIFFER", most_lost,
         Percentile(seconds, 0.5), Percentile(seconds, 0.9),
         Percentile(seconds, 1));
@@ -239,8 +243,9 @@ class Bench {
 
   int64_t Submit(const Case& of, int steps) const {
     std::vector<std::string> submit = {
-        "submit", folder_ + "/job.yaml", "--dir", folder_ + "/cluster", "--set",
-        absl::StrCat("training.steps=", steps)};
+        "submit", folder_ + "/job.yaml",
+        "--dir",  folder_ + "/cluster",
+        "--set",  absl::StrCat("training.steps=", steps)};
     for (const std::string& setting : of.settings) {
       submit.insert(submit.end(), {"--set", setting});
     }

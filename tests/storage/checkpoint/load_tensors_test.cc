@@ -321,7 +321,9 @@ TEST_F(LargeCheckpoint, EndsWhereItsCallerHasHadEnough) {
   Loader loader(path_);
   loader.stop_after = 2 * kBlockBytes;
   EXPECT_EQ(loader.Load(Tensors()), absl::CancelledError("enough"));
-  EXPECT_EQ(loader.bytes_told(), 3 * kBlockBytes);
+  // Whichever blocks come first: the last one of a file is smaller.
+  EXPECT_GE(loader.bytes_told(), 2 * kBlockBytes);
+  EXPECT_LE(loader.bytes_told(), 3 * kBlockBytes);
 }
 
 TEST_F(LargeCheckpoint, TornFilesAndOtherErrorsAreToldApart) {
