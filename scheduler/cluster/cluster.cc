@@ -229,7 +229,10 @@ absl::Status Cluster::SaveAndCancel(JobId id, absl::Time now,
         "job ", id.value(), " has no checkpoint.directory to be saved in; it ",
         "can be cancelled without a checkpoint"));
   }
-  if (job.ended() || job.run == nullptr) return Cancel(id, now, actions);
+  const bool stops = job.status.state() == STOPPING;
+  if (job.ended() || job.run == nullptr || (stops && !job.run->saving)) {
+    return Cancel(id, now, actions);
+  }
   runs_.SaveAndCancel(job, "cancelled by its user", now, actions);
   Settle(now, actions);
   return absl::OkStatus();

@@ -98,7 +98,7 @@ void RunControl::WorkerGone(JobId id, WorkerId worker, const std::string& how,
 
 void RunControl::Cancel(Job& job, absl::Time now, Actions& actions) {
   CHECK(job.run != nullptr);
-  const bool recovers = job.status.state() == RECOVERING;
+  const bool recovers = job.status.state() == RECOVERING || MayBeginAgain(job);
   if (job.ended() || (job.run->stopping() && !job.run->saving && !recovers)) {
     return;
   }

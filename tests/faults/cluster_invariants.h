@@ -5,7 +5,8 @@
 // - no job that a client was promised is lost, its end is final, and what was
 //   asked to end never runs on, over restarts of the scheduler too;
 // - a worker does one thing at a time, a rank has one worker, a run has all its
-//   ranks or none, and one run at a time saves in a directory;
+//   ranks or none, or waits for those that it lost, and one run at a time saves
+//   in a directory;
 // - an attempt's number is given away once, when it is on the disk;
 // - a step is reported once, in order, when all ranks have finished it, and in
 //   the end the store has each of them, however often the scheduler died;
@@ -88,6 +89,9 @@ class ClusterInvariants {
   void CheckCheckpoints(const Job& job);
   const SimulatedAttempt* AttemptOf(const Job& job) const;
   bool WasHarmed(const Job& job) const;
+  // By an attempt of the job, there or anywhere.
+  bool WasCommitted(JobId job, int64_t step,
+                    const std::string& path = "") const;
 
   SimulatedAttempts& attempts_;
   const SimulatedStore& store_;

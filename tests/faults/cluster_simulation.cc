@@ -4,6 +4,7 @@
 #include <deque>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "scheduler/cluster/hand_out.h"
@@ -35,7 +36,8 @@ ClusterSimulation::ClusterSimulation(uint32_t seed)
     : random_(seed),
       limits_(MakeLimits()),
       planner_(compiler_),
-      invariants_(attempts_, store_, workers_) {
+      invariants_(attempts_, store_, workers_),
+      recoveries_(attempts_, workers_) {
   Begin();
 }
 
@@ -43,9 +45,14 @@ void ClusterSimulation::Run(int events) {
   for (int i = 0; i < events && !testing::Test::HasFailure(); ++i) {
     Event();
     Deliver();
-    invariants_.Check(*cluster_);
+    Check();
   }
   Settle();
+}
+
+void ClusterSimulation::Check() {
+  invariants_.Check(*cluster_);
+  recoveries_.Check(*cluster_);
 }
 
 ClusterSimulation::Tally ClusterSimulation::tally() const {
@@ -54,6 +61,8 @@ ClusterSimulation::Tally ClusterSimulation::tally() const {
   tally.failed = invariants_.ended_as(FAILED);
   tally.cancelled = invariants_.ended_as(CANCELLED);
   tally.adopted = invariants_.adopted();
+  tally.from_copies = recoveries_.from_copies();
+  tally.from_elsewhere = recoveries_.from_elsewhere();
   for (const auto& [key, attempt] : attempts_) {
     for (const auto& [step, times] : attempt.commits) tally.commits += times;
   }
@@ -73,7 +82,7 @@ JobId ClusterSimulation::AnyJob() {
 
 void ClusterSimulation::Event() {
   Pass(absl::Milliseconds(Draw(300)));
-  invariants_.Check(*cluster_);
+  Check();
   const int what = Draw(100);
   if (what < 30) {
     EventOfWorkers();
@@ -88,7 +97,7 @@ void ClusterSimulation::Event() {
 void ClusterSimulation::EventOfWorkers() {
   const int what = Draw(120);
   if (what < 40) return Join();
-  if (what < 42) return Kill();
+  if (what < 42) return OneIn(2) ? Kill() : Cut();
   if (what == 119) return CutOff();
   const auto worker = Any();
   if (worker == workers_.end()) return;
@@ -136,6 +145,7 @@ void ClusterSimulation::EventOfScheduler() {
 
 void ClusterSimulation::Pass(absl::Duration time) {
   now_ += time;
+  HearOfCuts();
   std::vector<WorkerId> ids;
   for (auto& [id, worker] : workers_) {
     if (!OneIn(3)) worker.Work(now_);
@@ -174,10 +184,9 @@ void ClusterSimulation::Join() {
     return node.mapped().name() == name;
   };
   if (std::any_of(cut_off_.begin(), cut_off_.end(), is_cut_off)) return;
-  const bool taken = std::any_of(
-      workers_.begin(), workers_.end(),
-      [&](const auto& worker) { return worker.second.name() == name; });
-  const bool full = workers_.size() >= static_cast<size_t>(limits_.workers_max);
+  const bool taken = IsNameTaken(name);
+  const bool full = workers_.size() + cuts_.size() >=
+                    static_cast<size_t>(limits_.workers_max);
   const auto id = cluster_->RegisterWorker(
       RegisterOf(name, absl::StrCat("host", Draw(2))), now_, actions_);
   EXPECT_EQ(id.ok(), !taken && !full) << name << ": " << id.status();
@@ -242,6 +251,7 @@ void ClusterSimulation::Submit() {
         spec.training().steps() > SimulatedAttempt::kResumedAfter;
     if (can_resume && OneIn(4)) checkpoint.set_resume("/r");
   }
+  AskForRecovery(spec);
   const CompileOutcome planned = planner_.Consider(spec, *cluster_);
   if (planned.fits()) spec = planned.compiled.plan->job();
   const auto id = cluster_->Submit(spec, planned, now_, actions_);
@@ -329,6 +339,9 @@ void ClusterSimulation::Repeat() {
     ref = *now;
     ref.set_attempt(now->attempt() + (OneIn(2) ? 1 : -1));
     message.mutable_step()->mutable_record()->set_step(1 + Draw(12));
+    // It may have been given that attempt already, and not have heard of it.
+    const auto job = cluster_->FindJob(JobId(ref.job()));
+    if (job.ok() && (*job)->attempt == ref.attempt()) return;
   }
   cluster_->HandleMessage(worker->first, message, now_, actions_);
 }
@@ -339,7 +352,9 @@ void ClusterSimulation::Drain() {
   draining_ = true;
   ++tally_.drains;
   for (const auto& [id, job] : cluster_->jobs().all()) {
-    if (job->run == nullptr || job->ended() || job->run->stopping()) continue;
+    if (job->run == nullptr || job->ended()) continue;
+    const bool recovers = job->status.state() == RECOVERING;
+    if (job->run->stopping() && !recovers) continue;
     const bool saves = job->status.state() == RUNNING;
     invariants_.AskedToSave(id,
                             saves && job->spec.checkpoint().has_directory());
@@ -380,6 +395,7 @@ void ClusterSimulation::Restart() {
     worker.CutOff();
     cut_off_.push_back(std::move(node));
   }
+  cuts_.clear();
   heard_.clear();
   texts_.clear();
   actions_.clear();
@@ -393,6 +409,7 @@ void ClusterSimulation::Restart() {
   }
   Begin();
   invariants_.Restarted();
+  recoveries_.Restarted(store_);
 }
 
 // As the scheduler does, the first time too: from here on time in which it does
@@ -427,6 +444,7 @@ void ClusterSimulation::Deliver() {
 
 void ClusterSimulation::Carry(const Action& action) {
   invariants_.OnAction(action, *cluster_);
+  recoveries_.OnAction(action, *cluster_);
   store_.Add(action);
   if (const auto* send = std::get_if<SendToWorker>(&action)) {
     const auto worker = workers_.find(send->worker);
@@ -442,6 +460,7 @@ void ClusterSimulation::Carry(const Action& action) {
       Carry(stored.send);
     });
   } else if (const auto* drop = std::get_if<DropWorker>(&action)) {
+    cuts_.erase(drop->worker);
     const auto worker = workers_.find(drop->worker);
     if (worker == workers_.end()) return;  // it was killed
     worker->second.Die();
@@ -463,27 +482,41 @@ void ClusterSimulation::WriteStore(bool fails) {
 
 void ClusterSimulation::Settle() {
   if (draining_) Restart();
-  for (int i = 0; i < 40'000 && !(i > 40 && AtRest()); ++i) {
+  for (int i = 0; i < 40'000; ++i) {
     if (testing::Test::HasFailure()) return;
+    if (i > 40 && AtRest() && !HelpOneThatWaits()) break;
     Pass(absl::Milliseconds(250));
     planner_.FinishOne(random_, *cluster_, now_, actions_);
     Deliver();
     WriteStore(false);
     Deliver();
-    invariants_.Check(*cluster_);
+    Check();
   }
   invariants_.CheckAtRest(*cluster_);
+  recoveries_.CheckAtRest(*cluster_);
 }
 
-// Workers idle, and jobs ended unless workers are missing.
+// Workers idle, or held by jobs that wait for others, and jobs ended unless
+// workers are missing.
 bool ClusterSimulation::AtRest() const {
-  const int alive = cluster_->workers().alive_count();
+  for (const auto& [id, worker] : workers_) {
+    if (worker.healthy() && !worker.inbox.empty()) return false;
+  }
+  int held = 0;
   const auto& jobs = cluster_->jobs().all();
+  for (const auto& [id, job] : jobs) {
+    const int missing = RecoveryInvariants::Missing(*job);
+    if (missing > 0) held += job->ranks_needed - missing;
+  }
+  const int free = cluster_->workers().alive_count() - held;
   return cut_off_.empty() && planner_.idle() && store_.idle() &&
-         cluster_->workers().idle_count() == alive &&
+         cuts_.empty() && cluster_->workers().idle_count() == free &&
          std::all_of(jobs.begin(), jobs.end(), [&](const auto& job) {
+           if (RecoveryInvariants::Missing(*job.second) > 0) return true;
            return job.second->run == nullptr &&
-                  (job.second->ended() || job.second->ranks_needed > alive);
+                  (job.second->ended() || job.second->ranks_needed > free ||
+                   (held > 0 && absl::StrContains(job.second->status.reason(),
+                                                  "waits behind job")));
          });
 }
 

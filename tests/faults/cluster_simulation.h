@@ -1,10 +1,12 @@
 // A whole cluster under a seed: workers join, work, hang, die, leave and say
 // goodbye, clients submit, cancel and save jobs and ask for texts, messages and
-// plans come late or never, what a worker said is heard again from others, the
-// disk of the store is full, the scheduler stands still, drains, is killed, and
-// starts again from what its store has, while its workers go on and come back;
-// now and then a connection breaks though both ends live. After every event the
-// invariants hold (cluster_invariants.h).
+// plans come late or never, what a worker said is heard again from others,
+// connections break with all that was on its way, the disk of the store is
+// full, the scheduler stands still, drains, is killed, and starts again from
+// what its store has, while its workers go on and come back; now and then a
+// connection breaks though both ends live. Many jobs recover from what they
+// lose. After every event the invariants hold (cluster_invariants.h,
+// recovery_invariants.h).
 //
 //   ClusterSimulation simulation(seed);
 //   simulation.Run(1500);
@@ -19,6 +21,7 @@
 
 #include "scheduler/cluster/cluster.h"
 #include "tests/faults/cluster_invariants.h"
+#include "tests/faults/recovery_invariants.h"
 #include "tests/faults/simulated_attempt.h"
 #include "tests/faults/simulated_planner.h"
 #include "tests/faults/simulated_store.h"
@@ -40,6 +43,7 @@ class ClusterSimulation {
     int succeeded = 0, failed = 0, cancelled = 0;
     int commits = 0, restarts = 0, drains = 0, leavings = 0, texts = 0;
     int adopted = 0;  // jobs that ran on after a restart
+    int from_copies = 0, from_elsewhere = 0;  // attempts that recover
   };
   Tally tally() const;
 
@@ -47,6 +51,14 @@ class ClusterSimulation {
   int Draw(int below) { return static_cast<int>(random_() % below); }
   bool OneIn(int many) { return Draw(many) == 0; }
 
+  // A worker's connection that broke, until the scheduler hears of it.
+  struct BrokenStream {
+    std::string name;
+    absl::Time heard_at;
+    bool comes_back = false;
+  };
+
+  void Check();
   void Event();
   void EventOfWorkers();
   void EventOfClients();
@@ -59,6 +71,12 @@ class ClusterSimulation {
   void Kill();
   void CutOff();
   void ComeBack();
+  void Cut();
+  void HearOfCuts();
+  bool IsNameTaken(const std::string& name) const;
+  // False: none waits, or there is no room.
+  bool HelpOneThatWaits();
+  void AskForRecovery(JobSpec& spec);
   void Submit();
   void Cancel();
   void Generate();
@@ -93,6 +111,7 @@ class ClusterSimulation {
   SimulatedStore store_;
   SimulatedAttempts attempts_;
   SimulatedWorkers workers_;
+  std::map<WorkerId, BrokenStream> cuts_;
   std::map<WorkerId, absl::Time> heard_;
   // Workers without a scheduler, and names of those that died with it.
   std::vector<SimulatedWorkers::node_type> cut_off_;
@@ -101,6 +120,7 @@ class ClusterSimulation {
   std::vector<int64_t> texts_;
   std::vector<WorkerMessage> past_;
   ClusterInvariants invariants_;
+  RecoveryInvariants recoveries_;
   Tally tally_;
 };
 

@@ -27,6 +27,7 @@
 #include "tests/faults/cluster_simulation.h"
 
 #include <cstdlib>
+#include <iostream>
 #include <string>
 #include <utility>
 
@@ -78,6 +79,8 @@ TEST(ClusterSimulation, InvariantsHoldUnderManySeeds) {
     all.leavings += tally.leavings;
     all.texts += tally.texts;
     all.adopted += tally.adopted;
+    all.from_copies += tally.from_copies;
+    all.from_elsewhere += tally.from_elsewhere;
     if (HasFailure()) return;
   }
   // The dice let enough happen, in each seed's share.
@@ -86,8 +89,11 @@ TEST(ClusterSimulation, InvariantsHoldUnderManySeeds) {
       all.succeeded, " succeeded, ", all.failed, " failed, ", all.cancelled,
       " cancelled, ", all.commits, " commits, ", all.restarts, " restarts, ",
       all.drains, " drains, ", all.leavings, " leavings, ", all.texts,
-      " texts, ", all.adopted, " adopted in ", n, " seeds");
+      " texts, ", all.adopted, " adopted, ", all.from_copies,
+      " attempts from copies and ", all.from_elsewhere,
+      " others that recover in ", n, " seeds");
   RecordProperty("tally", what);
+  std::cout << what << "\n";
   if (n < 20) return;  // too few to say
   EXPECT_GT(all.succeeded, 10 * n) << what;
   EXPECT_GT(all.failed, 2 * n) << what;
@@ -98,6 +104,8 @@ TEST(ClusterSimulation, InvariantsHoldUnderManySeeds) {
   EXPECT_GT(all.leavings, 5 * n) << what;
   EXPECT_GT(all.texts, 5 * n) << what;
   EXPECT_GT(all.adopted, n / 2) << what;
+  EXPECT_GT(all.from_copies, n) << what;
+  EXPECT_GT(all.from_elsewhere, n) << what;
 }
 
 }  // namespace

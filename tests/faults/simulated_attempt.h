@@ -5,15 +5,19 @@
 #ifndef TROUPE_TESTS_FAULTS_SIMULATED_ATTEMPT_H_
 #define TROUPE_TESTS_FAULTS_SIMULATED_ATTEMPT_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
 #include "proto/job.pb.h"
 #include "proto/worker.pb.h"
+#include "tests/faults/simulated_copies.h"
 
 namespace troupe {
 
@@ -35,9 +39,20 @@ struct SimulatedAttempt {
   std::set<int> ended_ok;
   // Something happened to a rank of it that a healthy job does not meet.
   bool harmed = false;
+  // Where it goes on.
+  int64_t begins_after = 0;
+  std::map<int, SimulatedCopies> brought;  // by rank: what it came with
+  std::set<int32_t> histories;             // of the states that it goes on from
+  std::map<int64_t, std::set<int>> keeps;  // by step: ranks that began a copy
 
-  int64_t FirstStep() const {
-    return job.checkpoint().resume().empty() ? 1 : kResumedAfter + 1;
+  void BeginAs(const Assignment& assignment) {
+    begins_after = assignment.has_recovery()
+                       ? assignment.recovery().state().step()
+                       : StepOfCheckpoint(assignment.resume());
+  }
+  int64_t KeepEvery() const {
+    int64_t every = 1;
+    return absl::SimpleAtoi(job.recovery().every(), &every) ? every : 1;
   }
   // That all ranks have finished.
   int64_t FinishedByAll() const {
@@ -53,6 +68,15 @@ struct SimulatedAttempt {
            (step == job.training().steps() || (every > 0 && step % every == 0));
   }
 
+  // "/r", from which some jobs begin, or one of CheckpointPath.
+  static int64_t StepOfCheckpoint(const std::string& path) {
+    if (path.empty()) return 0;
+    int64_t step = kResumedAfter;
+    const size_t at = path.rfind('-');
+    if (at != path.npos)
+      EXPECT_TRUE(absl::SimpleAtoi(path.substr(at + 1), &step));
+    return step;
+  }
   static constexpr int64_t kResumedAfter = 2;
 };
 
@@ -62,6 +86,16 @@ using SimulatedAttempts = std::map<AttemptKey, SimulatedAttempt>;
 
 inline AttemptKey KeyOf(const RankRef& ref) {
   return {ref.job(), ref.attempt()};
+}
+
+// Over all attempts of the job: the last step that all ranks of one finished.
+inline int64_t FinishedByAll(const SimulatedAttempts& attempts, int64_t job) {
+  int64_t step = 0;
+  for (auto it = attempts.lower_bound({job, 0});
+       it != attempts.end() && it->first.first == job; ++it) {
+    step = std::max(step, it->second.FinishedByAll());
+  }
+  return step;
 }
 
 // Where the attempt's checkpoint of this step is.

@@ -39,6 +39,7 @@ std::string SimulatedWorker::Doing() const {
       absl::StrCat(name_, hangs_ ? " hangs" : "",
                    stubborn_ ? " is stubborn" : "", leaving_ ? " leaves" : "");
   if (text_.has_value()) absl::StrAppend(&text, " writes ", text_->request);
+  if (kept_.has_value()) absl::StrAppend(&text, " keeps ", KeptText());
   if (!seat_.has_value()) return text;
   absl::StrAppend(&text, " is at ", seat_->start.ref().ShortDebugString(),
                   seat_->ready ? "" : ", not ready", ", after step ",
@@ -78,6 +79,7 @@ void SimulatedWorker::Die() {
   if (seat_.has_value()) seat_->attempt->gone.insert(rank());
   seat_.reset();
   held_.reset();
+  kept_.reset();
   text_.reset();
   inbox.clear();
   outbox.clear();
@@ -99,7 +101,10 @@ Register SimulatedWorker::Registration() const {
 
 void SimulatedWorker::Connect() {
   connected_ = true;
-  if (!held_.has_value()) return;
+  if (!held_.has_value()) {
+    kept_.reset();  // no scheduler counts on it any more
+    return;
+  }
   held_->outbox->Attach([this](WorkerMessage message) {
     outbox.push_back(std::move(message));
     return absl::OkStatus();
@@ -152,6 +157,7 @@ void SimulatedWorker::Leave(bool in_a_hurry) {
 void SimulatedWorker::SayGoodbye() {
   if (seat_.has_value()) seat_->attempt->gone.insert(rank());
   seat_.reset();
+  kept_.reset();
   text_.reset();
   inbox.clear();
   Say().mutable_goodbye()->set_reason("asked to stop");
@@ -163,7 +169,8 @@ void SimulatedWorker::Work(absl::Time now) {
   if (connected_ && now - beat_ >= kHeartbeat) Beat(now);
   if (!stubborn_) DoOnePiece(now);
   if (seat_.has_value() && held_.has_value()) {
-    held_->rank.set_first_step(seat_->ready ? seat_->attempt->FirstStep() : 0);
+    held_->rank.set_first_step(seat_->ready ? seat_->attempt->begins_after + 1
+                                            : 0);
     held_->rank.set_step(seat_->step);
   }
   SayAll();
@@ -180,7 +187,7 @@ void SimulatedWorker::DoOnePiece(absl::Time now) {
   if (now >= seat_->abort_at) {
     return End({.error = "cancelled", .stopped = true});
   }
-  if (BeginRank() || WriteShard()) return;
+  if (BeginRank() || WriteShard() || KeepCopy(now)) return;
   Step(now);
 }
 
@@ -221,6 +228,7 @@ void SimulatedWorker::Obey(const SchedulerMessage& message, absl::Time now) {
     if (message.stop().forgotten()) {
       held_->outbox->Forget();
       if (seat_.has_value()) End({.error = message.stop().reason()});
+      kept_.reset();
     } else {
       held_->outbox->OnMessage(message);
     }
@@ -230,10 +238,12 @@ void SimulatedWorker::Obey(const SchedulerMessage& message, absl::Time now) {
   if (message.has_read_job()) {
     EXPECT_FALSE(seat_.has_value() || text_.has_value())
         << name_ << " was asked to read beside its work";
+    CheckNothingKept("a checkpoint to read");
     ReadJob(message.read_job().request());
   } else if (message.has_generate()) {
     EXPECT_FALSE(seat_.has_value() || text_.has_value())
         << name_ << " was given a text beside its work";
+    CheckNothingKept("a text");
     text_ = {.request = message.generate().request(),
              .rank = message.generate().rank(),
              .ranks = message.generate().plan().weight_bytes_size(),
@@ -242,6 +252,9 @@ void SimulatedWorker::Obey(const SchedulerMessage& message, absl::Time now) {
     if (text_.has_value() && text_->request == message.stop_text().request()) {
       text_->stopped = true;
     }
+  } else if (message.stop().give_up_kept() && kept_.has_value() &&
+             Same(message.stop().ref(), kept_->ref)) {
+    kept_.reset();
   }
   if (!seat_.has_value()) return;
   const RankRef& ours = seat_->start.ref();
@@ -295,7 +308,8 @@ void SimulatedWorker::TakeSeat(const Assignment& start) {
   Connect();
   seat_->attempt = &attempts_.at(KeyOf(start.ref()));
   seat_->to_read = kBytesAPiece * Draw(8);
-  seat_->step = seat_->attempt->FirstStep() - 1;
+  seat_->step = seat_->attempt->begins_after;
+  TakeKept();
 }
 
 // By which job the checkpoint was made: by a small one, or one of which the
@@ -350,11 +364,12 @@ bool SimulatedWorker::BeginRank() {
       get.set_key(AddressKey(peer));
       seat.unmet.insert(AddressKey(peer));
     }
-  } else if (seat.unmet.empty()) {
+  } else if (seat.unmet.empty() && !Recover()) {
     seat.ready = true;
+    KeepAfter(seat.step);
     RankReady& ready = *Say().mutable_rank_ready();
     *ready.mutable_ref() = seat.start.ref();
-    ready.set_first_step(seat.attempt->FirstStep());
+    ready.set_first_step(seat.attempt->begins_after + 1);
   }
   return true;
 }
@@ -425,7 +440,9 @@ void SimulatedWorker::FinishStep(const SimulatedAttempt::Sum& sum) {
   *report.mutable_ref() = seat.start.ref();
   report.mutable_record()->set_step(seat.step);
   report.mutable_record()->set_step_seconds(0.1);
+  seat.made_by = seat.start.ref().attempt();
   seat.stops = sum.stop;
+  if (!seat.stops) KeepAfter(seat.step);
   const bool asked = sum.stop && sum.save && seat.attempt->Saves();
   if (asked || seat.attempt->SavesAfter(seat.step)) {
     seat.due = seat.step;
@@ -436,17 +453,19 @@ void SimulatedWorker::FinishStep(const SimulatedAttempt::Sum& sum) {
 // A collective without one of its ranks fails, at once or at its deadline.
 void SimulatedWorker::AwaitPeers(const SimulatedAttempt::Sum& sum,
                                  absl::Time now) {
-  const absl::Duration patience =
-      absl::Seconds(seat_->start.collective_seconds_max());
   for (int peer = 0; peer < seat_->attempt->ranks; ++peer) {
     if (sum.arrived.count(peer) > 0) continue;
-    if (seat_->attempt->gone.count(peer) == 0 &&
-        now - seat_->arrived <= patience) {
+    if (seat_->attempt->gone.count(peer) == 0 && !OutOfPatience(now)) {
       continue;
     }
     return End({.error = absl::StrCat("no word from rank ", peer),
                 .missing_rank = peer});
   }
+}
+
+bool SimulatedWorker::OutOfPatience(absl::Time now) const {
+  return now - seat_->arrived >
+         absl::Seconds(seat_->start.collective_seconds_max());
 }
 
 void SimulatedWorker::Fail(const std::string& error) {
@@ -464,6 +483,7 @@ void SimulatedWorker::End(const Ending& ending) {
   ended.set_step(seat_->step);
   ended.set_stopped(ending.stopped);
   if (ending.missing_rank >= 0) ended.set_missing_rank(ending.missing_rank);
+  SayKept(ended);
   seat_.reset();
   if (leaving_) SayGoodbye();
 }

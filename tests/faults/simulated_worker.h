@@ -2,10 +2,12 @@
 // told, a message or a piece of work at a time. It reads what its rank starts
 // with, meets its peers through the scheduler's store, sums each step with
 // them, writes its shards at once or in the background, commits as rank 0,
-// saves and stops when it is asked to, and writes texts. Now and then it fails
-// or its disk is full or slow; it may hang, or be stubborn. When it is cut off
-// from its scheduler it goes on, and what it has to say waits in the outbox of
-// a real worker.
+// saves and stops when it is asked to, and writes texts. Where the job recovers
+// it copies its rank's state now and then, keeps the copies after the rank's
+// end, and goes on from them when it is told to. Now and then it fails or its
+// disk is full or slow; it may hang, or be stubborn. When it is cut off from its
+// scheduler it goes on, and what it has to say waits in the outbox of a real
+// worker.
 #ifndef TROUPE_TESTS_FAULTS_SIMULATED_WORKER_H_
 #define TROUPE_TESTS_FAULTS_SIMULATED_WORKER_H_
 
@@ -20,6 +22,7 @@
 #include "absl/time/time.h"
 #include "proto/worker.pb.h"
 #include "tests/faults/simulated_attempt.h"
+#include "tests/faults/simulated_copies.h"
 #include "worker/service/outbox.h"
 
 namespace troupe {
@@ -64,6 +67,10 @@ class SimulatedWorker {
   const RankRef* ref() const {
     return seat_.has_value() ? &seat_->start.ref() : nullptr;
   }
+  // Of a rank that has ended; null: nothing.
+  const SimulatedKept* kept() const {
+    return kept_.has_value() ? &*kept_ : nullptr;
+  }
   // That it writes; 0: none.
   int64_t text() const { return text_.has_value() ? text_->request : 0; }
   // What it is at, for people who look for a fault.
@@ -81,6 +88,9 @@ class SimulatedWorker {
     bool may_commit = false;  // rank 0: all shards are there
     bool committed = false;   // rank 0: the scheduler has been told so
   };
+  struct Keep {
+    int which = -1;  // of the two copies; -1: it has not begun
+  };
   struct Seat {
     Assignment start;
     SimulatedAttempt* attempt = nullptr;
@@ -97,6 +107,11 @@ class SimulatedWorker {
     bool stops = false;          // all ranks do, after this step
     std::optional<int64_t> due;  // a checkpoint of this step
     std::optional<Write> write;
+    // Where the job recovers.
+    bool recovered = false;
+    int32_t made_by = 0;  // the attempt that came to `step`; 0: where it began
+    std::optional<Keep> keep;
+    SimulatedCopies copies;
   };
   struct Text {
     int64_t request = 0;
@@ -129,9 +144,18 @@ class SimulatedWorker {
   // Each returns whether that was this piece of work.
   bool BeginRank();
   bool WriteShard();
+  bool Recover();
+  bool KeepCopy(absl::Time now);
   void Step(absl::Time now);
   void FinishStep(const SimulatedAttempt::Sum& sum);
   void AwaitPeers(const SimulatedAttempt::Sum& sum, absl::Time now);
+  bool OutOfPatience(absl::Time now) const;
+  bool MakesCopies() const;
+  void KeepAfter(int64_t step);
+  void TakeKept();
+  void SayKept(RankEnded& ended);
+  std::string KeptText() const;
+  void CheckNothingKept(const std::string& given) const;
   void Fail(const std::string& error);  // by itself
   void End(const Ending& ending);
   void SayGoodbye();
@@ -152,6 +176,7 @@ class SimulatedWorker {
   bool connected_ = true;
   std::optional<Held> held_;
   std::optional<Seat> seat_;
+  std::optional<SimulatedKept> kept_;
   std::optional<Text> text_;
 };
 

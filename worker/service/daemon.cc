@@ -165,7 +165,11 @@ absl::Status WorkerDaemon::Serve(Session& session) {
   const SendToScheduler send = [&session](WorkerMessage message) {
     return session.Send(std::move(message));
   };
-  if (holds_rank()) held_.outbox->Attach(send);
+  if (holds_rank()) {
+    held_.outbox->Attach(send);
+  } else {
+    Replace(nullptr);  // no scheduler counts any more on what it keeps
+  }
   absl::Status over;
   while (over.ok()) {
     absl::StatusOr<SchedulerMessage> message = session.Receive();

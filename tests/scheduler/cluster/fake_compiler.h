@@ -17,7 +17,8 @@
 
 namespace troupe {
 
-// Ranks: parallelism.data, all in one group. Refuses jobs named "wrong", and
+// Ranks: parallelism.data, all in one group; of jobs that recover they hold the
+// same, unless there is ZeRO. Refuses jobs named "wrong", and
 // those that need more memory (hidden_size, in bytes) than a worker's device
 // has. Of texts it refuses five ranks, and heads, where there are some, that
 // tensor does not divide.
@@ -47,7 +48,8 @@ class FakeCompiler final : public JobCompiler {
     data.set_name("data");
     data.set_size(ranks);
     plan.add_groups()->add_spans()->set_axis("data");
-    plan.add_roles();
+    Role& role = *plan.add_roles();
+    if (job.has_recovery()) AddUnit(job.parallelism().zero() > 0, plan, role);
     Timeline predicted;
     for (int rank = 0; rank < ranks; ++rank) {
       for (const TierBudget& budget : workers[rank].budgets()) {
@@ -107,6 +109,14 @@ class FakeCompiler final : public JobCompiler {
                    TextPlan& plan) const override {
     plan.mutable_groups(0)->add_carriers()->set_backend(
         absl::StrCat("of ", workers.size(), " from ", workers[0].name()));
+  }
+
+ private:
+  // That all ranks hold, alike or in slices.
+  static void AddUnit(bool sliced, Plan& plan, Role& role) {
+    plan.add_units()->add_parts()->set_elements(4);
+    Placement::Part& part = *role.add_placements()->add_parts();
+    if (!sliced) part.set_shared(0);
   }
 };
 

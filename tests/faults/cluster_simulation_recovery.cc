@@ -1,0 +1,84 @@
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "tests/faults/cluster_simulation.h"
+
+namespace troupe {
+namespace {
+
+// Shorter than what is left of a lease when its worker falls silent.
+constexpr int kCutMillisMax = 2000;
+
+}  // namespace
+
+// The part of ClusterSimulation in which jobs recover and streams are cut.
+
+void ClusterSimulation::AskForRecovery(JobSpec& spec) {
+  if (OneIn(3)) return;
+  RecoverySpec& recovery = *spec.mutable_recovery();
+  recovery.set_copies(OneIn(4) ? 0 : 1);
+  recovery.set_every(absl::StrCat(1 + Draw(3)));
+  recovery.set_restarts(OneIn(4) ? Draw(3) : 100);
+  // Slices, which no other rank has, or the same on all.
+  if (!OneIn(3)) spec.mutable_parallelism()->set_zero(1);
+}
+
+// A connection breaks: the worker knows at once, and what was on its way in
+// either direction is lost; the scheduler hears of it later.
+void ClusterSimulation::Cut() {
+  const auto worker = Any();
+  if (worker == workers_.end()) return;
+  const WorkerId id = worker->first;
+  Harm(id);
+  cuts_[id] = {.name = worker->second.name(),
+               .heard_at = now_ + absl::Milliseconds(Draw(kCutMillisMax)),
+               .comes_back = worker->second.healthy() && OneIn(2)};
+  worker->second.Die();
+  workers_.erase(worker);
+}
+
+void ClusterSimulation::HearOfCuts() {
+  for (auto it = cuts_.begin(); it != cuts_.end();) {
+    const auto [id, cut] = *it;
+    Harm(id);  // it may have been given a job since
+    if (now_ < cut.heard_at) {
+      ++it;
+      continue;
+    }
+    it = cuts_.erase(it);
+    if (cut.comes_back) to_rejoin_.push_back(cut.name);
+    cluster_->Disconnected(id, "connection reset", now_, actions_);
+    Deliver();
+  }
+}
+
+bool ClusterSimulation::IsNameTaken(const std::string& name) const {
+  return std::any_of(
+             cuts_.begin(), cuts_.end(),
+             [&](const auto& cut) { return cut.second.name == name; }) ||
+         std::any_of(workers_.begin(), workers_.end(), [&](const auto& worker) {
+           return worker.second.name() == name;
+         });
+}
+
+// Whoever waits for workers when all else has come to rest gets them, as far as
+// the cluster has room.
+bool ClusterSimulation::HelpOneThatWaits() {
+  const size_t room = limits_.workers_max;
+  if (workers_.size() + cuts_.size() >= room) return false;
+  const auto& jobs = cluster_->jobs().all();
+  const bool waits = std::any_of(jobs.begin(), jobs.end(), [](const auto& job) {
+    return RecoveryInvariants::Missing(*job.second) > 0;
+  });
+  if (!waits) return false;
+  for (int i = 0; i < 10; ++i) {
+    const std::string name = absl::StrCat("w", i);
+    if (IsNameTaken(name)) continue;
+    to_rejoin_.push_back(name);
+    Join();
+    return true;
+  }
+  return false;
+}
+
+}  // namespace troupe

@@ -1,0 +1,157 @@
+#include "tests/faults/recovery_invariants.h"
+
+#include <set>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "proto/plan/copies.h"
+#include "scheduler/cluster/hand_out.h"
+
+namespace troupe {
+
+int RecoveryInvariants::Missing(const Job& job) {
+  if (job.run == nullptr || !job.run->awaits_places) return 0;
+  int missing = 0;
+  for (const RankSeat& seat : job.run->ranks) missing += !seat.taken();
+  return missing;
+}
+
+void RecoveryInvariants::OnAction(const Action& action,
+                                  const Cluster& cluster) {
+  if (const auto* send = std::get_if<SendToWorker>(&action)) {
+    if (send->message.has_start()) OnStart(*send, cluster);
+  } else if (const auto* step = std::get_if<PersistStep>(&action)) {
+    OnStep(*step);
+  }
+}
+
+void RecoveryInvariants::OnStart(const SendToWorker& send,
+                                 const Cluster& cluster) {
+  const RankRef& ref = send.message.start().ref();
+  const auto job = cluster.FindJob(JobId(ref.job()));
+  ASSERT_TRUE(job.ok()) << job.status();
+  const Assignment& begins = send.hand_out->assignment;
+  const int32_t before = seen_[(*job)->id];
+  if (before == ref.attempt()) return;  // another rank's was looked at
+  seen_[(*job)->id] = ref.attempt();
+  const std::set<int32_t> begun_here = begun_[(*job)->id];
+  begun_[(*job)->id].insert(ref.attempt());
+  if (before == 0) {
+    last_steps_[(*job)->id] =
+        SimulatedAttempt::StepOfCheckpoint(begins.resume());
+    return;
+  }
+  for (const RankSeat& seat : (*job)->run->ranks) {
+    // The scheduler has not heard that it is gone, and counts on it.
+    const auto worker = workers_.find(seat.worker);
+    if (worker == workers_.end() || worker->second.left()) return;
+  }
+  std::string which =
+      absl::StrCat("attempt ", ref.attempt(), " of job ", ref.job(),
+                   " begins as ", begins.recovery().ShortDebugString());
+  for (const RankSeat& seat : (*job)->run->ranks) {
+    absl::StrAppend(&which, "\n", workers_.at(seat.worker).Doing());
+  }
+  const Plan& plan = *send.hand_out->plan;
+  // Nobody knows any more what one keeps that an earlier scheduler began.
+  const std::optional<int64_t> newest = NewestWhole(**job, plan, begun_here);
+  ASSERT_EQ(begins.has_recovery(), newest.has_value()) << which;
+  if (newest.has_value()) {
+    ++from_copies_;
+    EXPECT_EQ(begins.recovery().state().step(), *newest) << which;
+    const SimulatedAttempt& last = attempts_.at({ref.job(), before});
+    EXPECT_LE(last.FinishedByAll() - *newest, last.KeepEvery() + 1)
+        << which << " and loses more steps than it needs to";
+  } else {
+    ++from_elsewhere_;
+    const auto& checkpoints = (*job)->status.checkpoints();
+    EXPECT_EQ(begins.resume(), checkpoints.empty()
+                                   ? plan.job().checkpoint().resume()
+                                   : checkpoints.rbegin()->path())
+        << which;
+  }
+}
+
+std::optional<int64_t> RecoveryInvariants::NewestWhole(
+    const Job& job, const Plan& plan, const std::set<int32_t>& attempts) const {
+  const int ranks = static_cast<int>(job.run->ranks.size());
+  std::vector<const SimulatedCopies*> kept(ranks);
+  std::set<int64_t> steps;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const auto worker = workers_.find(job.run->ranks[rank].worker);
+    if (worker == workers_.end()) continue;
+    const SimulatedKept* of = worker->second.kept();
+    if (of == nullptr || of->ref.job() != job.id.value()) continue;
+    if (attempts.count(of->ref.attempt()) == 0) continue;
+    kept[rank] = &of->copies;
+    for (const auto& copy : of->copies.Whole()) steps.insert(copy.step);
+  }
+  const auto has = [&](int rank, int64_t step, bool peer) {
+    return kept[rank] != nullptr && kept[rank]->Find(step, peer) != nullptr;
+  };
+  const auto whole = [&](int rank, int64_t step) {
+    if (has(rank, step, false)) return true;
+    for (const int other : RanksAlike(plan, rank)) {
+      if (has(other, step, false)) return true;
+    }
+    return ranks > 1 && has(MirrorOf(plan.mesh(), rank), step, true);
+  };
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    int left = 0;
+    for (int rank = 0; rank < ranks; ++rank) left += whole(rank, *step);
+    if (left == ranks) return *step;
+  }
+  return std::nullopt;
+}
+
+void RecoveryInvariants::OnStep(const PersistStep& step) {
+  const int64_t number = step.step.step();
+  EXPECT_EQ(number, last_steps_[step.job] + 1) << "of job " << step.job;
+  last_steps_[step.job] = number;
+}
+
+// What it had not stored is reported again.
+void RecoveryInvariants::Restarted(const SimulatedStore& store) {
+  begun_.clear();
+  for (const auto& [id, row] : store.jobs()) {
+    const std::set<int64_t> steps = store.StepsOf(id);
+    last_steps_[id] =
+        steps.empty()
+            ? SimulatedAttempt::StepOfCheckpoint(row.spec.checkpoint().resume())
+            : *steps.rbegin();
+  }
+}
+
+void RecoveryInvariants::Check(const Cluster& cluster) const {
+  for (const auto& [id, job] : cluster.jobs().all()) {
+    if (job->status.state() != RECOVERING) continue;
+    EXPECT_TRUE(job->spec.has_recovery()) << "job " << id;
+    EXPECT_LE(job->status.restarts(), job->spec.recovery().restarts());
+    EXPECT_NE(job->status.reason(), "") << "job " << id;
+    const int missing = Missing(*job);
+    if (missing == 0) continue;
+    EXPECT_GT(missing, cluster.workers().idle_count())
+        << "job " << id << " could go on";
+    EXPECT_TRUE(absl::StrContains(job->status.reason(), "waits for"))
+        << "job " << id << ": " << job->status.reason();
+  }
+}
+
+void RecoveryInvariants::CheckAtRest(const Cluster& cluster) const {
+  for (const auto& [id, worker] : workers_) {
+    const SimulatedKept* kept = worker.kept();
+    const Worker* known = cluster.workers().Find(id);
+    if (kept == nullptr || !worker.healthy()) continue;
+    if (known == nullptr || !known->alive()) continue;
+    const auto job = cluster.FindJob(JobId(kept->ref.job()));
+    EXPECT_TRUE(job.ok() && Missing(**job) > 0)
+        << worker.name() << " keeps copies that nobody needs, of "
+        << kept->ref.ShortDebugString() << "; it " << worker.Doing();
+    EXPECT_EQ(known->status.job(), kept->ref.job());
+    EXPECT_EQ(known->status.rank(), kept->ref.rank());
+  }
+}
+
+}  // namespace troupe

@@ -1,0 +1,76 @@
+// What must be true of jobs that recover, whatever happens to the cluster, held
+// against the copies that its workers really have (simulated_copies.h):
+//
+// - an attempt goes on from the newest step of which every rank's state is
+// whole
+//   with somebody, and where there is none from the newest checkpoint that the
+//   job lists, or from where it began; where copies are left, no more than a
+//   copy's steps and one are lost;
+// - over all attempts no step is reported twice, and none is left out;
+// - a job that lost a rank says what it waits for, and waits only where there
+//   are not enough idle workers;
+// - who keeps copies is held for their job alone, and keeps none that no job
+//   counts on.
+//
+// That a worker has what an attempt counts on, and is given nothing else while
+// it keeps copies, the workers see themselves (simulated_recovery.cc).
+#ifndef TROUPE_TESTS_FAULTS_RECOVERY_INVARIANTS_H_
+#define TROUPE_TESTS_FAULTS_RECOVERY_INVARIANTS_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "scheduler/cluster/cluster.h"
+#include "tests/faults/simulated_attempt.h"
+#include "tests/faults/simulated_store.h"
+#include "tests/faults/simulated_worker.h"
+
+namespace troupe {
+
+class RecoveryInvariants {
+ public:
+  // Borrows both.
+  RecoveryInvariants(const SimulatedAttempts& attempts,
+                     const std::map<WorkerId, SimulatedWorker>& workers)
+      : attempts_(attempts), workers_(workers) {}
+
+  // Before the action is carried out.
+  void OnAction(const Action& action, const Cluster& cluster);
+  // After every event.
+  void Check(const Cluster& cluster) const;
+  // When nothing happens any more.
+  void CheckAtRest(const Cluster& cluster) const;
+
+  // A new cluster has restored what the store has.
+  void Restarted(const SimulatedStore& store);
+
+  // Attempts that went on from copies, and others that followed a failure.
+  int from_copies() const { return from_copies_; }
+  int from_elsewhere() const { return from_elsewhere_; }
+
+  // How many workers the job waits for; 0: it does not.
+  static int Missing(const Job& job);
+
+ private:
+  void OnStart(const SendToWorker& send, const Cluster& cluster);
+  void OnStep(const PersistStep& step);
+  // The newest step of these attempts that could be gone on from; nothing:
+  // there is none.
+  std::optional<int64_t> NewestWhole(const Job& job, const Plan& plan,
+                                     const std::set<int32_t>& attempts) const;
+
+  const SimulatedAttempts& attempts_;
+  const std::map<WorkerId, SimulatedWorker>& workers_;
+  std::map<JobId, int64_t> last_steps_;
+  std::map<JobId, int32_t> seen_;  // the last attempt that was handed out
+  std::map<JobId, std::set<int32_t>> begun_;  // attempts, by this scheduler
+  int from_copies_ = 0;
+  int from_elsewhere_ = 0;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_TESTS_FAULTS_RECOVERY_INVARIANTS_H_

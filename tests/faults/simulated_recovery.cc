@@ -1,0 +1,141 @@
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "proto/plan/copies.h"
+#include "tests/faults/simulated_worker.h"
+
+namespace troupe {
+
+// The part of SimulatedWorker that keeps copies of its rank's state and goes on
+// from them.
+
+bool SimulatedWorker::MakesCopies() const {
+  const Plan& plan = seat_->start.plan();
+  return KeepsCopies(plan.job(), plan.mesh());
+}
+
+void SimulatedWorker::CheckNothingKept(const std::string& given) const {
+  EXPECT_FALSE(kept_.has_value())
+      << name_ << " was given " << given << " and keeps copies of "
+      << kept_->ref.ShortDebugString();
+}
+
+// Its copies come with it where the new attempt counts on them.
+void SimulatedWorker::TakeKept() {
+  Seat& seat = *seat_;
+  const RankRef& ref = seat.start.ref();
+  if (kept_.has_value()) {
+    EXPECT_TRUE(kept_->ref.job() == ref.job() &&
+                kept_->ref.rank() == ref.rank() &&
+                kept_->ref.attempt() < ref.attempt())
+        << name_ << " is " << ref.ShortDebugString() << " and keeps copies of "
+        << kept_->ref.ShortDebugString();
+    if (seat.start.has_recovery()) seat.copies = kept_->copies;
+    kept_.reset();
+  }
+  seat.attempt->brought[rank()] = seat.copies;
+}
+
+// Its own copy, or what others hand to it. All have met, so each has what it
+// brought.
+bool SimulatedWorker::Recover() {
+  Seat& seat = *seat_;
+  if (seat.recovered || !seat.start.has_recovery()) return false;
+  const Recovery& recovery = seat.start.recovery();
+  const int64_t step = recovery.state().step();
+  for (const Handover& handover : recovery.handovers()) {
+    if (handover.to() != rank()) continue;
+    if (seat.attempt->gone.count(handover.from()) > 0) {
+      End({.error = "no word from who has the copy",
+           .missing_rank = handover.from()});
+      return true;
+    }
+    const SimulatedCopy* copy =
+        seat.attempt->brought.at(handover.from()).Find(step, handover.peer());
+    EXPECT_NE(copy, nullptr)
+        << "rank " << handover.from() << " is to hand on what it has not, in "
+        << seat.start.ref().ShortDebugString() << ": "
+        << recovery.ShortDebugString();
+    if (copy != nullptr) seat.copies.Bring(step, copy->made_by);
+  }
+  const SimulatedCopy* copy = seat.copies.Find(step, /*peer=*/false);
+  EXPECT_NE(copy, nullptr) << name_ << " has no copy of step " << step << " in "
+                           << seat.start.ref().ShortDebugString() << ": "
+                           << recovery.ShortDebugString();
+  if (copy == nullptr) {
+    Fail("the copy is not there");
+    return true;
+  }
+  seat.made_by = copy->made_by;
+  seat.attempt->histories.insert(copy->made_by);
+  EXPECT_EQ(seat.attempt->histories.size(), 1u)
+      << "the ranks of " << seat.start.ref().ShortDebugString()
+      << " go on from different histories";
+  seat.copies.DropAfter(step);
+  seat.recovered = true;
+  return true;
+}
+
+void SimulatedWorker::KeepAfter(int64_t step) {
+  const SimulatedAttempt& attempt = *seat_->attempt;
+  if (!MakesCopies() || step >= attempt.job.training().steps()) return;
+  const bool due =
+      step == attempt.begins_after || step % attempt.KeepEvery() == 0;
+  if (due) seat_->keep = Keep();
+}
+
+// A copy that is handed on is whole when the two others are at theirs.
+bool SimulatedWorker::KeepCopy(absl::Time now) {
+  Seat& seat = *seat_;
+  if (!seat.keep.has_value()) return false;
+  const Plan& plan = seat.start.plan();
+  std::set<int>& begun = seat.attempt->keeps[seat.step];
+  if (seat.keep->which < 0) {
+    seat.keep->which = seat.copies.Begin();
+    begun.insert(rank());
+    seat.arrived = now;
+    return true;
+  }
+  const bool mirrors = NeedsMirrors(plan);
+  if (mirrors) {
+    for (const int peer :
+         {MirrorOf(plan.mesh(), rank()), MirroredBy(plan.mesh(), rank())}) {
+      if (begun.count(peer) > 0) continue;
+      if (seat.attempt->gone.count(peer) > 0 || OutOfPatience(now)) {
+        End({.error = absl::StrCat("no copy from rank ", peer),
+             .missing_rank = peer});
+      }
+      return true;
+    }
+  }
+  if (Draw(3) == 0) return true;  // it takes its time
+  seat.copies.End(seat.keep->which, {.step = seat.step,
+                                     .made_by = seat.made_by,
+                                     .own = true,
+                                     .peer = mirrors});
+  seat.keep.reset();
+  return true;
+}
+
+std::string SimulatedWorker::KeptText() const {
+  std::string text = kept_->ref.ShortDebugString();
+  for (const SimulatedCopy& copy : kept_->copies.Whole()) {
+    absl::StrAppend(&text, ", step ", copy.step, " of attempt ", copy.made_by,
+                    copy.peer ? " and its peer's" : "");
+  }
+  return text;
+}
+
+void SimulatedWorker::SayKept(RankEnded& ended) {
+  for (const SimulatedCopy& copy : seat_->copies.Whole()) {
+    KeptCopy& kept = *ended.add_kept();
+    kept.mutable_state()->set_step(copy.step);
+    kept.set_own(copy.own);
+    kept.set_peer(copy.peer);
+  }
+  if (ended.kept().empty()) return;
+  kept_ = {.ref = seat_->start.ref(), .copies = seat_->copies};
+}
+
+}  // namespace troupe
