@@ -443,6 +443,7 @@ void ClusterSimulation::Deliver() {
 }
 
 void ClusterSimulation::Carry(const Action& action) {
+  Note(action);
   invariants_.OnAction(action, *cluster_);
   recoveries_.OnAction(action, *cluster_);
   store_.Add(action);

@@ -46,6 +46,8 @@ class ClusterSimulation {
     int from_copies = 0, from_elsewhere = 0;  // attempts that recover
   };
   Tally tally() const;
+  // Of all that the cluster did, in its order: the same for the same seed.
+  uint64_t trace() const { return trace_; }
 
  private:
   int Draw(int below) { return static_cast<int>(random_() % below); }
@@ -92,6 +94,7 @@ class ClusterSimulation {
   // Carries out what the cluster asks for.
   void Deliver();
   void Carry(const Action& action);
+  void Note(const Action& action);
   void WriteStore(bool fails);
   void Settle();
   bool AtRest() const;
@@ -122,6 +125,7 @@ class ClusterSimulation {
   ClusterInvariants invariants_;
   RecoveryInvariants recoveries_;
   Tally tally_;
+  uint64_t trace_ = 0;
 };
 
 }  // namespace troupe

@@ -61,6 +61,21 @@ bool ClusterSimulation::IsNameTaken(const std::string& name) const {
          });
 }
 
+void ClusterSimulation::Note(const Action& action) {
+  const auto note = [this](uint64_t number) {
+    trace_ = (trace_ ^ number) * 1099511628211u;  // FNV-1a, a number at a time
+  };
+  note(action.index());
+  note(absl::ToUnixMillis(now_));
+  if (const auto* send = std::get_if<SendToWorker>(&action)) {
+    note(send->worker.value());
+    note(send->message.message_case());
+  } else if (const auto* job = std::get_if<PersistJob>(&action)) {
+    note(job->row->status.id());
+    note(job->row->status.state());
+  }
+}
+
 // Whoever waits for workers when all else has come to rest gets them, as far as
 // the cluster has room.
 bool ClusterSimulation::HelpOneThatWaits() {
