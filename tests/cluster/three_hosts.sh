@@ -193,11 +193,13 @@ ip -n "$net-w2" route del blackhole 10.77.0.2
 again 205
 
 began=$(now)
+step=$(step_of "$job")
 stop scheduler KILL
 start_scheduler
-await 60 "the workers to come back" workers_idle 2
-report "the scheduler is killed, and started again" "$(since "$began")" "$(reason "$job")"
-again 205
+await 60 "the job to go on with the next scheduler" has_stepped "$job" $((step + 1))
+job_is "$job" RUNNING >/dev/null || fail "a scheduler that returned ended the job"
+report "the scheduler is killed, and started again" "$(since "$began")" \
+  "$(client describe "$job" --json | grep -o 'the scheduler restarted[^"]*' | tail -n 1)"
 
 began=$(now)
 kill -STOP "$(daemon_of scheduler)"
