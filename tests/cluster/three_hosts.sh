@@ -28,7 +28,7 @@ address() { case $1 in head) echo 10.77.0.1 ;; w1) echo 10.77.0.2 ;; w2) echo 10
 
 cleanup() {
   local name
-  for name in "${!pid[@]}"; do kill -KILL "${pid[$name]}" 2>/dev/null || true; done
+  for name in "${!pid[@]}"; do kill -KILL "$(daemon_of "$name")" 2>/dev/null || true; done
   for name in head w1 w2 switch; do ip netns del "$net-$name" 2>/dev/null || true; done
   [ "${keep:-0}" = 1 ] || rm -rf "$dir"
 }
