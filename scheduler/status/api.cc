@@ -75,6 +75,8 @@ JobStatus Brief(const JobStatus& status) {
     *brief.add_checkpoints() = *status.checkpoints().rbegin();
   }
   brief.set_fingerprint(status.fingerprint());
+  brief.set_restarts(status.restarts());
+  brief.set_attempt(status.attempt());
   brief.set_predicted_step_seconds(status.predicted_step_seconds());
   return brief;
 }
