@@ -32,6 +32,7 @@
 #include "ops/cuda/lt_products.h"
 #include "ops/cuda/thread_stream.h"
 #include "ops/device.h"
+#include "ops/kept_choices.h"
 
 namespace troupe {
 
@@ -41,7 +42,9 @@ class CudnnAttention;  // cudnn_attention.h
 
 class CudaDevice final : public Device {
  public:
-  static absl::StatusOr<std::unique_ptr<CudaDevice>> Create(int ordinal);
+  // Borrows the choices, which may be null (device.h).
+  static absl::StatusOr<std::unique_ptr<CudaDevice>> Create(
+      int ordinal, KeptChoices* choices = nullptr);
   ~CudaDevice() override;
 
   // Attention is by cuDNN where it is there and has kernels for a call; the log
@@ -79,7 +82,7 @@ class CudaDevice final : public Device {
   // runtime's calls want it. A default one where the device has failed.
   cudaStream_t stream();
   Blas blas();
-  cuda::LtProducts& products() { return products_; }
+  cuda::LtProducts& products() { return *products_; }
   // Null: attention is by our own kernels alone.
   cuda::CudnnAttention* cudnn_attention() { return cudnn_attention_.get(); }
   EventPool& events() { return events_; }
@@ -120,7 +123,7 @@ class CudaDevice final : public Device {
   static constexpr size_t kProductsKept = 256;
 
   explicit CudaDevice(int ordinal);
-  absl::Status Open();
+  absl::Status Open(KeptChoices* choices);
   absl::Status CheckSharedMemory() const;
   // Null where the device has failed.
   ThreadStream* Mine();
@@ -131,7 +134,7 @@ class CudaDevice final : public Device {
   Fault* fault_ = nullptr;
   EventPool events_;
   FirstLaunches first_launches_;
-  cuda::LtProducts products_{kProductsKept, first_launches_};
+  std::unique_ptr<cuda::LtProducts> products_;
   std::unique_ptr<cuda::CudnnAttention> cudnn_attention_;
   std::atomic<bool> failed_{false};
   mutable absl::Mutex mutex_;

@@ -53,7 +53,7 @@ const CudnnPlan* CudnnAttention::Find(const CudnnAttentionShape& shape) {
     if (plans_.size() == kShapesMax) return nullptr;
   }
   const CudnnPlan* plan = nullptr;
-  launches_.RunAlone([&] {
+  launches_.RunAlone([&](bool) {
     absl::MutexLock lock(&mutex_);
     auto [entry, is_new] = plans_.try_emplace(shape);
     if (is_new) {

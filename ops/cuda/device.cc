@@ -51,16 +51,17 @@ bool BuiltWithCuda() { return true; }
 absl::StatusOr<std::unique_ptr<Device>> NewCudaDevice(
     const CudaDeviceOptions& options) {
   ASSIGN_OR_RETURN(std::unique_ptr<CudaDevice> device,
-                   CudaDevice::Create(options.ordinal));
+                   CudaDevice::Create(options.ordinal, options.choices));
   if (options.cudnn) device->UseCudnn();
   return device;
 }
 
 CudaDevice::CudaDevice(int ordinal) : ordinal_(ordinal) {}
 
-absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Create(int ordinal) {
+absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Create(
+    int ordinal, KeptChoices* choices) {
   auto device = std::unique_ptr<CudaDevice>(new CudaDevice(ordinal));
-  RETURN_IF_ERROR(device->Open());
+  RETURN_IF_ERROR(device->Open(choices));
   return device;
 }
 
@@ -74,7 +75,7 @@ void CudaDevice::UseCudnn() {
   }
 }
 
-absl::Status CudaDevice::Open() {
+absl::Status CudaDevice::Open(KeptChoices* choices) {
   // Read when the process first calls CUDA.
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", kHardwareQueues, /*overwrite=*/0);
   RETURN_IF_ERROR(
@@ -91,6 +92,9 @@ absl::Status CudaDevice::Open() {
         properties_.minor, ": this build needs 8.0 (A100) or later"));
   }
   RETURN_IF_ERROR(CheckSharedMemory());
+  products_ = std::make_unique<cuda::LtProducts>(
+      kProductsKept, first_launches_,
+      cuda::LtChoices{.kept = choices, .gpu = properties_.name});
   cudaMemPoolProps pool{};
   pool.allocType = cudaMemAllocationTypePinned;
   pool.location.type = cudaMemLocationTypeDevice;

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "ops/device.h"
+#include "ops/kept_choices.h"
 
 namespace troupe {
 
@@ -18,6 +19,9 @@ struct CudaDeviceOptions {
   int ordinal = 0;  // among those that CUDA_VISIBLE_DEVICES leaves
   // Whether attention is by cuDNN where it is there and has kernels for a call.
   bool cudnn = true;
+  // Where the fastest kernels of products are kept, borrowed; null: none is
+  // looked for, and the library's first guess is taken.
+  KeptChoices* choices = nullptr;
 };
 
 // Unimplemented in a build without CUDA; FailedPrecondition where there is no

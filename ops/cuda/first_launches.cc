@@ -10,21 +10,22 @@ void FirstLaunches::Run(const void* kernel, absl::FunctionRef<void()> launch,
     first = !launched_.contains({kernel, size});
   }
   if (!first) return launch();
-  RunAlone(launch);
+  RunAlone([launch](bool) { launch(); });
   absl::MutexLock lock(&mutex_);
   launched_.insert({kernel, size});
 }
 
-void FirstLaunches::RunAlone(absl::FunctionRef<void()> launch) {
+void FirstLaunches::RunAlone(absl::FunctionRef<void(bool alone)> launch) {
+  bool alone = false;
   {
     absl::MutexLock lock(&mutex_);
-    mutex_.AwaitWithTimeout(
+    alone = mutex_.AwaitWithTimeout(
         absl::Condition(
             +[](int* operations) { return *operations == 0; }, &operations_),
         patience_);
     ++alone_;
   }
-  launch();
+  launch(alone);
   absl::MutexLock lock(&mutex_);
   --alone_;
 }

@@ -54,9 +54,10 @@ class FirstLaunches {
   // all together with that size.
   void Run(const void* kernel, absl::FunctionRef<void()> launch,
            int64_t size = 0);
-  // Runs `launch` while no operation is under way, as far as that can be had.
-  // For calls that load code of others, or wait for all that the GPU does.
-  void RunAlone(absl::FunctionRef<void()> launch);
+  // Runs `launch` while no operation is under way, and tells it whether that
+  // could be had. For calls that load code of others, or wait for all that the
+  // GPU does: the latter only where it is alone.
+  void RunAlone(absl::FunctionRef<void(bool alone)> launch);
 
   // From before an operation's launch until it has ended.
   class Operation {

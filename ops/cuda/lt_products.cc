@@ -2,7 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
+#include <string>
+#include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "ops/cuda/fastest.h"
 #include "ops/cuda/status.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
@@ -34,6 +42,26 @@ cudaDataType_t DataTypeOf(DType type) {
   }
 }
 
+constexpr int kGuesses = 6;  // of cuBLASLt's that are timed
+
+// The bytes of an algorithm, which cuBLASLt promises to be all that it is, for
+// the version that gave it.
+std::string TextOf(const cublasLtMatmulAlgo_t& algorithm) {
+  return absl::BytesToHexString(absl::string_view(
+      reinterpret_cast<const char*>(&algorithm), sizeof(algorithm)));
+}
+
+absl::optional<cublasLtMatmulAlgo_t> AlgorithmOf(const std::string& text) {
+  cublasLtMatmulAlgo_t algorithm;
+  if (text.size() != 2 * sizeof(algorithm) ||
+      !std::all_of(text.begin(), text.end(), absl::ascii_isxdigit)) {
+    return absl::nullopt;
+  }
+  const std::string bytes = absl::HexStringToBytes(text);
+  std::memcpy(&algorithm, bytes.data(), sizeof(algorithm));
+  return algorithm;
+}
+
 cublasLtEpilogue_t EpilogueOf(const LtProductShape& s) {
   if (s.gelu_slope) return CUBLASLT_EPILOGUE_DGELU;
   if (s.gelu) {
@@ -62,7 +90,22 @@ class LtProducts::Call {
     return call;
   }
 
-  absl::StatusOr<Kept> Choose(cublasLtHandle_t handle, uint32_t alignment);
+  // The kernels that cuBLASLt would take, the best guess first; none.
+  absl::StatusOr<std::vector<cublasLtMatmulAlgo_t>> Guess(
+      cublasLtHandle_t handle, uint32_t alignment);
+
+  // All by which it chooses, in a line.
+  std::string Text(const LtProductShape& s);
+
+  // Whether this build's cuBLASLt can take it here.
+  bool CanTake(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algorithm) {
+    cublasLtMatmulHeuristicResult_t result{};
+    return cublasLtMatmulAlgoCheck(handle, &product_, &b_, &a_, &c_, &c_,
+                                   &algorithm,
+                                   &result) == CUBLAS_STATUS_SUCCESS &&
+           result.state == CUBLAS_STATUS_SUCCESS &&
+           result.workspaceSize <= Blas::kWorkspaceBytes;
+  }
 
   // False where it turns out that the algorithm cannot, after all.
   absl::StatusOr<bool> Enqueue(const cublasLtMatmulAlgo_t& algorithm,
@@ -137,7 +180,7 @@ class LtProducts::Call {
   cublasLtMatrixLayoutOpaque_t a_, b_, c_;
 };
 
-absl::StatusOr<LtProducts::Kept> LtProducts::Call::Choose(
+absl::StatusOr<std::vector<cublasLtMatmulAlgo_t>> LtProducts::Call::Guess(
     cublasLtHandle_t handle, uint32_t alignment) {
   cublasLtMatmulPreferenceOpaque_t wishes;
   RETURN_IF_ERROR(ToStatus(cublasLtMatmulPreferenceInit(&wishes),
@@ -160,18 +203,39 @@ absl::StatusOr<LtProducts::Kept> LtProducts::Call::Choose(
                             CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
     RETURN_IF_ERROR(wish(matrix, alignment));
   }
-  cublasLtMatmulHeuristicResult_t best{};
+  std::array<cublasLtMatmulHeuristicResult_t, kGuesses> guesses{};
   int found = 0;
-  const cublasStatus_t code = cublasLtMatmulAlgoGetHeuristic(
-      handle, &product_, &b_, &a_, &c_, &c_, &wishes, 1, &best, &found);
-  if (code == CUBLAS_STATUS_NOT_SUPPORTED) return Kept{};
+  const cublasStatus_t code =
+      cublasLtMatmulAlgoGetHeuristic(handle, &product_, &b_, &a_, &c_, &c_,
+                                     &wishes, kGuesses, guesses.data(), &found);
+  std::vector<cublasLtMatmulAlgo_t> algorithms;
+  if (code == CUBLAS_STATUS_NOT_SUPPORTED) return algorithms;
   RETURN_IF_ERROR(ToStatus(code, "cublasLtMatmulAlgoGetHeuristic"));
-  return Kept{.supported = found == 1 && best.state == CUBLAS_STATUS_SUCCESS,
-              .algorithm = best.algo};
+  for (int i = 0; i < found; ++i) {
+    if (guesses[i].state != CUBLAS_STATUS_SUCCESS) continue;
+    algorithms.push_back(guesses[i].algo);
+  }
+  return algorithms;
 }
 
-LtProducts::LtProducts(size_t kept_max, FirstLaunches& launches)
-    : kept_max_(kept_max), launches_(launches) {
+std::string LtProducts::Call::Text(const LtProductShape& s) {
+  const auto type = [](cublasLtMatrixLayoutOpaque_t& matrix) {
+    int32_t type = -1;
+    cublasLtMatrixLayoutGetAttribute(&matrix, CUBLASLT_MATRIX_LAYOUT_TYPE,
+                                     &type, sizeof(type), nullptr);
+    return type;
+  };
+  return absl::StrCat("cuBLASLt ", cublasLtGetVersion(), ", workspace ",
+                      Blas::kWorkspaceBytes, ", m ", s.m, " n ", s.n, " k ",
+                      s.k, ", strides ", s.a_stride, " ", s.b_stride, " ",
+                      s.c_stride, ", transposed ", s.transpose_a, " ",
+                      s.transpose_b, ", types ", type(a_), " ", type(c_),
+                      ", epilogue ", EpilogueOf(s), ", aligned ", s.alignment);
+}
+
+LtProducts::LtProducts(size_t kept_max, FirstLaunches& launches,
+                       LtChoices choices)
+    : kept_max_(kept_max), launches_(launches), choices_(std::move(choices)) {
   CHECK_GE(kept_max, 1u);
 }
 
@@ -180,24 +244,60 @@ size_t LtProducts::kept() const {
   return kept_.size();
 }
 
-absl::optional<LtProducts::Kept> LtProducts::Find(const LtProductShape& shape) {
+absl::optional<LtProducts::Kept> LtProducts::Find(const Key& key) {
   absl::MutexLock lock(&mutex_);
-  const auto found = kept_.find(shape);
+  const auto found = kept_.find(key);
   if (found == kept_.end()) return absl::nullopt;
   found->second.last_use = ++uses_;
   return found->second;
 }
 
-void LtProducts::Keep(const LtProductShape& shape, Kept chosen) {
+void LtProducts::Keep(const Key& key, Kept chosen) {
   absl::MutexLock lock(&mutex_);
-  if (kept_.size() == kept_max_ && !kept_.contains(shape)) {
+  if (kept_.size() == kept_max_ && !kept_.contains(key)) {
     kept_.erase(std::min_element(kept_.begin(), kept_.end(),
                                  [](const auto& a, const auto& b) {
                                    return a.second.last_use < b.second.last_use;
                                  }));
   }
   chosen.last_use = ++uses_;
-  kept_[shape] = chosen;
+  kept_[key] = chosen;
+}
+
+absl::StatusOr<LtProducts::Kept> LtProducts::Choose(
+    Call& call, const LtProductShape& shape, const LtProductMatrices& matrices,
+    const Blas& blas, cudaStream_t stream, bool alone) {
+  ASSIGN_OR_RETURN(const std::vector<cublasLtMatmulAlgo_t> guesses,
+                   call.Guess(blas.handle, shape.alignment));
+  if (guesses.empty()) return Kept{};
+  const Kept first = {.supported = true, .algorithm = guesses[0]};
+  if (choices_.kept == nullptr || !blas.prepared || guesses.size() == 1) {
+    return first;
+  }
+  absl::Status status;
+  const auto choose = [&]() -> std::string {
+    // Where it waits for peers, or c is read, nothing is timed.
+    if (!alone || shape.accumulate) return TextOf(guesses[0]);
+    const absl::StatusOr<absl::optional<int>> fastest =
+        FastestOf(static_cast<int>(guesses.size()), stream, [&](int guess) {
+          // One that fails is one that cannot; what fails for good will again.
+          const absl::StatusOr<bool> did = call.Enqueue(
+              guesses[guess], /*accumulate=*/false, matrices, blas, stream);
+          return did.ok() && *did;
+        });
+    status = fastest.status();
+    if (!status.ok()) return "";
+    return TextOf(guesses[fastest->value_or(0)]);
+  };
+  const absl::optional<std::string> kept = choices_.kept->FindOrChoose(
+      absl::StrCat(choices_.gpu, ", ", call.Text(shape)), choose);
+  RETURN_IF_ERROR(status);
+  if (!kept.has_value()) return first;
+  const absl::optional<cublasLtMatmulAlgo_t> algorithm = AlgorithmOf(*kept);
+  if (!algorithm.has_value() || !call.CanTake(blas.handle, *algorithm)) {
+    return first;
+  }
+  return Kept{.supported = true, .algorithm = *algorithm};
 }
 
 absl::StatusOr<bool> LtProducts::Multiply(const LtProductShape& shape,
@@ -214,15 +314,18 @@ absl::StatusOr<bool> LtProducts::Multiply(const LtProductShape& shape,
     return call.Enqueue(kept.algorithm, shape.accumulate, matrices, blas,
                         stream);
   };
-  if (const absl::optional<Kept> kept = Find(shape)) return enqueue(*kept);
+  Key key = {shape, blas.prepared};
+  key.first.accumulate = false;
+  if (const absl::optional<Kept> kept = Find(key)) return enqueue(*kept);
   // Two threads may both ask; the answer is the same.
   absl::StatusOr<bool> done;
-  launches_.RunAlone([&] {
-    absl::StatusOr<Kept> chosen = call.Choose(blas.handle, shape.alignment);
+  launches_.RunAlone([&](bool alone) {
+    absl::StatusOr<Kept> chosen =
+        Choose(call, shape, matrices, blas, stream, alone);
     done = chosen.ok() ? enqueue(*chosen) : chosen.status();
     if (!done.ok()) return;
     chosen->supported = *done;
-    Keep(shape, *chosen);
+    Keep(key, *chosen);
   });
   return done;
 }

@@ -3,6 +3,13 @@
 // for that. Asking which of its hundreds of kernels suits a shape best costs as
 // much as a small product, so the answers for the shapes last seen are kept: a
 // training step has some dozens.
+//
+// The answer is a guess, in order of likelihood. Where there is somewhere to
+// keep what comes out, a thread that was prepared times the first guesses on
+// the operands of the first product of a shape, which so is computed some times
+// over. What accumulates cannot be: it takes what was chosen for the same shape
+// when it did not, as a rule in the step's first micro-batch. Either way the
+// choice is kept, so that the next process computes the same bits.
 #ifndef TROUPE_OPS_CUDA_LT_PRODUCTS_H_
 #define TROUPE_OPS_CUDA_LT_PRODUCTS_H_
 
@@ -10,6 +17,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -19,6 +27,7 @@
 #include "absl/types/optional.h"
 #include "ops/cuda/first_launches.h"
 #include "ops/cuda/thread_stream.h"
+#include "ops/kept_choices.h"
 #include "ops/tensor.h"
 
 namespace troupe::cuda {
@@ -63,12 +72,18 @@ struct LtProductMatrices {
   uint32_t Alignment() const;
 };
 
+// Where choices are kept, borrowed, and of which GPU these are. Null: nowhere.
+struct LtChoices {
+  KeptChoices* kept = nullptr;
+  std::string gpu;
+};
+
 // Thread-safe: several threads may multiply at once, each on its own stream.
 class LtProducts {
  public:
   // Keeps at most this many answers. The first product of each shape, whose
   // kernel cuBLASLt may have to load, runs alone. Borrows the launches.
-  LtProducts(size_t kept_max, FirstLaunches& launches);
+  LtProducts(size_t kept_max, FirstLaunches& launches, LtChoices choices = {});
 
   // Enqueues the product. False, and nothing done, where cuBLASLt has no kernel
   // for this; each product without gelu and gelu_slope has one.
@@ -86,14 +101,24 @@ class LtProducts {
   };
   class Call;
 
-  // What is kept for the shape, if anything.
-  absl::optional<Kept> Find(const LtProductShape& shape);
-  void Keep(const LtProductShape& shape, Kept chosen);
+  // How to multiply matrices of this shape; may time it, where it is alone.
+  absl::StatusOr<Kept> Choose(Call& call, const LtProductShape& shape,
+                              const LtProductMatrices& matrices,
+                              const Blas& blas, cudaStream_t stream,
+                              bool alone);
+
+  // Of a shape, without `accumulate`, by which cuBLASLt does not choose; and
+  // whether the thread was prepared, as others' products are not timed.
+  using Key = std::pair<LtProductShape, bool>;
+  // What is kept, if anything.
+  absl::optional<Kept> Find(const Key& key);
+  void Keep(const Key& key, Kept chosen);
 
   const size_t kept_max_;
   FirstLaunches& launches_;
+  const LtChoices choices_;
   mutable absl::Mutex mutex_;
-  absl::flat_hash_map<LtProductShape, Kept> kept_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<Key, Kept> kept_ ABSL_GUARDED_BY(mutex_);
   uint64_t uses_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

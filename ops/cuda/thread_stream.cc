@@ -138,6 +138,7 @@ absl::StatusOr<Blas> ThreadStream::GetBlas() {
 
 absl::Status ThreadStream::Prepare() {
   RETURN_IF_ERROR(MakeChunks());
+  blas_.prepared = true;
   return GetBlas().status();
 }
 

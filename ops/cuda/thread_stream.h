@@ -25,6 +25,9 @@ struct Blas {
 
   cublasLtHandle_t handle = nullptr;
   void* workspace = nullptr;  // of kWorkspaceBytes
+  // Of a thread that was prepared to work again and again: it is worth its time
+  // to look for the fastest kernels.
+  bool prepared = false;
 };
 
 class ThreadStream {
@@ -47,7 +50,7 @@ class ThreadStream {
   // Made on the first call.
   absl::StatusOr<Blas> GetBlas();
 
-  // Makes all of it that is not there yet.
+  // Makes all of it that is not there yet, for a thread that will need it.
   absl::Status Prepare();
 
  private:

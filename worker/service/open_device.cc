@@ -9,6 +9,7 @@
 #include "ops/cuda/device.h"
 #include "ops/cuda/facts.h"
 #include "proto/base/status.h"
+#include "worker/calibrate/choices_file.h"
 #include "worker/collective/nccl/nccl_communicator.h"
 #include "worker/rank/device_allocator.h"
 
@@ -51,13 +52,16 @@ absl::Status Budget(const GpuFacts& facts, WorkerOptions& options) {
 }
 
 absl::StatusOr<OpenedDevice> OpenGpu(int ordinal, WorkerOptions& options) {
-  absl::StatusOr<std::unique_ptr<Device>> device =
-      NewCudaDevice({.ordinal = ordinal, .cudnn = options.cudnn});
+  auto choices =
+      std::make_unique<ChoicesFile>(ChoicesPath(options.calibration_file));
+  absl::StatusOr<std::unique_ptr<Device>> device = NewCudaDevice(
+      {.ordinal = ordinal, .cudnn = options.cudnn, .choices = choices.get()});
   if (!device.ok()) return WrongFlag(options, device.status());
   const absl::StatusOr<GpuFacts> facts = ReadGpuFacts(ordinal);
   if (!facts.ok()) return WrongFlag(options, facts.status());
   RETURN_IF_ERROR(Budget(*facts, options));
-  OpenedDevice opened = {.device = *std::move(device),
+  OpenedDevice opened = {.choices = std::move(choices),
+                         .device = *std::move(device),
                          .gpu = Describe(*facts, options.cudnn)};
   opened.device_memory = std::make_unique<DeviceAllocator>(*opened.device);
   opened.host_memory = std::make_unique<PinnedAllocator>(*opened.device);

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "ops/device.h"
+#include "ops/kept_choices.h"
 #include "proto/cluster.pb.h"
 #include "storage/tier/allocator.h"
 #include "worker/service/options.h"
@@ -18,6 +19,7 @@
 namespace troupe {
 
 struct OpenedDevice {
+  std::unique_ptr<KeptChoices> choices;  // of a GPU, for products
   std::unique_ptr<Device> device;
   absl::optional<Gpu> gpu;  // absent: a CPU
   // Of the tiers. On a GPU, its own memory and page-locked host memory.

@@ -26,6 +26,33 @@ TEST(FirstLaunchesTest, TheFirstWaitsForOperationsUnderWay) {
   lane.join();
 }
 
+TEST(FirstLaunchesTest, KnowsWhetherItIsAlone) {
+  FirstLaunches launches(absl::Milliseconds(1));
+  launches.RunAlone([](bool alone) { EXPECT_TRUE(alone); });
+  const FirstLaunches::Operation operation(launches);
+  launches.RunAlone([](bool alone) { EXPECT_FALSE(alone); });
+}
+
+// What a library launches depends on a size: each has a first time.
+TEST(FirstLaunchesTest, AnotherSizeIsAnotherKernel) {
+  FirstLaunches launches;
+  launches.Run(
+      &kKernels[0], [] {}, 100);
+  auto operation = std::make_unique<FirstLaunches::Operation>(launches);
+  bool launched = false;
+  launches.Run(
+      &kKernels[0], [&] { launched = true; }, 100);
+  EXPECT_TRUE(launched);
+  std::atomic<bool> ended{false};
+  std::thread lane([&] {
+    launches.Run(
+        &kKernels[0], [&] { EXPECT_TRUE(ended); }, 101);
+  });
+  ended = true;
+  operation.reset();
+  lane.join();
+}
+
 TEST(FirstLaunchesTest, LaterOnesWaitForNothing) {
   FirstLaunches launches;
   int launched = 0;

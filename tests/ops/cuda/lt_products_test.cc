@@ -1,7 +1,9 @@
 #include "ops/cuda/lt_products.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -117,6 +119,42 @@ TEST_F(LtProductsTest, FusesGeluAndItsSlopeInBf16) {
   matrices.bias = matrices.before_gelu = nullptr;
   matrices.gelu_input = before.as<void>();
   ExpectEach(shape, matrices, kSlopeAt1);
+}
+
+// Choices in memory.
+class ChoicesInMemory final : public KeptChoices {
+ public:
+  absl::optional<std::string> FindOrChoose(
+      const std::string& key,
+      absl::FunctionRef<std::string()> choose) override {
+    ++asked;
+    if (kept.count(key) == 0) kept[key] = choose();
+    return kept[key];
+  }
+
+  std::map<std::string, std::string> kept;
+  int asked = 0;
+};
+
+TEST_F(LtProductsTest, TimesKernelsOnceForThreadsThatWerePrepared) {
+  FirstLaunches launches;
+  ChoicesInMemory choices;
+  const LtChoices of_gpu = {.kept = &choices, .gpu = "a GPU"};
+  LtProducts not_prepared(3, launches, of_gpu);
+  ExpectOnes(not_prepared, 512, 512);
+  EXPECT_EQ(choices.asked, 0);
+  device_->PrepareQueue();
+  // Two processes, one after the other, and one that finds what it cannot read.
+  for (int process = 0; process < 3; ++process) {
+    LtProducts products(3, launches, of_gpu);
+    ExpectOnes(products, 512, 512);
+    ExpectOnes(products, 512, 512);
+    ASSERT_LE(choices.kept.size(), 1u);  // none where there is but one kernel
+    EXPECT_EQ(choices.asked, (process + 1) * choices.kept.size());
+    if (process == 1) {
+      for (auto& [key, choice] : choices.kept) choice = "not an algorithm";
+    }
+  }
 }
 
 TEST_F(LtProductsTest, KeepsNoMoreThanItsBound) {
