@@ -36,6 +36,10 @@ void MatMul(Device& device, const MatMulArgs& args) {
     CHECK_ELEMENTS(args.c, args.a.dtype(), m * n);
     CHECK_ELEMENTS(args.gelu_input, args.a.dtype(), m * n);
   }
+  if (args.residual.defined()) {
+    CHECK(!args.accumulate && !activation && !args.gelu_input.defined());
+    CHECK_STRIDED_LIKE(args.residual, args.c);
+  }
   if (m == 0 || n == 0) return;
   device.kernels().matmul(device, args);
 }

@@ -1,6 +1,7 @@
 // C = op(A) op(B), where op transposes or not, with what often follows fused:
-// C += for gradients, a bias row, GELU and its gradient. The three products of
-// a linear layer y = x W + b, W being [in, out] as in GPT-2's Conv1D:
+// C += for gradients, a bias row, GELU and its gradient, a residual. The three
+// products of a linear layer y = x W + b, W being [in, out] as in GPT-2's
+// Conv1D:
 //
 //   MatMul(device, {.a = x, .b = w, .c = y, .bias = b});
 //   MatMul(device, {.a = dy, .b = w, .c = dx, .transpose_b = true});
@@ -15,7 +16,7 @@
 // in bf16 computes it from the sum before that rounding; it too does the same
 // with and without pre_activation.) With gelu_input too the product may be
 // rounded to c's dtype before it is multiplied by the slope, and once more
-// after.
+// after, and with residual before that is added.
 #ifndef TROUPE_OPS_MATMUL_H_
 #define TROUPE_OPS_MATMUL_H_
 
@@ -49,6 +50,10 @@ struct MatMulArgs {
   // slope at gelu_input, element by element; not with accumulate, bias or
   // activation. Overlaps none of the others.
   Tensor gelu_input;
+  // Optional, of c's dtype and shape, rows may be strided: added, so that c is
+  // op(A) op(B) + bias + residual; not with accumulate, an activation or
+  // gelu_input. Overlaps none of the others.
+  Tensor residual;
 };
 
 void MatMul(Device& device, const MatMulArgs& args);

@@ -118,6 +118,20 @@ void F32MatMul(CpuDevice& cpu, const MatMulArgs& args) {
   });
 }
 
+// c += residual.
+void AddResidual(const CpuDevice& cpu, const MatMulArgs& args) {
+  const int64_t n = args.c.columns();
+  WithActivationType(args.c.dtype(), [&]<typename T>() {
+    cpu.ForRows(args.c.rows(), n, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        cpu.loops<T>().add_to_own(
+            args.residual.data<T>() + row * args.residual.RowStride(),
+            args.c.data<T>() + row * args.c.RowStride(), n, 1.0f);
+      }
+    });
+  });
+}
+
 }  // namespace
 
 void MatMul(Device& device, const MatMulArgs& args) {
@@ -128,6 +142,7 @@ void MatMul(Device& device, const MatMulArgs& args) {
     NarrowMatMul(cpu, args);
   }
   // oneDNN fuses nothing that reads another matrix into these products.
+  if (args.residual.defined()) AddResidual(cpu, args);
   if (args.gelu_input.defined()) {
     cpu::GeluBackward(device,
                       {.x = args.gelu_input, .dy = args.c, .dx = args.c});

@@ -19,8 +19,9 @@ namespace troupe::cuda {
 
 uint32_t LtProductMatrices::Alignment() const {
   uintptr_t bits = 16;
-  for (const void* p : {a, b, bias, static_cast<const void*>(before_gelu),
-                        gelu_input, static_cast<const void*>(c)}) {
+  for (const void* p :
+       {a, b, bias, residual, static_cast<const void*>(before_gelu), gelu_input,
+        static_cast<const void*>(c)}) {
     bits |= reinterpret_cast<uintptr_t>(p);
   }
   return static_cast<uint32_t>(bits & -bits);
@@ -100,7 +101,7 @@ class LtProducts::Call {
   // Whether this build's cuBLASLt can take it here.
   bool CanTake(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algorithm) {
     cublasLtMatmulHeuristicResult_t result{};
-    return cublasLtMatmulAlgoCheck(handle, &product_, &b_, &a_, &c_, &c_,
+    return cublasLtMatmulAlgoCheck(handle, &product_, &b_, &a_, &added_, &c_,
                                    &algorithm,
                                    &result) == CUBLAS_STATUS_SUCCESS &&
            result.state == CUBLAS_STATUS_SUCCESS &&
@@ -112,10 +113,13 @@ class LtProducts::Call {
                                bool accumulate,
                                const LtProductMatrices& matrices,
                                const Blas& blas, cudaStream_t stream) {
-    const float alpha = 1.0f, beta = accumulate ? 1.0f : 0.0f;
+    const bool adds = accumulate || matrices.residual != nullptr;
+    const float alpha = 1.0f, beta = adds ? 1.0f : 0.0f;
+    const void* const added =
+        matrices.residual != nullptr ? matrices.residual : matrices.c;
     const cublasStatus_t code = cublasLtMatmul(
         blas.handle, &product_, &alpha, matrices.b, &b_, matrices.a, &a_, &beta,
-        matrices.c, &c_, matrices.c, &c_, &algorithm, blas.workspace,
+        added, &added_, matrices.c, &c_, &algorithm, blas.workspace,
         Blas::kWorkspaceBytes, stream);
     if (code == CUBLAS_STATUS_NOT_SUPPORTED) return false;
     RETURN_IF_ERROR(ToStatus(code, "cublasLtMatmul"));
@@ -140,6 +144,8 @@ class LtProducts::Call {
                                   : describe(&a_, in, s.m, s.k, s.a_stride));
     RETURN_IF_ERROR(s.transpose_b ? describe(&b_, in, s.n, s.k, s.b_stride)
                                   : describe(&b_, in, s.k, s.n, s.b_stride));
+    RETURN_IF_ERROR(describe(&added_, out, s.m, s.n,
+                             s.residual ? s.residual_stride : s.c_stride));
     return describe(&c_, out, s.m, s.n, s.c_stride);
   }
 
@@ -178,6 +184,7 @@ class LtProducts::Call {
   // All plain memory: describing a product allocates nothing.
   cublasLtMatmulDescOpaque_t product_;
   cublasLtMatrixLayoutOpaque_t a_, b_, c_;
+  cublasLtMatrixLayoutOpaque_t added_;  // c, or the residual
 };
 
 absl::StatusOr<std::vector<cublasLtMatmulAlgo_t>> LtProducts::Call::Guess(
@@ -206,7 +213,7 @@ absl::StatusOr<std::vector<cublasLtMatmulAlgo_t>> LtProducts::Call::Guess(
   std::array<cublasLtMatmulHeuristicResult_t, kGuesses> guesses{};
   int found = 0;
   const cublasStatus_t code =
-      cublasLtMatmulAlgoGetHeuristic(handle, &product_, &b_, &a_, &c_, &c_,
+      cublasLtMatmulAlgoGetHeuristic(handle, &product_, &b_, &a_, &added_, &c_,
                                      &wishes, kGuesses, guesses.data(), &found);
   std::vector<cublasLtMatmulAlgo_t> algorithms;
   if (code == CUBLAS_STATUS_NOT_SUPPORTED) return algorithms;
@@ -230,7 +237,8 @@ std::string LtProducts::Call::Text(const LtProductShape& s) {
                       s.k, ", strides ", s.a_stride, " ", s.b_stride, " ",
                       s.c_stride, ", transposed ", s.transpose_a, " ",
                       s.transpose_b, ", types ", type(a_), " ", type(c_),
-                      ", epilogue ", EpilogueOf(s), ", aligned ", s.alignment);
+                      ", epilogue ", EpilogueOf(s), ", residual ", s.residual,
+                      " ", s.residual_stride, ", aligned ", s.alignment);
 }
 
 LtProducts::LtProducts(size_t kept_max, FirstLaunches& launches,
@@ -305,6 +313,9 @@ absl::StatusOr<bool> LtProducts::Multiply(const LtProductShape& shape,
                                           const Blas& blas,
                                           cudaStream_t stream) {
   CHECK_EQ(shape.bias, matrices.bias != nullptr);
+  CHECK_EQ(shape.residual, matrices.residual != nullptr);
+  CHECK(!shape.residual || (!shape.gelu && !shape.gelu_slope));
+  CHECK(!shape.residual || !shape.accumulate);
   CHECK_EQ(shape.gelu, matrices.before_gelu != nullptr);
   CHECK_EQ(shape.gelu_slope, matrices.gelu_input != nullptr);
   CHECK(!shape.gelu_slope || (!shape.gelu && !shape.bias));

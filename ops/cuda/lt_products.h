@@ -37,11 +37,14 @@ namespace troupe::cuda {
 struct LtProductShape {
   int64_t m = 0, n = 0, k = 0;
   int64_t a_stride = 0, b_stride = 0, c_stride = 0;
+  int64_t residual_stride = 0;  // where there is one
   bool transpose_a = false, transpose_b = false;
   DType type = DType::kF32;  // of a and b, and the bias: f32, bf16 or fp16
   bool c_is_f32 = false;     // and not of a's type
   bool accumulate = false;
   bool bias = false;  // only where c is of a's type
+  // Of c's type, added; with neither accumulate nor gelu.
+  bool residual = false;
   // c = gelu(product + bias), and before_gelu, dense and of c's type, the rest.
   bool gelu = false;
   // c = product times GELU's slope at gelu_input, dense and of c's type; with
@@ -53,9 +56,9 @@ struct LtProductShape {
   template <typename H>
   friend H AbslHashValue(H h, const LtProductShape& s) {
     return H::combine(std::move(h), s.m, s.n, s.k, s.a_stride, s.b_stride,
-                      s.c_stride, s.transpose_a, s.transpose_b, s.type,
-                      s.c_is_f32, s.accumulate, s.bias, s.gelu, s.gelu_slope,
-                      s.alignment);
+                      s.c_stride, s.residual_stride, s.transpose_a,
+                      s.transpose_b, s.type, s.c_is_f32, s.accumulate, s.bias,
+                      s.residual, s.gelu, s.gelu_slope, s.alignment);
   }
 };
 
@@ -63,6 +66,7 @@ struct LtProductMatrices {
   const void* a = nullptr;
   const void* b = nullptr;
   const void* bias = nullptr;        // iff the shape has one
+  const void* residual = nullptr;    // iff it has a residual
   void* before_gelu = nullptr;       // iff the shape has a gelu
   const void* gelu_input = nullptr;  // iff it has a gelu_slope
   void* c = nullptr;

@@ -9,6 +9,7 @@
 #include "ops/cuda/lt_products.h"
 #include "ops/cuda/scratch.h"
 #include "ops/gelu.h"
+#include "ops/reduce.h"
 
 namespace troupe::cuda {
 namespace {
@@ -18,10 +19,12 @@ namespace {
 // failed.
 bool Multiply(CudaDevice& cuda, const MatMulArgs& args, void* before_gelu) {
   const bool slope = args.gelu_input.defined();
+  const bool residual = args.residual.defined();
   const LtProductMatrices matrices = {
       .a = args.a.raw(),
       .b = args.b.raw(),
       .bias = args.bias.defined() ? args.bias.raw() : nullptr,
+      .residual = residual ? args.residual.raw() : nullptr,
       .before_gelu = before_gelu,
       .gelu_input = slope ? args.gelu_input.raw() : nullptr,
       .c = args.c.raw()};
@@ -32,12 +35,14 @@ bool Multiply(CudaDevice& cuda, const MatMulArgs& args, void* before_gelu) {
       .a_stride = args.a.RowStride(),
       .b_stride = args.b.RowStride(),
       .c_stride = args.c.RowStride(),
+      .residual_stride = residual ? args.residual.RowStride() : 0,
       .transpose_a = args.transpose_a,
       .transpose_b = args.transpose_b,
       .type = args.a.dtype(),
       .c_is_f32 = args.c.dtype() != args.a.dtype(),
       .accumulate = args.accumulate,
       .bias = args.bias.defined(),
+      .residual = residual,
       .gelu = before_gelu != nullptr,
       .gelu_slope = slope,
       .alignment = matrices.Alignment()};
@@ -96,6 +101,17 @@ void ProductBySlope(CudaDevice& cuda, const MatMulArgs& args) {
   cuda::GeluBackward(cuda, {.x = args.gelu_input, .dy = args.c, .dx = args.c});
 }
 
+// In one, where cuBLASLt has a kernel for it; else the product, then the sum.
+void ProductPlusResidual(CudaDevice& cuda, const MatMulArgs& args) {
+  const bool one_type = args.c.dtype() == args.a.dtype();
+  if (one_type && Multiply(cuda, args, nullptr)) return;
+  if (cuda.failed()) return;
+  MatMulArgs product = args;
+  product.residual = Tensor();
+  cuda::MatMul(cuda, product);
+  cuda::Add(cuda, {.x = args.residual, .y = args.c});
+}
+
 // The product, rounded as it is stored, then its GELU. REQUIRES that c is
 // dense.
 void ProductThenGelu(CudaDevice& cuda, const MatMulArgs& args) {
@@ -116,6 +132,7 @@ void ProductThenGelu(CudaDevice& cuda, const MatMulArgs& args) {
 void MatMul(Device& device, const MatMulArgs& args) {
   CudaDevice& cuda = CudaDevice::From(device);
   if (args.gelu_input.defined()) return ProductBySlope(cuda, args);
+  if (args.residual.defined()) return ProductPlusResidual(cuda, args);
   if (!args.bias.defined() && args.activation == Activation::kNone) {
     return PlainProduct(cuda, args);
   }

@@ -97,11 +97,13 @@ void PlacedValues::PlaceForward(Packing& workspace) {
     if (!made_again_.tensors[t] && !returned_[t]) kept[Storage(t)] = true;
   }
   for (int op = 0; op < ops(); ++op) {
-    // A fused GELU is part of the product before it, which writes its output.
+    // A fused GELU or ADD is part of the product before it, which writes its
+    // output; what an ADD adds is read all the same.
     const bool fused = table_.ops(op).fused();
+    const bool reads = !fused || table_.ops(op).kind() == Op::ADD;
     for (const Op::Operand& input : table_.ops(op).inputs()) {
       moments[Storage(input.tensor())].insert(op);
-      if (!fused) used[Storage(input.tensor())] = true;
+      if (reads) used[Storage(input.tensor())] = true;
     }
     for (const Op::Operand& output : table_.ops(op).outputs()) {
       moments[Storage(output.tensor())].insert(fused ? op - 1 : op);

@@ -343,10 +343,24 @@ const Op* UnitBuilder::OnlyReader(int tensor) const {
   return only;
 }
 
+// Whether the op before this one is a product of one weight that makes the
+// tensor.
+bool UnitBuilder::IsOfProductBefore(int index, int tensor) const {
+  if (index == 0) return false;
+  const Op& before = table_.ops(index - 1);
+  return before.kind() == Op::LINEAR && WeightCount(before) == 1 &&
+         before.outputs(0).tensor() == tensor;
+}
+
 // Whether a neighbour does the op's work: of a DROPOUT who adds what it masks,
-// of a GELU the products before and behind it.
+// of a GELU the products before and behind it, of an ADD the product whose
+// result it adds.
 bool UnitBuilder::IsFused(int index) const {
   const Op& op = table_.ops(index);
+  if (op.kind() == Op::ADD) {
+    const int x = OpView(table_, op).Input("x");
+    return IsOfProductBefore(index, x) && OnlyReader(x) == &op;
+  }
   if (op.kind() != Op::DROPOUT && op.kind() != Op::GELU) return false;
   if (op.gelu().exact()) return false;  // products know the tanh form
   const int y = op.outputs(0).tensor();
@@ -356,11 +370,8 @@ bool UnitBuilder::IsFused(int index) const {
     const OpView view(table_, *reader);
     return view.HasInput("residual") && view.Input("x") == y;
   }
-  const bool behind_product =
-      index > 0 && table_.ops(index - 1).kind() == Op::LINEAR &&
-      WeightCount(table_.ops(index - 1)) == 1 &&
-      table_.ops(index - 1).outputs(0).tensor() == op.inputs(0).tensor() &&
-      OnlyReader(op.inputs(0).tensor()) == &op;
+  const bool behind_product = IsOfProductBefore(index, op.inputs(0).tensor()) &&
+                              OnlyReader(op.inputs(0).tensor()) == &op;
   return behind_product && reader->kind() == Op::LINEAR &&
          WeightCount(*reader) == 1;
 }

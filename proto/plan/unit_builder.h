@@ -156,6 +156,7 @@ class UnitBuilder {
   Op& NewOp(Op::Kind kind);
   void SetMask(Op& op);
   const Op* OnlyReader(int tensor) const;
+  bool IsOfProductBefore(int index, int tensor) const;
   bool IsFused(int index) const;
 
   const Options options_;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "proto/plan/ops/op_view.h"
 #include "proto/plan/slices.h"
 #include "proto/plan/tensor_spec.h"
 #include "scheduler/layouts/cut_table.h"
@@ -20,18 +21,20 @@ bool IsCutAtRest(const AxisRules& axis, const Dim& dim) {
   return false;
 }
 
-// A GELU is a neighbour's work only where nothing is exchanged between.
+// A GELU or ADD is a neighbour's work only where nothing is exchanged between.
 void PartWhatExchangesPart(UnitTable& table) {
-  for (int op = 0; op < table.ops_size(); ++op) {
-    Op& gelu = *table.mutable_ops(op);
-    if (gelu.kind() != Op::GELU || !gelu.fused()) continue;
-    const bool maker =
-        op > 0 && table.ops(op - 1).kind() == Op::LINEAR &&
-        table.ops(op - 1).outputs(0).tensor() == gelu.inputs(0).tensor();
+  for (int index = 0; index < table.ops_size(); ++index) {
+    Op& op = *table.mutable_ops(index);
+    const bool gelu = op.kind() == Op::GELU;
+    if (!op.fused() || (!gelu && op.kind() != Op::ADD)) continue;
+    const bool maker = index > 0 && table.ops(index - 1).kind() == Op::LINEAR &&
+                       table.ops(index - 1).outputs(0).tensor() ==
+                           OpView(table, op).Input("x");
     const bool reader =
-        op + 1 < table.ops_size() && table.ops(op + 1).kind() == Op::LINEAR &&
-        table.ops(op + 1).inputs(0).tensor() == gelu.outputs(0).tensor();
-    if (!maker || !reader) gelu.set_fused(false);
+        index + 1 < table.ops_size() &&
+        table.ops(index + 1).kind() == Op::LINEAR &&
+        table.ops(index + 1).inputs(0).tensor() == op.outputs(0).tensor();
+    if (!maker || (gelu && !reader)) op.set_fused(false);
   }
 }
 

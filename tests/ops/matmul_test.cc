@@ -85,6 +85,42 @@ TEST_P(MatMulTest, AllTransposesAndAccumulation) {
   }
 }
 
+// With and without a bias; the residual, and what it is added to, as parts of
+// wider rows.
+TEST_P(MatMulTest, AddsAResidual) {
+  for (const Types& types : AllTypes()) {
+    for (const Sizes& s :
+         {Sizes{1, 1, 1}, Sizes{3, 17, 65}, Sizes{64, 128, 32}}) {
+      for (const bool has_bias : {false, true}) {
+        const int64_t wide = s.n + 8;
+        const Values a = Random(types.in, s.m * s.k);
+        const Values b = Random(types.in, s.k * s.n);
+        const Values bias = Random(types.in, s.n);
+        const Values residual = Random(types.out, s.m * wide);
+        Values want = Product(s, a, false, b, false);
+        for (int64_t i = 0; i < s.m * s.n; ++i) {
+          want[i] += residual[i / s.n * wide + 8 + i % s.n] +
+                     (has_bias ? bias[i % s.n] : 0);
+        }
+        const TestTensor ta(device(), {s.m, s.k}, a, types.in);
+        const TestTensor tb(device(), {s.k, s.n}, b, types.in);
+        const TestTensor tbias(device(), {s.n}, bias, types.in);
+        const TestTensor all(device(), {s.m, wide}, residual, types.out);
+        const TestTensor c(device(), types.out, {s.m, s.n});
+        MatMul(device(), {.a = ta,
+                          .b = tb,
+                          .c = c,
+                          .bias = has_bias ? tbias.tensor() : Tensor(),
+                          .residual = all.tensor().Slice(1, 8, wide)});
+        // Rounded twice at most.
+        EXPECT_LT(RelativeError(c.Read(), want), 2 * ErrorOf(types.out))
+            << types << " " << s.m << " " << s.n << " " << s.k;
+        EXPECT_EQ(all.Read(), residual);
+      }
+    }
+  }
+}
+
 // Longer than any block of a kernel in each direction.
 TEST_P(MatMulTest, ManyBlocks) {
   for (const Types& types : AllTypes()) {

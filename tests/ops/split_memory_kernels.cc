@@ -64,9 +64,10 @@ using K = KernelTable;
 }  // namespace
 
 constexpr KernelTable kSplitMemoryKernels = {
-    .matmul = Enqueued<&K::matmul, &MatMulArgs::a, &MatMulArgs::b,
-                       &MatMulArgs::c, &MatMulArgs::bias,
-                       &MatMulArgs::pre_activation, &MatMulArgs::gelu_input>,
+    .matmul =
+        Enqueued<&K::matmul, &MatMulArgs::a, &MatMulArgs::b, &MatMulArgs::c,
+                 &MatMulArgs::bias, &MatMulArgs::pre_activation,
+                 &MatMulArgs::gelu_input, &MatMulArgs::residual>,
     .bias_gradient = Enqueued<&K::bias_gradient, &BiasGradientArgs::dy,
                               &BiasGradientArgs::db>,
     .embedding =

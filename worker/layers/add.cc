@@ -1,5 +1,5 @@
-// y = x + residual; x under the mask of a fused DROPOUT that makes it. The
-// gradients of both are that of y.
+// y = x + residual; x under the mask of a fused DROPOUT that makes it. Fused,
+// it is the product's work that makes x. The gradients of both are that of y.
 #include "ops/dropout.h"
 #include "worker/layers/kinds.h"
 
@@ -9,12 +9,14 @@ namespace {
 class AddLayer final : public Layer {
  public:
   explicit AddLayer(const OpBinding& op)
-      : x_(op.Input("x")),
+      : fused_(op.op().fused()),
+        x_(op.Input("x")),
         residual_(op.Input("residual")),
         y_(op.Output("y")),
         mask_(op.MaskOf("x")) {}
 
   void Forward(const LayerCall& call) const override {
+    if (fused_) return;
     const Tensor x = x_.In(call);
     const int64_t all = x.rows();
     for (const MaskedRows& rows : mask_.OfElements(call)) {
@@ -26,6 +28,7 @@ class AddLayer final : public Layer {
   }
 
  private:
+  const bool fused_;
   const OperandPlace x_;
   const OperandPlace residual_;
   const OperandPlace y_;

@@ -1,7 +1,7 @@
 // y = x W + b. Several weights, whose outputs lie side by side, are one product
 // where they are one range of the flat buffer too, else one each. With a fused
 // GELU behind it, y goes through that; with one before it, the gradient of x
-// goes back through that.
+// goes back through that; with a fused ADD behind it, y is that sum.
 #include <utility>
 #include <vector>
 
@@ -62,9 +62,14 @@ class LinearLayer final : public Layer {
     if (const auto gelu = op.FusedMaker("x", Op::GELU)) {
       gelu_input_ = gelu->Input("x");
     }
+    if (const auto add = op.FusedReader("y", Op::ADD)) {
+      residual_ = add->Input("residual");
+      y_ = add->Output("y");
+    }
     CHECK(products_.size() == 1 ||
-          (activation_ == Activation::kNone && !gelu_input_.exists()))
-        << "a GELU is fused with one product, not with several";
+          (activation_ == Activation::kNone && !gelu_input_.exists() &&
+           !residual_.exists()))
+        << "a GELU or ADD is fused with one product, not with several";
   }
 
   void Forward(const LayerCall& call) const override {
@@ -78,7 +83,8 @@ class LinearLayer final : public Layer {
               .transpose_b = !in_out_,
               .bias = adds_bias_ ? product.bias.Values(call) : Tensor(),
               .activation = activation_,
-              .pre_activation = pre_activation_.In(call)});
+              .pre_activation = pre_activation_.In(call),
+              .residual = residual_.In(call)});
     }
   }
 
@@ -121,6 +127,7 @@ class LinearLayer final : public Layer {
   Activation activation_ = Activation::kNone;
   OperandPlace pre_activation_;
   OperandPlace gelu_input_;
+  OperandPlace residual_;
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-// ADD: y = x + residual.
+// ADD: y = x + residual. Fused, the product that makes x adds the residual, and
+// writes y where x would be.
 //
 //   inputs   x, residual   of one shape
 //   outputs  y
@@ -15,7 +16,7 @@ OpRules AddRules(const OpView& op) {
   OpRules rules;
   rules.gradients = {{"x", InputGradient::kOfOutput, "y"},
                      {"residual", InputGradient::kOfOutput, "y"}};
-  rules.in_place = {{"y", "x"}};
+  rules.in_place = {{.output = "y", .input = "x", .same = op.op().fused()}};
   rules.forward.set_memory_bytes(kTouched * Bytes(op.output("y")));
   return rules;
 }

@@ -90,6 +90,15 @@ TEST(UnitBuilder, DropoutIsAnOpThatItsReaderCarriesOut) {
   EXPECT_EQ(with.ops(2).mask().sites_per_layer(), 1);
 }
 
+TEST(UnitBuilder, ASumIsWorkOfTheProductThatItFollows) {
+  const UnitTable right_behind = Block(0, 32).Build().table;
+  EXPECT_EQ(right_behind.ops(2).kind(), Op::ADD);
+  EXPECT_TRUE(right_behind.ops(2).fused());
+  const UnitTable behind_a_mask = Block(0, 32, 0.25).Build().table;
+  EXPECT_EQ(behind_a_mask.ops(3).kind(), Op::ADD);
+  EXPECT_FALSE(behind_a_mask.ops(3).fused());
+}
+
 TEST(UnitBuilder, AHeadIsTiedOrHasATableOfItsOwn) {
   const auto head = [](const char* tied_to) {
     UnitBuilder unit(Unit::HEAD, {.index = 2, .shape = kShape});

@@ -194,6 +194,7 @@ TEST(CutUnits, CutsWithinWhatTheOtherAxisCuts) {
       EXPECT_EQ(cuts[1].whole(), 4);
     }
     if (op.kind() == Op::ADD) {
+      EXPECT_FALSE(op.fused());  // the product's sums are exchanged first
       EXPECT_THAT(DimsOf(made), ElementsAre(2, 2, 16));
       const auto& cuts = made.dims(1).sections(0).cuts();
       ASSERT_EQ(cuts.size(), 2);
