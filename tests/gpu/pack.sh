@@ -60,6 +60,7 @@ for label in "${tests[@]}"; do
   strip -o "$top/tests/${name/:/.}" "$(file_of "$label")"
 done
 cp tests/gpu/{run.sh,libraries.sh,cluster.py} "$top"
+git describe --always --dirty > "$top/commit"
 cp tests/bench/{versus_pytorch_gpu,pytorch_step,pytorch_models,pytorch_tensor}.py "$top/bench"
 
 # The closure of shared libraries, but for the machine's.

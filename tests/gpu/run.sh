@@ -8,8 +8,9 @@
 #      it, and that beside a CPU: the losses of a job must be the same;
 #   3. training steps beside PyTorch's, where `python3` (or PYTHON) has one.
 #
-# Ends with a table, within N seconds (default 570). Ends with 0 unless something
-# failed; what there is no GPU, PyTorch or time for is skipped and said to be.
+# Ends with a table in Markdown, which DIR/table.md has too, within N seconds
+# (default 570). Ends with 0 unless something failed; what there is no GPU, PyTorch
+# or time for is skipped and said to be.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 source "$here/libraries.sh"
@@ -86,7 +87,8 @@ run_tests() {
 }
 
 reason=$(no_gpu)
-echo "GPU: ${reason:-$(ours timeout 60 "$here/bin/troupe" doctor | sed -n 's/^ok  *CUDA  *//p')}"
+gpu=${reason:-$(ours timeout 60 "$here/bin/troupe" doctor | sed -n 's/^ok  *CUDA  *//p')}
+echo "GPU: $gpu"
 echo "CUDA libraries: $cuda_path; logs: $out/logs"
 reason=${reason%% (*}
 wanted tests && run_tests "$reason"
@@ -103,12 +105,22 @@ if wanted cluster; then
   grep -q '^cluster' "$rows" || row cluster "losses" "FAILED: it was not done"
 fi
 if wanted bench; then
-  "$python" "$here/bench/versus_pytorch_gpu.py" "$here/bin/step_bench" \
+  XDG_CACHE_HOME=$out/.cache \
+    "$python" "$here/bench/versus_pytorch_gpu.py" "$here/bin/step_bench" \
     --libraries "$cuda_path" --seconds "$(($(left) - 10))" --rows "$rows"
   grep -q '^bench' "$rows" || row bench "steps" "FAILED: they were not done"
 fi
 
+table() {
+  echo "$(date --utc +%F), commit $(cat "$here/commit"): $gpu"
+  echo
+  echo "| part | what | result |"
+  echo "|---|---|---|"
+  awk -F'\t' '{gsub(/\|/, "/"); printf "| %s | %s | %s |\n", $1, $2, $3}' "$rows"
+}
+
 echo
-awk -F'\t' '{printf "%-8s %-34s %s\n", $1, $2, $3}' "$rows"
-echo "took $SECONDS s"
+table | tee "$out/table.md"
+echo
+echo "took $SECONDS s; the table is in $out/table.md"
 ! grep -q 'FAILED' "$rows"
