@@ -8,11 +8,14 @@ namespace {
 TEST(Offload, AllRestsOnTheDeviceUnlessSaidOtherwise) {
   const MemorySpec memory;
   for (int kind = 1; kind <= Buffer::Kind_MAX; ++kind) {
-    if (!Buffer::Kind_IsValid(kind) || kind == Buffer::SNAPSHOT_COPY) continue;
-    EXPECT_EQ(RestsIn(memory, static_cast<Buffer::Kind>(kind)), DEVICE)
+    if (!Buffer::Kind_IsValid(kind)) continue;
+    // Of the state, on its way to a checkpoint or for who recovers the job.
+    const bool copy = kind == Buffer::SNAPSHOT_COPY ||
+                      kind == Buffer::STATE_COPY || kind == Buffer::PEER_COPY;
+    EXPECT_EQ(RestsIn(memory, static_cast<Buffer::Kind>(kind)),
+              copy ? HOST : DEVICE)
         << Buffer::Kind_Name(static_cast<Buffer::Kind>(kind));
   }
-  EXPECT_EQ(RestsIn(memory, Buffer::SNAPSHOT_COPY), HOST);
   EXPECT_FALSE(StepsOnHost(memory));
 }
 
