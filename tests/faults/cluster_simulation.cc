@@ -205,37 +205,6 @@ void ClusterSimulation::Kill() {
   cluster_->Disconnected(id, "connection closed", now_, actions_);
 }
 
-// The scheduler takes it for lost; it goes on, and comes back.
-void ClusterSimulation::CutOff() {
-  const auto worker = Any();
-  if (worker == workers_.end()) return;
-  const WorkerId id = worker->first;
-  Harm(id);
-  if (worker->second.leaves() || worker->second.hangs()) return Kill();
-  worker->second.Harm();
-  worker->second.CutOff();
-  cut_off_.push_back(workers_.extract(worker));
-  cluster_->Disconnected(id, "connection closed", now_, actions_);
-}
-
-void ClusterSimulation::ComeBack() {
-  const auto it = cut_off_.begin() + Draw(static_cast<int>(cut_off_.size()));
-  SimulatedWorkers::node_type node = std::move(*it);
-  cut_off_.erase(it);
-  SimulatedWorker& worker = node.mapped();
-  Register request = RegisterOf(worker.name(), absl::StrCat("host", Draw(2)));
-  *request.mutable_held() = worker.Registration().held();
-  if (!worker.Registration().has_held()) request.clear_held();
-  const auto id = cluster_->RegisterWorker(request, now_, actions_);
-  // Others have come meanwhile, and there is no room.
-  if (!id.ok()) return worker.Die();
-  node.key() = *id;
-  workers_.insert(std::move(node));
-  heard_[*id] = now_;
-  Deliver();
-  worker.Connect();
-}
-
 void ClusterSimulation::Submit() {
   // One after the other: a seed means the same to every compiler.
   const int ranks = 1 + Draw(4);
