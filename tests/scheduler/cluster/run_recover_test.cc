@@ -43,8 +43,10 @@ TEST(RunRecover, AnIdleWorkerTakesThePlaceOfOneThatIsLost) {
   h.Tick(absl::Seconds(1));
   h.AllReady(id, {w[0], w[2]}, 5);
   EXPECT_EQ(h.status(id).reason(), "");
-  EXPECT_EQ(h.job(id).events.back().text(),
-            "recovered in 1.0 s: goes on with step 5, 1 run again");
+  EXPECT_EQ(
+      h.job(id).events.back().text(),
+      "recovered in 1.0 s (0 s until all ranks had let go, 0 s for workers to "
+      "take the places, 1.0 s to begin): goes on with step 5, 1 run again");
 }
 
 TEST(RunRecover, StepsAreReportedOnceAndOpenOnesAreClosed) {
@@ -120,8 +122,10 @@ TEST(RunRecover, WhatIsLostOnTheWayIsReplacedAgain) {
     EXPECT_EQ(h.status(id).restarts(), 2);
     h.Tick(absl::Seconds(1));
     h.AllReady(id, {w[0], w[3]}, 1);
-    EXPECT_EQ(h.job(id).events.back().text(),
-              "recovered in 3.0 s: goes on with step 1")
+    EXPECT_EQ(
+        h.job(id).events.back().text(),
+        "recovered in 3.0 s (2.0 s until all ranks had let go, 0 s for workers "
+        "to take the places, 1.0 s to begin): goes on with step 1")
         << "since the first loss";
   }
 }
