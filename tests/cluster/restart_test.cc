@@ -92,9 +92,9 @@ constexpr char kSteps[] = "training.steps=600";
 
 TEST_F(RestartTest, AJobTrainsOnAndItsCurveIsThatOfAQuietRun) {
   Up(2);
-  const std::string steps = "training.steps=2500";
+  const std::string steps = "training.steps=10000";
   const std::vector<double> quiet = Losses({steps});
-  ASSERT_EQ(quiet.size(), 2500u);
+  ASSERT_EQ(quiet.size(), 10000u);
   const int job = Submit({steps});
   for (const int64_t step : {50, 600}) {
     AwaitStep(job, step);
