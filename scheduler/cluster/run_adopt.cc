@@ -87,6 +87,7 @@ void RunControl::Resume(Job& job, absl::Time now, Actions& actions) {
   for (const EndedRank& each : job.status.ended_ranks()) {
     if (each.rank() < 0 || each.rank() >= ranks) continue;
     run.ranks[each.rank()].state = RankSeat::kEnded;
+    run.ranks[each.rank()].step = each.step();
     ended.push_back(each.step());
   }
   run.steps.Resume(job.status.steps_done(), std::move(ended));
