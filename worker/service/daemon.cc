@@ -202,7 +202,10 @@ void WorkerDaemon::Begin(const Assignment& assignment,
   // attempt is.
   if (held_.outbox != nullptr) held_.outbox->Forget();
   KeptMemory kept;
-  if (rank_ != nullptr && assignment.has_recovery()) kept = rank_->TakeKept();
+  if (rank_ != nullptr && assignment.has_recovery() &&
+      held_.ref.job() == assignment.ref().job()) {
+    kept = rank_->TakeKept();
+  }
   Replace(nullptr);
   generation_ = nullptr;
   held_ = {.ref = assignment.ref(),
