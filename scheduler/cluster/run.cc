@@ -8,6 +8,12 @@
 
 namespace troupe {
 
+void RankSeat::Lose() {
+  state = kLost;
+  kept.clear();
+  kept_by_attempt = 0;
+}
+
 std::string RankSeat::Name(int rank) const {
   return absl::StrCat(worker_name, " (rank ", rank, ")");
 }

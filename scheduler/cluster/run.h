@@ -60,6 +60,8 @@ struct RankSeat {
   bool live() const { return state == kStarting || state == kRunning; }
   // Whether the worker is here for this rank.
   bool taken() const { return live() || state == kHeld; }
+  // The worker is gone from it, with all that it kept.
+  void Lose();
   // "worker-2 (rank 2)"
   std::string Name(int rank) const;
 };

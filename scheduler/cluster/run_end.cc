@@ -82,9 +82,7 @@ void RunControl::WorkerGone(JobId id, WorkerId worker, const std::string& how,
       ranks.begin(), ranks.end(),
       [worker](const RankSeat& s) { return s.worker == worker && s.taken(); });
   CHECK(seat != ranks.end()) << "worker " << worker << " in job " << id;
-  seat->state = RankSeat::kLost;
-  seat->kept.clear();
-  seat->kept_by_attempt = 0;
+  seat->Lose();
   const int rank = static_cast<int>(seat - ranks.begin());
   // What it did to the end needs it no more, unless the others fail.
   if (!seat->succeeded) {

@@ -14,8 +14,10 @@
 namespace troupe {
 namespace {
 
-const RecoverySpec& RecoveryOf(const Job& job) {
-  return job.plan->job().recovery();
+// Whether the job asks for that, and has not had it too often.
+bool AsksToRecover(const Job& job) {
+  return !job.cancelled && job.plan->job().has_recovery() &&
+         job.status.restarts() < job.plan->job().recovery().restarts();
 }
 
 KeptByRank KeptOf(const Run& run) {
@@ -50,20 +52,15 @@ std::string FromWhere(const JobStatus& status) {
 // that are left, and others in the places of those that are lost.
 
 bool RunControl::MayRecover(const Job& job) const {
-  const Run& run = *job.run;
-  return !job.cancelled && run.handed != nullptr &&
-         job.plan->job().has_recovery() &&
-         job.status.restarts() < RecoveryOf(job).restarts();
+  return job.run->handed != nullptr && AsksToRecover(job);
 }
 
 // A run that an earlier scheduler began: its programs, which another worker
 // would need, are not here. So the job is compiled anew.
 bool RunControl::MayBeginAgain(const Job& job) const {
   const Run& run = *job.run;
-  return !job.cancelled && run.blame != Blame::kNone && run.handed == nullptr &&
-         run.restored != absl::InfinitePast() &&
-         job.plan->job().has_recovery() &&
-         job.status.restarts() < RecoveryOf(job).restarts();
+  return run.blame != Blame::kNone && run.handed == nullptr &&
+         run.restored != absl::InfinitePast() && AsksToRecover(job);
 }
 
 void RunControl::BeginAgain(Job& job, absl::Time now, Actions& actions) {
@@ -150,9 +147,7 @@ void RunControl::TakePlaces(Job& job, absl::Time now, Actions& actions) {
 void RunControl::LetLeave(RankSeat& seat) {
   if (!seat.taken() || !workers_.Find(seat.worker)->leaving) return;
   workers_.Release(seat.worker);
-  seat.state = RankSeat::kLost;
-  seat.kept.clear();
-  seat.kept_by_attempt = 0;
+  seat.Lose();
 }
 
 void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
@@ -192,7 +187,6 @@ void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
   run.steps.StartAfter(job.status.steps_done());
   job.status.set_restarts(job.status.restarts() + 1);
   job.status.clear_workers();
-  job.status.clear_ended_ranks();
   Seat(job, workers, now);
   auto common = std::make_shared<troupe::HandOut>();
   common->plan =
