@@ -6,6 +6,8 @@
 #include "proto/base/status.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/model.h"
+#include "proto/plan/ranks_needed.h"
+#include "scheduler/pipelines/pipelines.h"
 #include "scheduler/planner/resolve_memory.h"
 #include "scheduler/planner/resolve_parallelism.h"
 #include "scheduler/planner/resolve_training.h"
@@ -112,10 +114,35 @@ absl::Status ResolveRecovery(JobSpec& job) {
                       {.min = 1, .max = int64_t{1} << 40});
 }
 
+// REQUIRES all else resolved.
+absl::Status ResolveElastic(JobSpec& job) {
+  if (!job.has_elastic()) return absl::OkStatus();
+  ElasticSpec& elastic = *job.mutable_elastic();
+  if (!elastic.has_min_workers()) elastic.set_min_workers(1);
+  RETURN_IF_ERROR(CheckInteger("elastic.min_workers", elastic.min_workers(),
+                               {.min = 1, .max = RanksNeeded(job)}));
+  if (job.checkpoint().directory().empty()) {
+    return FieldError("elastic",
+                      "plans for more or fewer workers find the state in a "
+                      "checkpoint; give checkpoint.directory, or leave this "
+                      "out");
+  }
+  ASSIGN_OR_RETURN(const Pipeline schedule,
+                   FindPipeline(job.parallelism().pipeline_schedule()));
+  if (!schedule.asynchronous) return absl::OkStatus();
+  return FieldError(
+      "elastic",
+      absl::StrCat("with ", schedule.name,
+                   " the number of ranks is part of what is trained, so that "
+                   "no plan with fewer goes on with it; use a synchronous "
+                   "schedule such as 1f1b, or leave this out"));
+}
+
 }  // namespace
 
 absl::StatusOr<JobSpec> ResolveJob(const JobSpec& job) {
   JobSpec resolved = job;
+  if (job.has_elastic()) resolved.mutable_recovery();
   RETURN_IF_ERROR(CheckJobName(job.name()));
   RETURN_IF_ERROR(ResolveModel(*resolved.mutable_model()));
   RETURN_IF_ERROR(IsSynthetic(job.model())
@@ -130,6 +157,7 @@ absl::StatusOr<JobSpec> ResolveJob(const JobSpec& job) {
   RETURN_IF_ERROR(ResolveRecovery(resolved));
   RETURN_IF_ERROR(ResolveCheckpoint(*resolved.mutable_checkpoint(),
                                     resolved.training().steps()));
+  RETURN_IF_ERROR(ResolveElastic(resolved));
   return resolved;
 }
 

@@ -121,16 +121,6 @@ int LevelFor(const Shares& shares, int zero) {
   return zero > 0 && shares.tensor_method == "3d" ? 3 : zero;
 }
 
-void SetMicroBatch(JobSpec& way) {
-  TrainingSpec& training = *way.mutable_training();
-  const int data = way.parallelism().data();
-  if (training.global_batch_size() % data != 0) return;
-  const int replica_batch = training.global_batch_size() / data;
-  int size = std::min(training.micro_batch_size(), replica_batch);
-  while (replica_batch % size != 0) --size;
-  training.set_micro_batch_size(size);
-}
-
 JobSpec WithShares(const JobSpec& resolved, const Shares& shares) {
   JobSpec way = resolved;
   ParallelismSpec& parallelism = *way.mutable_parallelism();
@@ -154,11 +144,21 @@ JobSpec WithShares(const JobSpec& resolved, const Shares& shares) {
   if (shares.ulysses_size > 1) {
     parallelism.set_ulysses_size(shares.ulysses_size);
   }
-  SetMicroBatch(way);
+  FitMicroBatch(way);
   return way;
 }
 
 }  // namespace
+
+void FitMicroBatch(JobSpec& way) {
+  TrainingSpec& training = *way.mutable_training();
+  const int data = way.parallelism().data();
+  if (training.global_batch_size() % data != 0) return;
+  const int replica_batch = training.global_batch_size() / data;
+  int size = std::min(training.micro_batch_size(), replica_batch);
+  while (replica_batch % size != 0) --size;
+  training.set_micro_batch_size(size);
+}
 
 std::vector<JobSpec> WaysToShare(const JobSpec& job) {
   const absl::StatusOr<JobSpec> resolved = ResolveJob(job);

@@ -24,6 +24,10 @@ namespace troupe {
 // that ResolveJob takes the job, which need not be resolved.
 std::vector<JobSpec> WaysToShare(const JobSpec& job);
 
+// Lowers training.micro_batch_size to the largest of which a replica's batch is
+// a multiple, where there is one. REQUIRES the fields, and parallelism.data.
+void FitMicroBatch(JobSpec& way);
+
 // What `way` has otherwise than a job without any of the fields, and than `job`
 // where that is training's. `way` is resolved.
 WayFields FieldsOfWay(const JobSpec& way, const JobSpec& job);

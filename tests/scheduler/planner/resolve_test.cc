@@ -46,8 +46,9 @@ TEST(ResolveJob, LeavesNoFieldUnset) {
       // None means: balanced by cost; no sequence is cut; in one dimension;
       // found while training; a lost worker ends it.
       EXPECT_TRUE(
-          set || field->name() == "recovery" || field->name() == "stages" ||
-          field->name() == "tensor_method" || field->name() == "tensor_depth" ||
+          set || field->name() == "recovery" || field->name() == "elastic" ||
+          field->name() == "stages" || field->name() == "tensor_method" ||
+          field->name() == "tensor_depth" ||
           field->name() == "context_method" ||
           field->name() == "ulysses_size" || field->name() == "loss_scale")
           << field->full_name();

@@ -1,0 +1,114 @@
+#include "scheduler/planner/narrower.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "proto/plan/ranks_needed.h"
+#include "scheduler/planner/planner.h"
+#include "scheduler/planner/resolve.h"
+#include "tests/scheduler/example_job.h"
+
+namespace troupe {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+JobSpec Elastic(JobSpec job, int min_workers = 1) {
+  job.mutable_elastic()->set_min_workers(min_workers);
+  job.mutable_checkpoint()->set_directory("/checkpoints");
+  return job;
+}
+
+// "data x pipeline x context x tensor, micro-batch"
+std::vector<std::string> Texts(const JobSpec& job, int workers) {
+  std::vector<std::string> texts;
+  for (const JobSpec& way : NarrowerWays(job, workers)) {
+    const JobSpec resolved = ResolveJob(way).value();
+    const ParallelismSpec& p = resolved.parallelism();
+    texts.push_back(absl::StrCat(p.data(), "x", p.pipeline(), "x", p.context(),
+                                 "x", p.tensor(), " ",
+                                 resolved.training().micro_batch_size()));
+    EXPECT_EQ(resolved.training().global_batch_size(),
+              ResolveJob(job)->training().global_batch_size());
+  }
+  return texts;
+}
+
+TEST(NarrowerWays, OnlyOfElasticJobs) {
+  EXPECT_THAT(NarrowerWays(ExampleJob({.data = 4}), 3), IsEmpty());
+}
+
+TEST(NarrowerWays, FewerReplicasDoTheSameBatch) {
+  JobSpec job = Elastic(ExampleJob({.data = 4, .micro_batch_size = 3}), 2);
+  job.mutable_training()->set_global_batch_size(12);
+  // Of 12 sequences three replicas do 4 each: micro-batches of 3 do not divide.
+  EXPECT_THAT(Texts(job, 3), ElementsAre("3x1x1x1 2", "2x1x1x1 3"));
+  EXPECT_THAT(Texts(job, 2), ElementsAre("2x1x1x1 3"));
+  EXPECT_THAT(Texts(job, 1), IsEmpty());
+  EXPECT_EQ(Texts(job, 9), Texts(job, 3)) << "fewer than the job's own";
+}
+
+TEST(NarrowerWays, ReplicasGoBeforeStagesAndThoseBeforeCuts) {
+  JobSpec job = Elastic(ExampleJob({.data = 2}));
+  job.mutable_parallelism()->set_pipeline(2);
+  job.mutable_parallelism()->set_tensor(2);
+  job.mutable_parallelism()->set_sequence_parallel(true);
+  const int micro = ResolveJob(job)->training().micro_batch_size();
+  const auto with = [micro](const char* sizes) {
+    return absl::StrCat(sizes, " ", micro);
+  };
+  EXPECT_THAT(Texts(job, 7),
+              ElementsAre(with("1x2x1x2"), with("2x1x1x2"), with("2x2x1x1"),
+                          with("1x1x1x2"), with("1x2x1x1"), with("2x1x1x1"),
+                          with("1x1x1x1")));
+}
+
+TEST(NarrowerWays, SlicesGoOverThoseThatAreLeft) {
+  JobSpec job = Elastic(ExampleJob({.data = 4}));
+  job.mutable_parallelism()->set_zero(3);
+  job.mutable_parallelism()->set_zero_size(2);
+  const std::vector<JobSpec> ways = NarrowerWays(job, 2);
+  ASSERT_EQ(ways.size(), 2);
+  EXPECT_EQ(ResolveJob(ways[0])->parallelism().zero_size(), 2);
+  EXPECT_EQ(ResolveJob(ways[1])->parallelism().zero_size(), 1);
+}
+
+TEST(NarrowerWays, EachCanBePlanned) {
+  JobSpec job = Elastic(ExampleJob({.data = 4}));
+  for (const JobSpec& way : NarrowerWays(job, 3)) {
+    const std::vector<WorkerDescription> workers(RanksNeeded(way));
+    EXPECT_TRUE(CompilePlan(way, workers).ok()) << way.ShortDebugString();
+  }
+}
+
+std::string Refusal(const JobSpec& job) {
+  return std::string(ResolveJob(job).status().message());
+}
+
+TEST(ResolveJob, AnElasticJobRecovers) {
+  JobSpec job = Elastic(ExampleJob({.data = 4}));
+  job.mutable_elastic()->clear_min_workers();
+  const JobSpec resolved = ResolveJob(job).value();
+  EXPECT_EQ(resolved.elastic().min_workers(), 1);
+  EXPECT_EQ(resolved.recovery().copies(), 1);
+}
+
+TEST(ResolveJob, RefusesWhatCannotBeElastic) {
+  EXPECT_THAT(Refusal(Elastic(ExampleJob({.data = 4}), 5)),
+              HasSubstr("elastic.min_workers: 5"));
+  JobSpec job = Elastic(ExampleJob({.data = 4}));
+  job.mutable_checkpoint()->clear_directory();
+  EXPECT_THAT(Refusal(job), HasSubstr("give checkpoint.directory"));
+  job = Elastic(ExampleJob({}));
+  job.mutable_parallelism()->set_pipeline(2);
+  job.mutable_parallelism()->set_pipeline_schedule("pipedream");
+  EXPECT_THAT(Refusal(job), HasSubstr("elastic: with pipedream"));
+}
+
+}  // namespace
+}  // namespace troupe
