@@ -38,6 +38,11 @@ class JobCompiler {
   // path of the field: the job is wrong whatever it runs on.
   virtual absl::StatusOr<int> RanksNeeded(const JobSpec& job) const = 0;
 
+  // How a job with `elastic` may run on fewer ranks than it needs, `workers` at
+  // most; best first. REQUIRES that RanksNeeded takes it.
+  virtual std::vector<JobSpec> Narrower(const JobSpec& job,
+                                        int workers) const = 0;
+
   // workers[r] is to carry out rank r. INVALID_ARGUMENT: wrong, or it does not
   // fit, with the line item and what would make it fit. And what `may_go_on`
   // says.

@@ -6,6 +6,7 @@
 #include "proto/base/status.h"
 #include "scheduler/planner/choose_backends.h"
 #include "scheduler/planner/explain.h"
+#include "scheduler/planner/narrower.h"
 #include "scheduler/planner/plan_text.h"
 #include "scheduler/planner/planner.h"
 #include "scheduler/planner/resolve.h"
@@ -16,6 +17,11 @@ namespace troupe {
 absl::StatusOr<int> PlanCompiler::RanksNeeded(const JobSpec& job) const {
   ASSIGN_OR_RETURN(const JobSpec resolved, ResolveJob(job));
   return troupe::RanksNeeded(resolved);
+}
+
+std::vector<JobSpec> PlanCompiler::Narrower(const JobSpec& job,
+                                            int workers) const {
+  return NarrowerWays(job, workers);
 }
 
 absl::StatusOr<CompiledJob> PlanCompiler::Compile(

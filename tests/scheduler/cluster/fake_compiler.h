@@ -30,6 +30,18 @@ class FakeCompiler final : public JobCompiler {
     }
     return job.parallelism().data();
   }
+  // Every number of replicas.
+  std::vector<JobSpec> Narrower(const JobSpec& job,
+                                int workers) const override {
+    std::vector<JobSpec> ways;
+    if (!job.has_elastic()) return ways;
+    int data = std::min(workers, job.parallelism().data() - 1);
+    for (; data >= std::max(1, job.elastic().min_workers()); --data) {
+      ways.push_back(job);
+      ways.back().mutable_parallelism()->set_data(data);
+    }
+    return ways;
+  }
   absl::StatusOr<CompiledJob> Compile(
       const JobSpec& job, const std::vector<WorkerDescription>& workers,
       const MayGoOn& may_go_on) const override {

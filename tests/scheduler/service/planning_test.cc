@@ -19,6 +19,10 @@ class GatedCompiler final : public JobCompiler {
   absl::StatusOr<int> RanksNeeded(const JobSpec& job) const override {
     return fake_.RanksNeeded(job);
   }
+  std::vector<JobSpec> Narrower(const JobSpec& job,
+                                int workers) const override {
+    return fake_.Narrower(job, workers);
+  }
   absl::StatusOr<CompiledJob> Compile(
       const JobSpec& job, const std::vector<WorkerDescription>& workers,
       const MayGoOn& may_go_on) const override {

@@ -27,6 +27,9 @@ class MadeUpCluster {
   // A plan such as the planner writes, without programs.
   struct Compiler final : public JobCompiler {
     absl::StatusOr<int> RanksNeeded(const JobSpec& job) const override;
+    std::vector<JobSpec> Narrower(const JobSpec&, int) const override {
+      return {};
+    }
     absl::StatusOr<CompiledJob> Compile(
         const JobSpec& job, const std::vector<WorkerDescription>& workers,
         const MayGoOn& may_go_on) const override;
