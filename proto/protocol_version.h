@@ -8,7 +8,7 @@
 
 namespace troupe {
 
-inline constexpr int32_t kProtocolVersion = 13;
+inline constexpr int32_t kProtocolVersion = 14;
 
 }  // namespace troupe
 

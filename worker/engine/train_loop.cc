@@ -13,8 +13,8 @@
 #include "proto/plan/span.h"
 #include "proto/plan/tier_traffic.h"
 #include "storage/checkpoint/checkpoint_dir.h"
-#include "storage/disk/file_lock.h"
 #include "worker/engine/carried_files.h"
+#include "worker/engine/checkpoint_holder.h"
 #include "worker/engine/program_scalars.h"
 #include "worker/engine/recover.h"
 #include "worker/instructions/instructions.h"
@@ -177,15 +177,12 @@ absl::Status TrainLoop::OpenCheckpointFolder() {
   ASSIGN_OR_RETURN(
       folder_, CheckpointFolder::Open(
                    {.directory = directory,
-                    .holder = absl::StrCat("job ", job.name(), " (",
-                                           options_.checkpoint_token, "), ",
-                                           ThisProcessName()),
+                    .holder = HolderOf(job, options_.checkpoint_token),
                     .starts_anew = !options_.ran_before &&
                                    !GoesOnIn(directory, options_.resume),
                     .overwrite = job.checkpoint().overwrite(),
                     .supersedes = options_.ran_before
-                                      ? absl::StrCat("job ", job.name(), " (",
-                                                     options_.job_token)
+                                      ? HolderBegins(job, options_.job_token)
                                       : ""}));
   return absl::OkStatus();
 }

@@ -18,6 +18,15 @@
 namespace troupe {
 namespace {
 
+// Where the device is none of the host, one of its cores for the lanes that
+// use those. A CPU device serves each thread with a pool of the thread's own.
+std::unique_ptr<Device> HostBeside(const Device& device) {
+  if (device.has_host_memory()) return nullptr;
+  return NewCpuDevice({.threads = UsableCoreCount()});
+}
+
+}  // namespace
+
 absl::StatusOr<SampleReader> OpenData(const JobSpec& job) {
   ASSIGN_OR_RETURN(
       SampleReader data,
@@ -37,15 +46,6 @@ absl::StatusOr<SampleReader> OpenData(const JobSpec& job) {
   }
   return data;
 }
-
-// Where the device is none of the host, one of its cores for the lanes that
-// use those. A CPU device serves each thread with a pool of the thread's own.
-std::unique_ptr<Device> HostBeside(const Device& device) {
-  if (device.has_host_memory()) return nullptr;
-  return NewCpuDevice({.threads = UsableCoreCount()});
-}
-
-}  // namespace
 
 RankState::RankState(std::shared_ptr<const Plan> plan_in, Device& device_in,
                      RankMemory memory_in, const DiskLog& disk_in,
@@ -90,10 +90,19 @@ absl::StatusOr<std::unique_ptr<RankState>> RankState::Create(
 
 KeptMemory RankState::TakeKept() {
   if (copies.Whole().empty()) return {};
-  return {.fingerprint = plan->fingerprint(),
-          .rank = rank(),
-          .block = memory.TakeCopies(),
-          .copies = copies};
+  KeptMemory kept = {
+      .fingerprint = plan->fingerprint(), .rank = rank(), .copies = copies};
+  for (const auto& [kind, places] :
+       {std::make_pair(Buffer::STATE_COPY, &kept.own),
+        std::make_pair(Buffer::PEER_COPY, &kept.of_peer)}) {
+    const Buffer* const buffer = FindResident(role(), kind, absl::nullopt);
+    if (buffer == nullptr) continue;
+    for (size_t i = 0; i < places->size(); ++i) {
+      (*places)[i] = memory.Copies(*buffer).at(i).memory();
+    }
+  }
+  kept.block = memory.TakeCopies();
+  return kept;
 }
 
 int RankState::data_index() const {

@@ -55,6 +55,10 @@ enum Scalar {
   kScalarCount = 5,
 };
 
+// The tokens that the job trains on. InvalidArgument where they are of another
+// vocabulary than the model's; else the errors of SampleReader.
+absl::StatusOr<SampleReader> OpenData(const JobSpec& job);
+
 struct RankState {
   // `plan` as in an Assignment: its one role is this rank's. Reserves the
   // memory, builds the units and opens the data where the rank loads any;

@@ -53,6 +53,10 @@ struct KeptMemory {
   int rank = 0;
   ArenaBlock block;
   StateCopies copies;
+  // Where in it each copy begins, of the rank itself and of its peer; null:
+  // there is none.
+  std::array<char*, StateCopies::kCount> own{};
+  std::array<char*, StateCopies::kCount> of_peer{};
 
   bool IsOf(const std::string& plan, int of_rank) const {
     return !fingerprint.empty() && fingerprint == plan && rank == of_rank;

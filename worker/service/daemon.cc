@@ -110,15 +110,15 @@ absl::Status WorkerDaemon::Run() {
       LogWarning(absl::StrCat(told, "; trying until it does"));
     }
     if (!WaitToRetry(retry)) break;
-    retry = std::min(2 * retry, holds_rank() ? options_.retry_held_max
-                                             : options_.retry_max);
+    retry = std::min(
+        2 * retry, holds_rank() ? options_.retry_held_max : options_.retry_max);
   }
   absl::Status why;
   absl::Status lost;
   {
     absl::MutexLock lock(&mutex_);
-    why = absl::CancelledError(
-        absl::StrCat("the worker stops: ", stop_reason_));
+    why =
+        absl::CancelledError(absl::StrCat("the worker stops: ", stop_reason_));
     lost = device_lost_;
   }
   GiveUp(why);
@@ -180,9 +180,10 @@ absl::Status WorkerDaemon::Serve(Session& session) {
     }
   }
   if (held_.outbox != nullptr) held_.outbox->Detach();
-  // Whoever waited for a text is gone with the session.
+  // Whoever waited for these is gone with the session.
   generation_.reset();
   job_reader_.reset();
+  copies_saver_.reset();
   absl::MutexLock lock(&mutex_);
   session_ = nullptr;
   told_to_stop_ = false;
@@ -201,6 +202,7 @@ void WorkerDaemon::Begin(const Assignment& assignment,
   // very end, or forgotten; and its last words are stored, for the new
   // attempt is.
   if (held_.outbox != nullptr) held_.outbox->Forget();
+  copies_saver_.reset();
   KeptMemory kept;
   if (rank_ != nullptr && assignment.has_recovery() &&
       held_.ref.job() == assignment.ref().job()) {
@@ -217,18 +219,18 @@ void WorkerDaemon::Begin(const Assignment& assignment,
     savable_ = assignment.ref();
     told_to_stop_ = false;
   }
-  const SendToScheduler keep =
-      [this, outbox = held_.outbox](WorkerMessage message) {
-        const SendToScheduler into = [&](WorkerMessage said) {
-          return outbox->Send(std::move(said));
-        };
-        return message.has_ended() ? SendLast(into, std::move(message))
-                                   : into(std::move(message));
-      };
+  const SendToScheduler keep = [this,
+                                outbox = held_.outbox](WorkerMessage message) {
+    const SendToScheduler into = [&](WorkerMessage said) {
+      return outbox->Send(std::move(said));
+    };
+    return message.has_ended() ? SendLast(into, std::move(message))
+                               : into(std::move(message));
+  };
   Replace(std::make_unique<RankRunner>(
-      assignment, RankRunnerOptions{.resources = resources_,
-                                    .send = keep,
-                                    .address = options_.address},
+      assignment,
+      RankRunnerOptions{
+          .resources = resources_, .send = keep, .address = options_.address},
       std::move(kept)));
 }
 
@@ -259,16 +261,24 @@ void WorkerDaemon::Handle(const SchedulerMessage& message,
                                       : send(std::move(piece));
     };
     generation_ = std::make_unique<GenerationRunner>(
-        message.generate(), GenerationOptions{.resources = resources_,
-                                              .send = say,
-                                              .address = options_.address});
+        message.generate(),
+        GenerationOptions{
+            .resources = resources_, .send = say, .address = options_.address});
   } else if (message.has_stop_text()) {
     if (generation_ != nullptr) generation_->Stop(message.stop_text());
   } else if (message.store_value().ref().text() != 0) {
     if (generation_ != nullptr) generation_->OnValue(message.store_value());
   } else if (message.stop().forgotten()) {
     if (IsFor(message, held_.ref)) Forget(message.stop());
+  } else if (message.has_save_copies()) {
+    copies_saver_.reset();
+    if (rank_ == nullptr || !IsSame(message.save_copies().ref(), held_.ref)) {
+      return;
+    }
+    copies_saver_ = std::make_unique<CopiesSaver>(
+        message.save_copies(), rank_->kept(), resources_, send);
   } else if (rank_ != nullptr) {
+    if (message.stop().give_up_kept()) copies_saver_.reset();
     rank_->OnMessage(message);
     absl::MutexLock lock(&mutex_);
     told_to_stop_ |= message.has_stop();
@@ -303,11 +313,10 @@ void WorkerDaemon::SaveFirst(const std::string& reason) {
   message.mutable_leaving()->set_reason(reason);
   if (!session_->Send(std::move(message)).ok()) return;
   // Without the scheduler that was asked nothing is saved.
-  const auto ended = [this, asked = sessions_]()
-                         ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-                           return !savable_.has_value() ||
-                                  session_ == nullptr || sessions_ != asked;
-                         };
+  const auto ended = [this,
+                      asked = sessions_]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return !savable_.has_value() || session_ == nullptr || sessions_ != asked;
+  };
   const auto answered = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     return ended() || told_to_stop_;
   };

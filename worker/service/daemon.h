@@ -23,6 +23,7 @@
 #include "absl/types/optional.h"
 #include "proto/cluster.pb.h"
 #include "worker/engine/train_loop.h"
+#include "worker/service/copies_saver.h"
 #include "worker/service/generation_runner.h"
 #include "worker/service/job_reader.h"
 #include "worker/service/outbox.h"
@@ -115,6 +116,7 @@ class WorkerDaemon {
   std::unique_ptr<RankRunner> rank_;
   std::unique_ptr<GenerationRunner> generation_;
   std::unique_ptr<JobReader> job_reader_;
+  std::unique_ptr<CopiesSaver> copies_saver_;  // borrows from rank_
 
   mutable absl::Mutex mutex_;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;

@@ -7,18 +7,26 @@
 
 namespace troupe {
 
-absl::Status CheckJobPaths(const Assignment& assignment) {
-  const JobSpec& job = assignment.plan().job();
+namespace {
+
+absl::Status CheckResume(const std::string& resume) {
+  if (resume == "latest") return absl::OkStatus();
+  return CheckJobPath("checkpoint.resume", resume);
+}
+
+}  // namespace
+
+absl::Status CheckJobPaths(const JobSpec& job) {
   RETURN_IF_ERROR(CheckJobPath("data.tokens", job.data().tokens()));
   RETURN_IF_ERROR(CheckJobPath("model.hf", job.model().hf()));
   RETURN_IF_ERROR(
       CheckJobPath("checkpoint.directory", job.checkpoint().directory()));
-  for (const std::string& resume :
-       {job.checkpoint().resume(), assignment.resume()}) {
-    if (resume == "latest") continue;
-    RETURN_IF_ERROR(CheckJobPath("checkpoint.resume", resume));
-  }
-  return absl::OkStatus();
+  return CheckResume(job.checkpoint().resume());
+}
+
+absl::Status CheckJobPaths(const Assignment& assignment) {
+  RETURN_IF_ERROR(CheckJobPaths(assignment.plan().job()));
+  return CheckResume(assignment.resume());
 }
 
 }  // namespace troupe

@@ -6,12 +6,15 @@
 #define TROUPE_WORKER_SERVICE_JOB_PATHS_H_
 
 #include "absl/status/status.h"
+#include "proto/job.pb.h"
 #include "proto/worker.pb.h"
 
 namespace troupe {
 
 // data.tokens, model.hf, checkpoint.directory and checkpoint.resume. The errors
 // of CheckJobPath, of the first that leads elsewhere.
+absl::Status CheckJobPaths(const JobSpec& job);
+// And the checkpoint from which this one resumes.
 absl::Status CheckJobPaths(const Assignment& assignment);
 
 }  // namespace troupe

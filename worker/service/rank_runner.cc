@@ -12,6 +12,7 @@
 #include "worker/actor/thread_name.h"
 #include "worker/collective/communicator.h"
 #include "worker/collective/create_communicator.h"
+#include "worker/engine/checkpoint_holder.h"
 #include "worker/rank/resident_memory.h"
 #include "worker/service/job_paths.h"
 
@@ -36,10 +37,9 @@ TrainLoopOptions LoopOptions(const Assignment& assignment) {
                       ? absl::make_optional(assignment.recovery())
                       : absl::nullopt,
       .trace_every = assignment.trace_every(),
-      .checkpoint_token = absl::StrCat("job-", assignment.ref().job(), "-",
-                                       assignment.ref().attempt()),
+      .checkpoint_token = AttemptToken(assignment.ref()),
       .ran_before = assignment.ran_before(),
-      .job_token = absl::StrCat("job-", assignment.ref().job(), "-"),
+      .job_token = JobToken(assignment.ref()),
       .name = NameOf(assignment),
       .checks_data = assignment.checks_data(),
       .collective_timeout = absl::Seconds(assignment.collective_seconds_max())};
@@ -118,6 +118,11 @@ bool RankRunner::WasTold(const absl::Status& status) {
 KeptMemory RankRunner::TakeKept() {
   thread_.join();
   return std::move(loop_.kept());
+}
+
+const KeptMemory& RankRunner::kept() {
+  ended_.WaitForNotification();
+  return loop_.kept();
 }
 
 RankProgress RankRunner::Progress() const {

@@ -61,9 +61,10 @@ class RankRunner final : private RankListener {
   // Whether RankEnded has been sent (or could not be).
   bool ended() const { return ended_.HasBeenNotified(); }
 
-  // What this attempt leaves to the next. Waits for its end: REQUIRES that it
-  // is at its very end.
+  // What this attempt leaves to the next. Both wait for its end: REQUIRE that
+  // it is at its very end.
   KeptMemory TakeKept();
+  const KeptMemory& kept();
 
  private:
   void Run();
@@ -99,7 +100,7 @@ class RankRunner final : private RankListener {
   // Descriptions of all shards, by step.
   std::map<int64_t, std::vector<std::string>> commits_ ABSL_GUARDED_BY(mutex_);
   int64_t committing_ ABSL_GUARDED_BY(mutex_) = -1;  // the last step so far
-  int64_t committed_ ABSL_GUARDED_BY(mutex_) = -1;  // the last step that is
+  int64_t committed_ ABSL_GUARDED_BY(mutex_) = -1;   // the last step that is
   absl::Status aborted_ ABSL_GUARDED_BY(mutex_);
 
   absl::Notification ended_;

@@ -1,0 +1,98 @@
+#include "worker/engine/rank_shard.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/types/span.h"
+#include "proto/base/status.h"
+#include "proto/plan/job_json.h"
+
+namespace troupe {
+namespace {
+
+// Bytes of the box from `offset` on, were its rows behind one another.
+absl::Status Fetch(TierPort& port, const StateTensor& tensor,
+                   const StateBox& box, uint64_t offset,
+                   absl::Span<char> bytes) {
+  const uint64_t row_bytes = box.columns() * sizeof(float);
+  const uint64_t stride_bytes = box.row_stride * sizeof(float);
+  const TierAddress first =
+      tensor.data + box.begin * static_cast<int64_t>(sizeof(float));
+  while (!bytes.empty()) {
+    const uint64_t row = box.dense() ? 0 : offset / row_bytes;
+    const uint64_t within = box.dense() ? offset : offset % row_bytes;
+    const size_t count =
+        box.dense() ? bytes.size()
+                    : std::min<size_t>(bytes.size(), row_bytes - within);
+    RETURN_IF_ERROR(
+        port.Read(first + static_cast<int64_t>(row * stride_bytes + within),
+                  static_cast<int64_t>(count), bytes.data()));
+    offset += count;
+    bytes.remove_prefix(count);
+  }
+  return port.Settle();
+}
+
+}  // namespace
+
+absl::StatusOr<ShardFile> WriteRankShard(
+    const CheckpointAttempt& attempt, int rank,
+    const std::vector<StateTensor>& tensors, TierPort& port,
+    const RankDisk& disk) {
+  RETURN_IF_ERROR(BeginCheckpoint(attempt).status());
+  DiskLog::Work work = {.writes = true, .step = attempt.step};
+  std::vector<ShardToWrite> shards;
+  for (const StateTensor& tensor : tensors) {
+    work.bytes += tensor.elements * static_cast<int64_t>(sizeof(float));
+    for (const StateBox& box : tensor.boxes) {
+      shards.push_back({.name = tensor.name,
+                        .dtype = StoredDType::kF32,
+                        .shape = tensor.shape,
+                        .box = box.whole});
+      if (box.dense() && port.IsHostMemory(tensor.data)) {
+        shards.back().data = tensor.data.memory() + box.begin * sizeof(float);
+        continue;
+      }
+      shards.back().fetch = [&port, &tensor, &box](uint64_t offset,
+                                                   absl::Span<char> bytes) {
+        return Fetch(port, tensor, box, offset, bytes);
+      };
+    }
+  }
+  const DiskLog::Entry entry(disk.log, work);
+  return WriteShardFile(disk.io, attempt, rank, shards, entry.moved());
+}
+
+absl::StatusOr<CheckpointRecord> CommitShards(
+    const CheckpointAttempt& attempt, const Plan& plan, const SavedState& saved,
+    const std::vector<std::string>& descriptions,
+    const std::vector<CarriedFile>& carried) {
+  std::vector<ShardFile> files;
+  int64_t bytes = 0;
+  for (const std::string& description : descriptions) {
+    ASSIGN_OR_RETURN(ShardFile file, ParseShardFile(description));
+    bytes += file.file.bytes;
+    files.push_back(std::move(file));
+  }
+  Manifest manifest;
+  manifest.job_name = plan.job().name();
+  manifest.step = attempt.step;
+  manifest.samples_consumed = saved.samples_consumed;
+  manifest.loss_scale = saved.loss_scale;
+  manifest.seed = plan.job().training().seed();
+  manifest.plan_fingerprint = plan.fingerprint();
+  manifest.job = JobJson(plan.job());
+  manifest.tokenizer = saved.tokenizer;
+  manifest.data = saved.data;
+  manifest.created = saved.created;
+  ASSIGN_OR_RETURN(
+      const std::string path,
+      CommitCheckpoint(attempt, std::move(manifest), files, carried));
+  CheckpointRecord record;
+  record.set_step(attempt.step);
+  record.set_path(path);
+  record.set_bytes(bytes);
+  return record;
+}
+
+}  // namespace troupe

@@ -1,0 +1,47 @@
+// What writing a checkpoint comes to, for whoever does it: a rank that trains
+// (checkpoint_writer.h), or one that has ended and keeps copies of states
+// (save_copies.h).
+#ifndef TROUPE_WORKER_ENGINE_RANK_SHARD_H_
+#define TROUPE_WORKER_ENGINE_RANK_SHARD_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "proto/plan.pb.h"
+#include "proto/status.pb.h"
+#include "storage/checkpoint/commit.h"
+#include "worker/rank/disk_log.h"
+#include "worker/rank/tier_port.h"
+#include "worker/rank/unit_state.h"
+
+namespace troupe {
+
+// Writes what `rank` saves, wherever `port` finds it. Where it fails, what was
+// written is left: give up the attempt. Errors are the disk's.
+absl::StatusOr<ShardFile> WriteRankShard(
+    const CheckpointAttempt& attempt, int rank,
+    const std::vector<StateTensor>& tensors, TierPort& port,
+    const RankDisk& disk);
+
+// Where training stood, and on what.
+struct SavedState {
+  int64_t samples_consumed = 0;  // the data position
+  ManifestLossScale loss_scale = {};
+  std::string tokenizer;  // RankState::tokenizer, DataIdentity
+  std::string data;
+  absl::Time created;
+};
+
+// Commits, once all ranks have written: `descriptions` are FormatShardFile's,
+// of each. The record has no seconds yet. Errors as CommitCheckpoint.
+absl::StatusOr<CheckpointRecord> CommitShards(
+    const CheckpointAttempt& attempt, const Plan& plan, const SavedState& saved,
+    const std::vector<std::string>& descriptions,
+    const std::vector<CarriedFile>& carried);
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_ENGINE_RANK_SHARD_H_

@@ -1,0 +1,108 @@
+#include "worker/engine/save_copies.h"
+
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/status.h"
+#include "proto/plan/at_rest.h"
+#include "proto/plan/copies.h"
+#include "proto/plan/find_program.h"
+#include "proto/plan/roles.h"
+#include "storage/checkpoint/checkpoint_folder.h"
+#include "worker/engine/carried_files.h"
+#include "worker/engine/checkpoint_holder.h"
+#include "worker/engine/rank_shard.h"
+#include "worker/rank/rank_state.h"
+#include "worker/rank/unit_state.h"
+
+namespace troupe {
+namespace {
+
+constexpr int64_t kBytes = sizeof(float);
+
+// What the rank's SNAPSHOTs would collect, in the copy.
+std::vector<StateTensor> TensorsOf(const Plan& plan, char* copy) {
+  const Role& role = plan.roles(0);
+  std::vector<StateTensor> tensors;
+  for (const Placement& placement : role.placements()) {
+    const int unit = placement.unit();
+    const Range rests = RangeAtRest(plan, placement, plan.rank());
+    UnitFlatBuffers memory = {.parameters = TierAddress::InHost(
+                                  copy + CopyOffsetOfUnit(plan, role, unit)),
+                              .holds = rests};
+    memory.optimizer_state = memory.parameters + rests.size() * kBytes;
+    for (int part = 0; part < placement.parts_size(); ++part) {
+      const Range duty = DutyOf(plan, placement, part, plan.rank());
+      if (duty.size() == 0) continue;
+      for (StateTensor& tensor : UnitStateTensors(
+               plan.job().optimizer(), plan.units(unit), memory,
+               {.mesh = &plan.mesh(), .rank = plan.rank()},
+               Range{rests.begin + duty.begin, rests.begin + duty.end})) {
+        tensors.push_back(std::move(tensor));
+      }
+    }
+  }
+  return tensors;
+}
+
+}  // namespace
+
+CheckpointAttempt CopiesAttempt(const JobSpec& job, const RankRef& ref,
+                                int64_t step) {
+  return {.dir = job.checkpoint().directory(),
+          .step = step,
+          .token = absl::StrCat(AttemptToken(ref), "-copies")};
+}
+
+absl::StatusOr<ShardFile> WriteCopy(const CopyToSave& copy,
+                                    const CheckpointAttempt& attempt,
+                                    const KeptMemory& kept,
+                                    const RankResources& resources,
+                                    DiskLog& log) {
+  const Plan& plan = copy.plan();
+  const int index = kept.fingerprint == plan.fingerprint()
+                        ? kept.copies.Find(attempt.step, copy.peer())
+                        : -1;
+  if (index < 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the copy of the state of rank ", plan.rank(),
+                     " after step ", attempt.step, " is not in memory"));
+  }
+  char* const memory = (copy.peer() ? kept.of_peer : kept.own).at(index);
+  TierPort port(resources.device);
+  ASSIGN_OR_RETURN(ShardFile file,
+                   WriteRankShard(attempt, plan.rank(), TensorsOf(plan, memory),
+                                  port, RankDisk{resources.io, log}));
+  // The checksum of the tokens was its rank's affair.
+  file.data_unchecked = true;
+  return file;
+}
+
+absl::StatusOr<CheckpointRecord> CommitCopies(
+    const Plan& plan, const RankRef& ref, const KeptState& state,
+    const std::vector<std::string>& shards, const Clock& clock) {
+  const JobSpec& job = plan.job();
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<CheckpointFolder> folder,
+      CheckpointFolder::Open({.directory = job.checkpoint().directory(),
+                              .holder = HolderOf(job, AttemptToken(ref)),
+                              .supersedes = HolderBegins(job, JobToken(ref))}));
+  SavedState saved = {.samples_consumed = state.samples_consumed(),
+                      .loss_scale = {.scale = state.loss_scale(),
+                                     .good_steps = state.good_steps(),
+                                     .skipped_steps = state.skipped_steps()},
+                      .created = clock.Now()};
+  if (LoadsData(plan.roles(0))) {
+    ASSIGN_OR_RETURN(const SampleReader data, OpenData(job));
+    saved.tokenizer = data.file().layout().tokenizer;
+    saved.data = data.file().identity();
+  }
+  return CommitShards(CopiesAttempt(job, ref, state.step()), plan, saved,
+                      shards,
+                      CollectCarriedFiles({.tokens = job.data().tokens(),
+                                           .tokenizer = saved.tokenizer,
+                                           .hf = job.model().hf()}));
+}
+
+}  // namespace troupe

@@ -1,0 +1,44 @@
+// Copies of ranks' states (proto/plan/copies.h) as a checkpoint, from which a
+// plan for other workers goes on: written by those who keep them, when the
+// ranks have ended, each state as its own rank would have saved it.
+#ifndef TROUPE_WORKER_ENGINE_SAVE_COPIES_H_
+#define TROUPE_WORKER_ENGINE_SAVE_COPIES_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "proto/base/clock.h"
+#include "proto/plan.pb.h"
+#include "proto/status.pb.h"
+#include "proto/worker.pb.h"
+#include "storage/checkpoint/commit.h"
+#include "worker/engine/train_loop.h"
+#include "worker/rank/disk_log.h"
+#include "worker/rank/state_copies.h"
+
+namespace troupe {
+
+// The checkpoint that copies of this step become: of the job's number and of
+// the attempt that made them.
+CheckpointAttempt CopiesAttempt(const JobSpec& job, const RankRef& ref,
+                                int64_t step);
+
+// Writes the state of the rank whose `plan` this is (as in an Assignment) from
+// a copy of it. FailedPrecondition: it is not among those `kept`.
+absl::StatusOr<ShardFile> WriteCopy(const CopyToSave& copy,
+                                    const CheckpointAttempt& attempt,
+                                    const KeptMemory& kept,
+                                    const RankResources& resources,
+                                    DiskLog& log);
+
+// Commits what all have written. `plan` is of a rank that reads the job's data,
+// if one is left; `shards` are FormatShardFile's. An earlier attempt of the job
+// that still holds the directory loses it.
+absl::StatusOr<CheckpointRecord> CommitCopies(
+    const Plan& plan, const RankRef& ref, const KeptState& state,
+    const std::vector<std::string>& shards, const Clock& clock);
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_ENGINE_SAVE_COPIES_H_
