@@ -28,6 +28,7 @@ Cluster::Cluster(const Limits& limits, const JobCompiler& compiler)
 
 void Cluster::Restore(std::vector<StoredJob> jobs, absl::Time now,
                       Actions& actions) {
+  moved_at_ = now;
   last_tick_ = now;  // what comes before the first one may be a pause, too
   for (StoredJob& stored : jobs) {
     // A job that an older build took and this one refuses still has a place;
@@ -46,6 +47,7 @@ absl::StatusOr<WorkerId> Cluster::RegisterWorker(const Register& request,
                                                  absl::Time now,
                                                  Actions& actions) {
   ASSIGN_OR_RETURN(const WorkerId id, workers_.Add(request, now));
+  moved_at_ = now;
   SendToWorker send{id, {}};
   Registered& registered = *send.message.mutable_registered();
   registered.set_worker_id(id.value());
@@ -91,6 +93,9 @@ void Cluster::Hear(Worker& from, const WorkerMessage& message, absl::Time now,
     case WorkerMessage::kLeaving:
       workers_.Leave(from.id);
       break;
+    case WorkerMessage::kCopiesSaved:
+      return runs_.HandleCopiesSaved(from.id, message.copies_saved(), now,
+                                     actions);
     default:
       break;
   }
@@ -110,6 +115,7 @@ void Cluster::Lose(WorkerId id, WorkerStatus::State state,
   const std::string reason = OneLine(said, limits_.reason_bytes_max);
   const Worker worker = *workers_.Find(id);
   workers_.Remove(id, state, reason);
+  moved_at_ = now;
   actions.push_back(DropWorker{id, reason});
   if (worker.status.text() != 0) {
     generations_.WorkerGone(worker, reason, now, actions);
@@ -162,6 +168,10 @@ void Cluster::Compiled(JobId id, const Compilation& compilation,
   // question is asked again, unless it took too long.
   const bool current = compilation.changes == workers_.changes() ||
                        absl::IsDeadlineExceeded(outcome.refusal);
+  if (job->status.state() == RUNNING) {
+    Widen(*job, compilation, outcome, now, actions);
+    return Settle(now, actions);
+  }
   if (outcome.fits() && outcome.idle) {
     return Schedule(now, actions, {.job = id, .outcome = &outcome});
   }
@@ -171,6 +181,12 @@ void Cluster::Compiled(JobId id, const Compilation& compilation,
         *job,
         absl::StrCat("waits for busy workers, for the idle ones have too ",
                      "little memory: ", outcome.refusal.message()),
+        actions);
+  } else if (current && compilation.elastic) {
+    job->too_small_at = compilation.changes;
+    jobs_.SetWaitReason(
+        *job,
+        absl::StrCat("waits for more workers: ", outcome.refusal.message()),
         actions);
   } else if (current) {
     jobs_.SetState(*job, FAILED, std::string(outcome.refusal.message()), now,
@@ -306,13 +322,17 @@ void Cluster::Tick(absl::Time now, Actions& actions) {
       Lose(stuck.worker, WorkerStatus::LOST, stuck.reason, now, actions);
     }
   }
+  if (IsCalm(now)) {
+    runs_.NarrowWaiting(now, actions);
+    AskToWiden(actions);
+  }
   Settle(now, actions);
 }
 
 bool Cluster::Awaits(JobId id, const Compilation& asked) const {
   const Job* job = jobs_.Find(id);
   return job != nullptr && job->compilation == asked.number &&
-         job->status.state() == QUEUED;
+         (job->status.state() == QUEUED || MayWiden(*job));
 }
 
 absl::StatusOr<const Job*> Cluster::FindJob(JobId id) const {
@@ -325,6 +345,7 @@ absl::StatusOr<const Job*> Cluster::FindJob(JobId id) const {
 
 void Cluster::Schedule(absl::Time now, Actions& actions, const Offer& offer) {
   runs_.RecoverWaiting(now, actions);
+  awaits_calm_ = false;
   const Job* first = nullptr;     // the job that holds back those behind it
   WaitReasons reasons(workers_);  // nobody starts once one waits for idle ones
   const std::vector<JobId> queue(jobs_.queue().begin(), jobs_.queue().end());
@@ -335,7 +356,8 @@ void Cluster::Schedule(absl::Time now, Actions& actions, const Offer& offer) {
                           "waits for the next scheduler, for this one "
                           "was asked to end",
                           actions);
-    } else if (job->ranks_needed > workers_.alive_count()) {
+    } else if (job->ranks_needed > workers_.alive_count() &&
+               !MayStartNarrow(*job, now)) {
       jobs_.SetWaitReason(*job, reasons.For(job->ranks_needed), actions);
     } else if (first != nullptr) {
       jobs_.SetWaitReason(
@@ -346,7 +368,8 @@ void Cluster::Schedule(absl::Time now, Actions& actions, const Offer& offer) {
           absl::StrCat("waits for the end of job ", other->id.value(),
                        ", whose checkpoint.directory is the same"),
           actions);
-    } else if (workers_.idle_count() < job->ranks_needed) {
+    } else if (workers_.idle_count() < job->ranks_needed &&
+               !MayStartNarrow(*job, now)) {
       first = job;
       jobs_.SetWaitReason(*job, reasons.For(job->ranks_needed), actions);
     } else if (!store_.ok()) {
@@ -357,12 +380,70 @@ void Cluster::Schedule(absl::Time now, Actions& actions, const Offer& offer) {
       AskToCompile(*job, actions);
     }
   }
+  queue_waits_ = first != nullptr;
   scheduled_at_ = workers_.changes();  // with those that it gave to jobs
+}
+
+bool Cluster::MayStartNarrow(const Job& job, absl::Time now) {
+  const int idle = workers_.idle_count();
+  if (!job.spec.has_elastic() || idle >= job.ranks_needed ||
+      idle < std::max(1, job.spec.elastic().min_workers())) {
+    return false;
+  }
+  const bool starts = job.moved || IsCalm(now);
+  awaits_calm_ |= !starts;
+  return starts;
+}
+
+bool Cluster::MayWiden(const Job& job) const {
+  return job.status.state() == RUNNING && job.run != nullptr &&
+         !job.run->stopping() && job.spec.has_elastic() &&
+         static_cast<int>(job.run->ranks.size()) < job.ranks_needed &&
+         runs_.MayMove(job);
+}
+
+void Cluster::AskToWiden(Actions& actions) {
+  if (workers_.idle_count() == 0 || queue_waits_ || draining_) return;
+  for (const auto& [id, job] : jobs_.all()) {
+    if (!MayWiden(*job) || job->compilation != 0 ||
+        job->not_wider_at == workers_.changes()) {
+      continue;
+    }
+    std::vector<const Worker*> candidates = workers_.Idle();
+    for (const RankSeat& seat : job->run->ranks) {
+      const Worker* const worker = workers_.Find(seat.worker);
+      if (worker != nullptr && !worker->leaving) candidates.push_back(worker);
+    }
+    const int there = static_cast<int>(candidates.size());
+    std::vector<JobSpec> ways = compiler_.Narrower(job->spec, there);
+    if (there >= job->ranks_needed) ways.insert(ways.begin(), job->spec);
+    job->not_wider_at = workers_.changes();
+    Compilation asked = ElasticCompilation(
+        ways, compiler_, candidates, static_cast<int>(job->run->ranks.size()));
+    if (asked.choices.empty()) continue;
+    AskToCompile(*job, std::move(asked), actions);
+  }
+}
+
+void Cluster::Widen(Job& job, const Compilation& compilation,
+                    const CompileOutcome& outcome, absl::Time now,
+                    Actions& actions) {
+  if (!outcome.fits() || compilation.changes != workers_.changes()) return;
+  runs_.SaveAndMove(
+      job,
+      absl::StrCat("there are workers for ", outcome.workers.size(),
+                   " ranks, and it has ", job.run->ranks.size()),
+      now, actions);
 }
 
 bool Cluster::Start(Job& job, const CompileOutcome& outcome, absl::Time now,
                     Actions& actions) {
   if (!outcome.fits()) return false;
+  // One for fewer ranks, and others have come.
+  const int ranks = static_cast<int>(outcome.workers.size());
+  if (ranks < job.ranks_needed && workers_.idle_count() >= job.ranks_needed) {
+    return false;
+  }
   std::vector<const Worker*> workers;
   for (const WorkerId id : outcome.workers) {
     workers.push_back(workers_.Find(id));
@@ -375,11 +456,29 @@ bool Cluster::Start(Job& job, const CompileOutcome& outcome, absl::Time now,
 
 void Cluster::AskToCompile(Job& job, Actions& actions) {
   if (job.compilation != 0 || job.too_small_at == workers_.changes()) return;
-  auto compilation = std::make_shared<Compilation>(
-      CompilationFor(job.spec, job.ranks_needed, workers_));
-  job.compilation = compilation->number = ++last_compilation_;
+  const int idle = workers_.idle_count();
+  Compilation asked =
+      idle >= job.ranks_needed
+          ? CompilationFor(job.spec, job.ranks_needed, workers_)
+          : ElasticCompilation(compiler_.Narrower(job.spec, idle), compiler_,
+                               workers_.Idle(), /*more_than=*/0);
+  if (asked.choices.empty()) {
+    job.too_small_at = workers_.changes();
+    return jobs_.SetWaitReason(
+        job,
+        absl::StrCat("waits for more workers: the job cannot be cut for ",
+                     idle),
+        actions);
+  }
   jobs_.SetWaitReason(job, "is being planned", actions);
-  actions.push_back(CompileJob{job.id, std::move(compilation)});
+  AskToCompile(job, std::move(asked), actions);
+}
+
+void Cluster::AskToCompile(Job& job, Compilation asked, Actions& actions) {
+  asked.changes = workers_.changes();
+  job.compilation = asked.number = ++last_compilation_;
+  actions.push_back(CompileJob{
+      job.id, std::make_shared<const Compilation>(std::move(asked))});
 }
 
 }  // namespace troupe

@@ -143,7 +143,12 @@ class Cluster {
   // idle in it. So no event needs to know which of its ends free workers. What
   // changes the queue schedules by itself.
   void Settle(absl::Time now, Actions& actions) {
-    if (workers_.changes() != scheduled_at_) Schedule(now, actions);
+    const bool calms = awaits_calm_ && IsCalm(now);
+    if (calms || workers_.changes() != scheduled_at_) Schedule(now, actions);
+  }
+  // No worker has come or gone for a while.
+  bool IsCalm(absl::Time now) const {
+    return now - moved_at_ >= limits_.elastic_calm;
   }
   void Hear(Worker& from, const WorkerMessage& message, absl::Time now,
             Actions& actions);
@@ -152,6 +157,15 @@ class Cluster {
              Actions& actions);
   // Unless that is under way, or would say once more that it does not fit.
   void AskToCompile(Job& job, Actions& actions);
+  void AskToCompile(Job& job, Compilation asked, Actions& actions);
+  // Of a queued job with `elastic`: whether it begins with fewer workers than
+  // it has ranks.
+  bool MayStartNarrow(const Job& job, absl::Time now);
+  // Whether it runs with fewer, and goes on with more where there are some.
+  bool MayWiden(const Job& job) const;
+  void AskToWiden(Actions& actions);
+  void Widen(Job& job, const Compilation& compilation,
+             const CompileOutcome& outcome, absl::Time now, Actions& actions);
   // Asks again, now and then, whether the store can be written.
   void AskTheStore(absl::Time now, Actions& actions);
   void ForgivePause(absl::Time now);
@@ -164,6 +178,10 @@ class Cluster {
   const JobCompiler& compiler_;
   int64_t last_compilation_ = 0;
   int64_t scheduled_at_ = 0;  // WorkerTable::changes() after the last Schedule
+  absl::Time moved_at_ = absl::InfinitePast();  // a worker came or went
+  // A queued job begins with those that there are once none has for a while.
+  bool awaits_calm_ = false;
+  bool queue_waits_ = false;  // some job is to start before all others
   bool draining_ = false;
   absl::Status store_;            // not OK: it cannot be written, and why
   absl::Time store_asked_;        // not OK: when it was asked the last time

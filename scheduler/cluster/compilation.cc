@@ -9,8 +9,10 @@
 namespace troupe {
 namespace {
 
-Choice ChoiceOf(const std::vector<const Worker*>& placed, bool idle) {
+Choice ChoiceOf(const JobSpec& spec, const std::vector<const Worker*>& placed,
+                bool idle) {
   Choice choice;
+  choice.spec = spec;
   choice.idle = idle;
   for (const Worker* worker : placed) {
     choice.ids.push_back(worker->id);
@@ -42,7 +44,7 @@ Compilation CompilationFor(const JobSpec& spec, int needed,
     std::vector<const Worker*> sorted = placed;
     std::sort(sorted.begin(), sorted.end());
     if (!seen.insert(std::move(sorted)).second) return;
-    compilation.choices.push_back(ChoiceOf(placed, idle));
+    compilation.choices.push_back(ChoiceOf(spec, placed, idle));
   };
   for (const bool idle : {true, false}) {
     const std::vector<const Worker*> candidates =
@@ -60,6 +62,23 @@ Compilation CompilationFor(const JobSpec& spec, int needed,
   return compilation;
 }
 
+Compilation ElasticCompilation(const std::vector<JobSpec>& ways,
+                               const JobCompiler& compiler,
+                               const std::vector<const Worker*>& candidates,
+                               int more_than) {
+  Compilation compilation;
+  compilation.elastic = true;
+  for (const JobSpec& way : ways) {
+    const int needed = compiler.RanksNeeded(way).value_or(0);
+    if (needed <= more_than) continue;
+    for (const auto& alike : OfOneKind(candidates, needed)) {
+      compilation.choices.push_back(
+          ChoiceOf(way, PlaceRanks(alike, needed), /*idle=*/true));
+    }
+  }
+  return compilation;
+}
+
 CompileOutcome CompileFirstFit(const JobCompiler& compiler,
                                const Compilation& compilation,
                                const MayGoOn& may_go_on) {
@@ -68,7 +87,7 @@ CompileOutcome CompileFirstFit(const JobCompiler& compiler,
   CompileOutcome outcome;
   for (const Choice& choice : compilation.choices) {
     absl::StatusOr<CompiledJob> compiled =
-        compiler.Compile(compilation.spec, choice.workers, may_go_on);
+        compiler.Compile(choice.spec, choice.workers, may_go_on);
     if (compiled.ok()) {
       outcome.compiled = *std::move(compiled);
       outcome.workers = choice.ids;

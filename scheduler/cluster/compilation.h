@@ -20,6 +20,7 @@ namespace troupe {
 
 // Who might carry a job out: rank r on the worker ids[r].
 struct Choice {
+  JobSpec spec;  // the compilation's, or a narrower one
   std::vector<WorkerId> ids;
   std::vector<WorkerDescription> workers;  // the same ones
   bool idle = false;                       // all of them are
@@ -31,6 +32,9 @@ struct Compilation {
   std::vector<Choice> choices;  // best first, no two with the same workers
   int64_t changes = 0;          // WorkerTable::changes() at its making
   bool explain = false;         // asked for in place of a plan
+  // For other ranks than the job needs, or for more than it runs on: where none
+  // of the choices does, that is no refusal of the job.
+  bool elastic = false;
 };
 
 struct CompileOutcome {
@@ -51,6 +55,14 @@ struct CompileOutcome {
 // and never both kinds unless neither is enough. None where there are too few.
 Compilation CompilationFor(const JobSpec& spec, int needed,
                            const WorkerTable& workers);
+
+// For a job with `elastic`: on these workers, as many of them as there can be,
+// each of the ways in turn. What has no more than `more_than` ranks is left
+// out.
+Compilation ElasticCompilation(const std::vector<JobSpec>& ways,
+                               const JobCompiler& compiler,
+                               const std::vector<const Worker*>& candidates,
+                               int more_than);
 
 // Tries the choices in turn: the next where one has too little memory. Or
 // explains, for the first.

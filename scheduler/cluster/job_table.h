@@ -35,10 +35,17 @@ struct Job {
   // Of the traced ranks (step_gather.h); null before there is one.
   std::shared_ptr<const Timeline> predicted;             // of the last attempt
   std::deque<std::shared_ptr<const Timeline>> measured;  // the newest, by step
-  // Queued: the number of the compilation that is under way, or 0.
+  // Queued, or to run on more workers: the number of the compilation that is
+  // under way, or 0.
   int64_t compilation = 0;
   // Queued: WorkerTable::changes() when the idle workers were found too small.
   int64_t too_small_at = -1;
+  // Running with `elastic` on fewer than it needs: the same when no wider plan
+  // was found.
+  int64_t not_wider_at = -1;
+  // It went on before, and does so at once with as many workers as there are.
+  bool moved = false;
+  absl::Time stands_since = absl::InfinitePast();  // moved: since when
   std::deque<StepRecord> steps;  // ascending; the newest of them
   StepSeries series;             // of all of them
   int64_t steps_since_thinned = 0;

@@ -59,6 +59,14 @@ struct Limits {
   // predicted steps.
   absl::Duration collective_min = absl::Seconds(30);
 
+  // No worker has come or gone for this long before a job with `elastic` goes
+  // on with fewer, or more: a worker that is started again is soon back, and of
+  // several that come all are counted.
+  absl::Duration elastic_calm = absl::Seconds(2);
+  // For copies of states to become a checkpoint; then the job goes on from the
+  // one before.
+  absl::Duration save_copies_max = absl::Minutes(5);
+
   // Counts.
   int workers_max = 4096;
   int gone_workers_kept = 64;  // lost and left ones, for people to see

@@ -10,10 +10,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "absl/types/optional.h"
 #include "proto/base/ids.h"
 #include "proto/plan.pb.h"
 #include "proto/worker.pb.h"
@@ -75,6 +77,15 @@ struct LateStep {
   absl::Time looked = absl::InfinitePast();
 };
 
+// Copies of states that are being written as a checkpoint (run_elastic.cc).
+struct CopySaving {
+  KeptState state;
+  absl::Time since;
+  std::set<int> awaited;  // ranks whose workers have not answered
+  std::vector<std::string> shards;
+  bool commits = false;  // all are written, and one of them commits
+};
+
 struct Run {
   Run(int ranks, const Plan& plan, const Limits& limits);
 
@@ -90,6 +101,7 @@ struct Run {
   std::string begins;  // in a sentence
   // All ranks have let go, and the job waits for workers to go on with.
   bool awaits_places = false;
+  absl::optional<CopySaving> saves_copies;          // while it awaits them
   absl::Time store_asked = absl::InfiniteFuture();  // again, when it failed
   std::vector<RankSeat> ranks;
   Rendezvous rendezvous;
@@ -117,6 +129,7 @@ struct Run {
   absl::Time stopping_since = absl::InfiniteFuture();
   bool saving = false;   // stopping with a checkpoint
   std::string save_why;  // "cancelled by its user"
+  bool moves = false;    // saving, to go on with other workers
   Blame blame = Blame::kNone;
   std::string cause;
 

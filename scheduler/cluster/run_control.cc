@@ -61,6 +61,7 @@ void RunControl::Start(Job& job, const CompiledJob& compiled,
                        const std::vector<const Worker*>& workers,
                        absl::Time now, Actions& actions) {
   const Plan& outline = *compiled.outline;
+  job.moved = false;
   job.plan = compiled.outline;
   job.predicted = std::make_shared<const Timeline>(compiled.predicted);
   BeginRun(job, outline, now);
@@ -110,6 +111,7 @@ void RunControl::Withdraw(Job& job, const std::string& why, absl::Time now,
 void RunControl::BackToQueue(Job& job, const std::string& why, absl::Time now,
                              Actions& actions) {
   if (job.run != nullptr) jobs_.EndRun(job);
+  job.compilation = 0;
   job.plan = nullptr;
   job.predicted = nullptr;
   job.status.clear_workers();
@@ -257,6 +259,8 @@ void RunControl::Ready(Job& job, const RankReady& ready, absl::Time now,
   }
   if (recovers) {
     SayRecovered(job, now, actions);
+  } else if (job.stands_since != absl::InfinitePast()) {
+    SayMoved(job, now, actions);
   } else if (seat.step > 0) {
     jobs_.AddEvent(job, absl::StrCat("resumed after step ", seat.step), now,
                    actions);

@@ -59,6 +59,18 @@ class RunControl {
 
   // Jobs that wait for workers to go on with take those that are idle.
   void RecoverWaiting(absl::Time now, Actions& actions);
+  // No others are soon to come: those with `elastic` give up the plan that they
+  // had for one that needs fewer.
+  void NarrowWaiting(absl::Time now, Actions& actions);
+  // The job is saved at the end of its step, and goes on with other workers: it
+  // is queued. REQUIRES: it runs, and MayMove.
+  void SaveAndMove(Job& job, const std::string& why, absl::Time now,
+                   Actions& actions);
+  // Whether what it saves is all that it needs to go on elsewhere.
+  bool MayMove(const Job& job) const;
+  // An answer to SaveCopies.
+  void HandleCopiesSaved(WorkerId from, const CopiesSaved& saved,
+                         absl::Time now, Actions& actions);
   // The job ran when the scheduler before this one was lost: it has its run
   // again, and waits for its workers; or, where it recovered, it is queued.
   // REQUIRES: it is neither queued nor ended, without a run.
@@ -111,10 +123,25 @@ class RunControl {
   void StartAgain(Job& job, const std::vector<const Worker*>& workers,
                   absl::Time now, Actions& actions);
   void LetLeave(RankSeat& seat);
+  // Whether there are as many workers as it needs at least.
+  bool MayNarrow(const Job& job) const;
+  // For the plan that it gives up there are too few workers: what copies there
+  // are become a checkpoint, from which a narrower one goes on.
+  void Narrow(Job& job, absl::Time now, Actions& actions);
+  void SaveCopiesOf(Job& job, const Recovery& newest, absl::Time now,
+                    Actions& actions);
+  void SendSaveCopies(Job& job, int rank, SaveCopies request, Actions& actions);
+  void CommitCopiesOf(Job& job, Actions& actions);
+  // What is there when copies are not saved, or not in time.
+  void GiveUpCopies(Job& job, const std::string& why, absl::Time now,
+                    Actions& actions);
+  // All ranks have let go: the job is queued, for another plan.
+  void Move(Job& job, const std::string& why, absl::Time now, Actions& actions);
   // NotStored, of a job that has not begun.
   void Withdraw(Job& job, const std::string& why, absl::Time now,
                 Actions& actions);
   void SayRecovered(Job& job, absl::Time now, Actions& actions);
+  void SayMoved(Job& job, absl::Time now, Actions& actions);
   // Tells the seat's worker to forget what it keeps of the job.
   void GiveUpKept(const Job& job, const RankSeat& seat, int rank,
                   Actions& actions) const;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -82,10 +83,12 @@ void RunControl::WorkerGone(JobId id, WorkerId worker, const std::string& how,
       ranks.begin(), ranks.end(),
       [worker](const RankSeat& s) { return s.worker == worker && s.taken(); });
   CHECK(seat != ranks.end()) << "worker " << worker << " in job " << id;
-  seat->Lose();
-  const int rank = static_cast<int>(seat - ranks.begin());
   // What it did to the end needs it no more, unless the others fail.
-  if (!seat->succeeded) {
+  const bool done = seat->succeeded || (job->run->moves && !seat->live());
+  seat->Lose();
+  job->run->saves_copies.reset();
+  const int rank = static_cast<int>(seat - ranks.begin());
+  if (!done) {
     Fail(*job, Blame::kWorkerLost,
          absl::StrCat(seat->Name(rank), " ", how, " in ", Place(*job), ": ",
                       reason, WaitersFor(*job, rank, now)),
@@ -101,7 +104,7 @@ void RunControl::Cancel(Job& job, absl::Time now, Actions& actions) {
     return;
   }
   job.cancelled = true;
-  job.run->saving = false;
+  job.run->saving = job.run->moves = false;
   job.status.clear_save_why();
   Stop(job, "cancelled", false, now, actions);
   FinishIfLetGo(job, now, actions);
@@ -111,6 +114,14 @@ void RunControl::SaveAndCancel(Job& job, const std::string& why, absl::Time now,
                                Actions& actions) {
   CHECK(job.run != nullptr);
   if (job.ended()) return;
+  if (job.run->moves) {  // is being saved already
+    job.cancelled = true;
+    job.run->moves = false;
+    job.run->save_why = why;
+    job.status.set_save_why(why);
+    return jobs_.SetState(
+        job, STOPPING, absl::StrCat(why, ", with a checkpoint"), now, actions);
+  }
   const bool recovers = job.status.state() == RECOVERING;
   if (job.run->stopping() && !recovers) return;
   if (job.status.state() != RUNNING) return Cancel(job, now, actions);
@@ -123,6 +134,7 @@ void RunControl::SaveAndCancel(Job& job, const std::string& why, absl::Time now,
 
 void RunControl::Leave(Job& job, const Leaving& leaving, absl::Time now,
                        Actions& actions) {
+  if (job.run->moves) return;  // goes on without it as it is
   const int rank = leaving.ref().rank();
   const std::string why =
       absl::StrCat(job.run->ranks[rank].Name(rank), " was asked to end (",
@@ -131,6 +143,8 @@ void RunControl::Leave(Job& job, const Leaving& leaving, absl::Time now,
   if (job.status.state() == STARTING || job.status.state() == RECOVERING) {
     Fail(job, Blame::kWorkerLost, absl::StrCat(why, " in ", Place(job)), now,
          actions);
+  } else if (job.status.state() == RUNNING && MayMove(job)) {
+    SaveAndMove(job, why, now, actions);
   } else {
     SaveAndCancel(job, why, now, actions);
   }
@@ -148,7 +162,9 @@ void RunControl::Fail(Job& job, Blame blame, const std::string& said,
     return;
   }
   const bool better = job.run->Explain(blame, cause);
-  if (!job.run->stopping()) {
+  const bool moves = std::exchange(job.run->moves, false);
+  if (moves) job.run->saving = false;
+  if (!job.run->stopping() || moves) {
     Stop(job, cause, true, now, actions);
   } else if (better && !job.ended()) {
     jobs_.SetState(job, MayRecover(job) ? RECOVERING : STOPPING, cause, now,
@@ -203,7 +219,11 @@ void RunControl::ReleaseAll(Job& job, Actions& actions) {
 
 void RunControl::FinishIfLetGo(Job& job, absl::Time now, Actions& actions) {
   if (job.run == nullptr || !job.run->all_let_go()) return;
-  if (job.status.state() == RECOVERING && !job.cancelled) {
+  if (job.run->moves && !job.cancelled &&
+      job.run->StepOfAll() < LastStep(job.plan->job().training())) {
+    return Move(job, job.run->save_why, now, actions);
+  }
+  if (job.status.state() == RECOVERING && !job.cancelled && !job.run->moves) {
     return job.run->awaits_places ? TakePlaces(job, now, actions)
                                   : AwaitPlaces(job, now, actions);
   }
@@ -280,14 +300,22 @@ void RunControl::CheckTime(Job& job, absl::Time now, Actions& actions,
                                  ? std::max(run.stopping_since, run.progress)
                                  : run.stopping_since;
     const absl::Duration waited = now - since;
+    if (run.saves_copies.has_value() &&
+        now - run.saves_copies->since > limits_.save_copies_max) {
+      return GiveUpCopies(
+          job,
+          absl::StrCat("not within ",
+                       absl::FormatDuration(limits_.save_copies_max)),
+          now, actions);
+    }
     if (!job.ended() && !job.cancelled && waited > limits_.fail_grace &&
         job.status.state() != RECOVERING && !MayBeginAgain(job)) {
       jobs_.SetState(job, FAILED, run.cause, now, actions);
     }
     // One that is cancelled finishes its step first, however long that is, but
     // none waits for its peers any more once something is known to be wrong.
-    const bool goes_on =
-        job.cancelled && !(run.saving && run.blame != Blame::kNone);
+    const bool goes_on = (job.cancelled || run.moves) &&
+                         !(run.saving && run.blame != Blame::kNone);
     const absl::Duration wait_max =
         goes_on ? std::max(run.hang_max, limits_.stop_max) : limits_.stop_max;
     if (waited <= wait_max) return;

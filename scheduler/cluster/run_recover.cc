@@ -125,6 +125,7 @@ void RunControl::TakePlaces(Job& job, absl::Time now, Actions& actions) {
       FillPlaces(places, plan.prediction(), workers_.Idle());
   const auto empty = std::count(filled.begin(), filled.end(), nullptr);
   if (empty > 0) {
+    if (run.saves_copies.has_value()) return;
     return jobs_.SetWaitReason(
         job,
         absl::StrCat("waits for ", empty,

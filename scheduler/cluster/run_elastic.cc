@@ -1,0 +1,221 @@
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/check.h"
+#include "proto/base/one_line.h"
+#include "scheduler/cluster/choose_recovery.h"
+#include "scheduler/cluster/rank_view.h"
+#include "scheduler/cluster/run_control.h"
+
+namespace troupe {
+namespace {
+
+int64_t NewestCheckpoint(const JobStatus& status) {
+  return status.checkpoints().empty() ? -1
+                                      : status.checkpoints().rbegin()->step();
+}
+
+int HeldSeats(const Run& run) {
+  return static_cast<int>(
+      std::count_if(run.ranks.begin(), run.ranks.end(),
+                    [](const RankSeat& seat) { return seat.taken(); }));
+}
+
+// Who has the copy of each rank's state: itself, unless it is handed over.
+std::vector<Handover> HoldersOf(const Recovery& recovery, int ranks) {
+  std::vector<Handover> holders(ranks);
+  for (int rank = 0; rank < ranks; ++rank) {
+    holders[rank].set_from(rank);
+    holders[rank].set_to(rank);
+  }
+  for (const Handover& handover : recovery.handovers()) {
+    holders[handover.to()] = handover;
+  }
+  return holders;
+}
+
+}  // namespace
+
+// The part of RunControl that lets a job go on with fewer workers than it has
+// ranks, or more (`elastic`), or without one that leaves. Plans for other
+// numbers of ranks go on from what any saved, so the way from one to the next
+// is a checkpoint: of the end of a step, where all ranks are there; else of the
+// copies that are left. The job is queued meanwhile, and planned anew as it
+// starts (cluster.cc).
+
+bool RunControl::MayMove(const Job& job) const {
+  return MayRecover(job) && job.spec.checkpoint().has_directory();
+}
+
+void RunControl::SaveAndMove(Job& job, const std::string& why, absl::Time now,
+                             Actions& actions) {
+  CHECK(job.status.state() == RUNNING && job.run != nullptr)
+      << "job " << job.id;
+  job.run->saving = job.run->moves = true;
+  job.run->save_why = why;
+  Stop(job, absl::StrCat(why, ": the job is saved, to go on with others"),
+       false, now, actions);
+}
+
+void RunControl::Move(Job& job, const std::string& why, absl::Time now,
+                      Actions& actions) {
+  const bool lost = job.run->blame != Blame::kNone;
+  job.stands_since = job.run->stopping_since;
+  ReleaseAll(job, actions);
+  if (lost) job.status.set_restarts(job.status.restarts() + 1);
+  const int64_t saved = NewestCheckpoint(job.status);
+  BackToQueue(
+      job,
+      absl::StrCat("goes on with other workers from ",
+                   saved < 0 ? "where it began" : absl::StrCat("step ", saved),
+                   "; ", why),
+      now, actions);
+  job.moved = true;
+}
+
+bool RunControl::MayNarrow(const Job& job) const {
+  const Run& run = *job.run;
+  return job.plan->job().has_elastic() && !run.saves_copies.has_value() &&
+         HeldSeats(run) + workers_.idle_count() >=
+             job.plan->job().elastic().min_workers();
+}
+
+void RunControl::NarrowWaiting(absl::Time now, Actions& actions) {
+  for (const auto& [id, job] : jobs_.all()) {
+    if (job->run != nullptr && job->run->awaits_places && MayNarrow(*job)) {
+      Narrow(*job, now, actions);
+    }
+  }
+}
+
+void RunControl::Narrow(Job& job, absl::Time now, Actions& actions) {
+  Run& run = *job.run;
+  KeptByRank kept;
+  for (const RankSeat& seat : run.ranks) kept.push_back(seat.kept);
+  const absl::optional<Recovery> newest =
+      ChooseRecovery(*run.handed->plan, kept);
+  if (newest.has_value() &&
+      newest->state().step() > NewestCheckpoint(job.status)) {
+    return SaveCopiesOf(job, *newest, now, actions);
+  }
+  Move(job, run.cause, now, actions);
+}
+
+void RunControl::SaveCopiesOf(Job& job, const Recovery& newest, absl::Time now,
+                              Actions& actions) {
+  Run& run = *job.run;
+  run.saves_copies.emplace();
+  run.saves_copies->state = newest.state();
+  run.saves_copies->since = now;
+  std::map<int, SaveCopies> requests;  // by the rank that holds them
+  for (const Handover& holder :
+       HoldersOf(newest, static_cast<int>(run.ranks.size()))) {
+    CopyToSave& copy = *requests[holder.from()].add_copies();
+    *copy.mutable_plan() = compiler_.PlanOfRank(*run.handed->plan, holder.to());
+    copy.set_peer(holder.peer());
+  }
+  for (auto& [rank, request] : requests) {
+    SendSaveCopies(job, rank, std::move(request), actions);
+  }
+  jobs_.SetWaitReason(
+      job,
+      absl::StrCat("saves the copies of step ", newest.state().step(),
+                   ", to go on with fewer workers; ", run.cause),
+      actions);
+}
+
+void RunControl::SendSaveCopies(Job& job, int rank, SaveCopies request,
+                                Actions& actions) {
+  CopySaving& saving = *job.run->saves_copies;
+  const RankSeat& seat = job.run->ranks[rank];
+  *request.mutable_ref() = RefOf(job, rank);
+  request.mutable_ref()->set_attempt(seat.kept_by_attempt);
+  *request.mutable_state() = saving.state;
+  saving.awaited.insert(rank);
+  SendToWorker send{seat.worker, {}};
+  *send.message.mutable_save_copies() = std::move(request);
+  actions.push_back(std::move(send));
+}
+
+void RunControl::HandleCopiesSaved(WorkerId from, const CopiesSaved& saved,
+                                   absl::Time now, Actions& actions) {
+  Job* const job = jobs_.Find(JobId(saved.ref().job()));
+  if (job == nullptr || job->run == nullptr) return;
+  Run& run = *job->run;
+  const int rank = saved.ref().rank();
+  if (!run.saves_copies.has_value() || rank < 0 ||
+      rank >= static_cast<int>(run.ranks.size())) {
+    return;
+  }
+  const RankSeat& seat = run.ranks[rank];
+  if (seat.worker != from || seat.kept_by_attempt != saved.ref().attempt() ||
+      run.saves_copies->awaited.erase(rank) == 0) {
+    return;
+  }
+  if (!saved.error().empty()) {
+    return GiveUpCopies(
+        *job, absl::StrCat(seat.Name(rank), ": ", saved.error()), now, actions);
+  }
+  CopySaving& saving = *run.saves_copies;
+  if (saving.commits) {
+    CheckpointRecord checkpoint = saved.checkpoint();
+    checkpoint.set_attempt(run.attempt);
+    jobs_.AddCheckpoint(*job, checkpoint, now, actions);
+    return Move(*job, run.cause, now, actions);
+  }
+  saving.shards.insert(saving.shards.end(), saved.shards().begin(),
+                       saved.shards().end());
+  if (saving.awaited.empty()) CommitCopiesOf(*job, actions);
+}
+
+// By one that reads the job's data, if one is left: the checkpoint says what it
+// was trained on.
+void RunControl::CommitCopiesOf(Job& job, Actions& actions) {
+  Run& run = *job.run;
+  run.saves_copies->commits = true;
+  int by = -1;
+  for (int rank = 0; rank < static_cast<int>(run.ranks.size()); ++rank) {
+    if (!run.ranks[rank].taken() || run.ranks[rank].kept_by_attempt == 0) {
+      continue;
+    }
+    if (by < 0 || (run.handed->loads_data[rank] && !run.handed->loads_data[by]))
+      by = rank;
+  }
+  CHECK_GE(by, 0) << "job " << job.id;
+  SaveCopies request;
+  *request.mutable_commits() = compiler_.PlanOfRank(*run.handed->plan, by);
+  for (std::string& shard : run.saves_copies->shards) {
+    request.add_shards(std::move(shard));
+  }
+  SendSaveCopies(job, by, std::move(request), actions);
+}
+
+void RunControl::GiveUpCopies(Job& job, const std::string& why, absl::Time now,
+                              Actions& actions) {
+  job.run->saves_copies.reset();
+  jobs_.AddEvent(
+      job,
+      absl::StrCat("copies of the ranks' states could not be saved: ",
+                   OneLine(why, limits_.reason_bytes_max)),
+      now, actions);
+  Move(job, job.run->cause, now, actions);
+}
+
+void RunControl::SayMoved(Job& job, absl::Time now, Actions& actions) {
+  const Run& run = *job.run;
+  const absl::Time since =
+      std::exchange(job.stands_since, absl::InfinitePast());
+  const size_t ranks = run.ranks.size();
+  jobs_.AddEvent(
+      job,
+      absl::StrCat("goes on with ", ranks, ranks == 1 ? " worker" : " workers",
+                   " after ", SecondsWords(now - since), ", with step ",
+                   run.ranks[0].first_step),
+      now, actions);
+}
+
+}  // namespace troupe

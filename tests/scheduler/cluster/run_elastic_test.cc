@@ -1,0 +1,302 @@
+// Jobs with `elastic`: what becomes of them with fewer workers than ranks, and
+// when others come.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "gtest/gtest.h"
+#include "tests/scheduler/cluster/recovery_harness.h"
+
+namespace troupe {
+namespace {
+
+// On w0, w1 and w2, in slices unless said otherwise; every rank keeps its own
+// copy, and that of the rank before it.
+struct Elastic : RecoveryHarness {
+  explicit Elastic(int min_workers = 1, int zero = 0) {
+    w = JoinMany(3);
+    JobSpec spec = RecoveringSpec(3);
+    spec.mutable_elastic()->set_min_workers(min_workers);
+    spec.mutable_parallelism()->set_zero(zero);
+    id = Submit(spec);
+    AllReady(id, w, 1);
+    for (const int64_t step : {1, 2}) AllStep(id, w, step);
+  }
+  // w2 is lost, and the others keep copies of these steps.
+  void LoseTheLast(const std::vector<int64_t>& steps) {
+    Disconnect(w[2], "connection closed");
+    EndsKeeping(id, 0, w[0], steps);
+    EndsKeeping(id, 1, w[1], steps);
+  }
+  // Nobody comes or goes for long enough.
+  void Calm() { Pass(absl::Seconds(3), alive()); }
+  std::vector<WorkerId> alive() const {
+    std::vector<WorkerId> ids;
+    for (const Worker* worker : cluster.workers().Alive()) {
+      ids.push_back(worker->id);
+    }
+    return ids;
+  }
+  std::vector<SaveCopies> Asked(WorkerId worker) const {
+    std::vector<SaveCopies> asked;
+    for (const SchedulerMessage& message : Sent(worker)) {
+      if (message.has_save_copies()) asked.push_back(message.save_copies());
+    }
+    return asked;
+  }
+  // To what it was asked last.
+  void Saved(WorkerId worker, const std::string& error = "") {
+    const SaveCopies asked = Asked(worker).back();
+    WorkerMessage message;
+    CopiesSaved& saved = *message.mutable_copies_saved();
+    *saved.mutable_ref() = asked.ref();
+    saved.set_error(error);
+    if (error.empty() && asked.has_commits()) {
+      saved.mutable_checkpoint()->set_step(asked.state().step());
+      saved.mutable_checkpoint()->set_path("/c/copies");
+    }
+    for (int i = 0; error.empty() && i < asked.copies_size(); ++i) {
+      saved.add_shards("shard");
+    }
+    Send(worker, message);
+  }
+  bool Says(const std::string& text) const {
+    const auto& events = job(id).events;
+    return std::any_of(events.begin(), events.end(), [&](const JobEvent& e) {
+      return absl::StrContains(e.text(), text);
+    });
+  }
+
+  std::vector<WorkerId> w;
+  JobId id;
+};
+
+TEST(Elastic, CopiesBecomeACheckpointForFewer) {
+  Elastic h;
+  h.LoseTheLast({2});
+  EXPECT_EQ(h.status(h.id).state(), RECOVERING);
+  EXPECT_TRUE(h.Asked(h.w[0]).empty()) << "another worker may come";
+  h.Calm();
+  ASSERT_EQ(h.Asked(h.w[0]).size(), 1);
+  const SaveCopies asked = h.Asked(h.w[0])[0];
+  EXPECT_EQ(asked.state().step(), 2);
+  EXPECT_EQ(asked.ref().attempt(), 1);
+  // All hold the same: w0 writes what w2 would have, too.
+  ASSERT_EQ(asked.copies_size(), 2);
+  EXPECT_EQ(asked.copies(0).plan().rank(), 0);
+  EXPECT_EQ(asked.copies(1).plan().rank(), 2);
+  ASSERT_EQ(h.Asked(h.w[1]).size(), 1);
+  EXPECT_EQ(h.Asked(h.w[1])[0].copies_size(), 1);
+  h.Saved(h.w[1]);
+  h.Saved(h.w[0]);
+  ASSERT_EQ(h.Asked(h.w[0]).size(), 2);
+  EXPECT_TRUE(h.Asked(h.w[0])[1].has_commits());
+  EXPECT_EQ(h.Asked(h.w[0])[1].shards_size(), 3);
+  h.Saved(h.w[0]);
+  EXPECT_EQ(h.status(h.id).state(), STARTING) << h.status(h.id).reason();
+  EXPECT_EQ(h.status(h.id).workers_size(), 2);
+  EXPECT_EQ(h.Begun(h.w[1]).resume(), "/c/copies");
+  EXPECT_TRUE(h.Begun(h.w[1]).ran_before());
+  EXPECT_EQ(h.Begun(h.w[1]).plan().job().parallelism().data(), 2);
+  EXPECT_EQ(h.status(h.id).restarts(), 1);
+  h.AllReady(h.id, {h.w[0], h.w[1]}, 3);
+  EXPECT_TRUE(h.Says("goes on with 2 workers after 3"));
+  EXPECT_TRUE(h.Says("with step 3"));
+}
+
+TEST(Elastic, AWorkerThatComesInTimeTakesThePlace) {
+  Elastic h;
+  h.LoseTheLast({2});
+  const WorkerId late = h.Join("w3");
+  EXPECT_EQ(h.Begun(late).recovery().state().step(), 2);
+  EXPECT_EQ(h.Begun(late).ref().rank(), 2);
+}
+
+TEST(Elastic, AndSoDoesOneThatComesWhileCopiesAreSaved) {
+  Elastic h;
+  h.LoseTheLast({2});
+  h.Calm();
+  const WorkerId late = h.Join("w3");
+  EXPECT_EQ(h.Begun(late).recovery().state().step(), 2);
+  h.Saved(h.w[0]);  // an answer that nobody waits for
+  h.AllReady(h.id, {h.w[0], h.w[1], late}, 3);
+}
+
+TEST(Elastic, GoesOnFromTheNewestCheckpointWhereNoCopiesAreNewer) {
+  Elastic h;
+  h.Commits(h.id, h.w[0], 2);
+  h.LoseTheLast({2});
+  h.Calm();
+  EXPECT_TRUE(h.Asked(h.w[0]).empty());
+  EXPECT_EQ(h.status(h.id).state(), STARTING);
+  EXPECT_EQ(h.Begun(h.w[0]).resume(), "/c/step-2");
+}
+
+TEST(Elastic, OrWhereTheyCannotBeSaved) {
+  for (const bool late : {false, true}) {
+    Elastic h;
+    h.LoseTheLast({2});
+    h.Calm();
+    if (late) {
+      h.Pass(absl::Minutes(5) + absl::Seconds(2), h.alive());
+    } else {
+      h.Saved(h.w[1], "/c: no space");
+    }
+    EXPECT_TRUE(h.Says(late ? "could not be saved: not within 5m"
+                            : "could not be saved: w1 (rank 1): /c: no space"));
+    EXPECT_EQ(h.status(h.id).state(), STARTING);
+    EXPECT_EQ(h.Begun(h.w[0]).resume(), "");
+    EXPECT_TRUE(h.Begun(h.w[0]).ran_before());
+  }
+}
+
+TEST(Elastic, AnotherLossWhileCopiesAreSavedAsksAnew) {
+  Elastic h;
+  h.LoseTheLast({2});
+  h.Calm();
+  h.Disconnect(h.w[0], "connection closed");
+  EXPECT_EQ(h.status(h.id).state(), RECOVERING);
+  h.Calm();
+  ASSERT_EQ(h.Asked(h.w[1]).size(), 2);
+  EXPECT_EQ(h.Asked(h.w[1])[1].copies_size(), 3) << "of all ranks";
+  h.Saved(h.w[1]);
+  h.Saved(h.w[1]);
+  EXPECT_EQ(h.status(h.id).workers_size(), 1);
+}
+
+TEST(Elastic, WaitsForAsManyAsItNeeds) {
+  Elastic h(/*min_workers=*/3);
+  h.LoseTheLast({2});
+  h.Calm();
+  EXPECT_EQ(h.status(h.id).state(), RECOVERING);
+  EXPECT_TRUE(h.Asked(h.w[0]).empty());
+}
+
+TEST(Elastic, IsCancelledWhileCopiesAreSaved) {
+  Elastic h;
+  h.LoseTheLast({2});
+  h.Calm();
+  EXPECT_TRUE(h.cluster.Cancel(h.id, h.now, h.actions).ok());
+  EXPECT_EQ(h.status(h.id).state(), CANCELLED);
+  h.Saved(h.w[0]);
+  EXPECT_EQ(h.worker(h.w[0]).state(), WorkerStatus::IDLE);
+}
+
+// Runs on w0 and w1 from step 3 on.
+struct Narrowed : Elastic {
+  Narrowed() {
+    Commits(id, w[0], 2);
+    LoseTheLast({2});
+    Calm();
+    AllReady(id, {w[0], w[1]}, 3);
+    ClearActions();
+  }
+  bool AskedToSave(WorkerId worker) const {
+    for (const SchedulerMessage& message : Sent(worker)) {
+      if (message.stop().checkpoint()) return true;
+    }
+    return false;
+  }
+};
+
+TEST(Elastic, IsSavedAndGoesOnWithMore) {
+  Narrowed h;
+  const WorkerId back = h.Join("w2");
+  EXPECT_FALSE(h.AskedToSave(h.w[0])) << "others may come, too";
+  h.Calm();
+  EXPECT_TRUE(h.AskedToSave(h.w[0]));
+  EXPECT_EQ(h.status(h.id).state(), RECOVERING);
+  h.AllStep(h.id, {h.w[0], h.w[1]}, 3);
+  h.Commits(h.id, h.w[0], 3);
+  h.EndsKeeping(h.id, 0, h.w[0], {2});
+  h.EndsKeeping(h.id, 1, h.w[1], {2});
+  EXPECT_EQ(h.status(h.id).state(), STARTING) << h.status(h.id).reason();
+  EXPECT_EQ(h.status(h.id).workers_size(), 3);
+  EXPECT_EQ(h.Begun(back).resume(), "/c/step-3");
+  EXPECT_EQ(h.status(h.id).restarts(), 1) << "that was the loss";
+  h.AllReady(h.id, {h.w[0], h.w[1], back}, 4);
+  EXPECT_TRUE(h.Says("goes on with 3 workers"));
+}
+
+TEST(Elastic, ALossWhileItIsSavedIsALoss) {
+  Narrowed h;
+  const WorkerId back = h.Join("w2");
+  h.Calm();
+  h.Disconnect(h.w[1], "connection closed");
+  EXPECT_TRUE(h.Sent(h.w[0]).back().stop().peers_gone());
+  h.EndsKeeping(h.id, 0, h.w[0], {2});
+  EXPECT_EQ(h.Begun(back).recovery().state().step(), 2)
+      << "it takes the place in the plan for two";
+}
+
+TEST(Elastic, EndsAsUsualWhereItsLastStepWasThatOfTheSave) {
+  Narrowed h;
+  h.Join("w2");
+  h.Calm();
+  for (int64_t step = 3; step <= 10; ++step) {
+    h.AllStep(h.id, {h.w[0], h.w[1]}, step);
+  }
+  h.Ended(h.id, 0, h.w[0], {});
+  h.Ended(h.id, 1, h.w[1], {});
+  EXPECT_EQ(h.status(h.id).state(), SUCCEEDED) << h.status(h.id).reason();
+}
+
+TEST(Elastic, MoreWorkersThanItHasRanksChangeNothing) {
+  Elastic h;
+  h.Join("w3");
+  h.Calm();
+  EXPECT_EQ(h.status(h.id).state(), RUNNING);
+}
+
+TEST(Elastic, BeginsWithFewerWhereThereAreNoMore) {
+  RecoveryHarness h;
+  h.Join("w0");
+  h.Join("w1");
+  JobSpec spec = RecoveringSpec(3);
+  spec.mutable_elastic()->set_min_workers(2);
+  const JobId id = h.Submit(spec);
+  EXPECT_EQ(h.status(id).state(), QUEUED);
+  h.Tick(absl::Seconds(3));
+  EXPECT_EQ(h.status(id).state(), STARTING) << h.status(id).reason();
+  EXPECT_EQ(h.status(id).workers_size(), 2);
+}
+
+TEST(Elastic, WaitsWhereNoPlanForFewerFits) {
+  RecoveryHarness h;
+  h.Join("w0");
+  JobSpec spec = RecoveringSpec(2);
+  spec.mutable_elastic();
+  spec.mutable_model()->set_hidden_size(5000);  // bytes; a worker has 1000
+  const JobId id = h.Submit(spec);
+  h.Tick(absl::Seconds(3));
+  EXPECT_EQ(h.status(id).state(), QUEUED);
+  EXPECT_EQ(h.status(id).reason(),
+            "waits for more workers: model.hidden_size: rank 0 needs more "
+            "memory");
+}
+
+// With copies and a checkpoint's place, a worker that leaves costs nothing.
+TEST(Recovery, AJobThatAWorkerLeavesGoesOnWithOthers) {
+  RecoveryHarness h;
+  const std::vector<WorkerId> w = h.JoinMany(3);
+  const JobId id = h.Recovering({w[0], w[1]});
+  h.AllStep(id, {w[0], w[1]}, 1);
+  WorkerMessage leaving;
+  *leaving.mutable_leaving()->mutable_ref() = h.Ref(id, 1);
+  leaving.mutable_leaving()->set_reason("SIGTERM");
+  h.Send(w[1], leaving);
+  EXPECT_EQ(h.status(id).state(), RECOVERING);
+  h.AllStep(id, {w[0], w[1]}, 2);
+  h.Commits(id, w[0], 2);
+  h.EndsKeeping(id, 1, w[1], {1});
+  h.SaysGoodbye(w[1]);
+  EXPECT_FALSE(h.Sent(w[0]).back().stop().peers_gone()) << "it is no loss";
+  h.EndsKeeping(id, 0, w[0], {1});
+  EXPECT_EQ(h.Begun(w[2]).resume(), "/c/step-2");
+  EXPECT_EQ(h.status(id).restarts(), 0);
+  h.AllReady(id, {w[0], w[2]}, 3);
+}
+
+}  // namespace
+}  // namespace troupe
