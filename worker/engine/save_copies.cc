@@ -37,8 +37,7 @@ std::vector<StateTensor> TensorsOf(const Plan& plan, char* copy) {
       if (duty.size() == 0) continue;
       for (StateTensor& tensor : UnitStateTensors(
                plan.job().optimizer(), plan.units(unit), memory,
-               {.mesh = &plan.mesh(), .rank = plan.rank()},
-               Range{rests.begin + duty.begin, rests.begin + duty.end})) {
+               {.mesh = &plan.mesh(), .rank = plan.rank()}, duty)) {
         tensors.push_back(std::move(tensor));
       }
     }

@@ -1,0 +1,107 @@
+// Jobs with `elastic`, with real daemons: fewer workers than ranks, and more
+// again.
+#include <signal.h>
+
+#include <cmath>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "tests/cluster/cluster_test_base.h"
+
+namespace troupe {
+namespace {
+
+constexpr int kSteps = 2500;
+
+class ElasticTest : public ClusterTestBase {
+ protected:
+  std::vector<std::string> Settings(std::vector<std::string> more) const {
+    more.insert(more.end(),
+                {absl::StrCat("training.steps=", kSteps),
+                 "training.global_batch_size=12", "training.micro_batch_size=1",
+                 "optimizer.lr=1e-5"});
+    return more;
+  }
+  std::unique_ptr<TroupeProgram> Start(std::vector<std::string> more) {
+    more.insert(more.end(), {"elastic.min_workers=1", "recovery.every=1",
+                             "checkpoint.directory=" + dir() + "/saved"});
+    std::vector<std::string> command = SubmitCommand(Settings(more));
+    command.push_back("--watch");
+    auto program = std::make_unique<TroupeProgram>(Command(command));
+    EXPECT_NE(program->WaitForLine("step 3/"), "");
+    return program;
+  }
+  void KillTheOneOfRank(int rank) {
+    const std::string victim = Describe(1)["workers"][rank];
+    ASSERT_EQ(kill(WorkerPid(victim), SIGKILL), 0);
+  }
+  // Each step once, and those of another plan to what f32 sums in another order
+  // give.
+  void ExpectTheQuietRuns(const std::vector<std::string>& more) {
+    const nlohmann::json described = Describe(1);
+    const std::vector<double> quiet = Losses(Settings(more));
+    ASSERT_EQ(described["steps"].size(), static_cast<size_t>(kSteps));
+    for (int i = 0; i < kSteps; ++i) {
+      const nlohmann::json& step = described["steps"][i];
+      ASSERT_EQ(step["step"].get<int>(), i + 1);
+      const double loss = step["loss"].get<double>();
+      ASSERT_LE(std::abs(loss - quiet[i]), 1e-5 * std::abs(quiet[i]))
+          << "step " << i + 1;
+    }
+  }
+};
+
+TEST_F(ElasticTest, GoesOnWithFewerAndWithMoreAgain) {
+  Up(4);
+  const std::vector<std::string> plan = {"parallelism.data=4",
+                                         "parallelism.zero=3"};
+  const auto job = Start(plan);
+  KillTheOneOfRank(1);
+  EXPECT_NE(job->WaitForLine("goes on with 3 workers after "), "");
+  const Outcome up = Troupe({"up", "--workers", "4", "--threads", kThreads});
+  ASSERT_EQ(up.code, 0) << up.err;
+  EXPECT_NE(job->WaitForLine("goes on with 4 workers after "), "");
+  const Outcome outcome = job->Wait();
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  ExpectTheQuietRuns(plan);
+}
+
+TEST_F(ElasticTest, APipelineGoesOnWithFewerStages) {
+  Up(3);
+  const std::vector<std::string> plan = {"parallelism.data=1",
+                                         "parallelism.pipeline=3"};
+  const auto job = Start(plan);
+  KillTheOneOfRank(2);
+  EXPECT_NE(job->WaitForLine("goes on with 2 workers after "), "");
+  KillTheOneOfRank(0);
+  EXPECT_NE(job->WaitForLine("goes on with 1 worker after "), "");
+  const Outcome outcome = job->Wait();
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  const Outcome up = Troupe({"up", "--workers", "3", "--threads", kThreads});
+  ASSERT_EQ(up.code, 0) << up.err;
+  ExpectTheQuietRuns(plan);
+}
+
+// Asked to end: nothing runs again, and the job goes on without it.
+TEST_F(ElasticTest, AWorkerThatLeavesCostsNoStep) {
+  Up(3);
+  const std::vector<std::string> plan = {"parallelism.data=3"};
+  const auto job = Start(plan);
+  const std::string leaving = Describe(1)["workers"][0];
+  ASSERT_EQ(kill(WorkerPid(leaving), SIGTERM), 0);
+  const std::string line = job->WaitForLine("goes on with 2 workers after ");
+  EXPECT_NE(line, "");
+  const Outcome outcome = job->Wait();
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  EXPECT_EQ(outcome.out.find("was lost"), std::string::npos) << outcome.out;
+  const Outcome up = Troupe({"up", "--workers", "3", "--threads", kThreads});
+  ASSERT_EQ(up.code, 0) << up.err;
+  ExpectTheQuietRuns(plan);
+}
+
+}  // namespace
+}  // namespace troupe
