@@ -280,7 +280,12 @@ absl::StatusOr<int64_t> Cluster::Generate(const GenerateRequest& request,
 void Cluster::Drain(const std::string& why, absl::Time now, Actions& actions) {
   draining_ = true;
   for (const auto& [id, job] : jobs_.all()) {
-    if (job->run != nullptr) runs_.SaveAndCancel(*job, why, now, actions);
+    if (job->run == nullptr) continue;
+    if (job->status.state() == RUNNING && runs_.MayMove(*job)) {
+      runs_.SaveAndMove(*job, why, now, actions);
+    } else {
+      runs_.SaveAndCancel(*job, why, now, actions);
+    }
   }
   Schedule(now, actions);
 }
@@ -416,7 +421,7 @@ void Cluster::AskToWiden(Actions& actions) {
     }
     const int there = static_cast<int>(candidates.size());
     std::vector<JobSpec> ways = compiler_.Narrower(job->spec, there);
-    if (there >= job->ranks_needed) ways.insert(ways.begin(), job->spec);
+    if (there >= job->ranks_needed) ways = {job->spec};
     job->not_wider_at = workers_.changes();
     Compilation asked = ElasticCompilation(
         ways, compiler_, candidates, static_cast<int>(job->run->ranks.size()));
@@ -429,6 +434,13 @@ void Cluster::Widen(Job& job, const Compilation& compilation,
                     const CompileOutcome& outcome, absl::Time now,
                     Actions& actions) {
   if (!outcome.fits() || compilation.changes != workers_.changes()) return;
+  // Short of all its ranks, only for what is quicker.
+  constexpr double kWorthIt = 0.95;
+  const bool all = static_cast<int>(outcome.workers.size()) == job.ranks_needed;
+  if (!all && outcome.compiled.outline->prediction().step_seconds() >
+                  kWorthIt * job.plan->prediction().step_seconds()) {
+    return;
+  }
   runs_.SaveAndMove(
       job,
       absl::StrCat("there are workers for ", outcome.workers.size(),

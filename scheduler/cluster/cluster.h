@@ -89,8 +89,9 @@ class Cluster {
 
   // --- What the scheduler's end does ---
 
-  // Jobs that run are saved and end, `why` in their reasons; from here on none
-  // is started: those in the queue are there for the next scheduler.
+  // Jobs that run are saved and end, `why` in their reasons, or, where they may
+  // move, are queued again; from here on none is started: those in the queue
+  // are there for the next scheduler.
   void Drain(const std::string& why, absl::Time now, Actions& actions);
 
   // --- What planning does ---

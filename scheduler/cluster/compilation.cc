@@ -21,6 +21,36 @@ Choice ChoiceOf(const JobSpec& spec, const std::vector<const Worker*>& placed,
   return choice;
 }
 
+// So many are compared.
+constexpr int kComparedMax = 4;
+
+CompileOutcome CompileQuickest(const JobCompiler& compiler,
+                               const Compilation& compilation,
+                               const MayGoOn& may_go_on) {
+  CompileOutcome best;
+  int compared = 0;
+  for (const Choice& choice : compilation.choices) {
+    absl::StatusOr<CompiledJob> compiled =
+        compiler.Compile(choice.spec, choice.workers, may_go_on);
+    if (!compiled.ok()) {
+      best.refusal = compiled.status();
+      if (absl::IsInvalidArgument(compiled.status())) continue;
+      return {.refusal = compiled.status()};  // it took too long
+    }
+    const auto seconds = [](const CompiledJob& job) {
+      return job.outline->prediction().step_seconds();
+    };
+    if (!best.fits() || seconds(*compiled) < seconds(best.compiled)) {
+      best.compiled = *std::move(compiled);
+      best.workers = choice.ids;
+      best.idle = choice.idle;
+    }
+    if (++compared == kComparedMax) break;
+  }
+  if (best.fits()) best.refusal = absl::OkStatus();
+  return best;
+}
+
 CompileOutcome ExplainFirst(const JobCompiler& compiler,
                             const Compilation& compilation,
                             const MayGoOn& may_go_on) {
@@ -84,6 +114,9 @@ CompileOutcome CompileFirstFit(const JobCompiler& compiler,
                                const MayGoOn& may_go_on) {
   if (compilation.explain)
     return ExplainFirst(compiler, compilation, may_go_on);
+  if (compilation.elastic) {
+    return CompileQuickest(compiler, compilation, may_go_on);
+  }
   CompileOutcome outcome;
   for (const Choice& choice : compilation.choices) {
     absl::StatusOr<CompiledJob> compiled =

@@ -64,8 +64,9 @@ Compilation ElasticCompilation(const std::vector<JobSpec>& ways,
                                const std::vector<const Worker*>& candidates,
                                int more_than);
 
-// Tries the choices in turn: the next where one has too little memory. Or
-// explains, for the first.
+// Tries the choices in turn: the next where one has too little memory. Of an
+// elastic compilation the first few that fit are compared, and the quickest, as
+// predicted, is taken. Or explains, for the first.
 CompileOutcome CompileFirstFit(const JobCompiler& compiler,
                                const Compilation& compilation,
                                const MayGoOn& may_go_on = {});

@@ -52,6 +52,7 @@ struct RankSeat {
   std::vector<KeptCopy> kept;   // by its worker, now that it has ended
   int32_t kept_by_attempt = 0;  // whose copies the worker has; 0: none
   bool succeeded = false;       // the rank has done all that it had to do
+  bool checks_data = false;     // its Assignment says so
 
   // The scheduler was started again, and waits for the worker that has it.
   bool awaited() const { return live() && worker == WorkerId(); }

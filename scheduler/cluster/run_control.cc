@@ -173,6 +173,7 @@ void RunControl::HandOut(Job& job, absl::Time now, Actions& actions) {
     Assignment& start = *send.message.mutable_start();
     *start.mutable_ref() = RefOf(job, rank);
     if (IsTraced(rank, ranks)) start.set_trace_every(limits_.trace_every);
+    job.run->ranks[rank].checks_data = checks[rank];
     start.set_checks_data(checks[rank]);
     actions.push_back(std::move(send));
   }

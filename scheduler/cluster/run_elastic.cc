@@ -117,6 +117,8 @@ void RunControl::SaveCopiesOf(Job& job, const Recovery& newest, absl::Time now,
     CopyToSave& copy = *requests[holder.from()].add_copies();
     *copy.mutable_plan() = compiler_.PlanOfRank(*run.handed->plan, holder.to());
     copy.set_peer(holder.peer());
+    copy.set_data_unchecked(holder.from() != holder.to() &&
+                            run.ranks[holder.to()].checks_data);
   }
   for (auto& [rank, request] : requests) {
     SendSaveCopies(job, rank, std::move(request), actions);

@@ -47,8 +47,8 @@ std::vector<Extent> ExtentsOf(const JobSpec& resolved, int workers) {
     for (const int context : DivisorsOf(full.context())) {
       for (int pipeline = 1; pipeline <= full.pipeline(); ++pipeline) {
         const int replica = tensor * context * pipeline;
-        const int most = std::min(full.data(), workers / replica);
-        for (int data = most; data * replica >= least && data > 0; --data) {
+        for (int data = workers / replica; data * replica >= least && data > 0;
+             --data) {
           extents.push_back({.data = data,
                              .pipeline = pipeline,
                              .context = context,

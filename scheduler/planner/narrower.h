@@ -15,10 +15,10 @@ inline constexpr int kNarrowerMax = 16;
 
 // With at most `workers` ranks, fewer than the job's own, and at least
 // elastic.min_workers: those with the most ranks first, and of these the ones
-// that change least: fewer replicas, then shorter pipelines, then fewer ranks
-// of each sequence (context) and of each unit (tensor). Where the batch does
-// not divide, micro-batches are smaller; slices of ZeRO (zero_size) go over
-// fewer ranks where they have to. None without `elastic`.
+// that change least: other numbers of replicas, then shorter pipelines, then
+// fewer ranks of each sequence (context) and of each unit (tensor). Where the
+// batch does not divide, micro-batches are smaller; slices of ZeRO (zero_size)
+// go over fewer ranks where they have to. None without `elastic`.
 //
 // Whether they fit is not asked. REQUIRES that ResolveJob takes the job, which
 // need not be resolved.

@@ -73,8 +73,7 @@ absl::StatusOr<ShardFile> WriteCopy(const CopyToSave& copy,
   ASSIGN_OR_RETURN(ShardFile file,
                    WriteRankShard(attempt, plan.rank(), TensorsOf(plan, memory),
                                   port, RankDisk{resources.io, log}));
-  // The checksum of the tokens was its rank's affair.
-  file.data_unchecked = true;
+  file.data_unchecked = copy.data_unchecked() || kept.data_unchecked;
   return file;
 }
 

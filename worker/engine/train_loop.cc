@@ -61,9 +61,10 @@ absl::Status TrainLoop::Run() {
     // What an abort breaks fails in many ways; why it was done is the reason.
     if (!status.ok() && !aborted_.ok()) status = aborted_;
   }
+  if (state_ != nullptr) kept_ = state_->TakeKept();
+  kept_.data_unchecked = data_check_ != nullptr && !data_check_->holds();
   data_check_.reset();
   folder_.reset();
-  if (state_ != nullptr) kept_ = state_->TakeKept();
   state_.reset();
   return status;
 }

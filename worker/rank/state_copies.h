@@ -51,6 +51,8 @@ class StateCopies {
 struct KeptMemory {
   std::string fingerprint;  // Plan.fingerprint; empty: there is nothing
   int rank = 0;
+  // This rank was to check its host's tokens, and did not come to the end.
+  bool data_unchecked = false;
   ArenaBlock block;
   StateCopies copies;
   // Where in it each copy begins, of the rank itself and of its peer; null:

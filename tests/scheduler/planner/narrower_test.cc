@@ -62,10 +62,18 @@ TEST(NarrowerWays, ReplicasGoBeforeStagesAndThoseBeforeCuts) {
   const auto with = [micro](const char* sizes) {
     return absl::StrCat(sizes, " ", micro);
   };
-  EXPECT_THAT(Texts(job, 7),
-              ElementsAre(with("1x2x1x2"), with("2x1x1x2"), with("2x2x1x1"),
-                          with("1x1x1x2"), with("1x2x1x1"), with("2x1x1x1"),
-                          with("1x1x1x1")));
+  // A batch of 4 micro-batches: neither 3 nor 5 replicas.
+  EXPECT_THAT(Texts(job, 3), ElementsAre(with("1x1x1x2"), with("1x2x1x1"),
+                                         with("2x1x1x1"), with("1x1x1x1")));
+  EXPECT_THAT(Texts(job, 5).front(), with("1x2x1x2"));
+}
+
+TEST(NarrowerWays, WhereAPipelineIsTooLongThereMayBeMoreReplicas) {
+  JobSpec job = Elastic(ExampleJob({.data = 1}));
+  job.mutable_training()->set_global_batch_size(12);
+  job.mutable_parallelism()->set_pipeline(4);
+  EXPECT_THAT(Texts(job, 3).front(), HasSubstr("1x3x1x1"));
+  EXPECT_THAT(Texts(job, 3)[1], HasSubstr("3x1x1x1"));
 }
 
 TEST(NarrowerWays, SlicesGoOverThoseThatAreLeft) {

@@ -148,7 +148,7 @@ TEST_P(SaveCopiesTest, EachWritesItsOwn) {
   ASSERT_TRUE(manifest.ok()) << manifest.status();
   EXPECT_EQ(manifest->tokenizer, "bytes");
   EXPECT_NE(manifest->data, "");
-  EXPECT_TRUE(manifest->data_unchecked);
+  EXPECT_FALSE(manifest->data_unchecked);
 }
 
 TEST_P(SaveCopiesTest, OneWritesForAnotherThatIsLost) {
@@ -167,6 +167,15 @@ TEST_P(SaveCopiesTest, OneWritesForAnotherThatIsLost) {
   const auto record = Commit({*first, *second});
   ASSERT_TRUE(record.ok()) << record.status();
   ExpectAllIsThere(record->path());
+}
+
+TEST_P(SaveCopiesTest, SaysWhoseTokensWereNotCheckedToTheEnd) {
+  kept_[1].data_unchecked = true;
+  const auto first = Write(0, 0, false);
+  const auto second = Write(1, 1, false);
+  ASSERT_TRUE(first.ok() && second.ok()) << first.status() << second.status();
+  ASSERT_TRUE(Commit({*first, *second}).ok());
+  EXPECT_TRUE(ReadManifest(CheckpointPath(directory_, kStep))->data_unchecked);
 }
 
 TEST_P(SaveCopiesTest, IsNoCheckpointWhereOneIsMissing) {
