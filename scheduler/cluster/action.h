@@ -33,9 +33,10 @@ struct JobRow {
 
 // What the assignments of an attempt have in common.
 struct HandOut {
-  Assignment assignment;             // without ref and plan
-  std::shared_ptr<const Plan> plan;  // with the programs of every rank
-  std::vector<bool> loads_data;      // CompiledJob's
+  Assignment assignment;                    // without ref and plan
+  std::shared_ptr<const Plan> plan;         // with the programs of every rank
+  std::vector<bool> loads_data;             // CompiledJob's
+  std::vector<WorkerDescription> machines;  // by rank
 };
 
 struct SendToWorker {
@@ -61,6 +62,15 @@ struct DropWorker {
 
 struct PersistJob {
   std::shared_ptr<const JobRow> row;
+};
+
+// What the next attempt begins with, should this scheduler not be there: in
+// place of what was stored for the one before. It goes when the job is queued
+// again or has ended.
+struct PersistHandOut {
+  JobId job;
+  int32_t attempt = 0;
+  std::shared_ptr<const HandOut> hand_out;
 };
 
 struct PersistStep {
@@ -116,8 +126,8 @@ struct AwaitStored {
 
 using Action =
     std::variant<SendToWorker, SendWhenStored, DropWorker, PersistJob,
-                 PersistStep, PersistEvent, ForgetJob, ThinSteps, NotifyJob,
-                 GenerateReply, CompileJob, AwaitStored>;
+                 PersistHandOut, PersistStep, PersistEvent, ForgetJob,
+                 ThinSteps, NotifyJob, GenerateReply, CompileJob, AwaitStored>;
 using Actions = std::vector<Action>;
 
 }  // namespace troupe

@@ -68,6 +68,7 @@ struct Job {
 // A job as the store gives it back.
 struct StoredJob {
   JobRow row;
+  std::shared_ptr<const HandOut> hand_out;  // of its attempt; may be null
   std::vector<StepRecord> steps;
   std::vector<JobEvent> events;
 };

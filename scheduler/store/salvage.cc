@@ -184,6 +184,20 @@ absl::Status SalvageHistory(const Connections& store, const std::string& table,
   return absl::OkStatus();
 }
 
+// The jobs run on without it.
+absl::Status SalvageHandOuts(const Connections& store,
+                             const std::string& make_tables,
+                             std::vector<std::string>& lost) {
+  ASSIGN_OR_RETURN(const std::string aside,
+                   PutAside(store.writer, "hand_outs"));
+  RETURN_IF_ERROR(store.writer.Execute(make_tables));
+  lost.push_back(absl::StrCat(
+      "troupe.db: a page of the table hand_outs is damaged: jobs that run now "
+      "cannot go on from copies; what is left of it is ",
+      aside));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<std::string>> Salvage(
@@ -198,6 +212,8 @@ absl::StatusOr<std::vector<std::string>> Salvage(
     if (whole) continue;
     RETURN_IF_ERROR(SalvageHistory(store, table, number, make_tables, lost));
   }
+  ASSIGN_OR_RETURN(const bool hand_outs, IsWhole(store.reader, "hand_outs"));
+  if (!hand_outs) RETURN_IF_ERROR(SalvageHandOuts(store, make_tables, lost));
   return lost;
 }
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "proto/base/status.h"
+#include "scheduler/store/hand_outs.h"
 #include "scheduler/store/salvage.h"
 
 namespace troupe {
@@ -23,6 +24,8 @@ CREATE TABLE IF NOT EXISTS steps (
 CREATE TABLE IF NOT EXISTS events (
   job INTEGER, number INTEGER, unix_ms INTEGER, text TEXT,
   PRIMARY KEY (job, number)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS hand_outs (
+  job INTEGER PRIMARY KEY, attempt INTEGER, plan BLOB, rest BLOB);
 CREATE TABLE IF NOT EXISTS set_aside (
   unix_ms INTEGER, why TEXT,
   id INTEGER, name TEXT, state TEXT, reason TEXT,
@@ -144,6 +147,7 @@ absl::StatusOr<LoadedJobs> Store::LoadAll(const Limits& limits) {
     RETURN_IF_ERROR(
         LoadHistory(job, std::min(room, limits.steps_loaded_max()), loaded));
     room -= static_cast<int64_t>(job.steps.size());
+    RETURN_IF_ERROR(LoadHandOut(job, loaded));
   }
   std::reverse(loaded.jobs.begin(), loaded.jobs.end());
   return loaded;
@@ -212,6 +216,23 @@ absl::Status Store::LoadHistory(StoredJob& job, int64_t steps_max,
   return absl::OkStatus();
 }
 
+absl::Status Store::LoadHandOut(StoredJob& job, LoadedJobs& loaded) {
+  const JobStatus& status = job.row.status;
+  if (status.state() == QUEUED || Job::IsEnded(status.state())) {
+    return absl::OkStatus();
+  }
+  auto handed = ReadHandOut(database_, JobId(status.id()), job.row.attempt);
+  if (absl::IsInvalidArgument(handed.status())) {
+    loaded.complaints.push_back(absl::StrCat("job ", status.id(), " (",
+                                             status.name(),
+                                             "): ", handed.status().message()));
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(handed.status());
+  job.hand_out = *std::move(handed);
+  return absl::OkStatus();
+}
+
 template <typename Body>
 absl::Status Store::Atomically(const Body& body) {
   RETURN_IF_ERROR(database_.Execute("BEGIN IMMEDIATE"));
@@ -246,6 +267,7 @@ absl::Status Store::WriteRows(const StoreBatch& batch) {
     job.Bind(10, row->plan ? row->plan->SerializeAsString() : std::string());
     RETURN_IF_ERROR(job.Run());
   }
+  RETURN_IF_ERROR(WriteHandOuts(database_, batch.hand_outs, batch.jobs));
   ASSIGN_OR_RETURN(
       Statement step,
       database_.Prepare(
@@ -281,8 +303,8 @@ absl::Status Store::MakeRoom(const StoreBatch& batch) {
     thin.Bind(3, steps.every);
     RETURN_IF_ERROR(thin.Run());
   }
-  for (const char* rows :
-       {"jobs WHERE id", "steps WHERE job", "events WHERE job"}) {
+  for (const char* rows : {"jobs WHERE id", "steps WHERE job",
+                           "events WHERE job", "hand_outs WHERE job"}) {
     ASSIGN_OR_RETURN(Statement forget, database_.Prepare(absl::StrCat(
                                            "DELETE FROM ", rows, " = ?")));
     for (const JobId job : batch.forgotten) {

@@ -7,6 +7,9 @@
 //           spec, status (checkpoints among it), plan (without programs)
 //   steps   job, step, loss (as text), record
 //   events  job, number, unix_ms, text
+//   hand_outs  job, attempt, plan (with programs), rest: of a job that runs and
+//           recovers from failures, what its ranks were handed (StoredHandOut);
+//           plan and rest compressed (gzip)
 //   set_aside  unix_ms, why, and the columns of jobs, of damaged ones
 //
 // It keeps what the scheduler remembers (limits.h) and no more: jobs that are
@@ -36,14 +39,15 @@ namespace troupe {
 // What is written at once: all of it or nothing.
 struct StoreBatch {
   std::map<JobId, std::shared_ptr<const JobRow>> jobs;
+  std::map<JobId, PersistHandOut> hand_outs;
   std::vector<PersistStep> steps;
   std::vector<PersistEvent> events;
   // After the rows above.
   std::vector<ThinSteps> thinned;
   std::vector<JobId> forgotten;
   bool empty() const {
-    return jobs.empty() && steps.empty() && events.empty() && thinned.empty() &&
-           forgotten.empty();
+    return jobs.empty() && hand_outs.empty() && steps.empty() &&
+           events.empty() && thinned.empty() && forgotten.empty();
   }
 };
 
@@ -76,6 +80,8 @@ class Store {
   // DATA_LOSS where a page of the file cannot be read.
   absl::StatusOr<LoadedJobs> LoadAll(const Limits& limits);
   absl::Status WriteRows(const StoreBatch& batch);
+  // Without it the job runs on, but cannot go on from copies.
+  absl::Status LoadHandOut(StoredJob& job, LoadedJobs& loaded);
   absl::Status MakeRoom(const StoreBatch& batch);
   // In one transaction, or not at all.
   template <typename Body>

@@ -288,6 +288,78 @@ TEST(Store, OtherJobsOutliveADamagedPageOfJobs) {
   }
 }
 
+// With the job's row, as an attempt of it begins.
+StoreBatch AttemptOf(int64_t id, int32_t attempt) {
+  StoreBatch batch;
+  auto row = std::make_shared<JobRow>(*RowOf(id, RUNNING));
+  row->attempt = attempt;
+  batch.jobs[JobId(id)] = row;
+  auto plan = std::make_shared<Plan>();
+  plan->set_fingerprint("f");
+  plan->add_roles()->add_programs()->set_kind(Program::KEEP);
+  auto handed = std::make_shared<HandOut>();
+  handed->plan = plan;
+  handed->assignment.set_resume("/c/step-1");
+  handed->loads_data = {true, false};
+  handed->machines.resize(2);
+  handed->machines[1].set_name(absl::StrCat("w", attempt));
+  batch.hand_outs[JobId(id)] = {JobId(id), attempt, handed};
+  return batch;
+}
+
+TEST(Store, GivesBackWhatTheRanksOfAnAttemptWereHanded) {
+  const std::string directory = FreshDirectory("store-hand-outs");
+  for (const int32_t attempt : {1, 2}) {
+    auto store = Store::Open(directory);
+    ASSERT_TRUE((*store)->Write(AttemptOf(1, attempt)).ok());
+    const auto jobs = (*store)->Load({});
+    ASSERT_TRUE(jobs.ok()) << jobs.status();
+    const auto& handed = jobs->jobs[0].hand_out;
+    ASSERT_NE(handed, nullptr);
+    EXPECT_EQ(handed->plan->roles(0).programs(0).kind(), Program::KEEP);
+    EXPECT_EQ(handed->assignment.resume(), "/c/step-1");
+    EXPECT_EQ(handed->loads_data, (std::vector<bool>{true, false}));
+    ASSERT_EQ(handed->machines.size(), 2u);
+    EXPECT_EQ(handed->machines[1].name(), absl::StrCat("w", attempt));
+    EXPECT_EQ(Count(directory, "hand_outs"), 1);
+  }
+}
+
+TEST(Store, WhatWasHandedOutGoesWithTheRun) {
+  const std::string directory = FreshDirectory("store-hand-outs-go");
+  auto store = Store::Open(directory);
+  for (const JobState state : {QUEUED, FAILED}) {
+    ASSERT_TRUE((*store)->Write(AttemptOf(1, 2)).ok());
+    ASSERT_TRUE((*store)->Write(BatchOf(1, RUNNING, 1)).ok());
+    EXPECT_EQ(Count(directory, "hand_outs"), 1);
+    ASSERT_TRUE((*store)->Write(BatchOf(1, state, 1)).ok());
+    EXPECT_EQ(Count(directory, "hand_outs"), 0) << JobState_Name(state);
+  }
+  // That of another attempt is of no use.
+  StoreBatch later = AttemptOf(1, 3);
+  later.hand_outs.clear();
+  ASSERT_TRUE((*store)->Write(AttemptOf(1, 2)).ok());
+  ASSERT_TRUE((*store)->Write(later).ok());
+  EXPECT_EQ((*store)->Load({})->jobs[0].hand_out, nullptr);
+}
+
+TEST(Store, AJobOutlivesWhatItsRanksWereHanded) {
+  const std::string directory = FreshDirectory("store-hand-outs-damaged");
+  auto store = Store::Open(directory);
+  ASSERT_TRUE((*store)->Write(AttemptOf(1, 2)).ok());
+  {
+    auto database = Database::Open(directory + "/troupe.db");
+    ASSERT_TRUE(
+        database->Execute("UPDATE hand_outs SET plan = x'ffffffff'").ok());
+  }
+  const auto jobs = (*store)->Load({});
+  ASSERT_TRUE(jobs.ok()) << jobs.status();
+  EXPECT_EQ(jobs->jobs[0].row.status.state(), RUNNING);
+  EXPECT_EQ(jobs->jobs[0].hand_out, nullptr);
+  ASSERT_EQ(jobs->complaints.size(), 1u);
+  EXPECT_TRUE(absl::StrContains(jobs->complaints[0], "job 1"));
+}
+
 TEST(Store, RefusesWhatANewerBuildWrote) {
   const std::string directory = FreshDirectory("store-newer");
   ASSERT_TRUE(Store::Open(directory).ok());
