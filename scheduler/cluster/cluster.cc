@@ -1,6 +1,8 @@
 #include "scheduler/cluster/cluster.h"
 
 #include <algorithm>
+#include <map>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -30,7 +32,9 @@ void Cluster::Restore(std::vector<StoredJob> jobs, absl::Time now,
                       Actions& actions) {
   moved_at_ = now;
   last_tick_ = now;  // what comes before the first one may be a pause, too
+  std::map<JobId, std::shared_ptr<const HandOut>> handed;
   for (StoredJob& stored : jobs) {
+    handed[JobId(stored.row.status.id())] = std::move(stored.hand_out);
     // A job that an older build took and this one refuses still has a place;
     // it fails, with the reason, when it is its turn.
     const int ranks = compiler_.RanksNeeded(stored.row.spec).value_or(1);
@@ -38,7 +42,7 @@ void Cluster::Restore(std::vector<StoredJob> jobs, absl::Time now,
   }
   for (const auto& [id, job] : jobs_.all()) {
     if (job->ended() || job->status.state() == QUEUED) continue;
-    runs_.Resume(*job, now, actions);
+    runs_.Resume(*job, std::move(handed[id]), now, actions);
   }
   Schedule(now, actions);
 }

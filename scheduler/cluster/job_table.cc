@@ -126,6 +126,7 @@ void JobTable::SetState(Job& job, JobState state, const std::string& reason,
     job.status.set_finished_unix_ms(absl::ToUnixMillis(now));
     job.status.clear_ended_ranks();
     job.status.clear_save_why();
+    job.status.clear_attempt_over();
   }
   Save(job, actions);
   AddEvent(job, EventText(state, reason), now, actions);

@@ -50,12 +50,12 @@ struct RankSeat {
   int64_t step = 0;             // last reported
   absl::Time heard;             // when it last made progress
   std::vector<KeptCopy> kept;   // by its worker, now that it has ended
-  int32_t kept_by_attempt = 0;  // whose copies the worker has; 0: none
+  int32_t kept_by_attempt = 0;  // whose end the worker has said; 0: none
   bool succeeded = false;       // the rank has done all that it had to do
   bool checks_data = false;     // its Assignment says so
 
   // The scheduler was started again, and waits for the worker that has it.
-  bool awaited() const { return live() && worker == WorkerId(); }
+  bool awaited() const { return taken() && worker == WorkerId(); }
 
   // Has been running, and may have ended since.
   bool ready() const { return first_step > 0; }

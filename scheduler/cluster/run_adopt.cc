@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,6 +41,23 @@ int64_t LastCommitted(const Job& job) {
   return step;
 }
 
+// Whether the ranks of the job's attempt, as it is stored, were handed this.
+bool IsOf(const Job& job, const troupe::HandOut* handed) {
+  return handed != nullptr && job.plan != nullptr &&
+         handed->plan->fingerprint() == job.plan->fingerprint() &&
+         static_cast<int>(handed->machines.size()) == job.status.workers_size();
+}
+
+// Whether the worker has ended a rank of an attempt before this one, and has
+// not heard of this one, which so has not come to a step: it goes on from the
+// same copies.
+bool IsFromBefore(const Job& job, const HeldRank& held) {
+  return job.status.state() == RECOVERING && held.kept_size() > 0 &&
+         held.ref().attempt() < job.run->attempt &&
+         std::none_of(job.run->ranks.begin(), job.run->ranks.end(),
+                      [](const RankSeat& seat) { return seat.ready(); });
+}
+
 // It has nothing to lose. One that has saved something was running, and died
 // with its scheduler before that could be written.
 bool IsInStart(const Job& job) {
@@ -50,18 +69,21 @@ bool IsInStart(const Job& job) {
 // The part of RunControl that outlives the scheduler: runs that are there again
 // after its start, ranks that come back, and what they need not say again.
 
-void RunControl::Resume(Job& job, absl::Time now, Actions& actions) {
+void RunControl::Resume(Job& job, std::shared_ptr<const troupe::HandOut> handed,
+                        absl::Time now, Actions& actions) {
   CHECK(job.run == nullptr) << "job " << job.id;
+  if (!IsOf(job, handed.get())) handed = nullptr;
   if (job.status.state() == RECOVERING) {
     if (job.cancelled) {
       return jobs_.SetState(job, CANCELLED, "while it recovered", now, actions);
     }
-    // Which copies are left only the scheduler before this one knew.
-    return BackToQueue(job,
-                       absl::StrCat("the scheduler restarted while the job "
-                                    "recovered; before it, ",
-                                    job.status.reason()),
-                       now, actions);
+    if (handed == nullptr) {
+      return BackToQueue(job,
+                         absl::StrCat("the scheduler restarted while the job "
+                                      "recovered; before it, ",
+                                      job.status.reason()),
+                         now, actions);
+    }
   }
   const int ranks = job.status.workers_size();
   if (ranks == 0 || job.plan == nullptr ||
@@ -76,19 +98,23 @@ void RunControl::Resume(Job& job, absl::Time now, Actions& actions) {
   jobs_.BeginRun(job, std::make_unique<Run>(ranks, *job.plan, limits_));
   Run& run = *job.run;
   run.attempt = job.attempt;
+  run.handed = std::move(handed);
   run.restored = run.started = run.progress = run.outside_step = now;
   for (int rank = 0; rank < ranks; ++rank) {
     RankSeat& seat = run.ranks[rank];
     seat.worker_name = job.status.workers(rank);
     seat.heard = now;
+    if (run.handed != nullptr) seat.machine = run.handed->machines[rank];
     run.reports[rank] = {.worker_name = seat.worker_name, .heard = now};
   }
-  std::vector<int64_t> ended;
+  std::map<int, int64_t> ended;
   for (const EndedRank& each : job.status.ended_ranks()) {
     if (each.rank() < 0 || each.rank() >= ranks) continue;
-    run.ranks[each.rank()].state = RankSeat::kEnded;
-    run.ranks[each.rank()].step = each.step();
-    ended.push_back(each.step());
+    RankSeat& seat = run.ranks[each.rank()];
+    seat.state = MayRecover(job) ? RankSeat::kHeld : RankSeat::kEnded;
+    seat.succeeded = job.status.state() == RUNNING;
+    seat.step = each.step();
+    ended[each.rank()] = each.step();
   }
   run.steps.Resume(job.status.steps_done(), std::move(ended));
   run.checkpoints.Committed(LastCommitted(job));
@@ -97,6 +123,12 @@ void RunControl::Resume(Job& job, absl::Time now, Actions& actions) {
     run.save_why = job.status.save_why();
     run.saving = !run.save_why.empty();
     if (!job.cancelled) run.Explain(Blame::kWorkerLost, job.status.reason());
+  } else if (job.status.state() == RECOVERING) {
+    run.begins = job.status.reason();
+    if (job.status.attempt_over()) {
+      run.stopping_since = now;
+      run.Explain(Blame::kWorkerLost, job.status.reason());
+    }
   }
   SayAwaited(job, actions);
   FinishIfLetGo(job, now, actions);
@@ -113,7 +145,8 @@ std::string RunControl::WhyNotAdopted(const Worker& worker,
         name, " has ",
         absl::AsciiStrToLower(JobState_Name(job->status.state())));
   }
-  if (job->run == nullptr || job->run->attempt != ref.attempt()) {
+  if (job->run == nullptr ||
+      (job->run->attempt != ref.attempt() && !IsFromBefore(*job, held))) {
     return absl::StrCat(name, " begins anew");
   }
   const auto& ranks = job->run->ranks;
@@ -150,28 +183,52 @@ void RunControl::CameBack(const Worker& worker, const HeldRank& held,
   }
 }
 
-void RunControl::Adopt(Job& job, const Worker& worker, const HeldRank& held,
-                       absl::Time now, Actions& actions) {
-  Run& run = *job.run;
+void RunControl::SeatAdopted(Job& job, const Worker& worker,
+                             const HeldRank& held, absl::Time now) {
   const int rank = held.ref().rank();
-  RankSeat& seat = run.ranks[rank];
+  RankSeat& seat = job.run->ranks[rank];
   seat.worker = worker.id;
+  seat.machine = worker.status.description();
   workers_.Seat(worker.id, job.id, rank);
-  run.reports[rank].heard = now;
+  job.run->reports[rank].heard = now;
   Progress(job, rank, now);
+  if (held.ref().attempt() < job.run->attempt) {
+    seat.state = RankSeat::kHeld;
+    seat.kept = {held.kept().begin(), held.kept().end()};
+    seat.kept_by_attempt = held.ref().attempt();
+    return;
+  }
+  // One that has ended says that again.
+  seat.state = RankSeat::kStarting;
   // In a start it says again that it is ready, for the job to begin with.
-  if (job.status.state() != STARTING && held.first_step() > 0) {
+  const bool starts =
+      job.status.state() == STARTING ||
+      (job.status.state() == RECOVERING && !job.run->stopping());
+  if (!starts && held.first_step() > 0) {
     seat.state = RankSeat::kRunning;
     seat.first_step = held.first_step();
     seat.step = std::max(held.step(), held.first_step() - 1);
   }
+}
+
+void RunControl::Adopt(Job& job, const Worker& worker, const HeldRank& held,
+                       absl::Time now, Actions& actions) {
+  Run& run = *job.run;
+  const int rank = held.ref().rank();
+  SeatAdopted(job, worker, held, now);
   if (run.stopping()) {
     const bool peers_gone = run.blame != Blame::kNone;
     SendStop(job, rank, job.status.reason(), peers_gone, actions);
+  } else if (run.ranks[rank].state == RankSeat::kHeld) {
+    Fail(job, Blame::kMissingPeer,
+         absl::StrCat("the scheduler restarted before ",
+                      run.ranks[rank].Name(rank), " had heard of attempt ",
+                      run.attempt),
+         now, actions);
   }
   if (run.awaits()) return SayAwaited(job, actions);
   int adopted = 0;
-  for (const RankSeat& each : run.ranks) adopted += each.live();
+  for (const RankSeat& each : run.ranks) adopted += each.taken();
   jobs_.AddEvent(job,
                  absl::StrCat("the scheduler restarted; adopted ", adopted,
                               adopted == 1 ? " rank in " : " ranks in ",
@@ -180,6 +237,23 @@ void RunControl::Adopt(Job& job, const Worker& worker, const HeldRank& held,
                  now, actions);
   run.started = run.outside_step = now;
   SayAwaited(job, actions);
+  FinishIfLetGo(job, now, actions);
+}
+
+// Once all were ready, all had heard of the attempt: what one keeps of an
+// earlier one is of another past.
+void RunControl::DropOlderCopies(Job& job, Actions& actions) const {
+  Run& run = *job.run;
+  const bool ran =
+      std::any_of(run.ranks.begin(), run.ranks.end(),
+                  [](const RankSeat& seat) { return seat.ready(); });
+  if (!ran) return;
+  for (size_t r = 0; r < run.ranks.size(); ++r) {
+    RankSeat& seat = run.ranks[r];
+    if (seat.kept_by_attempt >= run.attempt) continue;
+    GiveUpKept(job, seat, static_cast<int>(r), actions);
+    seat.kept.clear();
+  }
 }
 
 // A job that is being stopped goes on saying why.
@@ -198,6 +272,8 @@ void RunControl::SayAwaited(Job& job, Actions& actions) {
   } else if (starts) {
     reason = absl::StrCat("on ", NamesOf({job.status.workers().begin(),
                                           job.status.workers().end()}));
+  } else if (job.status.state() == RECOVERING) {
+    reason = run.begins;
   }
   jobs_.SetWaitReason(job, reason, actions);
 }
@@ -215,11 +291,13 @@ void RunControl::GiveUpAwaited(Job& job, const std::string& worker,
                                Actions& actions) {
   Run& run = *job.run;
   std::vector<std::string> lost;
+  bool fails = false;
   for (size_t rank = 0; rank < run.ranks.size(); ++rank) {
     RankSeat& seat = run.ranks[rank];
     if (!seat.awaited()) continue;
     if (!worker.empty() && seat.worker_name != worker) continue;
-    seat.state = RankSeat::kLost;
+    fails |= !seat.succeeded;
+    seat.Lose();
     lost.push_back(seat.Name(static_cast<int>(rank)));
   }
   if (lost.empty()) return;
@@ -229,11 +307,15 @@ void RunControl::GiveUpAwaited(Job& job, const std::string& worker,
   if (IsInStart(job)) {
     return BeginAnew(job, what, now, actions);
   }
-  Fail(job, Blame::kWorkerLost,
-       absl::StrCat(what, " in ",
-                    StepName(job.status, job.plan->job().training()),
-                    WayOut(job.status)),
-       now, actions);
+  // One that recovers goes on saying what came first.
+  if (fails && !job.status.attempt_over()) {
+    Fail(job, Blame::kWorkerLost,
+         absl::StrCat(what, " in ",
+                      StepName(job.status, job.plan->job().training()),
+                      MayRecover(job) ? "" : WayOut(job.status)),
+         now, actions);
+  }
+  SayAwaited(job, actions);
   FinishIfLetGo(job, now, actions);
 }
 
@@ -247,7 +329,7 @@ void RunControl::BeginAnew(Job& job, const std::string& why, absl::Time now,
   Run& run = *job.run;
   for (int rank = 0; rank < static_cast<int>(run.ranks.size()); ++rank) {
     RankSeat& seat = run.ranks[rank];
-    if (!seat.live() || seat.awaited()) continue;
+    if (!seat.taken() || seat.awaited()) continue;
     SendToWorker send{seat.worker, {}};
     StopRank& stop = *send.message.mutable_stop();
     *stop.mutable_ref() = RefOf(job, rank);
@@ -292,17 +374,32 @@ void RunControl::SayDone(Job& job, int rank, int64_t step, Actions& actions) {
   actions.push_back(std::move(stored));
 }
 
+// What a worker says of a rank that stays for the next attempt it says again to
+// whoever is scheduler then, with the steps that others have not reported yet:
+// so that is not acknowledged before the end of the run.
 void RunControl::SayEnded(Job& job, const RankEnded& ended, Actions& actions) {
   const int rank = ended.ref().rank();
-  if (!job.ended()) {
-    EndedRank& kept = *job.status.add_ended_ranks();
-    kept.set_rank(rank);
-    kept.set_step(ended.step());
+  const bool stays = job.run->ranks[rank].state == RankSeat::kHeld;
+  if (!job.ended() && (!stays || ended.ok())) {
+    auto& ranks = *job.status.mutable_ended_ranks();
+    auto kept = std::find_if(ranks.begin(), ranks.end(), [=](const auto& each) {
+      return each.rank() == rank;
+    });
+    EndedRank& record = kept == ranks.end() ? *ranks.Add() : *kept;
+    record.set_rank(rank);
+    record.set_step(ended.step());
     jobs_.Save(job, actions);
   }
-  SendWhenStored stored{{job.run->ranks[rank].worker, {}}};
+  if (!stays) SayEndStored(job, rank, actions);
+}
+
+void RunControl::SayEndStored(const Job& job, int rank, Actions& actions) {
+  const RankSeat& seat = job.run->ranks[rank];
+  if (seat.kept_by_attempt == 0) return;
+  SendWhenStored stored{{seat.worker, {}}};
   Stored& said = *stored.send.message.mutable_stored();
-  *said.mutable_ref() = ended.ref();
+  *said.mutable_ref() = RefOf(job, rank);
+  said.mutable_ref()->set_attempt(seat.kept_by_attempt);
   said.set_ended(true);
   actions.push_back(std::move(stored));
 }

@@ -73,6 +73,13 @@ void RunControl::Start(Job& job, const CompiledJob& compiled,
   jobs_.SetState(job, STARTING, absl::StrCat("on ", NameList(workers)), now,
                  actions);
   PrepareHandOut(job, compiled);
+  StoreStart(job, actions);
+}
+
+void RunControl::StoreStart(const Job& job, Actions& actions) {
+  if (job.plan->job().has_recovery()) {
+    actions.push_back(PersistHandOut{job.id, job.attempt, job.run->handed});
+  }
   actions.push_back(AwaitStored{job.id, job.attempt});
 }
 
@@ -116,6 +123,7 @@ void RunControl::BackToQueue(Job& job, const std::string& why, absl::Time now,
   job.predicted = nullptr;
   job.status.clear_workers();
   job.status.clear_ended_ranks();
+  job.status.clear_attempt_over();
   job.status.clear_fingerprint();
   job.status.clear_predicted_step_seconds();
   job.status.set_steps_total(job.spec.training().steps());
@@ -125,6 +133,7 @@ void RunControl::BackToQueue(Job& job, const std::string& why, absl::Time now,
 void RunControl::Seat(Job& job, const std::vector<const Worker*>& workers,
                       absl::Time now) {
   job.status.clear_ended_ranks();
+  job.status.clear_attempt_over();
   for (size_t rank = 0; rank < workers.size(); ++rank) {
     RankSeat& seat = job.run->ranks[rank];
     seat.worker = workers[rank]->id;
@@ -141,6 +150,9 @@ void RunControl::PrepareHandOut(const Job& job, const CompiledJob& compiled) {
   auto common = std::make_shared<troupe::HandOut>();
   common->plan = compiled.plan;
   common->loads_data = compiled.loads_data;
+  for (const RankSeat& seat : job.run->ranks) {
+    common->machines.push_back(seat.machine);
+  }
   Assignment& assignment = common->assignment;
   *assignment.mutable_worker_names() = job.status.workers();
   assignment.set_resume(job.plan->job().checkpoint().resume());
@@ -332,7 +344,7 @@ void RunControl::Ended(Job& job, const RankEnded& ended, absl::Time now,
   RankSeat& seat = job.run->ranks[rank];
   Progress(job, rank, now);
   seat.kept = {ended.kept().begin(), ended.kept().end()};
-  seat.kept_by_attempt = seat.kept.empty() ? 0 : job.run->attempt;
+  seat.kept_by_attempt = job.run->attempt;
   seat.succeeded = ended.ok();
   // It stays for the next attempt, where there may be one.
   if (MayRecover(job)) {

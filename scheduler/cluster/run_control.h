@@ -14,6 +14,7 @@
 #ifndef TROUPE_SCHEDULER_CLUSTER_RUN_CONTROL_H_
 #define TROUPE_SCHEDULER_CLUSTER_RUN_CONTROL_H_
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -72,9 +73,11 @@ class RunControl {
   void HandleCopiesSaved(WorkerId from, const CopiesSaved& saved,
                          absl::Time now, Actions& actions);
   // The job ran when the scheduler before this one was lost: it has its run
-  // again, and waits for its workers; or, where it recovered, it is queued.
+  // again, and waits for its workers. `handed` is what the attempt's ranks got,
+  // where that is known: without it a job that recovered is queued.
   // REQUIRES: it is neither queued nor ended, without a run.
-  void Resume(Job& job, absl::Time now, Actions& actions);
+  void Resume(Job& job, std::shared_ptr<const troupe::HandOut> handed,
+              absl::Time now, Actions& actions);
   // A worker has registered, and holds this rank (without `ref`: none): it is
   // seated there, or told to give it up. Where it was awaited with another one,
   // that is lost. REQUIRES: it is idle.
@@ -150,6 +153,9 @@ class RunControl {
   void Seat(Job& job, const std::vector<const Worker*>& workers,
             absl::Time now);
   void PrepareHandOut(const Job& job, const CompiledJob& compiled);
+  // Asks for it to be stored that the attempt begins, with what the one after
+  // it needs where there may be one.
+  static void StoreStart(const Job& job, Actions& actions);
   void Ready(Job& job, const RankReady& ready, absl::Time now,
              Actions& actions);
   void Step(Job& job, const StepReport& report, absl::Time now,
@@ -172,6 +178,11 @@ class RunControl {
   std::string WhyNotAdopted(const Worker& worker, const HeldRank& held) const;
   void Adopt(Job& job, const Worker& worker, const HeldRank& held,
              absl::Time now, Actions& actions);
+  // The seat of a rank as it was when its scheduler was lost.
+  void SeatAdopted(Job& job, const Worker& worker, const HeldRank& held,
+                   absl::Time now);
+  // Drops copies of attempts before this one, where this one has run.
+  void DropOlderCopies(Job& job, Actions& actions) const;
   // The ranks that are awaited in vain, all of them or this worker's.
   void GiveUpAwaited(Job& job, const std::string& worker,
                      const std::string& how, absl::Time now, Actions& actions);
@@ -189,6 +200,7 @@ class RunControl {
   // Each once it is stored.
   void SayDone(Job& job, int rank, int64_t step, Actions& actions);
   void SayEnded(Job& job, const RankEnded& ended, Actions& actions);
+  static void SayEndStored(const Job& job, int rank, Actions& actions);
   // Takes the run from the job, whose workers are free by then.
   void BackToQueue(Job& job, const std::string& why, absl::Time now,
                    Actions& actions);

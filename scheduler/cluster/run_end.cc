@@ -178,6 +178,7 @@ void RunControl::Stop(Job& job, const std::string& reason, bool peers_gone,
                       absl::Time now, Actions& actions) {
   Run& run = *job.run;
   run.stopping_since = now;
+  job.status.set_attempt_over(MayRecover(job));
   jobs_.SetState(job, MayRecover(job) ? RECOVERING : STOPPING, reason, now,
                  actions);
   if (run.hand_out != nullptr) {  // nobody has heard of it
@@ -195,7 +196,7 @@ void RunControl::Stop(Job& job, const std::string& reason, bool peers_gone,
 void RunControl::SendStop(const Job& job, int rank, const std::string& reason,
                           bool peers_gone, Actions& actions) {
   const RankSeat& seat = job.run->ranks[rank];
-  if (!seat.live()) return;
+  if (!seat.live() || seat.awaited()) return;
   SendToWorker send{seat.worker, {}};
   StopRank& stop = *send.message.mutable_stop();
   *stop.mutable_ref() = RefOf(job, rank);
@@ -210,8 +211,9 @@ void RunControl::ReleaseAll(Job& job, Actions& actions) {
   run.hand_out = nullptr;
   for (size_t rank = 0; rank < run.ranks.size(); ++rank) {
     RankSeat& seat = run.ranks[rank];
-    if (!seat.taken()) continue;
+    if (!seat.taken() || seat.awaited()) continue;
     GiveUpKept(job, seat, static_cast<int>(rank), actions);
+    SayEndStored(job, static_cast<int>(rank), actions);
     seat.state = RankSeat::kEnded;
     workers_.Release(seat.worker);
   }
@@ -224,6 +226,7 @@ void RunControl::FinishIfLetGo(Job& job, absl::Time now, Actions& actions) {
     return Move(job, job.run->save_why, now, actions);
   }
   if (job.status.state() == RECOVERING && !job.cancelled && !job.run->moves) {
+    if (job.run->awaits()) return;  // for what they keep
     return job.run->awaits_places ? TakePlaces(job, now, actions)
                                   : AwaitPlaces(job, now, actions);
   }

@@ -98,6 +98,7 @@ void RunControl::AwaitPlaces(Job& job, absl::Time now, Actions& actions) {
     jobs_.SetState(job, STOPPING, run.cause, now, actions);
     return FinishIfLetGo(job, now, actions);
   }
+  DropOlderCopies(job, actions);
   run.awaits_places = true;
   run.let_go = now;
   TakePlaces(job, now, actions);
@@ -193,6 +194,7 @@ void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
   common->plan =
       std::make_shared<const Plan>(compiler_.PlanFor(plan, machines));
   common->loads_data = before->handed->loads_data;
+  common->machines = machines;
   common->assignment = before->handed->assignment;
   *common->assignment.mutable_worker_names() = job.status.workers();
   common->assignment.clear_recovery();
@@ -215,7 +217,7 @@ void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
       came.empty() ? "" : absl::StrCat("; ", absl::StrJoin(came, ", ")),
       "; before it, ", before->cause);
   jobs_.SetState(job, RECOVERING, run.begins, now, actions);
-  actions.push_back(AwaitStored{job.id, job.attempt});
+  StoreStart(job, actions);
 }
 
 void RunControl::SayRecovered(Job& job, absl::Time now, Actions& actions) {
@@ -223,22 +225,27 @@ void RunControl::SayRecovered(Job& job, absl::Time now, Actions& actions) {
   const int64_t begins = run.ranks[0].first_step;
   const int64_t again =
       std::max<int64_t>(0, job.status.steps_done() - begins + 1);
+  // Since when it stood still only the scheduler before this one may know.
+  const std::string times =
+      run.recovers_since == absl::InfinitePast()
+          ? "recovered"
+          : absl::StrCat("recovered in ",
+                         SecondsWords(now - run.recovers_since), " (",
+                         SecondsWords(run.let_go - run.recovers_since),
+                         " until all ranks had let go, ",
+                         SecondsWords(run.started - run.let_go),
+                         " for workers to take the places, ",
+                         SecondsWords(now - run.started), " to begin)");
   jobs_.AddEvent(
       job,
-      absl::StrCat("recovered in ", SecondsWords(now - run.recovers_since),
-                   " (", SecondsWords(run.let_go - run.recovers_since),
-                   " until all ranks had let go, ",
-                   SecondsWords(run.started - run.let_go),
-                   " for workers to take the places, ",
-                   SecondsWords(now - run.started),
-                   " to begin): goes on with step ", begins,
+      absl::StrCat(times, ": goes on with step ", begins,
                    again == 0 ? "" : absl::StrCat(", ", again, " run again")),
       now, actions);
 }
 
 void RunControl::GiveUpKept(const Job& job, const RankSeat& seat, int rank,
                             Actions& actions) const {
-  if (seat.kept_by_attempt == 0) return;
+  if (seat.kept.empty()) return;
   SendToWorker send{seat.worker, {}};
   StopRank& stop = *send.message.mutable_stop();
   stop.mutable_ref()->set_job(job.id.value());

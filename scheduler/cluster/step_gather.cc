@@ -14,24 +14,29 @@ StepGather::StepGather(int ranks, const Plan& plan)
       flops_per_token_(plan.derived().model_flops_per_token()),
       peak_flops_(plan.prediction().peak_flops_per_second()) {}
 
-void StepGather::Resume(int64_t last, std::vector<int64_t> ended) {
+void StepGather::Resume(int64_t last, std::map<int, int64_t> ended) {
   resumed_ = true;
   last_ = last;
   ended_ = std::move(ended);
 }
 
 bool StepGather::IsDue() const {
-  const int64_t step = open_.begin()->first;
-  // What those that have ended said of it is lost; the others say the same.
-  const auto had_it = std::count_if(ended_.begin(), ended_.end(),
-                                    [=](int64_t last) { return last >= step; });
-  const size_t reports = open_.begin()->second.reports.size() + had_it;
+  const auto& [step, open] = *open_.begin();
+  // What those that have ended said of it may be lost; the others say the same.
+  size_t reports = open.reports.size();
+  size_t heard = newest_.size();
+  for (const auto& [rank, last] : ended_) {
+    reports += last >= step && open.reports.count(rank) == 0;
+    heard += newest_.count(rank) == 0;
+  }
   if (reports >= static_cast<size_t>(ranks_)) return true;
   if (open_.size() <= kStepsOpenMax) return false;
   if (!resumed_ || open_.size() > kStepsOpenAgainMax) return true;
-  return newest_.size() + ended_.size() >= static_cast<size_t>(ranks_) &&
+  return heard >= static_cast<size_t>(ranks_) &&
          std::all_of(newest_.begin(), newest_.end(),
-                     [=](const auto& newest) { return newest.second > step; });
+                     [step = step](const auto& newest) {
+                       return newest.second > step;
+                     });
 }
 
 std::vector<GatheredStep> StepGather::Add(const StepReport& report) {

@@ -53,8 +53,9 @@ class StepGather {
   static constexpr int kStepsOpenAgainMax = 1 << 18;  // after a restart
 
   // What is known after a restart. Before the first Add: all steps up to this
-  // one came out, and ranks have ended, each after having reported so many.
-  void Resume(int64_t last, std::vector<int64_t> ended);
+  // one came out, and ranks have ended, each after having reported so many;
+  // they may report them again.
+  void Resume(int64_t last, std::map<int, int64_t> ended);
 
   // The last step that came out; -1: none.
   int64_t last() const { return last_; }
@@ -69,7 +70,7 @@ class StepGather {
 
   const int ranks_;
   bool resumed_ = false;           // after a restart
-  std::vector<int64_t> ended_;     // resumed: the last steps of ended ranks
+  std::map<int, int64_t> ended_;   // resumed: by rank, the last of ended ones
   std::map<int, int64_t> newest_;  // resumed: by rank, the last it reported
   const Lanes lanes_;
   const double tokens_per_step_;

@@ -36,8 +36,6 @@ void RecoveryInvariants::OnStart(const SendToWorker& send,
   const int32_t before = seen_[(*job)->id];
   if (before == ref.attempt()) return;  // another rank's was looked at
   seen_[(*job)->id] = ref.attempt();
-  const std::set<int32_t> begun_here = begun_[(*job)->id];
-  begun_[(*job)->id].insert(ref.attempt());
   if (before == 0) {
     last_steps_[(*job)->id] =
         SimulatedAttempt::StepOfCheckpoint(begins.resume());
@@ -54,9 +52,11 @@ void RecoveryInvariants::OnStart(const SendToWorker& send,
   for (const RankSeat& seat : (*job)->run->ranks) {
     absl::StrAppend(&which, "\n", workers_.at(seat.worker).Doing());
   }
+  for (const JobEvent& event : (*job)->events) {
+    absl::StrAppend(&which, "\n", event.unix_ms(), " ", event.text());
+  }
   const Plan& plan = *send.hand_out->plan;
-  // Nobody knows any more what one keeps that an earlier scheduler began.
-  const std::optional<int64_t> newest = NewestWhole(**job, plan, begun_here);
+  const std::optional<int64_t> newest = NewestWhole(**job, plan);
   ASSERT_EQ(begins.has_recovery(), newest.has_value()) << which;
   if (newest.has_value()) {
     ++from_copies_;
@@ -74,17 +74,17 @@ void RecoveryInvariants::OnStart(const SendToWorker& send,
   }
 }
 
-std::optional<int64_t> RecoveryInvariants::NewestWhole(
-    const Job& job, const Plan& plan, const std::set<int32_t>& attempts) const {
+std::optional<int64_t> RecoveryInvariants::NewestWhole(const Job& job,
+                                                       const Plan& plan) const {
   const int ranks = static_cast<int>(job.run->ranks.size());
   std::vector<const SimulatedCopies*> kept(ranks);
   std::set<int64_t> steps;
   for (int rank = 0; rank < ranks; ++rank) {
     const auto worker = workers_.find(job.run->ranks[rank].worker);
-    if (worker == workers_.end()) continue;
+    // What it was told to forget it may not have forgotten yet.
+    if (worker == workers_.end() || worker->second.is_forgotten()) continue;
     const SimulatedKept* of = worker->second.kept();
     if (of == nullptr || of->ref.job() != job.id.value()) continue;
-    if (attempts.count(of->ref.attempt()) == 0) continue;
     kept[rank] = &of->copies;
     for (const auto& copy : of->copies.Whole()) steps.insert(copy.step);
   }
@@ -114,7 +114,6 @@ void RecoveryInvariants::OnStep(const PersistStep& step) {
 
 // What it had not stored is reported again.
 void RecoveryInvariants::Restarted(const SimulatedStore& store) {
-  begun_.clear();
   for (const auto& [id, row] : store.jobs()) {
     const std::set<int64_t> steps = store.StepsOf(id);
     last_steps_[id] =

@@ -57,16 +57,13 @@ class RecoveryInvariants {
  private:
   void OnStart(const SendToWorker& send, const Cluster& cluster);
   void OnStep(const PersistStep& step);
-  // The newest step of these attempts that could be gone on from; nothing:
-  // there is none.
-  std::optional<int64_t> NewestWhole(const Job& job, const Plan& plan,
-                                     const std::set<int32_t>& attempts) const;
+  // The newest step that could be gone on from; nothing: there is none.
+  std::optional<int64_t> NewestWhole(const Job& job, const Plan& plan) const;
 
   const SimulatedAttempts& attempts_;
   const std::map<WorkerId, SimulatedWorker>& workers_;
   std::map<JobId, int64_t> last_steps_;
   std::map<JobId, int32_t> seen_;  // the last attempt that was handed out
-  std::map<JobId, std::set<int32_t>> begun_;  // attempts, by this scheduler
   int from_copies_ = 0;
   int from_elsewhere_ = 0;
 };

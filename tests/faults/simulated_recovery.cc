@@ -127,13 +127,19 @@ std::string SimulatedWorker::KeptText() const {
   return text;
 }
 
-void SimulatedWorker::SayKept(RankEnded& ended) {
-  for (const SimulatedCopy& copy : seat_->copies.Whole()) {
-    KeptCopy& kept = *ended.add_kept();
-    kept.mutable_state()->set_step(copy.step);
-    kept.set_own(copy.own);
-    kept.set_peer(copy.peer);
+void SimulatedWorker::SayCopies(
+    const SimulatedCopies& copies,
+    google::protobuf::RepeatedPtrField<KeptCopy>& kept) {
+  for (const SimulatedCopy& copy : copies.Whole()) {
+    KeptCopy& said = *kept.Add();
+    said.mutable_state()->set_step(copy.step);
+    said.set_own(copy.own);
+    said.set_peer(copy.peer);
   }
+}
+
+void SimulatedWorker::SayKept(RankEnded& ended) {
+  SayCopies(seat_->copies, *ended.mutable_kept());
   if (ended.kept().empty()) return;
   kept_ = {.ref = seat_->start.ref(), .copies = seat_->copies};
 }

@@ -7,6 +7,7 @@ namespace troupe {
 
 void SimulatedStore::Add(const Action& action) {
   if (std::holds_alternative<PersistJob>(action) ||
+      std::holds_alternative<PersistHandOut>(action) ||
       std::holds_alternative<PersistStep>(action) ||
       std::holds_alternative<PersistEvent>(action) ||
       std::holds_alternative<ForgetJob>(action)) {
@@ -27,7 +28,12 @@ void SimulatedStore::Write(const absl::Status& disk) {
 
 void SimulatedStore::Apply(const Action& action) {
   if (const auto* job = std::get_if<PersistJob>(&action)) {
-    jobs_[JobId(job->row->status.id())] = *job->row;
+    const JobId id(job->row->status.id());
+    const JobState state = job->row->status.state();
+    jobs_[id] = *job->row;
+    if (state == QUEUED || Job::IsEnded(state)) hand_outs_.erase(id);
+  } else if (const auto* handed = std::get_if<PersistHandOut>(&action)) {
+    hand_outs_[handed->job] = *handed;
   } else if (const auto* step = std::get_if<PersistStep>(&action)) {
     steps_[step->job][step->step.step()] = step->step;
   } else if (const auto* event = std::get_if<PersistEvent>(&action)) {
@@ -42,6 +48,7 @@ void SimulatedStore::Forget(JobId job) {
   jobs_.erase(job);
   steps_.erase(job);
   events_.erase(job);
+  hand_outs_.erase(job);
 }
 
 std::set<int64_t> SimulatedStore::StepsOf(JobId job) const {
@@ -69,6 +76,10 @@ std::vector<StoredJob> SimulatedStore::Load(const Limits& limits) {
     }
     StoredJob& job = loaded.emplace_back();
     job.row = row;
+    const auto handed = hand_outs_.find(id);
+    if (handed != hand_outs_.end() && handed->second.attempt == row.attempt) {
+      job.hand_out = handed->second.hand_out;
+    }
     for (const auto& [step, record] : steps_[id]) job.steps.push_back(record);
     for (const auto& [index, event] : events_[id]) job.events.push_back(event);
   }

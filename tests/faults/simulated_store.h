@@ -47,6 +47,7 @@ class SimulatedStore {
   std::vector<Action> queued_;
   std::vector<Done> flushes_;
   std::map<JobId, JobRow> jobs_;
+  std::map<JobId, PersistHandOut> hand_outs_;
   std::map<JobId, std::map<int64_t, StepRecord>> steps_;
   std::map<JobId, std::map<int64_t, JobEvent>> events_;
   std::set<JobId> forgotten_;

@@ -96,6 +96,9 @@ void SimulatedWorker::CutOff() {
 Register SimulatedWorker::Registration() const {
   Register registration;
   if (held_.has_value()) *registration.mutable_held() = held_->rank;
+  if (held_.has_value() && kept_.has_value() && !seat_.has_value()) {
+    SayCopies(kept_->copies, *registration.mutable_held()->mutable_kept());
+  }
   return registration;
 }
 

@@ -5,9 +5,9 @@
 // saves and stops when it is asked to, and writes texts. Where the job recovers
 // it copies its rank's state now and then, keeps the copies after the rank's
 // end, and goes on from them when it is told to. Now and then it fails or its
-// disk is full or slow; it may hang, or be stubborn. When it is cut off from its
-// scheduler it goes on, and what it has to say waits in the outbox of a real
-// worker.
+// disk is full or slow; it may hang, or be stubborn. When it is cut off from
+// its scheduler it goes on, and what it has to say waits in the outbox of a
+// real worker.
 #ifndef TROUPE_TESTS_FAULTS_SIMULATED_WORKER_H_
 #define TROUPE_TESTS_FAULTS_SIMULATED_WORKER_H_
 
@@ -154,6 +154,8 @@ class SimulatedWorker {
   void KeepAfter(int64_t step);
   void TakeKept();
   void SayKept(RankEnded& ended);
+  static void SayCopies(const SimulatedCopies& copies,
+                        google::protobuf::RepeatedPtrField<KeptCopy>& kept);
   std::string KeptText() const;
   void CheckNothingKept(const std::string& given) const;
   void Fail(const std::string& error);  // by itself

@@ -85,6 +85,10 @@ absl::StatusOr<std::unique_ptr<Session>> WorkerDaemon::Connect() {
     held.set_fingerprint(held_.fingerprint);
     held.set_first_step(rank_->first_step());
     held.set_step(rank_->steps_done());
+    if (rank_->ended()) {
+      const std::vector<KeptCopy> kept = rank_->Kept();
+      held.mutable_kept()->Assign(kept.begin(), kept.end());
+    }
   }
   return Session::Open(options);
 }
@@ -240,6 +244,7 @@ void WorkerDaemon::Forget(const StopRank& stop) {
                           stop.ref().rank(), " is given up: ", stop.reason()));
   held_.outbox->Forget();
   rank_->Abort(absl::CancelledError(stop.reason()));
+  if (rank_->ended()) rank_->DropKept();
   absl::MutexLock lock(&mutex_);
   savable_.reset();
 }

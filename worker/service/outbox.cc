@@ -101,7 +101,13 @@ void Outbox::Detach() {
 
 void Outbox::OnMessage(const SchedulerMessage& message) {
   absl::MutexLock lock(&mutex_);
-  if (message.has_store_value()) {
+  if (message.stop().give_up_kept()) {
+    for (Entry& entry : entries_) {
+      if (entry.message.has_ended()) {
+        entry.message.mutable_ended()->clear_kept();
+      }
+    }
+  } else if (message.has_store_value()) {
     const std::string& key = message.store_value().key();
     Drop([&](const WorkerMessage& kept) {
       return kept.has_store_get() && kept.store_get().key() == key;

@@ -1,6 +1,6 @@
-// What a rank has to say, from its start until the scheduler has it on its disk.
-// It lives as long as the rank and its last words do, while sessions come and
-// go: what is not known to be stored is said again in the next one, in the
+// What a rank has to say, from its start until the scheduler has it on its
+// disk. It lives as long as the rank and its last words do, while sessions come
+// and go: what is not known to be stored is said again in the next one, in the
 // order in which the rank said it. The scheduler knows what it has heard before
 // (scheduler/cluster/run_adopt.cc).
 //
@@ -18,7 +18,8 @@
 //   StoreGet              until its StoreValue comes
 //   CheckpointShard, CheckpointCommitted
 //                         until CheckpointDone
-//   RankEnded             until Stored says so
+//   RankEnded             until Stored says so; what it keeps only until it is
+//                         told to give that up
 //
 // and everything else (Leaving) is said now or never.
 //

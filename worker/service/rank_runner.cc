@@ -159,7 +159,7 @@ void RankRunner::OnMessage(const SchedulerMessage& message) {
 void RankRunner::Stop(const StopRank& stop) {
   if (stop.give_up_kept()) {
     ended_.WaitForNotification();  // its last words have been heard
-    loop_.kept() = KeptMemory();
+    DropKept();
     return;
   }
   if (ended()) return;

@@ -61,8 +61,13 @@ class RankRunner final : private RankListener {
   // Whether RankEnded has been sent (or could not be).
   bool ended() const { return ended_.HasBeenNotified(); }
 
-  // What this attempt leaves to the next. Both wait for its end: REQUIRE that
-  // it is at its very end.
+  // What this attempt leaves to the next, as RankEnded said. REQUIRES: ended;
+  // not during OnMessage or TakeKept.
+  std::vector<KeptCopy> Kept() { return loop_.kept().copies.Whole(); }
+  // Leaves it to nobody. REQUIRES: as above.
+  void DropKept() { loop_.kept() = KeptMemory(); }
+  // The same, to the next, and as it is here. Both wait for its end: REQUIRE
+  // that it is at its very end.
   KeptMemory TakeKept();
   const KeptMemory& kept();
 

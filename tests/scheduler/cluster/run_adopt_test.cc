@@ -1,65 +1,16 @@
 // A scheduler that was started again, and the ranks that trained on meanwhile.
-#include <map>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "proto/base/check.h"
 #include "scheduler/cluster/run_control.h"
-#include "tests/scheduler/cluster/harness.h"
+#include "tests/scheduler/cluster/restart_harness.h"
 
 namespace troupe {
 namespace {
-
-// What the store has after all that the cluster asked for.
-std::vector<StoredJob> StoredBy(const Harness& h) {
-  std::map<JobId, StoredJob> jobs;
-  for (const Action& action : h.actions) {
-    if (const auto* job = std::get_if<PersistJob>(&action)) {
-      jobs[JobId(job->row->status.id())].row = *job->row;
-    } else if (const auto* step = std::get_if<PersistStep>(&action)) {
-      jobs[step->job].steps.push_back(step->step);
-    } else if (const auto* event = std::get_if<PersistEvent>(&action)) {
-      jobs[event->job].events.push_back(event->event);
-    }
-  }
-  std::vector<StoredJob> stored;
-  for (auto& [id, job] : jobs) stored.push_back(std::move(job));
-  return stored;
-}
-
-// The scheduler of `before` is killed, and another one started in its place.
-std::unique_ptr<Harness> Restarted(const Harness& before) {
-  auto after = std::make_unique<Harness>();
-  after->now = before.now + absl::Seconds(100);
-  after->cluster.Restore(StoredBy(before), after->now, after->actions);
-  after->Compile();
-  return after;
-}
-
-HeldRank HeldOf(JobId id, int rank, int64_t first_step = 1, int64_t step = 0) {
-  HeldRank held;
-  held.mutable_ref()->set_job(id.value());
-  held.mutable_ref()->set_attempt(1);
-  held.mutable_ref()->set_rank(rank);
-  held.set_fingerprint("0123456789abcdef");
-  held.set_first_step(first_step);
-  held.set_step(step);
-  return held;
-}
-
-WorkerId ComeBack(Harness& h, const std::string& name, const HeldRank& held) {
-  Register request = RegisterOf(name);
-  *request.mutable_held() = held;
-  auto id = h.cluster.RegisterWorker(request, h.now, h.actions);
-  CHECK_OK(id.status());
-  h.Compile();
-  return *id;
-}
 
 void Shard(Harness& h, JobId id, int rank, WorkerId from, int64_t step) {
   WorkerMessage message;
@@ -100,14 +51,6 @@ int Dones(const Harness& h, WorkerId to) {
 int Commits(const Harness& h, WorkerId to) {
   return Count(h, to, [](const auto& message) { return message.has_commit(); });
 }
-// Why it was told to give its rank up; empty: it was not.
-std::string Forgotten(const Harness& h, WorkerId to) {
-  for (const SchedulerMessage& message : h.Sent(to)) {
-    if (message.stop().forgotten()) return message.stop().reason();
-  }
-  return "";
-}
-
 // Two workers run a job that has finished two steps.
 class RunAdopt : public testing::Test {
  protected:
@@ -215,7 +158,7 @@ TEST_F(RunAdopt, WhoDoesNotComeInTimeIsLost) {
       << h->status(id_).reason();
   // It was only late: there is no place for it any more.
   const WorkerId w0 = ComeBack(*h, "w0", HeldOf(id_, 0));
-  EXPECT_EQ(Forgotten(*h, w0),
+  EXPECT_EQ(ForgottenFor(*h, w0),
             absl::StrCat("job ", id_.value(),
                          " goes on without this worker, which was cut off "
                          "from it"));
@@ -228,19 +171,19 @@ TEST_F(RunAdopt, WhatIsNotTheirsIsNotGivenToThem) {
   const auto h = Restarted(before_);
   HeldRank other = HeldOf(id_, 0);
   other.set_fingerprint("of another scheduler");
-  EXPECT_TRUE(absl::StrContains(Forgotten(*h, ComeBack(*h, "w0", other)),
+  EXPECT_TRUE(absl::StrContains(ForgottenFor(*h, ComeBack(*h, "w0", other)),
                                 "is another one here"));
   HeldRank old = HeldOf(id_, 1);
   old.mutable_ref()->set_attempt(0);
-  EXPECT_TRUE(
-      absl::StrContains(Forgotten(*h, ComeBack(*h, "x", old)), "begins anew"));
-  EXPECT_TRUE(
-      absl::StrContains(Forgotten(*h, ComeBack(*h, "y", HeldOf(JobId(77), 0))),
-                        "there is no job 77"));
-  EXPECT_FALSE(Forgotten(*h, ComeBack(*h, "z", HeldOf(id_, 1))).empty())
+  EXPECT_TRUE(absl::StrContains(ForgottenFor(*h, ComeBack(*h, "x", old)),
+                                "begins anew"));
+  EXPECT_TRUE(absl::StrContains(
+      ForgottenFor(*h, ComeBack(*h, "y", HeldOf(JobId(77), 0))),
+      "there is no job 77"));
+  EXPECT_FALSE(ForgottenFor(*h, ComeBack(*h, "z", HeldOf(id_, 1))).empty())
       << "the rank of another worker";
   HeldRank beyond = HeldOf(id_, 9);
-  EXPECT_FALSE(Forgotten(*h, ComeBack(*h, "u", beyond)).empty());
+  EXPECT_FALSE(ForgottenFor(*h, ComeBack(*h, "u", beyond)).empty());
 }
 
 // Nobody who could say so is there: the clock does.
@@ -263,7 +206,7 @@ TEST_F(RunAdopt, AWorkerThatWasCutOffIsToldSo) {
   before_.Disconnect(on_[1], "connection closed");
   before_.ClearActions();
   const WorkerId back = ComeBack(before_, "w1", HeldOf(id_, 1));
-  EXPECT_FALSE(Forgotten(before_, back).empty());
+  EXPECT_FALSE(ForgottenFor(before_, back).empty());
   EXPECT_EQ(before_.worker(back).state(), WorkerStatus::IDLE);
 }
 
@@ -341,7 +284,7 @@ TEST_F(RunAdopt, LastWordsThatWereNotStoredAreHeardAgain) {
   EXPECT_EQ(h->status(id_).state(), SUCCEEDED) << h->status(id_).reason();
   // Nobody told it so; its job has ended meanwhile.
   h->Disconnect(h->cluster.workers().Alive()[0]->id, "connection closed");
-  EXPECT_EQ(Forgotten(*h, ComeBack(*h, "w0", HeldOf(id_, 0, 1, 10))),
+  EXPECT_EQ(ForgottenFor(*h, ComeBack(*h, "w0", HeldOf(id_, 0, 1, 10))),
             absl::StrCat("job ", id_.value(), " has succeeded"));
 }
 
@@ -433,7 +376,7 @@ TEST(RunAdoptStart, AStartThatNotAllHaveHeardOfBeginsAnew) {
   const WorkerId w0 = ComeBack(*h, "w0", HeldOf(id, 0, 0));
   h->ClearActions();
   const WorkerId w1 = h->Join("w1");
-  EXPECT_TRUE(absl::StrContains(Forgotten(*h, w0), "the job begins anew"));
+  EXPECT_TRUE(absl::StrContains(ForgottenFor(*h, w0), "the job begins anew"));
   EXPECT_EQ(h->status(id).state(), STARTING) << "both are idle again";
   EXPECT_EQ(h->job(id).attempt, 2);
   for (int rank : {0, 1}) h->Ready(id, rank, rank == 0 ? w0 : w1);

@@ -63,10 +63,12 @@ std::string Words(const WorkerMessage& message) {
   if (message.has_store_set()) return "set " + message.store_set().key();
   if (message.has_store_get()) return "get " + message.store_get().key();
   if (message.has_rank_ready()) return "ready";
-  if (message.has_shard()) return absl::StrCat("shard ", message.shard().step());
+  if (message.has_shard())
+    return absl::StrCat("shard ", message.shard().step());
   if (message.has_committed()) {
     return absl::StrCat("committed ", message.committed().checkpoint().step());
   }
+  if (message.ended().kept_size() > 0) return "ended, and keeps";
   return message.has_ended() ? "ended" : "leaving";
 }
 
@@ -115,9 +117,9 @@ TEST(Outbox, SaysAgainWhatIsNotKnownToBeStored) {
   value.mutable_store_value()->set_key("b");
   outbox.OnMessage(value);
   outbox.OnMessage(StoredOf(1, false, false));
-  EXPECT_EQ(SaidAgain(outbox), (W{"set a", "get c", "ready", "step 2",
-                                  "shard 2", "committed 2", "step 3",
-                                  "shard 4"}));
+  EXPECT_EQ(SaidAgain(outbox),
+            (W{"set a", "get c", "ready", "step 2", "shard 2", "committed 2",
+               "step 3", "shard 4"}));
   SchedulerMessage done;
   done.mutable_done()->set_step(2);
   outbox.OnMessage(done);
@@ -192,6 +194,19 @@ TEST(Outbox, WhatIsForgottenIsNotSaid) {
   EXPECT_TRUE(outbox.done());
   EXPECT_TRUE(outbox.Send(EndedOf()).ok());
   EXPECT_EQ(SaidAgain(outbox), W());
+}
+
+// The scheduler that told it so may not have written that it did.
+TEST(Outbox, WhatIsGivenUpIsNotSaidToBeKept) {
+  Outbox outbox;
+  WorkerMessage ended = EndedOf();
+  ended.mutable_ended()->add_kept()->set_own(true);
+  ASSERT_TRUE(outbox.Send(ended).ok());
+  EXPECT_EQ(SaidAgain(outbox), W({"ended, and keeps"}));
+  SchedulerMessage message;
+  message.mutable_stop()->set_give_up_kept(true);
+  outbox.OnMessage(message);
+  EXPECT_EQ(SaidAgain(outbox), W({"ended"}));
 }
 
 // A scheduler whose disk is full hears all, and training goes on; what it

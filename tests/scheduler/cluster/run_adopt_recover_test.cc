@@ -1,0 +1,269 @@
+// A scheduler that was started again, and jobs that go on from copies then.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "gtest/gtest.h"
+#include "scheduler/cluster/run_control.h"
+#include "tests/scheduler/cluster/recovery_harness.h"
+#include "tests/scheduler/cluster/restart_harness.h"
+
+namespace troupe {
+namespace {
+
+HeldRank Keeping(HeldRank held, const std::vector<int64_t>& steps) {
+  for (const int64_t step : steps) {
+    KeptCopy& kept = *held.add_kept();
+    kept.mutable_state()->set_step(step);
+    kept.set_own(true);
+  }
+  return held;
+}
+
+int EndsStored(const Harness& h, WorkerId to) {
+  int ends = 0;
+  for (const SchedulerMessage& message : h.Sent(to)) {
+    ends += message.stored().ended();
+  }
+  return ends;
+}
+
+// Two workers run a job that recovers, and has finished five steps.
+class RunAdoptRecover : public testing::Test {
+ protected:
+  RunAdoptRecover() : on_(before_.JoinMany(2)), id_(before_.Recovering(on_)) {
+    for (int64_t step = 1; step <= 5; ++step) before_.AllStep(id_, on_, step);
+  }
+  // Rank 0's worker comes back, and rank 1's.
+  std::vector<WorkerId> BothComeBack(RecoveryHarness& h) const {
+    return {ComeBack(h, "w0", HeldOf(id_, 0, 1, 5)),
+            ComeBack(h, "w1", HeldOf(id_, 1, 1, 5))};
+  }
+
+  RecoveryHarness before_;
+  std::vector<WorkerId> on_;
+  JobId id_;
+};
+
+TEST_F(RunAdoptRecover, AWorkerThatIsLostLaterIsReplacedAndCopiesAreLeft) {
+  const auto h = Restarted(before_);
+  const std::vector<WorkerId> back = BothComeBack(*h);
+  EXPECT_EQ(h->status(id_).state(), RUNNING);
+  const WorkerId w2 = h->Join("w2");
+  h->AllStep(id_, back, 6);
+  h->Disconnect(back[1], "connection closed");
+  EXPECT_EQ(h->status(id_).state(), RECOVERING);
+  h->EndsKeeping(id_, 0, back[0], {5, 6});
+  EXPECT_EQ(h->status(id_).reason(),
+            "attempt 2 from copies of step 6; w2 takes rank 1; before it, w1 "
+            "(rank 1) was lost in step 7: connection closed");
+  const Assignment begun = h->Begun(w2);
+  EXPECT_EQ(begun.ref().attempt(), 2);
+  EXPECT_EQ(begun.recovery().state().step(), 6);
+  EXPECT_EQ(begun.recovery().handovers_size(), 1);
+  EXPECT_EQ(begun.plan().roles_size(), 1) << "with its programs";
+  h->AllReady(id_, {back[0], w2}, 7);
+}
+
+// One that came back to a scheduler that had to give the other up.
+TEST_F(RunAdoptRecover, WhoDoesNotComeBackIsReplaced) {
+  const auto h = Restarted(before_);
+  const WorkerId w0 = ComeBack(*h, "w0", HeldOf(id_, 0, 1, 5));
+  const WorkerId w1 = h->Join("w1");
+  EXPECT_EQ(h->status(id_).state(), RECOVERING);
+  EXPECT_EQ(h->status(id_).reason(),
+            "the scheduler restarted, and w1 (rank 1) came back without its "
+            "rank in step 6");
+  h->EndsKeeping(id_, 0, w0, {5});
+  EXPECT_EQ(h->Begun(w1).recovery().state().step(), 5);
+  EXPECT_EQ(h->Begun(w1).ref().attempt(), 2);
+}
+
+// All had let go, and the job waited for a worker.
+TEST_F(RunAdoptRecover, AJobThatWaitedForAWorkerGoesOnFromCopies) {
+  before_.Disconnect(on_[1], "connection closed");
+  before_.EndsKeeping(id_, 0, on_[0], {4, 5});
+  ASSERT_TRUE(absl::StrContains(before_.status(id_).reason(),
+                                "waits for 1 idle worker"));
+  const auto h = Restarted(before_);
+  EXPECT_EQ(h->status(id_).state(), RECOVERING);
+  const WorkerId w1 = h->Join("w1");
+  EXPECT_EQ(h->worker(w1).state(), WorkerStatus::IDLE)
+      << "rank 0 may have to say something yet";
+  const WorkerId w0 = ComeBack(*h, "w0", Keeping(HeldOf(id_, 0, 1, 5), {4, 5}));
+  EXPECT_EQ(h->status(id_).state(), RECOVERING);
+  h->EndsKeeping(id_, 0, w0, {4, 5});
+  EXPECT_EQ(h->status(id_).reason(),
+            "attempt 2 from copies of step 5; w1 takes rank 1; before it, w1 "
+            "(rank 1) was lost in step 6: connection closed");
+  EXPECT_EQ(h->Begun(w0).recovery().state().step(), 5);
+  h->AllReady(id_, {w0, w1}, 6);
+}
+
+// It was told to stop, and may not have heard that.
+TEST_F(RunAdoptRecover, WhoHadToLetGoIsToldAgain) {
+  before_.Disconnect(on_[1], "connection closed");
+  const auto h = Restarted(before_);
+  const WorkerId w0 = ComeBack(*h, "w0", HeldOf(id_, 0, 1, 5));
+  ASSERT_TRUE(h->Sent(w0).back().has_stop());
+  EXPECT_TRUE(h->Sent(w0).back().stop().peers_gone());
+  h->EndsKeeping(id_, 0, w0, {5});
+  const WorkerId w2 = h->Join("w2");
+  EXPECT_EQ(h->worker(w2).state(), WorkerStatus::IDLE) << "w1 may come back";
+  h->Pass(absl::Seconds(9), {w0, w2});
+  EXPECT_EQ(h->Begun(w2).recovery().state().step(), 5);
+  EXPECT_TRUE(absl::StrContains(h->status(id_).reason(),
+                                "before it, w1 (rank 1) was lost in step 6"))
+      << h->status(id_).reason();
+}
+
+// The next attempt was on the disk, and its ranks had not heard of it.
+TEST_F(RunAdoptRecover, AnAttemptOfWhichNobodyHeardIsFollowedByAnother) {
+  before_.Join("w2");
+  before_.Disconnect(on_[1], "connection closed");
+  before_.stored_by_hand = true;
+  before_.EndsKeeping(id_, 0, on_[0], {4, 5});
+  ASSERT_EQ(before_.status(id_).attempt(), 2);
+  const auto h = Restarted(before_);
+  const WorkerId w0 = ComeBack(*h, "w0", Keeping(HeldOf(id_, 0, 1, 5), {4, 5}));
+  EXPECT_EQ(h->worker(w0).job(), id_.value());
+  EXPECT_EQ(ForgottenFor(*h, w0), "");
+  EXPECT_EQ(h->status(id_).reason(),
+            "the scheduler restarted before w0 (rank 0) had heard of "
+            "attempt 2");
+  const WorkerId w2 = h->Join("w2");
+  EXPECT_EQ(h->status(id_).attempt(), 3);
+  EXPECT_EQ(h->Begun(w0).recovery().state().step(), 5);
+  EXPECT_EQ(h->Begun(w2).ref().attempt(), 3);
+  h->AllReady(id_, {w0, w2}, 6);
+}
+
+// One had heard of it, and the other had not.
+TEST_F(RunAdoptRecover, AnAttemptOfWhichSomeHeardIsFollowedByAnother) {
+  before_.EndsKeeping(id_, 1, on_[1], {4, 5}, "step 6: bad luck");
+  before_.EndsKeeping(id_, 0, on_[0], {4, 5});
+  ASSERT_EQ(before_.status(id_).attempt(), 2);
+  const auto h = Restarted(before_);
+  const WorkerId w1 = ComeBack(*h, "w1", HeldOf(id_, 1, 0, 0, 2));
+  const WorkerId w0 = ComeBack(*h, "w0", Keeping(HeldOf(id_, 0, 1, 5), {4, 5}));
+  EXPECT_TRUE(h->Sent(w1).back().has_stop());
+  h->EndsKeeping(id_, 1, w1, {5});
+  EXPECT_EQ(h->status(id_).attempt(), 3);
+  for (const WorkerId on : {w0, w1}) {
+    EXPECT_EQ(h->Begun(on).recovery().state().step(), 5);
+  }
+}
+
+TEST_F(RunAdoptRecover, AnAttemptOfWhichAllHeardGoesOn) {
+  before_.EndsKeeping(id_, 1, on_[1], {4, 5}, "step 6: bad luck");
+  before_.EndsKeeping(id_, 0, on_[0], {4, 5});
+  const auto h = Restarted(before_);
+  const WorkerId w1 = ComeBack(*h, "w1", HeldOf(id_, 1, 0, 0, 2));
+  const WorkerId w0 = ComeBack(*h, "w0", HeldOf(id_, 0, 6, 5, 2));
+  EXPECT_EQ(h->status(id_).state(), RECOVERING);
+  EXPECT_TRUE(absl::StrContains(h->status(id_).reason(), "attempt 2 from"));
+  h->AllReady(id_, {w0, w1}, 6);
+  EXPECT_EQ(h->job(id_).events.back().text(), "recovered: goes on with step 6");
+  h->AllStep(id_, {w0, w1}, 6);
+  EXPECT_EQ(h->status(id_).steps_done(), 6);
+}
+
+// Of which only the scheduler before had heard, from one rank.
+TEST_F(RunAdoptRecover, StepsThatWillNotRunAgainAreSaidAgain) {
+  before_.Step(id_, 0, on_[0], 6);
+  before_.Disconnect(on_[1], "connection closed");
+  before_.EndsKeeping(id_, 0, on_[0], {6});
+  EXPECT_EQ(EndsStored(before_, on_[0]), 0) << "it would forget step 6";
+  const auto h = Restarted(before_);
+  EXPECT_EQ(h->status(id_).steps_done(), 5);
+  const WorkerId w0 = ComeBack(*h, "w0", Keeping(HeldOf(id_, 0, 1, 6), {6}));
+  h->Step(id_, 0, w0, 6);
+  h->EndsKeeping(id_, 0, w0, {6});
+  const WorkerId w1 = h->Join("w1");
+  EXPECT_EQ(h->status(id_).steps_done(), 6);
+  h->AllReady(id_, {w0, w1}, 7);
+}
+
+// A rank that has done all stays for the others, also past a restart.
+TEST_F(RunAdoptRecover, WhoHasDoneAllKeepsItsCopies) {
+  before_.Ended(id_, 0, on_[0], {});
+  const auto h = Restarted(before_);
+  EXPECT_EQ(h->status(id_).reason(),
+            "the scheduler restarted; waits for w0, w1");
+  const WorkerId w1 = ComeBack(*h, "w1", HeldOf(id_, 1, 1, 5));
+  const WorkerId w0 = ComeBack(*h, "w0", Keeping(HeldOf(id_, 0, 1, 10), {9}));
+  h->EndsKeeping(id_, 0, w0, {9});
+  h->Disconnect(w1, "connection closed");
+  EXPECT_EQ(h->status(id_).state(), RECOVERING);
+  const WorkerId w2 = h->Join("w2");
+  EXPECT_EQ(h->Begun(w2).recovery().state().step(), 9);
+}
+
+TEST_F(RunAdoptRecover, WhoHasDoneAllNeedNotComeBack) {
+  before_.Ended(id_, 0, on_[0], {});
+  const auto h = Restarted(before_);
+  const WorkerId w1 = ComeBack(*h, "w1", HeldOf(id_, 1, 1, 5));
+  h->Pass(absl::Seconds(9), {w1});
+  EXPECT_EQ(h->status(id_).state(), RUNNING);
+  EXPECT_EQ(h->status(id_).reason(), "");
+  h->Ended(id_, 1, w1, {});
+  EXPECT_EQ(h->status(id_).state(), SUCCEEDED) << h->status(id_).reason();
+  EXPECT_EQ(EndsStored(*h, w1), 1);
+}
+
+// At the end of the job nothing of its ranks is needed any more.
+TEST_F(RunAdoptRecover, EndsAreAcknowledgedWhenNoAttemptFollows) {
+  before_.Ended(id_, 0, on_[0], {});
+  EXPECT_EQ(EndsStored(before_, on_[0]), 0);
+  before_.Ended(id_, 1, on_[1], {});
+  EXPECT_EQ(before_.status(id_).state(), SUCCEEDED);
+  for (const WorkerId on : on_) EXPECT_EQ(EndsStored(before_, on), 1);
+}
+
+// Copies of an attempt that another has followed, which ran, are of another
+// past.
+TEST_F(RunAdoptRecover, WhoMissedAnAttemptThatRanIsForgotten) {
+  before_.Disconnect(on_[1], "connection closed");
+  before_.EndsKeeping(id_, 0, on_[0], {4, 5});
+  const WorkerId w1 = before_.Join("w1");
+  before_.AllReady(id_, {on_[0], w1}, 6);
+  const auto h = Restarted(before_);
+  EXPECT_FALSE(
+      ForgottenFor(*h, ComeBack(*h, "w1", Keeping(HeldOf(id_, 1), {5})))
+          .empty());
+}
+
+TEST_F(RunAdoptRecover, OlderCopiesAreDroppedWhereTheAttemptHasRun) {
+  before_.Disconnect(on_[1], "connection closed");
+  before_.EndsKeeping(id_, 0, on_[0], {4, 5});
+  const WorkerId w1 = before_.Join("w1");
+  before_.AllReady(id_, {on_[0], w1}, 6);
+  before_.AllStep(id_, {on_[0], w1}, 6);
+  before_.EndsKeeping(id_, 1, w1, {6}, "bad luck");
+  const auto h = Restarted(before_);
+  const WorkerId other = ComeBack(*h, "w1", Keeping(HeldOf(id_, 1), {6}));
+  const WorkerId w0 = ComeBack(*h, "w0", HeldOf(id_, 0, 6, 6, 2));
+  h->EndsKeeping(id_, 0, w0, {6});
+  EXPECT_EQ(h->Forgotten(other), std::vector<int>{1});
+  EXPECT_EQ(h->Begun(other).recovery().handovers(0).to(), 1)
+      << "it has nothing that counts";
+}
+
+// Without what the ranks were handed the job is compiled anew.
+TEST_F(RunAdoptRecover, AJobWhoseHandOutIsLostBeginsAnew) {
+  before_.Disconnect(on_[1], "connection closed");
+  before_.EndsKeeping(id_, 0, on_[0], {5});
+  std::vector<StoredJob> stored = StoredBy(before_);
+  stored[0].hand_out = nullptr;
+  RecoveryHarness h;
+  h.cluster.Restore(std::move(stored), h.now, h.actions);
+  EXPECT_EQ(h.status(id_).state(), QUEUED);
+  EXPECT_TRUE(absl::StrContains(h.job(id_).events.back().text(),
+                                "the scheduler restarted while the job "
+                                "recovered"));
+  EXPECT_FALSE(ForgottenFor(h, ComeBack(h, "w0", HeldOf(id_, 0))).empty());
+}
+
+}  // namespace
+}  // namespace troupe
