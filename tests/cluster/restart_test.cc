@@ -2,6 +2,7 @@
 // that is started in its place takes them back.
 #include <signal.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <functional>
 #include <map>
@@ -47,6 +48,12 @@ class RestartTest : public ClusterTestBase {
     });
   }
 
+  void KillWorker(const std::string& name) {
+    const pid_t worker = WorkerPid(name);
+    ASSERT_EQ(kill(worker, SIGKILL), 0);
+    while (IsRunning(int64_t{worker})) absl::SleepFor(absl::Milliseconds(1));
+  }
+
   // Each step once, from the first to the last; of each its loss.
   static std::vector<double> LossesOf(const Json& described) {
     std::vector<double> losses;
@@ -82,6 +89,30 @@ class RestartTest : public ClusterTestBase {
                   absl::FormatDuration(took).c_str(), said.c_str());
     }
     EXPECT_EQ(times, restarted_.size()) << described["events"];
+  }
+
+  // That the job has recovered from copies, and no attempt from elsewhere; how
+  // many steps ran again, at most.
+  static int StepsAgain(const Json& described) {
+    int most = 0;
+    int recovered = 0;
+    for (const Json& event : described["events"]) {
+      const std::string said = event["text"];
+      if (absl::StrContains(said, "recover")) std::printf("%s\n", said.c_str());
+      if (absl::StrContains(said, "recovering: attempt")) {
+        EXPECT_TRUE(absl::StrContains(said, "from copies of step ")) << said;
+      }
+      if (!absl::StartsWith(said, "recovered")) continue;
+      ++recovered;
+      const size_t at = said.rfind(", ");
+      int again = 0;
+      if (absl::StrContains(said, " run again") &&
+          std::sscanf(said.c_str() + at, ", %d run again", &again) == 1) {
+        most = std::max(most, again);
+      }
+    }
+    EXPECT_GT(recovered, 0) << described["events"];
+    return most;
   }
 
  private:
@@ -173,10 +204,8 @@ TEST_F(RestartTest, AWorkerThatDiedWithItsSchedulerIsLost) {
   Up(2);
   const int job = Submit({kEndless});
   AwaitStep(job, 3);
-  const pid_t worker = WorkerPid("worker-1");
   KillScheduler();
-  ASSERT_EQ(kill(worker, SIGKILL), 0);
-  while (IsRunning(int64_t{worker})) absl::SleepFor(absl::Milliseconds(1));
+  KillWorker("worker-1");
   Up(2);
   const Json described =
       AwaitJob(job, [](const Json& is) { return is["state"] == "FAILED"; });
@@ -184,6 +213,65 @@ TEST_F(RestartTest, AWorkerThatDiedWithItsSchedulerIsLost) {
             std::string::npos)
       << described["reason"];
   EXPECT_EQ(Watch(Submit()).code, 0) << "both take the next one";
+}
+
+// Of a job that recovers.
+
+const std::vector<std::string> kRecovers = {"training.steps=3000",
+                                            "recovery.every=1"};
+
+TEST_F(RestartTest, AWorkerLostAfterTheSchedulerCostsAStep) {
+  Up(3);
+  const std::vector<double> quiet = Losses(kRecovers);
+  const int job = Submit(kRecovers);
+  AwaitStep(job, 50);
+  KillScheduler();
+  Up(3);
+  AwaitJob(job, [](const Json& is) {
+    return is["state"] == "RUNNING" && is["reason"] == "";
+  });
+  KillWorker(Describe(job)["workers"][1]);
+  EXPECT_EQ(Watch(job).code, 0);
+  const Json described = Describe(job);
+  EXPECT_EQ(LossesOf(described), quiet) << "not equal bit by bit";
+  EXPECT_LE(StepsAgain(described), 1);
+}
+
+// A worker dies, and soon its scheduler: before that has heard of it, when the
+// other ranks let go, or when the next attempt begins.
+TEST_F(RestartTest, AJobThatRecoversIsAdoptedAndGoesOnFromCopies) {
+  Up(3);
+  const std::vector<double> quiet = Losses(kRecovers);
+  for (const int milliseconds : {0, 2, 5, 15, 40}) {
+    std::printf("the scheduler dies %d ms after a worker\n", milliseconds);
+    const int job = Submit(kRecovers);
+    AwaitStep(job, 30);
+    KillWorker(Describe(job)["workers"][1]);
+    absl::SleepFor(absl::Milliseconds(milliseconds));
+    KillScheduler();
+    Up(3);
+    EXPECT_EQ(Watch(job).code, 0);
+    const Json described = Describe(job);
+    EXPECT_EQ(LossesOf(described), quiet) << "not equal bit by bit";
+    EXPECT_LE(StepsAgain(described), 1);
+  }
+}
+
+TEST_F(RestartTest, AJobThatWaitsForAWorkerWaitsForItUnderTheNextScheduler) {
+  Up(2);
+  const std::vector<double> quiet = Losses(kRecovers);
+  const int job = Submit(kRecovers);
+  AwaitStep(job, 30);
+  KillWorker(Describe(job)["workers"][1]);
+  AwaitJob(job, [](const Json& is) {
+    return absl::StrContains(is["reason"].get<std::string>(), "waits for 1");
+  });
+  KillScheduler();
+  Up(2);
+  EXPECT_EQ(Watch(job).code, 0);
+  const Json described = Describe(job);
+  EXPECT_EQ(LossesOf(described), quiet) << "not equal bit by bit";
+  EXPECT_LE(StepsAgain(described), 1);
 }
 
 }  // namespace
