@@ -149,6 +149,9 @@ class RunControl {
   void GiveUpKept(const Job& job, const RankSeat& seat, int rank,
                   Actions& actions) const;
   void AddGathered(Job& job, GatheredStep step, Actions& actions);
+  // Those that the job has behind it where it goes on after `resumes_at`, or,
+  // where that is negative, from its newest checkpoint.
+  void CloseSteps(Job& job, Run& run, int64_t resumes_at, Actions& actions);
   // Fills the run's seats.
   void Seat(Job& job, const std::vector<const Worker*>& workers,
             absl::Time now);

@@ -64,6 +64,7 @@ bool RunControl::MayBeginAgain(const Job& job) const {
 }
 
 void RunControl::BeginAgain(Job& job, absl::Time now, Actions& actions) {
+  CloseSteps(job, *job.run, -1, actions);
   job.status.set_restarts(job.status.restarts() + 1);
   BackToQueue(job,
               absl::StrCat("waits to go on ", FromWhere(job.status), "; ",
@@ -180,12 +181,7 @@ void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
     run.ranks[r].kept_by_attempt = before->ranks[r].kept_by_attempt;
   }
   run.resumes_at = recovery.has_value() ? recovery->state().step() : -1;
-  // What was reported of steps that will not run again is all that there is.
-  if (recovery.has_value()) {
-    for (GatheredStep& step : before->steps.CloseThrough(run.resumes_at)) {
-      AddGathered(job, std::move(step), actions);
-    }
-  }
+  CloseSteps(job, *before, run.resumes_at, actions);
   run.steps.StartAfter(job.status.steps_done());
   job.status.set_restarts(job.status.restarts() + 1);
   job.status.clear_workers();
@@ -218,6 +214,18 @@ void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
       "; before it, ", before->cause);
   jobs_.SetState(job, RECOVERING, run.begins, now, actions);
   StoreStart(job, actions);
+}
+
+// What was reported of steps that will not run again is all that there is.
+void RunControl::CloseSteps(Job& job, Run& run, int64_t resumes_at,
+                            Actions& actions) {
+  const auto& checkpoints = job.status.checkpoints();
+  if (resumes_at < 0 && !checkpoints.empty()) {
+    resumes_at = checkpoints.rbegin()->step();
+  }
+  for (GatheredStep& step : run.steps.CloseThrough(resumes_at)) {
+    AddGathered(job, std::move(step), actions);
+  }
 }
 
 void RunControl::SayRecovered(Job& job, absl::Time now, Actions& actions) {

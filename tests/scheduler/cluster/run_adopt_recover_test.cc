@@ -185,6 +185,18 @@ TEST_F(RunAdoptRecover, StepsThatWillNotRunAgainAreSaidAgain) {
   h->AllReady(id_, {w0, w1}, 7);
 }
 
+// Or are in the checkpoint from which it goes on.
+TEST_F(RunAdoptRecover, StepsThatAreInTheCheckpointAreClosed) {
+  const auto h = Restarted(before_);
+  const WorkerId w0 = ComeBack(*h, "w0", HeldOf(id_, 0, 1, 6));
+  h->Step(id_, 0, w0, 6);
+  h->Commits(id_, w0, 6);
+  const WorkerId w1 = h->Join("w1");
+  h->EndsKeeping(id_, 0, w0, {});
+  EXPECT_EQ(h->Begun(w1).resume(), "/c/step-6");
+  EXPECT_EQ(h->status(id_).steps_done(), 6);
+}
+
 // A rank that has done all stays for the others, also past a restart.
 TEST_F(RunAdoptRecover, WhoHasDoneAllKeepsItsCopies) {
   before_.Ended(id_, 0, on_[0], {});
