@@ -1,5 +1,6 @@
 #include "clients/cli/watch_job.h"
 
+#include <algorithm>
 #include <ostream>
 #include <utility>
 
@@ -10,6 +11,10 @@
 
 namespace troupe {
 namespace {
+
+// How often a user who leaves is heard between two looks.
+constexpr absl::Duration kInterruptEvery = absl::Milliseconds(50);
+constexpr int64_t kPatienceMax = 7 * 24 * 60 * 60;
 
 // One watch over several connections.
 class Following {
@@ -33,11 +38,7 @@ class Following {
       if (HasEnded(view_.status().state())) break;
       // A scheduler that ends closes the stream, or breaks it.
       if (!status.ok() && !absl::IsUnavailable(status)) return status;
-      console_.err << "troupe: "
-                   << (status.ok() ? "the scheduler ended" : status.message())
-                   << "; looking for it again for "
-                   << absl::FormatDuration(options_.patience) << std::endl;
-      ASSIGN_OR_RETURN(client, FindAgain());
+      ASSIGN_OR_RETURN(client, FindAgain(status));
       console_.err << "troupe: found the scheduler at " << client->address()
                    << std::endl;
     }
@@ -46,6 +47,7 @@ class Following {
 
  private:
   void Show(const WatchJobResponse& update) {
+    heard_ = true;
     if (update.steps_size() > 0) {
       from_.from_step = update.steps(update.steps_size() - 1).step();
     }
@@ -53,14 +55,46 @@ class Following {
     view_.Show(update);
   }
 
-  absl::StatusOr<std::unique_ptr<Client>> FindAgain() {
-    const absl::Time deadline = absl::Now() + options_.patience;
-    while (true) {
-      if (interrupt_.Arrived()) return absl::CancelledError("interrupted");
-      absl::StatusOr<std::unique_ptr<Client>> client = connect_again_();
-      if (client.ok() || absl::Now() > deadline) return client;
-      absl::SleepFor(options_.look_every);
+  // `why`: how the stream ended. One that answers and then says nothing of the
+  // job, again and again, has no more time than one that does not answer.
+  absl::StatusOr<std::unique_ptr<Client>> FindAgain(const absl::Status& why) {
+    if (heard_) {
+      deadline_ = absl::Now() + options_.patience;
+      look_after_ = options_.look_after;
+      console_.err << "troupe: "
+                   << (why.ok() ? "the scheduler ended" : why.message())
+                   << "; looking for it again for "
+                   << absl::FormatDuration(options_.patience) << std::endl;
     }
+    bool looked = !heard_;
+    heard_ = false;
+    absl::Status last = why;
+    while (!looked || absl::Now() < deadline_) {
+      if (!Rest()) return absl::CancelledError("interrupted");
+      absl::StatusOr<std::unique_ptr<Client>> client = connect_again_();
+      if (client.ok()) return client;
+      last = client.status();
+      looked = true;
+    }
+    return absl::UnavailableError(
+        absl::StrCat("the scheduler did not come back within ",
+                     absl::FormatDuration(options_.patience), ": ",
+                     last.ok() ? "it says nothing of the job" : last.message(),
+                     "; what has become of job ", from_.id,
+                     " says, once it is back: troupe watch ", from_.id,
+                     options_.cluster_words));
+  }
+
+  // Waits for the next look; false: the user leaves.
+  bool Rest() {
+    const absl::Time end = std::min(absl::Now() + look_after_, deadline_);
+    look_after_ = std::min(2 * look_after_, options_.look_after_max);
+    while (!interrupt_.Arrived()) {
+      const absl::Duration left = end - absl::Now();
+      if (left <= absl::ZeroDuration()) return true;
+      absl::SleepFor(std::min(left, kInterruptEvery));
+    }
+    return false;
   }
 
   const ConnectAgain& connect_again_;
@@ -69,9 +103,19 @@ class Following {
   Console& console_;
   WatchOptions from_;
   WatchView view_;
+  bool heard_ = true;    // something, since the scheduler was found
+  absl::Time deadline_;  // of looking for it
+  absl::Duration look_after_;
 };
 
 }  // namespace
+
+void PatienceFlag::Declare(Flags& flags) {
+  flags.Integer("--patience", seconds_, {.least = 0, .most = kPatienceMax},
+                {.value = "SECONDS",
+                 .text = "How long to look for a scheduler that went away, "
+                         "before giving up [120]"});
+}
 
 absl::Status WatchJob(std::unique_ptr<Client> client,
                       const ConnectAgain& connect_again,

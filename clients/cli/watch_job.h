@@ -3,6 +3,7 @@
 #ifndef TROUPE_CLIENTS_CLI_WATCH_JOB_H_
 #define TROUPE_CLIENTS_CLI_WATCH_JOB_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -11,18 +12,34 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "clients/cli/command.h"
+#include "clients/cli/flags.h"
 #include "clients/cli/interrupt.h"
 #include "clients/cpp/client.h"
 
 namespace troupe {
 
+inline constexpr absl::Duration kWatchPatience = absl::Minutes(2);
+
 struct WatchJobOptions {
   WatchOptions from;
   bool steps = true;          // false: events only, and any end is fine
   std::string cluster_words;  // ClusterFlags::Words
-  // For how long, and how often, a scheduler that went away is looked for.
-  absl::Duration patience = absl::Minutes(2);
-  absl::Duration look_every = absl::Milliseconds(500);
+  // For how long a scheduler that went away is looked for, since it last said
+  // something; and how long the first wait between two looks is, each next one
+  // twice as long up to the last.
+  absl::Duration patience = kWatchPatience;
+  absl::Duration look_after = absl::Milliseconds(100);
+  absl::Duration look_after_max = absl::Seconds(2);
+};
+
+// --patience of the commands that follow a job.
+class PatienceFlag {
+ public:
+  void Declare(Flags& flags);
+  absl::Duration patience() const { return absl::Seconds(seconds_); }
+
+ private:
+  int64_t seconds_ = absl::ToInt64Seconds(kWatchPatience);
 };
 
 // A connection to the scheduler, wherever it is now: one that was started again

@@ -17,6 +17,7 @@ class Logs final : public Command {
   void Declare(Flags& flags) override {
     flags.Required("JOB", job_, kJobHelp);
     flags.Switch("--follow,-f", follow_, "Go on until the job ends");
+    patience_.Declare(flags);
     cluster_.Declare(flags);
   }
 
@@ -29,7 +30,8 @@ class Logs final : public Command {
           std::move(client), [&] { return cluster_.Connect(console); },
           {.from = {.id = id},
            .steps = false,
-           .cluster_words = cluster_.Words()},
+           .cluster_words = cluster_.Words(),
+           .patience = patience_.patience()},
           interrupt, console);
     }
     ASSIGN_OR_RETURN(const JobDescription job, client->Describe(id));
@@ -42,6 +44,7 @@ class Logs final : public Command {
  private:
   std::string job_;
   bool follow_ = false;
+  PatienceFlag patience_;
   ClusterFlags cluster_;
 };
 

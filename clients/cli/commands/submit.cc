@@ -24,6 +24,7 @@ class Submit final : public Command {
     flags.Switch("--watch,-w", watch_,
                  "Follow the job; exit with 0 only if it succeeds");
     roots_.Declare(flags);
+    patience_.Declare(flags);
     cluster_.Declare(flags);
   }
 
@@ -51,8 +52,10 @@ class Submit final : public Command {
     }
     return WatchJob(
         std::move(client), [&] { return cluster_.Connect(console); },
-        {.from = {.id = id}, .cluster_words = cluster_.Words()}, interrupt,
-        console);
+        {.from = {.id = id},
+         .cluster_words = cluster_.Words(),
+         .patience = patience_.patience()},
+        interrupt, console);
   }
 
  private:
@@ -60,6 +63,7 @@ class Submit final : public Command {
   std::vector<std::string> overrides_;
   RootFlags roots_;
   bool watch_ = false;
+  PatienceFlag patience_;
   ClusterFlags cluster_;
 };
 

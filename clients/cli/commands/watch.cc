@@ -14,6 +14,7 @@ class Watch final : public Command {
  public:
   void Declare(Flags& flags) override {
     flags.Required("JOB", job_, kJobHelp);
+    patience_.Declare(flags);
     cluster_.Declare(flags);
   }
 
@@ -23,12 +24,15 @@ class Watch final : public Command {
     ASSIGN_OR_RETURN(const int64_t id, FindJob(*client, job_));
     return WatchJob(
         std::move(client), [&] { return cluster_.Connect(console); },
-        {.from = {.id = id}, .cluster_words = cluster_.Words()}, interrupt,
-        console);
+        {.from = {.id = id},
+         .cluster_words = cluster_.Words(),
+         .patience = patience_.patience()},
+        interrupt, console);
   }
 
  private:
   std::string job_;
+  PatienceFlag patience_;
   ClusterFlags cluster_;
 };
 

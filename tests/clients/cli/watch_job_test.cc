@@ -78,7 +78,7 @@ TEST_F(WatchJobTest, GoesOnWhereItWasWithTheNextScheduler) {
     return Client::Connect(next.address(), {.trust = {.insecure = 1}});
   };
   EXPECT_TRUE(
-      Watch({.from = {.id = 2}, .look_every = absl::Milliseconds(1)}).ok());
+      Watch({.from = {.id = 2}, .look_after = absl::Milliseconds(1)}).ok());
   EXPECT_EQ(asked, 3);
   const auto watched = next.asked().watched;
   ASSERT_EQ(watched.size(), 1u);
@@ -93,9 +93,31 @@ TEST_F(WatchJobTest, GoesOnWhereItWasWithTheNextScheduler) {
 TEST_F(WatchJobTest, GivesUpWhenItsPatienceEnds) {
   scheduler_.watch = {StepOf(1)};
   const absl::Status status = Watch({.from = {.id = 2},
-                                     .patience = absl::Milliseconds(1),
-                                     .look_every = absl::Milliseconds(2)});
-  EXPECT_EQ(status, absl::UnavailableError("there is none"));
+                                     .cluster_words = " --dir d",
+                                     .patience = absl::Milliseconds(20),
+                                     .look_after = absl::Milliseconds(1)});
+  EXPECT_EQ(status,
+            absl::UnavailableError(
+                "the scheduler did not come back within 20ms: there is none; "
+                "what has become of job 2 says, once it is back: troupe watch "
+                "2 --dir d"));
+}
+
+// It answers, and knows nothing to say.
+TEST_F(WatchJobTest, GivesUpOnASchedulerThatBreaksOffAgainAndAgain) {
+  scheduler_.watch = {StepOf(1)};
+  FakeJobScheduler next;
+  next.watch.clear();
+  int asked = 0;
+  connect_again_ = [&]() -> absl::StatusOr<std::unique_ptr<Client>> {
+    ++asked;
+    return Client::Connect(next.address(), {.trust = {.insecure = 1}});
+  };
+  const absl::Status status = Watch({.from = {.id = 2},
+                                     .patience = absl::Milliseconds(100),
+                                     .look_after = absl::Milliseconds(1)});
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_GT(asked, 1);
 }
 
 }  // namespace
