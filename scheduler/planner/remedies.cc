@@ -16,7 +16,6 @@
 #include "proto/base/status.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/roles.h"
-#include "scheduler/planner/check_devices.h"
 #include "scheduler/planner/choose_backends.h"
 #include "scheduler/planner/combine_needs.h"
 #include "scheduler/planner/resolve.h"
@@ -34,87 +33,7 @@ constexpr int kUnlikelyMax = 8;
 // same work, and what is made again is not moved.
 constexpr double kGuessErrs = 0.1;
 
-struct Change {
-  FieldChange named;
-  std::function<void(JobSpec& job)> make;
-};
-
 constexpr char kActivationsField[] = "memory.activations";
-
-// A field that says where something rests.
-struct TierField {
-  const char* name;
-  const std::string& (MemorySpec::*get)() const;
-  void (*set)(const std::string& tier, MemorySpec& memory);
-};
-constexpr TierField kTierFields[] = {
-    {"optimizer", &MemorySpec::optimizer,
-     [](const std::string& tier, MemorySpec& m) { m.set_optimizer(tier); }},
-    {"parameters", &MemorySpec::parameters,
-     [](const std::string& tier, MemorySpec& m) { m.set_parameters(tier); }},
-    {"gradients", &MemorySpec::gradients,
-     [](const std::string& tier, MemorySpec& m) { m.set_gradients(tier); }},
-    {"activations", &MemorySpec::activations,
-     [](const std::string& tier, MemorySpec& m) { m.set_activations(tier); }}};
-
-// To keep less for backward.
-void AddRecompute(const std::string& now, std::vector<Change>& changes) {
-  for (const char* const mode : {"selective", "full"}) {
-    if (now != "none" && (now != "selective" || now == mode)) continue;
-    changes.push_back({{kRecomputeField, mode}, [mode](JobSpec& job) {
-                         job.mutable_memory()->mutable_recompute()->set_mode(
-                             mode);
-                       }});
-  }
-}
-
-// To deal what replicas, and ranks of a sequence, hold alike over them.
-void AddZero(const ParallelismSpec& now, std::vector<Change>& changes) {
-  if (now.data() * now.context() == 1) return;
-  for (int zero = now.zero() + 1; zero <= 3; ++zero) {
-    const auto make = [zero](JobSpec& job) {
-      ParallelismSpec& parallelism = *job.mutable_parallelism();
-      if (parallelism.zero() == 0) parallelism.clear_zero_size();
-      parallelism.clear_reshard_after_forward();
-      parallelism.set_zero(zero);
-    };
-    changes.push_back({{kZeroField, absl::StrCat(zero)}, make});
-  }
-}
-
-// To let something rest elsewhere: further down, or up where a lower tier is
-// full.
-void AddTiers(const MemorySpec& now,
-              const std::vector<WorkerDescription>& workers,
-              std::vector<Change>& changes) {
-  for (const auto& [tier, name] :
-       {std::make_pair(DEVICE, "device"), std::make_pair(HOST, "host"),
-        std::make_pair(NVME, "nvme")}) {
-    if (!HaveTier(workers, tier)) continue;
-    for (const TierField& field : kTierFields) {
-      if ((now.*field.get)() == name) continue;
-      changes.push_back({{absl::StrCat("memory.", field.name), name},
-                         [set = field.set, name = name](JobSpec& job) {
-                           set(name, *job.mutable_memory());
-                         }});
-    }
-  }
-}
-
-std::vector<Change> ChangesOf(
-    const JobSpec& job, const std::vector<WorkerDescription>& workers,
-    const std::function<bool(const std::string& field)>& may_change) {
-  std::vector<Change> changes;
-  AddRecompute(job.memory().recompute().mode(), changes);
-  AddZero(job.parallelism(), changes);
-  AddTiers(job.memory(), workers, changes);
-  changes.erase(std::remove_if(changes.begin(), changes.end(),
-                               [&](const Change& change) {
-                                 return !may_change(change.named.field);
-                               }),
-                changes.end());
-  return changes;
-}
 
 Chunks ChunksOf(const Plan& plan, const std::vector<WorkerDescription>& workers,
                 Chunks chunks) {
@@ -189,7 +108,7 @@ class Search {
   }
 
   absl::StatusOr<Remedies> Run(const Plan& plan,
-                               const std::vector<Change>& changes) {
+                               const std::vector<MemoryChange>& changes) {
     CHECK_LE(changes.size(), 32u);
     if (plan.job().memory().has_chunk_megabytes()) {
       ASSIGN_OR_RETURN(const Plan without, build_(job_));
@@ -198,7 +117,7 @@ class Search {
       AddTried(0, plan, 0);
     }
     least_lack_ = Lack(tried_[0].need, room_);
-    for (const Change& change : changes) {
+    for (const MemoryChange& change : changes) {
       const size_t before = tried_.size();
       singles_.push_back(&change);
       RETURN_IF_ERROR(Try(Set{1} << (singles_.size() - 1)));
@@ -210,9 +129,11 @@ class Search {
       }
       RETURN_IF_ERROR(TrySeveral(options_.changes_max));
     }
-    std::stable_sort(
-        found_.fitting.begin(), found_.fitting.end(),
-        [](const Remedy& a, const Remedy& b) { return a.longer < b.longer; });
+    std::stable_sort(found_.fitting.begin(), found_.fitting.end(),
+                     [](const Remedy& a, const Remedy& b) {
+                       return std::make_tuple(a.HasPrice(), a.longer) <
+                              std::make_tuple(b.HasPrice(), b.longer);
+                     });
     return std::move(found_);
   }
 
@@ -449,7 +370,7 @@ class Search {
   double least_lack_ = 0;
   // Of what fits, as it is without chunks.
   double least_longer_ = std::numeric_limits<double>::infinity();
-  std::vector<const Change*> singles_;
+  std::vector<const MemoryChange*> singles_;
   std::vector<Outcome> tried_;       // nothing changed, singles_, several
   std::vector<MemoryNeed> needs_;    // nothing changed, singles_
   std::map<Set, MemoryNeed> pairs_;  // of what meets
@@ -473,21 +394,39 @@ std::string Remedy::Text() const {
         absl::StrAppend(out, none ? "no " : "", change.field, none ? "" : ": ",
                         change.value);
       });
-  return absl::StrFormat("%s (%+.0f %%)", text, 100 * longer);
+  std::string price;
+  for (const FieldChange& change : changes) {
+    if (!change.price.empty()) absl::StrAppend(&price, ", and ", change.price);
+  }
+  return absl::StrFormat("%s (%+.0f %%%s)", text, 100 * longer, price);
+}
+
+bool Remedy::HasPrice() const {
+  return std::any_of(
+      changes.begin(), changes.end(),
+      [](const FieldChange& change) { return !change.price.empty(); });
 }
 
 absl::StatusOr<Remedies> FindRemedies(
     const Plan& plan, const std::vector<WorkerDescription>& workers,
     const BuildPlan& build, const RemedyOptions& options) {
-  const std::vector<Change> changes =
-      ChangesOf(plan.job(), workers, options.may_change);
+  std::vector<MemoryChange> changes = MemoryChangesOf(plan.job(), workers);
+  changes.erase(std::remove_if(changes.begin(), changes.end(),
+                               [&options](const MemoryChange& change) {
+                                 return !options.may_change(change.named.field);
+                               }),
+                changes.end());
   return Search(plan, workers, build, options).Run(plan, changes);
 }
 
 double PredictedStepSeconds(Plan plan,
                             const std::vector<WorkerDescription>& workers) {
   ChooseBackends(workers, plan.mesh(), *plan.mutable_groups());
-  return Predict(plan, workers).step_seconds();
+  const Prediction prediction = Predict(plan, workers);
+  if (prediction.keep_every() == 0) return prediction.step_seconds();
+  return prediction.step_seconds() +
+         prediction.keep_seconds() /
+             static_cast<double>(prediction.keep_every());
 }
 
 }  // namespace troupe

@@ -1,7 +1,8 @@
 // What lets a job fit that does not, on the same ranks: to make again what
 // backward reads, to deal over ranks what they hold alike, to let something
-// rest in another tier of memory; and what it costs, as predicted. A refusal
-// names it, `memory: auto` takes it (fit_memory.h).
+// rest in another tier of memory, to go without copies of the state; and what
+// it costs, as predicted. A refusal names it, `memory: auto` takes it
+// (fit_memory.h), but for the copies, which are not there for speed.
 //
 // Each change is compiled and predicted by itself; where none fits, pairs of
 // what is made again and of where activations rest, too. What several of them
@@ -29,18 +30,9 @@
 #include "proto/job.pb.h"
 #include "proto/plan.pb.h"
 #include "scheduler/planner/check_memory.h"
+#include "scheduler/planner/memory_changes.h"
 
 namespace troupe {
-
-inline constexpr char kRecomputeField[] = "memory.recompute";
-inline constexpr char kZeroField[] = "parallelism.zero";
-inline constexpr char kChunksField[] = "memory.chunk_megabytes";
-
-// A field set otherwise: "memory.optimizer", "host".
-struct FieldChange {
-  std::string field;
-  std::string value;  // empty: it is left out
-};
 
 struct Remedy {
   std::vector<FieldChange> changes;
@@ -49,6 +41,7 @@ struct Remedy {
 
   // "memory.recompute: full and memory.optimizer: host (+9 %)".
   std::string Text() const;
+  bool HasPrice() const;  // beside time
 };
 
 // What of memory.chunk_megabytes what fits gets.
@@ -71,7 +64,8 @@ struct RemedyOptions {
 };
 
 struct Remedies {
-  std::vector<Remedy> fitting;  // the cheapest first
+  // The cheapest first; behind them those with a price beside time.
+  std::vector<Remedy> fitting;
   // Of all that were compiled, the one that lacks least memory; no changes
   // where that is the plan as it is.
   Remedy closest;
@@ -82,6 +76,7 @@ absl::StatusOr<Remedies> FindRemedies(
     const Plan& plan, const std::vector<WorkerDescription>& workers,
     const BuildPlan& build, const RemedyOptions& options);
 
+// With a step's part of the copies of the state.
 double PredictedStepSeconds(Plan plan,
                             const std::vector<WorkerDescription>& workers);
 

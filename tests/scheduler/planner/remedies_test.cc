@@ -143,5 +143,43 @@ TEST(Remedies, ARefusalNamesTwoChangesWhereOneIsNotEnough) {
   }
 }
 
+JobSpec RecoveringJob() {
+  JobSpec job = Job(MemorySpec());
+  job.mutable_parallelism()->set_data(2);
+  job.mutable_recovery()->set_copies(1);
+  return job;
+}
+
+// Last, whatever they save of a step: they are not there for speed.
+TEST(Remedies, OffersToGoWithoutCopiesOfTheState) {
+  const Room room = NeedOf(ExamplePlan(RecoveringJob()));
+  JobSpec without = RecoveringJob();
+  without.mutable_recovery()->set_copies(0);
+  const Room less = NeedOf(ExamplePlan(without));
+  ASSERT_LT(less.host, room.host);
+  const std::vector<WorkerDescription> workers =
+      Workers({.device = room.device, .host = room.host - 1, .nvme = 0}, 2);
+  const absl::Status refusal = CompilePlan(RecoveringJob(), workers).status();
+  EXPECT_THAT(std::string(refusal.message()),
+              AllOf(HasSubstr("state_copies"), HasSubstr("(overflows here)"),
+                    HasSubstr("recovery.copies: 0 ("),
+                    HasSubstr(" %, and a lost worker costs what no checkpoint "
+                              "has), with which it fits")));
+  EXPECT_TRUE(CompilePlan(without, workers).ok());
+  // It does not go by itself.
+  JobSpec open = RecoveringJob();
+  open.mutable_memory()->set_mode("auto");
+  const auto chosen = CompilePlan(
+      open, Workers({.device = room.device, .host = less.host, .nvme = 0}, 2));
+  if (chosen.ok()) EXPECT_EQ(chosen->job().recovery().copies(), 1);
+  // Where they are no part of what is missing, they are not spoken of.
+  const absl::Status device =
+      CompilePlan(RecoveringJob(),
+                  Workers({.device = room.device - 1, .host = room.host}, 2))
+          .status();
+  EXPECT_THAT(std::string(device.message()),
+              ::testing::Not(HasSubstr("recovery.copies")));
+}
+
 }  // namespace
 }  // namespace troupe
