@@ -65,6 +65,7 @@ void RunControl::Move(Job& job, const std::string& why, absl::Time now,
                       Actions& actions) {
   const bool lost = job.run->blame != Blame::kNone;
   job.stands_since = job.run->stopping_since;
+  CloseSteps(job, *job.run, -1, actions);
   ReleaseAll(job, actions);
   if (lost) job.status.set_restarts(job.status.restarts() + 1);
   const int64_t saved = NewestCheckpoint(job.status);
