@@ -133,6 +133,13 @@ void Cluster::Lose(WorkerId id, WorkerStatus::State state,
 absl::StatusOr<Compilation> Cluster::PlanJob(const JobSpec& spec) const {
   ASSIGN_OR_RETURN(const int needed, compiler_.RanksNeeded(spec));
   if (workers_.alive_count() < needed) {
+    Compilation narrower =
+        ElasticCompilation(compiler_.Narrower(spec, workers_.alive_count()),
+                           compiler_, workers_.Alive(), /*more_than=*/0);
+    if (!narrower.choices.empty()) {
+      narrower.spec = narrower.choices.front().spec;
+      return narrower;
+    }
     return absl::FailedPreconditionError(
         absl::StrCat("the job ", WaitReasons(workers_).For(needed)));
   }

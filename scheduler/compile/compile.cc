@@ -7,11 +7,37 @@
 #include <utility>
 #include <vector>
 
+#include "absl/types/optional.h"
+#include "scheduler/cluster/compilation.h"
 #include "scheduler/planner/explain.h"
 #include "scheduler/planner/planner.h"
+#include "scheduler/service/plan_compiler.h"
 #include "scheduler/simulate/simulate.h"
 
 namespace troupe {
+namespace {
+
+// A job with `elastic` on fewer workers than it has ranks, as a cluster of
+// these would plan it; nothing: they are enough, or it is another job.
+absl::optional<CompileOutcome> CompileNarrower(
+    const JobSpec& job, const std::vector<WorkerDescription>& workers) {
+  const PlanCompiler compiler;
+  const int count = static_cast<int>(workers.size());
+  const absl::StatusOr<int> needed = compiler.RanksNeeded(job);
+  if (!needed.ok() || count >= *needed) return absl::nullopt;
+  Compilation compilation;
+  compilation.elastic = true;
+  for (JobSpec& way : compiler.Narrower(job, count)) {
+    Choice& choice = compilation.choices.emplace_back();
+    choice.workers = workers;
+    choice.workers.resize(compiler.RanksNeeded(way).value_or(count));
+    choice.spec = std::move(way);
+  }
+  if (compilation.choices.empty()) return absl::nullopt;
+  return CompileFirstFit(compiler, compilation);
+}
+
+}  // namespace
 
 CompileResponse Compile(const CompileRequest& request) {
   CompileResponse response;
@@ -26,7 +52,16 @@ CompileResponse Compile(const CompileRequest& request) {
     }
     return response;
   }
-  absl::StatusOr<Plan> plan = CompilePlan(request.job(), workers);
+  const absl::optional<CompileOutcome> narrower =
+      CompileNarrower(request.job(), workers);
+  if (narrower.has_value() && narrower->fits()) {
+    *response.mutable_predicted() = narrower->compiled.predicted;
+    *response.mutable_plan() = *narrower->compiled.plan;
+    return response;
+  }
+  absl::StatusOr<Plan> plan = narrower.has_value()
+                                  ? narrower->refusal
+                                  : CompilePlan(request.job(), workers);
   if (!plan.ok()) {
     response.set_error(std::string(plan.status().message()));
     return response;

@@ -111,6 +111,27 @@ TEST(Compilation, ExplainsForTheBestChoice) {
                                }).refusal));
 }
 
+// Two ranks of 5 s, one of 3 s, and one that needs more memory than there is.
+TEST(Compilation, OfElasticWaysTheQuickestIsTaken) {
+  const FakeCompiler compiler;
+  Workers workers;
+  const WorkerId a = workers.Add("a");
+  workers.Add("b");
+  std::vector<JobSpec> ways = {SpecOf(2), SpecOf(1), SpecOf(1)};
+  ways[0].mutable_model()->add_forward_us(5e6);
+  ways[1].mutable_model()->add_forward_us(3e6);
+  ways[2].mutable_model()->add_forward_us(1e6);
+  ways[2].mutable_model()->set_hidden_size(5000);
+  const CompileOutcome outcome = CompileFirstFit(
+      compiler, ElasticCompilation(ways, compiler, workers.table.Idle(), 0));
+  EXPECT_TRUE(outcome.refusal.ok());
+  EXPECT_EQ(outcome.workers, std::vector<WorkerId>{a});
+  EXPECT_EQ(outcome.compiled.plan->prediction().step_seconds(), 3);
+  const CompileOutcome wider = CompileFirstFit(
+      compiler, ElasticCompilation(ways, compiler, workers.table.Idle(), 1));
+  EXPECT_EQ(wider.workers.size(), 2u) << "more than one rank";
+}
+
 // Planning that was ended has said nothing of the choices that were left.
 TEST(Compilation, SaysWhyItWasEnded) {
   const FakeCompiler compiler;

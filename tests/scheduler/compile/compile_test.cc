@@ -10,6 +10,7 @@
 namespace troupe {
 namespace {
 
+using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 CompileRequest Request(const JobSpec& job, int workers) {
@@ -48,6 +49,20 @@ TEST(Compile, ARefusalIsAnAnswer) {
   const CompileResponse response = Compile(Request(job, 1));
   EXPECT_THAT(response.error(), StartsWith("model.num_attention_heads: 3 "));
   EXPECT_FALSE(response.has_plan());
+}
+
+TEST(Compile, PlansElasticJobsForFewerWorkers) {
+  JobSpec job = ExampleJob({.data = 4});
+  EXPECT_THAT(Compile(Request(job, 3)).error(), HasSubstr("4 workers"));
+  job.mutable_recovery()->set_copies(0);  // there is no host tier
+  job.mutable_elastic()->set_min_workers(2);
+  job.mutable_checkpoint()->set_directory("/checkpoints");
+  const CompileResponse response = Compile(Request(job, 3));
+  EXPECT_EQ(response.error(), "");
+  EXPECT_EQ(response.plan().job().parallelism().data(), 2);
+  EXPECT_EQ(response.predicted().ranks_size(), 2);
+  EXPECT_NE(Compile(Request(job, 1)).error(), "");
+  EXPECT_EQ(Compile(Request(job, 4)).plan().job().parallelism().data(), 4);
 }
 
 TEST(CompileMain, FiltersBytes) {
