@@ -11,14 +11,6 @@
 #include "scheduler/cluster/wait_reason.h"
 
 namespace troupe {
-namespace {
-
-std::string WaitsForStore(const absl::Status& store) {
-  return absl::StrCat("waits until the scheduler can write its store again: ",
-                      store.message());
-}
-
-}  // namespace
 
 Cluster::Cluster(const Limits& limits, const JobCompiler& compiler)
     : limits_(limits),
@@ -169,43 +161,6 @@ absl::StatusOr<JobId> Cluster::Submit(const JobSpec& spec,
   return id;
 }
 
-void Cluster::Compiled(JobId id, const Compilation& compilation,
-                       const CompileOutcome& outcome, absl::Time now,
-                       Actions& actions) {
-  if (!Awaits(id, compilation)) return;  // it was cancelled meanwhile
-  Job* job = jobs_.Find(id);
-  job->compilation = 0;
-  // A refusal holds for the workers that it was asked for; for others the
-  // question is asked again, unless it took too long.
-  const bool current = compilation.changes == workers_.changes() ||
-                       absl::IsDeadlineExceeded(outcome.refusal);
-  if (job->status.state() == RUNNING) {
-    Widen(*job, compilation, outcome, now, actions);
-    return Settle(now, actions);
-  }
-  if (outcome.fits() && outcome.idle) {
-    return Schedule(now, actions, {.job = id, .outcome = &outcome});
-  }
-  if (current && outcome.fits()) {
-    job->too_small_at = compilation.changes;
-    jobs_.SetWaitReason(
-        *job,
-        absl::StrCat("waits for busy workers, for the idle ones have too ",
-                     "little memory: ", outcome.refusal.message()),
-        actions);
-  } else if (current && compilation.elastic) {
-    job->too_small_at = compilation.changes;
-    jobs_.SetWaitReason(
-        *job,
-        absl::StrCat("waits for more workers: ", outcome.refusal.message()),
-        actions);
-  } else if (current) {
-    jobs_.SetState(*job, FAILED, std::string(outcome.refusal.message()), now,
-                   actions);
-  }
-  Schedule(now, actions);
-}
-
 void Cluster::Stored(JobId id, int32_t attempt, const absl::Status& stored,
                      absl::Time now, Actions& actions) {
   if (id == JobId()) store_will_tell_ = false;
@@ -345,163 +300,12 @@ void Cluster::Tick(absl::Time now, Actions& actions) {
   Settle(now, actions);
 }
 
-bool Cluster::Awaits(JobId id, const Compilation& asked) const {
-  const Job* job = jobs_.Find(id);
-  return job != nullptr && job->compilation == asked.number &&
-         (job->status.state() == QUEUED || MayWiden(*job));
-}
-
 absl::StatusOr<const Job*> Cluster::FindJob(JobId id) const {
   const Job* job = jobs_.Find(id);
   if (job == nullptr) {
     return absl::NotFoundError(absl::StrCat("there is no job ", id.value()));
   }
   return job;
-}
-
-void Cluster::Schedule(absl::Time now, Actions& actions, const Offer& offer) {
-  runs_.RecoverWaiting(now, actions);
-  awaits_calm_ = false;
-  const Job* first = nullptr;     // the job that holds back those behind it
-  WaitReasons reasons(workers_);  // nobody starts once one waits for idle ones
-  const std::vector<JobId> queue(jobs_.queue().begin(), jobs_.queue().end());
-  for (const JobId id : queue) {
-    Job* const job = jobs_.Find(id);
-    if (draining_) {
-      jobs_.SetWaitReason(*job,
-                          "waits for the next scheduler, for this one "
-                          "was asked to end",
-                          actions);
-    } else if (job->ranks_needed > workers_.alive_count() &&
-               !MayStartNarrow(*job, now)) {
-      jobs_.SetWaitReason(*job, reasons.For(job->ranks_needed), actions);
-    } else if (first != nullptr) {
-      jobs_.SetWaitReason(
-          *job, absl::StrCat("waits behind job ", first->id.value()), actions);
-    } else if (const Job* other = jobs_.SavesInPlaceOf(*job)) {
-      jobs_.SetWaitReason(
-          *job,
-          absl::StrCat("waits for the end of job ", other->id.value(),
-                       ", whose checkpoint.directory is the same"),
-          actions);
-    } else if (workers_.idle_count() < job->ranks_needed &&
-               !MayStartNarrow(*job, now)) {
-      first = job;
-      jobs_.SetWaitReason(*job, reasons.For(job->ranks_needed), actions);
-    } else if (!store_.ok()) {
-      first = job;
-      jobs_.SetWaitReason(*job, WaitsForStore(store_), actions);
-    } else if (offer.job != id || !Start(*job, *offer.outcome, now, actions)) {
-      first = job;
-      AskToCompile(*job, actions);
-    }
-  }
-  queue_waits_ = first != nullptr;
-  scheduled_at_ = workers_.changes();  // with those that it gave to jobs
-}
-
-bool Cluster::MayStartNarrow(const Job& job, absl::Time now) {
-  const int idle = workers_.idle_count();
-  if (!job.spec.has_elastic() || idle >= job.ranks_needed ||
-      idle < std::max(1, job.spec.elastic().min_workers())) {
-    return false;
-  }
-  const bool starts = job.moved || IsCalm(now);
-  awaits_calm_ |= !starts;
-  return starts;
-}
-
-bool Cluster::MayWiden(const Job& job) const {
-  return job.status.state() == RUNNING && job.run != nullptr &&
-         !job.run->stopping() && job.spec.has_elastic() &&
-         static_cast<int>(job.run->ranks.size()) < job.ranks_needed &&
-         runs_.MayMove(job);
-}
-
-void Cluster::AskToWiden(Actions& actions) {
-  if (workers_.idle_count() == 0 || queue_waits_ || draining_) return;
-  for (const auto& [id, job] : jobs_.all()) {
-    if (!MayWiden(*job) || job->compilation != 0 ||
-        job->not_wider_at == workers_.changes()) {
-      continue;
-    }
-    std::vector<const Worker*> candidates = workers_.Idle();
-    for (const RankSeat& seat : job->run->ranks) {
-      const Worker* const worker = workers_.Find(seat.worker);
-      if (worker != nullptr && !worker->leaving) candidates.push_back(worker);
-    }
-    const int there = static_cast<int>(candidates.size());
-    std::vector<JobSpec> ways = compiler_.Narrower(job->spec, there);
-    if (there >= job->ranks_needed) ways = {job->spec};
-    job->not_wider_at = workers_.changes();
-    Compilation asked = ElasticCompilation(
-        ways, compiler_, candidates, static_cast<int>(job->run->ranks.size()));
-    if (asked.choices.empty()) continue;
-    AskToCompile(*job, std::move(asked), actions);
-  }
-}
-
-void Cluster::Widen(Job& job, const Compilation& compilation,
-                    const CompileOutcome& outcome, absl::Time now,
-                    Actions& actions) {
-  if (!outcome.fits() || compilation.changes != workers_.changes()) return;
-  // Short of all its ranks, only for what is quicker.
-  constexpr double kWorthIt = 0.95;
-  const bool all = static_cast<int>(outcome.workers.size()) == job.ranks_needed;
-  if (!all && outcome.compiled.outline->prediction().step_seconds() >
-                  kWorthIt * job.plan->prediction().step_seconds()) {
-    return;
-  }
-  runs_.SaveAndMove(
-      job,
-      absl::StrCat("there are workers for ", outcome.workers.size(),
-                   " ranks, and it has ", job.run->ranks.size()),
-      now, actions);
-}
-
-bool Cluster::Start(Job& job, const CompileOutcome& outcome, absl::Time now,
-                    Actions& actions) {
-  if (!outcome.fits()) return false;
-  // One for fewer ranks, and others have come.
-  const int ranks = static_cast<int>(outcome.workers.size());
-  if (ranks < job.ranks_needed && workers_.idle_count() >= job.ranks_needed) {
-    return false;
-  }
-  std::vector<const Worker*> workers;
-  for (const WorkerId id : outcome.workers) {
-    workers.push_back(workers_.Find(id));
-    if (workers.back() == nullptr || !workers.back()->idle()) return false;
-  }
-  job.compilation = 0;
-  runs_.Start(job, outcome.compiled, workers, now, actions);
-  return true;
-}
-
-void Cluster::AskToCompile(Job& job, Actions& actions) {
-  if (job.compilation != 0 || job.too_small_at == workers_.changes()) return;
-  const int idle = workers_.idle_count();
-  Compilation asked =
-      idle >= job.ranks_needed
-          ? CompilationFor(job.spec, job.ranks_needed, workers_)
-          : ElasticCompilation(compiler_.Narrower(job.spec, idle), compiler_,
-                               workers_.Idle(), /*more_than=*/0);
-  if (asked.choices.empty()) {
-    job.too_small_at = workers_.changes();
-    return jobs_.SetWaitReason(
-        job,
-        absl::StrCat("waits for more workers: the job cannot be cut for ",
-                     idle),
-        actions);
-  }
-  jobs_.SetWaitReason(job, "is being planned", actions);
-  AskToCompile(job, std::move(asked), actions);
-}
-
-void Cluster::AskToCompile(Job& job, Compilation asked, Actions& actions) {
-  asked.changes = workers_.changes();
-  job.compilation = asked.number = ++last_compilation_;
-  actions.push_back(CompileJob{
-      job.id, std::make_shared<const Compilation>(std::move(asked))});
 }
 
 }  // namespace troupe

@@ -11,19 +11,10 @@
 #include "proto/base/check.h"
 #include "scheduler/cluster/rank_view.h"
 #include "scheduler/cluster/run_control.h"
+#include "scheduler/cluster/wait_reason.h"
 
 namespace troupe {
 namespace {
-
-constexpr size_t kNamesMax = 8;
-
-std::string NamesOf(std::vector<std::string> names) {
-  const size_t shown = std::min(names.size(), kNamesMax);
-  const size_t more = names.size() - shown;
-  names.resize(shown);
-  return absl::StrCat(absl::StrJoin(names, ", "),
-                      more > 0 ? absl::StrCat(" and ", more, " more") : "");
-}
 
 // Where what is lost can be had from.
 std::string WayOut(const JobStatus& status) {
@@ -268,10 +259,11 @@ void RunControl::SayAwaited(Job& job, Actions& actions) {
   std::string reason;
   if (!names.empty()) {
     reason = absl::StrCat("the scheduler restarted; waits for ",
-                          NamesOf(std::move(names)));
+                          NameList(std::move(names)));
   } else if (starts) {
-    reason = absl::StrCat("on ", NamesOf({job.status.workers().begin(),
-                                          job.status.workers().end()}));
+    reason = absl::StrCat(
+        "on ", NameList(std::vector<std::string>{job.status.workers().begin(),
+                                                 job.status.workers().end()}));
   } else if (job.status.state() == RECOVERING) {
     reason = run.begins;
   }
@@ -303,7 +295,7 @@ void RunControl::GiveUpAwaited(Job& job, const std::string& worker,
   if (lost.empty()) return;
   workers_.GiveUpAwaited();
   const std::string what = absl::StrCat("the scheduler restarted, and ",
-                                        NamesOf(std::move(lost)), " ", how);
+                                        NameList(std::move(lost)), " ", how);
   if (IsInStart(job)) {
     return BeginAnew(job, what, now, actions);
   }

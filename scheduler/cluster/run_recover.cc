@@ -26,18 +26,12 @@ KeptByRank KeptOf(const Run& run) {
   return kept;
 }
 
-// "worker-2 (rank 2) and worker-3 (rank 3)", at most so many of them.
 std::string SeatNames(const Run& run, const std::vector<VacantPlace>& places) {
-  constexpr size_t kNamesMax = 4;
   std::vector<std::string> names;
   for (const VacantPlace& place : places) {
-    if (names.size() < kNamesMax) {
-      names.push_back(run.ranks[place.rank].Name(place.rank));
-    }
+    names.push_back(run.ranks[place.rank].Name(place.rank));
   }
-  const size_t more = places.size() - names.size();
-  return absl::StrCat(absl::StrJoin(names, ", "),
-                      more > 0 ? absl::StrCat(" and ", more, " more") : "");
+  return NameList(std::move(names));
 }
 
 std::string FromWhere(const JobStatus& status) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -21,17 +22,26 @@ std::string Workers(int count) {
 
 }  // namespace
 
-std::string NameList(const std::vector<const Worker*>& workers) {
-  std::vector<absl::string_view> names;
-  for (const Worker* worker : workers) names.push_back(worker->name());
+std::string WaitsForStore(const absl::Status& store) {
+  return absl::StrCat("waits until the scheduler can write its store again: ",
+                      store.message());
+}
+
+std::string NameList(std::vector<std::string> names) {
   const size_t shown = std::min(names.size(), kNamesMax);
   const size_t more = names.size() - shown;
+  names.resize(shown);
+  return absl::StrCat(absl::StrJoin(names, ", "),
+                      more > 0 ? absl::StrCat(" and ", more, " more") : "");
+}
+
+std::string NameList(const std::vector<const Worker*>& workers) {
+  std::vector<std::string> names;
+  for (const Worker* worker : workers) names.push_back(worker->name());
+  const size_t shown = std::min(names.size(), kNamesMax);
   std::partial_sort(names.begin(), names.begin() + shown, names.end(),
                     NaturalLess);
-  names.resize(shown);
-  std::string list = absl::StrJoin(names, ", ");
-  if (more > 0) absl::StrAppend(&list, " and ", more, " more");
-  return list;
+  return NameList(std::move(names));
 }
 
 namespace {

@@ -7,7 +7,9 @@
 #define TROUPE_SCHEDULER_CLUSTER_WAIT_REASON_H_
 
 #include <string>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "scheduler/cluster/worker_table.h"
 
 namespace troupe {
@@ -27,7 +29,12 @@ class WaitReasons {
   std::string occupied_;    // "3 are idle: ...; 1 is busy with job 7"
 };
 
-// The names in natural order; of many only the first eight.
+// Why nothing starts while the store cannot be written.
+std::string WaitsForStore(const absl::Status& store);
+
+// Of many names only the first eight: "a, b and 3 more".
+std::string NameList(std::vector<std::string> names);
+// In natural order.
 std::string NameList(const std::vector<const Worker*>& workers);
 
 }  // namespace troupe
