@@ -59,8 +59,9 @@ const std::vector<Row>& Table() {
        Lane::IO,
        0,
        {Instruction::SNAPSHOT, Instruction::KEEP, Instruction::MIRROR}},
-      // Micro-batches from the token files.
-      {"DATA", Lane::IO, 0, {Instruction::LOAD_BATCH}},
+      // Micro-batches from the token files. The host reads them, ahead of the
+      // device, whose work is the copy.
+      {"DATA", Lane::TRANSFER, 0, {Instruction::LOAD_BATCH}},
   };
   return *kTable;
 }

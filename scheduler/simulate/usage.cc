@@ -30,6 +30,7 @@ Usage UsageOf(const Program& program, const Lanes& lanes,
     const Lane::Kind lane = KindOfLane(lanes, instruction.lane());
     const bool tiers = IsMove(instruction.kind()) || lane == Lane::HOST;
     if (!tiers && lane == Lane::IO) continue;
+    if (instruction.kind() == Instruction::LOAD_BATCH) continue;
     const InstructionTimes& at = times.instructions[i];
     int Change::*const which = tiers                    ? &Change::tiers
                                : lane == Lane::TRANSFER ? &Change::network

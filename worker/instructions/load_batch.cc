@@ -61,9 +61,8 @@ absl::Status RunLoadBatch(const Call& call) {
     to_tokens = keep(tokens, to_tokens);
     to_targets = keep(targets, to_targets);
   }
-  state.device.CopyFromHost(NeedOperand(call, Instruction::BATCH), host.data(),
-                            host.size() * sizeof(int32_t));
-  return state.device.Synchronize();
+  return state.batches->Copy(NeedOperand(call, Instruction::BATCH), host.data(),
+                             host.size() * sizeof(int32_t));
 }
 
 }  // namespace troupe

@@ -13,9 +13,8 @@ absl::Status RunReduceScalars(const Call& call) {
   const double flags[] = {state.step.stop ? 1.0 : 0.0,
                           state.step.save ? 1.0 : 0.0};
   static_assert(kSaveFlag == kStopFlag + 1);
-  state.device.CopyFromHost(memory + kStopFlag * sizeof(double), flags,
-                            sizeof(flags));
-  RETURN_IF_ERROR(state.device.Synchronize());
+  RETURN_IF_ERROR(state.flags->Copy(memory + kStopFlag * sizeof(double), flags,
+                                    sizeof(flags)));
   return state.communicators.at(call.instruction.group())
       ->AllReduce(
           {.data = memory, .elements = kScalarCount, .element = Element::kF64},

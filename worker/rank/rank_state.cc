@@ -9,6 +9,7 @@
 #include "proto/plan/at_rest.h"
 #include "proto/plan/find_program.h"
 #include "proto/plan/lanes.h"
+#include "proto/plan/loaded_batch.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
@@ -85,6 +86,12 @@ absl::StatusOr<std::unique_ptr<RankState>> RankState::Create(
       new RankState(std::move(plan), device, std::move(memory), disk,
                     std::move(units), std::move(data)));
   state->copies = kept.copies;
+  RankState& made = *state;
+  ASSIGN_OR_RETURN(
+      made.batches,
+      Uploads::Create(device, 2 * LoadedTokens(*made.plan) * sizeof(int32_t)));
+  ASSIGN_OR_RETURN(made.flags,
+                   Uploads::Create(device, kScalarCount * sizeof(double)));
   return state;
 }
 

@@ -29,6 +29,7 @@
 #include "worker/rank/tier_arenas.h"
 #include "worker/rank/tier_port.h"
 #include "worker/rank/unit_state.h"
+#include "worker/rank/uploads.h"
 
 namespace troupe {
 
@@ -113,6 +114,8 @@ struct RankState {
   std::vector<std::unique_ptr<ModelUnit>> units;  // of the whole model
   Optimizer optimizer;
   absl::optional<SampleReader> data;  // where programs have a LOAD_BATCH
+  std::unique_ptr<Uploads> batches;   // of those
+  std::unique_ptr<Uploads> flags;     // of REDUCE_SCALARS
   // By index into plan->groups(); null where this rank meets nobody.
   std::vector<std::unique_ptr<Communicator>> communicators;
   absl::Duration collective_timeout = absl::Minutes(5);

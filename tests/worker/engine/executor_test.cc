@@ -184,24 +184,24 @@ TEST(Executor, AbortEndsTheRunAndEveryLaterOne) {
 }
 
 // The forward is issued, and so is all that is behind it on lanes of the
-// device, while the device has not begun; the data lane waits until it has
+// device, while the device has not begun; a lane of the host waits until it has
 // ended.
 TEST(Executor, ADevicesLanesRunAheadOfIt) {
   const RealClock clock;
   SplitMemoryDevice device({.threads = 1});
   Executor executor(clock, AllLanes(), &device);
   const Program program = Parse(
-      "L m0\n"
+      "K u0\n"
       "F u0 m0 ^0\n"
       "F u1 m0 ^1\n"
       "R u1 g0 ^2\n"
       "O u1 ^3\n"
-      "L m1 ^1\n");
+      "K u1 ^1\n");
   absl::Notification reduction_issued;
   std::atomic<bool> forward_done{false};
   std::vector<int> order;  // of the device's work; its fences keep it apart
   const ProgramRunner runner = {.run = [&](int index) {
-    if (program.instructions(index).lane() == LaneNamed("DATA")) {
+    if (program.instructions(index).lane() == LaneNamed("IO")) {
       EXPECT_EQ(forward_done, index == 5);
       return absl::OkStatus();
     }
@@ -230,11 +230,11 @@ TEST(Executor, ADevicesQueuesHaveThePrioritiesOfTheirLanes) {
   Lanes lanes = AllLanes();
   lanes[LaneFor(Instruction::FORWARD)].set_priority(3);
   lanes[LaneFor(Instruction::REDUCE_GRADS)].set_priority(-1);
-  lanes[LaneFor(Instruction::LOAD_BATCH)].set_priority(7);  // no queue of it
+  lanes[LaneFor(Instruction::SNAPSHOT)].set_priority(7);  // no queue of it
   Executor executor(clock, lanes, &device);
   const ProgramRunner runner = {.run = [](int) { return absl::OkStatus(); }};
   ASSERT_TRUE(
-      executor.Run(Parse("L m0\nF u0 m0 ^0\nR u0 g0 ^1\n"), runner, nullptr)
+      executor.Run(Parse("K u0\nF u0 m0 ^0\nR u0 g0 ^1\n"), runner, nullptr)
           .ok());
   EXPECT_EQ(device.priorities(), (std::multiset<int>{-1, 3}));
 }
@@ -243,7 +243,7 @@ TEST(Executor, LanesAreThereBeforeTheFirstRun) {
   const RealClock clock;
   SplitMemoryDevice device({.threads = 1});
   Executor executor(clock, AllLanes(), &device);
-  const Program train = Parse("L m0\nF u0 m0 ^0\nR u0 g0 ^1\n");
+  const Program train = Parse("K u0\nF u0 m0 ^0\nR u0 g0 ^1\n");
   ASSERT_TRUE(executor.Prepare({&train, nullptr, &train}, 1000).ok());
   EXPECT_EQ(device.prepared(), 3);  // and the caller's
   EXPECT_EQ(device.scratch_bytes(), 1000u);
@@ -274,8 +274,8 @@ TEST(Executor, SpansOfHostAndDeviceAreInTheOrderOfTheWaits) {
   SplitMemoryDevice device({.threads = 1});
   Executor executor(clock, AllLanes(), &device);
   const Program program = Parse(
-      "L m0\nF u0 m0 ^0\nR u0 g0 ^1\n"
-      "L m1 ^2\nF u0 m1 ^3\n");
+      "K u0\nF u0 m0 ^0\nR u0 g0 ^1\n"
+      "K u1 ^2\nF u0 m1 ^3\n");
   const ProgramRunner runner = {.run = [&](int) { return absl::OkStatus(); }};
   RankTimeline timeline;
   ASSERT_TRUE(executor.Run(program, runner, &timeline).ok());
