@@ -24,34 +24,47 @@ constexpr int kIssuedMax = 256;
 }  // namespace
 
 // One run of a program. Lanes may look at it without the lock as long as an
-// instruction of theirs counts as running: Run waits for that count.
+// instruction of theirs counts as running: Await waits for that count.
 struct Executor::RunState {
   RunState(const Program& program_in, const Lanes& lanes,
-           const ProgramRunner& runner_in)
+           ProgramRunner runner_in)
       : program(program_in),
         table(lanes),
-        runner(runner_in),
+        runner(std::move(runner_in)),
         queue(program_in, lanes),
-        log(program_in, queue) {}
+        log(program_in, queue),
+        not_issued(program_in.instructions_size()) {}
+
+  bool ended() const { return running == 0; }
+  // Of the run before, which takes this one along.
+  void TakeFailure(const RunState& before) {
+    if (before.status.ok() || !status.ok()) return;
+    status = before.status;
+    told = true;
+  }
 
   // Takes what the queue has handed out: the lane's own next one or -1, and
   // what to send to other lanes.
   struct HandedOut {
     int own = -1;
-    std::vector<std::pair<int, int>> wake;  // lane and instruction
+    std::vector<LaneWork> wake;
   };
   HandedOut HandOut(int lane, const std::vector<int>& ready, int64_t now_ns);
   void AddSpan(int instruction, int64_t now_ns);
 
   const Program& program;
   const Lanes& table;
-  const ProgramRunner& runner;
+  const ProgramRunner runner;
   ReadyQueue queue;
   LaneLog log;
-  int running = 0;  // handed out and not finished
+  int running = 0;        // handed out and not finished
+  int not_issued;         // nor finished
+  std::vector<int> held;  // handed out when the run before has ended
   absl::Status status;
+  bool told = false;  // that it failed
   RankTimeline* timeline = nullptr;
   int64_t origin_ns = 0;
+  int64_t ended_ns = 0;
   std::optional<StepFences> fences;  // on an asynchronous device
 };
 
@@ -60,12 +73,11 @@ Executor::RunState::HandedOut Executor::RunState::HandOut(
   HandedOut out;
   for (const int next : ready) {
     ++running;
-    const int next_lane = program.instructions(next).lane();
-    if (next_lane == lane) {
+    if (program.instructions(next).lane() == lane) {
       out.own = next;
       log.Start(next, now_ns);
     } else {
-      out.wake.push_back({next_lane, next});
+      out.wake.push_back({this, next});
     }
   }
   return out;
@@ -96,13 +108,13 @@ Executor::Executor(const Clock& clock, Lanes lanes, Device* device)
 
 Executor::~Executor() {
   absl::MutexLock lock(&mutex_);
-  CHECK(run_ == nullptr) << "an executor was destroyed while it runs";
+  CHECK(runs_.empty()) << "an executor was destroyed while it runs";
 }
 
 void Executor::EndLanes() {
   {
     absl::MutexLock lock(&mutex_);
-    CHECK(run_ == nullptr) << "the lanes of an executor end while it runs";
+    CHECK(runs_.empty()) << "the lanes of an executor end while it runs";
   }
   lanes_.clear();
   waiters_.clear();
@@ -122,12 +134,12 @@ void Executor::StartLanes(const Program& program) {
                      .capacity = 1,
                      .at_start = [this, lane] { PrepareLane(lane); },
                      .at_end = ReleaseFreeMemoryOfThread},
-        [this, lane](int instruction) { RunLane(lane, instruction); });
+        [this, lane](LaneWork work) { RunLane(lane, work); });
     if (!OnDevice(lane)) continue;
     waiters_[lane] = std::make_unique<LaneActor>(
         ActorOptions{.name = absl::StrCat("done ", row.name()),
                      .capacity = kIssuedMax},
-        [this, lane](int instruction) { AwaitEnd(lane, instruction); });
+        [this, lane](LaneWork work) { AwaitEnd(lane, work); });
   }
 }
 
@@ -160,164 +172,268 @@ bool Executor::OnDevice(int lane) const {
   return device_ != nullptr && IsDeviceLane(table_[lane]);
 }
 
-Executor::RunState* Executor::run() {
-  absl::MutexLock lock(&mutex_);
-  return run_.get();
-}
-
 absl::Status Executor::Run(const Program& program, const ProgramRunner& runner,
                            RankTimeline* timeline) {
-  auto state = std::make_unique<RunState>(program, table_, runner);
+  RETURN_IF_ERROR(Start(program, runner, timeline));
+  return Await().status();
+}
+
+absl::Status Executor::Start(const Program& program, ProgramRunner runner,
+                             RankTimeline* timeline) {
+  auto state = std::make_unique<RunState>(program, table_, std::move(runner));
   StartLanes(program);
   state->origin_ns = clock_.MonotonicNanos();
   if (device_ != nullptr) {
     state->fences.emplace(*device_, program, /*timed=*/timeline != nullptr);
     ASSIGN_OR_RETURN(state->origin_ns, state->fences->Begin(clock_));
   }
-  std::vector<int> ready;
-  {
-    absl::MutexLock lock(&mutex_);
-    CHECK(run_ == nullptr) << "an executor runs one program at a time";
-    if (!aborted_.ok()) return aborted_;
-    run_ = std::move(state);
-    run_->timeline = timeline;
-    step_ = runner.step;
-    ready = run_->queue.Start();
-    run_->running = static_cast<int>(ready.size());
-  }
   if (timeline != nullptr) {
     timeline->set_start_unix_ns(absl::ToUnixNanos(clock_.Now()));
   }
-  for (const int index : ready) {
-    lanes_.at(program.instructions(index).lane())->Send(index);
-  }
-  absl::MutexLock lock(&mutex_);
-  const auto ended = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-    return run_->running == 0;
-  };
-  mutex_.Await(absl::Condition(&ended));
-  const std::unique_ptr<RunState> run = std::move(run_);
-  ended_ns_ = clock_.MonotonicNanos();
-  CHECK(!run->status.ok() || run->queue.done())
-      << "nothing runs and nothing may start";
-  return run->status;
-}
-
-void Executor::RunLane(int lane, int instruction) {
-  RunState* run = nullptr;
+  state->timeline = timeline;
+  std::vector<LaneWork> ready;
   {
     absl::MutexLock lock(&mutex_);
-    run = run_.get();
-    if (!run->status.ok()) {
-      --run->running;
-      return;
+    if (!aborted_.ok()) return aborted_;
+    CHECK(runs_.size() < 2) << "an executor has two runs in progress at most";
+    RunState* const before = runs_.empty() ? nullptr : runs_.back().get();
+    CHECK(before == nullptr || before->not_issued == 0 || !before->status.ok())
+        << "a run begins before the last one is issued";
+    const bool first = before == nullptr || before->ended();
+    for (const int index : state->queue.Start()) {
+      ++state->running;
+      if (first || OnDevice(program.instructions(index).lane())) {
+        ready.push_back({state.get(), index});
+      } else {
+        state->held.push_back(index);
+      }
     }
-    run->log.Start(instruction, clock_.MonotonicNanos());
+    if (before != nullptr) state->TakeFailure(*before);
+    if (state->ended()) state->ended_ns = state->origin_ns;
+    runs_.push_back(std::move(state));
   }
+  Send(ready);
+  return absl::OkStatus();
+}
+
+absl::Status Executor::Follow() {
+  absl::MutexLock lock(&mutex_);
+  CHECK(!runs_.empty()) << "there is no run to follow";
+  RunState& run = *runs_.back();
+  const auto issued = [&run] {
+    return run.not_issued == 0 || !run.status.ok();
+  };
+  mutex_.Await(absl::Condition(&issued));
+  if (!run.status.ok()) return absl::CancelledError("the run before failed");
+  if (run.fences.has_value()) run.fences->Join();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> Executor::Await() {
+  std::function<void()> tell;
+  absl::StatusOr<int64_t> ended_ns;
+  {
+    absl::MutexLock lock(&mutex_);
+    CHECK(!runs_.empty()) << "there is no run to wait for";
+    RunState& run = *runs_.front();
+    const auto ended = [&run] { return run.ended(); };
+    mutex_.Await(absl::Condition(&ended));
+    if (!run.status.ok()) {
+      const auto all_ended = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+        return runs_.back()->ended();
+      };
+      mutex_.Await(absl::Condition(&all_ended));
+      const absl::Status status = run.status;
+      runs_.clear();
+      return status;
+    }
+    CHECK(run.queue.done()) << "nothing runs and nothing may start";
+    ended_ns = run.ended_ns;
+    runs_.pop_front();
+    tell = ToTell();
+  }
+  if (tell) tell();
+  return ended_ns;
+}
+
+int Executor::in_progress() const {
+  absl::MutexLock lock(&mutex_);
+  return static_cast<int>(runs_.size());
+}
+
+void Executor::RunLane(int lane, LaneWork work) {
+  RunState& run = *work.run;
+  int instruction = work.instruction;
+  std::vector<LaneWork> released;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (run.status.ok()) {
+      run.log.Start(instruction, clock_.MonotonicNanos());
+    } else {
+      released = EndOne(run);
+      instruction = -1;
+    }
+  }
+  Send(released);
   while (instruction >= 0) {
     if (OnDevice(lane)) {
-      instruction = Issue(lane, instruction);
+      instruction = Issue(run, lane, instruction);
       continue;
     }
-    absl::Status status = run->runner.run(instruction);
+    if (run.fences.has_value()) run.fences->Enter(instruction);
+    absl::Status status = run.runner.run(instruction);
     if (status.ok() && device_ != nullptr) {
-      status = OutcomeOf(instruction, device_->Synchronize());
+      status = OutcomeOf(run, instruction, device_->Synchronize());
     }
-    instruction = Finish(lane, instruction, status);
+    instruction = Finish(run, lane, instruction, status);
   }
 }
 
-int Executor::Issue(int lane, int instruction) {
-  RunState& state = *run();
-  state.fences->Enter(instruction);
-  const absl::Status status = state.runner.run(instruction);
+int Executor::Issue(RunState& run, int lane, int instruction) {
+  run.fences->Enter(instruction);
+  const absl::Status status = run.runner.run(instruction);
   if (!status.ok()) {
     // Nothing that it enqueued may be under way when the run has ended; what
     // the lane enqueued before may wait for a peer, until it is made to end.
-    FailIn(instruction, status);
+    FailIn(run, instruction, status);
     device_->Synchronize().IgnoreError();
-    return Finish(lane, instruction, status);
+    return Finish(run, lane, instruction, status);
   }
-  state.fences->Leave(instruction);
+  run.fences->Leave(instruction);
   RunState::HandedOut out;
   {
     absl::MutexLock lock(&mutex_);
     const int64_t now_ns = clock_.MonotonicNanos();
-    state.log.Issue(instruction, now_ns);
-    if (state.status.ok()) {
-      out = state.HandOut(lane, state.queue.Issue(instruction), now_ns);
+    run.log.Issue(instruction, now_ns);
+    --run.not_issued;
+    if (run.status.ok()) {
+      out = run.HandOut(lane, run.queue.Issue(instruction), now_ns);
     }
   }
-  for (const auto& [other, next] : out.wake) lanes_.at(other)->Send(next);
-  waiters_.at(lane)->Send(instruction);
+  Send(out.wake);
+  waiters_.at(lane)->Send({&run, instruction});
   return out.own;
 }
 
-void Executor::AwaitEnd(int lane, int instruction) {
-  Finish(lane, instruction,
-         OutcomeOf(instruction, run()->fences->Await(instruction)));
+void Executor::AwaitEnd(int lane, LaneWork work) {
+  const int instruction = work.instruction;
+  Finish(
+      *work.run, lane, instruction,
+      OutcomeOf(*work.run, instruction, work.run->fences->Await(instruction)));
 }
 
-absl::Status Executor::OutcomeOf(int instruction, const absl::Status& queue) {
-  const ProgramRunner& runner = run()->runner;
-  return runner.outcome ? runner.outcome(instruction, queue) : queue;
+absl::Status Executor::OutcomeOf(const RunState& run, int instruction,
+                                 const absl::Status& queue) {
+  return run.runner.outcome ? run.runner.outcome(instruction, queue) : queue;
 }
 
-int Executor::Finish(int lane, int instruction, const absl::Status& status) {
-  if (!status.ok()) FailIn(instruction, status);
+int Executor::Finish(RunState& run, int lane, int instruction,
+                     const absl::Status& status) {
+  if (!status.ok()) FailIn(run, instruction, status);
   RunState::HandedOut out;
+  std::vector<LaneWork> released;
   {
     absl::MutexLock lock(&mutex_);
-    RunState& state = *run_;
     const int64_t now_ns = clock_.MonotonicNanos();
-    --state.running;
-    if (!state.status.ok()) return -1;
-    state.AddSpan(instruction, now_ns);
-    state.log.Finish(instruction, now_ns);
-    out = state.HandOut(lane, state.queue.Finish(instruction), now_ns);
+    if (run.status.ok()) {
+      run.AddSpan(instruction, now_ns);
+      run.log.Finish(instruction, now_ns);
+      if (!OnDevice(lane)) --run.not_issued;
+      out = run.HandOut(lane, run.queue.Finish(instruction), now_ns);
+    }
+    released = EndOne(run);
   }
-  for (const auto& [other, next] : out.wake) lanes_.at(other)->Send(next);
+  Send(out.wake);
+  Send(released);
   return out.own;
 }
 
-void Executor::FailIn(int instruction, const absl::Status& why) {
-  const Program& program = run()->program;
-  Fail(Annotate(why, InstructionWords(program.instructions(instruction))));
+std::vector<Executor::LaneWork> Executor::EndOne(RunState& run) {
+  if (--run.running > 0) return {};
+  ended_ns_ = run.ended_ns = clock_.MonotonicNanos();
+  step_ = run.runner.step;
+  std::vector<LaneWork> released;
+  if (runs_.back().get() == &run) return released;
+  RunState& next = *runs_.back();
+  for (const int index : std::exchange(next.held, {})) {
+    released.push_back({&next, index});
+  }
+  return released;
 }
 
-void Executor::Fail(const absl::Status& why) {
-  std::function<void(const absl::Status&)> on_failure;
+void Executor::Send(const std::vector<LaneWork>& work) {
+  for (const LaneWork& next : work) {
+    lanes_.at(next.run->program.instructions(next.instruction).lane())
+        ->Send(next);
+  }
+}
+
+void Executor::FailIn(RunState& run, int instruction, const absl::Status& why) {
+  Fail(run,
+       Annotate(why, InstructionWords(run.program.instructions(instruction))));
+}
+
+void Executor::Fail(RunState& run, const absl::Status& why) {
+  std::function<void()> tell;
   {
     absl::MutexLock lock(&mutex_);
-    if (run_ == nullptr || !run_->status.ok()) return;
-    run_->status = why;
-    on_failure = run_->runner.on_failure;
+    if (!run.status.ok()) return;
+    run.status = why;
+    if (runs_.front().get() == &run) runs_.back()->TakeFailure(run);
+    tell = ToTell();
   }
-  if (on_failure) on_failure(why);
+  if (tell) tell();
+}
+
+std::function<void()> Executor::ToTell() {
+  for (const auto& run : runs_) {
+    if (run->status.ok() && run->ended()) continue;
+    // What is issued may end well.
+    if (run->status.ok() || run->told) return nullptr;
+    run->told = true;
+    if (!run->runner.on_failure) return nullptr;
+    return [tell = run->runner.on_failure, why = run->status] { tell(why); };
+  }
+  return nullptr;
 }
 
 void Executor::Abort(const absl::Status& why) {
   CHECK(!why.ok());
+  std::function<void()> tell;
   {
     absl::MutexLock lock(&mutex_);
     if (!aborted_.ok()) return;
     aborted_ = why;
+    for (const auto& run : runs_) {
+      if (run->status.ok() && !run->ended()) run->status = why;
+    }
+    tell = ToTell();
   }
-  Fail(why);
+  if (tell) tell();
+}
+
+const Executor::RunState* Executor::Current() const {
+  for (const auto& run : runs_) {
+    if (!run->ended()) return run.get();
+  }
+  return nullptr;
 }
 
 RankProgress Executor::Progress() const {
   absl::MutexLock lock(&mutex_);
   const int64_t now_ns = clock_.MonotonicNanos();
   RankProgress progress;
-  progress.set_step(step_);
-  if (run_ == nullptr) {
+  const RunState* const run = Current();
+  if (run == nullptr) {
+    progress.set_step(step_);
     progress.set_step_seconds((now_ns - ended_ns_) * 1e-9);
     return progress;
   }
-  progress.set_program(run_->program.kind());
-  progress.set_step_seconds((now_ns - run_->origin_ns) * 1e-9);
-  for (LaneProgress& lane : run_->log.Progress(now_ns)) {
+  progress.set_step(run->runner.step);
+  progress.set_program(run->program.kind());
+  progress.set_step_seconds((now_ns - std::max(run->origin_ns, ended_ns_)) *
+                            1e-9);
+  for (LaneProgress& lane : run->log.Progress(now_ns)) {
     *progress.add_lanes() = std::move(lane);
   }
   return progress;

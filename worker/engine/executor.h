@@ -9,6 +9,19 @@
 //       .on_failure = [&](const absl::Status&) { AbortCommunicators(); }},
 //       &timeline);
 //
+// A run may be started while the one before it is still with the device:
+//
+//   executor.Start(train, of_step_7);
+//   executor.Follow();               // step 7 is issued, not done
+//   executor.Start(train, of_step_8);
+//   executor.Await();                // step 7 is done
+//
+// On the device everything of the second is behind everything of the first, by
+// fences; the host's lanes begin with the second when the first is done. So a
+// device need not idle while the host reads what a step has left, and finds out
+// what comes next. Where lanes are done when the runner returns, Follow waits
+// for the end.
+//
 // A lane takes its next instruction itself where that is ready; it tells other
 // lanes through their mailboxes. A lane has at most one instruction that is
 // ready, so a mailbox of one never overflows.
@@ -23,6 +36,7 @@
 #define TROUPE_WORKER_ENGINE_EXECUTOR_H_
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -30,6 +44,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "ops/device.h"
 #include "proto/base/clock.h"
@@ -52,7 +67,8 @@ struct ProgramRunner {
   // became of it. May be empty.
   std::function<absl::Status(int index, const absl::Status& queue)> outcome;
   // Called once, at the first failure or abort of a run, on any thread: makes
-  // instructions that wait for a peer return. May be empty.
+  // instructions that wait for a peer return. Where the run before is not done,
+  // that ends first, as it can: all of it is issued. May be empty.
   std::function<void(const absl::Status& why)> on_failure;
   int64_t step = 0;  // that the program runs for: Progress says it
 };
@@ -76,50 +92,86 @@ class Executor {
   absl::Status Prepare(const std::vector<const Program*>& programs,
                        int64_t scratch_bytes);
 
-  // Runs the program to its end, or to the first error: then nothing more
-  // starts, and Run returns when all that had started is done. The error says
-  // which instruction failed. Fills `timeline` (may be null) with a span for
-  // each instruction that finished, in the order in which they did; a span on
-  // an asynchronous device is the time in which the device worked. What the
-  // caller has enqueued on the device runs before. One run at a time; the
-  // caller's thread waits.
+  // Start and Await: runs the program to its end. REQUIRES that no run is in
+  // progress.
   absl::Status Run(const Program& program, const ProgramRunner& runner,
                    RankTimeline* timeline);
+
+  // Begins a run. Fills `timeline` (may be null) with a span for each
+  // instruction that finishes, in the order in which they do; a span on an
+  // asynchronous device is the time in which the device worked, and a run with
+  // a timeline begins when the device has done all before it. What the caller
+  // has enqueued on the device runs before. Program and timeline are borrowed
+  // until the run's end. REQUIRES that at most one is in progress, and that
+  // Follow has succeeded since that began. The error of an Abort, or the
+  // device's: then no run has begun.
+  absl::Status Start(const Program& program, ProgramRunner runner,
+                     RankTimeline* timeline);
+
+  // Waits until all of the newest run is issued; what the caller's thread
+  // enqueues from then on is behind it. Cancelled where the run has failed:
+  // Await says why. REQUIRES that one is in progress.
+  absl::Status Follow();
+
+  // Waits for the end of the oldest run in progress, or for its first error:
+  // then nothing more starts, of later runs neither, and it returns when all
+  // that had started is done, and no run is in progress any more. The error
+  // says which instruction failed. Else gives when it ended, by the clock.
+  // REQUIRES that one is in progress.
+  absl::StatusOr<int64_t> Await();
+
+  // Runs that were started, and whose end was not awaited.
+  int in_progress() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Joins the lanes' threads; the next run starts others. REQUIRES that none is
   // in progress.
   void EndLanes();
 
-  // Ends the run in progress, and every later one, with `why`, which is an
+  // Ends the runs in progress, and every later one, with `why`, which is an
   // error. From any thread, at any time; only the first call counts.
   void Abort(const absl::Status& why);
 
-  // Where the rank is, but for its `ref`: what each lane of the run in progress
-  // does, or when the last one ended. From any thread.
+  // Where the rank is, but for its `ref`: what each lane does of the oldest run
+  // that has not ended, or when the last one has. From any thread.
   RankProgress Progress() const;
 
  private:
   struct RunState;
-  using LaneActor = Actor<int>;
+  struct LaneWork {
+    RunState* run = nullptr;
+    int instruction = -1;
+  };
+  using LaneActor = Actor<LaneWork>;
 
   void StartLanes(const Program& program) ABSL_LOCKS_EXCLUDED(mutex_);
   // First, on the lane's thread.
   void PrepareLane(int lane) ABSL_LOCKS_EXCLUDED(mutex_);
   bool OnDevice(int lane) const;
-  // Runs `instruction` and then what its lane may run next, on its thread.
-  void RunLane(int lane, int instruction);
-  absl::Status OutcomeOf(int instruction, const absl::Status& queue);
+  // Runs an instruction and then what its lane may run next, on its thread.
+  void RunLane(int lane, LaneWork work);
+  absl::Status OutcomeOf(const RunState& run, int instruction,
+                         const absl::Status& queue);
   // Each records what became of an instruction, and returns the lane's own next
   // one or -1. Issue runs it, too.
-  int Issue(int lane, int instruction) ABSL_LOCKS_EXCLUDED(mutex_);
-  int Finish(int lane, int instruction, const absl::Status& status)
+  int Issue(RunState& run, int lane, int instruction)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  int Finish(RunState& run, int lane, int instruction,
+             const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   // Waits for the end of an issued instruction.
-  void AwaitEnd(int lane, int instruction);
-  RunState* run() ABSL_LOCKS_EXCLUDED(mutex_);
-  void Fail(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
-  void FailIn(int instruction, const absl::Status& why)
+  void AwaitEnd(int lane, LaneWork work);
+  // One instruction of the run that was handed out is done, or given up. Gives
+  // what the next run has held back until the end of this one.
+  std::vector<LaneWork> EndOne(RunState& run)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Send(const std::vector<LaneWork>& work);
+  void Fail(RunState& run, const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
+  void FailIn(RunState& run, int instruction, const absl::Status& why)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // Tells that the oldest run which has not ended well has failed. Empty where
+  // it has not, or that was told.
+  std::function<void()> ToTell() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The oldest run that has not ended; null: there is none.
+  const RunState* Current() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
 
   const Clock& clock_;
   const Lanes table_;     // of the plan
@@ -130,10 +182,12 @@ class Executor {
   std::map<int, std::unique_ptr<LaneActor>> lanes_;
   mutable absl::Mutex mutex_;
   int starting_ ABSL_GUARDED_BY(mutex_) = 0;  // lanes that are not prepared
-  std::unique_ptr<RunState> run_ ABSL_GUARDED_BY(mutex_);  // null: none
+  // In progress, the oldest first.
+  std::deque<std::unique_ptr<RunState>> runs_ ABSL_GUARDED_BY(mutex_);
   absl::Status aborted_ ABSL_GUARDED_BY(mutex_);
-  int64_t step_ ABSL_GUARDED_BY(mutex_) = 0;  // of the last run
-  int64_t ended_ns_ ABSL_GUARDED_BY(mutex_);  // it; or the executor was made
+  int64_t step_ ABSL_GUARDED_BY(mutex_) = 0;  // of the last run that ended
+  // When that was, or the executor was made.
+  int64_t ended_ns_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace troupe

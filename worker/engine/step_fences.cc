@@ -1,5 +1,8 @@
 #include "worker/engine/step_fences.h"
 
+#include <map>
+#include <set>
+
 #include "proto/base/check.h"
 #include "proto/base/status.h"
 
@@ -9,23 +12,28 @@ StepFences::StepFences(Device& device, const Program& program, bool timed)
     : device_(device),
       program_(program),
       use_(timed ? FenceUse::kTiming : FenceUse::kOrder),
+      is_first_in_lane_(program.instructions_size()),
       starts_(program.instructions_size()),
       ends_(program.instructions_size()) {
   CHECK(device.asynchronous()) << device.Describe();
+  std::set<int> lanes;
+  for (int i = 0; i < program.instructions_size(); ++i) {
+    is_first_in_lane_[i] = lanes.insert(program.instructions(i).lane()).second;
+  }
 }
 
 absl::StatusOr<int64_t> StepFences::Begin(const Clock& clock) {
-  RETURN_IF_ERROR(device_.Synchronize());
+  const bool timed = use_ == FenceUse::kTiming;
+  if (timed) RETURN_IF_ERROR(device_.Synchronize());
   const int64_t origin_ns = clock.MonotonicNanos();
-  if (use_ == FenceUse::kTiming) {
-    origin_ = device_.Record(use_);
-    RETURN_IF_ERROR(origin_->Await());
-  }
+  origin_ = device_.Record(use_);
+  if (timed) RETURN_IF_ERROR(origin_->Await());
   return origin_ns;
 }
 
 void StepFences::Enter(int instruction) {
   const Instruction& entered = program_.instructions(instruction);
+  if (is_first_in_lane_[instruction]) device_.WaitFor(*origin_);
   for (const int earlier : entered.after()) {
     // Its own lane's queue keeps the order; a host lane's work has ended.
     if (program_.instructions(earlier).lane() == entered.lane()) continue;
@@ -40,6 +48,16 @@ void StepFences::Leave(int instruction) {
 
 absl::Status StepFences::Await(int instruction) {
   return ends_[instruction]->Await();
+}
+
+void StepFences::Join() {
+  // The last one of each lane is behind the others.
+  std::map<int, const Fence*> last;
+  for (int i = 0; i < program_.instructions_size(); ++i) {
+    if (ends_[i] == nullptr) continue;  // the host's, or never issued
+    last[program_.instructions(i).lane()] = ends_[i].get();
+  }
+  for (const auto& [lane, end] : last) device_.WaitFor(*end);
 }
 
 StepFences::Nanos StepFences::Times(int instruction) const {

@@ -64,10 +64,37 @@ TEST_F(StepFencesTest, TimesAreThoseOfTheDevice) {
   EXPECT_LE(collective.start, collective.end);
 }
 
-TEST_F(StepFencesTest, BeginWaitsForTheCallersQueue) {
+// Not one thread waits; the queues do.
+TEST_F(StepFencesTest, TheRunIsBetweenWhatTheCallerEnqueuesBeforeAndAfter) {
+  absl::Notification let_before_end;
+  std::vector<int> order;
+  device_.Enqueue([&] {
+    let_before_end.WaitForNotification();
+    order.push_back(-1);
+  });
+  StepFences fences(device_, program_, /*timed=*/false);
+  ASSERT_TRUE(fences.Begin(RealClock()).ok());
+  for (int i = 0; i < 2; ++i) {
+    std::thread lane([&] {
+      fences.Enter(i);
+      device_.Enqueue([&order, i] { order.push_back(i); });
+      fences.Leave(i);
+    });
+    lane.join();
+  }
+  fences.Join();
+  device_.Enqueue([&] { order.push_back(2); });
+  EXPECT_TRUE(order.empty());
+  let_before_end.Notify();
+  ASSERT_TRUE(device_.Synchronize().ok());
+  EXPECT_EQ(order, (std::vector<int>{-1, 0, 1, 2}));
+}
+
+// Time is told by the host's clock, too.
+TEST_F(StepFencesTest, WhereItIsTimedBeginWaitsForTheCallersQueue) {
   bool ran = false;
   device_.Enqueue([&] { ran = true; });
-  StepFences fences(device_, program_, /*timed=*/false);
+  StepFences fences(device_, program_, /*timed=*/true);
   ASSERT_TRUE(fences.Begin(RealClock()).ok());
   EXPECT_TRUE(ran);
 }
