@@ -119,10 +119,11 @@ class Rank final : public RankListener {
         loop_(
             {.plan = Assigned(plan),
              .resume = options.resume,
-             .trace_every = 1,
+             .trace_every = options.trace_every,
              .checkpoint_token = "test",
              .name = absl::StrCat("worker-", rank),
              .checks_data = options.checks_data && rank == 0,
+             .reads_late = options.reads_late,
              .collective_timeout = absl::Seconds(20)},
             resources_, store,
             [this, &store](const Plan& plan, int rank) {

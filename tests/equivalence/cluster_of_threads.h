@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "ops/device.h"
 #include "proto/job.pb.h"
 #include "proto/plan.pb.h"
@@ -39,6 +40,8 @@ struct TrainOptions {
   // The same with what one rank gets of it: a rank that sees other things.
   std::function<void(int rank, Plan& plan)> change_assignment;
   bool checks_data = false;  // rank 0, its checksum
+  int64_t trace_every = 1;   // as TrainLoopOptions
+  absl::optional<bool> reads_late;
   // Makes each rank's device; empty: a CPU of one thread.
   std::function<std::unique_ptr<Device>()> new_device;
   // Makes each rank's disk; empty: a thread pool's.

@@ -63,8 +63,10 @@ TEST_P(DeviceMemory, TrainsAsHostMemoryDoes) {
   job.mutable_parallelism()->set_bucket_megabytes(0.02);
   const TrainingRun reference =
       Train(job, {.ranks = ranks, .backend = backend});
-  const TrainingRun run = Train(
-      job, {.ranks = ranks, .backend = backend, .new_device = NewSplitDevice});
+  const TrainingRun run = Train(job, {.ranks = ranks,
+                                      .backend = backend,
+                                      .trace_every = 0,
+                                      .new_device = NewSplitDevice});
   ExpectSameSteps(run, reference);
   EXPECT_LT(run.steps[0].back().loss(), run.steps[0][0].loss() - 0.5);
 }
@@ -86,8 +88,10 @@ TEST_P(DevicePipeline, TrainsAsHostMemoryDoes) {
   JobSpec job = CutJob(PipelineJob({.dropout = 0.1}), GetParam());
   job.mutable_training()->set_gradient_clipping(0);
   const int ranks = GetParam().ranks();
-  ExpectSameSteps(Train(job, {.ranks = ranks, .new_device = NewSplitDevice}),
-                  Train(job, {.ranks = ranks}));
+  ExpectSameSteps(
+      Train(job,
+            {.ranks = ranks, .trace_every = 0, .new_device = NewSplitDevice}),
+      Train(job, {.ranks = ranks}));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -108,9 +112,10 @@ TEST_P(Enqueued, ExchangesTrainAsThoseThatEndWithTheirCalls) {
   job.mutable_parallelism()->set_bucket_megabytes(0.02);
   const int ranks = GetParam().ranks();
   const TrainingRun reference = Train(job, {.ranks = ranks});
-  const TrainingRun run = Train(
-      job,
-      {.ranks = ranks, .create = CreateLate, .new_device = NewSplitDevice});
+  const TrainingRun run = Train(job, {.ranks = ranks,
+                                      .create = CreateLate,
+                                      .trace_every = 0,
+                                      .new_device = NewSplitDevice});
   ExpectSameSteps(run, reference);
   // A reduce and a broadcast count as each backend does them.
   if (GetParam().tensor_method == "2d") return;
@@ -132,10 +137,11 @@ TEST(Enqueued, AsynchronousPipelinesTrainTheSame) {
   JobSpec job = CutJob(PipelineJob({.dropout = 0.1}),
                        PipelineCut{.schedule = "pipedream", .pipeline = 4});
   job.mutable_training()->set_gradient_clipping(0);
-  ExpectSameSteps(
-      Train(job,
-            {.ranks = 4, .create = CreateLate, .new_device = NewSplitDevice}),
-      Train(job, {.ranks = 4}));
+  ExpectSameSteps(Train(job, {.ranks = 4,
+                              .create = CreateLate,
+                              .trace_every = 0,
+                              .new_device = NewSplitDevice}),
+                  Train(job, {.ranks = 4}));
 }
 
 // The others hear of it from what they exchange, and say who it was.
@@ -145,6 +151,7 @@ TEST(Enqueued, ARankThatEndsInTheMiddleEndsAll) {
   const TrainingRun run =
       Train(job, {.ranks = 4,
                   .create = CreateLate,
+                  .trace_every = 0,
                   .new_device = NewSplitDevice,
                   .on_step = [](int rank, const StepRecord& record,
                                 const std::vector<TrainLoop*>& loops) {
@@ -167,7 +174,8 @@ TEST(DeviceMemory, SgdAndNoClippingTrainTheSame) {
   job.mutable_optimizer()->set_momentum(0.9);
   job.mutable_optimizer()->set_lr(0.1);
   job.mutable_training()->set_gradient_clipping(0);
-  ExpectSameSteps(Train(job, {.new_device = NewSplitDevice}), Train(job, {}));
+  ExpectSameSteps(Train(job, {.trace_every = 0, .new_device = NewSplitDevice}),
+                  Train(job, {}));
 }
 
 // What the device did is in the timeline, in an order that its fences forced.
@@ -233,7 +241,8 @@ TEST_P(DeviceCheckpoint, IsThatOfHostMemoryAndResumes) {
   const JobSpec plain = CheckpointedJob("plain", background);
   const TrainingRun reference = Train(plain, {});
   const JobSpec job = CheckpointedJob("split", background);
-  const TrainingRun run = Train(job, {.new_device = NewSplitDevice});
+  const TrainingRun run =
+      Train(job, {.trace_every = 0, .new_device = NewSplitDevice});
   ExpectSameSteps(run, reference);
   ASSERT_EQ(run.checkpoints.size(), 2u);
   for (size_t i = 0; i < run.checkpoints.size(); ++i) {
@@ -243,6 +252,7 @@ TEST_P(DeviceCheckpoint, IsThatOfHostMemoryAndResumes) {
   JobSpec rest = job;
   rest.clear_checkpoint();
   const TrainingRun resumed = Train(rest, {.resume = run.checkpoints[0].path(),
+                                           .trace_every = 0,
                                            .new_device = NewSplitDevice});
   ASSERT_TRUE(resumed.status().ok()) << resumed.status();
   ASSERT_EQ(resumed.steps[0].size(), 10u);

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "proto/base/status.h"
-
 namespace troupe {
 
 ProgramScalars::ProgramScalars(const Program& program, const RankMemory& memory,
@@ -30,12 +28,12 @@ void ProgramScalars::Begin(Device& device) const {
   if (begun_ != nullptr) device.Zero(begun_, sizeof(Scalars));
 }
 
-absl::StatusOr<Scalars> ProgramScalars::Read(Device& device) const {
-  Scalars scalars{};
-  if (known_ == nullptr) return scalars;
-  device.CopyToHost(scalars.data(), known_, sizeof(scalars));
-  RETURN_IF_ERROR(device.Synchronize());
-  return scalars;
+void ProgramScalars::Read(Device& device, double* host) const {
+  if (known_ == nullptr) {
+    std::fill_n(host, kScalarCount, 0.0);
+  } else {
+    device.CopyToHost(host, known_, sizeof(Scalars));
+  }
 }
 
 }  // namespace troupe

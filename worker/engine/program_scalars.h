@@ -6,13 +6,13 @@
 //   const ProgramScalars scalars(program, memory, step);
 //   scalars.Begin(device);
 //   ... the program runs ...
-//   ASSIGN_OR_RETURN(const Scalars sums, scalars.Read(device));
+//   scalars.Read(device, sums.data());
+//   RETURN_IF_ERROR(device.Synchronize());
 #ifndef TROUPE_WORKER_ENGINE_PROGRAM_SCALARS_H_
 #define TROUPE_WORKER_ENGINE_PROGRAM_SCALARS_H_
 
 #include <cstdint>
 
-#include "absl/status/statusor.h"
 #include "ops/device.h"
 #include "proto/program.pb.h"
 #include "worker/engine/step_record.h"
@@ -26,10 +26,10 @@ class ProgramScalars {
   ProgramScalars(const Program& program, const RankMemory& memory,
                  int64_t step);
 
-  // Enqueued.
+  // Enqueued, both. Reads kScalarCount numbers into host memory, zeros where
+  // the program has no SCALARS.
   void Begin(Device& device) const;
-  // Waits for the device. Zeros where the program has no SCALARS.
-  absl::StatusOr<Scalars> Read(Device& device) const;
+  void Read(Device& device, double* host) const;
 
  private:
   char* begun_ = nullptr;

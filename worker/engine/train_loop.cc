@@ -10,14 +10,12 @@
 #include "proto/plan/last_step.h"
 #include "proto/plan/lr_schedule.h"
 #include "proto/plan/memory.h"
-#include "proto/plan/span.h"
+#include "proto/plan/precision.h"
 #include "proto/plan/tier_traffic.h"
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "worker/engine/carried_files.h"
 #include "worker/engine/checkpoint_holder.h"
-#include "worker/engine/program_scalars.h"
 #include "worker/engine/recover.h"
-#include "worker/instructions/instructions.h"
 #include "worker/rank/resident_memory.h"
 
 namespace troupe {
@@ -25,6 +23,13 @@ namespace {
 
 // For the checksum of the data, when all else is done.
 constexpr absl::Duration kDataCheckPatience = absl::Seconds(10);
+
+bool ReadsLate(const TrainLoopOptions& options, const Device& device) {
+  return options.reads_late.value_or(device.asynchronous()) &&
+         !ScalesLoss(options.plan->job().training());
+}
+
+std::string StepWords(int64_t step) { return absl::StrCat("step ", step); }
 
 }  // namespace
 
@@ -38,7 +43,8 @@ TrainLoop::TrainLoop(const TrainLoopOptions& options,
       connector_(std::move(connector)),
       listener_(listener),
       last_step_(LastStep(options_.plan->job().training())),
-      stop_(options_.plan->derived().report_lag()),
+      reads_late_(ReadsLate(options_, resources.device)),
+      stop_(options_.plan->derived().report_lag() + (reads_late_ ? 1 : 0)),
       programs_(ProgramsOf(options_.plan->roles(0), options_.plan->derived())),
       executor_(resources.clock, options_.plan->lanes(), &resources.device),
       disk_(resources.clock),
@@ -48,6 +54,9 @@ TrainLoop::~TrainLoop() = default;
 
 absl::Status TrainLoop::Run() {
   absl::Status status = RunSteps();
+  // What is under way after an error ends as it can: other ranks may need it.
+  runs_.reset();
+  under_way_.clear();
   const absl::Status written = EndWriter();
   // Whoever asked to stop may count on what was to be saved.
   if (status.ok() || (absl::IsCancelled(status) && !written.ok())) {
@@ -98,6 +107,10 @@ absl::Status TrainLoop::RunSteps() {
                                              resources_.arenas, disk_,
                                              std::exchange(kept_, {})));
   state_->collective_timeout = options_.collective_timeout;
+  ASSIGN_OR_RETURN(runs_, ProgramRuns::Create(executor_, *state_,
+                                              [this](const absl::Status& why) {
+                                                AbortCommunicators(why);
+                                              }));
   if (programs_.checkpoint != nullptr) {
     RETURN_IF_ERROR(Annotate(OpenCheckpointFolder(), "checkpoint.directory"));
     if (state_->rank() == 0) removal_ = std::make_unique<BackgroundWriter>();
@@ -120,7 +133,7 @@ absl::Status TrainLoop::RunSteps() {
   const int64_t first_step = start.position.step + 1;
   RETURN_IF_ERROR(listener_.OnReady(first_step));
   state_->first_step = first_step;
-  state_->summed_through = start.position.step;
+  summed_through_ = start.position.step;
   int64_t samples_before = start.position.samples_consumed;
   if (first_step <= last_step_) {
     RETURN_IF_ERROR(Keep(start.position.step, samples_before));
@@ -133,7 +146,13 @@ absl::Status TrainLoop::RunSteps() {
                                  .save = save_requested_};
     if (resources_.between_steps != nullptr) resources_.between_steps();
     if (step == first_step) RETURN_IF_ERROR(FillPipeline(context));
-    RETURN_IF_ERROR(Annotate(TrainStep(context), absl::StrCat("step ", step)));
+    const bool follows = !under_way_.empty();
+    const absl::Status started = StartStep(context);
+    if (follows) {
+      RETURN_IF_ERROR(Annotate(EndStepBefore(), StepWords(step - 1)));
+    }
+    RETURN_IF_ERROR(
+        Annotate(started.ok() ? EndStep(context) : started, StepWords(step)));
     samples_before += job.training().global_batch_size();
     if (KeepsAfter(step)) RETURN_IF_ERROR(Keep(step, samples_before));
   }
@@ -213,18 +232,77 @@ absl::Status TrainLoop::FillPipeline(const StepContext& first) {
       .step = first.step - 1,
       .samples_before = first.samples_before -
                         options_.plan->job().training().global_batch_size()};
-  return Annotate(RunProgram(*programs_.fill, before, nullptr).status(),
+  return Annotate(RunProgram(*programs_.fill, before).status(),
                   "while the pipeline was filled");
 }
 
-absl::Status TrainLoop::TrainStep(const StepContext& context) {
+absl::Status TrainLoop::StartStep(const StepContext& context) {
   if (background_ != nullptr) RETURN_IF_ERROR(background_->status());
   if (data_check_ != nullptr)
     RETURN_IF_ERROR(DataStatus(data_check_->status()));
+  StepUnderWay step = {.report = {.finished = {.context = context},
+                                  .checkpoint_stall_seconds = std::exchange(
+                                      checkpoint_stall_seconds_, 0)},
+                       .traced = options_.trace_every > 0 &&
+                                 IsDue(context.step, options_.trace_every),
+                       .begin_ns = resources_.clock.MonotonicNanos()};
+  // Who moves between tiers is told how long, each step.
+  if (step.traced || MovesBetweenTiers(*programs_.train)) {
+    step.report.timeline.emplace().set_rank(state_->rank());
+  }
+  under_way_.push_back(std::move(step));
+  absl::optional<RankTimeline>& timeline = under_way_.back().report.timeline;
+  StepContext at_start = context;
+  at_start.summed_through = summed_through_;
+  const absl::Status started = runs_->Start(
+      *programs_.train, at_start, timeline.has_value() ? &*timeline : nullptr);
+  if (!started.ok()) under_way_.pop_back();
+  return started;
+}
+
+absl::StatusOr<PendingReport> TrainLoop::AwaitStep() {
+  const absl::StatusOr<ProgramRuns::Ended> ended = runs_->Await();
+  StepUnderWay step = std::move(under_way_.front());
+  under_way_.pop_front();
+  RETURN_IF_ERROR(ended.status());
+  PendingReport& report = step.report;
+  FinishedStep& finished = report.finished;
+  finished.scalars = ended->scalars;
+  // The device takes a step up when it has done the one before.
+  finished.seconds =
+      (ended->ended_ns - std::max(step.begin_ns, ended_ns_)) * 1e-9;
+  ended_ns_ = ended->ended_ns;
+  report.memory_bytes = ResidentMemoryBytes();
+  // Where it is scaled, no step is summed or read late.
+  finished.loss_scale = state_->loss_scale.state();
+  state_->loss_scale.Update(finished.scalars[kSquaredNorm]);
+  if (MovesBetweenTiers(*programs_.train)) {
+    report.tiers =
+        TrafficOf(*programs_.train, options_.plan->lanes(), *report.timeline);
+    if (!step.traced) report.timeline.reset();
+  }
+  if (programs_.report_lag == 0) {
+    // In the sum already, where there is another rank to sum with.
+    finished.scalars[kStopFlag] += finished.context.stop;
+    finished.scalars[kSaveFlag] += finished.context.save;
+  }
+  Heed(finished.context.step - programs_.report_lag, finished.scalars);
+  return std::move(step.report);
+}
+
+absl::Status TrainLoop::EndStepBefore() {
+  ASSIGN_OR_RETURN(PendingReport report, AwaitStep());
+  return CloseStep(std::move(report), {});
+}
+
+absl::Status TrainLoop::EndStep(const StepContext& context) {
   const int64_t step = context.step;
-  ASSIGN_OR_RETURN(PendingReport report, RunTrain(context));
-  Scalars scalars = report.finished.scalars;
-  Heed(step - programs_.report_lag, scalars);
+  // The first one is not left: kernels are loaded in it, and whoever does that
+  // counts on having the device to itself (docs/gpu.md, "The first step").
+  absl::optional<PendingReport> report;
+  if (!reads_late_ || step == state_->first_step) {
+    ASSIGN_OR_RETURN(report, AwaitStep());
+  }
   const JobSpec& job = options_.plan->job();
   const bool stop = stop_.IsAfter(step);
   const bool validate = programs_.validate != nullptr &&
@@ -232,19 +310,14 @@ absl::Status TrainLoop::TrainStep(const StepContext& context) {
   const bool checkpoint =
       programs_.checkpoint != nullptr &&
       (stop ? stop_.save() : IsDue(step, job.checkpoint().every()));
-  const bool known_now = programs_.report_lag == 0 || validate || checkpoint ||
-                         stop || step == last_step_ || KeepsAfter(step);
-  if (programs_.report_lag > 0) {
-    RETURN_IF_ERROR(Report(step - programs_.report_lag, scalars));
-    if (known_now) {
-      ASSIGN_OR_RETURN(scalars, SumLateSteps(step));
-    }
+  const bool all_known =
+      validate || checkpoint || stop || step == last_step_ || KeepsAfter(step);
+  if (!report.has_value()) {
+    if (!all_known) return absl::OkStatus();
+    ASSIGN_OR_RETURN(report, AwaitStep());
   }
-  if (validate) {
-    ASSIGN_OR_RETURN(report.validation_loss, Validate(context));
-  }
-  pending_.Add(std::move(report));
-  if (known_now) RETURN_IF_ERROR(Report(step, scalars));
+  RETURN_IF_ERROR(CloseStep(*std::move(report),
+                            {.all_known = all_known, .validate = validate}));
   if (checkpoint) RETURN_IF_ERROR(WriteCheckpoint(context));
   if (!stop) return absl::OkStatus();
   if (data_check_ != nullptr) {
@@ -254,50 +327,36 @@ absl::Status TrainLoop::TrainStep(const StepContext& context) {
   return absl::CancelledError("a rank was asked to stop");
 }
 
-absl::StatusOr<PendingReport> TrainLoop::RunTrain(const StepContext& context) {
-  PendingReport report = {
-      .finished = {.context = context},
-      .checkpoint_stall_seconds = std::exchange(checkpoint_stall_seconds_, 0)};
-  const bool traced =
-      options_.trace_every > 0 && IsDue(context.step, options_.trace_every);
-  // Who moves between tiers is told how long, each step.
-  const bool moves = MovesBetweenTiers(*programs_.train);
-  if (traced || moves) report.timeline.emplace().set_rank(state_->rank());
-  const int64_t begin_ns = resources_.clock.MonotonicNanos();
-  ASSIGN_OR_RETURN(
-      report.finished.scalars,
-      RunProgram(*programs_.train, context,
-                 report.timeline.has_value() ? &*report.timeline : nullptr));
-  report.finished.seconds =
-      (resources_.clock.MonotonicNanos() - begin_ns) * 1e-9;
-  report.memory_bytes = ResidentMemoryBytes();
-  // Where it is scaled, no step is summed late.
-  report.finished.loss_scale = state_->loss_scale.state();
-  state_->loss_scale.Update(report.finished.scalars[kSquaredNorm]);
-  if (moves) {
-    report.tiers =
-        TrafficOf(*programs_.train, options_.plan->lanes(), *report.timeline);
-    if (!traced) report.timeline.reset();
+absl::Status TrainLoop::CloseStep(PendingReport report,
+                                  const Closing& closing) {
+  const StepContext context = report.finished.context;
+  const int64_t lag = programs_.report_lag;
+  Scalars scalars = report.finished.scalars;
+  if (lag > 0) {
+    RETURN_IF_ERROR(Report(context.step - lag, scalars));
+    if (closing.all_known) {
+      ASSIGN_OR_RETURN(scalars, SumLateSteps(context.step));
+    }
   }
-  if (programs_.report_lag == 0) {
-    // In the sum already, where there is another rank to sum with.
-    report.finished.scalars[kStopFlag] += context.stop;
-    report.finished.scalars[kSaveFlag] += context.save;
+  if (closing.validate) {
+    ASSIGN_OR_RETURN(report.validation_loss, Validate(context));
   }
-  return report;
+  pending_.Add(std::move(report));
+  if (lag > 0 && !closing.all_known) return absl::OkStatus();
+  return Report(context.step, scalars);
 }
 
 absl::StatusOr<double> TrainLoop::Validate(const StepContext& context) {
   StepContext validation = context;
   validation.training = false;
   ASSIGN_OR_RETURN(const Scalars scalars,
-                   RunProgram(*programs_.validate, validation, nullptr));
+                   RunProgram(*programs_.validate, validation));
   return MeanLoss(scalars);
 }
 
 void TrainLoop::Heed(int64_t step, const Scalars& scalars) {
-  if (step <= state_->summed_through) return;  // the sum was left out
-  state_->summed_through = step;
+  if (step <= summed_through_) return;  // the sum was left out
+  summed_through_ = step;
   stop_.Heed(step, scalars);
 }
 
@@ -306,7 +365,7 @@ absl::StatusOr<Scalars> TrainLoop::SumLateSteps(int64_t done) {
   for (int64_t later = 1; later <= programs_.report_lag; ++later) {
     const StepContext context = {.step = done + later};
     const int64_t step = context.step - programs_.report_lag;
-    ASSIGN_OR_RETURN(scalars, RunProgram(*programs_.report, context, nullptr));
+    ASSIGN_OR_RETURN(scalars, RunProgram(*programs_.report, context));
     Heed(step, scalars);
     if (step < done) RETURN_IF_ERROR(Report(step, scalars));
   }
@@ -335,41 +394,16 @@ absl::Status TrainLoop::Report(int64_t step, const Scalars& scalars) {
 }
 
 absl::StatusOr<Scalars> TrainLoop::RunProgram(const Program& program,
-                                              const StepContext& context,
-                                              RankTimeline* timeline) {
-  RankState& state = *state_;
-  state.step = context;
-  // What REPORT sums, others may sum in TRAIN.
-  state.step.meet =
-      program.kind() != Program::REPORT && ran_.insert(program.kind()).second;
-  state.squared_norm.reset();
-  state.snapshot.clear();
-  const ProgramScalars scalars(program, state.memory, context.step);
-  scalars.Begin(state.device);
-  const ProgramRunner runner = {
-      .run =
-          [&](int index) {
-            return RunInstruction(
-                {state, program, program.instructions(index)});
-          },
-      .outcome =
-          [&](int index, const absl::Status& queue) {
-            return OutcomeOf({state, program, program.instructions(index)},
-                             queue);
-          },
-      .on_failure =
-          [this](const absl::Status& why) { AbortCommunicators(why); },
-      .step = context.step};
-  RETURN_IF_ERROR(executor_.Run(program, runner, timeline));
-  if (timeline != nullptr) NameRanks(*state.plan, *timeline);
-  return scalars.Read(state.device);
+                                              StepContext context) {
+  context.summed_through = summed_through_;
+  return runs_->Run(program, context, nullptr);
 }
 
 absl::Status TrainLoop::WriteCheckpoint(const StepContext& context) {
   const int64_t begin_ns = resources_.clock.MonotonicNanos();
   // There is one copy: what is in it must be written before it is replaced.
   if (background_ != nullptr) RETURN_IF_ERROR(background_->AwaitIdle());
-  RETURN_IF_ERROR(RunProgram(*programs_.checkpoint, context, nullptr).status());
+  RETURN_IF_ERROR(RunProgram(*programs_.checkpoint, context).status());
   Snapshot snapshot = {
       .step = context.step,
       .samples_consumed = context.samples_before +
@@ -397,9 +431,8 @@ bool TrainLoop::KeepsAfter(int64_t step) const {
 absl::Status TrainLoop::Keep(int64_t step, int64_t samples) {
   if (programs_.keep == nullptr) return absl::OkStatus();
   const int64_t turn = state_->copies.Begin(step);
-  RETURN_IF_ERROR(
-      Annotate(RunProgram(*programs_.keep, {.step = turn}, nullptr).status(),
-               absl::StrCat("step ", step)));
+  RETURN_IF_ERROR(Annotate(RunProgram(*programs_.keep, {.step = turn}).status(),
+                           absl::StrCat("step ", step)));
   state_->copies.End(turn, KeptStateOf(step, samples, state_->loss_scale),
                      MirrorsOf(*programs_.keep));
   return absl::OkStatus();

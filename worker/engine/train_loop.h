@@ -2,7 +2,10 @@
 // memory, sets weights, meets its peers, then runs the TRAIN program for each
 // step and VALIDATE and CHECKPOINT where they are due (docs/plan.md,
 // "Programs"). Where steps are summed late they are reported late, but all that
-// are done before a checkpoint is written and at the end. Where the plan has
+// are done before a checkpoint is written and at the end. On an asynchronous
+// device steps do not drain: the next one is started while the device still has
+// this one, and what this one has left is read when it is there, before a third
+// one is started (docs/gpu.md, "Between two steps"). Where the plan has
 // room for a copy of the state (`checkpoint.background`), a checkpoint is
 // written from the copy while training goes on. Where the job is to survive the
 // loss of a worker, KEEP copies the state at the start and every so many steps,
@@ -17,9 +20,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -44,6 +47,7 @@
 #include "worker/engine/data_check.h"
 #include "worker/engine/executor.h"
 #include "worker/engine/pending_reports.h"
+#include "worker/engine/program_runs.h"
 #include "worker/engine/rank_listener.h"
 #include "worker/engine/rank_programs.h"
 #include "worker/engine/starting_point.h"
@@ -67,6 +71,11 @@ struct TrainLoopOptions {
   std::string job_token;
   std::string name;          // of this worker, for messages
   bool checks_data = false;  // that the data's checksum holds
+  // Whether the next step is started before this one's scalars are read;
+  // absent: where the device is asynchronous. The same on all ranks of a job,
+  // as they stop a step later then. Of a job that scales its loss never: the
+  // next step needs the scale.
+  absl::optional<bool> reads_late;
   absl::Duration collective_timeout = absl::Minutes(5);
 };
 
@@ -76,7 +85,8 @@ struct RankResources {
   const TierArenas& arenas;
   IoEngine& io;
   const Clock& clock;
-  // Called where no kernel of the rank runs; it must be quick. May be null.
+  // Called before each step is started, where no kernel of the rank runs on the
+  // host's cores; it must be quick. May be null.
   std::function<void()> between_steps = nullptr;
 };
 
@@ -110,10 +120,11 @@ class TrainLoop {
 
   int64_t steps_done() const { return steps_done_; }  // complete and reported
 
-  // Makes all ranks end together after the next step that begins, with
-  // Cancelled, though only one of them be asked. From any thread.
+  // Makes all ranks end together after the next step that begins, or as many
+  // further as its scalars are read late, with Cancelled, though only one of
+  // them be asked. From any thread.
   void RequestStop() { stop_requested_ = true; }
-  // The same, after a checkpoint of that step where the job has any.
+  // The same, after a checkpoint of the last step where the job has any.
   void RequestSaveAndStop() {
     save_requested_ = true;
     stop_requested_ = true;
@@ -129,6 +140,13 @@ class TrainLoop {
   RankProgress Progress() const;
 
  private:
+  // A step whose TRAIN was started, and not awaited.
+  struct StepUnderWay {
+    PendingReport report;
+    bool traced = false;
+    int64_t begin_ns = 0;
+  };
+
   absl::Status RunSteps();
   // Sets the state, and meets the others.
   absl::StatusOr<StartingPoint> Begin();
@@ -136,16 +154,26 @@ class TrainLoop {
   absl::Status Connect();
   void AbortCommunicators(const absl::Status& why);
   absl::Status FillPipeline(const StepContext& first);
-  absl::Status TrainStep(const StepContext& context);
-  absl::StatusOr<PendingReport> RunTrain(const StepContext& context);
+  absl::Status StartStep(const StepContext& context);
+  // Of the step before, which was left under way.
+  absl::Status EndStepBefore();
+  // Sees to all that is due after the step, and ends it first, but where that
+  // can be left until the next one is started.
+  absl::Status EndStep(const StepContext& context);
+  absl::StatusOr<PendingReport> AwaitStep();
+  // Reports the step, or what is known by it. `all_known`: that is all steps.
+  struct Closing {
+    bool all_known = false;
+    bool validate = false;
+  };
+  absl::Status CloseStep(PendingReport report, const Closing& closing);
   absl::StatusOr<double> Validate(const StepContext& context);
   void Heed(int64_t step, const Scalars& scalars);
   // Sums all steps up to `done`, and reports all but that one.
   absl::StatusOr<Scalars> SumLateSteps(int64_t done);
   absl::Status Report(int64_t step, const Scalars& scalars);
   absl::StatusOr<Scalars> RunProgram(const Program& program,
-                                     const StepContext& context,
-                                     RankTimeline* timeline);
+                                     StepContext context);
   absl::Status WriteCheckpoint(const StepContext& context);
   bool KeepsAfter(int64_t step) const;
   // Copies the state, as it is after so many steps and samples.
@@ -162,13 +190,14 @@ class TrainLoop {
   const Connector connector_;
   RankListener& listener_;
   const int64_t last_step_;
+  const bool reads_late_;
   AgreedStop stop_;
   const RankPrograms programs_;
   Executor executor_;
   DiskLog disk_;
   KeptMemory kept_;
   std::unique_ptr<RankState> state_;
-  std::set<Program::Kind> ran_;               // programs that have run
+  std::unique_ptr<ProgramRuns> runs_;         // on state_
   std::unique_ptr<CheckpointFolder> folder_;  // of rank 0; or null
   std::unique_ptr<DataCheck> data_check_;     // reads state_'s data; or null
   std::vector<CarriedFile> carried_;  // by the job's checkpoints; of rank 0
@@ -178,6 +207,9 @@ class TrainLoop {
   // Of the checkpoints that were written before it was known that the data
   // holds the first one's step; 0: there is none.
   std::atomic<int64_t> first_unchecked_{0};
+  std::deque<StepUnderWay> under_way_;  // the oldest first, two at most
+  int64_t ended_ns_ = 0;                // the last step that was awaited
+  int64_t summed_through_ = 0;          // the last step summed over the ranks
   PendingReports pending_;
   std::atomic<int64_t> steps_done_{0};
   std::atomic<bool> stopped_{false};

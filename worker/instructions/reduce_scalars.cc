@@ -6,7 +6,8 @@ namespace troupe {
 
 absl::Status RunReduceScalars(const Call& call) {
   RankState& state = call.state;
-  if (call.instruction.ahead() < 0 && StepOf(call) <= state.summed_through) {
+  if (call.instruction.ahead() < 0 &&
+      StepOf(call) <= state.step.summed_through) {
     return absl::OkStatus();
   }
   char* memory = NeedOperand(call, Instruction::TOTALS);

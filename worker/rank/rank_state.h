@@ -41,6 +41,8 @@ struct StepContext {
   bool training = true;  // false: VALIDATE
   bool stop = false;     // ask all ranks to stop after this step
   bool save = false;     // and to write a checkpoint then
+  // The last step known to be summed over the ranks when the program begins.
+  int64_t summed_through = 0;
   // Whether ranks meet before what they exchange is enqueued (communicator.h):
   // where a program runs for the first time, in which kernels are loaded.
   bool meet = true;
@@ -127,8 +129,6 @@ struct RankState {
   LossScale loss_scale;
   // That this run of the job began with.
   int64_t first_step = 1;
-  // The last step whose scalars have been summed over the ranks.
-  int64_t summed_through = 0;
   StateCopies copies;  // that KEEP made, where the plan has it
   // Filled by SNAPSHOT: what this rank is to write. Borrowed from `memory`.
   std::vector<StateTensor> snapshot;

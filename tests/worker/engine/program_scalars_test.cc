@@ -40,7 +40,9 @@ class Rank {
     return zeros;
   }
   double Known(const Program& program, int64_t step) {
-    return ProgramScalars(program, *memory_, step).Read(*device_).value()[0];
+    Scalars scalars;
+    ProgramScalars(program, *memory_, step).Read(*device_, scalars.data());
+    return scalars[0];
   }
 
  private:

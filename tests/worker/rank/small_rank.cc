@@ -50,10 +50,11 @@ std::function<void(Plan& plan)> RestIn(Tier tier,
 }
 
 SmallRank::SmallRank(const JobSpec& job, const SmallRankOptions& options)
-    : device_(NewCpuDevice({.threads = 1})),
-      arenas_(Budgets(), {.device = allocator_,
-                          .host = allocator_,
-                          .nvme = NvmeIn(nvme_, options)}) {
+    : device_(options.new_device ? options.new_device()
+                                 : NewCpuDevice({.threads = 1})),
+      device_memory_(*device_),
+      pinned_memory_(*device_),
+      arenas_(Budgets(), Sources(options)) {
   JobSpec cut = job;
   const int data = options.ranks / std::max(1, cut.parallelism().pipeline());
   cut.mutable_parallelism()->set_data(data);
@@ -80,6 +81,15 @@ SmallRank::SmallRank(const JobSpec& job, const SmallRankOptions& options)
   }
   CHECK(program_ != nullptr);
   state_->step.training = options.program == Program::TRAIN;
+}
+
+TierArenas::Sources SmallRank::Sources(const SmallRankOptions& options) {
+  using Allocator = TierAllocator;
+  const bool is_host = device_->has_host_memory();
+  return {
+      .device = is_host ? static_cast<Allocator&>(allocator_) : device_memory_,
+      .host = is_host ? static_cast<Allocator&>(allocator_) : pinned_memory_,
+      .nvme = NvmeIn(nvme_, options)};
 }
 
 absl::Status SmallRank::Run(const std::string& text) {

@@ -17,6 +17,7 @@
 #include "proto/base/clock.h"
 #include "proto/job.pb.h"
 #include "tests/storage/temp_dir.h"
+#include "worker/rank/device_allocator.h"
 #include "worker/rank/disk_log.h"
 #include "worker/rank/rank_state.h"
 
@@ -28,6 +29,8 @@ struct SmallRankOptions {
   Program::Kind program = Program::TRAIN;
   // What to change in the compiled plan of this rank; may be empty.
   std::function<void(Plan& plan)> change;
+  // Makes its device; null: a CPU of one thread.
+  std::function<std::unique_ptr<Device>()> new_device;
   // What moves to and from the nvme tier; null: as a worker does.
   std::function<absl::StatusOr<std::unique_ptr<IoEngine>>()> new_engine;
 };
@@ -67,8 +70,12 @@ class SmallRank {
   }
 
  private:
+  TierArenas::Sources Sources(const SmallRankOptions& options);
+
   HostAllocator allocator_;
   const std::unique_ptr<Device> device_;
+  DeviceAllocator device_memory_;
+  PinnedAllocator pinned_memory_;
   const RealClock clock_;
   DiskLog disk_{clock_};
   const TempDir nvme_;
