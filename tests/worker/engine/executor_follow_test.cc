@@ -109,6 +109,9 @@ TEST_F(ExecutorFollow, TheHostsLanesBeginWhenTheLastRunIsDone) {
   };
   ASSERT_TRUE(executor_.Start(copied_, second, nullptr).ok());
   while (issued_ < 5) std::this_thread::yield();  // all but the second's copy
+  for (int i = 0; i < 20000 && copied_after == 0; ++i) {
+    std::this_thread::yield();
+  }
   EXPECT_EQ(copied_after, 0);
   let_go = true;
   go_on_.Notify();
@@ -154,6 +157,8 @@ TEST_F(ExecutorFollow, AFailureLetsTheRunBeforeEnd) {
   ASSERT_TRUE(executor_.Follow().ok());
   ASSERT_TRUE(executor_.Start(step_, RunnerOf(2), nullptr).ok());
   EXPECT_TRUE(absl::IsCancelled(executor_.Follow()));
+  // Whoever would tell too early has the time to.
+  for (int i = 0; i < 20000 && told_ == 0; ++i) std::this_thread::yield();
   EXPECT_EQ(told_, 0);
   go_on_.Notify();
   EXPECT_TRUE(executor_.Await().ok());
