@@ -68,7 +68,7 @@ absl::Status TrainLoop::Run() {
     absl::MutexLock lock(&mutex_);
     connected_.clear();
     // What an abort breaks fails in many ways; why it was done is the reason.
-    if (!status.ok() && !aborted_.ok()) status = aborted_;
+    if (!status.ok() && !aborted_.ok() && !failed_first_) status = aborted_;
   }
   if (state_ != nullptr) kept_ = state_->TakeKept();
   kept_.data_unchecked = data_check_ != nullptr && !data_check_->holds();
@@ -87,6 +87,14 @@ void TrainLoop::Abort(const absl::Status& why) {
   }
   executor_.Abort(why);
   disk_.Abort(why);
+  AbortCommunicators(why);
+}
+
+void TrainLoop::FailedIn(const absl::Status& why) {
+  {
+    absl::MutexLock lock(&mutex_);
+    failed_first_ |= aborted_.ok() && !MissingRank(why).has_value();
+  }
   AbortCommunicators(why);
 }
 
@@ -109,7 +117,7 @@ absl::Status TrainLoop::RunSteps() {
   state_->collective_timeout = options_.collective_timeout;
   ASSIGN_OR_RETURN(runs_, ProgramRuns::Create(executor_, *state_,
                                               [this](const absl::Status& why) {
-                                                AbortCommunicators(why);
+                                                FailedIn(why);
                                               }));
   if (programs_.checkpoint != nullptr) {
     RETURN_IF_ERROR(Annotate(OpenCheckpointFolder(), "checkpoint.directory"));

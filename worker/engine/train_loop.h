@@ -152,6 +152,8 @@ class TrainLoop {
   absl::StatusOr<StartingPoint> Begin();
   absl::Status OpenCheckpointFolder();
   absl::Status Connect();
+  // An instruction has failed, maybe because of an abort.
+  void FailedIn(const absl::Status& why);
   void AbortCommunicators(const absl::Status& why);
   absl::Status FillPipeline(const StepContext& first);
   absl::Status StartStep(const StepContext& context);
@@ -218,6 +220,9 @@ class TrainLoop {
 
   absl::Mutex mutex_;
   absl::Status aborted_ ABSL_GUARDED_BY(mutex_);
+  // By itself, not for another rank, and before any abort: others that noticed
+  // may have it aborted before it could say so.
+  bool failed_first_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<Communicator*> connected_ ABSL_GUARDED_BY(mutex_);  // to abort
 };
 
