@@ -69,10 +69,10 @@ void WatchView::ShowState(const JobStatus& status) {
 }
 
 void WatchView::ShowDerived(const Mesh& mesh, const Derived& derived) {
-  if (std::exchange(has_derived_, true)) return;
+  const std::string plan = DerivedText(mesh, derived);
+  if (std::exchange(plan_, plan) == plan) return;
   const double predicted = status_.predicted_step_seconds();
-  Line(absl::StrCat("plan: ", DerivedText(mesh, derived),
-                    predicted > 0 ? ", predicted step " : "",
+  Line(absl::StrCat("plan: ", plan, predicted > 0 ? ", predicted step " : "",
                     predicted > 0 ? SecondsText(predicted) : ""));
 }
 

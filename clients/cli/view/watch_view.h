@@ -51,7 +51,7 @@ class WatchView {
   std::ostream& out_;
   const WatchViewOptions options_;
   JobStatus status_;
-  bool has_derived_ = false;
+  std::string plan_;  // as it was shown; empty: not yet
   StepClock clock_;
   StepRecord last_step_;
   double tokens_ = 0;   // of the steps shown

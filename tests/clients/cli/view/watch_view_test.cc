@@ -3,11 +3,14 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
 namespace troupe {
 namespace {
+
+using ::testing::HasSubstr;
 
 WatchJobResponse Update(const std::string& text) {
   WatchJobResponse update;
@@ -53,6 +56,25 @@ TEST(WatchView, TellsTheWholeStoryInAPipe) {
       "job 3 (demo) SUCCEEDED: 2 steps in 0:02, loss 5.2500, validation "
       "loss 5.1250, 1.0k tokens/s\n"
       "checkpoint: /c/step-2\n");
+}
+
+TEST(WatchView, ShowsAnotherPlanThatTheJobGoesOnWith) {
+  std::ostringstream out;
+  WatchView view(out, {});
+  const std::string running = kRunning;
+  std::string narrower = running;
+  narrower.replace(narrower.find("'data' size: 4"), 14, "'data' size: 3");
+  for (const std::string& text : {running, running, narrower}) {
+    view.Show(Update(text));
+  }
+  EXPECT_THAT(out.str(), HasSubstr("data 4 x context 2, 2 micro-batches"));
+  EXPECT_THAT(out.str(), HasSubstr("data 3 x context 2, 2 micro-batches"));
+  int plans = 0;
+  for (size_t at = 0; (at = out.str().find("plan: ", at)) != std::string::npos;
+       ++at) {
+    ++plans;
+  }
+  EXPECT_EQ(plans, 2);
 }
 
 // Whether the last steps come with the event or behind it.
