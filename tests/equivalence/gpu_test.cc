@@ -76,6 +76,19 @@ TEST_P(GpuTest, TrainsAsTheCpuDoes) {
   ExpectSameLosses(Train(Job(), {.new_device = NewGpu}), Train(Job(), {}));
 }
 
+// The next step is with the GPU before this one has ended.
+TEST_P(GpuTest, StepsThatDoNotDrainAreThoseThatDo) {
+  JobSpec job = Job();
+  for (const double clipping : {1.0, 0.0}) {
+    job.mutable_training()->set_gradient_clipping(clipping);
+    const TrainingRun drained = Train(
+        job, {.trace_every = 0, .reads_late = false, .new_device = NewGpu});
+    ASSERT_TRUE(drained.status().ok()) << drained.status();
+    ExpectSameLosses(Train(job, {.trace_every = 0, .new_device = NewGpu}),
+                     drained);
+  }
+}
+
 TEST_P(GpuTest, KeepsGradientsInTheTypeOfTheParameters) {
   JobSpec job = Job();
   job.mutable_training()->set_gradient_precision("parameters");
@@ -97,10 +110,11 @@ TEST_P(GpuTest, RanksThatShareItTrainAsOne) {
   for (const int ranks : {2, 4}) {
     job.mutable_parallelism()->set_data(ranks);
     for (const char* const backend : {"shared_memory", "gloo"}) {
-      ExpectSameLosses(
-          Train(job,
-                {.ranks = ranks, .backend = backend, .new_device = NewGpu}),
-          reference);
+      ExpectSameLosses(Train(job, {.ranks = ranks,
+                                   .backend = backend,
+                                   .trace_every = 0,
+                                   .new_device = NewGpu}),
+                       reference);
     }
   }
 }
@@ -114,6 +128,7 @@ TEST_P(GpuTest, PipelinesThatShareItTrainAsOne) {
     const PipelineCut cut = {.schedule = schedule};
     ExpectSameLosses(Train(CutJob(job, cut), {.ranks = cut.ranks(),
                                               .backend = "shared_memory",
+                                              .trace_every = 0,
                                               .new_device = NewGpu}),
                      reference);
   }

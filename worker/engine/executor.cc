@@ -127,6 +127,7 @@ void Executor::StartLanes(const Program& program) {
     const Lane& row = table_[lane];
     {
       absl::MutexLock lock(&mutex_);
+      CHECK(runs_.empty()) << "a lane is made while others run";
       ++starting_;
     }
     lanes_[lane] = std::make_unique<LaneActor>(

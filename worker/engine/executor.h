@@ -102,9 +102,9 @@ class Executor {
   // asynchronous device is the time in which the device worked, and a run with
   // a timeline begins when the device has done all before it. What the caller
   // has enqueued on the device runs before. Program and timeline are borrowed
-  // until the run's end. REQUIRES that at most one is in progress, and that
-  // Follow has succeeded since that began. The error of an Abort, or the
-  // device's: then no run has begun.
+  // until the run's end. REQUIRES that at most one is in progress, that Follow
+  // has succeeded since that began, and that the program's lanes are there then
+  // (Prepare). The error of an Abort, or the device's: then no run has begun.
   absl::Status Start(const Program& program, ProgramRunner runner,
                      RankTimeline* timeline);
 

@@ -89,6 +89,23 @@ TEST(LateSteps, AreReportedOnceInOrderAndAsIfReadAtOnce) {
   }
 }
 
+// Copies of the state are those of a step that has ended.
+TEST(LateSteps, AreReportedBeforeTheirStateIsCopied) {
+  JobSpec job = Job("kept");
+  job.mutable_training()->set_validate_every(0);
+  job.clear_checkpoint();
+  job.mutable_recovery()->set_every("3");
+  const TrainingRun want = Train(job, OptionsOf({.on_host = true}));
+  const TrainingRun run = Train(job, OptionsOf({.late = true}));
+  ASSERT_TRUE(run.status().ok()) << run.status();
+  for (int rank = 0; rank < 2; ++rank) {
+    ASSERT_EQ(run.steps[rank].size(), 20u);
+    for (int i = 0; i < 20; ++i) {
+      EXPECT_EQ(run.steps[rank][i].loss(), want.steps[rank][i].loss());
+    }
+  }
+}
+
 // Step 3 is reported when step 4 is started, so that the request is summed with
 // step 5; that is read when step 6 is started.
 TEST(LateSteps, ARequestEndsAllRanksAfterTheSameStep) {
