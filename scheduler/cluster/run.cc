@@ -99,6 +99,11 @@ absl::Duration HangMax(const Plan& plan, const Limits& limits) {
   return std::max(limits.hang_min, absl::Seconds(limits.hang_steps * seconds));
 }
 
+int64_t NewestCheckpoint(const JobStatus& status) {
+  return status.checkpoints().empty() ? -1
+                                      : status.checkpoints().rbegin()->step();
+}
+
 std::string StepName(const JobStatus& status, const TrainingSpec& training) {
   if (status.state() == STARTING) return "its start";
   if (status.state() == RECOVERING) return "its recovery";

@@ -157,6 +157,9 @@ struct Run {
 // predicted steps, each with a validation, and hang_min at least.
 absl::Duration HangMax(const Plan& plan, const Limits& limits);
 
+// The step of the newest; -1: there is none.
+int64_t NewestCheckpoint(const JobStatus& status);
+
 // Where a job is: "its start", "step 17", or, with all steps done, "its end".
 std::string StepName(const JobStatus& status, const TrainingSpec& training);
 

@@ -14,11 +14,6 @@
 namespace troupe {
 namespace {
 
-int64_t NewestCheckpoint(const JobStatus& status) {
-  return status.checkpoints().empty() ? -1
-                                      : status.checkpoints().rbegin()->step();
-}
-
 int HeldSeats(const Run& run) {
   return static_cast<int>(
       std::count_if(run.ranks.begin(), run.ranks.end(),

@@ -151,8 +151,10 @@ void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
                             absl::Time now, Actions& actions) {
   std::unique_ptr<Run> before = jobs_.EndRun(job);
   const Plan& plan = *before->handed->plan;
-  const absl::optional<Recovery> recovery =
-      ChooseRecovery(plan, KeptOf(*before));
+  absl::optional<Recovery> recovery = ChooseRecovery(plan, KeptOf(*before));
+  const int64_t saved = NewestCheckpoint(job.status);
+  const bool older = recovery.has_value() && recovery->state().step() < saved;
+  if (older) recovery.reset();  // the checkpoint costs fewer steps
   std::vector<WorkerDescription> machines;
   std::vector<std::string> came;
   for (size_t r = 0; r < workers.size(); ++r) {
@@ -191,12 +193,13 @@ void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
   common->assignment.set_ran_before(true);
   if (recovery.has_value()) *common->assignment.mutable_recovery() = *recovery;
   std::string from = absl::StrCat("from copies of step ", run.resumes_at);
-  if (!job.status.checkpoints().empty()) {
-    const CheckpointRecord& newest = *job.status.checkpoints().rbegin();
-    common->assignment.set_resume(newest.path());
+  if (saved >= 0) {
+    common->assignment.set_resume(job.status.checkpoints().rbegin()->path());
     if (!recovery.has_value()) {
-      from = absl::StrCat("from the checkpoint of step ", newest.step(),
-                          ", for copies of all ranks' states are not left");
+      from =
+          absl::StrCat("from the checkpoint of step ", saved, ", for copies ",
+                       older ? "are of an earlier step"
+                             : "of all ranks' states are not left");
     }
   } else if (!recovery.has_value()) {
     from = "from where it began, for neither copies nor a checkpoint are left";
@@ -213,10 +216,7 @@ void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
 // What was reported of steps that will not run again is all that there is.
 void RunControl::CloseSteps(Job& job, Run& run, int64_t resumes_at,
                             Actions& actions) {
-  const auto& checkpoints = job.status.checkpoints();
-  if (resumes_at < 0 && !checkpoints.empty()) {
-    resumes_at = checkpoints.rbegin()->step();
-  }
+  if (resumes_at < 0) resumes_at = NewestCheckpoint(job.status);
   for (GatheredStep& step : run.steps.CloseThrough(resumes_at)) {
     AddGathered(job, std::move(step), actions);
   }

@@ -1,6 +1,7 @@
 // How a job goes on after a failure.
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "gtest/gtest.h"
 #include "scheduler/cluster/run_control.h"
 #include "tests/scheduler/cluster/recovery_harness.h"
@@ -96,6 +97,24 @@ TEST(RunRecover, WithoutCopiesItGoesOnFromItsCheckpointOrItsBeginning) {
     h.AllReady(id, {w[0], w[2]}, saved ? 4 : 1);
     EXPECT_EQ(h.status(id).steps_done(), 4);
   }
+}
+
+TEST(RunRecover, ACheckpointThatIsNewerThanTheCopiesCostsFewerSteps) {
+  RecoveryHarness h;
+  const std::vector<WorkerId> w = h.JoinMany(3);
+  const JobId id = h.Recovering({w[0], w[1]});
+  for (int step = 1; step <= 3; ++step) h.AllStep(id, {w[0], w[1]}, step);
+  h.Step(id, 0, w[0], 4);
+  h.Commits(id, w[0], 4);
+  h.Disconnect(w[1], "connection closed");
+  h.EndsKeeping(id, 0, w[0], {3});
+  EXPECT_FALSE(h.Begun(w[2]).has_recovery());
+  EXPECT_EQ(h.Begun(w[2]).resume(), "/c/step-4");
+  EXPECT_TRUE(absl::StrContains(h.status(id).reason(),
+                                "from the checkpoint of step 4, for copies are "
+                                "of an earlier step"))
+      << h.status(id).reason();
+  EXPECT_EQ(h.status(id).steps_done(), 4) << "nobody will run it again";
 }
 
 TEST(RunRecover, WhatIsLostOnTheWayIsReplacedAgain) {
