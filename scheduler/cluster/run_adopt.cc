@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/base/check.h"
+#include "scheduler/cluster/hand_out.h"
 #include "scheduler/cluster/rank_view.h"
 #include "scheduler/cluster/run_control.h"
 #include "scheduler/cluster/wait_reason.h"
@@ -91,12 +92,23 @@ void RunControl::Resume(Job& job, std::shared_ptr<const troupe::HandOut> handed,
   run.attempt = job.attempt;
   run.handed = std::move(handed);
   run.restored = run.started = run.progress = run.outside_step = now;
+  std::vector<std::string> hosts;
   for (int rank = 0; rank < ranks; ++rank) {
     RankSeat& seat = run.ranks[rank];
     seat.worker_name = job.status.workers(rank);
     seat.heard = now;
-    if (run.handed != nullptr) seat.machine = run.handed->machines[rank];
+    if (run.handed != nullptr) {
+      seat.machine = run.handed->machines[rank];
+      hosts.push_back(seat.machine.host());
+    }
     run.reports[rank] = {.worker_name = seat.worker_name, .heard = now};
+  }
+  if (run.handed != nullptr) {
+    const std::vector<bool> checks =
+        RanksThatCheckData(run.handed->loads_data, hosts);
+    for (int rank = 0; rank < ranks; ++rank) {
+      run.ranks[rank].checks_data = checks[rank];
+    }
   }
   std::map<int, int64_t> ended;
   for (const EndedRank& each : job.status.ended_ranks()) {
@@ -300,7 +312,7 @@ void RunControl::GiveUpAwaited(Job& job, const std::string& worker,
     return BeginAnew(job, what, now, actions);
   }
   // One that recovers goes on saying what came first.
-  if (fails && !job.status.attempt_over()) {
+  if (fails && (!job.status.attempt_over() || run.moves)) {
     Fail(job, Blame::kWorkerLost,
          absl::StrCat(what, " in ",
                       StepName(job.status, job.plan->job().training()),

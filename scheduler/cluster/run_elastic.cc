@@ -177,9 +177,7 @@ void RunControl::CommitCopiesOf(Job& job, Actions& actions) {
   run.saves_copies->commits = true;
   int by = -1;
   for (int rank = 0; rank < static_cast<int>(run.ranks.size()); ++rank) {
-    if (!run.ranks[rank].taken() || run.ranks[rank].kept_by_attempt == 0) {
-      continue;
-    }
+    if (!run.ranks[rank].taken() || run.ranks[rank].kept.empty()) continue;
     if (by < 0 || (run.handed->loads_data[rank] && !run.handed->loads_data[by]))
       by = rank;
   }

@@ -262,6 +262,19 @@ TEST_F(RunAdoptRecover, OlderCopiesAreDroppedWhereTheAttemptHasRun) {
       << "it has nothing that counts";
 }
 
+// A scheduler that is asked to end has jobs saved, for the next one to go on.
+TEST_F(RunAdoptRecover, WhoDoesNotComeBackToBeSavedIsLost) {
+  const auto h = Restarted(before_);
+  h->cluster.Drain("asked to end", h->now, h->actions);
+  const WorkerId w0 = ComeBack(*h, "w0", HeldOf(id_, 0, 1, 5));
+  EXPECT_TRUE(h->Sent(w0).back().stop().checkpoint());
+  h->Join("w1");
+  EXPECT_TRUE(h->Sent(w0).back().stop().peers_gone());
+  EXPECT_EQ(h->status(id_).state(), RECOVERING);
+  h->EndsKeeping(id_, 0, w0, {5});
+  EXPECT_EQ(h->Begun(w0).recovery().state().step(), 5);
+}
+
 // Without what the ranks were handed the job is compiled anew.
 TEST_F(RunAdoptRecover, AJobWhoseHandOutIsLostBeginsAnew) {
   before_.Disconnect(on_[1], "connection closed");
