@@ -240,18 +240,18 @@ void ClusterInvariants::CheckState(const Job& job) {
         << JobState_Name(state);
   }
   // One that could not be stored waits again, if no worker has heard of it.
-  // So does one that was still in its start when the scheduler was killed, and
-  // one that then lost a worker and is to recover.
-  const bool interrupted = interrupted_.count(job.id) > 0;
+  // So does one that was still in its start when the scheduler was killed.
   const bool withdrawn =
-      state == QUEUED && ((states_[job.id] == STARTING &&
-                           (AttemptOf(job) == nullptr || interrupted)) ||
-                          (interrupted && job.spec.has_recovery()));
-  // At once, where its workers are there.
-  const bool anew = state == STARTING && interrupted && job.spec.has_recovery();
+      state == QUEUED && states_[job.id] == STARTING &&
+      (AttemptOf(job) == nullptr || interrupted_.count(job.id) > 0);
+  // It was saved to go on with others, who may be there at once.
+  const bool moved =
+      RecoveryInvariants::AsksToMove(job) &&
+      ((state == QUEUED && job.moved) ||
+       (state == STARTING && job.stands_since != absl::InfinitePast()));
   const bool again = state == RECOVERING || states_[job.id] == RECOVERING;
   const bool forward =
-      job.ended() || withdrawn || anew || again || state >= states_[job.id];
+      job.ended() || withdrawn || again || moved || state >= states_[job.id];
   EXPECT_TRUE(forward) << "job " << job.id << " goes back to "
                        << JobState_Name(state);
   states_[job.id] = state;
@@ -280,7 +280,12 @@ void ClusterInvariants::CheckEnd(const Job& job) {
   const int64_t steps = job.spec.training().steps();
   if (state == SUCCEEDED) {
     ASSERT_NE(attempt, nullptr) << which;
-    EXPECT_EQ(attempt->ended_ok.size(), static_cast<size_t>(attempt->ranks))
+    // Those that were asked to stop, for the job to move, in the last step say
+    // so, and have done all the same.
+    EXPECT_TRUE(attempt->ended_ok.size() ==
+                    static_cast<size_t>(attempt->ranks) ||
+                (RecoveryInvariants::AsksToMove(job) &&
+                 attempt->FinishedByAll() == steps))
         << which << ", and not all ranks did";
     EXPECT_EQ(job.status.steps_done(), steps) << which;
     adopted_ += interrupted_.count(job.id);
@@ -352,6 +357,7 @@ void ClusterInvariants::CheckAtRest(const Cluster& cluster) {
     const std::string& reason = job->status.reason();
     // Behind one that waits for workers which are held.
     if (held > 0 && absl::StrContains(reason, "waits behind job")) continue;
+    if (RecoveryInvariants::WaitsForDirectory(*job, cluster)) continue;
     EXPECT_GT(job->ranks_needed, free)
         << "job " << id << " waits for nothing: " << reason;
     EXPECT_TRUE(absl::StrContains(reason, "worker"))

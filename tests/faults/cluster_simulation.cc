@@ -325,6 +325,7 @@ void ClusterSimulation::Drain() {
     const bool recovers = job->status.state() == RECOVERING;
     if (job->run->stopping() && !recovers) continue;
     const bool saves = job->status.state() == RUNNING;
+    if (saves && RecoveryInvariants::MayMove(*job)) continue;
     invariants_.AskedToSave(id,
                             saves && job->spec.checkpoint().has_directory());
   }
@@ -484,7 +485,9 @@ bool ClusterSimulation::AtRest() const {
          std::all_of(jobs.begin(), jobs.end(), [&](const auto& job) {
            if (RecoveryInvariants::Missing(*job.second) > 0) return true;
            return job.second->run == nullptr &&
-                  (job.second->ended() || job.second->ranks_needed > free ||
+                  (RecoveryInvariants::WaitsForDirectory(*job.second,
+                                                         *cluster_) ||
+                   job.second->ended() || job.second->ranks_needed > free ||
                    (held > 0 && absl::StrContains(job.second->status.reason(),
                                                   "waits behind job")));
          });

@@ -1,5 +1,6 @@
 #include "tests/faults/recovery_invariants.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -16,6 +17,18 @@ int RecoveryInvariants::Missing(const Job& job) {
   int missing = 0;
   for (const RankSeat& seat : job.run->ranks) missing += !seat.taken();
   return missing;
+}
+
+bool RecoveryInvariants::MayMove(const Job& job) {
+  return job.run != nullptr && job.run->handed != nullptr && !job.cancelled &&
+         AsksToMove(job) &&
+         job.status.restarts() < job.spec.recovery().restarts();
+}
+
+bool RecoveryInvariants::WaitsForDirectory(const Job& job,
+                                           const Cluster& cluster) {
+  const Job* saves = cluster.jobs().SavesInPlaceOf(job);
+  return saves != nullptr && Missing(*saves) > 0;
 }
 
 void RecoveryInvariants::OnAction(const Action& action,
@@ -56,7 +69,22 @@ void RecoveryInvariants::OnStart(const SendToWorker& send,
     absl::StrAppend(&which, "\n", event.unix_ms(), " ", event.text());
   }
   const Plan& plan = *send.hand_out->plan;
-  const std::optional<int64_t> newest = NewestWhole(**job, plan);
+  const bool starts = (*job)->status.state() == STARTING;
+  if (starts && cut_starts_.erase((*job)->id) == 0) {
+    const SimulatedAttempt& last = attempts_.at({ref.job(), before});
+    EXPECT_GE(SimulatedAttempt::StepOfCheckpoint(begins.resume()),
+              std::max(last.FinishedByAll(), last.begins_after))
+        << which << " from the queue, and has not saved all that it did";
+  }
+  // From the queue it goes on from what it saved, if it has run at all.
+  std::optional<int64_t> newest =
+      starts ? std::nullopt : NewestWhole(**job, plan);
+  const auto& checkpoints = (*job)->status.checkpoints();
+  // A newer checkpoint costs fewer steps.
+  if (newest.has_value() && !checkpoints.empty() &&
+      checkpoints.rbegin()->step() > *newest) {
+    newest.reset();
+  }
   ASSERT_EQ(begins.has_recovery(), newest.has_value()) << which;
   if (newest.has_value()) {
     ++from_copies_;
@@ -66,7 +94,6 @@ void RecoveryInvariants::OnStart(const SendToWorker& send,
         << which << " and loses more steps than it needs to";
   } else {
     ++from_elsewhere_;
-    const auto& checkpoints = (*job)->status.checkpoints();
     EXPECT_EQ(begins.resume(), checkpoints.empty()
                                    ? plan.job().checkpoint().resume()
                                    : checkpoints.rbegin()->path())
@@ -115,6 +142,7 @@ void RecoveryInvariants::OnStep(const PersistStep& step) {
 // What it had not stored is reported again.
 void RecoveryInvariants::Restarted(const SimulatedStore& store) {
   for (const auto& [id, row] : store.jobs()) {
+    if (row.status.state() == STARTING) cut_starts_.insert(id);
     const std::set<int64_t> steps = store.StepsOf(id);
     last_steps_[id] =
         steps.empty()

@@ -2,10 +2,12 @@
 // against the copies that its workers really have (simulated_copies.h):
 //
 // - an attempt goes on from the newest step of which every rank's state is
-// whole
-//   with somebody, and where there is none from the newest checkpoint that the
-//   job lists, or from where it began; where copies are left, no more than a
-//   copy's steps and one are lost;
+//   whole with somebody, whoever was scheduler when that was made, and where
+//   there is none, or the job lists a newer checkpoint, from that, or from
+//   where it began; where copies are left, no more than a copy's steps and one
+//   are lost;
+// - one that begins from the queue again, to go on with others, goes on from
+//   all that it did;
 // - over all attempts no step is reported twice, and none is left out;
 // - a job that lost a rank says what it waits for, and waits only where there
 //   are not enough idle workers;
@@ -53,6 +55,14 @@ class RecoveryInvariants {
 
   // How many workers the job waits for; 0: it does not.
   static int Missing(const Job& job);
+  // Whether it goes on with others when one of its workers leaves, or under the
+  // next scheduler when this one is asked to end.
+  static bool MayMove(const Job& job);
+  static bool AsksToMove(const Job& job) {
+    return job.spec.has_recovery() && job.spec.checkpoint().has_directory();
+  }
+  // Whether it waits for the checkpoints' directory of one that waits.
+  static bool WaitsForDirectory(const Job& job, const Cluster& cluster);
 
  private:
   void OnStart(const SendToWorker& send, const Cluster& cluster);
@@ -64,6 +74,7 @@ class RecoveryInvariants {
   const std::map<WorkerId, SimulatedWorker>& workers_;
   std::map<JobId, int64_t> last_steps_;
   std::map<JobId, int32_t> seen_;  // the last attempt that was handed out
+  std::set<JobId> cut_starts_;     // that were in a start at the last restart
   int from_copies_ = 0;
   int from_elsewhere_ = 0;
 };
