@@ -3,17 +3,20 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "absl/types/optional.h"
 #include "proto/base/check.h"
 #include "proto/plan/buffer_kind.h"
 #include "proto/plan/lanes.h"
 #include "proto/plan/memory.h"
 #include "proto/plan/operand.h"
 #include "scheduler/passes/pack_buffers.h"
+#include "scheduler/passes/place_gathers.h"
 
 namespace troupe {
 namespace {
@@ -49,8 +52,13 @@ bool OfOneUnit(const Instruction& a, const Instruction& b) {
 // several moves has room for one step more with each.
 class Uses {
  public:
-  Uses(const Program& program, const Lanes& lanes)
-      : list_(program.instructions()), lanes_(lanes) {}
+  // Where gathers are told when they have room: by instruction. Empty: a step
+  // of work ahead.
+  Uses(const Program& program, const Lanes& lanes,
+       std::vector<int> gathers_since = {})
+      : list_(program.instructions()),
+        lanes_(lanes),
+        gathers_since_(std::move(gathers_since)) {}
 
   Life Of(int index) const {
     switch (list_[index].kind()) {
@@ -61,7 +69,7 @@ class Uses {
       case Instruction::SCATTER_GRADS:
         return {index, EndOfStepAfter(index, {OfOneUnit, Lane::COMPUTE})};
       case Instruction::GATHER_PARAMETERS:
-        return {BeginOfStepBefore(index, {OfOneUnit, Lane::COMPUTE}), index};
+        return {BeginOfGather(index), index};
       case Instruction::EVICT:
         return {index, EndOfStepsAfterEvict(index)};
       case Instruction::FETCH:
@@ -102,12 +110,22 @@ class Uses {
     return begin;
   }
 
-  // Moves stand next to the work that they are for.
+  int BeginOfGather(int index) const {
+    if (!gathers_since_.empty()) return gathers_since_[index];
+    return BeginOfStepBefore(index, {OfOneUnit, Lane::COMPUTE});
+  }
+
+  // Moves stand next to the work that they are for, or to the gather, which may
+  // begin earlier than that.
   int BeginOfStepsBeforeFetch(int index) const {
     int user = index;
-    while (user + 1 < list_.size() && !Works(user)) ++user;
-    const Steps steps = {OfOneUnit, LaneAt(user)};
     int begin = index;
+    while (user + 1 < list_.size() && !Works(user)) {
+      ++user;
+      if (list_[user].kind() != Instruction::GATHER_PARAMETERS) continue;
+      begin = std::min(begin, BeginOfGather(user));
+    }
+    const Steps steps = {OfOneUnit, LaneAt(user)};
     for (int move = index; HandsOver(move); ++move) {
       begin = BeginOfStepBefore(begin, steps);
     }
@@ -135,6 +153,87 @@ class Uses {
 
   const google::protobuf::RepeatedPtrField<Instruction>& list_;
   const Lanes& lanes_;
+  const std::vector<int> gathers_since_;
+};
+
+// By buffer. Those that no instruction uses begin at -1.
+std::vector<Life> LivesOf(const Program& program, const Uses& uses) {
+  std::vector<Life> lives(program.buffers_size(), Life{-1, -1});
+  for (int i = 0; i < program.instructions_size(); ++i) {
+    const Life time = uses.Of(i);
+    for (const Instruction::Operand& operand :
+         program.instructions(i).operands()) {
+      Life& life = lives[operand.buffer()];
+      const bool is_new = life.begin < 0;
+      life.begin = is_new ? time.begin : std::min(life.begin, time.begin);
+      life.end = std::max(life.end, time.end);
+    }
+  }
+  return lives;
+}
+
+// When gathers of whole units have room, and where, in a role's programs.
+class Gathers {
+ public:
+  Gathers(const Plan& plan, const Role& role) : lanes_(plan.lanes()) {
+    const MemorySpec& memory = plan.job().memory();
+    if (!memory.has_unsharded_bytes()) return;
+    for (const Program& program : role.programs()) {
+      absl::optional<GatherPlaces> places =
+          PlaceGathers(program, Beside(program), memory.unsharded_bytes());
+      if (!places.has_value()) {
+        WhenUsed(role);
+        return;
+      }
+      bytes_ = std::max(bytes_, places->bytes);
+      since_[program.kind()] = std::move(places->since);
+      offsets_[program.kind()] = std::move(places->offsets);
+    }
+  }
+
+  int64_t bytes() const { return bytes_; }  // of all that has a place
+  Uses UsesOf(const Program& program) const {
+    const auto since = since_.find(program.kind());
+    if (since == since_.end()) return Uses(program, lanes_);
+    return Uses(program, lanes_, since->second);
+  }
+  // nullopt: it has none yet.
+  absl::optional<int64_t> PlaceOf(const Program& program, int buffer) const {
+    const auto of_program = offsets_.find(program.kind());
+    if (of_program == offsets_.end()) return absl::nullopt;
+    const auto offset = of_program->second.find(buffer);
+    if (offset == of_program->second.end()) return absl::nullopt;
+    return offset->second;
+  }
+
+ private:
+  // All have room while their unit is used, and no earlier.
+  void WhenUsed(const Role& role) {
+    bytes_ = 0;
+    offsets_.clear();
+    for (const Program& program : role.programs()) {
+      std::vector<int>& since = since_[program.kind()];
+      since.resize(program.instructions_size());
+      std::iota(since.begin(), since.end(), 0);
+    }
+  }
+
+  BesideGathers Beside(const Program& program) const {
+    const std::vector<Life> lives = LivesOf(program, Uses(program, lanes_));
+    BesideGathers beside;
+    for (int b = 0; b < program.buffers_size(); ++b) {
+      const Buffer& buffer = program.buffers(b);
+      if (buffer.kind() != Buffer::UNSHARDED_GRADIENTS) continue;
+      beside[b] = {.bytes = TierAligned(buffer.bytes(), DEVICE),
+                   .life = lives[b]};
+    }
+    return beside;
+  }
+
+  const Lanes& lanes_;
+  int64_t bytes_ = 0;
+  std::map<Program::Kind, std::vector<int>> since_;
+  std::map<Program::Kind, std::map<int, int64_t>> offsets_;
 };
 
 // Between TRAIN's last use of the oldest copy of a value and its first one of
@@ -166,9 +265,9 @@ Lasting& ValueOf(const Buffer& buffer, LastingValues& values) {
   return values[{buffer.kind(), unit, m}];
 }
 
-void FindPauses(const Program& train, const Lanes& lanes,
+void FindPauses(const Program& train, const Gathers& gathers,
                 LastingValues& values) {
-  const Uses uses(train, lanes);
+  const Uses uses = gathers.UsesOf(train);
   for (int i = 0; i < train.instructions_size(); ++i) {
     const Instruction& instruction = train.instructions(i);
     const Life use = uses.Of(i);
@@ -229,7 +328,7 @@ Sharers& SharersOf(const Buffer& buffer, SharersByItem& sharers) {
   return sharers[{TierOf(buffer), LineItem(buffer)}];
 }
 
-LastingValues LastingValuesOf(const Lanes& lanes, Role& role) {
+LastingValues LastingValuesOf(const Gathers& gathers, Role& role) {
   LastingValues values;
   for (Program& program : *role.mutable_programs()) {
     for (Buffer& buffer : *program.mutable_buffers()) {
@@ -240,15 +339,15 @@ LastingValues LastingValuesOf(const Lanes& lanes, Role& role) {
       value.offset_max = std::max(value.offset_max, buffer.copy_offset());
     }
   }
-  FindPauses(*FindProgram(role, Program::TRAIN), lanes, values);
+  FindPauses(*FindProgram(role, Program::TRAIN), gathers, values);
   return values;
 }
 
 // Slots for what is always there. A carried value that has one copy is not,
 // and becomes a sharer.
-void AssignLasting(const Lanes& lanes, Role& role, SharersByItem& sharers) {
+void AssignLasting(const Gathers& gathers, Role& role, SharersByItem& sharers) {
   const int train_begin = OffsetOf(role, Program::TRAIN);
-  for (const auto& [name, value] : LastingValuesOf(lanes, role)) {
+  for (const auto& [name, value] : LastingValuesOf(gathers, role)) {
     const Buffer& first = *value.buffers.front();
     const int copies = CopiesNeeded(value);
     for (Buffer* const buffer : value.buffers) {
@@ -271,34 +370,33 @@ void AssignLasting(const Lanes& lanes, Role& role, SharersByItem& sharers) {
   }
 }
 
-void AddTransients(const Lanes& lanes, Role& role, SharersByItem& sharers) {
+// And a slot for what gathers have placed.
+void AddTransients(const Gathers& gathers, Role& role, SharersByItem& sharers) {
+  int placed = -1;
   for (Program& program : *role.mutable_programs()) {
     const int offset = OffsetOf(role, program.kind());
-    std::vector<Life> lives(program.buffers_size(), Life{-1, -1});
-    const Uses uses(program, lanes);
-    for (int i = 0; i < program.instructions_size(); ++i) {
-      const Life time = uses.Of(i);
-      for (const Instruction::Operand& operand :
-           program.instructions(i).operands()) {
-        Life& life = lives[operand.buffer()];
-        const bool is_new = life.begin < 0;
-        life.begin = is_new ? offset + time.begin
-                            : std::min(life.begin, offset + time.begin);
-        life.end = std::max(life.end, offset + time.end);
-      }
-    }
+    std::vector<Life> lives = LivesOf(program, gathers.UsesOf(program));
     for (int b = 0; b < program.buffers_size(); ++b) {
       Buffer& buffer = *program.mutable_buffers(b);
       if (OutlivesProgram(buffer)) continue;
+      if (const auto place = gathers.PlaceOf(program, b)) {
+        if (placed < 0) placed = AddSlot(buffer, gathers.bytes(), role);
+        buffer.set_slot(placed);
+        buffer.set_offset(*place);
+        continue;
+      }
+      lives[b].begin += offset;
+      lives[b].end += offset;
       SharersOf(buffer, sharers).Add(lives[b], {&buffer});
     }
   }
 }
 
-void Assign(const Lanes& lanes, Role& role) {
+void Assign(const Plan& plan, Role& role) {
+  const Gathers gathers(plan, role);
   SharersByItem by_item;
-  AssignLasting(lanes, role, by_item);
-  AddTransients(lanes, role, by_item);
+  AssignLasting(gathers, role, by_item);
+  AddTransients(gathers, role, by_item);
   for (auto& [item, sharers] : by_item) {
     const int first = role.slots_size();
     for (const int64_t bytes : PackBuffers(sharers.tenants)) {
@@ -316,14 +414,15 @@ void Assign(const Lanes& lanes, Role& role) {
 
 void AssignSlots(Draft& draft) {
   for (Role& role : *draft.plan.mutable_roles()) {
-    Assign(draft.plan.lanes(), role);
+    Assign(draft.plan, role);
   }
 }
 
-int64_t LeastBytes(const Lanes& lanes, Role role, absl::string_view item) {
+int64_t LeastBytes(const Plan& plan, Role role, absl::string_view item) {
+  const Gathers gathers(plan, role);
   SharersByItem by_item;
-  AssignLasting(lanes, role, by_item);
-  AddTransients(lanes, role, by_item);
+  AssignLasting(gathers, role, by_item);
+  AddTransients(gathers, role, by_item);
   int64_t bytes = 0;
   for (const Slot& slot : role.slots()) {
     if (slot.item() == item) bytes += slot.bytes() * CopiesOf(slot);
@@ -334,8 +433,8 @@ int64_t LeastBytes(const Lanes& lanes, Role role, absl::string_view item) {
   return bytes;
 }
 
-int64_t SlotBytes(const Lanes& lanes, Role role, Tier tier) {
-  Assign(lanes, role);
+int64_t SlotBytes(const Plan& plan, Role role, Tier tier) {
+  Assign(plan, role);
   return BytesIn(role, tier);
 }
 

@@ -187,12 +187,9 @@ class RoleMoves {
  public:
   // Borrows all.
   RoleMoves(const Plan& plan, const Role& role, StayRule rule)
-      : lanes_(plan.lanes()),
-        memory_(plan.job().memory()),
-        role_(role),
-        rule_(rule) {
+      : plan_(plan), memory_(plan.job().memory()), role_(role), rule_(rule) {
     for (const Program& program : role.programs()) {
-      uses_.emplace_back(program, lanes_);
+      uses_.emplace_back(program, plan_.lanes());
       if (!memory_.has_chunk_megabytes()) continue;
       runs_.emplace_back(program, uses_.back(), memory_);
       const DeviceRoom all = runs_.back().All();
@@ -213,7 +210,7 @@ class RoleMoves {
     for (int trial = 0; trial < kTrials; ++trial) {
       Role role = WithRoom(Share(share));
       const bool all_fits =
-          SlotBytes(lanes_, role, DEVICE) <= memory_.device_bytes();
+          SlotBytes(plan_, role, DEVICE) <= memory_.device_bytes();
       if (all_fits) best = std::move(role);
       if (all_fits && share == 1) break;
       (all_fits ? fits : too_much) = share;
@@ -243,7 +240,7 @@ class RoleMoves {
     return role;
   }
 
-  const Lanes& lanes_;
+  const Plan& plan_;
   const MemorySpec& memory_;
   const Role& role_;
   const StayRule rule_;

@@ -19,6 +19,7 @@ constexpr double kBucketMegabytesMax = 1 << 20;
 constexpr int kVirtualStagesMax = 64;
 constexpr int kTensorMax = 1024;
 constexpr int kContextMax = 1024;
+constexpr int64_t kUnshardedBytesMax = int64_t{1} << 50;
 
 absl::StatusOr<Pipeline> ScheduleOf(const ParallelismSpec& parallelism) {
   std::vector<std::string> names;
@@ -326,6 +327,19 @@ absl::Status ResolveZero(ParallelismSpec& parallelism) {
                             absl::StrCat(parallelism.zero()), "zero: 0");
 }
 
+// How far gathers may run ahead, where there are any.
+absl::Status CheckGathers(const MemorySpec& memory,
+                          const ParallelismSpec& parallelism) {
+  if (!memory.has_unsharded_bytes()) return absl::OkStatus();
+  if (parallelism.zero() != 3 && !Is3D(parallelism)) {
+    return FieldError("memory.unsharded_bytes",
+                      "is for parallelism.zero: 3, where parameters rest in "
+                      "slices and are gathered; leave it out");
+  }
+  return CheckInteger("memory.unsharded_bytes", memory.unsharded_bytes(),
+                      {.min = 0, .max = kUnshardedBytesMax});
+}
+
 }  // namespace
 
 absl::Status ResolveParallelism(const MemorySpec& memory,
@@ -344,6 +358,7 @@ absl::Status ResolveParallelism(const MemorySpec& memory,
     RETURN_IF_ERROR(CheckIsSynchronous(parallelism, "parallelism.tensor_method",
                                        "3d", "tensor_method: 1d"));
   }
+  RETURN_IF_ERROR(CheckGathers(memory, parallelism));
   const bool zero_is_open = memory.has_mode() && SaysNothingOfZero(parallelism);
   return zero_is_open ? absl::OkStatus() : ResolveZero(parallelism);
 }

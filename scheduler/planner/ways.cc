@@ -132,6 +132,7 @@ JobSpec WithShares(const JobSpec& resolved, const Shares& shares) {
   parallelism.clear_tensor_depth();
   parallelism.clear_context_method();
   parallelism.clear_ulysses_size();
+  way.mutable_memory()->clear_unsharded_bytes();
   if (!shares.tensor_method.empty()) {
     parallelism.set_tensor_method(shares.tensor_method);
   }

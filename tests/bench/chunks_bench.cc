@@ -141,7 +141,7 @@ Moved Move(Draft draft, absl::string_view megabytes,
   MoveBetweenTiers(rule, draft);
   const Role& role = draft.plan.roles(0);
   const Program& train = *FindProgram(role, Program::TRAIN);
-  Moved moved = {.on_device = SlotBytes(draft.plan.lanes(), role, DEVICE)};
+  Moved moved = {.on_device = SlotBytes(draft.plan, role, DEVICE)};
   std::map<int, int64_t> fetched;  // by copy
   for (const Instruction& move : train.instructions()) {
     if (!IsMove(move.kind())) continue;

@@ -129,8 +129,8 @@ void Run(const Row& row) {
   int64_t least = 0;
   for (int r = 0; r < plan.roles_size(); ++r) {
     packed = std::max(packed, PackedBytes(plan.roles(r)));
-    least = std::max(least, LeastBytes(declared.plan.lanes(),
-                                       declared.plan.roles(r), kItem));
+    least = std::max(least,
+                     LeastBytes(declared.plan, declared.plan.roles(r), kItem));
   }
   std::printf("%-44s %10.1f MB %10.1f MB %8.3f %12.4f s\n", row.name().c_str(),
               static_cast<double>(packed) * 1e-6,

@@ -164,6 +164,12 @@ JobSpec DrawCut(Dice& dice, const JobSpec& job) {
   cut.mutable_training()->set_micro_batch_size(dice.OneOf({1, 1, 2}));
   cut.mutable_checkpoint()->set_background(dice.Even());
   if (dice.Below(8) == 0) MakeBlocks(dice, cut);
+  const bool gathers =
+      parallelism.zero() == 3 || parallelism.tensor_method() == "3d";
+  if (gathers && dice.Even()) {
+    cut.mutable_memory()->set_unsharded_bytes(int64_t{1}
+                                              << (13 + dice.Below(8)));
+  }
   return cut;
 }
 
@@ -187,6 +193,9 @@ std::string CutText(const JobSpec& cut) {
   const bool in_slices = p.zero() == 3 || p.has_tensor_method();
   if (in_slices && !p.reshard_after_forward()) {
     absl::StrAppend(&text, " kept");
+  }
+  if (m.has_unsharded_bytes()) {
+    absl::StrAppend(&text, " in ", m.unsharded_bytes());
   }
   absl::StrAppend(&text, ", ", p.pipeline_schedule(), " ", p.pipeline());
   if (p.has_virtual_stages()) absl::StrAppend(&text, "x", p.virtual_stages());

@@ -33,6 +33,9 @@ struct JobCut {
   int zero = 0;
   int zero_size = 0;    // 0: all of data
   bool reshard = true;  // zero 3
+  // Likewise: what whole units may take as gathers run ahead; -1: the planner
+  // says.
+  int64_t unsharded_bytes = -1;
   int context = 1;
   std::string context_method = "ulysses";
   int ulysses_size = 0;  // usp

@@ -38,7 +38,10 @@ std::string NameOf(const JobCut& cut) {
   return absl::StrCat(
       "zero", cut.zero,
       cut.zero_size > 0 ? absl::StrCat("by", cut.zero_size) : "",
-      cut.reshard ? "" : "_kept", "_data", cut.data,
+      cut.reshard ? "" : "_kept",
+      cut.unsharded_bytes < 0 ? ""
+                              : absl::StrCat("_ahead", cut.unsharded_bytes),
+      "_data", cut.data,
       cut.tensor > 1 ? absl::StrCat("_tensor", cut.tensor) : "",
       cut.sequence ? "_sequence" : "",
       cut.pipeline > 1 ? absl::StrCat("_", cut.schedule) : "");
@@ -63,6 +66,19 @@ std::vector<JobCut> Cuts() {
                       .data = 2,
                       .zero = zero,
                       .reshard = zero < 3 || cuts.size() % 2 == 0});
+    }
+  }
+  // Gathers that begin when they are needed, somewhat earlier, and at once.
+  for (const int64_t bytes : {0, 20'000, 60'000, 100'000'000}) {
+    for (const bool reshard : {true, false}) {
+      cuts.push_back(
+          {.data = 2, .zero = 3, .reshard = reshard, .unsharded_bytes = bytes});
+      cuts.push_back({.schedule = "zb_v",
+                      .pipeline = 2,
+                      .data = 2,
+                      .zero = 3,
+                      .reshard = reshard,
+                      .unsharded_bytes = bytes});
     }
   }
   return cuts;
@@ -112,6 +128,25 @@ TEST(ZeroOverlap, TrainsTheSameModel) {
       const TrainingRun run = Train(CutJob(job, cut), {.ranks = cut.ranks()});
       EXPECT_EQ(run.plan.derived().report_lag(), 1);
       ExpectSameTraining(run, OneRank(job), kTolerance);
+    }
+  }
+}
+
+// How far ahead gathers run says when things happen, and nothing else.
+TEST(ZeroGathers, RunAheadToTheSameBits) {
+  const JobSpec job = ZeroJob("gpt2", true);
+  JobCut cut = {.data = 2, .zero = 3, .unsharded_bytes = 0};
+  const TrainingRun when_used = Train(CutJob(job, cut), {.ranks = 2});
+  ASSERT_TRUE(when_used.status().ok()) << when_used.status();
+  for (const int64_t bytes : {-1, 60'000, 100'000, 100'000'000}) {
+    SCOPED_TRACE(bytes);
+    cut.unsharded_bytes = bytes;
+    const TrainingRun run = Train(CutJob(job, cut), {.ranks = 2});
+    ASSERT_TRUE(run.status().ok()) << run.status();
+    ASSERT_EQ(run.steps[0].size(), when_used.steps[0].size());
+    for (size_t i = 0; i < run.steps[0].size(); ++i) {
+      EXPECT_EQ(run.steps[0][i].loss(), when_used.steps[0][i].loss());
+      EXPECT_EQ(run.steps[0][i].grad_norm(), when_used.steps[0][i].grad_norm());
     }
   }
 }

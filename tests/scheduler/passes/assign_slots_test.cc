@@ -88,8 +88,8 @@ TEST(AssignSlots, ActivationsTakeLittleMoreThanIsInUseAtOnce) {
       const Plan plan = ExamplePlan(job);
       ASSERT_EQ(plan.roles_size(), declared.plan.roles_size());
       for (int r = 0; r < plan.roles_size(); ++r) {
-        const int64_t least = LeastBytes(declared.plan.lanes(),
-                                         declared.plan.roles(r), "activations");
+        const int64_t least =
+            LeastBytes(declared.plan, declared.plan.roles(r), "activations");
         const int64_t bytes = Bytes(plan, "activations", r);
         EXPECT_GE(bytes, least);
         EXPECT_LE(bytes, MostOver(pipeline) * least)
