@@ -17,6 +17,7 @@
 #include "scheduler/planner/fit.h"
 #include "scheduler/planner/fit_memory.h"
 #include "scheduler/planner/fit_recompute.h"
+#include "scheduler/planner/gather_ahead.h"
 #include "scheduler/planner/resolve.h"
 #include "scheduler/planner/start_draft.h"
 #include "scheduler/simulate/prediction.h"
@@ -170,17 +171,29 @@ absl::StatusOr<Plan> PlanWith(const JobSpec& job,
   RETURN_IF_ERROR(CheckWorkers(resolved, workers));
   const std::vector<WorkerDescription> used(
       workers.begin(), workers.begin() + RanksNeeded(resolved));
-  const BuildPlan build = [&options](const JobSpec& other) {
+  const BuildPlan build_as_is = [&options](const JobSpec& other) {
     return Build(other, options.may_go_on);
+  };
+  const BuildPlan build = [&](const JobSpec& other) -> absl::StatusOr<Plan> {
+    ASSIGN_OR_RETURN(Plan plan, build_as_is(other));
+    return GatherNearer(std::move(plan), used, build_as_is);
   };
   ASSIGN_OR_RETURN(Built built, BuildForMemory(resolved, used, build));
   if (options.must_fit) RETURN_IF_ERROR(CheckBuilt(built, used, build));
   Plan& plan = built.plan;
+  const std::string chosen_memory = plan.prediction().chosen_memory();
+  std::string gathers = GathersText(plan);
+  if (!resolved.memory().has_unsharded_bytes() &&
+      CheckMemory(plan, used).ok()) {
+    ASSIGN_OR_RETURN(plan, GatherFarther(std::move(plan), used, build_as_is));
+    gathers = plan.prediction().gathers();
+  }
   ChooseBackends(used, plan.mesh(), *plan.mutable_groups());
   plan.set_fingerprint(PlanFingerprint(plan));
   RETURN_IF_ERROR(Ask(options.may_go_on));
   Prediction prediction = Predict(plan, used);
-  prediction.set_chosen_memory(plan.prediction().chosen_memory());
+  prediction.set_chosen_memory(chosen_memory);
+  prediction.set_gathers(std::move(gathers));
   *plan.mutable_prediction() = std::move(prediction);
   return std::move(plan);
 }

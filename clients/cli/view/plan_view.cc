@@ -167,15 +167,15 @@ std::string MovesText(const Prediction& prediction) {
 // What copies for a recovery cost.
 std::string CopiesText(const Prediction& prediction) {
   if (prediction.keep_every() == 0) return "";
-  const double share =
-      prediction.keep_seconds() /
-      (static_cast<double>(prediction.keep_every()) * prediction.step_seconds());
-  return absl::StrCat(
-      "  copies of states ", SecondsText(prediction.keep_seconds()), " every ",
-      prediction.keep_every() == 1
-          ? "step"
-          : absl::StrCat(prediction.keep_every(), " steps"),
-      ", beside the step time (", PercentText(share), ")\n");
+  const double share = prediction.keep_seconds() /
+                       (static_cast<double>(prediction.keep_every()) *
+                        prediction.step_seconds());
+  return absl::StrCat("  copies of states ",
+                      SecondsText(prediction.keep_seconds()), " every ",
+                      prediction.keep_every() == 1
+                          ? "step"
+                          : absl::StrCat(prediction.keep_every(), " steps"),
+                      ", beside the step time (", PercentText(share), ")\n");
 }
 
 std::string PredictionText(const Prediction& prediction) {
@@ -197,9 +197,12 @@ std::string PredictionText(const Prediction& prediction) {
       "  MFU              ", PercentText(prediction.model_flops_utilization()),
       " of ", CountText(prediction.peak_flops_per_second()), "FLOP/s\n",
       ResidentText(prediction), "  sent by a rank   ", BytesText(sent_max),
-      " a step\n", MovesText(prediction), CopiesText(prediction),
-      MachineText(prediction),
-      "  limited by       ", prediction.limited_by(), "\n",
+      " a step\n", MovesText(prediction),
+      prediction.gathers().empty()
+          ? ""
+          : absl::StrCat("  gathers          ", prediction.gathers(), "\n"),
+      CopiesText(prediction), MachineText(prediction), "  limited by       ",
+      prediction.limited_by(), "\n",
       prediction.chosen_memory().empty()
           ? ""
           : absl::StrCat("  memory: auto     ", prediction.chosen_memory(),

@@ -83,6 +83,15 @@ TEST(PlanView, SaysWhatMemoryWasChosen) {
       HasSubstr("\n  memory: auto     memory.optimizer: host (+9 %)\n"));
 }
 
+TEST(PlanView, SaysHowFarAheadGathersRun) {
+  Plan plan = SomePlan();
+  plan.mutable_prediction()->set_gathers(
+      "up to 3 units ahead of use, in 9 MiB");
+  EXPECT_THAT(
+      PlanText(plan),
+      HasSubstr("\n  gathers          up to 3 units ahead of use, in 9 MiB\n"));
+}
+
 TEST(PlanView, SaysWhatWasDerivedAndPredicted) {
   const Plan plan = SomePlan();
   EXPECT_EQ(PlanText(plan),
