@@ -39,10 +39,10 @@ TEST(ReadyQueue, TellsWhoWaitsForWhat) {
 }
 
 // Compute is issued ahead of what it has finished; the collective lane follows
-// it, the data lane waits.
+// it, a lane of the host waits.
 TEST(ReadyQueue, LanesOfTheDeviceFollowWhatIsIssued) {
   const Program program =
-      ParseProgram("L m0\nF u0 m0 ^0\nR u0 g0 ^1\nF u1 m0 ^1\nL m1 ^1\n")
+      ParseProgram("K u0\nF u0 m0 ^0\nR u0 g0 ^1\nF u1 m0 ^1\nK u1 ^1\n")
           .value();
   ReadyQueue queue(program, AllLanes());
   EXPECT_EQ(queue.Start(), (Indices{0}));
@@ -63,7 +63,7 @@ TEST(ReadyQueue, LanesOfTheDeviceFollowWhatIsIssued) {
 }
 
 TEST(ReadyQueueDeathTest, TheHostsLanesAreNotIssued) {
-  const Program program = ParseProgram("L m0\n").value();
+  const Program program = ParseProgram("K u0\n").value();
   ReadyQueue queue(program, AllLanes());
   queue.Start();
   EXPECT_DEATH(queue.Issue(0), "instruction 0");
