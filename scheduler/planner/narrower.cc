@@ -95,6 +95,8 @@ absl::optional<JobSpec> Narrowed(const JobSpec& job, const JobSpec& resolved,
   *way.mutable_training() = resolved.training();
   FitMicroBatch(way);
   if (!ResolveJob(way).ok()) parallelism.clear_zero_size();
+  // Nothing may be gathered any more.
+  if (!ResolveJob(way).ok()) way.mutable_memory()->clear_unsharded_bytes();
   if (!ResolveJob(way).ok()) return absl::nullopt;
   return way;
 }

@@ -86,6 +86,18 @@ TEST(NarrowerWays, SlicesGoOverThoseThatAreLeft) {
   EXPECT_EQ(ResolveJob(ways[1])->parallelism().zero_size(), 1);
 }
 
+TEST(NarrowerWays, WhatIsForGathersGoesWithThem) {
+  JobSpec job = Elastic(ExampleJob({.data = 1}));
+  job.mutable_training()->set_global_batch_size(8);
+  job.mutable_model()->set_num_attention_heads(2);
+  job.mutable_parallelism()->set_tensor(8);
+  job.mutable_parallelism()->set_tensor_method("3d");
+  job.mutable_memory()->set_unsharded_bytes(1 << 20);
+  const std::vector<JobSpec> ways = NarrowerWays(job, 7);
+  ASSERT_FALSE(ways.empty());
+  EXPECT_FALSE(ways[0].memory().has_unsharded_bytes());
+}
+
 TEST(NarrowerWays, EachCanBePlanned) {
   JobSpec job = Elastic(ExampleJob({.data = 4}));
   for (const JobSpec& way : NarrowerWays(job, 3)) {
