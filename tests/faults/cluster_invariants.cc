@@ -59,6 +59,16 @@ void ClusterInvariants::OnAction(const Action& action, const Cluster& cluster) {
   if (const auto* send = std::get_if<SendToWorker>(&action)) {
     if (send->message.has_start()) OnStart(*send, cluster);
     if (send->message.has_commit()) OnCommit(*send, cluster);
+    const StopRank& stop = send->message.stop();
+    const auto job = cluster.FindJob(JobId(stop.ref().job()));
+    // Of one that begins anew, for its start was cut, nothing is kept.
+    const bool anew = stop.forgotten() && job.ok() &&
+                      ((*job)->status.state() == QUEUED ||
+                       (*job)->status.state() == STARTING);
+    if (stop.give_up_kept() || anew) {
+      const auto attempt = attempts_.find(troupe::KeyOf(stop.ref()));
+      if (attempt != attempts_.end()) attempt->second.given_up = true;
+    }
   } else if (const auto* step = std::get_if<PersistStep>(&action)) {
     OnStep(*step, cluster);
   } else if (const auto* drop = std::get_if<DropWorker>(&action)) {
@@ -96,6 +106,7 @@ void ClusterInvariants::OnStart(const SendToWorker& send,
   if (worker == workers_.end() || !worker->second.healthy()) {
     attempt.harmed = true;
   }
+  if (worker == workers_.end()) attempt.lost.insert(ref.rank());
   const auto job = cluster.FindJob(JobId(ref.job()));
   EXPECT_TRUE(job.ok() && (*job)->attempt == ref.attempt());
 }

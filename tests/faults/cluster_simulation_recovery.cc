@@ -45,6 +45,7 @@ void ClusterSimulation::CutOff() {
   Harm(id);
   if (worker->second.leaves() || worker->second.hangs()) return Kill();
   worker->second.Harm();
+  worker->second.Lose();
   worker->second.CutOff();
   cut_off_.push_back(workers_.extract(worker));
   cluster_->Disconnected(id, "connection closed", now_, actions_);

@@ -79,6 +79,9 @@ void RecoveryInvariants::OnStart(const SendToWorker& send,
   // From the queue it goes on from what it saved, if it has run at all.
   std::optional<int64_t> newest =
       starts ? std::nullopt : NewestWhole(**job, plan);
+  EXPECT_TRUE(starts || newest.has_value() ||
+              !LeavesCopies(attempts_.at({ref.job(), before}), plan))
+      << which << " and the copies are gone, though who kept them was there";
   const auto& checkpoints = (*job)->status.checkpoints();
   // A newer checkpoint costs fewer steps.
   if (newest.has_value() && !checkpoints.empty() &&
@@ -99,6 +102,25 @@ void RecoveryInvariants::OnStart(const SendToWorker& send,
                                    : checkpoints.rbegin()->path())
         << which;
   }
+}
+
+// A step is finished with the copies whole that were made before it. They are
+// given up at the job's end, of which the store may never hear.
+bool RecoveryInvariants::LeavesCopies(const SimulatedAttempt& attempt,
+                                      const Plan& plan) {
+  if (!KeepsCopies(plan.job(), plan.mesh()) || attempt.given_up ||
+      attempt.FinishedByAll() <= attempt.begins_after) {
+    return false;
+  }
+  const auto lost = [&](int rank) { return attempt.lost.count(rank) > 0; };
+  for (const int rank : attempt.lost) {
+    const std::vector<int> alike = RanksAlike(plan, rank);
+    const bool left =
+        !std::all_of(alike.begin(), alike.end(), lost) ||
+        (NeedsMirrors(plan) && !lost(MirrorOf(plan.mesh(), rank)));
+    if (!left) return false;
+  }
+  return true;
 }
 
 std::optional<int64_t> RecoveryInvariants::NewestWhole(const Job& job,

@@ -67,6 +67,9 @@ class RecoveryInvariants {
  private:
   void OnStart(const SendToWorker& send, const Cluster& cluster);
   void OnStep(const PersistStep& step);
+  // Whether every rank's state must be whole with some worker after the
+  // attempt.
+  static bool LeavesCopies(const SimulatedAttempt& attempt, const Plan& plan);
   // The newest step that could be gone on from; nothing: there is none.
   std::optional<int64_t> NewestWhole(const Job& job, const Plan& plan) const;
 

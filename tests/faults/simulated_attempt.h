@@ -30,8 +30,10 @@ struct SimulatedAttempt {
   };
   JobSpec job;
   int ranks = 0;
-  std::set<int> told;  // to which ranks the scheduler gave a worker
-  std::set<int> gone;  // that ended, or whose workers did
+  std::set<int> told;     // to which ranks the scheduler gave a worker
+  std::set<int> gone;     // that ended, or whose workers did
+  std::set<int> lost;     // whose workers died, left or were cut off
+  bool given_up = false;  // workers were told to forget what it left
   std::map<int64_t, Sum> sums;
   std::map<int, int64_t> finished;          // by rank: its last step
   std::map<int64_t, std::set<int>> shards;  // on the disk; by step: ranks

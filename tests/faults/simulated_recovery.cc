@@ -10,6 +10,17 @@ namespace troupe {
 // The part of SimulatedWorker that keeps copies of its rank's state and goes on
 // from them.
 
+void SimulatedWorker::Lose() {
+  const auto lose = [this](const RankRef& ref) {
+    attempts_.at(KeyOf(ref)).lost.insert(ref.rank());
+  };
+  if (held_.has_value()) lose(held_->rank.ref());
+  if (kept_.has_value()) lose(kept_->ref);
+  for (const SchedulerMessage& message : inbox) {
+    if (message.has_start()) lose(message.start().ref());
+  }
+}
+
 bool SimulatedWorker::MakesCopies() const {
   const Plan& plan = seat_->start.plan();
   return KeepsCopies(plan.job(), plan.mesh());

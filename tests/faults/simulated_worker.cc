@@ -76,6 +76,7 @@ void SimulatedWorker::BeStubborn() {
 
 void SimulatedWorker::Die() {
   Harm();
+  Lose();
   if (seat_.has_value()) seat_->attempt->gone.insert(rank());
   seat_.reset();
   held_.reset();
@@ -158,6 +159,7 @@ void SimulatedWorker::Leave(bool in_a_hurry) {
 }
 
 void SimulatedWorker::SayGoodbye() {
+  Lose();
   if (seat_.has_value()) seat_->attempt->gone.insert(rank());
   seat_.reset();
   kept_.reset();
