@@ -1,5 +1,7 @@
 #include "scheduler/planner/resolve.h"
 
+#include <algorithm>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -93,10 +95,24 @@ absl::Status ResolveCheckpoint(CheckpointSpec& checkpoint, int64_t steps) {
   return absl::OkStatus();
 }
 
+// Synthetic units may have nothing that could be copied.
+bool HasUnitsWithoutState(const ModelSpec& model) {
+  const auto& bytes = model.parameter_bytes();
+  return IsSynthetic(model) &&
+         (bytes.empty() || *std::min_element(bytes.begin(), bytes.end()) == 0);
+}
+
 absl::Status ResolveRecovery(JobSpec& job) {
   if (!job.has_recovery()) return absl::OkStatus();
   RecoverySpec& recovery = *job.mutable_recovery();
-  if (!recovery.has_copies()) recovery.set_copies(1);
+  const bool no_state = HasUnitsWithoutState(job.model());
+  if (!recovery.has_copies()) recovery.set_copies(no_state ? 0 : 1);
+  if (no_state && recovery.copies() > 0) {
+    return FieldError("recovery.copies",
+                      "of a synthetic unit without model.parameter_bytes "
+                      "there is nothing to copy; give all units some, or use "
+                      "0");
+  }
   if (!recovery.has_every()) recovery.set_every("auto");
   if (!recovery.has_restarts()) recovery.set_restarts(100);
   RETURN_IF_ERROR(

@@ -10,6 +10,7 @@
 #include "scheduler/planner/planner.h"
 #include "scheduler/planner/resolve.h"
 #include "tests/scheduler/example_job.h"
+#include "tests/scheduler/synthetic_job.h"
 
 namespace troupe {
 namespace {
@@ -116,6 +117,15 @@ TEST(ResolveJob, AnElasticJobRecovers) {
   const JobSpec resolved = ResolveJob(job).value();
   EXPECT_EQ(resolved.elastic().min_workers(), 1);
   EXPECT_EQ(resolved.recovery().copies(), 1);
+}
+
+TEST(ResolveJob, UnitsWithoutStateAreNotCopied) {
+  JobSpec job = SyntheticJob({.pipeline = 4, .micro_batches = 4});
+  job.mutable_recovery();
+  EXPECT_EQ(ResolveJob(job)->recovery().copies(), 0);
+  EXPECT_TRUE(CompilePlan(job, ExampleWorkers(4)).ok());
+  job.mutable_recovery()->set_copies(1);
+  EXPECT_THAT(Refusal(job), HasSubstr("recovery.copies: of a synthetic unit"));
 }
 
 TEST(ResolveJob, RefusesWhatCannotBeElastic) {
