@@ -245,14 +245,7 @@ absl::StatusOr<int64_t> Cluster::Generate(const GenerateRequest& request,
 
 void Cluster::Drain(const std::string& why, absl::Time now, Actions& actions) {
   draining_ = true;
-  for (const auto& [id, job] : jobs_.all()) {
-    if (job->run == nullptr) continue;
-    if (job->status.state() == RUNNING && runs_.MayMove(*job)) {
-      runs_.SaveAndMove(*job, why, now, actions);
-    } else {
-      runs_.SaveAndCancel(*job, why, now, actions);
-    }
-  }
+  runs_.Drain(why, now, actions);
   Schedule(now, actions);
 }
 
@@ -295,7 +288,7 @@ void Cluster::Tick(absl::Time now, Actions& actions) {
   }
   if (IsCalm(now)) {
     runs_.NarrowWaiting(now, actions);
-    AskToWiden(actions);
+    AskToWiden(now, actions);
   }
   Settle(now, actions);
 }

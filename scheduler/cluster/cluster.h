@@ -29,6 +29,7 @@
 #include "scheduler/cluster/job_table.h"
 #include "scheduler/cluster/limits.h"
 #include "scheduler/cluster/run_control.h"
+#include "scheduler/cluster/wait_reason.h"
 #include "scheduler/cluster/worker_table.h"
 
 namespace troupe {
@@ -162,9 +163,10 @@ class Cluster {
   // Of a queued job with `elastic`: whether it begins with fewer workers than
   // it has ranks.
   bool MayStartNarrow(const Job& job, absl::Time now);
+  static std::string WhyItWaits(const Job& job, WaitReasons& reasons);
   // Whether it runs with fewer, and goes on with more where there are some.
   bool MayWiden(const Job& job) const;
-  void AskToWiden(Actions& actions);
+  void AskToWiden(absl::Time now, Actions& actions);
   void Widen(Job& job, const Compilation& compilation,
              const CompileOutcome& outcome, absl::Time now, Actions& actions);
   // Asks again, now and then, whether the store can be written.

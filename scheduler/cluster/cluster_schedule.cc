@@ -70,7 +70,7 @@ void Cluster::Schedule(absl::Time now, Actions& actions, const Offer& offer) {
                           actions);
     } else if (job->ranks_needed > workers_.alive_count() &&
                !MayStartNarrow(*job, now)) {
-      jobs_.SetWaitReason(*job, reasons.For(job->ranks_needed), actions);
+      jobs_.SetWaitReason(*job, WhyItWaits(*job, reasons), actions);
     } else if (first != nullptr) {
       jobs_.SetWaitReason(
           *job, absl::StrCat("waits behind job ", first->id.value()), actions);
@@ -83,7 +83,7 @@ void Cluster::Schedule(absl::Time now, Actions& actions, const Offer& offer) {
     } else if (workers_.idle_count() < job->ranks_needed &&
                !MayStartNarrow(*job, now)) {
       first = job;
-      jobs_.SetWaitReason(*job, reasons.For(job->ranks_needed), actions);
+      jobs_.SetWaitReason(*job, WhyItWaits(*job, reasons), actions);
     } else if (!store_.ok()) {
       first = job;
       jobs_.SetWaitReason(*job, WaitsForStore(store_), actions);
@@ -94,6 +94,13 @@ void Cluster::Schedule(absl::Time now, Actions& actions, const Offer& offer) {
   }
   queue_waits_ = first != nullptr;
   scheduled_at_ = workers_.changes();  // with those that it gave to jobs
+}
+
+std::string Cluster::WhyItWaits(const Job& job, WaitReasons& reasons) {
+  const std::string reason = reasons.For(job.ranks_needed);
+  const int least = std::max(1, job.spec.elastic().min_workers());
+  if (!job.spec.has_elastic() || least == job.ranks_needed) return reason;
+  return absl::StrCat(reason, "; ", least, " will do");
 }
 
 bool Cluster::MayStartNarrow(const Job& job, absl::Time now) {
@@ -114,10 +121,10 @@ bool Cluster::MayWiden(const Job& job) const {
          runs_.MayMove(job);
 }
 
-void Cluster::AskToWiden(Actions& actions) {
+void Cluster::AskToWiden(absl::Time now, Actions& actions) {
   if (workers_.idle_count() == 0 || queue_waits_ || draining_) return;
   for (const auto& [id, job] : jobs_.all()) {
-    if (!MayWiden(*job) || job->compilation != 0 ||
+    if (!MayWiden(*job) || job->compilation != 0 || now < job->widens_after ||
         job->not_wider_at == workers_.changes()) {
       continue;
     }

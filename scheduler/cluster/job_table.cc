@@ -69,6 +69,10 @@ void JobTable::Restore(StoredJob stored, int ranks_needed, Actions& actions) {
   job->events = std::move(stored.events);
   steps_kept_ += job->steps.size();
   Become(*job, job->status.state());
+  if (!job->saves_in.empty() && !job->ended() &&
+      job->status.started_unix_ms() != 0) {
+    savers_.emplace(job->saves_in, id);
+  }
   // Steps are written apart from the job's row, and may be ahead of it.
   if (!job->steps.empty()) {
     *job->status.mutable_last_step() = job->steps.back();
@@ -90,7 +94,8 @@ const Job* JobTable::Find(JobId id) const {
 const Job* JobTable::SavesInPlaceOf(const Job& job) const {
   if (job.saves_in.empty()) return nullptr;
   const auto it = savers_.find(job.saves_in);
-  return it == savers_.end() ? nullptr : Find(it->second);
+  if (it == savers_.end() || it->second == job.id) return nullptr;
+  return Find(it->second);
 }
 
 void JobTable::BeginRun(Job& job, std::unique_ptr<Run> run) {
@@ -102,8 +107,17 @@ void JobTable::BeginRun(Job& job, std::unique_ptr<Run> run) {
 
 std::unique_ptr<Run> JobTable::EndRun(Job& job) {
   CHECK(job.run != nullptr) << "job " << job.id;
-  savers_.erase(job.saves_in);
-  return std::move(job.run);
+  std::unique_ptr<Run> run = std::move(job.run);
+  LeaveDirectory(job);
+  return run;
+}
+
+// What it has saved is its own until it has ended, though it may be queued.
+void JobTable::LeaveDirectory(const Job& job) {
+  const bool keeps = !job.ended() && job.status.started_unix_ms() != 0;
+  if (keeps || job.run != nullptr) return;
+  const auto it = savers_.find(job.saves_in);
+  if (it != savers_.end() && it->second == job.id) savers_.erase(it);
 }
 
 void JobTable::Become(Job& job, JobState state) {
@@ -127,6 +141,7 @@ void JobTable::SetState(Job& job, JobState state, const std::string& reason,
     job.status.clear_ended_ranks();
     job.status.clear_save_why();
     job.status.clear_attempt_over();
+    LeaveDirectory(job);
   }
   Save(job, actions);
   AddEvent(job, EventText(state, reason), now, actions);

@@ -43,6 +43,10 @@ struct Job {
   // Running with `elastic` on fewer than it needs: the same when no wider plan
   // was found.
   int64_t not_wider_at = -1;
+  // Not sooner: it could not be saved to move; and how long after the next
+  // time.
+  absl::Time widens_after = absl::InfinitePast();
+  absl::Duration widen_pause = absl::Minutes(1);
   // It went on before, and does so at once with as many workers as there are.
   bool moved = false;
   absl::Time stands_since = absl::InfinitePast();  // moved: since when
@@ -91,7 +95,8 @@ class JobTable {
   // Those that are QUEUED, in the order of their submission.
   const std::set<JobId>& queue() const { return queue_; }
   int queued() const { return static_cast<int>(queue_.size()); }
-  // The job that holds the directory in which this one would save: two that
+  // Another job that holds the directory in which this one would save, from its
+  // start to its end, queued or not: two that
   // wrote and pruned there would destroy each other's checkpoints. Null: none.
   // By name; what another name leads to only those see who write there
   // (storage/checkpoint/checkpoint_folder.h).
@@ -125,6 +130,8 @@ class JobTable {
   static constexpr int kWatchStepsMax = 1000;
 
  private:
+  // Where the job has nothing more to do with it.
+  void LeaveDirectory(const Job& job);
   // The one place where a status gets its state.
   void Become(Job& job, JobState state);
   // Makes room: of the oldest ended jobs, all or only the steps.
@@ -139,7 +146,7 @@ class JobTable {
   int64_t steps_kept_ = 0;
   std::map<JobId, std::unique_ptr<Job>> jobs_;
   std::set<JobId> queue_;
-  std::map<std::string, JobId> savers_;  // by directory: of those with a run
+  std::map<std::string, JobId> savers_;  // by directory
 };
 
 }  // namespace troupe

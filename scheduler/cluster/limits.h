@@ -65,7 +65,7 @@ struct Limits {
   absl::Duration elastic_calm = absl::Seconds(2);
   // For copies of states to become a checkpoint; then the job goes on from the
   // one before.
-  absl::Duration save_copies_max = absl::Minutes(5);
+  absl::Duration save_copies_max = absl::Minutes(30);
 
   // Counts.
   int workers_max = 4096;

@@ -104,11 +104,12 @@ int64_t NewestCheckpoint(const JobStatus& status) {
                                       : status.checkpoints().rbegin()->step();
 }
 
-std::string StepName(const JobStatus& status, const TrainingSpec& training) {
-  if (status.state() == STARTING) return "its start";
-  if (status.state() == RECOVERING) return "its recovery";
-  if (status.steps_done() >= LastStep(training)) return "its end";
-  return absl::StrCat("step ", status.steps_done() + 1);
+std::string StepName(JobState state, int64_t steps_done,
+                     const TrainingSpec& training) {
+  if (state == STARTING) return "its start";
+  if (state == RECOVERING) return "its recovery";
+  if (steps_done >= LastStep(training)) return "its end";
+  return absl::StrCat("step ", steps_done + 1);
 }
 
 }  // namespace troupe

@@ -80,6 +80,7 @@ struct LateStep {
 
 // Copies of states that are being written as a checkpoint (run_elastic.cc).
 struct CopySaving {
+  std::string token;  // of its requests
   KeptState state;
   absl::Time since;
   std::set<int> awaited;  // ranks whose workers have not answered
@@ -103,6 +104,7 @@ struct Run {
   // All ranks have let go, and the job waits for workers to go on with.
   bool awaits_places = false;
   absl::optional<CopySaving> saves_copies;          // while it awaits them
+  int copies_asked = 0;                             // so often
   absl::Time store_asked = absl::InfiniteFuture();  // again, when it failed
   std::vector<RankSeat> ranks;
   Rendezvous rendezvous;
@@ -128,9 +130,12 @@ struct Run {
   absl::Time progress;                              // of any rank
   absl::Duration hang_max;  // the longest plausible wait for progress
   absl::Time stopping_since = absl::InfiniteFuture();
-  bool saving = false;   // stopping with a checkpoint
-  std::string save_why;  // "cancelled by its user"
-  bool moves = false;    // saving, to go on with other workers
+  bool saving = false;     // stopping with a checkpoint
+  std::string save_why;    // "cancelled by its user"
+  bool moves = false;      // saving, to go on with other workers
+  bool not_saved = false;  // it was to move, and a rank could not save
+  // It recovers, and is to be cancelled when what copies there are are saved.
+  std::string cancel_why;
   Blame blame = Blame::kNone;
   std::string cause;
 
@@ -161,7 +166,8 @@ absl::Duration HangMax(const Plan& plan, const Limits& limits);
 int64_t NewestCheckpoint(const JobStatus& status);
 
 // Where a job is: "its start", "step 17", or, with all steps done, "its end".
-std::string StepName(const JobStatus& status, const TrainingSpec& training);
+std::string StepName(JobState state, int64_t steps_done,
+                     const TrainingSpec& training);
 
 }  // namespace troupe
 

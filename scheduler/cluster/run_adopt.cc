@@ -314,8 +314,7 @@ void RunControl::GiveUpAwaited(Job& job, const std::string& worker,
   // One that recovers goes on saying what came first.
   if (fails && (!job.status.attempt_over() || run.moves)) {
     Fail(job, Blame::kWorkerLost,
-         absl::StrCat(what, " in ",
-                      StepName(job.status, job.plan->job().training()),
+         absl::StrCat(what, " in ", Place(job),
                       MayRecover(job) ? "" : WayOut(job.status)),
          now, actions);
   }

@@ -18,10 +18,6 @@
 namespace troupe {
 namespace {
 
-std::string Place(const Job& job) {
-  return StepName(job.status, job.plan->job().training());
-}
-
 const RankRef* RefIn(const WorkerMessage& message) {
   switch (message.message_case()) {
     case WorkerMessage::kHeartbeat:
@@ -55,6 +51,12 @@ RankRef RunControl::RefOf(const Job& job, int rank) {
   ref.set_attempt(job.run->attempt);
   ref.set_rank(rank);
   return ref;
+}
+
+std::string RunControl::ResumeOf(const Job& job) {
+  const auto& checkpoints = job.status.checkpoints();
+  return checkpoints.empty() ? job.plan->job().checkpoint().resume()
+                             : checkpoints.rbegin()->path();
 }
 
 void RunControl::Start(Job& job, const CompiledJob& compiled,
@@ -155,11 +157,8 @@ void RunControl::PrepareHandOut(const Job& job, const CompiledJob& compiled) {
   }
   Assignment& assignment = common->assignment;
   *assignment.mutable_worker_names() = job.status.workers();
-  assignment.set_resume(job.plan->job().checkpoint().resume());
+  assignment.set_resume(ResumeOf(job));
   assignment.set_ran_before(job.status.started_unix_ms() != 0);
-  if (!job.status.checkpoints().empty()) {
-    assignment.set_resume(job.status.checkpoints().rbegin()->path());
-  }
   assignment.set_collective_seconds_max(
       std::max(absl::ToDoubleSeconds(limits_.collective_min),
                limits_.hang_steps * job.plan->prediction().step_seconds()));

@@ -67,6 +67,9 @@ class RunControl {
   // is queued. REQUIRES: it runs, and MayMove.
   void SaveAndMove(Job& job, const std::string& why, absl::Time now,
                    Actions& actions);
+  // Jobs are saved and end, or are queued for the next scheduler. None goes on
+  // with other workers from here on.
+  void Drain(const std::string& why, absl::Time now, Actions& actions);
   // Whether what it saves is all that it needs to go on elsewhere.
   bool MayMove(const Job& job) const;
   // An answer to SaveCopies.
@@ -122,10 +125,12 @@ class RunControl {
   std::string WhyNotAgain(const Job& job) const;
   // All ranks have let go: on as soon as every place has a worker.
   void AwaitPlaces(Job& job, absl::Time now, Actions& actions);
+  void AwaitPlacesNow(Job& job, absl::Time now, Actions& actions);
+  void GoOnUnmoved(Job& job, absl::Time now, Actions& actions);
   void TakePlaces(Job& job, absl::Time now, Actions& actions);
   void StartAgain(Job& job, const std::vector<const Worker*>& workers,
                   absl::Time now, Actions& actions);
-  void LetLeave(RankSeat& seat);
+  bool LetLeave(RankSeat& seat);  // whether it did
   // Whether there are as many workers as it needs at least.
   bool MayNarrow(const Job& job) const;
   // For the plan that it gives up there are too few workers: what copies there
@@ -138,7 +143,13 @@ class RunControl {
   // What is there when copies are not saved, or not in time.
   void GiveUpCopies(Job& job, const std::string& why, absl::Time now,
                     Actions& actions);
-  // All ranks have let go: the job is queued, for another plan.
+  // What there is of the job's state is saved, and it moves; it may be in the
+  // middle of a start or a recovery. REQUIRES: MayMove.
+  void MoveAsItIs(Job& job, const std::string& why, absl::Time now,
+                  Actions& actions);
+  // Whether it moves as soon as its ranks have let go, wherever it could go on.
+  bool MovesOn(const Job& job) const;
+  // All ranks have let go: the job is queued, for another plan, or cancelled.
   void Move(Job& job, const std::string& why, absl::Time now, Actions& actions);
   // NotStored, of a job that has not begun.
   void Withdraw(Job& job, const std::string& why, absl::Time now,
@@ -200,6 +211,8 @@ class RunControl {
   // Tells ranks what is stored of their reports, now and then.
   void SayStored(Job& job, absl::Time now, Actions& actions);
   static RankRef RefOf(const Job& job, int rank);
+  // The checkpoint from which an attempt begins; empty: none.
+  static std::string ResumeOf(const Job& job);
   // Each once it is stored.
   void SayDone(Job& job, int rank, int64_t step, Actions& actions);
   void SayEnded(Job& job, const RankEnded& ended, Actions& actions);
@@ -235,7 +248,11 @@ class RunControl {
   // "; rank 0 waits in ... for rank 1", where this rank was silent; or empty.
   std::string WaitersFor(const Job& job, int rank, absl::Time now) const;
 
+  // "step 17", where the job is.
+  static std::string Place(const Job& job);
+
   const Limits limits_;
+  bool draining_ = false;
   const JobCompiler& compiler_;
   WorkerTable& workers_;
   JobTable& jobs_;

@@ -56,20 +56,63 @@ void RunControl::SaveAndMove(Job& job, const std::string& why, absl::Time now,
        false, now, actions);
 }
 
+void RunControl::Drain(const std::string& why, absl::Time now,
+                       Actions& actions) {
+  draining_ = true;
+  for (const auto& [id, job] : jobs_.all()) {
+    if (job->run == nullptr) continue;
+    if (MayMove(*job)) {
+      MoveAsItIs(*job, why, now, actions);
+    } else {
+      SaveAndCancel(*job, why, now, actions);
+    }
+  }
+}
+
+void RunControl::MoveAsItIs(Job& job, const std::string& why, absl::Time now,
+                            Actions& actions) {
+  Run& run = *job.run;
+  if (job.status.state() == RUNNING) return SaveAndMove(job, why, now, actions);
+  if (run.awaits_places) {
+    if (!run.saves_copies.has_value()) Narrow(job, now, actions);
+  } else if (!run.stopping()) {
+    Stop(job, why, true, now, actions);
+  }
+}
+
+bool RunControl::MovesOn(const Job& job) const {
+  return (draining_ || !job.run->cancel_why.empty()) && MayMove(job);
+}
+
 void RunControl::Move(Job& job, const std::string& why, absl::Time now,
                       Actions& actions) {
   const bool lost = job.run->blame != Blame::kNone;
   job.stands_since = job.run->stopping_since;
   CloseSteps(job, *job.run, -1, actions);
   ReleaseAll(job, actions);
-  if (lost) job.status.set_restarts(job.status.restarts() + 1);
   const int64_t saved = NewestCheckpoint(job.status);
-  BackToQueue(
-      job,
-      absl::StrCat("goes on with other workers from ",
-                   saved < 0 ? "where it began" : absl::StrCat("step ", saved),
-                   "; ", why),
-      now, actions);
+  if (!job.run->cancel_why.empty()) {
+    job.cancelled = true;
+    jobs_.SetState(
+        job, CANCELLED,
+        absl::StrCat(
+            job.run->cancel_why, " after step ", job.status.steps_done(),
+            saved < 0
+                ? "; it could not be saved"
+                : absl::StrCat("; saved in ",
+                               job.status.checkpoints().rbegin()->path())),
+        now, actions);
+    jobs_.EndRun(job);
+    return;
+  }
+  if (lost) job.status.set_restarts(job.status.restarts() + 1);
+  BackToQueue(job,
+              absl::StrCat("goes on with other workers from ",
+                           saved < 0 ? "where it began, for neither copies nor "
+                                       "a checkpoint are left"
+                                     : absl::StrCat("step ", saved),
+                           "; ", why),
+              now, actions);
   job.moved = true;
 }
 
@@ -94,8 +137,10 @@ void RunControl::Narrow(Job& job, absl::Time now, Actions& actions) {
   for (const RankSeat& seat : run.ranks) kept.push_back(seat.kept);
   const absl::optional<Recovery> newest =
       ChooseRecovery(*run.handed->plan, kept);
+  // Where it began it can begin without any.
   if (newest.has_value() &&
-      newest->state().step() > NewestCheckpoint(job.status)) {
+      newest->state().step() >
+          std::max<int64_t>(0, NewestCheckpoint(job.status))) {
     return SaveCopiesOf(job, *newest, now, actions);
   }
   Move(job, run.cause, now, actions);
@@ -105,6 +150,8 @@ void RunControl::SaveCopiesOf(Job& job, const Recovery& newest, absl::Time now,
                               Actions& actions) {
   Run& run = *job.run;
   run.saves_copies.emplace();
+  run.saves_copies->token = absl::StrCat("job-", job.id.value(), "-",
+                                         run.attempt, "-", ++run.copies_asked);
   run.saves_copies->state = newest.state();
   run.saves_copies->since = now;
   std::map<int, SaveCopies> requests;  // by the rank that holds them
@@ -133,6 +180,9 @@ void RunControl::SendSaveCopies(Job& job, int rank, SaveCopies request,
   *request.mutable_ref() = RefOf(job, rank);
   request.mutable_ref()->set_attempt(seat.kept_by_attempt);
   *request.mutable_state() = saving.state;
+  request.set_token(saving.token);
+  request.set_resume(ResumeOf(job));
+  request.set_ran_before(job.status.started_unix_ms() != 0);
   saving.awaited.insert(rank);
   SendToWorker send{seat.worker, {}};
   *send.message.mutable_save_copies() = std::move(request);
@@ -150,7 +200,7 @@ void RunControl::HandleCopiesSaved(WorkerId from, const CopiesSaved& saved,
     return;
   }
   const RankSeat& seat = run.ranks[rank];
-  if (seat.worker != from || seat.kept_by_attempt != saved.ref().attempt() ||
+  if (seat.worker != from || run.saves_copies->token != saved.token() ||
       run.saves_copies->awaited.erase(rank) == 0) {
     return;
   }

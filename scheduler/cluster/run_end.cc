@@ -37,10 +37,6 @@ std::string CancelledWhere(const Job& job) {
                       job.run->cause.empty() ? "" : ": ", job.run->cause);
 }
 
-std::string Place(const Job& job) {
-  return StepName(job.status, job.plan->job().training());
-}
-
 // The rank whose disk has not got on for longest; -1: none reads or writes.
 int SlowestDisk(const Run& run) {
   int slowest = -1;
@@ -72,6 +68,16 @@ std::string LastHeard(const Run& run, absl::Time now) {
 }  // namespace
 
 // The part of RunControl that ends runs: failures, cancellation, time.
+
+std::string RunControl::Place(const Job& job) {
+  const Run& run = *job.run;
+  // Some run again what another attempt has done; and one that moves trains.
+  const int64_t done = run.all_ready()
+                           ? std::min(run.StepOfAll(), job.status.steps_done())
+                           : job.status.steps_done();
+  return StepName(run.moves ? RUNNING : job.status.state(), done,
+                  job.plan->job().training());
+}
 
 void RunControl::WorkerGone(JobId id, WorkerId worker, const std::string& how,
                             const std::string& reason, absl::Time now,
@@ -124,6 +130,10 @@ void RunControl::SaveAndCancel(Job& job, const std::string& why, absl::Time now,
   }
   const bool recovers = job.status.state() == RECOVERING;
   if (job.run->stopping() && !recovers) return;
+  if (recovers && MayMove(job)) {
+    job.run->cancel_why = why;
+    return MoveAsItIs(job, why, now, actions);
+  }
   if (job.status.state() != RUNNING) return Cancel(job, now, actions);
   job.cancelled = true;
   job.run->saving = true;
@@ -163,7 +173,10 @@ void RunControl::Fail(Job& job, Blame blame, const std::string& said,
   }
   const bool better = job.run->Explain(blame, cause);
   const bool moves = std::exchange(job.run->moves, false);
-  if (moves) job.run->saving = false;
+  if (moves) {
+    job.run->saving = false;
+    job.run->not_saved = blame == Blame::kRank;
+  }
   if (!job.run->stopping() || moves) {
     Stop(job, cause, true, now, actions);
   } else if (better && !job.ended()) {
@@ -348,7 +361,7 @@ void RunControl::FailForHang(Job& job, absl::Time now, Actions& actions) {
   if (who.empty()) who = LastHeard(run, now);
   Fail(job, Blame::kHang,
        absl::StrCat("no progress for ", absl::FormatDuration(run.hang_max),
-                    " in step ", job.status.steps_done() + 1, "; ", who),
+                    " in ", Place(job), "; ", who),
        now, actions);
 }
 

@@ -82,6 +82,13 @@ std::string RunControl::WhyNotAgain(const Job& job) const {
 
 void RunControl::AwaitPlaces(Job& job, absl::Time now, Actions& actions) {
   Run& run = *job.run;
+  if (MovesOn(job)) {
+    DropOlderCopies(job, actions);
+    run.awaits_places = true;
+    run.let_go = now;
+    return Narrow(job, now, actions);
+  }
+  if (run.not_saved) return GoOnUnmoved(job, now, actions);
   const int64_t done = job.status.steps_done();
   if (done > job.failed_at_step) job.failures_in_step = job.losses_in_step = 0;
   job.failed_at_step = done;
@@ -93,10 +100,27 @@ void RunControl::AwaitPlaces(Job& job, absl::Time now, Actions& actions) {
     jobs_.SetState(job, STOPPING, run.cause, now, actions);
     return FinishIfLetGo(job, now, actions);
   }
+  AwaitPlacesNow(job, now, actions);
+}
+
+void RunControl::AwaitPlacesNow(Job& job, absl::Time now, Actions& actions) {
   DropOlderCopies(job, actions);
-  run.awaits_places = true;
-  run.let_go = now;
+  job.run->awaits_places = true;
+  job.run->let_go = now;
   TakePlaces(job, now, actions);
+}
+
+// It was well, and would be, but for the disk: that is no failure of its steps,
+// but asked for again and again it would be one of the job.
+void RunControl::GoOnUnmoved(Job& job, absl::Time now, Actions& actions) {
+  job.widens_after = now + job.widen_pause;
+  jobs_.AddEvent(job,
+                 absl::StrCat("goes on as it is, for it could not be saved to "
+                              "move; that is tried again in ",
+                              absl::FormatDuration(job.widen_pause)),
+                 now, actions);
+  job.widen_pause = std::min(2 * job.widen_pause, absl::Hours(1));
+  AwaitPlacesNow(job, now, actions);
 }
 
 void RunControl::RecoverWaiting(absl::Time now, Actions& actions) {
@@ -113,7 +137,7 @@ void RunControl::TakePlaces(Job& job, absl::Time now, Actions& actions) {
   std::vector<VacantPlace> places;
   for (size_t r = 0; r < run.ranks.size(); ++r) {
     RankSeat& seat = run.ranks[r];
-    LetLeave(seat);
+    if (LetLeave(seat)) run.saves_copies.reset();
     if (seat.taken()) continue;
     places.push_back({.rank = static_cast<int>(r), .lost = seat.machine});
   }
@@ -127,7 +151,13 @@ void RunControl::TakePlaces(Job& job, absl::Time now, Actions& actions) {
         absl::StrCat("waits for ", empty,
                      empty == 1 ? " idle worker" : " idle workers",
                      " with room for a rank, to take the place of ",
-                     SeatNames(run, places), "; ", run.cause),
+                     SeatNames(run, places),
+                     plan.job().has_elastic()
+                         ? absl::StrCat(", or goes on with ",
+                                        plan.job().elastic().min_workers(),
+                                        " workers or more")
+                         : "",
+                     "; ", run.cause),
         actions);
   }
   std::vector<const Worker*> workers;
@@ -141,10 +171,11 @@ void RunControl::TakePlaces(Job& job, absl::Time now, Actions& actions) {
 }
 
 // A worker that was asked to end takes nothing new.
-void RunControl::LetLeave(RankSeat& seat) {
-  if (!seat.taken() || !workers_.Find(seat.worker)->leaving) return;
+bool RunControl::LetLeave(RankSeat& seat) {
+  if (!seat.taken() || !workers_.Find(seat.worker)->leaving) return false;
   workers_.Release(seat.worker);
   seat.Lose();
+  return true;
 }
 
 void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
@@ -190,7 +221,8 @@ void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
   common->assignment = before->handed->assignment;
   *common->assignment.mutable_worker_names() = job.status.workers();
   common->assignment.clear_recovery();
-  common->assignment.set_ran_before(true);
+  // One that was refused its directory in its start has nothing there.
+  common->assignment.set_ran_before(job.status.started_unix_ms() != 0);
   if (recovery.has_value()) *common->assignment.mutable_recovery() = *recovery;
   std::string from = absl::StrCat("from copies of step ", run.resumes_at);
   if (saved >= 0) {

@@ -13,13 +13,21 @@ std::string JobToken(const RankRef& ref) {
   return absl::StrCat("job-", ref.job(), "-");
 }
 
-std::string HolderOf(const JobSpec& job, const std::string& attempt_token) {
-  return absl::StrCat(HolderBegins(job, attempt_token), "), ",
-                      ThisProcessName());
-}
-
-std::string HolderBegins(const JobSpec& job, const std::string& job_token) {
-  return absl::StrCat("job ", job.name(), " (", job_token);
+CheckpointFolderOptions FolderOptionsOf(const JobSpec& job,
+                                        const HolderOptions& options) {
+  const CheckpointSpec& checkpoint = job.checkpoint();
+  // "job gpt2 (job-7-2), pid 17 on host7"
+  const std::string name = absl::StrCat("job ", job.name(), " (");
+  // What another attempt began to overwrite is not overwritten before there is
+  // a checkpoint of the job's own, from which it would go on.
+  const bool anew = !options.ran_before || checkpoint.overwrite();
+  return {
+      .directory = checkpoint.directory(),
+      .holder = absl::StrCat(name, options.token, "), ", ThisProcessName()),
+      .starts_anew = anew && !GoesOnIn(checkpoint.directory(), options.resume),
+      .overwrite = checkpoint.overwrite(),
+      .supersedes =
+          options.ran_before ? absl::StrCat(name, options.job_token) : ""};
 }
 
 }  // namespace troupe

@@ -1,5 +1,5 @@
-// By which names a job's attempts are told apart where checkpoints go: in
-// temporary directories, and in the lock of who holds the directory.
+// How a job holds the directory where its checkpoints go, and by which names
+// its attempts are told apart there: in temporary directories, and in the lock.
 #ifndef TROUPE_WORKER_ENGINE_CHECKPOINT_HOLDER_H_
 #define TROUPE_WORKER_ENGINE_CHECKPOINT_HOLDER_H_
 
@@ -7,6 +7,7 @@
 
 #include "proto/job.pb.h"
 #include "proto/worker.pb.h"
+#include "storage/checkpoint/checkpoint_folder.h"
 
 namespace troupe {
 
@@ -15,10 +16,16 @@ namespace troupe {
 std::string AttemptToken(const RankRef& ref);
 std::string JobToken(const RankRef& ref);
 
-// "job gpt2 (job-7-2), pid 17 on host7", and how that of an earlier attempt
-// begins, of which only JobToken is known.
-std::string HolderOf(const JobSpec& job, const std::string& attempt_token);
-std::string HolderBegins(const JobSpec& job, const std::string& job_token);
+// How the job takes hold of its directory.
+struct HolderOptions {
+  std::string token;      // of this attempt, or of what it does
+  std::string job_token;  // how those of all attempts begin
+  std::string resume;     // from where it goes on; empty: from nothing
+  bool ran_before =
+      false;  // an earlier attempt did: who holds it is superseded
+};
+CheckpointFolderOptions FolderOptionsOf(const JobSpec& job,
+                                        const HolderOptions& options);
 
 }  // namespace troupe
 

@@ -1,12 +1,9 @@
 #include "worker/engine/checkpoint_writer.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "proto/base/log.h"
 #include "proto/base/status.h"
-#include "storage/checkpoint/checkpoint_dir.h"
-#include "storage/disk/directory.h"
 #include "worker/engine/rank_shard.h"
 #include "worker/rank/tier_port.h"
 
@@ -18,20 +15,6 @@ absl::Status GiveUp(const CheckpointAttempt& attempt, const absl::Status& why) {
   const absl::Status abandoned = AbandonCheckpoint(attempt);
   if (!abandoned.ok()) LogWarning(abandoned.message());
   return why;
-}
-
-// What stays of them harms nobody's run.
-void RemoveTrees(const std::vector<std::string>& trees, int64_t step,
-                 DiskLog& log) {
-  DiskLog::Work work = {.writes = true, .step = step};
-  for (const std::string& tree : trees) {
-    work.bytes += static_cast<int64_t>(TreeBytes(tree));
-  }
-  const DiskLog::Entry entry(log, work);
-  for (const std::string& tree : trees) {
-    const absl::Status removed = RemoveTree(tree, entry.moved());
-    if (!removed.ok()) LogWarning(removed.message());
-  }
 }
 
 }  // namespace
@@ -101,24 +84,12 @@ absl::Status CheckpointWriter::Commit(const CheckpointAttempt& attempt,
 absl::Status CheckpointWriter::RemoveOld(const CheckpointAttempt& attempt,
                                          const std::string& path) {
   std::vector<std::string> trees;
-  absl::Status status;
-  if (options_.folder != nullptr) {
-    status = options_.folder->Committed(path, trees);
-  }
-  // The new checkpoint is whole: that more old ones stay than need to harms
-  // nobody's run.
-  const int keep = state_.plan->job().checkpoint().keep();
-  if (keep > 0) {
-    const absl::Status pruned = PruneCheckpoints(
-        {.dir = attempt.dir, .written = attempt.step, .keep = keep}, trees);
-    if (!pruned.ok()) LogWarning(pruned.message());
-  }
-  trees.push_back(TemporaryDirectory(attempt));  // what it replaced
-  std::sort(trees.begin(), trees.end());
-  trees.erase(std::unique(trees.begin(), trees.end()), trees.end());
+  const absl::Status status =
+      TakeObsolete(attempt, state_.plan->job().checkpoint().keep(), path,
+                   options_.folder, trees);
   options_.removal->Start(
       [&log = disk_.log, step = attempt.step, trees = std::move(trees)] {
-        RemoveTrees(trees, step, log);
+        RemoveObsolete(trees, step, log);
         return absl::OkStatus();
       });
   return status;

@@ -4,8 +4,11 @@
 #include <utility>
 
 #include "absl/types/span.h"
+#include "proto/base/log.h"
 #include "proto/base/status.h"
 #include "proto/plan/job_json.h"
+#include "storage/checkpoint/checkpoint_dir.h"
+#include "storage/disk/directory.h"
 
 namespace troupe {
 namespace {
@@ -93,6 +96,39 @@ absl::StatusOr<CheckpointRecord> CommitShards(
   record.set_path(path);
   record.set_bytes(bytes);
   return record;
+}
+
+absl::Status TakeObsolete(const CheckpointAttempt& attempt, int keep,
+                          const std::string& path, CheckpointFolder* folder,
+                          std::vector<std::string>& trees) {
+  absl::Status status;
+  if (folder != nullptr) {
+    status = folder->Committed(path, trees);
+  }
+  // The new checkpoint is whole: that more old ones stay than need to harms
+  // nobody's run.
+  if (keep > 0) {
+    const absl::Status pruned = PruneCheckpoints(
+        {.dir = attempt.dir, .written = attempt.step, .keep = keep}, trees);
+    if (!pruned.ok()) LogWarning(pruned.message());
+  }
+  trees.push_back(TemporaryDirectory(attempt));  // what it replaced
+  std::sort(trees.begin(), trees.end());
+  trees.erase(std::unique(trees.begin(), trees.end()), trees.end());
+  return status;
+}
+
+void RemoveObsolete(const std::vector<std::string>& trees, int64_t step,
+                    DiskLog& log) {
+  DiskLog::Work work = {.writes = true, .step = step};
+  for (const std::string& tree : trees) {
+    work.bytes += static_cast<int64_t>(TreeBytes(tree));
+  }
+  const DiskLog::Entry entry(log, work);
+  for (const std::string& tree : trees) {
+    const absl::Status removed = RemoveTree(tree, entry.moved());
+    if (!removed.ok()) LogWarning(removed.message());
+  }
 }
 
 }  // namespace troupe

@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "proto/plan.pb.h"
 #include "proto/status.pb.h"
+#include "storage/checkpoint/checkpoint_folder.h"
 #include "storage/checkpoint/commit.h"
 #include "worker/rank/disk_log.h"
 #include "worker/rank/tier_port.h"
@@ -41,6 +42,16 @@ absl::StatusOr<CheckpointRecord> CommitShards(
     const CheckpointAttempt& attempt, const Plan& plan, const SavedState& saved,
     const std::vector<std::string>& descriptions,
     const std::vector<CarriedFile>& carried);
+
+// Of the committed checkpoint `path`: what is obsolete by it, which the caller
+// removes (RemoveObsolete, which takes its time). `folder` may be null. The
+// error is that of what was to be overwritten; all else is there all the same.
+absl::Status TakeObsolete(const CheckpointAttempt& attempt, int keep,
+                          const std::string& path, CheckpointFolder* folder,
+                          std::vector<std::string>& trees);
+// What stays harms nobody's run.
+void RemoveObsolete(const std::vector<std::string>& trees, int64_t step,
+                    DiskLog& log);
 
 }  // namespace troupe
 

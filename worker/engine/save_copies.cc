@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "proto/base/log.h"
 #include "proto/base/status.h"
 #include "proto/plan/at_rest.h"
 #include "proto/plan/copies.h"
@@ -47,11 +48,10 @@ std::vector<StateTensor> TensorsOf(const Plan& plan, char* copy) {
 
 }  // namespace
 
-CheckpointAttempt CopiesAttempt(const JobSpec& job, const RankRef& ref,
-                                int64_t step) {
+CheckpointAttempt CopiesAttempt(const JobSpec& job, const SaveCopies& request) {
   return {.dir = job.checkpoint().directory(),
-          .step = step,
-          .token = absl::StrCat(AttemptToken(ref), "-copies")};
+          .step = request.state().step(),
+          .token = absl::StrCat(request.token(), "-copies")};
 }
 
 absl::StatusOr<ShardFile> WriteCopy(const CopyToSave& copy,
@@ -77,15 +77,18 @@ absl::StatusOr<ShardFile> WriteCopy(const CopyToSave& copy,
   return file;
 }
 
-absl::StatusOr<CheckpointRecord> CommitCopies(
-    const Plan& plan, const RankRef& ref, const KeptState& state,
-    const std::vector<std::string>& shards, const Clock& clock) {
+absl::StatusOr<CheckpointRecord> CommitCopies(const SaveCopies& request,
+                                              const Clock& clock,
+                                              DiskLog& log) {
+  const Plan& plan = request.commits();
   const JobSpec& job = plan.job();
-  ASSIGN_OR_RETURN(
-      const std::unique_ptr<CheckpointFolder> folder,
-      CheckpointFolder::Open({.directory = job.checkpoint().directory(),
-                              .holder = HolderOf(job, AttemptToken(ref)),
-                              .supersedes = HolderBegins(job, JobToken(ref))}));
+  const KeptState& state = request.state();
+  ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointFolder> folder,
+                   CheckpointFolder::Open(FolderOptionsOf(
+                       job, {.token = request.token(),
+                             .job_token = JobToken(request.ref()),
+                             .resume = request.resume(),
+                             .ran_before = request.ran_before()})));
   SavedState saved = {.samples_consumed = state.samples_consumed(),
                       .loss_scale = {.scale = state.loss_scale(),
                                      .good_steps = state.good_steps(),
@@ -96,11 +99,20 @@ absl::StatusOr<CheckpointRecord> CommitCopies(
     saved.tokenizer = data.file().layout().tokenizer;
     saved.data = data.file().identity();
   }
-  return CommitShards(CopiesAttempt(job, ref, state.step()), plan, saved,
-                      shards,
-                      CollectCarriedFiles({.tokens = job.data().tokens(),
-                                           .tokenizer = saved.tokenizer,
-                                           .hf = job.model().hf()}));
+  const CheckpointAttempt attempt = CopiesAttempt(job, request);
+  ASSIGN_OR_RETURN(
+      CheckpointRecord record,
+      CommitShards(attempt, plan, saved,
+                   {request.shards().begin(), request.shards().end()},
+                   CollectCarriedFiles({.tokens = job.data().tokens(),
+                                        .tokenizer = saved.tokenizer,
+                                        .hf = job.model().hf()})));
+  std::vector<std::string> trees;
+  const absl::Status overwritten = TakeObsolete(
+      attempt, job.checkpoint().keep(), record.path(), folder.get(), trees);
+  if (!overwritten.ok()) LogWarning(overwritten.message());
+  RemoveObsolete(trees, attempt.step, log);
+  return record;
 }
 
 }  // namespace troupe

@@ -19,10 +19,8 @@
 
 namespace troupe {
 
-// The checkpoint that copies of this step become: of the job's number and of
-// the attempt that made them.
-CheckpointAttempt CopiesAttempt(const JobSpec& job, const RankRef& ref,
-                                int64_t step);
+// The checkpoint that is asked for.
+CheckpointAttempt CopiesAttempt(const JobSpec& job, const SaveCopies& request);
 
 // Writes the state of the rank whose `plan` this is (as in an Assignment) from
 // a copy of it. FailedPrecondition: it is not among those `kept`.
@@ -32,12 +30,11 @@ absl::StatusOr<ShardFile> WriteCopy(const CopyToSave& copy,
                                     const RankResources& resources,
                                     DiskLog& log);
 
-// Commits what all have written. `plan` is of a rank that reads the job's data,
-// if one is left; `shards` are FormatShardFile's. An earlier attempt of the job
-// that still holds the directory loses it.
-absl::StatusOr<CheckpointRecord> CommitCopies(
-    const Plan& plan, const RankRef& ref, const KeptState& state,
-    const std::vector<std::string>& shards, const Clock& clock);
+// Commits what all have written, and removes what is obsolete by it. REQUIRES
+// request.commits: of a rank that reads the job's data, if one is left. An
+// earlier attempt of the job that still holds the directory loses it.
+absl::StatusOr<CheckpointRecord> CommitCopies(const SaveCopies& request,
+                                              const Clock& clock, DiskLog& log);
 
 }  // namespace troupe
 

@@ -202,16 +202,11 @@ absl::Status TrainLoop::OpenCheckpointFolder() {
   const JobSpec& job = options_.plan->job();
   const std::string& directory = job.checkpoint().directory();
   if (state_->rank() != 0) return PrepareCheckpointDirectory(directory);
-  ASSIGN_OR_RETURN(
-      folder_, CheckpointFolder::Open(
-                   {.directory = directory,
-                    .holder = HolderOf(job, options_.checkpoint_token),
-                    .starts_anew = !options_.ran_before &&
-                                   !GoesOnIn(directory, options_.resume),
-                    .overwrite = job.checkpoint().overwrite(),
-                    .supersedes = options_.ran_before
-                                      ? HolderBegins(job, options_.job_token)
-                                      : ""}));
+  ASSIGN_OR_RETURN(folder_, CheckpointFolder::Open(FolderOptionsOf(
+                                job, {.token = options_.checkpoint_token,
+                                      .job_token = options_.job_token,
+                                      .resume = options_.resume,
+                                      .ran_before = options_.ran_before})));
   return absl::OkStatus();
 }
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/log.h"
 #include "proto/base/status.h"
+#include "storage/checkpoint/commit.h"
 #include "worker/actor/thread_name.h"
 #include "worker/engine/save_copies.h"
 #include "worker/service/job_paths.h"
@@ -49,20 +50,14 @@ absl::Status CopiesSaver::Save(CopiesSaved& answer) {
   for (const CopyToSave& copy : request_.copies()) {
     RETURN_IF_ERROR(CheckJobPaths(copy.plan().job()));
     ASSIGN_OR_RETURN(const ShardFile file,
-                     WriteCopy(copy,
-                               CopiesAttempt(copy.plan().job(), request_.ref(),
-                                             request_.state().step()),
+                     WriteCopy(copy, CopiesAttempt(copy.plan().job(), request_),
                                kept_, resources_, log_));
     answer.add_shards(FormatShardFile(file));
   }
   if (!request_.has_commits()) return absl::OkStatus();
-  const Plan& plan = request_.commits();
-  RETURN_IF_ERROR(CheckJobPaths(plan.job()));
-  ASSIGN_OR_RETURN(
-      *answer.mutable_checkpoint(),
-      CommitCopies(plan, request_.ref(), request_.state(),
-                   {request_.shards().begin(), request_.shards().end()},
-                   resources_.clock));
+  RETURN_IF_ERROR(CheckJobPaths(request_.commits().job()));
+  ASSIGN_OR_RETURN(*answer.mutable_checkpoint(),
+                   CommitCopies(request_, resources_.clock, log_));
   answer.mutable_checkpoint()->set_seconds(
       (resources_.clock.MonotonicNanos() - begin_ns) * 1e-9);
   LogInfo(absl::StrCat("job ", request_.ref().job(), ": checkpoint ",

@@ -3,6 +3,7 @@
 #ifndef TROUPE_WORKER_SERVICE_COPIES_SAVER_H_
 #define TROUPE_WORKER_SERVICE_COPIES_SAVER_H_
 
+#include <string>
 #include <thread>
 
 #include "absl/status/status.h"
@@ -19,18 +20,26 @@ class CopiesSaver {
   // Borrows `kept`, whose rank has ended, and all of the resources.
   CopiesSaver(const SaveCopies& request, const KeptMemory& kept,
               const RankResources& resources, SendToScheduler send);
-  // Cuts it short, and waits until it has answered.
+  // Cuts it short, waits until it has answered, and gives up what was written:
+  // of what is committed by then nothing is left where it was.
   ~CopiesSaver();
+
+  // What was written is committed by the next request: it stays. REQUIRES that
+  // it has answered.
+  void Keep() { gives_up_ = false; }
+  const std::string& token() const { return request_.token(); }
 
  private:
   void Run();
   absl::Status Save(CopiesSaved& answer);
+  void GiveUp() const;
 
   const SaveCopies request_;
   const KeptMemory& kept_;
   const RankResources resources_;
   const SendToScheduler send_;
   DiskLog log_;
+  bool gives_up_ = true;
   std::thread thread_;
 };
 

@@ -244,6 +244,7 @@ void WorkerDaemon::Forget(const StopRank& stop) {
                           stop.ref().rank(), " is given up: ", stop.reason()));
   held_.outbox->Forget();
   rank_->Abort(absl::CancelledError(stop.reason()));
+  copies_saver_.reset();
   if (rank_->ended()) rank_->DropKept();
   absl::MutexLock lock(&mutex_);
   savable_.reset();
@@ -276,18 +277,32 @@ void WorkerDaemon::Handle(const SchedulerMessage& message,
   } else if (message.stop().forgotten()) {
     if (IsFor(message, held_.ref)) Forget(message.stop());
   } else if (message.has_save_copies()) {
-    copies_saver_.reset();
-    if (rank_ == nullptr || !IsSame(message.save_copies().ref(), held_.ref)) {
-      return;
-    }
-    copies_saver_ = std::make_unique<CopiesSaver>(
-        message.save_copies(), rank_->kept(), resources_, send);
+    SaveKeptCopies(message.save_copies(), send);
   } else if (rank_ != nullptr) {
     if (message.stop().give_up_kept()) copies_saver_.reset();
     rank_->OnMessage(message);
     absl::MutexLock lock(&mutex_);
     told_to_stop_ |= message.has_stop();
   }
+}
+
+void WorkerDaemon::SaveKeptCopies(const SaveCopies& request,
+                                  const SendToScheduler& send) {
+  const bool same =
+      copies_saver_ != nullptr && copies_saver_->token() == request.token();
+  if (same && request.has_commits()) copies_saver_->Keep();
+  copies_saver_.reset();
+  if (rank_ != nullptr && IsSame(request.ref(), held_.ref)) {
+    copies_saver_ =
+        std::make_unique<CopiesSaver>(request, rank_->kept(), resources_, send);
+    return;
+  }
+  WorkerMessage message;
+  CopiesSaved& answer = *message.mutable_copies_saved();
+  *answer.mutable_ref() = request.ref();
+  answer.set_token(request.token());
+  answer.set_error("the rank that kept them is not here any more");
+  send(std::move(message)).IgnoreError();
 }
 
 void WorkerDaemon::Replace(std::unique_ptr<RankRunner> rank) {

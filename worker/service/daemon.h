@@ -85,6 +85,7 @@ class WorkerDaemon {
   // `send` is the session's.
   void Handle(const SchedulerMessage& message, const SendToScheduler& send);
   void Begin(const Assignment& assignment, const SendToScheduler& send);
+  void SaveKeptCopies(const SaveCopies& request, const SendToScheduler& send);
   // The scheduler has no use for the rank that is held.
   void Forget(const StopRank& stop);
   bool holds_rank() const {

@@ -79,6 +79,31 @@ struct RecoveryHarness : Harness {
     }
     return begun;
   }
+  // Which copies it was asked to save.
+  std::vector<SaveCopies> Asked(WorkerId worker) const {
+    std::vector<SaveCopies> asked;
+    for (const SchedulerMessage& message : Sent(worker)) {
+      if (message.has_save_copies()) asked.push_back(message.save_copies());
+    }
+    return asked;
+  }
+  // To what it was asked last.
+  void Saved(WorkerId worker, const std::string& error = "") {
+    const SaveCopies asked = Asked(worker).back();
+    WorkerMessage message;
+    CopiesSaved& saved = *message.mutable_copies_saved();
+    *saved.mutable_ref() = asked.ref();
+    saved.set_token(asked.token());
+    saved.set_error(error);
+    if (error.empty() && asked.has_commits()) {
+      saved.mutable_checkpoint()->set_step(asked.state().step());
+      saved.mutable_checkpoint()->set_path("/c/copies");
+    }
+    for (int i = 0; error.empty() && i < asked.copies_size(); ++i) {
+      saved.add_shards("shard");
+    }
+    Send(worker, message);
+  }
   // Of which attempts it was told to forget what it keeps.
   std::vector<int> Forgotten(WorkerId worker) const {
     std::vector<int> attempts;

@@ -43,18 +43,20 @@ TEST(RecoveryWaits, ForAWorkerUntilOneJoins) {
 }
 
 TEST(RecoveryWaits, AndIsCancelled) {
-  for (const char* how : {"at once", "saved", "drained"}) {
-    SCOPED_TRACE(how);
+  for (const bool saved : {false, true}) {
     Waiting h;
-    if (how == std::string("at once")) {
-      EXPECT_TRUE(h.cluster.Cancel(h.id, h.now, h.actions).ok());
-    } else if (how == std::string("saved")) {
+    if (saved) {
       EXPECT_TRUE(h.cluster.SaveAndCancel(h.id, h.now, h.actions).ok());
+      EXPECT_EQ(h.status(h.id).state(), RECOVERING) << "copies are saved first";
+      h.Saved(h.w[0]);
+      h.Saved(h.w[0]);
     } else {
-      h.cluster.Drain("the scheduler was asked to end", h.now, h.actions);
+      EXPECT_TRUE(h.cluster.Cancel(h.id, h.now, h.actions).ok());
     }
     EXPECT_EQ(h.status(h.id).state(), CANCELLED);
-    EXPECT_EQ(h.status(h.id).reason(), "after step 1");
+    EXPECT_EQ(h.status(h.id).reason(),
+              saved ? "cancelled by its user after step 1; saved in /c/copies"
+                    : "after step 1");
     EXPECT_EQ(h.Forgotten(h.w[0]), Attempts{1});
     EXPECT_EQ(h.worker(h.w[0]).state(), WorkerStatus::IDLE);
     EXPECT_EQ(h.job(h.id).run, nullptr);
@@ -63,15 +65,38 @@ TEST(RecoveryWaits, AndIsCancelled) {
   }
 }
 
+TEST(RecoveryWaits, AndIsQueuedForTheNextScheduler) {
+  Waiting h;
+  h.cluster.Drain("the scheduler was asked to end", h.now, h.actions);
+  h.Saved(h.w[0]);
+  h.Saved(h.w[0]);
+  EXPECT_EQ(h.status(h.id).state(), QUEUED);
+  EXPECT_EQ(h.status(h.id).checkpoints(0).path(), "/c/copies");
+  EXPECT_EQ(h.Forgotten(h.w[0]), Attempts{1});
+}
+
+TEST(RecoveryWaits, IsQueuedSoInItsNextStartToo) {
+  RecoveryHarness h;
+  const std::vector<WorkerId> w = h.JoinMany(2);
+  const JobId id = h.Submit(RecoveringSpec(2));
+  h.cluster.Drain("the scheduler was asked to end", h.now, h.actions);
+  EXPECT_EQ(h.status(id).state(), RECOVERING);
+  h.EndsKeeping(id, 0, w[0], {});
+  h.EndsKeeping(id, 1, w[1], {});
+  EXPECT_EQ(h.status(id).state(), QUEUED) << h.status(id).reason();
+}
+
 TEST(RecoveryWaits, IsCancelledWhileItsRanksAreStopped) {
   RecoveryHarness h;
   const std::vector<WorkerId> w = h.JoinMany(3);
   const JobId id = h.Recovering({w[0], w[1]});
   h.Disconnect(w[1], "connection closed");
   EXPECT_TRUE(h.cluster.SaveAndCancel(id, h.now, h.actions).ok());
-  EXPECT_EQ(h.status(id).state(), STOPPING);
+  EXPECT_EQ(h.status(id).state(), RECOVERING);
   h.EndsKeeping(id, 0, w[0], {0});
   EXPECT_EQ(h.status(id).state(), CANCELLED);
+  EXPECT_EQ(h.status(id).reason(),
+            "cancelled by its user after step 0; it could not be saved");
   EXPECT_EQ(h.Forgotten(w[0]), Attempts{1});
   EXPECT_EQ(h.worker(w[2]).state(), WorkerStatus::IDLE);
 }

@@ -272,7 +272,10 @@ TEST_F(RunAdoptRecover, WhoDoesNotComeBackToBeSavedIsLost) {
   EXPECT_TRUE(h->Sent(w0).back().stop().peers_gone());
   EXPECT_EQ(h->status(id_).state(), RECOVERING);
   h->EndsKeeping(id_, 0, w0, {5});
-  EXPECT_EQ(h->Begun(w0).recovery().state().step(), 5);
+  EXPECT_EQ(h->Asked(w0).back().state().step(), 5);
+  h->Saved(w0);
+  h->Saved(w0);
+  EXPECT_EQ(h->status(id_).state(), QUEUED);
 }
 
 // Without what the ranks were handed the job is compiled anew.

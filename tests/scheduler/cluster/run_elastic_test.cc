@@ -38,29 +38,6 @@ struct Elastic : RecoveryHarness {
     }
     return ids;
   }
-  std::vector<SaveCopies> Asked(WorkerId worker) const {
-    std::vector<SaveCopies> asked;
-    for (const SchedulerMessage& message : Sent(worker)) {
-      if (message.has_save_copies()) asked.push_back(message.save_copies());
-    }
-    return asked;
-  }
-  // To what it was asked last.
-  void Saved(WorkerId worker, const std::string& error = "") {
-    const SaveCopies asked = Asked(worker).back();
-    WorkerMessage message;
-    CopiesSaved& saved = *message.mutable_copies_saved();
-    *saved.mutable_ref() = asked.ref();
-    saved.set_error(error);
-    if (error.empty() && asked.has_commits()) {
-      saved.mutable_checkpoint()->set_step(asked.state().step());
-      saved.mutable_checkpoint()->set_path("/c/copies");
-    }
-    for (int i = 0; error.empty() && i < asked.copies_size(); ++i) {
-      saved.add_shards("shard");
-    }
-    Send(worker, message);
-  }
   bool Says(const std::string& text) const {
     const auto& events = job(id).events;
     return std::any_of(events.begin(), events.end(), [&](const JobEvent& e) {
@@ -139,11 +116,11 @@ TEST(Elastic, OrWhereTheyCannotBeSaved) {
     h.LoseTheLast({2});
     h.Calm();
     if (late) {
-      h.Pass(absl::Minutes(5) + absl::Seconds(2), h.alive());
+      h.Pass(absl::Minutes(30) + absl::Seconds(2), h.alive());
     } else {
       h.Saved(h.w[1], "/c: no space");
     }
-    EXPECT_TRUE(h.Says(late ? "could not be saved: not within 5m"
+    EXPECT_TRUE(h.Says(late ? "could not be saved: not within 30m"
                             : "could not be saved: w1 (rank 1): /c: no space"));
     EXPECT_EQ(h.status(h.id).state(), STARTING);
     EXPECT_EQ(h.Begun(h.w[0]).resume(), "");
@@ -274,6 +251,53 @@ TEST(Elastic, WaitsWhereNoPlanForFewerFits) {
   EXPECT_EQ(h.status(id).reason(),
             "waits for more workers: model.hidden_size: rank 0 needs more "
             "memory");
+}
+
+TEST(Elastic, AWideningThatCannotBeSavedIsNotAskedForAgainAtOnce) {
+  Narrowed h;
+  h.Join("w2");
+  h.Calm();
+  h.EndsKeeping(h.id, 0, h.w[0], {2}, "step 3: checkpoint of step 3: full");
+  h.EndsKeeping(h.id, 1, h.w[1], {2});
+  EXPECT_EQ(h.status(h.id).state(), RECOVERING);
+  h.AllReady(h.id, {h.w[0], h.w[1]}, 3);
+  EXPECT_TRUE(h.Says("could not be saved to move; that is tried again in 1m"));
+  h.ClearActions();
+  h.Pass(absl::Seconds(50), h.alive());
+  EXPECT_FALSE(h.AskedToSave(h.w[0]));
+  h.Pass(absl::Seconds(15), h.alive());
+  EXPECT_TRUE(h.AskedToSave(h.w[0]));
+}
+
+// It has not ended: what lies there is its own.
+TEST(Recovery, AJobThatIsQueuedAgainKeepsItsDirectory) {
+  RecoveryHarness h;
+  const std::vector<WorkerId> w = h.JoinMany(2);
+  const JobId id = h.Recovering({w[0], w[1]});
+  h.AllStep(id, w, 1);
+  const JobId other = h.Submit(RecoveringSpec(1));
+  WorkerMessage leaving;
+  *leaving.mutable_leaving()->mutable_ref() = h.Ref(id, 1);
+  h.Send(w[1], leaving);
+  h.Commits(id, w[0], 1);
+  h.EndsKeeping(id, 1, w[1], {1});
+  h.EndsKeeping(id, 0, w[0], {1});
+  EXPECT_EQ(h.status(id).state(), QUEUED);
+  EXPECT_EQ(h.status(other).state(), QUEUED) << h.status(other).reason();
+  EXPECT_TRUE(h.cluster.Cancel(id, h.now, h.actions).ok());
+  h.Tick(absl::Seconds(1));
+  EXPECT_EQ(h.status(other).state(), STARTING) << h.status(other).reason();
+}
+
+// Refused its directory, it is refused again: what lies there is another's.
+TEST(Recovery, AJobThatNeverRanHasNotRunBefore) {
+  RecoveryHarness h;
+  const std::vector<WorkerId> w = h.JoinMany(2);
+  const JobId id = h.Submit(RecoveringSpec(2));
+  h.EndsKeeping(id, 0, w[0], {}, "checkpoint.directory: an earlier run left 3");
+  h.EndsKeeping(id, 1, w[1], {});
+  EXPECT_EQ(h.Begun(w[0]).ref().attempt(), 2);
+  EXPECT_FALSE(h.Begun(w[0]).ran_before());
 }
 
 // With copies and a checkpoint's place, a worker that leaves costs nothing.

@@ -55,12 +55,14 @@ TEST(StepName, KnowsTheStartAndTheEnd) {
   training.set_steps(10);
   JobStatus status;
   status.set_state(STARTING);
-  EXPECT_EQ(StepName(status, training), "its start");
+  EXPECT_EQ(StepName(status.state(), status.steps_done(), training),
+            "its start");
   status.set_state(RUNNING);
   status.set_steps_done(9);
-  EXPECT_EQ(StepName(status, training), "step 10");
+  EXPECT_EQ(StepName(status.state(), status.steps_done(), training), "step 10");
   status.set_steps_done(10);
-  EXPECT_EQ(StepName(status, training), "its end") << "its last checkpoint";
+  EXPECT_EQ(StepName(status.state(), status.steps_done(), training), "its end")
+      << "its last checkpoint";
 }
 
 }  // namespace

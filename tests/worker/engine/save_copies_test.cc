@@ -33,6 +33,7 @@ class SaveCopiesTest : public testing::TestWithParam<int> {
     JobSpec job = SmallJob();
     job.mutable_parallelism()->set_zero(GetParam());
     job.mutable_checkpoint()->set_directory(directory_);
+    job.mutable_checkpoint()->set_keep(1);
     job.mutable_recovery();
     for (int rank = 0; rank < 2; ++rank) {
       ranks_.push_back(std::make_unique<SmallRank>(
@@ -41,8 +42,6 @@ class SaveCopiesTest : public testing::TestWithParam<int> {
       Train(*ranks_[rank]);
       kept_.push_back(Kept(*ranks_[rank]));
     }
-    ref_.set_job(3);
-    ref_.set_attempt(2);
   }
 
   // Moments that tell their places in the model.
@@ -76,6 +75,16 @@ class SaveCopiesTest : public testing::TestWithParam<int> {
             .io = *io_,
             .clock = clock_};
   }
+  static SaveCopies Request(int64_t step) {
+    SaveCopies request;
+    request.mutable_ref()->set_job(3);
+    request.mutable_ref()->set_attempt(2);
+    request.mutable_state()->set_step(step);
+    request.mutable_state()->set_samples_consumed(48);
+    request.set_token("job-3-2-1");
+    request.set_ran_before(true);
+    return request;
+  }
   // The state of rank `of`, by the worker of rank `by`.
   absl::StatusOr<std::string> Write(int by, int of, bool peer,
                                     int64_t step = kStep) {
@@ -84,17 +93,17 @@ class SaveCopiesTest : public testing::TestWithParam<int> {
     *copy.mutable_plan() = plan;
     copy.set_peer(peer);
     absl::StatusOr<ShardFile> file =
-        WriteCopy(copy, CopiesAttempt(plan.job(), ref_, step), kept_[by],
+        WriteCopy(copy, CopiesAttempt(plan.job(), Request(step)), kept_[by],
                   Resources(by), disk_);
     if (!file.ok()) return file.status();
     return FormatShardFile(*file);
   }
   absl::StatusOr<CheckpointRecord> Commit(
       const std::vector<std::string>& shards) {
-    KeptState state;
-    state.set_step(kStep);
-    state.set_samples_consumed(48);
-    return CommitCopies(*ranks_[0]->state().plan, ref_, state, shards, clock_);
+    SaveCopies request = Request(kStep);
+    *request.mutable_commits() = *ranks_[0]->state().plan;
+    request.mutable_shards()->Assign(shards.begin(), shards.end());
+    return CommitCopies(request, clock_, disk_);
   }
   // That a rank alone, which resumes, has what the two had.
   void ExpectAllIsThere(const std::string& path) {
@@ -133,7 +142,6 @@ class SaveCopiesTest : public testing::TestWithParam<int> {
   const std::unique_ptr<IoEngine> io_;
   std::vector<std::unique_ptr<SmallRank>> ranks_;
   std::vector<KeptMemory> kept_;
-  RankRef ref_;
 };
 
 TEST_P(SaveCopiesTest, EachWritesItsOwn) {
@@ -176,6 +184,16 @@ TEST_P(SaveCopiesTest, SaysWhoseTokensWereNotCheckedToTheEnd) {
   ASSERT_TRUE(first.ok() && second.ok()) << first.status() << second.status();
   ASSERT_TRUE(Commit({*first, *second}).ok());
   EXPECT_TRUE(ReadManifest(CheckpointPath(directory_, kStep))->data_unchecked);
+}
+
+// The job keeps one: what was there is obsolete.
+TEST_P(SaveCopiesTest, OlderOnesAreRemovedAsTheJobSays) {
+  ASSERT_TRUE(Commit({*Write(0, 0, false), *Write(1, 1, false)}).ok());
+  const std::string older = CheckpointPath(directory_, kStep - 1);
+  std::filesystem::rename(CheckpointPath(directory_, kStep), older);
+  ASSERT_TRUE(Commit({*Write(0, 0, false), *Write(1, 1, false)}).ok());
+  EXPECT_FALSE(std::filesystem::exists(older));
+  EXPECT_TRUE(std::filesystem::exists(CheckpointPath(directory_, kStep)));
 }
 
 TEST_P(SaveCopiesTest, IsNoCheckpointWhereOneIsMissing) {
