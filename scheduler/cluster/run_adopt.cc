@@ -128,6 +128,7 @@ void RunControl::Resume(Job& job, std::shared_ptr<const troupe::HandOut> handed,
     if (!job.cancelled) run.Explain(Blame::kWorkerLost, job.status.reason());
   } else if (job.status.state() == RECOVERING) {
     run.begins = job.status.reason();
+    run.cancel_why = job.status.save_why();
     if (job.status.attempt_over()) {
       run.stopping_since = now;
       run.Explain(Blame::kWorkerLost, job.status.reason());

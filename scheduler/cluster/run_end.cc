@@ -132,6 +132,8 @@ void RunControl::SaveAndCancel(Job& job, const std::string& why, absl::Time now,
   if (job.run->stopping() && !recovers) return;
   if (recovers && MayMove(job)) {
     job.run->cancel_why = why;
+    job.status.set_save_why(why);
+    jobs_.Save(job, actions);
     return MoveAsItIs(job, why, now, actions);
   }
   if (job.status.state() != RUNNING) return Cancel(job, now, actions);

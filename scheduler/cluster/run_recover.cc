@@ -133,6 +133,10 @@ void RunControl::RecoverWaiting(absl::Time now, Actions& actions) {
 
 void RunControl::TakePlaces(Job& job, absl::Time now, Actions& actions) {
   Run& run = *job.run;
+  if (MovesOn(job)) {
+    if (!run.saves_copies.has_value()) Narrow(job, now, actions);
+    return;
+  }
   const Plan& plan = *run.handed->plan;
   std::vector<VacantPlace> places;
   for (size_t r = 0; r < run.ranks.size(); ++r) {

@@ -325,7 +325,7 @@ void ClusterSimulation::Drain() {
     const bool recovers = job->status.state() == RECOVERING;
     if (job->run->stopping() && !recovers) continue;
     const bool saves = job->status.state() == RUNNING;
-    if (saves && RecoveryInvariants::MayMove(*job)) continue;
+    if (RecoveryInvariants::MayMove(*job)) continue;
     invariants_.AskedToSave(id,
                             saves && job->spec.checkpoint().has_directory());
   }

@@ -38,6 +38,7 @@ struct SimulatedAttempt {
   std::map<int, int64_t> finished;          // by rank: its last step
   std::map<int64_t, std::set<int>> shards;  // on the disk; by step: ranks
   std::map<int64_t, int> commits;           // by step: how often
+  std::set<std::string> from_copies;  // checkpoints that its copies became
   std::set<int> ended_ok;
   // Something happened to a rank of it that a healthy job does not meet.
   bool harmed = false;
@@ -62,6 +63,12 @@ struct SimulatedAttempt {
     int64_t step = finished.begin()->second;
     for (const auto& [rank, last] : finished) step = std::min(step, last);
     return step;
+  }
+  // Its ranks agreed to be saved after the last of their steps, and were.
+  bool EndedSaved() const {
+    const auto last = sums.find(FinishedByAll());
+    return last != sums.end() && last->second.stop && last->second.save &&
+           commits.count(last->first) > 0;
   }
   bool Saves() const { return !job.checkpoint().directory().empty(); }
   bool SavesAfter(int64_t step) const {

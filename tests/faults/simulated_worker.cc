@@ -261,6 +261,7 @@ void SimulatedWorker::Obey(const SchedulerMessage& message, absl::Time now) {
              Same(message.stop().ref(), kept_->ref)) {
     kept_.reset();
   }
+  if (message.has_save_copies()) SaveKept(message.save_copies());
   if (!seat_.has_value()) return;
   const RankRef& ours = seat_->start.ref();
   const AttemptKey key = KeyOf(ours);

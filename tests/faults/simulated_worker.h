@@ -147,6 +147,8 @@ class SimulatedWorker {
   bool BeginRank();
   bool WriteShard();
   bool Recover();
+  // Of a rank that has ended.
+  void SaveKept(const SaveCopies& request);
   bool KeepCopy(absl::Time now);
   void Step(absl::Time now);
   void FinishStep(const SimulatedAttempt::Sum& sum);
