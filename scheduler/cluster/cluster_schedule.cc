@@ -124,7 +124,7 @@ bool Cluster::MayWiden(const Job& job) const {
 void Cluster::AskToWiden(absl::Time now, Actions& actions) {
   if (workers_.idle_count() == 0 || queue_waits_ || draining_) return;
   for (const auto& [id, job] : jobs_.all()) {
-    if (!MayWiden(*job) || job->compilation != 0 || now < job->widens_after ||
+    if (!MayWiden(*job) || job->compilation != 0 || now < job->moves_after ||
         job->not_wider_at == workers_.changes()) {
       continue;
     }

@@ -45,8 +45,8 @@ struct Job {
   int64_t not_wider_at = -1;
   // Not sooner: it could not be saved to move; and how long after the next
   // time.
-  absl::Time widens_after = absl::InfinitePast();
-  absl::Duration widen_pause = absl::Minutes(1);
+  absl::Time moves_after = absl::InfinitePast();
+  absl::Duration move_pause = absl::Minutes(1);
   // It went on before, and does so at once with as many workers as there are.
   bool moved = false;
   absl::Time stands_since = absl::InfinitePast();  // moved: since when

@@ -64,7 +64,7 @@ class RunControl {
   // had for one that needs fewer.
   void NarrowWaiting(absl::Time now, Actions& actions);
   // The job is saved at the end of its step, and goes on with other workers: it
-  // is queued. REQUIRES: it runs, and MayMove.
+  // is queued. REQUIRES: MayMove, and it is not being stopped.
   void SaveAndMove(Job& job, const std::string& why, absl::Time now,
                    Actions& actions);
   // Jobs are saved and end, or are queued for the next scheduler. None goes on
@@ -140,7 +140,9 @@ class RunControl {
                     Actions& actions);
   void SendSaveCopies(Job& job, int rank, SaveCopies request, Actions& actions);
   void CommitCopiesOf(Job& job, Actions& actions);
-  // What is there when copies are not saved, or not in time.
+  // A disk did not take what was to be saved: not again at once.
+  static void PauseMoves(Job& job, absl::Time now);
+  // Copies are not saved, or not in time.
   void GiveUpCopies(Job& job, const std::string& why, absl::Time now,
                     Actions& actions);
   // What there is of the job's state is saved, and it moves; it may be in the

@@ -14,6 +14,10 @@
 namespace troupe {
 namespace {
 
+const std::string& WhyItMoves(const Run& run) {
+  return run.cause.empty() ? run.save_why : run.cause;
+}
+
 int HeldSeats(const Run& run) {
   return static_cast<int>(
       std::count_if(run.ranks.begin(), run.ranks.end(),
@@ -48,8 +52,7 @@ bool RunControl::MayMove(const Job& job) const {
 
 void RunControl::SaveAndMove(Job& job, const std::string& why, absl::Time now,
                              Actions& actions) {
-  CHECK(job.status.state() == RUNNING && job.run != nullptr)
-      << "job " << job.id;
+  CHECK(job.run != nullptr && !job.run->stopping()) << "job " << job.id;
   job.run->saving = job.run->moves = true;
   job.run->save_why = why;
   Stop(job, absl::StrCat(why, ": the job is saved, to go on with others"),
@@ -72,11 +75,11 @@ void RunControl::Drain(const std::string& why, absl::Time now,
 void RunControl::MoveAsItIs(Job& job, const std::string& why, absl::Time now,
                             Actions& actions) {
   Run& run = *job.run;
-  if (job.status.state() == RUNNING) return SaveAndMove(job, why, now, actions);
-  if (run.awaits_places) {
-    if (!run.saves_copies.has_value()) Narrow(job, now, actions);
-  } else if (!run.stopping()) {
-    Stop(job, why, true, now, actions);
+  // In a start those that are ready save, if all are.
+  if (!run.stopping()) return SaveAndMove(job, why, now, actions);
+  run.save_why = why;
+  if (run.awaits_places && !run.saves_copies.has_value()) {
+    Narrow(job, now, actions);
   }
 }
 
@@ -125,7 +128,8 @@ bool RunControl::MayNarrow(const Job& job) const {
 
 void RunControl::NarrowWaiting(absl::Time now, Actions& actions) {
   for (const auto& [id, job] : jobs_.all()) {
-    if (job->run != nullptr && job->run->awaits_places && MayNarrow(*job)) {
+    if (job->run != nullptr && job->run->awaits_places && MayNarrow(*job) &&
+        now >= job->moves_after) {
       Narrow(*job, now, actions);
     }
   }
@@ -143,7 +147,7 @@ void RunControl::Narrow(Job& job, absl::Time now, Actions& actions) {
           std::max<int64_t>(0, NewestCheckpoint(job.status))) {
     return SaveCopiesOf(job, *newest, now, actions);
   }
-  Move(job, run.cause, now, actions);
+  Move(job, WhyItMoves(run), now, actions);
 }
 
 void RunControl::SaveCopiesOf(Job& job, const Recovery& newest, absl::Time now,
@@ -169,7 +173,7 @@ void RunControl::SaveCopiesOf(Job& job, const Recovery& newest, absl::Time now,
   jobs_.SetWaitReason(
       job,
       absl::StrCat("saves the copies of step ", newest.state().step(),
-                   ", to go on with fewer workers; ", run.cause),
+                   ", to go on with other workers; ", WhyItMoves(run)),
       actions);
 }
 
@@ -213,7 +217,7 @@ void RunControl::HandleCopiesSaved(WorkerId from, const CopiesSaved& saved,
     CheckpointRecord checkpoint = saved.checkpoint();
     checkpoint.set_attempt(run.attempt);
     jobs_.AddCheckpoint(*job, checkpoint, now, actions);
-    return Move(*job, run.cause, now, actions);
+    return Move(*job, WhyItMoves(run), now, actions);
   }
   saving.shards.insert(saving.shards.end(), saved.shards().begin(),
                        saved.shards().end());
@@ -240,15 +244,29 @@ void RunControl::CommitCopiesOf(Job& job, Actions& actions) {
   SendSaveCopies(job, by, std::move(request), actions);
 }
 
+// They stay in memory: a worker that comes goes on from them. Only a job that
+// may not wait goes on from less.
 void RunControl::GiveUpCopies(Job& job, const std::string& why, absl::Time now,
                               Actions& actions) {
   job.run->saves_copies.reset();
+  const bool moves = job.run->moves || MovesOn(job);
+  const std::string next =
+      moves ? ""
+            : absl::StrCat("; tried again in ",
+                           absl::FormatDuration(job.move_pause));
   jobs_.AddEvent(
       job,
       absl::StrCat("copies of the ranks' states could not be saved: ",
-                   OneLine(why, limits_.reason_bytes_max)),
+                   OneLine(why, limits_.reason_bytes_max), next),
       now, actions);
-  Move(job, job.run->cause, now, actions);
+  if (moves) return Move(job, WhyItMoves(*job.run), now, actions);
+  PauseMoves(job, now);
+  TakePlaces(job, now, actions);
+}
+
+void RunControl::PauseMoves(Job& job, absl::Time now) {
+  job.moves_after = now + job.move_pause;
+  job.move_pause = std::min(2 * job.move_pause, absl::Hours(1));
 }
 
 void RunControl::SayMoved(Job& job, absl::Time now, Actions& actions) {

@@ -238,7 +238,9 @@ void RunControl::FinishIfLetGo(Job& job, absl::Time now, Actions& actions) {
   if (job.run == nullptr || !job.run->all_let_go()) return;
   if (job.run->moves && !job.cancelled &&
       job.run->StepOfAll() < LastStep(job.plan->job().training())) {
-    return Move(job, job.run->save_why, now, actions);
+    // What a start was to go on from may be in copies.
+    if (job.run->saves_copies.has_value()) return;
+    return Narrow(job, now, actions);
   }
   if (job.status.state() == RECOVERING && !job.cancelled && !job.run->moves) {
     if (job.run->awaits()) return;  // for what they keep

@@ -113,13 +113,12 @@ void RunControl::AwaitPlacesNow(Job& job, absl::Time now, Actions& actions) {
 // It was well, and would be, but for the disk: that is no failure of its steps,
 // but asked for again and again it would be one of the job.
 void RunControl::GoOnUnmoved(Job& job, absl::Time now, Actions& actions) {
-  job.widens_after = now + job.widen_pause;
   jobs_.AddEvent(job,
                  absl::StrCat("goes on as it is, for it could not be saved to "
                               "move; that is tried again in ",
-                              absl::FormatDuration(job.widen_pause)),
+                              absl::FormatDuration(job.move_pause)),
                  now, actions);
-  job.widen_pause = std::min(2 * job.widen_pause, absl::Hours(1));
+  PauseMoves(job, now);
   AwaitPlacesNow(job, now, actions);
 }
 

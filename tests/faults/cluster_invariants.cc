@@ -152,6 +152,10 @@ void ClusterInvariants::OnStep(const PersistStep& step,
   if ((*job)->run != nullptr) {
     finished = std::max(finished, (*job)->run->resumes_at);
   }
+  const auto& checkpoints = (*job)->status.checkpoints();
+  if (!checkpoints.empty()) {
+    finished = std::max(finished, checkpoints.rbegin()->step());
+  }
   EXPECT_LE(number, finished)
       << "step " << number << " of job " << step.job
       << " is reported, and not all its ranks have finished it";

@@ -64,12 +64,6 @@ struct SimulatedAttempt {
     for (const auto& [rank, last] : finished) step = std::min(step, last);
     return step;
   }
-  // Its ranks agreed to be saved after the last of their steps, and were.
-  bool EndedSaved() const {
-    const auto last = sums.find(FinishedByAll());
-    return last != sums.end() && last->second.stop && last->second.save &&
-           commits.count(last->first) > 0;
-  }
   bool Saves() const { return !job.checkpoint().directory().empty(); }
   bool SavesAfter(int64_t step) const {
     const int64_t every = job.checkpoint().every();

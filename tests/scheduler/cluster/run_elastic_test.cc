@@ -110,7 +110,8 @@ TEST(Elastic, GoesOnFromTheNewestCheckpointWhereNoCopiesAreNewer) {
   EXPECT_EQ(h.Begun(h.w[0]).resume(), "/c/step-2");
 }
 
-TEST(Elastic, OrWhereTheyCannotBeSaved) {
+// They are in memory still.
+TEST(Elastic, WaitsForAWorkerWhereCopiesCannotBeSaved) {
   for (const bool late : {false, true}) {
     Elastic h;
     h.LoseTheLast({2});
@@ -120,11 +121,17 @@ TEST(Elastic, OrWhereTheyCannotBeSaved) {
     } else {
       h.Saved(h.w[1], "/c: no space");
     }
-    EXPECT_TRUE(h.Says(late ? "could not be saved: not within 30m"
-                            : "could not be saved: w1 (rank 1): /c: no space"));
-    EXPECT_EQ(h.status(h.id).state(), STARTING);
-    EXPECT_EQ(h.Begun(h.w[0]).resume(), "");
-    EXPECT_TRUE(h.Begun(h.w[0]).ran_before());
+    EXPECT_TRUE(h.Says(
+        late ? "could not be saved: not within 30m; tried again in 1m"
+             : "could not be saved: w1 (rank 1): /c: no space; tried again"));
+    EXPECT_EQ(h.status(h.id).state(), RECOVERING);
+    h.ClearActions();
+    h.Pass(absl::Seconds(40), h.alive());
+    EXPECT_TRUE(h.Asked(h.w[0]).empty());
+    h.Pass(absl::Seconds(30), h.alive());
+    EXPECT_FALSE(h.Asked(h.w[0]).empty());
+    const WorkerId late_one = h.Join("w3");
+    EXPECT_EQ(h.Begun(late_one).recovery().state().step(), 2);
   }
 }
 
