@@ -89,10 +89,12 @@ void RunControl::WorkerGone(JobId id, WorkerId worker, const std::string& how,
       ranks.begin(), ranks.end(),
       [worker](const RankSeat& s) { return s.worker == worker && s.taken(); });
   CHECK(seat != ranks.end()) << "worker " << worker << " in job " << id;
-  // What it did to the end needs it no more, unless the others fail.
-  const bool done = seat->succeeded || (job->run->moves && !seat->live());
+  // What it did to the end needs it no more, unless the others fail; nor does
+  // what was saved, unless that are its copies.
+  const bool saves = std::exchange(job->run->saves_copies, {}).has_value();
+  const bool done =
+      seat->succeeded || (job->run->moves && !seat->live() && !saves);
   seat->Lose();
-  job->run->saves_copies.reset();
   const int rank = static_cast<int>(seat - ranks.begin());
   if (!done) {
     Fail(*job, Blame::kWorkerLost,
