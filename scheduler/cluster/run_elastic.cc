@@ -205,6 +205,9 @@ void RunControl::HandleCopiesSaved(WorkerId from, const CopiesSaved& saved,
   }
   const RankSeat& seat = run.ranks[rank];
   if (seat.worker != from || run.saves_copies->token != saved.token() ||
+      // Heard again: it has answered that already.
+      (saved.error().empty() &&
+       saved.has_checkpoint() != run.saves_copies->commits) ||
       run.saves_copies->awaited.erase(rank) == 0) {
     return;
   }

@@ -70,6 +70,11 @@ TEST(Elastic, CopiesBecomeACheckpointForFewer) {
   ASSERT_EQ(h.Asked(h.w[0]).size(), 2);
   EXPECT_TRUE(h.Asked(h.w[0])[1].has_commits());
   EXPECT_EQ(h.Asked(h.w[0])[1].shards_size(), 3);
+  WorkerMessage again;  // what it said of its shards
+  *again.mutable_copies_saved()->mutable_ref() = h.Asked(h.w[0])[0].ref();
+  again.mutable_copies_saved()->set_token(h.Asked(h.w[0])[0].token());
+  h.Send(h.w[0], again);
+  EXPECT_EQ(h.status(h.id).checkpoints_size(), 0);
   h.Saved(h.w[0]);
   EXPECT_EQ(h.status(h.id).state(), STARTING) << h.status(h.id).reason();
   EXPECT_EQ(h.status(h.id).workers_size(), 2);
