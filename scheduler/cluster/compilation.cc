@@ -30,6 +30,7 @@ CompileOutcome CompileQuickest(const JobCompiler& compiler,
   CompileOutcome best;
   int compared = 0;
   for (const Choice& choice : compilation.choices) {
+    if (best.fits() && choice.ids.size() < best.workers.size()) break;
     absl::StatusOr<CompiledJob> compiled =
         compiler.Compile(choice.spec, choice.workers, may_go_on);
     if (!compiled.ok()) {

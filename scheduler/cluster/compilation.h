@@ -56,7 +56,7 @@ struct CompileOutcome {
 Compilation CompilationFor(const JobSpec& spec, int needed,
                            const WorkerTable& workers);
 
-// For a job with `elastic`: on these workers, as many of them as there can be,
+// For a job with `elastic`, most ranks first: on these workers, as many of them as there can be,
 // each of the ways in turn. What has no more than `more_than` ranks is left
 // out.
 Compilation ElasticCompilation(const std::vector<JobSpec>& ways,
@@ -65,8 +65,8 @@ Compilation ElasticCompilation(const std::vector<JobSpec>& ways,
                                int more_than);
 
 // Tries the choices in turn: the next where one has too little memory. Of an
-// elastic compilation the first few that fit are compared, and the quickest, as
-// predicted, is taken. Or explains, for the first.
+// elastic compilation the first few that fit on as many workers are compared, and
+// the quickest, as predicted, is taken. Or explains, for the first.
 CompileOutcome CompileFirstFit(const JobCompiler& compiler,
                                const Compilation& compilation,
                                const MayGoOn& may_go_on = {});

@@ -27,6 +27,15 @@ CopiesSaver::CopiesSaver(const SaveCopies& request, const KeptMemory& kept,
 CopiesSaver::~CopiesSaver() {
   log_.Abort(absl::CancelledError("the copies are not needed any more"));
   thread_.join();
+  if (gives_up_) GiveUp();
+}
+
+void CopiesSaver::GiveUp() const {
+  if (request_.copies().empty()) return;
+  const JobSpec& job = request_.copies(0).plan().job();
+  const absl::Status abandoned =
+      AbandonCheckpoint(CopiesAttempt(job, request_));
+  if (!abandoned.ok()) LogWarning(abandoned.message());
 }
 
 void CopiesSaver::Run() {
@@ -34,12 +43,14 @@ void CopiesSaver::Run() {
   WorkerMessage message;
   CopiesSaved& answer = *message.mutable_copies_saved();
   *answer.mutable_ref() = request_.ref();
+  answer.set_token(request_.token());
   const absl::Status status = Save(answer);
   if (!status.ok()) {
     LogWarning(
         absl::StrCat("job ", request_.ref().job(),
                      ": copies of states are not saved: ", status.message()));
     answer.set_error(std::string(status.message()));
+    GiveUp();
   }
   // Without a scheduler there is nobody to tell.
   send_(std::move(message)).IgnoreError();

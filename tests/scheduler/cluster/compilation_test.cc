@@ -111,25 +111,27 @@ TEST(Compilation, ExplainsForTheBestChoice) {
                                }).refusal));
 }
 
-// Two ranks of 5 s, one of 3 s, and one that needs more memory than there is.
-TEST(Compilation, OfElasticWaysTheQuickestIsTaken) {
+// Two ranks in 5 s and in 3 s, two that need more memory than there is, and
+// one.
+TEST(Compilation, OfElasticWaysTheQuickestOfTheWidestIsTaken) {
   const FakeCompiler compiler;
   Workers workers;
-  const WorkerId a = workers.Add("a");
+  workers.Add("a");
   workers.Add("b");
-  std::vector<JobSpec> ways = {SpecOf(2), SpecOf(1), SpecOf(1)};
+  std::vector<JobSpec> ways = {SpecOf(2), SpecOf(2), SpecOf(2), SpecOf(1)};
   ways[0].mutable_model()->add_forward_us(5e6);
   ways[1].mutable_model()->add_forward_us(3e6);
   ways[2].mutable_model()->add_forward_us(1e6);
   ways[2].mutable_model()->set_hidden_size(5000);
+  ways[3].mutable_model()->add_forward_us(1e6);
   const CompileOutcome outcome = CompileFirstFit(
       compiler, ElasticCompilation(ways, compiler, workers.table.Idle(), 0));
   EXPECT_TRUE(outcome.refusal.ok());
-  EXPECT_EQ(outcome.workers, std::vector<WorkerId>{a});
+  EXPECT_EQ(outcome.workers.size(), 2u);
   EXPECT_EQ(outcome.compiled.plan->prediction().step_seconds(), 3);
-  const CompileOutcome wider = CompileFirstFit(
-      compiler, ElasticCompilation(ways, compiler, workers.table.Idle(), 1));
-  EXPECT_EQ(wider.workers.size(), 2u) << "more than one rank";
+  EXPECT_TRUE(ElasticCompilation(ways, compiler, workers.table.Idle(), 2)
+                  .choices.empty())
+      << "more than two ranks";
 }
 
 // Planning that was ended has said nothing of the choices that were left.
