@@ -130,6 +130,9 @@ class RunControl {
   void TakePlaces(Job& job, absl::Time now, Actions& actions);
   void StartAgain(Job& job, const std::vector<const Worker*>& workers,
                   absl::Time now, Actions& actions);
+  // Of the run's copies, from which an attempt would go on; nothing: they are
+  // not whole. REQUIRES run.handed.
+  static absl::optional<Recovery> NewestCopies(const Run& run);
   bool LetLeave(RankSeat& seat);  // whether it did
   // Whether there are as many workers as it needs at least.
   bool MayNarrow(const Job& job) const;

@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 #include "proto/base/one_line.h"
-#include "scheduler/cluster/choose_recovery.h"
 #include "scheduler/cluster/rank_view.h"
 #include "scheduler/cluster/run_control.h"
 
@@ -137,10 +136,7 @@ void RunControl::NarrowWaiting(absl::Time now, Actions& actions) {
 
 void RunControl::Narrow(Job& job, absl::Time now, Actions& actions) {
   Run& run = *job.run;
-  KeptByRank kept;
-  for (const RankSeat& seat : run.ranks) kept.push_back(seat.kept);
-  const absl::optional<Recovery> newest =
-      ChooseRecovery(*run.handed->plan, kept);
+  const absl::optional<Recovery> newest = NewestCopies(run);
   // Where it began it can begin without any.
   if (newest.has_value() &&
       newest->state().step() >

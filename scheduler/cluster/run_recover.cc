@@ -20,12 +20,6 @@ bool AsksToRecover(const Job& job) {
          job.status.restarts() < job.plan->job().recovery().restarts();
 }
 
-KeptByRank KeptOf(const Run& run) {
-  KeptByRank kept;
-  for (const RankSeat& seat : run.ranks) kept.push_back(seat.kept);
-  return kept;
-}
-
 std::string SeatNames(const Run& run, const std::vector<VacantPlace>& places) {
   std::vector<std::string> names;
   for (const VacantPlace& place : places) {
@@ -44,6 +38,12 @@ std::string FromWhere(const JobStatus& status) {
 
 // The part of RunControl that lets a job go on after a failure: on the workers
 // that are left, and others in the places of those that are lost.
+
+absl::optional<Recovery> RunControl::NewestCopies(const Run& run) {
+  KeptByRank kept;
+  for (const RankSeat& seat : run.ranks) kept.push_back(seat.kept);
+  return ChooseRecovery(*run.handed->plan, kept);
+}
 
 bool RunControl::MayRecover(const Job& job) const {
   return job.run->handed != nullptr && AsksToRecover(job);
@@ -185,7 +185,7 @@ void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
                             absl::Time now, Actions& actions) {
   std::unique_ptr<Run> before = jobs_.EndRun(job);
   const Plan& plan = *before->handed->plan;
-  absl::optional<Recovery> recovery = ChooseRecovery(plan, KeptOf(*before));
+  absl::optional<Recovery> recovery = NewestCopies(*before);
   const int64_t saved = NewestCheckpoint(job.status);
   const bool older = recovery.has_value() && recovery->state().step() < saved;
   if (older) recovery.reset();  // the checkpoint costs fewer steps
