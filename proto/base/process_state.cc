@@ -43,8 +43,14 @@ ProcessId Identify(int64_t pid) {
 }
 
 bool IsRunning(int64_t pid) {
+  constexpr size_t kThreadsField = 20 - 3;
   const std::vector<std::string> fields = StatFields(pid);
-  return !fields.empty() && fields[0] != "Z" && fields[0] != "X";
+  if (fields.size() <= kThreadsField || fields[0] == "X") return false;
+  if (fields[0] != "Z") return true;
+  // The first thread is often the first to go; what the process holds, locks
+  // on files among it, it holds until the last one has.
+  int threads = 0;
+  return absl::SimpleAtoi(fields[kThreadsField], &threads) && threads > 1;
 }
 
 bool IsRunning(const ProcessId& process) {

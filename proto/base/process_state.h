@@ -19,7 +19,8 @@ struct ProcessId {
 // The process that has this id now; start_ticks 0 where none does.
 ProcessId Identify(int64_t pid);
 
-// Whether any process with this id runs. A zombie does not.
+// Whether any process with this id runs. A zombie does not, once the last of
+// its threads has ended: then it holds no file and no lock any more.
 bool IsRunning(int64_t pid);
 // Whether this very process runs.
 bool IsRunning(const ProcessId& process);

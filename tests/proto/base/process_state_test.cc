@@ -1,9 +1,13 @@
 #include "proto/base/process_state.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <thread>
 
 #include "gtest/gtest.h"
 
@@ -30,6 +34,31 @@ TEST(ProcessState, AZombieIsDead) {
   EXPECT_EQ(Identify(child).start_ticks, 0);
   EXPECT_FALSE(IsRunning(0));
   EXPECT_FALSE(IsRunning(ProcessId()));
+}
+
+// As for a moment of every process that is killed: its first thread has gone,
+// and another still holds what the process holds.
+TEST(ProcessState, AZombieWithAThreadThatLivesRuns) {
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const pthread_t first = pthread_self();
+    std::thread([first, ready] {
+      pthread_join(first, nullptr);
+      if (write(ready[1], "x", 1) != 1) _exit(1);
+      while (true) pause();
+    }).detach();
+    syscall(SYS_exit, 0);  // of this thread alone
+  }
+  char byte = 0;
+  ASSERT_EQ(read(ready[0], &byte, 1), 1);
+  EXPECT_TRUE(IsRunning(child));
+  ASSERT_EQ(kill(child, SIGKILL), 0);
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  EXPECT_FALSE(IsRunning(child));
+  close(ready[0]);
+  close(ready[1]);
 }
 
 TEST(ProcessState, TheMachineHasAName) { EXPECT_NE(HostName(), ""); }
