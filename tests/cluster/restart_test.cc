@@ -115,6 +115,13 @@ class RestartTest : public ClusterTestBase {
     return most;
   }
 
+  void ExpectRecovers(int job, const std::vector<double>& quiet) {
+    EXPECT_EQ(Watch(job).code, 0);
+    const Json described = Describe(job);
+    EXPECT_EQ(LossesOf(described), quiet) << "not equal bit by bit";
+    EXPECT_LE(StepsAgain(described), 1);
+  }
+
  private:
   std::vector<absl::Time> restarted_;
 };
@@ -231,10 +238,7 @@ TEST_F(RestartTest, AWorkerLostAfterTheSchedulerCostsAStep) {
     return is["state"] == "RUNNING" && is["reason"] == "";
   });
   KillWorker(Describe(job)["workers"][1]);
-  EXPECT_EQ(Watch(job).code, 0);
-  const Json described = Describe(job);
-  EXPECT_EQ(LossesOf(described), quiet) << "not equal bit by bit";
-  EXPECT_LE(StepsAgain(described), 1);
+  ExpectRecovers(job, quiet);
 }
 
 // A worker dies, and soon its scheduler: before that has heard of it, when the
@@ -250,10 +254,7 @@ TEST_F(RestartTest, AJobThatRecoversIsAdoptedAndGoesOnFromCopies) {
     absl::SleepFor(absl::Milliseconds(milliseconds));
     KillScheduler();
     Up(3);
-    EXPECT_EQ(Watch(job).code, 0);
-    const Json described = Describe(job);
-    EXPECT_EQ(LossesOf(described), quiet) << "not equal bit by bit";
-    EXPECT_LE(StepsAgain(described), 1);
+    ExpectRecovers(job, quiet);
   }
 }
 
@@ -268,10 +269,7 @@ TEST_F(RestartTest, AJobThatWaitsForAWorkerWaitsForItUnderTheNextScheduler) {
   });
   KillScheduler();
   Up(2);
-  EXPECT_EQ(Watch(job).code, 0);
-  const Json described = Describe(job);
-  EXPECT_EQ(LossesOf(described), quiet) << "not equal bit by bit";
-  EXPECT_LE(StepsAgain(described), 1);
+  ExpectRecovers(job, quiet);
 }
 
 }  // namespace
