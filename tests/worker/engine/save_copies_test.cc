@@ -7,12 +7,11 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "proto/base/check.h"
 #include "proto/plan/model.h"
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "storage/checkpoint/manifest.h"
-#include "storage/engine/make_engine.h"
 #include "tests/equivalence/small_job.h"
+#include "tests/worker/engine/kept_ranks.h"
 #include "tests/worker/rank/small_rank.h"
 #include "worker/engine/recover.h"
 #include "worker/rank/initial_state.h"
@@ -20,90 +19,30 @@
 namespace troupe {
 namespace {
 
-constexpr int64_t kStep = 6;
-constexpr int kMoments = 2;
+constexpr int64_t kStep = KeptRanks::kStep;
 
-// Of two ranks, what each has in memory when it has ended.
 class SaveCopiesTest : public testing::TestWithParam<int> {
  protected:
-  SaveCopiesTest()
-      : directory_(testing::TempDir() + "/save_copies"),
-        io_(MakeIoEngine({.kind = "thread_pool", .depth = 4}).value()) {
+  SaveCopiesTest() : directory_(testing::TempDir() + "/save_copies") {
     std::filesystem::remove_all(directory_);
-    JobSpec job = SmallJob();
-    job.mutable_parallelism()->set_zero(GetParam());
-    job.mutable_checkpoint()->set_directory(directory_);
-    job.mutable_checkpoint()->set_keep(1);
-    job.mutable_recovery();
-    for (int rank = 0; rank < 2; ++rank) {
-      ranks_.push_back(std::make_unique<SmallRank>(
-          job, SmallRankOptions{
-                   .ranks = 2, .rank = rank, .program = Program::KEEP}));
-      Train(*ranks_[rank]);
-      kept_.push_back(Kept(*ranks_[rank]));
-    }
   }
 
-  // Moments that tell their places in the model.
-  static float Moment(int unit, int moment, int64_t element) {
-    return static_cast<float>(unit * 1000 + moment * 500 + element % 499);
-  }
-  static void Train(SmallRank& rank) {
-    RankState& state = rank.state();
-    for (const int unit : state.HeldUnits()) {
-      auto* moments = reinterpret_cast<float*>(
-          state.MemoryOfUnit(unit).optimizer_state.memory());
-      const Range rests = state.AtRest(unit);
-      for (int m = 0; m < kMoments; ++m) {
-        for (int64_t e = rests.begin; e < rests.end; ++e) {
-          moments[m * rests.size() + e - rests.begin] = Moment(unit, m, e);
-        }
-      }
-    }
-  }
-  static KeptMemory Kept(SmallRank& rank) {
-    RankState& state = rank.state();
-    state.step.step = state.copies.Begin(kStep);
-    CHECK_OK(rank.RunAll("H"));
-    state.copies.End(state.step.step, KeptStateOf(kStep, 48, state.loss_scale),
-                     /*of_peer=*/true);
-    return state.TakeKept();
-  }
-  RankResources Resources(int rank) {
-    return {.device = ranks_[rank]->state().device,
-            .arenas = ranks_[rank]->arenas(),
-            .io = *io_,
-            .clock = clock_};
-  }
-  static SaveCopies Request(int64_t step) {
-    SaveCopies request;
-    request.mutable_ref()->set_job(3);
-    request.mutable_ref()->set_attempt(2);
-    request.mutable_state()->set_step(step);
-    request.mutable_state()->set_samples_consumed(48);
-    request.set_token("job-3-2-1");
-    request.set_ran_before(true);
-    return request;
-  }
   // The state of rank `of`, by the worker of rank `by`.
   absl::StatusOr<std::string> Write(int by, int of, bool peer,
                                     int64_t step = kStep) {
-    const Plan& plan = *ranks_[of]->state().plan;
-    CopyToSave copy;
-    *copy.mutable_plan() = plan;
-    copy.set_peer(peer);
-    absl::StatusOr<ShardFile> file =
-        WriteCopy(copy, CopiesAttempt(plan.job(), Request(step)), kept_[by],
-                  Resources(by), disk_);
+    absl::StatusOr<ShardFile> file = WriteCopy(
+        ranks_.CopyOf(of, peer),
+        CopiesAttempt(ranks_.plan(of).job(), KeptRanks::Request(step)),
+        ranks_.kept(by), ranks_.Resources(by), ranks_.disk());
     if (!file.ok()) return file.status();
     return FormatShardFile(*file);
   }
   absl::StatusOr<CheckpointRecord> Commit(
       const std::vector<std::string>& shards) {
-    SaveCopies request = Request(kStep);
-    *request.mutable_commits() = *ranks_[0]->state().plan;
+    SaveCopies request = KeptRanks::Request();
+    *request.mutable_commits() = ranks_.plan(0);
     request.mutable_shards()->Assign(shards.begin(), shards.end());
-    return CommitCopies(request, clock_, disk_);
+    return CommitCopies(request, ranks_.clock(), ranks_.disk());
   }
   // That a rank alone, which resumes, has what the two had.
   void ExpectAllIsThere(const std::string& path) {
@@ -114,11 +53,11 @@ class SaveCopiesTest : public testing::TestWithParam<int> {
       std::memset(one.Memory<char>(Buffer::PARAMETERS, unit), 1,
                   state.AtRest(unit).size() * sizeof(float));
     }
-    const auto position =
-        RestoreFromCheckpoint(path, RankDisk{*io_, disk_}, state);
+    const auto position = RestoreFromCheckpoint(
+        path, RankDisk{ranks_.io(), ranks_.disk()}, state);
     ASSERT_TRUE(position.ok()) << position.status();
     EXPECT_EQ(position->step, kStep);
-    EXPECT_EQ(position->samples_consumed, 48);
+    EXPECT_EQ(position->samples_consumed, KeptRanks::kSamples);
     for (const int unit : state.HeldUnits()) {
       const int64_t count = state.AtRest(unit).size();
       const auto* weights = one.Memory<float>(Buffer::PARAMETERS, unit);
@@ -128,8 +67,8 @@ class SaveCopiesTest : public testing::TestWithParam<int> {
         for (int64_t e = parameter.offset(); e < end; ++e) {
           ASSERT_EQ(weights[e],
                     other.Memory<float>(Buffer::PARAMETERS, unit)[e]);
-          for (int m = 0; m < kMoments; ++m) {
-            ASSERT_EQ(moments[m * count + e], Moment(unit, m, e));
+          for (int m = 0; m < KeptRanks::kMoments; ++m) {
+            ASSERT_EQ(moments[m * count + e], KeptRanks::Moment(unit, m, e));
           }
         }
       }
@@ -137,11 +76,7 @@ class SaveCopiesTest : public testing::TestWithParam<int> {
   }
 
   const std::string directory_;
-  const RealClock clock_;
-  DiskLog disk_{clock_};
-  const std::unique_ptr<IoEngine> io_;
-  std::vector<std::unique_ptr<SmallRank>> ranks_;
-  std::vector<KeptMemory> kept_;
+  KeptRanks ranks_{directory_, GetParam()};
 };
 
 TEST_P(SaveCopiesTest, EachWritesItsOwn) {
@@ -163,11 +98,11 @@ TEST_P(SaveCopiesTest, OneWritesForAnotherThatIsLost) {
   const bool mirrored = GetParam() > 0;
   if (mirrored) {  // as MIRROR does
     for (int i = 0; i < StateCopies::kCount; ++i) {
-      std::memcpy(kept_[0].of_peer[i], kept_[1].own[i],
-                  kept_[1].own[1] - kept_[1].own[0]);
+      std::memcpy(ranks_.kept(0).of_peer[i], ranks_.kept(1).own[i],
+                  ranks_.kept(1).own[1] - ranks_.kept(1).own[0]);
     }
   } else {
-    EXPECT_EQ(kept_[0].of_peer[0], nullptr) << "they hold the same";
+    EXPECT_EQ(ranks_.kept(0).of_peer[0], nullptr) << "they hold the same";
   }
   const auto first = Write(0, 0, false);
   const auto second = Write(0, 1, mirrored);
@@ -178,7 +113,7 @@ TEST_P(SaveCopiesTest, OneWritesForAnotherThatIsLost) {
 }
 
 TEST_P(SaveCopiesTest, SaysWhoseTokensWereNotCheckedToTheEnd) {
-  kept_[1].data_unchecked = true;
+  ranks_.kept(1).data_unchecked = true;
   const auto first = Write(0, 0, false);
   const auto second = Write(1, 1, false);
   ASSERT_TRUE(first.ok() && second.ok()) << first.status() << second.status();
