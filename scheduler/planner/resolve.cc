@@ -95,11 +95,21 @@ absl::Status ResolveCheckpoint(CheckpointSpec& checkpoint, int64_t steps) {
   return absl::OkStatus();
 }
 
-// Synthetic units may have nothing that could be copied.
+// Synthetic units may have nothing that could be copied, or dealt.
 bool HasUnitsWithoutState(const ModelSpec& model) {
   const auto& bytes = model.parameter_bytes();
   return IsSynthetic(model) &&
          (bytes.empty() || *std::min_element(bytes.begin(), bytes.end()) == 0);
+}
+
+absl::Status CheckZeroHasState(const JobSpec& job) {
+  if (job.parallelism().zero() == 0 || !HasUnitsWithoutState(job.model())) {
+    return absl::OkStatus();
+  }
+  return FieldError("parallelism.zero",
+                    "of a synthetic unit without model.parameter_bytes there "
+                    "is nothing to deal over ranks; give all units some, or "
+                    "use 0");
 }
 
 absl::Status ResolveRecovery(JobSpec& job) {
@@ -166,6 +176,7 @@ absl::StatusOr<JobSpec> ResolveJob(const JobSpec& job) {
                       : ResolveData(*resolved.mutable_data()));
   RETURN_IF_ERROR(
       ResolveParallelism(job.memory(), *resolved.mutable_parallelism()));
+  RETURN_IF_ERROR(CheckZeroHasState(resolved));
   RETURN_IF_ERROR(ResolveTraining(resolved));
   RETURN_IF_ERROR(ResolveOptimizer(resolved));
   RETURN_IF_ERROR(ResolveLrScheduler(resolved));

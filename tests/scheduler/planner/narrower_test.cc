@@ -128,6 +128,18 @@ TEST(ResolveJob, UnitsWithoutStateAreNotCopied) {
   EXPECT_THAT(Refusal(job), HasSubstr("recovery.copies: of a synthetic unit"));
 }
 
+TEST(ResolveJob, UnitsWithoutStateAreNotDealt) {
+  JobSpec job = SyntheticJob({.pipeline = 2, .micro_batches = 4});
+  job.mutable_parallelism()->set_data(2);
+  for (const int zero : {1, 2, 3}) {
+    job.mutable_parallelism()->set_zero(zero);
+    EXPECT_THAT(Refusal(job),
+                HasSubstr("parallelism.zero: of a synthetic unit"));
+  }
+  job.mutable_model()->add_parameter_bytes(4096);
+  EXPECT_TRUE(ResolveJob(job).ok()) << Refusal(job);
+}
+
 TEST(ResolveJob, RefusesWhatCannotBeElastic) {
   EXPECT_THAT(Refusal(Elastic(ExampleJob({.data = 4}), 5)),
               HasSubstr("elastic.min_workers: 5"));
