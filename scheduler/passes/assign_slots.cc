@@ -175,12 +175,14 @@ std::vector<Life> LivesOf(const Program& program, const Uses& uses) {
 // When gathers of whole units have room, and where, in a role's programs.
 class Gathers {
  public:
-  Gathers(const Plan& plan, const Role& role) : lanes_(plan.lanes()) {
-    const MemorySpec& memory = plan.job().memory();
-    if (!memory.has_unsharded_bytes()) return;
+  // `bytes`: as in Draft.unsharded_bytes.
+  Gathers(const Plan& plan, const Role& role,
+          const absl::optional<int64_t>& bytes)
+      : lanes_(plan.lanes()) {
+    if (!bytes.has_value()) return;
     for (const Program& program : role.programs()) {
       absl::optional<GatherPlaces> places =
-          PlaceGathers(program, Beside(program), memory.unsharded_bytes());
+          PlaceGathers(program, Beside(program), *bytes);
       if (!places.has_value()) {
         WhenUsed(role);
         return;
@@ -392,8 +394,7 @@ void AddTransients(const Gathers& gathers, Role& role, SharersByItem& sharers) {
   }
 }
 
-void Assign(const Plan& plan, Role& role) {
-  const Gathers gathers(plan, role);
+void Assign(const Gathers& gathers, Role& role) {
   SharersByItem by_item;
   AssignLasting(gathers, role, by_item);
   AddTransients(gathers, role, by_item);
@@ -413,13 +414,15 @@ void Assign(const Plan& plan, Role& role) {
 }  // namespace
 
 void AssignSlots(Draft& draft) {
-  for (Role& role : *draft.plan.mutable_roles()) {
-    Assign(draft.plan, role);
+  draft.unsharded_bytes.resize(draft.plan.roles_size());
+  for (int r = 0; r < draft.plan.roles_size(); ++r) {
+    Role& role = *draft.plan.mutable_roles(r);
+    Assign(Gathers(draft.plan, role, draft.unsharded_bytes[r]), role);
   }
 }
 
 int64_t LeastBytes(const Plan& plan, Role role, absl::string_view item) {
-  const Gathers gathers(plan, role);
+  const Gathers gathers(plan, role, absl::nullopt);
   SharersByItem by_item;
   AssignLasting(gathers, role, by_item);
   AddTransients(gathers, role, by_item);
@@ -434,7 +437,7 @@ int64_t LeastBytes(const Plan& plan, Role role, absl::string_view item) {
 }
 
 int64_t SlotBytes(const Plan& plan, Role role, Tier tier) {
-  Assign(plan, role);
+  Assign(Gathers(plan, role, absl::nullopt), role);
   return BytesIn(role, tier);
 }
 

@@ -8,8 +8,9 @@
 // (pack_buffers.h): from the first writer to the last user, in program order. A
 // carried one is out of use in TRAIN until the next step's is written. What a
 // transfer or a move between tiers moves is in use while the step of work next
-// to it runs too, so that the two overlap; what a job lets run farther ahead,
-// from when on there is room for it (room_for_gathers.h).
+// to it runs too, so that the two overlap; gathers that are to run farther
+// ahead (Draft.unsharded_bytes), from when on there is room for them
+// (place_gathers.h).
 #ifndef TROUPE_SCHEDULER_PASSES_ASSIGN_SLOTS_H_
 #define TROUPE_SCHEDULER_PASSES_ASSIGN_SLOTS_H_
 
@@ -24,7 +25,8 @@ namespace troupe {
 void AssignSlots(Draft& draft);
 
 // The bytes of a line item that a role of the plan has in use at once when they
-// are most, however they are packed. REQUIRES buffers that have no slots yet.
+// are most, however they are packed, with gathers one step of work ahead.
+// REQUIRES buffers that have no slots yet.
 int64_t LeastBytes(const Plan& plan, Role role, absl::string_view item);
 
 // The bytes of a tier that the role's slots will take. REQUIRES as LeastBytes.

@@ -4,10 +4,12 @@
 #ifndef TROUPE_SCHEDULER_PASSES_DRAFT_H_
 #define TROUPE_SCHEDULER_PASSES_DRAFT_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 #include "proto/plan.pb.h"
 #include "proto/plan/find_program.h"
 #include "scheduler/pipelines/compute_order.h"
@@ -22,6 +24,12 @@ struct Draft {
   ComputeOrder compute_order;
   // The contiguous units of each stage, ascending.
   std::vector<std::vector<int>> stage_units;
+  // Where parameters rest in slices, by role: the gathers of whole units run as
+  // far ahead of their use as those, and gradients of such, have places within
+  // so many bytes; while they are used only, where they never have. nullopt,
+  // and where there is no entry: one step of work ahead, for which all have
+  // room.
+  std::vector<absl::optional<int64_t>> unsharded_bytes;
 };
 
 // Index of the first group of all ranks, who sum their scalars in it; CHECKs

@@ -18,6 +18,11 @@
 #include "scheduler/passes/scatter_gradients.h"
 
 namespace troupe {
+namespace {
+
+constexpr size_t kMemoryPasses = 2;  // the last ones
+
+}  // namespace
 
 const std::vector<Pass>& Passes() {
   static const auto* const kPasses = new std::vector<Pass>{
@@ -41,6 +46,14 @@ const std::vector<Pass>& Passes() {
       {"derive after", DeriveAfter},
   };
   return *kPasses;
+}
+
+absl::Span<const Pass> ProgramPasses() {
+  return absl::MakeConstSpan(Passes()).first(Passes().size() - kMemoryPasses);
+}
+
+absl::Span<const Pass> MemoryPasses() {
+  return absl::MakeConstSpan(Passes()).last(kMemoryPasses);
 }
 
 void RunPasses(Draft& draft) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "scheduler/passes/draft.h"
 
 namespace troupe {
@@ -23,6 +24,10 @@ struct Pass {
 
 // In the order in which they run.
 const std::vector<Pass>& Passes();
+// Those that make the programs, and those behind them that give these memory:
+// the last alone run again where that is given in another way.
+absl::Span<const Pass> ProgramPasses();
+absl::Span<const Pass> MemoryPasses();
 
 void RunPasses(Draft& draft);
 

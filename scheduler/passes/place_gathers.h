@@ -1,5 +1,5 @@
-// How far ahead of their use gathers run, where the job says how many bytes
-// whole units may take for it (memory.unsharded_bytes): each gather begins as
+// How far ahead of their use gathers run, where it is said how many bytes whole
+// units may take for it (Draft.unsharded_bytes): each gather begins as
 // early as there is a place for its unit within them, beside the units that are
 // whole by then and the gradients of such. They keep their order, as they share
 // a lane: a large unit's begins when there is room for it in one piece, and

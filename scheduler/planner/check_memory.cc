@@ -3,9 +3,36 @@
 #include <algorithm>
 
 #include "proto/plan/check_program.h"
+#include "proto/plan/roles.h"
 #include "scheduler/simulate/gpu_scratch.h"
 
 namespace troupe {
+namespace {
+
+int64_t ScratchBytes(const Plan& plan) {
+  int64_t scratch = 0;
+  for (const MemoryItem& item : GpuScratchItems(plan)) scratch += item.bytes();
+  return scratch;
+}
+
+// For slots; nullopt: the worker does not say.
+absl::optional<int64_t> DeviceBytes(const WorkerDescription& worker,
+                                    int64_t scratch) {
+  if (worker.budgets().empty()) return absl::nullopt;
+  int64_t bytes = worker.has_gpu() ? -scratch : 0;
+  for (const TierBudget& budget : worker.budgets()) {
+    if (budget.tier() == DEVICE) bytes += budget.bytes();
+  }
+  return std::max<int64_t>(bytes, 0);
+}
+
+void TakeLeast(const absl::optional<int64_t>& bytes,
+               absl::optional<int64_t>& least) {
+  if (!bytes.has_value()) return;
+  least = std::min(least.value_or(*bytes), *bytes);
+}
+
+}  // namespace
 
 absl::Status CheckMemory(const Plan& plan,
                          const std::vector<WorkerDescription>& workers) {
@@ -19,19 +46,29 @@ std::vector<absl::Status> CheckMemoryOfRanks(
 
 absl::optional<int64_t> LeastOfDevice(
     const Plan& plan, const std::vector<WorkerDescription>& workers) {
-  int64_t scratch = 0;
-  for (const MemoryItem& item : GpuScratchItems(plan)) scratch += item.bytes();
+  const int64_t scratch = ScratchBytes(plan);
   absl::optional<int64_t> least;
   for (const WorkerDescription& worker : workers) {
-    if (worker.budgets().empty()) continue;
-    int64_t bytes = worker.has_gpu() ? -scratch : 0;
-    for (const TierBudget& budget : worker.budgets()) {
-      if (budget.tier() == DEVICE) bytes += budget.bytes();
-    }
-    bytes = std::max<int64_t>(bytes, 0);
-    least = std::min(least.value_or(bytes), bytes);
+    TakeLeast(DeviceBytes(worker, scratch), least);
   }
   return least;
+}
+
+std::vector<absl::optional<int64_t>> LeastOfDeviceByRole(
+    const Plan& plan, const std::vector<WorkerDescription>& workers) {
+  const int64_t scratch = ScratchBytes(plan);
+  std::vector<absl::optional<int64_t>> by_role;
+  for (const Role& role : plan.roles()) {
+    absl::optional<int64_t>& least = by_role.emplace_back();
+    for (const size_t rank : RanksOf(plan.mesh(), role)) {
+      if (rank >= workers.size()) {
+        least = LeastOfDevice(plan, workers);
+        break;
+      }
+      TakeLeast(DeviceBytes(workers[rank], scratch), least);
+    }
+  }
+  return by_role;
 }
 
 }  // namespace troupe

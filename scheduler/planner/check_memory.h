@@ -27,6 +27,11 @@ std::vector<absl::Status> CheckMemoryOfRanks(
 absl::optional<int64_t> LeastOfDevice(
     const Plan& plan, const std::vector<WorkerDescription>& workers);
 
+// The same by role, of the workers that have it; of all, where there are fewer
+// than ranks.
+std::vector<absl::optional<int64_t>> LeastOfDeviceByRole(
+    const Plan& plan, const std::vector<WorkerDescription>& workers);
+
 // Builds the plan of another job, to see whether that would fit. An error that
 // is not of the job (may_go_on.h) ends the search.
 using BuildPlan = std::function<absl::StatusOr<Plan>(const JobSpec& job)>;

@@ -14,6 +14,10 @@
 #include "proto/plan/buffer_kind.h"
 #include "proto/plan/find_program.h"
 #include "proto/plan/memory.h"
+#include "proto/plan/mesh.h"
+#include "proto/plan/roles.h"
+#include "scheduler/passes/passes.h"
+#include "scheduler/planner/check_memory.h"
 #include "scheduler/planner/remedies.h"
 
 namespace troupe {
@@ -21,12 +25,22 @@ namespace {
 
 // A step that is shorter by less is not worth memory.
 constexpr double kGainMin = 0.002;
-// Of what the whole budget would gain, enough.
+// And by less than this, not worth other settings.
+constexpr double kGainOfSettings = 0.01;
+// Of what the whole room would gain, enough.
 constexpr double kGainEnough = 0.9;
 constexpr int kTrials = 4;
-// Of a plan's training steps: longer ones, of thousands of micro-batches in
-// stages, take seconds to build, and are built once.
-constexpr int kInstructionsMax = 100'000;
+// What rests below the device may be fetched earlier, too, and take of the room
+// that was seen: then half of it is tried, and half of that.
+constexpr int kHalvings = 3;
+// Of a device, what is not taken for shorter steps alone, so that a worker that
+// has a little less can take the place of one that is lost.
+constexpr double kLeave = 0.02;
+// Instructions of all ranks' training steps: a plan of more, which takes
+// seconds to predict, is predicted once.
+constexpr int64_t kInstructionsMax = 2'000'000;
+
+constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max() / 4;
 
 int64_t UnshardedBytes(const Role& role) {
   int64_t bytes = 0;
@@ -46,109 +60,207 @@ int64_t MostUnsharded(const Plan& plan) {
   return most;
 }
 
-// Of the role with most, of the whole units that its training step gathers,
-// once each.
-int64_t AllUnits(const Plan& plan) {
-  int64_t most = 0;
-  for (const Role& role : plan.roles()) {
-    std::map<int, int64_t> bytes;
-    for (const Program& program : role.programs()) {
-      for (const Buffer& buffer : program.buffers()) {
-        if (buffer.kind() != Buffer::UNSHARDED_PARAMETERS) continue;
-        bytes[buffer.unit()] = buffer.bytes();
-      }
+// Of the whole units that a role gathers, once each.
+int64_t AllUnits(const Role& role) {
+  std::map<int, int64_t> bytes;
+  for (const Program& program : role.programs()) {
+    for (const Buffer& buffer : program.buffers()) {
+      if (buffer.kind() != Buffer::UNSHARDED_PARAMETERS) continue;
+      bytes[buffer.unit()] = buffer.bytes();
     }
-    int64_t all = 0;
-    for (const auto& [unit, of_unit] : bytes) all += of_unit;
-    most = std::max(most, all);
   }
-  return most;
+  int64_t all = 0;
+  for (const auto& [unit, of_unit] : bytes) all += of_unit;
+  return all;
 }
 
-int Instructions(const Plan& plan) {
-  int instructions = 0;
+bool GathersUnits(const Plan& plan) {
+  return std::any_of(plan.roles().begin(), plan.roles().end(),
+                     [](const Role& role) { return AllUnits(role) > 0; });
+}
+
+int64_t Instructions(const Plan& plan) {
+  int64_t instructions = 0;
   for (const Role& role : plan.roles()) {
     const Program* const train = FindProgram(role, Program::TRAIN);
-    if (train != nullptr) instructions += train->instructions_size();
+    if (train == nullptr) continue;
+    instructions += train->instructions_size() *
+                    static_cast<int64_t>(RanksOf(plan.mesh(), role).size());
   }
   return instructions;
 }
 
-// What each device has for whole units beside all else; nothing: nobody knows
-// the devices.
-absl::optional<int64_t> RoomForUnits(
-    const Plan& plan, const std::vector<WorkerDescription>& workers) {
-  const absl::optional<int64_t> least = LeastOfDevice(plan, workers);
-  if (!least.has_value()) return absl::nullopt;
-  int64_t room = std::numeric_limits<int64_t>::max();
-  for (const Role& role : plan.roles()) {
-    room =
-        std::min(room, *least - BytesIn(role, DEVICE) + UnshardedBytes(role));
-  }
-  return room;
+// By role, as in Draft.unsharded_bytes.
+using Bytes = std::vector<absl::optional<int64_t>>;
+
+Plan WithBytes(Draft programs, Bytes bytes) {
+  programs.unsharded_bytes = std::move(bytes);
+  for (const Pass& pass : MemoryPasses()) pass.run(programs);
+  return std::move(programs.plan);
 }
 
-absl::StatusOr<Plan> BuildWith(const Plan& plan, int64_t unsharded_bytes,
-                               const BuildPlan& build) {
-  JobSpec job = plan.job();
-  job.mutable_memory()->set_unsharded_bytes(unsharded_bytes);
-  return build(job);
-}
+// What one role may take.
+struct Room {
+  int64_t all = 0;         // of its units, whole, once each
+  int64_t one_ahead = 0;   // that it takes with gathers one step of work ahead
+  int64_t device = 0;      // that its devices have for it
+  int64_t used_ahead = 0;  // of that, for what only makes steps shorter
+  bool one_ahead_fits() const { return one_ahead <= std::min(device, most); }
+  int64_t most = kNoLimit;  // memory.unsharded_bytes
+};
 
-// The fewest bytes that gain enough.
 class Search {
  public:
-  // Borrows all.
-  Search(const Plan& nearest, const std::vector<WorkerDescription>& workers,
-         const BuildPlan& build)
-      : nearest_(nearest),
-        workers_(workers),
-        build_(build),
-        seconds_(PredictedStepSeconds(nearest, workers)) {}
-
-  // nullopt: nothing gains anything.
-  absl::StatusOr<absl::optional<Plan>> Run(int64_t least, int64_t most) {
-    ASSIGN_OR_RETURN(Tried best, Try(most));
-    if (!best.fits || best.gain < kGainMin) return absl::nullopt;
-    const double enough = kGainEnough * best.gain;
-    int64_t bytes = least;
-    for (int trial = 0; trial <= kTrials && least < most; ++trial) {
-      ASSIGN_OR_RETURN(Tried tried, Try(bytes));
-      if (tried.fits && tried.gain >= enough) {
-        most = bytes;
-        best = std::move(tried);
-      } else {
-        least = bytes;
+  // Borrows all but the draft.
+  Search(Draft programs, const GatherOptions& options)
+      : programs_(std::move(programs)),
+        options_(options),
+        one_ahead_(WithBytes(programs_, {})) {
+    const MemorySpec& memory = one_ahead_.job().memory();
+    given_ = memory.has_unsharded_bytes();
+    const auto budgets = LeastOfDeviceByRole(one_ahead_, options.workers);
+    for (int r = 0; r < one_ahead_.roles_size(); ++r) {
+      const Role& role = one_ahead_.roles(r);
+      Room room = {.all = AllUnits(role), .one_ahead = UnshardedBytes(role)};
+      if (given_) room.most = memory.unsharded_bytes();
+      room.device = room.used_ahead = kNoLimit;
+      if (budgets[r].has_value()) {
+        room.device = *budgets[r] - BytesIn(role, DEVICE) + room.one_ahead;
+        room.used_ahead =
+            room.device -
+            (given_ ? 0 : static_cast<int64_t>(kLeave * *budgets[r]));
       }
-      bytes = least + (most - least) / 2;
+      rooms_.push_back(room);
     }
-    gain_ = best.gain;
-    return absl::make_optional(std::move(best.plan));
   }
 
-  double gain() const { return gain_; }  // of what Run found
+  absl::StatusOr<Plan> Run() {
+    for (const Room& room : rooms_) {
+      nearest_.push_back(room.one_ahead_fits() ? absl::nullopt
+                                               : absl::make_optional(0));
+    }
+    const bool is_one_ahead =
+        std::all_of(rooms_.begin(), rooms_.end(),
+                    [](const Room& room) { return room.one_ahead_fits(); });
+    Plan nearest = is_one_ahead ? one_ahead_ : WithBytes(programs_, nearest_);
+    predicts_ =
+        Instructions(nearest) <= kInstructionsMax &&
+        MeshSize(nearest.mesh()) <= static_cast<int>(options_.workers.size());
+    if (!CheckMemory(nearest, options_.workers).ok() ||
+        (!predicts_ && !given_)) {
+      return Said(std::move(nearest));
+    }
+    ASSIGN_OR_RETURN(absl::optional<Plan> farther, Farther(nearest));
+    return farther.has_value() ? *std::move(farther) : Said(std::move(nearest));
+  }
+
+  // With as much as is of use, room or not.
+  Plan WithAllRoom() {
+    for (Room& room : rooms_) room.device = room.used_ahead = kNoLimit;
+    nearest_.assign(rooms_.size(), absl::nullopt);
+    return WithBytes(programs_, BytesAt(one_ahead_, 1));
+  }
 
  private:
   struct Tried {
     Plan plan;
-    bool fits = false;
-    double gain = 0;  // of a step
+    double share = 0;  // of the room
+    double gain = 0;   // of a step
   };
 
-  absl::StatusOr<Tried> Try(int64_t bytes) {
-    Tried tried;
-    ASSIGN_OR_RETURN(tried.plan, BuildWith(nearest_, bytes, build_));
-    tried.fits = CheckMemory(tried.plan, workers_).ok();
-    if (!tried.fits) return tried;
-    tried.gain = 1 - PredictedStepSeconds(tried.plan, workers_) / seconds_;
-    return tried;
+  // Between what `nearest` takes and all that is of use and that there is.
+  Bytes BytesAt(const Plan& nearest, double share) const {
+    Bytes bytes = nearest_;
+    for (size_t r = 0; r < rooms_.size(); ++r) {
+      const Room& room = rooms_[r];
+      const int64_t least = UnshardedBytes(nearest.roles(static_cast<int>(r)));
+      const int64_t most =
+          std::min({room.used_ahead, room.most, room.one_ahead + room.all});
+      if (room.all == 0 || most <= least) continue;
+      bytes[r] = least + static_cast<int64_t>(share * (most - least));
+    }
+    return bytes;
   }
 
-  const Plan& nearest_;
-  const std::vector<WorkerDescription>& workers_;
-  const BuildPlan& build_;
-  const double seconds_;
-  double gain_ = 0;
+  // nullopt: it does not fit.
+  absl::StatusOr<absl::optional<Tried>> Try(const Plan& nearest, double seconds,
+                                            double share) const {
+    RETURN_IF_ERROR(Ask(options_.may_go_on));
+    Tried tried = {.plan = WithBytes(programs_, BytesAt(nearest, share)),
+                   .share = share};
+    if (!CheckMemory(tried.plan, options_.workers).ok()) return absl::nullopt;
+    if (predicts_) tried.gain = 1 - Seconds(tried.plan) / seconds;
+    return absl::make_optional(std::move(tried));
+  }
+
+  // nullopt: nothing gains anything.
+  absl::StatusOr<absl::optional<Plan>> Farther(const Plan& nearest) const {
+    if (BytesAt(nearest, 1) == nearest_) return absl::nullopt;
+    const double seconds = predicts_ ? Seconds(nearest) : 0;
+    absl::optional<Tried> best;
+    double share = 1;
+    for (int i = 0; i <= kHalvings && !best.has_value(); ++i, share /= 2) {
+      ASSIGN_OR_RETURN(best, Try(nearest, seconds, share));
+    }
+    if (!best.has_value() || best->gain < (given_ ? 0 : kGainMin)) {
+      return absl::nullopt;
+    }
+    if (options_.fewest_bytes && !given_) {
+      RETURN_IF_ERROR(TakeFewer(nearest, seconds, *best));
+    }
+    if (options_.fewest_bytes) {
+      std::string text = GathersText(best->plan);
+      if (predicts_) {
+        absl::StrAppendFormat(
+            &text, "; with %s a step would be longer by %.1f %%",
+            GathersText(nearest), 100 * best->gain / (1 - best->gain));
+      }
+      best->plan.mutable_prediction()->set_gathers(std::move(text));
+    }
+    return absl::make_optional(std::move(best->plan));
+  }
+
+  absl::Status TakeFewer(const Plan& nearest, double seconds,
+                         Tried& best) const {
+    const double enough = kGainEnough * best.gain;
+    double least = 0;
+    for (int trial = 0; trial < kTrials; ++trial) {
+      const double share = (least + best.share) / 2;
+      ASSIGN_OR_RETURN(absl::optional<Tried> tried,
+                       Try(nearest, seconds, share));
+      if (tried.has_value() && tried->gain >= enough) {
+        best = *std::move(tried);
+      } else {
+        least = share;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  double Seconds(const Plan& plan) const {
+    return PredictedStepSeconds(plan, options_.workers);
+  }
+
+  Plan Said(Plan nearest) const {
+    if (!options_.fewest_bytes) return nearest;
+    std::string text = GathersText(nearest);
+    const bool exceeds = given_ && MostUnsharded(nearest) > rooms_.front().most;
+    if (exceeds) {
+      absl::StrAppend(
+          &text, ", more than memory.unsharded_bytes: ", rooms_.front().most,
+          ", for so much is whole while it is used");
+    }
+    nearest.mutable_prediction()->set_gathers(std::move(text));
+    return nearest;
+  }
+
+  const Draft programs_;
+  const GatherOptions& options_;
+  const Plan one_ahead_;
+  bool given_ = false;       // memory.unsharded_bytes
+  bool predicts_ = false;    // else nothing is known of gains
+  std::vector<Room> rooms_;  // by role
+  Bytes nearest_;
 };
 
 // The last instruction before a gather that it waits for, itself or by what it
@@ -165,46 +277,29 @@ int WaitsFor(const Program& program, int index) {
 
 }  // namespace
 
-absl::StatusOr<Plan> GatherNearer(Plan plan,
-                                  const std::vector<WorkerDescription>& workers,
-                                  const BuildPlan& build) {
-  const bool open = !plan.job().memory().has_unsharded_bytes();
-  if (!open || AllUnits(plan) == 0) return plan;
-  const absl::optional<int64_t> room = RoomForUnits(plan, workers);
-  const bool fits = !room.has_value() || *room >= MostUnsharded(plan);
-  if (fits || *room <= 0) return plan;
-  ASSIGN_OR_RETURN(Plan nearer, BuildWith(plan, *room, build));
-  if (*RoomForUnits(nearer, workers) < MostUnsharded(nearer)) return plan;
-  return nearer;
+absl::StatusOr<Plan> GatherAhead(Draft programs, const GatherOptions& options) {
+  if (!GathersUnits(programs.plan)) return GatherOneAhead(std::move(programs));
+  return Search(std::move(programs), options).Run();
 }
 
-absl::StatusOr<Plan> GatherFarther(
-    Plan plan, const std::vector<WorkerDescription>& workers,
-    const BuildPlan& build) {
-  const int64_t all = AllUnits(plan);
-  if (all == 0) return plan;
-  if (Instructions(plan) > kInstructionsMax) {
-    plan.mutable_prediction()->set_gathers(GathersText(plan));
-    return plan;
+Plan GatherOneAhead(Draft programs) {
+  return WithBytes(std::move(programs), {});
+}
+
+absl::StatusOr<bool> GathersLackRoom(Draft programs, const Plan& plan,
+                                     const GatherOptions& options) {
+  if (!GathersUnits(programs.plan) || Instructions(plan) > kInstructionsMax ||
+      !CheckMemory(plan, options.workers).ok()) {
+    return false;
   }
-  const int64_t now = MostUnsharded(plan);
-  const int64_t room = RoomForUnits(plan, workers).value_or(now + all);
-  Search search(plan, workers, build);
-  ASSIGN_OR_RETURN(absl::optional<Plan> farther,
-                   search.Run(now, std::min(room, now + all)));
-  std::string text = GathersText(plan);
-  if (farther.has_value()) {
-    text = absl::StrFormat("%s; with %s a step would be longer by %.1f %%",
-                           GathersText(*farther), text,
-                           100 * search.gain() / (1 - search.gain()));
-    plan = *std::move(farther);
-  }
-  plan.mutable_prediction()->set_gathers(std::move(text));
-  return plan;
+  RETURN_IF_ERROR(Ask(options.may_go_on));
+  const Plan all = Search(std::move(programs), options).WithAllRoom();
+  return PredictedStepSeconds(all, options.workers) <
+         (1 - kGainOfSettings) * PredictedStepSeconds(plan, options.workers);
 }
 
 std::string GathersText(const Plan& plan) {
-  if (AllUnits(plan) == 0) return "";
+  if (!GathersUnits(plan)) return "";
   const int units = UnitsAhead(plan);
   return absl::StrCat("up to ", units, units == 1 ? " unit" : " units",
                       " ahead of use, in ", ReadableBytes(MostUnsharded(plan)));

@@ -1,12 +1,11 @@
-// How far ahead of their use gathers of whole units run (ZeRO), where the job
-// leaves that open: memory.unsharded_bytes. A plan has them run one step of
-// work ahead, for which it has room. From there,
+// How far ahead of their use gathers of whole units run (ZeRO 3, 3D): what is
+// quickest of what devices have room for and memory.unsharded_bytes allows,
+// each role by itself. Programs are the same, so plans differ in their slots
+// only, and each is a trial of the last passes.
 //
-// * where a plan does not fit so, it is built with gathers that run as far ahead
-//   as the device has room for, or not at all, if that fits;
-// * where a step is predicted to be shorter if they run farther, as with a
-//   large head behind small blocks, as far as the budget of the device allows,
-//   they do, in the fewest bytes that a few trials find for most of the gain.
+// A plan has them run one step of work ahead, or, where a role has no room for
+// that, while units are used. From there they run farther where a step is
+// predicted to be shorter so, as with a large head behind small blocks.
 #ifndef TROUPE_SCHEDULER_PLANNER_GATHER_AHEAD_H_
 #define TROUPE_SCHEDULER_PLANNER_GATHER_AHEAD_H_
 
@@ -14,24 +13,36 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "proto/base/may_go_on.h"
 #include "proto/cluster.pb.h"
 #include "proto/plan.pb.h"
-#include "scheduler/planner/check_memory.h"
+#include "scheduler/passes/draft.h"
 
 namespace troupe {
 
-// The plan, or the one that has gathers run less far ahead where only that
-// fits. Workers are those that there are, maybe fewer than ranks.
-absl::StatusOr<Plan> GatherNearer(Plan plan,
-                                  const std::vector<WorkerDescription>& workers,
-                                  const BuildPlan& build);
+struct GatherOptions {
+  // Where they are fewer than ranks nothing is predicted, and gathers run one
+  // step of work ahead, or while units are used.
+  const std::vector<WorkerDescription>& workers;
+  const MayGoOn& may_go_on;
+  // Of ways that are nearly as quick, the one that takes fewest bytes, as far
+  // as a few trials find it; and the prediction says what was chosen. Else
+  // farther ones take what there is.
+  bool fewest_bytes = false;
+};
 
-// The plan, or the one that has them run farther; its prediction says how far
-// they do. REQUIRES a plan that fits, of a job that leaves it open, and a
-// worker for each rank.
-absl::StatusOr<Plan> GatherFarther(
-    Plan plan, const std::vector<WorkerDescription>& workers,
-    const BuildPlan& build);
+// The plan of a draft whose programs are there (ProgramPasses). Where no way
+// fits, the one that takes least.
+absl::StatusOr<Plan> GatherAhead(Draft programs, const GatherOptions& options);
+
+// With gathers one step of work ahead, whether there is room for it or not.
+Plan GatherOneAhead(Draft programs);
+
+// Whether a step would be shorter by 1 % or more if devices had more memory for
+// whole units than they have beside `plan`, which GatherAhead made of this
+// draft. False where it does not fit.
+absl::StatusOr<bool> GathersLackRoom(Draft programs, const Plan& plan,
+                                     const GatherOptions& options);
 
 // "up to 3 units ahead of use, in 12.1 MiB"; empty: there are no such gathers.
 std::string GathersText(const Plan& plan);

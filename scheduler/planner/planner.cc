@@ -18,6 +18,7 @@
 #include "scheduler/planner/fit_memory.h"
 #include "scheduler/planner/fit_recompute.h"
 #include "scheduler/planner/gather_ahead.h"
+#include "scheduler/planner/remedies.h"
 #include "scheduler/planner/resolve.h"
 #include "scheduler/planner/start_draft.h"
 #include "scheduler/simulate/prediction.h"
@@ -43,18 +44,59 @@ std::string SizesText(const ParallelismSpec& parallelism) {
   return text.empty() ? "parallelism.data: 1" : text;
 }
 
-// All but the prediction, the comparison with budgets and the fingerprint.
-absl::StatusOr<Plan> Build(const JobSpec& resolved, const MayGoOn& may_go_on) {
-  RETURN_IF_ERROR(Ask(may_go_on));
-  ASSIGN_OR_RETURN(Draft draft, StartDraft(resolved));
-  for (const Pass& pass : Passes()) {
-    RETURN_IF_ERROR(Ask(may_go_on));
-    pass.run(draft);
+// Builds plans of other jobs for the same workers: all but the prediction, the
+// comparison with budgets and the fingerprint.
+class Builder {
+ public:
+  // Borrows both.
+  Builder(const std::vector<WorkerDescription>& workers,
+          const MayGoOn& may_go_on)
+      : workers_(workers), may_go_on_(may_go_on) {}
+
+  // As GatherAhead chooses, with its fewest bytes or without.
+  absl::StatusOr<Plan> Build(const JobSpec& resolved,
+                             bool fewest_bytes = false) const {
+    ASSIGN_OR_RETURN(Draft draft, Programs(resolved));
+    ASSIGN_OR_RETURN(Plan plan,
+                     GatherAhead(std::move(draft), Options(fewest_bytes)));
+    return Checked(std::move(plan));
   }
-  RETURN_IF_ERROR(Ask(may_go_on));
-  RETURN_IF_ERROR(CheckPrograms(draft.plan));
-  return std::move(draft.plan);
-}
+  // With gathers one step of work ahead.
+  absl::StatusOr<Plan> BuildOneAhead(const JobSpec& resolved) const {
+    ASSIGN_OR_RETURN(Draft draft, Programs(resolved));
+    return Checked(GatherOneAhead(std::move(draft)));
+  }
+  // Of one that Build made.
+  absl::StatusOr<bool> LacksRoom(const Plan& plan) const {
+    ASSIGN_OR_RETURN(Draft draft, Programs(plan.job()));
+    return GathersLackRoom(std::move(draft), plan, Options(false));
+  }
+
+ private:
+  GatherOptions Options(bool fewest_bytes) const {
+    return {.workers = workers_,
+            .may_go_on = may_go_on_,
+            .fewest_bytes = fewest_bytes};
+  }
+  absl::StatusOr<Draft> Programs(const JobSpec& resolved) const {
+    RETURN_IF_ERROR(Ask(may_go_on_));
+    ASSIGN_OR_RETURN(Draft draft, StartDraft(resolved));
+    for (const Pass& pass : ProgramPasses()) {
+      RETURN_IF_ERROR(Ask(may_go_on_));
+      pass.run(draft);
+    }
+    RETURN_IF_ERROR(Ask(may_go_on_));
+    return draft;
+  }
+  absl::StatusOr<Plan> Checked(Plan plan) const {
+    RETURN_IF_ERROR(Ask(may_go_on_));
+    RETURN_IF_ERROR(CheckPrograms(plan));
+    return plan;
+  }
+
+  const std::vector<WorkerDescription>& workers_;
+  const MayGoOn& may_go_on_;
+};
 
 // Chunks fill devices as far as the smallest one goes, or less where the job
 // says so.
@@ -94,17 +136,37 @@ struct Built {
   std::string closest;
 };
 
+// `memory: auto`, of a plan that fits.
+absl::StatusOr<Built> BuildWithQuickerMemory(
+    const JobSpec& job, Plan plan,
+    const std::vector<WorkerDescription>& workers, const Builder& builder,
+    const BuildPlan& build) {
+  ASSIGN_OR_RETURN(const bool lacks_room, builder.LacksRoom(plan));
+  if (lacks_room) {
+    ASSIGN_OR_RETURN(const Remedy remedy, FitMemory(job, plan, workers, build));
+    if (!remedy.changes.empty() && remedy.longer < 0) {
+      const std::string gathers = GathersText(plan);
+      ASSIGN_OR_RETURN(plan, build(remedy.job));
+      plan.mutable_prediction()->set_chosen_memory(absl::StrCat(
+          remedy.Text(), "; without it all fits, with gathers ", gathers));
+      return Built{.plan = std::move(plan), .closest = ""};
+    }
+  }
+  plan.mutable_prediction()->set_chosen_memory("nothing, as all fits");
+  return Built{.plan = std::move(plan), .closest = ""};
+}
+
 // `memory: auto`.
 absl::StatusOr<Built> BuildWithChosenMemory(
     const JobSpec& job, const std::vector<WorkerDescription>& workers,
-    const BuildPlan& build) {
+    const Builder& builder, const BuildPlan& build) {
   JobSpec as_given = WithNothingChosen(job);
   RETURN_IF_ERROR(LimitChunks(workers, as_given));
   ASSIGN_OR_RETURN(Plan plan, BuildAsGiven(as_given, workers, build));
   const absl::Status lacks = CheckMemory(plan, workers);
   if (lacks.ok()) {
-    plan.mutable_prediction()->set_chosen_memory("nothing, as all fits");
-    return Built{.plan = std::move(plan), .closest = ""};
+    return BuildWithQuickerMemory(job, std::move(plan), workers, builder,
+                                  build);
   }
   ASSIGN_OR_RETURN(const Remedy remedy, FitMemory(job, plan, workers, build));
   ASSIGN_OR_RETURN(plan, build(remedy.job));
@@ -117,18 +179,41 @@ absl::StatusOr<Built> BuildWithChosenMemory(
   return Built{.plan = std::move(plan), .closest = ""};
 }
 
+// `recompute: auto`: as little as fits, or as makes room for gathers where that
+// is quicker.
+absl::StatusOr<Plan> BuildWithChosenRecompute(
+    Plan plan, const std::vector<WorkerDescription>& workers,
+    const Builder& builder, const BuildPlan& build) {
+  if (!CheckMemory(plan, workers).ok()) {
+    ASSIGN_OR_RETURN(const JobSpec fits, FitRecompute(plan, workers, build));
+    return build(fits);
+  }
+  ASSIGN_OR_RETURN(const bool lacks_room, builder.LacksRoom(plan));
+  if (!lacks_room) return plan;
+  const BuildPlan build_one_ahead = [&builder](const JobSpec& other) {
+    return builder.BuildOneAhead(other);
+  };
+  ASSIGN_OR_RETURN(const Plan one_ahead, build_one_ahead(plan.job()));
+  ASSIGN_OR_RETURN(const JobSpec roomy,
+                   FitRecompute(one_ahead, workers, build_one_ahead));
+  ASSIGN_OR_RETURN(Plan other, build(roomy));
+  const bool is_quicker = CheckMemory(other, workers).ok() &&
+                          PredictedStepSeconds(other, workers) <
+                              PredictedStepSeconds(plan, workers);
+  return is_quicker ? std::move(other) : std::move(plan);
+}
+
 absl::StatusOr<Built> BuildForMemory(
     JobSpec resolved, const std::vector<WorkerDescription>& workers,
-    const BuildPlan& build) {
+    const Builder& builder, const BuildPlan& build) {
   if (LeavesOpen(resolved.memory())) {
-    return BuildWithChosenMemory(resolved, workers, build);
+    return BuildWithChosenMemory(resolved, workers, builder, build);
   }
   RETURN_IF_ERROR(LimitChunks(workers, resolved));
   ASSIGN_OR_RETURN(Plan plan, BuildAsGiven(resolved, workers, build));
-  if (resolved.memory().recompute().mode() == kRecomputeAuto &&
-      !CheckMemory(plan, workers).ok()) {
-    ASSIGN_OR_RETURN(resolved, FitRecompute(plan, workers, build));
-    ASSIGN_OR_RETURN(plan, build(resolved));
+  if (resolved.memory().recompute().mode() == kRecomputeAuto) {
+    ASSIGN_OR_RETURN(plan, BuildWithChosenRecompute(std::move(plan), workers,
+                                                    builder, build));
   }
   return Built{.plan = std::move(plan), .closest = ""};
 }
@@ -171,29 +256,24 @@ absl::StatusOr<Plan> PlanWith(const JobSpec& job,
   RETURN_IF_ERROR(CheckWorkers(resolved, workers));
   const std::vector<WorkerDescription> used(
       workers.begin(), workers.begin() + RanksNeeded(resolved));
-  const BuildPlan build_as_is = [&options](const JobSpec& other) {
-    return Build(other, options.may_go_on);
+  const Builder builder(used, options.may_go_on);
+  const BuildPlan build = [&builder](const JobSpec& other) {
+    return builder.Build(other);
   };
-  const BuildPlan build = [&](const JobSpec& other) -> absl::StatusOr<Plan> {
-    ASSIGN_OR_RETURN(Plan plan, build_as_is(other));
-    return GatherNearer(std::move(plan), used, build_as_is);
-  };
-  ASSIGN_OR_RETURN(Built built, BuildForMemory(resolved, used, build));
+  ASSIGN_OR_RETURN(Built built, BuildForMemory(resolved, used, builder, build));
   if (options.must_fit) RETURN_IF_ERROR(CheckBuilt(built, used, build));
   Plan& plan = built.plan;
   const std::string chosen_memory = plan.prediction().chosen_memory();
-  std::string gathers = GathersText(plan);
-  if (!resolved.memory().has_unsharded_bytes() &&
-      CheckMemory(plan, used).ok()) {
-    ASSIGN_OR_RETURN(plan, GatherFarther(std::move(plan), used, build_as_is));
-    gathers = plan.prediction().gathers();
+  if (options.must_fit && !GathersText(plan).empty()) {
+    ASSIGN_OR_RETURN(plan, builder.Build(plan.job(), /*fewest_bytes=*/true));
   }
+  const std::string gathers = plan.prediction().gathers();
   ChooseBackends(used, plan.mesh(), *plan.mutable_groups());
   plan.set_fingerprint(PlanFingerprint(plan));
   RETURN_IF_ERROR(Ask(options.may_go_on));
   Prediction prediction = Predict(plan, used);
   prediction.set_chosen_memory(chosen_memory);
-  prediction.set_gathers(std::move(gathers));
+  prediction.set_gathers(gathers);
   *plan.mutable_prediction() = std::move(prediction);
   return std::move(plan);
 }

@@ -17,8 +17,12 @@
 #include "proto/job.pb.h"
 #include "proto/plan/buffer_kind.h"
 #include "proto/plan/memory.h"
+#include "scheduler/passes/passes.h"
 #include "scheduler/planner/gather_ahead.h"
 #include "scheduler/planner/planner.h"
+#include "scheduler/planner/remedies.h"
+#include "scheduler/planner/resolve.h"
+#include "scheduler/planner/start_draft.h"
 
 namespace troupe {
 namespace {
@@ -111,6 +115,17 @@ Plan PlanOf(const JobSpec& job, const Row& row, int64_t device_bytes) {
   return *std::move(plan);
 }
 
+// What a plan takes before anybody looks for more.
+Plan OneAhead(const JobSpec& job, const Row& row, int64_t device_bytes) {
+  absl::StatusOr<Draft> draft = StartDraft(ResolveJob(job).value());
+  CHECK_OK(draft.status());
+  for (const Pass& pass : ProgramPasses()) pass.run(*draft);
+  Plan plan = GatherOneAhead(*std::move(draft));
+  plan.mutable_prediction()->set_step_seconds(
+      PredictedStepSeconds(plan, WorkersOf(row, device_bytes)));
+  return plan;
+}
+
 void Print(const char* room, const Plan& plan, double longest) {
   const double seconds = plan.prediction().step_seconds();
   std::printf(
@@ -130,6 +145,7 @@ void Run(const Row& row) {
   const Plan nearest = PlanOf(when_used, row, kPlenty);
   const double longest = nearest.prediction().step_seconds();
   Print("when they are used", nearest, longest);
+  Print("one unit ahead", OneAhead(JobOf(row), row, kPlenty), longest);
   const int64_t least = BytesIn(nearest.roles(0), DEVICE);
   const JobSpec job = JobOf(row);
   const Plan most = PlanOf(job, row, kPlenty);

@@ -1,6 +1,7 @@
 // The promise, for what rests in slices over data replicas: ZeRO 1, 2 and 3,
 // hybrid or not, train the model that a single rank trains.
 #include <filesystem>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -138,17 +139,20 @@ TEST(ZeroGathers, RunAheadToTheSameBits) {
   JobCut cut = {.data = 2, .zero = 3, .unsharded_bytes = 0};
   const TrainingRun when_used = Train(CutJob(job, cut), {.ranks = 2});
   ASSERT_TRUE(when_used.status().ok()) << when_used.status();
+  std::set<std::string> plans = {when_used.plan.fingerprint()};
   for (const int64_t bytes : {-1, 60'000, 100'000, 100'000'000}) {
     SCOPED_TRACE(bytes);
     cut.unsharded_bytes = bytes;
     const TrainingRun run = Train(CutJob(job, cut), {.ranks = 2});
     ASSERT_TRUE(run.status().ok()) << run.status();
+    plans.insert(run.plan.fingerprint());
     ASSERT_EQ(run.steps[0].size(), when_used.steps[0].size());
     for (size_t i = 0; i < run.steps[0].size(); ++i) {
       EXPECT_EQ(run.steps[0][i].loss(), when_used.steps[0][i].loss());
       EXPECT_EQ(run.steps[0][i].grad_norm(), when_used.steps[0][i].grad_norm());
     }
   }
+  EXPECT_GE(plans.size(), 4u) << "of so many ways";
 }
 
 // Units of fewer lines than ranks.

@@ -7,7 +7,9 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/plan/buffer_kind.h"
 #include "proto/plan/memory.h"
+#include "proto/plan/roles.h"
 #include "scheduler/planner/planner.h"
 #include "tests/scheduler/example_plan.h"
 
@@ -27,8 +29,9 @@ JobSpec UnevenJob() {
   return job;
 }
 
-std::vector<WorkerDescription> WorkersWith(int64_t device_bytes) {
-  std::vector<WorkerDescription> workers = ExampleWorkers(2);
+std::vector<WorkerDescription> WorkersWith(int64_t device_bytes,
+                                           int count = 2) {
+  std::vector<WorkerDescription> workers = ExampleWorkers(count);
   for (WorkerDescription& worker : workers) {
     worker.mutable_budgets(0)->set_bytes(device_bytes);
     worker.mutable_calibration()->mutable_loopback()->set_bytes_per_second(2e8);
@@ -37,6 +40,25 @@ std::vector<WorkerDescription> WorkersWith(int64_t device_bytes) {
 }
 
 constexpr int64_t kPlenty = int64_t{1} << 30;
+
+int64_t UnshardedBytes(const Plan& plan, int role = 0) {
+  int64_t bytes = 0;
+  for (const MemoryItem& item : MemoryItems(plan.roles(role))) {
+    if (item.item() == LineItem(Buffer::UNSHARDED_PARAMETERS)) {
+      bytes += item.bytes();
+    }
+  }
+  return bytes;
+}
+
+double Seconds(const Plan& plan) { return plan.prediction().step_seconds(); }
+
+// Fails where there is none.
+Plan PlanOf(const JobSpec& job, const std::vector<WorkerDescription>& workers) {
+  const absl::StatusOr<Plan> plan = CompilePlan(job, workers);
+  EXPECT_TRUE(plan.ok()) << plan.status();
+  return plan.ok() ? *plan : Plan();
+}
 
 int64_t DeviceBytes(const Plan& plan) {
   int64_t most = 0;
@@ -47,35 +69,35 @@ int64_t DeviceBytes(const Plan& plan) {
 }
 
 Plan PlanIn(int64_t device_bytes) {
-  const absl::StatusOr<Plan> plan =
-      CompilePlan(UnevenJob(), WorkersWith(device_bytes));
-  EXPECT_TRUE(plan.ok()) << plan.status();
-  return plan.ok() ? *plan : Plan();
+  return PlanOf(UnevenJob(), WorkersWith(device_bytes));
+}
+
+JobSpec With(JobSpec job, int64_t unsharded_bytes) {
+  job.mutable_memory()->set_unsharded_bytes(unsharded_bytes);
+  return job;
 }
 
 Plan PlanWith(int64_t unsharded_bytes) {
-  JobSpec job = UnevenJob();
-  job.mutable_memory()->set_unsharded_bytes(unsharded_bytes);
-  const absl::StatusOr<Plan> plan = CompilePlan(job, WorkersWith(kPlenty));
-  EXPECT_TRUE(plan.ok()) << plan.status();
-  return plan.ok() ? *plan : Plan();
+  return PlanOf(With(UnevenJob(), unsharded_bytes), WorkersWith(kPlenty));
+}
+
+Plan OneAhead(const JobSpec& job) {
+  return ExampleDraft(job, "assign slots").plan;
 }
 
 TEST(GatherAhead, RunsFartherWhereThereIsRoomAndAStepIsShorterSo) {
   const Plan nearest = PlanWith(0);
   const Plan farther = PlanIn(kPlenty);
   EXPECT_GT(UnitsAhead(farther), UnitsAhead(nearest));
-  EXPECT_GT(farther.job().memory().unsharded_bytes(), 0);
-  EXPECT_LT(farther.prediction().step_seconds(),
-            0.95 * nearest.prediction().step_seconds());
+  EXPECT_GT(UnshardedBytes(farther), UnshardedBytes(nearest));
+  EXPECT_LT(Seconds(farther), 0.95 * Seconds(nearest));
   EXPECT_THAT(farther.prediction().gathers(),
               AllOf(StartsWith("up to "), HasSubstr(" ahead of use, in "),
                     HasSubstr("a step would be longer by ")));
-  EXPECT_THAT(nearest.prediction().gathers(),
-              AllOf(StartsWith("up to "), HasSubstr(" ahead of use, in ")));
-  // As a user could have written it.
-  const Plan written = PlanWith(farther.job().memory().unsharded_bytes());
-  EXPECT_EQ(written.fingerprint(), farther.fingerprint());
+  // A user may say as much.
+  const Plan given = PlanWith(UnshardedBytes(farther));
+  EXPECT_LE(UnshardedBytes(given), UnshardedBytes(farther));
+  EXPECT_LE(Seconds(given), 1.001 * Seconds(farther));
 }
 
 // From the least budget with which there is a plan at all: none is exceeded,
@@ -94,25 +116,98 @@ TEST(GatherAhead, GoesAsFarAsTheBudgetAllows) {
     const int64_t budget = least + (most - least) * i / 24;
     const Plan plan = PlanIn(budget);
     EXPECT_LE(DeviceBytes(plan), budget);
-    EXPECT_LE(plan.prediction().step_seconds(), 1.02 * seconds) << budget;
-    seconds = std::min(seconds, plan.prediction().step_seconds());
+    EXPECT_LE(Seconds(plan), 1.02 * seconds) << budget;
+    seconds = std::min(seconds, Seconds(plan));
   }
   EXPECT_LT(seconds, 0.99 * longest);
 }
 
 // And there, as far as that goes: a large unit's slot has room for small ones.
 TEST(GatherAhead, ATightBudgetHasNoRoomForAStepOfWork) {
-  const Draft draft = ExampleDraft(UnevenJob(), "assign slots");
-  const int64_t a_step_ahead = DeviceBytes(draft.plan);
-  const int64_t least = DeviceBytes(PlanWith(0));
+  const int64_t a_step_ahead = DeviceBytes(OneAhead(UnevenJob()));
+  const Plan when_used = PlanWith(0);
+  const int64_t least = DeviceBytes(when_used);
   ASSERT_LT(least, a_step_ahead);
   for (const int64_t budget : {least, (least + a_step_ahead) / 2}) {
     const Plan plan = PlanIn(budget);
     EXPECT_LE(DeviceBytes(plan), budget);
-    EXPECT_TRUE(plan.job().memory().has_unsharded_bytes());
-    EXPECT_LE(plan.prediction().step_seconds(),
-              PlanWith(0).prediction().step_seconds());
+    EXPECT_LE(Seconds(plan), Seconds(when_used));
   }
+}
+
+// Stages that have little room take no other's, and give it none.
+TEST(GatherAhead, EachStageHasTheRoomOfItsOwnDevices) {
+  JobSpec job = UnevenJob();
+  job.mutable_parallelism()->set_pipeline(2);
+  for (const int units : {7, 3}) job.mutable_parallelism()->add_stages(units);
+  const std::vector<WorkerDescription> plenty = WorkersWith(kPlenty, 4);
+  const Plan one_ahead = OneAhead(job);
+  const Plan when_used = PlanOf(With(job, 0), plenty);
+  const double farthest = Seconds(PlanOf(job, plenty));
+  ASSERT_EQ(when_used.roles_size(), 2);
+  for (const int tight : {0, 1}) {
+    SCOPED_TRACE(tight);
+    const int64_t least = BytesIn(when_used.roles(tight), DEVICE);
+    ASSERT_LT(least, BytesIn(one_ahead.roles(tight), DEVICE));
+    std::vector<WorkerDescription> workers = plenty;
+    for (const int rank : RanksOf(when_used.mesh(), when_used.roles(tight))) {
+      workers[rank].mutable_budgets(0)->set_bytes(least);
+    }
+    const Plan plan = PlanOf(job, workers);
+    EXPECT_LE(BytesIn(plan.roles(tight), DEVICE), least);
+    EXPECT_GE(UnshardedBytes(plan, 1 - tight),
+              UnshardedBytes(one_ahead, 1 - tight));
+    EXPECT_LE(Seconds(plan), Seconds(when_used));
+    EXPECT_GE(Seconds(plan), 0.999 * farthest);
+  }
+}
+
+// What is gathered earlier is fetched earlier, and lies there in slices, too.
+TEST(GatherAhead, RoomIsNotTakenTwiceWhereParametersRestOnTheHost) {
+  JobSpec job = UnevenJob();
+  job.mutable_memory()->set_parameters("host");
+  const auto workers = [](int64_t device_bytes) {
+    std::vector<WorkerDescription> with_host = WorkersWith(device_bytes);
+    for (WorkerDescription& worker : with_host) {
+      TierBudget& host = *worker.add_budgets();
+      host.set_tier(HOST);
+      host.set_bytes(kPlenty);
+    }
+    return with_host;
+  };
+  const Plan when_used = PlanOf(With(job, 0), workers(kPlenty));
+  const int64_t least = DeviceBytes(when_used);
+  const int64_t most = DeviceBytes(PlanOf(job, workers(kPlenty)));
+  double seconds = Seconds(when_used);
+  for (int i = 0; i <= 8; ++i) {
+    const int64_t budget = least + (most - least) * i / 8;
+    const Plan plan = PlanOf(job, workers(budget));
+    EXPECT_LE(DeviceBytes(plan), budget);
+    EXPECT_LE(Seconds(plan), 1.02 * seconds) << budget;
+    seconds = std::min(seconds, Seconds(plan));
+  }
+}
+
+// With little room for gathers, what is made again makes room.
+TEST(GatherAhead, OtherSettingsMayBeQuickerThanGathersThatWait) {
+  const JobSpec job = UnevenJob();
+  JobSpec selective = job;
+  selective.mutable_memory()->mutable_recompute()->set_mode("selective");
+  const std::vector<WorkerDescription> workers =
+      WorkersWith(DeviceBytes(PlanWith(0)));
+  const Plan as_it_is = PlanOf(job, workers);
+  const Plan with_selective = PlanOf(selective, workers);
+  ASSERT_LT(Seconds(with_selective), 0.95 * Seconds(as_it_is));
+  JobSpec recompute = job;
+  recompute.mutable_memory()->mutable_recompute()->set_mode("auto");
+  EXPECT_LE(Seconds(PlanOf(recompute, workers)),
+            1.005 * Seconds(with_selective));
+  JobSpec all = job;
+  all.mutable_memory()->set_mode("auto");
+  const Plan chosen = PlanOf(all, workers);
+  EXPECT_LE(Seconds(chosen), 1.005 * Seconds(with_selective));
+  EXPECT_THAT(chosen.prediction().chosen_memory(),
+              HasSubstr("; without it all fits, with gathers up to "));
 }
 
 TEST(GatherAhead, TakesNothingForWhatGainsNothing) {
@@ -124,8 +219,40 @@ TEST(GatherAhead, TakesNothingForWhatGainsNothing) {
   }
   const absl::StatusOr<Plan> plan = CompilePlan(UnevenJob(), workers);
   ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_FALSE(plan->job().memory().has_unsharded_bytes());
+  EXPECT_EQ(UnshardedBytes(*plan), UnshardedBytes(OneAhead(UnevenJob())));
   EXPECT_THAT(plan->prediction().gathers(), StartsWith("up to "));
+}
+
+// More bytes make no longer step, however little more, and no more are taken
+// than are of use.
+TEST(GatherAhead, TakesNoMoreThanIsGiven) {
+  const Plan one_ahead = OneAhead(UnevenJob());
+  const int64_t least = UnshardedBytes(PlanWith(0));
+  const int64_t most = UnshardedBytes(PlanWith(kPlenty));
+  ASSERT_GT(most, UnshardedBytes(one_ahead));
+  double seconds = Seconds(PlanWith(0));
+  const double longest = seconds;
+  for (int i = 0; i <= 16; ++i) {
+    const int64_t given = least + (most - least) * i / 16;
+    const Plan plan = PlanWith(given);
+    EXPECT_LE(UnshardedBytes(plan), given);
+    EXPECT_LE(Seconds(plan), 1.02 * seconds) << given;
+    seconds = std::min(seconds, Seconds(plan));
+  }
+  EXPECT_LT(seconds, 0.95 * longest);
+  EXPECT_EQ(UnshardedBytes(PlanWith(int64_t{1} << 50)), most);
+  // And where so much does not fit, what does is taken.
+  EXPECT_LE(DeviceBytes(PlanOf(With(UnevenJob(), int64_t{1} << 50),
+                               WorkersWith(DeviceBytes(one_ahead)))),
+            DeviceBytes(one_ahead));
+}
+
+TEST(GatherAhead, SaysWhereWhatIsUsedTakesMoreThanIsGiven) {
+  const Plan plan = PlanWith(1);
+  EXPECT_EQ(UnshardedBytes(plan), UnshardedBytes(PlanWith(0)));
+  EXPECT_THAT(plan.prediction().gathers(),
+              HasSubstr(", more than memory.unsharded_bytes: 1, for so much is "
+                        "whole while it is used"));
 }
 
 TEST(GatherAhead, LeavesWhatIsGivenAndWhatIsNotGathered) {
