@@ -25,20 +25,19 @@ namespace {
 
 // A step that is shorter by less is not worth memory.
 constexpr double kGainMin = 0.002;
+// Less is nothing in a text.
+constexpr double kGainSaid = 0.0005;
 // And by less than this, not worth other settings.
 constexpr double kGainOfSettings = 0.01;
 // Of what the whole room would gain, enough.
 constexpr double kGainEnough = 0.9;
 constexpr int kTrials = 4;
-// What rests below the device may be fetched earlier, too, and take of the room
-// that was seen: then half of it is tried, and half of that.
-constexpr int kHalvings = 3;
 // Of a device, what is not taken for shorter steps alone, so that a worker that
 // has a little less can take the place of one that is lost.
 constexpr double kLeave = 0.02;
-// Instructions of all ranks' training steps: a plan of more, which takes
-// seconds to predict, is predicted once.
-constexpr int64_t kInstructionsMax = 2'000'000;
+// Instructions of all ranks' training steps: a plan of more, which takes a
+// minute to predict, is predicted once.
+constexpr int64_t kInstructionsMax = 200'000'000;
 
 constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max() / 4;
 
@@ -154,8 +153,7 @@ class Search {
     return farther.has_value() ? *std::move(farther) : Said(std::move(nearest));
   }
 
-  // With as much as is of use, room or not.
-  Plan WithAllRoom() {
+  Plan RunWithAllRoom() {
     for (Room& room : rooms_) room.device = room.used_ahead = kNoLimit;
     nearest_.assign(rooms_.size(), absl::nullopt);
     return WithBytes(programs_, BytesAt(one_ahead_, 1));
@@ -197,10 +195,9 @@ class Search {
   absl::StatusOr<absl::optional<Plan>> Farther(const Plan& nearest) const {
     if (BytesAt(nearest, 1) == nearest_) return absl::nullopt;
     const double seconds = predicts_ ? Seconds(nearest) : 0;
-    absl::optional<Tried> best;
-    double share = 1;
-    for (int i = 0; i <= kHalvings && !best.has_value(); ++i, share /= 2) {
-      ASSIGN_OR_RETURN(best, Try(nearest, seconds, share));
+    ASSIGN_OR_RETURN(absl::optional<Tried> best, Try(nearest, seconds, 1));
+    if (!best.has_value()) {
+      ASSIGN_OR_RETURN(best, TryInTheRoomThatIsLeft(nearest, seconds));
     }
     if (!best.has_value() || best->gain < (given_ ? 0 : kGainMin)) {
       return absl::nullopt;
@@ -210,7 +207,7 @@ class Search {
     }
     if (options_.fewest_bytes) {
       std::string text = GathersText(best->plan);
-      if (predicts_) {
+      if (best->gain > kGainSaid) {
         absl::StrAppendFormat(
             &text, "; with %s a step would be longer by %.1f %%",
             GathersText(nearest), 100 * best->gain / (1 - best->gain));
@@ -218,6 +215,24 @@ class Search {
       best->plan.mutable_prediction()->set_gathers(std::move(text));
     }
     return absl::make_optional(std::move(best->plan));
+  }
+
+  // As much of it as fits, as near as a few trials come to that.
+  absl::StatusOr<absl::optional<Tried>> TryInTheRoomThatIsLeft(
+      const Plan& nearest, double seconds) const {
+    absl::optional<Tried> best;
+    double fits = 0;
+    double does_not = 1;
+    for (int trial = 0; trial < kTrials; ++trial) {
+      const double share = (fits + does_not) / 2;
+      ASSIGN_OR_RETURN(absl::optional<Tried> tried,
+                       Try(nearest, seconds, share));
+      (tried.has_value() ? fits : does_not) = share;
+      const bool is_better =
+          tried.has_value() && (!best.has_value() || tried->gain >= best->gain);
+      if (is_better) best = std::move(tried);
+    }
+    return best;
   }
 
   absl::Status TakeFewer(const Plan& nearest, double seconds,
@@ -244,11 +259,12 @@ class Search {
   Plan Said(Plan nearest) const {
     if (!options_.fewest_bytes) return nearest;
     std::string text = GathersText(nearest);
-    const bool exceeds = given_ && MostUnsharded(nearest) > rooms_.front().most;
+    // With 0 that is what is asked for.
+    const int64_t most = given_ ? rooms_.front().most : 0;
+    const bool exceeds = most > 0 && MostUnsharded(nearest) > most;
     if (exceeds) {
-      absl::StrAppend(
-          &text, ", more than memory.unsharded_bytes: ", rooms_.front().most,
-          ", for so much is whole while it is used");
+      absl::StrAppend(&text, ", more than memory.unsharded_bytes: ", most,
+                      ", for so much is whole while it is used");
     }
     nearest.mutable_prediction()->set_gathers(std::move(text));
     return nearest;
@@ -286,6 +302,11 @@ Plan GatherOneAhead(Draft programs) {
   return WithBytes(std::move(programs), {});
 }
 
+Plan GatherFarthest(Draft programs, const GatherOptions& options) {
+  if (!GathersUnits(programs.plan)) return GatherOneAhead(std::move(programs));
+  return Search(std::move(programs), options).RunWithAllRoom();
+}
+
 absl::StatusOr<bool> GathersLackRoom(Draft programs, const Plan& plan,
                                      const GatherOptions& options) {
   if (!GathersUnits(programs.plan) || Instructions(plan) > kInstructionsMax ||
@@ -293,8 +314,8 @@ absl::StatusOr<bool> GathersLackRoom(Draft programs, const Plan& plan,
     return false;
   }
   RETURN_IF_ERROR(Ask(options.may_go_on));
-  const Plan all = Search(std::move(programs), options).WithAllRoom();
-  return PredictedStepSeconds(all, options.workers) <
+  const Plan farthest = GatherFarthest(std::move(programs), options);
+  return PredictedStepSeconds(farthest, options.workers) <
          (1 - kGainOfSettings) * PredictedStepSeconds(plan, options.workers);
 }
 

@@ -37,6 +37,9 @@ absl::StatusOr<Plan> GatherAhead(Draft programs, const GatherOptions& options);
 
 // With gathers one step of work ahead, whether there is room for it or not.
 Plan GatherOneAhead(Draft programs);
+// As far ahead as is of use and memory.unsharded_bytes allows, whether there is
+// room for it or not.
+Plan GatherFarthest(Draft programs, const GatherOptions& options);
 
 // Whether a step would be shorter by 1 % or more if devices had more memory for
 // whole units than they have beside `plan`, which GatherAhead made of this

@@ -61,10 +61,14 @@ class Builder {
                      GatherAhead(std::move(draft), Options(fewest_bytes)));
     return Checked(std::move(plan));
   }
-  // With gathers one step of work ahead.
+  // With gathers one step of work ahead, or as far as is of use.
   absl::StatusOr<Plan> BuildOneAhead(const JobSpec& resolved) const {
     ASSIGN_OR_RETURN(Draft draft, Programs(resolved));
     return Checked(GatherOneAhead(std::move(draft)));
+  }
+  absl::StatusOr<Plan> BuildFarthest(const JobSpec& resolved) const {
+    ASSIGN_OR_RETURN(Draft draft, Programs(resolved));
+    return Checked(GatherFarthest(std::move(draft), Options(false)));
   }
   // Of one that Build made.
   absl::StatusOr<bool> LacksRoom(const Plan& plan) const {
@@ -190,17 +194,23 @@ absl::StatusOr<Plan> BuildWithChosenRecompute(
   }
   ASSIGN_OR_RETURN(const bool lacks_room, builder.LacksRoom(plan));
   if (!lacks_room) return plan;
-  const BuildPlan build_one_ahead = [&builder](const JobSpec& other) {
-    return builder.BuildOneAhead(other);
-  };
-  ASSIGN_OR_RETURN(const Plan one_ahead, build_one_ahead(plan.job()));
-  ASSIGN_OR_RETURN(const JobSpec roomy,
-                   FitRecompute(one_ahead, workers, build_one_ahead));
-  ASSIGN_OR_RETURN(Plan other, build(roomy));
-  const bool is_quicker = CheckMemory(other, workers).ok() &&
-                          PredictedStepSeconds(other, workers) <
-                              PredictedStepSeconds(plan, workers);
-  return is_quicker ? std::move(other) : std::move(plan);
+  const JobSpec job = plan.job();
+  double least = PredictedStepSeconds(plan, workers);
+  for (const auto build_with_room :
+       {&Builder::BuildOneAhead, &Builder::BuildFarthest}) {
+    const BuildPlan roomy = [&](const JobSpec& other) {
+      return (builder.*build_with_room)(other);
+    };
+    ASSIGN_OR_RETURN(const Plan wanted, roomy(job));
+    ASSIGN_OR_RETURN(const JobSpec again, FitRecompute(wanted, workers, roomy));
+    ASSIGN_OR_RETURN(Plan other, build(again));
+    if (!CheckMemory(other, workers).ok()) continue;
+    const double seconds = PredictedStepSeconds(other, workers);
+    if (seconds >= least) continue;
+    least = seconds;
+    plan = std::move(other);
+  }
+  return plan;
 }
 
 absl::StatusOr<Built> BuildForMemory(
