@@ -287,7 +287,8 @@ void Cluster::Tick(absl::Time now, Actions& actions) {
     }
   }
   if (IsCalm(now)) {
-    runs_.NarrowWaiting(now, actions);
+    // One that has lost all of its workers has none to set free.
+    if (runs_.NarrowWaiting(now, actions)) Schedule(now, actions);
     AskToWiden(now, actions);
   }
   Settle(now, actions);

@@ -61,8 +61,8 @@ class RunControl {
   // Jobs that wait for workers to go on with take those that are idle.
   void RecoverWaiting(absl::Time now, Actions& actions);
   // No others are soon to come: those with `elastic` give up the plan that they
-  // had for one that needs fewer.
-  void NarrowWaiting(absl::Time now, Actions& actions);
+  // had for one that needs fewer. True: some job is queued now.
+  bool NarrowWaiting(absl::Time now, Actions& actions);
   // The job is saved at the end of its step, and goes on with other workers: it
   // is queued. REQUIRES: MayMove, and it is not being stopped.
   void SaveAndMove(Job& job, const std::string& why, absl::Time now,

@@ -125,13 +125,16 @@ bool RunControl::MayNarrow(const Job& job) const {
              job.plan->job().elastic().min_workers();
 }
 
-void RunControl::NarrowWaiting(absl::Time now, Actions& actions) {
+bool RunControl::NarrowWaiting(absl::Time now, Actions& actions) {
+  bool queued = false;
   for (const auto& [id, job] : jobs_.all()) {
     if (job->run != nullptr && job->run->awaits_places && MayNarrow(*job) &&
         now >= job->moves_after) {
       Narrow(*job, now, actions);
+      queued |= job->status.state() == QUEUED;
     }
   }
+  return queued;
 }
 
 void RunControl::Narrow(Job& job, absl::Time now, Actions& actions) {

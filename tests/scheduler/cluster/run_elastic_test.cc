@@ -154,6 +154,17 @@ TEST(Elastic, AnotherLossWhileCopiesAreSavedAsksAnew) {
   EXPECT_EQ(h.status(h.id).workers_size(), 1);
 }
 
+TEST(Elastic, OneThatLostAllOfItsWorkersGoesOnWithThoseThatCome) {
+  Elastic h;
+  for (const WorkerId worker : h.w) h.Disconnect(worker, "connection closed");
+  EXPECT_EQ(h.status(h.id).state(), RECOVERING);
+  const WorkerId come = h.Join("w3");
+  h.Calm();
+  EXPECT_EQ(h.status(h.id).state(), STARTING) << h.status(h.id).reason();
+  EXPECT_EQ(h.status(h.id).workers_size(), 1);
+  EXPECT_EQ(h.Begun(come).ref().attempt(), 2);
+}
+
 TEST(Elastic, WaitsForAsManyAsItNeeds) {
   Elastic h(/*min_workers=*/3);
   h.LoseTheLast({2});
