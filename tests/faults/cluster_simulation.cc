@@ -297,9 +297,13 @@ void ClusterSimulation::Repeat() {
   const auto worker = Any();
   if (past_.empty() || worker == workers_.end()) return;
   WorkerMessage message = past_[Draw(static_cast<int>(past_.size()))];
-  // A piece does not say by whom it is: of its own text a worker means it.
+  // A piece does not say by whom it is: of its own text a worker means it, and
+  // of one that it was given and has not heard of yet.
+  const Worker* known = cluster_->workers().Find(worker->first);
   if (message.has_generated() &&
-      message.generated().request() == worker->second.text()) {
+      (message.generated().request() == worker->second.text() ||
+       (known != nullptr &&
+        message.generated().request() == known->status.text()))) {
     return;
   }
   const RankRef* now = worker->second.ref();
