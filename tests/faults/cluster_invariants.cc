@@ -333,6 +333,8 @@ void ClusterInvariants::CheckEnd(const Job& job) {
 }
 
 void ClusterInvariants::CheckCheckpoints(const Job& job) {
+  // Nothing changes any more.
+  if (job.ended() && job.run == nullptr && !over_.insert(job.id).second) return;
   int64_t last = -1;
   for (const CheckpointRecord& checkpoint : job.status.checkpoints()) {
     const int64_t step = checkpoint.step();
@@ -393,6 +395,7 @@ void ClusterInvariants::CheckAtRest(const Cluster& cluster) {
 void ClusterInvariants::Restarted() {
   texts_.clear();
   states_.clear();
+  over_.clear();
   ended_.clear();
   interrupted_.clear();
   commits_asked_.clear();

@@ -109,6 +109,7 @@ class ClusterInvariants {
   std::map<JobId, std::pair<JobState, std::string>> ended_;  // with the reason
   std::map<JobState, int> ends_;
   std::map<JobId, JobState> states_;  // as they were last seen
+  std::set<JobId> over_;              // seen when nothing of it was left to run
   std::map<AttemptKey, int64_t> last_steps_;
   std::set<std::pair<AttemptKey, int64_t>> commits_asked_;
 };
