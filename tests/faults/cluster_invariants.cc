@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
 #include "proto/plan/mesh.h"
+#include "tests/faults/elastic_invariants.h"
 #include "tests/faults/recovery_invariants.h"
 
 namespace troupe {
@@ -228,7 +229,8 @@ void ClusterInvariants::CheckRun(const Job& job, const std::set<int>& seats) {
   std::set<int> live;
   bool seated = job.run == nullptr;
   if (job.run != nullptr) {
-    EXPECT_EQ(job.run->ranks.size(), static_cast<size_t>(job.ranks_needed))
+    EXPECT_EQ(static_cast<int>(job.run->ranks.size()),
+              MeshSize(job.plan->mesh()))
         << "all ranks or none";
     for (size_t rank = 0; rank < job.run->ranks.size(); ++rank) {
       const RankSeat& seat = job.run->ranks[rank];
@@ -355,7 +357,7 @@ void ClusterInvariants::CheckAtRest(const Cluster& cluster) {
     const int missing = RecoveryInvariants::Missing(*job);
     if (missing == 0) continue;
     wait.insert(id.value());
-    held += job->ranks_needed - missing;
+    held += static_cast<int>(job->run->ranks.size()) - missing;
   }
   for (const auto& [id, worker] : workers_) {
     const Worker* known = cluster.workers().Find(id);
@@ -385,7 +387,7 @@ void ClusterInvariants::CheckAtRest(const Cluster& cluster) {
     // Behind one that waits for workers which are held.
     if (held > 0 && absl::StrContains(reason, "waits behind job")) continue;
     if (RecoveryInvariants::WaitsForDirectory(*job, cluster)) continue;
-    EXPECT_GT(job->ranks_needed, free)
+    EXPECT_GT(ElasticInvariants::LeastRanks(*job), free)
         << "job " << id << " waits for nothing: " << reason;
     EXPECT_TRUE(absl::StrContains(reason, "worker"))
         << "job " << id << " " << reason;

@@ -4,7 +4,6 @@
 #include <deque>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "scheduler/cluster/hand_out.h"
@@ -22,6 +21,8 @@ Limits MakeLimits() {
   // Longer than a scheduler is away, or stands still: a rank that was told of a
   // commit waits for one that was not (docs/decisions/0024).
   limits.collective_min = absl::Seconds(50);
+  // Workers come and go all the time.
+  limits.elastic_calm = absl::Seconds(1);
   return limits;
 }
 
@@ -37,7 +38,8 @@ ClusterSimulation::ClusterSimulation(uint32_t seed)
       limits_(MakeLimits()),
       planner_(compiler_),
       invariants_(attempts_, store_, workers_),
-      recoveries_(attempts_, workers_) {
+      recoveries_(attempts_, workers_),
+      elastics_(compiler_, attempts_, workers_) {
   Begin();
 }
 
@@ -53,6 +55,7 @@ void ClusterSimulation::Run(int events) {
 void ClusterSimulation::Check() {
   invariants_.Check(*cluster_);
   recoveries_.Check(*cluster_);
+  elastics_.Check(*cluster_);
 }
 
 ClusterSimulation::Tally ClusterSimulation::tally() const {
@@ -63,6 +66,8 @@ ClusterSimulation::Tally ClusterSimulation::tally() const {
   tally.adopted = invariants_.adopted();
   tally.from_copies = recoveries_.from_copies();
   tally.from_elsewhere = recoveries_.from_elsewhere();
+  tally.narrowed = elastics_.narrowed();
+  tally.widened = elastics_.widened();
   for (const auto& [key, attempt] : attempts_) {
     for (const auto& [step, times] : attempt.commits) tally.commits += times;
   }
@@ -90,13 +95,19 @@ void ClusterSimulation::Event() {
     EventOfClients();
   } else if (what < 80) {
     EventOfScheduler();
+  } else if (what < 83) {
+    BeQuiet();
   }
   if (OneIn(10)) Repeat();
 }
 
 void ClusterSimulation::EventOfWorkers() {
   const int what = Draw(120);
-  if (what < 40) return Join();
+  if (what < 2) return ChangeRoom();
+  if (what < 40) {
+    if (!IsFull()) Join();
+    return;
+  }
   if (what < 42) return OneIn(2) ? Kill() : Cut();
   if (what == 119) return CutOff();
   const auto worker = Any();
@@ -323,6 +334,7 @@ void ClusterSimulation::Repeat() {
 void ClusterSimulation::Drain() {
   if (draining_) return;
   draining_ = true;
+  elastics_.Drains();
   ++tally_.drains;
   for (const auto& [id, job] : cluster_->jobs().all()) {
     if (job->run == nullptr || job->ended()) continue;
@@ -384,6 +396,7 @@ void ClusterSimulation::Restart() {
   Begin();
   invariants_.Restarted();
   recoveries_.Restarted(store_);
+  elastics_.Restarted();
 }
 
 // As the scheduler does, the first time too: from here on time in which it does
@@ -420,6 +433,7 @@ void ClusterSimulation::Carry(const Action& action) {
   Note(action);
   invariants_.OnAction(action, *cluster_);
   recoveries_.OnAction(action, *cluster_);
+  elastics_.OnAction(action, *cluster_);
   store_.Add(action);
   if (const auto* send = std::get_if<SendToWorker>(&action)) {
     const auto worker = workers_.find(send->worker);
@@ -457,6 +471,7 @@ void ClusterSimulation::WriteStore(bool fails) {
 
 void ClusterSimulation::Settle() {
   if (draining_) Restart();
+  room_ = limits_.workers_max;
   for (int i = 0; i < 40'000; ++i) {
     if (testing::Test::HasFailure()) return;
     if (i > 40 && AtRest() && !HelpOneThatWaits()) break;
@@ -469,32 +484,7 @@ void ClusterSimulation::Settle() {
   }
   invariants_.CheckAtRest(*cluster_);
   recoveries_.CheckAtRest(*cluster_);
-}
-
-// Workers idle, or held by jobs that wait for others, and jobs ended unless
-// workers are missing.
-bool ClusterSimulation::AtRest() const {
-  for (const auto& [id, worker] : workers_) {
-    if (worker.healthy() && !worker.inbox.empty()) return false;
-  }
-  int held = 0;
-  const auto& jobs = cluster_->jobs().all();
-  for (const auto& [id, job] : jobs) {
-    const int missing = RecoveryInvariants::Missing(*job);
-    if (missing > 0) held += job->ranks_needed - missing;
-  }
-  const int free = cluster_->workers().alive_count() - held;
-  return cut_off_.empty() && planner_.idle() && store_.idle() &&
-         cuts_.empty() && cluster_->workers().idle_count() == free &&
-         std::all_of(jobs.begin(), jobs.end(), [&](const auto& job) {
-           if (RecoveryInvariants::Missing(*job.second) > 0) return true;
-           return job.second->run == nullptr &&
-                  (RecoveryInvariants::WaitsForDirectory(*job.second,
-                                                         *cluster_) ||
-                   job.second->ended() || job.second->ranks_needed > free ||
-                   (held > 0 && absl::StrContains(job.second->status.reason(),
-                                                  "waits behind job")));
-         });
+  elastics_.CheckAtRest(*cluster_, now_);
 }
 
 }  // namespace troupe

@@ -5,8 +5,9 @@
 // full, the scheduler stands still, drains, is killed, and starts again from
 // what its store has, while its workers go on and come back; now and then a
 // connection breaks though both ends live. Many jobs recover from what they
-// lose. After every event the invariants hold (cluster_invariants.h,
-// recovery_invariants.h).
+// lose, and many of these go on with fewer ranks, and with more again. After
+// every event the invariants hold (cluster_invariants.h,
+// recovery_invariants.h, elastic_invariants.h).
 //
 //   ClusterSimulation simulation(seed);
 //   simulation.Run(1500);
@@ -21,6 +22,7 @@
 
 #include "scheduler/cluster/cluster.h"
 #include "tests/faults/cluster_invariants.h"
+#include "tests/faults/elastic_invariants.h"
 #include "tests/faults/recovery_invariants.h"
 #include "tests/faults/simulated_attempt.h"
 #include "tests/faults/simulated_planner.h"
@@ -44,6 +46,7 @@ class ClusterSimulation {
     int commits = 0, restarts = 0, drains = 0, leavings = 0, texts = 0;
     int adopted = 0;  // jobs that ran on after a restart
     int from_copies = 0, from_elsewhere = 0;  // attempts that recover
+    int narrowed = 0, widened = 0;            // attempts on fewer, and on more
   };
   Tally tally() const;
   // Of all that the cluster did, in its order: the same for the same seed.
@@ -76,9 +79,12 @@ class ClusterSimulation {
   void Cut();
   void HearOfCuts();
   bool IsNameTaken(const std::string& name) const;
+  void ChangeRoom();
+  bool IsFull() const;
   // False: none waits, or there is no room.
   bool HelpOneThatWaits();
   void AskForRecovery(JobSpec& spec);
+  void BeQuiet();
   void Submit();
   void Cancel();
   void Generate();
@@ -110,6 +116,8 @@ class ClusterSimulation {
   std::unique_ptr<Cluster> cluster_;
   Actions actions_;
   bool draining_ = false;
+  // For workers: as many as there are machines.
+  int room_ = limits_.workers_max;
   SimulatedPlanner planner_;
   SimulatedStore store_;
   SimulatedAttempts attempts_;
@@ -124,6 +132,7 @@ class ClusterSimulation {
   std::vector<WorkerMessage> past_;
   ClusterInvariants invariants_;
   RecoveryInvariants recoveries_;
+  ElasticInvariants elastics_;
   Tally tally_;
   uint64_t trace_ = 0;
 };

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "tests/faults/cluster_simulation.h"
 
@@ -11,7 +12,8 @@ constexpr int kCutMillisMax = 2000;
 
 }  // namespace
 
-// The part of ClusterSimulation in which jobs recover and streams are cut.
+// The part of ClusterSimulation in which jobs recover, streams are cut and
+// machines are few or many.
 
 void ClusterSimulation::AskForRecovery(JobSpec& spec) {
   if (OneIn(3)) return;
@@ -21,6 +23,40 @@ void ClusterSimulation::AskForRecovery(JobSpec& spec) {
   recovery.set_restarts(OneIn(4) ? Draw(3) : 100);
   // Slices, which no other rank has, or the same on all.
   if (!OneIn(3)) spec.mutable_parallelism()->set_zero(1);
+  if (!spec.checkpoint().has_directory() || OneIn(4)) return;
+  const int ranks = spec.parallelism().data();
+  spec.mutable_elastic()->set_min_workers(1 + Draw(std::max(1, ranks - 1)));
+  // Long enough for workers to go and to come.
+  spec.mutable_training()->set_steps(spec.training().steps() + Draw(30));
+}
+
+// Machines are taken away, and workers with them, or there are more again.
+void ClusterSimulation::ChangeRoom() {
+  room_ = 2 + Draw(limits_.workers_max - 1);
+  while (IsFull() && static_cast<int>(workers_.size()) > room_) {
+    Kill();
+    Deliver();
+  }
+}
+
+// Nobody joins; with room for all, the cluster itself says so.
+bool ClusterSimulation::IsFull() const {
+  return room_ < limits_.workers_max &&
+         static_cast<int>(workers_.size()) >= room_;
+}
+
+// All that is under way goes on, and nobody comes or goes.
+void ClusterSimulation::BeQuiet() {
+  for (int times = Draw(12); times > 0; --times) {
+    planner_.FinishOne(random_, *cluster_, now_, actions_);
+    Deliver();
+    Check();
+    WriteStore(OneIn(12));
+    Deliver();
+    Check();
+    Pass(absl::Milliseconds(Draw(300)));
+    Check();
+  }
 }
 
 // A connection breaks: the worker knows at once, and what was on its way in
@@ -106,6 +142,40 @@ void ClusterSimulation::Note(const Action& action) {
     note(job->row->status.id());
     note(job->row->status.state());
   }
+}
+
+// Workers idle, or held by jobs that wait for others, and jobs ended unless
+// workers are missing. One that cannot be saved to go on with fewer tries again
+// minutes later: it need not be waited for.
+bool ClusterSimulation::AtRest() const {
+  for (const auto& [id, worker] : workers_) {
+    if (worker.healthy() && !worker.inbox.empty()) return false;
+  }
+  int held = 0;
+  const auto& jobs = cluster_->jobs().all();
+  for (const auto& [id, job] : jobs) {
+    if (ElasticInvariants::CouldNarrow(*job, *cluster_) &&
+        now_ >= job->moves_after) {
+      return false;
+    }
+    const int missing = RecoveryInvariants::Missing(*job);
+    if (missing > 0) {
+      held += static_cast<int>(job->run->ranks.size()) - missing;
+    }
+  }
+  const int free = cluster_->workers().alive_count() - held;
+  return cut_off_.empty() && planner_.idle() && store_.idle() &&
+         cuts_.empty() && cluster_->workers().idle_count() == free &&
+         std::all_of(jobs.begin(), jobs.end(), [&](const auto& job) {
+           if (RecoveryInvariants::Missing(*job.second) > 0) return true;
+           return job.second->run == nullptr &&
+                  (RecoveryInvariants::WaitsForDirectory(*job.second,
+                                                         *cluster_) ||
+                   job.second->ended() ||
+                   ElasticInvariants::LeastRanks(*job.second) > free ||
+                   (held > 0 && absl::StrContains(job.second->status.reason(),
+                                                  "waits behind job")));
+         });
 }
 
 // Whoever waits for workers when all else has come to rest gets them, as far as

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "proto/plan/copies.h"
+#include "proto/plan/mesh.h"
 #include "scheduler/cluster/hand_out.h"
 
 namespace troupe {
@@ -58,7 +59,9 @@ void RecoveryInvariants::OnStart(const SendToWorker& send,
         SimulatedAttempt::StepOfCheckpoint(begins.resume());
     return;
   }
+  std::vector<WorkerId> seats;
   for (const RankSeat& seat : (*job)->run->ranks) {
+    seats.push_back(seat.worker);
     // The scheduler has not heard that it is gone, and counts on it.
     const auto worker = workers_.find(seat.worker);
     if (worker == workers_.end() || worker->second.left()) return;
@@ -90,7 +93,7 @@ void RecoveryInvariants::OnStart(const SendToWorker& send,
   }
   // From the queue it goes on from what it saved, if it has run at all.
   std::optional<int64_t> newest =
-      starts ? std::nullopt : NewestWhole(**job, plan);
+      starts ? std::nullopt : NewestWhole((*job)->id, seats, workers_, plan);
   EXPECT_TRUE(starts || newest.has_value() ||
               !LeavesCopies(attempts_.at({ref.job(), before}), plan))
       << which << " and the copies are gone, though who kept them was there";
@@ -117,10 +120,12 @@ void RecoveryInvariants::OnStart(const SendToWorker& send,
 }
 
 // A step is finished with the copies whole that were made before it. They are
-// given up at the job's end, of which the store may never hear.
+// given up at the job's end, of which the store may never hear, and with its
+// plan.
 bool RecoveryInvariants::LeavesCopies(const SimulatedAttempt& attempt,
                                       const Plan& plan) {
   if (!KeepsCopies(plan.job(), plan.mesh()) || attempt.given_up ||
+      attempt.ranks != MeshSize(plan.mesh()) ||
       attempt.FinishedByAll() <= attempt.begins_after) {
     return false;
   }
@@ -135,17 +140,18 @@ bool RecoveryInvariants::LeavesCopies(const SimulatedAttempt& attempt,
   return true;
 }
 
-std::optional<int64_t> RecoveryInvariants::NewestWhole(const Job& job,
-                                                       const Plan& plan) const {
-  const int ranks = static_cast<int>(job.run->ranks.size());
+std::optional<int64_t> RecoveryInvariants::NewestWhole(
+    JobId job, const std::vector<WorkerId>& seats,
+    const std::map<WorkerId, SimulatedWorker>& workers, const Plan& plan) {
+  const int ranks = static_cast<int>(seats.size());
   std::vector<const SimulatedCopies*> kept(ranks);
   std::set<int64_t> steps;
   for (int rank = 0; rank < ranks; ++rank) {
-    const auto worker = workers_.find(job.run->ranks[rank].worker);
+    const auto worker = workers.find(seats[rank]);
     // What it was told to forget it may not have forgotten yet.
-    if (worker == workers_.end() || worker->second.is_forgotten()) continue;
+    if (worker == workers.end() || worker->second.is_forgotten()) continue;
     const SimulatedKept* of = worker->second.kept();
-    if (of == nullptr || of->ref.job() != job.id.value()) continue;
+    if (of == nullptr || of->ref.job() != job.value()) continue;
     kept[rank] = &of->copies;
     for (const auto& copy : of->copies.Whole()) steps.insert(copy.step);
   }

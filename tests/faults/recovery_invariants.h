@@ -63,6 +63,11 @@ class RecoveryInvariants {
   }
   // Whether it waits for the checkpoints' directory of one that waits.
   static bool WaitsForDirectory(const Job& job, const Cluster& cluster);
+  // The newest step of which the workers in the seats, by rank, could go on;
+  // nothing: there is none.
+  static std::optional<int64_t> NewestWhole(
+      JobId job, const std::vector<WorkerId>& seats,
+      const std::map<WorkerId, SimulatedWorker>& workers, const Plan& plan);
 
  private:
   void OnStart(const SendToWorker& send, const Cluster& cluster);
@@ -70,8 +75,6 @@ class RecoveryInvariants {
   // Whether every rank's state must be whole with some worker after the
   // attempt.
   static bool LeavesCopies(const SimulatedAttempt& attempt, const Plan& plan);
-  // The newest step that could be gone on from; nothing: there is none.
-  std::optional<int64_t> NewestWhole(const Job& job, const Plan& plan) const;
 
   const SimulatedAttempts& attempts_;
   const std::map<WorkerId, SimulatedWorker>& workers_;

@@ -38,7 +38,7 @@ class SimulatedPlanner {
   // this one. So outcomes are old when they are used.
   CompileOutcome Consider(const JobSpec& spec, const Cluster& cluster) {
     CompileOutcome next;
-    const auto compilation = cluster.PlanJob(spec);
+    const auto compilation = cluster.Consider(spec);
     if (compilation.ok()) next = CompileFirstFit(compiler_, *compilation);
     return std::exchange(considered_, std::move(next));
   }

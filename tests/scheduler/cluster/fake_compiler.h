@@ -30,6 +30,11 @@ class FakeCompiler final : public JobCompiler {
     }
     return job.parallelism().data();
   }
+  // The same for all, but for jobs that may run on other numbers of ranks.
+  std::string FingerprintOf(const JobSpec& job, int ranks) const {
+    const std::string same = "0123456789abcdef";
+    return job.has_elastic() ? absl::StrCat(same, "-", ranks) : same;
+  }
   // Every number of replicas.
   std::vector<JobSpec> Narrower(const JobSpec& job,
                                 int workers) const override {
@@ -51,7 +56,7 @@ class FakeCompiler final : public JobCompiler {
     Plan plan;
     *plan.mutable_lanes() = AllLanes();
     *plan.mutable_job() = job;
-    plan.set_fingerprint("0123456789abcdef");
+    plan.set_fingerprint(FingerprintOf(job, ranks));
     plan.mutable_prediction()->set_step_seconds(
         job.model().forward_us().empty() ? 0.1
                                          : job.model().forward_us(0) * 1e-6);

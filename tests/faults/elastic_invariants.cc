@@ -1,0 +1,170 @@
+#include "tests/faults/elastic_invariants.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "proto/plan/mesh.h"
+#include "scheduler/cluster/hand_out.h"
+
+namespace troupe {
+namespace {
+
+int HeldSeats(const Run& run) {
+  return static_cast<int>(
+      std::count_if(run.ranks.begin(), run.ranks.end(),
+                    [](const RankSeat& seat) { return seat.taken(); }));
+}
+
+std::vector<WorkerId> SeatsOf(const Run& run) {
+  std::vector<WorkerId> seats;
+  for (const RankSeat& seat : run.ranks) seats.push_back(seat.worker);
+  return seats;
+}
+
+}  // namespace
+
+int ElasticInvariants::LeastRanks(const Job& job) {
+  return job.spec.has_elastic() ? std::max(1, job.spec.elastic().min_workers())
+                                : job.ranks_needed;
+}
+
+bool ElasticInvariants::CouldNarrow(const Job& job, const Cluster& cluster) {
+  return job.spec.has_elastic() && RecoveryInvariants::Missing(job) > 0 &&
+         HeldSeats(*job.run) + cluster.workers().idle_count() >=
+             LeastRanks(job);
+}
+
+void ElasticInvariants::OnAction(const Action& action, const Cluster& cluster) {
+  if (const auto* send = std::get_if<SendToWorker>(&action)) {
+    if (send->message.has_start()) OnStart(*send, cluster);
+    if (send->message.has_save_copies()) {
+      OnSaveCopies(send->message.save_copies(), cluster);
+    }
+  } else if (const auto* job = std::get_if<PersistJob>(&action)) {
+    if (job->row->status.state() == QUEUED) {
+      OnQueued(JobId(job->row->status.id()));
+    }
+  }
+}
+
+void ElasticInvariants::OnStart(const SendToWorker& send,
+                                const Cluster& cluster) {
+  const RankRef& ref = send.message.start().ref();
+  const auto job = cluster.FindJob(JobId(ref.job()));
+  ASSERT_TRUE(job.ok()) << job.status();
+  const int32_t before = seen_[(*job)->id];
+  if (before == ref.attempt()) return;  // another rank's was looked at
+  seen_[(*job)->id] = ref.attempt();
+  const Plan& plan = *send.hand_out->plan;
+  const int ranks = MeshSize(plan.mesh());
+  const std::string which = absl::StrCat("attempt ", ref.attempt(), " of job ",
+                                         ref.job(), " on ", ranks, " workers");
+  EXPECT_EQ(send.hand_out->machines.size(), static_cast<size_t>(ranks))
+      << which;
+  EXPECT_EQ((*job)->status.workers_size(), ranks) << which;
+  EXPECT_EQ(plan.job().parallelism().data(), ranks) << which;
+  EXPECT_EQ(plan.fingerprint(), compiler_.FingerprintOf((*job)->spec, ranks))
+      << which << " has a plan that was made for others";
+  if (before == 0) return;
+  const Assignment& begins = send.hand_out->assignment;
+  const int64_t after =
+      begins.has_recovery()
+          ? begins.recovery().state().step()
+          : SimulatedAttempt::StepOfCheckpoint(begins.resume());
+  CheckGoesOn(**job, after);
+  left_.erase((*job)->id);
+  const int ranks_before = attempts_.at({ref.job(), before}).ranks;
+  EXPECT_TRUE(ranks == ranks_before || !begins.has_recovery())
+      << which << " goes on from copies that " << ranks_before << " had made";
+  if (after == 0) return;  // it begins
+  narrowed_ += ranks < ranks_before;
+  widened_ += ranks > ranks_before;
+}
+
+void ElasticInvariants::CheckGoesOn(const Job& job, int64_t after) const {
+  const auto left = left_.find(job.id);
+  if (left == left_.end()) return;
+  std::string events;
+  for (const JobEvent& event : job.events) {
+    // It was not to wait until they can be saved.
+    if (absl::StrContains(event.text(), "could not be saved") &&
+        !absl::StrContains(event.text(), "tried again in ")) {
+      return;
+    }
+    absl::StrAppend(&events, "\n", event.unix_ms(), " ", event.text());
+  }
+  EXPECT_GE(after, left->second)
+      << "job " << job.id << " had copies of a later step" << events;
+}
+
+void ElasticInvariants::OnSaveCopies(const SaveCopies& save,
+                                     const Cluster& cluster) {
+  const auto job = cluster.FindJob(JobId(save.ref().job()));
+  ASSERT_TRUE(job.ok()) << job.status();
+  const Run* run = (*job)->run.get();
+  // A worker was lost in the same event.
+  if (run == nullptr || !run->saves_copies.has_value()) return;
+  const bool asked = drains_ || run->moves || !run->cancel_why.empty() ||
+                     save.has_commits();  // by who had been asked before
+  EXPECT_TRUE(asked || CouldNarrow(**job, cluster))
+      << "job " << (*job)->id << " gives up its plan for " << run->ranks.size()
+      << " ranks, and there are too few workers for any other";
+  for (const RankSeat& seat : run->ranks) {
+    if (!seat.taken()) continue;
+    // The scheduler has not heard that it is gone, and counts on it.
+    const auto worker = workers_.find(seat.worker);
+    if (worker == workers_.end() || worker->second.left()) return;
+  }
+  EXPECT_EQ(save.state().step(),
+            RecoveryInvariants::NewestWhole((*job)->id, SeatsOf(*run), workers_,
+                                            *run->handed->plan))
+      << "job " << (*job)->id << " saves other copies than the newest";
+}
+
+// Who has died in the same event is none of the workers any more, and the
+// others have not heard yet that they may give up what they keep.
+void ElasticInvariants::OnQueued(JobId job) {
+  const auto waited = waiting_.find(job);
+  if (waited == waiting_.end()) return;
+  const std::optional<int64_t> newest = RecoveryInvariants::NewestWhole(
+      job, waited->second.seats, workers_, *waited->second.handed->plan);
+  waiting_.erase(waited);
+  if (newest.has_value()) left_[job] = *newest;
+}
+
+void ElasticInvariants::Check(const Cluster& cluster) {
+  waiting_.clear();
+  for (const auto& [id, job] : cluster.jobs().all()) {
+    if (job->run == nullptr) continue;
+    const int ranks = static_cast<int>(job->run->ranks.size());
+    EXPECT_GE(ranks, LeastRanks(*job)) << "job " << id;
+    EXPECT_LE(ranks, job->ranks_needed) << "job " << id;
+    if (job->status.state() == RECOVERING && job->run->awaits_places) {
+      waiting_[id] = {job->run->handed, SeatsOf(*job->run)};
+    }
+  }
+}
+
+void ElasticInvariants::CheckAtRest(const Cluster& cluster,
+                                    absl::Time now) const {
+  for (const auto& [id, job] : cluster.jobs().all()) {
+    // What it keeps could not be saved; that is tried again.
+    if (now < job->moves_after) continue;
+    EXPECT_FALSE(CouldNarrow(*job, cluster))
+        << "job " << id
+        << " could go on with fewer ranks: " << job->status.reason();
+  }
+}
+
+// What was not stored never was.
+void ElasticInvariants::Restarted() {
+  drains_ = false;
+  waiting_.clear();
+  left_.clear();
+}
+
+}  // namespace troupe

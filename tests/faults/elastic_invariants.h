@@ -1,0 +1,84 @@
+// What must be true of jobs with `elastic`, whatever happens to the cluster:
+//
+// - a run never has fewer ranks than the job's least, nor more than it asks
+//   for, and its plan is the one that the compiler made for that number;
+// - a job that waits gives its plan up only where there are workers for
+//   another, and does not go on waiting where there are;
+// - what becomes a checkpoint are the newest copies that are left, and a job
+//   that waited with copies goes on from no earlier step, however many ranks it
+//   has then.
+//
+// That a job which was well is saved before it goes on with more is seen by
+// RecoveryInvariants, as for all that move.
+#ifndef TROUPE_TESTS_FAULTS_ELASTIC_INVARIANTS_H_
+#define TROUPE_TESTS_FAULTS_ELASTIC_INVARIANTS_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "scheduler/cluster/cluster.h"
+#include "tests/faults/recovery_invariants.h"
+#include "tests/faults/simulated_attempt.h"
+#include "tests/faults/simulated_worker.h"
+#include "tests/scheduler/cluster/fake_compiler.h"
+
+namespace troupe {
+
+class ElasticInvariants {
+ public:
+  // Borrows all.
+  ElasticInvariants(const FakeCompiler& compiler,
+                    const SimulatedAttempts& attempts,
+                    const std::map<WorkerId, SimulatedWorker>& workers)
+      : compiler_(compiler), attempts_(attempts), workers_(workers) {}
+
+  // Before the action is carried out.
+  void OnAction(const Action& action, const Cluster& cluster);
+  // After every event.
+  void Check(const Cluster& cluster);
+  // When nothing happens any more.
+  void CheckAtRest(const Cluster& cluster, absl::Time now) const;
+
+  // The scheduler was asked to end: jobs give their plans up, for the next one.
+  void Drains() { drains_ = true; }
+  // A new cluster has restored what the store has.
+  void Restarted();
+
+  // Attempts that go on with fewer ranks than the one before, and with more.
+  int narrowed() const { return narrowed_; }
+  int widened() const { return widened_; }
+
+  // With so many ranks the job runs, at least.
+  static int LeastRanks(const Job& job);
+  // Whether it waits for workers, and there are enough for fewer ranks.
+  static bool CouldNarrow(const Job& job, const Cluster& cluster);
+
+ private:
+  // A job that waits in its places: who has which, by rank.
+  struct Waiting {
+    std::shared_ptr<const HandOut> handed;
+    std::vector<WorkerId> seats;
+  };
+
+  void OnStart(const SendToWorker& send, const Cluster& cluster);
+  void OnSaveCopies(const SaveCopies& save, const Cluster& cluster);
+  void OnQueued(JobId job);
+  // It has lost nothing since that it kept while it waited.
+  void CheckGoesOn(const Job& job, int64_t after) const;
+
+  const FakeCompiler& compiler_;
+  const SimulatedAttempts& attempts_;
+  const std::map<WorkerId, SimulatedWorker>& workers_;
+  bool drains_ = false;
+  std::map<JobId, Waiting> waiting_;  // as they were last seen
+  std::map<JobId, int64_t> left_;     // copies of this step, as it was queued
+  std::map<JobId, int32_t> seen_;     // the last attempt that was handed out
+  int narrowed_ = 0;
+  int widened_ = 0;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_TESTS_FAULTS_ELASTIC_INVARIANTS_H_
