@@ -163,6 +163,9 @@ class Cluster {
   // Of a queued job with `elastic`: whether it begins with fewer workers than
   // it has ranks.
   bool MayStartNarrow(const Job& job, absl::Time now);
+  // There are too few workers for all of its ranks, and no plan for fewer does:
+  // no end of another job helps it, and it holds none back.
+  bool WaitsForOthersToCome(const Job& job) const;
   static std::string WhyItWaits(const Job& job, WaitReasons& reasons);
   // Whether it runs with fewer, and goes on with more where there are some.
   bool MayWiden(const Job& job) const;

@@ -88,12 +88,17 @@ void Cluster::Schedule(absl::Time now, Actions& actions, const Offer& offer) {
       first = job;
       jobs_.SetWaitReason(*job, WaitsForStore(store_), actions);
     } else if (offer.job != id || !Start(*job, *offer.outcome, now, actions)) {
-      first = job;
       AskToCompile(*job, actions);
+      if (!WaitsForOthersToCome(*job)) first = job;
     }
   }
   queue_waits_ = first != nullptr;
   scheduled_at_ = workers_.changes();  // with those that it gave to jobs
+}
+
+bool Cluster::WaitsForOthersToCome(const Job& job) const {
+  return job.ranks_needed > workers_.alive_count() &&
+         job.too_small_at == workers_.changes();
 }
 
 std::string Cluster::WhyItWaits(const Job& job, WaitReasons& reasons) {

@@ -276,6 +276,34 @@ TEST(Elastic, WaitsWhereNoPlanForFewerFits) {
             "memory");
 }
 
+// There are not as many workers as it has ranks: it does not wait for its turn.
+TEST(Elastic, OneThatNoPlanForFewerFitsHoldsNobodyBack) {
+  RecoveryHarness h;
+  h.Join("w0");
+  JobSpec spec = RecoveringSpec(2);
+  spec.mutable_elastic();
+  spec.mutable_model()->set_hidden_size(5000);  // bytes; a worker has 1000
+  const JobId large = h.Submit(spec);
+  h.Tick(absl::Seconds(3));
+  EXPECT_EQ(h.status(large).state(), QUEUED);
+  const JobId small = h.Submit(SpecOf(1));
+  EXPECT_EQ(h.status(small).state(), STARTING) << h.status(small).reason();
+}
+
+TEST(Elastic, OneThatCannotBeCutForFewerHoldsNobodyBack) {
+  RecoveryHarness h;
+  for (const char* name : {"w0", "w1"}) h.Join(name);
+  JobSpec spec = RecoveringSpec(3);
+  spec.mutable_elastic()->set_min_workers(2);
+  spec.set_name("whole");
+  const JobId whole = h.Submit(spec);
+  h.Tick(absl::Seconds(3));
+  EXPECT_EQ(h.status(whole).reason(),
+            "waits for more workers: the job cannot be cut for 2");
+  const JobId small = h.Submit(SpecOf(1));
+  EXPECT_EQ(h.status(small).state(), STARTING) << h.status(small).reason();
+}
+
 TEST(Elastic, AWideningThatCannotBeSavedIsNotAskedForAgainAtOnce) {
   Narrowed h;
   h.Join("w2");
