@@ -157,6 +157,9 @@ class Cluster {
   // False: it is for workers that are not idle, or for none.
   bool Start(Job& job, const CompileOutcome& outcome, absl::Time now,
              Actions& actions);
+  // The idle workers, as they were then, will not do.
+  void FindTooSmall(Job& job, int64_t changes, const std::string& why,
+                    Actions& actions);
   // Unless that is under way, or would say once more that it does not fit.
   void AskToCompile(Job& job, Actions& actions);
   void AskToCompile(Job& job, Compilation asked, Actions& actions);

@@ -30,16 +30,14 @@ void Cluster::Compiled(JobId id, const Compilation& compilation,
     return Schedule(now, actions, {.job = id, .outcome = &outcome});
   }
   if (current && outcome.fits()) {
-    job->too_small_at = compilation.changes;
-    jobs_.SetWaitReason(
-        *job,
+    FindTooSmall(
+        *job, compilation.changes,
         absl::StrCat("waits for busy workers, for the idle ones have too ",
                      "little memory: ", outcome.refusal.message()),
         actions);
   } else if (current && compilation.elastic) {
-    job->too_small_at = compilation.changes;
-    jobs_.SetWaitReason(
-        *job,
+    FindTooSmall(
+        *job, compilation.changes,
         absl::StrCat("waits for more workers: ", outcome.refusal.message()),
         actions);
   } else if (current) {
@@ -185,8 +183,19 @@ bool Cluster::Start(Job& job, const CompileOutcome& outcome, absl::Time now,
   return true;
 }
 
+void Cluster::FindTooSmall(Job& job, int64_t changes, const std::string& why,
+                           Actions& actions) {
+  job.too_small_at = changes;
+  job.too_small_why = why;
+  jobs_.SetWaitReason(job, why, actions);
+}
+
 void Cluster::AskToCompile(Job& job, Actions& actions) {
-  if (job.compilation != 0 || job.too_small_at == workers_.changes()) return;
+  if (job.compilation != 0) return;
+  // It may have waited for something else meanwhile.
+  if (job.too_small_at == workers_.changes()) {
+    return jobs_.SetWaitReason(job, job.too_small_why, actions);
+  }
   const int idle = workers_.idle_count();
   Compilation asked =
       idle >= job.ranks_needed
@@ -194,9 +203,8 @@ void Cluster::AskToCompile(Job& job, Actions& actions) {
           : ElasticCompilation(compiler_.Narrower(job.spec, idle), compiler_,
                                workers_.Idle(), /*more_than=*/0);
   if (asked.choices.empty()) {
-    job.too_small_at = workers_.changes();
-    return jobs_.SetWaitReason(
-        job,
+    return FindTooSmall(
+        job, workers_.changes(),
         absl::StrCat("waits for more workers: the job cannot be cut for ",
                      idle),
         actions);

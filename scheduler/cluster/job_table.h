@@ -38,8 +38,10 @@ struct Job {
   // Queued, or to run on more workers: the number of the compilation that is
   // under way, or 0.
   int64_t compilation = 0;
-  // Queued: WorkerTable::changes() when the idle workers were found too small.
+  // Queued: WorkerTable::changes() when the idle workers were found too small,
+  // and what it waits for because of that.
   int64_t too_small_at = -1;
+  std::string too_small_why;
   // Running with `elastic` on fewer than it needs: the same when no wider plan
   // was found.
   int64_t not_wider_at = -1;

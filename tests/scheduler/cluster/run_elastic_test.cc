@@ -276,6 +276,22 @@ TEST(Elastic, WaitsWhereNoPlanForFewerFits) {
             "memory");
 }
 
+TEST(Elastic, SaysWhatItWaitsForAgainAfterAnotherWait) {
+  RecoveryHarness h;
+  h.Join("w0");
+  JobSpec spec = RecoveringSpec(2);
+  spec.mutable_elastic();
+  spec.mutable_model()->set_hidden_size(5000);  // bytes; a worker has 1000
+  const JobId id = h.Submit(spec);
+  h.Tick(absl::Seconds(3));
+  const std::string reason = h.status(id).reason();
+  const absl::Status full = absl::ResourceExhaustedError("disk full");
+  h.cluster.Stored(JobId(), 0, full, h.now, h.actions);
+  EXPECT_NE(h.status(id).reason(), reason);
+  h.cluster.Stored(JobId(), 0, absl::OkStatus(), h.now, h.actions);
+  EXPECT_EQ(h.status(id).reason(), reason);
+}
+
 // There are not as many workers as it has ranks: it does not wait for its turn.
 TEST(Elastic, OneThatNoPlanForFewerFitsHoldsNobodyBack) {
   RecoveryHarness h;
