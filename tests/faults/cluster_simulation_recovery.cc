@@ -26,6 +26,10 @@ void ClusterSimulation::AskForRecovery(JobSpec& spec) {
   if (!spec.checkpoint().has_directory() || OneIn(4)) return;
   const int ranks = spec.parallelism().data();
   spec.mutable_elastic()->set_min_workers(1 + Draw(std::max(1, ranks - 1)));
+  // Of some not every plan for fewer fits.
+  if (OneIn(3)) {
+    spec.mutable_model()->set_hidden_size(kDeviceBytes * (1 + Draw(ranks)));
+  }
   // Long enough for workers to go and to come.
   spec.mutable_training()->set_steps(spec.training().steps() + Draw(30));
 }

@@ -19,6 +19,10 @@ int HeldSeats(const Run& run) {
                     [](const RankSeat& seat) { return seat.taken(); }));
 }
 
+int AskedAtLeast(const Job& job) {
+  return std::max(1, job.spec.elastic().min_workers());
+}
+
 std::vector<WorkerId> SeatsOf(const Run& run) {
   std::vector<WorkerId> seats;
   for (const RankSeat& seat : run.ranks) seats.push_back(seat.worker);
@@ -28,14 +32,16 @@ std::vector<WorkerId> SeatsOf(const Run& run) {
 }  // namespace
 
 int ElasticInvariants::LeastRanks(const Job& job) {
-  return job.spec.has_elastic() ? std::max(1, job.spec.elastic().min_workers())
-                                : job.ranks_needed;
+  if (!job.spec.has_elastic()) return job.ranks_needed;
+  const int64_t bytes = job.spec.model().hidden_size();
+  const int64_t fits = (bytes + kDeviceBytes - 1) / kDeviceBytes;
+  return std::max(AskedAtLeast(job), static_cast<int>(fits));
 }
 
 bool ElasticInvariants::CouldNarrow(const Job& job, const Cluster& cluster) {
   return job.spec.has_elastic() && RecoveryInvariants::Missing(job) > 0 &&
          HeldSeats(*job.run) + cluster.workers().idle_count() >=
-             LeastRanks(job);
+             AskedAtLeast(job);
 }
 
 void ElasticInvariants::OnAction(const Action& action, const Cluster& cluster) {

@@ -1,7 +1,8 @@
 // What must be true of jobs with `elastic`, whatever happens to the cluster:
 //
-// - a run never has fewer ranks than the job's least, nor more than it asks
-//   for, and its plan is the one that the compiler made for that number;
+// - a run never has fewer ranks than the job asks for at least and fits on, nor
+//   more than it asks for, and its plan is the one that the compiler made for
+//   that number;
 // - a job that waits gives its plan up only where there are workers for
 //   another, and does not go on waiting where there are;
 // - what becomes a checkpoint are the newest copies that are left, and a job
@@ -50,9 +51,10 @@ class ElasticInvariants {
   int narrowed() const { return narrowed_; }
   int widened() const { return widened_; }
 
-  // With so many ranks the job runs, at least.
+  // With so many ranks the job runs, at least: as it asks, and as it fits.
   static int LeastRanks(const Job& job);
-  // Whether it waits for workers, and there are enough for fewer ranks.
+  // Whether it waits for workers, and there are as many as it asks for at
+  // least: whether a plan for them fits is seen when it is queued.
   static bool CouldNarrow(const Job& job, const Cluster& cluster);
 
  private:

@@ -19,8 +19,9 @@ namespace troupe {
 
 // Ranks: parallelism.data, all in one group; of jobs that recover they hold the
 // same, unless there is ZeRO. Refuses jobs named "wrong", and
-// those that need more memory (hidden_size, in bytes) than a worker's device
-// has. A step takes 0.1 s, or the model's first forward_us. Of texts it refuses
+// those that need more memory (hidden_size, in bytes, which the ranks of a job
+// with `elastic` share) than a worker's device has. A step takes 0.1 s, which
+// these share, too, or the model's first forward_us. Of texts it refuses
 // five ranks, and heads, where there are some, that tensor does not divide.
 class FakeCompiler final : public JobCompiler {
  public:
@@ -57,8 +58,9 @@ class FakeCompiler final : public JobCompiler {
     *plan.mutable_lanes() = AllLanes();
     *plan.mutable_job() = job;
     plan.set_fingerprint(FingerprintOf(job, ranks));
+    const int shared_by = job.has_elastic() ? ranks : 1;
     plan.mutable_prediction()->set_step_seconds(
-        job.model().forward_us().empty() ? 0.1
+        job.model().forward_us().empty() ? 0.1 / shared_by
                                          : job.model().forward_us(0) * 1e-6);
     plan.mutable_prediction()->set_peak_flops_per_second(1e9);
     plan.mutable_derived()->set_tokens_per_step(100);
@@ -72,7 +74,7 @@ class FakeCompiler final : public JobCompiler {
     Timeline predicted;
     for (int rank = 0; rank < ranks; ++rank) {
       for (const TierBudget& budget : workers[rank].budgets()) {
-        if (budget.bytes() < job.model().hidden_size()) {
+        if (budget.bytes() * shared_by < job.model().hidden_size()) {
           return absl::InvalidArgumentError(absl::StrCat(
               "model.hidden_size: rank ", rank, " needs more memory"));
         }
@@ -147,6 +149,8 @@ inline JobSpec SpecOf(int ranks, int steps = 10) {
   return spec;
 }
 
+inline constexpr int64_t kDeviceBytes = 1000;
+
 inline Register RegisterOf(const std::string& name,
                            const std::string& host = "h") {
   Register request;
@@ -156,7 +160,7 @@ inline Register RegisterOf(const std::string& name,
   request.set_pid(1);
   TierBudget* budget = request.mutable_worker()->add_budgets();
   budget->set_tier(DEVICE);
-  budget->set_bytes(1000);
+  budget->set_bytes(kDeviceBytes);
   return request;
 }
 
