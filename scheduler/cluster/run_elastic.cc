@@ -153,8 +153,11 @@ void RunControl::SaveCopiesOf(Job& job, const Recovery& newest, absl::Time now,
                               Actions& actions) {
   Run& run = *job.run;
   run.saves_copies.emplace();
-  run.saves_copies->token = absl::StrCat("job-", job.id.value(), "-",
-                                         run.attempt, "-", ++run.copies_asked);
+  // A scheduler before this one may have asked, too, and a worker that it left
+  // may be writing still.
+  run.saves_copies->token =
+      absl::StrCat("job-", job.id.value(), "-", run.attempt, "-",
+                   absl::ToUnixMillis(now), "-", ++run.copies_asked);
   run.saves_copies->state = newest.state();
   run.saves_copies->since = now;
   std::map<int, SaveCopies> requests;  // by the rank that holds them

@@ -278,6 +278,22 @@ TEST_F(RunAdoptRecover, WhoDoesNotComeBackToBeSavedIsLost) {
   EXPECT_EQ(h->status(id_).state(), QUEUED);
 }
 
+// What a worker does that has not heard of the restart is nothing to those that
+// have.
+TEST_F(RunAdoptRecover, CopiesAreSavedUnderANameOfTheirSchedulerAlone) {
+  before_.cluster.Drain("asked to end", before_.now, before_.actions);
+  before_.Disconnect(on_[1], "connection closed");
+  before_.EndsKeeping(id_, 0, on_[0], {5});
+  ASSERT_EQ(before_.Asked(on_[0]).size(), 1);
+  const auto h = Restarted(before_);
+  h->cluster.Drain("asked to end", h->now, h->actions);
+  const WorkerId w0 = ComeBack(*h, "w0", HeldOf(id_, 0, 1, 5));
+  h->Join("w1");
+  h->EndsKeeping(id_, 0, w0, {5});
+  ASSERT_EQ(h->Asked(w0).size(), 1);
+  EXPECT_NE(h->Asked(w0)[0].token(), before_.Asked(on_[0])[0].token());
+}
+
 // Without what the ranks were handed the job is compiled anew.
 TEST_F(RunAdoptRecover, AJobWhoseHandOutIsLostBeginsAnew) {
   before_.Disconnect(on_[1], "connection closed");
