@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
@@ -109,6 +110,18 @@ void SplitMemoryDevice::Fail(const absl::Status& error, bool stays) {
 absl::Status SplitMemoryDevice::error() const {
   absl::MutexLock lock(&mutex_);
   return error_;
+}
+
+void SplitMemoryDevice::AwaitAllQueues() {
+  std::vector<std::shared_ptr<Place>> ends;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (const auto& [thread, queue] : queues_) {
+      ends.push_back(std::make_shared<Place>());
+      queue->Send([end = ends.back()] { end->reached.Notify(); });
+    }
+  }
+  for (const auto& end : ends) end->reached.WaitForNotification();
 }
 
 int SplitMemoryDevice::queues() const {

@@ -49,6 +49,9 @@ class SplitMemoryDevice final : public Device {
   // From now on, until it starts afresh; not even then where the error stays.
   void Fail(const absl::Status& error, bool stays = false);
   absl::Status error() const;
+  // Returns when all that is in the queues of all threads now has run, as a
+  // driver's calls may that take something of the device, or give it back.
+  void AwaitAllQueues();
   // Of threads that called since it started afresh.
   int queues() const;
   // That were prepared, ever.

@@ -1,6 +1,7 @@
 #include "worker/collective/watch.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/time/clock.h"
 #include "proto/base/check.h"
@@ -35,6 +36,19 @@ void Watch::Expect(absl::Time deadline) {
   absl::MutexLock lock(&mutex_);
   ++expected_;
   soonest_ = std::min(soonest_, deadline);
+}
+
+void Watch::EndAll(Watched::Cause cause) {
+  absl::MutexLock lock(&mutex_);
+  if (cause_) return;
+  cause_ = std::move(cause);
+  ++expected_;
+  soonest_ = absl::InfinitePast();
+}
+
+void Watch::EndEach(const Watched::Cause& cause) {
+  absl::MutexLock lock(&looking_);
+  for (Watched* const watched : watched_) watched->EndToo(cause);
 }
 
 absl::Time Watch::LookAtAll() {
@@ -74,8 +88,13 @@ void Watch::Loop() {
     }
     const absl::Time soonest = LookAtAll();
     idle = soonest == absl::InfiniteFuture();
-    absl::MutexLock lock(&mutex_);
-    soonest_ = std::min(soonest_, soonest);
+    Watched::Cause cause;
+    {
+      absl::MutexLock lock(&mutex_);
+      soonest_ = std::min(soonest_, soonest);
+      cause = cause_;
+    }
+    if (cause) EndEach(cause);
   }
 }
 

@@ -44,6 +44,19 @@ class Operation final : public Watched {
     absl::MutexLock lock(&mutex_);
     return looks_;
   }
+  // Returns when it was told that another one has ended; says why.
+  absl::Status AwaitCause() {
+    absl::MutexLock lock(&mutex_);
+    const auto told = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+      return !cause_.ok();
+    };
+    mutex_.Await(absl::Condition(&told));
+    return cause_;
+  }
+  void EndToo(const Cause& cause) override {
+    absl::MutexLock lock(&mutex_);
+    cause_ = cause();
+  }
 
   absl::Time Look() override {
     absl::MutexLock lock(&mutex_);
@@ -60,6 +73,7 @@ class Operation final : public Watched {
   int looks_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Time deadline_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
   absl::Time ended_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
+  absl::Status cause_ ABSL_GUARDED_BY(mutex_);
 };
 
 TEST(Watch, LooksAgainAndAgainWhileSomethingIsUnderWay) {
@@ -94,6 +108,21 @@ TEST(Watch, WakesForTheNextOperation) {
 TEST(Watch, IsGoneWithNothingUnderWay) {
   Watch watch;
   Operation operation(watch);
+}
+
+// The first cause, also for who comes later.
+TEST(Watch, EndsAllWithOne) {
+  Watch watch;
+  Operation idle(watch), under_way(watch);
+  under_way.Begin(absl::Now() + absl::Hours(1));
+  const absl::Status why = absl::UnavailableError("rank 3 is gone");
+  watch.EndAll([why] { return why; });
+  watch.EndAll([] { return absl::InternalError("another"); });
+  EXPECT_EQ(idle.AwaitCause(), why);
+  EXPECT_EQ(under_way.AwaitCause(), why);
+  Operation late(watch);
+  late.Begin(absl::Now() + absl::Hours(1));
+  EXPECT_EQ(late.AwaitCause(), why);
 }
 
 TEST(Watch, AsksNobodyWhoHasGone) {

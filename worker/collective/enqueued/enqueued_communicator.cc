@@ -2,29 +2,25 @@
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
-#include "absl/types/optional.h"
 #include "ops/fence.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "worker/actor/thread_name.h"
+#include "worker/collective/enqueued/inquest.h"
 #include "worker/collective/enqueued/under_way.h"
 #include "worker/collective/watch.h"
 
 namespace troupe {
 namespace {
-
-// How long the members wait for one another after a failure: as far apart as
-// those that waited for one that did not come may be.
-absl::Duration PatienceAfter(absl::Duration timeout) {
-  return std::min(
-      timeout, std::clamp(timeout / 10, absl::Seconds(2), absl::Seconds(30)));
-}
 
 class EnqueuedCommunicator final : public Communicator, private Watched {
  public:
@@ -47,6 +43,7 @@ class EnqueuedCommunicator final : public Communicator, private Watched {
       aborted = !aborted_.ok();
     }
     if (aborted) End();
+    if (ending_.joinable()) ending_.join();
   }
 
   uint64_t sent_bytes() const override {
@@ -54,12 +51,6 @@ class EnqueuedCommunicator final : public Communicator, private Watched {
   }
 
  private:
-  // Why the transport is to be aborted, or has been.
-  struct Failure {
-    Awaited operation = {};  // that was under way
-    absl::Status status = {};
-    bool of_device = false;
-  };
   using Enqueue = absl::FunctionRef<absl::Status()>;
 
   // What an operation of a backend is made of.
@@ -75,9 +66,10 @@ class EnqueuedCommunicator final : public Communicator, private Watched {
                                      {.name = std::string(call.name),
                                       .timeout = call.deadline - absl::Now()}));
     }
-    Failure failure = {.operation = {.what = What(call),
-                                     .timeout = call.deadline - call.start,
-                                     .peers = asked.peers}};
+    Inquest::Failure failure = {
+        .operation = {.what = What(call),
+                      .timeout = call.deadline - call.start,
+                      .peers = asked.peers}};
     UnderWay::Operation operation = {.awaited = failure.operation,
                                      .begin = device_.Record(FenceUse::kOrder),
                                      .hold = transport_->Begin()};
@@ -93,18 +85,16 @@ class EnqueuedCommunicator final : public Communicator, private Watched {
       absl::MutexLock lock(&mutex_);
       under_way_.Enqueued(std::move(end));
       if (!aborted_.ok()) return Aborted();
-      if (!failure_.has_value() && failure.status.ok()) {
+      if (!failed() && failure.status.ok()) {
         sent_bytes_.fetch_add(asked.sent, std::memory_order_relaxed);
         return absl::OkStatus();
       }
-      if (!failure_.has_value()) failure_ = failure;
-      failure = *failure_;
+      if (!failed()) Fail(std::move(failure));
     }
-    const absl::Status status = Inquest(failure);
-    return failure.operation.what == What(call)
-               ? status
-               : Annotate(status,
-                          absl::StrCat("behind ", failure.operation.what));
+    const Failed why = Why();
+    return why.what == What(call)
+               ? why.status
+               : Annotate(why.status, absl::StrCat("behind ", why.what));
   }
 
   // The watch's.
@@ -112,8 +102,11 @@ class EnqueuedCommunicator final : public Communicator, private Watched {
     {
       absl::MutexLock lock(&mutex_);
       if (ended_) return absl::InfiniteFuture();
-      Examine();
-      if (aborted_.ok() && !failure_.has_value()) {
+      if (aborted_.ok() && !failed()) {
+        if (under_way_.empty()) return absl::InfiniteFuture();
+        Examine();
+      }
+      if (aborted_.ok() && !failed()) {
         if (under_way_.empty()) return absl::InfiniteFuture();
         // Whose turn has not come is looked at as often as the watch looks.
         return std::min(under_way_.due(), absl::Now() + absl::Hours(1));
@@ -121,6 +114,14 @@ class EnqueuedCommunicator final : public Communicator, private Watched {
     }
     End();
     return absl::InfiniteFuture();
+  }
+  void EndToo(const Cause& cause) override {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (ended_) return;
+      if (!failed()) beside_ = cause;
+    }
+    End();
   }
 
   // Whether what is under way can still end well. An operation that failed has
@@ -134,55 +135,90 @@ class EnqueuedCommunicator final : public Communicator, private Watched {
   }
   void Notice(const absl::Status& status, bool of_device = false)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (status.ok() || failure_.has_value()) return;
-    failure_ = Failure{.status = status, .of_device = of_device};
-    if (!under_way_.empty()) failure_->operation = under_way_.oldest();
+    if (status.ok() || failed()) return;
+    Inquest::Failure failure = {.status = status, .of_device = of_device};
+    if (!under_way_.empty()) failure.operation = under_way_.oldest();
+    Fail(std::move(failure));
+  }
+  void Fail(Inquest::Failure failure) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    inquest_ = std::make_shared<Inquest>(std::move(failure), meeting_);
+  }
+  bool failed() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return inquest_ != nullptr || beside_;
   }
 
   absl::Status DoOutcome(const absl::Status& queue) override {
     if (transport_ == nullptr) return queue;
-    Failure failure;
     {
       absl::MutexLock lock(&mutex_);
       if (!aborted_.ok()) return Aborted();
       Notice(queue, /*of_device=*/true);
       Examine();
-      if (!failure_.has_value()) return absl::OkStatus();
-      failure = *failure_;
+      if (!failed()) return absl::OkStatus();
     }
-    const absl::Status status = Inquest(failure);
-    const std::string& what = failure.operation.what;
-    return status == queue || what.empty() ? status : Annotate(status, what);
+    const Failed why = Why();
+    return why.status == queue || why.what.empty()
+               ? why.status
+               : Annotate(why.status, why.what);
   }
 
-  // After a failure: a member that does not come now is to blame, but for an
-  // error of this rank's own device. The others may know nothing of that, and
-  // say nothing by not coming, unless they are gone.
-  absl::Status Inquest(const Failure& failure) {
+  // What has failed, as people see it, and the verdict. REQUIRES that something
+  // has.
+  struct Failed {
+    std::string what;  // empty: nobody's operation
+    absl::Status status;
+  };
+  Failed Why() {
     End();
-    const absl::Status met =
-        meeting_->With(failure.operation.peers,
-                       {.name = failure.operation.what,
-                        .timeout = PatienceAfter(failure.operation.timeout)});
-    if (met.ok() || (failure.of_device && absl::IsDeadlineExceeded(met))) {
-      return failure.status;
+    std::shared_ptr<Inquest> inquest;
+    Cause beside;
+    {
+      absl::MutexLock lock(&mutex_);
+      inquest = inquest_;
+      beside = beside_;
     }
-    return met;
+    if (inquest == nullptr) {
+      // This one's members may all be well: they hear why from here.
+      const absl::Status why = beside();
+      meeting_->Abort(why);
+      return {.status = why};
+    }
+    return {inquest->failure().operation.what, inquest->Verdict()};
   }
 
   absl::Status Aborted() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     return absl::CancelledError(absl::StrCat("aborted: ", aborted_.message()));
   }
 
-  // Lets the queue go on.
+  // What to tell those who end because this one does.
+  Cause CauseOfEnd() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    if (!aborted_.ok()) return [why = Aborted()] { return why; };
+    if (inquest_ == nullptr) return beside_;
+    return [inquest = inquest_, name = group().name]() -> absl::Status {
+      const Inquest::Failure& failure = inquest->failure();
+      const absl::Status verdict = inquest->Verdict();
+      if (failure.of_device && verdict == failure.status) return verdict;
+      return Annotate(verdict, absl::StrCat("ended with group ", name, ", ",
+                                            failure.operation.what));
+    };
+  }
+
+  // Lets the queue go on, and those of the rank's other communicators. On a
+  // thread of its own: it may take until theirs have.
   void End() {
+    Cause cause;
     {
       absl::MutexLock lock(&mutex_);
       if (std::exchange(ended_, true)) return;
+      cause = CauseOfEnd();
+      ending_ = std::thread([this] {
+        NameThisThread("comm abort");
+        transport_->Abort();
+        absl::MutexLock lock(&mutex_);
+        under_way_.LetGo();
+      });
     }
-    transport_->Abort();
-    absl::MutexLock lock(&mutex_);
-    under_way_.LetGo();
+    watch_->EndAll(std::move(cause));
   }
 
   absl::Status DoAllReduce(const CommBlocks& blocks, ReduceOp op,
@@ -272,15 +308,18 @@ class EnqueuedCommunicator final : public Communicator, private Watched {
   }
 
   Device& device_;
-  const std::unique_ptr<HostMeeting> meeting_;
+  const std::shared_ptr<HostMeeting> meeting_;
   const std::unique_ptr<Transport> transport_;
   std::shared_ptr<Watch> watch_;
   std::atomic<uint64_t> sent_bytes_{0};
   absl::Mutex mutex_;
   UnderWay under_way_ ABSL_GUARDED_BY(mutex_);
   absl::Status aborted_ ABSL_GUARDED_BY(mutex_);
-  absl::optional<Failure> failure_ ABSL_GUARDED_BY(mutex_);  // the first
+  // What failed first: here, or where another one did.
+  std::shared_ptr<Inquest> inquest_ ABSL_GUARDED_BY(mutex_);
+  Cause beside_ ABSL_GUARDED_BY(mutex_);
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;  // the transport is aborted
+  std::thread ending_;  // aborts it; made once, and joined when all is over
 };
 
 }  // namespace

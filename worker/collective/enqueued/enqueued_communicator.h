@@ -6,19 +6,23 @@
 // 1. Nobody waits for an operation's end to see to it. The rank's watch
 //    (worker/collective/watch.h) looks after all that is under way, every
 //    20 ms: whether the transport has noticed an error, and whether the oldest
-//    operation waits for its peers for longer than its timeout. It then aborts
-//    the transport, so that the queue goes on and fences are reached.
+//    operation waits for its peers for longer than its timeout. Then the
+//    transport is aborted, so that the queue goes on and fences are reached;
+//    and so are those of all communicators with that watch, each on a thread of
+//    its own: an abort may wait for all that the device does, and so for
+//    operations that only another abort ends.
 // 2. Whoever has waited for a fence asks Outcome what it was that ended there.
 //    After a failure the members meet on the host, once, to find out who is to
 //    blame: who does not come. Those who only waited for that one come within
-//    a tenth of the timeout, if they were no further apart.
+//    a tenth of the timeout, if they were no further apart. Who ended with
+//    another communicator has that one's answer.
 // 3. Where a call asks for it (CommOptions.meet), the members meet before it is
 //    enqueued, too. That takes about a round trip on the host, and the device
 //    may be given less than it could do; but then all members will enqueue the
 //    operation, whatever else they wait for meanwhile: a first launch may wait
 //    for its end (ops/cuda/first_launches.h). It is for the first step.
 // 4. An abort, which may come on a thread that has other things to do, only
-//    says so to the host's meeting and wakes the watch, which does it.
+//    says so to the host's meeting and wakes the watch, which sees to it.
 //
 // A maximum may ignore NaNs, other than in communicator.h; a reduce may add up
 // in another order than an all-reduce; and narrow sums may be rounded more than

@@ -54,8 +54,9 @@ class Transport {
   virtual absl::Status Error() = 0;
 
   // Makes what is under way run to its end soon, whatever it leaves in its
-  // buffers, and calls fail. Any thread, any number of times; may take as long
-  // as it takes to give the device's resources back.
+  // buffers, and calls fail. Any thread, any number of times. May take as long
+  // as it takes to give the device's resources back, and that may be until all
+  // that the device has under way has run, also for others.
   virtual void Abort() = 0;
 };
 

@@ -51,7 +51,10 @@ class NcclComm {
   // What NCCL has noticed meanwhile.
   absl::Status AsyncError();
 
-  // Ends what is enqueued, unfinished.
+  // Ends what is enqueued, unfinished. What NCCL gives back then may have to
+  // wait for all that the GPU does, and so for operations of other
+  // communicators (github.com/NVIDIA/nccl/issues/1013): abort those at the same
+  // time. No other call waits meanwhile.
   void Abort();
 
  private:

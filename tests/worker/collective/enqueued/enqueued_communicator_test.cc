@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/blocking_counter.h"
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
@@ -14,6 +15,7 @@
 #include "tests/worker/collective/enqueued/late_transport.h"
 #include "tests/worker/collective/operation_failure_contract.h"
 #include "tests/worker/collective/tells.h"
+#include "worker/collective/watch.h"
 
 namespace troupe {
 namespace {
@@ -167,6 +169,51 @@ TEST(EnqueuedCommunicatorTest, AnAbortReturnsAtOnceAndFreesTheQueue) {
                       {"aborted: no more"}));
     EXPECT_TRUE(absl::IsCancelled(rank.Add(kLong)));
     other.join();
+    over.Notify();
+  });
+}
+
+// Two communicators of a rank, each in a queue of its own: no abort returns
+// before both queues go on, and the second one's time would not pass for long.
+// Its other member hears of it.
+TEST(EnqueuedCommunicatorTest, OneThatFailsEndsAllOfItsRank) {
+  InMemoryStore store;
+  absl::Notification over, heard;
+  OnThreads(2, [&](int index) {
+    SplitMemoryDevice device({.threads = 1});
+    const auto watch = std::make_shared<Watch>();
+    std::vector<std::unique_ptr<Communicator>> communicators;
+    for (const char* const name : {"first", "second"}) {
+      CommunicatorSeat seat = TestSeat(2, index, &store);
+      absl::StrAppend(&seat.group.name, "-", name);
+      seat.device = &device;
+      seat.watch = watch;
+      communicators.push_back(CreateLateAndDeaf(seat).value());
+    }
+    if (index == 1) {
+      EXPECT_TRUE(Tells(communicators[1]->Barrier({.timeout = kLong}),
+                        absl::StatusCode::kUnavailable, {"rank 7", "rank 10"}));
+      heard.Notify();
+      return over.WaitForNotification();
+    }
+    void* const memory = device.Allocate(2 * sizeof(float)).value();
+    const CommBuffer numbers = {memory, 2, Element::kF32};
+    absl::Notification second_waits;
+    OnThreads(2, [&](int which) {
+      Rank rank = {*communicators[which], device,
+                   numbers.Slice(which, which + 1)};
+      if (which == 0) second_waits.WaitForNotification();
+      EXPECT_TRUE(rank.Add(which == 0 ? absl::Milliseconds(200) : kLong).ok());
+      if (which == 1) second_waits.Notify();
+      const absl::Status outcome = rank.Outcome();
+      EXPECT_TRUE(Tells(outcome, absl::StatusCode::kDeadlineExceeded,
+                        {"group test-group-first", "rank 10 did not come"}));
+      EXPECT_EQ(MissingRank(outcome), 10);
+      EXPECT_EQ(MissingRank(rank.Add(kLong)), 10);
+    });
+    heard.WaitForNotification();
+    communicators.clear();
+    device.Free(memory);
     over.Notify();
   });
 }

@@ -85,13 +85,16 @@ class LateTransport final : public Transport {
   }
 
   absl::Status Error() override {
+    absl::MutexLock wait(&aborting_);
     absl::MutexLock lock(&mutex_);
     return error_;
   }
   void Abort() override {
+    absl::MutexLock lock(&aborting_);
+    if (aborted_.HasBeenNotified()) return;
     members_->Abort(absl::AbortedError("the transport was aborted"));
-    absl::MutexLock lock(&mutex_);
-    if (!aborted_.HasBeenNotified()) aborted_.Notify();
+    aborted_.Notify();
+    device_.AwaitAllQueues();
   }
 
  private:
@@ -120,6 +123,7 @@ class LateTransport final : public Transport {
   SplitMemoryDevice& device_;
   const bool deaf_;
   absl::Notification aborted_;
+  absl::Mutex aborting_;  // held by who aborts, to the end
   absl::Mutex mutex_;
   absl::Status error_ ABSL_GUARDED_BY(mutex_);
 };

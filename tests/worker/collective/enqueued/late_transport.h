@@ -8,6 +8,10 @@
 //
 // A member that is gone or that aborted is an error, which is noticed while an
 // operation waits for it; or not even then, as over NVLink: it waits for ever.
+//
+// An abort ends its own operations at once, and returns when all that was in
+// the device's queues has run, those of other communicators too, as NCCL's may;
+// who asks for errors meanwhile waits.
 #ifndef TROUPE_TESTS_WORKER_COLLECTIVE_ENQUEUED_LATE_TRANSPORT_H_
 #define TROUPE_TESTS_WORKER_COLLECTIVE_ENQUEUED_LATE_TRANSPORT_H_
 

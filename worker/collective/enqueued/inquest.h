@@ -1,0 +1,47 @@
+// The question who is to blame for what has failed, which the members of a
+// group ask each other once, on the host: who does not come.
+//
+//   const auto inquest = std::make_shared<Inquest>(
+//       Inquest::Failure{.operation = oldest, .status = noticed}, meeting);
+//   const absl::Status status = inquest->Verdict();
+//
+// Several may ask for the verdict: those who wait for operations of that
+// communicator, and for those of others that ended with it.
+#ifndef TROUPE_WORKER_COLLECTIVE_ENQUEUED_INQUEST_H_
+#define TROUPE_WORKER_COLLECTIVE_ENQUEUED_INQUEST_H_
+
+#include <memory>
+
+#include "absl/base/call_once.h"
+#include "absl/status/status.h"
+#include "worker/collective/enqueued/meeting.h"
+#include "worker/collective/enqueued/under_way.h"
+
+namespace troupe {
+
+// Thread-safe.
+class Inquest {
+ public:
+  struct Failure {
+    Awaited operation = {};  // that was under way
+    absl::Status status = {};
+    bool of_device = false;  // this rank's own
+  };
+  Inquest(Failure failure, std::shared_ptr<HostMeeting> meeting);
+
+  const Failure& failure() const { return failure_; }
+
+  // An error. The first call meets the others, for a tenth of the operation's
+  // timeout or some seconds; whoever calls meanwhile waits.
+  absl::Status Verdict();
+
+ private:
+  const Failure failure_;
+  const std::shared_ptr<HostMeeting> meeting_;
+  absl::once_flag once_;
+  absl::Status verdict_;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_WORKER_COLLECTIVE_ENQUEUED_INQUEST_H_
