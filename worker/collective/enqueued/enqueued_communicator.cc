@@ -125,7 +125,8 @@ class EnqueuedCommunicator final : public Communicator, private Watched {
   }
 
   // Whether what is under way can still end well. An operation that failed has
-  // run, too: so errors first.
+  // run, too: so errors first. REQUIRES that nothing has failed, nor was
+  // aborted: then the transport may be about to be.
   void Examine() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     Notice(transport_->Error());
     const absl::Time now = absl::Now();
@@ -153,7 +154,7 @@ class EnqueuedCommunicator final : public Communicator, private Watched {
       absl::MutexLock lock(&mutex_);
       if (!aborted_.ok()) return Aborted();
       Notice(queue, /*of_device=*/true);
-      Examine();
+      if (!failed()) Examine();
       if (!failed()) return absl::OkStatus();
     }
     const Failed why = Why();

@@ -50,7 +50,7 @@ class Transport {
   virtual std::unique_ptr<Hold> Begin() { return nullptr; }
 
   // What has gone wrong with operations under way, as far as it is noticed
-  // here. Any thread; does not wait.
+  // here. Any thread; does not wait. Nobody asks once Abort was called.
   virtual absl::Status Error() = 0;
 
   // Makes what is under way run to its end soon, whatever it leaves in its

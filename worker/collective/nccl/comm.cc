@@ -127,8 +127,12 @@ absl::Status NcclComm::Enqueue(
 }
 
 void NcclComm::Abort() {
-  absl::MutexLock lock(&mutex_);
-  if (comm_ != nullptr) ncclCommAbort(std::exchange(comm_, nullptr));
+  ncclComm_t comm = nullptr;
+  {
+    absl::MutexLock lock(&mutex_);
+    comm = std::exchange(comm_, nullptr);
+  }
+  if (comm != nullptr) ncclCommAbort(comm);
 }
 
 }  // namespace troupe

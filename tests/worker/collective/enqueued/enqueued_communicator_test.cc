@@ -218,6 +218,26 @@ TEST(EnqueuedCommunicatorTest, OneThatFailsEndsAllOfItsRank) {
   });
 }
 
+// The abort waits for a queue that has nothing to do with it.
+TEST(EnqueuedCommunicatorTest, WhatHasFailedIsKnownBeforeItsAbortReturns) {
+  absl::Notification over;
+  OnRanks(2, CreateLateAndDeaf, [&](Rank rank) {
+    if (rank.communicator.rank() == 1) return over.WaitForNotification();
+    absl::Notification queued, computed;
+    std::thread other([&] {
+      rank.device.Enqueue([&] { computed.WaitForNotification(); });
+      queued.Notify();
+      EXPECT_TRUE(rank.device.Synchronize().ok());
+    });
+    queued.WaitForNotification();
+    EXPECT_TRUE(rank.Add(absl::Milliseconds(200)).ok());
+    EXPECT_EQ(MissingRank(rank.Outcome()), 10);
+    computed.Notify();
+    other.join();
+    over.Notify();
+  });
+}
+
 // The device's own error is the reason, where nobody is gone.
 TEST(EnqueuedCommunicatorTest, ADeviceThatFailsIsNobodysFault) {
   absl::Notification over;
